@@ -1,0 +1,478 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * mailroom.h - the public face of libmailroom: mail for AI agents on plain files.
+ *
+ * How it is used:
+ *
+ *	struct mr_error err = { 0 };
+ *	struct mr_room *room = NULL;
+ *	if (mr_room_open("maildir:/srv/town/.mailroom", NULL, &room, &err) != MR_OK)
+ *		... err.message says what failed, err.hint what to do next
+ *	struct mr_self self = { 0 };
+ *	mr_self_named(room, "alice", &self, &err);
+ *	struct mr_draft draft = { .to = (const char *[]){ "bob", NULL }, .body = "hi", .body_len = 2 };
+ *	struct mr_receipt receipt = { 0 };
+ *	mr_send(room, &self, &draft, &receipt, &err);     on MR_OK the mail is on stable storage
+ *	mr_receipt_done(&receipt);
+ *	mr_room_close(room);
+ *
+ * Rules of the whole interface:
+ * - What you receive through a ret_ parameter is yours: finish it with the _done, _free or _close
+ *   of its kind. What is returned, or handed to a callback, is borrowed. What you pass in stays yours.
+ * - ret_ parameters are untouched on failure. Destructors accept NULL and zeroed objects.
+ * - Every function that can fail returns enum mr_rc and fills in the struct mr_error on your stack.
+ * - The library never prints, never exits and never reads the environment. It is single-threaded
+ *   per room handle; open one handle a thread.
+ * - Text is UTF-8. Times are milliseconds since 1970 UTC unless a name says otherwise.
+ */
+#ifndef MAILROOM_H
+#define MAILROOM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__cplusplus) && __cplusplus >= 201703L
+#define MR_NODISCARD [[nodiscard]]
+#elif defined(__STDC_VERSION__) && __STDC_VERSION__ > 201710L
+#define MR_NODISCARD [[nodiscard]]
+#else
+#define MR_NODISCARD
+#endif
+
+#if defined(__GNUC__)
+#define MR_API __attribute__((visibility("default")))
+#define MR_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
+#else
+#define MR_API
+#define MR_PRINTF(fmt, args)
+#endif
+
+/* ---- Results ---- */
+
+enum MR_NODISCARD mr_rc { /* named after what the caller can do next */
+	MR_OK = 0,
+	MR_EMPTY,       /* nothing there: no mail, queue empty, wait timed out */
+	MR_NOTFOUND,    /* no such message, agent, group, room */
+	MR_REFUSED,     /* our rules or the room's policy say no: change the request */
+	MR_UNSUPPORTED, /* this kind of room cannot do that */
+	MR_EXISTS,      /* that name is taken: pick another */
+	MR_BUSY,        /* someone holds it: try again */
+	MR_INDOUBT,     /* accepted in part, will be completed: do not repeat without a key */
+	MR_FULL,        /* no space or quota: nothing was delivered */
+	MR_CORRUPT,     /* the bytes break the format: kept, reported, skipped */
+	MR_NOMEM,       /* out of memory: state is as before the call */
+	MR_IO,          /* the kernel refused: sys_errno says why */
+};
+
+struct mr_error { /* { 0 } means no error; never pass NULL for it */
+	enum mr_rc code;
+	int sys_errno;
+	char message[320];
+	char hint[240]; /* what to do next, or "" */
+};
+
+/* A short lower-case word for a result: "ok", "not-found", ... Used as "code" in JSON errors. */
+MR_API const char *mr_rc_word(enum mr_rc rc);
+
+/* ---- Messages ---- */
+
+#define MR_ID_LEN 26
+#define MR_ADDRESS_MAX 160
+#define MR_TOKEN_LEN 12
+#define MR_BODY_MAX ((size_t)16 << 20)
+
+enum mr_priority { MR_LOW = -1, MR_NORMAL = 0, MR_HIGH = 1, MR_URGENT = 2 };
+
+enum mr_flag { /* state of one recipient's copy; lives in the file name */
+	MR_SEEN = 1,
+	MR_REPLIED = 2,
+	MR_PINNED = 4,
+	MR_TRASHED = 8,
+	MR_ACKED = 16, /* finished with `done` */
+};
+
+enum mr_folder { /* bits, so that a scan can ask for several */
+	MR_INBOX = 1,   /* new/ and cur/, not held */
+	MR_HELD = 2,    /* being shown or worked on */
+	MR_ARCHIVE = 4,
+	MR_SENT = 8,
+	MR_DEAD = 16,   /* dead letters of the room; the agent is ignored */
+};
+
+struct mr_names {
+	char **v;
+	size_t n;
+};
+
+struct mr_header {
+	const char *name;
+	const char *value; /* unfolded, encoded words decoded, no line break */
+};
+
+struct mr_message { /* one recipient's view of a message; all strings belong to it */
+	char id[MR_ID_LEN + 1];
+	const char *from;   /* never NULL, like all strings here; "" when missing */
+	struct mr_names to, cc;
+	const char *subject;
+	int64_t date_ms;
+	const char *type;
+	enum mr_priority priority;
+	const char *thread;   /* id (or word) of the conversation; own id when it starts one */
+	const char *reply_to; /* id of the message answered, or "" */
+	const char *replace_key;
+	unsigned sender_life; /* 0: unknown */
+	int64_t by_ms;        /* an answer was asked for by then; 0: not */
+	unsigned flags;       /* enum mr_flag */
+	enum mr_folder folder;
+	unsigned attempt;     /* how often it was handed over before and came back; 0: never */
+	char token[MR_TOKEN_LEN + 1]; /* of the hold, when folder is MR_HELD */
+	const char *body;     /* decoded; NULL when only headers were asked for */
+	size_t body_len;
+	size_t size_bytes;    /* of the stored message */
+	const struct mr_header *headers; /* all of them, in order */
+	size_t headers_n;
+	const char *path;     /* where it is, relative to the room; for people, not for parsing */
+	void *own;            /* what the strings live in */
+};
+
+MR_API void mr_message_done(struct mr_message *msg);
+/* The value of the first header of that name (any case), or NULL. */
+MR_API const char *mr_message_header(const struct mr_message *msg, const char *name);
+MR_API const char *mr_priority_word(enum mr_priority priority);
+MR_API enum mr_rc mr_priority_parse(const char *word, enum mr_priority *ret, struct mr_error *err);
+
+/* ---- Rooms ---- */
+
+struct mr_room; /* an open room of any kind */
+
+typedef void mr_trace_fn(void *ctx, const char *line);
+
+struct mr_room_options { /* { 0 } is the default */
+	mr_trace_fn *trace; /* every operation of the room, one line each */
+	void *trace_ctx;
+	bool no_recover;    /* do not complete what crashed commands left behind */
+};
+
+/* spec is KIND:WHERE or a path (then the kind is maildir). */
+MR_API enum mr_rc mr_room_open(const char *spec, const struct mr_room_options *options,
+    struct mr_room **ret_room, struct mr_error *err);
+MR_API void mr_room_close(struct mr_room *room);
+MR_API const char *mr_room_name(const struct mr_room *room);
+MR_API const char *mr_room_spec(const struct mr_room *room); /* "maildir:/path/.mailroom" */
+MR_API const char *mr_room_kind(const struct mr_room *room);
+/* The value of a line of the room's settings, or NULL. */
+MR_API const char *mr_room_setting(const struct mr_room *room, const char *name);
+
+struct mr_storage { /* what a power cut may do here, as far as the kernel tells */
+	char file_system[32];
+	bool power_safe;
+	char reason[160]; /* when not: what is missing */
+};
+MR_API enum mr_rc mr_room_storage(struct mr_room *room, struct mr_storage *ret, struct mr_error *err);
+
+struct mr_place { /* how a room was found; finish with mr_place_done */
+	char *spec;     /* of the room used */
+	char *why;      /* a sentence: "--room", "$MAILROOM", "nearest .mailroom above /a/b", ... */
+	char *warning;  /* a second room on the way, a room that git tracks, ...; NULL: none */
+	char *worktree; /* top of the git worktree of cwd, else cwd */
+};
+/* option and env may be NULL. MR_NOTFOUND comes with the hint to run init. */
+MR_API enum mr_rc mr_room_find(const char *option, const char *env, const char *cwd,
+    struct mr_place *ret, struct mr_error *err);
+MR_API void mr_place_done(struct mr_place *place);
+
+struct mr_init_options {
+	const char *name;   /* of the room; NULL: the folder's name */
+	bool share_group;
+	const char *sync;   /* "full" (NULL), "none" */
+};
+/* Makes a room in `where` (NULL: main worktree of cwd's repository, else cwd). An existing room is MR_EXISTS
+ * and ret_path still names it. */
+MR_API enum mr_rc mr_room_init(const char *where, const char *cwd, const struct mr_init_options *options,
+    char **ret_path, struct mr_error *err);
+
+/* ---- Who is who ---- */
+
+struct mr_process { /* a process that can be told apart from a later one with its number */
+	int64_t pid;      /* 0: none */
+	uint64_t start;   /* start time in clock ticks since boot */
+	uint64_t pid_ns;  /* inode of its pid namespace */
+	char boot[40];    /* boot id */
+};
+
+enum mr_presence { MR_GONE, MR_IDLE, MR_LIVE }; /* IDLE: a life without a process to look at */
+
+struct mr_agent { /* a registered name and its newest life; finish with mr_agent_done */
+	char name[MR_ADDRESS_MAX + 1];
+	unsigned life;         /* 0: nobody has lived here yet (a mailbox made by --hold, the operator) */
+	int64_t created_ms;
+	int64_t started_ms;    /* of the life */
+	int64_t seen_ms;       /* last command of the life */
+	struct mr_process process;
+	const char *worktree;  /* never NULL */
+	const char *session;   /* "claude-code-<id>", or "" */
+	const char *host;
+	const char *role;      /* free text given at registration */
+	const char *wake;      /* command, or "" */
+	void *own;
+};
+MR_API void mr_agent_done(struct mr_agent *agent);
+MR_API enum mr_presence mr_agent_presence(const struct mr_agent *agent);
+
+struct mr_env { /* what "who am I" may look at; the caller fills it from its own environment */
+	const char *as;            /* --as */
+	const char *session;       /* "<harness>-<session id>", or NULL */
+	const char *agent;         /* $MAILROOM_AGENT or a variable of another system */
+	const char *agent_source;  /* name of that variable, for messages */
+	const char *worktree;      /* top of the worktree of the working folder */
+	const char *state_dir;     /* where session bindings live, or NULL: none */
+	struct mr_process process; /* the harness process, if one is known */
+};
+
+struct mr_self {
+	char agent[MR_ADDRESS_MAX + 1];
+	unsigned life;
+	bool bound;           /* this harness session is bound to the agent */
+	bool explicit_as;     /* by --as: a person or script says so */
+	char session[160];
+	char how[200];        /* a phrase: "--as", "session claude-code-1234 is bound to it", ... */
+};
+
+/* The order of DESIGN: --as, the session's binding, the variable, the worktree's one agent whose
+ * life is gone. Binds an unbound session where that order says so. MR_NOTFOUND: nobody; the hint
+ * is the exact line to type. MR_REFUSED: fenced by a newer life, or live in another session. */
+MR_API enum mr_rc mr_self_resolve(struct mr_room *room, const struct mr_env *env,
+    struct mr_self *ret, struct mr_error *err);
+/* Plain: that agent, its newest life. */
+MR_API enum mr_rc mr_self_named(struct mr_room *room, const char *agent, struct mr_self *ret,
+    struct mr_error *err);
+MR_API void mr_self_seen(struct mr_room *room, const struct mr_self *self);
+
+struct mr_registration {
+	unsigned life;
+	bool created;      /* the name is new */
+	bool continued;    /* this session already was that agent: same life */
+	size_t unread;
+	size_t returned;   /* held mail of the last life that came back */
+};
+struct mr_register_options {
+	const char *role;
+	const char *wake;
+	bool takeover;     /* also when the last life is still there */
+};
+MR_API enum mr_rc mr_register(struct mr_room *room, const char *name, const struct mr_env *env,
+    const struct mr_register_options *options, struct mr_registration *ret, struct mr_error *err);
+
+typedef bool mr_agent_fn(void *ctx, const struct mr_agent *agent); /* false stops */
+MR_API enum mr_rc mr_each_agent(struct mr_room *room, mr_agent_fn *fn, void *ctx, struct mr_error *err);
+MR_API enum mr_rc mr_agent_get(struct mr_room *room, const char *name, struct mr_agent *ret,
+    struct mr_error *err);
+
+struct mr_counts { /* of one mailbox */
+	size_t unread, seen, held, urgent;
+	int64_t oldest_unread_ms; /* 0: none */
+};
+MR_API enum mr_rc mr_count(struct mr_room *room, const char *agent, struct mr_counts *ret,
+    struct mr_error *err);
+
+struct mr_prune_options {
+	const char *const *names; /* NULL-terminated, or NULL */
+	int64_t stale_ms;         /* unseen for that long; 0: only names */
+	bool dry_run;
+	bool force;               /* also live ones, also more than half */
+};
+/* fn is called for each agent pruned (or that would be), with how much unread mail went to dead letters. */
+typedef void mr_prune_fn(void *ctx, const struct mr_agent *agent, size_t dead_letters);
+MR_API enum mr_rc mr_prune(struct mr_room *room, const struct mr_prune_options *options,
+    mr_prune_fn *fn, void *ctx, struct mr_error *err);
+
+/* ---- Sending ---- */
+
+struct mr_draft {
+	const char *const *to; /* NULL-terminated; addresses */
+	const char *const *cc; /* NULL-terminated, or NULL */
+	const char *subject;   /* NULL: the body's first line */
+	const char *body;
+	size_t body_len;
+	const char *type;
+	enum mr_priority priority;
+	const char *thread;
+	const char *reply_to;  /* id in the sender's mailbox (any folder) */
+	const struct mr_header *headers; /* extra; names are checked */
+	size_t headers_n;
+	const char *key;         /* a retry with the same key is safe */
+	const char *replace_key; /* retires the sender's older unread mail with that key */
+	int64_t by_ms;           /* time by which an answer is wanted; 0: none */
+	bool hold;               /* make missing mailboxes */
+	bool dry_run;
+};
+
+struct mr_receipt {
+	char id[MR_ID_LEN + 1];
+	struct mr_names to;      /* who gets it, resolved, each once */
+	struct mr_names not_live; /* those whose life is gone or who never lived */
+	struct mr_names missing; /* with MR_INDOUBT: who has not got it yet */
+	bool repeated;           /* the key was known: this is the earlier message's id */
+	size_t retired;          /* by replace_key */
+	char *notify;            /* the room's Notify: command, to be run by the caller for the operator; or NULL */
+};
+MR_API enum mr_rc mr_send(struct mr_room *room, const struct mr_self *self, const struct mr_draft *draft,
+    struct mr_receipt *ret, struct mr_error *err); /* also filled in with MR_INDOUBT */
+MR_API void mr_receipt_done(struct mr_receipt *receipt);
+/* Answers a message: one "Re:", thread and references kept, the original marked replied.
+ * draft->to NULL: the original's sender; `all` adds its other recipients. */
+MR_API enum mr_rc mr_reply(struct mr_room *room, const struct mr_self *self, const char *id,
+    const struct mr_draft *draft, bool all, struct mr_receipt *ret, struct mr_error *err);
+
+/* ---- Looking (never consumes) ---- */
+
+struct mr_filter { /* { 0 } lets everything through */
+	unsigned folders;      /* enum mr_folder; 0: MR_INBOX */
+	bool unread;           /* only mail without MR_SEEN */
+	bool seen;             /* only mail with it */
+	const char *from;      /* address, or the part before @ */
+	const char *type;
+	const char *thread;    /* thread id, or id of a message in it */
+	const char *reply_to;  /* answers to that id */
+	const enum mr_priority *priority;
+	int64_t since_ms, before_ms;
+	const char *words;     /* all of them, any case, in from, to, subject or body */
+	const char *regex;     /* POSIX extended, any case */
+};
+
+enum mr_order { MR_OLDEST_FIRST, MR_NEWEST_FIRST, MR_BY_PRIORITY /* urgent first, then newest */,
+	MR_WORK_ORDER /* urgent first, then oldest */ };
+
+typedef bool mr_message_fn(void *ctx, const struct mr_message *msg); /* false stops */
+/* Messages with headers; bodies too when `bodies`. Streams: with the first two orders nothing is
+ * collected but names. Corrupt or unreadable mail is reported to `trouble` (may be NULL) and skipped. */
+typedef void mr_trouble_fn(void *ctx, const char *path, const struct mr_error *err);
+struct mr_scan {
+	struct mr_filter filter;
+	enum mr_order order;
+	bool bodies;
+	size_t limit; /* 0: no limit */
+	mr_trouble_fn *trouble;
+};
+MR_API enum mr_rc mr_scan(struct mr_room *room, const char *agent, const struct mr_scan *scan,
+    mr_message_fn *fn, void *ctx, struct mr_error *err);
+/* id may be the last 6 characters or more. Ambiguous: MR_REFUSED, the hint lists them. */
+MR_API enum mr_rc mr_fetch(struct mr_room *room, const char *agent, const char *id,
+    struct mr_message *ret, struct mr_error *err);
+/* The bytes as they are stored. The caller frees *ret. */
+MR_API enum mr_rc mr_fetch_raw(struct mr_room *room, const char *agent, const char *id, char **ret,
+    size_t *ret_len, struct mr_error *err);
+/* Full id for a short one, over the given folders (0: all). */
+MR_API enum mr_rc mr_resolve_id(struct mr_room *room, const char *agent, const char *id,
+    unsigned folders, char ret_id[MR_ID_LEN + 1], struct mr_error *err);
+
+/* ---- Showing, then consuming (promise 9) ---- */
+
+struct mr_show; /* mail that this process is showing; the kernel gives it back if the process dies */
+MR_API enum mr_rc mr_show_open(struct mr_room *room, const struct mr_self *self, struct mr_show **ret,
+    struct mr_error *err);
+/* Unread mail: taken out of everyone else's sight. Seen mail is just fetched. MR_BUSY: another
+ * command is showing or working on it (ret_msg is filled in all the same: looking is free). */
+MR_API enum mr_rc mr_show_take(struct mr_show *show, const char *id, struct mr_message *ret_msg,
+    struct mr_error *err);
+MR_API enum mr_rc mr_show_back(struct mr_show *show, const char *id, struct mr_error *err);
+/* stdout took all that is still taken: mark it seen (and archive it), durably. MR_REFUSED: this
+ * life was fenced meanwhile; the new one gets the mail. */
+MR_API enum mr_rc mr_show_finish(struct mr_show *show, bool archive, size_t *ret_marked,
+    struct mr_error *err);
+MR_API void mr_show_close(struct mr_show *show); /* gives back what was not finished */
+
+/* ---- Work: recv, then done ---- */
+
+struct mr_claim {
+	char token[MR_TOKEN_LEN + 1];
+	char id[MR_ID_LEN + 1];
+	unsigned attempt;    /* 1 for the first claim */
+	int64_t deadline_ms; /* wall clock; for people */
+};
+/* The next unread message by MR_WORK_ORDER that passes the filter. MR_EMPTY: none. */
+MR_API enum mr_rc mr_recv(struct mr_room *room, const struct mr_self *self, const struct mr_filter *filter,
+    int64_t lease_ms, struct mr_claim *ret_claim, struct mr_message *ret_msg, struct mr_error *err);
+/* `what` is a token, or an id (short or full) on which this life holds exactly one claim. */
+MR_API enum mr_rc mr_claim_done(struct mr_room *room, const struct mr_self *self, const char *what,
+    char ret_id[MR_ID_LEN + 1], struct mr_error *err);
+MR_API enum mr_rc mr_claim_release(struct mr_room *room, const struct mr_self *self, const char *what,
+    char ret_id[MR_ID_LEN + 1], struct mr_error *err);
+/* Final: the sender gets a bounce with the reason, the mail goes to dead letters. */
+MR_API enum mr_rc mr_claim_fail(struct mr_room *room, const struct mr_self *self, const char *what,
+    const char *reason, char ret_id[MR_ID_LEN + 1], struct mr_error *err);
+MR_API enum mr_rc mr_claim_extend(struct mr_room *room, const struct mr_self *self, const char *what,
+    int64_t lease_ms, struct mr_claim *ret, struct mr_error *err);
+
+/* ---- State ---- */
+
+MR_API enum mr_rc mr_mark(struct mr_room *room, const struct mr_self *self, const char *id, unsigned set,
+    unsigned clear, struct mr_error *err);
+MR_API enum mr_rc mr_archive(struct mr_room *room, const struct mr_self *self, const char *id,
+    struct mr_error *err);
+/* Makes the marks and moves since the last call durable. Commands call it once at their end. */
+MR_API enum mr_rc mr_flush(struct mr_room *room, struct mr_error *err);
+/* Removes a message from every mailbox and leaves a tombstone. */
+MR_API enum mr_rc mr_purge(struct mr_room *room, const struct mr_self *self, const char *id,
+    const char *reason, size_t *ret_removed, struct mr_error *err);
+
+/* ---- Waiting ---- */
+
+/* Returns as soon as unread mail passes the filter: at once if there is some. timeout_ms 0 looks
+ * once. MR_EMPTY: the time is up. */
+MR_API enum mr_rc mr_wait(struct mr_room *room, const char *agent, const struct mr_filter *filter,
+    int64_t timeout_ms, struct mr_error *err);
+
+/* ---- What happened, and care ---- */
+
+struct mr_trail { /* one fact about a message, with its evidence */
+	const char *agent;    /* whose copy, or "" */
+	const char *state;    /* "unread", "read", "archived", "held", "sent", "dead", "purged", "pending", "nowhere" */
+	const char *evidence; /* a sentence */
+};
+typedef void mr_trail_fn(void *ctx, const struct mr_trail *fact);
+MR_API enum mr_rc mr_why(struct mr_room *room, const struct mr_self *self, const char *id,
+    mr_trail_fn *fn, void *ctx, struct mr_error *err);
+
+struct mr_due { /* an answer that did not come (send --by) */
+	char id[MR_ID_LEN + 1];
+	const char *to;      /* first recipient */
+	const char *subject;
+	int64_t by_ms;
+};
+typedef void mr_due_fn(void *ctx, const struct mr_due *due);
+/* Reports overdue answers of self and forgets those reported. */
+MR_API enum mr_rc mr_overdue(struct mr_room *room, const struct mr_self *self, mr_due_fn *fn, void *ctx,
+    struct mr_error *err);
+
+enum mr_severity { MR_FINE, MR_NOTE, MR_PROBLEM };
+struct mr_finding {
+	enum mr_severity severity;
+	const char *check;   /* a word: "modes", "leftovers", "storage", ... */
+	const char *text;    /* what is so */
+	const char *advice;  /* what to do, or "" */
+	bool fixed;          /* --fix did it */
+};
+typedef void mr_finding_fn(void *ctx, const struct mr_finding *finding);
+MR_API enum mr_rc mr_doctor(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx,
+    struct mr_error *err);
+
+/* ---- Small helpers that every door needs ---- */
+
+/* Checks an agent's address; err says what is allowed. */
+MR_API enum mr_rc mr_address_check(const char *address, struct mr_error *err);
+/* "90s", "30m", "2h", "7d", "1w", or plain seconds. */
+MR_API enum mr_rc mr_duration_parse(const char *text, int64_t *ret_ms, struct mr_error *err);
+/* RFC 3339, "YYYY-MM-DD", or a duration (so long ago). */
+MR_API enum mr_rc mr_time_parse(const char *text, int64_t *ret_ms, struct mr_error *err);
+MR_API void mr_names_done(struct mr_names *names);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * buf.h - the one growing buffer, borrowed strings, and an arena for things that die together.
+ *
+ * struct buf is sticky: after an allocation failed, appends do nothing and buf_ok() is false, so
+ * check once at the end. ptr[len] is always NUL once something was added.
+ */
+#ifndef BASE_BUF_H
+#define BASE_BUF_H
+
+#include "mailroom.h"
+#include <string.h>
+
+struct mr_str { /* borrowed bytes; may contain NUL, need not end in one */
+	const char *ptr;
+	size_t len;
+};
+#define STR(literal) ((struct mr_str){ (literal), sizeof(literal) - 1 })
+
+static inline struct mr_str
+str_of(const char *z)
+{
+	return (struct mr_str){ z, strlen(z) };
+}
+bool str_eq(struct mr_str a, struct mr_str b);
+bool str_caseeq(struct mr_str a, struct mr_str b); /* ASCII only */
+bool str_starts(struct mr_str s, const char *prefix);
+bool str_ends(struct mr_str s, const char *suffix);
+struct mr_str str_trim(struct mr_str s); /* spaces and tabs on both sides */
+/* Decimal, no sign, no spaces; false on anything else or overflow. */
+bool str_to_u64(struct mr_str s, uint64_t *ret);
+bool ascii_caseeq(const char *a, const char *b);
+
+struct buf {
+	char *ptr;
+	size_t len, cap;
+	bool failed;
+};
+#define BUF_INIT ((struct buf){ 0 })
+
+void buf_add(struct buf *b, struct mr_str s);
+void buf_adds(struct buf *b, const char *z);
+void buf_addc(struct buf *b, char c);
+void buf_addf(struct buf *b, const char *fmt, ...) MR_PRINTF(2, 3);
+bool buf_reserve(struct buf *b, size_t more); /* room for that many further bytes and a NUL */
+void buf_clear(struct buf *b);                /* keeps the memory */
+bool buf_ok(const struct buf *b);
+struct mr_str buf_str(const struct buf *b);
+const char *buf_z(const struct buf *b);       /* "" when empty */
+char *buf_take(struct buf *b);                /* the caller frees it; b is empty again; NULL if failed */
+void buf_done(struct buf *b);
+
+/* ---- Arena: strings that live as long as their owner ---- */
+struct arena; /* opaque; NULL is an empty one */
+void *arena_alloc(struct arena **a, size_t size); /* zeroed, aligned; NULL: out of memory */
+char *arena_dup(struct arena **a, struct mr_str s); /* NUL-terminated copy */
+void arena_free(struct arena *a);
+
+/* ---- Lists of names ---- */
+bool names_add(struct mr_names *n, struct mr_str s); /* a copy; false: out of memory */
+bool names_has(const struct mr_names *n, const char *s);
+
+void free_ptr(void *pp); /* for mr_auto: frees *(void **)pp */
+
+#endif

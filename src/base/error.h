@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * error.h - filling in struct mr_error. The lowest frame says what failed (mr_fail, mr_fail_errno),
+ * a frame that knows more wraps once (mr_wrap), and only a door prints.
+ * Messages: lower case, no full stop, what failed first, subject in single quotes, reason last.
+ */
+#ifndef BASE_ERROR_H
+#define BASE_ERROR_H
+
+#include "mailroom.h"
+
+enum mr_rc mr_fail(struct mr_error *err, enum mr_rc code, const char *fmt, ...) MR_PRINTF(3, 4);
+/* Takes errno: ENOSPC and EDQUOT become MR_FULL, ENOMEM MR_NOMEM, all else MR_IO. EROFS, EACCES
+ * and EPERM get a hint about sandboxes and ownership unless one is set later. */
+enum mr_rc mr_fail_errno(struct mr_error *err, const char *fmt, ...) MR_PRINTF(2, 3);
+/* Puts "<text>: " before the message; returns err->code. */
+enum mr_rc mr_wrap(struct mr_error *err, const char *fmt, ...) MR_PRINTF(2, 3);
+/* Sets the hint; returns err->code, so that `return mr_hint(err, ...)` reads well. */
+enum mr_rc mr_hint(struct mr_error *err, const char *fmt, ...) MR_PRINTF(2, 3);
+enum mr_rc mr_nomem(struct mr_error *err);
+
+#define mr_auto(fn) __attribute__((cleanup(fn)))
+
+#endif

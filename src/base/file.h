@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * file.h - safe and durable files on top of sys.h.
+ *
+ * staged: a complete, durable file without a place yet. It can be linked into any number of folders,
+ * which is how one message reaches a thousand mailboxes. Contents are flushed before the first name
+ * exists, so that no crash and no reader ever sees a torn file.
+ *
+ *	stage_open(&s, dir_fd, tmp_fd, mode)   unnamed in dir_fd, else a named one in tmp_fd
+ *	stage_write(&s, bytes); stage_sync(&s)
+ *	stage_link(&s, dir_fd, name)           never overwrites; the same inode already there is success
+ *	stage_done(&s)                         removes the temporary name, if one was needed
+ *
+ * file_publish is all of it in one call, for one name: write, fsync, link, fsync, fsync of the folder.
+ */
+#ifndef BASE_FILE_H
+#define BASE_FILE_H
+
+#include "base/buf.h"
+#include <sys/types.h>
+
+struct staged {
+	int fd;          /* -1: nothing staged */
+	int tmp_fd;      /* folder of the temporary name; borrowed */
+	char name[64];   /* temporary name in tmp_fd, or "" while unnamed */
+	bool linked;     /* has at least one real name */
+};
+#define STAGED_INIT ((struct staged){ .fd = -1, .tmp_fd = -1 })
+
+/* dir_fd: where the (first) link will go, so that a sandbox that refuses cross-folder links is content. */
+enum mr_rc stage_open(struct staged *s, int dir_fd, int tmp_fd, mode_t mode, struct mr_error *err);
+enum mr_rc stage_write(struct staged *s, struct mr_str bytes, struct mr_error *err);
+enum mr_rc stage_sync(struct staged *s, struct mr_error *err);
+/* MR_EXISTS: another file has that name. On a system where the unnamed file cannot be named, the
+ * bytes are copied into a named one in tmp_fd first. errno stays in err->sys_errno (EXDEV, EMLINK). */
+enum mr_rc stage_link(struct staged *s, int dir_fd, const char *name, struct mr_error *err);
+void stage_done(struct staged *s);
+
+enum publish_sync { PUBLISH_FULL, PUBLISH_NOSYNC };
+/* A new file with these bytes, whole and durable, or nothing. MR_EXISTS if the name is taken. If
+ * making the name durable fails, the name is taken back. */
+enum mr_rc file_publish(int dir_fd, int tmp_fd, const char *name, struct mr_str bytes, mode_t mode,
+    enum publish_sync sync, struct mr_error *err);
+/* Small files that change: written beside and renamed over, durable. Callers hold the folder's lock. */
+enum mr_rc file_replace(int dir_fd, const char *name, struct mr_str bytes, mode_t mode, struct mr_error *err);
+
+/* Reads a whole regular file. MR_NOTFOUND, MR_REFUSED (over the limit, a link, not a regular file). */
+enum mr_rc file_read(int dir_fd, const char *name, size_t limit, struct buf *ret, struct mr_error *err);
+enum mr_rc file_read_fd(int fd, size_t limit, struct buf *ret, struct mr_error *err);
+
+/* MR_NOTFOUND if it is not there, MR_REFUSED if it is a link or no folder. */
+enum mr_rc dir_open(int dir_fd, const char *path, int *ret_fd, struct mr_error *err);
+/* Makes every missing folder on the path with that mode and opens the last. With `durable`, the
+ * parent of each folder made is synced. */
+enum mr_rc dir_make(int dir_fd, const char *path, mode_t mode, bool durable, int *ret_fd, struct mr_error *err);
+
+/* ---- Reading a folder ---- */
+struct dir_entry {
+	const char *name;
+	unsigned char type; /* DT_*, DT_UNKNOWN when the file system does not say */
+};
+typedef bool dir_fn(void *ctx, const struct dir_entry *entry); /* false stops */
+/* All entries but "." and "..", unsorted, with a large buffer. The fd's position is rewound first. */
+enum mr_rc dir_each(int dir_fd, dir_fn *fn, void *ctx, struct mr_error *err);
+
+/* ---- Locks (flock): released by the kernel when the process dies, seen across pid namespaces ---- */
+/* Opens (makes) dir_fd/name and locks it. wait_ms 0: try once; MR_BUSY if another has it. ret_fd is
+ * the lock: close it to let go. */
+enum mr_rc lock_take(int dir_fd, const char *name, mode_t mode, int64_t wait_ms, int *ret_fd, struct mr_error *err);
+/* Is it locked by someone else right now? A missing file is not. */
+bool lock_is_held(int dir_fd, const char *name);
+
+#endif

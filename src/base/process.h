@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * process.h - telling processes apart. A pid alone says nothing: it is reused, and means another
+ * process in another pid namespace or after a reboot. struct mr_process carries all four facts.
+ */
+#ifndef BASE_PROCESS_H
+#define BASE_PROCESS_H
+
+#include "base/buf.h"
+
+const char *boot_id(void); /* "" where there is no /proc */
+/* Fills in start time, namespace and boot of a pid. False: no such process, or no /proc. */
+bool process_describe(int64_t pid, struct mr_process *ret);
+enum process_state { PROCESS_UNKNOWN /* cannot be judged from here */, PROCESS_ALIVE, PROCESS_DEAD };
+/* DEAD only on evidence: another boot of this host, or same namespace and no such process. Another
+ * namespace on the same boot: UNKNOWN. */
+enum process_state process_state(const struct mr_process *p);
+bool process_same(const struct mr_process *a, const struct mr_process *b);
+/* The nearest ancestor of ours that is not a shell or a wrapper (sh, bash, env, timeout, sudo, ...).
+ * False: none found (pid namespace of our own, no /proc). */
+bool process_harness(struct mr_process *ret);
+bool process_is_ancestor(const struct mr_process *p); /* of the calling process, or itself */
+/* "pid start ns boot" as one header value, and back. */
+void process_format(const struct mr_process *p, struct buf *out);
+bool process_parse(struct mr_str s, struct mr_process *ret);
+const char *host_name(void);
+
+#endif

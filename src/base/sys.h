@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * sys.h - every system call that touches the disk, in one place. Nothing else in the tree calls
+ * open, write, fsync, link, rename or unlink.
+ *
+ * Two reasons. (1) Tests: each call is a numbered fault point. A plan makes call N fail, write
+ * short, or kill the process just before or just after it; see struct sys_plan. Without a plan the
+ * cost is one compare. (2) Linux-only calls have their POSIX fallback here, chosen at run time
+ * (a kernel or sandbox that refuses) or at build time (-Dportable=true).
+ *
+ * All functions return -1 and set errno like the calls they stand for. EINTR is retried inside,
+ * except where said.
+ */
+#ifndef BASE_SYS_H
+#define BASE_SYS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+/* Relative to dir_fd, beneath it, no symbolic link followed in any component (openat2, else
+ * component by component). O_CLOEXEC is added. */
+int sys_open(int dir_fd, const char *path, int flags, mode_t mode);
+/* An unnamed file in dir (O_TMPFILE). errno EOPNOTSUPP: use a named one. */
+int sys_open_unnamed(int dir_fd, mode_t mode);
+/* Gives an unnamed file a name: /proc/self/fd, then AT_EMPTY_PATH. errno EOPNOTSUPP when neither
+ * works here; EEXIST when the name is taken. Never overwrites. */
+int sys_link_unnamed(int fd, int dir_fd, const char *name);
+int sys_close(int fd);  /* never fails for the caller; not a fault point for errors */
+ssize_t sys_read(int fd, void *buf, size_t n);
+ssize_t sys_pread(int fd, void *buf, size_t n, off_t at);
+ssize_t sys_write(int fd, const void *buf, size_t n);  /* may be short */
+int sys_write_all(int fd, const void *buf, size_t n);
+int sys_pwrite_all(int fd, const void *buf, size_t n, off_t at);
+int sys_fsync(int fd);
+int sys_link(int from_fd, const char *from, int to_fd, const char *to); /* no symlink followed */
+int sys_rename(int from_fd, const char *from, int to_fd, const char *to); /* may overwrite */
+int sys_rename_new(int from_fd, const char *from, int to_fd, const char *to); /* EEXIST, never overwrites;
+                         RENAME_NOREPLACE, else link + unlink (both names for a moment) */
+int sys_unlink(int dir_fd, const char *name);
+int sys_rmdir(int dir_fd, const char *name);
+int sys_mkdir(int dir_fd, const char *name, mode_t mode); /* exactly that mode, whatever the umask */
+int sys_chmod_fd(int fd, mode_t mode);
+int sys_stat(int dir_fd, const char *name, struct stat *st); /* does not follow links */
+int sys_stat_fd(int fd, struct stat *st);
+int sys_touch(int dir_fd, const char *name); /* both times to now */
+int sys_flock(int fd, int operation); /* LOCK_*; EWOULDBLOCK as in flock(2) */
+
+/* ---- Fault points ---- */
+enum sys_fault {
+	SYS_FAULT_NONE,
+	SYS_FAULT_ERRNO,       /* the call fails with plan.error; once, or from then on */
+	SYS_FAULT_SHORT,       /* a write writes half */
+	SYS_FAULT_KILL_BEFORE, /* SIGKILL to ourselves instead of the call */
+	SYS_FAULT_KILL_AFTER,  /* ... right after the call */
+};
+struct sys_plan {
+	enum sys_fault fault;
+	unsigned long at;  /* the call to hit: 1 is the first */
+	bool for_good;     /* that call and all later ones */
+	int error;
+	unsigned delay_us; /* sleep that long before every disk-touching call (schedules) */
+};
+void sys_plan_set(const struct sys_plan *plan); /* NULL: none; also resets the counters */
+unsigned long sys_calls(void);  /* fault points passed since the plan was set */
+unsigned long sys_syncs(void);  /* fsyncs among them */
+bool sys_plan_hit(void);        /* did the fault happen */
+
+void sys_close_fd(int *fd); /* for mr_auto: closes *fd when >= 0 */
+
+#endif

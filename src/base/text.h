@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* text.h - UTF-8 and what may be shown where. */
+#ifndef BASE_TEXT_H
+#define BASE_TEXT_H
+
+#include "base/buf.h"
+
+bool utf8_valid(struct mr_str s); /* strict: no surrogates, no overlong forms */
+/* Length in bytes of the valid character at s, 0 if there is none. */
+size_t utf8_next(struct mr_str s, uint32_t *ret_cp);
+size_t utf8_chars(struct mr_str s);   /* code points; a bad byte counts as one */
+size_t utf8_width(struct mr_str s);   /* columns on a terminal, roughly: wide = 2, combining = 0 */
+struct mr_str utf8_cut(struct mr_str s, size_t chars); /* at most that many code points */
+
+/* For terminals and agents' contexts: control characters (but \n and \t), DEL, C1, bidi overrides and
+ * invisible format characters become visible escapes such as <U+001B>; bad UTF-8 becomes U+FFFD. */
+void text_clean(struct buf *out, struct mr_str s);
+/* One line: as text_clean, and line breaks and tabs become spaces. */
+void text_clean_line(struct buf *out, struct mr_str s);
+
+/* JSON string with quotes. Bad UTF-8 becomes U+FFFD. */
+void json_string(struct buf *out, struct mr_str s);
+
+/* Edit distance for "did you mean", at most `limit`, else limit + 1. ASCII case does not count. */
+size_t edit_distance(const char *a, const char *b, size_t limit);
+
+#endif

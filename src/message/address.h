@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * address.h - the grammar of an agent's address: components of 1-64 bytes [A-Za-z0-9._+-], not beginning with ".",
+ * none of the reserved names (tmp new cur held lives agent dovecot-keywords, any case), 1-4 of them joined by "/", 160 bytes.
+ */
+#ifndef MESSAGE_ADDRESS_H
+#define MESSAGE_ADDRESS_H
+
+#include "base/buf.h"
+
+enum mr_rc address_check(struct mr_str address, struct mr_error *err);
+/* One trailing slash is dropped ("mayor/"). ret has room for MR_ADDRESS_MAX + 1. */
+enum mr_rc address_normal(struct mr_str address, char *ret, struct mr_error *err);
+/* Splits "agent@room"; room is empty when there is none. The last @ counts. */
+void address_split(struct mr_str address, struct mr_str *ret_agent, struct mr_str *ret_room);
+/* A mailbox list as in To: ("A B" <a@x>, b@y); calls fn with each bare address. */
+typedef bool address_fn(void *ctx, struct mr_str address);
+void address_list_each(struct mr_str value, address_fn *fn, void *ctx);
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * header.h - `Key: value` lines, the one parser for messages and for every small file of a room.
+ *
+ * A header block is lines up to the first empty one. A line that begins with a space or tab continues
+ * the one before. LF and CRLF are both line ends. Names are 1-76 printable ASCII characters without colon. What is no
+ * header line is reported and skipped, never a reason to lose the rest.
+ */
+#ifndef MESSAGE_HEADER_H
+#define MESSAGE_HEADER_H
+
+#include "base/buf.h"
+
+struct header_line {
+	struct mr_str name;
+	struct mr_str raw; /* the value as it stands, folds included, trimmed */
+};
+struct header_cursor {
+	struct mr_str rest;  /* after the last line taken; after the end: the body */
+	bool ended;          /* the empty line was met (and taken) */
+	size_t skipped;      /* lines that were no header lines */
+};
+struct header_cursor header_begin(struct mr_str text);
+/* False: no more header lines; c->rest is the body. */
+bool header_next(struct header_cursor *c, struct header_line *ret);
+/* Value with folds undone (line break + white space = one space). */
+void header_unfold(struct buf *out, struct mr_str raw);
+
+bool header_name_valid(struct mr_str name);
+/* No NUL, no CR, no LF, valid UTF-8. */
+bool header_value_valid(struct mr_str value);
+/* MR_REFUSED with the reason, naming the header. */
+enum mr_rc header_add(struct buf *out, const char *name, struct mr_str value, struct mr_error *err);
+
+/* ---- Small files: a whole file of header lines ---- */
+struct record { /* finish with record_done */
+	struct mr_header *lines;
+	size_t n;
+	struct arena *own;
+};
+enum mr_rc record_parse(struct mr_str text, struct record *ret, struct mr_error *err);
+const char *record_get(const struct record *r, const char *name); /* first of that name, any case; or NULL */
+int64_t record_int(const struct record *r, const char *name, int64_t otherwise);
+void record_done(struct record *r);
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * message.h - struct mr_message to and from RFC 5322 bytes. Pure functions, no I/O: all of it is fuzzed.
+ */
+#ifndef MESSAGE_MESSAGE_H
+#define MESSAGE_MESSAGE_H
+
+#include "base/buf.h"
+
+/* Writes one RFC 5322 message (UTF-8, RFC 6532 headers). `room` is the part after @ in addresses and in
+ * the Message-ID. The body is 8bit, or base64 when it is not valid UTF-8, has a NUL, or has a line over 998 bytes...
+ * (such lines are allowed: 8bit as it is; only NUL and bad UTF-8 force base64). MR_REFUSED names the field that is wrong. */
+enum mr_rc message_write(const struct mr_message *msg, const char *room, struct buf *out, struct mr_error *err);
+
+enum message_part { MESSAGE_HEADERS, MESSAGE_ALL };
+/* Reads any bytes. Fails only with MR_NOMEM or MR_CORRUPT (no header line at all). Missing headers are "", a
+ * missing date is the id's time. id is set by the caller beforehand (from the file name) or, when
+ * msg->id is empty, taken from Message-ID. Addresses of `room` lose their @room. A message without MIME
+ * headers is text. Bodies in quoted-printable and base64 are decoded; multipart and other charsets stay
+ * as they are (latin1 and us-ascii are converted). With MESSAGE_HEADERS text may be cut anywhere after the headers. */
+enum mr_rc message_parse(struct mr_str text, const char *room, enum message_part part, struct mr_message *msg,
+    struct mr_error *err);
+/* True when text surely holds the whole header block. */
+bool message_headers_complete(struct mr_str text);
+
+/* sha256 (hex) over what the sender said: from, to, cc, subject, type, priority, thread, reply_to, replace key,
+ * extra headers, body; not id, date, life. For send keys. */
+void message_digest(const struct mr_message *msg, char ret[65]);
+
+/* The id (or word) inside "<01k9...@town>" -> "01k9..."; a foreign message id keeps its whole inside. */
+struct mr_str msgid_inner(struct mr_str value, const char *room);
+
+/* "Re: x" once, whatever "Re:", "RE: re:" it begins with. */
+void subject_reply(struct buf *out, struct mr_str subject);
+/* First line of a body as subject: cleaned, cut at 78 characters. */
+void subject_from_body(struct buf *out, struct mr_str body);
+
+#endif

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * room.h - the contract between the post office and the kinds of room.
+ *
+ * A driver is one struct of operations. The office never asks which driver it has: it asks for
+ * abilities, and answers MR_UNSUPPORTED itself where a slot is NULL. No slot takes a path or a file
+ * descriptor, assumes that a scan is cheap, or that a mark is a rename: a database fits as well as
+ * folders. Agents are named by checked, normal addresses; ids are full ids.
+ *
+ * Every slot: ret_ parameters untouched on failure (but where said), err always filled in.
+ */
+#ifndef ROOM_ROOM_H
+#define ROOM_ROOM_H
+
+#include "base/buf.h"
+#include "message/header.h"
+
+enum room_ability {
+	ROOM_READ_STATE = 1,  /* remembers what was read */
+	ROOM_THREADS = 2,
+	ROOM_PRIORITIES = 4,
+	ROOM_ARCHIVE = 8,
+	ROOM_REGISTER = 16,   /* has registered agents and lives */
+	ROOM_HOLDS = 32,      /* recv, done, drain by several */
+	ROOM_SENT = 64,
+	ROOM_KEYS = 128,      /* send --key, --replace-key */
+	ROOM_PIN = 256,
+	ROOM_TYPES = 512,
+	ROOM_PURGE = 1024,
+};
+
+struct mr_room {
+	const struct room_driver *driver;
+	void *state;           /* the driver's own */
+	char *spec;            /* "maildir:/path" */
+	char *name;            /* what stands after @ */
+	struct record settings; /* lines of the room's settings; empty where a kind has none */
+	mr_trace_fn *trace;    /* or NULL */
+	void *trace_ctx;
+	const struct room_driver *inner; /* used by wrap/: the driver that is wrapped */
+	void *wrap_state;
+};
+
+/* ---- What is passed in and out ---- */
+
+struct delivery { /* one accepted send */
+	struct mr_message *msg;      /* id may be changed by the driver when it collides */
+	const struct mr_names *to;   /* checked, each once, in order */
+	const char *sender;          /* whose .Sent gets a copy; "" for none */
+	const char *key;             /* or NULL */
+	bool make_mailboxes;         /* --hold */
+};
+struct delivered {
+	char id[MR_ID_LEN + 1];
+	bool repeated;               /* the key was known */
+	struct mr_names missing;     /* with MR_INDOUBT; the caller frees it */
+};
+
+enum hold_kind { HOLD_PROCESS, /* as long as this process lives */ HOLD_LEASE /* until the deadline */ };
+struct hold_terms {
+	enum hold_kind kind;
+	unsigned life;               /* of the holder */
+	int64_t lease_ms;            /* HOLD_LEASE */
+	struct mr_process process;   /* of the holder's harness, if known: while it lives the lease does not run out */
+	const char *session;         /* or "" */
+};
+struct hold {
+	char agent[MR_ADDRESS_MAX + 1];
+	char id[MR_ID_LEN + 1];
+	char token[MR_TOKEN_LEN + 1];
+	unsigned life;
+	unsigned attempt;            /* 1: first time */
+	int64_t deadline_ms;         /* wall clock; 0 for HOLD_PROCESS */
+	enum hold_kind kind;
+	unsigned flags;              /* of the message, as it was */
+};
+enum settle { /* how a hold ends */
+	SETTLE_BACK,    /* to where it was, attempt counted */
+	SETTLE_SEEN,    /* shown: into the inbox, seen */
+	SETTLE_ARCHIVE, /* shown and archived */
+	SETTLE_DONE,    /* worked off: archived, acked */
+	SETTLE_DEAD,    /* failed: dead letters */
+};
+
+enum scan_depth { SCAN_NAMES /* id, flags, folder, attempt, token */, SCAN_HEADERS, SCAN_BODIES };
+struct scan_request {
+	unsigned folders;      /* enum mr_folder */
+	enum scan_depth depth;
+	bool newest_first;     /* by id; across the folders asked for */
+	bool unread_only;      /* only without MR_SEEN: lets a driver skip work */
+	const char *id_suffix; /* only ids that end so; NULL: all */
+	mr_trouble_fn *trouble;
+	void *trouble_ctx;
+};
+
+struct place_of { /* one copy of a message */
+	const char *agent;       /* "" for the room's own folders */
+	enum mr_folder folder;   /* 0: only the evidence counts (pending fan-out, tombstone) */
+	unsigned flags;
+	const char *state;       /* "unread", "read", "archived", "held", "sent", "dead", "pending", "purged" */
+	const char *evidence;    /* a sentence with what was found where */
+};
+typedef void place_fn(void *ctx, const struct place_of *place);
+
+struct room_driver {
+	const char *kind;      /* "maildir", as in maildir:/path */
+	unsigned abilities;    /* enum room_ability */
+
+	/* ---- Opening ---- */
+	/* Required. Sets room->state, ->name, ->settings. MR_NOTFOUND, MR_REFUSED (newer format, another user's). */
+	enum mr_rc (*open)(struct mr_room *room, const char *where, struct mr_error *err);
+	void (*close)(struct mr_room *room); /* also after a failed open */
+	/* Completes what crashed commands left behind, as far as nobody is working on it; cheap when
+	 * there is nothing. NULL: nothing is ever left behind. */
+	enum mr_rc (*recover)(struct mr_room *room, struct mr_error *err);
+	/* NULL: unknown. */
+	enum mr_rc (*storage)(struct mr_room *room, struct mr_storage *ret, struct mr_error *err);
+
+	/* ---- Who lives here ---- */
+	enum mr_rc (*each_agent)(struct mr_room *room, mr_agent_fn *fn, void *ctx, struct mr_error *err);
+	/* MR_NOTFOUND: nobody registered that name. */
+	enum mr_rc (*find_agent)(struct mr_room *room, const char *name, struct mr_agent *ret, struct mr_error *err);
+	/* With ROOM_REGISTER: makes the mailbox and takes the name. MR_EXISTS: taken (one winner among many);
+	 * MR_REFUSED: differs from another name only in case. agent->life is ignored. Durable. */
+	enum mr_rc (*add_agent)(struct mr_room *room, const struct mr_agent *agent, struct mr_error *err);
+	/* Takes life `agent->life` with agent's process, session, worktree, host. MR_EXISTS: another took that
+	 * number. Then fences the life before: its held mail comes back, *ret_returned says how much. Durable. */
+	enum mr_rc (*take_life)(struct mr_room *room, const struct mr_agent *agent, size_t *ret_returned,
+	    struct mr_error *err);
+	/* Rewrites what is known of a life (process after a resume). */
+	enum mr_rc (*update_life)(struct mr_room *room, const struct mr_agent *agent, struct mr_error *err);
+	/* MR_REFUSED when a newer life than `life` exists. Cheap: called by every command that acts. */
+	enum mr_rc (*check_life)(struct mr_room *room, const char *name, unsigned life, struct mr_error *err);
+	void (*seen)(struct mr_room *room, const char *name, unsigned life); /* best effort */
+	/* Takes the name away first, then moves the unread mail to dead letters until nothing is left. Numbers of
+	 * lives survive. */
+	enum mr_rc (*remove_agent)(struct mr_room *room, const char *name, size_t *ret_dead, struct mr_error *err);
+	/* Something said once per life (the storage warning): true the first time. NULL: never. */
+	bool (*once)(struct mr_room *room, const char *name, unsigned life, const char *what);
+
+	/* ---- Mail ---- */
+	/* Required. MR_OK: whole, visible and durable for everyone in `to`. MR_INDOUBT: some have it, the rest
+	 * will (ret is filled in). Anything else: nobody has it. With a key: MR_REFUSED when it was used for another content. */
+	enum mr_rc (*deliver)(struct mr_room *room, struct delivery *what, struct delivered *ret, struct mr_error *err);
+	/* Required. fn gets each message once, in order of ids. A mailbox that does not exist is MR_NOTFOUND. */
+	enum mr_rc (*scan)(struct mr_room *room, const char *agent, const struct scan_request *want,
+	    mr_message_fn *fn, void *ctx, struct mr_error *err);
+	/* Required. Looks in `folders` (0: everywhere of that agent). */
+	enum mr_rc (*fetch)(struct mr_room *room, const char *agent, const char *id, unsigned folders,
+	    enum scan_depth depth, struct mr_message *ret, struct mr_error *err);
+	enum mr_rc (*fetch_raw)(struct mr_room *room, const char *agent, const char *id, struct buf *ret,
+	    struct mr_error *err);
+	/* With ROOM_READ_STATE. MR_NOTFOUND when it is not in inbox or archive, MR_BUSY when held. */
+	enum mr_rc (*mark)(struct mr_room *room, const char *agent, const char *id, unsigned set, unsigned clear,
+	    struct mr_error *err);
+	/* With ROOM_ARCHIVE: MR_INBOX <-> MR_ARCHIVE, MR_INBOX -> MR_DEAD. Marks are kept. */
+	enum mr_rc (*move)(struct mr_room *room, const char *agent, const char *id, enum mr_folder to,
+	    struct mr_error *err);
+	/* Makes marks, moves and settles since the last flush durable. NULL: they already are. */
+	enum mr_rc (*flush)(struct mr_room *room, struct mr_error *err);
+
+	/* ---- Holds, with ROOM_HOLDS ---- */
+	/* Takes unread mail out of the inbox. MR_NOTFOUND: not in the inbox; MR_BUSY: another holds it. */
+	enum mr_rc (*hold)(struct mr_room *room, const char *agent, const char *id, const struct hold_terms *terms,
+	    struct hold *ret, struct mr_error *err);
+	/* MR_NOTFOUND: that hold is over (expired, taken over, settled): the fence. */
+	enum mr_rc (*settle)(struct mr_room *room, const struct hold *hold, enum settle how, struct mr_error *err);
+	enum mr_rc (*extend)(struct mr_room *room, struct hold *hold, int64_t lease_ms, struct mr_error *err);
+	/* The holds of an agent, of all lives. */
+	enum mr_rc (*each_hold)(struct mr_room *room, const char *agent,
+	    bool (*fn)(void *ctx, const struct hold *hold), void *ctx, struct mr_error *err);
+	/* Puts back what expired or whose holder died. Cheap when nothing is held. */
+	enum mr_rc (*sweep)(struct mr_room *room, const char *agent, struct mr_error *err);
+
+	/* ---- Waiting ---- */
+	/* Arms before the caller scans. NULL: the office polls. */
+	enum mr_rc (*watch)(struct mr_room *room, const char *agent, void **ret_watch, struct mr_error *err);
+	/* Something may have changed, or the time is up: either way look again. */
+	void (*watch_wait)(struct mr_room *room, void *watch, int64_t timeout_ms);
+	void (*watch_close)(struct mr_room *room, void *watch);
+
+	/* ---- Records of the post office: small named values (due answers, tombstones, later groups ...) ---- */
+	/* kind is a word such as "due"; owner an agent or ""; name 1-80 bytes [A-Za-z0-9._-]. Each op is atomic and durable. */
+	enum mr_rc (*record_put)(struct mr_room *room, const char *kind, const char *owner, const char *name,
+	    struct mr_str text, struct mr_error *err); /* replaces */
+	enum mr_rc (*record_get)(struct mr_room *room, const char *kind, const char *owner, const char *name,
+	    struct buf *ret, struct mr_error *err);
+	enum mr_rc (*record_drop)(struct mr_room *room, const char *kind, const char *owner, const char *name,
+	    struct mr_error *err); /* MR_NOTFOUND when it is not there */
+	enum mr_rc (*record_each)(struct mr_room *room, const char *kind, const char *owner,
+	    bool (*fn)(void *ctx, const char *name), void *ctx, struct mr_error *err); /* none: MR_OK */
+
+	/* ---- Evidence and care ---- */
+	enum mr_rc (*each_place)(struct mr_room *room, const char *id, place_fn *fn, void *ctx, struct mr_error *err);
+	/* With ROOM_PURGE: removes every copy. */
+	enum mr_rc (*purge)(struct mr_room *room, const char *id, size_t *ret_removed, struct mr_error *err);
+	enum mr_rc (*inspect)(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, struct mr_error *err);
+};
+
+/* registry.c: the list of drivers; the only file that names them. */
+const struct room_driver *room_driver_named(struct mr_str kind);
+const struct room_driver *const *room_drivers(void); /* NULL-terminated */
+
+/* wrap/: drivers around drivers. Call after open; close goes through. */
+void room_wrap_trace(struct mr_room *room);
+struct room_fault { unsigned long fail_at; bool for_good; enum mr_rc code; unsigned long calls; };
+void room_wrap_fault(struct mr_room *room, struct room_fault *plan); /* plan is borrowed */
+
+/* open.c: spec -> open room (without recovery and policy; the office adds those). */
+enum mr_rc room_open_spec(const char *spec, struct mr_room **ret, struct mr_error *err);
+void room_free(struct mr_room *room);
+
+#endif
