@@ -319,6 +319,7 @@ struct mr_receipt {
 	struct mr_names missing; /* with MR_INDOUBT: who has not got it yet */
 	bool repeated;           /* the key was known: this is the earlier message's id */
 	size_t retired;          /* by replace_key */
+	char *warning;           /* said once a life: what a power cut may do here; or NULL */
 	char *notify;            /* the room's Notify: command, to be run by the caller for the operator; or NULL */
 };
 MR_API enum mr_rc mr_send(struct mr_room *room, const struct mr_self *self, const struct mr_draft *draft,

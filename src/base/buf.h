@@ -57,7 +57,8 @@ char *arena_dup(struct arena **a, struct mr_str s); /* NUL-terminated copy */
 void arena_free(struct arena *a);
 
 /* ---- Lists of names ---- */
-bool names_add(struct mr_names *n, struct mr_str s); /* a copy; false: out of memory */
+/* Adds a copy; false: out of memory. Grows only lists that were zero or grown here. */
+bool names_add(struct mr_names *n, struct mr_str s);
 bool names_has(const struct mr_names *n, const char *s);
 
 void free_ptr(void *pp); /* for mr_auto: frees *(void **)pp */

@@ -47,6 +47,7 @@ int sys_stat(int dir_fd, const char *name, struct stat *st); /* does not follow 
 int sys_stat_fd(int fd, struct stat *st);
 int sys_touch(int dir_fd, const char *name); /* both times to now */
 int sys_flock(int fd, int operation); /* LOCK_*; EWOULDBLOCK as in flock(2) */
+ssize_t sys_getdents(int fd, void *buf, size_t n); /* getdents64; ENOSYS in a portable build */
 
 /* ---- Fault points ---- */
 enum sys_fault {
@@ -67,6 +68,14 @@ void sys_plan_set(const struct sys_plan *plan); /* NULL: none; also resets the c
 unsigned long sys_calls(void);  /* fault points passed since the plan was set */
 unsigned long sys_syncs(void);  /* fsyncs among them */
 bool sys_plan_hit(void);        /* did the fault happen */
+
+/* ---- What the kernel shows as files: no disk, so no fault points ---- */
+/* Up to n - 1 bytes of a file such as /proc/self/stat, NUL-terminated; -1 if it is not there. */
+ssize_t sys_kernel_read(const char *path, char *ret, size_t n);
+/* Inode of what a kernel link such as /proc/self/ns/pid leads to; 0 if it cannot be seen. */
+uint64_t sys_kernel_inode(const char *path);
+/* Fills buf from getrandom, else /dev/urandom; false if neither is there. */
+bool sys_random(void *buf, size_t n);
 
 void sys_close_fd(int *fd); /* for mr_auto: closes *fd when >= 0 */
 

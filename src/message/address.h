@@ -13,6 +13,8 @@ enum mr_rc address_check(struct mr_str address, struct mr_error *err);
 enum mr_rc address_normal(struct mr_str address, char *ret, struct mr_error *err);
 /* Splits "agent@room"; room is empty when there is none. The last @ counts. */
 void address_split(struct mr_str address, struct mr_str *ret_agent, struct mr_str *ret_room);
+/* Can stand in a list without quotes: no space, control character, comma, semicolon, bracket, quote or backslash. */
+bool address_plain(struct mr_str address);
 /* A mailbox list as in To: ("A B" <a@x>, b@y); calls fn with each bare address. */
 typedef bool address_fn(void *ctx, struct mr_str address);
 void address_list_each(struct mr_str value, address_fn *fn, void *ctx);

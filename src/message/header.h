@@ -29,15 +29,22 @@ void header_unfold(struct buf *out, struct mr_str raw);
 bool header_name_valid(struct mr_str name);
 /* No NUL, no CR, no LF, valid UTF-8. */
 bool header_value_valid(struct mr_str value);
-/* MR_REFUSED with the reason, naming the header. */
+/* What is wrong with it, as the end of a sentence ("has a line break"), or NULL. */
+const char *header_value_problem(struct mr_str value);
+/* A foreign value made valid: line breaks and NUL become spaces, bytes that are no UTF-8 are taken as Latin-1. */
+void header_clean(struct buf *out, struct mr_str value);
+/* One trimmed "Name: value" line. Long ones are folded where a single space stands between two words, so that
+ * unfolding gives the same value. MR_REFUSED with the reason, naming the header. */
 enum mr_rc header_add(struct buf *out, const char *name, struct mr_str value, struct mr_error *err);
 
 /* ---- Small files: a whole file of header lines ---- */
 struct record { /* finish with record_done */
 	struct mr_header *lines;
 	size_t n;
+	size_t skipped; /* lines that were no header lines */
 	struct arena *own;
 };
+/* Empty lines are allowed. MR_CORRUPT: there is text, but not one header line. */
 enum mr_rc record_parse(struct mr_str text, struct record *ret, struct mr_error *err);
 const char *record_get(const struct record *r, const char *name); /* first of that name, any case; or NULL */
 int64_t record_int(const struct record *r, const char *name, int64_t otherwise);

@@ -7,10 +7,16 @@
 
 #include "base/buf.h"
 
-/* Writes one RFC 5322 message (UTF-8, RFC 6532 headers). `room` is the part after @ in addresses and in
- * the Message-ID. The body is 8bit, or base64 when it is not valid UTF-8, has a NUL, or has a line over 998 bytes...
- * (such lines are allowed: 8bit as it is; only NUL and bad UTF-8 force base64). MR_REFUSED names the field that is wrong. */
+/* Fields of a message that were made by message_parse live in one arena, msg->own; a message put together by hand
+ * leaves it NULL and its strings with their owner. mr_message_done frees the arena only.
+ *
+ * Writes one RFC 5322 message (UTF-8, RFC 6532 headers). `room` is the part after @ in addresses and in
+ * the Message-ID. The body is 8bit, or base64 when it is not valid UTF-8 or has a NUL; lines of
+ * any length are 8bit. MR_REFUSED names the field that is wrong. */
 enum mr_rc message_write(const struct mr_message *msg, const char *room, struct buf *out, struct mr_error *err);
+
+/* Header names that message_write writes itself, so that no extra header may have them. */
+bool message_header_reserved(struct mr_str name);
 
 enum message_part { MESSAGE_HEADERS, MESSAGE_ALL };
 /* Reads any bytes. Fails only with MR_NOMEM or MR_CORRUPT (no header line at all). Missing headers are "", a
@@ -27,7 +33,8 @@ bool message_headers_complete(struct mr_str text);
  * extra headers, body; not id, date, life. For send keys. */
 void message_digest(const struct mr_message *msg, char ret[65]);
 
-/* The id (or word) inside "<01k9...@town>" -> "01k9..."; a foreign message id keeps its whole inside. */
+/* The id (or word) inside "<01k9...@town>" -> "01k9...", whatever room stands after the @; a foreign message id
+ * keeps its whole inside. The first one of several. Without brackets, as people type it, "@room" is dropped too. */
 struct mr_str msgid_inner(struct mr_str value, const char *room);
 
 /* "Re: x" once, whatever "Re:", "RE: re:" it begins with. */

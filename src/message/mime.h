@@ -10,6 +10,13 @@ void base64_decode(struct buf *out, struct mr_str text);  /* skips what is not b
 void qp_decode(struct buf *out, struct mr_str text, bool header); /* header: "_" is a space */
 /* RFC 2047 encoded words in a header value; utf-8, us-ascii, iso-8859-1 are understood, others kept. */
 void encoded_words_decode(struct buf *out, struct mr_str value);
+/* The value as encoded words (utf-8, base64), for text that a reader would mistake for encoded words. */
+void encoded_words_encode(struct buf *out, struct mr_str value);
 void latin1_to_utf8(struct buf *out, struct mr_str bytes);
+void latin1_byte(struct buf *out, unsigned char byte);
+void crlf_to_lf(struct buf *out, struct mr_str text);
+
+enum charset { CHARSET_UTF8, CHARSET_ASCII, CHARSET_LATIN1, CHARSET_OTHER };
+enum charset charset_of(struct mr_str name);
 
 #endif

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: MIT
+# A thin face over Meson. `make demo` and `make test` work as the first and only command on a fresh Debian machine.
+#
+#   build/musl     the command: one static binary of musl libc alone
+#   build/glibc    the same command with the plain compiler, and libmailroom (static and shared)
+#   build/dev      tests, warnings as errors, fault points reachable from the environment
+#   build/asan     the same under AddressSanitizer and UBSan
+#   build/portable the same with nothing but POSIX
+
+PREFIX ?= /usr/local
+DESTDIR ?=
+MUSL := $(shell command -v musl-gcc 2>/dev/null)
+
+.PHONY: all demo test bench lint fuzz asan install clean deps deps-test powercut crash stress format musl glibc dev
+all: musl glibc
+
+deps:
+	@tools/deps build
+deps-test:
+	@tools/deps build test
+
+musl: deps
+	@tools/build musl
+glibc: deps
+	@tools/build glibc
+dev: deps-test
+	@tools/build dev
+asan: deps-test
+	@tools/build asan && tests/run --only asan
+
+demo: musl
+	@tools/demo
+
+test: deps-test
+	@tools/build musl glibc dev asan portable
+	@tests/run
+
+lint: deps-test
+	@tools/lint
+
+format:
+	@git ls-files '*.c' '*.h' | xargs clang-format -i
+
+bench: deps-test
+	@tools/build musl glibc dev
+	@bench/run
+
+fuzz: deps-test
+	@tools/fuzz
+
+powercut: deps-test
+	@tools/build musl dev
+	@tests/powercut/run --long
+
+crash stress: deps-test
+	@tools/build dev musl
+	@tests/run --only $@ --long
+
+install: all
+	@tools/install-files '$(DESTDIR)' '$(PREFIX)'
+
+clean:
+	rm -rf build

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: MIT */
+/* buf.c - borrowed strings, the growing buffer, the arena, lists of names. */
+#include "base/buf.h"
+
+#include <stdarg.h>
+#include <stdalign.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---- Borrowed strings ---- */
+
+bool
+str_eq(struct mr_str a, struct mr_str b)
+{
+	return a.len == b.len && (a.len == 0 || memcmp(a.ptr, b.ptr, a.len) == 0);
+}
+
+static char
+ascii_lower(char c)
+{
+	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+bool
+str_caseeq(struct mr_str a, struct mr_str b)
+{
+	if (a.len != b.len)
+		return false;
+	for (size_t i = 0; i < a.len; i++) {
+		if (ascii_lower(a.ptr[i]) != ascii_lower(b.ptr[i]))
+			return false;
+	}
+	return true;
+}
+
+bool
+ascii_caseeq(const char *a, const char *b)
+{
+	return str_caseeq(str_of(a), str_of(b));
+}
+
+bool
+str_starts(struct mr_str s, const char *prefix)
+{
+	size_t n = strlen(prefix);
+
+	return s.len >= n && (n == 0 || memcmp(s.ptr, prefix, n) == 0);
+}
+
+bool
+str_ends(struct mr_str s, const char *suffix)
+{
+	size_t n = strlen(suffix);
+
+	return s.len >= n && (n == 0 || memcmp(s.ptr + s.len - n, suffix, n) == 0);
+}
+
+static bool
+is_blank(char c)
+{
+	return c == ' ' || c == '\t';
+}
+
+struct mr_str
+str_trim(struct mr_str s)
+{
+	while (s.len > 0 && is_blank(s.ptr[0])) {
+		s.ptr++;
+		s.len--;
+	}
+	while (s.len > 0 && is_blank(s.ptr[s.len - 1]))
+		s.len--;
+	return s;
+}
+
+bool
+str_to_u64(struct mr_str s, uint64_t *ret)
+{
+	uint64_t value = 0;
+
+	if (s.len == 0)
+		return false;
+	for (size_t i = 0; i < s.len; i++) {
+		if (s.ptr[i] < '0' || s.ptr[i] > '9')
+			return false;
+		if (__builtin_mul_overflow(value, 10U, &value) ||
+		    __builtin_add_overflow(value, (unsigned)(s.ptr[i] - '0'), &value))
+			return false;
+	}
+	*ret = value;
+	return true;
+}
+
+/* ---- The growing buffer ---- */
+
+bool
+buf_reserve(struct buf *b, size_t more)
+{
+	size_t need;
+
+	if (b->failed)
+		return false;
+	if (__builtin_add_overflow(b->len, more, &need) || __builtin_add_overflow(need, 1U, &need)) {
+		b->failed = true;
+		return false;
+	}
+	if (need <= b->cap)
+		return true;
+	size_t cap = b->cap < 64 ? 64 : b->cap;
+	while (cap < need)
+		cap = cap > SIZE_MAX / 2 ? need : cap * 2;
+	char *grown = realloc(b->ptr, cap);
+	if (grown == NULL) {
+		b->failed = true;
+		return false;
+	}
+	b->ptr = grown;
+	b->cap = cap;
+	b->ptr[b->len] = '\0';
+	return true;
+}
+
+void
+buf_add(struct buf *b, struct mr_str s)
+{
+	if (!buf_reserve(b, s.len))
+		return;
+	if (s.len > 0)
+		memcpy(b->ptr + b->len, s.ptr, s.len);
+	b->len += s.len;
+	b->ptr[b->len] = '\0';
+}
+
+void
+buf_adds(struct buf *b, const char *z)
+{
+	buf_add(b, str_of(z));
+}
+
+void
+buf_addc(struct buf *b, char c)
+{
+	buf_add(b, (struct mr_str){ &c, 1 });
+}
+
+void
+buf_addf(struct buf *b, const char *fmt, ...)
+{
+	va_list args, again;
+
+	va_start(args, fmt);
+	va_copy(again, args);
+	int n = vsnprintf(NULL, 0, fmt, args);
+	va_end(args);
+	if (n < 0)
+		b->failed = true;
+	else if (buf_reserve(b, (size_t)n)) {
+		(void)vsnprintf(b->ptr + b->len, (size_t)n + 1, fmt, again);
+		b->len += (size_t)n;
+	}
+	va_end(again);
+}
+
+void
+buf_clear(struct buf *b)
+{
+	b->len = 0;
+	b->failed = false;
+	if (b->ptr != NULL)
+		b->ptr[0] = '\0';
+}
+
+bool
+buf_ok(const struct buf *b)
+{
+	return !b->failed;
+}
+
+struct mr_str
+buf_str(const struct buf *b)
+{
+	return (struct mr_str){ buf_z(b), b->len };
+}
+
+const char *
+buf_z(const struct buf *b)
+{
+	return b->ptr != NULL ? b->ptr : "";
+}
+
+char *
+buf_take(struct buf *b)
+{
+	char *taken = NULL;
+
+	if (buf_reserve(b, 0)) {
+		taken = b->ptr;
+		b->ptr = NULL;
+	}
+	buf_done(b);
+	return taken;
+}
+
+void
+buf_done(struct buf *b)
+{
+	free(b->ptr);
+	*b = BUF_INIT;
+}
+
+/* ---- Arena ---- */
+
+#define ARENA_BLOCK 4000
+
+struct arena { /* one block; the newest is first */
+	struct arena *next;
+	size_t used, size;
+	alignas(max_align_t) unsigned char bytes[];
+};
+
+void *
+arena_alloc(struct arena **a, size_t size)
+{
+	const size_t align = alignof(max_align_t);
+
+	if (size > SIZE_MAX / 2)
+		return NULL;
+	size = (size + align - 1) / align * align;
+	if (*a == NULL || (*a)->size - (*a)->used < size) {
+		size_t room = size > ARENA_BLOCK ? size : ARENA_BLOCK;
+		struct arena *block = calloc(1, sizeof(*block) + room);
+		if (block == NULL)
+			return NULL;
+		block->size = room;
+		block->next = *a;
+		*a = block;
+	}
+	void *got = (*a)->bytes + (*a)->used;
+	(*a)->used += size;
+	return got;
+}
+
+char *
+arena_dup(struct arena **a, struct mr_str s)
+{
+	if (s.len == SIZE_MAX)
+		return NULL;
+	char *copy = arena_alloc(a, s.len + 1);
+	if (copy != NULL && s.len > 0)
+		memcpy(copy, s.ptr, s.len);
+	return copy;
+}
+
+void
+arena_free(struct arena *a)
+{
+	while (a != NULL) {
+		struct arena *next = a->next;
+		free(a);
+		a = next;
+	}
+}
+
+/* ---- Lists of names ---- */
+
+/* The list has no capacity field: it doubles whenever its length is a power of two. */
+static bool
+names_grow(struct mr_names *n)
+{
+	if ((n->n & (n->n - 1)) != 0)
+		return true;
+	size_t cap = n->n == 0 ? 1 : n->n * 2;
+	if (cap > SIZE_MAX / sizeof(*n->v))
+		return false;
+	char **grown = realloc(n->v, cap * sizeof(*n->v));
+	if (grown == NULL)
+		return false;
+	n->v = grown;
+	return true;
+}
+
+bool
+names_add(struct mr_names *n, struct mr_str s)
+{
+	char *copy = malloc(s.len + 1);
+
+	if (copy == NULL || !names_grow(n)) {
+		free(copy);
+		return false;
+	}
+	if (s.len > 0)
+		memcpy(copy, s.ptr, s.len);
+	copy[s.len] = '\0';
+	n->v[n->n++] = copy;
+	return true;
+}
+
+bool
+names_has(const struct mr_names *n, const char *s)
+{
+	for (size_t i = 0; i < n->n; i++) {
+		if (strcmp(n->v[i], s) == 0)
+			return true;
+	}
+	return false;
+}
+
+void
+mr_names_done(struct mr_names *names)
+{
+	if (names == NULL)
+		return;
+	for (size_t i = 0; i < names->n; i++)
+		free(names->v[i]);
+	free(names->v);
+	*names = (struct mr_names){ 0 };
+}
+
+void
+free_ptr(void *pp)
+{
+	void **slot = pp;
+
+	free(*slot);
+	*slot = NULL;
+}

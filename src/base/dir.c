@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+/* dir.c - opening, making and reading folders. */
+#include "base/error.h"
+#include "base/file.h"
+#include "base/sys.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum mr_rc
+dir_open(int dir_fd, const char *path, int *ret_fd, struct mr_error *err)
+{
+	int fd = sys_open(dir_fd, path, O_RDONLY | O_DIRECTORY, 0);
+
+	if (fd >= 0) {
+		*ret_fd = fd;
+		return MR_OK;
+	}
+	if (errno == ENOENT)
+		return mr_fail(err, MR_NOTFOUND, "no folder '%s'", path);
+	if (errno == ELOOP || errno == ENOTDIR || errno == EXDEV)
+		return mr_fail(err, MR_REFUSED, "'%s' is not a folder, or lies behind a symbolic link", path);
+	return mr_fail_errno(err, "cannot open folder '%s'", path);
+}
+
+/* ---- Making ---- */
+
+static enum mr_rc
+make_in(int parent_fd, const char *name, mode_t mode, bool durable, int *ret_fd, struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int fd = -1;
+
+	if (sys_mkdir(parent_fd, name, mode) < 0 && errno != EEXIST)
+		return mr_fail_errno(err, "cannot make folder '%s'", name);
+	if (dir_open(parent_fd, name, &fd, err) != MR_OK)
+		return err->code;
+	/* Also when another process was faster: it may not have come to its own sync yet. */
+	if (durable && sys_fsync(parent_fd) < 0)
+		return mr_fail_errno(err, "cannot make folder '%s' durable", name);
+	*ret_fd = fd;
+	fd = -1;
+	return MR_OK;
+}
+
+/* The parent's path: "" for a single name, "/" for a name in the root. */
+static struct mr_str
+parent_of(struct mr_str path)
+{
+	size_t n = path.len;
+
+	while (n > 0 && path.ptr[n - 1] != '/')
+		n--;
+	while (n > 1 && path.ptr[n - 1] == '/')
+		n--;
+	return (struct mr_str){ path.ptr, n };
+}
+
+static const char *
+last_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash != NULL ? slash + 1 : path;
+}
+
+enum mr_rc
+dir_make(int dir_fd, const char *path, mode_t mode, bool durable, int *ret_fd, struct mr_error *err)
+{
+	struct mr_str trimmed = str_of(path);
+	mr_auto(buf_done) struct buf whole = BUF_INIT, parent = BUF_INIT;
+	mr_auto(sys_close_fd) int parent_fd = -1;
+
+	enum mr_rc rc = dir_open(dir_fd, path, ret_fd, err);
+	if (rc != MR_NOTFOUND || trimmed.len == 0)
+		return rc;
+	while (trimmed.len > 1 && trimmed.ptr[trimmed.len - 1] == '/')
+		trimmed.len--;
+	buf_add(&whole, trimmed);
+	buf_add(&parent, parent_of(trimmed));
+	if (!buf_ok(&whole) || !buf_ok(&parent))
+		return mr_nomem(err);
+	if (parent.len == 0)
+		rc = dir_open(dir_fd, ".", &parent_fd, err);
+	else
+		rc = dir_make(dir_fd, buf_z(&parent), mode, durable, &parent_fd, err);
+	if (rc != MR_OK)
+		return rc;
+	return make_in(parent_fd, last_name(buf_z(&whole)), mode, durable, ret_fd, err);
+}
+
+/* ---- Reading ---- */
+
+static bool
+is_dots(const char *name)
+{
+	return name[0] == '.' && (name[1] == '\0' || (name[1] == '.' && name[2] == '\0'));
+}
+
+#ifndef MR_PORTABLE
+
+#define ENTRIES_CHUNK ((size_t)64 << 10)
+
+struct kernel_entry { /* what getdents64 writes */
+	uint64_t inode;
+	int64_t offset;
+	unsigned short length;
+	unsigned char type;
+	char name[];
+};
+
+/* false: fn wants no more */
+static bool
+walk_chunk(const char *chunk, size_t n, dir_fn *fn, void *ctx)
+{
+	for (size_t at = 0; at < n;) {
+		const struct kernel_entry *e = (const void *)(chunk + at);
+		if (!is_dots(e->name) && !fn(ctx, &(struct dir_entry){ e->name, e->type }))
+			return false;
+		at += e->length;
+	}
+	return true;
+}
+
+static enum mr_rc
+read_entries(int fd, dir_fn *fn, void *ctx, struct mr_error *err)
+{
+	mr_auto(free_ptr) char *chunk = malloc(ENTRIES_CHUNK);
+
+	if (chunk == NULL)
+		return mr_nomem(err);
+	for (;;) {
+		ssize_t n = sys_getdents(fd, chunk, ENTRIES_CHUNK);
+		if (n < 0)
+			return mr_fail_errno(err, "cannot read folder");
+		if (n == 0 || !walk_chunk(chunk, (size_t)n, fn, ctx))
+			return MR_OK;
+	}
+}
+
+#else
+
+static void
+close_stream(DIR **stream)
+{
+	if (*stream != NULL)
+		(void)closedir(*stream);
+}
+
+static enum mr_rc
+read_entries(int fd, dir_fn *fn, void *ctx, struct mr_error *err)
+{
+	int own = dup(fd);
+	mr_auto(close_stream) DIR *stream = own >= 0 ? fdopendir(own) : NULL;
+
+	if (stream == NULL) {
+		(void)mr_fail_errno(err, "cannot read folder");
+		sys_close_fd(&own);
+		return err->code;
+	}
+	for (;;) {
+		errno = 0;
+		const struct dirent *e = readdir(stream);
+		if (e == NULL && errno != 0)
+			return mr_fail_errno(err, "cannot read folder");
+		if (e == NULL)
+			return MR_OK;
+		if (!is_dots(e->d_name) && !fn(ctx, &(struct dir_entry){ e->d_name, e->d_type }))
+			return MR_OK;
+	}
+}
+
+#endif
+
+enum mr_rc
+dir_each(int dir_fd, dir_fn *fn, void *ctx, struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int fd = -1;
+
+	/* A descriptor of our own: the caller's may be shared with a forked process, position and all. */
+	if (dir_open(dir_fd, ".", &fd, err) != MR_OK)
+		return err->code;
+	return read_entries(fd, fn, ctx, err);
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+/* error.c - the sentence for the reader that goes with an enum mr_rc. */
+#include "base/error.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* vsnprintf, but what had to be cut off does not end within a UTF-8 character */
+static void
+print_cut(char *ret, size_t size, const char *fmt, va_list args)
+{
+	int n = vsnprintf(ret, size, fmt, args);
+
+	if (n < 0)
+		ret[0] = '\0';
+	if (n < 0 || (size_t)n < size)
+		return;
+	size_t len = size - 1;
+	while (len > 0 && ((unsigned char)ret[len - 1] & 0xC0) == 0x80)
+		len--;
+	if (len > 0 && (unsigned char)ret[len - 1] >= 0xC0)
+		len--;
+	ret[len] = '\0';
+}
+
+enum mr_rc
+mr_fail(struct mr_error *err, enum mr_rc code, const char *fmt, ...)
+{
+	struct mr_error fresh = { .code = code }; /* an argument may point into the old one */
+	va_list args;
+
+	va_start(args, fmt);
+	print_cut(fresh.message, sizeof(fresh.message), fmt, args);
+	va_end(args);
+	*err = fresh;
+	return code;
+}
+
+static enum mr_rc
+code_of_errno(int error)
+{
+	if (error == ENOSPC || error == EDQUOT)
+		return MR_FULL;
+	return error == ENOMEM ? MR_NOMEM : MR_IO;
+}
+
+static const char *
+hint_of_errno(int error)
+{
+	switch (error) {
+	case EROFS:
+	case EACCES:
+	case EPERM:
+		return "the file system, its owner or a sandbox refuses this: in a harness sandbox add the "
+		       "room's folder to its writable folders";
+	case ENOSPC:
+	case EDQUOT:
+		return "free some space, then repeat the command: nothing was delivered";
+	case EMFILE:
+	case ENFILE:
+		return "too many files are open: close some, or raise the limit with 'ulimit -n', then repeat";
+	default:
+		return "";
+	}
+}
+
+/* "<what>: <reason>"; when both do not fit, the reason stays and the subject is cut */
+enum mr_rc
+mr_fail_errno(struct mr_error *err, const char *fmt, ...)
+{
+	struct mr_error fresh = { .sys_errno = errno, .code = code_of_errno(errno) };
+	const char *reason = strerror(fresh.sys_errno);
+	size_t reason_len = strlen(reason) < 100 ? strlen(reason) : 100;
+	va_list args;
+
+	va_start(args, fmt);
+	print_cut(fresh.message, sizeof(fresh.message) - reason_len - 2, fmt, args);
+	va_end(args);
+	size_t len = strlen(fresh.message);
+	(void)snprintf(fresh.message + len, sizeof(fresh.message) - len, ": %.*s", (int)reason_len, reason);
+	(void)snprintf(fresh.hint, sizeof(fresh.hint), "%s", hint_of_errno(fresh.sys_errno));
+	*err = fresh;
+	return fresh.code;
+}
+
+enum mr_rc
+mr_wrap(struct mr_error *err, const char *fmt, ...)
+{
+	char text[sizeof(err->message)];
+	size_t old = strlen(err->message);
+	size_t space = sizeof(text) - old > 3 ? sizeof(text) - old - 2 : 1;
+	va_list args;
+
+	va_start(args, fmt);
+	print_cut(text, space, fmt, args);
+	va_end(args);
+	size_t len = strlen(text);
+	if (len > 0) { /* len + 2 + old < sizeof: space saw to that */
+		memmove(err->message + len + 2, err->message, old + 1);
+		memcpy(err->message, text, len);
+		memcpy(err->message + len, ": ", 2);
+	}
+	return err->code;
+}
+
+enum mr_rc
+mr_hint(struct mr_error *err, const char *fmt, ...)
+{
+	char hint[sizeof(err->hint)] = "";
+	va_list args;
+
+	va_start(args, fmt);
+	print_cut(hint, sizeof(hint), fmt, args);
+	va_end(args);
+	memcpy(err->hint, hint, sizeof(hint));
+	return err->code;
+}
+
+enum mr_rc
+mr_nomem(struct mr_error *err)
+{
+	enum mr_rc rc = mr_fail(err, MR_NOMEM, "out of memory");
+
+	err->sys_errno = ENOMEM;
+	return rc;
+}
+
+const char *
+mr_rc_word(enum mr_rc rc)
+{
+	switch (rc) {
+	case MR_OK:
+		return "ok";
+	case MR_EMPTY:
+		return "empty";
+	case MR_NOTFOUND:
+		return "not-found";
+	case MR_REFUSED:
+		return "refused";
+	case MR_UNSUPPORTED:
+		return "unsupported";
+	case MR_EXISTS:
+		return "exists";
+	case MR_BUSY:
+		return "busy";
+	case MR_INDOUBT:
+		return "in-doubt";
+	case MR_FULL:
+		return "full";
+	case MR_CORRUPT:
+		return "corrupt";
+	case MR_NOMEM:
+		return "no-memory";
+	case MR_IO:
+		return "io";
+	}
+	return "unknown";
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * fault.h - the fault points of sys.c. Private to src/base; tests steer them with sys_plan_set.
+ *
+ *	if (point_before(POINT_OTHER) == POINT_FAIL)
+ *		return -1;                      errno is the injected one
+ *	return point_after(fsync(fd));          may not return: SYS_FAULT_KILL_AFTER
+ */
+#ifndef BASE_FAULT_H
+#define BASE_FAULT_H
+
+enum point_kind { POINT_OTHER, POINT_WRITE, POINT_SYNC };
+enum point_verdict { POINT_GO, POINT_HALF /* only for POINT_WRITE */, POINT_FAIL };
+
+enum point_verdict point_before(enum point_kind kind);
+long point_after(long result); /* passes the result and errno through */
+
+/* A call that fails or succeeds as a whole; an EINTR, injected or not, starts a new attempt. */
+#define ATTEMPT(kind, call) \
+	(point_before(kind) == POINT_FAIL ? -1L : point_after((long)(call)))
+#define RETRYING(kind, call)                           \
+	({                                             \
+		long result_;                          \
+		do                                     \
+			result_ = ATTEMPT(kind, call); \
+		while (result_ < 0 && errno == EINTR); \
+		result_;                               \
+	})
+
+#endif

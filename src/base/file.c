@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+/* file.c - whole files: published, replaced, read. */
+#include "base/file.h"
+#include "base/error.h"
+#include "base/id.h"
+#include "base/sys.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---- Publishing ---- */
+
+/* The name is there but not known to be durable. Refused must mean that nothing is visible, so it
+ * goes again; when it cannot go (or a reader was faster), only "in doubt" is true. */
+static enum mr_rc
+take_back(int dir_fd, const char *name, struct mr_error *err)
+{
+	if (sys_unlink(dir_fd, name) == 0) {
+		(void)sys_fsync(dir_fd);
+		return err->code;
+	}
+	int error = err->sys_errno;
+	struct mr_error first = *err;
+	(void)mr_fail(err, MR_INDOUBT, "'%s' is visible but may not survive a power cut, and cannot be taken back: %s",
+	    name, first.message);
+	err->sys_errno = error;
+	return mr_hint(err, "look at the disk; the file is complete, so do not send it again without a key");
+}
+
+/* Once more the file: without a journal, the link count belongs to its inode, and must be on the
+ * disk before the folder's entry is relied on. Then the folder. */
+static enum mr_rc
+make_durable(struct staged *s, int dir_fd, const char *name, struct mr_error *err)
+{
+	if (sys_fsync(s->fd) < 0 || sys_fsync(dir_fd) < 0) {
+		(void)mr_fail_errno(err, "cannot make '%s' durable", name);
+		return take_back(dir_fd, name, err);
+	}
+	return MR_OK;
+}
+
+enum mr_rc
+file_publish(int dir_fd, int tmp_fd, const char *name, struct mr_str bytes, mode_t mode,
+    enum publish_sync sync, struct mr_error *err)
+{
+	mr_auto(stage_done) struct staged s = STAGED_INIT;
+
+	if (stage_open(&s, dir_fd, tmp_fd, mode, err) != MR_OK ||
+	    stage_write(&s, bytes, err) != MR_OK ||
+	    (sync == PUBLISH_FULL && stage_sync(&s, err) != MR_OK))
+		return mr_wrap(err, "cannot write '%s'", name);
+	if (stage_link(&s, dir_fd, name, err) != MR_OK)
+		return err->code;
+	return sync == PUBLISH_FULL ? make_durable(&s, dir_fd, name, err) : MR_OK;
+}
+
+/* ---- Replacing ---- */
+
+struct beside { /* the new version before it takes the name */
+	int fd, dir_fd;
+	char *name; /* NULL: nothing to remove */
+};
+
+static void
+beside_done(struct beside *b)
+{
+	sys_close_fd(&b->fd);
+	if (b->name != NULL)
+		(void)sys_unlink(b->dir_fd, b->name);
+	free(b->name);
+	b->name = NULL;
+}
+
+static enum mr_rc
+beside_open(struct beside *b, const char *name, mode_t mode, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf temporary = BUF_INIT;
+	char random[13];
+
+	do {
+		random_hex(random, 12);
+		buf_clear(&temporary);
+		buf_addf(&temporary, ".%s.%s.tmp", name, random);
+		if (!buf_ok(&temporary))
+			return mr_nomem(err);
+		b->fd = sys_open(b->dir_fd, buf_z(&temporary), O_RDWR | O_CREAT | O_EXCL, mode);
+	} while (b->fd < 0 && errno == EEXIST);
+	if (b->fd < 0)
+		return mr_fail_errno(err, "cannot make '%s'", buf_z(&temporary));
+	b->name = buf_take(&temporary);
+	return MR_OK;
+}
+
+enum mr_rc
+file_replace(int dir_fd, const char *name, struct mr_str bytes, mode_t mode, struct mr_error *err)
+{
+	mr_auto(beside_done) struct beside fresh = { .fd = -1, .dir_fd = dir_fd };
+
+	if (beside_open(&fresh, name, mode, err) != MR_OK)
+		return mr_wrap(err, "cannot write '%s'", name);
+	if (sys_write_all(fresh.fd, bytes.ptr, bytes.len) < 0 || sys_fsync(fresh.fd) < 0)
+		return mr_fail_errno(err, "cannot write '%s'", name);
+	if (sys_rename(dir_fd, fresh.name, dir_fd, name) < 0)
+		return mr_fail_errno(err, "cannot replace '%s'", name);
+	free_ptr(&fresh.name);
+	if (sys_fsync(dir_fd) < 0)
+		return mr_fail_errno(err, "cannot make '%s' durable", name);
+	return MR_OK;
+}
+
+/* ---- Reading ---- */
+
+static enum mr_rc
+too_large(size_t limit, struct mr_error *err)
+{
+	return mr_fail(err, MR_REFUSED, "larger than the limit of %zu bytes", limit);
+}
+
+/* expected: the size if it is known, so that one read is enough; SIZE_MAX: read until the end */
+static enum mr_rc
+read_to_end(int fd, size_t expected, size_t limit, struct buf *ret, struct mr_error *err)
+{
+	const size_t step = (size_t)64 << 10;
+	size_t before = ret->len;
+	size_t want = expected < SIZE_MAX ? expected + 1 : step;
+
+	for (;;) {
+		if (!buf_reserve(ret, want))
+			return mr_nomem(err);
+		ssize_t got = sys_read(fd, ret->ptr + ret->len, want);
+		if (got < 0)
+			return mr_fail_errno(err, "cannot read");
+		ret->len += (size_t)got;
+		ret->ptr[ret->len] = '\0';
+		if (ret->len - before > limit)
+			return too_large(limit, err);
+		if (got == 0 || ret->len - before == expected)
+			return MR_OK;
+		want = step;
+	}
+}
+
+static enum mr_rc
+read_or_nothing(int fd, size_t expected, size_t limit, struct buf *ret, struct mr_error *err)
+{
+	size_t before = ret->len;
+	enum mr_rc rc = read_to_end(fd, expected, limit, ret, err);
+
+	if (rc != MR_OK) {
+		ret->len = before;
+		if (ret->ptr != NULL)
+			ret->ptr[before] = '\0';
+	}
+	return rc;
+}
+
+enum mr_rc
+file_read_fd(int fd, size_t limit, struct buf *ret, struct mr_error *err)
+{
+	return read_or_nothing(fd, SIZE_MAX, limit, ret, err);
+}
+
+enum mr_rc
+file_read(int dir_fd, const char *name, size_t limit, struct buf *ret, struct mr_error *err)
+{
+	struct stat st;
+
+	/* O_NONBLOCK: a pipe planted in the room must not hold us up before we see what it is. */
+	mr_auto(sys_close_fd) int fd = sys_open(dir_fd, name, O_RDONLY | O_NONBLOCK, 0);
+	if (fd < 0 && errno == ENOENT)
+		return mr_fail(err, MR_NOTFOUND, "no file '%s'", name);
+	if (fd < 0 && (errno == ELOOP || errno == ENOTDIR || errno == EXDEV || errno == ENXIO))
+		return mr_fail(err, MR_REFUSED, "'%s' is not a regular file beneath its folder", name);
+	if (fd < 0 || sys_stat_fd(fd, &st) < 0)
+		return mr_fail_errno(err, "cannot open '%s'", name);
+	if (!S_ISREG(st.st_mode))
+		return mr_fail(err, MR_REFUSED, "'%s' is not a regular file beneath its folder", name);
+	if (st.st_size < 0 || (uintmax_t)st.st_size > limit)
+		(void)too_large(limit, err);
+	else if (read_or_nothing(fd, (size_t)st.st_size, limit, ret, err) == MR_OK)
+		return MR_OK;
+	return mr_wrap(err, "cannot read '%s'", name);
+}

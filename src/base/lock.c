@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * lock.c - flock on a named file.
+ *
+ * The file may be removed or replaced while we wait for it; a lock on a file that has lost its name
+ * keeps nobody out. So after getting the lock we look whether the name still leads to our file.
+ */
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/sys.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <time.h>
+
+#define FIRST_PAUSE_US 1000U
+#define LONGEST_PAUSE_US 20000U
+/* lock_is_held() takes the lock itself for some microseconds; who tries just then tries again. */
+#define PROBE_PAUSE_US 200U
+#define PROBE_TRIES 3
+
+static void
+pause_us(unsigned us)
+{
+	struct timespec t = { .tv_nsec = (long)us * 1000 };
+
+	(void)nanosleep(&t, NULL);
+}
+
+/* 0: locked. -1: errno; EWOULDBLOCK when the time is up. */
+static int
+lock_within(int fd, int64_t wait_ms)
+{
+	if (wait_ms < 0)
+		return sys_flock(fd, LOCK_EX);
+
+	int64_t deadline_ms = clock_boot_ms() + wait_ms;
+	unsigned pause = wait_ms == 0 ? PROBE_PAUSE_US : FIRST_PAUSE_US;
+	for (int tries = 1;; tries++) {
+		if (sys_flock(fd, LOCK_EX | LOCK_NB) == 0)
+			return 0;
+		bool over = wait_ms == 0 ? tries >= PROBE_TRIES : clock_boot_ms() >= deadline_ms;
+		if (errno != EWOULDBLOCK || over)
+			return -1;
+		pause_us(pause);
+		if (wait_ms > 0)
+			pause = pause * 2 < LONGEST_PAUSE_US ? pause * 2 : LONGEST_PAUSE_US;
+	}
+}
+
+enum lock_check { LOCK_GOOD, LOCK_STALE, LOCK_NO_FILE, LOCK_UNKNOWN };
+
+static enum lock_check
+check_name(int fd, int dir_fd, const char *name)
+{
+	struct stat ours, there;
+
+	if (sys_stat_fd(fd, &ours) < 0)
+		return LOCK_UNKNOWN;
+	if (!S_ISREG(ours.st_mode))
+		return LOCK_NO_FILE;
+	if (sys_stat(dir_fd, name, &there) < 0)
+		return errno == ENOENT ? LOCK_STALE : LOCK_UNKNOWN;
+	return ours.st_dev == there.st_dev && ours.st_ino == there.st_ino ? LOCK_GOOD : LOCK_STALE;
+}
+
+static enum mr_rc
+fail_to_lock(const char *name, struct mr_error *err)
+{
+	if (errno != EWOULDBLOCK)
+		return mr_fail_errno(err, "cannot lock '%s'", name);
+	(void)mr_fail(err, MR_BUSY, "'%s' is locked by another process", name);
+	return mr_hint(err, "try again in a moment; the lock goes when that process ends");
+}
+
+enum mr_rc
+lock_take(int dir_fd, const char *name, mode_t mode, int64_t wait_ms, int *ret_fd, struct mr_error *err)
+{
+	int64_t deadline_ms = wait_ms > 0 ? clock_boot_ms() + wait_ms : 0;
+
+	for (;;) {
+		mr_auto(sys_close_fd) int fd = sys_open(dir_fd, name, O_RDWR | O_CREAT | O_NONBLOCK, mode);
+		if (fd < 0)
+			return mr_fail_errno(err, "cannot open lock '%s'", name);
+		if (lock_within(fd, wait_ms) < 0)
+			return fail_to_lock(name, err);
+		switch (check_name(fd, dir_fd, name)) {
+		case LOCK_GOOD:
+			*ret_fd = fd;
+			fd = -1;
+			return MR_OK;
+		case LOCK_NO_FILE:
+			return mr_fail(err, MR_REFUSED, "cannot lock '%s': not a regular file", name);
+		case LOCK_UNKNOWN:
+			return mr_fail_errno(err, "cannot look at lock '%s'", name);
+		case LOCK_STALE:
+			break;
+		}
+		if (wait_ms > 0) {
+			int64_t left_ms = deadline_ms - clock_boot_ms();
+			wait_ms = left_ms > 0 ? left_ms : 0;
+		}
+	}
+}
+
+bool
+lock_is_held(int dir_fd, const char *name)
+{
+	mr_auto(sys_close_fd) int fd = sys_open(dir_fd, name, O_RDONLY | O_NONBLOCK, 0);
+
+	/* Whoever cannot look must not conclude that the holder is gone. */
+	if (fd < 0)
+		return errno != ENOENT;
+	return sys_flock(fd, LOCK_SH | LOCK_NB) < 0;
+}

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * sys.c - the system calls that touch the disk. What opens is in sys_open.c.
+ *
+ * Each function is one fault point per attempt. Where a fallback takes two calls that a crash can
+ * fall between (link and unlink), it is built from two functions, so that tests can fall there too.
+ */
+#include "base/fault.h"
+#include "base/sys.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* ---- Bytes ---- */
+
+ssize_t
+sys_read(int fd, void *buf, size_t n)
+{
+	return RETRYING(POINT_OTHER, read(fd, buf, n));
+}
+
+ssize_t
+sys_pread(int fd, void *buf, size_t n, off_t at)
+{
+	return RETRYING(POINT_OTHER, pread(fd, buf, n, at));
+}
+
+/* at < 0: at the descriptor's own position */
+static ssize_t
+write_at(int fd, const void *buf, size_t n, off_t at)
+{
+	for (;;) {
+		enum point_verdict verdict = point_before(POINT_WRITE);
+		size_t part = verdict == POINT_HALF && n > 1 ? n / 2 : n;
+		ssize_t done = -1;
+
+		if (verdict != POINT_FAIL)
+			done = point_after(at < 0 ? write(fd, buf, part) : pwrite(fd, buf, part, at));
+		if (done >= 0 || errno != EINTR)
+			return done;
+	}
+}
+
+ssize_t
+sys_write(int fd, const void *buf, size_t n)
+{
+	return write_at(fd, buf, n, -1);
+}
+
+static int
+write_all_at(int fd, const char *bytes, size_t n, off_t at)
+{
+	while (n > 0) {
+		ssize_t done = write_at(fd, bytes, n, at);
+		if (done == 0)
+			errno = EIO; /* no progress and no reason: do not spin */
+		if (done <= 0)
+			return -1;
+		bytes += done;
+		n -= (size_t)done;
+		if (at >= 0)
+			at += done;
+	}
+	return 0;
+}
+
+int
+sys_write_all(int fd, const void *buf, size_t n)
+{
+	return write_all_at(fd, buf, n, -1);
+}
+
+int
+sys_pwrite_all(int fd, const void *buf, size_t n, off_t at)
+{
+	return write_all_at(fd, buf, n, at);
+}
+
+int
+sys_fsync(int fd)
+{
+	int result = (int)RETRYING(POINT_SYNC, fsync(fd));
+
+	if (result < 0 && errno == EINVAL) {
+		/* Some file systems write folders through and have no fsync for them. */
+		struct stat st;
+		if (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode))
+			return 0;
+		errno = EINVAL;
+	}
+	return result;
+}
+
+int
+sys_close(int fd)
+{
+	int saved = errno;
+
+	/* Linux frees the descriptor even on EINTR; what matters was fsynced and checked before. */
+	(void)close(fd);
+	errno = saved;
+	return 0;
+}
+
+void
+sys_close_fd(int *fd)
+{
+	if (*fd >= 0)
+		(void)sys_close(*fd);
+	*fd = -1;
+}
+
+/* ---- Names ---- */
+
+int
+sys_link(int from_fd, const char *from, int to_fd, const char *to)
+{
+	return (int)RETRYING(POINT_OTHER, linkat(from_fd, from, to_fd, to, 0));
+}
+
+int
+sys_rename(int from_fd, const char *from, int to_fd, const char *to)
+{
+	return (int)RETRYING(POINT_OTHER, renameat(from_fd, from, to_fd, to));
+}
+
+/* Both names exist for a moment. When two processes move one file to different names, both links
+ * succeed and the unlink decides: the loser takes its link back. */
+static int
+rename_by_link(int from_fd, const char *from, int to_fd, const char *to)
+{
+	if (sys_link(from_fd, from, to_fd, to) < 0)
+		return -1;
+	if (sys_unlink(from_fd, from) < 0) {
+		int saved = errno;
+		(void)sys_unlink(to_fd, to);
+		errno = saved;
+		return -1;
+	}
+	return 0;
+}
+
+int
+sys_rename_new(int from_fd, const char *from, int to_fd, const char *to)
+{
+#if defined(SYS_renameat2) && !defined(MR_PORTABLE)
+	const unsigned rename_noreplace = 1;
+
+	int result = (int)RETRYING(POINT_OTHER,
+	    syscall(SYS_renameat2, from_fd, from, to_fd, to, rename_noreplace));
+	/* EINVAL: this file system lacks it; EPERM: a sandbox filters the call, or the file may
+	 * not be moved, which the fallback then says again. */
+	if (result == 0 || (errno != ENOSYS && errno != EINVAL && errno != EPERM))
+		return result;
+#endif
+	return rename_by_link(from_fd, from, to_fd, to);
+}
+
+int
+sys_unlink(int dir_fd, const char *name)
+{
+	return (int)RETRYING(POINT_OTHER, unlinkat(dir_fd, name, 0));
+}
+
+int
+sys_rmdir(int dir_fd, const char *name)
+{
+	return (int)RETRYING(POINT_OTHER, unlinkat(dir_fd, name, AT_REMOVEDIR));
+}
+
+/* Not a plain fchmodat: where a group shares the room, another member could put a link in the folder's place
+ * and have us change the mode of something else of ours. */
+static int
+set_folder_mode(int dir_fd, const char *name, mode_t mode)
+{
+	int fd = sys_open(dir_fd, name, O_RDONLY | O_DIRECTORY, 0);
+	if (fd < 0 && errno == EACCES) /* a umask that takes the owner's own bits away */
+		return (int)RETRYING(POINT_OTHER, fchmodat(dir_fd, name, mode, AT_SYMLINK_NOFOLLOW));
+	if (fd < 0)
+		return -1;
+	int result = sys_chmod_fd(fd, mode);
+	(void)sys_close(fd);
+	return result;
+}
+
+int
+sys_mkdir(int dir_fd, const char *name, mode_t mode)
+{
+	struct stat st;
+
+	if (RETRYING(POINT_OTHER, mkdirat(dir_fd, name, mode)) < 0)
+		return -1;
+	if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && (st.st_mode & 07777) == mode)
+		return 0;
+	if (set_folder_mode(dir_fd, name, mode) < 0) {
+		int saved = errno;
+		(void)sys_rmdir(dir_fd, name);
+		errno = saved;
+		return -1;
+	}
+	return 0;
+}
+
+/* ---- What a file is ---- */
+
+int
+sys_chmod_fd(int fd, mode_t mode)
+{
+	return (int)RETRYING(POINT_OTHER, fchmod(fd, mode));
+}
+
+int
+sys_stat(int dir_fd, const char *name, struct stat *st)
+{
+	return (int)RETRYING(POINT_OTHER, fstatat(dir_fd, name, st, AT_SYMLINK_NOFOLLOW));
+}
+
+int
+sys_stat_fd(int fd, struct stat *st)
+{
+	return (int)RETRYING(POINT_OTHER, fstat(fd, st));
+}
+
+int
+sys_touch(int dir_fd, const char *name)
+{
+	return (int)RETRYING(POINT_OTHER, utimensat(dir_fd, name, NULL, AT_SYMLINK_NOFOLLOW));
+}
+
+int
+sys_flock(int fd, int operation)
+{
+	return (int)RETRYING(POINT_OTHER, flock(fd, operation));
+}
+
+ssize_t
+sys_getdents(int fd, void *buf, size_t n)
+{
+#if defined(SYS_getdents64) && !defined(MR_PORTABLE)
+	return RETRYING(POINT_OTHER, syscall(SYS_getdents64, fd, buf, n));
+#else
+	(void)fd;
+	(void)buf;
+	(void)n;
+	errno = ENOSYS;
+	return -1;
+#endif
+}

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * sys_open.c - the part of sys.h that opens: beneath a folder, through no symbolic link, with exactly
+ * the mode asked for; unnamed files and how they get a name; files of the kernel.
+ *
+ * A single name needs no openat2: without a slash and with O_NOFOLLOW it cannot lead elsewhere.
+ */
+#include "base/fault.h"
+#include "base/sys.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#ifndef MR_PORTABLE
+#include <sys/random.h>
+#ifdef SYS_openat2
+#define HAVE_OPENAT2 1
+#endif
+#endif
+
+#define ALWAYS (O_CLOEXEC | O_NOCTTY)
+#if defined(O_PATH) && !defined(MR_PORTABLE)
+#define PASS_THROUGH (O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+#else
+#define PASS_THROUGH (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+#endif
+
+/* ---- Beneath, and through no link ---- */
+
+static bool
+leads_out(const char *path)
+{
+	if (path[0] == '/')
+		return true;
+	for (const char *part = path; *part != '\0';) {
+		size_t n = strcspn(part, "/");
+		if (n == 2 && part[0] == '.' && part[1] == '.')
+			return true;
+		part += n;
+		part += strspn(part, "/");
+	}
+	return false;
+}
+
+static int
+open_stepwise(int dir_fd, const char *path, int flags, mode_t mode)
+{
+	int at = dir_fd;
+
+	for (;;) {
+		char part[NAME_MAX + 1];
+		size_t n = strcspn(path, "/");
+		const char *rest = path + n + strspn(path + n, "/");
+		int fd = -1;
+
+		if (n > NAME_MAX) {
+			errno = ENAMETOOLONG;
+		} else if (*rest == '\0') {
+			int last = path[n] == '/' ? O_DIRECTORY : 0;
+			memcpy(part, path, n);
+			part[n] = '\0';
+			fd = openat(at, part, flags | last | O_NOFOLLOW | ALWAYS, mode);
+		} else {
+			memcpy(part, path, n);
+			part[n] = '\0';
+			fd = openat(at, part, PASS_THROUGH);
+		}
+		if (at != dir_fd)
+			(void)sys_close(at);
+		if (fd < 0 || *rest == '\0')
+			return fd;
+		at = fd;
+		path = rest;
+	}
+}
+
+static int
+open_beneath(int dir_fd, const char *path, int flags, mode_t mode)
+{
+#ifdef HAVE_OPENAT2
+	static bool unavailable; /* no such system call: remembered for the life of the process */
+	const struct {
+		uint64_t flags, mode, resolve;
+	} how = {
+		.flags = (uint64_t)(flags | ALWAYS),
+		.mode = (flags & O_CREAT) != 0 ? mode : 0,
+		.resolve = 0x02 | 0x04 | 0x08, /* NO_MAGICLINKS, NO_SYMLINKS, BENEATH */
+	};
+
+	if (!unavailable && strchr(path, '/') != NULL) {
+		int fd = (int)syscall(SYS_openat2, dir_fd, path, &how, sizeof(how));
+		if (fd >= 0 || (errno != ENOSYS && errno != EPERM))
+			return fd;
+		/* EPERM may be a sandbox that filters the call, or about this file: the steps tell. */
+		unavailable = errno == ENOSYS;
+	}
+#endif
+	return open_stepwise(dir_fd, path, flags, mode);
+}
+
+/* ---- Exactly that mode ---- */
+
+static int
+settle_mode(int fd, mode_t mode)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) == 0 && (st.st_mode & 07777) == mode)
+		return 0;
+	return sys_chmod_fd(fd, mode);
+}
+
+/* O_CREAT without O_EXCL, told apart: only a file that we made gets its mode set. */
+static int
+open_or_create(int dir_fd, const char *path, int flags, mode_t mode, bool *ret_made)
+{
+	for (;;) {
+		*ret_made = false;
+		int fd = open_beneath(dir_fd, path, flags & ~O_CREAT, 0);
+		if (fd >= 0 || errno != ENOENT)
+			return fd;
+		*ret_made = true;
+		fd = open_beneath(dir_fd, path, flags | O_EXCL, mode);
+		if (fd >= 0 || errno != EEXIST)
+			return fd;
+	}
+}
+
+static int
+open_checked(int dir_fd, const char *path, int flags, mode_t mode, bool *ret_made)
+{
+	*ret_made = (flags & O_CREAT) != 0;
+	if (path[0] == '/' && dir_fd == AT_FDCWD) /* how a room's own folder is opened */
+		return openat(AT_FDCWD, path, flags | ALWAYS, mode);
+	if (leads_out(path)) {
+		errno = EXDEV; /* what openat2 says */
+		return -1;
+	}
+	if ((flags & O_CREAT) != 0 && (flags & O_EXCL) == 0)
+		return open_or_create(dir_fd, path, flags, mode, ret_made);
+	return open_beneath(dir_fd, path, flags, mode);
+}
+
+int
+sys_open(int dir_fd, const char *path, int flags, mode_t mode)
+{
+	bool made = false;
+
+	int fd = (int)RETRYING(POINT_OTHER, open_checked(dir_fd, path, flags, mode, &made));
+	if (fd >= 0 && made && settle_mode(fd, mode) < 0) {
+		int saved = errno;
+		if (strchr(path, '/') == NULL)
+			(void)sys_unlink(dir_fd, path);
+		(void)sys_close(fd);
+		errno = saved;
+		return -1;
+	}
+	return fd;
+}
+
+/* ---- Unnamed files ---- */
+
+int
+sys_open_unnamed(int dir_fd, mode_t mode)
+{
+#if defined(O_TMPFILE) && !defined(MR_PORTABLE)
+	int fd = (int)RETRYING(POINT_OTHER,
+	    openat(dir_fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, mode));
+	if (fd >= 0 && settle_mode(fd, mode) < 0)
+		sys_close_fd(&fd);
+	/* EISDIR, EINVAL, ENOENT: kernels and file systems that do not know the flag */
+	if (fd < 0 && (errno == EISDIR || errno == EINVAL || errno == ENOENT))
+		errno = EOPNOTSUPP;
+	return fd;
+#else
+	(void)dir_fd;
+	(void)mode;
+	errno = EOPNOTSUPP;
+	return -1;
+#endif
+}
+
+#ifndef MR_PORTABLE
+static int
+link_by_proc(int fd, int dir_fd, const char *name)
+{
+	char path[40];
+
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return linkat(AT_FDCWD, path, dir_fd, name, AT_SYMLINK_FOLLOW);
+}
+
+/* Could this failure mean that the way is barred, rather than that the name cannot be made? */
+static bool
+way_is_barred(int error)
+{
+	return error == ENOENT || error == EACCES || error == EPERM || error == ENOSYS ||
+	    error == EINVAL || error == ELOOP || error == EOPNOTSUPP;
+}
+
+static bool
+folder_is_gone(int dir_fd)
+{
+	struct stat st;
+
+	return fstat(dir_fd, &st) == 0 && st.st_nlink == 0;
+}
+
+/* Sandboxes lack /proc, or refuse AT_EMPTY_PATH to who lacks a capability. A way that worked once is
+ * kept, so that its later failures are about the name and reach the caller as they are. */
+static int
+link_some_way(int fd, int dir_fd, const char *name)
+{
+	static enum { UNKNOWN, BY_PROC, BY_EMPTY_PATH } way;
+
+	if (way != BY_EMPTY_PATH) {
+		if (link_by_proc(fd, dir_fd, name) == 0) {
+			way = BY_PROC;
+			return 0;
+		}
+		if (way == BY_PROC || !way_is_barred(errno))
+			return -1;
+	}
+	if (linkat(fd, "", dir_fd, name, AT_EMPTY_PATH) == 0) {
+		way = BY_EMPTY_PATH;
+		return 0;
+	}
+	if (way == UNKNOWN && way_is_barred(errno))
+		errno = folder_is_gone(dir_fd) ? ENOENT : EOPNOTSUPP;
+	return -1;
+}
+#endif
+
+int
+sys_link_unnamed(int fd, int dir_fd, const char *name)
+{
+#ifndef MR_PORTABLE
+	return (int)RETRYING(POINT_OTHER, link_some_way(fd, dir_fd, name));
+#else
+	(void)fd;
+	(void)dir_fd;
+	(void)name;
+	errno = EOPNOTSUPP;
+	return -1;
+#endif
+}
+
+/* ---- Files of the kernel ---- */
+
+ssize_t
+sys_kernel_read(const char *path, char *ret, size_t n)
+{
+	size_t len = 0;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return -1;
+	while (len < n - 1) {
+		ssize_t got = read(fd, ret + len, n - 1 - len);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0) {
+			(void)sys_close(fd);
+			return -1;
+		}
+		if (got == 0)
+			break;
+		len += (size_t)got;
+	}
+	(void)sys_close(fd);
+	ret[len] = '\0';
+	return (ssize_t)len;
+}
+
+uint64_t
+sys_kernel_inode(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 ? (uint64_t)st.st_ino : 0;
+}
+
+static bool
+read_urandom(unsigned char *bytes, size_t n)
+{
+	int fd = open("/dev/urandom", O_RDONLY | O_CLOEXEC);
+	bool full = fd >= 0;
+
+	for (size_t len = 0; full && len < n;) {
+		ssize_t got = read(fd, bytes + len, n - len);
+		if (got > 0)
+			len += (size_t)got;
+		else if (got == 0 || errno != EINTR)
+			full = false;
+	}
+	if (fd >= 0)
+		(void)sys_close(fd);
+	return full;
+}
+
+bool
+sys_random(void *buf, size_t n)
+{
+	unsigned char *bytes = buf;
+
+#ifndef MR_PORTABLE
+	while (n > 0) {
+		ssize_t got = getrandom(bytes, n, 0);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			break;
+		bytes += got;
+		n -= (size_t)got;
+	}
+#endif
+	return n == 0 || read_urandom(bytes, n);
+}

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT */
+/* mailroom done, release, fail, extend: how a claim ends, or goes on. One shape for all four. */
+#include "cli.h"
+
+#include "base/clock.h"
+
+typedef enum mr_rc settle_fn(struct cli *cli, const char *what, char ret_id[MR_ID_LEN + 1], struct mr_error *err);
+
+static int
+settle_each(struct cli *cli, settle_fn *settle, const char *verb)
+{
+	int code = EXIT_DONE;
+
+	for (int i = 0; i < cli->argc; i++) {
+		struct mr_error err = { 0 };
+		char id[MR_ID_LEN + 1] = "";
+		if (settle(cli, cli->argv[i], id, &err) != MR_OK) {
+			code = cli_fail(cli, &err);
+			continue;
+		}
+		if (cli->json) {
+			struct json j = JSON_INIT(&cli->out);
+			json_open(&j, '{');
+			json_key_str(&j, "id", id);
+			json_key_str(&j, "state", verb);
+			out_json_line(cli, &j);
+		} else {
+			buf_addf(&cli->out, "%s %s\n", verb, id);
+		}
+	}
+	return code;
+}
+
+static enum mr_rc
+finish(struct cli *cli, const char *what, char ret_id[MR_ID_LEN + 1], struct mr_error *err)
+{
+	return mr_claim_done(cli->room, &cli->self, what, ret_id, err);
+}
+
+static enum mr_rc
+put_back(struct cli *cli, const char *what, char ret_id[MR_ID_LEN + 1], struct mr_error *err)
+{
+	return mr_claim_release(cli->room, &cli->self, what, ret_id, err);
+}
+
+static enum mr_rc
+give_up(struct cli *cli, const char *what, char ret_id[MR_ID_LEN + 1], struct mr_error *err)
+{
+	return mr_claim_fail(cli->room, &cli->self, what, opt_text(cli, "reason"), ret_id, err);
+}
+
+static int
+run_done(struct cli *cli)
+{
+	return settle_each(cli, finish, "done");
+}
+
+static int
+run_release(struct cli *cli)
+{
+	return settle_each(cli, put_back, "released");
+}
+
+static int
+run_fail(struct cli *cli)
+{
+	if (opt_text(cli, "reason") == NULL)
+		return cli_usage(cli, "say why with --reason: the sender reads it");
+	return settle_each(cli, give_up, "failed");
+}
+
+static int
+run_extend(struct cli *cli)
+{
+	struct mr_error err = { 0 };
+	struct mr_claim claim = { 0 };
+	int64_t lease_ms = 10 * 60 * 1000;
+
+	if (!opt_duration(cli, "lease", &lease_ms))
+		return EXIT_USAGE;
+	if (lease_ms <= 0)
+		return cli_usage(cli, "--lease must be more than nothing");
+	if (mr_claim_extend(cli->room, &cli->self, cli->argv[0], lease_ms, &claim, &err) != MR_OK)
+		return cli_fail(cli, &err);
+	if (cli->json) {
+		struct json j = JSON_INIT(&cli->out);
+		json_open(&j, '{');
+		json_key_str(&j, "id", claim.id);
+		json_key_str(&j, "token", claim.token);
+		json_key_int(&j, "attempt", claim.attempt);
+		json_key_time(&j, "lease_until", claim.deadline_ms);
+		out_json_line(cli, &j);
+	} else {
+		char until[RFC3339_LEN + 1];
+		time_rfc3339(claim.deadline_ms, until);
+		buf_addf(&cli->out, "%s is yours until %s\n", claim.id, until);
+	}
+	return EXIT_DONE;
+}
+
+#define CLAIM_EXAMPLE(last)                                                                                  \
+	"mailroom --as alice send bob -m 'please run the tests'\nmailroom --as bob recv --json >work\n"      \
+	"mailroom --as bob " last " \"$(jq -r .token work)\""
+
+static const struct opt no_opts[] = { OPT_END };
+static const struct opt fail_opts[] = {
+	OPT('r', "reason", "TEXT", "why; the sender reads it in the bounce"),
+	OPT_END,
+};
+static const struct opt extend_opts[] = {
+	OPT('l', "lease", "TIME", "from now on (default 10m)"),
+	OPT_END,
+};
+
+static const char *const done_aliases[] = { "ack", NULL };
+static const char *const done_about[] = {
+	"Says that the work taken with 'mailroom recv' is finished: the message goes to the archive, marked as done. Give the "
+	"token that recv printed, or the id when you hold exactly one claim on it.",
+	"Refused with exit code 4 or 5 when the claim is over: its lease ran out, a newer life of you took over, or it was "
+	"settled before. Somebody else may be working on it then.",
+	NULL,
+};
+static const char *const done_examples[] = { CLAIM_EXAMPLE("done"), NULL };
+const struct cmd cmd_done = {
+	.name = "done", .aliases = done_aliases, .needs = CMD_SELF, .synopsis = "TOKEN|ID...",
+	.summary = "finish work taken with recv", .opts = no_opts, .about = done_about, .examples = done_examples,
+	.min_args = 1, .max_args = -1, .run = run_done,
+};
+
+static const char *const release_aliases[] = { "nack", NULL };
+static const char *const release_about[] = {
+	"Puts work taken with 'mailroom recv' back into the inbox. The next claim has a higher attempt number and a new token.",
+	NULL,
+};
+static const char *const release_examples[] = { CLAIM_EXAMPLE("release"), NULL };
+const struct cmd cmd_release = {
+	.name = "release", .aliases = release_aliases, .needs = CMD_SELF, .synopsis = "TOKEN|ID...",
+	.summary = "put work back", .opts = no_opts, .about = release_about, .examples = release_examples,
+	.min_args = 1, .max_args = -1, .run = run_release,
+};
+
+static const char *const fail_about[] = {
+	"Gives up work taken with 'mailroom recv': first its sender gets a message of type bounce with the reason, then the "
+	"original goes to the room's dead letters. A bounce never bounces.",
+	NULL,
+};
+static const char *const fail_examples[] = { CLAIM_EXAMPLE("fail --reason 'no compiler here'"), NULL };
+const struct cmd cmd_fail = {
+	.name = "fail", .needs = CMD_SELF, .synopsis = "--reason TEXT TOKEN|ID...",
+	.summary = "give work back to its sender, with a reason", .opts = fail_opts, .about = fail_about,
+	.examples = fail_examples, .min_args = 1, .max_args = -1, .run = run_fail,
+};
+
+static const char *const extend_about[] = {
+	"Asks for more time on work taken with 'mailroom recv'. The token stays the same.",
+	NULL,
+};
+static const char *const extend_examples[] = { CLAIM_EXAMPLE("extend --lease 1h"), NULL };
+const struct cmd cmd_extend = {
+	.name = "extend", .needs = CMD_SELF, .synopsis = "[--lease TIME] TOKEN|ID",
+	.summary = "keep work longer", .opts = extend_opts, .about = extend_about, .examples = extend_examples,
+	.min_args = 1, .max_args = 1, .run = run_extend,
+};

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * mailroom drain: hold, show, flush, then mark and archive. Several drains share out the mail, because a held
+ * message is in nobody else's sight; one that is killed gives its mail back at once, because the kernel
+ * drops its lock.
+ */
+#include "cli.h"
+
+#define CHUNK 100 /* messages held at a time: what a killed drain shows again at most */
+
+static const struct opt opts[] = {
+	FILTER_OPTS,
+	OPT('n', "limit", "N", "at most N messages"),
+	OPT(0, "keep", NULL, "only mark read; do not archive"),
+	BUDGET_OPT,
+	OPT_END,
+};
+static const char *const about[] = {
+	"Shows all unread mail, urgent first, then the oldest, and archives what it showed whole, after standard output took it. "
+	"Off a terminal it stops at the budget; what did not fit stays unread for the next drain.",
+	NULL,
+};
+static const char *const examples[] = {
+	"mailroom --as bob drain",
+	"mailroom --as bob drain --json",
+	"mailroom --as bob drain --limit 5 --keep",
+	NULL,
+};
+
+struct queue { /* ids waiting to be shown, in work order */
+	struct mr_names ids;
+};
+
+static bool
+collect(void *ctx, const struct mr_message *msg)
+{
+	struct queue *q = ctx;
+
+	return names_add(&q->ids, str_of(msg->id));
+}
+
+/* Shows one message. False: stop, the budget is used up (or *ret_exit says what failed). */
+static bool
+show_one(struct cli *cli, struct mr_show *show, const char *id, size_t *ret_shown, int *ret_exit)
+{
+	struct mr_error err = { 0 };
+	struct mr_message msg = { 0 };
+	enum mr_rc rc = mr_show_take(show, id, &msg, &err);
+
+	if (rc == MR_BUSY || rc == MR_NOTFOUND) { /* another drain has it: that is how they share */
+		mr_message_done(&msg);
+		return true;
+	}
+	if (rc != MR_OK) {
+		*ret_exit = cli_fail(cli, &err);
+		return rc == MR_CORRUPT;
+	}
+	bool whole = true;
+	if (cli->json)
+		cli_json_message(cli, &msg, true);
+	else
+		whole = budget_message(cli, &msg, 1500);
+	if (whole)
+		++*ret_shown;
+	else if (mr_show_back(show, msg.id, &err) != MR_OK)
+		*ret_exit = cli_fail(cli, &err);
+	mr_message_done(&msg);
+	return cli->json || !cli->budget.full;
+}
+
+/* One chunk: from i on. Returns the next index; *ret_exit is set on trouble. */
+static size_t
+drain_chunk(struct cli *cli, const struct mr_names *ids, size_t i, size_t *ret_shown, int *ret_exit)
+{
+	struct mr_error err = { 0 };
+	struct mr_show *show = NULL;
+	size_t end = ids->n - i > CHUNK ? i + CHUNK : ids->n;
+	bool more = true;
+
+	if (mr_show_open(cli->room, &cli->self, &show, &err) != MR_OK) {
+		*ret_exit = cli_fail(cli, &err);
+		return ids->n;
+	}
+	while (i < end && more)
+		more = show_one(cli, show, ids->v[i++], ret_shown, ret_exit);
+	bool last = !more || i == ids->n;
+	if (last && !cli->json) {
+		budget_left(cli, ids->n - i);
+		if (cli->budget.shown + cli->budget.cut + cli->budget.left > 0)
+			budget_end(cli, "message", "mailroom drain again");
+	}
+	if (!cli_flush(cli))
+		*ret_exit = EXIT_FAILED;
+	else if (mr_show_finish(show, !opt_flag(cli, "keep"), NULL, &err) != MR_OK)
+		*ret_exit = cli_fail(cli, &err);
+	mr_show_close(show);
+	return last || *ret_exit == EXIT_FAILED ? ids->n : i;
+}
+
+static int
+run(struct cli *cli)
+{
+	struct filter_store store;
+	struct mr_scan scan = { .order = MR_WORK_ORDER };
+	struct mr_error err = { 0 };
+	struct queue queue = { 0 };
+	int64_t limit = 0;
+	int code = EXIT_DONE;
+	size_t shown = 0;
+
+	if (!filter_read(cli, &scan.filter, &store) || !opt_number(cli, "limit", &limit) || !budget_begin(cli))
+		return EXIT_USAGE;
+	scan.filter.unread = true;
+	scan.limit = (size_t)limit;
+	if (mr_scan(cli->room, cli->self.agent, &scan, collect, &queue, &err) != MR_OK)
+		code = cli_fail(cli, &err);
+	for (size_t i = 0; code != EXIT_FAILED && i < queue.ids.n;)
+		i = drain_chunk(cli, &queue.ids, i, &shown, &code);
+	if (!cli->json && shown == 0 && queue.ids.n == 0 && code == EXIT_DONE)
+		buf_addf(&cli->out, "no unread mail for %s\n", cli->self.agent);
+	mr_names_done(&queue.ids);
+	return code;
+}
+
+const struct cmd cmd_drain = {
+	.name = "drain",
+	.needs = CMD_SELF,
+	.synopsis = "[--limit N] [--keep] [--budget N]",
+	.summary = "show all unread mail, then archive what was shown",
+	.opts = opts,
+	.about = about,
+	.examples = examples,
+	.max_args = 0,
+	.run = run,
+};

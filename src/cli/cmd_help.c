@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* cmd_help.c - `mailroom help [COMMAND]`, for those who try that word first. */
+#include "cli/cli.h"
+
+static int
+run_help(struct cli *cli)
+{
+	bool alias = false;
+
+	if (cli->argc == 0) {
+		help_overview(cli, &cli->out);
+		return EXIT_DONE;
+	}
+	const struct cmd *cmd = command_named(cli->argv[0], &alias);
+
+	if (!cmd)
+		return cli_usage(cli, "there is no command '%s'", cli->argv[0]);
+	help_command(cli, cmd, &cli->out);
+	return EXIT_DONE;
+}
+
+static const char *const examples[] = { "mailroom help send", NULL };
+
+const struct cmd cmd_help = {
+	.name = "help",
+	.synopsis = "[COMMAND]",
+	.summary = "list the commands, or explain one",
+	.examples = examples,
+	.max_args = 1,
+	.hidden = true,
+	.run = run_help,
+};

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/* mailroom inbox: looking never consumes. */
+#include "listing.h"
+
+static const struct opt opts[] = {
+	OPT('a', "all", NULL, "also mail that was read, and mail that is being worked on"),
+	OPT('u', "unread", NULL, "only unread mail (the default)"),
+	FILTER_OPTS,
+	OPT('n', "limit", "N", "at most N messages"),
+	BUDGET_OPT,
+	OPT_END,
+};
+static const char *const aliases[] = { "list", "peek", NULL };
+static const char *const about[] = {
+	"Lists your mail, urgent and high priority first, then the newest. Looking changes nothing: mail stays unread until "
+	"'mailroom read', 'drain' or 'mark read'. The six characters at the start of a line are the end of the message's id; "
+	"every command takes them.",
+	"The cost follows what is unread, not what was ever received: read mail is filed by month.",
+	NULL,
+};
+static const char *const examples[] = {
+	"mailroom --as bob inbox",
+	"mailroom --as bob inbox --all --from alice --since 2d",
+	"mailroom --as bob inbox --json",
+	NULL,
+};
+
+static void
+say_empty(struct cli *cli, bool all)
+{
+	struct mr_error ignored = { 0 };
+	struct mr_counts counts = { 0 };
+
+	buf_addf(&cli->out, "no %smail for %s", all ? "" : "unread ", cli->self.agent);
+	if (!all && mr_count(cli->room, cli->self.agent, &counts, &ignored) == MR_OK && counts.held > 0)
+		buf_addf(&cli->out, " (%zu held: see 'mailroom inbox --all')", counts.held);
+	buf_addc(&cli->out, '\n');
+}
+
+static int
+run(struct cli *cli)
+{
+	struct filter_store store;
+	struct mr_scan scan = { .order = MR_BY_PRIORITY };
+	struct listing l = { .cli = cli };
+	int64_t limit = 0;
+	bool all = opt_flag(cli, "all");
+	int code = EXIT_DONE;
+
+	if (all && opt_flag(cli, "unread"))
+		return cli_usage(cli, "--all and --unread exclude each other");
+	if (!filter_read(cli, &scan.filter, &store) || !opt_number(cli, "limit", &limit) || !budget_begin(cli))
+		return EXIT_USAGE;
+	scan.limit = (size_t)limit;
+	scan.filter.unread = !all;
+	scan.filter.folders = all ? MR_INBOX | MR_HELD : MR_INBOX;
+	if (!listing_run(&l, &scan, &code))
+		return code;
+	if (!cli->json && l.n == 0)
+		say_empty(cli, all);
+	else if (!cli->json)
+		budget_end(cli, "message", "mailroom inbox --budget 40000, or --limit and the filters");
+	return EXIT_DONE;
+}
+
+const struct cmd cmd_inbox = {
+	.name = "inbox",
+	.aliases = aliases,
+	.needs = CMD_SELF,
+	.synopsis = "[--all] [--from AGENT] [--type TYPE] [--since TIME] [--limit N]",
+	.summary = "list your mail; changes nothing",
+	.opts = opts,
+	.about = about,
+	.examples = examples,
+	.max_args = 0,
+	.run = run,
+};

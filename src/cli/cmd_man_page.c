@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/* cmd_man_page.c - `mailroom man-page NAME`, for the build: the man page of a command as roff. */
+#include "cli/cli.h"
+
+static int
+run_man_page(struct cli *cli)
+{
+	const char *name = cli->argc > 0 ? cli->argv[0] : "";
+	bool alias = false;
+
+	if (opt_flag(cli, "list")) {
+		buf_adds(&cli->out, "mailroom\n");
+		for (size_t i = 0; commands[i]; i++) {
+			if (!commands[i]->hidden)
+				buf_addf(&cli->out, "mailroom-%s\n", commands[i]->name);
+		}
+		return EXIT_DONE;
+	}
+	if (strcmp(name, "mailroom") == 0) {
+		man_overview(&cli->out);
+		return EXIT_DONE;
+	}
+	if (str_starts(str_of(name), "mailroom-"))
+		name += strlen("mailroom-");
+	const struct cmd *cmd = command_named(name, &alias);
+
+	if (!cmd || alias || cmd->hidden)
+		return cli_usage(cli, "there is no man page '%s'; mailroom man-page --list names them", name);
+	man_command(&cli->out, cmd);
+	return EXIT_DONE;
+}
+
+static const struct opt opts[] = {
+	OPT(0, "list", NULL, "the names of all pages"),
+	OPT_END,
+};
+
+const struct cmd cmd_man_page = {
+	.name = "man-page",
+	.synopsis = "NAME | --list",
+	.summary = "print a man page as roff",
+	.opts = opts,
+	.max_args = 1,
+	.hidden = true,
+	.run = run_man_page,
+};

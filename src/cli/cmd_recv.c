@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+/* mailroom recv: take work under a lease; 'done' finishes it, and the work of a dead agent comes back. */
+#include "cli.h"
+
+#include "base/clock.h"
+
+#define DEFAULT_LEASE_MS (10 * 60 * 1000)
+
+static const struct opt opts[] = {
+	OPT('l', "lease", "TIME", "how long it stays yours without a sign of life (default 10m)"),
+	FILTER_OPTS,
+	OPT('n', "limit", "N", "take up to N messages (default 1)"),
+	BUDGET_OPT,
+	OPT_END,
+};
+static const char *const aliases[] = { "claim", NULL };
+static const char *const about[] = {
+	"Takes the next unread message, urgent first, then the oldest, out of your inbox and shows it with a token. Nobody else "
+	"gets it until the lease ends. 'mailroom done TOKEN' says that the work is finished, 'release' puts it back, 'fail' "
+	"sends it back to its sender with a reason, 'extend' asks for more time.",
+	"When the lease runs out, or a new life of you begins, the message is in the inbox again with the same id and a higher "
+	"attempt number; a late 'done' is refused. A lease held by a harness session whose process lives on this machine does "
+	"not run out.",
+	"Exits with 3 when there is nothing to take.",
+	NULL,
+};
+static const char *const examples[] = {
+	"mailroom --as alice send bob -m 'please run the tests'\nmailroom --as bob recv --lease 30m --json >work\n"
+	"mailroom --as bob done \"$(jq -r .token work)\"",
+	NULL,
+};
+
+static void
+print_claim(struct cli *cli, const struct mr_claim *claim, const struct mr_message *msg)
+{
+	char until[RFC3339_LEN + 1];
+
+	time_rfc3339(claim->deadline_ms, until);
+	if (cli->json) {
+		struct json j = JSON_INIT(&cli->out);
+		json_open(&j, '{');
+		json_message_keys(&j, msg, cli->room, true);
+		json_key_time(&j, "lease_until", claim->deadline_ms);
+		out_json_line(cli, &j);
+		return;
+	}
+	buf_addf(&cli->out, "token %s, attempt %u, yours until %s\n", claim->token, claim->attempt, until);
+	(void)budget_message(cli, msg, 0);
+}
+
+/* Puts back what nobody saw. */
+static void
+give_back(struct cli *cli, const struct mr_names *tokens)
+{
+	for (size_t i = 0; i < tokens->n; i++) {
+		struct mr_error ignored = { 0 };
+		char id[MR_ID_LEN + 1];
+		(void)mr_claim_release(cli->room, &cli->self, tokens->v[i], id, &ignored);
+	}
+}
+
+static int
+take(struct cli *cli, const struct mr_filter *filter, int64_t lease_ms, int64_t limit, struct mr_names *tokens)
+{
+	while ((int64_t)tokens->n < limit && !cli->budget.full) {
+		struct mr_error err = { 0 };
+		struct mr_claim claim = { 0 };
+		struct mr_message msg = { 0 };
+		enum mr_rc rc = mr_recv(cli->room, &cli->self, filter, lease_ms, &claim, &msg, &err);
+		if (rc == MR_EMPTY && tokens->n > 0)
+			break;
+		if (rc == MR_EMPTY) {
+			cli_warn(cli, "nothing to take: no unread mail for %s", cli->self.agent);
+			return EXIT_NOTHING;
+		}
+		if (rc != MR_OK)
+			return cli_fail(cli, &err);
+		(void)names_add(tokens, str_of(claim.token));
+		print_claim(cli, &claim, &msg);
+		mr_message_done(&msg);
+	}
+	return EXIT_DONE;
+}
+
+static int
+run(struct cli *cli)
+{
+	struct filter_store store;
+	struct mr_filter filter = { 0 };
+	struct mr_names tokens = { 0 };
+	int64_t lease_ms = DEFAULT_LEASE_MS, limit = 1;
+
+	if (!filter_read(cli, &filter, &store) || !opt_duration(cli, "lease", &lease_ms) ||
+	    !opt_number(cli, "limit", &limit) || !budget_begin(cli))
+		return EXIT_USAGE;
+	if (lease_ms <= 0 || limit <= 0)
+		return cli_usage(cli, "--lease and --limit must be more than nothing");
+	int code = take(cli, &filter, lease_ms, limit, &tokens);
+	if (!cli->json && tokens.n > 0) {
+		budget_end(cli, "message", "mailroom read ID --budget 40000");
+		buf_addf(&cli->out, "when finished: mailroom done %s\n", tokens.v[0]);
+	}
+	if (!cli_flush(cli)) {
+		give_back(cli, &tokens);
+		code = EXIT_FAILED;
+	}
+	mr_names_done(&tokens);
+	return code;
+}
+
+const struct cmd cmd_recv = {
+	.name = "recv",
+	.aliases = aliases,
+	.needs = CMD_SELF,
+	.synopsis = "[--lease TIME] [--limit N]",
+	.summary = "take the next message as work, under a lease",
+	.opts = opts,
+	.about = about,
+	.examples = examples,
+	.exits = "345",
+	.max_args = 0,
+	.run = run,
+};

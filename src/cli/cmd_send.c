@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/* mailroom send, and the parts of it that reply shares. */
+#include "draft.h"
+
+static const struct opt opts[] = {
+	OPT('s', "subject", "TEXT", "subject; default: the first line of the text"),
+	DRAFT_OPTS,
+	OPT(0, "cc", "AGENT...", "a further recipient, named in Cc"),
+	OPT(0, "thread", "ID", "put it into this conversation: a message id, or a word of your own"),
+	OPT(0, "reply-to", "ID", "mark it as an answer to this message ('mailroom reply' does more)"),
+	OPT(0, "replace-key", "KEY", "after delivery, retire your older unread mail with the same key: for status mail"),
+	OPT(0, "hold", NULL, "make the mailbox of a recipient that nobody has registered yet"),
+	OPT('n', "dry-run", NULL, "check everything, send nothing"),
+	OPT_HIDDEN(0, "to", "AGENT..."),
+	OPT_END,
+};
+
+static const char *const aliases[] = { "broadcast", NULL };
+
+static const char *const about[] = {
+	"Sends one message to one or more agents and prints its id. When the command succeeds, the message is on stable "
+	"storage in every recipient's mailbox; when it is refused, nobody has it.",
+	"The text comes from -m, from -f FILE, or from standard input when that is a pipe or a file. Prefer the heredoc with "
+	"a quoted word (<<'EOF'): inside -m \"...\" the shell runs backticks and $(...).",
+	"A recipient is an agent's address such as bob or rig/witness, @all for every agent but you and the operator, or a "
+	"pattern such as */witness, in which * stands for one whole component. Unknown names are refused with the names that "
+	"are near; --hold makes a mailbox that waits for an agent yet to come.",
+	"With --key a retry is safe: the first send with that key wins, and a repeated one completes it if need be and prints the "
+	"same id. The key is yours alone and is kept for seven days.",
+	"Exit code 6 means in doubt: some recipients have the message and the rest will get it with the next command of "
+	"anybody in the room. Do not send it again without --key.",
+	NULL,
+};
+static const char *const examples[] = {
+	"mailroom --as alice send bob <<'EOF'\nThe build is green again.\n\nSee `make test` for details.\nEOF",
+	"mailroom --as alice send bob --priority high -s 'please review' -m 'branch feature-x is ready'",
+	"mailroom --as alice send bob --key deploy-42 -m 'deploy 42 is out'",
+	"mailroom --as alice send bob --by 30m -m 'which port does the server use?'",
+	NULL,
+};
+
+/* Operands and the hidden --to, as one NULL-terminated list. */
+static const char **
+recipients(struct cli *cli)
+{
+	size_t n = (size_t)cli->argc;
+
+	while (opt_nth(cli, "to", n - (size_t)cli->argc) != NULL)
+		n++;
+	const char **to = arena_alloc(&cli->own, (n + 1) * sizeof(*to));
+	for (size_t i = 0; to != NULL && i < n; i++)
+		to[i] = i < (size_t)cli->argc ? cli->argv[i] : opt_nth(cli, "to", i - (size_t)cli->argc);
+	return to;
+}
+
+static int
+run(struct cli *cli)
+{
+	mr_auto(buf_done) struct buf body = BUF_INIT;
+	struct mr_draft draft = { 0 };
+
+	draft.to = recipients(cli);
+	if (draft.to == NULL || draft.to[0] == NULL)
+		return cli_usage(cli, "send to whom? name at least one agent");
+	int code = draft_read(cli, &draft, &body);
+	if (code != EXIT_DONE)
+		return code;
+	draft.cc = draft_list(cli, "cc");
+	draft.subject = opt_text(cli, "subject");
+	draft.thread = opt_text(cli, "thread");
+	draft.reply_to = opt_text(cli, "reply-to");
+	draft.replace_key = opt_text(cli, "replace-key");
+	draft.hold = opt_flag(cli, "hold");
+	draft.dry_run = opt_flag(cli, "dry-run");
+
+	struct mr_error err = { 0 };
+	struct mr_receipt receipt = { 0 };
+	enum mr_rc rc = mr_send(cli->room, &cli->self, &draft, &receipt, &err);
+	code = draft_report(cli, &draft, rc, &receipt, &err);
+	mr_receipt_done(&receipt);
+	return code;
+}
+
+const struct cmd cmd_send = {
+	.name = "send",
+	.aliases = aliases,
+	.needs = CMD_SELF,
+	.synopsis = "TO... [-s SUBJECT] [-m TEXT | -f FILE | <stdin]",
+	.summary = "send a message and print its id",
+	.opts = opts,
+	.about = about,
+	.examples = examples,
+	.exits = "456",
+	.min_args = 0,
+	.max_args = -1,
+	.run = run,
+};

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/* mailroom wait */
+#include "listing.h"
+
+/* Harnesses end a tool call after two minutes or ten; a person at a terminal may be patient. */
+#define PATIENCE_TTY_MS (540 * 1000)
+#define PATIENCE_MS (100 * 1000)
+
+static const struct opt opts[] = {
+	OPT('t', "timeout", "TIME", "how long (default 540s, off a terminal 100s); 0 looks once"),
+	OPT(0, "id", "ID", "wait for the answer to this message"),
+	FILTER_OPTS,
+	BUDGET_OPT,
+	OPT_END,
+};
+static const char *const about[] = {
+	"Waits until there is unread mail and lists it; returns at once when some is waiting already. It consumes nothing: go on "
+	"with 'mailroom read', 'drain' or 'recv'. With filters or --id only mail that passes them counts.",
+	"Exits with 3 when the time is up.",
+	NULL,
+};
+static const char *const examples[] = {
+	"mailroom --as alice send bob -m 'ready'\nmailroom --as bob wait --timeout 5s",
+	"id=$(mailroom --as alice send bob -m 'which port?')\nmailroom --as bob reply \"$id\" -m 8081\n"
+	"mailroom --as alice wait --id \"$id\" --timeout 5s",
+	NULL,
+};
+
+static int
+run(struct cli *cli)
+{
+	struct filter_store store;
+	struct mr_scan scan = { .order = MR_BY_PRIORITY };
+	struct listing l = { .cli = cli };
+	struct mr_error err = { 0 };
+	char answered[MR_ID_LEN + 1];
+	int64_t timeout_ms = cli->out_tty ? PATIENCE_TTY_MS : PATIENCE_MS;
+	int code = EXIT_DONE;
+
+	if (!filter_read(cli, &scan.filter, &store) || !opt_duration(cli, "timeout", &timeout_ms) || !budget_begin(cli))
+		return EXIT_USAGE;
+	scan.filter.unread = true;
+	if (opt_text(cli, "id") != NULL) {
+		if (mr_resolve_id(cli->room, cli->self.agent, opt_text(cli, "id"), 0, answered, &err) != MR_OK)
+			return cli_fail(cli, &err);
+		scan.filter.reply_to = answered;
+	}
+	enum mr_rc rc = mr_wait(cli->room, cli->self.agent, &scan.filter, timeout_ms, &err);
+	if (rc == MR_EMPTY) {
+		cli_warn(cli, "no mail came for %s", cli->self.agent);
+		return EXIT_NOTHING;
+	}
+	if (rc != MR_OK)
+		return cli_fail(cli, &err);
+	if (!listing_run(&l, &scan, &code))
+		return code;
+	if (!cli->json)
+		budget_end(cli, "message", "mailroom inbox --budget 40000");
+	return EXIT_DONE;
+}
+
+const struct cmd cmd_wait = {
+	.name = "wait",
+	.needs = CMD_SELF,
+	.synopsis = "[--timeout TIME] [--id ID]",
+	.summary = "wait for mail; returns at once when some is there",
+	.opts = opts,
+	.about = about,
+	.examples = examples,
+	.exits = "345",
+	.max_args = 0,
+	.run = run,
+};

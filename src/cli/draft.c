@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+#include "draft.h"
+
+#include "base/clock.h"
+
+const char *const *
+draft_list(struct cli *cli, const char *option)
+{
+	size_t n = 0;
+
+	while (opt_nth(cli, option, n) != NULL)
+		n++;
+	if (n == 0)
+		return NULL;
+	const char **list = arena_alloc(&cli->own, (n + 1) * sizeof(*list));
+	for (size_t i = 0; list != NULL && i < n; i++)
+		list[i] = opt_nth(cli, option, i);
+	return list;
+}
+
+/* "Name: value" of --header into draft->headers; names and values are judged by the library. */
+static int
+read_headers(struct cli *cli, struct mr_draft *draft)
+{
+	const char *const *lines = draft_list(cli, "header");
+	size_t n = 0;
+
+	while (lines != NULL && lines[n] != NULL)
+		n++;
+	struct mr_header *headers = n > 0 ? arena_alloc(&cli->own, n * sizeof(*headers)) : NULL;
+	for (size_t i = 0; headers != NULL && i < n; i++) {
+		const char *colon = strchr(lines[i], ':');
+		if (colon == NULL)
+			return cli_usage(cli, "--header '%s' has no colon: write it as 'Name: value'", lines[i]);
+		headers[i].name = arena_dup(&cli->own, (struct mr_str){ lines[i], (size_t)(colon - lines[i]) });
+		headers[i].value = arena_dup(&cli->own, str_trim(str_of(colon + 1)));
+	}
+	draft->headers = headers;
+	draft->headers_n = headers != NULL ? n : 0;
+	return EXIT_DONE;
+}
+
+int
+draft_read(struct cli *cli, struct mr_draft *draft, struct buf *body)
+{
+	const char *text = opt_text(cli, "message");
+	int64_t wait_ms = 0;
+
+	if (!opt_priority(cli, "priority", &draft->priority) || !opt_duration(cli, "by", &wait_ms))
+		return EXIT_USAGE;
+	if (opt_text(cli, "body") != NULL) {
+		if (text != NULL)
+			return cli_usage(cli, "--body and -m are the same: give one of them");
+		text = opt_text(cli, "body");
+	}
+	int code = read_headers(cli, draft);
+	if (code == EXIT_DONE)
+		code = cli_body(cli, text, opt_text(cli, "file"), body);
+	if (code != EXIT_DONE)
+		return code;
+	draft->body = body->ptr;
+	draft->body_len = body->len;
+	draft->type = opt_text(cli, "type");
+	draft->key = opt_text(cli, "key");
+	draft->by_ms = wait_ms > 0 ? clock_now_ms() + wait_ms : 0;
+	return EXIT_DONE;
+}
+
+/* "bob (gone since 2h), carol (never lived here yet)": said at once, because "sent, but never seen" is what hurts most. */
+static void
+warn_absent(struct cli *cli, const struct mr_receipt *receipt)
+{
+	for (size_t i = 0; i < receipt->not_live.n; i++) {
+		struct mr_error ignored = { 0 };
+		struct mr_agent agent = { 0 };
+		const char *name = receipt->not_live.v[i];
+		if (mr_agent_get(cli->room, name, &agent, &ignored) != MR_OK)
+			continue;
+		char since[24];
+		duration_text(clock_now_ms() - agent.seen_ms, since);
+		if (agent.life == 0)
+			cli_warn(cli, "'%s' is not here yet: the mail waits for it", name);
+		else
+			cli_warn(cli, "'%s' is gone, last seen %s ago: the mail waits for its next life", name, since);
+		mr_agent_done(&agent);
+	}
+}
+
+static void
+report_json(struct cli *cli, const struct mr_draft *draft, const struct mr_receipt *receipt)
+{
+	struct json j = JSON_INIT(&cli->out);
+
+	json_open(&j, '{');
+	json_key_str(&j, "id", draft->dry_run ? NULL : receipt->id);
+	json_key_names(&j, "to", &receipt->to);
+	json_key_names(&j, "not_live", &receipt->not_live);
+	json_key_names(&j, "missing", &receipt->missing);
+	json_key_bool(&j, "repeated", receipt->repeated);
+	json_key_int(&j, "retired", (int64_t)receipt->retired);
+	json_key_bool(&j, "dry_run", draft->dry_run);
+	json_key_str(&j, "room", mr_room_name(cli->room));
+	out_json_line(cli, &j);
+}
+
+static void
+report_text(struct cli *cli, const struct mr_draft *draft, const struct mr_receipt *receipt)
+{
+	if (!draft->dry_run) {
+		buf_addf(&cli->out, "%s\n", receipt->id);
+		return;
+	}
+	buf_adds(&cli->out, "nothing was sent; it would go to");
+	for (size_t i = 0; i < receipt->to.n; i++)
+		buf_addf(&cli->out, "%s %s", i > 0 ? "," : "", receipt->to.v[i]);
+	buf_addc(&cli->out, '\n');
+}
+
+int
+draft_report(struct cli *cli, const struct mr_draft *draft, enum mr_rc rc, const struct mr_receipt *receipt,
+    const struct mr_error *err)
+{
+	if (rc != MR_OK && rc != MR_INDOUBT)
+		return cli_fail(cli, err);
+	if (cli->json)
+		report_json(cli, draft, receipt);
+	else
+		report_text(cli, draft, receipt);
+	/* The id goes out before any word of warning: a reader that stops here has the one thing that matters. */
+	if (!cli_flush(cli))
+		return EXIT_FAILED;
+	if (receipt->repeated)
+		cli_warn(cli, "this key was used before: the message was not sent a second time");
+	if (receipt->warning != NULL)
+		cli_warn(cli, "%s", receipt->warning);
+	warn_absent(cli, receipt);
+	if (!draft->dry_run && !receipt->repeated)
+		cli_notify(cli, receipt, cli->self.agent, draft->subject);
+	return rc == MR_INDOUBT ? cli_fail(cli, err) : EXIT_DONE;
+}

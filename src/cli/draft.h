@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* draft.h - what send and reply share: reading a draft from the options, reporting what became of it. */
+#ifndef CLI_DRAFT_H
+#define CLI_DRAFT_H
+
+#include "cli.h"
+
+#define DRAFT_OPTS                                                                                    \
+	OPT('m', "message", "TEXT", "the text"),                                                      \
+	OPT('f', "file", "FILE", "read the text from a file; - is standard input"),                   \
+	OPT(0, "type", "TYPE", "message type, such as MERGE_READY"),                                  \
+	OPT(0, "priority", "LEVEL", "urgent, high, normal or low"),                                   \
+	OPT(0, "header", "NAME: VALUE...", "a further header line"),                                  \
+	OPT(0, "key", "KEY", "make a retry safe: a repeated send with this key returns the first id"), \
+	OPT(0, "by", "TIME", "tell me with my next command if nobody answered within that time (30m)"), \
+	OPT_HIDDEN(0, "body", "TEXT")
+
+/* Body, type, priority, headers, key, by. Returns EXIT_DONE, or the exit code after saying what is wrong. */
+int draft_read(struct cli *cli, struct mr_draft *draft, struct buf *body);
+/* A repeatable option as a NULL-terminated list; NULL when it was not given. */
+const char *const *draft_list(struct cli *cli, const char *option);
+/* Prints the id (or the error), who will not read it soon, and runs Notify:. Returns the exit code. */
+int draft_report(struct cli *cli, const struct mr_draft *draft, enum mr_rc rc, const struct mr_receipt *receipt,
+    const struct mr_error *err);
+
+#endif

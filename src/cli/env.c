@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+/* env.c - the one place that reads the environment to find out who is calling (DESIGN, "Who is who"). */
+#include "base/process.h"
+#include "cli/cli.h"
+
+static const char *
+env_get(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value && value[0] ? value : NULL;
+}
+
+static const char *
+joined(struct cli *cli, const char *a, const char *between, const char *b)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+
+	buf_addf(&text, "%s%s%s", a, between, b);
+	return arena_dup(&cli->own, buf_str(&text)); /* NULL, out of memory, is "not known" */
+}
+
+static void
+find_session(struct cli *cli)
+{
+	static const struct {
+		const char *variable, *harness;
+	} known[] = {
+		{ "CLAUDE_CODE_SESSION_ID", "claude-code" },
+		{ "CODEX_THREAD_ID", "codex" },
+		{ "GEMINI_SESSION_ID", "gemini" },
+	};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]) && !cli->env.session; i++) {
+		const char *id = env_get(known[i].variable);
+
+		if (id)
+			cli->env.session = joined(cli, known[i].harness, "-", id);
+	}
+}
+
+/* Gas Town names an agent by role and place; only a role with "/" is an address already. */
+static const char *
+gastown_agent(struct cli *cli)
+{
+	const char *role = env_get("GT_ROLE"), *rig = env_get("GT_RIG");
+	const char *polecat = env_get("GT_POLECAT"), *crew = env_get("GT_CREW"), *dog = env_get("GT_DOG_NAME");
+
+	if (!role || strchr(role, '/'))
+		return role;
+	if (strcmp(role, "polecat") == 0 && rig && polecat)
+		return joined(cli, rig, "/", polecat);
+	if (strcmp(role, "crew") == 0 && rig && crew)
+		return joined(cli, rig, "/crew/", crew);
+	if ((strcmp(role, "witness") == 0 || strcmp(role, "refinery") == 0) && rig)
+		return joined(cli, rig, "/", role);
+	if (strcmp(role, "dog") == 0 && dog)
+		return dog;
+	return role;
+}
+
+static void
+find_agent(struct cli *cli)
+{
+	static const char *const variables[] = { "MAILROOM_AGENT", "CLAUDE_CODE_AGENT_NAME", "GT_ROLE", "BD_ACTOR" };
+
+	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]) && !cli->env.agent; i++) {
+		cli->env.agent = strcmp(variables[i], "GT_ROLE") == 0 ? gastown_agent(cli) : env_get(variables[i]);
+		cli->env.agent_source = cli->env.agent ? variables[i] : NULL;
+	}
+}
+
+/* CLAUDE_PID leaks into nested agents and survives its process: it counts only while it is above us. */
+static void
+find_process(struct cli *cli)
+{
+	struct mr_process p = { 0 };
+	const char *named = env_get("CLAUDE_PID");
+	uint64_t pid = 0;
+
+	if (!cli->env.session)
+		return;
+	if (named && str_to_u64(str_of(named), &pid) && pid <= INT64_MAX && process_describe((int64_t)pid, &p) &&
+	    process_is_ancestor(&p))
+		cli->env.process = p;
+	else if (process_harness(&p))
+		cli->env.process = p;
+}
+
+void
+env_fill(struct cli *cli)
+{
+	const char *state = env_get("XDG_STATE_HOME"), *home = env_get("HOME");
+
+	cli->env = (struct mr_env){ .as = cli->as_option, .worktree = cli->place.worktree };
+	find_session(cli);
+	find_agent(cli);
+	find_process(cli);
+	if (state && state[0] == '/')
+		cli->env.state_dir = joined(cli, state, "/", "mailroom");
+	else if (home && home[0] == '/')
+		cli->env.state_dir = joined(cli, home, "/", ".local/state/mailroom");
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * faults.h - test builds only (-Dfault_env=true): MAILROOM_FAULT makes a disk-touching call fail or kills the command
+ * there, MAILROOM_TEST_CLOCK_OFFSET_MS shifts its clock. In every other build this does nothing.
+ *
+ *	MAILROOM_FAULT=kill-before:N  kill-after:N  errno:NAME:N  errno-from:NAME:N  short:N  delay:MICROSECONDS
+ */
+#ifndef CLI_FAULTS_H
+#define CLI_FAULTS_H
+
+#ifdef MR_FAULT_ENV
+void faults_from_env(void);
+#else
+static inline void
+faults_from_env(void)
+{
+}
+#endif
+
+#endif

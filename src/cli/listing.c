@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+#include "listing.h"
+
+void
+listing_trouble(void *ctx, const char *path, const struct mr_error *err)
+{
+	struct listing *l = ctx;
+
+	l->trouble++;
+	cli_warn(l->cli, "skipped '%s': %s (it is kept; 'mailroom doctor' says more)", path, err->message);
+}
+
+static void
+print_text(struct listing *l, const struct mr_message *msg)
+{
+	if (l->form == LISTING_WHOLE) {
+		(void)budget_message(l->cli, msg, 0);
+		return;
+	}
+	struct buf line = BUF_INIT;
+	text_line(l->cli, &line, msg);
+	(void)budget_add(l->cli, buf_str(&line));
+	buf_done(&line);
+}
+
+static bool
+print_one(void *ctx, const struct mr_message *msg)
+{
+	struct listing *l = ctx;
+
+	if (l->each_once) {
+		if (names_has(&l->seen, msg->id))
+			return true;
+		if (!names_add(&l->seen, str_of(msg->id)))
+			return false;
+	}
+	l->n++;
+	if (l->cli->json)
+		cli_json_message(l->cli, msg, l->form == LISTING_WHOLE);
+	else
+		print_text(l, msg);
+	return !l->stream || cli_flush(l->cli);
+}
+
+bool
+listing_run(struct listing *l, struct mr_scan *scan, int *ret_exit)
+{
+	struct mr_error err = { 0 };
+
+	scan->trouble = listing_trouble;
+	scan->bodies = l->form == LISTING_WHOLE;
+	if (mr_scan(l->cli->room, l->cli->self.agent, scan, print_one, l, &err) == MR_OK)
+		return true;
+	*ret_exit = cli_fail(l->cli, &err);
+	return false;
+}
+
+void
+listing_done(struct listing *l)
+{
+	mr_names_done(&l->seen);
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * main.c - finds the command, opens what it needs, runs it, and turns the result into an exit code.
+ *
+ * Order matters: stdout is flushed before anything that follows is said on stderr, and a stdout that is gone is an
+ * error (SIGPIPE is ignored), because marking mail depends on it.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/sys.h"
+#include "base/text.h"
+#include "cli/cli.h"
+#include "cli/faults.h"
+
+static void
+trace_line(void *ctx, const char *line)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+
+	(void)ctx;
+	buf_adds(&text, "mailroom: trace: ");
+	text_clean_line(&text, str_of(line));
+	buf_addc(&text, '\n');
+	if (buf_ok(&text))
+		(void)sys_write_all(2, text.ptr, text.len);
+}
+
+static bool
+env_is(const char *name, const char *value)
+{
+	const char *have = getenv(name);
+
+	return have && strcmp(have, value) == 0;
+}
+
+enum mr_rc
+cli_open_room(struct cli *cli, struct mr_error *err)
+{
+	mr_auto(free_ptr) char *cwd = getcwd(NULL, 0);
+	struct mr_room_options options = { 0 };
+	const char *env = getenv("MAILROOM");
+
+	if (!cwd)
+		return mr_fail_errno(err, "cannot tell the working folder");
+	if (mr_room_find(cli->room_option, env && env[0] ? env : NULL, cwd, &cli->place, err) != MR_OK)
+		return err->code;
+	if (cli->place.warning)
+		cli_warn(cli, "%s", cli->place.warning);
+	if (env_is("MAILROOM_DEBUG", "1"))
+		options.trace = trace_line;
+	env_fill(cli);
+	return mr_room_open(cli->place.spec, &options, &cli->room, err);
+}
+
+enum mr_rc
+cli_know_self(struct cli *cli, struct mr_error *err)
+{
+	if (mr_self_resolve(cli->room, &cli->env, &cli->self, err) != MR_OK)
+		return err->code;
+	cli->self_known = true;
+	mr_self_seen(cli->room, &cli->self);
+	return MR_OK;
+}
+
+static void
+say_due(void *ctx, const struct mr_due *due)
+{
+	char when[RFC3339_LEN + 1];
+
+	time_rfc3339(due->by_ms, when);
+	cli_warn(ctx, "nobody answered %s to %s ('%s') by %s: mailroom why %s", short_id(due->id), due->to, due->subject,
+	    when, short_id(due->id));
+}
+
+static int
+run(struct cli *cli)
+{
+	struct mr_error err = { 0 };
+	unsigned needs = cli->cmd->needs;
+
+	if ((needs & (CMD_ROOM | CMD_SELF)) && cli_open_room(cli, &err) != MR_OK)
+		return cli_fail(cli, &err);
+	if ((needs & CMD_SELF) && cli_know_self(cli, &err) != MR_OK)
+		return cli_fail(cli, &err);
+	int code = cli->cmd->run(cli);
+	/* What a failing command had gathered is still true: it is shown, and the failure stays the exit code. */
+	bool flushed = cli_flush(cli);
+
+	if (needs & CMD_SELF)
+		(void)mr_overdue(cli->room, &cli->self, say_due, cli, &err); /* a reminder: the command itself is done */
+	return flushed || code != EXIT_DONE ? code : EXIT_FAILED;
+}
+
+static int
+print_help(struct cli *cli)
+{
+	if (cli->cmd == &cmd_status || !cli->cmd)
+		help_overview(cli, &cli->out);
+	else
+		help_command(cli, cli->cmd, &cli->out);
+	return cli_flush(cli) ? EXIT_DONE : EXIT_FAILED;
+}
+
+/* A command without its arguments explains itself. */
+static int
+explain(struct cli *cli)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+
+	if (cli->json)
+		return cli_usage(cli, "usage: mailroom %s %s", cli->cmd->name, cli->cmd->synopsis);
+	help_usage(&text, cli->cmd);
+	if (buf_ok(&text))
+		(void)sys_write_all(2, text.ptr, text.len);
+	return EXIT_USAGE;
+}
+
+static int
+unknown_command(struct cli *cli, const char *word)
+{
+	mr_auto(buf_done) struct buf near = BUF_INIT;
+
+	for (size_t i = 0; commands[i]; i++) {
+		size_t limit = strlen(commands[i]->name) > 4 ? 2 : 1;
+
+		if (!commands[i]->hidden && edit_distance(commands[i]->name, word, limit) <= limit)
+			buf_addf(&near, "%s'%s'", near.len > 0 ? " or " : "", commands[i]->name);
+	}
+	if (near.len > 0)
+		return cli_usage(cli, "there is no command '%s'; did you mean %s?", word, buf_z(&near));
+	return cli_usage(cli, "there is no command '%s'", word);
+}
+
+/* Where the command stands, after global options; argc if there is none. */
+static int
+find_command(int argc, char **argv)
+{
+	int i = 1;
+
+	while (i < argc && argv[i][0] == '-' && strcmp(argv[i], "--") != 0) {
+		bool takes_value = strcmp(argv[i], "--room") == 0 || strcmp(argv[i], "--as") == 0;
+
+		i += takes_value ? 2 : 1;
+	}
+	return i < argc ? i : argc;
+}
+
+static bool
+parse(struct cli *cli, int argc, char **argv, int at)
+{
+	/* Options before the command are moved behind it: one parser for both places. */
+	char **words = arena_alloc(&cli->own, sizeof(char *) * ((size_t)argc + 2));
+	static char all[] = "@all";
+	int n = 1;
+
+	if (!words)
+		return false;
+	words[0] = argv[0];
+	for (int i = 1; i < at; i++)
+		words[n++] = argv[i];
+	if (at < argc && strcmp(argv[at], "broadcast") == 0)
+		words[n++] = all;
+	for (int i = at + 1; i < argc; i++)
+		words[n++] = argv[i];
+	return opt_parse(cli, n, words);
+}
+
+static int
+dispatch(struct cli *cli, int argc, char **argv)
+{
+	int at = find_command(argc, argv);
+	bool alias = false;
+
+	for (int i = 1; i < argc && !cli->json; i++) /* a guess, so that usage errors are JSON too */
+		cli->json = strcmp(argv[i], "--json") == 0;
+	if (argc > 1 && strcmp(argv[1], "--version") == 0) {
+		buf_addf(&cli->out, "mailroom %s\n", MAILROOM_VERSION);
+		return cli_flush(cli) ? EXIT_DONE : EXIT_FAILED;
+	}
+	cli->cmd = at < argc ? command_named(argv[at], &alias) : &cmd_status;
+	if (!cli->cmd)
+		return unknown_command(cli, argv[at]);
+	if (!parse(cli, argc, argv, at))
+		return EXIT_USAGE;
+	cli->json = cli->json_given;
+	if (cli->want_help)
+		return print_help(cli);
+	if (cli->argc < cli->cmd->min_args)
+		return explain(cli);
+	if (cli->cmd->max_args >= 0 && cli->argc > cli->cmd->max_args)
+		return cli_usage(cli, "'%s' is one argument too many", cli->argv[cli->cmd->max_args]);
+	return run(cli);
+}
+
+static void
+look_at_terminal(struct cli *cli)
+{
+	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
+	struct winsize size = { 0 };
+
+	cli->out_tty = isatty(1);
+	cli->err_tty = isatty(2);
+	cli->color = cli->out_tty && !(no_color && no_color[0]) && term && strcmp(term, "dumb") != 0;
+	if (cli->out_tty)
+		cli->columns = ioctl(1, TIOCGWINSZ, &size) == 0 && size.ws_col > 20 ? size.ws_col : 80;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct cli cli = { .budget.limit = INT64_MAX };
+
+	(void)signal(SIGPIPE, SIG_IGN);
+	faults_from_env();
+	look_at_terminal(&cli);
+	int code = dispatch(&cli, argc, argv);
+
+	mr_room_close(cli.room);
+	mr_place_done(&cli.place);
+	opt_free(&cli);
+	buf_done(&cli.out);
+	arena_free(cli.own);
+	return code;
+}

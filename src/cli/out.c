@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * out.c - stdout, stderr and the exit code. Text for stdout gathers in cli->out and is written in one go, so that a
+ * command knows whether stdout took it before it marks anything (promise 9).
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdarg.h>
+
+#include "base/sys.h"
+#include "base/text.h"
+#include "cli/cli.h"
+
+int
+exit_of(enum mr_rc rc)
+{
+	switch (rc) {
+	case MR_OK:
+		return EXIT_DONE;
+	case MR_EMPTY:
+		return EXIT_NOTHING;
+	case MR_NOTFOUND:
+		return EXIT_MISSING;
+	case MR_REFUSED:
+	case MR_UNSUPPORTED:
+	case MR_EXISTS:
+	case MR_BUSY:
+		return EXIT_REFUSED;
+	case MR_INDOUBT:
+		return EXIT_DOUBT;
+	case MR_FULL:
+	case MR_CORRUPT:
+	case MR_NOMEM:
+	case MR_IO:
+		return EXIT_FAILED;
+	}
+	return EXIT_FAILED;
+}
+
+static void
+write_err(const struct buf *text)
+{
+	if (buf_ok(text))
+		(void)sys_write_all(2, text->ptr, text->len); /* with stderr gone too there is nobody to tell */
+}
+
+static void
+print_error(struct cli *cli, const char *code, const char *message, const char *hint)
+{
+	mr_auto(buf_done) struct buf line = BUF_INIT;
+
+	if (cli->json) {
+		struct json j = JSON_INIT(&line);
+
+		json_open(&j, '{');
+		json_key(&j, "error");
+		json_open(&j, '{');
+		json_key_str(&j, "code", code);
+		json_key_str(&j, "message", message);
+		json_key_str(&j, "hint", hint);
+		json_close(&j);
+		json_close(&j);
+	} else {
+		buf_adds(&line, "mailroom: ");
+		text_clean_line(&line, str_of(message));
+		if (hint[0]) {
+			buf_adds(&line, "\n  hint: ");
+			text_clean_line(&line, str_of(hint));
+		}
+	}
+	buf_addc(&line, '\n');
+	write_err(&line);
+}
+
+int
+cli_fail(struct cli *cli, const struct mr_error *err)
+{
+	print_error(cli, mr_rc_word(err->code), err->message, err->hint);
+	return exit_of(err->code);
+}
+
+int
+cli_usage(struct cli *cli, const char *fmt, ...)
+{
+	char message[400], hint[80];
+	va_list args;
+
+	va_start(args, fmt);
+	(void)vsnprintf(message, sizeof(message), fmt, args);
+	va_end(args);
+	if (cli->cmd && !cli->cmd->hidden)
+		(void)snprintf(hint, sizeof(hint), "mailroom %s --help", cli->cmd->name);
+	else
+		(void)snprintf(hint, sizeof(hint), "mailroom --help");
+	print_error(cli, "usage", message, hint);
+	return EXIT_USAGE;
+}
+
+void
+cli_warn(struct cli *cli, const char *fmt, ...)
+{
+	mr_auto(buf_done) struct buf line = BUF_INIT;
+	char message[700];
+	va_list args;
+
+	va_start(args, fmt);
+	(void)vsnprintf(message, sizeof(message), fmt, args);
+	va_end(args);
+	if (cli->json) {
+		struct json j = JSON_INIT(&line);
+
+		json_open(&j, '{');
+		json_key_str(&j, "warning", message);
+		json_close(&j);
+	} else {
+		buf_adds(&line, "mailroom: ");
+		text_clean_line(&line, str_of(message));
+	}
+	buf_addc(&line, '\n');
+	write_err(&line);
+}
+
+/* A harness may hand us a pipe that does not block: then a full pipe is a reason to wait, not an error. */
+static int
+write_out(const char *bytes, size_t n)
+{
+	while (n > 0) {
+		ssize_t did = sys_write(1, bytes, n);
+
+		if (did < 0) {
+			struct pollfd ready = { .fd = 1, .events = POLLOUT };
+
+			if (errno != EAGAIN || poll(&ready, 1, -1) < 0)
+				return -1;
+			continue;
+		}
+		bytes += did;
+		n -= (size_t)did;
+	}
+	return 0;
+}
+
+bool
+cli_flush(struct cli *cli)
+{
+	struct mr_error err = { 0 };
+
+	if (cli->out.failed) {
+		(void)mr_nomem(&err);
+		(void)cli_fail(cli, &err);
+		return false;
+	}
+	if (cli->out.len == 0)
+		return true;
+	if (write_out(cli->out.ptr, cli->out.len) < 0) {
+		(void)mr_fail(&err, MR_IO, "stdout did not take the output: %s", strerror(errno));
+		(void)mr_hint(&err, "what was not shown was not marked either; run the command again");
+		(void)cli_fail(cli, &err);
+		buf_clear(&cli->out);
+		return false;
+	}
+	buf_clear(&cli->out);
+	return true;
+}
+
+void
+out_json_line(struct cli *cli, struct json *j)
+{
+	while (j->depth > 0)
+		json_close(j);
+	j->comma = false;
+	buf_addc(&cli->out, '\n');
+}
+
+static void
+add_grouped(struct buf *out, size_t n)
+{
+	char digits[24];
+	int len = snprintf(digits, sizeof(digits), "%zu", n);
+
+	for (int i = 0; i < len; i++) {
+		if (i > 0 && (len - i) % 3 == 0)
+			buf_addc(out, ',');
+		buf_addc(out, digits[i]);
+	}
+}
+
+void
+out_count(struct buf *out, size_t n, const char *noun)
+{
+	add_grouped(out, n);
+	buf_addf(out, " %s%s", noun, n == 1 ? "" : "s");
+}
+
+void
+out_styled(struct cli *cli, struct buf *out, enum style style, const char *text)
+{
+	static const char *const codes[] = { "", "1", "2", "31", "33", "32" };
+	bool on = cli->color && style != STYLE_PLAIN;
+
+	if (on)
+		buf_addf(out, "\033[%sm", codes[style]);
+	text_clean_line(out, str_of(text));
+	if (on)
+		buf_adds(out, "\033[0m");
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT */
+/* header.c - splitting, unfolding, checking and folding header lines. */
+#include "message/header.h"
+
+#include "base/error.h"
+#include "base/text.h"
+#include "message/mime.h"
+
+enum { NAME_MAX_LEN = 76, FOLD_AT = 900 /* RFC 5322 allows 998 bytes a line */ };
+
+struct header_cursor
+header_begin(struct mr_str text)
+{
+	return (struct header_cursor){ .rest = text };
+}
+
+static bool
+is_blank(char c)
+{
+	return c == ' ' || c == '\t';
+}
+
+static bool
+take_line(struct mr_str *rest, struct mr_str *ret)
+{
+	if (rest->len == 0)
+		return false;
+	const char *end = memchr(rest->ptr, '\n', rest->len);
+	size_t len = end ? (size_t)(end - rest->ptr) : rest->len;
+	size_t taken = end ? len + 1 : len;
+	*ret = (struct mr_str){ rest->ptr, len };
+	if (len > 0 && ret->ptr[len - 1] == '\r')
+		ret->len--;
+	rest->ptr += taken;
+	rest->len -= taken;
+	return true;
+}
+
+static struct mr_str
+trim_folded(struct mr_str s)
+{
+	while (s.len > 0 && (is_blank(s.ptr[0]) || s.ptr[0] == '\r' || s.ptr[0] == '\n')) {
+		s.ptr++;
+		s.len--;
+	}
+	while (s.len > 0 && (is_blank(s.ptr[s.len - 1]) || s.ptr[s.len - 1] == '\r' ||
+	    s.ptr[s.len - 1] == '\n'))
+		s.len--;
+	return s;
+}
+
+static bool
+split_line(struct mr_str line, struct header_line *ret)
+{
+	/* A name is short: looking no further keeps one huge line of garbage cheap. */
+	size_t window = line.len < 2 * NAME_MAX_LEN ? line.len : 2 * NAME_MAX_LEN;
+	const char *colon = memchr(line.ptr, ':', window);
+	if (!colon)
+		return false;
+	size_t at = (size_t)(colon - line.ptr);
+	struct mr_str name = str_trim((struct mr_str){ line.ptr, at });
+	if (!header_name_valid(name))
+		return false;
+	*ret = (struct header_line){ name, { line.ptr + at + 1, line.len - at - 1 } };
+	return true;
+}
+
+bool
+header_next(struct header_cursor *c, struct header_line *ret)
+{
+	struct mr_str line;
+
+	while (!c->ended && take_line(&c->rest, &line)) {
+		if (line.len == 0) {
+			c->ended = true;
+			return false;
+		}
+		/* A continuation of nothing, or of a line that was no header line. */
+		if (is_blank(line.ptr[0]) || !split_line(line, ret)) {
+			c->skipped++;
+			continue;
+		}
+		while (c->rest.len > 0 && is_blank(c->rest.ptr[0]) && take_line(&c->rest, &line))
+			ret->raw.len = (size_t)(line.ptr + line.len - ret->raw.ptr);
+		ret->raw = trim_folded(ret->raw);
+		return true;
+	}
+	return false;
+}
+
+void
+header_unfold(struct buf *out, struct mr_str raw)
+{
+	const char *lf;
+
+	while ((lf = memchr(raw.ptr, '\n', raw.len))) {
+		size_t len = (size_t)(lf - raw.ptr);
+		size_t next = len + 1;
+		if (len > 0 && raw.ptr[len - 1] == '\r')
+			len--;
+		while (next < raw.len && is_blank(raw.ptr[next]))
+			next++;
+		buf_add(out, (struct mr_str){ raw.ptr, len });
+		buf_addc(out, ' ');
+		raw.ptr += next;
+		raw.len -= next;
+	}
+	buf_add(out, raw);
+}
+
+void
+header_clean(struct buf *out, struct mr_str value)
+{
+	uint32_t cp;
+
+	while (value.len > 0) {
+		size_t n = utf8_next(value, &cp);
+		unsigned char c = (unsigned char)value.ptr[0];
+		if (n == 0) {
+			latin1_byte(out, c);
+			n = 1;
+		} else if (c == '\0' || c == '\r' || c == '\n') {
+			buf_addc(out, ' ');
+		} else {
+			buf_add(out, (struct mr_str){ value.ptr, n });
+		}
+		value.ptr += n;
+		value.len -= n;
+	}
+}
+
+bool
+header_name_valid(struct mr_str name)
+{
+	if (name.len < 1 || name.len > NAME_MAX_LEN)
+		return false;
+	for (size_t i = 0; i < name.len; i++) {
+		if (name.ptr[i] <= ' ' || name.ptr[i] > '~' || name.ptr[i] == ':')
+			return false;
+	}
+	return true;
+}
+
+const char *
+header_value_problem(struct mr_str value)
+{
+	if (value.len == 0)
+		return NULL;
+	if (memchr(value.ptr, '\n', value.len) || memchr(value.ptr, '\r', value.len))
+		return "has a line break";
+	if (memchr(value.ptr, '\0', value.len))
+		return "has a NUL byte";
+	return utf8_valid(value) ? NULL : "is not valid UTF-8";
+}
+
+bool
+header_value_valid(struct mr_str value)
+{
+	return !header_value_problem(value);
+}
+
+/* Only a single space between two words: unfolding makes exactly that of the break again. */
+static bool
+can_fold(struct mr_str s, size_t at)
+{
+	return s.ptr[at] == ' ' && at > 0 && at + 1 < s.len && !is_blank(s.ptr[at - 1]) &&
+	    !is_blank(s.ptr[at + 1]);
+}
+
+/* Where to break so that at most `room` bytes stay on this line, else as soon as possible; 0: nowhere. */
+static size_t
+fold_point(struct mr_str s, size_t room)
+{
+	for (size_t at = room; at > 0; at--) {
+		if (can_fold(s, at))
+			return at;
+	}
+	for (size_t at = room + 1; at < s.len; at++) {
+		if (can_fold(s, at))
+			return at;
+	}
+	return 0;
+}
+
+static void
+add_folded(struct buf *out, size_t column, struct mr_str value)
+{
+	while (column + value.len > FOLD_AT) {
+		size_t at = fold_point(value, FOLD_AT - column);
+		if (at == 0)
+			break;
+		buf_add(out, (struct mr_str){ value.ptr, at });
+		buf_adds(out, "\n ");
+		value.ptr += at + 1;
+		value.len -= at + 1;
+		column = 1;
+	}
+	buf_add(out, value);
+}
+
+enum mr_rc
+header_add(struct buf *out, const char *name, struct mr_str value, struct mr_error *err)
+{
+	const char *problem = header_value_problem(value);
+
+	if (!header_name_valid(str_of(name))) {
+		(void)mr_fail(err, MR_REFUSED, "header name is not valid");
+		return mr_hint(err, "use 1-76 printable ASCII characters without space and colon");
+	}
+	if (problem) {
+		(void)mr_fail(err, MR_REFUSED, "header '%s' %s", name, problem);
+		return mr_hint(err, "a header is one line of UTF-8 text; more belongs into the body");
+	}
+	value = str_trim(value);
+	buf_adds(out, name);
+	buf_adds(out, ": ");
+	add_folded(out, strlen(name) + 2, value);
+	buf_addc(out, '\n');
+	return buf_ok(out) ? MR_OK : mr_nomem(err);
+}

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * parse.c - any bytes to a message. Other programs deliver into our folders, so everything may be
+ * missing, folded, encoded, repeated or wrong; what cannot be understood is left out or left as it is.
+ *
+ * Limits keep garbage cheap: of a header block the first MiB counts, of its lines the first 1,000.
+ */
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/id.h"
+#include "message/address.h"
+#include "message/body.h"
+#include "message/header.h"
+#include "message/message.h"
+#include "message/mime.h"
+
+enum { HEADER_LINES_MAX = 1000, HEADER_BYTES_MAX = 1 << 20 };
+
+struct parser {
+	struct mr_message m;
+	struct arena *own;
+	const char *room;
+	struct mr_header *headers;
+	size_t headers_cap;
+	struct buf from, to, cc; /* as they stand: a decoded name may hold a comma or a bracket */
+	struct buf unfolded, clean, decoded; /* scratch */
+	bool nomem;
+};
+
+static void
+parser_done(struct parser *p)
+{
+	buf_done(&p->from);
+	buf_done(&p->to);
+	buf_done(&p->cc);
+	buf_done(&p->unfolded);
+	buf_done(&p->clean);
+	buf_done(&p->decoded);
+}
+
+static const char *
+keep(struct parser *p, struct mr_str s)
+{
+	const char *copy = s.len > 0 ? arena_dup(&p->own, s) : "";
+
+	if (!copy)
+		p->nomem = true;
+	return copy ? copy : "";
+}
+
+/* ---- Header lines ---- */
+
+/* Encoded words stand in free text only; ids, dates and our own headers are meant as they are. */
+static bool
+may_have_encoded_words(struct mr_str name)
+{
+	static const char *const plain[] = { "References", "In-Reply-To", "Message-ID", "Date" };
+
+	for (size_t i = 0; i < sizeof(plain) / sizeof(*plain); i++) {
+		if (str_caseeq(name, str_of(plain[i])))
+			return false;
+	}
+	size_t ours = sizeof("Mailroom-") - 1;
+	return name.len < ours || !str_caseeq((struct mr_str){ name.ptr, ours }, STR("Mailroom-"));
+}
+
+static struct mr_header *
+next_header(struct parser *p)
+{
+	if (p->m.headers_n == p->headers_cap) {
+		size_t cap = p->headers_cap ? 2 * p->headers_cap : 32;
+		struct mr_header *grown = arena_alloc(&p->own, cap * sizeof(*grown));
+		if (!grown) {
+			p->nomem = true;
+			return NULL;
+		}
+		if (p->m.headers_n > 0)
+			memcpy(grown, p->headers, p->m.headers_n * sizeof(*grown));
+		p->headers = grown;
+		p->headers_cap = cap;
+	}
+	return &p->headers[p->m.headers_n++];
+}
+
+static void
+add_to_list(struct buf *list, struct mr_str value)
+{
+	if (list->len > 0)
+		buf_adds(list, ", ");
+	buf_add(list, value);
+}
+
+static void
+take_header(struct parser *p, const struct header_line *line)
+{
+	struct mr_header *h = next_header(p);
+	if (!h)
+		return;
+	buf_clear(&p->unfolded);
+	buf_clear(&p->clean);
+	header_unfold(&p->unfolded, line->raw);
+	header_clean(&p->clean, buf_str(&p->unfolded));
+	struct mr_str value = buf_str(&p->clean);
+	if (str_caseeq(line->name, STR("From")))
+		add_to_list(&p->from, value);
+	else if (str_caseeq(line->name, STR("To")))
+		add_to_list(&p->to, value);
+	else if (str_caseeq(line->name, STR("Cc")))
+		add_to_list(&p->cc, value);
+	if (may_have_encoded_words(line->name)) {
+		/* What was hidden in encoded words is as foreign as the rest: no line break may come out of it. */
+		buf_clear(&p->decoded);
+		encoded_words_decode(&p->decoded, buf_str(&p->unfolded));
+		buf_clear(&p->clean);
+		header_clean(&p->clean, buf_str(&p->decoded));
+		value = str_trim(buf_str(&p->clean));
+	}
+	h->name = keep(p, line->name);
+	h->value = keep(p, value);
+}
+
+/* Returns the body: what comes after the first empty line. */
+static struct mr_str
+take_headers(struct parser *p, struct mr_str text)
+{
+	struct mr_str head = { text.ptr, text.len < HEADER_BYTES_MAX ? text.len : HEADER_BYTES_MAX };
+	struct header_cursor c = header_begin(head);
+	struct header_line line;
+
+	while (header_next(&c, &line)) {
+		if (p->m.headers_n < HEADER_LINES_MAX)
+			take_header(p, &line);
+	}
+	p->m.headers = p->headers;
+	size_t used = c.ended ? (size_t)(c.rest.ptr - text.ptr) : head.len;
+	return (struct mr_str){ text.ptr + used, text.len - used };
+}
+
+/* ---- Addresses ---- */
+
+struct list_reader {
+	struct parser *p;
+	struct mr_names *names; /* v is NULL while counting */
+};
+
+static bool
+take_address(void *ctx, struct mr_str address)
+{
+	struct list_reader *r = ctx;
+	struct mr_str agent, room;
+
+	if (r->names->v) {
+		address_split(address, &agent, &room);
+		bool here = agent.len > 0 && room.len > 0 && str_caseeq(room, str_of(r->p->room));
+		/* One string may stand in two lists, none is written to: the cast only drops const. */
+		r->names->v[r->names->n] = arena_dup(&r->p->own, here ? agent : address);
+		if (!r->names->v[r->names->n]) {
+			r->p->nomem = true;
+			return false;
+		}
+	}
+	r->names->n++;
+	return true;
+}
+
+static void
+take_list(struct parser *p, const struct buf *value, struct mr_names *ret)
+{
+	struct mr_names names = { 0 };
+	struct list_reader reader = { p, &names };
+
+	address_list_each(buf_str(value), take_address, &reader);
+	if (names.n > 0) {
+		names.v = arena_alloc(&p->own, names.n * sizeof(*names.v));
+		p->nomem |= !names.v;
+		names.n = 0;
+		if (names.v)
+			address_list_each(buf_str(value), take_address, &reader);
+	}
+	*ret = names;
+}
+
+/* ---- Fields ---- */
+
+static struct mr_str
+value_of(const struct parser *p, const char *name)
+{
+	const char *value = mr_message_header(&p->m, name);
+	return value ? str_of(value) : STR("");
+}
+
+static enum mr_priority
+priority_of(const struct parser *p)
+{
+	struct mr_str ours = value_of(p, "Mailroom-Priority");
+	struct mr_str number = value_of(p, "X-Priority");
+	struct mr_str importance = value_of(p, "Importance");
+	enum mr_priority priority = MR_NORMAL;
+	struct mr_error ignored = { 0 };
+
+	if (ours.len > 0)
+		(void)mr_priority_parse(ours.ptr, &priority, &ignored);
+	else if (number.len > 0) /* "1 (Highest)" to "5 (Lowest)" */
+		priority = number.ptr[0] == '1' ? MR_URGENT : number.ptr[0] == '2' ? MR_HIGH
+		    : number.ptr[0] == '4' || number.ptr[0] == '5' ? MR_LOW : MR_NORMAL;
+	else if (str_caseeq(importance, STR("high")) || str_caseeq(importance, STR("low")))
+		priority = importance.ptr[0] == 'h' || importance.ptr[0] == 'H' ? MR_HIGH : MR_LOW;
+	return priority;
+}
+
+static void
+take_id(struct parser *p)
+{
+	struct mr_str id = msgid_inner(value_of(p, "Message-ID"), p->room);
+
+	if (p->m.id[0] || !id_valid(id))
+		return;
+	memcpy(p->m.id, id.ptr, MR_ID_LEN);
+	p->m.id[MR_ID_LEN] = '\0';
+}
+
+static void
+take_thread(struct parser *p)
+{
+	struct mr_str answered = msgid_inner(value_of(p, "In-Reply-To"), p->room);
+	struct mr_str thread = value_of(p, "Mailroom-Thread");
+
+	if (thread.len == 0)
+		thread = msgid_inner(value_of(p, "References"), p->room);
+	if (thread.len == 0)
+		thread = answered;
+	p->m.reply_to = keep(p, answered);
+	p->m.thread = keep(p, thread.len > 0 ? thread : str_of(p->m.id));
+}
+
+static void
+take_times(struct parser *p)
+{
+	struct mr_message *m = &p->m;
+	uint64_t life;
+
+	if (!time_parse_rfc5322(value_of(p, "Date"), &m->date_ms))
+		m->date_ms = id_valid(str_of(m->id)) ? id_time_ms(m->id) : 0;
+	if (!time_parse_rfc3339(value_of(p, "Mailroom-By"), &m->by_ms))
+		m->by_ms = 0;
+	bool known = str_to_u64(value_of(p, "Mailroom-Life"), &life) && life <= UINT32_MAX;
+	m->sender_life = known ? (unsigned)life : 0;
+}
+
+static void
+take_fields(struct parser *p)
+{
+	struct mr_message *m = &p->m;
+	struct mr_names from;
+
+	take_id(p);
+	take_list(p, &p->from, &from);
+	take_list(p, &p->to, &m->to);
+	take_list(p, &p->cc, &m->cc);
+	m->from = from.n > 0 && from.v ? from.v[0] : "";
+	m->subject = keep(p, value_of(p, "Subject"));
+	m->type = keep(p, value_of(p, "Mailroom-Type"));
+	m->replace_key = keep(p, value_of(p, "Mailroom-Replace-Key"));
+	m->priority = priority_of(p);
+	m->path = m->path ? m->path : "";
+	take_thread(p);
+	take_times(p);
+}
+
+static void
+take_body(struct parser *p, struct mr_str text, struct mr_str raw)
+{
+	mr_auto(buf_done) struct buf decoded = BUF_INIT;
+	struct body_kind kind = body_kind_of(value_of(p, "Content-Type"), value_of(p, "Content-Transfer-Encoding"));
+
+	/* Who ends header lines with CRLF ends the body's with it; in our own files a CR belongs to the text. */
+	const char *lf = memchr(text.ptr, '\n', text.len);
+	kind.crlf = lf && lf > text.ptr && lf[-1] == '\r';
+	bool changed = body_decode(&kind, raw, &decoded);
+	p->nomem |= !buf_ok(&decoded);
+	struct mr_str body = changed ? buf_str(&decoded) : raw;
+	p->m.body = keep(p, body);
+	p->m.body_len = body.len;
+}
+
+enum mr_rc
+message_parse(struct mr_str text, const char *room, enum message_part part, struct mr_message *msg,
+    struct mr_error *err)
+{
+	mr_auto(parser_done) struct parser p = { .m = *msg, .own = msg->own, .room = room };
+
+	p.m.headers_n = 0;
+	p.m.body = NULL;
+	p.m.body_len = 0;
+	struct mr_str raw_body = take_headers(&p, text);
+	bool empty = p.m.headers_n == 0;
+	if (!empty) {
+		take_fields(&p);
+		if (part == MESSAGE_ALL)
+			take_body(&p, text, raw_body);
+	}
+	p.nomem |= !buf_ok(&p.from) || !buf_ok(&p.to) || !buf_ok(&p.cc) || !buf_ok(&p.unfolded) ||
+	    !buf_ok(&p.clean) || !buf_ok(&p.decoded);
+	if (p.nomem || empty) {
+		if (msg->own)
+			msg->own = p.own; /* grew; still the caller's */
+		else
+			arena_free(p.own);
+		return p.nomem ? mr_nomem(err) : mr_fail(err, MR_CORRUPT, "not a message: there is no header line");
+	}
+	if (p.m.size_bytes < text.len)
+		p.m.size_bytes = text.len;
+	p.m.own = p.own;
+	*msg = p.m;
+	return MR_OK;
+}
+
+bool
+message_headers_complete(struct mr_str text)
+{
+	size_t line = 0;
+
+	if (text.len >= HEADER_BYTES_MAX)
+		return true;
+	while (line < text.len) {
+		if (text.ptr[line] == '\n')
+			return true;
+		if (text.ptr[line] == '\r' && line + 1 < text.len && text.ptr[line + 1] == '\n')
+			return true;
+		const char *lf = memchr(text.ptr + line, '\n', text.len - line);
+		if (!lf)
+			return false;
+		line = (size_t)(lf + 1 - text.ptr);
+	}
+	return false;
+}

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * write.c - a message as RFC 5322 bytes.
+ *
+ * Everything is checked before the first byte is written: a value with a line break would be a header
+ * of its own (promise 7), so it is refused and never folded in or escaped.
+ */
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/id.h"
+#include "base/text.h"
+#include "message/address.h"
+#include "message/header.h"
+#include "message/message.h"
+#include "message/mime.h"
+
+enum { LINE_SOFT_MAX = 900, BASE64_LINE = 76 };
+
+static const char *
+or_empty(const char *z)
+{
+	return z ? z : "";
+}
+
+/* ---- Checks ---- */
+
+static enum mr_rc
+check_value(const char *field, const char *value, struct mr_error *err)
+{
+	const char *problem = header_value_problem(str_of(or_empty(value)));
+
+	if (!problem)
+		return MR_OK;
+	(void)mr_fail(err, MR_REFUSED, "%s %s", field, problem);
+	return mr_hint(err, "a header is one line of UTF-8 text; more belongs into the body");
+}
+
+static enum mr_rc
+check_plain(const char *field, const char *value, const char *what, struct mr_error *err)
+{
+	enum mr_rc rc = check_value(field, value, err);
+
+	if (rc != MR_OK || address_plain(str_of(value)))
+		return rc;
+	mr_auto(buf_done) struct buf shown = BUF_INIT;
+	text_clean_line(&shown, utf8_cut(str_of(value), 60));
+	(void)mr_fail(err, MR_REFUSED, "%s '%s' is not %s", field, buf_z(&shown), what);
+	return mr_hint(err, "it cannot be empty and has no spaces, commas, quotes or brackets");
+}
+
+static enum mr_rc
+check_names(const char *field, const struct mr_names *names, struct mr_error *err)
+{
+	for (size_t i = 0; i < names->n; i++) {
+		enum mr_rc rc = check_plain(field, names->v[i], "an address", err);
+		if (rc != MR_OK)
+			return rc;
+	}
+	return MR_OK;
+}
+
+static bool
+has_prefix(struct mr_str name, const char *prefix)
+{
+	size_t n = strlen(prefix);
+	return name.len >= n && str_caseeq((struct mr_str){ name.ptr, n }, (struct mr_str){ prefix, n });
+}
+
+bool
+message_header_reserved(struct mr_str name)
+{
+	static const char *const ours[] = { "From", "To", "Cc", "Subject", "Date", "Message-ID", "In-Reply-To" };
+
+	for (size_t i = 0; i < sizeof(ours) / sizeof(*ours); i++) {
+		if (str_caseeq(name, str_of(ours[i])))
+			return true;
+	}
+	return has_prefix(name, "Mailroom-") || has_prefix(name, "MIME-") || has_prefix(name, "Content-");
+}
+
+static enum mr_rc
+check_extra(const struct mr_header *header, struct mr_error *err)
+{
+	struct mr_str name = str_of(or_empty(header->name));
+	char field[128];
+
+	if (!header_name_valid(name)) {
+		mr_auto(buf_done) struct buf shown = BUF_INIT;
+		text_clean_line(&shown, utf8_cut(name, 60));
+		(void)mr_fail(err, MR_REFUSED, "header name '%s' is not valid", buf_z(&shown));
+		return mr_hint(err, "use 1-76 printable ASCII characters without space and colon");
+	}
+	if (message_header_reserved(name)) {
+		(void)mr_fail(err, MR_REFUSED, "header '%s' is written by mailroom itself", header->name);
+		return mr_hint(err, "use the option for it, or a name of your own such as 'X-%s'", header->name);
+	}
+	(void)snprintf(field, sizeof(field), "header '%s'", header->name);
+	return check_value(field, header->value, err);
+}
+
+static enum mr_rc
+check_message(const struct mr_message *msg, const char *room, struct mr_error *err)
+{
+	const struct { const char *field, *value; } values[] = {
+		{ "subject", msg->subject }, { "type", msg->type }, { "thread", msg->thread },
+		{ "replace-key", msg->replace_key },
+	};
+	enum mr_rc rc = check_plain("room name", room, "usable after an @", err);
+
+	if (rc == MR_OK && or_empty(msg->from)[0])
+		rc = check_plain("from", msg->from, "an address", err);
+	if (rc == MR_OK)
+		rc = check_names("to", &msg->to, err);
+	if (rc == MR_OK)
+		rc = check_names("cc", &msg->cc, err);
+	if (rc == MR_OK && or_empty(msg->reply_to)[0])
+		rc = check_plain("reply-to", msg->reply_to, "a message id", err);
+	for (size_t i = 0; rc == MR_OK && i < sizeof(values) / sizeof(*values); i++)
+		rc = check_value(values[i].field, values[i].value, err);
+	for (size_t i = 0; rc == MR_OK && i < msg->headers_n; i++)
+		rc = check_extra(&msg->headers[i], err);
+	if (rc == MR_OK && !id_valid(str_of(msg->id)))
+		rc = mr_fail(err, MR_REFUSED, "message id '%s' is not an id", msg->id);
+	return rc;
+}
+
+/* ---- Headers ---- */
+
+/* For values that were checked: only memory can fail, and the buffer remembers that. */
+static void
+add(struct buf *out, const char *name, const char *value)
+{
+	struct mr_error ignored = { 0 };
+
+	if (str_trim(str_of(or_empty(value))).len > 0)
+		(void)header_add(out, name, str_of(value), &ignored);
+}
+
+/* Free text is raw UTF-8, unless a reader would take it for encoded words and show something else. */
+static void
+add_text(struct buf *out, const char *name, const char *value)
+{
+	mr_auto(buf_done) struct buf decoded = BUF_INIT;
+	mr_auto(buf_done) struct buf encoded = BUF_INIT;
+
+	if (!value || !strstr(value, "=?")) {
+		add(out, name, value);
+		return;
+	}
+	encoded_words_decode(&decoded, str_of(value));
+	if (str_eq(buf_str(&decoded), str_of(value))) {
+		add(out, name, value);
+		return;
+	}
+	encoded_words_encode(&encoded, str_trim(str_of(value)));
+	add(out, name, buf_z(&encoded));
+	out->failed |= !buf_ok(&decoded) || !buf_ok(&encoded);
+}
+
+static void
+add_address(struct buf *out, const char *address, const char *room)
+{
+	buf_adds(out, address);
+	if (!strchr(address, '@')) {
+		buf_addc(out, '@');
+		buf_adds(out, room);
+	}
+}
+
+static void
+add_names(struct buf *out, const char *name, const struct mr_names *names, const char *room)
+{
+	size_t line_start = out->len;
+
+	if (names->n == 0)
+		return;
+	buf_adds(out, name);
+	buf_adds(out, ": ");
+	for (size_t i = 0; i < names->n; i++) {
+		bool full = out->len - line_start + strlen(names->v[i]) + strlen(room) + 4 > LINE_SOFT_MAX;
+		if (i > 0)
+			buf_adds(out, full ? ",\n " : ", ");
+		if (i > 0 && full)
+			line_start = out->len - 1;
+		add_address(out, names->v[i], room);
+	}
+	buf_addc(out, '\n');
+}
+
+static void
+add_msgid(struct buf *out, const char *id, const char *room)
+{
+	buf_addc(out, '<');
+	buf_adds(out, id);
+	if (id_valid(str_of(id))) {
+		buf_addc(out, '@');
+		buf_adds(out, room);
+	}
+	buf_addc(out, '>');
+}
+
+static const char *
+extra_references(const struct mr_message *msg)
+{
+	const char *value = mr_message_header(msg, "References");
+	return value ? value : "";
+}
+
+/* The value of References: what the caller gave, else the start of the thread and the message answered. */
+static void
+make_references(struct buf *out, const struct mr_message *msg, const char *room)
+{
+	const char *thread = or_empty(msg->thread), *reply_to = or_empty(msg->reply_to);
+
+	if (extra_references(msg)[0]) {
+		buf_adds(out, extra_references(msg));
+		return;
+	}
+	if (id_valid(str_of(thread)) && strcmp(thread, msg->id) != 0)
+		add_msgid(out, thread, room);
+	if (reply_to[0] && (out->len == 0 || strcmp(thread, reply_to) != 0)) {
+		if (out->len > 0)
+			buf_addc(out, ' ');
+		add_msgid(out, reply_to, room);
+	}
+}
+
+/* A reader takes the thread from References, so Mailroom-Thread stands only where that would give another one. */
+static bool
+needs_thread_header(const struct mr_message *msg, struct mr_str references, const char *room)
+{
+	struct mr_str thread = str_trim(str_of(or_empty(msg->thread)));
+	struct mr_str derived = references.len > 0 ? msgid_inner(references, room) : str_of(msg->id);
+
+	return thread.len > 0 && !str_eq(thread, derived);
+}
+
+static void
+add_thread_headers(struct buf *out, const struct mr_message *msg, const char *room, struct buf *references)
+{
+	mr_auto(buf_done) struct buf answered = BUF_INIT;
+
+	if (or_empty(msg->reply_to)[0]) {
+		add_msgid(&answered, msg->reply_to, room);
+		add(out, "In-Reply-To", buf_z(&answered));
+	}
+	make_references(references, msg, room);
+	add(out, "References", buf_z(references));
+	out->failed |= !buf_ok(&answered) || !buf_ok(references);
+}
+
+static void
+add_own_headers(struct buf *out, const struct mr_message *msg, const char *room)
+{
+	mr_auto(buf_done) struct buf references = BUF_INIT;
+	char text[40];
+
+	time_rfc5322(msg->date_ms, text);
+	add(out, "Date", text);
+	buf_addf(out, "Message-ID: <%s@%s>\n", msg->id, room);
+	add_thread_headers(out, msg, room, &references);
+	add(out, "Mailroom-Type", msg->type);
+	if (msg->priority != MR_NORMAL)
+		add(out, "Mailroom-Priority", mr_priority_word(msg->priority));
+	if (needs_thread_header(msg, buf_str(&references), room))
+		add(out, "Mailroom-Thread", msg->thread);
+	if (msg->sender_life > 0)
+		buf_addf(out, "Mailroom-Life: %u\n", msg->sender_life);
+	if (msg->by_ms != 0) {
+		time_rfc3339(msg->by_ms, text);
+		add(out, "Mailroom-By", text);
+	}
+	add(out, "Mailroom-Replace-Key", msg->replace_key);
+}
+
+/* ---- The whole ---- */
+
+static void
+add_body(struct buf *out, struct mr_str body)
+{
+	bool text = body.len == 0 || (!memchr(body.ptr, '\0', body.len) && utf8_valid(body));
+
+	buf_adds(out, "MIME-Version: 1.0\nContent-Type: text/markdown; charset=utf-8\n");
+	buf_adds(out, text ? "Content-Transfer-Encoding: 8bit\n\n" : "Content-Transfer-Encoding: base64\n\n");
+	if (!text) {
+		base64_encode(out, body, BASE64_LINE);
+		return;
+	}
+	if (body.len == 0)
+		return;
+	buf_add(out, body);
+	if (body.ptr[body.len - 1] != '\n')
+		buf_addc(out, '\n');
+}
+
+enum mr_rc
+message_write(const struct mr_message *msg, const char *room, struct buf *out, struct mr_error *err)
+{
+	enum mr_rc rc = check_message(msg, room, err);
+	size_t body_len = msg->body ? msg->body_len : 0;
+
+	if (rc != MR_OK)
+		return rc;
+	(void)buf_reserve(out, body_len + 1024);
+	if (or_empty(msg->from)[0]) {
+		buf_adds(out, "From: ");
+		add_address(out, msg->from, room);
+		buf_addc(out, '\n');
+	}
+	add_names(out, "To", &msg->to, room);
+	add_names(out, "Cc", &msg->cc, room);
+	add_text(out, "Subject", msg->subject);
+	add_own_headers(out, msg, room);
+	for (size_t i = 0; i < msg->headers_n; i++) {
+		if (!ascii_caseeq(msg->headers[i].name, "References"))
+			add_text(out, msg->headers[i].name, msg->headers[i].value);
+	}
+	add_body(out, (struct mr_str){ msg->body, body_len });
+	return buf_ok(out) ? MR_OK : mr_nomem(err);
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * git.c - what a git repository looks like on disk, as far as rooms care.
+ *
+ * A worktree has `.git`: the repository itself, or a file "gitdir: X". X is a linked worktree's own
+ * folder when it has a file `commondir`, which leads to the shared repository; without one it is a
+ * submodule or a repository kept elsewhere, and this worktree is the main one.
+ */
+#include "base/file.h"
+#include "base/sys.h"
+#include "office/who.h"
+#include <fcntl.h>
+
+#define POINTER_MAX ((size_t)16 << 10) /* of "gitdir: PATH" */
+#define INDEX_MAX ((size_t)64 << 20)
+
+static bool
+exists(const char *folder, const char *name, mode_t type)
+{
+	mr_auto(free_ptr) char *path = path_join(folder, name);
+	struct stat st;
+
+	return path && sys_stat(AT_FDCWD, path, &st) == 0 && (st.st_mode & S_IFMT) == type;
+}
+
+/* The path in a one-line file such as .git or commondir, absolute; NULL if there is none. */
+static char *
+read_pointer(const char *folder, const char *name, const char *prefix)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	mr_auto(sys_close_fd) int fd = -1;
+	struct mr_error ignored = { 0 };
+
+	if (dir_open(AT_FDCWD, folder, &fd, &ignored) != MR_OK ||
+	    file_read(fd, name, POINTER_MAX, &text, &ignored) != MR_OK)
+		return NULL;
+	struct mr_str line = buf_str(&text);
+
+	while (line.len > 0 && (line.ptr[line.len - 1] == '\n' || line.ptr[line.len - 1] == '\r'))
+		line.len--;
+	if (!str_starts(line, prefix))
+		return NULL;
+	line.ptr += strlen(prefix);
+	line = str_trim((struct mr_str){ line.ptr, line.len - strlen(prefix) });
+	if (line.len == 0 || memchr(line.ptr, '\0', line.len))
+		return NULL;
+	mr_auto(buf_done) struct buf path = BUF_INIT;
+
+	buf_add(&path, line);
+	return buf_ok(&path) ? path_full(folder, buf_z(&path)) : NULL;
+}
+
+/* A hidden repository (.git, .bare) lies in the project's folder; any other bare one is by itself,
+ * and then the worktrees can only meet inside it. */
+static char *
+meeting_place(const char *common)
+{
+	return path_name(common)[0] == '.' ? path_parent(common) : path_full("/", common);
+}
+
+static enum mr_rc
+describe(const char *top, struct git_place *ret, bool *ret_found, struct mr_error *err)
+{
+	mr_auto(git_place_done) struct git_place place = { 0 };
+
+	*ret_found = false;
+	if (exists(top, ".git/HEAD", S_IFREG) || exists(top, ".git/HEAD", S_IFLNK)) {
+		place.git_dir = path_join(top, ".git");
+		place.common = path_join(top, ".git");
+		place.main = path_full("/", top);
+	} else if (exists(top, ".git", S_IFREG)) {
+		place.git_dir = read_pointer(top, ".git", "gitdir:");
+		if (!place.git_dir || !exists(place.git_dir, "HEAD", S_IFREG))
+			return MR_OK; /* points nowhere: git does not take it for a repository either */
+		place.common = read_pointer(place.git_dir, "commondir", "");
+		if (place.common) {
+			place.main = meeting_place(place.common);
+		} else {
+			place.common = path_full("/", place.git_dir);
+			place.main = path_full("/", top);
+		}
+	} else {
+		return MR_OK;
+	}
+	place.worktree = path_full("/", top);
+	if (!place.worktree || !place.git_dir || !place.common || !place.main)
+		return mr_nomem(err);
+	*ret = place;
+	place = (struct git_place){ 0 };
+	*ret_found = true;
+	return MR_OK;
+}
+
+enum mr_rc
+git_find(const char *folder, struct git_place *ret, struct mr_error *err)
+{
+	mr_auto(free_ptr) char *at = path_full("/", folder);
+
+	*ret = (struct git_place){ 0 };
+	while (at) {
+		bool found = false;
+
+		/* A room has a stub .git of its own, which is no repository to anyone. */
+		if (strcmp(path_name(at), ROOM_FOLDER) != 0 && describe(at, ret, &found, err) != MR_OK)
+			return err->code;
+		if (found || strcmp(at, "/") == 0)
+			return MR_OK;
+		char *up = path_parent(at);
+
+		free(at);
+		at = up;
+	}
+	return mr_nomem(err);
+}
+
+bool
+git_tracks(const struct git_place *place, const char *path)
+{
+	mr_auto(buf_done) struct buf index = BUF_INIT;
+	mr_auto(sys_close_fd) int fd = -1;
+	struct mr_error ignored = { 0 };
+
+	if (!place->git_dir || dir_open(AT_FDCWD, place->git_dir, &fd, &ignored) != MR_OK ||
+	    file_read(fd, "index", INDEX_MAX, &index, &ignored) != MR_OK)
+		return false;
+	/* Paths stand in the index as they are, ended by a NUL; the NUL keeps 'room' from matching 'roomy'. */
+	return memmem(index.ptr, index.len, path, strlen(path) + 1) != NULL;
+}
+
+void
+git_place_done(struct git_place *place)
+{
+	free(place->worktree);
+	free(place->git_dir);
+	free(place->common);
+	free(place->main);
+	*place = (struct git_place){ 0 };
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * lookup.c - ids. People and agents type the last characters of an id, because the first ones stay the same
+ * for minutes; programs and mail headers give whole ones, also as <id@room>.
+ */
+#include "base/error.h"
+#include "base/id.h"
+#include "message/message.h"
+#include "office/office.h"
+
+#define AMBIGUOUS_MAX 5 /* listed in the hint */
+
+/* ---- Spelling ---- */
+
+static bool
+is_id_char(char c)
+{
+	return c != '\0' && strchr("0123456789abcdefghjkmnpqrstvwxyz", c) != NULL;
+}
+
+static enum mr_rc
+refuse_spelling(const char *given, struct mr_error *err)
+{
+	(void)mr_fail(err, MR_REFUSED, "'%.60s' is not a message id", given);
+	return mr_hint(err, "an id is 26 letters and digits; its last 6 or more are enough");
+}
+
+enum mr_rc
+lookup_spelling(const struct mr_room *room, const char *given, char ret[MR_ID_LEN + 1], bool *ret_full,
+    struct mr_error *err)
+{
+	struct mr_str inner = msgid_inner(str_of(given), room->name);
+	char id[MR_ID_LEN + 1] = "";
+
+	if (inner.len == 0 || inner.len > MR_ID_LEN)
+		return refuse_spelling(given, err);
+	for (size_t i = 0; i < inner.len; i++) {
+		char c = inner.ptr[i];
+
+		id[i] = c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+		if (!is_id_char(id[i]))
+			return refuse_spelling(given, err);
+	}
+	if (inner.len < SHORT_ID_MIN) {
+		(void)mr_fail(err, MR_REFUSED, "'%s' is too short for a message id", id);
+		return mr_hint(err, "give at least %d characters from the end of the id", SHORT_ID_MIN);
+	}
+	if (inner.len == MR_ID_LEN && !id_valid(str_of(id)))
+		return refuse_spelling(given, err);
+	*ret_full = inner.len == MR_ID_LEN;
+	(void)snprintf(ret, MR_ID_LEN + 1, "%s", id);
+	return MR_OK;
+}
+
+/* ---- The ends of ids ---- */
+
+struct found_ids {
+	char v[AMBIGUOUS_MAX + 1][MR_ID_LEN + 1]; /* one more than is listed: there are others */
+	size_t n;
+};
+
+static bool
+note_id(void *ctx, const struct mr_message *msg)
+{
+	struct found_ids *found = ctx;
+
+	for (size_t i = 0; i < found->n; i++) /* mail to oneself lies in two folders */
+		if (strcmp(found->v[i], msg->id) == 0)
+			return true;
+	(void)snprintf(found->v[found->n++], MR_ID_LEN + 1, "%s", msg->id);
+	return found->n <= AMBIGUOUS_MAX;
+}
+
+static enum mr_rc
+scan_suffix(struct mr_room *room, const char *agent, const char *suffix, unsigned folders,
+    struct found_ids *found, struct mr_error *err)
+{
+	struct scan_request want = {
+		.folders = folders,
+		.depth = SCAN_NAMES,
+		.newest_first = true,
+		.id_suffix = suffix,
+	};
+
+	if (found->n > AMBIGUOUS_MAX)
+		return MR_OK;
+	return room->driver->scan(room, agent, &want, note_id, found, err);
+}
+
+static enum mr_rc
+settle_on_one(const struct found_ids *found, const char *given, char ret_id[MR_ID_LEN + 1], struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf list = BUF_INIT;
+
+	if (found->n == 1) {
+		(void)snprintf(ret_id, MR_ID_LEN + 1, "%s", found->v[0]);
+		return MR_OK;
+	}
+	for (size_t i = 0; i < found->n && i < AMBIGUOUS_MAX; i++)
+		buf_addf(&list, "%s%s", i > 0 ? ", " : "", found->v[i]);
+	if (found->n > AMBIGUOUS_MAX)
+		buf_adds(&list, ", ...");
+	(void)mr_fail(err, MR_REFUSED, "several messages end in '%s'", given);
+	return mr_hint(err, "one of: %s", buf_z(&list));
+}
+
+enum mr_rc
+mr_resolve_id(struct mr_room *room, const char *agent, const char *id, unsigned folders,
+    char ret_id[MR_ID_LEN + 1], struct mr_error *err)
+{
+	struct found_ids found = { 0 };
+	char spelled[MR_ID_LEN + 1];
+	bool full;
+	enum mr_rc rc = lookup_spelling(room, id, spelled, &full, err);
+
+	if (rc != MR_OK)
+		return rc;
+	if (full) {
+		(void)snprintf(ret_id, MR_ID_LEN + 1, "%s", spelled);
+		return MR_OK;
+	}
+	rc = scan_suffix(room, agent, spelled, folders ? folders : ALL_FOLDERS, &found, err);
+	if (rc == MR_OK && found.n == 0 && folders == 0)
+		rc = scan_suffix(room, agent, spelled, MR_DEAD, &found, err);
+	if (rc != MR_OK)
+		return rc;
+	if (found.n > 0)
+		return settle_on_one(&found, spelled, ret_id, err);
+	(void)mr_fail(err, MR_NOTFOUND, "no message '%s' in the mailbox of '%s'", spelled, agent);
+	return mr_hint(err, "`mailroom inbox --all` lists ids; `mailroom why %s` looks everywhere", spelled);
+}
+
+/* ---- Everywhere ---- */
+
+static bool
+note_name(void *ctx, const struct mr_agent *agent)
+{
+	return names_add(ctx, str_of(agent->name));
+}
+
+enum mr_rc
+lookup_anywhere(struct mr_room *room, const char *agent, const char *given, char ret_id[MR_ID_LEN + 1],
+    struct mr_error *err)
+{
+	mr_auto(mr_names_done) struct mr_names agents = { 0 };
+	struct found_ids found = { 0 };
+	char spelled[MR_ID_LEN + 1];
+	bool full;
+	enum mr_rc rc = mr_resolve_id(room, agent, given, 0, ret_id, err);
+
+	if (rc != MR_NOTFOUND || !room->driver->each_agent)
+		return rc;
+	rc = lookup_spelling(room, given, spelled, &full, err);
+	if (rc == MR_OK)
+		rc = room->driver->each_agent(room, note_name, &agents, err);
+	for (size_t i = 0; rc == MR_OK && i < agents.n; i++) {
+		rc = scan_suffix(room, agents.v[i], spelled, ALL_FOLDERS, &found, err);
+		if (rc == MR_NOTFOUND) /* pruned while we look */
+			rc = MR_OK;
+	}
+	if (rc != MR_OK)
+		return rc;
+	if (found.n > 0)
+		return settle_on_one(&found, spelled, ret_id, err);
+	(void)mr_fail(err, MR_NOTFOUND, "no message '%s' in room '%s'", spelled, room->name);
+	return mr_hint(err, "a message that was purged is known by its full id only");
+}
+
+/* ---- Fetching ---- */
+
+enum mr_rc
+mr_fetch(struct mr_room *room, const char *agent, const char *id, struct mr_message *ret, struct mr_error *err)
+{
+	char full[MR_ID_LEN + 1];
+	struct mr_error ignored = { 0 };
+	enum mr_rc rc = mr_resolve_id(room, agent, id, 0, full, err);
+
+	if (rc != MR_OK)
+		return rc;
+	rc = room->driver->fetch(room, agent, full, ALL_FOLDERS, SCAN_BODIES, ret, err);
+	if (rc == MR_NOTFOUND && room->driver->fetch(room, agent, full, MR_DEAD, SCAN_BODIES, ret, &ignored) == MR_OK)
+		return MR_OK;
+	return rc;
+}
+
+enum mr_rc
+mr_fetch_raw(struct mr_room *room, const char *agent, const char *id, char **ret, size_t *ret_len,
+    struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf bytes = BUF_INIT;
+	char full[MR_ID_LEN + 1];
+	enum mr_rc rc;
+
+	if (!room->driver->fetch_raw)
+		return office_lacks(room, "raw messages", err);
+	rc = mr_resolve_id(room, agent, id, 0, full, err);
+	if (rc == MR_OK)
+		rc = room->driver->fetch_raw(room, agent, full, &bytes, err);
+	if (rc != MR_OK)
+		return rc;
+	size_t len = bytes.len;
+	char *taken = buf_take(&bytes);
+
+	if (!taken)
+		return mr_nomem(err);
+	*ret = taken;
+	*ret_len = len;
+	return MR_OK;
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/* reply.c - an answer is a send whose recipients, subject, thread and priority come from the original. */
+#include "base/error.h"
+#include "message/message.h"
+#include "office/office.h"
+
+/* NULL-terminated; the names stay the message's. */
+struct address_list {
+	const char **v;
+	size_t n;
+};
+
+static void
+address_list_done(struct address_list *list)
+{
+	free(list->v);
+}
+
+static bool
+address_list_init(struct address_list *list, size_t max)
+{
+	list->v = calloc(max + 1, sizeof(*list->v));
+	return list->v != NULL;
+}
+
+static void
+add_others(struct address_list *list, const struct mr_names *names, const char *self)
+{
+	for (size_t i = 0; i < names->n; i++)
+		if (strcmp(names->v[i], self) != 0)
+			list->v[list->n++] = names->v[i];
+}
+
+/* The sender; for mail of one's own those who got it, or oneself if there was nobody else. */
+static void
+default_to(struct address_list *to, const struct mr_message *original, const char *self)
+{
+	if (strcmp(original->from, self) == 0)
+		add_others(to, &original->to, self);
+	if (to->n == 0)
+		to->v[to->n++] = original->from;
+}
+
+static void
+mark_replied(struct mr_room *room, const struct mr_self *self, const struct mr_message *original)
+{
+	struct mr_error ignored = { 0 };
+
+	/* Held mail keeps its place; its end comes with `done`. The answer is out by now: that a flag could not
+	 * be set is no reason to report a failure that would make the caller answer again. */
+	if (!room->driver->mark || !(room->driver->abilities & ROOM_READ_STATE))
+		return;
+	if (original->folder != MR_INBOX && original->folder != MR_ARCHIVE)
+		return;
+	if (room->driver->mark(room, self->agent, original->id, MR_REPLIED, 0, &ignored) == MR_OK)
+		(void)office_flush(room, &ignored);
+}
+
+static enum mr_rc
+send_answer(struct mr_room *room, const struct mr_self *self, const struct mr_message *original,
+    const struct mr_draft *given, bool all, struct mr_receipt *ret, struct mr_error *err)
+{
+	mr_auto(address_list_done) struct address_list to = { 0 }, cc = { 0 };
+	mr_auto(buf_done) struct buf subject = BUF_INIT;
+	struct mr_draft draft = *given;
+
+	if (!address_list_init(&to, original->to.n + 1) || !address_list_init(&cc, original->to.n + original->cc.n))
+		return mr_nomem(err);
+	default_to(&to, original, self->agent);
+	if (all) {
+		add_others(&cc, &original->to, self->agent);
+		add_others(&cc, &original->cc, self->agent);
+	}
+	subject_reply(&subject, str_of(original->subject));
+	if (!buf_ok(&subject))
+		return mr_nomem(err);
+	if (!draft.to)
+		draft.to = to.v;
+	if (!draft.cc)
+		draft.cc = cc.v;
+	if (!draft.subject || !*draft.subject)
+		draft.subject = buf_z(&subject);
+	if (draft.priority == MR_NORMAL && original->priority > MR_NORMAL)
+		draft.priority = original->priority;
+	draft.reply_to = original->id;
+	return mr_send(room, self, &draft, ret, err);
+}
+
+enum mr_rc
+mr_reply(struct mr_room *room, const struct mr_self *self, const char *id, const struct mr_draft *draft, bool all,
+    struct mr_receipt *ret, struct mr_error *err)
+{
+	mr_auto(mr_message_done) struct mr_message original = { 0 };
+	char full[MR_ID_LEN + 1];
+	enum mr_rc rc = mr_resolve_id(room, self->agent, id, 0, full, err);
+
+	if (rc == MR_OK)
+		rc = room->driver->fetch(room, self->agent, full, ALL_FOLDERS, SCAN_HEADERS, &original, err);
+	if (rc == MR_OK)
+		rc = send_answer(room, self, &original, draft, all, ret, err);
+	if ((rc == MR_OK || rc == MR_INDOUBT) && !draft->dry_run)
+		mark_replied(room, self, &original);
+	return rc;
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * scan.c - looking through a mailbox. Never consumes. By time a scan streams from the driver; by priority the
+ * headers are gone through once, ids and priorities are kept and sorted, and then each message is fetched when
+ * its turn comes, so that memory grows with the number of messages and not with their size.
+ */
+#include "base/error.h"
+#include "office/office.h"
+
+/* ---- Candidates ---- */
+
+bool
+candidates_add(struct candidates *c, const struct mr_message *msg)
+{
+	if (c->n == c->cap) {
+		size_t cap = c->cap ? 2 * c->cap : 64;
+		struct candidate *v = reallocarray(c->v, cap, sizeof(*v));
+
+		if (!v) {
+			c->failed = true;
+			return false;
+		}
+		c->v = v;
+		c->cap = cap;
+	}
+	c->v[c->n] = (struct candidate){ .priority = msg->priority, .folder = msg->folder };
+	(void)snprintf(c->v[c->n++].id, MR_ID_LEN + 1, "%s", msg->id);
+	return true;
+}
+
+static int
+compare_urgency(const struct candidate *a, const struct candidate *b)
+{
+	return (a->priority < b->priority) - (a->priority > b->priority);
+}
+
+static int
+by_priority(const void *va, const void *vb)
+{
+	const struct candidate *a = va, *b = vb;
+	int urgency = compare_urgency(a, b);
+
+	return urgency ? urgency : strcmp(b->id, a->id);
+}
+
+static int
+by_work_order(const void *va, const void *vb)
+{
+	const struct candidate *a = va, *b = vb;
+	int urgency = compare_urgency(a, b);
+
+	return urgency ? urgency : strcmp(a->id, b->id);
+}
+
+void
+candidates_sort(struct candidates *c, enum mr_order order)
+{
+	if (c->n > 1)
+		qsort(c->v, c->n, sizeof(*c->v), order == MR_BY_PRIORITY ? by_priority : by_work_order);
+}
+
+void
+candidates_done(struct candidates *c)
+{
+	free(c->v);
+	*c = (struct candidates){ 0 };
+}
+
+/* ---- Scanning ---- */
+
+struct scanning {
+	struct mr_room *room;
+	const char *agent;
+	const struct mr_scan *scan;
+	struct matcher *matcher;
+	mr_message_fn *fn;
+	void *ctx;
+	size_t shown;
+	struct candidates sorted; /* only for the orders by priority */
+};
+
+void
+scan_sweep(struct mr_room *room, const char *agent)
+{
+	struct mr_error ignored = { 0 };
+
+	if (room->driver->sweep)
+		(void)room->driver->sweep(room, agent, &ignored);
+}
+
+static bool
+stream_one(void *ctx, const struct mr_message *msg)
+{
+	struct scanning *s = ctx;
+
+	if (!matcher_fits(s->matcher, msg))
+		return true;
+	s->shown++;
+	return s->fn(s->ctx, msg) && (s->scan->limit == 0 || s->shown < s->scan->limit);
+}
+
+static bool
+collect_one(void *ctx, const struct mr_message *msg)
+{
+	struct scanning *s = ctx;
+
+	return !matcher_fits(s->matcher, msg) || candidates_add(&s->sorted, msg);
+}
+
+static void
+pass_trouble(void *ctx, const char *path, const struct mr_error *trouble)
+{
+	struct scanning *s = ctx;
+
+	if (s->scan->trouble)
+		s->scan->trouble(s->ctx, path, trouble);
+}
+
+static enum mr_rc
+show_sorted(struct scanning *s, struct mr_error *err)
+{
+	enum scan_depth depth = s->scan->bodies ? SCAN_BODIES : SCAN_HEADERS;
+
+	if (s->sorted.failed)
+		return mr_nomem(err);
+	candidates_sort(&s->sorted, s->scan->order);
+	for (size_t i = 0; i < s->sorted.n && (s->scan->limit == 0 || s->shown < s->scan->limit); i++) {
+		mr_auto(mr_message_done) struct mr_message msg = { 0 };
+		const struct candidate *c = &s->sorted.v[i];
+		struct mr_error trouble = { 0 };
+		enum mr_rc rc = s->room->driver->fetch(s->room, s->agent, c->id, c->folder, depth, &msg, &trouble);
+
+		if (rc == MR_NOMEM)
+			return mr_nomem(err);
+		if (rc == MR_NOTFOUND) /* moved on since: no longer what was asked for */
+			continue;
+		if (rc != MR_OK) {
+			pass_trouble(s, c->id, &trouble);
+			continue;
+		}
+		s->shown++;
+		if (!s->fn(s->ctx, &msg))
+			break;
+	}
+	return MR_OK;
+}
+
+static enum scan_depth
+depth_of(const struct matcher *m, const struct mr_scan *scan, bool streams)
+{
+	if (m->depth == SCAN_BODIES || (scan->bodies && streams))
+		return SCAN_BODIES;
+	return SCAN_HEADERS;
+}
+
+enum mr_rc
+mr_scan(struct mr_room *room, const char *agent, const struct mr_scan *scan, mr_message_fn *fn, void *ctx,
+    struct mr_error *err)
+{
+	mr_auto(matcher_done) struct matcher matcher = { 0 };
+	struct scanning s = { .room = room, .agent = agent, .scan = scan, .matcher = &matcher, .fn = fn, .ctx = ctx };
+	bool streams = scan->order == MR_OLDEST_FIRST || scan->order == MR_NEWEST_FIRST;
+	unsigned folders = scan->filter.folders ? scan->filter.folders : MR_INBOX;
+	enum mr_rc rc = matcher_init(&matcher, room, agent, &scan->filter, err);
+
+	if (rc != MR_OK)
+		return rc;
+	if (folders & MR_INBOX)
+		scan_sweep(room, agent);
+	struct scan_request want = {
+		.folders = folders,
+		.depth = depth_of(&matcher, scan, streams),
+		.newest_first = scan->order == MR_NEWEST_FIRST,
+		.unread_only = scan->filter.unread,
+		.trouble = pass_trouble,
+		.trouble_ctx = &s,
+	};
+
+	rc = room->driver->scan(room, agent, &want, streams ? stream_one : collect_one, &s, err);
+	if (rc == MR_OK && !streams)
+		rc = show_sorted(&s, err);
+	candidates_done(&s.sorted);
+	return rc;
+}

@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * self.c - who am I. The order, and why it is safe:
+ *
+ *	1 --as                a person or script says so
+ *	2 the session         bound to an agent and a life; a newer life fences it
+ *	3 a variable          leaks into nested agents, so it never takes a life that is still there
+ *	4 the worktree        only when exactly one agent lived here and is gone
+ *	5 nobody              an error with the line to type, never a guess
+ *
+ * Two processes of one new session (a hook and a shell) may come here at once, and so may two
+ * sessions that want the same agent: 3 and 4 are decided under a lock, and a life is taken by the
+ * room's own race, which one wins.
+ */
+#include "base/clock.h"
+#include "base/process.h"
+#include "base/sys.h"
+#include "office/who.h"
+
+#define TRIES 10
+
+/* The session in env, or "". */
+static const char *
+session_of(const struct mr_env *env)
+{
+	return env->session ? env->session : "";
+}
+
+/* ---- Bindings ---- */
+
+struct life_search {
+	const char *session;
+	struct binding found;
+	size_t n;
+};
+
+static bool
+keep_if_session(void *ctx, const struct mr_agent *agent)
+{
+	struct life_search *search = ctx;
+
+	if (agent->life == 0 || strcmp(agent->session, search->session) != 0)
+		return true;
+	search->n++;
+	search->found.life = agent->life;
+	search->found.process = agent->process;
+	memcpy(search->found.agent, agent->name, sizeof search->found.agent);
+	return true;
+}
+
+/* A sandbox may keep the state folder from being written; the life itself names its session too. */
+static enum mr_rc
+find_by_life(struct mr_room *room, const char *session, struct binding *ret, struct mr_error *err)
+{
+	struct life_search search = { .session = session };
+	enum mr_rc rc = mr_each_agent(room, keep_if_session, &search, err);
+
+	if (rc != MR_OK)
+		return rc;
+	if (search.n != 1)
+		return mr_fail(err, MR_NOTFOUND, "session '%.80s' is not bound to an agent", session);
+	search.found.session = strdup(session);
+	search.found.worktree = strdup("");
+	if (!search.found.session || !search.found.worktree) {
+		binding_done(&search.found);
+		return mr_nomem(err);
+	}
+	*ret = search.found;
+	return MR_OK;
+}
+
+enum mr_rc
+self_binding(struct mr_room *room, const struct mr_env *env, struct binding *ret, bool *ret_saved,
+    struct mr_error *err)
+{
+	struct mr_error broken = { 0 }, ignored = { 0 };
+	enum mr_rc rc = MR_NOTFOUND;
+
+	*ret_saved = false;
+	if (!session_of(env)[0])
+		return mr_fail(err, MR_NOTFOUND, "no harness session is known");
+	if (env->state_dir) {
+		rc = session_load(env->state_dir, env->session, room->spec, ret, &broken);
+		*ret_saved = rc == MR_OK;
+		if (rc != MR_OK && session_find_process(env->state_dir, env->session, room->spec, &env->process,
+				       ret, &ignored) == MR_OK)
+			return MR_OK;
+	}
+	if (rc == MR_OK)
+		return MR_OK;
+	bool is_broken = env->state_dir && rc != MR_NOTFOUND;
+
+	rc = find_by_life(room, env->session, ret, err);
+	if (rc == MR_NOTFOUND && is_broken)
+		return mr_fail(err, MR_NOTFOUND, "%s", broken.message);
+	return rc == MR_UNSUPPORTED ? mr_fail(err, MR_NOTFOUND, "session '%.80s' is not bound", env->session) : rc;
+}
+
+/* Best effort: without the file the session is found by its life, only slower. */
+static void
+save_binding(struct mr_room *room, const struct mr_env *env, const struct mr_agent *agent)
+{
+	struct mr_error ignored = { 0 };
+	mr_auto(binding_done) struct binding b = { .life = agent->life, .process = env->process };
+
+	if (!session_of(env)[0] || !env->state_dir)
+		return;
+	memcpy(b.agent, agent->name, sizeof b.agent);
+	b.session = strdup(env->session);
+	b.worktree = strdup(agent->worktree ? agent->worktree : "");
+	if (b.session && b.worktree)
+		(void)session_save(env->state_dir, room->spec, &b, &ignored);
+}
+
+bool
+self_is_life(const struct mr_env *env, const struct mr_agent *agent)
+{
+	const char *mine = session_of(env);
+
+	if (agent->life == 0)
+		return false;
+	if (mine[0] && strcmp(mine, agent->session) == 0)
+		return true;
+	/* One process may run several sessions of one harness side by side; only /clear makes two of them one. */
+	return env->process.pid && process_same(&env->process, &agent->process) &&
+	    process_state(&env->process) == PROCESS_ALIVE &&
+	    (!mine[0] || !agent->session[0] || session_may_clear(mine, agent->session));
+}
+
+enum mr_rc
+self_adopt_life(struct mr_room *room, const struct mr_env *env, const struct mr_agent *agent,
+    struct mr_error *err)
+{
+	struct mr_agent now = *agent; /* borrows agent's strings */
+	bool other_process = env->process.pid && !process_same(&env->process, &agent->process) &&
+	    (agent->process.pid == 0 || process_state(&agent->process) == PROCESS_DEAD);
+	bool other_session = session_of(env)[0] && strcmp(env->session, agent->session) != 0;
+
+	if (other_process)
+		now.process = env->process;
+	if (other_session)
+		now.session = env->session;
+	if (!now.worktree[0] && env->worktree)
+		now.worktree = env->worktree;
+	if ((other_process || other_session) && room->driver->update_life) {
+		now.host = host_name();
+		enum mr_rc rc = room->driver->update_life(room, &now, err);
+
+		if (rc != MR_OK)
+			return rc;
+	}
+	save_binding(room, env, &now);
+	return MR_OK;
+}
+
+enum mr_rc
+self_take_life(struct mr_room *room, const struct mr_env *env, const struct mr_agent *agent,
+    unsigned *ret_life, size_t *ret_returned, struct mr_error *err)
+{
+	struct mr_agent next = {
+		.life = agent->life + 1,
+		.created_ms = agent->created_ms,
+		.started_ms = clock_now_ms(),
+		.seen_ms = clock_now_ms(),
+		.process = env->process,
+		.worktree = env->worktree ? env->worktree : "",
+		.session = session_of(env),
+		.host = host_name(),
+		.role = agent->role ? agent->role : "",
+		.wake = agent->wake ? agent->wake : "",
+	};
+	size_t returned = 0;
+
+	memcpy(next.name, agent->name, sizeof next.name);
+	enum mr_rc rc = room->driver->take_life(room, &next, &returned, err);
+
+	if (rc != MR_OK)
+		return rc;
+	save_binding(room, env, &next);
+	*ret_life = next.life;
+	*ret_returned = returned;
+	return MR_OK;
+}
+
+/* ---- The answer ---- */
+
+static enum mr_rc
+is_agent(struct mr_self *ret, const struct mr_env *env, const char *agent, unsigned life, bool bound,
+    const char *how)
+{
+	*ret = (struct mr_self){ .life = life, .bound = bound };
+	snprintf(ret->agent, sizeof ret->agent, "%s", agent);
+	snprintf(ret->session, sizeof ret->session, "%s", session_of(env));
+	snprintf(ret->how, sizeof ret->how, "%s", how);
+	return MR_OK;
+}
+
+enum mr_rc
+mr_self_named(struct mr_room *room, const char *agent, struct mr_self *ret, struct mr_error *err)
+{
+	static const struct mr_env nothing = { 0 };
+	mr_auto(mr_agent_done) struct mr_agent found = { 0 };
+	char name[MR_ADDRESS_MAX + 1];
+	enum mr_rc rc = agent_local_name(room, agent, name, err);
+
+	if (rc == MR_OK && room->driver->find_agent)
+		rc = mr_agent_get(room, name, &found, err);
+	return rc == MR_OK ? is_agent(ret, &nothing, name, found.life, false, "named") : rc;
+}
+
+void
+mr_self_seen(struct mr_room *room, const struct mr_self *self)
+{
+	if (self->life > 0 && room->driver->seen)
+		room->driver->seen(room, self->agent, self->life);
+}
+
+/* 1. `bound` stays what it is for the session, so that sending can refuse a harness that says "--as operator". */
+static enum mr_rc
+by_option(struct mr_room *room, const struct mr_env *env, struct mr_self *ret, struct mr_error *err)
+{
+	mr_auto(binding_done) struct binding b = { 0 };
+	struct mr_error ignored = { 0 };
+	struct mr_self self = { 0 };
+	bool saved = false;
+	enum mr_rc rc = mr_self_named(room, env->as, &self, err);
+
+	if (rc != MR_OK)
+		return rc;
+	bool bound = self_binding(room, env, &b, &saved, &ignored) == MR_OK;
+
+	(void)is_agent(ret, env, self.agent, self.life, bound, "--as");
+	ret->explicit_as = true;
+	return MR_OK;
+}
+
+/* 2 */
+
+static enum mr_rc
+fenced(struct mr_room *room, const struct binding *b, struct mr_error *err)
+{
+	mr_auto(mr_agent_done) struct mr_agent now = { 0 };
+	mr_auto(buf_done) struct buf who = BUF_INIT;
+	struct mr_error ignored = { 0 };
+
+	if (room->driver->find_agent(room, b->agent, &now, &ignored) == MR_OK)
+		agent_describe_life(&now, &who);
+	(void)mr_fail(err, MR_REFUSED, "this session was life %u of '%s' and is fenced: the name was taken over by %s",
+	    b->life, b->agent, who.len ? buf_z(&who) : "a newer life");
+	return mr_hint(err, "mailroom register NAME takes another name, mailroom takeover %.80s takes this one back",
+	    b->agent);
+}
+
+static enum mr_rc
+by_session(struct mr_room *room, const struct mr_env *env, struct mr_self *ret, struct mr_error *err)
+{
+	mr_auto(binding_done) struct binding b = { 0 };
+	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
+	mr_auto(buf_done) struct buf how = BUF_INIT;
+	struct mr_error ignored = { 0 };
+	bool saved = false;
+	enum mr_rc rc = self_binding(room, env, &b, &saved, err);
+
+	if (rc == MR_OK && room->driver->check_life) {
+		rc = room->driver->check_life(room, b.agent, b.life, err);
+		if (rc == MR_REFUSED)
+			return fenced(room, &b, err);
+		if (rc == MR_NOTFOUND)
+			return mr_fail(err, MR_NOTFOUND, "this session was agent '%s', who was pruned", b.agent);
+	}
+	if (rc != MR_OK)
+		return rc;
+	bool resumed = env->process.pid && !process_same(&env->process, &b.process) &&
+	    process_state(&b.process) == PROCESS_DEAD;
+
+	/* Best effort: who I am is clear, and a room that cannot be written can still be read. */
+	if ((!saved || resumed) && room->driver->find_agent(room, b.agent, &agent, &ignored) == MR_OK &&
+	    agent.life == b.life)
+		(void)self_adopt_life(room, env, &agent, &ignored);
+	buf_addf(&how, "session %.120s is bound to it", env->session);
+	return is_agent(ret, env, b.agent, b.life, true, buf_z(&how));
+}
+
+/* A life that is gone, or one that nobody sits in, becomes this session's. */
+static enum mr_rc
+bind_life(struct mr_room *room, const struct mr_env *env, const struct mr_agent *agent, bool take,
+    const char *how, struct mr_self *ret, struct mr_error *err)
+{
+	unsigned life = agent->life;
+	size_t returned = 0;
+	enum mr_rc rc = take ? self_take_life(room, env, agent, &life, &returned, err) :
+			       self_adopt_life(room, env, agent, err);
+
+	return rc == MR_OK ? is_agent(ret, env, agent->name, life, true, how) : rc;
+}
+
+/* 3 */
+
+static enum mr_rc
+refuse_variable(const struct mr_env *env, const char *source, const struct mr_agent *agent,
+    struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf who = BUF_INIT;
+
+	agent_describe_life(agent, &who);
+	(void)mr_fail(err, MR_REFUSED, "%s says '%s', but that agent is somebody else: %s", source, agent->name,
+	    buf_z(&who));
+	return session_of(env)[0] ?
+	    mr_hint(err, "mailroom register NAME takes a name of your own; mailroom takeover %.80s moves this one here",
+		agent->name) :
+	    mr_hint(err, "to act as it on purpose: mailroom --as %.80s ...", agent->name);
+}
+
+static enum mr_rc
+by_variable(struct mr_room *room, const struct mr_env *env, struct mr_self *ret, struct mr_error *err)
+{
+	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
+	char name[MR_ADDRESS_MAX + 1], source[80];
+	enum mr_rc rc = agent_local_name(room, env->agent, name, err);
+
+	snprintf(source, sizeof source, "$%s", env->agent_source ? env->agent_source : "MAILROOM_AGENT");
+	if (rc == MR_OK && room->driver->find_agent)
+		rc = mr_agent_get(room, name, &agent, err);
+	if (rc != MR_OK)
+		return mr_wrap(err, "%s", source);
+	if (!room->driver->find_agent || !room->driver->take_life)
+		return is_agent(ret, env, name, agent.life, false, source);
+	enum mr_presence presence = mr_agent_presence(&agent);
+
+	if (!session_of(env)[0]) {
+		if (presence == MR_LIVE && !process_is_ancestor(&agent.process))
+			return refuse_variable(env, source, &agent, err);
+		return is_agent(ret, env, name, agent.life, false, source);
+	}
+	if (agent_is_operator(name)) {
+		(void)mr_fail(err, MR_REFUSED, "%s says '%s', but a harness session is not the operator", source,
+		    env->agent);
+		return mr_hint(err, "mailroom register NAME takes a name of your own");
+	}
+	bool nobodys = agent.process.pid == 0 && agent.session[0] == '\0';
+
+	if (agent.life > 0 && (self_is_life(env, &agent) || nobodys))
+		return bind_life(room, env, &agent, false, source, ret, err);
+	if (presence == MR_GONE)
+		return bind_life(room, env, &agent, true, source, ret, err);
+	return refuse_variable(env, source, &agent, err);
+}
+
+/* 4 */
+
+struct worktree_search {
+	const char *worktree;
+	struct mr_names gone;
+	bool failed;
+};
+
+static bool
+keep_if_gone_from_here(void *ctx, const struct mr_agent *agent)
+{
+	struct worktree_search *search = ctx;
+
+	if (agent->life > 0 && strcmp(agent->worktree, search->worktree) == 0 &&
+	    !agent_is_operator(agent->name) && mr_agent_presence(agent) == MR_GONE &&
+	    !names_add(&search->gone, str_of(agent->name)))
+		search->failed = true;
+	return !search->failed;
+}
+
+static enum mr_rc
+by_worktree(struct mr_room *room, const struct mr_env *env, struct mr_names *ret_gone, struct mr_self *ret,
+    struct mr_error *err)
+{
+	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
+	struct worktree_search search = { .worktree = env->worktree };
+	const char *how = "the one agent of this worktree, whose last life is gone";
+
+	if (!env->worktree || !env->worktree[0] || !room->driver->each_agent || !room->driver->take_life)
+		return mr_fail(err, MR_NOTFOUND, "no agents by worktree");
+	enum mr_rc rc = room->driver->each_agent(room, keep_if_gone_from_here, &search, err);
+
+	*ret_gone = search.gone; /* also on failure: the caller finishes it */
+	if (rc != MR_OK || search.failed)
+		return rc != MR_OK ? rc : mr_nomem(err);
+	if (search.gone.n != 1)
+		return mr_fail(err, MR_NOTFOUND, "no agents by worktree");
+	rc = room->driver->find_agent(room, search.gone.v[0], &agent, err);
+	if (rc != MR_OK)
+		return rc;
+	if (!session_of(env)[0])
+		return is_agent(ret, env, agent.name, agent.life, false, how);
+	return bind_life(room, env, &agent, true, how, ret, err);
+}
+
+/* 5 */
+static enum mr_rc
+nobody(const struct mr_env *env, const struct mr_names *gone, const struct mr_error *unbound,
+    struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf names = BUF_INIT;
+
+	for (size_t i = 0; gone->n > 1 && i < gone->n && names.len < 80; i++)
+		buf_addf(&names, "%s'%s'", i ? ", " : "; agents of this worktree: ", gone->v[i]);
+	(void)mr_fail(err, MR_NOTFOUND, "which agent are you? %s",
+	    session_of(env)[0] ? unbound->message : "nothing here says it");
+	return mr_hint(err, "mailroom register NAME, or mailroom --as NAME ...%s", buf_z(&names));
+}
+
+static enum mr_rc
+resolve_once(struct mr_room *room, const struct mr_env *env, struct mr_self *ret, struct mr_error *err)
+{
+	mr_auto(mr_names_done) struct mr_names gone = { 0 };
+	mr_auto(sys_close_fd) int lock = -1;
+	struct mr_error unbound = { 0 };
+	enum mr_rc rc = by_session(room, env, ret, &unbound);
+
+	if (rc == MR_NOTFOUND && session_of(env)[0]) {
+		/* Another process of this session may have bound it while we waited. */
+		lock = session_lock(env->state_dir);
+		unbound = (struct mr_error){ 0 };
+		rc = by_session(room, env, ret, &unbound);
+	}
+	if (rc != MR_NOTFOUND) {
+		if (rc != MR_OK)
+			*err = unbound;
+		return rc;
+	}
+	if (env->agent && env->agent[0])
+		return by_variable(room, env, ret, err);
+	rc = by_worktree(room, env, &gone, ret, err);
+	return rc == MR_NOTFOUND ? nobody(env, &gone, &unbound, err) : rc;
+}
+
+enum mr_rc
+mr_self_resolve(struct mr_room *room, const struct mr_env *env, struct mr_self *ret, struct mr_error *err)
+{
+	struct mr_self self = { 0 };
+	enum mr_rc rc;
+
+	if (env->as && env->as[0])
+		return by_option(room, env, ret, err);
+	for (int i = 0; i < TRIES; i++) {
+		*err = (struct mr_error){ 0 };
+		rc = resolve_once(room, env, &self, err);
+		if (rc == MR_OK) {
+			*ret = self;
+			return MR_OK;
+		}
+		if (rc != MR_EXISTS) /* another was quicker to take the life: judge again by what is there now */
+			return rc;
+	}
+	return mr_fail(err, MR_BUSY, "others keep taking the name");
+}

@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * send.c - one accepted send, from draft to receipt. Everything that can be refused is refused before the
+ * driver is asked to deliver; what comes after the delivery (retiring older mail, the receipt's news about the
+ * recipients) never turns an accepted message into a failure.
+ */
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/id.h"
+#include "base/text.h"
+#include "message/message.h"
+#include "office/office.h"
+
+#define SUBJECT_MAX 2000
+#define TYPE_MAX 64
+#define KEY_MAX 200
+#define THREAD_MAX 80
+#define HEADERS_MAX 100
+#define HEADER_VALUE_MAX 8192
+
+struct letter { /* a send under way; the message's strings are borrowed from here and from the draft */
+	struct mr_room *room;
+	const struct mr_self *self;
+	const struct mr_draft *draft;
+	struct recipients who;
+	struct mr_message original; /* what it answers; id "" when it answers nothing */
+	struct mr_message msg;
+	struct arena *own;
+};
+
+static void
+letter_done(struct letter *l)
+{
+	recipients_done(&l->who);
+	mr_message_done(&l->original);
+	arena_free(l->own);
+}
+
+/* ---- May this self send ---- */
+
+static enum mr_rc
+check_sender(struct mr_room *room, const struct mr_self *self, struct mr_error *err)
+{
+	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
+	enum mr_rc rc;
+
+	if (self->bound && strcmp(self->agent, OPERATOR) == 0) {
+		(void)mr_fail(err, MR_REFUSED, "an agent's session may not send as '%s'", OPERATOR);
+		return mr_hint(err, "that name belongs to the person who runs the room; send as yourself");
+	}
+	rc = office_not_fenced(room, self, err);
+	if (rc != MR_OK || !room->driver->find_agent)
+		return rc;
+	rc = room->driver->find_agent(room, self->agent, &agent, err);
+	if (rc != MR_NOTFOUND)
+		return rc;
+	(void)mr_fail(err, MR_NOTFOUND, "the sender '%s' is not registered in room '%s'", self->agent, room->name);
+	return mr_hint(err, "`mailroom register %s` makes its mailbox", self->agent);
+}
+
+/* ---- May this draft be sent ---- */
+
+static bool
+is_word(const char *s, size_t max, const char *also)
+{
+	size_t n = 0;
+
+	for (; s[n]; n++) {
+		bool letter = (s[n] >= 'a' && s[n] <= 'z') || (s[n] >= 'A' && s[n] <= 'Z');
+
+		if (n == max || !(letter || (s[n] >= '0' && s[n] <= '9') || strchr(also, s[n])))
+			return false;
+	}
+	return n > 0;
+}
+
+static enum mr_rc
+check_key(const char *option, const char *key, struct mr_error *err)
+{
+	if (!key)
+		return MR_OK;
+	size_t len = strlen(key);
+
+	if (len == 0 || len > KEY_MAX)
+		return mr_fail(err, MR_REFUSED, "the %s has %zu bytes: 1 to %d are allowed", option, len, KEY_MAX);
+	for (size_t i = 0; i < len; i++)
+		if ((unsigned char)key[i] < 0x20 || key[i] == 0x7f)
+			return mr_fail(err, MR_REFUSED, "the %s has a control character", option);
+	return MR_OK;
+}
+
+static enum mr_rc
+check_body(const struct mr_draft *draft, struct mr_error *err)
+{
+	struct mr_str body = { draft->body ? draft->body : "", draft->body ? draft->body_len : 0 };
+	size_t i = 0;
+
+	while (i < body.len && (body.ptr[i] == ' ' || body.ptr[i] == '\t' || body.ptr[i] == '\n' || body.ptr[i] == '\r'))
+		i++;
+	if (i == body.len) {
+		(void)mr_fail(err, MR_REFUSED, "the message has no text");
+		return mr_hint(err, "give it with -m TEXT, with -f FILE or on stdin");
+	}
+	if (body.len > MR_BODY_MAX) {
+		(void)mr_fail(err, MR_REFUSED, "the text has %zu bytes: at most %zu (16 MiB) are allowed", body.len,
+		    MR_BODY_MAX);
+		return mr_hint(err, "put it into a file and send its path");
+	}
+	return MR_OK;
+}
+
+static enum mr_rc
+check_draft(const struct mr_room *room, const struct mr_draft *draft, struct mr_error *err)
+{
+	enum mr_rc rc = check_body(draft, err);
+
+	if (rc == MR_OK)
+		rc = check_key("key", draft->key, err);
+	if (rc == MR_OK)
+		rc = check_key("replace key", draft->replace_key, err);
+	if (rc != MR_OK)
+		return rc;
+	if (draft->type && !is_word(draft->type, TYPE_MAX, "_.:-"))
+		return mr_fail(err, MR_REFUSED, "'%.80s' is no message type: 1 to %d of A-Z a-z 0-9 _ . : -", draft->type,
+		    TYPE_MAX);
+	if (draft->priority < MR_LOW || draft->priority > MR_URGENT)
+		return mr_fail(err, MR_REFUSED, "%d is no priority", (int)draft->priority);
+	if (draft->subject && strlen(draft->subject) > SUBJECT_MAX)
+		return mr_fail(err, MR_REFUSED, "the subject has %zu bytes: at most %d are allowed", strlen(draft->subject),
+		    SUBJECT_MAX);
+	if (draft->headers_n > HEADERS_MAX)
+		return mr_fail(err, MR_REFUSED, "%zu extra headers: at most %d are allowed", draft->headers_n, HEADERS_MAX);
+	for (size_t i = 0; i < draft->headers_n; i++)
+		if (strlen(draft->headers[i].value) > HEADER_VALUE_MAX)
+			return mr_fail(err, MR_REFUSED, "the header '%.76s' has over %d bytes", draft->headers[i].name,
+			    HEADER_VALUE_MAX);
+	if ((draft->key || draft->replace_key) && !(room->driver->abilities & ROOM_KEYS))
+		return office_lacks(room, "send keys", err);
+	return MR_OK;
+}
+
+/* ---- Composing ---- */
+
+/* A thread is named by a message of the sender's, or is a word. */
+static enum mr_rc
+find_thread(struct letter *l, const char *given, const char **ret, struct mr_error *err)
+{
+	mr_auto(mr_message_done) struct mr_message known = { 0 };
+	struct mr_error ignored = { 0 };
+	char id[MR_ID_LEN + 1];
+	bool full;
+	enum mr_rc rc;
+
+	if (lookup_spelling(l->room, given, id, &full, &ignored) == MR_OK) {
+		rc = mr_resolve_id(l->room, l->self->agent, given, 0, id, err);
+		if (rc == MR_REFUSED)
+			return rc;
+		if (rc == MR_OK &&
+		    l->room->driver->fetch(l->room, l->self->agent, id, ALL_FOLDERS, SCAN_HEADERS, &known, &ignored) == MR_OK)
+			given = *known.thread ? known.thread : known.id;
+		else if (rc == MR_OK)
+			given = id;
+		*err = (struct mr_error){ 0 };
+	} else if (!is_word(given, THREAD_MAX, "._-")) {
+		return mr_fail(err, MR_REFUSED, "'%.90s' is no thread: a message id, or 1 to %d of A-Z a-z 0-9 . _ -", given,
+		    THREAD_MAX);
+	}
+	*ret = arena_dup(&l->own, str_of(given));
+	return *ret ? MR_OK : mr_nomem(err);
+}
+
+static enum mr_rc
+find_original(struct letter *l, struct mr_error *err)
+{
+	char id[MR_ID_LEN + 1];
+	enum mr_rc rc = mr_resolve_id(l->room, l->self->agent, l->draft->reply_to, 0, id, err);
+
+	if (rc == MR_OK)
+		rc = l->room->driver->fetch(l->room, l->self->agent, id, ALL_FOLDERS, SCAN_HEADERS, &l->original, err);
+	return rc == MR_OK ? MR_OK : mr_wrap(err, "reply to '%.60s'", l->draft->reply_to);
+}
+
+static enum mr_rc
+compose_thread(struct letter *l, struct mr_error *err)
+{
+	enum mr_rc rc = MR_OK;
+
+	if (l->draft->reply_to && *l->draft->reply_to) {
+		rc = find_original(l, err);
+		if (rc != MR_OK)
+			return rc;
+		l->msg.reply_to = l->original.id;
+		l->msg.thread = *l->original.thread ? l->original.thread : l->original.id;
+	}
+	if (l->draft->thread && *l->draft->thread)
+		rc = find_thread(l, l->draft->thread, &l->msg.thread, err);
+	return rc;
+}
+
+static enum mr_rc
+compose_headers(struct letter *l, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf references = BUF_INIT;
+	size_t n = l->draft->headers_n;
+	struct mr_header *headers = arena_alloc(&l->own, (n + 1) * sizeof(*headers));
+
+	if (!headers)
+		return mr_nomem(err);
+	for (size_t i = 0; i < n; i++)
+		headers[i] = l->draft->headers[i];
+	if (*l->msg.reply_to) {
+		references_of(&references, l->room, &l->original);
+		headers[n].name = "References";
+		headers[n].value = buf_ok(&references) ? arena_dup(&l->own, buf_str(&references)) : NULL;
+		if (!headers[n++].value)
+			return mr_nomem(err);
+	}
+	l->msg.headers = headers;
+	l->msg.headers_n = n;
+	return MR_OK;
+}
+
+static enum mr_rc
+compose_subject(struct letter *l, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf subject = BUF_INIT;
+
+	l->msg.subject = l->draft->subject;
+	if (l->msg.subject && *l->msg.subject)
+		return MR_OK;
+	subject_from_body(&subject, (struct mr_str){ l->draft->body, l->draft->body_len });
+	l->msg.subject = buf_ok(&subject) ? arena_dup(&l->own, buf_str(&subject)) : NULL;
+	return l->msg.subject ? MR_OK : mr_nomem(err);
+}
+
+static enum mr_rc
+compose(struct letter *l, struct mr_error *err)
+{
+	const struct mr_draft *d = l->draft;
+	enum mr_rc rc;
+
+	l->msg = (struct mr_message){
+		.from = l->self->agent,
+		.to = l->who.to,
+		.cc = l->who.cc,
+		.date_ms = clock_now_ms(),
+		.type = d->type ? d->type : "",
+		.priority = d->priority,
+		.thread = "", /* its own id: what is read back says so, and a send key does not depend on it */
+		.reply_to = "",
+		.replace_key = d->replace_key ? d->replace_key : "",
+		.sender_life = l->self->life,
+		.by_ms = d->by_ms,
+		.body = d->body,
+		.body_len = d->body_len,
+		.path = "",
+	};
+	id_new(l->msg.id);
+	rc = compose_thread(l, err);
+	if (rc == MR_OK)
+		rc = compose_headers(l, err);
+	if (rc == MR_OK)
+		rc = compose_subject(l, err);
+	return rc;
+}
+
+/* ---- After the delivery ---- */
+
+struct retiring {
+	const struct letter *l;
+	const char *id; /* of the message that replaces them */
+	struct candidates old;
+};
+
+static bool
+note_if_replaced(void *ctx, const struct mr_message *msg)
+{
+	struct retiring *r = ctx;
+
+	if (strcmp(msg->replace_key, r->l->msg.replace_key) != 0 || strcmp(msg->from, r->l->msg.from) != 0)
+		return true;
+	/* Only smaller ids: of two sends at once the larger id stays, whoever looks last, so never none. */
+	return strcmp(msg->id, r->id) >= 0 || candidates_add(&r->old, msg);
+}
+
+/* Mail that someone holds is being read or worked on: scan does not see it, mark and move refuse it. */
+static size_t
+retire_from(const struct letter *l, const char *agent, const char *id)
+{
+	const struct room_driver *driver = l->room->driver;
+	struct retiring r = { .l = l, .id = id };
+	struct scan_request want = { .folders = MR_INBOX, .depth = SCAN_HEADERS, .unread_only = true };
+	struct mr_error ignored = { 0 };
+	size_t retired = 0;
+
+	(void)driver->scan(l->room, agent, &want, note_if_replaced, &r, &ignored);
+	for (size_t i = 0; i < r.old.n; i++) {
+		if (driver->mark(l->room, agent, r.old.v[i].id, MR_SEEN, 0, &ignored) != MR_OK)
+			continue;
+		retired++;
+		(void)driver->move(l->room, agent, r.old.v[i].id, MR_ARCHIVE, &ignored);
+	}
+	candidates_done(&r.old);
+	return retired;
+}
+
+static size_t
+retire_replaced(const struct letter *l, const char *id)
+{
+	struct mr_error ignored = { 0 };
+	size_t retired = 0;
+
+	if (!*l->msg.replace_key || !l->room->driver->mark || !l->room->driver->move)
+		return 0;
+	for (size_t i = 0; i < l->who.all.n; i++)
+		retired += retire_from(l, l->who.all.v[i], id);
+	if (retired > 0)
+		(void)office_flush(l->room, &ignored); /* lost in a power cut, old status mail is unread again: no harm */
+	return retired;
+}
+
+static char *
+notify_command(const struct letter *l)
+{
+	const char *command = mr_room_setting(l->room, "Notify");
+
+	if (!command || !*command || !names_has(&l->who.all, OPERATOR) || strcmp(l->self->agent, OPERATOR) == 0)
+		return NULL;
+	return strdup(command);
+}
+
+static void
+names_move(struct mr_names *to, struct mr_names *from)
+{
+	*to = *from;
+	*from = (struct mr_names){ 0 };
+}
+
+/* ---- The send ---- */
+
+static enum mr_rc
+rehearse(struct letter *l, struct mr_receipt *ret, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	enum mr_rc rc = message_write(&l->msg, l->room->name, &text, err);
+
+	if (rc != MR_OK)
+		return rc;
+	*ret = (struct mr_receipt){ 0 };
+	(void)snprintf(ret->id, sizeof(ret->id), "%s", l->msg.id);
+	names_move(&ret->to, &l->who.all);
+	names_move(&ret->not_live, &l->who.not_live);
+	return MR_OK;
+}
+
+static enum mr_rc
+deliver(struct letter *l, struct delivered *ret, struct mr_error *err)
+{
+	struct delivery what = {
+		.msg = &l->msg,
+		.to = &l->who.all,
+		.sender = l->self->agent,
+		.key = l->draft->key,
+		.make_mailboxes = l->who.missing,
+	};
+	struct mr_error ignored = { 0 };
+	char planned[MR_ID_LEN + 1];
+	enum mr_rc rc;
+
+	(void)snprintf(planned, sizeof(planned), "%s", l->msg.id);
+	if (l->msg.by_ms) {
+		rc = due_put(l->room, l->self->agent, &l->msg, err);
+		if (rc != MR_OK)
+			return rc;
+	}
+	rc = l->room->driver->deliver(l->room, &what, ret, err);
+	if (l->msg.by_ms && ((rc != MR_OK && rc != MR_INDOUBT) || strcmp(planned, ret->id) != 0)) {
+		/* Nothing went out under the id that was written down. A known key keeps its first record. */
+		due_drop(l->room, l->self->agent, planned);
+		if ((rc == MR_OK || rc == MR_INDOUBT) && !ret->repeated) {
+			(void)snprintf(l->msg.id, sizeof(l->msg.id), "%s", ret->id);
+			(void)due_put(l->room, l->self->agent, &l->msg, &ignored);
+		}
+	}
+	return rc;
+}
+
+static void
+fill_receipt(struct letter *l, enum mr_rc rc, struct delivered *got, struct mr_receipt *ret)
+{
+	*ret = (struct mr_receipt){ .repeated = got->repeated };
+	(void)snprintf(ret->id, sizeof(ret->id), "%s", got->id);
+	if (rc == MR_OK)
+		ret->retired = retire_replaced(l, got->id);
+	/* Whoever asked for this answer has it now, except when one answers oneself. */
+	if (*l->msg.reply_to && strcmp(l->original.from, l->self->agent) != 0)
+		due_drop(l->room, l->original.from, l->original.id);
+	ret->notify = got->repeated ? NULL : notify_command(l);
+	names_move(&ret->to, &l->who.all);
+	names_move(&ret->not_live, &l->who.not_live);
+	names_move(&ret->missing, &got->missing);
+}
+
+enum mr_rc
+mr_send(struct mr_room *room, const struct mr_self *self, const struct mr_draft *draft, struct mr_receipt *ret,
+    struct mr_error *err)
+{
+	mr_auto(letter_done) struct letter l = { .room = room, .self = self, .draft = draft };
+	struct delivered got = { 0 };
+	enum mr_rc rc = check_draft(room, draft, err);
+
+	if (rc == MR_OK)
+		rc = check_sender(room, self, err);
+	if (rc == MR_OK)
+		rc = recipients_resolve(room, self->agent, draft->to, draft->cc, draft->hold, &l.who, err);
+	if (rc == MR_OK)
+		rc = compose(&l, err);
+	if (rc != MR_OK)
+		return rc;
+	if (draft->dry_run)
+		return rehearse(&l, ret, err);
+	rc = deliver(&l, &got, err);
+	if (rc == MR_OK || rc == MR_INDOUBT)
+		fill_receipt(&l, rc, &got, ret);
+	else
+		mr_names_done(&got.missing);
+	return rc;
+}
+
+void
+mr_receipt_done(struct mr_receipt *receipt)
+{
+	if (!receipt)
+		return;
+	mr_names_done(&receipt->to);
+	mr_names_done(&receipt->not_live);
+	mr_names_done(&receipt->missing);
+	free(receipt->notify);
+	*receipt = (struct mr_receipt){ 0 };
+}

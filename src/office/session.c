@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * session.c - which harness session is which agent: one small file each, outside the room, so that the
+ * shell, the hooks and the MCP server of one session agree without any exported variable.
+ *
+ * The file is <state>/sessions/<session>. A session that works in a second room as well has its
+ * binding there in <session>+<hash of the room>: neither may silently end the other.
+ */
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/id.h"
+#include "base/process.h"
+#include "base/sys.h"
+#include "message/address.h"
+#include "office/who.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#define BINDING_MAX ((size_t)16 << 10)
+#define FILE_NAME_MAX 200
+#define ROOM_MARK_LEN 12 /* hex digits of the room's hash */
+#define LOCK_WAIT_MS 5000
+#define CLEARING_HARNESS "claude-code-"
+
+/* ---- Names of the files ---- */
+
+/* A session id comes from outside and becomes a file name: what is not plain is written %XX, what is
+ * too long ends in its hash. */
+static void
+file_name(const char *session, const char *room_spec, struct buf *out)
+{
+	for (const char *c = session; *c; c++) {
+		bool plain = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') ||
+		    *c == '-' || *c == '_' || (*c == '.' && c != session);
+
+		if (plain)
+			buf_addc(out, *c);
+		else
+			buf_addf(out, "%%%02X", (unsigned char)*c);
+	}
+	if (out->len > FILE_NAME_MAX && buf_ok(out)) {
+		char hash[65];
+
+		sha256_hex(str_of(session), hash);
+		out->len = FILE_NAME_MAX - sizeof hash;
+		buf_addf(out, ".%s", hash);
+	}
+	if (room_spec) {
+		char hash[65];
+
+		sha256_hex(str_of(room_spec), hash);
+		buf_addf(out, "+%.*s", ROOM_MARK_LEN, hash);
+	}
+}
+
+static enum mr_rc
+open_folder(const char *state_dir, bool make, int *ret_fd, struct mr_error *err)
+{
+	mr_auto(free_ptr) char *path = path_join(state_dir, "sessions");
+
+	if (!path)
+		return mr_nomem(err);
+	return make ? dir_make(AT_FDCWD, path, 0700, false, ret_fd, err) : dir_open(AT_FDCWD, path, ret_fd, err);
+}
+
+int
+session_lock(const char *state_dir)
+{
+	mr_auto(sys_close_fd) int folder = -1;
+	struct mr_error ignored = { 0 };
+	int fd = -1;
+
+	if (!state_dir || open_folder(state_dir, true, &folder, &ignored) != MR_OK ||
+	    lock_take(folder, ".lock", 0600, LOCK_WAIT_MS, &fd, &ignored) != MR_OK)
+		return -1;
+	return fd;
+}
+
+/* ---- One binding ---- */
+
+void
+binding_done(struct binding *b)
+{
+	free(b->session);
+	free(b->worktree);
+	*b = (struct binding){ 0 };
+}
+
+static enum mr_rc
+parse(const struct record *lines, struct binding *ret, struct mr_error *err)
+{
+	const char *agent = record_get(lines, "Agent"), *session = record_get(lines, "Session");
+	const char *worktree = record_get(lines, "Worktree"), *bound = record_get(lines, "Bound");
+	const char *process = record_get(lines, "Process");
+	int64_t life = record_int(lines, "Life", 0);
+	struct mr_error ignored = { 0 };
+	struct binding b = { .life = (unsigned)life };
+
+	if (!agent || life < 1 || life > UINT32_MAX || address_normal(str_of(agent), b.agent, &ignored) != MR_OK)
+		return mr_fail(err, MR_CORRUPT, "no agent and life in it");
+	if (process && process[0] && !process_parse(str_of(process), &b.process))
+		return mr_fail(err, MR_CORRUPT, "bad 'Process: %.60s'", process);
+	if (bound)
+		(void)time_parse_rfc3339(str_of(bound), &b.bound_ms);
+	b.session = strdup(session ? session : "");
+	b.worktree = strdup(worktree ? worktree : "");
+	if (!b.session || !b.worktree) {
+		binding_done(&b);
+		return mr_nomem(err);
+	}
+	*ret = b;
+	return MR_OK;
+}
+
+/* MR_NOTFOUND: no such file, or a binding in another room. */
+static enum mr_rc
+load_file(int folder, const char *name, const char *room_spec, struct binding *ret, struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int fd = sys_open(folder, name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW, 0);
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	mr_auto(record_done) struct record lines = { 0 };
+	struct stat st;
+
+	if (fd < 0 && errno == ENOENT)
+		return mr_fail(err, MR_NOTFOUND, "no binding '%s'", name);
+	if (fd < 0 || sys_stat_fd(fd, &st) < 0)
+		return mr_fail_errno(err, "cannot read session binding '%s'", name);
+	if (!S_ISREG(st.st_mode) || st.st_uid != geteuid())
+		return mr_fail(err, MR_REFUSED, "session binding '%s' is not a file of this user", name);
+	if (file_read_fd(fd, BINDING_MAX, &text, err) != MR_OK ||
+	    record_parse(buf_str(&text), &lines, err) != MR_OK)
+		return mr_wrap(err, "session binding '%s'", name);
+	const char *room = record_get(&lines, "Room");
+
+	if (room && strcmp(room, room_spec) != 0)
+		return mr_fail(err, MR_NOTFOUND, "binding '%s' is for another room", name);
+	if (!room)
+		return mr_fail(err, MR_CORRUPT, "session binding '%s': no room in it", name);
+	if (parse(&lines, ret, err) != MR_OK)
+		return mr_wrap(err, "session binding '%s'", name);
+	return MR_OK;
+}
+
+enum mr_rc
+session_load(const char *state_dir, const char *session, const char *room_spec, struct binding *ret,
+    struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf plain = BUF_INIT;
+	mr_auto(buf_done) struct buf other = BUF_INIT;
+	mr_auto(sys_close_fd) int folder = -1;
+
+	file_name(session, NULL, &plain);
+	file_name(session, room_spec, &other);
+	if (!buf_ok(&plain) || !buf_ok(&other))
+		return mr_nomem(err);
+	enum mr_rc rc = open_folder(state_dir, false, &folder, err);
+
+	if (rc == MR_OK)
+		rc = load_file(folder, buf_z(&plain), room_spec, ret, err);
+	if (rc == MR_NOTFOUND && folder >= 0)
+		rc = load_file(folder, buf_z(&other), room_spec, ret, err);
+	return rc;
+}
+
+static enum mr_rc
+write_lines(struct buf *out, const char *room_spec, const struct binding *b, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf process = BUF_INIT;
+	char bound[RFC3339_LEN + 1];
+
+	if (b->process.pid)
+		process_format(&b->process, &process);
+	time_rfc3339(clock_now_ms(), bound);
+	if (header_add(out, "Room", str_of(room_spec), err) != MR_OK ||
+	    header_add(out, "Session", str_of(b->session), err) != MR_OK ||
+	    header_add(out, "Agent", str_of(b->agent), err) != MR_OK)
+		return err->code;
+	buf_addf(out, "Life: %u\n", b->life);
+	if ((process.len && header_add(out, "Process", buf_str(&process), err) != MR_OK) ||
+	    (b->worktree && b->worktree[0] &&
+		header_add(out, "Worktree", str_of(b->worktree), err) != MR_OK) ||
+	    header_add(out, "Bound", str_of(bound), err) != MR_OK)
+		return err->code;
+	return buf_ok(out) && buf_ok(&process) ? MR_OK : mr_nomem(err);
+}
+
+enum mr_rc
+session_save(const char *state_dir, const char *room_spec, const struct binding *b, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf name = BUF_INIT;
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	mr_auto(binding_done) struct binding there = { 0 };
+	mr_auto(sys_close_fd) int folder = -1;
+	struct mr_error why = { 0 };
+	struct stat st;
+
+	file_name(b->session, NULL, &name);
+	if (!buf_ok(&name))
+		return mr_nomem(err);
+	if (open_folder(state_dir, true, &folder, err) != MR_OK ||
+	    write_lines(&text, room_spec, b, err) != MR_OK)
+		return mr_wrap(err, "bind session '%.80s'", b->session);
+	/* Taken by a good binding in another room; a broken one is written over. */
+	if (load_file(folder, buf_z(&name), room_spec, &there, &why) == MR_NOTFOUND &&
+	    sys_stat(folder, buf_z(&name), &st) == 0) {
+		buf_clear(&name);
+		file_name(b->session, room_spec, &name);
+	}
+	if (!buf_ok(&name))
+		return mr_nomem(err);
+	if (file_replace(folder, buf_z(&name), buf_str(&text), 0600, err) != MR_OK)
+		return mr_wrap(err, "bind session '%.80s'", b->session);
+	return MR_OK;
+}
+
+/* ---- After /clear ---- */
+
+bool
+session_may_clear(const char *a, const char *b)
+{
+	return strncmp(a, CLEARING_HARNESS, strlen(CLEARING_HARNESS)) == 0 &&
+	    strncmp(b, CLEARING_HARNESS, strlen(CLEARING_HARNESS)) == 0;
+}
+
+struct process_search {
+	int folder;
+	const char *room_spec;
+	const struct mr_process *process;
+	struct binding best;
+	bool found;
+};
+
+static bool
+keep_if_same_process(void *ctx, const struct dir_entry *entry)
+{
+	struct process_search *search = ctx;
+	mr_auto(binding_done) struct binding b = { 0 };
+	struct mr_error ignored = { 0 };
+
+	if (strncmp(entry->name, CLEARING_HARNESS, strlen(CLEARING_HARNESS)) != 0 ||
+	    load_file(search->folder, entry->name, search->room_spec, &b, &ignored) != MR_OK ||
+	    !process_same(&b.process, search->process))
+		return true;
+	/* Several /clear in a row leave several bindings; the last one says who the session is now. */
+	if (!search->found || b.bound_ms >= search->best.bound_ms) {
+		struct binding older = search->best;
+
+		search->best = b;
+		b = older;
+		search->found = true;
+	}
+	return true;
+}
+
+enum mr_rc
+session_find_process(const char *state_dir, const char *session, const char *room_spec,
+    const struct mr_process *process, struct binding *ret, struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int folder = -1;
+	struct process_search search = { .room_spec = room_spec, .process = process };
+	enum mr_rc rc;
+
+	if (process->pid == 0 || !session_may_clear(session, session) ||
+	    process_state(process) != PROCESS_ALIVE)
+		return mr_fail(err, MR_NOTFOUND, "session '%.80s' is not bound", session);
+	rc = open_folder(state_dir, false, &folder, err);
+	if (rc != MR_OK)
+		return rc;
+	search.folder = folder;
+	rc = dir_each(folder, keep_if_same_process, &search, err);
+	if (rc == MR_OK && !search.found)
+		rc = mr_fail(err, MR_NOTFOUND, "session '%.80s' is not bound", session);
+	if (rc == MR_OK)
+		*ret = search.best;
+	else
+		binding_done(&search.best);
+	return rc;
+}

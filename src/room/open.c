@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+/* open.c - from a spec to an open room and back, and what the public interface tells about one. */
+#include "base/error.h"
+#include "room/room.h"
+
+static bool
+is_word(struct mr_str s)
+{
+	for (size_t i = 0; i < s.len; i++)
+		if (s.ptr[i] < 'a' || s.ptr[i] > 'z')
+			return false;
+	return s.len > 0;
+}
+
+static enum mr_rc
+refuse_kind(struct mr_str kind, struct mr_error *err)
+{
+	char known[160] = "";
+	size_t len = 0;
+
+	for (const struct room_driver *const *d = room_drivers(); *d && len < sizeof known; d++)
+		len += (size_t)snprintf(known + len, sizeof known - len, "%s%s", len ? ", " : "",
+		    (*d)->kind);
+	(void)mr_fail(err, MR_REFUSED, "cannot open a room of kind '%.*s': no such kind",
+	    (int)(kind.len < 60 ? kind.len : 60), kind.ptr);
+	return mr_hint(err, "kinds of room are %s; write a path with a colon in it as ./%.*s:...", known,
+	    (int)(kind.len < 60 ? kind.len : 60), kind.ptr);
+}
+
+/* "KIND:WHERE", or a path. A word before the first colon is always meant as a kind: taking a
+ * mistyped kind for a path would make a second room next to the one that was meant. */
+static enum mr_rc
+split_spec(const char *spec, const struct room_driver **ret_driver, const char **ret_where,
+    struct mr_error *err)
+{
+	const char *colon = strchr(spec, ':');
+
+	if (spec[0] == '\0') {
+		(void)mr_fail(err, MR_REFUSED, "cannot open room '': the name is empty");
+		return mr_hint(err, "give the room's folder, or KIND:WHERE");
+	}
+	if (colon && spec[0] != '/' && spec[0] != '.') {
+		struct mr_str kind = { spec, (size_t)(colon - spec) };
+
+		if (is_word(kind)) {
+			const struct room_driver *driver = room_driver_named(kind);
+
+			if (!driver)
+				return refuse_kind(kind, err);
+			*ret_driver = driver;
+			*ret_where = colon + 1;
+			return MR_OK;
+		}
+	}
+	*ret_driver = room_drivers()[0];
+	*ret_where = spec;
+	return MR_OK;
+}
+
+enum mr_rc
+room_open_spec(const char *spec, struct mr_room **ret, struct mr_error *err)
+{
+	const struct room_driver *driver = NULL;
+	const char *where = NULL;
+
+	if (split_spec(spec, &driver, &where, err) != MR_OK)
+		return err->code;
+
+	struct mr_room *room = calloc(1, sizeof *room);
+	struct buf full = BUF_INIT;
+
+	buf_adds(&full, driver->kind);
+	buf_addc(&full, ':');
+	buf_adds(&full, where);
+	char *owned = buf_take(&full);
+
+	if (!room || !owned) {
+		free(room);
+		free(owned);
+		return mr_nomem(err);
+	}
+	room->driver = driver;
+	room->spec = owned; /* as given; a driver that knows the absolute place replaces it */
+	enum mr_rc rc = driver->open(room, where, err);
+
+	if (rc != MR_OK) {
+		room_free(room);
+		return rc;
+	}
+	*ret = room;
+	return MR_OK;
+}
+
+void
+room_free(struct mr_room *room)
+{
+	if (!room)
+		return;
+	room->driver->close(room);
+	free(room->wrap_state); /* holds the table that driver points to: only now */
+	record_done(&room->settings);
+	free(room->spec);
+	free(room->name);
+	free(room);
+}
+
+void
+mr_room_close(struct mr_room *room)
+{
+	room_free(room);
+}
+
+const char *
+mr_room_name(const struct mr_room *room)
+{
+	return room->name;
+}
+
+const char *
+mr_room_spec(const struct mr_room *room)
+{
+	return room->spec;
+}
+
+const char *
+mr_room_kind(const struct mr_room *room)
+{
+	return room->driver->kind;
+}
+
+const char *
+mr_room_setting(const struct mr_room *room, const char *name)
+{
+	return record_get(&room->settings, name);
+}
+
+enum mr_rc
+mr_room_storage(struct mr_room *room, struct mr_storage *ret, struct mr_error *err)
+{
+	if (!room->driver->storage)
+		return mr_fail(err, MR_UNSUPPORTED, "a %s room does not tell how it stores mail",
+		    room->driver->kind);
+	return room->driver->storage(room, ret, err);
+}

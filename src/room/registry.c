@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* registry.c - the list of drivers; the only file that names them. The first is what a bare path means. */
+#include "room/room.h"
+
+extern const struct room_driver room_maildir;
+extern const struct room_driver room_mem;
+
+static const struct room_driver *const drivers[] = { &room_maildir, &room_mem, NULL };
+
+const struct room_driver *const *
+room_drivers(void)
+{
+	return drivers;
+}
+
+const struct room_driver *
+room_driver_named(struct mr_str kind)
+{
+	for (const struct room_driver *const *d = drivers; *d; d++)
+		if (str_eq(str_of((*d)->kind), kind))
+			return *d;
+	return NULL;
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * deliver.c - mail for one recipient, without a key.
+ *
+ *	open unnamed in new/ - write - fsync - link - fsync - fsync of new/
+ *
+ * A crash before the link leaves nothing: an unnamed file dies with its process. A crash after it
+ * leaves the whole message, because its bytes were flushed before it had a name. The second fsync
+ * writes the link count where no journal does; the third makes the name durable. Only then is it
+ * accepted (promise 1). It is a link and not a rename, so a taken name is never overwritten
+ * (promise 3).
+ *
+ * An error after the link: the name is taken back, and the send is refused with nothing visible. If a
+ * reader was faster, or the disk no longer lets us, then it is there and stays: in doubt.
+ */
+#include "base/error.h"
+#include "base/id.h"
+#include "base/sys.h"
+#include "message/message.h"
+#include "rooms/maildir/maildir.h"
+#include <errno.h>
+
+#define NEW_IDS_MAX 5
+
+void
+deliver_new_id(struct mr_message *msg)
+{
+	bool own_thread = msg->thread && strcmp(msg->thread, msg->id) == 0;
+
+	id_new(msg->id);
+	if (own_thread)
+		msg->thread = msg->id;
+}
+
+bool
+deliver_sent_place(struct maildir *md, const char *sender, const char *id, char ret_name[NAME_LEN + 8],
+    int *ret_cur_fd)
+{
+	mr_auto(mailbox_done) struct mailbox box = MAILBOX_INIT;
+	struct mr_error ignored = { 0 };
+	char base[NAME_LEN];
+
+	if (!sender || sender[0] == '\0' || mailbox_open(&box, md, sender, &ignored) != MR_OK ||
+	    mailbox_subfolder(&box, ".Sent", true, ret_cur_fd, &ignored) != MR_OK)
+		return false;
+	name_for_id(id, base);
+	(void)snprintf(ret_name, NAME_LEN + 8, "%s:2,S", base);
+	return true;
+}
+
+/* Through the open file and not by its name in new/, which a quick reader may have changed already. */
+static void
+link_sent(struct maildir *md, const char *sender, const char *id, struct staged *file)
+{
+	mr_auto(sys_close_fd) int cur_fd = -1;
+	struct mr_error ignored = { 0 };
+	char name[NAME_LEN + 8];
+
+	if (deliver_sent_place(md, sender, id, name, &cur_fd))
+		(void)stage_link(file, cur_fd, name, &ignored);
+}
+
+enum mr_rc
+deliver_open(struct mr_room *room, const char *agent, bool make, struct mailbox *box,
+    struct mr_error *err)
+{
+	enum mr_rc rc = mailbox_open(box, maildir_of(room), agent, err);
+
+	if (rc != MR_NOTFOUND || !make)
+		return rc;
+	struct mr_agent nobody_yet = { .worktree = "", .session = "", .host = "", .role = "", .wake = "" };
+
+	(void)snprintf(nobody_yet.name, sizeof nobody_yet.name, "%s", agent);
+	rc = maildir_add_agent(room, &nobody_yet, err);
+	if (rc != MR_OK && rc != MR_EXISTS)
+		return rc;
+	return mailbox_open(box, maildir_of(room), agent, err);
+}
+
+/* The name is there but its durability failed. Gone again: refused. Still there: in doubt. */
+static enum mr_rc
+take_back(struct mailbox *box, int new_fd, const char *name, struct mr_error *err)
+{
+	if (sys_unlink(new_fd, name) == 0) {
+		if (sys_fsync(new_fd) < 0)
+			return mr_hint(err, "nothing was delivered; after a power cut the message may "
+			    "show up all the same");
+		return err->code;
+	}
+	err->code = MR_INDOUBT;
+	(void)mr_wrap(err, "'%s' has the message, but it may not survive a power cut", box->agent);
+	return mr_hint(err, "do not send it again; check the disk, then see: mailroom doctor");
+}
+
+static enum mr_rc
+make_durable(struct mailbox *box, struct staged *file, int new_fd, const char *name,
+    struct mr_error *err)
+{
+	if (!box->md->sync)
+		return MR_OK;
+	if (sys_fsync(file->fd) < 0 || sys_fsync(new_fd) < 0) {
+		(void)mr_fail_errno(err, "cannot make '%s' durable", name);
+		return take_back(box, new_fd, name, err);
+	}
+	return MR_OK;
+}
+
+/* MR_EXISTS: another message has this id. */
+static enum mr_rc
+publish(struct mailbox *box, const char *id, struct mr_str text, struct staged *file,
+    struct mr_error *err)
+{
+	int new_fd, tmp_fd;
+	char name[NAME_LEN];
+
+	if (mailbox_folder(box, BOX_NEW, &new_fd, err) != MR_OK ||
+	    mailbox_folder(box, BOX_TMP, &tmp_fd, err) != MR_OK ||
+	    stage_open(file, new_fd, tmp_fd, box->md->message_mode, err) != MR_OK ||
+	    stage_write(file, text, err) != MR_OK ||
+	    (box->md->sync && stage_sync(file, err) != MR_OK))
+		return err->code;
+	name_for_id(id, name);
+	if (stage_link(file, new_fd, name, err) != MR_OK)
+		return err->code;
+	return make_durable(box, file, new_fd, name, err);
+}
+
+static enum mr_rc
+deliver_one(struct mr_room *room, struct delivery *what, struct delivered *ret, struct mr_error *err)
+{
+	mr_auto(mailbox_done) struct mailbox box = MAILBOX_INIT;
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	struct mr_message *msg = what->msg;
+	enum mr_rc rc = deliver_open(room, what->to->v[0], what->make_mailboxes, &box, err);
+
+	if (rc != MR_OK)
+		return rc;
+	for (unsigned tries = 0;; tries++) {
+		mr_auto(stage_done) struct staged file = STAGED_INIT;
+
+		buf_clear(&text);
+		if (message_write(msg, room->name, &text, err) != MR_OK)
+			return err->code;
+		rc = publish(&box, msg->id, buf_str(&text), &file, err);
+		if (rc == MR_EXISTS && tries < NEW_IDS_MAX) {
+			deliver_new_id(msg);
+			continue;
+		}
+		if (rc == MR_OK || rc == MR_INDOUBT) {
+			(void)snprintf(ret->id, sizeof ret->id, "%s", msg->id);
+			link_sent(box.md, what->sender, msg->id, &file);
+		}
+		return rc == MR_OK ? rc : mr_wrap(err, "deliver to '%s'", box.agent);
+	}
+}
+
+enum mr_rc
+maildir_deliver(struct mr_room *room, struct delivery *what, struct delivered *ret, struct mr_error *err)
+{
+	if (what->to->n == 0)
+		return mr_fail(err, MR_REFUSED, "cannot deliver a message to nobody");
+	if (what->msg->id[0] == '\0')
+		deliver_new_id(what->msg);
+	if (what->to->n == 1 && !what->key)
+		return deliver_one(room, what, ret, err);
+	return fanout_deliver(room, what, ret, err);
+}

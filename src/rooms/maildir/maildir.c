@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/* maildir.c - the native room's table of operations; maildir.h says which file has which. */
+#include "rooms/maildir/maildir.h"
+
+extern const struct room_driver room_maildir;
+
+const struct room_driver room_maildir = {
+	.kind = "maildir",
+	.abilities = ROOM_READ_STATE | ROOM_THREADS | ROOM_PRIORITIES | ROOM_ARCHIVE | ROOM_REGISTER |
+	    ROOM_HOLDS | ROOM_SENT | ROOM_KEYS | ROOM_PIN | ROOM_TYPES | ROOM_PURGE,
+
+	.open = maildir_open,
+	.close = maildir_close,
+	.recover = maildir_recover,
+	.storage = maildir_storage,
+
+	.each_agent = maildir_each_agent,
+	.find_agent = maildir_find_agent,
+	.add_agent = maildir_add_agent,
+	.take_life = maildir_take_life,
+	.update_life = maildir_update_life,
+	.check_life = maildir_check_life,
+	.seen = maildir_seen,
+	.remove_agent = maildir_remove_agent,
+	.once = maildir_once,
+
+	.deliver = maildir_deliver,
+	.scan = maildir_scan,
+	.fetch = maildir_fetch,
+	.fetch_raw = maildir_fetch_raw,
+	.mark = maildir_mark,
+	.move = maildir_move,
+	.flush = maildir_flush,
+
+	.hold = maildir_hold,
+	.settle = maildir_settle,
+	.extend = maildir_extend,
+	.each_hold = maildir_each_hold,
+	.sweep = maildir_sweep,
+
+	.watch = maildir_watch,
+	.watch_wait = maildir_watch_wait,
+	.watch_close = maildir_watch_close,
+
+	.record_put = maildir_record_put,
+	.record_get = maildir_record_get,
+	.record_drop = maildir_record_drop,
+	.record_each = maildir_record_each,
+
+	.each_place = maildir_each_place,
+	.purge = maildir_purge,
+	.inspect = maildir_inspect,
+};

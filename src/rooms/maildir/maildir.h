@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * maildir.h - what the files of the native driver share. The layout is drawn in docs/ARCHITECTURE.md.
+ *
+ *	maildir.c   the table of operations
+ *	open.c      the room's settings, format and owner
+ *	name.c      file names <-> id, flags, attempt, held names (pure)
+ *	mailbox.c   an agent's folders, opened lazily
+ *	agents.c    names: find, each, add (under agents/.lock), remove
+ *	lives.c     lives: newest, take, fence, seen
+ *	list.c      reading folders while others move files (essay on races)
+ *	scan.c      scan and fetch
+ *	mark.c      marks, moves, archive by month, filing old seen mail
+ *	hold.c      holds: take, settle, extend, sweep
+ *	deliver.c   one recipient
+ *	fanout.c    several recipients (essay on states and crash points)
+ *	spool.c     fan-outs under way: records, links, roll forward, recovery
+ *	keys.c      send keys
+ *	commit.c    the one module that makes changes durable
+ *	watch.c     inotify
+ *	records.c   small values of the post office
+ *	place.c     where a message is, purge
+ *	storage.c   what the file system promises
+ *	inspect.c   doctor
+ */
+#ifndef ROOMS_MAILDIR_MAILDIR_H
+#define ROOMS_MAILDIR_MAILDIR_H
+
+#include "base/file.h"
+#include "room/room.h"
+
+struct dirty { /* a folder to sync at the next flush; fd is owned (dup) */
+	int fd;
+	bool target, source; /* mail came in, went out */
+	dev_t dev;
+	ino_t ino;
+};
+
+struct maildir { /* room->state */
+	int root_fd;         /* .mailroom */
+	int agents_fd;
+	char *path;          /* absolute; for messages only */
+	mode_t dir_mode, file_mode, message_mode;
+	bool sync;           /* Sync: none makes it false */
+	struct dirty dirty[64]; /* flushed early when full */
+	size_t dirty_n;
+	int process_hold_fd; /* holds/<token> locked by this process, or -1; one token serves all its process holds */
+	char process_token[MR_TOKEN_LEN + 1];
+	int dirty_errno;     /* an early sync failed: the next flush says so */
+	char crowded[MR_ADDRESS_MAX + 1]; /* whose cur/ a listing found too full: the next flush files it; or "" */
+};
+
+static inline struct maildir *
+maildir_of(struct mr_room *room)
+{
+	return room->state;
+}
+
+/* ---- name.c (pure, fuzzed) ---- */
+#define NAME_LEN 256
+struct file_name { /* the parts of a name in new/, cur/ or held/N/ */
+	struct mr_str base;  /* without ",A=n" and without ":2,flags" */
+	struct mr_str tail;  /* what other programs put behind our ",A=n" (",U=7"); mostly empty */
+	char id[MR_ID_LEN + 1];
+	bool ours;           /* <seconds>.<ulid>.mr */
+	unsigned attempt;    /* ,A=n; 0 when absent */
+	bool has_info;       /* ":2," is there: it belongs into cur/ */
+	struct mr_str flags; /* letters, as they stand */
+	bool a_is_ours;      /* 'a' is $MailroomDone in that folder: set by who knows. Else it is kept like any foreign letter */
+	/* held names only */
+	bool held;
+	char token[MR_TOKEN_LEN + 1];
+	int64_t deadline_s;
+	unsigned hold_attempt;
+};
+bool name_parse(struct mr_str name, struct file_name *ret); /* false: not a message (starts with ".", empty) */
+bool name_parse_held(struct mr_str name, struct file_name *ret);
+unsigned name_flags(const struct file_name *n, bool acked_mapped); /* MR_SEEN ... */
+void name_for_id(const char *id, char ret[NAME_LEN]); /* "<seconds>.<id>.mr" */
+/* "base[,A=n]:2,flags": letters we do not know are kept, ours set by `flags`. with_info false: no ":2," (new/).
+ * False: would be too long. */
+bool name_build(const struct file_name *n, unsigned attempt, unsigned flags, bool with_info, char ret[NAME_LEN]);
+bool name_build_held(const char *token, int64_t deadline_s, unsigned attempt, struct mr_str original,
+    char ret[NAME_LEN]);
+void name_month(const char *id, char ret[24]); /* ".Archive.2026-11" */
+/* "/" -> "%2F" and back, for agents' names used as one file name; "" -> "_". */
+void name_escape(const char *agent, char ret[NAME_LEN]);
+
+/* ---- mailbox.c ---- */
+enum box_folder { BOX_NEW, BOX_CUR, BOX_TMP, BOX_HELD, BOX_FOLDERS };
+struct mailbox { /* an agent's folder, open; by value, finish with mailbox_done */
+	struct maildir *md;
+	char agent[MR_ADDRESS_MAX + 1];
+	int fd;              /* agents/<address> */
+	int folder[BOX_FOLDERS]; /* -1 until used */
+};
+#define MAILBOX_INIT ((struct mailbox){ .fd = -1, .folder = { -1, -1, -1, -1 } })
+/* MR_NOTFOUND when nobody is registered there (no `agent` file). */
+enum mr_rc mailbox_open(struct mailbox *box, struct maildir *md, const char *agent, struct mr_error *err);
+/* Without the check for `agent`: folders may be a pruned agent's. */
+enum mr_rc mailbox_open_any(struct mailbox *box, struct maildir *md, const char *agent, struct mr_error *err);
+enum mr_rc mailbox_folder(struct mailbox *box, enum box_folder which, int *ret_fd, struct mr_error *err); /* borrowed */
+/* held/<life>, made if missing when `make`. Owned by the caller. */
+enum mr_rc mailbox_held(struct mailbox *box, unsigned life, bool make, int *ret_fd, struct mr_error *err);
+/* Opens (makes) a Maildir++ folder such as ".Sent" or ".Archive.2026-11" and returns its cur/. Owned by the caller. */
+enum mr_rc mailbox_subfolder(struct mailbox *box, const char *name, bool make, int *ret_cur_fd, struct mr_error *err);
+/* Makes tmp new cur held lives in an agent's folder. */
+enum mr_rc mailbox_make(struct maildir *md, const char *agent, struct mr_error *err);
+void mailbox_done(struct mailbox *box);
+/* What the letter 'a' means in a folder (".Archive.2026-11", or "" for the inbox): its dovecot-keywords says. */
+enum keyword { KEYWORD_NOBODYS, KEYWORD_OURS, KEYWORD_FOREIGN };
+enum keyword mailbox_keyword(struct mailbox *box, const char *subfolder);
+/* dead/ of the room as a mailbox: same folders. */
+enum mr_rc mailbox_open_dead(struct mailbox *box, struct maildir *md, struct mr_error *err);
+
+/* ---- list.c ---- */
+struct listed { /* one message found in a folder; name points into the list's arena */
+	char id[MR_ID_LEN + 1];
+	const char *name;     /* file name in its folder */
+	unsigned char folder; /* enum mr_folder */
+	unsigned char box;    /* BOX_NEW or BOX_CUR; not for MR_HELD */
+	unsigned char pass;   /* list.c: the last pass that saw it */
+	unsigned life;        /* MR_HELD: held/<life> */
+	const char *subfolder; /* MR_ARCHIVE, MR_SENT: ".Archive.2026-11"; else NULL */
+	unsigned flags;
+	unsigned attempt;
+};
+struct listing { struct listed *v; size_t n, cap; struct arena *own; };
+/* Everything in `folders` (id_suffix NULL: all), unsorted. Looks again until nothing moved meanwhile or enough
+ * passes agree. Inbox, held and archive are stations of one copy: an id comes once for the three of them, and
+ * once more for each of sent and dead. */
+enum mr_rc list_folders(struct mailbox *box, unsigned folders, bool unread_only, const char *id_suffix,
+    struct listing *ret, struct mr_error *err);
+void listing_done(struct listing *l);
+void listing_sort(struct listing *l, bool newest_first); /* by id; of two with one id, sent and dead come last */
+/* The names of the archive folders, oldest first; the caller frees them. */
+enum mr_rc list_months(struct mailbox *box, struct mr_names *ret, struct mr_error *err);
+/* Adds what is in one archive folder. */
+enum mr_rc list_month(struct mailbox *box, const char *name, bool unread_only, const char *id_suffix,
+    struct listing *ret, struct mr_error *err);
+/* One message by full id: likely names first, then the folders. MR_NOTFOUND only when no folder changed meanwhile. */
+enum mr_rc list_find(struct mailbox *box, const char *id, unsigned folders, struct arena **own,
+    struct listed *ret, struct mr_error *err);
+/* Opens the folder that a listed message is in (owned by the caller). */
+enum mr_rc list_open_folder(struct mailbox *box, const struct listed *at, int *ret_fd, struct mr_error *err);
+
+/* ---- commit.c: all durable changes go through here ---- */
+/* rename that never overwrites; both folders are synced (target first) at the next flush. MR_NOTFOUND: the
+ * source is gone (someone else moved it); MR_EXISTS. */
+enum mr_rc commit_move(struct maildir *md, int from_fd, const char *from, int to_fd, const char *to, struct mr_error *err);
+enum mr_rc commit_flush(struct maildir *md, struct mr_error *err);
+void commit_forget(struct maildir *md); /* closes what is recorded, syncs nothing */
+
+/* ---- mark.c ---- */
+/* Renames a message to the name that its parts make in to_fd (see name_build). A name taken by another file gets
+ * ",D=<random>" behind it: two mailboxes' copies of one message may meet in dead/. MR_NOTFOUND: the source is gone. */
+enum mr_rc mark_rename(struct maildir *md, int from_fd, const char *from, int to_fd, const struct file_name *n,
+    unsigned attempt, unsigned flags, bool with_info, struct mr_error *err);
+/* The same into the room's dead letters: dead/cur, or dead/new when the name has no ":2,". */
+enum mr_rc mark_to_dead(struct maildir *md, int from_fd, const char *from, const struct file_name *n,
+    unsigned attempt, struct mr_error *err);
+
+/* ---- agents.c, lives.c ---- */
+enum mr_rc maildir_each_agent(struct mr_room *room, mr_agent_fn *fn, void *ctx, struct mr_error *err);
+enum mr_rc maildir_find_agent(struct mr_room *room, const char *name, struct mr_agent *ret, struct mr_error *err);
+enum mr_rc maildir_add_agent(struct mr_room *room, const struct mr_agent *agent, struct mr_error *err);
+enum mr_rc maildir_remove_agent(struct mr_room *room, const char *name, size_t *ret_dead, struct mr_error *err);
+enum mr_rc life_newest(struct mailbox *box, unsigned *ret, struct mr_error *err); /* 0: none yet */
+enum mr_rc maildir_take_life(struct mr_room *room, const struct mr_agent *agent, size_t *ret_returned, struct mr_error *err);
+enum mr_rc maildir_update_life(struct mr_room *room, const struct mr_agent *agent, struct mr_error *err);
+enum mr_rc maildir_check_life(struct mr_room *room, const char *name, unsigned life, struct mr_error *err);
+void maildir_seen(struct mr_room *room, const char *name, unsigned life);
+bool maildir_once(struct mr_room *room, const char *name, unsigned life, const char *what);
+/* Addresses of all mailboxes, sorted by bytes; with `registered` only those that have an `agent` file. */
+enum mr_rc agents_collect(struct maildir *md, bool registered, struct mr_names *ret, struct mr_error *err);
+/* Newest life into ret: life, started, seen, process, session, worktree, host. life 0: none yet. */
+enum mr_rc life_read(struct mailbox *box, struct mr_agent *ret, struct arena **own, struct mr_error *err);
+/* Gives back what is in held/.gone.*: folders of fenced lives, renamed away by take_life, whose return a crash may
+ * have cut off. Cheap when there is none. *ret is added to. */
+enum mr_rc life_return_gone(struct mailbox *box, size_t *ret, struct mr_error *err);
+
+/* ---- mail ---- */
+enum mr_rc maildir_open(struct mr_room *room, const char *where, struct mr_error *err);
+void maildir_close(struct mr_room *room);
+enum mr_rc maildir_recover(struct mr_room *room, struct mr_error *err);      /* spool.c */
+enum mr_rc maildir_storage(struct mr_room *room, struct mr_storage *ret, struct mr_error *err);
+enum mr_rc maildir_deliver(struct mr_room *room, struct delivery *what, struct delivered *ret, struct mr_error *err);
+enum mr_rc maildir_scan(struct mr_room *room, const char *agent, const struct scan_request *want, mr_message_fn *fn,
+    void *ctx, struct mr_error *err);
+enum mr_rc maildir_fetch(struct mr_room *room, const char *agent, const char *id, unsigned folders,
+    enum scan_depth depth, struct mr_message *ret, struct mr_error *err);
+enum mr_rc maildir_fetch_raw(struct mr_room *room, const char *agent, const char *id, struct buf *ret, struct mr_error *err);
+enum mr_rc maildir_mark(struct mr_room *room, const char *agent, const char *id, unsigned set, unsigned clear,
+    struct mr_error *err);
+enum mr_rc maildir_move(struct mr_room *room, const char *agent, const char *id, enum mr_folder to, struct mr_error *err);
+enum mr_rc maildir_flush(struct mr_room *room, struct mr_error *err);
+
+/* ---- deliver.c, fanout.c ---- */
+/* cur/ of the sender's .Sent and the name that message gets there. False: no such sender, none wanted ("") or not possible:
+ * the copy is a courtesy, never synced, and no reason to fail. */
+bool deliver_sent_place(struct maildir *md, const char *sender, const char *id, char ret_name[NAME_LEN + 8],
+    int *ret_cur_fd);
+/* Opens the recipient's mailbox; makes it first when `make` and there is none. */
+enum mr_rc deliver_open(struct mr_room *room, const char *agent, bool make, struct mailbox *box, struct mr_error *err);
+/* A new id after a collision; a thread that began with this message follows. */
+void deliver_new_id(struct mr_message *msg);
+/* Several recipients, or a key. */
+enum mr_rc fanout_deliver(struct mr_room *room, struct delivery *what, struct delivered *ret, struct mr_error *err);
+
+/* ---- spool.c: a fan-out under way ---- */
+#define SPOOL_KEPT_MAX 256 /* folders kept open until they are synced */
+#define SPOOL_STRAY_MS ((int64_t)36 * 3600 * 1000) /* a leftover older than this is nobody's */
+struct spool_job { /* by value, finish with spool_done: closing it releases the record's lock */
+	struct mr_room *room;
+	struct maildir *md;
+	int spool_fd;            /* spool/ */
+	int record_fd;           /* spool/<id>, flocked by us */
+	int message_fd;          /* spool/<id>.mr */
+	char id[MR_ID_LEN + 1];
+	char message[MR_ID_LEN + 4]; /* "<id>.mr" */
+	off_t counter_at;        /* of the digits after "Next: " in the record */
+	struct mr_names to;      /* owned when read from a record, else borrowed: see `lines` */
+	struct record lines;     /* of a record that was read; empty for one that we wrote */
+	bool make_mailboxes;
+	bool search;             /* rolling forward: whoever has the id already is passed over */
+	size_t next;             /* recipients before this one have it */
+	int kept[SPOOL_KEPT_MAX]; /* new/ folders with a link that is not synced yet; owned */
+	size_t kept_n;
+};
+void spool_init(struct spool_job *job, struct mr_room *room);
+void spool_done(struct spool_job *job);
+enum mr_rc spool_open(struct spool_job *job, bool make, struct mr_error *err);
+void spool_set_id(struct spool_job *job, const char *id);
+/* Locks and reads the record of `id`. MR_NOTFOUND: there is none (any more); MR_BUSY: someone works on it and still did
+ * after wait_ms; MR_CORRUPT: it is no record, or its message is missing. */
+enum mr_rc spool_lock(struct spool_job *job, const char *id, int64_t wait_ms, struct mr_error *err);
+/* Links the message to everyone from job->next on and syncs. On an error job->next says how far it came. */
+enum mr_rc spool_give_all(struct spool_job *job, struct mr_error *err);
+/* Ends it: removes the record, then the message. MR_OK also when only the message is left. */
+enum mr_rc spool_remove(struct spool_job *job, struct mr_error *err);
+/* Completes a locked record and removes it. *ret_lost: its key belongs to another send, nothing was delivered. */
+enum mr_rc spool_roll_forward(struct spool_job *job, bool *ret_lost, struct mr_error *err);
+
+/* ---- keys.c ---- */
+enum mr_rc key_check(const char *key, struct mr_error *err);
+/* Takes the key for the record spool/<id> of the job, durably. MR_EXISTS: another record has it. */
+enum mr_rc key_take(struct spool_job *job, const char *sender, const char *key, struct mr_error *err);
+/* Gives a key back that is a link to our record. MR_OK also when it is not ours. */
+enum mr_rc key_drop(struct spool_job *job, const char *sender, const char *key, struct mr_error *err);
+/* Who used this key? MR_NOTFOUND: nobody. MR_OK: that send is complete (now), its id is in ret_id. MR_REFUSED:
+ * for another message. MR_BUSY: it is still being delivered. MR_INDOUBT: it could not be completed; ret_id is set. */
+enum mr_rc key_find(struct mr_room *room, const char *sender, const char *key, const char *digest,
+    char ret_id[MR_ID_LEN + 1], struct mr_error *err);
+/* Now and then: removes this sender's keys that are older than Keep-Keys:. */
+void key_expire(struct mr_room *room, const char *sender);
+
+/* ---- holds ---- */
+enum mr_rc maildir_hold(struct mr_room *room, const char *agent, const char *id, const struct hold_terms *terms,
+    struct hold *ret, struct mr_error *err);
+enum mr_rc maildir_settle(struct mr_room *room, const struct hold *hold, enum settle how, struct mr_error *err);
+enum mr_rc maildir_extend(struct mr_room *room, struct hold *hold, int64_t lease_ms, struct mr_error *err);
+enum mr_rc maildir_each_hold(struct mr_room *room, const char *agent, bool (*fn)(void *ctx, const struct hold *hold),
+    void *ctx, struct mr_error *err);
+enum mr_rc maildir_sweep(struct mr_room *room, const char *agent, struct mr_error *err);
+/* Gives back everything in an open held folder (a fenced life's, renamed away); *ret counts. Used by lives.c, remove. */
+enum mr_rc hold_return_all(struct mailbox *box, int held_fd, size_t *ret, struct mr_error *err);
+
+/* Puts a life's held mail back when a newer life was taken: held/<life> is renamed to held/.gone.<life>.<6 hex>
+ * first, so that a late settle of the old life misses its source. Nothing held: MR_OK, 0. */
+enum mr_rc hold_fence(struct mailbox *box, unsigned life, size_t *ret, struct mr_error *err);
+/* Ends all process holds of this handle: removes holds/<token>, lets go of the lock. For maildir_close. */
+void hold_close(struct maildir *md);
+
+/* ---- watching, records, evidence ---- */
+enum mr_rc maildir_watch(struct mr_room *room, const char *agent, void **ret_watch, struct mr_error *err);
+void maildir_watch_wait(struct mr_room *room, void *watch, int64_t timeout_ms);
+void maildir_watch_close(struct mr_room *room, void *watch);
+enum mr_rc maildir_record_put(struct mr_room *room, const char *kind, const char *owner, const char *name,
+    struct mr_str text, struct mr_error *err);
+enum mr_rc maildir_record_get(struct mr_room *room, const char *kind, const char *owner, const char *name,
+    struct buf *ret, struct mr_error *err);
+enum mr_rc maildir_record_drop(struct mr_room *room, const char *kind, const char *owner, const char *name,
+    struct mr_error *err);
+enum mr_rc maildir_record_each(struct mr_room *room, const char *kind, const char *owner,
+    bool (*fn)(void *ctx, const char *name), void *ctx, struct mr_error *err);
+enum mr_rc maildir_each_place(struct mr_room *room, const char *id, place_fn *fn, void *ctx, struct mr_error *err);
+enum mr_rc maildir_purge(struct mr_room *room, const char *id, size_t *ret_removed, struct mr_error *err);
+enum mr_rc maildir_inspect(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, struct mr_error *err);
+
+#endif

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * name.c - file names to parts and back. Pure: no I/O, any bytes.
+ *
+ *	1772706600.01kjyyyyyyyyyyyyyyyyyyyyyy.mr,A=2,U=7:2,FS
+ *	└────────────── base ──────────────────┘│   │   └ flags: state, sorted, ours and others'
+ *	                                        │   └ tail: what other programs add (mbsync's ,U=)
+ *	                                        └ attempt: handed out and come back that often
+ *
+ *	h.<token>.<deadline>.<attempt>.<the whole name it had before it was held>
+ *
+ * Other programs' names are kept byte for byte; only letters and ",A=" of ours are ever changed.
+ */
+#include "base/clock.h"
+#include "base/id.h"
+#include "rooms/maildir/maildir.h"
+
+#define HELD_PREFIX "h."
+#define ATTEMPT_MAX 1000000u /* a longer number is no count of ours but part of a foreign name */
+
+static const struct {
+	char letter;
+	unsigned flag;
+} our_letters[] = {
+	{ 'F', MR_PINNED },
+	{ 'R', MR_REPLIED },
+	{ 'S', MR_SEEN },
+	{ 'T', MR_TRASHED },
+	{ 'a', MR_ACKED },
+};
+
+static unsigned
+flag_of_letter(char letter)
+{
+	for (size_t i = 0; i < sizeof(our_letters) / sizeof(our_letters[0]); i++)
+		if (our_letters[i].letter == letter)
+			return our_letters[i].flag;
+	return 0;
+}
+
+static struct mr_str
+str_from(struct mr_str s, size_t at)
+{
+	return (struct mr_str){ s.ptr + at, s.len - at };
+}
+
+static size_t
+count_digits(struct mr_str s)
+{
+	size_t n = 0;
+
+	while (n < s.len && s.ptr[n] >= '0' && s.ptr[n] <= '9')
+		n++;
+	return n;
+}
+
+/* ",A=<digits>" up to the end of the base name or the next comma. */
+static bool
+find_attempt(struct mr_str s, size_t *ret_at, size_t *ret_len, unsigned *ret_attempt)
+{
+	for (size_t i = 0; i + 4 <= s.len; i++) {
+		if (memcmp(s.ptr + i, ",A=", 3) != 0)
+			continue;
+		struct mr_str rest = str_from(s, i + 3);
+		size_t digits = count_digits(rest);
+		uint64_t value = 0;
+		if (digits == 0 || (digits < rest.len && rest.ptr[digits] != ',') ||
+		    !str_to_u64((struct mr_str){ rest.ptr, digits }, &value) || value > ATTEMPT_MAX)
+			continue;
+		*ret_at = i;
+		*ret_len = 3 + digits;
+		*ret_attempt = (unsigned)value;
+		return true;
+	}
+	return false;
+}
+
+/* "<seconds>.<ulid>.mr", alone or before a comma: what others append does not make it less ours. */
+static bool
+parse_ours(struct mr_str base, char ret_id[MR_ID_LEN + 1])
+{
+	size_t digits = count_digits(base);
+
+	if (digits == 0 || base.len < digits + 1 + MR_ID_LEN + 3 || base.ptr[digits] != '.')
+		return false;
+	struct mr_str id = { base.ptr + digits + 1, MR_ID_LEN };
+	struct mr_str rest = str_from(base, digits + 1 + MR_ID_LEN);
+	if (!str_starts(rest, ".mr") || (rest.len > 3 && rest.ptr[3] != ',') || !id_valid(id))
+		return false;
+	memcpy(ret_id, id.ptr, MR_ID_LEN);
+	ret_id[MR_ID_LEN] = '\0';
+	return true;
+}
+
+static void
+foreign_id(struct mr_str base, char ret_id[MR_ID_LEN + 1])
+{
+	size_t digits = count_digits(base);
+	uint64_t seconds = 0;
+
+	/* An id has 48 bits of milliseconds; a number beyond that is no time. */
+	if (!str_to_u64((struct mr_str){ base.ptr, digits }, &seconds) || seconds > UINT64_C(281474976710))
+		seconds = 0;
+	id_from_name((int64_t)seconds * 1000, base, ret_id);
+}
+
+bool
+name_parse(struct mr_str name, struct file_name *ret)
+{
+	struct file_name n = { 0 };
+	struct mr_str stem = name;
+	size_t at, len;
+
+	if (name.len == 0 || name.len >= NAME_LEN || name.ptr[0] == '.')
+		return false;
+	for (size_t i = 0; i + 3 <= name.len; i++) {
+		if (memcmp(name.ptr + i, ":2,", 3) == 0) {
+			n.has_info = true;
+			n.flags = str_from(name, i + 3);
+			stem.len = i;
+			break;
+		}
+	}
+	n.base = stem;
+	n.tail = str_from(stem, stem.len);
+	if (find_attempt(stem, &at, &len, &n.attempt)) {
+		n.base.len = at;
+		n.tail = str_from(stem, at + len);
+	}
+	n.ours = parse_ours(n.base, n.id);
+	if (!n.ours)
+		foreign_id(n.base, n.id);
+	*ret = n;
+	return true;
+}
+
+/* Takes "<digits>." off the front. */
+static bool
+take_number(struct mr_str *s, uint64_t *ret)
+{
+	size_t digits = count_digits(*s);
+
+	if (digits == 0 || digits >= s->len || s->ptr[digits] != '.' ||
+	    !str_to_u64((struct mr_str){ s->ptr, digits }, ret))
+		return false;
+	*s = str_from(*s, digits + 1);
+	return true;
+}
+
+bool
+name_parse_held(struct mr_str name, struct file_name *ret)
+{
+	struct mr_str rest = name;
+	uint64_t deadline = 0, attempt = 0;
+	struct file_name n;
+
+	if (!str_starts(rest, HELD_PREFIX))
+		return false;
+	rest = str_from(rest, strlen(HELD_PREFIX));
+	if (rest.len <= MR_TOKEN_LEN || rest.ptr[MR_TOKEN_LEN] != '.')
+		return false;
+	struct mr_str token = { rest.ptr, MR_TOKEN_LEN };
+	rest = str_from(rest, MR_TOKEN_LEN + 1);
+	if (!token_valid(token) || !take_number(&rest, &deadline) || !take_number(&rest, &attempt) ||
+	    deadline > INT64_MAX / 1000 || attempt > ATTEMPT_MAX || !name_parse(rest, &n))
+		return false;
+	n.held = true;
+	memcpy(n.token, token.ptr, MR_TOKEN_LEN);
+	n.deadline_s = (int64_t)deadline;
+	n.hold_attempt = (unsigned)attempt;
+	*ret = n;
+	return true;
+}
+
+unsigned
+name_flags(const struct file_name *n, bool acked_mapped)
+{
+	unsigned flags = 0;
+
+	for (size_t i = 0; i < n->flags.len; i++)
+		flags |= flag_of_letter(n->flags.ptr[i]);
+	return acked_mapped ? flags : flags & ~(unsigned)MR_ACKED;
+}
+
+void
+name_for_id(const char *id, char ret[NAME_LEN])
+{
+	(void)snprintf(ret, NAME_LEN, "%lld.%s.mr", (long long)(id_time_ms(id) / 1000), id);
+}
+
+/* The letters after ":2,": sorted, each once, others' kept. */
+static size_t
+build_letters(const struct file_name *n, unsigned flags, char ret[256])
+{
+	bool has[256] = { false };
+	size_t len = 0;
+
+	for (size_t i = 0; i < n->flags.len; i++) {
+		unsigned char c = (unsigned char)n->flags.ptr[i];
+		bool ours = flag_of_letter((char)c) != 0 && (c != 'a' || n->a_is_ours);
+		if (!ours)
+			has[c] = true;
+	}
+	for (size_t i = 0; i < sizeof(our_letters) / sizeof(our_letters[0]); i++)
+		if (flags & our_letters[i].flag)
+			has[(unsigned char)our_letters[i].letter] = true;
+	for (size_t c = 1; c < sizeof(has); c++)
+		if (has[c])
+			ret[len++] = (char)c;
+	return len;
+}
+
+bool
+name_build(const struct file_name *n, unsigned attempt, unsigned flags, bool with_info, char ret[NAME_LEN])
+{
+	char letters[256];
+	char count[24] = "";
+	size_t letters_len = with_info ? build_letters(n, flags, letters) : 0;
+
+	if (attempt > 0)
+		(void)snprintf(count, sizeof(count), ",A=%u", attempt < ATTEMPT_MAX ? attempt : ATTEMPT_MAX);
+	int len = snprintf(ret, NAME_LEN, "%.*s%s%.*s%s%.*s", (int)n->base.len, n->base.ptr, count,
+	    (int)n->tail.len, n->tail.ptr, with_info ? ":2," : "", (int)letters_len, letters);
+	return len > 0 && len < NAME_LEN;
+}
+
+bool
+name_build_held(const char *token, int64_t deadline_s, unsigned attempt, struct mr_str original, char ret[NAME_LEN])
+{
+	int len = snprintf(ret, NAME_LEN, HELD_PREFIX "%s.%lld.%u.%.*s", token, (long long)deadline_s, attempt,
+	    (int)original.len, original.ptr);
+
+	return len > 0 && len < NAME_LEN;
+}
+
+void
+name_month(const char *id, char ret[24])
+{
+	struct civil when = civil_of(id_time_ms(id) / 1000);
+
+	(void)snprintf(ret, 24, ".Archive.%04u-%02u", (unsigned)when.year % 10000u, (unsigned)when.month % 100u);
+}
+
+void
+name_escape(const char *agent, char ret[NAME_LEN])
+{
+	size_t len = 0;
+
+	/* "%" cannot be in an address, so escapes are unambiguous; "_" stands for nobody, so an agent of
+	 * that name is written differently. An address has at most 160 bytes and 3 slashes: it fits. */
+	if (strcmp(agent, "_") == 0) {
+		(void)snprintf(ret, NAME_LEN, "%%5F");
+		return;
+	}
+	for (const char *p = agent; *p != '\0' && len + 4 < NAME_LEN; p++) {
+		if (*p == '/') {
+			memcpy(ret + len, "%2F", 3);
+			len += 3;
+		} else {
+			ret[len++] = *p;
+		}
+	}
+	if (len == 0)
+		ret[len++] = '_';
+	ret[len] = '\0';
+}

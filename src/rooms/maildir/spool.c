@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * spool.c - fan-outs under way: the record of one, its links, and completing what a crash cut off.
+ * The states and crash points are told in fanout.c.
+ */
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/id.h"
+#include "base/process.h"
+#include "base/sys.h"
+#include "rooms/maildir/maildir.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/file.h>
+
+#define RECORD_MAX ((size_t)64 << 20)
+#define COUNTER_DIGITS 10
+#define LOCK_POLL_MS 5
+
+void
+spool_init(struct spool_job *job, struct mr_room *room)
+{
+	*job = (struct spool_job){ .room = room, .md = maildir_of(room) };
+	job->spool_fd = job->record_fd = job->message_fd = -1;
+}
+
+static void
+close_kept(struct spool_job *job)
+{
+	while (job->kept_n > 0)
+		(void)sys_close(job->kept[--job->kept_n]);
+}
+
+void
+spool_done(struct spool_job *job)
+{
+	close_kept(job);
+	if (job->lines.n > 0)
+		free(job->to.v); /* the names are in the record */
+	record_done(&job->lines);
+	sys_close_fd(&job->message_fd);
+	sys_close_fd(&job->record_fd);
+	sys_close_fd(&job->spool_fd);
+}
+
+enum mr_rc
+spool_open(struct spool_job *job, bool make, struct mr_error *err)
+{
+	struct maildir *md = job->md;
+	enum mr_rc rc = dir_open(md->root_fd, "spool", &job->spool_fd, err);
+
+	if (rc == MR_NOTFOUND && make)
+		rc = dir_make(md->root_fd, "spool", md->dir_mode, md->sync, &job->spool_fd, err);
+	return rc;
+}
+
+void
+spool_set_id(struct spool_job *job, const char *id)
+{
+	(void)snprintf(job->id, sizeof job->id, "%s", id);
+	(void)snprintf(job->message, sizeof job->message, "%s.mr", id);
+}
+
+/* ---- One link each ---- */
+
+/* Not by link: another file system, too many links, a kernel or sandbox that links only one's own
+ * files. A further copy is as good, it only takes space. */
+static bool
+needs_copy(int error)
+{
+	return error == EXDEV || error == EMLINK || error == EPERM || error == EOPNOTSUPP;
+}
+
+static enum mr_rc
+give_copy(struct spool_job *job, struct mailbox *box, int new_fd, const char *name,
+    struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	int tmp_fd;
+
+	if (mailbox_folder(box, BOX_TMP, &tmp_fd, err) != MR_OK ||
+	    file_read(job->spool_fd, job->message, SIZE_MAX, &text, err) != MR_OK)
+		return err->code;
+	return file_publish(new_fd, tmp_fd, name, buf_str(&text), job->md->message_mode,
+	    job->md->sync ? PUBLISH_FULL : PUBLISH_NOSYNC, err);
+}
+
+static bool
+same_file(int a_fd, const char *a, int b_fd, const char *b)
+{
+	struct stat sa, sb;
+
+	return sys_stat(a_fd, a, &sa) == 0 && sys_stat(b_fd, b, &sb) == 0 &&
+	    sa.st_dev == sb.st_dev && sa.st_ino == sb.st_ino;
+}
+
+static enum mr_rc
+sync_kept(struct spool_job *job, struct mr_error *err)
+{
+	/* The file first: on a file system without a journal its link count must not lag behind its
+	 * names. */
+	if (job->md->sync && job->kept_n > 0) {
+		if (sys_fsync(job->message_fd) < 0)
+			return mr_fail_errno(err, "cannot flush message '%s'", job->id);
+		for (size_t i = 0; i < job->kept_n; i++)
+			if (sys_fsync(job->kept[i]) < 0)
+				return mr_fail_errno(err, "cannot make message '%s' durable", job->id);
+	}
+	close_kept(job);
+	return MR_OK;
+}
+
+static enum mr_rc
+give_to(struct spool_job *job, struct mailbox *box, struct mr_error *err)
+{
+	char name[NAME_LEN];
+	int new_fd;
+
+	if (job->kept_n == SPOOL_KEPT_MAX && sync_kept(job, err) != MR_OK)
+		return err->code;
+	if (mailbox_folder(box, BOX_NEW, &new_fd, err) != MR_OK)
+		return err->code;
+	name_for_id(job->id, name);
+	if (sys_link(job->spool_fd, job->message, new_fd, name) < 0) {
+		if (errno == EEXIST) {
+			if (!same_file(job->spool_fd, job->message, new_fd, name))
+				return mr_fail(err, MR_EXISTS, "another message is named '%s'", name);
+		} else if (!needs_copy(errno)) {
+			return mr_fail_errno(err, "cannot publish '%s'", name);
+		} else if (give_copy(job, box, new_fd, name, err) != MR_OK) {
+			return err->code;
+		}
+	}
+	job->kept[job->kept_n++] = new_fd;
+	box->folder[BOX_NEW] = -1; /* ours now */
+	return MR_OK;
+}
+
+/* True when this recipient has the message already. A dead letter does not say whose copy it was, so
+ * it counts only where there was one recipient: twice is better than never. */
+static enum mr_rc
+has_it(struct spool_job *job, struct mailbox *box, bool *ret, struct mr_error *err)
+{
+	struct arena *own = NULL;
+	struct listed at;
+	enum mr_rc rc = list_find(box, job->id, MR_INBOX | MR_HELD | MR_ARCHIVE, &own, &at, err);
+
+	if (rc == MR_NOTFOUND && job->to.n == 1) {
+		mr_auto(mailbox_done) struct mailbox dead = MAILBOX_INIT;
+
+		rc = mailbox_open_dead(&dead, job->md, err);
+		if (rc == MR_OK)
+			rc = list_find(&dead, job->id, MR_INBOX, &own, &at, err);
+	}
+	arena_free(own);
+	if (rc != MR_OK && rc != MR_NOTFOUND)
+		return rc;
+	*ret = rc == MR_OK;
+	return MR_OK;
+}
+
+/* Found in its folders, but the link may never have been synced: the crash came before that. */
+static enum mr_rc
+keep_for_sync(struct spool_job *job, struct mailbox *box, struct mr_error *err)
+{
+	int new_fd;
+
+	if (job->kept_n == SPOOL_KEPT_MAX && sync_kept(job, err) != MR_OK)
+		return err->code;
+	if (mailbox_folder(box, BOX_NEW, &new_fd, err) != MR_OK)
+		return err->code;
+	job->kept[job->kept_n++] = new_fd;
+	box->folder[BOX_NEW] = -1;
+	return MR_OK;
+}
+
+static enum mr_rc
+give_one(struct spool_job *job, const char *agent, struct mr_error *err)
+{
+	mr_auto(mailbox_done) struct mailbox box = MAILBOX_INIT;
+	bool has = false;
+	enum mr_rc rc = deliver_open(job->room, agent, job->make_mailboxes, &box, err);
+
+	if (rc == MR_NOTFOUND && (job->search || job->next > 0)) {
+		/* Pruned meanwhile: its mail goes where the rest of its unread mail went. */
+		mailbox_done(&box);
+		box = MAILBOX_INIT;
+		rc = mailbox_open_dead(&box, job->md, err);
+	} else if (rc == MR_OK && job->search) {
+		rc = has_it(job, &box, &has, err);
+	}
+	if (rc != MR_OK)
+		return rc;
+	return has ? keep_for_sync(job, &box, err) : give_to(job, &box, err);
+}
+
+enum mr_rc
+spool_give_all(struct spool_job *job, struct mr_error *err)
+{
+	char digits[COUNTER_DIGITS + 1];
+
+	while (job->next < job->to.n) {
+		const char *agent = job->to.v[job->next];
+
+		if (give_one(job, agent, err) != MR_OK)
+			return mr_wrap(err, "deliver to '%s'", agent);
+		job->next++;
+		/* Not synced and free to fail: it only spares whoever completes this after a kill a
+		 * search, and it is not believed after another boot. */
+		(void)snprintf(digits, sizeof digits, "%010zu", job->next % 10000000000u);
+		(void)sys_pwrite_all(job->record_fd, digits, COUNTER_DIGITS, job->counter_at);
+	}
+	return sync_kept(job, err);
+}
+
+enum mr_rc
+spool_remove(struct spool_job *job, struct mr_error *err)
+{
+	/* The record first: a message without a record is litter, a record without its message
+	 * would be a promise that nobody can keep. */
+	if (sys_unlink(job->spool_fd, job->id) < 0 && errno != ENOENT)
+		return mr_fail_errno(err, "cannot remove the record of message '%s'", job->id);
+	(void)sys_unlink(job->spool_fd, job->message);
+	return MR_OK;
+}
+
+/* ---- Reading a record ---- */
+
+static enum mr_rc
+no_record(struct spool_job *job, const char *what, struct mr_error *err)
+{
+	(void)mr_fail(err, MR_CORRUPT, "'spool/%s' %s", job->id, what);
+	return mr_hint(err, "look at it, and at: mailroom doctor");
+}
+
+/* The names stay in the record's memory; only the array is ours. */
+static enum mr_rc
+collect_recipients(struct spool_job *job, struct mr_error *err)
+{
+	job->to.v = calloc(job->lines.n, sizeof *job->to.v);
+	if (!job->to.v)
+		return mr_nomem(err);
+	for (size_t i = 0; i < job->lines.n; i++)
+		if (ascii_caseeq(job->lines.lines[i].name, "To"))
+			job->to.v[job->to.n++] = (char *)(uintptr_t)job->lines.lines[i].value;
+	return job->to.n > 0 ? MR_OK : no_record(job, "names no recipient", err);
+}
+
+static enum mr_rc
+read_record(struct spool_job *job, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	uint64_t next = 0;
+
+	if (file_read_fd(job->record_fd, RECORD_MAX, &text, err) != MR_OK)
+		return err->code;
+	size_t tail = sizeof "Next: " - 1 + COUNTER_DIGITS + 1;
+	struct mr_str end = buf_str(&text);
+
+	if (end.len < tail)
+		return no_record(job, "is cut off", err);
+	job->counter_at = (off_t)(end.len - COUNTER_DIGITS - 1);
+	end = (struct mr_str){ end.ptr + end.len - tail, tail };
+	if (!str_starts(end, "Next: ") || !str_ends(end, "\n") ||
+	    !str_to_u64((struct mr_str){ end.ptr + 6, COUNTER_DIGITS }, &next))
+		return no_record(job, "is cut off", err);
+	if (record_parse(buf_str(&text), &job->lines, err) != MR_OK)
+		return err->code;
+	const char *id = record_get(&job->lines, "Id"), *boot = record_get(&job->lines, "Boot");
+	const char *make = record_get(&job->lines, "Make-Mailboxes");
+
+	if (!id || strcmp(id, job->id) != 0)
+		return no_record(job, "has another id inside", err);
+	if (collect_recipients(job, err) != MR_OK)
+		return err->code;
+	job->make_mailboxes = make && ascii_caseeq(make, "yes");
+	job->search = true;
+	/* Links and counter are in one page cache until the machine stops; after that the counter
+	 * may have reached the disk and the links not. */
+	if (boot && boot[0] && strcmp(boot, boot_id()) == 0 && next <= job->to.n)
+		job->next = (size_t)next;
+	return MR_OK;
+}
+
+/* ---- Locking one ---- */
+
+static void
+nap(int64_t ms)
+{
+	struct timespec t = { .tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000 };
+
+	(void)nanosleep(&t, NULL);
+}
+
+static enum mr_rc
+wait_for_lock(int fd, const char *id, int64_t wait_ms, struct mr_error *err)
+{
+	int64_t end = clock_boot_ms() + wait_ms;
+
+	while (sys_flock(fd, LOCK_EX | LOCK_NB) < 0) {
+		if (errno != EWOULDBLOCK)
+			return mr_fail_errno(err, "cannot lock the record of message '%s'", id);
+		if (clock_boot_ms() >= end)
+			return mr_fail(err, MR_BUSY, "message '%s' is still being delivered", id);
+		nap(LOCK_POLL_MS);
+	}
+	return MR_OK;
+}
+
+enum mr_rc
+spool_lock(struct spool_job *job, const char *id, int64_t wait_ms, struct mr_error *err)
+{
+	struct stat held, named;
+
+	spool_set_id(job, id);
+	job->record_fd = sys_open(job->spool_fd, id, O_RDWR, 0);
+	if (job->record_fd < 0) {
+		if (errno == ENOENT)
+			return mr_fail(err, MR_NOTFOUND, "no delivery of '%s' is under way", id);
+		return mr_fail_errno(err, "cannot open 'spool/%s'", id);
+	}
+	if (wait_for_lock(job->record_fd, id, wait_ms, err) != MR_OK)
+		return err->code;
+	/* Whoever had the lock before may have finished: then we hold a file without a name. */
+	if (sys_stat_fd(job->record_fd, &held) < 0)
+		return mr_fail_errno(err, "cannot look at 'spool/%s'", id);
+	if (sys_stat(job->spool_fd, id, &named) < 0 || held.st_ino != named.st_ino ||
+	    held.st_dev != named.st_dev)
+		return mr_fail(err, MR_NOTFOUND, "no delivery of '%s' is under way", id);
+	if (!S_ISREG(held.st_mode))
+		return no_record(job, "is not a file", err);
+	if (read_record(job, err) != MR_OK)
+		return err->code;
+	job->message_fd = sys_open(job->spool_fd, job->message, O_RDONLY, 0);
+	if (job->message_fd < 0 && errno == ENOENT)
+		return no_record(job, "has lost its message", err);
+	return job->message_fd < 0 ? mr_fail_errno(err, "cannot open 'spool/%s'", job->message) : MR_OK;
+}
+
+/* ---- Rolling forward ---- */
+
+static bool
+was_purged(const struct spool_job *job)
+{
+	char path[64];
+	struct stat st;
+
+	(void)snprintf(path, sizeof path, "records/purged/_/%s", job->id);
+	return sys_stat(job->md->root_fd, path, &st) == 0;
+}
+
+enum mr_rc
+spool_roll_forward(struct spool_job *job, bool *ret_lost, struct mr_error *err)
+{
+	const char *sender = record_get(&job->lines, "From"), *key = record_get(&job->lines, "Key");
+	mr_auto(sys_close_fd) int sent_fd = -1;
+	char sent_name[NAME_LEN + 8];
+
+	*ret_lost = false;
+	if (was_purged(job))
+		return spool_remove(job, err);
+	if (key) {
+		enum mr_rc rc = key_take(job, sender ? sender : "", key, err);
+
+		/* It died before it had the key, so before the first link; the key went to a retry. */
+		if (rc == MR_EXISTS) {
+			*ret_lost = true;
+			return spool_remove(job, err);
+		}
+		if (rc != MR_OK)
+			return rc;
+	}
+	if (spool_give_all(job, err) != MR_OK)
+		return err->code;
+	if (deliver_sent_place(job->md, sender, job->id, sent_name, &sent_fd))
+		(void)sys_link(job->spool_fd, job->message, sent_fd, sent_name);
+	return spool_remove(job, err);
+}
+
+/* ---- Recovery: every command, so it must cost nothing when there is nothing ---- */
+
+struct leftovers { /* names in spool/ */
+	struct mr_names records; /* <id> */
+	struct mr_names rest;    /* messages and temporary files */
+	bool failed;
+};
+
+static bool
+sort_leftover(void *ctx, const struct dir_entry *entry)
+{
+	struct leftovers *left = ctx;
+	struct mr_str name = str_of(entry->name);
+
+	if (id_valid(name))
+		left->failed |= !names_add(&left->records, name);
+	else if (str_ends(name, ".mr") || str_ends(name, ".tmp"))
+		left->failed |= !names_add(&left->rest, name);
+	return !left->failed;
+}
+
+/* A message gets its name just before its record: only age tells an orphan from one that is about to
+ * get one. */
+static void
+remove_orphan(int spool_fd, const char *name)
+{
+	struct stat st;
+	char record[MR_ID_LEN + 1];
+
+	if (sys_stat(spool_fd, name, &st) < 0 || !S_ISREG(st.st_mode) ||
+	    (int64_t)st.st_mtime * 1000 > clock_now_ms() - SPOOL_STRAY_MS)
+		return;
+	(void)snprintf(record, sizeof record, "%s", name);
+	if (sys_stat(spool_fd, record, &st) < 0 && errno == ENOENT)
+		(void)sys_unlink(spool_fd, name);
+}
+
+static enum mr_rc
+recover_one(struct mr_room *room, const char *id, struct mr_error *err)
+{
+	mr_auto(spool_done) struct spool_job job;
+	bool lost;
+
+	spool_init(&job, room);
+	if (spool_open(&job, false, err) != MR_OK)
+		return err->code;
+	enum mr_rc rc = spool_lock(&job, id, 0, err);
+
+	/* Busy: its sender lives. Gone: it finished just now. Corrupt: kept for doctor and a person. */
+	if (rc == MR_BUSY || rc == MR_NOTFOUND || rc == MR_CORRUPT)
+		return MR_OK;
+	if (rc == MR_OK)
+		rc = spool_roll_forward(&job, &lost, err);
+	return rc == MR_OK ? rc : mr_wrap(err, "cannot complete the delivery of '%s'", id);
+}
+
+enum mr_rc
+maildir_recover(struct mr_room *room, struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int fd = -1;
+	struct leftovers left = { 0 };
+	enum mr_rc rc = dir_open(maildir_of(room)->root_fd, "spool", &fd, err);
+
+	if (rc == MR_NOTFOUND)
+		return MR_OK;
+	if (rc == MR_OK)
+		rc = dir_each(fd, sort_leftover, &left, err);
+	if (rc == MR_OK && left.failed)
+		rc = mr_nomem(err);
+	/* One that cannot be completed must not keep the others waiting; the first error is told. */
+	for (size_t i = 0; rc != MR_NOMEM && i < left.records.n; i++) {
+		struct mr_error one = { 0 };
+
+		if (recover_one(room, left.records.v[i], &one) != MR_OK && rc == MR_OK) {
+			*err = one;
+			rc = one.code;
+		}
+	}
+	for (size_t i = 0; i < left.rest.n; i++)
+		remove_orphan(fd, left.rest.v[i]);
+	mr_names_done(&left.records);
+	mr_names_done(&left.rest);
+	return rc;
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+/* mem.c - the table of the in-memory driver: each open of mem:NAME is a new, empty room. */
+#include "base/error.h"
+#include "message/address.h"
+#include "rooms/mem/mem.h"
+
+static enum mr_rc
+mem_open(struct mr_room *room, const char *where, struct mr_error *err)
+{
+	const char *name = where[0] != '\0' ? where : "mem";
+
+	if (address_check(str_of(name), err) != MR_OK || strchr(name, '/')) {
+		(void)mr_fail(err, MR_REFUSED, "cannot open '%s': not a name for a room", room->spec);
+		return mr_hint(err, "mem:NAME, with a NAME of letters, digits and . _ + -");
+	}
+	room->state = calloc(1, sizeof(struct mem));
+	room->name = strdup(name);
+	if (!room->state || !room->name)
+		return mr_nomem(err);
+	return MR_OK;
+}
+
+static void
+mem_close(struct mr_room *room)
+{
+	struct mem *mem = mem_of(room);
+
+	if (!mem)
+		return;
+	for (size_t i = 0; i < mem->boxes_n; i++) {
+		mem_box_done(mem->boxes[i]);
+		free(mem->boxes[i]);
+	}
+	free(mem->boxes);
+	mem_box_done(&mem->dead);
+	for (size_t i = 0; i < mem->keys_n; i++) {
+		free(mem->keys[i].sender);
+		free(mem->keys[i].key);
+	}
+	free(mem->keys);
+	for (size_t i = 0; i < mem->records_n; i++)
+		mem_record_done(&mem->records[i]);
+	free(mem->records);
+	free(mem);
+	room->state = NULL;
+}
+
+static enum mr_rc
+mem_storage(struct mr_room *room, struct mr_storage *ret, struct mr_error *err)
+{
+	(void)room;
+	(void)err;
+	*ret = (struct mr_storage){ .file_system = "memory",
+		.reason = "the room is in the memory of one process and ends with it" };
+	return MR_OK;
+}
+
+const struct room_driver room_mem = {
+	.kind = "mem",
+	.abilities = ROOM_READ_STATE | ROOM_THREADS | ROOM_PRIORITIES | ROOM_ARCHIVE | ROOM_REGISTER |
+	    ROOM_HOLDS | ROOM_SENT | ROOM_KEYS | ROOM_PIN | ROOM_TYPES | ROOM_PURGE,
+	.open = mem_open,
+	.close = mem_close,
+	.storage = mem_storage,
+	.each_agent = mem_each_agent,
+	.find_agent = mem_find_agent,
+	.add_agent = mem_add_agent,
+	.take_life = mem_take_life,
+	.update_life = mem_update_life,
+	.check_life = mem_check_life,
+	.seen = mem_seen,
+	.remove_agent = mem_remove_agent,
+	.once = mem_once,
+	.deliver = mem_deliver,
+	.scan = mem_scan,
+	.fetch = mem_fetch,
+	.fetch_raw = mem_fetch_raw,
+	.mark = mem_mark,
+	.move = mem_move,
+	.hold = mem_hold,
+	.settle = mem_settle,
+	.extend = mem_extend,
+	.each_hold = mem_each_hold,
+	.sweep = mem_sweep,
+	.record_put = mem_record_put,
+	.record_get = mem_record_get,
+	.record_drop = mem_record_drop,
+	.record_each = mem_record_each,
+	.each_place = mem_each_place,
+	.purge = mem_purge,
+};

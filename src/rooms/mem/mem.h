@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * mem.h - what the files of the in-memory driver share.
+ *
+ * A mem room lives and dies with its handle: tests of everything above a room run on it, and it
+ * shows in a few hundred lines what a driver has to do. Mail is kept as the RFC 5322 bytes that any
+ * other room would store, so that writing and parsing are exercised here too.
+ *
+ *	mem.c          the table of operations, open, close
+ *	mem_box.c      mailboxes and the copies in them
+ *	mem_agents.c   names and lives
+ *	mem_deliver.c  deliver
+ *	mem_mail.c     scan, fetch, mark, move
+ *	mem_hold.c     holds
+ *	mem_records.c  records, places, purge
+ *
+ * Boxes are never removed before close: a pruned agent's box only loses its name, because numbers
+ * of lives survive. Whatever a callback does to the room, no list is walked that it could change:
+ * callers walk copies of lists, or lists that only grow.
+ */
+#ifndef ROOMS_MEM_MEM_H
+#define ROOMS_MEM_MEM_H
+
+#include "room/room.h"
+
+#define MEM_ANY_FOLDER (MR_INBOX | MR_HELD | MR_ARCHIVE | MR_SENT | MR_DEAD)
+
+struct mem_letter { /* the bytes of one message, shared by all its copies */
+	size_t refs;
+	struct buf text;
+};
+
+struct mem_copy { /* one message in one mailbox */
+	char id[MR_ID_LEN + 1];
+	enum mr_folder folder;
+	unsigned flags;
+	unsigned attempt;        /* how often it was handed over and came back */
+	struct mem_letter *letter;
+	/* while folder is MR_HELD */
+	struct hold hold;
+	int64_t boot_deadline_ms;
+	struct mr_process process;
+};
+
+struct mem_life {
+	unsigned number;
+	int64_t started_ms, seen_ms;
+	struct mr_process process;
+	const char *worktree, *session, *host; /* in the box's arena */
+	struct mr_names said; /* what mem_once was asked about */
+};
+
+struct mem_box {
+	char name[MR_ADDRESS_MAX + 1];
+	bool registered;
+	int64_t created_ms;
+	const char *role, *wake; /* in own */
+	struct mem_life *lives;  /* numbers grow */
+	size_t lives_n;
+	struct mem_copy *copies; /* in order of ids */
+	size_t copies_n, copies_cap;
+	struct arena *own;
+};
+
+struct mem_key { /* a send key that was used */
+	char *sender, *key;
+	char digest[65];
+	char id[MR_ID_LEN + 1];
+};
+
+struct mem_record {
+	char *kind, *owner, *name;
+	struct buf text;
+};
+
+struct mem { /* room->state */
+	struct mem_box **boxes;
+	size_t boxes_n;
+	struct mem_box dead;
+	struct mem_key *keys;
+	size_t keys_n;
+	struct mem_record *records;
+	size_t records_n;
+};
+
+static inline struct mem *
+mem_of(struct mr_room *room)
+{
+	return room->state;
+}
+
+/* ---- mem_box.c ---- */
+/* The box of that name, registered or not; NULL: none. */
+struct mem_box *mem_box_any(struct mem *mem, const char *name);
+/* MR_NOTFOUND when nobody is registered there. */
+enum mr_rc mem_box_find(struct mem *mem, const char *name, struct mem_box **ret, struct mr_error *err);
+struct mem_box *mem_box_new(struct mem *mem, const char *name); /* not registered; NULL: out of memory */
+void mem_box_done(struct mem_box *box);
+bool mem_box_reserve(struct mem_box *box, size_t more); /* so that as many puts cannot fail */
+/* Takes over the copy and its reference to the letter. Room must be reserved. */
+void mem_box_put(struct mem_box *box, const struct mem_copy *copy);
+/* The copy with that id in one of `folders`; NULL: none. Good until the box changes. */
+struct mem_copy *mem_box_get(struct mem_box *box, const char *id, unsigned folders);
+void mem_box_drop(struct mem_box *box, struct mem_copy *copy);
+/* Between boxes; MR_NOMEM leaves it where it is. */
+enum mr_rc mem_box_move(struct mem_box *from, struct mem_copy *copy, struct mem_box *to, enum mr_folder folder,
+    struct mr_error *err);
+void mem_letter_done(struct mem_letter *letter); /* gives up one reference */
+
+/* ---- mem_agents.c ---- */
+enum mr_rc mem_each_agent(struct mr_room *room, mr_agent_fn *fn, void *ctx, struct mr_error *err);
+enum mr_rc mem_find_agent(struct mr_room *room, const char *name, struct mr_agent *ret, struct mr_error *err);
+enum mr_rc mem_add_agent(struct mr_room *room, const struct mr_agent *agent, struct mr_error *err);
+enum mr_rc mem_take_life(struct mr_room *room, const struct mr_agent *agent, size_t *ret_returned,
+    struct mr_error *err);
+enum mr_rc mem_update_life(struct mr_room *room, const struct mr_agent *agent, struct mr_error *err);
+enum mr_rc mem_check_life(struct mr_room *room, const char *name, unsigned life, struct mr_error *err);
+void mem_seen(struct mr_room *room, const char *name, unsigned life);
+enum mr_rc mem_remove_agent(struct mr_room *room, const char *name, size_t *ret_dead, struct mr_error *err);
+bool mem_once(struct mr_room *room, const char *name, unsigned life, const char *what);
+unsigned mem_newest_life(const struct mem_box *box); /* 0: none yet */
+
+/* ---- mem_deliver.c ---- */
+enum mr_rc mem_deliver(struct mr_room *room, struct delivery *what, struct delivered *ret, struct mr_error *err);
+
+/* ---- mem_mail.c ---- */
+enum mr_rc mem_scan(struct mr_room *room, const char *agent, const struct scan_request *want, mr_message_fn *fn,
+    void *ctx, struct mr_error *err);
+enum mr_rc mem_fetch(struct mr_room *room, const char *agent, const char *id, unsigned folders,
+    enum scan_depth depth, struct mr_message *ret, struct mr_error *err);
+enum mr_rc mem_fetch_raw(struct mr_room *room, const char *agent, const char *id, struct buf *ret,
+    struct mr_error *err);
+enum mr_rc mem_mark(struct mr_room *room, const char *agent, const char *id, unsigned set, unsigned clear,
+    struct mr_error *err);
+enum mr_rc mem_move(struct mr_room *room, const char *agent, const char *id, enum mr_folder to,
+    struct mr_error *err);
+const char *mem_folder_word(enum mr_folder folder);
+
+/* ---- mem_hold.c ---- */
+enum mr_rc mem_hold(struct mr_room *room, const char *agent, const char *id, const struct hold_terms *terms,
+    struct hold *ret, struct mr_error *err);
+enum mr_rc mem_settle(struct mr_room *room, const struct hold *hold, enum settle how, struct mr_error *err);
+enum mr_rc mem_extend(struct mr_room *room, struct hold *hold, int64_t lease_ms, struct mr_error *err);
+enum mr_rc mem_each_hold(struct mr_room *room, const char *agent, bool (*fn)(void *ctx, const struct hold *hold),
+    void *ctx, struct mr_error *err);
+enum mr_rc mem_sweep(struct mr_room *room, const char *agent, struct mr_error *err);
+/* Gives back everything that is held in a box; says how much. */
+size_t mem_hold_return_all(struct mem_box *box);
+
+/* ---- mem_records.c ---- */
+enum mr_rc mem_record_put(struct mr_room *room, const char *kind, const char *owner, const char *name,
+    struct mr_str text, struct mr_error *err);
+enum mr_rc mem_record_get(struct mr_room *room, const char *kind, const char *owner, const char *name,
+    struct buf *ret, struct mr_error *err);
+enum mr_rc mem_record_drop(struct mr_room *room, const char *kind, const char *owner, const char *name,
+    struct mr_error *err);
+enum mr_rc mem_record_each(struct mr_room *room, const char *kind, const char *owner,
+    bool (*fn)(void *ctx, const char *name), void *ctx, struct mr_error *err);
+void mem_record_done(struct mem_record *record);
+enum mr_rc mem_each_place(struct mr_room *room, const char *id, place_fn *fn, void *ctx, struct mr_error *err);
+enum mr_rc mem_purge(struct mr_room *room, const char *id, size_t *ret_removed, struct mr_error *err);
+
+#endif

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: MIT
+# tap.sh - what every e2e script sources: a scratch folder, a room, and a few ways to say "ok".
+# BIN is the command under test, DEVBIN one built with fault points (MAILROOM_FAULT works in it).
+#
+# A script has its own $HOME and no identity in its environment, runs from $scratch, and ends with `finish`.
+
+top=$(cd "$(dirname "$0")/../.." && pwd)
+case ${BIN:=build/musl/mailroom} in /*) ;; *) BIN=$top/$BIN ;; esac
+case ${DEVBIN:=build/dev/mailroom} in /*) ;; *) DEVBIN=$top/$DEVBIN ;; esac
+export BIN DEVBIN
+data=$top/tests/data
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/mailroom-test.XXXXXX") || exit 1
+trap 'chmod -R u+rwX "$scratch" 2>/dev/null; rm -rf "$scratch"' EXIT
+trap 'exit 130' INT TERM
+HOME=$scratch/home XDG_STATE_HOME=$scratch/state
+export HOME XDG_STATE_HOME
+for name in MAILROOM MAILROOM_AGENT MAILROOM_DEBUG CLAUDE_CODE_SESSION_ID CLAUDE_PID CLAUDE_CODE_AGENT_NAME CODEX_THREAD_ID \
+	GEMINI_SESSION_ID GT_ROLE GT_RIG GT_POLECAT GT_CREW BD_ACTOR NO_COLOR; do unset $name; done
+export LC_ALL=C.UTF-8 GIT_CONFIG_NOSYSTEM=1 GIT_AUTHOR_NAME=t GIT_AUTHOR_EMAIL=t@t GIT_COMMITTER_NAME=t GIT_COMMITTER_EMAIL=t@t
+mkdir -p "$HOME" && cd "$scratch" || exit 1
+
+count=0 failures=0
+ok() { count=$((count + 1)); echo "ok $count - $*"; }
+not_ok() { count=$((count + 1)); failures=$((failures + 1)); echo "not ok $count - $*"; }
+note() { sed 's/^/# /'; }
+skip() { count=$((count + 1)); echo "ok $count - $1 # skip $2"; }
+
+mr() { "$BIN" "$@" </dev/null; }
+
+# check NAME COMMAND...: the command succeeds.
+check() {
+	name=$1; shift
+	if "$@" >out 2>err; then ok "$name"; else echo "# exit $?: $*"; note <out; note <err; not_ok "$name"; fi
+}
+# exits CODE NAME COMMAND...: that exit code; stdout and stderr stay in out and err.
+exits() {
+	want=$1 name=$2; shift 2
+	"$@" >out 2>err; got=$?
+	if [ $got -eq "$want" ]; then ok "$name"; else echo "# exit $got, not $want: $*"; note <out; note <err; not_ok "$name"; fi
+}
+# says FILE PATTERN NAME: a line of out or err matches the extended expression.
+says() {
+	if grep -Eq -e "$2" "$1"; then ok "$3"; else echo "# no /$2/ in $1:"; note <"$1"; not_ok "$3"; fi
+}
+silent_about() {
+	if grep -Eq -e "$2" "$1"; then echo "# /$2/ is in $1:"; note <"$1"; not_ok "$3"; else ok "$3"; fi
+}
+# same WANT GOT NAME
+same() {
+	if [ "$1" = "$2" ]; then ok "$3"; else echo "# want: $1"; echo "# got:  $2"; not_ok "$3"; fi
+}
+# room AGENT...: a fresh room in $scratch/.mailroom with these agents, nobody in particular being us.
+room() {
+	chmod -R u+rwX .mailroom 2>/dev/null; rm -rf .mailroom
+	"$BIN" init --name town >/dev/null 2>&1 </dev/null || { echo "Bail out! init failed"; exit 1; }
+	for agent; do "$BIN" register "$agent" >/dev/null 2>&1 </dev/null || { echo "Bail out! register $agent failed"; exit 1; }; done
+}
+# send FROM TO TEXT: prints the id.
+send() { "$BIN" --as "$1" send "$2" -m "$3" 2>/dev/null </dev/null; }
+unread() { "$BIN" --as "$1" inbox --json 2>/dev/null </dev/null | wc -l | tr -d ' '; }
+finish() { echo "1..$count"; [ $failures -eq 0 ]; exit; }
