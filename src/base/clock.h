@@ -13,6 +13,7 @@ void clock_shift_ms(int64_t offset_ms);
 
 struct civil { int year, month, day, hour, minute, second, weekday; };
 struct civil civil_of(int64_t unix_seconds); /* UTC; any year 0..9999, clamped */
+bool civil_valid(const struct civil *c); /* a day that exists; second 60 is let through */
 int64_t civil_to_unix(const struct civil *c);
 
 #define RFC3339_LEN 24

@@ -81,6 +81,7 @@ struct cli {
 	const char *room_option, *as_option;
 	struct mr_place place;   /* filled when CMD_ROOM */
 	struct mr_env env;       /* filled when CMD_ROOM */
+	const char *second_session; /* variable of another harness session that is there too; NULL: none */
 	struct mr_room *room;
 	struct mr_self self;     /* filled when CMD_SELF */
 	bool self_known;
@@ -196,6 +197,8 @@ void env_fill(struct cli *cli);
 /* ---- main.c ---- */
 enum mr_rc cli_open_room(struct cli *cli, struct mr_error *err); /* finds and opens it, says its warning */
 enum mr_rc cli_know_self(struct cli *cli, struct mr_error *err);
+/* mr_room_storage; a kind of room that cannot tell is "unknown" and not power-safe, not an error. */
+enum mr_rc cli_storage(struct cli *cli, struct mr_storage *ret, struct mr_error *err);
 
 /* ---- cmd_register.c, also for takeover ---- */
 #define REGISTER_OPTS                                                                              \

@@ -20,6 +20,8 @@ joined(struct cli *cli, const char *a, const char *between, const char *b)
 	return arena_dup(&cli->own, buf_str(&text)); /* NULL, out of memory, is "not known" */
 }
 
+/* One harness started inside the other leaves both variables: which of them is ours cannot be seen from here, and the
+ * wrong one would act as somebody else. Then there is no session, and --as decides. */
 static void
 find_session(struct cli *cli)
 {
@@ -31,12 +33,16 @@ find_session(struct cli *cli)
 		{ "GEMINI_SESSION_ID", "gemini" },
 	};
 
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]) && !cli->env.session; i++) {
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
 		const char *id = env_get(known[i].variable);
 
-		if (id)
+		if (id && cli->env.session)
+			cli->second_session = known[i].variable;
+		else if (id)
 			cli->env.session = joined(cli, known[i].harness, "-", id);
 	}
+	if (cli->second_session)
+		cli->env.session = NULL;
 }
 
 /* Gas Town names an agent by role and place; only a role with "/" is an address already. */

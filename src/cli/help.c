@@ -177,5 +177,5 @@ help_overview(struct cli *cli, struct buf *out)
 		if (!commands[i]->hidden)
 			buf_addf(out, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
 	}
-	buf_adds(out, "\nmailroom COMMAND --help explains one of them; mailroom describe teaches an agent the first six.\n");
+	buf_adds(out, "\nmailroom COMMAND --help explains one of them; mailroom describe teaches an agent six of them.\n");
 }

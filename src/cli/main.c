@@ -5,6 +5,7 @@
  * Order matters: stdout is flushed before anything that follows is said on stderr, and a stdout that is gone is an
  * error (SIGPIPE is ignored), because marking mail depends on it.
  */
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,10 +61,27 @@ cli_open_room(struct cli *cli, struct mr_error *err)
 enum mr_rc
 cli_know_self(struct cli *cli, struct mr_error *err)
 {
+	if (cli->second_session && !cli->as_option) {
+		(void)mr_fail(err, MR_REFUSED, "two harness sessions are in the environment, '%s' is the second",
+		    cli->second_session);
+		return mr_hint(err, "say who you are with --as NAME, or unset the variable of the outer harness");
+	}
 	if (mr_self_resolve(cli->room, &cli->env, &cli->self, err) != MR_OK)
 		return err->code;
 	cli->self_known = true;
 	mr_self_seen(cli->room, &cli->self);
+	return MR_OK;
+}
+
+enum mr_rc
+cli_storage(struct cli *cli, struct mr_storage *ret, struct mr_error *err)
+{
+	enum mr_rc rc = mr_room_storage(cli->room, ret, err);
+
+	if (rc != MR_UNSUPPORTED)
+		return rc;
+	*ret = (struct mr_storage){ .file_system = "unknown" };
+	(void)snprintf(ret->reason, sizeof(ret->reason), "%.150s", err->message);
 	return MR_OK;
 }
 
@@ -91,7 +109,7 @@ run(struct cli *cli)
 	/* What a failing command had gathered is still true: it is shown, and the failure stays the exit code. */
 	bool flushed = cli_flush(cli);
 
-	if (needs & CMD_SELF)
+	if (cli->self_known)
 		(void)mr_overdue(cli->room, &cli->self, say_due, cli, &err); /* a reminder: the command itself is done */
 	return flushed || code != EXIT_DONE ? code : EXIT_FAILED;
 }
@@ -210,11 +228,23 @@ look_at_terminal(struct cli *cli)
 		cli->columns = ioctl(1, TIOCGWINSZ, &size) == 0 && size.ws_col > 20 ? size.ws_col : 80;
 }
 
+/* With stdin, stdout or stderr closed, the next file opened would get that number, and text for a person would end up in
+ * somebody's mail. The place is taken by something that can be neither read nor written that way. */
+static void
+guard_standard_files(void)
+{
+	for (int fd = 0; fd < 3; fd++) {
+		if (fcntl(fd, F_GETFD) < 0 && sys_open(AT_FDCWD, "/dev/null", fd == 0 ? O_WRONLY : O_RDONLY, 0) != fd)
+			_exit(EXIT_FAILED);
+	}
+}
+
 int
 main(int argc, char **argv)
 {
 	struct cli cli = { .budget.limit = INT64_MAX };
 
+	guard_standard_files();
 	(void)signal(SIGPIPE, SIG_IGN);
 	faults_from_env();
 	look_at_terminal(&cli);

@@ -72,10 +72,28 @@ print_error(struct cli *cli, const char *code, const char *message, const char *
 	write_err(&line);
 }
 
+/* Inside a harness a refusal of the kernel is mostly its sandbox: then the setting that is missing is the best hint. */
+static const char *
+sandbox_hint(const struct cli *cli, const struct mr_error *err)
+{
+	bool refused = err->sys_errno == EROFS || err->sys_errno == EACCES || err->sys_errno == EPERM;
+	struct mr_str session = str_of(refused && cli->env.session ? cli->env.session : "");
+
+	if (str_starts(session, "codex-"))
+		return "if Codex's sandbox refuses it: add the room's folder to sandbox_workspace_write.writable_roots in "
+		       "~/.codex/config.toml";
+	if (str_starts(session, "claude-code-"))
+		return "if Claude Code's sandbox refuses it: add the room's folder to sandbox.filesystem.allowWrite in "
+		       ".claude/settings.json";
+	return NULL;
+}
+
 int
 cli_fail(struct cli *cli, const struct mr_error *err)
 {
-	print_error(cli, mr_rc_word(err->code), err->message, err->hint);
+	const char *hint = sandbox_hint(cli, err);
+
+	print_error(cli, mr_rc_word(err->code), err->message, hint ? hint : err->hint);
 	return exit_of(err->code);
 }
 

@@ -2,7 +2,6 @@
 /* body.c - from the stored body to text. */
 #include "message/body.h"
 
-#include "base/error.h"
 #include "base/text.h"
 
 static bool
@@ -68,17 +67,23 @@ is_utf8_text(struct mr_str s)
 	return s.len == 0 || (!memchr(s.ptr, '\0', s.len) && utf8_valid(s));
 }
 
-/* One step: `from` replaced by what `step` makes of it, kept in `to`. */
-static struct mr_str
-apply(void (*step)(struct buf *out, struct mr_str), struct mr_str from, struct buf *to)
-{
-	mr_auto(buf_done) struct buf made = BUF_INIT;
+struct chain { /* a body on its way through the steps */
+	struct mr_str now; /* the raw body, or what lies in *out */
+	struct buf *out;
+	bool changed, failed;
+};
 
-	step(&made, from);
-	struct buf old = *to; /* `from` may lie in it: freed only now */
-	*to = made;
-	made = old;
-	return buf_str(to);
+static void
+apply(struct chain *c, void (*step)(struct buf *out, struct mr_str))
+{
+	struct buf made = BUF_INIT;
+
+	step(&made, c->now);
+	buf_done(c->out); /* only now: c->now may lie in it */
+	*c->out = made;
+	c->now = buf_str(c->out);
+	c->changed = true;
+	c->failed |= !buf_ok(c->out);
 }
 
 static void
@@ -90,28 +95,22 @@ qp_body(struct buf *out, struct mr_str text)
 bool
 body_decode(const struct body_kind *kind, struct mr_str raw, struct buf *out)
 {
-	struct mr_str now = raw;
-	bool failed = false;
+	struct chain c = { .now = raw, .out = out };
 
-	if (kind->crlf && raw.len > 0 && memchr(raw.ptr, '\r', raw.len)) {
-		now = apply(crlf_to_lf, now, out);
-		failed |= !buf_ok(out);
+	if (raw.len == 0)
+		return false;
+	if (kind->crlf && memchr(raw.ptr, '\r', raw.len))
+		apply(&c, crlf_to_lf);
+	if (!kind->composed && kind->encoding != BODY_PLAIN)
+		apply(&c, kind->encoding == BODY_QP ? qp_body : base64_decode);
+	if (!kind->composed && kind->text) {
+		/* Us-ascii with valid UTF-8 in it is UTF-8 that was labelled carelessly. */
+		if (kind->charset == CHARSET_LATIN1 || (kind->charset == CHARSET_ASCII && !is_utf8_text(c.now)))
+			apply(&c, latin1_to_utf8);
+		/* Encoded text has the line ends of mail; bytes that are no text (our own base64) stay as they are. */
+		if (kind->encoding == BODY_BASE64 && is_utf8_text(c.now))
+			apply(&c, crlf_to_lf);
 	}
-	if (!kind->composed && kind->encoding != BODY_PLAIN) {
-		now = apply(kind->encoding == BODY_QP ? qp_body : base64_decode, now, out);
-		failed |= !buf_ok(out);
-	}
-	/* Us-ascii with valid UTF-8 in it is UTF-8 that was labelled carelessly. */
-	bool latin1 = kind->charset == CHARSET_LATIN1 || (kind->charset == CHARSET_ASCII && !is_utf8_text(now));
-	if (!kind->composed && kind->text && latin1) {
-		now = apply(latin1_to_utf8, now, out);
-		failed |= !buf_ok(out);
-	}
-	/* Encoded text has the line ends of mail; bytes that are no text (our own base64) are kept to the last one. */
-	if (!kind->composed && kind->text && kind->encoding == BODY_BASE64 && is_utf8_text(now)) {
-		now = apply(crlf_to_lf, now, out);
-		failed |= !buf_ok(out);
-	}
-	out->failed |= failed;
-	return now.ptr != raw.ptr;
+	out->failed |= c.failed;
+	return c.changed;
 }

@@ -152,7 +152,6 @@ take_address(void *ctx, struct mr_str address)
 	if (r->names->v) {
 		address_split(address, &agent, &room);
 		bool here = agent.len > 0 && room.len > 0 && str_caseeq(room, str_of(r->p->room));
-		/* One string may stand in two lists, none is written to: the cast only drops const. */
 		r->names->v[r->names->n] = arena_dup(&r->p->own, here ? agent : address);
 		if (!r->names->v[r->names->n]) {
 			r->p->nomem = true;
@@ -292,7 +291,7 @@ message_parse(struct mr_str text, const char *room, enum message_part part, stru
 	p.m.headers_n = 0;
 	p.m.body = NULL;
 	p.m.body_len = 0;
-	struct mr_str raw_body = take_headers(&p, text);
+	struct mr_str raw_body = text.len > 0 ? take_headers(&p, text) : text;
 	bool empty = p.m.headers_n == 0;
 	if (!empty) {
 		take_fields(&p);

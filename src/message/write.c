@@ -230,8 +230,12 @@ static bool
 needs_thread_header(const struct mr_message *msg, struct mr_str references, const char *room)
 {
 	struct mr_str thread = str_trim(str_of(or_empty(msg->thread)));
-	struct mr_str derived = references.len > 0 ? msgid_inner(references, room) : str_of(msg->id);
+	struct mr_str derived = msgid_inner(references, room);
 
+	if (derived.len == 0)
+		derived = str_of(or_empty(msg->reply_to));
+	if (derived.len == 0)
+		derived = str_of(msg->id);
 	return thread.len > 0 && !str_eq(thread, derived);
 }
 

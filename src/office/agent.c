@@ -16,10 +16,16 @@ mr_agent_done(struct mr_agent *agent)
 	*agent = (struct mr_agent){ 0 };
 }
 
+bool
+agent_has_life(const struct mr_agent *agent)
+{
+	return agent->life > 0 && (agent->started_ms == 0 || agent->started_ms >= agent->created_ms);
+}
+
 enum mr_presence
 mr_agent_presence(const struct mr_agent *agent)
 {
-	if (agent->life == 0)
+	if (!agent_has_life(agent))
 		return MR_GONE;
 	/* Another machine's processes cannot be judged from here, its boot id least of all. */
 	if (agent->process.pid == 0 ||

@@ -60,6 +60,15 @@ references_of(struct buf *out, const struct mr_room *room, const struct mr_messa
 		if (i == 0 || i > skip)
 			add_reference(out, reference);
 	}
+	/* Mail of another program has a Message-ID that its own readers know; ours is made of the id anyway. */
+	value = mr_message_header(original, "Message-ID");
+	rest = str_of(value ? value : "");
+	struct mr_str last = next_reference(&rest);
+
+	if (last.len > 0) {
+		add_reference(out, last);
+		return;
+	}
 	if (out->len > 0)
 		buf_addc(out, ' ');
 	buf_addf(out, "<%s@%s>", original->id, room->name);
@@ -136,7 +145,8 @@ bounce_send(struct mr_room *room, const struct mr_self *self, const struct mr_me
 	id_new(msg.id);
 	rc = room->driver->deliver(room, &what, &got, err);
 	mr_names_done(&got.missing);
-	if (rc == MR_INDOUBT) /* durable, and any later command completes it */
+	/* In doubt: durable, and any later command completes it. Not found: pruned since we looked. */
+	if (rc == MR_OK || rc == MR_INDOUBT || rc == MR_NOTFOUND)
 		return MR_OK;
-	return rc == MR_OK ? MR_OK : mr_wrap(err, "bounce to '%s'", sender);
+	return mr_wrap(err, "bounce to '%s'", sender);
 }

@@ -19,7 +19,7 @@ compile_from(struct matcher *m, const struct mr_room *room, struct mr_error *err
 		agent = str_of(m->filter->from); /* someone in another room */
 	if (agent.len > 1 && agent.ptr[agent.len - 1] == '/')
 		agent.len--;
-	if (str_eq(agent, STR("human")) || str_eq(agent, STR("overseer")))
+	if (str_caseeq(agent, STR("human")) || str_caseeq(agent, STR("overseer")))
 		agent = STR(OPERATOR);
 	m->from = arena_dup(&m->own, agent);
 	return m->from ? MR_OK : mr_nomem(err);

@@ -21,7 +21,7 @@ struct resolving {
 static bool
 is_operator_alias(struct mr_str name)
 {
-	return str_eq(name, STR("human")) || str_eq(name, STR("overseer")) || str_eq(name, STR(OPERATOR));
+	return str_caseeq(name, STR("human")) || str_caseeq(name, STR("overseer")) || str_caseeq(name, STR(OPERATOR));
 }
 
 static bool
@@ -220,7 +220,7 @@ check_shape(const struct mr_room *room, const char *given, struct mr_error *err)
 static enum mr_rc
 resolve_at_pattern(struct resolving *r, const char *given, struct mr_error *err)
 {
-	if (strcmp(given, "@overseer") == 0 || strcmp(given, "@human") == 0)
+	if (is_operator_alias(str_of(given + 1)))
 		return resolve_name(r, OPERATOR, err);
 	if (strcmp(given, "@all") == 0)
 		return resolve_pattern(r, (struct mr_str){ "", 0 }, given, err);

@@ -12,175 +12,11 @@
  * sessions that want the same agent: 3 and 4 are decided under a lock, and a life is taken by the
  * room's own race, which one wins.
  */
-#include "base/clock.h"
 #include "base/process.h"
 #include "base/sys.h"
 #include "office/who.h"
 
 #define TRIES 10
-
-/* The session in env, or "". */
-static const char *
-session_of(const struct mr_env *env)
-{
-	return env->session ? env->session : "";
-}
-
-/* ---- Bindings ---- */
-
-struct life_search {
-	const char *session;
-	struct binding found;
-	size_t n;
-};
-
-static bool
-keep_if_session(void *ctx, const struct mr_agent *agent)
-{
-	struct life_search *search = ctx;
-
-	if (agent->life == 0 || strcmp(agent->session, search->session) != 0)
-		return true;
-	search->n++;
-	search->found.life = agent->life;
-	search->found.process = agent->process;
-	memcpy(search->found.agent, agent->name, sizeof search->found.agent);
-	return true;
-}
-
-/* A sandbox may keep the state folder from being written; the life itself names its session too. */
-static enum mr_rc
-find_by_life(struct mr_room *room, const char *session, struct binding *ret, struct mr_error *err)
-{
-	struct life_search search = { .session = session };
-	enum mr_rc rc = mr_each_agent(room, keep_if_session, &search, err);
-
-	if (rc != MR_OK)
-		return rc;
-	if (search.n != 1)
-		return mr_fail(err, MR_NOTFOUND, "session '%.80s' is not bound to an agent", session);
-	search.found.session = strdup(session);
-	search.found.worktree = strdup("");
-	if (!search.found.session || !search.found.worktree) {
-		binding_done(&search.found);
-		return mr_nomem(err);
-	}
-	*ret = search.found;
-	return MR_OK;
-}
-
-enum mr_rc
-self_binding(struct mr_room *room, const struct mr_env *env, struct binding *ret, bool *ret_saved,
-    struct mr_error *err)
-{
-	struct mr_error broken = { 0 }, ignored = { 0 };
-	enum mr_rc rc = MR_NOTFOUND;
-
-	*ret_saved = false;
-	if (!session_of(env)[0])
-		return mr_fail(err, MR_NOTFOUND, "no harness session is known");
-	if (env->state_dir) {
-		rc = session_load(env->state_dir, env->session, room->spec, ret, &broken);
-		*ret_saved = rc == MR_OK;
-		if (rc != MR_OK && session_find_process(env->state_dir, env->session, room->spec, &env->process,
-				       ret, &ignored) == MR_OK)
-			return MR_OK;
-	}
-	if (rc == MR_OK)
-		return MR_OK;
-	bool is_broken = env->state_dir && rc != MR_NOTFOUND;
-
-	rc = find_by_life(room, env->session, ret, err);
-	if (rc == MR_NOTFOUND && is_broken)
-		return mr_fail(err, MR_NOTFOUND, "%s", broken.message);
-	return rc == MR_UNSUPPORTED ? mr_fail(err, MR_NOTFOUND, "session '%.80s' is not bound", env->session) : rc;
-}
-
-/* Best effort: without the file the session is found by its life, only slower. */
-static void
-save_binding(struct mr_room *room, const struct mr_env *env, const struct mr_agent *agent)
-{
-	struct mr_error ignored = { 0 };
-	mr_auto(binding_done) struct binding b = { .life = agent->life, .process = env->process };
-
-	if (!session_of(env)[0] || !env->state_dir)
-		return;
-	memcpy(b.agent, agent->name, sizeof b.agent);
-	b.session = strdup(env->session);
-	b.worktree = strdup(agent->worktree ? agent->worktree : "");
-	if (b.session && b.worktree)
-		(void)session_save(env->state_dir, room->spec, &b, &ignored);
-}
-
-bool
-self_is_life(const struct mr_env *env, const struct mr_agent *agent)
-{
-	const char *mine = session_of(env);
-
-	if (agent->life == 0)
-		return false;
-	if (mine[0] && strcmp(mine, agent->session) == 0)
-		return true;
-	/* One process may run several sessions of one harness side by side; only /clear makes two of them one. */
-	return env->process.pid && process_same(&env->process, &agent->process) &&
-	    process_state(&env->process) == PROCESS_ALIVE &&
-	    (!mine[0] || !agent->session[0] || session_may_clear(mine, agent->session));
-}
-
-enum mr_rc
-self_adopt_life(struct mr_room *room, const struct mr_env *env, const struct mr_agent *agent,
-    struct mr_error *err)
-{
-	struct mr_agent now = *agent; /* borrows agent's strings */
-	bool other_process = env->process.pid && !process_same(&env->process, &agent->process) &&
-	    (agent->process.pid == 0 || process_state(&agent->process) == PROCESS_DEAD);
-	bool other_session = session_of(env)[0] && strcmp(env->session, agent->session) != 0;
-
-	if (other_process)
-		now.process = env->process;
-	if (other_session)
-		now.session = env->session;
-	if (!now.worktree[0] && env->worktree)
-		now.worktree = env->worktree;
-	if ((other_process || other_session) && room->driver->update_life) {
-		now.host = host_name();
-		enum mr_rc rc = room->driver->update_life(room, &now, err);
-
-		if (rc != MR_OK)
-			return rc;
-	}
-	save_binding(room, env, &now);
-	return MR_OK;
-}
-
-enum mr_rc
-self_take_life(struct mr_room *room, const struct mr_env *env, const struct mr_agent *agent,
-    unsigned *ret_life, size_t *ret_returned, struct mr_error *err)
-{
-	struct mr_agent next = {
-		.life = agent->life + 1,
-		.created_ms = agent->created_ms,
-		.started_ms = clock_now_ms(),
-		.seen_ms = clock_now_ms(),
-		.process = env->process,
-		.worktree = env->worktree ? env->worktree : "",
-		.session = session_of(env),
-		.host = host_name(),
-		.role = agent->role ? agent->role : "",
-		.wake = agent->wake ? agent->wake : "",
-	};
-	size_t returned = 0;
-
-	memcpy(next.name, agent->name, sizeof next.name);
-	enum mr_rc rc = room->driver->take_life(room, &next, &returned, err);
-
-	if (rc != MR_OK)
-		return rc;
-	save_binding(room, env, &next);
-	*ret_life = next.life;
-	*ret_returned = returned;
-	return MR_OK;
-}
 
 /* ---- The answer ---- */
 
@@ -190,7 +26,7 @@ is_agent(struct mr_self *ret, const struct mr_env *env, const char *agent, unsig
 {
 	*ret = (struct mr_self){ .life = life, .bound = bound };
 	snprintf(ret->agent, sizeof ret->agent, "%s", agent);
-	snprintf(ret->session, sizeof ret->session, "%s", session_of(env));
+	snprintf(ret->session, sizeof ret->session, "%s", self_session(env));
 	snprintf(ret->how, sizeof ret->how, "%s", how);
 	return MR_OK;
 }
@@ -227,7 +63,11 @@ by_option(struct mr_room *room, const struct mr_env *env, struct mr_self *ret, s
 
 	if (rc != MR_OK)
 		return rc;
-	bool bound = self_binding(room, env, &b, &saved, &ignored) == MR_OK;
+	/* Looking through all lives is worth it only where it decides something. */
+	bool bound = self_session(env)[0] &&
+	    (agent_is_operator(self.agent) ?
+		    self_binding(room, env, &b, &saved, &ignored) == MR_OK :
+		    env->state_dir && session_load(env->state_dir, env->session, room->spec, &b, &ignored) == MR_OK);
 
 	(void)is_agent(ret, env, self.agent, self.life, bound, "--as");
 	ret->explicit_as = true;
@@ -235,21 +75,6 @@ by_option(struct mr_room *room, const struct mr_env *env, struct mr_self *ret, s
 }
 
 /* 2 */
-
-static enum mr_rc
-fenced(struct mr_room *room, const struct binding *b, struct mr_error *err)
-{
-	mr_auto(mr_agent_done) struct mr_agent now = { 0 };
-	mr_auto(buf_done) struct buf who = BUF_INIT;
-	struct mr_error ignored = { 0 };
-
-	if (room->driver->find_agent(room, b->agent, &now, &ignored) == MR_OK)
-		agent_describe_life(&now, &who);
-	(void)mr_fail(err, MR_REFUSED, "this session was life %u of '%s' and is fenced: the name was taken over by %s",
-	    b->life, b->agent, who.len ? buf_z(&who) : "a newer life");
-	return mr_hint(err, "mailroom register NAME takes another name, mailroom takeover %.80s takes this one back",
-	    b->agent);
-}
 
 static enum mr_rc
 by_session(struct mr_room *room, const struct mr_env *env, struct mr_self *ret, struct mr_error *err)
@@ -261,21 +86,15 @@ by_session(struct mr_room *room, const struct mr_env *env, struct mr_self *ret, 
 	bool saved = false;
 	enum mr_rc rc = self_binding(room, env, &b, &saved, err);
 
-	if (rc == MR_OK && room->driver->check_life) {
-		rc = room->driver->check_life(room, b.agent, b.life, err);
-		if (rc == MR_REFUSED)
-			return fenced(room, &b, err);
-		if (rc == MR_NOTFOUND)
-			return mr_fail(err, MR_NOTFOUND, "this session was agent '%s', who was pruned", b.agent);
-	}
+	if (rc == MR_OK)
+		rc = self_check(room, &b, &agent, err);
 	if (rc != MR_OK)
 		return rc;
 	bool resumed = env->process.pid && !process_same(&env->process, &b.process) &&
 	    process_state(&b.process) == PROCESS_DEAD;
 
 	/* Best effort: who I am is clear, and a room that cannot be written can still be read. */
-	if ((!saved || resumed) && room->driver->find_agent(room, b.agent, &agent, &ignored) == MR_OK &&
-	    agent.life == b.life)
+	if (!saved || resumed)
 		(void)self_adopt_life(room, env, &agent, &ignored);
 	buf_addf(&how, "session %.120s is bound to it", env->session);
 	return is_agent(ret, env, b.agent, b.life, true, buf_z(&how));
@@ -305,7 +124,7 @@ refuse_variable(const struct mr_env *env, const char *source, const struct mr_ag
 	agent_describe_life(agent, &who);
 	(void)mr_fail(err, MR_REFUSED, "%s says '%s', but that agent is somebody else: %s", source, agent->name,
 	    buf_z(&who));
-	return session_of(env)[0] ?
+	return self_session(env)[0] ?
 	    mr_hint(err, "mailroom register NAME takes a name of your own; mailroom takeover %.80s moves this one here",
 		agent->name) :
 	    mr_hint(err, "to act as it on purpose: mailroom --as %.80s ...", agent->name);
@@ -327,7 +146,7 @@ by_variable(struct mr_room *room, const struct mr_env *env, struct mr_self *ret,
 		return is_agent(ret, env, name, agent.life, false, source);
 	enum mr_presence presence = mr_agent_presence(&agent);
 
-	if (!session_of(env)[0]) {
+	if (!self_session(env)[0]) {
 		if (presence == MR_LIVE && !process_is_ancestor(&agent.process))
 			return refuse_variable(env, source, &agent, err);
 		return is_agent(ret, env, name, agent.life, false, source);
@@ -339,7 +158,7 @@ by_variable(struct mr_room *room, const struct mr_env *env, struct mr_self *ret,
 	}
 	bool nobodys = agent.process.pid == 0 && agent.session[0] == '\0';
 
-	if (agent.life > 0 && (self_is_life(env, &agent) || nobodys))
+	if (self_is_life(env, &agent) || (agent_has_life(&agent) && nobodys))
 		return bind_life(room, env, &agent, false, source, ret, err);
 	if (presence == MR_GONE)
 		return bind_life(room, env, &agent, true, source, ret, err);
@@ -359,7 +178,7 @@ keep_if_gone_from_here(void *ctx, const struct mr_agent *agent)
 {
 	struct worktree_search *search = ctx;
 
-	if (agent->life > 0 && strcmp(agent->worktree, search->worktree) == 0 &&
+	if (agent_has_life(agent) && strcmp(agent->worktree, search->worktree) == 0 &&
 	    !agent_is_operator(agent->name) && mr_agent_presence(agent) == MR_GONE &&
 	    !names_add(&search->gone, str_of(agent->name)))
 		search->failed = true;
@@ -386,7 +205,7 @@ by_worktree(struct mr_room *room, const struct mr_env *env, struct mr_names *ret
 	rc = room->driver->find_agent(room, search.gone.v[0], &agent, err);
 	if (rc != MR_OK)
 		return rc;
-	if (!session_of(env)[0])
+	if (!self_session(env)[0])
 		return is_agent(ret, env, agent.name, agent.life, false, how);
 	return bind_life(room, env, &agent, true, how, ret, err);
 }
@@ -401,7 +220,7 @@ nobody(const struct mr_env *env, const struct mr_names *gone, const struct mr_er
 	for (size_t i = 0; gone->n > 1 && i < gone->n && names.len < 80; i++)
 		buf_addf(&names, "%s'%s'", i ? ", " : "; agents of this worktree: ", gone->v[i]);
 	(void)mr_fail(err, MR_NOTFOUND, "which agent are you? %s",
-	    session_of(env)[0] ? unbound->message : "nothing here says it");
+	    self_session(env)[0] ? unbound->message : "nothing here says it");
 	return mr_hint(err, "mailroom register NAME, or mailroom --as NAME ...%s", buf_z(&names));
 }
 
@@ -413,7 +232,7 @@ resolve_once(struct mr_room *room, const struct mr_env *env, struct mr_self *ret
 	struct mr_error unbound = { 0 };
 	enum mr_rc rc = by_session(room, env, ret, &unbound);
 
-	if (rc == MR_NOTFOUND && session_of(env)[0]) {
+	if (rc == MR_NOTFOUND && self_session(env)[0]) {
 		/* Another process of this session may have bound it while we waited. */
 		lock = session_lock(env->state_dir);
 		unbound = (struct mr_error){ 0 };

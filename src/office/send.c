@@ -110,6 +110,26 @@ check_body(const struct mr_draft *draft, struct mr_error *err)
 }
 
 static enum mr_rc
+check_headers(const struct mr_draft *draft, struct mr_error *err)
+{
+	if (draft->headers_n > HEADERS_MAX)
+		return mr_fail(err, MR_REFUSED, "%zu extra headers: at most %d are allowed", draft->headers_n, HEADERS_MAX);
+	for (size_t i = 0; i < draft->headers_n; i++) {
+		const struct mr_header *header = &draft->headers[i];
+
+		if (!header->name || !header->value)
+			return mr_fail(err, MR_REFUSED, "an extra header has no name or no value");
+		if (ascii_caseeq(header->name, "References")) {
+			(void)mr_fail(err, MR_REFUSED, "header 'References' is written by mailroom itself");
+			return mr_hint(err, "say which message this one answers, or name a thread");
+		}
+		if (strlen(header->value) > HEADER_VALUE_MAX)
+			return mr_fail(err, MR_REFUSED, "the header '%.76s' has over %d bytes", header->name, HEADER_VALUE_MAX);
+	}
+	return MR_OK;
+}
+
+static enum mr_rc
 check_draft(const struct mr_room *room, const struct mr_draft *draft, struct mr_error *err)
 {
 	enum mr_rc rc = check_body(draft, err);
@@ -118,6 +138,8 @@ check_draft(const struct mr_room *room, const struct mr_draft *draft, struct mr_
 		rc = check_key("key", draft->key, err);
 	if (rc == MR_OK)
 		rc = check_key("replace key", draft->replace_key, err);
+	if (rc == MR_OK)
+		rc = check_headers(draft, err);
 	if (rc != MR_OK)
 		return rc;
 	if (draft->type && !is_word(draft->type, TYPE_MAX, "_.:-"))
@@ -128,12 +150,6 @@ check_draft(const struct mr_room *room, const struct mr_draft *draft, struct mr_
 	if (draft->subject && strlen(draft->subject) > SUBJECT_MAX)
 		return mr_fail(err, MR_REFUSED, "the subject has %zu bytes: at most %d are allowed", strlen(draft->subject),
 		    SUBJECT_MAX);
-	if (draft->headers_n > HEADERS_MAX)
-		return mr_fail(err, MR_REFUSED, "%zu extra headers: at most %d are allowed", draft->headers_n, HEADERS_MAX);
-	for (size_t i = 0; i < draft->headers_n; i++)
-		if (strlen(draft->headers[i].value) > HEADER_VALUE_MAX)
-			return mr_fail(err, MR_REFUSED, "the header '%.76s' has over %d bytes", draft->headers[i].name,
-			    HEADER_VALUE_MAX);
 	if ((draft->key || draft->replace_key) && !(room->driver->abilities & ROOM_KEYS))
 		return office_lacks(room, "send keys", err);
 	return MR_OK;

@@ -77,6 +77,22 @@ session_lock(const char *state_dir)
 	return fd;
 }
 
+/* The same room by whichever path it was opened. */
+static char *
+canonical(const char *room_spec)
+{
+	const char *colon = strchr(room_spec, ':');
+
+	if (!colon || colon[1] != '/')
+		return strdup(room_spec);
+	mr_auto(free_ptr) char *path = path_full("/", colon + 1);
+	struct buf spec = BUF_INIT;
+
+	buf_add(&spec, (struct mr_str){ room_spec, (size_t)(colon + 1 - room_spec) });
+	buf_adds(&spec, path ? path : colon + 1);
+	return buf_take(&spec);
+}
+
 /* ---- One binding ---- */
 
 void
@@ -148,18 +164,19 @@ session_load(const char *state_dir, const char *session, const char *room_spec, 
 {
 	mr_auto(buf_done) struct buf plain = BUF_INIT;
 	mr_auto(buf_done) struct buf other = BUF_INIT;
+	mr_auto(free_ptr) char *room = canonical(room_spec);
 	mr_auto(sys_close_fd) int folder = -1;
 
 	file_name(session, NULL, &plain);
-	file_name(session, room_spec, &other);
-	if (!buf_ok(&plain) || !buf_ok(&other))
+	file_name(session, room, &other);
+	if (!room || !buf_ok(&plain) || !buf_ok(&other))
 		return mr_nomem(err);
 	enum mr_rc rc = open_folder(state_dir, false, &folder, err);
 
 	if (rc == MR_OK)
-		rc = load_file(folder, buf_z(&plain), room_spec, ret, err);
+		rc = load_file(folder, buf_z(&plain), room, ret, err);
 	if (rc == MR_NOTFOUND && folder >= 0)
-		rc = load_file(folder, buf_z(&other), room_spec, ret, err);
+		rc = load_file(folder, buf_z(&other), room, ret, err);
 	return rc;
 }
 
@@ -190,22 +207,23 @@ session_save(const char *state_dir, const char *room_spec, const struct binding 
 {
 	mr_auto(buf_done) struct buf name = BUF_INIT;
 	mr_auto(buf_done) struct buf text = BUF_INIT;
+	mr_auto(free_ptr) char *room = canonical(room_spec);
 	mr_auto(binding_done) struct binding there = { 0 };
 	mr_auto(sys_close_fd) int folder = -1;
 	struct mr_error why = { 0 };
 	struct stat st;
 
 	file_name(b->session, NULL, &name);
-	if (!buf_ok(&name))
+	if (!room || !buf_ok(&name))
 		return mr_nomem(err);
 	if (open_folder(state_dir, true, &folder, err) != MR_OK ||
-	    write_lines(&text, room_spec, b, err) != MR_OK)
+	    write_lines(&text, room, b, err) != MR_OK)
 		return mr_wrap(err, "bind session '%.80s'", b->session);
 	/* Taken by a good binding in another room; a broken one is written over. */
-	if (load_file(folder, buf_z(&name), room_spec, &there, &why) == MR_NOTFOUND &&
+	if (load_file(folder, buf_z(&name), room, &there, &why) == MR_NOTFOUND &&
 	    sys_stat(folder, buf_z(&name), &st) == 0) {
 		buf_clear(&name);
-		file_name(b->session, room_spec, &name);
+		file_name(b->session, room, &name);
 	}
 	if (!buf_ok(&name))
 		return mr_nomem(err);
@@ -258,9 +276,12 @@ session_find_process(const char *state_dir, const char *session, const char *roo
     const struct mr_process *process, struct binding *ret, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int folder = -1;
-	struct process_search search = { .room_spec = room_spec, .process = process };
+	mr_auto(free_ptr) char *room = canonical(room_spec);
+	struct process_search search = { .room_spec = room, .process = process };
 	enum mr_rc rc;
 
+	if (!room)
+		return mr_nomem(err);
 	if (process->pid == 0 || !session_may_clear(session, session) ||
 	    process_state(process) != PROCESS_ALIVE)
 		return mr_fail(err, MR_NOTFOUND, "session '%.80s' is not bound", session);

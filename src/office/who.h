@@ -6,7 +6,8 @@
  *	init.c      making a room              open.c     opening one
  *	agent.c     agents: list, presence, names, counts
  *	session.c   bindings: which harness session is which agent
- *	self.c      who am I                   register.c names and lives          prune.c  taking names away
+ *	bind.c      tying a session to a life  self.c      who am I
+ *	register.c  names and lives            prune.c     taking names away
  */
 #ifndef OFFICE_WHO_H
 #define OFFICE_WHO_H
@@ -62,6 +63,8 @@ int session_lock(const char *state_dir);
 
 /* ---- agent.c ---- */
 bool agent_is_operator(const char *name); /* by any of its names, "human" and so on */
+/* False also for a life that is older than the name: its name was pruned, and made anew by somebody. */
+bool agent_has_life(const struct mr_agent *agent);
 /* The local, normal name of "alice", "alice@thisroom", "human". ret has room for MR_ADDRESS_MAX + 1. */
 enum mr_rc agent_local_name(const struct mr_room *room, const char *address, char *ret, struct mr_error *err);
 /* MR_NOTFOUND for a name that nobody registered, with near names and the line to type. */
@@ -71,11 +74,15 @@ void agent_describe_life(const struct mr_agent *agent, struct buf *out);
 /* Unread mail in the inbox, by names alone. */
 enum mr_rc agent_unread(struct mr_room *room, const char *name, size_t *ret, struct mr_error *err);
 
-/* ---- self.c ---- */
+/* ---- bind.c ---- */
+const char *self_session(const struct mr_env *env); /* or "" */
 /* The binding of env's session in this room: its own file, the one from before /clear, or the life that names the
  * session. MR_NOTFOUND: unbound. *ret_saved: a file of this very session id says so. */
 enum mr_rc self_binding(struct mr_room *room, const struct mr_env *env, struct binding *ret, bool *ret_saved,
     struct mr_error *err);
+/* Is the binding's life still the newest? ret_agent is the agent. MR_REFUSED: fenced, with who and what to type;
+ * MR_NOTFOUND: the name was pruned. */
+enum mr_rc self_check(struct mr_room *room, const struct binding *b, struct mr_agent *ret_agent, struct mr_error *err);
 /* Is agent's newest life the one of env's session, or of its very process? */
 bool self_is_life(const struct mr_env *env, const struct mr_agent *agent);
 /* Notes in the life and in a binding that env's session is this life. */

@@ -12,12 +12,14 @@
  * promise 9 allows; what it forbids, mail that is consumed without having been shown, cannot
  * come of it.
  */
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/sys.h"
 #include "rooms/maildir/maildir.h"
 #include <errno.h>
 #include <fcntl.h>
 
+#define MOVER_GONE_S 600 /* nobody is that long between a link and an unlink */
 #define DIRTY_MAX (sizeof(((struct maildir *)0)->dirty) / sizeof(struct dirty))
 
 static void
@@ -88,8 +90,10 @@ note_move(struct maildir *md, int from_fd, int to_fd)
 	}
 }
 
-/* Is it the same file under both names? Then a link + unlink (where the kernel cannot rename without
- * overwriting) was cut in the middle, or is under way, and what is left to do is the unlink. */
+/* Is it the same file under both names, and has been for a while? Where the kernel cannot rename without
+ * overwriting, a rename is link + unlink; this one was cut in the middle and the unlink is left to do.
+ * A young pair is left alone: its mover may be about to unlink the other name, and with both unlinked
+ * the message would be gone. Who must go on uses another name (mark_rename). */
 static bool
 half_moved(int from_fd, const char *from, int to_fd, const char *to)
 {
@@ -97,6 +101,8 @@ half_moved(int from_fd, const char *from, int to_fd, const char *to)
 
 	if (sys_stat(from_fd, from, &a) < 0 || sys_stat(to_fd, to, &b) < 0 || a.st_ino != b.st_ino ||
 	    a.st_dev != b.st_dev || sys_stat_fd(from_fd, &from_dir) < 0 || sys_stat_fd(to_fd, &to_dir) < 0)
+		return false;
+	if (clock_now_ms() / 1000 - (int64_t)a.st_ctim.tv_sec < MOVER_GONE_S)
 		return false;
 	/* One and the same name is not two: unlinking it would be the end of the message. */
 	return from_dir.st_ino != to_dir.st_ino || from_dir.st_dev != to_dir.st_dev || strcmp(from, to) != 0;

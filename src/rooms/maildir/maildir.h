@@ -175,6 +175,8 @@ bool maildir_once(struct mr_room *room, const char *name, unsigned life, const c
 enum mr_rc agents_collect(struct maildir *md, bool registered, struct mr_names *ret, struct mr_error *err);
 /* Newest life into ret: life, started, seen, process, session, worktree, host. life 0: none yet. */
 enum mr_rc life_read(struct mailbox *box, struct mr_agent *ret, struct arena **own, struct mr_error *err);
+/* Renames held/<M> of every life M < before away, then gives back what was in them. *ret is added to. */
+enum mr_rc life_fence(struct mailbox *box, unsigned before, size_t *ret, struct mr_error *err);
 /* Gives back what is in held/.gone.*: folders of fenced lives, renamed away by take_life, whose return a crash may
  * have cut off. Cheap when there is none. *ret is added to. */
 enum mr_rc life_return_gone(struct mailbox *box, size_t *ret, struct mr_error *err);

@@ -404,14 +404,18 @@ static void
 remove_orphan(int spool_fd, const char *name)
 {
 	struct stat st;
-	char record[MR_ID_LEN + 1];
+	struct mr_str whole = str_of(name);
+	char record[NAME_LEN];
 
 	if (sys_stat(spool_fd, name, &st) < 0 || !S_ISREG(st.st_mode) ||
 	    (int64_t)st.st_mtime * 1000 > clock_now_ms() - SPOOL_STRAY_MS)
 		return;
-	(void)snprintf(record, sizeof record, "%s", name);
-	if (sys_stat(spool_fd, record, &st) < 0 && errno == ENOENT)
-		(void)sys_unlink(spool_fd, name);
+	if (str_ends(whole, ".mr")) {
+		(void)snprintf(record, sizeof record, "%.*s", (int)(whole.len - 3), name);
+		if (sys_stat(spool_fd, record, &st) == 0 || errno != ENOENT)
+			return;
+	}
+	(void)sys_unlink(spool_fd, name);
 }
 
 static enum mr_rc

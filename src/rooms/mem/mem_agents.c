@@ -68,7 +68,7 @@ mem_each_agent(struct mr_room *room, mr_agent_fn *fn, void *ctx, struct mr_error
 			return err->code;
 		bool more = fn(ctx, &agent);
 
-		mr_agent_done(&agent);
+		arena_free(agent.own);
 		if (!more)
 			break;
 	}

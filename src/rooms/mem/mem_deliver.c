@@ -17,7 +17,7 @@ id_is_taken(struct mem *mem, const char *id)
 static void
 pick_free_id(struct mem *mem, struct mr_message *msg)
 {
-	while (id_is_taken(mem, msg->id)) {
+	while (msg->id[0] == '\0' || id_is_taken(mem, msg->id)) {
 		bool starts_thread = msg->thread && strcmp(msg->thread, msg->id) == 0;
 
 		id_new(msg->id);

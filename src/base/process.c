@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * process.c - which process is which, from /proc.
+ *
+ * A pid is a number within one pid namespace, so the namespace recorded beside it is that of whoever
+ * looked it up (ours), not that of the process: a container's process has one number here and
+ * another inside. And /proc must be of our namespace: after `unshare --pid` without a new mount it
+ * still shows the outer one, where our numbers mean other processes. Then we have no /proc.
+ */
+#include "base/process.h"
+#include "base/sys.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+
+struct proc_stat { /* the fields of /proc/<pid>/stat that we use */
+	int64_t pid, parent;
+	uint64_t start;
+	char state;
+	char name[64];
+};
+
+static bool
+next_field(struct mr_str *rest, struct mr_str *ret)
+{
+	while (rest->len > 0 && (rest->ptr[0] == ' ' || rest->ptr[0] == '\n')) {
+		rest->ptr++;
+		rest->len--;
+	}
+	size_t n = 0;
+	while (n < rest->len && rest->ptr[n] != ' ' && rest->ptr[n] != '\n')
+		n++;
+	*ret = (struct mr_str){ rest->ptr, n };
+	rest->ptr += n;
+	rest->len -= n;
+	return n > 0;
+}
+
+#ifndef MR_PORTABLE
+
+/* "pid (name) state ppid ...": the name may contain spaces and parentheses, so the last ")" counts. */
+static bool
+parse_stat(const char *text, struct proc_stat *ret)
+{
+	const char *open = strchr(text, '('), *close = strrchr(text, ')');
+	struct mr_str field;
+	uint64_t number;
+
+	if (open == NULL || close == NULL || close < open)
+		return false;
+	(void)snprintf(ret->name, sizeof(ret->name), "%.*s", (int)(close - open - 1), open + 1);
+	if (!str_to_u64(str_trim((struct mr_str){ text, (size_t)(open - text) }), &number))
+		return false;
+	ret->pid = (int64_t)number;
+	struct mr_str rest = str_of(close + 1);
+	for (int i = 3; i <= 22; i++) { /* numbered as in proc(5) */
+		if (!next_field(&rest, &field))
+			return false;
+		if (i == 3)
+			ret->state = field.ptr[0];
+		else if (i == 4 && str_to_u64(field, &number))
+			ret->parent = (int64_t)number;
+	}
+	return str_to_u64(field, &ret->start);
+}
+
+static bool
+read_stat(const char *path, struct proc_stat *ret)
+{
+	char text[1024];
+
+	*ret = (struct proc_stat){ 0 };
+	return sys_kernel_read(path, text, sizeof(text)) > 0 && parse_stat(text, ret);
+}
+
+static bool
+read_stat_of(int64_t pid, struct proc_stat *ret)
+{
+	char path[48];
+
+	(void)snprintf(path, sizeof(path), "/proc/%" PRId64 "/stat", pid);
+	return pid > 0 && read_stat(path, ret) && ret->pid == pid;
+}
+
+/* Not remembered: a forked child may live in another namespace. */
+static bool
+proc_is_ours(void)
+{
+	struct proc_stat self;
+
+	return read_stat("/proc/self/stat", &self) && self.pid == (int64_t)getpid();
+}
+
+static uint64_t
+our_namespace(void)
+{
+	return sys_kernel_inode("/proc/self/ns/pid");
+}
+
+const char *
+boot_id(void)
+{
+	static char id[40];
+
+	if (id[0] == '\0' && sys_kernel_read("/proc/sys/kernel/random/boot_id", id, sizeof(id)) > 0)
+		id[strcspn(id, "\n ")] = '\0';
+	return id;
+}
+
+#else
+
+static bool
+read_stat_of(int64_t pid, struct proc_stat *ret)
+{
+	(void)pid;
+	(void)ret;
+	return false;
+}
+
+static bool
+proc_is_ours(void)
+{
+	return false;
+}
+
+static uint64_t
+our_namespace(void)
+{
+	return 0;
+}
+
+const char *
+boot_id(void)
+{
+	return "";
+}
+
+#endif
+
+static struct mr_process
+process_of(const struct proc_stat *stat)
+{
+	struct mr_process p = { .pid = stat->pid, .start = stat->start, .pid_ns = our_namespace() };
+
+	(void)snprintf(p.boot, sizeof(p.boot), "%s", boot_id());
+	return p;
+}
+
+static bool
+is_dead(const struct proc_stat *stat)
+{
+	return stat->state == 'Z' || stat->state == 'X' || stat->state == 'x';
+}
+
+bool
+process_describe(int64_t pid, struct mr_process *ret)
+{
+	struct proc_stat stat;
+
+	if (!proc_is_ours() || !read_stat_of(pid, &stat) || is_dead(&stat))
+		return false;
+	*ret = process_of(&stat);
+	return true;
+}
+
+bool
+process_same(const struct mr_process *a, const struct mr_process *b)
+{
+	return a->pid > 0 && a->pid == b->pid && a->start == b->start && a->pid_ns == b->pid_ns &&
+	    strcmp(a->boot, b->boot) == 0;
+}
+
+/* ---- Alive? ---- */
+
+/* EPERM means that there is one, of another user. That it is the one meant, only its start tells. */
+static enum process_state
+state_by_signal(int64_t pid)
+{
+	return kill((pid_t)pid, 0) < 0 && errno == ESRCH ? PROCESS_DEAD : PROCESS_UNKNOWN;
+}
+
+enum process_state
+process_state(const struct mr_process *p)
+{
+	const char *boot = boot_id();
+	struct proc_stat stat;
+
+	if (p->pid <= 0 || p->pid > INT32_MAX)
+		return PROCESS_UNKNOWN;
+	if (p->boot[0] != '\0' && boot[0] != '\0' && strcmp(p->boot, boot) != 0)
+		return PROCESS_DEAD;
+	/* Without /proc on one side only, nobody can tell whether its number means anything here. */
+	if (strcmp(p->boot, boot) != 0 || p->pid_ns != our_namespace())
+		return PROCESS_UNKNOWN;
+	if (!proc_is_ours() || !read_stat_of(p->pid, &stat))
+		return state_by_signal(p->pid); /* /proc may hide the processes of others */
+	return is_dead(&stat) || stat.start != p->start ? PROCESS_DEAD : PROCESS_ALIVE;
+}
+
+/* ---- Ancestors ---- */
+
+static bool
+is_listed(const char *name, const char *const *list)
+{
+	for (; *list != NULL; list++) {
+		if (strcmp(name, *list) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* They come and go within a session. */
+static const char *const wrappers[] = { "sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "fish", "busybox",
+	"env", "timeout", "nice", "ionice", "nohup", "setsid", "stdbuf", "sudo", "doas", "su", "script",
+	"time", "xargs", "parallel", "make", "strace", "ltrace", "valgrind", "bwrap", "mailroom", NULL };
+
+/* They outlive every session: taken for one, its work would never come back. */
+static const char *const grounds[] = { "tmux: server", "screen", "sshd", "sshd-session", "login", "systemd",
+	"init", "tini", "dumb-init", "docker-init", "cron", "crond", "containerd-shim", NULL };
+
+bool
+process_harness(struct mr_process *ret)
+{
+	struct proc_stat stat;
+
+	if (!proc_is_ours())
+		return false;
+	for (int64_t pid = (int64_t)getppid(); pid > 1; pid = stat.parent) {
+		if (!read_stat_of(pid, &stat) || is_listed(stat.name, grounds))
+			return false;
+		if (!is_listed(stat.name, wrappers)) {
+			*ret = process_of(&stat);
+			return true;
+		}
+	}
+	return false;
+}
+
+bool
+process_is_ancestor(const struct mr_process *p)
+{
+	struct proc_stat stat;
+
+	if (!proc_is_ours())
+		return false;
+	for (int64_t pid = (int64_t)getpid(); pid > 0; pid = stat.parent) {
+		if (!read_stat_of(pid, &stat))
+			return false;
+		if (pid == p->pid) {
+			struct mr_process found = process_of(&stat);
+			return process_same(&found, p);
+		}
+	}
+	return false;
+}
+
+/* ---- As text ---- */
+
+void
+process_format(const struct mr_process *p, struct buf *out)
+{
+	buf_addf(out, "%" PRId64 " %" PRIu64 " %" PRIu64 " %s", p->pid, p->start, p->pid_ns,
+	    p->boot[0] != '\0' ? p->boot : "-");
+}
+
+bool
+process_parse(struct mr_str s, struct mr_process *ret)
+{
+	struct mr_process p = { 0 };
+	struct mr_str pid, start, ns, boot, more;
+	uint64_t number;
+
+	if (!next_field(&s, &pid) || !next_field(&s, &start) || !next_field(&s, &ns) ||
+	    !next_field(&s, &boot) || next_field(&s, &more))
+		return false;
+	if (!str_to_u64(pid, &number) || number > INT32_MAX || !str_to_u64(start, &p.start) ||
+	    !str_to_u64(ns, &p.pid_ns) || boot.len >= sizeof(p.boot))
+		return false;
+	p.pid = (int64_t)number;
+	if (!str_eq(boot, STR("-")))
+		memcpy(p.boot, boot.ptr, boot.len);
+	*ret = p;
+	return true;
+}
+
+const char *
+host_name(void)
+{
+	static char name[256];
+
+	if (name[0] == '\0') {
+		if (gethostname(name, sizeof(name) - 1) < 0 || name[0] == '\0')
+			(void)snprintf(name, sizeof(name), "localhost");
+		name[sizeof(name) - 1] = '\0';
+	}
+	return name;
+}

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: MIT */
+/* text.c - UTF-8, showing text that others wrote, JSON strings, near names. */
+#include "base/text.h"
+
+/* ---- UTF-8 ---- */
+
+static size_t
+sequence_length(unsigned char first)
+{
+	if (first < 0x80)
+		return 1;
+	if (first >= 0xC2 && first <= 0xDF) /* C0 and C1 could only begin overlong forms */
+		return 2;
+	if (first >= 0xE0 && first <= 0xEF)
+		return 3;
+	return first >= 0xF0 && first <= 0xF4 ? 4 : 0;
+}
+
+size_t
+utf8_next(struct mr_str s, uint32_t *ret_cp)
+{
+	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+	unsigned char first = s.len > 0 ? (unsigned char)s.ptr[0] : 0xFF;
+	size_t n = sequence_length(first);
+
+	if (n == 0 || n > s.len)
+		return 0;
+	uint32_t cp = n == 1 ? first : first & (0xFFU >> (n + 1));
+	for (size_t i = 1; i < n; i++) {
+		unsigned char c = (unsigned char)s.ptr[i];
+		if ((c & 0xC0) != 0x80)
+			return 0;
+		cp = cp << 6 | (c & 0x3F);
+	}
+	if (cp < least[n] || cp > 0x10FFFF || (cp >= 0xD800 && cp <= 0xDFFF))
+		return 0;
+	*ret_cp = cp;
+	return n;
+}
+
+#define BAD UINT32_MAX
+
+/* Takes the next character off s; a bad byte comes as BAD. */
+static uint32_t
+take(struct mr_str *s)
+{
+	uint32_t cp = BAD;
+	size_t n = utf8_next(*s, &cp);
+
+	if (n == 0)
+		n = 1;
+	s->ptr += n;
+	s->len -= n;
+	return cp;
+}
+
+bool
+utf8_valid(struct mr_str s)
+{
+	while (s.len > 0) {
+		if (take(&s) == BAD)
+			return false;
+	}
+	return true;
+}
+
+size_t
+utf8_chars(struct mr_str s)
+{
+	size_t count = 0;
+
+	for (; s.len > 0; count++)
+		(void)take(&s);
+	return count;
+}
+
+struct mr_str
+utf8_cut(struct mr_str s, size_t chars)
+{
+	struct mr_str rest = s;
+
+	for (; rest.len > 0 && chars > 0; chars--)
+		(void)take(&rest);
+	return (struct mr_str){ s.ptr, s.len - rest.len };
+}
+
+struct range {
+	uint32_t from, to;
+};
+
+static bool
+is_in(uint32_t cp, const struct range *ranges, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (cp >= ranges[i].from && cp <= ranges[i].to)
+			return true;
+	}
+	return false;
+}
+#define IS_IN(cp, ranges) is_in((cp), (ranges), sizeof(ranges) / sizeof((ranges)[0]))
+
+static size_t
+width_of(uint32_t cp)
+{
+	static const struct range none[] = { { 0x0300, 0x036F }, { 0x0483, 0x0489 }, { 0x0591, 0x05BD },
+		{ 0x0610, 0x061A }, { 0x064B, 0x065F }, { 0x093A, 0x093C }, { 0x0941, 0x0948 },
+		{ 0x0E31, 0x0E31 }, { 0x0E34, 0x0E3A }, { 0x0E47, 0x0E4E }, { 0x1AB0, 0x1AFF },
+		{ 0x1DC0, 0x1DFF }, { 0x200B, 0x200F }, { 0x20D0, 0x20FF }, { 0xFE00, 0xFE0F },
+		{ 0xFE20, 0xFE2F }, { 0x1F3FB, 0x1F3FF }, { 0xE0100, 0xE01EF } };
+	static const struct range wide[] = { { 0x1100, 0x115F }, { 0x231A, 0x231B }, { 0x23E9, 0x23EC },
+		{ 0x25FD, 0x25FE }, { 0x2614, 0x2615 }, { 0x2648, 0x2653 }, { 0x26A1, 0x26A1 },
+		{ 0x26AA, 0x26AB }, { 0x26BD, 0x26BE }, { 0x26D4, 0x26D4 }, { 0x2705, 0x2705 },
+		{ 0x270A, 0x270B }, { 0x2728, 0x2728 }, { 0x274C, 0x274C }, { 0x2753, 0x2757 },
+		{ 0x2795, 0x2797 }, { 0x2B50, 0x2B50 }, { 0x2E80, 0x303E }, { 0x3041, 0xA4CF },
+		{ 0xAC00, 0xD7A3 }, { 0xF900, 0xFAFF }, { 0xFE30, 0xFE6F }, { 0xFF00, 0xFF60 },
+		{ 0xFFE0, 0xFFE6 }, { 0x1F000, 0x1F02F }, { 0x1F18E, 0x1F19A }, { 0x1F200, 0x1F64F },
+		{ 0x1F680, 0x1F6FF }, { 0x1F7E0, 0x1F7EB }, { 0x1F900, 0x1FAFF }, { 0x20000, 0x3FFFD } };
+
+	if (cp < 0x20 || (cp >= 0x7F && cp < 0xA0))
+		return 0;
+	if (cp < 0x300)
+		return 1;
+	if (IS_IN(cp, none))
+		return 0;
+	return IS_IN(cp, wide) ? 2 : 1;
+}
+
+size_t
+utf8_width(struct mr_str s)
+{
+	size_t width = 0;
+
+	while (s.len > 0)
+		width += width_of(take(&s));
+	return width;
+}
+
+/* ---- Showing ---- */
+
+/* Characters that steer a terminal, reorder a line, or hide text from whoever reads it. */
+static bool
+is_treacherous(uint32_t cp)
+{
+	static const struct range ranges[] = { { 0x00, 0x08 }, { 0x0B, 0x1F }, { 0x7F, 0x9F },
+		{ 0x061C, 0x061C }, { 0x200B, 0x200F }, { 0x2028, 0x202E }, { 0x2060, 0x206F },
+		{ 0xFEFF, 0xFEFF }, { 0xFFF9, 0xFFFB }, { 0xE0000, 0xE007F } };
+
+	return IS_IN(cp, ranges);
+}
+
+#define JOINER 0x200D
+#define SYMBOLS 0x2190 /* from here on: arrows, symbols, emoji, east Asian scripts */
+
+/* The joiner glues emoji together (a family, a flag); anywhere else it only hides. */
+static bool
+joins_symbols(uint32_t before, struct mr_str after)
+{
+	uint32_t next = 0;
+
+	return before >= SYMBOLS && utf8_next(after, &next) > 0 && next >= SYMBOLS && !is_treacherous(next);
+}
+
+static void
+clean(struct buf *out, struct mr_str s, bool one_line)
+{
+	uint32_t before = 0; /* the last character that was let through */
+
+	while (s.len > 0) {
+		struct mr_str at = s;
+		uint32_t cp = take(&s);
+
+		if (cp == '\r' && s.len > 0 && s.ptr[0] == '\n')
+			continue;
+		if (cp == BAD) {
+			buf_adds(out, "\xEF\xBF\xBD");
+			before = 0;
+		} else if (one_line && (cp == '\n' || cp == '\t')) {
+			buf_addc(out, ' ');
+			before = 0;
+		} else if (is_treacherous(cp) && !(cp == JOINER && joins_symbols(before, s))) {
+			buf_addf(out, "<U+%04X>", (unsigned)cp);
+			before = 0;
+		} else {
+			buf_add(out, (struct mr_str){ at.ptr, at.len - s.len });
+			before = cp;
+		}
+	}
+}
+
+void
+text_clean(struct buf *out, struct mr_str s)
+{
+	clean(out, s, false);
+}
+
+void
+text_clean_line(struct buf *out, struct mr_str s)
+{
+	clean(out, s, true);
+}
+
+/* ---- JSON ---- */
+
+/* JSON goes to terminals too: what is treacherous there is escaped, which loses nothing. */
+static void
+json_escape(struct buf *out, uint32_t cp)
+{
+	static const char plain[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt";
+	const char *found = cp != 0 && cp < 0x80 ? strchr(plain, (int)cp) : NULL;
+
+	if (found != NULL)
+		buf_addf(out, "\\%c", letters[found - plain]);
+	else if (cp > 0xFFFF)
+		buf_addf(out, "\\u%04x\\u%04x", (unsigned)(0xD800 + ((cp - 0x10000) >> 10)),
+		    (unsigned)(0xDC00 + ((cp - 0x10000) & 0x3FF)));
+	else
+		buf_addf(out, "\\u%04x", (unsigned)cp);
+}
+
+void
+json_string(struct buf *out, struct mr_str s)
+{
+	buf_addc(out, '"');
+	while (s.len > 0) {
+		struct mr_str at = s;
+		uint32_t cp = take(&s);
+
+		if (cp == BAD)
+			buf_adds(out, "\xEF\xBF\xBD");
+		else if (cp < 0x20 || cp == '"' || cp == '\\' || is_treacherous(cp))
+			json_escape(out, cp);
+		else
+			buf_add(out, (struct mr_str){ at.ptr, at.len - s.len });
+	}
+	buf_addc(out, '"');
+}
+
+/* ---- Near names ---- */
+
+#define LONGEST_NAME 255
+
+static unsigned char
+lower(char c)
+{
+	return (unsigned char)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+}
+
+static size_t
+least_of(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Insert, delete, replace, and swap of two neighbours, each costs one. */
+size_t
+edit_distance(const char *a, const char *b, size_t limit)
+{
+	size_t rows[3][LONGEST_NAME + 1];
+	size_t *older = rows[0], *old = rows[1], *now = rows[2];
+	size_t an = strlen(a), bn = strlen(b);
+
+	if (an > LONGEST_NAME || bn > LONGEST_NAME || (an > bn ? an - bn : bn - an) > limit)
+		return limit + 1;
+	for (size_t j = 0; j <= bn; j++)
+		old[j] = j;
+	for (size_t i = 1; i <= an; i++) {
+		now[0] = i;
+		for (size_t j = 1; j <= bn; j++) {
+			bool same = lower(a[i - 1]) == lower(b[j - 1]);
+			size_t best = least_of(least_of(old[j], now[j - 1]) + 1, old[j - 1] + (same ? 0 : 1));
+			if (i > 1 && j > 1 && lower(a[i - 1]) == lower(b[j - 2]) &&
+			    lower(a[i - 2]) == lower(b[j - 1]))
+				best = least_of(best, older[j - 2] + 1);
+			now[j] = best;
+		}
+		size_t *spare = older;
+		older = old;
+		old = now;
+		now = spare;
+	}
+	return old[bn] <= limit ? old[bn] : limit + 1;
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+/* cmd_init.c - making a room. */
+#include <unistd.h>
+
+#include "base/text.h"
+#include "cli/cli.h"
+
+static bool
+read_options(struct cli *cli, struct mr_init_options *ret)
+{
+	const char *share = opt_text(cli, "share");
+
+	ret->name = opt_text(cli, "name");
+	ret->sync = opt_text(cli, "sync");
+	ret->share_group = share != NULL;
+	if (share && strcmp(share, "group") != 0)
+		return cli_usage(cli, "option '--share' is 'group', not '%s'", share), false;
+	if (ret->sync && strcmp(ret->sync, "none") != 0 && strcmp(ret->sync, "full") != 0)
+		return cli_usage(cli, "option '--sync' is 'full' or 'none', not '%s'", ret->sync), false;
+	if (cli->room_option && cli->argc == 0)
+		return cli_usage(cli, "init takes the place as an argument: mailroom init PATH"), false;
+	return true;
+}
+
+static void
+warn_storage(struct cli *cli, const struct mr_storage *storage, const char *sync)
+{
+	if (!storage->power_safe)
+		cli_warn(cli, "a power cut can lose mail here (%s): %s", storage->file_system, storage->reason);
+	if (sync && strcmp(sync, "none") == 0)
+		cli_warn(cli, "this room syncs nothing: a power cut or a crash of the machine can lose accepted mail");
+}
+
+static void
+print_made(struct cli *cli, const char *path, bool made, const struct mr_storage *storage)
+{
+	if (cli->json) {
+		struct json j = JSON_INIT(&cli->out);
+
+		json_open(&j, '{');
+		json_key_str(&j, "path", path);
+		json_key_str(&j, "name", mr_room_name(cli->room));
+		json_key_bool(&j, "created", made);
+		json_key_str(&j, "file_system", storage->file_system);
+		json_key_bool(&j, "power_safe", storage->power_safe);
+		out_json_line(cli, &j);
+		return;
+	}
+	text_clean_line(&cli->out, str_of(path));
+	buf_adds(&cli->out, made ? "\n  is the room '" : "\n  is already the room '");
+	text_clean_line(&cli->out, str_of(mr_room_name(cli->room)));
+	buf_adds(&cli->out, made ? "'\n  next: mailroom register NAME\n" :
+				   "'; nothing was changed\n  next: mailroom register NAME, or mailroom who\n");
+}
+
+static int
+run_init(struct cli *cli)
+{
+	mr_auto(free_ptr) char *cwd = getcwd(NULL, 0), *path = NULL;
+	struct mr_init_options options = { 0 };
+	struct mr_storage storage = { 0 };
+	struct mr_error err = { 0 };
+
+	if (!read_options(cli, &options))
+		return EXIT_USAGE;
+	if (!cwd)
+		return (void)mr_fail_errno(&err, "cannot tell the working folder"), cli_fail(cli, &err);
+	enum mr_rc rc = mr_room_init(cli->argc > 0 ? cli->argv[0] : NULL, cwd, &options, &path, &err);
+
+	if (rc != MR_OK && !(rc == MR_EXISTS && path))
+		return cli_fail(cli, &err);
+	struct mr_error later = { 0 };
+
+	if (mr_room_open(path, NULL, &cli->room, &later) != MR_OK ||
+	    cli_storage(cli, &storage, &later) != MR_OK)
+		return cli_fail(cli, &later);
+	print_made(cli, path, rc == MR_OK, &storage);
+	warn_storage(cli, &storage, options.sync);
+	return EXIT_DONE;
+}
+
+static const struct opt opts[] = {
+	OPT(0, "name", "NAME", "name of the room, what stands after @ in addresses (default: the folder's)"),
+	OPT(0, "share", "group", "let the Unix group of the folder use the room, not only you"),
+	OPT(0, "sync", "none", "sync nothing to disk: fast, and a power cut can lose mail"),
+	OPT_END,
+};
+static const char *const about[] = {
+	"Makes a folder .mailroom in PATH. Without PATH it goes into the main worktree of the git repository around the working "
+	"folder, so that agents in all its worktrees meet in one room, else into the working folder. In a repository it is "
+	"hidden from git, also from `add -A`, `stash -u` and `clean -fdx`.",
+	"The room has one mailbox from the start, operator, for the person in charge. If the room is already there, nothing "
+	"changes and the exit code is 0.",
+	NULL,
+};
+static const char *const examples[] = { "mailroom init", "mkdir town && mailroom init town --name town", NULL };
+
+const struct cmd cmd_init = {
+	.name = "init",
+	.needs = CMD_NOTHING,
+	.synopsis = "[--name NAME] [--share group] [--sync none] [PATH]",
+	.summary = "make a room",
+	.opts = opts,
+	.about = about,
+	.examples = examples,
+	.exits = "45",
+	.max_args = 1,
+	.run = run_init,
+};

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/* cmd_prune.c - taking agents off the room; their unread mail goes to the dead letters. */
+#include "base/clock.h"
+#include "cli/cli.h"
+
+struct pruning {
+	struct cli *cli;
+	bool dry_run;
+	size_t agents;
+};
+
+static void
+say_pruned(void *ctx, const struct mr_agent *agent, size_t dead)
+{
+	struct pruning *p = ctx;
+	struct buf *out = &p->cli->out;
+
+	p->agents++;
+	if (p->cli->json) {
+		struct json j = JSON_INIT(out);
+
+		json_open(&j, '{');
+		json_key_str(&j, "agent", agent->name);
+		json_key_int(&j, "dead_letters", (int64_t)dead);
+		json_key_time(&j, "seen", agent->seen_ms);
+		json_key_bool(&j, "dry_run", p->dry_run);
+		out_json_line(p->cli, &j);
+		return;
+	}
+	buf_addf(out, "%s %s: ", p->dry_run ? "would prune" : "pruned", agent->name);
+	out_count(out, dead, "unread message");
+	buf_adds(out, dead == 0 ? "\n" : " to dead letters\n");
+}
+
+static int
+run_prune(struct cli *cli)
+{
+	struct pruning p = { .cli = cli, .dry_run = opt_flag(cli, "dry-run") };
+	struct mr_prune_options options = { .dry_run = p.dry_run, .force = opt_flag(cli, "force") };
+	struct mr_error err = { 0 };
+
+	if (!opt_duration(cli, "stale", &options.stale_ms))
+		return EXIT_USAGE;
+	if (cli->argc == 0 && !opt_text(cli, "stale"))
+		return cli_usage(cli, "name the agents to prune, or give --stale 7d");
+	if (cli->argc > 0 && opt_text(cli, "stale"))
+		return cli_usage(cli, "names and --stale are both given; prune takes one of them");
+	if (opt_text(cli, "stale") && options.stale_ms <= 0)
+		return cli_usage(cli, "option '--stale' needs a time, such as 7d");
+	/* argv ends in NULL: opt_parse takes its list from zeroed memory. */
+	options.names = cli->argc > 0 ? (const char *const *)cli->argv : NULL;
+	if (mr_prune(cli->room, &options, say_pruned, &p, &err) != MR_OK)
+		return cli_fail(cli, &err);
+	if (p.agents == 0 && !cli->json)
+		buf_adds(&cli->out, "nobody to prune\n");
+	return EXIT_DONE;
+}
+
+static const struct opt opts[] = {
+	OPT(0, "stale", "TIME", "prune agents that were not seen for so long: 7d, 12h"),
+	OPT('n', "dry-run", NULL, "only say who would go"),
+	OPT(0, "force", NULL, "also agents that are live, and also more than half of them"),
+	OPT_END,
+};
+static const char *const about[] = {
+	"Takes agents off the room. Their unread mail goes to the room's dead letters, never away; if the name is registered "
+	"again, its lives go on counting. Live agents are refused without --force, and so is a prune of more than half of the "
+	"room or under a clock that looks wrong.",
+	NULL,
+};
+static const char *const examples[] = { "mailroom prune --stale 7d --dry-run", "mailroom prune bob", NULL };
+
+const struct cmd cmd_prune = {
+	.name = "prune",
+	.needs = CMD_ROOM,
+	.synopsis = "[-n] [--force] NAME... | --stale TIME",
+	.summary = "take agents off the room; their unread mail is kept as dead letters",
+	.opts = opts,
+	.about = about,
+	.examples = examples,
+	.min_args = 0,
+	.max_args = -1,
+	.run = run_prune,
+};

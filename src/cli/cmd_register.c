@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+/* cmd_register.c - becoming an agent: a free name, or one whose last life is gone. Takeover is the same with force. */
+#include "base/process.h"
+#include "base/text.h"
+#include "cli/cli.h"
+
+static bool
+read_pid(struct cli *cli)
+{
+	int64_t pid = 0;
+
+	if (!opt_number(cli, "pid", &pid))
+		return false;
+	if (!opt_text(cli, "pid"))
+		return true;
+	if (pid <= 0 || !process_describe(pid, &cli->env.process))
+		return cli_usage(cli, "option '--pid': there is no process %lld here", (long long)pid), false;
+	return true;
+}
+
+static void
+print_text(struct cli *cli, const char *name, const struct mr_registration *r)
+{
+	struct buf *out = &cli->out;
+
+	buf_addf(out, "you are %s, life %u", name, r->life);
+	buf_adds(out, r->continued ? ", as before" : r->created ? ", new here" : "");
+	buf_addc(out, '\n');
+	buf_adds(out, "  ");
+	out_count(out, r->unread, "unread message");
+	if (r->unread > 0)
+		buf_adds(out, ": mailroom inbox");
+	buf_addc(out, '\n');
+	if (r->returned > 0) {
+		buf_adds(out, "  ");
+		out_count(out, r->returned, "message");
+		buf_adds(out, " of the last life came back\n");
+	}
+	if (!cli->env.session)
+		buf_addf(out, "  no harness session is known here: give --as %s with each command, or export MAILROOM_AGENT=%s\n",
+		    name, name);
+}
+
+static void
+print_json(struct cli *cli, const char *name, const struct mr_registration *r)
+{
+	struct json j = JSON_INIT(&cli->out);
+
+	json_open(&j, '{');
+	json_key_str(&j, "agent", name);
+	json_key_int(&j, "life", (int64_t)r->life);
+	json_key_bool(&j, "created", r->created);
+	json_key_bool(&j, "continued", r->continued);
+	json_key_int(&j, "unread", (int64_t)r->unread);
+	json_key_int(&j, "returned", (int64_t)r->returned);
+	json_key_str(&j, "session", cli->env.session);
+	out_json_line(cli, &j);
+}
+
+int
+cli_register(struct cli *cli, bool takeover)
+{
+	const char *name = cli->argv[0];
+	struct mr_register_options options = { .role = opt_text(cli, "role"), .wake = opt_text(cli, "wake"),
+		.takeover = takeover };
+	struct mr_registration done = { 0 };
+	struct mr_error err = { 0 };
+
+	if (cli->as_option && strcmp(cli->as_option, name) != 0)
+		return cli_usage(cli, "--as %s and the name %s are two different agents", cli->as_option, name);
+	if (!read_pid(cli))
+		return EXIT_USAGE;
+	if (mr_register(cli->room, name, &cli->env, &options, &done, &err) != MR_OK)
+		return cli_fail(cli, &err);
+	if (cli->json)
+		print_json(cli, name, &done);
+	else
+		print_text(cli, name, &done);
+	return EXIT_DONE;
+}
+
+static int
+run_register(struct cli *cli)
+{
+	return cli_register(cli, false);
+}
+
+static const struct opt opts[] = { REGISTER_OPTS, OPT_END };
+static const char *const about[] = {
+	"Takes a free name, or one whose last life is gone: its process ended, or the machine was started again since. Of "
+	"several that try at once exactly one gets it. If that life is still there the name is refused, with who has it and "
+	"where; `mailroom takeover NAME` moves it.",
+	"Inside a harness (Claude Code, Codex, Gemini CLI) the session is bound to the agent, so that every later command of "
+	"that session knows who it is, without an exported variable. A session that registers its own name again keeps its life.",
+	"A name is up to 4 parts joined by \"/\", each 1 to 64 of A-Z a-z 0-9 . _ + - and not beginning with a dot.",
+	NULL,
+};
+static const char *const examples[] = {
+	"mailroom register carol --role 'reviews pull requests'",
+	"mailroom register greenplace/witness",
+	NULL,
+};
+
+const struct cmd cmd_register = {
+	.name = "register",
+	.needs = CMD_ROOM,
+	.synopsis = "[--role TEXT] [--wake COMMAND] [--pid PID] NAME",
+	.summary = "become an agent of this room",
+	.opts = opts,
+	.about = about,
+	.examples = examples,
+	.min_args = 1,
+	.max_args = 1,
+	.run = run_register,
+};

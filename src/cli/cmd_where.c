@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/* cmd_where.c - which room is used and why, and what a power cut may do there. */
+#include "base/text.h"
+#include "cli/cli.h"
+
+static void
+print_json(struct cli *cli, const struct mr_storage *storage)
+{
+	struct json j = JSON_INIT(&cli->out);
+
+	json_open(&j, '{');
+	json_key_str(&j, "spec", mr_room_spec(cli->room));
+	json_key_str(&j, "name", mr_room_name(cli->room));
+	json_key_str(&j, "kind", mr_room_kind(cli->room));
+	json_key_str(&j, "why", cli->place.why);
+	json_key_str(&j, "worktree", cli->place.worktree);
+	json_key_str(&j, "warning", cli->place.warning);
+	json_key(&j, "storage");
+	json_open(&j, '{');
+	json_key_str(&j, "file_system", storage->file_system);
+	json_key_bool(&j, "power_safe", storage->power_safe);
+	json_key_str(&j, "reason", storage->reason[0] ? storage->reason : NULL);
+	json_close(&j);
+	out_json_line(cli, &j);
+}
+
+static void
+add_fact(struct buf *out, const char *name, const char *value)
+{
+	buf_addf(out, "  %-9s ", name);
+	text_clean_line(out, str_of(value));
+	buf_addc(out, '\n');
+}
+
+static int
+run_where(struct cli *cli)
+{
+	struct mr_storage storage = { 0 };
+	struct mr_error err = { 0 };
+	mr_auto(buf_done) struct buf disk = BUF_INIT;
+
+	if (cli_storage(cli, &storage, &err) != MR_OK)
+		return cli_fail(cli, &err);
+	if (cli->json) {
+		print_json(cli, &storage);
+		return EXIT_DONE;
+	}
+	text_clean_line(&cli->out, str_of(mr_room_spec(cli->room)));
+	buf_addc(&cli->out, '\n');
+	add_fact(&cli->out, "why", cli->place.why);
+	add_fact(&cli->out, "name", mr_room_name(cli->room));
+	add_fact(&cli->out, "worktree", cli->place.worktree ? cli->place.worktree : "-");
+	buf_addf(&disk, "%s, %s%s", storage.file_system,
+	    storage.power_safe ? "survives a power cut" : "a power cut can lose mail: ", storage.reason);
+	add_fact(&cli->out, "storage", buf_z(&disk));
+	return EXIT_DONE;
+}
+
+static const char *const about[] = {
+	"A room is found like a git repository: --room, then $MAILROOM, then the nearest .mailroom upwards from the working "
+	"folder, then, in a linked git worktree, upwards from the main worktree. A second room on the way, or one that git "
+	"tracks, is warned about on stderr.",
+	NULL,
+};
+static const char *const examples[] = { "mailroom where", NULL };
+
+const struct cmd cmd_where = {
+	.name = "where",
+	.needs = CMD_ROOM,
+	.synopsis = "",
+	.summary = "say which room is used, and why",
+	.about = about,
+	.examples = examples,
+	.run = run_where,
+};

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+/* cmd_who.c - who is in this room, whether they live, and what waits for them. */
+#include "base/clock.h"
+#include "cli/roster.h"
+
+static void
+print_json(struct cli *cli, const struct roster_entry *e)
+{
+	struct json j = JSON_INIT(&cli->out);
+
+	json_open(&j, '{');
+	json_key_str(&j, "name", e->agent.name);
+	json_key_str(&j, "state", roster_state(e));
+	json_key_int(&j, "life", (int64_t)e->agent.life);
+	json_key_int(&j, "unread", (int64_t)e->counts.unread);
+	json_key_int(&j, "urgent", (int64_t)e->counts.urgent);
+	json_key_int(&j, "held", (int64_t)e->counts.held);
+	json_key_time(&j, "oldest_unread", e->counts.oldest_unread_ms);
+	json_key_time(&j, "created", e->agent.created_ms);
+	json_key_time(&j, "started", e->agent.started_ms);
+	json_key_time(&j, "seen", e->agent.seen_ms);
+	json_key_str(&j, "worktree", e->agent.worktree);
+	json_key_str(&j, "session", e->agent.session);
+	json_key_str(&j, "host", e->agent.host);
+	json_key_int(&j, "pid", e->agent.process.pid);
+	json_key_str(&j, "role", e->agent.role);
+	out_json_line(cli, &j);
+}
+
+static bool
+add_number(struct table *t, size_t n)
+{
+	char text[24];
+
+	(void)snprintf(text, sizeof(text), "%zu", n);
+	return table_add(t, text);
+}
+
+static bool
+add_time(struct table *t, int64_t ms)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+
+	if (ms > 0)
+		text_when(&text, ms);
+	else
+		buf_adds(&text, "-");
+	return table_add(t, buf_z(&text));
+}
+
+static bool
+add_row(struct table *t, const struct roster_entry *e)
+{
+	mr_auto(buf_done) struct buf place = BUF_INIT;
+
+	buf_adds(&place, e->agent.worktree[0] ? e->agent.worktree : "-");
+	if (e->agent.role[0])
+		buf_addf(&place, "  (%s)", e->agent.role);
+	return table_add(t, e->agent.name) && table_add(t, roster_state(e)) && add_number(t, e->agent.life) &&
+	    add_number(t, e->counts.unread) && add_time(t, e->counts.oldest_unread_ms) &&
+	    add_time(t, e->agent.seen_ms) && table_add(t, buf_z(&place));
+}
+
+static int
+run_who(struct cli *cli)
+{
+	static const char *const heading[] = { "NAME", "STATE", "LIFE", "UNREAD", "OLDEST", "SEEN", "WORKTREE" };
+	mr_auto(roster_done) struct roster roster = { 0 };
+	struct table table = { .columns = 7 };
+	struct mr_error err = { 0 };
+	bool only_live = opt_flag(cli, "live"), ok = true;
+	size_t shown = 0;
+
+	if (roster_load(cli, true, &roster, &err) != MR_OK)
+		return cli_fail(cli, &err);
+	for (size_t i = 0; i < 7 && ok; i++)
+		ok = table_add(&table, heading[i]);
+	for (size_t i = 0; i < roster.n && ok; i++) {
+		const struct roster_entry *e = &roster.v[i];
+
+		if (only_live && (e->presence != MR_LIVE || e->agent.life == 0))
+			continue;
+		shown++;
+		if (cli->json)
+			print_json(cli, e);
+		else
+			ok = add_row(&table, e);
+	}
+	if (!cli->json && shown > 0)
+		table_print(cli, &table, &cli->out);
+	else if (!cli->json)
+		buf_adds(&cli->out, only_live ? "nobody is live here; mailroom who shows all\n" :
+						"nobody is here yet; mailroom register NAME\n");
+	mr_names_done(&table.cells);
+	return ok ? EXIT_DONE : EXIT_FAILED;
+}
+
+static const char *const aliases[] = { "agents", NULL };
+static const struct opt opts[] = {
+	OPT(0, "live", NULL, "only agents whose process is running"),
+	OPT_END,
+};
+static const char *const about[] = {
+	"STATE is live when the process of the newest life runs on this machine, idle when that life has no process to look "
+	"at (a plain shell, a script), gone when its process ended or the machine was started again since, and never for a "
+	"mailbox that waits for its first agent. It is found out from the process, not guessed from age.",
+	"UNREAD counts mail that nobody has read, OLDEST is the age of the oldest of it, SEEN is the last command of that life.",
+	NULL,
+};
+static const char *const examples[] = { "mailroom who", "mailroom who --live --json", NULL };
+static const char *const differences[] = {
+	"Gas Town and agent teams show who was started or configured; this shows who lives, from the process itself.",
+	NULL,
+};
+
+const struct cmd cmd_who = {
+	.name = "who",
+	.aliases = aliases,
+	.needs = CMD_ROOM,
+	.synopsis = "[--live]",
+	.summary = "list the agents of the room, whether they live, and their unread mail",
+	.opts = opts,
+	.about = about,
+	.examples = examples,
+	.differences = differences,
+	.run = run_who,
+};

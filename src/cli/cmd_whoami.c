@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/* cmd_whoami.c - which agent this command acts as, and how that was found out. */
+#include "base/text.h"
+#include "cli/cli.h"
+
+static int
+run_whoami(struct cli *cli)
+{
+	if (cli->json) {
+		struct json j = JSON_INIT(&cli->out);
+
+		json_open(&j, '{');
+		json_key_str(&j, "agent", cli->self.agent);
+		json_key_int(&j, "life", (int64_t)cli->self.life);
+		json_key_str(&j, "room", mr_room_name(cli->room));
+		json_key_str(&j, "how", cli->self.how);
+		json_key_bool(&j, "bound", cli->self.bound);
+		json_key_str(&j, "session", cli->self.session[0] ? cli->self.session : NULL);
+		out_json_line(cli, &j);
+		return EXIT_DONE;
+	}
+	buf_addf(&cli->out, "%s\n  life %u in room ", cli->self.agent, cli->self.life);
+	text_clean_line(&cli->out, str_of(mr_room_name(cli->room)));
+	buf_adds(&cli->out, ": ");
+	text_clean_line(&cli->out, str_of(cli->self.how));
+	buf_addc(&cli->out, '\n');
+	return EXIT_DONE;
+}
+
+static const char *const about[] = {
+	"In this order: --as; the agent that this harness session is bound to; $MAILROOM_AGENT and the variables of other "
+	"systems; the one agent of this worktree whose life is gone. Otherwise it is an error with the line to type: "
+	"mailroom never guesses.",
+	NULL,
+};
+static const char *const examples[] = { "mailroom --as alice whoami", NULL };
+static const char *const differences[] = {
+	"Where Gas Town takes an agent it cannot identify for the human, this says that nobody is known and exits with 5.",
+	NULL,
+};
+
+const struct cmd cmd_whoami = {
+	.name = "whoami",
+	.needs = CMD_SELF,
+	.synopsis = "",
+	.summary = "say which agent you are, and why",
+	.about = about,
+	.examples = examples,
+	.differences = differences,
+	.run = run_whoami,
+};

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * claim.c - work: recv, then done, release, fail or extend. A claim is a hold with a lease; its token is the
+ * proof that it is still ours. Each claim has a new token, so a `done` that comes after the lease ran out and
+ * the mail went to someone else finds nothing (promise 4).
+ */
+#include "base/error.h"
+#include "base/id.h"
+#include "office/office.h"
+
+#define LEASE_DEFAULT_MS ((int64_t)15 * 60 * 1000)
+#define LEASE_MAX_MS ((int64_t)366 * 24 * 3600 * 1000)
+
+static enum mr_rc
+check_holds(const struct mr_room *room, struct mr_error *err)
+{
+	const struct room_driver *driver = room->driver;
+
+	if ((driver->abilities & ROOM_HOLDS) && driver->hold && driver->settle && driver->each_hold)
+		return MR_OK;
+	return office_lacks(room, "claims on mail", err);
+}
+
+static enum mr_rc
+check_lease(int64_t *lease_ms, struct mr_error *err)
+{
+	if (*lease_ms == 0)
+		*lease_ms = LEASE_DEFAULT_MS;
+	if (*lease_ms > 0 && *lease_ms <= LEASE_MAX_MS)
+		return MR_OK;
+	return mr_fail(err, MR_REFUSED, "a lease is more than nothing and at most 366 days");
+}
+
+static void
+fill_claim(const struct hold *hold, struct mr_claim *ret)
+{
+	*ret = (struct mr_claim){ .attempt = hold->attempt, .deadline_ms = hold->deadline_ms };
+	(void)snprintf(ret->token, sizeof(ret->token), "%s", hold->token);
+	(void)snprintf(ret->id, sizeof(ret->id), "%s", hold->id);
+}
+
+/* ---- recv ---- */
+
+struct gathering {
+	const struct matcher *matcher;
+	bool all;
+	struct candidates found;
+};
+
+static bool
+gather(void *ctx, const struct mr_message *msg)
+{
+	struct gathering *g = ctx;
+
+	if (!matcher_fits(g->matcher, msg))
+		return true;
+	/* They come oldest first, so nothing goes before the first urgent one. */
+	return candidates_add(&g->found, msg) && (g->all || msg->priority < MR_URGENT);
+}
+
+static enum mr_rc
+gather_work(struct mr_room *room, const char *agent, const struct matcher *matcher, bool all,
+    struct candidates *ret, struct mr_error *err)
+{
+	struct gathering g = { .matcher = matcher, .all = all };
+	struct scan_request want = {
+		.folders = MR_INBOX,
+		.depth = matcher->depth == SCAN_BODIES ? SCAN_BODIES : SCAN_HEADERS,
+		.unread_only = true,
+	};
+	enum mr_rc rc = room->driver->scan(room, agent, &want, gather, &g, err);
+
+	if (rc == MR_OK && g.found.failed)
+		rc = mr_nomem(err);
+	if (rc != MR_OK) {
+		candidates_done(&g.found);
+		return rc;
+	}
+	candidates_sort(&g.found, MR_WORK_ORDER);
+	*ret = g.found;
+	return MR_OK;
+}
+
+/* While the harness of a bound session lives, its lease does not run out. */
+static void
+describe_holder(struct mr_room *room, const struct mr_self *self, struct hold_terms *terms)
+{
+	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
+	struct mr_error ignored = { 0 };
+
+	if (room->driver->find_agent && room->driver->find_agent(room, self->agent, &agent, &ignored) == MR_OK &&
+	    agent.life == self->life)
+		terms->process = agent.process;
+}
+
+/* MR_EMPTY: another was quicker, or the mail cannot be read; try the next. */
+static enum mr_rc
+claim_one(struct mr_room *room, const struct mr_self *self, const char *id, const struct hold_terms *terms,
+    struct mr_claim *ret_claim, struct mr_message *ret_msg, struct mr_error *err)
+{
+	struct mr_message msg = { 0 };
+	struct mr_error ignored = { 0 };
+	struct hold hold = { 0 };
+	enum mr_rc rc = room->driver->hold(room, self->agent, id, terms, &hold, err);
+
+	if (rc == MR_BUSY || rc == MR_NOTFOUND)
+		return MR_EMPTY;
+	if (rc != MR_OK)
+		return rc;
+	rc = room->driver->fetch(room, self->agent, id, MR_HELD, SCAN_BODIES, &msg, err);
+	if (rc == MR_OK)
+		rc = office_flush(room, err);
+	if (rc != MR_OK) {
+		(void)room->driver->settle(room, &hold, SETTLE_BACK, &ignored);
+		(void)office_flush(room, &ignored);
+		mr_message_done(&msg);
+		return rc == MR_CORRUPT || rc == MR_NOTFOUND ? MR_EMPTY : rc;
+	}
+	fill_claim(&hold, ret_claim);
+	*ret_msg = msg;
+	return MR_OK;
+}
+
+static enum mr_rc
+claim_first(struct mr_room *room, const struct mr_self *self, const struct candidates *work, int64_t lease_ms,
+    struct mr_claim *ret_claim, struct mr_message *ret_msg, struct mr_error *err)
+{
+	struct hold_terms terms = {
+		.kind = HOLD_LEASE,
+		.life = self->life,
+		.lease_ms = lease_ms,
+		.session = self->session,
+	};
+	enum mr_rc rc = MR_EMPTY;
+
+	describe_holder(room, self, &terms);
+	for (size_t i = 0; i < work->n && rc == MR_EMPTY; i++)
+		rc = claim_one(room, self, work->v[i].id, &terms, ret_claim, ret_msg, err);
+	return rc;
+}
+
+enum mr_rc
+mr_recv(struct mr_room *room, const struct mr_self *self, const struct mr_filter *filter, int64_t lease_ms,
+    struct mr_claim *ret_claim, struct mr_message *ret_msg, struct mr_error *err)
+{
+	mr_auto(matcher_done) struct matcher matcher = { 0 };
+	enum mr_rc rc = check_holds(room, err);
+
+	if (rc == MR_OK)
+		rc = check_lease(&lease_ms, err);
+	if (rc == MR_OK)
+		rc = office_not_fenced(room, self, err);
+	if (rc == MR_OK)
+		rc = matcher_init(&matcher, room, self->agent, filter, err);
+	if (rc != MR_OK)
+		return rc;
+	scan_sweep(room, self->agent);
+	/* The first round stops at an urgent message; if another was quicker, the second goes through all. */
+	rc = MR_EMPTY;
+	for (int round = 0; round < 2 && rc == MR_EMPTY; round++) {
+		mr_auto(candidates_done) struct candidates work = { 0 };
+
+		rc = gather_work(room, self->agent, &matcher, round > 0, &work, err);
+		if (rc == MR_OK && work.n == 0)
+			rc = MR_EMPTY;
+		else if (rc == MR_OK)
+			rc = claim_first(room, self, &work, lease_ms, ret_claim, ret_msg, err);
+	}
+	if (rc == MR_EMPTY)
+		return mr_fail(err, MR_EMPTY, "no mail is waiting for '%s'", self->agent);
+	return rc;
+}
+
+/* ---- Finding a claim again ---- */
+
+struct claim_search {
+	const char *what;   /* in lower case */
+	unsigned life;
+	struct hold by_token, by_id;
+	bool token_found;
+	size_t ids_found;   /* claims of this life whose id ends in `what` */
+	struct buf tokens;  /* theirs */
+	bool older;         /* an earlier life's id ends so */
+};
+
+static bool
+note_claim(void *ctx, const struct hold *hold)
+{
+	struct claim_search *s = ctx;
+
+	if (hold->kind != HOLD_LEASE)
+		return true;
+	if (strcmp(hold->token, s->what) == 0) {
+		s->by_token = *hold;
+		s->token_found = true;
+		return false;
+	}
+	if (!str_ends(str_of(hold->id), s->what))
+		return true;
+	if (hold->life != s->life) {
+		s->older = true;
+		return true;
+	}
+	s->by_id = *hold;
+	buf_addf(&s->tokens, "%s%s", s->ids_found++ > 0 ? ", " : "", hold->token);
+	return true;
+}
+
+static enum mr_rc
+refuse_older_life(const struct mr_self *self, struct mr_error *err)
+{
+	(void)mr_fail(err, MR_REFUSED, "that claim belongs to an older life of '%s'", self->agent);
+	return mr_hint(err, "its mail comes back by itself; `mailroom recv` gives the next");
+}
+
+static enum mr_rc
+choose_claim(const struct claim_search *s, const struct mr_self *self, struct hold *ret, struct mr_error *err)
+{
+	if (s->token_found && s->by_token.life != self->life)
+		return refuse_older_life(self, err);
+	if (s->token_found || s->ids_found == 1) {
+		*ret = s->token_found ? s->by_token : s->by_id;
+		return MR_OK;
+	}
+	if (s->ids_found > 1) {
+		(void)mr_fail(err, MR_REFUSED, "several claims match '%s'", s->what);
+		return mr_hint(err, "give one of the tokens: %s", buf_z(&s->tokens));
+	}
+	if (s->older)
+		return refuse_older_life(self, err);
+	(void)mr_fail(err, MR_NOTFOUND, "no claim '%s': that claim is over (lease ran out, released or done)", s->what);
+	return mr_hint(err, "`mailroom recv` gives the next message; `mailroom inbox` lists what waits");
+}
+
+static enum mr_rc
+find_claim(struct mr_room *room, const struct mr_self *self, const char *what, struct hold *ret, struct mr_error *err)
+{
+	struct claim_search s = { .life = self->life };
+	char spelled[MR_ID_LEN + 1];
+	bool full;
+	enum mr_rc rc = check_holds(room, err);
+
+	if (rc == MR_OK)
+		rc = office_not_fenced(room, self, err);
+	if (rc == MR_OK)
+		rc = lookup_spelling(room, what, spelled, &full, err); /* tokens have the alphabet of ids */
+	if (rc != MR_OK)
+		return rc;
+	s.what = spelled;
+	rc = room->driver->each_hold(room, self->agent, note_claim, &s, err);
+	if (rc == MR_OK)
+		rc = choose_claim(&s, self, ret, err);
+	buf_done(&s.tokens);
+	return rc;
+}
+
+/* ---- done, release, fail, extend ---- */
+
+static enum mr_rc
+say_if_over(const struct hold *hold, enum mr_rc rc, struct mr_error *err)
+{
+	if (rc != MR_NOTFOUND)
+		return rc;
+	(void)mr_fail(err, MR_NOTFOUND, "the claim '%s' on '%s' is over: lease ran out, released or done", hold->token,
+	    hold->id);
+	return mr_hint(err, "the message may be with someone else now; `mailroom why %s` tells", hold->id);
+}
+
+static enum mr_rc
+settle_claim(struct mr_room *room, const struct hold *hold, enum settle how, char ret_id[MR_ID_LEN + 1],
+    struct mr_error *err)
+{
+	enum mr_rc rc = room->driver->settle(room, hold, how, err);
+
+	if (rc == MR_OK)
+		rc = office_flush(room, err);
+	if (rc == MR_OK)
+		(void)snprintf(ret_id, MR_ID_LEN + 1, "%s", hold->id);
+	return say_if_over(hold, rc, err);
+}
+
+enum mr_rc
+mr_claim_done(struct mr_room *room, const struct mr_self *self, const char *what, char ret_id[MR_ID_LEN + 1],
+    struct mr_error *err)
+{
+	struct hold hold = { 0 };
+	enum mr_rc rc = find_claim(room, self, what, &hold, err);
+
+	return rc == MR_OK ? settle_claim(room, &hold, SETTLE_DONE, ret_id, err) : rc;
+}
+
+enum mr_rc
+mr_claim_release(struct mr_room *room, const struct mr_self *self, const char *what, char ret_id[MR_ID_LEN + 1],
+    struct mr_error *err)
+{
+	struct hold hold = { 0 };
+	enum mr_rc rc = find_claim(room, self, what, &hold, err);
+
+	return rc == MR_OK ? settle_claim(room, &hold, SETTLE_BACK, ret_id, err) : rc;
+}
+
+enum mr_rc
+mr_claim_fail(struct mr_room *room, const struct mr_self *self, const char *what, const char *reason,
+    char ret_id[MR_ID_LEN + 1], struct mr_error *err)
+{
+	mr_auto(mr_message_done) struct mr_message msg = { 0 };
+	struct hold hold = { 0 };
+	enum mr_rc rc = find_claim(room, self, what, &hold, err);
+
+	if (rc != MR_OK)
+		return rc;
+	rc = room->driver->fetch(room, self->agent, hold.id, MR_HELD, SCAN_HEADERS, &msg, err);
+	/* The bounce first: killed in between, the mail is tried again and at worst bounces twice. The other way
+	 * round it would be dead and nobody told. */
+	if (rc == MR_OK)
+		rc = bounce_send(room, self, &msg, reason ? reason : "", err);
+	if (rc != MR_OK)
+		return say_if_over(&hold, rc, err);
+	return settle_claim(room, &hold, SETTLE_DEAD, ret_id, err);
+}
+
+enum mr_rc
+mr_claim_extend(struct mr_room *room, const struct mr_self *self, const char *what, int64_t lease_ms,
+    struct mr_claim *ret, struct mr_error *err)
+{
+	struct hold hold = { 0 };
+	enum mr_rc rc = check_lease(&lease_ms, err);
+
+	if (rc == MR_OK && !room->driver->extend)
+		rc = office_lacks(room, "way to extend a claim", err);
+	if (rc == MR_OK)
+		rc = find_claim(room, self, what, &hold, err);
+	if (rc != MR_OK)
+		return rc;
+	rc = room->driver->extend(room, &hold, lease_ms, err);
+	if (rc == MR_OK)
+		rc = office_flush(room, err);
+	if (rc == MR_OK)
+		fill_claim(&hold, ret);
+	return say_if_over(&hold, rc, err);
+}

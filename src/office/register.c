@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * register.c - taking a name, and a life of it.
+ *
+ * Two races, both decided by the room: add_agent lets one of many make the name (the others find it
+ * made), take_life lets one of many take a number. Whoever loses reads again and judges by what is
+ * there now: normally that the winner is alive, and that is a refusal.
+ */
+#include "base/clock.h"
+#include "base/process.h"
+#include "base/sys.h"
+#include "office/who.h"
+
+#define TRIES 10
+
+static enum mr_rc
+check_name(const struct mr_room *room, const char *given, char *ret, struct mr_error *err)
+{
+	if (agent_is_operator(given)) {
+		(void)mr_fail(err, MR_REFUSED, "cannot register '%s': it is the mailbox of the person in charge", given);
+		return mr_hint(err, "to act as the operator: mailroom --as operator ...");
+	}
+	if (given[0] == '@' || ascii_caseeq(given, "mailroom")) {
+		(void)mr_fail(err, MR_REFUSED, "cannot register '%.100s': the name is reserved", given);
+		return mr_hint(err, "pick another name, such as your task's or your worktree's");
+	}
+	return agent_local_name(room, given, ret, err);
+}
+
+/* One session, one agent in a room: its shell, hooks and server must agree on who they are. */
+static enum mr_rc
+check_session(struct mr_room *room, const char *name, const struct mr_env *env, struct mr_error *err)
+{
+	mr_auto(binding_done) struct binding b = { 0 };
+	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
+	struct mr_error ignored = { 0 };
+	bool saved = false;
+
+	if (self_binding(room, env, &b, &saved, &ignored) != MR_OK || strcmp(b.agent, name) == 0 ||
+	    self_check(room, &b, &agent, &ignored) != MR_OK)
+		return MR_OK; /* nobody yet, or fenced, or pruned: free to be someone */
+	(void)mr_fail(err, MR_REFUSED, "cannot register '%s': this session already is '%s'", name, b.agent);
+	return mr_hint(err, "a helper of yours registers in a session of its own; to act as another: mailroom --as "
+	    "NAME ...");
+}
+
+static enum mr_rc
+add_name(struct mr_room *room, const char *name, const struct mr_register_options *options, bool *ret_created,
+    struct mr_error *err)
+{
+	struct mr_agent agent = {
+		.created_ms = clock_now_ms(),
+		.worktree = "",
+		.session = "",
+		.host = "",
+		.role = options->role ? options->role : "",
+		.wake = options->wake ? options->wake : "",
+	};
+
+	snprintf(agent.name, sizeof agent.name, "%s", name);
+	enum mr_rc rc = room->driver->add_agent(room, &agent, err);
+
+	if (rc == MR_OK)
+		*ret_created = true;
+	return rc == MR_EXISTS ? MR_OK : rc;
+}
+
+static enum mr_rc
+refuse_taken(const struct mr_agent *agent, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf who = BUF_INIT;
+
+	agent_describe_life(agent, &who);
+	(void)mr_fail(err, MR_REFUSED, "cannot register '%s': it is taken by %s", agent->name, buf_z(&who));
+	if (mr_agent_presence(agent) == MR_LIVE)
+		return mr_hint(err, "pick another name, or move this one here: mailroom takeover %.80s", agent->name);
+	return mr_hint(err, "nobody can tell whether it still works; if not: mailroom takeover %.80s", agent->name);
+}
+
+/* Judges by the newest life. MR_EXISTS: another took the life meanwhile, look again. */
+static enum mr_rc
+claim_life(struct mr_room *room, const char *name, const struct mr_env *env,
+    const struct mr_register_options *options, struct mr_registration *reg, struct mr_error *err)
+{
+	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
+	enum mr_rc rc = room->driver->find_agent(room, name, &agent, err);
+
+	if (rc != MR_OK)
+		return rc;
+	if (self_is_life(env, &agent)) {
+		reg->continued = true;
+		reg->life = agent.life;
+		return self_adopt_life(room, env, &agent, err);
+	}
+	if (mr_agent_presence(&agent) != MR_GONE && !options->takeover)
+		return refuse_taken(&agent, err);
+	return self_take_life(room, env, &agent, &reg->life, &reg->returned, err);
+}
+
+enum mr_rc
+mr_register(struct mr_room *room, const char *name, const struct mr_env *env,
+    const struct mr_register_options *options, struct mr_registration *ret, struct mr_error *err)
+{
+	static const struct mr_register_options plain = { 0 };
+	mr_auto(sys_close_fd) int lock = -1;
+	struct mr_registration reg = { 0 };
+	char local[MR_ADDRESS_MAX + 1];
+	enum mr_rc rc;
+
+	if (!(room->driver->abilities & ROOM_REGISTER))
+		return office_lacks(room, "registered agents", err);
+	rc = check_name(room, name, local, err);
+	if (rc != MR_OK)
+		return rc;
+	if (env->session && env->session[0])
+		lock = session_lock(env->state_dir); /* the session's own processes decide one after the other */
+	rc = check_session(room, local, env, err);
+	if (rc != MR_OK)
+		return rc;
+	rc = MR_EXISTS;
+	for (int i = 0; i < TRIES && rc == MR_EXISTS; i++) {
+		*err = (struct mr_error){ 0 };
+		rc = claim_life(room, local, env, options ? options : &plain, &reg, err);
+		if (rc != MR_NOTFOUND)
+			continue;
+		rc = add_name(room, local, options ? options : &plain, &reg.created, err);
+		if (rc == MR_OK)
+			rc = MR_EXISTS; /* made, by us or by another: now for its life */
+	}
+	if (rc == MR_EXISTS)
+		return mr_fail(err, MR_BUSY, "cannot register '%s': others keep taking it", local);
+	if (rc == MR_OK)
+		rc = agent_unread(room, local, &reg.unread, err);
+	if (rc == MR_OK)
+		*ret = reg;
+	return rc;
+}

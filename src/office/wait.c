@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * wait.c - until unread mail passes a filter. The watch is armed before the first look, so that mail which comes
+ * in between rings it; and beside the watch there is always a slow poll, because a lease that runs out, a holder
+ * that dies and a mount shared with another machine raise no event.
+ *
+ * A look reads the names of unread mail. Contents never change, so what did not pass once is remembered by its id
+ * and not read again: waiting beside a thousand messages from others costs a thousand names a look, not files.
+ */
+#include "base/clock.h"
+#include "base/error.h"
+#include "office/office.h"
+#include <poll.h>
+
+#define POLL_MAX_MS 2000       /* with a watch */
+#define BLIND_POLL_FIRST_MS 50 /* without one */
+#define BLIND_POLL_MAX_MS 1000
+
+struct waiting {
+	struct mr_room *room;
+	const char *agent;
+	struct matcher matcher;
+	struct candidates rejected; /* sorted by id */
+	struct candidates fresh;    /* seen in this look, not judged yet */
+	bool hit;
+};
+
+static int
+by_id(const void *a, const void *b)
+{
+	return strcmp(((const struct candidate *)a)->id, ((const struct candidate *)b)->id);
+}
+
+static bool
+is_rejected(const struct waiting *w, const char *id)
+{
+	struct candidate key = { 0 };
+
+	(void)snprintf(key.id, sizeof(key.id), "%s", id);
+	return w->rejected.n > 0 && bsearch(&key, w->rejected.v, w->rejected.n, sizeof(key), by_id);
+}
+
+static bool
+note_name(void *ctx, const struct mr_message *msg)
+{
+	struct waiting *w = ctx;
+
+	if (w->matcher.depth == SCAN_NAMES) {
+		w->hit = !(msg->flags & MR_SEEN);
+		return !w->hit;
+	}
+	return is_rejected(w, msg->id) || candidates_add(&w->fresh, msg);
+}
+
+static enum mr_rc
+judge_fresh(struct waiting *w, struct mr_error *err)
+{
+	for (size_t i = 0; i < w->fresh.n && !w->hit; i++) {
+		mr_auto(mr_message_done) struct mr_message msg = { 0 };
+		struct mr_error ignored = { 0 };
+		enum mr_rc rc = w->room->driver->fetch(w->room, w->agent, w->fresh.v[i].id, MR_INBOX, w->matcher.depth, &msg,
+		    &ignored);
+
+		if (rc == MR_OK && matcher_fits(&w->matcher, &msg)) {
+			w->hit = true;
+			return MR_OK;
+		}
+		if (rc == MR_NOTFOUND) /* held just now: it may come back */
+			continue;
+		struct mr_message rejected = { 0 };
+
+		(void)snprintf(rejected.id, sizeof(rejected.id), "%s", w->fresh.v[i].id);
+		if (!candidates_add(&w->rejected, &rejected))
+			return mr_nomem(err);
+	}
+	if (w->rejected.n > 1 && w->fresh.n > 0)
+		qsort(w->rejected.v, w->rejected.n, sizeof(*w->rejected.v), by_id);
+	w->fresh.n = 0;
+	return MR_OK;
+}
+
+static enum mr_rc
+look(struct waiting *w, struct mr_error *err)
+{
+	struct scan_request want = { .folders = MR_INBOX, .depth = SCAN_NAMES, .unread_only = true };
+	enum mr_rc rc;
+
+	scan_sweep(w->room, w->agent);
+	rc = w->room->driver->scan(w->room, w->agent, &want, note_name, w, err);
+	if (rc == MR_OK && w->fresh.failed)
+		rc = mr_nomem(err);
+	return rc == MR_OK ? judge_fresh(w, err) : rc;
+}
+
+/* pause_ms grows only where there is no watch. */
+static void
+pause_for(struct waiting *w, void *watch, int64_t rest_ms, int64_t *pause_ms)
+{
+	int64_t longest = watch ? POLL_MAX_MS : *pause_ms;
+	int64_t ms = rest_ms < 0 || rest_ms > longest ? longest : rest_ms;
+
+	if (watch) {
+		w->room->driver->watch_wait(w->room, watch, ms);
+		return;
+	}
+	(void)poll(NULL, 0, (int)ms);
+	*pause_ms = 2 * *pause_ms < BLIND_POLL_MAX_MS ? 2 * *pause_ms : BLIND_POLL_MAX_MS;
+}
+
+static enum mr_rc
+look_until(struct waiting *w, void *watch, int64_t timeout_ms, struct mr_error *err)
+{
+	int64_t deadline_ms = clock_boot_ms() + timeout_ms, pause_ms = BLIND_POLL_FIRST_MS;
+
+	for (;;) {
+		enum mr_rc rc = look(w, err);
+
+		if (rc != MR_OK || w->hit)
+			return rc;
+		int64_t rest_ms = timeout_ms < 0 ? -1 : deadline_ms - clock_boot_ms();
+
+		if (timeout_ms >= 0 && rest_ms <= 0)
+			return mr_fail(err, MR_EMPTY, "no mail for '%s' came in time", w->agent);
+		pause_for(w, watch, rest_ms, &pause_ms);
+	}
+}
+
+enum mr_rc
+mr_wait(struct mr_room *room, const char *agent, const struct mr_filter *filter, int64_t timeout_ms,
+    struct mr_error *err)
+{
+	const struct room_driver *driver = room->driver;
+	struct waiting w = { .room = room, .agent = agent };
+	struct mr_error ignored = { 0 };
+	void *watch = NULL;
+	enum mr_rc rc;
+
+	/* A fleet can run out of watches: then the poll alone has to do. */
+	if (timeout_ms != 0 && driver->watch && driver->watch(room, agent, &watch, &ignored) != MR_OK)
+		watch = NULL;
+	rc = matcher_init(&w.matcher, room, agent, filter, err);
+	if (rc == MR_OK)
+		rc = look_until(&w, watch, timeout_ms, err);
+	if (watch)
+		driver->watch_close(room, watch);
+	matcher_done(&w.matcher);
+	candidates_done(&w.rejected);
+	candidates_done(&w.fresh);
+	return rc;
+}

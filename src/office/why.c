@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * why.c - what happened to a message, with evidence, and no more than the evidence says (promise 5). The copies
+ * that the room has, the tombstone of a purge, and the recipients in the message itself for whom no copy is left.
+ */
+#include "base/clock.h"
+#include "base/error.h"
+#include "message/address.h"
+#include "office/office.h"
+
+struct trail {
+	struct mr_room *room;
+	mr_trail_fn *fn;
+	void *ctx;
+	struct mr_names have;    /* agents with a copy, or with one on its way */
+	struct mr_names readers; /* agents in whose folders the message can be read */
+	bool dead;               /* a copy is among the dead letters, which do not say whose it was */
+	size_t facts;
+};
+
+static void
+tell(struct trail *t, const char *agent, const char *state, const char *evidence)
+{
+	struct mr_trail fact = { .agent = agent, .state = state, .evidence = evidence };
+
+	t->facts++;
+	t->fn(t->ctx, &fact);
+}
+
+/* ---- Who would read it ---- */
+
+static void
+add_presence(struct buf *out, struct mr_room *room, const char *name)
+{
+	static const char *const words[] = { [MR_GONE] = "gone", [MR_IDLE] = "idle", [MR_LIVE] = "live" };
+	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
+	struct mr_error ignored = { 0 };
+	char ago[24];
+
+	if (!room->driver->find_agent)
+		return;
+	enum mr_rc rc = room->driver->find_agent(room, name, &agent, &ignored);
+
+	if (rc == MR_NOTFOUND)
+		buf_addf(out, "; nobody named '%s' is registered", name);
+	if (rc != MR_OK)
+		return;
+	if (agent.life == 0) {
+		if (strcmp(name, OPERATOR) != 0)
+			buf_addf(out, "; '%s' has not lived here yet", name);
+		return;
+	}
+	buf_addf(out, "; life %u of '%s' is %s", agent.life, name, words[mr_agent_presence(&agent)]);
+	if (agent.seen_ms > 0) {
+		int64_t ms = clock_now_ms() - agent.seen_ms;
+
+		duration_text(ms > 0 ? ms : 0, ago);
+		buf_addf(out, ", last seen %s ago", ago);
+	}
+}
+
+static void
+tell_place(void *ctx, const struct place_of *place)
+{
+	struct trail *t = ctx;
+	mr_auto(buf_done) struct buf evidence = BUF_INIT;
+
+	if (strcmp(place->state, "purged") == 0) /* told from the tombstone */
+		return;
+	buf_adds(&evidence, place->evidence);
+	if (*place->agent && place->folder != MR_SENT) {
+		(void)names_add(&t->have, str_of(place->agent));
+		if (!(place->flags & MR_SEEN))
+			add_presence(&evidence, t->room, place->agent);
+	}
+	if (place->folder == MR_DEAD)
+		t->dead = true;
+	else if (*place->agent && place->folder != 0)
+		(void)names_add(&t->readers, str_of(place->agent));
+	tell(t, place->agent, place->state, buf_z(&evidence));
+}
+
+/* ---- The tombstone ---- */
+
+static void
+tell_tombstone(struct trail *t, const char *id)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT, evidence = BUF_INIT;
+	mr_auto(record_done) struct record record = { 0 };
+	struct mr_error ignored = { 0 };
+
+	if (!t->room->driver->record_get ||
+	    t->room->driver->record_get(t->room, "purged", "", id, &text, &ignored) != MR_OK ||
+	    record_parse(buf_str(&text), &record, &ignored) != MR_OK)
+		return;
+	const char *by = record_get(&record, "By"), *at = record_get(&record, "At"), *why = record_get(&record, "Reason");
+
+	buf_addf(&evidence, "purged by '%s' at %s", by ? by : "?", at ? at : "?");
+	if (why)
+		buf_addf(&evidence, ": %s", why);
+	tell(t, "", "purged", buf_z(&evidence));
+}
+
+/* ---- Those who should have it ---- */
+
+static void
+tell_missing(struct trail *t, const struct mr_names *names)
+{
+	for (size_t i = 0; i < names->n; i++) {
+		mr_auto(buf_done) struct buf evidence = BUF_INIT;
+		struct mr_error ignored = { 0 };
+
+		if (names_has(&t->have, names->v[i]))
+			continue;
+		if (address_check(str_of(names->v[i]), &ignored) != MR_OK) {
+			buf_addf(&evidence, "'%s' is not an address of this room", names->v[i]);
+		} else {
+			buf_addf(&evidence, "no copy is in the mailbox of '%s': %s", names->v[i],
+			    t->dead ? "it may be the one among the dead letters" :
+				      "removed by another program, or never delivered");
+			add_presence(&evidence, t->room, names->v[i]);
+		}
+		tell(t, names->v[i], "nowhere", buf_z(&evidence));
+	}
+}
+
+static void
+tell_recipients(struct trail *t, const char *id)
+{
+	for (size_t i = 0; i < t->readers.n; i++) {
+		mr_auto(mr_message_done) struct mr_message msg = { 0 };
+		struct mr_error ignored = { 0 };
+
+		if (t->room->driver->fetch(t->room, t->readers.v[i], id, ALL_FOLDERS, SCAN_HEADERS, &msg, &ignored) != MR_OK)
+			continue;
+		tell_missing(t, &msg.to);
+		tell_missing(t, &msg.cc);
+		return;
+	}
+}
+
+enum mr_rc
+mr_why(struct mr_room *room, const struct mr_self *self, const char *id, mr_trail_fn *fn, void *ctx,
+    struct mr_error *err)
+{
+	struct trail t = { .room = room, .fn = fn, .ctx = ctx };
+	char full[MR_ID_LEN + 1];
+	enum mr_rc rc;
+
+	if (!room->driver->each_place)
+		return office_lacks(room, "trail of its mail", err);
+	rc = lookup_anywhere(room, self->agent, id, full, err);
+	if (rc == MR_OK)
+		rc = room->driver->each_place(room, full, tell_place, &t, err);
+	if (rc == MR_OK) {
+		tell_recipients(&t, full);
+		tell_tombstone(&t, full);
+	}
+	mr_names_done(&t.have);
+	mr_names_done(&t.readers);
+	if (rc == MR_OK && t.facts == 0) {
+		(void)mr_fail(err, MR_NOTFOUND, "nothing is known of '%s' in room '%s'", full, room->name);
+		return mr_hint(err, "it was never sent here, or removed by another program");
+	}
+	return rc;
+}

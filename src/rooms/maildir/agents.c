@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * agents.c - names. An agent exists when agents/<address>/agent does: that file is made complete and
+ * then linked, so one of many who want a name gets it. Folders alone are nobody's: a pruned
+ * agent's (its archive and the numbers of its lives stay), or the "rig" of "rig/witness".
+ *
+ * New names are made under agents/.lock, because "Bob" and "bob" are two links and only a look at all
+ * the names beside can tell that they clash.
+ */
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/id.h"
+#include "base/sys.h"
+#include "message/address.h"
+#include "rooms/maildir/maildir.h"
+#include <dirent.h>
+#include <errno.h>
+
+#define AGENT_FILE_MAX ((size_t)64 << 10)
+#define LOCK_WAIT_MS 10000
+
+/* ---- All of them ---- */
+
+struct walk {
+	struct maildir *md;
+	bool registered;
+	struct mr_names *found;
+	char at[MR_ADDRESS_MAX + 2]; /* the folder being read, "" at the top */
+	struct mr_names below;       /* its subfolders that can be part of an address */
+	bool failed;
+};
+
+static bool
+collect_below(void *ctx, const struct dir_entry *entry)
+{
+	struct walk *walk = ctx;
+	struct mr_error ignored = { 0 };
+
+	if (entry->type != DT_DIR && entry->type != DT_UNKNOWN)
+		return true;
+	if (address_check(str_of(entry->name), &ignored) != MR_OK) /* tmp, new, .Sent ... */
+		return true;
+	walk->failed |= !names_add(&walk->below, str_of(entry->name));
+	return !walk->failed;
+}
+
+static bool
+is_mailbox(int fd, bool registered)
+{
+	struct stat st;
+
+	if (sys_stat(fd, "agent", &st) == 0 && S_ISREG(st.st_mode))
+		return true;
+	return !registered && sys_stat(fd, "new", &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+static enum mr_rc walk_folder(struct walk *up, const char *address, struct mr_error *err);
+
+static enum mr_rc
+walk_below(struct walk *walk, struct mr_error *err)
+{
+	for (size_t i = 0; i < walk->below.n; i++) {
+		char address[MR_ADDRESS_MAX + 2];
+		struct mr_error not_one = { 0 };
+		int n = snprintf(address, sizeof address, "%s%s%s", walk->at, walk->at[0] ? "/" : "",
+		    walk->below.v[i]);
+
+		if (n < 0 || (size_t)n >= sizeof address ||
+		    address_check(str_of(address), &not_one) != MR_OK)
+			continue; /* too deep or too long: nothing that we made */
+		if (walk_folder(walk, address, err) != MR_OK)
+			return err->code;
+	}
+	return MR_OK;
+}
+
+/* A folder that vanishes while we walk, or that is a link or a file, is nobody's. */
+static enum mr_rc
+walk_folder(struct walk *up, const char *address, struct mr_error *err)
+{
+	struct walk walk = { .md = up->md, .registered = up->registered, .found = up->found };
+	mr_auto(sys_close_fd) int fd = -1;
+	enum mr_rc rc = dir_open(walk.md->agents_fd, address[0] ? address : ".", &fd, err);
+
+	if (rc == MR_NOTFOUND || rc == MR_REFUSED)
+		return MR_OK;
+	if (rc != MR_OK)
+		return mr_wrap(err, "cannot read 'agents/%s'", address);
+	if (address[0] && is_mailbox(fd, walk.registered) && !names_add(walk.found, str_of(address)))
+		return mr_nomem(err);
+	(void)snprintf(walk.at, sizeof walk.at, "%s", address);
+	rc = dir_each(fd, collect_below, &walk, err);
+	if (rc == MR_OK && walk.failed)
+		rc = mr_nomem(err);
+	if (rc == MR_OK)
+		rc = walk_below(&walk, err);
+	mr_names_done(&walk.below);
+	return rc;
+}
+
+static int
+by_bytes(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+enum mr_rc
+agents_collect(struct maildir *md, bool registered, struct mr_names *ret, struct mr_error *err)
+{
+	struct mr_names found = { 0 };
+	struct walk top = { .md = md, .registered = registered, .found = &found };
+	enum mr_rc rc = walk_folder(&top, "", err);
+
+	if (rc != MR_OK) {
+		mr_names_done(&found);
+		return rc;
+	}
+	if (found.n > 1)
+		qsort(found.v, found.n, sizeof *found.v, by_bytes);
+	*ret = found;
+	return MR_OK;
+}
+
+/* ---- One of them ---- */
+
+static const char *
+line_of(const struct record *lines, const char *name, struct arena **own)
+{
+	const char *value = record_get(lines, name);
+	char *copy = value ? arena_dup(own, str_of(value)) : NULL;
+
+	return copy ? copy : "";
+}
+
+static enum mr_rc
+read_agent(struct mailbox *box, struct mr_agent *ret, struct arena **own, struct mr_error *err)
+{
+	mr_auto(record_done) struct record lines = { 0 };
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+
+	if (file_read(box->fd, "agent", AGENT_FILE_MAX, &text, err) != MR_OK ||
+	    record_parse(buf_str(&text), &lines, err) != MR_OK)
+		return err->code;
+	const char *created = record_get(&lines, "Created");
+
+	(void)snprintf(ret->name, sizeof ret->name, "%s", box->agent);
+	if (created)
+		(void)time_parse_rfc3339(str_of(created), &ret->created_ms);
+	ret->role = line_of(&lines, "Role", own);
+	ret->wake = line_of(&lines, "Wake", own);
+	return life_read(box, ret, own, err);
+}
+
+enum mr_rc
+maildir_find_agent(struct mr_room *room, const char *name, struct mr_agent *ret, struct mr_error *err)
+{
+	mr_auto(mailbox_done) struct mailbox box = MAILBOX_INIT;
+	struct mr_agent agent = { .worktree = "", .session = "", .host = "" };
+	struct arena *own = NULL;
+
+	if (mailbox_open(&box, maildir_of(room), name, err) != MR_OK)
+		return err->code;
+	if (read_agent(&box, &agent, &own, err) != MR_OK) {
+		arena_free(own);
+		return mr_wrap(err, "cannot read agent '%s'", name);
+	}
+	agent.own = own;
+	*ret = agent;
+	return MR_OK;
+}
+
+enum mr_rc
+maildir_each_agent(struct mr_room *room, mr_agent_fn *fn, void *ctx, struct mr_error *err)
+{
+	struct mr_names names = { 0 };
+	enum mr_rc rc = agents_collect(maildir_of(room), true, &names, err);
+	bool more = true;
+
+	for (size_t i = 0; rc == MR_OK && more && i < names.n; i++) {
+		struct mr_agent agent = { 0 };
+
+		rc = maildir_find_agent(room, names.v[i], &agent, err);
+		if (rc == MR_OK) {
+			more = fn(ctx, &agent);
+			arena_free(agent.own);
+		} else if (rc == MR_NOTFOUND) {
+			rc = MR_OK; /* pruned since we collected */
+		}
+	}
+	mr_names_done(&names);
+	return rc;
+}
+
+/* ---- A new one ---- */
+
+struct sibling {
+	struct mr_str wanted;
+	char clash[NAME_LEN];
+};
+
+static bool
+find_clash(void *ctx, const struct dir_entry *entry)
+{
+	struct sibling *s = ctx;
+	struct mr_str name = str_of(entry->name);
+
+	if (!str_caseeq(name, s->wanted) || str_eq(name, s->wanted))
+		return true;
+	(void)snprintf(s->clash, sizeof s->clash, "%s", entry->name);
+	return false;
+}
+
+/* On every level: "Rig/x" clashes with "rig" as well as "bob" with "Bob". Stops at the first folder
+ * that does not exist yet. */
+static enum mr_rc
+check_case(struct maildir *md, const char *address, struct mr_error *err)
+{
+	for (size_t at = 0; address[at];) {
+		mr_auto(sys_close_fd) int fd = -1;
+		char parent[MR_ADDRESS_MAX + 2];
+		size_t len = strcspn(address + at, "/");
+		struct sibling s = { .wanted = { address + at, len } };
+
+		(void)snprintf(parent, sizeof parent, "%.*s", (int)at, address);
+		enum mr_rc rc = dir_open(md->agents_fd, at ? parent : ".", &fd, err);
+
+		if (rc == MR_NOTFOUND)
+			return MR_OK;
+		if (rc != MR_OK || dir_each(fd, find_clash, &s, err) != MR_OK)
+			return err->code;
+		if (s.clash[0]) {
+			(void)mr_fail(err, MR_REFUSED, "name '%s' differs from '%s%s' only in case",
+			    address, parent, s.clash);
+			return mr_hint(err, "use '%s%s', or another name", parent, s.clash);
+		}
+		at += len;
+		at += address[at] == '/';
+	}
+	return MR_OK;
+}
+
+static enum mr_rc
+write_agent(const struct mr_agent *agent, struct buf *out, struct mr_error *err)
+{
+	char created[RFC3339_LEN + 1];
+
+	time_rfc3339(agent->created_ms ? agent->created_ms : clock_now_ms(), created);
+	if (header_add(out, "Name", str_of(agent->name), err) != MR_OK ||
+	    header_add(out, "Created", str_of(created), err) != MR_OK)
+		return err->code;
+	if (agent->role && agent->role[0] && header_add(out, "Role", str_of(agent->role), err) != MR_OK)
+		return err->code;
+	if (agent->wake && agent->wake[0] && header_add(out, "Wake", str_of(agent->wake), err) != MR_OK)
+		return err->code;
+	return buf_ok(out) ? MR_OK : mr_nomem(err);
+}
+
+enum mr_rc
+maildir_add_agent(struct mr_room *room, const struct mr_agent *agent, struct mr_error *err)
+{
+	mr_auto(mailbox_done) struct mailbox box = MAILBOX_INIT;
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	mr_auto(sys_close_fd) int lock_fd = -1;
+	struct maildir *md = maildir_of(room);
+	int tmp_fd;
+
+	if (address_check(str_of(agent->name), err) != MR_OK || write_agent(agent, &text, err) != MR_OK)
+		return err->code;
+	if (lock_take(md->agents_fd, ".lock", md->file_mode, LOCK_WAIT_MS, &lock_fd, err) != MR_OK)
+		return mr_wrap(err, "cannot register '%s'", agent->name);
+	if (check_case(md, agent->name, err) != MR_OK)
+		return err->code;
+	if (mailbox_make(md, agent->name, err) != MR_OK ||
+	    mailbox_open_any(&box, md, agent->name, err) != MR_OK ||
+	    mailbox_folder(&box, BOX_TMP, &tmp_fd, err) != MR_OK)
+		return mr_wrap(err, "cannot make mailbox '%s'", agent->name);
+	enum mr_rc rc = file_publish(box.fd, tmp_fd, "agent", buf_str(&text), md->file_mode,
+	    md->sync ? PUBLISH_FULL : PUBLISH_NOSYNC, err);
+
+	if (rc == MR_EXISTS)
+		return mr_fail(err, MR_EXISTS, "agent '%s' is registered already", agent->name);
+	return rc == MR_OK ? rc : mr_wrap(err, "cannot register '%s'", agent->name);
+}
+
+/* ---- Away with one ---- */
+
+/* Two pruned agents may have had the same message: one inode, one dead letter. Another file under that
+ * name (a copy across file systems) gets a name of its own. */
+static enum mr_rc
+move_to_dead(struct maildir *md, struct mailbox *dead, int from_fd, const struct listed *at,
+    struct mr_error *err)
+{
+	int to_fd;
+	struct file_name parts;
+	char name[NAME_LEN], random[7];
+	bool info = name_parse(str_of(at->name), &parts) && parts.has_info;
+
+	if (mailbox_folder(dead, info ? BOX_CUR : BOX_NEW, &to_fd, err) != MR_OK)
+		return err->code;
+	enum mr_rc rc = commit_move(md, from_fd, at->name, to_fd, at->name, err);
+
+	if (rc != MR_EXISTS)
+		return rc;
+	struct stat here, there;
+
+	if (sys_stat(from_fd, at->name, &here) == 0 && sys_stat(to_fd, at->name, &there) == 0 &&
+	    here.st_ino == there.st_ino && here.st_dev == there.st_dev) {
+		if (sys_unlink(from_fd, at->name) < 0 && errno != ENOENT)
+			return mr_fail_errno(err, "cannot remove '%s'", at->name);
+		return MR_OK;
+	}
+	random_hex(random, 6);
+	(void)snprintf(name, sizeof name, "%.*s.%s%s%.*s", (int)(parts.base.len < 160 ? parts.base.len : 160),
+	    parts.base.ptr, random, info ? ":2," : "", (int)(parts.flags.len < 32 ? parts.flags.len : 32),
+	    parts.flags.len ? parts.flags.ptr : "");
+	return commit_move(md, from_fd, at->name, to_fd, name, err);
+}
+
+/* One pass over the unread mail. *ret counts what was moved. */
+static enum mr_rc
+bury_unread(struct mailbox *box, struct mailbox *dead, size_t *ret, struct mr_error *err)
+{
+	struct listing list = { 0 };
+	enum mr_rc rc = list_folders(box, MR_INBOX, true, NULL, &list, err);
+
+	for (size_t i = 0; rc == MR_OK && i < list.n; i++) {
+		mr_auto(sys_close_fd) int from_fd = -1;
+
+		rc = list_open_folder(box, &list.v[i], &from_fd, err);
+		if (rc == MR_OK)
+			rc = move_to_dead(box->md, dead, from_fd, &list.v[i], err);
+		if (rc == MR_OK)
+			++*ret;
+		else if (rc == MR_NOTFOUND)
+			rc = MR_OK; /* someone marked it meanwhile; the next pass looks again */
+	}
+	listing_done(&list);
+	return rc;
+}
+
+/* A sender that opened the folder before the name went may still deliver into it: look until two
+ * passes in a row find nothing. */
+static enum mr_rc
+bury_all(struct mailbox *box, size_t *ret, struct mr_error *err)
+{
+	mr_auto(mailbox_done) struct mailbox dead = MAILBOX_INIT;
+
+	if (mailbox_open_dead(&dead, box->md, err) != MR_OK)
+		return err->code;
+	for (unsigned quiet = 0; quiet < 2;) {
+		size_t before = *ret, returned = 0;
+
+		if (life_fence(box, UINT32_MAX, &returned, err) != MR_OK ||
+		    bury_unread(box, &dead, ret, err) != MR_OK)
+			return err->code;
+		quiet = *ret == before && returned == 0 ? quiet + 1 : 0;
+	}
+	return commit_flush(box->md, err);
+}
+
+enum mr_rc
+maildir_remove_agent(struct mr_room *room, const char *name, size_t *ret_dead, struct mr_error *err)
+{
+	mr_auto(mailbox_done) struct mailbox box = MAILBOX_INIT;
+	mr_auto(sys_close_fd) int lock_fd = -1;
+	struct maildir *md = maildir_of(room);
+	size_t moved = 0;
+
+	/* The lock keeps a new agent of this name from losing its first mail to us. */
+	if (lock_take(md->agents_fd, ".lock", md->file_mode, LOCK_WAIT_MS, &lock_fd, err) != MR_OK ||
+	    mailbox_open(&box, md, name, err) != MR_OK)
+		return err->code;
+	if (sys_unlink(box.fd, "agent") < 0 && errno != ENOENT)
+		return mr_fail_errno(err, "cannot remove agent '%s'", name);
+	if (md->sync && sys_fsync(box.fd) < 0)
+		return mr_fail_errno(err, "cannot make the removal of agent '%s' durable", name);
+	if (bury_all(&box, &moved, err) != MR_OK)
+		return mr_wrap(err, "agent '%s' is removed, but not all its mail is moved", name);
+	*ret_dead = moved;
+	return MR_OK;
+}

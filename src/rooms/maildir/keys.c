@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * keys.c - send keys: a retry with the same key is the same send.
+ *
+ * keys/<sender>/<sha256 of the key> is a hard link to the spool record of the send that used it, so
+ * it says which id and which content (Digest:), and its link count says whether that send is still
+ * under way (2: spool/ has it too) or complete (1). link(2) picks one winner among any number of
+ * senders. Whoever finds the key taken
+ *
+ *	- refuses, if the content was another;
+ *	- else completes that send if its sender died (the record's lock is free), waits if it lives;
+ *	- and returns its id.
+ *
+ * One race needs care: the winner may fail before its first link and withdraw. It removes the key
+ * before the record, so "no record" means "delivered" only if the key is still the same file
+ * afterwards; otherwise the key is free again and the search begins anew.
+ */
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/id.h"
+#include "base/sys.h"
+#include "rooms/maildir/maildir.h"
+#include <errno.h>
+#include <fcntl.h>
+
+#define KEY_MAX 200
+#define KEY_WAIT_MS 10000
+#define KEY_RECORD_MAX ((size_t)64 << 20)
+#define KEEP_MS ((int64_t)7 * 24 * 3600 * 1000)
+
+enum mr_rc
+key_check(const char *key, struct mr_error *err)
+{
+	struct mr_str s = str_of(key);
+
+	if (s.len > 0 && s.len <= KEY_MAX && header_value_valid(s) && str_trim(s).len == s.len)
+		return MR_OK;
+	(void)mr_fail(err, MR_REFUSED, "that key cannot be used");
+	return mr_hint(err, "a key is 1-%d bytes of UTF-8 text, one line, no spaces around it", KEY_MAX);
+}
+
+struct key_place {
+	int fd; /* keys/<sender> */
+	char name[65];
+};
+
+static void
+place_done(struct key_place *place)
+{
+	sys_close_fd(&place->fd);
+}
+
+static enum mr_rc
+place_open(struct key_place *place, struct maildir *md, const char *sender, const char *key, bool make,
+    struct mr_error *err)
+{
+	char escaped[NAME_LEN], path[NAME_LEN + 8];
+
+	name_escape(sender ? sender : "", escaped);
+	(void)snprintf(path, sizeof path, "keys/%s", escaped);
+	if (key)
+		sha256_hex(str_of(key), place->name);
+	enum mr_rc rc = dir_open(md->root_fd, path, &place->fd, err);
+
+	if (rc == MR_NOTFOUND && make)
+		rc = dir_make(md->root_fd, path, md->dir_mode, md->sync, &place->fd, err);
+	return rc;
+}
+
+static bool
+is_ours(const struct spool_job *job, const struct key_place *place)
+{
+	struct stat ours, there;
+
+	return sys_stat_fd(job->record_fd, &ours) == 0 && sys_stat(place->fd, place->name, &there) == 0 &&
+	    ours.st_ino == there.st_ino && ours.st_dev == there.st_dev;
+}
+
+enum mr_rc
+key_take(struct spool_job *job, const char *sender, const char *key, struct mr_error *err)
+{
+	mr_auto(place_done) struct key_place place = { .fd = -1 };
+	struct maildir *md = job->md;
+
+	if (place_open(&place, md, sender, key, true, err) != MR_OK)
+		return mr_wrap(err, "cannot keep key '%s'", key);
+	if (sys_link(job->spool_fd, job->id, place.fd, place.name) < 0) {
+		if (errno != EEXIST)
+			return mr_fail_errno(err, "cannot keep key '%s'", key);
+		if (!is_ours(job, &place))
+			return mr_fail(err, MR_EXISTS, "key '%s' is taken", key);
+	}
+	if (md->sync && (sys_fsync(job->record_fd) < 0 || sys_fsync(place.fd) < 0))
+		return mr_fail_errno(err, "cannot make key '%s' durable", key);
+	return MR_OK;
+}
+
+enum mr_rc
+key_drop(struct spool_job *job, const char *sender, const char *key, struct mr_error *err)
+{
+	mr_auto(place_done) struct key_place place = { .fd = -1 };
+	enum mr_rc rc = place_open(&place, job->md, sender, key, false, err);
+
+	if (rc == MR_NOTFOUND || (rc == MR_OK && !is_ours(job, &place)))
+		return MR_OK;
+	if (rc != MR_OK)
+		return rc;
+	if (sys_unlink(place.fd, place.name) < 0 && errno != ENOENT)
+		return mr_fail_errno(err, "cannot give key '%s' back", key);
+	/* Not durable, the key would outlive its record: then the record must stay and be completed. */
+	if (job->md->sync && sys_fsync(place.fd) < 0)
+		return mr_fail_errno(err, "cannot give key '%s' back", key);
+	return MR_OK;
+}
+
+/* ---- Finding who used it ---- */
+
+struct key_owner {
+	int fd; /* open for as long as we compare inodes: a number is not given to another file meanwhile */
+	struct stat st;
+	char id[MR_ID_LEN + 1];
+	char digest[65];
+};
+
+static void
+owner_done(struct key_owner *owner)
+{
+	sys_close_fd(&owner->fd);
+}
+
+static enum mr_rc
+read_owner(const struct key_place *place, const char *key, struct key_owner *ret, struct mr_error *err)
+{
+	mr_auto(record_done) struct record lines = { 0 };
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+
+	ret->fd = sys_open(place->fd, place->name, O_RDONLY, 0);
+	if (ret->fd < 0) {
+		if (errno == ENOENT)
+			return mr_fail(err, MR_NOTFOUND, "key '%s' was not used", key);
+		return mr_fail_errno(err, "cannot look up key '%s'", key);
+	}
+	if (sys_stat_fd(ret->fd, &ret->st) < 0)
+		return mr_fail_errno(err, "cannot look up key '%s'", key);
+	if (file_read_fd(ret->fd, KEY_RECORD_MAX, &text, err) != MR_OK ||
+	    record_parse(buf_str(&text), &lines, err) != MR_OK)
+		return mr_wrap(err, "cannot look up key '%s'", key);
+	const char *id = record_get(&lines, "Id"), *digest = record_get(&lines, "Digest");
+
+	if (!id || !id_valid(str_of(id)) || !digest || strlen(digest) != 64)
+		return mr_fail(err, MR_CORRUPT, "the record of key '%s' has no id or digest", key);
+	memcpy(ret->id, id, sizeof ret->id);
+	memcpy(ret->digest, digest, sizeof ret->digest);
+	return MR_OK;
+}
+
+/* Completes the owner's send if that is needed. MR_NOTFOUND: it withdrew, the key is free. */
+static enum mr_rc
+complete_owner(struct mr_room *room, const struct key_place *place, const struct key_owner *owner,
+    struct mr_error *err)
+{
+	mr_auto(spool_done) struct spool_job job;
+	struct stat now;
+	bool lost = false;
+
+	spool_init(&job, room);
+	enum mr_rc rc = spool_open(&job, false, err);
+
+	if (rc == MR_OK)
+		rc = spool_lock(&job, owner->id, KEY_WAIT_MS, err);
+	if (rc == MR_BUSY)
+		return mr_hint(err, "try again with the same key");
+	if (rc == MR_OK) {
+		rc = spool_roll_forward(&job, &lost, err);
+		if (rc != MR_OK) {
+			err->code = MR_INDOUBT;
+			return mr_wrap(err, "cannot complete message '%s'", owner->id);
+		}
+	} else if (rc != MR_NOTFOUND) {
+		return rc;
+	}
+	if (sys_stat(place->fd, place->name, &now) < 0 || now.st_ino != owner->st.st_ino)
+		return mr_fail(err, MR_NOTFOUND, "message '%s' was withdrawn", owner->id);
+	return MR_OK;
+}
+
+enum mr_rc
+key_find(struct mr_room *room, const char *sender, const char *key, const char *digest,
+    char ret_id[MR_ID_LEN + 1], struct mr_error *err)
+{
+	mr_auto(place_done) struct key_place place = { .fd = -1 };
+	mr_auto(owner_done) struct key_owner owner = { .fd = -1 };
+
+	if (place_open(&place, maildir_of(room), sender, key, false, err) != MR_OK ||
+	    read_owner(&place, key, &owner, err) != MR_OK)
+		return err->code;
+	if (strcmp(owner.digest, digest) != 0) {
+		(void)mr_fail(err, MR_REFUSED, "key '%s' was used for another message (%s)", key, owner.id);
+		return mr_hint(err, "a retry must repeat the message exactly; a new message needs a new key");
+	}
+	enum mr_rc rc = complete_owner(room, &place, &owner, err);
+
+	if (rc == MR_OK || rc == MR_INDOUBT)
+		memcpy(ret_id, owner.id, sizeof owner.id);
+	return rc;
+}
+
+/* ---- Old keys ---- */
+
+struct expiry {
+	int fd;
+	int64_t before_ms;
+};
+
+static bool
+expire_one(void *ctx, const struct dir_entry *entry)
+{
+	const struct expiry *expiry = ctx;
+	struct stat st;
+
+	/* Two links: its send is still under way, however old. */
+	if (strlen(entry->name) == 64 && sys_stat(expiry->fd, entry->name, &st) == 0 &&
+	    S_ISREG(st.st_mode) && st.st_nlink == 1 && (int64_t)st.st_mtime * 1000 < expiry->before_ms)
+		(void)sys_unlink(expiry->fd, entry->name);
+	return true;
+}
+
+void
+key_expire(struct mr_room *room, const char *sender)
+{
+	mr_auto(place_done) struct key_place place = { .fd = -1 };
+	const char *keep = record_get(&room->settings, "Keep-Keys");
+	struct mr_error ignored = { 0 };
+	int64_t keep_ms = KEEP_MS;
+	unsigned char dice;
+
+	random_bytes(&dice, sizeof dice);
+	if (dice % 64 != 0)
+		return;
+	if (keep && !duration_parse(str_of(keep), &keep_ms))
+		keep_ms = KEEP_MS;
+	if (place_open(&place, maildir_of(room), sender, NULL, false, &ignored) != MR_OK)
+		return;
+	struct expiry expiry = { .fd = place.fd, .before_ms = clock_now_ms() - keep_ms };
+
+	(void)dir_each(place.fd, expire_one, &expiry, &ignored);
+}

@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * lives.c - lives/<N>: who an agent is now, and who it was. Numbers only grow. Number N is taken with
+ * link(2) of a complete file, so of several who want it one gets it.
+ *
+ * The fence: the new life exists first, then every held/<M> of an older one is renamed away, then its
+ * mail goes back to the inbox. Whatever an old life does late to mail that it holds fails on the
+ * missing source. A crash after the rename leaves held/.gone.<M>.<random>: life_return_gone finishes it.
+ */
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/id.h"
+#include "base/process.h"
+#include "base/sys.h"
+#include "rooms/maildir/maildir.h"
+#include <errno.h>
+#include <fcntl.h>
+
+#define LIFE_FILE_MAX ((size_t)64 << 10)
+#define LIVES_KEPT 16
+
+/* ---- Which one is the newest ---- */
+
+static bool
+number_of(const char *name, unsigned *ret)
+{
+	uint64_t n;
+
+	if (!str_to_u64(str_of(name), &n) || n == 0 || n > UINT32_MAX || name[0] == '0')
+		return false;
+	*ret = (unsigned)n;
+	return true;
+}
+
+static bool
+keep_newest(void *ctx, const struct dir_entry *entry)
+{
+	unsigned *newest = ctx, n;
+
+	if (number_of(entry->name, &n) && n > *newest)
+		*newest = n;
+	return true;
+}
+
+static enum mr_rc
+newest_in(int lives_fd, unsigned *ret, struct mr_error *err)
+{
+	unsigned newest = 0;
+
+	if (dir_each(lives_fd, keep_newest, &newest, err) != MR_OK)
+		return err->code;
+	*ret = newest;
+	return MR_OK;
+}
+
+enum mr_rc
+life_newest(struct mailbox *box, unsigned *ret, struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int fd = -1;
+	enum mr_rc rc = dir_open(box->fd, "lives", &fd, err);
+
+	if (rc == MR_NOTFOUND) {
+		*ret = 0;
+		return MR_OK;
+	}
+	return rc == MR_OK ? newest_in(fd, ret, err) : rc;
+}
+
+/* ---- Reading and writing one ---- */
+
+static const char *
+line_of(const struct record *lines, const char *name, struct arena **own)
+{
+	const char *value = record_get(lines, name);
+	char *copy = value ? arena_dup(own, str_of(value)) : NULL;
+
+	return copy ? copy : "";
+}
+
+static enum mr_rc
+fill_life(struct mr_str text, struct mr_agent *ret, struct arena **own, struct mr_error *err)
+{
+	mr_auto(record_done) struct record lines = { 0 };
+
+	if (record_parse(text, &lines, err) != MR_OK)
+		return err->code;
+	const char *started = record_get(&lines, "Started"), *process = record_get(&lines, "Process");
+
+	if (started)
+		(void)time_parse_rfc3339(str_of(started), &ret->started_ms);
+	if (process && !process_parse(str_of(process), &ret->process))
+		ret->process = (struct mr_process){ 0 };
+	ret->session = line_of(&lines, "Session", own);
+	ret->worktree = line_of(&lines, "Worktree", own);
+	ret->host = line_of(&lines, "Host", own);
+	return MR_OK;
+}
+
+enum mr_rc
+life_read(struct mailbox *box, struct mr_agent *ret, struct arena **own, struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int fd = -1;
+	enum mr_rc rc = dir_open(box->fd, "lives", &fd, err);
+
+	if (rc == MR_NOTFOUND)
+		return MR_OK;
+	/* Old files are removed, and a new life may begin, between the two looks: then look again. */
+	for (unsigned tries = 0; rc == MR_OK || (rc == MR_NOTFOUND && tries < 3); tries++) {
+		mr_auto(buf_done) struct buf text = BUF_INIT;
+		struct stat st;
+		char name[16];
+		unsigned newest;
+
+		rc = newest_in(fd, &newest, err);
+		if (rc != MR_OK || newest == 0)
+			return rc;
+		(void)snprintf(name, sizeof name, "%u", newest);
+		rc = file_read(fd, name, LIFE_FILE_MAX, &text, err);
+		if (rc != MR_OK)
+			continue;
+		if (sys_stat(fd, name, &st) == 0)
+			ret->seen_ms = (int64_t)st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1000000;
+		ret->life = newest;
+		return fill_life(buf_str(&text), ret, own, err);
+	}
+	return rc;
+}
+
+static enum mr_rc
+add_line(struct buf *out, const char *name, const char *value, struct mr_error *err)
+{
+	return value && value[0] ? header_add(out, name, str_of(value), err) : MR_OK;
+}
+
+static enum mr_rc
+write_life(const struct mr_agent *agent, struct buf *out, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf process = BUF_INIT;
+	char started[RFC3339_LEN + 1];
+
+	time_rfc3339(agent->started_ms ? agent->started_ms : clock_now_ms(), started);
+	if (agent->process.pid)
+		process_format(&agent->process, &process);
+	buf_addf(out, "Life: %u\nStarted: %s\n", agent->life, started);
+	if (add_line(out, "Session", agent->session, err) != MR_OK ||
+	    add_line(out, "Process", buf_z(&process), err) != MR_OK ||
+	    add_line(out, "Worktree", agent->worktree, err) != MR_OK ||
+	    add_line(out, "Host", agent->host, err) != MR_OK)
+		return err->code;
+	return buf_ok(out) && !process.failed ? MR_OK : mr_nomem(err);
+}
+
+/* ---- The fence ---- */
+
+struct held_folders {
+	unsigned before;       /* lives below this number */
+	struct mr_names lives; /* "3" */
+	struct mr_names gone;  /* ".gone.3.a1b2c3" */
+	bool failed;
+};
+
+static bool
+collect_held(void *ctx, const struct dir_entry *entry)
+{
+	struct held_folders *held = ctx;
+	unsigned n;
+
+	if (str_starts(str_of(entry->name), ".gone."))
+		held->failed |= !names_add(&held->gone, str_of(entry->name));
+	else if (number_of(entry->name, &n) && n < held->before)
+		held->failed |= !names_add(&held->lives, str_of(entry->name));
+	return !held->failed;
+}
+
+/* Afterwards all that must be emptied is in held->gone. */
+static enum mr_rc
+rename_away(int held_fd, struct held_folders *held, struct mr_error *err)
+{
+	for (size_t i = 0; i < held->lives.n; i++) {
+		char random[7], gone[NAME_LEN];
+
+		random_hex(random, 6);
+		(void)snprintf(gone, sizeof gone, ".gone.%.20s.%s", held->lives.v[i], random);
+		if (sys_rename(held_fd, held->lives.v[i], held_fd, gone) < 0) {
+			if (errno == ENOENT) /* another fence was faster */
+				continue;
+			return mr_fail_errno(err, "cannot fence 'held/%s'", held->lives.v[i]);
+		}
+		if (!names_add(&held->gone, str_of(gone)))
+			return mr_nomem(err);
+	}
+	return MR_OK;
+}
+
+static enum mr_rc
+empty_gone(struct mailbox *box, int held_fd, const char *name, size_t *ret, struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int fd = -1;
+	size_t n = 0;
+	enum mr_rc rc = dir_open(held_fd, name, &fd, err);
+
+	if (rc == MR_NOTFOUND || rc == MR_REFUSED) /* emptied by another; a planted link is left alone */
+		return MR_OK;
+	if (rc == MR_OK)
+		rc = hold_return_all(box, fd, &n, err);
+	*ret += n;
+	if (rc == MR_OK)
+		(void)sys_rmdir(held_fd, name); /* not empty: something strange is in it, kept */
+	return rc;
+}
+
+enum mr_rc
+life_fence(struct mailbox *box, unsigned before, size_t *ret, struct mr_error *err)
+{
+	struct held_folders held = { .before = before };
+	int held_fd;
+	enum mr_rc rc = mailbox_folder(box, BOX_HELD, &held_fd, err);
+
+	if (rc == MR_NOTFOUND)
+		return MR_OK;
+	if (rc == MR_OK)
+		rc = dir_each(held_fd, collect_held, &held, err);
+	if (rc == MR_OK && held.failed)
+		rc = mr_nomem(err);
+	if (rc == MR_OK && held.lives.n > 0)
+		rc = rename_away(held_fd, &held, err);
+	for (size_t i = 0; rc == MR_OK && i < held.gone.n; i++)
+		rc = empty_gone(box, held_fd, held.gone.v[i], ret, err);
+	mr_names_done(&held.lives);
+	mr_names_done(&held.gone);
+	return rc;
+}
+
+enum mr_rc
+life_return_gone(struct mailbox *box, size_t *ret, struct mr_error *err)
+{
+	return life_fence(box, 0, ret, err);
+}
+
+/* ---- Taking one ---- */
+
+struct old_lives {
+	int fd;
+	unsigned newest;
+};
+
+static bool
+forget_old(void *ctx, const struct dir_entry *entry)
+{
+	const struct old_lives *old = ctx;
+	const char *number = entry->name[0] == '.' ? strrchr(entry->name, '.') + 1 : entry->name;
+	unsigned n;
+
+	if (number_of(number, &n) && n + LIVES_KEPT <= old->newest)
+		(void)sys_unlink(old->fd, entry->name);
+	return true;
+}
+
+/* MR_EXISTS: that number, or a higher one, is taken. */
+static enum mr_rc
+link_life(struct mailbox *box, const struct mr_agent *agent, int lives_fd, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	struct maildir *md = box->md;
+	unsigned newest;
+	char name[16];
+	int tmp_fd;
+
+	if (write_life(agent, &text, err) != MR_OK || newest_in(lives_fd, &newest, err) != MR_OK ||
+	    mailbox_folder(box, BOX_TMP, &tmp_fd, err) != MR_OK)
+		return err->code;
+	(void)snprintf(name, sizeof name, "%u", agent->life);
+	enum mr_rc rc = newest >= agent->life ? MR_EXISTS : file_publish(lives_fd, tmp_fd, name,
+	    buf_str(&text), md->file_mode, md->sync ? PUBLISH_FULL : PUBLISH_NOSYNC, err);
+
+	if (rc == MR_EXISTS)
+		return mr_fail(err, MR_EXISTS, "life %u of agent '%s' is taken", agent->life, agent->name);
+	return rc;
+}
+
+enum mr_rc
+maildir_take_life(struct mr_room *room, const struct mr_agent *agent, size_t *ret_returned,
+    struct mr_error *err)
+{
+	mr_auto(mailbox_done) struct mailbox box = MAILBOX_INIT;
+	mr_auto(sys_close_fd) int fd = -1;
+	struct maildir *md = maildir_of(room);
+	struct mr_error ignored = { 0 };
+	size_t returned = 0;
+
+	if (mailbox_open(&box, md, agent->name, err) != MR_OK ||
+	    dir_make(box.fd, "lives", md->dir_mode, md->sync, &fd, err) != MR_OK ||
+	    link_life(&box, agent, fd, err) != MR_OK)
+		return err->code;
+	if (life_fence(&box, agent->life, &returned, err) != MR_OK || commit_flush(md, err) != MR_OK)
+		return mr_wrap(err, "life %u of '%s' has begun, but its mail is not all back", agent->life,
+		    agent->name);
+	struct old_lives old = { .fd = fd, .newest = agent->life };
+
+	(void)dir_each(fd, forget_old, &old, &ignored);
+	*ret_returned = returned;
+	return MR_OK;
+}
+
+/* ---- What every command does with its own ---- */
+
+static enum mr_rc
+open_lives(struct mr_room *room, const char *name, int *ret_fd, struct mr_error *err)
+{
+	char path[MR_ADDRESS_MAX + 8];
+
+	(void)snprintf(path, sizeof path, "%.160s/lives", name);
+	return dir_open(maildir_of(room)->agents_fd, path, ret_fd, err);
+}
+
+enum mr_rc
+maildir_update_life(struct mr_room *room, const struct mr_agent *agent, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	mr_auto(sys_close_fd) int fd = -1;
+	struct stat st;
+	char name[16];
+
+	(void)snprintf(name, sizeof name, "%u", agent->life);
+	if (write_life(agent, &text, err) != MR_OK || open_lives(room, agent->name, &fd, err) != MR_OK)
+		return err->code;
+	if (sys_stat(fd, name, &st) < 0)
+		return errno == ENOENT ? mr_fail(err, MR_NOTFOUND, "agent '%s' has no life %u", agent->name,
+		    agent->life) : mr_fail_errno(err, "cannot look at life %u of '%s'", agent->life,
+		    agent->name);
+	return file_replace(fd, name, buf_str(&text), maildir_of(room)->file_mode, err);
+}
+
+/* Two looks: the next life, and our own. The newest 16 files are kept without gaps, so a life whose
+ * own file is gone is older than all of them. */
+enum mr_rc
+maildir_check_life(struct mr_room *room, const char *name, unsigned life, struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int fd = -1;
+	enum mr_rc rc = open_lives(room, name, &fd, err);
+	char next[16], own[16];
+	struct stat st;
+
+	if (rc == MR_NOTFOUND)
+		return MR_OK;
+	if (rc != MR_OK)
+		return rc;
+	(void)snprintf(next, sizeof next, "%u", life + 1);
+	(void)snprintf(own, sizeof own, "%u", life);
+	if (sys_stat(fd, next, &st) < 0) {
+		if (errno != ENOENT)
+			return mr_fail_errno(err, "cannot look at the lives of '%s'", name);
+		if (life == 0 || sys_stat(fd, own, &st) == 0 || errno != ENOENT)
+			return MR_OK;
+	}
+	unsigned newest = life + 1;
+
+	(void)newest_in(fd, &newest, err);
+	(void)mr_fail(err, MR_REFUSED, "agent '%s' is now life %u, this is life %u: its mail belongs to the "
+	    "new one", name, newest, life);
+	return mr_hint(err, "register under another name, or take it back with: mailroom takeover %s", name);
+}
+
+void
+maildir_seen(struct mr_room *room, const char *name, unsigned life)
+{
+	mr_auto(sys_close_fd) int fd = -1;
+	struct mr_error ignored = { 0 };
+	char own[16];
+
+	if (life == 0 || open_lives(room, name, &fd, &ignored) != MR_OK)
+		return;
+	(void)snprintf(own, sizeof own, "%u", life);
+	(void)sys_touch(fd, own);
+}
+
+bool
+maildir_once(struct mr_room *room, const char *name, unsigned life, const char *what)
+{
+	mr_auto(sys_close_fd) int fd = -1;
+	mr_auto(sys_close_fd) int file_fd = -1;
+	struct mr_error ignored = { 0 };
+	char file[NAME_LEN];
+
+	if (open_lives(room, name, &fd, &ignored) != MR_OK)
+		return false;
+	(void)snprintf(file, sizeof file, ".%.60s.%u", what, life);
+	file_fd = sys_open(fd, file, O_WRONLY | O_CREAT | O_EXCL, maildir_of(room)->file_mode);
+	return file_fd >= 0;
+}

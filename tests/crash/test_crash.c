@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+#include "crash.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+static const int errors[] = { EIO, ENOSPC, EDQUOT, EMFILE, EACCES, EROFS, EINTR };
+
+static void
+hear(struct world *w, int fd)
+{
+	char heard[64];
+	ssize_t n;
+
+	while ((n = read(fd, heard, sizeof(heard))) > 0)
+		for (ssize_t i = 0; i < n; i++) {
+			w->accepted |= heard[i] == 'a';
+			w->doubted |= heard[i] == 'd';
+			w->refused |= heard[i] == 'r';
+			if (heard[i] >= '0' && heard[i] <= '9')
+				w->shown |= 1u << (heard[i] - '0');
+		}
+}
+
+/* Runs the operation in a child under the plan. False: the fault was never met, all points are done. */
+static bool
+run_child(const struct scenario *s, struct world *w, const struct sys_plan *plan)
+{
+	int pipes[2];
+
+	assert_int_equal(pipe(pipes), 0);
+	fflush(NULL);
+	pid_t child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		close(pipes[0]);
+		sys_plan_set(plan);
+		enum mr_rc rc = s->run(w, pipes[1]);
+		bool hit = sys_plan_hit();
+		sys_plan_set(NULL);
+		tell_char(pipes[1], rc == MR_OK ? 'a' : rc == MR_INDOUBT ? 'd' : 'r');
+		_exit(hit ? 0 : 7);
+	}
+	close(pipes[1]);
+	hear(w, pipes[0]);
+	close(pipes[0]);
+	int status = 0;
+	assert_int_equal(waitpid(child, &status, 0), child);
+	if (WIFSIGNALED(status)) {
+		assert_int_equal(WTERMSIG(status), SIGKILL); /* ours; anything else is a crash of the code */
+		return true;
+	}
+	assert_true(WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == 7);
+	return WEXITSTATUS(status) == 0;
+}
+
+static void
+remove_world(const struct world *w)
+{
+	char command[128];
+
+	snprintf(command, sizeof(command), "rm -rf '%s'", w->dir);
+	assert_int_equal(system(command), 0);
+}
+
+static unsigned
+every_point(const struct scenario *s, struct sys_plan plan)
+{
+	unsigned points = 0;
+
+	for (bool hit = true; hit; points += hit) {
+		struct world w = { 0 };
+		s->setup(&w);
+		plan.at = points + 1;
+		hit = run_child(s, &w, &plan);
+		if (s->clean_errors && plan.fault == SYS_FAULT_ERRNO && !hit)
+			assert_true(w.accepted);
+		s->check(&w);
+		remove_world(&w);
+		assert_true(points < 2000);
+	}
+	return points;
+}
+
+static void
+killed_at_every_call(void **state)
+{
+	const struct scenario *s = *state;
+	unsigned before = every_point(s, (struct sys_plan){ .fault = SYS_FAULT_KILL_BEFORE });
+	unsigned after = every_point(s, (struct sys_plan){ .fault = SYS_FAULT_KILL_AFTER });
+
+	assert_int_equal(before, after);
+	print_message("# %s: killed at %u calls\n", s->name, before);
+	assert_true(before >= s->min_points);
+}
+
+static void
+failing_at_every_call(void **state)
+{
+	const struct scenario *s = *state;
+
+	for (size_t e = 0; e < sizeof(errors) / sizeof(errors[0]); e++) {
+		struct sys_plan once = { .fault = SYS_FAULT_ERRNO, .error = errors[e] };
+		struct sys_plan good = { .fault = SYS_FAULT_ERRNO, .error = errors[e], .for_good = true };
+		unsigned points = every_point(s, once);
+		assert_true(points >= s->min_points || errors[e] == EINTR);
+		if (errors[e] != EINTR) /* for good, that is a call that never returns */
+			(void)every_point(s, good);
+	}
+	struct sys_plan shorter = { .fault = SYS_FAULT_SHORT };
+	(void)every_point(s, shorter);
+}
+
+int
+main(void)
+{
+	struct CMUnitTest tests[64];
+	static char names[64][120];
+	size_t n = 0;
+
+	for (size_t i = 0; i < scenarios_n; i++) {
+		void *s = (void *)(uintptr_t)&scenarios[i];
+		snprintf(names[n], sizeof(names[n]), "%s survives kill -9 at every call", scenarios[i].name);
+		tests[n] = (struct CMUnitTest){ names[n], killed_at_every_call, NULL, NULL, s };
+		n++;
+		snprintf(names[n], sizeof(names[n]), "%s survives an error at every call", scenarios[i].name);
+		tests[n] = (struct CMUnitTest){ names[n], failing_at_every_call, NULL, NULL, s };
+		n++;
+	}
+	return _cmocka_run_group_tests("crash", tests, n, NULL, NULL);
+}
