@@ -178,7 +178,7 @@ take_word(struct mr_str *s)
 {
 	size_t n = 0;
 
-	while (n < s->len && ((s->ptr[n] >= 'A' && s->ptr[n] <= 'Z') || (s->ptr[n] >= 'a' && s->ptr[n] <= 'z')))
+	while (n < s->len && (s->ptr[n] | 0x20) >= 'a' && (s->ptr[n] | 0x20) <= 'z')
 		n++;
 	struct mr_str word = { s->ptr, n };
 	s->ptr += n;

@@ -22,7 +22,7 @@ dir_open(int dir_fd, const char *path, int *ret_fd, struct mr_error *err)
 	if (errno == ENOENT)
 		return mr_fail(err, MR_NOTFOUND, "no folder '%s'", path);
 	if (errno == ELOOP || errno == ENOTDIR || errno == EXDEV)
-		return mr_fail(err, MR_REFUSED, "'%s' is not a folder, or lies behind a symbolic link", path);
+		return mr_fail(err, MR_REFUSED, "'%s' is no folder, or behind a symbolic link", path);
 	return mr_fail_errno(err, "cannot open folder '%s'", path);
 }
 

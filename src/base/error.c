@@ -60,7 +60,7 @@ hint_of_errno(int error)
 		return "free some space, then repeat the command: nothing was delivered";
 	case EMFILE:
 	case ENFILE:
-		return "too many files are open: close some, or raise the limit with 'ulimit -n', then repeat";
+		return "too many open files: raise the limit with 'ulimit -n', then repeat the command";
 	default:
 		return "";
 	}

@@ -23,10 +23,11 @@ take_back(int dir_fd, const char *name, struct mr_error *err)
 	}
 	int error = err->sys_errno;
 	struct mr_error first = *err;
-	(void)mr_fail(err, MR_INDOUBT, "'%s' is visible but may not survive a power cut, and cannot be taken back: %s",
-	    name, first.message);
+	(void)mr_fail(err, MR_INDOUBT,
+	    "'%s' is visible but may not survive a power cut, and cannot be taken back: %s", name,
+	    first.message);
 	err->sys_errno = error;
-	return mr_hint(err, "look at the disk; the file is complete, so do not send it again without a key");
+	return mr_hint(err, "look at the disk; the file is whole: do not send it again without a key");
 }
 
 /* Once more the file: without a journal, the link count belongs to its inode, and must be on the

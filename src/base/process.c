@@ -103,7 +103,7 @@ our_namespace(void)
 const char *
 boot_id(void)
 {
-	static char id[40];
+	static _Thread_local char id[40];
 
 	if (id[0] == '\0' && sys_kernel_read("/proc/sys/kernel/random/boot_id", id, sizeof(id)) > 0)
 		id[strcspn(id, "\n ")] = '\0';
@@ -213,13 +213,14 @@ is_listed(const char *name, const char *const *list)
 }
 
 /* They come and go within a session. */
-static const char *const wrappers[] = { "sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "fish", "busybox",
-	"env", "timeout", "nice", "ionice", "nohup", "setsid", "stdbuf", "sudo", "doas", "su", "script",
-	"time", "xargs", "parallel", "make", "strace", "ltrace", "valgrind", "bwrap", "mailroom", NULL };
+static const char *const wrappers[] = { "sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "fish",
+	"busybox", "env", "timeout", "nice", "ionice", "nohup", "setsid", "stdbuf", "sudo", "doas", "su",
+	"script", "time", "xargs", "parallel", "make", "strace", "ltrace", "valgrind", "bwrap", "mailroom",
+	NULL };
 
 /* They outlive every session: taken for one, its work would never come back. */
-static const char *const grounds[] = { "tmux: server", "screen", "sshd", "sshd-session", "login", "systemd",
-	"init", "tini", "dumb-init", "docker-init", "cron", "crond", "containerd-shim", NULL };
+static const char *const grounds[] = { "tmux: server", "screen", "sshd", "sshd-session", "login",
+	"systemd", "init", "tini", "dumb-init", "docker-init", "cron", "crond", "containerd-shim", NULL };
 
 bool
 process_harness(struct mr_process *ret)
@@ -289,7 +290,7 @@ process_parse(struct mr_str s, struct mr_process *ret)
 const char *
 host_name(void)
 {
-	static char name[256];
+	static _Thread_local char name[256];
 
 	if (name[0] == '\0') {
 		if (gethostname(name, sizeof(name) - 1) < 0 || name[0] == '\0')

@@ -25,7 +25,8 @@ open_named(int tmp_fd, mode_t mode, char ret_name[64], int *ret_fd, struct mr_er
 
 	for (;;) {
 		random_hex(random, 12);
-		(void)snprintf(name, sizeof(name), "mr-%" PRId64 "-%s.tmp", clock_now_ms() / 1000, random);
+		(void)snprintf(name, sizeof(name), "mr-%" PRId64 "-%s.tmp", clock_now_ms() / 1000,
+		    random);
 		int fd = sys_open(tmp_fd, name, O_RDWR | O_CREAT | O_EXCL, mode);
 		if (fd >= 0) {
 			memcpy(ret_name, name, sizeof(name));

@@ -171,8 +171,8 @@ sys_rmdir(int dir_fd, const char *name)
 	return (int)RETRYING(POINT_OTHER, unlinkat(dir_fd, name, AT_REMOVEDIR));
 }
 
-/* Not a plain fchmodat: where a group shares the room, another member could put a link in the folder's place
- * and have us change the mode of something else of ours. */
+/* Not a plain fchmodat: where a group shares the room, another member could put a link in the
+ * folder's place and have us change the mode of something else of ours. */
 static int
 set_folder_mode(int dir_fd, const char *name, mode_t mode)
 {

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -83,7 +84,7 @@ static int
 open_beneath(int dir_fd, const char *path, int flags, mode_t mode)
 {
 #ifdef HAVE_OPENAT2
-	static bool unavailable; /* no such system call: remembered for the life of the process */
+	static atomic_bool unavailable; /* no such system call: remembered */
 	const struct {
 		uint64_t flags, mode, resolve;
 	} how = {
@@ -216,7 +217,8 @@ folder_is_gone(int dir_fd)
 static int
 link_some_way(int fd, int dir_fd, const char *name)
 {
-	static enum { UNKNOWN, BY_PROC, BY_EMPTY_PATH } way;
+	enum { UNKNOWN, BY_PROC, BY_EMPTY_PATH };
+	static atomic_int way;
 
 	if (way != BY_EMPTY_PATH) {
 		if (link_by_proc(fd, dir_fd, name) == 0) {

@@ -157,7 +157,8 @@ joins_symbols(uint32_t before, struct mr_str after)
 {
 	uint32_t next = 0;
 
-	return before >= SYMBOLS && utf8_next(after, &next) > 0 && next >= SYMBOLS && !is_treacherous(next);
+	return before >= SYMBOLS && utf8_next(after, &next) > 0 && next >= SYMBOLS &&
+	    !is_treacherous(next);
 }
 
 static void
@@ -267,7 +268,8 @@ edit_distance(const char *a, const char *b, size_t limit)
 		now[0] = i;
 		for (size_t j = 1; j <= bn; j++) {
 			bool same = lower(a[i - 1]) == lower(b[j - 1]);
-			size_t best = least_of(least_of(old[j], now[j - 1]) + 1, old[j - 1] + (same ? 0 : 1));
+			size_t replaced = old[j - 1] + (same ? 0 : 1);
+			size_t best = least_of(least_of(old[j], now[j - 1]) + 1, replaced);
 			if (i > 1 && j > 1 && lower(a[i - 1]) == lower(b[j - 2]) &&
 			    lower(a[i - 2]) == lower(b[j - 1]))
 				best = least_of(best, older[j - 2] + 1);

@@ -2,14 +2,14 @@
 /*
  * budget.c - how much text a command shows off a terminal, and the fence around it (promises 7 and 9).
  *
- * Harnesses cut long output before the model sees it, so mail that stdout took may never have been read. Text for an
- * agent therefore stays below a budget: a piece is shown whole or not at all, and what was not shown is counted, so that
- * the caller marks none of it and the last line says how to get it. The first piece that does not fit ends the showing,
- * so that order is kept; only a message that no call with this budget could show whole is shown in part, or it would
- * block the ones behind it for ever.
+ * Harnesses cut long output before the model sees it, so mail that stdout took may never have been read. Text
+ * for an agent therefore stays below a budget: a piece is shown whole or not at all, and what was not shown
+ * is counted, so that the caller marks none of it and the last line says how to get it. The first piece that
+ * does not fit ends the showing, so that order is kept; only a message that no call with this budget could
+ * show whole is shown in part, or it would block the ones behind it for ever.
  *
- * The fence is a line with 8 random digits. Who wrote the mail could not know them, so no byte of it can close the fence
- * or begin another message.
+ * The fence is a line with 8 random digits. Who wrote the mail could not know them, so no byte of it can
+ * close the fence or begin another message.
  */
 #include "base/id.h"
 #include "base/text.h"
@@ -165,7 +165,8 @@ add_note(struct cli *cli, const char *noun, const char *how)
 	mr_auto(buf_done) struct buf note = BUF_INIT;
 	struct mr_str what = utf8_cut(str_of(how), HOW_MAX);
 
-	buf_addf(&note, "%zu%s %s%s", b->left, b->shown + b->cut > 0 ? " more" : "", noun, b->left == 1 ? "" : "s");
+	buf_addf(&note, "%zu%s %s%s", b->left, b->shown + b->cut > 0 ? " more" : "", noun,
+	    b->left == 1 ? "" : "s");
 	if (b->left_chars > 0) {
 		buf_adds(&note, " (");
 		out_count(&note, (size_t)b->left_chars, "character");

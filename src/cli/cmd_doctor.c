@@ -75,7 +75,8 @@ run_doctor(struct cli *cli)
 		out_count(&cli->out, v.notes, "note");
 		if (v.fixed > 0)
 			buf_addf(&cli->out, ", %zu fixed", v.fixed);
-		buf_adds(&cli->out, v.problems > 0 && !fix ? "; mailroom doctor --fix repairs what it can\n" : "\n");
+		buf_adds(&cli->out,
+		    v.problems > 0 && !fix ? "; mailroom doctor --fix repairs what it can\n" : "\n");
 	}
 	return v.problems > 0 ? EXIT_FAILED : EXIT_DONE;
 }
@@ -85,9 +86,10 @@ static const struct opt opts[] = {
 	OPT_END,
 };
 static const char *const about[] = {
-	"Checks the room: its settings, the modes of files and folders, what crashed commands left behind, unreadable mail, "
-	"expired holds, and whether the file system survives a power cut. It explains each finding, and changes nothing "
-	"without --fix. The exit code is 1 while problems remain.",
+	"Checks the room: its settings, the modes of files and folders, what crashed commands "
+	"left behind, unreadable mail, expired holds, and whether the file system survives a "
+	"power cut. It explains each finding, and changes nothing without --fix. The exit code is "
+	"1 while problems remain.",
 	NULL,
 };
 static const char *const examples[] = { "mailroom doctor", "mailroom doctor --fix", NULL };

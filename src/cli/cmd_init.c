@@ -26,9 +26,11 @@ static void
 warn_storage(struct cli *cli, const struct mr_storage *storage, const char *sync)
 {
 	if (!storage->power_safe)
-		cli_warn(cli, "a power cut can lose mail here (%s): %s", storage->file_system, storage->reason);
+		cli_warn(
+		    cli, "a power cut can lose mail here (%s): %s", storage->file_system, storage->reason);
 	if (sync && strcmp(sync, "none") == 0)
-		cli_warn(cli, "this room syncs nothing: a power cut or a crash of the machine can lose accepted mail");
+		cli_warn(cli,
+		    "this room syncs nothing: a power cut or a crash of the machine can lose accepted mail");
 }
 
 static void
@@ -49,8 +51,9 @@ print_made(struct cli *cli, const char *path, bool made, const struct mr_storage
 	text_clean_line(&cli->out, str_of(path));
 	buf_adds(&cli->out, made ? "\n  is the room '" : "\n  is already the room '");
 	text_clean_line(&cli->out, str_of(mr_room_name(cli->room)));
-	buf_adds(&cli->out, made ? "'\n  next: mailroom register NAME\n" :
-				   "'; nothing was changed\n  next: mailroom register NAME, or mailroom who\n");
+	buf_adds(
+	    &cli->out, made ? "'\n  next: mailroom register NAME\n"
+			    : "'; nothing was changed\n  next: mailroom register NAME, or mailroom who\n");
 }
 
 static int
@@ -86,14 +89,16 @@ static const struct opt opts[] = {
 	OPT_END,
 };
 static const char *const about[] = {
-	"Makes a folder .mailroom in PATH. Without PATH it goes into the main worktree of the git repository around the working "
-	"folder, so that agents in all its worktrees meet in one room, else into the working folder. In a repository it is "
-	"hidden from git, also from `add -A`, `stash -u` and `clean -fdx`.",
-	"The room has one mailbox from the start, operator, for the person in charge. If the room is already there, nothing "
-	"changes and the exit code is 0.",
+	"Makes a folder .mailroom in PATH. Without PATH it goes into the main worktree of the git "
+	"repository around the working folder, so that agents in all its worktrees meet in one "
+	"room, else into the working folder. In a repository it is hidden from git, also from "
+	"`add -A`, `stash -u` and `clean -fdx`.",
+	"The room has one mailbox from the start, operator, for the person in charge. If the room "
+	"is already there, nothing changes and the exit code is 0.",
 	NULL,
 };
-static const char *const examples[] = { "mailroom init", "mkdir town && mailroom init town --name town", NULL };
+static const char *const examples[] = { "mailroom init", "mkdir town && mailroom init town --name town",
+	NULL };
 
 const struct cmd cmd_init = {
 	.name = "init",

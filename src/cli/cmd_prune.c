@@ -63,9 +63,10 @@ static const struct opt opts[] = {
 	OPT_END,
 };
 static const char *const about[] = {
-	"Takes agents off the room. Their unread mail goes to the room's dead letters, never away; if the name is registered "
-	"again, its lives go on counting. Live agents are refused without --force, and so is a prune of more than half of the "
-	"room or under a clock that looks wrong.",
+	"Takes agents off the room. Their unread mail goes to the room's dead letters, never "
+	"away; if the name is registered again, its lives go on counting. Live agents are refused "
+	"without --force, and so is a prune of more than half of the room or under a clock that "
+	"looks wrong.",
 	NULL,
 };
 static const char *const examples[] = { "mailroom prune --stale 7d --dry-run", "mailroom prune bob", NULL };

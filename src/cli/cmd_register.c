@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cmd_register.c - becoming an agent: a free name, or one whose last life is gone. Takeover is the same with force. */
+/* cmd_register.c - becoming an agent: a free name, or one whose last life is gone. Takeover is the same with
+ * force. */
 #include "base/process.h"
 #include "base/text.h"
 #include "cli/cli.h"
@@ -37,7 +38,9 @@ print_text(struct cli *cli, const char *name, const struct mr_registration *r)
 		buf_adds(out, " of the last life came back\n");
 	}
 	if (!cli->env.session)
-		buf_addf(out, "  no harness session is known here: give --as %s with each command, or export MAILROOM_AGENT=%s\n",
+		buf_addf(out,
+		    "no harness session is known here: give --as %s with each command, or export "
+		    "MAILROOM_AGENT=%s\n",
 		    name, name);
 }
 
@@ -61,13 +64,15 @@ int
 cli_register(struct cli *cli, bool takeover)
 {
 	const char *name = cli->argv[0];
-	struct mr_register_options options = { .role = opt_text(cli, "role"), .wake = opt_text(cli, "wake"),
-		.takeover = takeover };
+	struct mr_register_options options = {
+		.role = opt_text(cli, "role"), .wake = opt_text(cli, "wake"), .takeover = takeover
+	};
 	struct mr_registration done = { 0 };
 	struct mr_error err = { 0 };
 
 	if (cli->as_option && strcmp(cli->as_option, name) != 0)
-		return cli_usage(cli, "--as %s and the name %s are two different agents", cli->as_option, name);
+		return cli_usage(
+		    cli, "--as %s and the name %s are two different agents", cli->as_option, name);
 	if (!read_pid(cli))
 		return EXIT_USAGE;
 	if (mr_register(cli->room, name, &cli->env, &options, &done, &err) != MR_OK)
@@ -87,12 +92,15 @@ run_register(struct cli *cli)
 
 static const struct opt opts[] = { REGISTER_OPTS, OPT_END };
 static const char *const about[] = {
-	"Takes a free name, or one whose last life is gone: its process ended, or the machine was started again since. Of "
-	"several that try at once exactly one gets it. If that life is still there the name is refused, with who has it and "
-	"where; `mailroom takeover NAME` moves it.",
-	"Inside a harness (Claude Code, Codex, Gemini CLI) the session is bound to the agent, so that every later command of "
-	"that session knows who it is, without an exported variable. A session that registers its own name again keeps its life.",
-	"A name is up to 4 parts joined by \"/\", each 1 to 64 of A-Z a-z 0-9 . _ + - and not beginning with a dot.",
+	"Takes a free name, or one whose last life is gone: its process ended, or the machine was "
+	"started again since. Of several that try at once exactly one gets it. If that life is "
+	"still there the name is refused, with who has it and where; `mailroom takeover NAME` "
+	"moves it.",
+	"Inside a harness (Claude Code, Codex, Gemini CLI) the session is bound to the agent, so "
+	"that every later command of that session knows who it is, without an exported variable. "
+	"A session that registers its own name again keeps its life.",
+	"A name is up to 4 parts joined by \"/\", each 1 to 64 of A-Z a-z 0-9 . _ + - and not "
+	"beginning with a dot.",
 	NULL,
 };
 static const char *const examples[] = {

@@ -14,7 +14,8 @@ total_of(const struct roster *roster)
 		t.seen += c->seen;
 		t.held += c->held;
 		t.urgent += c->urgent;
-		if (c->oldest_unread_ms > 0 && (t.oldest_unread_ms == 0 || c->oldest_unread_ms < t.oldest_unread_ms))
+		if (c->oldest_unread_ms > 0 &&
+		    (t.oldest_unread_ms == 0 || c->oldest_unread_ms < t.oldest_unread_ms))
 			t.oldest_unread_ms = c->oldest_unread_ms;
 	}
 	return t;
@@ -107,9 +108,9 @@ run_stats(struct cli *cli)
 }
 
 static const char *const about[] = {
-	"Counts the mailboxes: unread mail (and how much of it is urgent), mail that is being shown or worked on, read mail "
-	"that is still in the inbox, and the age of the oldest unread message. Archived mail is not counted: that would cost "
-	"by history.",
+	"Counts the mailboxes: unread mail (and how much of it is urgent), mail that is being "
+	"shown or worked on, read mail that is still in the inbox, and the age of the oldest "
+	"unread message. Archived mail is not counted: that would cost by history.",
 	NULL,
 };
 static const char *const examples[] = { "mailroom stats", "mailroom stats --json", NULL };

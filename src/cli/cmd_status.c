@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cmd_status.c - bare `mailroom`: who you are, the room, unread mail, who is live, and six commands. It is what an agent
- * types first, so it works without an identity; a person on a terminal sees what needs attention before all else.
+ * cmd_status.c - bare `mailroom`: who you are, the room, unread mail, who is live, and six commands. It is
+ * what an agent types first, so it works without an identity; a person on a terminal sees what needs
+ * attention before all else.
  */
 #include "base/text.h"
 #include "cli/roster.h"
@@ -52,7 +53,8 @@ find_problems(struct cli *cli, struct status *s)
 		add_problem(s, &text);
 	}
 	if (cli_storage(cli, &storage, &err) == MR_OK && !storage.power_safe) {
-		buf_addf(&text, "a power cut can lose mail here (%s): %s", storage.file_system, storage.reason);
+		buf_addf(
+		    &text, "a power cut can lose mail here (%s): %s", storage.file_system, storage.reason);
 		add_problem(s, &text);
 	}
 }
@@ -60,7 +62,8 @@ find_problems(struct cli *cli, struct status *s)
 static enum mr_rc
 gather(struct cli *cli, struct status *s, struct mr_error *err)
 {
-	bool all = cli->out_tty || cli->json; /* looking into every mailbox is for those who watch the fleet */
+	/* Looking into every mailbox is for those who watch the fleet. */
+	bool all = cli->out_tty || cli->json;
 
 	if (cli_know_self(cli, &s->nobody) == MR_OK &&
 	    mr_count(cli->room, cli->self.agent, &s->mine, err) != MR_OK)

@@ -10,8 +10,9 @@ run_takeover(struct cli *cli)
 
 static const struct opt opts[] = { REGISTER_OPTS, OPT_END };
 static const char *const about[] = {
-	"As register, but also when the last life of that name is still there. The old life is fenced: what it held comes back "
-	"to the new one, and its later commands are refused. No mail is lost in between.",
+	"As register, but also when the last life of that name is still there. The old life is "
+	"fenced: what it held comes back to the new one, and its later commands are refused. No "
+	"mail is lost in between.",
 	NULL,
 };
 static const char *const examples[] = { "mailroom takeover alice", NULL };

@@ -57,9 +57,10 @@ run_where(struct cli *cli)
 }
 
 static const char *const about[] = {
-	"A room is found like a git repository: --room, then $MAILROOM, then the nearest .mailroom upwards from the working "
-	"folder, then, in a linked git worktree, upwards from the main worktree. A second room on the way, or one that git "
-	"tracks, is warned about on stderr.",
+	"A room is found like a git repository: --room, then $MAILROOM, then the nearest "
+	".mailroom upwards from the working folder, then, in a linked git worktree, upwards from "
+	"the main worktree. A second room on the way, or one that git tracks, is warned about on "
+	"stderr.",
 	NULL,
 };
 static const char *const examples[] = { "mailroom where", NULL };

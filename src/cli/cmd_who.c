@@ -57,14 +57,15 @@ add_row(struct table *t, const struct roster_entry *e)
 	if (e->agent.role[0])
 		buf_addf(&place, "  (%s)", e->agent.role);
 	return table_add(t, e->agent.name) && table_add(t, roster_state(e)) && add_number(t, e->agent.life) &&
-	    add_number(t, e->counts.unread) && add_time(t, e->counts.oldest_unread_ms) &&
-	    add_time(t, e->agent.seen_ms) && table_add(t, buf_z(&place));
+	       add_number(t, e->counts.unread) && add_time(t, e->counts.oldest_unread_ms) &&
+	       add_time(t, e->agent.seen_ms) && table_add(t, buf_z(&place));
 }
 
 static int
 run_who(struct cli *cli)
 {
-	static const char *const heading[] = { "NAME", "STATE", "LIFE", "UNREAD", "OLDEST", "SEEN", "WORKTREE" };
+	static const char *const heading[] = { "NAME", "STATE", "LIFE", "UNREAD", "OLDEST", "SEEN",
+		"WORKTREE" };
 	mr_auto(roster_done) struct roster roster = { 0 };
 	struct table table = { .columns = 7 };
 	struct mr_error err = { 0 };
@@ -89,8 +90,8 @@ run_who(struct cli *cli)
 	if (!cli->json && shown > 0)
 		table_print(cli, &table, &cli->out);
 	else if (!cli->json)
-		buf_adds(&cli->out, only_live ? "nobody is live here; mailroom who shows all\n" :
-						"nobody is here yet; mailroom register NAME\n");
+		buf_adds(&cli->out, only_live ? "nobody is live here; mailroom who shows all\n"
+					      : "nobody is here yet; mailroom register NAME\n");
 	mr_names_done(&table.cells);
 	return ok ? EXIT_DONE : EXIT_FAILED;
 }
@@ -101,15 +102,18 @@ static const struct opt opts[] = {
 	OPT_END,
 };
 static const char *const about[] = {
-	"STATE is live when the process of the newest life runs on this machine, idle when that life has no process to look "
-	"at (a plain shell, a script), gone when its process ended or the machine was started again since, and never for a "
-	"mailbox that waits for its first agent. It is found out from the process, not guessed from age.",
-	"UNREAD counts mail that nobody has read, OLDEST is the age of the oldest of it, SEEN is the last command of that life.",
+	"STATE is live when the process of the newest life runs on this machine, idle when that "
+	"life has no process to look at (a plain shell, a script), gone when its process ended or "
+	"the machine was started again since, and never for a mailbox that waits for its first "
+	"agent. It is found out from the process, not guessed from age.",
+	"UNREAD counts mail that nobody has read, OLDEST is the age of the oldest of it, SEEN is "
+	"the last command of that life.",
 	NULL,
 };
 static const char *const examples[] = { "mailroom who", "mailroom who --live --json", NULL };
 static const char *const differences[] = {
-	"Gas Town and agent teams show who was started or configured; this shows who lives, from the process itself.",
+	"Gas Town and agent teams show who was started or configured; this shows who lives, from "
+	"the process itself.",
 	NULL,
 };
 

@@ -28,14 +28,15 @@ run_whoami(struct cli *cli)
 }
 
 static const char *const about[] = {
-	"In this order: --as; the agent that this harness session is bound to; $MAILROOM_AGENT and the variables of other "
-	"systems; the one agent of this worktree whose life is gone. Otherwise it is an error with the line to type: "
-	"mailroom never guesses.",
+	"In this order: --as; the agent that this harness session is bound to; $MAILROOM_AGENT "
+	"and the variables of other systems; the one agent of this worktree whose life is gone. "
+	"Otherwise it is an error with the line to type: mailroom never guesses.",
 	NULL,
 };
 static const char *const examples[] = { "mailroom --as alice whoami", NULL };
 static const char *const differences[] = {
-	"Where Gas Town takes an agent it cannot identify for the human, this says that nobody is known and exits with 5.",
+	"Where Gas Town takes an agent it cannot identify for the human, this says that nobody is "
+	"known and exits with 5.",
 	NULL,
 };
 

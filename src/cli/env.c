@@ -20,8 +20,8 @@ joined(struct cli *cli, const char *a, const char *between, const char *b)
 	return arena_dup(&cli->own, buf_str(&text)); /* NULL, out of memory, is "not known" */
 }
 
-/* One harness started inside the other leaves both variables: which of them is ours cannot be seen from here, and the
- * wrong one would act as somebody else. Then there is no session, and --as decides. */
+/* One harness started inside the other leaves both variables: which of them is ours cannot be seen from here,
+ * and the wrong one would act as somebody else. Then there is no session, and --as decides. */
 static void
 find_session(struct cli *cli)
 {
@@ -50,7 +50,8 @@ static const char *
 gastown_agent(struct cli *cli)
 {
 	const char *role = env_get("GT_ROLE"), *rig = env_get("GT_RIG");
-	const char *polecat = env_get("GT_POLECAT"), *crew = env_get("GT_CREW"), *dog = env_get("GT_DOG_NAME");
+	const char *polecat = env_get("GT_POLECAT"), *crew = env_get("GT_CREW"),
+		   *dog = env_get("GT_DOG_NAME");
 
 	if (!role || strchr(role, '/'))
 		return role;
@@ -68,10 +69,12 @@ gastown_agent(struct cli *cli)
 static void
 find_agent(struct cli *cli)
 {
-	static const char *const variables[] = { "MAILROOM_AGENT", "CLAUDE_CODE_AGENT_NAME", "GT_ROLE", "BD_ACTOR" };
+	static const char *const variables[] = { "MAILROOM_AGENT", "CLAUDE_CODE_AGENT_NAME", "GT_ROLE",
+		"BD_ACTOR" };
 
 	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]) && !cli->env.agent; i++) {
-		cli->env.agent = strcmp(variables[i], "GT_ROLE") == 0 ? gastown_agent(cli) : env_get(variables[i]);
+		cli->env.agent =
+		    strcmp(variables[i], "GT_ROLE") == 0 ? gastown_agent(cli) : env_get(variables[i]);
 		cli->env.agent_source = cli->env.agent ? variables[i] : NULL;
 	}
 }
@@ -86,8 +89,8 @@ find_process(struct cli *cli)
 
 	if (!cli->env.session)
 		return;
-	if (named && str_to_u64(str_of(named), &pid) && pid <= INT64_MAX && process_describe((int64_t)pid, &p) &&
-	    process_is_ancestor(&p))
+	if (named && str_to_u64(str_of(named), &pid) && pid <= INT64_MAX &&
+	    process_describe((int64_t)pid, &p) && process_is_ancestor(&p))
 		cli->env.process = p;
 	else if (process_harness(&p))
 		cli->env.process = p;

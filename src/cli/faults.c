@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* faults.c - see faults.h. A plan that cannot be understood stops the command: a test that injects nothing proves nothing. */
+/* faults.c - see faults.h. A plan that cannot be understood stops the command: a test that injects nothing
+ * proves nothing. */
 #include "cli/faults.h"
 
 #ifdef MR_FAULT_ENV
@@ -17,9 +18,20 @@ errno_named(struct mr_str name)
 		const char *name;
 		int value;
 	} known[] = {
-		{ "EIO", EIO }, { "ENOSPC", ENOSPC }, { "EDQUOT", EDQUOT }, { "EMFILE", EMFILE }, { "EACCES", EACCES },
-		{ "EROFS", EROFS }, { "EINTR", EINTR }, { "EPERM", EPERM }, { "ENOENT", ENOENT }, { "EXDEV", EXDEV },
-		{ "EMLINK", EMLINK }, { "EOPNOTSUPP", EOPNOTSUPP }, { "EEXIST", EEXIST }, { "ENFILE", ENFILE },
+		{ "EIO", EIO },
+		{ "ENOSPC", ENOSPC },
+		{ "EDQUOT", EDQUOT },
+		{ "EMFILE", EMFILE },
+		{ "EACCES", EACCES },
+		{ "EROFS", EROFS },
+		{ "EINTR", EINTR },
+		{ "EPERM", EPERM },
+		{ "ENOENT", ENOENT },
+		{ "EXDEV", EXDEV },
+		{ "EMLINK", EMLINK },
+		{ "EOPNOTSUPP", EOPNOTSUPP },
+		{ "EEXIST", EEXIST },
+		{ "ENFILE", ENFILE },
 		{ "ENOMEM", ENOMEM },
 	};
 

@@ -7,7 +7,8 @@
 #define OPTION_COLUMN 26
 
 const struct opt global_opts[] = {
-	OPT(0, "room", "SPEC", "the room: a path, or KIND:WHERE (default: $MAILROOM, else the nearest .mailroom upwards)"),
+	OPT(0, "room", "SPEC",
+	    "the room: a path, or KIND:WHERE (default: $MAILROOM, else the nearest .mailroom upwards)"),
 	OPT(0, "as", "AGENT", "act as this agent"),
 	OPT(0, "json", NULL, "one JSON object, or one a line, on stdout; errors as JSON on stderr"),
 	OPT('h', "help", NULL, "this text"),
@@ -177,5 +178,6 @@ help_overview(struct cli *cli, struct buf *out)
 		if (!commands[i]->hidden)
 			buf_addf(out, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
 	}
-	buf_adds(out, "\nmailroom COMMAND --help explains one of them; mailroom describe teaches an agent six of them.\n");
+	buf_adds(out, "\nmailroom COMMAND --help explains one of them; mailroom describe teaches an agent "
+		      "six of them.\n");
 }

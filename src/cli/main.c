@@ -2,8 +2,8 @@
 /*
  * main.c - finds the command, opens what it needs, runs it, and turns the result into an exit code.
  *
- * Order matters: stdout is flushed before anything that follows is said on stderr, and a stdout that is gone is an
- * error (SIGPIPE is ignored), because marking mail depends on it.
+ * Order matters: stdout is flushed before anything that follows is said on stderr, and a stdout that is gone
+ * is an error (SIGPIPE is ignored), because marking mail depends on it.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -62,9 +62,10 @@ enum mr_rc
 cli_know_self(struct cli *cli, struct mr_error *err)
 {
 	if (cli->second_session && !cli->as_option) {
-		(void)mr_fail(err, MR_REFUSED, "two harness sessions are in the environment, '%s' is the second",
-		    cli->second_session);
-		return mr_hint(err, "say who you are with --as NAME, or unset the variable of the outer harness");
+		(void)mr_fail(err, MR_REFUSED,
+		    "two harness sessions are in the environment, '%s' is the second", cli->second_session);
+		return mr_hint(
+		    err, "say who you are with --as NAME, or unset the variable of the outer harness");
 	}
 	if (mr_self_resolve(cli->room, &cli->env, &cli->self, err) != MR_OK)
 		return err->code;
@@ -91,8 +92,8 @@ say_due(void *ctx, const struct mr_due *due)
 	char when[RFC3339_LEN + 1];
 
 	time_rfc3339(due->by_ms, when);
-	cli_warn(ctx, "nobody answered %s to %s ('%s') by %s: mailroom why %s", short_id(due->id), due->to, due->subject,
-	    when, short_id(due->id));
+	cli_warn(ctx, "nobody answered %s to %s ('%s') by %s: mailroom why %s", short_id(due->id), due->to,
+	    due->subject, when, short_id(due->id));
 }
 
 static int
@@ -106,11 +107,12 @@ run(struct cli *cli)
 	if ((needs & CMD_SELF) && cli_know_self(cli, &err) != MR_OK)
 		return cli_fail(cli, &err);
 	int code = cli->cmd->run(cli);
-	/* What a failing command had gathered is still true: it is shown, and the failure stays the exit code. */
+	/* What a failing command had gathered is still true: it is shown, and the failure stays the exit
+	 * code. */
 	bool flushed = cli_flush(cli);
 
-	if (cli->self_known)
-		(void)mr_overdue(cli->room, &cli->self, say_due, cli, &err); /* a reminder: the command itself is done */
+	if (cli->self_known) /* a reminder: whatever comes of it, the command itself is done */
+		(void)mr_overdue(cli->room, &cli->self, say_due, cli, &err);
 	return flushed || code != EXIT_DONE ? code : EXIT_FAILED;
 }
 
@@ -228,13 +230,15 @@ look_at_terminal(struct cli *cli)
 		cli->columns = ioctl(1, TIOCGWINSZ, &size) == 0 && size.ws_col > 20 ? size.ws_col : 80;
 }
 
-/* With stdin, stdout or stderr closed, the next file opened would get that number, and text for a person would end up in
- * somebody's mail. The place is taken by something that can be neither read nor written that way. */
+/* With stdin, stdout or stderr closed, the next file opened would get that number, and text for a person
+ * would end up in somebody's mail. The place is taken by something that can be neither read nor written that
+ * way. */
 static void
 guard_standard_files(void)
 {
 	for (int fd = 0; fd < 3; fd++) {
-		if (fcntl(fd, F_GETFD) < 0 && sys_open(AT_FDCWD, "/dev/null", fd == 0 ? O_WRONLY : O_RDONLY, 0) != fd)
+		if (fcntl(fd, F_GETFD) < 0 &&
+		    sys_open(AT_FDCWD, "/dev/null", fd == 0 ? O_WRONLY : O_RDONLY, 0) != fd)
 			_exit(EXIT_FAILED);
 	}
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * man.c - man pages from the same structs as --help. The build runs `mailroom man-page NAME` for each name, so a page
- * cannot say anything else than the command does.
+ * man.c - man pages from the same structs as --help. The build runs `mailroom man-page NAME` for each name,
+ * so a page cannot say anything else than the command does.
  */
 #include <ctype.h>
 
@@ -10,7 +10,8 @@
 
 #define MAN_DATE "2026-11-15"
 
-/* Text that roff prints as it is: no requests at the start of a line, no escapes, no smart hyphens in what is typed. */
+/* Text that roff prints as it is: no requests at the start of a line, no escapes, no smart hyphens in what is
+ * typed. */
 static void
 add_roff(struct buf *out, const char *text)
 {
@@ -69,7 +70,8 @@ add_paragraphs(struct buf *out, const char *const *paragraphs)
 static void
 add_title(struct buf *out, const char *name)
 {
-	buf_adds(out, ".\\\" Made by `mailroom man-page`: change the command's struct instead.\n.TH \"MAILROOM");
+	buf_adds(
+	    out, ".\\\" Made by `mailroom man-page`: change the command's struct instead.\n.TH \"MAILROOM");
 	if (name)
 		buf_addc(out, '-');
 	for (const char *p = name ? name : ""; *p; p++)
@@ -165,26 +167,34 @@ void
 man_overview(struct buf *out)
 {
 	static const char *const about[] = {
-		"mailroom gives every AI agent a mailbox that survives it: durable, on plain files, with no daemon. Agents that run "
-		"side by side, die and restart hand work to each other with it; any mail program can read along.",
-		"Without a command it prints who you are, the room and why it is that one, unread mail, who is live, and six "
-		"commands. To a person on a terminal it shows what needs attention first.",
-		"Off a terminal, mail is framed by lines with a random delimiter, as data and not as instructions, and a command "
-		"prints at most 9,000 characters of it; what was left out is said, and not marked as read.",
+		"mailroom gives every AI agent a mailbox that survives it: durable, on plain "
+		"files, with no daemon. Agents that run side by side, die and restart hand work "
+		"to each other with it; any mail program can read along.",
+		"Without a command it prints who you are, the room and why it is that one, unread "
+		"mail, who is live, and six commands. To a person on a terminal it shows what "
+		"needs attention first.",
+		"Off a terminal, mail is framed by lines with a random delimiter, as data and not "
+		"as instructions, and a command prints at most 9,000 characters of it; what was "
+		"left out is said, and not marked as read.",
 		NULL,
 	};
 	static const char *const environment[][2] = {
 		{ "MAILROOM", "the room, when --room is not given" },
-		{ "MAILROOM_AGENT", "who you are, when --as is not given and your session is not bound to an agent" },
-		{ "CLAUDE_CODE_SESSION_ID, CODEX_THREAD_ID, GEMINI_SESSION_ID", "the harness session; `register` binds it" },
-		{ "XDG_STATE_HOME", "its folder mailroom keeps the bindings of sessions (default: ~/.local/state)" },
+		{ "MAILROOM_AGENT",
+		    "who you are, when --as is not given and your session is not bound to an agent" },
+		{ "CLAUDE_CODE_SESSION_ID, CODEX_THREAD_ID, GEMINI_SESSION_ID",
+		    "the harness session; `register` binds it" },
+		{ "XDG_STATE_HOME",
+		    "its folder mailroom keeps the bindings of sessions (default: ~/.local/state)" },
 		{ "NO_COLOR", "no colours on a terminal" },
 		{ "MAILROOM_DEBUG", "1: trace operations on stderr" },
 	};
 
 	add_title(out, NULL);
-	buf_adds(out, ".SH NAME\nmailroom \\- mail for AI agents\n.SH SYNOPSIS\n\\fBmailroom\\fR [\\fB\\-\\-room\\fR \\fISPEC\\fR] "
-		      "[\\fB\\-\\-as\\fR \\fIAGENT\\fR] [\\fB\\-\\-json\\fR] [\\fICOMMAND\\fR ...]\n.SH DESCRIPTION\n");
+	buf_adds(out,
+	    ".SH NAME\nmailroom \\- mail for AI agents\n.SH SYNOPSIS\n\\fBmailroom\\fR "
+	    "[\\fB\\-\\-room\\fR \\fISPEC\\fR] "
+	    "[\\fB\\-\\-as\\fR \\fIAGENT\\fR] [\\fB\\-\\-json\\fR] [\\fICOMMAND\\fR ...]\n.SH DESCRIPTION\n");
 	add_paragraphs(out, about);
 	buf_adds(out, ".SH COMMANDS\n");
 	for (size_t i = 0; commands[i]; i++) {

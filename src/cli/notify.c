@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * notify.c - tells a person about mail for the operator. The command comes from the room's settings and runs on its own:
- * the send is done whether it works or not. What the mail says reaches it as environment variables, never as shell text.
+ * notify.c - tells a person about mail for the operator. The command comes from the room's settings and runs
+ * on its own: the send is done whether it works or not. What the mail says reaches it as environment
+ * variables, never as shell text.
  */
 #include <fcntl.h>
 #include <signal.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * opt.c - options by table. "--name value", "--name=value", "-s value", "-svalue" and bundled flags; options and
- * operands in any order, because agents put them anywhere. The global options are known in every command.
+ * opt.c - options by table. "--name value", "--name=value", "-s value", "-svalue" and bundled flags; options
+ * and operands in any order, because agents put them anywhere. The global options are known in every command.
  */
 #include "base/text.h"
 #include "cli/cli.h"
@@ -110,7 +110,8 @@ take_long(struct cli *cli, struct words *w, const char *word)
 	if (equals)
 		return keep(cli, o, equals + 1);
 	if (w->at >= w->argc)
-		return cli_usage(cli, "option '--%s' needs a value: --%s %s", o->name, o->name, o->value), false;
+		return cli_usage(cli, "option '--%s' needs a value: --%s %s", o->name, o->name, o->value),
+		       false;
 	return keep(cli, o, w->argv[w->at++]);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * out.c - stdout, stderr and the exit code. Text for stdout gathers in cli->out and is written in one go, so that a
- * command knows whether stdout took it before it marks anything (promise 9).
+ * out.c - stdout, stderr and the exit code. Text for stdout gathers in cli->out and is written in one go, so
+ * that a command knows whether stdout took it before it marks anything (promise 9).
  */
 #include <errno.h>
 #include <poll.h>
@@ -40,8 +40,8 @@ exit_of(enum mr_rc rc)
 static void
 write_err(const struct buf *text)
 {
-	if (buf_ok(text))
-		(void)sys_write_all(2, text->ptr, text->len); /* with stderr gone too there is nobody to tell */
+	if (buf_ok(text)) /* with stderr gone too there is nobody to tell */
+		(void)sys_write_all(2, text->ptr, text->len);
 }
 
 static void
@@ -72,7 +72,8 @@ print_error(struct cli *cli, const char *code, const char *message, const char *
 	write_err(&line);
 }
 
-/* Inside a harness a refusal of the kernel is mostly its sandbox: then the setting that is missing is the best hint. */
+/* Inside a harness a refusal of the kernel is mostly its sandbox: then the setting that is missing is the
+ * best hint. */
 static const char *
 sandbox_hint(const struct cli *cli, const struct mr_error *err)
 {
@@ -80,11 +81,11 @@ sandbox_hint(const struct cli *cli, const struct mr_error *err)
 	struct mr_str session = str_of(refused && cli->env.session ? cli->env.session : "");
 
 	if (str_starts(session, "codex-"))
-		return "if Codex's sandbox refuses it: add the room's folder to sandbox_workspace_write.writable_roots in "
-		       "~/.codex/config.toml";
+		return "if Codex's sandbox refuses it: add the room's folder to "
+		       "sandbox_workspace_write.writable_roots in ~/.codex/config.toml";
 	if (str_starts(session, "claude-code-"))
-		return "if Claude Code's sandbox refuses it: add the room's folder to sandbox.filesystem.allowWrite in "
-		       ".claude/settings.json";
+		return "if Claude Code's sandbox refuses it: add the room's folder to "
+		       "sandbox.filesystem.allowWrite in .claude/settings.json";
 	return NULL;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * show.c - one message as JSON, as a line of a listing, as a page of text. Whatever comes from mail is cleaned
- * before it meets a terminal or an agent (promise 7): no control characters, one line where one line is meant.
+ * show.c - one message as JSON, as a line of a listing, as a page of text. Whatever comes from mail is
+ * cleaned before it meets a terminal or an agent (promise 7): no control characters, one line where one line
+ * is meant.
  */
 #include "base/clock.h"
 #include "base/text.h"
@@ -267,8 +268,8 @@ add_headers(struct cli *cli, struct buf *out, const struct mr_message *msg)
 		add_header(cli, out, "Token", msg->token);
 }
 
-/* On a terminal the body is indented, as git does it: no line of it can pass for a header or for the next message.
- * Off a terminal the fence's delimiter does that, and the text stays as it was written. */
+/* On a terminal the body is indented, as git does it: no line of it can pass for a header or for the next
+ * message. Off a terminal the fence's delimiter does that, and the text stays as it was written. */
 static void
 add_body(struct cli *cli, struct buf *out, const struct mr_message *msg)
 {

@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* table.c - the commands, in the order in which help lists them. A new command is one file and two lines here. */
+/* table.c - the commands, in the order in which help lists them. A new command is one file and two lines
+ * here. */
 #include "cli/cli.h"
 
+/* clang-format off */
 const struct cmd *const commands[] = {
 	&cmd_init, &cmd_where, &cmd_register, &cmd_whoami, &cmd_who, &cmd_takeover, &cmd_prune,
-	&cmd_send, &cmd_reply, &cmd_inbox, &cmd_read, &cmd_recv, &cmd_done, &cmd_release, &cmd_fail, &cmd_extend,
-	&cmd_mark, &cmd_archive, &cmd_drain, &cmd_wait, &cmd_thread, &cmd_sent, &cmd_why, &cmd_search, &cmd_purge,
-	&cmd_doctor, &cmd_stats, &cmd_describe, &cmd_help,
-	&cmd_status, &cmd_man_page,
+	&cmd_send, &cmd_reply, &cmd_inbox, &cmd_read, &cmd_recv, &cmd_done, &cmd_release, &cmd_fail,
+	&cmd_extend, &cmd_mark, &cmd_archive, &cmd_drain, &cmd_wait, &cmd_thread, &cmd_sent, &cmd_why,
+	&cmd_search, &cmd_purge,
+	&cmd_doctor, &cmd_stats, &cmd_describe,
+	&cmd_help, &cmd_status, &cmd_man_page,
 	NULL,
 };
+/* clang-format on */
 
 const struct cmd *
 command_named(const char *word, bool *ret_alias)

@@ -58,7 +58,7 @@ without_route(struct mr_str s)
 	if (!colon)
 		return s;
 	size_t skip = (size_t)(colon + 1 - s.ptr);
-	return (struct mr_str){ s.ptr + skip, s.len - skip };
+	return str_trim((struct mr_str){ s.ptr + skip, s.len - skip });
 }
 
 static bool

@@ -100,7 +100,7 @@ take_header(struct parser *p, const struct header_line *line)
 	buf_clear(&p->clean);
 	header_unfold(&p->unfolded, line->raw);
 	header_clean(&p->clean, buf_str(&p->unfolded));
-	struct mr_str value = buf_str(&p->clean);
+	struct mr_str value = str_trim(buf_str(&p->clean));
 	if (str_caseeq(line->name, STR("From")))
 		add_to_list(&p->from, value);
 	else if (str_caseeq(line->name, STR("To")))
@@ -151,7 +151,8 @@ take_address(void *ctx, struct mr_str address)
 
 	if (r->names->v) {
 		address_split(address, &agent, &room);
-		bool here = agent.len > 0 && room.len > 0 && str_caseeq(room, str_of(r->p->room));
+		bool here = room.len > 0 && str_caseeq(room, str_of(r->p->room)) && agent.len > 0 &&
+		    !memchr(agent.ptr, '@', agent.len);
 		r->names->v[r->names->n] = arena_dup(&r->p->own, here ? agent : address);
 		if (!r->names->v[r->names->n]) {
 			r->p->nomem = true;

@@ -110,7 +110,7 @@ static void
 save_binding(struct mr_room *room, const struct mr_env *env, const struct mr_agent *agent)
 {
 	struct mr_error ignored = { 0 };
-	mr_auto(binding_done) struct binding b = { .life = agent->life, .process = env->process };
+	mr_auto(binding_done) struct binding b = { .life = agent->life, .process = agent->process };
 
 	if (!self_session(env)[0] || !env->state_dir)
 		return;

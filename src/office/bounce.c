@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* bounce.c - telling a sender that its message failed, and the references that keep an answer in its thread. */
+/* bounce.c - telling a sender that its message failed, and the references that keep an answer in its thread.
+ */
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/id.h"
@@ -60,7 +61,8 @@ references_of(struct buf *out, const struct mr_room *room, const struct mr_messa
 		if (i == 0 || i > skip)
 			add_reference(out, reference);
 	}
-	/* Mail of another program has a Message-ID that its own readers know; ours is made of the id anyway. */
+	/* Mail of another program has a Message-ID that its own readers know; ours is made of the id anyway.
+	 */
 	value = mr_message_header(original, "Message-ID");
 	rest = str_of(value ? value : "");
 	struct mr_str last = next_reference(&rest);
@@ -88,7 +90,7 @@ wants_bounce(struct mr_room *room, const struct mr_self *self, const struct mr_m
 	if (address_check(str_of(failed->from), &ignored) != MR_OK)
 		return false;
 	return !room->driver->find_agent ||
-	    room->driver->find_agent(room, failed->from, &sender, &ignored) == MR_OK;
+	       room->driver->find_agent(room, failed->from, &sender, &ignored) == MR_OK;
 }
 
 static void
@@ -97,7 +99,8 @@ write_body(struct buf *out, const struct mr_self *self, const struct mr_message 
 	char date[RFC3339_LEN + 1];
 
 	time_rfc3339(failed->date_ms, date);
-	buf_addf(out, "%s could not do what this message asked, and it will not be tried again.\n\n", self->agent);
+	buf_addf(
+	    out, "%s could not do what this message asked, and it will not be tried again.\n\n", self->agent);
 	buf_addf(out, "Reason: %s\n", *reason ? reason : "none given");
 	buf_addf(out, "Message: %s\nSubject: %s\nSent: %s\n", failed->id, failed->subject, date);
 	buf_adds(out, "\nThe message is kept in the dead letters of the room.\n");

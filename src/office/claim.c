@@ -88,7 +88,8 @@ describe_holder(struct mr_room *room, const struct mr_self *self, struct hold_te
 	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
 	struct mr_error ignored = { 0 };
 
-	if (room->driver->find_agent && room->driver->find_agent(room, self->agent, &agent, &ignored) == MR_OK &&
+	if (room->driver->find_agent &&
+	    room->driver->find_agent(room, self->agent, &agent, &ignored) == MR_OK &&
 	    agent.life == self->life)
 		terms->process = agent.process;
 }
@@ -174,13 +175,13 @@ mr_recv(struct mr_room *room, const struct mr_self *self, const struct mr_filter
 /* ---- Finding a claim again ---- */
 
 struct claim_search {
-	const char *what;   /* in lower case */
+	const char *what; /* in lower case */
 	unsigned life;
 	struct hold by_token, by_id;
 	bool token_found;
-	size_t ids_found;   /* claims of this life whose id ends in `what` */
-	struct buf tokens;  /* theirs */
-	bool older;         /* an earlier life's id ends so */
+	size_t ids_found;  /* claims of this life whose id ends in `what` */
+	struct buf tokens; /* theirs */
+	bool older;        /* an earlier life's id ends so */
 };
 
 static bool
@@ -228,12 +229,14 @@ choose_claim(const struct claim_search *s, const struct mr_self *self, struct ho
 	}
 	if (s->older)
 		return refuse_older_life(self, err);
-	(void)mr_fail(err, MR_NOTFOUND, "no claim '%s': that claim is over (lease ran out, released or done)", s->what);
+	(void)mr_fail(
+	    err, MR_NOTFOUND, "no claim '%s': that claim is over (lease ran out, released or done)", s->what);
 	return mr_hint(err, "`mailroom recv` gives the next message; `mailroom inbox` lists what waits");
 }
 
 static enum mr_rc
-find_claim(struct mr_room *room, const struct mr_self *self, const char *what, struct hold *ret, struct mr_error *err)
+find_claim(struct mr_room *room, const struct mr_self *self, const char *what, struct hold *ret,
+    struct mr_error *err)
 {
 	struct claim_search s = { .life = self->life };
 	char spelled[MR_ID_LEN + 1];
@@ -261,8 +264,8 @@ say_if_over(const struct hold *hold, enum mr_rc rc, struct mr_error *err)
 {
 	if (rc != MR_NOTFOUND)
 		return rc;
-	(void)mr_fail(err, MR_NOTFOUND, "the claim '%s' on '%s' is over: lease ran out, released or done", hold->token,
-	    hold->id);
+	(void)mr_fail(err, MR_NOTFOUND, "the claim '%s' on '%s' is over: lease ran out, released or done",
+	    hold->token, hold->id);
 	return mr_hint(err, "the message may be with someone else now; `mailroom why %s` tells", hold->id);
 }
 
@@ -290,8 +293,8 @@ mr_claim_done(struct mr_room *room, const struct mr_self *self, const char *what
 }
 
 enum mr_rc
-mr_claim_release(struct mr_room *room, const struct mr_self *self, const char *what, char ret_id[MR_ID_LEN + 1],
-    struct mr_error *err)
+mr_claim_release(struct mr_room *room, const struct mr_self *self, const char *what,
+    char ret_id[MR_ID_LEN + 1], struct mr_error *err)
 {
 	struct hold hold = { 0 };
 	enum mr_rc rc = find_claim(room, self, what, &hold, err);
@@ -310,8 +313,8 @@ mr_claim_fail(struct mr_room *room, const struct mr_self *self, const char *what
 	if (rc != MR_OK)
 		return rc;
 	rc = room->driver->fetch(room, self->agent, hold.id, MR_HELD, SCAN_HEADERS, &msg, err);
-	/* The bounce first: killed in between, the mail is tried again and at worst bounces twice. The other way
-	 * round it would be dead and nobody told. */
+	/* The bounce first: killed in between, the mail is tried again and at worst bounces twice. The other
+	 * way round it would be dead and nobody told. */
 	if (rc == MR_OK)
 		rc = bounce_send(room, self, &msg, reason ? reason : "", err);
 	if (rc != MR_OK)

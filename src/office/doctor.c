@@ -31,14 +31,17 @@ examine_settings(const struct examination *x)
 
 	if (!rule || ascii_caseeq(rule, "hold") || ascii_caseeq(rule, "refuse"))
 		return;
-	buf_addf(&text, "the setting Unknown-Recipients: '%s' is not understood: unknown recipients are refused", rule);
+	buf_addf(&text,
+	    "the setting Unknown-Recipients: '%s' is not understood: unknown recipients are refused", rule);
 	report(x, MR_PROBLEM, "settings", buf_z(&text), "write 'hold' or 'refuse'");
 }
 
 static void
 examine_operator(const struct examination *x, bool fix)
 {
-	struct mr_agent operator = { .name = OPERATOR, .worktree = "", .session = "", .host = "", .role = "", .wake = "" };
+	struct mr_agent operator= {
+		.name = OPERATOR, .worktree = "", .session = "", .host = "", .role = "", .wake = ""
+	};
 	mr_auto(mr_agent_done) struct mr_agent found = { 0 };
 	const struct room_driver *driver = x->room->driver;
 	struct mr_error err = { 0 };
@@ -52,7 +55,7 @@ examine_operator(const struct examination *x, bool fix)
 		.check = "operator",
 		.text = "the room has no mailbox for its operator",
 		.advice = "`mailroom doctor --fix` makes it",
-		.fixed = fix && driver->add_agent(x->room, &operator, &err) == MR_OK,
+		.fixed = fix && driver->add_agent(x->room, &operator, & err) == MR_OK,
 	};
 
 	x->fn(x->ctx, &finding);
@@ -102,7 +105,8 @@ examine_backlog(const struct examination *x, const char *agent, struct mr_error 
 		return MR_OK;
 	duration_text(clock_now_ms() - b.oldest_ms, age);
 	buf_addf(&text, "%zu unread for '%s', the oldest for %s, and its life is gone", b.n, agent, age);
-	report(x, MR_NOTE, "waiting", buf_z(&text), "start that agent again, or prune it: its mail goes to dead letters");
+	report(x, MR_NOTE, "waiting", buf_z(&text),
+	    "start that agent again, or prune it: its mail goes to dead letters");
 	return MR_OK;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * due.c - answers that were asked for by a time (send --by). The record is durable before the message goes out:
- * an answer can come, and drop it, the moment after. A record whose message never went out, or whose answer came
- * by another way (a mail client), is found out when its time is up.
+ * due.c - answers that were asked for by a time (send --by). The record is durable before the message goes
+ * out: an answer can come, and drop it, the moment after. A record whose message never went out, or whose
+ * answer came by another way (a mail client), is found out when its time is up.
  */
 #include "base/clock.h"
 #include "base/error.h"
@@ -65,7 +65,8 @@ went_out(struct mr_room *room, const char *id)
 	struct mr_error ignored = { 0 };
 	bool exists = false;
 
-	if (!room->driver->each_place || room->driver->each_place(room, id, note_place, &exists, &ignored) != MR_OK)
+	if (!room->driver->each_place ||
+	    room->driver->each_place(room, id, note_place, &exists, &ignored) != MR_OK)
 		return true;
 	return exists;
 }
@@ -91,8 +92,8 @@ was_answered(struct mr_room *room, const char *agent, const char *id)
 
 /* True: the record has done its duty and can go. */
 static bool
-report_if_overdue(struct mr_room *room, const char *agent, const char *id, struct mr_str text, mr_due_fn *fn,
-    void *ctx)
+report_if_overdue(
+    struct mr_room *room, const char *agent, const char *id, struct mr_str text, mr_due_fn *fn, void *ctx)
 {
 	mr_auto(record_done) struct record record = { 0 };
 	struct mr_due due = { .to = "", .subject = "" };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* filter.c - does a message pass a filter. A filter is compiled once into a matcher, which also knows how much
- * of a message must be read to decide: most need only headers, an empty one only the name. */
+/* filter.c - does a message pass a filter. A filter is compiled once into a matcher, which also knows how
+ * much of a message must be read to decide: most need only headers, an empty one only the name. */
 #include "base/error.h"
 #include "message/address.h"
 #include "office/office.h"
@@ -45,7 +45,8 @@ compile_thread(struct matcher *m, struct mr_room *room, const char *agent, struc
 			return rc;
 		if (rc == MR_OK) {
 			thread = id;
-			if (room->driver->fetch(room, agent, id, ALL_FOLDERS, SCAN_HEADERS, &msg, &ignored) == MR_OK &&
+			if (room->driver->fetch(room, agent, id, ALL_FOLDERS, SCAN_HEADERS, &msg, &ignored) ==
+				MR_OK &&
 			    *msg.thread)
 				thread = msg.thread;
 		}
@@ -90,7 +91,8 @@ compile_regex(struct matcher *m, struct mr_error *err)
 		return MR_OK;
 	}
 	(void)regerror(code, &m->regex, reason, sizeof(reason));
-	return mr_fail(err, MR_REFUSED, "cannot understand the pattern '%.80s': %s", m->filter->regex, reason);
+	return mr_fail(
+	    err, MR_REFUSED, "cannot understand the pattern '%.80s': %s", m->filter->regex, reason);
 }
 
 static enum scan_depth
@@ -100,7 +102,8 @@ depth_needed(const struct matcher *m)
 
 	if (m->words.n > 0 || m->has_regex)
 		return SCAN_BODIES;
-	if (m->from || f->type || m->thread.len > 0 || *m->reply_to || f->priority || f->since_ms || f->before_ms)
+	if (m->from || f->type || m->thread.len > 0 || *m->reply_to || f->priority || f->since_ms ||
+	    f->before_ms)
 		return SCAN_HEADERS;
 	return SCAN_NAMES;
 }
@@ -238,7 +241,8 @@ matcher_fits(const struct matcher *m, const struct mr_message *msg)
 		return true;
 	if (!fits_from(m, msg) || (f->type && !ascii_caseeq(f->type, msg->type)))
 		return false;
-	if (m->thread.len > 0 && !str_eq(m->thread, str_of(msg->thread)) && !str_eq(m->thread, str_of(msg->id)))
+	if (m->thread.len > 0 && !str_eq(m->thread, str_of(msg->thread)) &&
+	    !str_eq(m->thread, str_of(msg->id)))
 		return false;
 	if (*m->reply_to && strcmp(m->reply_to, msg->reply_to) != 0)
 		return false;

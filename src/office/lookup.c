@@ -88,7 +88,8 @@ scan_suffix(struct mr_room *room, const char *agent, const char *suffix, unsigne
 }
 
 static enum mr_rc
-settle_on_one(const struct found_ids *found, const char *given, char ret_id[MR_ID_LEN + 1], struct mr_error *err)
+settle_on_one(
+    const struct found_ids *found, const char *given, char ret_id[MR_ID_LEN + 1], struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf list = BUF_INIT;
 
@@ -169,7 +170,8 @@ lookup_anywhere(struct mr_room *room, const char *agent, const char *given, char
 /* ---- Fetching ---- */
 
 enum mr_rc
-mr_fetch(struct mr_room *room, const char *agent, const char *id, struct mr_message *ret, struct mr_error *err)
+mr_fetch(
+    struct mr_room *room, const char *agent, const char *id, struct mr_message *ret, struct mr_error *err)
 {
 	char full[MR_ID_LEN + 1];
 	struct mr_error ignored = { 0 };
@@ -178,7 +180,8 @@ mr_fetch(struct mr_room *room, const char *agent, const char *id, struct mr_mess
 	if (rc != MR_OK)
 		return rc;
 	rc = room->driver->fetch(room, agent, full, ALL_FOLDERS, SCAN_BODIES, ret, err);
-	if (rc == MR_NOTFOUND && room->driver->fetch(room, agent, full, MR_DEAD, SCAN_BODIES, ret, &ignored) == MR_OK)
+	if (rc == MR_NOTFOUND &&
+	    room->driver->fetch(room, agent, full, MR_DEAD, SCAN_BODIES, ret, &ignored) == MR_OK)
 		return MR_OK;
 	return rc;
 }

@@ -22,9 +22,14 @@ enum mr_rc office_not_fenced(struct mr_room *room, const struct mr_self *self, s
 /* driver->flush, where there is one. */
 enum mr_rc office_flush(struct mr_room *room, struct mr_error *err);
 
+/* After `msg` was delivered under that id: the agents' unread mail from the same sender with the same replace
+ * key and a smaller id is marked seen and archived. Best effort; says how many. */
+size_t state_retire(
+    struct mr_room *room, const struct mr_message *msg, const struct mr_names *agents, const char *id);
+
 /* ---- recipients.c: from addresses to agents ---- */
 
-struct recipients { /* finish with recipients_done */
+struct recipients {               /* finish with recipients_done */
 	struct mr_names to, cc;   /* agents, nobody twice, also not across the two */
 	struct mr_names all;      /* both, in order */
 	struct mr_names not_live; /* of all: whose life is gone or who never lived; never the operator */
@@ -52,13 +57,13 @@ enum mr_rc lookup_anywhere(struct mr_room *room, const char *agent, const char *
 
 struct matcher { /* finish with matcher_done; borrows the filter */
 	const struct mr_filter *filter;
-	const char *from;        /* normal form, or NULL */
-	struct mr_str thread;    /* empty: any */
+	const char *from;     /* normal form, or NULL */
+	struct mr_str thread; /* empty: any */
 	char reply_to[MR_ID_LEN + 1];
-	struct mr_names words;   /* lower case */
+	struct mr_names words; /* lower case */
 	regex_t regex;
 	bool has_regex;
-	enum scan_depth depth;   /* what must be read to decide */
+	enum scan_depth depth; /* what must be read to decide */
 	struct arena *own;
 };
 /* filter may be NULL. Looks up the thread of a message id, and short ids, in that agent's mailbox. */
@@ -82,7 +87,8 @@ struct candidates { /* finish with candidates_done */
 bool candidates_add(struct candidates *c, const struct mr_message *msg);
 void candidates_sort(struct candidates *c, enum mr_order order);
 void candidates_done(struct candidates *c);
-/* Puts back what expired before anyone looks. Best effort: a room that cannot be written can still be read. */
+/* Puts back what expired before anyone looks. Best effort: a room that cannot be written can still be read.
+ */
 void scan_sweep(struct mr_room *room, const char *agent);
 
 /* ---- bounce.c ---- */
@@ -95,7 +101,8 @@ void references_of(struct buf *out, const struct mr_room *room, const struct mr_
 
 /* ---- due.c ---- */
 
-enum mr_rc due_put(struct mr_room *room, const char *sender, const struct mr_message *msg, struct mr_error *err);
+enum mr_rc due_put(
+    struct mr_room *room, const char *sender, const struct mr_message *msg, struct mr_error *err);
 /* Best effort: a leftover is found out by mr_overdue. */
 void due_drop(struct mr_room *room, const char *sender, const char *id);
 

@@ -21,7 +21,8 @@ struct resolving {
 static bool
 is_operator_alias(struct mr_str name)
 {
-	return str_caseeq(name, STR("human")) || str_caseeq(name, STR("overseer")) || str_caseeq(name, STR(OPERATOR));
+	return str_caseeq(name, STR("human")) || str_caseeq(name, STR("overseer")) ||
+	       str_caseeq(name, STR(OPERATOR));
 }
 
 static bool
@@ -30,7 +31,7 @@ add_agent(struct resolving *r, const char *name, bool live)
 	if (names_has(&r->out->all, name))
 		return true;
 	return names_add(r->into, str_of(name)) && names_add(&r->out->all, str_of(name)) &&
-	    (live || strcmp(name, OPERATOR) == 0 || names_add(&r->out->not_live, str_of(name)));
+	       (live || strcmp(name, OPERATOR) == 0 || names_add(&r->out->not_live, str_of(name)));
 }
 
 static bool
@@ -43,8 +44,8 @@ is_live(const struct mr_agent *agent)
 
 struct pattern {
 	struct resolving *r;
-	struct mr_str text;  /* empty: everybody but the operator */
-	size_t before;       /* of out->all: agents come once each, so only these can repeat */
+	struct mr_str text; /* empty: everybody but the operator */
+	size_t before;      /* of out->all: agents come once each, so only these can repeat */
 	size_t matches;
 	bool failed;
 };
@@ -81,7 +82,8 @@ match_agent(void *ctx, const struct mr_agent *agent)
 
 	if (strcmp(agent->name, p->r->sender) == 0)
 		return true;
-	if (p->text.len == 0 ? strcmp(agent->name, OPERATOR) == 0 : !pattern_fits(p->text, str_of(agent->name)))
+	if (p->text.len == 0 ? strcmp(agent->name, OPERATOR) == 0
+			     : !pattern_fits(p->text, str_of(agent->name)))
 		return true;
 	p->matches++;
 	for (size_t i = 0; i < p->before; i++)
@@ -102,7 +104,8 @@ check_pattern(struct mr_str text, const char *given, struct mr_error *err)
 
 		if (part.len == 0 || (part.len > 1 && memchr(part.ptr, '*', part.len))) {
 			(void)mr_fail(err, MR_REFUSED, "'%s' is no pattern of addresses", given);
-			return mr_hint(err, "'*' stands for one whole part between slashes, as in 'rig/crew/*'");
+			return mr_hint(
+			    err, "'*' stands for one whole part between slashes, as in 'rig/crew/*'");
 		}
 	}
 	return MR_OK;
@@ -241,7 +244,8 @@ resolve_one(struct resolving *r, const char *given, struct mr_error *err)
 		return resolve_at_pattern(r, given, err);
 	address_split(str_of(given), &agent, &room);
 	if (room.len > 0 && !str_eq(room, str_of(r->room->name))) {
-		(void)mr_fail(err, MR_REFUSED, "no link to room '%.*s'", (int)(room.len < 60 ? room.len : 60), room.ptr);
+		(void)mr_fail(err, MR_REFUSED, "no link to room '%.*s'", (int)(room.len < 60 ? room.len : 60),
+		    room.ptr);
 		return mr_hint(err, "this room is '%s'", r->room->name);
 	}
 	if (is_operator_alias(agent))

@@ -46,8 +46,8 @@ mark_replied(struct mr_room *room, const struct mr_self *self, const struct mr_m
 {
 	struct mr_error ignored = { 0 };
 
-	/* Held mail keeps its place; its end comes with `done`. The answer is out by now: that a flag could not
-	 * be set is no reason to report a failure that would make the caller answer again. */
+	/* Held mail keeps its place; its end comes with `done`. The answer is out by now: that a flag could
+	 * not be set is no reason to report a failure that would make the caller answer again. */
 	if (!room->driver->mark || !(room->driver->abilities & ROOM_READ_STATE))
 		return;
 	if (original->folder != MR_INBOX && original->folder != MR_ARCHIVE)
@@ -64,7 +64,8 @@ send_answer(struct mr_room *room, const struct mr_self *self, const struct mr_me
 	mr_auto(buf_done) struct buf subject = BUF_INIT;
 	struct mr_draft draft = *given;
 
-	if (!address_list_init(&to, original->to.n + 1) || !address_list_init(&cc, original->to.n + original->cc.n))
+	if (!address_list_init(&to, original->to.n + 1) ||
+	    !address_list_init(&cc, original->to.n + original->cc.n))
 		return mr_nomem(err);
 	default_to(&to, original, self->agent);
 	if (all) {
@@ -87,8 +88,8 @@ send_answer(struct mr_room *room, const struct mr_self *self, const struct mr_me
 }
 
 enum mr_rc
-mr_reply(struct mr_room *room, const struct mr_self *self, const char *id, const struct mr_draft *draft, bool all,
-    struct mr_receipt *ret, struct mr_error *err)
+mr_reply(struct mr_room *room, const struct mr_self *self, const char *id, const struct mr_draft *draft,
+    bool all, struct mr_receipt *ret, struct mr_error *err)
 {
 	mr_auto(mr_message_done) struct mr_message original = { 0 };
 	char full[MR_ID_LEN + 1];

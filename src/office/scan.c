@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * scan.c - looking through a mailbox. Never consumes. By time a scan streams from the driver; by priority the
- * headers are gone through once, ids and priorities are kept and sorted, and then each message is fetched when
- * its turn comes, so that memory grows with the number of messages and not with their size.
+ * headers are gone through once, ids and priorities are kept and sorted, and then each message is fetched
+ * when its turn comes, so that memory grows with the number of messages and not with their size.
  */
 #include "base/error.h"
 #include "office/office.h"
@@ -128,7 +128,8 @@ show_sorted(struct scanning *s, struct mr_error *err)
 		mr_auto(mr_message_done) struct mr_message msg = { 0 };
 		const struct candidate *c = &s->sorted.v[i];
 		struct mr_error trouble = { 0 };
-		enum mr_rc rc = s->room->driver->fetch(s->room, s->agent, c->id, c->folder, depth, &msg, &trouble);
+		enum mr_rc rc =
+		    s->room->driver->fetch(s->room, s->agent, c->id, c->folder, depth, &msg, &trouble);
 
 		if (rc == MR_NOMEM)
 			return mr_nomem(err);
@@ -158,7 +159,9 @@ mr_scan(struct mr_room *room, const char *agent, const struct mr_scan *scan, mr_
     struct mr_error *err)
 {
 	mr_auto(matcher_done) struct matcher matcher = { 0 };
-	struct scanning s = { .room = room, .agent = agent, .scan = scan, .matcher = &matcher, .fn = fn, .ctx = ctx };
+	struct scanning s = {
+		.room = room, .agent = agent, .scan = scan, .matcher = &matcher, .fn = fn, .ctx = ctx
+	};
 	bool streams = scan->order == MR_OLDEST_FIRST || scan->order == MR_NEWEST_FIRST;
 	unsigned folders = scan->filter.folders ? scan->filter.folders : MR_INBOX;
 	enum mr_rc rc = matcher_init(&matcher, room, agent, &scan->filter, err);

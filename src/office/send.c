@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * send.c - one accepted send, from draft to receipt. Everything that can be refused is refused before the
- * driver is asked to deliver; what comes after the delivery (retiring older mail, the receipt's news about the
- * recipients) never turns an accepted message into a failure.
+ * driver is asked to deliver; what comes after the delivery (retiring older mail, the receipt's news about
+ * the recipients) never turns an accepted message into a failure.
  */
 #include "base/clock.h"
 #include "base/error.h"
@@ -54,7 +54,8 @@ check_sender(struct mr_room *room, const struct mr_self *self, struct mr_error *
 	rc = room->driver->find_agent(room, self->agent, &agent, err);
 	if (rc != MR_NOTFOUND)
 		return rc;
-	(void)mr_fail(err, MR_NOTFOUND, "the sender '%s' is not registered in room '%s'", self->agent, room->name);
+	(void)mr_fail(
+	    err, MR_NOTFOUND, "the sender '%s' is not registered in room '%s'", self->agent, room->name);
 	return mr_hint(err, "`mailroom register %s` makes its mailbox", self->agent);
 }
 
@@ -82,7 +83,8 @@ check_key(const char *option, const char *key, struct mr_error *err)
 	size_t len = strlen(key);
 
 	if (len == 0 || len > KEY_MAX)
-		return mr_fail(err, MR_REFUSED, "the %s has %zu bytes: 1 to %d are allowed", option, len, KEY_MAX);
+		return mr_fail(
+		    err, MR_REFUSED, "the %s has %zu bytes: 1 to %d are allowed", option, len, KEY_MAX);
 	for (size_t i = 0; i < len; i++)
 		if ((unsigned char)key[i] < 0x20 || key[i] == 0x7f)
 			return mr_fail(err, MR_REFUSED, "the %s has a control character", option);
@@ -95,15 +97,16 @@ check_body(const struct mr_draft *draft, struct mr_error *err)
 	struct mr_str body = { draft->body ? draft->body : "", draft->body ? draft->body_len : 0 };
 	size_t i = 0;
 
-	while (i < body.len && (body.ptr[i] == ' ' || body.ptr[i] == '\t' || body.ptr[i] == '\n' || body.ptr[i] == '\r'))
+	while (i < body.len &&
+	       (body.ptr[i] == ' ' || body.ptr[i] == '\t' || body.ptr[i] == '\n' || body.ptr[i] == '\r'))
 		i++;
 	if (i == body.len) {
 		(void)mr_fail(err, MR_REFUSED, "the message has no text");
 		return mr_hint(err, "give it with -m TEXT, with -f FILE or on stdin");
 	}
 	if (body.len > MR_BODY_MAX) {
-		(void)mr_fail(err, MR_REFUSED, "the text has %zu bytes: at most %zu (16 MiB) are allowed", body.len,
-		    MR_BODY_MAX);
+		(void)mr_fail(err, MR_REFUSED, "the text has %zu bytes: at most %zu (16 MiB) are allowed",
+		    body.len, MR_BODY_MAX);
 		return mr_hint(err, "put it into a file and send its path");
 	}
 	return MR_OK;
@@ -113,7 +116,8 @@ static enum mr_rc
 check_headers(const struct mr_draft *draft, struct mr_error *err)
 {
 	if (draft->headers_n > HEADERS_MAX)
-		return mr_fail(err, MR_REFUSED, "%zu extra headers: at most %d are allowed", draft->headers_n, HEADERS_MAX);
+		return mr_fail(err, MR_REFUSED, "%zu extra headers: at most %d are allowed", draft->headers_n,
+		    HEADERS_MAX);
 	for (size_t i = 0; i < draft->headers_n; i++) {
 		const struct mr_header *header = &draft->headers[i];
 
@@ -124,7 +128,8 @@ check_headers(const struct mr_draft *draft, struct mr_error *err)
 			return mr_hint(err, "say which message this one answers, or name a thread");
 		}
 		if (strlen(header->value) > HEADER_VALUE_MAX)
-			return mr_fail(err, MR_REFUSED, "the header '%.76s' has over %d bytes", header->name, HEADER_VALUE_MAX);
+			return mr_fail(err, MR_REFUSED, "the header '%.76s' has over %d bytes", header->name,
+			    HEADER_VALUE_MAX);
 	}
 	return MR_OK;
 }
@@ -143,13 +148,13 @@ check_draft(const struct mr_room *room, const struct mr_draft *draft, struct mr_
 	if (rc != MR_OK)
 		return rc;
 	if (draft->type && !is_word(draft->type, TYPE_MAX, "_.:-"))
-		return mr_fail(err, MR_REFUSED, "'%.80s' is no message type: 1 to %d of A-Z a-z 0-9 _ . : -", draft->type,
-		    TYPE_MAX);
+		return mr_fail(err, MR_REFUSED, "'%.80s' is no message type: 1 to %d of A-Z a-z 0-9 _ . : -",
+		    draft->type, TYPE_MAX);
 	if (draft->priority < MR_LOW || draft->priority > MR_URGENT)
 		return mr_fail(err, MR_REFUSED, "%d is no priority", (int)draft->priority);
 	if (draft->subject && strlen(draft->subject) > SUBJECT_MAX)
-		return mr_fail(err, MR_REFUSED, "the subject has %zu bytes: at most %d are allowed", strlen(draft->subject),
-		    SUBJECT_MAX);
+		return mr_fail(err, MR_REFUSED, "the subject has %zu bytes: at most %d are allowed",
+		    strlen(draft->subject), SUBJECT_MAX);
 	if ((draft->key || draft->replace_key) && !(room->driver->abilities & ROOM_KEYS))
 		return office_lacks(room, "send keys", err);
 	return MR_OK;
@@ -171,15 +176,15 @@ find_thread(struct letter *l, const char *given, const char **ret, struct mr_err
 		rc = mr_resolve_id(l->room, l->self->agent, given, 0, id, err);
 		if (rc == MR_REFUSED)
 			return rc;
-		if (rc == MR_OK &&
-		    l->room->driver->fetch(l->room, l->self->agent, id, ALL_FOLDERS, SCAN_HEADERS, &known, &ignored) == MR_OK)
+		if (rc == MR_OK && l->room->driver->fetch(l->room, l->self->agent, id, ALL_FOLDERS,
+				       SCAN_HEADERS, &known, &ignored) == MR_OK)
 			given = *known.thread ? known.thread : known.id;
 		else if (rc == MR_OK)
 			given = id;
 		*err = (struct mr_error){ 0 };
 	} else if (!is_word(given, THREAD_MAX, "._-")) {
-		return mr_fail(err, MR_REFUSED, "'%.90s' is no thread: a message id, or 1 to %d of A-Z a-z 0-9 . _ -", given,
-		    THREAD_MAX);
+		return mr_fail(err, MR_REFUSED,
+		    "'%.90s' is no thread: a message id, or 1 to %d of A-Z a-z 0-9 . _ -", given, THREAD_MAX);
 	}
 	*ret = arena_dup(&l->own, str_of(given));
 	return *ret ? MR_OK : mr_nomem(err);
@@ -192,7 +197,8 @@ find_original(struct letter *l, struct mr_error *err)
 	enum mr_rc rc = mr_resolve_id(l->room, l->self->agent, l->draft->reply_to, 0, id, err);
 
 	if (rc == MR_OK)
-		rc = l->room->driver->fetch(l->room, l->self->agent, id, ALL_FOLDERS, SCAN_HEADERS, &l->original, err);
+		rc = l->room->driver->fetch(
+		    l->room, l->self->agent, id, ALL_FOLDERS, SCAN_HEADERS, &l->original, err);
 	return rc == MR_OK ? MR_OK : mr_wrap(err, "reply to '%.60s'", l->draft->reply_to);
 }
 
@@ -262,7 +268,8 @@ compose(struct letter *l, struct mr_error *err)
 		.date_ms = clock_now_ms(),
 		.type = d->type ? d->type : "",
 		.priority = d->priority,
-		.thread = "", /* its own id: what is read back says so, and a send key does not depend on it */
+		.thread =
+		    "", /* its own id: what is read back says so, and a send key does not depend on it */
 		.reply_to = "",
 		.replace_key = d->replace_key ? d->replace_key : "",
 		.sender_life = l->self->life,
@@ -282,65 +289,13 @@ compose(struct letter *l, struct mr_error *err)
 
 /* ---- After the delivery ---- */
 
-struct retiring {
-	const struct letter *l;
-	const char *id; /* of the message that replaces them */
-	struct candidates old;
-};
-
-static bool
-note_if_replaced(void *ctx, const struct mr_message *msg)
-{
-	struct retiring *r = ctx;
-
-	if (strcmp(msg->replace_key, r->l->msg.replace_key) != 0 || strcmp(msg->from, r->l->msg.from) != 0)
-		return true;
-	/* Only smaller ids: of two sends at once the larger id stays, whoever looks last, so never none. */
-	return strcmp(msg->id, r->id) >= 0 || candidates_add(&r->old, msg);
-}
-
-/* Mail that someone holds is being read or worked on: scan does not see it, mark and move refuse it. */
-static size_t
-retire_from(const struct letter *l, const char *agent, const char *id)
-{
-	const struct room_driver *driver = l->room->driver;
-	struct retiring r = { .l = l, .id = id };
-	struct scan_request want = { .folders = MR_INBOX, .depth = SCAN_HEADERS, .unread_only = true };
-	struct mr_error ignored = { 0 };
-	size_t retired = 0;
-
-	(void)driver->scan(l->room, agent, &want, note_if_replaced, &r, &ignored);
-	for (size_t i = 0; i < r.old.n; i++) {
-		if (driver->mark(l->room, agent, r.old.v[i].id, MR_SEEN, 0, &ignored) != MR_OK)
-			continue;
-		retired++;
-		(void)driver->move(l->room, agent, r.old.v[i].id, MR_ARCHIVE, &ignored);
-	}
-	candidates_done(&r.old);
-	return retired;
-}
-
-static size_t
-retire_replaced(const struct letter *l, const char *id)
-{
-	struct mr_error ignored = { 0 };
-	size_t retired = 0;
-
-	if (!*l->msg.replace_key || !l->room->driver->mark || !l->room->driver->move)
-		return 0;
-	for (size_t i = 0; i < l->who.all.n; i++)
-		retired += retire_from(l, l->who.all.v[i], id);
-	if (retired > 0)
-		(void)office_flush(l->room, &ignored); /* lost in a power cut, old status mail is unread again: no harm */
-	return retired;
-}
-
 static char *
 notify_command(const struct letter *l)
 {
 	const char *command = mr_room_setting(l->room, "Notify");
 
-	if (!command || !*command || !names_has(&l->who.all, OPERATOR) || strcmp(l->self->agent, OPERATOR) == 0)
+	if (!command || !*command || !names_has(&l->who.all, OPERATOR) ||
+	    strcmp(l->self->agent, OPERATOR) == 0)
 		return NULL;
 	return strdup(command);
 }
@@ -407,7 +362,7 @@ fill_receipt(struct letter *l, enum mr_rc rc, struct delivered *got, struct mr_r
 	*ret = (struct mr_receipt){ .repeated = got->repeated };
 	(void)snprintf(ret->id, sizeof(ret->id), "%s", got->id);
 	if (rc == MR_OK)
-		ret->retired = retire_replaced(l, got->id);
+		ret->retired = state_retire(l->room, &l->msg, &l->who.all, got->id);
 	/* Whoever asked for this answer has it now, except when one answers oneself. */
 	if (*l->msg.reply_to && strcmp(l->original.from, l->self->agent) != 0)
 		due_drop(l->room, l->original.from, l->original.id);
@@ -418,8 +373,8 @@ fill_receipt(struct letter *l, enum mr_rc rc, struct delivered *got, struct mr_r
 }
 
 enum mr_rc
-mr_send(struct mr_room *room, const struct mr_self *self, const struct mr_draft *draft, struct mr_receipt *ret,
-    struct mr_error *err)
+mr_send(struct mr_room *room, const struct mr_self *self, const struct mr_draft *draft,
+    struct mr_receipt *ret, struct mr_error *err)
 {
 	mr_auto(letter_done) struct letter l = { .room = room, .self = self, .draft = draft };
 	struct delivered got = { 0 };

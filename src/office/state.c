@@ -66,6 +66,61 @@ mr_flush(struct mr_room *room, struct mr_error *err)
 	return office_flush(room, err);
 }
 
+/* ---- Retiring what a newer message replaces ---- */
+
+struct retiring {
+	const struct mr_message *msg;
+	const char *id; /* of the message that replaces them */
+	struct candidates old;
+};
+
+static bool
+note_if_replaced(void *ctx, const struct mr_message *msg)
+{
+	struct retiring *r = ctx;
+
+	if (strcmp(msg->replace_key, r->msg->replace_key) != 0 || strcmp(msg->from, r->msg->from) != 0)
+		return true;
+	/* Only smaller ids: of two sends at once the larger id stays, whoever looks last, so never none. */
+	return strcmp(msg->id, r->id) >= 0 || candidates_add(&r->old, msg);
+}
+
+/* Mail that someone holds is being read or worked on: scan does not see it, mark and move refuse it. */
+static size_t
+retire_from(struct mr_room *room, const struct mr_message *msg, const char *agent, const char *id)
+{
+	struct retiring r = { .msg = msg, .id = id };
+	struct scan_request want = { .folders = MR_INBOX, .depth = SCAN_HEADERS, .unread_only = true };
+	struct mr_error ignored = { 0 };
+	size_t retired = 0;
+
+	(void)room->driver->scan(room, agent, &want, note_if_replaced, &r, &ignored);
+	for (size_t i = 0; i < r.old.n; i++) {
+		if (room->driver->mark(room, agent, r.old.v[i].id, MR_SEEN, 0, &ignored) != MR_OK)
+			continue;
+		retired++;
+		(void)room->driver->move(room, agent, r.old.v[i].id, MR_ARCHIVE, &ignored);
+	}
+	candidates_done(&r.old);
+	return retired;
+}
+
+size_t
+state_retire(
+    struct mr_room *room, const struct mr_message *msg, const struct mr_names *agents, const char *id)
+{
+	struct mr_error ignored = { 0 };
+	size_t retired = 0;
+
+	if (!*msg->replace_key || !room->driver->mark || !room->driver->move)
+		return 0;
+	for (size_t i = 0; i < agents->n; i++)
+		retired += retire_from(room, msg, agents->v[i], id);
+	if (retired > 0) /* lost in a power cut, old status mail is unread again: no harm */
+		(void)office_flush(room, &ignored);
+	return retired;
+}
+
 /* ---- Purging ---- */
 
 static void

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * wait.c - until unread mail passes a filter. The watch is armed before the first look, so that mail which comes
- * in between rings it; and beside the watch there is always a slow poll, because a lease that runs out, a holder
- * that dies and a mount shared with another machine raise no event.
+ * wait.c - until unread mail passes a filter. The watch is armed before the first look, so that mail which
+ * comes in between rings it; and beside the watch there is always a slow poll, because a lease that runs out,
+ * a holder that dies and a mount shared with another machine raise no event.
  *
- * A look reads the names of unread mail. Contents never change, so what did not pass once is remembered by its id
- * and not read again: waiting beside a thousand messages from others costs a thousand names a look, not files.
+ * A look reads the names of unread mail. Contents never change, so what did not pass once is remembered by
+ * its id and not read again: waiting beside a thousand messages from others costs a thousand names a look,
+ * not files.
  */
 #include "base/clock.h"
 #include "base/error.h"
@@ -58,8 +59,8 @@ judge_fresh(struct waiting *w, struct mr_error *err)
 	for (size_t i = 0; i < w->fresh.n && !w->hit; i++) {
 		mr_auto(mr_message_done) struct mr_message msg = { 0 };
 		struct mr_error ignored = { 0 };
-		enum mr_rc rc = w->room->driver->fetch(w->room, w->agent, w->fresh.v[i].id, MR_INBOX, w->matcher.depth, &msg,
-		    &ignored);
+		enum mr_rc rc = w->room->driver->fetch(
+		    w->room, w->agent, w->fresh.v[i].id, MR_INBOX, w->matcher.depth, &msg, &ignored);
 
 		if (rc == MR_OK && matcher_fits(&w->matcher, &msg)) {
 			w->hit = true;

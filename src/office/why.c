@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * why.c - what happened to a message, with evidence, and no more than the evidence says (promise 5). The copies
- * that the room has, the tombstone of a purge, and the recipients in the message itself for whom no copy is left.
+ * why.c - what happened to a message, with evidence, and no more than the evidence says (promise 5). The
+ * copies that the room has, the tombstone of a purge, and the recipients in the message itself for whom no
+ * copy is left.
  */
 #include "base/clock.h"
 #include "base/error.h"
@@ -93,7 +94,8 @@ tell_tombstone(struct trail *t, const char *id)
 	    t->room->driver->record_get(t->room, "purged", "", id, &text, &ignored) != MR_OK ||
 	    record_parse(buf_str(&text), &record, &ignored) != MR_OK)
 		return;
-	const char *by = record_get(&record, "By"), *at = record_get(&record, "At"), *why = record_get(&record, "Reason");
+	const char *by = record_get(&record, "By"), *at = record_get(&record, "At"),
+		   *why = record_get(&record, "Reason");
 
 	buf_addf(&evidence, "purged by '%s' at %s", by ? by : "?", at ? at : "?");
 	if (why)
@@ -116,8 +118,8 @@ tell_missing(struct trail *t, const struct mr_names *names)
 			buf_addf(&evidence, "'%s' is not an address of this room", names->v[i]);
 		} else {
 			buf_addf(&evidence, "no copy is in the mailbox of '%s': %s", names->v[i],
-			    t->dead ? "it may be the one among the dead letters" :
-				      "removed by another program, or never delivered");
+			    t->dead ? "it may be the one among the dead letters"
+				    : "removed by another program, or never delivered");
 			add_presence(&evidence, t->room, names->v[i]);
 		}
 		tell(t, names->v[i], "nowhere", buf_z(&evidence));
@@ -131,7 +133,8 @@ tell_recipients(struct trail *t, const char *id)
 		mr_auto(mr_message_done) struct mr_message msg = { 0 };
 		struct mr_error ignored = { 0 };
 
-		if (t->room->driver->fetch(t->room, t->readers.v[i], id, ALL_FOLDERS, SCAN_HEADERS, &msg, &ignored) != MR_OK)
+		if (t->room->driver->fetch(
+			t->room, t->readers.v[i], id, ALL_FOLDERS, SCAN_HEADERS, &msg, &ignored) != MR_OK)
 			continue;
 		tell_missing(t, &msg.to);
 		tell_missing(t, &msg.cc);

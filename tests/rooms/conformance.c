@@ -19,9 +19,11 @@ make_maildir(struct world *w, char *ret_spec, size_t size)
 	static const char *const folders[] = { "agents", "dead", "dead/tmp", "dead/new", "dead/cur", "spool",
 		"keys", "holds", "records" };
 	static const char settings[] = "Format: 1\nName: town\nSync: none\n";
-	char path[128];
+	const char *tmp = getenv("TMPDIR");
+	char path[256];
 
-	(void)snprintf(w->folder, sizeof w->folder, "/tmp/mailroom-suite-XXXXXX");
+	(void)snprintf(
+	    w->folder, sizeof w->folder, "%s/mailroom-suite-XXXXXX", tmp && tmp[0] == '/' ? tmp : "/tmp");
 	assert_non_null(mkdtemp(w->folder));
 	for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
 		(void)snprintf(path, sizeof path, "%s/%s", w->folder, folders[i]);
@@ -60,7 +62,7 @@ struct world *
 world_new(const struct room_driver *driver, enum suite_mode mode)
 {
 	struct world *w = calloc(1, sizeof *w);
-	char spec[128];
+	char spec[256];
 
 	assert_non_null(w);
 	world_make(w, driver, spec, sizeof spec);

@@ -5,7 +5,12 @@
 
 #define LISTED_MAX 16
 struct listed { /* what a scan showed */
-	struct { char id[MR_ID_LEN + 1]; unsigned flags; enum mr_folder folder; bool body, subject; } v[LISTED_MAX];
+	struct {
+		char id[MR_ID_LEN + 1];
+		unsigned flags;
+		enum mr_folder folder;
+		bool body, subject;
+	} v[LISTED_MAX];
 	size_t n, stop_after;
 };
 
@@ -96,7 +101,8 @@ a_missing_recipient_refuses_all(void **state)
 	add_people(w);
 	EXPECT(MR_NOTFOUND, try_send(w, &(struct letter){ .to = { "bob", "nobody", "carol" } }, NULL, &err));
 	EXPECT(MR_NOTFOUND, try_send(w, &(struct letter){ .to = { "nobody" } }, NULL, &err));
-	EXPECT(MR_NOTFOUND, try_send(w, &(struct letter){ .to = { "bob", "nobody" }, .key = "k" }, NULL, &err));
+	EXPECT(
+	    MR_NOTFOUND, try_send(w, &(struct letter){ .to = { "bob", "nobody" }, .key = "k" }, NULL, &err));
 	assert_int_equal(count_in(w, "bob", MR_INBOX), 0);
 	assert_int_equal(count_in(w, "carol", MR_INBOX), 0);
 	assert_int_equal(count_in(w, "alice", MR_SENT), 0);
@@ -120,8 +126,8 @@ missing_mailboxes_are_made_when_asked(void **state)
 	struct mr_agent found = { 0 };
 
 	add_people(w);
-	EXPECT(MR_OK, try_send(w, &(struct letter){ .to = { "bob", "later/on" }, .make_mailboxes = true }, NULL,
-	    &err));
+	EXPECT(MR_OK,
+	    try_send(w, &(struct letter){ .to = { "bob", "later/on" }, .make_mailboxes = true }, NULL, &err));
 	EXPECT(MR_OK, try_send(w, &(struct letter){ .to = { "soon" }, .make_mailboxes = true }, NULL, &err));
 	assert_int_equal(count_unread(w, "bob"), 1);
 	assert_int_equal(count_unread(w, "later/on"), 1);
@@ -283,8 +289,8 @@ mail_is_fetched_from_every_folder(void **state)
 		EXPECT(MR_OK, w->ops->fetch_raw(w->room, "bob", ids[i], &raw, &err));
 		assert_non_null(strstr(buf_z(&raw), ids[i]));
 		buf_clear(&raw);
-		EXPECT(MR_NOTFOUND, w->ops->fetch(w->room, "bob", ids[i], (unsigned)~folders[i] & 15, SCAN_NAMES,
-		    &msg, &err));
+		EXPECT(MR_NOTFOUND, w->ops->fetch(w->room, "bob", ids[i], (unsigned)~folders[i] & 15,
+					SCAN_NAMES, &msg, &err));
 	}
 	msg = fetch_ok(w, "alice", ids[0], MR_SENT);
 	mr_message_done(&msg);

@@ -17,7 +17,7 @@
 struct world {
 	struct mr_room *room;
 	const struct room_driver *ops; /* room->driver */
-	char folder[64];               /* where it is on disk; "" when it can be opened only once */
+	char folder[192];              /* where it is on disk; "" when it can be opened only once */
 	struct room_fault plan;        /* in a fault run */
 	unsigned long traced;          /* lines, in a traced run */
 };
@@ -59,7 +59,8 @@ struct letter { /* what a case wants to send; zeroed fields get a default */
 	bool make_mailboxes;
 };
 /* ret may be NULL. */
-enum mr_rc try_send(struct world *w, const struct letter *letter, struct delivered *ret, struct mr_error *err);
+enum mr_rc try_send(
+    struct world *w, const struct letter *letter, struct delivered *ret, struct mr_error *err);
 void send_to(struct world *w, const char *to, const char *body, char ret_id[MR_ID_LEN + 1]);
 
 size_t count_in(struct world *w, const char *agent, unsigned folders);

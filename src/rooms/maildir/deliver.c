@@ -18,7 +18,6 @@
 #include "base/sys.h"
 #include "message/message.h"
 #include "rooms/maildir/maildir.h"
-#include <errno.h>
 
 #define NEW_IDS_MAX 5
 

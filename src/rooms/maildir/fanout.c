@@ -214,17 +214,6 @@ send_once(struct mr_room *room, struct delivery *what, const char *digest, struc
 	return MR_OK;
 }
 
-/* A message that begins a thread has its own id there, which a retry cannot repeat. */
-static void
-digest_of(const struct mr_message *msg, char ret[65])
-{
-	struct mr_message said = *msg;
-
-	if (said.thread && strcmp(said.thread, said.id) == 0)
-		said.thread = "";
-	message_digest(&said, ret);
-}
-
 enum mr_rc
 fanout_deliver(struct mr_room *room, struct delivery *what, struct delivered *ret, struct mr_error *err)
 {
@@ -234,7 +223,7 @@ fanout_deliver(struct mr_room *room, struct delivery *what, struct delivered *re
 
 	if (what->key && key_check(what->key, err) != MR_OK)
 		return err->code;
-	digest_of(msg, digest);
+	message_digest(msg, digest);
 	for (unsigned round = 0; round < ROUNDS_MAX; round++) {
 		if (what->key) {
 			char known[MR_ID_LEN + 1] = "";

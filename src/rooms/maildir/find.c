@@ -5,11 +5,15 @@
  * that others named, and before "not found" is said (list.c says when that may be concluded).
  */
 #include "base/error.h"
+#include "base/id.h"
 #include "base/sys.h"
 #include "rooms/maildir/maildir.h"
 #include <stdio.h>
 
+#define TOKENS_TRIED 64 /* beyond that reading held/ is cheaper */
+
 static const char *const inbox_infos[] = { ":2,S", ":2,", ":2,RS", ":2,FS", ":2,F", NULL };
+static const char *const came_back[] = { ",A=1", ",A=2", NULL };
 static const char *const archive_infos[] = { ":2,S", ":2,Sa", ":2,RS", ":2,RSa", NULL };
 
 enum mr_rc
@@ -78,6 +82,7 @@ try_name(struct search *s, int fd, const char *name, struct listed place, struct
 		return false;
 	(void)snprintf(place.id, sizeof(place.id), "%s", s->id);
 	place.name = arena_dup(s->own, str_of(name));
+	place.attempt = parts.attempt;
 	bool has_a = parts.flags.len > 0 && memchr(parts.flags.ptr, 'a', parts.flags.len) != NULL;
 	place.flags = name_flags(&parts,
 	    has_a && mailbox_keyword(s->box, place.subfolder != NULL ? place.subfolder : "") == KEYWORD_OURS);
@@ -108,7 +113,8 @@ try_box(struct search *s, struct mailbox *box, enum mr_folder folder, struct lis
 	struct listed place = { .folder = (unsigned char)folder, .box = BOX_NEW };
 	int fd = -1;
 
-	if (mailbox_folder(box, BOX_NEW, &fd, &ignored) == MR_OK && try_name(s, fd, s->name, place, ret))
+	if (mailbox_folder(box, BOX_NEW, &fd, &ignored) == MR_OK &&
+	    (try_name(s, fd, s->name, place, ret) || try_infos(s, fd, came_back, place, ret)))
 		return true;
 	place.box = BOX_CUR;
 	return mailbox_folder(box, BOX_CUR, &fd, &ignored) == MR_OK && try_infos(s, fd, inbox_infos, place, ret);
@@ -134,6 +140,58 @@ try_subfolder(struct search *s, const char *subfolder, enum mr_folder folder, st
 	struct listed place = { .folder = (unsigned char)folder, .box = BOX_CUR,
 		.subfolder = arena_dup(s->own, str_of(subfolder)) };
 	return place.subfolder != NULL && try_infos(s, fd, archive_infos, place, ret);
+}
+
+/* Held by a process that shows mail right now: the tokens in holds/ are few, and with a token the name of the held
+ * file follows. Several drains of a full mailbox ask this of nearly every message. */
+struct held_search {
+	struct search *s;
+	int fd;
+	unsigned life;
+	struct listed *ret;
+	size_t tokens;
+	bool found;
+};
+
+static bool
+try_token(void *ctx, const struct dir_entry *entry)
+{
+	struct held_search *h = ctx;
+	char original[NAME_LEN + 8], name[NAME_LEN];
+	struct stat st;
+
+	if (!token_valid(str_of(entry->name)))
+		return true;
+	for (unsigned attempt = 1; attempt <= 2 && !h->found; attempt++) {
+		(void)snprintf(original, sizeof(original), "%s%s", h->s->name, attempt == 2 ? ",A=1" : "");
+		if (!name_build_held(entry->name, 0, attempt, str_of(original), name) ||
+		    sys_stat(h->fd, name, &st) < 0)
+			continue;
+		struct listed place = { .folder = MR_HELD, .life = h->life, .attempt = attempt,
+			.name = arena_dup(h->s->own, str_of(name)) };
+		(void)snprintf(place.id, sizeof(place.id), "%s", h->s->id);
+		if (place.name == NULL)
+			return false;
+		*h->ret = place;
+		h->found = true;
+	}
+	return !h->found && ++h->tokens < TOKENS_TRIED;
+}
+
+static bool
+try_held(struct search *s, struct listed *ret)
+{
+	mr_auto(sys_close_fd) int held_fd = -1;
+	mr_auto(sys_close_fd) int holds_fd = -1;
+	struct held_search h = { .s = s, .ret = ret };
+	struct mr_error ignored = { 0 };
+
+	if (life_newest(s->box, &h.life, &ignored) != MR_OK ||
+	    mailbox_held(s->box, h.life, false, &held_fd, &ignored) != MR_OK ||
+	    dir_open(s->box->md->root_fd, "holds", &holds_fd, &ignored) != MR_OK)
+		return false;
+	h.fd = held_fd;
+	return dir_each(holds_fd, try_token, &h, &ignored) == MR_OK && h.found;
 }
 
 /* Takes one entry out of a listing; its strings move to the caller's arena. */
@@ -189,6 +247,8 @@ list_find(struct mailbox *box, const char *id, unsigned folders, struct arena **
 	if ((folders & MR_INBOX) && try_box(&s, box, MR_INBOX, ret))
 		return MR_OK;
 	if ((folders & MR_ARCHIVE) && try_subfolder(&s, month, MR_ARCHIVE, ret))
+		return MR_OK;
+	if ((folders & MR_HELD) && try_held(&s, ret))
 		return MR_OK;
 	/* Mail to oneself is in .Sent under the same id: the agent's own copy goes before it. */
 	enum mr_rc rc = read_folders(&s, folders & live, ret, err);

@@ -192,6 +192,21 @@ mailbox_keyword(struct mailbox *box, const char *subfolder)
 	return KEYWORD_NOBODYS;
 }
 
+bool
+mailbox_map_acked(struct mailbox *box, const char *subfolder)
+{
+	mr_auto(sys_close_fd) int fd = -1;
+	struct mr_error ignored = { 0 };
+
+	enum keyword now = mailbox_keyword(box, subfolder);
+	if (now != KEYWORD_NOBODYS)
+		return now == KEYWORD_OURS;
+	if (dir_open(box->fd, subfolder[0] != '\0' ? subfolder : ".", &fd, &ignored) != MR_OK ||
+	    write_keywords(box, fd, &ignored) != MR_OK)
+		return false;
+	return mailbox_keyword(box, subfolder) == KEYWORD_OURS; /* the file may have been there without a line 0 */
+}
+
 enum mr_rc
 mailbox_make(struct maildir *md, const char *agent, struct mr_error *err)
 {

@@ -14,7 +14,8 @@
  *	hold.c      holds: take, settle, extend, sweep
  *	deliver.c   one recipient
  *	fanout.c    several recipients (essay on states and crash points)
- *	spool.c     fan-outs under way: records, links, roll forward, recovery
+ *	spool.c     a fan-out under way: record, links, roll forward
+ *	recover.c   completes what crashed commands left in spool/
  *	keys.c      send keys
  *	commit.c    the one module that makes changes durable
  *	watch.c     inotify
@@ -110,6 +111,8 @@ void mailbox_done(struct mailbox *box);
 /* What the letter 'a' means in a folder (".Archive.2026-11", or "" for the inbox): its dovecot-keywords says. */
 enum keyword { KEYWORD_NOBODYS, KEYWORD_OURS, KEYWORD_FOREIGN };
 enum keyword mailbox_keyword(struct mailbox *box, const char *subfolder);
+/* Makes 'a' ours where it is nobody's. False: it is another program's, or the file cannot be written. */
+bool mailbox_map_acked(struct mailbox *box, const char *subfolder);
 /* dead/ of the room as a mailbox: same folders. */
 enum mr_rc mailbox_open_dead(struct mailbox *box, struct maildir *md, struct mr_error *err);
 
@@ -156,6 +159,9 @@ void commit_forget(struct maildir *md); /* closes what is recorded, syncs nothin
  * ",D=<random>" behind it: two mailboxes' copies of one message may meet in dead/. MR_NOTFOUND: the source is gone. */
 enum mr_rc mark_rename(struct maildir *md, int from_fd, const char *from, int to_fd, const struct file_name *n,
     unsigned attempt, unsigned flags, bool with_info, struct mr_error *err);
+/* Marks for a message that goes from one folder to another ("" is the inbox), where 'a' may mean something else:
+ * sets n->a_is_ours, returns MR_ACKED when the mark goes along. */
+unsigned mark_carry_acked(struct mailbox *box, const char *from, const char *to, struct file_name *n);
 /* The same into the room's dead letters: dead/cur, or dead/new when the name has no ":2,". */
 enum mr_rc mark_to_dead(struct maildir *md, int from_fd, const char *from, const struct file_name *n,
     unsigned attempt, struct mr_error *err);
@@ -184,7 +190,7 @@ enum mr_rc life_return_gone(struct mailbox *box, size_t *ret, struct mr_error *e
 /* ---- mail ---- */
 enum mr_rc maildir_open(struct mr_room *room, const char *where, struct mr_error *err);
 void maildir_close(struct mr_room *room);
-enum mr_rc maildir_recover(struct mr_room *room, struct mr_error *err);      /* spool.c */
+enum mr_rc maildir_recover(struct mr_room *room, struct mr_error *err);      /* recover.c */
 enum mr_rc maildir_storage(struct mr_room *room, struct mr_storage *ret, struct mr_error *err);
 enum mr_rc maildir_deliver(struct mr_room *room, struct delivery *what, struct delivered *ret, struct mr_error *err);
 enum mr_rc maildir_scan(struct mr_room *room, const char *agent, const struct scan_request *want, mr_message_fn *fn,

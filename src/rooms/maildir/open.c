@@ -47,9 +47,10 @@ check_owner(const struct stat *st, bool shared, const char *where, struct mr_err
 	return mr_hint(err, "make your own with: mailroom init, or let its owner set Share: group");
 }
 
-/* Absolute, for messages: nothing is ever opened by it again. */
+/* Absolute from the start: a relative path may go up or through links, which is the caller's right for
+ * the room itself and nobody's inside it (sys_open). */
 static char *
-absolute(const char *where, bool inside)
+absolute(const char *where)
 {
 	struct buf path = BUF_INIT;
 	char *cwd = where[0] == '/' ? NULL : getcwd(NULL, 0);
@@ -66,41 +67,49 @@ absolute(const char *where, bool inside)
 	while (rest.len > 1 && rest.ptr[rest.len - 1] == '/')
 		rest.len--;
 	buf_add(&path, rest);
-	if (inside)
-		buf_adds(&path, "/.mailroom");
 	return buf_take(&path);
 }
 
-/* `where` is the room, or the folder that has it. */
+/* The folder that has the room instead of the room. */
+static enum mr_rc
+step_inside(struct maildir *md, struct mr_error *err)
+{
+	struct buf path = BUF_INIT;
+	int below = -1;
+
+	if (dir_open(md->root_fd, ".mailroom", &below, err) != MR_OK)
+		return err->code == MR_NOTFOUND ? no_room(md->path, err) : err->code;
+	(void)sys_close(md->root_fd);
+	md->root_fd = below;
+	buf_adds(&path, md->path);
+	buf_adds(&path, "/.mailroom");
+	free(md->path);
+	md->path = buf_take(&path);
+	return md->path ? MR_OK : mr_nomem(err);
+}
+
 static enum mr_rc
 find_root(struct maildir *md, const char *where, struct buf *settings, struct mr_error *err)
 {
-	bool inside = false;
-
-	md->root_fd = sys_open(AT_FDCWD, where, O_RDONLY | O_DIRECTORY, 0);
+	md->path = absolute(where);
+	if (!md->path)
+		return mr_nomem(err);
+	md->root_fd = sys_open(AT_FDCWD, md->path, O_RDONLY | O_DIRECTORY, 0);
 	if (md->root_fd < 0) {
 		if (errno == ENOENT || errno == ENOTDIR)
-			return no_room(where, err);
-		return mr_fail_errno(err, "cannot open room '%s'", where);
+			return no_room(md->path, err);
+		return mr_fail_errno(err, "cannot open room '%s'", md->path);
 	}
 	enum mr_rc rc = file_read(md->root_fd, "room", ROOM_FILE_MAX, settings, err);
 
 	if (rc == MR_NOTFOUND) {
-		int below = -1;
-
-		if (dir_open(md->root_fd, ".mailroom", &below, err) != MR_OK)
-			return err->code == MR_NOTFOUND ? no_room(where, err) : err->code;
-		(void)sys_close(md->root_fd);
-		md->root_fd = below;
-		inside = true;
+		if (step_inside(md, err) != MR_OK)
+			return err->code;
 		rc = file_read(md->root_fd, "room", ROOM_FILE_MAX, settings, err);
 	}
 	if (rc == MR_NOTFOUND)
-		return no_room(where, err);
-	if (rc != MR_OK)
-		return mr_wrap(err, "cannot open room '%s'", where);
-	md->path = absolute(where, inside);
-	return md->path ? MR_OK : mr_nomem(err);
+		return no_room(md->path, err);
+	return rc == MR_OK ? rc : mr_wrap(err, "cannot open room '%s'", md->path);
 }
 
 static bool

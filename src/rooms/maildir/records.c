@@ -104,7 +104,7 @@ collect_record(void *ctx, const struct dir_entry *entry)
 	struct record_walk *walk = ctx;
 
 	/* A value being replaced has a temporary name beside it. */
-	if (plain_word(entry->name) && !str_ends(str_of(entry->name), ".tmp"))
+	if (plain_word(entry->name))
 		walk->failed |= !names_add(&walk->names, str_of(entry->name));
 	return !walk->failed;
 }

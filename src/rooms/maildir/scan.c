@@ -170,12 +170,14 @@ maildir_fetch_raw(struct mr_room *room, const char *agent, const char *id, struc
 	struct listed at;
 
 	enum mr_rc rc = mailbox_open(&box, maildir_of(room), agent, err);
-	for (int tries = 0; tries < FIND_TRIES && (rc == MR_OK || rc == MR_NOTFOUND); tries++) {
-		rc = box.md == NULL ? rc : list_find(&box, id, 0, &own, &at, err);
+	if (rc != MR_OK)
+		return rc;
+	for (int tries = 0; tries < FIND_TRIES; tries++) {
+		rc = list_find(&box, id, 0, &own, &at, err);
 		if (rc != MR_OK)
 			break;
 		rc = reader_raw(&reader, &at, ret, err);
-		if (rc == MR_OK)
+		if (rc != MR_NOTFOUND) /* moved between finding and opening: find it again */
 			break;
 	}
 	arena_free(own);

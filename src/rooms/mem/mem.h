@@ -103,8 +103,8 @@ void mem_box_put(struct mem_box *box, const struct mem_copy *copy);
 struct mem_copy *mem_box_get(struct mem_box *box, const char *id, unsigned folders);
 void mem_box_drop(struct mem_box *box, struct mem_copy *copy);
 /* Between boxes; MR_NOMEM leaves it where it is. */
-enum mr_rc mem_box_move(struct mem_box *from, struct mem_copy *copy, struct mem_box *to, enum mr_folder folder,
-    struct mr_error *err);
+enum mr_rc mem_box_move(struct mem_box *from, struct mem_copy *copy, struct mem_box *to,
+    enum mr_folder folder, struct mr_error *err);
 void mem_letter_done(struct mem_letter *letter); /* gives up one reference */
 
 /* ---- mem_agents.c ---- */
@@ -121,11 +121,12 @@ bool mem_once(struct mr_room *room, const char *name, unsigned life, const char 
 unsigned mem_newest_life(const struct mem_box *box); /* 0: none yet */
 
 /* ---- mem_deliver.c ---- */
-enum mr_rc mem_deliver(struct mr_room *room, struct delivery *what, struct delivered *ret, struct mr_error *err);
+enum mr_rc mem_deliver(
+    struct mr_room *room, struct delivery *what, struct delivered *ret, struct mr_error *err);
 
 /* ---- mem_mail.c ---- */
-enum mr_rc mem_scan(struct mr_room *room, const char *agent, const struct scan_request *want, mr_message_fn *fn,
-    void *ctx, struct mr_error *err);
+enum mr_rc mem_scan(struct mr_room *room, const char *agent, const struct scan_request *want,
+    mr_message_fn *fn, void *ctx, struct mr_error *err);
 enum mr_rc mem_fetch(struct mr_room *room, const char *agent, const char *id, unsigned folders,
     enum scan_depth depth, struct mr_message *ret, struct mr_error *err);
 enum mr_rc mem_fetch_raw(struct mr_room *room, const char *agent, const char *id, struct buf *ret,
@@ -141,8 +142,8 @@ enum mr_rc mem_hold(struct mr_room *room, const char *agent, const char *id, con
     struct hold *ret, struct mr_error *err);
 enum mr_rc mem_settle(struct mr_room *room, const struct hold *hold, enum settle how, struct mr_error *err);
 enum mr_rc mem_extend(struct mr_room *room, struct hold *hold, int64_t lease_ms, struct mr_error *err);
-enum mr_rc mem_each_hold(struct mr_room *room, const char *agent, bool (*fn)(void *ctx, const struct hold *hold),
-    void *ctx, struct mr_error *err);
+enum mr_rc mem_each_hold(struct mr_room *room, const char *agent,
+    bool (*fn)(void *ctx, const struct hold *hold), void *ctx, struct mr_error *err);
 enum mr_rc mem_sweep(struct mr_room *room, const char *agent, struct mr_error *err);
 /* Gives back everything that is held in a box; says how much. */
 size_t mem_hold_return_all(struct mem_box *box);
@@ -157,7 +158,8 @@ enum mr_rc mem_record_drop(struct mr_room *room, const char *kind, const char *o
 enum mr_rc mem_record_each(struct mr_room *room, const char *kind, const char *owner,
     bool (*fn)(void *ctx, const char *name), void *ctx, struct mr_error *err);
 void mem_record_done(struct mem_record *record);
-enum mr_rc mem_each_place(struct mr_room *room, const char *id, place_fn *fn, void *ctx, struct mr_error *err);
+enum mr_rc mem_each_place(
+    struct mr_room *room, const char *id, place_fn *fn, void *ctx, struct mr_error *err);
 enum mr_rc mem_purge(struct mr_room *room, const char *id, size_t *ret_removed, struct mr_error *err);
 
 #endif

@@ -104,7 +104,7 @@ encoded_words_become_text(void **state)
 	EXPECT(encoded_words_decode, "=?koi8-r?B?8A==?= x", "=?koi8-r?B?8A==?= x");
 	EXPECT(encoded_words_decode, "=?utf-8?x?a?=", "=?utf-8?x?a?=");
 	EXPECT(encoded_words_decode, "=?utf-8?q?never closed", "=?utf-8?q?never closed");
-	EXPECT(encoded_words_decode, "=?=?=?=?=??=", "=?=?=?=?=??=");
+	EXPECT(encoded_words_decode, "=?=?=?=?=?a?=", "=?=?=?=?=?a?=");
 	EXPECT(encoded_words_decode, "=?utf-8?q?a?=  ", "a  ");
 	EXPECT(encoded_words_decode, "1 + 1 = 2", "1 + 1 = 2");
 	EXPECT(encoded_words_decode, "=?utf-8?Q?with spaces?=", "with spaces");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * town.h - a small room with alice, bob and carol, for the tests of the post office. Every case runs on a room in
- * memory and on a native one: *state is the kind.
+ * town.h - a small room with alice, bob and carol, for the tests of the post office. Every case runs on a
+ * room in memory and on a native one: *state is the kind.
  */
 #ifndef TESTS_OFFICE_TOWN_H
 #define TESTS_OFFICE_TOWN_H
@@ -22,22 +22,28 @@
 
 #define KIND_MEM "mem"
 #define KIND_MAILDIR "maildir"
-#define ON_BOTH(test)                                                                              \
-	{ #test " (mem)", test, NULL, NULL, (void *)(uintptr_t)KIND_MEM },                         \
-	{ #test " (maildir)", test, NULL, NULL, (void *)(uintptr_t)KIND_MAILDIR }
-#define ON_MAILDIR(test) { #test " (maildir)", test, NULL, NULL, (void *)(uintptr_t)KIND_MAILDIR }
+#define ON_BOTH(test)                                                                                        \
+	{ #test " (mem)", test, NULL, NULL, (void *)(uintptr_t)KIND_MEM },                                   \
+	{                                                                                                    \
+#test " (maildir)", test, NULL, NULL, (void *)(uintptr_t)KIND_MAILDIR                        \
+	}
+#define ON_MAILDIR(test)                                                                                     \
+	{                                                                                                    \
+#test " (maildir)", test, NULL, NULL, (void *)(uintptr_t)KIND_MAILDIR                        \
+	}
 
 #define assert_ok(call) town_assert_rc((call), MR_OK, &err, #call, __FILE__, __LINE__)
 #define assert_rc(call, want) town_assert_rc((call), (want), &err, #call, __FILE__, __LINE__)
 
 struct town {
 	struct mr_room *room;
-	char dir[64];   /* "" for a room in memory */
+	char dir[64]; /* "" for a room in memory */
 	struct mr_self alice, bob, carol, operator;
 };
 
 static inline void
-town_assert_rc(enum mr_rc rc, enum mr_rc want, const struct mr_error *err, const char *call, const char *file, int line)
+town_assert_rc(
+    enum mr_rc rc, enum mr_rc want, const struct mr_error *err, const char *call, const char *file, int line)
 {
 	if (rc == want)
 		return;
@@ -64,11 +70,12 @@ town_open_room(struct town *t, const char *kind)
 	struct mr_error err = { 0 };
 
 	if (strcmp(kind, KIND_MEM) == 0) {
-		struct mr_agent operator = { .name = OPERATOR, .worktree = "", .session = "", .host = "", .role = "",
-			.wake = "" };
+		struct mr_agent operator= {
+			.name = OPERATOR, .worktree = "", .session = "", .host = "", .role = "", .wake = ""
+		};
 
 		assert_ok(mr_room_open("mem:town", NULL, &t->room, &err));
-		assert_ok(t->room->driver->add_agent(t->room, &operator, &err));
+		assert_ok(t->room->driver->add_agent(t->room, &operator, & err));
 		return;
 	}
 	struct mr_init_options options = { .name = "town", .sync = "none" };
@@ -122,7 +129,8 @@ draft_to(const char *const *to, const char *body)
 }
 
 static inline void
-town_send_draft(struct town *t, const struct mr_self *self, const struct mr_draft *draft, char ret_id[MR_ID_LEN + 1])
+town_send_draft(
+    struct town *t, const struct mr_self *self, const struct mr_draft *draft, char ret_id[MR_ID_LEN + 1])
 {
 	struct mr_error err = { 0 };
 	struct mr_receipt receipt = { 0 };
@@ -134,7 +142,8 @@ town_send_draft(struct town *t, const struct mr_self *self, const struct mr_draf
 }
 
 static inline void
-town_send(struct town *t, const struct mr_self *self, const char *to, const char *body, char ret_id[MR_ID_LEN + 1])
+town_send(
+    struct town *t, const struct mr_self *self, const char *to, const char *body, char ret_id[MR_ID_LEN + 1])
 {
 	struct mr_draft draft = draft_to(TO(to), body);
 

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * sweep.c - giving held mail back: of holders that died, of leases that ran out, of lives that were taken over.
+ * Anyone may sweep at any time; hold.c says why that takes nothing from the living. Every command
+ * sweeps, so an agent that holds nothing must cost only a few system calls.
+ */
+#include "base/error.h"
+#include "base/id.h"
+#include "base/sys.h"
+#include "rooms/maildir/holding.h"
+#include <errno.h>
+#include <stdio.h>
+
+#define GONE_PREFIX ".gone."
+#define RETURN_ROUNDS 10
+
+static bool
+note_name(void *ctx, const struct dir_entry *entry)
+{
+	return names_add(ctx, str_of(entry->name));
+}
+
+/* Names are gathered first: a folder is not read while its files are moved. */
+static enum mr_rc
+names_in(int fd, struct mr_names *ret, struct mr_error *err)
+{
+	return dir_each(fd, note_name, ret, err);
+}
+
+/* Back to where it was. Someone else was faster: fine, not counted. */
+static enum mr_rc
+give_back(struct mailbox *box, int held_fd, const char *name, struct file_name *n, size_t *count,
+    struct mr_error *err)
+{
+	enum mr_rc rc = hold_end(box, held_fd, name, n, SETTLE_BACK, err);
+	if (rc == MR_OK)
+		(*count)++;
+	return rc == MR_NOTFOUND ? MR_OK : rc;
+}
+
+/* ---- A life that was taken over ---- */
+
+/* A file that someone put there by hand has no token: it goes back under the name it has. */
+static bool
+parse_any(const char *name, struct file_name *ret)
+{
+	if (name_parse_held(str_of(name), ret))
+		return true;
+	if (!name_parse(str_of(name), ret))
+		return false;
+	ret->hold_attempt = ret->attempt;
+	return true;
+}
+
+enum mr_rc
+hold_return_all(struct mailbox *box, int held_fd, size_t *ret, struct mr_error *err)
+{
+	size_t count = 0;
+	enum mr_rc rc = MR_OK;
+
+	for (int round = 0; round < RETURN_ROUNDS && rc == MR_OK; round++) {
+		mr_auto(mr_names_done) struct mr_names names = { 0 };
+		size_t before = count;
+		rc = names_in(held_fd, &names, err);
+		for (size_t i = 0; i < names.n && rc == MR_OK; i++) {
+			struct file_name n;
+			if (parse_any(names.v[i], &n))
+				rc = give_back(box, held_fd, names.v[i], &n, &count, err);
+		}
+		if (count == before) /* nothing came in late */
+			break;
+	}
+	*ret += count;
+	return rc;
+}
+
+static enum mr_rc
+finish_gone(struct mailbox *box, int held_fd, const char *name, size_t *count, struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int fd = -1;
+
+	enum mr_rc rc = dir_open(held_fd, name, &fd, err);
+	if (rc != MR_OK)
+		return rc == MR_NOTFOUND ? MR_OK : rc;
+	rc = hold_return_all(box, fd, count, err);
+	/* Not empty: something came late, or is no mail of ours; the next sweep comes by again. */
+	if (rc == MR_OK && sys_rmdir(held_fd, name) < 0 && errno != ENOTEMPTY && errno != EEXIST && errno != ENOENT)
+		rc = mr_fail_errno(err, "cannot remove '%s'", name);
+	return rc;
+}
+
+enum mr_rc
+hold_fence(struct mailbox *box, unsigned life, size_t *ret, struct mr_error *err)
+{
+	char name[16], gone[48], random[7];
+	int held_fd = -1;
+	size_t count = 0;
+
+	enum mr_rc rc = mailbox_folder(box, BOX_HELD, &held_fd, err);
+	if (rc != MR_OK)
+		return rc;
+	random_hex(random, 6);
+	(void)snprintf(name, sizeof(name), "%u", life);
+	(void)snprintf(gone, sizeof(gone), GONE_PREFIX "%u.%s", life, random);
+	/* A plain rename: the random name is free, and the link + unlink that stands in for a rename without overwriting
+	 * on some systems does not work for folders. */
+	if (sys_rename(held_fd, name, held_fd, gone) < 0) {
+		if (errno != ENOENT)
+			return mr_fail_errno(err, "cannot fence life %u of '%s'", life, box->agent);
+	} else {
+		rc = finish_gone(box, held_fd, gone, &count, err);
+	}
+	*ret = count;
+	return rc;
+}
+
+/* ---- Where a rename is link + unlink ---- */
+
+static bool
+same_file(const struct stat *held, int fd, const char *name)
+{
+	struct stat st;
+
+	return fd >= 0 && sys_stat(fd, name, &st) == 0 && st.st_ino == held->st_ino && st.st_dev == held->st_dev;
+}
+
+/* A holder that was killed between the two left a second name, at one of the places a hold comes from or goes to. The
+ * other name counts then, and the held one goes. Only for a holder that is surely dead: a living one may be about
+ * to unlink the other name, and with both unlinked the message would be gone. */
+static bool
+has_second_name(struct mailbox *box, int held_fd, const char *name, const struct file_name *n)
+{
+	mr_auto(sys_close_fd) int archive_fd = -1;
+	struct mr_error ignored = { 0 };
+	struct stat held;
+	char before[NAME_LEN], back[NAME_LEN], seen[NAME_LEN], acked[NAME_LEN], month[24];
+	int new_fd = -1, cur_fd = -1;
+	unsigned flags = name_flags(n, false);
+
+	name_month(n->id, month);
+	if (sys_stat(held_fd, name, &held) < 0 || mailbox_folder(box, BOX_NEW, &new_fd, &ignored) != MR_OK ||
+	    mailbox_folder(box, BOX_CUR, &cur_fd, &ignored) != MR_OK ||
+	    !name_build(n, n->attempt, flags, n->has_info, before) ||
+	    !name_build(n, n->hold_attempt, flags, n->has_info, back) ||
+	    !name_build(n, n->attempt, flags | MR_SEEN, true, seen) ||
+	    !name_build(n, n->attempt, flags | MR_SEEN | MR_ACKED, true, acked))
+		return false;
+	int from_fd = n->has_info ? cur_fd : new_fd;
+	if (same_file(&held, from_fd, before) || same_file(&held, from_fd, back) || same_file(&held, cur_fd, seen))
+		return true;
+	return mailbox_subfolder(box, month, false, &archive_fd, &ignored) == MR_OK &&
+	    (same_file(&held, archive_fd, seen) || same_file(&held, archive_fd, acked));
+}
+
+/* ---- Holders that died, leases that ran out ---- */
+
+struct verdict { /* of the last token: a dead process may have held hundreds */
+	char token[MR_TOKEN_LEN + 1];
+	bool over;
+};
+
+static bool
+is_over(struct maildir *md, const struct file_name *n, struct verdict *last)
+{
+	if (strcmp(last->token, n->token) != 0) {
+		last->over = token_is_over(md, n);
+		memcpy(last->token, n->token, sizeof(last->token));
+	}
+	return last->over;
+}
+
+static enum mr_rc
+sweep_life(struct mailbox *box, unsigned life, size_t *count, struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int fd = -1;
+	mr_auto(mr_names_done) struct mr_names names = { 0 };
+	struct verdict last = { 0 };
+	unsigned newest = 0;
+
+	enum mr_rc rc = mailbox_held(box, life, false, &fd, err);
+	if (rc == MR_OK)
+		rc = names_in(fd, &names, err);
+	if (rc != MR_OK)
+		return rc == MR_NOTFOUND ? MR_OK : rc;
+	if (names.n == 0)
+		return MR_OK;
+	rc = life_newest(box, &newest, err);
+	if (rc == MR_OK && life < newest) { /* a takeover was cut off before it fenced this life */
+		size_t returned = 0;
+		rc = hold_fence(box, life, &returned, err);
+		*count += returned;
+		return rc;
+	}
+	for (size_t i = 0; i < names.n && rc == MR_OK; i++) {
+		struct file_name n;
+		if (!name_parse_held(str_of(names.v[i]), &n) || !is_over(box->md, &n, &last))
+			continue;
+		if (n.deadline_s == 0 && has_second_name(box, fd, names.v[i], &n))
+			(void)sys_unlink(fd, names.v[i]);
+		else
+			rc = give_back(box, fd, names.v[i], &n, count, err);
+		if (rc == MR_OK && n.deadline_s == 0)
+			token_drop(box->md, n.token); /* its lock is free: it says "dead" with and without the file */
+	}
+	return rc;
+}
+
+enum mr_rc
+maildir_sweep(struct mr_room *room, const char *agent, struct mr_error *err)
+{
+	mr_auto(mailbox_done) struct mailbox box = MAILBOX_INIT;
+	mr_auto(mr_names_done) struct mr_names lives = { 0 };
+	size_t count = 0;
+	int held_fd = -1;
+
+	enum mr_rc rc = mailbox_open_any(&box, maildir_of(room), agent, err);
+	if (rc == MR_OK)
+		rc = mailbox_folder(&box, BOX_HELD, &held_fd, err);
+	if (rc == MR_OK)
+		rc = names_in(held_fd, &lives, err);
+	for (size_t i = 0; i < lives.n && rc == MR_OK; i++) {
+		uint64_t life = 0;
+		if (str_starts(str_of(lives.v[i]), GONE_PREFIX))
+			rc = finish_gone(&box, held_fd, lives.v[i], &count, err);
+		else if (str_to_u64(str_of(lives.v[i]), &life) && life <= UINT32_MAX)
+			rc = sweep_life(&box, (unsigned)life, &count, err);
+	}
+	if (count > 0 && rc == MR_OK)
+		rc = commit_flush(box.md, err);
+	return rc == MR_OK ? rc : mr_wrap(err, "give back held mail of '%s'", agent);
+}

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * token.c - holds/<token>: who holds mail, and whether it still does. hold.c says why it is safe.
+ *
+ * A process hold is one file a room handle, locked as long as the handle is open. The kernel lets go of the
+ * lock when the process dies, in whatever way and in whatever pid namespace. It need not survive a power
+ * cut: the lock does not either. A lease is one file a hold; if a power cut takes it, the deadline in
+ * the held name decides.
+ */
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/id.h"
+#include "base/process.h"
+#include "base/sys.h"
+#include "rooms/maildir/holding.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#define RECORD_LIMIT ((size_t)16 << 10)
+#define TOKEN_TRIES 5
+
+static enum mr_rc
+open_holds(struct maildir *md, int *ret_fd, struct mr_error *err)
+{
+	enum mr_rc rc = dir_open(md->root_fd, "holds", ret_fd, err);
+	if (rc == MR_NOTFOUND)
+		rc = dir_make(md->root_fd, "holds", md->dir_mode, md->sync, ret_fd, err);
+	return rc;
+}
+
+/* ---- The record ---- */
+
+static enum mr_rc
+write_record(struct buf *out, const char *agent, unsigned life, const char *session, const struct mr_process *process,
+    int64_t boot_deadline_ms, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf who = BUF_INIT;
+	char number[24];
+
+	(void)snprintf(number, sizeof(number), "%u", life);
+	if (header_add(out, "Agent", str_of(agent), err) != MR_OK ||
+	    header_add(out, "Life", str_of(number), err) != MR_OK)
+		return err->code;
+	if (session != NULL && session[0] != '\0' && header_add(out, "Session", str_of(session), err) != MR_OK)
+		return err->code;
+	if (process->pid != 0) {
+		process_format(process, &who);
+		if (header_add(out, "Process", buf_str(&who), err) != MR_OK)
+			return err->code;
+	}
+	if (header_add(out, "Boot", str_of(boot_id()), err) != MR_OK)
+		return err->code;
+	if (boot_deadline_ms > 0) {
+		(void)snprintf(number, sizeof(number), "%lld", (long long)boot_deadline_ms);
+		if (header_add(out, "Boot-Deadline", str_of(number), err) != MR_OK)
+			return err->code;
+	}
+	return buf_ok(out) && buf_ok(&who) ? MR_OK : mr_nomem(err);
+}
+
+static enum mr_rc
+read_record(int holds_fd, const char *token, struct record *ret, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+
+	enum mr_rc rc = file_read(holds_fd, token, RECORD_LIMIT, &text, err);
+	return rc == MR_OK ? record_parse(buf_str(&text), ret, err) : rc;
+}
+
+/* ---- Process holds ---- */
+
+static bool
+is_visible_as(int fd, int holds_fd, const char *token)
+{
+	struct stat ours, there;
+
+	return sys_stat_fd(fd, &ours) == 0 && sys_stat(holds_fd, token, &there) == 0 &&
+	    ours.st_ino == there.st_ino && ours.st_dev == there.st_dev;
+}
+
+/* Locked first, then visible. */
+static enum mr_rc
+publish_locked(struct maildir *md, int holds_fd, const char *token, struct mr_str record, int *ret_fd,
+    struct mr_error *err)
+{
+	mr_auto(stage_done) struct staged s = STAGED_INIT;
+
+	if (stage_open(&s, holds_fd, holds_fd, md->file_mode, err) != MR_OK || stage_write(&s, record, err) != MR_OK)
+		return err->code;
+	if (sys_flock(s.fd, LOCK_EX) < 0)
+		return mr_fail_errno(err, "cannot lock a hold");
+	enum mr_rc rc = stage_link(&s, holds_fd, token, err);
+	if (rc != MR_OK)
+		return rc;
+	/* Where the unnamed file could not be named it was copied, and the copy is not locked yet. Nothing is
+	 * held under the token so far, but who tidies holds/ may just have removed it. */
+	if (sys_flock(s.fd, LOCK_EX) < 0)
+		return mr_fail_errno(err, "cannot lock a hold");
+	if (!is_visible_as(s.fd, holds_fd, token))
+		return mr_fail(err, MR_EXISTS, "hold '%s' was removed", token);
+	*ret_fd = fcntl(s.fd, F_DUPFD_CLOEXEC, 0); /* the same open file: the lock stays when s.fd is closed */
+	if (*ret_fd >= 0)
+		return MR_OK;
+	rc = mr_fail_errno(err, "cannot keep a hold");
+	(void)sys_unlink(holds_fd, token);
+	return rc;
+}
+
+enum mr_rc
+token_for_process(struct maildir *md, const char *agent, const struct hold_terms *terms, char ret[MR_TOKEN_LEN + 1],
+    struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int holds_fd = -1;
+	mr_auto(buf_done) struct buf record = BUF_INIT;
+	struct mr_process self = { 0 };
+	char token[MR_TOKEN_LEN + 1];
+
+	if (md->process_token[0] == '\0') {
+		(void)process_describe((int64_t)getpid(), &self);
+		enum mr_rc rc = open_holds(md, &holds_fd, err);
+		if (rc == MR_OK)
+			rc = write_record(&record, agent, terms->life, terms->session, &self, 0, err);
+		if (rc != MR_OK)
+			return rc;
+		rc = MR_EXISTS;
+		for (int tries = 0; tries < TOKEN_TRIES && rc == MR_EXISTS; tries++) {
+			token_new(token);
+			rc = publish_locked(md, holds_fd, token, buf_str(&record), &md->process_hold_fd, err);
+		}
+		if (rc != MR_OK)
+			return rc;
+		memcpy(md->process_token, token, sizeof(token));
+	}
+	memcpy(ret, md->process_token, sizeof(md->process_token));
+	return MR_OK;
+}
+
+void
+hold_close(struct maildir *md)
+{
+	if (md->process_token[0] == '\0')
+		return;
+	token_drop(md, md->process_token);
+	sys_close_fd(&md->process_hold_fd);
+	md->process_hold_fd = -1;
+	md->process_token[0] = '\0';
+}
+
+/* ---- Leases ---- */
+
+enum mr_rc
+token_for_lease(struct maildir *md, const char *agent, const struct hold_terms *terms, int64_t lease_ms,
+    char ret[MR_TOKEN_LEN + 1], struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int holds_fd = -1;
+	mr_auto(buf_done) struct buf record = BUF_INIT;
+	char token[MR_TOKEN_LEN + 1];
+
+	enum mr_rc rc = open_holds(md, &holds_fd, err);
+	if (rc == MR_OK)
+		rc = write_record(&record, agent, terms->life, terms->session, &terms->process,
+		    clock_boot_ms() + lease_ms, err);
+	if (rc != MR_OK)
+		return rc;
+	rc = MR_EXISTS;
+	for (int tries = 0; tries < TOKEN_TRIES && rc == MR_EXISTS; tries++) {
+		token_new(token);
+		rc = file_publish(holds_fd, holds_fd, token, buf_str(&record), md->file_mode, PUBLISH_NOSYNC, err);
+	}
+	if (rc == MR_OK)
+		memcpy(ret, token, sizeof(token));
+	return rc;
+}
+
+enum mr_rc
+token_extend(struct maildir *md, const struct hold *hold, int64_t lease_ms, struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int holds_fd = -1;
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	mr_auto(record_done) struct record old = { 0 };
+	struct mr_process process = { 0 };
+	struct mr_error ignored = { 0 };
+
+	enum mr_rc rc = open_holds(md, &holds_fd, err);
+	if (rc != MR_OK)
+		return rc;
+	(void)read_record(holds_fd, hold->token, &old, &ignored); /* lost in a power cut: what is left is in `hold` */
+	const char *session = record_get(&old, "Session");
+	const char *who = record_get(&old, "Process");
+	if (who != NULL && !process_parse(str_of(who), &process))
+		process = (struct mr_process){ 0 };
+	rc = write_record(&text, hold->agent, hold->life, session, &process, clock_boot_ms() + lease_ms, err);
+	if (rc == MR_OK)
+		rc = file_replace(holds_fd, hold->token, buf_str(&text), md->file_mode, err);
+	return rc;
+}
+
+/* ---- Is it over? ---- */
+
+static bool
+lease_is_over(int holds_fd, const struct file_name *held)
+{
+	mr_auto(record_done) struct record r = { 0 };
+	struct mr_error ignored = { 0 };
+	struct mr_process process;
+
+	bool over = clock_now_ms() >= held->deadline_s * 1000;
+	if (read_record(holds_fd, held->token, &r, &ignored) != MR_OK)
+		return over;
+	const char *boot = record_get(&r, "Boot");
+	int64_t boot_deadline_ms = record_int(&r, "Boot-Deadline", 0);
+	/* Within one boot nobody can set the clock that counts. */
+	if (boot != NULL && boot[0] != '\0' && strcmp(boot, boot_id()) == 0 && boot_deadline_ms > 0)
+		over = clock_boot_ms() >= boot_deadline_ms;
+	const char *who = record_get(&r, "Process");
+	if (over && who != NULL && process_parse(str_of(who), &process))
+		over = process_state(&process) != PROCESS_ALIVE;
+	return over;
+}
+
+bool
+token_is_over(struct maildir *md, const struct file_name *held)
+{
+	mr_auto(sys_close_fd) int holds_fd = -1;
+	struct mr_error ignored = { 0 };
+
+	if (md->process_token[0] != '\0' && strcmp(held->token, md->process_token) == 0)
+		return false;
+	enum mr_rc rc = dir_open(md->root_fd, "holds", &holds_fd, &ignored);
+	if (rc != MR_OK && rc != MR_NOTFOUND)
+		return false; /* cannot be judged now (no descriptors left): mail stays where it is */
+	if (held->deadline_s == 0)
+		return rc == MR_NOTFOUND || !lock_is_held(holds_fd, held->token);
+	return lease_is_over(holds_fd, held);
+}
+
+void
+token_drop(struct maildir *md, const char *token)
+{
+	mr_auto(sys_close_fd) int holds_fd = -1;
+	struct mr_error ignored = { 0 };
+
+	if (dir_open(md->root_fd, "holds", &holds_fd, &ignored) == MR_OK)
+		(void)sys_unlink(holds_fd, token);
+}

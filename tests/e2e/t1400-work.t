@@ -1,0 +1,86 @@
+# every-build
+. "$(dirname "$0")/../lib/tap.sh"
+
+room alice bob
+exits 3 'nothing to take' mr --as bob recv
+a=$(send alice bob 'work one'); b=$(send alice bob 'work two')
+u=$("$BIN" --as alice send bob --priority urgent -m 'urgent work' </dev/null 2>/dev/null)
+exits 0 'recv' mr --as bob recv --json
+token=$(jq -r .token out)
+same "$u" "$(jq -r .id out)" 'takes the urgent one first'
+same 2 "$(unread bob)" 'and out of the inbox'
+exits 0 'the next' mr --as bob recv --json
+same "$a" "$(jq -r .id out)" 'is the oldest'
+exits 0 'done by token' mr --as bob done "$token"
+check 'is archived as done' sh -c "ls .mailroom/agents/bob/.Archive.*/cur | grep '$u.*:2,Sa'"
+same true "$(mr --as bob read "$u" --json | jq .acked)" 'and acked'
+exits 5 'done twice' mr --as bob done "$token"
+exits 0 'done by id' mr --as bob done "$a"
+exits 0 'recv as text' mr --as bob recv --lease 30m
+says out '^token [0-9a-z]{12}' 'prints the token'
+token=$(sed -n 's/^token \([0-9a-z]*\).*/\1/p' out)
+exits 0 'extend' mr --as bob extend "$token" --lease 2h --json
+same "$token" "$(jq -r .token out)" 'keeps the token'
+exits 0 'release' mr --as bob release "$token"
+same 1 "$(unread bob)" 'puts it back'
+exits 5 'a late done finds nothing' mr --as bob done "$token"
+exits 0 'the next claim' mr --as bob recv --json
+same 2 "$(jq .attempt out)" 'has a new attempt number'
+token=$(jq -r .token out)
+exits 2 'fail without a reason' mr --as bob fail "$token"
+exits 0 'fail' mr --as bob fail "$token" --reason 'no compiler'
+check 'goes to dead letters' sh -c 'ls .mailroom/dead/*/* | grep .'
+exits 0 'and the sender' mr --as alice inbox --type bounce --json
+same "$b" "$(jq -r .reply_to out)" 'gets a bounce that answers it'
+mr --as alice drain >/dev/null
+
+# leases
+c=$(send alice bob 'short lease')
+exits 0 'a lease of a second' mr --as bob recv --lease 1s --json
+token=$(jq -r .token out)
+exits 3 'holds it' mr --as bob recv
+sleep 1.3
+exits 0 'and then it is back' mr --as bob recv --json
+same "$c 2" "$(jq -r '"\(.id) \(.attempt)"' out)" 'with the same id and the next attempt'
+exits 5 'the late done is refused' mr --as bob done "$token"
+token=$(jq -r .token out)
+sleep 60 & live=$!
+mr takeover bob --pid $live >out 2>err
+says out '1' 'takeover tells of the returned work'
+exits 4 'the token of the old life' sh -c '"$BIN" --as bob done '"$token"' </dev/null; c=$?; [ $c = 4 ] || [ $c = 5 ] && exit 4; exit $c'
+exits 0 'the new life takes it' mr --as bob recv --lease 1s --json
+same "$c" "$(jq -r .id out)" 'the same message'
+token=$(jq -r .token out)
+sleep 1.3
+exits 3 'a lease does not run out while the harness process lives' mr --as bob recv
+kill -9 $live; wait $live 2>/dev/null
+exits 0 'when it is dead' mr --as bob recv --json
+same "$c" "$(jq -r .id out)" 'the work comes back'
+
+# a clock set back or forth does not void a lease within one boot
+mr --as bob done "$c" >/dev/null
+d=$(send alice bob 'clock')
+if MAILROOM_TEST_CLOCK_OFFSET_MS=0 "$DEVBIN" --version >/dev/null 2>&1; then
+	exits 0 'recv for 10 minutes' "$DEVBIN" --as bob recv --lease 10m --json
+	exits 3 'an hour later by the wall clock' env MAILROOM_TEST_CLOCK_OFFSET_MS=3600000 "$DEVBIN" --as bob recv
+fi
+
+# drains share, a killed one gives back
+room alice bob
+i=0; while [ $i -lt 40 ]; do send alice bob "m$i" >/dev/null; i=$((i + 1)); done
+for n in 1 2 3 4; do "$BIN" --as bob drain --json </dev/null >drain.$n 2>/dev/null & done; wait
+same 40 "$(cat drain.* | jq -r .id | sort -u | wc -l)" 'four drains see every message'
+same 40 "$(cat drain.* | wc -l)" 'each once'
+e=$(send alice bob 'shown to the dead')
+mkfifo pipe
+"$BIN" --as bob drain --json </dev/null >pipe 2>/dev/null & drain=$!
+exec 9<pipe   # opened, never read: small output fits the pipe, so stop the process instead
+wait $drain; exec 9<&-
+same 0 "$(unread bob)" 'a drain into a pipe that took it has consumed it'
+f=$(send alice bob 'again')
+for n in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+	MAILROOM_FAULT=kill-before:$n "$DEVBIN" --as bob drain --json </dev/null >killed 2>/dev/null && break
+	if [ ! -s killed ] && [ "$(unread bob)" != 1 ]; then not_ok "consumed unseen at call $n"; break; fi
+done
+ok 'a drain killed before it showed has consumed nothing'
+finish

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/* Any bytes as an address and as a list of them. */
+#include "fuzz.h"
+
+#include "base/text.h"
+#include "message/address.h"
+
+static void
+check_accepted(struct mr_str address)
+{
+	static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+-/";
+
+	assert(address.len >= 1 && address.len <= MR_ADDRESS_MAX);
+	for (size_t i = 0; i < address.len; i++) {
+		bool starts = i == 0 || address.ptr[i - 1] == '/';
+		assert(address.ptr[i] && strchr(allowed, address.ptr[i]));
+		assert(!starts || (address.ptr[i] != '.' && address.ptr[i] != '/'));
+	}
+	assert(address.ptr[address.len - 1] != '/');
+	assert(address_plain(address));
+}
+
+struct list {
+	struct mr_str whole;
+	struct buf joined;
+	size_t n, plain;
+};
+
+static bool
+take(void *ctx, struct mr_str address)
+{
+	struct list *l = ctx;
+
+	assert(address.len > 0 && lies_within(address, l->whole));
+	l->n++;
+	if (!address_plain(address))
+		return true;
+	l->plain++;
+	if (l->joined.len > 0)
+		buf_adds(&l->joined, ", ");
+	buf_add(&l->joined, address);
+	return true;
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct mr_str text = input_of(data, size);
+	struct mr_error err = { 0 };
+	char normal[MR_ADDRESS_MAX + 1];
+	struct mr_str agent, room;
+
+	enum mr_rc rc = address_check(text, &err);
+	assert(rc == MR_OK || rc == MR_REFUSED);
+	if (rc == MR_OK)
+		check_accepted(text);
+	else
+		assert(err.message[0] && err.hint[0] && !strchr(err.message, '\n'));
+	if (address_normal(text, normal, &err) == MR_OK)
+		check_accepted(str_of(normal));
+	address_split(text, &agent, &room);
+	assert(lies_within(agent, text) && lies_within(room, text));
+	assert(agent.len + room.len == text.len || agent.len + room.len + 1 == text.len);
+
+	struct list first = { .whole = text };
+	address_list_each(text, take, &first);
+	struct list second = { .whole = buf_str(&first.joined) };
+	address_list_each(second.whole, take, &second);
+	assert(second.n == first.plain && str_eq(buf_str(&second.joined), buf_str(&first.joined)));
+	buf_done(&first.joined);
+	buf_done(&second.joined);
+	return 0;
+}
