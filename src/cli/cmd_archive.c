@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* mailroom archive */
-#include "listing.h"
+#include "printout.h"
 
 #include "base/clock.h"
 
@@ -28,7 +28,7 @@ static const char *const differences[] = {
 };
 
 struct choice {
-	struct listing base; /* first: trouble is reported through it */
+	struct printout base; /* first: trouble is reported through it */
 	struct mr_names ids;
 	size_t unread, pinned; /* that stay */
 	bool include_unread;
@@ -76,7 +76,7 @@ consider_named(struct cli *cli, struct choice *c, const char *id)
 static int
 choose(struct cli *cli, struct choice *c)
 {
-	struct mr_scan scan = { .order = MR_OLDEST_FIRST, .trouble = listing_trouble };
+	struct mr_scan scan = { .order = MR_OLDEST_FIRST, .trouble = printout_trouble };
 	struct mr_error err = { 0 };
 	int64_t age_ms = 0;
 	int code = EXIT_DONE;

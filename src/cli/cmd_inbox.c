@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* mailroom inbox: looking never consumes. */
-#include "listing.h"
+#include "printout.h"
 
 static const struct opt opts[] = {
 	OPT('a', "all", NULL, "also mail that was read, and mail that is being worked on"),
@@ -42,7 +42,7 @@ run(struct cli *cli)
 {
 	struct filter_store store;
 	struct mr_scan scan = { .order = MR_BY_PRIORITY };
-	struct listing l = { .cli = cli };
+	struct printout l = { .cli = cli };
 	int64_t limit = 0;
 	bool all = opt_flag(cli, "all");
 	int code = EXIT_DONE;
@@ -54,7 +54,7 @@ run(struct cli *cli)
 	scan.limit = (size_t)limit;
 	scan.filter.unread = !all;
 	scan.filter.folders = all ? MR_INBOX | MR_HELD : MR_INBOX;
-	if (!listing_run(&l, &scan, &code))
+	if (!printout_run(&l, &scan, &code))
 		return code;
 	if (!cli->json && l.n == 0)
 		say_empty(cli, all);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* mailroom mark */
-#include "listing.h"
+#include "printout.h"
 
 static const struct opt opts[] = {
 	OPT('a', "all", NULL, "all mail in the inbox"),
@@ -30,7 +30,7 @@ static const struct word {
 };
 
 struct marking {
-	struct listing base; /* first: trouble is reported through it */
+	struct printout base; /* first: trouble is reported through it */
 	const struct word *word;
 	struct mr_names ids;
 };
@@ -66,7 +66,7 @@ static int
 choose(struct cli *cli, struct marking *m)
 {
 	struct filter_store store;
-	struct mr_scan scan = { .order = MR_OLDEST_FIRST, .trouble = listing_trouble };
+	struct mr_scan scan = { .order = MR_OLDEST_FIRST, .trouble = printout_trouble };
 	struct mr_error err = { 0 };
 
 	for (int i = 1; i < cli->argc; i++)

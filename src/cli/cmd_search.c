@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* mailroom search, thread, sent: looking at more than the inbox. */
-#include "listing.h"
+#include "printout.h"
 
 #define EVERYWHERE (MR_INBOX | MR_HELD | MR_ARCHIVE | MR_SENT)
 
 static int
-finish(struct listing *l, const char *nothing, const char *how)
+finish(struct printout *l, const char *nothing, const char *how)
 {
 	struct cli *cli = l->cli;
 
@@ -13,7 +13,7 @@ finish(struct listing *l, const char *nothing, const char *how)
 		buf_addf(&cli->out, "%s\n", nothing);
 	else if (!cli->json)
 		budget_end(cli, "message", how);
-	listing_done(l);
+	printout_done(l);
 	return EXIT_DONE;
 }
 
@@ -47,7 +47,7 @@ run_search(struct cli *cli)
 	mr_auto(buf_done) struct buf words = BUF_INIT;
 	struct filter_store store;
 	struct mr_scan scan = { .order = MR_NEWEST_FIRST };
-	struct listing l = { .cli = cli, .each_once = true, .stream = cli->json || cli->out_tty };
+	struct printout l = { .cli = cli, .each_once = true, .stream = cli->json || cli->out_tty };
 	int64_t limit = 0;
 	int code = EXIT_DONE;
 
@@ -61,8 +61,8 @@ run_search(struct cli *cli)
 	scan.filter.words = words.len > 0 ? buf_z(&words) : NULL;
 	scan.filter.folders = EVERYWHERE;
 	scan.limit = (size_t)limit;
-	if (!listing_run(&l, &scan, &code)) {
-		listing_done(&l);
+	if (!printout_run(&l, &scan, &code)) {
+		printout_done(&l);
 		return code;
 	}
 	return finish(&l, "nothing found", "more words, --since or --limit, or --budget 40000");
@@ -98,22 +98,22 @@ static int
 run_thread(struct cli *cli)
 {
 	struct mr_scan scan = { .order = MR_OLDEST_FIRST };
-	struct listing l = { .cli = cli, .form = LISTING_WHOLE, .each_once = true };
+	struct printout l = { .cli = cli, .form = PRINTOUT_WHOLE, .each_once = true };
 	int code = EXIT_DONE;
 
 	if (!budget_begin(cli))
 		return EXIT_USAGE;
 	scan.filter.folders = EVERYWHERE;
 	scan.filter.thread = cli->argv[0];
-	if (!listing_run(&l, &scan, &code)) {
-		listing_done(&l);
+	if (!printout_run(&l, &scan, &code)) {
+		printout_done(&l);
 		return code;
 	}
 	if (l.n == 0) {
 		struct mr_error err = { 0 };
 		(void)mr_fail(&err, MR_NOTFOUND, "no thread '%s' in your mail", cli->argv[0]);
 		(void)mr_hint(&err, "mailroom inbox --all and mailroom search show what there is");
-		listing_done(&l);
+		printout_done(&l);
 		return cli_fail(cli, &err);
 	}
 	return finish(&l, "", "mailroom thread ID --budget 40000, or --json");
@@ -151,7 +151,7 @@ run_sent(struct cli *cli)
 {
 	struct filter_store store;
 	struct mr_scan scan = { .order = MR_NEWEST_FIRST };
-	struct listing l = { .cli = cli };
+	struct printout l = { .cli = cli };
 	int64_t limit = 20;
 	int code = EXIT_DONE;
 
@@ -159,7 +159,7 @@ run_sent(struct cli *cli)
 		return EXIT_USAGE;
 	scan.filter.folders = MR_SENT;
 	scan.limit = (size_t)limit;
-	if (!listing_run(&l, &scan, &code))
+	if (!printout_run(&l, &scan, &code))
 		return code;
 	return finish(&l, "nothing sent yet", "mailroom sent --limit N --budget 40000");
 }

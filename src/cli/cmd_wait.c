@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* mailroom wait */
-#include "listing.h"
+#include "printout.h"
 
 /* Harnesses end a tool call after two minutes or ten; a person at a terminal may be patient. */
 #define PATIENCE_TTY_MS (540 * 1000)
@@ -31,7 +31,7 @@ run(struct cli *cli)
 {
 	struct filter_store store;
 	struct mr_scan scan = { .order = MR_BY_PRIORITY };
-	struct listing l = { .cli = cli };
+	struct printout l = { .cli = cli };
 	struct mr_error err = { 0 };
 	char answered[MR_ID_LEN + 1];
 	int64_t timeout_ms = cli->out_tty ? PATIENCE_TTY_MS : PATIENCE_MS;
@@ -52,7 +52,7 @@ run(struct cli *cli)
 	}
 	if (rc != MR_OK)
 		return cli_fail(cli, &err);
-	if (!listing_run(&l, &scan, &code))
+	if (!printout_run(&l, &scan, &code))
 		return code;
 	if (!cli->json)
 		budget_end(cli, "message", "mailroom inbox --budget 40000");

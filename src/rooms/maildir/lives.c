@@ -109,7 +109,7 @@ life_read(struct mailbox *box, struct mr_agent *ret, struct arena **own, struct 
 		mr_auto(buf_done) struct buf text = BUF_INIT;
 		struct stat st;
 		char name[16];
-		unsigned newest;
+		unsigned newest = 0;
 
 		rc = newest_in(fd, &newest, err);
 		if (rc != MR_OK || newest == 0)
@@ -262,7 +262,7 @@ link_life(struct mailbox *box, const struct mr_agent *agent, int lives_fd, struc
 {
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 	struct maildir *md = box->md;
-	unsigned newest;
+	unsigned newest = 0;
 	char name[16];
 	int tmp_fd;
 

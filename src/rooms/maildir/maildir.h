@@ -8,10 +8,13 @@
  *	mailbox.c   an agent's folders, opened lazily
  *	agents.c    names: find, each, add (under agents/.lock), remove
  *	lives.c     lives: newest, take, fence, seen
- *	list.c      reading folders while others move files (essay on races)
- *	scan.c      scan and fetch
+ *	list.c      reading folders while others move files (essay on races); listing.c: its entries
+ *	find.c      one message by its id
+ *	scan.c      scan and fetch; read.c: from a file to a message
  *	mark.c      marks, moves, archive by month, filing old seen mail
- *	hold.c      holds: take, settle, extend, sweep
+ *	hold.c      holds: take, settle, extend (essay on races)
+ *	token.c     holds/<token>: who holds, and still does
+ *	sweep.c     giving back what nobody holds any more
  *	deliver.c   one recipient
  *	fanout.c    several recipients (essay on states and crash points)
  *	spool.c     a fan-out under way: record, links, roll forward
@@ -273,9 +276,6 @@ enum mr_rc maildir_sweep(struct mr_room *room, const char *agent, struct mr_erro
 /* Gives back everything in an open held folder (a fenced life's, renamed away); *ret counts. Used by lives.c, remove. */
 enum mr_rc hold_return_all(struct mailbox *box, int held_fd, size_t *ret, struct mr_error *err);
 
-/* Puts a life's held mail back when a newer life was taken: held/<life> is renamed to held/.gone.<life>.<6 hex>
- * first, so that a late settle of the old life misses its source. Nothing held: MR_OK, 0. */
-enum mr_rc hold_fence(struct mailbox *box, unsigned life, size_t *ret, struct mr_error *err);
 /* Ends all process holds of this handle: removes holds/<token>, lets go of the lock. For maildir_close. */
 void hold_close(struct maildir *md);
 

@@ -5,11 +5,8 @@
  * sweeps, so an agent that holds nothing must cost only a few system calls.
  */
 #include "base/error.h"
-#include "base/id.h"
 #include "base/sys.h"
 #include "rooms/maildir/holding.h"
-#include <errno.h>
-#include <stdio.h>
 
 #define GONE_PREFIX ".gone."
 #define RETURN_ROUNDS 10
@@ -38,7 +35,7 @@ give_back(struct mailbox *box, int held_fd, const char *name, struct file_name *
 	return rc == MR_NOTFOUND ? MR_OK : rc;
 }
 
-/* ---- A life that was taken over ---- */
+/* ---- A life that was taken over (lives.c renames its folder away first) ---- */
 
 /* A file that someone put there by hand has no token: it goes back under the name it has. */
 static bool
@@ -71,46 +68,6 @@ hold_return_all(struct mailbox *box, int held_fd, size_t *ret, struct mr_error *
 			break;
 	}
 	*ret += count;
-	return rc;
-}
-
-static enum mr_rc
-finish_gone(struct mailbox *box, int held_fd, const char *name, size_t *count, struct mr_error *err)
-{
-	mr_auto(sys_close_fd) int fd = -1;
-
-	enum mr_rc rc = dir_open(held_fd, name, &fd, err);
-	if (rc != MR_OK)
-		return rc == MR_NOTFOUND ? MR_OK : rc;
-	rc = hold_return_all(box, fd, count, err);
-	/* Not empty: something came late, or is no mail of ours; the next sweep comes by again. */
-	if (rc == MR_OK && sys_rmdir(held_fd, name) < 0 && errno != ENOTEMPTY && errno != EEXIST && errno != ENOENT)
-		rc = mr_fail_errno(err, "cannot remove '%s'", name);
-	return rc;
-}
-
-enum mr_rc
-hold_fence(struct mailbox *box, unsigned life, size_t *ret, struct mr_error *err)
-{
-	char name[16], gone[48], random[7];
-	int held_fd = -1;
-	size_t count = 0;
-
-	enum mr_rc rc = mailbox_folder(box, BOX_HELD, &held_fd, err);
-	if (rc != MR_OK)
-		return rc;
-	random_hex(random, 6);
-	(void)snprintf(name, sizeof(name), "%u", life);
-	(void)snprintf(gone, sizeof(gone), GONE_PREFIX "%u.%s", life, random);
-	/* A plain rename: the random name is free, and the link + unlink that stands in for a rename without overwriting
-	 * on some systems does not work for folders. */
-	if (sys_rename(held_fd, name, held_fd, gone) < 0) {
-		if (errno != ENOENT)
-			return mr_fail_errno(err, "cannot fence life %u of '%s'", life, box->agent);
-	} else {
-		rc = finish_gone(box, held_fd, gone, &count, err);
-	}
-	*ret = count;
 	return rc;
 }
 
@@ -185,12 +142,8 @@ sweep_life(struct mailbox *box, unsigned life, size_t *count, struct mr_error *e
 	if (names.n == 0)
 		return MR_OK;
 	rc = life_newest(box, &newest, err);
-	if (rc == MR_OK && life < newest) { /* a takeover was cut off before it fenced this life */
-		size_t returned = 0;
-		rc = hold_fence(box, life, &returned, err);
-		*count += returned;
-		return rc;
-	}
+	if (rc == MR_OK && life < newest) /* a takeover was cut off before it fenced this life */
+		return life_fence(box, newest, count, err);
 	for (size_t i = 0; i < names.n && rc == MR_OK; i++) {
 		struct file_name n;
 		if (!name_parse_held(str_of(names.v[i]), &n) || !is_over(box->md, &n, &last))
@@ -220,8 +173,8 @@ maildir_sweep(struct mr_room *room, const char *agent, struct mr_error *err)
 		rc = names_in(held_fd, &lives, err);
 	for (size_t i = 0; i < lives.n && rc == MR_OK; i++) {
 		uint64_t life = 0;
-		if (str_starts(str_of(lives.v[i]), GONE_PREFIX))
-			rc = finish_gone(&box, held_fd, lives.v[i], &count, err);
+		if (str_starts(str_of(lives.v[i]), GONE_PREFIX)) /* a takeover was cut off after it */
+			rc = life_return_gone(&box, &count, err);
 		else if (str_to_u64(str_of(lives.v[i]), &life) && life <= UINT32_MAX)
 			rc = sweep_life(&box, (unsigned)life, &count, err);
 	}

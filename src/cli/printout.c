@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-#include "listing.h"
+#include "printout.h"
 
 void
-listing_trouble(void *ctx, const char *path, const struct mr_error *err)
+printout_trouble(void *ctx, const char *path, const struct mr_error *err)
 {
-	struct listing *l = ctx;
+	struct printout *l = ctx;
 
 	l->trouble++;
 	cli_warn(l->cli, "skipped '%s': %s (it is kept; 'mailroom doctor' says more)", path, err->message);
 }
 
 static void
-print_text(struct listing *l, const struct mr_message *msg)
+print_text(struct printout *l, const struct mr_message *msg)
 {
-	if (l->form == LISTING_WHOLE) {
+	if (l->form == PRINTOUT_WHOLE) {
 		(void)budget_message(l->cli, msg, 0);
 		return;
 	}
@@ -26,7 +26,7 @@ print_text(struct listing *l, const struct mr_message *msg)
 static bool
 print_one(void *ctx, const struct mr_message *msg)
 {
-	struct listing *l = ctx;
+	struct printout *l = ctx;
 
 	if (l->each_once) {
 		if (names_has(&l->seen, msg->id))
@@ -36,19 +36,19 @@ print_one(void *ctx, const struct mr_message *msg)
 	}
 	l->n++;
 	if (l->cli->json)
-		cli_json_message(l->cli, msg, l->form == LISTING_WHOLE);
+		cli_json_message(l->cli, msg, l->form == PRINTOUT_WHOLE);
 	else
 		print_text(l, msg);
 	return !l->stream || cli_flush(l->cli);
 }
 
 bool
-listing_run(struct listing *l, struct mr_scan *scan, int *ret_exit)
+printout_run(struct printout *l, struct mr_scan *scan, int *ret_exit)
 {
 	struct mr_error err = { 0 };
 
-	scan->trouble = listing_trouble;
-	scan->bodies = l->form == LISTING_WHOLE;
+	scan->trouble = printout_trouble;
+	scan->bodies = l->form == PRINTOUT_WHOLE;
 	if (mr_scan(l->cli->room, l->cli->self.agent, scan, print_one, l, &err) == MR_OK)
 		return true;
 	*ret_exit = cli_fail(l->cli, &err);
@@ -56,7 +56,7 @@ listing_run(struct listing *l, struct mr_scan *scan, int *ret_exit)
 }
 
 void
-listing_done(struct listing *l)
+printout_done(struct printout *l)
 {
 	mr_names_done(&l->seen);
 }

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* printout.h - what inbox, sent, search, thread and wait share: run a scan, print what it finds. */
+#ifndef CLI_PRINTOUT_H
+#define CLI_PRINTOUT_H
+
+#include "cli.h"
+
+enum printout_form { PRINTOUT_LINES, PRINTOUT_WHOLE /* every message with its body */ };
+
+struct printout {
+	struct cli *cli;
+	enum printout_form form;
+	struct mr_names seen;  /* ids printed, when one message may turn up twice */
+	bool each_once;        /* a thread: the same mail may be in the inbox and in .Sent */
+	bool stream;           /* hand every line to stdout at once */
+	size_t n;              /* printed or left out by the budget */
+	size_t trouble;        /* messages that could not be read */
+};
+
+/* Runs the scan in self's mailbox and prints; false: the error was printed and *ret_exit set. */
+bool printout_run(struct printout *l, struct mr_scan *scan, int *ret_exit);
+void printout_done(struct printout *l);
+/* Tells on stderr of a message that cannot be read; for mr_scan's trouble. ctx is a struct printout. */
+void printout_trouble(void *ctx, const char *path, const struct mr_error *err);
+
+#endif
