@@ -133,6 +133,8 @@ read_entries(int fd, dir_fn *fn, void *ctx, struct mr_error *err)
 		return mr_nomem(err);
 	for (;;) {
 		ssize_t n = sys_getdents(fd, chunk, ENTRIES_CHUNK);
+		if (n < 0 && errno == ENOENT)
+			return MR_OK; /* removed meanwhile, so it was empty */
 		if (n < 0)
 			return mr_fail_errno(err, "cannot read folder");
 		if (n == 0 || !walk_chunk(chunk, (size_t)n, fn, ctx))

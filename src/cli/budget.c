@@ -72,14 +72,6 @@ space_left(const struct cli *cli)
 	return b->limit - b->used - CLOSING - (b->fenced && !b->open ? OPENING : 0);
 }
 
-static void
-leave_out(struct budget *b, int64_t chars)
-{
-	b->left_chars += chars;
-	if (chars > b->longest)
-		b->longest = chars;
-}
-
 bool
 budget_add(struct cli *cli, struct mr_str piece)
 {
@@ -89,7 +81,7 @@ budget_add(struct cli *cli, struct mr_str piece)
 	if (b->full || chars > space_left(cli)) {
 		b->full = true;
 		b->left++;
-		leave_out(b, chars);
+		b->left_chars += chars;
 		return false;
 	}
 	open_fence(cli);
@@ -101,9 +93,10 @@ budget_add(struct cli *cli, struct mr_str piece)
 void
 budget_left(struct cli *cli, size_t pieces)
 {
+	if (pieces == 0)
+		return;
 	cli->budget.left += pieces;
-	if (pieces > 0)
-		cli->budget.full = true;
+	cli->budget.full = cli->budget.untried = true;
 }
 
 static bool
@@ -167,14 +160,16 @@ add_note(struct cli *cli, const char *noun, const char *how)
 
 	buf_addf(&note, "%zu%s %s%s", b->left, b->shown + b->cut > 0 ? " more" : "", noun,
 	    b->left == 1 ? "" : "s");
-	if (b->left_chars > 0) {
+	if (b->left_chars > 0 && !b->untried) {
 		buf_adds(&note, " (");
 		out_count(&note, (size_t)b->left_chars, "character");
 		buf_adds(&note, ")");
 	}
 	buf_adds(&note, " not shown: ");
 	buf_add(&note, what);
-	if (b->left_chars > 0 && b->limit != INT64_MAX) {
+	if (b->untried) {
+		buf_adds(&note, ", or a larger --budget");
+	} else if (b->left_chars > 0 && b->limit != INT64_MAX) {
 		int64_t enough = b->used + b->left_chars + CLOSING + OPENING;
 
 		buf_addf(&note, ", or --budget %lld", (long long)((enough + 999) / 1000 * 1000));

@@ -47,7 +47,8 @@ show_one(struct cli *cli, struct mr_show *show, const char *id, size_t *ret_show
 	struct mr_message msg = { 0 };
 	enum mr_rc rc = mr_show_take(show, id, &msg, &err);
 
-	if (rc == MR_BUSY || rc == MR_NOTFOUND) { /* another drain has it: that is how they share */
+	/* Another drain has it, or had it: that is how they share. */
+	if (rc == MR_BUSY || rc == MR_NOTFOUND || (rc == MR_OK && (msg.flags & MR_SEEN))) {
 		mr_message_done(&msg);
 		return true;
 	}

@@ -264,8 +264,6 @@ add_headers(struct cli *cli, struct buf *out, const struct mr_message *msg)
 		(void)snprintf(number, sizeof(number), "%u", msg->attempt);
 		add_header(cli, out, "Attempt", number);
 	}
-	if (msg->token[0])
-		add_header(cli, out, "Token", msg->token);
 }
 
 /* On a terminal the body is indented, as git does it: no line of it can pass for a header or for the next

@@ -9,7 +9,7 @@
  */
 #include "message/address.h"
 
-struct mailbox_span { /* of the mailbox being read; NULL: not seen yet */
+struct mailbox_span {                /* of the mailbox being read; NULL: not seen yet */
 	const char *bare, *bare_end; /* text outside comments and angle brackets */
 	const char *angle, *angle_end;
 };
@@ -67,7 +67,8 @@ emit(struct mailbox_span *m, address_fn *fn, void *ctx)
 	struct mr_str found = { NULL, 0 };
 
 	if (m->angle)
-		found = without_route(str_trim((struct mr_str){ m->angle, (size_t)(m->angle_end - m->angle) }));
+		found =
+		    without_route(str_trim((struct mr_str){ m->angle, (size_t)(m->angle_end - m->angle) }));
 	else if (m->bare)
 		found = (struct mr_str){ m->bare, (size_t)(m->bare_end - m->bare) };
 	*m = (struct mailbox_span){ 0 };

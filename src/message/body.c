@@ -46,17 +46,23 @@ charset_param(struct mr_str content_type)
 	return STR("");
 }
 
+static enum body_encoding
+encoding_of(struct mr_str name)
+{
+	if (str_caseeq(name, STR("quoted-printable")))
+		return BODY_QP;
+	return str_caseeq(name, STR("base64")) ? BODY_BASE64 : BODY_PLAIN;
+}
+
 struct body_kind
 body_kind_of(struct mr_str content_type, struct mr_str transfer_encoding)
 {
-	struct mr_str encoding = str_trim(take_until(&transfer_encoding, ';'));
 	struct mr_str charset = charset_param(content_type);
 
 	return (struct body_kind){
 		.composed = begins_with(content_type, "multipart/") || begins_with(content_type, "message/"),
 		.text = content_type.len == 0 || begins_with(content_type, "text/"),
-		.encoding = str_caseeq(encoding, STR("quoted-printable")) ? BODY_QP
-		    : str_caseeq(encoding, STR("base64")) ? BODY_BASE64 : BODY_PLAIN,
+		.encoding = encoding_of(take_until(&transfer_encoding, ';')),
 		.charset = charset.len > 0 ? charset_of(charset) : CHARSET_UTF8,
 	};
 }
@@ -67,7 +73,7 @@ is_utf8_text(struct mr_str s)
 	return s.len == 0 || (!memchr(s.ptr, '\0', s.len) && utf8_valid(s));
 }
 
-struct chain { /* a body on its way through the steps */
+struct chain {             /* a body on its way through the steps */
 	struct mr_str now; /* the raw body, or what lies in *out */
 	struct buf *out;
 	bool changed, failed;
@@ -105,9 +111,10 @@ body_decode(const struct body_kind *kind, struct mr_str raw, struct buf *out)
 		apply(&c, kind->encoding == BODY_QP ? qp_body : base64_decode);
 	if (!kind->composed && kind->text) {
 		/* Us-ascii with valid UTF-8 in it is UTF-8 that was labelled carelessly. */
-		if (kind->charset == CHARSET_LATIN1 || (kind->charset == CHARSET_ASCII && !is_utf8_text(c.now)))
+		if (kind->charset == CHARSET_LATIN1 ||
+		    (kind->charset == CHARSET_ASCII && !is_utf8_text(c.now)))
 			apply(&c, latin1_to_utf8);
-		/* Encoded text has the line ends of mail; bytes that are no text (our own base64) stay as they are. */
+		/* Encoded text has the line ends of mail; bytes (our own base64) stay as they are. */
 		if (kind->encoding == BODY_BASE64 && is_utf8_text(c.now))
 			apply(&c, crlf_to_lf);
 	}

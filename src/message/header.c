@@ -21,6 +21,12 @@ is_blank(char c)
 }
 
 static bool
+is_white(char c)
+{
+	return is_blank(c) || c == '\r' || c == '\n';
+}
+
+static bool
 take_line(struct mr_str *rest, struct mr_str *ret)
 {
 	if (rest->len == 0)
@@ -39,12 +45,11 @@ take_line(struct mr_str *rest, struct mr_str *ret)
 static struct mr_str
 trim_folded(struct mr_str s)
 {
-	while (s.len > 0 && (is_blank(s.ptr[0]) || s.ptr[0] == '\r' || s.ptr[0] == '\n')) {
+	while (s.len > 0 && is_white(s.ptr[0])) {
 		s.ptr++;
 		s.len--;
 	}
-	while (s.len > 0 && (is_blank(s.ptr[s.len - 1]) || s.ptr[s.len - 1] == '\r' ||
-	    s.ptr[s.len - 1] == '\n'))
+	while (s.len > 0 && is_white(s.ptr[s.len - 1]))
 		s.len--;
 	return s;
 }
@@ -164,7 +169,7 @@ static bool
 can_fold(struct mr_str s, size_t at)
 {
 	return s.ptr[at] == ' ' && at > 0 && at + 1 < s.len && !is_blank(s.ptr[at - 1]) &&
-	    !is_blank(s.ptr[at + 1]);
+	       !is_blank(s.ptr[at + 1]);
 }
 
 /* Where to break so that at most `room` bytes stay on this line, else as soon as possible; 0: nowhere. */

@@ -6,8 +6,14 @@
 #include "base/id.h"
 #include <inttypes.h>
 
-static const struct { const char *word; enum mr_priority is; } priorities[] = {
-	{ "urgent", MR_URGENT }, { "high", MR_HIGH }, { "normal", MR_NORMAL }, { "low", MR_LOW },
+static const struct {
+	const char *word;
+	enum mr_priority is;
+} priorities[] = {
+	{ "urgent", MR_URGENT },
+	{ "high", MR_HIGH },
+	{ "normal", MR_NORMAL },
+	{ "low", MR_LOW },
 };
 enum { PRIORITIES = sizeof(priorities) / sizeof(*priorities) };
 

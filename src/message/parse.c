@@ -22,7 +22,7 @@ struct parser {
 	const char *room;
 	struct mr_header *headers;
 	size_t headers_cap;
-	struct buf from, to, cc; /* as they stand: a decoded name may hold a comma or a bracket */
+	struct buf from, to, cc;             /* as they stand: a decoded name may hold a comma or a bracket */
 	struct buf unfolded, clean, decoded; /* scratch */
 	bool nomem;
 };
@@ -108,7 +108,7 @@ take_header(struct parser *p, const struct header_line *line)
 	else if (str_caseeq(line->name, STR("Cc")))
 		add_to_list(&p->cc, value);
 	if (may_have_encoded_words(line->name)) {
-		/* What was hidden in encoded words is as foreign as the rest: no line break may come out of it. */
+		/* What encoded words hid is as foreign as the rest: no line break may come out of it. */
 		buf_clear(&p->decoded);
 		encoded_words_decode(&p->decoded, buf_str(&p->unfolded));
 		buf_clear(&p->clean);
@@ -152,7 +152,7 @@ take_address(void *ctx, struct mr_str address)
 	if (r->names->v) {
 		address_split(address, &agent, &room);
 		bool here = room.len > 0 && str_caseeq(room, str_of(r->p->room)) && agent.len > 0 &&
-		    !memchr(agent.ptr, '@', agent.len);
+			    !memchr(agent.ptr, '@', agent.len);
 		r->names->v[r->names->n] = arena_dup(&r->p->own, here ? agent : address);
 		if (!r->names->v[r->names->n]) {
 			r->p->nomem = true;
@@ -189,6 +189,23 @@ value_of(const struct parser *p, const char *name)
 	return value ? str_of(value) : STR("");
 }
 
+/* X-Priority: "1 (Highest)" to "5 (Lowest)" */
+static enum mr_priority
+priority_of_number(char digit)
+{
+	switch (digit) {
+	case '1':
+		return MR_URGENT;
+	case '2':
+		return MR_HIGH;
+	case '4':
+	case '5':
+		return MR_LOW;
+	default:
+		return MR_NORMAL;
+	}
+}
+
 static enum mr_priority
 priority_of(const struct parser *p)
 {
@@ -200,9 +217,8 @@ priority_of(const struct parser *p)
 
 	if (ours.len > 0)
 		(void)mr_priority_parse(ours.ptr, &priority, &ignored);
-	else if (number.len > 0) /* "1 (Highest)" to "5 (Lowest)" */
-		priority = number.ptr[0] == '1' ? MR_URGENT : number.ptr[0] == '2' ? MR_HIGH
-		    : number.ptr[0] == '4' || number.ptr[0] == '5' ? MR_LOW : MR_NORMAL;
+	else if (number.len > 0)
+		priority = priority_of_number(number.ptr[0]);
 	else if (str_caseeq(importance, STR("high")) || str_caseeq(importance, STR("low")))
 		priority = importance.ptr[0] == 'h' || importance.ptr[0] == 'H' ? MR_HIGH : MR_LOW;
 	return priority;
@@ -271,9 +287,10 @@ static void
 take_body(struct parser *p, struct mr_str text, struct mr_str raw)
 {
 	mr_auto(buf_done) struct buf decoded = BUF_INIT;
-	struct body_kind kind = body_kind_of(value_of(p, "Content-Type"), value_of(p, "Content-Transfer-Encoding"));
+	struct body_kind kind =
+	    body_kind_of(value_of(p, "Content-Type"), value_of(p, "Content-Transfer-Encoding"));
 
-	/* Who ends header lines with CRLF ends the body's with it; in our own files a CR belongs to the text. */
+	/* Who ends header lines with CRLF ends the body's with it; in our own files a CR is text. */
 	const char *lf = memchr(text.ptr, '\n', text.len);
 	kind.crlf = lf && lf > text.ptr && lf[-1] == '\r';
 	bool changed = body_decode(&kind, raw, &decoded);
@@ -300,13 +317,14 @@ message_parse(struct mr_str text, const char *room, enum message_part part, stru
 			take_body(&p, text, raw_body);
 	}
 	p.nomem |= !buf_ok(&p.from) || !buf_ok(&p.to) || !buf_ok(&p.cc) || !buf_ok(&p.unfolded) ||
-	    !buf_ok(&p.clean) || !buf_ok(&p.decoded);
+		   !buf_ok(&p.clean) || !buf_ok(&p.decoded);
 	if (p.nomem || empty) {
 		if (msg->own)
 			msg->own = p.own; /* grew; still the caller's */
 		else
 			arena_free(p.own);
-		return p.nomem ? mr_nomem(err) : mr_fail(err, MR_CORRUPT, "not a message: there is no header line");
+		return p.nomem ? mr_nomem(err)
+			       : mr_fail(err, MR_CORRUPT, "not a message: there is no header line");
 	}
 	if (p.m.size_bytes < text.len)
 		p.m.size_bytes = text.len;

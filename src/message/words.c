@@ -9,11 +9,18 @@ enum { CHARSET_MAX = 64, CHUNK = 45 /* bytes a word, so that it stays under 75 c
 enum charset
 charset_of(struct mr_str name)
 {
-	static const struct { const char *name; enum charset is; } known[] = {
-		{ "utf-8", CHARSET_UTF8 }, { "utf8", CHARSET_UTF8 },
-		{ "us-ascii", CHARSET_ASCII }, { "ascii", CHARSET_ASCII },
-		{ "iso-8859-1", CHARSET_LATIN1 }, { "latin1", CHARSET_LATIN1 },
-		{ "windows-1252", CHARSET_LATIN1 }, { "cp1252", CHARSET_LATIN1 },
+	static const struct {
+		const char *name;
+		enum charset is;
+	} known[] = {
+		{ "utf-8", CHARSET_UTF8 },
+		{ "utf8", CHARSET_UTF8 },
+		{ "us-ascii", CHARSET_ASCII },
+		{ "ascii", CHARSET_ASCII },
+		{ "iso-8859-1", CHARSET_LATIN1 },
+		{ "latin1", CHARSET_LATIN1 },
+		{ "windows-1252", CHARSET_LATIN1 },
+		{ "cp1252", CHARSET_LATIN1 },
 	};
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {

@@ -69,7 +69,8 @@ has_prefix(struct mr_str name, const char *prefix)
 bool
 message_header_reserved(struct mr_str name)
 {
-	static const char *const ours[] = { "From", "To", "Cc", "Subject", "Date", "Message-ID", "In-Reply-To" };
+	static const char *const ours[] = { "From", "To", "Cc", "Subject", "Date", "Message-ID",
+		"In-Reply-To" };
 
 	for (size_t i = 0; i < sizeof(ours) / sizeof(*ours); i++) {
 		if (str_caseeq(name, str_of(ours[i])))
@@ -92,7 +93,8 @@ check_extra(const struct mr_header *header, struct mr_error *err)
 	}
 	if (message_header_reserved(name)) {
 		(void)mr_fail(err, MR_REFUSED, "header '%s' is written by mailroom itself", header->name);
-		return mr_hint(err, "use the option for it, or a name of your own such as 'X-%s'", header->name);
+		return mr_hint(
+		    err, "use the option for it, or a name of your own such as 'X-%s'", header->name);
 	}
 	(void)snprintf(field, sizeof(field), "header '%s'", header->name);
 	return check_value(field, header->value, err);
@@ -101,8 +103,12 @@ check_extra(const struct mr_header *header, struct mr_error *err)
 static enum mr_rc
 check_message(const struct mr_message *msg, const char *room, struct mr_error *err)
 {
-	const struct { const char *field, *value; } values[] = {
-		{ "subject", msg->subject }, { "type", msg->type }, { "thread", msg->thread },
+	const struct {
+		const char *field, *value;
+	} values[] = {
+		{ "subject", msg->subject },
+		{ "type", msg->type },
+		{ "thread", msg->thread },
 		{ "replace-key", msg->replace_key },
 	};
 	enum mr_rc rc = check_plain("room name", room, "usable after an @", err);
@@ -225,7 +231,8 @@ make_references(struct buf *out, const struct mr_message *msg, const char *room)
 	}
 }
 
-/* A reader takes the thread from References, so Mailroom-Thread stands only where that would give another one. */
+/* A reader takes the thread from References, so Mailroom-Thread stands only where that would give another
+ * one. */
 static bool
 needs_thread_header(const struct mr_message *msg, struct mr_str references, const char *room)
 {

@@ -9,6 +9,7 @@
 #include "office/office.h"
 
 #define LEASE_DEFAULT_MS ((int64_t)15 * 60 * 1000)
+#define RECV_ROUNDS 20
 #define LEASE_MAX_MS ((int64_t)366 * 24 * 3600 * 1000)
 
 static enum mr_rc
@@ -44,6 +45,7 @@ fill_claim(const struct hold *hold, struct mr_claim *ret)
 struct gathering {
 	const struct matcher *matcher;
 	bool all;
+	size_t judged; /* offered, refused by the filter, or found to be broken */
 	struct candidates found;
 };
 
@@ -52,12 +54,24 @@ gather(void *ctx, const struct mr_message *msg)
 {
 	struct gathering *g = ctx;
 
+	g->judged++;
 	if (!matcher_fits(g->matcher, msg))
 		return true;
 	/* They come oldest first, so nothing goes before the first urgent one. */
 	return candidates_add(&g->found, msg) && (g->all || msg->priority < MR_URGENT);
 }
 
+static void
+count_trouble(void *ctx, const char *path, const struct mr_error *trouble)
+{
+	struct gathering *g = ctx;
+
+	(void)path; /* told by those who look; work goes on without it */
+	(void)trouble;
+	g->judged++;
+}
+
+/* MR_EMPTY: nothing that passes. MR_BUSY: all that was listed moved on before it was read. */
 static enum mr_rc
 gather_work(struct mr_room *room, const char *agent, const struct matcher *matcher, bool all,
     struct candidates *ret, struct mr_error *err)
@@ -67,11 +81,15 @@ gather_work(struct mr_room *room, const char *agent, const struct matcher *match
 		.folders = MR_INBOX,
 		.depth = matcher->depth == SCAN_BODIES ? SCAN_BODIES : SCAN_HEADERS,
 		.unread_only = true,
+		.trouble = count_trouble,
+		.trouble_ctx = &g,
 	};
 	enum mr_rc rc = room->driver->scan(room, agent, &want, gather, &g, err);
 
 	if (rc == MR_OK && g.found.failed)
 		rc = mr_nomem(err);
+	if (rc == MR_OK && g.found.n == 0)
+		rc = g.judged == 0 && scan_finds_names(room, agent, MR_INBOX, true) ? MR_BUSY : MR_EMPTY;
 	if (rc != MR_OK) {
 		candidates_done(&g.found);
 		return rc;
@@ -140,6 +158,25 @@ claim_first(struct mr_room *room, const struct mr_self *self, const struct candi
 	return rc;
 }
 
+/* The first round stops at an urgent message; if another was quicker, the second goes through all. */
+static enum mr_rc
+recv_rounds(struct mr_room *room, const struct mr_self *self, const struct matcher *matcher, int64_t lease_ms,
+    struct mr_claim *ret_claim, struct mr_message *ret_msg, struct mr_error *err)
+{
+	enum mr_rc rc = MR_BUSY;
+
+	for (int round = 0; round < 2 || (round < RECV_ROUNDS && rc == MR_BUSY); round++) {
+		mr_auto(candidates_done) struct candidates work = { 0 };
+
+		rc = gather_work(room, self->agent, matcher, round > 0, &work, err);
+		if (rc == MR_OK)
+			rc = claim_first(room, self, &work, lease_ms, ret_claim, ret_msg, err);
+		if (rc != MR_EMPTY && rc != MR_BUSY)
+			return rc;
+	}
+	return MR_EMPTY;
+}
+
 enum mr_rc
 mr_recv(struct mr_room *room, const struct mr_self *self, const struct mr_filter *filter, int64_t lease_ms,
     struct mr_claim *ret_claim, struct mr_message *ret_msg, struct mr_error *err)
@@ -156,17 +193,7 @@ mr_recv(struct mr_room *room, const struct mr_self *self, const struct mr_filter
 	if (rc != MR_OK)
 		return rc;
 	scan_sweep(room, self->agent);
-	/* The first round stops at an urgent message; if another was quicker, the second goes through all. */
-	rc = MR_EMPTY;
-	for (int round = 0; round < 2 && rc == MR_EMPTY; round++) {
-		mr_auto(candidates_done) struct candidates work = { 0 };
-
-		rc = gather_work(room, self->agent, &matcher, round > 0, &work, err);
-		if (rc == MR_OK && work.n == 0)
-			rc = MR_EMPTY;
-		else if (rc == MR_OK)
-			rc = claim_first(room, self, &work, lease_ms, ret_claim, ret_msg, err);
-	}
+	rc = recv_rounds(room, self, &matcher, lease_ms, ret_claim, ret_msg, err);
 	if (rc == MR_EMPTY)
 		return mr_fail(err, MR_EMPTY, "no mail is waiting for '%s'", self->agent);
 	return rc;

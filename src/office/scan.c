@@ -7,6 +7,8 @@
 #include "base/error.h"
 #include "office/office.h"
 
+#define SCAN_TRIES 20
+
 /* ---- Candidates ---- */
 
 bool
@@ -76,6 +78,7 @@ struct scanning {
 	mr_message_fn *fn;
 	void *ctx;
 	size_t shown;
+	size_t judged;            /* shown, refused by the filter, or found to be broken */
 	struct candidates sorted; /* only for the orders by priority */
 };
 
@@ -89,10 +92,30 @@ scan_sweep(struct mr_room *room, const char *agent)
 }
 
 static bool
+stop_at_any(void *ctx, const struct mr_message *msg)
+{
+	(void)msg;
+	*(bool *)ctx = true;
+	return false;
+}
+
+bool
+scan_finds_names(struct mr_room *room, const char *agent, unsigned folders, bool unread_only)
+{
+	struct scan_request want = { .folders = folders, .depth = SCAN_NAMES, .unread_only = unread_only };
+	struct mr_error ignored = { 0 };
+	bool any = false;
+
+	(void)room->driver->scan(room, agent, &want, stop_at_any, &any, &ignored);
+	return any;
+}
+
+static bool
 stream_one(void *ctx, const struct mr_message *msg)
 {
 	struct scanning *s = ctx;
 
+	s->judged++;
 	if (!matcher_fits(s->matcher, msg))
 		return true;
 	s->shown++;
@@ -104,7 +127,10 @@ collect_one(void *ctx, const struct mr_message *msg)
 {
 	struct scanning *s = ctx;
 
-	return !matcher_fits(s->matcher, msg) || candidates_add(&s->sorted, msg);
+	if (matcher_fits(s->matcher, msg))
+		return candidates_add(&s->sorted, msg);
+	s->judged++;
+	return true;
 }
 
 static void
@@ -112,6 +138,7 @@ pass_trouble(void *ctx, const char *path, const struct mr_error *trouble)
 {
 	struct scanning *s = ctx;
 
+	s->judged++;
 	if (s->scan->trouble)
 		s->scan->trouble(s->ctx, path, trouble);
 }
@@ -140,6 +167,7 @@ show_sorted(struct scanning *s, struct mr_error *err)
 			continue;
 		}
 		s->shown++;
+		s->judged++;
 		if (!s->fn(s->ctx, &msg))
 			break;
 	}
@@ -179,9 +207,13 @@ mr_scan(struct mr_room *room, const char *agent, const struct mr_scan *scan, mr_
 		.trouble_ctx = &s,
 	};
 
-	rc = room->driver->scan(room, agent, &want, streams ? stream_one : collect_one, &s, err);
-	if (rc == MR_OK && !streams)
-		rc = show_sorted(&s, err);
-	candidates_done(&s.sorted);
+	for (int tries = 0; tries < SCAN_TRIES; tries++) {
+		rc = room->driver->scan(room, agent, &want, streams ? stream_one : collect_one, &s, err);
+		if (rc == MR_OK && !streams)
+			rc = show_sorted(&s, err);
+		candidates_done(&s.sorted);
+		if (rc != MR_OK || s.judged > 0 || !scan_finds_names(room, agent, folders, want.unread_only))
+			break;
+	}
 	return rc;
 }

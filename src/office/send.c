@@ -300,6 +300,24 @@ notify_command(const struct letter *l)
 	return strdup(command);
 }
 
+/* What a power cut may do here, told with the first mail of a life. The marker is asked first: it is one system
+ * call, while looking at the file system reads /proc. */
+static char *
+storage_warning(const struct letter *l)
+{
+	const struct room_driver *driver = l->room->driver;
+	struct mr_storage storage = { 0 };
+	struct mr_error ignored = { 0 };
+	struct buf text = BUF_INIT;
+
+	if (!driver->once || !driver->storage ||
+	    !driver->once(l->room, l->self->agent, l->self->life, "storage") ||
+	    driver->storage(l->room, &storage, &ignored) != MR_OK || storage.power_safe)
+		return NULL;
+	buf_addf(&text, "a power cut can lose mail here (%s): %s", storage.file_system, storage.reason);
+	return buf_take(&text);
+}
+
 static void
 names_move(struct mr_names *to, struct mr_names *from)
 {
@@ -366,6 +384,7 @@ fill_receipt(struct letter *l, enum mr_rc rc, struct delivered *got, struct mr_r
 	/* Whoever asked for this answer has it now, except when one answers oneself. */
 	if (*l->msg.reply_to && strcmp(l->original.from, l->self->agent) != 0)
 		due_drop(l->room, l->original.from, l->original.id);
+	ret->warning = storage_warning(l);
 	ret->notify = got->repeated ? NULL : notify_command(l);
 	names_move(&ret->to, &l->who.all);
 	names_move(&ret->not_live, &l->who.not_live);
@@ -406,6 +425,7 @@ mr_receipt_done(struct mr_receipt *receipt)
 	mr_names_done(&receipt->to);
 	mr_names_done(&receipt->not_live);
 	mr_names_done(&receipt->missing);
+	free(receipt->warning);
 	free(receipt->notify);
 	*receipt = (struct mr_receipt){ 0 };
 }

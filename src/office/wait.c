@@ -13,6 +13,7 @@
 #include "office/office.h"
 #include <poll.h>
 
+#define LOOK_TRIES 20
 #define POLL_MAX_MS 2000       /* with a watch */
 #define BLIND_POLL_FIRST_MS 50 /* without one */
 #define BLIND_POLL_MAX_MS 1000
@@ -24,6 +25,7 @@ struct waiting {
 	struct candidates rejected; /* sorted by id */
 	struct candidates fresh;    /* seen in this look, not judged yet */
 	bool hit;
+	bool moved; /* something changed between the names and the reading: look again at once */
 };
 
 static int
@@ -62,12 +64,15 @@ judge_fresh(struct waiting *w, struct mr_error *err)
 		enum mr_rc rc = w->room->driver->fetch(
 		    w->room, w->agent, w->fresh.v[i].id, MR_INBOX, w->matcher.depth, &msg, &ignored);
 
-		if (rc == MR_OK && matcher_fits(&w->matcher, &msg)) {
+		if (rc == MR_OK && !(msg.flags & MR_SEEN) && matcher_fits(&w->matcher, &msg)) {
 			w->hit = true;
 			return MR_OK;
 		}
-		if (rc == MR_NOTFOUND) /* held just now: it may come back */
+		/* Held or read by another just now. It may come back, so it is not remembered. */
+		if (rc == MR_NOTFOUND || (rc == MR_OK && (msg.flags & MR_SEEN))) {
+			w->moved = true;
 			continue;
+		}
 		struct mr_message rejected = { 0 };
 
 		(void)snprintf(rejected.id, sizeof(rejected.id), "%s", w->fresh.v[i].id);
@@ -76,7 +81,6 @@ judge_fresh(struct waiting *w, struct mr_error *err)
 	}
 	if (w->rejected.n > 1 && w->fresh.n > 0)
 		qsort(w->rejected.v, w->rejected.n, sizeof(*w->rejected.v), by_id);
-	w->fresh.n = 0;
 	return MR_OK;
 }
 
@@ -84,13 +88,21 @@ static enum mr_rc
 look(struct waiting *w, struct mr_error *err)
 {
 	struct scan_request want = { .folders = MR_INBOX, .depth = SCAN_NAMES, .unread_only = true };
-	enum mr_rc rc;
+	enum mr_rc rc = MR_OK;
 
 	scan_sweep(w->room, w->agent);
-	rc = w->room->driver->scan(w->room, w->agent, &want, note_name, w, err);
-	if (rc == MR_OK && w->fresh.failed)
-		rc = mr_nomem(err);
-	return rc == MR_OK ? judge_fresh(w, err) : rc;
+	for (int tries = 0; tries < LOOK_TRIES; tries++) {
+		w->moved = false;
+		w->fresh.n = 0;
+		rc = w->room->driver->scan(w->room, w->agent, &want, note_name, w, err);
+		if (rc == MR_OK && w->fresh.failed)
+			rc = mr_nomem(err);
+		if (rc == MR_OK)
+			rc = judge_fresh(w, err);
+		if (rc != MR_OK || w->hit || !w->moved)
+			break;
+	}
+	return rc;
 }
 
 /* pause_ms grows only where there is no watch. */

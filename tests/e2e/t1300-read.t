@@ -87,7 +87,8 @@ exits 0 'a hostile text' mr --as bob read "$(cat out)"
 silent_about out "$(printf '\033')" 'loses its escapes'
 silent_about out "$(printf '\342\200\256')" 'and its bidi override'
 mark=$(sed -n 's/.*\[\([0-9a-f]\{6,8\}\)\].*/\1/p' out | head -n 1)
-same 2 "$(grep -c "$mark" out)" 'the delimiter stands exactly at the two ends'
+same 1 "$(grep -c "end $mark" out)" 'the delimiter closes exactly once'
+same "--- end $mark ---" "$(tail -n 1 out)" 'at the end'
 
 exits 0 'thread' mr --as bob thread "$a"
 r=$("$BIN" --as bob reply "$a" -m 'an answer' </dev/null 2>/dev/null)

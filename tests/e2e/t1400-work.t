@@ -42,8 +42,8 @@ exits 3 'holds it' mr --as bob recv
 sleep 1.3
 exits 0 'and then it is back' mr --as bob recv --json
 same "$c 2" "$(jq -r '"\(.id) \(.attempt)"' out)" 'with the same id and the next attempt'
-exits 5 'the late done is refused' mr --as bob done "$token"
-token=$(jq -r .token out)
+late=$token; token=$(jq -r .token out)
+exits 5 'the late done is refused' mr --as bob done "$late"
 sleep 60 & live=$!
 mr takeover bob --pid $live >out 2>err
 says out '1' 'takeover tells of the returned work'

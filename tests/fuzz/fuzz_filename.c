@@ -5,7 +5,8 @@
 #include "base/id.h"
 #include "rooms/maildir/maildir.h"
 
-static const unsigned some_flags[] = { 0, MR_SEEN, MR_SEEN | MR_REPLIED, MR_PINNED | MR_TRASHED | MR_SEEN | MR_REPLIED };
+static const unsigned some_flags[] = { 0, MR_SEEN, MR_SEEN | MR_REPLIED,
+	MR_PINNED | MR_TRASHED | MR_SEEN | MR_REPLIED };
 
 static void
 check_built(const struct file_name *n, unsigned attempt, unsigned flags, bool with_info)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as header lines: parts lie inside the input, and a cleaned value can be written and read again. */
+/* Any bytes as header lines: parts lie inside the input, a cleaned value can be written and read again. */
 #include "fuzz.h"
 
 #include "message/header.h"

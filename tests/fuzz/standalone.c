@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* standalone.c - replays files, and the files of folders, through a fuzz target. No files at all is a failure. */
+/* standalone.c - replays files, and the files of folders, through a fuzz target. None at all is a failure. */
 #include "fuzz.h"
 
 #include <dirent.h>

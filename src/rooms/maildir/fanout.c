@@ -48,9 +48,9 @@ static void
 sending_done(struct sending *s)
 {
 	s->job.record_fd = s->job.message_fd = -1; /* they are the staged files' */
-	spool_done(&s->job);
 	stage_done(&s->message);
-	stage_done(&s->record);
+	stage_done(&s->record); /* lets the lock go; both may have a temporary name in spool/ */
+	spool_done(&s->job);
 }
 
 /* Before anything is written: who is there, and who is made. */

@@ -277,7 +277,7 @@ match_hold(void *ctx, const struct dir_entry *entry)
 	struct file_name n;
 
 	if (!name_parse_held(str_of(entry->name), &n) || strcmp(n.token, m->hold->token) != 0 ||
-	    strcmp(n.id, m->hold->id) != 0)
+	    n.hold_attempt != m->hold->attempt || strcmp(n.id, m->hold->id) != 0)
 		return true;
 	(void)snprintf(m->name, NAME_LEN, "%s", entry->name);
 	m->found = true;

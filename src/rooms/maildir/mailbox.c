@@ -53,13 +53,20 @@ mailbox_open(struct mailbox *box, struct maildir *md, const char *agent, struct 
 	struct stat st;
 
 	enum mr_rc rc = mailbox_open_any(&opened, md, agent, err);
-	if (rc == MR_OK && (sys_stat(opened.fd, "agent", &st) < 0 || !S_ISREG(st.st_mode))) {
-		/* A folder without `agent` is nobody's: half made, pruned, or only on the way to a deeper name. */
-		rc = mr_fail(err, MR_NOTFOUND, "no mailbox '%s'", agent);
-		mailbox_done(&opened);
-	}
-	if (rc == MR_OK)
+	if (rc != MR_OK)
+		return rc;
+	bool looked = sys_stat(opened.fd, "agent", &st) == 0;
+	if (looked && S_ISREG(st.st_mode)) {
 		*box = opened;
+		return MR_OK;
+	}
+	/* A folder without `agent` is nobody's: half made, pruned, or only on the way to a deeper name. But who
+	 * cannot look must not say so: an accepted fan-out would go on without this recipient. */
+	if (looked || errno == ENOENT)
+		rc = mr_fail(err, MR_NOTFOUND, "no mailbox '%s'", agent);
+	else
+		rc = mr_fail_errno(err, "cannot look at mailbox '%s'", agent);
+	mailbox_done(&opened);
 	return rc;
 }
 

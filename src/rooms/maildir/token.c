@@ -34,28 +34,44 @@ open_holds(struct maildir *md, int *ret_fd, struct mr_error *err)
 /* ---- The record ---- */
 
 static enum mr_rc
-write_record(struct buf *out, const char *agent, unsigned life, const char *session, const struct mr_process *process,
-    int64_t boot_deadline_ms, struct mr_error *err)
+add_number(struct buf *out, const char *name, int64_t value, struct mr_error *err)
 {
-	mr_auto(buf_done) struct buf who = BUF_INIT;
 	char number[24];
 
-	(void)snprintf(number, sizeof(number), "%u", life);
-	if (header_add(out, "Agent", str_of(agent), err) != MR_OK ||
-	    header_add(out, "Life", str_of(number), err) != MR_OK)
+	(void)snprintf(number, sizeof(number), "%lld", (long long)value);
+	return header_add(out, name, str_of(number), err);
+}
+
+/* Which clock the deadline is of. Without a boot id the host and the clock's own progress must do. */
+static enum mr_rc
+add_boot(struct buf *out, int64_t lease_ms, struct mr_error *err)
+{
+	int64_t now_ms = clock_boot_ms();
+
+	enum mr_rc rc;
+	if (boot_id()[0] != '\0') {
+		rc = header_add(out, "Boot", str_of(boot_id()), err);
+	} else {
+		rc = header_add(out, "Host", str_of(host_name()), err);
+		if (rc == MR_OK)
+			rc = add_number(out, "Boot-Began", now_ms, err);
+	}
+	return rc != MR_OK ? rc : add_number(out, "Boot-Deadline", now_ms + lease_ms, err);
+}
+
+static enum mr_rc
+write_record(struct buf *out, const char *agent, unsigned life, const char *session, const struct mr_process *process,
+    struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf who = BUF_INIT;
+
+	if (header_add(out, "Agent", str_of(agent), err) != MR_OK || add_number(out, "Life", life, err) != MR_OK)
 		return err->code;
 	if (session != NULL && session[0] != '\0' && header_add(out, "Session", str_of(session), err) != MR_OK)
 		return err->code;
 	if (process->pid != 0) {
 		process_format(process, &who);
 		if (header_add(out, "Process", buf_str(&who), err) != MR_OK)
-			return err->code;
-	}
-	if (header_add(out, "Boot", str_of(boot_id()), err) != MR_OK)
-		return err->code;
-	if (boot_deadline_ms > 0) {
-		(void)snprintf(number, sizeof(number), "%lld", (long long)boot_deadline_ms);
-		if (header_add(out, "Boot-Deadline", str_of(number), err) != MR_OK)
 			return err->code;
 	}
 	return buf_ok(out) && buf_ok(&who) ? MR_OK : mr_nomem(err);
@@ -122,7 +138,7 @@ token_for_process(struct maildir *md, const char *agent, const struct hold_terms
 		(void)process_describe((int64_t)getpid(), &self);
 		enum mr_rc rc = open_holds(md, &holds_fd, err);
 		if (rc == MR_OK)
-			rc = write_record(&record, agent, terms->life, terms->session, &self, 0, err);
+			rc = write_record(&record, agent, terms->life, terms->session, &self, err);
 		if (rc != MR_OK)
 			return rc;
 		rc = MR_EXISTS;
@@ -161,8 +177,9 @@ token_for_lease(struct maildir *md, const char *agent, const struct hold_terms *
 
 	enum mr_rc rc = open_holds(md, &holds_fd, err);
 	if (rc == MR_OK)
-		rc = write_record(&record, agent, terms->life, terms->session, &terms->process,
-		    clock_boot_ms() + lease_ms, err);
+		rc = write_record(&record, agent, terms->life, terms->session, &terms->process, err);
+	if (rc == MR_OK)
+		rc = add_boot(&record, lease_ms, err);
 	if (rc != MR_OK)
 		return rc;
 	rc = MR_EXISTS;
@@ -192,13 +209,28 @@ token_extend(struct maildir *md, const struct hold *hold, int64_t lease_ms, stru
 	const char *who = record_get(&old, "Process");
 	if (who != NULL && !process_parse(str_of(who), &process))
 		process = (struct mr_process){ 0 };
-	rc = write_record(&text, hold->agent, hold->life, session, &process, clock_boot_ms() + lease_ms, err);
+	rc = write_record(&text, hold->agent, hold->life, session, &process, err);
+	if (rc == MR_OK)
+		rc = add_boot(&text, lease_ms, err);
 	if (rc == MR_OK)
 		rc = file_replace(holds_fd, hold->token, buf_str(&text), md->file_mode, err);
 	return rc;
 }
 
 /* ---- Is it over? ---- */
+
+/* Was the record made in this boot? Without boot ids: on this host, and its clock has not begun anew since. A reboot can
+ * go unnoticed then only if this boot is older than that one was, and the lease merely ends later. */
+static bool
+is_of_this_boot(const struct record *r)
+{
+	const char *boot = record_get(r, "Boot"), *host = record_get(r, "Host");
+
+	if (boot != NULL)
+		return boot[0] != '\0' && strcmp(boot, boot_id()) == 0;
+	return host != NULL && host[0] != '\0' && strcmp(host, host_name()) == 0 &&
+	    clock_boot_ms() >= record_int(r, "Boot-Began", INT64_MAX);
+}
 
 static bool
 lease_is_over(int holds_fd, const struct file_name *held)
@@ -210,10 +242,9 @@ lease_is_over(int holds_fd, const struct file_name *held)
 	bool over = clock_now_ms() >= held->deadline_s * 1000;
 	if (read_record(holds_fd, held->token, &r, &ignored) != MR_OK)
 		return over;
-	const char *boot = record_get(&r, "Boot");
 	int64_t boot_deadline_ms = record_int(&r, "Boot-Deadline", 0);
 	/* Within one boot nobody can set the clock that counts. */
-	if (boot != NULL && boot[0] != '\0' && strcmp(boot, boot_id()) == 0 && boot_deadline_ms > 0)
+	if (boot_deadline_ms > 0 && is_of_this_boot(&r))
 		over = clock_boot_ms() >= boot_deadline_ms;
 	const char *who = record_get(&r, "Process");
 	if (over && who != NULL && process_parse(str_of(who), &process))

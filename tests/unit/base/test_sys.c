@@ -303,13 +303,14 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		/* first: sys.c remembers which way of naming works */
+		in_scratch(a_vanished_folder_is_not_mistaken_for_a_system_without_unnamed_files),
 		in_scratch(open_refuses_links_on_the_way_and_at_the_end),
 		in_scratch(open_refuses_to_leave_the_folder),
 		in_scratch(open_takes_an_absolute_path_only_without_a_folder),
 		in_scratch(files_and_folders_get_exactly_their_mode_whatever_the_umask),
 		in_scratch(opening_an_existing_file_leaves_its_mode_alone),
 		in_scratch(an_unnamed_file_gets_a_name_once_and_never_overwrites),
-		in_scratch(a_vanished_folder_is_not_mistaken_for_a_system_without_unnamed_files),
 		in_scratch(rename_new_never_overwrites),
 		in_scratch(rename_new_falls_back_to_link_and_unlink),
 #ifdef MR_PORTABLE

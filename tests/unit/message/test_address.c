@@ -5,8 +5,8 @@
 static void
 ordinary_names_pass(void **state)
 {
-	static const char *const good[] = { "alice", "greenplace/witness", "a/b/c/d", "A.b_c+d-9", "rig/x.y", "agents",
-		"newer", "tmp1" };
+	static const char *const good[] = { "alice", "greenplace/witness", "a/b/c/d", "A.b_c+d-9", "rig/x.y",
+		"agents", "newer", "tmp1" };
 	struct mr_error err = { 0 };
 
 	(void)state;
@@ -17,7 +17,9 @@ ordinary_names_pass(void **state)
 static void
 what_cannot_be_a_folder_is_refused_and_named(void **state)
 {
-	static const struct { const char *address, *says; } bad[] = {
+	static const struct {
+		const char *address, *says;
+	} bad[] = {
 		{ "", "is empty" },
 		{ "..", "begins with '.'" },
 		{ "rig/..", "'..'" },
@@ -123,7 +125,9 @@ collect(void *ctx, struct mr_str address)
 static void
 lists_of_other_mail_programs_are_read(void **state)
 {
-	static const struct { const char *list, *want; } cases[] = {
+	static const struct {
+		const char *list, *want;
+	} cases[] = {
 		{ "", "" },
 		{ "alice", "[alice]" },
 		{ "alice@town, bob@town", "[alice@town][bob@town]" },

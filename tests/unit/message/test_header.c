@@ -48,8 +48,8 @@ a_fold_becomes_one_space(void **state)
 static void
 what_is_no_header_line_is_counted_and_skipped(void **state)
 {
-	struct header_cursor c = header_begin(
-	    STR(" lost\nFrom alice Mon Jan  5 10:00:00 2026\nA: 1\nno colon here\n continued\n: empty name\nB : 2\n\n"));
+	struct header_cursor c = header_begin(STR(" lost\nFrom alice Mon Jan  5 10:00:00 2026\nA: 1\nno "
+						  "colon here\n continued\n: empty name\nB : 2\n\n"));
 	struct header_line line;
 
 	(void)state;
@@ -81,7 +81,10 @@ names_are_printable_ascii_without_colon(void **state)
 static void
 refuses_values_that_would_leave_their_line(void **state)
 {
-	static const struct { struct mr_str value; const char *says; } bad[] = {
+	static const struct {
+		struct mr_str value;
+		const char *says;
+	} bad[] = {
 		{ STR("a\nBcc: evil"), "has a line break" },
 		{ STR("a\rb"), "has a line break" },
 		{ STR("a\0b"), "has a NUL byte" },
@@ -149,8 +152,9 @@ a_record_is_read_through_empty_lines_and_garbage(void **state)
 	struct mr_error err = { 0 };
 
 	(void)state;
-	assert_int_equal(record_parse(STR("Format: 1\n\n# a note\nName: town\r\nLife: 12\nBad: 1x\nLess: -3\n"), &r,
-			     &err), MR_OK);
+	assert_int_equal(
+	    record_parse(STR("Format: 1\n\n# a note\nName: town\r\nLife: 12\nBad: 1x\nLess: -3\n"), &r, &err),
+	    MR_OK);
 	assert_int_equal(r.n, 5);
 	assert_int_equal(r.skipped, 1);
 	assert_string_equal(record_get(&r, "name"), "town");

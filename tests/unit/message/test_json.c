@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Our writer against a reader that others wrote. jansson's function names begin with json_ like ours (json_string,
- * json_null), so it is neither included nor linked but loaded, which keeps the two apart.
+ * Our writer against a reader that others wrote. jansson's function names begin with json_ like ours
+ * (json_string, json_null), so it is neither included nor linked but loaded, which keeps the two apart.
  */
 #include "check.h"
 #include "base/text.h"
@@ -37,7 +37,8 @@ load_jansson(void **state)
 static void *
 load(const struct buf *b)
 {
-	void *value = jansson.loadb(b->ptr, b->len, JSON_ALLOW_NUL | JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, NULL);
+	void *value =
+	    jansson.loadb(b->ptr, b->len, JSON_ALLOW_NUL | JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, NULL);
 
 	if (!value)
 		fail_msg("jansson cannot read %.200s", b->ptr);
@@ -73,7 +74,8 @@ commas_and_brackets_are_right(void **state)
 	json_close(&j);
 	assert_string_equal(buf_z(&out),
 	    "{\"id\":\"x\",\"nothing\":null,\"n\":-9223372036854775808,\"yes\":true,\"no\":false,"
-	    "\"at\":\"2026-03-05T10:30:00.123Z\",\"never\":null,\"to\":[\"a\",\"b\\\"c\"],\"cc\":[],\"deep\":[{},null,3]}");
+	    "\"at\":\"2026-03-05T10:30:00.123Z\",\"never\":null,\"to\":[\"a\",\"b\\\"c\"],\"cc\":[],\"deep\":"
+	    "[{},null,3]}");
 	jansson.delete(load(&out));
 }
 
@@ -129,7 +131,8 @@ replace_bad_bytes(struct buf *out, struct mr_str s)
 static void
 another_reader_gets_any_bytes_back(void **state)
 {
-	static const char *const pieces[] = { "é", "🤝", "\xe2\x80\xa8", "\xed\xa0\x80", "\xff", "\xc3", "\"", "\\", "\n" };
+	static const char *const pieces[] = { "é", "🤝", "\xe2\x80\xa8", "\xed\xa0\x80", "\xff", "\xc3",
+		"\"", "\\", "\n" };
 	uint64_t seed = 23;
 
 	(void)state;

@@ -20,23 +20,23 @@ parse(struct mr_str text)
 static void
 a_message_of_ours_is_read(void **state)
 {
-	mr_auto(mr_message_done) struct mr_message m = PARSE(
-	    "From: greenplace/witness@town\n"
-	    "To: greenplace/refinery@town, bob@elsewhere\n"
-	    "Cc: carol@TOWN\n"
-	    "Subject: 🤝 HANDOFF: nux → refinery\n"
-	    "Date: Thu, 05 Mar 2026 10:30:00 +0000\n"
-	    "Message-ID: <" ID "@town>\n"
-	    "In-Reply-To: <01k9w3b7zq8m4c2v6t1x5n0prt@town>\n"
-	    "References: <01k9w3b7zq8m4c2v6t1x5n0pr0@town> <01k9w3b7zq8m4c2v6t1x5n0prt@town>\n"
-	    "Mailroom-Type: HANDOFF\n"
-	    "Mailroom-Priority: urgent\n"
-	    "Mailroom-Life: 7\n"
-	    "Mailroom-By: 2026-03-05T11:30:00.500Z\n"
-	    "Mailroom-Replace-Key: status\n"
-	    "X-Branch: main\n"
-	    "\n"
-	    "Issue: gp-abc\n\nText.\n");
+	mr_auto(mr_message_done) struct mr_message m =
+	    PARSE("From: greenplace/witness@town\n"
+		  "To: greenplace/refinery@town, bob@elsewhere\n"
+		  "Cc: carol@TOWN\n"
+		  "Subject: 🤝 HANDOFF: nux → refinery\n"
+		  "Date: Thu, 05 Mar 2026 10:30:00 +0000\n"
+		  "Message-ID: <" ID "@town>\n"
+		  "In-Reply-To: <01k9w3b7zq8m4c2v6t1x5n0prt@town>\n"
+		  "References: <01k9w3b7zq8m4c2v6t1x5n0pr0@town> <01k9w3b7zq8m4c2v6t1x5n0prt@town>\n"
+		  "Mailroom-Type: HANDOFF\n"
+		  "Mailroom-Priority: urgent\n"
+		  "Mailroom-Life: 7\n"
+		  "Mailroom-By: 2026-03-05T11:30:00.500Z\n"
+		  "Mailroom-Replace-Key: status\n"
+		  "X-Branch: main\n"
+		  "\n"
+		  "Issue: gp-abc\n\nText.\n");
 
 	(void)state;
 	assert_string_equal(m.id, ID);
@@ -85,9 +85,11 @@ missing_headers_are_empty_and_the_date_is_the_ids(void **state)
 static void
 a_foreign_message_keeps_its_ids(void **state)
 {
-	mr_auto(mr_message_done) struct mr_message m = PARSE(
-	    "Message-ID: <abc.1@example.org>\nIn-Reply-To: Your mail <x@y> of Monday\nReferences:\n\t<first@y>\n <x@y>\n\n");
-	mr_auto(mr_message_done) struct mr_message carried = PARSE("Message-ID: <" ID "@other>\nReferences: <" ID "@other>\n\n");
+	mr_auto(mr_message_done) struct mr_message m =
+	    PARSE("Message-ID: <abc.1@example.org>\nIn-Reply-To: Your mail <x@y> of "
+		  "Monday\nReferences:\n\t<first@y>\n <x@y>\n\n");
+	mr_auto(mr_message_done) struct mr_message carried =
+	    PARSE("Message-ID: <" ID "@other>\nReferences: <" ID "@other>\n\n");
 	mr_auto(mr_message_done) struct mr_message vague = PARSE("In-Reply-To: Your mail of Monday\n\n");
 
 	(void)state;
@@ -102,15 +104,15 @@ a_foreign_message_keeps_its_ids(void **state)
 static void
 crlf_and_folds_and_encoded_words_are_undone(void **state)
 {
-	mr_auto(mr_message_done) struct mr_message m = PARSE(
-	    "Received: from a by b\r\n"
-	    "From: =?UTF-8?Q?J=C3=B6rg=2C_X?= <joerg@example.org>\r\n"
-	    "To: \"Agent, One\"\r\n <alice@town>,\r\n\tbob@town\r\n"
-	    "Subject: =?utf-8?Q?caf=C3=A9?=\r\n =?utf-8?Q?_ol=C3=A9?= and\r\n more\r\n"
-	    "Content-Type: text/plain; charset=\"utf-8\"\r\n"
-	    "Content-Transfer-Encoding: quoted-printable\r\n"
-	    "\r\n"
-	    "Gr=C3=BC=C3=9Fe, a very =\r\nlong line\r\nend\r\n");
+	mr_auto(mr_message_done) struct mr_message m =
+	    PARSE("Received: from a by b\r\n"
+		  "From: =?UTF-8?Q?J=C3=B6rg=2C_X?= <joerg@example.org>\r\n"
+		  "To: \"Agent, One\"\r\n <alice@town>,\r\n\tbob@town\r\n"
+		  "Subject: =?utf-8?Q?caf=C3=A9?=\r\n =?utf-8?Q?_ol=C3=A9?= and\r\n more\r\n"
+		  "Content-Type: text/plain; charset=\"utf-8\"\r\n"
+		  "Content-Transfer-Encoding: quoted-printable\r\n"
+		  "\r\n"
+		  "Gr=C3=BC=C3=9Fe, a very =\r\nlong line\r\nend\r\n");
 
 	(void)state;
 	assert_string_equal(m.from, "joerg@example.org");
@@ -125,20 +127,27 @@ crlf_and_folds_and_encoded_words_are_undone(void **state)
 static void
 bodies_are_decoded(void **state)
 {
-	static const struct { struct mr_str headers, want; } cases[] = {
+	static const struct {
+		struct mr_str headers, want;
+	} cases[] = {
 		{ STR("Content-Transfer-Encoding: base64\n\naGVsbG8NCndvcmxkDQo=\n"), STR("hello\nworld\n") },
 		{ STR("Content-Transfer-Encoding: Base64 \n\nYQ0KAGI=\n"), STR("a\r\n\0b") },
-		{ STR("Content-Type: text/plain; format=flowed; charset=ISO-8859-1\n\ncaf\xe9\n"), STR("café\n") },
-		{ STR("Content-Type: text/plain; charset=windows-1252\nContent-Transfer-Encoding: quoted-printable\n\n=E9\n"),
+		{ STR("Content-Type: text/plain; format=flowed; charset=ISO-8859-1\n\ncaf\xe9\n"),
+		    STR("café\n") },
+		{ STR("Content-Type: text/plain; charset=windows-1252\nContent-Transfer-Encoding: "
+		      "quoted-printable\n\n=E9\n"),
 		    STR("é\n") },
 		{ STR("Content-Type: text/plain; charset=us-ascii\n\n\xe9t\xe9\n"), STR("été\n") },
 		{ STR("Content-Type: text/plain; charset=us-ascii\n\nété\n"), STR("été\n") },
 		{ STR("Content-Type: text/plain; charset=koi8-r\n\n\xc1\xc2\n"), STR("\xc1\xc2\n") },
-		{ STR("Content-Type: application/octet-stream; charset=latin1\nContent-Transfer-Encoding: base64\n\n6Q0K\n"),
+		{ STR("Content-Type: application/octet-stream; charset=latin1\nContent-Transfer-Encoding: "
+		      "base64\n\n6Q0K\n"),
 		    STR("\xe9\r\n") },
-		{ STR("Content-Type: multipart/mixed; boundary=\"a; charset=latin1\"\nContent-Transfer-Encoding: base64\n\n--a\n\xe9\n"),
+		{ STR("Content-Type: multipart/mixed; boundary=\"a; "
+		      "charset=latin1\"\nContent-Transfer-Encoding: base64\n\n--a\n\xe9\n"),
 		    STR("--a\n\xe9\n") },
-		{ STR("Content-Type: multipart/mixed; boundary=a\r\n\r\n--a\r\n--a--\r\n"), STR("--a\n--a--\n") },
+		{ STR("Content-Type: multipart/mixed; boundary=a\r\n\r\n--a\r\n--a--\r\n"),
+		    STR("--a\n--a--\n") },
 		{ STR("X: y\n\nkept\r\nas it is\r\n"), STR("kept\r\nas it is\r\n") },
 		{ STR("X: y\r\n\r\na\r\nb\r\n"), STR("a\nb\n") },
 		{ STR("X: y\n\n"), STR("") },
@@ -157,7 +166,10 @@ bodies_are_decoded(void **state)
 static void
 headers_of_foreign_priority_count(void **state)
 {
-	static const struct { const char *text; enum mr_priority want; } cases[] = {
+	static const struct {
+		const char *text;
+		enum mr_priority want;
+	} cases[] = {
 		{ "X-Priority: 1 (Highest)\n\n", MR_URGENT },
 		{ "X-Priority: 2\n\n", MR_HIGH },
 		{ "X-Priority: 3\n\n", MR_NORMAL },
@@ -179,8 +191,9 @@ headers_of_foreign_priority_count(void **state)
 static void
 nothing_hidden_in_a_header_comes_out_as_a_line_break(void **state)
 {
-	mr_auto(mr_message_done) struct mr_message m = parse(
-	    STR("Subject: =?utf-8?q?a=0AFrom:_evil=0D=00b?= \0c\rd\nX: caf\xe9 =?utf-8?q?=FF?=\nFrom: a\0b@x\n\n"));
+	mr_auto(mr_message_done) struct mr_message m =
+	    parse(STR("Subject: =?utf-8?q?a=0AFrom:_evil=0D=00b?= \0c\rd\nX: caf\xe9 =?utf-8?q?=FF?=\nFrom: "
+		      "a\0b@x\n\n"));
 
 	(void)state;
 	assert_string_equal(m.subject, "a From: evil  b  c d");
@@ -191,8 +204,8 @@ nothing_hidden_in_a_header_comes_out_as_a_line_break(void **state)
 static void
 the_first_of_repeated_headers_counts_and_lists_add_up(void **state)
 {
-	mr_auto(mr_message_done) struct mr_message m = PARSE(
-	    "Subject: one\nSubject: two\nTo: a@town\nTo: b@town\nFrom: x@town\nFrom: y@town\n\n");
+	mr_auto(mr_message_done) struct mr_message m =
+	    PARSE("Subject: one\nSubject: two\nTo: a@town\nTo: b@town\nFrom: x@town\nFrom: y@town\n\n");
 
 	(void)state;
 	assert_string_equal(m.subject, "one");
@@ -204,7 +217,8 @@ the_first_of_repeated_headers_counts_and_lists_add_up(void **state)
 static void
 what_has_no_header_line_is_corrupt_and_changes_nothing(void **state)
 {
-	static const struct mr_str bad[] = { STR(""), STR("\n\nbody"), STR("just text"), STR("\r\n"), { NULL, 0 } };
+	static const struct mr_str bad[] = { STR(""), STR("\n\nbody"), STR("just text"), STR("\r\n"),
+		{ NULL, 0 } };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
@@ -224,7 +238,8 @@ headers_alone_have_no_body(void **state)
 	struct mr_error err = { 0 };
 
 	(void)state;
-	assert_int_equal(message_parse(STR("Subject: x\n\ncut of"), "town", MESSAGE_HEADERS, &m, &err), MR_OK);
+	assert_int_equal(
+	    message_parse(STR("Subject: x\n\ncut of"), "town", MESSAGE_HEADERS, &m, &err), MR_OK);
 	assert_null(m.body);
 	assert_int_equal(m.body_len, 0);
 	assert_int_equal(m.size_bytes, 5000);

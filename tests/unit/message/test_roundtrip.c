@@ -7,8 +7,9 @@
 
 enum { ROUNDS = 3000, GARBAGE = 100 << 20, QUICK_MS = 5000 };
 
-static const char *const pieces[] = { "a", "Z", "9", " ", "  ", "\t", ":", "Re: ", "é", "漢", "🤝 HANDOFF: ", "=", "=?",
-	"=?utf-8?q?x=0Ay?=", "?=", "\"", "<", ">", ",", ";", "(", "\\", "\x1b[1m", "\xe2\x80\xa8", "a-much-longer-word-" };
+static const char *const pieces[] = { "a", "Z", "9", " ", "  ", "\t", ":", "Re: ", "é", "漢",
+	"🤝 HANDOFF: ", "=", "=?", "=?utf-8?q?x=0Ay?=", "?=", "\"", "<", ">", ",", ";", "(", "\\",
+	"\x1b[1m", "\xe2\x80\xa8", "a-much-longer-word-" };
 
 static const char *
 random_text(uint64_t *seed, struct arena **own, uint32_t max_pieces)
@@ -17,13 +18,15 @@ random_text(uint64_t *seed, struct arena **own, uint32_t max_pieces)
 
 	for (uint32_t n = random_below(seed, max_pieces + 1); n > 0; n--)
 		buf_adds(&text, pieces[random_below(seed, sizeof(pieces) / sizeof(*pieces))]);
-	return arena_dup(own, str_trim(buf_str(&text))); /* blanks at the ends of a header value do not count */
+	return arena_dup(
+	    own, str_trim(buf_str(&text))); /* blanks at the ends of a header value do not count */
 }
 
 static char *
 random_address(uint64_t *seed, struct arena **own)
 {
-	static const char *const names[] = { "alice", "rig/witness", "queue:work", "bob@elsewhere", "jörg@x", "a+b_c-d.e" };
+	static const char *const names[] = { "alice", "rig/witness", "queue:work", "bob@elsewhere", "jörg@x",
+		"a+b_c-d.e" };
 
 	return arena_dup(own, str_of(names[random_below(seed, 6)]));
 }
@@ -85,10 +88,18 @@ random_message(uint64_t *seed)
 	m.priority = (enum mr_priority)((int)random_below(seed, 4) - 1);
 	m.reply_to = random_below(seed, 2) ? random_id(seed, &own) : "";
 	switch (random_below(seed, 4)) {
-	case 0: m.thread = random_id(seed, &own); break;
-	case 1: m.thread = random_text(seed, &own, 3); break;
-	case 2: m.thread = m.reply_to; break;
-	default: m.thread = arena_dup(&own, str_of(m.id)); break;
+	case 0:
+		m.thread = random_id(seed, &own);
+		break;
+	case 1:
+		m.thread = random_text(seed, &own, 3);
+		break;
+	case 2:
+		m.thread = m.reply_to;
+		break;
+	default:
+		m.thread = arena_dup(&own, str_of(m.id));
+		break;
 	}
 	m.replace_key = random_text(seed, &own, 2);
 	m.sender_life = random_below(seed, 3) ? next_random(seed) : 0;
@@ -157,13 +168,15 @@ what_is_written_is_read_as_the_same(void **state)
 	}
 }
 
-/* Each filler once over 100 MB; what counts is that it ends soon and needs memory like the input, not more. */
+/* Each filler once over 100 MB; what counts is that it ends soon and needs memory like the input, not more.
+ */
 static void
 garbage_is_read_quickly(void **state)
 {
-	static const char *const fillers[] = { "x", "\n", "a:\n", "a: b\n c\n", "=?utf-8?q?", "(", "\"", "<", "<a>,", "=", "\r", " ",
-		"To: a,b;c:\n", ": ", "\xff", "=?utf-8?q?a?= " };
-	static const char *const heads[] = { "Subject: ", "To: ", "Content-Transfer-Encoding: quoted-printable\n\n",
+	static const char *const fillers[] = { "x", "\n", "a:\n", "a: b\n c\n", "=?utf-8?q?", "(", "\"", "<",
+		"<a>,", "=", "\r", " ", "To: a,b;c:\n", ": ", "\xff", "=?utf-8?q?a?= " };
+	static const char *const heads[] = { "Subject: ", "To: ",
+		"Content-Transfer-Encoding: quoted-printable\n\n",
 		"Content-Transfer-Encoding: base64\nContent-Type: text/plain; charset=latin1\n\n" };
 	size_t n = sizeof(fillers) / sizeof(*fillers);
 	char *text = malloc(GARBAGE);

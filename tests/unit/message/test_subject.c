@@ -6,7 +6,9 @@
 static void
 a_reply_has_one_re(void **state)
 {
-	static const struct { const char *subject, *want; } cases[] = {
+	static const struct {
+		const char *subject, *want;
+	} cases[] = {
 		{ "hello", "Re: hello" },
 		{ "Re: hello", "Re: hello" },
 		{ "RE: re:  Re: hello", "Re: hello" },

@@ -57,19 +57,18 @@ the_bytes_of_a_message_are_these(void **state)
 	struct mr_message msg = sample();
 
 	(void)state;
-	expect_text(&msg,
-	    "From: greenplace/witness@town\n"
-	    "To: greenplace/refinery@town\n"
-	    "Subject: MERGE_READY nux\n"
-	    "Date: Thu, 05 Mar 2026 10:30:00 +0000\n"
-	    "Message-ID: <" ID "@town>\n"
-	    "Mailroom-Type: MERGE_READY\n"
-	    "Mailroom-Priority: high\n"
-	    "MIME-Version: 1.0\n"
-	    "Content-Type: text/markdown; charset=utf-8\n"
-	    "Content-Transfer-Encoding: 8bit\n"
-	    "\n"
-	    "Branch: feature-xyz\n");
+	expect_text(&msg, "From: greenplace/witness@town\n"
+			  "To: greenplace/refinery@town\n"
+			  "Subject: MERGE_READY nux\n"
+			  "Date: Thu, 05 Mar 2026 10:30:00 +0000\n"
+			  "Message-ID: <" ID "@town>\n"
+			  "Mailroom-Type: MERGE_READY\n"
+			  "Mailroom-Priority: high\n"
+			  "MIME-Version: 1.0\n"
+			  "Content-Type: text/markdown; charset=utf-8\n"
+			  "Content-Transfer-Encoding: 8bit\n"
+			  "\n"
+			  "Branch: feature-xyz\n");
 }
 
 static void
@@ -91,27 +90,26 @@ all_fields_come_in_a_fixed_order(void **state)
 	msg.headers_n = 2;
 	msg.body = "no newline";
 	msg.body_len = 10;
-	expect_text(&msg,
-	    "From: greenplace/witness@town\n"
-	    "To: greenplace/refinery@town\n"
-	    "Cc: carol@elsewhere, dave@town\n"
-	    "Subject: MERGE_READY nux\n"
-	    "Date: Thu, 05 Mar 2026 10:30:00 +0000\n"
-	    "Message-ID: <" ID "@town>\n"
-	    "In-Reply-To: <" OTHER "@town>\n"
-	    "References: <a@b> <c@d>\n"
-	    "Mailroom-Type: MERGE_READY\n"
-	    "Mailroom-Priority: high\n"
-	    "Mailroom-Thread: my-thread\n"
-	    "Mailroom-Life: 3\n"
-	    "Mailroom-By: 2026-03-05T11:30:00.500Z\n"
-	    "Mailroom-Replace-Key: status\n"
-	    "X-Branch: main\n"
-	    "MIME-Version: 1.0\n"
-	    "Content-Type: text/markdown; charset=utf-8\n"
-	    "Content-Transfer-Encoding: 8bit\n"
-	    "\n"
-	    "no newline\n");
+	expect_text(&msg, "From: greenplace/witness@town\n"
+			  "To: greenplace/refinery@town\n"
+			  "Cc: carol@elsewhere, dave@town\n"
+			  "Subject: MERGE_READY nux\n"
+			  "Date: Thu, 05 Mar 2026 10:30:00 +0000\n"
+			  "Message-ID: <" ID "@town>\n"
+			  "In-Reply-To: <" OTHER "@town>\n"
+			  "References: <a@b> <c@d>\n"
+			  "Mailroom-Type: MERGE_READY\n"
+			  "Mailroom-Priority: high\n"
+			  "Mailroom-Thread: my-thread\n"
+			  "Mailroom-Life: 3\n"
+			  "Mailroom-By: 2026-03-05T11:30:00.500Z\n"
+			  "Mailroom-Replace-Key: status\n"
+			  "X-Branch: main\n"
+			  "MIME-Version: 1.0\n"
+			  "Content-Type: text/markdown; charset=utf-8\n"
+			  "Content-Transfer-Encoding: 8bit\n"
+			  "\n"
+			  "no newline\n");
 }
 
 static void
@@ -125,7 +123,8 @@ references_are_thread_and_message_answered(void **state)
 	msg.thread = "01k9w3b7zq8m4c2v6t1x5n0pr0";
 	msg.reply_to = OTHER;
 	assert_int_equal(message_write(&msg, "town", &out, &err), MR_OK);
-	assert_non_null(strstr(out.ptr, "\nReferences: <01k9w3b7zq8m4c2v6t1x5n0pr0@town> <" OTHER "@town>\n"));
+	assert_non_null(
+	    strstr(out.ptr, "\nReferences: <01k9w3b7zq8m4c2v6t1x5n0pr0@town> <" OTHER "@town>\n"));
 	assert_null(strstr(out.ptr, "Mailroom-Thread"));
 	buf_clear(&out);
 	msg.thread = OTHER;
@@ -134,13 +133,15 @@ references_are_thread_and_message_answered(void **state)
 	buf_clear(&out);
 	msg.thread = msg.reply_to = "foreign.1@example.org";
 	assert_int_equal(message_write(&msg, "town", &out, &err), MR_OK);
-	assert_non_null(strstr(out.ptr, "\nIn-Reply-To: <foreign.1@example.org>\nReferences: <foreign.1@example.org>\n"));
+	assert_non_null(
+	    strstr(out.ptr, "\nIn-Reply-To: <foreign.1@example.org>\nReferences: <foreign.1@example.org>\n"));
 }
 
 static void
 no_field_can_carry_a_header_of_its_own(void **state)
 {
-	static const char *const evil[] = { "x\nBcc: evil", "x\r\nBcc: evil", "x\rBcc: evil", "x\xff", "\xed\xa0\x80" };
+	static const char *const evil[] = { "x\nBcc: evil", "x\r\nBcc: evil", "x\rBcc: evil", "x\xff",
+		"\xed\xa0\x80" };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(evil) / sizeof(*evil); i++) {
@@ -148,12 +149,13 @@ no_field_can_carry_a_header_of_its_own(void **state)
 		char want[64], bad[32];
 		char *names[] = { bad };
 		(void)snprintf(bad, sizeof(bad), "%s", evil[i]);
-		const struct mr_header value = { "X-Extra", evil[i] }, name = { evil[i], "v" }, refs = { "References", evil[i] };
+		const struct mr_header value = { "X-Extra", evil[i] }, name = { evil[i], "v" },
+				       refs = { "References", evil[i] };
 		struct mr_message msg;
-#define REFUSES(field, change) \
-	msg = sample(); \
-	change; \
-	(void)snprintf(want, sizeof(want), "%s%s", field, says); \
+#define REFUSES(field, change)                                                                               \
+	msg = sample();                                                                                      \
+	change;                                                                                              \
+	(void)snprintf(want, sizeof(want), "%s%s", field, says);                                             \
 	expect_refused(&msg, "town", want)
 		REFUSES("from", msg.from = evil[i]);
 		REFUSES("to", msg.to = ((struct mr_names){ names, 1 }));
@@ -178,7 +180,8 @@ no_field_can_carry_a_header_of_its_own(void **state)
 static void
 addresses_cannot_add_recipients(void **state)
 {
-	static const char *const evil[] = { "a, b", "a,b", "a <b>", "a b", "\"a\"", "a;b", "(a)", "a\tb", "" };
+	static const char *const evil[] = { "a, b", "a,b", "a <b>", "a b", "\"a\"", "a;b", "(a)", "a\tb",
+		"" };
 	struct mr_message msg = sample();
 
 	(void)state;
@@ -203,8 +206,9 @@ addresses_cannot_add_recipients(void **state)
 static void
 headers_that_we_write_cannot_be_given(void **state)
 {
-	static const char *const ours[] = { "From", "to", "CC", "Subject", "date", "Message-Id", "In-Reply-To",
-		"Mailroom-Life", "mailroom-anything", "MIME-Version", "Content-Type", "content-x" };
+	static const char *const ours[] = { "From", "to", "CC", "Subject", "date", "Message-Id",
+		"In-Reply-To", "Mailroom-Life", "mailroom-anything", "MIME-Version", "Content-Type",
+		"content-x" };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(ours) / sizeof(*ours); i++) {
@@ -288,6 +292,26 @@ the_digest_sees_what_the_sender_said_and_nothing_else(void **state)
 	message_digest(&a, one);
 	message_digest(&b, two);
 	assert_string_not_equal(one, two);
+	b.to = (struct mr_names){ apart, 1 };
+	b.cc = (struct mr_names){ apart + 1, 1 };
+	message_digest(&b, two);
+	assert_string_not_equal(one, two);
+}
+
+static void
+the_digest_knows_where_a_field_ends(void **state)
+{
+	struct mr_message a = sample(), b = sample();
+	char one[65], two[65];
+
+	(void)state;
+	a.subject = "x:y";
+	a.type = "z";
+	b.subject = "x";
+	b.type = "y:z";
+	message_digest(&a, one);
+	message_digest(&b, two);
+	assert_string_not_equal(one, two);
 }
 
 static void
@@ -318,6 +342,7 @@ main(void)
 		cmocka_unit_test(a_body_that_is_no_text_becomes_base64),
 		cmocka_unit_test(many_recipients_fold_under_998_bytes),
 		cmocka_unit_test(the_digest_sees_what_the_sender_said_and_nothing_else),
+		cmocka_unit_test(the_digest_knows_where_a_field_ends),
 		cmocka_unit_test(priorities_are_words),
 	};
 	return cmocka_run_group_tests_name("write", tests, NULL, NULL);

@@ -178,6 +178,47 @@ a_takeover_fences_the_claims_of_the_old_life(void **state)
 	town_done(&t);
 }
 
+static struct hold
+    stray; /* of a life that checked its number just before a takeover and held just after it */
+
+static enum mr_rc
+each_stray_hold(struct mr_room *room, const char *agent, bool (*fn)(void *ctx, const struct hold *hold),
+    void *ctx, struct mr_error *err)
+{
+	(void)room;
+	(void)agent;
+	(void)err;
+	(void)fn(ctx, &stray);
+	return MR_OK;
+}
+
+static void
+a_claim_of_an_older_life_is_not_ours(void **state)
+{
+	struct town t = town_new(state);
+	const struct room_driver *real = t.room->driver;
+	struct room_driver raced = *real;
+	struct mr_self new_life = { 0 };
+	struct mr_error err = { 0 };
+	char id[MR_ID_LEN + 1];
+
+	town_register(&t, "bob", true, &new_life);
+	stray = (struct hold){ .agent = "bob",
+		.id = "01k9w3b7zq8m4c2v6t1x5n0prs",
+		.token = "abcdef012345",
+		.life = t.bob.life,
+		.attempt = 1,
+		.kind = HOLD_LEASE };
+	raced.each_hold = each_stray_hold;
+	t.room->driver = &raced;
+	assert_rc(mr_claim_done(t.room, &new_life, stray.token, id, &err), MR_REFUSED);
+	assert_non_null(strstr(err.message, "older life"));
+	assert_rc(mr_claim_done(t.room, &new_life, "5n0prs", id, &err), MR_REFUSED);
+	assert_non_null(strstr(err.message, "older life"));
+	t.room->driver = real;
+	town_done(&t);
+}
+
 static void
 failed_work_bounces_and_goes_to_dead_letters(void **state)
 {
@@ -300,6 +341,7 @@ main(void)
 		ON_BOTH(a_late_done_is_refused_when_the_lease_ran_out),
 		ON_BOTH(an_extended_lease_lasts_longer),
 		ON_BOTH(a_takeover_fences_the_claims_of_the_old_life),
+		ON_BOTH(a_claim_of_an_older_life_is_not_ours),
 		ON_BOTH(failed_work_bounces_and_goes_to_dead_letters),
 		ON_BOTH(a_bounce_that_cannot_be_sent_keeps_the_claim),
 		ON_MAILDIR(parallel_claimants_share_the_work_out),

@@ -304,6 +304,64 @@ a_replace_key_leaves_held_and_newer_mail_alone(void **state)
 	town_done(&t);
 }
 
+static pid_t
+send_status_from_a_child(struct town *t, const struct mr_self *self)
+{
+	pid_t child = fork();
+
+	assert_true(child >= 0);
+	if (child > 0)
+		return child;
+	struct mr_draft status = draft_to(TO("bob"), "status");
+	struct mr_room *room = NULL;
+	struct mr_error err = { 0 };
+	bool ok = mr_room_open(mr_room_spec(t->room), NULL, &room, &err) == MR_OK;
+
+	status.replace_key = "status";
+	for (int i = 0; ok && i < 30; i++) {
+		struct mr_receipt receipt = { 0 };
+
+		ok = mr_send(room, self, &status, &receipt, &err) == MR_OK;
+		mr_receipt_done(&receipt);
+	}
+	_exit(ok ? 0 : 1);
+}
+
+static void
+replacing_from_several_processes_never_leaves_an_empty_inbox(void **state)
+{
+	struct town t = town_new(state);
+	struct mr_draft status = draft_to(TO("bob"), "status");
+	pid_t children[3];
+	size_t looks = 0;
+	int running = 3;
+
+	status.replace_key = "status";
+	town_send_draft(&t, &t.alice, &status, NULL);
+	children[0] = send_status_from_a_child(&t, &t.alice);
+	children[1] = send_status_from_a_child(&t, &t.alice);
+	children[2] = send_status_from_a_child(&t, &t.carol);
+	while (running > 0) {
+		int result = 0;
+
+		struct mr_scan unread = { .filter = { .unread = true }, .order = looks++ % 4 };
+
+		assert_true(town_scan(&t, "bob", &unread).n > 0);
+		for (size_t i = 0; i < 3; i++)
+			if (children[i] > 0 && waitpid(children[i], &result, WNOHANG) == children[i]) {
+				assert_int_equal(result, 0);
+				children[i] = 0;
+				running--;
+			}
+	}
+	assert_true(looks > 3);
+	town_send_draft(&t, &t.alice, &status, NULL);
+	town_send_draft(&t, &t.carol, &status, NULL);
+	assert_int_equal(town_unread(&t, "bob").n, 2);
+	assert_int_equal(town_count(&t, "bob", MR_INBOX | MR_ARCHIVE), 93);
+	town_done(&t);
+}
+
 static void
 a_chain_of_replies_stays_one_thread(void **state)
 {
@@ -440,6 +498,38 @@ an_answer_that_did_not_come_is_reported_once(void **state)
 	town_done(&t);
 }
 
+static void
+only_answers_that_are_really_missing_are_reported(void **state)
+{
+	struct town t = town_new(state);
+	struct mr_draft ask = draft_to(TO("bob"), "question"), answer = draft_to(TO("alice"), "answer");
+	struct mr_receipt receipt = { 0 };
+	struct mr_error err = { 0 };
+	char archived[MR_ID_LEN + 1], by_hand[MR_ID_LEN + 1], purged[MR_ID_LEN + 1], reply[MR_ID_LEN + 1];
+	const struct room_driver *real = t.room->driver;
+	struct room_driver forgetful = *real;
+	size_t removed = 0;
+
+	ask.by_ms = clock_now_ms() + 3600 * 1000;
+	town_send_draft(&t, &t.alice, &ask, archived);
+	town_send_draft(&t, &t.alice, &ask, by_hand);
+	town_send_draft(&t, &t.alice, &ask, purged);
+	answer.reply_to = archived; /* send --reply-to answers as well as reply does */
+	town_send_draft(&t, &t.bob, &answer, reply);
+	assert_ok(mr_mark(t.room, &t.alice, reply, MR_SEEN, 0, &err));
+	assert_ok(mr_archive(t.room, &t.alice, reply, &err));
+	forgetful.record_drop = NULL; /* an answer from a mail client, which knows nothing of records */
+	t.room->driver = &forgetful;
+	assert_ok(mr_reply(t.room, &t.bob, by_hand, &answer, false, &receipt, &err));
+	mr_receipt_done(&receipt);
+	t.room->driver = real;
+	assert_ok(mr_purge(t.room, &t.alice, purged, "test", &removed, &err));
+	clock_shift_ms(2 * 3600 * 1000);
+	assert_int_equal(overdue(&t), 0);
+	clock_shift_ms(0);
+	town_done(&t);
+}
+
 /* ---- In doubt, and rooms that can do less ---- */
 
 static enum mr_rc
@@ -490,10 +580,12 @@ main(void)
 		ON_BOTH(a_key_makes_one_message_of_many_sends),
 		ON_BOTH(a_replace_key_retires_older_unread_mail_of_that_sender_only),
 		ON_BOTH(a_replace_key_leaves_held_and_newer_mail_alone),
+		ON_MAILDIR(replacing_from_several_processes_never_leaves_an_empty_inbox),
 		ON_BOTH(a_chain_of_replies_stays_one_thread),
 		ON_BOTH(a_reply_goes_to_the_sender_and_with_all_to_the_others),
 		ON_BOTH(a_thread_is_a_word_or_that_of_a_known_message),
 		ON_BOTH(an_answer_that_did_not_come_is_reported_once),
+		ON_BOTH(only_answers_that_are_really_missing_are_reported),
 		ON_BOTH(in_doubt_fills_the_receipt),
 	};
 

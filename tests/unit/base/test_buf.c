@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+#include "scratch.h"
+
+#include <stdalign.h>
+
+static void
+a_buffer_grows_and_always_ends_in_nul(void **state)
+{
+	(void)state;
+	mr_auto(buf_done) struct buf b = BUF_INIT;
+
+	assert_string_equal(buf_z(&b), "");
+	for (int i = 0; i < 1000; i++) {
+		buf_addf(&b, "%d", i % 10);
+		assert_int_equal(b.ptr[b.len], '\0');
+	}
+	buf_add(&b, STR("a\0b"));
+	buf_addc(&b, 'c');
+	buf_adds(&b, "");
+	assert_int_equal(buf_str(&b).len, 1004);
+	assert_memory_equal(b.ptr + 1000, "a\0bc", 5);
+	assert_true(buf_ok(&b));
+}
+
+static void
+a_failed_buffer_stays_failed_until_it_is_cleared(void **state)
+{
+	(void)state;
+	struct buf b = BUF_INIT;
+
+	buf_adds(&b, "x");
+	assert_false(buf_reserve(&b, SIZE_MAX));
+	buf_adds(&b, "y");
+	assert_false(buf_ok(&b));
+	assert_string_equal(buf_z(&b), "x");
+	assert_null(buf_take(&b));
+	assert_true(buf_ok(&b));
+	assert_null(b.ptr);
+}
+
+static void
+taking_an_empty_buffer_gives_an_empty_string(void **state)
+{
+	(void)state;
+	struct buf b = BUF_INIT;
+	mr_auto(free_ptr) char *taken = buf_take(&b);
+
+	assert_string_equal(taken, "");
+	assert_int_equal(b.len, 0);
+}
+
+static void
+strings_compare_and_trim(void **state)
+{
+	(void)state;
+
+	assert_true(str_eq((struct mr_str){ NULL, 0 }, STR("")));
+	assert_false(str_eq(STR("a\0b"), STR("a\0c")));
+	assert_true(str_caseeq(STR("AbC"), STR("aBc")));
+	assert_false(str_caseeq(STR("\xC3\x84"), STR("\xC3\xA4"))); /* ASCII only */
+	assert_true(str_starts(STR("abc"), "ab") && !str_starts(STR("a"), "ab"));
+	assert_true(str_ends(STR("abc"), "bc") && !str_ends(STR("c"), "bc") && str_ends(STR(""), ""));
+	assert_true(str_eq(str_trim(STR(" \t a b\t ")), STR("a b")));
+	assert_int_equal(str_trim(STR(" \t ")).len, 0);
+	assert_true(ascii_caseeq("From", "fROM"));
+	assert_false(ascii_caseeq("From", "Fro"));
+}
+
+static void
+numbers_are_digits_only_and_do_not_overflow(void **state)
+{
+	(void)state;
+	uint64_t n = 7;
+
+	assert_false(str_to_u64(STR(""), &n));
+	assert_false(str_to_u64(STR("-1"), &n));
+	assert_false(str_to_u64(STR("+1"), &n));
+	assert_false(str_to_u64(STR(" 1"), &n));
+	assert_false(str_to_u64(STR("1x"), &n));
+	assert_false(str_to_u64(STR("18446744073709551616"), &n));
+	assert_false(str_to_u64(STR("99999999999999999999"), &n));
+	assert_int_equal(n, 7);
+	assert_true(str_to_u64(STR("18446744073709551615"), &n));
+	assert_true(n == UINT64_MAX);
+	assert_true(str_to_u64(STR("007"), &n));
+	assert_int_equal(n, 7);
+}
+
+static void
+an_arena_gives_zeroed_aligned_memory_of_any_size(void **state)
+{
+	(void)state;
+	struct arena *a = NULL;
+
+	arena_free(NULL);
+	for (size_t size = 0; size < 6000; size += 37) {
+		unsigned char *p = arena_alloc(&a, size);
+		assert_non_null(p);
+		assert_int_equal((uintptr_t)p % alignof(max_align_t), 0);
+		for (size_t i = 0; i < size; i++)
+			assert_int_equal(p[i], 0);
+		memset(p, 0xAA, size);
+	}
+	assert_string_equal(arena_dup(&a, (struct mr_str){ "abcdef", 3 }), "abc");
+	assert_string_equal(arena_dup(&a, (struct mr_str){ NULL, 0 }), "");
+	assert_null(arena_alloc(&a, SIZE_MAX));
+	arena_free(a);
+}
+
+static void
+names_are_copied_and_found(void **state)
+{
+	(void)state;
+	struct mr_names names = { 0 };
+	char text[16];
+
+	for (int i = 0; i < 1000; i++) {
+		(void)snprintf(text, sizeof(text), "n%d", i);
+		assert_true(names_add(&names, str_of(text)));
+	}
+	assert_int_equal(names.n, 1000);
+	assert_string_equal(names.v[0], "n0");
+	assert_string_equal(names.v[999], "n999");
+	assert_true(names_has(&names, "n512"));
+	assert_false(names_has(&names, "n1000"));
+	mr_names_done(&names);
+	mr_names_done(&names);
+	mr_names_done(NULL);
+	assert_null(names.v);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_buffer_grows_and_always_ends_in_nul),
+		cmocka_unit_test(a_failed_buffer_stays_failed_until_it_is_cleared),
+		cmocka_unit_test(taking_an_empty_buffer_gives_an_empty_string),
+		cmocka_unit_test(strings_compare_and_trim),
+		cmocka_unit_test(numbers_are_digits_only_and_do_not_overflow),
+		cmocka_unit_test(an_arena_gives_zeroed_aligned_memory_of_any_size),
+		cmocka_unit_test(names_are_copied_and_found),
+	};
+
+	return cmocka_run_group_tests_name("base/buf", tests, NULL, NULL);
+}

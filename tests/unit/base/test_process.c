@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT */
+#include "scratch.h"
+
+#include "base/process.h"
+
+#include <sys/prctl.h>
+
+static pid_t
+start_sleeper(void)
+{
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		for (;;)
+			(void)pause();
+	}
+	return pid;
+}
+
+static void
+a_process_survives_the_way_through_text(void **state)
+{
+	(void)state;
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	struct mr_process p = { .pid = 4711, .start = 123456789, .pid_ns = 4026531836, .boot = "b-o-o-t" };
+	struct mr_process back = { 0 };
+
+	process_format(&p, &text);
+	assert_string_equal(buf_z(&text), "4711 123456789 4026531836 b-o-o-t");
+	assert_true(process_parse(buf_str(&text), &back));
+	assert_true(process_same(&p, &back));
+	buf_clear(&text);
+	p.boot[0] = '\0';
+	process_format(&p, &text);
+	assert_true(process_parse(buf_str(&text), &back));
+	assert_true(process_same(&p, &back));
+}
+
+static void
+broken_process_text_is_refused(void **state)
+{
+	(void)state;
+	static const char *const texts[] = { "", "1", "1 2 3", "1 2 3 b more", "-1 2 3 b", "1 x 3 b",
+		"99999999999 2 3 b", "1 2 3 0123456789012345678901234567890123456789" };
+	struct mr_process p = { .pid = 7 };
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		assert_false(process_parse(str_of(texts[i]), &p));
+	assert_int_equal(p.pid, 7);
+}
+
+static void
+no_process_is_never_the_same_nor_judged(void **state)
+{
+	(void)state;
+	struct mr_process none = { 0 };
+
+	assert_false(process_same(&none, &none));
+	assert_int_equal(process_state(&none), PROCESS_UNKNOWN);
+}
+
+static void
+a_host_has_a_name(void **state)
+{
+	(void)state;
+
+	assert_true(host_name()[0] != '\0');
+}
+
+#ifdef MR_PORTABLE
+
+static void
+without_proc_only_a_missing_number_is_evidence(void **state)
+{
+	(void)state;
+	pid_t pid = start_sleeper();
+	struct mr_process p = { .pid = pid };
+	struct mr_process elsewhere = { .pid = pid, .boot = "of-a-host-with-proc" };
+
+	assert_false(process_describe(pid, &elsewhere));
+	assert_int_equal(process_state(&p), PROCESS_UNKNOWN);
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_int_equal(process_state(&p), PROCESS_DEAD);
+	assert_int_equal(process_state(&elsewhere), PROCESS_UNKNOWN);
+	assert_false(process_harness(&p));
+}
+
+#else
+
+static void
+a_child_is_alive_then_a_zombie_then_gone_and_both_are_dead(void **state)
+{
+	(void)state;
+	struct mr_process p;
+	pid_t pid = start_sleeper();
+	siginfo_t info;
+
+	assert_true(process_describe(pid, &p));
+	assert_int_equal(process_state(&p), PROCESS_ALIVE);
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+	assert_int_equal(process_state(&p), PROCESS_DEAD);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_int_equal(process_state(&p), PROCESS_DEAD);
+	assert_false(process_describe(pid, &p));
+}
+
+static void
+a_reused_number_is_another_process(void **state)
+{
+	(void)state;
+	struct mr_process p;
+
+	assert_true(process_describe(getpid(), &p));
+	p.start++;
+	assert_int_equal(process_state(&p), PROCESS_DEAD);
+	assert_false(process_is_ancestor(&p));
+}
+
+static void
+another_boot_is_dead_and_another_namespace_unknown(void **state)
+{
+	(void)state;
+	struct mr_process p;
+
+	assert_true(process_describe(getpid(), &p));
+	struct mr_process other = p;
+	other.pid_ns++;
+	assert_int_equal(process_state(&other), PROCESS_UNKNOWN);
+	other = p;
+	other.boot[0] = other.boot[0] == 'x' ? 'y' : 'x';
+	assert_int_equal(process_state(&other), PROCESS_DEAD);
+	/* written where there is no /proc: its number may mean nothing here */
+	other = p;
+	other.boot[0] = '\0';
+	assert_int_equal(process_state(&other), PROCESS_UNKNOWN);
+}
+
+static void
+we_and_our_parents_are_our_ancestors_and_our_children_are_not(void **state)
+{
+	(void)state;
+	struct mr_process p;
+	pid_t child = start_sleeper();
+
+	assert_true(process_describe(getpid(), &p));
+	assert_true(process_is_ancestor(&p));
+	assert_true(process_describe(getppid(), &p));
+	assert_true(process_is_ancestor(&p));
+	assert_true(process_describe(child, &p));
+	assert_false(process_is_ancestor(&p));
+	assert_int_equal(kill(child, SIGKILL), 0);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+}
+
+static const char *self_path;
+
+static void
+the_harness_is_the_nearest_ancestor_that_is_no_shell_or_wrapper(void **state)
+{
+	(void)state;
+	char script[600], line[32] = "";
+
+	(void)snprintf(script, sizeof(script), "sh -c 'env \"%s\" print-harness; true'; true", self_path);
+	FILE *out = popen(script, "r");
+	assert_non_null(out);
+	assert_non_null(fgets(line, sizeof(line), out));
+	assert_int_equal(pclose(out), 0);
+	assert_int_equal(strtoll(line, NULL, 10), getpid());
+}
+
+/* A child under another name, whose own child looks for its harness. 0: found it, 1: found none. */
+static int
+harness_under_name(void *ctx)
+{
+	int64_t here = getpid();
+	int status = 9;
+
+	(void)prctl(PR_SET_NAME, ctx);
+	pid_t pid = fork();
+	if (pid == 0) {
+		struct mr_process p;
+		_exit(!process_harness(&p) ? 1 : p.pid == here ? 0 : 2);
+	}
+	return waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : 9;
+}
+
+static void
+any_name_can_be_a_harness_but_not_what_outlives_sessions(void **state)
+{
+	(void)state;
+	char odd[] = "bash) R 1 (b", agent[] = "claude", shell[] = "bash", server[] = "tmux: server";
+
+	assert_int_equal(in_child(harness_under_name, odd), 0);
+	assert_int_equal(in_child(harness_under_name, agent), 0);
+	assert_int_equal(in_child(harness_under_name, shell), 2); /* the test program above it */
+	assert_int_equal(in_child(harness_under_name, server), 1);
+}
+
+#endif
+
+int
+main(int argc, char **argv)
+{
+#ifndef MR_PORTABLE
+	struct mr_process p;
+
+	self_path = argv[0];
+	if (argc == 2 && strcmp(argv[1], "print-harness") == 0) {
+		printf("%lld\n", process_harness(&p) ? (long long)p.pid : 0LL);
+		return 0;
+	}
+#else
+	(void)argc;
+	(void)argv;
+#endif
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_process_survives_the_way_through_text),
+		cmocka_unit_test(broken_process_text_is_refused),
+		cmocka_unit_test(no_process_is_never_the_same_nor_judged),
+		cmocka_unit_test(a_host_has_a_name),
+#ifndef MR_PORTABLE
+		cmocka_unit_test(a_child_is_alive_then_a_zombie_then_gone_and_both_are_dead),
+		cmocka_unit_test(a_reused_number_is_another_process),
+		cmocka_unit_test(another_boot_is_dead_and_another_namespace_unknown),
+		cmocka_unit_test(we_and_our_parents_are_our_ancestors_and_our_children_are_not),
+		cmocka_unit_test(the_harness_is_the_nearest_ancestor_that_is_no_shell_or_wrapper),
+		cmocka_unit_test(any_name_can_be_a_harness_but_not_what_outlives_sessions),
+#else
+		cmocka_unit_test(without_proc_only_a_missing_number_is_evidence),
+#endif
+	};
+
+	return cmocka_run_group_tests_name("base/process", tests, NULL, NULL);
+}
