@@ -129,8 +129,8 @@ struct mr_message { /* one recipient's view of a message; all strings belong to 
 	int64_t by_ms;        /* an answer was asked for by then; 0: not */
 	unsigned flags;       /* enum mr_flag */
 	enum mr_folder folder;
-	unsigned attempt;     /* how often it was handed over before and came back; 0: never */
-	char token[MR_TOKEN_LEN + 1]; /* of the hold, when folder is MR_HELD */
+	unsigned attempt;     /* how often it was handed out; held mail: this time included */
+	char token[MR_TOKEN_LEN + 1]; /* of the claim, when it is held under a lease */
 	const char *body;     /* decoded; NULL when only headers were asked for */
 	size_t body_len;
 	size_t size_bytes;    /* of the stored message */

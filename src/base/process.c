@@ -258,6 +258,20 @@ process_is_ancestor(const struct mr_process *p)
 	return false;
 }
 
+bool
+process_is_innermost(const struct mr_process *p)
+{
+	struct proc_stat named, stat;
+
+	if (!process_is_ancestor(p) || !read_stat_of(p->pid, &named))
+		return false;
+	for (int64_t pid = (int64_t)getppid(); pid > 0 && pid != p->pid; pid = stat.parent) {
+		if (!read_stat_of(pid, &stat) || strcmp(stat.name, named.name) == 0)
+			return false;
+	}
+	return true;
+}
+
 /* ---- As text ---- */
 
 void

@@ -59,7 +59,7 @@ run(struct cli *cli)
 	if (!cli->json && l.n == 0)
 		say_empty(cli, all);
 	else if (!cli->json)
-		budget_end(cli, "message", "mailroom inbox --budget 40000, or --limit and the filters");
+		budget_end(cli, "message", "mailroom inbox with filters");
 	return EXIT_DONE;
 }
 

@@ -65,7 +65,7 @@ peek(struct cli *cli)
 		mr_message_done(&msg);
 	}
 	if (!cli->json)
-		budget_end(cli, "message", "mailroom read --peek ID --budget 40000");
+		budget_end(cli, "message", "mailroom read --peek ID");
 	return code;
 }
 
@@ -90,7 +90,7 @@ take_all(struct cli *cli, struct mr_show *show)
 		mr_message_done(&msg);
 	}
 	if (!cli->json)
-		budget_end(cli, "message", "mailroom read ID --budget 40000");
+		budget_end(cli, "message", "mailroom read ID");
 	return code;
 }
 

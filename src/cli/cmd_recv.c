@@ -30,8 +30,9 @@ static const char *const examples[] = {
 	NULL,
 };
 
+/* The tokens stand in front of the fence, all of them: inside, mail could imitate one. */
 static void
-print_claim(struct cli *cli, const struct mr_claim *claim, const struct mr_message *msg)
+print_claim(struct cli *cli, const struct mr_claim *claim, const struct mr_message *msg, struct buf *tokens)
 {
 	char until[RFC3339_LEN + 1];
 
@@ -44,7 +45,9 @@ print_claim(struct cli *cli, const struct mr_claim *claim, const struct mr_messa
 		out_json_line(cli, &j);
 		return;
 	}
-	buf_addf(&cli->out, "token %s, attempt %u, yours until %s\n", claim->token, claim->attempt, until);
+	size_t before = tokens->len;
+	buf_addf(tokens, "token %s for %s, attempt %u, yours until %s\n", claim->token, claim->id, claim->attempt, until);
+	cli->budget.used += (int64_t)(tokens->len - before);
 	(void)budget_message(cli, msg, 0);
 }
 
@@ -60,7 +63,8 @@ give_back(struct cli *cli, const struct mr_names *tokens)
 }
 
 static int
-take(struct cli *cli, const struct mr_filter *filter, int64_t lease_ms, int64_t limit, struct mr_names *tokens)
+take(struct cli *cli, const struct mr_filter *filter, int64_t lease_ms, int64_t limit, struct mr_names *tokens,
+    struct buf *lines)
 {
 	while ((int64_t)tokens->n < limit && !cli->budget.full) {
 		struct mr_error err = { 0 };
@@ -76,7 +80,7 @@ take(struct cli *cli, const struct mr_filter *filter, int64_t lease_ms, int64_t 
 		if (rc != MR_OK)
 			return cli_fail(cli, &err);
 		(void)names_add(tokens, str_of(claim.token));
-		print_claim(cli, &claim, &msg);
+		print_claim(cli, &claim, &msg, lines);
 		mr_message_done(&msg);
 	}
 	return EXIT_DONE;
@@ -95,10 +99,14 @@ run(struct cli *cli)
 		return EXIT_USAGE;
 	if (lease_ms <= 0 || limit <= 0)
 		return cli_usage(cli, "--lease and --limit must be more than nothing");
-	int code = take(cli, &filter, lease_ms, limit, &tokens);
+	mr_auto(buf_done) struct buf lines = BUF_INIT;
+	int code = take(cli, &filter, lease_ms, limit, &tokens, &lines);
 	if (!cli->json && tokens.n > 0) {
-		budget_end(cli, "message", "mailroom read ID --budget 40000");
-		buf_addf(&cli->out, "when finished: mailroom done %s\n", tokens.v[0]);
+		budget_end(cli, "message", "mailroom read ID");
+		buf_addf(&lines, "when finished: mailroom done %s\n", tokens.v[0]);
+		buf_add(&lines, buf_str(&cli->out));
+		buf_clear(&cli->out);
+		buf_add(&cli->out, buf_str(&lines));
 	}
 	if (!cli_flush(cli)) {
 		give_back(cli, &tokens);

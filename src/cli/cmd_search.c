@@ -65,7 +65,7 @@ run_search(struct cli *cli)
 		printout_done(&l);
 		return code;
 	}
-	return finish(&l, "nothing found", "more words, --since or --limit, or --budget 40000");
+	return finish(&l, "nothing found", "more words, --since or --limit");
 }
 
 const struct cmd cmd_search = {
@@ -116,7 +116,7 @@ run_thread(struct cli *cli)
 		printout_done(&l);
 		return cli_fail(cli, &err);
 	}
-	return finish(&l, "", "mailroom thread ID --budget 40000, or --json");
+	return finish(&l, "", "mailroom thread ID --json");
 }
 
 const struct cmd cmd_thread = {
@@ -161,7 +161,7 @@ run_sent(struct cli *cli)
 	scan.limit = (size_t)limit;
 	if (!printout_run(&l, &scan, &code))
 		return code;
-	return finish(&l, "nothing sent yet", "mailroom sent --limit N --budget 40000");
+	return finish(&l, "nothing sent yet", "mailroom sent --limit N");
 }
 
 const struct cmd cmd_sent = {

@@ -55,7 +55,7 @@ run(struct cli *cli)
 	if (!printout_run(&l, &scan, &code))
 		return code;
 	if (!cli->json)
-		budget_end(cli, "message", "mailroom inbox --budget 40000");
+		budget_end(cli, "message", "mailroom inbox");
 	return EXIT_DONE;
 }
 

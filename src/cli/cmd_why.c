@@ -106,8 +106,7 @@ run_purge(struct cli *cli)
 		json_key_int(&j, "removed", (int64_t)removed);
 		out_json_line(cli, &j);
 	} else {
-		out_count(&cli->out, removed, "copy");
-		buf_addf(&cli->out, " of %s removed\n", id);
+		buf_addf(&cli->out, "%zu %s of %s removed\n", removed, removed == 1 ? "copy" : "copies", id);
 	}
 	return EXIT_DONE;
 }

@@ -79,7 +79,9 @@ find_agent(struct cli *cli)
 	}
 }
 
-/* CLAUDE_PID leaks into nested agents and survives its process: it counts only while it is above us. */
+/* CLAUDE_PID leaks into nested agents and survives its process: it counts only while it is above us with no second
+ * harness in between. A nested agent that took the outer process for its own would be taken for the outer session
+ * after a /clear, and act as its parent. */
 static void
 find_process(struct cli *cli)
 {
@@ -90,7 +92,7 @@ find_process(struct cli *cli)
 	if (!cli->env.session)
 		return;
 	if (named && str_to_u64(str_of(named), &pid) && pid <= INT64_MAX &&
-	    process_describe((int64_t)pid, &p) && process_is_ancestor(&p))
+	    process_describe((int64_t)pid, &p) && process_is_innermost(&p))
 		cli->env.process = p;
 	else if (process_harness(&p))
 		cli->env.process = p;

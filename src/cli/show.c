@@ -260,7 +260,7 @@ add_headers(struct cli *cli, struct buf *out, const struct mr_message *msg)
 		time_rfc3339(msg->by_ms, date);
 		add_header(cli, out, "Answer-By", date);
 	}
-	if (msg->attempt > 0) {
+	if (msg->attempt > (msg->folder == MR_HELD ? 1u : 0u)) { /* the first time goes without saying */
 		(void)snprintf(number, sizeof(number), "%u", msg->attempt);
 		add_header(cli, out, "Attempt", number);
 	}

@@ -100,7 +100,8 @@ mr_agent_get(struct mr_room *room, const char *name, struct mr_agent *ret, struc
 #define NEAR_MAX 3
 #define NEAR_DISTANCE 3 /* "witnes" and "witness2", not every four-letter name */
 
-struct near { /* the nearest few names seen so far, nearest first; the last place is for the one that drops out */
+struct near { /* the nearest few names seen so far, nearest first; the last place is for the one that drops
+		 out */
 	const char *wanted;
 	struct {
 		char name[MR_ADDRESS_MAX + 1];
@@ -140,8 +141,9 @@ agent_unknown(struct mr_room *room, const char *name, struct mr_error *err)
 	for (size_t i = 0; i < near.n; i++)
 		buf_addf(&list, "%s'%s'", i ? ", " : "", near.v[i].name);
 	(void)mr_fail(err, MR_NOTFOUND, "no agent '%.160s' in room '%s'", name, room->name);
-	return near.n ? mr_hint(err, "near names: %s; or register it: mailroom register %.80s", buf_z(&list), name) :
-			mr_hint(err, "register it: mailroom register %.160s", name);
+	return near.n ? mr_hint(err, "near names: %s; or register it: mailroom register %.80s", buf_z(&list),
+			    name)
+		      : mr_hint(err, "register it: mailroom register %.160s", name);
 }
 
 void

@@ -66,8 +66,8 @@ self_binding(struct mr_room *room, const struct mr_env *env, struct binding *ret
 	if (env->state_dir) {
 		rc = session_load(env->state_dir, env->session, room->spec, ret, &broken);
 		*ret_saved = rc == MR_OK;
-		if (rc != MR_OK && session_find_process(env->state_dir, env->session, room->spec, &env->process,
-				       ret, &ignored) == MR_OK)
+		if (rc != MR_OK && session_find_process(env->state_dir, env->session, room->spec,
+				       &env->process, ret, &ignored) == MR_OK)
 			return MR_OK;
 	}
 	if (rc == MR_OK)
@@ -97,9 +97,11 @@ self_check(struct mr_room *room, const struct binding *b, struct mr_agent *ret_a
 		return MR_OK;
 	}
 	agent_describe_life(&now, &who);
-	(void)mr_fail(err, MR_REFUSED, "this session was life %u of '%s' and is fenced: the name was taken over by %s",
-	    b->life, b->agent, buf_z(&who));
-	return mr_hint(err, "mailroom register NAME takes another name, mailroom takeover %.80s takes this one back",
+	(void)mr_fail(err, MR_REFUSED,
+	    "this session was life %u of '%s' and is fenced: the name was taken over by %s", b->life,
+	    b->agent, buf_z(&who));
+	return mr_hint(err,
+	    "mailroom register NAME takes another name, mailroom takeover %.80s takes this one back",
 	    b->agent);
 }
 
@@ -130,19 +132,20 @@ self_is_life(const struct mr_env *env, const struct mr_agent *agent)
 		return false;
 	if (mine[0] && strcmp(mine, agent->session) == 0)
 		return true;
-	/* One process may run several sessions of one harness side by side; only /clear makes two of them one. */
+	/* One process may run several sessions of one harness side by side; only /clear makes two of them
+	 * one. */
 	return env->process.pid && process_same(&env->process, &agent->process) &&
-	    process_state(&env->process) == PROCESS_ALIVE &&
-	    (!mine[0] || !agent->session[0] || session_may_clear(mine, agent->session));
+	       process_state(&env->process) == PROCESS_ALIVE &&
+	       (!mine[0] || !agent->session[0] || session_may_clear(mine, agent->session));
 }
 
 enum mr_rc
-self_adopt_life(struct mr_room *room, const struct mr_env *env, const struct mr_agent *agent,
-    struct mr_error *err)
+self_adopt_life(
+    struct mr_room *room, const struct mr_env *env, const struct mr_agent *agent, struct mr_error *err)
 {
 	struct mr_agent now = *agent; /* borrows agent's strings */
 	bool other_process = env->process.pid && !process_same(&env->process, &agent->process) &&
-	    (agent->process.pid == 0 || process_state(&agent->process) == PROCESS_DEAD);
+			     (agent->process.pid == 0 || process_state(&agent->process) == PROCESS_DEAD);
 	bool other_session = self_session(env)[0] && strcmp(env->session, agent->session) != 0;
 
 	if (other_process)
@@ -179,7 +182,8 @@ self_take_life(struct mr_room *room, const struct mr_env *env, const struct mr_a
 	};
 	size_t returned = 0;
 
-	if (next.started_ms < agent->created_ms) /* the clock was set back: still not a life of before the name */
+	if (next.started_ms <
+	    agent->created_ms) /* the clock was set back: still not a life of before the name */
 		next.started_ms = agent->created_ms;
 	next.seen_ms = next.started_ms;
 	memcpy(next.name, agent->name, sizeof next.name);

@@ -99,7 +99,7 @@ look_above(const char *room)
 /* A room that git tracks travels with commits: half of the mail is in another branch's past. With the
  * stub .git that init makes inside, git can track nothing in there, so one look is mostly enough. */
 static bool
-is_tracked(const char *room)
+is_tracked(const char *room, const struct git_place *around)
 {
 	mr_auto(free_ptr) char *stub = path_join(room, ".git/HEAD");
 	mr_auto(free_ptr) char *home = path_parent(room);
@@ -107,35 +107,37 @@ is_tracked(const char *room)
 	struct mr_error ignored = { 0 };
 	struct stat st;
 
-	if (!stub || !home || sys_stat(AT_FDCWD, stub, &st) == 0 ||
+	/* `around` is the repository of a folder at or below the room's; without one there is none above. */
+	if (!stub || !home || (around && !around->worktree) || sys_stat(AT_FDCWD, stub, &st) == 0 ||
 	    git_find(home, &git, &ignored) != MR_OK || !git.worktree)
 		return false;
 	mr_auto(free_ptr) char *file = path_join(room, "room");
 	size_t top = strlen(git.worktree);
 
 	return file && strlen(file) > top + 1 && strncmp(file, git.worktree, top) == 0 &&
-	    git_tracks(&git, file + top + 1);
+	       git_tracks(&git, file + top + 1);
 }
 
 static void
-warn(struct buf *warning, const char *room, const char *other)
+warn(struct buf *warning, const char *room, const char *other, const struct git_place *around)
 {
 	if (other && strcmp(room, other) != 0)
-		buf_addf(warning, "there is a second room at '%s': agents that use it do not meet the ones here",
-		    other);
-	if (is_tracked(room))
+		buf_addf(warning,
+		    "there is a second room at '%s': agents that use it do not meet the ones here", other);
+	if (is_tracked(room, around))
 		buf_addf(warning, "%sgit tracks the room: run 'git rm -r -q --cached %s'",
 		    warning->len ? "; " : "", room);
 }
 
 static enum mr_rc
-fill_in(struct mr_place *place, const char *room, const char *other, struct buf *why, struct mr_error *err)
+fill_in(struct mr_place *place, const char *room, const char *other, const struct git_place *around,
+    struct buf *why, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf spec = BUF_INIT;
 	mr_auto(buf_done) struct buf warning = BUF_INIT;
 
 	buf_addf(&spec, "maildir:%s", room);
-	warn(&warning, room, other);
+	warn(&warning, room, other, around);
 	bool warned = warning.len > 0;
 
 	place->spec = buf_take(&spec);
@@ -165,7 +167,7 @@ by_name(const char *given, const char *source, const char *cwd, struct mr_place 
 
 	if (!inner)
 		return mr_nomem(err);
-	return fill_in(place, !path_has_room(full) && path_has_room(inner) ? inner : full, NULL, &why, err);
+	return fill_in(place, !path_has_room(full) && path_has_room(inner) ? inner : full, NULL, NULL, &why, err);
 }
 
 static enum mr_rc
@@ -179,7 +181,8 @@ by_looking(const char *cwd, const struct git_place *git, struct mr_place *place,
 
 	if (!room) {
 		(void)mr_fail(err, MR_NOTFOUND, "no room found from '%s' upwards", cwd);
-		return mr_hint(err, "run 'mailroom init' in the project's folder, or name a room with --room or "
+		return mr_hint(err,
+		    "run 'mailroom init' in the project's folder, or name a room with --room or "
 		    "$MAILROOM");
 	}
 	if (near)
@@ -189,7 +192,7 @@ by_looking(const char *cwd, const struct git_place *git, struct mr_place *place,
 	mr_auto(free_ptr) char *above = look_above(room);
 	const char *other = near && shared && strcmp(near, shared) != 0 ? shared : above;
 
-	return fill_in(place, room, other, &why, err);
+	return fill_in(place, room, other, near ? git : NULL, &why, err);
 }
 
 enum mr_rc

@@ -14,13 +14,14 @@
 #define POINTER_MAX ((size_t)16 << 10) /* of "gitdir: PATH" */
 #define INDEX_MAX ((size_t)64 << 20)
 
-static bool
-exists(const char *folder, const char *name, mode_t type)
+/* S_IFREG, S_IFDIR, ...; 0 when it is not there. */
+static mode_t
+type_of(const char *folder, const char *name)
 {
 	mr_auto(free_ptr) char *path = path_join(folder, name);
 	struct stat st;
 
-	return path && sys_stat(AT_FDCWD, path, &st) == 0 && (st.st_mode & S_IFMT) == type;
+	return path && sys_stat(AT_FDCWD, path, &st) == 0 ? st.st_mode & S_IFMT : 0;
 }
 
 /* The path in a one-line file such as .git or commondir, absolute; NULL if there is none. */
@@ -62,27 +63,28 @@ static enum mr_rc
 describe(const char *top, struct git_place *ret, bool *ret_found, struct mr_error *err)
 {
 	mr_auto(git_place_done) struct git_place place = { 0 };
+	mode_t type = type_of(top, ".git");
 
 	*ret_found = false;
-	if (exists(top, ".git/HEAD", S_IFREG) || exists(top, ".git/HEAD", S_IFLNK)) {
+	if (type == S_IFDIR && (type_of(top, ".git/HEAD") == S_IFREG || type_of(top, ".git/HEAD") == S_IFLNK)) {
 		place.git_dir = path_join(top, ".git");
 		place.common = path_join(top, ".git");
-		place.main = path_full("/", top);
-	} else if (exists(top, ".git", S_IFREG)) {
+		place.main = strdup(top);
+	} else if (type == S_IFREG) {
 		place.git_dir = read_pointer(top, ".git", "gitdir:");
-		if (!place.git_dir || !exists(place.git_dir, "HEAD", S_IFREG))
+		if (!place.git_dir || type_of(place.git_dir, "HEAD") != S_IFREG)
 			return MR_OK; /* points nowhere: git does not take it for a repository either */
 		place.common = read_pointer(place.git_dir, "commondir", "");
 		if (place.common) {
 			place.main = meeting_place(place.common);
 		} else {
 			place.common = path_full("/", place.git_dir);
-			place.main = path_full("/", top);
+			place.main = strdup(top);
 		}
 	} else {
 		return MR_OK;
 	}
-	place.worktree = path_full("/", top);
+	place.worktree = strdup(top);
 	if (!place.worktree || !place.git_dir || !place.common || !place.main)
 		return mr_nomem(err);
 	*ret = place;
@@ -94,7 +96,7 @@ describe(const char *top, struct git_place *ret, bool *ret_found, struct mr_erro
 enum mr_rc
 git_find(const char *folder, struct git_place *ret, struct mr_error *err)
 {
-	mr_auto(free_ptr) char *at = path_full("/", folder);
+	mr_auto(free_ptr) char *at = strdup(folder);
 
 	*ret = (struct git_place){ 0 };
 	while (at) {
@@ -123,7 +125,8 @@ git_tracks(const struct git_place *place, const char *path)
 	if (!place->git_dir || dir_open(AT_FDCWD, place->git_dir, &fd, &ignored) != MR_OK ||
 	    file_read(fd, "index", INDEX_MAX, &index, &ignored) != MR_OK)
 		return false;
-	/* Paths stand in the index as they are, ended by a NUL; the NUL keeps 'room' from matching 'roomy'. */
+	/* Paths stand in the index as they are, ended by a NUL; the NUL keeps 'room' from matching 'roomy'.
+	 */
 	return memmem(index.ptr, index.len, path, strlen(path) + 1) != NULL;
 }
 

@@ -22,8 +22,8 @@
 #define COMPONENT_MAX 64
 
 struct making {
-	char *path;  /* of the room */
-	char *home;  /* the folder around it */
+	char *path; /* of the room */
+	char *home; /* the folder around it */
 	struct git_place git;
 	int fd;
 	mode_t dir_mode, file_mode;
@@ -83,7 +83,7 @@ name_from_folder(const char *home, struct buf *out)
 
 	for (folder += strspn(folder, "."); *folder && out->len < COMPONENT_MAX; folder++) {
 		bool fine = (*folder >= 'a' && *folder <= 'z') || (*folder >= 'A' && *folder <= 'Z') ||
-		    (*folder >= '0' && *folder <= '9') || strchr("._+-", *folder);
+			    (*folder >= '0' && *folder <= '9') || strchr("._+-", *folder);
 
 		buf_addc(out, fine ? *folder : '-');
 	}
@@ -183,8 +183,8 @@ guard_from_git(const struct making *m, struct mr_error *err)
 
 	if (!m->git.worktree)
 		return MR_OK;
-	if (put_file(m, m->fd, ".gitignore", STR("*\n"), err) != MR_OK || make_folder(m, "agents", err) != MR_OK ||
-	    dir_open(m->fd, "agents", &agents, err) != MR_OK ||
+	if (put_file(m, m->fd, ".gitignore", STR("*\n"), err) != MR_OK ||
+	    make_folder(m, "agents", err) != MR_OK || dir_open(m->fd, "agents", &agents, err) != MR_OK ||
 	    lock_take(agents, ".lock", m->file_mode, LOCK_WAIT_MS, &lock, err) != MR_OK)
 		return err->code;
 	if (exclude_room(m, err) != MR_OK)
@@ -201,8 +201,8 @@ guard_from_git(const struct making *m, struct mr_error *err)
 static enum mr_rc
 make_folders(const struct making *m, struct mr_error *err)
 {
-	static const char *const folders[] = { "agents", "dead/tmp", "dead/new", "dead/cur", "spool", "keys", "holds",
-		"records" };
+	static const char *const folders[] = { "agents", "dead/tmp", "dead/new", "dead/cur", "spool", "keys",
+		"holds", "records" };
 
 	for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++)
 		if (make_folder(m, folders[i], err) != MR_OK)
@@ -230,8 +230,13 @@ static enum mr_rc
 ensure_operator(const struct making *m, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf spec = BUF_INIT;
-	struct mr_agent operator = { .name = OPERATOR, .created_ms = clock_now_ms(), .worktree = "", .session = "",
-		.host = "", .role = "the person in charge", .wake = "" };
+	struct mr_agent operator= { .name = OPERATOR,
+		.created_ms = clock_now_ms(),
+		.worktree = "",
+		.session = "",
+		.host = "",
+		.role = "the person in charge",
+		.wake = "" };
 	struct mr_room *room = NULL;
 
 	buf_addf(&spec, "maildir:%s", m->path);
@@ -273,8 +278,8 @@ open_own_folder(struct making *m, struct mr_error *err)
 	return MR_OK;
 }
 
-/* A room that exists: what a cut off init left undone, or a `git init` since then made necessary. Best effort:
- * the answer is the same. */
+/* A room that exists: what a cut off init left undone, or a `git init` since then made necessary. Best
+ * effort: the answer is the same. */
 static void
 complete_room(struct making *m)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* open.c - opening a room for use: the driver's open, tracing, and completing what crashed commands left behind. */
+/* open.c - opening a room for use: the driver's open, tracing, and completing what crashed commands left
+ * behind. */
 #include "office/who.h"
 
 /* What could not be completed now is completed by a later command; reading mail must not wait for it. */
@@ -17,8 +18,8 @@ recover(struct mr_room *room)
 }
 
 enum mr_rc
-mr_room_open(const char *spec, const struct mr_room_options *options, struct mr_room **ret_room,
-    struct mr_error *err)
+mr_room_open(
+    const char *spec, const struct mr_room_options *options, struct mr_room **ret_room, struct mr_error *err)
 {
 	static const struct mr_room_options plain = { 0 };
 	const struct mr_room_options *o = options ? options : &plain;

@@ -12,9 +12,9 @@
 struct census {
 	int64_t now_ms, stale_ms;
 	bool force;
-	size_t total;            /* agents but the operator */
+	size_t total; /* agents but the operator */
 	struct mr_names stale;
-	bool failed;             /* out of memory */
+	bool failed;                          /* out of memory */
 	char from_future[MR_ADDRESS_MAX + 1]; /* someone seen after now */
 };
 
@@ -54,10 +54,12 @@ check_clock(const struct mr_room *room, const struct census *c, struct mr_error 
 	if (c->force)
 		return MR_OK;
 	if (c->from_future[0])
-		(void)mr_fail(err, MR_REFUSED, "the clock looks wrong: agent '%s' was last seen more than a day from now",
+		(void)mr_fail(err, MR_REFUSED,
+		    "the clock looks wrong: agent '%s' was last seen more than a day from now",
 		    c->from_future);
 	else if (created && time_parse_rfc3339(str_of(created), &created_ms) && c->now_ms < created_ms)
-		(void)mr_fail(err, MR_REFUSED, "the clock looks wrong: the room was made at %s, after now", created);
+		(void)mr_fail(
+		    err, MR_REFUSED, "the clock looks wrong: the room was made at %s, after now", created);
 	else
 		return MR_OK;
 	return mr_hint(err, "set the clock right, or use --force");
@@ -74,7 +76,8 @@ check_share(const struct census *c, struct mr_error *err)
 
 /* The names given, checked and normal, are added to those found stale. */
 static enum mr_rc
-add_named(struct mr_room *room, const struct mr_prune_options *options, struct mr_names *all, struct mr_error *err)
+add_named(
+    struct mr_room *room, const struct mr_prune_options *options, struct mr_names *all, struct mr_error *err)
 {
 	for (const char *const *name = options->names; name && *name; name++) {
 		mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
@@ -83,14 +86,16 @@ add_named(struct mr_room *room, const struct mr_prune_options *options, struct m
 		if (rc != MR_OK)
 			return rc;
 		if (agent_is_operator(agent.name)) {
-			(void)mr_fail(err, MR_REFUSED, "cannot prune '%s': every room has an operator", *name);
+			(void)mr_fail(
+			    err, MR_REFUSED, "cannot prune '%s': every room has an operator", *name);
 			return mr_hint(err, "leave it out");
 		}
 		if (!options->force && mr_agent_presence(&agent) == MR_LIVE) {
 			mr_auto(buf_done) struct buf who = BUF_INIT;
 
 			agent_describe_life(&agent, &who);
-			(void)mr_fail(err, MR_REFUSED, "cannot prune '%s': it is live, %s", agent.name, buf_z(&who));
+			(void)mr_fail(
+			    err, MR_REFUSED, "cannot prune '%s': it is live, %s", agent.name, buf_z(&who));
 			return mr_hint(err, "end it first, or use --force");
 		}
 		if (!names_has(all, agent.name) && !names_add(all, str_of(agent.name)))
@@ -100,15 +105,16 @@ add_named(struct mr_room *room, const struct mr_prune_options *options, struct m
 }
 
 static enum mr_rc
-remove_one(struct mr_room *room, const char *name, bool dry_run, mr_prune_fn *fn, void *ctx, struct mr_error *err)
+remove_one(
+    struct mr_room *room, const char *name, bool dry_run, mr_prune_fn *fn, void *ctx, struct mr_error *err)
 {
 	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
 	size_t dead = 0;
 	enum mr_rc rc = room->driver->find_agent(room, name, &agent, err);
 
 	if (rc == MR_OK)
-		rc = dry_run ? agent_unread(room, name, &dead, err) :
-			       room->driver->remove_agent(room, name, &dead, err);
+		rc = dry_run ? agent_unread(room, name, &dead, err)
+			     : room->driver->remove_agent(room, name, &dead, err);
 	if (rc == MR_NOTFOUND) { /* another prune was quicker */
 		*err = (struct mr_error){ 0 };
 		return MR_OK;
@@ -122,7 +128,9 @@ enum mr_rc
 mr_prune(struct mr_room *room, const struct mr_prune_options *options, mr_prune_fn *fn, void *ctx,
     struct mr_error *err)
 {
-	struct census c = { .now_ms = clock_now_ms(), .stale_ms = options->stale_ms, .force = options->force };
+	struct census c = {
+		.now_ms = clock_now_ms(), .stale_ms = options->stale_ms, .force = options->force
+	};
 	enum mr_rc rc;
 
 	if (!room->driver->remove_agent || !room->driver->each_agent)

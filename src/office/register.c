@@ -17,7 +17,8 @@ static enum mr_rc
 check_name(const struct mr_room *room, const char *given, char *ret, struct mr_error *err)
 {
 	if (agent_is_operator(given)) {
-		(void)mr_fail(err, MR_REFUSED, "cannot register '%s': it is the mailbox of the person in charge", given);
+		(void)mr_fail(err, MR_REFUSED,
+		    "cannot register '%s': it is the mailbox of the person in charge", given);
 		return mr_hint(err, "to act as the operator: mailroom --as operator ...");
 	}
 	if (given[0] == '@' || ascii_caseeq(given, "mailroom")) {
@@ -40,13 +41,14 @@ check_session(struct mr_room *room, const char *name, const struct mr_env *env, 
 	    self_check(room, &b, &agent, &ignored) != MR_OK)
 		return MR_OK; /* nobody yet, or fenced, or pruned: free to be someone */
 	(void)mr_fail(err, MR_REFUSED, "cannot register '%s': this session already is '%s'", name, b.agent);
-	return mr_hint(err, "a helper of yours registers in a session of its own; to act as another: mailroom --as "
+	return mr_hint(err,
+	    "a helper of yours registers in a session of its own; to act as another: mailroom --as "
 	    "NAME ...");
 }
 
 static enum mr_rc
-add_name(struct mr_room *room, const char *name, const struct mr_register_options *options, bool *ret_created,
-    struct mr_error *err)
+add_name(
+    struct mr_room *room, const char *name, const struct mr_register_options *options, struct mr_error *err)
 {
 	struct mr_agent agent = {
 		.created_ms = clock_now_ms(),
@@ -58,11 +60,7 @@ add_name(struct mr_room *room, const char *name, const struct mr_register_option
 	};
 
 	snprintf(agent.name, sizeof agent.name, "%s", name);
-	enum mr_rc rc = room->driver->add_agent(room, &agent, err);
-
-	if (rc == MR_OK)
-		*ret_created = true;
-	return rc == MR_EXISTS ? MR_OK : rc;
+	return room->driver->add_agent(room, &agent, err);
 }
 
 static enum mr_rc
@@ -73,8 +71,10 @@ refuse_taken(const struct mr_agent *agent, struct mr_error *err)
 	agent_describe_life(agent, &who);
 	(void)mr_fail(err, MR_REFUSED, "cannot register '%s': it is taken by %s", agent->name, buf_z(&who));
 	if (mr_agent_presence(agent) == MR_LIVE)
-		return mr_hint(err, "pick another name, or move this one here: mailroom takeover %.80s", agent->name);
-	return mr_hint(err, "nobody can tell whether it still works; if not: mailroom takeover %.80s", agent->name);
+		return mr_hint(
+		    err, "pick another name, or move this one here: mailroom takeover %.80s", agent->name);
+	return mr_hint(
+	    err, "nobody can tell whether it still works; if not: mailroom takeover %.80s", agent->name);
 }
 
 /* Judges by the newest life. MR_EXISTS: another took the life meanwhile, look again. */
@@ -113,7 +113,8 @@ mr_register(struct mr_room *room, const char *name, const struct mr_env *env,
 	if (rc != MR_OK)
 		return rc;
 	if (env->session && env->session[0])
-		lock = session_lock(env->state_dir); /* the session's own processes decide one after the other */
+		lock =
+		    session_lock(env->state_dir); /* the session's own processes decide one after the other */
 	rc = check_session(room, local, env, err);
 	if (rc != MR_OK)
 		return rc;
@@ -123,9 +124,11 @@ mr_register(struct mr_room *room, const char *name, const struct mr_env *env,
 		rc = claim_life(room, local, env, options ? options : &plain, &reg, err);
 		if (rc != MR_NOTFOUND)
 			continue;
-		rc = add_name(room, local, options ? options : &plain, &reg.created, err);
-		if (rc == MR_OK)
-			rc = MR_EXISTS; /* made, by us or by another: now for its life */
+		rc = add_name(room, local, options ? options : &plain, err);
+		if (rc == MR_OK) {
+			reg.created = true;
+			rc = MR_EXISTS; /* made, as when another was quicker: now for its life */
+		}
 	}
 	if (rc == MR_EXISTS)
 		return mr_fail(err, MR_BUSY, "cannot register '%s': others keep taking it", local);

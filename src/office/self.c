@@ -51,7 +51,8 @@ mr_self_seen(struct mr_room *room, const struct mr_self *self)
 		room->driver->seen(room, self->agent, self->life);
 }
 
-/* 1. `bound` stays what it is for the session, so that sending can refuse a harness that says "--as operator". */
+/* 1. `bound` stays what it is for the session, so that sending can refuse a harness that says "--as
+ * operator". */
 static enum mr_rc
 by_option(struct mr_room *room, const struct mr_env *env, struct mr_self *ret, struct mr_error *err)
 {
@@ -64,10 +65,11 @@ by_option(struct mr_room *room, const struct mr_env *env, struct mr_self *ret, s
 	if (rc != MR_OK)
 		return rc;
 	/* Looking through all lives is worth it only where it decides something. */
-	bool bound = self_session(env)[0] &&
-	    (agent_is_operator(self.agent) ?
-		    self_binding(room, env, &b, &saved, &ignored) == MR_OK :
-		    env->state_dir && session_load(env->state_dir, env->session, room->spec, &b, &ignored) == MR_OK);
+	bool bound =
+	    self_session(env)[0] &&
+	    (agent_is_operator(self.agent) ? self_binding(room, env, &b, &saved, &ignored) == MR_OK
+					   : env->state_dir && session_load(env->state_dir, env->session,
+								   room->spec, &b, &ignored) == MR_OK);
 
 	(void)is_agent(ret, env, self.agent, self.life, bound, "--as");
 	ret->explicit_as = true;
@@ -91,7 +93,7 @@ by_session(struct mr_room *room, const struct mr_env *env, struct mr_self *ret, 
 	if (rc != MR_OK)
 		return rc;
 	bool resumed = env->process.pid && !process_same(&env->process, &b.process) &&
-	    process_state(&b.process) == PROCESS_DEAD;
+		       process_state(&b.process) == PROCESS_DEAD;
 
 	/* Best effort: who I am is clear, and a room that cannot be written can still be read. */
 	if (!saved || resumed)
@@ -107,8 +109,8 @@ bind_life(struct mr_room *room, const struct mr_env *env, const struct mr_agent 
 {
 	unsigned life = agent->life;
 	size_t returned = 0;
-	enum mr_rc rc = take ? self_take_life(room, env, agent, &life, &returned, err) :
-			       self_adopt_life(room, env, agent, err);
+	enum mr_rc rc = take ? self_take_life(room, env, agent, &life, &returned, err)
+			     : self_adopt_life(room, env, agent, err);
 
 	return rc == MR_OK ? is_agent(ret, env, agent->name, life, true, how) : rc;
 }
@@ -116,18 +118,20 @@ bind_life(struct mr_room *room, const struct mr_env *env, const struct mr_agent 
 /* 3 */
 
 static enum mr_rc
-refuse_variable(const struct mr_env *env, const char *source, const struct mr_agent *agent,
-    struct mr_error *err)
+refuse_variable(
+    const struct mr_env *env, const char *source, const struct mr_agent *agent, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf who = BUF_INIT;
 
 	agent_describe_life(agent, &who);
-	(void)mr_fail(err, MR_REFUSED, "%s says '%s', but that agent is somebody else: %s", source, agent->name,
-	    buf_z(&who));
-	return self_session(env)[0] ?
-	    mr_hint(err, "mailroom register NAME takes a name of your own; mailroom takeover %.80s moves this one here",
-		agent->name) :
-	    mr_hint(err, "to act as it on purpose: mailroom --as %.80s ...", agent->name);
+	(void)mr_fail(err, MR_REFUSED, "%s says '%s', but that agent is somebody else: %s", source,
+	    agent->name, buf_z(&who));
+	return self_session(env)[0]
+		   ? mr_hint(err,
+			 "mailroom register NAME takes a name of your own; mailroom takeover %.80s moves "
+			 "this one here",
+			 agent->name)
+		   : mr_hint(err, "to act as it on purpose: mailroom --as %.80s ...", agent->name);
 }
 
 static enum mr_rc
@@ -152,8 +156,8 @@ by_variable(struct mr_room *room, const struct mr_env *env, struct mr_self *ret,
 		return is_agent(ret, env, name, agent.life, false, source);
 	}
 	if (agent_is_operator(name)) {
-		(void)mr_fail(err, MR_REFUSED, "%s says '%s', but a harness session is not the operator", source,
-		    env->agent);
+		(void)mr_fail(err, MR_REFUSED, "%s says '%s', but a harness session is not the operator",
+		    source, env->agent);
 		return mr_hint(err, "mailroom register NAME takes a name of your own");
 	}
 	bool nobodys = agent.process.pid == 0 && agent.session[0] == '\0';
@@ -264,7 +268,8 @@ mr_self_resolve(struct mr_room *room, const struct mr_env *env, struct mr_self *
 			*ret = self;
 			return MR_OK;
 		}
-		if (rc != MR_EXISTS) /* another was quicker to take the life: judge again by what is there now */
+		if (rc !=
+		    MR_EXISTS) /* another was quicker to take the life: judge again by what is there now */
 			return rc;
 	}
 	return mr_fail(err, MR_BUSY, "others keep taking the name");

@@ -31,8 +31,9 @@ static void
 file_name(const char *session, const char *room_spec, struct buf *out)
 {
 	for (const char *c = session; *c; c++) {
-		bool plain = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') ||
-		    *c == '-' || *c == '_' || (*c == '.' && c != session);
+		bool plain = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') ||
+			     (*c >= '0' && *c <= '9') || *c == '-' || *c == '_' ||
+			     (*c == '.' && c != session);
 
 		if (plain)
 			buf_addc(out, *c);
@@ -61,7 +62,8 @@ open_folder(const char *state_dir, bool make, int *ret_fd, struct mr_error *err)
 
 	if (!path)
 		return mr_nomem(err);
-	return make ? dir_make(AT_FDCWD, path, 0700, false, ret_fd, err) : dir_open(AT_FDCWD, path, ret_fd, err);
+	return make ? dir_make(AT_FDCWD, path, 0700, false, ret_fd, err)
+		    : dir_open(AT_FDCWD, path, ret_fd, err);
 }
 
 int
@@ -113,7 +115,8 @@ parse(const struct record *lines, struct binding *ret, struct mr_error *err)
 	struct mr_error ignored = { 0 };
 	struct binding b = { .life = (unsigned)life };
 
-	if (!agent || life < 1 || life > UINT32_MAX || address_normal(str_of(agent), b.agent, &ignored) != MR_OK)
+	if (!agent || life < 1 || life > UINT32_MAX ||
+	    address_normal(str_of(agent), b.agent, &ignored) != MR_OK)
 		return mr_fail(err, MR_CORRUPT, "no agent and life in it");
 	if (process && process[0] && !process_parse(str_of(process), &b.process))
 		return mr_fail(err, MR_CORRUPT, "bad 'Process: %.60s'", process);
@@ -216,8 +219,7 @@ session_save(const char *state_dir, const char *room_spec, const struct binding 
 	file_name(b->session, NULL, &name);
 	if (!room || !buf_ok(&name))
 		return mr_nomem(err);
-	if (open_folder(state_dir, true, &folder, err) != MR_OK ||
-	    write_lines(&text, room, b, err) != MR_OK)
+	if (open_folder(state_dir, true, &folder, err) != MR_OK || write_lines(&text, room, b, err) != MR_OK)
 		return mr_wrap(err, "bind session '%.80s'", b->session);
 	/* Taken by a good binding in another room; a broken one is written over. */
 	if (load_file(folder, buf_z(&name), room, &there, &why) == MR_NOTFOUND &&
@@ -238,7 +240,7 @@ bool
 session_may_clear(const char *a, const char *b)
 {
 	return strncmp(a, CLEARING_HARNESS, strlen(CLEARING_HARNESS)) == 0 &&
-	    strncmp(b, CLEARING_HARNESS, strlen(CLEARING_HARNESS)) == 0;
+	       strncmp(b, CLEARING_HARNESS, strlen(CLEARING_HARNESS)) == 0;
 }
 
 struct process_search {

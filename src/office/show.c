@@ -123,7 +123,7 @@ hold_for_show(struct mr_show *show, const char *id, struct mr_message *msg, stru
 		return rc;
 	show->taken[show->n++] = hold;
 	msg->folder = MR_HELD;
-	(void)snprintf(msg->token, sizeof(msg->token), "%s", hold.token);
+	msg->attempt = hold.attempt; /* but no token: the hold ends with this process, nobody can settle it by name */
 	return MR_OK;
 }
 

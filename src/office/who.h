@@ -18,7 +18,7 @@
 #include "room/room.h"
 
 /* ---- git.c: reads the files of a repository; no git program is run ---- */
-struct git_place { /* all NULL outside a repository; finish with git_place_done */
+struct git_place {      /* all NULL outside a repository; finish with git_place_done */
 	char *worktree; /* top of the worktree that holds the folder asked about */
 	char *git_dir;  /* of that worktree: its index is there */
 	char *common;   /* shared by all worktrees: info/exclude is there */
@@ -31,7 +31,8 @@ bool git_tracks(const struct git_place *place, const char *path);
 
 /* ---- find.c: paths of rooms ---- */
 #define ROOM_FOLDER ".mailroom"
-/* An absolute path without links, "." or ".."; one that does not exist is only made absolute. NULL: no memory. */
+/* An absolute path without links, "." or ".."; one that does not exist is only made absolute. NULL: no
+ * memory. */
 char *path_full(const char *cwd, const char *path);
 char *path_join(const char *folder, const char *name);
 char *path_parent(const char *path);       /* of an absolute path; the parent of "/" is "/" */
@@ -49,16 +50,18 @@ struct binding { /* finish with binding_done */
 };
 void binding_done(struct binding *b);
 /* MR_NOTFOUND: not bound in this room. MR_CORRUPT, MR_REFUSED: there is a file, but it cannot be trusted. */
-enum mr_rc session_load(const char *state_dir, const char *session, const char *room_spec, struct binding *ret,
-    struct mr_error *err);
-enum mr_rc session_save(const char *state_dir, const char *room_spec, const struct binding *b, struct mr_error *err);
-/* The binding in this room of another session of the same live harness process: /clear gives a running harness a
- * new session id. Only for harnesses that do so. */
+enum mr_rc session_load(const char *state_dir, const char *session, const char *room_spec,
+    struct binding *ret, struct mr_error *err);
+enum mr_rc session_save(
+    const char *state_dir, const char *room_spec, const struct binding *b, struct mr_error *err);
+/* The binding in this room of another session of the same live harness process: /clear gives a running
+ * harness a new session id. Only for harnesses that do so. */
 enum mr_rc session_find_process(const char *state_dir, const char *session, const char *room_spec,
     const struct mr_process *process, struct binding *ret, struct mr_error *err);
 /* May these two session ids of one process be the same session before and after /clear? */
 bool session_may_clear(const char *a, const char *b);
-/* Decisions that end in a binding are made one at a time. -1: no lock could be had (a read-only folder), go on. */
+/* Decisions that end in a binding are made one at a time. -1: no lock could be had (a read-only folder), go
+ * on. */
 int session_lock(const char *state_dir);
 
 /* ---- agent.c ---- */
@@ -76,18 +79,19 @@ enum mr_rc agent_unread(struct mr_room *room, const char *name, size_t *ret, str
 
 /* ---- bind.c ---- */
 const char *self_session(const struct mr_env *env); /* or "" */
-/* The binding of env's session in this room: its own file, the one from before /clear, or the life that names the
- * session. MR_NOTFOUND: unbound. *ret_saved: a file of this very session id says so. */
+/* The binding of env's session in this room: its own file, the one from before /clear, or the life that names
+ * the session. MR_NOTFOUND: unbound. *ret_saved: a file of this very session id says so. */
 enum mr_rc self_binding(struct mr_room *room, const struct mr_env *env, struct binding *ret, bool *ret_saved,
     struct mr_error *err);
-/* Is the binding's life still the newest? ret_agent is the agent. MR_REFUSED: fenced, with who and what to type;
- * MR_NOTFOUND: the name was pruned. */
-enum mr_rc self_check(struct mr_room *room, const struct binding *b, struct mr_agent *ret_agent, struct mr_error *err);
+/* Is the binding's life still the newest? ret_agent is the agent. MR_REFUSED: fenced, with who and what to
+ * type; MR_NOTFOUND: the name was pruned. */
+enum mr_rc self_check(
+    struct mr_room *room, const struct binding *b, struct mr_agent *ret_agent, struct mr_error *err);
 /* Is agent's newest life the one of env's session, or of its very process? */
 bool self_is_life(const struct mr_env *env, const struct mr_agent *agent);
 /* Notes in the life and in a binding that env's session is this life. */
-enum mr_rc self_adopt_life(struct mr_room *room, const struct mr_env *env, const struct mr_agent *agent,
-    struct mr_error *err);
+enum mr_rc self_adopt_life(
+    struct mr_room *room, const struct mr_env *env, const struct mr_agent *agent, struct mr_error *err);
 /* Takes the life after agent's newest for env's session, and binds it. MR_EXISTS: another was quicker. */
 enum mr_rc self_take_life(struct mr_room *room, const struct mr_env *env, const struct mr_agent *agent,
     unsigned *ret_life, size_t *ret_returned, struct mr_error *err);

@@ -11,8 +11,8 @@ exits 5 'also where' mr where
 exits 5 'a --room that is not there' mr --room "$here/nowhere" --as operator inbox
 exits 5 'errors are JSON with --json' mr --json inbox
 same not-found "$(jq -r .error.code err)" 'with a code a program can use'
-exits 0 'bare mailroom without a room still helps' mr
-says out 'mailroom init' 'and teaches init'
+exits 5 'bare mailroom too' mr
+says err 'mailroom init' 'says how to make one'
 
 # ---- a plain folder ----
 mkdir "$here/My Project" && cd "My Project" || exit 1
@@ -70,77 +70,76 @@ rm -rf m && mkdir m
 same '2770 d,440 f,660 f,' "$(modes m)" '--share group opens all of it to the group, whatever the umask'
 
 # ---- git ----
-git init -q repo && cd repo || exit 1
-git commit -q --allow-empty -m first
-mkdir sub && echo x >sub/file
-git worktree add -q ../linked 2>/dev/null
-cd sub || exit 1
-exits 0 'init in a subfolder of a repository' mr init
-check 'makes the room at the top of the worktree' test -f ../.mailroom/room -a ! -e .mailroom
-cd ..
-same '*' "$(cat .mailroom/.gitignore)" 'with a .gitignore of *'
-check 'excluded in info/exclude' grep -qx '/.mailroom/' .git/info/exclude
-check 'and a stub .git inside' test -f .mailroom/.git/HEAD
-exits 0 'init again in a repository' mr init
-same 1 "$(grep -c mailroom .git/info/exclude)" 'does not exclude it twice'
-mr register alice >/dev/null 2>&1; send operator alice 'important' >/dev/null
-mail() { find .mailroom -type f -not -name '*lock' | sort | xargs md5sum; }
+at() { (cd "$1" && shift && "$@"); }
+git init -q repo && git -C repo commit -q --allow-empty -m first
+mkdir repo/sub && echo x >repo/sub/file
+git -C repo worktree add -q ../linked 2>/dev/null
+exits 0 'init in a subfolder of a repository' at repo/sub mr init
+check 'makes the room at the top of the worktree' test -f repo/.mailroom/room -a ! -e repo/sub/.mailroom
+same '*' "$(cat repo/.mailroom/.gitignore)" 'with a .gitignore of *'
+check 'excluded in info/exclude' grep -qx '/.mailroom/' repo/.git/info/exclude
+check 'and a stub .git inside' test -f repo/.mailroom/.git/HEAD
+exits 0 'init again in a repository' at repo mr init
+same 1 "$(grep -c mailroom repo/.git/info/exclude)" 'does not exclude it twice'
+at repo mr register alice >/dev/null 2>&1; at repo send operator alice 'important' >/dev/null
+mail() { find repo/.mailroom -type f | sort | xargs -d '\n' md5sum; }
 before=$(mail)
-same '?? sub/' "$(git status --porcelain)" 'git status does not show the room'
-git add -A && git commit -q -m second
-same sub/file "$(git ls-files)" 'git add -A does not add it'
-echo y >sub/other; echo z >>sub/file
-check 'git stash -u' git stash -q -u
+same '?? sub/' "$(git -C repo status --porcelain)" 'git status does not show the room'
+git -C repo add -A && git -C repo commit -q -m second
+same sub/file "$(git -C repo ls-files)" 'git add -A does not add it'
+echo y >repo/sub/other; echo z >>repo/sub/file
+check 'git stash -u' git -C repo stash -q -u
 same "$before" "$(mail)" 'leaves the mail alone'
-git stash drop -q
-echo y >sub/other
-check 'git clean -fdx' git clean -qfdx
+check 'and stashed the rest' test ! -e repo/sub/other
+git -C repo stash drop -q
+echo y >repo/sub/other
+check 'git stash -a' git -C repo stash -q -a
 same "$before" "$(mail)" 'leaves the mail alone'
-check 'but cleaned' test ! -e sub/other
-check 'git clean -fd -e nothing' git clean -qfd
-same "$before" "$(mail)" 'also without -x'
-same '' "$(git status --porcelain)" 'git status is clean'
-check 'git checkout of another branch' git checkout -q -b branch
-same "$before" "$(mail)" 'leaves the mail alone as well'
-check 'git stash -a' git stash -q -a
+git -C repo stash drop -q
+echo y >repo/sub/other
+check 'git clean -fdx' git -C repo clean -qfdx
 same "$before" "$(mail)" 'leaves the mail alone'
+check 'but cleaned' test ! -e repo/sub/other
+check 'git clean -fd' git -C repo clean -qfd
+same "$before" "$(mail)" 'leaves the mail alone'
+check 'git checkout of another branch' git -C repo checkout -q -b branch
+same "$before" "$(mail)" 'leaves the mail alone'
+same '' "$(git -C repo status --porcelain)" 'git status is clean'
 
-cd ../linked || exit 1
-exits 0 'a linked worktree' mr where --json
+exits 0 'a linked worktree' at linked mr where --json
 same "maildir:$here/repo/.mailroom" "$(jq -r .spec out)" 'uses the room of the main worktree'
 same "$here/linked" "$(jq -r .worktree out)" 'and knows its own top'
 says out 'main worktree' 'and says why'
-mkdir deep && cd deep || exit 1
-same "maildir:$here/repo/.mailroom" "$(mr where --json | jq -r .spec)" 'from a subfolder too'
-same 1 "$(unread alice)" 'and sees its mail'
-exits 0 'init in a linked worktree' mr init
+mkdir linked/deep
+same "maildir:$here/repo/.mailroom" "$(at linked/deep mr where --json | jq -r .spec)" 'from a subfolder too'
+same 1 "$(at linked/deep unread alice)" 'and sees its mail'
+exits 0 'init in a linked worktree' at linked mr init
 says out 'already' 'finds the one of the main worktree'
-check 'and makes no second' test ! -e ../.mailroom -a ! -e .mailroom
-cd "$here" || exit 1
+check 'and makes no second' test ! -e linked/.mailroom
 git init -q repo2 && git -C repo2 commit -q --allow-empty -m first && git -C repo2 worktree add -q ../linked2 2>/dev/null
-cd linked2 || exit 1
-exits 0 'the first init from a linked worktree' mr init --name two
-check 'makes the room in the main worktree' test -f ../repo2/.mailroom/room -a ! -e .mailroom
-same '' "$(git status --porcelain)$(git -C ../repo2 status --porcelain)" 'git status is clean in both'
-exits 0 'a room of its own in a linked worktree, when asked for' mr init . --name own
-exits 0 'is used there' mr where --json
+exits 0 'the first init from a linked worktree' at linked2 mr init --name two
+check 'makes the room in the main worktree' test -f repo2/.mailroom/room -a ! -e linked2/.mailroom
+same '' "$(git -C linked2 status --porcelain)$(git -C repo2 status --porcelain)" 'git status is clean in both'
+exits 0 'a room of its own in a linked worktree, when asked for' at linked2 mr init . --name own
+exits 0 'is used there' at linked2 mr where --json
 same own "$(jq -r .name out)" 'as the nearest'
 says err 'second room' 'with a warning that the others meet elsewhere'
-cd "$here" || exit 1
+same '' "$(git -C linked2 status --porcelain)" 'and git does not show it'
 
-git init -q tracked && cd tracked || exit 1
-exits 0 'a room' mr init --name tracked
-rm -rf .mailroom/.git .mailroom/.gitignore && : >.git/info/exclude
-git add -A 2>/dev/null && git commit -q -m 'the mail too'
-exits 0 'that git tracks' mr where --json
+git init -q tracked
+exits 0 'a room' at tracked mr init --name tracked
+rm -rf tracked/.mailroom/.git tracked/.mailroom/.gitignore && : >tracked/.git/info/exclude
+git -C tracked add -A 2>/dev/null && git -C tracked commit -q -m 'the mail too'
+exits 0 'that git tracks' at tracked mr where --json
 says err 'git tracks' 'is warned of'
 says err 'git rm' 'with what to do'
 same true "$(jq '.warning|test("git tracks")' out)" 'also in JSON'
-cd "$here" || exit 1
-mkdir late && cd late && mr init --name late >/dev/null 2>&1 && git init -q . || exit 1
-exits 0 'git init around a room, then init again' mr init
-same '' "$(git status --porcelain)" 'hides it from git'
-cd "$here" || exit 1
+eval "$(sed -n "s/.*run '\(git rm .*\)'.*/\1/p" err | sed 's/^git/git -C tracked/')"
+exits 0 'doing that' at tracked mr where
+silent_about err 'git tracks' 'ends it'
+mkdir late && mr init late --name late >/dev/null 2>&1 && git init -q late
+exits 0 'git init around a room, then init again' at late mr init
+same '' "$(git -C late status --porcelain)" 'hides it from git'
 
 # ---- rooms that must not be used ----
 mkdir newer && mr init newer --name newer >/dev/null 2>&1
@@ -212,8 +211,9 @@ exits 0 'describe' mr describe
 for word in send inbox reply drain wait; do grep -q "mailroom $word\|^ *$word\|mailroom.* $word" out || echo "$word"; done >missing
 same '' "$(cat missing)" 'and teaches the commands that matter'
 exits 0 'describe --all' mr describe --all
-check 'is one JSON object' sh -c 'jq -es "length == 1" <out'
-jq -r '.. | .name? // empty' out >names
+cp out all
+check 'is one JSON object' jq -es 'length == 1 and (.[0]|type == "object")' all
+jq -r '.. | .name? // empty' all >names
 for word in init where register whoami who takeover prune send reply inbox read recv done release fail extend mark archive drain wait thread sent why search purge doctor stats describe; do
 	grep -qx "$word" names || echo "describe: $word"
 	"$BIN" $word --help </dev/null >help 2>help.err || echo "help: $word: exit $?"

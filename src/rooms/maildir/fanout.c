@@ -53,19 +53,6 @@ sending_done(struct sending *s)
 	spool_done(&s->job);
 }
 
-/* Before anything is written: who is there, and who is made. */
-static enum mr_rc
-check_recipients(struct mr_room *room, const struct delivery *what, struct mr_error *err)
-{
-	for (size_t i = 0; i < what->to->n; i++) {
-		mr_auto(mailbox_done) struct mailbox box = MAILBOX_INIT;
-
-		if (deliver_open(room, what->to->v[i], what->make_mailboxes, &box, err) != MR_OK)
-			return mr_wrap(err, "deliver to '%s'", what->to->v[i]);
-	}
-	return MR_OK;
-}
-
 static enum mr_rc
 write_record(const struct sending *s, struct buf *out, struct mr_error *err)
 {
@@ -198,7 +185,9 @@ send_once(struct mr_room *room, struct delivery *what, const char *digest, struc
 	spool_init(job, room);
 	spool_set_id(job, what->msg->id);
 	job->to = *what->to;
-	if (spool_open(job, true, err) != MR_OK || stage_both(&s, err) != MR_OK)
+	job->make_mailboxes = what->make_mailboxes;
+	if (spool_check_recipients(job, err) != MR_OK || spool_open(job, true, err) != MR_OK ||
+	    stage_both(&s, err) != MR_OK)
 		return err->code;
 	if (publish_both(&s, err) != MR_OK)
 		return job->record_fd < 0 ? err->code : withdraw(&s, ret, err);
@@ -236,8 +225,6 @@ fanout_deliver(struct mr_room *room, struct delivery *what, struct delivered *re
 				return rc;
 			}
 		}
-		if (round == 0 && check_recipients(room, what, err) != MR_OK)
-			return err->code;
 		rc = send_once(room, what, digest, ret, err);
 		if (rc != MR_EXISTS) {
 			memcpy(ret->id, msg->id, sizeof ret->id);

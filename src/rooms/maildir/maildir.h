@@ -219,7 +219,6 @@ void deliver_new_id(struct mr_message *msg);
 enum mr_rc fanout_deliver(struct mr_room *room, struct delivery *what, struct delivered *ret, struct mr_error *err);
 
 /* ---- spool.c: a fan-out under way ---- */
-#define SPOOL_KEPT_MAX 256 /* folders kept open until they are synced */
 #define SPOOL_STRAY_MS ((int64_t)36 * 3600 * 1000) /* a leftover older than this is nobody's */
 struct spool_job { /* by value, finish with spool_done: closing it releases the record's lock */
 	struct mr_room *room;
@@ -235,8 +234,8 @@ struct spool_job { /* by value, finish with spool_done: closing it releases the 
 	bool make_mailboxes;
 	bool search;             /* rolling forward: whoever has the id already is passed over */
 	size_t next;             /* recipients before this one have it */
-	int kept[SPOOL_KEPT_MAX]; /* new/ folders with a link that is not synced yet; owned */
-	size_t kept_n;
+	int *folder_fd;          /* new/ of each recipient, or -1: kept open from first use to its sync, as far as there */
+	size_t open_n, open_max; /* are descriptors for it */
 };
 void spool_init(struct spool_job *job, struct mr_room *room);
 void spool_done(struct spool_job *job);
@@ -245,7 +244,9 @@ void spool_set_id(struct spool_job *job, const char *id);
 /* Locks and reads the record of `id`. MR_NOTFOUND: there is none (any more); MR_BUSY: someone works on it and still did
  * after wait_ms; MR_CORRUPT: it is no record, or its message is missing. */
 enum mr_rc spool_lock(struct spool_job *job, const char *id, int64_t wait_ms, struct mr_error *err);
-/* Links the message to everyone from job->next on and syncs. On an error job->next says how far it came. */
+/* Before anything is written: opens every recipient's mailbox, makes those that are to be made. */
+enum mr_rc spool_check_recipients(struct spool_job *job, struct mr_error *err);
+/* Links the message to everyone from job->next on, then syncs everyone's folder. On an error job->next says how far it came. */
 enum mr_rc spool_give_all(struct spool_job *job, struct mr_error *err);
 /* Ends it: removes the record, then the message. MR_OK also when only the message is left. */
 enum mr_rc spool_remove(struct spool_job *job, struct mr_error *err);

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -34,8 +35,7 @@ struct scratch {
 	size_t harnesses;
 };
 
-static inline void __attribute__((format(printf, 1, 2)))
-shell(const char *fmt, ...)
+static inline void __attribute__((format(printf, 1, 2))) shell(const char *fmt, ...)
 {
 	char line[3 * PATH_MAX];
 	va_list args;
@@ -92,6 +92,7 @@ harness_start(struct scratch *s)
 
 	assert_true(pid >= 0 && s->harnesses < HARNESSES_MAX);
 	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails does not end its harnesses */
 		for (;;)
 			pause();
 	}

@@ -45,7 +45,8 @@ a_live_name_is_refused_with_who_and_where_and_a_gone_one_given(void **state)
 {
 	struct scratch *s = scratch_with_room();
 	struct mr_process one = harness_start(s), two = harness_start(s);
-	struct mr_env a = env_of(s, "claude-code-aaa", &one, "/w"), b = env_of(s, "claude-code-bbb", &two, "/v");
+	struct mr_env a = env_of(s, "claude-code-aaa", &one, "/w"),
+		      b = env_of(s, "claude-code-bbb", &two, "/v");
 	struct mr_registration reg = registered(s, "alice", &a);
 	struct mr_error err = { 0 };
 
@@ -101,8 +102,8 @@ one_session_is_one_agent(void **state)
 static void
 reserved_and_bad_names_are_refused(void **state)
 {
-	static const char *const bad[] = { "operator", "human", "Overseer", "@overseer", "@all", "mailroom", "tmp", "a//b",
-		"../a", "a b", "", "a/b/c/d/e", "rig/cur", ".hidden", "alice@elsewhere" };
+	static const char *const bad[] = { "operator", "human", "Overseer", "@overseer", "@all", "mailroom",
+		"tmp", "a//b", "../a", "a b", "", "a/b/c/d/e", "rig/cur", ".hidden", "alice@elsewhere" };
 	struct scratch *s = scratch_with_room();
 	struct mr_env env = env_of(s, NULL, NULL, "/w");
 	struct mr_registration reg = { 0 };
@@ -145,6 +146,7 @@ race_start(struct race *r, struct scratch *s, const char *const *names, bool wit
 		assert_true(r->child[i] >= 0);
 		if (r->child[i] != 0)
 			continue;
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		char session[40], byte, result;
 		struct mr_registration reg = { 0 };
 		struct mr_error err = { 0 };
@@ -256,8 +258,9 @@ send_one(struct scratch *s, const char *from, const char *to, enum mr_priority p
 	struct mr_self self = { 0 };
 	struct mr_error err = { 0 };
 	struct mr_receipt receipt = { 0 };
-	struct mr_draft draft = { .to = (const char *[]){ to, NULL }, .body = "hi", .body_len = 2,
-		.priority = priority };
+	struct mr_draft draft = {
+		.to = (const char *[]){ to, NULL }, .body = "hi", .body_len = 2, .priority = priority
+	};
 
 	if (mr_self_named(s->room, from, &self, &err) != MR_OK ||
 	    mr_send(s->room, &self, &draft, &receipt, &err) != MR_OK)
@@ -332,7 +335,8 @@ a_named_agent_goes_and_its_unread_mail_to_dead_letters(void **state)
 {
 	struct scratch *s = scratch_with_room();
 	struct mr_env env = env_of(s, NULL, NULL, "/w");
-	const char *alice[] = { "alice", NULL }, *unknown[] = { "alice", "alise", NULL }, *operator[] = { "human", NULL };
+	const char *alice[] = { "alice", NULL }, *unknown[] = { "alice", "alise", NULL },
+		   *operator[] = { "human", NULL };
 	struct pruned p;
 	struct mr_error err;
 	struct mr_agent agent = { 0 };
@@ -342,7 +346,8 @@ a_named_agent_goes_and_its_unread_mail_to_dead_letters(void **state)
 	send_one(s, "bob", "alice", MR_NORMAL);
 	assert_int_equal(prune(s, (struct mr_prune_options){ .names = unknown }, &p, &err), MR_NOTFOUND);
 	assert_int_equal(prune(s, (struct mr_prune_options){ .names = operator, .force = true }, &p, &err), MR_REFUSED);
-	assert_int_equal(prune(s, (struct mr_prune_options){ .names = alice, .dry_run = true }, &p, &err), MR_OK);
+	assert_int_equal(
+	    prune(s, (struct mr_prune_options){ .names = alice, .dry_run = true }, &p, &err), MR_OK);
 	assert_int_equal(p.n, 1);
 	assert_int_equal(p.dead, 1);
 	assert_int_equal(mr_agent_get(s->room, "alice", &agent, &err), MR_OK); /* nothing was done so far */
@@ -370,7 +375,8 @@ a_live_agent_is_pruned_only_by_force(void **state)
 	assert_int_equal(prune(s, (struct mr_prune_options){ .names = names }, &p, &err), MR_REFUSED);
 	assert_says(err.message, "claude-code-aaa");
 	assert_int_equal(p.n, 0);
-	assert_int_equal(prune(s, (struct mr_prune_options){ .names = names, .force = true }, &p, &err), MR_OK);
+	assert_int_equal(
+	    prune(s, (struct mr_prune_options){ .names = names, .force = true }, &p, &err), MR_OK);
 	assert_int_equal(p.n, 1);
 	scratch_free(s);
 	(void)state;

@@ -56,7 +56,8 @@ two_sessions_in_one_worktree_are_two_agents(void **state)
 {
 	struct scratch *s = scratch_with_room();
 	struct mr_process one = harness_start(s), two = harness_start(s);
-	struct mr_env a = env_of(s, "claude-code-aaa", &one, "/w"), b = env_of(s, "claude-code-bbb", &two, "/w");
+	struct mr_env a = env_of(s, "claude-code-aaa", &one, "/w"),
+		      b = env_of(s, "claude-code-bbb", &two, "/w");
 
 	registered(s, "alice", &a);
 	refused(s, &b, MR_NOTFOUND); /* alice is live: not the one whose life is gone */
@@ -199,7 +200,8 @@ a_session_is_fenced_by_a_takeover_and_told_by_whom(void **state)
 {
 	struct scratch *s = scratch_with_room();
 	struct mr_process one = harness_start(s), two = harness_start(s);
-	struct mr_env a = env_of(s, "claude-code-aaa", &one, "/w"), b = env_of(s, "claude-code-bbb", &two, "/v");
+	struct mr_env a = env_of(s, "claude-code-aaa", &one, "/w"),
+		      b = env_of(s, "claude-code-bbb", &two, "/v");
 	struct mr_register_options takeover = { .takeover = true };
 	struct mr_registration reg = { 0 };
 	struct mr_error err = { 0 };
@@ -244,7 +246,8 @@ a_variable_without_a_session_acts_only_for_its_own_harness(void **state)
 {
 	struct scratch *s = scratch_with_room();
 	struct mr_process self = { 0 }, stranger = harness_start(s);
-	struct mr_env mine = env_of(s, "claude-code-me", NULL, "/w"), other = env_of(s, "claude-code-x", &stranger, "/w");
+	struct mr_env mine = env_of(s, "claude-code-me", NULL, "/w"),
+		      other = env_of(s, "claude-code-x", &stranger, "/w");
 	struct mr_env plain = env_of(s, NULL, NULL, "/w");
 
 	assert_true(process_describe(getpid(), &self));
@@ -273,7 +276,8 @@ the_one_agent_of_the_worktree_comes_back_and_two_are_not_guessed(void **state)
 {
 	struct scratch *s = scratch_with_room();
 	struct mr_process one = harness_start(s), two = harness_start(s), three = harness_start(s);
-	struct mr_env a = env_of(s, "claude-code-aaa", &one, "/w"), b = env_of(s, "claude-code-bbb", &two, "/w");
+	struct mr_env a = env_of(s, "claude-code-aaa", &one, "/w"),
+		      b = env_of(s, "claude-code-bbb", &two, "/w");
 	struct mr_env c = env_of(s, "claude-code-ccc", &three, "/w"), plain = env_of(s, NULL, NULL, "/w");
 
 	registered(s, "alice", &a);
@@ -335,6 +339,9 @@ a_session_in_two_rooms_is_one_agent_in_each(void **state)
 	assert_is(s, &env, "zoe", 1);
 	s->room = first;
 	assert_is(s, &env, "alice", 1);
+	shell("cd '%s/sessions' && grep -q '^Agent: alice' claude-code-aaa && grep -q '^Agent: zoe' "
+	      "claude-code-aaa+*",
+	    s->state);
 	mr_room_close(second);
 	free(path);
 	free(folder);
@@ -348,11 +355,13 @@ broken_and_foreign_bindings_are_named_and_not_followed(void **state)
 	struct scratch *s = scratch_with_room();
 	struct mr_env env = env_of(s, "claude-code-../x", NULL, "/w");
 
-	shell("mkdir -p -m 700 '%s/sessions' && echo rubbish >'%s/sessions/claude-code-..%%2Fx'", s->state, s->state);
+	shell("mkdir -p -m 700 '%s/sessions' && echo rubbish >'%s/sessions/claude-code-..%%2Fx'", s->state,
+	    s->state);
 	assert_says(refused(s, &env, MR_NOTFOUND).message, "claude-code-..%2Fx");
 	shell("ln -sf /dev/zero '%s/sessions/claude-code-..%%2Fx'", s->state);
 	assert_says(refused(s, &env, MR_NOTFOUND).message, "claude-code-..%2Fx");
-	shell("rm '%s/sessions/claude-code-..%%2Fx' && mkfifo '%s/sessions/claude-code-..%%2Fx'", s->state, s->state);
+	shell("rm '%s/sessions/claude-code-..%%2Fx' && mkfifo '%s/sessions/claude-code-..%%2Fx'", s->state,
+	    s->state);
 	assert_says(refused(s, &env, MR_NOTFOUND).message, "claude-code-..%2Fx");
 	if (geteuid() == 0) {
 		shell("rm '%s/sessions/claude-code-..%%2Fx'", s->state);
@@ -379,7 +388,8 @@ bindings_are_private_files_with_safe_names(void **state)
 	registered(s, "bob", &env);
 	assert_is(s, &env, "bob", 1);
 	shell("cd '%s' && test -f sessions/codex-a%%2Fb%%20c && test -z \"$(find . -type d ! -perm 700)\" && "
-	      "test -z \"$(find . -type f ! -perm 600)\"", s->state);
+	      "test -z \"$(find . -type f ! -perm 600)\"",
+	    s->state);
 	scratch_free(s);
 	(void)state;
 }
@@ -394,7 +404,8 @@ a_pruned_agents_session_is_nobody_until_it_registers_again(void **state)
 	struct mr_error err = { 0 };
 
 	registered(s, "alice", &env);
-	assert_int_equal(mr_prune(s->room, &(struct mr_prune_options){ .names = names, .force = true }, NULL, NULL, &err),
+	assert_int_equal(
+	    mr_prune(s->room, &(struct mr_prune_options){ .names = names, .force = true }, NULL, NULL, &err),
 	    MR_OK);
 	assert_says(refused(s, &env, MR_NOTFOUND).message, "pruned");
 	struct mr_registration reg = registered(s, "alice", &plain); /* the name is free for anyone */
@@ -412,7 +423,8 @@ processes_of_one_new_session_agree(void **state)
 {
 	struct scratch *s = scratch_with_room();
 	struct mr_process old = harness_start(s), harness = harness_start(s);
-	struct mr_env first = env_of(s, "claude-code-old", &old, "/w"), env = env_of(s, "claude-code-new", &harness, "/w");
+	struct mr_env first = env_of(s, "claude-code-old", &old, "/w"),
+		      env = env_of(s, "claude-code-new", &harness, "/w");
 	int status = 0, right = 0;
 
 	registered(s, "alice", &first);
