@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static int
 failed(const struct mr_error *err)
@@ -68,19 +69,21 @@ main(int argc, char **argv)
 	struct mr_room *room = NULL;
 	struct mr_registration reg = { 0 };
 	struct mr_env nobody = { 0 };
+	char cwd[4096];
 	char *path = NULL;
+	int status = 0;
 
-	if (argc != 2) {
+	if (argc != 2 || !getcwd(cwd, sizeof(cwd))) {
 		fprintf(stderr, "usage: hello FOLDER\n");
 		return 2;
 	}
-	if (mr_room_init(argv[1], argv[1], NULL, &path, &err) != MR_OK ||
+	if (mr_room_init(argv[1], cwd, NULL, &path, &err) != MR_OK ||
 	    mr_room_open(path, NULL, &room, &err) != MR_OK ||
 	    mr_register(room, "alice", &nobody, NULL, &reg, &err) != MR_OK ||
-	    mr_register(room, "bob", &nobody, NULL, &reg, &err) != MR_OK ||
-	    greet(room, &err) != MR_OK || work(room, &err) != MR_OK)
-		failed(&err);
+	    mr_register(room, "bob", &nobody, NULL, &reg, &err) != MR_OK || greet(room, &err) != MR_OK ||
+	    work(room, &err) != MR_OK)
+		status = failed(&err);
 	mr_room_close(room);
 	free(path);
-	return err.code == MR_OK ? 0 : 1;
+	return status;
 }

@@ -135,7 +135,7 @@ open_or_create(int dir_fd, const char *path, int flags, mode_t mode, bool *ret_m
 static int
 open_checked(int dir_fd, const char *path, int flags, mode_t mode, bool *ret_made)
 {
-	*ret_made = (flags & O_CREAT) != 0;
+	*ret_made = (flags & O_CREAT) != 0 && (flags & O_EXCL) != 0;
 	if (path[0] == '/' && dir_fd == AT_FDCWD) /* how a room's own folder is opened */
 		return openat(AT_FDCWD, path, flags | ALWAYS, mode);
 	if (leads_out(path)) {

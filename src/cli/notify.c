@@ -34,11 +34,25 @@ leave_terminal(void)
 	}
 }
 
+/* The draft may have left it to the library: what was sent says it. */
+static void
+set_subject(struct cli *cli, const char *id, const char *given)
+{
+	struct mr_message sent = { 0 };
+	struct mr_error ignored = { 0 };
+
+	if (!given && mr_fetch(cli->room, "operator", id, &sent, &ignored) == MR_OK)
+		given = sent.subject;
+	set_cleaned("MAILROOM_SUBJECT", given ? given : "");
+	mr_message_done(&sent);
+}
+
 void
 cli_notify(struct cli *cli, const struct mr_receipt *receipt, const char *from, const char *subject)
 {
 	if (!receipt->notify || !receipt->notify[0])
 		return;
+	set_subject(cli, receipt->id, subject);
 	pid_t child = fork();
 
 	if (child < 0) {
@@ -56,7 +70,6 @@ cli_notify(struct cli *cli, const struct mr_receipt *receipt, const char *from, 
 	(void)signal(SIGPIPE, SIG_DFL);
 	set_cleaned("MAILROOM_ID", receipt->id);
 	set_cleaned("MAILROOM_FROM", from ? from : "");
-	set_cleaned("MAILROOM_SUBJECT", subject ? subject : "");
 	(void)execl("/bin/sh", "sh", "-c", receipt->notify, (char *)NULL);
 	_exit(127);
 }

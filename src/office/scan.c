@@ -78,7 +78,8 @@ struct scanning {
 	mr_message_fn *fn;
 	void *ctx;
 	size_t shown;
-	size_t judged;            /* shown, refused by the filter, or found to be broken */
+	uint64_t judged;          /* which ids were shown, or refused by the filter: the sum of their hashes */
+	bool again;               /* trouble was told the first time */
 	struct candidates sorted; /* only for the orders by priority */
 };
 
@@ -110,12 +111,47 @@ scan_finds_names(struct mr_room *room, const char *agent, unsigned folders, bool
 	return any;
 }
 
+/* Sums of these tell sets of ids apart without keeping them. */
+static uint64_t
+hash_id(const char *id)
+{
+	uint64_t h = UINT64_C(14695981039346656037);
+
+	for (; *id; id++)
+		h = (h ^ (unsigned char)*id) * UINT64_C(1099511628211);
+	return h ^ (h >> 29);
+}
+
+static bool
+sum_names(void *ctx, const struct mr_message *msg)
+{
+	*(uint64_t *)ctx += hash_id(msg->id);
+	return true;
+}
+
+/* Nothing was shown. Is that so, or did mail come while what was listed left (send --replace-key puts a new
+ * message in the place of an old one)? "None" is said when the mailbox holds just what was judged, or what it
+ * held at the last look: mail that cannot be read is never judged. */
+static bool
+is_certain(const struct scanning *s, const struct scan_request *want, uint64_t *last)
+{
+	struct scan_request names = { .folders = want->folders, .depth = SCAN_NAMES, .unread_only = want->unread_only };
+	struct mr_error ignored = { 0 };
+	uint64_t now = 0;
+
+	(void)s->room->driver->scan(s->room, s->agent, &names, sum_names, &now, &ignored);
+	bool certain = now == s->judged || now == *last;
+
+	*last = now;
+	return certain;
+}
+
 static bool
 stream_one(void *ctx, const struct mr_message *msg)
 {
 	struct scanning *s = ctx;
 
-	s->judged++;
+	s->judged += hash_id(msg->id);
 	if (!matcher_fits(s->matcher, msg))
 		return true;
 	s->shown++;
@@ -129,7 +165,7 @@ collect_one(void *ctx, const struct mr_message *msg)
 
 	if (matcher_fits(s->matcher, msg))
 		return candidates_add(&s->sorted, msg);
-	s->judged++;
+	s->judged += hash_id(msg->id);
 	return true;
 }
 
@@ -138,8 +174,7 @@ pass_trouble(void *ctx, const char *path, const struct mr_error *trouble)
 {
 	struct scanning *s = ctx;
 
-	s->judged++;
-	if (s->scan->trouble)
+	if (s->scan->trouble && !s->again)
 		s->scan->trouble(s->ctx, path, trouble);
 }
 
@@ -167,7 +202,6 @@ show_sorted(struct scanning *s, struct mr_error *err)
 			continue;
 		}
 		s->shown++;
-		s->judged++;
 		if (!s->fn(s->ctx, &msg))
 			break;
 	}
@@ -207,12 +241,16 @@ mr_scan(struct mr_room *room, const char *agent, const struct mr_scan *scan, mr_
 		.trouble_ctx = &s,
 	};
 
+	uint64_t last = 0;
+
 	for (int tries = 0; tries < SCAN_TRIES; tries++) {
+		s.judged = 0;
+		s.again = tries > 0;
 		rc = room->driver->scan(room, agent, &want, streams ? stream_one : collect_one, &s, err);
 		if (rc == MR_OK && !streams)
 			rc = show_sorted(&s, err);
 		candidates_done(&s.sorted);
-		if (rc != MR_OK || s.judged > 0 || !scan_finds_names(room, agent, folders, want.unread_only))
+		if (rc != MR_OK || s.shown > 0 || is_certain(&s, &want, &last))
 			break;
 	}
 	return rc;

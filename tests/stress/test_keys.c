@@ -6,7 +6,8 @@
 
 #define RETRIERS 20u
 #define TRIES_KILLED 6u   /* then it may live */
-#define CALLS_MAX 220u    /* kill points are drawn from the first calls; a keyed send has fewer */
+#define CALLS_OWN 60u     /* kill points are drawn from about as many calls as such a send makes: */
+#define CALLS_EACH 12u    /* its own, and some for each recipient */
 
 static const char *const five[] = { "bob", "carol", "dave", "rig/erin", "frank", NULL };
 
@@ -52,7 +53,7 @@ retry_until_sent(void *ctx, unsigned number)
 
 		if (tries < TRIES_KILLED) {
 			plan.fault = crowd_dice(&dice) % 2 ? SYS_FAULT_KILL_AFTER : SYS_FAULT_KILL_BEFORE;
-			plan.at = 1 + crowd_dice(&dice) % CALLS_MAX;
+			plan.at = 1 + crowd_dice(&dice) % (CALLS_OWN + CALLS_EACH * k->recipients);
 		}
 		pid_t pid = fork();
 

@@ -18,6 +18,7 @@
 #include "base/sys.h"
 #include "message/message.h"
 #include "rooms/maildir/maildir.h"
+#include <errno.h>
 
 #define NEW_IDS_MAX 5
 
@@ -104,6 +105,21 @@ make_durable(struct mailbox *box, struct staged *file, int new_fd, const char *n
 	return MR_OK;
 }
 
+/* Was the agent pruned while we delivered? The pruner takes the name away first and moves mail after
+ * that, so if the name is still there it will find ours; if not, it may have looked already. */
+static enum mr_rc
+check_still_there(struct mailbox *box, int new_fd, const char *name, struct mr_error *err)
+{
+	struct stat st;
+
+	if (sys_stat(box->fd, "agent", &st) == 0 || errno != ENOENT)
+		return MR_OK;
+	bool ours = sys_unlink(new_fd, name) == 0;
+
+	(void)mr_fail(err, MR_NOTFOUND, "agent '%s' was removed just now", box->agent);
+	return ours ? err->code : mr_hint(err, "a copy of the message is among the dead letters");
+}
+
 /* MR_EXISTS: another message has this id. */
 static enum mr_rc
 publish(struct mailbox *box, const char *id, struct mr_str text, struct staged *file,
@@ -119,7 +135,8 @@ publish(struct mailbox *box, const char *id, struct mr_str text, struct staged *
 	    (box->md->sync && stage_sync(file, err) != MR_OK))
 		return err->code;
 	name_for_id(id, name);
-	if (stage_link(file, new_fd, name, err) != MR_OK)
+	if (stage_link(file, new_fd, name, err) != MR_OK ||
+	    check_still_there(box, new_fd, name, err) != MR_OK)
 		return err->code;
 	return make_durable(box, file, new_fd, name, err);
 }

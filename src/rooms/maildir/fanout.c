@@ -9,7 +9,7 @@
  *	2 message       spool/<id>.mr has its name. A crash leaves litter that nobody reads; it is removed
  *	                after 36 hours (a living sender is between 2 and 3 for microseconds).
  *	3 recorded      spool/<id> too, and both are synced with their folder. A crash from here on is
- *	                completed by any later command (spool.c). The sender had no answer yet, so either
+ *	                completed by any later command (recover.c). The sender had no answer yet, so either
  *	                end is right, and "delivered" is the one that loses nothing.
  *	4 keyed         with a key: keys/<sender>/<hash> is a link to the record, synced. Never before 3 is
  *	                durable: a key whose record is gone means "delivered", so a key that outlives its
@@ -92,7 +92,7 @@ stage_both(struct sending *s, struct mr_error *err)
 	    stage(s, &s->message, buf_str(&message), md->message_mode, err) != MR_OK ||
 	    stage(s, &s->record, buf_str(&record), md->file_mode, err) != MR_OK)
 		return err->code;
-	s->job.counter_at = (off_t)record.len - 11;
+	s->job.counter_at = (off_t)record.len - SPOOL_COUNTER_DIGITS - 1;
 	if (sys_flock(s->record.fd, LOCK_EX) < 0)
 		return mr_fail_errno(err, "cannot lock the record of message '%s'", s->job.id);
 	return MR_OK;

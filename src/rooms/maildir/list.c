@@ -21,6 +21,8 @@
  *   jump at just the wrong moment in every pass to stay hidden. We stop after the first exact pass,
  *   or when at least four passes were made and the last three found no id that was not known. Mail
  *   that was sent after we began does not count as unknown: under a steady stream we would never end.
+ *   But "all that was there has left" is no end: what took its place (send --replace-key delivers the new one,
+ *   then retires the old) came after the pass had read new/, and one more pass sees it.
  * - Asking for each file (stat) does not help: the name we know is the one it had.
  *
  * What is dropped. After an exact pass: all that it did not see. Without one: only what three
@@ -315,6 +317,18 @@ drop_gone(struct listing_walk *w, struct mailbox *box, unsigned last_pass, bool 
 	l->n = kept;
 }
 
+/* Something was listed, and by the last pass nothing of it is left. */
+static bool
+all_left(const struct listing_walk *w, unsigned last_pass)
+{
+	const struct listing *l = w->list;
+
+	for (size_t i = w->first; i < l->n; i++)
+		if (l->v[i].pass == last_pass && !(w->unread_only && (l->v[i].flags & MR_SEEN)))
+			return false;
+	return l->n > w->first;
+}
+
 static enum mr_rc
 list_group(struct mailbox *box, const struct group *g, bool unread_only, const char *id_suffix,
     struct listing *ret, struct mr_error *err)
@@ -324,7 +338,8 @@ list_group(struct mailbox *box, const struct group *g, bool unread_only, const c
 	bool exact = false;
 	unsigned number = 0, agreed = 0;
 
-	while (!exact && number < PASSES_MAX && (number < PASSES_MIN || agreed < PASSES_AGREED)) {
+	while (!exact && number < PASSES_MAX &&
+	    (number < PASSES_MIN || agreed < PASSES_AGREED || all_left(&w, number))) {
 		mr_auto(pass_done) struct pass p = { .walk = &w, .box = box, .number = (unsigned char)++number };
 		enum mr_rc rc = add_sources(&p, g, err);
 		if (rc == MR_OK)

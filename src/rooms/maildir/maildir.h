@@ -17,8 +17,8 @@
  *	sweep.c     giving back what nobody holds any more
  *	deliver.c   one recipient
  *	fanout.c    several recipients (essay on states and crash points)
- *	spool.c     a fan-out under way: record, links, roll forward
- *	recover.c   completes what crashed commands left in spool/
+ *	spool.c     a fan-out under way: folders, links, syncs
+ *	recover.c   completes what crashed commands left in spool/: records, locks, roll forward
  *	keys.c      send keys
  *	commit.c    the one module that makes changes durable
  *	watch.c     inotify
@@ -52,6 +52,7 @@ struct maildir { /* room->state */
 	char process_token[MR_TOKEN_LEN + 1];
 	int dirty_errno;     /* an early sync failed: the next flush says so */
 	char crowded[MR_ADDRESS_MAX + 1]; /* whose cur/ a listing found too full: the next flush files it; or "" */
+	bool looked_for_crowd; /* by a mark, once: see mark.c */
 };
 
 static inline struct maildir *
@@ -219,6 +220,7 @@ void deliver_new_id(struct mr_message *msg);
 enum mr_rc fanout_deliver(struct mr_room *room, struct delivery *what, struct delivered *ret, struct mr_error *err);
 
 /* ---- spool.c: a fan-out under way ---- */
+#define SPOOL_COUNTER_DIGITS 10 /* "Next: 0000000000" */
 #define SPOOL_STRAY_MS ((int64_t)36 * 3600 * 1000) /* a leftover older than this is nobody's */
 struct spool_job { /* by value, finish with spool_done: closing it releases the record's lock */
 	struct mr_room *room;

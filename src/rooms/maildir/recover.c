@@ -1,14 +1,176 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * recover.c - completing what crashed commands left in spool/. Every command does this, so it costs one
- * open and one read of an empty folder when there is nothing.
+ * recover.c - completing what crashed commands left in spool/: reading a record, taking its lock, rolling
+ * it forward. Every command asks for it, so it costs one open and one read of an empty folder when there
+ * is nothing.
  */
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/id.h"
+#include "base/process.h"
 #include "base/sys.h"
 #include "rooms/maildir/maildir.h"
 #include <errno.h>
+#include <fcntl.h>
+#include <sys/file.h>
+
+#define RECORD_MAX ((size_t)64 << 20)
+#define LOCK_POLL_MS 5
+
+/* ---- Reading a record ---- */
+
+static enum mr_rc
+no_record(struct spool_job *job, const char *what, struct mr_error *err)
+{
+	(void)mr_fail(err, MR_CORRUPT, "'spool/%s' %s", job->id, what);
+	return mr_hint(err, "look at it, and at: mailroom doctor");
+}
+
+/* The names stay in the record's memory; only the array is ours. */
+static enum mr_rc
+collect_recipients(struct spool_job *job, struct mr_error *err)
+{
+	job->to.v = calloc(job->lines.n, sizeof *job->to.v);
+	if (!job->to.v)
+		return mr_nomem(err);
+	for (size_t i = 0; i < job->lines.n; i++)
+		if (ascii_caseeq(job->lines.lines[i].name, "To"))
+			job->to.v[job->to.n++] = (char *)(uintptr_t)job->lines.lines[i].value;
+	return job->to.n > 0 ? MR_OK : no_record(job, "names no recipient", err);
+}
+
+static enum mr_rc
+read_record(struct spool_job *job, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	uint64_t next = 0;
+
+	if (file_read_fd(job->record_fd, RECORD_MAX, &text, err) != MR_OK)
+		return err->code;
+	size_t tail = sizeof "Next: " - 1 + SPOOL_COUNTER_DIGITS + 1;
+	struct mr_str end = buf_str(&text);
+
+	if (end.len < tail)
+		return no_record(job, "is cut off", err);
+	job->counter_at = (off_t)(end.len - SPOOL_COUNTER_DIGITS - 1);
+	end = (struct mr_str){ end.ptr + end.len - tail, tail };
+	if (!str_starts(end, "Next: ") || !str_ends(end, "\n") ||
+	    !str_to_u64((struct mr_str){ end.ptr + 6, SPOOL_COUNTER_DIGITS }, &next))
+		return no_record(job, "is cut off", err);
+	if (record_parse(buf_str(&text), &job->lines, err) != MR_OK)
+		return err->code;
+	const char *id = record_get(&job->lines, "Id"), *boot = record_get(&job->lines, "Boot");
+	const char *make = record_get(&job->lines, "Make-Mailboxes");
+
+	if (!id || strcmp(id, job->id) != 0)
+		return no_record(job, "has another id inside", err);
+	if (collect_recipients(job, err) != MR_OK)
+		return err->code;
+	job->make_mailboxes = make && ascii_caseeq(make, "yes");
+	job->search = true;
+	/* Links and counter are in one page cache until the machine stops; after that the counter
+	 * may have reached the disk and the links not. */
+	if (boot && boot[0] && strcmp(boot, boot_id()) == 0 && next <= job->to.n)
+		job->next = (size_t)next;
+	return MR_OK;
+}
+
+/* ---- Locking one ---- */
+
+static void
+nap(int64_t ms)
+{
+	struct timespec t = { .tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000 };
+
+	(void)nanosleep(&t, NULL);
+}
+
+static enum mr_rc
+wait_for_lock(int fd, const char *id, int64_t wait_ms, struct mr_error *err)
+{
+	int64_t end = clock_boot_ms() + wait_ms;
+
+	while (sys_flock(fd, LOCK_EX | LOCK_NB) < 0) {
+		if (errno != EWOULDBLOCK)
+			return mr_fail_errno(err, "cannot lock the record of message '%s'", id);
+		if (clock_boot_ms() >= end)
+			return mr_fail(err, MR_BUSY, "message '%s' is still being delivered", id);
+		nap(LOCK_POLL_MS);
+	}
+	return MR_OK;
+}
+
+enum mr_rc
+spool_lock(struct spool_job *job, const char *id, int64_t wait_ms, struct mr_error *err)
+{
+	struct stat held, named;
+
+	spool_set_id(job, id);
+	job->record_fd = sys_open(job->spool_fd, id, O_RDWR, 0);
+	if (job->record_fd < 0) {
+		if (errno == ENOENT)
+			return mr_fail(err, MR_NOTFOUND, "no delivery of '%s' is under way", id);
+		return mr_fail_errno(err, "cannot open 'spool/%s'", id);
+	}
+	if (wait_for_lock(job->record_fd, id, wait_ms, err) != MR_OK)
+		return err->code;
+	/* Whoever had the lock before may have finished: then we hold a file without a name. */
+	if (sys_stat_fd(job->record_fd, &held) < 0)
+		return mr_fail_errno(err, "cannot look at 'spool/%s'", id);
+	if (sys_stat(job->spool_fd, id, &named) < 0 || held.st_ino != named.st_ino ||
+	    held.st_dev != named.st_dev)
+		return mr_fail(err, MR_NOTFOUND, "no delivery of '%s' is under way", id);
+	if (!S_ISREG(held.st_mode))
+		return no_record(job, "is not a file", err);
+	if (read_record(job, err) != MR_OK)
+		return err->code;
+	job->message_fd = sys_open(job->spool_fd, job->message, O_RDONLY, 0);
+	if (job->message_fd < 0 && errno == ENOENT)
+		return no_record(job, "has lost its message", err);
+	return job->message_fd < 0 ? mr_fail_errno(err, "cannot open 'spool/%s'", job->message) : MR_OK;
+}
+
+/* ---- Rolling forward ---- */
+
+static bool
+was_purged(const struct spool_job *job)
+{
+	char path[64];
+	struct stat st;
+
+	(void)snprintf(path, sizeof path, "records/purged/_/%s", job->id);
+	return sys_stat(job->md->root_fd, path, &st) == 0;
+}
+
+enum mr_rc
+spool_roll_forward(struct spool_job *job, bool *ret_lost, struct mr_error *err)
+{
+	const char *sender = record_get(&job->lines, "From"), *key = record_get(&job->lines, "Key");
+	mr_auto(sys_close_fd) int sent_fd = -1;
+	char sent_name[NAME_LEN + 8];
+
+	*ret_lost = false;
+	if (was_purged(job))
+		return spool_remove(job, err);
+	if (key) {
+		enum mr_rc rc = key_take(job, sender ? sender : "", key, err);
+
+		/* It died before it had the key, so before the first link; the key went to a retry. */
+		if (rc == MR_EXISTS) {
+			*ret_lost = true;
+			return spool_remove(job, err);
+		}
+		if (rc != MR_OK)
+			return rc;
+	}
+	if (spool_give_all(job, err) != MR_OK)
+		return err->code;
+	if (deliver_sent_place(job->md, sender, job->id, sent_name, &sent_fd))
+		(void)sys_link(job->spool_fd, job->message, sent_fd, sent_name);
+	return spool_remove(job, err);
+}
+
+/* ---- All that was left ---- */
 
 struct leftovers { /* names in spool/ */
 	struct mr_names records; /* <id> */

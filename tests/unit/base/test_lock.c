@@ -18,6 +18,7 @@ start_holder(int dir_fd)
 	if (pid == 0) {
 		struct mr_error err = { 0 };
 		int fd;
+		(void)alarm(20); /* a failed test leaves nobody behind for long */
 		if (lock_take(dir_fd, "lock", 0600, 0, &fd, &err) != MR_OK || write(ends[1], "x", 1) != 1)
 			_exit(1);
 		for (;;)

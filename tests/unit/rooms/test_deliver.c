@@ -568,6 +568,28 @@ a_kill_while_completing_is_completed_by_the_next(void **state)
 }
 
 static void
+whoever_completes_a_fan_out_syncs_every_folder(void **state)
+{
+	bool found = false;
+
+	(void)state;
+	for (unsigned long at = 1; !found; at++) {
+		mr_auto(scratch_done) struct scratch s;
+
+		scratch_new(&s);
+		assert_true(killed_at(&s, SYS_FAULT_KILL_AFTER, at, send_to_all));
+		found = reached(&s, EVERYONE) == 3;
+		if (!found)
+			continue;
+		/* The counter passes over those that have it, but their folders were never synced. */
+		sys_plan_set(&(struct sys_plan){ 0 });
+		recover(&s);
+		assert_true(sys_syncs() >= EVERYONE + 1);
+		sys_plan_set(NULL);
+	}
+}
+
+static void
 who_has_moved_the_message_does_not_get_it_twice(void **state)
 {
 	mr_auto(scratch_done) struct scratch s;
@@ -1020,6 +1042,51 @@ a_pruned_agents_unread_mail_becomes_dead_letters(void **state)
 	assert_int_equal(send_plain(&s, 1, &got, &err), MR_NOTFOUND);
 }
 
+/* The agent goes at another moment of a slow send each time: nothing may stay where nobody looks. */
+static void
+prune_while_sending(size_t recipients)
+{
+	size_t arrived = 0, refused = 0;
+
+	for (unsigned wait_ms = 0; wait_ms < 60; wait_ms += (unsigned)recipients) {
+		mr_auto(scratch_done) struct scratch s;
+		struct mr_error err = { 0 };
+		size_t dead = 0;
+		int status;
+
+		scratch_new(&s);
+		pid_t pid = fork();
+
+		assert_true(pid >= 0);
+		if (pid == 0) {
+			struct delivered got = { 0 };
+
+			reopen(&s);
+			sys_plan_set(&(struct sys_plan){ .delay_us = 1000 });
+			enum mr_rc rc = send_plain(&s, recipients, &got, &err);
+
+			_exit(rc == MR_OK ? 0 : rc == MR_NOTFOUND ? 5 : 1);
+		}
+		(void)usleep(wait_ms * 1000);
+		assert_int_equal(maildir_remove_agent(&s.room, everyone[recipients - 1], &dead, &err), MR_OK);
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_true(WIFEXITED(status) && WEXITSTATUS(status) != 1);
+		*(WEXITSTATUS(status) ? &refused : &arrived) += 1;
+		assert_int_equal(copies_of(&s, everyone[recipients - 1]), 0);
+		if (WEXITSTATUS(status) == 0)
+			assert_int_equal(count_in(&s, "dead/new"), 1);
+	}
+	assert_true(arrived > 2 && refused > 2);
+}
+
+static void
+mail_to_an_agent_that_is_just_being_pruned_is_dead_or_refused(void **state)
+{
+	(void)state;
+	prune_while_sending(1);
+	prune_while_sending(2);
+}
+
 /* ---- Evidence ---- */
 
 static void
@@ -1132,6 +1199,7 @@ main(void)
 		cmocka_unit_test(one_unknown_recipient_refuses_the_whole_fan_out),
 		cmocka_unit_test(a_kill_at_any_call_of_a_fan_out_reaches_all_or_none),
 		cmocka_unit_test(a_kill_while_completing_is_completed_by_the_next),
+		cmocka_unit_test(whoever_completes_a_fan_out_syncs_every_folder),
 		cmocka_unit_test(who_has_moved_the_message_does_not_get_it_twice),
 		cmocka_unit_test(an_error_at_any_call_of_a_fan_out_is_told_as_it_is),
 		cmocka_unit_test(a_living_sender_is_left_alone),
@@ -1146,6 +1214,7 @@ main(void)
 		cmocka_unit_test(a_takeover_killed_anywhere_loses_no_held_mail),
 		cmocka_unit_test(names_that_differ_only_in_case_clash_on_every_level),
 		cmocka_unit_test(a_pruned_agents_unread_mail_becomes_dead_letters),
+		cmocka_unit_test(mail_to_an_agent_that_is_just_being_pruned_is_dead_or_refused),
 		cmocka_unit_test(purge_removes_every_copy_and_why_finds_none),
 		cmocka_unit_test(purged_mail_is_not_delivered_by_recovery),
 		cmocka_unit_test(doctor_finds_open_modes_and_links_and_closes_modes),

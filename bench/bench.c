@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+/* bench.c - options, the room and its agents, the order of the rows. Started by bench/run. */
+#include "bench.h"
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+void
+die(const char *fmt, ...)
+{
+	int reason = errno;
+	va_list args;
+
+	va_start(args, fmt);
+	(void)fputs("bench: ", stderr);
+	(void)vfprintf(stderr, fmt, args);
+	(void)fprintf(stderr, " (%s)\n", strerror(reason));
+	va_end(args);
+	exit(1);
+}
+
+char *
+path_of(const char *fmt, ...)
+{
+	char *path = NULL;
+	va_list args;
+
+	va_start(args, fmt);
+	if (vasprintf(&path, fmt, args) < 0)
+		die("out of memory");
+	va_end(args);
+	return path;
+}
+
+void
+make_folder(const char *path)
+{
+	if (mkdir(path, 0700) < 0 && errno != EEXIST)
+		die("cannot make '%s'", path);
+}
+
+void
+check(enum mr_rc rc, const struct mr_error *err, const char *what)
+{
+	if (rc == MR_OK)
+		return;
+	(void)fprintf(stderr, "bench: %s: %s%s%s\n", what, err->message, err->hint[0] ? "; " : "", err->hint);
+	exit(1);
+}
+
+struct mr_self
+self_of(struct bench *b, const char *agent)
+{
+	struct mr_error err = { 0 };
+	struct mr_self self = { 0 };
+
+	check(mr_self_named(b->room, agent, &self, &err), &err, agent);
+	return self;
+}
+
+void
+register_agent(struct bench *b, const char *name)
+{
+	struct mr_env nobody = { .as = name, .worktree = b->work };
+	struct mr_registration registration = { 0 };
+	struct mr_error err = { 0 };
+
+	check(mr_register(b->room, name, &nobody, NULL, &registration, &err), &err, "register");
+}
+
+static void
+make_room(struct bench *b)
+{
+	struct mr_init_options options = { .name = "bench" };
+	struct mr_error err = { 0 };
+	char *path = NULL;
+
+	check(mr_room_init(b->work, b->work, &options, &path, &err), &err, "init");
+	check(mr_room_open(path, NULL, &b->room, &err), &err, "open");
+	free(path);
+	register_agent(b, "alice");
+	register_agent(b, "bob");
+	for (size_t i = 0; i < sizeof(b->body) - 1; i++)
+		b->body[i] = i % 64 == 63 ? '\n' : "etaoin shrdlu"[i % 13];
+}
+
+static void
+take_options(struct bench *b, int argc, char **argv)
+{
+	for (int opt; (opt = getopt(argc, argv, "d:c:e:f:j:n:")) != -1;) {
+		switch (opt) {
+		case 'd':
+			b->work = optarg;
+			break;
+		case 'c':
+			b->command = optarg;
+			break;
+		case 'e':
+			b->empty = optarg;
+			break;
+		case 'f':
+			b->file_system = optarg;
+			break;
+		case 'j':
+			b->json = optarg;
+			break;
+		case 'n':
+			b->archived = atol(optarg);
+			break;
+		default:
+			exit(2);
+		}
+	}
+	if (!b->work || !b->command || !b->empty || !b->file_system || !b->json)
+		die("use bench/run");
+}
+
+int
+main(int argc, char **argv)
+{
+	static struct bench b = { .archived = 200000 };
+
+	take_options(&b, argc, argv);
+	if (chdir(b.work) < 0)
+		die("cannot go to '%s'", b.work);
+	make_room(&b);
+	rows_send(&b);
+	rows_wake(&b);
+	rows_fan_out(&b);
+	rows_inbox(&b);
+	rows_calls(&b);
+	mr_room_close(b.room);
+	(void)report_finish(&b);
+	return 0;
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * bench.h - what mailroom costs beside the bare system calls of the same work.
+ *
+ * A row compares two operations, `bare` and `ours`, in rounds: a few of one, a few of the other, and again, so
+ * that a disk that gets slower or a neighbour that wakes up hits both. What counts is the median of the rounds.
+ * The bench is an outside user of the library: it includes mailroom.h and nothing else of ours.
+ *
+ *	bench.c    options, the room, the order of the rows
+ *	bare.c     the bare system calls: a delivery, a fan-out, a look into an inbox, a program start
+ *	rows.c     send and inbox, in the library and as a command; fan-out
+ *	wake.c     from the link of a message to the return of the waiting process
+ *	calls.c    system calls and syncs of each command, counted with strace
+ *	report.c   rounds, medians, the table and the JSON
+ */
+#ifndef BENCH_H
+#define BENCH_H
+
+#include <mailroom.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define ROUNDS 9
+#define BODY_BYTES 1024
+#define FAN_OUT_MAX 1000
+#define LETTER_NAME_MAX 64
+
+/* ---- The place ---- */
+
+struct bench {
+	const char *work;        /* folder on the measured file system; the room is in it */
+	const char *command;     /* the mailroom command */
+	const char *empty;       /* the program that does nothing */
+	const char *file_system; /* in words */
+	const char *json;        /* where to write the rows */
+	long archived;           /* how large the large archive is */
+	struct mr_room *room;
+	char body[BODY_BYTES + 1];
+	char *names[FAN_OUT_MAX + 1]; /* of the agents that a fan-out goes to */
+};
+
+/* Prints and exits: a bench that went wrong has no figures. */
+_Noreturn void die(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+char *path_of(const char *fmt, ...) __attribute__((format(printf, 1, 2))); /* never NULL */
+void make_folder(const char *path);
+void check(enum mr_rc rc, const struct mr_error *err, const char *what);
+struct mr_self self_of(struct bench *b, const char *agent);
+void register_agent(struct bench *b, const char *name);
+
+/* ---- Bare system calls ---- */
+
+struct bare_box { /* folders that stay open, as a program made for nothing else would keep them */
+	int new_fd, sent_fd;
+};
+
+void bare_box_open(struct bare_box *box, const char *path);
+double bare_send(const struct bare_box *box); /* µs, as all that follow */
+double bare_fan_out(int base_fd, size_t n);
+double bare_inbox(int new_fd, int cur_fd);
+/* The name of a message file, later than all before it; flags "" or ":2,S". */
+void letter_name(char ret[LETTER_NAME_MAX], int64_t time_ms, const char *flags);
+/* Runs argv in `work` with a small environment and nothing on stdin; NULL output: /dev/null. */
+int run_program(const struct bench *b, const char *const *argv, const char *output);
+double now_us(void);
+
+/* ---- Rows ---- */
+
+typedef double op_fn(void *ctx); /* does it once, returns µs */
+
+struct comparison {
+	const char *name, *what, *note;
+	double budget;  /* 0: none */
+	unsigned ops;   /* in a round, of each side */
+	bool middle;    /* a round is the median of its operations, not their mean */
+	op_fn *bare, *ours;
+	void *ctx;
+};
+
+void compare(const struct comparison *c);
+void report_calls(const char *name, const char *what, unsigned calls, unsigned syncs);
+int report_finish(const struct bench *b); /* prints and writes all; the number of budgets missed */
+
+void rows_send(struct bench *b);
+void rows_fan_out(struct bench *b);
+void rows_inbox(struct bench *b);
+void rows_wake(struct bench *b);
+void rows_calls(struct bench *b);
+
+#endif
