@@ -38,7 +38,7 @@ int sys_fsync(int fd);
 int sys_link(int from_fd, const char *from, int to_fd, const char *to); /* no symlink followed */
 int sys_rename(int from_fd, const char *from, int to_fd, const char *to); /* may overwrite */
 int sys_rename_new(int from_fd, const char *from, int to_fd, const char *to); /* EEXIST, never overwrites;
-                         RENAME_NOREPLACE, else link + unlink (both names for a moment) */
+                         RENAME_NOREPLACE, else a look and a rename */
 int sys_unlink(int dir_fd, const char *name);
 int sys_rmdir(int dir_fd, const char *name);
 int sys_mkdir(int dir_fd, const char *name, mode_t mode); /* exactly that mode, whatever the umask */

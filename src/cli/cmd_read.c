@@ -81,6 +81,11 @@ take_all(struct cli *cli, struct mr_show *show)
 		enum mr_rc rc = mr_show_take(show, cli->argv[i], &msg, &err);
 		if (rc != MR_OK && rc != MR_BUSY) {
 			code = cli_fail(cli, &err);
+			/* A full or read-only disk cannot note that it was read. What it says can be shown all the same. */
+			if ((rc == MR_FULL || rc == MR_IO) &&
+			    mr_fetch(cli->room, cli->self.agent, cli->argv[i], &msg, &err) == MR_OK)
+				(void)print(cli, &msg);
+			mr_message_done(&msg);
 			continue;
 		}
 		if (rc == MR_BUSY) /* looking is free; whoever holds it will settle it */

@@ -41,7 +41,10 @@ run(struct cli *cli)
 		return EXIT_USAGE;
 	scan.filter.unread = true;
 	if (opt_text(cli, "id") != NULL) {
-		if (mr_resolve_id(cli->room, cli->self.agent, opt_text(cli, "id"), 0, answered, &err) != MR_OK)
+		/* A full id is taken as it is: looked up here, so that nobody waits for an answer to nothing. */
+		mr_auto(mr_message_done) struct mr_message question = { 0 };
+		if (mr_resolve_id(cli->room, cli->self.agent, opt_text(cli, "id"), 0, answered, &err) != MR_OK ||
+		    mr_fetch(cli->room, cli->self.agent, answered, &question, &err) != MR_OK)
 			return cli_fail(cli, &err);
 		scan.filter.reply_to = answered;
 	}

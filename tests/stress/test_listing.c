@@ -6,13 +6,14 @@
  * mblaze's minc does: move from new/ to cur/. When all has moved it is put back, between two listings, because no
  * mail client moves mail that way.
  */
+#include "room/room.h"
 #include "stress/crowd.h"
 #include <dirent.h>
 #include <fcntl.h>
 
 #define MESSAGES 2000u
 #define LISTINGS 120u
-#define WHOLE_EVERY 6u /* the others read names only; whole messages are looked up again one by one as they move */
+#define WHOLE_EVERY 12u /* the others read names only; messages are looked up again one by one as they move */
 
 struct shelf {
 	struct crowd room;
@@ -166,7 +167,7 @@ a_listing_while_two_thousand_files_are_moved_has_them_all(void **state)
 	struct shelf *s = crowd_share(sizeof(*s));
 	struct mr_error err = { 0 };
 	unsigned listings = crowd_long() ? 10 * LISTINGS : CROWD_SLOW ? LISTINGS / 5 : LISTINGS;
-	unsigned incomplete = 0, doubled = 0, wrong_counts = 0;
+	unsigned incomplete = 0, doubled = 0;
 
 	s->room = crowd_new("none", TO("alice", "bob"));
 	fill(s);
@@ -174,18 +175,17 @@ a_listing_while_two_thousand_files_are_moved_has_them_all(void **state)
 	struct mr_room *room = crowd_open(&s->room);
 
 	for (unsigned i = 0; i < listings; i++) {
-		struct mr_scan scan = { .filter = { .folders = MR_INBOX } };
+		struct scan_request names = { .folders = MR_INBOX, .depth = SCAN_NAMES };
+		struct mr_scan whole = { .filter = { .folders = MR_INBOX } };
 		struct tally t = { .n = 0 };
-		struct mr_counts counts = { 0 };
 
 		stand_still_if_asked(s);
-		if (i % WHOLE_EVERY == 0) {
-			assert_int_equal(mr_scan(room, "bob", &scan, tally_one, &t, &err), MR_OK);
-			incomplete += t.n != MESSAGES;
-			doubled += t.twice;
-		}
-		assert_int_equal(mr_count(room, "bob", &counts, &err), MR_OK);
-		wrong_counts += counts.unread + counts.seen != MESSAGES;
+		if (i % WHOLE_EVERY == 0)
+			assert_int_equal(mr_scan(room, "bob", &whole, tally_one, &t, &err), MR_OK);
+		else
+			assert_int_equal(room->driver->scan(room, "bob", &names, tally_one, &t, &err), MR_OK);
+		incomplete += t.n != MESSAGES;
+		doubled += t.twice;
 	}
 	atomic_store(&s->over, true);
 	assert_int_equal(crowd_wait(movers, 2), 0);
@@ -193,7 +193,6 @@ a_listing_while_two_thousand_files_are_moved_has_them_all(void **state)
 	assert_true(s->renames > listings * 10 && s->moves > MESSAGES / 2); /* else nobody disturbed us */
 	assert_int_equal(incomplete, 0);
 	assert_int_equal(doubled, 0);
-	assert_int_equal(wrong_counts, 0);
 	crowd_done(&s->room);
 	(void)munmap(s, sizeof(*s));
 }

@@ -169,6 +169,20 @@ maildir_find_agent(struct mr_room *room, const char *name, struct mr_agent *ret,
 	return MR_OK;
 }
 
+/* One whose files are broken must not hide the others: it is there, with its mail, and nobody knows more. The time
+ * is that of the folder, so that it does not look as if it had been gone since 1970. */
+static struct mr_agent
+unreadable_agent(struct maildir *md, const char *name)
+{
+	struct mr_agent agent = { .worktree = "", .session = "", .host = "", .wake = "",
+		.role = "its registration cannot be read: mailroom doctor" };
+	struct stat st;
+
+	(void)snprintf(agent.name, sizeof agent.name, "%s", name);
+	agent.created_ms = sys_stat(md->agents_fd, name, &st) == 0 ? (int64_t)st.st_mtim.tv_sec * 1000 : clock_now_ms();
+	return agent;
+}
+
 enum mr_rc
 maildir_each_agent(struct mr_room *room, mr_agent_fn *fn, void *ctx, struct mr_error *err)
 {
@@ -180,6 +194,11 @@ maildir_each_agent(struct mr_room *room, mr_agent_fn *fn, void *ctx, struct mr_e
 		struct mr_agent agent = { 0 };
 
 		rc = maildir_find_agent(room, names.v[i], &agent, err);
+		if (rc == MR_CORRUPT) {
+			agent = unreadable_agent(maildir_of(room), names.v[i]);
+			rc = MR_OK;
+			*err = (struct mr_error){ 0 };
+		}
 		if (rc == MR_OK) {
 			more = fn(ctx, &agent);
 			arena_free(agent.own);

@@ -19,7 +19,6 @@
 #include <errno.h>
 #include <fcntl.h>
 
-#define MOVER_GONE_S 600 /* nobody is that long between a link and an unlink */
 #define DIRTY_MAX (sizeof(((struct maildir *)0)->dirty) / sizeof(struct dirty))
 
 static void
@@ -90,24 +89,6 @@ note_move(struct maildir *md, int from_fd, int to_fd)
 	}
 }
 
-/* Is it the same file under both names, and has been for a while? Where the kernel cannot rename without
- * overwriting, a rename is link + unlink; this one was cut in the middle and the unlink is left to do.
- * A young pair is left alone: its mover may be about to unlink the other name, and with both unlinked
- * the message would be gone. Who must go on uses another name (mark_rename). */
-static bool
-half_moved(int from_fd, const char *from, int to_fd, const char *to)
-{
-	struct stat a, b, from_dir, to_dir;
-
-	if (sys_stat(from_fd, from, &a) < 0 || sys_stat(to_fd, to, &b) < 0 || a.st_ino != b.st_ino ||
-	    a.st_dev != b.st_dev || sys_stat_fd(from_fd, &from_dir) < 0 || sys_stat_fd(to_fd, &to_dir) < 0)
-		return false;
-	if (clock_now_ms() / 1000 - (int64_t)a.st_ctim.tv_sec < MOVER_GONE_S)
-		return false;
-	/* One and the same name is not two: unlinking it would be the end of the message. */
-	return from_dir.st_ino != to_dir.st_ino || from_dir.st_dev != to_dir.st_dev || strcmp(from, to) != 0;
-}
-
 enum mr_rc
 commit_move(struct maildir *md, int from_fd, const char *from, int to_fd, const char *to, struct mr_error *err)
 {
@@ -116,10 +97,7 @@ commit_move(struct maildir *md, int from_fd, const char *from, int to_fd, const 
 			return mr_fail(err, MR_NOTFOUND, "'%s' is not there any more", from);
 		if (errno != EEXIST)
 			return mr_fail_errno(err, "cannot rename '%s' to '%s'", from, to);
-		if (!half_moved(from_fd, from, to_fd, to))
-			return mr_fail(err, MR_EXISTS, "cannot rename '%s': '%s' is taken", from, to);
-		if (sys_unlink(from_fd, from) < 0 && errno != ENOENT)
-			return mr_fail_errno(err, "cannot remove '%s', which is also '%s'", from, to);
+		return mr_fail(err, MR_EXISTS, "cannot rename '%s': '%s' is taken", from, to);
 	}
 	note_move(md, from_fd, to_fd);
 	return MR_OK;

@@ -233,6 +233,8 @@ hold_end(struct mailbox *box, int held_fd, const char *name, struct file_name *n
 		break;
 	case SETTLE_SEEN:
 		rc = end_in_box(box, held_fd, name, n, true, err);
+		if (rc == MR_OK)
+			mark_look_for_crowd(box, n->id);
 		break;
 	case SETTLE_ARCHIVE:
 		rc = end_in_archive(box, held_fd, name, n, false, err);

@@ -273,6 +273,20 @@ count_hold(void *ctx, const struct hold *hold)
 	return names_add(&count->tokens, str_of(hold->token));
 }
 
+/* A registration or a life that cannot be read keeps its agent from acting, and nobody else tells why. */
+static void
+check_registration(struct inspection *in, const char *agent)
+{
+	struct mr_agent found = { 0 };
+	struct mr_error why = { 0 };
+
+	if (maildir_find_agent(in->room, agent, &found, &why) == MR_OK)
+		arena_free(found.own);
+	else if (why.code == MR_CORRUPT)
+		say(in, MR_PROBLEM, "agents", false, "look at 'agent' and the newest file in 'lives' by hand", "%s",
+		    why.message);
+}
+
 static enum mr_rc
 check_mailbox(struct inspection *in, const char *agent, struct held_count *held, struct mr_error *err)
 {
@@ -292,6 +306,7 @@ check_mailbox(struct inspection *in, const char *agent, struct held_count *held,
 			    unread.n);
 		return MR_OK;
 	}
+	check_registration(in, agent);
 	if (in->fix) {
 		size_t back = 0;
 

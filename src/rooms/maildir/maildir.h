@@ -169,6 +169,7 @@ unsigned mark_carry_acked(struct mailbox *box, const char *from, const char *to,
 /* The same into the room's dead letters: dead/cur, or dead/new when the name has no ":2,". */
 enum mr_rc mark_to_dead(struct maildir *md, int from_fd, const char *from, const struct file_name *n,
     unsigned attempt, struct mr_error *err);
+void mark_look_for_crowd(struct mailbox *box, const char *id); /* after mail became seen in cur/ */
 
 /* ---- agents.c, lives.c ---- */
 enum mr_rc maildir_each_agent(struct mr_room *room, mr_agent_fn *fn, void *ctx, struct mr_error *err);

@@ -161,8 +161,8 @@ apply_mark(struct found *f, const void *want, struct mr_error *err)
 }
 
 /* Only a listing notices that cur/ is crowded, and who reads by full ids makes none: one in 32 looks. */
-static void
-look_for_crowd(struct mailbox *box, const char *id)
+void
+mark_look_for_crowd(struct mailbox *box, const char *id)
 {
 	mr_auto(listing_done) struct listing unread = { 0 };
 	struct mr_error ignored = { 0 };
@@ -184,7 +184,7 @@ maildir_mark(struct mr_room *room, const char *agent, const char *id, unsigned s
 	if (rc == MR_OK)
 		rc = until_moved(&box, id, MR_INBOX | MR_ARCHIVE, apply_mark, &mark, err);
 	if (rc == MR_OK && (set & MR_SEEN))
-		look_for_crowd(&box, id);
+		mark_look_for_crowd(&box, id);
 	return rc;
 }
 

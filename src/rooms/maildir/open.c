@@ -202,7 +202,7 @@ maildir_close(struct mr_room *room)
 	if (!md)
 		return;
 	commit_forget(md);
-	sys_close_fd(&md->process_hold_fd);
+	hold_close(md);
 	sys_close_fd(&md->agents_fd);
 	sys_close_fd(&md->root_fd);
 	free(md->path);

@@ -71,44 +71,6 @@ hold_return_all(struct mailbox *box, int held_fd, size_t *ret, struct mr_error *
 	return rc;
 }
 
-/* ---- Where a rename is link + unlink ---- */
-
-static bool
-same_file(const struct stat *held, int fd, const char *name)
-{
-	struct stat st;
-
-	return fd >= 0 && sys_stat(fd, name, &st) == 0 && st.st_ino == held->st_ino && st.st_dev == held->st_dev;
-}
-
-/* A holder that was killed between the two left a second name, at one of the places a hold comes from or goes to. The
- * other name counts then, and the held one goes. Only for a holder that is surely dead: a living one may be about
- * to unlink the other name, and with both unlinked the message would be gone. */
-static bool
-has_second_name(struct mailbox *box, int held_fd, const char *name, const struct file_name *n)
-{
-	mr_auto(sys_close_fd) int archive_fd = -1;
-	struct mr_error ignored = { 0 };
-	struct stat held;
-	char before[NAME_LEN], back[NAME_LEN], seen[NAME_LEN], acked[NAME_LEN], month[24];
-	int new_fd = -1, cur_fd = -1;
-	unsigned flags = name_flags(n, false);
-
-	name_month(n->id, month);
-	if (sys_stat(held_fd, name, &held) < 0 || mailbox_folder(box, BOX_NEW, &new_fd, &ignored) != MR_OK ||
-	    mailbox_folder(box, BOX_CUR, &cur_fd, &ignored) != MR_OK ||
-	    !name_build(n, n->attempt, flags, n->has_info, before) ||
-	    !name_build(n, n->hold_attempt, flags, n->has_info, back) ||
-	    !name_build(n, n->attempt, flags | MR_SEEN, true, seen) ||
-	    !name_build(n, n->attempt, flags | MR_SEEN | MR_ACKED, true, acked))
-		return false;
-	int from_fd = n->has_info ? cur_fd : new_fd;
-	if (same_file(&held, from_fd, before) || same_file(&held, from_fd, back) || same_file(&held, cur_fd, seen))
-		return true;
-	return mailbox_subfolder(box, month, false, &archive_fd, &ignored) == MR_OK &&
-	    (same_file(&held, archive_fd, seen) || same_file(&held, archive_fd, acked));
-}
-
 /* ---- Holders that died, leases that ran out ---- */
 
 struct verdict { /* of the last token: a dead process may have held hundreds */
@@ -148,10 +110,7 @@ sweep_life(struct mailbox *box, unsigned life, size_t *count, struct mr_error *e
 		struct file_name n;
 		if (!name_parse_held(str_of(names.v[i]), &n) || !is_over(box->md, &n, &last))
 			continue;
-		if (n.deadline_s == 0 && has_second_name(box, fd, names.v[i], &n))
-			(void)sys_unlink(fd, names.v[i]);
-		else
-			rc = give_back(box, fd, names.v[i], &n, count, err);
+		rc = give_back(box, fd, names.v[i], &n, count, err);
 		if (rc == MR_OK && n.deadline_s == 0)
 			token_drop(box->md, n.token); /* its lock is free: it says "dead" with and without the file */
 	}

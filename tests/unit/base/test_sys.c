@@ -152,7 +152,7 @@ rename_new_never_overwrites(void **state)
 
 /* EINVAL is what a file system without RENAME_NOREPLACE says. */
 static void
-rename_new_falls_back_to_link_and_unlink(void **state)
+rename_new_falls_back_to_a_look_and_a_rename(void **state)
 {
 	struct scratch *s = *state;
 
@@ -172,21 +172,6 @@ rename_new_falls_back_to_link_and_unlink(void **state)
 	assert_holds(s->fd, "b", STR("b"));
 	assert_holds(s->fd, "c", STR("a"));
 }
-
-#ifdef MR_PORTABLE
-static void
-the_loser_of_a_portable_move_takes_its_link_back(void **state)
-{
-	struct scratch *s = *state;
-	struct sys_plan plan = { .fault = SYS_FAULT_ERRNO, .at = 2, .error = ENOENT };
-
-	write_plainly(s->fd, "a", "a");
-	sys_plan_set(&plan); /* the unlink finds that another process moved it */
-	assert_int_equal(sys_rename_new(s->fd, "a", s->fd, "c"), -1);
-	assert_int_equal(errno, ENOENT);
-	assert_false(exists(s->fd, "c"));
-}
-#endif
 
 static void
 a_short_write_is_continued(void **state)
@@ -312,10 +297,7 @@ main(void)
 		in_scratch(opening_an_existing_file_leaves_its_mode_alone),
 		in_scratch(an_unnamed_file_gets_a_name_once_and_never_overwrites),
 		in_scratch(rename_new_never_overwrites),
-		in_scratch(rename_new_falls_back_to_link_and_unlink),
-#ifdef MR_PORTABLE
-		in_scratch(the_loser_of_a_portable_move_takes_its_link_back),
-#endif
+		in_scratch(rename_new_falls_back_to_a_look_and_a_rename),
 		in_scratch(a_short_write_is_continued),
 		in_scratch(an_interrupted_call_is_repeated),
 		in_scratch(a_planned_error_comes_once_or_for_good),

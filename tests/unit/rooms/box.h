@@ -156,6 +156,7 @@ box_fork(struct box *b, void (*work)(struct box *child, void *arg), void *arg)
 	assert_true(pid >= 0);
 	if (pid > 0)
 		return pid;
+	(void)alarm(60); /* when the parent's case failed nobody ends us */
 	struct box child = { 0 };
 	memcpy(child.path, b->path, sizeof(child.path));
 	box_open(&child);

@@ -288,9 +288,11 @@ a_lease_does_not_run_out_while_its_harness_lives(void **state)
 
 	pid_t harness = fork();
 	assert_true(harness >= 0);
-	if (harness == 0)
+	if (harness == 0) {
+		(void)alarm(60);
 		for (;;)
 			(void)pause();
+	}
 	if (!process_describe(harness, &terms.process)) {
 		box_kill(harness);
 		skip();
