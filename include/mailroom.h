@@ -122,11 +122,12 @@ struct mr_message { /* one recipient's view of a message; all strings belong to 
 	int64_t date_ms;
 	const char *type;
 	enum mr_priority priority;
-	const char *thread;   /* id (or word) of the conversation; own id when it starts one */
+	const char *thread;   /* id or word; own id (foreign mail: Message-ID) when it starts one */
 	const char *reply_to; /* id of the message answered, or "" */
 	const char *replace_key;
 	unsigned sender_life; /* 0: unknown */
 	int64_t by_ms;        /* an answer was asked for by then; 0: not */
+	int64_t not_before_ms; /* work that nobody can claim earlier; 0: at once */
 	unsigned flags;       /* enum mr_flag */
 	enum mr_folder folder;
 	unsigned attempt;     /* how often it was handed out; held mail: this time included */
@@ -308,6 +309,7 @@ struct mr_draft {
 	const char *key;         /* a retry with the same key is safe */
 	const char *replace_key; /* retires the sender's older unread mail with that key */
 	int64_t by_ms;           /* time by which an answer is wanted; 0: none */
+	int64_t not_before_ms;   /* to a queue: nobody can claim it earlier; 0: at once */
 	bool hold;               /* make missing mailboxes */
 	bool dry_run;
 };
@@ -317,6 +319,7 @@ struct mr_receipt {
 	struct mr_names to;      /* who gets it, resolved, each once */
 	struct mr_names not_live; /* those whose life is gone or who never lived */
 	struct mr_names missing; /* with MR_INDOUBT: who has not got it yet */
+	struct mr_names trouble; /* members of groups that reach nobody, a sentence each */
 	bool repeated;           /* the key was known: this is the earlier message's id */
 	size_t retired;          /* by replace_key */
 	char *warning;           /* said once a life: what a power cut may do here; or NULL */
@@ -461,6 +464,129 @@ struct mr_finding {
 };
 typedef void mr_finding_fn(void *ctx, const struct mr_finding *finding);
 MR_API enum mr_rc mr_doctor(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx,
+    struct mr_error *err);
+
+/* ---- The post office: addresses ---- */
+
+struct mr_resolution { /* what an address means; finish with mr_resolution_done */
+	const char *form;        /* "agent", "operator", "wildcard", "pattern", "group", "queue", "channel" */
+	char name[MR_ADDRESS_MAX + 1]; /* of the agent, pattern, group, queue or channel, without its prefix */
+	struct mr_names targets; /* who gets the mail: agents, "queue:Q", "channel:C"; nobody twice */
+	struct mr_names trouble; /* members that reach nobody, a sentence each */
+	struct mr_names trail;   /* how it was found, a sentence each */
+};
+/* Prefix, then @ pattern or group, then "/", then names of groups, queues and channels and bare agents. A
+ * name of several kinds is MR_REFUSED, the hint lists the prefixed forms. */
+MR_API enum mr_rc mr_resolve(struct mr_room *room, const char *sender, const char *address,
+    struct mr_resolution *ret, struct mr_error *err);
+MR_API void mr_resolution_done(struct mr_resolution *resolution);
+
+/* ---- Groups ---- */
+
+#define MR_NAME_MAX 64 /* of a group, queue or channel: [a-z0-9][a-z0-9_-]*; a queue may be RIG/NAME */
+
+struct mr_group { /* finish with mr_group_done */
+	char name[MR_NAME_MAX + 1];
+	struct mr_names members; /* addresses, wildcards, patterns, group:NAME */
+	const char *created_by;
+	int64_t created_ms;
+	void *own;
+};
+MR_API void mr_group_done(struct mr_group *group);
+typedef bool mr_group_fn(void *ctx, const struct mr_group *group);
+MR_API enum mr_rc mr_group_each(struct mr_room *room, mr_group_fn *fn, void *ctx, struct mr_error *err);
+MR_API enum mr_rc mr_group_get(struct mr_room *room, const char *name, struct mr_group *ret, struct mr_error *err);
+MR_API enum mr_rc mr_group_create(struct mr_room *room, const struct mr_self *self, const char *name,
+    const char *const *members, struct mr_error *err); /* MR_EXISTS */
+/* *ret_changed is false when it was (not) a member already: that is success. */
+MR_API enum mr_rc mr_group_add(struct mr_room *room, const char *name, const char *member, bool *ret_changed,
+    struct mr_error *err);
+MR_API enum mr_rc mr_group_remove(struct mr_room *room, const char *name, const char *member, bool *ret_changed,
+    struct mr_error *err);
+MR_API enum mr_rc mr_group_delete(struct mr_room *room, const char *name, struct mr_error *err);
+
+/* ---- Work queues ---- */
+
+enum mr_queue_status { MR_QUEUE_ACTIVE, MR_QUEUE_PAUSED /* no claims */, MR_QUEUE_CLOSED /* no mail, no claims */ };
+struct mr_queue { /* settings; finish with mr_queue_done */
+	char name[MR_ADDRESS_MAX + 1]; /* NAME or RIG/NAME */
+	const char *claimers;     /* pattern of agents; "*" alone: everybody */
+	bool by_priority;         /* else first in, first out */
+	unsigned max_claims;      /* live claims in the whole queue; 0: no limit */
+	int64_t lease_ms;
+	unsigned attempts;        /* after so many it is failed; 0: never */
+	enum mr_queue_status status;
+	const char *created_by;
+	int64_t created_ms;
+	void *own;
+};
+MR_API void mr_queue_done(struct mr_queue *queue);
+typedef bool mr_queue_fn(void *ctx, const struct mr_queue *queue);
+MR_API enum mr_rc mr_queue_each(struct mr_room *room, mr_queue_fn *fn, void *ctx, struct mr_error *err);
+MR_API enum mr_rc mr_queue_get(struct mr_room *room, const char *name, struct mr_queue *ret, struct mr_error *err);
+MR_API enum mr_rc mr_queue_create(struct mr_room *room, const struct mr_self *self, const struct mr_queue *settings,
+    struct mr_error *err);
+MR_API enum mr_rc mr_queue_set_status(struct mr_room *room, const char *name, enum mr_queue_status status,
+    struct mr_error *err);
+/* MR_REFUSED while work is in it, unless `force`, which moves it to dead letters. */
+MR_API enum mr_rc mr_queue_delete(struct mr_room *room, const char *name, bool force, size_t *ret_dead,
+    struct mr_error *err);
+
+struct mr_queue_counts { size_t ready, delayed, claimed, done, failed, claimers; /* registered and live, by the pattern */ };
+struct mr_queue_claim { /* one live claim */
+	const char *id, *holder, *token;
+	unsigned attempt;
+	int64_t since_ms, deadline_ms;
+	bool live; /* its holder is there, or its time is not up */
+};
+typedef void mr_queue_claim_fn(void *ctx, const struct mr_queue_claim *claim);
+/* Counted from what is there, never from counters. fn may be NULL. */
+MR_API enum mr_rc mr_queue_count(struct mr_room *room, const char *name, struct mr_queue_counts *ret,
+    mr_queue_claim_fn *fn, void *ctx, struct mr_error *err);
+/* The next work. lease_ms 0: the queue's. wait_ms 0: do not wait. MR_EMPTY: none. MR_REFUSED: paused, closed, not
+ * a claimer. MR_BUSY: max_claims are live. done, release, fail and extend are those of recv: they take the token. */
+MR_API enum mr_rc mr_queue_recv(struct mr_room *room, const struct mr_self *self, const char *name, int64_t lease_ms,
+    int64_t wait_ms, struct mr_claim *ret_claim, struct mr_message *ret_msg, struct mr_error *err);
+
+/* ---- Channels ---- */
+
+struct mr_channel { /* settings; finish with mr_channel_done */
+	char name[MR_NAME_MAX + 1];
+	struct mr_names subscribers;
+	int64_t retain_count; /* 0: no limit */
+	int64_t retain_ms;    /* 0: for ever */
+	bool closed;
+	const char *created_by;
+	int64_t created_ms;
+	void *own;
+};
+MR_API void mr_channel_done(struct mr_channel *channel);
+typedef bool mr_channel_fn(void *ctx, const struct mr_channel *channel);
+MR_API enum mr_rc mr_channel_each(struct mr_room *room, mr_channel_fn *fn, void *ctx, struct mr_error *err);
+MR_API enum mr_rc mr_channel_get(struct mr_room *room, const char *name, struct mr_channel *ret, struct mr_error *err);
+MR_API enum mr_rc mr_channel_create(struct mr_room *room, const struct mr_self *self, const char *name,
+    int64_t retain_count, int64_t retain_ms, struct mr_error *err);
+MR_API enum mr_rc mr_channel_subscribe(struct mr_room *room, const char *name, const char *agent, bool on,
+    bool *ret_changed, struct mr_error *err);
+MR_API enum mr_rc mr_channel_close(struct mr_room *room, const char *name, bool closed, struct mr_error *err);
+MR_API enum mr_rc mr_channel_delete(struct mr_room *room, const char *name, struct mr_error *err);
+/* Posts in order of their numbers, from the one after `after` (0: from the first that is kept). */
+typedef bool mr_post_fn(void *ctx, uint64_t number, const struct mr_message *msg);
+MR_API enum mr_rc mr_channel_read(struct mr_room *room, const char *name, uint64_t after, bool bodies, mr_post_fn *fn,
+    void *ctx, struct mr_error *err);
+/* Something was posted after that number, or the time is up (MR_EMPTY). */
+MR_API enum mr_rc mr_channel_wait(struct mr_room *room, const char *name, uint64_t after, int64_t timeout_ms,
+    struct mr_error *err);
+/* Retention. With `buffer` (for patrols) the count limit acts only above 110 % of it. */
+MR_API enum mr_rc mr_channel_prune(struct mr_room *room, const char *name, bool buffer, size_t *ret_removed,
+    struct mr_error *err);
+
+/* ---- Dead letters (list them with mr_scan and MR_DEAD) ---- */
+
+/* Delivers a dead letter again to `to` (NULL: its own recipients), then removes it from dead letters. */
+MR_API enum mr_rc mr_dead_retry(struct mr_room *room, const struct mr_self *self, const char *id,
+    const char *const *to, struct mr_receipt *ret, struct mr_error *err);
+MR_API enum mr_rc mr_dead_drop(struct mr_room *room, const struct mr_self *self, const char *id,
     struct mr_error *err);
 
 /* ---- Small helpers that every door needs ---- */

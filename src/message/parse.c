@@ -245,6 +245,8 @@ take_thread(struct parser *p)
 		thread = msgid_inner(value_of(p, "References"), p->room);
 	if (thread.len == 0)
 		thread = answered;
+	if (thread.len == 0) /* of mail that starts one: what every answer will refer to */
+		thread = msgid_inner(value_of(p, "Message-ID"), p->room);
 	p->m.reply_to = keep(p, answered);
 	p->m.thread = keep(p, thread.len > 0 ? thread : str_of(p->m.id));
 }

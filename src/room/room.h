@@ -27,6 +27,8 @@ enum room_ability {
 	ROOM_PIN = 256,
 	ROOM_TYPES = 512,
 	ROOM_PURGE = 1024,
+	ROOM_QUEUES = 2048,   /* work queues: `to` of a delivery may have "queue:NAME" */
+	ROOM_CHANNELS = 4096, /* channels: ... "channel:NAME" */
 };
 
 struct mr_room {
@@ -45,7 +47,7 @@ struct mr_room {
 
 struct delivery { /* one accepted send */
 	struct mr_message *msg;      /* id may be changed by the driver when it collides */
-	const struct mr_names *to;   /* checked, each once, in order */
+	const struct mr_names *to;   /* checked, each once, in order; also "queue:NAME", "channel:NAME" */
 	const char *sender;          /* whose .Sent gets a copy; "" for none */
 	const char *key;             /* or NULL */
 	bool make_mailboxes;         /* --hold */
@@ -73,6 +75,25 @@ struct hold {
 	int64_t deadline_ms;         /* wall clock; 0 for HOLD_PROCESS */
 	enum hold_kind kind;
 	unsigned flags;              /* of the message, as it was */
+	char queue[MR_ADDRESS_MAX + 1]; /* the queue that it was claimed from; "": the agent's own mail */
+	int64_t since_ms;            /* when it was claimed; 0: unknown */
+	bool over;                   /* from queue_each: the time is up or the holder is dead */
+};
+
+enum queue_state { QUEUE_READY = 1, QUEUE_DELAYED = 2, QUEUE_CLAIMED = 4, QUEUE_DONE = 8, QUEUE_FAILED = 16 };
+struct queue_item {
+	enum queue_state state;
+	char id[MR_ID_LEN + 1];
+	enum mr_priority priority;
+	unsigned attempt;            /* how often it was claimed */
+	int64_t not_before_ms;       /* QUEUE_DELAYED */
+	const struct hold *hold;     /* QUEUE_CLAIMED, else NULL */
+};
+struct claim_terms {
+	struct hold_terms hold;
+	const char *claimer;         /* agent */
+	bool by_priority;
+	unsigned max_claims;         /* 0: no limit; counted and taken under a lock of the queue */
 };
 enum settle { /* how a hold ends */
 	SETTLE_BACK,    /* to where it was, attempt counted */
@@ -173,7 +194,7 @@ struct room_driver {
 	enum mr_rc (*sweep)(struct mr_room *room, const char *agent, struct mr_error *err);
 
 	/* ---- Waiting ---- */
-	/* Arms before the caller scans. NULL: the office polls. */
+	/* Arms before the caller scans. NULL: the office polls. `agent` may be "queue:NAME" or "channel:NAME". */
 	enum mr_rc (*watch)(struct mr_room *room, const char *agent, void **ret_watch, struct mr_error *err);
 	/* Something may have changed, or the time is up: either way look again. */
 	void (*watch_wait)(struct mr_room *room, void *watch, int64_t timeout_ms);
@@ -189,6 +210,46 @@ struct room_driver {
 	    struct mr_error *err); /* MR_NOTFOUND when it is not there */
 	enum mr_rc (*record_each)(struct mr_room *room, const char *kind, const char *owner,
 	    bool (*fn)(void *ctx, const char *name), void *ctx, struct mr_error *err); /* none: MR_OK */
+
+	/* Reads a record (empty text, exists false, when there is none), lets `edit` change the text, writes it: all under a
+	 * lock, so that of any number of changes at once none is lost. What edit returns is returned; only MR_OK writes.
+	 * The kinds group, queue and channel (owner "") are what a person finds under groups/, queues/ and channels/. */
+	enum mr_rc (*record_change)(struct mr_room *room, const char *kind, const char *owner, const char *name,
+	    enum mr_rc (*edit)(void *ctx, bool exists, struct buf *text, struct mr_error *err), void *ctx,
+	    struct mr_error *err);
+
+	/* ---- Work queues, with ROOM_QUEUES. Settings are records of kind "queue"; these know only the work. ---- */
+	enum mr_rc (*queue_make)(struct mr_room *room, const char *queue, struct mr_error *err); /* exists already: MR_OK */
+	/* MR_REFUSED with work in it (ready, delayed or claimed), unless to_dead, which moves that to dead letters first. */
+	enum mr_rc (*queue_remove)(struct mr_room *room, const char *queue, bool to_dead, size_t *ret_dead,
+	    struct mr_error *err);
+	/* One winner a message. MR_EMPTY: nothing is ready. MR_BUSY: max_claims are live. The cost does not grow with what waits. */
+	enum mr_rc (*queue_claim)(struct mr_room *room, const char *queue, const struct claim_terms *terms,
+	    struct hold *ret, struct mr_error *err);
+	/* Like settle. SETTLE_BACK: ready again; SETTLE_DONE: done; SETTLE_DEAD: failed. MR_NOTFOUND: that claim is over. Durable
+	 * after flush. */
+	enum mr_rc (*queue_settle)(struct mr_room *room, const struct hold *hold, enum settle how, struct mr_error *err);
+	enum mr_rc (*queue_extend)(struct mr_room *room, struct hold *hold, int64_t lease_ms, struct mr_error *err);
+	/* Items in any of the states. Only for claims is the cost bounded by their number. */
+	enum mr_rc (*queue_each)(struct mr_room *room, const char *queue, unsigned states,
+	    bool (*fn)(void *ctx, const struct queue_item *item), void *ctx, struct mr_error *err);
+	enum mr_rc (*queue_fetch)(struct mr_room *room, const char *queue, const char *id, struct mr_message *ret,
+	    struct mr_error *err);
+	/* The claim with this token, in whatever queue: hold->queue is set. MR_NOTFOUND: over, or never was. */
+	enum mr_rc (*queue_find_claim)(struct mr_room *room, const char *token, struct hold *ret, struct mr_error *err);
+
+	/* ---- Channels, with ROOM_CHANNELS. Settings are records of kind "channel". ---- */
+	enum mr_rc (*channel_make)(struct mr_room *room, const char *channel, struct mr_error *err);
+	enum mr_rc (*channel_remove)(struct mr_room *room, const char *channel, struct mr_error *err);
+	/* Posts after that number, in order; numbers become visible in order, so a cursor never skips one. */
+	enum mr_rc (*channel_scan)(struct mr_room *room, const char *channel, uint64_t after, enum scan_depth depth,
+	    bool (*fn)(void *ctx, uint64_t number, const struct mr_message *msg), void *ctx, struct mr_error *err);
+	/* First and last number that are there; 0, 0 when there is none. */
+	enum mr_rc (*channel_range)(struct mr_room *room, const char *channel, uint64_t *ret_first, uint64_t *ret_last,
+	    size_t *ret_count, struct mr_error *err);
+	/* Removes the posts below that number (a retained copy; subscribers keep theirs). */
+	enum mr_rc (*channel_drop)(struct mr_room *room, const char *channel, uint64_t below, size_t *ret_removed,
+	    struct mr_error *err);
 
 	/* ---- Evidence and care ---- */
 	enum mr_rc (*each_place)(struct mr_room *room, const char *id, place_fn *fn, void *ctx, struct mr_error *err);
