@@ -126,7 +126,6 @@ wake_ours(void *ctx)
 static void
 stop_sleeper(struct sleeper *s, pid_t pid)
 {
-	(void)close(s->go[1]);
 	(void)waitpid(pid, NULL, 0);
 	(void)close(s->back[0]);
 	(void)close(s->new_fd);
@@ -163,6 +162,9 @@ rows_wake(struct bench *b)
 	pid_t bare = start_sleeper(&pair.bare), ours = start_sleeper(&pair.ours);
 
 	compare(&row);
+	/* Both before the first is waited for: the second has inherited the first one's pipe. */
+	(void)close(pair.bare.go[1]);
+	(void)close(pair.ours.go[1]);
 	stop_sleeper(&pair.bare, bare);
 	stop_sleeper(&pair.ours, ours);
 	(void)close(box.new_fd);

@@ -299,4 +299,41 @@ enum mr_rc maildir_each_place(struct mr_room *room, const char *id, place_fn *fn
 enum mr_rc maildir_purge(struct mr_room *room, const char *id, size_t *ret_removed, struct mr_error *err);
 enum mr_rc maildir_inspect(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, struct mr_error *err);
 
+/* ---- queue.c, channel.c: targets of a delivery that are no agents ("queue:NAME", "channel:NAME") ---- */
+/* Links from_fd/from (a durable message file with this id) to where the target keeps its mail, not synced; *ret_fd is that
+ * folder, to be synced by the caller, owned by him. Found there already: MR_OK. MR_NOTFOUND: no such queue or channel. */
+enum mr_rc queue_give(struct mr_room *room, const char *queue, int from_fd, const char *from, const char *id,
+    int *ret_fd, struct mr_error *err);
+enum mr_rc channel_give(struct mr_room *room, const char *channel, int from_fd, const char *from, const char *id,
+    int *ret_fd, struct mr_error *err);
+bool queue_exists(struct maildir *md, const char *queue);
+bool channel_exists(struct maildir *md, const char *channel);
+/* Roll forward: is this message there in any state? */
+enum mr_rc queue_has(struct maildir *md, const char *queue, const char *id, bool *ret, struct mr_error *err);
+enum mr_rc channel_has(struct maildir *md, const char *channel, int from_fd, const char *from, bool *ret,
+    struct mr_error *err);
+enum mr_rc maildir_record_change(struct mr_room *room, const char *kind, const char *owner, const char *name,
+    enum mr_rc (*edit)(void *ctx, bool exists, struct buf *text, struct mr_error *err), void *ctx,
+    struct mr_error *err);
+enum mr_rc maildir_queue_make(struct mr_room *room, const char *queue, struct mr_error *err);
+enum mr_rc maildir_queue_remove(struct mr_room *room, const char *queue, bool to_dead, size_t *ret_dead,
+    struct mr_error *err);
+enum mr_rc maildir_queue_claim(struct mr_room *room, const char *queue, const struct claim_terms *terms,
+    struct hold *ret, struct mr_error *err);
+enum mr_rc maildir_queue_settle(struct mr_room *room, const struct hold *hold, enum settle how, struct mr_error *err);
+enum mr_rc maildir_queue_extend(struct mr_room *room, struct hold *hold, int64_t lease_ms, struct mr_error *err);
+enum mr_rc maildir_queue_each(struct mr_room *room, const char *queue, unsigned states,
+    bool (*fn)(void *ctx, const struct queue_item *item), void *ctx, struct mr_error *err);
+enum mr_rc maildir_queue_fetch(struct mr_room *room, const char *queue, const char *id, struct mr_message *ret,
+    struct mr_error *err);
+enum mr_rc maildir_queue_find_claim(struct mr_room *room, const char *token, struct hold *ret, struct mr_error *err);
+enum mr_rc maildir_channel_make(struct mr_room *room, const char *channel, struct mr_error *err);
+enum mr_rc maildir_channel_remove(struct mr_room *room, const char *channel, struct mr_error *err);
+enum mr_rc maildir_channel_scan(struct mr_room *room, const char *channel, uint64_t after, enum scan_depth depth,
+    bool (*fn)(void *ctx, uint64_t number, const struct mr_message *msg), void *ctx, struct mr_error *err);
+enum mr_rc maildir_channel_range(struct mr_room *room, const char *channel, uint64_t *ret_first, uint64_t *ret_last,
+    size_t *ret_count, struct mr_error *err);
+enum mr_rc maildir_channel_drop(struct mr_room *room, const char *channel, uint64_t below, size_t *ret_removed,
+    struct mr_error *err);
+
 #endif

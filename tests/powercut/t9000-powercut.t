@@ -1,0 +1,23 @@
+# once: it runs the release build and makes its own broken ones
+. "$(dirname "$0")/../lib/tap.sh"
+
+# The short form of tests/powercut/run: see there, and docs/DURABILITY.md.
+run=$top/tests/powercut/run cuts=12
+TMPDIR=$scratch; export TMPDIR
+[ -n "$MAILROOM_TEST_LONG" ] && cuts=100
+for fs in ext4 xfs; do
+	"$run" --bin "$BIN" --fs $fs --cuts $cuts >out 2>&1; rc=$?
+	note <out
+	name="$fs: after $cuts power cuts everything that was acknowledged is there, and nothing is torn"
+	case $rc in
+	0) ok "$name" ;;
+	77) skip "$name" "$(sed -n 's/^powercut: \(.*\)/\1/p' out | tail -1)"; continue ;;
+	*) not_ok "$name" ;;
+	esac
+	"$run" --broken --fs $fs >out 2>&1; rc=$?
+	note <out
+	name="$fs: a build without the syncs of folders, and one without the syncs of files, are caught losing mail"
+	[ $rc = 0 ] && ok "$name" || not_ok "$name"
+done
+check 'no mount is left behind' sh -c '! grep -q "$TMPDIR" /proc/mounts'
+finish
