@@ -3,7 +3,8 @@
  * bench.h - what mailroom costs beside the bare system calls of the same work.
  *
  * A row compares two operations, `bare` and `ours`, in rounds: a few of one, a few of the other, and again, so
- * that a disk that gets slower or a neighbour that wakes up hits both. What counts is the median of the rounds.
+ * that a disk that gets slower or a neighbour that wakes up hits both. A round counts as the median of its
+ * operations, the row as the median of its rounds: a machine that does something else now and then does not show.
  * The bench is an outside user of the library: it includes mailroom.h and nothing else of ours.
  *
  *	bench.c    options, the room, the order of the rows
@@ -72,7 +73,6 @@ struct comparison {
 	const char *name, *what, *note;
 	double budget;  /* 0: none */
 	unsigned ops;   /* in a round, of each side */
-	bool middle;    /* a round is the median of its operations, not their mean */
 	op_fn *bare, *ours;
 	void *ctx;
 };

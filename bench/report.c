@@ -36,13 +36,11 @@ median(double *v, size_t n)
 static double
 run_round(const struct comparison *c, op_fn *op)
 {
-	double took[OPS_MAX], sum = 0;
+	double took[OPS_MAX];
 
-	for (unsigned i = 0; i < c->ops; i++) {
+	for (unsigned i = 0; i < c->ops; i++)
 		took[i] = op(c->ctx);
-		sum += took[i];
-	}
-	return c->middle ? median(took, c->ops) : sum / c->ops;
+	return median(took, c->ops);
 }
 
 static struct row *

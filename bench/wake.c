@@ -147,10 +147,9 @@ rows_wake(struct bench *b)
 		.ours = { .folder = ".mailroom/agents/walt/new", .bench = b } };
 	struct comparison row = { .name = "wake-up",
 		.what = "from the link of a message to the return of mr_wait",
-		.note = "bare: a blocking read of inotify; the median of each round's wake-ups",
+		.note = "bare: a blocking read of inotify",
 		.budget = 2.0,
 		.ops = 40,
-		.middle = true,
 		.bare = wake_bare,
 		.ours = wake_ours,
 		.ctx = &pair };

@@ -57,7 +57,7 @@ hint_of_errno(int error)
 		       "room's folder to its writable folders";
 	case ENOSPC:
 	case EDQUOT:
-		return "free some space, then repeat the command: nothing was delivered";
+		return "free some space, then repeat the command";
 	case EMFILE:
 	case ENFILE:
 		return "too many open files: raise the limit with 'ulimit -n', then repeat the command";

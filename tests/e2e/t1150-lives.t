@@ -202,4 +202,13 @@ sed -i 's/^Notify:.*/Notify: sleep 6/' .mailroom/room
 begin=$(date +%s)
 exits 0 'a command that hangs' mr --as alice send operator -m x
 [ $(($(date +%s) - begin)) -lt 5 ] && ok 'holds nobody up' || not_ok 'holds nobody up'
+
+# a prune that died after the name was gone
+room alice bob
+send alice bob 'left behind' >/dev/null
+rm .mailroom/agents/bob/agent
+exits 1 'doctor finds unread mail in a mailbox that is nobody'"'"'s' mr doctor
+says out 'no agent is registered there' 'and says so'
+exits 0 'doctor --fix' mr doctor --fix
+same 1 "$(grep -rl 'left behind' .mailroom/dead | wc -l | tr -d ' ')" 'moves it to the dead letters'
 finish

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * work.c - powercut-work BIN ROOM ACKS SEED: works in a room with the real command, several processes at once,
- * and shuts the file system down under them. What is not on the disk by then is lost, as in a power cut: the file
- * system writes nothing more, and its journal is replayed at the next mount.
+ * work.c - powercut-work BIN ROOM ACKS SEED [DISK COPY]: works in a room with the real command, several processes at
+ * once, and shuts the file system down under them. What is not on the disk by then is lost, as in a power cut: the
+ * file system writes nothing more, and its journal is replayed at the next mount.
  *
  * The cut comes right after the acknowledgement of a command that the seed picks, or at a moment that it picks.
+ *
+ * With DISK and COPY, for file systems that cannot be shut down: one process works, and right after an
+ * acknowledgement copies the disk, which has what the file system has written out by then and nothing else.
  */
 #include "cut.h"
 #include <errno.h>
@@ -28,7 +31,7 @@ struct shared {
 	uint32_t how;
 };
 static struct shared *shared;
-static const char *bin, *room;
+static const char *bin, *room, *disk, *copy; /* disk: copied instead of shut down */
 static int acks_fd, room_fd;
 static unsigned acked;         /* by this worker */
 static enum worker me;
@@ -42,9 +45,27 @@ dice(unsigned sides)
 }
 
 static void
+copy_disk(void)
+{
+	int status = 0;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		(void)execlp("cp", "cp", "--sparse=always", disk, copy, (char *)NULL);
+		_exit(127);
+	}
+	if (waitpid(pid, &status, 0) < 0 || status != 0)
+		_exit(3);
+}
+
+static void
 cut_now(void)
 {
 	atomic_store(&shared->cut, true);
+	if (disk) {
+		copy_disk();
+		return;
+	}
 	if (ioctl(room_fd, SHUTDOWN, &shared->how) < 0) {
 		perror("shutdown ioctl");
 		_exit(3);
@@ -370,6 +391,8 @@ choose_cut(void)
 	shared->cut_worker = dice(W_REFUSED);
 	shared->cut_after = dice(3) > 0 ? 1 + dice(10) : 0; /* 0: by time */
 	shared->how = dice(4) > 0 ? NO_FLUSH : FLUSH_LOG;
+	if (disk && shared->cut_after == 0)
+		shared->cut_after = 11;
 }
 
 int
@@ -377,10 +400,12 @@ main(int argc, char **argv)
 {
 	int status = 0, bad = 0;
 
-	if (argc != 5) {
-		(void)fprintf(stderr, "usage: powercut-work BIN ROOM ACKS SEED\n");
+	if (argc != 5 && argc != 7) {
+		(void)fprintf(stderr, "usage: powercut-work BIN ROOM ACKS SEED [DISK COPY]\n");
 		return 2;
 	}
+	disk = argc == 7 ? argv[5] : NULL;
+	copy = argc == 7 ? argv[6] : NULL;
 	bin = argv[1];
 	room = argv[2];
 	dice_state = strtoull(argv[4], NULL, 10);
@@ -393,9 +418,10 @@ main(int argc, char **argv)
 	room_fd = open(room, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	choose_cut();
 	for (unsigned w = 0; w < WORKERS; w++)
-		begin_worker(w, dice_state);
+		if (!disk || w == shared->cut_worker)
+			begin_worker(w, dice_state);
 	/* By time, or when the chosen worker did not get that far. */
-	unsigned patience_ms = shared->cut_after ? 700 : 5 + dice(120);
+	unsigned patience_ms = disk ? 60000 : shared->cut_after ? 700 : 5 + dice(120);
 	for (unsigned ms = 0; ms < patience_ms && !atomic_load(&shared->cut); ms++)
 		(void)usleep(1000);
 	if (!atomic_load(&shared->cut))

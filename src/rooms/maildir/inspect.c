@@ -300,8 +300,13 @@ check_mailbox(struct inspection *in, const char *agent, struct held_count *held,
 	if (sys_stat(box.fd, "agent", &st) < 0) {
 		if (list_folders(&box, MR_INBOX | MR_HELD, true, NULL, &unread, err) != MR_OK)
 			return err->code;
+		size_t buried = 0;
+		if (unread.n > 0 && in->fix && bury_leftovers(in->md, agent, &buried, err) != MR_OK)
+			return err->code;
 		if (unread.n > 0)
-			say(in, MR_PROBLEM, "mailboxes", false, "register that name again to read it, or prune it",
+			say(in, MR_PROBLEM, "mailboxes", buried > 0,
+			    buried > 0 ? "they are among the dead letters now" :
+			    "register that name again to read it, or let doctor --fix move it to the dead letters",
 			    "'agents/%s' has %zu unread messages, but no agent is registered there", agent,
 			    unread.n);
 		return MR_OK;

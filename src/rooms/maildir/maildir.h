@@ -6,7 +6,8 @@
  *	open.c      the room's settings, format and owner
  *	name.c      file names <-> id, flags, attempt, held names (pure)
  *	mailbox.c   an agent's folders, opened lazily
- *	agents.c    names: find, each, add (under agents/.lock), remove
+ *	agents.c    names: find, each, add (under agents/.lock)
+ *	bury.c      removing an agent: its unread mail goes to the dead letters
  *	lives.c     lives: newest, take, fence, seen
  *	list.c      reading folders while others move files (essay on races); listing.c: its entries
  *	find.c      one message by its id
@@ -176,6 +177,8 @@ enum mr_rc maildir_each_agent(struct mr_room *room, mr_agent_fn *fn, void *ctx, 
 enum mr_rc maildir_find_agent(struct mr_room *room, const char *name, struct mr_agent *ret, struct mr_error *err);
 enum mr_rc maildir_add_agent(struct mr_room *room, const struct mr_agent *agent, struct mr_error *err);
 enum mr_rc maildir_remove_agent(struct mr_room *room, const char *name, size_t *ret_dead, struct mr_error *err);
+/* The unread mail of a folder that is nobody's goes to the dead letters; *ret counts. */
+enum mr_rc bury_leftovers(struct maildir *md, const char *name, size_t *ret, struct mr_error *err);
 enum mr_rc life_newest(struct mailbox *box, unsigned *ret, struct mr_error *err); /* 0: none yet */
 enum mr_rc maildir_take_life(struct mr_room *room, const struct mr_agent *agent, size_t *ret_returned, struct mr_error *err);
 enum mr_rc maildir_update_life(struct mr_room *room, const struct mr_agent *agent, struct mr_error *err);
