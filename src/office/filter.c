@@ -108,6 +108,19 @@ depth_needed(const struct matcher *m)
 	return SCAN_NAMES;
 }
 
+/* An answer names the message as its writer called it. */
+static enum mr_rc
+find_answered(struct matcher *m, struct mr_room *room, const char *agent, struct mr_error *err)
+{
+	mr_auto(mr_message_done) struct mr_message msg = { 0 };
+	struct mr_error ignored = { 0 };
+	enum mr_rc rc = mr_resolve_id(room, agent, m->filter->reply_to, 0, m->reply_to, err);
+
+	if (rc == MR_OK && room->driver->fetch(room, agent, m->reply_to, ALL_FOLDERS, SCAN_HEADERS, &msg, &ignored) == MR_OK)
+		m->reply_to_spoken = lookup_spoken_id(room, &msg, &m->own);
+	return rc;
+}
+
 enum mr_rc
 matcher_init(struct matcher *m, struct mr_room *room, const char *agent, const struct mr_filter *filter,
     struct mr_error *err)
@@ -120,7 +133,7 @@ matcher_init(struct matcher *m, struct mr_room *room, const char *agent, const s
 	if (rc == MR_OK)
 		rc = compile_thread(m, room, agent, err);
 	if (rc == MR_OK && m->filter->reply_to)
-		rc = mr_resolve_id(room, agent, m->filter->reply_to, 0, m->reply_to, err);
+		rc = find_answered(m, room, agent, err);
 	if (rc == MR_OK)
 		rc = compile_words(m, err);
 	if (rc == MR_OK)
@@ -244,7 +257,8 @@ matcher_fits(const struct matcher *m, const struct mr_message *msg)
 	if (m->thread.len > 0 && !str_eq(m->thread, str_of(msg->thread)) &&
 	    !str_eq(m->thread, str_of(msg->id)))
 		return false;
-	if (*m->reply_to && strcmp(m->reply_to, msg->reply_to) != 0)
+	if (*m->reply_to && strcmp(m->reply_to, msg->reply_to) != 0 &&
+	    (!m->reply_to_spoken || strcmp(m->reply_to_spoken, msg->reply_to) != 0))
 		return false;
 	if (f->priority && *f->priority != msg->priority)
 		return false;

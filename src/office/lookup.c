@@ -210,3 +210,12 @@ mr_fetch_raw(struct mr_room *room, const char *agent, const char *id, char **ret
 	*ret_len = len;
 	return MR_OK;
 }
+
+const char *
+lookup_spoken_id(const struct mr_room *room, const struct mr_message *msg, struct arena **own)
+{
+	const char *given = mr_message_header(msg, "Message-ID");
+	struct mr_str inner = given ? msgid_inner(str_of(given), room->name) : (struct mr_str){ 0 };
+
+	return arena_dup(own, inner.len > 0 ? inner : str_of(msg->id));
+}

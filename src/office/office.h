@@ -53,6 +53,9 @@ enum mr_rc lookup_spelling(const struct mr_room *room, const char *given, char r
 enum mr_rc lookup_anywhere(struct mr_room *room, const char *agent, const char *given,
     char ret_id[MR_ID_LEN + 1], struct mr_error *err);
 
+/* What others call a message: our id, or the Message-ID that another program gave it. NULL: out of memory. */
+const char *lookup_spoken_id(const struct mr_room *room, const struct mr_message *msg, struct arena **own);
+
 /* ---- filter.c: does a message pass ---- */
 
 struct matcher { /* finish with matcher_done; borrows the filter */
@@ -60,6 +63,7 @@ struct matcher { /* finish with matcher_done; borrows the filter */
 	const char *from;     /* normal form, or NULL */
 	struct mr_str thread; /* empty: any */
 	char reply_to[MR_ID_LEN + 1];
+	const char *reply_to_spoken; /* the same message as its writer calls it, or NULL */
 	struct mr_names words; /* lower case */
 	regex_t regex;
 	bool has_regex;

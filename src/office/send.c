@@ -211,7 +211,9 @@ compose_thread(struct letter *l, struct mr_error *err)
 		rc = find_original(l, err);
 		if (rc != MR_OK)
 			return rc;
-		l->msg.reply_to = l->original.id;
+		l->msg.reply_to = lookup_spoken_id(l->room, &l->original, &l->own);
+		if (!l->msg.reply_to)
+			return mr_nomem(err);
 		l->msg.thread = *l->original.thread ? l->original.thread : l->original.id;
 	}
 	if (l->draft->thread && *l->draft->thread)

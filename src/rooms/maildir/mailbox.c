@@ -133,6 +133,28 @@ write_keywords(struct mailbox *box, int sub_fd, struct mr_error *err)
 	return rc == MR_EXISTS ? MR_OK : rc;
 }
 
+#define PARTS_MAX 5
+
+/* Makes the folders, then syncs each and their parent once: with a journal that is one commit for all of them. */
+static enum mr_rc
+make_parts(struct maildir *md, int parent_fd, const char *const *parts, size_t n, struct mr_error *err)
+{
+	int fds[PARTS_MAX];
+	size_t made = 0;
+	enum mr_rc rc = MR_OK;
+
+	for (; made < n && rc == MR_OK; made += rc == MR_OK)
+		rc = dir_make(parent_fd, parts[made], md->dir_mode, false, &fds[made], err);
+	for (size_t i = 0; i < made; i++) {
+		if (rc == MR_OK && md->sync && sys_fsync(fds[i]) < 0)
+			rc = mr_fail_errno(err, "cannot make folder '%s' durable", parts[i]);
+		sys_close_fd(&fds[i]);
+	}
+	if (rc == MR_OK && md->sync && sys_fsync(parent_fd) < 0)
+		rc = mr_fail_errno(err, "cannot make folder '%s' durable", parts[0]);
+	return rc;
+}
+
 static enum mr_rc
 make_subfolder(struct mailbox *box, const char *name, struct mr_error *err)
 {
@@ -150,11 +172,7 @@ make_subfolder(struct mailbox *box, const char *name, struct mr_error *err)
 		rc = rc == MR_EXISTS ? MR_OK : rc;
 	}
 	/* cur/ comes last: whoever finds it may take the rest for made. */
-	for (size_t i = 0; i < 3 && rc == MR_OK; i++) {
-		mr_auto(sys_close_fd) int fd = -1;
-		rc = dir_make(sub_fd, parts[i], box->md->dir_mode, box->md->sync && i == 2, &fd, err);
-	}
-	return rc;
+	return rc == MR_OK ? make_parts(box->md, sub_fd, parts, 3, err) : rc;
 }
 
 enum mr_rc
@@ -217,16 +235,12 @@ mailbox_map_acked(struct mailbox *box, const char *subfolder)
 enum mr_rc
 mailbox_make(struct maildir *md, const char *agent, struct mr_error *err)
 {
-	static const char *const parts[] = { "tmp", "new", "cur", "held", "lives" };
+	static const char *const parts[PARTS_MAX] = { "tmp", "new", "cur", "held", "lives" };
 	mr_auto(sys_close_fd) int box_fd = -1;
 
 	enum mr_rc rc = dir_make(md->agents_fd, agent, md->dir_mode, md->sync, &box_fd, err);
-	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]) && rc == MR_OK; i++) {
-		mr_auto(sys_close_fd) int fd = -1;
-		rc = dir_make(box_fd, parts[i], md->dir_mode, false, &fd, err);
-	}
-	if (rc == MR_OK && md->sync && sys_fsync(box_fd) < 0) /* one sync for the five of them */
-		rc = mr_fail_errno(err, "cannot make its folders durable");
+	if (rc == MR_OK)
+		rc = make_parts(md, box_fd, parts, PARTS_MAX, err);
 	return rc == MR_OK ? rc : mr_wrap(err, "make mailbox '%s'", agent);
 }
 
