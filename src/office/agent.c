@@ -5,6 +5,7 @@
 #include "base/process.h"
 #include "base/text.h"
 #include "message/address.h"
+#include "office/office.h"
 #include "office/who.h"
 
 void
@@ -202,6 +203,8 @@ mr_count(struct mr_room *room, const char *agent, struct mr_counts *ret, struct 
 	struct mr_counts counts = { 0 };
 	struct scan_request names = { .folders = MR_INBOX | MR_HELD, .depth = SCAN_NAMES };
 	struct scan_request headers = { .folders = MR_INBOX, .depth = SCAN_HEADERS, .unread_only = true };
+
+	scan_sweep(room, agent); /* what a dead holder had is unread again, and an operator must see that */
 	enum mr_rc rc = room->driver->scan(room, agent, &names, count_one, &counts, err);
 
 	if (rc == MR_OK && counts.unread > 0 && (room->driver->abilities & ROOM_PRIORITIES))

@@ -78,37 +78,36 @@ references_of(struct buf *out, const struct mr_room *room, const struct mr_messa
 
 /* ---- Bounces ---- */
 
-/* A bounce never bounces, and nobody writes to itself that it failed. */
+/* A bounce never bounces, and nobody is told who is not there any more: then the letter is only kept. */
 static bool
-wants_bounce(struct mr_room *room, const struct mr_self *self, const struct mr_message *failed)
+wants_bounce(struct mr_room *room, const struct mr_message *failed)
 {
 	mr_auto(mr_agent_done) struct mr_agent sender = { 0 };
 	struct mr_error ignored = { 0 };
 
-	if (strcmp(failed->type, BOUNCE_TYPE) == 0 || strcmp(failed->from, self->agent) == 0)
-		return false;
-	if (address_check(str_of(failed->from), &ignored) != MR_OK)
+	if (strcmp(failed->type, BOUNCE_TYPE) == 0 ||
+	    address_check(str_of(failed->from), &ignored) != MR_OK)
 		return false;
 	return !room->driver->find_agent ||
 	       room->driver->find_agent(room, failed->from, &sender, &ignored) == MR_OK;
 }
 
+/* Nothing in it depends on when it is written: with a key, who tells it again tells the same. */
 static void
-write_body(struct buf *out, const struct mr_self *self, const struct mr_message *failed, const char *reason)
+write_body(struct buf *out, const struct bounce *bounce, const struct mr_message *failed)
 {
 	char date[RFC3339_LEN + 1];
 
 	time_rfc3339(failed->date_ms, date);
-	buf_addf(
-	    out, "%s could not do what this message asked, and it will not be tried again.\n\n", self->agent);
-	buf_addf(out, "Reason: %s\n", *reason ? reason : "none given");
+	buf_addf(out, "%s\n\n", bounce->story);
+	buf_addf(out, "Reason: %s\n", *bounce->reason ? bounce->reason : "none given");
 	buf_addf(out, "Message: %s\nSubject: %s\nSent: %s\n", failed->id, failed->subject, date);
-	buf_adds(out, "\nThe message is kept in the dead letters of the room.\n");
+	buf_adds(out, "\nThe message is kept: mailroom dead list\n");
 }
 
 enum mr_rc
-bounce_send(struct mr_room *room, const struct mr_self *self, const struct mr_message *failed,
-    const char *reason, struct mr_error *err)
+bounce_deliver(struct mr_room *room, const struct bounce *bounce, const struct mr_message *failed,
+    struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf subject = BUF_INIT, body = BUF_INIT, references = BUF_INIT;
 	char sender[MR_ADDRESS_MAX + 1];
@@ -117,17 +116,17 @@ bounce_send(struct mr_room *room, const struct mr_self *self, const struct mr_me
 	struct delivered got = { 0 };
 	enum mr_rc rc;
 
-	if (!wants_bounce(room, self, failed))
+	if (!wants_bounce(room, failed))
 		return MR_OK;
 	(void)snprintf(sender, sizeof(sender), "%s", failed->from);
 	buf_addf(&subject, "Failed: %s", failed->subject);
-	write_body(&body, self, failed, reason);
+	write_body(&body, bounce, failed);
 	references_of(&references, room, failed);
 	if (!buf_ok(&subject) || !buf_ok(&body) || !buf_ok(&references))
 		return mr_nomem(err);
 	struct mr_header header = { "References", buf_z(&references) };
 	struct mr_message msg = {
-		.from = self->agent,
+		.from = bounce->from,
 		.to = to,
 		.subject = buf_z(&subject),
 		.date_ms = clock_now_ms(),
@@ -136,15 +135,17 @@ bounce_send(struct mr_room *room, const struct mr_self *self, const struct mr_me
 		.thread = failed->thread,
 		.reply_to = failed->id,
 		.replace_key = "",
-		.sender_life = self->life,
+		.sender_life = bounce->life,
 		.body = buf_z(&body),
 		.body_len = body.len,
 		.headers = &header,
 		.headers_n = 1,
 		.path = "",
 	};
-	struct delivery what = { .msg = &msg, .to = &to, .sender = self->agent };
+	struct delivery what = { .msg = &msg, .to = &to, .sender = bounce->from };
 
+	if (room->driver->abilities & ROOM_KEYS)
+		what.key = bounce->key;
 	id_new(msg.id);
 	rc = room->driver->deliver(room, &what, &got, err);
 	mr_names_done(&got.missing);
@@ -152,4 +153,27 @@ bounce_send(struct mr_room *room, const struct mr_self *self, const struct mr_me
 	if (rc == MR_OK || rc == MR_INDOUBT || rc == MR_NOTFOUND)
 		return MR_OK;
 	return mr_wrap(err, "bounce to '%s'", sender);
+}
+
+enum mr_rc
+bounce_send(struct mr_room *room, const struct mr_self *self, const struct mr_message *failed,
+    const char *reason, const char *key, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf story = BUF_INIT;
+
+	if (strcmp(failed->from, self->agent) == 0)
+		return MR_OK;
+	buf_addf(&story, "%s could not do what this message asked, and it will not be tried again.",
+	    self->agent);
+	if (!buf_ok(&story))
+		return mr_nomem(err);
+	struct bounce bounce = {
+		.from = self->agent,
+		.life = self->life,
+		.story = buf_z(&story),
+		.reason = reason,
+		.key = key,
+	};
+
+	return bounce_deliver(room, &bounce, failed, err);
 }

@@ -99,9 +99,20 @@ bool scan_finds_names(struct mr_room *room, const char *agent, unsigned folders,
 
 /* ---- bounce.c ---- */
 
-/* Tells the sender of `failed` why, durably. MR_OK also when there is nobody to tell. */
+struct bounce {
+	const char *from;   /* who could not do it, or held it last */
+	unsigned life;      /* of from; 0: unknown */
+	const char *story;  /* a sentence */
+	const char *reason; /* "": none given */
+	const char *key;    /* tells one bounce from another, so that several who send it send one; NULL: does not matter */
+};
+/* Tells the sender of `failed` why, durably. MR_OK also when there is nobody to tell: a bounce never bounces, and
+ * a sender that is gone is not written to. */
+enum mr_rc bounce_deliver(struct mr_room *room, const struct bounce *bounce, const struct mr_message *failed,
+    struct mr_error *err);
+/* The same for mail that self gave up. Nobody writes to itself that it failed. */
 enum mr_rc bounce_send(struct mr_room *room, const struct mr_self *self, const struct mr_message *failed,
-    const char *reason, struct mr_error *err);
+    const char *reason, const char *key, struct mr_error *err);
 /* References of an answer to `original`: its own and its id, at most 20, the first kept. */
 void references_of(struct buf *out, const struct mr_room *room, const struct mr_message *original);
 
@@ -111,5 +122,44 @@ enum mr_rc due_put(
     struct mr_room *room, const char *sender, const struct mr_message *msg, struct mr_error *err);
 /* Best effort: a leftover is found out by mr_overdue. */
 void due_drop(struct mr_room *room, const char *sender, const char *id);
+
+/* ---- settings.c: the records behind queues and channels; kind is "queue" or "channel" ---- */
+
+/* The name without its prefix, checked. ret has room for MR_ADDRESS_MAX + 1. */
+enum mr_rc settings_name(const char *kind, const char *given, char *ret, struct mr_error *err);
+/* MR_NOTFOUND comes with near names. */
+enum mr_rc settings_load(
+    struct mr_room *room, const char *kind, const char *name, struct record *ret, struct mr_error *err);
+enum mr_rc settings_names(
+    struct mr_room *room, const char *kind, struct mr_names *ret, struct mr_error *err);
+int64_t settings_time(const struct record *r, const char *field); /* 0: not there */
+/* Adds Created: and Created-By: to the lines and takes the name. MR_EXISTS. */
+enum mr_rc settings_create(struct mr_room *room, const char *kind, const char *name, const char *by,
+    struct buf *lines, struct mr_error *err);
+struct settings_edit {
+	enum { SETTINGS_SET /* the only line of that field */, SETTINGS_ADD, SETTINGS_REMOVE } how;
+	const char *field, *value;
+};
+/* *ret_changed (may be NULL) is false when it was so already. */
+enum mr_rc settings_change(struct mr_room *room, const char *kind, const char *name,
+    struct settings_edit edit, bool *ret_changed, struct mr_error *err);
+
+/* ---- queue.c, queue_recv.c ---- */
+
+#define LEASE_MAX_MS ((int64_t)366 * 24 * 3600 * 1000)
+enum mr_rc queue_able(const struct mr_room *room, struct mr_error *err); /* MR_UNSUPPORTED */
+/* May this agent claim? "*" is everybody; else whole parts of the address, also by its short spelling. */
+bool queue_lets_claim(const char *claimers, const char *agent);
+/* Ends the claims that are over: back to ready, or failed, after its sender was told, when all attempts are used
+ * up. Best effort. */
+void queue_sweep(struct mr_room *room, const struct mr_queue *queue);
+/* The process, if one is known: while it lives the lease does not run out. */
+void claim_describe_holder(struct mr_room *room, const struct mr_self *self, struct hold_terms *terms);
+void claim_fill(const struct hold *hold, struct mr_claim *ret);
+
+/* ---- retention.c ---- */
+
+/* After a post: what the channel's limits let go, goes. Best effort: the post was accepted. */
+void retention_after_post(struct mr_room *room, const char *channel);
 
 #endif

@@ -6,6 +6,8 @@
  *
  * The cut comes right after the acknowledgement of a command that the seed picks, or at a moment that it picks.
  *
+ * With POWERCUT_ALONE only the process that will cut works: no sync of another hides one that is missing.
+ *
  * With DISK and COPY, for file systems that cannot be shut down: one process works, and right after an
  * acknowledgement copies the disk, which has what the file system has written out by then and nothing else.
  */
@@ -417,8 +419,10 @@ main(int argc, char **argv)
 	set_up();
 	room_fd = open(room, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	choose_cut();
+	bool alone = disk || getenv("POWERCUT_ALONE");
+
 	for (unsigned w = 0; w < WORKERS; w++)
-		if (!disk || w == shared->cut_worker)
+		if (!alone || w == shared->cut_worker)
 			begin_worker(w, dice_state);
 	/* By time, or when the chosen worker did not get that far. */
 	unsigned patience_ms = disk ? 60000 : shared->cut_after ? 700 : 5 + dice(120);
