@@ -2,10 +2,10 @@
 /*
  * bench.h - what mailroom costs beside the bare system calls of the same work.
  *
- * A row compares two operations, `bare` and `ours`, in rounds: a few of one, a few of the other, and again, so
- * that a disk that gets slower or a neighbour that wakes up hits both. A round counts as the median of its
- * operations, the row as the median of its rounds: a machine that does something else now and then does not show.
- * The bench is an outside user of the library: it includes mailroom.h and nothing else of ours.
+ * A row compares two operations, `bare` and `ours`, one of each in turn, so that a disk that gets slower or a
+ * neighbour that wakes up hits both. A round counts as the median of its operations, the row as the median of
+ *its rounds: a machine that does something else now and then does not show. The bench is an outside user of
+ *the library: it includes mailroom.h and nothing else of ours.
  *
  *	bench.c    options, the room, the order of the rows
  *	bare.c     the bare system calls: a delivery, a fan-out, a look into an inbox, a program start
@@ -22,7 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define ROUNDS 9
+#define ROUNDS 11
 #define BODY_BYTES 1024
 #define FAN_OUT_MAX 1000
 #define LETTER_NAME_MAX 64
@@ -71,8 +71,8 @@ typedef double op_fn(void *ctx); /* does it once, returns µs */
 
 struct comparison {
 	const char *name, *what, *note;
-	double budget;  /* 0: none */
-	unsigned ops;   /* in a round, of each side */
+	double budget; /* 0: none */
+	unsigned ops;  /* in a round, of each side */
 	op_fn *bare, *ours;
 	void *ctx;
 };

@@ -33,14 +33,18 @@ median(double *v, size_t n)
 	return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
 }
 
-static double
-run_round(const struct comparison *c, op_fn *op)
+/* One of each in turn: whatever else the machine does at that moment, it does to both. */
+static void
+run_round(const struct comparison *c, double *ret_bare, double *ret_ours)
 {
-	double took[OPS_MAX];
+	double bare[OPS_MAX], ours[OPS_MAX];
 
-	for (unsigned i = 0; i < c->ops; i++)
-		took[i] = op(c->ctx);
-	return median(took, c->ops);
+	for (unsigned i = 0; i < c->ops; i++) {
+		bare[i] = c->bare(c->ctx);
+		ours[i] = c->ours(c->ctx);
+	}
+	*ret_bare = median(bare, c->ops);
+	*ret_ours = median(ours, c->ops);
 }
 
 static struct row *
@@ -62,8 +66,7 @@ compare(const struct comparison *c)
 	for (unsigned i = 0; i < WARM_UPS; i++)
 		(void)c->bare(c->ctx), (void)c->ours(c->ctx);
 	for (unsigned i = 0; i < ROUNDS; i++) {
-		bare[i] = run_round(c, c->bare);
-		ours[i] = run_round(c, c->ours);
+		run_round(c, &bare[i], &ours[i]);
 		ratio[i] = ours[i] / bare[i];
 	}
 	*row = (struct row){ .about = *c, .bare_us = median(bare, ROUNDS), .ours_us = median(ours, ROUNDS) };
@@ -91,7 +94,8 @@ is_met(const struct row *row)
 static void
 print_times(void)
 {
-	(void)printf("%-14s %10s %10s %7s %13s %7s\n", "", "bare us", "ours us", "ratio", "of rounds", "budget");
+	(void)printf(
+	    "%-14s %10s %10s %7s %13s %7s\n", "", "bare us", "ours us", "ratio", "of rounds", "budget");
 	for (size_t i = 0; i < rows_n; i++) {
 		const struct row *r = &rows[i];
 
@@ -146,8 +150,8 @@ json_row(FILE *out, const struct bench *b, const struct row *r)
 	if (r->calls) {
 		(void)fprintf(out, "\"calls\":%u,\"syncs\":%u,", r->calls, r->syncs);
 	} else {
-		(void)fprintf(out, "\"bare_us\":%.2f,\"ours_us\":%.2f,\"ratio\":%.3f,", r->bare_us, r->ours_us,
-		    r->ours_us / r->bare_us);
+		(void)fprintf(out, "\"bare_us\":%.2f,\"ours_us\":%.2f,\"ratio\":%.3f,", r->bare_us,
+		    r->ours_us, r->ours_us / r->bare_us);
 		(void)fprintf(out, "\"ratio_low\":%.3f,\"ratio_high\":%.3f,", r->low, r->high);
 		if (r->about.budget > 0)
 			(void)fprintf(out, "\"budget\":%.2f,\"met\":%s,", r->about.budget,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * wake.c - from just before a message gets its name to the return of the process that waits for it. Both sides
- * are a child that sleeps: one in a bare read of inotify, one in mr_wait. The child writes the time at which it
- * came back into memory shared with the parent; pipes keep the two in step.
+ * wake.c - from just before a message gets its name to the return of the process that waits for it. Both
+ * sides are a child that sleeps: one in a bare read of inotify, one in mr_wait. The child writes the time at
+ * which it came back into memory shared with the parent; pipes keep the two in step.
  */
 #include "bench.h"
 #include <fcntl.h>
@@ -21,8 +21,8 @@
 #define LETTER "letter-wake" /* the message that comes, again and again under another name */
 
 struct sleeper {
-	const char *folder;      /* new/ that it watches */
-	struct bench *bench;     /* NULL: bare inotify */
+	const char *folder;  /* new/ that it watches */
+	struct bench *bench; /* NULL: bare inotify */
 	int inotify_fd;
 	struct mr_room *room;
 	volatile double *woke_us; /* shared */

@@ -10,7 +10,6 @@
 
 #define LEASE_DEFAULT_MS ((int64_t)15 * 60 * 1000)
 #define RECV_ROUNDS 20
-#define LEASE_MAX_MS ((int64_t)366 * 24 * 3600 * 1000)
 
 static enum mr_rc
 check_holds(const struct mr_room *room, struct mr_error *err)
@@ -32,8 +31,8 @@ check_lease(int64_t *lease_ms, struct mr_error *err)
 	return mr_fail(err, MR_REFUSED, "a lease is more than nothing and at most 366 days");
 }
 
-static void
-fill_claim(const struct hold *hold, struct mr_claim *ret)
+void
+claim_fill(const struct hold *hold, struct mr_claim *ret)
 {
 	*ret = (struct mr_claim){ .attempt = hold->attempt, .deadline_ms = hold->deadline_ms };
 	(void)snprintf(ret->token, sizeof(ret->token), "%s", hold->token);
@@ -100,8 +99,8 @@ gather_work(struct mr_room *room, const char *agent, const struct matcher *match
 }
 
 /* While the harness of a bound session lives, its lease does not run out. */
-static void
-describe_holder(struct mr_room *room, const struct mr_self *self, struct hold_terms *terms)
+void
+claim_describe_holder(struct mr_room *room, const struct mr_self *self, struct hold_terms *terms)
 {
 	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
 	struct mr_error ignored = { 0 };
@@ -135,7 +134,7 @@ claim_one(struct mr_room *room, const struct mr_self *self, const char *id, cons
 		mr_message_done(&msg);
 		return rc == MR_CORRUPT || rc == MR_NOTFOUND ? MR_EMPTY : rc;
 	}
-	fill_claim(&hold, ret_claim);
+	claim_fill(&hold, ret_claim);
 	*ret_msg = msg;
 	return MR_OK;
 }
@@ -152,7 +151,7 @@ claim_first(struct mr_room *room, const struct mr_self *self, const struct candi
 	};
 	enum mr_rc rc = MR_EMPTY;
 
-	describe_holder(room, self, &terms);
+	claim_describe_holder(room, self, &terms);
 	for (size_t i = 0; i < work->n && rc == MR_EMPTY; i++)
 		rc = claim_one(room, self, work->v[i].id, &terms, ret_claim, ret_msg, err);
 	return rc;
@@ -203,7 +202,7 @@ mr_recv(struct mr_room *room, const struct mr_self *self, const struct mr_filter
 
 struct claim_search {
 	const char *what; /* in lower case */
-	unsigned life;
+	const struct mr_self *self;
 	struct hold by_token, by_id;
 	bool token_found;
 	size_t ids_found;  /* claims of this life whose id ends in `what` */
@@ -225,13 +224,47 @@ note_claim(void *ctx, const struct hold *hold)
 	}
 	if (!str_ends(str_of(hold->id), s->what))
 		return true;
-	if (hold->life != s->life) {
+	if (hold->life != s->self->life) {
 		s->older = true;
 		return true;
 	}
 	s->by_id = *hold;
 	buf_addf(&s->tokens, "%s%s", s->ids_found++ > 0 ? ", " : "", hold->token);
 	return true;
+}
+
+static bool
+note_queue_claim(void *ctx, const struct queue_item *item)
+{
+	struct claim_search *s = ctx;
+
+	return !item->hold || strcmp(item->hold->agent, s->self->agent) != 0 || note_claim(s, item->hold);
+}
+
+/* What is no hold on the agent's own mail may be one on work from a queue: a token says which, for an id all
+ * queues are asked. */
+static enum mr_rc
+search_queues(struct mr_room *room, struct claim_search *s, struct mr_error *err)
+{
+	mr_auto(mr_names_done) struct mr_names queues = { 0 };
+	struct mr_error ignored = { 0 };
+	enum mr_rc rc;
+
+	if (office_queue_able(room, &ignored) != MR_OK)
+		return MR_OK;
+	if (token_valid(str_of(s->what))) {
+		rc = room->driver->queue_find_claim(room, s->what, &s->by_token, err);
+		s->token_found = rc == MR_OK;
+		if (rc != MR_NOTFOUND)
+			return rc;
+	}
+	rc = settings_names(room, "queue", &queues, err);
+	for (size_t i = 0; i < queues.n && rc == MR_OK; i++) {
+		rc = room->driver->queue_each(room, queues.v[i], QUEUE_CLAIMED, note_queue_claim, s, err);
+		if (rc == MR_NOTFOUND) /* deleted this very moment */
+			rc = MR_OK;
+	}
+	return rc;
 }
 
 static enum mr_rc
@@ -244,6 +277,10 @@ refuse_older_life(const struct mr_self *self, struct mr_error *err)
 static enum mr_rc
 choose_claim(const struct claim_search *s, const struct mr_self *self, struct hold *ret, struct mr_error *err)
 {
+	if (s->token_found && strcmp(s->by_token.agent, self->agent) != 0) {
+		(void)mr_fail(err, MR_REFUSED, "that claim belongs to '%s'", s->by_token.agent);
+		return mr_hint(err, "only its holder can settle it; `mailroom recv` gives you work of your own");
+	}
 	if (s->token_found && s->by_token.life != self->life)
 		return refuse_older_life(self, err);
 	if (s->token_found || s->ids_found == 1) {
@@ -265,7 +302,7 @@ static enum mr_rc
 find_claim(struct mr_room *room, const struct mr_self *self, const char *what, struct hold *ret,
     struct mr_error *err)
 {
-	struct claim_search s = { .life = self->life };
+	struct claim_search s = { .self = self };
 	char spelled[MR_ID_LEN + 1];
 	bool full;
 	enum mr_rc rc = check_holds(room, err);
@@ -278,6 +315,8 @@ find_claim(struct mr_room *room, const struct mr_self *self, const char *what, s
 		return rc;
 	s.what = spelled;
 	rc = room->driver->each_hold(room, self->agent, note_claim, &s, err);
+	if (rc == MR_OK && !s.token_found)
+		rc = search_queues(room, &s, err);
 	if (rc == MR_OK)
 		rc = choose_claim(&s, self, ret, err);
 	buf_done(&s.tokens);
@@ -300,7 +339,8 @@ static enum mr_rc
 settle_claim(struct mr_room *room, const struct hold *hold, enum settle how, char ret_id[MR_ID_LEN + 1],
     struct mr_error *err)
 {
-	enum mr_rc rc = room->driver->settle(room, hold, how, err);
+	enum mr_rc rc = *hold->queue ? room->driver->queue_settle(room, hold, how, err)
+				     : room->driver->settle(room, hold, how, err);
 
 	if (rc == MR_OK)
 		rc = office_flush(room, err);
@@ -329,21 +369,31 @@ mr_claim_release(struct mr_room *room, const struct mr_self *self, const char *w
 	return rc == MR_OK ? settle_claim(room, &hold, SETTLE_BACK, ret_id, err) : rc;
 }
 
+static enum mr_rc
+fetch_claimed(struct mr_room *room, const struct hold *hold, struct mr_message *ret, struct mr_error *err)
+{
+	if (*hold->queue)
+		return room->driver->queue_fetch(room, hold->queue, hold->id, ret, err);
+	return room->driver->fetch(room, hold->agent, hold->id, MR_HELD, SCAN_HEADERS, ret, err);
+}
+
 enum mr_rc
 mr_claim_fail(struct mr_room *room, const struct mr_self *self, const char *what, const char *reason,
     char ret_id[MR_ID_LEN + 1], struct mr_error *err)
 {
 	mr_auto(mr_message_done) struct mr_message msg = { 0 };
 	struct hold hold = { 0 };
+	char key[16 + MR_TOKEN_LEN];
 	enum mr_rc rc = find_claim(room, self, what, &hold, err);
 
 	if (rc != MR_OK)
 		return rc;
-	rc = room->driver->fetch(room, self->agent, hold.id, MR_HELD, SCAN_HEADERS, &msg, err);
+	rc = fetch_claimed(room, &hold, &msg, err);
 	/* The bounce first: killed in between, the mail is tried again and at worst bounces twice. The other
 	 * way round it would be dead and nobody told. */
+	(void)snprintf(key, sizeof(key), "fail-%s", hold.token);
 	if (rc == MR_OK)
-		rc = bounce_send(room, self, &msg, reason ? reason : "", err);
+		rc = bounce_send(room, self, &msg, reason ? reason : "", *hold.queue ? key : NULL, err);
 	if (rc != MR_OK)
 		return say_if_over(&hold, rc, err);
 	return settle_claim(room, &hold, SETTLE_DEAD, ret_id, err);
@@ -362,10 +412,11 @@ mr_claim_extend(struct mr_room *room, const struct mr_self *self, const char *wh
 		rc = find_claim(room, self, what, &hold, err);
 	if (rc != MR_OK)
 		return rc;
-	rc = room->driver->extend(room, &hold, lease_ms, err);
+	rc = *hold.queue ? room->driver->queue_extend(room, &hold, lease_ms, err)
+			 : room->driver->extend(room, &hold, lease_ms, err);
 	if (rc == MR_OK)
 		rc = office_flush(room, err);
 	if (rc == MR_OK)
-		fill_claim(&hold, ret);
+		claim_fill(&hold, ret);
 	return say_if_over(&hold, rc, err);
 }

@@ -27,18 +27,39 @@ enum mr_rc office_flush(struct mr_room *room, struct mr_error *err);
 size_t state_retire(
     struct mr_room *room, const struct mr_message *msg, const struct mr_names *agents, const char *id);
 
-/* ---- recipients.c: from addresses to agents ---- */
+/* ---- recipients.c: from addresses to agents, queues and channels ---- */
 
 struct recipients {               /* finish with recipients_done */
-	struct mr_names to, cc;   /* agents, nobody twice, also not across the two */
-	struct mr_names all;      /* both, in order */
-	struct mr_names not_live; /* of all: whose life is gone or who never lived; never the operator */
+	struct mr_names to, cc;   /* what the message says: agents, "queue:Q", "channel:C"; nobody twice, also not across the two */
+	struct mr_names all;      /* who gets it, in order, once each: both of those, and the subscribers of channels */
+	struct mr_names not_live; /* of all: agents whose life is gone or who never lived; never the operator */
+	struct mr_names trouble;  /* members of groups and subscribers that reach nobody, a sentence each */
 	bool missing;             /* some have no mailbox yet: it is to be made (--hold) */
 };
 /* `hold` (or the room's Unknown-Recipients: hold) lets unknown names through. */
 enum mr_rc recipients_resolve(struct mr_room *room, const char *sender, const char *const *to,
     const char *const *cc, bool hold, struct recipients *ret, struct mr_error *err);
 void recipients_done(struct recipients *r);
+
+/* ---- targets.c: the names and settings of groups, queues and channels ---- */
+
+/* Kinds are "group", "queue" and "channel". A name is [a-z0-9][a-z0-9_-]{0,63}, of a queue also RIG/NAME. */
+bool target_name_valid(const char *kind, const char *name);
+enum mr_rc target_name_check(const char *kind, const char *name, struct mr_error *err);
+/* Can this room have that kind at all: MR_OK or MR_UNSUPPORTED. */
+enum mr_rc target_supported(const struct mr_room *room, const char *kind, struct mr_error *err);
+/* The lines of its settings. MR_NOTFOUND: there is none of that name. */
+enum mr_rc target_settings(struct mr_room *room, const char *kind, const char *name, struct record *ret,
+    struct mr_error *err);
+/* Also true when its settings are there but cannot be read: whoever reads them says why. */
+bool target_exists(struct mr_room *room, const char *kind, const char *name);
+/* May mail go to "queue:x" or "channel:x" now? MR_REFUSED: it is closed. Anything else is an agent: MR_OK. */
+enum mr_rc target_check(struct mr_room *room, const char *target, struct mr_error *err);
+
+/* ---- pattern.c ---- */
+
+/* Does the name of an agent fit? In the pattern '*' stands for one whole part between slashes. */
+bool pattern_fits(struct mr_str pattern, struct mr_str name);
 
 /* ---- lookup.c: ids ---- */
 
@@ -147,12 +168,12 @@ enum mr_rc settings_change(struct mr_room *room, const char *kind, const char *n
 /* ---- queue.c, queue_recv.c ---- */
 
 #define LEASE_MAX_MS ((int64_t)366 * 24 * 3600 * 1000)
-enum mr_rc queue_able(const struct mr_room *room, struct mr_error *err); /* MR_UNSUPPORTED */
+enum mr_rc office_queue_able(const struct mr_room *room, struct mr_error *err); /* MR_UNSUPPORTED */
 /* May this agent claim? "*" is everybody; else whole parts of the address, also by its short spelling. */
-bool queue_lets_claim(const char *claimers, const char *agent);
+bool office_lets_claim(const char *claimers, const char *agent);
 /* Ends the claims that are over: back to ready, or failed, after its sender was told, when all attempts are used
  * up. Best effort. */
-void queue_sweep(struct mr_room *room, const struct mr_queue *queue);
+void office_queue_sweep(struct mr_room *room, const struct mr_queue *queue);
 /* The process, if one is known: while it lives the lease does not run out. */
 void claim_describe_holder(struct mr_room *room, const struct mr_self *self, struct hold_terms *terms);
 void claim_fill(const struct hold *hold, struct mr_claim *ret);

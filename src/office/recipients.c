@@ -1,272 +1,194 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * recipients.c - from what stands after `send` to the agents that get the message. The one place where
- * addresses are resolved: names, names with @room, the operator's other names, wildcards, @all.
- */
-#include "base/error.h"
+/* recipients.c - from what stands after `send` to those who get the message: the lists, and that nobody is in them twice. */
 #include "base/text.h"
-#include "message/address.h"
-#include "office/office.h"
+#include "office/resolve.h"
+#include <stdarg.h>
 
-#define NEAR_MAX 4 /* names offered when one is unknown */
+/* ---- What comes out ---- */
 
-struct resolving {
-	struct mr_room *room;
-	const char *sender;
-	bool hold;
-	struct recipients *out;
-	struct mr_names *into; /* out->to or out->cc */
-};
-
-static bool
-is_operator_alias(struct mr_str name)
+static enum mr_rc
+add_once(struct nameset *seen, struct mr_names *list, const char *name, struct mr_error *err)
 {
-	return str_caseeq(name, STR("human")) || str_caseeq(name, STR("overseer")) ||
-	       str_caseeq(name, STR(OPERATOR));
+	if (nameset_has(seen, name))
+		return MR_OK;
+	if (!names_add(list, str_of(name)) || !nameset_add(seen, list->v[list->n - 1]))
+		return mr_nomem(err);
+	return MR_OK;
 }
 
-static bool
-add_agent(struct resolving *r, const char *name, bool live)
+enum mr_rc
+resolver_reach(struct resolver *r, const char *target, bool live, bool chosen, struct mr_error *err)
 {
-	if (names_has(&r->out->all, name))
-		return true;
-	return names_add(r->into, str_of(name)) && names_add(&r->out->all, str_of(name)) &&
-	       (live || strcmp(name, OPERATOR) == 0 || names_add(&r->out->not_live, str_of(name)));
+	bool gone = !live && strcmp(target, OPERATOR) != 0;
+	enum mr_rc rc = MR_OK;
+
+	if (!chosen && strcmp(target, r->sender) == 0) {
+		r->left_out++;
+		return MR_OK;
+	}
+	r->reached++;
+	if (gone && !nameset_has(&r->in_all, target) && !names_add(&r->out->not_live, str_of(target)))
+		return mr_nomem(err);
+	rc = add_once(&r->in_all, &r->out->all, target, err);
+	if (rc == MR_OK && !r->unlisted)
+		rc = add_once(&r->in_header, r->header, target, err);
+	return rc;
 }
 
-static bool
-is_live(const struct mr_agent *agent)
+void
+resolver_form(struct resolver *r, const char *form, const char *name)
 {
-	return agent->life > 0 && mr_agent_presence(agent) != MR_GONE;
+	if (r->depth > 0 || r->form)
+		return;
+	r->form = form;
+	(void)snprintf(r->name, sizeof(r->name), "%s", name);
 }
 
-/* ---- Wildcards and @all ---- */
+static enum mr_rc
+add_sentence(struct mr_names *list, const char *fmt, va_list args, struct mr_error *err)
+{
+	char text[600];
 
-struct pattern {
-	struct resolving *r;
-	struct mr_str text; /* empty: everybody but the operator */
-	size_t before;      /* of out->all: agents come once each, so only these can repeat */
-	size_t matches;
+	(void)vsnprintf(text, sizeof(text), fmt, args);
+	return names_add(list, str_of(text)) ? MR_OK : mr_nomem(err);
+}
+
+enum mr_rc
+resolver_trail(struct resolver *r, struct mr_error *err, const char *fmt, ...)
+{
+	va_list args;
+	enum mr_rc rc;
+
+	va_start(args, fmt);
+	rc = add_sentence(&r->trail, fmt, args, err);
+	va_end(args);
+	return rc;
+}
+
+enum mr_rc
+resolver_trouble(struct resolver *r, struct mr_error *err, const char *fmt, ...)
+{
+	struct mr_names *trouble = &r->out->trouble;
+	va_list args;
+	enum mr_rc rc;
+
+	va_start(args, fmt);
+	rc = add_sentence(trouble, fmt, args, err);
+	va_end(args);
+	if (rc != MR_OK)
+		return rc;
+	/* Two groups may name the same missing member: it is said once. */
+	struct mr_names before = { trouble->v, trouble->n - 1 };
+
+	if (names_has(&before, trouble->v[before.n]))
+		free(trouble->v[--trouble->n]);
+	return MR_OK;
+}
+
+/* ---- The agents of the room ---- */
+
+static bool
+note_agent(void *ctx, const struct mr_agent *agent)
+{
+	struct resolver *r = ctx;
+
+	if (r->agents_n == r->agents_cap) {
+		size_t cap = r->agents_cap ? 2 * r->agents_cap : 64;
+		struct known_agent *grown = realloc(r->agents, cap * sizeof(*grown));
+
+		if (!grown)
+			return false;
+		r->agents = grown;
+		r->agents_cap = cap;
+	}
+	struct known_agent *known = &r->agents[r->agents_n];
+
+	known->name = arena_dup(&r->own, str_of(agent->name));
+	known->live = agent->life > 0 && mr_agent_presence(agent) != MR_GONE;
+	if (!known->name)
+		return false;
+	r->agents_n++;
+	return true;
+}
+
+struct noting {
+	struct resolver *r;
 	bool failed;
 };
 
-static struct mr_str
-take_component(struct mr_str *rest)
-{
-	const char *slash = memchr(rest->ptr, '/', rest->len);
-	size_t len = slash ? (size_t)(slash - rest->ptr) : rest->len;
-	struct mr_str part = { rest->ptr, len };
-
-	rest->ptr += len + (slash ? 1 : 0);
-	rest->len -= len + (slash ? 1 : 0);
-	return part;
-}
-
 static bool
-pattern_fits(struct mr_str pattern, struct mr_str name)
+note_or_fail(void *ctx, const struct mr_agent *agent)
 {
-	while (pattern.len > 0 && name.len > 0) {
-		struct mr_str want = take_component(&pattern), have = take_component(&name);
+	struct noting *n = ctx;
 
-		if (!str_eq(want, STR("*")) && !str_eq(want, have))
-			return false;
-	}
-	return pattern.len == 0 && name.len == 0;
+	n->failed = !note_agent(n->r, agent);
+	return !n->failed;
 }
 
-static bool
-match_agent(void *ctx, const struct mr_agent *agent)
+enum mr_rc
+resolver_agents(struct resolver *r, struct mr_error *err)
 {
-	struct pattern *p = ctx;
-	struct recipients *out = p->r->out;
-
-	if (strcmp(agent->name, p->r->sender) == 0)
-		return true;
-	if (p->text.len == 0 ? strcmp(agent->name, OPERATOR) == 0
-			     : !pattern_fits(p->text, str_of(agent->name)))
-		return true;
-	p->matches++;
-	for (size_t i = 0; i < p->before; i++)
-		if (strcmp(out->all.v[i], agent->name) == 0)
-			return true;
-	if (!names_add(p->r->into, str_of(agent->name)) || !names_add(&out->all, str_of(agent->name)) ||
-	    (!is_live(agent) && strcmp(agent->name, OPERATOR) != 0 &&
-		!names_add(&out->not_live, str_of(agent->name))))
-		p->failed = true;
-	return !p->failed;
-}
-
-static enum mr_rc
-check_pattern(struct mr_str text, const char *given, struct mr_error *err)
-{
-	for (struct mr_str rest = text; rest.len > 0;) {
-		struct mr_str part = take_component(&rest);
-
-		if (part.len == 0 || (part.len > 1 && memchr(part.ptr, '*', part.len))) {
-			(void)mr_fail(err, MR_REFUSED, "'%s' is no pattern of addresses", given);
-			return mr_hint(
-			    err, "'*' stands for one whole part between slashes, as in 'rig/crew/*'");
-		}
-	}
-	return MR_OK;
-}
-
-static enum mr_rc
-resolve_pattern(struct resolving *r, struct mr_str text, const char *given, struct mr_error *err)
-{
-	struct pattern p = { .r = r, .text = text, .before = r->out->all.n };
+	struct noting noting = { .r = r };
 	enum mr_rc rc;
 
+	if (r->agents_read)
+		return MR_OK;
 	if (!r->room->driver->each_agent)
 		return office_lacks(r->room, "list of agents to match patterns with", err);
-	rc = check_pattern(text, given, err);
-	if (rc != MR_OK)
-		return rc;
-	rc = r->room->driver->each_agent(r->room, match_agent, &p, err);
-	if (rc != MR_OK)
-		return rc;
-	if (p.failed)
-		return mr_nomem(err);
-	if (p.matches > 0)
-		return MR_OK;
-	(void)mr_fail(err, MR_NOTFOUND, "nobody but you matches '%s'", given);
-	return mr_hint(err, "`mailroom who` lists the agents of this room");
+	r->agents_n = 0;
+	rc = r->room->driver->each_agent(r->room, note_or_fail, &noting, err);
+	if (rc == MR_OK && noting.failed)
+		rc = mr_nomem(err);
+	r->agents_read = rc == MR_OK;
+	return rc;
 }
 
-/* ---- Unknown names ---- */
+/* ---- From start to end ---- */
 
-struct nearness {
-	const char *wanted;
-	struct buf *list;
-	size_t n;
-};
-
-static const char *
-last_component(const char *name)
+void
+resolver_init(struct resolver *r, struct mr_room *room, const char *sender, bool hold, struct recipients *out)
 {
-	const char *slash = strrchr(name, '/');
+	const char *rule = mr_room_setting(room, "Unknown-Recipients");
 
-	return slash ? slash + 1 : name;
+	*r = (struct resolver){
+		.room = room,
+		.sender = sender ? sender : "",
+		.hold = hold || (rule && ascii_caseeq(rule, "hold")),
+		.out = out,
+		.header = &out->to,
+	};
 }
 
-static bool
-note_if_near(void *ctx, const struct mr_agent *agent)
+void
+resolver_done(struct resolver *r)
 {
-	struct nearness *near = ctx;
-
-	if (edit_distance(near->wanted, agent->name, 2) > 2 &&
-	    !ascii_caseeq(last_component(near->wanted), last_component(agent->name)))
-		return true;
-	buf_addf(near->list, "%s'%s'", near->n > 0 ? ", " : "", agent->name);
-	return ++near->n < NEAR_MAX;
+	nameset_done(&r->in_all);
+	nameset_done(&r->in_header);
+	mr_names_done(&r->trail);
+	mr_names_done(&r->visited);
+	free(r->agents);
+	arena_free(r->own);
 }
 
-static enum mr_rc
-refuse_unknown(struct resolving *r, const char *name, struct mr_error *err)
+enum mr_rc
+resolver_take(struct resolver *r, const char *given, struct mr_error *err)
 {
-	mr_auto(buf_done) struct buf list = BUF_INIT;
-	struct nearness near = { .wanted = name, .list = &list };
-	struct mr_error ignored = { 0 };
-
-	if (r->room->driver->each_agent)
-		(void)r->room->driver->each_agent(r->room, note_if_near, &near, &ignored);
-	(void)mr_fail(err, MR_NOTFOUND, "no agent '%s' in room '%s'", name, r->room->name);
-	if (near.n > 0 && buf_ok(&list))
-		return mr_hint(err, "did you mean %s? --hold makes a mailbox that waits", buf_z(&list));
-	return mr_hint(err, "`mailroom who` lists the agents; --hold makes a mailbox that waits");
+	/* What one address reaches is counted for itself: a group whose members all stood before it is not empty. */
+	mr_names_done(&r->visited);
+	r->form = NULL;
+	r->reached = r->left_out = 0;
+	return resolve_address(r, given, err);
 }
 
 static enum mr_rc
-resolve_name(struct resolving *r, const char *name, struct mr_error *err)
+take_list(struct resolver *r, const char *const *given, struct mr_names *header, struct mr_error *err)
 {
-	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
-	enum mr_rc rc;
+	enum mr_rc rc = MR_OK;
 
-	if (!r->room->driver->find_agent) /* a kind without registration: whoever is written to exists */
-		return add_agent(r, name, true) ? MR_OK : mr_nomem(err);
-	rc = r->room->driver->find_agent(r->room, name, &agent, err);
-	if (rc == MR_OK)
-		return add_agent(r, name, is_live(&agent)) ? MR_OK : mr_nomem(err);
-	if (rc != MR_NOTFOUND)
-		return mr_wrap(err, "recipient '%s'", name);
-	if (!r->hold)
-		return refuse_unknown(r, name, err);
-	*err = (struct mr_error){ 0 };
-	r->out->missing = true;
-	return add_agent(r, name, false) ? MR_OK : mr_nomem(err);
-}
-
-/* ---- One argument ---- */
-
-static enum mr_rc
-check_shape(const struct mr_room *room, const char *given, struct mr_error *err)
-{
-	static const char *const prefixes[] = { "group:", "queue:", "channel:", "list:", "announce:" };
-
-	if (*given == '\0')
-		return mr_fail(err, MR_REFUSED, "an empty address is not a recipient");
-	if (strpbrk(given, " \t\r\n")) {
-		(void)mr_fail(err, MR_REFUSED, "'%.60s' is not a recipient", given);
-		return mr_hint(err, "did you mean -m? the text goes after -m, or in on stdin");
-	}
-	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
-		if (str_starts(str_of(given), prefixes[i])) {
-			mr_auto(buf_done) struct buf what = BUF_INIT;
-
-			buf_addf(&what, "%.*ss", (int)(strlen(prefixes[i]) - 1), prefixes[i]);
-			(void)office_lacks(room, buf_z(&what), err);
-			return mr_hint(err, "send to agents by name; `mailroom who` lists them");
-		}
-	return MR_OK;
-}
-
-static enum mr_rc
-resolve_at_pattern(struct resolving *r, const char *given, struct mr_error *err)
-{
-	if (is_operator_alias(str_of(given + 1)))
-		return resolve_name(r, OPERATOR, err);
-	if (strcmp(given, "@all") == 0)
-		return resolve_pattern(r, (struct mr_str){ "", 0 }, given, err);
-	(void)mr_fail(err, MR_UNSUPPORTED, "the pattern '%.60s' is not known", given);
-	return mr_hint(err, "known are @all, @overseer and '*' for a whole part of an address");
-}
-
-static enum mr_rc
-resolve_one(struct resolving *r, const char *given, struct mr_error *err)
-{
-	char name[MR_ADDRESS_MAX + 1];
-	struct mr_str agent, room;
-	enum mr_rc rc = check_shape(r->room, given, err);
-
-	if (rc != MR_OK)
-		return rc;
-	if (*given == '@')
-		return resolve_at_pattern(r, given, err);
-	address_split(str_of(given), &agent, &room);
-	if (room.len > 0 && !str_eq(room, str_of(r->room->name))) {
-		(void)mr_fail(err, MR_REFUSED, "no link to room '%.*s'", (int)(room.len < 60 ? room.len : 60),
-		    room.ptr);
-		return mr_hint(err, "this room is '%s'", r->room->name);
-	}
-	if (is_operator_alias(agent))
-		return resolve_name(r, OPERATOR, err);
-	if (memchr(agent.ptr, '*', agent.len))
-		return resolve_pattern(r, agent, given, err);
-	rc = address_normal(agent, name, err);
-	return rc == MR_OK ? resolve_name(r, name, err) : rc;
-}
-
-static enum mr_rc
-resolve_list(struct resolving *r, const char *const *given, struct mr_names *into, struct mr_error *err)
-{
-	r->into = into;
-	for (size_t i = 0; given && given[i]; i++) {
-		enum mr_rc rc = resolve_one(r, given[i], err);
-
-		if (rc != MR_OK)
-			return rc;
-	}
-	return MR_OK;
+	r->header = header;
+	for (size_t i = 0; rc == MR_OK && given && given[i]; i++)
+		rc = resolver_take(r, given[i], err);
+	return rc;
 }
 
 enum mr_rc
@@ -274,17 +196,13 @@ recipients_resolve(struct mr_room *room, const char *sender, const char *const *
     bool hold, struct recipients *ret, struct mr_error *err)
 {
 	mr_auto(recipients_done) struct recipients out = { 0 };
-	const char *rule = mr_room_setting(room, "Unknown-Recipients");
-	struct resolving r = {
-		.room = room,
-		.sender = sender,
-		.hold = hold || (rule && ascii_caseeq(rule, "hold")),
-		.out = &out,
-	};
-	enum mr_rc rc = resolve_list(&r, to, &out.to, err);
+	mr_auto(resolver_done) struct resolver r;
+	enum mr_rc rc;
 
+	resolver_init(&r, room, sender, hold, &out);
+	rc = take_list(&r, to, &out.to, err);
 	if (rc == MR_OK)
-		rc = resolve_list(&r, cc, &out.cc, err);
+		rc = take_list(&r, cc, &out.cc, err);
 	if (rc != MR_OK)
 		return rc;
 	if (out.all.n == 0) {
@@ -303,4 +221,5 @@ recipients_done(struct recipients *r)
 	mr_names_done(&r->cc);
 	mr_names_done(&r->all);
 	mr_names_done(&r->not_live);
+	mr_names_done(&r->trouble);
 }

@@ -7,61 +7,22 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/text.h"
-#include "message/address.h"
 #include "office/office.h"
 
 #define NEAR_MAX 4
 
 /* ---- Names ---- */
 
-static bool
-is_name(struct mr_str s)
-{
-	if (s.len == 0 || s.len > MR_NAME_MAX)
-		return false;
-	for (size_t i = 0; i < s.len; i++) {
-		char c = s.ptr[i];
-		bool word = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
-
-		if (!word && (i == 0 || (c != '_' && c != '-')))
-			return false;
-	}
-	return true;
-}
-
-/* "RIG/": one component of an address, not a path of them. */
-static bool
-is_rig(struct mr_str s)
-{
-	struct mr_error ignored = { 0 };
-
-	return s.len > 0 && !memchr(s.ptr, '/', s.len) && address_check(s, &ignored) == MR_OK;
-}
-
 enum mr_rc
 settings_name(const char *kind, const char *given, char *ret, struct mr_error *err)
 {
-	bool rigs = strcmp(kind, "queue") == 0;
-	struct mr_str name = str_of(given);
 	size_t prefix = strlen(kind);
+	const char *name = str_starts(str_of(given), kind) && given[prefix] == ':' ? given + prefix + 1 : given;
+	enum mr_rc rc = target_name_check(kind, name, err);
 
-	if (str_starts(name, kind) && given[prefix] == ':')
-		name = str_of(given + prefix + 1);
-	const char *slash = rigs ? memchr(name.ptr, '/', name.len) : NULL;
-	struct mr_str last = name;
-
-	if (slash) {
-		last.ptr = slash + 1;
-		last.len = name.len - (size_t)(slash + 1 - name.ptr);
-	}
-	if (is_name(last) && (!slash || is_rig((struct mr_str){ name.ptr, (size_t)(slash - name.ptr) }))) {
-		memcpy(ret, name.ptr, name.len);
-		ret[name.len] = '\0';
-		return MR_OK;
-	}
-	(void)mr_fail(err, MR_REFUSED, "'%.80s' cannot name a %s", given, kind);
-	return mr_hint(err, "1-%d characters a-z 0-9 _ -, beginning with a letter or digit%s", MR_NAME_MAX,
-	    rigs ? "; or RIG/NAME" : "");
+	if (rc == MR_OK)
+		(void)snprintf(ret, MR_ADDRESS_MAX + 1, "%s", name);
+	return rc;
 }
 
 struct nearness {

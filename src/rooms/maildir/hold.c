@@ -39,15 +39,14 @@
 #define HOLD_TRIES 20
 #define LEASE_MAX_MS (INT64_C(3650) * 24 * 3600 * 1000)
 
-static int64_t
-clamp_lease(int64_t lease_ms)
+int64_t
+hold_clamp_lease(int64_t lease_ms)
 {
 	return lease_ms < 0 ? 0 : lease_ms > LEASE_MAX_MS ? LEASE_MAX_MS : lease_ms;
 }
 
-/* Whole seconds, rounded up: a name never promises less than was asked for. */
-static int64_t
-deadline_in(int64_t lease_ms)
+int64_t
+hold_deadline_s(int64_t lease_ms)
 {
 	return (clock_now_ms() + lease_ms + 999) / 1000;
 }
@@ -75,13 +74,13 @@ take_token(struct taking *t, struct mr_error *err)
 
 	if (t->has_token)
 		return MR_OK;
-	int64_t lease_ms = clamp_lease(t->terms->lease_ms);
+	int64_t lease_ms = hold_clamp_lease(t->terms->lease_ms);
 	enum mr_rc rc = t->terms->kind == HOLD_PROCESS
 	    ? token_for_process(md, t->box->agent, t->terms, t->hold.token, err)
-	    : token_for_lease(md, t->box->agent, t->terms, lease_ms, t->hold.token, err);
+	    : token_for_lease(md, t->box->agent, "", t->terms, lease_ms, t->hold.token, err);
 	if (rc != MR_OK)
 		return rc;
-	t->hold.deadline_ms = t->terms->kind == HOLD_PROCESS ? 0 : deadline_in(lease_ms) * 1000;
+	t->hold.deadline_ms = t->terms->kind == HOLD_PROCESS ? 0 : hold_deadline_s(lease_ms) * 1000;
 	t->has_token = true;
 	return MR_OK;
 }
@@ -342,8 +341,8 @@ maildir_extend(struct mr_room *room, struct hold *hold, int64_t lease_ms, struct
 	enum mr_rc rc = open_hold(&box, room, hold, &held_fd, name, err);
 	if (rc != MR_OK || hold->kind == HOLD_PROCESS) /* that one lasts as long as its process */
 		return rc;
-	lease_ms = clamp_lease(lease_ms);
-	int64_t deadline_s = deadline_in(lease_ms);
+	lease_ms = hold_clamp_lease(lease_ms);
+	int64_t deadline_s = hold_deadline_s(lease_ms);
 	struct mr_str original = str_of(name);
 	for (int dots = 0; dots < 4; dots++) { /* behind h.<token>.<deadline>.<attempt>. */
 		const char *dot = memchr(original.ptr, '.', original.len);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* holding.h - what hold.c, sweep.c and token.c share. The essay is in hold.c. */
+/* holding.h - what hold.c, sweep.c, token.c and the claims of a queue share. The essay is in hold.c. */
 #ifndef ROOMS_MAILDIR_HOLDING_H
 #define ROOMS_MAILDIR_HOLDING_H
 
@@ -9,8 +9,11 @@
 /* The token of this handle's process holds; made, locked and visible when it returns. */
 enum mr_rc token_for_process(struct maildir *md, const char *agent, const struct hold_terms *terms,
     char ret[MR_TOKEN_LEN + 1], struct mr_error *err);
-enum mr_rc token_for_lease(struct maildir *md, const char *agent, const struct hold_terms *terms, int64_t lease_ms,
-    char ret[MR_TOKEN_LEN + 1], struct mr_error *err);
+/* queue "": the agent's own mail. */
+enum mr_rc token_for_lease(struct maildir *md, const char *agent, const char *queue, const struct hold_terms *terms,
+    int64_t lease_ms, char ret[MR_TOKEN_LEN + 1], struct mr_error *err);
+/* What the file says of the holder: agent, life, queue, since_ms, kind. MR_NOTFOUND: there is none. */
+enum mr_rc token_read(struct maildir *md, const char *token, struct hold *hold, struct mr_error *err);
 /* Writes the new deadline of a lease, keeping what else is known of its holder. */
 enum mr_rc token_extend(struct maildir *md, const struct hold *hold, int64_t lease_ms, struct mr_error *err);
 /* Is the hold over: its holder dead, its time up? In doubt it is not. */
@@ -18,6 +21,9 @@ bool token_is_over(struct maildir *md, const struct file_name *held);
 void token_drop(struct maildir *md, const char *token); /* best effort: a file without mail means nothing */
 
 /* ---- hold.c ---- */
+int64_t hold_clamp_lease(int64_t lease_ms);
+/* Whole seconds, rounded up: a name never promises less than was asked for. */
+int64_t hold_deadline_s(int64_t lease_ms);
 /* Ends a hold: renames held_fd/name (parts n) to where `how` says. MR_NOTFOUND: someone else ended it. */
 enum mr_rc hold_end(struct mailbox *box, int held_fd, const char *name, struct file_name *n, enum settle how,
     struct mr_error *err);

@@ -48,7 +48,7 @@
 #define PASSES_MIN 4u
 #define PASSES_AGREED 3u   /* that many in a row without a new id */
 #define PASSES_MAX 100u
-#define CROWDED_AT 256     /* mark.c files the oldest then */
+#define CROWDED_AT 128     /* mark.c files the oldest then */
 
 /* ---- One pass over the folders of a group ---- */
 

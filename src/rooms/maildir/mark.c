@@ -4,9 +4,9 @@
  * the file itself never changes (promise 3). Nobody locks anything: who finds that the name it
  * wanted to rename is gone looks the message up again and decides anew.
  *
- * Filing. Reading a folder costs 0.4 us an entry, so cur/ is kept small: a listing that finds more than 256
+ * Filing. Reading a folder costs 0.4 us an entry, so cur/ is kept small: a listing that finds more than 128
  * messages there that are seen and not pinned says so in md->crowded, and the next flush (a write path; looking
- * never moves anything) files the oldest of them into the archive of their month until 128 are left.
+ * never moves anything) files the oldest of them into the archive of their month until 64 are left.
  * A larger limit would make each look at the inbox slower, a smaller one would file more often.
  */
 #include "base/error.h"
@@ -17,7 +17,7 @@
 
 #define MOVE_TRIES 20
 #define NAME_TRIES 4
-#define FILE_DOWN_TO 128
+#define FILE_DOWN_TO 64
 
 enum mr_rc
 mark_rename(struct maildir *md, int from_fd, const char *from, int to_fd, const struct file_name *n, unsigned attempt,

@@ -1,64 +1,149 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * records.c - small named values of the post office: records/<kind>/<owner>/<name>. Each is replaced
- * by an atomic rename, so no lock is needed: readers see the old value or the new one, whole.
+ * records.c - small named values of the post office.
+ *
+ *	records/<kind>/<owner>/<name>      all kinds but
+ *	groups/<name>                      group
+ *	queues/<name>/settings             queue; "/" in the name is "%2F"
+ *	channels/<name>/settings           channel
+ *
+ * Each is replaced by an atomic rename: readers see the old value or the new one, whole, and need no lock. Who
+ * changes a value that others change too has the .lock of groups/, queues/, channels/ or records/<kind>/<owner>/.
+ * It is one lock for all queues: with one in each queue's folder, asking for a queue that is not there would make one.
  */
 #include "base/error.h"
 #include "base/sys.h"
 #include "rooms/maildir/maildir.h"
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 #define RECORD_MAX ((size_t)1 << 20)
+#define LOCK_WAIT_MS 10000
+#define WORD_CHARACTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
+
+/* The kinds that have their own place: what a person finds there is what they made. */
+static const struct office_kind {
+	const char *kind, *folder;
+	bool has_folder; /* the record is <name>/settings, else <name> */
+	enum mr_rc (*make)(struct mr_room *room, const char *name, struct mr_error *err);
+} office_kinds[] = {
+	{ "group", "groups", false, NULL },
+	{ "queue", "queues", true, maildir_queue_make },
+	{ "channel", "channels", true, maildir_channel_make },
+};
+
+struct record_place {
+	const struct office_kind *office; /* or NULL */
+	char folder[NAME_LEN * 2]; /* that has the .lock */
+	char file[NAME_LEN * 2];   /* below it */
+};
 
 static bool
 plain_word(const char *s)
 {
 	size_t n = strlen(s);
 
-	if (n < 1 || n > 80 || s[0] == '.')
-		return false;
-	return strspn(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-") == n;
+	return n >= 1 && n <= 80 && s[0] != '.' && strspn(s, WORD_CHARACTERS) == n;
 }
 
-/* "records/due/rig%2Fbob" */
-static enum mr_rc
-folder_path(const char *kind, const char *owner, char ret[NAME_LEN * 2], struct mr_error *err)
+/* A queue may be RIG/NAME, and RIG is a component of an address. */
+static bool
+queue_word(const char *s)
 {
-	char escaped[NAME_LEN];
+	const char *slash = strchr(s, '/');
+
+	if (slash == NULL)
+		return plain_word(s);
+	return slash > s && slash - s <= 64 && s[0] != '.' &&
+	    strspn(s, WORD_CHARACTERS "+") == (size_t)(slash - s) && plain_word(slash + 1);
+}
+
+static const struct office_kind *
+office_kind_of(const char *kind, const char *owner)
+{
+	for (size_t i = 0; i < sizeof office_kinds / sizeof office_kinds[0]; i++)
+		if (owner[0] == '\0' && strcmp(office_kinds[i].kind, kind) == 0)
+			return &office_kinds[i];
+	return NULL;
+}
+
+static bool
+name_fits(const struct office_kind *office, const char *name)
+{
+	return office != NULL && strcmp(office->kind, "queue") == 0 ? queue_word(name) : plain_word(name);
+}
+
+/* name NULL: only the folder. */
+static enum mr_rc
+find_place(const char *kind, const char *owner, const char *name, struct record_place *ret, struct mr_error *err)
+{
+	char escaped[NAME_LEN] = "";
 
 	if (!plain_word(kind))
 		return mr_fail(err, MR_REFUSED, "kind of record '%s' is no plain word", kind);
-	name_escape(owner, escaped);
-	(void)snprintf(ret, NAME_LEN * 2, "records/%s/%s", kind, escaped);
+	*ret = (struct record_place){ .office = office_kind_of(kind, owner) };
+	if (name != NULL && !name_fits(ret->office, name)) {
+		(void)mr_fail(err, MR_REFUSED, "'%.160s' cannot name a record", name);
+		return mr_hint(err, "1-80 characters A-Z a-z 0-9 . _ -, not beginning with a dot");
+	}
+	if (ret->office != NULL) {
+		(void)snprintf(ret->folder, sizeof ret->folder, "%s", ret->office->folder);
+		if (name != NULL)
+			name_escape(name, escaped);
+		(void)snprintf(ret->file, sizeof ret->file, "%s%s", escaped, ret->office->has_folder ? "/settings" : "");
+		return MR_OK;
+	}
+	name_escape(owner, escaped); /* "records/due/rig%2Fbob" */
+	(void)snprintf(ret->folder, sizeof ret->folder, "records/%s/%s", kind, escaped);
+	(void)snprintf(ret->file, sizeof ret->file, "%s", name != NULL ? name : "");
 	return MR_OK;
 }
 
 static enum mr_rc
-open_folder(struct mr_room *room, const char *kind, const char *owner, const char *name, bool make,
-    int *ret_fd, struct mr_error *err)
+open_folder(struct mr_room *room, const struct record_place *place, bool make, int *ret_fd, struct mr_error *err)
 {
 	struct maildir *md = maildir_of(room);
-	char path[NAME_LEN * 2];
 
-	if (name && !plain_word(name)) {
-		(void)mr_fail(err, MR_REFUSED, "'%s' cannot name a record", name);
-		return mr_hint(err, "1-80 characters A-Z a-z 0-9 . _ -, not beginning with a dot");
-	}
-	if (folder_path(kind, owner, path, err) != MR_OK)
-		return err->code;
 	if (make)
-		return dir_make(md->root_fd, path, md->dir_mode, md->sync, ret_fd, err);
-	return dir_open(md->root_fd, path, ret_fd, err);
+		return dir_make(md->root_fd, place->folder, md->dir_mode, md->sync, ret_fd, err);
+	return dir_open(md->root_fd, place->folder, ret_fd, err);
+}
+
+/* Under the lock where one is needed. */
+static enum mr_rc
+write_record(struct mr_room *room, const struct record_place *place, int folder_fd, const char *name,
+    struct mr_str text, struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int own_fd = -1;
+	char escaped[NAME_LEN];
+	mode_t mode = maildir_of(room)->file_mode;
+
+	if (place->office == NULL || !place->office->has_folder)
+		return file_replace(folder_fd, place->file, text, mode, err);
+	/* The folders first: whoever finds the settings finds a queue or channel that works. */
+	name_escape(name, escaped);
+	if (place->office->make(room, name, err) != MR_OK || dir_open(folder_fd, escaped, &own_fd, err) != MR_OK)
+		return err->code;
+	return file_replace(own_fd, "settings", text, mode, err);
+}
+
+static enum mr_rc
+take_lock(struct mr_room *room, int folder_fd, int *ret_fd, struct mr_error *err)
+{
+	return lock_take(folder_fd, ".lock", maildir_of(room)->file_mode, LOCK_WAIT_MS, ret_fd, err);
 }
 
 enum mr_rc
 maildir_record_put(struct mr_room *room, const char *kind, const char *owner, const char *name,
     struct mr_str text, struct mr_error *err)
 {
-	mr_auto(sys_close_fd) int fd = -1;
+	mr_auto(sys_close_fd) int fd = -1, lock_fd = -1;
+	struct record_place place;
 
-	if (open_folder(room, kind, owner, name, true, &fd, err) != MR_OK ||
-	    file_replace(fd, name, text, maildir_of(room)->file_mode, err) != MR_OK)
+	if (find_place(kind, owner, name, &place, err) != MR_OK || open_folder(room, &place, true, &fd, err) != MR_OK ||
+	    (place.office != NULL && take_lock(room, fd, &lock_fd, err) != MR_OK) ||
+	    write_record(room, &place, fd, name, text, err) != MR_OK)
 		return mr_wrap(err, "cannot keep record '%s/%s'", kind, name);
 	return MR_OK;
 }
@@ -68,44 +153,133 @@ maildir_record_get(struct mr_room *room, const char *kind, const char *owner, co
     struct buf *ret, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int fd = -1;
-	enum mr_rc rc = open_folder(room, kind, owner, name, false, &fd, err);
+	struct record_place place;
+	enum mr_rc rc = find_place(kind, owner, name, &place, err);
 
 	if (rc == MR_OK)
-		rc = file_read(fd, name, RECORD_MAX, ret, err);
+		rc = open_folder(room, &place, false, &fd, err);
+	if (rc == MR_OK)
+		rc = file_read(fd, place.file, RECORD_MAX, ret, err);
 	if (rc == MR_NOTFOUND)
 		return mr_fail(err, MR_NOTFOUND, "no record '%s/%s'", kind, name);
 	return rc == MR_OK ? rc : mr_wrap(err, "cannot read record '%s/%s'", kind, name);
 }
 
 enum mr_rc
+maildir_record_change(struct mr_room *room, const char *kind, const char *owner, const char *name,
+    enum mr_rc (*edit)(void *ctx, bool exists, struct buf *text, struct mr_error *err), void *ctx,
+    struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int fd = -1, lock_fd = -1;
+	mr_auto(buf_done) struct buf text = BUF_INIT, before = BUF_INIT;
+	struct record_place place;
+	struct mr_error ignored = { 0 };
+
+	if (find_place(kind, owner, name, &place, err) != MR_OK || open_folder(room, &place, true, &fd, err) != MR_OK ||
+	    take_lock(room, fd, &lock_fd, err) != MR_OK)
+		return mr_wrap(err, "cannot change record '%s/%s'", kind, name);
+	enum mr_rc rc = file_read(fd, place.file, RECORD_MAX, &text, &ignored);
+
+	if (rc != MR_OK && rc != MR_NOTFOUND) {
+		*err = ignored;
+		return mr_wrap(err, "cannot read record '%s/%s'", kind, name);
+	}
+	bool exists = rc == MR_OK;
+
+	buf_add(&before, buf_str(&text));
+	rc = edit(ctx, exists, &text, err);
+	if (rc != MR_OK)
+		return rc;
+	if (!buf_ok(&text) || !buf_ok(&before))
+		return mr_nomem(err);
+	if (exists && str_eq(buf_str(&text), buf_str(&before)))
+		return MR_OK;
+	if (write_record(room, &place, fd, name, buf_str(&text), err) != MR_OK)
+		return mr_wrap(err, "cannot keep record '%s/%s'", kind, name);
+	return MR_OK;
+}
+
+/* Unlinks it durably. */
+static enum mr_rc
+drop_file(struct mr_room *room, int fd, const char *file, struct mr_error *err)
+{
+	if (sys_unlink(fd, file) < 0)
+		return errno == ENOENT ? mr_fail(err, MR_NOTFOUND, "no file '%s'", file) :
+		    mr_fail_errno(err, "cannot remove '%s'", file);
+	if (maildir_of(room)->sync && sys_fsync(fd) < 0)
+		return mr_fail_errno(err, "cannot make the removal of '%s' durable", file);
+	return MR_OK;
+}
+
+enum mr_rc
 maildir_record_drop(struct mr_room *room, const char *kind, const char *owner, const char *name,
     struct mr_error *err)
 {
-	mr_auto(sys_close_fd) int fd = -1;
-	enum mr_rc rc = open_folder(room, kind, owner, name, false, &fd, err);
+	mr_auto(sys_close_fd) int fd = -1, lock_fd = -1, own_fd = -1;
+	struct record_place place;
+	char escaped[NAME_LEN];
+	enum mr_rc rc = find_place(kind, owner, name, &place, err);
 
-	if (rc == MR_OK && sys_unlink(fd, name) < 0)
-		rc = errno == ENOENT ? MR_NOTFOUND : mr_fail_errno(err, "cannot remove '%s'", name);
+	if (rc == MR_OK)
+		rc = open_folder(room, &place, false, &fd, err);
+	if (rc == MR_OK && place.office != NULL)
+		rc = take_lock(room, fd, &lock_fd, err);
+	name_escape(name, escaped);
+	if (rc == MR_OK && place.office != NULL && place.office->has_folder) {
+		rc = dir_open(fd, escaped, &own_fd, err);
+		if (rc == MR_OK)
+			rc = drop_file(room, own_fd, "settings", err);
+		if (rc == MR_OK)
+			(void)sys_rmdir(fd, escaped); /* only if nothing else is in it: the work was removed before */
+	} else if (rc == MR_OK) {
+		rc = drop_file(room, fd, place.file, err);
+	}
 	if (rc == MR_NOTFOUND)
 		return mr_fail(err, MR_NOTFOUND, "no record '%s/%s'", kind, name);
-	if (rc == MR_OK && maildir_of(room)->sync && sys_fsync(fd) < 0)
-		rc = mr_fail_errno(err, "cannot make the removal of '%s' durable", name);
-	return rc;
+	return rc == MR_OK ? rc : mr_wrap(err, "cannot drop record '%s/%s'", kind, name);
 }
 
+/* ---- Listing ---- */
+
 struct record_walk {
+	const struct office_kind *office;
+	int folder_fd;
 	struct mr_names names;
 	bool failed;
 };
+
+/* "rig%2Fwork" -> "rig/work". False: not written by name_escape. */
+static bool
+unescape(const char *name, char ret[NAME_LEN])
+{
+	size_t len = 0;
+
+	for (const char *p = name; *p != '\0'; p++) {
+		if (len + 1 >= NAME_LEN)
+			return false;
+		if (*p == '%' && strncmp(p, "%2F", 3) != 0)
+			return false;
+		ret[len++] = *p == '%' ? '/' : *p;
+		p += *p == '%' ? 2 : 0;
+	}
+	ret[len] = '\0';
+	return true;
+}
 
 static bool
 collect_record(void *ctx, const struct dir_entry *entry)
 {
 	struct record_walk *walk = ctx;
+	char name[NAME_LEN], path[NAME_LEN * 2];
+	struct stat st;
 
-	/* A value being replaced has a temporary name beside it. */
-	if (plain_word(entry->name))
-		walk->failed |= !names_add(&walk->names, str_of(entry->name));
+	/* A value being replaced has a temporary name beside it, and the lock is here: both begin with a dot. */
+	if (!unescape(entry->name, name) || !name_fits(walk->office, name))
+		return true;
+	(void)snprintf(path, sizeof path, "%s%s", entry->name, walk->office && walk->office->has_folder ? "/settings" : "");
+	if (walk->office != NULL && (sys_stat(walk->folder_fd, path, &st) < 0 || !S_ISREG(st.st_mode)))
+		return true;
+	walk->failed |= !names_add(&walk->names, str_of(name));
 	return !walk->failed;
 }
 
@@ -120,11 +294,16 @@ maildir_record_each(struct mr_room *room, const char *kind, const char *owner,
     bool (*fn)(void *ctx, const char *name), void *ctx, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int fd = -1;
+	struct record_place place;
 	struct record_walk walk = { 0 };
-	enum mr_rc rc = open_folder(room, kind, owner, NULL, false, &fd, err);
+	enum mr_rc rc = find_place(kind, owner, NULL, &place, err);
 
+	if (rc == MR_OK)
+		rc = open_folder(room, &place, false, &fd, err);
 	if (rc == MR_NOTFOUND)
 		return MR_OK;
+	walk.office = place.office;
+	walk.folder_fd = fd;
 	/* Names first: fn may drop records, and a folder that changes under a reader skips entries. */
 	if (rc == MR_OK)
 		rc = dir_each(fd, collect_record, &walk, err);

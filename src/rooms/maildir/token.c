@@ -59,18 +59,32 @@ add_boot(struct buf *out, int64_t lease_ms, struct mr_error *err)
 	return rc != MR_OK ? rc : add_number(out, "Boot-Deadline", now_ms + lease_ms, err);
 }
 
+struct holder {
+	const char *agent, *session; /* session: or NULL */
+	const char *queue;           /* that the work came from; "": the agent's own mail */
+	const struct mr_process *process;
+	unsigned life;
+	int64_t since_ms;            /* 0: not told */
+};
+
 static enum mr_rc
-write_record(struct buf *out, const char *agent, unsigned life, const char *session, const struct mr_process *process,
-    struct mr_error *err)
+add_word(struct buf *out, const char *name, const char *value, struct mr_error *err)
+{
+	return value == NULL || value[0] == '\0' ? MR_OK : header_add(out, name, str_of(value), err);
+}
+
+static enum mr_rc
+write_record(struct buf *out, const struct holder *h, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf who = BUF_INIT;
 
-	if (header_add(out, "Agent", str_of(agent), err) != MR_OK || add_number(out, "Life", life, err) != MR_OK)
+	if (header_add(out, "Agent", str_of(h->agent), err) != MR_OK || add_number(out, "Life", h->life, err) != MR_OK ||
+	    add_word(out, "Queue", h->queue, err) != MR_OK || add_word(out, "Session", h->session, err) != MR_OK)
 		return err->code;
-	if (session != NULL && session[0] != '\0' && header_add(out, "Session", str_of(session), err) != MR_OK)
+	if (h->since_ms > 0 && add_number(out, "Since", h->since_ms, err) != MR_OK)
 		return err->code;
-	if (process->pid != 0) {
-		process_format(process, &who);
+	if (h->process->pid != 0) {
+		process_format(h->process, &who);
 		if (header_add(out, "Process", buf_str(&who), err) != MR_OK)
 			return err->code;
 	}
@@ -138,7 +152,8 @@ token_for_process(struct maildir *md, const char *agent, const struct hold_terms
 		(void)process_describe((int64_t)getpid(), &self);
 		enum mr_rc rc = open_holds(md, &holds_fd, err);
 		if (rc == MR_OK)
-			rc = write_record(&record, agent, terms->life, terms->session, &self, err);
+			rc = write_record(&record, &(struct holder){ .agent = agent, .session = terms->session,
+			    .life = terms->life, .process = &self }, err);
 		if (rc != MR_OK)
 			return rc;
 		rc = MR_EXISTS;
@@ -168,16 +183,18 @@ hold_close(struct maildir *md)
 /* ---- Leases ---- */
 
 enum mr_rc
-token_for_lease(struct maildir *md, const char *agent, const struct hold_terms *terms, int64_t lease_ms,
-    char ret[MR_TOKEN_LEN + 1], struct mr_error *err)
+token_for_lease(struct maildir *md, const char *agent, const char *queue, const struct hold_terms *terms,
+    int64_t lease_ms, char ret[MR_TOKEN_LEN + 1], struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int holds_fd = -1;
 	mr_auto(buf_done) struct buf record = BUF_INIT;
+	struct holder holder = { .agent = agent, .session = terms->session, .queue = queue, .process = &terms->process,
+		.life = terms->life, .since_ms = clock_now_ms() };
 	char token[MR_TOKEN_LEN + 1];
 
 	enum mr_rc rc = open_holds(md, &holds_fd, err);
 	if (rc == MR_OK)
-		rc = write_record(&record, agent, terms->life, terms->session, &terms->process, err);
+		rc = write_record(&record, &holder, err);
 	if (rc == MR_OK)
 		rc = add_boot(&record, lease_ms, err);
 	if (rc != MR_OK)
@@ -205,16 +222,38 @@ token_extend(struct maildir *md, const struct hold *hold, int64_t lease_ms, stru
 	if (rc != MR_OK)
 		return rc;
 	(void)read_record(holds_fd, hold->token, &old, &ignored); /* lost in a power cut: what is left is in `hold` */
-	const char *session = record_get(&old, "Session");
 	const char *who = record_get(&old, "Process");
 	if (who != NULL && !process_parse(str_of(who), &process))
 		process = (struct mr_process){ 0 };
-	rc = write_record(&text, hold->agent, hold->life, session, &process, err);
+	rc = write_record(&text, &(struct holder){ .agent = hold->agent, .session = record_get(&old, "Session"),
+	    .queue = hold->queue, .process = &process, .life = hold->life,
+	    .since_ms = record_int(&old, "Since", hold->since_ms) }, err);
 	if (rc == MR_OK)
 		rc = add_boot(&text, lease_ms, err);
 	if (rc == MR_OK)
 		rc = file_replace(holds_fd, hold->token, buf_str(&text), md->file_mode, err);
 	return rc;
+}
+
+enum mr_rc
+token_read(struct maildir *md, const char *token, struct hold *hold, struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int holds_fd = -1;
+	mr_auto(record_done) struct record r = { 0 };
+
+	enum mr_rc rc = dir_open(md->root_fd, "holds", &holds_fd, err);
+	if (rc == MR_OK)
+		rc = read_record(holds_fd, token, &r, err);
+	if (rc != MR_OK)
+		return rc;
+	const char *agent = record_get(&r, "Agent"), *queue = record_get(&r, "Queue");
+	int64_t life = record_int(&r, "Life", 0);
+	(void)snprintf(hold->agent, sizeof(hold->agent), "%s", agent != NULL ? agent : "");
+	(void)snprintf(hold->queue, sizeof(hold->queue), "%s", queue != NULL ? queue : "");
+	hold->life = life > 0 && life <= UINT32_MAX ? (unsigned)life : 0;
+	hold->since_ms = record_int(&r, "Since", 0);
+	hold->kind = record_get(&r, "Boot-Deadline") != NULL ? HOLD_LEASE : HOLD_PROCESS;
+	return MR_OK;
 }
 
 /* ---- Is it over? ---- */

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/* nameset.c - has this name been seen? A fan-out may have tens of thousands of names, so this is a hash table. */
+#include "office/resolve.h"
+
+static uint64_t
+hash_of(const char *name)
+{
+	uint64_t h = 14695981039346656037u; /* FNV-1a: names come from the room's own people, not from an enemy */
+
+	for (; *name; name++)
+		h = (h ^ (unsigned char)*name) * 1099511628211u;
+	return h;
+}
+
+/* The place of the name, or the free one where it belongs. There is always a free one. */
+static const char **
+place_of_name(const struct nameset *s, const char *name)
+{
+	size_t at = (size_t)hash_of(name) & (s->cap - 1);
+
+	while (s->v[at] && strcmp(s->v[at], name) != 0)
+		at = (at + 1) & (s->cap - 1);
+	return &s->v[at];
+}
+
+static bool
+grow(struct nameset *s)
+{
+	struct nameset bigger = { .n = s->n, .cap = s->cap ? 2 * s->cap : 64 };
+
+	bigger.v = calloc(bigger.cap, sizeof(*bigger.v));
+	if (!bigger.v)
+		return false;
+	for (size_t i = 0; i < s->cap; i++)
+		if (s->v[i])
+			*place_of_name(&bigger, s->v[i]) = s->v[i];
+	free(s->v);
+	*s = bigger;
+	return true;
+}
+
+bool
+nameset_has(const struct nameset *s, const char *name)
+{
+	return s->cap > 0 && *place_of_name(s, name) != NULL;
+}
+
+bool
+nameset_add(struct nameset *s, const char *name)
+{
+	const char **place;
+
+	if (2 * (s->n + 1) > s->cap && !grow(s))
+		return false;
+	place = place_of_name(s, name);
+	if (!*place) {
+		*place = name;
+		s->n++;
+	}
+	return true;
+}
+
+void
+nameset_done(struct nameset *s)
+{
+	free(s->v);
+	*s = (struct nameset){ 0 };
+}

@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * queue_recv.c - taking work from a queue, and what becomes of claims that are over.
+ *
+ * The driver decides who gets a message: one rename, one winner. Here is what comes before it: may this agent
+ * claim, is the queue open, and are there claims whose holder is gone. A claim is over when the driver says so
+ * (its time is up, its process died) or when a newer life of its holder has begun: the new life knows nothing
+ * of it, and the old one is fenced. Nobody has to run for that: whoever comes to claim looks first.
+ *
+ * After the last attempt the sender is told before the work is put aside. Killed in between, it is told again
+ * by the next to look, with the same key: the driver then delivers nothing twice.
+ */
+#include "base/clock.h"
+#include "base/error.h"
+#include "office/office.h"
+#include <poll.h>
+
+#define POLL_MAX_MS 2000       /* with a watch */
+#define BLIND_POLL_FIRST_MS 50 /* without one */
+#define BLIND_POLL_MAX_MS 1000
+#define BROKEN_MAX 100 /* messages that cannot be read, put aside in one call */
+
+/* ---- Claims that are over ---- */
+
+struct claims {
+	struct hold *v;
+	size_t n, cap;
+	bool failed;
+};
+
+static void
+claims_done(struct claims *c)
+{
+	free(c->v);
+}
+
+static bool
+note_claim(void *ctx, const struct queue_item *item)
+{
+	struct claims *c = ctx;
+
+	if (!item->hold)
+		return true;
+	if (c->n == c->cap) {
+		size_t cap = c->cap ? 2 * c->cap : 16;
+		struct hold *v = reallocarray(c->v, cap, sizeof(*v));
+
+		if (!v) {
+			c->failed = true;
+			return false;
+		}
+		c->v = v;
+		c->cap = cap;
+	}
+	c->v[c->n++] = *item->hold;
+	return true;
+}
+
+static bool
+older_life(struct mr_room *room, const struct hold *hold)
+{
+	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
+	struct mr_error ignored = { 0 };
+
+	return hold->life > 0 && room->driver->find_agent &&
+	       room->driver->find_agent(room, hold->agent, &agent, &ignored) == MR_OK &&
+	       hold->life < agent.life;
+}
+
+static enum mr_rc
+tell_sender(struct mr_room *room, const struct mr_queue *queue, const struct hold *hold)
+{
+	mr_auto(mr_message_done) struct mr_message msg = { 0 };
+	mr_auto(buf_done) struct buf story = BUF_INIT;
+	struct mr_error err = { 0 };
+	char key[16 + MR_TOKEN_LEN];
+	enum mr_rc rc = room->driver->queue_fetch(room, queue->name, hold->id, &msg, &err);
+
+	if (rc != MR_OK) /* not readable: nobody can be told. Gone: the settling will notice */
+		return rc == MR_CORRUPT || rc == MR_NOTFOUND ? MR_OK : rc;
+	buf_addf(&story, "This message was taken from the queue '%s' %u time%s and never finished. It will not be"
+			 " tried again. The last to take it was %s.",
+	    queue->name, hold->attempt, hold->attempt == 1 ? "" : "s", hold->agent);
+	if (!buf_ok(&story))
+		return MR_NOMEM;
+	(void)snprintf(key, sizeof(key), "bounce-%s", hold->token);
+	struct bounce bounce = {
+		.from = hold->agent,
+		.life = hold->life,
+		.story = buf_z(&story),
+		.reason = "attempts used up",
+		.key = key,
+	};
+
+	return bounce_deliver(room, &bounce, &msg, &err);
+}
+
+static void
+end_claim(struct mr_room *room, const struct mr_queue *queue, const struct hold *hold)
+{
+	struct mr_error ignored = { 0 };
+	bool again = queue->attempts == 0 || hold->attempt < queue->attempts;
+
+	if (!again && tell_sender(room, queue, hold) != MR_OK)
+		return; /* told later, by whoever looks next: until then it stays claimed */
+	/* Not found: another was quicker, or it was settled in the last moment. */
+	(void)room->driver->queue_settle(room, hold, again ? SETTLE_BACK : SETTLE_DEAD, &ignored);
+}
+
+void
+office_queue_sweep(struct mr_room *room, const struct mr_queue *queue)
+{
+	mr_auto(claims_done) struct claims claims = { 0 };
+	struct mr_error ignored = { 0 };
+	bool ended = false;
+
+	(void)room->driver->queue_each(room, queue->name, QUEUE_CLAIMED, note_claim, &claims, &ignored);
+	for (size_t i = 0; i < claims.n; i++) {
+		if (!claims.v[i].over && !older_life(room, &claims.v[i]))
+			continue;
+		end_claim(room, queue, &claims.v[i]);
+		ended = true;
+	}
+	if (ended) /* lost in a power cut, the claim is over again: no harm */
+		(void)office_flush(room, &ignored);
+}
+
+/* ---- Counting ---- */
+
+struct counting {
+	struct mr_room *room;
+	const struct mr_queue *queue;
+	struct mr_queue_counts counts;
+	mr_queue_claim_fn *fn;
+	void *ctx;
+};
+
+static bool
+count_item(void *ctx, const struct queue_item *item)
+{
+	struct counting *c = ctx;
+
+	switch (item->state) {
+	case QUEUE_READY:
+		c->counts.ready++;
+		break;
+	case QUEUE_DELAYED:
+		c->counts.delayed++;
+		break;
+	case QUEUE_DONE:
+		c->counts.done++;
+		break;
+	case QUEUE_FAILED:
+		c->counts.failed++;
+		break;
+	case QUEUE_CLAIMED:
+		c->counts.claimed++;
+		break;
+	}
+	if (item->state != QUEUE_CLAIMED || !item->hold || !c->fn)
+		return true;
+	struct mr_queue_claim claim = {
+		.id = item->id,
+		.holder = item->hold->agent,
+		.token = item->hold->token,
+		.attempt = item->hold->attempt,
+		.since_ms = item->hold->since_ms,
+		.deadline_ms = item->hold->deadline_ms,
+		.live = !item->hold->over && !older_life(c->room, item->hold),
+	};
+
+	c->fn(c->ctx, &claim);
+	return true;
+}
+
+static bool
+count_claimer(void *ctx, const struct mr_agent *agent)
+{
+	struct counting *c = ctx;
+
+	if (office_lets_claim(c->queue->claimers, agent->name) && mr_agent_presence(agent) != MR_GONE)
+		c->counts.claimers++;
+	return true;
+}
+
+enum mr_rc
+mr_queue_count(struct mr_room *room, const char *name, struct mr_queue_counts *ret, mr_queue_claim_fn *fn,
+    void *ctx, struct mr_error *err)
+{
+	mr_auto(mr_queue_done) struct mr_queue queue = { 0 };
+	struct counting c = { .room = room, .queue = &queue, .fn = fn, .ctx = ctx };
+	unsigned all = QUEUE_READY | QUEUE_DELAYED | QUEUE_CLAIMED | QUEUE_DONE | QUEUE_FAILED;
+	enum mr_rc rc = mr_queue_get(room, name, &queue, err);
+
+	if (rc != MR_OK)
+		return rc;
+	office_queue_sweep(room, &queue);
+	rc = room->driver->queue_each(room, queue.name, all, count_item, &c, err);
+	if (rc == MR_OK && room->driver->each_agent)
+		rc = room->driver->each_agent(room, count_claimer, &c, err);
+	if (rc == MR_OK)
+		*ret = c.counts;
+	return rc;
+}
+
+/* ---- Taking work ---- */
+
+struct taking {
+	struct mr_room *room;
+	const struct mr_self *self;
+	const char *name;
+	int64_t lease_ms; /* 0: the queue's */
+	struct hold_terms holder;
+	struct mr_claim claim;
+	struct mr_message msg;
+};
+
+static enum mr_rc
+check_open(const struct mr_queue *queue, const struct mr_self *self, struct mr_error *err)
+{
+	if (queue->status == MR_QUEUE_PAUSED) {
+		(void)mr_fail(err, MR_REFUSED, "the queue '%s' is paused", queue->name);
+		return mr_hint(
+		    err, "mail to it waits; `mailroom queue resume %s` lets it be claimed", queue->name);
+	}
+	if (queue->status == MR_QUEUE_CLOSED)
+		return mr_fail(err, MR_REFUSED, "the queue '%s' is closed", queue->name);
+	if (office_lets_claim(queue->claimers, self->agent))
+		return MR_OK;
+	(void)mr_fail(err, MR_REFUSED, "'%s' may not claim from the queue '%s'", self->agent, queue->name);
+	return mr_hint(err, "its claimers are '%.120s'", queue->claimers);
+}
+
+/* MR_CORRUPT: what was claimed cannot be read, and was put aside; take another. */
+static enum mr_rc
+show_claimed(struct taking *t, const struct mr_queue *queue, const struct hold *hold, struct mr_error *err)
+{
+	struct mr_error ignored = { 0 };
+	enum mr_rc rc = t->room->driver->queue_fetch(t->room, queue->name, hold->id, &t->msg, err);
+
+	if (rc == MR_OK)
+		rc = office_flush(t->room, err);
+	if (rc == MR_OK) {
+		t->msg.folder = MR_HELD;
+		t->msg.attempt = hold->attempt;
+		(void)snprintf(t->msg.token, sizeof(t->msg.token), "%s", hold->token);
+		claim_fill(hold, &t->claim);
+		return MR_OK;
+	}
+	mr_message_done(&t->msg);
+	if (rc == MR_NOTFOUND) /* taken away this very moment: purged, or the queue deleted */
+		return MR_CORRUPT;
+	(void)t->room->driver->queue_settle(
+	    t->room, hold, rc == MR_CORRUPT ? SETTLE_DEAD : SETTLE_BACK, &ignored);
+	(void)office_flush(t->room, &ignored);
+	return rc;
+}
+
+/* One try. The settings are read anew: a queue may be paused while we wait. */
+static enum mr_rc
+take_once(struct taking *t, struct mr_error *err)
+{
+	mr_auto(mr_queue_done) struct mr_queue queue = { 0 };
+	enum mr_rc rc = mr_queue_get(t->room, t->name, &queue, err);
+
+	if (rc == MR_OK)
+		rc = check_open(&queue, t->self, err);
+	if (rc == MR_OK)
+		rc = office_not_fenced(t->room, t->self, err);
+	if (rc != MR_OK)
+		return rc;
+	office_queue_sweep(t->room, &queue);
+	struct claim_terms terms = {
+		.hold = t->holder,
+		.claimer = t->self->agent,
+		.by_priority = queue.by_priority,
+		.max_claims = queue.max_claims,
+	};
+
+	terms.hold.lease_ms = t->lease_ms ? t->lease_ms : queue.lease_ms;
+	for (int broken = 0; broken < BROKEN_MAX; broken++) {
+		struct hold hold = { 0 };
+
+		rc = t->room->driver->queue_claim(t->room, queue.name, &terms, &hold, err);
+		if (rc == MR_OK)
+			rc = show_claimed(t, &queue, &hold, err);
+		if (rc != MR_CORRUPT)
+			break;
+	}
+	if (rc == MR_EMPTY)
+		return mr_fail(err, MR_EMPTY, "no work is waiting in the queue '%s'", queue.name);
+	if (rc == MR_BUSY) {
+		(void)mr_fail(err, MR_BUSY, "%u claims are live in the queue '%s': no more are allowed",
+		    queue.max_claims, queue.name);
+		return mr_hint(err, "try again with --wait; `mailroom queue show %s` tells who holds them",
+		    queue.name);
+	}
+	return rc;
+}
+
+static void
+pause_for(struct taking *t, void *watch, int64_t rest_ms, int64_t *pause_ms)
+{
+	int64_t longest = watch ? POLL_MAX_MS : *pause_ms;
+	int64_t ms = rest_ms < 0 || rest_ms > longest ? longest : rest_ms;
+
+	if (watch) {
+		t->room->driver->watch_wait(t->room, watch, ms);
+		return;
+	}
+	(void)poll(NULL, 0, (int)ms);
+	*pause_ms = 2 * *pause_ms < BLIND_POLL_MAX_MS ? 2 * *pause_ms : BLIND_POLL_MAX_MS;
+}
+
+static enum mr_rc
+take_until(struct taking *t, void *watch, int64_t wait_ms, struct mr_error *err)
+{
+	int64_t deadline_ms = clock_boot_ms() + wait_ms, pause_ms = BLIND_POLL_FIRST_MS;
+
+	for (;;) {
+		*err = (struct mr_error){ 0 };
+		enum mr_rc rc = take_once(t, err);
+
+		if ((rc != MR_EMPTY && rc != MR_BUSY) || wait_ms == 0)
+			return rc;
+		int64_t rest_ms = wait_ms < 0 ? -1 : deadline_ms - clock_boot_ms();
+
+		if (wait_ms >= 0 && rest_ms <= 0)
+			return rc;
+		/* A free place among max_claims rings no bell of its own. */
+		pause_for(t, rc == MR_BUSY ? NULL : watch, rest_ms, &pause_ms);
+	}
+}
+
+enum mr_rc
+mr_queue_recv(struct mr_room *room, const struct mr_self *self, const char *name, int64_t lease_ms,
+    int64_t wait_ms, struct mr_claim *ret_claim, struct mr_message *ret_msg, struct mr_error *err)
+{
+	const struct room_driver *driver = room->driver;
+	struct taking t = { .room = room, .self = self, .lease_ms = lease_ms };
+	char local[MR_ADDRESS_MAX + 1], watched[MR_ADDRESS_MAX + 16];
+	struct mr_error ignored = { 0 };
+	void *watch = NULL;
+	enum mr_rc rc = office_queue_able(room, err);
+
+	if (rc == MR_OK && (lease_ms < 0 || lease_ms > LEASE_MAX_MS))
+		rc = mr_fail(err, MR_REFUSED, "a lease is more than nothing and at most 366 days");
+	if (rc == MR_OK)
+		rc = settings_name("queue", name, local, err);
+	if (rc != MR_OK)
+		return rc;
+	t.name = local;
+	t.holder = (struct hold_terms){ .kind = HOLD_LEASE, .life = self->life, .session = self->session };
+	claim_describe_holder(room, self, &t.holder);
+	(void)snprintf(watched, sizeof(watched), "queue:%s", local);
+	/* Armed before the first look. A fleet can run out of watches: then the poll alone has to do. */
+	if (wait_ms != 0 && driver->watch && driver->watch(room, watched, &watch, &ignored) != MR_OK)
+		watch = NULL;
+	rc = take_until(&t, watch, wait_ms, err);
+	if (watch)
+		driver->watch_close(room, watch);
+	if (rc == MR_OK) {
+		*ret_claim = t.claim;
+		*ret_msg = t.msg;
+	}
+	return rc;
+}

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * resolve.c - what one address means, tried in this order:
+ *
+ *	PREFIX:NAME   agent, group (list), queue, channel (announce)
+ *	@NAME         a group of that name, then a pattern
+ *	with a star   a wildcard over the registered agents
+ *	with a slash  an agent
+ *	NAME          an agent, a group, a queue or a channel; of several kinds it is refused, never guessed
+ */
+#include "base/text.h"
+#include "message/address.h"
+#include "office/resolve.h"
+
+/* ---- Agents ---- */
+
+/* `spelling` as it was written, `found` as it is registered. */
+static enum mr_rc
+reach_agent(struct resolver *r, const char *spelling, const char *found, bool live, struct mr_error *err)
+{
+	bool operator = strcmp(found, OPERATOR) == 0;
+
+	resolver_form(r, operator ? "operator" : "agent", found);
+	if (strcmp(spelling, found) != 0 &&
+	    resolver_trail(r, err, "'%s' is another spelling of '%s'", spelling, found) != MR_OK)
+		return err->code;
+	return resolver_reach(r, found, live, r->depth == 0, err);
+}
+
+static enum mr_rc
+make_agent(struct resolver *r, const char *name, struct mr_error *err)
+{
+	*err = (struct mr_error){ 0 };
+	r->out->missing = true;
+	resolver_form(r, "agent", name);
+	return resolver_reach(r, name, false, r->depth == 0, err);
+}
+
+enum mr_rc
+resolve_agent(struct resolver *r, struct mr_str spelling, struct mr_error *err)
+{
+	char name[MR_ADDRESS_MAX + 1], found[MR_ADDRESS_MAX + 1];
+	bool live = false;
+	enum mr_rc rc = address_normal(spelling, name, err);
+
+	if (rc != MR_OK)
+		return rc;
+	rc = canonical_agent(r, name, found, &live, err);
+	if (rc == MR_OK)
+		return reach_agent(r, name, found, live, err);
+	if (rc != MR_NOTFOUND)
+		return rc;
+	return r->hold ? make_agent(r, found, err) : near_unknown(r, "agent", name, err);
+}
+
+/* ---- Names with a prefix ---- */
+
+static const struct {
+	const char *prefix, *kind;
+} prefixes[] = {
+	{ "agent:", "agent" },
+	{ "group:", "group" },
+	{ "queue:", "queue" },
+	{ "channel:", "channel" },
+	{ "list:", "group" },
+	{ "announce:", "channel" },
+};
+
+static enum mr_rc
+resolve_kind(struct resolver *r, const char *kind, const char *name, struct mr_error *err)
+{
+	enum mr_rc rc;
+
+	if (strcmp(kind, "agent") == 0)
+		return resolve_agent(r, str_of(name), err);
+	rc = target_supported(r->room, kind, err);
+	if (rc == MR_OK)
+		rc = target_name_check(kind, name, err);
+	if (rc != MR_OK)
+		return rc;
+	if (strcmp(kind, "group") == 0)
+		return expand_group(r, name, err);
+	return strcmp(kind, "queue") == 0 ? expand_queue(r, name, err) : expand_channel(r, name, err);
+}
+
+/* ---- Bare names ---- */
+
+static enum mr_rc
+refuse_ambiguous(const char *name, const bool is[4], struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf forms = BUF_INIT;
+
+	for (size_t i = 0; i < 4; i++)
+		if (is[i])
+			buf_addf(&forms, "%s%s%s", forms.len > 0 ? ", " : "", prefixes[i].prefix, name);
+	(void)mr_fail(err, MR_REFUSED, "'%s' is ambiguous: it could be %s", name, buf_z(&forms));
+	return mr_hint(err, "write which one you mean: %s", buf_z(&forms));
+}
+
+static enum mr_rc
+resolve_bare(struct resolver *r, const char *name, struct mr_error *err)
+{
+	char found[MR_ADDRESS_MAX + 1] = "";
+	bool is[4] = { false }, live = false;
+	size_t kinds = 0, which = 0;
+	enum mr_rc rc = address_check(str_of(name), err), agent = rc;
+
+	if (rc == MR_OK)
+		agent = canonical_agent(r, name, found, &live, err);
+	if (agent != MR_OK && agent != MR_NOTFOUND && agent != MR_REFUSED)
+		return agent;
+	is[0] = agent == MR_OK;
+	for (size_t i = 0; i < 4; i++) {
+		if (i > 0)
+			is[i] = target_exists(r->room, prefixes[i].kind, name);
+		if (is[i]) {
+			kinds++;
+			which = i;
+		}
+	}
+	if (kinds > 1)
+		return refuse_ambiguous(name, is, err);
+	if (kinds == 1 && which == 0)
+		return reach_agent(r, name, found, live, err);
+	if (kinds == 1) {
+		*err = (struct mr_error){ 0 };
+		rc = resolver_trail(r, err, "'%s' is a %s", name, prefixes[which].kind);
+		return rc == MR_OK ? resolve_kind(r, prefixes[which].kind, name, err) : rc;
+	}
+	if (agent == MR_REFUSED)
+		return agent;
+	return r->hold ? make_agent(r, found, err) : near_unknown(r, "agent, group, queue or channel", name, err);
+}
+
+/* ---- One address ---- */
+
+static enum mr_rc
+check_shape(const char *given, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf shown = BUF_INIT;
+
+	if (*given == '\0')
+		return mr_fail(err, MR_REFUSED, "an empty address is not a recipient");
+	text_clean_line(&shown, utf8_cut(str_of(given), 60));
+	if (strpbrk(given, " \t\r\n")) {
+		(void)mr_fail(err, MR_REFUSED, "'%s' is not a recipient", buf_z(&shown));
+		return mr_hint(err, "did you mean -m? the text goes after -m, or in on stdin");
+	}
+	if (strlen(given) > 2 * MR_ADDRESS_MAX || !header_value_valid(str_of(given)))
+		return mr_fail(err, MR_REFUSED, "'%s' is not a recipient: it is too long or no text", buf_z(&shown));
+	return MR_OK;
+}
+
+/* Without "@room", which must be this one. */
+static enum mr_rc
+drop_room(struct resolver *r, const char *given, char ret[2 * MR_ADDRESS_MAX + 1], struct mr_error *err)
+{
+	struct mr_str agent, room;
+
+	address_split(str_of(given), &agent, &room);
+	if (room.len > 0 && !str_eq(room, str_of(r->room->name))) {
+		(void)mr_fail(err, MR_REFUSED, "no link to room '%.*s'", (int)(room.len < 60 ? room.len : 60), room.ptr);
+		return mr_hint(err, "this room is '%s'", r->room->name);
+	}
+	memcpy(ret, agent.ptr, agent.len);
+	ret[agent.len] = '\0';
+	return *ret ? MR_OK : mr_fail(err, MR_REFUSED, "'%.60s' names nobody", given);
+}
+
+enum mr_rc
+resolve_address(struct resolver *r, const char *given, struct mr_error *err)
+{
+	char name[2 * MR_ADDRESS_MAX + 1];
+	enum mr_rc rc = check_shape(given, err);
+
+	if (rc == MR_OK && *given == '@')
+		return pattern_at(r, given, err);
+	if (rc == MR_OK)
+		rc = drop_room(r, given, name, err);
+	if (rc != MR_OK)
+		return rc;
+	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
+		if (str_starts(str_of(name), prefixes[i].prefix))
+			return resolve_kind(r, prefixes[i].kind, name + strlen(prefixes[i].prefix), err);
+	if (strchr(name, '*'))
+		return pattern_wildcard(r, str_of(name), err);
+	if (strchr(name, '/'))
+		return resolve_agent(r, str_of(name), err);
+	return resolve_bare(r, name, err);
+}
+
+/* ---- For whoever asks ---- */
+
+enum mr_rc
+mr_resolve(struct mr_room *room, const char *sender, const char *address, struct mr_resolution *ret,
+    struct mr_error *err)
+{
+	mr_auto(recipients_done) struct recipients out = { 0 };
+	mr_auto(resolver_done) struct resolver r;
+	enum mr_rc rc;
+
+	resolver_init(&r, room, sender, false, &out);
+	rc = resolver_take(&r, address, err);
+	if (rc == MR_OK && out.missing)
+		rc = resolver_trail(&r, err, "nobody has registered '%s': the first mail makes its mailbox", r.name);
+	if (rc != MR_OK)
+		return rc;
+	*ret = (struct mr_resolution){ .form = r.form, .targets = out.all, .trouble = out.trouble, .trail = r.trail };
+	(void)snprintf(ret->name, sizeof(ret->name), "%s", r.name);
+	out.all = out.trouble = r.trail = (struct mr_names){ 0 };
+	return MR_OK;
+}
+
+void
+mr_resolution_done(struct mr_resolution *resolution)
+{
+	if (!resolution)
+		return;
+	mr_names_done(&resolution->targets);
+	mr_names_done(&resolution->trouble);
+	mr_names_done(&resolution->trail);
+	*resolution = (struct mr_resolution){ 0 };
+}
