@@ -581,11 +581,19 @@ MR_API enum mr_rc mr_channel_wait(struct mr_room *room, const char *name, uint64
 MR_API enum mr_rc mr_channel_prune(struct mr_room *room, const char *name, bool buffer, size_t *ret_removed,
     struct mr_error *err);
 
-/* ---- Dead letters (list them with mr_scan and MR_DEAD) ---- */
+/* ---- Dead letters: what could not be done or delivered, kept until somebody decides ---- */
 
-/* Delivers a dead letter again to `to` (NULL: its own recipients), then removes it from dead letters. */
+/* Those of the room (also by mr_scan with MR_DEAD), queue "", then the failed work of each queue. With headers. */
+typedef bool mr_dead_fn(void *ctx, const char *queue, const struct mr_message *msg); /* false stops */
+MR_API enum mr_rc mr_dead_each(struct mr_room *room, mr_dead_fn *fn, void *ctx, struct mr_error *err);
+/* One of them, with its body. ret_queue is the queue in which it failed, or "". */
+MR_API enum mr_rc mr_dead_get(struct mr_room *room, const char *id, struct mr_message *ret,
+    char ret_queue[MR_ADDRESS_MAX + 1], struct mr_error *err);
+/* Delivers a dead letter again to `to` (NULL: its queue, or those of its own recipients who have no copy of it), under a new
+ * id, then removes it from dead letters. Cut off in between, the next call only removes it. */
 MR_API enum mr_rc mr_dead_retry(struct mr_room *room, const struct mr_self *self, const char *id,
     const char *const *to, struct mr_receipt *ret, struct mr_error *err);
+/* For good. */
 MR_API enum mr_rc mr_dead_drop(struct mr_room *room, const struct mr_self *self, const char *id,
     struct mr_error *err);
 

@@ -219,6 +219,42 @@ struct arena { /* one block; the newest is first */
 	alignas(max_align_t) unsigned char bytes[];
 };
 
+/* A few blocks are kept for the next arena. Commands make and free many small arenas one after the other, and an
+ * allocator that maps and unmaps a page for each (musl's does) costs more than all the rest of a look at an inbox. */
+#ifdef __SANITIZE_ADDRESS__
+#define SPARE_MAX 0 /* reuse would hide what the sanitizer is there to find */
+#else
+#define SPARE_MAX 8
+#endif
+static _Thread_local struct arena *spare;
+static _Thread_local unsigned spare_n;
+
+static struct arena *
+new_block(size_t room)
+{
+	struct arena *block = spare;
+
+	if (room > ARENA_BLOCK || block == NULL)
+		return calloc(1, sizeof(*block) + room);
+	spare = block->next;
+	spare_n--;
+	memset(block->bytes, 0, block->used);
+	block->used = 0;
+	return block;
+}
+
+static void
+free_block(struct arena *block)
+{
+	if (block->size != ARENA_BLOCK || spare_n == SPARE_MAX) {
+		free(block);
+		return;
+	}
+	block->next = spare;
+	spare = block;
+	spare_n++;
+}
+
 void *
 arena_alloc(struct arena **a, size_t size)
 {
@@ -229,7 +265,7 @@ arena_alloc(struct arena **a, size_t size)
 	size = (size + align - 1) / align * align;
 	if (*a == NULL || (*a)->size - (*a)->used < size) {
 		size_t room = size > ARENA_BLOCK ? size : ARENA_BLOCK;
-		struct arena *block = calloc(1, sizeof(*block) + room);
+		struct arena *block = new_block(room);
 		if (block == NULL)
 			return NULL;
 		block->size = room;
@@ -257,7 +293,7 @@ arena_free(struct arena *a)
 {
 	while (a != NULL) {
 		struct arena *next = a->next;
-		free(a);
+		free_block(a);
 		a = next;
 	}
 }

@@ -6,6 +6,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <stdalign.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -102,7 +103,7 @@ is_dots(const char *name)
 
 #ifndef MR_PORTABLE
 
-#define ENTRIES_CHUNK ((size_t)64 << 10)
+#define ENTRIES_CHUNK ((size_t)16 << 10) /* on the stack: small enough for a walk in a walk in a thread */
 
 struct kernel_entry { /* what getdents64 writes */
 	uint64_t inode;
@@ -128,12 +129,10 @@ walk_chunk(const char *chunk, size_t n, dir_fn *fn, void *ctx)
 static enum mr_rc
 read_entries(int fd, dir_fn *fn, void *ctx, struct mr_error *err)
 {
-	mr_auto(free_ptr) char *chunk = malloc(ENTRIES_CHUNK);
+	alignas(8) char chunk[ENTRIES_CHUNK];
 
-	if (chunk == NULL)
-		return mr_nomem(err);
 	for (;;) {
-		ssize_t n = sys_getdents(fd, chunk, ENTRIES_CHUNK);
+		ssize_t n = sys_getdents(fd, chunk, sizeof(chunk));
 		if (n < 0 && errno == ENOENT)
 			return MR_OK; /* removed meanwhile, so it was empty */
 		if (n < 0)

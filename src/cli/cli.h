@@ -101,6 +101,8 @@ const struct cmd *command_named(const char *word, bool *ret_alias);
 extern const struct cmd cmd_init, cmd_where, cmd_register, cmd_whoami, cmd_who, cmd_takeover, cmd_prune;
 extern const struct cmd cmd_send, cmd_reply, cmd_inbox, cmd_read, cmd_recv, cmd_done, cmd_release, cmd_fail, cmd_extend,
     cmd_mark, cmd_archive, cmd_drain, cmd_wait, cmd_thread, cmd_sent, cmd_why, cmd_search, cmd_purge;
+extern const struct cmd cmd_resolve, cmd_group;
+extern const struct cmd cmd_queue, cmd_channel, cmd_dead;
 extern const struct cmd cmd_doctor, cmd_stats, cmd_describe, cmd_help, cmd_status, cmd_man_page;
 
 /* ---- opt.c ---- */

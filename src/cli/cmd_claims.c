@@ -114,7 +114,7 @@ static const struct opt extend_opts[] = {
 
 static const char *const done_aliases[] = { "ack", NULL };
 static const char *const done_about[] = {
-	"Says that the work taken with 'mailroom recv' is finished: the message goes to the archive, marked as done. Give the "
+	"Says that the work taken with 'mailroom recv' is finished: the message goes to the archive (work of a queue: to what is done there). Give the "
 	"token that recv printed, or the id when you hold exactly one claim on it.",
 	"Refused with exit code 4 or 5 when the claim is over: its lease ran out, a newer life of you took over, or it was "
 	"settled before. Somebody else may be working on it then.",
@@ -129,7 +129,7 @@ const struct cmd cmd_done = {
 
 static const char *const release_aliases[] = { "nack", NULL };
 static const char *const release_about[] = {
-	"Puts work taken with 'mailroom recv' back into the inbox. The next claim has a higher attempt number and a new token.",
+	"Puts work taken with 'mailroom recv' back to where it waited. The next claim has a higher attempt number and a new token.",
 	NULL,
 };
 static const char *const release_examples[] = { CLAIM_EXAMPLE("release"), NULL };

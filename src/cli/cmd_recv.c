@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* mailroom recv: take work under a lease; 'done' finishes it, and the work of a dead agent comes back. */
+/* mailroom recv: take work under a lease, of one's own mail or of a queue; 'done' finishes it, and the work of a dead
+ * agent comes back. */
 #include "cli.h"
 
 #include "base/clock.h"
@@ -7,7 +8,8 @@
 #define DEFAULT_LEASE_MS (10 * 60 * 1000)
 
 static const struct opt opts[] = {
-	OPT('l', "lease", "TIME", "how long it stays yours without a sign of life (default 10m)"),
+	OPT('l', "lease", "TIME", "how long it stays yours without a sign of life (default 10m; a queue has its own)"),
+	OPT('w', "wait", "TIME", "when there is nothing, wait so long for the first message"),
 	FILTER_OPTS,
 	OPT('n', "limit", "N", "take up to N messages (default 1)"),
 	BUDGET_OPT,
@@ -21,12 +23,17 @@ static const char *const about[] = {
 	"When the lease runs out, or a new life of you begins, the message is in the inbox again with the same id and a higher "
 	"attempt number; a late 'done' is refused. A lease held by a harness session whose process lives on this machine does "
 	"not run out.",
+	"With queue:NAME it takes the next work of that queue, which others may be taking from, too: each message goes to exactly "
+	"one of them. It is refused with 4 while the queue is paused or closed, to whom its claimers do not name, and when as many "
+	"claims are live as it allows. 'claim NAME' is the same.",
 	"Exits with 3 when there is nothing to take.",
 	NULL,
 };
 static const char *const examples[] = {
 	"mailroom --as alice send bob -m 'please run the tests'\nmailroom --as bob recv --lease 30m --json >work\n"
 	"mailroom --as bob done \"$(jq -r .token work)\"",
+	"mailroom --as alice queue create builds\nmailroom --as alice send queue:builds -m 'build main'\n"
+	"mailroom --as bob recv queue:builds --wait 10s",
 	NULL,
 };
 
@@ -62,21 +69,59 @@ give_back(struct cli *cli, const struct mr_names *tokens)
 	}
 }
 
-static int
-take(struct cli *cli, const struct mr_filter *filter, int64_t lease_ms, int64_t limit, struct mr_names *tokens,
-    struct buf *lines)
+struct request {
+	const char *queue; /* NULL: one's own mail */
+	struct mr_filter filter;
+	struct filter_store store;
+	int64_t lease_ms, limit;
+	int64_t wait_ms; /* for the first */
+};
+
+static enum mr_rc
+take_own(struct cli *cli, const struct request *want, int64_t wait_ms, struct mr_claim *claim, struct mr_message *msg,
+    struct mr_error *err)
 {
-	while ((int64_t)tokens->n < limit && !cli->budget.full) {
+	int64_t deadline_ms = clock_boot_ms() + wait_ms;
+
+	for (;;) {
+		enum mr_rc rc = mr_recv(cli->room, &cli->self, &want->filter, want->lease_ms, claim, msg, err);
+		int64_t rest_ms = deadline_ms - clock_boot_ms();
+
+		if (rc != MR_EMPTY || wait_ms == 0 || rest_ms <= 0)
+			return rc;
+		*err = (struct mr_error){ 0 };
+		rc = mr_wait(cli->room, cli->self.agent, &want->filter, rest_ms, err);
+		if (rc != MR_OK)
+			return rc;
+	}
+}
+
+static int
+say_nothing(struct cli *cli, const struct request *want, const struct mr_error *err)
+{
+	if (want->queue)
+		cli_warn(cli, "nothing to take: %s", err->message);
+	else
+		cli_warn(cli, "nothing to take: no unread mail for %s", cli->self.agent);
+	return EXIT_NOTHING;
+}
+
+static int
+take(struct cli *cli, const struct request *want, struct mr_names *tokens, struct buf *lines)
+{
+	while ((int64_t)tokens->n < want->limit && !cli->budget.full) {
 		struct mr_error err = { 0 };
 		struct mr_claim claim = { 0 };
 		struct mr_message msg = { 0 };
-		enum mr_rc rc = mr_recv(cli->room, &cli->self, filter, lease_ms, &claim, &msg, &err);
-		if (rc == MR_EMPTY && tokens->n > 0)
+		int64_t wait_ms = tokens->n == 0 ? want->wait_ms : 0;
+		enum mr_rc rc = want->queue ? mr_queue_recv(cli->room, &cli->self, want->queue, want->lease_ms,
+						  wait_ms, &claim, &msg, &err)
+					    : take_own(cli, want, wait_ms, &claim, &msg, &err);
+
+		if ((rc == MR_EMPTY || rc == MR_BUSY) && tokens->n > 0)
 			break;
-		if (rc == MR_EMPTY) {
-			cli_warn(cli, "nothing to take: no unread mail for %s", cli->self.agent);
-			return EXIT_NOTHING;
-		}
+		if (rc == MR_EMPTY)
+			return say_nothing(cli, want, &err);
 		if (rc != MR_OK)
 			return cli_fail(cli, &err);
 		(void)names_add(tokens, str_of(claim.token));
@@ -86,21 +131,40 @@ take(struct cli *cli, const struct mr_filter *filter, int64_t lease_ms, int64_t 
 	return EXIT_DONE;
 }
 
+/* An operand is a queue, with or without its prefix. */
+static bool
+read_request(struct cli *cli, struct request *ret)
+{
+	static const char *const filters[] = { "from", "type", "priority", "thread", "since", NULL };
+
+	*ret = (struct request){ .queue = cli->argc > 0 ? cli->argv[0] : NULL, .limit = 1 };
+	ret->lease_ms = ret->queue ? 0 : DEFAULT_LEASE_MS;
+	if (!filter_read(cli, &ret->filter, &ret->store) || !opt_duration(cli, "lease", &ret->lease_ms) ||
+	    !opt_duration(cli, "wait", &ret->wait_ms) || !opt_number(cli, "limit", &ret->limit) ||
+	    !budget_begin(cli))
+		return false;
+	if ((ret->lease_ms <= 0 && opt_text(cli, "lease")) || ret->limit <= 0) {
+		cli_usage(cli, "--lease and --limit must be more than nothing");
+		return false;
+	}
+	for (size_t i = 0; ret->queue && filters[i]; i++)
+		if (opt_text(cli, filters[i])) {
+			cli_usage(cli, "a queue gives out what is next: --%s is for your own mail", filters[i]);
+			return false;
+		}
+	return true;
+}
+
 static int
 run(struct cli *cli)
 {
-	struct filter_store store;
-	struct mr_filter filter = { 0 };
+	struct request want;
 	struct mr_names tokens = { 0 };
-	int64_t lease_ms = DEFAULT_LEASE_MS, limit = 1;
 
-	if (!filter_read(cli, &filter, &store) || !opt_duration(cli, "lease", &lease_ms) ||
-	    !opt_number(cli, "limit", &limit) || !budget_begin(cli))
+	if (!read_request(cli, &want))
 		return EXIT_USAGE;
-	if (lease_ms <= 0 || limit <= 0)
-		return cli_usage(cli, "--lease and --limit must be more than nothing");
 	mr_auto(buf_done) struct buf lines = BUF_INIT;
-	int code = take(cli, &filter, lease_ms, limit, &tokens, &lines);
+	int code = take(cli, &want, &tokens, &lines);
 	if (!cli->json && tokens.n > 0) {
 		budget_end(cli, "message", "mailroom read ID");
 		buf_addf(&lines, "when finished: mailroom done %s\n", tokens.v[0]);
@@ -120,12 +184,12 @@ const struct cmd cmd_recv = {
 	.name = "recv",
 	.aliases = aliases,
 	.needs = CMD_SELF,
-	.synopsis = "[--lease TIME] [--limit N]",
+	.synopsis = "[queue:NAME] [--lease TIME] [--wait TIME] [--limit N]",
 	.summary = "take the next message as work, under a lease",
 	.opts = opts,
 	.about = about,
 	.examples = examples,
 	.exits = "345",
-	.max_args = 0,
+	.max_args = 1,
 	.run = run,
 };

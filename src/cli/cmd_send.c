@@ -2,6 +2,8 @@
 /* mailroom send, and the parts of it that reply shares. */
 #include "draft.h"
 
+#include "base/clock.h"
+
 static const struct opt opts[] = {
 	OPT('s', "subject", "TEXT", "subject; default: the first line of the text"),
 	DRAFT_OPTS,
@@ -9,6 +11,7 @@ static const struct opt opts[] = {
 	OPT(0, "thread", "ID", "put it into this conversation: a message id, or a word of your own"),
 	OPT(0, "reply-to", "ID", "mark it as an answer to this message ('mailroom reply' does more)"),
 	OPT(0, "replace-key", "KEY", "after delivery, retire your older unread mail with the same key: for status mail"),
+	OPT(0, "not-before", "TIME", "to a queue: nobody can claim it before this time (RFC 3339) or for so long (30m)"),
 	OPT(0, "hold", NULL, "make the mailbox of a recipient that nobody has registered yet"),
 	OPT('n', "dry-run", NULL, "check everything, send nothing"),
 	OPT_HIDDEN(0, "to", "AGENT..."),
@@ -22,9 +25,11 @@ static const char *const about[] = {
 	"storage in every recipient's mailbox; when it is refused, nobody has it.",
 	"The text comes from -m, from -f FILE, or from standard input when that is a pipe or a file. Prefer the heredoc with "
 	"a quoted word (<<'EOF'): inside -m \"...\" the shell runs backticks and $(...).",
-	"A recipient is an agent's address such as bob or rig/witness, @all for every agent but you and the operator, or a "
-	"pattern such as */witness, in which * stands for one whole component. Unknown names are refused with the names that "
-	"are near; --hold makes a mailbox that waits for an agent yet to come.",
+	"A recipient is an agent's address such as bob or rig/witness, @all for every agent but you and the operator, a "
+	"pattern such as */witness, in which * stands for one whole component, a group, a work queue or a channel (group:NAME, "
+	"queue:NAME, channel:NAME); mailroom(7) lists all forms, and 'mailroom resolve' says who is meant. Unknown names are "
+	"refused with the names that are near; --hold makes a mailbox that waits for an agent yet to come. Members of a group that "
+	"reach nobody are named on standard error, and the rest get the mail.",
 	"With --key a retry is safe: the first send with that key wins, and a repeated one completes it if need be and prints the "
 	"same id. The key is yours alone and is kept for seven days.",
 	"Exit code 6 means in doubt: some recipients have the message and the rest will get it with the next command of "
@@ -53,6 +58,26 @@ recipients(struct cli *cli)
 	return to;
 }
 
+/* A time, or so long from now. False after a usage error. */
+static bool
+read_not_before(struct cli *cli, int64_t *ret_ms)
+{
+	const char *text = opt_text(cli, "not-before");
+	struct mr_error err = { 0 };
+	int64_t wait_ms;
+
+	if (text == NULL)
+		return true;
+	if (mr_duration_parse(text, &wait_ms, &err) == MR_OK) {
+		*ret_ms = clock_now_ms() + wait_ms;
+		return true;
+	}
+	if (mr_time_parse(text, ret_ms, &err) == MR_OK)
+		return true;
+	(void)cli_usage(cli, "option '--not-before': '%.60s' is no time; give 30m, 2h, or 2026-03-05T10:30:00Z", text);
+	return false;
+}
+
 static int
 run(struct cli *cli)
 {
@@ -62,6 +87,8 @@ run(struct cli *cli)
 	draft.to = recipients(cli);
 	if (draft.to == NULL || draft.to[0] == NULL)
 		return cli_usage(cli, "send to whom? name at least one agent");
+	if (!read_not_before(cli, &draft.not_before_ms))
+		return EXIT_USAGE;
 	int code = draft_read(cli, &draft, &body);
 	if (code != EXIT_DONE)
 		return code;

@@ -96,6 +96,7 @@ report_json(struct cli *cli, const struct mr_draft *draft, const struct mr_recei
 	json_key_names(&j, "to", &receipt->to);
 	json_key_names(&j, "not_live", &receipt->not_live);
 	json_key_names(&j, "missing", &receipt->missing);
+	json_key_names(&j, "trouble", &receipt->trouble);
 	json_key_bool(&j, "repeated", receipt->repeated);
 	json_key_int(&j, "retired", (int64_t)receipt->retired);
 	json_key_bool(&j, "dry_run", draft->dry_run);
@@ -133,6 +134,8 @@ draft_report(struct cli *cli, const struct mr_draft *draft, enum mr_rc rc, const
 		cli_warn(cli, "this key was used before: the message was not sent a second time");
 	if (receipt->warning != NULL)
 		cli_warn(cli, "%s", receipt->warning);
+	for (size_t i = 0; i < receipt->trouble.n; i++)
+		cli_warn(cli, "%s", receipt->trouble.v[i]);
 	warn_absent(cli, receipt);
 	if (!draft->dry_run && !receipt->repeated)
 		cli_notify(cli, receipt, cli->self.agent, draft->subject);

@@ -96,6 +96,7 @@ json_message_keys(struct json *j, const struct mr_message *msg, const struct mr_
 	json_key_str(j, "token", null_if_empty(msg->token));
 	json_key_int(j, "size", (int64_t)msg->size_bytes);
 	json_key_time(j, "by", msg->by_ms);
+	json_key_time(j, "not_before", msg->not_before_ms);
 }
 
 void
@@ -259,6 +260,10 @@ add_headers(struct cli *cli, struct buf *out, const struct mr_message *msg)
 	if (msg->by_ms > 0) {
 		time_rfc3339(msg->by_ms, date);
 		add_header(cli, out, "Answer-By", date);
+	}
+	if (msg->not_before_ms > 0) {
+		time_rfc3339(msg->not_before_ms, date);
+		add_header(cli, out, "Not-Before", date);
 	}
 	if (msg->attempt > (msg->folder == MR_HELD ? 1u : 0u)) { /* the first time goes without saying */
 		(void)snprintf(number, sizeof(number), "%u", msg->attempt);

@@ -9,6 +9,7 @@ const struct cmd *const commands[] = {
 	&cmd_send, &cmd_reply, &cmd_inbox, &cmd_read, &cmd_recv, &cmd_done, &cmd_release, &cmd_fail,
 	&cmd_extend, &cmd_mark, &cmd_archive, &cmd_drain, &cmd_wait, &cmd_thread, &cmd_sent, &cmd_why,
 	&cmd_search, &cmd_purge,
+	&cmd_resolve, &cmd_group, &cmd_queue, &cmd_channel, &cmd_dead,
 	&cmd_doctor, &cmd_stats, &cmd_describe,
 	&cmd_help, &cmd_status, &cmd_man_page,
 	NULL,

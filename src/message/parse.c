@@ -261,6 +261,8 @@ take_times(struct parser *p)
 		m->date_ms = id_valid(str_of(m->id)) ? id_time_ms(m->id) : 0;
 	if (!time_parse_rfc3339(value_of(p, "Mailroom-By"), &m->by_ms))
 		m->by_ms = 0;
+	if (!time_parse_rfc3339(value_of(p, "Mailroom-Not-Before"), &m->not_before_ms))
+		m->not_before_ms = 0;
 	bool known = str_to_u64(value_of(p, "Mailroom-Life"), &life) && life <= UINT32_MAX;
 	m->sender_life = known ? (unsigned)life : 0;
 }

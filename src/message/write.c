@@ -281,6 +281,10 @@ add_own_headers(struct buf *out, const struct mr_message *msg, const char *room)
 		time_rfc3339(msg->by_ms, text);
 		add(out, "Mailroom-By", text);
 	}
+	if (msg->not_before_ms != 0) {
+		time_rfc3339(msg->not_before_ms, text);
+		add(out, "Mailroom-Not-Before", text);
+	}
 	add(out, "Mailroom-Replace-Key", msg->replace_key);
 }
 

@@ -2,11 +2,12 @@
 /*
  * canonical.c - the spellings of one agent, so that they meet in one mailbox.
  *
- * A name that somebody registered is that agent, always. Only what nobody registered is looked at as another spelling:
+ * A name that somebody registered is that agent, always. Only what nobody registered is looked at as
+ * another spelling:
  *
  *	rig/mayor, rig/deacon             mayor and deacon: there is one a town
  *	rig/name                          the one agent rig/TYPE/name
- *	rig/crew/name, rig/polecats/name  rig/name, or the other of the two: crew and polecats share their names
+ *	rig/crew/name, rig/polecats/name  rig/name, or the other of the two: they share their names
  */
 #include "base/text.h"
 #include "office/resolve.h"
@@ -96,8 +97,8 @@ find_by_spelling(struct resolver *r, const struct parts *given, const char *name
 }
 
 enum mr_rc
-canonical_agent(struct resolver *r, const char *name, char ret[MR_ADDRESS_MAX + 1], bool *ret_live,
-    struct mr_error *err)
+canonical_agent(
+    struct resolver *r, const char *name, char ret[MR_ADDRESS_MAX + 1], bool *ret_live, struct mr_error *err)
 {
 	const struct known_agent *found = NULL;
 	struct parts parts = parts_of(name);

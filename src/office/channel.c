@@ -54,7 +54,7 @@ read_settings(struct record *lines, const char *name, struct mr_channel *ret, st
 	const char *by = record_get(lines, "Created-By"), *status = record_get(lines, "Status");
 	int64_t count = record_int(lines, "Retain-Count", 0), hours = record_int(lines, "Retain-Hours", 0);
 
-	(void)snprintf(c.name, sizeof(c.name), "%s", name);
+	(void)snprintf(c.name, sizeof(c.name), "%.*s", MR_NAME_MAX, name);
 	c.retain_count = count > 0 ? count : 0;
 	c.retain_ms = hours > 0 && hours <= RETAIN_HOURS_MAX ? hours * HOUR_MS : 0;
 	c.closed = status && !ascii_caseeq(status, "active");
@@ -178,13 +178,12 @@ mr_channel_delete(struct mr_room *room, const char *name, struct mr_error *err)
 	/* Closed first, so that nobody posts into what is being removed. */
 	if (rc == MR_OK)
 		rc = mr_channel_close(room, channel.name, true, err);
-	if (rc == MR_OK)
-		rc = room->driver->channel_remove(room, channel.name, err);
+	if (rc != MR_OK)
+		return rc;
+	rc = room->driver->channel_remove(room, channel.name, err);
 	if (rc == MR_OK || rc == MR_NOTFOUND)
 		rc = room->driver->record_drop(room, CHANNEL, "", channel.name, err);
 	if (rc != MR_NOTFOUND) /* gone with the posts, or by another's hand */
-		return rc;
-	if (channel.name[0] == '\0')
 		return rc;
 	*err = (struct mr_error){ 0 };
 	return MR_OK;

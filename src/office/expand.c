@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * expand.c - what stands for others, into those others: groups and the room's own patterns into their members, depth first,
- * channels into their subscribers.
+ * expand.c - what stands for others, into those others: groups and the room's own patterns into their
+ * members, depth first, channels into their subscribers.
  *
- * Each group is entered once for an address, so cycles end and a diamond delivers once. A member that reaches nobody does
- * not stop the mail to the rest: it is named in the receipt. An address that reaches nobody at all is an error.
+ * Each group is entered once for an address, so cycles end and a diamond delivers once. A member that reaches
+ * nobody does not stop the mail to the rest: it is named in the receipt. An address that reaches nobody at
+ * all is an error.
  */
 #include "message/address.h"
 #include "office/resolve.h"
 
-#define DEPTH_MAX 32 /* groups within groups: far more than anyone keeps in mind, far less than the stack holds */
+#define DEPTH_MAX                                                                                            \
+	32 /* groups within groups: far more than anyone keeps in mind, far less than the stack holds */
 
 /* ---- Members ---- */
 
@@ -59,7 +61,7 @@ reaches_nobody(struct resolver *r, const char *owner, const char *hint, struct m
 	if (r->depth > 0 || r->reached > 0)
 		return MR_OK;
 	(void)mr_fail(err, MR_REFUSED, "%s reaches nobody%s", owner, r->left_out > 0 ? " but you" : "");
-	if (r->out->trouble.n > 0)
+	if (r->out->trouble.n > r->trouble_before)
 		return mr_hint(err, "%s", r->out->trouble.v[r->out->trouble.n - 1]);
 	return mr_hint(err, "%s", hint);
 }
@@ -67,7 +69,8 @@ reaches_nobody(struct resolver *r, const char *owner, const char *hint, struct m
 static enum mr_rc
 take_members(struct resolver *r, const char *owner, const struct mr_names *members, struct mr_error *err)
 {
-	enum mr_rc rc = resolver_trail(r, err, "%s has %zu member%s", owner, members->n, members->n == 1 ? "" : "s");
+	enum mr_rc rc =
+	    resolver_trail(r, err, "%s has %zu member%s", owner, members->n, members->n == 1 ? "" : "s");
 
 	for (size_t i = 0; rc == MR_OK && i < members->n; i++)
 		rc = take_member(r, owner, members->v[i], err);
@@ -120,7 +123,8 @@ defines(const struct mr_header *line, const char *name)
 {
 	size_t skip = sizeof(OWN_PATTERN) - 1;
 
-	return strlen(line->name) > skip && str_caseeq((struct mr_str){ line->name, skip }, STR(OWN_PATTERN)) &&
+	return strlen(line->name) > skip &&
+	       str_caseeq((struct mr_str){ line->name, skip }, STR(OWN_PATTERN)) &&
 	       ascii_caseeq(line->name + skip, name);
 }
 
@@ -145,7 +149,8 @@ expand_pattern(struct resolver *r, const char *name, struct mr_error *err)
 	if (rc != MR_OK || !is_new)
 		return rc;
 	for (size_t i = 0; i < settings->n; i++)
-		if (defines(&settings->lines[i], name) && !add_listed(&members, str_of(settings->lines[i].value)))
+		if (defines(&settings->lines[i], name) &&
+		    !add_listed(&members, str_of(settings->lines[i].value)))
 			return mr_nomem(err);
 	resolver_form(r, "pattern", name);
 	(void)snprintf(owner, sizeof(owner), "pattern '@%.150s'", name);
@@ -193,7 +198,8 @@ take_subscriber(struct resolver *r, const char *channel, const char *name, struc
 	if (rc == MR_OK)
 		return MR_OK;
 	if (is_trouble(rc))
-		return resolver_trouble(r, err, "subscriber '%.160s' of channel '%s': %s", name, channel, why.message);
+		return resolver_trouble(
+		    r, err, "subscriber '%.160s' of channel '%s': %s", name, channel, why.message);
 	*err = why;
 	return rc;
 }
@@ -213,6 +219,6 @@ expand_channel(struct resolver *r, const char *name, struct mr_error *err)
 			rc = take_subscriber(r, name, settings.lines[i].value, err);
 	if (rc != MR_OK)
 		return rc;
-	return resolver_trail(r, err, "channel '%s' keeps it, and %zu subscriber%s get%s it", name, r->reached - reached,
-	    r->reached - reached == 1 ? "" : "s", r->reached - reached == 1 ? "s" : "");
+	return resolver_trail(r, err, "channel '%s' keeps it, and %zu subscriber%s get%s it", name,
+	    r->reached - reached, r->reached - reached == 1 ? "" : "s", r->reached - reached == 1 ? "s" : "");
 }

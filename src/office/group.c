@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * group.c - named lists of addresses. A group is one small record of header lines; every change goes through
- * driver->record_change, which reads, edits and writes under a lock: of any number of joins at once none is lost.
+ * driver->record_change, which reads, edits and writes under a lock: of any number of joins at once none is
+ * lost.
  */
 #include "base/clock.h"
 #include "base/text.h"
@@ -31,7 +32,8 @@ mr_group_get(struct mr_room *room, const char *name, struct mr_group *ret, struc
 	enum mr_rc rc = target_settings(room, KIND, name, &lines, err);
 
 	if (rc == MR_NOTFOUND)
-		return mr_hint(err, "`mailroom group list` lists them, `mailroom group create %s` makes it", name);
+		return mr_hint(
+		    err, "`mailroom group list` lists them, `mailroom group create %s` makes it", name);
 	if (rc != MR_OK)
 		return rc;
 	for (size_t i = 0; i < lines.n; i++)
@@ -94,12 +96,13 @@ mr_group_each(struct mr_room *room, mr_group_fn *fn, void *ctx, struct mr_error 
 
 #define MEMBER_LEN (MR_ADDRESS_MAX + 16)
 
-/* "list:x" is kept as "group:x", "announce:x" as "channel:x": one spelling, so that a member is there once. */
+/* "list:x" is kept as "group:x", "announce:x" as "channel:x": one spelling, so that a member is there once.
+ */
 static const char *
 kind_of_prefix(struct mr_str member, struct mr_str *ret_name)
 {
-	static const char *const kinds[][2] = { { "group:", "group" }, { "list:", "group" }, { "queue:", "queue" },
-		{ "channel:", "channel" }, { "announce:", "channel" } };
+	static const char *const kinds[][2] = { { "group:", "group" }, { "list:", "group" },
+		{ "queue:", "queue" }, { "channel:", "channel" }, { "announce:", "channel" } };
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		size_t skip = strlen(kinds[i][0]);
@@ -140,27 +143,44 @@ check_member(const struct mr_room *room, const char *given, char ret[MEMBER_LEN]
 		return mr_fail(err, MR_REFUSED, "no link to the room of '%.160s'", given);
 	kind = kind_of_prefix(member, &name);
 	if (!kind) {
-		(void)snprintf(ret, MEMBER_LEN, "%.*s", (int)(member.len < MEMBER_LEN ? member.len : 0), member.ptr);
+		(void)snprintf(
+		    ret, MEMBER_LEN, "%.*s", (int)(member.len < MEMBER_LEN ? member.len : 0), member.ptr);
 		return check_agent_member(member, err);
 	}
-	(void)snprintf(ret, MEMBER_LEN, "%s:%.*s", kind, (int)(name.len < MR_ADDRESS_MAX ? name.len : 0), name.ptr);
+	(void)snprintf(
+	    ret, MEMBER_LEN, "%s:%.*s", kind, (int)(name.len < MR_ADDRESS_MAX ? name.len : 0), name.ptr);
 	return target_name_check(kind, strchr(ret, ':') + 1, err);
 }
 
-static bool
-is_member_line(const struct header_line *line, const char *member)
+/* The next line of the record, line break and all; people write into these files too, so anything may stand
+ * there. */
+static struct mr_str
+take_line(struct mr_str *rest)
 {
-	return str_caseeq(line->name, STR("Member")) && str_eq(str_trim(line->raw), str_of(member));
+	const char *end = memchr(rest->ptr, '\n', rest->len);
+	size_t len = end ? (size_t)(end - rest->ptr) + 1 : rest->len;
+	struct mr_str line = { rest->ptr, len };
+
+	rest->ptr += len;
+	rest->len -= len;
+	return line;
+}
+
+static bool
+is_member_line(struct mr_str text, const char *member)
+{
+	struct header_cursor c = header_begin(text);
+	struct header_line line;
+
+	return header_next(&c, &line) && str_caseeq(line.name, STR("Member")) &&
+	       str_eq(line.raw, str_of(member));
 }
 
 static bool
 has_member(const struct buf *text, const char *member)
 {
-	struct header_cursor c = header_begin(buf_str(text));
-	struct header_line line;
-
-	while (header_next(&c, &line))
-		if (is_member_line(&line, member))
+	for (struct mr_str rest = buf_str(text); rest.len > 0;)
+		if (is_member_line(take_line(&rest), member))
 			return true;
 	return false;
 }
@@ -184,9 +204,9 @@ append_member(struct buf *text, const char *member, struct mr_error *err)
 struct group_edit {
 	const struct mr_room *room;
 	const char *name;
-	const char *by;              /* create */
-	const char *const *members;  /* create; NULL-terminated or NULL */
-	char member[MEMBER_LEN];     /* add, remove */
+	const char *by;             /* create */
+	const char *const *members; /* create; NULL-terminated or NULL */
+	char member[MEMBER_LEN];    /* add, remove */
 	bool changed;
 };
 
@@ -230,28 +250,23 @@ edit_add(void *ctx, bool exists, struct buf *text, struct mr_error *err)
 	return e->changed ? append_member(text, e->member, err) : MR_OK;
 }
 
-/* Takes out the lines of that member and leaves every other byte: people write into these files too. */
+/* Takes out the lines of that member and leaves every other byte. */
 static enum mr_rc
 edit_remove(void *ctx, bool exists, struct buf *text, struct mr_error *err)
 {
 	struct group_edit *e = ctx;
 	mr_auto(buf_done) struct buf kept = BUF_INIT;
-	struct header_cursor c = header_begin(buf_str(text));
-	struct header_line line;
-	const char *from = c.rest.ptr;
 
 	if (!exists)
 		return no_group(e, err);
-	while (header_next(&c, &line)) {
-		if (is_member_line(&line, e->member))
+	for (struct mr_str rest = buf_str(text); rest.len > 0;) {
+		struct mr_str line = take_line(&rest);
+
+		if (is_member_line(line, e->member))
 			e->changed = true;
 		else
-			buf_add(&kept, (struct mr_str){ from, (size_t)(c.rest.ptr - from) });
-		from = c.rest.ptr;
+			buf_add(&kept, line);
 	}
-	if (!e->changed)
-		return MR_OK;
-	buf_add(&kept, c.rest);
 	buf_clear(text);
 	buf_add(text, buf_str(&kept));
 	return buf_ok(&kept) && buf_ok(text) ? MR_OK : mr_nomem(err);
@@ -270,8 +285,8 @@ change(struct mr_room *room, struct group_edit *e, edit_fn *edit, struct mr_erro
 }
 
 enum mr_rc
-mr_group_create(struct mr_room *room, const struct mr_self *self, const char *name, const char *const *members,
-    struct mr_error *err)
+mr_group_create(struct mr_room *room, const struct mr_self *self, const char *name,
+    const char *const *members, struct mr_error *err)
 {
 	struct group_edit e = { .room = room, .name = name, .by = self->agent, .members = members };
 	enum mr_rc rc = office_not_fenced(room, self, err);

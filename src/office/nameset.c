@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* nameset.c - has this name been seen? A fan-out may have tens of thousands of names, so this is a hash table. */
+/* nameset.c - has this name been seen? A fan-out may have tens of thousands, so it is a hash table. */
 #include "office/resolve.h"
 
 static uint64_t
 hash_of(const char *name)
 {
-	uint64_t h = 14695981039346656037u; /* FNV-1a: names come from the room's own people, not from an enemy */
+	uint64_t h = 14695981039346656037u;
 
+	/* FNV-1a: names come from the room's own people, not from an enemy. */
 	for (; *name; name++)
 		h = (h ^ (unsigned char)*name) * 1099511628211u;
 	return h;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* near.c - nothing is called so: what could have been meant, over agents, groups, queues, channels and patterns. */
+/* near.c - nothing is called so: what of all that there is could have been meant. */
 #include "base/text.h"
 #include "office/resolve.h"
 
@@ -75,7 +75,8 @@ look(struct resolver *r, struct near *near)
 	for (size_t i = 0; i < 3; i++) {
 		near->prefix = kinds[i][1];
 		if (target_supported(r->room, kinds[i][0], &ignored) == MR_OK)
-			(void)r->room->driver->record_each(r->room, kinds[i][0], "", offer_name, near, &ignored);
+			(void)r->room->driver->record_each(
+			    r->room, kinds[i][0], "", offer_name, near, &ignored);
 	}
 	near->prefix = "@";
 	pattern_each(r->room, offer_pattern, near);
@@ -86,7 +87,8 @@ static const char *
 advice(const char *what)
 {
 	if (strcmp(what, "pattern") == 0)
-		return "known are @all @town @overseer @witnesses @refineries @deacons @dogs @crew @polecats @rig/R "
+		return "known are @all @town @overseer @witnesses @refineries @deacons @dogs @crew @polecats "
+		       "@rig/R "
 		       "@crew/R @polecats/R, groups, and Pattern- lines of the room";
 	if (strcmp(what, "group") == 0)
 		return "`mailroom group list` lists them";
@@ -104,8 +106,8 @@ near_unknown(struct resolver *r, const char *what, const char *name, struct mr_e
 	struct near near = { .wanted = name };
 	bool may_wait = strstr(what, "agent") != NULL;
 
-	(void)mr_fail(err, MR_NOTFOUND, "no %s '%s%.160s' in room '%s'", what, strcmp(what, "pattern") == 0 ? "@" : "",
-	    name, r->room->name);
+	(void)mr_fail(err, MR_NOTFOUND, "no %s '%s%.160s' in room '%s'", what,
+	    strcmp(what, "pattern") == 0 ? "@" : "", name, r->room->name);
 	if (r->depth > 0) /* nobody sees the hint of a member */
 		return err->code;
 	look(r, &near);

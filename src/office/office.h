@@ -180,7 +180,8 @@ void claim_fill(const struct hold *hold, struct mr_claim *ret);
 
 /* ---- retention.c ---- */
 
-/* After a post: what the channel's limits let go, goes. Best effort: the post was accepted. */
-void retention_after_post(struct mr_room *room, const char *channel);
+/* After a delivery, for the channels among its targets: what their limits let go, goes. Best effort: the post was
+ * accepted. */
+void retention_after_delivery(struct mr_room *room, const struct mr_names *targets);
 
 #endif

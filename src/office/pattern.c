@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* pattern.c - addresses that stand for many agents by the shape of their names: wildcards, in which a star is one whole part
- * of the address, and the @patterns, which are wildcards with a name. */
+/* pattern.c - addresses that stand for many agents by the shape of their names: wildcards, in which a star is
+ * one whole part of the address, and the @patterns, which are wildcards with a name. */
 #include "message/address.h"
 #include "office/resolve.h"
 
@@ -88,10 +88,11 @@ match(struct resolver *r, struct mr_str list, bool operator_too, const char *sho
 		return rc;
 	bool only_sender = r->left_out > left_out;
 
-	/* A group whose pattern finds only the sender is in order; who writes the pattern wants somebody to read it. */
+	/* A group whose pattern finds only the sender is in order; who writes the pattern wants somebody to
+	 * read it. */
 	if (r->reached > reached || (only_sender && r->depth > 0))
-		return resolver_trail(r, err, "'%s' matches %zu of the %zu agents%s", shown, r->reached - reached,
-		    r->agents_n, only_sender ? ", the sender left out" : "");
+		return resolver_trail(r, err, "'%s' matches %zu of the %zu agents%s", shown,
+		    r->reached - reached, r->agents_n, only_sender ? ", the sender left out" : "");
 	(void)mr_fail(err, MR_NOTFOUND, "nobody %smatches '%s'", only_sender ? "but you " : "", shown);
 	return mr_hint(err, "`mailroom who` lists the agents of this room");
 }
@@ -112,7 +113,7 @@ pattern_wildcard(struct resolver *r, struct mr_str text, struct mr_error *err)
 /* ---- Patterns with a name ---- */
 
 static const struct named_pattern {
-	const char *name;  /* "rig/" is followed by the name of a rig, which takes the place of % */
+	const char *name; /* "rig/" is followed by the name of a rig, which takes the place of % */
 	const char *means;
 } built_in[] = {
 	{ "all", "*, */*, */*/*, */*/*/*" },
@@ -138,7 +139,8 @@ match_named(struct resolver *r, const struct named_pattern *pattern, const char 
 	enum mr_rc rc;
 
 	if (*rig && strchr(rig, '/'))
-		return mr_fail(err, MR_REFUSED, "'@%.80s' names no rig: that is one part, without a slash", name);
+		return mr_fail(
+		    err, MR_REFUSED, "'@%.80s' names no rig: that is one part, without a slash", name);
 	rc = *rig ? address_check(str_of(rig), err) : MR_OK;
 	if (rc != MR_OK)
 		return rc;

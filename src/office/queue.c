@@ -317,6 +317,21 @@ tell_senders(struct mr_room *room, const char *name, struct mr_error *err)
 	return rc;
 }
 
+/* They may have gone with the work; then a queue of that name is another's, made since. */
+static enum mr_rc
+drop_settings(struct mr_room *room, const struct mr_queue *queue, struct mr_error *err)
+{
+	mr_auto(mr_queue_done) struct mr_queue now = { 0 };
+	enum mr_rc rc = mr_queue_get(room, queue->name, &now, err);
+
+	if (rc == MR_OK && now.created_ms == queue->created_ms)
+		rc = room->driver->record_drop(room, QUEUE, "", queue->name, err);
+	if (rc != MR_NOTFOUND)
+		return rc;
+	*err = (struct mr_error){ 0 };
+	return MR_OK;
+}
+
 enum mr_rc
 mr_queue_delete(
     struct mr_room *room, const char *name, bool force, size_t *ret_dead, struct mr_error *err)
@@ -341,10 +356,9 @@ mr_queue_delete(
 				    " senders are told");
 	}
 	if (rc == MR_OK)
-		rc = room->driver->record_drop(room, QUEUE, "", queue.name, err);
-	if (rc != MR_OK && rc != MR_NOTFOUND) /* gone with the queue, or by another's hand */
+		rc = drop_settings(room, &queue, err);
+	if (rc != MR_OK)
 		return rc;
-	*err = (struct mr_error){ 0 };
 	if (ret_dead)
 		*ret_dead = dead;
 	return MR_OK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* recipients.c - from what stands after `send` to those who get the message: the lists, and that nobody is in them twice. */
+/* recipients.c - from what stands after `send` to those who get the message, each of them once. */
 #include "base/text.h"
 #include "office/resolve.h"
 #include <stdarg.h>
@@ -43,6 +43,9 @@ resolver_form(struct resolver *r, const char *form, const char *name)
 	r->form = form;
 	(void)snprintf(r->name, sizeof(r->name), "%s", name);
 }
+
+static enum mr_rc add_sentence(struct mr_names *list, const char *fmt, va_list args, struct mr_error *err)
+    MR_PRINTF(2, 0);
 
 static enum mr_rc
 add_sentence(struct mr_names *list, const char *fmt, va_list args, struct mr_error *err)
@@ -173,10 +176,12 @@ resolver_done(struct resolver *r)
 enum mr_rc
 resolver_take(struct resolver *r, const char *given, struct mr_error *err)
 {
-	/* What one address reaches is counted for itself: a group whose members all stood before it is not empty. */
+	/* What one address reaches is counted for itself: a group whose members all stood before it is not
+	 * empty. */
 	mr_names_done(&r->visited);
 	r->form = NULL;
 	r->reached = r->left_out = 0;
+	r->trouble_before = r->out->trouble.n;
 	return resolve_address(r, given, err);
 }
 

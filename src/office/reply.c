@@ -4,16 +4,18 @@
 #include "message/message.h"
 #include "office/office.h"
 
-/* NULL-terminated; the names stay the message's. */
-struct address_list {
+struct address_list { /* NULL-terminated */
 	const char **v;
 	size_t n;
+	struct arena *own;
+	bool failed; /* out of memory */
 };
 
 static void
 address_list_done(struct address_list *list)
 {
 	free(list->v);
+	arena_free(list->own);
 }
 
 static bool
@@ -23,12 +25,26 @@ address_list_init(struct address_list *list, size_t max)
 	return list->v != NULL;
 }
 
+/* A message names agents as they are registered, whatever groups and queues are called so too. */
+static void
+add(struct address_list *list, const char *name)
+{
+	mr_auto(buf_done) struct buf exact = BUF_INIT;
+
+	buf_addf(&exact, "%s%s", strchr(name, ':') ? "" : "agent:", name);
+	list->v[list->n] = buf_ok(&exact) ? arena_dup(&list->own, buf_str(&exact)) : NULL;
+	if (list->v[list->n])
+		list->n++;
+	else
+		list->failed = true;
+}
+
 static void
 add_others(struct address_list *list, const struct mr_names *names, const char *self)
 {
 	for (size_t i = 0; i < names->n; i++)
 		if (strcmp(names->v[i], self) != 0)
-			list->v[list->n++] = names->v[i];
+			add(list, names->v[i]);
 }
 
 /* The sender; for mail of one's own those who got it, or oneself if there was nobody else. */
@@ -38,7 +54,7 @@ default_to(struct address_list *to, const struct mr_message *original, const cha
 	if (strcmp(original->from, self) == 0)
 		add_others(to, &original->to, self);
 	if (to->n == 0)
-		to->v[to->n++] = original->from;
+		add(to, original->from);
 }
 
 static void
@@ -73,7 +89,7 @@ send_answer(struct mr_room *room, const struct mr_self *self, const struct mr_me
 		add_others(&cc, &original->cc, self->agent);
 	}
 	subject_reply(&subject, str_of(original->subject));
-	if (!buf_ok(&subject))
+	if (!buf_ok(&subject) || to.failed || cc.failed)
 		return mr_nomem(err);
 	if (!draft.to)
 		draft.to = to.v;

@@ -18,9 +18,9 @@
 static enum mr_rc
 reach_agent(struct resolver *r, const char *spelling, const char *found, bool live, struct mr_error *err)
 {
-	bool operator = strcmp(found, OPERATOR) == 0;
+	bool operator= strcmp(found, OPERATOR) == 0;
 
-	resolver_form(r, operator ? "operator" : "agent", found);
+	resolver_form(r, operator? "operator" : "agent", found);
 	if (strcmp(spelling, found) != 0 &&
 	    resolver_trail(r, err, "'%s' is another spelling of '%s'", spelling, found) != MR_OK)
 		return err->code;
@@ -129,7 +129,8 @@ resolve_bare(struct resolver *r, const char *name, struct mr_error *err)
 	}
 	if (agent == MR_REFUSED)
 		return agent;
-	return r->hold ? make_agent(r, found, err) : near_unknown(r, "agent, group, queue or channel", name, err);
+	return r->hold ? make_agent(r, found, err)
+		       : near_unknown(r, "agent, group, queue or channel", name, err);
 }
 
 /* ---- One address ---- */
@@ -147,7 +148,8 @@ check_shape(const char *given, struct mr_error *err)
 		return mr_hint(err, "did you mean -m? the text goes after -m, or in on stdin");
 	}
 	if (strlen(given) > 2 * MR_ADDRESS_MAX || !header_value_valid(str_of(given)))
-		return mr_fail(err, MR_REFUSED, "'%s' is not a recipient: it is too long or no text", buf_z(&shown));
+		return mr_fail(
+		    err, MR_REFUSED, "'%s' is not a recipient: it is too long or no text", buf_z(&shown));
 	return MR_OK;
 }
 
@@ -159,7 +161,8 @@ drop_room(struct resolver *r, const char *given, char ret[2 * MR_ADDRESS_MAX + 1
 
 	address_split(str_of(given), &agent, &room);
 	if (room.len > 0 && !str_eq(room, str_of(r->room->name))) {
-		(void)mr_fail(err, MR_REFUSED, "no link to room '%.*s'", (int)(room.len < 60 ? room.len : 60), room.ptr);
+		(void)mr_fail(err, MR_REFUSED, "no link to room '%.*s'", (int)(room.len < 60 ? room.len : 60),
+		    room.ptr);
 		return mr_hint(err, "this room is '%s'", r->room->name);
 	}
 	memcpy(ret, agent.ptr, agent.len);
@@ -202,10 +205,13 @@ mr_resolve(struct mr_room *room, const char *sender, const char *address, struct
 	resolver_init(&r, room, sender, false, &out);
 	rc = resolver_take(&r, address, err);
 	if (rc == MR_OK && out.missing)
-		rc = resolver_trail(&r, err, "nobody has registered '%s': the first mail makes its mailbox", r.name);
+		rc = resolver_trail(
+		    &r, err, "nobody has registered '%s': the first mail makes its mailbox", r.name);
 	if (rc != MR_OK)
 		return rc;
-	*ret = (struct mr_resolution){ .form = r.form, .targets = out.all, .trouble = out.trouble, .trail = r.trail };
+	*ret = (struct mr_resolution){
+		.form = r.form, .targets = out.all, .trouble = out.trouble, .trail = r.trail
+	};
 	(void)snprintf(ret->name, sizeof(ret->name), "%s", r.name);
 	out.all = out.trouble = r.trail = (struct mr_names){ 0 };
 	return MR_OK;

@@ -9,8 +9,8 @@
  *	expand.c       groups and the room's own patterns into their members, channels into their subscribers
  *	near.c         what to offer for a name that is unknown
  *
- * An address that fails fails the whole resolution at depth 0, where the sender wrote it; further down it is a member of
- * something, and becomes a sentence in out->trouble.
+ * An address that fails fails the whole resolution at depth 0, where the sender wrote it; further down it is
+ * a member of something, and becomes a sentence in out->trouble.
  */
 #ifndef OFFICE_RESOLVE_H
 #define OFFICE_RESOLVE_H
@@ -37,12 +37,12 @@ struct known_agent {
 
 struct resolver { /* finish with resolver_done */
 	struct mr_room *room;
-	const char *sender;      /* "" for nobody */
+	const char *sender; /* "" for nobody */
 	bool hold;
 	struct recipients *out;
 	struct mr_names *header; /* out->to or out->cc */
 	struct nameset in_all, in_header;
-	struct mr_names trail;   /* how it was found, a sentence each */
+	struct mr_names trail; /* how it was found, a sentence each */
 
 	/* The agents of the room, read once, when the first pattern or unknown name asks for them. */
 	struct known_agent *agents;
@@ -51,20 +51,23 @@ struct resolver { /* finish with resolver_done */
 	struct arena *own;
 
 	/* Of the address under way, as it was written. */
-	const char *form;        /* of struct mr_resolution */
+	const char *form; /* of struct mr_resolution */
 	char name[MR_ADDRESS_MAX + 1];
 	struct mr_names visited; /* groups and patterns that were entered: cycles end there */
 	unsigned depth;          /* 0: named by the sender; else inside of that many groups and patterns */
 	bool unlisted;           /* subscribers get the mail, but the message names only the channel */
 	size_t reached;          /* targets, also those that others had reached before */
 	size_t left_out;         /* times that it was the sender, who is left out of groups and patterns */
+	size_t trouble_before;   /* sentences in out->trouble that are about other addresses */
 };
-void resolver_init(struct resolver *r, struct mr_room *room, const char *sender, bool hold, struct recipients *out);
+void resolver_init(
+    struct resolver *r, struct mr_room *room, const char *sender, bool hold, struct recipients *out);
 void resolver_done(struct resolver *r);
 /* Takes one address of the sender's. */
 enum mr_rc resolver_take(struct resolver *r, const char *given, struct mr_error *err);
 /* A target that was found. `chosen`: by its name, not as one of many, so that it may be the sender. */
-enum mr_rc resolver_reach(struct resolver *r, const char *target, bool live, bool chosen, struct mr_error *err);
+enum mr_rc resolver_reach(
+    struct resolver *r, const char *target, bool live, bool chosen, struct mr_error *err);
 /* What the address is, kept at depth 0 only. */
 void resolver_form(struct resolver *r, const char *form, const char *name);
 enum mr_rc resolver_trail(struct resolver *r, struct mr_error *err, const char *fmt, ...) MR_PRINTF(3, 4);
@@ -82,10 +85,10 @@ enum mr_rc resolve_agent(struct resolver *r, struct mr_str spelling, struct mr_e
 /* ---- canonical.c ---- */
 
 bool canonical_operator(struct mr_str name); /* operator, human, overseer */
-/* `name` is a normal address. MR_NOTFOUND: nobody; ret is then the name under which a mailbox would be made. MR_REFUSED:
- * it is short for several. */
-enum mr_rc canonical_agent(struct resolver *r, const char *name, char ret[MR_ADDRESS_MAX + 1], bool *ret_live,
-    struct mr_error *err);
+/* `name` is a normal address. MR_NOTFOUND: nobody; ret is then the name under which a mailbox would be made.
+ * MR_REFUSED: it is short for several. */
+enum mr_rc canonical_agent(
+    struct resolver *r, const char *name, char ret[MR_ADDRESS_MAX + 1], bool *ret_live, struct mr_error *err);
 
 /* ---- pattern.c ---- */
 
@@ -110,7 +113,8 @@ enum mr_rc expand_channel(struct resolver *r, const char *name, struct mr_error 
 
 /* ---- near.c ---- */
 
-/* Fails with MR_NOTFOUND: nothing is called so. `what` is "agent", "group", ...; `name` is without a prefix. */
+/* Fails with MR_NOTFOUND: nothing is called so. `what` is "agent", "group", ...; `name` is without a prefix.
+ */
 enum mr_rc near_unknown(struct resolver *r, const char *what, const char *name, struct mr_error *err);
 
 #endif

@@ -11,40 +11,37 @@
 #include "base/id.h"
 #include "office/office.h"
 
-struct keeping {
+struct aging {
 	int64_t oldest_ms; /* posts from before go */
-	size_t skip;       /* that many go, whatever their age */
-	uint64_t below;    /* numbers under this one go; 0: none was found that stays */
+	uint64_t kept;     /* number of the first that stays; 0: none was found */
 };
 
-/* A post's time is that of its id: when the message was accepted, in whatever order it says so itself. */
+/* A post's time is that of its id: when the message was accepted, whatever it says itself. */
 static bool
 note_first_kept(void *ctx, uint64_t number, const struct mr_message *msg)
 {
-	struct keeping *k = ctx;
+	struct aging *a = ctx;
 
-	if (k->skip > 0) {
-		k->skip--;
+	if (id_time_ms(msg->id) < a->oldest_ms)
 		return true;
-	}
-	if (k->oldest_ms > 0 && id_time_ms(msg->id) < k->oldest_ms)
-		return true;
-	k->below = number;
+	a->kept = number;
 	return false;
 }
 
+/* Numbers under *ret are too old; `last` is the newest that we know of, what comes after it is not ours to judge. */
 static enum mr_rc
-drop_where(struct mr_room *room, const char *name, uint64_t last, struct keeping k, size_t *ret_removed,
+judge_age(struct mr_room *room, const struct mr_channel *channel, uint64_t last, uint64_t *ret,
     struct mr_error *err)
 {
-	size_t removed = 0;
-	/* Names alone tell the number; the id is in the message. */
-	enum scan_depth depth = k.oldest_ms > 0 ? SCAN_HEADERS : SCAN_NAMES;
-	enum mr_rc rc = room->driver->channel_scan(room, name, 0, depth, note_first_kept, &k, err);
+	struct aging aging = { .oldest_ms = clock_now_ms() - channel->retain_ms };
+	enum mr_rc rc =
+	    room->driver->channel_scan(room, channel->name, 0, SCAN_HEADERS, note_first_kept, &aging, err);
 
-	if (rc == MR_OK) /* what was posted since we looked is above `last` and stays */
-		rc = room->driver->channel_drop(room, name, k.below ? k.below : last + 1, &removed, err);
-	*ret_removed += removed;
+	/* One that cannot be read does not keep the others for ever: what is before one that stays goes. */
+	if (rc == MR_CORRUPT && aging.kept > 0)
+		rc = MR_OK;
+	if (rc == MR_OK)
+		*ret = aging.kept > 0 ? aging.kept : last + 1;
 	return rc;
 }
 
@@ -52,21 +49,26 @@ static enum mr_rc
 apply_limits(struct mr_room *room, const struct mr_channel *channel, bool buffer, size_t *ret_removed,
     struct mr_error *err)
 {
-	size_t most = (size_t)channel->retain_count, count = 0;
-	uint64_t first = 0, last = 0;
+	size_t most = (size_t)channel->retain_count, count = 0, removed = 0;
+	uint64_t first = 0, last = 0, below = 0;
 	enum mr_rc rc = room->driver->channel_range(room, channel->name, &first, &last, &count, err);
 
-	if (rc == MR_OK && channel->retain_ms > 0 && count > 0) {
-		struct keeping young = { .oldest_ms = clock_now_ms() - channel->retain_ms };
-
-		rc = drop_where(room, channel->name, last, young, ret_removed, err);
-		if (rc == MR_OK)
-			rc = room->driver->channel_range(room, channel->name, &first, &last, &count, err);
-	}
-	if (rc != MR_OK || most == 0 || count <= (buffer ? most + most / 10 : most))
+	if (rc != MR_OK || count == 0)
 		return rc;
-	return drop_where(
-	    room, channel->name, last, (struct keeping){ .skip = count - most }, ret_removed, err);
+	if (channel->retain_ms > 0)
+		rc = judge_age(room, channel, last, &below, err);
+	if (rc != MR_OK)
+		return rc;
+	if (below > first) /* numbers have no holes */
+		count = below > last ? 0 : (size_t)(last - below) + 1;
+	if (most > 0 && count > (buffer ? most + most / 10 : most))
+		below = last - most + 1;
+	if (below <= first)
+		return MR_OK;
+	rc = room->driver->channel_drop(room, channel->name, below, &removed, err);
+	if (rc == MR_OK)
+		*ret_removed = removed;
+	return rc;
 }
 
 enum mr_rc
@@ -86,9 +88,12 @@ mr_channel_prune(struct mr_room *room, const char *name, bool buffer, size_t *re
 }
 
 void
-retention_after_post(struct mr_room *room, const char *channel)
+retention_after_delivery(struct mr_room *room, const struct mr_names *targets)
 {
-	struct mr_error ignored = { 0 };
+	for (size_t i = 0; i < targets->n; i++) {
+		struct mr_error ignored = { 0 };
 
-	(void)mr_channel_prune(room, channel, false, NULL, &ignored);
+		if (str_starts(str_of(targets->v[i]), "channel:"))
+			(void)mr_channel_prune(room, targets->v[i], false, NULL, &ignored);
+	}
 }

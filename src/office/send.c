@@ -160,6 +160,19 @@ check_draft(const struct mr_room *room, const struct mr_draft *draft, struct mr_
 	return MR_OK;
 }
 
+/* A delay is a promise that only a queue can keep: an agent's own mail is readable at once. */
+static enum mr_rc
+check_delay(const struct letter *l, struct mr_error *err)
+{
+	if (l->draft->not_before_ms == 0)
+		return MR_OK;
+	for (size_t i = 0; i < l->who.all.n; i++)
+		if (str_starts(str_of(l->who.all.v[i]), "queue:"))
+			return MR_OK;
+	(void)mr_fail(err, MR_REFUSED, "only mail to a work queue can wait for a time");
+	return mr_hint(err, "send it to queue:NAME, or leave out --not-before");
+}
+
 /* ---- Composing ---- */
 
 /* A thread is named by a message of the sender's, or is a word. */
@@ -276,6 +289,7 @@ compose(struct letter *l, struct mr_error *err)
 		.replace_key = d->replace_key ? d->replace_key : "",
 		.sender_life = l->self->life,
 		.by_ms = d->by_ms,
+		.not_before_ms = d->not_before_ms,
 		.body = d->body,
 		.body_len = d->body_len,
 		.path = "",
@@ -302,8 +316,8 @@ notify_command(const struct letter *l)
 	return strdup(command);
 }
 
-/* What a power cut may do here, told with the first mail of a life. The marker is asked first: it is one system
- * call, while looking at the file system reads /proc. */
+/* What a power cut may do here, told with the first mail of a life. The marker is asked first: it is one
+ * system call, while looking at the file system reads /proc. */
 static char *
 storage_warning(const struct letter *l)
 {
@@ -341,6 +355,7 @@ rehearse(struct letter *l, struct mr_receipt *ret, struct mr_error *err)
 	(void)snprintf(ret->id, sizeof(ret->id), "%s", l->msg.id);
 	names_move(&ret->to, &l->who.all);
 	names_move(&ret->not_live, &l->who.not_live);
+	names_move(&ret->trouble, &l->who.trouble);
 	return MR_OK;
 }
 
@@ -381,6 +396,7 @@ fill_receipt(struct letter *l, enum mr_rc rc, struct delivered *got, struct mr_r
 {
 	*ret = (struct mr_receipt){ .repeated = got->repeated };
 	(void)snprintf(ret->id, sizeof(ret->id), "%s", got->id);
+	retention_after_delivery(l->room, &l->who.all);
 	if (rc == MR_OK)
 		ret->retired = state_retire(l->room, &l->msg, &l->who.all, got->id);
 	/* Whoever asked for this answer has it now, except when one answers oneself. */
@@ -390,6 +406,7 @@ fill_receipt(struct letter *l, enum mr_rc rc, struct delivered *got, struct mr_r
 	ret->notify = got->repeated ? NULL : notify_command(l);
 	names_move(&ret->to, &l->who.all);
 	names_move(&ret->not_live, &l->who.not_live);
+	names_move(&ret->trouble, &l->who.trouble);
 	names_move(&ret->missing, &got->missing);
 }
 
@@ -405,6 +422,8 @@ mr_send(struct mr_room *room, const struct mr_self *self, const struct mr_draft 
 		rc = check_sender(room, self, err);
 	if (rc == MR_OK)
 		rc = recipients_resolve(room, self->agent, draft->to, draft->cc, draft->hold, &l.who, err);
+	if (rc == MR_OK)
+		rc = check_delay(&l, err);
 	if (rc == MR_OK)
 		rc = compose(&l, err);
 	if (rc != MR_OK)
@@ -427,6 +446,7 @@ mr_receipt_done(struct mr_receipt *receipt)
 	mr_names_done(&receipt->to);
 	mr_names_done(&receipt->not_live);
 	mr_names_done(&receipt->missing);
+	mr_names_done(&receipt->trouble);
 	free(receipt->warning);
 	free(receipt->notify);
 	*receipt = (struct mr_receipt){ 0 };

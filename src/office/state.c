@@ -115,7 +115,9 @@ state_retire(
 	if (!*msg->replace_key || !room->driver->mark || !room->driver->move)
 		return 0;
 	for (size_t i = 0; i < agents->n; i++)
-		retired += retire_from(room, msg, agents->v[i], id);
+		if (!strchr(
+			agents->v[i], ':')) /* what waits in a queue or stands in a channel is not replaced */
+			retired += retire_from(room, msg, agents->v[i], id);
 	if (retired > 0) /* lost in a power cut, old status mail is unread again: no harm */
 		(void)office_flush(room, &ignored);
 	return retired;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* targets.c - what is no agent and still gets mail, or stands for those who do: which names groups, queues and channels may
- * have, where their settings are read, and whether mail may go to them now. */
+/* targets.c - what is no agent and still gets mail, or stands for those who do: which names groups, queues
+ * and channels may have, where their settings are read, and whether mail may go to them now. */
 #include "base/error.h"
 #include "base/text.h"
 #include "message/address.h"

@@ -252,6 +252,8 @@ struct room_driver {
 	    struct mr_error *err);
 
 	/* ---- Evidence and care ---- */
+	/* Removes a dead letter of the room, or with `queue` (else "") failed work of that queue; nobody else's copy. Durable. */
+	enum mr_rc (*dead_drop)(struct mr_room *room, const char *queue, const char *id, struct mr_error *err);
 	enum mr_rc (*each_place)(struct mr_room *room, const char *id, place_fn *fn, void *ctx, struct mr_error *err);
 	/* With ROOM_PURGE: removes every copy. */
 	enum mr_rc (*purge)(struct mr_room *room, const char *id, size_t *ret_removed, struct mr_error *err);

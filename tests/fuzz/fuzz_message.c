@@ -59,6 +59,8 @@ check_same(const struct mr_message *a, const struct mr_message *b)
 		assert(a->date_ms / 1000 == b->date_ms / 1000);
 	if (is_date_writable(a->by_ms))
 		assert(a->by_ms == b->by_ms);
+	if (is_date_writable(a->not_before_ms))
+		assert(a->not_before_ms == b->not_before_ms);
 }
 
 static void

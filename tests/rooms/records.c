@@ -73,6 +73,88 @@ records_are_listed_each_once(void **state)
 		assert_true(names_has(&seen, names[i]));
 }
 
+/* ---- Changes under a lock ---- */
+
+struct change {
+	bool existed;
+	const char *add;
+	enum mr_rc answer;
+};
+
+static enum mr_rc
+append(void *ctx, bool exists, struct buf *text, struct mr_error *err)
+{
+	struct change *change = ctx;
+
+	change->existed = exists;
+	buf_adds(text, change->add);
+	return change->answer == MR_OK ? MR_OK : mr_fail(err, change->answer, "said no");
+}
+
+static void
+a_change_sees_what_is_there_and_replaces_it(void **state)
+{
+	struct world *w = *state;
+	struct change change = { .existed = true, .add = "one\n" };
+
+	EXPECT(MR_OK, w->ops->record_change(w->room, "due", "bob", "list", append, &change, &err));
+	assert_false(change.existed);
+	change.add = "two\n";
+	EXPECT(MR_OK, w->ops->record_change(w->room, "due", "bob", "list", append, &change, &err));
+	assert_true(change.existed);
+	assert_record(w, "bob", "list", "one\ntwo\n");
+}
+
+static void
+a_change_that_is_refused_changes_nothing(void **state)
+{
+	struct world *w = *state;
+	static const char *const kinds[] = { "due", "group", "queue", "channel" };
+	struct change no = { .add = "x", .answer = MR_EXISTS };
+	struct mr_error said = { 0 };
+
+	for (size_t i = 0; i < 4; i++) {
+		mr_auto(buf_done) struct buf got = BUF_INIT;
+		mr_auto(mr_names_done) struct mr_names seen = { 0 };
+
+		assert_int_equal(w->ops->record_change(w->room, kinds[i], "", "it", append, &no, &said), MR_EXISTS);
+		assert_non_null(strstr(said.message, "said no"));
+		EXPECT(MR_NOTFOUND, w->ops->record_get(w->room, kinds[i], "", "it", &got, &err));
+		EXPECT(MR_OK, w->ops->record_each(w->room, kinds[i], "", collect_record, &seen, &err));
+		assert_int_equal(seen.n, 0);
+	}
+	put(w, "", "it", "as it was");
+	EXPECT(MR_EXISTS, w->ops->record_change(w->room, "due", "", "it", append, &no, &err));
+	assert_record(w, "", "it", "as it was");
+}
+
+static void
+groups_queues_and_channels_are_records_too(void **state)
+{
+	struct world *w = *state;
+	static const char *const kinds[] = { "group", "queue", "channel" };
+	static const char *const others[] = { "ops", "rig.1/builds", "ops" };
+
+	for (size_t i = 0; i < 3; i++) {
+		struct change change = { .existed = true, .add = "Name: x\n" };
+		mr_auto(mr_names_done) struct mr_names seen = { 0 }, left = { 0 };
+		mr_auto(buf_done) struct buf got = BUF_INIT;
+
+		EXPECT(MR_OK, w->ops->record_change(w->room, kinds[i], "", "builds", append, &change, &err));
+		EXPECT(MR_OK, w->ops->record_put(w->room, kinds[i], "", others[i], STR("Name: y\n"), &err));
+		EXPECT(MR_OK, w->ops->record_get(w->room, kinds[i], "", others[i], &got, &err));
+		assert_string_equal(buf_z(&got), "Name: y\n");
+		EXPECT(MR_OK, w->ops->record_each(w->room, kinds[i], "", collect_record, &seen, &err));
+		assert_int_equal(seen.n, 2);
+		assert_true(names_has(&seen, "builds"));
+		assert_true(names_has(&seen, others[i]));
+		EXPECT(MR_OK, w->ops->record_drop(w->room, kinds[i], "", others[i], &err));
+		EXPECT(MR_NOTFOUND, w->ops->record_drop(w->room, kinds[i], "", others[i], &err));
+		EXPECT(MR_OK, w->ops->record_each(w->room, kinds[i], "", collect_record, &left, &err));
+		assert_int_equal(left.n, 1);
+	}
+}
+
 /* ---- Places and purge ---- */
 
 struct places { size_t n; char states[256]; };
@@ -137,6 +219,9 @@ const struct suite_case record_cases[] = {
 	CASE(records_are_kept_by_kind_owner_and_name, ROOM_REGISTER),
 	CASE(a_record_is_replaced_and_dropped, ROOM_REGISTER),
 	CASE(records_are_listed_each_once, ROOM_REGISTER),
+	CASE(a_change_sees_what_is_there_and_replaces_it, ROOM_REGISTER),
+	CASE(a_change_that_is_refused_changes_nothing, ROOM_REGISTER),
+	CASE(groups_queues_and_channels_are_records_too, ROOM_QUEUES | ROOM_CHANNELS),
 	CASE(every_copy_is_found_and_purged, ROOM_REGISTER | ROOM_PURGE | ROOM_HOLDS),
 	{ 0 },
 };

@@ -28,7 +28,8 @@ struct suite_case {
 	unsigned needs; /* enum room_ability */
 };
 #define CASE(function, abilities) { #function, function, abilities }
-extern const struct suite_case agent_cases[], mail_cases[], hold_cases[], record_cases[], fault_cases[];
+extern const struct suite_case agent_cases[], mail_cases[], hold_cases[], record_cases[], queue_cases[],
+    channel_cases[], fault_cases[];
 extern const struct CMUnitTest spec_tests[]; /* run once, not for every kind */
 extern const size_t spec_tests_n;
 

@@ -109,6 +109,8 @@ FAULTY(record_each,
 FAULTY(each_place,
     (struct mr_room *room, const char *id, place_fn *fn, void *ctx, struct mr_error *err),
     (room, id, fn, ctx, err))
+FAULTY(dead_drop, (struct mr_room *room, const char *queue, const char *id, struct mr_error *err),
+    (room, queue, id, err))
 FAULTY(purge, (struct mr_room *room, const char *id, size_t *ret_removed, struct mr_error *err),
     (room, id, ret_removed, err))
 FAULTY(inspect,
@@ -151,6 +153,7 @@ replace_slots(struct faulty *faulty)
 	REPLACE(record_drop);
 	REPLACE(record_each);
 	REPLACE(each_place);
+	REPLACE(dead_drop);
 	REPLACE(purge);
 	REPLACE(inspect);
 }

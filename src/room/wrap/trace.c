@@ -169,6 +169,8 @@ TRACED(record_each,
 TRACED(each_place,
     (struct mr_room *room, const char *id, place_fn *fn, void *ctx, struct mr_error *err),
     (room, id, fn, ctx, err), "each_place %s", id)
+TRACED(dead_drop, (struct mr_room *room, const char *queue, const char *id, struct mr_error *err),
+    (room, queue, id, err), "dead_drop '%s' %s", queue, id)
 TRACED(purge, (struct mr_room *room, const char *id, size_t *ret_removed, struct mr_error *err),
     (room, id, ret_removed, err), "purge %s", id)
 TRACED(inspect,
@@ -214,6 +216,7 @@ replace_slots(struct room_driver *table)
 	REPLACE(record_drop);
 	REPLACE(record_each);
 	REPLACE(each_place);
+	REPLACE(dead_drop);
 	REPLACE(purge);
 	REPLACE(inspect);
 }

@@ -46,8 +46,8 @@ prepare_copy(struct posting *p, struct mr_error *err)
 	return c->md->sync ? stage_sync(&p->copy, err) : MR_OK;
 }
 
-/* MR_EXISTS: another was faster. An error after the name is there is not taken back: the number may have been read,
- * and a later post may stand on it. */
+/* MR_EXISTS: another was faster. Nothing fails once the name is there: it could not be taken back, because the number
+ * may have been read and a later post may stand on it. */
 static enum mr_rc
 take_number(struct posting *p, const struct stat *from, uint64_t number, struct mr_error *err)
 {
@@ -68,9 +68,10 @@ take_number(struct posting *p, const struct stat *from, uint64_t number, struct 
 	}
 	if (stage_link(&p->copy, c->posts_fd, name, err) != MR_OK)
 		return err->code;
-	/* The caller syncs the folder, and its own file; of the copy only we know. */
-	if (c->md->sync && sys_fsync(p->copy.fd) < 0)
-		return mr_fail_errno(err, "cannot flush '%s'", name);
+	/* Its bytes were flushed; now its link count, for a file system without a journal. A disk that fails here fails the
+	 * caller too, who syncs the folder. */
+	if (c->md->sync)
+		(void)sys_fsync(p->copy.fd);
 	return MR_OK;
 }
 

@@ -134,12 +134,18 @@ static enum mr_rc
 go_on(struct scanning *s, uint64_t number, uint64_t *ret, struct mr_error *err)
 {
 	mr_auto(post_list_done) struct post_list list = { 0 };
+	struct post_ends ends = post_ends_guess(s->c);
 	size_t up = 0;
 
 	*ret = 0;
 	/* The one before is there, so retention has not passed us, and nobody has noted a later one. */
-	if (number > 1 && post_exists(s->c, number - 1) && post_ends_guess(s->c).last < number)
+	if (number > 1 && ends.last < number && post_exists(s->c, number - 1))
 		return MR_OK;
+	/* Retention noted where it stopped. */
+	if (ends.first > number && post_exists(s->c, ends.first) && !post_exists(s->c, ends.first - 1)) {
+		*ret = ends.first;
+		return MR_OK;
+	}
 	if (post_list_read(s->c, 0, &list, err) != MR_OK)
 		return err->code;
 	while (up < list.n && list.v[up] < number)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * deliver.c - mail for one recipient, without a key.
+ * deliver.c - mail for one recipient, an agent or a queue (queue_send.c), without a key.
  *
  *	open unnamed in new/ - write - fsync - link - fsync - fsync of new/
  *
@@ -17,7 +17,7 @@
 #include "base/id.h"
 #include "base/sys.h"
 #include "message/message.h"
-#include "rooms/maildir/maildir.h"
+#include "rooms/maildir/queue.h"
 #include <errno.h>
 
 #define NEW_IDS_MAX 5
@@ -79,28 +79,28 @@ deliver_open(struct mr_room *room, const char *agent, bool make, struct mailbox 
 
 /* The name is there but its durability failed. Gone again: refused. Still there: in doubt. */
 static enum mr_rc
-take_back(struct mailbox *box, int new_fd, const char *name, struct mr_error *err)
+take_back(const char *to, int folder_fd, const char *name, struct mr_error *err)
 {
-	if (sys_unlink(new_fd, name) == 0) {
-		if (sys_fsync(new_fd) < 0)
+	if (sys_unlink(folder_fd, name) == 0) {
+		if (sys_fsync(folder_fd) < 0)
 			return mr_hint(err, "nothing was delivered; after a power cut the message may "
 			    "show up all the same");
 		return err->code;
 	}
 	err->code = MR_INDOUBT;
-	(void)mr_wrap(err, "'%s' has the message, but it may not survive a power cut", box->agent);
+	(void)mr_wrap(err, "'%s' has the message, but it may not survive a power cut", to);
 	return mr_hint(err, "do not send it again; check the disk, then see: mailroom doctor");
 }
 
-static enum mr_rc
-make_durable(struct mailbox *box, struct staged *file, int new_fd, const char *name,
+enum mr_rc
+deliver_make_durable(struct maildir *md, const char *to, int file_fd, int folder_fd, const char *name,
     struct mr_error *err)
 {
-	if (!box->md->sync)
+	if (!md->sync)
 		return MR_OK;
-	if (sys_fsync(file->fd) < 0 || sys_fsync(new_fd) < 0) {
+	if (sys_fsync(file_fd) < 0 || sys_fsync(folder_fd) < 0) {
 		(void)mr_fail_errno(err, "cannot make '%s' durable", name);
-		return take_back(box, new_fd, name, err);
+		return take_back(to, folder_fd, name, err);
 	}
 	return MR_OK;
 }
@@ -138,16 +138,40 @@ publish(struct mailbox *box, const char *id, struct mr_str text, struct staged *
 	if (stage_link(file, new_fd, name, err) != MR_OK ||
 	    check_still_there(box, new_fd, name, err) != MR_OK)
 		return err->code;
-	return make_durable(box, file, new_fd, name, err);
+	return deliver_make_durable(box->md, box->agent, file->fd, new_fd, name, err);
+}
+
+struct recipient { /* a mailbox, or a queue */
+	struct mailbox box;
+	struct queue queue;
+	bool is_queue;
+};
+
+static void
+recipient_done(struct recipient *r)
+{
+	mailbox_done(&r->box);
+	queue_done(&r->queue);
+}
+
+static enum mr_rc
+open_recipient(struct mr_room *room, const struct delivery *what, struct recipient *r, struct mr_error *err)
+{
+	const char *name;
+
+	r->is_queue = target_kind(what->to->v[0], &name) == TARGET_QUEUE;
+	if (r->is_queue)
+		return queue_open(&r->queue, maildir_of(room), name, err);
+	return deliver_open(room, name, what->make_mailboxes, &r->box, err);
 }
 
 static enum mr_rc
 deliver_one(struct mr_room *room, struct delivery *what, struct delivered *ret, struct mr_error *err)
 {
-	mr_auto(mailbox_done) struct mailbox box = MAILBOX_INIT;
+	mr_auto(recipient_done) struct recipient to = { .box = MAILBOX_INIT, .queue = QUEUE_INIT };
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 	struct mr_message *msg = what->msg;
-	enum mr_rc rc = deliver_open(room, what->to->v[0], what->make_mailboxes, &box, err);
+	enum mr_rc rc = open_recipient(room, what, &to, err);
 
 	if (rc != MR_OK)
 		return rc;
@@ -157,27 +181,31 @@ deliver_one(struct mr_room *room, struct delivery *what, struct delivered *ret, 
 		buf_clear(&text);
 		if (message_write(msg, room->name, &text, err) != MR_OK)
 			return err->code;
-		rc = publish(&box, msg->id, buf_str(&text), &file, err);
+		rc = to.is_queue ? queue_publish(&to.queue, msg, buf_str(&text), &file, err) :
+		    publish(&to.box, msg->id, buf_str(&text), &file, err);
 		if (rc == MR_EXISTS && tries < NEW_IDS_MAX) {
 			deliver_new_id(msg);
 			continue;
 		}
 		if (rc == MR_OK || rc == MR_INDOUBT) {
 			(void)snprintf(ret->id, sizeof ret->id, "%s", msg->id);
-			link_sent(box.md, what->sender, msg->id, &file);
+			link_sent(maildir_of(room), what->sender, msg->id, &file);
 		}
-		return rc == MR_OK ? rc : mr_wrap(err, "deliver to '%s'", box.agent);
+		return rc == MR_OK ? rc : mr_wrap(err, "deliver to '%s'", what->to->v[0]);
 	}
 }
 
 enum mr_rc
 maildir_deliver(struct mr_room *room, struct delivery *what, struct delivered *ret, struct mr_error *err)
 {
+	const char *name;
+
 	if (what->to->n == 0)
 		return mr_fail(err, MR_REFUSED, "cannot deliver a message to nobody");
 	if (what->msg->id[0] == '\0')
 		deliver_new_id(what->msg);
-	if (what->to->n == 1 && !what->key)
+	/* A post gets a number that is never given back, so it is recorded first. */
+	if (what->to->n == 1 && !what->key && target_kind(what->to->v[0], &name) != TARGET_CHANNEL)
 		return deliver_one(room, what, ret, err);
 	return fanout_deliver(room, what, ret, err);
 }

@@ -7,7 +7,8 @@ extern const struct room_driver room_maildir;
 const struct room_driver room_maildir = {
 	.kind = "maildir",
 	.abilities = ROOM_READ_STATE | ROOM_THREADS | ROOM_PRIORITIES | ROOM_ARCHIVE | ROOM_REGISTER |
-	    ROOM_HOLDS | ROOM_SENT | ROOM_KEYS | ROOM_PIN | ROOM_TYPES | ROOM_PURGE,
+	    ROOM_HOLDS | ROOM_SENT | ROOM_KEYS | ROOM_PIN | ROOM_TYPES | ROOM_PURGE |
+	    ROOM_QUEUES | ROOM_CHANNELS,
 
 	.open = maildir_open,
 	.close = maildir_close,
@@ -46,8 +47,25 @@ const struct room_driver room_maildir = {
 	.record_get = maildir_record_get,
 	.record_drop = maildir_record_drop,
 	.record_each = maildir_record_each,
+	.record_change = maildir_record_change,
+
+	.channel_make = maildir_channel_make,
+	.channel_remove = maildir_channel_remove,
+	.channel_scan = maildir_channel_scan,
+	.channel_range = maildir_channel_range,
+	.channel_drop = maildir_channel_drop,
+
+	.queue_make = maildir_queue_make,
+	.queue_remove = maildir_queue_remove,
+	.queue_claim = maildir_queue_claim,
+	.queue_settle = maildir_queue_settle,
+	.queue_extend = maildir_queue_extend,
+	.queue_each = maildir_queue_each,
+	.queue_fetch = maildir_queue_fetch,
+	.queue_find_claim = maildir_queue_find_claim,
 
 	.each_place = maildir_each_place,
+	.dead_drop = maildir_dead_drop,
 	.purge = maildir_purge,
 	.inspect = maildir_inspect,
 };

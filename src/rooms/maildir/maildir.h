@@ -18,7 +18,9 @@
  *	sweep.c     giving back what nobody holds any more
  *	deliver.c   one recipient
  *	fanout.c    several recipients (essay on states and crash points)
- *	spool.c     a fan-out under way: folders, links, syncs
+ *	spool.c     a fan-out under way: counter, syncs
+ *	target.c    one link of it: into a mailbox, a queue, a channel, or the dead letters
+ *	queue*.c    work queues (queue.h draws them, queue_bucket.c has the essay)
  *	recover.c   completes what crashed commands left in spool/: records, locks, roll forward
  *	keys.c      send keys
  *	commit.c    the one module that makes changes durable
@@ -218,6 +220,9 @@ bool deliver_sent_place(struct maildir *md, const char *sender, const char *id, 
     int *ret_cur_fd);
 /* Opens the recipient's mailbox; makes it first when `make` and there is none. */
 enum mr_rc deliver_open(struct mr_room *room, const char *agent, bool make, struct mailbox *box, struct mr_error *err);
+/* The name is there: makes it durable. If that fails it is taken back (refused), or it is too late for that (in doubt). */
+enum mr_rc deliver_make_durable(struct maildir *md, const char *to, int file_fd, int folder_fd, const char *name,
+    struct mr_error *err);
 /* A new id after a collision; a thread that began with this message follows. */
 void deliver_new_id(struct mr_message *msg);
 /* Several recipients, or a key. */
@@ -259,6 +264,17 @@ enum mr_rc spool_remove(struct spool_job *job, struct mr_error *err);
 /* Completes a locked record and removes it. *ret_lost: its key belongs to another send, nothing was delivered. */
 enum mr_rc spool_roll_forward(struct spool_job *job, bool *ret_lost, struct mr_error *err);
 
+/* ---- target.c: one recipient of a fan-out ---- */
+enum target_kind { TARGET_AGENT, TARGET_QUEUE, TARGET_CHANNEL };
+enum target_kind target_kind(const char *to, const char **ret_name); /* "queue:NAME": the name behind the colon */
+/* Opens new/ of an agent, made first if that is wanted; of others *ret_fd stays -1. MR_NOTFOUND: nobody there (any more). */
+enum mr_rc target_open(struct spool_job *job, const char *to, int *ret_fd, struct mr_error *err);
+/* Gives it the message, unless it has it. *fd is its folder, opened here when it is -1; it is left for the caller to sync.
+ * `may_bury`: who is not there any more has its copy among the dead letters then, durable, and *fd is -1. */
+enum mr_rc target_give(struct spool_job *job, const char *to, bool may_bury, int *fd, struct mr_error *err);
+/* Opens the folder that has to be synced for this recipient; -1: none. */
+enum mr_rc target_reopen(struct spool_job *job, const char *to, int *ret_fd, struct mr_error *err);
+
 /* ---- keys.c ---- */
 enum mr_rc key_check(const char *key, struct mr_error *err);
 /* Takes the key for the record spool/<id> of the job, durably. MR_EXISTS: another record has it. */
@@ -299,6 +315,7 @@ enum mr_rc maildir_record_drop(struct mr_room *room, const char *kind, const cha
 enum mr_rc maildir_record_each(struct mr_room *room, const char *kind, const char *owner,
     bool (*fn)(void *ctx, const char *name), void *ctx, struct mr_error *err);
 enum mr_rc maildir_each_place(struct mr_room *room, const char *id, place_fn *fn, void *ctx, struct mr_error *err);
+enum mr_rc maildir_dead_drop(struct mr_room *room, const char *queue, const char *id, struct mr_error *err); /* dead.c */
 enum mr_rc maildir_purge(struct mr_room *room, const char *id, size_t *ret_removed, struct mr_error *err);
 enum mr_rc maildir_inspect(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, struct mr_error *err);
 
@@ -311,8 +328,8 @@ enum mr_rc channel_give(struct mr_room *room, const char *channel, int from_fd, 
     int *ret_fd, struct mr_error *err);
 bool queue_exists(struct maildir *md, const char *queue);
 bool channel_exists(struct maildir *md, const char *channel);
-/* Roll forward: is this message there in any state? */
-enum mr_rc queue_has(struct maildir *md, const char *queue, const char *id, bool *ret, struct mr_error *err);
+/* Roll forward: is this message there in any state? If so *ret_fd is its folder, to be synced by the caller, owned by him. */
+enum mr_rc queue_has(struct maildir *md, const char *queue, const char *id, bool *ret, int *ret_fd, struct mr_error *err);
 enum mr_rc channel_has(struct maildir *md, const char *channel, int from_fd, const char *from, bool *ret,
     struct mr_error *err);
 enum mr_rc maildir_record_change(struct mr_room *room, const char *kind, const char *owner, const char *name,

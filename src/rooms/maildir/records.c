@@ -110,6 +110,14 @@ open_folder(struct mr_room *room, const struct record_place *place, bool make, i
 	return dir_open(md->root_fd, place->folder, ret_fd, err);
 }
 
+static bool
+record_exists(int folder_fd, const struct record_place *place)
+{
+	struct stat st;
+
+	return sys_stat(folder_fd, place->file, &st) == 0;
+}
+
 /* Under the lock where one is needed. */
 static enum mr_rc
 write_record(struct mr_room *room, const struct record_place *place, int folder_fd, const char *name,
@@ -122,8 +130,10 @@ write_record(struct mr_room *room, const struct record_place *place, int folder_
 	if (place->office == NULL || !place->office->has_folder)
 		return file_replace(folder_fd, place->file, text, mode, err);
 	/* The folders first: whoever finds the settings finds a queue or channel that works. */
+	if (!record_exists(folder_fd, place) && place->office->make(room, name, err) != MR_OK)
+		return err->code;
 	name_escape(name, escaped);
-	if (place->office->make(room, name, err) != MR_OK || dir_open(folder_fd, escaped, &own_fd, err) != MR_OK)
+	if (dir_open(folder_fd, escaped, &own_fd, err) != MR_OK)
 		return err->code;
 	return file_replace(own_fd, "settings", text, mode, err);
 }

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * spool.c - a fan-out under way: the recipients' folders, a link in each, the counter, the syncs. The
- * states and crash points are told in fanout.c; recover.c does the same for a sender that died.
+ * spool.c - a fan-out under way: the recipients' folders, a link in each (target.c), the counter, the syncs.
+ * The states and crash points are told in fanout.c; recover.c does the same for a sender that died.
  */
 #include "base/error.h"
 #include "base/sys.h"
 #include "rooms/maildir/maildir.h"
 #include <errno.h>
-#include <fcntl.h>
 #include <sys/resource.h>
 
 
@@ -87,60 +86,18 @@ drop_folder(struct spool_job *job, size_t i)
 	job->open_n--;
 }
 
-static enum mr_rc
-take_new(struct mailbox *box, int *ret_fd, struct mr_error *err)
-{
-	if (mailbox_folder(box, BOX_NEW, ret_fd, err) != MR_OK)
-		return err->code;
-	box->folder[BOX_NEW] = -1; /* ours now */
-	return MR_OK;
-}
-
-/* Two calls for what mailbox_open does in four: a fan-out to a thousand is mostly this. */
-static bool
-open_new_quickly(const struct maildir *md, const char *agent, int *ret_fd)
-{
-	char path[MR_ADDRESS_MAX + 8];
-	struct stat st;
-	int fd;
-
-	(void)snprintf(path, sizeof path, "%.160s/new", agent);
-	fd = sys_open(md->agents_fd, path, O_RDONLY | O_DIRECTORY, 0);
-	if (fd < 0)
-		return false;
-	(void)snprintf(path, sizeof path, "%.160s/agent", agent);
-	if (sys_stat(md->agents_fd, path, &st) < 0 || !S_ISREG(st.st_mode)) {
-		(void)sys_close(fd);
-		return false;
-	}
-	*ret_fd = fd;
-	return true;
-}
-
-/* MR_NOTFOUND: nobody there (any more). */
-static enum mr_rc
-open_new(struct spool_job *job, const char *agent, int *ret_fd, struct mr_error *err)
-{
-	mr_auto(mailbox_done) struct mailbox box = MAILBOX_INIT;
-
-	if (open_new_quickly(job->md, agent, ret_fd))
-		return MR_OK;
-	if (deliver_open(job->room, agent, job->make_mailboxes, &box, err) != MR_OK)
-		return err->code;
-	return take_new(&box, ret_fd, err);
-}
-
 enum mr_rc
 spool_check_recipients(struct spool_job *job, struct mr_error *err)
 {
 	if (prepare_folders(job, err) != MR_OK)
 		return err->code;
 	for (size_t i = 0; i < job->to.n; i++) {
-		int fd;
+		int fd = -1;
 
-		if (open_new(job, job->to.v[i], &fd, err) != MR_OK)
+		if (target_open(job, job->to.v[i], &fd, err) != MR_OK)
 			return mr_wrap(err, "deliver to '%s'", job->to.v[i]);
-		keep_folder(job, i, fd);
+		if (fd >= 0)
+			keep_folder(job, i, fd);
 		if (job->open_n > job->open_max)
 			drop_folder(job, i);
 	}
@@ -149,146 +106,43 @@ spool_check_recipients(struct spool_job *job, struct mr_error *err)
 
 /* ---- One link each ---- */
 
-/* Not by link: another file system, too many links, a kernel or sandbox that links only one's own
- * files. A further copy is as good, it only takes space. */
-static bool
-needs_copy(int error)
-{
-	return error == EXDEV || error == EMLINK || error == EPERM || error == EOPNOTSUPP;
-}
-
-/* agent "": the dead letters. */
 static enum mr_rc
-give_copy(struct spool_job *job, const char *agent, int new_fd, const char *name, struct mr_error *err)
+sync_one(struct spool_job *job, size_t i, struct mr_error *err)
 {
-	mr_auto(mailbox_done) struct mailbox box = MAILBOX_INIT;
-	mr_auto(buf_done) struct buf text = BUF_INIT;
-	int tmp_fd;
+	int fd = job->folder_fd[i];
+	enum mr_rc rc = MR_OK;
 
-	if ((agent[0] ? mailbox_open_any(&box, job->md, agent, err) :
-	    mailbox_open_dead(&box, job->md, err)) != MR_OK ||
-	    mailbox_folder(&box, BOX_TMP, &tmp_fd, err) != MR_OK ||
-	    file_read(job->spool_fd, job->message, SIZE_MAX, &text, err) != MR_OK)
-		return err->code;
-	return file_publish(new_fd, tmp_fd, name, buf_str(&text), job->md->message_mode,
-	    job->md->sync ? PUBLISH_FULL : PUBLISH_NOSYNC, err);
-}
-
-static bool
-same_file(int a_fd, const char *a, int b_fd, const char *b)
-{
-	struct stat sa, sb;
-
-	return sys_stat(a_fd, a, &sa) == 0 && sys_stat(b_fd, b, &sb) == 0 &&
-	    sa.st_dev == sb.st_dev && sa.st_ino == sb.st_ino;
-}
-
-static enum mr_rc
-give_into(struct spool_job *job, const char *agent, int new_fd, struct mr_error *err)
-{
-	char name[NAME_LEN];
-
-	name_for_id(job->id, name);
-	if (sys_link(job->spool_fd, job->message, new_fd, name) == 0)
-		return MR_OK;
-	if (errno == EEXIST)
-		return same_file(job->spool_fd, job->message, new_fd, name) ? MR_OK :
-		    mr_fail(err, MR_EXISTS, "another message is named '%s'", name);
-	if (!needs_copy(errno))
-		return mr_fail_errno(err, "cannot publish '%s'", name);
-	return give_copy(job, agent, new_fd, name, err);
-}
-
-/* For a recipient who was pruned meanwhile: to where the rest of its unread mail went. */
-static enum mr_rc
-give_dead(struct spool_job *job, struct mr_error *err)
-{
-	mr_auto(mailbox_done) struct mailbox dead = MAILBOX_INIT;
-	int new_fd;
-
-	if (mailbox_open_dead(&dead, job->md, err) != MR_OK ||
-	    mailbox_folder(&dead, BOX_NEW, &new_fd, err) != MR_OK ||
-	    give_into(job, "", new_fd, err) != MR_OK)
-		return err->code;
-	if (job->md->sync && (sys_fsync(job->message_fd) < 0 || sys_fsync(new_fd) < 0))
-		return mr_fail_errno(err, "cannot make message '%s' durable", job->id);
-	return MR_OK;
-}
-
-/* Does this recipient have the message already? A dead letter does not say whose copy it was, so it
- * counts only where there was one recipient: twice is better than never. */
-static enum mr_rc
-has_it(struct spool_job *job, const char *agent, bool *ret, struct mr_error *err)
-{
-	mr_auto(mailbox_done) struct mailbox box = MAILBOX_INIT, dead = MAILBOX_INIT;
-	struct arena *own = NULL;
-	struct listed at;
-
-	if (mailbox_open(&box, job->md, agent, err) != MR_OK)
-		return err->code;
-	enum mr_rc rc = list_find(&box, job->id, MR_INBOX | MR_HELD | MR_ARCHIVE, &own, &at, err);
-
-	if (rc == MR_NOTFOUND && job->to.n == 1) {
-		rc = mailbox_open_dead(&dead, job->md, err);
-		if (rc == MR_OK)
-			rc = list_find(&dead, job->id, MR_INBOX, &own, &at, err);
-	}
-	arena_free(own);
-	if (rc != MR_OK && rc != MR_NOTFOUND)
-		return rc;
-	*ret = rc == MR_OK;
-	return MR_OK;
-}
-
-/* Pruned between our look and our link? Then nobody may ever look there again (see deliver.c). */
-static enum mr_rc
-move_if_pruned(struct spool_job *job, const char *agent, int new_fd, struct mr_error *err)
-{
-	char path[MR_ADDRESS_MAX + 8], name[NAME_LEN];
-	struct stat st;
-
-	(void)snprintf(path, sizeof path, "%.160s/agent", agent);
-	if (sys_stat(job->md->agents_fd, path, &st) == 0 || errno != ENOENT)
-		return MR_OK;
-	if (give_dead(job, err) != MR_OK)
-		return err->code;
-	name_for_id(job->id, name);
-	(void)sys_unlink(new_fd, name); /* gone: the pruner was faster, to the same place */
-	return MR_OK;
+	if (fd >= 0 && job->md->sync && sys_fsync(fd) < 0)
+		rc = mr_fail_errno(err, "cannot make message '%s' durable for '%s'", job->id, job->to.v[i]);
+	drop_folder(job, i);
+	return rc;
 }
 
 static enum mr_rc
 give_one(struct spool_job *job, size_t i, struct mr_error *err)
 {
-	const char *agent = job->to.v[i];
-	enum mr_rc rc = MR_OK;
-	bool has = false;
+	const char *to = job->to.v[i], *name;
+	bool was_open = job->folder_fd[i] >= 0;
 
-	if (job->folder_fd[i] < 0) {
-		rc = open_new(job, agent, &job->folder_fd[i], err);
-		job->open_n += rc == MR_OK;
-	}
-	if (rc == MR_OK && job->search)
-		rc = has_it(job, agent, &has, err);
-	if (rc == MR_NOTFOUND && (job->search || i > 0)) {
-		drop_folder(job, i);
-		return give_dead(job, err);
-	}
-	if (rc == MR_OK && !has)
-		rc = give_into(job, agent, job->folder_fd[i], err);
-	if (rc == MR_OK && !has)
-		rc = move_if_pruned(job, agent, job->folder_fd[i], err);
-	if (job->open_n > job->open_max)
-		drop_folder(job, i);
-	return rc;
+	/* The first one may still be refused; who comes later may have been removed since it was accepted. */
+	enum mr_rc rc = target_give(job, to, job->search || i > 0, &job->folder_fd[i], err);
+	if (job->folder_fd[i] >= 0 && !was_open)
+		job->open_n++;
+	else if (job->folder_fd[i] < 0 && was_open)
+		job->open_n--;
+	if (rc != MR_OK || job->open_n <= job->open_max)
+		return rc;
+	/* An agent's folder is found again for the sync; where in a queue it went may not. */
+	if (target_kind(to, &name) != TARGET_AGENT)
+		return sync_one(job, i, err);
+	drop_folder(job, i);
+	return MR_OK;
 }
 
 /* Everyone's, also those that a sender linked before it died: it died before it synced. */
 static enum mr_rc
 sync_folders(struct spool_job *job, struct mr_error *err)
 {
-	char path[MR_ADDRESS_MAX + 8];
-
 	if (!job->md->sync)
 		return MR_OK;
 	/* The file first: on a file system without a journal its link count must not lag behind its
@@ -296,17 +150,14 @@ sync_folders(struct spool_job *job, struct mr_error *err)
 	if (sys_fsync(job->message_fd) < 0)
 		return mr_fail_errno(err, "cannot flush message '%s'", job->id);
 	for (size_t i = 0; i < job->to.n; i++) {
-		(void)snprintf(path, sizeof path, "%.160s/new", job->to.v[i]);
 		if (job->folder_fd[i] < 0) {
-			job->folder_fd[i] = sys_open(job->md->agents_fd, path, O_RDONLY | O_DIRECTORY, 0);
+			if (target_reopen(job, job->to.v[i], &job->folder_fd[i], err) != MR_OK)
+				return mr_wrap(err, "cannot make message '%s' durable for '%s'", job->id,
+				    job->to.v[i]);
 			job->open_n += job->folder_fd[i] >= 0;
 		}
-		if (job->folder_fd[i] < 0 && errno == ENOENT)
-			continue; /* its folders are gone, and whoever removed them took the mail */
-		if (job->folder_fd[i] < 0 || sys_fsync(job->folder_fd[i]) < 0)
-			return mr_fail_errno(err, "cannot make message '%s' durable in 'agents/%s'", job->id,
-			    path);
-		drop_folder(job, i);
+		if (sync_one(job, i, err) != MR_OK)
+			return err->code;
 	}
 	return MR_OK;
 }

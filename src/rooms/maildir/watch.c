@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * watch.c - waiting for a change in a mailbox. inotify where it can be had; beside it always a slow poll, because
- * deadlines, dying holders and other machines on a shared mount raise no event, and because a fleet of agents runs
- * out of inotify instances. So a wait ends at an event or after at most two seconds, and the caller looks again.
+ * watch.c - waiting for a change in a mailbox, a queue or a channel. inotify where it can be had; beside it always a
+ * slow poll, because deadlines, dying holders and other machines on a shared mount raise no event, and because a
+ * fleet of agents runs out of inotify instances. So a wait ends at an event or after at most two seconds, and the
+ * caller looks again.
  */
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/sys.h"
-#include "rooms/maildir/maildir.h"
+#include "rooms/maildir/channel.h"
+#include "rooms/maildir/queue.h"
+#include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,73 +25,195 @@
 #define WAIT_MAX_MS 2000
 #define POLL_FIRST_MS 200
 
-/* cur/ as well as new/: mail clients deliver there, and released mail may come back there. held/ for takeovers. */
-static const enum box_folder watched[] = { BOX_NEW, BOX_CUR, BOX_HELD };
-#define WATCHED (sizeof(watched) / sizeof(watched[0]))
+#define FOLDERS_MAX 16
 
-struct watch {
-	struct mailbox box;
-	int inotify_fd;             /* -1: poll only */
-	int64_t changed_ns[WATCHED]; /* mtimes when last looked at */
-	int64_t pause_ms;           /* of the poll; grows while nothing happens */
+struct watched { /* a folder; fd -1: not used */
+	int fd;
+	char *path;         /* absolute; for systems without /proc */
+	int64_t changed_ns; /* its mtime when last looked at */
+	bool leaving;       /* what goes away counts, not what comes */
 };
 
-static int64_t
-changed_ns(struct watch *w, size_t i)
+struct watch {
+	struct maildir *md;
+	char name[MR_ADDRESS_MAX + 16]; /* "bob", "queue:builds", "channel:news" */
+	int inotify_fd;                 /* -1: poll only */
+	struct watched folder[FOLDERS_MAX];
+	size_t folders_n;
+	int64_t pause_ms;               /* of the poll; grows while nothing happens */
+};
+
+/* ---- Which folders ---- */
+
+static bool
+is_watched(const struct watch *w, const struct stat *st)
 {
+	struct stat there;
+
+	for (size_t i = 0; i < w->folders_n; i++)
+		if (sys_stat_fd(w->folder[i].fd, &there) == 0 && there.st_dev == st->st_dev &&
+		    there.st_ino == st->st_ino)
+			return true;
+	return false;
+}
+
+/* path is relative to the room. One that is watched already, or one too many, is left out. */
+static enum mr_rc
+add_folder(struct watch *w, const char *path, bool leaving, struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int fd = -1;
+	mr_auto(buf_done) struct buf absolute = BUF_INIT;
 	struct stat st;
 
-	if (sys_stat_fd(w->box.folder[watched[i]], &st) < 0)
-		return -1;
-	return (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
+	if (w->folders_n == FOLDERS_MAX)
+		return MR_OK;
+	if (dir_open(w->md->root_fd, path, &fd, err) != MR_OK)
+		return err->code;
+	if (sys_stat_fd(fd, &st) < 0 || is_watched(w, &st))
+		return MR_OK;
+	buf_addf(&absolute, "%s/%s", w->md->path, path);
+	char *kept = buf_take(&absolute);
+
+	if (kept == NULL)
+		return mr_nomem(err);
+	w->folder[w->folders_n++] = (struct watched){ .fd = fd, .path = kept, .changed_ns = -1,
+		.leaving = leaving };
+	fd = -1;
+	return MR_OK;
 }
+
+/* cur/ as well as new/: mail clients deliver there, and released mail may come back there. held/ for takeovers. */
+static enum mr_rc
+add_agent_folders(struct watch *w, struct mr_error *err)
+{
+	static const struct { enum box_folder which; const char *name; } boxes[] = { { BOX_NEW, "new" },
+		{ BOX_CUR, "cur" }, { BOX_HELD, "held" } };
+	mr_auto(mailbox_done) struct mailbox box = MAILBOX_INIT;
+	enum mr_rc rc = mailbox_open(&box, w->md, w->name, err);
+
+	for (size_t i = 0; i < sizeof boxes / sizeof boxes[0] && rc == MR_OK; i++) {
+		char path[MR_ADDRESS_MAX + 16];
+		int ignored = -1;
+
+		rc = mailbox_folder(&box, boxes[i].which, &ignored, err); /* makes it where it is missing */
+		(void)snprintf(path, sizeof path, "agents/%s/%s", box.agent, boxes[i].name);
+		if (rc == MR_OK)
+			rc = add_folder(w, path, false, err);
+	}
+	return rc;
+}
+
+/* ready/<p> tells of new buckets, the newest bucket of new work; claimed/ of a place that became free. A bucket that
+ * is gone when we come to it, and work that comes back into an older one, are left to the poll. */
+static enum mr_rc
+add_queue_folders(struct watch *w, const char *queue, struct mr_error *err)
+{
+	mr_auto(queue_done) struct queue q = QUEUE_INIT;
+	struct mr_error ignored = { 0 };
+	char escaped[NAME_LEN], path[NAME_LEN * 2];
+
+	if (queue_open(&q, w->md, queue, err) != MR_OK)
+		return err->code;
+	name_escape(queue, escaped);
+	for (size_t i = 0; i < 3; i++) {
+		static const char *const folders[] = { "claimed", "delayed", "ready" };
+
+		(void)snprintf(path, sizeof path, "queues/%s/%s", escaped, folders[i]);
+		if (add_folder(w, path, i == 0, &ignored) == MR_NOMEM)
+			return mr_nomem(err);
+	}
+	for (unsigned p = 0; p < QUEUE_PRIORITIES; p++) {
+		mr_auto(buckets_done) struct buckets buckets = BUCKETS_INIT;
+
+		if (buckets_read(&q, p, false, &buckets, &ignored) != MR_OK || buckets.fd < 0)
+			continue;
+		int n = snprintf(path, sizeof path, "queues/%s/ready/%u", escaped, p);
+
+		(void)add_folder(w, path, false, &ignored);
+		if (buckets.n == 0)
+			continue;
+		(void)snprintf(path + n, sizeof path - (size_t)n, "/%08" PRIu32, buckets.v[buckets.n - 1]);
+		(void)add_folder(w, path, false, &ignored);
+	}
+	return MR_OK;
+}
+
+static enum mr_rc
+add_folders(struct watch *w, struct mr_error *err)
+{
+	char path[NAME_LEN + 32];
+
+	if (str_starts(str_of(w->name), "queue:"))
+		return add_queue_folders(w, w->name + strlen("queue:"), err);
+	if (!str_starts(str_of(w->name), "channel:"))
+		return add_agent_folders(w, err);
+	const char *channel = w->name + strlen("channel:");
+
+	if (channel_name_check(channel, err) != MR_OK)
+		return err->code;
+	(void)snprintf(path, sizeof path, "channels/%s/posts", channel);
+	return add_folder(w, path, false, err);
+}
+
+static void
+close_folders(struct watch *w)
+{
+	for (size_t i = 0; i < w->folders_n; i++) {
+		sys_close_fd(&w->folder[i].fd);
+		free(w->folder[i].path);
+	}
+	w->folders_n = 0;
+}
+
+/* ---- Waiting ---- */
 
 static bool
 has_changed(struct watch *w)
 {
 	bool changed = false;
 
-	for (size_t i = 0; i < WATCHED; i++) {
-		int64_t now = changed_ns(w, i);
-		changed |= now != w->changed_ns[i];
-		w->changed_ns[i] = now;
+	for (size_t i = 0; i < w->folders_n; i++) {
+		struct watched *f = &w->folder[i];
+		struct stat st;
+		int64_t now = -1;
+
+		if (sys_stat_fd(f->fd, &st) == 0)
+			now = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
+		changed |= now != f->changed_ns;
+		f->changed_ns = now;
 	}
 	return changed;
 }
 
 #if HAVE_INOTIFY
 static bool
-add_watch(int inotify_fd, struct watch *w, enum box_folder which)
+watch_folder(int inotify_fd, const struct watched *folder)
 {
-	static const char *const names[BOX_FOLDERS] = { [BOX_NEW] = "new", [BOX_CUR] = "cur", [BOX_HELD] = "held" };
-	const uint32_t events = IN_CREATE | IN_MOVED_TO | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR;
-	mr_auto(buf_done) struct buf path = BUF_INIT;
+	const uint32_t events = (folder->leaving ? IN_MOVED_FROM : IN_CREATE | IN_MOVED_TO) | IN_DELETE_SELF |
+	    IN_MOVE_SELF | IN_ONLYDIR;
+	char path[64];
 
 	/* By descriptor: the folder that was opened and checked, whatever has its name now. */
-	buf_addf(&path, "/proc/self/fd/%d", w->box.folder[which]);
-	if (buf_ok(&path) && inotify_add_watch(inotify_fd, buf_z(&path), events) >= 0)
+	(void)snprintf(path, sizeof path, "/proc/self/fd/%d", folder->fd);
+	if (inotify_add_watch(inotify_fd, path, events) >= 0)
 		return true;
-	buf_clear(&path); /* no /proc here */
-	buf_addf(&path, "%s/agents/%s/%s", w->box.md->path, w->box.agent, names[which]);
-	return buf_ok(&path) && inotify_add_watch(inotify_fd, buf_z(&path), events | IN_DONT_FOLLOW) >= 0;
+	return inotify_add_watch(inotify_fd, folder->path, events | IN_DONT_FOLLOW) >= 0; /* no /proc here */
 }
 
-static int
+static void
 arm(struct watch *w)
 {
-	int fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-
-	for (size_t i = 0; i < WATCHED && fd >= 0; i++)
-		if (!add_watch(fd, w, watched[i]))
-			sys_close_fd(&fd), fd = -1;
-	return fd;
+	if (w->inotify_fd < 0)
+		w->inotify_fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	for (size_t i = 0; i < w->folders_n && w->inotify_fd >= 0; i++)
+		if (!watch_folder(w->inotify_fd, &w->folder[i]))
+			sys_close_fd(&w->inotify_fd), w->inotify_fd = -1;
 }
 #else
-static int
+static void
 arm(struct watch *w)
 {
-	(void)w;
-	return -1;
+	w->inotify_fd = -1;
 }
 #endif
 
@@ -96,22 +221,20 @@ enum mr_rc
 maildir_watch(struct mr_room *room, const char *agent, void **ret_watch, struct mr_error *err)
 {
 	struct watch *w = calloc(1, sizeof(*w));
-	int fd = -1;
 
 	if (w == NULL)
 		return mr_nomem(err);
-	w->box = MAILBOX_INIT;
+	w->md = maildir_of(room);
 	w->inotify_fd = -1;
 	w->pause_ms = POLL_FIRST_MS;
-	enum mr_rc rc = mailbox_open(&w->box, maildir_of(room), agent, err);
-	for (size_t i = 0; i < WATCHED && rc == MR_OK; i++)
-		rc = mailbox_folder(&w->box, watched[i], &fd, err);
+	(void)snprintf(w->name, sizeof w->name, "%s", agent);
+	enum mr_rc rc = add_folders(w, err);
 	if (rc != MR_OK) {
 		maildir_watch_close(room, w);
 		return rc;
 	}
 	(void)has_changed(w); /* from here on: the caller scans after this */
-	w->inotify_fd = arm(w);
+	arm(w);
 	*ret_watch = w;
 	return MR_OK;
 }
@@ -144,6 +267,21 @@ wait_by_polling(struct watch *w, int64_t timeout_ms)
 	}
 }
 
+/* A queue gets new buckets and loses old ones. Before the caller looks again, so that nothing falls in between. */
+static void
+renew(struct watch *w)
+{
+	struct mr_error ignored = { 0 };
+
+	if (!str_starts(str_of(w->name), "queue:"))
+		return;
+	close_folders(w);
+	(void)add_folders(w, &ignored); /* gone meanwhile: the caller will see */
+	(void)has_changed(w);
+	if (w->inotify_fd >= 0)
+		arm(w);
+}
+
 void
 maildir_watch_wait(struct mr_room *room, void *watch, int64_t timeout_ms)
 {
@@ -153,11 +291,12 @@ maildir_watch_wait(struct mr_room *room, void *watch, int64_t timeout_ms)
 	(void)room;
 	if (w->inotify_fd < 0) {
 		wait_by_polling(w, wait_ms);
-		return;
+	} else {
+		struct pollfd p = { .fd = w->inotify_fd, .events = POLLIN };
+		if (poll(&p, 1, (int)wait_ms) > 0)
+			drain_events(w->inotify_fd);
 	}
-	struct pollfd p = { .fd = w->inotify_fd, .events = POLLIN };
-	if (poll(&p, 1, (int)wait_ms) > 0)
-		drain_events(w->inotify_fd);
+	renew(w);
 }
 
 void
@@ -169,6 +308,6 @@ maildir_watch_close(struct mr_room *room, void *watch)
 	if (w == NULL)
 		return;
 	sys_close_fd(&w->inotify_fd);
-	mailbox_done(&w->box);
+	close_folders(w);
 	free(w);
 }

@@ -41,6 +41,12 @@ mem_close(struct mr_room *room)
 	for (size_t i = 0; i < mem->records_n; i++)
 		mem_record_done(&mem->records[i]);
 	free(mem->records);
+	for (size_t i = 0; i < mem->queues_n; i++)
+		mem_queue_done(&mem->queues[i]);
+	free(mem->queues);
+	for (size_t i = 0; i < mem->channels_n; i++)
+		mem_channel_done(&mem->channels[i]);
+	free(mem->channels);
 	free(mem);
 	room->state = NULL;
 }
@@ -58,7 +64,8 @@ mem_storage(struct mr_room *room, struct mr_storage *ret, struct mr_error *err)
 const struct room_driver room_mem = {
 	.kind = "mem",
 	.abilities = ROOM_READ_STATE | ROOM_THREADS | ROOM_PRIORITIES | ROOM_ARCHIVE | ROOM_REGISTER |
-	    ROOM_HOLDS | ROOM_SENT | ROOM_KEYS | ROOM_PIN | ROOM_TYPES | ROOM_PURGE,
+	    ROOM_HOLDS | ROOM_SENT | ROOM_KEYS | ROOM_PIN | ROOM_TYPES | ROOM_PURGE |
+	    ROOM_QUEUES | ROOM_CHANNELS,
 	.open = mem_open,
 	.close = mem_close,
 	.storage = mem_storage,
@@ -86,6 +93,21 @@ const struct room_driver room_mem = {
 	.record_get = mem_record_get,
 	.record_drop = mem_record_drop,
 	.record_each = mem_record_each,
+	.record_change = mem_record_change,
+	.queue_make = mem_queue_make,
+	.queue_remove = mem_queue_remove,
+	.queue_claim = mem_queue_claim,
+	.queue_settle = mem_queue_settle,
+	.queue_extend = mem_queue_extend,
+	.queue_each = mem_queue_each,
+	.queue_fetch = mem_queue_fetch,
+	.queue_find_claim = mem_queue_find_claim,
+	.channel_make = mem_channel_make,
+	.channel_remove = mem_channel_remove,
+	.channel_scan = mem_channel_scan,
+	.channel_range = mem_channel_range,
+	.channel_drop = mem_channel_drop,
+	.dead_drop = mem_dead_drop,
 	.each_place = mem_each_place,
 	.purge = mem_purge,
 };

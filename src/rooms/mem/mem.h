@@ -13,6 +13,9 @@
  *	mem_mail.c     scan, fetch, mark, move
  *	mem_hold.c     holds
  *	mem_records.c  records, places, purge
+ *	mem_queue.c    work queues: the work in them, and dead letters taken away
+ *	mem_claim.c    work queues: claims
+ *	mem_channel.c  channels
  *
  * Boxes are never removed before close: a pruned agent's box only loses its name, because numbers
  * of lives survive. Whatever a callback does to the room, no list is walked that it could change:
@@ -73,6 +76,38 @@ struct mem_record {
 	struct buf text;
 };
 
+struct mem_work { /* one message in a queue */
+	char id[MR_ID_LEN + 1];
+	enum queue_state state;  /* never QUEUE_DELAYED: that is ready work whose time has not come */
+	enum mr_priority priority;
+	unsigned attempt;        /* how often it was claimed */
+	int64_t not_before_ms;
+	struct mem_letter *letter;
+	/* while state is QUEUE_CLAIMED */
+	struct hold hold;
+	int64_t boot_deadline_ms;
+	struct mr_process process;
+};
+
+struct mem_queue {
+	char name[MR_ADDRESS_MAX + 1];
+	struct mem_work *work;   /* in order of ids */
+	size_t work_n, work_cap;
+};
+
+struct mem_post {
+	uint64_t number;
+	char id[MR_ID_LEN + 1];
+	struct mem_letter *letter; /* NULL: purged, the number stays taken */
+};
+
+struct mem_channel {
+	char name[MR_ADDRESS_MAX + 1];
+	struct mem_post *posts;  /* in order of numbers */
+	size_t posts_n, posts_cap;
+	uint64_t last;           /* the last number that was taken, also when its post is gone */
+};
+
 struct mem { /* room->state */
 	struct mem_box **boxes;
 	size_t boxes_n;
@@ -81,6 +116,10 @@ struct mem { /* room->state */
 	size_t keys_n;
 	struct mem_record *records;
 	size_t records_n;
+	struct mem_queue *queues;
+	size_t queues_n;
+	struct mem_channel *channels;
+	size_t channels_n;
 };
 
 static inline struct mem *
@@ -147,6 +186,8 @@ enum mr_rc mem_each_hold(struct mr_room *room, const char *agent,
 enum mr_rc mem_sweep(struct mr_room *room, const char *agent, struct mr_error *err);
 /* Gives back everything that is held in a box; says how much. */
 size_t mem_hold_return_all(struct mem_box *box);
+/* Is the time of a lease up, and its holder's harness gone? */
+bool mem_lease_is_over(const struct hold *hold, int64_t boot_deadline_ms, const struct mr_process *process);
 
 /* ---- mem_records.c ---- */
 enum mr_rc mem_record_put(struct mr_room *room, const char *kind, const char *owner, const char *name,
@@ -157,9 +198,52 @@ enum mr_rc mem_record_drop(struct mr_room *room, const char *kind, const char *o
     struct mr_error *err);
 enum mr_rc mem_record_each(struct mr_room *room, const char *kind, const char *owner,
     bool (*fn)(void *ctx, const char *name), void *ctx, struct mr_error *err);
+enum mr_rc mem_record_change(struct mr_room *room, const char *kind, const char *owner, const char *name,
+    enum mr_rc (*edit)(void *ctx, bool exists, struct buf *text, struct mr_error *err), void *ctx,
+    struct mr_error *err);
 void mem_record_done(struct mem_record *record);
 enum mr_rc mem_each_place(
     struct mr_room *room, const char *id, place_fn *fn, void *ctx, struct mr_error *err);
 enum mr_rc mem_purge(struct mr_room *room, const char *id, size_t *ret_removed, struct mr_error *err);
+
+/* ---- mem_queue.c ---- */
+/* "queue:NAME" -> the name; NULL: not that kind of target. */
+const char *mem_target(const char *to, const char *prefix);
+enum mr_rc mem_queue_find(struct mem *mem, const char *name, struct mem_queue **ret, struct mr_error *err);
+struct mem_work *mem_work_get(struct mem_queue *queue, const char *id); /* good until the queue changes */
+void mem_work_drop(struct mem_queue *queue, struct mem_work *work);
+bool mem_queue_reserve(struct mem_queue *queue); /* so that one put cannot fail */
+void mem_queue_put(struct mem_queue *queue, const struct mr_message *msg, struct mem_letter *letter);
+void mem_queue_done(struct mem_queue *queue);
+enum queue_state mem_work_state(const struct mem_work *work); /* as others see it now */
+enum mr_rc mem_queue_make(struct mr_room *room, const char *queue, struct mr_error *err);
+enum mr_rc mem_queue_remove(struct mr_room *room, const char *queue, bool to_dead, size_t *ret_dead,
+    struct mr_error *err);
+enum mr_rc mem_queue_each(struct mr_room *room, const char *queue, unsigned states,
+    bool (*fn)(void *ctx, const struct queue_item *item), void *ctx, struct mr_error *err);
+enum mr_rc mem_queue_fetch(struct mr_room *room, const char *queue, const char *id, struct mr_message *ret,
+    struct mr_error *err);
+enum mr_rc mem_dead_drop(struct mr_room *room, const char *queue, const char *id, struct mr_error *err);
+
+/* ---- mem_claim.c ---- */
+enum mr_rc mem_queue_claim(struct mr_room *room, const char *queue, const struct claim_terms *terms,
+    struct hold *ret, struct mr_error *err);
+enum mr_rc mem_queue_settle(struct mr_room *room, const struct hold *hold, enum settle how, struct mr_error *err);
+enum mr_rc mem_queue_extend(struct mr_room *room, struct hold *hold, int64_t lease_ms, struct mr_error *err);
+enum mr_rc mem_queue_find_claim(struct mr_room *room, const char *token, struct hold *ret, struct mr_error *err);
+
+/* ---- mem_channel.c ---- */
+enum mr_rc mem_channel_find(struct mem *mem, const char *name, struct mem_channel **ret, struct mr_error *err);
+bool mem_channel_reserve(struct mem_channel *channel);
+void mem_channel_put(struct mem_channel *channel, const char *id, struct mem_letter *letter);
+void mem_channel_done(struct mem_channel *channel);
+enum mr_rc mem_channel_make(struct mr_room *room, const char *channel, struct mr_error *err);
+enum mr_rc mem_channel_remove(struct mr_room *room, const char *channel, struct mr_error *err);
+enum mr_rc mem_channel_scan(struct mr_room *room, const char *channel, uint64_t after, enum scan_depth depth,
+    bool (*fn)(void *ctx, uint64_t number, const struct mr_message *msg), void *ctx, struct mr_error *err);
+enum mr_rc mem_channel_range(struct mr_room *room, const char *channel, uint64_t *ret_first, uint64_t *ret_last,
+    size_t *ret_count, struct mr_error *err);
+enum mr_rc mem_channel_drop(struct mr_room *room, const char *channel, uint64_t below, size_t *ret_removed,
+    struct mr_error *err);
 
 #endif

@@ -11,6 +11,9 @@ id_is_taken(struct mem *mem, const char *id)
 	for (size_t i = 0; i < mem->boxes_n; i++)
 		if (mem_box_get(mem->boxes[i], id, MEM_ANY_FOLDER))
 			return true;
+	for (size_t i = 0; i < mem->queues_n; i++)
+		if (mem_work_get(&mem->queues[i], id))
+			return true;
 	return mem_box_get(&mem->dead, id, MEM_ANY_FOLDER) != NULL;
 }
 
@@ -73,6 +76,23 @@ key_prepare(struct mem *mem, const struct delivery *what)
 	return true;
 }
 
+/* A queue or a channel; both NULL: an agent. */
+struct target {
+	struct mem_queue *queue;
+	struct mem_channel *channel;
+};
+
+static enum mr_rc
+find_target(struct mem *mem, const char *to, struct target *ret, struct mr_error *err)
+{
+	const char *queue = mem_target(to, "queue:"), *channel = mem_target(to, "channel:");
+
+	*ret = (struct target){ 0 };
+	if (queue)
+		return mem_queue_find(mem, queue, &ret->queue, err);
+	return channel ? mem_channel_find(mem, channel, &ret->channel, err) : MR_OK;
+}
+
 /* Refuses before anything is made: with one recipient wrong, no other's mailbox may appear. */
 static enum mr_rc
 check_recipients(struct mem *mem, const struct delivery *what, struct mr_error *err)
@@ -80,7 +100,12 @@ check_recipients(struct mem *mem, const struct delivery *what, struct mr_error *
 	for (size_t i = 0; i < what->to->n; i++) {
 		const char *name = what->to->v[i];
 		struct mem_box *box = NULL;
+		struct target target;
 
+		if (find_target(mem, name, &target, err) != MR_OK)
+			return err->code;
+		if (target.queue || target.channel)
+			continue;
 		if (mem_box_find(mem, name, &box, err) == MR_OK)
 			continue;
 		if (!what->make_mailboxes)
@@ -95,25 +120,40 @@ check_recipients(struct mem *mem, const struct delivery *what, struct mr_error *
 }
 
 static enum mr_rc
-reserve_boxes(struct mr_room *room, const struct delivery *what, struct mr_error *err)
+reserve_box(struct mr_room *room, const char *name, struct mr_error *err)
 {
 	struct mem *mem = mem_of(room);
-	struct mem_box *sent = mem_box_any(mem, what->sender);
+	struct mem_box *box = mem_box_any(mem, name);
+
+	if (!box || !box->registered) {
+		struct mr_agent agent = { 0 };
+
+		(void)snprintf(agent.name, sizeof agent.name, "%s", name);
+		if (mem_add_agent(room, &agent, err) != MR_OK)
+			return err->code;
+		box = mem_box_any(mem, name);
+	}
+	return mem_box_reserve(box, 2) ? MR_OK : mr_nomem(err); /* two: a sender may write to itself */
+}
+
+static enum mr_rc
+reserve_all(struct mr_room *room, const struct delivery *what, struct mr_error *err)
+{
+	struct mem *mem = mem_of(room);
+	struct mem_box *sent = NULL;
 
 	for (size_t i = 0; i < what->to->n; i++) {
-		struct mem_box *box = mem_box_any(mem, what->to->v[i]);
+		struct target target;
 
-		if (!box || !box->registered) {
-			struct mr_agent agent = { 0 };
-
-			(void)snprintf(agent.name, sizeof agent.name, "%s", what->to->v[i]);
-			if (mem_add_agent(room, &agent, err) != MR_OK)
-				return err->code;
-			box = mem_box_any(mem, what->to->v[i]);
-		}
-		if (!mem_box_reserve(box, 2)) /* two: a sender may write to itself */
+		if (find_target(mem, what->to->v[i], &target, err) != MR_OK)
+			return err->code;
+		if ((target.queue && !mem_queue_reserve(target.queue)) ||
+		    (target.channel && !mem_channel_reserve(target.channel)))
 			return mr_nomem(err);
+		if (!target.queue && !target.channel && reserve_box(room, what->to->v[i], err) != MR_OK)
+			return err->code;
 	}
+	sent = mem_box_any(mem, what->sender);
 	if (sent && !mem_box_reserve(sent, 2))
 		return mr_nomem(err);
 	return MR_OK;
@@ -127,6 +167,16 @@ put_copies(struct mem *mem, const struct delivery *what, struct mem_letter *lett
 
 	memcpy(copy.id, what->msg->id, sizeof copy.id);
 	for (size_t i = 0; i < what->to->n; i++) {
+		struct mr_error ignored = { 0 };
+		struct target target;
+
+		(void)find_target(mem, what->to->v[i], &target, &ignored); /* it was there when room was reserved */
+		if (target.queue)
+			mem_queue_put(target.queue, what->msg, letter);
+		if (target.channel)
+			mem_channel_put(target.channel, what->msg->id, letter);
+		if (target.queue || target.channel)
+			continue;
 		letter->refs++;
 		mem_box_put(mem_box_any(mem, what->to->v[i]), &copy);
 	}
@@ -160,7 +210,7 @@ mem_deliver(struct mr_room *room, struct delivery *what, struct delivered *ret, 
 	if (rc == MR_OK && !buf_ok(&letter->text))
 		rc = mr_nomem(err);
 	if (rc == MR_OK)
-		rc = reserve_boxes(room, what, err);
+		rc = reserve_all(room, what, err);
 	if (rc == MR_OK && what->key && !key_prepare(mem, what))
 		rc = mr_nomem(err);
 	if (rc == MR_OK) {

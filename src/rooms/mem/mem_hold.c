@@ -153,13 +153,12 @@ mem_each_hold(struct mr_room *room, const char *agent, bool (*fn)(void *ctx, con
 }
 
 /* A process hold cannot outlive the room here: both end with this process. */
-static bool
-is_over(const struct mem_copy *copy)
+bool
+mem_lease_is_over(const struct hold *hold, int64_t boot_deadline_ms, const struct mr_process *process)
 {
-	if (copy->folder != MR_HELD || copy->hold.kind != HOLD_LEASE ||
-	    clock_boot_ms() < copy->boot_deadline_ms)
+	if (hold->kind != HOLD_LEASE || clock_boot_ms() < boot_deadline_ms)
 		return false;
-	return copy->process.pid == 0 || process_state(&copy->process) != PROCESS_ALIVE;
+	return process->pid == 0 || process_state(process) != PROCESS_ALIVE;
 }
 
 enum mr_rc
@@ -169,8 +168,12 @@ mem_sweep(struct mr_room *room, const char *agent, struct mr_error *err)
 
 	if (mem_box_find(mem_of(room), agent, &box, err) != MR_OK)
 		return err->code;
-	for (size_t i = 0; i < box->copies_n; i++)
-		if (is_over(&box->copies[i]))
-			put_back(&box->copies[i]);
+	for (size_t i = 0; i < box->copies_n; i++) {
+		struct mem_copy *copy = &box->copies[i];
+
+		if (copy->folder == MR_HELD &&
+		    mem_lease_is_over(&copy->hold, copy->boot_deadline_ms, &copy->process))
+			put_back(copy);
+	}
 	return MR_OK;
 }

@@ -29,6 +29,18 @@ find(struct mem *mem, const char *kind, const char *owner, const char *name)
 	return NULL;
 }
 
+/* Whoever finds new settings finds a queue or channel that works. */
+static enum mr_rc
+make_what_it_settles(struct mr_room *room, const char *kind, const char *owner, const char *name,
+    struct mr_error *err)
+{
+	if (owner[0] == '\0' && strcmp(kind, "queue") == 0)
+		return mem_queue_make(room, name, err);
+	if (owner[0] == '\0' && strcmp(kind, "channel") == 0)
+		return mem_channel_make(room, name, err);
+	return MR_OK;
+}
+
 enum mr_rc
 mem_record_put(struct mr_room *room, const char *kind, const char *owner, const char *name,
     struct mr_str text, struct mr_error *err)
@@ -46,6 +58,10 @@ mem_record_put(struct mr_room *room, const char *kind, const char *owner, const 
 		old->text = bytes;
 		return MR_OK;
 	}
+	if (make_what_it_settles(room, kind, owner, name, err) != MR_OK) {
+		buf_done(&bytes);
+		return err->code;
+	}
 	grown = realloc(mem->records, (mem->records_n + 1) * sizeof *grown);
 	if (!grown)
 		goto nomem;
@@ -62,6 +78,23 @@ mem_record_put(struct mr_room *room, const char *kind, const char *owner, const 
 nomem:
 	buf_done(&bytes);
 	return mr_nomem(err);
+}
+
+enum mr_rc
+mem_record_change(struct mr_room *room, const char *kind, const char *owner, const char *name,
+    enum mr_rc (*edit)(void *ctx, bool exists, struct buf *text, struct mr_error *err), void *ctx,
+    struct mr_error *err)
+{
+	const struct mem_record *old = find(mem_of(room), kind, owner, name);
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+
+	if (old)
+		buf_add(&text, buf_str(&old->text));
+	enum mr_rc rc = edit(ctx, old != NULL, &text, err);
+
+	if (rc == MR_OK && !buf_ok(&text))
+		rc = mr_nomem(err);
+	return rc == MR_OK ? mem_record_put(room, kind, owner, name, buf_str(&text), err) : rc;
 }
 
 static enum mr_rc

@@ -33,6 +33,7 @@ a_message_of_ours_is_read(void **state)
 		  "Mailroom-Priority: urgent\n"
 		  "Mailroom-Life: 7\n"
 		  "Mailroom-By: 2026-03-05T11:30:00.500Z\n"
+		  "Mailroom-Not-Before: 2026-03-05T12:30:00.250+01:00\n"
 		  "Mailroom-Replace-Key: status\n"
 		  "X-Branch: main\n"
 		  "\n"
@@ -53,10 +54,11 @@ a_message_of_ours_is_read(void **state)
 	assert_int_equal(m.priority, MR_URGENT);
 	assert_int_equal(m.sender_life, 7);
 	assert_int_equal(m.by_ms, 1772710200500);
+	assert_int_equal(m.not_before_ms, 1772710200250);
 	assert_string_equal(m.replace_key, "status");
 	assert_string_equal(mr_message_header(&m, "x-branch"), "main");
 	assert_null(mr_message_header(&m, "X-Bran"));
-	assert_int_equal(m.headers_n, 14);
+	assert_int_equal(m.headers_n, 15);
 	assert_string_equal(m.body, "Issue: gp-abc\n\nText.\n");
 	assert_int_equal(m.body_len, 21);
 }

@@ -104,6 +104,7 @@ random_message(uint64_t *seed)
 	m.replace_key = random_text(seed, &own, 2);
 	m.sender_life = random_below(seed, 3) ? next_random(seed) : 0;
 	m.by_ms = random_below(seed, 2) ? 1 + (int64_t)next_random(seed) * 500 : 0;
+	m.not_before_ms = random_below(seed, 2) ? 1 + (int64_t)next_random(seed) * 500 : 0;
 	struct mr_header *extra = arena_alloc(&own, 2 * sizeof(*extra));
 	extra[0] = (struct mr_header){ "X-First", random_text(seed, &own, 8) };
 	extra[1] = (struct mr_header){ random_below(seed, 2) ? "References" : "x-second",
@@ -140,6 +141,7 @@ same_message(const struct mr_message *a, const struct mr_message *b)
 	assert_string_equal(a->replace_key, b->replace_key);
 	assert_int_equal(a->sender_life, b->sender_life);
 	assert_int_equal(a->by_ms, b->by_ms);
+	assert_int_equal(a->not_before_ms, b->not_before_ms);
 	for (size_t i = 0; i < a->headers_n; i++) {
 		const char *value = mr_message_header(b, a->headers[i].name);
 		if (a->headers[i].value[0] && strcmp(a->headers[i].name, "References") != 0)

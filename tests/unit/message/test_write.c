@@ -85,6 +85,7 @@ all_fields_come_in_a_fixed_order(void **state)
 	msg.reply_to = OTHER;
 	msg.sender_life = 3;
 	msg.by_ms = 1772710200500;
+	msg.not_before_ms = 1772710200000;
 	msg.replace_key = "status";
 	msg.headers = extra;
 	msg.headers_n = 2;
@@ -103,6 +104,7 @@ all_fields_come_in_a_fixed_order(void **state)
 			  "Mailroom-Thread: my-thread\n"
 			  "Mailroom-Life: 3\n"
 			  "Mailroom-By: 2026-03-05T11:30:00.500Z\n"
+			  "Mailroom-Not-Before: 2026-03-05T11:30:00.000Z\n"
 			  "Mailroom-Replace-Key: status\n"
 			  "X-Branch: main\n"
 			  "MIME-Version: 1.0\n"

@@ -30,8 +30,8 @@ a_refused_send_leaves_nothing(void **state)
 	d.to = TO("bob", "two words"), refuse(&t, &d, MR_REFUSED);
 	d.to = TO("bob", "../carol"), refuse(&t, &d, MR_REFUSED);
 	d.to = TO("bob", "carol@elsewhere"), refuse(&t, &d, MR_REFUSED);
-	d.to = TO("bob", "queue:work"), refuse(&t, &d, MR_UNSUPPORTED);
-	d.to = TO("bob", "@nonsense"), refuse(&t, &d, MR_UNSUPPORTED);
+	d.to = TO("bob", "queue:work"), refuse(&t, &d, MR_NOTFOUND);
+	d.to = TO("bob", "@nonsense"), refuse(&t, &d, MR_NOTFOUND);
 	d.to = TO("bob", ""), refuse(&t, &d, MR_REFUSED);
 	d = good, d.to = TO(NULL), refuse(&t, &d, MR_REFUSED);
 	d = good, d.body = " \n\t", d.body_len = 3, refuse(&t, &d, MR_REFUSED);

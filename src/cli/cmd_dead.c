@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT */
+/* mailroom dead: what could not be done or delivered, and what becomes of it. */
+#include "cli/subword.h"
+
+/* ---- list, show ---- */
+
+struct listing {
+	struct cli *cli;
+	size_t n;
+};
+
+static bool
+list_one(void *ctx, const char *queue, const struct mr_message *msg)
+{
+	struct listing *l = ctx;
+	mr_auto(buf_done) struct buf line = BUF_INIT;
+
+	l->n++;
+	if (l->cli->json) {
+		struct json j = JSON_INIT(&l->cli->out);
+
+		json_open(&j, '{');
+		json_key_str(&j, "queue", *queue ? queue : NULL);
+		json_message_keys(&j, msg, l->cli->room, false);
+		out_json_line(l->cli, &j);
+		return true;
+	}
+	text_line(l->cli, &line, msg);
+	if (*queue && line.len > 0) {
+		line.len--; /* the line break */
+		buf_addf(&line, "  (failed in queue:%s)\n", queue);
+	}
+	(void)budget_add(l->cli, buf_str(&line));
+	return true;
+}
+
+static int
+run_list(struct cli *cli)
+{
+	struct listing l = { .cli = cli };
+	struct mr_error err = { 0 };
+
+	if (!budget_begin(cli))
+		return EXIT_USAGE;
+	if (mr_dead_each(cli->room, list_one, &l, &err) != MR_OK)
+		return cli_fail(cli, &err);
+	if (l.n == 0 && !cli->json)
+		buf_adds(&cli->out, "no dead letters\n");
+	else if (!cli->json)
+		budget_end(cli, "dead letter", "mailroom dead list --json");
+	return EXIT_DONE;
+}
+
+static int
+run_show(struct cli *cli)
+{
+	int code = EXIT_DONE;
+
+	if (!budget_begin(cli))
+		return EXIT_USAGE;
+	for (int i = 0; i < cli->argc; i++) {
+		mr_auto(mr_message_done) struct mr_message msg = { 0 };
+		char queue[MR_ADDRESS_MAX + 1] = "";
+		struct mr_error err = { 0 };
+
+		if (mr_dead_get(cli->room, cli->argv[i], &msg, queue, &err) != MR_OK) {
+			code = cli_fail(cli, &err);
+			continue;
+		}
+		if (cli->json) {
+			struct json j = JSON_INIT(&cli->out);
+
+			json_open(&j, '{');
+			json_key_str(&j, "queue", *queue ? queue : NULL);
+			json_message_keys(&j, &msg, cli->room, true);
+			out_json_line(cli, &j);
+		} else {
+			(void)budget_message(cli, &msg, 0);
+		}
+	}
+	if (!cli->json)
+		budget_end(cli, "dead letter", "mailroom dead show ID --json");
+	return code;
+}
+
+/* ---- retry, drop ---- */
+
+static void
+say_retried(struct cli *cli, const char *given, const struct mr_receipt *receipt)
+{
+	if (cli->json) {
+		struct json j = JSON_INIT(&cli->out);
+
+		json_open(&j, '{');
+		json_key_str(&j, "id", receipt->id);
+		json_key_names(&j, "to", &receipt->to);
+		json_key_names(&j, "not_live", &receipt->not_live);
+		json_key_names(&j, "missing", &receipt->missing);
+		json_key_bool(&j, "repeated", receipt->repeated);
+		out_json_line(cli, &j);
+		return;
+	}
+	buf_addf(&cli->out, "%s\n", receipt->id);
+	for (size_t i = 0; i < receipt->not_live.n; i++)
+		cli_warn(cli, "%s is not live; the mail waits", receipt->not_live.v[i]);
+	if (receipt->repeated)
+		cli_warn(cli, "%s had been delivered again already; now it is removed from dead letters", given);
+}
+
+static int
+run_retry(struct cli *cli)
+{
+	const char *to[65] = { 0 };
+	int code = EXIT_DONE;
+
+	for (size_t i = 0; i < 65 && opt_nth(cli, "to", i); i++) {
+		if (i == 64)
+			return cli_usage(cli, "too many --to");
+		to[i] = opt_nth(cli, "to", i);
+	}
+	for (int i = 0; i < cli->argc; i++) {
+		struct mr_receipt receipt = { 0 };
+		struct mr_error err = { 0 };
+		enum mr_rc rc =
+		    mr_dead_retry(cli->room, &cli->self, cli->argv[i], to[0] ? to : NULL, &receipt, &err);
+
+		if (rc == MR_OK || rc == MR_INDOUBT)
+			say_retried(cli, cli->argv[i], &receipt);
+		if (rc != MR_OK)
+			code = cli_fail(cli, &err);
+		mr_receipt_done(&receipt);
+	}
+	return code;
+}
+
+static int
+run_drop(struct cli *cli)
+{
+	int code = EXIT_DONE;
+
+	if (!opt_flag(cli, "force"))
+		return cli_usage(cli, "this deletes mail for good: say so with --force");
+	for (int i = 0; i < cli->argc; i++) {
+		struct mr_error err = { 0 };
+
+		if (mr_dead_drop(cli->room, &cli->self, cli->argv[i], &err) != MR_OK) {
+			code = cli_fail(cli, &err);
+			continue;
+		}
+		if (cli->json) {
+			struct json j = JSON_INIT(&cli->out);
+
+			json_open(&j, '{');
+			json_key_str(&j, "id", cli->argv[i]);
+			json_key_str(&j, "state", "dropped");
+			out_json_line(cli, &j);
+		} else {
+			buf_addf(&cli->out, "dropped %s\n", cli->argv[i]);
+		}
+	}
+	return code;
+}
+
+static const struct subword words[] = {
+	{ "list", "", 0, 0, false, run_list },
+	{ "show", "ID...", 1, -1, false, run_show },
+	{ "retry", "ID... [--to AGENT]", 1, -1, true, run_retry },
+	{ "drop", "ID... --force", 1, -1, true, run_drop },
+	{ 0 },
+};
+
+static int
+run(struct cli *cli)
+{
+	return subword_run(cli, words);
+}
+
+static const struct opt opts[] = {
+	OPT(0, "to", "ADDRESS...", "retry: deliver it there, not to whom it was sent"),
+	OPT(0, "force", NULL, "drop: yes, delete it"),
+	BUDGET_OPT,
+	OPT_END,
+};
+static const char *const about[] = {
+	"Dead letters are mail that an agent gave up ('mailroom fail'), work of a queue that failed or whose attempts are used up, and "
+	"what was unread or undone when its agent was pruned or its queue deleted. The sender was told by a message of type bounce, "
+	"and the original is kept here until somebody decides.",
+	"'retry' delivers it again, under a new id: work to its queue, mail to those of its recipients who have no copy of it, or to "
+	"whom --to names. Then it is removed from the dead letters. A retry that was cut off can be repeated: nobody gets it twice.",
+	"'drop' deletes it for good. Besides 'purge' it is the only command that deletes mail, and wants --force.",
+	NULL,
+};
+static const char *const examples[] = {
+	"mailroom --as alice send bob -m 'please run the tests'\nmailroom --as bob recv --json >work\n"
+	"mailroom --as bob fail \"$(jq -r .token work)\" --reason 'no compiler here'\nmailroom dead list\n"
+	"mailroom --as alice dead retry \"$(jq -r .id work)\" --to bob",
+	"mailroom --as alice send bob -m 'please run the tests'\nmailroom --as bob recv --json >work\n"
+	"mailroom --as bob fail \"$(jq -r .token work)\" --reason 'no compiler here'\n"
+	"mailroom --as alice dead drop \"$(jq -r .id work)\" --force",
+	NULL,
+};
+
+const struct cmd cmd_dead = {
+	.name = "dead",
+	.needs = CMD_ROOM,
+	.synopsis = "list | show ID... | retry ID... [--to ADDRESS] | drop ID... --force",
+	.summary = "mail that could not be done or delivered: look, deliver again, delete",
+	.opts = opts,
+	.about = about,
+	.examples = examples,
+	.exits = "456",
+	.min_args = 1,
+	.max_args = -1,
+	.run = run,
+};

@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: MIT */
+/* mailroom queue: work queues, from which one of many takes each message. */
+#include "base/clock.h"
+#include "cli/subword.h"
+
+static const char *
+status_word(enum mr_queue_status status)
+{
+	static const char *const words[] = {
+		[MR_QUEUE_ACTIVE] = "active", [MR_QUEUE_PAUSED] = "paused", [MR_QUEUE_CLOSED] = "closed"
+	};
+
+	return words[status];
+}
+
+/* ---- create ---- */
+
+static bool
+read_settings(struct cli *cli, struct mr_queue *q)
+{
+	int64_t max_claims = 0, attempts = 3;
+	const char *order = opt_text(cli, "order");
+
+	q->claimers = opt_text(cli, "claimers") ? opt_text(cli, "claimers") : "*";
+	q->lease_ms = 10 * 60 * 1000;
+	if (!opt_number(cli, "max-claims", &max_claims) || !opt_number(cli, "attempts", &attempts) ||
+	    !opt_duration(cli, "lease", &q->lease_ms))
+		return false;
+	if (order && strcmp(order, "fifo") != 0 && strcmp(order, "priority") != 0)
+		return cli_usage(cli, "option '--order' is fifo or priority, not '%s'", order), false;
+	if (max_claims > 1000000 || attempts > 1000000)
+		return cli_usage(cli, "that number is too large: at most 1000000"), false;
+	if (q->lease_ms <= 0)
+		return cli_usage(cli, "--lease must be more than nothing"), false;
+	q->by_priority = order && strcmp(order, "priority") == 0;
+	q->max_claims = (unsigned)max_claims;
+	q->attempts = (unsigned)attempts;
+	return true;
+}
+
+static int
+say(struct cli *cli, const char *name, const char *state)
+{
+	if (cli->json) {
+		struct json j = JSON_INIT(&cli->out);
+
+		json_open(&j, '{');
+		json_key_str(&j, "name", name);
+		json_key_str(&j, "state", state);
+		out_json_line(cli, &j);
+	} else {
+		buf_addf(&cli->out, "%s queue:%s\n", state, name);
+	}
+	return EXIT_DONE;
+}
+
+static const char *
+bare(const char *name)
+{
+	return strncmp(name, "queue:", 6) == 0 ? name + 6 : name;
+}
+
+static int
+run_create(struct cli *cli)
+{
+	struct mr_queue q = { 0 };
+	struct mr_error err = { 0 };
+	const char *name = bare(cli->argv[0]);
+
+	if (!read_settings(cli, &q))
+		return EXIT_USAGE;
+	if (strlen(name) >= sizeof(q.name))
+		return cli_usage(cli, "that name is too long");
+	(void)snprintf(q.name, sizeof(q.name), "%s", name);
+	if (mr_queue_create(cli->room, &cli->self, &q, &err) != MR_OK)
+		return cli_fail(cli, &err);
+	return say(cli, name, "created");
+}
+
+/* ---- list ---- */
+
+struct listing {
+	struct cli *cli;
+	struct table table;
+	size_t n;
+	bool failed;
+	struct mr_error err;
+};
+
+static void
+json_settings(struct json *j, const struct mr_queue *q)
+{
+	json_key_str(j, "name", q->name);
+	json_key_str(j, "status", status_word(q->status));
+	json_key_str(j, "claimers", q->claimers);
+	json_key_str(j, "order", q->by_priority ? "priority" : "fifo");
+	json_key_int(j, "max_claims", q->max_claims);
+	json_key_int(j, "lease_seconds", q->lease_ms / 1000);
+	json_key_int(j, "attempts", q->attempts);
+	json_key_str(j, "created_by", q->created_by);
+	json_key_time(j, "created", q->created_ms);
+}
+
+static void
+json_counts(struct json *j, const struct mr_queue_counts *c)
+{
+	json_key_int(j, "ready", (int64_t)c->ready);
+	json_key_int(j, "delayed", (int64_t)c->delayed);
+	json_key_int(j, "claimed", (int64_t)c->claimed);
+	json_key_int(j, "done", (int64_t)c->done);
+	json_key_int(j, "failed", (int64_t)c->failed);
+	json_key_int(j, "live_claimers", (int64_t)c->claimers);
+}
+
+static bool
+add_numbers(struct table *t, const struct mr_queue_counts *c)
+{
+	const size_t numbers[] = { c->ready, c->delayed, c->claimed, c->done, c->failed, c->claimers };
+	bool ok = true;
+
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]) && ok; i++) {
+		char text[24];
+
+		(void)snprintf(text, sizeof(text), "%zu", numbers[i]);
+		ok = table_add(t, text);
+	}
+	return ok;
+}
+
+static bool
+list_one(void *ctx, const struct mr_queue *q)
+{
+	struct listing *l = ctx;
+	struct mr_queue_counts counts = { 0 };
+	enum mr_rc rc = mr_queue_count(l->cli->room, q->name, &counts, NULL, NULL, &l->err);
+
+	if (rc == MR_NOTFOUND) /* deleted this very moment */
+		return true;
+	if (rc != MR_OK) {
+		l->failed = true;
+		return false;
+	}
+	l->n++;
+	if (l->cli->json) {
+		struct json j = JSON_INIT(&l->cli->out);
+
+		json_open(&j, '{');
+		json_settings(&j, q);
+		json_counts(&j, &counts);
+		out_json_line(l->cli, &j);
+		return true;
+	}
+	return table_add(&l->table, q->name) && table_add(&l->table, status_word(q->status)) &&
+	       add_numbers(&l->table, &counts) && table_add(&l->table, q->claimers);
+}
+
+static int
+run_list(struct cli *cli)
+{
+	static const char *const heading[] = { "NAME", "STATUS", "READY", "DELAYED", "CLAIMED", "DONE", "FAILED",
+		"LIVE", "CLAIMERS" };
+	struct listing l = { .cli = cli, .table = { .columns = 9 } };
+	struct mr_error err = { 0 };
+	bool ok = true;
+
+	for (size_t i = 0; i < 9 && ok; i++)
+		ok = table_add(&l.table, heading[i]);
+	enum mr_rc rc = mr_queue_each(cli->room, list_one, &l, &err);
+
+	if (rc == MR_OK && !l.failed && !cli->json && l.n > 0)
+		table_print(cli, &l.table, &cli->out);
+	else if (rc == MR_OK && !l.failed && !cli->json)
+		buf_adds(&cli->out, "no queues; mailroom queue create NAME makes one\n");
+	mr_names_done(&l.table.cells);
+	if (rc != MR_OK || l.failed)
+		return cli_fail(cli, rc != MR_OK ? &err : &l.err);
+	return EXIT_DONE;
+}
+
+/* ---- show ---- */
+
+struct showing {
+	struct cli *cli;
+	struct buf claims;
+	struct json j;
+	bool first;
+};
+
+static void
+show_claim(void *ctx, const struct mr_queue_claim *claim)
+{
+	struct showing *s = ctx;
+
+	if (s->cli->json) {
+		json_open(&s->j, '{');
+		json_key_str(&s->j, "id", claim->id);
+		json_key_str(&s->j, "holder", claim->holder);
+		json_key_int(&s->j, "attempt", claim->attempt);
+		json_key_time(&s->j, "since", claim->since_ms);
+		json_key_time(&s->j, "lease_until", claim->deadline_ms);
+		json_key_bool(&s->j, "live", claim->live);
+		json_close(&s->j);
+		return;
+	}
+	/* The token is not shown: it is the holder's proof. */
+	buf_addf(&s->claims, "  %s held by %s", short_id(claim->id), claim->holder);
+	if (claim->since_ms > 0) {
+		int64_t age_ms = clock_now_ms() - claim->since_ms;
+		char age[24];
+
+		duration_text(age_ms > 0 ? age_ms : 0, age);
+		buf_addf(&s->claims, " for %s", age);
+	}
+	buf_addf(&s->claims, ", attempt %u, %s\n", claim->attempt, claim->live ? "live" : "over");
+}
+
+static void
+show_text(struct cli *cli, const struct mr_queue *q, const struct mr_queue_counts *c, const struct buf *claims)
+{
+	struct buf *out = &cli->out;
+	char lease[24], created[RFC3339_LEN + 1];
+
+	duration_text(q->lease_ms, lease);
+	time_rfc3339(q->created_ms, created);
+	buf_addf(out, "queue:%s is %s\n", q->name, status_word(q->status));
+	buf_addf(out, "  %zu ready, %zu delayed, %zu claimed, %zu done, %zu failed\n", c->ready, c->delayed,
+	    c->claimed, c->done, c->failed);
+	buf_addf(out, "  claimers '%s', %zu of them live\n", q->claimers, c->claimers);
+	buf_addf(out, "  order %s, lease %s, ", q->by_priority ? "priority" : "fifo", lease);
+	if (q->attempts > 0)
+		buf_addf(out, "%u attempts", q->attempts);
+	else
+		buf_adds(out, "attempts without limit");
+	if (q->max_claims > 0)
+		buf_addf(out, ", at most %u claims at a time", q->max_claims);
+	buf_addf(out, "\n  created by %s, %s\n", q->created_by, created);
+	buf_add(out, buf_str(claims));
+}
+
+static int
+run_show(struct cli *cli)
+{
+	mr_auto(mr_queue_done) struct mr_queue q = { 0 };
+	struct mr_queue_counts counts = { 0 };
+	struct mr_error err = { 0 };
+	struct showing s = { .cli = cli, .claims = BUF_INIT };
+	mr_auto(buf_done) struct buf line = BUF_INIT;
+
+	s.j = JSON_INIT(&line);
+	json_open(&s.j, '[');
+	enum mr_rc rc = mr_queue_get(cli->room, cli->argv[0], &q, &err);
+
+	if (rc == MR_OK)
+		rc = mr_queue_count(cli->room, q.name, &counts, show_claim, &s, &err);
+	json_close(&s.j);
+	if (rc == MR_OK && cli->json) {
+		struct json j = JSON_INIT(&cli->out);
+
+		json_open(&j, '{');
+		json_settings(&j, &q);
+		json_counts(&j, &counts);
+		json_key(&j, "claims");
+		buf_add(&cli->out, buf_str(&line));
+		out_json_line(cli, &j);
+	} else if (rc == MR_OK) {
+		show_text(cli, &q, &counts, &s.claims);
+	}
+	buf_done(&s.claims);
+	return rc == MR_OK ? EXIT_DONE : cli_fail(cli, &err);
+}
+
+/* ---- pause, resume, close, delete ---- */
+
+static int
+set_status(struct cli *cli, enum mr_queue_status status, const char *state)
+{
+	struct mr_error err = { 0 };
+
+	if (mr_queue_set_status(cli->room, cli->argv[0], status, &err) != MR_OK)
+		return cli_fail(cli, &err);
+	return say(cli, bare(cli->argv[0]), state);
+}
+
+static int
+run_pause(struct cli *cli)
+{
+	return set_status(cli, MR_QUEUE_PAUSED, "paused");
+}
+
+static int
+run_resume(struct cli *cli)
+{
+	return set_status(cli, MR_QUEUE_ACTIVE, "resumed");
+}
+
+static int
+run_close(struct cli *cli)
+{
+	return set_status(cli, MR_QUEUE_CLOSED, "closed");
+}
+
+static int
+run_delete(struct cli *cli)
+{
+	struct mr_error err = { 0 };
+	size_t dead = 0;
+
+	if (mr_queue_delete(cli->room, cli->argv[0], opt_flag(cli, "force"), &dead, &err) != MR_OK)
+		return cli_fail(cli, &err);
+	if (dead > 0)
+		cli_warn(cli, "%zu message%s went to dead letters: mailroom dead list", dead, dead == 1 ? "" : "s");
+	return say(cli, bare(cli->argv[0]), "deleted");
+}
+
+static const struct subword words[] = {
+	{ "create", "NAME", 1, 1, true, run_create },
+	{ "list", "", 0, 0, false, run_list },
+	{ "show", "NAME", 1, 1, false, run_show },
+	{ "pause", "NAME", 1, 1, true, run_pause },
+	{ "resume", "NAME", 1, 1, true, run_resume },
+	{ "close", "NAME", 1, 1, true, run_close },
+	{ "delete", "NAME", 1, 1, true, run_delete },
+	{ 0 },
+};
+
+static int
+run(struct cli *cli)
+{
+	return subword_run(cli, words);
+}
+
+static const struct opt opts[] = {
+	OPT(0, "claimers", "PATTERN", "create: who may take work: '*' everybody (default), 'rig/crew/*', one address"),
+	OPT(0, "order", "ORDER", "create: fifo (default), or priority: urgent first, then the oldest"),
+	OPT(0, "max-claims", "N", "create: at most N live claims in the whole queue (default 0: no limit)"),
+	OPT('l', "lease", "TIME", "create: how long a claim lasts without a sign of life (default 10m)"),
+	OPT(0, "attempts", "N", "create: after N claims that were not finished it is failed (default 3; 0: never)"),
+	OPT(0, "force", NULL, "delete: also with work in it, which goes to dead letters"),
+	OPT_END,
+};
+static const char *const about[] = {
+	"Mail to queue:NAME is work for whoever takes it first: 'mailroom recv queue:NAME' hands each message to exactly one "
+	"agent, under a lease. 'done', 'release', 'fail' and 'extend' go on from there. A queue of a rig is called RIG/NAME.",
+	"The work of a claimant that died, or whose lease ran out, comes back with its attempt counted. After the last attempt it is "
+	"failed: the sender gets a message of type bounce, and the original is kept (mailroom dead).",
+	"'pause' lets mail in and gives no work out, 'close' does neither; work that is claimed can be finished in both. "
+	"'delete' is refused while there is work, unless --force is given; senders of what was not done are told.",
+	"'show' counts what is there: work that is ready, delayed (send --not-before), claimed, done and failed, and tells who "
+	"holds what since when.",
+	NULL,
+};
+static const char *const examples[] = {
+	"mailroom --as alice queue create builds --attempts 3\nmailroom --as alice send queue:builds -m 'build main'\n"
+	"mailroom --as bob recv queue:builds --json >work\nmailroom queue show builds\n"
+	"mailroom --as bob done \"$(jq -r .token work)\"",
+	"mailroom --as alice queue create builds --order priority --max-claims 2\nmailroom --as alice queue pause builds\n"
+	"mailroom queue list",
+	NULL,
+};
+static const char *const differences[] = {
+	"In Gas Town a queue made by 'queue create' cannot get mail, two claimers can take the same message, and limits, order, "
+	"status and counters are shown but not kept. Here they are.",
+	NULL,
+};
+
+const struct cmd cmd_queue = {
+	.name = "queue",
+	.needs = CMD_ROOM,
+	.synopsis = "create NAME | list | show NAME | pause NAME | resume NAME | close NAME | delete NAME",
+	.summary = "work queues: make them, see what is in them, stop them",
+	.opts = opts,
+	.about = about,
+	.examples = examples,
+	.differences = differences,
+	.min_args = 1,
+	.max_args = -1,
+	.run = run,
+};

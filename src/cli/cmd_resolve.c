@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/* cmd_resolve.c - what an address means, before anything is sent to it. */
+#include "cli/cli.h"
+
+static void
+print_list(struct cli *cli, const char *heading, const struct mr_names *names)
+{
+	if (names->n == 0)
+		return;
+	out_styled(cli, &cli->out, STYLE_DIM, heading);
+	buf_addc(&cli->out, '\n');
+	for (size_t i = 0; i < names->n; i++) {
+		buf_adds(&cli->out, "  ");
+		out_styled(cli, &cli->out, STYLE_PLAIN, names->v[i]);
+		buf_addc(&cli->out, '\n');
+	}
+}
+
+static void
+print_text(struct cli *cli, const struct mr_resolution *r)
+{
+	mr_auto(buf_done) struct buf line = BUF_INIT;
+
+	buf_addf(&line, "%s '%s%s': ", r->form, strcmp(r->form, "pattern") == 0 ? "@" : "", r->name);
+	out_count(&line, r->targets.n, "recipient");
+	print_list(cli, buf_z(&line), &r->targets);
+	print_list(cli, "how", &r->trail);
+	print_list(cli, "trouble", &r->trouble);
+}
+
+static void
+print_json(struct cli *cli, const char *address, const struct mr_resolution *r)
+{
+	struct json j = JSON_INIT(&cli->out);
+
+	json_open(&j, '{');
+	json_key_str(&j, "address", address);
+	json_key_str(&j, "form", r->form);
+	json_key_str(&j, "name", r->name);
+	json_key_names(&j, "targets", &r->targets);
+	json_key_names(&j, "trouble", &r->trouble);
+	json_key_names(&j, "trail", &r->trail);
+	json_key_str(&j, "room", mr_room_name(cli->room));
+	out_json_line(cli, &j);
+}
+
+static int
+run_resolve(struct cli *cli)
+{
+	struct mr_error err = { 0 };
+	int code = EXIT_DONE;
+
+	/* Groups leave their sender out, so it matters who asks; but nobody in particular may ask too. */
+	if (cli_know_self(cli, &err) != MR_OK && cli->as_option)
+		return cli_fail(cli, &err);
+	for (int i = 0; i < cli->argc; i++) {
+		struct mr_resolution r = { 0 };
+
+		err = (struct mr_error){ 0 };
+		if (mr_resolve(cli->room, cli->self_known ? cli->self.agent : "", cli->argv[i], &r, &err) !=
+		    MR_OK) {
+			code = cli_fail(cli, &err);
+			continue;
+		}
+		if (cli->json)
+			print_json(cli, cli->argv[i], &r);
+		else
+			print_text(cli, &r);
+		mr_resolution_done(&r);
+	}
+	return code;
+}
+
+static const char *const about[] = {
+	"Says what kind of thing an address is, who would get mail that is sent to it, how that was found, "
+	"and which members "
+	"of a group reach nobody. It sends nothing. The forms of addresses are explained in mailroom(7).",
+	"It exits with 5 when nothing is called so, with the names that are near, and with 4 when the "
+	"address is ambiguous, "
+	"with the forms that are not, or when what it names takes no mail now.",
+	NULL,
+};
+static const char *const examples[] = {
+	"mailroom resolve bob",
+	"mailroom --as alice resolve @all",
+	"mailroom --as alice group create builders alice bob\nmailroom --as alice resolve group:builders "
+	"--json",
+	NULL,
+};
+static const char *const differences[] = {
+	"Gas Town resolves an address only while sending, and falls back to other ways when that fails; here "
+	"what `resolve` says "
+	"is what `send` does.",
+	NULL,
+};
+
+const struct cmd cmd_resolve = {
+	.name = "resolve",
+	.needs = CMD_ROOM,
+	.synopsis = "ADDRESS...",
+	.summary = "explain what an address means and who would get the mail",
+	.about = about,
+	.examples = examples,
+	.differences = differences,
+	.min_args = 1,
+	.max_args = -1,
+	.run = run_resolve,
+};

@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * dead.c - dead letters: mail that was failed or left behind, and the failed work of queues. Nothing removes
+ * them but a person or an agent who says so: by having them delivered again, or by dropping them.
+ */
+#include "base/error.h"
+#include "base/id.h"
+#include "message/address.h"
+#include "message/message.h"
+#include "office/office.h"
+
+#define AMBIGUOUS_MAX 5
+
+/* ---- Failed work ---- */
+
+static bool
+note_failed(void *ctx, const struct queue_item *item)
+{
+	return names_add(ctx, str_of(item->id));
+}
+
+static enum mr_rc
+failed_ids(struct mr_room *room, const char *queue, struct mr_names *ret, struct mr_error *err)
+{
+	enum mr_rc rc = room->driver->queue_each(room, queue, QUEUE_FAILED, note_failed, ret, err);
+
+	return rc == MR_NOTFOUND ? MR_OK : rc; /* deleted this very moment */
+}
+
+static enum mr_rc
+queue_names_of(struct mr_room *room, struct mr_names *ret, struct mr_error *err)
+{
+	struct mr_error ignored = { 0 };
+
+	if (office_queue_able(room, &ignored) != MR_OK)
+		return MR_OK;
+	return settings_names(room, "queue", ret, err);
+}
+
+/* ---- All of them ---- */
+
+struct listing {
+	mr_dead_fn *fn;
+	void *ctx;
+	bool stopped;
+};
+
+static bool
+pass_on(void *ctx, const struct mr_message *msg)
+{
+	struct listing *l = ctx;
+
+	l->stopped = !l->fn(l->ctx, "", msg);
+	return !l->stopped;
+}
+
+static enum mr_rc
+list_queue(struct mr_room *room, const char *queue, struct listing *l, struct mr_error *err)
+{
+	mr_auto(mr_names_done) struct mr_names ids = { 0 };
+	enum mr_rc rc = failed_ids(room, queue, &ids, err);
+
+	for (size_t i = 0; i < ids.n && rc == MR_OK && !l->stopped; i++) {
+		mr_auto(mr_message_done) struct mr_message msg = { 0 };
+		struct mr_error ignored = { 0 };
+
+		if (room->driver->queue_fetch(room, queue, ids.v[i], &msg, &ignored) != MR_OK)
+			continue; /* dropped meanwhile, or not readable: doctor tells of it */
+		msg.folder = MR_DEAD;
+		l->stopped = !l->fn(l->ctx, queue, &msg);
+	}
+	return rc;
+}
+
+enum mr_rc
+mr_dead_each(struct mr_room *room, mr_dead_fn *fn, void *ctx, struct mr_error *err)
+{
+	mr_auto(mr_names_done) struct mr_names queues = { 0 };
+	struct listing l = { .fn = fn, .ctx = ctx };
+	struct scan_request want = { .folders = MR_DEAD, .depth = SCAN_HEADERS };
+	enum mr_rc rc = room->driver->scan(room, OPERATOR, &want, pass_on, &l, err);
+
+	if (rc == MR_OK && !l.stopped)
+		rc = queue_names_of(room, &queues, err);
+	for (size_t i = 0; i < queues.n && rc == MR_OK && !l.stopped; i++)
+		rc = list_queue(room, queues.v[i], &l, err);
+	return rc;
+}
+
+/* ---- One of them ---- */
+
+struct dead_search {
+	const char *what; /* the end of an id, or all of it */
+	size_t n;
+	char id[MR_ID_LEN + 1], queue[MR_ADDRESS_MAX + 1]; /* of the first */
+	struct buf ids;
+};
+
+static void
+note_match(struct dead_search *s, const char *queue, const char *id)
+{
+	if (!str_ends(str_of(id), s->what) || (s->n > 0 && strcmp(s->id, id) == 0))
+		return;
+	if (s->n == 0) {
+		(void)snprintf(s->id, sizeof(s->id), "%s", id);
+		(void)snprintf(s->queue, sizeof(s->queue), "%s", queue);
+	}
+	if (s->n < AMBIGUOUS_MAX)
+		buf_addf(&s->ids, "%s%s", s->n > 0 ? ", " : "", id);
+	s->n++;
+}
+
+static bool
+note_dead(void *ctx, const struct mr_message *msg)
+{
+	note_match(ctx, "", msg->id);
+	return true;
+}
+
+static enum mr_rc
+search_queues(struct mr_room *room, struct dead_search *s, struct mr_error *err)
+{
+	mr_auto(mr_names_done) struct mr_names queues = { 0 };
+	enum mr_rc rc = queue_names_of(room, &queues, err);
+
+	for (size_t i = 0; i < queues.n && rc == MR_OK; i++) {
+		mr_auto(mr_names_done) struct mr_names ids = { 0 };
+
+		rc = failed_ids(room, queues.v[i], &ids, err);
+		for (size_t j = 0; j < ids.n; j++)
+			note_match(s, queues.v[i], ids.v[j]);
+	}
+	return rc;
+}
+
+static enum mr_rc
+find_letter(struct mr_room *room, const char *given, char ret_id[MR_ID_LEN + 1],
+    char ret_queue[MR_ADDRESS_MAX + 1], struct mr_error *err)
+{
+	struct dead_search s = { 0 };
+	mr_auto(buf_done) struct buf ids = BUF_INIT;
+	char spelled[MR_ID_LEN + 1];
+	bool full;
+	enum mr_rc rc = lookup_spelling(room, given, spelled, &full, err);
+
+	if (rc != MR_OK)
+		return rc;
+	struct scan_request want = { .folders = MR_DEAD, .depth = SCAN_NAMES, .id_suffix = spelled };
+
+	s.what = spelled;
+	rc = room->driver->scan(room, OPERATOR, &want, note_dead, &s, err);
+	if (rc == MR_OK)
+		rc = search_queues(room, &s, err);
+	ids = s.ids;
+	if (rc != MR_OK)
+		return rc;
+	if (s.n == 0) {
+		(void)mr_fail(err, MR_NOTFOUND, "no dead letter '%s' in room '%s'", spelled, room->name);
+		return mr_hint(err, "`mailroom dead list` shows them; `mailroom why %s` looks everywhere", spelled);
+	}
+	if (s.n > 1) {
+		(void)mr_fail(err, MR_REFUSED, "several dead letters end in '%s'", spelled);
+		return mr_hint(err, "one of: %s%s", buf_z(&ids), s.n > AMBIGUOUS_MAX ? ", ..." : "");
+	}
+	(void)snprintf(ret_id, MR_ID_LEN + 1, "%s", s.id);
+	(void)snprintf(ret_queue, MR_ADDRESS_MAX + 1, "%s", s.queue);
+	return MR_OK;
+}
+
+enum mr_rc
+mr_dead_get(struct mr_room *room, const char *id, struct mr_message *ret, char ret_queue[MR_ADDRESS_MAX + 1],
+    struct mr_error *err)
+{
+	char full[MR_ID_LEN + 1], queue[MR_ADDRESS_MAX + 1];
+	enum mr_rc rc = find_letter(room, id, full, queue, err);
+
+	if (rc == MR_OK)
+		rc = *queue ? room->driver->queue_fetch(room, queue, full, ret, err)
+			    : room->driver->fetch(room, OPERATOR, full, MR_DEAD, SCAN_BODIES, ret, err);
+	if (rc != MR_OK)
+		return rc;
+	ret->folder = MR_DEAD;
+	(void)snprintf(ret_queue, MR_ADDRESS_MAX + 1, "%s", queue);
+	return MR_OK;
+}
+
+/* ---- Dropping ---- */
+
+/* The operator, or whoever is registered. */
+static enum mr_rc
+check_hand(struct mr_room *room, const struct mr_self *self, struct mr_error *err)
+{
+	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
+	enum mr_rc rc;
+
+	if (!room->driver->dead_drop)
+		return office_lacks(room, "way to remove dead letters", err);
+	rc = office_not_fenced(room, self, err);
+	if (rc == MR_OK && room->driver->find_agent && strcmp(self->agent, OPERATOR) != 0)
+		rc = mr_agent_get(room, self->agent, &agent, err);
+	return rc;
+}
+
+enum mr_rc
+mr_dead_drop(struct mr_room *room, const struct mr_self *self, const char *id, struct mr_error *err)
+{
+	char full[MR_ID_LEN + 1], queue[MR_ADDRESS_MAX + 1];
+	enum mr_rc rc = check_hand(room, self, err);
+
+	if (rc == MR_OK)
+		rc = find_letter(room, id, full, queue, err);
+	return rc == MR_OK ? room->driver->dead_drop(room, queue, full, err) : rc;
+}
+
+/* ---- Delivering again ---- */
+
+struct retrying {
+	struct mr_room *room;
+	struct mr_message letter;
+	char queue[MR_ADDRESS_MAX + 1];
+	struct recipients who;
+	struct arena *own;
+};
+
+static void
+retrying_done(struct retrying *r)
+{
+	mr_message_done(&r->letter);
+	recipients_done(&r->who);
+	arena_free(r->own);
+}
+
+static void
+note_owner(void *ctx, const struct place_of *place)
+{
+	if (*place->agent && (place->folder & (MR_INBOX | MR_HELD | MR_ARCHIVE)))
+		(void)names_add(ctx, str_of(place->agent));
+}
+
+/* A letter does not say whose copy it was. Of its recipients, those who have theirs need no second one; what went
+ * to a queue or a channel is there. */
+static enum mr_rc
+own_recipients(struct retrying *r, struct mr_names *ret, struct mr_error *err)
+{
+	mr_auto(mr_names_done) struct mr_names have = { 0 };
+	const struct mr_names *lists[] = { &r->letter.to, &r->letter.cc };
+	struct mr_error ignored = { 0 };
+	enum mr_rc rc = MR_OK;
+
+	if (r->room->driver->each_place)
+		rc = r->room->driver->each_place(r->room, r->letter.id, note_owner, &have, err);
+	if (rc != MR_OK)
+		return rc;
+	for (size_t i = 0; i < 2; i++)
+		for (size_t j = 0; j < lists[i]->n; j++) {
+			const char *name = lists[i]->v[j];
+
+			if (!names_has(&have, name) && address_check(str_of(name), &ignored) == MR_OK &&
+			    !names_add(ret, str_of(name)))
+				return mr_nomem(err);
+		}
+	if (ret->n > 0)
+		return MR_OK;
+	(void)mr_fail(err, MR_REFUSED, "nobody to whom '%s' was sent is without it", r->letter.id);
+	return mr_hint(err, "say who shall get it: --to AGENT");
+}
+
+static enum mr_rc
+choose_recipients(struct retrying *r, const char *const *to, struct mr_error *err)
+{
+	mr_auto(mr_names_done) struct mr_names own = { 0 };
+	char queue[MR_ADDRESS_MAX + 16];
+	enum mr_rc rc = MR_OK;
+
+	if (!to && *r->queue) {
+		(void)snprintf(queue, sizeof(queue), "queue:%s", r->queue);
+		return recipients_resolve(
+		    r->room, "", (const char *const[]){ queue, NULL }, NULL, false, &r->who, err);
+	}
+	if (!to) {
+		rc = own_recipients(r, &own, err);
+		if (rc != MR_OK)
+			return rc;
+		const char **list = arena_alloc(&r->own, (own.n + 1) * sizeof(*list));
+
+		if (!list)
+			return mr_nomem(err);
+		for (size_t i = 0; i < own.n; i++)
+			list[i] = own.v[i];
+		to = list;
+	}
+	rc = recipients_resolve(r->room, "", to, NULL, false, &r->who, err);
+	if (rc == MR_NOTFOUND)
+		return mr_hint(err, "say who shall get it: --to AGENT; `mailroom who` lists the agents");
+	return rc;
+}
+
+/* Nothing in it depends on who retries, or when: after a crash anybody's retry is the same send. */
+static enum mr_rc
+compose(struct retrying *r, struct mr_message *ret, struct mr_error *err)
+{
+	const struct mr_message *letter = &r->letter;
+	mr_auto(buf_done) struct buf original = BUF_INIT;
+	struct mr_header *headers = arena_alloc(&r->own, (letter->headers_n + 1) * sizeof(*headers));
+	size_t n = 0;
+
+	if (!headers)
+		return mr_nomem(err);
+	for (size_t i = 0; i < letter->headers_n; i++)
+		if (!message_header_reserved(str_of(letter->headers[i].name)))
+			headers[n++] = letter->headers[i];
+	buf_addf(&original, "<%s@%s>", letter->id, r->room->name);
+	headers[n].name = "Resent-Message-ID";
+	headers[n].value = buf_ok(&original) ? arena_dup(&r->own, buf_str(&original)) : NULL;
+	if (!headers[n++].value)
+		return mr_nomem(err);
+	*ret = *letter;
+	ret->to = r->who.to;
+	ret->cc = (struct mr_names){ 0 };
+	ret->thread = *letter->thread ? letter->thread : letter->id;
+	ret->by_ms = ret->not_before_ms = 0;
+	ret->flags = ret->attempt = 0;
+	ret->headers = headers;
+	ret->headers_n = n;
+	ret->own = NULL;
+	id_new(ret->id);
+	return MR_OK;
+}
+
+static void
+fill_receipt(struct retrying *r, struct delivered *got, struct mr_receipt *ret)
+{
+	*ret = (struct mr_receipt){
+		.repeated = got->repeated,
+		.to = r->who.all,
+		.not_live = r->who.not_live,
+		.missing = got->missing,
+	};
+	(void)snprintf(ret->id, sizeof(ret->id), "%s", got->id);
+	r->who.all = r->who.not_live = (struct mr_names){ 0 };
+}
+
+static enum mr_rc
+deliver_again(struct retrying *r, struct mr_receipt *ret, struct mr_error *err)
+{
+	struct mr_message msg;
+	struct delivered got = { 0 };
+	struct mr_error ignored = { 0 };
+	char key[16 + MR_ID_LEN];
+	enum mr_rc rc = compose(r, &msg, err);
+
+	if (rc != MR_OK)
+		return rc;
+	(void)snprintf(key, sizeof(key), "dead-retry-%s", r->letter.id);
+	bool ours = address_check(str_of(msg.from), &ignored) == MR_OK;
+	struct delivery what = {
+		.msg = &msg,
+		.to = &r->who.all,
+		.sender = ours ? msg.from : OPERATOR,
+		.key = r->room->driver->abilities & ROOM_KEYS ? key : NULL,
+	};
+
+	rc = r->room->driver->deliver(r->room, &what, &got, err);
+	if (rc == MR_OK || rc == MR_INDOUBT) {
+		/* In doubt it is durable all the same: whoever comes next completes it. */
+		retention_after_delivery(r->room, &r->who.all);
+		fill_receipt(r, &got, ret);
+		enum mr_rc dropped = r->room->driver->dead_drop(r->room, r->queue, r->letter.id, &ignored);
+
+		if (rc == MR_OK && dropped != MR_OK && dropped != MR_NOTFOUND) {
+			*err = ignored;
+			mr_receipt_done(ret);
+			return mr_wrap(err, "delivered, but still among the dead letters");
+		}
+		return rc;
+	}
+	mr_names_done(&got.missing);
+	(void)mr_wrap(err, "delivering '%s' again", r->letter.id);
+	if (rc != MR_REFUSED)
+		return rc;
+	return mr_hint(err, "was it delivered before, to others? `mailroom dead drop %s` removes it", r->letter.id);
+}
+
+enum mr_rc
+mr_dead_retry(struct mr_room *room, const struct mr_self *self, const char *id, const char *const *to,
+    struct mr_receipt *ret, struct mr_error *err)
+{
+	mr_auto(retrying_done) struct retrying r = { .room = room };
+	enum mr_rc rc = check_hand(room, self, err);
+
+	if (rc == MR_OK)
+		rc = mr_dead_get(room, id, &r.letter, r.queue, err);
+	if (rc == MR_OK)
+		rc = choose_recipients(&r, to, err);
+	return rc == MR_OK ? deliver_again(&r, ret, err) : rc;
+}

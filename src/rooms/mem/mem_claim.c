@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * mem_claim.c - claims on the work of a queue. One is known by queue, id, token and attempt together, like a hold.
+ * What ran out stays claimed until somebody puts it back: how often that may happen is the office's to know.
+ */
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/id.h"
+#include "rooms/mem/mem.h"
+
+static unsigned
+count_live(const struct mem_queue *queue)
+{
+	unsigned live = 0;
+
+	for (size_t i = 0; i < queue->work_n; i++) {
+		const struct mem_work *work = &queue->work[i];
+
+		live += work->state == QUEUE_CLAIMED &&
+		    !mem_lease_is_over(&work->hold, work->boot_deadline_ms, &work->process);
+	}
+	return live;
+}
+
+static struct mem_work *
+choose(struct mem_queue *queue, bool by_priority)
+{
+	struct mem_work *best = NULL;
+
+	for (size_t i = 0; i < queue->work_n; i++) {
+		struct mem_work *work = &queue->work[i];
+
+		if (mem_work_state(work) != QUEUE_READY)
+			continue;
+		if (!best || (by_priority && work->priority > best->priority))
+			best = work;
+	}
+	return best;
+}
+
+enum mr_rc
+mem_queue_claim(struct mr_room *room, const char *queue, const struct claim_terms *terms, struct hold *ret,
+    struct mr_error *err)
+{
+	struct mem_queue *q = NULL;
+
+	if (mem_queue_find(mem_of(room), queue, &q, err) != MR_OK)
+		return err->code;
+	if (terms->max_claims > 0 && count_live(q) >= terms->max_claims)
+		return mr_fail(err, MR_BUSY, "queue '%s' has %u live claims, which is its limit", queue,
+		    terms->max_claims);
+	struct mem_work *work = choose(q, terms->by_priority);
+
+	if (!work)
+		return mr_fail(err, MR_EMPTY, "nothing is ready in queue '%s'", queue);
+	struct hold hold = { .life = terms->hold.life, .attempt = ++work->attempt, .kind = terms->hold.kind,
+		.since_ms = clock_now_ms() };
+
+	(void)snprintf(hold.agent, sizeof hold.agent, "%s", terms->claimer);
+	(void)snprintf(hold.queue, sizeof hold.queue, "%s", queue);
+	memcpy(hold.id, work->id, sizeof hold.id);
+	token_new(hold.token);
+	if (hold.kind == HOLD_LEASE) {
+		hold.deadline_ms = hold.since_ms + terms->hold.lease_ms;
+		work->boot_deadline_ms = clock_boot_ms() + terms->hold.lease_ms;
+	}
+	work->process = terms->hold.process;
+	work->hold = hold;
+	work->state = QUEUE_CLAIMED;
+	*ret = hold;
+	return MR_OK;
+}
+
+static enum mr_rc
+find_claim(struct mr_room *room, const struct hold *hold, struct mem_work **ret, struct mr_error *err)
+{
+	struct mem_queue *q = NULL;
+	struct mr_error ignored = { 0 };
+	struct mem_work *work = NULL;
+
+	if (mem_queue_find(mem_of(room), hold->queue, &q, &ignored) == MR_OK)
+		work = mem_work_get(q, hold->id);
+	if (!work || work->state != QUEUE_CLAIMED || strcmp(work->hold.token, hold->token) != 0 ||
+	    work->hold.attempt != hold->attempt) {
+		(void)mr_fail(err, MR_NOTFOUND, "that claim on '%s' is over", hold->id);
+		return mr_hint(err, "it ran out or was settled; another may be at work on it");
+	}
+	*ret = work;
+	return MR_OK;
+}
+
+enum mr_rc
+mem_queue_settle(struct mr_room *room, const struct hold *hold, enum settle how, struct mr_error *err)
+{
+	struct mem_work *work = NULL;
+
+	if (find_claim(room, hold, &work, err) != MR_OK)
+		return err->code;
+	switch (how) {
+	case SETTLE_BACK:
+		work->state = QUEUE_READY;
+		return MR_OK;
+	case SETTLE_DONE:
+		work->state = QUEUE_DONE;
+		return MR_OK;
+	case SETTLE_DEAD:
+		work->state = QUEUE_FAILED;
+		return MR_OK;
+	case SETTLE_SEEN:
+	case SETTLE_ARCHIVE:
+		break;
+	}
+	return mr_fail(err, MR_REFUSED, "work of a queue ends as done or failed, or goes back");
+}
+
+enum mr_rc
+mem_queue_extend(struct mr_room *room, struct hold *hold, int64_t lease_ms, struct mr_error *err)
+{
+	struct mem_work *work = NULL;
+
+	if (find_claim(room, hold, &work, err) != MR_OK)
+		return err->code;
+	if (work->hold.kind != HOLD_LEASE) /* it lasts as long as its process */
+		return MR_OK;
+	work->hold.deadline_ms = clock_now_ms() + lease_ms;
+	work->boot_deadline_ms = clock_boot_ms() + lease_ms;
+	hold->deadline_ms = work->hold.deadline_ms;
+	return MR_OK;
+}
+
+enum mr_rc
+mem_queue_find_claim(struct mr_room *room, const char *token, struct hold *ret, struct mr_error *err)
+{
+	struct mem *mem = mem_of(room);
+
+	for (size_t i = 0; i < mem->queues_n; i++) {
+		for (size_t k = 0; k < mem->queues[i].work_n; k++) {
+			const struct mem_work *work = &mem->queues[i].work[k];
+
+			if (work->state != QUEUE_CLAIMED || strcmp(work->hold.token, token) != 0)
+				continue;
+			*ret = work->hold;
+			ret->over = mem_lease_is_over(&work->hold, work->boot_deadline_ms, &work->process);
+			return MR_OK;
+		}
+	}
+	return mr_fail(err, MR_NOTFOUND, "no claim '%s': it is over, or never was", token);
+}

@@ -1,0 +1,87 @@
+# What addresses mean, from the command line: forms, order, ambiguity, spellings, near names.
+. "$(dirname "$0")/../lib/tap.sh"
+
+targets() { mr --as alice resolve "$1" --json 2>err | jq -r '[.targets[]]|sort|join(" ")'; }
+
+room alice bob carol mayor deacon deacon/dogs/rex green/witness blue/witness green/refinery green/crew/max green/polecats/nux
+
+# ---- resolve explains ----
+exits 0 'resolve an agent' mr --as alice resolve bob
+says out "^agent 'bob': 1 recipient" 'says what it is'
+says out '^  bob$' 'and who gets the mail'
+exits 0 'resolve a pattern' mr --as alice resolve @witnesses
+says out "^pattern '@witnesses': 2 recipients" 'says how many'
+says out "means \*/witness" 'and what it stands for'
+exits 0 'with --json' mr --as alice resolve green/max --json
+same 'agent green/crew/max green/crew/max' "$(jq -r '"\(.form) \(.name) \(.targets[0])"' out)" 'form, name and targets'
+says out 'another spelling' 'and the trail'
+exits 0 'nobody in particular may ask' mr resolve @all
+says out '^  alice$' 'and nobody is left out'
+exits 5 'an unknown sender may not' mr --as nobody resolve bob
+exits 5 'an unknown address' mr --as alice resolve green/nobody
+says err 'no agent .green/nobody' 'is named'
+exits 5 'a misspelled one' mr --as alice resolve caroll
+says err "'carol'" 'comes with the near name'
+exits 5 'several addresses' mr --as alice resolve bob xyzzy carol
+same 2 "$(grep -c '^agent' out)" 'are answered one by one'
+exits 2 'resolve without an address' mr resolve
+mr --as alice resolve @nonsense --json >out 2>err
+same not-found "$(jq -r .error.code err)" 'the error is JSON too'
+
+# ---- forms ----
+same 'blue/witness green/witness' "$(targets '*/witness')" 'a star is one part'
+same 'bob carol deacon mayor' "$(targets @town)" '@town'
+same 'operator' "$(targets @overseer)" '@overseer'
+same 'green/refinery' "$(targets @refineries)" '@refineries'
+same 'deacon' "$(targets @deacons)" '@deacons'
+same 'deacon/dogs/rex' "$(targets @dogs)" '@dogs'
+same 'green/crew/max' "$(targets @crew)" '@crew'
+same 'green/polecats/nux' "$(targets @polecats/green)" '@polecats/RIG'
+same 'green/crew/max green/polecats/nux green/refinery green/witness' "$(targets @rig/green)" '@rig/RIG'
+exits 5 'a wildcard without a match' mr --as alice send '*/nobody' -m hi
+exits 4 'half a star' mr --as alice send 'gr*/witness' -m hi
+printf 'Pattern-heads: mayor, */witness\n' >>.mailroom/room
+same 'blue/witness green/witness mayor' "$(targets @heads)" 'a pattern of the room'
+
+# ---- spellings meet in one mailbox ----
+for to in mayor mayor/ green/mayor; do mr --as alice send "$to" -m "to $to" >/dev/null 2>&1; done
+same 3 "$(unread mayor)" 'mayor, mayor/ and rig/mayor are one mailbox'
+for to in green/max green/crew/max green/polecats/max; do mr --as alice send "$to" -m "to $to" >/dev/null 2>&1; done
+same 3 "$(unread green/crew/max)" 'rig/name, rig/crew/name and rig/polecats/name too'
+mr register green/polecats/max >/dev/null 2>&1
+exits 4 'with two such workers' mr --as alice send green/max -m hi
+says err "'green/crew/max', 'green/polecats/max'" 'both are named'
+same 3 "$(unread green/crew/max)" 'and nothing is stored'
+
+# ---- one name, several kinds ----
+mr --as alice group create bob carol >/dev/null 2>&1
+exits 4 'an ambiguous name' mr --as alice send bob -m hi
+says err 'agent:bob, group:bob' 'lists the forms that are not'
+exits 4 'resolve says the same' mr --as alice resolve bob
+exits 0 'agent:' mr --as alice send agent:bob -m 'to the agent'
+exits 0 'group:' mr --as alice send group:bob -m 'to the group'
+same '1 1' "$(unread bob) $(unread carol)" 'each goes where it says'
+exits 0 'an answer' mr --as bob send alice -m question
+id=$(cat out)
+exits 0 'goes to the agent, not to the group' mr --as alice reply "$id" -m answer
+same '2 1' "$(unread bob) $(unread carol)" 'as it should'
+
+# ---- gastown, appendix B 1: subjects and bodies ----
+exits 0 'a subject that looks like an option' mr --as alice send carol -s --help -m 'body'
+id=$(cat out)
+same '--help' "$(mr --as carol read --peek "$id" --json | jq -r .subject)" 'is a subject'
+exits 0 'an empty subject' mr --as alice send carol -s '' -m 'first line'
+same 'first line' "$(mr --as carol read --peek "$(cat out)" --json | jq -r .subject)" 'becomes the first line'
+{ i=0; while [ $i -lt 511 ]; do printf x; i=$((i + 1)); done; printf 'ä "$HOME" '\''q'\'' `id`\n\n$(id)\n'; i=0
+	while [ $i -lt 600 ]; do printf 'line %04d\n' $i; i=$((i + 1)); done; } >text
+exits 0 'a long body from stdin' sh -c '"$BIN" --as alice send carol <text'
+mr --as carol read --peek "$(cat out)" --json >out
+jq -j .body out >body
+if cmp -s text body; then ok 'with quotes, $, backticks and UTF-8 at byte 512 arrives as it was'; else not_ok 'with quotes, $, backticks and UTF-8 at byte 512 arrives as it was'; fi
+
+# ---- a time to wait for ----
+exits 4 '--not-before without a queue' mr --as alice send carol --not-before 1h -m later
+says err 'work queue' 'is refused with why'
+exits 2 '--not-before with no time' mr --as alice send carol --not-before soon -m later
+
+finish
