@@ -103,7 +103,8 @@ stop_at_any(void *ctx, const struct mr_message *msg)
 bool
 scan_finds_names(struct mr_room *room, const char *agent, unsigned folders, bool unread_only)
 {
-	struct scan_request want = { .folders = folders, .depth = SCAN_NAMES, .unread_only = unread_only };
+	struct scan_request want = { .folders = folders, .depth = SCAN_NAMES, .unread_only = unread_only,
+		.one_is_enough = true };
 	struct mr_error ignored = { 0 };
 	bool any = false;
 

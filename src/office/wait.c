@@ -87,10 +87,10 @@ judge_fresh(struct waiting *w, struct mr_error *err)
 static enum mr_rc
 look(struct waiting *w, struct mr_error *err)
 {
-	struct scan_request want = { .folders = MR_INBOX, .depth = SCAN_NAMES, .unread_only = true };
+	struct scan_request want = { .folders = MR_INBOX, .depth = SCAN_NAMES, .unread_only = true,
+		.one_is_enough = w->matcher.depth == SCAN_NAMES };
 	enum mr_rc rc = MR_OK;
 
-	scan_sweep(w->room, w->agent);
 	for (int tries = 0; tries < LOOK_TRIES; tries++) {
 		w->moved = false;
 		w->fresh.n = 0;
@@ -99,8 +99,11 @@ look(struct waiting *w, struct mr_error *err)
 			rc = mr_nomem(err);
 		if (rc == MR_OK)
 			rc = judge_fresh(w, err);
-		if (rc != MR_OK || w->hit || !w->moved)
+		if (rc != MR_OK || w->hit || (!w->moved && tries > 0))
 			break;
+		/* Nothing yet: mail that a dead holder had counts too. After the look, for whom mail waits is in a hurry. */
+		if (tries == 0)
+			scan_sweep(w->room, w->agent);
 	}
 	return rc;
 }

@@ -109,6 +109,7 @@ struct scan_request {
 	enum scan_depth depth;
 	bool newest_first;     /* by id; across the folders asked for */
 	bool unread_only;      /* only without MR_SEEN: lets a driver skip work */
+	bool one_is_enough;    /* any message will do, whichever: lets a driver stop at the first it meets */
 	const char *id_suffix; /* only ids that end so; NULL: all */
 	mr_trouble_fn *trouble;
 	void *trouble_ctx;
@@ -118,7 +119,8 @@ struct place_of { /* one copy of a message */
 	const char *agent;       /* "" for the room's own folders */
 	enum mr_folder folder;   /* 0: only the evidence counts (pending fan-out, tombstone) */
 	unsigned flags;
-	const char *state;       /* "unread", "read", "archived", "held", "sent", "dead", "pending", "purged" */
+	const char *state;       /* "unread", "read", "archived", "held", "sent", "dead", "pending", "purged"; in a queue
+	                          * "ready", "delayed", "claimed", "done", "failed"; in a channel "posted" */
 	const char *evidence;    /* a sentence with what was found where */
 };
 typedef void place_fn(void *ctx, const struct place_of *place);

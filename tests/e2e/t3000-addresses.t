@@ -83,5 +83,32 @@ if cmp -s text body; then ok 'with quotes, $, backticks and UTF-8 at byte 512 ar
 exits 4 '--not-before without a queue' mr --as alice send carol --not-before 1h -m later
 says err 'work queue' 'is refused with why'
 exits 2 '--not-before with no time' mr --as alice send carol --not-before soon -m later
+mr --as alice queue create work >/dev/null 2>&1
+exits 0 'to a queue it is taken' mr --as alice send queue:work carol --not-before 2099-01-01T00:00:00Z -m later
+same '2099-01-01T00:00:00.000Z' "$(mr --as carol read --peek "$(cat out)" --json | jq -r .not_before)" 'and stands in the message'
+check 'as a header' grep -rqx 'Mailroom-Not-Before: 2099-01-01T00:00:00.000Z' .mailroom/agents/carol/new
+exits 0 'so is a duration' mr --as alice send work --not-before 1h -m later
+
+# ---- queues and channels ----
+mr --as alice queue create green/builds >/dev/null 2>&1
+mr --as alice channel create news >/dev/null 2>&1
+mr --as bob channel subscribe news >/dev/null 2>&1
+same 'queue:work' "$(targets work)" 'the bare name of a queue'
+same 'queue:green/builds' "$(targets queue:green/builds)" 'the queue of a rig'
+exits 5 'which needs its prefix' mr --as alice resolve green/builds
+says err "'queue:green/builds'" 'and says so'
+same 'bob channel:news' "$(targets announce:news)" 'a channel and its subscribers'
+mr --as alice queue create news >/dev/null 2>&1
+exits 4 'a queue and a channel of one name' mr --as alice send news -m hi
+says err 'queue:news, channel:news' 'are told apart by their prefixes'
+mr --as alice group create mixed agent:bob queue:work channel:news >/dev/null 2>&1
+same 'bob channel:news queue:work' "$(targets mixed)" 'a group may have them as members'
+exits 0 'sending to it' mr --as alice send mixed -m 'to all kinds'
+same 1 "$(grep -rl 'to all kinds' .mailroom/agents/bob/new | wc -l)" 'reaches bob once'
+mr --as alice queue close work >/dev/null 2>&1
+exits 4 'a closed queue' mr --as alice send queue:work -m hi
+says err 'closed' 'refuses mail'
+exits 0 'a group with it' mr --as alice send mixed -m hi
+says err "member 'queue:work' of group 'mixed': queue 'work' is closed" 'says so and goes on'
 
 finish

@@ -197,6 +197,45 @@ a_removed_channel_is_gone_with_its_posts(void **state)
 	assert_range(w, 1, 1, 1);
 }
 
+struct places { size_t ready, posted; };
+
+static void
+note_place(void *ctx, const struct place_of *place)
+{
+	struct places *p = ctx;
+
+	assert_true(place->evidence && place->evidence[0] != '\0');
+	p->ready += strcmp(place->state, "ready") == 0;
+	p->posted += strcmp(place->state, "posted") == 0;
+}
+
+static void
+a_purged_post_is_gone_but_its_number_stays_taken(void **state)
+{
+	struct world *w = *state;
+	struct letter letter = { .to = { "channel:news", "queue:builds" } };
+	struct delivered done = { 0 };
+	struct places places = { 0 };
+	size_t removed = 99;
+
+	make_channel(w, "news");
+	EXPECT(MR_OK, w->ops->queue_make(w->room, "builds", &err));
+	EXPECT(MR_OK, w->ops->record_put(w->room, "queue", "", "builds", STR("Status: active\n"), &err));
+	post(w, 2);
+	EXPECT(MR_OK, try_send(w, &letter, &done, &err));
+	EXPECT(MR_OK, w->ops->each_place(w->room, done.id, note_place, &places, &err));
+	assert_int_equal(places.ready, 1);
+	assert_int_equal(places.posted, 1);
+	EXPECT(MR_OK, w->ops->purge(w->room, done.id, &removed, &err));
+	assert_int_equal(removed, 2);
+	EXPECT(MR_OK, w->ops->each_place(w->room, done.id, note_place, &places, &err));
+	assert_int_equal(places.ready + places.posted, 2); /* no more than before */
+	assert_int_equal(scan(w, 0, (struct seen){ 0 }).n, 2);
+	post(w, 1);
+	assert_int_equal(scan(w, 2, (struct seen){ 0 }).last, 4);
+	assert_range(w, 1, 4, 4);
+}
+
 const struct suite_case channel_cases[] = {
 	CASE(posts_have_numbers_that_grow_by_one, ROOM_CHANNELS),
 	CASE(a_scan_begins_after_a_number_and_ends_when_told, ROOM_CHANNELS),
@@ -205,5 +244,6 @@ const struct suite_case channel_cases[] = {
 	CASE(posts_are_dropped_from_the_low_end, ROOM_CHANNELS),
 	CASE(a_number_never_comes_again, ROOM_CHANNELS),
 	CASE(a_removed_channel_is_gone_with_its_posts, ROOM_CHANNELS),
+	CASE(a_purged_post_is_gone_but_its_number_stays_taken, ROOM_CHANNELS | ROOM_QUEUES | ROOM_PURGE),
 	{ 0 },
 };

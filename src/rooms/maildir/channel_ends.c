@@ -250,8 +250,10 @@ maildir_channel_drop(struct mr_room *room, const char *channel, uint64_t below, 
 	if (channel_open(&c, maildir_of(room), channel, CHANNEL_ALONE, err) != MR_OK ||
 	    post_last(&c, &last, err) != MR_OK)
 		return err->code;
-	if (below > last && last > 0 && post_exists(&c, last) && write_floor(&c, last, err) != MR_OK)
+	/* What is above the floor stays, whatever was asked: its number would come again. */
+	if (below > last && last > 0 && write_floor(&c, last, err) != MR_OK)
 		return err->code;
+	below = below > last ? last + 1 : below;
 	uint64_t first = post_ends_guess(&c).first;
 
 	/* Upwards from the first. Not synced: what a power cut brings back goes with the next drop. */

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/id.h"
 #include "base/sys.h"
-#include "rooms/maildir/maildir.h"
+#include "rooms/maildir/queue.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -343,6 +343,66 @@ check_mailboxes(struct inspection *in, struct held_count *held, struct mr_error 
 	return rc;
 }
 
+/* ---- Queues ---- */
+
+static bool
+note_visible(void *ctx, const struct dir_entry *entry)
+{
+	return entry->name[0] == '.' || names_add(ctx, str_of(entry->name));
+}
+
+static bool
+count_claim(void *ctx, const struct queue_item *item)
+{
+	return count_hold(ctx, item->hold);
+}
+
+static enum mr_rc
+count_work(void *ctx, const struct work_folder *at, struct mr_error *err)
+{
+	mr_auto(mr_names_done) struct mr_names names = { 0 };
+	enum mr_rc rc = dir_each(at->fd, note_visible, &names, err);
+
+	*(size_t *)ctx += names.n;
+	return rc;
+}
+
+/* A removal that was cut off leaves work in a folder that is no queue. */
+static enum mr_rc
+check_queue(struct inspection *in, const char *name, struct held_count *held, struct mr_error *err)
+{
+	mr_auto(queue_done) struct queue q = QUEUE_INIT;
+	size_t left = 0;
+	enum mr_rc rc = maildir_queue_each(in->room, name, QUEUE_CLAIMED, count_claim, held, err);
+
+	if (rc != MR_NOTFOUND)
+		return rc;
+	rc = queue_open_any(&q, in->md, name, err);
+	if (rc == MR_OK)
+		rc = queue_each_folder(&q, QUEUE_WORK, count_work, &left, err);
+	if (rc != MR_OK)
+		return rc == MR_NOTFOUND ? MR_OK : rc;
+	size_t buried = 0;
+	if (left > 0 && in->fix && maildir_queue_remove(in->room, name, true, &buried, err) != MR_OK)
+		return err->code;
+	if (left > 0)
+		say(in, MR_PROBLEM, "queues", buried > 0, buried > 0 ? "they are among the dead letters now" :
+		    "make that queue again to go on, or let doctor --fix move it to the dead letters",
+		    "'queues/%s' has %zu messages of work, but there is no such queue", name, left);
+	return MR_OK;
+}
+
+static enum mr_rc
+check_queues(struct inspection *in, struct held_count *held, struct mr_error *err)
+{
+	mr_auto(mr_names_done) struct mr_names names = { 0 };
+	enum mr_rc rc = queue_names(in->md, &names, err);
+
+	for (size_t i = 0; rc == MR_OK && i < names.n; i++)
+		rc = check_queue(in, names.v[i], held, err);
+	return rc;
+}
+
 /* ---- holds/ ---- */
 
 struct tokens {
@@ -440,6 +500,8 @@ maildir_inspect(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, st
 	}
 	if (rc == MR_OK)
 		rc = check_mailboxes(&in, &held, err);
+	if (rc == MR_OK)
+		rc = check_queues(&in, &held, err);
 	if (rc == MR_OK)
 		rc = check_holds(&in, &held, err);
 	mr_names_done(&held.tokens);

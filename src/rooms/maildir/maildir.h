@@ -26,7 +26,7 @@
  *	commit.c    the one module that makes changes durable
  *	watch.c     inotify
  *	records.c   small values of the post office
- *	place.c     where a message is, purge
+ *	place.c     where a message is, purge; place_shared.c: in queues and channels
  *	storage.c   what the file system promises
  *	inspect.c   doctor
  */
@@ -51,6 +51,7 @@ struct maildir { /* room->state */
 	bool sync;           /* Sync: none makes it false */
 	struct dirty dirty[64]; /* flushed early when full */
 	size_t dirty_n;
+	int inotify_fd;      /* of the last watch, kept for the next: closing one takes the kernel milliseconds; -1: none */
 	int process_hold_fd; /* holds/<token> locked by this process, or -1; one token serves all its process holds */
 	char process_token[MR_TOKEN_LEN + 1];
 	int dirty_errno;     /* an early sync failed: the next flush says so */
@@ -317,6 +318,9 @@ enum mr_rc maildir_record_each(struct mr_room *room, const char *kind, const cha
 enum mr_rc maildir_each_place(struct mr_room *room, const char *id, place_fn *fn, void *ctx, struct mr_error *err);
 enum mr_rc maildir_dead_drop(struct mr_room *room, const char *queue, const char *id, struct mr_error *err); /* dead.c */
 enum mr_rc maildir_purge(struct mr_room *room, const char *id, size_t *ret_removed, struct mr_error *err);
+/* place_shared.c: copies in queues and channels; *removed is added to. */
+enum mr_rc place_tell_shared(struct mr_room *room, const char *id, place_fn *fn, void *ctx, struct mr_error *err);
+enum mr_rc place_purge_shared(struct mr_room *room, const char *id, size_t *removed, struct mr_error *err);
 enum mr_rc maildir_inspect(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, struct mr_error *err);
 
 /* ---- queue.c, channel.c: targets of a delivery that are no agents ("queue:NAME", "channel:NAME") ---- */

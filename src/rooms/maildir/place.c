@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * place.c - where a message is: every mailbox (also those of pruned agents), dead letters, spool,
- * tombstone. And purge, which is the same walk with an unlink at the end.
+ * tombstone; queues and channels are place_shared.c's. And purge, which is the same walk with an unlink at the end.
  */
 #include "base/clock.h"
 #include "base/error.h"
@@ -168,7 +168,8 @@ maildir_each_place(struct mr_room *room, const char *id, place_fn *fn, void *ctx
 	mr_auto(buf_done) struct buf tombstone = BUF_INIT;
 
 	if (tell_spool(room, id, &telling, err) != MR_OK ||
-	    each_copy(maildir_of(room), id, tell_copy, &telling, err) != MR_OK)
+	    each_copy(maildir_of(room), id, tell_copy, &telling, err) != MR_OK ||
+	    place_tell_shared(room, id, fn, ctx, err) != MR_OK)
 		return err->code;
 	enum mr_rc rc = maildir_record_get(room, "purged", "", id, &tombstone, err);
 
@@ -237,7 +238,8 @@ maildir_purge(struct mr_room *room, const char *id, size_t *ret_removed, struct 
 	/* Mail moves between folders while we walk: only a pass that meets none ends it. */
 	do {
 		before = removed;
-		if (each_copy(maildir_of(room), id, remove_copy, &removed, err) != MR_OK)
+		if (each_copy(maildir_of(room), id, remove_copy, &removed, err) != MR_OK ||
+		    place_purge_shared(room, id, &removed, err) != MR_OK)
 			return mr_wrap(err, "cannot purge '%s' everywhere", id);
 	} while (removed != before && ++passes < PURGE_PASSES_MAX);
 	*ret_removed = removed;

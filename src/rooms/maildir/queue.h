@@ -4,6 +4,7 @@
  *
  *	queues/<name>/settings                       its record; a folder without one is no queue
  *	queues/<name>/ready/<p>/<bucket>/<file>      p: 0 urgent, 1 high, 2 normal, 3 low; buckets: queue_bucket.c
+ *	queues/<name>/ready/<p>/.low .high           the ends of the buckets, remembered
  *	queues/<name>/delayed/<not before, ms>.p<p>.<file>
  *	queues/<name>/claimed/h.<token>.<deadline>.<attempt>.p<p>.<file>
  *	queues/<name>/done/<YYYY-MM>/<file>          month (UTC) of the id
@@ -67,16 +68,21 @@ struct buckets { /* of one priority, ascending; finish with buckets_done */
 #define BUCKETS_INIT ((struct buckets){ .fd = -1 })
 /* None, also no folder: MR_OK and n is 0; fd is -1 in the latter case unless `make`. */
 enum mr_rc buckets_read(const struct queue *q, unsigned p, bool make, struct buckets *ret, struct mr_error *err);
+/* Only the lowest or the highest one, mostly without reading them all. */
+enum bucket_end { BUCKET_LOWEST, BUCKET_HIGHEST };
+enum mr_rc bucket_end(const struct queue *q, unsigned p, enum bucket_end end, bool make, struct buckets *ret,
+    struct mr_error *err);
+/* Remembers an end that was just seen in a list. Best effort. */
+void bucket_note(const struct queue *q, const struct buckets *b, enum bucket_end end, uint32_t number);
 void buckets_done(struct buckets *b);
 enum mr_rc bucket_open(const struct buckets *b, size_t i, int *ret_fd, struct mr_error *err); /* MR_NOTFOUND: gone */
-/* The highest bucket is as full as it may become: the next one. Best effort. */
+/* The last one of the list is the highest, and as full as it may become: makes the next one. Best effort. */
 void bucket_rotate(const struct queue *q, const struct buckets *b);
 /* An empty one that is not the highest. Best effort. */
 void bucket_remove(const struct buckets *b, size_t i);
 /* Puts work into a bucket: new work into the highest, what comes back into the lowest. `put` links or renames into
  * that folder, MR_NOTFOUND when it cannot because something is missing; if it is the bucket, the next one is tried.
  * *ret_fd (or NULL) is the bucket that was taken. */
-enum bucket_end { BUCKET_LOWEST, BUCKET_HIGHEST };
 typedef enum mr_rc bucket_put_fn(void *ctx, int bucket_fd, struct mr_error *err);
 enum mr_rc bucket_put(const struct queue *q, unsigned p, enum bucket_end end, bucket_put_fn *put, void *ctx, int *ret_fd,
     struct mr_error *err);

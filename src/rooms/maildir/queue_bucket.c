@@ -6,7 +6,7 @@
  * work is in buckets, folders named by a growing number: senders link into the highest, claimers take from the lowest.
  * Nobody counts exactly and nobody locks anything:
  *
- * - One sender in 64 counts the bucket that it has just used, and makes the next one when it is full. Many senders at once
+ * - One sender in 32 counts the bucket that it has just used, and makes the next one when it is full. Many senders at once
  *   may overfill it a little; a claimer that finds it far too full makes the next one too. mkdir has one winner.
  * - A claimer that finds a bucket empty, and it is not the highest, removes it. rmdir refuses when something came in. A
  *   sender that has chosen it just before finds that it cannot link into a folder without a name, and chooses
@@ -14,19 +14,28 @@
  * - Work that comes back goes into the lowest bucket: it has the smallest ids there, and is handed out next.
  *
  * Order: later sends never go to a lower bucket than earlier ones, and in a bucket the id decides.
+ *
+ * Even the list of buckets is long when a million messages wait. So ready/<p>/.low and .high remember its ends. Both ends
+ * only grow, so a number that was right once is never too high; if it is too low by now, then .low names a
+ * bucket that is gone, or .high one that has a successor, and the list is read after all. Numbers of another boot
+ * do not count: a power cut may have brought buckets back. And one look in 32 reads the list in any case, for the
+ * sake of people who move files by hand.
  */
 #include "base/error.h"
 #include "base/id.h"
+#include "base/process.h"
 #include "base/sys.h"
 #include "rooms/maildir/queue.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#define BUCKET_FULL 512u
+#define BUCKET_FULL 128u
 #define BUCKET_DIGITS 8
-#define COUNT_ONE_IN 64u
+#define COUNT_ONE_IN 32u
+#define LIST_ONE_IN 32u
 #define PUT_TRIES 1000
 
 static void
@@ -62,24 +71,6 @@ by_number(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-enum mr_rc
-buckets_read(const struct queue *q, unsigned p, bool make, struct buckets *ret, struct mr_error *err)
-{
-	char path[16];
-
-	(void)snprintf(path, sizeof(path), "ready/%u", p);
-	enum mr_rc rc = make ? queue_folder(q, path, &ret->fd, err) : dir_open(q->fd, path, &ret->fd, err);
-	if (rc == MR_NOTFOUND && !make)
-		return MR_OK;
-	if (rc == MR_OK)
-		rc = dir_each(ret->fd, note_bucket, ret, err);
-	if (rc == MR_OK && ret->failed)
-		rc = mr_nomem(err);
-	if (rc == MR_OK && ret->n > 0)
-		qsort(ret->v, ret->n, sizeof(*ret->v), by_number);
-	return rc;
-}
-
 void
 buckets_done(struct buckets *b)
 {
@@ -106,14 +97,127 @@ make_bucket(const struct queue *q, const struct buckets *b, uint32_t number, int
 	return dir_make(b->fd, name, q->md->dir_mode, q->md->sync, ret_fd, err);
 }
 
+/* ---- Remembering the ends ---- */
+
+static const char *const hint_names[] = { [BUCKET_LOWEST] = ".low", [BUCKET_HIGHEST] = ".high" };
+
+static bool
+one_in(unsigned n)
+{
+	unsigned char dice = 0;
+
+	random_bytes(&dice, sizeof(dice));
+	return dice % n == 0;
+}
+
+/* "<number> <boot id>" */
+static bool
+hint_read(const struct buckets *b, enum bucket_end end, uint32_t *ret)
+{
+	mr_auto(sys_close_fd) int fd = sys_open(b->fd, hint_names[end], O_RDONLY | O_NONBLOCK, 0);
+	char text[64];
+	uint64_t number = 0;
+
+	ssize_t len = fd < 0 ? -1 : sys_pread(fd, text, sizeof(text), 0);
+	if (len <= BUCKET_DIGITS + 1 || text[BUCKET_DIGITS] != ' ')
+		return false;
+	struct mr_str boot = { text + BUCKET_DIGITS + 1, (size_t)len - BUCKET_DIGITS - 1 };
+	if (!str_eq(boot, str_of(boot_id())) || !str_to_u64((struct mr_str){ text, BUCKET_DIGITS }, &number))
+		return false;
+	*ret = (uint32_t)number;
+	return true;
+}
+
+void
+bucket_note(const struct queue *q, const struct buckets *b, enum bucket_end end, uint32_t number)
+{
+	mr_auto(sys_close_fd) int fd = -1;
+	char text[64];
+	uint32_t known;
+
+	if (boot_id()[0] == '\0' || (hint_read(b, end, &known) && known == number))
+		return;
+	fd = sys_open(b->fd, hint_names[end], O_RDWR | O_CREAT | O_NONBLOCK, q->md->file_mode);
+	int len = snprintf(text, sizeof(text), "%0*" PRIu32 " %.50s", BUCKET_DIGITS, number, boot_id());
+	if (fd >= 0 && len > 0)
+		(void)sys_pwrite_all(fd, text, (size_t)len, 0);
+}
+
+static bool
+is_there(const struct buckets *b, uint32_t number)
+{
+	struct stat st;
+	char name[16];
+
+	bucket_name(number, name);
+	return sys_stat(b->fd, name, &st) == 0;
+}
+
+static enum mr_rc
+open_ready(const struct queue *q, unsigned p, bool make, struct buckets *ret, struct mr_error *err)
+{
+	char path[16];
+
+	(void)snprintf(path, sizeof(path), "ready/%u", p);
+	enum mr_rc rc = make ? queue_folder(q, path, &ret->fd, err) : dir_open(q->fd, path, &ret->fd, err);
+	return rc == MR_NOTFOUND && !make ? MR_OK : rc;
+}
+
+static enum mr_rc
+read_list(struct buckets *b, struct mr_error *err)
+{
+	if (b->fd < 0)
+		return MR_OK;
+	enum mr_rc rc = dir_each(b->fd, note_bucket, b, err);
+	if (rc == MR_OK && b->failed)
+		rc = mr_nomem(err);
+	if (rc == MR_OK && b->n > 0)
+		qsort(b->v, b->n, sizeof(*b->v), by_number);
+	return rc;
+}
+
+enum mr_rc
+buckets_read(const struct queue *q, unsigned p, bool make, struct buckets *ret, struct mr_error *err)
+{
+	enum mr_rc rc = open_ready(q, p, make, ret, err);
+
+	return rc == MR_OK ? read_list(ret, err) : rc;
+}
+
+enum mr_rc
+bucket_end(const struct queue *q, unsigned p, enum bucket_end end, bool make, struct buckets *ret, struct mr_error *err)
+{
+	uint32_t number;
+
+	enum mr_rc rc = open_ready(q, p, make, ret, err);
+	if (rc != MR_OK || ret->fd < 0)
+		return rc;
+	if (!one_in(LIST_ONE_IN) && hint_read(ret, end, &number) && is_there(ret, number) &&
+	    (end == BUCKET_LOWEST || !is_there(ret, number + 1))) {
+		ret->v = malloc(sizeof(*ret->v));
+		if (ret->v == NULL)
+			return mr_nomem(err);
+		ret->v[0] = number;
+		ret->n = 1;
+		return MR_OK;
+	}
+	rc = read_list(ret, err);
+	if (rc != MR_OK || ret->n == 0)
+		return rc;
+	ret->v[0] = ret->v[end == BUCKET_LOWEST ? 0 : ret->n - 1];
+	ret->n = 1;
+	bucket_note(q, ret, end, ret->v[0]);
+	return MR_OK;
+}
+
 void
 bucket_rotate(const struct queue *q, const struct buckets *b)
 {
 	mr_auto(sys_close_fd) int fd = -1;
 	struct mr_error ignored = { 0 };
 
-	if (b->n > 0)
-		(void)make_bucket(q, b, b->v[b->n - 1] + 1, &fd, &ignored);
+	if (b->n > 0 && make_bucket(q, b, b->v[b->n - 1] + 1, &fd, &ignored) == MR_OK)
+		bucket_note(q, b, BUCKET_HIGHEST, b->v[b->n - 1] + 1);
 }
 
 void
@@ -139,21 +243,11 @@ static void
 look_whether_full(const struct queue *q, const struct buckets *b, int bucket_fd)
 {
 	struct mr_error ignored = { 0 };
-	unsigned char dice = 0;
 	size_t count = 0;
 
-	random_bytes(&dice, sizeof(dice));
-	if (dice % COUNT_ONE_IN == 0 && dir_each(bucket_fd, count_entry, &count, &ignored) == MR_OK &&
+	if (one_in(COUNT_ONE_IN) && dir_each(bucket_fd, count_entry, &count, &ignored) == MR_OK &&
 	    count >= BUCKET_FULL)
 		bucket_rotate(q, b);
-}
-
-static enum mr_rc
-choose(const struct queue *q, struct buckets *b, enum bucket_end end, int *ret_fd, struct mr_error *err)
-{
-	if (b->n > 0)
-		return bucket_open(b, end == BUCKET_LOWEST ? 0 : b->n - 1, ret_fd, err);
-	return make_bucket(q, b, 0, ret_fd, err);
 }
 
 /* Has the folder that we hold open lost its name? */
@@ -179,10 +273,10 @@ put_once(const struct queue *q, unsigned p, enum bucket_end end, bucket_put_fn *
 	mr_auto(sys_close_fd) int fd = -1;
 
 	*ret_again = false;
-	enum mr_rc rc = buckets_read(q, p, true, &b, err);
+	enum mr_rc rc = bucket_end(q, p, end, true, &b, err);
 	if (rc != MR_OK)
 		return rc;
-	rc = choose(q, &b, end, &fd, err);
+	rc = b.n > 0 ? bucket_open(&b, 0, &fd, err) : make_bucket(q, &b, 0, &fd, err);
 	if (rc == MR_NOTFOUND) {
 		*ret_again = true;
 		return rc;
@@ -190,7 +284,7 @@ put_once(const struct queue *q, unsigned p, enum bucket_end end, bucket_put_fn *
 	if (rc == MR_OK)
 		rc = put(ctx, fd, err);
 	if (rc == MR_NOTFOUND)
-		*ret_again = is_gone(&b, b.n == 0 ? 0 : b.v[end == BUCKET_LOWEST ? 0 : b.n - 1], fd);
+		*ret_again = is_gone(&b, b.n == 0 ? 0 : b.v[0], fd);
 	if (rc != MR_OK)
 		return rc;
 	if (end == BUCKET_HIGHEST)

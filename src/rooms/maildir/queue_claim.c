@@ -19,7 +19,7 @@
 
 #define KEPT 32u          /* of what was read */
 #define SPREAD 16u        /* losers start somewhere among as many */
-#define CROWDED 1024u     /* a highest bucket that its senders should have followed by another */
+#define CROWDED 512u     /* a highest bucket that its senders should have followed by another */
 #define ROUNDS_MAX 10000
 #define LOCK_WAIT_MS 10000
 
@@ -124,11 +124,11 @@ release_due(struct claiming *c, struct mr_error *err)
 /* ---- Choosing ---- */
 
 static bool
-comes_before(const struct claiming *c, const struct candidate *a, const struct candidate *b)
+comes_before(const struct claiming *c, unsigned p, const char *id, const struct candidate *other)
 {
-	if (c->terms->by_priority && a->p != b->p)
-		return a->p < b->p;
-	return strcmp(a->id, b->id) < 0;
+	if (c->terms->by_priority && p != other->p)
+		return p < other->p;
+	return memcmp(id, other->id, MR_ID_LEN) < 0;
 }
 
 static bool
@@ -136,51 +136,74 @@ consider(void *ctx, const struct dir_entry *entry)
 {
 	struct claiming *c = ctx;
 	struct candidate *new = c->n < KEPT ? &c->pool[c->n] : c->best[KEPT - 1];
-	struct candidate probe = { .p = c->p };
 	struct work_name n;
 
 	if (!work_parse(QUEUE_READY, str_of(entry->name), &n))
 		return true;
 	c->seen++;
-	memcpy(probe.id, n.file.id, sizeof(probe.id));
-	if (c->n == KEPT && !comes_before(c, &probe, new))
+	if (c->n == KEPT && !comes_before(c, c->p, n.file.id, new))
 		return true;
-	memcpy(new->id, probe.id, sizeof(new->id));
 	new->p = c->p;
+	memcpy(new->id, n.file.id, sizeof(new->id));
 	(void)snprintf(new->name, sizeof(new->name), "%s", entry->name);
 	size_t at = c->n < KEPT ? c->n++ : KEPT - 1;
-	for (; at > 0 && comes_before(c, new, c->best[at - 1]); at--)
+	for (; at > 0 && comes_before(c, new->p, new->id, c->best[at - 1]); at--)
 		c->best[at] = c->best[at - 1];
 	c->best[at] = new;
 	return true;
 }
 
-/* The lowest bucket with something in it. */
+/* MR_NOTFOUND: emptied and removed by another. */
 static enum mr_rc
-read_priority(struct claiming *c, unsigned p, struct mr_error *err)
+read_bucket(struct claiming *c, const struct buckets *b, size_t i, struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int fd = -1;
+
+	enum mr_rc rc = bucket_open(b, i, &fd, err);
+	if (rc == MR_OK)
+		rc = dir_each(fd, consider, c, err);
+	if (rc == MR_OK && c->seen > 0) {
+		c->bucket_fd[c->p] = fd;
+		fd = -1;
+	}
+	return rc;
+}
+
+/* From the lowest on, the first with something in it; what is empty goes. */
+static enum mr_rc
+read_buckets(struct claiming *c, struct mr_error *err)
 {
 	mr_auto(buckets_done) struct buckets b = BUCKETS_INIT;
 
-	c->p = p;
-	c->seen = 0;
-	enum mr_rc rc = buckets_read(&c->q, p, false, &b, err);
+	enum mr_rc rc = buckets_read(&c->q, c->p, false, &b, err);
 	for (size_t i = 0; i < b.n && rc == MR_OK && c->seen == 0; i++) {
-		mr_auto(sys_close_fd) int fd = -1;
-		rc = bucket_open(&b, i, &fd, err);
-		if (rc == MR_OK)
-			rc = dir_each(fd, consider, c, err);
-		if (rc == MR_NOTFOUND) /* emptied and removed by another */
-			rc = MR_OK;
-		else if (rc == MR_OK && c->seen == 0 && i + 1 < b.n)
+		rc = read_bucket(c, &b, i, err);
+		if (rc == MR_OK && c->seen == 0 && i + 1 < b.n)
 			bucket_remove(&b, i);
+		if (rc == MR_NOTFOUND)
+			rc = MR_OK;
+		if (c->seen > 0 && i == 0)
+			bucket_note(&c->q, &b, BUCKET_LOWEST, b.v[0]);
 		if (c->seen > CROWDED && i + 1 == b.n)
 			bucket_rotate(&c->q, &b);
-		if (c->seen > 0) {
-			c->bucket_fd[p] = fd;
-			fd = -1;
-		}
 	}
 	return rc;
+}
+
+static enum mr_rc
+read_priority(struct claiming *c, unsigned p, struct mr_error *err)
+{
+	mr_auto(buckets_done) struct buckets lowest = BUCKETS_INIT;
+
+	c->p = p;
+	c->seen = 0;
+	enum mr_rc rc = bucket_end(&c->q, p, BUCKET_LOWEST, false, &lowest, err);
+	if (rc != MR_OK || lowest.n == 0)
+		return rc;
+	rc = read_bucket(c, &lowest, 0, err);
+	if (rc != MR_OK && rc != MR_NOTFOUND)
+		return rc;
+	return c->seen > 0 && c->seen <= CROWDED ? MR_OK : read_buckets(c, err);
 }
 
 static enum mr_rc

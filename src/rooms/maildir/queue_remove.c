@@ -96,6 +96,8 @@ remove_folder(void *ctx, const struct work_folder *at, struct mr_error *err)
 static void
 remove_folders(struct queue *q)
 {
+	static const char *const hints[] = { "ready/0/.low", "ready/0/.high", "ready/1/.low", "ready/1/.high",
+		"ready/2/.low", "ready/2/.high", "ready/3/.low", "ready/3/.high" };
 	static const char *const parents[] = { "ready/0", "ready/1", "ready/2", "ready/3", "ready", "done" };
 	mr_auto(sys_close_fd) int lock_fd = -1;
 	struct mr_error ignored = { 0 };
@@ -106,6 +108,8 @@ remove_folders(struct queue *q)
 	    queue_is_there(q))
 		return;
 	(void)queue_each_folder(q, QUEUE_ANY, remove_folder, q, &ignored);
+	for (size_t i = 0; i < sizeof(hints) / sizeof(hints[0]); i++)
+		(void)sys_unlink(q->fd, hints[i]);
 	for (size_t i = 0; i < sizeof(parents) / sizeof(parents[0]); i++)
 		(void)sys_rmdir(q->fd, parents[i]);
 	(void)sys_unlink(q->fd, ".lock");

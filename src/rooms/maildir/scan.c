@@ -95,6 +95,49 @@ emit_month(struct scan *s, const char *month, const struct listing *rest, size_t
 	return rc;
 }
 
+/* ---- Is there any? ---- */
+
+struct first {
+	struct listed at;
+	char name[NAME_LEN];
+};
+
+static bool
+note_first(void *ctx, const struct dir_entry *entry)
+{
+	struct first *first = ctx;
+	struct file_name parts;
+
+	if (!name_parse(str_of(entry->name), &parts) || parts.has_info)
+		return true;
+	(void)snprintf(first->name, sizeof(first->name), "%s", entry->name);
+	first->at = (struct listed){ .folder = MR_INBOX, .box = BOX_NEW, .attempt = parts.attempt,
+		.name = first->name };
+	memcpy(first->at.id, parts.id, sizeof(first->at.id));
+	return false;
+}
+
+/* One look into new/ for whoever waits: a file there is unread mail, whatever else moves meanwhile. Nothing there
+ * proves nothing, and the whole listing decides. */
+static enum mr_rc
+emit_any(struct scan *s, struct mr_error *err)
+{
+	struct first first = { 0 };
+	int new_fd = -1;
+	enum mr_rc rc = mailbox_folder(s->reader.box, BOX_NEW, &new_fd, err);
+
+	if (rc == MR_OK)
+		rc = dir_each(new_fd, note_first, &first, err);
+	return rc == MR_OK && first.at.name != NULL ? emit(s, &first.at, err) : rc;
+}
+
+static bool
+wants_any(const struct scan_request *want)
+{
+	return want->one_is_enough && want->depth == SCAN_NAMES && want->unread_only && want->folders == MR_INBOX &&
+	    want->id_suffix == NULL;
+}
+
 static enum mr_rc
 emit_all(struct scan *s, struct mr_error *err)
 {
@@ -132,7 +175,9 @@ maildir_scan(struct mr_room *room, const char *agent, const struct scan_request 
 	struct scan s = { .reader = READER_INIT(room, &box), .want = want, .fn = fn, .ctx = ctx };
 
 	enum mr_rc rc = open_box(&box, room, agent, want->folders, err);
-	if (rc == MR_OK)
+	if (rc == MR_OK && wants_any(want))
+		rc = emit_any(&s, err);
+	if (rc == MR_OK && !s.stopped)
 		rc = emit_all(&s, err);
 	reader_done(&s.reader);
 	return rc;

@@ -203,8 +203,11 @@ watch_folder(int inotify_fd, const struct watched *folder)
 static void
 arm(struct watch *w)
 {
-	if (w->inotify_fd < 0)
-		w->inotify_fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	if (w->inotify_fd < 0) {
+		/* What the last watch looked at is still watched: at worst the caller looks once too often. */
+		w->inotify_fd = w->md->inotify_fd >= 0 ? w->md->inotify_fd : inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+		w->md->inotify_fd = -1;
+	}
 	for (size_t i = 0; i < w->folders_n && w->inotify_fd >= 0; i++)
 		if (!watch_folder(w->inotify_fd, &w->folder[i]))
 			sys_close_fd(&w->inotify_fd), w->inotify_fd = -1;
@@ -307,6 +310,10 @@ maildir_watch_close(struct mr_room *room, void *watch)
 	(void)room;
 	if (w == NULL)
 		return;
+	if (w->md->inotify_fd < 0) {
+		w->md->inotify_fd = w->inotify_fd;
+		w->inotify_fd = -1;
+	}
 	sys_close_fd(&w->inotify_fd);
 	close_folders(w);
 	free(w);

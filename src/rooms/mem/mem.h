@@ -12,7 +12,8 @@
  *	mem_deliver.c  deliver
  *	mem_mail.c     scan, fetch, mark, move
  *	mem_hold.c     holds
- *	mem_records.c  records, places, purge
+ *	mem_records.c  records
+ *	mem_place.c    places, purge
  *	mem_queue.c    work queues: the work in them, and dead letters taken away
  *	mem_claim.c    work queues: claims
  *	mem_channel.c  channels
@@ -202,6 +203,8 @@ enum mr_rc mem_record_change(struct mr_room *room, const char *kind, const char 
     enum mr_rc (*edit)(void *ctx, bool exists, struct buf *text, struct mr_error *err), void *ctx,
     struct mr_error *err);
 void mem_record_done(struct mem_record *record);
+
+/* ---- mem_place.c ---- */
 enum mr_rc mem_each_place(
     struct mr_room *room, const char *id, place_fn *fn, void *ctx, struct mr_error *err);
 enum mr_rc mem_purge(struct mr_room *room, const char *id, size_t *ret_removed, struct mr_error *err);
@@ -237,6 +240,7 @@ enum mr_rc mem_channel_find(struct mem *mem, const char *name, struct mem_channe
 bool mem_channel_reserve(struct mem_channel *channel);
 void mem_channel_put(struct mem_channel *channel, const char *id, struct mem_letter *letter);
 void mem_channel_done(struct mem_channel *channel);
+struct mem_post *mem_post_get(struct mem_channel *channel, const char *id); /* good until the channel changes */
 enum mr_rc mem_channel_make(struct mr_room *room, const char *channel, struct mr_error *err);
 enum mr_rc mem_channel_remove(struct mr_room *room, const char *channel, struct mr_error *err);
 enum mr_rc mem_channel_scan(struct mr_room *room, const char *channel, uint64_t after, enum scan_depth depth,

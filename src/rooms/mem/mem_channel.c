@@ -50,6 +50,15 @@ mem_channel_done(struct mem_channel *channel)
 	free(channel->posts);
 }
 
+struct mem_post *
+mem_post_get(struct mem_channel *channel, const char *id)
+{
+	for (size_t i = 0; i < channel->posts_n; i++)
+		if (channel->posts[i].letter && strcmp(channel->posts[i].id, id) == 0)
+			return &channel->posts[i];
+	return NULL;
+}
+
 enum mr_rc
 mem_channel_make(struct mr_room *room, const char *channel, struct mr_error *err)
 {

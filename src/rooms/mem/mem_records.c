@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* mem_records.c - small values of the post office, and where the copies of a message are. */
+/* mem_records.c - small values of the post office. */
 #include "base/error.h"
 #include "rooms/mem/mem.h"
-
-/* ---- Records ---- */
 
 void
 mem_record_done(struct mem_record *record)
@@ -143,79 +141,5 @@ mem_record_each(struct mr_room *room, const char *kind, const char *owner,
 	for (size_t i = 0; i < names.n; i++)
 		if (!fn(ctx, names.v[i]))
 			break;
-	return MR_OK;
-}
-
-/* ---- Places ---- */
-
-static const char *
-state_word(const struct mem_copy *copy)
-{
-	switch (copy->folder) {
-	case MR_INBOX: return copy->flags & MR_SEEN ? "read" : "unread";
-	case MR_HELD: return "held";
-	case MR_ARCHIVE: return "archived";
-	case MR_SENT: return "sent";
-	case MR_DEAD: return "dead";
-	}
-	return "nowhere";
-}
-
-static void
-tell(const struct mem_box *box, const char *id, place_fn *fn, void *ctx)
-{
-	for (size_t i = 0; i < box->copies_n; i++) {
-		const struct mem_copy *copy = &box->copies[i];
-		char evidence[MR_ADDRESS_MAX + 120];
-
-		if (strcmp(copy->id, id) != 0)
-			continue;
-		if (copy->folder == MR_HELD)
-			(void)snprintf(evidence, sizeof evidence, "held by life %u of '%s', attempt %u",
-			    copy->hold.life, box->name, copy->hold.attempt);
-		else if (copy->folder == MR_DEAD)
-			(void)snprintf(evidence, sizeof evidence, "among the dead letters of the room");
-		else
-			(void)snprintf(evidence, sizeof evidence, "in the memory of this process, %s of '%s'",
-			    mem_folder_word(copy->folder), box->name);
-		const struct place_of place = { .agent = box->name, .folder = copy->folder,
-			.flags = copy->flags, .state = state_word(copy), .evidence = evidence };
-
-		fn(ctx, &place);
-	}
-}
-
-enum mr_rc
-mem_each_place(struct mr_room *room, const char *id, place_fn *fn, void *ctx, struct mr_error *err)
-{
-	struct mem *mem = mem_of(room);
-
-	(void)err;
-	for (size_t i = 0; i < mem->boxes_n; i++)
-		tell(mem->boxes[i], id, fn, ctx);
-	tell(&mem->dead, id, fn, ctx);
-	return MR_OK;
-}
-
-static size_t
-remove_copies(struct mem_box *box, const char *id)
-{
-	size_t removed = 0;
-
-	for (struct mem_copy *copy; (copy = mem_box_get(box, id, MEM_ANY_FOLDER)) != NULL; removed++)
-		mem_box_drop(box, copy);
-	return removed;
-}
-
-enum mr_rc
-mem_purge(struct mr_room *room, const char *id, size_t *ret_removed, struct mr_error *err)
-{
-	struct mem *mem = mem_of(room);
-	size_t removed = remove_copies(&mem->dead, id);
-
-	(void)err;
-	for (size_t i = 0; i < mem->boxes_n; i++)
-		removed += remove_copies(mem->boxes[i], id);
-	*ret_removed = removed;
 	return MR_OK;
 }

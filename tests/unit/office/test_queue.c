@@ -191,11 +191,11 @@ a_limit_on_live_claims_is_kept_and_freed(void **state)
 		town_send(&t, &t.alice, "queue:builds", "work", NULL);
 	struct mr_claim first = take(&t, &t.bob, "work");
 
-	(void)take_for(&t, &t.carol, "builds", 1, "work");
+	(void)take_for(&t, &t.carol, "builds", 1000, "work");
 	assert_no_work(&t, &t.bob, MR_BUSY);
 	assert_ok(mr_claim_done(t.room, &t.bob, first.token, id, &err));
 	(void)take(&t, &t.bob, "work");
-	(void)usleep(20 * 1000); /* carol's lease is over: its place is free */
+	(void)usleep(1050 * 1000); /* carol's lease is over: its place is free */
 	(void)take(&t, &t.bob, "work");
 	assert_no_work(&t, &t.bob, MR_BUSY);
 	town_done(&t);

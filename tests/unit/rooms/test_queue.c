@@ -452,7 +452,7 @@ nothing_is_lost_while_buckets_come_and_go(void **state)
 		enum settle how = hold.attempt == 1 && done % 5 == 0 ? SETTLE_BACK : SETTLE_DONE;
 		EXPECT(MR_OK, maildir_queue_settle(&b->room, &hold, how, &err));
 		done += how == SETTLE_DONE;
-		/* A full bucket for every 40 messages instead of 512: rotation at full speed. */
+		/* A full bucket for every 40 messages instead of 128: rotation at full speed. */
 		if (done % 40 == 0) {
 			mr_auto(queue_done) struct queue q = QUEUE_INIT;
 			mr_auto(buckets_done) struct buckets list = BUCKETS_INIT;
@@ -871,6 +871,63 @@ an_empty_queue_leaves_no_folder(void **state)
 }
 
 static void
+note_state(void *ctx, const struct place_of *place)
+{
+	(void)snprintf(ctx, 32, "%s", place->state);
+	assert_non_null(strstr(place->evidence, "queue 'work'"));
+}
+
+static void
+evidence_and_purge_know_work(void **state)
+{
+	struct box *b = *state;
+	char id[MR_ID_LEN + 1], word[32] = "";
+	size_t removed = 0;
+
+	send_work(b, MR_NORMAL, id);
+	EXPECT(MR_OK, maildir_each_place(&b->room, id, note_state, word, &err));
+	assert_string_equal(word, "ready");
+	struct hold hold = claim(b, false);
+	EXPECT(MR_OK, maildir_each_place(&b->room, id, note_state, word, &err));
+	assert_string_equal(word, "claimed");
+	EXPECT(MR_OK, maildir_queue_settle(&b->room, &hold, SETTLE_DONE, &err));
+	EXPECT(MR_OK, maildir_each_place(&b->room, id, note_state, word, &err));
+	assert_string_equal(word, "done");
+	EXPECT(MR_OK, maildir_purge(&b->room, id, &removed, &err));
+	assert_int_equal(removed, 1);
+	assert_int_equal(total(count(b)), 0);
+}
+
+static void
+count_finding(void *ctx, const struct mr_finding *finding)
+{
+	*(size_t *)ctx += finding->severity == MR_PROBLEM && strstr(finding->message, "no such queue") != NULL;
+}
+
+static void
+doctor_keeps_the_record_of_a_claim_and_buries_work_without_a_queue(void **state)
+{
+	struct box *b = *state;
+	struct timespec long_ago[2] = { { .tv_sec = 1000000000 }, { .tv_sec = 1000000000 } };
+	char id[MR_ID_LEN + 1], rest[64];
+	size_t problems = 0;
+
+	send_work(b, MR_NORMAL, id);
+	struct hold hold = claim(b, false);
+	(void)snprintf(rest, sizeof(rest), "holds/%s", hold.token);
+	assert_int_equal(utimensat(AT_FDCWD, box_path(b, rest), long_ago, 0), 0);
+	EXPECT(MR_OK, maildir_inspect(&b->room, true, count_finding, &problems, &err));
+	assert_true(box_has(b, rest));
+	assert_int_equal(problems, 0);
+	assert_int_equal(unlink(box_path(b, "queues/work/settings")), 0);
+	EXPECT(MR_OK, maildir_inspect(&b->room, true, count_finding, &problems, &err));
+	assert_int_equal(problems, 1);
+	struct mr_message msg = { 0 };
+	EXPECT(MR_OK, maildir_fetch(&b->room, "", id, MR_DEAD, SCAN_NAMES, &msg, &err));
+	mr_message_done(&msg);
+}
+
+static void
 names_of_work_are_parsed_back(void **state)
 {
 	char name[NAME_LEN], id[MR_ID_LEN + 1], file[NAME_LEN];
@@ -928,6 +985,8 @@ main(void)
 		IN_QUEUE(delay_and_queue_of_a_rig_survive_the_spool),
 		IN_QUEUE(a_queue_with_work_is_removed_only_by_force),
 		IN_QUEUE(an_empty_queue_leaves_no_folder),
+		IN_QUEUE(evidence_and_purge_know_work),
+		IN_QUEUE(doctor_keeps_the_record_of_a_claim_and_buries_work_without_a_queue),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,131 @@
+# every-build
+# Work queues: one claimant a message, limits, status, leases, deleting.
+. "$(dirname "$0")/../lib/tap.sh"
+
+token() { jq -r .token out; }
+ready() { mr queue show "$1" --json | jq -r "\"\(.ready) \(.delayed) \(.claimed) \(.done) \(.failed)\""; }
+
+room alice bob carol
+exits 0 'no queues yet' mr queue list
+says out '^no queues' 'is said'
+exits 0 'create' mr --as alice queue create builds --attempts 2
+exits 4 'a name is taken once' mr --as bob queue create builds
+exits 4 'names are checked' mr --as alice queue create '../etc'
+exits 2 'a second word is needed' mr queue
+exits 2 'and must be one of ours' mr queue crate x
+says err "did you mean 'create'" 'with the nearest'
+exits 2 'an order is fifo or priority' mr --as alice queue create x --order lifo
+check 'settings are header lines' grep -qx 'Attempts: 2' .mailroom/queues/builds/settings
+a=$(send alice queue:builds 'one'); b=$(send alice queue:builds 'two')
+same '2 0 0 0 0' "$(ready builds)" 'what waits is counted'
+
+# ---- one claimant ----
+exits 0 'recv queue:builds' mr --as bob recv queue:builds --json
+same "$a" "$(jq -r .id out)" 'takes the oldest'
+bob=$(token)
+exits 0 'claim is the same' mr --as carol claim builds --json
+same "$b" "$(jq -r .id out)" 'and the other gets the next'
+carol=$(token)
+exits 3 'then nothing is left' mr --as bob claim builds
+exits 4 "a stranger's release is refused" mr --as bob release "$carol"
+says err "belongs to 'carol'" 'and told whose it is'
+exits 0 'show' mr queue show builds
+says out 'held by bob for .*, attempt 1, live' 'tells who holds what'
+says out "claimers '\*', 3 of them live" 'and how many could'
+silent_about out "$bob" 'and no token'
+exits 0 'done by token' mr --as bob done "$bob"
+exits 5 'a second done is refused' mr --as bob done "$bob"
+exits 0 'release by the bare id' mr --as carol release "$b"
+exits 0 'it comes again' mr --as carol recv queue:builds --json
+same 2 "$(jq -r .attempt out)" 'with its attempt counted'
+exits 0 'fail' mr --as carol fail "$(token)" --reason 'no compiler'
+same '0 0 0 1 1' "$(ready builds)" 'done and failed are counted'
+exits 0 'the sender' mr --as alice inbox --json
+same "carol bounce $b" "$(jq -r '"\(.from) \(.type) \(.reply_to)"' out)" 'got a bounce'
+exits 2 'filters are for mail of one'"'"'s own' mr --as bob recv queue:builds --from alice
+exits 5 'an unknown queue' mr --as bob recv queue:buidls
+says err "'builds'" 'with near names'
+
+# ---- expiry ----
+room alice bob carol
+mr --as alice queue create builds --attempts 2 >/dev/null
+a=$(send alice queue:builds 'slow')
+exits 0 'a short lease' mr --as bob claim builds --lease 1 --json
+late=$(token); sleep 1.2
+exits 0 'runs out' mr --as carol claim builds --lease 1 --json
+same "$a 2" "$(jq -r '"\(.id) \(.attempt)"' out)" 'and the work goes to another'
+exits 5 'a late done is refused' mr --as bob done "$late"
+sleep 1.2
+exits 3 'after the last attempt nobody gets it' mr --as bob claim builds
+same '0 0 0 0 1' "$(ready builds)" 'it is failed'
+same 'carol|bounce' "$(mr --as alice inbox --json | jq -r '"\(.from)|\(.type)"')" 'and its sender told, once'
+id=$(mr --as alice inbox --json | jq -r .id)
+exits 0 'the bounce' mr --as alice read "$id"
+says out 'attempts used up' 'gives the reason'
+
+# ---- status ----
+room alice bob
+mr --as alice queue create builds >/dev/null
+mr --as alice queue pause builds >/dev/null
+exits 0 'a paused queue takes mail' mr --as alice send queue:builds -m one
+exits 4 'and gives nothing out' mr --as bob recv queue:builds
+says err 'paused' 'and says why'
+exits 0 'resume' mr --as alice queue resume builds
+exits 0 'gives it out' mr --as bob recv queue:builds --json
+work=$(token)
+exits 0 'close' mr --as alice queue close builds
+exits 4 'refuses mail' mr --as alice send queue:builds -m two
+exits 4 'and claims' mr --as bob recv queue:builds
+exits 4 'and is not deleted with work in it' mr --as alice queue delete builds
+exits 0 'running work may finish' mr --as bob done "$work"
+exits 0 'then it is deleted' mr --as alice queue delete builds
+exits 5 'and gone' mr queue show builds
+
+# ---- delete with work in it ----
+mr --as alice queue create builds >/dev/null
+a=$(send alice queue:builds 'one')
+exits 0 'delete --force' mr --as bob queue delete builds --force --json
+same "$a" "$(mr dead list --json | jq -r .id)" 'moves the work to dead letters'
+same "bounce $a" "$(mr --as alice inbox --json | jq -r '"\(.type) \(.reply_to)"')" 'and tells its sender'
+
+# ---- limits, order, claimers ----
+room alice bob rig/crew/max rig/witness
+mr --as alice queue create q1 --max-claims 2 >/dev/null
+for i in 1 2 3; do send alice queue:q1 "w$i" >/dev/null; done
+exits 0 'two claims' mr --as bob recv queue:q1 --limit 5 --json
+same 2 "$(wc -l <out)" 'are what --max-claims 2 allows'
+token=$(head -n 1 out | jq -r .token)
+exits 4 'a third is refused' mr --as alice recv queue:q1
+mr --as bob done "$token" >/dev/null
+exits 0 'and allowed when one is done' mr --as alice recv queue:q1
+mr --as alice queue create q2 --order priority >/dev/null
+for p in low normal urgent high; do "$BIN" --as alice send queue:q2 --priority $p -m $p </dev/null >/dev/null 2>&1; done
+same 'urgent high normal low ' "$(mr --as bob recv queue:q2 --limit 9 --json | jq -r .subject | tr '\n' ' ')" 'urgent first'
+mr --as alice queue create rig/q3 --claimers 'rig/crew/*' >/dev/null
+send alice queue:rig/q3 crew >/dev/null
+exits 4 'only claimers may claim' mr --as rig/witness recv queue:rig/q3
+exits 0 'by their pattern' mr --as rig/crew/max claim rig/q3
+same 'q1 q2 rig/q3 ' "$(mr queue list --json | jq -r .name | sort | tr '\n' ' ')" 'all are listed'
+
+# ---- delay, waiting, takeover ----
+mr --as alice queue create q4 >/dev/null
+exits 0 'a delayed message' mr --as alice send queue:q4 --not-before 2s -m later
+same '0 1 0 0 0' "$(ready q4)" 'waits for its time'
+exits 3 'and cannot be claimed before' mr --as bob recv queue:q4
+exits 0 'waiting gets it' mr --as bob recv queue:q4 --wait 15s --json
+same later "$(jq -r .subject out)" 'when its time has come'
+mr --as bob done "$(token)" >/dev/null
+(sleep 0.4; send alice queue:q4 'fresh' >/dev/null) &
+exits 0 'waiting gets what is sent meanwhile' mr --as alice recv queue:q4 --wait 15s --json
+same fresh "$(jq -r .subject out)" 'at once'
+wait
+send alice queue:q4 'of an old life' >/dev/null
+mr --as bob recv queue:q4 --lease 1h --json >/dev/null
+mr takeover bob >/dev/null 2>&1
+exits 0 'after a takeover' mr --as alice recv queue:q4 --json
+same 'of an old life 2' "$(jq -r '"\(.subject) \(.attempt)"' out)" 'the work of the old life is back at once'
+(sleep 0.4; send alice bob 'for bob himself' >/dev/null) &
+exits 0 'recv --wait without a queue' mr --as bob recv --wait 15s --json
+same 'for bob himself' "$(jq -r .subject out)" "waits for one's own mail"
+wait
+finish

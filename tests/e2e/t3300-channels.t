@@ -1,0 +1,93 @@
+# every-build
+# Channels: posts, subscribers, retention, reading, following.
+. "$(dirname "$0")/../lib/tap.sh"
+
+numbers() { mr channel read "$@" --json | jq -r .number | tr '\n' ' '; }
+
+room alice bob carol
+exits 0 'no channels yet' mr channel list
+exits 0 'create' mr --as alice channel create news --retain-count 10
+exits 4 'a name is taken once' mr --as bob channel create news
+exits 5 'subscribers must exist' mr --as bob channel subscribe news nobody
+exits 0 'subscribe' mr --as bob channel subscribe news
+exits 0 'subscribing twice is success' mr --as bob channel subscribe news --json
+same false "$(jq .changed out)" 'that changes nothing'
+exits 0 'the sender may subscribe, too' mr --as alice channel subscribe channel:news
+same 'bob alice ' "$(mr channel subscribers news | tr '\n' ' ')" 'both are listed'
+id=$(send alice channel:news 'post 1')
+same "$id" "$(mr --as bob inbox --json | jq -r .id)" 'a subscriber gets the post'
+same 0 "$(unread alice)" 'its sender gets no copy'
+same 0 "$(unread carol)" 'nor does anybody else'
+check 'a post is one file with many names' sh -c 'test "$(stat -c %h .mailroom/channels/news/posts/*1)" -ge 2'
+
+# ---- retention ----
+for i in 2 3 4 5 6 7 8 9 10; do send alice channel:news "post $i" >/dev/null; done
+same '1 2 3 4 5 6 7 8 9 10 ' "$(numbers news)" 'ten are kept'
+send alice channel:news 'post 11' >/dev/null
+same '2 3 4 5 6 7 8 9 10 11 ' "$(numbers news)" 'the eleventh leaves ten'
+same 11 "$(unread bob)" 'subscribers keep what they got'
+sed -i 's/^Retain-Count: 10/Retain-Count: 0/' .mailroom/channels/news/settings
+send alice channel:news 'post 12' >/dev/null
+sed -i 's/^Retain-Count: 0/Retain-Count: 10/' .mailroom/channels/news/settings
+exits 0 'prune at eleven' mr channel prune news --json
+same 0 "$(jq .removed out)" 'does nothing'
+sed -i 's/^Retain-Count: 10/Retain-Count: 0/' .mailroom/channels/news/settings
+send alice channel:news 'post 13' >/dev/null
+sed -i 's/^Retain-Count: 0/Retain-Count: 10/' .mailroom/channels/news/settings
+exits 0 'prune --all at twelve' mr channel prune --all --json
+same 2 "$(jq .removed out)" 'leaves ten'
+exits 2 'prune wants a name or --all' mr channel prune
+exits 2 'and not both' mr channel prune news --all
+
+# ---- reading ----
+exits 0 'read' mr channel read news
+says out '^#4$' 'prints numbers'
+says out 'not instructions' 'in a fence'
+same '12 13 ' "$(numbers news --since 11)" 'since a number'
+last=$(mr channel read news --json --since 11 | head -n 1 | jq -r .id)
+same '13 ' "$(numbers news --since "$last")" 'since an id'
+same '13 ' "$(numbers news --since "${last#??????????????}")" 'or its end'
+same 10 "$(mr channel read news --json --since 1h | wc -l | tr -d ' ')" 'since a time'
+same '12 13 ' "$(numbers news --limit 2)" 'the newest two'
+same '5 6 ' "$(numbers news --since 4 --limit 2)" 'the first two after a number'
+exits 5 'since nothing that is there' mr channel read news --since 01k9w3b7zq8m4c2v6t1x5n0prs
+exits 0 'a small budget' mr channel read news --budget 900
+says out 'posts? \(.*not shown: mailroom channel read news --since [0-9]+' 'says how to go on'
+next=$(sed -n 's/.*--since \([0-9]*\).*/\1/p' out)
+same "$((next + 1))" "$(mr channel read news --since "$next" --json | head -n 1 | jq -r .number)" 'without a gap'
+exits 0 'nothing new' mr channel read news --since 13
+says out '^nothing new' 'is said'
+
+# ---- following ----
+"$BIN" channel read news --since 13 --follow --timeout 20s --limit 5 --json </dev/null >followed 2>follow.err &
+follower=$!
+for i in 1 2 3 4 5; do send alice channel:news "more $i" >/dev/null; done
+wait $follower
+same '14 15 16 17 18 ' "$(jq -r .number followed | tr '\n' ' ')" 'a follower gets every post once, in order'
+begin=$(date +%s)
+exits 0 'follow with --timeout' mr channel read news --since 18 --follow --timeout 1s
+check 'ends in time' test $(($(date +%s) - begin)) -le 5
+
+# ---- eight posters and a follower ----
+mr --as alice channel create busy >/dev/null
+"$BIN" channel read busy --follow --timeout 60s --limit 40 --json </dev/null >followed 2>follow.err &
+follower=$!
+for p in 1 2 3 4 5 6 7 8; do (for i in 1 2 3 4 5; do send alice channel:busy "$p $i" >/dev/null; done) & done
+wait
+same 40 "$(jq -r .id followed | sort -u | wc -l | tr -d ' ')" 'every post arrives'
+jq -r .number followed >got; seq 1 40 >want
+check 'once, in order' cmp got want
+
+# ---- closed, deleted ----
+exits 0 'unsubscribe' mr --as bob channel unsubscribe news
+before=$(unread bob); send alice channel:news 'without bob' >/dev/null
+same "$before" "$(unread bob)" 'ends it'
+exits 0 'close' mr --as alice channel close news
+exits 4 'a closed channel refuses posts' mr --as alice send channel:news -m late
+exits 0 'and can be read' mr channel read news
+exits 0 'close --open' mr --as alice channel close news --open
+exits 0 'opens it' mr --as alice send channel:news -m again
+exits 0 'delete' mr --as alice channel delete news
+exits 5 'and it is gone' mr channel show news
+exits 5 'for posters, too' mr --as alice send channel:news -m gone
+finish

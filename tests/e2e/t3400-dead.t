@@ -1,0 +1,81 @@
+# every-build
+# Dead letters: what failed is kept, can be delivered again, and is deleted only on request.
+. "$(dirname "$0")/../lib/tap.sh"
+
+# fail FROM TO TEXT: TO takes it and gives it up; prints the id.
+fail() {
+	send "$1" "$2" "$3" >/dev/null
+	"$BIN" --as "$2" recv --json </dev/null 2>/dev/null >work
+	"$BIN" --as "$2" fail "$(jq -r .token work)" --reason 'cannot' </dev/null >/dev/null 2>&1
+	jq -r .id work
+}
+dead() { mr dead list --json | jq -r .id | tr '\n' ' '; }
+
+room alice bob carol
+exits 0 'nothing is dead yet' mr dead list
+says out '^no dead letters' 'and that is said'
+id=$(fail alice bob 'the tests')
+same "$id " "$(dead)" 'what was failed is listed'
+exits 0 'show, by the end of its id' mr dead show "${id#????????????????????}"
+says out 'not instructions' 'is fenced'
+says out '^the tests' 'and shows its text'
+exits 0 'retry' mr --as alice dead retry "$id"
+same '' "$(dead)" 'takes it away'
+same "$(cat out) $id" "$(mr --as bob inbox --json | jq -r '"\(.id) \(.thread)"')" 'and delivers it again, in its thread'
+exits 5 'a second retry finds nothing' mr --as alice dead retry "$id"
+mr --as bob drain >/dev/null
+
+id=$(fail alice bob 'other tests')
+exits 5 'retry for nobody' mr --as alice dead retry "$id" --to nobody
+exits 0 'retry for another' mr --as alice dead retry "$id" --to carol --json
+same 'carol' "$(jq -r '.to[]' out)" 'is said'
+same 1 "$(unread carol)" 'and done'
+
+id=$(fail alice bob 'more tests')
+exits 2 'drop wants --force' mr --as alice dead drop "$id"
+same "$id " "$(dead)" 'and does nothing without'
+exits 0 'drop --force' mr --as alice dead drop "$id" --force
+same '' "$(dead)" 'deletes it'
+check "and not the sender's copy" sh -c "'$BIN' --as alice sent --json </dev/null | grep -q $id"
+exits 5 'once' mr --as alice dead drop "$id" --force
+
+# ---- work ----
+mr --as alice queue create builds >/dev/null
+send alice queue:builds 'build main' >/dev/null
+mr --as bob recv queue:builds --json >work
+mr --as bob fail "$(jq -r .token work)" --reason 'no compiler' >/dev/null
+exits 0 'failed work' mr dead list
+says out 'failed in queue:builds' 'is a dead letter, too'
+exits 0 'retry' mr --as alice dead retry "$(jq -r .id work)"
+same '1 0' "$(mr queue show builds --json | jq -r '"\(.ready) \(.failed)"')" 'puts it back into its queue'
+
+# ---- killed at any step ----
+if MAILROOM_FAULT=help "$DEVBIN" where </dev/null >/dev/null 2>&1; then
+	skip 'a retry that is killed' 'this build has no fault points'
+else
+	room alice bob carol
+	n=1 bad=0 killed=0
+	while [ $n -lt 200 ]; do
+		id=$(fail alice bob "retry $n")
+		MAILROOM_FAULT=kill-before:$n "$DEVBIN" --as alice dead retry "$id" --to carol </dev/null >/dev/null 2>&1 && break
+		killed=$((killed + 1))
+		[ -z "$(dead)" ] || mr --as bob dead retry "$id" --to carol >/dev/null 2>err || { note <err; bad=$((bad + 1)); }
+		[ -z "$(dead)" ] || bad=$((bad + 1))
+		n=$((n + 3))
+	done
+	check 'a retry is killed at many steps' test $killed -gt 8
+	same 0 $bad 'and repeated by another'
+	same $((killed + 1)) "$(unread carol)" 'each time it is delivered once'
+	same $((killed + 1)) "$(mr --as carol inbox --json | jq -r .subject | sort -u | wc -l | tr -d ' ')" 'and none is missing'
+fi
+
+# ---- pruned ----
+room alice bob carol
+id=$(send alice carol 'never read')
+mr prune carol --force >/dev/null 2>&1
+same "$id " "$(dead)" 'unread mail of a pruned agent is kept'
+exits 5 'it cannot go back to her' mr --as alice dead retry "$id"
+says err '--to' 'and one is told how to go on'
+exits 0 'but to another' mr --as alice dead retry "$id" --to bob
+same 1 "$(unread bob)" 'who has it now'
+finish

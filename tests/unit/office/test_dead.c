@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: MIT */
+#include "town.h"
+
+struct letters {
+	size_t n;
+	char id[16][MR_ID_LEN + 1], queue[16][80], subject[16][80];
+};
+
+static bool
+note_letter(void *ctx, const char *queue, const struct mr_message *msg)
+{
+	struct letters *l = ctx;
+
+	if (l->n < 16) {
+		memcpy(l->id[l->n], msg->id, MR_ID_LEN + 1);
+		(void)snprintf(l->queue[l->n], 80, "%s", queue);
+		(void)snprintf(l->subject[l->n], 80, "%s", msg->subject);
+	}
+	l->n++;
+	return true;
+}
+
+static struct letters
+list(struct town *t)
+{
+	struct letters letters = { 0 };
+	struct mr_error err = { 0 };
+
+	assert_ok(mr_dead_each(t->room, note_letter, &letters, &err));
+	return letters;
+}
+
+/* bob gives up a message of alice's. */
+static void
+fail_mail(struct town *t, const char *body, char ret_id[MR_ID_LEN + 1])
+{
+	struct mr_claim claim = { 0 };
+	struct mr_message msg = { 0 };
+	struct mr_error err = { 0 };
+
+	town_send(t, &t->alice, "bob", body, NULL);
+	assert_ok(mr_recv(t->room, &t->bob, NULL, 60000, &claim, &msg, &err));
+	mr_message_done(&msg);
+	assert_ok(mr_claim_fail(t->room, &t->bob, claim.token, "cannot", ret_id, &err));
+}
+
+static void
+fail_work(struct town *t, const char *body, char ret_id[MR_ID_LEN + 1])
+{
+	struct mr_queue settings = { .name = "builds", .attempts = 3 };
+	struct mr_claim claim = { 0 };
+	struct mr_message msg = { 0 };
+	struct mr_error err = { 0 };
+
+	assert_ok(mr_queue_create(t->room, &t->alice, &settings, &err));
+	town_send(t, &t->alice, "queue:builds", body, NULL);
+	assert_ok(mr_queue_recv(t->room, &t->bob, "builds", 0, 0, &claim, &msg, &err));
+	mr_message_done(&msg);
+	assert_ok(mr_claim_fail(t->room, &t->bob, claim.token, "cannot", ret_id, &err));
+}
+
+static void
+failed_mail_and_failed_work_are_listed_and_shown(void **state)
+{
+	struct town t = town_new(state);
+	mr_auto(mr_message_done) struct mr_message msg = { 0 }, work = { 0 }, none = { 0 };
+	struct mr_error err = { 0 };
+	char mail[MR_ID_LEN + 1], job[MR_ID_LEN + 1], queue[MR_ADDRESS_MAX + 1];
+
+	assert_int_equal(list(&t).n, 0);
+	fail_mail(&t, "mail", mail);
+	fail_work(&t, "job", job);
+	struct letters letters = list(&t);
+
+	assert_int_equal(letters.n, 2);
+	assert_string_equal(letters.id[0], mail);
+	assert_string_equal(letters.queue[0], "");
+	assert_string_equal(letters.id[1], job);
+	assert_string_equal(letters.queue[1], "builds");
+	assert_ok(mr_dead_get(t.room, mail + 18, &msg, queue, &err));
+	assert_string_equal(msg.id, mail);
+	assert_string_equal(queue, "");
+	assert_non_null(msg.body);
+	assert_ok(mr_dead_get(t.room, job, &work, queue, &err));
+	assert_string_equal(queue, "builds");
+	assert_int_equal(work.folder, MR_DEAD);
+	assert_rc(mr_dead_get(t.room, "zzzzzz", &none, queue, &err), MR_NOTFOUND);
+	assert_rc(mr_dead_get(t.room, "!", &none, queue, &err), MR_REFUSED);
+	town_done(&t);
+}
+
+static void
+a_retry_delivers_under_a_new_id_in_the_old_thread(void **state)
+{
+	struct town t = town_new(state);
+	mr_auto(mr_message_done) struct mr_message msg = { 0 };
+	struct mr_receipt receipt = { 0 };
+	struct mr_error err = { 0 };
+	char id[MR_ID_LEN + 1];
+
+	fail_mail(&t, "mail", id);
+	assert_ok(mr_dead_retry(t.room, &t.carol, id + 18, NULL, &receipt, &err));
+	assert_int_equal(receipt.to.n, 1);
+	assert_string_equal(receipt.to.v[0], "bob");
+	assert_string_not_equal(receipt.id, id);
+	assert_int_equal(list(&t).n, 0);
+	assert_int_equal(town_unread(&t, "bob").n, 1);
+	assert_ok(mr_fetch(t.room, "bob", receipt.id, &msg, &err));
+	assert_string_equal(msg.from, "alice");
+	assert_string_equal(msg.subject, "mail");
+	assert_string_equal(msg.thread, id);
+	assert_non_null(strstr(mr_message_header(&msg, "Resent-Message-ID"), id));
+	mr_receipt_done(&receipt);
+	assert_rc(mr_dead_retry(t.room, &t.carol, id, NULL, &receipt, &err), MR_NOTFOUND);
+	town_done(&t);
+}
+
+static void
+only_recipients_without_a_copy_get_it_again(void **state)
+{
+	struct town t = town_new(state);
+	struct mr_draft draft = draft_to(TO("bob", "carol"), "for both");
+	struct mr_receipt receipt = { 0 };
+	struct mr_claim claim = { 0 };
+	struct mr_message msg = { 0 };
+	struct mr_error err = { 0 };
+	char id[MR_ID_LEN + 1];
+
+	town_send_draft(&t, &t.alice, &draft, NULL);
+	assert_ok(mr_recv(t.room, &t.bob, NULL, 60000, &claim, &msg, &err));
+	mr_message_done(&msg);
+	assert_ok(mr_claim_fail(t.room, &t.bob, claim.token, "cannot", id, &err));
+	assert_ok(mr_dead_retry(t.room, &t.operator, id, NULL, &receipt, &err));
+	assert_int_equal(receipt.to.n, 1);
+	assert_string_equal(receipt.to.v[0], "bob");
+	mr_receipt_done(&receipt);
+	assert_int_equal(town_unread(&t, "carol").n, 1);
+	town_done(&t);
+}
+
+static void
+a_retry_can_name_others(void **state)
+{
+	struct town t = town_new(state);
+	struct mr_receipt receipt = { 0 };
+	struct mr_error err = { 0 };
+	char id[MR_ID_LEN + 1];
+
+	fail_mail(&t, "mail", id);
+	assert_rc(mr_dead_retry(t.room, &t.alice, id, TO("nobody"), &receipt, &err), MR_NOTFOUND);
+	assert_int_equal(list(&t).n, 1);
+	assert_ok(mr_dead_retry(t.room, &t.alice, id, TO("carol"), &receipt, &err));
+	mr_receipt_done(&receipt);
+	assert_int_equal(town_unread(&t, "carol").n, 1);
+	assert_int_equal(town_unread(&t, "bob").n, 0);
+	assert_int_equal(list(&t).n, 0);
+	town_done(&t);
+}
+
+static void
+failed_work_is_retried_in_its_queue_with_all_its_attempts(void **state)
+{
+	struct town t = town_new(state);
+	struct mr_queue_counts counts = { 0 };
+	struct mr_receipt receipt = { 0 };
+	struct mr_claim claim = { 0 };
+	struct mr_message msg = { 0 };
+	struct mr_error err = { 0 };
+	char id[MR_ID_LEN + 1];
+
+	fail_work(&t, "job", id);
+	assert_ok(mr_dead_retry(t.room, &t.alice, id, NULL, &receipt, &err));
+	assert_string_equal(receipt.to.v[0], "queue:builds");
+	mr_receipt_done(&receipt);
+	assert_int_equal(list(&t).n, 0);
+	assert_ok(mr_queue_count(t.room, "builds", &counts, NULL, NULL, &err));
+	assert_int_equal(counts.ready, 1);
+	assert_int_equal(counts.failed, 0);
+	assert_ok(mr_queue_recv(t.room, &t.carol, "builds", 0, 0, &claim, &msg, &err));
+	assert_int_equal(claim.attempt, 1);
+	assert_string_equal(msg.subject, "job");
+	mr_message_done(&msg);
+	town_done(&t);
+}
+
+static enum mr_rc
+drop_dies(struct mr_room *room, const char *queue, const char *id, struct mr_error *err)
+{
+	(void)room;
+	(void)queue;
+	(void)id;
+	return mr_fail(err, MR_IO, "killed");
+}
+
+static void
+a_retry_cut_off_before_the_removal_delivers_nothing_twice(void **state)
+{
+	struct town t = town_new(state);
+	const struct room_driver *real = t.room->driver;
+	struct room_driver dying = *real;
+	struct mr_receipt receipt = { 0 };
+	struct mr_error err = { 0 };
+	char id[MR_ID_LEN + 1];
+
+	fail_mail(&t, "mail", id);
+	dying.dead_drop = drop_dies;
+	t.room->driver = &dying;
+	assert_rc(mr_dead_retry(t.room, &t.alice, id, TO("bob"), &receipt, &err), MR_IO);
+	t.room->driver = real;
+	assert_int_equal(list(&t).n, 1);
+	assert_int_equal(town_unread(&t, "bob").n, 1);
+	assert_ok(mr_dead_retry(t.room, &t.carol, id, TO("bob"), &receipt, &err)); /* whoever repeats it */
+	assert_true(receipt.repeated);
+	mr_receipt_done(&receipt);
+	assert_int_equal(list(&t).n, 0);
+	assert_int_equal(town_unread(&t, "bob").n, 1);
+	town_done(&t);
+}
+
+static void
+dropping_removes_the_letter_and_nobody_elses_copy(void **state)
+{
+	struct town t = town_new(state);
+	struct mr_self stranger = { .agent = "stranger" };
+	mr_auto(mr_message_done) struct mr_message sent = { 0 };
+	struct mr_error err = { 0 };
+	char mail[MR_ID_LEN + 1], job[MR_ID_LEN + 1];
+
+	fail_mail(&t, "mail", mail);
+	fail_work(&t, "job", job);
+	assert_rc(mr_dead_drop(t.room, &stranger, mail, &err), MR_NOTFOUND);
+	assert_ok(mr_dead_drop(t.room, &t.operator, mail + 18, &err));
+	assert_int_equal(list(&t).n, 1);
+	assert_ok(mr_dead_drop(t.room, &t.carol, job, &err));
+	assert_int_equal(list(&t).n, 0);
+	assert_rc(mr_dead_drop(t.room, &t.carol, job, &err), MR_NOTFOUND);
+	assert_ok(t.room->driver->fetch(t.room, "alice", mail, MR_SENT, SCAN_HEADERS, &sent, &err));
+	town_done(&t);
+}
+
+static void
+mail_of_a_pruned_agent_goes_to_whom_one_says(void **state)
+{
+	struct town t = town_new(state);
+	struct mr_prune_options prune = { .names = TO("carol"), .force = true };
+	struct mr_receipt receipt = { 0 };
+	struct mr_error err = { 0 };
+	char id[MR_ID_LEN + 1];
+
+	town_send(&t, &t.alice, "carol", "unread", id);
+	assert_ok(mr_prune(t.room, &prune, NULL, NULL, &err));
+	assert_int_equal(list(&t).n, 1);
+	assert_rc(mr_dead_retry(t.room, &t.alice, id, NULL, &receipt, &err), MR_NOTFOUND); /* nobody is carol */
+	assert_non_null(strstr(err.hint, "--to"));
+	assert_ok(mr_dead_retry(t.room, &t.alice, id, TO("bob"), &receipt, &err));
+	mr_receipt_done(&receipt);
+	assert_int_equal(town_unread(&t, "bob").n, 1);
+	assert_int_equal(list(&t).n, 0);
+	town_done(&t);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		ON_BOTH(failed_mail_and_failed_work_are_listed_and_shown),
+		ON_BOTH(a_retry_delivers_under_a_new_id_in_the_old_thread),
+		ON_BOTH(only_recipients_without_a_copy_get_it_again),
+		ON_BOTH(a_retry_can_name_others),
+		ON_BOTH(failed_work_is_retried_in_its_queue_with_all_its_attempts),
+		ON_BOTH(a_retry_cut_off_before_the_removal_delivers_nothing_twice),
+		ON_BOTH(dropping_removes_the_letter_and_nobody_elses_copy),
+		ON_BOTH(mail_of_a_pruned_agent_goes_to_whom_one_says),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
