@@ -317,7 +317,7 @@ struct mr_draft {
 struct mr_receipt {
 	char id[MR_ID_LEN + 1];
 	struct mr_names to;      /* who gets it, resolved, each once */
-	struct mr_names not_live; /* those whose life is gone or who never lived */
+	struct mr_names not_live; /* those whose life is gone or who never lived; not looked up for more than 16 */
 	struct mr_names missing; /* with MR_INDOUBT: who has not got it yet */
 	struct mr_names trouble; /* members of groups that reach nobody, a sentence each */
 	bool repeated;           /* the key was known: this is the earlier message's id */

@@ -16,12 +16,12 @@
 
 struct reading {
 	struct cli *cli;
-	uint64_t after;    /* last number seen */
-	int64_t since_ms;  /* posts from before are passed over */
-	const char *id;    /* only while looking for it: the end of an id */
-	uint64_t found;    /* its number */
+	uint64_t after;   /* last number seen */
+	int64_t since_ms; /* posts from before are passed over */
+	const char *id;   /* only while looking for it: the end of an id */
+	uint64_t found;   /* its number */
 	size_t matches;
-	int64_t limit;     /* 0: none */
+	int64_t limit; /* 0: none */
 	int64_t shown;
 	uint64_t *numbers; /* only while counting */
 	size_t n, cap;
@@ -59,7 +59,8 @@ begin_after_id(struct reading *r, const char *name, const char *id)
 	if (r->matches > 1)
 		return cli_usage(r->cli, "several posts end in '%s': give more of the id, or the number", id);
 	(void)mr_fail(&err, MR_NOTFOUND, "'%s' is no number, time or post of '%s'", id, name);
-	(void)mr_hint(&err, "a post that the channel no longer keeps cannot be found; mailroom channel read %s", name);
+	(void)mr_hint(
+	    &err, "a post that the channel no longer keeps cannot be found; mailroom channel read %s", name);
 	return cli_fail(r->cli, &err);
 }
 
@@ -190,8 +191,8 @@ show_batch(struct reading *r, const char *name, bool *ret_more, struct mr_error 
 	return rc;
 }
 
-/* A post that was purged or cannot be read keeps its number and is never shown: then the channel says that there is
- * more, and reading gets nothing. Looking again must not become a busy loop. */
+/* A post that was purged or cannot be read keeps its number and is never shown: then the channel says that
+ * there is more, and reading gets nothing. Looking again must not become a busy loop. */
 static void
 pause_if_stuck(uint64_t before, uint64_t after, int *pause_ms)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* mailroom channel: what is posted stays in the channel and goes to every subscriber. Reading is in channel_read.c. */
+/* mailroom channel: what is posted stays in the channel and goes to every subscriber. Reading is in
+ * channel_read.c. */
 #include "base/clock.h"
 #include "cli/channel_read.h"
 #include "cli/subword.h"
@@ -81,7 +82,8 @@ text_limits(struct buf *out, const struct mr_channel *c)
 	if (c->retain_count > 0)
 		buf_addf(out, "%lld posts", (long long)c->retain_count);
 	if (c->retain_ms > 0)
-		buf_addf(out, "%s%lld hours", c->retain_count > 0 ? ", " : "", (long long)(c->retain_ms / HOUR_MS));
+		buf_addf(out, "%s%lld hours", c->retain_count > 0 ? ", " : "",
+		    (long long)(c->retain_ms / HOUR_MS));
 	if (c->retain_count == 0 && c->retain_ms == 0)
 		buf_adds(out, "everything");
 }
@@ -182,7 +184,8 @@ run_subscribers(struct cli *cli)
 		json_key_names(&j, "subscribers", &c.subscribers);
 		out_json_line(cli, &j);
 	} else if (c.subscribers.n == 0) {
-		buf_addf(&cli->out, "nobody has subscribed to %s; mailroom channel subscribe %s\n", c.name, c.name);
+		buf_addf(&cli->out, "nobody has subscribed to %s; mailroom channel subscribe %s\n", c.name,
+		    c.name);
 	} else {
 		print_subscribers(cli, &c, "");
 	}
@@ -210,7 +213,8 @@ subscribe(struct cli *cli, bool on)
 		json_key_bool(&j, "changed", changed);
 		out_json_line(cli, &j);
 	} else {
-		buf_addf(&cli->out, "%s %s %s\n", who, on ? "gets what is posted in" : "gets no more of", name);
+		buf_addf(
+		    &cli->out, "%s %s %s\n", who, on ? "gets what is posted in" : "gets no more of", name);
 	}
 	return EXIT_DONE;
 }
@@ -329,34 +333,43 @@ run(struct cli *cli)
 static const struct opt opts[] = {
 	OPT(0, "retain-count", "N", "create: keep the last N posts (default 0: all)"),
 	OPT(0, "retain-hours", "N", "create: keep posts for N hours (default 0: for ever)"),
-	OPT(0, "since", "WHERE", "read: what came after a post (its number or id), or since a time (2h, 2026-03-05)"),
+	OPT(0, "since", "WHERE",
+	    "read: what came after a post (its number or id), or since a time (2h, 2026-03-05)"),
 	OPT('f', "follow", NULL, "read: go on with what is posted, until killed, --timeout or --limit"),
 	OPT('t', "timeout", "TIME", "read --follow: end after that time"),
-	OPT('n', "limit", "N", "read: at most N posts: the first ones with --since or --follow, else the newest"),
+	OPT('n', "limit", "N",
+	    "read: at most N posts: the first ones with --since or --follow, else the newest"),
 	OPT(0, "open", NULL, "close: the other way round, posts are accepted again"),
 	OPT(0, "all", NULL, "prune: every channel of the room"),
 	BUDGET_OPT,
 	OPT_END,
 };
 static const char *const about[] = {
-	"A message to channel:NAME is kept in the channel under the next number, and every subscriber but its sender gets it in "
+	"A message to channel:NAME is kept in the channel under the next number, and every subscriber but "
+	"its sender gets it in "
 	"the inbox. Who has not subscribed can read the channel all the same. Reading marks nothing.",
-	"With --retain-count or --retain-hours the oldest posts go after each post; both limits count. What subscribers have got is "
-	"theirs and stays. 'prune' applies the limits without a post, for a patrol: by number only when there are more than 110 %.",
-	"'read' prints the posts with their numbers, oldest first; whoever remembers the last number and gives it to --since misses "
+	"With --retain-count or --retain-hours the oldest posts go after each post; both limits count. What "
+	"subscribers have got is "
+	"theirs and stays. 'prune' applies the limits without a post, for a patrol: by number only when "
+	"there are more than 110 %.",
+	"'read' prints the posts with their numbers, oldest first; whoever remembers the last number and "
+	"gives it to --since misses "
 	"none and sees none twice. A closed channel takes no posts and can still be read.",
 	NULL,
 };
 static const char *const examples[] = {
-	"mailroom --as alice channel create news --retain-count 100\nmailroom --as bob channel subscribe news\n"
+	"mailroom --as alice channel create news --retain-count 100\nmailroom --as bob channel subscribe "
+	"news\n"
 	"mailroom --as alice send channel:news -m 'main is frozen until noon'\nmailroom channel read news\n"
 	"mailroom --as bob inbox",
 	"mailroom --as alice channel create news\nmailroom --as alice send channel:news -m 'one'\n"
-	"mailroom --as alice send channel:news -m 'two'\nmailroom channel read news --since 1 --follow --timeout 1s",
+	"mailroom --as alice send channel:news -m 'two'\nmailroom channel read news --since 1 --follow "
+	"--timeout 1s",
 	NULL,
 };
 static const char *const differences[] = {
-	"Gas Town's patrol never prunes channels, and one who subscribed to its own posts depends on an environment variable. Here "
+	"Gas Town's patrol never prunes channels, and one who subscribed to its own posts depends on an "
+	"environment variable. Here "
 	"'prune' works, and subscribing takes the agent's name.",
 	NULL,
 };
@@ -364,7 +377,8 @@ static const char *const differences[] = {
 const struct cmd cmd_channel = {
 	.name = "channel",
 	.needs = CMD_ROOM,
-	.synopsis = "create NAME | list | show NAME | read NAME | subscribe NAME [AGENT] | unsubscribe NAME [AGENT] | "
+	.synopsis = "create NAME | list | show NAME | read NAME | subscribe NAME [AGENT] | unsubscribe NAME "
+		    "[AGENT] | "
 		    "subscribers NAME | close NAME | delete NAME | prune NAME | prune --all",
 	.summary = "channels: post to all who subscribed, read what was posted",
 	.opts = opts,

@@ -104,7 +104,8 @@ say_retried(struct cli *cli, const char *given, const struct mr_receipt *receipt
 	for (size_t i = 0; i < receipt->not_live.n; i++)
 		cli_warn(cli, "%s is not live; the mail waits", receipt->not_live.v[i]);
 	if (receipt->repeated)
-		cli_warn(cli, "%s had been delivered again already; now it is removed from dead letters", given);
+		cli_warn(
+		    cli, "%s had been delivered again already; now it is removed from dead letters", given);
 }
 
 static int
@@ -182,12 +183,17 @@ static const struct opt opts[] = {
 	OPT_END,
 };
 static const char *const about[] = {
-	"Dead letters are mail that an agent gave up ('mailroom fail'), work of a queue that failed or whose attempts are used up, and "
-	"what was unread or undone when its agent was pruned or its queue deleted. The sender was told by a message of type bounce, "
+	"Dead letters are mail that an agent gave up ('mailroom fail'), work of a queue that failed or whose "
+	"attempts are used up, and "
+	"what was unread or undone when its agent was pruned or its queue deleted. The sender was told by a "
+	"message of type bounce, "
 	"and the original is kept here until somebody decides.",
-	"'retry' delivers it again, under a new id: work to its queue, mail to those of its recipients who have no copy of it, or to "
-	"whom --to names. Then it is removed from the dead letters. A retry that was cut off can be repeated: nobody gets it twice.",
-	"'drop' deletes it for good. Besides 'purge' it is the only command that deletes mail, and wants --force.",
+	"'retry' delivers it again, under a new id: work to its queue, mail to those of its recipients who "
+	"have no copy of it, or to "
+	"whom --to names. Then it is removed from the dead letters. A retry that was cut off can be "
+	"repeated: nobody gets it twice.",
+	"'drop' deletes it for good. Besides 'purge' it is the only command that deletes mail, and wants "
+	"--force.",
 	NULL,
 };
 static const char *const examples[] = {

@@ -157,8 +157,8 @@ list_one(void *ctx, const struct mr_queue *q)
 static int
 run_list(struct cli *cli)
 {
-	static const char *const heading[] = { "NAME", "STATUS", "READY", "DELAYED", "CLAIMED", "DONE", "FAILED",
-		"LIVE", "CLAIMERS" };
+	static const char *const heading[] = { "NAME", "STATUS", "READY", "DELAYED", "CLAIMED", "DONE",
+		"FAILED", "LIVE", "CLAIMERS" };
 	struct listing l = { .cli = cli, .table = { .columns = 9 } };
 	struct mr_error err = { 0 };
 	bool ok = true;
@@ -215,7 +215,8 @@ show_claim(void *ctx, const struct mr_queue_claim *claim)
 }
 
 static void
-show_text(struct cli *cli, const struct mr_queue *q, const struct mr_queue_counts *c, const struct buf *claims)
+show_text(
+    struct cli *cli, const struct mr_queue *q, const struct mr_queue_counts *c, const struct buf *claims)
 {
 	struct buf *out = &cli->out;
 	char lease[24], created[RFC3339_LEN + 1];
@@ -308,7 +309,8 @@ run_delete(struct cli *cli)
 	if (mr_queue_delete(cli->room, cli->argv[0], opt_flag(cli, "force"), &dead, &err) != MR_OK)
 		return cli_fail(cli, &err);
 	if (dead > 0)
-		cli_warn(cli, "%zu message%s went to dead letters: mailroom dead list", dead, dead == 1 ? "" : "s");
+		cli_warn(cli, "%zu message%s went to dead letters: mailroom dead list", dead,
+		    dead == 1 ? "" : "s");
 	return say(cli, bare(cli->argv[0]), "deleted");
 }
 
@@ -330,35 +332,46 @@ run(struct cli *cli)
 }
 
 static const struct opt opts[] = {
-	OPT(0, "claimers", "PATTERN", "create: who may take work: '*' everybody (default), 'rig/crew/*', one address"),
+	OPT(0, "claimers", "PATTERN",
+	    "create: who may take work: '*' everybody (default), 'rig/crew/*', one address"),
 	OPT(0, "order", "ORDER", "create: fifo (default), or priority: urgent first, then the oldest"),
 	OPT(0, "max-claims", "N", "create: at most N live claims in the whole queue (default 0: no limit)"),
 	OPT('l', "lease", "TIME", "create: how long a claim lasts without a sign of life (default 10m)"),
-	OPT(0, "attempts", "N", "create: after N claims that were not finished it is failed (default 3; 0: never)"),
+	OPT(0, "attempts", "N",
+	    "create: after N claims that were not finished it is failed (default 3; 0: never)"),
 	OPT(0, "force", NULL, "delete: also with work in it, which goes to dead letters"),
 	OPT_END,
 };
 static const char *const about[] = {
-	"Mail to queue:NAME is work for whoever takes it first: 'mailroom recv queue:NAME' hands each message to exactly one "
-	"agent, under a lease. 'done', 'release', 'fail' and 'extend' go on from there. A queue of a rig is called RIG/NAME.",
-	"The work of a claimant that died, or whose lease ran out, comes back with its attempt counted. After the last attempt it is "
+	"Mail to queue:NAME is work for whoever takes it first: 'mailroom recv queue:NAME' hands each "
+	"message to exactly one "
+	"agent, under a lease. 'done', 'release', 'fail' and 'extend' go on from there. A queue of a rig is "
+	"called RIG/NAME.",
+	"The work of a claimant that died, or whose lease ran out, comes back with its attempt counted. "
+	"After the last attempt it is "
 	"failed: the sender gets a message of type bounce, and the original is kept (mailroom dead).",
-	"'pause' lets mail in and gives no work out, 'close' does neither; work that is claimed can be finished in both. "
-	"'delete' is refused while there is work, unless --force is given; senders of what was not done are told.",
-	"'show' counts what is there: work that is ready, delayed (send --not-before), claimed, done and failed, and tells who "
+	"'pause' lets mail in and gives no work out, 'close' does neither; work that is claimed can be "
+	"finished in both. "
+	"'delete' is refused while there is work, unless --force is given; senders of what was not done are "
+	"told.",
+	"'show' counts what is there: work that is ready, delayed (send --not-before), claimed, done and "
+	"failed, and tells who "
 	"holds what since when.",
 	NULL,
 };
 static const char *const examples[] = {
-	"mailroom --as alice queue create builds --attempts 3\nmailroom --as alice send queue:builds -m 'build main'\n"
+	"mailroom --as alice queue create builds --attempts 3\nmailroom --as alice send queue:builds -m "
+	"'build main'\n"
 	"mailroom --as bob recv queue:builds --json >work\nmailroom queue show builds\n"
 	"mailroom --as bob done \"$(jq -r .token work)\"",
-	"mailroom --as alice queue create builds --order priority --max-claims 2\nmailroom --as alice queue pause builds\n"
+	"mailroom --as alice queue create builds --order priority --max-claims 2\nmailroom --as alice queue "
+	"pause builds\n"
 	"mailroom queue list",
 	NULL,
 };
 static const char *const differences[] = {
-	"In Gas Town a queue made by 'queue create' cannot get mail, two claimers can take the same message, and limits, order, "
+	"In Gas Town a queue made by 'queue create' cannot get mail, two claimers can take the same message, "
+	"and limits, order, "
 	"status and counters are shown but not kept. Here they are.",
 	NULL,
 };

@@ -85,6 +85,16 @@ agent_local_name(const struct mr_room *room, const char *address, char *ret, str
 }
 
 enum mr_rc
+agent_exists(struct mr_room *room, const char *name, struct mr_error *err)
+{
+	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
+
+	if (room->driver->has_agent)
+		return room->driver->has_agent(room, name, err);
+	return room->driver->find_agent ? room->driver->find_agent(room, name, &agent, err) : MR_OK;
+}
+
+enum mr_rc
 mr_agent_get(struct mr_room *room, const char *name, struct mr_agent *ret, struct mr_error *err)
 {
 	char local[MR_ADDRESS_MAX + 1];

@@ -85,8 +85,7 @@ wants_bounce(struct mr_room *room, const struct mr_message *failed)
 	mr_auto(mr_agent_done) struct mr_agent sender = { 0 };
 	struct mr_error ignored = { 0 };
 
-	if (strcmp(failed->type, BOUNCE_TYPE) == 0 ||
-	    address_check(str_of(failed->from), &ignored) != MR_OK)
+	if (strcmp(failed->type, BOUNCE_TYPE) == 0 || address_check(str_of(failed->from), &ignored) != MR_OK)
 		return false;
 	return !room->driver->find_agent ||
 	       room->driver->find_agent(room, failed->from, &sender, &ignored) == MR_OK;
@@ -106,8 +105,8 @@ write_body(struct buf *out, const struct bounce *bounce, const struct mr_message
 }
 
 enum mr_rc
-bounce_deliver(struct mr_room *room, const struct bounce *bounce, const struct mr_message *failed,
-    struct mr_error *err)
+bounce_deliver(
+    struct mr_room *room, const struct bounce *bounce, const struct mr_message *failed, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf subject = BUF_INIT, body = BUF_INIT, references = BUF_INIT;
 	char sender[MR_ADDRESS_MAX + 1];
@@ -163,8 +162,8 @@ bounce_send(struct mr_room *room, const struct mr_self *self, const struct mr_me
 
 	if (strcmp(failed->from, self->agent) == 0)
 		return MR_OK;
-	buf_addf(&story, "%s could not do what this message asked, and it will not be tried again.",
-	    self->agent);
+	buf_addf(
+	    &story, "%s could not do what this message asked, and it will not be tried again.", self->agent);
 	if (!buf_ok(&story))
 		return mr_nomem(err);
 	struct bounce bounce = {
@@ -176,4 +175,53 @@ bounce_send(struct mr_room *room, const struct mr_self *self, const struct mr_me
 	};
 
 	return bounce_deliver(room, &bounce, failed, err);
+}
+
+/* ---- The mail of an agent who leaves ---- */
+
+static bool
+note_unread(void *ctx, const struct mr_message *msg)
+{
+	return candidates_add(ctx, msg);
+}
+
+static enum mr_rc
+return_one(struct mr_room *room, const char *agent, const struct candidate *c, const struct mr_names *leaving,
+    struct mr_error *err)
+{
+	mr_auto(mr_message_done) struct mr_message msg = { 0 };
+	mr_auto(buf_done) struct buf story = BUF_INIT;
+	struct mr_error ignored = { 0 };
+	char key[16 + MR_ID_LEN];
+
+	/* Gone meanwhile, or not readable: then there is nobody to tell. */
+	if (room->driver->fetch(room, agent, c->id, c->folder, SCAN_HEADERS, &msg, &ignored) != MR_OK ||
+	    strcmp(msg.from, agent) == 0 || names_has(leaving, msg.from))
+		return MR_OK;
+	buf_addf(&story, "%s was taken off the room and had not read this message.", agent);
+	if (!buf_ok(&story))
+		return mr_nomem(err);
+	(void)snprintf(key, sizeof(key), "pruned-%s", msg.id);
+	struct bounce bounce = {
+		.from = agent, .story = buf_z(&story), .reason = "the agent was pruned", .key = key
+	};
+
+	return bounce_deliver(room, &bounce, &msg, err);
+}
+
+enum mr_rc
+bounce_unread(struct mr_room *room, const char *agent, const struct mr_names *leaving, struct mr_error *err)
+{
+	struct candidates unread = { 0 };
+	struct scan_request want = {
+		.folders = MR_INBOX | MR_HELD, .depth = SCAN_NAMES, .unread_only = true
+	};
+	enum mr_rc rc = room->driver->scan(room, agent, &want, note_unread, &unread, err);
+
+	if (rc == MR_OK && unread.failed)
+		rc = mr_nomem(err);
+	for (size_t i = 0; i < unread.n && rc == MR_OK; i++)
+		rc = return_one(room, agent, &unread.v[i], leaving, err);
+	candidates_done(&unread);
+	return rc;
 }

@@ -64,9 +64,10 @@ static enum mr_rc
 find(struct resolver *r, const char *name, bool *ret_live, struct mr_error *err)
 {
 	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
-	enum mr_rc rc = r->room->driver->find_agent(r->room, name, &agent, err);
+	enum mr_rc rc = r->many ? agent_exists(r->room, name, err)
+				: r->room->driver->find_agent(r->room, name, &agent, err);
 
-	if (rc == MR_OK)
+	if (rc == MR_OK && !r->many)
 		*ret_live = agent.life > 0 && mr_agent_presence(&agent) != MR_GONE;
 	return rc == MR_OK || rc == MR_NOTFOUND ? rc : mr_wrap(err, "recipient '%s'", name);
 }

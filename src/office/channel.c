@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * channel.c - channels: settings, subscribers, reading what was posted. Posting is sending (send channel:NAME):
- * the post stays in the channel, and each subscriber but the sender gets the same message. Subscribers are
- * lines of one record that is changed under its lock: of fifty who subscribe at once none is lost.
+ * channel.c - channels: settings, subscribers, reading what was posted. Posting is sending (send
+ * channel:NAME): the post stays in the channel, and each subscriber but the sender gets the same message.
+ * Subscribers are lines of one record that is changed under its lock: of fifty who subscribe at once none is
+ * lost.
  */
 #include "base/clock.h"
 #include "base/error.h"
@@ -118,7 +119,8 @@ mr_channel_create(struct mr_room *room, const struct mr_self *self, const char *
 	if (rc == MR_OK)
 		rc = office_not_fenced(room, self, err);
 	if (rc == MR_OK && (retain_count < 0 || retain_ms < 0 || retain_ms / HOUR_MS >= RETAIN_HOURS_MAX))
-		rc = mr_fail(err, MR_REFUSED, "such a limit cannot be kept: posts and hours count from 0 (no limit)");
+		rc = mr_fail(
+		    err, MR_REFUSED, "such a limit cannot be kept: posts and hours count from 0 (no limit)");
 	if (rc != MR_OK)
 		return rc;
 	(void)snprintf(count, sizeof(count), "%lld", (long long)retain_count);
@@ -154,7 +156,8 @@ mr_channel_subscribe(struct mr_room *room, const char *name, const char *agent, 
 	if (rc != MR_OK)
 		return rc;
 	return settings_change(room, CHANNEL, local,
-	    (struct settings_edit){ on ? SETTINGS_ADD : SETTINGS_REMOVE, "Subscriber", who }, ret_changed, err);
+	    (struct settings_edit){ on ? SETTINGS_ADD : SETTINGS_REMOVE, "Subscriber", who }, ret_changed,
+	    err);
 }
 
 enum mr_rc
@@ -192,8 +195,8 @@ mr_channel_delete(struct mr_room *room, const char *name, struct mr_error *err)
 /* ---- Reading ---- */
 
 enum mr_rc
-mr_channel_read(struct mr_room *room, const char *name, uint64_t after, bool bodies, mr_post_fn *fn, void *ctx,
-    struct mr_error *err)
+mr_channel_read(struct mr_room *room, const char *name, uint64_t after, bool bodies, mr_post_fn *fn,
+    void *ctx, struct mr_error *err)
 {
 	mr_auto(mr_channel_done) struct mr_channel channel = { 0 };
 	enum mr_rc rc = mr_channel_get(room, name, &channel, err);
@@ -232,7 +235,8 @@ wait_until(struct mr_room *room, const char *name, uint64_t after, void *watch, 
 }
 
 enum mr_rc
-mr_channel_wait(struct mr_room *room, const char *name, uint64_t after, int64_t timeout_ms, struct mr_error *err)
+mr_channel_wait(
+    struct mr_room *room, const char *name, uint64_t after, int64_t timeout_ms, struct mr_error *err)
 {
 	const struct room_driver *driver = room->driver;
 	mr_auto(mr_channel_done) struct mr_channel channel = { 0 };

@@ -11,8 +11,8 @@
 #define LEASE_DEFAULT_MS ((int64_t)15 * 60 * 1000)
 #define RECV_ROUNDS 20
 
-static enum mr_rc
-check_holds(const struct mr_room *room, struct mr_error *err)
+enum mr_rc
+claim_able(const struct mr_room *room, struct mr_error *err)
 {
 	const struct room_driver *driver = room->driver;
 
@@ -181,7 +181,7 @@ mr_recv(struct mr_room *room, const struct mr_self *self, const struct mr_filter
     struct mr_claim *ret_claim, struct mr_message *ret_msg, struct mr_error *err)
 {
 	mr_auto(matcher_done) struct matcher matcher = { 0 };
-	enum mr_rc rc = check_holds(room, err);
+	enum mr_rc rc = claim_able(room, err);
 
 	if (rc == MR_OK)
 		rc = check_lease(&lease_ms, err);
@@ -195,131 +195,6 @@ mr_recv(struct mr_room *room, const struct mr_self *self, const struct mr_filter
 	rc = recv_rounds(room, self, &matcher, lease_ms, ret_claim, ret_msg, err);
 	if (rc == MR_EMPTY)
 		return mr_fail(err, MR_EMPTY, "no mail is waiting for '%s'", self->agent);
-	return rc;
-}
-
-/* ---- Finding a claim again ---- */
-
-struct claim_search {
-	const char *what; /* in lower case */
-	const struct mr_self *self;
-	struct hold by_token, by_id;
-	bool token_found;
-	size_t ids_found;  /* claims of this life whose id ends in `what` */
-	struct buf tokens; /* theirs */
-	bool older;        /* an earlier life's id ends so */
-};
-
-static bool
-note_claim(void *ctx, const struct hold *hold)
-{
-	struct claim_search *s = ctx;
-
-	if (hold->kind != HOLD_LEASE)
-		return true;
-	if (strcmp(hold->token, s->what) == 0) {
-		s->by_token = *hold;
-		s->token_found = true;
-		return false;
-	}
-	if (!str_ends(str_of(hold->id), s->what))
-		return true;
-	if (hold->life != s->self->life) {
-		s->older = true;
-		return true;
-	}
-	s->by_id = *hold;
-	buf_addf(&s->tokens, "%s%s", s->ids_found++ > 0 ? ", " : "", hold->token);
-	return true;
-}
-
-static bool
-note_queue_claim(void *ctx, const struct queue_item *item)
-{
-	struct claim_search *s = ctx;
-
-	return !item->hold || strcmp(item->hold->agent, s->self->agent) != 0 || note_claim(s, item->hold);
-}
-
-/* What is no hold on the agent's own mail may be one on work from a queue: a token says which, for an id all
- * queues are asked. */
-static enum mr_rc
-search_queues(struct mr_room *room, struct claim_search *s, struct mr_error *err)
-{
-	mr_auto(mr_names_done) struct mr_names queues = { 0 };
-	struct mr_error ignored = { 0 };
-	enum mr_rc rc;
-
-	if (office_queue_able(room, &ignored) != MR_OK)
-		return MR_OK;
-	if (token_valid(str_of(s->what))) {
-		rc = room->driver->queue_find_claim(room, s->what, &s->by_token, err);
-		s->token_found = rc == MR_OK;
-		if (rc != MR_NOTFOUND)
-			return rc;
-	}
-	rc = settings_names(room, "queue", &queues, err);
-	for (size_t i = 0; i < queues.n && rc == MR_OK; i++) {
-		rc = room->driver->queue_each(room, queues.v[i], QUEUE_CLAIMED, note_queue_claim, s, err);
-		if (rc == MR_NOTFOUND) /* deleted this very moment */
-			rc = MR_OK;
-	}
-	return rc;
-}
-
-static enum mr_rc
-refuse_older_life(const struct mr_self *self, struct mr_error *err)
-{
-	(void)mr_fail(err, MR_REFUSED, "that claim belongs to an older life of '%s'", self->agent);
-	return mr_hint(err, "its mail comes back by itself; `mailroom recv` gives the next");
-}
-
-static enum mr_rc
-choose_claim(const struct claim_search *s, const struct mr_self *self, struct hold *ret, struct mr_error *err)
-{
-	if (s->token_found && strcmp(s->by_token.agent, self->agent) != 0) {
-		(void)mr_fail(err, MR_REFUSED, "that claim belongs to '%s'", s->by_token.agent);
-		return mr_hint(err, "only its holder can settle it; `mailroom recv` gives you work of your own");
-	}
-	if (s->token_found && s->by_token.life != self->life)
-		return refuse_older_life(self, err);
-	if (s->token_found || s->ids_found == 1) {
-		*ret = s->token_found ? s->by_token : s->by_id;
-		return MR_OK;
-	}
-	if (s->ids_found > 1) {
-		(void)mr_fail(err, MR_REFUSED, "several claims match '%s'", s->what);
-		return mr_hint(err, "give one of the tokens: %s", buf_z(&s->tokens));
-	}
-	if (s->older)
-		return refuse_older_life(self, err);
-	(void)mr_fail(
-	    err, MR_NOTFOUND, "no claim '%s': that claim is over (lease ran out, released or done)", s->what);
-	return mr_hint(err, "`mailroom recv` gives the next message; `mailroom inbox` lists what waits");
-}
-
-static enum mr_rc
-find_claim(struct mr_room *room, const struct mr_self *self, const char *what, struct hold *ret,
-    struct mr_error *err)
-{
-	struct claim_search s = { .self = self };
-	char spelled[MR_ID_LEN + 1];
-	bool full;
-	enum mr_rc rc = check_holds(room, err);
-
-	if (rc == MR_OK)
-		rc = office_not_fenced(room, self, err);
-	if (rc == MR_OK)
-		rc = lookup_spelling(room, what, spelled, &full, err); /* tokens have the alphabet of ids */
-	if (rc != MR_OK)
-		return rc;
-	s.what = spelled;
-	rc = room->driver->each_hold(room, self->agent, note_claim, &s, err);
-	if (rc == MR_OK && !s.token_found)
-		rc = search_queues(room, &s, err);
-	if (rc == MR_OK)
-		rc = choose_claim(&s, self, ret, err);
-	buf_done(&s.tokens);
 	return rc;
 }
 
@@ -354,7 +229,7 @@ mr_claim_done(struct mr_room *room, const struct mr_self *self, const char *what
     struct mr_error *err)
 {
 	struct hold hold = { 0 };
-	enum mr_rc rc = find_claim(room, self, what, &hold, err);
+	enum mr_rc rc = claim_find(room, self, what, &hold, err);
 
 	return rc == MR_OK ? settle_claim(room, &hold, SETTLE_DONE, ret_id, err) : rc;
 }
@@ -364,7 +239,7 @@ mr_claim_release(struct mr_room *room, const struct mr_self *self, const char *w
     char ret_id[MR_ID_LEN + 1], struct mr_error *err)
 {
 	struct hold hold = { 0 };
-	enum mr_rc rc = find_claim(room, self, what, &hold, err);
+	enum mr_rc rc = claim_find(room, self, what, &hold, err);
 
 	return rc == MR_OK ? settle_claim(room, &hold, SETTLE_BACK, ret_id, err) : rc;
 }
@@ -384,7 +259,7 @@ mr_claim_fail(struct mr_room *room, const struct mr_self *self, const char *what
 	mr_auto(mr_message_done) struct mr_message msg = { 0 };
 	struct hold hold = { 0 };
 	char key[16 + MR_TOKEN_LEN];
-	enum mr_rc rc = find_claim(room, self, what, &hold, err);
+	enum mr_rc rc = claim_find(room, self, what, &hold, err);
 
 	if (rc != MR_OK)
 		return rc;
@@ -409,7 +284,7 @@ mr_claim_extend(struct mr_room *room, const struct mr_self *self, const char *wh
 	if (rc == MR_OK && !room->driver->extend)
 		rc = office_lacks(room, "way to extend a claim", err);
 	if (rc == MR_OK)
-		rc = find_claim(room, self, what, &hold, err);
+		rc = claim_find(room, self, what, &hold, err);
 	if (rc != MR_OK)
 		return rc;
 	rc = *hold.queue ? room->driver->queue_extend(room, &hold, lease_ms, err)

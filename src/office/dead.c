@@ -156,7 +156,8 @@ find_letter(struct mr_room *room, const char *given, char ret_id[MR_ID_LEN + 1],
 		return rc;
 	if (s.n == 0) {
 		(void)mr_fail(err, MR_NOTFOUND, "no dead letter '%s' in room '%s'", spelled, room->name);
-		return mr_hint(err, "`mailroom dead list` shows them; `mailroom why %s` looks everywhere", spelled);
+		return mr_hint(
+		    err, "`mailroom dead list` shows them; `mailroom why %s` looks everywhere", spelled);
 	}
 	if (s.n > 1) {
 		(void)mr_fail(err, MR_REFUSED, "several dead letters end in '%s'", spelled);
@@ -237,8 +238,8 @@ note_owner(void *ctx, const struct place_of *place)
 		(void)names_add(ctx, str_of(place->agent));
 }
 
-/* A letter does not say whose copy it was. Of its recipients, those who have theirs need no second one; what went
- * to a queue or a channel is there. */
+/* A letter does not say whose copy it was. Of its recipients, those who have theirs need no second one; what
+ * went to a queue or a channel is there. */
 static enum mr_rc
 own_recipients(struct retrying *r, struct mr_names *ret, struct mr_error *err)
 {
@@ -378,7 +379,8 @@ deliver_again(struct retrying *r, struct mr_receipt *ret, struct mr_error *err)
 	(void)mr_wrap(err, "delivering '%s' again", r->letter.id);
 	if (rc != MR_REFUSED)
 		return rc;
-	return mr_hint(err, "was it delivered before, to others? `mailroom dead drop %s` removes it", r->letter.id);
+	return mr_hint(
+	    err, "was it delivered before, to others? `mailroom dead drop %s` removes it", r->letter.id);
 }
 
 enum mr_rc

@@ -27,6 +27,11 @@ enum mr_rc office_flush(struct mr_room *room, struct mr_error *err);
 size_t state_retire(
     struct mr_room *room, const struct mr_message *msg, const struct mr_names *agents, const char *id);
 
+/* ---- agent.c ---- */
+
+/* MR_NOTFOUND: nobody registered that name. */
+enum mr_rc agent_exists(struct mr_room *room, const char *name, struct mr_error *err);
+
 /* ---- recipients.c: from addresses to agents, queues and channels ---- */
 
 struct recipients {               /* finish with recipients_done */
@@ -134,6 +139,9 @@ enum mr_rc bounce_deliver(struct mr_room *room, const struct bounce *bounce, con
 /* The same for mail that self gave up. Nobody writes to itself that it failed. */
 enum mr_rc bounce_send(struct mr_room *room, const struct mr_self *self, const struct mr_message *failed,
     const char *reason, const char *key, struct mr_error *err);
+/* Tells the senders of an agent's unread mail that it is leaving the room; but not those who are leaving, too. */
+enum mr_rc bounce_unread(
+    struct mr_room *room, const char *agent, const struct mr_names *leaving, struct mr_error *err);
 /* References of an answer to `original`: its own and its id, at most 20, the first kept. */
 void references_of(struct buf *out, const struct mr_room *room, const struct mr_message *original);
 
@@ -174,6 +182,12 @@ bool office_lets_claim(const char *claimers, const char *agent);
 /* Ends the claims that are over: back to ready, or failed, after its sender was told, when all attempts are used
  * up. Best effort. */
 void office_queue_sweep(struct mr_room *room, const struct mr_queue *queue);
+/* ---- claim.c, claim_find.c ---- */
+
+enum mr_rc claim_able(const struct mr_room *room, struct mr_error *err); /* MR_UNSUPPORTED */
+/* `what` is a token, or the end of an id. MR_REFUSED: another's or an older life's; MR_NOTFOUND: it is over. */
+enum mr_rc claim_find(struct mr_room *room, const struct mr_self *self, const char *what, struct hold *ret,
+    struct mr_error *err);
 /* The process, if one is known: while it lives the lease does not run out. */
 void claim_describe_holder(struct mr_room *room, const struct mr_self *self, struct hold_terms *terms);
 void claim_fill(const struct hold *hold, struct mr_claim *ret);

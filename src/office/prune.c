@@ -105,13 +105,16 @@ add_named(
 }
 
 static enum mr_rc
-remove_one(
-    struct mr_room *room, const char *name, bool dry_run, mr_prune_fn *fn, void *ctx, struct mr_error *err)
+remove_one(struct mr_room *room, const char *name, const struct mr_names *all, bool dry_run, mr_prune_fn *fn,
+    void *ctx, struct mr_error *err)
 {
 	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
 	size_t dead = 0;
 	enum mr_rc rc = room->driver->find_agent(room, name, &agent, err);
 
+	/* Their senders are told first: cut off here, they were told a little early. */
+	if (rc == MR_OK && !dry_run)
+		rc = bounce_unread(room, name, all, err);
 	if (rc == MR_OK)
 		rc = dry_run ? agent_unread(room, name, &dead, err)
 			     : room->driver->remove_agent(room, name, &dead, err);
@@ -145,7 +148,7 @@ mr_prune(struct mr_room *room, const struct mr_prune_options *options, mr_prune_
 	if (rc == MR_OK)
 		rc = add_named(room, options, &c.stale, err);
 	for (size_t i = 0; rc == MR_OK && i < c.stale.n; i++)
-		rc = remove_one(room, c.stale.v[i], options->dry_run, fn, ctx, err);
+		rc = remove_one(room, c.stale.v[i], &c.stale, options->dry_run, fn, ctx, err);
 	mr_names_done(&c.stale);
 	return rc;
 }

@@ -227,8 +227,8 @@ write_settings(const char *name, const struct mr_queue *q, struct buf *out, stru
 }
 
 enum mr_rc
-mr_queue_create(struct mr_room *room, const struct mr_self *self, const struct mr_queue *settings,
-    struct mr_error *err)
+mr_queue_create(
+    struct mr_room *room, const struct mr_self *self, const struct mr_queue *settings, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf lines = BUF_INIT;
 	char name[MR_ADDRESS_MAX + 1];
@@ -253,8 +253,7 @@ mr_queue_create(struct mr_room *room, const struct mr_self *self, const struct m
 }
 
 enum mr_rc
-mr_queue_set_status(
-    struct mr_room *room, const char *name, enum mr_queue_status status, struct mr_error *err)
+mr_queue_set_status(struct mr_room *room, const char *name, enum mr_queue_status status, struct mr_error *err)
 {
 	char local[MR_ADDRESS_MAX + 1];
 	enum mr_rc rc = office_queue_able(room, err);
@@ -283,8 +282,8 @@ note_undone(void *ctx, const struct queue_item *item)
 	return candidates_add(&undone->work, &msg);
 }
 
-/* Before the work goes to dead letters: cut off here, some senders were told of a queue that is still there, and are
- * not told again. */
+/* Before the work goes to dead letters: cut off here, some senders were told of a queue that is still there,
+ * and are not told again. */
 static enum mr_rc
 tell_senders(struct mr_room *room, const char *name, struct mr_error *err)
 {
@@ -295,7 +294,8 @@ tell_senders(struct mr_room *room, const char *name, struct mr_error *err)
 
 	if (rc == MR_OK && undone.work.failed)
 		rc = mr_nomem(err);
-	buf_addf(&story, "This message waited in the queue '%s', which was deleted. Nobody will do it.", name);
+	buf_addf(
+	    &story, "This message waited in the queue '%s', which was deleted. Nobody will do it.", name);
 	for (size_t i = 0; i < undone.work.n && rc == MR_OK; i++) {
 		mr_auto(mr_message_done) struct mr_message msg = { 0 };
 		struct mr_error ignored = { 0 };
@@ -333,8 +333,7 @@ drop_settings(struct mr_room *room, const struct mr_queue *queue, struct mr_erro
 }
 
 enum mr_rc
-mr_queue_delete(
-    struct mr_room *room, const char *name, bool force, size_t *ret_dead, struct mr_error *err)
+mr_queue_delete(struct mr_room *room, const char *name, bool force, size_t *ret_dead, struct mr_error *err)
 {
 	mr_auto(mr_queue_done) struct mr_queue queue = { 0 };
 	size_t dead = 0;

@@ -3,9 +3,9 @@
  * queue_recv.c - taking work from a queue, and what becomes of claims that are over.
  *
  * The driver decides who gets a message: one rename, one winner. Here is what comes before it: may this agent
- * claim, is the queue open, and are there claims whose holder is gone. A claim is over when the driver says so
- * (its time is up, its process died) or when a newer life of its holder has begun: the new life knows nothing
- * of it, and the old one is fenced. Nobody has to run for that: whoever comes to claim looks first.
+ * claim, is the queue open, and are there claims whose holder is gone. A claim is over when the driver says
+ * so (its time is up, its process died) or when a newer life of its holder has begun: the new life knows
+ * nothing of it, and the old one is fenced. Nobody has to run for that: whoever comes to claim looks first.
  *
  * After the last attempt the sender is told before the work is put aside. Killed in between, it is told again
  * by the next to look, with the same key: the driver then delivers nothing twice.
@@ -78,8 +78,9 @@ tell_sender(struct mr_room *room, const struct mr_queue *queue, const struct hol
 
 	if (rc != MR_OK) /* not readable: nobody can be told. Gone: the settling will notice */
 		return rc == MR_CORRUPT || rc == MR_NOTFOUND ? MR_OK : rc;
-	buf_addf(&story, "This message was taken from the queue '%s' %u time%s and never finished. It will not be"
-			 " tried again. The last to take it was %s.",
+	buf_addf(&story,
+	    "This message was taken from the queue '%s' %u time%s and never finished. It will not be"
+	    " tried again. The last to take it was %s.",
 	    queue->name, hold->attempt, hold->attempt == 1 ? "" : "s", hold->agent);
 	if (!buf_ok(&story))
 		return MR_NOMEM;
@@ -292,8 +293,8 @@ take_once(struct taking *t, struct mr_error *err)
 	if (rc == MR_BUSY) {
 		(void)mr_fail(err, MR_BUSY, "%u claims are live in the queue '%s': no more are allowed",
 		    queue.max_claims, queue.name);
-		return mr_hint(err, "try again with --wait; `mailroom queue show %s` tells who holds them",
-		    queue.name);
+		return mr_hint(
+		    err, "try again with --wait; `mailroom queue show %s` tells who holds them", queue.name);
 	}
 	return rc;
 }

@@ -196,6 +196,16 @@ take_list(struct resolver *r, const char *const *given, struct mr_names *header,
 	return rc;
 }
 
+static size_t
+list_length(const char *const *list)
+{
+	size_t n = 0;
+
+	while (list && list[n])
+		n++;
+	return n;
+}
+
 enum mr_rc
 recipients_resolve(struct mr_room *room, const char *sender, const char *const *to, const char *const *cc,
     bool hold, struct recipients *ret, struct mr_error *err)
@@ -205,6 +215,7 @@ recipients_resolve(struct mr_room *room, const char *sender, const char *const *
 	enum mr_rc rc;
 
 	resolver_init(&r, room, sender, hold, &out);
+	r.many = list_length(to) + list_length(cc) > NOT_LIVE_MAX;
 	rc = take_list(&r, to, &out.to, err);
 	if (rc == MR_OK)
 		rc = take_list(&r, cc, &out.cc, err);

@@ -97,6 +97,28 @@ refuse_ambiguous(const char *name, const bool is[4], struct mr_error *err)
 	return mr_hint(err, "write which one you mean: %s", buf_z(&forms));
 }
 
+static bool
+stop_at_one(void *ctx, const char *name)
+{
+	(void)name;
+	*(bool *)ctx = true;
+	return false;
+}
+
+/* Most rooms have no groups, or no queues: asked once, not for each of a thousand recipients. */
+static bool
+has_any(struct resolver *r, size_t kind)
+{
+	struct mr_error ignored = { 0 };
+	bool any = false;
+
+	if (r->any[kind] == 0 && r->room->driver->record_each) {
+		enum mr_rc rc = r->room->driver->record_each(r->room, prefixes[kind].kind, "", stop_at_one, &any, &ignored);
+		r->any[kind] = any || rc != MR_OK ? 1 : -1;
+	}
+	return r->any[kind] > 0;
+}
+
 static enum mr_rc
 resolve_bare(struct resolver *r, const char *name, struct mr_error *err)
 {
@@ -112,7 +134,7 @@ resolve_bare(struct resolver *r, const char *name, struct mr_error *err)
 	is[0] = agent == MR_OK;
 	for (size_t i = 0; i < 4; i++) {
 		if (i > 0)
-			is[i] = target_exists(r->room, prefixes[i].kind, name);
+			is[i] = has_any(r, i) && target_exists(r->room, prefixes[i].kind, name);
 		if (is[i]) {
 			kinds++;
 			which = i;

@@ -35,10 +35,14 @@ struct known_agent {
 	bool live;
 };
 
+#define NOT_LIVE_MAX 16 /* nobody reads a longer list of who is away */
+
 struct resolver { /* finish with resolver_done */
 	struct mr_room *room;
 	const char *sender; /* "" for nobody */
 	bool hold;
+	bool many; /* more than NOT_LIVE_MAX: who is live is not looked up, only who is there */
+	signed char any[4]; /* of the kinds of prefixes[]: 0 not looked, 1 there are some, -1 there are none */
 	struct recipients *out;
 	struct mr_names *header; /* out->to or out->cc */
 	struct nameset in_all, in_header;

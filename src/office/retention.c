@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * retention.c - what a channel keeps. Two limits, both apply: posts older than so many hours go, and the oldest
- * until no more than so many are left. After a post both are exact. A patrol leaves the count alone until it is
- * 10 % above the limit, so that it does not remove one post each time it comes by.
+ * retention.c - what a channel keeps. Two limits, both apply: posts older than so many hours go, and the
+ * oldest until no more than so many are left. After a post both are exact. A patrol leaves the count alone
+ * until it is 10 % above the limit, so that it does not remove one post each time it comes by.
  *
  * Only the channel's own copies go; what subscribers have got is theirs.
  */
@@ -28,7 +28,8 @@ note_first_kept(void *ctx, uint64_t number, const struct mr_message *msg)
 	return false;
 }
 
-/* Numbers under *ret are too old; `last` is the newest that we know of, what comes after it is not ours to judge. */
+/* Numbers under *ret are too old; `last` is the newest that we know of, what comes after it is not ours to
+ * judge. */
 static enum mr_rc
 judge_age(struct mr_room *room, const struct mr_channel *channel, uint64_t last, uint64_t *ret,
     struct mr_error *err)
@@ -72,7 +73,8 @@ apply_limits(struct mr_room *room, const struct mr_channel *channel, bool buffer
 }
 
 enum mr_rc
-mr_channel_prune(struct mr_room *room, const char *name, bool buffer, size_t *ret_removed, struct mr_error *err)
+mr_channel_prune(
+    struct mr_room *room, const char *name, bool buffer, size_t *ret_removed, struct mr_error *err)
 {
 	mr_auto(mr_channel_done) struct mr_channel channel = { 0 };
 	size_t removed = 0;

@@ -41,7 +41,6 @@ letter_done(struct letter *l)
 static enum mr_rc
 check_sender(struct mr_room *room, const struct mr_self *self, struct mr_error *err)
 {
-	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
 	enum mr_rc rc;
 
 	if (self->bound && strcmp(self->agent, OPERATOR) == 0) {
@@ -49,9 +48,8 @@ check_sender(struct mr_room *room, const struct mr_self *self, struct mr_error *
 		return mr_hint(err, "that name belongs to the person who runs the room; send as yourself");
 	}
 	rc = office_not_fenced(room, self, err);
-	if (rc != MR_OK || !room->driver->find_agent)
-		return rc;
-	rc = room->driver->find_agent(room, self->agent, &agent, err);
+	if (rc == MR_OK)
+		rc = agent_exists(room, self->agent, err);
 	if (rc != MR_NOTFOUND)
 		return rc;
 	(void)mr_fail(

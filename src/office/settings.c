@@ -17,7 +17,8 @@ enum mr_rc
 settings_name(const char *kind, const char *given, char *ret, struct mr_error *err)
 {
 	size_t prefix = strlen(kind);
-	const char *name = str_starts(str_of(given), kind) && given[prefix] == ':' ? given + prefix + 1 : given;
+	const char *name =
+	    str_starts(str_of(given), kind) && given[prefix] == ':' ? given + prefix + 1 : given;
 	enum mr_rc rc = target_name_check(kind, name, err);
 
 	if (rc == MR_OK)
@@ -69,8 +70,8 @@ check_records(const struct mr_room *room, const char *kind, struct mr_error *err
 }
 
 enum mr_rc
-settings_load(struct mr_room *room, const char *kind, const char *name, struct record *ret,
-    struct mr_error *err)
+settings_load(
+    struct mr_room *room, const char *kind, const char *name, struct record *ret, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 	enum mr_rc rc = check_records(room, kind, err);

@@ -143,6 +143,8 @@ struct room_driver {
 	enum mr_rc (*each_agent)(struct mr_room *room, mr_agent_fn *fn, void *ctx, struct mr_error *err);
 	/* MR_NOTFOUND: nobody registered that name. */
 	enum mr_rc (*find_agent)(struct mr_room *room, const char *name, struct mr_agent *ret, struct mr_error *err);
+	/* Only whether it is registered, for a fan-out to a thousand. NULL: find_agent tells. */
+	enum mr_rc (*has_agent)(struct mr_room *room, const char *name, struct mr_error *err);
 	/* With ROOM_REGISTER: makes the mailbox and takes the name. MR_EXISTS: taken (one winner among many);
 	 * MR_REFUSED: differs from another name only in case. agent->life is ignored. Durable. */
 	enum mr_rc (*add_agent)(struct mr_room *room, const struct mr_agent *agent, struct mr_error *err);

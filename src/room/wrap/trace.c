@@ -89,6 +89,8 @@ TRACED(storage, (struct mr_room *room, struct mr_storage *ret, struct mr_error *
     "storage")
 TRACED(each_agent, (struct mr_room *room, mr_agent_fn *fn, void *ctx, struct mr_error *err),
     (room, fn, ctx, err), "each_agent")
+TRACED(has_agent, (struct mr_room *room, const char *name, struct mr_error *err), (room, name, err),
+    "has_agent '%s'", name)
 TRACED(find_agent, (struct mr_room *room, const char *name, struct mr_agent *ret, struct mr_error *err),
     (room, name, ret, err), "find_agent '%s'", name)
 TRACED(add_agent, (struct mr_room *room, const struct mr_agent *agent, struct mr_error *err),
@@ -191,6 +193,7 @@ replace_slots(struct room_driver *table)
 	REPLACE(storage);
 	REPLACE(each_agent);
 	REPLACE(find_agent);
+	REPLACE(has_agent);
 	REPLACE(add_agent);
 	REPLACE(take_life);
 	REPLACE(update_life);

@@ -274,6 +274,19 @@ write_agent(const struct mr_agent *agent, struct buf *out, struct mr_error *err)
 	return buf_ok(out) ? MR_OK : mr_nomem(err);
 }
 
+/* One call. Delivery opens the folder again and follows no link there. */
+enum mr_rc
+maildir_has_agent(struct mr_room *room, const char *name, struct mr_error *err)
+{
+	char path[MR_ADDRESS_MAX + 8];
+	struct stat st;
+
+	(void)snprintf(path, sizeof path, "%.160s/agent", name);
+	if (sys_stat(maildir_of(room)->agents_fd, path, &st) == 0 && S_ISREG(st.st_mode))
+		return MR_OK;
+	return mr_fail(err, MR_NOTFOUND, "no agent '%s' is registered", name);
+}
+
 enum mr_rc
 maildir_add_agent(struct mr_room *room, const struct mr_agent *agent, struct mr_error *err)
 {

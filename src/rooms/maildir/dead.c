@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* dead.c - taking a dead letter away for good: from dead/, or from the failed work of a queue. Other copies of the
- * message stay with whoever has them. */
+/* dead.c - taking a dead letter away for good: from dead/, or from the failed work of a queue. Other copies
+ * of the message stay with whoever has them. */
 #include "base/error.h"
 #include "base/sys.h"
 #include "rooms/maildir/queue.h"

@@ -178,6 +178,7 @@ void mark_look_for_crowd(struct mailbox *box, const char *id); /* after mail bec
 /* ---- agents.c, lives.c ---- */
 enum mr_rc maildir_each_agent(struct mr_room *room, mr_agent_fn *fn, void *ctx, struct mr_error *err);
 enum mr_rc maildir_find_agent(struct mr_room *room, const char *name, struct mr_agent *ret, struct mr_error *err);
+enum mr_rc maildir_has_agent(struct mr_room *room, const char *name, struct mr_error *err);
 enum mr_rc maildir_add_agent(struct mr_room *room, const struct mr_agent *agent, struct mr_error *err);
 enum mr_rc maildir_remove_agent(struct mr_room *room, const char *name, size_t *ret_dead, struct mr_error *err);
 /* The unread mail of a folder that is nobody's goes to the dead letters; *ret counts. */

@@ -250,7 +250,12 @@ mail_of_a_pruned_agent_goes_to_whom_one_says(void **state)
 	town_send(&t, &t.alice, "carol", "unread", id);
 	assert_ok(mr_prune(t.room, &prune, NULL, NULL, &err));
 	assert_int_equal(list(&t).n, 1);
-	assert_rc(mr_dead_retry(t.room, &t.alice, id, NULL, &receipt, &err), MR_NOTFOUND); /* nobody is carol */
+	struct seen told = town_unread(&t, "alice");
+
+	assert_int_equal(told.n, 1);
+	assert_string_equal(told.subjects[0], "Failed: unread");
+	assert_rc(
+	    mr_dead_retry(t.room, &t.alice, id, NULL, &receipt, &err), MR_NOTFOUND); /* nobody is carol */
 	assert_non_null(strstr(err.hint, "--to"));
 	assert_ok(mr_dead_retry(t.room, &t.alice, id, TO("bob"), &receipt, &err));
 	mr_receipt_done(&receipt);

@@ -215,7 +215,8 @@ an_expired_lease_returns_the_work_and_a_late_done_is_refused(void **state)
 	struct mr_claim late = take_for(&t, &t.bob, "builds", 1, "work");
 
 	(void)usleep(20 * 1000);
-	struct mr_claim next = take(&t, &t.bob, "work"); /* the same agent: the token tells the claims apart */
+	struct mr_claim next =
+	    take(&t, &t.bob, "work"); /* the same agent: the token tells the claims apart */
 
 	assert_string_equal(next.id, late.id);
 	assert_int_equal(next.attempt, 2);
@@ -281,7 +282,7 @@ a_takeover_returns_the_work_of_the_old_life_at_once(void **state)
 	struct mr_claim old = take_for(&t, &t.bob, "builds", 3600 * 1000, "work");
 
 	town_register(&t, "bob", true, &new_life);
-	assert_rc(mr_claim_done(t.room, &t.bob, old.token, id, &err), MR_REFUSED); /* fenced */
+	assert_rc(mr_claim_done(t.room, &t.bob, old.token, id, &err), MR_REFUSED);    /* fenced */
 	assert_rc(mr_claim_done(t.room, &new_life, old.token, id, &err), MR_REFUSED); /* not its own */
 	assert_no_work(&t, &t.bob, MR_REFUSED);
 	struct mr_claim claim = take(&t, &t.carol, "work");
@@ -513,7 +514,8 @@ settings_come_back_as_they_were_given(void **state)
 static void
 names_and_patterns_that_are_none_are_refused(void **state)
 {
-	static const char *const names[] = { "", "Builds", "a b", "../x", "-x", "a/b/c", "rig/", "/x", "a.b" };
+	static const char *const names[] = { "", "Builds", "a b", "../x", "-x", "a/b/c", "rig/", "/x",
+		"a.b" };
 	static const char *const patterns[] = { "", "rig/cr*", "rig//x", "a b", "../*" };
 	struct town t = town_new(state);
 	mr_auto(mr_queue_done) struct mr_queue q = { 0 };
@@ -676,7 +678,8 @@ all_queues_are_listed(void **state)
 	make_queue(&t, "rig", (struct mr_queue){ 0 });
 	assert_ok(mr_queue_each(t.room, note_name, &names, &err));
 	assert_int_equal(names.n, 3);
-	assert_true(names_has(&names, "builds") && names_has(&names, "rig/builds") && names_has(&names, "rig"));
+	assert_true(
+	    names_has(&names, "builds") && names_has(&names, "rig/builds") && names_has(&names, "rig"));
 	town_done(&t);
 }
 
@@ -820,7 +823,8 @@ killed_claimers_lose_nothing_and_nothing_is_done_twice(void **state)
 	assert_true(got > 0 && n <= MESSAGES && n + KILLS >= MESSAGES);
 	qsort(lines, n, MR_ID_LEN + 1, by_line);
 	for (size_t i = 1; i < n; i++)
-		assert_int_not_equal(by_line(lines + (i - 1) * (MR_ID_LEN + 1), lines + i * (MR_ID_LEN + 1)), 0);
+		assert_int_not_equal(
+		    by_line(lines + (i - 1) * (MR_ID_LEN + 1), lines + i * (MR_ID_LEN + 1)), 0);
 	(void)close(log);
 	town_done(&t);
 }

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/* claim_find.c - which claim is meant: a token, or the end of an id on which this life holds exactly one
+ * claim; on its own mail, or on work of a queue. */
+#include "base/error.h"
+#include "base/id.h"
+#include "office/office.h"
+
+struct claim_search {
+	const char *what; /* in lower case */
+	const struct mr_self *self;
+	struct hold by_token, by_id;
+	bool token_found;
+	size_t ids_found;  /* claims of this life whose id ends in `what` */
+	struct buf tokens; /* theirs */
+	bool older;        /* an earlier life's id ends so */
+};
+
+static bool
+note_claim(void *ctx, const struct hold *hold)
+{
+	struct claim_search *s = ctx;
+
+	if (hold->kind != HOLD_LEASE)
+		return true;
+	if (strcmp(hold->token, s->what) == 0) {
+		s->by_token = *hold;
+		s->token_found = true;
+		return false;
+	}
+	if (!str_ends(str_of(hold->id), s->what))
+		return true;
+	if (hold->life != s->self->life) {
+		s->older = true;
+		return true;
+	}
+	s->by_id = *hold;
+	buf_addf(&s->tokens, "%s%s", s->ids_found++ > 0 ? ", " : "", hold->token);
+	return true;
+}
+
+static bool
+note_queue_claim(void *ctx, const struct queue_item *item)
+{
+	struct claim_search *s = ctx;
+
+	return !item->hold || strcmp(item->hold->agent, s->self->agent) != 0 || note_claim(s, item->hold);
+}
+
+/* What is no hold on the agent's own mail may be one on work from a queue: a token says which, for an id all
+ * queues are asked. */
+static enum mr_rc
+search_queues(struct mr_room *room, struct claim_search *s, struct mr_error *err)
+{
+	mr_auto(mr_names_done) struct mr_names queues = { 0 };
+	struct mr_error ignored = { 0 };
+	enum mr_rc rc;
+
+	if (office_queue_able(room, &ignored) != MR_OK)
+		return MR_OK;
+	if (token_valid(str_of(s->what))) {
+		rc = room->driver->queue_find_claim(room, s->what, &s->by_token, err);
+		s->token_found = rc == MR_OK;
+		if (rc != MR_NOTFOUND)
+			return rc;
+	}
+	rc = settings_names(room, "queue", &queues, err);
+	for (size_t i = 0; i < queues.n && rc == MR_OK; i++) {
+		rc = room->driver->queue_each(room, queues.v[i], QUEUE_CLAIMED, note_queue_claim, s, err);
+		if (rc == MR_NOTFOUND) /* deleted this very moment */
+			rc = MR_OK;
+	}
+	return rc;
+}
+
+static enum mr_rc
+refuse_older_life(const struct mr_self *self, struct mr_error *err)
+{
+	(void)mr_fail(err, MR_REFUSED, "that claim belongs to an older life of '%s'", self->agent);
+	return mr_hint(err, "its mail comes back by itself; `mailroom recv` gives the next");
+}
+
+static enum mr_rc
+choose_claim(const struct claim_search *s, const struct mr_self *self, struct hold *ret, struct mr_error *err)
+{
+	if (s->token_found && strcmp(s->by_token.agent, self->agent) != 0) {
+		(void)mr_fail(err, MR_REFUSED, "that claim belongs to '%s'", s->by_token.agent);
+		return mr_hint(
+		    err, "only its holder can settle it; `mailroom recv` gives you work of your own");
+	}
+	if (s->token_found && s->by_token.life != self->life)
+		return refuse_older_life(self, err);
+	if (s->token_found || s->ids_found == 1) {
+		*ret = s->token_found ? s->by_token : s->by_id;
+		return MR_OK;
+	}
+	if (s->ids_found > 1) {
+		(void)mr_fail(err, MR_REFUSED, "several claims match '%s'", s->what);
+		return mr_hint(err, "give one of the tokens: %s", buf_z(&s->tokens));
+	}
+	if (s->older)
+		return refuse_older_life(self, err);
+	(void)mr_fail(
+	    err, MR_NOTFOUND, "no claim '%s': that claim is over (lease ran out, released or done)", s->what);
+	return mr_hint(err, "`mailroom recv` gives the next message; `mailroom inbox` lists what waits");
+}
+
+enum mr_rc
+claim_find(struct mr_room *room, const struct mr_self *self, const char *what, struct hold *ret,
+    struct mr_error *err)
+{
+	struct claim_search s = { .self = self };
+	char spelled[MR_ID_LEN + 1];
+	bool full;
+	enum mr_rc rc = claim_able(room, err);
+
+	if (rc == MR_OK)
+		rc = office_not_fenced(room, self, err);
+	if (rc == MR_OK)
+		rc = lookup_spelling(room, what, spelled, &full, err); /* tokens have the alphabet of ids */
+	if (rc != MR_OK)
+		return rc;
+	s.what = spelled;
+	rc = room->driver->each_hold(room, self->agent, note_claim, &s, err);
+	if (rc == MR_OK && !s.token_found)
+		rc = search_queues(room, &s, err);
+	if (rc == MR_OK)
+		rc = choose_claim(&s, self, ret, err);
+	buf_done(&s.tokens);
+	return rc;
+}
