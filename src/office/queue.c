@@ -332,6 +332,23 @@ drop_settings(struct mr_room *room, const struct mr_queue *queue, struct mr_erro
 	return MR_OK;
 }
 
+/* A removal that was cut off may have left work without a queue. */
+static enum mr_rc
+bury_rest(struct mr_room *room, const char *name, size_t *ret_dead, struct mr_error *err)
+{
+	char local[MR_ADDRESS_MAX + 1];
+	struct mr_error ignored = { 0 };
+	size_t dead = 0;
+
+	if (settings_name(QUEUE, name, local, &ignored) != MR_OK ||
+	    room->driver->queue_remove(room, local, true, &dead, &ignored) != MR_OK || dead == 0)
+		return err->code;
+	*err = (struct mr_error){ 0 };
+	if (ret_dead)
+		*ret_dead = dead;
+	return MR_OK;
+}
+
 enum mr_rc
 mr_queue_delete(struct mr_room *room, const char *name, bool force, size_t *ret_dead, struct mr_error *err)
 {
@@ -339,6 +356,8 @@ mr_queue_delete(struct mr_room *room, const char *name, bool force, size_t *ret_
 	size_t dead = 0;
 	enum mr_rc rc = mr_queue_get(room, name, &queue, err);
 
+	if (rc == MR_NOTFOUND && force)
+		return bury_rest(room, name, ret_dead, err);
 	if (rc != MR_OK)
 		return rc;
 	if (force) {

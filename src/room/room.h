@@ -224,7 +224,8 @@ struct room_driver {
 
 	/* ---- Work queues, with ROOM_QUEUES. Settings are records of kind "queue"; these know only the work. ---- */
 	enum mr_rc (*queue_make)(struct mr_room *room, const char *queue, struct mr_error *err); /* exists already: MR_OK */
-	/* MR_REFUSED with work in it (ready, delayed or claimed), unless to_dead, which moves that to dead letters first. */
+	/* MR_REFUSED with work in it (ready, delayed or claimed), unless to_dead, which moves that to dead letters first and
+	 * counts it. Failed work goes there in any case. */
 	enum mr_rc (*queue_remove)(struct mr_room *room, const char *queue, bool to_dead, size_t *ret_dead,
 	    struct mr_error *err);
 	/* One winner a message. MR_EMPTY: nothing is ready. MR_BUSY: max_claims are live. The cost does not grow with what waits. */

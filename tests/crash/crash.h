@@ -30,12 +30,26 @@ struct scenario {
 	void (*check)(struct world *w);                /* asserts */
 	unsigned min_points;                           /* a harness that injects nothing also passes */
 	bool clean_errors;                             /* an error that is no doubt leaves nothing */
+	unsigned jitter;                               /* calls by which two runs may differ: some work is done now and then */
 };
 
 extern const struct scenario scenarios[];
 extern const size_t scenarios_n;
 
-/* ---- for scenarios.c ---- */
+/* ---- scenarios_queue.c ---- */
+void setup_queue(struct world *w);
+void setup_queue_work(struct world *w);
+void setup_queue_claimed(struct world *w);
+enum mr_rc run_queue_send(struct world *w, int tell);
+enum mr_rc run_queue_fan_out(struct world *w, int tell);
+enum mr_rc run_queue_recv(struct world *w, int tell);
+enum mr_rc run_queue_done(struct world *w, int tell);
+void check_queue_sent(struct world *w);
+void check_queue_fan_out(struct world *w);
+void check_queue_received(struct world *w);
+void check_queue_done(struct world *w);
+
+/* ---- for the scenarios ---- */
 struct mr_room *world_open(const struct world *w, bool recover);
 void world_new(struct world *w, const char *const *agents); /* NULL-terminated */
 void world_send(struct mr_room *room, const char *from, const char *to, char ret_id[MR_ID_LEN + 1]);

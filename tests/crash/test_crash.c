@@ -111,7 +111,7 @@ killed_at_every_call(void **state)
 	unsigned before = every_point(s, (struct sys_plan){ .fault = SYS_FAULT_KILL_BEFORE });
 	unsigned after = every_point(s, (struct sys_plan){ .fault = SYS_FAULT_KILL_AFTER });
 
-	assert_int_equal(before, after);
+	assert_true(before <= after + s->jitter && after <= before + s->jitter);
 	print_message("# %s: killed at %u calls\n", s->name, before);
 	assert_true(before >= s->min_points);
 }

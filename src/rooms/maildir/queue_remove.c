@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * queue_remove.c - the end of a queue. Its settings go first, so that nobody sends to it or claims from it any more;
- * then the work that is left goes to the dead letters, then the folders.
+ * then the work that is left goes to the dead letters, and what failed, which nobody would find here any more; then the
+ * folders.
  *
- * done/ and failed/ stay when there is mail in them: what was worked off is no dead letter. A queue that is made again
- * under this name finds them. A crash after the settings are gone leaves work in a folder that is no queue;
+ * done/ stays when there is mail in it: what was worked off is no dead letter. A queue that is made again under this
+ * name finds it. A crash after the settings are gone leaves work in a folder that is no queue;
  * removing once more, or making the queue again, goes on from there.
  */
 #include "base/error.h"
@@ -48,7 +49,7 @@ bury_folder(void *ctx, const struct work_folder *at, struct mr_error *err)
 }
 
 static enum mr_rc
-bury_all(struct queue *q, size_t *ret, struct mr_error *err)
+bury_all(struct queue *q, unsigned states, size_t *ret, struct mr_error *err)
 {
 	struct clearing c = { .q = q };
 	size_t before;
@@ -57,7 +58,7 @@ bury_all(struct queue *q, size_t *ret, struct mr_error *err)
 
 	do {
 		before = c.moved;
-		rc = queue_each_folder(q, QUEUE_WORK, bury_folder, &c, err);
+		rc = queue_each_folder(q, states, bury_folder, &c, err);
 	} while (rc == MR_OK && c.moved != before && ++rounds < ROUNDS_MAX);
 	*ret = c.moved;
 	return rc == MR_OK ? commit_flush(q->md, err) : rc;
@@ -134,7 +135,7 @@ maildir_queue_remove(struct mr_room *room, const char *queue, bool to_dead, size
 {
 	mr_auto(queue_done) struct queue q = QUEUE_INIT;
 	mr_auto(buf_done) struct buf settings = BUF_INIT;
-	size_t dead = 0;
+	size_t dead = 0, failed = 0;
 
 	enum mr_rc rc = queue_open_any(&q, maildir_of(room), queue, err);
 	if (rc == MR_OK && !to_dead)
@@ -147,11 +148,13 @@ maildir_queue_remove(struct mr_room *room, const char *queue, bool to_dead, size
 	if (rc != MR_OK && rc != MR_NOTFOUND)
 		return rc;
 	if (to_dead)
-		rc = bury_all(&q, &dead, err);
+		rc = bury_all(&q, QUEUE_WORK, &dead, err);
 	else if (queue_each_folder(&q, QUEUE_WORK, look_for_work, &q, err) != MR_OK)
 		return restore(&q, buf_str(&settings), err);
 	else
 		rc = MR_OK;
+	if (rc == MR_OK)
+		rc = bury_all(&q, QUEUE_FAILED, &failed, err);
 	*ret_dead = dead;
 	if (rc == MR_OK)
 		remove_folders(&q);

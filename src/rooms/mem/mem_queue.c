@@ -124,13 +124,13 @@ mem_queue_remove(struct mr_room *room, const char *queue, bool to_dead, size_t *
 		open += (q->work[i].state & (QUEUE_READY | QUEUE_CLAIMED)) != 0;
 	if (open > 0 && !to_dead)
 		return mr_fail(err, MR_REFUSED, "there is work in queue '%s': %zu messages", queue, open);
-	if (!mem_box_reserve(&mem->dead, open))
+	if (!mem_box_reserve(&mem->dead, q->work_n))
 		return mr_nomem(err);
 	for (size_t i = 0; i < q->work_n; i++) {
 		const struct mem_work *work = &q->work[i];
 		struct mem_copy copy = { .folder = MR_DEAD, .attempt = work->attempt, .letter = work->letter };
 
-		if (!(work->state & (QUEUE_READY | QUEUE_CLAIMED)))
+		if (work->state == QUEUE_DONE)
 			continue;
 		memcpy(copy.id, work->id, sizeof copy.id);
 		work->letter->refs++; /* the queue's own goes below */

@@ -659,6 +659,36 @@ a_queue_with_work_is_deleted_only_by_force_and_senders_are_told(void **state)
 }
 
 static bool
+note_letter(void *ctx, const char *queue, const struct mr_message *msg)
+{
+	(void)msg;
+	assert_string_equal(queue, "");
+	++*(size_t *)ctx;
+	return true;
+}
+
+static void
+failed_work_of_a_deleted_queue_stays_a_dead_letter(void **state)
+{
+	struct town t = town_new(state);
+	struct mr_error err = { 0 };
+	char id[MR_ID_LEN + 1];
+	size_t dead = 99, letters = 0;
+
+	make_queue(&t, "builds", (struct mr_queue){ .attempts = 3 });
+	town_send(&t, &t.alice, "queue:builds", "one", NULL);
+	struct mr_claim claim = take(&t, &t.bob, "one");
+
+	assert_ok(mr_claim_fail(t.room, &t.bob, claim.token, "cannot", id, &err));
+	assert_ok(mr_queue_delete(t.room, "builds", false, &dead, &err));
+	assert_int_equal(dead, 0);
+	assert_ok(mr_dead_each(t.room, note_letter, &letters, &err));
+	assert_int_equal(letters, 1);
+	assert_int_equal(town_unread(&t, "alice").n, 1); /* told when it failed, not again */
+	town_done(&t);
+}
+
+static bool
 note_name(void *ctx, const struct mr_queue *queue)
 {
 	return names_add(ctx, str_of(queue->name));
@@ -915,6 +945,7 @@ main(void)
 		ON_BOTH(only_claimers_may_claim_and_the_live_ones_are_counted),
 		ON_BOTH(counting_tells_who_holds_what),
 		ON_BOTH(a_queue_with_work_is_deleted_only_by_force_and_senders_are_told),
+		ON_BOTH(failed_work_of_a_deleted_queue_stays_a_dead_letter),
 		ON_BOTH(all_queues_are_listed),
 		ON_MAILDIR(waiting_ends_when_work_comes),
 		ON_MAILDIR(killed_claimers_lose_nothing_and_nothing_is_done_twice),
