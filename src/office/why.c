@@ -16,6 +16,7 @@ struct trail {
 	struct mr_names have;    /* agents with a copy, or with one on its way */
 	struct mr_names readers; /* agents in whose folders the message can be read */
 	bool dead;               /* a copy is among the dead letters, which do not say whose it was */
+	bool kept;               /* one is in a queue or a channel */
 	size_t facts;
 };
 
@@ -76,6 +77,8 @@ tell_place(void *ctx, const struct place_of *place)
 	}
 	if (place->folder == MR_DEAD)
 		t->dead = true;
+	else if (!*place->agent && strcmp(place->state, "pending") != 0)
+		t->kept = true;
 	else if (*place->agent && place->folder != 0)
 		(void)names_add(&t->readers, str_of(place->agent));
 	tell(t, place->agent, place->state, buf_z(&evidence));
@@ -112,9 +115,14 @@ tell_missing(struct trail *t, const struct mr_names *names)
 		mr_auto(buf_done) struct buf evidence = BUF_INIT;
 		struct mr_error ignored = { 0 };
 
-		if (names_has(&t->have, names->v[i]))
+		bool shared = str_starts(str_of(names->v[i]), "queue:") ||
+			      str_starts(str_of(names->v[i]), "channel:");
+
+		if (names_has(&t->have, names->v[i]) || (shared && t->kept))
 			continue;
-		if (address_check(str_of(names->v[i]), &ignored) != MR_OK) {
+		if (shared) {
+			buf_addf(&evidence, "'%s' has it no longer, or never got it", names->v[i]);
+		} else if (address_check(str_of(names->v[i]), &ignored) != MR_OK) {
 			buf_addf(&evidence, "'%s' is not an address of this room", names->v[i]);
 		} else {
 			buf_addf(&evidence, "no copy is in the mailbox of '%s': %s", names->v[i],

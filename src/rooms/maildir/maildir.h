@@ -21,6 +21,7 @@
  *	spool.c     a fan-out under way: counter, syncs
  *	target.c    one link of it: into a mailbox, a queue, a channel, or the dead letters
  *	queue*.c    work queues (queue.h draws them, queue_bucket.c has the essay)
+ *	channel*.c  channels (channel.h tells how numbers are taken)
  *	recover.c   completes what crashed commands left in spool/: records, locks, roll forward
  *	keys.c      send keys
  *	commit.c    the one module that makes changes durable
@@ -326,7 +327,8 @@ enum mr_rc maildir_inspect(struct mr_room *room, bool fix, mr_finding_fn *fn, vo
 
 /* ---- queue.c, channel.c: targets of a delivery that are no agents ("queue:NAME", "channel:NAME") ---- */
 /* Links from_fd/from (a durable message file with this id) to where the target keeps its mail, not synced; *ret_fd is that
- * folder, to be synced by the caller, owned by him. Found there already: MR_OK. MR_NOTFOUND: no such queue or channel. */
+ * folder, to be synced by the caller, owned by him. MR_NOTFOUND: no such queue or channel. A channel is not searched for
+ * the message first: whoever may be repeating himself asks channel_has before. */
 enum mr_rc queue_give(struct mr_room *room, const char *queue, int from_fd, const char *from, const char *id,
     int *ret_fd, struct mr_error *err);
 enum mr_rc channel_give(struct mr_room *room, const char *channel, int from_fd, const char *from, const char *id,

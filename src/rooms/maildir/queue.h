@@ -84,8 +84,8 @@ void bucket_remove(const struct buckets *b, size_t i);
  * that folder, MR_NOTFOUND when it cannot because something is missing; if it is the bucket, the next one is tried.
  * *ret_fd (or NULL) is the bucket that was taken. */
 typedef enum mr_rc bucket_put_fn(void *ctx, int bucket_fd, struct mr_error *err);
-enum mr_rc bucket_put(const struct queue *q, unsigned p, enum bucket_end end, bucket_put_fn *put, void *ctx, int *ret_fd,
-    struct mr_error *err);
+enum mr_rc bucket_put(const struct queue *q, unsigned p, enum bucket_end end, bucket_put_fn *put, void *ctx,
+    int *ret_fd, struct mr_error *err);
 
 /* ---- queue_walk.c ---- */
 struct work_folder {
@@ -96,7 +96,8 @@ struct work_folder {
 };
 /* Anything but MR_OK ends the walk and is returned. */
 typedef enum mr_rc work_folder_fn(void *ctx, const struct work_folder *at, struct mr_error *err);
-enum mr_rc queue_each_folder(const struct queue *q, unsigned states, work_folder_fn *fn, void *ctx, struct mr_error *err);
+enum mr_rc queue_each_folder(const struct queue *q, unsigned states, work_folder_fn *fn, void *ctx,
+    struct mr_error *err);
 struct work_at { /* one message found; finish with work_at_done */
 	enum queue_state state;
 	unsigned p;      /* not for done and failed, whose names do not tell */
@@ -110,7 +111,8 @@ void work_at_done(struct work_at *at);
 enum mr_rc queue_find(const struct queue *q, const char *id, struct work_at *ret, struct mr_error *err);
 
 /* ---- queue_send.c ---- */
-/* A single new message: text is written into `file`, which becomes work of the queue, durable. MR_EXISTS: the id is taken. */
+/* A single new message: text is written into `file`, which becomes work of the queue, durable. MR_EXISTS: the id is
+ * taken. */
 enum mr_rc queue_publish(struct queue *q, const struct mr_message *msg, struct mr_str text, struct staged *file,
     struct mr_error *err);
 

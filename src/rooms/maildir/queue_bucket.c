@@ -6,8 +6,8 @@
  * work is in buckets, folders named by a growing number: senders link into the highest, claimers take from the lowest.
  * Nobody counts exactly and nobody locks anything:
  *
- * - One sender in 32 counts the bucket that it has just used, and makes the next one when it is full. Many senders at once
- *   may overfill it a little; a claimer that finds it far too full makes the next one too. mkdir has one winner.
+ * - One sender in 32 counts the bucket that it has just used, and makes the next one when it is full. Many senders
+ *   at once may overfill it a little; a claimer that finds it far too full makes the next one too. mkdir has one winner.
  * - A claimer that finds a bucket empty, and it is not the highest, removes it. rmdir refuses when something came in. A
  *   sender that has chosen it just before finds that it cannot link into a folder without a name, and chooses
  *   again. The highest is never removed, so numbers only grow.
@@ -15,8 +15,8 @@
  *
  * Order: later sends never go to a lower bucket than earlier ones, and in a bucket the id decides.
  *
- * Even the list of buckets is long when a million messages wait. So ready/<p>/.low and .high remember its ends. Both ends
- * only grow, so a number that was right once is never too high; if it is too low by now, then .low names a
+ * Even the list of buckets is long when a million messages wait. So ready/<p>/.low and .high remember its ends. Both
+ * ends only grow, so a number that was right once is never too high; if it is too low by now, then .low names a
  * bucket that is gone, or .high one that has a successor, and the list is read after all. Numbers of another boot
  * do not count: a power cut may have brought buckets back. And one look in 32 reads the list in any case, for the
  * sake of people who move files by hand.

@@ -123,11 +123,10 @@ release_due(struct claiming *c, struct mr_error *err)
 
 /* ---- Choosing ---- */
 
+/* By id alone: where priorities count, only the most urgent that there is was read. */
 static bool
-comes_before(const struct claiming *c, unsigned p, const char *id, const struct candidate *other)
+comes_before(const char *id, const struct candidate *other)
 {
-	if (c->terms->by_priority && p != other->p)
-		return p < other->p;
 	return memcmp(id, other->id, MR_ID_LEN) < 0;
 }
 
@@ -141,13 +140,13 @@ consider(void *ctx, const struct dir_entry *entry)
 	if (!work_parse(QUEUE_READY, str_of(entry->name), &n))
 		return true;
 	c->seen++;
-	if (c->n == KEPT && !comes_before(c, c->p, n.file.id, new))
+	if (c->n == KEPT && !comes_before(n.file.id, new))
 		return true;
 	new->p = c->p;
 	memcpy(new->id, n.file.id, sizeof(new->id));
 	(void)snprintf(new->name, sizeof(new->name), "%s", entry->name);
 	size_t at = c->n < KEPT ? c->n++ : KEPT - 1;
-	for (; at > 0 && comes_before(c, new->p, new->id, c->best[at - 1]); at--)
+	for (; at > 0 && comes_before(new->id, c->best[at - 1]); at--)
 		c->best[at] = c->best[at - 1];
 	c->best[at] = new;
 	return true;

@@ -2,8 +2,9 @@
 /*
  * queue_send.c - work that comes into a queue: a new message of its own, or a link of a fan-out.
  *
- * Whoever removes a queue takes its settings away first and moves the work after that. So a sender looks for the settings
- * once more after its link: if they are still there, the remover will find the work; if not, it may have looked already.
+ * Whoever removes a queue takes its settings away first and moves the work after that. So a sender looks for the
+ * settings once more after its link: if they are still there, the remover will find the work; if not, it may have
+ * looked already.
  */
 #include "base/clock.h"
 #include "base/error.h"
@@ -131,8 +132,8 @@ queue_publish(struct queue *q, const struct mr_message *msg, struct mr_str text,
 
 /* What its headers say about when it wants to be worked on. */
 static enum mr_rc
-read_urgency(struct mr_room *room, const struct incoming *in, enum mr_priority *ret_priority, int64_t *ret_not_before_ms,
-    struct mr_error *err)
+read_urgency(struct mr_room *room, const struct incoming *in, enum mr_priority *ret_priority,
+    int64_t *ret_not_before_ms, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 	mr_auto(mr_message_done) struct mr_message msg = { 0 };

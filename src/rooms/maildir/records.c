@@ -9,7 +9,8 @@
  *
  * Each is replaced by an atomic rename: readers see the old value or the new one, whole, and need no lock. Who
  * changes a value that others change too has the .lock of groups/, queues/, channels/ or records/<kind>/<owner>/.
- * It is one lock for all queues: with one in each queue's folder, asking for a queue that is not there would make one.
+ * It is one lock for all queues: with one in each queue's folder, asking for a queue that is not there would make
+ * its folder.
  */
 #include "base/error.h"
 #include "base/sys.h"

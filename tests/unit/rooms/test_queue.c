@@ -183,9 +183,31 @@ a_late_done_of_an_earlier_claim_is_refused(void **state)
 	assert_int_equal(second.attempt, 2);
 	EXPECT(MR_NOTFOUND, maildir_queue_settle(&b->room, &first, SETTLE_DONE, &err));
 	EXPECT(MR_NOTFOUND, maildir_queue_extend(&b->room, &first, 1000, &err));
+	struct hold guessed = second;
+	memcpy(guessed.token, first.token, sizeof(guessed.token));
+	EXPECT(MR_NOTFOUND, maildir_queue_settle(&b->room, &guessed, SETTLE_DONE, &err));
 	EXPECT(MR_OK, maildir_queue_settle(&b->room, &second, SETTLE_DEAD, &err));
 	assert_int_equal(count(b).failed, 1);
 	assert_int_equal(total(count(b)), 1);
+}
+
+/* One token serves all holds of a process: there the attempt tells an old claim from a new one. */
+static void
+a_process_cannot_finish_its_own_earlier_claim(void **state)
+{
+	struct box *b = *state;
+	struct claim_terms terms = terms_of("bob", 0);
+	struct hold first = { 0 }, second = { 0 };
+	char id[MR_ID_LEN + 1];
+
+	terms.hold.kind = HOLD_PROCESS;
+	send_work(b, MR_NORMAL, id);
+	EXPECT(MR_OK, maildir_queue_claim(&b->room, "work", &terms, &first, &err));
+	EXPECT(MR_OK, maildir_queue_settle(&b->room, &first, SETTLE_BACK, &err));
+	EXPECT(MR_OK, maildir_queue_claim(&b->room, "work", &terms, &second, &err));
+	assert_string_equal(first.token, second.token);
+	EXPECT(MR_NOTFOUND, maildir_queue_settle(&b->room, &first, SETTLE_DONE, &err));
+	EXPECT(MR_OK, maildir_queue_settle(&b->room, &second, SETTLE_DONE, &err));
 }
 
 static bool
@@ -323,11 +345,49 @@ many_messages_fill_several_buckets_and_leave_in_order(void **state)
 	for (size_t i = 0; i < 2000; i++) {
 		struct hold hold = claim(b, i % 2);
 		assert_string_equal(hold.id, ids[i]);
+		if (i % 100 == 0) {
+			EXPECT(MR_OK, maildir_queue_settle(&b->room, &hold, SETTLE_BACK, &err));
+			hold = claim(b, i % 2);
+			assert_string_equal(hold.id, ids[i]);
+		}
 		EXPECT(MR_OK, maildir_queue_settle(&b->room, &hold, SETTLE_DONE, &err));
 	}
 	claims_nothing(b);
 	assert_int_equal(buckets_of(b, 2), 1);
 	assert_int_equal(count(b).done, 2000);
+}
+
+struct late_put {
+	struct box *b;
+	unsigned calls;
+};
+
+/* Between the choice of a bucket and the link another emptied it, and removed it. */
+static enum mr_rc
+put_late(void *ctx, int bucket_fd, struct mr_error *err)
+{
+	struct late_put *late = ctx;
+
+	if (late->calls++ == 0) {
+		assert_int_equal(mkdir(box_path(late->b, "queues/work/ready/1/00000001"), 0700), 0);
+		assert_int_equal(rmdir(box_path(late->b, "queues/work/ready/1/00000000")), 0);
+	}
+	if (sys_link(AT_FDCWD, box_path(late->b, "room"), bucket_fd, "1.x") == 0)
+		return MR_OK;
+	return errno == ENOENT ? mr_fail(err, MR_NOTFOUND, "gone") : mr_fail_errno(err, "link");
+}
+
+static void
+who_finds_its_bucket_removed_takes_the_next(void **state)
+{
+	struct box *b = *state;
+	struct late_put late = { .b = b };
+	mr_auto(queue_done) struct queue q = QUEUE_INIT;
+
+	EXPECT(MR_OK, queue_open(&q, maildir_of(&b->room), "work", &err));
+	EXPECT(MR_OK, bucket_put(&q, 1, BUCKET_HIGHEST, put_late, &late, NULL, &err));
+	assert_int_equal(late.calls, 2);
+	assert_true(box_has(b, "queues/work/ready/1/00000001/1.x"));
 }
 
 /* The calls of one claim with that much waiting. */
@@ -964,12 +1024,14 @@ main(void)
 		cmocka_unit_test(names_of_work_are_parsed_back),
 		IN_QUEUE(work_is_claimed_read_and_done),
 		IN_QUEUE(a_late_done_of_an_earlier_claim_is_refused),
+		IN_QUEUE(a_process_cannot_finish_its_own_earlier_claim),
 		IN_QUEUE(a_claim_is_over_when_its_time_is_up_and_lasts_when_extended),
 		IN_QUEUE(the_claim_of_a_killed_process_is_over),
 		IN_QUEUE(delayed_work_waits_for_its_time),
 		IN_QUEUE(one_claimer_gets_the_oldest_first_whatever_its_priority),
 		IN_QUEUE(by_priority_the_most_urgent_comes_first),
 		IN_QUEUE(many_messages_fill_several_buckets_and_leave_in_order),
+		IN_QUEUE(who_finds_its_bucket_removed_takes_the_next),
 		IN_QUEUE(the_cost_of_a_claim_does_not_grow_with_the_backlog),
 		IN_QUEUE(of_eight_claimers_exactly_one_gets_each_message),
 		IN_QUEUE(nothing_is_lost_while_buckets_come_and_go),
