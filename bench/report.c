@@ -78,9 +78,9 @@ compare(const struct comparison *c)
 void
 report_calls(const char *name, const char *what, unsigned calls, unsigned syncs)
 {
-	*new_row() = (struct row){ .about = { .name = name, .what = what, .note = "counted with strace" },
-		.calls = calls,
-		.syncs = syncs };
+	*new_row() = (struct row){
+		.about = { .name = name, .what = what, .note = "counted with strace" }, .calls = calls, .syncs = syncs
+	};
 }
 
 /* ---- The table ---- */
@@ -94,8 +94,7 @@ is_met(const struct row *row)
 static void
 print_times(void)
 {
-	(void)printf(
-	    "%-14s %10s %10s %7s %13s %7s\n", "", "bare us", "ours us", "ratio", "of rounds", "budget");
+	(void)printf("%-14s %10s %10s %7s %13s %7s\n", "", "bare us", "ours us", "ratio", "of rounds", "budget");
 	for (size_t i = 0; i < rows_n; i++) {
 		const struct row *r = &rows[i];
 
@@ -121,8 +120,8 @@ print_calls(void)
 		if (!any)
 			(void)printf("\n%-14s %10s %10s\n", "", "calls", "syncs");
 		any = true;
-		(void)printf("%-14s %10u %10u  %s\n", rows[i].about.name, rows[i].calls, rows[i].syncs,
-		    rows[i].about.what);
+		(void)printf(
+		    "%-14s %10u %10u  %s\n", rows[i].about.name, rows[i].calls, rows[i].syncs, rows[i].about.what);
 	}
 }
 
@@ -150,12 +149,12 @@ json_row(FILE *out, const struct bench *b, const struct row *r)
 	if (r->calls) {
 		(void)fprintf(out, "\"calls\":%u,\"syncs\":%u,", r->calls, r->syncs);
 	} else {
-		(void)fprintf(out, "\"bare_us\":%.2f,\"ours_us\":%.2f,\"ratio\":%.3f,", r->bare_us,
-		    r->ours_us, r->ours_us / r->bare_us);
+		(void)fprintf(out, "\"bare_us\":%.2f,\"ours_us\":%.2f,\"ratio\":%.3f,", r->bare_us, r->ours_us,
+		    r->ours_us / r->bare_us);
 		(void)fprintf(out, "\"ratio_low\":%.3f,\"ratio_high\":%.3f,", r->low, r->high);
 		if (r->about.budget > 0)
-			(void)fprintf(out, "\"budget\":%.2f,\"met\":%s,", r->about.budget,
-			    is_met(r) ? "true" : "false");
+			(void)fprintf(
+			    out, "\"budget\":%.2f,\"met\":%s,", r->about.budget, is_met(r) ? "true" : "false");
 		else
 			(void)fputs("\"budget\":null,\"met\":null,", out);
 		(void)fprintf(out, "\"rounds\":%d,\"ops_per_round\":%u,", ROUNDS, r->about.ops);

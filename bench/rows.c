@@ -242,8 +242,8 @@ rows_inbox(struct bench *b)
 	const char *const small[] = { b->command, "--as", "carol", "inbox", NULL };
 	const char *const large[] = { b->command, "--as", "dave", "inbox", NULL };
 	struct side s = { .bench = b, .bare_argv = small, .argv = small };
-	char *what = path_of(
-	    "inbox with 10 unread, as a command: %ld archived and 256 read beside 10 read", b->archived);
+	char *what =
+	    path_of("inbox with 10 unread, as a command: %ld archived and 256 read beside 10 read", b->archived);
 	struct comparison start = { .name = "inbox-command",
 		.what = "inbox with 10 unread and 10 read, as a command",
 		.note = "bare: start of an empty static program, new/ and cur/ read, the 10 files read",

@@ -77,8 +77,7 @@ main(int argc, char **argv)
 		fprintf(stderr, "usage: hello FOLDER\n");
 		return 2;
 	}
-	if (mr_room_init(argv[1], cwd, NULL, &path, &err) != MR_OK ||
-	    mr_room_open(path, NULL, &room, &err) != MR_OK ||
+	if (mr_room_init(argv[1], cwd, NULL, &path, &err) != MR_OK || mr_room_open(path, NULL, &room, &err) != MR_OK ||
 	    mr_register(room, "alice", &nobody, NULL, &reg, &err) != MR_OK ||
 	    mr_register(room, "bob", &nobody, NULL, &reg, &err) != MR_OK || greet(room, &err) != MR_OK ||
 	    work(room, &err) != MR_OK)

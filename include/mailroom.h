@@ -96,12 +96,12 @@ enum mr_flag { /* state of one recipient's copy; lives in the file name */
 	MR_ACKED = 16, /* finished with `done` */
 };
 
-enum mr_folder { /* bits, so that a scan can ask for several */
-	MR_INBOX = 1,   /* new/ and cur/, not held */
-	MR_HELD = 2,    /* being shown or worked on */
+enum mr_folder {      /* bits, so that a scan can ask for several */
+	MR_INBOX = 1, /* new/ and cur/, not held */
+	MR_HELD = 2,  /* being shown or worked on */
 	MR_ARCHIVE = 4,
 	MR_SENT = 8,
-	MR_DEAD = 16,   /* dead letters of the room; the agent is ignored */
+	MR_DEAD = 16, /* dead letters of the room; the agent is ignored */
 };
 
 struct mr_names {
@@ -116,7 +116,7 @@ struct mr_header {
 
 struct mr_message { /* one recipient's view of a message; all strings belong to it */
 	char id[MR_ID_LEN + 1];
-	const char *from;   /* never NULL, like all strings here; "" when missing */
+	const char *from; /* never NULL, like all strings here; "" when missing */
 	struct mr_names to, cc;
 	const char *subject;
 	int64_t date_ms;
@@ -125,20 +125,20 @@ struct mr_message { /* one recipient's view of a message; all strings belong to 
 	const char *thread;   /* id or word; own id (foreign mail: Message-ID) when it starts one */
 	const char *reply_to; /* id of the message answered, or "" */
 	const char *replace_key;
-	unsigned sender_life; /* 0: unknown */
-	int64_t by_ms;        /* an answer was asked for by then; 0: not */
+	unsigned sender_life;  /* 0: unknown */
+	int64_t by_ms;         /* an answer was asked for by then; 0: not */
 	int64_t not_before_ms; /* work that nobody can claim earlier; 0: at once */
-	unsigned flags;       /* enum mr_flag */
+	unsigned flags;        /* enum mr_flag */
 	enum mr_folder folder;
-	unsigned attempt;     /* how often it was handed out; held mail: this time included */
+	unsigned attempt;             /* how often it was handed out; held mail: this time included */
 	char token[MR_TOKEN_LEN + 1]; /* of the claim, when it is held under a lease */
-	const char *body;     /* decoded; NULL when only headers were asked for */
+	const char *body;             /* decoded; NULL when only headers were asked for */
 	size_t body_len;
-	size_t size_bytes;    /* of the stored message */
+	size_t size_bytes;               /* of the stored message */
 	const struct mr_header *headers; /* all of them, in order */
 	size_t headers_n;
-	const char *path;     /* where it is, relative to the room; for people, not for parsing */
-	void *own;            /* what the strings live in */
+	const char *path; /* where it is, relative to the room; for people, not for parsing */
+	void *own;        /* what the strings live in */
 };
 
 MR_API void mr_message_done(struct mr_message *msg);
@@ -153,15 +153,15 @@ struct mr_room; /* an open room of any kind */
 
 typedef void mr_trace_fn(void *ctx, const char *line);
 
-struct mr_room_options { /* { 0 } is the default */
+struct mr_room_options {    /* { 0 } is the default */
 	mr_trace_fn *trace; /* every operation of the room, one line each */
 	void *trace_ctx;
-	bool no_recover;    /* do not complete what crashed commands left behind */
+	bool no_recover; /* do not complete what crashed commands left behind */
 };
 
 /* spec is KIND:WHERE or a path (then the kind is maildir). */
-MR_API enum mr_rc mr_room_open(const char *spec, const struct mr_room_options *options,
-    struct mr_room **ret_room, struct mr_error *err);
+MR_API enum mr_rc mr_room_open(
+    const char *spec, const struct mr_room_options *options, struct mr_room **ret_room, struct mr_error *err);
 MR_API void mr_room_close(struct mr_room *room);
 MR_API const char *mr_room_name(const struct mr_room *room);
 MR_API const char *mr_room_spec(const struct mr_room *room); /* "maildir:/path/.mailroom" */
@@ -176,56 +176,56 @@ struct mr_storage { /* what a power cut may do here, as far as the kernel tells 
 };
 MR_API enum mr_rc mr_room_storage(struct mr_room *room, struct mr_storage *ret, struct mr_error *err);
 
-struct mr_place { /* how a room was found; finish with mr_place_done */
+struct mr_place {       /* how a room was found; finish with mr_place_done */
 	char *spec;     /* of the room used */
 	char *why;      /* a sentence: "--room", "$MAILROOM", "nearest .mailroom above /a/b", ... */
 	char *warning;  /* a second room on the way, a room that git tracks, ...; NULL: none */
 	char *worktree; /* top of the git worktree of cwd, else cwd */
 };
 /* option and env may be NULL. MR_NOTFOUND comes with the hint to run init. */
-MR_API enum mr_rc mr_room_find(const char *option, const char *env, const char *cwd,
-    struct mr_place *ret, struct mr_error *err);
+MR_API enum mr_rc mr_room_find(
+    const char *option, const char *env, const char *cwd, struct mr_place *ret, struct mr_error *err);
 MR_API void mr_place_done(struct mr_place *place);
 
 struct mr_init_options {
-	const char *name;   /* of the room; NULL: the folder's name */
+	const char *name; /* of the room; NULL: the folder's name */
 	bool share_group;
-	const char *sync;   /* "full" (NULL), "none" */
+	const char *sync; /* "full" (NULL), "none" */
 };
 /* Makes a room in `where` (NULL: main worktree of cwd's repository, else cwd). An existing room is MR_EXISTS
  * and ret_path still names it. */
-MR_API enum mr_rc mr_room_init(const char *where, const char *cwd, const struct mr_init_options *options,
-    char **ret_path, struct mr_error *err);
+MR_API enum mr_rc mr_room_init(
+    const char *where, const char *cwd, const struct mr_init_options *options, char **ret_path, struct mr_error *err);
 
 /* ---- Who is who ---- */
 
-struct mr_process { /* a process that can be told apart from a later one with its number */
-	int64_t pid;      /* 0: none */
-	uint64_t start;   /* start time in clock ticks since boot */
-	uint64_t pid_ns;  /* inode of its pid namespace */
-	char boot[40];    /* boot id */
+struct mr_process {      /* a process that can be told apart from a later one with its number */
+	int64_t pid;     /* 0: none */
+	uint64_t start;  /* start time in clock ticks since boot */
+	uint64_t pid_ns; /* inode of its pid namespace */
+	char boot[40];   /* boot id */
 };
 
 enum mr_presence { MR_GONE, MR_IDLE, MR_LIVE }; /* IDLE: a life without a process to look at */
 
 struct mr_agent { /* a registered name and its newest life; finish with mr_agent_done */
 	char name[MR_ADDRESS_MAX + 1];
-	unsigned life;         /* 0: nobody has lived here yet (a mailbox made by --hold, the operator) */
+	unsigned life; /* 0: nobody has lived here yet (a mailbox made by --hold, the operator) */
 	int64_t created_ms;
-	int64_t started_ms;    /* of the life */
-	int64_t seen_ms;       /* last command of the life */
+	int64_t started_ms; /* of the life */
+	int64_t seen_ms;    /* last command of the life */
 	struct mr_process process;
-	const char *worktree;  /* never NULL */
-	const char *session;   /* "claude-code-<id>", or "" */
+	const char *worktree; /* never NULL */
+	const char *session;  /* "claude-code-<id>", or "" */
 	const char *host;
-	const char *role;      /* free text given at registration */
-	const char *wake;      /* command, or "" */
+	const char *role; /* free text given at registration */
+	const char *wake; /* command, or "" */
 	void *own;
 };
 MR_API void mr_agent_done(struct mr_agent *agent);
 MR_API enum mr_presence mr_agent_presence(const struct mr_agent *agent);
 
-struct mr_env { /* what "who am I" may look at; the caller fills it from its own environment */
+struct mr_env {                    /* what "who am I" may look at; the caller fills it from its own environment */
 	const char *as;            /* --as */
 	const char *session;       /* "<harness>-<session id>", or NULL */
 	const char *agent;         /* $MAILROOM_AGENT or a variable of another system */
@@ -238,59 +238,56 @@ struct mr_env { /* what "who am I" may look at; the caller fills it from its own
 struct mr_self {
 	char agent[MR_ADDRESS_MAX + 1];
 	unsigned life;
-	bool bound;           /* this harness session is bound to the agent */
-	bool explicit_as;     /* by --as: a person or script says so */
+	bool bound;       /* this harness session is bound to the agent */
+	bool explicit_as; /* by --as: a person or script says so */
 	char session[160];
-	char how[200];        /* a phrase: "--as", "session claude-code-1234 is bound to it", ... */
+	char how[200]; /* a phrase: "--as", "session claude-code-1234 is bound to it", ... */
 };
 
 /* The order of DESIGN: --as, the session's binding, the variable, the worktree's one agent whose
  * life is gone. Binds an unbound session where that order says so. MR_NOTFOUND: nobody; the hint
  * is the exact line to type. MR_REFUSED: fenced by a newer life, or live in another session. */
-MR_API enum mr_rc mr_self_resolve(struct mr_room *room, const struct mr_env *env,
-    struct mr_self *ret, struct mr_error *err);
+MR_API enum mr_rc mr_self_resolve(
+    struct mr_room *room, const struct mr_env *env, struct mr_self *ret, struct mr_error *err);
 /* Plain: that agent, its newest life. */
-MR_API enum mr_rc mr_self_named(struct mr_room *room, const char *agent, struct mr_self *ret,
-    struct mr_error *err);
+MR_API enum mr_rc mr_self_named(struct mr_room *room, const char *agent, struct mr_self *ret, struct mr_error *err);
 MR_API void mr_self_seen(struct mr_room *room, const struct mr_self *self);
 
 struct mr_registration {
 	unsigned life;
-	bool created;      /* the name is new */
-	bool continued;    /* this session already was that agent: same life */
+	bool created;   /* the name is new */
+	bool continued; /* this session already was that agent: same life */
 	size_t unread;
-	size_t returned;   /* held mail of the last life that came back */
+	size_t returned; /* held mail of the last life that came back */
 };
 struct mr_register_options {
 	const char *role;
 	const char *wake;
-	bool takeover;     /* also when the last life is still there */
+	bool takeover; /* also when the last life is still there */
 };
 MR_API enum mr_rc mr_register(struct mr_room *room, const char *name, const struct mr_env *env,
     const struct mr_register_options *options, struct mr_registration *ret, struct mr_error *err);
 
 typedef bool mr_agent_fn(void *ctx, const struct mr_agent *agent); /* false stops */
 MR_API enum mr_rc mr_each_agent(struct mr_room *room, mr_agent_fn *fn, void *ctx, struct mr_error *err);
-MR_API enum mr_rc mr_agent_get(struct mr_room *room, const char *name, struct mr_agent *ret,
-    struct mr_error *err);
+MR_API enum mr_rc mr_agent_get(struct mr_room *room, const char *name, struct mr_agent *ret, struct mr_error *err);
 
 struct mr_counts { /* of one mailbox */
 	size_t unread, seen, held, urgent;
 	int64_t oldest_unread_ms; /* 0: none */
 };
-MR_API enum mr_rc mr_count(struct mr_room *room, const char *agent, struct mr_counts *ret,
-    struct mr_error *err);
+MR_API enum mr_rc mr_count(struct mr_room *room, const char *agent, struct mr_counts *ret, struct mr_error *err);
 
 struct mr_prune_options {
 	const char *const *names; /* NULL-terminated, or NULL */
 	int64_t stale_ms;         /* unseen for that long; 0: only names */
 	bool dry_run;
-	bool force;               /* also live ones, also more than half */
+	bool force; /* also live ones, also more than half */
 };
 /* fn is called for each agent pruned (or that would be), with how much unread mail went to dead letters. */
 typedef void mr_prune_fn(void *ctx, const struct mr_agent *agent, size_t dead_letters);
-MR_API enum mr_rc mr_prune(struct mr_room *room, const struct mr_prune_options *options,
-    mr_prune_fn *fn, void *ctx, struct mr_error *err);
+MR_API enum mr_rc mr_prune(
+    struct mr_room *room, const struct mr_prune_options *options, mr_prune_fn *fn, void *ctx, struct mr_error *err);
 
 /* ---- Sending ---- */
 
@@ -303,7 +300,7 @@ struct mr_draft {
 	const char *type;
 	enum mr_priority priority;
 	const char *thread;
-	const char *reply_to;  /* id in the sender's mailbox (any folder) */
+	const char *reply_to;            /* id in the sender's mailbox (any folder) */
 	const struct mr_header *headers; /* extra; names are checked */
 	size_t headers_n;
 	const char *key;         /* a retry with the same key is safe */
@@ -316,14 +313,14 @@ struct mr_draft {
 
 struct mr_receipt {
 	char id[MR_ID_LEN + 1];
-	struct mr_names to;      /* who gets it, resolved, each once */
+	struct mr_names to;       /* who gets it, resolved, each once */
 	struct mr_names not_live; /* those whose life is gone or who never lived; not looked up for more than 16 */
-	struct mr_names missing; /* with MR_INDOUBT: who has not got it yet */
-	struct mr_names trouble; /* members of groups that reach nobody, a sentence each */
-	bool repeated;           /* the key was known: this is the earlier message's id */
-	size_t retired;          /* by replace_key */
-	char *warning;           /* said once a life: what a power cut may do here; or NULL */
-	char *notify;            /* the room's Notify: command, to be run by the caller for the operator; or NULL */
+	struct mr_names missing;  /* with MR_INDOUBT: who has not got it yet */
+	struct mr_names trouble;  /* members of groups that reach nobody, a sentence each */
+	bool repeated;            /* the key was known: this is the earlier message's id */
+	size_t retired;           /* by replace_key */
+	char *warning;            /* said once a life: what a power cut may do here; or NULL */
+	char *notify;             /* the room's Notify: command, to be run by the caller for the operator; or NULL */
 };
 MR_API enum mr_rc mr_send(struct mr_room *room, const struct mr_self *self, const struct mr_draft *draft,
     struct mr_receipt *ret, struct mr_error *err); /* also filled in with MR_INDOUBT */
@@ -335,22 +332,26 @@ MR_API enum mr_rc mr_reply(struct mr_room *room, const struct mr_self *self, con
 
 /* ---- Looking (never consumes) ---- */
 
-struct mr_filter { /* { 0 } lets everything through */
-	unsigned folders;      /* enum mr_folder; 0: MR_INBOX */
-	bool unread;           /* only mail without MR_SEEN */
-	bool seen;             /* only mail with it */
-	const char *from;      /* address, or the part before @ */
+struct mr_filter {        /* { 0 } lets everything through */
+	unsigned folders; /* enum mr_folder; 0: MR_INBOX */
+	bool unread;      /* only mail without MR_SEEN */
+	bool seen;        /* only mail with it */
+	const char *from; /* address, or the part before @ */
 	const char *type;
-	const char *thread;    /* thread id, or id of a message in it */
-	const char *reply_to;  /* answers to that id */
+	const char *thread;   /* thread id, or id of a message in it */
+	const char *reply_to; /* answers to that id */
 	const enum mr_priority *priority;
 	int64_t since_ms, before_ms;
-	const char *words;     /* all of them, any case, in from, to, subject or body */
-	const char *regex;     /* POSIX extended, any case */
+	const char *words; /* all of them, any case, in from, to, subject or body */
+	const char *regex; /* POSIX extended, any case */
 };
 
-enum mr_order { MR_OLDEST_FIRST, MR_NEWEST_FIRST, MR_BY_PRIORITY /* urgent first, then newest */,
-	MR_WORK_ORDER /* urgent first, then oldest */ };
+enum mr_order {
+	MR_OLDEST_FIRST,
+	MR_NEWEST_FIRST,
+	MR_BY_PRIORITY /* urgent first, then newest */,
+	MR_WORK_ORDER /* urgent first, then oldest */
+};
 
 typedef bool mr_message_fn(void *ctx, const struct mr_message *msg); /* false stops */
 /* Messages with headers; bodies too when `bodies`. Streams: with the first two orders nothing is
@@ -363,32 +364,30 @@ struct mr_scan {
 	size_t limit; /* 0: no limit */
 	mr_trouble_fn *trouble;
 };
-MR_API enum mr_rc mr_scan(struct mr_room *room, const char *agent, const struct mr_scan *scan,
-    mr_message_fn *fn, void *ctx, struct mr_error *err);
+MR_API enum mr_rc mr_scan(struct mr_room *room, const char *agent, const struct mr_scan *scan, mr_message_fn *fn,
+    void *ctx, struct mr_error *err);
 /* id may be the last 6 characters or more. Ambiguous: MR_REFUSED, the hint lists them. */
-MR_API enum mr_rc mr_fetch(struct mr_room *room, const char *agent, const char *id,
-    struct mr_message *ret, struct mr_error *err);
+MR_API enum mr_rc mr_fetch(
+    struct mr_room *room, const char *agent, const char *id, struct mr_message *ret, struct mr_error *err);
 /* The bytes as they are stored. The caller frees *ret. */
-MR_API enum mr_rc mr_fetch_raw(struct mr_room *room, const char *agent, const char *id, char **ret,
-    size_t *ret_len, struct mr_error *err);
+MR_API enum mr_rc mr_fetch_raw(
+    struct mr_room *room, const char *agent, const char *id, char **ret, size_t *ret_len, struct mr_error *err);
 /* Full id for a short one, over the given folders (0: all). */
-MR_API enum mr_rc mr_resolve_id(struct mr_room *room, const char *agent, const char *id,
-    unsigned folders, char ret_id[MR_ID_LEN + 1], struct mr_error *err);
+MR_API enum mr_rc mr_resolve_id(struct mr_room *room, const char *agent, const char *id, unsigned folders,
+    char ret_id[MR_ID_LEN + 1], struct mr_error *err);
 
 /* ---- Showing, then consuming (promise 9) ---- */
 
 struct mr_show; /* mail that this process is showing; the kernel gives it back if the process dies */
-MR_API enum mr_rc mr_show_open(struct mr_room *room, const struct mr_self *self, struct mr_show **ret,
-    struct mr_error *err);
+MR_API enum mr_rc mr_show_open(
+    struct mr_room *room, const struct mr_self *self, struct mr_show **ret, struct mr_error *err);
 /* Unread mail: taken out of everyone else's sight. Seen mail is just fetched. MR_BUSY: another
  * command is showing or working on it (ret_msg is filled in all the same: looking is free). */
-MR_API enum mr_rc mr_show_take(struct mr_show *show, const char *id, struct mr_message *ret_msg,
-    struct mr_error *err);
+MR_API enum mr_rc mr_show_take(struct mr_show *show, const char *id, struct mr_message *ret_msg, struct mr_error *err);
 MR_API enum mr_rc mr_show_back(struct mr_show *show, const char *id, struct mr_error *err);
 /* stdout took all that is still taken: mark it seen (and archive it), durably. MR_REFUSED: this
  * life was fenced meanwhile; the new one gets the mail. */
-MR_API enum mr_rc mr_show_finish(struct mr_show *show, bool archive, size_t *ret_marked,
-    struct mr_error *err);
+MR_API enum mr_rc mr_show_finish(struct mr_show *show, bool archive, size_t *ret_marked, struct mr_error *err);
 MR_API void mr_show_close(struct mr_show *show); /* gives back what was not finished */
 
 /* ---- Work: recv, then done ---- */
@@ -408,77 +407,75 @@ MR_API enum mr_rc mr_claim_done(struct mr_room *room, const struct mr_self *self
 MR_API enum mr_rc mr_claim_release(struct mr_room *room, const struct mr_self *self, const char *what,
     char ret_id[MR_ID_LEN + 1], struct mr_error *err);
 /* Final: the sender gets a bounce with the reason, the mail goes to dead letters. */
-MR_API enum mr_rc mr_claim_fail(struct mr_room *room, const struct mr_self *self, const char *what,
-    const char *reason, char ret_id[MR_ID_LEN + 1], struct mr_error *err);
-MR_API enum mr_rc mr_claim_extend(struct mr_room *room, const struct mr_self *self, const char *what,
-    int64_t lease_ms, struct mr_claim *ret, struct mr_error *err);
+MR_API enum mr_rc mr_claim_fail(struct mr_room *room, const struct mr_self *self, const char *what, const char *reason,
+    char ret_id[MR_ID_LEN + 1], struct mr_error *err);
+MR_API enum mr_rc mr_claim_extend(struct mr_room *room, const struct mr_self *self, const char *what, int64_t lease_ms,
+    struct mr_claim *ret, struct mr_error *err);
 
 /* ---- State ---- */
 
 MR_API enum mr_rc mr_mark(struct mr_room *room, const struct mr_self *self, const char *id, unsigned set,
     unsigned clear, struct mr_error *err);
-MR_API enum mr_rc mr_archive(struct mr_room *room, const struct mr_self *self, const char *id,
-    struct mr_error *err);
+MR_API enum mr_rc mr_archive(struct mr_room *room, const struct mr_self *self, const char *id, struct mr_error *err);
 /* Makes the marks and moves since the last call durable. Commands call it once at their end. */
 MR_API enum mr_rc mr_flush(struct mr_room *room, struct mr_error *err);
 /* Removes a message from every mailbox and leaves a tombstone. */
-MR_API enum mr_rc mr_purge(struct mr_room *room, const struct mr_self *self, const char *id,
-    const char *reason, size_t *ret_removed, struct mr_error *err);
+MR_API enum mr_rc mr_purge(struct mr_room *room, const struct mr_self *self, const char *id, const char *reason,
+    size_t *ret_removed, struct mr_error *err);
 
 /* ---- Waiting ---- */
 
 /* Returns as soon as unread mail passes the filter: at once if there is some. timeout_ms 0 looks
  * once. MR_EMPTY: the time is up. */
-MR_API enum mr_rc mr_wait(struct mr_room *room, const char *agent, const struct mr_filter *filter,
-    int64_t timeout_ms, struct mr_error *err);
+MR_API enum mr_rc mr_wait(
+    struct mr_room *room, const char *agent, const struct mr_filter *filter, int64_t timeout_ms, struct mr_error *err);
 
 /* ---- What happened, and care ---- */
 
-struct mr_trail { /* one fact about a message, with its evidence */
+struct mr_trail {             /* one fact about a message, with its evidence */
 	const char *agent;    /* whose copy, or "" */
 	const char *state;    /* "unread", "read", "archived", "held", "sent", "dead", "purged", "pending", "nowhere" */
 	const char *evidence; /* a sentence */
 };
 typedef void mr_trail_fn(void *ctx, const struct mr_trail *fact);
-MR_API enum mr_rc mr_why(struct mr_room *room, const struct mr_self *self, const char *id,
-    mr_trail_fn *fn, void *ctx, struct mr_error *err);
+MR_API enum mr_rc mr_why(
+    struct mr_room *room, const struct mr_self *self, const char *id, mr_trail_fn *fn, void *ctx, struct mr_error *err);
 
 struct mr_due { /* an answer that did not come (send --by) */
 	char id[MR_ID_LEN + 1];
-	const char *to;      /* first recipient */
+	const char *to; /* first recipient */
 	const char *subject;
 	int64_t by_ms;
 };
 typedef void mr_due_fn(void *ctx, const struct mr_due *due);
 /* Reports overdue answers of self and forgets those reported. */
-MR_API enum mr_rc mr_overdue(struct mr_room *room, const struct mr_self *self, mr_due_fn *fn, void *ctx,
-    struct mr_error *err);
+MR_API enum mr_rc mr_overdue(
+    struct mr_room *room, const struct mr_self *self, mr_due_fn *fn, void *ctx, struct mr_error *err);
 
 enum mr_severity { MR_FINE, MR_NOTE, MR_PROBLEM };
 struct mr_finding {
 	enum mr_severity severity;
-	const char *check;   /* a word: "modes", "leftovers", "storage", ... */
-	const char *text;    /* what is so */
-	const char *advice;  /* what to do, or "" */
-	bool fixed;          /* --fix did it */
+	const char *check;  /* a word: "modes", "leftovers", "storage", ... */
+	const char *text;   /* what is so */
+	const char *advice; /* what to do, or "" */
+	bool fixed;         /* --fix did it */
 };
 typedef void mr_finding_fn(void *ctx, const struct mr_finding *finding);
-MR_API enum mr_rc mr_doctor(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx,
-    struct mr_error *err);
+MR_API enum mr_rc mr_doctor(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, struct mr_error *err);
 
 /* ---- The post office: addresses ---- */
 
-struct mr_resolution { /* what an address means; finish with mr_resolution_done */
-	const char *form;        /* "agent", "operator", "wildcard", "pattern", "group", "queue", "channel" */
+struct mr_resolution {                 /* what an address means; finish with mr_resolution_done */
+	const char *form;              /* "agent", "operator", "wildcard", "pattern", "group", "queue", "channel" */
 	char name[MR_ADDRESS_MAX + 1]; /* of the agent, pattern, group, queue or channel, without its prefix */
-	struct mr_names targets; /* who gets the mail: agents, "queue:Q", "channel:C"; nobody twice */
-	struct mr_names trouble; /* members that reach nobody, a sentence each */
-	struct mr_names trail;   /* how it was found, a sentence each */
+	struct mr_names targets;       /* who gets the mail: agents, "queue:Q", "channel:C"; nobody twice */
+	struct mr_names trouble;       /* members that reach nobody, a sentence each */
+	struct mr_names trail;         /* how it was found, a sentence each */
 };
 /* Prefix, then @ pattern or group, then "/", then names of groups, queues and channels and bare agents. A
  * name of several kinds is MR_REFUSED, the hint lists the prefixed forms. */
-MR_API enum mr_rc mr_resolve(struct mr_room *room, const char *sender, const char *address,
-    struct mr_resolution *ret, struct mr_error *err);
+MR_API enum mr_rc mr_resolve(
+    struct mr_room *room, const char *sender, const char *address, struct mr_resolution *ret, struct mr_error *err);
 MR_API void mr_resolution_done(struct mr_resolution *resolution);
 
 /* ---- Groups ---- */
@@ -499,22 +496,22 @@ MR_API enum mr_rc mr_group_get(struct mr_room *room, const char *name, struct mr
 MR_API enum mr_rc mr_group_create(struct mr_room *room, const struct mr_self *self, const char *name,
     const char *const *members, struct mr_error *err); /* MR_EXISTS */
 /* *ret_changed is false when it was (not) a member already: that is success. */
-MR_API enum mr_rc mr_group_add(struct mr_room *room, const char *name, const char *member, bool *ret_changed,
-    struct mr_error *err);
-MR_API enum mr_rc mr_group_remove(struct mr_room *room, const char *name, const char *member, bool *ret_changed,
-    struct mr_error *err);
+MR_API enum mr_rc mr_group_add(
+    struct mr_room *room, const char *name, const char *member, bool *ret_changed, struct mr_error *err);
+MR_API enum mr_rc mr_group_remove(
+    struct mr_room *room, const char *name, const char *member, bool *ret_changed, struct mr_error *err);
 MR_API enum mr_rc mr_group_delete(struct mr_room *room, const char *name, struct mr_error *err);
 
 /* ---- Work queues ---- */
 
 enum mr_queue_status { MR_QUEUE_ACTIVE, MR_QUEUE_PAUSED /* no claims */, MR_QUEUE_CLOSED /* no mail, no claims */ };
-struct mr_queue { /* settings; finish with mr_queue_done */
+struct mr_queue {                      /* settings; finish with mr_queue_done */
 	char name[MR_ADDRESS_MAX + 1]; /* NAME or RIG/NAME */
-	const char *claimers;     /* pattern of agents; "*" alone: everybody */
-	bool by_priority;         /* else first in, first out */
-	unsigned max_claims;      /* live claims in the whole queue; 0: no limit */
+	const char *claimers;          /* pattern of agents; "*" alone: everybody */
+	bool by_priority;              /* else first in, first out */
+	unsigned max_claims;           /* live claims in the whole queue; 0: no limit */
 	int64_t lease_ms;
-	unsigned attempts;        /* after so many it is failed; 0: never */
+	unsigned attempts; /* after so many it is failed; 0: never */
 	enum mr_queue_status status;
 	const char *created_by;
 	int64_t created_ms;
@@ -524,15 +521,17 @@ MR_API void mr_queue_done(struct mr_queue *queue);
 typedef bool mr_queue_fn(void *ctx, const struct mr_queue *queue);
 MR_API enum mr_rc mr_queue_each(struct mr_room *room, mr_queue_fn *fn, void *ctx, struct mr_error *err);
 MR_API enum mr_rc mr_queue_get(struct mr_room *room, const char *name, struct mr_queue *ret, struct mr_error *err);
-MR_API enum mr_rc mr_queue_create(struct mr_room *room, const struct mr_self *self, const struct mr_queue *settings,
-    struct mr_error *err);
-MR_API enum mr_rc mr_queue_set_status(struct mr_room *room, const char *name, enum mr_queue_status status,
-    struct mr_error *err);
+MR_API enum mr_rc mr_queue_create(
+    struct mr_room *room, const struct mr_self *self, const struct mr_queue *settings, struct mr_error *err);
+MR_API enum mr_rc mr_queue_set_status(
+    struct mr_room *room, const char *name, enum mr_queue_status status, struct mr_error *err);
 /* MR_REFUSED while work is in it, unless `force`, which moves it to dead letters. */
-MR_API enum mr_rc mr_queue_delete(struct mr_room *room, const char *name, bool force, size_t *ret_dead,
-    struct mr_error *err);
+MR_API enum mr_rc mr_queue_delete(
+    struct mr_room *room, const char *name, bool force, size_t *ret_dead, struct mr_error *err);
 
-struct mr_queue_counts { size_t ready, delayed, claimed, done, failed, claimers; /* registered and live, by the pattern */ };
+struct mr_queue_counts {
+	size_t ready, delayed, claimed, done, failed, claimers; /* registered and live, by the pattern */
+};
 struct mr_queue_claim { /* one live claim */
 	const char *id, *holder, *token;
 	unsigned attempt;
@@ -566,8 +565,8 @@ MR_API enum mr_rc mr_channel_each(struct mr_room *room, mr_channel_fn *fn, void 
 MR_API enum mr_rc mr_channel_get(struct mr_room *room, const char *name, struct mr_channel *ret, struct mr_error *err);
 MR_API enum mr_rc mr_channel_create(struct mr_room *room, const struct mr_self *self, const char *name,
     int64_t retain_count, int64_t retain_ms, struct mr_error *err);
-MR_API enum mr_rc mr_channel_subscribe(struct mr_room *room, const char *name, const char *agent, bool on,
-    bool *ret_changed, struct mr_error *err);
+MR_API enum mr_rc mr_channel_subscribe(
+    struct mr_room *room, const char *name, const char *agent, bool on, bool *ret_changed, struct mr_error *err);
 MR_API enum mr_rc mr_channel_close(struct mr_room *room, const char *name, bool closed, struct mr_error *err);
 MR_API enum mr_rc mr_channel_delete(struct mr_room *room, const char *name, struct mr_error *err);
 /* Posts in order of their numbers, from the one after `after` (0: from the first that is kept). */
@@ -575,11 +574,11 @@ typedef bool mr_post_fn(void *ctx, uint64_t number, const struct mr_message *msg
 MR_API enum mr_rc mr_channel_read(struct mr_room *room, const char *name, uint64_t after, bool bodies, mr_post_fn *fn,
     void *ctx, struct mr_error *err);
 /* Something was posted after that number, or the time is up (MR_EMPTY). */
-MR_API enum mr_rc mr_channel_wait(struct mr_room *room, const char *name, uint64_t after, int64_t timeout_ms,
-    struct mr_error *err);
+MR_API enum mr_rc mr_channel_wait(
+    struct mr_room *room, const char *name, uint64_t after, int64_t timeout_ms, struct mr_error *err);
 /* Retention. With `buffer` (for patrols) the count limit acts only above 110 % of it. */
-MR_API enum mr_rc mr_channel_prune(struct mr_room *room, const char *name, bool buffer, size_t *ret_removed,
-    struct mr_error *err);
+MR_API enum mr_rc mr_channel_prune(
+    struct mr_room *room, const char *name, bool buffer, size_t *ret_removed, struct mr_error *err);
 
 /* ---- Dead letters: what could not be done or delivered, kept until somebody decides ---- */
 
@@ -589,13 +588,12 @@ MR_API enum mr_rc mr_dead_each(struct mr_room *room, mr_dead_fn *fn, void *ctx, 
 /* One of them, with its body. ret_queue is the queue in which it failed, or "". */
 MR_API enum mr_rc mr_dead_get(struct mr_room *room, const char *id, struct mr_message *ret,
     char ret_queue[MR_ADDRESS_MAX + 1], struct mr_error *err);
-/* Delivers a dead letter again to `to` (NULL: its queue, or those of its own recipients who have no copy of it), under a new
- * id, then removes it from dead letters. Cut off in between, the next call only removes it. */
-MR_API enum mr_rc mr_dead_retry(struct mr_room *room, const struct mr_self *self, const char *id,
-    const char *const *to, struct mr_receipt *ret, struct mr_error *err);
+/* Delivers a dead letter again to `to` (NULL: its queue, or those of its own recipients who have no copy of it), under
+ * a new id, then removes it from dead letters. Cut off in between, the next call only removes it. */
+MR_API enum mr_rc mr_dead_retry(struct mr_room *room, const struct mr_self *self, const char *id, const char *const *to,
+    struct mr_receipt *ret, struct mr_error *err);
 /* For good. */
-MR_API enum mr_rc mr_dead_drop(struct mr_room *room, const struct mr_self *self, const char *id,
-    struct mr_error *err);
+MR_API enum mr_rc mr_dead_drop(struct mr_room *room, const struct mr_self *self, const char *id, struct mr_error *err);
 
 /* ---- Small helpers that every door needs ---- */
 

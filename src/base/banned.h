@@ -6,5 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#pragma GCC poison strcpy strcat sprintf vsprintf strtok atoi atol mktemp localtime gmtime ctime asctime gets strncpy strncat
+#pragma GCC poison strcpy strcat sprintf vsprintf strtok atoi atol mktemp localtime gmtime ctime asctime gets strncpy  \
+    strncat
 #endif

@@ -46,13 +46,13 @@ bool buf_reserve(struct buf *b, size_t more); /* room for that many further byte
 void buf_clear(struct buf *b);                /* keeps the memory */
 bool buf_ok(const struct buf *b);
 struct mr_str buf_str(const struct buf *b);
-const char *buf_z(const struct buf *b);       /* "" when empty */
-char *buf_take(struct buf *b);                /* the caller frees it; b is empty again; NULL if failed */
+const char *buf_z(const struct buf *b); /* "" when empty */
+char *buf_take(struct buf *b);          /* the caller frees it; b is empty again; NULL if failed */
 void buf_done(struct buf *b);
 
 /* ---- Arena: strings that live as long as their owner ---- */
-struct arena; /* opaque; NULL is an empty one */
-void *arena_alloc(struct arena **a, size_t size); /* zeroed, aligned; NULL: out of memory */
+struct arena;                                       /* opaque; NULL is an empty one */
+void *arena_alloc(struct arena **a, size_t size);   /* zeroed, aligned; NULL: out of memory */
 char *arena_dup(struct arena **a, struct mr_str s); /* NUL-terminated copy */
 void arena_free(struct arena *a);
 

@@ -110,8 +110,8 @@ bool
 civil_valid(const struct civil *c)
 {
 	return c->year >= 0 && c->year <= 9999 && c->month >= 1 && c->month <= 12 && c->day >= 1 &&
-	    c->day <= days_in_month(c->year, c->month) && c->hour >= 0 && c->hour <= 23 &&
-	    c->minute >= 0 && c->minute <= 59 && c->second >= 0 && c->second <= 60;
+	       c->day <= days_in_month(c->year, c->month) && c->hour >= 0 && c->hour <= 23 && c->minute >= 0 &&
+	       c->minute <= 59 && c->second >= 0 && c->second <= 60;
 }
 
 int64_t

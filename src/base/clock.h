@@ -5,20 +5,22 @@
 
 #include "base/buf.h"
 
-int64_t clock_now_ns(void);  /* wall clock since 1970 */
+int64_t clock_now_ns(void); /* wall clock since 1970 */
 int64_t clock_now_ms(void);
 int64_t clock_boot_ms(void); /* CLOCK_BOOTTIME: grows through sleep, not set by anyone */
 /* Tests: shifts the wall clock; 0 = off. The command takes it from MAILROOM_TEST_CLOCK_OFFSET_MS in test builds. */
 void clock_shift_ms(int64_t offset_ms);
 
-struct civil { int year, month, day, hour, minute, second, weekday; };
+struct civil {
+	int year, month, day, hour, minute, second, weekday;
+};
 struct civil civil_of(int64_t unix_seconds); /* UTC; any year 0..9999, clamped */
-bool civil_valid(const struct civil *c); /* a day that exists; second 60 is let through */
+bool civil_valid(const struct civil *c);     /* a day that exists; second 60 is let through */
 int64_t civil_to_unix(const struct civil *c);
 
 #define RFC3339_LEN 24
-void time_rfc3339(int64_t ms, char ret[RFC3339_LEN + 1]); /* 2026-03-05T10:30:00.123Z */
-void time_rfc5322(int64_t ms, char ret[40]);              /* Thu, 05 Mar 2026 10:30:00 +0000 */
+void time_rfc3339(int64_t ms, char ret[RFC3339_LEN + 1]);  /* 2026-03-05T10:30:00.123Z */
+void time_rfc5322(int64_t ms, char ret[40]);               /* Thu, 05 Mar 2026 10:30:00 +0000 */
 bool time_parse_rfc3339(struct mr_str s, int64_t *ret_ms); /* any zone, any fraction; also "YYYY-MM-DD" */
 bool time_parse_rfc5322(struct mr_str s, int64_t *ret_ms); /* tolerant: no weekday, named zones, comments */
 bool duration_parse(struct mr_str s, int64_t *ret_ms);     /* 90s 30m 2h 7d 1w, plain seconds */

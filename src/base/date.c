@@ -4,8 +4,8 @@
 
 #include <stdio.h>
 
-static const char month_names[12][4] = { "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep",
-	"Oct", "Nov", "Dec" };
+static const char month_names[12][4] = { "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov",
+	"Dec" };
 static const char day_names[7][4] = { "Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat" };
 
 /* Seconds, rounded towards the past, and the milliseconds left. */
@@ -30,8 +30,8 @@ time_rfc3339(int64_t ms, char ret[RFC3339_LEN + 1])
 	struct civil c = civil_of(split_ms(ms, &rest));
 	char text[80] = "";
 
-	(void)snprintf(text, sizeof(text), "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ", c.year, c.month, c.day,
-	    c.hour, c.minute, c.second, rest);
+	(void)snprintf(text, sizeof(text), "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ", c.year, c.month, c.day, c.hour,
+	    c.minute, c.second, rest);
 	memcpy(ret, text, RFC3339_LEN);
 	ret[RFC3339_LEN] = '\0';
 }
@@ -43,8 +43,8 @@ time_rfc5322(int64_t ms, char ret[40])
 	struct civil c = civil_of(split_ms(ms, &rest));
 	char text[100] = "";
 
-	(void)snprintf(text, sizeof(text), "%s, %02d %s %04d %02d:%02d:%02d +0000", day_names[c.weekday],
-	    c.day, month_names[c.month - 1], c.year, c.hour, c.minute, c.second);
+	(void)snprintf(text, sizeof(text), "%s, %02d %s %04d %02d:%02d:%02d +0000", day_names[c.weekday], c.day,
+	    month_names[c.month - 1], c.year, c.hour, c.minute, c.second);
 	memcpy(ret, text, 39);
 	ret[39] = '\0';
 }
@@ -136,8 +136,8 @@ time_parse_rfc3339(struct mr_str s, int64_t *ret_ms)
 		return false;
 	if (s.len > 0) {
 		if (!take_char(&s, "Tt ") || !take_number(&s, 2, &c.hour) || !take_char(&s, ":") ||
-		    !take_number(&s, 2, &c.minute) || !take_char(&s, ":") ||
-		    !take_number(&s, 2, &c.second) || !take_fraction(&s, &fraction_ms))
+		    !take_number(&s, 2, &c.minute) || !take_char(&s, ":") || !take_number(&s, 2, &c.second) ||
+		    !take_fraction(&s, &fraction_ms))
 			return false;
 		if (!take_char(&s, "Zz") && !take_offset(&s, &east))
 			return false;
@@ -214,8 +214,8 @@ zone_of(struct mr_str word)
 	static const struct {
 		char name[4];
 		int hours;
-	} zones[] = { { "EST", -5 }, { "EDT", -4 }, { "CST", -6 }, { "CDT", -5 }, { "MST", -7 },
-		{ "MDT", -6 }, { "PST", -8 }, { "PDT", -7 } };
+	} zones[] = { { "EST", -5 }, { "EDT", -4 }, { "CST", -6 }, { "CDT", -5 }, { "MST", -7 }, { "MDT", -6 },
+		{ "PST", -8 }, { "PDT", -7 } };
 
 	for (size_t i = 0; i < sizeof(zones) / sizeof(zones[0]); i++) {
 		if (str_caseeq(word, str_of(zones[i].name)))

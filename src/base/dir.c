@@ -38,8 +38,9 @@ make_in(int parent_fd, const char *name, mode_t mode, bool durable, int *ret_fd,
 		return mr_fail_errno(err, "cannot make folder '%s'", name);
 	if (dir_open(parent_fd, name, &fd, err) != MR_OK)
 		return err->code;
-	/* Also when another process was faster: it may not have come to its own sync yet. The folder itself first: without
-	 * a journal its first block may be on the disk later than its name, and fsck then takes it for damaged. */
+	/* Also when another process was faster: it may not have come to its own sync yet. The folder itself first:
+	 * without a journal its first block may be on the disk later than its name, and fsck then takes it for damaged.
+	 */
 	if (durable && (sys_fsync(fd) < 0 || sys_fsync(parent_fd) < 0))
 		return mr_fail_errno(err, "cannot make folder '%s' durable", name);
 	*ret_fd = fd;

@@ -8,8 +8,7 @@
 #include <string.h>
 
 /* vsnprintf, but what had to be cut off does not end within a UTF-8 character */
-MR_PRINTF(3, 0) static void
-print_cut(char *ret, size_t size, const char *fmt, va_list args)
+MR_PRINTF(3, 0) static void print_cut(char *ret, size_t size, const char *fmt, va_list args)
 {
 	int n = vsnprintf(ret, size, fmt, args);
 

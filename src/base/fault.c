@@ -60,8 +60,7 @@ die_here(void)
 static void
 sleep_before_call(void)
 {
-	struct timespec left = { .tv_sec = plan.delay_us / 1000000,
-		.tv_nsec = (long)(plan.delay_us % 1000000) * 1000 };
+	struct timespec left = { .tv_sec = plan.delay_us / 1000000, .tv_nsec = (long)(plan.delay_us % 1000000) * 1000 };
 
 	while (nanosleep(&left, &left) < 0 && errno == EINTR)
 		;

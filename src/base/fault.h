@@ -16,15 +16,14 @@ enum point_verdict point_before(enum point_kind kind);
 long point_after(long result); /* passes the result and errno through */
 
 /* A call that fails or succeeds as a whole; an EINTR, injected or not, starts a new attempt. */
-#define ATTEMPT(kind, call) \
-	(point_before(kind) == POINT_FAIL ? -1L : point_after((long)(call)))
-#define RETRYING(kind, call)                           \
-	({                                             \
-		long result_;                          \
-		do                                     \
-			result_ = ATTEMPT(kind, call); \
-		while (result_ < 0 && errno == EINTR); \
-		result_;                               \
+#define ATTEMPT(kind, call) (point_before(kind) == POINT_FAIL ? -1L : point_after((long)(call)))
+#define RETRYING(kind, call)                                                                                           \
+	({                                                                                                             \
+		long result_;                                                                                          \
+		do                                                                                                     \
+			result_ = ATTEMPT(kind, call);                                                                 \
+		while (result_ < 0 && errno == EINTR);                                                                 \
+		result_;                                                                                               \
 	})
 
 #endif

@@ -23,9 +23,8 @@ take_back(int dir_fd, const char *name, struct mr_error *err)
 	}
 	int error = err->sys_errno;
 	struct mr_error first = *err;
-	(void)mr_fail(err, MR_INDOUBT,
-	    "'%s' is visible but may not survive a power cut, and cannot be taken back: %s", name,
-	    first.message);
+	(void)mr_fail(err, MR_INDOUBT, "'%s' is visible but may not survive a power cut, and cannot be taken back: %s",
+	    name, first.message);
 	err->sys_errno = error;
 	return mr_hint(err, "look at the disk; the file is whole: do not send it again without a key");
 }
@@ -43,13 +42,12 @@ make_durable(struct staged *s, int dir_fd, const char *name, struct mr_error *er
 }
 
 enum mr_rc
-file_publish(int dir_fd, int tmp_fd, const char *name, struct mr_str bytes, mode_t mode,
-    enum publish_sync sync, struct mr_error *err)
+file_publish(int dir_fd, int tmp_fd, const char *name, struct mr_str bytes, mode_t mode, enum publish_sync sync,
+    struct mr_error *err)
 {
 	mr_auto(stage_done) struct staged s = STAGED_INIT;
 
-	if (stage_open(&s, dir_fd, tmp_fd, mode, err) != MR_OK ||
-	    stage_write(&s, bytes, err) != MR_OK ||
+	if (stage_open(&s, dir_fd, tmp_fd, mode, err) != MR_OK || stage_write(&s, bytes, err) != MR_OK ||
 	    (sync == PUBLISH_FULL && stage_sync(&s, err) != MR_OK))
 		return mr_wrap(err, "cannot write '%s'", name);
 	if (stage_link(&s, dir_fd, name, err) != MR_OK)

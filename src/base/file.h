@@ -20,10 +20,10 @@
 #include <sys/types.h>
 
 struct staged {
-	int fd;          /* -1: nothing staged */
-	int tmp_fd;      /* folder of the temporary name; borrowed */
-	char name[64];   /* temporary name in tmp_fd, or "" while unnamed */
-	bool linked;     /* has at least one real name */
+	int fd;        /* -1: nothing staged */
+	int tmp_fd;    /* folder of the temporary name; borrowed */
+	char name[64]; /* temporary name in tmp_fd, or "" while unnamed */
+	bool linked;   /* has at least one real name */
 };
 #define STAGED_INIT ((struct staged){ .fd = -1, .tmp_fd = -1 })
 

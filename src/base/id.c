@@ -79,8 +79,8 @@ wide_of_now(void)
 	uint64_t nano = ns % 1000000;
 
 	/* 48 bits of time and 16 of the nanoseconds above, 4 of them and 60 random bits below */
-	return (struct wide){ .high = ms << 16 | nano >> 4,
-		.low = (nano & 15) << RANDOM_BITS | random_bits(RANDOM_BITS) };
+	return (
+	    struct wide){ .high = ms << 16 | nano >> 4, .low = (nano & 15) << RANDOM_BITS | random_bits(RANDOM_BITS) };
 }
 
 void

@@ -18,7 +18,7 @@ bool id_valid(struct mr_str s); /* 26 characters of lower-case Crockford base32,
 int64_t id_time_ms(const char *id);
 void token_new(char ret[MR_TOKEN_LEN + 1]); /* 60 random bits, same alphabet */
 bool token_valid(struct mr_str s);
-void random_bytes(void *ret, size_t n); /* getrandom, else /dev/urandom; aborts if neither works */
+void random_bytes(void *ret, size_t n);    /* getrandom, else /dev/urandom; aborts if neither works */
 void random_hex(char *ret, size_t digits); /* NUL-terminated: ret has digits + 1 bytes */
 
 struct sha256 {

@@ -81,8 +81,7 @@ lock_take(int dir_fd, const char *name, mode_t mode, int64_t wait_ms, int *ret_f
 	int64_t deadline_ms = wait_ms > 0 ? clock_boot_ms() + wait_ms : 0;
 
 	for (;;) {
-		mr_auto(sys_close_fd) int fd =
-		    sys_open(dir_fd, name, O_RDWR | O_CREAT | O_NONBLOCK, mode);
+		mr_auto(sys_close_fd) int fd = sys_open(dir_fd, name, O_RDWR | O_CREAT | O_NONBLOCK, mode);
 		if (fd < 0)
 			return mr_fail_errno(err, "cannot open lock '%s'", name);
 		if (lock_within(fd, wait_ms) < 0)

@@ -100,6 +100,12 @@ our_namespace(void)
 	return sys_kernel_inode("/proc/self/ns/pid");
 }
 
+static bool
+has_proc(void)
+{
+	return true;
+}
+
 const char *
 boot_id(void)
 {
@@ -132,6 +138,12 @@ our_namespace(void)
 	return 0;
 }
 
+static bool
+has_proc(void)
+{
+	return false;
+}
+
 const char *
 boot_id(void)
 {
@@ -155,12 +167,23 @@ is_dead(const struct proc_stat *stat)
 	return stat->state == 'Z' || stat->state == 'X' || stat->state == 'x';
 }
 
+/* EPERM means that there is one, of another user. */
+static bool
+is_there(int64_t pid)
+{
+	return pid > 0 && pid <= INT32_MAX && (kill((pid_t)pid, 0) == 0 || errno == EPERM);
+}
+
 bool
 process_describe(int64_t pid, struct mr_process *ret)
 {
 	struct proc_stat stat;
 
-	if (!proc_is_ours() || !read_stat_of(pid, &stat) || is_dead(&stat))
+	if (!has_proc()) /* its number alone: better than nothing, see process_state */
+		stat = (struct proc_stat){ .pid = pid, .state = is_there(pid) ? 'S' : 'X' };
+	else if (!proc_is_ours() || !read_stat_of(pid, &stat))
+		return false;
+	if (is_dead(&stat))
 		return false;
 	*ret = process_of(&stat);
 	return true;
@@ -170,17 +193,10 @@ bool
 process_same(const struct mr_process *a, const struct mr_process *b)
 {
 	return a->pid > 0 && a->pid == b->pid && a->start == b->start && a->pid_ns == b->pid_ns &&
-	    strcmp(a->boot, b->boot) == 0;
+	       strcmp(a->boot, b->boot) == 0;
 }
 
 /* ---- Alive? ---- */
-
-/* EPERM means that there is one, of another user. That it is the one meant, only its start tells. */
-static enum process_state
-state_by_signal(int64_t pid)
-{
-	return kill((pid_t)pid, 0) < 0 && errno == ESRCH ? PROCESS_DEAD : PROCESS_UNKNOWN;
-}
 
 enum process_state
 process_state(const struct mr_process *p)
@@ -195,8 +211,13 @@ process_state(const struct mr_process *p)
 	/* Without /proc on one side only, nobody can tell whether its number means anything here. */
 	if (strcmp(p->boot, boot) != 0 || p->pid_ns != our_namespace())
 		return PROCESS_UNKNOWN;
-	if (!proc_is_ours() || !read_stat_of(p->pid, &stat))
-		return state_by_signal(p->pid); /* /proc may hide the processes of others */
+	/* On a system without /proc the number is all there is. A later process with that number passes for this
+	 * one: then a name stays taken and a lease goes on, until takeover. The other way round work would be done
+	 * twice. */
+	if (!has_proc())
+		return is_there(p->pid) ? PROCESS_ALIVE : PROCESS_DEAD;
+	if (!proc_is_ours() || !read_stat_of(p->pid, &stat)) /* /proc may hide the processes of others */
+		return is_there(p->pid) ? PROCESS_UNKNOWN : PROCESS_DEAD;
 	return is_dead(&stat) || stat.start != p->start ? PROCESS_DEAD : PROCESS_ALIVE;
 }
 
@@ -213,14 +234,13 @@ is_listed(const char *name, const char *const *list)
 }
 
 /* They come and go within a session. */
-static const char *const wrappers[] = { "sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "fish",
-	"busybox", "env", "timeout", "nice", "ionice", "nohup", "setsid", "stdbuf", "sudo", "doas", "su",
-	"script", "time", "xargs", "parallel", "make", "strace", "ltrace", "valgrind", "bwrap", "mailroom",
-	NULL };
+static const char *const wrappers[] = { "sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "fish", "busybox", "env",
+	"timeout", "nice", "ionice", "nohup", "setsid", "stdbuf", "sudo", "doas", "su", "script", "time", "xargs",
+	"parallel", "make", "strace", "ltrace", "valgrind", "bwrap", "mailroom", NULL };
 
 /* They outlive every session: taken for one, its work would never come back. */
-static const char *const grounds[] = { "tmux: server", "screen", "sshd", "sshd-session", "login",
-	"systemd", "init", "tini", "dumb-init", "docker-init", "cron", "crond", "containerd-shim", NULL };
+static const char *const grounds[] = { "tmux: server", "screen", "sshd", "sshd-session", "login", "systemd", "init",
+	"tini", "dumb-init", "docker-init", "cron", "crond", "containerd-shim", NULL };
 
 bool
 process_harness(struct mr_process *ret)
@@ -245,6 +265,8 @@ process_is_ancestor(const struct mr_process *p)
 {
 	struct proc_stat stat;
 
+	if (!has_proc())
+		return p->boot[0] == '\0' && (p->pid == (int64_t)getpid() || p->pid == (int64_t)getppid());
 	if (!proc_is_ours())
 		return false;
 	for (int64_t pid = (int64_t)getpid(); pid > 0; pid = stat.parent) {
@@ -288,8 +310,8 @@ process_parse(struct mr_str s, struct mr_process *ret)
 	struct mr_str pid, start, ns, boot, more;
 	uint64_t number;
 
-	if (!next_field(&s, &pid) || !next_field(&s, &start) || !next_field(&s, &ns) ||
-	    !next_field(&s, &boot) || next_field(&s, &more))
+	if (!next_field(&s, &pid) || !next_field(&s, &start) || !next_field(&s, &ns) || !next_field(&s, &boot) ||
+	    next_field(&s, &more))
 		return false;
 	if (!str_to_u64(pid, &number) || number > INT32_MAX || !str_to_u64(start, &p.start) ||
 	    !str_to_u64(ns, &p.pid_ns) || boot.len >= sizeof(p.boot))

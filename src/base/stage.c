@@ -25,8 +25,7 @@ open_named(int tmp_fd, mode_t mode, char ret_name[64], int *ret_fd, struct mr_er
 
 	for (;;) {
 		random_hex(random, 12);
-		(void)snprintf(name, sizeof(name), "mr-%" PRId64 "-%s.tmp", clock_now_ms() / 1000,
-		    random);
+		(void)snprintf(name, sizeof(name), "mr-%" PRId64 "-%s.tmp", clock_now_ms() / 1000, random);
 		int fd = sys_open(tmp_fd, name, O_RDWR | O_CREAT | O_EXCL, mode);
 		if (fd >= 0) {
 			memcpy(ret_name, name, sizeof(name));
@@ -103,8 +102,7 @@ copy_to_named(struct staged *s, struct mr_error *err)
 		return mr_fail_errno(err, "cannot look at the temporary file");
 	copy.tmp_fd = s->tmp_fd;
 	if (open_named(s->tmp_fd, st.st_mode & 07777, copy.name, &copy.fd, err) != MR_OK ||
-	    copy_bytes(s->fd, copy.fd, err) != MR_OK ||
-	    stage_sync(&copy, err) != MR_OK)
+	    copy_bytes(s->fd, copy.fd, err) != MR_OK || stage_sync(&copy, err) != MR_OK)
 		return err->code;
 	stage_done(s);
 	*s = copy;

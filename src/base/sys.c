@@ -147,9 +147,9 @@ sys_rename(int from_fd, const char *from, int to_fd, const char *to)
 	return (int)RETRYING(POINT_OTHER, renameat(from_fd, from, to_fd, to));
 }
 
-/* Where the kernel cannot refuse to overwrite. link + unlink would be exact, but a kill in between leaves the mail under
- * both names: doubled, which is worse than what a look before the rename risks. The names of messages are
- * unique, so whoever moves to this name moves this very message, and a rename has one winner. */
+/* Where the kernel cannot refuse to overwrite. link + unlink would be exact, but a kill in between leaves the mail
+ * under both names: doubled, which is worse than what a look before the rename risks. The names of messages are unique,
+ * so whoever moves to this name moves this very message, and a rename has one winner. */
 static int
 rename_after_a_look(int from_fd, const char *from, int to_fd, const char *to)
 {
@@ -168,8 +168,7 @@ sys_rename_new(int from_fd, const char *from, int to_fd, const char *to)
 #if defined(SYS_renameat2) && !defined(MR_PORTABLE)
 	const unsigned rename_noreplace = 1;
 
-	int result = (int)RETRYING(POINT_OTHER,
-	    syscall(SYS_renameat2, from_fd, from, to_fd, to, rename_noreplace));
+	int result = (int)RETRYING(POINT_OTHER, syscall(SYS_renameat2, from_fd, from, to_fd, to, rename_noreplace));
 	/* EINVAL: this file system lacks it; EPERM: a sandbox filters the call, or the file may
 	 * not be moved, which the fallback then says again. */
 	if (result == 0 || (errno != ENOSYS && errno != EINVAL && errno != EPERM))

@@ -28,25 +28,25 @@ int sys_open_unnamed(int dir_fd, mode_t mode);
 /* Gives an unnamed file a name: /proc/self/fd, then AT_EMPTY_PATH. errno EOPNOTSUPP when neither
  * works here; EEXIST when the name is taken. Never overwrites. */
 int sys_link_unnamed(int fd, int dir_fd, const char *name);
-int sys_close(int fd);  /* never fails for the caller; not a fault point for errors */
+int sys_close(int fd); /* never fails for the caller; not a fault point for errors */
 ssize_t sys_read(int fd, void *buf, size_t n);
 ssize_t sys_pread(int fd, void *buf, size_t n, off_t at);
-ssize_t sys_write(int fd, const void *buf, size_t n);  /* may be short */
+ssize_t sys_write(int fd, const void *buf, size_t n); /* may be short */
 int sys_write_all(int fd, const void *buf, size_t n);
 int sys_pwrite_all(int fd, const void *buf, size_t n, off_t at);
 int sys_fsync(int fd);
-int sys_link(int from_fd, const char *from, int to_fd, const char *to); /* no symlink followed */
-int sys_rename(int from_fd, const char *from, int to_fd, const char *to); /* may overwrite */
+int sys_link(int from_fd, const char *from, int to_fd, const char *to);       /* no symlink followed */
+int sys_rename(int from_fd, const char *from, int to_fd, const char *to);     /* may overwrite */
 int sys_rename_new(int from_fd, const char *from, int to_fd, const char *to); /* EEXIST, never overwrites;
-                         RENAME_NOREPLACE, else a look and a rename */
+			 RENAME_NOREPLACE, else a look and a rename */
 int sys_unlink(int dir_fd, const char *name);
 int sys_rmdir(int dir_fd, const char *name);
 int sys_mkdir(int dir_fd, const char *name, mode_t mode); /* exactly that mode, whatever the umask */
 int sys_chmod_fd(int fd, mode_t mode);
 int sys_stat(int dir_fd, const char *name, struct stat *st); /* does not follow links */
 int sys_stat_fd(int fd, struct stat *st);
-int sys_touch(int dir_fd, const char *name); /* both times to now */
-int sys_flock(int fd, int operation); /* LOCK_*; EWOULDBLOCK as in flock(2) */
+int sys_touch(int dir_fd, const char *name);       /* both times to now */
+int sys_flock(int fd, int operation);              /* LOCK_*; EWOULDBLOCK as in flock(2) */
 ssize_t sys_getdents(int fd, void *buf, size_t n); /* getdents64; ENOSYS in a portable build */
 
 /* ---- Fault points ---- */
@@ -59,15 +59,15 @@ enum sys_fault {
 };
 struct sys_plan {
 	enum sys_fault fault;
-	unsigned long at;  /* the call to hit: 1 is the first */
-	bool for_good;     /* that call and all later ones */
+	unsigned long at; /* the call to hit: 1 is the first */
+	bool for_good;    /* that call and all later ones */
 	int error;
 	unsigned delay_us; /* sleep that long before every disk-touching call (schedules) */
 };
 void sys_plan_set(const struct sys_plan *plan); /* NULL: none; also resets the counters */
-unsigned long sys_calls(void);  /* fault points passed since the plan was set */
-unsigned long sys_syncs(void);  /* fsyncs among them */
-bool sys_plan_hit(void);        /* did the fault happen */
+unsigned long sys_calls(void);                  /* fault points passed since the plan was set */
+unsigned long sys_syncs(void);                  /* fsyncs among them */
+bool sys_plan_hit(void);                        /* did the fault happen */
 
 /* ---- What the kernel shows as files: no disk, so no fault points ---- */
 /* Up to n - 1 bytes of a file such as /proc/self/stat, NUL-terminated; -1 if it is not there. */

@@ -170,8 +170,7 @@ int
 sys_open_unnamed(int dir_fd, mode_t mode)
 {
 #if defined(O_TMPFILE) && !defined(MR_PORTABLE)
-	int fd = (int)RETRYING(POINT_OTHER,
-	    openat(dir_fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, mode));
+	int fd = (int)RETRYING(POINT_OTHER, openat(dir_fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, mode));
 	if (fd >= 0 && settle_mode(fd, mode) < 0)
 		sys_close_fd(&fd);
 	/* EISDIR, EINVAL, ENOENT: kernels and file systems that do not know the flag */
@@ -200,8 +199,8 @@ link_by_proc(int fd, int dir_fd, const char *name)
 static bool
 way_is_barred(int error)
 {
-	return error == ENOENT || error == EACCES || error == EPERM || error == ENOSYS ||
-	    error == EINVAL || error == ELOOP || error == EOPNOTSUPP;
+	return error == ENOENT || error == EACCES || error == EPERM || error == ENOSYS || error == EINVAL ||
+	       error == ELOOP || error == EOPNOTSUPP;
 }
 
 static bool

@@ -145,8 +145,7 @@ budget_message(struct cli *cli, const struct mr_message *msg, int64_t cut_chars)
 	}
 	int64_t chars = (int64_t)utf8_chars(buf_str(&piece));
 
-	if (!cli->budget.full && too_long_for_any_call(cli, chars) &&
-	    show_part(cli, msg, buf_str(&piece), cut_chars))
+	if (!cli->budget.full && too_long_for_any_call(cli, chars) && show_part(cli, msg, buf_str(&piece), cut_chars))
 		return false;
 	return budget_add(cli, buf_str(&piece));
 }
@@ -158,8 +157,7 @@ add_note(struct cli *cli, const char *noun, const char *how)
 	mr_auto(buf_done) struct buf note = BUF_INIT;
 	struct mr_str what = utf8_cut(str_of(how), HOW_MAX);
 
-	buf_addf(&note, "%zu%s %s%s", b->left, b->shown + b->cut > 0 ? " more" : "", noun,
-	    b->left == 1 ? "" : "s");
+	buf_addf(&note, "%zu%s %s%s", b->left, b->shown + b->cut > 0 ? " more" : "", noun, b->left == 1 ? "" : "s");
 	if (b->left_chars > 0 && !b->untried) {
 		buf_adds(&note, " (");
 		out_count(&note, (size_t)b->left_chars, "character");

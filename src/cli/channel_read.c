@@ -59,8 +59,7 @@ begin_after_id(struct reading *r, const char *name, const char *id)
 	if (r->matches > 1)
 		return cli_usage(r->cli, "several posts end in '%s': give more of the id, or the number", id);
 	(void)mr_fail(&err, MR_NOTFOUND, "'%s' is no number, time or post of '%s'", id, name);
-	(void)mr_hint(
-	    &err, "a post that the channel no longer keeps cannot be found; mailroom channel read %s", name);
+	(void)mr_hint(&err, "a post that the channel no longer keeps cannot be found; mailroom channel read %s", name);
 	return cli_fail(r->cli, &err);
 }
 
@@ -181,8 +180,8 @@ show_batch(struct reading *r, const char *name, bool *ret_more, struct mr_error 
 	enum mr_rc rc = mr_channel_read(cli->room, name, r->after, true, show_post, r, err);
 
 	if (!cli->json) {
-		(void)snprintf(how, sizeof(how), "mailroom channel read %s --since %llu", name,
-		    (unsigned long long)r->after);
+		(void)snprintf(
+		    how, sizeof(how), "mailroom channel read %s --since %llu", name, (unsigned long long)r->after);
 		budget_end(cli, "post", how);
 	}
 	if (!cli_flush(cli))
@@ -246,8 +245,7 @@ channel_read(struct cli *cli)
 	int64_t timeout_ms = -1;
 	bool more;
 
-	if (!opt_number(cli, "limit", &r.limit) || !opt_duration(cli, "timeout", &timeout_ms) ||
-	    !budget_begin(cli))
+	if (!opt_number(cli, "limit", &r.limit) || !opt_duration(cli, "timeout", &timeout_ms) || !budget_begin(cli))
 		return EXIT_USAGE;
 	name = strncmp(name, "channel:", 8) == 0 ? name + 8 : name;
 	int code = read_since(&r, name, since);

@@ -26,73 +26,90 @@
 #include "base/error.h"
 #include "message/json.h"
 
-enum exit_code { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_NOTHING = 3, EXIT_REFUSED = 4, EXIT_MISSING = 5,
-	EXIT_DOUBT = 6 };
+enum exit_code {
+	EXIT_DONE = 0,
+	EXIT_FAILED = 1,
+	EXIT_USAGE = 2,
+	EXIT_NOTHING = 3,
+	EXIT_REFUSED = 4,
+	EXIT_MISSING = 5,
+	EXIT_DOUBT = 6
+};
 
 struct cli;
 struct opt_value;
 
 enum cmd_needs { CMD_NOTHING = 0, CMD_ROOM = 1, CMD_SELF = 2 /* implies room */ };
 
-struct opt { /* OPT_END ends a table */
-	char letter;        /* or 0 */
-	const char *name;   /* "subject" */
-	const char *value;  /* "TEXT"; NULL: a flag. May be given several times when it ends in "..." */
+struct opt {               /* OPT_END ends a table */
+	char letter;       /* or 0 */
+	const char *name;  /* "subject" */
+	const char *value; /* "TEXT"; NULL: a flag. May be given several times when it ends in "..." */
 	const char *help;
-	bool hidden;        /* accepted, not taught (--body, --to) */
+	bool hidden; /* accepted, not taught (--body, --to) */
 };
-#define OPT(letter, name, value, help) { letter, name, value, help, false }
-#define OPT_HIDDEN(letter, name, value) { letter, name, value, NULL, true }
-#define OPT_END { 0, NULL, NULL, NULL, false }
+#define OPT(letter, name, value, help)                                                                                 \
+	{                                                                                                              \
+		letter, name, value, help, false                                                                       \
+	}
+#define OPT_HIDDEN(letter, name, value)                                                                                \
+	{                                                                                                              \
+		letter, name, value, NULL, true                                                                        \
+	}
+#define OPT_END                                                                                                        \
+	{                                                                                                              \
+		0, NULL, NULL, NULL, false                                                                             \
+	}
 
 struct cmd { /* use designated initialisers */
 	const char *name;
-	const char *const *aliases;  /* accepted, not taught; NULL-terminated or NULL */
+	const char *const *aliases; /* accepted, not taught; NULL-terminated or NULL */
 	unsigned needs;
-	const char *synopsis;        /* after the name: "[-s SUBJECT] [-m TEXT | -f FILE] TO..." */
-	const char *summary;         /* one line, lower case */
+	const char *synopsis; /* after the name: "[-s SUBJECT] [-m TEXT | -f FILE] TO..." */
+	const char *summary;  /* one line, lower case */
 	const struct opt *opts;
-	const char *const *about;    /* paragraphs, NULL-terminated */
-	const char *const *examples; /* shell lines, each run by the tests in a room with agents alice and bob; NULL-terminated */
+	const char *const *about; /* paragraphs, NULL-terminated */
+	const char *const
+	    *examples; /* shell lines, each run by the tests in a room with agents alice and bob; NULL-terminated */
 	const char *const *differences; /* man section DIFFERENCES, or NULL */
-	const char *exits;           /* exit codes beyond 0, 1 and 2 that can occur: "45"; NULL: by needs (room: 4 and 5) */
-	int min_args, max_args;      /* operands; max -1: any number */
-	bool hidden;                 /* not in help: man-page */
+	const char *exits;      /* exit codes beyond 0, 1 and 2 that can occur: "45"; NULL: by needs (room: 4 and 5) */
+	int min_args, max_args; /* operands; max -1: any number */
+	bool hidden;            /* not in help: man-page */
 	int (*run)(struct cli *cli); /* returns an enum exit_code */
 };
 
-struct budget { /* of the text that a command shows; see budget_* below */
-	int64_t limit;      /* characters; INT64_MAX: none */
+struct budget {        /* of the text that a command shows; see budget_* below */
+	int64_t limit; /* characters; INT64_MAX: none */
 	int64_t used;
-	bool fenced;        /* off a terminal: mail is framed with a delimiter nobody can foresee */
-	bool open;          /* the fence's first line was printed */
-	bool full;          /* a piece did not fit: nothing more is shown, so that order is kept */
+	bool fenced;             /* off a terminal: mail is framed with a delimiter nobody can foresee */
+	bool open;               /* the fence's first line was printed */
+	bool full;               /* a piece did not fit: nothing more is shown, so that order is kept */
 	size_t shown, cut, left; /* pieces shown whole, shown in part, not shown */
-	bool untried;       /* some of what was left was not even measured */
-	int64_t left_chars; /* of what was left */
-	char mark[9];       /* the delimiter: 8 random hex digits */
+	bool untried;            /* some of what was left was not even measured */
+	int64_t left_chars;      /* of what was left */
+	char mark[9];            /* the delimiter: 8 random hex digits */
 };
 
 struct cli {
 	const struct cmd *cmd;
 	bool json;
-	bool json_given;         /* the parser met --json; until then cli->json is a guess for usage errors */
+	bool json_given; /* the parser met --json; until then cli->json is a guess for usage errors */
 	bool want_help;
 	const char *room_option, *as_option;
-	struct mr_place place;   /* filled when CMD_ROOM */
-	struct mr_env env;       /* filled when CMD_ROOM */
+	struct mr_place place;      /* filled when CMD_ROOM */
+	struct mr_env env;          /* filled when CMD_ROOM */
 	const char *second_session; /* variable of another harness session that is there too; NULL: none */
 	struct mr_room *room;
-	struct mr_self self;     /* filled when CMD_SELF */
+	struct mr_self self; /* filled when CMD_SELF */
 	bool self_known;
-	int argc;                /* operands */
+	int argc; /* operands */
 	char **argv;
-	struct opt_value *values; /* parsed options, see opt_* below */
+	struct opt_value *values;     /* parsed options, see opt_* below */
 	bool out_tty, err_tty, color; /* color: stdout may be coloured */
-	size_t columns;          /* of the terminal; 0: not one, do not cut lines */
-	struct buf out;          /* text waiting for stdout */
+	size_t columns;               /* of the terminal; 0: not one, do not cut lines */
+	struct buf out;               /* text waiting for stdout */
 	struct budget budget;
-	struct arena *own;       /* strings that live as long as the command */
+	struct arena *own; /* strings that live as long as the command */
 };
 
 /* ---- table.c ---- */
@@ -107,11 +124,12 @@ extern const struct cmd cmd_doctor, cmd_stats, cmd_describe, cmd_help, cmd_statu
 
 /* ---- opt.c ---- */
 /* Parses argv[1..] (argv[0] is the command's name); options and operands may be mixed, "--" ends options. Globals
- * (--room, --as, --json, --help) are taken anywhere. Prints a usage error with a hint (near option names) and returns false. */
+ * (--room, --as, --json, --help) are taken anywhere. Prints a usage error with a hint (near option names) and returns
+ * false. */
 bool opt_parse(struct cli *cli, int argc, char **argv);
 bool opt_flag(const struct cli *cli, const char *name);
-const char *opt_text(const struct cli *cli, const char *name);             /* the last one, or NULL */
-const char *opt_nth(const struct cli *cli, const char *name, size_t i);    /* the i-th, or NULL */
+const char *opt_text(const struct cli *cli, const char *name);          /* the last one, or NULL */
+const char *opt_nth(const struct cli *cli, const char *name, size_t i); /* the i-th, or NULL */
 /* Each returns false after printing a usage error. Absent: *ret is left alone. */
 bool opt_number(struct cli *cli, const char *name, int64_t *ret); /* not negative */
 bool opt_duration(struct cli *cli, const char *name, int64_t *ret_ms);
@@ -124,7 +142,8 @@ int exit_of(enum mr_rc rc); /* the one map from results to exit codes */
 /* Prints the error as text or JSON on stderr and returns its exit code. */
 int cli_fail(struct cli *cli, const struct mr_error *err);
 int cli_usage(struct cli *cli, const char *fmt, ...) MR_PRINTF(2, 3); /* returns EXIT_USAGE, with a hint at --help */
-void cli_warn(struct cli *cli, const char *fmt, ...) MR_PRINTF(2, 3); /* "mailroom: ..." on stderr; with --json {"warning":...} */
+void cli_warn(struct cli *cli, const char *fmt, ...)
+    MR_PRINTF(2, 3); /* "mailroom: ..." on stderr; with --json {"warning":...} */
 /* Writes cli->out to stdout now; false: stdout did not take it, and that was said on stderr. */
 bool cli_flush(struct cli *cli);
 void out_json_line(struct cli *cli, struct json *j); /* closes what is open, ends the line; j writes to &cli->out */
@@ -140,20 +159,22 @@ struct table {
 	size_t columns;
 };
 bool table_add(struct table *t, const char *cell);
-void table_print(struct cli *cli, struct table *t, struct buf *out); /* the first row is the heading; empties the table */
+void table_print(
+    struct cli *cli, struct table *t, struct buf *out); /* the first row is the heading; empties the table */
 
 /* ---- body.c ---- */
 /* The text to send: `text` (-m), else `file` (-f; "-" is stdin), else stdin, but only when that is a pipe or a file: an
- * agent's shell may hold an open socket there. Returns EXIT_DONE, or the exit code after saying what is wrong (both given,
- * none given, empty, over 16 MiB, unreadable). */
+ * agent's shell may hold an open socket there. Returns EXIT_DONE, or the exit code after saying what is wrong (both
+ * given, none given, empty, over 16 MiB, unreadable). */
 int cli_body(struct cli *cli, const char *text, const char *file, struct buf *ret);
 
 /* ---- show.c: messages as text and JSON ---- */
 /* The keys of the contract as one object. With `body`, msg->body, else null. */
 void json_message(struct json *j, const struct mr_message *msg, const struct mr_room *room, bool body);
-void json_message_keys(struct json *j, const struct mr_message *msg, const struct mr_room *room, bool body); /* inside an open object */
+void json_message_keys(
+    struct json *j, const struct mr_message *msg, const struct mr_room *room, bool body); /* inside an open object */
 void cli_json_message(struct cli *cli, const struct mr_message *msg, bool body); /* ... as a line of cli->out */
-const char *short_id(const char *id); /* the last 6 characters */
+const char *short_id(const char *id);                                            /* the last 6 characters */
 const char *folder_word(enum mr_folder folder);
 /* "12m" for the last day, else "Mar 05" or "2025-03-05" */
 void text_when(struct buf *out, int64_t ms);
@@ -163,29 +184,31 @@ void text_line(struct cli *cli, struct buf *out, const struct mr_message *msg);
 void text_message(struct cli *cli, struct buf *out, const struct mr_message *msg);
 
 /* ---- budget.c: how much text, and its fence (promise 9) ---- */
-#define BUDGET_OPT \
+#define BUDGET_OPT                                                                                                     \
 	OPT(0, "budget", "N", "print at most N characters of text; 0: no limit (default: 9000 off a terminal)")
 /* Reads --budget if the command has it. False: a usage error was printed. */
 bool budget_begin(struct cli *cli);
 /* Appends the piece (cleaned text that ends in a newline) to cli->out if it fits whole, with room left for the closing
  * lines; false: it does not fit, and is counted as left out. The fence is opened before the first piece. */
 bool budget_add(struct cli *cli, struct mr_str piece);
-/* text_message within the budget. True: shown whole. A message that is longer than the whole budget is shown in part, at
- * most cut_chars of it (0: as much as fits), with a line that says so; that too is false. */
+/* text_message within the budget. True: shown whole. A message that is longer than the whole budget is shown in part,
+ * at most cut_chars of it (0: as much as fits), with a line that says so; that too is false. */
 bool budget_message(struct cli *cli, const struct mr_message *msg, int64_t cut_chars);
 /* Counts what is not even tried: its length is unknown. */
 void budget_left(struct cli *cli, size_t pieces);
-/* Closes the fence; when something was left out, one line says how much and how to get it. `how`: "mailroom drain again". */
+/* Closes the fence; when something was left out, one line says how much and how to get it. `how`: "mailroom drain
+ * again". */
 void budget_end(struct cli *cli, const char *noun, const char *how);
 
 /* ---- filter.c: the filters of inbox, mark, wait, archive ---- */
-#define FILTER_OPTS                                                                          \
-	OPT(0, "from", "AGENT", "only mail from this agent"),                                \
-	OPT(0, "type", "TYPE", "only mail of this type"),                                    \
-	OPT(0, "priority", "LEVEL", "only mail of this priority: urgent, high, normal, low"), \
-	OPT(0, "thread", "ID", "only mail of the thread with this id, or with this message in it"), \
-	OPT(0, "since", "TIME", "only mail since a time (RFC 3339, a date) or so long ago (2h, 7d)")
-struct filter_store { enum mr_priority priority; }; /* what ret points into */
+#define FILTER_OPTS                                                                                                    \
+	OPT(0, "from", "AGENT", "only mail from this agent"), OPT(0, "type", "TYPE", "only mail of this type"),        \
+	    OPT(0, "priority", "LEVEL", "only mail of this priority: urgent, high, normal, low"),                      \
+	    OPT(0, "thread", "ID", "only mail of the thread with this id, or with this message in it"),                \
+	    OPT(0, "since", "TIME", "only mail since a time (RFC 3339, a date) or so long ago (2h, 7d)")
+struct filter_store {
+	enum mr_priority priority;
+}; /* what ret points into */
 bool filter_read(struct cli *cli, struct mr_filter *ret, struct filter_store *store);
 
 /* ---- notify.c ---- */
@@ -203,21 +226,21 @@ enum mr_rc cli_know_self(struct cli *cli, struct mr_error *err);
 enum mr_rc cli_storage(struct cli *cli, struct mr_storage *ret, struct mr_error *err);
 
 /* ---- cmd_register.c, also for takeover ---- */
-#define REGISTER_OPTS                                                                              \
-	OPT(0, "role", "TEXT", "what this agent does, for others to see in `who`"),                \
-	OPT(0, "wake", "COMMAND", "command that a patrol runs when mail waits and nobody lives here"), \
-	OPT(0, "pid", "PID", "the process that is this life; when it ends, the name is free again")
+#define REGISTER_OPTS                                                                                                  \
+	OPT(0, "role", "TEXT", "what this agent does, for others to see in `who`"),                                    \
+	    OPT(0, "wake", "COMMAND", "command that a patrol runs when mail waits and nobody lives here"),             \
+	    OPT(0, "pid", "PID", "the process that is this life; when it ends, the name is free again")
 int cli_register(struct cli *cli, bool takeover);
 
 /* ---- help.c ---- */
 void help_command(struct cli *cli, const struct cmd *cmd, struct buf *out); /* --help */
-void help_usage(struct buf *out, const struct cmd *cmd);                    /* a few lines: usage and the first example */
+void help_usage(struct buf *out, const struct cmd *cmd); /* a few lines: usage and the first example */
 void help_overview(struct cli *cli, struct buf *out);
-void help_wrap(struct buf *out, const char *text, size_t indent);           /* a paragraph, folded at 79 columns */
+void help_wrap(struct buf *out, const char *text, size_t indent); /* a paragraph, folded at 79 columns */
 extern const struct opt global_opts[];
 const char *exit_meaning(int code);
-void exit_codes_of(const struct cmd *cmd, char ret[8]); /* digits in order */
-void man_command(struct buf *out, const struct cmd *cmd);  /* man.c: roff for section 1 */
+void exit_codes_of(const struct cmd *cmd, char ret[8]);   /* digits in order */
+void man_command(struct buf *out, const struct cmd *cmd); /* man.c: roff for section 1 */
 void man_overview(struct buf *out);
 
 #endif

@@ -12,8 +12,10 @@ static const struct opt opts[] = {
 	OPT_END,
 };
 static const char *const about[] = {
-	"Moves mail out of the inbox into the archive of its month, where 'search', 'thread' and 'read' still find it. Nothing is "
-	"deleted. Pinned mail stays, and so does unread mail unless --include-unread is given. Prints how many were moved.",
+	"Moves mail out of the inbox into the archive of its month, where 'search', 'thread' and 'read' still find it. "
+	"Nothing is "
+	"deleted. Pinned mail stays, and so does unread mail unless --include-unread is given. Prints how many were "
+	"moved.",
 	NULL,
 };
 static const char *const examples[] = {
@@ -22,7 +24,8 @@ static const char *const examples[] = {
 	NULL,
 };
 static const char *const differences[] = {
-	"The mail-async skill documents that mail older than 24 hours is archived whether it was read or not, after which no "
+	"The mail-async skill documents that mail older than 24 hours is archived whether it was read or not, after "
+	"which no "
 	"reader looks at it again. Here unread mail stays until it was read or --include-unread says otherwise.",
 	NULL,
 };

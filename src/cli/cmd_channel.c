@@ -82,8 +82,7 @@ text_limits(struct buf *out, const struct mr_channel *c)
 	if (c->retain_count > 0)
 		buf_addf(out, "%lld posts", (long long)c->retain_count);
 	if (c->retain_ms > 0)
-		buf_addf(out, "%s%lld hours", c->retain_count > 0 ? ", " : "",
-		    (long long)(c->retain_ms / HOUR_MS));
+		buf_addf(out, "%s%lld hours", c->retain_count > 0 ? ", " : "", (long long)(c->retain_ms / HOUR_MS));
 	if (c->retain_count == 0 && c->retain_ms == 0)
 		buf_adds(out, "everything");
 }
@@ -114,8 +113,8 @@ run_list(struct cli *cli)
 {
 	struct listing l = { .cli = cli, .table = { .columns = 4 } };
 	struct mr_error err = { 0 };
-	bool ok = table_add(&l.table, "NAME") && table_add(&l.table, "STATUS") &&
-		  table_add(&l.table, "SUBSCRIBERS") && table_add(&l.table, "KEEPS");
+	bool ok = table_add(&l.table, "NAME") && table_add(&l.table, "STATUS") && table_add(&l.table, "SUBSCRIBERS") &&
+		  table_add(&l.table, "KEEPS");
 	enum mr_rc rc = ok ? mr_channel_each(cli->room, list_one, &l, &err) : mr_nomem(&err);
 
 	if (rc == MR_OK && !cli->json && l.n > 0)
@@ -158,8 +157,8 @@ run_show(struct cli *cli)
 		time_rfc3339(c.created_ms, created);
 		buf_addf(&cli->out, "channel:%s is %s\n  keeps ", c.name, c.closed ? "closed" : "active");
 		text_limits(&cli->out, &c);
-		buf_addf(&cli->out, "; %zu kept now, the last is number %llu\n", posts.n,
-		    (unsigned long long)posts.last);
+		buf_addf(
+		    &cli->out, "; %zu kept now, the last is number %llu\n", posts.n, (unsigned long long)posts.last);
 		buf_addf(&cli->out, "  created by %s, %s\n  ", c.created_by, created);
 		out_count(&cli->out, c.subscribers.n, "subscriber");
 		buf_addc(&cli->out, '\n');
@@ -184,8 +183,7 @@ run_subscribers(struct cli *cli)
 		json_key_names(&j, "subscribers", &c.subscribers);
 		out_json_line(cli, &j);
 	} else if (c.subscribers.n == 0) {
-		buf_addf(&cli->out, "nobody has subscribed to %s; mailroom channel subscribe %s\n", c.name,
-		    c.name);
+		buf_addf(&cli->out, "nobody has subscribed to %s; mailroom channel subscribe %s\n", c.name, c.name);
 	} else {
 		print_subscribers(cli, &c, "");
 	}
@@ -213,8 +211,7 @@ subscribe(struct cli *cli, bool on)
 		json_key_bool(&j, "changed", changed);
 		out_json_line(cli, &j);
 	} else {
-		buf_addf(
-		    &cli->out, "%s %s %s\n", who, on ? "gets what is posted in" : "gets no more of", name);
+		buf_addf(&cli->out, "%s %s %s\n", who, on ? "gets what is posted in" : "gets no more of", name);
 	}
 	return EXIT_DONE;
 }
@@ -333,12 +330,10 @@ run(struct cli *cli)
 static const struct opt opts[] = {
 	OPT(0, "retain-count", "N", "create: keep the last N posts (default 0: all)"),
 	OPT(0, "retain-hours", "N", "create: keep posts for N hours (default 0: for ever)"),
-	OPT(0, "since", "WHERE",
-	    "read: what came after a post (its number or id), or since a time (2h, 2026-03-05)"),
+	OPT(0, "since", "WHERE", "read: what came after a post (its number or id), or since a time (2h, 2026-03-05)"),
 	OPT('f', "follow", NULL, "read: go on with what is posted, until killed, --timeout or --limit"),
 	OPT('t', "timeout", "TIME", "read --follow: end after that time"),
-	OPT('n', "limit", "N",
-	    "read: at most N posts: the first ones with --since or --follow, else the newest"),
+	OPT('n', "limit", "N", "read: at most N posts: the first ones with --since or --follow, else the newest"),
 	OPT(0, "open", NULL, "close: the other way round, posts are accepted again"),
 	OPT(0, "all", NULL, "prune: every channel of the room"),
 	BUDGET_OPT,

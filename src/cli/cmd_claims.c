@@ -98,8 +98,8 @@ run_extend(struct cli *cli)
 	return EXIT_DONE;
 }
 
-#define CLAIM_EXAMPLE(last)                                                                                  \
-	"mailroom --as alice send bob -m 'please run the tests'\nmailroom --as bob recv --json >work\n"      \
+#define CLAIM_EXAMPLE(last)                                                                                            \
+	"mailroom --as alice send bob -m 'please run the tests'\nmailroom --as bob recv --json >work\n"                \
 	"mailroom --as bob " last " \"$(jq -r .token work)\""
 
 static const struct opt no_opts[] = { OPT_END };
@@ -114,41 +114,68 @@ static const struct opt extend_opts[] = {
 
 static const char *const done_aliases[] = { "ack", NULL };
 static const char *const done_about[] = {
-	"Says that the work taken with 'mailroom recv' is finished: the message goes to the archive (work of a queue: to what is done there). Give the "
+	"Says that the work taken with 'mailroom recv' is finished: the message goes to the archive (work of a queue: "
+	"to what is done there). Give the "
 	"token that recv printed, or the id when you hold exactly one claim on it.",
-	"Refused with exit code 4 or 5 when the claim is over: its lease ran out, a newer life of you took over, or it was "
+	"Refused with exit code 4 or 5 when the claim is over: its lease ran out, a newer life of you took over, or it "
+	"was "
 	"settled before. Somebody else may be working on it then.",
 	NULL,
 };
 static const char *const done_examples[] = { CLAIM_EXAMPLE("done"), NULL };
 const struct cmd cmd_done = {
-	.name = "done", .aliases = done_aliases, .needs = CMD_SELF, .synopsis = "TOKEN|ID...",
-	.summary = "finish work taken with recv", .opts = no_opts, .about = done_about, .examples = done_examples,
-	.min_args = 1, .max_args = -1, .run = run_done,
+	.name = "done",
+	.aliases = done_aliases,
+	.needs = CMD_SELF,
+	.synopsis = "TOKEN|ID...",
+	.summary = "finish work taken with recv",
+	.opts = no_opts,
+	.about = done_about,
+	.examples = done_examples,
+	.min_args = 1,
+	.max_args = -1,
+	.run = run_done,
 };
 
 static const char *const release_aliases[] = { "nack", NULL };
 static const char *const release_about[] = {
-	"Puts work taken with 'mailroom recv' back to where it waited. The next claim has a higher attempt number and a new token.",
+	"Puts work taken with 'mailroom recv' back to where it waited. The next claim has a higher attempt number and "
+	"a new token.",
 	NULL,
 };
 static const char *const release_examples[] = { CLAIM_EXAMPLE("release"), NULL };
 const struct cmd cmd_release = {
-	.name = "release", .aliases = release_aliases, .needs = CMD_SELF, .synopsis = "TOKEN|ID...",
-	.summary = "put work back", .opts = no_opts, .about = release_about, .examples = release_examples,
-	.min_args = 1, .max_args = -1, .run = run_release,
+	.name = "release",
+	.aliases = release_aliases,
+	.needs = CMD_SELF,
+	.synopsis = "TOKEN|ID...",
+	.summary = "put work back",
+	.opts = no_opts,
+	.about = release_about,
+	.examples = release_examples,
+	.min_args = 1,
+	.max_args = -1,
+	.run = run_release,
 };
 
 static const char *const fail_about[] = {
-	"Gives up work taken with 'mailroom recv': first its sender gets a message of type bounce with the reason, then the "
+	"Gives up work taken with 'mailroom recv': first its sender gets a message of type bounce with the reason, "
+	"then the "
 	"original goes to the room's dead letters. A bounce never bounces.",
 	NULL,
 };
 static const char *const fail_examples[] = { CLAIM_EXAMPLE("fail --reason 'no compiler here'"), NULL };
 const struct cmd cmd_fail = {
-	.name = "fail", .needs = CMD_SELF, .synopsis = "--reason TEXT TOKEN|ID...",
-	.summary = "give work back to its sender, with a reason", .opts = fail_opts, .about = fail_about,
-	.examples = fail_examples, .min_args = 1, .max_args = -1, .run = run_fail,
+	.name = "fail",
+	.needs = CMD_SELF,
+	.synopsis = "--reason TEXT TOKEN|ID...",
+	.summary = "give work back to its sender, with a reason",
+	.opts = fail_opts,
+	.about = fail_about,
+	.examples = fail_examples,
+	.min_args = 1,
+	.max_args = -1,
+	.run = run_fail,
 };
 
 static const char *const extend_about[] = {
@@ -157,7 +184,14 @@ static const char *const extend_about[] = {
 };
 static const char *const extend_examples[] = { CLAIM_EXAMPLE("extend --lease 1h"), NULL };
 const struct cmd cmd_extend = {
-	.name = "extend", .needs = CMD_SELF, .synopsis = "[--lease TIME] TOKEN|ID",
-	.summary = "keep work longer", .opts = extend_opts, .about = extend_about, .examples = extend_examples,
-	.min_args = 1, .max_args = 1, .run = run_extend,
+	.name = "extend",
+	.needs = CMD_SELF,
+	.synopsis = "[--lease TIME] TOKEN|ID",
+	.summary = "keep work longer",
+	.opts = extend_opts,
+	.about = extend_about,
+	.examples = extend_examples,
+	.min_args = 1,
+	.max_args = 1,
+	.run = run_extend,
 };

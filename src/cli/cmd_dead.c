@@ -104,8 +104,7 @@ say_retried(struct cli *cli, const char *given, const struct mr_receipt *receipt
 	for (size_t i = 0; i < receipt->not_live.n; i++)
 		cli_warn(cli, "%s is not live; the mail waits", receipt->not_live.v[i]);
 	if (receipt->repeated)
-		cli_warn(
-		    cli, "%s had been delivered again already; now it is removed from dead letters", given);
+		cli_warn(cli, "%s had been delivered again already; now it is removed from dead letters", given);
 }
 
 static int
@@ -122,8 +121,7 @@ run_retry(struct cli *cli)
 	for (int i = 0; i < cli->argc; i++) {
 		struct mr_receipt receipt = { 0 };
 		struct mr_error err = { 0 };
-		enum mr_rc rc =
-		    mr_dead_retry(cli->room, &cli->self, cli->argv[i], to[0] ? to : NULL, &receipt, &err);
+		enum mr_rc rc = mr_dead_retry(cli->room, &cli->self, cli->argv[i], to[0] ? to : NULL, &receipt, &err);
 
 		if (rc == MR_OK || rc == MR_INDOUBT)
 			say_retried(cli, cli->argv[i], &receipt);

@@ -92,9 +92,9 @@ json_command(struct json *j, const struct cmd *cmd)
 static void
 print_contract(struct cli *cli)
 {
-	static const char *const message_keys[] = { "id", "from", "to", "cc", "subject", "date", "type",
-		"priority", "thread", "reply_to", "read", "acked", "pinned", "replied", "body", "fields",
-		"headers", "room", "path", "folder", "attempt", "token", "size", "by", NULL };
+	static const char *const message_keys[] = { "id", "from", "to", "cc", "subject", "date", "type", "priority",
+		"thread", "reply_to", "read", "acked", "pinned", "replied", "body", "fields", "headers", "room", "path",
+		"folder", "attempt", "token", "size", "by", NULL };
 	struct json j = JSON_INIT(&cli->out);
 
 	json_open(&j, '{');
@@ -132,8 +132,7 @@ run_describe(struct cli *cli)
 }
 
 static const struct opt opts[] = {
-	OPT(0, "all", NULL,
-	    "the whole contract, commands, options, examples and exit codes, as one JSON object"),
+	OPT(0, "all", NULL, "the whole contract, commands, options, examples and exit codes, as one JSON object"),
 	OPT_END,
 };
 static const char *const about[] = {

@@ -75,8 +75,7 @@ run_doctor(struct cli *cli)
 		out_count(&cli->out, v.notes, "note");
 		if (v.fixed > 0)
 			buf_addf(&cli->out, ", %zu fixed", v.fixed);
-		buf_adds(&cli->out,
-		    v.problems > 0 && !fix ? "; mailroom doctor --fix repairs what it can\n" : "\n");
+		buf_adds(&cli->out, v.problems > 0 && !fix ? "; mailroom doctor --fix repairs what it can\n" : "\n");
 	}
 	return v.problems > 0 ? EXIT_FAILED : EXIT_DONE;
 }

@@ -16,7 +16,8 @@ static const struct opt opts[] = {
 	OPT_END,
 };
 static const char *const about[] = {
-	"Shows all unread mail, urgent first, then the oldest, and archives what it showed whole, after standard output took it. "
+	"Shows all unread mail, urgent first, then the oldest, and archives what it showed whole, after standard "
+	"output took it. "
 	"Off a terminal it stops at the budget; what did not fit stays unread for the next drain.",
 	NULL,
 };

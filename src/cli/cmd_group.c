@@ -153,8 +153,7 @@ run_create(struct cli *cli)
 	/* argv ends in NULL: opt_parse takes its list from zeroed memory. */
 	const char *const *members = (const char *const *)cli->argv + 2;
 
-	if (cli_know_self(cli, &err) != MR_OK ||
-	    mr_group_create(cli->room, &cli->self, name, members, &err) != MR_OK)
+	if (cli_know_self(cli, &err) != MR_OK || mr_group_create(cli->room, &cli->self, name, members, &err) != MR_OK)
 		return cli_fail(cli, &err);
 	if (cli->json) {
 		mr_auto(mr_group_done) struct mr_group group = { 0 };
@@ -188,8 +187,7 @@ say_changed(struct cli *cli, const char *member, bool add, bool changed)
 		json_key_bool(&j, "changed", changed);
 		out_json_line(cli, &j);
 	} else if (changed) {
-		buf_addf(
-		    &cli->out, "%s %s %s %s\n", add ? "added" : "removed", member, add ? "to" : "from", name);
+		buf_addf(&cli->out, "%s %s %s %s\n", add ? "added" : "removed", member, add ? "to" : "from", name);
 	} else {
 		buf_addf(&cli->out, "%s was %s %s already\n", member, add ? "in" : "not in", name);
 	}

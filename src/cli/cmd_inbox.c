@@ -12,8 +12,10 @@ static const struct opt opts[] = {
 };
 static const char *const aliases[] = { "list", "peek", NULL };
 static const char *const about[] = {
-	"Lists your mail, urgent and high priority first, then the newest. Looking changes nothing: mail stays unread until "
-	"'mailroom read', 'drain' or 'mark read'. The six characters at the start of a line are the end of the message's id; "
+	"Lists your mail, urgent and high priority first, then the newest. Looking changes nothing: mail stays unread "
+	"until "
+	"'mailroom read', 'drain' or 'mark read'. The six characters at the start of a line are the end of the "
+	"message's id; "
 	"every command takes them.",
 	"The cost follows what is unread, not what was ever received: read mail is filed by month.",
 	NULL,

@@ -26,11 +26,9 @@ static void
 warn_storage(struct cli *cli, const struct mr_storage *storage, const char *sync)
 {
 	if (!storage->power_safe)
-		cli_warn(
-		    cli, "a power cut can lose mail here (%s): %s", storage->file_system, storage->reason);
+		cli_warn(cli, "a power cut can lose mail here (%s): %s", storage->file_system, storage->reason);
 	if (sync && strcmp(sync, "none") == 0)
-		cli_warn(cli,
-		    "this room syncs nothing: a power cut or a crash of the machine can lose accepted mail");
+		cli_warn(cli, "this room syncs nothing: a power cut or a crash of the machine can lose accepted mail");
 }
 
 static void
@@ -51,9 +49,8 @@ print_made(struct cli *cli, const char *path, bool made, const struct mr_storage
 	text_clean_line(&cli->out, str_of(path));
 	buf_adds(&cli->out, made ? "\n  is the room '" : "\n  is already the room '");
 	text_clean_line(&cli->out, str_of(mr_room_name(cli->room)));
-	buf_adds(
-	    &cli->out, made ? "'\n  next: mailroom register NAME\n"
-			    : "'; nothing was changed\n  next: mailroom register NAME, or mailroom who\n");
+	buf_adds(&cli->out, made ? "'\n  next: mailroom register NAME\n"
+				 : "'; nothing was changed\n  next: mailroom register NAME, or mailroom who\n");
 }
 
 static int
@@ -74,8 +71,7 @@ run_init(struct cli *cli)
 		return cli_fail(cli, &err);
 	struct mr_error later = { 0 };
 
-	if (mr_room_open(path, NULL, &cli->room, &later) != MR_OK ||
-	    cli_storage(cli, &storage, &later) != MR_OK)
+	if (mr_room_open(path, NULL, &cli->room, &later) != MR_OK || cli_storage(cli, &storage, &later) != MR_OK)
 		return cli_fail(cli, &later);
 	print_made(cli, path, rc == MR_OK, &storage);
 	warn_storage(cli, &storage, options.sync);
@@ -97,8 +93,7 @@ static const char *const about[] = {
 	"is already there, nothing changes and the exit code is 0.",
 	NULL,
 };
-static const char *const examples[] = { "mailroom init", "mkdir town && mailroom init town --name town",
-	NULL };
+static const char *const examples[] = { "mailroom init", "mkdir town && mailroom init town --name town", NULL };
 
 const struct cmd cmd_init = {
 	.name = "init",

@@ -9,11 +9,13 @@ static const struct opt opts[] = {
 };
 static const char *const about[] = {
 	"Sets or clears a mark on messages: by id, on all of the inbox with --all, or on what the filters let through. "
-	"'mark read' consumes without showing, so it asks for ids, --all or a filter. Pinned mail is never archived by age.",
+	"'mark read' consumes without showing, so it asks for ids, --all or a filter. Pinned mail is never archived by "
+	"age.",
 	NULL,
 };
 static const char *const examples[] = {
-	"id=$(mailroom --as alice send bob -m 'hello')\nmailroom --as bob mark pinned \"$id\"\nmailroom --as bob mark read \"$id\"",
+	"id=$(mailroom --as alice send bob -m 'hello')\nmailroom --as bob mark pinned \"$id\"\nmailroom --as bob mark "
+	"read \"$id\"",
 	"mailroom --as bob mark read --from alice",
 	"mailroom --as bob mark unread --all",
 	NULL,
@@ -58,7 +60,7 @@ static bool
 has_filter(const struct cli *cli)
 {
 	return opt_text(cli, "from") || opt_text(cli, "type") || opt_text(cli, "priority") || opt_text(cli, "thread") ||
-	    opt_text(cli, "since");
+	       opt_text(cli, "since");
 }
 
 /* The ids to mark: the operands, or what the filters find. Returns an exit code. */
@@ -92,7 +94,8 @@ mark_all(struct cli *cli, struct marking *m)
 		enum mr_rc rc = mr_mark(cli->room, &cli->self, m->ids.v[i], m->word->set, m->word->clear, &err);
 		if (rc == MR_OK)
 			done++;
-		else if (cli->argc > 1 || rc != MR_NOTFOUND) /* found by a filter, then moved by another: not ours to tell */
+		else if (cli->argc > 1 ||
+			 rc != MR_NOTFOUND) /* found by a filter, then moved by another: not ours to tell */
 			code = cli_fail(cli, &err);
 	}
 	if (mr_flush(cli->room, &err) != MR_OK)

@@ -64,7 +64,8 @@ static const struct opt opts[] = {
 };
 static const char *const about[] = {
 	"Takes agents off the room. Their unread mail goes to the room's dead letters, never "
-	"away, and its senders get a message of type bounce; if the name is registered again, its lives go on counting. Live agents are refused "
+	"away, and its senders get a message of type bounce; if the name is registered again, its lives go on "
+	"counting. Live agents are refused "
 	"without --force, and so is a prune of more than half of the room or under a clock that "
 	"looks wrong.",
 	NULL,

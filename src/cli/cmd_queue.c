@@ -157,8 +157,8 @@ list_one(void *ctx, const struct mr_queue *q)
 static int
 run_list(struct cli *cli)
 {
-	static const char *const heading[] = { "NAME", "STATUS", "READY", "DELAYED", "CLAIMED", "DONE",
-		"FAILED", "LIVE", "CLAIMERS" };
+	static const char *const heading[] = { "NAME", "STATUS", "READY", "DELAYED", "CLAIMED", "DONE", "FAILED",
+		"LIVE", "CLAIMERS" };
 	struct listing l = { .cli = cli, .table = { .columns = 9 } };
 	struct mr_error err = { 0 };
 	bool ok = true;
@@ -215,8 +215,7 @@ show_claim(void *ctx, const struct mr_queue_claim *claim)
 }
 
 static void
-show_text(
-    struct cli *cli, const struct mr_queue *q, const struct mr_queue_counts *c, const struct buf *claims)
+show_text(struct cli *cli, const struct mr_queue *q, const struct mr_queue_counts *c, const struct buf *claims)
 {
 	struct buf *out = &cli->out;
 	char lease[24], created[RFC3339_LEN + 1];
@@ -224,8 +223,8 @@ show_text(
 	duration_text(q->lease_ms, lease);
 	time_rfc3339(q->created_ms, created);
 	buf_addf(out, "queue:%s is %s\n", q->name, status_word(q->status));
-	buf_addf(out, "  %zu ready, %zu delayed, %zu claimed, %zu done, %zu failed\n", c->ready, c->delayed,
-	    c->claimed, c->done, c->failed);
+	buf_addf(out, "  %zu ready, %zu delayed, %zu claimed, %zu done, %zu failed\n", c->ready, c->delayed, c->claimed,
+	    c->done, c->failed);
 	buf_addf(out, "  claimers '%s', %zu of them live\n", q->claimers, c->claimers);
 	buf_addf(out, "  order %s, lease %s, ", q->by_priority ? "priority" : "fifo", lease);
 	if (q->attempts > 0)
@@ -309,8 +308,7 @@ run_delete(struct cli *cli)
 	if (mr_queue_delete(cli->room, cli->argv[0], opt_flag(cli, "force"), &dead, &err) != MR_OK)
 		return cli_fail(cli, &err);
 	if (dead > 0)
-		cli_warn(cli, "%zu message%s went to dead letters: mailroom dead list", dead,
-		    dead == 1 ? "" : "s");
+		cli_warn(cli, "%zu message%s went to dead letters: mailroom dead list", dead, dead == 1 ? "" : "s");
 	return say(cli, bare(cli->argv[0]), "deleted");
 }
 
@@ -332,13 +330,11 @@ run(struct cli *cli)
 }
 
 static const struct opt opts[] = {
-	OPT(0, "claimers", "PATTERN",
-	    "create: who may take work: '*' everybody (default), 'rig/crew/*', one address"),
+	OPT(0, "claimers", "PATTERN", "create: who may take work: '*' everybody (default), 'rig/crew/*', one address"),
 	OPT(0, "order", "ORDER", "create: fifo (default), or priority: urgent first, then the oldest"),
 	OPT(0, "max-claims", "N", "create: at most N live claims in the whole queue (default 0: no limit)"),
 	OPT('l', "lease", "TIME", "create: how long a claim lasts without a sign of life (default 10m)"),
-	OPT(0, "attempts", "N",
-	    "create: after N claims that were not finished it is failed (default 3; 0: never)"),
+	OPT(0, "attempts", "N", "create: after N claims that were not finished it is failed (default 3; 0: never)"),
 	OPT(0, "force", NULL, "delete: also with work in it, which goes to dead letters"),
 	OPT_END,
 };

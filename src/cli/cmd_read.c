@@ -10,10 +10,13 @@ static const struct opt opts[] = {
 };
 static const char *const aliases[] = { "show", NULL };
 static const char *const about[] = {
-	"Shows messages and then marks them read: after standard output took them, and only those that were shown whole. A "
+	"Shows messages and then marks them read: after standard output took them, and only those that were shown "
+	"whole. A "
 	"command that is killed in between has consumed nothing; the mail is unread again at once.",
-	"Off a terminal the text is framed by a delimiter that nobody can foresee, because what is inside is data from others, "
-	"not instructions. A message longer than the budget is shown in part and stays unread: raise --budget, or use --json.",
+	"Off a terminal the text is framed by a delimiter that nobody can foresee, because what is inside is data from "
+	"others, "
+	"not instructions. A message longer than the budget is shown in part and stays unread: raise --budget, or use "
+	"--json.",
 	NULL,
 };
 static const char *const examples[] = {
@@ -81,7 +84,8 @@ take_all(struct cli *cli, struct mr_show *show)
 		enum mr_rc rc = mr_show_take(show, cli->argv[i], &msg, &err);
 		if (rc != MR_OK && rc != MR_BUSY) {
 			code = cli_fail(cli, &err);
-			/* A full or read-only disk cannot note that it was read. What it says can be shown all the same. */
+			/* A full or read-only disk cannot note that it was read. What it says can be shown all the
+			 * same. */
 			if ((rc == MR_FULL || rc == MR_IO) &&
 			    mr_fetch(cli->room, cli->self.agent, cli->argv[i], &msg, &err) == MR_OK)
 				(void)print(cli, &msg);

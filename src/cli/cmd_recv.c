@@ -17,14 +17,20 @@ static const struct opt opts[] = {
 };
 static const char *const aliases[] = { "claim", NULL };
 static const char *const about[] = {
-	"Takes the next unread message, urgent first, then the oldest, out of your inbox and shows it with a token. Nobody else "
-	"gets it until the lease ends. 'mailroom done TOKEN' says that the work is finished, 'release' puts it back, 'fail' "
+	"Takes the next unread message, urgent first, then the oldest, out of your inbox and shows it with a token. "
+	"Nobody else "
+	"gets it until the lease ends. 'mailroom done TOKEN' says that the work is finished, 'release' puts it back, "
+	"'fail' "
 	"sends it back to its sender with a reason, 'extend' asks for more time.",
-	"When the lease runs out, or a new life of you begins, the message is in the inbox again with the same id and a higher "
-	"attempt number; a late 'done' is refused. A lease held by a harness session whose process lives on this machine does "
+	"When the lease runs out, or a new life of you begins, the message is in the inbox again with the same id and "
+	"a higher "
+	"attempt number; a late 'done' is refused. A lease held by a harness session whose process lives on this "
+	"machine does "
 	"not run out.",
-	"With queue:NAME it takes the next work of that queue, which others may be taking from, too: each message goes to exactly "
-	"one of them. It is refused with 4 while the queue is paused or closed, to whom its claimers do not name, and when as many "
+	"With queue:NAME it takes the next work of that queue, which others may be taking from, too: each message goes "
+	"to exactly "
+	"one of them. It is refused with 4 while the queue is paused or closed, to whom its claimers do not name, and "
+	"when as many "
 	"claims are live as it allows. 'claim NAME' is the same.",
 	"Exits with 3 when there is nothing to take.",
 	NULL,
@@ -53,7 +59,8 @@ print_claim(struct cli *cli, const struct mr_claim *claim, const struct mr_messa
 		return;
 	}
 	size_t before = tokens->len;
-	buf_addf(tokens, "token %s for %s, attempt %u, yours until %s\n", claim->token, claim->id, claim->attempt, until);
+	buf_addf(
+	    tokens, "token %s for %s, attempt %u, yours until %s\n", claim->token, claim->id, claim->attempt, until);
 	cli->budget.used += (int64_t)(tokens->len - before);
 	(void)budget_message(cli, msg, 0);
 }
@@ -114,8 +121,8 @@ take(struct cli *cli, const struct request *want, struct mr_names *tokens, struc
 		struct mr_claim claim = { 0 };
 		struct mr_message msg = { 0 };
 		int64_t wait_ms = tokens->n == 0 ? want->wait_ms : 0;
-		enum mr_rc rc = want->queue ? mr_queue_recv(cli->room, &cli->self, want->queue, want->lease_ms,
-						  wait_ms, &claim, &msg, &err)
+		enum mr_rc rc = want->queue ? mr_queue_recv(cli->room, &cli->self, want->queue, want->lease_ms, wait_ms,
+						  &claim, &msg, &err)
 					    : take_own(cli, want, wait_ms, &claim, &msg, &err);
 
 		if ((rc == MR_EMPTY || rc == MR_BUSY) && tokens->n > 0)
@@ -140,8 +147,7 @@ read_request(struct cli *cli, struct request *ret)
 	*ret = (struct request){ .queue = cli->argc > 0 ? cli->argv[0] : NULL, .limit = 1 };
 	ret->lease_ms = ret->queue ? 0 : DEFAULT_LEASE_MS;
 	if (!filter_read(cli, &ret->filter, &ret->store) || !opt_duration(cli, "lease", &ret->lease_ms) ||
-	    !opt_duration(cli, "wait", &ret->wait_ms) || !opt_number(cli, "limit", &ret->limit) ||
-	    !budget_begin(cli))
+	    !opt_duration(cli, "wait", &ret->wait_ms) || !opt_number(cli, "limit", &ret->limit) || !budget_begin(cli))
 		return false;
 	if ((ret->lease_ms <= 0 && opt_text(cli, "lease")) || ret->limit <= 0) {
 		cli_usage(cli, "--lease and --limit must be more than nothing");

@@ -71,8 +71,7 @@ cli_register(struct cli *cli, bool takeover)
 	struct mr_error err = { 0 };
 
 	if (cli->as_option && strcmp(cli->as_option, name) != 0)
-		return cli_usage(
-		    cli, "--as %s and the name %s are two different agents", cli->as_option, name);
+		return cli_usage(cli, "--as %s and the name %s are two different agents", cli->as_option, name);
 	if (!read_pid(cli))
 		return EXIT_USAGE;
 	if (mr_register(cli->room, name, &cli->env, &options, &done, &err) != MR_OK)

@@ -9,13 +9,15 @@ static const struct opt opts[] = {
 	OPT_END,
 };
 static const char *const about[] = {
-	"Answers a message: it goes to the original's sender, in the same thread, with one \"Re:\", and the original is marked "
+	"Answers a message: it goes to the original's sender, in the same thread, with one \"Re:\", and the original "
+	"is marked "
 	"as replied. ID is an id or at least its last 6 characters. The text is read as in 'mailroom send'.",
 	"An answer to mail that you sent yourself goes to its recipients.",
 	NULL,
 };
 static const char *const examples[] = {
-	"id=$(mailroom --as alice send bob -m 'is the port 8080?')\nmailroom --as bob reply \"$id\" <<'EOF'\nNo, `8081`.\nEOF",
+	"id=$(mailroom --as alice send bob -m 'is the port 8080?')\nmailroom --as bob reply \"$id\" <<'EOF'\nNo, "
+	"`8081`.\nEOF",
 	NULL,
 };
 

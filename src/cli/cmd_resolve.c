@@ -57,8 +57,7 @@ run_resolve(struct cli *cli)
 		struct mr_resolution r = { 0 };
 
 		err = (struct mr_error){ 0 };
-		if (mr_resolve(cli->room, cli->self_known ? cli->self.agent : "", cli->argv[i], &r, &err) !=
-		    MR_OK) {
+		if (mr_resolve(cli->room, cli->self_known ? cli->self.agent : "", cli->argv[i], &r, &err) != MR_OK) {
 			code = cli_fail(cli, &err);
 			continue;
 		}

@@ -27,7 +27,8 @@ static const struct opt search_opts[] = {
 	OPT_END,
 };
 static const char *const search_about[] = {
-	"Finds messages that have all the words, in any case, in sender, recipients, subject, type or text, over inbox, archive "
+	"Finds messages that have all the words, in any case, in sender, recipients, subject, type or text, over "
+	"inbox, archive "
 	"and sent mail, newest first. Marks nothing. Results come as they are found.",
 	NULL,
 };
@@ -85,12 +86,14 @@ const struct cmd cmd_search = {
 
 static const struct opt thread_opts[] = { BUDGET_OPT, OPT_END };
 static const char *const thread_about[] = {
-	"Shows a whole conversation, oldest first: yours and the others' messages, wherever they are filed. Takes a thread id or the "
+	"Shows a whole conversation, oldest first: yours and the others' messages, wherever they are filed. Takes a "
+	"thread id or the "
 	"id of any message in it. Marks nothing.",
 	NULL,
 };
 static const char *const thread_examples[] = {
-	"id=$(mailroom --as alice send bob -m 'which port?')\nmailroom --as bob reply \"$id\" -m '8081'\nmailroom --as alice thread \"$id\"",
+	"id=$(mailroom --as alice send bob -m 'which port?')\nmailroom --as bob reply \"$id\" -m '8081'\nmailroom --as "
+	"alice thread \"$id\"",
 	NULL,
 };
 
@@ -144,7 +147,8 @@ static const char *const sent_about[] = {
 	"Lists the mail that you sent, newest first. 'mailroom why ID' tells what became of one.",
 	NULL,
 };
-static const char *const sent_examples[] = { "mailroom --as alice sent", "mailroom --as alice sent --since 1h --json", NULL };
+static const char *const sent_examples[] = { "mailroom --as alice sent", "mailroom --as alice sent --since 1h --json",
+	NULL };
 
 static int
 run_sent(struct cli *cli)

@@ -10,8 +10,10 @@ static const struct opt opts[] = {
 	OPT(0, "cc", "AGENT...", "a further recipient, named in Cc"),
 	OPT(0, "thread", "ID", "put it into this conversation: a message id, or a word of your own"),
 	OPT(0, "reply-to", "ID", "mark it as an answer to this message ('mailroom reply' does more)"),
-	OPT(0, "replace-key", "KEY", "after delivery, retire your older unread mail with the same key: for status mail"),
-	OPT(0, "not-before", "TIME", "to a queue: nobody can claim it before this time (RFC 3339) or for so long (30m)"),
+	OPT(0, "replace-key", "KEY",
+	    "after delivery, retire your older unread mail with the same key: for status mail"),
+	OPT(0, "not-before", "TIME",
+	    "to a queue: nobody can claim it before this time (RFC 3339) or for so long (30m)"),
 	OPT(0, "hold", NULL, "make the mailbox of a recipient that nobody has registered yet"),
 	OPT('n', "dry-run", NULL, "check everything, send nothing"),
 	OPT_HIDDEN(0, "to", "AGENT..."),
@@ -21,18 +23,26 @@ static const struct opt opts[] = {
 static const char *const aliases[] = { "broadcast", NULL };
 
 static const char *const about[] = {
-	"Sends one message to one or more agents and prints its id. When the command succeeds, the message is on stable "
+	"Sends one message to one or more agents and prints its id. When the command succeeds, the message is on "
+	"stable "
 	"storage in every recipient's mailbox; when it is refused, nobody has it.",
-	"The text comes from -m, from -f FILE, or from standard input when that is a pipe or a file. Prefer the heredoc with "
+	"The text comes from -m, from -f FILE, or from standard input when that is a pipe or a file. Prefer the "
+	"heredoc with "
 	"a quoted word (<<'EOF'): inside -m \"...\" the shell runs backticks and $(...).",
-	"A recipient is an agent's address such as bob or rig/witness, @all for every agent but you and the operator, a "
-	"pattern such as */witness, in which * stands for one whole component, a group, a work queue or a channel (group:NAME, "
-	"queue:NAME, channel:NAME); mailroom(7) lists all forms, and 'mailroom resolve' says who is meant. Unknown names are "
-	"refused with the names that are near; --hold makes a mailbox that waits for an agent yet to come. Members of a group that "
+	"A recipient is an agent's address such as bob or rig/witness, @all for every agent but you and the operator, "
+	"a "
+	"pattern such as */witness, in which * stands for one whole component, a group, a work queue or a channel "
+	"(group:NAME, "
+	"queue:NAME, channel:NAME); mailroom(7) lists all forms, and 'mailroom resolve' says who is meant. Unknown "
+	"names are "
+	"refused with the names that are near; --hold makes a mailbox that waits for an agent yet to come. Members of "
+	"a group that "
 	"reach nobody are named on standard error, and the rest get the mail.",
-	"With --key a retry is safe: the first send with that key wins, and a repeated one completes it if need be and prints the "
+	"With --key a retry is safe: the first send with that key wins, and a repeated one completes it if need be and "
+	"prints the "
 	"same id. The key is yours alone and is kept for seven days.",
-	"Exit code 6 means in doubt: some recipients have the message and the rest will get it with the next command of "
+	"Exit code 6 means in doubt: some recipients have the message and the rest will get it with the next command "
+	"of "
 	"anybody in the room. Do not send it again without --key.",
 	NULL,
 };

@@ -14,8 +14,7 @@ total_of(const struct roster *roster)
 		t.seen += c->seen;
 		t.held += c->held;
 		t.urgent += c->urgent;
-		if (c->oldest_unread_ms > 0 &&
-		    (t.oldest_unread_ms == 0 || c->oldest_unread_ms < t.oldest_unread_ms))
+		if (c->oldest_unread_ms > 0 && (t.oldest_unread_ms == 0 || c->oldest_unread_ms < t.oldest_unread_ms))
 			t.oldest_unread_ms = c->oldest_unread_ms;
 	}
 	return t;

@@ -53,8 +53,7 @@ find_problems(struct cli *cli, struct status *s)
 		add_problem(s, &text);
 	}
 	if (cli_storage(cli, &storage, &err) == MR_OK && !storage.power_safe) {
-		buf_addf(
-		    &text, "a power cut can lose mail here (%s): %s", storage.file_system, storage.reason);
+		buf_addf(&text, "a power cut can lose mail here (%s): %s", storage.file_system, storage.reason);
 		add_problem(s, &text);
 	}
 }
@@ -65,8 +64,7 @@ gather(struct cli *cli, struct status *s, struct mr_error *err)
 	/* Looking into every mailbox is for those who watch the fleet. */
 	bool all = cli->out_tty || cli->json;
 
-	if (cli_know_self(cli, &s->nobody) == MR_OK &&
-	    mr_count(cli->room, cli->self.agent, &s->mine, err) != MR_OK)
+	if (cli_know_self(cli, &s->nobody) == MR_OK && mr_count(cli->room, cli->self.agent, &s->mine, err) != MR_OK)
 		return err->code;
 	if (roster_load(cli, all, &s->roster, err) != MR_OK)
 		return err->code;

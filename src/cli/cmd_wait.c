@@ -14,7 +14,8 @@ static const struct opt opts[] = {
 	OPT_END,
 };
 static const char *const about[] = {
-	"Waits until there is unread mail and lists it; returns at once when some is waiting already. It consumes nothing: go on "
+	"Waits until there is unread mail and lists it; returns at once when some is waiting already. It consumes "
+	"nothing: go on "
 	"with 'mailroom read', 'drain' or 'recv'. With filters or --id only mail that passes them counts.",
 	"Exits with 3 when the time is up.",
 	NULL,

@@ -64,8 +64,7 @@ add_row(struct table *t, const struct roster_entry *e)
 static int
 run_who(struct cli *cli)
 {
-	static const char *const heading[] = { "NAME", "STATE", "LIFE", "UNREAD", "OLDEST", "SEEN",
-		"WORKTREE" };
+	static const char *const heading[] = { "NAME", "STATE", "LIFE", "UNREAD", "OLDEST", "SEEN", "WORKTREE" };
 	mr_auto(roster_done) struct roster roster = { 0 };
 	struct table table = { .columns = 7 };
 	struct mr_error err = { 0 };

@@ -6,7 +6,8 @@
 
 static const struct opt no_opts[] = { OPT_END };
 static const char *const why_about[] = {
-	"Tells what happened to a message: for everyone it was sent to, whether it is unread, read, held, archived, dead or gone, "
+	"Tells what happened to a message: for everyone it was sent to, whether it is unread, read, held, archived, "
+	"dead or gone, "
 	"and how that is known. It claims no more than the evidence: a message in cur/ was shown, not understood.",
 	NULL,
 };
@@ -79,13 +80,16 @@ static const struct opt purge_opts[] = {
 	OPT_END,
 };
 static const char *const purge_about[] = {
-	"Removes a message from every mailbox of the room, for a key or password that was sent by mistake. It is the one command "
-	"that deletes mail, and it leaves a tombstone, without the text, that 'mailroom why' shows. What an agent has read it has "
+	"Removes a message from every mailbox of the room, for a key or password that was sent by mistake. It is the "
+	"one command "
+	"that deletes mail, and it leaves a tombstone, without the text, that 'mailroom why' shows. What an agent has "
+	"read it has "
 	"read: change the key too.",
 	NULL,
 };
 static const char *const purge_examples[] = {
-	"id=$(mailroom --as alice send bob -m 'password: hunter2')\nmailroom --as alice purge --reason 'leaked a password' \"$id\"",
+	"id=$(mailroom --as alice send bob -m 'password: hunter2')\nmailroom --as alice purge --reason 'leaked a "
+	"password' \"$id\"",
 	NULL,
 };
 

@@ -66,7 +66,8 @@ draft_read(struct cli *cli, struct mr_draft *draft, struct buf *body)
 	return EXIT_DONE;
 }
 
-/* "bob (gone since 2h), carol (never lived here yet)": said at once, because "sent, but never seen" is what hurts most. */
+/* "bob (gone since 2h), carol (never lived here yet)": said at once, because "sent, but never seen" is what hurts most.
+ */
 static void
 warn_absent(struct cli *cli, const struct mr_receipt *receipt)
 {

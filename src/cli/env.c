@@ -50,8 +50,7 @@ static const char *
 gastown_agent(struct cli *cli)
 {
 	const char *role = env_get("GT_ROLE"), *rig = env_get("GT_RIG");
-	const char *polecat = env_get("GT_POLECAT"), *crew = env_get("GT_CREW"),
-		   *dog = env_get("GT_DOG_NAME");
+	const char *polecat = env_get("GT_POLECAT"), *crew = env_get("GT_CREW"), *dog = env_get("GT_DOG_NAME");
 
 	if (!role || strchr(role, '/'))
 		return role;
@@ -69,12 +68,10 @@ gastown_agent(struct cli *cli)
 static void
 find_agent(struct cli *cli)
 {
-	static const char *const variables[] = { "MAILROOM_AGENT", "CLAUDE_CODE_AGENT_NAME", "GT_ROLE",
-		"BD_ACTOR" };
+	static const char *const variables[] = { "MAILROOM_AGENT", "CLAUDE_CODE_AGENT_NAME", "GT_ROLE", "BD_ACTOR" };
 
 	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]) && !cli->env.agent; i++) {
-		cli->env.agent =
-		    strcmp(variables[i], "GT_ROLE") == 0 ? gastown_agent(cli) : env_get(variables[i]);
+		cli->env.agent = strcmp(variables[i], "GT_ROLE") == 0 ? gastown_agent(cli) : env_get(variables[i]);
 		cli->env.agent_source = cli->env.agent ? variables[i] : NULL;
 	}
 }
@@ -91,8 +88,8 @@ find_process(struct cli *cli)
 
 	if (!cli->env.session)
 		return;
-	if (named && str_to_u64(str_of(named), &pid) && pid <= INT64_MAX &&
-	    process_describe((int64_t)pid, &p) && process_is_innermost(&p))
+	if (named && str_to_u64(str_of(named), &pid) && pid <= INT64_MAX && process_describe((int64_t)pid, &p) &&
+	    process_is_innermost(&p))
 		cli->env.process = p;
 	else if (process_harness(&p))
 		cli->env.process = p;

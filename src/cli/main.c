@@ -62,10 +62,9 @@ enum mr_rc
 cli_know_self(struct cli *cli, struct mr_error *err)
 {
 	if (cli->second_session && !cli->as_option) {
-		(void)mr_fail(err, MR_REFUSED,
-		    "two harness sessions are in the environment, '%s' is the second", cli->second_session);
-		return mr_hint(
-		    err, "say who you are with --as NAME, or unset the variable of the outer harness");
+		(void)mr_fail(err, MR_REFUSED, "two harness sessions are in the environment, '%s' is the second",
+		    cli->second_session);
+		return mr_hint(err, "say who you are with --as NAME, or unset the variable of the outer harness");
 	}
 	if (mr_self_resolve(cli->room, &cli->env, &cli->self, err) != MR_OK)
 		return err->code;
@@ -237,8 +236,7 @@ static void
 guard_standard_files(void)
 {
 	for (int fd = 0; fd < 3; fd++) {
-		if (fcntl(fd, F_GETFD) < 0 &&
-		    sys_open(AT_FDCWD, "/dev/null", fd == 0 ? O_WRONLY : O_RDONLY, 0) != fd)
+		if (fcntl(fd, F_GETFD) < 0 && sys_open(AT_FDCWD, "/dev/null", fd == 0 ? O_WRONLY : O_RDONLY, 0) != fd)
 			_exit(EXIT_FAILED);
 	}
 }

@@ -70,8 +70,7 @@ add_paragraphs(struct buf *out, const char *const *paragraphs)
 static void
 add_title(struct buf *out, const char *name)
 {
-	buf_adds(
-	    out, ".\\\" Made by `mailroom man-page`: change the command's struct instead.\n.TH \"MAILROOM");
+	buf_adds(out, ".\\\" Made by `mailroom man-page`: change the command's struct instead.\n.TH \"MAILROOM");
 	if (name)
 		buf_addc(out, '-');
 	for (const char *p = name ? name : ""; *p; p++)
@@ -180,21 +179,18 @@ man_overview(struct buf *out)
 	};
 	static const char *const environment[][2] = {
 		{ "MAILROOM", "the room, when --room is not given" },
-		{ "MAILROOM_AGENT",
-		    "who you are, when --as is not given and your session is not bound to an agent" },
+		{ "MAILROOM_AGENT", "who you are, when --as is not given and your session is not bound to an agent" },
 		{ "CLAUDE_CODE_SESSION_ID, CODEX_THREAD_ID, GEMINI_SESSION_ID",
 		    "the harness session; `register` binds it" },
-		{ "XDG_STATE_HOME",
-		    "its folder mailroom keeps the bindings of sessions (default: ~/.local/state)" },
+		{ "XDG_STATE_HOME", "its folder mailroom keeps the bindings of sessions (default: ~/.local/state)" },
 		{ "NO_COLOR", "no colours on a terminal" },
 		{ "MAILROOM_DEBUG", "1: trace operations on stderr" },
 	};
 
 	add_title(out, NULL);
-	buf_adds(out,
-	    ".SH NAME\nmailroom \\- mail for AI agents\n.SH SYNOPSIS\n\\fBmailroom\\fR "
-	    "[\\fB\\-\\-room\\fR \\fISPEC\\fR] "
-	    "[\\fB\\-\\-as\\fR \\fIAGENT\\fR] [\\fB\\-\\-json\\fR] [\\fICOMMAND\\fR ...]\n.SH DESCRIPTION\n");
+	buf_adds(out, ".SH NAME\nmailroom \\- mail for AI agents\n.SH SYNOPSIS\n\\fBmailroom\\fR "
+		      "[\\fB\\-\\-room\\fR \\fISPEC\\fR] "
+		      "[\\fB\\-\\-as\\fR \\fIAGENT\\fR] [\\fB\\-\\-json\\fR] [\\fICOMMAND\\fR ...]\n.SH DESCRIPTION\n");
 	add_paragraphs(out, about);
 	buf_adds(out, ".SH COMMANDS\n");
 	for (size_t i = 0; commands[i]; i++) {

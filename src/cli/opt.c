@@ -110,8 +110,7 @@ take_long(struct cli *cli, struct words *w, const char *word)
 	if (equals)
 		return keep(cli, o, equals + 1);
 	if (w->at >= w->argc)
-		return cli_usage(cli, "option '--%s' needs a value: --%s %s", o->name, o->name, o->value),
-		       false;
+		return cli_usage(cli, "option '--%s' needs a value: --%s %s", o->name, o->name, o->value), false;
 	return keep(cli, o, w->argv[w->at++]);
 }
 

@@ -10,11 +10,11 @@ enum printout_form { PRINTOUT_LINES, PRINTOUT_WHOLE /* every message with its bo
 struct printout {
 	struct cli *cli;
 	enum printout_form form;
-	struct mr_names seen;  /* ids printed, when one message may turn up twice */
-	bool each_once;        /* a thread: the same mail may be in the inbox and in .Sent */
-	bool stream;           /* hand every line to stdout at once */
-	size_t n;              /* printed or left out by the budget */
-	size_t trouble;        /* messages that could not be read */
+	struct mr_names seen; /* ids printed, when one message may turn up twice */
+	bool each_once;       /* a thread: the same mail may be in the inbox and in .Sent */
+	bool stream;          /* hand every line to stdout at once */
+	size_t n;             /* printed or left out by the budget */
+	size_t trouble;       /* messages that could not be read */
 };
 
 /* Runs the scan in self's mailbox and prints; false: the error was printed and *ret_exit set. */

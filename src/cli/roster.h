@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* roster.h - the agents of a room with the state of their mailboxes, sorted by name; for who, stats and bare mailroom. */
+/* roster.h - the agents of a room with the state of their mailboxes, sorted by name; for who, stats and bare mailroom.
+ */
 #ifndef CLI_ROSTER_H
 #define CLI_ROSTER_H
 

@@ -13,8 +13,7 @@ unknown(struct cli *cli, const struct subword *table)
 		if (near.len == 0 && edit_distance(s->word, cli->argv[0], 2) <= 2)
 			buf_addf(&near, "; did you mean '%s'?", s->word);
 	}
-	return cli_usage(
-	    cli, "there is no '%s %s'%s (%s)", cli->cmd->name, cli->argv[0], buf_z(&near), buf_z(&words));
+	return cli_usage(cli, "there is no '%s %s'%s (%s)", cli->cmd->name, cli->argv[0], buf_z(&near), buf_z(&words));
 }
 
 int

@@ -50,8 +50,7 @@ table_print(struct cli *cli, struct table *t, struct buf *out)
 	for (size_t i = 0; i < t->cells.n; i++) {
 		size_t c = i % t->columns;
 
-		add_cell(
-		    cli, out, t->cells.v[i], width[c < 16 ? c : 15], i < t->columns, c + 1 == t->columns);
+		add_cell(cli, out, t->cells.v[i], width[c < 16 ? c : 15], i < t->columns, c + 1 == t->columns);
 	}
 	mr_names_done(&t->cells);
 }

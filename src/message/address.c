@@ -50,13 +50,11 @@ refuse(struct mr_str address, const char *problem, struct mr_str part, struct mr
 	show(&whole, address);
 	show(&piece, part);
 	if (part.len > 0 && part.len < address.len)
-		(void)mr_fail(
-		    err, MR_REFUSED, "address '%s' %s: '%s'", buf_z(&whole), problem, buf_z(&piece));
+		(void)mr_fail(err, MR_REFUSED, "address '%s' %s: '%s'", buf_z(&whole), problem, buf_z(&piece));
 	else
 		(void)mr_fail(err, MR_REFUSED, "address '%s' %s", buf_z(&whole), problem);
-	return mr_hint(err,
-	    "an address is 1-4 parts joined by '/', each 1-64 of A-Z a-z 0-9 . _ + -, not beginning"
-	    " with '.', none of tmp new cur held lives agent dovecot-keywords; 160 bytes in all");
+	return mr_hint(err, "an address is 1-4 parts joined by '/', each 1-64 of A-Z a-z 0-9 . _ + -, not beginning"
+			    " with '.', none of tmp new cur held lives agent dovecot-keywords; 160 bytes in all");
 }
 
 enum mr_rc

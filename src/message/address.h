@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * address.h - the grammar of an agent's address: components of 1-64 bytes [A-Za-z0-9._+-], not beginning with ".",
- * none of the reserved names (tmp new cur held lives agent dovecot-keywords, any case), 1-4 of them joined by "/", 160 bytes.
+ * none of the reserved names (tmp new cur held lives agent dovecot-keywords, any case), 1-4 of them joined by "/", 160
+ * bytes.
  */
 #ifndef MESSAGE_ADDRESS_H
 #define MESSAGE_ADDRESS_H

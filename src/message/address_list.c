@@ -67,8 +67,7 @@ emit(struct mailbox_span *m, address_fn *fn, void *ctx)
 	struct mr_str found = { NULL, 0 };
 
 	if (m->angle)
-		found =
-		    without_route(str_trim((struct mr_str){ m->angle, (size_t)(m->angle_end - m->angle) }));
+		found = without_route(str_trim((struct mr_str){ m->angle, (size_t)(m->angle_end - m->angle) }));
 	else if (m->bare)
 		found = (struct mr_str){ m->bare, (size_t)(m->bare_end - m->bare) };
 	*m = (struct mailbox_span){ 0 };

@@ -111,8 +111,7 @@ body_decode(const struct body_kind *kind, struct mr_str raw, struct buf *out)
 		apply(&c, kind->encoding == BODY_QP ? qp_body : base64_decode);
 	if (!kind->composed && kind->text) {
 		/* Us-ascii with valid UTF-8 in it is UTF-8 that was labelled carelessly. */
-		if (kind->charset == CHARSET_LATIN1 ||
-		    (kind->charset == CHARSET_ASCII && !is_utf8_text(c.now)))
+		if (kind->charset == CHARSET_LATIN1 || (kind->charset == CHARSET_ASCII && !is_utf8_text(c.now)))
 			apply(&c, latin1_to_utf8);
 		/* Encoded text has the line ends of mail; bytes (our own base64) stay as they are. */
 		if (kind->encoding == BODY_BASE64 && is_utf8_text(c.now))

@@ -168,8 +168,7 @@ header_value_valid(struct mr_str value)
 static bool
 can_fold(struct mr_str s, size_t at)
 {
-	return s.ptr[at] == ' ' && at > 0 && at + 1 < s.len && !is_blank(s.ptr[at - 1]) &&
-	       !is_blank(s.ptr[at + 1]);
+	return s.ptr[at] == ' ' && at > 0 && at + 1 < s.len && !is_blank(s.ptr[at - 1]) && !is_blank(s.ptr[at + 1]);
 }
 
 /* Where to break so that at most `room` bytes stay on this line, else as soon as possible; 0: nowhere. */

@@ -16,9 +16,9 @@ struct header_line {
 	struct mr_str raw; /* the value as it stands, folds included, trimmed */
 };
 struct header_cursor {
-	struct mr_str rest;  /* after the last line taken; after the end: the body */
-	bool ended;          /* the empty line was met (and taken) */
-	size_t skipped;      /* lines that were no header lines */
+	struct mr_str rest; /* after the last line taken; after the end: the body */
+	bool ended;         /* the empty line was met (and taken) */
+	size_t skipped;     /* lines that were no header lines */
 };
 struct header_cursor header_begin(struct mr_str text);
 /* False: no more header lines; c->rest is the body. */

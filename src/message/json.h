@@ -13,7 +13,7 @@
 struct json {
 	struct buf *out;
 	unsigned depth;
-	bool comma;      /* the next value needs one before it */
+	bool comma; /* the next value needs one before it */
 	char closer[16];
 };
 #define JSON_INIT(buffer) ((struct json){ .out = (buffer) })

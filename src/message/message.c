@@ -85,8 +85,7 @@ msgid_inner(struct mr_str value, const char *room)
 		}
 	}
 	/* A ULID is one whatever room it was sent from: threads go on when mail is carried. */
-	if (inner.len > MR_ID_LEN && inner.ptr[MR_ID_LEN] == '@' &&
-	    id_valid((struct mr_str){ inner.ptr, MR_ID_LEN }))
+	if (inner.len > MR_ID_LEN && inner.ptr[MR_ID_LEN] == '@' && id_valid((struct mr_str){ inner.ptr, MR_ID_LEN }))
 		inner.len = MR_ID_LEN;
 	return inner;
 }

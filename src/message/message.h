@@ -24,8 +24,8 @@ enum message_part { MESSAGE_HEADERS, MESSAGE_ALL };
  * msg->id is empty, taken from Message-ID. Addresses of `room` lose their @room. A message without MIME
  * headers is text. Bodies in quoted-printable and base64 are decoded; multipart and other charsets stay
  * as they are (latin1 and us-ascii are converted). With MESSAGE_HEADERS text may be cut anywhere after the headers. */
-enum mr_rc message_parse(struct mr_str text, const char *room, enum message_part part, struct mr_message *msg,
-    struct mr_error *err);
+enum mr_rc message_parse(
+    struct mr_str text, const char *room, enum message_part part, struct mr_message *msg, struct mr_error *err);
 /* True when text surely holds the whole header block. */
 bool message_headers_complete(struct mr_str text);
 

@@ -291,8 +291,7 @@ static void
 take_body(struct parser *p, struct mr_str text, struct mr_str raw)
 {
 	mr_auto(buf_done) struct buf decoded = BUF_INIT;
-	struct body_kind kind =
-	    body_kind_of(value_of(p, "Content-Type"), value_of(p, "Content-Transfer-Encoding"));
+	struct body_kind kind = body_kind_of(value_of(p, "Content-Type"), value_of(p, "Content-Transfer-Encoding"));
 
 	/* Who ends header lines with CRLF ends the body's with it; in our own files a CR is text. */
 	const char *lf = memchr(text.ptr, '\n', text.len);
@@ -305,8 +304,8 @@ take_body(struct parser *p, struct mr_str text, struct mr_str raw)
 }
 
 enum mr_rc
-message_parse(struct mr_str text, const char *room, enum message_part part, struct mr_message *msg,
-    struct mr_error *err)
+message_parse(
+    struct mr_str text, const char *room, enum message_part part, struct mr_message *msg, struct mr_error *err)
 {
 	mr_auto(parser_done) struct parser p = { .m = *msg, .own = msg->own, .room = room };
 
@@ -320,15 +319,14 @@ message_parse(struct mr_str text, const char *room, enum message_part part, stru
 		if (part == MESSAGE_ALL)
 			take_body(&p, text, raw_body);
 	}
-	p.nomem |= !buf_ok(&p.from) || !buf_ok(&p.to) || !buf_ok(&p.cc) || !buf_ok(&p.unfolded) ||
-		   !buf_ok(&p.clean) || !buf_ok(&p.decoded);
+	p.nomem |= !buf_ok(&p.from) || !buf_ok(&p.to) || !buf_ok(&p.cc) || !buf_ok(&p.unfolded) || !buf_ok(&p.clean) ||
+		   !buf_ok(&p.decoded);
 	if (p.nomem || empty) {
 		if (msg->own)
 			msg->own = p.own; /* grew; still the caller's */
 		else
 			arena_free(p.own);
-		return p.nomem ? mr_nomem(err)
-			       : mr_fail(err, MR_CORRUPT, "not a message: there is no header line");
+		return p.nomem ? mr_nomem(err) : mr_fail(err, MR_CORRUPT, "not a message: there is no header line");
 	}
 	if (p.m.size_bytes < text.len)
 		p.m.size_bytes = text.len;

@@ -69,8 +69,7 @@ has_prefix(struct mr_str name, const char *prefix)
 bool
 message_header_reserved(struct mr_str name)
 {
-	static const char *const ours[] = { "From", "To", "Cc", "Subject", "Date", "Message-ID",
-		"In-Reply-To" };
+	static const char *const ours[] = { "From", "To", "Cc", "Subject", "Date", "Message-ID", "In-Reply-To" };
 
 	for (size_t i = 0; i < sizeof(ours) / sizeof(*ours); i++) {
 		if (str_caseeq(name, str_of(ours[i])))
@@ -93,8 +92,7 @@ check_extra(const struct mr_header *header, struct mr_error *err)
 	}
 	if (message_header_reserved(name)) {
 		(void)mr_fail(err, MR_REFUSED, "header '%s' is written by mailroom itself", header->name);
-		return mr_hint(
-		    err, "use the option for it, or a name of your own such as 'X-%s'", header->name);
+		return mr_hint(err, "use the option for it, or a name of your own such as 'X-%s'", header->name);
 	}
 	(void)snprintf(field, sizeof(field), "header '%s'", header->name);
 	return check_value(field, header->value, err);

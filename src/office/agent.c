@@ -29,8 +29,7 @@ mr_agent_presence(const struct mr_agent *agent)
 	if (!agent_has_life(agent))
 		return MR_GONE;
 	/* Another machine's processes cannot be judged from here, its boot id least of all. */
-	if (agent->process.pid == 0 ||
-	    (agent->host && agent->host[0] && strcmp(agent->host, host_name()) != 0))
+	if (agent->process.pid == 0 || (agent->host && agent->host[0] && strcmp(agent->host, host_name()) != 0))
 		return MR_IDLE;
 	switch (process_state(&agent->process)) {
 	case PROCESS_ALIVE:
@@ -152,8 +151,7 @@ agent_unknown(struct mr_room *room, const char *name, struct mr_error *err)
 	for (size_t i = 0; i < near.n; i++)
 		buf_addf(&list, "%s'%s'", i ? ", " : "", near.v[i].name);
 	(void)mr_fail(err, MR_NOTFOUND, "no agent '%.160s' in room '%s'", name, room->name);
-	return near.n ? mr_hint(err, "near names: %s; or register it: mailroom register %.80s", buf_z(&list),
-			    name)
+	return near.n ? mr_hint(err, "near names: %s; or register it: mailroom register %.80s", buf_z(&list), name)
 		      : mr_hint(err, "register it: mailroom register %.160s", name);
 }
 

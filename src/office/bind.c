@@ -54,8 +54,7 @@ find_by_life(struct mr_room *room, const char *session, struct binding *ret, str
 }
 
 enum mr_rc
-self_binding(struct mr_room *room, const struct mr_env *env, struct binding *ret, bool *ret_saved,
-    struct mr_error *err)
+self_binding(struct mr_room *room, const struct mr_env *env, struct binding *ret, bool *ret_saved, struct mr_error *err)
 {
 	struct mr_error broken = { 0 }, ignored = { 0 };
 	enum mr_rc rc = MR_NOTFOUND;
@@ -66,8 +65,8 @@ self_binding(struct mr_room *room, const struct mr_env *env, struct binding *ret
 	if (env->state_dir) {
 		rc = session_load(env->state_dir, env->session, room->spec, ret, &broken);
 		*ret_saved = rc == MR_OK;
-		if (rc != MR_OK && session_find_process(env->state_dir, env->session, room->spec,
-				       &env->process, ret, &ignored) == MR_OK)
+		if (rc != MR_OK && session_find_process(
+				       env->state_dir, env->session, room->spec, &env->process, ret, &ignored) == MR_OK)
 			return MR_OK;
 	}
 	if (rc == MR_OK)
@@ -97,12 +96,10 @@ self_check(struct mr_room *room, const struct binding *b, struct mr_agent *ret_a
 		return MR_OK;
 	}
 	agent_describe_life(&now, &who);
-	(void)mr_fail(err, MR_REFUSED,
-	    "this session was life %u of '%s' and is fenced: the name was taken over by %s", b->life,
-	    b->agent, buf_z(&who));
-	return mr_hint(err,
-	    "mailroom register NAME takes another name, mailroom takeover %.80s takes this one back",
-	    b->agent);
+	(void)mr_fail(err, MR_REFUSED, "this session was life %u of '%s' and is fenced: the name was taken over by %s",
+	    b->life, b->agent, buf_z(&who));
+	return mr_hint(
+	    err, "mailroom register NAME takes another name, mailroom takeover %.80s takes this one back", b->agent);
 }
 
 /* ---- Tying ---- */
@@ -140,8 +137,7 @@ self_is_life(const struct mr_env *env, const struct mr_agent *agent)
 }
 
 enum mr_rc
-self_adopt_life(
-    struct mr_room *room, const struct mr_env *env, const struct mr_agent *agent, struct mr_error *err)
+self_adopt_life(struct mr_room *room, const struct mr_env *env, const struct mr_agent *agent, struct mr_error *err)
 {
 	struct mr_agent now = *agent; /* borrows agent's strings */
 	bool other_process = env->process.pid && !process_same(&env->process, &agent->process) &&
@@ -166,8 +162,8 @@ self_adopt_life(
 }
 
 enum mr_rc
-self_take_life(struct mr_room *room, const struct mr_env *env, const struct mr_agent *agent,
-    unsigned *ret_life, size_t *ret_returned, struct mr_error *err)
+self_take_life(struct mr_room *room, const struct mr_env *env, const struct mr_agent *agent, unsigned *ret_life,
+    size_t *ret_returned, struct mr_error *err)
 {
 	struct mr_agent next = {
 		.life = agent->life + 1,
@@ -182,8 +178,7 @@ self_take_life(struct mr_room *room, const struct mr_env *env, const struct mr_a
 	};
 	size_t returned = 0;
 
-	if (next.started_ms <
-	    agent->created_ms) /* the clock was set back: still not a life of before the name */
+	if (next.started_ms < agent->created_ms) /* the clock was set back: still not a life of before the name */
 		next.started_ms = agent->created_ms;
 	next.seen_ms = next.started_ms;
 	memcpy(next.name, agent->name, sizeof next.name);

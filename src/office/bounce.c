@@ -87,8 +87,7 @@ wants_bounce(struct mr_room *room, const struct mr_message *failed)
 
 	if (strcmp(failed->type, BOUNCE_TYPE) == 0 || address_check(str_of(failed->from), &ignored) != MR_OK)
 		return false;
-	return !room->driver->find_agent ||
-	       room->driver->find_agent(room, failed->from, &sender, &ignored) == MR_OK;
+	return !room->driver->find_agent || room->driver->find_agent(room, failed->from, &sender, &ignored) == MR_OK;
 }
 
 /* Nothing in it depends on when it is written: with a key, who tells it again tells the same. */
@@ -105,8 +104,7 @@ write_body(struct buf *out, const struct bounce *bounce, const struct mr_message
 }
 
 enum mr_rc
-bounce_deliver(
-    struct mr_room *room, const struct bounce *bounce, const struct mr_message *failed, struct mr_error *err)
+bounce_deliver(struct mr_room *room, const struct bounce *bounce, const struct mr_message *failed, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf subject = BUF_INIT, body = BUF_INIT, references = BUF_INIT;
 	char sender[MR_ADDRESS_MAX + 1];
@@ -155,15 +153,14 @@ bounce_deliver(
 }
 
 enum mr_rc
-bounce_send(struct mr_room *room, const struct mr_self *self, const struct mr_message *failed,
-    const char *reason, const char *key, struct mr_error *err)
+bounce_send(struct mr_room *room, const struct mr_self *self, const struct mr_message *failed, const char *reason,
+    const char *key, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf story = BUF_INIT;
 
 	if (strcmp(failed->from, self->agent) == 0)
 		return MR_OK;
-	buf_addf(
-	    &story, "%s could not do what this message asked, and it will not be tried again.", self->agent);
+	buf_addf(&story, "%s could not do what this message asked, and it will not be tried again.", self->agent);
 	if (!buf_ok(&story))
 		return mr_nomem(err);
 	struct bounce bounce = {
@@ -202,9 +199,7 @@ return_one(struct mr_room *room, const char *agent, const struct candidate *c, c
 	if (!buf_ok(&story))
 		return mr_nomem(err);
 	(void)snprintf(key, sizeof(key), "pruned-%s", msg.id);
-	struct bounce bounce = {
-		.from = agent, .story = buf_z(&story), .reason = "the agent was pruned", .key = key
-	};
+	struct bounce bounce = { .from = agent, .story = buf_z(&story), .reason = "the agent was pruned", .key = key };
 
 	return bounce_deliver(room, &bounce, &msg, err);
 }
@@ -213,9 +208,7 @@ enum mr_rc
 bounce_unread(struct mr_room *room, const char *agent, const struct mr_names *leaving, struct mr_error *err)
 {
 	struct candidates unread = { 0 };
-	struct scan_request want = {
-		.folders = MR_INBOX | MR_HELD, .depth = SCAN_NAMES, .unread_only = true
-	};
+	struct scan_request want = { .folders = MR_INBOX | MR_HELD, .depth = SCAN_NAMES, .unread_only = true };
 	enum mr_rc rc = room->driver->scan(room, agent, &want, note_unread, &unread, err);
 
 	if (rc == MR_OK && unread.failed)

@@ -15,8 +15,7 @@
 bool
 canonical_operator(struct mr_str name)
 {
-	return str_caseeq(name, STR("human")) || str_caseeq(name, STR("overseer")) ||
-	       str_caseeq(name, STR(OPERATOR));
+	return str_caseeq(name, STR("human")) || str_caseeq(name, STR("overseer")) || str_caseeq(name, STR(OPERATOR));
 }
 
 struct parts { /* of an address */
@@ -64,8 +63,8 @@ static enum mr_rc
 find(struct resolver *r, const char *name, bool *ret_live, struct mr_error *err)
 {
 	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
-	enum mr_rc rc = r->many ? agent_exists(r->room, name, err)
-				: r->room->driver->find_agent(r->room, name, &agent, err);
+	enum mr_rc rc =
+	    r->many ? agent_exists(r->room, name, err) : r->room->driver->find_agent(r->room, name, &agent, err);
 
 	if (rc == MR_OK && !r->many)
 		*ret_live = agent.life > 0 && mr_agent_presence(&agent) != MR_GONE;
@@ -73,8 +72,8 @@ find(struct resolver *r, const char *name, bool *ret_live, struct mr_error *err)
 }
 
 static enum mr_rc
-find_by_spelling(struct resolver *r, const struct parts *given, const char *name,
-    const struct known_agent **ret, struct mr_error *err)
+find_by_spelling(struct resolver *r, const struct parts *given, const char *name, const struct known_agent **ret,
+    struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf list = BUF_INIT;
 	const struct known_agent *found = NULL;

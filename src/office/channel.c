@@ -119,8 +119,7 @@ mr_channel_create(struct mr_room *room, const struct mr_self *self, const char *
 	if (rc == MR_OK)
 		rc = office_not_fenced(room, self, err);
 	if (rc == MR_OK && (retain_count < 0 || retain_ms < 0 || retain_ms / HOUR_MS >= RETAIN_HOURS_MAX))
-		rc = mr_fail(
-		    err, MR_REFUSED, "such a limit cannot be kept: posts and hours count from 0 (no limit)");
+		rc = mr_fail(err, MR_REFUSED, "such a limit cannot be kept: posts and hours count from 0 (no limit)");
 	if (rc != MR_OK)
 		return rc;
 	(void)snprintf(count, sizeof(count), "%lld", (long long)retain_count);
@@ -141,8 +140,8 @@ mr_channel_create(struct mr_room *room, const struct mr_self *self, const char *
 }
 
 enum mr_rc
-mr_channel_subscribe(struct mr_room *room, const char *name, const char *agent, bool on, bool *ret_changed,
-    struct mr_error *err)
+mr_channel_subscribe(
+    struct mr_room *room, const char *name, const char *agent, bool on, bool *ret_changed, struct mr_error *err)
 {
 	mr_auto(mr_agent_done) struct mr_agent known = { 0 };
 	char local[MR_ADDRESS_MAX + 1], who[MR_ADDRESS_MAX + 1];
@@ -156,8 +155,7 @@ mr_channel_subscribe(struct mr_room *room, const char *name, const char *agent, 
 	if (rc != MR_OK)
 		return rc;
 	return settings_change(room, CHANNEL, local,
-	    (struct settings_edit){ on ? SETTINGS_ADD : SETTINGS_REMOVE, "Subscriber", who }, ret_changed,
-	    err);
+	    (struct settings_edit){ on ? SETTINGS_ADD : SETTINGS_REMOVE, "Subscriber", who }, ret_changed, err);
 }
 
 enum mr_rc
@@ -195,21 +193,20 @@ mr_channel_delete(struct mr_room *room, const char *name, struct mr_error *err)
 /* ---- Reading ---- */
 
 enum mr_rc
-mr_channel_read(struct mr_room *room, const char *name, uint64_t after, bool bodies, mr_post_fn *fn,
-    void *ctx, struct mr_error *err)
+mr_channel_read(struct mr_room *room, const char *name, uint64_t after, bool bodies, mr_post_fn *fn, void *ctx,
+    struct mr_error *err)
 {
 	mr_auto(mr_channel_done) struct mr_channel channel = { 0 };
 	enum mr_rc rc = mr_channel_get(room, name, &channel, err);
 
 	if (rc != MR_OK)
 		return rc;
-	return room->driver->channel_scan(
-	    room, channel.name, after, bodies ? SCAN_BODIES : SCAN_HEADERS, fn, ctx, err);
+	return room->driver->channel_scan(room, channel.name, after, bodies ? SCAN_BODIES : SCAN_HEADERS, fn, ctx, err);
 }
 
 static enum mr_rc
-wait_until(struct mr_room *room, const char *name, uint64_t after, void *watch, int64_t timeout_ms,
-    struct mr_error *err)
+wait_until(
+    struct mr_room *room, const char *name, uint64_t after, void *watch, int64_t timeout_ms, struct mr_error *err)
 {
 	int64_t deadline_ms = clock_boot_ms() + timeout_ms;
 
@@ -235,8 +232,7 @@ wait_until(struct mr_room *room, const char *name, uint64_t after, void *watch, 
 }
 
 enum mr_rc
-mr_channel_wait(
-    struct mr_room *room, const char *name, uint64_t after, int64_t timeout_ms, struct mr_error *err)
+mr_channel_wait(struct mr_room *room, const char *name, uint64_t after, int64_t timeout_ms, struct mr_error *err)
 {
 	const struct room_driver *driver = room->driver;
 	mr_auto(mr_channel_done) struct mr_channel channel = { 0 };

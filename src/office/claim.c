@@ -72,8 +72,8 @@ count_trouble(void *ctx, const char *path, const struct mr_error *trouble)
 
 /* MR_EMPTY: nothing that passes. MR_BUSY: all that was listed moved on before it was read. */
 static enum mr_rc
-gather_work(struct mr_room *room, const char *agent, const struct matcher *matcher, bool all,
-    struct candidates *ret, struct mr_error *err)
+gather_work(struct mr_room *room, const char *agent, const struct matcher *matcher, bool all, struct candidates *ret,
+    struct mr_error *err)
 {
 	struct gathering g = { .matcher = matcher, .all = all };
 	struct scan_request want = {
@@ -105,8 +105,7 @@ claim_describe_holder(struct mr_room *room, const struct mr_self *self, struct h
 	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
 	struct mr_error ignored = { 0 };
 
-	if (room->driver->find_agent &&
-	    room->driver->find_agent(room, self->agent, &agent, &ignored) == MR_OK &&
+	if (room->driver->find_agent && room->driver->find_agent(room, self->agent, &agent, &ignored) == MR_OK &&
 	    agent.life == self->life)
 		terms->process = agent.process;
 }
@@ -205,14 +204,14 @@ say_if_over(const struct hold *hold, enum mr_rc rc, struct mr_error *err)
 {
 	if (rc != MR_NOTFOUND)
 		return rc;
-	(void)mr_fail(err, MR_NOTFOUND, "the claim '%s' on '%s' is over: lease ran out, released or done",
-	    hold->token, hold->id);
+	(void)mr_fail(
+	    err, MR_NOTFOUND, "the claim '%s' on '%s' is over: lease ran out, released or done", hold->token, hold->id);
 	return mr_hint(err, "the message may be with someone else now; `mailroom why %s` tells", hold->id);
 }
 
 static enum mr_rc
-settle_claim(struct mr_room *room, const struct hold *hold, enum settle how, char ret_id[MR_ID_LEN + 1],
-    struct mr_error *err)
+settle_claim(
+    struct mr_room *room, const struct hold *hold, enum settle how, char ret_id[MR_ID_LEN + 1], struct mr_error *err)
 {
 	enum mr_rc rc = *hold->queue ? room->driver->queue_settle(room, hold, how, err)
 				     : room->driver->settle(room, hold, how, err);
@@ -235,8 +234,8 @@ mr_claim_done(struct mr_room *room, const struct mr_self *self, const char *what
 }
 
 enum mr_rc
-mr_claim_release(struct mr_room *room, const struct mr_self *self, const char *what,
-    char ret_id[MR_ID_LEN + 1], struct mr_error *err)
+mr_claim_release(struct mr_room *room, const struct mr_self *self, const char *what, char ret_id[MR_ID_LEN + 1],
+    struct mr_error *err)
 {
 	struct hold hold = { 0 };
 	enum mr_rc rc = claim_find(room, self, what, &hold, err);

@@ -84,8 +84,7 @@ choose_claim(const struct claim_search *s, const struct mr_self *self, struct ho
 {
 	if (s->token_found && strcmp(s->by_token.agent, self->agent) != 0) {
 		(void)mr_fail(err, MR_REFUSED, "that claim belongs to '%s'", s->by_token.agent);
-		return mr_hint(
-		    err, "only its holder can settle it; `mailroom recv` gives you work of your own");
+		return mr_hint(err, "only its holder can settle it; `mailroom recv` gives you work of your own");
 	}
 	if (s->token_found && s->by_token.life != self->life)
 		return refuse_older_life(self, err);
@@ -99,14 +98,12 @@ choose_claim(const struct claim_search *s, const struct mr_self *self, struct ho
 	}
 	if (s->older)
 		return refuse_older_life(self, err);
-	(void)mr_fail(
-	    err, MR_NOTFOUND, "no claim '%s': that claim is over (lease ran out, released or done)", s->what);
+	(void)mr_fail(err, MR_NOTFOUND, "no claim '%s': that claim is over (lease ran out, released or done)", s->what);
 	return mr_hint(err, "`mailroom recv` gives the next message; `mailroom inbox` lists what waits");
 }
 
 enum mr_rc
-claim_find(struct mr_room *room, const struct mr_self *self, const char *what, struct hold *ret,
-    struct mr_error *err)
+claim_find(struct mr_room *room, const struct mr_self *self, const char *what, struct hold *ret, struct mr_error *err)
 {
 	struct claim_search s = { .self = self };
 	char spelled[MR_ID_LEN + 1];

@@ -134,8 +134,8 @@ search_queues(struct mr_room *room, struct dead_search *s, struct mr_error *err)
 }
 
 static enum mr_rc
-find_letter(struct mr_room *room, const char *given, char ret_id[MR_ID_LEN + 1],
-    char ret_queue[MR_ADDRESS_MAX + 1], struct mr_error *err)
+find_letter(struct mr_room *room, const char *given, char ret_id[MR_ID_LEN + 1], char ret_queue[MR_ADDRESS_MAX + 1],
+    struct mr_error *err)
 {
 	struct dead_search s = { 0 };
 	mr_auto(buf_done) struct buf ids = BUF_INIT;
@@ -156,8 +156,7 @@ find_letter(struct mr_room *room, const char *given, char ret_id[MR_ID_LEN + 1],
 		return rc;
 	if (s.n == 0) {
 		(void)mr_fail(err, MR_NOTFOUND, "no dead letter '%s' in room '%s'", spelled, room->name);
-		return mr_hint(
-		    err, "`mailroom dead list` shows them; `mailroom why %s` looks everywhere", spelled);
+		return mr_hint(err, "`mailroom dead list` shows them; `mailroom why %s` looks everywhere", spelled);
 	}
 	if (s.n > 1) {
 		(void)mr_fail(err, MR_REFUSED, "several dead letters end in '%s'", spelled);
@@ -275,8 +274,7 @@ choose_recipients(struct retrying *r, const char *const *to, struct mr_error *er
 
 	if (!to && *r->queue) {
 		(void)snprintf(queue, sizeof(queue), "queue:%s", r->queue);
-		return recipients_resolve(
-		    r->room, "", (const char *const[]){ queue, NULL }, NULL, false, &r->who, err);
+		return recipients_resolve(r->room, "", (const char *const[]){ queue, NULL }, NULL, false, &r->who, err);
 	}
 	if (!to) {
 		rc = own_recipients(r, &own, err);
@@ -379,8 +377,7 @@ deliver_again(struct retrying *r, struct mr_receipt *ret, struct mr_error *err)
 	(void)mr_wrap(err, "delivering '%s' again", r->letter.id);
 	if (rc != MR_REFUSED)
 		return rc;
-	return mr_hint(
-	    err, "was it delivered before, to others? `mailroom dead drop %s` removes it", r->letter.id);
+	return mr_hint(err, "was it delivered before, to others? `mailroom dead drop %s` removes it", r->letter.id);
 }
 
 enum mr_rc

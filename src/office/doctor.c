@@ -15,8 +15,7 @@ struct examination {
 };
 
 static void
-report(const struct examination *x, enum mr_severity severity, const char *check, const char *text,
-    const char *advice)
+report(const struct examination *x, enum mr_severity severity, const char *check, const char *text, const char *advice)
 {
 	struct mr_finding finding = { .severity = severity, .check = check, .text = text, .advice = advice };
 
@@ -31,8 +30,7 @@ examine_settings(const struct examination *x)
 
 	if (!rule || ascii_caseeq(rule, "hold") || ascii_caseeq(rule, "refuse"))
 		return;
-	buf_addf(&text,
-	    "the setting Unknown-Recipients: '%s' is not understood: unknown recipients are refused", rule);
+	buf_addf(&text, "the setting Unknown-Recipients: '%s' is not understood: unknown recipients are refused", rule);
 	report(x, MR_PROBLEM, "settings", buf_z(&text), "write 'hold' or 'refuse'");
 }
 
@@ -105,8 +103,8 @@ examine_backlog(const struct examination *x, const char *agent, struct mr_error 
 		return MR_OK;
 	duration_text(clock_now_ms() - b.oldest_ms, age);
 	buf_addf(&text, "%zu unread for '%s', the oldest for %s, and its life is gone", b.n, agent, age);
-	report(x, MR_NOTE, "waiting", buf_z(&text),
-	    "start that agent again, or prune it: its mail goes to dead letters");
+	report(
+	    x, MR_NOTE, "waiting", buf_z(&text), "start that agent again, or prune it: its mail goes to dead letters");
 	return MR_OK;
 }
 

@@ -65,8 +65,7 @@ went_out(struct mr_room *room, const char *id)
 	struct mr_error ignored = { 0 };
 	bool exists = false;
 
-	if (!room->driver->each_place ||
-	    room->driver->each_place(room, id, note_place, &exists, &ignored) != MR_OK)
+	if (!room->driver->each_place || room->driver->each_place(room, id, note_place, &exists, &ignored) != MR_OK)
 		return true;
 	return exists;
 }
@@ -92,8 +91,7 @@ was_answered(struct mr_room *room, const char *agent, const char *id)
 
 /* True: the record has done its duty and can go. */
 static bool
-report_if_overdue(
-    struct mr_room *room, const char *agent, const char *id, struct mr_str text, mr_due_fn *fn, void *ctx)
+report_if_overdue(struct mr_room *room, const char *agent, const char *id, struct mr_str text, mr_due_fn *fn, void *ctx)
 {
 	mr_auto(record_done) struct record record = { 0 };
 	struct mr_due due = { .to = "", .subject = "" };

@@ -10,8 +10,7 @@
 #include "message/address.h"
 #include "office/resolve.h"
 
-#define DEPTH_MAX                                                                                            \
-	32 /* groups within groups: far more than anyone keeps in mind, far less than the stack holds */
+#define DEPTH_MAX 32 /* groups within groups: far more than anyone keeps in mind, far less than the stack holds */
 
 /* ---- Members ---- */
 
@@ -69,8 +68,7 @@ reaches_nobody(struct resolver *r, const char *owner, const char *hint, struct m
 static enum mr_rc
 take_members(struct resolver *r, const char *owner, const struct mr_names *members, struct mr_error *err)
 {
-	enum mr_rc rc =
-	    resolver_trail(r, err, "%s has %zu member%s", owner, members->n, members->n == 1 ? "" : "s");
+	enum mr_rc rc = resolver_trail(r, err, "%s has %zu member%s", owner, members->n, members->n == 1 ? "" : "s");
 
 	for (size_t i = 0; rc == MR_OK && i < members->n; i++)
 		rc = take_member(r, owner, members->v[i], err);
@@ -123,8 +121,7 @@ defines(const struct mr_header *line, const char *name)
 {
 	size_t skip = sizeof(OWN_PATTERN) - 1;
 
-	return strlen(line->name) > skip &&
-	       str_caseeq((struct mr_str){ line->name, skip }, STR(OWN_PATTERN)) &&
+	return strlen(line->name) > skip && str_caseeq((struct mr_str){ line->name, skip }, STR(OWN_PATTERN)) &&
 	       ascii_caseeq(line->name + skip, name);
 }
 
@@ -149,8 +146,7 @@ expand_pattern(struct resolver *r, const char *name, struct mr_error *err)
 	if (rc != MR_OK || !is_new)
 		return rc;
 	for (size_t i = 0; i < settings->n; i++)
-		if (defines(&settings->lines[i], name) &&
-		    !add_listed(&members, str_of(settings->lines[i].value)))
+		if (defines(&settings->lines[i], name) && !add_listed(&members, str_of(settings->lines[i].value)))
 			return mr_nomem(err);
 	resolver_form(r, "pattern", name);
 	(void)snprintf(owner, sizeof(owner), "pattern '@%.150s'", name);
@@ -198,8 +194,7 @@ take_subscriber(struct resolver *r, const char *channel, const char *name, struc
 	if (rc == MR_OK)
 		return MR_OK;
 	if (is_trouble(rc))
-		return resolver_trouble(
-		    r, err, "subscriber '%.160s' of channel '%s': %s", name, channel, why.message);
+		return resolver_trouble(r, err, "subscriber '%.160s' of channel '%s': %s", name, channel, why.message);
 	*err = why;
 	return rc;
 }

@@ -45,8 +45,7 @@ compile_thread(struct matcher *m, struct mr_room *room, const char *agent, struc
 			return rc;
 		if (rc == MR_OK) {
 			thread = id;
-			if (room->driver->fetch(room, agent, id, ALL_FOLDERS, SCAN_HEADERS, &msg, &ignored) ==
-				MR_OK &&
+			if (room->driver->fetch(room, agent, id, ALL_FOLDERS, SCAN_HEADERS, &msg, &ignored) == MR_OK &&
 			    *msg.thread)
 				thread = msg.thread;
 		}
@@ -91,8 +90,7 @@ compile_regex(struct matcher *m, struct mr_error *err)
 		return MR_OK;
 	}
 	(void)regerror(code, &m->regex, reason, sizeof(reason));
-	return mr_fail(
-	    err, MR_REFUSED, "cannot understand the pattern '%.80s': %s", m->filter->regex, reason);
+	return mr_fail(err, MR_REFUSED, "cannot understand the pattern '%.80s': %s", m->filter->regex, reason);
 }
 
 static enum scan_depth
@@ -102,8 +100,7 @@ depth_needed(const struct matcher *m)
 
 	if (m->words.n > 0 || m->has_regex)
 		return SCAN_BODIES;
-	if (m->from || f->type || m->thread.len > 0 || *m->reply_to || f->priority || f->since_ms ||
-	    f->before_ms)
+	if (m->from || f->type || m->thread.len > 0 || *m->reply_to || f->priority || f->since_ms || f->before_ms)
 		return SCAN_HEADERS;
 	return SCAN_NAMES;
 }
@@ -116,14 +113,15 @@ find_answered(struct matcher *m, struct mr_room *room, const char *agent, struct
 	struct mr_error ignored = { 0 };
 	enum mr_rc rc = mr_resolve_id(room, agent, m->filter->reply_to, 0, m->reply_to, err);
 
-	if (rc == MR_OK && room->driver->fetch(room, agent, m->reply_to, ALL_FOLDERS, SCAN_HEADERS, &msg, &ignored) == MR_OK)
+	if (rc == MR_OK &&
+	    room->driver->fetch(room, agent, m->reply_to, ALL_FOLDERS, SCAN_HEADERS, &msg, &ignored) == MR_OK)
 		m->reply_to_spoken = lookup_spoken_id(room, &msg, &m->own);
 	return rc;
 }
 
 enum mr_rc
-matcher_init(struct matcher *m, struct mr_room *room, const char *agent, const struct mr_filter *filter,
-    struct mr_error *err)
+matcher_init(
+    struct matcher *m, struct mr_room *room, const char *agent, const struct mr_filter *filter, struct mr_error *err)
 {
 	static const struct mr_filter everything = { 0 };
 	enum mr_rc rc;
@@ -254,8 +252,7 @@ matcher_fits(const struct matcher *m, const struct mr_message *msg)
 		return true;
 	if (!fits_from(m, msg) || (f->type && !ascii_caseeq(f->type, msg->type)))
 		return false;
-	if (m->thread.len > 0 && !str_eq(m->thread, str_of(msg->thread)) &&
-	    !str_eq(m->thread, str_of(msg->id)))
+	if (m->thread.len > 0 && !str_eq(m->thread, str_of(msg->thread)) && !str_eq(m->thread, str_of(msg->id)))
 		return false;
 	if (*m->reply_to && strcmp(m->reply_to, msg->reply_to) != 0 &&
 	    (!m->reply_to_spoken || strcmp(m->reply_to_spoken, msg->reply_to) != 0))

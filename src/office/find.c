@@ -122,16 +122,16 @@ static void
 warn(struct buf *warning, const char *room, const char *other, const struct git_place *around)
 {
 	if (other && strcmp(room, other) != 0)
-		buf_addf(warning,
-		    "there is a second room at '%s': agents that use it do not meet the ones here", other);
+		buf_addf(
+		    warning, "there is a second room at '%s': agents that use it do not meet the ones here", other);
 	if (is_tracked(room, around))
-		buf_addf(warning, "%sgit tracks the room: run 'git rm -r -q --cached %s'",
-		    warning->len ? "; " : "", room);
+		buf_addf(
+		    warning, "%sgit tracks the room: run 'git rm -r -q --cached %s'", warning->len ? "; " : "", room);
 }
 
 static enum mr_rc
-fill_in(struct mr_place *place, const char *room, const char *other, const struct git_place *around,
-    struct buf *why, struct mr_error *err)
+fill_in(struct mr_place *place, const char *room, const char *other, const struct git_place *around, struct buf *why,
+    struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf spec = BUF_INIT;
 	mr_auto(buf_done) struct buf warning = BUF_INIT;
@@ -175,15 +175,13 @@ by_looking(const char *cwd, const struct git_place *git, struct mr_place *place,
 {
 	mr_auto(buf_done) struct buf why = BUF_INIT;
 	mr_auto(free_ptr) char *near = look_up(cwd);
-	mr_auto(free_ptr) char *shared =
-	    git->main && strcmp(git->main, git->worktree) != 0 ? look_up(git->main) : NULL;
+	mr_auto(free_ptr) char *shared = git->main && strcmp(git->main, git->worktree) != 0 ? look_up(git->main) : NULL;
 	const char *room = near ? near : shared;
 
 	if (!room) {
 		(void)mr_fail(err, MR_NOTFOUND, "no room found from '%s' upwards", cwd);
-		return mr_hint(err,
-		    "run 'mailroom init' in the project's folder, or name a room with --room or "
-		    "$MAILROOM");
+		return mr_hint(err, "run 'mailroom init' in the project's folder, or name a room with --room or "
+				    "$MAILROOM");
 	}
 	if (near)
 		buf_addf(&why, "nearest " ROOM_FOLDER " above %s", cwd);

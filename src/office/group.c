@@ -32,8 +32,7 @@ mr_group_get(struct mr_room *room, const char *name, struct mr_group *ret, struc
 	enum mr_rc rc = target_settings(room, KIND, name, &lines, err);
 
 	if (rc == MR_NOTFOUND)
-		return mr_hint(
-		    err, "`mailroom group list` lists them, `mailroom group create %s` makes it", name);
+		return mr_hint(err, "`mailroom group list` lists them, `mailroom group create %s` makes it", name);
 	if (rc != MR_OK)
 		return rc;
 	for (size_t i = 0; i < lines.n; i++)
@@ -101,8 +100,8 @@ mr_group_each(struct mr_room *room, mr_group_fn *fn, void *ctx, struct mr_error 
 static const char *
 kind_of_prefix(struct mr_str member, struct mr_str *ret_name)
 {
-	static const char *const kinds[][2] = { { "group:", "group" }, { "list:", "group" },
-		{ "queue:", "queue" }, { "channel:", "channel" }, { "announce:", "channel" } };
+	static const char *const kinds[][2] = { { "group:", "group" }, { "list:", "group" }, { "queue:", "queue" },
+		{ "channel:", "channel" }, { "announce:", "channel" } };
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		size_t skip = strlen(kinds[i][0]);
@@ -143,12 +142,10 @@ check_member(const struct mr_room *room, const char *given, char ret[MEMBER_LEN]
 		return mr_fail(err, MR_REFUSED, "no link to the room of '%.160s'", given);
 	kind = kind_of_prefix(member, &name);
 	if (!kind) {
-		(void)snprintf(
-		    ret, MEMBER_LEN, "%.*s", (int)(member.len < MEMBER_LEN ? member.len : 0), member.ptr);
+		(void)snprintf(ret, MEMBER_LEN, "%.*s", (int)(member.len < MEMBER_LEN ? member.len : 0), member.ptr);
 		return check_agent_member(member, err);
 	}
-	(void)snprintf(
-	    ret, MEMBER_LEN, "%s:%.*s", kind, (int)(name.len < MR_ADDRESS_MAX ? name.len : 0), name.ptr);
+	(void)snprintf(ret, MEMBER_LEN, "%s:%.*s", kind, (int)(name.len < MR_ADDRESS_MAX ? name.len : 0), name.ptr);
 	return target_name_check(kind, strchr(ret, ':') + 1, err);
 }
 
@@ -172,8 +169,7 @@ is_member_line(struct mr_str text, const char *member)
 	struct header_cursor c = header_begin(text);
 	struct header_line line;
 
-	return header_next(&c, &line) && str_caseeq(line.name, STR("Member")) &&
-	       str_eq(line.raw, str_of(member));
+	return header_next(&c, &line) && str_caseeq(line.name, STR("Member")) && str_eq(line.raw, str_of(member));
 }
 
 static bool
@@ -285,8 +281,8 @@ change(struct mr_room *room, struct group_edit *e, edit_fn *edit, struct mr_erro
 }
 
 enum mr_rc
-mr_group_create(struct mr_room *room, const struct mr_self *self, const char *name,
-    const char *const *members, struct mr_error *err)
+mr_group_create(struct mr_room *room, const struct mr_self *self, const char *name, const char *const *members,
+    struct mr_error *err)
 {
 	struct group_edit e = { .room = room, .name = name, .by = self->agent, .members = members };
 	enum mr_rc rc = office_not_fenced(room, self, err);
@@ -295,8 +291,8 @@ mr_group_create(struct mr_room *room, const struct mr_self *self, const char *na
 }
 
 static enum mr_rc
-change_member(struct mr_room *room, const char *name, const char *member, edit_fn *edit, bool *ret_changed,
-    struct mr_error *err)
+change_member(
+    struct mr_room *room, const char *name, const char *member, edit_fn *edit, bool *ret_changed, struct mr_error *err)
 {
 	struct group_edit e = { .room = room, .name = name };
 	enum mr_rc rc = check_member(room, member, e.member, err);
@@ -309,15 +305,13 @@ change_member(struct mr_room *room, const char *name, const char *member, edit_f
 }
 
 enum mr_rc
-mr_group_add(
-    struct mr_room *room, const char *name, const char *member, bool *ret_changed, struct mr_error *err)
+mr_group_add(struct mr_room *room, const char *name, const char *member, bool *ret_changed, struct mr_error *err)
 {
 	return change_member(room, name, member, edit_add, ret_changed, err);
 }
 
 enum mr_rc
-mr_group_remove(
-    struct mr_room *room, const char *name, const char *member, bool *ret_changed, struct mr_error *err)
+mr_group_remove(struct mr_room *room, const char *name, const char *member, bool *ret_changed, struct mr_error *err)
 {
 	return change_member(room, name, member, edit_remove, ret_changed, err);
 }

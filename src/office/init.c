@@ -183,8 +183,8 @@ guard_from_git(const struct making *m, struct mr_error *err)
 
 	if (!m->git.worktree)
 		return MR_OK;
-	if (put_file(m, m->fd, ".gitignore", STR("*\n"), err) != MR_OK ||
-	    make_folder(m, "agents", err) != MR_OK || dir_open(m->fd, "agents", &agents, err) != MR_OK ||
+	if (put_file(m, m->fd, ".gitignore", STR("*\n"), err) != MR_OK || make_folder(m, "agents", err) != MR_OK ||
+	    dir_open(m->fd, "agents", &agents, err) != MR_OK ||
 	    lock_take(agents, ".lock", m->file_mode, LOCK_WAIT_MS, &lock, err) != MR_OK)
 		return err->code;
 	if (exclude_room(m, err) != MR_OK)
@@ -201,8 +201,8 @@ guard_from_git(const struct making *m, struct mr_error *err)
 static enum mr_rc
 make_folders(const struct making *m, struct mr_error *err)
 {
-	static const char *const folders[] = { "agents", "dead/tmp", "dead/new", "dead/cur", "spool", "keys",
-		"holds", "records" };
+	static const char *const folders[] = { "agents", "dead/tmp", "dead/new", "dead/cur", "spool", "keys", "holds",
+		"records" };
 
 	for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++)
 		if (make_folder(m, folders[i], err) != MR_OK)
@@ -311,8 +311,8 @@ make_room(struct making *m, struct mr_error *err)
 }
 
 enum mr_rc
-mr_room_init(const char *where, const char *cwd, const struct mr_init_options *options, char **ret_path,
-    struct mr_error *err)
+mr_room_init(
+    const char *where, const char *cwd, const struct mr_init_options *options, char **ret_path, struct mr_error *err)
 {
 	static const struct mr_init_options plain = { 0 };
 	mr_auto(making_done) struct making m = { .fd = -1, .options = options ? options : &plain };

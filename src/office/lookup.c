@@ -26,8 +26,8 @@ refuse_spelling(const char *given, struct mr_error *err)
 }
 
 enum mr_rc
-lookup_spelling(const struct mr_room *room, const char *given, char ret[MR_ID_LEN + 1], bool *ret_full,
-    struct mr_error *err)
+lookup_spelling(
+    const struct mr_room *room, const char *given, char ret[MR_ID_LEN + 1], bool *ret_full, struct mr_error *err)
 {
 	struct mr_str inner = msgid_inner(str_of(given), room->name);
 	char id[MR_ID_LEN + 1] = "";
@@ -72,8 +72,8 @@ note_id(void *ctx, const struct mr_message *msg)
 }
 
 static enum mr_rc
-scan_suffix(struct mr_room *room, const char *agent, const char *suffix, unsigned folders,
-    struct found_ids *found, struct mr_error *err)
+scan_suffix(struct mr_room *room, const char *agent, const char *suffix, unsigned folders, struct found_ids *found,
+    struct mr_error *err)
 {
 	struct scan_request want = {
 		.folders = folders,
@@ -88,8 +88,7 @@ scan_suffix(struct mr_room *room, const char *agent, const char *suffix, unsigne
 }
 
 static enum mr_rc
-settle_on_one(
-    const struct found_ids *found, const char *given, char ret_id[MR_ID_LEN + 1], struct mr_error *err)
+settle_on_one(const struct found_ids *found, const char *given, char ret_id[MR_ID_LEN + 1], struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf list = BUF_INIT;
 
@@ -106,8 +105,8 @@ settle_on_one(
 }
 
 enum mr_rc
-mr_resolve_id(struct mr_room *room, const char *agent, const char *id, unsigned folders,
-    char ret_id[MR_ID_LEN + 1], struct mr_error *err)
+mr_resolve_id(struct mr_room *room, const char *agent, const char *id, unsigned folders, char ret_id[MR_ID_LEN + 1],
+    struct mr_error *err)
 {
 	struct found_ids found = { 0 };
 	char spelled[MR_ID_LEN + 1];
@@ -140,8 +139,8 @@ note_name(void *ctx, const struct mr_agent *agent)
 }
 
 enum mr_rc
-lookup_anywhere(struct mr_room *room, const char *agent, const char *given, char ret_id[MR_ID_LEN + 1],
-    struct mr_error *err)
+lookup_anywhere(
+    struct mr_room *room, const char *agent, const char *given, char ret_id[MR_ID_LEN + 1], struct mr_error *err)
 {
 	mr_auto(mr_names_done) struct mr_names agents = { 0 };
 	struct found_ids found = { 0 };
@@ -170,8 +169,7 @@ lookup_anywhere(struct mr_room *room, const char *agent, const char *given, char
 /* ---- Fetching ---- */
 
 enum mr_rc
-mr_fetch(
-    struct mr_room *room, const char *agent, const char *id, struct mr_message *ret, struct mr_error *err)
+mr_fetch(struct mr_room *room, const char *agent, const char *id, struct mr_message *ret, struct mr_error *err)
 {
 	char full[MR_ID_LEN + 1];
 	struct mr_error ignored = { 0 };
@@ -180,15 +178,13 @@ mr_fetch(
 	if (rc != MR_OK)
 		return rc;
 	rc = room->driver->fetch(room, agent, full, ALL_FOLDERS, SCAN_BODIES, ret, err);
-	if (rc == MR_NOTFOUND &&
-	    room->driver->fetch(room, agent, full, MR_DEAD, SCAN_BODIES, ret, &ignored) == MR_OK)
+	if (rc == MR_NOTFOUND && room->driver->fetch(room, agent, full, MR_DEAD, SCAN_BODIES, ret, &ignored) == MR_OK)
 		return MR_OK;
 	return rc;
 }
 
 enum mr_rc
-mr_fetch_raw(struct mr_room *room, const char *agent, const char *id, char **ret, size_t *ret_len,
-    struct mr_error *err)
+mr_fetch_raw(struct mr_room *room, const char *agent, const char *id, char **ret, size_t *ret_len, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf bytes = BUF_INIT;
 	char full[MR_ID_LEN + 1];

@@ -75,8 +75,7 @@ look(struct resolver *r, struct near *near)
 	for (size_t i = 0; i < 3; i++) {
 		near->prefix = kinds[i][1];
 		if (target_supported(r->room, kinds[i][0], &ignored) == MR_OK)
-			(void)r->room->driver->record_each(
-			    r->room, kinds[i][0], "", offer_name, near, &ignored);
+			(void)r->room->driver->record_each(r->room, kinds[i][0], "", offer_name, near, &ignored);
 	}
 	near->prefix = "@";
 	pattern_each(r->room, offer_pattern, near);
@@ -106,15 +105,15 @@ near_unknown(struct resolver *r, const char *what, const char *name, struct mr_e
 	struct near near = { .wanted = name };
 	bool may_wait = strstr(what, "agent") != NULL;
 
-	(void)mr_fail(err, MR_NOTFOUND, "no %s '%s%.160s' in room '%s'", what,
-	    strcmp(what, "pattern") == 0 ? "@" : "", name, r->room->name);
+	(void)mr_fail(err, MR_NOTFOUND, "no %s '%s%.160s' in room '%s'", what, strcmp(what, "pattern") == 0 ? "@" : "",
+	    name, r->room->name);
 	if (r->depth > 0) /* nobody sees the hint of a member */
 		return err->code;
 	look(r, &near);
 	for (size_t i = 0; i < near.n; i++)
 		buf_addf(&list, "%s'%s'", i > 0 ? ", " : "", near.v[i].shown);
 	if (near.n > 0 && buf_ok(&list))
-		return mr_hint(err, "did you mean %.180s?%s", buf_z(&list),
-		    may_wait ? " --hold makes a mailbox that waits" : "");
+		return mr_hint(
+		    err, "did you mean %.180s?%s", buf_z(&list), may_wait ? " --hold makes a mailbox that waits" : "");
 	return mr_hint(err, "%s", advice(what));
 }

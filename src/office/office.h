@@ -24,8 +24,7 @@ enum mr_rc office_flush(struct mr_room *room, struct mr_error *err);
 
 /* After `msg` was delivered under that id: the agents' unread mail from the same sender with the same replace
  * key and a smaller id is marked seen and archived. Best effort; says how many. */
-size_t state_retire(
-    struct mr_room *room, const struct mr_message *msg, const struct mr_names *agents, const char *id);
+size_t state_retire(struct mr_room *room, const struct mr_message *msg, const struct mr_names *agents, const char *id);
 
 /* ---- agent.c ---- */
 
@@ -34,16 +33,17 @@ enum mr_rc agent_exists(struct mr_room *room, const char *name, struct mr_error 
 
 /* ---- recipients.c: from addresses to agents, queues and channels ---- */
 
-struct recipients {               /* finish with recipients_done */
-	struct mr_names to, cc;   /* what the message says: agents, "queue:Q", "channel:C"; nobody twice, also not across the two */
+struct recipients { /* finish with recipients_done */
+	struct mr_names to,
+	    cc; /* what the message says: agents, "queue:Q", "channel:C"; nobody twice, also not across the two */
 	struct mr_names all;      /* who gets it, in order, once each: both of those, and the subscribers of channels */
 	struct mr_names not_live; /* of all: agents whose life is gone or who never lived; never the operator */
 	struct mr_names trouble;  /* members of groups and subscribers that reach nobody, a sentence each */
 	bool missing;             /* some have no mailbox yet: it is to be made (--hold) */
 };
 /* `hold` (or the room's Unknown-Recipients: hold) lets unknown names through. */
-enum mr_rc recipients_resolve(struct mr_room *room, const char *sender, const char *const *to,
-    const char *const *cc, bool hold, struct recipients *ret, struct mr_error *err);
+enum mr_rc recipients_resolve(struct mr_room *room, const char *sender, const char *const *to, const char *const *cc,
+    bool hold, struct recipients *ret, struct mr_error *err);
 void recipients_done(struct recipients *r);
 
 /* ---- targets.c: the names and settings of groups, queues and channels ---- */
@@ -54,8 +54,8 @@ enum mr_rc target_name_check(const char *kind, const char *name, struct mr_error
 /* Can this room have that kind at all: MR_OK or MR_UNSUPPORTED. */
 enum mr_rc target_supported(const struct mr_room *room, const char *kind, struct mr_error *err);
 /* The lines of its settings. MR_NOTFOUND: there is none of that name. */
-enum mr_rc target_settings(struct mr_room *room, const char *kind, const char *name, struct record *ret,
-    struct mr_error *err);
+enum mr_rc target_settings(
+    struct mr_room *room, const char *kind, const char *name, struct record *ret, struct mr_error *err);
 /* Also true when its settings are there but cannot be read: whoever reads them says why. */
 bool target_exists(struct mr_room *room, const char *kind, const char *name);
 /* May mail go to "queue:x" or "channel:x" now? MR_REFUSED: it is closed. Anything else is an agent: MR_OK. */
@@ -73,11 +73,11 @@ bool pattern_fits(struct mr_str pattern, struct mr_str name);
 #define SHORT_ID_MIN 6
 
 /* The inside of "<id@room>" in lower case, checked to be a full id or the end of one; ret_full says which. */
-enum mr_rc lookup_spelling(const struct mr_room *room, const char *given, char ret[MR_ID_LEN + 1],
-    bool *ret_full, struct mr_error *err);
+enum mr_rc lookup_spelling(
+    const struct mr_room *room, const char *given, char ret[MR_ID_LEN + 1], bool *ret_full, struct mr_error *err);
 /* In the agent's own mailbox first, then in everyone's. */
-enum mr_rc lookup_anywhere(struct mr_room *room, const char *agent, const char *given,
-    char ret_id[MR_ID_LEN + 1], struct mr_error *err);
+enum mr_rc lookup_anywhere(
+    struct mr_room *room, const char *agent, const char *given, char ret_id[MR_ID_LEN + 1], struct mr_error *err);
 
 /* What others call a message: our id, or the Message-ID that another program gave it. NULL: out of memory. */
 const char *lookup_spoken_id(const struct mr_room *room, const struct mr_message *msg, struct arena **own);
@@ -90,15 +90,15 @@ struct matcher { /* finish with matcher_done; borrows the filter */
 	struct mr_str thread; /* empty: any */
 	char reply_to[MR_ID_LEN + 1];
 	const char *reply_to_spoken; /* the same message as its writer calls it, or NULL */
-	struct mr_names words; /* lower case */
+	struct mr_names words;       /* lower case */
 	regex_t regex;
 	bool has_regex;
 	enum scan_depth depth; /* what must be read to decide */
 	struct arena *own;
 };
 /* filter may be NULL. Looks up the thread of a message id, and short ids, in that agent's mailbox. */
-enum mr_rc matcher_init(struct matcher *m, struct mr_room *room, const char *agent,
-    const struct mr_filter *filter, struct mr_error *err);
+enum mr_rc matcher_init(
+    struct matcher *m, struct mr_room *room, const char *agent, const struct mr_filter *filter, struct mr_error *err);
 bool matcher_fits(const struct matcher *m, const struct mr_message *msg);
 void matcher_done(struct matcher *m);
 
@@ -130,25 +130,24 @@ struct bounce {
 	unsigned life;      /* of from; 0: unknown */
 	const char *story;  /* a sentence */
 	const char *reason; /* "": none given */
-	const char *key;    /* tells one bounce from another, so that several who send it send one; NULL: does not matter */
+	const char
+	    *key; /* tells one bounce from another, so that several who send it send one; NULL: does not matter */
 };
 /* Tells the sender of `failed` why, durably. MR_OK also when there is nobody to tell: a bounce never bounces, and
  * a sender that is gone is not written to. */
-enum mr_rc bounce_deliver(struct mr_room *room, const struct bounce *bounce, const struct mr_message *failed,
-    struct mr_error *err);
+enum mr_rc bounce_deliver(
+    struct mr_room *room, const struct bounce *bounce, const struct mr_message *failed, struct mr_error *err);
 /* The same for mail that self gave up. Nobody writes to itself that it failed. */
 enum mr_rc bounce_send(struct mr_room *room, const struct mr_self *self, const struct mr_message *failed,
     const char *reason, const char *key, struct mr_error *err);
 /* Tells the senders of an agent's unread mail that it is leaving the room; but not those who are leaving, too. */
-enum mr_rc bounce_unread(
-    struct mr_room *room, const char *agent, const struct mr_names *leaving, struct mr_error *err);
+enum mr_rc bounce_unread(struct mr_room *room, const char *agent, const struct mr_names *leaving, struct mr_error *err);
 /* References of an answer to `original`: its own and its id, at most 20, the first kept. */
 void references_of(struct buf *out, const struct mr_room *room, const struct mr_message *original);
 
 /* ---- due.c ---- */
 
-enum mr_rc due_put(
-    struct mr_room *room, const char *sender, const struct mr_message *msg, struct mr_error *err);
+enum mr_rc due_put(struct mr_room *room, const char *sender, const struct mr_message *msg, struct mr_error *err);
 /* Best effort: a leftover is found out by mr_overdue. */
 void due_drop(struct mr_room *room, const char *sender, const char *id);
 
@@ -159,19 +158,18 @@ enum mr_rc settings_name(const char *kind, const char *given, char *ret, struct 
 /* MR_NOTFOUND comes with near names. */
 enum mr_rc settings_load(
     struct mr_room *room, const char *kind, const char *name, struct record *ret, struct mr_error *err);
-enum mr_rc settings_names(
-    struct mr_room *room, const char *kind, struct mr_names *ret, struct mr_error *err);
+enum mr_rc settings_names(struct mr_room *room, const char *kind, struct mr_names *ret, struct mr_error *err);
 int64_t settings_time(const struct record *r, const char *field); /* 0: not there */
 /* Adds Created: and Created-By: to the lines and takes the name. MR_EXISTS. */
-enum mr_rc settings_create(struct mr_room *room, const char *kind, const char *name, const char *by,
-    struct buf *lines, struct mr_error *err);
+enum mr_rc settings_create(
+    struct mr_room *room, const char *kind, const char *name, const char *by, struct buf *lines, struct mr_error *err);
 struct settings_edit {
 	enum { SETTINGS_SET /* the only line of that field */, SETTINGS_ADD, SETTINGS_REMOVE } how;
 	const char *field, *value;
 };
 /* *ret_changed (may be NULL) is false when it was so already. */
-enum mr_rc settings_change(struct mr_room *room, const char *kind, const char *name,
-    struct settings_edit edit, bool *ret_changed, struct mr_error *err);
+enum mr_rc settings_change(struct mr_room *room, const char *kind, const char *name, struct settings_edit edit,
+    bool *ret_changed, struct mr_error *err);
 
 /* ---- queue.c, queue_recv.c ---- */
 
@@ -186,8 +184,8 @@ void office_queue_sweep(struct mr_room *room, const struct mr_queue *queue);
 
 enum mr_rc claim_able(const struct mr_room *room, struct mr_error *err); /* MR_UNSUPPORTED */
 /* `what` is a token, or the end of an id. MR_REFUSED: another's or an older life's; MR_NOTFOUND: it is over. */
-enum mr_rc claim_find(struct mr_room *room, const struct mr_self *self, const char *what, struct hold *ret,
-    struct mr_error *err);
+enum mr_rc claim_find(
+    struct mr_room *room, const struct mr_self *self, const char *what, struct hold *ret, struct mr_error *err);
 /* The process, if one is known: while it lives the lease does not run out. */
 void claim_describe_holder(struct mr_room *room, const struct mr_self *self, struct hold_terms *terms);
 void claim_fill(const struct hold *hold, struct mr_claim *ret);

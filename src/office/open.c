@@ -18,8 +18,7 @@ recover(struct mr_room *room)
 }
 
 enum mr_rc
-mr_room_open(
-    const char *spec, const struct mr_room_options *options, struct mr_room **ret_room, struct mr_error *err)
+mr_room_open(const char *spec, const struct mr_room_options *options, struct mr_room **ret_room, struct mr_error *err)
 {
 	static const struct mr_room_options plain = { 0 };
 	const struct mr_room_options *o = options ? options : &plain;

@@ -47,8 +47,8 @@ pattern_check(struct mr_str text, struct mr_error *err)
 		return mr_nomem(err);
 	if (address_check(buf_str(&plain), err) == MR_OK)
 		return MR_OK;
-	(void)mr_fail(err, MR_REFUSED, "'%.*s' is no pattern of addresses",
-	    (int)(text.len < 60 ? text.len : 60), text.ptr);
+	(void)mr_fail(
+	    err, MR_REFUSED, "'%.*s' is no pattern of addresses", (int)(text.len < 60 ? text.len : 60), text.ptr);
 	return mr_hint(err, "'*' stands for one whole part between slashes, as in 'rig/crew/*'");
 }
 
@@ -79,8 +79,7 @@ match(struct resolver *r, struct mr_str list, bool operator_too, const char *sho
 	for (size_t i = 0; rc == MR_OK && i < r->agents_n; i++) {
 		const struct known_agent *agent = &r->agents[i];
 
-		if (!fits_any(list, str_of(agent->name)) ||
-		    (!operator_too && strcmp(agent->name, OPERATOR) == 0))
+		if (!fits_any(list, str_of(agent->name)) || (!operator_too && strcmp(agent->name, OPERATOR) == 0))
 			continue;
 		rc = resolver_reach(r, agent->name, agent->live, false, err);
 	}
@@ -91,8 +90,8 @@ match(struct resolver *r, struct mr_str list, bool operator_too, const char *sho
 	/* A group whose pattern finds only the sender is in order; who writes the pattern wants somebody to
 	 * read it. */
 	if (r->reached > reached || (only_sender && r->depth > 0))
-		return resolver_trail(r, err, "'%s' matches %zu of the %zu agents%s", shown,
-		    r->reached - reached, r->agents_n, only_sender ? ", the sender left out" : "");
+		return resolver_trail(r, err, "'%s' matches %zu of the %zu agents%s", shown, r->reached - reached,
+		    r->agents_n, only_sender ? ", the sender left out" : "");
 	(void)mr_fail(err, MR_NOTFOUND, "nobody %smatches '%s'", only_sender ? "but you " : "", shown);
 	return mr_hint(err, "`mailroom who` lists the agents of this room");
 }
@@ -139,8 +138,7 @@ match_named(struct resolver *r, const struct named_pattern *pattern, const char 
 	enum mr_rc rc;
 
 	if (*rig && strchr(rig, '/'))
-		return mr_fail(
-		    err, MR_REFUSED, "'@%.80s' names no rig: that is one part, without a slash", name);
+		return mr_fail(err, MR_REFUSED, "'@%.80s' names no rig: that is one part, without a slash", name);
 	rc = *rig ? address_check(str_of(rig), err) : MR_OK;
 	if (rc != MR_OK)
 		return rc;

@@ -39,8 +39,8 @@ take_census(void *ctx, const struct mr_agent *agent)
 	if (agent_is_operator(agent->name))
 		return true;
 	c->total++;
-	if (c->stale_ms > 0 && c->now_ms - last > c->stale_ms &&
-	    (c->force || mr_agent_presence(agent) != MR_LIVE) && !names_add(&c->stale, str_of(agent->name)))
+	if (c->stale_ms > 0 && c->now_ms - last > c->stale_ms && (c->force || mr_agent_presence(agent) != MR_LIVE) &&
+	    !names_add(&c->stale, str_of(agent->name)))
 		c->failed = true;
 	return !c->failed;
 }
@@ -55,11 +55,9 @@ check_clock(const struct mr_room *room, const struct census *c, struct mr_error 
 		return MR_OK;
 	if (c->from_future[0])
 		(void)mr_fail(err, MR_REFUSED,
-		    "the clock looks wrong: agent '%s' was last seen more than a day from now",
-		    c->from_future);
+		    "the clock looks wrong: agent '%s' was last seen more than a day from now", c->from_future);
 	else if (created && time_parse_rfc3339(str_of(created), &created_ms) && c->now_ms < created_ms)
-		(void)mr_fail(
-		    err, MR_REFUSED, "the clock looks wrong: the room was made at %s, after now", created);
+		(void)mr_fail(err, MR_REFUSED, "the clock looks wrong: the room was made at %s, after now", created);
 	else
 		return MR_OK;
 	return mr_hint(err, "set the clock right, or use --force");
@@ -76,8 +74,7 @@ check_share(const struct census *c, struct mr_error *err)
 
 /* The names given, checked and normal, are added to those found stale. */
 static enum mr_rc
-add_named(
-    struct mr_room *room, const struct mr_prune_options *options, struct mr_names *all, struct mr_error *err)
+add_named(struct mr_room *room, const struct mr_prune_options *options, struct mr_names *all, struct mr_error *err)
 {
 	for (const char *const *name = options->names; name && *name; name++) {
 		mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
@@ -86,16 +83,14 @@ add_named(
 		if (rc != MR_OK)
 			return rc;
 		if (agent_is_operator(agent.name)) {
-			(void)mr_fail(
-			    err, MR_REFUSED, "cannot prune '%s': every room has an operator", *name);
+			(void)mr_fail(err, MR_REFUSED, "cannot prune '%s': every room has an operator", *name);
 			return mr_hint(err, "leave it out");
 		}
 		if (!options->force && mr_agent_presence(&agent) == MR_LIVE) {
 			mr_auto(buf_done) struct buf who = BUF_INIT;
 
 			agent_describe_life(&agent, &who);
-			(void)mr_fail(
-			    err, MR_REFUSED, "cannot prune '%s': it is live, %s", agent.name, buf_z(&who));
+			(void)mr_fail(err, MR_REFUSED, "cannot prune '%s': it is live, %s", agent.name, buf_z(&who));
 			return mr_hint(err, "end it first, or use --force");
 		}
 		if (!names_has(all, agent.name) && !names_add(all, str_of(agent.name)))
@@ -105,8 +100,8 @@ add_named(
 }
 
 static enum mr_rc
-remove_one(struct mr_room *room, const char *name, const struct mr_names *all, bool dry_run, mr_prune_fn *fn,
-    void *ctx, struct mr_error *err)
+remove_one(struct mr_room *room, const char *name, const struct mr_names *all, bool dry_run, mr_prune_fn *fn, void *ctx,
+    struct mr_error *err)
 {
 	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
 	size_t dead = 0;
@@ -116,8 +111,8 @@ remove_one(struct mr_room *room, const char *name, const struct mr_names *all, b
 	if (rc == MR_OK && !dry_run)
 		rc = bounce_unread(room, name, all, err);
 	if (rc == MR_OK)
-		rc = dry_run ? agent_unread(room, name, &dead, err)
-			     : room->driver->remove_agent(room, name, &dead, err);
+		rc =
+		    dry_run ? agent_unread(room, name, &dead, err) : room->driver->remove_agent(room, name, &dead, err);
 	if (rc == MR_NOTFOUND) { /* another prune was quicker */
 		*err = (struct mr_error){ 0 };
 		return MR_OK;
@@ -128,12 +123,9 @@ remove_one(struct mr_room *room, const char *name, const struct mr_names *all, b
 }
 
 enum mr_rc
-mr_prune(struct mr_room *room, const struct mr_prune_options *options, mr_prune_fn *fn, void *ctx,
-    struct mr_error *err)
+mr_prune(struct mr_room *room, const struct mr_prune_options *options, mr_prune_fn *fn, void *ctx, struct mr_error *err)
 {
-	struct census c = {
-		.now_ms = clock_now_ms(), .stale_ms = options->stale_ms, .force = options->force
-	};
+	struct census c = { .now_ms = clock_now_ms(), .stale_ms = options->stale_ms, .force = options->force };
 	enum mr_rc rc;
 
 	if (!room->driver->remove_agent || !room->driver->each_agent)

@@ -17,8 +17,8 @@ office_queue_able(const struct mr_room *room, struct mr_error *err)
 {
 	const struct room_driver *d = room->driver;
 
-	if ((d->abilities & ROOM_QUEUES) && d->queue_make && d->queue_remove && d->queue_claim &&
-	    d->queue_settle && d->queue_extend && d->queue_each && d->queue_fetch && d->queue_find_claim)
+	if ((d->abilities & ROOM_QUEUES) && d->queue_make && d->queue_remove && d->queue_claim && d->queue_settle &&
+	    d->queue_extend && d->queue_each && d->queue_fetch && d->queue_find_claim)
 		return MR_OK;
 	return office_lacks(room, "work queues", err);
 }
@@ -227,8 +227,7 @@ write_settings(const char *name, const struct mr_queue *q, struct buf *out, stru
 }
 
 enum mr_rc
-mr_queue_create(
-    struct mr_room *room, const struct mr_self *self, const struct mr_queue *settings, struct mr_error *err)
+mr_queue_create(struct mr_room *room, const struct mr_self *self, const struct mr_queue *settings, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf lines = BUF_INIT;
 	char name[MR_ADDRESS_MAX + 1];
@@ -262,8 +261,8 @@ mr_queue_set_status(struct mr_room *room, const char *name, enum mr_queue_status
 		rc = settings_name(QUEUE, name, local, err);
 	if (rc != MR_OK)
 		return rc;
-	return settings_change(room, QUEUE, local,
-	    (struct settings_edit){ SETTINGS_SET, "Status", status_words[status] }, NULL, err);
+	return settings_change(
+	    room, QUEUE, local, (struct settings_edit){ SETTINGS_SET, "Status", status_words[status] }, NULL, err);
 }
 
 /* ---- Deleting ---- */
@@ -294,8 +293,7 @@ tell_senders(struct mr_room *room, const char *name, struct mr_error *err)
 
 	if (rc == MR_OK && undone.work.failed)
 		rc = mr_nomem(err);
-	buf_addf(
-	    &story, "This message waited in the queue '%s', which was deleted. Nobody will do it.", name);
+	buf_addf(&story, "This message waited in the queue '%s', which was deleted. Nobody will do it.", name);
 	for (size_t i = 0; i < undone.work.n && rc == MR_OK; i++) {
 		mr_auto(mr_message_done) struct mr_message msg = { 0 };
 		struct mr_error ignored = { 0 };

@@ -63,8 +63,7 @@ older_life(struct mr_room *room, const struct hold *hold)
 	struct mr_error ignored = { 0 };
 
 	return hold->life > 0 && room->driver->find_agent &&
-	       room->driver->find_agent(room, hold->agent, &agent, &ignored) == MR_OK &&
-	       hold->life < agent.life;
+	       room->driver->find_agent(room, hold->agent, &agent, &ignored) == MR_OK && hold->life < agent.life;
 }
 
 static enum mr_rc
@@ -185,8 +184,8 @@ count_claimer(void *ctx, const struct mr_agent *agent)
 }
 
 enum mr_rc
-mr_queue_count(struct mr_room *room, const char *name, struct mr_queue_counts *ret, mr_queue_claim_fn *fn,
-    void *ctx, struct mr_error *err)
+mr_queue_count(struct mr_room *room, const char *name, struct mr_queue_counts *ret, mr_queue_claim_fn *fn, void *ctx,
+    struct mr_error *err)
 {
 	mr_auto(mr_queue_done) struct mr_queue queue = { 0 };
 	struct counting c = { .room = room, .queue = &queue, .fn = fn, .ctx = ctx };
@@ -221,8 +220,7 @@ check_open(const struct mr_queue *queue, const struct mr_self *self, struct mr_e
 {
 	if (queue->status == MR_QUEUE_PAUSED) {
 		(void)mr_fail(err, MR_REFUSED, "the queue '%s' is paused", queue->name);
-		return mr_hint(
-		    err, "mail to it waits; `mailroom queue resume %s` lets it be claimed", queue->name);
+		return mr_hint(err, "mail to it waits; `mailroom queue resume %s` lets it be claimed", queue->name);
 	}
 	if (queue->status == MR_QUEUE_CLOSED)
 		return mr_fail(err, MR_REFUSED, "the queue '%s' is closed", queue->name);
@@ -251,8 +249,7 @@ show_claimed(struct taking *t, const struct mr_queue *queue, const struct hold *
 	mr_message_done(&t->msg);
 	if (rc == MR_NOTFOUND) /* taken away this very moment: purged, or the queue deleted */
 		return MR_CORRUPT;
-	(void)t->room->driver->queue_settle(
-	    t->room, hold, rc == MR_CORRUPT ? SETTLE_DEAD : SETTLE_BACK, &ignored);
+	(void)t->room->driver->queue_settle(t->room, hold, rc == MR_CORRUPT ? SETTLE_DEAD : SETTLE_BACK, &ignored);
 	(void)office_flush(t->room, &ignored);
 	return rc;
 }
@@ -293,8 +290,7 @@ take_once(struct taking *t, struct mr_error *err)
 	if (rc == MR_BUSY) {
 		(void)mr_fail(err, MR_BUSY, "%u claims are live in the queue '%s': no more are allowed",
 		    queue.max_claims, queue.name);
-		return mr_hint(
-		    err, "try again with --wait; `mailroom queue show %s` tells who holds them", queue.name);
+		return mr_hint(err, "try again with --wait; `mailroom queue show %s` tells who holds them", queue.name);
 	}
 	return rc;
 }
@@ -334,8 +330,8 @@ take_until(struct taking *t, void *watch, int64_t wait_ms, struct mr_error *err)
 }
 
 enum mr_rc
-mr_queue_recv(struct mr_room *room, const struct mr_self *self, const char *name, int64_t lease_ms,
-    int64_t wait_ms, struct mr_claim *ret_claim, struct mr_message *ret_msg, struct mr_error *err)
+mr_queue_recv(struct mr_room *room, const struct mr_self *self, const char *name, int64_t lease_ms, int64_t wait_ms,
+    struct mr_claim *ret_claim, struct mr_message *ret_msg, struct mr_error *err)
 {
 	const struct room_driver *driver = room->driver;
 	struct taking t = { .room = room, .self = self, .lease_ms = lease_ms };

@@ -207,8 +207,8 @@ list_length(const char *const *list)
 }
 
 enum mr_rc
-recipients_resolve(struct mr_room *room, const char *sender, const char *const *to, const char *const *cc,
-    bool hold, struct recipients *ret, struct mr_error *err)
+recipients_resolve(struct mr_room *room, const char *sender, const char *const *to, const char *const *cc, bool hold,
+    struct recipients *ret, struct mr_error *err)
 {
 	mr_auto(recipients_done) struct recipients out = { 0 };
 	mr_auto(resolver_done) struct resolver r;

@@ -17,8 +17,8 @@ static enum mr_rc
 check_name(const struct mr_room *room, const char *given, char *ret, struct mr_error *err)
 {
 	if (agent_is_operator(given)) {
-		(void)mr_fail(err, MR_REFUSED,
-		    "cannot register '%s': it is the mailbox of the person in charge", given);
+		(void)mr_fail(
+		    err, MR_REFUSED, "cannot register '%s': it is the mailbox of the person in charge", given);
 		return mr_hint(err, "to act as the operator: mailroom --as operator ...");
 	}
 	if (given[0] == '@' || ascii_caseeq(given, "mailroom")) {
@@ -41,14 +41,12 @@ check_session(struct mr_room *room, const char *name, const struct mr_env *env, 
 	    self_check(room, &b, &agent, &ignored) != MR_OK)
 		return MR_OK; /* nobody yet, or fenced, or pruned: free to be someone */
 	(void)mr_fail(err, MR_REFUSED, "cannot register '%s': this session already is '%s'", name, b.agent);
-	return mr_hint(err,
-	    "a helper of yours registers in a session of its own; to act as another: mailroom --as "
-	    "NAME ...");
+	return mr_hint(err, "a helper of yours registers in a session of its own; to act as another: mailroom --as "
+			    "NAME ...");
 }
 
 static enum mr_rc
-add_name(
-    struct mr_room *room, const char *name, const struct mr_register_options *options, struct mr_error *err)
+add_name(struct mr_room *room, const char *name, const struct mr_register_options *options, struct mr_error *err)
 {
 	struct mr_agent agent = {
 		.created_ms = clock_now_ms(),
@@ -71,16 +69,14 @@ refuse_taken(const struct mr_agent *agent, struct mr_error *err)
 	agent_describe_life(agent, &who);
 	(void)mr_fail(err, MR_REFUSED, "cannot register '%s': it is taken by %s", agent->name, buf_z(&who));
 	if (mr_agent_presence(agent) == MR_LIVE)
-		return mr_hint(
-		    err, "pick another name, or move this one here: mailroom takeover %.80s", agent->name);
-	return mr_hint(
-	    err, "nobody can tell whether it still works; if not: mailroom takeover %.80s", agent->name);
+		return mr_hint(err, "pick another name, or move this one here: mailroom takeover %.80s", agent->name);
+	return mr_hint(err, "nobody can tell whether it still works; if not: mailroom takeover %.80s", agent->name);
 }
 
 /* Judges by the newest life. MR_EXISTS: another took the life meanwhile, look again. */
 static enum mr_rc
-claim_life(struct mr_room *room, const char *name, const struct mr_env *env,
-    const struct mr_register_options *options, struct mr_registration *reg, struct mr_error *err)
+claim_life(struct mr_room *room, const char *name, const struct mr_env *env, const struct mr_register_options *options,
+    struct mr_registration *reg, struct mr_error *err)
 {
 	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
 	enum mr_rc rc = room->driver->find_agent(room, name, &agent, err);
@@ -98,8 +94,8 @@ claim_life(struct mr_room *room, const char *name, const struct mr_env *env,
 }
 
 enum mr_rc
-mr_register(struct mr_room *room, const char *name, const struct mr_env *env,
-    const struct mr_register_options *options, struct mr_registration *ret, struct mr_error *err)
+mr_register(struct mr_room *room, const char *name, const struct mr_env *env, const struct mr_register_options *options,
+    struct mr_registration *ret, struct mr_error *err)
 {
 	static const struct mr_register_options plain = { 0 };
 	mr_auto(sys_close_fd) int lock = -1;
@@ -113,8 +109,7 @@ mr_register(struct mr_room *room, const char *name, const struct mr_env *env,
 	if (rc != MR_OK)
 		return rc;
 	if (env->session && env->session[0])
-		lock =
-		    session_lock(env->state_dir); /* the session's own processes decide one after the other */
+		lock = session_lock(env->state_dir); /* the session's own processes decide one after the other */
 	rc = check_session(room, local, env, err);
 	if (rc != MR_OK)
 		return rc;

@@ -80,8 +80,7 @@ send_answer(struct mr_room *room, const struct mr_self *self, const struct mr_me
 	mr_auto(buf_done) struct buf subject = BUF_INIT;
 	struct mr_draft draft = *given;
 
-	if (!address_list_init(&to, original->to.n + 1) ||
-	    !address_list_init(&cc, original->to.n + original->cc.n))
+	if (!address_list_init(&to, original->to.n + 1) || !address_list_init(&cc, original->to.n + original->cc.n))
 		return mr_nomem(err);
 	default_to(&to, original, self->agent);
 	if (all) {
@@ -104,8 +103,8 @@ send_answer(struct mr_room *room, const struct mr_self *self, const struct mr_me
 }
 
 enum mr_rc
-mr_reply(struct mr_room *room, const struct mr_self *self, const char *id, const struct mr_draft *draft,
-    bool all, struct mr_receipt *ret, struct mr_error *err)
+mr_reply(struct mr_room *room, const struct mr_self *self, const char *id, const struct mr_draft *draft, bool all,
+    struct mr_receipt *ret, struct mr_error *err)
 {
 	mr_auto(mr_message_done) struct mr_message original = { 0 };
 	char full[MR_ID_LEN + 1];

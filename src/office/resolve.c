@@ -113,7 +113,8 @@ has_any(struct resolver *r, size_t kind)
 	bool any = false;
 
 	if (r->any[kind] == 0 && r->room->driver->record_each) {
-		enum mr_rc rc = r->room->driver->record_each(r->room, prefixes[kind].kind, "", stop_at_one, &any, &ignored);
+		enum mr_rc rc =
+		    r->room->driver->record_each(r->room, prefixes[kind].kind, "", stop_at_one, &any, &ignored);
 		r->any[kind] = any || rc != MR_OK ? 1 : -1;
 	}
 	return r->any[kind] > 0;
@@ -151,8 +152,7 @@ resolve_bare(struct resolver *r, const char *name, struct mr_error *err)
 	}
 	if (agent == MR_REFUSED)
 		return agent;
-	return r->hold ? make_agent(r, found, err)
-		       : near_unknown(r, "agent, group, queue or channel", name, err);
+	return r->hold ? make_agent(r, found, err) : near_unknown(r, "agent, group, queue or channel", name, err);
 }
 
 /* ---- One address ---- */
@@ -170,8 +170,7 @@ check_shape(const char *given, struct mr_error *err)
 		return mr_hint(err, "did you mean -m? the text goes after -m, or in on stdin");
 	}
 	if (strlen(given) > 2 * MR_ADDRESS_MAX || !header_value_valid(str_of(given)))
-		return mr_fail(
-		    err, MR_REFUSED, "'%s' is not a recipient: it is too long or no text", buf_z(&shown));
+		return mr_fail(err, MR_REFUSED, "'%s' is not a recipient: it is too long or no text", buf_z(&shown));
 	return MR_OK;
 }
 
@@ -183,8 +182,8 @@ drop_room(struct resolver *r, const char *given, char ret[2 * MR_ADDRESS_MAX + 1
 
 	address_split(str_of(given), &agent, &room);
 	if (room.len > 0 && !str_eq(room, str_of(r->room->name))) {
-		(void)mr_fail(err, MR_REFUSED, "no link to room '%.*s'", (int)(room.len < 60 ? room.len : 60),
-		    room.ptr);
+		(void)mr_fail(
+		    err, MR_REFUSED, "no link to room '%.*s'", (int)(room.len < 60 ? room.len : 60), room.ptr);
 		return mr_hint(err, "this room is '%s'", r->room->name);
 	}
 	memcpy(ret, agent.ptr, agent.len);
@@ -217,8 +216,8 @@ resolve_address(struct resolver *r, const char *given, struct mr_error *err)
 /* ---- For whoever asks ---- */
 
 enum mr_rc
-mr_resolve(struct mr_room *room, const char *sender, const char *address, struct mr_resolution *ret,
-    struct mr_error *err)
+mr_resolve(
+    struct mr_room *room, const char *sender, const char *address, struct mr_resolution *ret, struct mr_error *err)
 {
 	mr_auto(recipients_done) struct recipients out = { 0 };
 	mr_auto(resolver_done) struct resolver r;
@@ -227,13 +226,10 @@ mr_resolve(struct mr_room *room, const char *sender, const char *address, struct
 	resolver_init(&r, room, sender, false, &out);
 	rc = resolver_take(&r, address, err);
 	if (rc == MR_OK && out.missing)
-		rc = resolver_trail(
-		    &r, err, "nobody has registered '%s': the first mail makes its mailbox", r.name);
+		rc = resolver_trail(&r, err, "nobody has registered '%s': the first mail makes its mailbox", r.name);
 	if (rc != MR_OK)
 		return rc;
-	*ret = (struct mr_resolution){
-		.form = r.form, .targets = out.all, .trouble = out.trouble, .trail = r.trail
-	};
+	*ret = (struct mr_resolution){ .form = r.form, .targets = out.all, .trouble = out.trouble, .trail = r.trail };
 	(void)snprintf(ret->name, sizeof(ret->name), "%s", r.name);
 	out.all = out.trouble = r.trail = (struct mr_names){ 0 };
 	return MR_OK;

@@ -41,7 +41,7 @@ struct resolver { /* finish with resolver_done */
 	struct mr_room *room;
 	const char *sender; /* "" for nobody */
 	bool hold;
-	bool many; /* more than NOT_LIVE_MAX: who is live is not looked up, only who is there */
+	bool many;          /* more than NOT_LIVE_MAX: who is live is not looked up, only who is there */
 	signed char any[4]; /* of the kinds of prefixes[]: 0 not looked, 1 there are some, -1 there are none */
 	struct recipients *out;
 	struct mr_names *header; /* out->to or out->cc */
@@ -64,14 +64,12 @@ struct resolver { /* finish with resolver_done */
 	size_t left_out;         /* times that it was the sender, who is left out of groups and patterns */
 	size_t trouble_before;   /* sentences in out->trouble that are about other addresses */
 };
-void resolver_init(
-    struct resolver *r, struct mr_room *room, const char *sender, bool hold, struct recipients *out);
+void resolver_init(struct resolver *r, struct mr_room *room, const char *sender, bool hold, struct recipients *out);
 void resolver_done(struct resolver *r);
 /* Takes one address of the sender's. */
 enum mr_rc resolver_take(struct resolver *r, const char *given, struct mr_error *err);
 /* A target that was found. `chosen`: by its name, not as one of many, so that it may be the sender. */
-enum mr_rc resolver_reach(
-    struct resolver *r, const char *target, bool live, bool chosen, struct mr_error *err);
+enum mr_rc resolver_reach(struct resolver *r, const char *target, bool live, bool chosen, struct mr_error *err);
 /* What the address is, kept at depth 0 only. */
 void resolver_form(struct resolver *r, const char *form, const char *name);
 enum mr_rc resolver_trail(struct resolver *r, struct mr_error *err, const char *fmt, ...) MR_PRINTF(3, 4);

@@ -31,12 +31,10 @@ note_first_kept(void *ctx, uint64_t number, const struct mr_message *msg)
 /* Numbers under *ret are too old; `last` is the newest that we know of, what comes after it is not ours to
  * judge. */
 static enum mr_rc
-judge_age(struct mr_room *room, const struct mr_channel *channel, uint64_t last, uint64_t *ret,
-    struct mr_error *err)
+judge_age(struct mr_room *room, const struct mr_channel *channel, uint64_t last, uint64_t *ret, struct mr_error *err)
 {
 	struct aging aging = { .oldest_ms = clock_now_ms() - channel->retain_ms };
-	enum mr_rc rc =
-	    room->driver->channel_scan(room, channel->name, 0, SCAN_HEADERS, note_first_kept, &aging, err);
+	enum mr_rc rc = room->driver->channel_scan(room, channel->name, 0, SCAN_HEADERS, note_first_kept, &aging, err);
 
 	/* One that cannot be read does not keep the others for ever: what is before one that stays goes. */
 	if (rc == MR_CORRUPT && aging.kept > 0)
@@ -47,8 +45,8 @@ judge_age(struct mr_room *room, const struct mr_channel *channel, uint64_t last,
 }
 
 static enum mr_rc
-apply_limits(struct mr_room *room, const struct mr_channel *channel, bool buffer, size_t *ret_removed,
-    struct mr_error *err)
+apply_limits(
+    struct mr_room *room, const struct mr_channel *channel, bool buffer, size_t *ret_removed, struct mr_error *err)
 {
 	size_t most = (size_t)channel->retain_count, count = 0, removed = 0;
 	uint64_t first = 0, last = 0, below = 0;
@@ -73,8 +71,7 @@ apply_limits(struct mr_room *room, const struct mr_channel *channel, bool buffer
 }
 
 enum mr_rc
-mr_channel_prune(
-    struct mr_room *room, const char *name, bool buffer, size_t *ret_removed, struct mr_error *err)
+mr_channel_prune(struct mr_room *room, const char *name, bool buffer, size_t *ret_removed, struct mr_error *err)
 {
 	mr_auto(mr_channel_done) struct mr_channel channel = { 0 };
 	size_t removed = 0;

@@ -103,8 +103,9 @@ stop_at_any(void *ctx, const struct mr_message *msg)
 bool
 scan_finds_names(struct mr_room *room, const char *agent, unsigned folders, bool unread_only)
 {
-	struct scan_request want = { .folders = folders, .depth = SCAN_NAMES, .unread_only = unread_only,
-		.one_is_enough = true };
+	struct scan_request want = {
+		.folders = folders, .depth = SCAN_NAMES, .unread_only = unread_only, .one_is_enough = true
+	};
 	struct mr_error ignored = { 0 };
 	bool any = false;
 
@@ -191,8 +192,7 @@ show_sorted(struct scanning *s, struct mr_error *err)
 		mr_auto(mr_message_done) struct mr_message msg = { 0 };
 		const struct candidate *c = &s->sorted.v[i];
 		struct mr_error trouble = { 0 };
-		enum mr_rc rc =
-		    s->room->driver->fetch(s->room, s->agent, c->id, c->folder, depth, &msg, &trouble);
+		enum mr_rc rc = s->room->driver->fetch(s->room, s->agent, c->id, c->folder, depth, &msg, &trouble);
 
 		if (rc == MR_NOMEM)
 			return mr_nomem(err);
@@ -222,9 +222,7 @@ mr_scan(struct mr_room *room, const char *agent, const struct mr_scan *scan, mr_
     struct mr_error *err)
 {
 	mr_auto(matcher_done) struct matcher matcher = { 0 };
-	struct scanning s = {
-		.room = room, .agent = agent, .scan = scan, .matcher = &matcher, .fn = fn, .ctx = ctx
-	};
+	struct scanning s = { .room = room, .agent = agent, .scan = scan, .matcher = &matcher, .fn = fn, .ctx = ctx };
 	bool streams = scan->order == MR_OLDEST_FIRST || scan->order == MR_NEWEST_FIRST;
 	unsigned folders = scan->filter.folders ? scan->filter.folders : MR_INBOX;
 	enum mr_rc rc = matcher_init(&matcher, room, agent, &scan->filter, err);

@@ -21,8 +21,7 @@
 /* ---- The answer ---- */
 
 static enum mr_rc
-is_agent(struct mr_self *ret, const struct mr_env *env, const char *agent, unsigned life, bool bound,
-    const char *how)
+is_agent(struct mr_self *ret, const struct mr_env *env, const char *agent, unsigned life, bool bound, const char *how)
 {
 	*ret = (struct mr_self){ .life = life, .bound = bound };
 	snprintf(ret->agent, sizeof ret->agent, "%s", agent);
@@ -65,11 +64,10 @@ by_option(struct mr_room *room, const struct mr_env *env, struct mr_self *ret, s
 	if (rc != MR_OK)
 		return rc;
 	/* Looking through all lives is worth it only where it decides something. */
-	bool bound =
-	    self_session(env)[0] &&
-	    (agent_is_operator(self.agent) ? self_binding(room, env, &b, &saved, &ignored) == MR_OK
-					   : env->state_dir && session_load(env->state_dir, env->session,
-								   room->spec, &b, &ignored) == MR_OK);
+	bool bound = self_session(env)[0] &&
+		     (agent_is_operator(self.agent) ? self_binding(room, env, &b, &saved, &ignored) == MR_OK
+						    : env->state_dir && session_load(env->state_dir, env->session,
+									    room->spec, &b, &ignored) == MR_OK);
 
 	(void)is_agent(ret, env, self.agent, self.life, bound, "--as");
 	ret->explicit_as = true;
@@ -92,8 +90,8 @@ by_session(struct mr_room *room, const struct mr_env *env, struct mr_self *ret, 
 		rc = self_check(room, &b, &agent, err);
 	if (rc != MR_OK)
 		return rc;
-	bool resumed = env->process.pid && !process_same(&env->process, &b.process) &&
-		       process_state(&b.process) == PROCESS_DEAD;
+	bool resumed =
+	    env->process.pid && !process_same(&env->process, &b.process) && process_state(&b.process) == PROCESS_DEAD;
 
 	/* Best effort: who I am is clear, and a room that cannot be written can still be read. */
 	if (!saved || resumed)
@@ -104,13 +102,13 @@ by_session(struct mr_room *room, const struct mr_env *env, struct mr_self *ret, 
 
 /* A life that is gone, or one that nobody sits in, becomes this session's. */
 static enum mr_rc
-bind_life(struct mr_room *room, const struct mr_env *env, const struct mr_agent *agent, bool take,
-    const char *how, struct mr_self *ret, struct mr_error *err)
+bind_life(struct mr_room *room, const struct mr_env *env, const struct mr_agent *agent, bool take, const char *how,
+    struct mr_self *ret, struct mr_error *err)
 {
 	unsigned life = agent->life;
 	size_t returned = 0;
-	enum mr_rc rc = take ? self_take_life(room, env, agent, &life, &returned, err)
-			     : self_adopt_life(room, env, agent, err);
+	enum mr_rc rc =
+	    take ? self_take_life(room, env, agent, &life, &returned, err) : self_adopt_life(room, env, agent, err);
 
 	return rc == MR_OK ? is_agent(ret, env, agent->name, life, true, how) : rc;
 }
@@ -118,14 +116,13 @@ bind_life(struct mr_room *room, const struct mr_env *env, const struct mr_agent 
 /* 3 */
 
 static enum mr_rc
-refuse_variable(
-    const struct mr_env *env, const char *source, const struct mr_agent *agent, struct mr_error *err)
+refuse_variable(const struct mr_env *env, const char *source, const struct mr_agent *agent, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf who = BUF_INIT;
 
 	agent_describe_life(agent, &who);
-	(void)mr_fail(err, MR_REFUSED, "%s says '%s', but that agent is somebody else: %s", source,
-	    agent->name, buf_z(&who));
+	(void)mr_fail(
+	    err, MR_REFUSED, "%s says '%s', but that agent is somebody else: %s", source, agent->name, buf_z(&who));
 	return self_session(env)[0]
 		   ? mr_hint(err,
 			 "mailroom register NAME takes a name of your own; mailroom takeover %.80s moves "
@@ -156,8 +153,8 @@ by_variable(struct mr_room *room, const struct mr_env *env, struct mr_self *ret,
 		return is_agent(ret, env, name, agent.life, false, source);
 	}
 	if (agent_is_operator(name)) {
-		(void)mr_fail(err, MR_REFUSED, "%s says '%s', but a harness session is not the operator",
-		    source, env->agent);
+		(void)mr_fail(
+		    err, MR_REFUSED, "%s says '%s', but a harness session is not the operator", source, env->agent);
 		return mr_hint(err, "mailroom register NAME takes a name of your own");
 	}
 	bool nobodys = agent.process.pid == 0 && agent.session[0] == '\0';
@@ -216,8 +213,7 @@ by_worktree(struct mr_room *room, const struct mr_env *env, struct mr_names *ret
 
 /* 5 */
 static enum mr_rc
-nobody(const struct mr_env *env, const struct mr_names *gone, const struct mr_error *unbound,
-    struct mr_error *err)
+nobody(const struct mr_env *env, const struct mr_names *gone, const struct mr_error *unbound, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf names = BUF_INIT;
 
@@ -268,8 +264,7 @@ mr_self_resolve(struct mr_room *room, const struct mr_env *env, struct mr_self *
 			*ret = self;
 			return MR_OK;
 		}
-		if (rc !=
-		    MR_EXISTS) /* another was quicker to take the life: judge again by what is there now */
+		if (rc != MR_EXISTS) /* another was quicker to take the life: judge again by what is there now */
 			return rc;
 	}
 	return mr_fail(err, MR_BUSY, "others keep taking the name");

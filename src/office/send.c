@@ -52,8 +52,7 @@ check_sender(struct mr_room *room, const struct mr_self *self, struct mr_error *
 		rc = agent_exists(room, self->agent, err);
 	if (rc != MR_NOTFOUND)
 		return rc;
-	(void)mr_fail(
-	    err, MR_NOTFOUND, "the sender '%s' is not registered in room '%s'", self->agent, room->name);
+	(void)mr_fail(err, MR_NOTFOUND, "the sender '%s' is not registered in room '%s'", self->agent, room->name);
 	return mr_hint(err, "`mailroom register %s` makes its mailbox", self->agent);
 }
 
@@ -81,8 +80,7 @@ check_key(const char *option, const char *key, struct mr_error *err)
 	size_t len = strlen(key);
 
 	if (len == 0 || len > KEY_MAX)
-		return mr_fail(
-		    err, MR_REFUSED, "the %s has %zu bytes: 1 to %d are allowed", option, len, KEY_MAX);
+		return mr_fail(err, MR_REFUSED, "the %s has %zu bytes: 1 to %d are allowed", option, len, KEY_MAX);
 	for (size_t i = 0; i < len; i++)
 		if ((unsigned char)key[i] < 0x20 || key[i] == 0x7f)
 			return mr_fail(err, MR_REFUSED, "the %s has a control character", option);
@@ -95,16 +93,16 @@ check_body(const struct mr_draft *draft, struct mr_error *err)
 	struct mr_str body = { draft->body ? draft->body : "", draft->body ? draft->body_len : 0 };
 	size_t i = 0;
 
-	while (i < body.len &&
-	       (body.ptr[i] == ' ' || body.ptr[i] == '\t' || body.ptr[i] == '\n' || body.ptr[i] == '\r'))
+	while (
+	    i < body.len && (body.ptr[i] == ' ' || body.ptr[i] == '\t' || body.ptr[i] == '\n' || body.ptr[i] == '\r'))
 		i++;
 	if (i == body.len) {
 		(void)mr_fail(err, MR_REFUSED, "the message has no text");
 		return mr_hint(err, "give it with -m TEXT, with -f FILE or on stdin");
 	}
 	if (body.len > MR_BODY_MAX) {
-		(void)mr_fail(err, MR_REFUSED, "the text has %zu bytes: at most %zu (16 MiB) are allowed",
-		    body.len, MR_BODY_MAX);
+		(void)mr_fail(
+		    err, MR_REFUSED, "the text has %zu bytes: at most %zu (16 MiB) are allowed", body.len, MR_BODY_MAX);
 		return mr_hint(err, "put it into a file and send its path");
 	}
 	return MR_OK;
@@ -114,8 +112,8 @@ static enum mr_rc
 check_headers(const struct mr_draft *draft, struct mr_error *err)
 {
 	if (draft->headers_n > HEADERS_MAX)
-		return mr_fail(err, MR_REFUSED, "%zu extra headers: at most %d are allowed", draft->headers_n,
-		    HEADERS_MAX);
+		return mr_fail(
+		    err, MR_REFUSED, "%zu extra headers: at most %d are allowed", draft->headers_n, HEADERS_MAX);
 	for (size_t i = 0; i < draft->headers_n; i++) {
 		const struct mr_header *header = &draft->headers[i];
 
@@ -126,8 +124,8 @@ check_headers(const struct mr_draft *draft, struct mr_error *err)
 			return mr_hint(err, "say which message this one answers, or name a thread");
 		}
 		if (strlen(header->value) > HEADER_VALUE_MAX)
-			return mr_fail(err, MR_REFUSED, "the header '%.76s' has over %d bytes", header->name,
-			    HEADER_VALUE_MAX);
+			return mr_fail(
+			    err, MR_REFUSED, "the header '%.76s' has over %d bytes", header->name, HEADER_VALUE_MAX);
 	}
 	return MR_OK;
 }
@@ -187,15 +185,15 @@ find_thread(struct letter *l, const char *given, const char **ret, struct mr_err
 		rc = mr_resolve_id(l->room, l->self->agent, given, 0, id, err);
 		if (rc == MR_REFUSED)
 			return rc;
-		if (rc == MR_OK && l->room->driver->fetch(l->room, l->self->agent, id, ALL_FOLDERS,
-				       SCAN_HEADERS, &known, &ignored) == MR_OK)
+		if (rc == MR_OK && l->room->driver->fetch(l->room, l->self->agent, id, ALL_FOLDERS, SCAN_HEADERS,
+				       &known, &ignored) == MR_OK)
 			given = *known.thread ? known.thread : known.id;
 		else if (rc == MR_OK)
 			given = id;
 		*err = (struct mr_error){ 0 };
 	} else if (!is_word(given, THREAD_MAX, "._-")) {
-		return mr_fail(err, MR_REFUSED,
-		    "'%.90s' is no thread: a message id, or 1 to %d of A-Z a-z 0-9 . _ -", given, THREAD_MAX);
+		return mr_fail(err, MR_REFUSED, "'%.90s' is no thread: a message id, or 1 to %d of A-Z a-z 0-9 . _ -",
+		    given, THREAD_MAX);
 	}
 	*ret = arena_dup(&l->own, str_of(given));
 	return *ret ? MR_OK : mr_nomem(err);
@@ -208,8 +206,7 @@ find_original(struct letter *l, struct mr_error *err)
 	enum mr_rc rc = mr_resolve_id(l->room, l->self->agent, l->draft->reply_to, 0, id, err);
 
 	if (rc == MR_OK)
-		rc = l->room->driver->fetch(
-		    l->room, l->self->agent, id, ALL_FOLDERS, SCAN_HEADERS, &l->original, err);
+		rc = l->room->driver->fetch(l->room, l->self->agent, id, ALL_FOLDERS, SCAN_HEADERS, &l->original, err);
 	return rc == MR_OK ? MR_OK : mr_wrap(err, "reply to '%.60s'", l->draft->reply_to);
 }
 
@@ -281,8 +278,7 @@ compose(struct letter *l, struct mr_error *err)
 		.date_ms = clock_now_ms(),
 		.type = d->type ? d->type : "",
 		.priority = d->priority,
-		.thread =
-		    "", /* its own id: what is read back says so, and a send key does not depend on it */
+		.thread = "", /* its own id: what is read back says so, and a send key does not depend on it */
 		.reply_to = "",
 		.replace_key = d->replace_key ? d->replace_key : "",
 		.sender_life = l->self->life,
@@ -308,8 +304,7 @@ notify_command(const struct letter *l)
 {
 	const char *command = mr_room_setting(l->room, "Notify");
 
-	if (!command || !*command || !names_has(&l->who.all, OPERATOR) ||
-	    strcmp(l->self->agent, OPERATOR) == 0)
+	if (!command || !*command || !names_has(&l->who.all, OPERATOR) || strcmp(l->self->agent, OPERATOR) == 0)
 		return NULL;
 	return strdup(command);
 }
@@ -324,8 +319,7 @@ storage_warning(const struct letter *l)
 	struct mr_error ignored = { 0 };
 	struct buf text = BUF_INIT;
 
-	if (!driver->once || !driver->storage ||
-	    !driver->once(l->room, l->self->agent, l->self->life, "storage") ||
+	if (!driver->once || !driver->storage || !driver->once(l->room, l->self->agent, l->self->life, "storage") ||
 	    driver->storage(l->room, &storage, &ignored) != MR_OK || storage.power_safe)
 		return NULL;
 	buf_addf(&text, "a power cut can lose mail here (%s): %s", storage.file_system, storage.reason);
@@ -409,8 +403,8 @@ fill_receipt(struct letter *l, enum mr_rc rc, struct delivered *got, struct mr_r
 }
 
 enum mr_rc
-mr_send(struct mr_room *room, const struct mr_self *self, const struct mr_draft *draft,
-    struct mr_receipt *ret, struct mr_error *err)
+mr_send(struct mr_room *room, const struct mr_self *self, const struct mr_draft *draft, struct mr_receipt *ret,
+    struct mr_error *err)
 {
 	mr_auto(letter_done) struct letter l = { .room = room, .self = self, .draft = draft };
 	struct delivered got = { 0 };

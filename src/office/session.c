@@ -31,9 +31,8 @@ static void
 file_name(const char *session, const char *room_spec, struct buf *out)
 {
 	for (const char *c = session; *c; c++) {
-		bool plain = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') ||
-			     (*c >= '0' && *c <= '9') || *c == '-' || *c == '_' ||
-			     (*c == '.' && c != session);
+		bool plain = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') ||
+			     *c == '-' || *c == '_' || (*c == '.' && c != session);
 
 		if (plain)
 			buf_addc(out, *c);
@@ -62,8 +61,7 @@ open_folder(const char *state_dir, bool make, int *ret_fd, struct mr_error *err)
 
 	if (!path)
 		return mr_nomem(err);
-	return make ? dir_make(AT_FDCWD, path, 0700, false, ret_fd, err)
-		    : dir_open(AT_FDCWD, path, ret_fd, err);
+	return make ? dir_make(AT_FDCWD, path, 0700, false, ret_fd, err) : dir_open(AT_FDCWD, path, ret_fd, err);
 }
 
 int
@@ -115,8 +113,7 @@ parse(const struct record *lines, struct binding *ret, struct mr_error *err)
 	struct mr_error ignored = { 0 };
 	struct binding b = { .life = (unsigned)life };
 
-	if (!agent || life < 1 || life > UINT32_MAX ||
-	    address_normal(str_of(agent), b.agent, &ignored) != MR_OK)
+	if (!agent || life < 1 || life > UINT32_MAX || address_normal(str_of(agent), b.agent, &ignored) != MR_OK)
 		return mr_fail(err, MR_CORRUPT, "no agent and life in it");
 	if (process && process[0] && !process_parse(str_of(process), &b.process))
 		return mr_fail(err, MR_CORRUPT, "bad 'Process: %.60s'", process);
@@ -147,8 +144,7 @@ load_file(int folder, const char *name, const char *room_spec, struct binding *r
 		return mr_fail_errno(err, "cannot read session binding '%s'", name);
 	if (!S_ISREG(st.st_mode) || st.st_uid != geteuid())
 		return mr_fail(err, MR_REFUSED, "session binding '%s' is not a file of this user", name);
-	if (file_read_fd(fd, BINDING_MAX, &text, err) != MR_OK ||
-	    record_parse(buf_str(&text), &lines, err) != MR_OK)
+	if (file_read_fd(fd, BINDING_MAX, &text, err) != MR_OK || record_parse(buf_str(&text), &lines, err) != MR_OK)
 		return mr_wrap(err, "session binding '%s'", name);
 	const char *room = record_get(&lines, "Room");
 
@@ -162,8 +158,8 @@ load_file(int folder, const char *name, const char *room_spec, struct binding *r
 }
 
 enum mr_rc
-session_load(const char *state_dir, const char *session, const char *room_spec, struct binding *ret,
-    struct mr_error *err)
+session_load(
+    const char *state_dir, const char *session, const char *room_spec, struct binding *ret, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf plain = BUF_INIT;
 	mr_auto(buf_done) struct buf other = BUF_INIT;
@@ -198,8 +194,7 @@ write_lines(struct buf *out, const char *room_spec, const struct binding *b, str
 		return err->code;
 	buf_addf(out, "Life: %u\n", b->life);
 	if ((process.len && header_add(out, "Process", buf_str(&process), err) != MR_OK) ||
-	    (b->worktree && b->worktree[0] &&
-		header_add(out, "Worktree", str_of(b->worktree), err) != MR_OK) ||
+	    (b->worktree && b->worktree[0] && header_add(out, "Worktree", str_of(b->worktree), err) != MR_OK) ||
 	    header_add(out, "Bound", str_of(bound), err) != MR_OK)
 		return err->code;
 	return buf_ok(out) && buf_ok(&process) ? MR_OK : mr_nomem(err);
@@ -284,8 +279,7 @@ session_find_process(const char *state_dir, const char *session, const char *roo
 
 	if (!room)
 		return mr_nomem(err);
-	if (process->pid == 0 || !session_may_clear(session, session) ||
-	    process_state(process) != PROCESS_ALIVE)
+	if (process->pid == 0 || !session_may_clear(session, session) || process_state(process) != PROCESS_ALIVE)
 		return mr_fail(err, MR_NOTFOUND, "session '%.80s' is not bound", session);
 	rc = open_folder(state_dir, false, &folder, err);
 	if (rc != MR_OK)

@@ -17,8 +17,7 @@ enum mr_rc
 settings_name(const char *kind, const char *given, char *ret, struct mr_error *err)
 {
 	size_t prefix = strlen(kind);
-	const char *name =
-	    str_starts(str_of(given), kind) && given[prefix] == ':' ? given + prefix + 1 : given;
+	const char *name = str_starts(str_of(given), kind) && given[prefix] == ':' ? given + prefix + 1 : given;
 	enum mr_rc rc = target_name_check(kind, name, err);
 
 	if (rc == MR_OK)
@@ -53,8 +52,7 @@ say_unknown(struct mr_room *room, const char *kind, const char *name, struct mr_
 	(void)mr_fail(err, MR_NOTFOUND, "no %s '%s' in room '%s'", kind, name, room->name);
 	if (near.n > 0)
 		return mr_hint(err, "did you mean %s?", buf_z(&list));
-	return mr_hint(
-	    err, "`mailroom %s list` shows them, `mailroom %s create %s` makes it", kind, kind, name);
+	return mr_hint(err, "`mailroom %s list` shows them, `mailroom %s create %s` makes it", kind, kind, name);
 }
 
 /* ---- Reading ---- */
@@ -70,8 +68,7 @@ check_records(const struct mr_room *room, const char *kind, struct mr_error *err
 }
 
 enum mr_rc
-settings_load(
-    struct mr_room *room, const char *kind, const char *name, struct record *ret, struct mr_error *err)
+settings_load(struct mr_room *room, const char *kind, const char *name, struct record *ret, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 	enum mr_rc rc = check_records(room, kind, err);
@@ -123,8 +120,8 @@ write_new(void *ctx, bool exists, struct buf *text, struct mr_error *err)
 }
 
 enum mr_rc
-settings_create(struct mr_room *room, const char *kind, const char *name, const char *by, struct buf *lines,
-    struct mr_error *err)
+settings_create(
+    struct mr_room *room, const char *kind, const char *name, const char *by, struct buf *lines, struct mr_error *err)
 {
 	char now[RFC3339_LEN + 1];
 	enum mr_rc rc = check_records(room, kind, err);
@@ -151,16 +148,14 @@ goes(const struct settings_edit *edit, const struct mr_header *line)
 {
 	if (!ascii_caseeq(line->name, edit->field))
 		return false;
-	return edit->how == SETTINGS_SET ||
-	       (edit->how == SETTINGS_REMOVE && strcmp(line->value, edit->value) == 0);
+	return edit->how == SETTINGS_SET || (edit->how == SETTINGS_REMOVE && strcmp(line->value, edit->value) == 0);
 }
 
 static bool
 has_line(const struct record *lines, const struct settings_edit *edit)
 {
 	for (size_t i = 0; i < lines->n; i++)
-		if (ascii_caseeq(lines->lines[i].name, edit->field) &&
-		    strcmp(lines->lines[i].value, edit->value) == 0)
+		if (ascii_caseeq(lines->lines[i].name, edit->field) && strcmp(lines->lines[i].value, edit->value) == 0)
 			return true;
 	return false;
 }
@@ -194,8 +189,8 @@ edit_lines(void *ctx, bool exists, struct buf *text, struct mr_error *err)
 }
 
 enum mr_rc
-settings_change(struct mr_room *room, const char *kind, const char *name, struct settings_edit edit,
-    bool *ret_changed, struct mr_error *err)
+settings_change(struct mr_room *room, const char *kind, const char *name, struct settings_edit edit, bool *ret_changed,
+    struct mr_error *err)
 {
 	enum mr_rc rc = check_records(room, kind, err);
 

@@ -98,17 +98,14 @@ is_own_lease(const struct mr_show *show, const char *id)
 	struct mr_error ignored = { 0 };
 
 	if (show->room->driver->each_hold)
-		(void)show->room->driver->each_hold(
-		    show->room, show->self.agent, note_own_lease, &own, &ignored);
+		(void)show->room->driver->each_hold(show->room, show->self.agent, note_own_lease, &own, &ignored);
 	return own.found;
 }
 
 static enum mr_rc
 hold_for_show(struct mr_show *show, const char *id, struct mr_message *msg, struct mr_error *err)
 {
-	struct hold_terms terms = {
-		.kind = HOLD_PROCESS, .life = show->self.life, .session = show->self.session
-	};
+	struct hold_terms terms = { .kind = HOLD_PROCESS, .life = show->self.life, .session = show->self.session };
 	struct hold hold = { 0 };
 	enum mr_rc rc;
 
@@ -132,11 +129,10 @@ static enum mr_rc
 take_once(struct mr_show *show, const char *id, struct mr_message *msg, struct mr_error *err)
 {
 	struct mr_error ignored = { 0 };
-	enum mr_rc rc =
-	    show->room->driver->fetch(show->room, show->self.agent, id, ALL_FOLDERS, SCAN_BODIES, msg, err);
+	enum mr_rc rc = show->room->driver->fetch(show->room, show->self.agent, id, ALL_FOLDERS, SCAN_BODIES, msg, err);
 
-	if (rc == MR_NOTFOUND && show->room->driver->fetch(show->room, show->self.agent, id, MR_DEAD,
-				     SCAN_BODIES, msg, &ignored) == MR_OK)
+	if (rc == MR_NOTFOUND &&
+	    show->room->driver->fetch(show->room, show->self.agent, id, MR_DEAD, SCAN_BODIES, msg, &ignored) == MR_OK)
 		return MR_OK;
 	if (rc != MR_OK || find_taken(show, id))
 		return rc;
@@ -243,10 +239,9 @@ mr_show_finish(struct mr_show *show, bool archive, size_t *ret_marked, struct mr
 	if (rc != MR_OK)
 		return mr_wrap(err, "mark shown mail of '%s'", show->self.agent);
 	if (fenced > 0) {
-		(void)mr_fail(err, MR_REFUSED, "%zu of the messages shown left this life of '%s' meanwhile",
-		    fenced, show->self.agent);
-		return mr_hint(
-		    err, "a newer life took over and gets them; stop acting as '%s'", show->self.agent);
+		(void)mr_fail(err, MR_REFUSED, "%zu of the messages shown left this life of '%s' meanwhile", fenced,
+		    show->self.agent);
+		return mr_hint(err, "a newer life took over and gets them; stop acting as '%s'", show->self.agent);
 	}
 	if (ret_marked)
 		*ret_marked = marked;
@@ -263,8 +258,7 @@ mr_show_close(struct mr_show *show)
 		return;
 	if (room_has_holds(show->room))
 		for (; given_back < show->n; given_back++)
-			(void)show->room->driver->settle(
-			    show->room, &show->taken[given_back], SETTLE_BACK, &ignored);
+			(void)show->room->driver->settle(show->room, &show->taken[given_back], SETTLE_BACK, &ignored);
 	if (given_back > 0)
 		(void)office_flush(show->room, &ignored);
 	free(show->taken);

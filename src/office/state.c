@@ -106,8 +106,7 @@ retire_from(struct mr_room *room, const struct mr_message *msg, const char *agen
 }
 
 size_t
-state_retire(
-    struct mr_room *room, const struct mr_message *msg, const struct mr_names *agents, const char *id)
+state_retire(struct mr_room *room, const struct mr_message *msg, const struct mr_names *agents, const char *id)
 {
 	struct mr_error ignored = { 0 };
 	size_t retired = 0;
@@ -115,8 +114,7 @@ state_retire(
 	if (!*msg->replace_key || !room->driver->mark || !room->driver->move)
 		return 0;
 	for (size_t i = 0; i < agents->n; i++)
-		if (!strchr(
-			agents->v[i], ':')) /* what waits in a queue or stands in a channel is not replaced */
+		if (!strchr(agents->v[i], ':')) /* what waits in a queue or stands in a channel is not replaced */
 			retired += retire_from(room, msg, agents->v[i], id);
 	if (retired > 0) /* lost in a power cut, old status mail is unread again: no harm */
 		(void)office_flush(room, &ignored);
@@ -137,8 +135,8 @@ count_copy(void *ctx, const struct place_of *place)
 
 /* Durable before the first copy goes: a purge that is cut off still explains what is missing. */
 static enum mr_rc
-put_tombstone(struct mr_room *room, const struct mr_self *self, const char *id, const char *reason,
-    struct mr_error *err)
+put_tombstone(
+    struct mr_room *room, const struct mr_self *self, const char *id, const char *reason, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 	char now[RFC3339_LEN + 1];
@@ -160,8 +158,8 @@ put_tombstone(struct mr_room *room, const struct mr_self *self, const char *id, 
 }
 
 enum mr_rc
-mr_purge(struct mr_room *room, const struct mr_self *self, const char *id, const char *reason,
-    size_t *ret_removed, struct mr_error *err)
+mr_purge(struct mr_room *room, const struct mr_self *self, const char *id, const char *reason, size_t *ret_removed,
+    struct mr_error *err)
 {
 	char full[MR_ID_LEN + 1];
 	size_t copies = 0, removed = 0;

@@ -63,8 +63,7 @@ target_supported(const struct mr_room *room, const char *kind, struct mr_error *
 }
 
 enum mr_rc
-target_settings(
-    struct mr_room *room, const char *kind, const char *name, struct record *ret, struct mr_error *err)
+target_settings(struct mr_room *room, const char *kind, const char *name, struct record *ret, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 	enum mr_rc rc = target_supported(room, kind, err);

@@ -87,7 +87,9 @@ judge_fresh(struct waiting *w, struct mr_error *err)
 static enum mr_rc
 look(struct waiting *w, struct mr_error *err)
 {
-	struct scan_request want = { .folders = MR_INBOX, .depth = SCAN_NAMES, .unread_only = true,
+	struct scan_request want = { .folders = MR_INBOX,
+		.depth = SCAN_NAMES,
+		.unread_only = true,
 		.one_is_enough = w->matcher.depth == SCAN_NAMES };
 	enum mr_rc rc = MR_OK;
 
@@ -101,7 +103,8 @@ look(struct waiting *w, struct mr_error *err)
 			rc = judge_fresh(w, err);
 		if (rc != MR_OK || w->hit || (!w->moved && tries > 0))
 			break;
-		/* Nothing yet: mail that a dead holder had counts too. After the look, for whom mail waits is in a hurry. */
+		/* Nothing yet: mail that a dead holder had counts too. After the look, for whom mail waits is in a
+		 * hurry. */
 		if (tries == 0)
 			scan_sweep(w->room, w->agent);
 	}
@@ -142,8 +145,8 @@ look_until(struct waiting *w, void *watch, int64_t timeout_ms, struct mr_error *
 }
 
 enum mr_rc
-mr_wait(struct mr_room *room, const char *agent, const struct mr_filter *filter, int64_t timeout_ms,
-    struct mr_error *err)
+mr_wait(
+    struct mr_room *room, const char *agent, const struct mr_filter *filter, int64_t timeout_ms, struct mr_error *err)
 {
 	const struct room_driver *driver = room->driver;
 	struct waiting w = { .room = room, .agent = agent };

@@ -50,10 +50,9 @@ struct binding { /* finish with binding_done */
 };
 void binding_done(struct binding *b);
 /* MR_NOTFOUND: not bound in this room. MR_CORRUPT, MR_REFUSED: there is a file, but it cannot be trusted. */
-enum mr_rc session_load(const char *state_dir, const char *session, const char *room_spec,
-    struct binding *ret, struct mr_error *err);
-enum mr_rc session_save(
-    const char *state_dir, const char *room_spec, const struct binding *b, struct mr_error *err);
+enum mr_rc session_load(
+    const char *state_dir, const char *session, const char *room_spec, struct binding *ret, struct mr_error *err);
+enum mr_rc session_save(const char *state_dir, const char *room_spec, const struct binding *b, struct mr_error *err);
 /* The binding in this room of another session of the same live harness process: /clear gives a running
  * harness a new session id. Only for harnesses that do so. */
 enum mr_rc session_find_process(const char *state_dir, const char *session, const char *room_spec,
@@ -81,12 +80,11 @@ enum mr_rc agent_unread(struct mr_room *room, const char *name, size_t *ret, str
 const char *self_session(const struct mr_env *env); /* or "" */
 /* The binding of env's session in this room: its own file, the one from before /clear, or the life that names
  * the session. MR_NOTFOUND: unbound. *ret_saved: a file of this very session id says so. */
-enum mr_rc self_binding(struct mr_room *room, const struct mr_env *env, struct binding *ret, bool *ret_saved,
-    struct mr_error *err);
+enum mr_rc self_binding(
+    struct mr_room *room, const struct mr_env *env, struct binding *ret, bool *ret_saved, struct mr_error *err);
 /* Is the binding's life still the newest? ret_agent is the agent. MR_REFUSED: fenced, with who and what to
  * type; MR_NOTFOUND: the name was pruned. */
-enum mr_rc self_check(
-    struct mr_room *room, const struct binding *b, struct mr_agent *ret_agent, struct mr_error *err);
+enum mr_rc self_check(struct mr_room *room, const struct binding *b, struct mr_agent *ret_agent, struct mr_error *err);
 /* Is agent's newest life the one of env's session, or of its very process? */
 bool self_is_life(const struct mr_env *env, const struct mr_agent *agent);
 /* Notes in the life and in a binding that env's session is this life. */

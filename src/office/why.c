@@ -115,8 +115,7 @@ tell_missing(struct trail *t, const struct mr_names *names)
 		mr_auto(buf_done) struct buf evidence = BUF_INIT;
 		struct mr_error ignored = { 0 };
 
-		bool shared = str_starts(str_of(names->v[i]), "queue:") ||
-			      str_starts(str_of(names->v[i]), "channel:");
+		bool shared = str_starts(str_of(names->v[i]), "queue:") || str_starts(str_of(names->v[i]), "channel:");
 
 		if (names_has(&t->have, names->v[i]) || (shared && t->kept))
 			continue;
@@ -141,8 +140,8 @@ tell_recipients(struct trail *t, const char *id)
 		mr_auto(mr_message_done) struct mr_message msg = { 0 };
 		struct mr_error ignored = { 0 };
 
-		if (t->room->driver->fetch(
-			t->room, t->readers.v[i], id, ALL_FOLDERS, SCAN_HEADERS, &msg, &ignored) != MR_OK)
+		if (t->room->driver->fetch(t->room, t->readers.v[i], id, ALL_FOLDERS, SCAN_HEADERS, &msg, &ignored) !=
+		    MR_OK)
 			continue;
 		tell_missing(t, &msg.to);
 		tell_missing(t, &msg.cc);
@@ -151,8 +150,8 @@ tell_recipients(struct trail *t, const char *id)
 }
 
 enum mr_rc
-mr_why(struct mr_room *room, const struct mr_self *self, const char *id, mr_trail_fn *fn, void *ctx,
-    struct mr_error *err)
+mr_why(
+    struct mr_room *room, const struct mr_self *self, const char *id, mr_trail_fn *fn, void *ctx, struct mr_error *err)
 {
 	struct trail t = { .room = room, .fn = fn, .ctx = ctx };
 	char full[MR_ID_LEN + 1];

@@ -19,8 +19,7 @@ refuse_kind(struct mr_str kind, struct mr_error *err)
 	size_t len = 0;
 
 	for (const struct room_driver *const *d = room_drivers(); *d && len < sizeof known; d++)
-		len += (size_t)snprintf(known + len, sizeof known - len, "%s%s", len ? ", " : "",
-		    (*d)->kind);
+		len += (size_t)snprintf(known + len, sizeof known - len, "%s%s", len ? ", " : "", (*d)->kind);
 	(void)mr_fail(err, MR_REFUSED, "cannot open a room of kind '%.*s': no such kind",
 	    (int)(kind.len < 60 ? kind.len : 60), kind.ptr);
 	return mr_hint(err, "kinds of room are %s; write a path with a colon in it as ./%.*s:...", known,
@@ -30,8 +29,7 @@ refuse_kind(struct mr_str kind, struct mr_error *err)
 /* "KIND:WHERE", or a path. A word before the first colon is always meant as a kind: taking a
  * mistyped kind for a path would make a second room next to the one that was meant. */
 static enum mr_rc
-split_spec(const char *spec, const struct room_driver **ret_driver, const char **ret_where,
-    struct mr_error *err)
+split_spec(const char *spec, const struct room_driver **ret_driver, const char **ret_where, struct mr_error *err)
 {
 	const char *colon = strchr(spec, ':');
 
@@ -138,7 +136,6 @@ enum mr_rc
 mr_room_storage(struct mr_room *room, struct mr_storage *ret, struct mr_error *err)
 {
 	if (!room->driver->storage)
-		return mr_fail(err, MR_UNSUPPORTED, "a %s room does not tell how it stores mail",
-		    room->driver->kind);
+		return mr_fail(err, MR_UNSUPPORTED, "a %s room does not tell how it stores mail", room->driver->kind);
 	return room->driver->storage(room, ret, err);
 }

@@ -16,14 +16,14 @@
 #include "message/header.h"
 
 enum room_ability {
-	ROOM_READ_STATE = 1,  /* remembers what was read */
+	ROOM_READ_STATE = 1, /* remembers what was read */
 	ROOM_THREADS = 2,
 	ROOM_PRIORITIES = 4,
 	ROOM_ARCHIVE = 8,
-	ROOM_REGISTER = 16,   /* has registered agents and lives */
-	ROOM_HOLDS = 32,      /* recv, done, drain by several */
+	ROOM_REGISTER = 16, /* has registered agents and lives */
+	ROOM_HOLDS = 32,    /* recv, done, drain by several */
 	ROOM_SENT = 64,
-	ROOM_KEYS = 128,      /* send --key, --replace-key */
+	ROOM_KEYS = 128, /* send --key, --replace-key */
 	ROOM_PIN = 256,
 	ROOM_TYPES = 512,
 	ROOM_PURGE = 1024,
@@ -33,11 +33,11 @@ enum room_ability {
 
 struct mr_room {
 	const struct room_driver *driver;
-	void *state;           /* the driver's own */
-	char *spec;            /* "maildir:/path" */
-	char *name;            /* what stands after @ */
+	void *state;            /* the driver's own */
+	char *spec;             /* "maildir:/path" */
+	char *name;             /* what stands after @ */
 	struct record settings; /* lines of the room's settings; empty where a kind has none */
-	mr_trace_fn *trace;    /* or NULL */
+	mr_trace_fn *trace;     /* or NULL */
 	void *trace_ctx;
 	const struct room_driver *inner; /* used by wrap/: the driver that is wrapped */
 	void *wrap_state;
@@ -45,39 +45,39 @@ struct mr_room {
 
 /* ---- What is passed in and out ---- */
 
-struct delivery { /* one accepted send */
-	struct mr_message *msg;      /* id may be changed by the driver when it collides */
-	const struct mr_names *to;   /* checked, each once, in order; also "queue:NAME", "channel:NAME" */
-	const char *sender;          /* whose .Sent gets a copy; "" for none */
-	const char *key;             /* or NULL */
-	bool make_mailboxes;         /* --hold */
+struct delivery {                  /* one accepted send */
+	struct mr_message *msg;    /* id may be changed by the driver when it collides */
+	const struct mr_names *to; /* checked, each once, in order; also "queue:NAME", "channel:NAME" */
+	const char *sender;        /* whose .Sent gets a copy; "" for none */
+	const char *key;           /* or NULL */
+	bool make_mailboxes;       /* --hold */
 };
 struct delivered {
 	char id[MR_ID_LEN + 1];
-	bool repeated;               /* the key was known */
-	struct mr_names missing;     /* with MR_INDOUBT; the caller frees it */
+	bool repeated;           /* the key was known */
+	struct mr_names missing; /* with MR_INDOUBT; the caller frees it */
 };
 
 enum hold_kind { HOLD_PROCESS, /* as long as this process lives */ HOLD_LEASE /* until the deadline */ };
 struct hold_terms {
 	enum hold_kind kind;
-	unsigned life;               /* of the holder */
-	int64_t lease_ms;            /* HOLD_LEASE */
-	struct mr_process process;   /* of the holder's harness, if known: while it lives the lease does not run out */
-	const char *session;         /* or "" */
+	unsigned life;             /* of the holder */
+	int64_t lease_ms;          /* HOLD_LEASE */
+	struct mr_process process; /* of the holder's harness, if known: while it lives the lease does not run out */
+	const char *session;       /* or "" */
 };
 struct hold {
 	char agent[MR_ADDRESS_MAX + 1];
 	char id[MR_ID_LEN + 1];
 	char token[MR_TOKEN_LEN + 1];
 	unsigned life;
-	unsigned attempt;            /* 1: first time */
-	int64_t deadline_ms;         /* wall clock; 0 for HOLD_PROCESS */
+	unsigned attempt;    /* 1: first time */
+	int64_t deadline_ms; /* wall clock; 0 for HOLD_PROCESS */
 	enum hold_kind kind;
-	unsigned flags;              /* of the message, as it was */
+	unsigned flags;                 /* of the message, as it was */
 	char queue[MR_ADDRESS_MAX + 1]; /* the queue that it was claimed from; "": the agent's own mail */
-	int64_t since_ms;            /* when it was claimed; 0: unknown */
-	bool over;                   /* from queue_each: the time is up or the holder is dead */
+	int64_t since_ms;               /* when it was claimed; 0: unknown */
+	bool over;                      /* from queue_each: the time is up or the holder is dead */
 };
 
 enum queue_state { QUEUE_READY = 1, QUEUE_DELAYED = 2, QUEUE_CLAIMED = 4, QUEUE_DONE = 8, QUEUE_FAILED = 16 };
@@ -85,17 +85,17 @@ struct queue_item {
 	enum queue_state state;
 	char id[MR_ID_LEN + 1];
 	enum mr_priority priority;
-	unsigned attempt;            /* how often it was claimed */
-	int64_t not_before_ms;       /* QUEUE_DELAYED */
-	const struct hold *hold;     /* QUEUE_CLAIMED, else NULL */
+	unsigned attempt;        /* how often it was claimed */
+	int64_t not_before_ms;   /* QUEUE_DELAYED */
+	const struct hold *hold; /* QUEUE_CLAIMED, else NULL */
 };
 struct claim_terms {
 	struct hold_terms hold;
-	const char *claimer;         /* agent */
+	const char *claimer; /* agent */
 	bool by_priority;
-	unsigned max_claims;         /* 0: no limit; counted and taken under a lock of the queue */
+	unsigned max_claims; /* 0: no limit; counted and taken under a lock of the queue */
 };
-enum settle { /* how a hold ends */
+enum settle {           /* how a hold ends */
 	SETTLE_BACK,    /* to where it was, attempt counted */
 	SETTLE_SEEN,    /* shown: into the inbox, seen */
 	SETTLE_ARCHIVE, /* shown and archived */
@@ -105,7 +105,7 @@ enum settle { /* how a hold ends */
 
 enum scan_depth { SCAN_NAMES /* id, flags, folder, attempt, token */, SCAN_HEADERS, SCAN_BODIES };
 struct scan_request {
-	unsigned folders;      /* enum mr_folder */
+	unsigned folders; /* enum mr_folder */
 	enum scan_depth depth;
 	bool newest_first;     /* by id; across the folders asked for */
 	bool unread_only;      /* only without MR_SEEN: lets a driver skip work */
@@ -115,19 +115,19 @@ struct scan_request {
 	void *trouble_ctx;
 };
 
-struct place_of { /* one copy of a message */
-	const char *agent;       /* "" for the room's own folders */
-	enum mr_folder folder;   /* 0: only the evidence counts (pending fan-out, tombstone) */
+struct place_of {              /* one copy of a message */
+	const char *agent;     /* "" for the room's own folders */
+	enum mr_folder folder; /* 0: only the evidence counts (pending fan-out, tombstone) */
 	unsigned flags;
-	const char *state;       /* "unread", "read", "archived", "held", "sent", "dead", "pending", "purged"; in a queue
-	                          * "ready", "delayed", "claimed", "done", "failed"; in a channel "posted" */
-	const char *evidence;    /* a sentence with what was found where */
+	const char *state;    /* "unread", "read", "archived", "held", "sent", "dead", "pending", "purged"; in a queue
+			       * "ready", "delayed", "claimed", "done", "failed"; in a channel "posted" */
+	const char *evidence; /* a sentence with what was found where */
 };
 typedef void place_fn(void *ctx, const struct place_of *place);
 
 struct room_driver {
-	const char *kind;      /* "maildir", as in maildir:/path */
-	unsigned abilities;    /* enum room_ability */
+	const char *kind;   /* "maildir", as in maildir:/path */
+	unsigned abilities; /* enum room_ability */
 
 	/* ---- Opening ---- */
 	/* Required. Sets room->state, ->name, ->settings. MR_NOTFOUND, MR_REFUSED (newer format, another user's). */
@@ -150,8 +150,8 @@ struct room_driver {
 	enum mr_rc (*add_agent)(struct mr_room *room, const struct mr_agent *agent, struct mr_error *err);
 	/* Takes life `agent->life` with agent's process, session, worktree, host. MR_EXISTS: another took that
 	 * number. Then fences the life before: its held mail comes back, *ret_returned says how much. Durable. */
-	enum mr_rc (*take_life)(struct mr_room *room, const struct mr_agent *agent, size_t *ret_returned,
-	    struct mr_error *err);
+	enum mr_rc (*take_life)(
+	    struct mr_room *room, const struct mr_agent *agent, size_t *ret_returned, struct mr_error *err);
 	/* Rewrites what is known of a life (process after a resume). */
 	enum mr_rc (*update_life)(struct mr_room *room, const struct mr_agent *agent, struct mr_error *err);
 	/* MR_REFUSED when a newer life than `life` exists. Cheap: called by every command that acts. */
@@ -165,22 +165,23 @@ struct room_driver {
 
 	/* ---- Mail ---- */
 	/* Required. MR_OK: whole, visible and durable for everyone in `to`. MR_INDOUBT: some have it, the rest
-	 * will (ret is filled in). Anything else: nobody has it. With a key: MR_REFUSED when it was used for another content. */
+	 * will (ret is filled in). Anything else: nobody has it. With a key: MR_REFUSED when it was used for another
+	 * content. */
 	enum mr_rc (*deliver)(struct mr_room *room, struct delivery *what, struct delivered *ret, struct mr_error *err);
 	/* Required. fn gets each message once, in order of ids. A mailbox that does not exist is MR_NOTFOUND. */
-	enum mr_rc (*scan)(struct mr_room *room, const char *agent, const struct scan_request *want,
-	    mr_message_fn *fn, void *ctx, struct mr_error *err);
+	enum mr_rc (*scan)(struct mr_room *room, const char *agent, const struct scan_request *want, mr_message_fn *fn,
+	    void *ctx, struct mr_error *err);
 	/* Required. Looks in `folders` (0: everywhere of that agent). */
 	enum mr_rc (*fetch)(struct mr_room *room, const char *agent, const char *id, unsigned folders,
 	    enum scan_depth depth, struct mr_message *ret, struct mr_error *err);
-	enum mr_rc (*fetch_raw)(struct mr_room *room, const char *agent, const char *id, struct buf *ret,
-	    struct mr_error *err);
+	enum mr_rc (*fetch_raw)(
+	    struct mr_room *room, const char *agent, const char *id, struct buf *ret, struct mr_error *err);
 	/* With ROOM_READ_STATE. MR_NOTFOUND when it is not in inbox or archive, MR_BUSY when held. */
 	enum mr_rc (*mark)(struct mr_room *room, const char *agent, const char *id, unsigned set, unsigned clear,
 	    struct mr_error *err);
 	/* With ROOM_ARCHIVE: MR_INBOX <-> MR_ARCHIVE, MR_INBOX -> MR_DEAD. Marks are kept. */
-	enum mr_rc (*move)(struct mr_room *room, const char *agent, const char *id, enum mr_folder to,
-	    struct mr_error *err);
+	enum mr_rc (*move)(
+	    struct mr_room *room, const char *agent, const char *id, enum mr_folder to, struct mr_error *err);
 	/* Makes marks, moves and settles since the last flush durable. NULL: they already are. */
 	enum mr_rc (*flush)(struct mr_room *room, struct mr_error *err);
 
@@ -192,8 +193,8 @@ struct room_driver {
 	enum mr_rc (*settle)(struct mr_room *room, const struct hold *hold, enum settle how, struct mr_error *err);
 	enum mr_rc (*extend)(struct mr_room *room, struct hold *hold, int64_t lease_ms, struct mr_error *err);
 	/* The holds of an agent, of all lives. */
-	enum mr_rc (*each_hold)(struct mr_room *room, const char *agent,
-	    bool (*fn)(void *ctx, const struct hold *hold), void *ctx, struct mr_error *err);
+	enum mr_rc (*each_hold)(struct mr_room *room, const char *agent, bool (*fn)(void *ctx, const struct hold *hold),
+	    void *ctx, struct mr_error *err);
 	/* Puts back what expired or whose holder died. Cheap when nothing is held. */
 	enum mr_rc (*sweep)(struct mr_room *room, const char *agent, struct mr_error *err);
 
@@ -205,7 +206,8 @@ struct room_driver {
 	void (*watch_close)(struct mr_room *room, void *watch);
 
 	/* ---- Records of the post office: small named values (due answers, tombstones, later groups ...) ---- */
-	/* kind is a word such as "due"; owner an agent or ""; name 1-80 bytes [A-Za-z0-9._-]. Each op is atomic and durable. */
+	/* kind is a word such as "due"; owner an agent or ""; name 1-80 bytes [A-Za-z0-9._-]. Each op is atomic and
+	 * durable. */
 	enum mr_rc (*record_put)(struct mr_room *room, const char *kind, const char *owner, const char *name,
 	    struct mr_str text, struct mr_error *err); /* replaces */
 	enum mr_rc (*record_get)(struct mr_room *room, const char *kind, const char *owner, const char *name,
@@ -215,31 +217,35 @@ struct room_driver {
 	enum mr_rc (*record_each)(struct mr_room *room, const char *kind, const char *owner,
 	    bool (*fn)(void *ctx, const char *name), void *ctx, struct mr_error *err); /* none: MR_OK */
 
-	/* Reads a record (empty text, exists false, when there is none), lets `edit` change the text, writes it: all under a
-	 * lock, so that of any number of changes at once none is lost. What edit returns is returned; only MR_OK writes.
-	 * The kinds group, queue and channel (owner "") are what a person finds under groups/, queues/ and channels/. */
+	/* Reads a record (empty text, exists false, when there is none), lets `edit` change the text, writes it: all
+	 * under a lock, so that of any number of changes at once none is lost. What edit returns is returned; only
+	 * MR_OK writes. The kinds group, queue and channel (owner "") are what a person finds under groups/, queues/
+	 * and channels/. */
 	enum mr_rc (*record_change)(struct mr_room *room, const char *kind, const char *owner, const char *name,
 	    enum mr_rc (*edit)(void *ctx, bool exists, struct buf *text, struct mr_error *err), void *ctx,
 	    struct mr_error *err);
 
 	/* ---- Work queues, with ROOM_QUEUES. Settings are records of kind "queue"; these know only the work. ---- */
-	enum mr_rc (*queue_make)(struct mr_room *room, const char *queue, struct mr_error *err); /* exists already: MR_OK */
-	/* MR_REFUSED with work in it (ready, delayed or claimed), unless to_dead, which moves that to dead letters first and
-	 * counts it. Failed work goes there in any case. */
-	enum mr_rc (*queue_remove)(struct mr_room *room, const char *queue, bool to_dead, size_t *ret_dead,
-	    struct mr_error *err);
-	/* One winner a message. MR_EMPTY: nothing is ready. MR_BUSY: max_claims are live. The cost does not grow with what waits. */
+	enum mr_rc (*queue_make)(
+	    struct mr_room *room, const char *queue, struct mr_error *err); /* exists already: MR_OK */
+	/* MR_REFUSED with work in it (ready, delayed or claimed), unless to_dead, which moves that to dead letters
+	 * first and counts it. Failed work goes there in any case. */
+	enum mr_rc (*queue_remove)(
+	    struct mr_room *room, const char *queue, bool to_dead, size_t *ret_dead, struct mr_error *err);
+	/* One winner a message. MR_EMPTY: nothing is ready. MR_BUSY: max_claims are live. The cost does not grow with
+	 * what waits. */
 	enum mr_rc (*queue_claim)(struct mr_room *room, const char *queue, const struct claim_terms *terms,
 	    struct hold *ret, struct mr_error *err);
-	/* Like settle. SETTLE_BACK: ready again; SETTLE_DONE: done; SETTLE_DEAD: failed. MR_NOTFOUND: that claim is over. Durable
-	 * after flush. */
-	enum mr_rc (*queue_settle)(struct mr_room *room, const struct hold *hold, enum settle how, struct mr_error *err);
+	/* Like settle. SETTLE_BACK: ready again; SETTLE_DONE: done; SETTLE_DEAD: failed. MR_NOTFOUND: that claim is
+	 * over. Durable after flush. */
+	enum mr_rc (*queue_settle)(
+	    struct mr_room *room, const struct hold *hold, enum settle how, struct mr_error *err);
 	enum mr_rc (*queue_extend)(struct mr_room *room, struct hold *hold, int64_t lease_ms, struct mr_error *err);
 	/* Items in any of the states. Only for claims is the cost bounded by their number. */
 	enum mr_rc (*queue_each)(struct mr_room *room, const char *queue, unsigned states,
 	    bool (*fn)(void *ctx, const struct queue_item *item), void *ctx, struct mr_error *err);
-	enum mr_rc (*queue_fetch)(struct mr_room *room, const char *queue, const char *id, struct mr_message *ret,
-	    struct mr_error *err);
+	enum mr_rc (*queue_fetch)(
+	    struct mr_room *room, const char *queue, const char *id, struct mr_message *ret, struct mr_error *err);
 	/* The claim with this token, in whatever queue: hold->queue is set. MR_NOTFOUND: over, or never was. */
 	enum mr_rc (*queue_find_claim)(struct mr_room *room, const char *token, struct hold *ret, struct mr_error *err);
 
@@ -253,11 +259,12 @@ struct room_driver {
 	enum mr_rc (*channel_range)(struct mr_room *room, const char *channel, uint64_t *ret_first, uint64_t *ret_last,
 	    size_t *ret_count, struct mr_error *err);
 	/* Removes the posts below that number (a retained copy; subscribers keep theirs). */
-	enum mr_rc (*channel_drop)(struct mr_room *room, const char *channel, uint64_t below, size_t *ret_removed,
-	    struct mr_error *err);
+	enum mr_rc (*channel_drop)(
+	    struct mr_room *room, const char *channel, uint64_t below, size_t *ret_removed, struct mr_error *err);
 
 	/* ---- Evidence and care ---- */
-	/* Removes a dead letter of the room, or with `queue` (else "") failed work of that queue; nobody else's copy. Durable. */
+	/* Removes a dead letter of the room, or with `queue` (else "") failed work of that queue; nobody else's copy.
+	 * Durable. */
 	enum mr_rc (*dead_drop)(struct mr_room *room, const char *queue, const char *id, struct mr_error *err);
 	enum mr_rc (*each_place)(struct mr_room *room, const char *id, place_fn *fn, void *ctx, struct mr_error *err);
 	/* With ROOM_PURGE: removes every copy. */
@@ -271,7 +278,12 @@ const struct room_driver *const *room_drivers(void); /* NULL-terminated */
 
 /* wrap/: drivers around drivers. Call after open; close goes through. */
 void room_wrap_trace(struct mr_room *room);
-struct room_fault { unsigned long fail_at; bool for_good; enum mr_rc code; unsigned long calls; };
+struct room_fault {
+	unsigned long fail_at;
+	bool for_good;
+	enum mr_rc code;
+	unsigned long calls;
+};
 void room_wrap_fault(struct mr_room *room, struct room_fault *plan); /* plan is borrowed */
 
 /* open.c: spec -> open room (without recovery and policy; the office adds those). */

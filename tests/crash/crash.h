@@ -2,8 +2,8 @@
 /*
  * crash.h - dying and failing at every disk-touching call.
  *
- * A scenario is a set-up, an operation that runs in a child with a fault planned at its call 1, 2, 3 ... until a run passes
- * untouched, and a check that knows only the promises. The child tells through a pipe what it has told the
+ * A scenario is a set-up, an operation that runs in a child with a fault planned at its call 1, 2, 3 ... until a run
+ * passes untouched, and a check that knows only the promises. The child tells through a pipe what it has told the
  * world: 'a' the operation was accepted, 's' a message was shown, 'd' in doubt, 'r' refused.
  */
 #ifndef TESTS_CRASH_H
@@ -17,20 +17,20 @@
 
 struct world { /* what the child has told */
 	bool accepted, doubted, refused;
-	unsigned shown;     /* bit i: message i was printed */
-	char dir[64];       /* of the room */
+	unsigned shown; /* bit i: message i was printed */
+	char dir[64];   /* of the room */
 	char ids[WORK][MR_ID_LEN + 1];
 	char token[MR_TOKEN_LEN + 1];
 };
 
 struct scenario {
 	const char *name;
-	void (*setup)(struct world *w);                /* makes the room */
-	enum mr_rc (*run)(struct world *w, int tell);  /* in the child; writes to `tell` as it goes */
-	void (*check)(struct world *w);                /* asserts */
-	unsigned min_points;                           /* a harness that injects nothing also passes */
-	bool clean_errors;                             /* an error that is no doubt leaves nothing */
-	unsigned jitter;                               /* calls by which two runs may differ: some work is done now and then */
+	void (*setup)(struct world *w);               /* makes the room */
+	enum mr_rc (*run)(struct world *w, int tell); /* in the child; writes to `tell` as it goes */
+	void (*check)(struct world *w);               /* asserts */
+	unsigned min_points;                          /* a harness that injects nothing also passes */
+	bool clean_errors;                            /* an error that is no doubt leaves nothing */
+	unsigned jitter; /* calls by which two runs may differ: some work is done now and then */
 };
 
 extern const struct scenario scenarios[];
@@ -53,7 +53,9 @@ void check_queue_done(struct world *w);
 struct mr_room *world_open(const struct world *w, bool recover);
 void world_new(struct world *w, const char *const *agents); /* NULL-terminated */
 void world_send(struct mr_room *room, const char *from, const char *to, char ret_id[MR_ID_LEN + 1]);
-struct census { size_t copies, unread, seen, acked, held, torn; };
+struct census {
+	size_t copies, unread, seen, acked, held, torn;
+};
 /* Every copy of that id (NULL: of any) in the mailbox, dead letters not counted. */
 struct census world_count(struct mr_room *room, const char *agent, const char *id);
 void tell_char(int fd, char c);

@@ -72,7 +72,10 @@ world_send(struct mr_room *room, const char *from, const char *to, char ret_id[M
 	mr_receipt_done(&receipt);
 }
 
-struct counting { struct census census; const char *id; };
+struct counting {
+	struct census census;
+	const char *id;
+};
 
 static bool
 count_one(void *ctx, const struct mr_message *msg)

@@ -20,8 +20,7 @@ is_date_writable(int64_t ms)
 static void
 check_clean(const struct mr_message *m)
 {
-	const char *const fields[] = { m->from, m->subject, m->type, m->thread, m->reply_to, m->replace_key,
-		m->path };
+	const char *const fields[] = { m->from, m->subject, m->type, m->thread, m->reply_to, m->replace_key, m->path };
 
 	for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++)
 		assert(fields[i] && header_value_valid(str_of(fields[i])));
@@ -66,8 +65,7 @@ check_same(const struct mr_message *a, const struct mr_message *b)
 static void
 check_body(const struct mr_message *a, const struct mr_message *b)
 {
-	bool text =
-	    !memchr(a->body, '\0', a->body_len) && utf8_valid((struct mr_str){ a->body, a->body_len });
+	bool text = !memchr(a->body, '\0', a->body_len) && utf8_valid((struct mr_str){ a->body, a->body_len });
 	bool ends = a->body_len == 0 || !text || a->body[a->body_len - 1] == '\n';
 
 	assert(b->body_len == a->body_len + !ends);

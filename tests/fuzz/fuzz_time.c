@@ -54,8 +54,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check_time(ms);
 		duration_text(ms, shown);
 		struct civil c = civil_of(ms);
-		assert(c.year >= 0 && c.year <= 9999 && c.month >= 1 && c.month <= 12 && c.day >= 1 &&
-		       c.day <= 31);
+		assert(c.year >= 0 && c.year <= 9999 && c.month >= 1 && c.month <= 12 && c.day >= 1 && c.day <= 31);
 		assert(c.weekday >= 0 && c.weekday <= 6);
 	}
 	return 0;

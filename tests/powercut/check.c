@@ -27,7 +27,9 @@ struct op { /* one message, by its tag */
 	bool seen, finished, in_archive; /* of the first recipient's copy */
 };
 static struct op ops[WORKERS * TAGS_A_WORKER];
-static struct { unsigned acknowledged, lost, torn, twice, undone, half, visible, names, trouble; } sum;
+static struct {
+	unsigned acknowledged, lost, torn, twice, undone, half, visible, names, trouble;
+} sum;
 static const char *bin, *room;
 
 static void
@@ -296,7 +298,8 @@ main(int argc, char **argv)
 	for (unsigned tag = 0; tag < WORKERS * TAGS_A_WORKER; tag++)
 		if (ops[tag].tried && !ops[tag].refused && tag / TAGS_A_WORKER != W_REFUSED)
 			check_op(tag);
-	unsigned broken = sum.lost + sum.torn + sum.twice + sum.undone + sum.half + sum.visible + sum.names + sum.trouble;
+	unsigned broken =
+	    sum.lost + sum.torn + sum.twice + sum.undone + sum.half + sum.visible + sum.names + sum.trouble;
 
 	(void)printf("acknowledged %u lost %u torn %u twice %u undone %u half %u visible %u names %u trouble %u\n",
 	    sum.acknowledged, sum.lost, sum.torn, sum.twice, sum.undone, sum.half, sum.visible, sum.names, sum.trouble);

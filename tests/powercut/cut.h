@@ -41,7 +41,8 @@ body_of(unsigned tag, char ret[BODY_MAX])
 	size_t n = (size_t)snprintf(ret, BODY_MAX, "tag %06u\n", tag);
 
 	for (unsigned i = 0; i < lines; i++)
-		n += (size_t)snprintf(ret + n, BODY_MAX - n, "%06u line %u: all of this must be here or nothing\n", tag, i);
+		n += (size_t)snprintf(
+		    ret + n, BODY_MAX - n, "%06u line %u: all of this must be here or nothing\n", tag, i);
 	n += (size_t)snprintf(ret + n, BODY_MAX - n, "end %06u\n", tag);
 	return n;
 }

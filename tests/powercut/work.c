@@ -35,7 +35,7 @@ struct shared {
 static struct shared *shared;
 static const char *bin, *room, *disk, *copy; /* disk: copied instead of shut down */
 static int acks_fd, room_fd;
-static unsigned acked;         /* by this worker */
+static unsigned acked; /* by this worker */
 static enum worker me;
 static uint64_t dice_state;
 

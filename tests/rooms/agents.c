@@ -14,8 +14,7 @@ try_add(struct world *w, const char *name, struct mr_error *err)
 static enum mr_rc
 try_life(struct world *w, const char *name, unsigned life, struct mr_error *err)
 {
-	struct mr_agent agent = { .life = life, .worktree = "", .session = "", .host = "", .role = "",
-		.wake = "" };
+	struct mr_agent agent = { .life = life, .worktree = "", .session = "", .host = "", .role = "", .wake = "" };
 	size_t returned = 0;
 
 	(void)snprintf(agent.name, sizeof agent.name, "%s", name);
@@ -96,9 +95,14 @@ static void
 what_is_known_of_a_life_can_change(void **state)
 {
 	struct world *w = *state;
-	struct mr_agent resumed = { .name = "bob", .life = 1, .worktree = "/other", .session = "test-2",
-		.host = "here", .role = "", .wake = "", .process = { .pid = 42, .start = 7, .pid_ns = 9,
-		.boot = "b" } };
+	struct mr_agent resumed = { .name = "bob",
+		.life = 1,
+		.worktree = "/other",
+		.session = "test-2",
+		.host = "here",
+		.role = "",
+		.wake = "",
+		.process = { .pid = 42, .start = 7, .pid_ns = 9, .boot = "b" } };
 	struct mr_agent found = { 0 };
 
 	add_agent(w, "bob");

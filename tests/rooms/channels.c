@@ -148,7 +148,8 @@ posts_are_dropped_from_the_low_end(void **state)
 	assert_range(w, 4, 10, 7);
 	assert_int_equal(drop(w, 4), 0);
 	assert_int_equal(scan(w, 0, (struct seen){ 0 }).first, 4);
-	assert_int_equal(scan(w, 1, (struct seen){ 0 }).n, 7); /* a reader that was too slow goes on with what is left */
+	assert_int_equal(
+	    scan(w, 1, (struct seen){ 0 }).n, 7); /* a reader that was too slow goes on with what is left */
 	assert_int_equal(scan(w, 8, (struct seen){ 0 }).n, 2);
 	post(w, 1);
 	assert_range(w, 4, 11, 8);
@@ -197,7 +198,9 @@ a_removed_channel_is_gone_with_its_posts(void **state)
 	assert_range(w, 1, 1, 1);
 }
 
-struct places { size_t ready, posted; };
+struct places {
+	size_t ready, posted;
+};
 
 static void
 note_place(void *ctx, const struct place_of *place)

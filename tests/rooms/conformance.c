@@ -16,14 +16,13 @@
 static void
 make_maildir(struct world *w, char *ret_spec, size_t size)
 {
-	static const char *const folders[] = { "agents", "dead", "dead/tmp", "dead/new", "dead/cur", "spool",
-		"keys", "holds", "records" };
+	static const char *const folders[] = { "agents", "dead", "dead/tmp", "dead/new", "dead/cur", "spool", "keys",
+		"holds", "records" };
 	static const char settings[] = "Format: 1\nName: town\nSync: none\n";
 	const char *tmp = getenv("TMPDIR");
 	char path[256];
 
-	(void)snprintf(
-	    w->folder, sizeof w->folder, "%s/mailroom-suite-XXXXXX", tmp && tmp[0] == '/' ? tmp : "/tmp");
+	(void)snprintf(w->folder, sizeof w->folder, "%s/mailroom-suite-XXXXXX", tmp && tmp[0] == '/' ? tmp : "/tmp");
 	assert_non_null(mkdtemp(w->folder));
 	for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
 		(void)snprintf(path, sizeof path, "%s/%s", w->folder, folders[i]);
@@ -100,8 +99,7 @@ world_free(struct world *w)
 /* ---- Short words ---- */
 
 void
-check_rc(enum mr_rc got, enum mr_rc want, const struct mr_error *err, const char *call, const char *file,
-    int line)
+check_rc(enum mr_rc got, enum mr_rc want, const struct mr_error *err, const char *call, const char *file, int line)
 {
 	if (got == want)
 		return;
@@ -121,8 +119,9 @@ add_agent(struct world *w, const char *name)
 size_t
 take_life(struct world *w, const char *name, unsigned life)
 {
-	struct mr_agent agent = { .life = life, .worktree = "/tree", .session = "test-1", .host = "here",
-		.role = "", .wake = "" };
+	struct mr_agent agent = {
+		.life = life, .worktree = "/tree", .session = "test-1", .host = "here", .role = "", .wake = ""
+	};
 	size_t returned = 99;
 
 	(void)snprintf(agent.name, sizeof agent.name, "%s", name);
@@ -133,9 +132,15 @@ take_life(struct world *w, const char *name, unsigned life)
 enum mr_rc
 try_send(struct world *w, const struct letter *letter, struct delivered *ret, struct mr_error *err)
 {
-	struct mr_message msg = { .from = letter->from ? letter->from : "alice", .subject = "hello",
-		.date_ms = clock_now_ms(), .type = "note", .priority = MR_HIGH, .reply_to = "",
-		.replace_key = "", .sender_life = 1, .path = "",
+	struct mr_message msg = { .from = letter->from ? letter->from : "alice",
+		.subject = "hello",
+		.date_ms = clock_now_ms(),
+		.type = "note",
+		.priority = MR_HIGH,
+		.reply_to = "",
+		.replace_key = "",
+		.sender_life = 1,
+		.path = "",
 		.body = letter->body.ptr ? letter->body.ptr : "hi\n",
 		.body_len = letter->body.ptr ? letter->body.len : 3 };
 	mr_auto(mr_names_done) struct mr_names to = { 0 };
@@ -146,8 +151,9 @@ try_send(struct world *w, const struct letter *letter, struct delivered *ret, st
 	id_new(msg.id);
 	msg.thread = msg.id;
 	msg.to = to;
-	struct delivery what = { .msg = &msg, .to = &to, .sender = msg.from, .key = letter->key,
-		.make_mailboxes = letter->make_mailboxes };
+	struct delivery what = {
+		.msg = &msg, .to = &to, .sender = msg.from, .key = letter->key, .make_mailboxes = letter->make_mailboxes
+	};
 	enum mr_rc rc = w->ops->deliver(w->room, &what, &done, err);
 
 	if (rc == MR_OK && !done.repeated)
@@ -266,8 +272,10 @@ run(const struct room_driver *driver, enum suite_mode mode)
 	for (const struct suite_case *const *list = mode == SUITE_FAULT ? faults : normal; *list; list++)
 		for (const struct suite_case *c = *list; c->name; c++)
 			if ((driver->abilities & c->needs) == c->needs)
-				tests[n++] = (struct CMUnitTest){ .name = c->name, .test_func = c->test,
-					.setup_func = set_up, .teardown_func = tear_down };
+				tests[n++] = (struct CMUnitTest){ .name = c->name,
+					.test_func = c->test,
+					.setup_func = set_up,
+					.teardown_func = tear_down };
 	tested = driver;
 	tested_mode = mode;
 	(void)snprintf(name, sizeof name, "%s, %s", driver->kind, words[mode]);

@@ -34,8 +34,7 @@ a_hold_takes_mail_out_of_the_inbox(void **state)
 	assert_int_equal(count_in(w, "bob", MR_HELD), 1);
 	EXPECT(MR_BUSY, w->ops->hold(w->room, "bob", id, &terms, &second, &err));
 	EXPECT(MR_BUSY, w->ops->mark(w->room, "bob", id, MR_SEEN, 0, &err));
-	EXPECT(
-	    MR_NOTFOUND, w->ops->hold(w->room, "bob", "01k9w3b7zq8m4c2v6t1x5n0prs", &terms, &second, &err));
+	EXPECT(MR_NOTFOUND, w->ops->hold(w->room, "bob", "01k9w3b7zq8m4c2v6t1x5n0prs", &terms, &second, &err));
 }
 
 static void
@@ -60,7 +59,11 @@ static void
 a_hold_ends_in_five_ways(void **state)
 {
 	struct world *w = *state;
-	static const struct { enum settle how; enum mr_folder folder; unsigned flags; } ends[] = {
+	static const struct {
+		enum settle how;
+		enum mr_folder folder;
+		unsigned flags;
+	} ends[] = {
 		{ SETTLE_BACK, MR_INBOX, 0 },
 		{ SETTLE_SEEN, MR_INBOX, MR_SEEN },
 		{ SETTLE_ARCHIVE, MR_ARCHIVE, MR_SEEN },
@@ -78,8 +81,7 @@ a_hold_ends_in_five_ways(void **state)
 		EXPECT(MR_OK, w->ops->settle(w->room, &hold, ends[i].how, &err));
 		EXPECT(MR_NOTFOUND, w->ops->settle(w->room, &hold, ends[i].how, &err));
 		EXPECT(MR_NOTFOUND, w->ops->extend(w->room, &hold, 1000, &err));
-		assert_int_equal(
-		    flags_of(w, "bob", id, ends[i].folder) & (MR_SEEN | MR_ACKED), ends[i].flags);
+		assert_int_equal(flags_of(w, "bob", id, ends[i].folder) & (MR_SEEN | MR_ACKED), ends[i].flags);
 		assert_int_equal(count_in(w, "bob", MR_HELD), 0);
 	}
 	assert_int_equal(count_in(w, "bob", MR_INBOX), 2);

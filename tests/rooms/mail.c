@@ -101,8 +101,7 @@ a_missing_recipient_refuses_all(void **state)
 	add_people(w);
 	EXPECT(MR_NOTFOUND, try_send(w, &(struct letter){ .to = { "bob", "nobody", "carol" } }, NULL, &err));
 	EXPECT(MR_NOTFOUND, try_send(w, &(struct letter){ .to = { "nobody" } }, NULL, &err));
-	EXPECT(
-	    MR_NOTFOUND, try_send(w, &(struct letter){ .to = { "bob", "nobody" }, .key = "k" }, NULL, &err));
+	EXPECT(MR_NOTFOUND, try_send(w, &(struct letter){ .to = { "bob", "nobody" }, .key = "k" }, NULL, &err));
 	assert_int_equal(count_in(w, "bob", MR_INBOX), 0);
 	assert_int_equal(count_in(w, "carol", MR_INBOX), 0);
 	assert_int_equal(count_in(w, "alice", MR_SENT), 0);
@@ -126,8 +125,7 @@ missing_mailboxes_are_made_when_asked(void **state)
 	struct mr_agent found = { 0 };
 
 	add_people(w);
-	EXPECT(MR_OK,
-	    try_send(w, &(struct letter){ .to = { "bob", "later/on" }, .make_mailboxes = true }, NULL, &err));
+	EXPECT(MR_OK, try_send(w, &(struct letter){ .to = { "bob", "later/on" }, .make_mailboxes = true }, NULL, &err));
 	EXPECT(MR_OK, try_send(w, &(struct letter){ .to = { "soon" }, .make_mailboxes = true }, NULL, &err));
 	assert_int_equal(count_unread(w, "bob"), 1);
 	assert_int_equal(count_unread(w, "later/on"), 1);
@@ -289,8 +287,8 @@ mail_is_fetched_from_every_folder(void **state)
 		EXPECT(MR_OK, w->ops->fetch_raw(w->room, "bob", ids[i], &raw, &err));
 		assert_non_null(strstr(buf_z(&raw), ids[i]));
 		buf_clear(&raw);
-		EXPECT(MR_NOTFOUND, w->ops->fetch(w->room, "bob", ids[i], (unsigned)~folders[i] & 15,
-					SCAN_NAMES, &msg, &err));
+		EXPECT(MR_NOTFOUND,
+		    w->ops->fetch(w->room, "bob", ids[i], (unsigned)~folders[i] & 15, SCAN_NAMES, &msg, &err));
 	}
 	msg = fetch_ok(w, "alice", ids[0], MR_SENT);
 	mr_message_done(&msg);
@@ -360,8 +358,8 @@ any_body_comes_back_byte_for_byte(void **state)
 	assert_non_null(large);
 	for (size_t i = 0; i < mib; i++)
 		large[i] = (char)(i * 2654435761u >> 13);
-	const struct mr_str bodies[] = { STR(""), STR("a\0b\0\n"), STR("\xff\xfe bad \xc3\n"),
-		STR("dos\r\nlines\r\n"), STR("\n\nFrom: not a header\n\n"), STR("From here\n.\n"), STR("\n"),
+	const struct mr_str bodies[] = { STR(""), STR("a\0b\0\n"), STR("\xff\xfe bad \xc3\n"), STR("dos\r\nlines\r\n"),
+		STR("\n\nFrom: not a header\n\n"), STR("From here\n.\n"), STR("\n"),
 		STR("lone\rreturn and a tail \n\n\n"), STR("\xf0\x9f\xa4\x9d utf-8\n"), { large, mib } };
 
 	struct mr_message open_ended = { 0 };

@@ -14,12 +14,19 @@ make_queue(struct world *w, const char *name)
 }
 
 static void
-send_work(struct world *w, const char *to, enum mr_priority priority, int64_t not_before_ms,
-    char ret_id[MR_ID_LEN + 1])
+send_work(struct world *w, const char *to, enum mr_priority priority, int64_t not_before_ms, char ret_id[MR_ID_LEN + 1])
 {
-	struct mr_message msg = { .from = "alice", .subject = "work", .date_ms = clock_now_ms(), .type = "task",
-		.priority = priority, .not_before_ms = not_before_ms, .reply_to = "", .replace_key = "",
-		.path = "", .body = "do it\n", .body_len = 6 };
+	struct mr_message msg = { .from = "alice",
+		.subject = "work",
+		.date_ms = clock_now_ms(),
+		.type = "task",
+		.priority = priority,
+		.not_before_ms = not_before_ms,
+		.reply_to = "",
+		.replace_key = "",
+		.path = "",
+		.body = "do it\n",
+		.body_len = 6 };
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
 	struct delivered done = { 0 };
 
@@ -413,7 +420,10 @@ work_can_be_read_in_any_state(void **state)
 	EXPECT(MR_NOTFOUND, w->ops->queue_fetch(w->room, "builds", id, &msg, &err));
 }
 
-struct numbered { uint64_t last; char id[MR_ID_LEN + 1]; };
+struct numbered {
+	uint64_t last;
+	char id[MR_ID_LEN + 1];
+};
 
 static bool
 note_post(void *ctx, uint64_t number, const struct mr_message *msg)

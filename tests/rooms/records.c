@@ -27,8 +27,7 @@ static void
 records_are_kept_by_kind_owner_and_name(void **state)
 {
 	struct world *w = *state;
-	static const char *const owners[] = { "", "_", "bob", "rig/witness", "rig", "rig+witness",
-		"rig-witness" };
+	static const char *const owners[] = { "", "_", "bob", "rig/witness", "rig", "rig+witness", "rig-witness" };
 	mr_auto(buf_done) struct buf got = BUF_INIT;
 
 	for (size_t i = 0; i < sizeof owners / sizeof owners[0]; i++)
@@ -157,7 +156,10 @@ groups_queues_and_channels_are_records_too(void **state)
 
 /* ---- Places and purge ---- */
 
-struct places { size_t n; char states[256]; };
+struct places {
+	size_t n;
+	char states[256];
+};
 
 static void
 note_place(void *ctx, const struct place_of *place)
@@ -166,8 +168,7 @@ note_place(void *ctx, const struct place_of *place)
 	size_t len = strlen(places->states);
 
 	assert_true(place->evidence && place->evidence[0] != '\0');
-	(void)snprintf(
-	    places->states + len, sizeof places->states - len, "[%s:%s]", place->agent, place->state);
+	(void)snprintf(places->states + len, sizeof places->states - len, "[%s:%s]", place->agent, place->state);
 	places->n += place->folder != 0;
 }
 

@@ -40,8 +40,7 @@ an_unknown_kind_is_refused_with_those_there_are(void **state)
 static void
 what_is_no_kind_is_a_path(void **state)
 {
-	static const char *const paths[] = { "/no/such:room", "./mem:x", "no-such-room", "Mem:x",
-		"no.such:x" };
+	static const char *const paths[] = { "/no/such:room", "./mem:x", "no-such-room", "Mem:x", "no.such:x" };
 	struct mr_room *room = NULL;
 
 	(void)state;

@@ -27,7 +27,10 @@ struct suite_case {
 	CMUnitTestFunction test;
 	unsigned needs; /* enum room_ability */
 };
-#define CASE(function, abilities) { #function, function, abilities }
+#define CASE(function, abilities)                                                                                      \
+	{                                                                                                              \
+#function, function, abilities                                                                         \
+	}
 extern const struct suite_case agent_cases[], mail_cases[], hold_cases[], record_cases[], queue_cases[],
     channel_cases[], fault_cases[];
 extern const struct CMUnitTest spec_tests[]; /* run once, not for every kind */
@@ -39,14 +42,14 @@ struct world *world_new(const struct room_driver *driver, enum suite_mode mode);
 void world_free(struct world *w);
 
 /* ---- Short words for what every case does; all of them fail the test when they fail ---- */
-void check_rc(enum mr_rc got, enum mr_rc want, const struct mr_error *err, const char *call, const char *file,
-    int line);
+void check_rc(
+    enum mr_rc got, enum mr_rc want, const struct mr_error *err, const char *call, const char *file, int line);
 /* `err` is there for the call to use. */
-#define EXPECT(want, call) \
-	do { \
-		struct mr_error err = { 0 }; \
-		enum mr_rc got_ = (call); \
-		check_rc(got_, want, &err, #call, __FILE__, __LINE__); \
+#define EXPECT(want, call)                                                                                             \
+	do {                                                                                                           \
+		struct mr_error err = { 0 };                                                                           \
+		enum mr_rc got_ = (call);                                                                              \
+		check_rc(got_, want, &err, #call, __FILE__, __LINE__);                                                 \
 	} while (0)
 
 void add_agent(struct world *w, const char *name);
@@ -54,14 +57,13 @@ size_t take_life(struct world *w, const char *name, unsigned life); /* held mail
 
 struct letter { /* what a case wants to send; zeroed fields get a default */
 	const char *to[4];
-	const char *from;  /* "alice" */
+	const char *from; /* "alice" */
 	const char *key;
 	struct mr_str body;
 	bool make_mailboxes;
 };
 /* ret may be NULL. */
-enum mr_rc try_send(
-    struct world *w, const struct letter *letter, struct delivered *ret, struct mr_error *err);
+enum mr_rc try_send(struct world *w, const struct letter *letter, struct delivered *ret, struct mr_error *err);
 void send_to(struct world *w, const char *to, const char *body, char ret_id[MR_ID_LEN + 1]);
 
 size_t count_in(struct world *w, const char *agent, unsigned folders);

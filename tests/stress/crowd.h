@@ -47,10 +47,10 @@ crowd_die(const char *what, const struct mr_error *err)
 	(void)fprintf(stderr, "# process %d: %s: %s\n", (int)getpid(), what, err ? err->message : "");
 	_exit(1);
 }
-#define MUST(call)                                  \
-	do {                                        \
-		if ((call) != MR_OK)                \
-			crowd_die(#call, &err);     \
+#define MUST(call)                                                                                                     \
+	do {                                                                                                           \
+		if ((call) != MR_OK)                                                                                   \
+			crowd_die(#call, &err);                                                                        \
 	} while (0)
 
 /* ---- The room ---- */
@@ -98,8 +98,7 @@ crowd_new(const char *sync, const char *const *agents)
 	for (; *agents; agents++) {
 		struct mr_registration got = { 0 };
 
-		MUST(mr_register(room, *agents, &(struct mr_env){ 0 }, &(struct mr_register_options){ 0 }, &got,
-		    &err));
+		MUST(mr_register(room, *agents, &(struct mr_env){ 0 }, &(struct mr_register_options){ 0 }, &got, &err));
 	}
 	mr_room_close(room);
 	return c;

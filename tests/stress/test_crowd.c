@@ -8,10 +8,10 @@
 
 struct traffic {
 	struct crowd room;
-	unsigned sends;                 /* a sender */
+	unsigned sends; /* a sender */
 	atomic_bool all_sent;
 	atomic_uchar shown[SENDERS * SENDS]; /* how often message number i was shown */
-	atomic_uint strange;            /* shown with a body that nobody sent */
+	atomic_uint strange;                 /* shown with a body that nobody sent */
 };
 
 static void
@@ -153,8 +153,7 @@ register_as(struct census_office *o, const char *name)
 	struct mr_error err = { 0 };
 	struct mr_room *room = crowd_open(&o->room);
 	struct mr_registration got = { 0 };
-	enum mr_rc rc =
-	    mr_register(room, name, &(struct mr_env){ 0 }, &(struct mr_register_options){ 0 }, &got, &err);
+	enum mr_rc rc = mr_register(room, name, &(struct mr_env){ 0 }, &(struct mr_register_options){ 0 }, &got, &err);
 
 	if (rc == MR_OK)
 		atomic_fetch_add(&o->winners, 1);

@@ -5,9 +5,9 @@
 /* ---- One key: one message, one id ---- */
 
 #define RETRIERS 20u
-#define TRIES_KILLED 6u   /* then it may live */
-#define CALLS_OWN 60u     /* kill points are drawn from about as many calls as such a send makes: */
-#define CALLS_EACH 12u    /* its own, and some for each recipient */
+#define TRIES_KILLED 6u /* then it may live */
+#define CALLS_OWN 60u   /* kill points are drawn from about as many calls as such a send makes: */
+#define CALLS_EACH 12u  /* its own, and some for each recipient */
 
 static const char *const five[] = { "bob", "carol", "dave", "rig/erin", "frank", NULL };
 
@@ -36,8 +36,8 @@ try_send(struct keyed *k, unsigned number, const struct sys_plan *plan)
 	struct mr_room *room = crowd_open(&k->room);
 	struct mr_self alice = crowd_self(room, "alice");
 
-	MUST(crowd_send(room, &alice, (struct mr_draft){ .to = to, .body = "once, please", .key = key },
-	    k->ids[number], &err));
+	MUST(crowd_send(
+	    room, &alice, (struct mr_draft){ .to = to, .body = "once, please", .key = key }, k->ids[number], &err));
 	mr_room_close(room);
 }
 
@@ -213,8 +213,8 @@ send_updates(void *ctx, unsigned number)
 
 	for (unsigned i = 0; i < UPDATES / (CROWD_SLOW ? 3 : 1); i++)
 		MUST(crowd_send(room, &self,
-		    (struct mr_draft){ .to = TO("bob"), .body = "status", .replace_key = "status" },
-		    b->last[number], &err));
+		    (struct mr_draft){ .to = TO("bob"), .body = "status", .replace_key = "status" }, b->last[number],
+		    &err));
 	mr_room_close(room);
 }
 

@@ -103,8 +103,8 @@ run_plant(struct plant *p)
 		char body[32];
 
 		(void)snprintf(body, sizeof(body), "%u", i);
-		assert_int_equal(crowd_send(room, &alice, (struct mr_draft){ .to = TO("bob"), .body = body },
-				     NULL, &err), MR_OK);
+		assert_int_equal(
+		    crowd_send(room, &alice, (struct mr_draft){ .to = TO("bob"), .body = body }, NULL, &err), MR_OK);
 	}
 	for (unsigned i = 0; i < RECEIVERS; i++)
 		p->receiver[i] = crowd_spawn(receive, p, i);
@@ -160,8 +160,8 @@ a_done_after_the_lease_ran_out_and_another_took_the_work_is_refused(void **state
 	struct mr_message msg = { 0 };
 	char id[MR_ID_LEN + 1];
 
-	assert_int_equal(crowd_send(room, &alice, (struct mr_draft){ .to = TO("bob"), .body = "work" }, NULL, &err),
-	    MR_OK);
+	assert_int_equal(
+	    crowd_send(room, &alice, (struct mr_draft){ .to = TO("bob"), .body = "work" }, NULL, &err), MR_OK);
 	assert_int_equal(mr_recv(room, &bob, &(struct mr_filter){ 0 }, 50, &first, &msg, &err), MR_OK);
 	mr_message_done(&msg);
 	crowd_nap_us(80000);

@@ -18,7 +18,7 @@
 struct shelf {
 	struct crowd room;
 	atomic_bool over;
-	atomic_bool turn_back;   /* the mover waits for the lister to stand still */
+	atomic_bool turn_back; /* the mover waits for the lister to stand still */
 	atomic_bool standing;
 	atomic_uint renames, moves, refused;
 };
@@ -90,8 +90,8 @@ move_all(struct shelf *s, int from, int to, bool back)
 
 		if (back && i % 2 == 0)
 			continue;
-		(void)snprintf(name, sizeof(name), "%.*s%s", (int)strcspn(names.v[i], ":"), names.v[i],
-		    back ? "" : ":2,");
+		(void)snprintf(
+		    name, sizeof(name), "%.*s%s", (int)strcspn(names.v[i], ":"), names.v[i], back ? "" : ":2,");
 		if (renameat(from, names.v[i], to, name) == 0)
 			atomic_fetch_add(&s->moves, 1);
 		if (!back && i % 16 == 0)

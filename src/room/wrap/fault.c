@@ -21,107 +21,95 @@ strikes(struct mr_room *room, struct mr_error *err)
 	struct room_fault *plan = faulty->plan;
 
 	plan->calls++;
-	if (plan->fail_at == 0 || plan->calls < plan->fail_at ||
-	    (plan->calls > plan->fail_at && !plan->for_good))
+	if (plan->fail_at == 0 || plan->calls < plan->fail_at || (plan->calls > plan->fail_at && !plan->for_good))
 		return false;
 	(void)mr_fail(err, plan->code, "call %lu of the room failed on plan", plan->calls);
 	return true;
 }
 
-#define FAULTY(slot, params, args) \
-	static enum mr_rc faulty_##slot params \
-	{ \
-		if (strikes(room, err)) \
-			return err->code; \
-		return room->inner->slot args; \
+#define FAULTY(slot, params, args)                                                                                     \
+	static enum mr_rc faulty_##slot params                                                                         \
+	{                                                                                                              \
+		if (strikes(room, err))                                                                                \
+			return err->code;                                                                              \
+		return room->inner->slot args;                                                                         \
 	}
 
-FAULTY(recover, (struct mr_room *room, struct mr_error *err), (room, err))
-FAULTY(storage, (struct mr_room *room, struct mr_storage *ret, struct mr_error *err), (room, ret, err))
-FAULTY(each_agent, (struct mr_room *room, mr_agent_fn *fn, void *ctx, struct mr_error *err),
-    (room, fn, ctx, err))
-FAULTY(has_agent, (struct mr_room *room, const char *name, struct mr_error *err), (room, name, err))
-FAULTY(find_agent, (struct mr_room *room, const char *name, struct mr_agent *ret, struct mr_error *err),
+FAULTY(recover, (struct mr_room * room, struct mr_error *err), (room, err))
+FAULTY(storage, (struct mr_room * room, struct mr_storage *ret, struct mr_error *err), (room, ret, err))
+FAULTY(each_agent, (struct mr_room * room, mr_agent_fn *fn, void *ctx, struct mr_error *err), (room, fn, ctx, err))
+FAULTY(has_agent, (struct mr_room * room, const char *name, struct mr_error *err), (room, name, err))
+FAULTY(find_agent, (struct mr_room * room, const char *name, struct mr_agent *ret, struct mr_error *err),
     (room, name, ret, err))
-FAULTY(add_agent, (struct mr_room *room, const struct mr_agent *agent, struct mr_error *err),
-    (room, agent, err))
-FAULTY(take_life,
-    (struct mr_room *room, const struct mr_agent *agent, size_t *ret_returned, struct mr_error *err),
+FAULTY(add_agent, (struct mr_room * room, const struct mr_agent *agent, struct mr_error *err), (room, agent, err))
+FAULTY(take_life, (struct mr_room * room, const struct mr_agent *agent, size_t *ret_returned, struct mr_error *err),
     (room, agent, ret_returned, err))
-FAULTY(update_life, (struct mr_room *room, const struct mr_agent *agent, struct mr_error *err),
-    (room, agent, err))
-FAULTY(check_life, (struct mr_room *room, const char *name, unsigned life, struct mr_error *err),
-    (room, name, life, err))
-FAULTY(remove_agent, (struct mr_room *room, const char *name, size_t *ret_dead, struct mr_error *err),
+FAULTY(update_life, (struct mr_room * room, const struct mr_agent *agent, struct mr_error *err), (room, agent, err))
+FAULTY(
+    check_life, (struct mr_room * room, const char *name, unsigned life, struct mr_error *err), (room, name, life, err))
+FAULTY(remove_agent, (struct mr_room * room, const char *name, size_t *ret_dead, struct mr_error *err),
     (room, name, ret_dead, err))
-FAULTY(deliver,
-    (struct mr_room *room, struct delivery *what, struct delivered *ret, struct mr_error *err),
+FAULTY(deliver, (struct mr_room * room, struct delivery *what, struct delivered *ret, struct mr_error *err),
     (room, what, ret, err))
 FAULTY(scan,
-    (struct mr_room *room, const char *agent, const struct scan_request *want, mr_message_fn *fn,
-	void *ctx, struct mr_error *err),
+    (struct mr_room * room, const char *agent, const struct scan_request *want, mr_message_fn *fn, void *ctx,
+	struct mr_error *err),
     (room, agent, want, fn, ctx, err))
 FAULTY(fetch,
-    (struct mr_room *room, const char *agent, const char *id, unsigned folders, enum scan_depth depth,
+    (struct mr_room * room, const char *agent, const char *id, unsigned folders, enum scan_depth depth,
 	struct mr_message *ret, struct mr_error *err),
     (room, agent, id, folders, depth, ret, err))
-FAULTY(fetch_raw,
-    (struct mr_room *room, const char *agent, const char *id, struct buf *ret, struct mr_error *err),
+FAULTY(fetch_raw, (struct mr_room * room, const char *agent, const char *id, struct buf *ret, struct mr_error *err),
     (room, agent, id, ret, err))
 FAULTY(mark,
-    (struct mr_room *room, const char *agent, const char *id, unsigned set, unsigned clear,
-	struct mr_error *err),
+    (struct mr_room * room, const char *agent, const char *id, unsigned set, unsigned clear, struct mr_error *err),
     (room, agent, id, set, clear, err))
-FAULTY(move,
-    (struct mr_room *room, const char *agent, const char *id, enum mr_folder to, struct mr_error *err),
+FAULTY(move, (struct mr_room * room, const char *agent, const char *id, enum mr_folder to, struct mr_error *err),
     (room, agent, id, to, err))
-FAULTY(flush, (struct mr_room *room, struct mr_error *err), (room, err))
+FAULTY(flush, (struct mr_room * room, struct mr_error *err), (room, err))
 FAULTY(hold,
-    (struct mr_room *room, const char *agent, const char *id, const struct hold_terms *terms,
-	struct hold *ret, struct mr_error *err),
+    (struct mr_room * room, const char *agent, const char *id, const struct hold_terms *terms, struct hold *ret,
+	struct mr_error *err),
     (room, agent, id, terms, ret, err))
-FAULTY(settle,
-    (struct mr_room *room, const struct hold *hold, enum settle how, struct mr_error *err),
+FAULTY(settle, (struct mr_room * room, const struct hold *hold, enum settle how, struct mr_error *err),
     (room, hold, how, err))
-FAULTY(extend, (struct mr_room *room, struct hold *hold, int64_t lease_ms, struct mr_error *err),
+FAULTY(extend, (struct mr_room * room, struct hold *hold, int64_t lease_ms, struct mr_error *err),
     (room, hold, lease_ms, err))
 FAULTY(each_hold,
-    (struct mr_room *room, const char *agent, bool (*fn)(void *ctx, const struct hold *hold), void *ctx,
+    (struct mr_room * room, const char *agent, bool (*fn)(void *ctx, const struct hold *hold), void *ctx,
 	struct mr_error *err),
     (room, agent, fn, ctx, err))
-FAULTY(sweep, (struct mr_room *room, const char *agent, struct mr_error *err), (room, agent, err))
-FAULTY(watch, (struct mr_room *room, const char *agent, void **ret_watch, struct mr_error *err),
+FAULTY(sweep, (struct mr_room * room, const char *agent, struct mr_error *err), (room, agent, err))
+FAULTY(watch, (struct mr_room * room, const char *agent, void **ret_watch, struct mr_error *err),
     (room, agent, ret_watch, err))
 FAULTY(record_put,
-    (struct mr_room *room, const char *kind, const char *owner, const char *name, struct mr_str text,
+    (struct mr_room * room, const char *kind, const char *owner, const char *name, struct mr_str text,
 	struct mr_error *err),
     (room, kind, owner, name, text, err))
 FAULTY(record_get,
-    (struct mr_room *room, const char *kind, const char *owner, const char *name, struct buf *ret,
+    (struct mr_room * room, const char *kind, const char *owner, const char *name, struct buf *ret,
 	struct mr_error *err),
     (room, kind, owner, name, ret, err))
 FAULTY(record_drop,
-    (struct mr_room *room, const char *kind, const char *owner, const char *name, struct mr_error *err),
+    (struct mr_room * room, const char *kind, const char *owner, const char *name, struct mr_error *err),
     (room, kind, owner, name, err))
 FAULTY(record_each,
-    (struct mr_room *room, const char *kind, const char *owner, bool (*fn)(void *ctx, const char *name),
-	void *ctx, struct mr_error *err),
+    (struct mr_room * room, const char *kind, const char *owner, bool (*fn)(void *ctx, const char *name), void *ctx,
+	struct mr_error *err),
     (room, kind, owner, fn, ctx, err))
-FAULTY(each_place,
-    (struct mr_room *room, const char *id, place_fn *fn, void *ctx, struct mr_error *err),
+FAULTY(each_place, (struct mr_room * room, const char *id, place_fn *fn, void *ctx, struct mr_error *err),
     (room, id, fn, ctx, err))
-FAULTY(dead_drop, (struct mr_room *room, const char *queue, const char *id, struct mr_error *err),
-    (room, queue, id, err))
-FAULTY(purge, (struct mr_room *room, const char *id, size_t *ret_removed, struct mr_error *err),
+FAULTY(
+    dead_drop, (struct mr_room * room, const char *queue, const char *id, struct mr_error *err), (room, queue, id, err))
+FAULTY(purge, (struct mr_room * room, const char *id, size_t *ret_removed, struct mr_error *err),
     (room, id, ret_removed, err))
-FAULTY(inspect,
-    (struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, struct mr_error *err),
+FAULTY(inspect, (struct mr_room * room, bool fix, mr_finding_fn *fn, void *ctx, struct mr_error *err),
     (room, fix, fn, ctx, err))
 
-#define REPLACE(slot) \
-	do { \
-		if (faulty->table.slot) \
-			faulty->table.slot = faulty_##slot; \
+#define REPLACE(slot)                                                                                                  \
+	do {                                                                                                           \
+		if (faulty->table.slot)                                                                                \
+			faulty->table.slot = faulty_##slot;                                                            \
 	} while (0)
 
 static void

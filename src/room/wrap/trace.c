@@ -13,12 +13,11 @@
 #include "room/room.h"
 #include <stdarg.h>
 
-static void say(struct mr_room *room, int64_t start_ns, enum mr_rc rc, const struct mr_error *err,
-    const char *fmt, ...) MR_PRINTF(5, 6);
+static void say(struct mr_room *room, int64_t start_ns, enum mr_rc rc, const struct mr_error *err, const char *fmt, ...)
+    MR_PRINTF(5, 6);
 
 static void
-say(struct mr_room *room, int64_t start_ns, enum mr_rc rc, const struct mr_error *err, const char *fmt,
-    ...)
+say(struct mr_room *room, int64_t start_ns, enum mr_rc rc, const struct mr_error *err, const char *fmt, ...)
 {
 	int64_t took_us = (clock_now_ns() - start_ns) / 1000;
 	char what[500];
@@ -36,33 +35,38 @@ say(struct mr_room *room, int64_t start_ns, enum mr_rc rc, const struct mr_error
 }
 
 /* The words come after the call: a delivery may get another id on the way. */
-#define TRACED(slot, params, args, ...) \
-	static enum mr_rc traced_##slot params \
-	{ \
-		int64_t start_ns = clock_now_ns(); \
-		enum mr_rc rc = room->inner->slot args; \
-\
-		say(room, start_ns, rc, err, __VA_ARGS__); \
-		return rc; \
+#define TRACED(slot, params, args, ...)                                                                                \
+	static enum mr_rc traced_##slot params                                                                         \
+	{                                                                                                              \
+		int64_t start_ns = clock_now_ns();                                                                     \
+		enum mr_rc rc = room->inner->slot args;                                                                \
+                                                                                                                       \
+		say(room, start_ns, rc, err, __VA_ARGS__);                                                             \
+		return rc;                                                                                             \
 	}
-#define TRACED_VOID(slot, params, args, ...) \
-	static void traced_##slot params \
-	{ \
-		int64_t start_ns = clock_now_ns(); \
-\
-		room->inner->slot args; \
-		say(room, start_ns, MR_OK, NULL, __VA_ARGS__); \
+#define TRACED_VOID(slot, params, args, ...)                                                                           \
+	static void traced_##slot params                                                                               \
+	{                                                                                                              \
+		int64_t start_ns = clock_now_ns();                                                                     \
+                                                                                                                       \
+		room->inner->slot args;                                                                                \
+		say(room, start_ns, MR_OK, NULL, __VA_ARGS__);                                                         \
 	}
 
 static const char *
 folder_word(enum mr_folder folder)
 {
 	switch (folder) {
-	case MR_INBOX: return "inbox";
-	case MR_HELD: return "held";
-	case MR_ARCHIVE: return "archive";
-	case MR_SENT: return "sent";
-	case MR_DEAD: return "dead";
+	case MR_INBOX:
+		return "inbox";
+	case MR_HELD:
+		return "held";
+	case MR_ARCHIVE:
+		return "archive";
+	case MR_SENT:
+		return "sent";
+	case MR_DEAD:
+		return "dead";
 	}
 	return "?";
 }
@@ -83,106 +87,93 @@ depth_word(enum scan_depth depth)
 	return words[depth];
 }
 
-TRACED_VOID(close, (struct mr_room *room), (room), "close %s", room->spec)
-TRACED(recover, (struct mr_room *room, struct mr_error *err), (room, err), "recover")
-TRACED(storage, (struct mr_room *room, struct mr_storage *ret, struct mr_error *err), (room, ret, err),
-    "storage")
-TRACED(each_agent, (struct mr_room *room, mr_agent_fn *fn, void *ctx, struct mr_error *err),
-    (room, fn, ctx, err), "each_agent")
-TRACED(has_agent, (struct mr_room *room, const char *name, struct mr_error *err), (room, name, err),
-    "has_agent '%s'", name)
-TRACED(find_agent, (struct mr_room *room, const char *name, struct mr_agent *ret, struct mr_error *err),
+TRACED_VOID(close, (struct mr_room * room), (room), "close %s", room->spec)
+TRACED(recover, (struct mr_room * room, struct mr_error *err), (room, err), "recover")
+TRACED(storage, (struct mr_room * room, struct mr_storage *ret, struct mr_error *err), (room, ret, err), "storage")
+TRACED(each_agent, (struct mr_room * room, mr_agent_fn *fn, void *ctx, struct mr_error *err), (room, fn, ctx, err),
+    "each_agent")
+TRACED(has_agent, (struct mr_room * room, const char *name, struct mr_error *err), (room, name, err), "has_agent '%s'",
+    name)
+TRACED(find_agent, (struct mr_room * room, const char *name, struct mr_agent *ret, struct mr_error *err),
     (room, name, ret, err), "find_agent '%s'", name)
-TRACED(add_agent, (struct mr_room *room, const struct mr_agent *agent, struct mr_error *err),
-    (room, agent, err), "add_agent '%s'", agent->name)
-TRACED(take_life,
-    (struct mr_room *room, const struct mr_agent *agent, size_t *ret_returned, struct mr_error *err),
+TRACED(add_agent, (struct mr_room * room, const struct mr_agent *agent, struct mr_error *err), (room, agent, err),
+    "add_agent '%s'", agent->name)
+TRACED(take_life, (struct mr_room * room, const struct mr_agent *agent, size_t *ret_returned, struct mr_error *err),
     (room, agent, ret_returned, err), "take_life '%s' %u", agent->name, agent->life)
-TRACED(update_life, (struct mr_room *room, const struct mr_agent *agent, struct mr_error *err),
-    (room, agent, err), "update_life '%s' %u", agent->name, agent->life)
-TRACED(check_life, (struct mr_room *room, const char *name, unsigned life, struct mr_error *err),
+TRACED(update_life, (struct mr_room * room, const struct mr_agent *agent, struct mr_error *err), (room, agent, err),
+    "update_life '%s' %u", agent->name, agent->life)
+TRACED(check_life, (struct mr_room * room, const char *name, unsigned life, struct mr_error *err),
     (room, name, life, err), "check_life '%s' %u", name, life)
-TRACED_VOID(seen, (struct mr_room *room, const char *name, unsigned life), (room, name, life),
-    "seen '%s' %u", name, life)
-TRACED(remove_agent, (struct mr_room *room, const char *name, size_t *ret_dead, struct mr_error *err),
+TRACED_VOID(
+    seen, (struct mr_room * room, const char *name, unsigned life), (room, name, life), "seen '%s' %u", name, life)
+TRACED(remove_agent, (struct mr_room * room, const char *name, size_t *ret_dead, struct mr_error *err),
     (room, name, ret_dead, err), "remove_agent '%s'", name)
-TRACED(deliver,
-    (struct mr_room *room, struct delivery *what, struct delivered *ret, struct mr_error *err),
+TRACED(deliver, (struct mr_room * room, struct delivery *what, struct delivered *ret, struct mr_error *err),
     (room, what, ret, err), "deliver %s from '%s' to %zu", what->msg->id, what->sender, what->to->n)
 TRACED(scan,
-    (struct mr_room *room, const char *agent, const struct scan_request *want, mr_message_fn *fn,
-	void *ctx, struct mr_error *err),
-    (room, agent, want, fn, ctx, err), "scan '%s' folders %u %s%s%s", agent, want->folders,
-    depth_word(want->depth), want->unread_only ? " unread" : "", want->newest_first ? " newest" : "")
+    (struct mr_room * room, const char *agent, const struct scan_request *want, mr_message_fn *fn, void *ctx,
+	struct mr_error *err),
+    (room, agent, want, fn, ctx, err), "scan '%s' folders %u %s%s%s", agent, want->folders, depth_word(want->depth),
+    want->unread_only ? " unread" : "", want->newest_first ? " newest" : "")
 TRACED(fetch,
-    (struct mr_room *room, const char *agent, const char *id, unsigned folders, enum scan_depth depth,
+    (struct mr_room * room, const char *agent, const char *id, unsigned folders, enum scan_depth depth,
 	struct mr_message *ret, struct mr_error *err),
-    (room, agent, id, folders, depth, ret, err), "fetch '%s' %s folders %u %s", agent, id, folders,
-    depth_word(depth))
-TRACED(fetch_raw,
-    (struct mr_room *room, const char *agent, const char *id, struct buf *ret, struct mr_error *err),
+    (room, agent, id, folders, depth, ret, err), "fetch '%s' %s folders %u %s", agent, id, folders, depth_word(depth))
+TRACED(fetch_raw, (struct mr_room * room, const char *agent, const char *id, struct buf *ret, struct mr_error *err),
     (room, agent, id, ret, err), "fetch_raw '%s' %s", agent, id)
 TRACED(mark,
-    (struct mr_room *room, const char *agent, const char *id, unsigned set, unsigned clear,
-	struct mr_error *err),
+    (struct mr_room * room, const char *agent, const char *id, unsigned set, unsigned clear, struct mr_error *err),
     (room, agent, id, set, clear, err), "mark '%s' %s +%u -%u", agent, id, set, clear)
-TRACED(move,
-    (struct mr_room *room, const char *agent, const char *id, enum mr_folder to, struct mr_error *err),
+TRACED(move, (struct mr_room * room, const char *agent, const char *id, enum mr_folder to, struct mr_error *err),
     (room, agent, id, to, err), "move '%s' %s to %s", agent, id, folder_word(to))
-TRACED(flush, (struct mr_room *room, struct mr_error *err), (room, err), "flush")
+TRACED(flush, (struct mr_room * room, struct mr_error *err), (room, err), "flush")
 TRACED(hold,
-    (struct mr_room *room, const char *agent, const char *id, const struct hold_terms *terms,
-	struct hold *ret, struct mr_error *err),
+    (struct mr_room * room, const char *agent, const char *id, const struct hold_terms *terms, struct hold *ret,
+	struct mr_error *err),
     (room, agent, id, terms, ret, err), "hold '%s' %s life %u %s", agent, id, terms->life,
     terms->kind == HOLD_LEASE ? "lease" : "process")
-TRACED(settle,
-    (struct mr_room *room, const struct hold *hold, enum settle how, struct mr_error *err),
-    (room, hold, how, err), "settle '%s' %s token %s %s", hold->agent, hold->id, hold->token,
-    settle_word(how))
-TRACED(extend, (struct mr_room *room, struct hold *hold, int64_t lease_ms, struct mr_error *err),
+TRACED(settle, (struct mr_room * room, const struct hold *hold, enum settle how, struct mr_error *err),
+    (room, hold, how, err), "settle '%s' %s token %s %s", hold->agent, hold->id, hold->token, settle_word(how))
+TRACED(extend, (struct mr_room * room, struct hold *hold, int64_t lease_ms, struct mr_error *err),
     (room, hold, lease_ms, err), "extend '%s' %s token %s by %lldms", hold->agent, hold->id, hold->token,
     (long long)lease_ms)
 TRACED(each_hold,
-    (struct mr_room *room, const char *agent, bool (*fn)(void *ctx, const struct hold *hold), void *ctx,
+    (struct mr_room * room, const char *agent, bool (*fn)(void *ctx, const struct hold *hold), void *ctx,
 	struct mr_error *err),
     (room, agent, fn, ctx, err), "each_hold '%s'", agent)
-TRACED(sweep, (struct mr_room *room, const char *agent, struct mr_error *err), (room, agent, err),
-    "sweep '%s'", agent)
-TRACED(watch, (struct mr_room *room, const char *agent, void **ret_watch, struct mr_error *err),
+TRACED(sweep, (struct mr_room * room, const char *agent, struct mr_error *err), (room, agent, err), "sweep '%s'", agent)
+TRACED(watch, (struct mr_room * room, const char *agent, void **ret_watch, struct mr_error *err),
     (room, agent, ret_watch, err), "watch '%s'", agent)
-TRACED_VOID(watch_wait, (struct mr_room *room, void *watch, int64_t timeout_ms),
-    (room, watch, timeout_ms), "watch_wait up to %lldms", (long long)timeout_ms)
+TRACED_VOID(watch_wait, (struct mr_room * room, void *watch, int64_t timeout_ms), (room, watch, timeout_ms),
+    "watch_wait up to %lldms", (long long)timeout_ms)
 TRACED(record_put,
-    (struct mr_room *room, const char *kind, const char *owner, const char *name, struct mr_str text,
+    (struct mr_room * room, const char *kind, const char *owner, const char *name, struct mr_str text,
 	struct mr_error *err),
-    (room, kind, owner, name, text, err), "record_put %s '%s' '%s' %zu bytes", kind, owner, name,
-    text.len)
+    (room, kind, owner, name, text, err), "record_put %s '%s' '%s' %zu bytes", kind, owner, name, text.len)
 TRACED(record_get,
-    (struct mr_room *room, const char *kind, const char *owner, const char *name, struct buf *ret,
+    (struct mr_room * room, const char *kind, const char *owner, const char *name, struct buf *ret,
 	struct mr_error *err),
     (room, kind, owner, name, ret, err), "record_get %s '%s' '%s'", kind, owner, name)
 TRACED(record_drop,
-    (struct mr_room *room, const char *kind, const char *owner, const char *name, struct mr_error *err),
+    (struct mr_room * room, const char *kind, const char *owner, const char *name, struct mr_error *err),
     (room, kind, owner, name, err), "record_drop %s '%s' '%s'", kind, owner, name)
 TRACED(record_each,
-    (struct mr_room *room, const char *kind, const char *owner, bool (*fn)(void *ctx, const char *name),
-	void *ctx, struct mr_error *err),
+    (struct mr_room * room, const char *kind, const char *owner, bool (*fn)(void *ctx, const char *name), void *ctx,
+	struct mr_error *err),
     (room, kind, owner, fn, ctx, err), "record_each %s '%s'", kind, owner)
-TRACED(each_place,
-    (struct mr_room *room, const char *id, place_fn *fn, void *ctx, struct mr_error *err),
+TRACED(each_place, (struct mr_room * room, const char *id, place_fn *fn, void *ctx, struct mr_error *err),
     (room, id, fn, ctx, err), "each_place %s", id)
-TRACED(dead_drop, (struct mr_room *room, const char *queue, const char *id, struct mr_error *err),
+TRACED(dead_drop, (struct mr_room * room, const char *queue, const char *id, struct mr_error *err),
     (room, queue, id, err), "dead_drop '%s' %s", queue, id)
-TRACED(purge, (struct mr_room *room, const char *id, size_t *ret_removed, struct mr_error *err),
+TRACED(purge, (struct mr_room * room, const char *id, size_t *ret_removed, struct mr_error *err),
     (room, id, ret_removed, err), "purge %s", id)
-TRACED(inspect,
-    (struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, struct mr_error *err),
+TRACED(inspect, (struct mr_room * room, bool fix, mr_finding_fn *fn, void *ctx, struct mr_error *err),
     (room, fix, fn, ctx, err), "inspect%s", fix ? " and fix" : "")
 
-#define REPLACE(slot) \
-	do { \
-		if (table->slot) \
-			table->slot = traced_##slot; \
+#define REPLACE(slot)                                                                                                  \
+	do {                                                                                                           \
+		if (table->slot)                                                                                       \
+			table->slot = traced_##slot;                                                                   \
 	} while (0)
 
 static void

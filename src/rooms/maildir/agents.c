@@ -62,11 +62,9 @@ walk_below(struct walk *walk, struct mr_error *err)
 	for (size_t i = 0; i < walk->below.n; i++) {
 		char address[MR_ADDRESS_MAX + 2];
 		struct mr_error not_one = { 0 };
-		int n = snprintf(address, sizeof address, "%s%s%s", walk->at, walk->at[0] ? "/" : "",
-		    walk->below.v[i]);
+		int n = snprintf(address, sizeof address, "%s%s%s", walk->at, walk->at[0] ? "/" : "", walk->below.v[i]);
 
-		if (n < 0 || (size_t)n >= sizeof address ||
-		    address_check(str_of(address), &not_one) != MR_OK)
+		if (n < 0 || (size_t)n >= sizeof address || address_check(str_of(address), &not_one) != MR_OK)
 			continue; /* too deep or too long: nothing that we made */
 		if (walk_folder(walk, address, err) != MR_OK)
 			return err->code;
@@ -174,7 +172,10 @@ maildir_find_agent(struct mr_room *room, const char *name, struct mr_agent *ret,
 static struct mr_agent
 unreadable_agent(struct maildir *md, const char *name)
 {
-	struct mr_agent agent = { .worktree = "", .session = "", .host = "", .wake = "",
+	struct mr_agent agent = { .worktree = "",
+		.session = "",
+		.host = "",
+		.wake = "",
 		.role = "its registration cannot be read: mailroom doctor" };
 	struct stat st;
 
@@ -248,8 +249,8 @@ check_case(struct maildir *md, const char *address, struct mr_error *err)
 		if (rc != MR_OK || dir_each(fd, find_clash, &s, err) != MR_OK)
 			return err->code;
 		if (s.clash[0]) {
-			(void)mr_fail(err, MR_REFUSED, "name '%s' differs from '%s%s' only in case",
-			    address, parent, s.clash);
+			(void)mr_fail(
+			    err, MR_REFUSED, "name '%s' differs from '%s%s' only in case", address, parent, s.clash);
 			return mr_hint(err, "use '%s%s', or another name", parent, s.clash);
 		}
 		at += len;
@@ -302,12 +303,11 @@ maildir_add_agent(struct mr_room *room, const struct mr_agent *agent, struct mr_
 		return mr_wrap(err, "cannot register '%s'", agent->name);
 	if (check_case(md, agent->name, err) != MR_OK)
 		return err->code;
-	if (mailbox_make(md, agent->name, err) != MR_OK ||
-	    mailbox_open_any(&box, md, agent->name, err) != MR_OK ||
+	if (mailbox_make(md, agent->name, err) != MR_OK || mailbox_open_any(&box, md, agent->name, err) != MR_OK ||
 	    mailbox_folder(&box, BOX_TMP, &tmp_fd, err) != MR_OK)
 		return mr_wrap(err, "cannot make mailbox '%s'", agent->name);
-	enum mr_rc rc = file_publish(box.fd, tmp_fd, "agent", buf_str(&text), md->file_mode,
-	    md->sync ? PUBLISH_FULL : PUBLISH_NOSYNC, err);
+	enum mr_rc rc = file_publish(
+	    box.fd, tmp_fd, "agent", buf_str(&text), md->file_mode, md->sync ? PUBLISH_FULL : PUBLISH_NOSYNC, err);
 
 	if (rc == MR_EXISTS)
 		return mr_fail(err, MR_EXISTS, "agent '%s' is registered already", agent->name);

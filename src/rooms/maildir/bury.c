@@ -15,8 +15,7 @@
 /* Two pruned agents may have had the same message: one inode, one dead letter. Another file under that
  * name (a copy across file systems) gets a name of its own. */
 static enum mr_rc
-move_to_dead(struct maildir *md, struct mailbox *dead, int from_fd, const struct listed *at,
-    struct mr_error *err)
+move_to_dead(struct maildir *md, struct mailbox *dead, int from_fd, const struct listed *at, struct mr_error *err)
 {
 	int to_fd;
 	struct file_name parts;
@@ -78,8 +77,7 @@ bury_all(struct mailbox *box, size_t *ret, struct mr_error *err)
 	for (unsigned quiet = 0; quiet < 2;) {
 		size_t before = *ret, returned = 0;
 
-		if (life_fence(box, UINT32_MAX, &returned, err) != MR_OK ||
-		    bury_unread(box, &dead, ret, err) != MR_OK)
+		if (life_fence(box, UINT32_MAX, &returned, err) != MR_OK || bury_unread(box, &dead, ret, err) != MR_OK)
 			return err->code;
 		quiet = *ret == before && returned == 0 ? quiet + 1 : 0;
 	}

@@ -73,8 +73,8 @@ take_lock(struct channel *c, int how, struct mr_error *err)
 
 	c->lock_fd = sys_open(c->fd, CHANNEL_ENDS, O_RDWR | O_CREAT | O_NONBLOCK, c->md->file_mode);
 	if (c->lock_fd < 0)
-		return errno == ENOENT ? no_channel(c->name, err) :
-		    mr_fail_errno(err, "cannot open the lock of channel '%s'", c->name);
+		return errno == ENOENT ? no_channel(c->name, err)
+				       : mr_fail_errno(err, "cannot open the lock of channel '%s'", c->name);
 	for (int pause_ms = 1; sys_flock(c->lock_fd, how | LOCK_NB) < 0;) {
 		if (errno != EWOULDBLOCK)
 			return mr_fail_errno(err, "cannot lock channel '%s'", c->name);
@@ -89,8 +89,7 @@ take_lock(struct channel *c, int how, struct mr_error *err)
 }
 
 enum mr_rc
-channel_open(struct channel *c, struct maildir *md, const char *name, enum channel_lock lock,
-    struct mr_error *err)
+channel_open(struct channel *c, struct maildir *md, const char *name, enum channel_lock lock, struct mr_error *err)
 {
 	mr_auto(channel_done) struct channel opened = CHANNEL_INIT;
 	char folder[NAME_LEN];

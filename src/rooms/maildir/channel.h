@@ -34,26 +34,32 @@ struct channel { /* an open channel; by value, finish with channel_done */
 	const char *name; /* borrowed */
 	int fd;           /* channels/<name> */
 	int posts_fd;
-	int lock_fd;      /* .ends, or -1: not locked */
+	int lock_fd; /* .ends, or -1: not locked */
 };
 #define CHANNEL_INIT ((struct channel){ .fd = -1, .posts_fd = -1, .lock_fd = -1 })
 
 enum channel_lock { CHANNEL_UNLOCKED, CHANNEL_SHARED, CHANNEL_ALONE };
 /* MR_NOTFOUND: no such channel. MR_BUSY: another has the lock and did not let go within ten seconds. */
-enum mr_rc channel_open(struct channel *c, struct maildir *md, const char *name, enum channel_lock lock,
-    struct mr_error *err);
+enum mr_rc channel_open(
+    struct channel *c, struct maildir *md, const char *name, enum channel_lock lock, struct mr_error *err);
 void channel_done(struct channel *c);
 enum mr_rc channel_name_check(const char *name, struct mr_error *err);
 
 void post_name(uint64_t number, char ret[POST_NAME_LEN]);
 bool post_exists(const struct channel *c, uint64_t number);
 
-struct post_list { uint64_t *v; size_t n, cap; bool failed; };
+struct post_list {
+	uint64_t *v;
+	size_t n, cap;
+	bool failed;
+};
 /* All numbers from `from` on, in order; reads the whole folder. */
 enum mr_rc post_list_read(const struct channel *c, uint64_t from, struct post_list *ret, struct mr_error *err);
 void post_list_done(struct post_list *list);
 
-struct post_ends { uint64_t first, last; }; /* 0: not known */
+struct post_ends {
+	uint64_t first, last;
+}; /* 0: not known */
 struct post_ends post_ends_guess(const struct channel *c);
 void post_ends_note(const struct channel *c, const struct post_ends *known); /* best effort; 0: as it was */
 /* Highest number that was ever taken. Under a lock it stays true of all that is removed. */

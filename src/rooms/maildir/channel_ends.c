@@ -239,8 +239,8 @@ write_floor(const struct channel *c, uint64_t last, struct mr_error *err)
 }
 
 enum mr_rc
-maildir_channel_drop(struct mr_room *room, const char *channel, uint64_t below, size_t *ret_removed,
-    struct mr_error *err)
+maildir_channel_drop(
+    struct mr_room *room, const char *channel, uint64_t below, size_t *ret_removed, struct mr_error *err)
 {
 	mr_auto(channel_done) struct channel c = CHANNEL_INIT;
 	uint64_t last = 0, number = 0;

@@ -59,8 +59,8 @@ take_number(struct posting *p, const struct stat *from, uint64_t number, struct 
 		if (sys_link(p->from_fd, p->from, c->posts_fd, name) == 0)
 			return MR_OK;
 		if (errno == EEXIST)
-			return same_file(c->posts_fd, name, from) ? MR_OK :
-			    mr_fail(err, MR_EXISTS, "post '%s' is taken", name);
+			return same_file(c->posts_fd, name, from) ? MR_OK
+								  : mr_fail(err, MR_EXISTS, "post '%s' is taken", name);
 		if (!needs_copy(errno))
 			return mr_fail_errno(err, "cannot publish '%s'", name);
 		if (prepare_copy(p, err) != MR_OK)
@@ -68,8 +68,8 @@ take_number(struct posting *p, const struct stat *from, uint64_t number, struct 
 	}
 	if (stage_link(&p->copy, c->posts_fd, name, err) != MR_OK)
 		return err->code;
-	/* Its bytes were flushed; now its link count, for a file system without a journal. A disk that fails here fails the
-	 * caller too, who syncs the folder. */
+	/* Its bytes were flushed; now its link count, for a file system without a journal. A disk that fails here fails
+	 * the caller too, who syncs the folder. */
 	if (c->md->sync)
 		(void)sys_fsync(p->copy.fd);
 	return MR_OK;
@@ -100,8 +100,8 @@ post(struct posting *p, const struct stat *from, struct mr_error *err)
 }
 
 enum mr_rc
-channel_give(struct mr_room *room, const char *channel, int from_fd, const char *from, const char *id,
-    int *ret_fd, struct mr_error *err)
+channel_give(struct mr_room *room, const char *channel, int from_fd, const char *from, const char *id, int *ret_fd,
+    struct mr_error *err)
 {
 	mr_auto(channel_done) struct channel c = CHANNEL_INIT;
 	struct posting p = { .c = &c, .from_fd = from_fd, .from = from, .copy = STAGED_INIT };
@@ -128,16 +128,14 @@ same_bytes(int a_fd, const char *a, int b_fd, const char *b, bool *ret, struct m
 {
 	mr_auto(buf_done) struct buf left = BUF_INIT, right = BUF_INIT;
 
-	if (file_read(a_fd, a, FILE_LIMIT, &left, err) != MR_OK ||
-	    file_read(b_fd, b, FILE_LIMIT, &right, err) != MR_OK)
+	if (file_read(a_fd, a, FILE_LIMIT, &left, err) != MR_OK || file_read(b_fd, b, FILE_LIMIT, &right, err) != MR_OK)
 		return err->code;
 	*ret = str_eq(buf_str(&left), buf_str(&right));
 	return MR_OK;
 }
 
 enum mr_rc
-channel_has(struct maildir *md, const char *channel, int from_fd, const char *from, bool *ret,
-    struct mr_error *err)
+channel_has(struct maildir *md, const char *channel, int from_fd, const char *from, bool *ret, struct mr_error *err)
 {
 	mr_auto(channel_done) struct channel c = CHANNEL_INIT;
 	mr_auto(post_list_done) struct post_list list = { 0 };

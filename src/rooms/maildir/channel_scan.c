@@ -66,12 +66,13 @@ read_text(struct scanning *s, int fd, struct mr_error *err)
 static enum mr_rc
 parse(struct scanning *s, const char *name, const struct stat *st, struct mr_message *ret, struct mr_error *err)
 {
-	struct mr_message msg = { .from = "", .subject = "", .type = "", .thread = "", .reply_to = "",
-		.replace_key = "", .path = "" };
+	struct mr_message msg = {
+		.from = "", .subject = "", .type = "", .thread = "", .reply_to = "", .replace_key = "", .path = ""
+	};
 	char path[NAME_LEN];
 
 	if (message_parse(buf_str(&s->text), s->room->name, s->depth == SCAN_BODIES ? MESSAGE_ALL : MESSAGE_HEADERS,
-	    &msg, err) != MR_OK)
+		&msg, err) != MR_OK)
 		return err->code;
 	if (msg.id[0] == '\0')
 		id_from_name((int64_t)st->st_mtim.tv_sec * 1000, str_of(name), msg.id);

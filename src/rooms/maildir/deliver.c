@@ -33,8 +33,7 @@ deliver_new_id(struct mr_message *msg)
 }
 
 bool
-deliver_sent_place(struct maildir *md, const char *sender, const char *id, char ret_name[NAME_LEN + 8],
-    int *ret_cur_fd)
+deliver_sent_place(struct maildir *md, const char *sender, const char *id, char ret_name[NAME_LEN + 8], int *ret_cur_fd)
 {
 	mr_auto(mailbox_done) struct mailbox box = MAILBOX_INIT;
 	struct mr_error ignored = { 0 };
@@ -61,8 +60,7 @@ link_sent(struct maildir *md, const char *sender, const char *id, struct staged 
 }
 
 enum mr_rc
-deliver_open(struct mr_room *room, const char *agent, bool make, struct mailbox *box,
-    struct mr_error *err)
+deliver_open(struct mr_room *room, const char *agent, bool make, struct mailbox *box, struct mr_error *err)
 {
 	enum mr_rc rc = mailbox_open(box, maildir_of(room), agent, err);
 
@@ -84,7 +82,7 @@ take_back(const char *to, int folder_fd, const char *name, struct mr_error *err)
 	if (sys_unlink(folder_fd, name) == 0) {
 		if (sys_fsync(folder_fd) < 0)
 			return mr_hint(err, "nothing was delivered; after a power cut the message may "
-			    "show up all the same");
+					    "show up all the same");
 		return err->code;
 	}
 	err->code = MR_INDOUBT;
@@ -93,8 +91,8 @@ take_back(const char *to, int folder_fd, const char *name, struct mr_error *err)
 }
 
 enum mr_rc
-deliver_make_durable(struct maildir *md, const char *to, int file_fd, int folder_fd, const char *name,
-    struct mr_error *err)
+deliver_make_durable(
+    struct maildir *md, const char *to, int file_fd, int folder_fd, const char *name, struct mr_error *err)
 {
 	if (!md->sync)
 		return MR_OK;
@@ -122,8 +120,7 @@ check_still_there(struct mailbox *box, int new_fd, const char *name, struct mr_e
 
 /* MR_EXISTS: another message has this id. */
 static enum mr_rc
-publish(struct mailbox *box, const char *id, struct mr_str text, struct staged *file,
-    struct mr_error *err)
+publish(struct mailbox *box, const char *id, struct mr_str text, struct staged *file, struct mr_error *err)
 {
 	int new_fd, tmp_fd;
 	char name[NAME_LEN];
@@ -131,12 +128,10 @@ publish(struct mailbox *box, const char *id, struct mr_str text, struct staged *
 	if (mailbox_folder(box, BOX_NEW, &new_fd, err) != MR_OK ||
 	    mailbox_folder(box, BOX_TMP, &tmp_fd, err) != MR_OK ||
 	    stage_open(file, new_fd, tmp_fd, box->md->message_mode, err) != MR_OK ||
-	    stage_write(file, text, err) != MR_OK ||
-	    (box->md->sync && stage_sync(file, err) != MR_OK))
+	    stage_write(file, text, err) != MR_OK || (box->md->sync && stage_sync(file, err) != MR_OK))
 		return err->code;
 	name_for_id(id, name);
-	if (stage_link(file, new_fd, name, err) != MR_OK ||
-	    check_still_there(box, new_fd, name, err) != MR_OK)
+	if (stage_link(file, new_fd, name, err) != MR_OK || check_still_there(box, new_fd, name, err) != MR_OK)
 		return err->code;
 	return deliver_make_durable(box->md, box->agent, file->fd, new_fd, name, err);
 }
@@ -181,8 +176,8 @@ deliver_one(struct mr_room *room, struct delivery *what, struct delivered *ret, 
 		buf_clear(&text);
 		if (message_write(msg, room->name, &text, err) != MR_OK)
 			return err->code;
-		rc = to.is_queue ? queue_publish(&to.queue, msg, buf_str(&text), &file, err) :
-		    publish(&to.box, msg->id, buf_str(&text), &file, err);
+		rc = to.is_queue ? queue_publish(&to.queue, msg, buf_str(&text), &file, err)
+				 : publish(&to.box, msg->id, buf_str(&text), &file, err);
 		if (rc == MR_EXISTS && tries < NEW_IDS_MAX) {
 			deliver_new_id(msg);
 			continue;

@@ -66,8 +66,8 @@ write_record(const struct sending *s, struct buf *out, struct mr_error *err)
 	buf_addf(out, "From: %s\nDigest: %s\n", what->sender ? what->sender : "", s->digest);
 	if (what->key)
 		buf_addf(out, "Key: %s\n", what->key);
-	buf_addf(out, "Boot: %s\nMake-Mailboxes: %s\nNext: 0000000000\n", boot_id(),
-	    what->make_mailboxes ? "yes" : "no");
+	buf_addf(
+	    out, "Boot: %s\nMake-Mailboxes: %s\nNext: 0000000000\n", boot_id(), what->make_mailboxes ? "yes" : "no");
 	return buf_ok(out) ? MR_OK : mr_nomem(err);
 }
 
@@ -103,8 +103,7 @@ sync_spool(struct sending *s, struct mr_error *err)
 {
 	if (!s->job.md->sync)
 		return MR_OK;
-	if (sys_fsync(s->message.fd) < 0 || sys_fsync(s->record.fd) < 0 ||
-	    sys_fsync(s->job.spool_fd) < 0)
+	if (sys_fsync(s->message.fd) < 0 || sys_fsync(s->record.fd) < 0 || sys_fsync(s->job.spool_fd) < 0)
 		return mr_fail_errno(err, "cannot make the record of message '%s' durable", s->job.id);
 	return MR_OK;
 }
@@ -150,8 +149,7 @@ in_doubt(struct sending *s, struct delivered *ret, struct mr_error *err)
 	for (size_t i = s->job.next; i < s->what->to->n; i++)
 		(void)names_add(&ret->missing, str_of(s->what->to->v[i]));
 	err->code = MR_INDOUBT;
-	(void)mr_wrap(err, "message '%s' has reached %zu of %zu", s->job.id, s->job.next,
-	    s->what->to->n);
+	(void)mr_wrap(err, "message '%s' has reached %zu of %zu", s->job.id, s->job.next, s->what->to->n);
 	return mr_hint(err, "it will be completed by a later command; do not send it again");
 }
 
@@ -167,17 +165,17 @@ withdraw(struct sending *s, struct delivered *ret, struct mr_error *err)
 		return in_doubt(s, ret, err);
 	if (s->job.md->sync && sys_fsync(s->job.spool_fd) < 0)
 		return mr_hint(err, "nothing was delivered; after a power cut the message may show up "
-		    "all the same");
+				    "all the same");
 	return err->code;
 }
 
 /* One attempt with the message's present id. MR_EXISTS: that id is taken, or the key was. */
 static enum mr_rc
-send_once(struct mr_room *room, struct delivery *what, const char *digest, struct delivered *ret,
-    struct mr_error *err)
+send_once(struct mr_room *room, struct delivery *what, const char *digest, struct delivered *ret, struct mr_error *err)
 {
-	mr_auto(sending_done) struct sending s = { .what = what, .message = STAGED_INIT,
-		.record = STAGED_INIT, .digest = digest };
+	mr_auto(sending_done) struct sending s = {
+		.what = what, .message = STAGED_INIT, .record = STAGED_INIT, .digest = digest
+	};
 	struct spool_job *job = &s.job;
 	mr_auto(sys_close_fd) int sent_fd = -1;
 	char sent_name[NAME_LEN + 8];

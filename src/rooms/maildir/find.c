@@ -84,8 +84,8 @@ try_name(struct search *s, int fd, const char *name, struct listed place, struct
 	place.name = arena_dup(s->own, str_of(name));
 	place.attempt = parts.attempt;
 	bool has_a = parts.flags.len > 0 && memchr(parts.flags.ptr, 'a', parts.flags.len) != NULL;
-	place.flags = name_flags(&parts,
-	    has_a && mailbox_keyword(s->box, place.subfolder != NULL ? place.subfolder : "") == KEYWORD_OURS);
+	place.flags = name_flags(
+	    &parts, has_a && mailbox_keyword(s->box, place.subfolder != NULL ? place.subfolder : "") == KEYWORD_OURS);
 	if (place.name == NULL)
 		return false;
 	*ret = place;
@@ -137,8 +137,9 @@ try_subfolder(struct search *s, const char *subfolder, enum mr_folder folder, st
 
 	if (mailbox_subfolder(s->box, subfolder, false, &fd, &ignored) != MR_OK)
 		return false;
-	struct listed place = { .folder = (unsigned char)folder, .box = BOX_CUR,
-		.subfolder = arena_dup(s->own, str_of(subfolder)) };
+	struct listed place = {
+		.folder = (unsigned char)folder, .box = BOX_CUR, .subfolder = arena_dup(s->own, str_of(subfolder))
+	};
 	return place.subfolder != NULL && try_infos(s, fd, archive_infos, place, ret);
 }
 
@@ -164,10 +165,11 @@ try_token(void *ctx, const struct dir_entry *entry)
 		return true;
 	for (unsigned attempt = 1; attempt <= 2 && !h->found; attempt++) {
 		(void)snprintf(original, sizeof(original), "%s%s", h->s->name, attempt == 2 ? ",A=1" : "");
-		if (!name_build_held(entry->name, 0, attempt, str_of(original), name) ||
-		    sys_stat(h->fd, name, &st) < 0)
+		if (!name_build_held(entry->name, 0, attempt, str_of(original), name) || sys_stat(h->fd, name, &st) < 0)
 			continue;
-		struct listed place = { .folder = MR_HELD, .life = h->life, .attempt = attempt,
+		struct listed place = { .folder = MR_HELD,
+			.life = h->life,
+			.attempt = attempt,
 			.name = arena_dup(h->s->own, str_of(name)) };
 		(void)snprintf(place.id, sizeof(place.id), "%s", h->s->id);
 		if (place.name == NULL)
@@ -233,8 +235,8 @@ read_month(struct search *s, const char *month, struct listed *ret, struct mr_er
 }
 
 enum mr_rc
-list_find(struct mailbox *box, const char *id, unsigned folders, struct arena **own, struct listed *ret,
-    struct mr_error *err)
+list_find(
+    struct mailbox *box, const char *id, unsigned folders, struct arena **own, struct listed *ret, struct mr_error *err)
 {
 	struct search s = { .box = box, .id = id, .own = own };
 	const unsigned live = MR_INBOX | MR_HELD;

@@ -63,7 +63,7 @@ hold_is_over(const struct hold *hold, struct mr_error *err)
 struct taking {
 	struct mailbox *box;
 	const struct hold_terms *terms;
-	struct hold hold;       /* what the caller will get */
+	struct hold hold; /* what the caller will get */
 	bool has_token;
 };
 
@@ -76,8 +76,8 @@ take_token(struct taking *t, struct mr_error *err)
 		return MR_OK;
 	int64_t lease_ms = hold_clamp_lease(t->terms->lease_ms);
 	enum mr_rc rc = t->terms->kind == HOLD_PROCESS
-	    ? token_for_process(md, t->box->agent, t->terms, t->hold.token, err)
-	    : token_for_lease(md, t->box->agent, "", t->terms, lease_ms, t->hold.token, err);
+			    ? token_for_process(md, t->box->agent, t->terms, t->hold.token, err)
+			    : token_for_lease(md, t->box->agent, "", t->terms, lease_ms, t->hold.token, err);
 	if (rc != MR_OK)
 		return rc;
 	t->hold.deadline_ms = t->terms->kind == HOLD_PROCESS ? 0 : hold_deadline_s(lease_ms) * 1000;
@@ -145,8 +145,8 @@ take_once(struct taking *t, bool *ret_again, struct mr_error *err)
 	if (rc == MR_OK) {
 		t->hold.attempt = at.attempt + 1;
 		t->hold.flags = at.flags;
-		if (!name_build_held(t->hold.token, t->hold.deadline_ms / 1000, t->hold.attempt, str_of(at.name),
-		    name)) {
+		if (!name_build_held(
+			t->hold.token, t->hold.deadline_ms / 1000, t->hold.attempt, str_of(at.name), name)) {
 			(void)mr_fail(err, MR_REFUSED, "the file name '%.60s...' is too long to be held", at.name);
 			rc = mr_hint(err, "rename the file: its name may have at most 200 bytes");
 		} else {
@@ -161,8 +161,8 @@ take_once(struct taking *t, bool *ret_again, struct mr_error *err)
 }
 
 enum mr_rc
-maildir_hold(struct mr_room *room, const char *agent, const char *id, const struct hold_terms *terms,
-    struct hold *ret, struct mr_error *err)
+maildir_hold(struct mr_room *room, const char *agent, const char *id, const struct hold_terms *terms, struct hold *ret,
+    struct mr_error *err)
 {
 	mr_auto(mailbox_done) struct mailbox box = MAILBOX_INIT;
 	struct taking t = { .box = &box, .terms = terms };
@@ -189,8 +189,8 @@ maildir_hold(struct mr_room *room, const char *agent, const char *id, const stru
 /* ---- Ending ---- */
 
 static enum mr_rc
-end_in_archive(struct mailbox *box, int held_fd, const char *name, struct file_name *n, bool acked,
-    struct mr_error *err)
+end_in_archive(
+    struct mailbox *box, int held_fd, const char *name, struct file_name *n, bool acked, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int fd = -1;
 	char month[24];
@@ -221,8 +221,7 @@ end_in_box(struct mailbox *box, int held_fd, const char *name, struct file_name 
 }
 
 enum mr_rc
-hold_end(struct mailbox *box, int held_fd, const char *name, struct file_name *n, enum settle how,
-    struct mr_error *err)
+hold_end(struct mailbox *box, int held_fd, const char *name, struct file_name *n, enum settle how, struct mr_error *err)
 {
 	enum mr_rc rc = MR_OK;
 
@@ -261,8 +260,8 @@ likely_name(const struct hold *hold, bool from_cur, char ret[NAME_LEN])
 
 	name_for_id(hold->id, base);
 	return name_parse(str_of(base), &n) && hold->attempt > 0 &&
-	    name_build(&n, hold->attempt - 1, hold->flags & ~(unsigned)MR_ACKED, from_cur, original) &&
-	    name_build_held(hold->token, hold->deadline_ms / 1000, hold->attempt, str_of(original), ret);
+	       name_build(&n, hold->attempt - 1, hold->flags & ~(unsigned)MR_ACKED, from_cur, original) &&
+	       name_build_held(hold->token, hold->deadline_ms / 1000, hold->attempt, str_of(original), ret);
 }
 
 struct held_match {

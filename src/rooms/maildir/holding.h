@@ -25,7 +25,7 @@ int64_t hold_clamp_lease(int64_t lease_ms);
 /* Whole seconds, rounded up: a name never promises less than was asked for. */
 int64_t hold_deadline_s(int64_t lease_ms);
 /* Ends a hold: renames held_fd/name (parts n) to where `how` says. MR_NOTFOUND: someone else ended it. */
-enum mr_rc hold_end(struct mailbox *box, int held_fd, const char *name, struct file_name *n, enum settle how,
-    struct mr_error *err);
+enum mr_rc hold_end(
+    struct mailbox *box, int held_fd, const char *name, struct file_name *n, enum settle how, struct mr_error *err);
 
 #endif

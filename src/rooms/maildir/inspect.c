@@ -30,8 +30,8 @@ struct inspection {
 	char first_mode[NAME_LEN], first_stray[NAME_LEN], first_future[NAME_LEN];
 };
 
-static void say(struct inspection *in, enum mr_severity severity, const char *check, bool fixed,
-    const char *advice, const char *fmt, ...) MR_PRINTF(6, 7);
+static void say(struct inspection *in, enum mr_severity severity, const char *check, bool fixed, const char *advice,
+    const char *fmt, ...) MR_PRINTF(6, 7);
 
 static void
 say(struct inspection *in, enum mr_severity severity, const char *check, bool fixed, const char *advice,
@@ -43,8 +43,9 @@ say(struct inspection *in, enum mr_severity severity, const char *check, bool fi
 	va_start(args, fmt);
 	(void)vsnprintf(text, sizeof text, fmt, args);
 	va_end(args);
-	in->fn(in->ctx, &(struct mr_finding){ .severity = severity, .check = check, .text = text,
-	    .advice = fixed ? "" : advice, .fixed = fixed });
+	in->fn(in->ctx,
+	    &(struct mr_finding){
+		.severity = severity, .check = check, .text = text, .advice = fixed ? "" : advice, .fixed = fixed });
 }
 
 static void
@@ -92,8 +93,7 @@ check_message(struct inspection *in, const char *name, const struct stat *st)
 		    "a power cut on storage that is not safe does this; move it away by hand, it holds nothing",
 		    "'%s' is empty", buf_z(&in->path));
 	}
-	if (name_parse(str_of(name), &parts) && parts.ours &&
-	    id_time_ms(parts.id) > clock_now_ms() + FUTURE_MS) {
+	if (name_parse(str_of(name), &parts) && parts.ours && id_time_ms(parts.id) > clock_now_ms() + FUTURE_MS) {
 		in->future++;
 		remember_first(in->first_future, in);
 	}
@@ -162,8 +162,10 @@ walk_entry(void *ctx, const struct dir_entry *entry)
 	buf_addf(&in->path, "%s%s", len ? "/" : "", entry->name);
 	if (S_ISLNK(st.st_mode)) {
 		in->links++;
-		say(in, MR_PROBLEM, "links", false, "mailroom never follows it; remove it if you did not put "
-		    "it there", "'%s' is a symbolic link", buf_z(&in->path));
+		say(in, MR_PROBLEM, "links", false,
+		    "mailroom never follows it; remove it if you did not put "
+		    "it there",
+		    "'%s' is a symbolic link", buf_z(&in->path));
 	} else {
 		check_mode(in, tree->fd, entry->name, &st);
 		if (S_ISDIR(st.st_mode))
@@ -188,8 +190,7 @@ say_tree(struct inspection *in)
 	else
 		say(in, MR_FINE, "modes", false, "", "nothing is open to others");
 	if (in->stray)
-		say(in, MR_NOTE, "leftovers", in->stray == in->stray_fixed,
-		    "mailroom doctor --fix removes them",
+		say(in, MR_NOTE, "leftovers", in->stray == in->stray_fixed, "mailroom doctor --fix removes them",
 		    "%zu temporary files of crashed commands, the first is '%s'", in->stray, in->first_stray);
 	else
 		say(in, MR_FINE, "leftovers", false, "", "no temporary files were left behind");
@@ -227,8 +228,10 @@ check_record(struct inspection *in, const char *id)
 		say(in, MR_NOTE, "spool", false, "any sending command completes it",
 		    "the sender of message '%s' died before all %zu recipients had it", id, job.to.n);
 	else
-		say(in, MR_PROBLEM, "spool", false, "its message, if any, is beside it; see who lacks it, send it "
-		    "anew, then remove both", "%s", why.message);
+		say(in, MR_PROBLEM, "spool", false,
+		    "its message, if any, is beside it; see who lacks it, send it "
+		    "anew, then remove both",
+		    "%s", why.message);
 }
 
 static enum mr_rc
@@ -305,18 +308,17 @@ check_mailbox(struct inspection *in, const char *agent, struct held_count *held,
 			return err->code;
 		if (unread.n > 0)
 			say(in, MR_PROBLEM, "mailboxes", buried > 0,
-			    buried > 0 ? "they are among the dead letters now" :
-			    "register that name again to read it, or let doctor --fix move it to the dead letters",
-			    "'agents/%s' has %zu unread messages, but no agent is registered there", agent,
-			    unread.n);
+			    buried > 0 ? "they are among the dead letters now"
+				       : "register that name again to read it, or let doctor --fix move it to the dead "
+					 "letters",
+			    "'agents/%s' has %zu unread messages, but no agent is registered there", agent, unread.n);
 		return MR_OK;
 	}
 	check_registration(in, agent);
 	if (in->fix) {
 		size_t back = 0;
 
-		if (maildir_sweep(in->room, agent, err) != MR_OK ||
-		    life_return_gone(&box, &back, err) != MR_OK)
+		if (maildir_sweep(in->room, agent, err) != MR_OK || life_return_gone(&box, &back, err) != MR_OK)
 			return err->code;
 		if (back > 0)
 			say(in, MR_NOTE, "holds", true, "", "%zu messages of fenced lives of '%s' are back", back,
@@ -386,8 +388,9 @@ check_queue(struct inspection *in, const char *name, struct held_count *held, st
 	if (left > 0 && in->fix && maildir_queue_remove(in->room, name, true, &buried, err) != MR_OK)
 		return err->code;
 	if (left > 0)
-		say(in, MR_PROBLEM, "queues", buried > 0, buried > 0 ? "they are among the dead letters now" :
-		    "make that queue again to go on, or let doctor --fix move it to the dead letters",
+		say(in, MR_PROBLEM, "queues", buried > 0,
+		    buried > 0 ? "they are among the dead letters now"
+			       : "make that queue again to go on, or let doctor --fix move it to the dead letters",
 		    "'queues/%s' has %zu messages of work, but there is no such queue", name, left);
 	return MR_OK;
 }
@@ -472,8 +475,10 @@ check_storage(struct inspection *in, struct mr_error *err)
 		say(in, MR_PROBLEM, "space", false, "make room: sends are refused when it is full",
 		    "only %llu MiB are free", (unsigned long long)(free_bytes >> 20));
 	else if (fs.f_files > 0 && fs.f_favail < fs.f_files / 100)
-		say(in, MR_PROBLEM, "space", false, "every message is a file: archive elsewhere or use a file "
-		    "system with more inodes", "only %llu inodes are free", (unsigned long long)fs.f_favail);
+		say(in, MR_PROBLEM, "space", false,
+		    "every message is a file: archive elsewhere or use a file "
+		    "system with more inodes",
+		    "only %llu inodes are free", (unsigned long long)fs.f_favail);
 	else
 		say(in, MR_FINE, "space", false, "", "%llu MiB are free", (unsigned long long)(free_bytes >> 20));
 	return MR_OK;

@@ -51,8 +51,8 @@ place_done(struct key_place *place)
 }
 
 static enum mr_rc
-place_open(struct key_place *place, struct maildir *md, const char *sender, const char *key, bool make,
-    struct mr_error *err)
+place_open(
+    struct key_place *place, struct maildir *md, const char *sender, const char *key, bool make, struct mr_error *err)
 {
 	char escaped[NAME_LEN], path[NAME_LEN + 8];
 
@@ -73,7 +73,7 @@ is_ours(const struct spool_job *job, const struct key_place *place)
 	struct stat ours, there;
 
 	return sys_stat_fd(job->record_fd, &ours) == 0 && sys_stat(place->fd, place->name, &there) == 0 &&
-	    ours.st_ino == there.st_ino && ours.st_dev == there.st_dev;
+	       ours.st_ino == there.st_ino && ours.st_dev == there.st_dev;
 }
 
 enum mr_rc
@@ -156,8 +156,7 @@ read_owner(const struct key_place *place, const char *key, struct key_owner *ret
 
 /* Completes the owner's send if that is needed. MR_NOTFOUND: it withdrew, the key is free. */
 static enum mr_rc
-complete_owner(struct mr_room *room, const struct key_place *place, const struct key_owner *owner,
-    struct mr_error *err)
+complete_owner(struct mr_room *room, const struct key_place *place, const struct key_owner *owner, struct mr_error *err)
 {
 	mr_auto(spool_done) struct spool_job job;
 	struct stat now;
@@ -185,8 +184,8 @@ complete_owner(struct mr_room *room, const struct key_place *place, const struct
 }
 
 enum mr_rc
-key_find(struct mr_room *room, const char *sender, const char *key, const char *digest,
-    char ret_id[MR_ID_LEN + 1], struct mr_error *err)
+key_find(struct mr_room *room, const char *sender, const char *key, const char *digest, char ret_id[MR_ID_LEN + 1],
+    struct mr_error *err)
 {
 	mr_auto(place_done) struct key_place place = { .fd = -1 };
 	mr_auto(owner_done) struct key_owner owner = { .fd = -1 };
@@ -219,8 +218,8 @@ expire_one(void *ctx, const struct dir_entry *entry)
 	struct stat st;
 
 	/* Two links: its send is still under way, however old. */
-	if (strlen(entry->name) == 64 && sys_stat(expiry->fd, entry->name, &st) == 0 &&
-	    S_ISREG(st.st_mode) && st.st_nlink == 1 && (int64_t)st.st_mtime * 1000 < expiry->before_ms)
+	if (strlen(entry->name) == 64 && sys_stat(expiry->fd, entry->name, &st) == 0 && S_ISREG(st.st_mode) &&
+	    st.st_nlink == 1 && (int64_t)st.st_mtime * 1000 < expiry->before_ms)
 		(void)sys_unlink(expiry->fd, entry->name);
 	return true;
 }

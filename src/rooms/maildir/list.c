@@ -44,19 +44,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define TICK_NS 20000000   /* twice the coarsest kernel tick */
+#define TICK_NS 20000000 /* twice the coarsest kernel tick */
 #define PASSES_MIN 4u
-#define PASSES_AGREED 3u   /* that many in a row without a new id */
+#define PASSES_AGREED 3u /* that many in a row without a new id */
 #define PASSES_MAX 100u
-#define CROWDED_AT 128     /* mark.c files the oldest then */
+#define CROWDED_AT 128 /* mark.c files the oldest then */
 
 /* ---- One pass over the folders of a group ---- */
 
 struct source { /* a folder to read, or only to watch for changes */
 	int fd;
 	bool owned, only_watch;
-	struct listed place;  /* folder, box, life, subfolder for what is found in it */
-	int64_t changed_ns;   /* its mtime before the pass */
+	struct listed place; /* folder, box, life, subfolder for what is found in it */
+	int64_t changed_ns;  /* its mtime before the pass */
 };
 struct pass {
 	struct listing_walk *walk;
@@ -67,7 +67,7 @@ struct pass {
 	size_t fresh;             /* ids nobody knew, older than the listing itself */
 	size_t seen_in_cur;
 	unsigned char number;
-	bool failed;              /* out of memory */
+	bool failed; /* out of memory */
 };
 
 static void
@@ -149,8 +149,7 @@ add_held(struct pass *p, struct mr_error *err)
 	for (size_t i = 0; i < lives.n && rc == MR_OK; i++) {
 		uint64_t life = 0;
 		(void)str_to_u64(str_of(lives.v[i]), &life);
-		struct source s = { .fd = -1, .owned = true,
-			.place = { .folder = MR_HELD, .life = (unsigned)life } };
+		struct source s = { .fd = -1, .owned = true, .place = { .folder = MR_HELD, .life = (unsigned)life } };
 		rc = mailbox_held(p->box, s.place.life, false, &s.fd, err);
 		if (rc == MR_NOTFOUND) { /* fenced meanwhile; held/ has changed, so we come again */
 			rc = MR_OK;
@@ -172,8 +171,10 @@ add_subfolder(struct pass *p, enum mr_folder folder, const char *name, struct mr
 	if (kept == NULL)
 		return mr_nomem(err);
 	for (size_t i = 0; i < 2; i++) {
-		struct source s = { .fd = -1, .owned = true, .place = { .folder = (unsigned char)folder,
-			.box = (unsigned char)order[i], .subfolder = kept } };
+		struct source s = { .fd = -1,
+			.owned = true,
+			.place = {
+			    .folder = (unsigned char)folder, .box = (unsigned char)order[i], .subfolder = kept } };
 		enum mr_rc rc = list_open_folder(p->box, &s.place, &s.fd, err);
 		if (rc == MR_NOTFOUND)
 			continue;
@@ -264,11 +265,11 @@ read_sources(struct pass *p, bool *ret_exact, struct mr_error *err)
 
 /* ---- Passes until it is enough ---- */
 
-struct group { /* folders that are read together until they hold still */
-	unsigned folders;      /* MR_INBOX, MR_HELD, MR_DEAD */
-	enum mr_folder sub;    /* or one Maildir++ folder */
+struct group {              /* folders that are read together until they hold still */
+	unsigned folders;   /* MR_INBOX, MR_HELD, MR_DEAD */
+	enum mr_folder sub; /* or one Maildir++ folder */
 	const char *name;
-	struct mailbox *dead;  /* with MR_DEAD */
+	struct mailbox *dead; /* with MR_DEAD */
 };
 
 static enum mr_rc
@@ -309,8 +310,7 @@ drop_gone(struct listing_walk *w, struct mailbox *box, unsigned last_pass, bool 
 
 	for (size_t i = w->first; i < l->n; i++) {
 		const struct listed *e = &l->v[i];
-		bool missed = exact ? e->pass != last_pass
-				    : e->pass + PASSES_AGREED <= last_pass && is_gone(box, e);
+		bool missed = exact ? e->pass != last_pass : e->pass + PASSES_AGREED <= last_pass && is_gone(box, e);
 		if (!missed && !(w->unread_only && (e->flags & MR_SEEN)))
 			l->v[kept++] = *e;
 	}
@@ -330,16 +330,20 @@ all_left(const struct listing_walk *w, unsigned last_pass)
 }
 
 static enum mr_rc
-list_group(struct mailbox *box, const struct group *g, bool unread_only, const char *id_suffix,
-    struct listing *ret, struct mr_error *err)
+list_group(struct mailbox *box, const struct group *g, bool unread_only, const char *id_suffix, struct listing *ret,
+    struct mr_error *err)
 {
-	mr_auto(listing_walk_done) struct listing_walk w = { .list = ret, .first = ret->n, .keyword = -1,
-		.unread_only = unread_only, .id_suffix = id_suffix, .began_ms = clock_now_ms() };
+	mr_auto(listing_walk_done) struct listing_walk w = { .list = ret,
+		.first = ret->n,
+		.keyword = -1,
+		.unread_only = unread_only,
+		.id_suffix = id_suffix,
+		.began_ms = clock_now_ms() };
 	bool exact = false;
 	unsigned number = 0, agreed = 0;
 
-	while (!exact && number < PASSES_MAX &&
-	    (number < PASSES_MIN || agreed < PASSES_AGREED || all_left(&w, number))) {
+	while (
+	    !exact && number < PASSES_MAX && (number < PASSES_MIN || agreed < PASSES_AGREED || all_left(&w, number))) {
 		mr_auto(pass_done) struct pass p = { .walk = &w, .box = box, .number = (unsigned char)++number };
 		enum mr_rc rc = add_sources(&p, g, err);
 		if (rc == MR_OK)

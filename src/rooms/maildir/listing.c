@@ -79,7 +79,8 @@ listing_unite(struct listing_walk *w, const struct listed *found)
 		return UNITE_KNOWN;
 	/* Later passes and later folders know better: new before cur, cur before held. */
 	const char *name = known != NULL && strcmp(known->name, found->name) == 0
-	    ? known->name : arena_dup(&l->own, str_of(found->name));
+			       ? known->name
+			       : arena_dup(&l->own, str_of(found->name));
 	if (name == NULL)
 		return UNITE_NOMEM;
 	if (known == NULL) {

@@ -7,10 +7,10 @@
 
 struct listing_walk { /* { .list, .first } to begin with; finish with listing_walk_done */
 	struct listing *list;
-	size_t first;       /* entries before it belong to other groups */
-	uint32_t *slots;    /* hash of id -> index + 1 */
-	size_t slots_n;     /* a power of two */
-	int keyword;        /* enum keyword of the group's folder, -1: not read yet */
+	size_t first;    /* entries before it belong to other groups */
+	uint32_t *slots; /* hash of id -> index + 1 */
+	size_t slots_n;  /* a power of two */
+	int keyword;     /* enum keyword of the group's folder, -1: not read yet */
 	bool unread_only;
 	const char *id_suffix;
 	int64_t began_ms;

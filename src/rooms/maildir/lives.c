@@ -270,8 +270,9 @@ link_life(struct mailbox *box, const struct mr_agent *agent, int lives_fd, struc
 	    mailbox_folder(box, BOX_TMP, &tmp_fd, err) != MR_OK)
 		return err->code;
 	(void)snprintf(name, sizeof name, "%u", agent->life);
-	enum mr_rc rc = newest >= agent->life ? MR_EXISTS : file_publish(lives_fd, tmp_fd, name,
-	    buf_str(&text), md->file_mode, md->sync ? PUBLISH_FULL : PUBLISH_NOSYNC, err);
+	enum mr_rc rc = newest >= agent->life ? MR_EXISTS
+					      : file_publish(lives_fd, tmp_fd, name, buf_str(&text), md->file_mode,
+						    md->sync ? PUBLISH_FULL : PUBLISH_NOSYNC, err);
 
 	if (rc == MR_EXISTS)
 		return mr_fail(err, MR_EXISTS, "life %u of agent '%s' is taken", agent->life, agent->name);
@@ -279,8 +280,7 @@ link_life(struct mailbox *box, const struct mr_agent *agent, int lives_fd, struc
 }
 
 enum mr_rc
-maildir_take_life(struct mr_room *room, const struct mr_agent *agent, size_t *ret_returned,
-    struct mr_error *err)
+maildir_take_life(struct mr_room *room, const struct mr_agent *agent, size_t *ret_returned, struct mr_error *err)
 {
 	mr_auto(mailbox_done) struct mailbox box = MAILBOX_INIT;
 	mr_auto(sys_close_fd) int fd = -1;
@@ -293,8 +293,8 @@ maildir_take_life(struct mr_room *room, const struct mr_agent *agent, size_t *re
 	    link_life(&box, agent, fd, err) != MR_OK)
 		return err->code;
 	if (life_fence(&box, agent->life, &returned, err) != MR_OK || commit_flush(md, err) != MR_OK)
-		return mr_wrap(err, "life %u of '%s' has begun, but its mail is not all back", agent->life,
-		    agent->name);
+		return mr_wrap(
+		    err, "life %u of '%s' has begun, but its mail is not all back", agent->life, agent->name);
 	struct old_lives old = { .fd = fd, .newest = agent->life };
 
 	(void)dir_each(fd, forget_old, &old, &ignored);
@@ -325,9 +325,9 @@ maildir_update_life(struct mr_room *room, const struct mr_agent *agent, struct m
 	if (write_life(agent, &text, err) != MR_OK || open_lives(room, agent->name, &fd, err) != MR_OK)
 		return err->code;
 	if (sys_stat(fd, name, &st) < 0)
-		return errno == ENOENT ? mr_fail(err, MR_NOTFOUND, "agent '%s' has no life %u", agent->name,
-		    agent->life) : mr_fail_errno(err, "cannot look at life %u of '%s'", agent->life,
-		    agent->name);
+		return errno == ENOENT
+			   ? mr_fail(err, MR_NOTFOUND, "agent '%s' has no life %u", agent->name, agent->life)
+			   : mr_fail_errno(err, "cannot look at life %u of '%s'", agent->life, agent->name);
 	return file_replace(fd, name, buf_str(&text), maildir_of(room)->file_mode, err);
 }
 
@@ -356,8 +356,10 @@ maildir_check_life(struct mr_room *room, const char *name, unsigned life, struct
 	unsigned newest = life + 1;
 
 	(void)newest_in(fd, &newest, err);
-	(void)mr_fail(err, MR_REFUSED, "agent '%s' is now life %u, this is life %u: its mail belongs to the "
-	    "new one", name, newest, life);
+	(void)mr_fail(err, MR_REFUSED,
+	    "agent '%s' is now life %u, this is life %u: its mail belongs to the "
+	    "new one",
+	    name, newest, life);
 	return mr_hint(err, "register under another name, or take it back with: mailroom takeover %s", name);
 }
 

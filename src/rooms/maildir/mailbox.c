@@ -21,8 +21,8 @@ static const char *const folder_names[BOX_FOLDERS] = {
 };
 
 static enum mr_rc
-open_at(struct mailbox *box, struct maildir *md, int parent_fd, const char *path, const char *agent,
-    struct mr_error *err)
+open_at(
+    struct mailbox *box, struct maildir *md, int parent_fd, const char *path, const char *agent, struct mr_error *err)
 {
 	struct mailbox opened = MAILBOX_INIT;
 
@@ -90,8 +90,8 @@ mailbox_folder(struct mailbox *box, enum box_folder which, int *ret_fd, struct m
 	if (box->folder[which] < 0) {
 		enum mr_rc rc = dir_open(box->fd, folder_names[which], &box->folder[which], err);
 		if (rc == MR_NOTFOUND) /* a copy made by a tool that drops empty folders */
-			rc = dir_make(box->fd, folder_names[which], box->md->dir_mode, box->md->sync,
-			    &box->folder[which], err);
+			rc = dir_make(
+			    box->fd, folder_names[which], box->md->dir_mode, box->md->sync, &box->folder[which], err);
 		if (rc != MR_OK) {
 			box->folder[which] = -1;
 			return mr_wrap(err, "mailbox '%s'", box->agent[0] != '\0' ? box->agent : "dead");

@@ -6,9 +6,8 @@ extern const struct room_driver room_maildir;
 
 const struct room_driver room_maildir = {
 	.kind = "maildir",
-	.abilities = ROOM_READ_STATE | ROOM_THREADS | ROOM_PRIORITIES | ROOM_ARCHIVE | ROOM_REGISTER |
-	    ROOM_HOLDS | ROOM_SENT | ROOM_KEYS | ROOM_PIN | ROOM_TYPES | ROOM_PURGE |
-	    ROOM_QUEUES | ROOM_CHANNELS,
+	.abilities = ROOM_READ_STATE | ROOM_THREADS | ROOM_PRIORITIES | ROOM_ARCHIVE | ROOM_REGISTER | ROOM_HOLDS |
+		     ROOM_SENT | ROOM_KEYS | ROOM_PIN | ROOM_TYPES | ROOM_PURGE | ROOM_QUEUES | ROOM_CHANNELS,
 
 	.open = maildir_open,
 	.close = maildir_close,

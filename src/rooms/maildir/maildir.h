@@ -44,20 +44,20 @@ struct dirty { /* a folder to sync at the next flush; fd is owned (dup) */
 	ino_t ino;
 };
 
-struct maildir { /* room->state */
-	int root_fd;         /* .mailroom */
+struct maildir {     /* room->state */
+	int root_fd; /* .mailroom */
 	int agents_fd;
-	char *path;          /* absolute; for messages only */
+	char *path; /* absolute; for messages only */
 	mode_t dir_mode, file_mode, message_mode;
-	bool sync;           /* Sync: none makes it false */
+	bool sync;              /* Sync: none makes it false */
 	struct dirty dirty[64]; /* flushed early when full */
 	size_t dirty_n;
-	int inotify_fd;      /* of the last watch, kept for the next: closing one takes the kernel milliseconds; -1: none */
+	int inotify_fd; /* of the last watch, kept for the next: closing one takes the kernel milliseconds; -1: none */
 	int process_hold_fd; /* holds/<token> locked by this process, or -1; one token serves all its process holds */
 	char process_token[MR_TOKEN_LEN + 1];
-	int dirty_errno;     /* an early sync failed: the next flush says so */
+	int dirty_errno;                  /* an early sync failed: the next flush says so */
 	char crowded[MR_ADDRESS_MAX + 1]; /* whose cur/ a listing found too full: the next flush files it; or "" */
-	bool looked_for_crowd; /* by a mark, once: see mark.c */
+	bool looked_for_crowd;            /* by a mark, once: see mark.c */
 };
 
 static inline struct maildir *
@@ -68,15 +68,16 @@ maildir_of(struct mr_room *room)
 
 /* ---- name.c (pure, fuzzed) ---- */
 #define NAME_LEN 256
-struct file_name { /* the parts of a name in new/, cur/ or held/N/ */
-	struct mr_str base;  /* without ",A=n" and without ":2,flags" */
-	struct mr_str tail;  /* what other programs put behind our ",A=n" (",U=7"); mostly empty */
+struct file_name {          /* the parts of a name in new/, cur/ or held/N/ */
+	struct mr_str base; /* without ",A=n" and without ":2,flags" */
+	struct mr_str tail; /* what other programs put behind our ",A=n" (",U=7"); mostly empty */
 	char id[MR_ID_LEN + 1];
 	bool ours;           /* <seconds>.<ulid>.mr */
 	unsigned attempt;    /* ,A=n; 0 when absent */
 	bool has_info;       /* ":2," is there: it belongs into cur/ */
 	struct mr_str flags; /* letters, as they stand */
-	bool a_is_ours;      /* 'a' is $MailroomDone in that folder: set by who knows. Else it is kept like any foreign letter */
+	bool a_is_ours;      /* 'a' is $MailroomDone in that folder: set by who knows. Else it is kept like any foreign
+				letter */
 	/* held names only */
 	bool held;
 	char token[MR_TOKEN_LEN + 1];
@@ -86,12 +87,12 @@ struct file_name { /* the parts of a name in new/, cur/ or held/N/ */
 bool name_parse(struct mr_str name, struct file_name *ret); /* false: not a message (starts with ".", empty) */
 bool name_parse_held(struct mr_str name, struct file_name *ret);
 unsigned name_flags(const struct file_name *n, bool acked_mapped); /* MR_SEEN ... */
-void name_for_id(const char *id, char ret[NAME_LEN]); /* "<seconds>.<id>.mr" */
+void name_for_id(const char *id, char ret[NAME_LEN]);              /* "<seconds>.<id>.mr" */
 /* "base[,A=n]:2,flags": letters we do not know are kept, ours set by `flags`. with_info false: no ":2," (new/).
  * False: would be too long. */
 bool name_build(const struct file_name *n, unsigned attempt, unsigned flags, bool with_info, char ret[NAME_LEN]);
-bool name_build_held(const char *token, int64_t deadline_s, unsigned attempt, struct mr_str original,
-    char ret[NAME_LEN]);
+bool name_build_held(
+    const char *token, int64_t deadline_s, unsigned attempt, struct mr_str original, char ret[NAME_LEN]);
 void name_month(const char *id, char ret[24]); /* ".Archive.2026-11" */
 /* "/" -> "%2F" and back, for agents' names used as one file name; "" -> "_". */
 void name_escape(const char *agent, char ret[NAME_LEN]);
@@ -101,7 +102,7 @@ enum box_folder { BOX_NEW, BOX_CUR, BOX_TMP, BOX_HELD, BOX_FOLDERS };
 struct mailbox { /* an agent's folder, open; by value, finish with mailbox_done */
 	struct maildir *md;
 	char agent[MR_ADDRESS_MAX + 1];
-	int fd;              /* agents/<address> */
+	int fd;                  /* agents/<address> */
 	int folder[BOX_FOLDERS]; /* -1 until used */
 };
 #define MAILBOX_INIT ((struct mailbox){ .fd = -1, .folder = { -1, -1, -1, -1 } })
@@ -128,16 +129,20 @@ enum mr_rc mailbox_open_dead(struct mailbox *box, struct maildir *md, struct mr_
 /* ---- list.c ---- */
 struct listed { /* one message found in a folder; name points into the list's arena */
 	char id[MR_ID_LEN + 1];
-	const char *name;     /* file name in its folder */
-	unsigned char folder; /* enum mr_folder */
-	unsigned char box;    /* BOX_NEW or BOX_CUR; not for MR_HELD */
-	unsigned char pass;   /* list.c: the last pass that saw it */
-	unsigned life;        /* MR_HELD: held/<life> */
+	const char *name;      /* file name in its folder */
+	unsigned char folder;  /* enum mr_folder */
+	unsigned char box;     /* BOX_NEW or BOX_CUR; not for MR_HELD */
+	unsigned char pass;    /* list.c: the last pass that saw it */
+	unsigned life;         /* MR_HELD: held/<life> */
 	const char *subfolder; /* MR_ARCHIVE, MR_SENT: ".Archive.2026-11"; else NULL */
 	unsigned flags;
 	unsigned attempt;
 };
-struct listing { struct listed *v; size_t n, cap; struct arena *own; };
+struct listing {
+	struct listed *v;
+	size_t n, cap;
+	struct arena *own;
+};
 /* Everything in `folders` (id_suffix NULL: all), unsorted. Looks again until nothing moved meanwhile or enough
  * passes agree. Inbox, held and archive are stations of one copy: an id comes once for the three of them, and
  * once more for each of sent and dead. */
@@ -151,15 +156,16 @@ enum mr_rc list_months(struct mailbox *box, struct mr_names *ret, struct mr_erro
 enum mr_rc list_month(struct mailbox *box, const char *name, bool unread_only, const char *id_suffix,
     struct listing *ret, struct mr_error *err);
 /* One message by full id: likely names first, then the folders. MR_NOTFOUND only when no folder changed meanwhile. */
-enum mr_rc list_find(struct mailbox *box, const char *id, unsigned folders, struct arena **own,
-    struct listed *ret, struct mr_error *err);
+enum mr_rc list_find(struct mailbox *box, const char *id, unsigned folders, struct arena **own, struct listed *ret,
+    struct mr_error *err);
 /* Opens the folder that a listed message is in (owned by the caller). */
 enum mr_rc list_open_folder(struct mailbox *box, const struct listed *at, int *ret_fd, struct mr_error *err);
 
 /* ---- commit.c: all durable changes go through here ---- */
 /* rename that never overwrites; both folders are synced (target first) at the next flush. MR_NOTFOUND: the
  * source is gone (someone else moved it); MR_EXISTS. */
-enum mr_rc commit_move(struct maildir *md, int from_fd, const char *from, int to_fd, const char *to, struct mr_error *err);
+enum mr_rc commit_move(
+    struct maildir *md, int from_fd, const char *from, int to_fd, const char *to, struct mr_error *err);
 enum mr_rc commit_flush(struct maildir *md, struct mr_error *err);
 void commit_forget(struct maildir *md); /* closes what is recorded, syncs nothing */
 
@@ -172,8 +178,8 @@ enum mr_rc mark_rename(struct maildir *md, int from_fd, const char *from, int to
  * sets n->a_is_ours, returns MR_ACKED when the mark goes along. */
 unsigned mark_carry_acked(struct mailbox *box, const char *from, const char *to, struct file_name *n);
 /* The same into the room's dead letters: dead/cur, or dead/new when the name has no ":2,". */
-enum mr_rc mark_to_dead(struct maildir *md, int from_fd, const char *from, const struct file_name *n,
-    unsigned attempt, struct mr_error *err);
+enum mr_rc mark_to_dead(struct maildir *md, int from_fd, const char *from, const struct file_name *n, unsigned attempt,
+    struct mr_error *err);
 void mark_look_for_crowd(struct mailbox *box, const char *id); /* after mail became seen in cur/ */
 
 /* ---- agents.c, lives.c ---- */
@@ -185,7 +191,8 @@ enum mr_rc maildir_remove_agent(struct mr_room *room, const char *name, size_t *
 /* The unread mail of a folder that is nobody's goes to the dead letters; *ret counts. */
 enum mr_rc bury_leftovers(struct maildir *md, const char *name, size_t *ret, struct mr_error *err);
 enum mr_rc life_newest(struct mailbox *box, unsigned *ret, struct mr_error *err); /* 0: none yet */
-enum mr_rc maildir_take_life(struct mr_room *room, const struct mr_agent *agent, size_t *ret_returned, struct mr_error *err);
+enum mr_rc maildir_take_life(
+    struct mr_room *room, const struct mr_agent *agent, size_t *ret_returned, struct mr_error *err);
 enum mr_rc maildir_update_life(struct mr_room *room, const struct mr_agent *agent, struct mr_error *err);
 enum mr_rc maildir_check_life(struct mr_room *room, const char *name, unsigned life, struct mr_error *err);
 void maildir_seen(struct mr_room *room, const char *name, unsigned life);
@@ -203,52 +210,55 @@ enum mr_rc life_return_gone(struct mailbox *box, size_t *ret, struct mr_error *e
 /* ---- mail ---- */
 enum mr_rc maildir_open(struct mr_room *room, const char *where, struct mr_error *err);
 void maildir_close(struct mr_room *room);
-enum mr_rc maildir_recover(struct mr_room *room, struct mr_error *err);      /* recover.c */
+enum mr_rc maildir_recover(struct mr_room *room, struct mr_error *err); /* recover.c */
 enum mr_rc maildir_storage(struct mr_room *room, struct mr_storage *ret, struct mr_error *err);
 enum mr_rc maildir_deliver(struct mr_room *room, struct delivery *what, struct delivered *ret, struct mr_error *err);
 enum mr_rc maildir_scan(struct mr_room *room, const char *agent, const struct scan_request *want, mr_message_fn *fn,
     void *ctx, struct mr_error *err);
 enum mr_rc maildir_fetch(struct mr_room *room, const char *agent, const char *id, unsigned folders,
     enum scan_depth depth, struct mr_message *ret, struct mr_error *err);
-enum mr_rc maildir_fetch_raw(struct mr_room *room, const char *agent, const char *id, struct buf *ret, struct mr_error *err);
-enum mr_rc maildir_mark(struct mr_room *room, const char *agent, const char *id, unsigned set, unsigned clear,
-    struct mr_error *err);
-enum mr_rc maildir_move(struct mr_room *room, const char *agent, const char *id, enum mr_folder to, struct mr_error *err);
+enum mr_rc maildir_fetch_raw(
+    struct mr_room *room, const char *agent, const char *id, struct buf *ret, struct mr_error *err);
+enum mr_rc maildir_mark(
+    struct mr_room *room, const char *agent, const char *id, unsigned set, unsigned clear, struct mr_error *err);
+enum mr_rc maildir_move(
+    struct mr_room *room, const char *agent, const char *id, enum mr_folder to, struct mr_error *err);
 enum mr_rc maildir_flush(struct mr_room *room, struct mr_error *err);
 
 /* ---- deliver.c, fanout.c ---- */
-/* cur/ of the sender's .Sent and the name that message gets there. False: no such sender, none wanted ("") or not possible:
- * the copy is a courtesy, never synced, and no reason to fail. */
-bool deliver_sent_place(struct maildir *md, const char *sender, const char *id, char ret_name[NAME_LEN + 8],
-    int *ret_cur_fd);
+/* cur/ of the sender's .Sent and the name that message gets there. False: no such sender, none wanted ("") or not
+ * possible: the copy is a courtesy, never synced, and no reason to fail. */
+bool deliver_sent_place(
+    struct maildir *md, const char *sender, const char *id, char ret_name[NAME_LEN + 8], int *ret_cur_fd);
 /* Opens the recipient's mailbox; makes it first when `make` and there is none. */
 enum mr_rc deliver_open(struct mr_room *room, const char *agent, bool make, struct mailbox *box, struct mr_error *err);
-/* The name is there: makes it durable. If that fails it is taken back (refused), or it is too late for that (in doubt). */
-enum mr_rc deliver_make_durable(struct maildir *md, const char *to, int file_fd, int folder_fd, const char *name,
-    struct mr_error *err);
+/* The name is there: makes it durable. If that fails it is taken back (refused), or it is too late for that (in doubt).
+ */
+enum mr_rc deliver_make_durable(
+    struct maildir *md, const char *to, int file_fd, int folder_fd, const char *name, struct mr_error *err);
 /* A new id after a collision; a thread that began with this message follows. */
 void deliver_new_id(struct mr_message *msg);
 /* Several recipients, or a key. */
 enum mr_rc fanout_deliver(struct mr_room *room, struct delivery *what, struct delivered *ret, struct mr_error *err);
 
 /* ---- spool.c: a fan-out under way ---- */
-#define SPOOL_COUNTER_DIGITS 10 /* "Next: 0000000000" */
+#define SPOOL_COUNTER_DIGITS 10                    /* "Next: 0000000000" */
 #define SPOOL_STRAY_MS ((int64_t)36 * 3600 * 1000) /* a leftover older than this is nobody's */
 struct spool_job { /* by value, finish with spool_done: closing it releases the record's lock */
 	struct mr_room *room;
 	struct maildir *md;
-	int spool_fd;            /* spool/ */
-	int record_fd;           /* spool/<id>, flocked by us */
-	int message_fd;          /* spool/<id>.mr */
+	int spool_fd;   /* spool/ */
+	int record_fd;  /* spool/<id>, flocked by us */
+	int message_fd; /* spool/<id>.mr */
 	char id[MR_ID_LEN + 1];
 	char message[MR_ID_LEN + 4]; /* "<id>.mr" */
-	off_t counter_at;        /* of the digits after "Next: " in the record */
-	struct mr_names to;      /* owned when read from a record, else borrowed: see `lines` */
-	struct record lines;     /* of a record that was read; empty for one that we wrote */
+	off_t counter_at;            /* of the digits after "Next: " in the record */
+	struct mr_names to;          /* owned when read from a record, else borrowed: see `lines` */
+	struct record lines;         /* of a record that was read; empty for one that we wrote */
 	bool make_mailboxes;
-	bool search;             /* rolling forward: whoever has the id already is passed over */
-	size_t next;             /* recipients before this one have it */
-	int *folder_fd;          /* new/ of each recipient, or -1: kept open from first use to its sync, as far as there */
+	bool search;    /* rolling forward: whoever has the id already is passed over */
+	size_t next;    /* recipients before this one have it */
+	int *folder_fd; /* new/ of each recipient, or -1: kept open from first use to its sync, as far as there */
 	size_t open_n, open_max; /* are descriptors for it */
 };
 void spool_init(struct spool_job *job, struct mr_room *room);
@@ -260,7 +270,8 @@ void spool_set_id(struct spool_job *job, const char *id);
 enum mr_rc spool_lock(struct spool_job *job, const char *id, int64_t wait_ms, struct mr_error *err);
 /* Before anything is written: opens every recipient's mailbox, makes those that are to be made. */
 enum mr_rc spool_check_recipients(struct spool_job *job, struct mr_error *err);
-/* Links the message to everyone from job->next on, then syncs everyone's folder. On an error job->next says how far it came. */
+/* Links the message to everyone from job->next on, then syncs everyone's folder. On an error job->next says how far it
+ * came. */
 enum mr_rc spool_give_all(struct spool_job *job, struct mr_error *err);
 /* Ends it: removes the record, then the message. MR_OK also when only the message is left. */
 enum mr_rc spool_remove(struct spool_job *job, struct mr_error *err);
@@ -270,10 +281,11 @@ enum mr_rc spool_roll_forward(struct spool_job *job, bool *ret_lost, struct mr_e
 /* ---- target.c: one recipient of a fan-out ---- */
 enum target_kind { TARGET_AGENT, TARGET_QUEUE, TARGET_CHANNEL };
 enum target_kind target_kind(const char *to, const char **ret_name); /* "queue:NAME": the name behind the colon */
-/* Opens new/ of an agent, made first if that is wanted; of others *ret_fd stays -1. MR_NOTFOUND: nobody there (any more). */
+/* Opens new/ of an agent, made first if that is wanted; of others *ret_fd stays -1. MR_NOTFOUND: nobody there (any
+ * more). */
 enum mr_rc target_open(struct spool_job *job, const char *to, int *ret_fd, struct mr_error *err);
-/* Gives it the message, unless it has it. *fd is its folder, opened here when it is -1; it is left for the caller to sync.
- * `may_bury`: who is not there any more has its copy among the dead letters then, durable, and *fd is -1. */
+/* Gives it the message, unless it has it. *fd is its folder, opened here when it is -1; it is left for the caller to
+ * sync. `may_bury`: who is not there any more has its copy among the dead letters then, durable, and *fd is -1. */
 enum mr_rc target_give(struct spool_job *job, const char *to, bool may_bury, int *fd, struct mr_error *err);
 /* Opens the folder that has to be synced for this recipient; -1: none. */
 enum mr_rc target_reopen(struct spool_job *job, const char *to, int *ret_fd, struct mr_error *err);
@@ -299,7 +311,8 @@ enum mr_rc maildir_extend(struct mr_room *room, struct hold *hold, int64_t lease
 enum mr_rc maildir_each_hold(struct mr_room *room, const char *agent, bool (*fn)(void *ctx, const struct hold *hold),
     void *ctx, struct mr_error *err);
 enum mr_rc maildir_sweep(struct mr_room *room, const char *agent, struct mr_error *err);
-/* Gives back everything in an open held folder (a fenced life's, renamed away); *ret counts. Used by lives.c, remove. */
+/* Gives back everything in an open held folder (a fenced life's, renamed away); *ret counts. Used by lives.c, remove.
+ */
 enum mr_rc hold_return_all(struct mailbox *box, int held_fd, size_t *ret, struct mr_error *err);
 
 /* Ends all process holds of this handle: removes holds/<token>, lets go of the lock. For maildir_close. */
@@ -311,14 +324,15 @@ void maildir_watch_wait(struct mr_room *room, void *watch, int64_t timeout_ms);
 void maildir_watch_close(struct mr_room *room, void *watch);
 enum mr_rc maildir_record_put(struct mr_room *room, const char *kind, const char *owner, const char *name,
     struct mr_str text, struct mr_error *err);
-enum mr_rc maildir_record_get(struct mr_room *room, const char *kind, const char *owner, const char *name,
-    struct buf *ret, struct mr_error *err);
-enum mr_rc maildir_record_drop(struct mr_room *room, const char *kind, const char *owner, const char *name,
-    struct mr_error *err);
+enum mr_rc maildir_record_get(
+    struct mr_room *room, const char *kind, const char *owner, const char *name, struct buf *ret, struct mr_error *err);
+enum mr_rc maildir_record_drop(
+    struct mr_room *room, const char *kind, const char *owner, const char *name, struct mr_error *err);
 enum mr_rc maildir_record_each(struct mr_room *room, const char *kind, const char *owner,
     bool (*fn)(void *ctx, const char *name), void *ctx, struct mr_error *err);
 enum mr_rc maildir_each_place(struct mr_room *room, const char *id, place_fn *fn, void *ctx, struct mr_error *err);
-enum mr_rc maildir_dead_drop(struct mr_room *room, const char *queue, const char *id, struct mr_error *err); /* dead.c */
+enum mr_rc maildir_dead_drop(
+    struct mr_room *room, const char *queue, const char *id, struct mr_error *err); /* dead.c */
 enum mr_rc maildir_purge(struct mr_room *room, const char *id, size_t *ret_removed, struct mr_error *err);
 /* place_shared.c: copies in queues and channels; *removed is added to. */
 enum mr_rc place_tell_shared(struct mr_room *room, const char *id, place_fn *fn, void *ctx, struct mr_error *err);
@@ -326,33 +340,35 @@ enum mr_rc place_purge_shared(struct mr_room *room, const char *id, size_t *remo
 enum mr_rc maildir_inspect(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, struct mr_error *err);
 
 /* ---- queue.c, channel.c: targets of a delivery that are no agents ("queue:NAME", "channel:NAME") ---- */
-/* Links from_fd/from (a durable message file with this id) to where the target keeps its mail, not synced; *ret_fd is that
- * folder, to be synced by the caller, owned by him. MR_NOTFOUND: no such queue or channel. A channel is not searched for
- * the message first: whoever may be repeating himself asks channel_has before. */
+/* Links from_fd/from (a durable message file with this id) to where the target keeps its mail, not synced; *ret_fd is
+ * that folder, to be synced by the caller, owned by him. MR_NOTFOUND: no such queue or channel. A channel is not
+ * searched for the message first: whoever may be repeating himself asks channel_has before. */
 enum mr_rc queue_give(struct mr_room *room, const char *queue, int from_fd, const char *from, const char *id,
     int *ret_fd, struct mr_error *err);
 enum mr_rc channel_give(struct mr_room *room, const char *channel, int from_fd, const char *from, const char *id,
     int *ret_fd, struct mr_error *err);
 bool queue_exists(struct maildir *md, const char *queue);
 bool channel_exists(struct maildir *md, const char *channel);
-/* Roll forward: is this message there in any state? If so *ret_fd is its folder, to be synced by the caller, owned by him. */
-enum mr_rc queue_has(struct maildir *md, const char *queue, const char *id, bool *ret, int *ret_fd, struct mr_error *err);
-enum mr_rc channel_has(struct maildir *md, const char *channel, int from_fd, const char *from, bool *ret,
-    struct mr_error *err);
+/* Roll forward: is this message there in any state? If so *ret_fd is its folder, to be synced by the caller, owned by
+ * him. */
+enum mr_rc queue_has(
+    struct maildir *md, const char *queue, const char *id, bool *ret, int *ret_fd, struct mr_error *err);
+enum mr_rc channel_has(
+    struct maildir *md, const char *channel, int from_fd, const char *from, bool *ret, struct mr_error *err);
 enum mr_rc maildir_record_change(struct mr_room *room, const char *kind, const char *owner, const char *name,
     enum mr_rc (*edit)(void *ctx, bool exists, struct buf *text, struct mr_error *err), void *ctx,
     struct mr_error *err);
 enum mr_rc maildir_queue_make(struct mr_room *room, const char *queue, struct mr_error *err);
-enum mr_rc maildir_queue_remove(struct mr_room *room, const char *queue, bool to_dead, size_t *ret_dead,
-    struct mr_error *err);
-enum mr_rc maildir_queue_claim(struct mr_room *room, const char *queue, const struct claim_terms *terms,
-    struct hold *ret, struct mr_error *err);
+enum mr_rc maildir_queue_remove(
+    struct mr_room *room, const char *queue, bool to_dead, size_t *ret_dead, struct mr_error *err);
+enum mr_rc maildir_queue_claim(
+    struct mr_room *room, const char *queue, const struct claim_terms *terms, struct hold *ret, struct mr_error *err);
 enum mr_rc maildir_queue_settle(struct mr_room *room, const struct hold *hold, enum settle how, struct mr_error *err);
 enum mr_rc maildir_queue_extend(struct mr_room *room, struct hold *hold, int64_t lease_ms, struct mr_error *err);
 enum mr_rc maildir_queue_each(struct mr_room *room, const char *queue, unsigned states,
     bool (*fn)(void *ctx, const struct queue_item *item), void *ctx, struct mr_error *err);
-enum mr_rc maildir_queue_fetch(struct mr_room *room, const char *queue, const char *id, struct mr_message *ret,
-    struct mr_error *err);
+enum mr_rc maildir_queue_fetch(
+    struct mr_room *room, const char *queue, const char *id, struct mr_message *ret, struct mr_error *err);
 enum mr_rc maildir_queue_find_claim(struct mr_room *room, const char *token, struct hold *ret, struct mr_error *err);
 enum mr_rc maildir_channel_make(struct mr_room *room, const char *channel, struct mr_error *err);
 enum mr_rc maildir_channel_remove(struct mr_room *room, const char *channel, struct mr_error *err);
@@ -360,7 +376,7 @@ enum mr_rc maildir_channel_scan(struct mr_room *room, const char *channel, uint6
     bool (*fn)(void *ctx, uint64_t number, const struct mr_message *msg), void *ctx, struct mr_error *err);
 enum mr_rc maildir_channel_range(struct mr_room *room, const char *channel, uint64_t *ret_first, uint64_t *ret_last,
     size_t *ret_count, struct mr_error *err);
-enum mr_rc maildir_channel_drop(struct mr_room *room, const char *channel, uint64_t below, size_t *ret_removed,
-    struct mr_error *err);
+enum mr_rc maildir_channel_drop(
+    struct mr_room *room, const char *channel, uint64_t below, size_t *ret_removed, struct mr_error *err);
 
 #endif

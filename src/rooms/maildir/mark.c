@@ -114,8 +114,7 @@ subfolder_of(const struct listed *at)
 /* Another program may rename the file at any moment: `step` is tried with the name it has now. */
 static enum mr_rc
 until_moved(struct mailbox *box, const char *id, unsigned folders,
-    enum mr_rc (*step)(struct found *f, const void *want, struct mr_error *err), const void *want,
-    struct mr_error *err)
+    enum mr_rc (*step)(struct found *f, const void *want, struct mr_error *err), const void *want, struct mr_error *err)
 {
 	for (int tries = 0; tries < MOVE_TRIES; tries++) {
 		mr_auto(found_done) struct found f = { .box = box, .fd = -1 };
@@ -132,7 +131,9 @@ until_moved(struct mailbox *box, const char *id, unsigned folders,
 
 /* ---- Marks ---- */
 
-struct mark { unsigned set, clear; };
+struct mark {
+	unsigned set, clear;
+};
 
 static enum mr_rc
 apply_mark(struct found *f, const void *want, struct mr_error *err)
@@ -174,8 +175,8 @@ mark_look_for_crowd(struct mailbox *box, const char *id)
 }
 
 enum mr_rc
-maildir_mark(struct mr_room *room, const char *agent, const char *id, unsigned set, unsigned clear,
-    struct mr_error *err)
+maildir_mark(
+    struct mr_room *room, const char *agent, const char *id, unsigned set, unsigned clear, struct mr_error *err)
 {
 	mr_auto(mailbox_done) struct mailbox box = MAILBOX_INIT;
 	struct mark mark = { set, clear };

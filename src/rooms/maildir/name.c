@@ -231,8 +231,8 @@ name_build(const struct file_name *n, unsigned attempt, unsigned flags, bool wit
 
 	if (attempt > 0)
 		(void)snprintf(count, sizeof(count), ",A=%u", attempt < ATTEMPT_MAX ? attempt : ATTEMPT_MAX);
-	int len = snprintf(ret, NAME_LEN, "%.*s%s%.*s%s%.*s", (int)n->base.len, n->base.ptr, count,
-	    (int)n->tail.len, n->tail.ptr, with_info ? ":2," : "", (int)letters_len, letters);
+	int len = snprintf(ret, NAME_LEN, "%.*s%s%.*s%s%.*s", (int)n->base.len, n->base.ptr, count, (int)n->tail.len,
+	    n->tail.ptr, with_info ? ":2," : "", (int)letters_len, letters);
 	return len > 0 && len < NAME_LEN;
 }
 

@@ -39,11 +39,9 @@ check_owner(const struct stat *st, bool shared, const char *where, struct mr_err
 {
 	if (st->st_uid == geteuid() || (shared && in_group(st->st_gid)))
 		return MR_OK;
-	(void)mr_fail(err, MR_REFUSED, "room '%s' belongs to another user (uid %ld)", where,
-	    (long)st->st_uid);
+	(void)mr_fail(err, MR_REFUSED, "room '%s' belongs to another user (uid %ld)", where, (long)st->st_uid);
 	if (shared)
-		return mr_hint(err, "it is shared with group %ld: become a member of it",
-		    (long)st->st_gid);
+		return mr_hint(err, "it is shared with group %ld: become a member of it", (long)st->st_gid);
 	return mr_hint(err, "make your own with: mailroom init, or let its owner set Share: group");
 }
 
@@ -126,12 +124,11 @@ check_settings(struct mr_room *room, struct maildir *md, struct mr_error *err)
 	int64_t format = record_int(&room->settings, "Format", 0);
 
 	if (format < 1)
-		return mr_fail(err, MR_CORRUPT, "cannot open room '%s': its file 'room' has no Format:",
-		    md->path);
+		return mr_fail(err, MR_CORRUPT, "cannot open room '%s': its file 'room' has no Format:", md->path);
 	if (format > FORMAT_NEWEST) {
 		(void)mr_fail(err, MR_REFUSED,
-		    "cannot open room '%s': made by a newer mailroom (Format: %lld, this one knows %d)",
-		    md->path, (long long)format, FORMAT_NEWEST);
+		    "cannot open room '%s': made by a newer mailroom (Format: %lld, this one knows %d)", md->path,
+		    (long long)format, FORMAT_NEWEST);
 		return mr_hint(err, "install a newer mailroom");
 	}
 	struct stat st;
@@ -187,8 +184,8 @@ maildir_open(struct mr_room *room, const char *where, struct mr_error *err)
 		return err->code;
 	if (dir_open(md->root_fd, "agents", &md->agents_fd, err) != MR_OK) {
 		/* Made again where someone removed it: an empty room is better than a dead one. */
-		if (err->code != MR_NOTFOUND || dir_make(md->root_fd, "agents", md->dir_mode,
-		    md->sync, &md->agents_fd, err) != MR_OK)
+		if (err->code != MR_NOTFOUND ||
+		    dir_make(md->root_fd, "agents", md->dir_mode, md->sync, &md->agents_fd, err) != MR_OK)
 			return mr_wrap(err, "cannot open room '%s'", md->path);
 	}
 	return name_room(room, md, err);

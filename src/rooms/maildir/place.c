@@ -18,8 +18,7 @@
 typedef enum mr_rc copy_fn(void *ctx, struct mailbox *box, const struct listed *at, struct mr_error *err);
 
 static enum mr_rc
-each_copy_in(struct mailbox *box, unsigned folders, const char *id, copy_fn *fn, void *ctx,
-    struct mr_error *err)
+each_copy_in(struct mailbox *box, unsigned folders, const char *id, copy_fn *fn, void *ctx, struct mr_error *err)
 {
 	mr_auto(listing_done) struct listing list = { 0 };
 	enum mr_rc rc = list_folders(box, folders, false, id, &list, err);
@@ -134,8 +133,10 @@ tell_copy(void *ctx, struct mailbox *box, const struct listed *at, struct mr_err
 	if (!buf_ok(&evidence))
 		return mr_nomem(err);
 	telling->fn(telling->ctx, &(struct place_of){ .agent = box->agent,
-	    .folder = dead ? MR_DEAD : (enum mr_folder)at->folder, .flags = at->flags,
-	    .state = state_of(at, dead), .evidence = buf_z(&evidence) });
+				      .folder = dead ? MR_DEAD : (enum mr_folder)at->folder,
+				      .flags = at->flags,
+				      .state = state_of(at, dead),
+				      .evidence = buf_z(&evidence) });
 	return MR_OK;
 }
 
@@ -155,9 +156,9 @@ tell_spool(struct mr_room *room, const char *id, const struct telling *telling, 
 	if (rc != MR_OK)
 		return rc == MR_NOTFOUND ? MR_OK : rc;
 	if (sys_stat(fd, id, &st) == 0)
-		tell_room(telling, "pending", lock_is_held(fd, id) ?
-		    "in spool/: it is being delivered right now" :
-		    "in spool/: its sender died; the next command that can write completes it");
+		tell_room(telling, "pending",
+		    lock_is_held(fd, id) ? "in spool/: it is being delivered right now"
+					 : "in spool/: its sender died; the next command that can write completes it");
 	return MR_OK;
 }
 
@@ -178,8 +179,9 @@ maildir_each_place(struct mr_room *room, const char *id, place_fn *fn, void *ctx
 
 		buf_addf(&evidence, "records/purged has its tombstone: ");
 		for (size_t i = 0; i < tombstone.len; i++)
-			buf_addc(&evidence, tombstone.ptr[i] != '\n' ? tombstone.ptr[i] :
-			    i + 1 < tombstone.len ? ';' : ' ');
+			buf_addc(&evidence, tombstone.ptr[i] != '\n' ? tombstone.ptr[i]
+					    : i + 1 < tombstone.len  ? ';'
+								     : ' ');
 		tell_room(&telling, "purged", buf_z(&evidence));
 	}
 	return rc == MR_NOTFOUND ? MR_OK : rc;

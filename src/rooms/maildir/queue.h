@@ -35,7 +35,7 @@ enum mr_rc queue_open(struct queue *q, struct maildir *md, const char *name, str
 /* Without the check for settings: what a removed queue has left. */
 enum mr_rc queue_open_any(struct queue *q, struct maildir *md, const char *name, struct mr_error *err);
 void queue_done(struct queue *q);
-bool queue_is_there(const struct queue *q); /* its settings, right now */
+bool queue_is_there(const struct queue *q);                       /* its settings, right now */
 enum mr_rc queue_missing(const char *name, struct mr_error *err); /* the sentence for MR_NOTFOUND */
 /* Opens a folder of it, makes it where it is missing. */
 enum mr_rc queue_folder(const struct queue *q, const char *path, int *ret_fd, struct mr_error *err);
@@ -45,7 +45,7 @@ unsigned queue_digit(enum mr_priority priority);
 enum mr_priority queue_priority(unsigned digit);
 
 /* ---- queue_name.c (pure) ---- */
-struct work_name { /* the parts of a name in any folder of a queue */
+struct work_name {             /* the parts of a name in any folder of a queue */
 	struct file_name file; /* held names: with token, deadline, attempt */
 	unsigned p;            /* QUEUE_CLAIMED, QUEUE_DELAYED */
 	int64_t not_before_ms; /* QUEUE_DELAYED */
@@ -53,14 +53,14 @@ struct work_name { /* the parts of a name in any folder of a queue */
 /* False: no name of work in that state. Points into `name`. */
 bool work_parse(enum queue_state state, struct mr_str name, struct work_name *ret);
 /* `file` is the name that it has in ready/. False: too long. */
-bool work_claimed_name(const char *token, int64_t deadline_s, unsigned attempt, unsigned p, const char *file,
-    char ret[NAME_LEN]);
+bool work_claimed_name(
+    const char *token, int64_t deadline_s, unsigned attempt, unsigned p, const char *file, char ret[NAME_LEN]);
 bool work_delayed_name(int64_t not_before_ms, unsigned p, const char *file, char ret[NAME_LEN]);
 unsigned work_attempt(const struct work_name *n); /* how often it was claimed */
 
 /* ---- queue_bucket.c ---- */
 struct buckets { /* of one priority, ascending; finish with buckets_done */
-	int fd;      /* ready/<p> */
+	int fd;  /* ready/<p> */
 	uint32_t *v;
 	size_t n;
 	bool failed; /* out of memory */
@@ -70,8 +70,8 @@ struct buckets { /* of one priority, ascending; finish with buckets_done */
 enum mr_rc buckets_read(const struct queue *q, unsigned p, bool make, struct buckets *ret, struct mr_error *err);
 /* Only the lowest or the highest one, mostly without reading them all. */
 enum bucket_end { BUCKET_LOWEST, BUCKET_HIGHEST };
-enum mr_rc bucket_end(const struct queue *q, unsigned p, enum bucket_end end, bool make, struct buckets *ret,
-    struct mr_error *err);
+enum mr_rc bucket_end(
+    const struct queue *q, unsigned p, enum bucket_end end, bool make, struct buckets *ret, struct mr_error *err);
 /* Remembers an end that was just seen in a list. Best effort. */
 void bucket_note(const struct queue *q, const struct buckets *b, enum bucket_end end, uint32_t number);
 void buckets_done(struct buckets *b);
@@ -90,19 +90,19 @@ enum mr_rc bucket_put(const struct queue *q, unsigned p, enum bucket_end end, bu
 /* ---- queue_walk.c ---- */
 struct work_folder {
 	enum queue_state state;
-	unsigned p;       /* QUEUE_READY */
+	unsigned p; /* QUEUE_READY */
 	int fd;
 	const char *path; /* "ready/2/00000003", relative to the queue */
 };
 /* Anything but MR_OK ends the walk and is returned. */
 typedef enum mr_rc work_folder_fn(void *ctx, const struct work_folder *at, struct mr_error *err);
-enum mr_rc queue_each_folder(const struct queue *q, unsigned states, work_folder_fn *fn, void *ctx,
-    struct mr_error *err);
+enum mr_rc queue_each_folder(
+    const struct queue *q, unsigned states, work_folder_fn *fn, void *ctx, struct mr_error *err);
 struct work_at { /* one message found; finish with work_at_done */
 	enum queue_state state;
-	unsigned p;      /* not for done and failed, whose names do not tell */
-	int fd;          /* its folder */
-	char path[48];   /* of the folder */
+	unsigned p;    /* not for done and failed, whose names do not tell */
+	int fd;        /* its folder */
+	char path[48]; /* of the folder */
 	char name[NAME_LEN];
 };
 #define WORK_AT_INIT ((struct work_at){ .fd = -1 })
@@ -113,7 +113,7 @@ enum mr_rc queue_find(const struct queue *q, const char *id, struct work_at *ret
 /* ---- queue_send.c ---- */
 /* A single new message: text is written into `file`, which becomes work of the queue, durable. MR_EXISTS: the id is
  * taken. */
-enum mr_rc queue_publish(struct queue *q, const struct mr_message *msg, struct mr_str text, struct staged *file,
-    struct mr_error *err);
+enum mr_rc queue_publish(
+    struct queue *q, const struct mr_message *msg, struct mr_str text, struct staged *file, struct mr_error *err);
 
 #endif

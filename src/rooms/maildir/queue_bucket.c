@@ -7,7 +7,8 @@
  * Nobody counts exactly and nobody locks anything:
  *
  * - One sender in 32 counts the bucket that it has just used, and makes the next one when it is full. Many senders
- *   at once may overfill it a little; a claimer that finds it far too full makes the next one too. mkdir has one winner.
+ *   at once may overfill it a little; a claimer that finds it far too full makes the next one too. mkdir has one
+ * winner.
  * - A claimer that finds a bucket empty, and it is not the highest, removes it. rmdir refuses when something came in. A
  *   sender that has chosen it just before finds that it cannot link into a folder without a name, and chooses
  *   again. The highest is never removed, so numbers only grow.
@@ -245,8 +246,7 @@ look_whether_full(const struct queue *q, const struct buckets *b, int bucket_fd)
 	struct mr_error ignored = { 0 };
 	size_t count = 0;
 
-	if (one_in(COUNT_ONE_IN) && dir_each(bucket_fd, count_entry, &count, &ignored) == MR_OK &&
-	    count >= BUCKET_FULL)
+	if (one_in(COUNT_ONE_IN) && dir_each(bucket_fd, count_entry, &count, &ignored) == MR_OK && count >= BUCKET_FULL)
 		bucket_rotate(q, b);
 }
 

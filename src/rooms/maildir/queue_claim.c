@@ -17,9 +17,9 @@
 #include "rooms/maildir/queue.h"
 #include <stdio.h>
 
-#define KEPT 32u          /* of what was read */
-#define SPREAD 16u        /* losers start somewhere among as many */
-#define CROWDED 512u     /* a highest bucket that its senders should have followed by another */
+#define KEPT 32u     /* of what was read */
+#define SPREAD 16u   /* losers start somewhere among as many */
+#define CROWDED 512u /* a highest bucket that its senders should have followed by another */
 #define ROUNDS_MAX 10000
 #define LOCK_WAIT_MS 10000
 
@@ -32,14 +32,14 @@ struct candidate {
 struct claiming {
 	struct queue q;
 	const struct claim_terms *terms;
-	struct hold hold;       /* what the caller will get */
+	struct hold hold; /* what the caller will get */
 	bool has_token;
 	int claimed_fd;
 	int bucket_fd[QUEUE_PRIORITIES]; /* of the candidates */
-	unsigned p;             /* being read */
-	size_t seen;            /* entries of that bucket */
-	struct candidate pool[KEPT]; /* unordered: they are too large to be moved about */
-	struct candidate *best[KEPT]; /* in order */
+	unsigned p;                      /* being read */
+	size_t seen;                     /* entries of that bucket */
+	struct candidate pool[KEPT];     /* unordered: they are too large to be moved about */
+	struct candidate *best[KEPT];    /* in order */
 	size_t n;
 };
 
@@ -229,9 +229,10 @@ take_token(struct claiming *c, struct mr_error *err)
 
 	if (c->has_token)
 		return MR_OK;
-	enum mr_rc rc = terms->kind == HOLD_PROCESS
-	    ? token_for_process(c->q.md, c->terms->claimer, terms, c->hold.token, err)
-	    : token_for_lease(c->q.md, c->terms->claimer, c->q.name, terms, lease_ms, c->hold.token, err);
+	enum mr_rc rc =
+	    terms->kind == HOLD_PROCESS
+		? token_for_process(c->q.md, c->terms->claimer, terms, c->hold.token, err)
+		: token_for_lease(c->q.md, c->terms->claimer, c->q.name, terms, lease_ms, c->hold.token, err);
 	if (rc != MR_OK)
 		return rc;
 	c->hold.deadline_ms = terms->kind == HOLD_PROCESS ? 0 : hold_deadline_s(lease_ms) * 1000;
@@ -331,12 +332,13 @@ check_limit(struct claiming *c, struct mr_error *err)
 }
 
 enum mr_rc
-maildir_queue_claim(struct mr_room *room, const char *queue, const struct claim_terms *terms, struct hold *ret,
-    struct mr_error *err)
+maildir_queue_claim(
+    struct mr_room *room, const char *queue, const struct claim_terms *terms, struct hold *ret, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int lock_fd = -1; /* let go after everything else */
-	mr_auto(claiming_done) struct claiming c = { .q = QUEUE_INIT, .terms = terms, .claimed_fd = -1,
-		.bucket_fd = { -1, -1, -1, -1 } };
+	mr_auto(claiming_done) struct claiming c = {
+		.q = QUEUE_INIT, .terms = terms, .claimed_fd = -1, .bucket_fd = { -1, -1, -1, -1 }
+	};
 
 	(void)snprintf(c.hold.agent, sizeof(c.hold.agent), "%s", terms->claimer);
 	(void)snprintf(c.hold.queue, sizeof(c.hold.queue), "%s", queue);

@@ -13,8 +13,14 @@ static enum mr_rc
 parse_found(struct mr_room *room, const struct queue *q, const struct work_at *at, struct mr_str text,
     struct mr_message *ret, struct mr_error *err)
 {
-	struct mr_message msg = { .from = "", .subject = "", .type = "", .thread = "", .reply_to = "",
-		.replace_key = "", .path = "", .size_bytes = text.len };
+	struct mr_message msg = { .from = "",
+		.subject = "",
+		.type = "",
+		.thread = "",
+		.reply_to = "",
+		.replace_key = "",
+		.path = "",
+		.size_bytes = text.len };
 	mr_auto(buf_done) struct buf path = BUF_INIT;
 	struct work_name n;
 
@@ -42,8 +48,8 @@ parse_found(struct mr_room *room, const struct queue *q, const struct work_at *a
 }
 
 enum mr_rc
-maildir_queue_fetch(struct mr_room *room, const char *queue, const char *id, struct mr_message *ret,
-    struct mr_error *err)
+maildir_queue_fetch(
+    struct mr_room *room, const char *queue, const char *id, struct mr_message *ret, struct mr_error *err)
 {
 	mr_auto(queue_done) struct queue q = QUEUE_INIT;
 	mr_auto(buf_done) struct buf text = BUF_INIT;

@@ -78,8 +78,8 @@ work_parse(enum queue_state state, struct mr_str name, struct work_name *ret)
 }
 
 bool
-work_claimed_name(const char *token, int64_t deadline_s, unsigned attempt, unsigned p, const char *file,
-    char ret[NAME_LEN])
+work_claimed_name(
+    const char *token, int64_t deadline_s, unsigned attempt, unsigned p, const char *file, char ret[NAME_LEN])
 {
 	char with_p[NAME_LEN + 4];
 

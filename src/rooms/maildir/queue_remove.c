@@ -125,8 +125,8 @@ restore(struct queue *q, struct mr_str settings, struct mr_error *why)
 {
 	struct mr_error err = { 0 };
 
-	if (settings.len > 0 && file_publish(q->fd, q->fd, "settings", settings, q->md->file_mode, PUBLISH_FULL,
-	    &err) != MR_OK)
+	if (settings.len > 0 &&
+	    file_publish(q->fd, q->fd, "settings", settings, q->md->file_mode, PUBLISH_FULL, &err) != MR_OK)
 		(void)mr_hint(why, "its settings could not be put back (%.60s): make the queue again", err.message);
 	return why->code;
 }

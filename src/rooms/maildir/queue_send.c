@@ -20,10 +20,10 @@
 struct incoming { /* one message on its way in */
 	struct queue *q;
 	const char *id;
-	struct staged *file;      /* a new message ... */
-	int from_fd;              /* ... or a file that is there already */
+	struct staged *file; /* a new message ... */
+	int from_fd;         /* ... or a file that is there already */
 	const char *from;
-	char name[NAME_LEN];      /* what it is called in its folder */
+	char name[NAME_LEN]; /* what it is called in its folder */
 };
 
 static bool
@@ -32,7 +32,7 @@ same_file(int a_fd, const char *a, int b_fd, const char *b)
 	struct stat sa, sb;
 
 	return sys_stat(a_fd, a, &sa) == 0 && sys_stat(b_fd, b, &sb) == 0 && sa.st_dev == sb.st_dev &&
-	    sa.st_ino == sb.st_ino;
+	       sa.st_ino == sb.st_ino;
 }
 
 /* Not by link (see target.c): a further copy is as good. */
@@ -43,8 +43,9 @@ link_copy(const struct incoming *in, int fd, struct mr_error *err)
 	struct maildir *md = in->q->md;
 
 	enum mr_rc rc = file_read(in->from_fd, in->from, SIZE_MAX, &text, err);
-	return rc != MR_OK ? rc : file_publish(fd, in->q->fd, in->name, buf_str(&text), md->message_mode,
-	    md->sync ? PUBLISH_FULL : PUBLISH_NOSYNC, err);
+	return rc != MR_OK ? rc
+			   : file_publish(fd, in->q->fd, in->name, buf_str(&text), md->message_mode,
+				 md->sync ? PUBLISH_FULL : PUBLISH_NOSYNC, err);
 }
 
 static enum mr_rc
@@ -55,8 +56,9 @@ link_existing(const struct incoming *in, int fd, struct mr_error *err)
 	if (errno == ENOENT)
 		return mr_fail(err, MR_NOTFOUND, "cannot publish '%s': its folder was removed", in->name);
 	if (errno == EEXIST)
-		return same_file(in->from_fd, in->from, fd, in->name) ? MR_OK :
-		    mr_fail(err, MR_EXISTS, "another message is named '%s'", in->name);
+		return same_file(in->from_fd, in->from, fd, in->name)
+			   ? MR_OK
+			   : mr_fail(err, MR_EXISTS, "another message is named '%s'", in->name);
 	if (errno == EXDEV || errno == EMLINK || errno == EPERM || errno == EOPNOTSUPP)
 		return link_copy(in, fd, err);
 	return mr_fail_errno(err, "cannot publish '%s'", in->name);
@@ -110,8 +112,8 @@ check_still_there(const struct incoming *in, int fd, struct mr_error *err)
 }
 
 enum mr_rc
-queue_publish(struct queue *q, const struct mr_message *msg, struct mr_str text, struct staged *file,
-    struct mr_error *err)
+queue_publish(
+    struct queue *q, const struct mr_message *msg, struct mr_str text, struct staged *file, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int fd = -1;
 	struct incoming in = { .q = q, .id = msg->id, .file = file };

@@ -73,8 +73,9 @@ find_in(struct maildir *md, const char *queue, const char *token, const struct h
 	if (!m.found)
 		return mr_fail(err, MR_NOTFOUND, "no claim '%s' in queue '%s'", token, queue);
 	memcpy(c->name, m.name, sizeof(c->name));
-	return work_parse(QUEUE_CLAIMED, str_of(c->name), &c->n) ? MR_OK :
-	    mr_fail(err, MR_CORRUPT, "'%s' is no name of claimed work", c->name);
+	return work_parse(QUEUE_CLAIMED, str_of(c->name), &c->n)
+		   ? MR_OK
+		   : mr_fail(err, MR_CORRUPT, "'%s' is no name of claimed work", c->name);
 }
 
 /* ---- Ending it ---- */

@@ -88,7 +88,8 @@ queue_each_folder(const struct queue *q, unsigned states, work_folder_fn *fn, vo
 	if (states & QUEUE_DELAYED)
 		rc = visit(q, (struct work_folder){ .state = QUEUE_DELAYED, .path = "delayed" }, fn, ctx, err);
 	for (unsigned p = 0; (states & QUEUE_READY) && p < QUEUE_PRIORITIES && rc == MR_OK; p++)
-		rc = visit_inside(q, (struct work_folder){ .state = QUEUE_READY, .p = p, .path = ready[p] }, fn, ctx, err);
+		rc = visit_inside(
+		    q, (struct work_folder){ .state = QUEUE_READY, .p = p, .path = ready[p] }, fn, ctx, err);
 	if ((states & QUEUE_CLAIMED) && rc == MR_OK)
 		rc = visit(q, (struct work_folder){ .state = QUEUE_CLAIMED, .path = "claimed" }, fn, ctx, err);
 	if ((states & QUEUE_DONE) && rc == MR_OK)

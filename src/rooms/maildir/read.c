@@ -11,7 +11,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 
-#define FIRST_READ ((size_t)8 << 10)      /* holds the headers of nearly all mail */
+#define FIRST_READ ((size_t)8 << 10) /* holds the headers of nearly all mail */
 #define FILE_LIMIT ((size_t)64 << 20)
 
 static bool
@@ -20,7 +20,7 @@ same_folder(const struct listed *a, const struct listed *b)
 	if (a->folder != b->folder || a->box != b->box || a->life != b->life)
 		return false;
 	return a->subfolder == b->subfolder ||
-	    (a->subfolder != NULL && b->subfolder != NULL && strcmp(a->subfolder, b->subfolder) == 0);
+	       (a->subfolder != NULL && b->subfolder != NULL && strcmp(a->subfolder, b->subfolder) == 0);
 }
 
 /* The folder of the last message stays open: the next one is mostly in it too. */
@@ -126,8 +126,15 @@ fill_in(struct mr_message *msg, const struct listed *at)
 {
 	struct file_name parts;
 
-	*msg = (struct mr_message){ .from = "", .subject = "", .type = "", .thread = "", .reply_to = "",
-		.replace_key = "", .path = "", .flags = at->flags, .folder = (enum mr_folder)at->folder };
+	*msg = (struct mr_message){ .from = "",
+		.subject = "",
+		.type = "",
+		.thread = "",
+		.reply_to = "",
+		.replace_key = "",
+		.path = "",
+		.flags = at->flags,
+		.folder = (enum mr_folder)at->folder };
 	memcpy(msg->id, at->id, sizeof(msg->id));
 	msg->attempt = at->attempt;
 	if (at->folder == MR_HELD && name_parse_held(str_of(at->name), &parts))
@@ -135,8 +142,8 @@ fill_in(struct mr_message *msg, const struct listed *at)
 }
 
 enum mr_rc
-reader_read(struct reader *r, const struct listed *at, enum scan_depth depth, struct mr_message *ret,
-    struct mr_error *err)
+reader_read(
+    struct reader *r, const struct listed *at, enum scan_depth depth, struct mr_message *ret, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int fd = -1;
 	struct mr_message msg;
@@ -155,8 +162,8 @@ reader_read(struct reader *r, const struct listed *at, enum scan_depth depth, st
 	if (rc != MR_OK)
 		return mr_wrap(err, "'%s'", at->name);
 	msg.size_bytes = size;
-	rc = message_parse(buf_str(&r->text), r->room->name, depth == SCAN_BODIES ? MESSAGE_ALL : MESSAGE_HEADERS,
-	    &msg, err);
+	rc = message_parse(
+	    buf_str(&r->text), r->room->name, depth == SCAN_BODIES ? MESSAGE_ALL : MESSAGE_HEADERS, &msg, err);
 	if (rc != MR_OK)
 		return mr_wrap(err, "'%s'", at->name);
 	rc = reader_own_path(r, at, &msg, err);

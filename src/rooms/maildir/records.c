@@ -36,8 +36,8 @@ static const struct office_kind {
 
 struct record_place {
 	const struct office_kind *office; /* or NULL */
-	char folder[NAME_LEN * 2]; /* that has the .lock */
-	char file[NAME_LEN * 2];   /* below it */
+	char folder[NAME_LEN * 2];        /* that has the .lock */
+	char file[NAME_LEN * 2];          /* below it */
 };
 
 static bool
@@ -56,8 +56,8 @@ queue_word(const char *s)
 
 	if (slash == NULL)
 		return plain_word(s);
-	return slash > s && slash - s <= 64 && s[0] != '.' &&
-	    strspn(s, WORD_CHARACTERS "+") == (size_t)(slash - s) && plain_word(slash + 1);
+	return slash > s && slash - s <= 64 && s[0] != '.' && strspn(s, WORD_CHARACTERS "+") == (size_t)(slash - s) &&
+	       plain_word(slash + 1);
 }
 
 static const struct office_kind *
@@ -92,7 +92,8 @@ find_place(const char *kind, const char *owner, const char *name, struct record_
 		(void)snprintf(ret->folder, sizeof ret->folder, "%s", ret->office->folder);
 		if (name != NULL)
 			name_escape(name, escaped);
-		(void)snprintf(ret->file, sizeof ret->file, "%s%s", escaped, ret->office->has_folder ? "/settings" : "");
+		(void)snprintf(
+		    ret->file, sizeof ret->file, "%s%s", escaped, ret->office->has_folder ? "/settings" : "");
 		return MR_OK;
 	}
 	name_escape(owner, escaped); /* "records/due/rig%2Fbob" */
@@ -146,8 +147,8 @@ take_lock(struct mr_room *room, int folder_fd, int *ret_fd, struct mr_error *err
 }
 
 enum mr_rc
-maildir_record_put(struct mr_room *room, const char *kind, const char *owner, const char *name,
-    struct mr_str text, struct mr_error *err)
+maildir_record_put(struct mr_room *room, const char *kind, const char *owner, const char *name, struct mr_str text,
+    struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int fd = -1, lock_fd = -1;
 	struct record_place place;
@@ -160,8 +161,8 @@ maildir_record_put(struct mr_room *room, const char *kind, const char *owner, co
 }
 
 enum mr_rc
-maildir_record_get(struct mr_room *room, const char *kind, const char *owner, const char *name,
-    struct buf *ret, struct mr_error *err)
+maildir_record_get(
+    struct mr_room *room, const char *kind, const char *owner, const char *name, struct buf *ret, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int fd = -1;
 	struct record_place place;
@@ -178,8 +179,7 @@ maildir_record_get(struct mr_room *room, const char *kind, const char *owner, co
 
 enum mr_rc
 maildir_record_change(struct mr_room *room, const char *kind, const char *owner, const char *name,
-    enum mr_rc (*edit)(void *ctx, bool exists, struct buf *text, struct mr_error *err), void *ctx,
-    struct mr_error *err)
+    enum mr_rc (*edit)(void *ctx, bool exists, struct buf *text, struct mr_error *err), void *ctx, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int fd = -1, lock_fd = -1;
 	mr_auto(buf_done) struct buf text = BUF_INIT, before = BUF_INIT;
@@ -215,16 +215,15 @@ static enum mr_rc
 drop_file(struct mr_room *room, int fd, const char *file, struct mr_error *err)
 {
 	if (sys_unlink(fd, file) < 0)
-		return errno == ENOENT ? mr_fail(err, MR_NOTFOUND, "no file '%s'", file) :
-		    mr_fail_errno(err, "cannot remove '%s'", file);
+		return errno == ENOENT ? mr_fail(err, MR_NOTFOUND, "no file '%s'", file)
+				       : mr_fail_errno(err, "cannot remove '%s'", file);
 	if (maildir_of(room)->sync && sys_fsync(fd) < 0)
 		return mr_fail_errno(err, "cannot make the removal of '%s' durable", file);
 	return MR_OK;
 }
 
 enum mr_rc
-maildir_record_drop(struct mr_room *room, const char *kind, const char *owner, const char *name,
-    struct mr_error *err)
+maildir_record_drop(struct mr_room *room, const char *kind, const char *owner, const char *name, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int fd = -1, lock_fd = -1, own_fd = -1;
 	struct record_place place;
@@ -287,7 +286,8 @@ collect_record(void *ctx, const struct dir_entry *entry)
 	/* A value being replaced has a temporary name beside it, and the lock is here: both begin with a dot. */
 	if (!unescape(entry->name, name) || !name_fits(walk->office, name))
 		return true;
-	(void)snprintf(path, sizeof path, "%s%s", entry->name, walk->office && walk->office->has_folder ? "/settings" : "");
+	(void)snprintf(
+	    path, sizeof path, "%s%s", entry->name, walk->office && walk->office->has_folder ? "/settings" : "");
 	if (walk->office != NULL && (sys_stat(walk->folder_fd, path, &st) < 0 || !S_ISREG(st.st_mode)))
 		return true;
 	walk->failed |= !names_add(&walk->names, str_of(name));
@@ -301,8 +301,8 @@ by_bytes(const void *a, const void *b)
 }
 
 enum mr_rc
-maildir_record_each(struct mr_room *room, const char *kind, const char *owner,
-    bool (*fn)(void *ctx, const char *name), void *ctx, struct mr_error *err)
+maildir_record_each(struct mr_room *room, const char *kind, const char *owner, bool (*fn)(void *ctx, const char *name),
+    void *ctx, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int fd = -1;
 	struct record_place place;

@@ -117,8 +117,7 @@ spool_lock(struct spool_job *job, const char *id, int64_t wait_ms, struct mr_err
 	/* Whoever had the lock before may have finished: then we hold a file without a name. */
 	if (sys_stat_fd(job->record_fd, &held) < 0)
 		return mr_fail_errno(err, "cannot look at 'spool/%s'", id);
-	if (sys_stat(job->spool_fd, id, &named) < 0 || held.st_ino != named.st_ino ||
-	    held.st_dev != named.st_dev)
+	if (sys_stat(job->spool_fd, id, &named) < 0 || held.st_ino != named.st_ino || held.st_dev != named.st_dev)
 		return mr_fail(err, MR_NOTFOUND, "no delivery of '%s' is under way", id);
 	if (!S_ISREG(held.st_mode))
 		return no_record(job, "is not a file", err);
@@ -172,7 +171,7 @@ spool_roll_forward(struct spool_job *job, bool *ret_lost, struct mr_error *err)
 
 /* ---- All that was left ---- */
 
-struct leftovers { /* names in spool/ */
+struct leftovers {               /* names in spool/ */
 	struct mr_names records; /* <id> */
 	struct mr_names rest;    /* messages and temporary files */
 	bool failed;

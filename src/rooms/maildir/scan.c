@@ -30,8 +30,8 @@ report(struct scan *s, const struct listed *at, const struct mr_error *what)
 
 /* Reads it where it was listed, else wherever it is now. MR_NOTFOUND: in none of the folders. */
 static enum mr_rc
-read_or_find(struct reader *r, const struct listed *at, unsigned folders, enum scan_depth depth,
-    struct arena **own, struct listed *ret_at, struct mr_message *ret, struct mr_error *err)
+read_or_find(struct reader *r, const struct listed *at, unsigned folders, enum scan_depth depth, struct arena **own,
+    struct listed *ret_at, struct mr_message *ret, struct mr_error *err)
 {
 	struct listed now = *at;
 	enum mr_rc rc = reader_read(r, &now, depth, ret, err);
@@ -111,8 +111,8 @@ note_first(void *ctx, const struct dir_entry *entry)
 	if (!name_parse(str_of(entry->name), &parts) || parts.has_info)
 		return true;
 	(void)snprintf(first->name, sizeof(first->name), "%s", entry->name);
-	first->at = (struct listed){ .folder = MR_INBOX, .box = BOX_NEW, .attempt = parts.attempt,
-		.name = first->name };
+	first->at =
+	    (struct listed){ .folder = MR_INBOX, .box = BOX_NEW, .attempt = parts.attempt, .name = first->name };
 	memcpy(first->at.id, parts.id, sizeof(first->at.id));
 	return false;
 }
@@ -135,7 +135,7 @@ static bool
 wants_any(const struct scan_request *want)
 {
 	return want->one_is_enough && want->depth == SCAN_NAMES && want->unread_only && want->folders == MR_INBOX &&
-	    want->id_suffix == NULL;
+	       want->id_suffix == NULL;
 }
 
 static enum mr_rc
@@ -146,8 +146,8 @@ emit_all(struct scan *s, struct mr_error *err)
 	const struct scan_request *want = s->want;
 	size_t at = 0;
 
-	enum mr_rc rc = list_folders(s->reader.box, want->folders & ~(unsigned)MR_ARCHIVE, want->unread_only,
-	    want->id_suffix, &rest, err);
+	enum mr_rc rc = list_folders(
+	    s->reader.box, want->folders & ~(unsigned)MR_ARCHIVE, want->unread_only, want->id_suffix, &rest, err);
 	if (rc == MR_OK && (want->folders & MR_ARCHIVE))
 		rc = list_months(s->reader.box, &months, err);
 	listing_sort(&rest, want->newest_first);

@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <sys/resource.h>
 
-
 void
 spool_init(struct spool_job *job, struct mr_room *room)
 {
@@ -152,8 +151,7 @@ sync_folders(struct spool_job *job, struct mr_error *err)
 	for (size_t i = 0; i < job->to.n; i++) {
 		if (job->folder_fd[i] < 0) {
 			if (target_reopen(job, job->to.v[i], &job->folder_fd[i], err) != MR_OK)
-				return mr_wrap(err, "cannot make message '%s' durable for '%s'", job->id,
-				    job->to.v[i]);
+				return mr_wrap(err, "cannot make message '%s' durable for '%s'", job->id, job->to.v[i]);
 			job->open_n += job->folder_fd[i] >= 0;
 		}
 		if (sync_one(job, i, err) != MR_OK)

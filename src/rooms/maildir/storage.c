@@ -30,7 +30,8 @@ static const struct fs_kind kinds[] = {
 	{ 0x3153464A, "jfs", "jfs is not known to keep the order that mailroom needs" },
 	{ 0x01021994, "tmpfs", "tmpfs is memory: nothing survives a reboot" },
 	{ 0x858458F6, "ramfs", "ramfs is memory: nothing survives a reboot" },
-	{ 0x794C7630, "overlayfs", "on overlayfs it depends on the file system below, which cannot be seen; "
+	{ 0x794C7630, "overlayfs",
+	    "on overlayfs it depends on the file system below, which cannot be seen; "
 	    "some containers mount it so that syncs do nothing" },
 	{ 0x6969, "nfs", network },
 	{ 0xFF534D42, "cifs", network },
@@ -89,7 +90,7 @@ ext4_reason(dev_t dev)
 	if (sys_kernel_inode(path) != 0)
 		return NULL;
 	return "this ext4 has no journal: a power cut can damage folders until fsck has run, and mail "
-	    "accepted just before may need it to be found";
+	       "accepted just before may need it to be found";
 }
 
 static void

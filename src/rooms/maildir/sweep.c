@@ -26,8 +26,7 @@ names_in(int fd, struct mr_names *ret, struct mr_error *err)
 
 /* Back to where it was. Someone else was faster: fine, not counted. */
 static enum mr_rc
-give_back(struct mailbox *box, int held_fd, const char *name, struct file_name *n, size_t *count,
-    struct mr_error *err)
+give_back(struct mailbox *box, int held_fd, const char *name, struct file_name *n, size_t *count, struct mr_error *err)
 {
 	enum mr_rc rc = hold_end(box, held_fd, name, n, SETTLE_BACK, err);
 	if (rc == MR_OK)

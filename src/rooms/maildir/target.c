@@ -14,7 +14,10 @@
 enum target_kind
 target_kind(const char *to, const char **ret_name)
 {
-	static const struct { const char *prefix; enum target_kind kind; } prefixes[] = {
+	static const struct {
+		const char *prefix;
+		enum target_kind kind;
+	} prefixes[] = {
 		{ "queue:", TARGET_QUEUE },
 		{ "channel:", TARGET_CHANNEL },
 	};
@@ -47,8 +50,7 @@ give_copy(struct spool_job *job, const char *agent, int new_fd, const char *name
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 	int tmp_fd;
 
-	if ((agent[0] ? mailbox_open_any(&box, job->md, agent, err) :
-	    mailbox_open_dead(&box, job->md, err)) != MR_OK ||
+	if ((agent[0] ? mailbox_open_any(&box, job->md, agent, err) : mailbox_open_dead(&box, job->md, err)) != MR_OK ||
 	    mailbox_folder(&box, BOX_TMP, &tmp_fd, err) != MR_OK ||
 	    file_read(job->spool_fd, job->message, SIZE_MAX, &text, err) != MR_OK)
 		return err->code;
@@ -61,8 +63,8 @@ same_file(int a_fd, const char *a, int b_fd, const char *b)
 {
 	struct stat sa, sb;
 
-	return sys_stat(a_fd, a, &sa) == 0 && sys_stat(b_fd, b, &sb) == 0 &&
-	    sa.st_dev == sb.st_dev && sa.st_ino == sb.st_ino;
+	return sys_stat(a_fd, a, &sa) == 0 && sys_stat(b_fd, b, &sb) == 0 && sa.st_dev == sb.st_dev &&
+	       sa.st_ino == sb.st_ino;
 }
 
 static enum mr_rc
@@ -74,8 +76,9 @@ give_into(struct spool_job *job, const char *agent, int new_fd, struct mr_error 
 	if (sys_link(job->spool_fd, job->message, new_fd, name) == 0)
 		return MR_OK;
 	if (errno == EEXIST)
-		return same_file(job->spool_fd, job->message, new_fd, name) ? MR_OK :
-		    mr_fail(err, MR_EXISTS, "another message is named '%s'", name);
+		return same_file(job->spool_fd, job->message, new_fd, name)
+			   ? MR_OK
+			   : mr_fail(err, MR_EXISTS, "another message is named '%s'", name);
 	if (!needs_copy(errno))
 		return mr_fail_errno(err, "cannot publish '%s'", name);
 	return give_copy(job, agent, new_fd, name, err);
@@ -88,8 +91,7 @@ give_dead(struct spool_job *job, struct mr_error *err)
 	mr_auto(mailbox_done) struct mailbox dead = MAILBOX_INIT;
 	int new_fd;
 
-	if (mailbox_open_dead(&dead, job->md, err) != MR_OK ||
-	    mailbox_folder(&dead, BOX_NEW, &new_fd, err) != MR_OK ||
+	if (mailbox_open_dead(&dead, job->md, err) != MR_OK || mailbox_folder(&dead, BOX_NEW, &new_fd, err) != MR_OK ||
 	    give_into(job, "", new_fd, err) != MR_OK)
 		return err->code;
 	if (job->md->sync && (sys_fsync(job->message_fd) < 0 || sys_fsync(new_fd) < 0))
@@ -220,8 +222,7 @@ give_queue(struct spool_job *job, const char *queue, int *fd, struct mr_error *e
 
 	if (job->search)
 		rc = queue_has(job->md, queue, job->id, &has, fd, err);
-	return rc != MR_OK || has ? rc :
-	    queue_give(job->room, queue, job->spool_fd, job->message, job->id, fd, err);
+	return rc != MR_OK || has ? rc : queue_give(job->room, queue, job->spool_fd, job->message, job->id, fd, err);
 }
 
 static enum mr_rc
@@ -234,8 +235,7 @@ give_channel(struct spool_job *job, const char *channel, int *fd, struct mr_erro
 		rc = channel_has(job->md, channel, job->spool_fd, job->message, &has, err);
 	if (rc == MR_OK && has)
 		return open_posts(job->md, channel, fd, err);
-	return rc != MR_OK ? rc :
-	    channel_give(job->room, channel, job->spool_fd, job->message, job->id, fd, err);
+	return rc != MR_OK ? rc : channel_give(job->room, channel, job->spool_fd, job->message, job->id, fd, err);
 }
 
 /* ---- Any of them ---- */

@@ -64,7 +64,7 @@ struct holder {
 	const char *queue;           /* that the work came from; "": the agent's own mail */
 	const struct mr_process *process;
 	unsigned life;
-	int64_t since_ms;            /* 0: not told */
+	int64_t since_ms; /* 0: not told */
 };
 
 static enum mr_rc
@@ -78,8 +78,9 @@ write_record(struct buf *out, const struct holder *h, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf who = BUF_INIT;
 
-	if (header_add(out, "Agent", str_of(h->agent), err) != MR_OK || add_number(out, "Life", h->life, err) != MR_OK ||
-	    add_word(out, "Queue", h->queue, err) != MR_OK || add_word(out, "Session", h->session, err) != MR_OK)
+	if (header_add(out, "Agent", str_of(h->agent), err) != MR_OK ||
+	    add_number(out, "Life", h->life, err) != MR_OK || add_word(out, "Queue", h->queue, err) != MR_OK ||
+	    add_word(out, "Session", h->session, err) != MR_OK)
 		return err->code;
 	if (h->since_ms > 0 && add_number(out, "Since", h->since_ms, err) != MR_OK)
 		return err->code;
@@ -107,14 +108,14 @@ is_visible_as(int fd, int holds_fd, const char *token)
 {
 	struct stat ours, there;
 
-	return sys_stat_fd(fd, &ours) == 0 && sys_stat(holds_fd, token, &there) == 0 &&
-	    ours.st_ino == there.st_ino && ours.st_dev == there.st_dev;
+	return sys_stat_fd(fd, &ours) == 0 && sys_stat(holds_fd, token, &there) == 0 && ours.st_ino == there.st_ino &&
+	       ours.st_dev == there.st_dev;
 }
 
 /* Locked first, then visible. */
 static enum mr_rc
-publish_locked(struct maildir *md, int holds_fd, const char *token, struct mr_str record, int *ret_fd,
-    struct mr_error *err)
+publish_locked(
+    struct maildir *md, int holds_fd, const char *token, struct mr_str record, int *ret_fd, struct mr_error *err)
 {
 	mr_auto(stage_done) struct staged s = STAGED_INIT;
 
@@ -152,8 +153,10 @@ token_for_process(struct maildir *md, const char *agent, const struct hold_terms
 		(void)process_describe((int64_t)getpid(), &self);
 		enum mr_rc rc = open_holds(md, &holds_fd, err);
 		if (rc == MR_OK)
-			rc = write_record(&record, &(struct holder){ .agent = agent, .session = terms->session,
-			    .life = terms->life, .process = &self }, err);
+			rc = write_record(&record,
+			    &(struct holder){
+				.agent = agent, .session = terms->session, .life = terms->life, .process = &self },
+			    err);
 		if (rc != MR_OK)
 			return rc;
 		rc = MR_EXISTS;
@@ -188,8 +191,12 @@ token_for_lease(struct maildir *md, const char *agent, const char *queue, const 
 {
 	mr_auto(sys_close_fd) int holds_fd = -1;
 	mr_auto(buf_done) struct buf record = BUF_INIT;
-	struct holder holder = { .agent = agent, .session = terms->session, .queue = queue, .process = &terms->process,
-		.life = terms->life, .since_ms = clock_now_ms() };
+	struct holder holder = { .agent = agent,
+		.session = terms->session,
+		.queue = queue,
+		.process = &terms->process,
+		.life = terms->life,
+		.since_ms = clock_now_ms() };
 	char token[MR_TOKEN_LEN + 1];
 
 	enum mr_rc rc = open_holds(md, &holds_fd, err);
@@ -225,9 +232,14 @@ token_extend(struct maildir *md, const struct hold *hold, int64_t lease_ms, stru
 	const char *who = record_get(&old, "Process");
 	if (who != NULL && !process_parse(str_of(who), &process))
 		process = (struct mr_process){ 0 };
-	rc = write_record(&text, &(struct holder){ .agent = hold->agent, .session = record_get(&old, "Session"),
-	    .queue = hold->queue, .process = &process, .life = hold->life,
-	    .since_ms = record_int(&old, "Since", hold->since_ms) }, err);
+	rc = write_record(&text,
+	    &(struct holder){ .agent = hold->agent,
+		.session = record_get(&old, "Session"),
+		.queue = hold->queue,
+		.process = &process,
+		.life = hold->life,
+		.since_ms = record_int(&old, "Since", hold->since_ms) },
+	    err);
 	if (rc == MR_OK)
 		rc = add_boot(&text, lease_ms, err);
 	if (rc == MR_OK)
@@ -258,8 +270,8 @@ token_read(struct maildir *md, const char *token, struct hold *hold, struct mr_e
 
 /* ---- Is it over? ---- */
 
-/* Was the record made in this boot? Without boot ids: on this host, and its clock has not begun anew since. A reboot can
- * go unnoticed then only if this boot is older than that one was, and the lease merely ends later. */
+/* Was the record made in this boot? Without boot ids: on this host, and its clock has not begun anew since. A reboot
+ * can go unnoticed then only if this boot is older than that one was, and the lease merely ends later. */
 static bool
 is_of_this_boot(const struct record *r)
 {
@@ -268,7 +280,7 @@ is_of_this_boot(const struct record *r)
 	if (boot != NULL)
 		return boot[0] != '\0' && strcmp(boot, boot_id()) == 0;
 	return host != NULL && host[0] != '\0' && strcmp(host, host_name()) == 0 &&
-	    clock_boot_ms() >= record_int(r, "Boot-Began", INT64_MAX);
+	       clock_boot_ms() >= record_int(r, "Boot-Began", INT64_MAX);
 }
 
 static bool

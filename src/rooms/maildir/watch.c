@@ -40,7 +40,7 @@ struct watch {
 	int inotify_fd;                 /* -1: poll only */
 	struct watched folder[FOLDERS_MAX];
 	size_t folders_n;
-	int64_t pause_ms;               /* of the poll; grows while nothing happens */
+	int64_t pause_ms; /* of the poll; grows while nothing happens */
 };
 
 /* ---- Which folders ---- */
@@ -76,8 +76,7 @@ add_folder(struct watch *w, const char *path, bool leaving, struct mr_error *err
 
 	if (kept == NULL)
 		return mr_nomem(err);
-	w->folder[w->folders_n++] = (struct watched){ .fd = fd, .path = kept, .changed_ns = -1,
-		.leaving = leaving };
+	w->folder[w->folders_n++] = (struct watched){ .fd = fd, .path = kept, .changed_ns = -1, .leaving = leaving };
 	fd = -1;
 	return MR_OK;
 }
@@ -86,8 +85,10 @@ add_folder(struct watch *w, const char *path, bool leaving, struct mr_error *err
 static enum mr_rc
 add_agent_folders(struct watch *w, struct mr_error *err)
 {
-	static const struct { enum box_folder which; const char *name; } boxes[] = { { BOX_NEW, "new" },
-		{ BOX_CUR, "cur" }, { BOX_HELD, "held" } };
+	static const struct {
+		enum box_folder which;
+		const char *name;
+	} boxes[] = { { BOX_NEW, "new" }, { BOX_CUR, "cur" }, { BOX_HELD, "held" } };
 	mr_auto(mailbox_done) struct mailbox box = MAILBOX_INIT;
 	enum mr_rc rc = mailbox_open(&box, w->md, w->name, err);
 
@@ -189,8 +190,8 @@ has_changed(struct watch *w)
 static bool
 watch_folder(int inotify_fd, const struct watched *folder)
 {
-	const uint32_t events = (folder->leaving ? IN_MOVED_FROM : IN_CREATE | IN_MOVED_TO) | IN_DELETE_SELF |
-	    IN_MOVE_SELF | IN_ONLYDIR;
+	const uint32_t events =
+	    (folder->leaving ? IN_MOVED_FROM : IN_CREATE | IN_MOVED_TO) | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR;
 	char path[64];
 
 	/* By descriptor: the folder that was opened and checked, whatever has its name now. */

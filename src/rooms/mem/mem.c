@@ -63,9 +63,8 @@ mem_storage(struct mr_room *room, struct mr_storage *ret, struct mr_error *err)
 
 const struct room_driver room_mem = {
 	.kind = "mem",
-	.abilities = ROOM_READ_STATE | ROOM_THREADS | ROOM_PRIORITIES | ROOM_ARCHIVE | ROOM_REGISTER |
-	    ROOM_HOLDS | ROOM_SENT | ROOM_KEYS | ROOM_PIN | ROOM_TYPES | ROOM_PURGE |
-	    ROOM_QUEUES | ROOM_CHANNELS,
+	.abilities = ROOM_READ_STATE | ROOM_THREADS | ROOM_PRIORITIES | ROOM_ARCHIVE | ROOM_REGISTER | ROOM_HOLDS |
+		     ROOM_SENT | ROOM_KEYS | ROOM_PIN | ROOM_TYPES | ROOM_PURGE | ROOM_QUEUES | ROOM_CHANNELS,
 	.open = mem_open,
 	.close = mem_close,
 	.storage = mem_storage,

@@ -38,7 +38,7 @@ struct mem_copy { /* one message in one mailbox */
 	char id[MR_ID_LEN + 1];
 	enum mr_folder folder;
 	unsigned flags;
-	unsigned attempt;        /* how often it was handed over and came back */
+	unsigned attempt; /* how often it was handed over and came back */
 	struct mem_letter *letter;
 	/* while folder is MR_HELD */
 	struct hold hold;
@@ -51,7 +51,7 @@ struct mem_life {
 	int64_t started_ms, seen_ms;
 	struct mr_process process;
 	const char *worktree, *session, *host; /* in the box's arena */
-	struct mr_names said; /* what mem_once was asked about */
+	struct mr_names said;                  /* what mem_once was asked about */
 };
 
 struct mem_box {
@@ -79,9 +79,9 @@ struct mem_record {
 
 struct mem_work { /* one message in a queue */
 	char id[MR_ID_LEN + 1];
-	enum queue_state state;  /* never QUEUE_DELAYED: that is ready work whose time has not come */
+	enum queue_state state; /* never QUEUE_DELAYED: that is ready work whose time has not come */
 	enum mr_priority priority;
-	unsigned attempt;        /* how often it was claimed */
+	unsigned attempt; /* how often it was claimed */
 	int64_t not_before_ms;
 	struct mem_letter *letter;
 	/* while state is QUEUE_CLAIMED */
@@ -92,7 +92,7 @@ struct mem_work { /* one message in a queue */
 
 struct mem_queue {
 	char name[MR_ADDRESS_MAX + 1];
-	struct mem_work *work;   /* in order of ids */
+	struct mem_work *work; /* in order of ids */
 	size_t work_n, work_cap;
 };
 
@@ -104,9 +104,9 @@ struct mem_post {
 
 struct mem_channel {
 	char name[MR_ADDRESS_MAX + 1];
-	struct mem_post *posts;  /* in order of numbers */
+	struct mem_post *posts; /* in order of numbers */
 	size_t posts_n, posts_cap;
-	uint64_t last;           /* the last number that was taken, also when its post is gone */
+	uint64_t last; /* the last number that was taken, also when its post is gone */
 };
 
 struct mem { /* room->state */
@@ -143,16 +143,16 @@ void mem_box_put(struct mem_box *box, const struct mem_copy *copy);
 struct mem_copy *mem_box_get(struct mem_box *box, const char *id, unsigned folders);
 void mem_box_drop(struct mem_box *box, struct mem_copy *copy);
 /* Between boxes; MR_NOMEM leaves it where it is. */
-enum mr_rc mem_box_move(struct mem_box *from, struct mem_copy *copy, struct mem_box *to,
-    enum mr_folder folder, struct mr_error *err);
+enum mr_rc mem_box_move(
+    struct mem_box *from, struct mem_copy *copy, struct mem_box *to, enum mr_folder folder, struct mr_error *err);
 void mem_letter_done(struct mem_letter *letter); /* gives up one reference */
 
 /* ---- mem_agents.c ---- */
 enum mr_rc mem_each_agent(struct mr_room *room, mr_agent_fn *fn, void *ctx, struct mr_error *err);
 enum mr_rc mem_find_agent(struct mr_room *room, const char *name, struct mr_agent *ret, struct mr_error *err);
 enum mr_rc mem_add_agent(struct mr_room *room, const struct mr_agent *agent, struct mr_error *err);
-enum mr_rc mem_take_life(struct mr_room *room, const struct mr_agent *agent, size_t *ret_returned,
-    struct mr_error *err);
+enum mr_rc mem_take_life(
+    struct mr_room *room, const struct mr_agent *agent, size_t *ret_returned, struct mr_error *err);
 enum mr_rc mem_update_life(struct mr_room *room, const struct mr_agent *agent, struct mr_error *err);
 enum mr_rc mem_check_life(struct mr_room *room, const char *name, unsigned life, struct mr_error *err);
 void mem_seen(struct mr_room *room, const char *name, unsigned life);
@@ -161,20 +161,18 @@ bool mem_once(struct mr_room *room, const char *name, unsigned life, const char 
 unsigned mem_newest_life(const struct mem_box *box); /* 0: none yet */
 
 /* ---- mem_deliver.c ---- */
-enum mr_rc mem_deliver(
-    struct mr_room *room, struct delivery *what, struct delivered *ret, struct mr_error *err);
+enum mr_rc mem_deliver(struct mr_room *room, struct delivery *what, struct delivered *ret, struct mr_error *err);
 
 /* ---- mem_mail.c ---- */
-enum mr_rc mem_scan(struct mr_room *room, const char *agent, const struct scan_request *want,
-    mr_message_fn *fn, void *ctx, struct mr_error *err);
-enum mr_rc mem_fetch(struct mr_room *room, const char *agent, const char *id, unsigned folders,
-    enum scan_depth depth, struct mr_message *ret, struct mr_error *err);
-enum mr_rc mem_fetch_raw(struct mr_room *room, const char *agent, const char *id, struct buf *ret,
-    struct mr_error *err);
-enum mr_rc mem_mark(struct mr_room *room, const char *agent, const char *id, unsigned set, unsigned clear,
-    struct mr_error *err);
-enum mr_rc mem_move(struct mr_room *room, const char *agent, const char *id, enum mr_folder to,
-    struct mr_error *err);
+enum mr_rc mem_scan(struct mr_room *room, const char *agent, const struct scan_request *want, mr_message_fn *fn,
+    void *ctx, struct mr_error *err);
+enum mr_rc mem_fetch(struct mr_room *room, const char *agent, const char *id, unsigned folders, enum scan_depth depth,
+    struct mr_message *ret, struct mr_error *err);
+enum mr_rc mem_fetch_raw(
+    struct mr_room *room, const char *agent, const char *id, struct buf *ret, struct mr_error *err);
+enum mr_rc mem_mark(
+    struct mr_room *room, const char *agent, const char *id, unsigned set, unsigned clear, struct mr_error *err);
+enum mr_rc mem_move(struct mr_room *room, const char *agent, const char *id, enum mr_folder to, struct mr_error *err);
 const char *mem_folder_word(enum mr_folder folder);
 
 /* ---- mem_hold.c ---- */
@@ -182,8 +180,8 @@ enum mr_rc mem_hold(struct mr_room *room, const char *agent, const char *id, con
     struct hold *ret, struct mr_error *err);
 enum mr_rc mem_settle(struct mr_room *room, const struct hold *hold, enum settle how, struct mr_error *err);
 enum mr_rc mem_extend(struct mr_room *room, struct hold *hold, int64_t lease_ms, struct mr_error *err);
-enum mr_rc mem_each_hold(struct mr_room *room, const char *agent,
-    bool (*fn)(void *ctx, const struct hold *hold), void *ctx, struct mr_error *err);
+enum mr_rc mem_each_hold(struct mr_room *room, const char *agent, bool (*fn)(void *ctx, const struct hold *hold),
+    void *ctx, struct mr_error *err);
 enum mr_rc mem_sweep(struct mr_room *room, const char *agent, struct mr_error *err);
 /* Gives back everything that is held in a box; says how much. */
 size_t mem_hold_return_all(struct mem_box *box);
@@ -193,10 +191,10 @@ bool mem_lease_is_over(const struct hold *hold, int64_t boot_deadline_ms, const 
 /* ---- mem_records.c ---- */
 enum mr_rc mem_record_put(struct mr_room *room, const char *kind, const char *owner, const char *name,
     struct mr_str text, struct mr_error *err);
-enum mr_rc mem_record_get(struct mr_room *room, const char *kind, const char *owner, const char *name,
-    struct buf *ret, struct mr_error *err);
-enum mr_rc mem_record_drop(struct mr_room *room, const char *kind, const char *owner, const char *name,
-    struct mr_error *err);
+enum mr_rc mem_record_get(
+    struct mr_room *room, const char *kind, const char *owner, const char *name, struct buf *ret, struct mr_error *err);
+enum mr_rc mem_record_drop(
+    struct mr_room *room, const char *kind, const char *owner, const char *name, struct mr_error *err);
 enum mr_rc mem_record_each(struct mr_room *room, const char *kind, const char *owner,
     bool (*fn)(void *ctx, const char *name), void *ctx, struct mr_error *err);
 enum mr_rc mem_record_change(struct mr_room *room, const char *kind, const char *owner, const char *name,
@@ -205,8 +203,7 @@ enum mr_rc mem_record_change(struct mr_room *room, const char *kind, const char 
 void mem_record_done(struct mem_record *record);
 
 /* ---- mem_place.c ---- */
-enum mr_rc mem_each_place(
-    struct mr_room *room, const char *id, place_fn *fn, void *ctx, struct mr_error *err);
+enum mr_rc mem_each_place(struct mr_room *room, const char *id, place_fn *fn, void *ctx, struct mr_error *err);
 enum mr_rc mem_purge(struct mr_room *room, const char *id, size_t *ret_removed, struct mr_error *err);
 
 /* ---- mem_queue.c ---- */
@@ -220,17 +217,17 @@ void mem_queue_put(struct mem_queue *queue, const struct mr_message *msg, struct
 void mem_queue_done(struct mem_queue *queue);
 enum queue_state mem_work_state(const struct mem_work *work); /* as others see it now */
 enum mr_rc mem_queue_make(struct mr_room *room, const char *queue, struct mr_error *err);
-enum mr_rc mem_queue_remove(struct mr_room *room, const char *queue, bool to_dead, size_t *ret_dead,
-    struct mr_error *err);
+enum mr_rc mem_queue_remove(
+    struct mr_room *room, const char *queue, bool to_dead, size_t *ret_dead, struct mr_error *err);
 enum mr_rc mem_queue_each(struct mr_room *room, const char *queue, unsigned states,
     bool (*fn)(void *ctx, const struct queue_item *item), void *ctx, struct mr_error *err);
-enum mr_rc mem_queue_fetch(struct mr_room *room, const char *queue, const char *id, struct mr_message *ret,
-    struct mr_error *err);
+enum mr_rc mem_queue_fetch(
+    struct mr_room *room, const char *queue, const char *id, struct mr_message *ret, struct mr_error *err);
 enum mr_rc mem_dead_drop(struct mr_room *room, const char *queue, const char *id, struct mr_error *err);
 
 /* ---- mem_claim.c ---- */
-enum mr_rc mem_queue_claim(struct mr_room *room, const char *queue, const struct claim_terms *terms,
-    struct hold *ret, struct mr_error *err);
+enum mr_rc mem_queue_claim(
+    struct mr_room *room, const char *queue, const struct claim_terms *terms, struct hold *ret, struct mr_error *err);
 enum mr_rc mem_queue_settle(struct mr_room *room, const struct hold *hold, enum settle how, struct mr_error *err);
 enum mr_rc mem_queue_extend(struct mr_room *room, struct hold *hold, int64_t lease_ms, struct mr_error *err);
 enum mr_rc mem_queue_find_claim(struct mr_room *room, const char *token, struct hold *ret, struct mr_error *err);
@@ -247,7 +244,7 @@ enum mr_rc mem_channel_scan(struct mr_room *room, const char *channel, uint64_t 
     bool (*fn)(void *ctx, uint64_t number, const struct mr_message *msg), void *ctx, struct mr_error *err);
 enum mr_rc mem_channel_range(struct mr_room *room, const char *channel, uint64_t *ret_first, uint64_t *ret_last,
     size_t *ret_count, struct mr_error *err);
-enum mr_rc mem_channel_drop(struct mr_room *room, const char *channel, uint64_t below, size_t *ret_removed,
-    struct mr_error *err);
+enum mr_rc mem_channel_drop(
+    struct mr_room *room, const char *channel, uint64_t below, size_t *ret_removed, struct mr_error *err);
 
 #endif

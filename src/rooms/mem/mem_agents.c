@@ -96,8 +96,8 @@ check_name_free(struct mem *mem, const char *name, struct mr_error *err)
 		if (strcmp(box->name, name) == 0)
 			return mr_fail(err, MR_EXISTS, "cannot add agent '%s': the name is taken", name);
 		if (ascii_caseeq(box->name, name)) {
-			(void)mr_fail(err, MR_REFUSED,
-			    "cannot add agent '%s': it differs from '%s' only in case", name, box->name);
+			(void)mr_fail(err, MR_REFUSED, "cannot add agent '%s': it differs from '%s' only in case", name,
+			    box->name);
 			return mr_hint(err, "use '%s', or pick another name", box->name);
 		}
 	}
@@ -154,8 +154,8 @@ mem_take_life(struct mr_room *room, const struct mr_agent *agent, size_t *ret_re
 	if (mem_box_find(mem_of(room), agent->name, &box, err) != MR_OK)
 		return err->code;
 	if (agent->life <= mem_newest_life(box))
-		return mr_fail(err, MR_EXISTS, "cannot take life %u of '%s': life %u was there before",
-		    agent->life, agent->name, mem_newest_life(box));
+		return mr_fail(err, MR_EXISTS, "cannot take life %u of '%s': life %u was there before", agent->life,
+		    agent->name, mem_newest_life(box));
 	struct mem_life *grown = realloc(box->lives, (box->lives_n + 1) * sizeof *grown);
 
 	if (!grown)
@@ -193,8 +193,8 @@ mem_check_life(struct mr_room *room, const char *name, unsigned life, struct mr_
 	if (mem_box_find(mem_of(room), name, &box, err) != MR_OK)
 		return err->code;
 	if (mem_newest_life(box) > life) {
-		(void)mr_fail(err, MR_REFUSED, "life %u of '%s' is over: life %u has taken its place",
-		    life, name, mem_newest_life(box));
+		(void)mr_fail(err, MR_REFUSED, "life %u of '%s' is over: life %u has taken its place", life, name,
+		    mem_newest_life(box));
 		return mr_hint(err, "stop, or register again to become the newest life");
 	}
 	return MR_OK;

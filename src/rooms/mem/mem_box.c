@@ -128,8 +128,8 @@ mem_box_drop(struct mem_box *box, struct mem_copy *copy)
 }
 
 enum mr_rc
-mem_box_move(struct mem_box *from, struct mem_copy *copy, struct mem_box *to, enum mr_folder folder,
-    struct mr_error *err)
+mem_box_move(
+    struct mem_box *from, struct mem_copy *copy, struct mem_box *to, enum mr_folder folder, struct mr_error *err)
 {
 	if (!mem_box_reserve(to, 1))
 		return mr_nomem(err);

@@ -98,13 +98,19 @@ static enum mr_rc
 view(struct mr_room *room, const char *channel, const struct mem_post *post, enum scan_depth depth,
     struct mr_message *ret, struct mr_error *err)
 {
-	struct mr_message msg = { .from = "", .subject = "", .type = "", .thread = "", .reply_to = "",
-		.replace_key = "", .path = "", .size_bytes = post->letter->text.len };
+	struct mr_message msg = { .from = "",
+		.subject = "",
+		.type = "",
+		.thread = "",
+		.reply_to = "",
+		.replace_key = "",
+		.path = "",
+		.size_bytes = post->letter->text.len };
 	char path[MR_ADDRESS_MAX + 32];
 
 	memcpy(msg.id, post->id, sizeof msg.id);
 	if (message_parse(buf_str(&post->letter->text), room->name,
-	    depth == SCAN_BODIES ? MESSAGE_ALL : MESSAGE_HEADERS, &msg, err) != MR_OK)
+		depth == SCAN_BODIES ? MESSAGE_ALL : MESSAGE_HEADERS, &msg, err) != MR_OK)
 		return err->code;
 	struct arena *own = msg.own;
 
@@ -155,8 +161,8 @@ mem_channel_scan(struct mr_room *room, const char *channel, uint64_t after, enum
 }
 
 enum mr_rc
-mem_channel_range(struct mr_room *room, const char *channel, uint64_t *ret_first, uint64_t *ret_last,
-    size_t *ret_count, struct mr_error *err)
+mem_channel_range(struct mr_room *room, const char *channel, uint64_t *ret_first, uint64_t *ret_last, size_t *ret_count,
+    struct mr_error *err)
 {
 	struct mem_channel *c = NULL;
 
@@ -169,8 +175,7 @@ mem_channel_range(struct mr_room *room, const char *channel, uint64_t *ret_first
 }
 
 enum mr_rc
-mem_channel_drop(struct mr_room *room, const char *channel, uint64_t below, size_t *ret_removed,
-    struct mr_error *err)
+mem_channel_drop(struct mr_room *room, const char *channel, uint64_t below, size_t *ret_removed, struct mr_error *err)
 {
 	struct mem_channel *c = NULL;
 	size_t n = 0;

@@ -17,7 +17,7 @@ count_live(const struct mem_queue *queue)
 		const struct mem_work *work = &queue->work[i];
 
 		live += work->state == QUEUE_CLAIMED &&
-		    !mem_lease_is_over(&work->hold, work->boot_deadline_ms, &work->process);
+			!mem_lease_is_over(&work->hold, work->boot_deadline_ms, &work->process);
 	}
 	return live;
 }
@@ -39,21 +39,23 @@ choose(struct mem_queue *queue, bool by_priority)
 }
 
 enum mr_rc
-mem_queue_claim(struct mr_room *room, const char *queue, const struct claim_terms *terms, struct hold *ret,
-    struct mr_error *err)
+mem_queue_claim(
+    struct mr_room *room, const char *queue, const struct claim_terms *terms, struct hold *ret, struct mr_error *err)
 {
 	struct mem_queue *q = NULL;
 
 	if (mem_queue_find(mem_of(room), queue, &q, err) != MR_OK)
 		return err->code;
 	if (terms->max_claims > 0 && count_live(q) >= terms->max_claims)
-		return mr_fail(err, MR_BUSY, "queue '%s' has %u live claims, which is its limit", queue,
-		    terms->max_claims);
+		return mr_fail(
+		    err, MR_BUSY, "queue '%s' has %u live claims, which is its limit", queue, terms->max_claims);
 	struct mem_work *work = choose(q, terms->by_priority);
 
 	if (!work)
 		return mr_fail(err, MR_EMPTY, "nothing is ready in queue '%s'", queue);
-	struct hold hold = { .life = terms->hold.life, .attempt = ++work->attempt, .kind = terms->hold.kind,
+	struct hold hold = { .life = terms->hold.life,
+		.attempt = ++work->attempt,
+		.kind = terms->hold.kind,
 		.since_ms = clock_now_ms() };
 
 	(void)snprintf(hold.agent, sizeof hold.agent, "%s", terms->claimer);

@@ -45,8 +45,7 @@ repeat(const struct mem_key *known, const struct delivery *what, struct delivere
 
 	message_digest(what->msg, digest);
 	if (strcmp(digest, known->digest) != 0) {
-		(void)mr_fail(err, MR_REFUSED, "key '%s' was used for another message, '%s'", what->key,
-		    known->id);
+		(void)mr_fail(err, MR_REFUSED, "key '%s' was used for another message, '%s'", what->key, known->id);
 		return mr_hint(err, "repeat the same message, or use a new key");
 	}
 	*ret = (struct delivered){ .repeated = true };

@@ -33,8 +33,8 @@ mem_hold_return_all(struct mem_box *box)
 }
 
 enum mr_rc
-mem_hold(struct mr_room *room, const char *agent, const char *id, const struct hold_terms *terms,
-    struct hold *ret, struct mr_error *err)
+mem_hold(struct mr_room *room, const char *agent, const char *id, const struct hold_terms *terms, struct hold *ret,
+    struct mr_error *err)
 {
 	struct mem_box *box = NULL;
 
@@ -49,8 +49,9 @@ mem_hold(struct mr_room *room, const char *agent, const char *id, const struct h
 	if (!copy || (copy->flags & MR_SEEN))
 		return mr_fail(err, MR_NOTFOUND, "no unread message '%s' in the inbox of '%s'", id, agent);
 
-	struct hold hold = { .life = terms->life, .attempt = copy->attempt + 1, .kind = terms->kind,
-		.flags = copy->flags };
+	struct hold hold = {
+		.life = terms->life, .attempt = copy->attempt + 1, .kind = terms->kind, .flags = copy->flags
+	};
 
 	(void)snprintf(hold.agent, sizeof hold.agent, "%s", agent);
 	memcpy(hold.id, copy->id, sizeof hold.id);
@@ -121,8 +122,8 @@ mem_extend(struct mr_room *room, struct hold *hold, int64_t lease_ms, struct mr_
 	if (find_held(room, hold, &box, &copy, err) != MR_OK)
 		return err->code;
 	if (copy->hold.kind != HOLD_LEASE)
-		return mr_fail(err, MR_REFUSED, "hold '%s' has no deadline: it lasts as long as its process",
-		    hold->token);
+		return mr_fail(
+		    err, MR_REFUSED, "hold '%s' has no deadline: it lasts as long as its process", hold->token);
 	copy->hold.deadline_ms = clock_now_ms() + lease_ms;
 	copy->boot_deadline_ms = clock_boot_ms() + lease_ms;
 	hold->deadline_ms = copy->hold.deadline_ms;
@@ -130,8 +131,8 @@ mem_extend(struct mr_room *room, struct hold *hold, int64_t lease_ms, struct mr_
 }
 
 enum mr_rc
-mem_each_hold(struct mr_room *room, const char *agent, bool (*fn)(void *ctx, const struct hold *hold),
-    void *ctx, struct mr_error *err)
+mem_each_hold(struct mr_room *room, const char *agent, bool (*fn)(void *ctx, const struct hold *hold), void *ctx,
+    struct mr_error *err)
 {
 	struct mem_box *box = NULL;
 
@@ -171,8 +172,7 @@ mem_sweep(struct mr_room *room, const char *agent, struct mr_error *err)
 	for (size_t i = 0; i < box->copies_n; i++) {
 		struct mem_copy *copy = &box->copies[i];
 
-		if (copy->folder == MR_HELD &&
-		    mem_lease_is_over(&copy->hold, copy->boot_deadline_ms, &copy->process))
+		if (copy->folder == MR_HELD && mem_lease_is_over(&copy->hold, copy->boot_deadline_ms, &copy->process))
 			put_back(copy);
 	}
 	return MR_OK;

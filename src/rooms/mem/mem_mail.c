@@ -8,11 +8,16 @@ const char *
 mem_folder_word(enum mr_folder folder)
 {
 	switch (folder) {
-	case MR_INBOX: return "inbox";
-	case MR_HELD: return "held";
-	case MR_ARCHIVE: return "archive";
-	case MR_SENT: return "sent";
-	case MR_DEAD: return "dead";
+	case MR_INBOX:
+		return "inbox";
+	case MR_HELD:
+		return "held";
+	case MR_ARCHIVE:
+		return "archive";
+	case MR_SENT:
+		return "sent";
+	case MR_DEAD:
+		return "dead";
 	}
 	return "nowhere";
 }
@@ -23,8 +28,9 @@ static enum mr_rc
 view(struct mr_room *room, const char *agent, const struct mem_copy *copy, enum scan_depth depth,
     struct mr_message *ret, struct mr_error *err)
 {
-	struct mr_message msg = { .from = "", .subject = "", .type = "", .thread = "", .reply_to = "",
-		.replace_key = "", .path = "" };
+	struct mr_message msg = {
+		.from = "", .subject = "", .type = "", .thread = "", .reply_to = "", .replace_key = "", .path = ""
+	};
 
 	memcpy(msg.id, copy->id, sizeof msg.id);
 	if (depth != SCAN_NAMES) {
@@ -91,8 +97,8 @@ by_id(const void *a, const void *b)
 }
 
 enum mr_rc
-mem_scan(struct mr_room *room, const char *agent, const struct scan_request *want, mr_message_fn *fn,
-    void *ctx, struct mr_error *err)
+mem_scan(struct mr_room *room, const char *agent, const struct scan_request *want, mr_message_fn *fn, void *ctx,
+    struct mr_error *err)
 {
 	struct mem *mem = mem_of(room);
 	struct mem_box *box = NULL;
@@ -183,8 +189,8 @@ mem_fetch_raw(struct mr_room *room, const char *agent, const char *id, struct bu
 /* ---- Marking and moving ---- */
 
 static enum mr_rc
-find_unheld(struct mr_room *room, const char *agent, const char *id, unsigned folders,
-    struct mem_box **ret_box, struct mem_copy **ret, struct mr_error *err)
+find_unheld(struct mr_room *room, const char *agent, const char *id, unsigned folders, struct mem_box **ret_box,
+    struct mem_copy **ret, struct mr_error *err)
 {
 	if (find_copy(room, agent, id, folders | MR_HELD, ret_box, ret, err) != MR_OK)
 		return err->code;
@@ -196,8 +202,7 @@ find_unheld(struct mr_room *room, const char *agent, const char *id, unsigned fo
 }
 
 enum mr_rc
-mem_mark(struct mr_room *room, const char *agent, const char *id, unsigned set, unsigned clear,
-    struct mr_error *err)
+mem_mark(struct mr_room *room, const char *agent, const char *id, unsigned set, unsigned clear, struct mr_error *err)
 {
 	struct mem_box *box = NULL;
 	struct mem_copy *copy = NULL;

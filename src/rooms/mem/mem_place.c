@@ -8,11 +8,16 @@ static const char *
 state_word(const struct mem_copy *copy)
 {
 	switch (copy->folder) {
-	case MR_INBOX: return copy->flags & MR_SEEN ? "read" : "unread";
-	case MR_HELD: return "held";
-	case MR_ARCHIVE: return "archived";
-	case MR_SENT: return "sent";
-	case MR_DEAD: return "dead";
+	case MR_INBOX:
+		return copy->flags & MR_SEEN ? "read" : "unread";
+	case MR_HELD:
+		return "held";
+	case MR_ARCHIVE:
+		return "archived";
+	case MR_SENT:
+		return "sent";
+	case MR_DEAD:
+		return "dead";
 	}
 	return "nowhere";
 }
@@ -34,8 +39,11 @@ tell(const struct mem_box *box, const char *id, place_fn *fn, void *ctx)
 		else
 			(void)snprintf(evidence, sizeof evidence, "in the memory of this process, %s of '%s'",
 			    mem_folder_word(copy->folder), box->name);
-		const struct place_of place = { .agent = box->name, .folder = copy->folder,
-			.flags = copy->flags, .state = state_word(copy), .evidence = evidence };
+		const struct place_of place = { .agent = box->name,
+			.folder = copy->folder,
+			.flags = copy->flags,
+			.state = state_word(copy),
+			.evidence = evidence };
 
 		fn(ctx, &place);
 	}
@@ -45,11 +53,16 @@ static const char *
 work_word(enum queue_state state)
 {
 	switch (state) {
-	case QUEUE_READY: return "ready";
-	case QUEUE_DELAYED: return "delayed";
-	case QUEUE_CLAIMED: return "claimed";
-	case QUEUE_DONE: return "done";
-	case QUEUE_FAILED: return "failed";
+	case QUEUE_READY:
+		return "ready";
+	case QUEUE_DELAYED:
+		return "delayed";
+	case QUEUE_CLAIMED:
+		return "claimed";
+	case QUEUE_DONE:
+		return "done";
+	case QUEUE_FAILED:
+		return "failed";
 	}
 	return "nowhere";
 }
@@ -66,8 +79,8 @@ tell_shared(struct mem *mem, const char *id, place_fn *fn, void *ctx)
 		if (!work)
 			continue;
 		place.state = work_word(mem_work_state(work));
-		(void)snprintf(evidence, sizeof evidence, "in queue '%s': %s, claimed %u times",
-		    mem->queues[i].name, place.state, work->attempt);
+		(void)snprintf(evidence, sizeof evidence, "in queue '%s': %s, claimed %u times", mem->queues[i].name,
+		    place.state, work->attempt);
 		fn(ctx, &place);
 	}
 	place.state = "posted";
@@ -76,8 +89,8 @@ tell_shared(struct mem *mem, const char *id, place_fn *fn, void *ctx)
 
 		if (!post)
 			continue;
-		(void)snprintf(evidence, sizeof evidence, "in channel '%s': post %" PRIu64,
-		    mem->channels[i].name, post->number);
+		(void)snprintf(
+		    evidence, sizeof evidence, "in channel '%s': post %" PRIu64, mem->channels[i].name, post->number);
 		fn(ctx, &place);
 	}
 }

@@ -60,8 +60,9 @@ mem_queue_reserve(struct mem_queue *queue)
 void
 mem_queue_put(struct mem_queue *queue, const struct mr_message *msg, struct mem_letter *letter)
 {
-	struct mem_work work = { .state = QUEUE_READY, .priority = msg->priority,
-		.not_before_ms = msg->not_before_ms, .letter = letter };
+	struct mem_work work = {
+		.state = QUEUE_READY, .priority = msg->priority, .not_before_ms = msg->not_before_ms, .letter = letter
+	};
 	size_t at = queue->work_n;
 
 	memcpy(work.id, msg->id, sizeof work.id);
@@ -181,8 +182,10 @@ mem_queue_each(struct mr_room *room, const char *queue, unsigned states,
 		work[i] = q->work[i];
 	for (size_t i = 0; i < n; i++) {
 		struct mem_work *w = &work[i];
-		struct queue_item item = { .state = mem_work_state(w), .priority = w->priority,
-			.attempt = w->attempt, .not_before_ms = w->not_before_ms };
+		struct queue_item item = { .state = mem_work_state(w),
+			.priority = w->priority,
+			.attempt = w->attempt,
+			.not_before_ms = w->not_before_ms };
 
 		if (!(item.state & states))
 			continue;
@@ -198,8 +201,7 @@ mem_queue_each(struct mr_room *room, const char *queue, unsigned states,
 }
 
 enum mr_rc
-mem_queue_fetch(struct mr_room *room, const char *queue, const char *id, struct mr_message *ret,
-    struct mr_error *err)
+mem_queue_fetch(struct mr_room *room, const char *queue, const char *id, struct mr_message *ret, struct mr_error *err)
 {
 	struct mem_queue *q = NULL;
 
@@ -209,8 +211,15 @@ mem_queue_fetch(struct mr_room *room, const char *queue, const char *id, struct 
 
 	if (!work)
 		return mr_fail(err, MR_NOTFOUND, "no message '%s' in queue '%s'", id, queue);
-	struct mr_message msg = { .from = "", .subject = "", .type = "", .thread = "", .reply_to = "",
-		.replace_key = "", .path = "", .attempt = work->attempt, .size_bytes = work->letter->text.len };
+	struct mr_message msg = { .from = "",
+		.subject = "",
+		.type = "",
+		.thread = "",
+		.reply_to = "",
+		.replace_key = "",
+		.path = "",
+		.attempt = work->attempt,
+		.size_bytes = work->letter->text.len };
 
 	memcpy(msg.id, work->id, sizeof msg.id);
 	if (work->state == QUEUE_CLAIMED) {

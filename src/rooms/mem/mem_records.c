@@ -29,8 +29,7 @@ find(struct mem *mem, const char *kind, const char *owner, const char *name)
 
 /* Whoever finds new settings finds a queue or channel that works. */
 static enum mr_rc
-make_what_it_settles(struct mr_room *room, const char *kind, const char *owner, const char *name,
-    struct mr_error *err)
+make_what_it_settles(struct mr_room *room, const char *kind, const char *owner, const char *name, struct mr_error *err)
 {
 	if (owner[0] == '\0' && strcmp(kind, "queue") == 0)
 		return mem_queue_make(room, name, err);
@@ -40,8 +39,8 @@ make_what_it_settles(struct mr_room *room, const char *kind, const char *owner, 
 }
 
 enum mr_rc
-mem_record_put(struct mr_room *room, const char *kind, const char *owner, const char *name,
-    struct mr_str text, struct mr_error *err)
+mem_record_put(struct mr_room *room, const char *kind, const char *owner, const char *name, struct mr_str text,
+    struct mr_error *err)
 {
 	struct mem *mem = mem_of(room);
 	struct mem_record *old = find(mem, kind, owner, name);
@@ -64,8 +63,9 @@ mem_record_put(struct mr_room *room, const char *kind, const char *owner, const 
 	if (!grown)
 		goto nomem;
 	mem->records = grown;
-	struct mem_record record = { .kind = strdup(kind), .owner = strdup(owner), .name = strdup(name),
-		.text = bytes };
+	struct mem_record record = {
+		.kind = strdup(kind), .owner = strdup(owner), .name = strdup(name), .text = bytes
+	};
 
 	if (!record.kind || !record.owner || !record.name) {
 		mem_record_done(&record);
@@ -80,8 +80,7 @@ nomem:
 
 enum mr_rc
 mem_record_change(struct mr_room *room, const char *kind, const char *owner, const char *name,
-    enum mr_rc (*edit)(void *ctx, bool exists, struct buf *text, struct mr_error *err), void *ctx,
-    struct mr_error *err)
+    enum mr_rc (*edit)(void *ctx, bool exists, struct buf *text, struct mr_error *err), void *ctx, struct mr_error *err)
 {
 	const struct mem_record *old = find(mem_of(room), kind, owner, name);
 	mr_auto(buf_done) struct buf text = BUF_INIT;
@@ -102,8 +101,8 @@ no_record(const char *kind, const char *owner, const char *name, struct mr_error
 }
 
 enum mr_rc
-mem_record_get(struct mr_room *room, const char *kind, const char *owner, const char *name, struct buf *ret,
-    struct mr_error *err)
+mem_record_get(
+    struct mr_room *room, const char *kind, const char *owner, const char *name, struct buf *ret, struct mr_error *err)
 {
 	const struct mem_record *record = find(mem_of(room), kind, owner, name);
 
@@ -114,8 +113,7 @@ mem_record_get(struct mr_room *room, const char *kind, const char *owner, const 
 }
 
 enum mr_rc
-mem_record_drop(struct mr_room *room, const char *kind, const char *owner, const char *name,
-    struct mr_error *err)
+mem_record_drop(struct mr_room *room, const char *kind, const char *owner, const char *name, struct mr_error *err)
 {
 	struct mem *mem = mem_of(room);
 	struct mem_record *record = find(mem, kind, owner, name);
@@ -128,15 +126,14 @@ mem_record_drop(struct mr_room *room, const char *kind, const char *owner, const
 }
 
 enum mr_rc
-mem_record_each(struct mr_room *room, const char *kind, const char *owner,
-    bool (*fn)(void *ctx, const char *name), void *ctx, struct mr_error *err)
+mem_record_each(struct mr_room *room, const char *kind, const char *owner, bool (*fn)(void *ctx, const char *name),
+    void *ctx, struct mr_error *err)
 {
 	struct mem *mem = mem_of(room);
 	mr_auto(mr_names_done) struct mr_names names = { 0 }; /* fn may drop what it is shown */
 
 	for (size_t i = 0; i < mem->records_n; i++)
-		if (is_of(&mem->records[i], kind, owner) &&
-		    !names_add(&names, str_of(mem->records[i].name)))
+		if (is_of(&mem->records[i], kind, owner) && !names_add(&names, str_of(mem->records[i].name)))
 			return mr_nomem(err);
 	for (size_t i = 0; i < names.n; i++)
 		if (!fn(ctx, names.v[i]))

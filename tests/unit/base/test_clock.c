@@ -17,8 +17,8 @@ the_calendar_agrees_with_the_c_library(void **state)
 		assert_int_equal(c.year, tm.tm_year + 1900);
 		assert_int_equal(c.month, tm.tm_mon + 1);
 		assert_int_equal(c.day, tm.tm_mday);
-		assert_int_equal(c.hour * 3600 + c.minute * 60 + c.second,
-		    tm.tm_hour * 3600 + tm.tm_min * 60 + tm.tm_sec);
+		assert_int_equal(
+		    c.hour * 3600 + c.minute * 60 + c.second, tm.tm_hour * 3600 + tm.tm_min * 60 + tm.tm_sec);
 		assert_int_equal(c.weekday, tm.tm_wday);
 		assert_int_equal(civil_to_unix(&c), t);
 	}
@@ -141,8 +141,7 @@ durations_have_a_unit_or_are_seconds(void **state)
 	static const struct sample samples[] = { { "90s", 90000 }, { "30m", 1800000 }, { "2h", 7200000 },
 		{ "7d", 604800000 }, { "1w", 604800000 }, { "45", 45000 }, { "0", 0 }, { "", -1 }, { "s", -1 },
 		{ "-5s", -1 }, { "1.5h", -1 }, { "5 m", -1 }, { "5y", -1 }, { "1h30m", -1 },
-		{ "99999999999999999999", -1 }, { "18446744073709551615w", -1 },
-		{ "9223372036854775808", -1 } };
+		{ "99999999999999999999", -1 }, { "18446744073709551615w", -1 }, { "9223372036854775808", -1 } };
 
 	for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
 		int64_t ms = -1;

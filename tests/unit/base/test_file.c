@@ -174,8 +174,7 @@ a_name_that_cannot_be_made_durable_nor_taken_back_is_in_doubt(void **state)
 	unsigned long at = sys_calls();
 	clear(&p);
 	for (enum mr_rc rc = MR_OK; rc == MR_OK; at--) {
-		sys_plan_set(&(struct sys_plan){ .fault = SYS_FAULT_ERRNO, .at = at, .error = EIO,
-		    .for_good = true });
+		sys_plan_set(&(struct sys_plan){ .fault = SYS_FAULT_ERRNO, .at = at, .error = EIO, .for_good = true });
 		rc = publish(&p, &err);
 		sys_plan_set(NULL);
 		assert_true(rc == MR_OK || rc == MR_INDOUBT);
@@ -304,7 +303,7 @@ a_kill_at_any_point_of_replacing_leaves_the_old_or_the_new_version(void **state)
 		if (strcmp(buf_z(&got), "old") == 0)
 			old++;
 		else
-			new++;
+			new ++;
 		assert_true(strcmp(buf_z(&got), "old") == 0 || strcmp(buf_z(&got), "the new text") == 0);
 	}
 	assert_true(old >= 4 && new >= 2);

@@ -109,8 +109,7 @@ a_lock_on_a_file_that_lost_its_name_is_not_taken_for_the_lock(void **state)
 	assert_true(replacer >= 0);
 	if (replacer == 0) {
 		(void)usleep(30000);
-		if (unlinkat(s->fd, "lock", 0) != 0 ||
-		    mknodat(s->fd, "lock", S_IFREG | 0600, 0) != 0)
+		if (unlinkat(s->fd, "lock", 0) != 0 || mknodat(s->fd, "lock", S_IFREG | 0600, 0) != 0)
 			_exit(1);
 		_exit(kill(holder, SIGKILL) == 0 ? 0 : 1);
 	}

@@ -72,15 +72,16 @@ a_host_has_a_name(void **state)
 #ifdef MR_PORTABLE
 
 static void
-without_proc_only_a_missing_number_is_evidence(void **state)
+without_proc_the_number_is_all_there_is(void **state)
 {
 	(void)state;
 	pid_t pid = start_sleeper();
 	struct mr_process p = { .pid = pid };
 	struct mr_process elsewhere = { .pid = pid, .boot = "of-a-host-with-proc" };
 
-	assert_false(process_describe(pid, &elsewhere));
-	assert_int_equal(process_state(&p), PROCESS_UNKNOWN);
+	assert_true(process_describe(pid, &p));
+	assert_int_equal(process_state(&p), PROCESS_ALIVE);
+	assert_int_equal(process_state(&elsewhere), PROCESS_UNKNOWN);
 	assert_int_equal(kill(pid, SIGKILL), 0);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 	assert_int_equal(process_state(&p), PROCESS_DEAD);
@@ -211,7 +212,7 @@ main(int argc, char **argv)
 		cmocka_unit_test(no_process_is_never_the_same_nor_judged),
 		cmocka_unit_test(a_host_has_a_name),
 #ifdef MR_PORTABLE
-		cmocka_unit_test(without_proc_only_a_missing_number_is_evidence),
+		cmocka_unit_test(without_proc_the_number_is_all_there_is),
 #endif
 	};
 	int failed = 0;

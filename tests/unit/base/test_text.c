@@ -19,7 +19,7 @@ only_strict_utf8_is_valid(void **state)
 	assert_false(utf8_valid(STR("\xF4\x90\x80\x80"))); /* above U+10FFFF */
 	assert_false(utf8_valid(STR("\xF5\x80\x80\x80")));
 	assert_false(utf8_valid(STR("\x80")));
-	assert_false(utf8_valid(STR("\xE2\x82")));         /* cut off */
+	assert_false(utf8_valid(STR("\xE2\x82"))); /* cut off */
 	assert_false(utf8_valid(STR("\xE2\x82x")));
 	assert_false(utf8_valid(STR("\xFF")));
 }
@@ -54,7 +54,7 @@ width_counts_columns(void **state)
 	(void)state;
 
 	assert_int_equal(utf8_width(STR("abc")), 3);
-	assert_int_equal(utf8_width(STR("e\xCC\x81")), 1);          /* e and a combining accent */
+	assert_int_equal(utf8_width(STR("e\xCC\x81")), 1); /* e and a combining accent */
 	assert_int_equal(utf8_width(STR("\xE6\x97\xA5\xE6\x9C\xAC")), 4);
 	assert_int_equal(utf8_width(STR("\xF0\x9F\xA4\x9D x")), 4); /* handshake */
 	assert_int_equal(utf8_width(STR("\xC3\xA4\xE2\x82\xAC")), 2);
@@ -75,14 +75,27 @@ what_steers_hides_or_reorders_becomes_visible(void **state)
 		{ STR("\x1B[2Jgone"), "<U+001B>[2Jgone" },
 		{ STR("a\0b"), "a<U+0000>b" },
 		{ STR("a\x7F"), "a<U+007F>" },
-		{ STR("\xC2\x9B" "31m"), "<U+009B>31m" },
-		{ STR("\xE2\x80\xAE" "txt.exe"), "<U+202E>txt.exe" },
-		{ STR("\xE2\x81\xA6" "x"), "<U+2066>x" },
-		{ STR("a\xE2\x80\x8B" "b"), "a<U+200B>b" },
-		{ STR("\xEF\xBB\xBF" "x"), "<U+FEFF>x" },
+		{ STR("\xC2\x9B"
+		      "31m"),
+		    "<U+009B>31m" },
+		{ STR("\xE2\x80\xAE"
+		      "txt.exe"),
+		    "<U+202E>txt.exe" },
+		{ STR("\xE2\x81\xA6"
+		      "x"),
+		    "<U+2066>x" },
+		{ STR("a\xE2\x80\x8B"
+		      "b"),
+		    "a<U+200B>b" },
+		{ STR("\xEF\xBB\xBF"
+		      "x"),
+		    "<U+FEFF>x" },
 		{ STR("\xE2\x80\xA8"), "<U+2028>" },
 		{ STR("\xF3\xA0\x81\x81"), "<U+E0041>" }, /* a tag letter: invisible text */
-		{ STR("a\xFF" "b\xE2\x82"), "a\xEF\xBF\xBD" "b\xEF\xBF\xBD\xEF\xBF\xBD" },
+		{ STR("a\xFF"
+		      "b\xE2\x82"),
+		    "a\xEF\xBF\xBD"
+		    "b\xEF\xBF\xBD\xEF\xBF\xBD" },
 		{ STR("line\r\nline"), "line\nline" },
 		{ STR("over\rwritten"), "over<U+000D>written" },
 		{ STR("\xC3\xA4 \xF0\x9F\xA4\x9D"), "\xC3\xA4 \xF0\x9F\xA4\x9D" },

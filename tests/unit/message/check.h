@@ -20,8 +20,7 @@ check_str(struct mr_str got, struct mr_str want, const char *file, int line)
 {
 	if (got.len == want.len && (got.len == 0 || memcmp(got.ptr, want.ptr, got.len) == 0))
 		return;
-	print_error(
-	    "got '%.*s', want '%.*s'\n", (int)got.len, got.len ? got.ptr : "", (int)want.len, want.ptr);
+	print_error("got '%.*s', want '%.*s'\n", (int)got.len, got.len ? got.ptr : "", (int)want.len, want.ptr);
 	_fail(file, line);
 }
 

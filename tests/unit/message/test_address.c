@@ -5,8 +5,8 @@
 static void
 ordinary_names_pass(void **state)
 {
-	static const char *const good[] = { "alice", "greenplace/witness", "a/b/c/d", "A.b_c+d-9", "rig/x.y",
-		"agents", "newer", "tmp1" };
+	static const char *const good[] = { "alice", "greenplace/witness", "a/b/c/d", "A.b_c+d-9", "rig/x.y", "agents",
+		"newer", "tmp1" };
 	struct mr_error err = { 0 };
 
 	(void)state;

@@ -153,8 +153,7 @@ a_record_is_read_through_empty_lines_and_garbage(void **state)
 
 	(void)state;
 	assert_int_equal(
-	    record_parse(STR("Format: 1\n\n# a note\nName: town\r\nLife: 12\nBad: 1x\nLess: -3\n"), &r, &err),
-	    MR_OK);
+	    record_parse(STR("Format: 1\n\n# a note\nName: town\r\nLife: 12\nBad: 1x\nLess: -3\n"), &r, &err), MR_OK);
 	assert_int_equal(r.n, 5);
 	assert_int_equal(r.skipped, 1);
 	assert_string_equal(record_get(&r, "name"), "town");

@@ -37,8 +37,7 @@ load_jansson(void **state)
 static void *
 load(const struct buf *b)
 {
-	void *value =
-	    jansson.loadb(b->ptr, b->len, JSON_ALLOW_NUL | JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, NULL);
+	void *value = jansson.loadb(b->ptr, b->len, JSON_ALLOW_NUL | JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, NULL);
 
 	if (!value)
 		fail_msg("jansson cannot read %.200s", b->ptr);
@@ -131,8 +130,8 @@ replace_bad_bytes(struct buf *out, struct mr_str s)
 static void
 another_reader_gets_any_bytes_back(void **state)
 {
-	static const char *const pieces[] = { "é", "🤝", "\xe2\x80\xa8", "\xed\xa0\x80", "\xff", "\xc3",
-		"\"", "\\", "\n" };
+	static const char *const pieces[] = { "é", "🤝", "\xe2\x80\xa8", "\xed\xa0\x80", "\xff", "\xc3", "\"", "\\",
+		"\n" };
 	uint64_t seed = 23;
 
 	(void)state;

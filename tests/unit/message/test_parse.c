@@ -134,8 +134,7 @@ bodies_are_decoded(void **state)
 	} cases[] = {
 		{ STR("Content-Transfer-Encoding: base64\n\naGVsbG8NCndvcmxkDQo=\n"), STR("hello\nworld\n") },
 		{ STR("Content-Transfer-Encoding: Base64 \n\nYQ0KAGI=\n"), STR("a\r\n\0b") },
-		{ STR("Content-Type: text/plain; format=flowed; charset=ISO-8859-1\n\ncaf\xe9\n"),
-		    STR("café\n") },
+		{ STR("Content-Type: text/plain; format=flowed; charset=ISO-8859-1\n\ncaf\xe9\n"), STR("café\n") },
 		{ STR("Content-Type: text/plain; charset=windows-1252\nContent-Transfer-Encoding: "
 		      "quoted-printable\n\n=E9\n"),
 		    STR("é\n") },
@@ -148,8 +147,7 @@ bodies_are_decoded(void **state)
 		{ STR("Content-Type: multipart/mixed; boundary=\"a; "
 		      "charset=latin1\"\nContent-Transfer-Encoding: base64\n\n--a\n\xe9\n"),
 		    STR("--a\n\xe9\n") },
-		{ STR("Content-Type: multipart/mixed; boundary=a\r\n\r\n--a\r\n--a--\r\n"),
-		    STR("--a\n--a--\n") },
+		{ STR("Content-Type: multipart/mixed; boundary=a\r\n\r\n--a\r\n--a--\r\n"), STR("--a\n--a--\n") },
 		{ STR("X: y\n\nkept\r\nas it is\r\n"), STR("kept\r\nas it is\r\n") },
 		{ STR("X: y\r\n\r\na\r\nb\r\n"), STR("a\nb\n") },
 		{ STR("X: y\n\n"), STR("") },
@@ -219,8 +217,7 @@ the_first_of_repeated_headers_counts_and_lists_add_up(void **state)
 static void
 what_has_no_header_line_is_corrupt_and_changes_nothing(void **state)
 {
-	static const struct mr_str bad[] = { STR(""), STR("\n\nbody"), STR("just text"), STR("\r\n"),
-		{ NULL, 0 } };
+	static const struct mr_str bad[] = { STR(""), STR("\n\nbody"), STR("just text"), STR("\r\n"), { NULL, 0 } };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
@@ -240,8 +237,7 @@ headers_alone_have_no_body(void **state)
 	struct mr_error err = { 0 };
 
 	(void)state;
-	assert_int_equal(
-	    message_parse(STR("Subject: x\n\ncut of"), "town", MESSAGE_HEADERS, &m, &err), MR_OK);
+	assert_int_equal(message_parse(STR("Subject: x\n\ncut of"), "town", MESSAGE_HEADERS, &m, &err), MR_OK);
 	assert_null(m.body);
 	assert_int_equal(m.body_len, 0);
 	assert_int_equal(m.size_bytes, 5000);

@@ -7,9 +7,9 @@
 
 enum { ROUNDS = 3000, GARBAGE = 100 << 20, QUICK_MS = 5000 };
 
-static const char *const pieces[] = { "a", "Z", "9", " ", "  ", "\t", ":", "Re: ", "é", "漢",
-	"🤝 HANDOFF: ", "=", "=?", "=?utf-8?q?x=0Ay?=", "?=", "\"", "<", ">", ",", ";", "(", "\\",
-	"\x1b[1m", "\xe2\x80\xa8", "a-much-longer-word-" };
+static const char *const pieces[] = { "a", "Z", "9", " ", "  ", "\t", ":", "Re: ", "é", "漢", "🤝 HANDOFF: ", "=",
+	"=?", "=?utf-8?q?x=0Ay?=", "?=", "\"", "<", ">", ",", ";", "(", "\\", "\x1b[1m", "\xe2\x80\xa8",
+	"a-much-longer-word-" };
 
 static const char *
 random_text(uint64_t *seed, struct arena **own, uint32_t max_pieces)
@@ -18,8 +18,7 @@ random_text(uint64_t *seed, struct arena **own, uint32_t max_pieces)
 
 	for (uint32_t n = random_below(seed, max_pieces + 1); n > 0; n--)
 		buf_adds(&text, pieces[random_below(seed, sizeof(pieces) / sizeof(*pieces))]);
-	return arena_dup(
-	    own, str_trim(buf_str(&text))); /* blanks at the ends of a header value do not count */
+	return arena_dup(own, str_trim(buf_str(&text))); /* blanks at the ends of a header value do not count */
 }
 
 static char *
@@ -175,10 +174,9 @@ what_is_written_is_read_as_the_same(void **state)
 static void
 garbage_is_read_quickly(void **state)
 {
-	static const char *const fillers[] = { "x", "\n", "a:\n", "a: b\n c\n", "=?utf-8?q?", "(", "\"", "<",
-		"<a>,", "=", "\r", " ", "To: a,b;c:\n", ": ", "\xff", "=?utf-8?q?a?= " };
-	static const char *const heads[] = { "Subject: ", "To: ",
-		"Content-Transfer-Encoding: quoted-printable\n\n",
+	static const char *const fillers[] = { "x", "\n", "a:\n", "a: b\n c\n", "=?utf-8?q?", "(", "\"", "<", "<a>,",
+		"=", "\r", " ", "To: a,b;c:\n", ": ", "\xff", "=?utf-8?q?a?= " };
+	static const char *const heads[] = { "Subject: ", "To: ", "Content-Transfer-Encoding: quoted-printable\n\n",
 		"Content-Transfer-Encoding: base64\nContent-Type: text/plain; charset=latin1\n\n" };
 	size_t n = sizeof(fillers) / sizeof(*fillers);
 	char *text = malloc(GARBAGE);

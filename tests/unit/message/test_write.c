@@ -125,8 +125,7 @@ references_are_thread_and_message_answered(void **state)
 	msg.thread = "01k9w3b7zq8m4c2v6t1x5n0pr0";
 	msg.reply_to = OTHER;
 	assert_int_equal(message_write(&msg, "town", &out, &err), MR_OK);
-	assert_non_null(
-	    strstr(out.ptr, "\nReferences: <01k9w3b7zq8m4c2v6t1x5n0pr0@town> <" OTHER "@town>\n"));
+	assert_non_null(strstr(out.ptr, "\nReferences: <01k9w3b7zq8m4c2v6t1x5n0pr0@town> <" OTHER "@town>\n"));
 	assert_null(strstr(out.ptr, "Mailroom-Thread"));
 	buf_clear(&out);
 	msg.thread = OTHER;
@@ -142,8 +141,7 @@ references_are_thread_and_message_answered(void **state)
 static void
 no_field_can_carry_a_header_of_its_own(void **state)
 {
-	static const char *const evil[] = { "x\nBcc: evil", "x\r\nBcc: evil", "x\rBcc: evil", "x\xff",
-		"\xed\xa0\x80" };
+	static const char *const evil[] = { "x\nBcc: evil", "x\r\nBcc: evil", "x\rBcc: evil", "x\xff", "\xed\xa0\x80" };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(evil) / sizeof(*evil); i++) {
@@ -154,10 +152,10 @@ no_field_can_carry_a_header_of_its_own(void **state)
 		const struct mr_header value = { "X-Extra", evil[i] }, name = { evil[i], "v" },
 				       refs = { "References", evil[i] };
 		struct mr_message msg;
-#define REFUSES(field, change)                                                                               \
-	msg = sample();                                                                                      \
-	change;                                                                                              \
-	(void)snprintf(want, sizeof(want), "%s%s", field, says);                                             \
+#define REFUSES(field, change)                                                                                         \
+	msg = sample();                                                                                                \
+	change;                                                                                                        \
+	(void)snprintf(want, sizeof(want), "%s%s", field, says);                                                       \
 	expect_refused(&msg, "town", want)
 		REFUSES("from", msg.from = evil[i]);
 		REFUSES("to", msg.to = ((struct mr_names){ names, 1 }));
@@ -182,8 +180,7 @@ no_field_can_carry_a_header_of_its_own(void **state)
 static void
 addresses_cannot_add_recipients(void **state)
 {
-	static const char *const evil[] = { "a, b", "a,b", "a <b>", "a b", "\"a\"", "a;b", "(a)", "a\tb",
-		"" };
+	static const char *const evil[] = { "a, b", "a,b", "a <b>", "a b", "\"a\"", "a;b", "(a)", "a\tb", "" };
 	struct mr_message msg = sample();
 
 	(void)state;
@@ -208,9 +205,8 @@ addresses_cannot_add_recipients(void **state)
 static void
 headers_that_we_write_cannot_be_given(void **state)
 {
-	static const char *const ours[] = { "From", "to", "CC", "Subject", "date", "Message-Id",
-		"In-Reply-To", "Mailroom-Life", "mailroom-anything", "MIME-Version", "Content-Type",
-		"content-x" };
+	static const char *const ours[] = { "From", "to", "CC", "Subject", "date", "Message-Id", "In-Reply-To",
+		"Mailroom-Life", "mailroom-anything", "MIME-Version", "Content-Type", "content-x" };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(ours) / sizeof(*ours); i++) {

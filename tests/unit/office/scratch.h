@@ -77,8 +77,7 @@ scratch_with_room(void)
 	struct mr_error err = { 0 };
 	char *path = NULL;
 
-	if (mr_room_init(s->path, "/", NULL, &path, &err) != MR_OK ||
-	    mr_room_open(path, NULL, &s->room, &err) != MR_OK)
+	if (mr_room_init(s->path, "/", NULL, &path, &err) != MR_OK || mr_room_open(path, NULL, &s->room, &err) != MR_OK)
 		fail_msg("%s", err.message);
 	free(path);
 	return s;

@@ -149,8 +149,7 @@ a_patrol_prunes_only_above_a_tenth_more(void **state)
 static void
 posts_that_are_too_old_go_and_both_limits_count(void **state)
 {
-	static int64_t
-	    begin_ms; /* ids never go back within a process: each run is later than the one before */
+	static int64_t begin_ms; /* ids never go back within a process: each run is later than the one before */
 	struct town t = town_new(state);
 	struct mr_error err = { 0 };
 	size_t removed = 99;
@@ -233,8 +232,7 @@ subscribing_twice_is_success_and_strangers_are_refused(void **state)
 	assert_ok(mr_channel_subscribe(t.room, "news", "bob", false, &changed, &err));
 	assert_false(changed);
 	assert_ok(mr_prune(t.room, &prune, NULL, NULL, &err));
-	assert_ok(mr_channel_subscribe(
-	    t.room, "news", "carol", false, &changed, &err)); /* gone, and still listed */
+	assert_ok(mr_channel_subscribe(t.room, "news", "carol", false, &changed, &err)); /* gone, and still listed */
 	assert_true(changed);
 	town_done(&t);
 }

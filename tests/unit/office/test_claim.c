@@ -178,12 +178,11 @@ a_takeover_fences_the_claims_of_the_old_life(void **state)
 	town_done(&t);
 }
 
-static struct hold
-    stray; /* of a life that checked its number just before a takeover and held just after it */
+static struct hold stray; /* of a life that checked its number just before a takeover and held just after it */
 
 static enum mr_rc
-each_stray_hold(struct mr_room *room, const char *agent, bool (*fn)(void *ctx, const struct hold *hold),
-    void *ctx, struct mr_error *err)
+each_stray_hold(struct mr_room *room, const char *agent, bool (*fn)(void *ctx, const struct hold *hold), void *ctx,
+    struct mr_error *err)
 {
 	(void)room;
 	(void)agent;

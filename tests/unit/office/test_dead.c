@@ -254,8 +254,7 @@ mail_of_a_pruned_agent_goes_to_whom_one_says(void **state)
 
 	assert_int_equal(told.n, 1);
 	assert_string_equal(told.subjects[0], "Failed: unread");
-	assert_rc(
-	    mr_dead_retry(t.room, &t.alice, id, NULL, &receipt, &err), MR_NOTFOUND); /* nobody is carol */
+	assert_rc(mr_dead_retry(t.room, &t.alice, id, NULL, &receipt, &err), MR_NOTFOUND); /* nobody is carol */
 	assert_non_null(strstr(err.hint, "--to"));
 	assert_ok(mr_dead_retry(t.room, &t.alice, id, TO("bob"), &receipt, &err));
 	mr_receipt_done(&receipt);

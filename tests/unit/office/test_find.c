@@ -3,8 +3,8 @@
 #include "scratch.h"
 
 /* Settings of the machine must not decide a test. */
-#define GIT                                                                                                  \
-	"GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1 git -c init.defaultBranch=main "                  \
+#define GIT                                                                                                            \
+	"GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1 git -c init.defaultBranch=main "                            \
 	"-c user.name=a -c user.email=a@b -c advice.detachedHead=false"
 
 static void
@@ -141,8 +141,7 @@ worktrees_of_one_repository_meet_in_the_room_of_the_main_one(void **state)
 	assert_null(place.warning);
 	mr_place_done(&place);
 	make_room_in(s, "elsewhere");
-	place =
-	    found(s, NULL, NULL, "elsewhere/w1/sub"); /* the nearest wins, and is said to split the room */
+	place = found(s, NULL, NULL, "elsewhere/w1/sub"); /* the nearest wins, and is said to split the room */
 	assert_room(s, &place, "elsewhere");
 	assert_says(place.warning, "/main/.mailroom'");
 	mr_place_done(&place);
@@ -222,8 +221,7 @@ assert_git_leaves_it_alone(const struct scratch *s, const char *folder)
 	shell("cd '%s/r' && echo change >>file && echo new >new && "
 	      "find '%s/.mailroom' | sort >../before && " GIT " add -A && "
 	      "! " GIT " ls-files | grep -q mailroom && " GIT " stash -q -u && " GIT " stash pop -q && " GIT
-	      " add -A && " GIT " commit -q -m work && " GIT " clean -q -fdx && " GIT
-	      " stash -q -a 2>/dev/null && "
+	      " add -A && " GIT " commit -q -m work && " GIT " clean -q -fdx && " GIT " stash -q -a 2>/dev/null && "
 	      "test -z \"$(" GIT " status --porcelain)\" && "
 	      "find '%s/.mailroom' | sort | cmp - ../before && test -s '%s/.mailroom/room'",
 	    s->path, folder, folder, folder);
@@ -261,8 +259,7 @@ a_room_older_than_its_repository_is_guarded_by_another_init(void **state)
 	char *r = below(s, "r"), *path = NULL;
 
 	make_room_in(s, "r");
-	shell("cd '%s' && " GIT " init -q && echo 1 >file && " GIT " add file && " GIT " commit -q -m first",
-	    r);
+	shell("cd '%s' && " GIT " init -q && echo 1 >file && " GIT " add file && " GIT " commit -q -m first", r);
 	assert_int_equal(mr_room_init(NULL, r, NULL, &path, &err), MR_EXISTS);
 	assert_says(path, "/r/.mailroom");
 	assert_git_leaves_it_alone(s, ".");
@@ -304,8 +301,7 @@ init_completes_a_half_made_room_and_does_not_touch_a_whole_one(void **state)
 	options.name = "other";
 	assert_int_equal(mr_room_init(s->path, "/", &options, &path, &err), MR_EXISTS);
 	assert_says(path, "/.mailroom");
-	shell("cmp '%s/.mailroom/room' '%s/room' && grep -q '^Name: town$' '%s/room'", s->path, s->path,
-	    s->path);
+	shell("cmp '%s/.mailroom/room' '%s/room' && grep -q '^Name: town$' '%s/room'", s->path, s->path, s->path);
 	assert_int_equal(mr_room_open(path, NULL, &s->room, &err), MR_OK);
 	assert_string_equal(mr_room_name(s->room), "town");
 	free(path);
@@ -374,8 +370,7 @@ bad_wishes_are_refused_before_anything_is_made(void **state)
 	char *path = NULL, *missing = below(s, "missing");
 
 	assert_int_equal(
-	    mr_room_init(s->path, "/", &(struct mr_init_options){ .sync = "often" }, &path, &err),
-	    MR_REFUSED);
+	    mr_room_init(s->path, "/", &(struct mr_init_options){ .sync = "often" }, &path, &err), MR_REFUSED);
 	assert_int_equal(
 	    mr_room_init(s->path, "/", &(struct mr_init_options){ .name = "a/b" }, &path, &err), MR_REFUSED);
 	assert_int_equal(

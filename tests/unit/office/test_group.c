@@ -121,8 +121,7 @@ names_and_members_are_checked(void **state)
 		assert_rc(mr_group_create(t.room, &t.alice, bad_names[i], NULL, &err), MR_REFUSED);
 	for (size_t i = 0; i < sizeof(bad_members) / sizeof(*bad_members); i++) {
 		assert_rc(mr_group_add(t.room, "team", bad_members[i], &changed, &err), MR_REFUSED);
-		assert_rc(
-		    mr_group_create(t.room, &t.alice, "other", TO("bob", bad_members[i]), &err), MR_REFUSED);
+		assert_rc(mr_group_create(t.room, &t.alice, "other", TO("bob", bad_members[i]), &err), MR_REFUSED);
 	}
 	assert_int_equal(members(&t, "team"), 0);
 	struct mr_group group = { 0 };
@@ -146,8 +145,7 @@ what_a_person_wrote_into_the_record_stays(void **state)
 	assert_ok(mr_group_remove(t.room, "team", "bob", &changed, &err));
 	assert_true(changed);
 	assert_ok(t.room->driver->record_get(t.room, "group", "", "team", &text, &err));
-	assert_string_equal(
-	    buf_z(&text), "Name: team\n# ours\n\nX-Colour: red\nMember: carol\nMember: alice\n");
+	assert_string_equal(buf_z(&text), "Name: team\n# ours\n\nX-Colour: red\nMember: carol\nMember: alice\n");
 	town_done(&t);
 }
 
@@ -221,17 +219,15 @@ missing_members_are_named_and_do_not_stop_the_mail(void **state)
 	struct town t = town_new(state);
 	struct mr_error err = { 0 };
 
-	make(&t, "team",
-	    TO("bob", "nobody", "*/witness", "@nonsense", "group:gone", "group:empty", "group:inner"));
+	make(&t, "team", TO("bob", "nobody", "*/witness", "@nonsense", "group:gone", "group:empty", "group:inner"));
 	make(&t, "empty", NULL);
 	make(&t, "gone", NULL);
 	make(&t, "inner", TO("nobody", "group:team"));
 	assert_ok(mr_group_delete(t.room, "gone", &err));
 	struct mr_receipt receipt = send_to(&t, "team");
-	static const char *const said[] = { "member 'nobody' of group 'team'",
-		"member '*/witness' of group 'team'", "member '@nonsense' of group 'team'",
-		"member 'group:gone' of group 'team'", "group 'empty' has no members",
-		"member 'nobody' of group 'inner'" };
+	static const char *const said[] = { "member 'nobody' of group 'team'", "member '*/witness' of group 'team'",
+		"member '@nonsense' of group 'team'", "member 'group:gone' of group 'team'",
+		"group 'empty' has no members", "member 'nobody' of group 'inner'" };
 
 	assert_int_equal(receipt.to.n, 1);
 	assert_int_equal(receipt.trouble.n, 6);

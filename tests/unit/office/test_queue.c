@@ -42,11 +42,11 @@ take(struct town *t, const struct mr_self *self, const char *subject)
 	return take_for(t, self, "builds", 0, subject);
 }
 
-#define assert_no_work(t, self, why)                                                                         \
-	do {                                                                                                 \
-		struct mr_claim none = { 0 };                                                                \
-		struct mr_message no_msg = { 0 };                                                            \
-		assert_rc(mr_queue_recv((t)->room, (self), "builds", 0, 0, &none, &no_msg, &err), why);      \
+#define assert_no_work(t, self, why)                                                                                   \
+	do {                                                                                                           \
+		struct mr_claim none = { 0 };                                                                          \
+		struct mr_message no_msg = { 0 };                                                                      \
+		assert_rc(mr_queue_recv((t)->room, (self), "builds", 0, 0, &none, &no_msg, &err), why);                \
 	} while (0)
 
 static struct mr_queue_counts
@@ -215,8 +215,7 @@ an_expired_lease_returns_the_work_and_a_late_done_is_refused(void **state)
 	struct mr_claim late = take_for(&t, &t.bob, "builds", 1, "work");
 
 	(void)usleep(20 * 1000);
-	struct mr_claim next =
-	    take(&t, &t.bob, "work"); /* the same agent: the token tells the claims apart */
+	struct mr_claim next = take(&t, &t.bob, "work"); /* the same agent: the token tells the claims apart */
 
 	assert_string_equal(next.id, late.id);
 	assert_int_equal(next.attempt, 2);
@@ -514,8 +513,7 @@ settings_come_back_as_they_were_given(void **state)
 static void
 names_and_patterns_that_are_none_are_refused(void **state)
 {
-	static const char *const names[] = { "", "Builds", "a b", "../x", "-x", "a/b/c", "rig/", "/x",
-		"a.b" };
+	static const char *const names[] = { "", "Builds", "a b", "../x", "-x", "a/b/c", "rig/", "/x", "a.b" };
 	static const char *const patterns[] = { "", "rig/cr*", "rig//x", "a b", "../*" };
 	struct town t = town_new(state);
 	mr_auto(mr_queue_done) struct mr_queue q = { 0 };
@@ -708,8 +706,7 @@ all_queues_are_listed(void **state)
 	make_queue(&t, "rig", (struct mr_queue){ 0 });
 	assert_ok(mr_queue_each(t.room, note_name, &names, &err));
 	assert_int_equal(names.n, 3);
-	assert_true(
-	    names_has(&names, "builds") && names_has(&names, "rig/builds") && names_has(&names, "rig"));
+	assert_true(names_has(&names, "builds") && names_has(&names, "rig/builds") && names_has(&names, "rig"));
 	town_done(&t);
 }
 
@@ -853,8 +850,7 @@ killed_claimers_lose_nothing_and_nothing_is_done_twice(void **state)
 	assert_true(got > 0 && n <= MESSAGES && n + KILLS >= MESSAGES);
 	qsort(lines, n, MR_ID_LEN + 1, by_line);
 	for (size_t i = 1; i < n; i++)
-		assert_int_not_equal(
-		    by_line(lines + (i - 1) * (MR_ID_LEN + 1), lines + i * (MR_ID_LEN + 1)), 0);
+		assert_int_not_equal(by_line(lines + (i - 1) * (MR_ID_LEN + 1), lines + i * (MR_ID_LEN + 1)), 0);
 	(void)close(log);
 	town_done(&t);
 }
@@ -896,8 +892,7 @@ a_limit_of_two_holds_against_eight_claimers(void **state)
 {
 	enum { WORKERS = 8 };
 	struct town t = town_new(state);
-	struct shared *shared =
-	    mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct shared *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	pid_t workers[WORKERS];
 
 	assert_ptr_not_equal(shared, MAP_FAILED);

@@ -8,8 +8,8 @@
 #define DAY_MS ((int64_t)24 * 3600 * 1000)
 
 static enum mr_rc
-try_register(struct scratch *s, const char *name, const struct mr_env *env, bool takeover,
-    struct mr_registration *reg, struct mr_error *err)
+try_register(struct scratch *s, const char *name, const struct mr_env *env, bool takeover, struct mr_registration *reg,
+    struct mr_error *err)
 {
 	struct mr_register_options options = { .takeover = takeover, .role = "tester" };
 
@@ -45,8 +45,7 @@ a_live_name_is_refused_with_who_and_where_and_a_gone_one_given(void **state)
 {
 	struct scratch *s = scratch_with_room();
 	struct mr_process one = harness_start(s), two = harness_start(s);
-	struct mr_env a = env_of(s, "claude-code-aaa", &one, "/w"),
-		      b = env_of(s, "claude-code-bbb", &two, "/v");
+	struct mr_env a = env_of(s, "claude-code-aaa", &one, "/w"), b = env_of(s, "claude-code-bbb", &two, "/v");
 	struct mr_registration reg = registered(s, "alice", &a);
 	struct mr_error err = { 0 };
 
@@ -102,8 +101,8 @@ one_session_is_one_agent(void **state)
 static void
 reserved_and_bad_names_are_refused(void **state)
 {
-	static const char *const bad[] = { "operator", "human", "Overseer", "@overseer", "@all", "mailroom",
-		"tmp", "a//b", "../a", "a b", "", "a/b/c/d/e", "rig/cur", ".hidden", "alice@elsewhere" };
+	static const char *const bad[] = { "operator", "human", "Overseer", "@overseer", "@all", "mailroom", "tmp",
+		"a//b", "../a", "a b", "", "a/b/c/d/e", "rig/cur", ".hidden", "alice@elsewhere" };
 	struct scratch *s = scratch_with_room();
 	struct mr_env env = env_of(s, NULL, NULL, "/w");
 	struct mr_registration reg = { 0 };
@@ -346,8 +345,7 @@ a_named_agent_goes_and_its_unread_mail_to_dead_letters(void **state)
 	send_one(s, "bob", "alice", MR_NORMAL);
 	assert_int_equal(prune(s, (struct mr_prune_options){ .names = unknown }, &p, &err), MR_NOTFOUND);
 	assert_int_equal(prune(s, (struct mr_prune_options){ .names = operator, .force = true }, &p, &err), MR_REFUSED);
-	assert_int_equal(
-	    prune(s, (struct mr_prune_options){ .names = alice, .dry_run = true }, &p, &err), MR_OK);
+	assert_int_equal(prune(s, (struct mr_prune_options){ .names = alice, .dry_run = true }, &p, &err), MR_OK);
 	assert_int_equal(p.n, 1);
 	assert_int_equal(p.dead, 1);
 	assert_int_equal(mr_agent_get(s->room, "alice", &agent, &err), MR_OK); /* nothing was done so far */
@@ -375,8 +373,7 @@ a_live_agent_is_pruned_only_by_force(void **state)
 	assert_int_equal(prune(s, (struct mr_prune_options){ .names = names }, &p, &err), MR_REFUSED);
 	assert_says(err.message, "claude-code-aaa");
 	assert_int_equal(p.n, 0);
-	assert_int_equal(
-	    prune(s, (struct mr_prune_options){ .names = names, .force = true }, &p, &err), MR_OK);
+	assert_int_equal(prune(s, (struct mr_prune_options){ .names = names, .force = true }, &p, &err), MR_OK);
 	assert_int_equal(p.n, 1);
 	scratch_free(s);
 	(void)state;

@@ -18,9 +18,9 @@ gas_town(void **state)
 {
 	struct town t = town_new(state);
 
-	settle(&t, TO("mayor", "deacon", "deacon/dogs/rex", "green/witness", "blue/witness", "green/refinery",
-		       "green/crew/max", "green/crew/joe", "blue/crew/joe", "green/polecats/nux",
-		       "greener/polecats/toast"));
+	settle(&t,
+	    TO("mayor", "deacon", "deacon/dogs/rex", "green/witness", "blue/witness", "green/refinery",
+		"green/crew/max", "green/crew/joe", "blue/crew/joe", "green/polecats/nux", "greener/polecats/toast"));
 	return t;
 }
 
@@ -54,11 +54,11 @@ means(struct town *t, const char *sender, const char *address)
 }
 
 #define assert_means(address, want) assert_string_equal(means(&t, "alice", address), want)
-#define assert_refuses(address, code, part)                                                                  \
-	do {                                                                                                 \
-		const char *got_ = means(&t, "alice", address);                                              \
-		if (strncmp(got_, code ": ", sizeof(code) + 1) != 0 || !strstr(got_, part))                  \
-			fail_msg("'%s': %s", address, got_);                                                 \
+#define assert_refuses(address, code, part)                                                                            \
+	do {                                                                                                           \
+		const char *got_ = means(&t, "alice", address);                                                        \
+		if (strncmp(got_, code ": ", sizeof(code) + 1) != 0 || !strstr(got_, part))                            \
+			fail_msg("'%s': %s", address, got_);                                                           \
 	} while (0)
 
 static void
@@ -165,8 +165,7 @@ patterns_go_by_the_shape_of_the_address(void **state)
 	assert_means("@crew", "blue/crew/joe green/crew/joe green/crew/max");
 	assert_means("@polecats", "green/polecats/nux greener/polecats/toast");
 	/* a rig is a whole part: green is not greener */
-	assert_means(
-	    "@rig/green", "green/crew/joe green/crew/max green/polecats/nux green/refinery green/witness");
+	assert_means("@rig/green", "green/crew/joe green/crew/max green/polecats/nux green/refinery green/witness");
 	assert_means("@crew/green", "green/crew/joe green/crew/max");
 	assert_means("@polecats/greener", "greener/polecats/toast");
 	assert_means("@all",
@@ -189,9 +188,8 @@ a_room_defines_patterns_of_its_own(void **state)
 {
 	struct town t = gas_town(state);
 
-	set_rules(&t,
-	    "Format: 1\nPattern-Reviewers: bob, */witness ,mayor/\nPattern-reviewers: alice\n"
-	    "Pattern-loop: @loop, carol\nPattern-empty: ,\nPattern-gone: nobody\nPattern-crew: carol\n");
+	set_rules(&t, "Format: 1\nPattern-Reviewers: bob, */witness ,mayor/\nPattern-reviewers: alice\n"
+		      "Pattern-loop: @loop, carol\nPattern-empty: ,\nPattern-gone: nobody\nPattern-crew: carol\n");
 	assert_means("@reviewers", "blue/witness bob green/witness mayor");
 	form_is(&t, "@reviewers", "pattern", "reviewers");
 	assert_means("@loop", "carol");
@@ -208,8 +206,7 @@ static void
 mayor_and_deacon_are_one_mailbox_each(void **state)
 {
 	struct town t = gas_town(state);
-	static const char *const spellings[] = { "mayor", "mayor/", "green/mayor", "blue/mayor/",
-		"agent:mayor" };
+	static const char *const spellings[] = { "mayor", "mayor/", "green/mayor", "blue/mayor/", "agent:mayor" };
 
 	for (size_t i = 0; i < 5; i++) {
 		assert_means(spellings[i], "mayor");
@@ -271,8 +268,7 @@ static void
 spellings_of_one_agent_deliver_once(void **state)
 {
 	struct town t = gas_town(state);
-	struct mr_draft draft =
-	    draft_to(TO("green/max", "green/crew/max", "@crew/green", "green/crew/*"), "once");
+	struct mr_draft draft = draft_to(TO("green/max", "green/crew/max", "@crew/green", "green/crew/*"), "once");
 	struct mr_receipt receipt = { 0 };
 	struct mr_error err = { 0 };
 

@@ -92,14 +92,11 @@ words_and_patterns_search_headers_and_text(void **state)
 	draft.subject = "MERGE_READY nux";
 	town_send_draft(&t, &t.alice, &draft, NULL);
 	town_send(&t, &t.carol, "bob", "something else", NULL);
-	assert_order(
-	    &t, &(struct mr_scan){ .filter = { .words = "FEATURE-XYZ  alice nux" } }, TO("MERGE_READY nux"));
+	assert_order(&t, &(struct mr_scan){ .filter = { .words = "FEATURE-XYZ  alice nux" } }, TO("MERGE_READY nux"));
 	assert_order(&t, &(struct mr_scan){ .filter = { .words = "Büro" } }, TO("MERGE_READY nux"));
 	assert_order(&t, &(struct mr_scan){ .filter = { .words = "alice else" } }, TO(NULL));
-	assert_order(
-	    &t, &(struct mr_scan){ .filter = { .regex = "^the branch is .*z$" } }, TO("MERGE_READY nux"));
-	assert_order(&t,
-	    &(struct mr_scan){ .filter = { .regex = "^from: (carol|dora)" }, .order = MR_BY_PRIORITY },
+	assert_order(&t, &(struct mr_scan){ .filter = { .regex = "^the branch is .*z$" } }, TO("MERGE_READY nux"));
+	assert_order(&t, &(struct mr_scan){ .filter = { .regex = "^from: (carol|dora)" }, .order = MR_BY_PRIORITY },
 	    TO("something else"));
 	struct mr_scan bad = { .filter = { .regex = "a(b" } };
 
@@ -220,8 +217,7 @@ why_tells_where_each_copy_is(void **state)
 	town_send_draft(&t, &t.alice, &draft, id);
 	assert_ok(mr_mark(t.room, &t.bob, id, MR_SEEN, 0, &err));
 	assert_ok(mr_archive(t.room, &t.bob, id, &err));
-	assert_ok(mr_why(
-	    t.room, &t.operator, id + 16, note_fact, &f, &err)); /* not in the operator's own mailbox */
+	assert_ok(mr_why(t.room, &t.operator, id + 16, note_fact, &f, &err)); /* not in the operator's own mailbox */
 	assert_non_null(fact_of(&f, "alice", "sent"));
 	assert_non_null(fact_of(&f, "bob", "archived"));
 	assert_non_null(fact_of(&f, "carol", "unread"));

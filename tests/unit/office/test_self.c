@@ -56,8 +56,7 @@ two_sessions_in_one_worktree_are_two_agents(void **state)
 {
 	struct scratch *s = scratch_with_room();
 	struct mr_process one = harness_start(s), two = harness_start(s);
-	struct mr_env a = env_of(s, "claude-code-aaa", &one, "/w"),
-		      b = env_of(s, "claude-code-bbb", &two, "/w");
+	struct mr_env a = env_of(s, "claude-code-aaa", &one, "/w"), b = env_of(s, "claude-code-bbb", &two, "/w");
 
 	registered(s, "alice", &a);
 	refused(s, &b, MR_NOTFOUND); /* alice is live: not the one whose life is gone */
@@ -200,8 +199,7 @@ a_session_is_fenced_by_a_takeover_and_told_by_whom(void **state)
 {
 	struct scratch *s = scratch_with_room();
 	struct mr_process one = harness_start(s), two = harness_start(s);
-	struct mr_env a = env_of(s, "claude-code-aaa", &one, "/w"),
-		      b = env_of(s, "claude-code-bbb", &two, "/v");
+	struct mr_env a = env_of(s, "claude-code-aaa", &one, "/w"), b = env_of(s, "claude-code-bbb", &two, "/v");
 	struct mr_register_options takeover = { .takeover = true };
 	struct mr_registration reg = { 0 };
 	struct mr_error err = { 0 };
@@ -276,8 +274,7 @@ the_one_agent_of_the_worktree_comes_back_and_two_are_not_guessed(void **state)
 {
 	struct scratch *s = scratch_with_room();
 	struct mr_process one = harness_start(s), two = harness_start(s), three = harness_start(s);
-	struct mr_env a = env_of(s, "claude-code-aaa", &one, "/w"),
-		      b = env_of(s, "claude-code-bbb", &two, "/w");
+	struct mr_env a = env_of(s, "claude-code-aaa", &one, "/w"), b = env_of(s, "claude-code-bbb", &two, "/w");
 	struct mr_env c = env_of(s, "claude-code-ccc", &three, "/w"), plain = env_of(s, NULL, NULL, "/w");
 
 	registered(s, "alice", &a);
@@ -355,13 +352,11 @@ broken_and_foreign_bindings_are_named_and_not_followed(void **state)
 	struct scratch *s = scratch_with_room();
 	struct mr_env env = env_of(s, "claude-code-../x", NULL, "/w");
 
-	shell("mkdir -p -m 700 '%s/sessions' && echo rubbish >'%s/sessions/claude-code-..%%2Fx'", s->state,
-	    s->state);
+	shell("mkdir -p -m 700 '%s/sessions' && echo rubbish >'%s/sessions/claude-code-..%%2Fx'", s->state, s->state);
 	assert_says(refused(s, &env, MR_NOTFOUND).message, "claude-code-..%2Fx");
 	shell("ln -sf /dev/zero '%s/sessions/claude-code-..%%2Fx'", s->state);
 	assert_says(refused(s, &env, MR_NOTFOUND).message, "claude-code-..%2Fx");
-	shell("rm '%s/sessions/claude-code-..%%2Fx' && mkfifo '%s/sessions/claude-code-..%%2Fx'", s->state,
-	    s->state);
+	shell("rm '%s/sessions/claude-code-..%%2Fx' && mkfifo '%s/sessions/claude-code-..%%2Fx'", s->state, s->state);
 	assert_says(refused(s, &env, MR_NOTFOUND).message, "claude-code-..%2Fx");
 	if (geteuid() == 0) {
 		shell("rm '%s/sessions/claude-code-..%%2Fx'", s->state);
@@ -405,8 +400,7 @@ a_pruned_agents_session_is_nobody_until_it_registers_again(void **state)
 
 	registered(s, "alice", &env);
 	assert_int_equal(
-	    mr_prune(s->room, &(struct mr_prune_options){ .names = names, .force = true }, NULL, NULL, &err),
-	    MR_OK);
+	    mr_prune(s->room, &(struct mr_prune_options){ .names = names, .force = true }, NULL, NULL, &err), MR_OK);
 	assert_says(refused(s, &env, MR_NOTFOUND).message, "pruned");
 	struct mr_registration reg = registered(s, "alice", &plain); /* the name is free for anyone */
 

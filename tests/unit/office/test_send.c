@@ -46,8 +46,8 @@ a_refused_send_leaves_nothing(void **state)
 	d = good, d.thread = "no thread", refuse(&t, &d, MR_REFUSED);
 	d = good, d.reply_to = "01k9w3b7zq8m4c2v6t1x5n0prs", refuse(&t, &d, MR_NOTFOUND);
 	d = good, d.priority = 7, refuse(&t, &d, MR_REFUSED);
-	struct mr_header forged[] = { { "From", "operator" }, { "References", "<x@y>" },
-		{ "X", "a\r\nTo: carol" }, { "A b", "c" } };
+	struct mr_header forged[] = { { "From", "operator" }, { "References", "<x@y>" }, { "X", "a\r\nTo: carol" },
+		{ "A b", "c" } };
 
 	for (size_t i = 0; i < 4; i++)
 		d = good, d.headers = &forged[i], d.headers_n = 1, refuse(&t, &d, MR_REFUSED);
@@ -127,8 +127,7 @@ nobody_gets_it_twice(void **state)
 	struct mr_receipt receipt = { 0 };
 	struct mr_error err = { 0 };
 	struct mr_message msg = { 0 };
-	struct mr_draft draft =
-	    draft_to(TO("bob", "bob/", "bob@town", "human", "@overseer", "alice"), "hello");
+	struct mr_draft draft = draft_to(TO("bob", "bob/", "bob@town", "human", "@overseer", "alice"), "hello");
 
 	draft.cc = TO("carol", "bob", OPERATOR, "*");
 	assert_ok(mr_send(t.room, &t.alice, &draft, &receipt, &err));
@@ -422,8 +421,7 @@ a_reply_goes_to_the_sender_and_with_all_to_the_others(void **state)
 	assert_string_equal(receipt.to.v[0], "alice");
 	assert_string_equal(receipt.to.v[1], "carol");
 	mr_receipt_done(&receipt);
-	assert_ok(
-	    mr_reply(t.room, &t.alice, id, &answer, false, &receipt, &err)); /* to one's own: who got it */
+	assert_ok(mr_reply(t.room, &t.alice, id, &answer, false, &receipt, &err)); /* to one's own: who got it */
 	assert_int_equal(receipt.to.n, 1);
 	assert_string_equal(receipt.to.v[0], "bob");
 	mr_receipt_done(&receipt);

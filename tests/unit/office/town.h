@@ -22,14 +22,14 @@
 
 #define KIND_MEM "mem"
 #define KIND_MAILDIR "maildir"
-#define ON_BOTH(test)                                                                                        \
-	{ #test " (mem)", test, NULL, NULL, (void *)(uintptr_t)KIND_MEM },                                   \
-	{                                                                                                    \
-#test " (maildir)", test, NULL, NULL, (void *)(uintptr_t)KIND_MAILDIR                        \
+#define ON_BOTH(test)                                                                                                  \
+	{ #test " (mem)", test, NULL, NULL, (void *)(uintptr_t)KIND_MEM },                                             \
+	{                                                                                                              \
+#test " (maildir)", test, NULL, NULL, (void *)(uintptr_t)KIND_MAILDIR                                  \
 	}
-#define ON_MAILDIR(test)                                                                                     \
-	{                                                                                                    \
-#test " (maildir)", test, NULL, NULL, (void *)(uintptr_t)KIND_MAILDIR                        \
+#define ON_MAILDIR(test)                                                                                               \
+	{                                                                                                              \
+#test " (maildir)", test, NULL, NULL, (void *)(uintptr_t)KIND_MAILDIR                                  \
 	}
 
 #define assert_ok(call) town_assert_rc((call), MR_OK, &err, #call, __FILE__, __LINE__)
@@ -42,8 +42,7 @@ struct town {
 };
 
 static inline void
-town_assert_rc(
-    enum mr_rc rc, enum mr_rc want, const struct mr_error *err, const char *call, const char *file, int line)
+town_assert_rc(enum mr_rc rc, enum mr_rc want, const struct mr_error *err, const char *call, const char *file, int line)
 {
 	if (rc == want)
 		return;
@@ -129,8 +128,7 @@ draft_to(const char *const *to, const char *body)
 }
 
 static inline void
-town_send_draft(
-    struct town *t, const struct mr_self *self, const struct mr_draft *draft, char ret_id[MR_ID_LEN + 1])
+town_send_draft(struct town *t, const struct mr_self *self, const struct mr_draft *draft, char ret_id[MR_ID_LEN + 1])
 {
 	struct mr_error err = { 0 };
 	struct mr_receipt receipt = { 0 };
@@ -142,8 +140,7 @@ town_send_draft(
 }
 
 static inline void
-town_send(
-    struct town *t, const struct mr_self *self, const char *to, const char *body, char ret_id[MR_ID_LEN + 1])
+town_send(struct town *t, const struct mr_self *self, const char *to, const char *body, char ret_id[MR_ID_LEN + 1])
 {
 	struct mr_draft draft = draft_to(TO(to), body);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* box.h - a room of one case with the mailbox "bob" in it, made by hand and unsynced; for the tests of the native driver. */
+/* box.h - a room of one case with the mailbox "bob" in it, made by hand and unsynced; for the tests of the native
+ * driver. */
 #ifndef TESTS_UNIT_ROOMS_BOX_H
 #define TESTS_UNIT_ROOMS_BOX_H
 
@@ -29,12 +30,12 @@ struct box {
 	struct mr_room room;
 };
 
-#define EXPECT(want, call) \
-	do { \
-		struct mr_error err = { 0 }; \
-		enum mr_rc got_ = (call); \
-		if (got_ != (want)) \
-			fail_msg("%s:%d: %s gave %s: %s", __FILE__, __LINE__, #call, mr_rc_word(got_), err.message); \
+#define EXPECT(want, call)                                                                                             \
+	do {                                                                                                           \
+		struct mr_error err = { 0 };                                                                           \
+		enum mr_rc got_ = (call);                                                                              \
+		if (got_ != (want))                                                                                    \
+			fail_msg("%s:%d: %s gave %s: %s", __FILE__, __LINE__, #call, mr_rc_word(got_), err.message);   \
 	} while (0)
 
 /* A path in the room; one at a time, or both of a rename. */
@@ -125,7 +126,8 @@ box_teardown(void **state)
 	return 0;
 }
 
-/* A message of ours in bob's folder ("new", "cur", ".Archive.2026-11/cur"), with these letters behind ":2," (NULL: none). */
+/* A message of ours in bob's folder ("new", "cur", ".Archive.2026-11/cur"), with these letters behind ":2," (NULL:
+ * none). */
 static inline void
 box_mail(const struct box *b, const char *folder, const char *info, char ret_id[MR_ID_LEN + 1])
 {

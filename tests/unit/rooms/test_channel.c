@@ -28,8 +28,16 @@ send_post(struct box *b, const char *id, bool to_bob, struct mr_error *err)
 {
 	char *to[] = { (char[]){ "channel:news" }, (char[]){ "bob" } };
 	struct mr_names names = { to, to_bob ? 2 : 1 };
-	struct mr_message msg = { .from = "alice", .subject = "news", .date_ms = clock_now_ms(), .type = "note",
-		.reply_to = "", .replace_key = "", .path = "", .to = names, .body = "hear\n", .body_len = 5 };
+	struct mr_message msg = { .from = "alice",
+		.subject = "news",
+		.date_ms = clock_now_ms(),
+		.type = "note",
+		.reply_to = "",
+		.replace_key = "",
+		.path = "",
+		.to = names,
+		.body = "hear\n",
+		.body_len = 5 };
 	struct delivery what = { .msg = &msg, .to = &names, .sender = "" };
 	struct delivered ret = { 0 };
 
@@ -465,8 +473,8 @@ where_no_link_is_possible_a_copy_is_posted_and_known_again(void **state)
 		size_t before = files_in(b);
 
 		sys_plan_set(&(struct sys_plan){ .fault = SYS_FAULT_ERRNO, .at = at, .error = EXDEV });
-		enum mr_rc rc = channel_give(&b->room, "news", md->root_fd, name, "01k9w3b7zq8m4c2v6t1x5n0prs", &fd,
-		    &failure);
+		enum mr_rc rc =
+		    channel_give(&b->room, "news", md->root_fd, name, "01k9w3b7zq8m4c2v6t1x5n0prs", &fd, &failure);
 		bool hit = sys_plan_hit();
 
 		sys_plan_set(NULL);
@@ -612,8 +620,16 @@ work_send_work(struct box *b, void *arg)
 {
 	char *to[] = { (char[]){ "queue:builds" } };
 	struct mr_names names = { to, 1 };
-	struct mr_message msg = { .from = "alice", .subject = "work", .date_ms = clock_now_ms(), .type = "task",
-		.reply_to = "", .replace_key = "", .path = "", .to = names, .body = "x\n", .body_len = 2 };
+	struct mr_message msg = { .from = "alice",
+		.subject = "work",
+		.date_ms = clock_now_ms(),
+		.type = "task",
+		.reply_to = "",
+		.replace_key = "",
+		.path = "",
+		.to = names,
+		.body = "x\n",
+		.body_len = 2 };
 	struct delivery what = { .msg = &msg, .to = &names, .sender = "" };
 	struct delivered ret = { 0 };
 
@@ -628,7 +644,8 @@ static void
 a_watch_ends_when_work_comes(void **state)
 {
 	struct box *b = *state;
-	struct claim_terms terms = { .hold = { .kind = HOLD_LEASE, .lease_ms = 60000, .session = "" }, .claimer = "bob" };
+	struct claim_terms terms = { .hold = { .kind = HOLD_LEASE, .lease_ms = 60000, .session = "" },
+		.claimer = "bob" };
 	void *watch = NULL;
 
 	EXPECT(MR_NOTFOUND, maildir_watch(&b->room, "queue:builds", &watch, &err));

@@ -105,8 +105,8 @@ reopen(struct scratch *s)
 static void
 scratch_new(struct scratch *s)
 {
-	static const char *const folders[] = { "agents", "agents/rig", "spool", "keys", "dead", "dead/new",
-		"dead/cur", "dead/tmp" };
+	static const char *const folders[] = { "agents", "agents/rig", "spool", "keys", "dead", "dead/new", "dead/cur",
+		"dead/tmp" };
 	const char *tmp = getenv("TMPDIR");
 
 	/* In memory where possible: a kill loses no page of a file, so the disk would add only its time. */
@@ -132,8 +132,15 @@ send_text(struct scratch *s, size_t recipients, const char *key, const char *bod
 {
 	char *names[EVERYONE];
 	struct mr_names to = { names, recipients };
-	struct mr_message msg = { .from = "sender", .subject = "hello", .type = "", .thread = "", .reply_to = "",
-		.replace_key = "", .body = body, .body_len = strlen(body), .date_ms = 1700000000000 };
+	struct mr_message msg = { .from = "sender",
+		.subject = "hello",
+		.type = "",
+		.thread = "",
+		.reply_to = "",
+		.replace_key = "",
+		.body = body,
+		.body_len = strlen(body),
+		.date_ms = 1700000000000 };
 
 	for (size_t i = 0; i < recipients; i++)
 		names[i] = strdup(everyone[i]);
@@ -325,10 +332,17 @@ static void
 an_unknown_recipient_is_refused_and_hold_makes_the_mailbox(void **state)
 {
 	mr_auto(scratch_done) struct scratch s;
-	char *names[] = { (char *)(uintptr_t)"nobody/here" };
+	char *names[] = { (char *)(uintptr_t) "nobody/here" };
 	struct mr_names to = { names, 1 };
-	struct mr_message msg = { .from = "sender", .subject = "hello", .type = "", .thread = "", .reply_to = "",
-		.replace_key = "", .body = BODY, .body_len = strlen(BODY), .to = to };
+	struct mr_message msg = { .from = "sender",
+		.subject = "hello",
+		.type = "",
+		.thread = "",
+		.reply_to = "",
+		.replace_key = "",
+		.body = BODY,
+		.body_len = strlen(BODY),
+		.to = to };
 	struct delivery what = { .msg = &msg, .to = &to, .sender = "" };
 	struct delivered got = { 0 };
 	struct mr_error err = { 0 };
@@ -345,10 +359,16 @@ static void
 a_taken_name_is_never_overwritten(void **state)
 {
 	mr_auto(scratch_done) struct scratch s;
-	char *names[] = { (char *)(uintptr_t)"a" };
+	char *names[] = { (char *)(uintptr_t) "a" };
 	struct mr_names to = { names, 1 };
-	struct mr_message msg = { .from = "sender", .subject = "hello", .type = "", .reply_to = "",
-		.replace_key = "", .body = BODY, .body_len = strlen(BODY), .to = to };
+	struct mr_message msg = { .from = "sender",
+		.subject = "hello",
+		.type = "",
+		.reply_to = "",
+		.replace_key = "",
+		.body = BODY,
+		.body_len = strlen(BODY),
+		.to = to };
 	struct delivery what = { .msg = &msg, .to = &to, .sender = "" };
 	struct delivered first = { 0 }, second = { 0 };
 	struct mr_error err = { 0 };
@@ -384,8 +404,7 @@ a_kill_at_any_call_leaves_the_whole_message_or_nothing(void **state)
 			mr_auto(scratch_done) struct scratch s;
 
 			scratch_new(&s);
-			bool hit = killed_at(&s, kind ? SYS_FAULT_KILL_AFTER : SYS_FAULT_KILL_BEFORE, at,
-			    send_to_one);
+			bool hit = killed_at(&s, kind ? SYS_FAULT_KILL_AFTER : SYS_FAULT_KILL_BEFORE, at, send_to_one);
 
 			recover(&s);
 			*(reached(&s, 1) == 1 ? &with : &without) += hit;
@@ -403,8 +422,10 @@ a_kill_at_any_call_leaves_the_whole_message_or_nothing(void **state)
 static void
 try_errors(size_t recipients, unsigned long least_points)
 {
-	static const struct { int error; bool for_good; } faults[] = { { EIO, false }, { EIO, true },
-		{ ENOSPC, true }, { EMFILE, false }, { EACCES, false } };
+	static const struct {
+		int error;
+		bool for_good;
+	} faults[] = { { EIO, false }, { EIO, true }, { ENOSPC, true }, { EMFILE, false }, { EACCES, false } };
 	unsigned long points = 0, refused = 0, doubtful = 0;
 
 	for (unsigned kind = 0; kind < sizeof faults / sizeof faults[0]; kind++) {
@@ -414,8 +435,10 @@ try_errors(size_t recipients, unsigned long least_points)
 			struct mr_error err = { 0 };
 
 			scratch_new(&s);
-			sys_plan_set(&(struct sys_plan){ .fault = SYS_FAULT_ERRNO, .at = at,
-			    .error = faults[kind].error, .for_good = faults[kind].for_good });
+			sys_plan_set(&(struct sys_plan){ .fault = SYS_FAULT_ERRNO,
+			    .at = at,
+			    .error = faults[kind].error,
+			    .for_good = faults[kind].for_good });
 			enum mr_rc rc = send_plain(&s, recipients, &got, &err);
 			bool hit = sys_plan_hit();
 
@@ -428,8 +451,8 @@ try_errors(size_t recipients, unsigned long least_points)
 			size_t want = rc == MR_OK || rc == MR_INDOUBT ? recipients : 0;
 
 			if (reached(&s, recipients) != want)
-				fail_msg("call %lu, error %d: answer %d (%s), but %zu have it", at,
-				    faults[kind].error, (int)rc, err.message, reached(&s, recipients));
+				fail_msg("call %lu, error %d: answer %d (%s), but %zu have it", at, faults[kind].error,
+				    (int)rc, err.message, reached(&s, recipients));
 			refused += rc != MR_OK && rc != MR_INDOUBT;
 			doubtful += rc == MR_INDOUBT;
 			if (rc == MR_INDOUBT)
@@ -510,8 +533,7 @@ a_kill_at_any_call_of_a_fan_out_reaches_all_or_none(void **state)
 			mr_auto(scratch_done) struct scratch s;
 
 			scratch_new(&s);
-			bool hit = killed_at(&s, kind ? SYS_FAULT_KILL_AFTER : SYS_FAULT_KILL_BEFORE, at,
-			    send_to_all);
+			bool hit = killed_at(&s, kind ? SYS_FAULT_KILL_AFTER : SYS_FAULT_KILL_BEFORE, at, send_to_all);
 
 			recover(&s);
 			size_t have = reached(&s, EVERYONE);
@@ -719,8 +741,8 @@ a_keyed_send_killed_anywhere_and_retried_arrives_once(void **state)
 			struct mr_error err = { 0 };
 
 			scratch_new(&s);
-			bool hit = killed_at(&s, kind % 2 ? SYS_FAULT_KILL_AFTER : SYS_FAULT_KILL_BEFORE, at,
-			    send_with_key);
+			bool hit =
+			    killed_at(&s, kind % 2 ? SYS_FAULT_KILL_AFTER : SYS_FAULT_KILL_BEFORE, at, send_with_key);
 
 			if (kind < 2)
 				recover(&s); /* a later command's */
@@ -783,8 +805,8 @@ start_failing_sender(struct scratch *s, unsigned long fail_at)
 		struct mr_error err = { 0 };
 
 		reopen(s);
-		sys_plan_set(&(struct sys_plan){ .fault = SYS_FAULT_ERRNO, .at = fail_at, .error = EIO,
-		    .delay_us = 2000 });
+		sys_plan_set(
+		    &(struct sys_plan){ .fault = SYS_FAULT_ERRNO, .at = fail_at, .error = EIO, .delay_us = 2000 });
 		enum mr_rc rc = send_text(s, 3, "k", BODY, &got, &err);
 
 		_exit(rc == MR_OK || rc == MR_INDOUBT ? 0 : 1);

@@ -43,7 +43,7 @@ holds_has(struct box *b, const char *token)
 
 struct contest {
 	char ids[SHARED][MR_ID_LEN + 1];
-	int pipe[2];  /* one byte for each message that was won: its number */
+	int pipe[2]; /* one byte for each message that was won: its number */
 	bool archive;
 };
 
@@ -175,8 +175,8 @@ hold_settle_killed(struct box *b, void *arg)
 	struct hold hold;
 	struct mr_error err = { 0 };
 
-	sys_plan_set(&(struct sys_plan){ .fault = c->archive ? SYS_FAULT_KILL_AFTER : SYS_FAULT_KILL_BEFORE,
-	    .at = (unsigned long)c->pipe[0] });
+	sys_plan_set(&(struct sys_plan){
+	    .fault = c->archive ? SYS_FAULT_KILL_AFTER : SYS_FAULT_KILL_BEFORE, .at = (unsigned long)c->pipe[0] });
 	if (maildir_hold(&b->room, "bob", c->ids[0], &by_process, &hold, &err) == MR_OK)
 		(void)maildir_settle(&b->room, &hold, SETTLE_ARCHIVE, &err);
 	sys_plan_set(NULL);
@@ -200,8 +200,8 @@ a_kill_at_any_call_loses_no_mail(void **state)
 			points += killed;
 			EXPECT(MR_OK, maildir_sweep(&b->room, "bob", &err));
 			struct mr_message msg = { 0 };
-			EXPECT(MR_OK, maildir_fetch(&b->room, "bob", c.ids[0], MR_INBOX | MR_ARCHIVE, SCAN_BODIES, &msg,
-			    &err));
+			EXPECT(MR_OK,
+			    maildir_fetch(&b->room, "bob", c.ids[0], MR_INBOX | MR_ARCHIVE, SCAN_BODIES, &msg, &err));
 			assert_string_equal(msg.subject, c.ids[0]);
 			assert_int_equal(msg.folder == MR_ARCHIVE, (msg.flags & MR_SEEN) != 0);
 			mr_message_done(&msg);
@@ -342,8 +342,8 @@ a_takeover_that_was_cut_off_is_finished_by_the_next_sweep(void **state)
 		box_mail(b, "new", NULL, id);
 		EXPECT(MR_OK, maildir_hold(&b->room, "bob", id, &by_process, &hold, &err));
 		if (renamed)
-			assert_int_equal(rename(box_path(b, "agents/bob/held/1"),
-			    box_path(b, "agents/bob/held/.gone.1.abcdef")), 0);
+			assert_int_equal(
+			    rename(box_path(b, "agents/bob/held/1"), box_path(b, "agents/bob/held/.gone.1.abcdef")), 0);
 		else
 			box_write(b, "agents/bob/lives/2", "Life: 2\n");
 		EXPECT(MR_OK, maildir_sweep(&b->room, "bob", &err));

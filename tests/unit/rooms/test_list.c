@@ -73,10 +73,18 @@ a_message_in_new_and_cur_counts_once_and_cur_wins(void **state)
 static void
 every_place_is_found_by_id(void **state)
 {
-	static const struct { const char *folder, *info; unsigned in; } places[] = {
-		{ "new", NULL, MR_INBOX }, { "cur", "", MR_INBOX }, { "cur", "S", MR_INBOX }, { "cur", "PRS", MR_INBOX },
-		{ ".Archive.2020-01/cur", "DS", MR_ARCHIVE }, { ".Archive.2020-01/new", NULL, MR_ARCHIVE },
-		{ ".Sent/cur", "S", MR_SENT }, { ".Sent/cur", "FS", MR_SENT },
+	static const struct {
+		const char *folder, *info;
+		unsigned in;
+	} places[] = {
+		{ "new", NULL, MR_INBOX },
+		{ "cur", "", MR_INBOX },
+		{ "cur", "S", MR_INBOX },
+		{ "cur", "PRS", MR_INBOX },
+		{ ".Archive.2020-01/cur", "DS", MR_ARCHIVE },
+		{ ".Archive.2020-01/new", NULL, MR_ARCHIVE },
+		{ ".Sent/cur", "S", MR_SENT },
+		{ ".Sent/cur", "FS", MR_SENT },
 	};
 	struct box *b = *state;
 	static const char *const folders[] = { ".Archive.2020-01", ".Sent" };
@@ -235,8 +243,9 @@ what_is_planted_in_a_mailbox_is_trouble_and_never_followed(void **state)
 {
 	struct box *b = *state;
 	struct seen s = { 0 };
-	struct scan_request want = { .folders = MR_INBOX, .depth = SCAN_HEADERS, .trouble = note_trouble,
-		.trouble_ctx = &s };
+	struct scan_request want = {
+		.folders = MR_INBOX, .depth = SCAN_HEADERS, .trouble = note_trouble, .trouble_ctx = &s
+	};
 	char id[MR_ID_LEN + 1];
 
 	box_mail(b, "new", NULL, id);
@@ -290,7 +299,7 @@ static void
 flip_flags(struct box *b, void *arg)
 {
 	static const char *const infos[2] = { ":2,", ":2,S" };
-	char (*ids)[MR_ID_LEN + 1] = arg;
+	char(*ids)[MR_ID_LEN + 1] = arg;
 	char from[NAME_LEN + 64], to[NAME_LEN + 64], name[NAME_LEN];
 
 	for (unsigned round = 0;; round++) {
@@ -307,7 +316,7 @@ flip_flags(struct box *b, void *arg)
 static void
 move_back_and_forth(struct box *b, void *arg)
 {
-	char (*ids)[MR_ID_LEN + 1] = arg;
+	char(*ids)[MR_ID_LEN + 1] = arg;
 	char from[NAME_LEN + 64], to[NAME_LEN + 64], name[NAME_LEN];
 
 	for (unsigned round = 0;; round++) {

@@ -16,7 +16,7 @@ queue_setup(void **state)
 	if (box_setup(state) != 0)
 		return -1;
 	struct box *b = *state;
-	EXPECT(MR_OK, maildir_record_put(&b->room, "queue", "", "work", STR("Name: work\n"), &err));
+	EXPECT(MR_OK, maildir_record_put(&b->room, "queue", "", "jobs", STR("Name: jobs\n"), &err));
 	return 0;
 }
 
@@ -30,10 +30,10 @@ sync_fully(struct box *b)
 }
 
 struct letter {
-	const char *queue; /* "queue:work" unless told */
+	const char *queue; /* "queue:jobs" unless told */
 	enum mr_priority priority;
 	int64_t not_before_ms;
-	const char *also;  /* a second recipient */
+	const char *also; /* a second recipient */
 	const char *key;
 };
 
@@ -43,13 +43,22 @@ try_send(struct box *b, const struct letter *l, char ret_id[MR_ID_LEN + 1], stru
 	char first[64], second[64];
 	char *to[] = { first, second };
 	struct mr_names names = { .v = to, .n = l->also != NULL ? 2 : 1 };
-	struct mr_message msg = { .from = "bob", .to = names, .subject = "build it", .type = "", .thread = "",
-		.reply_to = "", .replace_key = "", .body = "make all\n", .body_len = 9, .date_ms = clock_now_ms(),
-		.priority = l->priority, .not_before_ms = l->not_before_ms };
+	struct mr_message msg = { .from = "bob",
+		.to = names,
+		.subject = "build it",
+		.type = "",
+		.thread = "",
+		.reply_to = "",
+		.replace_key = "",
+		.body = "make all\n",
+		.body_len = 9,
+		.date_ms = clock_now_ms(),
+		.priority = l->priority,
+		.not_before_ms = l->not_before_ms };
 	struct delivery what = { .msg = &msg, .to = &names, .sender = "", .key = l->key };
 	struct delivered got = { 0 };
 
-	(void)snprintf(first, sizeof(first), "%s", l->queue != NULL ? l->queue : "queue:work");
+	(void)snprintf(first, sizeof(first), "%s", l->queue != NULL ? l->queue : "queue:jobs");
 	(void)snprintf(second, sizeof(second), "%s", l->also != NULL ? l->also : "");
 	enum mr_rc rc = maildir_deliver(&b->room, &what, &got, err);
 	mr_names_done(&got.missing);
@@ -79,7 +88,7 @@ claim(struct box *b, bool by_priority)
 	struct hold hold = { 0 };
 
 	terms.by_priority = by_priority;
-	EXPECT(MR_OK, maildir_queue_claim(&b->room, "work", &terms, &hold, &err));
+	EXPECT(MR_OK, maildir_queue_claim(&b->room, "jobs", &terms, &hold, &err));
 	return hold;
 }
 
@@ -89,10 +98,12 @@ claims_nothing(struct box *b)
 	struct claim_terms terms = terms_of("bob", 60000);
 	struct hold hold = { 0 };
 
-	EXPECT(MR_EMPTY, maildir_queue_claim(&b->room, "work", &terms, &hold, &err));
+	EXPECT(MR_EMPTY, maildir_queue_claim(&b->room, "jobs", &terms, &hold, &err));
 }
 
-struct counts { size_t ready, delayed, claimed, done, failed; };
+struct counts {
+	size_t ready, delayed, claimed, done, failed;
+};
 
 static bool
 count_item(void *ctx, const struct queue_item *item)
@@ -112,7 +123,7 @@ count(struct box *b)
 {
 	struct counts n = { 0 };
 
-	EXPECT(MR_OK, maildir_queue_each(&b->room, "work", QUEUE_ANY, count_item, &n, &err));
+	EXPECT(MR_OK, maildir_queue_each(&b->room, "jobs", QUEUE_ANY, count_item, &n, &err));
 	return n;
 }
 
@@ -128,7 +139,7 @@ buckets_of(struct box *b, unsigned p)
 	mr_auto(queue_done) struct queue q = QUEUE_INIT;
 	mr_auto(buckets_done) struct buckets list = BUCKETS_INIT;
 
-	EXPECT(MR_OK, queue_open(&q, maildir_of(&b->room), "work", &err));
+	EXPECT(MR_OK, queue_open(&q, maildir_of(&b->room), "jobs", &err));
 	EXPECT(MR_OK, buckets_read(&q, p, false, &list, &err));
 	return list.n;
 }
@@ -146,15 +157,15 @@ work_is_claimed_read_and_done(void **state)
 	send_work(b, MR_HIGH, id);
 	struct hold hold = claim(b, false);
 	assert_string_equal(hold.id, id);
-	assert_string_equal(hold.queue, "work");
+	assert_string_equal(hold.queue, "jobs");
 	assert_int_equal(hold.attempt, 1);
-	EXPECT(MR_OK, maildir_queue_fetch(&b->room, "work", id, &msg, &err));
+	EXPECT(MR_OK, maildir_queue_fetch(&b->room, "jobs", id, &msg, &err));
 	assert_string_equal(msg.subject, "build it");
 	assert_string_equal(msg.token, hold.token);
 	assert_int_equal(msg.priority, MR_HIGH);
 	mr_message_done(&msg);
 	EXPECT(MR_OK, maildir_queue_find_claim(&b->room, hold.token, &found, &err));
-	assert_string_equal(found.queue, "work");
+	assert_string_equal(found.queue, "jobs");
 	assert_string_equal(found.agent, "bob");
 	assert_int_equal(found.life, 1);
 	assert_false(found.over);
@@ -165,7 +176,7 @@ work_is_claimed_read_and_done(void **state)
 	assert_int_equal(total(count(b)), 1);
 	EXPECT(MR_NOTFOUND, maildir_queue_settle(&b->room, &hold, SETTLE_DONE, &err));
 	EXPECT(MR_NOTFOUND, maildir_queue_find_claim(&b->room, hold.token, &found, &err));
-	EXPECT(MR_OK, maildir_queue_fetch(&b->room, "work", id, &msg, &err));
+	EXPECT(MR_OK, maildir_queue_fetch(&b->room, "jobs", id, &msg, &err));
 	mr_message_done(&msg);
 }
 
@@ -202,9 +213,9 @@ a_process_cannot_finish_its_own_earlier_claim(void **state)
 
 	terms.hold.kind = HOLD_PROCESS;
 	send_work(b, MR_NORMAL, id);
-	EXPECT(MR_OK, maildir_queue_claim(&b->room, "work", &terms, &first, &err));
+	EXPECT(MR_OK, maildir_queue_claim(&b->room, "jobs", &terms, &first, &err));
 	EXPECT(MR_OK, maildir_queue_settle(&b->room, &first, SETTLE_BACK, &err));
-	EXPECT(MR_OK, maildir_queue_claim(&b->room, "work", &terms, &second, &err));
+	EXPECT(MR_OK, maildir_queue_claim(&b->room, "jobs", &terms, &second, &err));
 	assert_string_equal(first.token, second.token);
 	EXPECT(MR_NOTFOUND, maildir_queue_settle(&b->room, &first, SETTLE_DONE, &err));
 	EXPECT(MR_OK, maildir_queue_settle(&b->room, &second, SETTLE_DONE, &err));
@@ -226,17 +237,17 @@ a_claim_is_over_when_its_time_is_up_and_lasts_when_extended(void **state)
 	char id[MR_ID_LEN + 1];
 
 	send_work(b, MR_LOW, id);
-	EXPECT(MR_OK, maildir_queue_claim(&b->room, "work", &terms, &hold, &err));
+	EXPECT(MR_OK, maildir_queue_claim(&b->room, "jobs", &terms, &hold, &err));
 	usleep(3000);
-	EXPECT(MR_OK, maildir_queue_each(&b->room, "work", QUEUE_CLAIMED, remember_hold, &seen, &err));
+	EXPECT(MR_OK, maildir_queue_each(&b->room, "jobs", QUEUE_CLAIMED, remember_hold, &seen, &err));
 	assert_true(seen.over);
 	assert_string_equal(seen.agent, "bob");
 	EXPECT(MR_OK, maildir_queue_extend(&b->room, &hold, 3600 * 1000, &err));
-	EXPECT(MR_OK, maildir_queue_each(&b->room, "work", QUEUE_CLAIMED, remember_hold, &seen, &err));
+	EXPECT(MR_OK, maildir_queue_each(&b->room, "jobs", QUEUE_CLAIMED, remember_hold, &seen, &err));
 	assert_false(seen.over);
 	/* Whoever sets the clock ends no claim: within one boot another clock counts. */
 	clock_shift_ms(INT64_C(2) * 3600 * 1000);
-	EXPECT(MR_OK, maildir_queue_each(&b->room, "work", QUEUE_CLAIMED, remember_hold, &seen, &err));
+	EXPECT(MR_OK, maildir_queue_each(&b->room, "jobs", QUEUE_CLAIMED, remember_hold, &seen, &err));
 	assert_false(seen.over);
 	clock_shift_ms(0);
 	assert_int_equal(seen.deadline_ms, hold.deadline_ms);
@@ -253,7 +264,7 @@ claim_by_process(struct box *b, void *arg)
 
 	(void)arg;
 	terms.hold.kind = HOLD_PROCESS;
-	EXPECT(MR_OK, maildir_queue_claim(&b->room, "work", &terms, &hold, &err));
+	EXPECT(MR_OK, maildir_queue_claim(&b->room, "jobs", &terms, &hold, &err));
 	(void)kill(getpid(), SIGKILL);
 }
 
@@ -268,7 +279,7 @@ the_claim_of_a_killed_process_is_over(void **state)
 	send_work(b, MR_NORMAL, id);
 	assert_true(waitpid(box_fork(b, claim_by_process, NULL), &status, 0) > 0);
 	assert_true(WIFSIGNALED(status));
-	EXPECT(MR_OK, maildir_queue_each(&b->room, "work", QUEUE_CLAIMED, remember_hold, &seen, &err));
+	EXPECT(MR_OK, maildir_queue_each(&b->room, "jobs", QUEUE_CLAIMED, remember_hold, &seen, &err));
 	assert_true(seen.over);
 	struct hold found = { 0 };
 	EXPECT(MR_OK, maildir_queue_find_claim(&b->room, seen.token, &found, &err));
@@ -369,8 +380,8 @@ put_late(void *ctx, int bucket_fd, struct mr_error *err)
 	struct late_put *late = ctx;
 
 	if (late->calls++ == 0) {
-		assert_int_equal(mkdir(box_path(late->b, "queues/work/ready/1/00000001"), 0700), 0);
-		assert_int_equal(rmdir(box_path(late->b, "queues/work/ready/1/00000000")), 0);
+		assert_int_equal(mkdir(box_path(late->b, "queues/jobs/ready/1/00000001"), 0700), 0);
+		assert_int_equal(rmdir(box_path(late->b, "queues/jobs/ready/1/00000000")), 0);
 	}
 	if (sys_link(AT_FDCWD, box_path(late->b, "room"), bucket_fd, "1.x") == 0)
 		return MR_OK;
@@ -384,10 +395,10 @@ who_finds_its_bucket_removed_takes_the_next(void **state)
 	struct late_put late = { .b = b };
 	mr_auto(queue_done) struct queue q = QUEUE_INIT;
 
-	EXPECT(MR_OK, queue_open(&q, maildir_of(&b->room), "work", &err));
+	EXPECT(MR_OK, queue_open(&q, maildir_of(&b->room), "jobs", &err));
 	EXPECT(MR_OK, bucket_put(&q, 1, BUCKET_HIGHEST, put_late, &late, NULL, &err));
 	assert_int_equal(late.calls, 2);
-	assert_true(box_has(b, "queues/work/ready/1/00000001/1.x"));
+	assert_true(box_has(b, "queues/jobs/ready/1/00000001/1.x"));
 }
 
 /* The calls of one claim with that much waiting. */
@@ -450,7 +461,7 @@ claim_until_empty(struct box *b, void *arg)
 		struct claim_terms terms = terms_of("bob", 60000);
 		struct mr_error err = { 0 };
 		struct hold hold = { 0 };
-		enum mr_rc rc = maildir_queue_claim(&b->room, "work", &terms, &hold, &err);
+		enum mr_rc rc = maildir_queue_claim(&b->room, "jobs", &terms, &hold, &err);
 		if (rc == MR_EMPTY)
 			return;
 		if (rc != MR_OK)
@@ -505,7 +516,7 @@ nothing_is_lost_while_buckets_come_and_go(void **state)
 		struct claim_terms terms = terms_of("bob", 60000);
 		struct mr_error why = { 0 };
 		struct hold hold = { 0 };
-		enum mr_rc rc = maildir_queue_claim(&b->room, "work", &terms, &hold, &why);
+		enum mr_rc rc = maildir_queue_claim(&b->room, "jobs", &terms, &hold, &why);
 		if (rc == MR_EMPTY)
 			continue;
 		assert_int_equal(rc, MR_OK);
@@ -516,7 +527,7 @@ nothing_is_lost_while_buckets_come_and_go(void **state)
 		if (done % 40 == 0) {
 			mr_auto(queue_done) struct queue q = QUEUE_INIT;
 			mr_auto(buckets_done) struct buckets list = BUCKETS_INIT;
-			EXPECT(MR_OK, queue_open(&q, maildir_of(&b->room), "work", &err));
+			EXPECT(MR_OK, queue_open(&q, maildir_of(&b->room), "jobs", &err));
 			EXPECT(MR_OK, buckets_read(&q, 2, false, &list, &err));
 			bucket_rotate(&q, &list);
 		}
@@ -538,7 +549,7 @@ claim_two_at_most(struct box *b, void *arg)
 		struct mr_error err = { 0 };
 		struct hold hold = { 0 };
 		terms.max_claims = 2;
-		enum mr_rc rc = maildir_queue_claim(&b->room, "work", &terms, &hold, &err);
+		enum mr_rc rc = maildir_queue_claim(&b->room, "jobs", &terms, &hold, &err);
 		if (rc == MR_BUSY) {
 			usleep(200);
 			continue;
@@ -547,8 +558,8 @@ claim_two_at_most(struct box *b, void *arg)
 			_exit(2);
 		int live = __atomic_add_fetch(&s->live, 1, __ATOMIC_SEQ_CST);
 		int most = __atomic_load_n(&s->most, __ATOMIC_SEQ_CST);
-		while (live > most && !__atomic_compare_exchange_n(&s->most, &most, live, false, __ATOMIC_SEQ_CST,
-		    __ATOMIC_SEQ_CST))
+		while (live > most &&
+		       !__atomic_compare_exchange_n(&s->most, &most, live, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
 			continue;
 		usleep(100);
 		(void)__atomic_sub_fetch(&s->live, 1, __ATOMIC_SEQ_CST);
@@ -588,11 +599,11 @@ a_claim_that_is_over_does_not_count_against_the_limit(void **state)
 	send_work(b, MR_NORMAL, id);
 	send_work(b, MR_NORMAL, id);
 	terms.max_claims = 1;
-	EXPECT(MR_OK, maildir_queue_claim(&b->room, "work", &terms, &hold, &err));
+	EXPECT(MR_OK, maildir_queue_claim(&b->room, "jobs", &terms, &hold, &err));
 	usleep(3000);
 	terms.hold.lease_ms = 60000;
-	EXPECT(MR_OK, maildir_queue_claim(&b->room, "work", &terms, &hold, &err));
-	EXPECT(MR_BUSY, maildir_queue_claim(&b->room, "work", &terms, &hold, &err));
+	EXPECT(MR_OK, maildir_queue_claim(&b->room, "jobs", &terms, &hold, &err));
+	EXPECT(MR_BUSY, maildir_queue_claim(&b->room, "jobs", &terms, &hold, &err));
 }
 
 /* ---- Killed at every call ---- */
@@ -633,7 +644,7 @@ die_claiming(struct box *b, void *arg)
 
 	plan_death(v);
 	terms.max_claims = v->how == SETTLE_DONE ? 3 : 0;
-	v->accepted = maildir_queue_claim(&b->room, "work", &terms, &v->hold, &err) == MR_OK;
+	v->accepted = maildir_queue_claim(&b->room, "jobs", &terms, &v->hold, &err) == MR_OK;
 }
 
 static void
@@ -643,8 +654,8 @@ die_settling(struct box *b, void *arg)
 	struct mr_error err = { 0 };
 
 	plan_death(v);
-	v->accepted = maildir_queue_settle(&b->room, &v->hold, v->how, &err) == MR_OK &&
-	    maildir_flush(&b->room, &err) == MR_OK;
+	v->accepted =
+	    maildir_queue_settle(&b->room, &v->hold, v->how, &err) == MR_OK && maildir_flush(&b->room, &err) == MR_OK;
 }
 
 /* Runs it with death at call `at`. False: it came through. */
@@ -687,7 +698,7 @@ work_off(struct box *b)
 	for (size_t i = 0; i < n.ready; i++) {
 		struct hold hold = claim(b, false);
 		struct mr_message msg = { 0 };
-		EXPECT(MR_OK, maildir_queue_fetch(&b->room, "work", hold.id, &msg, &err));
+		EXPECT(MR_OK, maildir_queue_fetch(&b->room, "jobs", hold.id, &msg, &err));
 		assert_int_equal(msg.body_len, 9);
 		mr_message_done(&msg);
 		EXPECT(MR_OK, maildir_queue_settle(&b->room, &hold, SETTLE_DONE, &err));
@@ -787,7 +798,8 @@ kill_claims(struct box *b, enum settle how, unsigned long least)
 			usleep(2000);
 			struct hold hold = { 0 };
 			if (n.claimed == 1) {
-				EXPECT(MR_OK, maildir_queue_each(&b->room, "work", QUEUE_CLAIMED, remember_hold, &hold, &err));
+				EXPECT(MR_OK,
+				    maildir_queue_each(&b->room, "jobs", QUEUE_CLAIMED, remember_hold, &hold, &err));
 				assert_true(hold.over);
 				EXPECT(MR_OK, maildir_queue_settle(&b->room, &hold, SETTLE_BACK, &err));
 			}
@@ -897,9 +909,9 @@ a_queue_with_work_is_removed_only_by_force(void **state)
 	EXPECT(MR_OK, try_send(b, &later, ids[3], &err));
 	struct hold done = claim(b, false), open = claim(b, false);
 	EXPECT(MR_OK, maildir_queue_settle(&b->room, &done, SETTLE_DONE, &err));
-	EXPECT(MR_REFUSED, maildir_queue_remove(&b->room, "work", false, &dead, &err));
+	EXPECT(MR_REFUSED, maildir_queue_remove(&b->room, "jobs", false, &dead, &err));
 	assert_int_equal(total(count(b)), 4);
-	EXPECT(MR_OK, maildir_queue_remove(&b->room, "work", true, &dead, &err));
+	EXPECT(MR_OK, maildir_queue_remove(&b->room, "jobs", true, &dead, &err));
 	assert_int_equal(dead, 3);
 	for (size_t i = 1; i < 4; i++) {
 		EXPECT(MR_OK, maildir_fetch(&b->room, "", ids[i], MR_DEAD, SCAN_NAMES, &msg, &err));
@@ -907,10 +919,10 @@ a_queue_with_work_is_removed_only_by_force(void **state)
 	}
 	EXPECT(MR_NOTFOUND, maildir_queue_settle(&b->room, &open, SETTLE_DONE, &err));
 	EXPECT(MR_NOTFOUND, try_send(b, &(struct letter){ 0 }, ids[0], &err));
-	assert_false(box_has(b, "queues/work/settings"));
-	assert_false(box_has(b, "queues/work/ready"));
+	assert_false(box_has(b, "queues/jobs/settings"));
+	assert_false(box_has(b, "queues/jobs/ready"));
 	/* What was worked off is no dead letter; a queue made again finds it. */
-	EXPECT(MR_OK, maildir_record_put(&b->room, "queue", "", "work", STR("Name: work\n"), &err));
+	EXPECT(MR_OK, maildir_record_put(&b->room, "queue", "", "jobs", STR("Name: jobs\n"), &err));
 	assert_int_equal(count(b).done, 1);
 	assert_int_equal(total(count(b)), 1);
 	send_work(b, MR_NORMAL, ids[0]);
@@ -923,10 +935,10 @@ an_empty_queue_leaves_no_folder(void **state)
 	struct box *b = *state;
 	size_t dead = 7;
 
-	EXPECT(MR_OK, maildir_queue_remove(&b->room, "work", false, &dead, &err));
+	EXPECT(MR_OK, maildir_queue_remove(&b->room, "jobs", false, &dead, &err));
 	assert_int_equal(dead, 0);
 	assert_false(box_has(b, "queues/work"));
-	EXPECT(MR_NOTFOUND, maildir_queue_remove(&b->room, "work", false, &dead, &err));
+	EXPECT(MR_NOTFOUND, maildir_queue_remove(&b->room, "jobs", false, &dead, &err));
 	EXPECT(MR_NOTFOUND, maildir_queue_remove(&b->room, "..", false, &dead, &err));
 }
 
@@ -934,7 +946,7 @@ static void
 note_state(void *ctx, const struct place_of *place)
 {
 	(void)snprintf(ctx, 32, "%s", place->state);
-	assert_non_null(strstr(place->evidence, "queue 'work'"));
+	assert_non_null(strstr(place->evidence, "queue 'jobs'"));
 }
 
 static void
@@ -979,7 +991,7 @@ doctor_keeps_the_record_of_a_claim_and_buries_work_without_a_queue(void **state)
 	EXPECT(MR_OK, maildir_inspect(&b->room, true, count_finding, &problems, &err));
 	assert_true(box_has(b, rest));
 	assert_int_equal(problems, 0);
-	assert_int_equal(unlink(box_path(b, "queues/work/settings")), 0);
+	assert_int_equal(unlink(box_path(b, "queues/jobs/settings")), 0);
 	EXPECT(MR_OK, maildir_inspect(&b->room, true, count_finding, &problems, &err));
 	assert_int_equal(problems, 1);
 	struct mr_message msg = { 0 };
