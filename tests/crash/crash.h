@@ -30,7 +30,6 @@ struct scenario {
 	void (*check)(struct world *w);               /* asserts */
 	unsigned min_points;                          /* a harness that injects nothing also passes */
 	bool clean_errors;                            /* an error that is no doubt leaves nothing */
-	unsigned jitter; /* calls by which two runs may differ: some work is done now and then */
 };
 
 extern const struct scenario scenarios[];
