@@ -10,7 +10,7 @@
 
 #define LINKS_MAX 64000 /* ext4 allows 65,000 an inode */
 #define UNREAD 10
-#define SEEN_AT_MOST 256 /* what normal use leaves in cur/ */
+#define SEEN_AT_MOST 128 /* what normal use leaves in cur/ */
 
 struct side { /* what both sides of a row need */
 	struct bench *bench;
@@ -243,7 +243,7 @@ rows_inbox(struct bench *b)
 	const char *const large[] = { b->command, "--as", "dave", "inbox", NULL };
 	struct side s = { .bench = b, .bare_argv = small, .argv = small };
 	char *what =
-	    path_of("inbox with 10 unread, as a command: %ld archived and 256 read beside 10 read", b->archived);
+	    path_of("inbox with 10 unread, as a command: %ld archived and 128 read beside 10 read", b->archived);
 	struct comparison start = { .name = "inbox-command",
 		.what = "inbox with 10 unread and 10 read, as a command",
 		.note = "bare: start of an empty static program, new/ and cur/ read, the 10 files read",

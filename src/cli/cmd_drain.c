@@ -4,7 +4,7 @@
  * message is in nobody else's sight; one that is killed gives its mail back at once, because the kernel
  * drops its lock.
  */
-#include "cli.h"
+#include "printout.h"
 
 #define CHUNK 100 /* messages held at a time: what a killed drain shows again at most */
 
@@ -29,6 +29,7 @@ static const char *const examples[] = {
 };
 
 struct queue { /* ids waiting to be shown, in work order */
+	struct printout base; /* first: trouble is reported through it */
 	struct mr_names ids;
 };
 
@@ -103,9 +104,9 @@ static int
 run(struct cli *cli)
 {
 	struct filter_store store;
-	struct mr_scan scan = { .order = MR_WORK_ORDER };
+	struct mr_scan scan = { .order = MR_WORK_ORDER, .trouble = printout_trouble };
 	struct mr_error err = { 0 };
-	struct queue queue = { 0 };
+	struct queue queue = { .base = { .cli = cli } };
 	int64_t limit = 0;
 	int code = EXIT_DONE;
 	size_t shown = 0;

@@ -87,8 +87,9 @@ judge_fresh(struct waiting *w, struct mr_error *err)
 static enum mr_rc
 look(struct waiting *w, struct mr_error *err)
 {
+	/* One that passes is read, so that a file nobody can read does not end the wait again and again. */
 	struct scan_request want = { .folders = MR_INBOX,
-		.depth = SCAN_NAMES,
+		.depth = w->matcher.depth == SCAN_NAMES ? SCAN_HEADERS : SCAN_NAMES,
 		.unread_only = true,
 		.one_is_enough = w->matcher.depth == SCAN_NAMES };
 	enum mr_rc rc = MR_OK;

@@ -129,4 +129,13 @@ else
 	skip 'a waiter without inotify' 'no user namespaces, or not root'
 fi
 
+# a file that nobody can read
+room alice bob
+: >.mailroom/agents/bob/new/1794725999.01m7ezzzzzzzzzzzzzzzzzzzz1.mr
+exits 3 'a file that cannot be read does not end a wait' mr --as bob wait --timeout 1s
+exits 0 'drain' mr --as bob drain
+says err 'skipped' 'tells of it'
+send alice bob 'readable' >/dev/null
+exits 0 'mail beside it does' mr --as bob wait --timeout 1s
+says out 'readable' 'and is listed'
 finish

@@ -134,7 +134,7 @@ emit_any(struct scan *s, struct mr_error *err)
 static bool
 wants_any(const struct scan_request *want)
 {
-	return want->one_is_enough && want->depth == SCAN_NAMES && want->unread_only && want->folders == MR_INBOX &&
+	return want->one_is_enough && want->depth != SCAN_BODIES && want->unread_only && want->folders == MR_INBOX &&
 	       want->id_suffix == NULL;
 }
 
