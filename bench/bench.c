@@ -132,6 +132,7 @@ main(int argc, char **argv)
 	rows_wake(&b);
 	rows_fan_out(&b);
 	rows_inbox(&b);
+	rows_claim(&b);
 	rows_calls(&b);
 	mr_room_close(b.room);
 	(void)report_finish(&b);

@@ -10,6 +10,7 @@
  *	bench.c    options, the room, the order of the rows
  *	bare.c     the bare system calls: a delivery, a fan-out, a look into an inbox, a program start
  *	rows.c     send and inbox, in the library and as a command; fan-out
+ *	claim.c    taking work from a short and a long queue
  *	wake.c     from the link of a message to the return of the waiting process
  *	calls.c    system calls and syncs of each command, counted with strace
  *	report.c   rounds, medians, the table and the JSON
@@ -84,6 +85,7 @@ int report_finish(const struct bench *b); /* prints and writes all; the number o
 void rows_send(struct bench *b);
 void rows_fan_out(struct bench *b);
 void rows_inbox(struct bench *b);
+void rows_claim(struct bench *b);
 void rows_wake(struct bench *b);
 void rows_calls(struct bench *b);
 

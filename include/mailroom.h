@@ -258,7 +258,8 @@ struct mr_registration {
 	bool created;   /* the name is new */
 	bool continued; /* this session already was that agent: same life */
 	size_t unread;
-	size_t returned; /* held mail of the last life that came back */
+	size_t returned;      /* held mail of the last life that came back */
+	size_t returned_work; /* and work of queues that went back to them */
 };
 struct mr_register_options {
 	const char *role;
@@ -283,6 +284,7 @@ struct mr_prune_options {
 	int64_t stale_ms;         /* unseen for that long; 0: only names */
 	bool dry_run;
 	bool force; /* also live ones, also more than half */
+	size_t *ret_returned; /* NULL, or set before each fn: how much of its work went back to queues */
 };
 /* fn is called for each agent pruned (or that would be), with how much unread mail went to dead letters. */
 typedef void mr_prune_fn(void *ctx, const struct mr_agent *agent, size_t dead_letters);
@@ -397,6 +399,7 @@ struct mr_claim {
 	char id[MR_ID_LEN + 1];
 	unsigned attempt;    /* 1 for the first claim */
 	int64_t deadline_ms; /* wall clock; for people */
+	char skipped[240];   /* by mr_queue_recv: what was met on the way and cannot be read, a sentence; or "" */
 };
 /* The next unread message by MR_WORK_ORDER that passes the filter. MR_EMPTY: none. */
 MR_API enum mr_rc mr_recv(struct mr_room *room, const struct mr_self *self, const struct mr_filter *filter,
@@ -406,7 +409,8 @@ MR_API enum mr_rc mr_claim_done(struct mr_room *room, const struct mr_self *self
     char ret_id[MR_ID_LEN + 1], struct mr_error *err);
 MR_API enum mr_rc mr_claim_release(struct mr_room *room, const struct mr_self *self, const char *what,
     char ret_id[MR_ID_LEN + 1], struct mr_error *err);
-/* Final: the sender gets a bounce with the reason, the mail goes to dead letters. */
+/* Final: the sender gets a bounce with the reason, the mail goes to dead letters. With MR_OK err->hint says that
+ * nobody was told, where the sender is gone; else it is "". */
 MR_API enum mr_rc mr_claim_fail(struct mr_room *room, const struct mr_self *self, const char *what, const char *reason,
     char ret_id[MR_ID_LEN + 1], struct mr_error *err);
 MR_API enum mr_rc mr_claim_extend(struct mr_room *room, const struct mr_self *self, const char *what, int64_t lease_ms,
@@ -543,9 +547,15 @@ typedef void mr_queue_claim_fn(void *ctx, const struct mr_queue_claim *claim);
 MR_API enum mr_rc mr_queue_count(struct mr_room *room, const char *name, struct mr_queue_counts *ret,
     mr_queue_claim_fn *fn, void *ctx, struct mr_error *err);
 /* The next work. lease_ms 0: the queue's. wait_ms 0: do not wait. MR_EMPTY: none. MR_REFUSED: paused, closed, not
- * a claimer. MR_BUSY: max_claims are live. done, release, fail and extend are those of recv: they take the token. */
+ * a claimer. MR_BUSY: max_claims are live (after a wait: MR_EMPTY). Work that cannot be read is put aside and told in
+ * ret_claim->skipped, with MR_EMPTY in the hint. done, release, fail and extend are those of recv: they take the token.
+ */
 MR_API enum mr_rc mr_queue_recv(struct mr_room *room, const struct mr_self *self, const char *name, int64_t lease_ms,
     int64_t wait_ms, struct mr_claim *ret_claim, struct mr_message *ret_msg, struct mr_error *err);
+/* The work of queues that is in this agent's hands, the oldest claim of each queue first: MR_HELD, with its token. A
+ * room without queues has none. The filter (NULL: everything) lets through as in a mailbox. */
+MR_API enum mr_rc mr_queue_held(struct mr_room *room, const char *agent, const struct mr_filter *filter,
+    mr_message_fn *fn, void *ctx, struct mr_error *err);
 
 /* ---- Channels ---- */
 

@@ -187,3 +187,9 @@ dir_each(int dir_fd, dir_fn *fn, void *ctx, struct mr_error *err)
 		return err->code;
 	return read_entries(fd, fn, ctx, err);
 }
+
+enum mr_rc
+dir_each_once(int dir_fd, dir_fn *fn, void *ctx, struct mr_error *err)
+{
+	return read_entries(dir_fd, fn, ctx, err);
+}

@@ -62,6 +62,8 @@ struct dir_entry {
 typedef bool dir_fn(void *ctx, const struct dir_entry *entry); /* false stops */
 /* All entries but "." and "..", unsorted, with a large buffer. The fd's position is rewound first. */
 enum mr_rc dir_each(int dir_fd, dir_fn *fn, void *ctx, struct mr_error *err);
+/* The same through the descriptor itself, which was just opened, is read once, and is nobody else's. */
+enum mr_rc dir_each_once(int dir_fd, dir_fn *fn, void *ctx, struct mr_error *err);
 
 /* ---- Locks (flock): released by the kernel when the process dies, seen across pid namespaces ---- */
 /* Opens (makes) dir_fd/name and locks it. wait_ms 0: try once; MR_BUSY if another has it. ret_fd is

@@ -3,7 +3,8 @@
  * channel_read.c - mailroom channel read: the posts of a channel from somewhere on, and what comes.
  *
  * Each post is one piece of text: shown whole or not at all, so that the last number shown is a cursor that
- * neither skips nor repeats. What does not fit the budget ends the reading, also the following.
+ * neither skips nor repeats. What does not fit the budget ends the reading, and the rest is only counted. Whoever
+ * follows gets a new budget with every batch; one that does not fit ends the following, too.
  */
 #include "cli/channel_read.h"
 
@@ -22,7 +23,7 @@ struct reading {
 	uint64_t found;   /* its number */
 	size_t matches;
 	int64_t limit; /* 0: none */
-	int64_t shown;
+	int64_t shown, left; /* left out by the budget */
 	uint64_t *numbers; /* only while counting */
 	size_t n, cap;
 	bool failed;
@@ -135,12 +136,10 @@ print_json(struct cli *cli, uint64_t number, const struct mr_message *msg)
 static bool
 print_text(struct cli *cli, uint64_t number, const struct mr_message *msg)
 {
-	mr_auto(buf_done) struct buf piece = BUF_INIT, whole = BUF_INIT;
+	mr_auto(buf_done) struct buf piece = BUF_INIT;
 
-	text_message(cli, &whole, msg);
-	buf_addf(&piece, "#%llu\n", (unsigned long long)number);
-	buf_add(&piece, buf_str(&whole));
-	if (!buf_ok(&piece) || !buf_ok(&whole)) {
+	text_post(cli, &piece, number, msg);
+	if (!buf_ok(&piece)) {
 		cli->out.failed = true; /* cli_flush says so */
 		return false;
 	}
@@ -154,13 +153,16 @@ show_post(void *ctx, uint64_t number, const struct mr_message *msg)
 	struct cli *cli = r->cli;
 
 	if (id_time_ms(msg->id) < r->since_ms) {
-		r->after = number;
+		if (r->left == 0)
+			r->after = number;
 		return true;
 	}
 	if (cli->json)
 		print_json(cli, number, msg);
-	else if (!print_text(cli, number, msg))
-		return false;
+	else if (!print_text(cli, number, msg)) {
+		r->left++;
+		return !cli->out.failed && (r->limit == 0 || r->shown + r->left < r->limit);
+	}
 	r->after = number;
 	r->shown++;
 	/* A stream is of use while it runs: hand over as it comes. */
@@ -213,6 +215,9 @@ follow(struct reading *r, const char *name, int64_t timeout_ms)
 
 	for (bool first = true;; first = false) {
 		uint64_t before = r->after;
+
+		if (!budget_begin(r->cli))
+			return EXIT_USAGE;
 		enum mr_rc rc = show_batch(r, name, &more, &err);
 
 		if (r->failed)
@@ -234,6 +239,31 @@ follow(struct reading *r, const char *name, int64_t timeout_ms)
 		if (rc != MR_OK)
 			return cli_fail(r->cli, &err);
 	}
+}
+
+static bool
+note_last(void *ctx, uint64_t number, const struct mr_message *msg)
+{
+	(void)msg;
+	*(uint64_t *)ctx = number;
+	return true;
+}
+
+/* A cursor from beyond the end is a mistake that "nothing new" would hide for ever. */
+static void
+say_nothing(struct reading *r, const char *name, bool since)
+{
+	struct mr_error ignored = { 0 };
+	struct buf *out = &r->cli->out;
+	uint64_t last = 0;
+
+	if (since && r->after > 0)
+		(void)mr_channel_read(r->cli->room, name, 0, false, note_last, &last, &ignored);
+	if (last > 0 && last < r->after)
+		buf_addf(out, "nothing after %llu in %s: the last post is %llu\n", (unsigned long long)r->after, name,
+		    (unsigned long long)last);
+	else
+		buf_addf(out, "nothing %s in %s\n", since ? "new" : "posted", name);
 }
 
 int
@@ -263,6 +293,6 @@ channel_read(struct cli *cli)
 	if (r.failed)
 		return EXIT_FAILED;
 	if (r.shown == 0 && !cli->json && !cli->budget.full)
-		buf_addf(&cli->out, "nothing %s in %s\n", since ? "new" : "posted", name);
+		say_nothing(&r, name, since != NULL);
 	return EXIT_DONE;
 }

@@ -109,12 +109,17 @@ struct cli {
 	size_t columns;               /* of the terminal; 0: not one, do not cut lines */
 	struct buf out;               /* text waiting for stdout */
 	struct budget budget;
+	const char *subword;  /* "create" of "queue create"; NULL: the command has none */
+	bool changed;         /* the room was changed: an answer that stdout does not take is no reason to repeat it */
+	const char *done_id;  /* of what was sent, when changed; or NULL */
 	struct arena *own; /* strings that live as long as the command */
 };
 
 /* ---- table.c ---- */
 extern const struct cmd *const commands[]; /* NULL-terminated, in the order of help; hidden ones last */
 const struct cmd *command_named(const char *word, bool *ret_alias);
+/* Does it change the room before it prints? `word` is its subword; NULL asks whether any of them does. */
+bool command_changes(const struct cmd *cmd, const char *word);
 extern const struct cmd cmd_init, cmd_where, cmd_register, cmd_whoami, cmd_who, cmd_takeover, cmd_prune;
 extern const struct cmd cmd_send, cmd_reply, cmd_inbox, cmd_read, cmd_recv, cmd_done, cmd_release, cmd_fail, cmd_extend,
     cmd_mark, cmd_archive, cmd_drain, cmd_wait, cmd_thread, cmd_sent, cmd_why, cmd_search, cmd_purge;
@@ -144,7 +149,8 @@ int cli_fail(struct cli *cli, const struct mr_error *err);
 int cli_usage(struct cli *cli, const char *fmt, ...) MR_PRINTF(2, 3); /* returns EXIT_USAGE, with a hint at --help */
 void cli_warn(struct cli *cli, const char *fmt, ...)
     MR_PRINTF(2, 3); /* "mailroom: ..." on stderr; with --json {"warning":...} */
-/* Writes cli->out to stdout now; false: stdout did not take it, and that was said on stderr. */
+/* Writes cli->out to stdout now; false: stdout did not take it, and that was said on stderr: the exit code is
+ * EXIT_DOUBT when cli->changed, else EXIT_FAILED. */
 bool cli_flush(struct cli *cli);
 void out_json_line(struct cli *cli, struct json *j); /* closes what is open, ends the line; j writes to &cli->out */
 /* "12 messages", "1 message", "8,400 characters" */
@@ -182,6 +188,8 @@ void text_when(struct buf *out, int64_t ms);
 void text_line(struct cli *cli, struct buf *out, const struct mr_message *msg);
 /* A whole message, cleaned: headers, an empty line, the body. */
 void text_message(struct cli *cli, struct buf *out, const struct mr_message *msg);
+/* ... with its number in a channel as the first header; 0: none. */
+void text_post(struct cli *cli, struct buf *out, uint64_t number, const struct mr_message *msg);
 
 /* ---- budget.c: how much text, and its fence (promise 9) ---- */
 #define BUDGET_OPT                                                                                                     \

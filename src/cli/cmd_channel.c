@@ -138,11 +138,13 @@ run_show(struct cli *cli)
 	mr_auto(mr_channel_done) struct mr_channel c = { 0 };
 	struct kept posts = { 0 };
 	struct mr_error err = { 0 };
-	enum mr_rc rc = mr_channel_get(cli->room, cli->argv[0], &c, &err);
 
-	if (rc == MR_OK)
-		rc = mr_channel_read(cli->room, c.name, 0, false, count_post, &posts, &err);
-	if (rc != MR_OK && rc != MR_CORRUPT)
+	if (mr_channel_get(cli->room, cli->argv[0], &c, &err) != MR_OK)
+		return cli_fail(cli, &err);
+	/* One post that cannot be read is no reason to hide the channel: its error comes last. */
+	enum mr_rc rc = mr_channel_read(cli->room, c.name, 0, false, count_post, &posts, &err);
+
+	if (rc == MR_NOTFOUND)
 		return cli_fail(cli, &err);
 	if (cli->json) {
 		struct json j = JSON_INIT(&cli->out);
@@ -349,13 +351,15 @@ static const char *const about[] = {
 	"there are more than 110 %.",
 	"'read' prints the posts with their numbers, oldest first; whoever remembers the last number and "
 	"gives it to --since misses "
-	"none and sees none twice. A closed channel takes no posts and can still be read.",
+	"none and sees none twice. With --follow every batch of new posts has the whole --budget; a batch "
+	"that does not fit ends the following, and the last line says how to go on. A closed channel takes no "
+	"posts and can still be read.",
 	NULL,
 };
 static const char *const examples[] = {
 	"mailroom --as alice channel create news --retain-count 100\nmailroom --as bob channel subscribe "
 	"news\n"
-	"mailroom --as alice send channel:news -m 'main is frozen until noon'\nmailroom channel read news\n"
+	"mailroom --as alice send channel:news <<'EOF'\nmain is frozen until noon\nEOF\nmailroom channel read news\n"
 	"mailroom --as bob inbox",
 	"mailroom --as alice channel create news\nmailroom --as alice send channel:news -m 'one'\n"
 	"mailroom --as alice send channel:news -m 'two'\nmailroom channel read news --since 1 --follow "

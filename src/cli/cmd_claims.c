@@ -18,6 +18,8 @@ settle_each(struct cli *cli, settle_fn *settle, const char *verb)
 			code = cli_fail(cli, &err);
 			continue;
 		}
+		if (err.hint[0])
+			cli_warn(cli, "%s", err.hint);
 		if (cli->json) {
 			struct json j = JSON_INIT(&cli->out);
 			json_open(&j, '{');

@@ -166,8 +166,9 @@ run_create(struct cli *cli)
 	} else {
 		buf_addf(&cli->out, "made group %s; send to it as group:%s\n", name, name);
 	}
+	cli->changed = true;
 	if (!cli_flush(cli))
-		return EXIT_FAILED;
+		return EXIT_DOUBT;
 	for (int i = 2; i < cli->argc; i++)
 		warn_if_unknown(cli, cli->argv[i]);
 	return EXIT_DONE;
@@ -189,7 +190,7 @@ say_changed(struct cli *cli, const char *member, bool add, bool changed)
 	} else if (changed) {
 		buf_addf(&cli->out, "%s %s %s %s\n", add ? "added" : "removed", member, add ? "to" : "from", name);
 	} else {
-		buf_addf(&cli->out, "%s was %s %s already\n", member, add ? "in" : "not in", name);
+		buf_addf(&cli->out, add ? "%s was in %s already\n" : "%s was not in %s\n", member, name);
 	}
 }
 
@@ -264,6 +265,18 @@ static const struct word {
 	{ "delete", 2, 2, run_delete },
 };
 
+/* A group may be named as it is written to. */
+static void
+drop_prefix(struct cli *cli)
+{
+	for (size_t i = 0; i < 2 && cli->argc > 1; i++) {
+		const char *prefix = i == 0 ? "group:" : "list:";
+
+		if (str_starts(str_of(cli->argv[1]), prefix))
+			cli->argv[1] += strlen(prefix);
+	}
+}
+
 static int
 run_group(struct cli *cli)
 {
@@ -272,8 +285,10 @@ run_group(struct cli *cli)
 
 		if (strcmp(word->name, cli->argv[0]) != 0)
 			continue;
+		cli->subword = word->name;
 		if (cli->argc < word->min_args)
 			return cli_usage(cli, "%s which group? name it", word->name);
+		drop_prefix(cli);
 		if (word->max_args >= 0 && cli->argc > word->max_args)
 			return cli_usage(cli, "'%s' is one argument too many", cli->argv[word->max_args]);
 		return word->run(cli);
@@ -298,8 +313,8 @@ static const char *const about[] = {
 	NULL,
 };
 static const char *const examples[] = {
-	"mailroom --as alice group create builders alice bob\nmailroom --as alice send group:builders -m "
-	"'the build is green'",
+	"mailroom --as alice group create builders alice bob\nmailroom --as alice send group:builders <<'EOF'\n"
+	"the build is green\nEOF",
 	"mailroom --as alice group create builders\nmailroom group add builders bob\nmailroom group show "
 	"builders",
 	"mailroom --as alice group create builders bob\nmailroom group remove builders bob\nmailroom group "

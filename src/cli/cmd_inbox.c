@@ -3,7 +3,7 @@
 #include "printout.h"
 
 static const struct opt opts[] = {
-	OPT('a', "all", NULL, "also mail that was read, and mail that is being worked on"),
+	OPT('a', "all", NULL, "also mail that was read, and what is being worked on, of queues too"),
 	OPT('u', "unread", NULL, "only unread mail (the default)"),
 	FILTER_OPTS,
 	OPT('n', "limit", "N", "at most N messages"),
@@ -27,6 +27,38 @@ static const char *const examples[] = {
 	NULL,
 };
 
+struct in_hand {
+	struct printout *l;
+	int64_t limit; /* 0: none */
+};
+
+static bool
+print_work(void *ctx, const struct mr_message *msg)
+{
+	const struct in_hand *h = ctx;
+	struct cli *cli = h->l->cli;
+	mr_auto(buf_done) struct buf line = BUF_INIT;
+
+	if (h->limit > 0 && (int64_t)h->l->n >= h->limit)
+		return false;
+	h->l->n++;
+	if (cli->json) {
+		cli_json_message(cli, msg, false);
+		return true;
+	}
+	text_line(cli, &line, msg);
+	(void)budget_add(cli, buf_str(&line));
+	return true;
+}
+
+static bool
+count_work(void *ctx, const struct mr_message *msg)
+{
+	(void)msg;
+	++*(size_t *)ctx;
+	return true;
+}
+
 static void
 say_empty(struct cli *cli, bool all)
 {
@@ -34,7 +66,11 @@ say_empty(struct cli *cli, bool all)
 	struct mr_counts counts = { 0 };
 
 	buf_addf(&cli->out, "no %smail for %s", all ? "" : "unread ", cli->self.agent);
-	if (!all && mr_count(cli->room, cli->self.agent, &counts, &ignored) == MR_OK && counts.held > 0)
+	if (!all)
+		(void)mr_count(cli->room, cli->self.agent, &counts, &ignored);
+	if (!all)
+		(void)mr_queue_held(cli->room, cli->self.agent, NULL, count_work, &counts.held, &ignored);
+	if (counts.held > 0)
 		buf_addf(&cli->out, " (%zu held: see 'mailroom inbox --all')", counts.held);
 	buf_addc(&cli->out, '\n');
 }
@@ -45,6 +81,7 @@ run(struct cli *cli)
 	struct filter_store store;
 	struct mr_scan scan = { .order = MR_BY_PRIORITY };
 	struct printout l = { .cli = cli };
+	struct mr_error err = { 0 };
 	int64_t limit = 0;
 	bool all = opt_flag(cli, "all");
 	int code = EXIT_DONE;
@@ -58,6 +95,9 @@ run(struct cli *cli)
 	scan.filter.folders = all ? MR_INBOX | MR_HELD : MR_INBOX;
 	if (!printout_run(&l, &scan, &code))
 		return code;
+	if (all && mr_queue_held(cli->room, cli->self.agent, &scan.filter, print_work, &(struct in_hand){ &l, limit },
+		       &err) != MR_OK)
+		return cli_fail(cli, &err);
 	if (!cli->json && l.n == 0)
 		say_empty(cli, all);
 	else if (!cli->json)

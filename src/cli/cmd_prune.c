@@ -7,6 +7,7 @@ struct pruning {
 	struct cli *cli;
 	bool dry_run;
 	size_t agents;
+	size_t returned; /* work of the agent at hand */
 };
 
 static void
@@ -22,6 +23,7 @@ say_pruned(void *ctx, const struct mr_agent *agent, size_t dead)
 		json_open(&j, '{');
 		json_key_str(&j, "agent", agent->name);
 		json_key_int(&j, "dead_letters", (int64_t)dead);
+		json_key_int(&j, "returned_work", (int64_t)p->returned);
 		json_key_time(&j, "seen", agent->seen_ms);
 		json_key_bool(&j, "dry_run", p->dry_run);
 		out_json_line(p->cli, &j);
@@ -29,14 +31,20 @@ say_pruned(void *ctx, const struct mr_agent *agent, size_t dead)
 	}
 	buf_addf(out, "%s %s: ", p->dry_run ? "would prune" : "pruned", agent->name);
 	out_count(out, dead, "unread message");
-	buf_adds(out, dead == 0 ? "\n" : " to dead letters\n");
+	buf_adds(out, dead == 0 ? "" : " to dead letters");
+	if (p->returned > 0) {
+		buf_adds(out, ", ");
+		out_count(out, p->returned, "claim");
+		buf_adds(out, " back to queues");
+	}
+	buf_addc(out, '\n');
 }
 
 static int
 run_prune(struct cli *cli)
 {
 	struct pruning p = { .cli = cli, .dry_run = opt_flag(cli, "dry-run") };
-	struct mr_prune_options options = { .dry_run = p.dry_run, .force = opt_flag(cli, "force") };
+	struct mr_prune_options options = { .dry_run = p.dry_run, .force = opt_flag(cli, "force"), .ret_returned = &p.returned };
 	struct mr_error err = { 0 };
 
 	if (!opt_duration(cli, "stale", &options.stale_ms))

@@ -356,8 +356,8 @@ static const char *const about[] = {
 	NULL,
 };
 static const char *const examples[] = {
-	"mailroom --as alice queue create builds --attempts 3\nmailroom --as alice send queue:builds -m "
-	"'build main'\n"
+	"mailroom --as alice queue create builds --attempts 3\nmailroom --as alice send queue:builds <<'EOF'\n"
+	"build main\nEOF\n"
 	"mailroom --as bob recv queue:builds --json >work\nmailroom queue show builds\n"
 	"mailroom --as bob done \"$(jq -r .token work)\"",
 	"mailroom --as alice queue create builds --order priority --max-claims 2\nmailroom --as alice queue "

@@ -106,6 +106,8 @@ take_own(struct cli *cli, const struct request *want, int64_t wait_ms, struct mr
 static int
 say_nothing(struct cli *cli, const struct request *want, const struct mr_error *err)
 {
+	if (want->queue && err->hint[0])
+		cli_warn(cli, "%s (it is kept; 'mailroom doctor' says more)", err->hint);
 	if (want->queue)
 		cli_warn(cli, "nothing to take: %s", err->message);
 	else
@@ -131,6 +133,8 @@ take(struct cli *cli, const struct request *want, struct mr_names *tokens, struc
 			return say_nothing(cli, want, &err);
 		if (rc != MR_OK)
 			return cli_fail(cli, &err);
+		if (claim.skipped[0])
+			cli_warn(cli, "%s (it is kept; 'mailroom doctor' says more)", claim.skipped);
 		(void)names_add(tokens, str_of(claim.token));
 		print_claim(cli, &claim, &msg, lines);
 		mr_message_done(&msg);

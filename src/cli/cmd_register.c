@@ -37,6 +37,11 @@ print_text(struct cli *cli, const char *name, const struct mr_registration *r)
 		out_count(out, r->returned, "message");
 		buf_adds(out, " of the last life came back\n");
 	}
+	if (r->returned_work > 0) {
+		buf_adds(out, "  ");
+		out_count(out, r->returned_work, "claim");
+		buf_adds(out, " of the last life went back to queues\n");
+	}
 	if (!cli->env.session)
 		buf_addf(out,
 		    "no harness session is known here: give --as %s with each command, or export "
@@ -56,6 +61,7 @@ print_json(struct cli *cli, const char *name, const struct mr_registration *r)
 	json_key_bool(&j, "continued", r->continued);
 	json_key_int(&j, "unread", (int64_t)r->unread);
 	json_key_int(&j, "returned", (int64_t)r->returned);
+	json_key_int(&j, "returned_work", (int64_t)r->returned_work);
 	json_key_str(&j, "session", cli->env.session);
 	out_json_line(cli, &j);
 }

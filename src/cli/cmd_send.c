@@ -88,6 +88,23 @@ read_not_before(struct cli *cli, int64_t *ret_ms)
 	return false;
 }
 
+/* The text where a recipient belongs is the commonest slip, and without -m there is no body either: what is said first
+ * must be the help that is needed. */
+static int
+check_operands(struct cli *cli, const char *const *to)
+{
+	struct mr_error err = { 0 };
+
+	for (; *to != NULL; to++) {
+		if (strpbrk(*to, " \t\r\n") == NULL)
+			continue;
+		(void)mr_fail(&err, MR_REFUSED, "'%.60s' is not a recipient", *to);
+		(void)mr_hint(&err, "did you mean -m? the text goes after -m, or in on stdin");
+		return cli_fail(cli, &err);
+	}
+	return EXIT_DONE;
+}
+
 static int
 run(struct cli *cli)
 {
@@ -99,7 +116,9 @@ run(struct cli *cli)
 		return cli_usage(cli, "send to whom? name at least one agent");
 	if (!read_not_before(cli, &draft.not_before_ms))
 		return EXIT_USAGE;
-	int code = draft_read(cli, &draft, &body);
+	int code = check_operands(cli, draft.to);
+	if (code == EXIT_DONE)
+		code = draft_read(cli, &draft, &body);
 	if (code != EXIT_DONE)
 		return code;
 	draft.cc = draft_list(cli, "cc");

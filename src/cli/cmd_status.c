@@ -49,7 +49,7 @@ find_problems(struct cli *cli, struct status *s)
 	}
 	if (dead_letters(cli, DEAD_COUNTED, &dead, &err) == MR_OK && dead > 0) {
 		out_count(&text, dead, "dead letter");
-		buf_adds(&text, dead == DEAD_COUNTED ? " or more: mailroom stats" : ": mailroom stats");
+		buf_adds(&text, dead == DEAD_COUNTED ? " or more: mailroom dead list" : ": mailroom dead list");
 		add_problem(s, &text);
 	}
 	if (cli_storage(cli, &storage, &err) == MR_OK && !storage.power_safe) {
@@ -58,13 +58,30 @@ find_problems(struct cli *cli, struct status *s)
 	}
 }
 
+static bool
+count_work(void *ctx, const struct mr_message *msg)
+{
+	(void)msg;
+	++*(size_t *)ctx;
+	return true;
+}
+
+/* What is in one's hands is mail of one's own and work of queues. */
+static enum mr_rc
+count_mine(struct cli *cli, struct mr_counts *ret, struct mr_error *err)
+{
+	enum mr_rc rc = mr_count(cli->room, cli->self.agent, ret, err);
+
+	return rc == MR_OK ? mr_queue_held(cli->room, cli->self.agent, NULL, count_work, &ret->held, err) : rc;
+}
+
 static enum mr_rc
 gather(struct cli *cli, struct status *s, struct mr_error *err)
 {
 	/* Looking into every mailbox is for those who watch the fleet. */
 	bool all = cli->out_tty || cli->json;
 
-	if (cli_know_self(cli, &s->nobody) == MR_OK && mr_count(cli->room, cli->self.agent, &s->mine, err) != MR_OK)
+	if (cli_know_self(cli, &s->nobody) == MR_OK && count_mine(cli, &s->mine, err) != MR_OK)
 		return err->code;
 	if (roster_load(cli, all, &s->roster, err) != MR_OK)
 		return err->code;

@@ -129,8 +129,13 @@ draft_report(struct cli *cli, const struct mr_draft *draft, enum mr_rc rc, const
 	else
 		report_text(cli, draft, receipt);
 	/* The id goes out before any word of warning: a reader that stops here has the one thing that matters. */
-	if (!cli_flush(cli))
-		return EXIT_FAILED;
+	cli->changed = rc == MR_OK && !draft->dry_run;
+	cli->done_id = receipt->id;
+	bool flushed = cli_flush(cli);
+
+	cli->done_id = NULL; /* the receipt goes before the command ends */
+	if (!flushed && rc == MR_OK)
+		return draft->dry_run ? EXIT_FAILED : EXIT_DOUBT;
 	if (receipt->repeated)
 		cli_warn(cli, "this key was used before: the message was not sent a second time");
 	if (receipt->warning != NULL)

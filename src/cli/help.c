@@ -25,7 +25,7 @@ exit_meaning(int code)
 		"nothing there",
 		"refused: a rule, a policy, or a newer life of this agent",
 		"not found: no such message, agent or room",
-		"in doubt: accepted in part, will be completed; do not send again without --key",
+		"in doubt: accepted in part, or done and the answer lost; do not send again without --key",
 	};
 
 	return code >= 0 && code <= EXIT_DOUBT ? meanings[code] : "";
@@ -38,7 +38,7 @@ exit_codes_of(const struct cmd *cmd, char ret[8])
 	size_t n = 0;
 
 	for (char c = '0'; c <= '6'; c++) {
-		if (c <= '2' || strchr(more, c))
+		if (c <= '2' || strchr(more, c) || (c == '6' && command_changes(cmd, NULL)))
 			ret[n++] = c;
 	}
 	ret[n] = '\0';

@@ -108,11 +108,15 @@ run(struct cli *cli)
 	int code = cli->cmd->run(cli);
 	/* What a failing command had gathered is still true: it is shown, and the failure stays the exit
 	 * code. */
+	if (code == EXIT_DONE && command_changes(cli->cmd, cli->subword) && !opt_flag(cli, "dry-run"))
+		cli->changed = true;
 	bool flushed = cli_flush(cli);
 
 	if (cli->self_known) /* a reminder: whatever comes of it, the command itself is done */
 		(void)mr_overdue(cli->room, &cli->self, say_due, cli, &err);
-	return flushed || code != EXIT_DONE ? code : EXIT_FAILED;
+	if (!flushed && code == EXIT_DONE)
+		return cli->changed ? EXIT_DOUBT : EXIT_FAILED;
+	return code;
 }
 
 static int

@@ -57,7 +57,7 @@ print_error(struct cli *cli, const char *code, const char *message, const char *
 		json_open(&j, '{');
 		json_key_str(&j, "code", code);
 		json_key_str(&j, "message", message);
-		json_key_str(&j, "hint", hint);
+		json_key_str(&j, "hint", hint[0] ? hint : NULL);
 		json_close(&j);
 		json_close(&j);
 	} else {
@@ -159,27 +159,52 @@ write_out(const char *bytes, size_t n)
 	return 0;
 }
 
+/* What was done stays done when its answer gets lost: whoever repeats a send then sends twice. */
+static void
+say_done_untold(struct cli *cli, const char *reason)
+{
+	struct mr_error err = { 0 };
+	const char *id = cli->done_id;
+
+	(void)mr_fail(&err, MR_INDOUBT, "it was done%s%s%s, but stdout did not take the answer: %s", id ? " (" : "",
+	    id ? id : "", id ? ")" : "", reason);
+	(void)mr_hint(&err, "do not repeat it");
+	(void)cli_fail(cli, &err);
+}
+
 bool
 cli_flush(struct cli *cli)
 {
 	struct mr_error err = { 0 };
 
 	if (cli->out.failed) {
+		if (cli->changed) {
+			say_done_untold(cli, "out of memory");
+			return false;
+		}
 		(void)mr_nomem(&err);
 		(void)cli_fail(cli, &err);
 		return false;
 	}
 	if (cli->out.len == 0)
 		return true;
-	if (write_out(cli->out.ptr, cli->out.len) < 0) {
-		(void)mr_fail(&err, MR_IO, "stdout did not take the output: %s", strerror(errno));
-		(void)mr_hint(&err, "what was not shown was not marked either; run the command again");
-		(void)cli_fail(cli, &err);
-		buf_clear(&cli->out);
+	bool taken = write_out(cli->out.ptr, cli->out.len) == 0;
+	int reason = taken ? 0 : errno;
+
+	buf_clear(&cli->out);
+	if (taken)
+		return true;
+	if (cli->changed) {
+		say_done_untold(cli, strerror(reason));
 		return false;
 	}
-	buf_clear(&cli->out);
-	return true;
+	(void)mr_fail(&err, MR_IO, "stdout did not take the output: %s", strerror(reason));
+	if (cli->cmd && command_changes(cli->cmd, cli->subword))
+		(void)mr_hint(&err, "a part of it may be done: look before you repeat it");
+	else
+		(void)mr_hint(&err, "what was not shown was not marked either; run the command again");
+	(void)cli_fail(cli, &err);
+	return false;
 }
 
 void

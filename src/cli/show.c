@@ -9,6 +9,7 @@
 #include "cli/cli.h"
 
 #define FROM_WIDTH 18
+#define TO_SHOWN 3 /* recipients in a line of `sent`; the rest are counted */
 #define SUBJECT_CHARS 120 /* off a terminal; `read` shows all of it */
 #define DAY_MS ((int64_t)86400 * 1000)
 
@@ -191,6 +192,23 @@ add_subject(struct cli *cli, struct buf *out, const struct mr_message *msg, size
 	out_styled(cli, out, unread ? STYLE_BOLD : STYLE_PLAIN, buf_z(&shown));
 }
 
+/* Whom the mail comes from; for what one sent oneself, whom it went to. */
+static void
+add_correspondent(struct buf *out, const struct mr_message *msg)
+{
+	if (msg->folder != MR_SENT || msg->to.n == 0) {
+		text_clean_line(out, str_of(msg->from[0] ? msg->from : "(nobody)"));
+		return;
+	}
+	buf_adds(out, "to ");
+	for (size_t i = 0; i < msg->to.n && i < TO_SHOWN; i++) {
+		buf_adds(out, i > 0 ? ", " : "");
+		text_clean_line(out, str_of(msg->to.v[i]));
+	}
+	if (msg->to.n > TO_SHOWN)
+		buf_addf(out, " +%zu", msg->to.n - TO_SHOWN);
+}
+
 void
 text_line(struct cli *cli, struct buf *out, const struct mr_message *msg)
 {
@@ -205,7 +223,7 @@ text_line(struct cli *cli, struct buf *out, const struct mr_message *msg)
 	text_when(&when, msg->date_ms);
 	add_padded(cli, out, buf_str(&when), 6);
 	buf_addc(out, ' ');
-	text_clean_line(&from, str_of(msg->from[0] ? msg->from : "(nobody)"));
+	add_correspondent(&from, msg);
 	add_padded(cli, out, buf_str(&from), FROM_WIDTH);
 	buf_addc(out, ' ');
 	add_subject(cli, out, msg, 6 + 1 + 2 + 2 + 6 + 1 + FROM_WIDTH + 1);
@@ -299,8 +317,19 @@ add_body(struct cli *cli, struct buf *out, const struct mr_message *msg)
 void
 text_message(struct cli *cli, struct buf *out, const struct mr_message *msg)
 {
+	text_post(cli, out, 0, msg);
+}
+
+void
+text_post(struct cli *cli, struct buf *out, uint64_t number, const struct mr_message *msg)
+{
+	char digits[24];
+
 	if (cli->budget.fenced)
 		buf_addf(out, "--- message %s ---\n", cli->budget.mark);
+	(void)snprintf(digits, sizeof(digits), "%llu", (unsigned long long)number);
+	if (number > 0)
+		add_header(cli, out, "Number", digits);
 	add_headers(cli, out, msg);
 	buf_addc(out, '\n');
 	add_body(cli, out, msg);

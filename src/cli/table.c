@@ -35,3 +35,37 @@ command_named(const char *word, bool *ret_alias)
 	}
 	return NULL;
 }
+
+static const struct {
+	const struct cmd *cmd;
+	const char *words; /* with a space around each; NULL: the command has none */
+} changing[] = {
+	{ &cmd_register, NULL },
+	{ &cmd_takeover, NULL },
+	{ &cmd_prune, NULL },
+	{ &cmd_send, NULL },
+	{ &cmd_reply, NULL },
+	{ &cmd_done, NULL },
+	{ &cmd_release, NULL },
+	{ &cmd_fail, NULL },
+	{ &cmd_extend, NULL },
+	{ &cmd_mark, NULL },
+	{ &cmd_archive, NULL },
+	{ &cmd_purge, NULL },
+	{ &cmd_group, " create add remove delete " },
+	{ &cmd_queue, " create pause resume close delete " },
+	{ &cmd_channel, " create subscribe unsubscribe close delete prune " },
+	{ &cmd_dead, " retry drop " },
+};
+
+bool
+command_changes(const struct cmd *cmd, const char *word)
+{
+	char spaced[40];
+
+	(void)snprintf(spaced, sizeof(spaced), " %s ", word ? word : "");
+	for (size_t i = 0; i < sizeof(changing) / sizeof(changing[0]); i++)
+		if (changing[i].cmd == cmd)
+			return !changing[i].words || !word || strstr(changing[i].words, spaced) != NULL;
+	return false;
+}

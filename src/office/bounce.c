@@ -90,6 +90,15 @@ wants_bounce(struct mr_room *room, const struct mr_message *failed)
 	return !room->driver->find_agent || room->driver->find_agent(room, failed->from, &sender, &ignored) == MR_OK;
 }
 
+bool
+bounce_sender_gone(struct mr_room *room, const struct mr_message *failed)
+{
+	struct mr_error ignored = { 0 };
+
+	return strcmp(failed->type, BOUNCE_TYPE) != 0 && *failed->from &&
+	       address_check(str_of(failed->from), &ignored) == MR_OK && !wants_bounce(room, failed);
+}
+
 /* Nothing in it depends on when it is written: with a key, who tells it again tells the same. */
 static void
 write_body(struct buf *out, const struct bounce *bounce, const struct mr_message *failed)

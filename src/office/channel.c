@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "office/office.h"
+#include "office/targets.h"
 #include "office/who.h"
 #include <poll.h>
 
@@ -82,6 +83,8 @@ mr_channel_get(struct mr_room *room, const char *name, struct mr_channel *ret, s
 
 	if (rc == MR_OK)
 		rc = settings_load(room, CHANNEL, local, &lines, err);
+	if (rc == MR_OK && lines.n == 0)
+		rc = mr_fail(err, MR_CORRUPT, "settings of channel '%s' are empty", local);
 	return rc == MR_OK ? read_settings(&lines, local, ret, err) : rc;
 }
 
@@ -118,6 +121,8 @@ mr_channel_create(struct mr_room *room, const struct mr_self *self, const char *
 
 	if (rc == MR_OK)
 		rc = office_not_fenced(room, self, err);
+	if (rc == MR_OK)
+		rc = target_name_free(room, CHANNEL, local, err);
 	if (rc == MR_OK && (retain_count < 0 || retain_ms < 0 || retain_ms / HOUR_MS >= RETAIN_HOURS_MAX))
 		rc = mr_fail(err, MR_REFUSED, "such a limit cannot be kept: posts and hours count from 0 (no limit)");
 	if (rc != MR_OK)

@@ -270,7 +270,11 @@ mr_claim_fail(struct mr_room *room, const struct mr_self *self, const char *what
 		rc = bounce_send(room, self, &msg, reason ? reason : "", *hold.queue ? key : NULL, err);
 	if (rc != MR_OK)
 		return say_if_over(&hold, rc, err);
-	return settle_claim(room, &hold, SETTLE_DEAD, ret_id, err);
+	*err = (struct mr_error){ 0 };
+	rc = settle_claim(room, &hold, SETTLE_DEAD, ret_id, err);
+	if (rc == MR_OK && bounce_sender_gone(room, &msg))
+		(void)mr_hint(err, "its sender '%.100s' is gone: nobody was told", msg.from);
+	return rc;
 }
 
 enum mr_rc

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* claim_find.c - which claim is meant: a token, or the end of an id on which this life holds exactly one
- * claim; on its own mail, or on work of a queue. */
+ * claim; on its own mail, or on work of a queue. And what of queues is in an agent's hands. */
 #include "base/error.h"
 #include "base/id.h"
 #include "office/office.h"
@@ -123,5 +123,72 @@ claim_find(struct mr_room *room, const struct mr_self *self, const char *what, s
 	if (rc == MR_OK)
 		rc = choose_claim(&s, self, ret, err);
 	buf_done(&s.tokens);
+	return rc;
+}
+
+/* ---- Work of queues in an agent's hands ---- */
+
+struct holding {
+	const char *agent, *suffix;
+	struct claims *claims;
+};
+
+static bool
+note_held(void *ctx, const struct queue_item *item)
+{
+	const struct holding *h = ctx;
+
+	if (!item->hold || strcmp(item->hold->agent, h->agent) != 0 ||
+	    (h->suffix && !str_ends(str_of(item->id), h->suffix)))
+		return true;
+	return claims_add(h->claims, item->hold);
+}
+
+enum mr_rc
+claim_held_work(struct mr_room *room, const char *agent, const char *suffix, struct claims *ret, struct mr_error *err)
+{
+	mr_auto(mr_names_done) struct mr_names queues = { 0 };
+	mr_auto(claims_done) struct claims found = { 0 };
+	struct holding h = { agent, suffix, &found };
+	struct mr_error ignored = { 0 };
+	enum mr_rc rc;
+
+	if (office_queue_able(room, &ignored) != MR_OK)
+		return MR_OK;
+	rc = settings_names(room, "queue", &queues, err);
+	for (size_t i = 0; i < queues.n && rc == MR_OK; i++) {
+		rc = room->driver->queue_each(room, queues.v[i], QUEUE_CLAIMED, note_held, &h, err);
+		if (rc == MR_NOTFOUND) /* deleted this very moment */
+			rc = MR_OK;
+	}
+	for (size_t i = 0; i < found.n && rc == MR_OK; i++)
+		if (!office_claim_over(room, &found.v[i]) && !claims_add(ret, &found.v[i]))
+			rc = mr_nomem(err);
+	return rc == MR_OK && found.failed ? mr_nomem(err) : rc;
+}
+
+enum mr_rc
+mr_queue_held(struct mr_room *room, const char *agent, const struct mr_filter *filter, mr_message_fn *fn, void *ctx,
+    struct mr_error *err)
+{
+	mr_auto(matcher_done) struct matcher matcher = { 0 };
+	mr_auto(claims_done) struct claims claims = { 0 };
+	enum mr_rc rc = matcher_init(&matcher, room, agent, filter, err);
+
+	if (rc == MR_OK)
+		rc = claim_held_work(room, agent, NULL, &claims, err);
+	for (size_t i = 0; i < claims.n && rc == MR_OK; i++) {
+		mr_auto(mr_message_done) struct mr_message msg = { 0 };
+		struct mr_error ignored = { 0 };
+
+		/* Settled this very moment, or not readable: recv says so. */
+		if (room->driver->queue_fetch(room, claims.v[i].queue, claims.v[i].id, &msg, &ignored) != MR_OK)
+			continue;
+		msg.folder = MR_HELD;
+		msg.attempt = claims.v[i].attempt;
+		(void)snprintf(msg.token, sizeof(msg.token), "%s", claims.v[i].token);
+		if (matcher_fits(&matcher, &msg) && !fn(ctx, &msg))
+			break;
+	}
 	return rc;
 }

@@ -88,6 +88,22 @@ scan_suffix(struct mr_room *room, const char *agent, const char *suffix, unsigne
 }
 
 static enum mr_rc
+scan_held_work(
+    struct mr_room *room, const char *agent, const char *suffix, struct found_ids *found, struct mr_error *err)
+{
+	mr_auto(claims_done) struct claims claims = { 0 };
+	enum mr_rc rc = claim_held_work(room, agent, suffix, &claims, err);
+
+	for (size_t i = 0; i < claims.n && rc == MR_OK && found->n <= AMBIGUOUS_MAX; i++) {
+		struct mr_message named = { 0 };
+
+		(void)snprintf(named.id, sizeof(named.id), "%s", claims.v[i].id);
+		(void)note_id(found, &named);
+	}
+	return rc;
+}
+
+static enum mr_rc
 settle_on_one(const struct found_ids *found, const char *given, char ret_id[MR_ID_LEN + 1], struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf list = BUF_INIT;
@@ -120,6 +136,8 @@ mr_resolve_id(struct mr_room *room, const char *agent, const char *id, unsigned 
 		return MR_OK;
 	}
 	rc = scan_suffix(room, agent, spelled, folders ? folders : ALL_FOLDERS, &found, err);
+	if (rc == MR_OK && found.n == 0 && folders == 0)
+		rc = scan_held_work(room, agent, spelled, &found, err);
 	if (rc == MR_OK && found.n == 0 && folders == 0)
 		rc = scan_suffix(room, agent, spelled, MR_DEAD, &found, err);
 	if (rc != MR_OK)
@@ -169,6 +187,77 @@ lookup_anywhere(
 /* ---- Fetching ---- */
 
 enum mr_rc
+lookup_claimed(struct mr_room *room, const char *agent, const char *id, struct mr_message *ret, struct mr_error *err)
+{
+	mr_auto(claims_done) struct claims claims = { 0 };
+	enum mr_rc rc = claim_held_work(room, agent, id, &claims, err);
+
+	if (rc == MR_OK && claims.n == 0)
+		return mr_fail(err, MR_NOTFOUND, "'%s' holds no work '%s'", agent, id);
+	if (rc == MR_OK)
+		rc = room->driver->queue_fetch(room, claims.v[0].queue, id, ret, err);
+	if (rc != MR_OK)
+		return rc;
+	ret->folder = MR_HELD;
+	ret->attempt = claims.v[0].attempt;
+	(void)snprintf(ret->token, sizeof(ret->token), "%s", claims.v[0].token);
+	return MR_OK;
+}
+
+struct done_work {
+	const char *id;
+	bool found;
+};
+
+static bool
+note_done(void *ctx, const struct queue_item *item)
+{
+	struct done_work *done = ctx;
+
+	done->found = strcmp(item->id, done->id) == 0;
+	return !done->found;
+}
+
+/* Nobody writes down who did it: whoever knows the whole id was given it. */
+static enum mr_rc
+fetch_done_work(struct mr_room *room, const char *id, struct mr_message *ret)
+{
+	mr_auto(mr_names_done) struct mr_names queues = { 0 };
+	struct mr_error ignored = { 0 };
+
+	if (office_queue_able(room, &ignored) != MR_OK || settings_names(room, "queue", &queues, &ignored) != MR_OK)
+		return MR_NOTFOUND;
+	for (size_t i = 0; i < queues.n; i++) {
+		struct done_work done = { .id = id };
+
+		(void)room->driver->queue_each(room, queues.v[i], QUEUE_DONE, note_done, &done, &ignored);
+		if (done.found && room->driver->queue_fetch(room, queues.v[i], id, ret, &ignored) == MR_OK)
+			return MR_OK;
+	}
+	return MR_NOTFOUND;
+}
+
+enum mr_rc
+lookup_original(
+    struct mr_room *room, const char *agent, const char *given, struct mr_message *ret, struct mr_error *err)
+{
+	char full[MR_ID_LEN + 1];
+	struct mr_error ignored = { 0 };
+	enum mr_rc rc = mr_resolve_id(room, agent, given, 0, full, err);
+
+	if (rc == MR_OK)
+		rc = room->driver->fetch(room, agent, full, ALL_FOLDERS, SCAN_HEADERS, ret, err);
+	else
+		return rc;
+	if (rc != MR_NOTFOUND)
+		return rc;
+	if (lookup_claimed(room, agent, full, ret, &ignored) != MR_OK && fetch_done_work(room, full, ret) != MR_OK)
+		return rc;
+	*err = (struct mr_error){ 0 };
+	return MR_OK;
+}
+
+enum mr_rc
 mr_fetch(struct mr_room *room, const char *agent, const char *id, struct mr_message *ret, struct mr_error *err)
 {
 	char full[MR_ID_LEN + 1];
@@ -178,6 +267,8 @@ mr_fetch(struct mr_room *room, const char *agent, const char *id, struct mr_mess
 	if (rc != MR_OK)
 		return rc;
 	rc = room->driver->fetch(room, agent, full, ALL_FOLDERS, SCAN_BODIES, ret, err);
+	if (rc == MR_NOTFOUND && lookup_claimed(room, agent, full, ret, &ignored) == MR_OK)
+		return MR_OK;
 	if (rc == MR_NOTFOUND && room->driver->fetch(room, agent, full, MR_DEAD, SCAN_BODIES, ret, &ignored) == MR_OK)
 		return MR_OK;
 	return rc;

@@ -79,6 +79,13 @@ enum mr_rc lookup_spelling(
 enum mr_rc lookup_anywhere(
     struct mr_room *room, const char *agent, const char *given, char ret_id[MR_ID_LEN + 1], struct mr_error *err);
 
+/* From a queue: work that is in this agent's hands, by its full id. MR_NOTFOUND. */
+enum mr_rc lookup_claimed(
+    struct mr_room *room, const char *agent, const char *id, struct mr_message *ret, struct mr_error *err);
+/* What is being answered: in the agent's mailbox, in its hands, or (by its full id) done in a queue. */
+enum mr_rc lookup_original(
+    struct mr_room *room, const char *agent, const char *given, struct mr_message *ret, struct mr_error *err);
+
 /* What others call a message: our id, or the Message-ID that another program gave it. NULL: out of memory. */
 const char *lookup_spoken_id(const struct mr_room *room, const struct mr_message *msg, struct arena **own);
 
@@ -140,6 +147,8 @@ enum mr_rc bounce_deliver(
 /* The same for mail that self gave up. Nobody writes to itself that it failed. */
 enum mr_rc bounce_send(struct mr_room *room, const struct mr_self *self, const struct mr_message *failed,
     const char *reason, const char *key, struct mr_error *err);
+/* The sender was an agent and is none any more. */
+bool bounce_sender_gone(struct mr_room *room, const struct mr_message *failed);
 /* Tells the senders of an agent's unread mail that it is leaving the room; but not those who are leaving, too. */
 enum mr_rc bounce_unread(struct mr_room *room, const char *agent, const struct mr_names *leaving, struct mr_error *err);
 /* References of an answer to `original`: its own and its id, at most 20, the first kept. */
@@ -180,6 +189,20 @@ bool office_lets_claim(const char *claimers, const char *agent);
 /* Ends the claims that are over: back to ready, or failed, after its sender was told, when all attempts are used
  * up. Best effort. */
 void office_queue_sweep(struct mr_room *room, const struct mr_queue *queue);
+/* The same for the claims of one agent in all queues; says how many are ready again. With dry_run: how many would
+ * be if the agent were gone. */
+size_t office_return_work(struct mr_room *room, const char *agent, bool dry_run);
+/* Is that claim over: its time is up, its process died, a newer life began, or its holder was pruned? */
+bool office_claim_over(struct mr_room *room, const struct hold *hold);
+
+struct claims { /* finish with claims_done */
+	struct hold *v;
+	size_t n, cap;
+	bool failed; /* out of memory */
+};
+bool claims_add(struct claims *c, const struct hold *hold);
+void claims_done(struct claims *c);
+
 /* ---- claim.c, claim_find.c ---- */
 
 enum mr_rc claim_able(const struct mr_room *room, struct mr_error *err); /* MR_UNSUPPORTED */
@@ -189,6 +212,9 @@ enum mr_rc claim_find(
 /* The process, if one is known: while it lives the lease does not run out. */
 void claim_describe_holder(struct mr_room *room, const struct mr_self *self, struct hold_terms *terms);
 void claim_fill(const struct hold *hold, struct mr_claim *ret);
+/* The claims on work of queues that are in this agent's hands and whose ids end so (NULL: all). */
+enum mr_rc claim_held_work(
+    struct mr_room *room, const char *agent, const char *suffix, struct claims *ret, struct mr_error *err);
 
 /* ---- retention.c ---- */
 

@@ -99,24 +99,47 @@ add_named(struct mr_room *room, const struct mr_prune_options *options, struct m
 	return MR_OK;
 }
 
+static bool
+count_one(void *ctx, const struct mr_message *msg)
+{
+	(void)msg;
+	++*(size_t *)ctx;
+	return true;
+}
+
+/* What a real one would do: held mail goes, too. */
 static enum mr_rc
-remove_one(struct mr_room *room, const char *name, const struct mr_names *all, bool dry_run, mr_prune_fn *fn, void *ctx,
-    struct mr_error *err)
+foresee(struct mr_room *room, const char *name, size_t *ret_dead, size_t *ret_returned, struct mr_error *err)
+{
+	struct scan_request want = { .folders = MR_INBOX | MR_HELD, .depth = SCAN_NAMES, .unread_only = true };
+
+	*ret_returned = office_return_work(room, name, true);
+	return room->driver->scan(room, name, &want, count_one, ret_dead, err);
+}
+
+static enum mr_rc
+remove_one(struct mr_room *room, const char *name, const struct mr_names *all, const struct mr_prune_options *options,
+    mr_prune_fn *fn, void *ctx, struct mr_error *err)
 {
 	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
-	size_t dead = 0;
+	size_t dead = 0, returned = 0;
 	enum mr_rc rc = room->driver->find_agent(room, name, &agent, err);
 
 	/* Their senders are told first: cut off here, they were told a little early. */
-	if (rc == MR_OK && !dry_run)
+	if (rc == MR_OK && !options->dry_run)
 		rc = bounce_unread(room, name, all, err);
 	if (rc == MR_OK)
-		rc =
-		    dry_run ? agent_unread(room, name, &dead, err) : room->driver->remove_agent(room, name, &dead, err);
+		rc = options->dry_run ? foresee(room, name, &dead, &returned, err)
+				      : room->driver->remove_agent(room, name, &dead, err);
+	/* Cut off before this, whoever looks at the queue next does it. */
+	if (rc == MR_OK && !options->dry_run)
+		returned = office_return_work(room, name, false);
 	if (rc == MR_NOTFOUND) { /* another prune was quicker */
 		*err = (struct mr_error){ 0 };
 		return MR_OK;
 	}
+	if (rc == MR_OK && options->ret_returned)
+		*options->ret_returned = returned;
 	if (rc == MR_OK && fn)
 		fn(ctx, &agent, dead);
 	return rc;
@@ -140,7 +163,7 @@ mr_prune(struct mr_room *room, const struct mr_prune_options *options, mr_prune_
 	if (rc == MR_OK)
 		rc = add_named(room, options, &c.stale, err);
 	for (size_t i = 0; rc == MR_OK && i < c.stale.n; i++)
-		rc = remove_one(room, c.stale.v[i], &c.stale, options->dry_run, fn, ctx, err);
+		rc = remove_one(room, c.stale.v[i], &c.stale, options, fn, ctx, err);
 	mr_names_done(&c.stale);
 	return rc;
 }

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "message/address.h"
 #include "office/office.h"
+#include "office/targets.h"
 
 #define QUEUE "queue"
 #define LEASE_DEFAULT_MS ((int64_t)10 * 60 * 1000)
@@ -181,6 +182,7 @@ enum mr_rc
 mr_queue_each(struct mr_room *room, mr_queue_fn *fn, void *ctx, struct mr_error *err)
 {
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
+	struct mr_error broken = { 0 };
 	enum mr_rc rc = office_queue_able(room, err);
 
 	if (rc == MR_OK)
@@ -194,10 +196,17 @@ mr_queue_each(struct mr_room *room, mr_queue_fn *fn, void *ctx, struct mr_error 
 			rc = MR_OK;
 			continue;
 		}
+		if (rc == MR_CORRUPT) { /* one that is broken does not hide the others */
+			broken = broken.code == MR_OK ? *err : broken;
+			rc = MR_OK;
+			continue;
+		}
 		if (rc == MR_OK && !fn(ctx, &queue))
 			break;
 	}
-	return rc;
+	if (rc == MR_OK && broken.code != MR_OK)
+		*err = broken;
+	return rc == MR_OK ? broken.code : rc;
 }
 
 static enum mr_rc
@@ -237,6 +246,8 @@ mr_queue_create(struct mr_room *room, const struct mr_self *self, const struct m
 		rc = office_not_fenced(room, self, err);
 	if (rc == MR_OK)
 		rc = settings_name(QUEUE, settings->name, name, err);
+	if (rc == MR_OK)
+		rc = target_name_free(room, QUEUE, name, err);
 	if (rc == MR_OK)
 		rc = check_claimers(settings->claimers ? settings->claimers : "*", err);
 	if (rc == MR_OK && (settings->lease_ms < 0 || settings->lease_ms > LEASE_MAX_MS))

@@ -22,25 +22,16 @@
 
 /* ---- Claims that are over ---- */
 
-struct claims {
-	struct hold *v;
-	size_t n, cap;
-	bool failed;
-};
-
-static void
+void
 claims_done(struct claims *c)
 {
 	free(c->v);
+	*c = (struct claims){ 0 };
 }
 
-static bool
-note_claim(void *ctx, const struct queue_item *item)
+bool
+claims_add(struct claims *c, const struct hold *hold)
 {
-	struct claims *c = ctx;
-
-	if (!item->hold)
-		return true;
 	if (c->n == c->cap) {
 		size_t cap = c->cap ? 2 * c->cap : 16;
 		struct hold *v = reallocarray(c->v, cap, sizeof(*v));
@@ -52,18 +43,30 @@ note_claim(void *ctx, const struct queue_item *item)
 		c->v = v;
 		c->cap = cap;
 	}
-	c->v[c->n++] = *item->hold;
+	c->v[c->n++] = *hold;
 	return true;
 }
 
 static bool
-older_life(struct mr_room *room, const struct hold *hold)
+note_claim(void *ctx, const struct queue_item *item)
+{
+	return !item->hold || claims_add(ctx, item->hold);
+}
+
+/* A record that a power cut took names no holder: then only the time counts. */
+bool
+office_claim_over(struct mr_room *room, const struct hold *hold)
 {
 	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
 	struct mr_error ignored = { 0 };
+	enum mr_rc rc;
 
-	return hold->life > 0 && room->driver->find_agent &&
-	       room->driver->find_agent(room, hold->agent, &agent, &ignored) == MR_OK && hold->life < agent.life;
+	if (hold->over || hold->agent[0] == '\0' || !room->driver->find_agent)
+		return hold->over;
+	rc = room->driver->find_agent(room, hold->agent, &agent, &ignored);
+	if (rc == MR_NOTFOUND)
+		return true;
+	return rc == MR_OK && hold->life > 0 && hold->life < agent.life;
 }
 
 static enum mr_rc
@@ -95,16 +98,23 @@ tell_sender(struct mr_room *room, const struct mr_queue *queue, const struct hol
 	return bounce_deliver(room, &bounce, &msg, &err);
 }
 
-static void
+static bool
+is_tried_again(const struct mr_queue *queue, const struct hold *hold)
+{
+	return queue->attempts == 0 || hold->attempt < queue->attempts;
+}
+
+/* True: it is ready again. */
+static bool
 end_claim(struct mr_room *room, const struct mr_queue *queue, const struct hold *hold)
 {
 	struct mr_error ignored = { 0 };
-	bool again = queue->attempts == 0 || hold->attempt < queue->attempts;
+	bool again = is_tried_again(queue, hold);
 
 	if (!again && tell_sender(room, queue, hold) != MR_OK)
-		return; /* told later, by whoever looks next: until then it stays claimed */
+		return false; /* told later, by whoever looks next: until then it stays claimed */
 	/* Not found: another was quicker, or it was settled in the last moment. */
-	(void)room->driver->queue_settle(room, hold, again ? SETTLE_BACK : SETTLE_DEAD, &ignored);
+	return room->driver->queue_settle(room, hold, again ? SETTLE_BACK : SETTLE_DEAD, &ignored) == MR_OK && again;
 }
 
 void
@@ -116,13 +126,54 @@ office_queue_sweep(struct mr_room *room, const struct mr_queue *queue)
 
 	(void)room->driver->queue_each(room, queue->name, QUEUE_CLAIMED, note_claim, &claims, &ignored);
 	for (size_t i = 0; i < claims.n; i++) {
-		if (!claims.v[i].over && !older_life(room, &claims.v[i]))
+		if (!office_claim_over(room, &claims.v[i]))
 			continue;
-		end_claim(room, queue, &claims.v[i]);
+		(void)end_claim(room, queue, &claims.v[i]);
 		ended = true;
 	}
 	if (ended) /* lost in a power cut, the claim is over again: no harm */
 		(void)office_flush(room, &ignored);
+}
+
+static size_t
+return_from(struct mr_room *room, const struct mr_queue *queue, const char *agent, bool dry_run)
+{
+	mr_auto(claims_done) struct claims claims = { 0 };
+	struct mr_error ignored = { 0 };
+	size_t back = 0;
+
+	(void)room->driver->queue_each(room, queue->name, QUEUE_CLAIMED, note_claim, &claims, &ignored);
+	for (size_t i = 0; i < claims.n; i++) {
+		const struct hold *hold = &claims.v[i];
+
+		if (strcmp(hold->agent, agent) != 0)
+			continue;
+		if (dry_run)
+			back += is_tried_again(queue, hold);
+		else if (office_claim_over(room, hold))
+			back += end_claim(room, queue, hold);
+	}
+	return back;
+}
+
+size_t
+office_return_work(struct mr_room *room, const char *agent, bool dry_run)
+{
+	mr_auto(mr_names_done) struct mr_names queues = { 0 };
+	struct mr_error ignored = { 0 };
+	size_t back = 0;
+
+	if (office_queue_able(room, &ignored) != MR_OK || settings_names(room, "queue", &queues, &ignored) != MR_OK)
+		return 0;
+	for (size_t i = 0; i < queues.n; i++) {
+		mr_auto(mr_queue_done) struct mr_queue queue = { 0 };
+
+		if (mr_queue_get(room, queues.v[i], &queue, &ignored) == MR_OK)
+			back += return_from(room, &queue, agent, dry_run);
+	}
+	if (back > 0 && !dry_run)
+		(void)office_flush(room, &ignored);
+	return back;
 }
 
 /* ---- Counting ---- */
@@ -166,7 +217,7 @@ count_item(void *ctx, const struct queue_item *item)
 		.attempt = item->hold->attempt,
 		.since_ms = item->hold->since_ms,
 		.deadline_ms = item->hold->deadline_ms,
-		.live = !item->hold->over && !older_life(c->room, item->hold),
+		.live = !office_claim_over(c->room, item->hold),
 	};
 
 	c->fn(c->ctx, &claim);
@@ -213,6 +264,9 @@ struct taking {
 	struct hold_terms holder;
 	struct mr_claim claim;
 	struct mr_message msg;
+	struct claims unreadable; /* claimed in this try, and to be put back after it */
+	size_t skipped;
+	char first_skipped[160]; /* why */
 };
 
 static enum mr_rc
@@ -230,7 +284,26 @@ check_open(const struct mr_queue *queue, const struct mr_self *self, struct mr_e
 	return mr_hint(err, "its claimers are '%.120s'", queue->claimers);
 }
 
-/* MR_CORRUPT: what was claimed cannot be read, and was put aside; take another. */
+static void
+note_skipped(struct taking *t, const struct hold *hold, const struct mr_error *why)
+{
+	if (t->skipped++ == 0)
+		(void)snprintf(t->first_skipped, sizeof(t->first_skipped), "%s (%.110s)", hold->id, why->message);
+}
+
+/* A sentence, or "". ret has room for sizeof(mr_claim.skipped). */
+static void
+say_skipped(const struct taking *t, char *ret, size_t room)
+{
+	ret[0] = '\0';
+	if (t->skipped == 1)
+		(void)snprintf(ret, room, "skipped what cannot be read: %s", t->first_skipped);
+	else if (t->skipped > 1)
+		(void)snprintf(ret, room, "skipped %zu that cannot be read, the first is %s", t->skipped, t->first_skipped);
+}
+
+/* MR_CORRUPT: what was claimed cannot be read; take another. What is broken is put aside as failed. What only cannot
+ * be read now stays claimed until this try is over, so that it does not come again and keep us from all the rest. */
 static enum mr_rc
 show_claimed(struct taking *t, const struct mr_queue *queue, const struct hold *hold, struct mr_error *err)
 {
@@ -249,9 +322,27 @@ show_claimed(struct taking *t, const struct mr_queue *queue, const struct hold *
 	mr_message_done(&t->msg);
 	if (rc == MR_NOTFOUND) /* taken away this very moment: purged, or the queue deleted */
 		return MR_CORRUPT;
-	(void)t->room->driver->queue_settle(t->room, hold, rc == MR_CORRUPT ? SETTLE_DEAD : SETTLE_BACK, &ignored);
-	(void)office_flush(t->room, &ignored);
-	return rc;
+	if (rc != MR_NOMEM)
+		note_skipped(t, hold, err);
+	if (rc == MR_CORRUPT || rc == MR_NOMEM || !claims_add(&t->unreadable, hold)) {
+		(void)t->room->driver->queue_settle(
+		    t->room, hold, rc == MR_CORRUPT ? SETTLE_DEAD : SETTLE_BACK, &ignored);
+		(void)office_flush(t->room, &ignored);
+		return rc;
+	}
+	return MR_CORRUPT;
+}
+
+static void
+put_back_unreadable(struct taking *t)
+{
+	struct mr_error ignored = { 0 };
+
+	for (size_t i = 0; i < t->unreadable.n; i++)
+		(void)t->room->driver->queue_settle(t->room, &t->unreadable.v[i], SETTLE_BACK, &ignored);
+	if (t->unreadable.n > 0)
+		(void)office_flush(t->room, &ignored);
+	claims_done(&t->unreadable);
 }
 
 /* One try. The settings are read anew: a queue may be paused while we wait. */
@@ -285,11 +376,12 @@ take_once(struct taking *t, struct mr_error *err)
 		if (rc != MR_CORRUPT)
 			break;
 	}
+	put_back_unreadable(t);
 	if (rc == MR_EMPTY)
 		return mr_fail(err, MR_EMPTY, "no work is waiting in the queue '%s'", queue.name);
 	if (rc == MR_BUSY) {
-		(void)mr_fail(err, MR_BUSY, "%u claims are live in the queue '%s': no more are allowed",
-		    queue.max_claims, queue.name);
+		(void)mr_fail(err, MR_BUSY, "%u %s live in the queue '%s': no more are allowed", queue.max_claims,
+		    queue.max_claims == 1 ? "claim is" : "claims are", queue.name);
 		return mr_hint(err, "try again with --wait; `mailroom queue show %s` tells who holds them", queue.name);
 	}
 	return rc;
@@ -322,8 +414,10 @@ take_until(struct taking *t, void *watch, int64_t wait_ms, struct mr_error *err)
 			return rc;
 		int64_t rest_ms = wait_ms < 0 ? -1 : deadline_ms - clock_boot_ms();
 
-		if (wait_ms >= 0 && rest_ms <= 0)
-			return rc;
+		if (wait_ms >= 0 && rest_ms <= 0) {
+			err->code = MR_EMPTY; /* it waited, and the time is up: whatever for */
+			return MR_EMPTY;
+		}
 		/* A free place among max_claims rings no bell of its own. */
 		pause_for(t, rc == MR_BUSY ? NULL : watch, rest_ms, &pause_ms);
 	}
@@ -357,8 +451,11 @@ mr_queue_recv(struct mr_room *room, const struct mr_self *self, const char *name
 	if (watch)
 		driver->watch_close(room, watch);
 	if (rc == MR_OK) {
+		say_skipped(&t, t.claim.skipped, sizeof(t.claim.skipped));
 		*ret_claim = t.claim;
 		*ret_msg = t.msg;
+	} else if (rc == MR_EMPTY && t.skipped > 0) {
+		say_skipped(&t, err->hint, sizeof(err->hint));
 	}
 	return rc;
 }

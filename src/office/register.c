@@ -129,6 +129,8 @@ mr_register(struct mr_room *room, const char *name, const struct mr_env *env, co
 		return mr_fail(err, MR_BUSY, "cannot register '%s': others keep taking it", local);
 	if (rc == MR_OK)
 		rc = agent_unread(room, local, &reg.unread, err);
+	if (rc == MR_OK && !reg.continued && !reg.created)
+		reg.returned_work = office_return_work(room, local, false);
 	if (rc == MR_OK)
 		*ret = reg;
 	return rc;

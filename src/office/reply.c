@@ -39,20 +39,25 @@ add(struct address_list *list, const char *name)
 		list->failed = true;
 }
 
+/* Only agents get a copy of an answer: in a queue it would be new work, in a channel a post to all. */
 static void
-add_others(struct address_list *list, const struct mr_names *names, const char *self)
+add_other_agents(struct address_list *list, const struct mr_names *names, const char *self)
 {
 	for (size_t i = 0; i < names->n; i++)
-		if (strcmp(names->v[i], self) != 0)
+		if (strcmp(names->v[i], self) != 0 && !strchr(names->v[i], ':'))
 			add(list, names->v[i]);
 }
 
-/* The sender; for mail of one's own those who got it, or oneself if there was nobody else. */
+/* The sender; for mail of one's own the agents who got it, else the queue or channel that it went to, else oneself.
+ */
 static void
 default_to(struct address_list *to, const struct mr_message *original, const char *self)
 {
 	if (strcmp(original->from, self) == 0)
-		add_others(to, &original->to, self);
+		add_other_agents(to, &original->to, self);
+	for (size_t i = 0; to->n == 0 && strcmp(original->from, self) == 0 && i < original->to.n; i++)
+		if (strchr(original->to.v[i], ':'))
+			add(to, original->to.v[i]);
 	if (to->n == 0)
 		add(to, original->from);
 }
@@ -84,8 +89,8 @@ send_answer(struct mr_room *room, const struct mr_self *self, const struct mr_me
 		return mr_nomem(err);
 	default_to(&to, original, self->agent);
 	if (all) {
-		add_others(&cc, &original->to, self->agent);
-		add_others(&cc, &original->cc, self->agent);
+		add_other_agents(&cc, &original->to, self->agent);
+		add_other_agents(&cc, &original->cc, self->agent);
 	}
 	subject_reply(&subject, str_of(original->subject));
 	if (!buf_ok(&subject) || to.failed || cc.failed)

@@ -14,6 +14,7 @@
  */
 #include "base/process.h"
 #include "base/sys.h"
+#include "office/resolve.h"
 #include "office/who.h"
 
 #define TRIES 10
@@ -30,16 +31,47 @@ is_agent(struct mr_self *ret, const struct mr_env *env, const char *agent, unsig
 	return MR_OK;
 }
 
+/* The name as it is registered: what reaches an agent's mailbox by `send` must be that agent by --as, too. */
+static enum mr_rc
+registered_name(struct mr_room *room, const char *given, char ret[MR_ADDRESS_MAX + 1], struct mr_agent *ret_agent,
+    struct mr_error *err)
+{
+	struct mr_error unknown = { 0 };
+	char local[MR_ADDRESS_MAX + 1], found[MR_ADDRESS_MAX + 1];
+	struct recipients nobody = { 0 };
+	struct resolver r;
+	bool live;
+	enum mr_rc rc = agent_local_name(room, given, local, err);
+
+	if (rc != MR_OK)
+		return rc;
+	(void)snprintf(ret, MR_ADDRESS_MAX + 1, "%s", local);
+	if (!room->driver->find_agent)
+		return MR_OK;
+	rc = room->driver->find_agent(room, local, ret_agent, &unknown);
+	if (rc != MR_NOTFOUND) {
+		if (rc != MR_OK)
+			*err = unknown;
+		return rc;
+	}
+	resolver_init(&r, room, "", false, &nobody);
+	rc = canonical_agent(&r, local, found, &live, err);
+	resolver_done(&r);
+	recipients_done(&nobody);
+	if (rc != MR_OK)
+		return rc == MR_NOTFOUND ? agent_unknown(room, local, err) : rc;
+	(void)snprintf(ret, MR_ADDRESS_MAX + 1, "%s", found);
+	return mr_agent_get(room, found, ret_agent, err);
+}
+
 enum mr_rc
 mr_self_named(struct mr_room *room, const char *agent, struct mr_self *ret, struct mr_error *err)
 {
 	static const struct mr_env nothing = { 0 };
 	mr_auto(mr_agent_done) struct mr_agent found = { 0 };
 	char name[MR_ADDRESS_MAX + 1];
-	enum mr_rc rc = agent_local_name(room, agent, name, err);
+	enum mr_rc rc = registered_name(room, agent, name, &found, err);
 
-	if (rc == MR_OK && room->driver->find_agent)
-		rc = mr_agent_get(room, name, &found, err);
 	return rc == MR_OK ? is_agent(ret, &nothing, name, found.life, false, "named") : rc;
 }
 
@@ -136,11 +168,9 @@ by_variable(struct mr_room *room, const struct mr_env *env, struct mr_self *ret,
 {
 	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
 	char name[MR_ADDRESS_MAX + 1], source[80];
-	enum mr_rc rc = agent_local_name(room, env->agent, name, err);
+	enum mr_rc rc = registered_name(room, env->agent, name, &agent, err);
 
 	snprintf(source, sizeof source, "$%s", env->agent_source ? env->agent_source : "MAILROOM_AGENT");
-	if (rc == MR_OK && room->driver->find_agent)
-		rc = mr_agent_get(room, name, &agent, err);
 	if (rc != MR_OK)
 		return mr_wrap(err, "%s", source);
 	if (!room->driver->find_agent || !room->driver->take_life)

@@ -156,17 +156,34 @@ check_draft(const struct mr_room *room, const struct mr_draft *draft, struct mr_
 	return MR_OK;
 }
 
-/* A delay is a promise that only a queue can keep: an agent's own mail is readable at once. */
-static enum mr_rc
-check_delay(const struct letter *l, struct mr_error *err)
+static const char *
+first_of_kind(const struct mr_names *names, const char *prefix, bool has)
 {
-	if (l->draft->not_before_ms == 0)
-		return MR_OK;
-	for (size_t i = 0; i < l->who.all.n; i++)
-		if (str_starts(str_of(l->who.all.v[i]), "queue:"))
-			return MR_OK;
-	(void)mr_fail(err, MR_REFUSED, "only mail to a work queue can wait for a time");
-	return mr_hint(err, "send it to queue:NAME, or leave out --not-before");
+	for (size_t i = 0; i < names->n; i++)
+		if (str_starts(str_of(names->v[i]), prefix) == has)
+			return names->v[i];
+	return NULL;
+}
+
+/* A delay is a promise that only a queue can keep: an agent's own mail is readable at once. And only an agent's mail can
+ * be retired: what waits in a queue is work that somebody may have begun. */
+static enum mr_rc
+check_promises(const struct letter *l, struct mr_error *err)
+{
+	const char *other = first_of_kind(&l->who.all, "queue:", false);
+	const char *queue = first_of_kind(&l->who.all, "queue:", true);
+	const char *channel = first_of_kind(&l->who.all, "channel:", true);
+
+	if (l->draft->not_before_ms != 0 && other) {
+		(void)mr_fail(err, MR_REFUSED, "only mail to a work queue can wait for a time, and '%s' is none", other);
+		return mr_hint(err, "send it to queue:NAME alone, or leave out --not-before");
+	}
+	if (l->draft->replace_key && (queue || channel)) {
+		(void)mr_fail(err, MR_REFUSED, "a replace key does nothing in '%s': no mail is retired there",
+		    queue ? queue : channel);
+		return mr_hint(err, "leave out --replace-key, or send to agents only");
+	}
+	return MR_OK;
 }
 
 /* ---- Composing ---- */
@@ -202,11 +219,8 @@ find_thread(struct letter *l, const char *given, const char **ret, struct mr_err
 static enum mr_rc
 find_original(struct letter *l, struct mr_error *err)
 {
-	char id[MR_ID_LEN + 1];
-	enum mr_rc rc = mr_resolve_id(l->room, l->self->agent, l->draft->reply_to, 0, id, err);
+	enum mr_rc rc = lookup_original(l->room, l->self->agent, l->draft->reply_to, &l->original, err);
 
-	if (rc == MR_OK)
-		rc = l->room->driver->fetch(l->room, l->self->agent, id, ALL_FOLDERS, SCAN_HEADERS, &l->original, err);
 	return rc == MR_OK ? MR_OK : mr_wrap(err, "reply to '%.60s'", l->draft->reply_to);
 }
 
@@ -319,7 +333,10 @@ storage_warning(const struct letter *l)
 	struct mr_error ignored = { 0 };
 	struct buf text = BUF_INIT;
 
-	if (!driver->once || !driver->storage || !driver->once(l->room, l->self->agent, l->self->life, "storage") ||
+	if (l->room->storage_known || !driver->once || !driver->storage)
+		return NULL;
+	l->room->storage_known = true;
+	if (!driver->once(l->room, l->self->agent, l->self->life, "storage") ||
 	    driver->storage(l->room, &storage, &ignored) != MR_OK || storage.power_safe)
 		return NULL;
 	buf_addf(&text, "a power cut can lose mail here (%s): %s", storage.file_system, storage.reason);
@@ -415,7 +432,7 @@ mr_send(struct mr_room *room, const struct mr_self *self, const struct mr_draft 
 	if (rc == MR_OK)
 		rc = recipients_resolve(room, self->agent, draft->to, draft->cc, draft->hold, &l.who, err);
 	if (rc == MR_OK)
-		rc = check_delay(&l, err);
+		rc = check_promises(&l, err);
 	if (rc == MR_OK)
 		rc = compose(&l, err);
 	if (rc != MR_OK)

@@ -67,6 +67,17 @@ check_records(const struct mr_room *room, const char *kind, struct mr_error *err
 	return office_lacks(room, strcmp(kind, "queue") == 0 ? "work queues" : "channels", err);
 }
 
+/* We never write an empty one: a power cut on storage that is not safe leaves it, or an editor. Defaults would hide
+ * that a limit, or a queue that was closed, is forgotten. */
+static enum mr_rc
+check_not_empty(const struct record *lines, struct mr_error *err)
+{
+	if (lines->n > 0)
+		return MR_OK;
+	(void)mr_fail(err, MR_CORRUPT, "there is no line in it");
+	return mr_hint(err, "write its lines again, or remove that file and create it anew: what is in it stays");
+}
+
 enum mr_rc
 settings_load(struct mr_room *room, const char *kind, const char *name, struct record *ret, struct mr_error *err)
 {
@@ -80,6 +91,8 @@ settings_load(struct mr_room *room, const char *kind, const char *name, struct r
 	if (rc != MR_OK)
 		return rc;
 	rc = record_parse(buf_str(&text), ret, err);
+	if (rc == MR_OK)
+		rc = check_not_empty(ret, err);
 	return rc == MR_OK ? MR_OK : mr_wrap(err, "settings of %s '%s'", kind, name);
 }
 
@@ -172,6 +185,8 @@ edit_lines(void *ctx, bool exists, struct buf *text, struct mr_error *err)
 	if (!exists)
 		return mr_fail(err, MR_NOTFOUND, "no such name");
 	rc = record_parse(buf_str(text), &lines, err);
+	if (rc == MR_OK)
+		rc = check_not_empty(&lines, err);
 	if (rc != MR_OK)
 		return rc;
 	if (has_line(&lines, edit) == (edit->how != SETTINGS_REMOVE))

@@ -131,6 +131,9 @@ take_once(struct mr_show *show, const char *id, struct mr_message *msg, struct m
 	struct mr_error ignored = { 0 };
 	enum mr_rc rc = show->room->driver->fetch(show->room, show->self.agent, id, ALL_FOLDERS, SCAN_BODIES, msg, err);
 
+	/* Work of a queue is looked at, not taken: it is in our hands already. */
+	if (rc == MR_NOTFOUND && lookup_claimed(show->room, show->self.agent, id, msg, &ignored) == MR_OK)
+		return MR_OK;
 	if (rc == MR_NOTFOUND &&
 	    show->room->driver->fetch(show->room, show->self.agent, id, MR_DEAD, SCAN_BODIES, msg, &ignored) == MR_OK)
 		return MR_OK;

@@ -4,7 +4,8 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "message/address.h"
-#include "office/office.h"
+#include "office/resolve.h"
+#include "office/targets.h"
 
 /* ---- Names ---- */
 
@@ -46,6 +47,44 @@ target_name_check(const char *kind, const char *name, struct mr_error *err)
 	    strcmp(kind, "queue") == 0 ? "; of a rig: RIG/NAME" : "");
 }
 
+struct pattern_search {
+	struct mr_str name;
+	bool found;
+};
+
+static void
+note_if_pattern(void *ctx, struct mr_str pattern)
+{
+	struct pattern_search *search = ctx;
+
+	search->found |= str_eq(pattern, search->name);
+}
+
+enum mr_rc
+target_name_free(struct mr_room *room, const char *kind, const char *name, struct mr_error *err)
+{
+	struct pattern_search search = { .name = str_of(name) };
+	struct mr_error ignored = { 0 };
+
+	pattern_each(room, note_if_pattern, &search);
+	if (search.found || canonical_operator(search.name)) {
+		(void)mr_fail(err, MR_REFUSED, "cannot make a %s '%s': '@%s' has a meaning already", kind, name, name);
+		return mr_hint(err, "pick another name; `mailroom resolve @%s` says who is meant", name);
+	}
+	if (!room->driver->find_agent && !room->driver->has_agent) /* a kind without registration */
+		return MR_OK;
+	enum mr_rc rc = agent_exists(room, name, &ignored);
+
+	if (rc == MR_NOTFOUND)
+		return MR_OK;
+	if (rc != MR_OK) {
+		*err = ignored;
+		return rc;
+	}
+	(void)mr_fail(err, MR_REFUSED, "cannot make a %s '%s': an agent is called so", kind, name);
+	return mr_hint(err, "with both, mail to '%s' would be ambiguous; pick another name, such as %ss", name, name);
+}
+
 /* ---- Settings ---- */
 
 enum mr_rc
@@ -77,6 +116,9 @@ target_settings(struct mr_room *room, const char *kind, const char *name, struct
 		return mr_fail(err, MR_NOTFOUND, "no %s '%s' in room '%s'", kind, name, room->name);
 	if (rc == MR_OK)
 		rc = record_parse(buf_str(&text), ret, err);
+	/* What a crash or an editor emptied must not pass for one with the default settings. */
+	if (rc == MR_OK && ret->n == 0)
+		rc = mr_fail(err, MR_CORRUPT, "its settings are empty");
 	return rc == MR_OK ? MR_OK : mr_wrap(err, "%s '%s'", kind, name);
 }
 

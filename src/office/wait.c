@@ -121,6 +121,8 @@ pause_for(struct waiting *w, void *watch, int64_t rest_ms, int64_t *pause_ms)
 
 	if (watch) {
 		w->room->driver->watch_wait(w->room, watch, ms);
+		w->hit = w->matcher.depth == SCAN_NAMES && w->room->driver->watch_saw_mail &&
+			 w->room->driver->watch_saw_mail(w->room, watch);
 		return;
 	}
 	(void)poll(NULL, 0, (int)ms);
@@ -142,6 +144,8 @@ look_until(struct waiting *w, void *watch, int64_t timeout_ms, struct mr_error *
 		if (timeout_ms >= 0 && rest_ms <= 0)
 			return mr_fail(err, MR_EMPTY, "no mail for '%s' came in time", w->agent);
 		pause_for(w, watch, rest_ms, &pause_ms);
+		if (w->hit)
+			return MR_OK;
 	}
 }
 

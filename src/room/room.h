@@ -37,6 +37,7 @@ struct mr_room {
 	char *spec;             /* "maildir:/path" */
 	char *name;             /* what stands after @ */
 	struct record settings; /* lines of the room's settings; empty where a kind has none */
+	bool storage_known; /* this handle has asked once what a power cut may do here */
 	mr_trace_fn *trace;     /* or NULL */
 	void *trace_ctx;
 	const struct room_driver *inner; /* used by wrap/: the driver that is wrapped */
@@ -203,6 +204,9 @@ struct room_driver {
 	enum mr_rc (*watch)(struct mr_room *room, const char *agent, void **ret_watch, struct mr_error *err);
 	/* Something may have changed, or the time is up: either way look again. */
 	void (*watch_wait)(struct mr_room *room, void *watch, int64_t timeout_ms);
+	/* After watch_wait: did unread mail of the agent come in this very moment? True only if it is there and can be
+	 * read; false proves nothing. NULL: look. */
+	bool (*watch_saw_mail)(struct mr_room *room, void *watch);
 	void (*watch_close)(struct mr_room *room, void *watch);
 
 	/* ---- Records of the post office: small named values (due answers, tombstones, later groups ...) ---- */

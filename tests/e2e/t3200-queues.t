@@ -128,4 +128,87 @@ same 'of an old life 2' "$(jq -r '"\(.subject) \(.attempt)"' out)" 'the work of 
 exits 0 'recv --wait without a queue' mr --as bob recv --wait 15s --json
 same 'for bob himself' "$(jq -r .subject out)" "waits for one's own mail"
 wait
+
+# ---- what is in my hands can be read and answered ----
+room alice bob carol
+mr --as alice queue create q >/dev/null
+a=$(send alice queue:q 'build main')
+mr --as bob recv queue:q --json >out; work=$(token)
+short=$(printf %s "$a" | tail -c 6)
+exits 0 'claimed work can be read by its short id' mr --as bob read "$short"
+says out 'build main' 'and is shown'
+exits 0 'and by its id' mr --as bob read --peek "$a"
+exits 5 'but not by another' mr --as carol read "$a"
+exits 0 'inbox --all' mr --as bob inbox --all --json
+same "$a held $work" "$(jq -r '"\(.id) \(.folder) \(.token)"' out)" 'lists it with its token'
+exits 0 'a filter' mr --as bob inbox --all --from carol --json
+same '' "$(cat out)" 'applies to it, too'
+exits 0 'status' mr --as bob status --json
+same 1 "$(jq -r .held out)" 'counts it'
+exits 0 'send --reply-to' mr --as bob send alice --reply-to "$short" -m 'started'
+exits 0 'still claimed' mr --as bob done "$work"
+exits 0 'done work is answered by its full id' mr --as bob send alice --reply-to "$a" -m 'built'
+same "$a $a" "$(mr --as alice inbox --json | jq -r .reply_to | tr '\n' ' ' | sed 's/ $//')" 'in its thread'
+exits 5 'and not by the end of it' mr --as bob send alice --reply-to "$short" -m 'built'
+
+# ---- a holder who is pruned or taken over ----
+for i in 1 2; do send alice queue:q "w$i" >/dev/null; done
+mr --as bob recv queue:q --limit 2 >/dev/null
+send alice bob 'for bob' >/dev/null; mr --as bob recv >/dev/null
+exits 0 'takeover' mr takeover bob
+says out '2 claims of the last life went back to queues' 'says what went back'
+same '2 0 0 1 0' "$(ready q)" 'and it is ready'
+mr --as bob recv queue:q >/dev/null; mr --as bob recv >/dev/null
+exits 0 'prune --dry-run' mr prune bob --force --dry-run
+says out 'bob: 1 unread message to dead letters, 1 claim back to queues' 'counts what is held'
+exits 0 'prune' mr prune bob --force
+says out 'bob: 1 unread message to dead letters, 1 claim back to queues' 'does the same'
+same '2 0 0 1 0' "$(ready q)" 'and its work is ready'
+
+# ---- what cannot be read ----
+room alice bob
+mr --as alice queue create q >/dev/null
+for i in 1 2 3; do send alice queue:q "w$i" >/dev/null; done
+files=$(find .mailroom/queues/q/ready -type f | sort)
+: >"$(echo "$files" | sed -n 1p)"
+ln -sf /etc/passwd "$(echo "$files" | sed -n 2p)"
+exits 0 'doctor' mr doctor
+says out "ready/.* is empty" 'tells of empty work'
+exits 0 'broken work is skipped' mr --as bob recv queue:q
+says out 'w3' 'and the next is given out'
+says err 'skipped 2 that cannot be read' 'which is said'
+same '0 0 1 0 2' "$(ready q)" 'and kept as failed'
+send alice queue:q 'w4' >/dev/null
+: >"$(find .mailroom/queues/q/ready -type f)"
+exits 3 'nothing else is there' mr --as bob recv queue:q
+says err 'skipped what cannot be read' 'that is said, too'
+b=$(send alice queue:q 'w5'); send alice queue:q 'w6' >/dev/null
+if [ "$(id -u)" != 0 ]; then
+	chmod 0 .mailroom/queues/q/ready/*/*/*"$b"*
+	exits 0 'what cannot be read now' mr --as bob recv queue:q
+	says out 'w6' 'is passed by'
+	same '1 0 2 0 3' "$(ready q)" 'and stays'
+fi
+: >.mailroom/queues/q/settings
+mr --as alice queue create fine >/dev/null
+exits 1 'emptied settings are no defaults' mr queue show q
+says err 'no line in it' 'and that is said'
+exits 1 'nor are they mended by a change' mr --as alice queue pause q
+exits 1 'a list' mr queue list
+says out 'fine' 'still names the others'
+
+# ---- waiting at the limit, a sender who is gone ----
+room alice bob carol
+mr --as alice queue create q --max-claims 1 >/dev/null
+for i in 1 2; do send carol queue:q "w$i" >/dev/null; done
+mr --as bob recv queue:q --json >out; work=$(token)
+exits 4 'at the limit' mr --as alice claim q
+says err '1 claim is live' 'it is said'
+exits 3 'waiting ends with nothing' mr --as alice claim q --wait 1s
+(sleep 0.4; mr --as bob release "$work" >/dev/null) &
+exits 0 'or when there is a place' mr --as alice claim q --wait 15s --json
+work=$(token); wait
+mr prune carol --force >/dev/null
+exits 0 'fail' mr --as alice fail "$work" --reason 'no compiler'
+says err "sender 'carol' is gone: nobody was told" 'says that nobody hears of it'
 finish

@@ -18,6 +18,13 @@ so_many(unsigned full, unsigned quick)
 	return crowd_long() ? full : CROWD_SLOW ? quick / 4 : quick;
 }
 
+/* A process that works until it is told to stop also stops when the test is gone. */
+static bool
+goes_on(const atomic_bool *over, pid_t parent)
+{
+	return !atomic_load(over) && getppid() == parent;
+}
+
 /* ---- The room: in memory, so that a sync is a call like any other ---- */
 
 static struct crowd
@@ -91,6 +98,7 @@ struct plant {
 	struct crowd room;
 	unsigned messages, attempts, claimed;
 	atomic_bool over;
+	pid_t parent;
 	atomic_uint killed, late;
 	pid_t claimer[CLAIMERS];
 	char id[WORK_MAX][MR_ID_LEN + 1];
@@ -148,7 +156,7 @@ claim_all_day(void *ctx, unsigned number)
 	struct mr_room *room = crowd_open(&p->room);
 	struct mr_self self = self_number(room, "worker", number);
 
-	while (!atomic_load(&p->over))
+	while (goes_on(&p->over, p->parent))
 		if (work_once(p, room, &self) == MR_EMPTY)
 			crowd_nap_us(5000);
 	mr_room_close(room);
@@ -248,6 +256,7 @@ work_in_danger(unsigned messages, unsigned attempts)
 	struct mr_scan scan = { .filter = { .type = "bounce" } };
 	char path[128];
 
+	p->parent = getpid();
 	p->room = post_room("none", "worker", CLAIMERS);
 	p->messages = messages;
 	p->attempts = attempts;
@@ -333,7 +342,7 @@ try_late_done(void *ctx, unsigned number)
 	memcpy(p->id[0], claim.id, sizeof(claim.id));
 	mr_message_done(&msg);
 	atomic_store(&p->effects[0], 1);
-	while (!atomic_load(&p->over))
+	while (goes_on(&p->over, p->parent))
 		crowd_nap_us(500);
 	if (mr_claim_done(room, &self, claim.token, id, &err) != MR_NOTFOUND)
 		crowd_die("a late done was not refused", &err);
@@ -350,6 +359,7 @@ a_late_done_of_an_earlier_claim_of_the_same_agent_is_refused(void **state)
 	struct mr_message msg = { 0 };
 	char id[MR_ID_LEN + 1];
 
+	p->parent = getpid();
 	p->room = post_room("none", "worker", 1);
 	struct mr_room *room = crowd_open(&p->room);
 	struct mr_self self = crowd_self(room, "worker0"), alice = crowd_self(room, "alice");
@@ -377,6 +387,7 @@ struct limited {
 	struct crowd room;
 	atomic_uint live, most, done;
 	atomic_bool over;
+	pid_t parent;
 };
 
 static void
@@ -387,7 +398,7 @@ press_against_the_limit(void *ctx, unsigned number)
 	struct mr_self self = self_number(room, "worker", number);
 	struct mr_error err = { 0 };
 
-	while (!atomic_load(&l->over)) {
+	while (goes_on(&l->over, l->parent)) {
 		struct mr_claim claim = { 0 };
 		struct mr_message msg = { 0 };
 		char id[MR_ID_LEN + 1];
@@ -421,6 +432,7 @@ a_limit_of_two_live_claims_holds_against_eight_claimers(void **state)
 	unsigned rounds = so_many(200, 60);
 	int64_t end_ms = clock_boot_ms() + 120000;
 
+	l->parent = getpid();
 	l->room = post_room("none", "worker", CLAIMERS);
 	struct mr_room *room = crowd_open(&l->room);
 	struct mr_self alice = crowd_self(room, "alice");
@@ -675,6 +687,7 @@ a_follower_sees_every_post_of_eight_posters_once_and_in_order(void **state)
 struct fan {
 	struct crowd room;
 	atomic_bool over;
+	pid_t parent;
 	atomic_ulong calls;                       /* of a whole send */
 	atomic_uchar consumed[FIFTY][POINTS_MAX]; /* shown and marked, by message */
 	unsigned char copies[FIFTY][POINTS_MAX];
@@ -746,10 +759,13 @@ consume_one(struct fan *f, struct mr_room *room, unsigned recipient, const char 
 static void
 consume(struct fan *f, unsigned recipient, uint32_t mood)
 {
-	struct mr_room *room = crowd_open(&f->room);
-	struct mr_self self = self_number(room, "agent", recipient);
 	struct mr_error err = { 0 };
 	struct unread unread = { 0 };
+	struct mr_room *room = NULL;
+
+	/* It must find what a killed sender left, not complete it. */
+	MUST(mr_room_open(f->room.path, &(struct mr_room_options){ .no_recover = true }, &room, &err));
+	struct mr_self self = self_number(room, "agent", recipient);
 
 	MUST(mr_scan(room, self.agent, &(struct mr_scan){ .filter = { .unread = true } }, note_unread, &unread, &err));
 	for (unsigned i = 0; i < unread.n; i++)
@@ -763,8 +779,8 @@ read_all_day(void *ctx, unsigned number)
 	struct fan *f = ctx;
 	uint64_t dice = (uint64_t)getpid() * 7919 + number;
 
-	while (!atomic_load(&f->over))
-		for (unsigned i = number; i < FIFTY && !atomic_load(&f->over); i += READERS)
+	while (goes_on(&f->over, f->parent))
+		for (unsigned i = number; i < FIFTY && goes_on(&f->over, f->parent); i += READERS)
 			consume(f, i, crowd_dice(&dice));
 }
 
@@ -792,7 +808,8 @@ send_and_die(struct fan *f, unsigned number, unsigned long at)
 		assert_int_equal(WTERMSIG(status), SIGKILL);
 	else
 		assert_int_equal(WEXITSTATUS(status), 0);
-	mr_room_close(crowd_open(&f->room)); /* the next command: it completes what was left, or a reader does */
+	crowd_nap_us(number % 3 * 10000);    /* for those who have it to read it */
+	mr_room_close(crowd_open(&f->room)); /* the next command completes what was left */
 	return !WIFSIGNALED(status);
 }
 
@@ -842,6 +859,7 @@ a_fan_out_killed_at_any_step_reaches_each_of_fifty_readers_once(void **state)
 	pid_t reader[READERS];
 	unsigned sent = 0, meanwhile = 0;
 
+	f->parent = getpid();
 	f->room = post_room("full", "agent", FIFTY);
 	f->accepted[sent++] = send_and_die(f, 0, ULONG_MAX);
 	unsigned long calls = f->calls, points = so_many(POINTS_MAX, 25);

@@ -110,13 +110,30 @@ check_stray(struct inspection *in, int dir_fd, const char *name, const struct st
 		in->stray_fixed++;
 }
 
-enum walk_kind { WALK_PLAIN, WALK_MAIL /* new/ or cur/ */, WALK_SKIP };
+enum walk_kind { WALK_PLAIN, WALK_MAIL /* new/ or cur/, and where a queue keeps work */, WALK_SKIP };
+
+/* queues/<name>/ready/<p>/<bucket>, or one of the plain folders, at any depth. */
+static bool
+is_work_folder(const char *path)
+{
+	static const char *const folders[] = { "ready", "delayed", "claimed", "failed", "done" };
+	const char *inside = str_starts(str_of(path), "queues/") ? strchr(path + strlen("queues/"), '/') : NULL;
+
+	for (size_t i = 0; inside && i < sizeof(folders) / sizeof(folders[0]); i++) {
+		size_t len = strlen(folders[i]);
+		if (strncmp(inside + 1, folders[i], len) == 0 && (inside[1 + len] == '/' || inside[1 + len] == '\0'))
+			return true;
+	}
+	return false;
+}
 
 static enum walk_kind
-kind_of_folder(const char *name)
+kind_of_folder(const struct inspection *in, const char *name)
 {
 	if (strcmp(name, ".git") == 0)
 		return WALK_SKIP;
+	if (is_work_folder(buf_z(&in->path)))
+		return WALK_MAIL;
 	return strcmp(name, "new") == 0 || strcmp(name, "cur") == 0 ? WALK_MAIL : WALK_PLAIN;
 }
 
@@ -134,7 +151,7 @@ static bool walk_entry(void *ctx, const struct dir_entry *entry);
 static enum mr_rc
 walk_tree(struct inspection *in, int parent_fd, const char *name, unsigned depth, struct mr_error *err)
 {
-	struct tree tree = { .in = in, .fd = -1, .kind = kind_of_folder(name), .depth = depth, .err = err };
+	struct tree tree = { .in = in, .fd = -1, .kind = kind_of_folder(in, name), .depth = depth, .err = err };
 	enum mr_rc rc = MR_OK;
 
 	if (tree.kind == WALK_SKIP || depth > 12)
@@ -172,7 +189,7 @@ walk_entry(void *ctx, const struct dir_entry *entry)
 			tree->rc = walk_tree(in, tree->fd, entry->name, tree->depth + 1, tree->err);
 		else if (is_temporary(entry->name))
 			check_stray(in, tree->fd, entry->name, &st);
-		else if (tree->kind == WALK_MAIL && S_ISREG(st.st_mode))
+		else if (tree->kind == WALK_MAIL && S_ISREG(st.st_mode) && entry->name[0] != '.')
 			check_message(in, entry->name, &st);
 	}
 	in->path.len = len;

@@ -42,12 +42,13 @@ keep_newest(void *ctx, const struct dir_entry *entry)
 	return true;
 }
 
+/* `again`: the descriptor was read before. */
 static enum mr_rc
-newest_in(int lives_fd, unsigned *ret, struct mr_error *err)
+newest_in(int lives_fd, bool again, unsigned *ret, struct mr_error *err)
 {
 	unsigned newest = 0;
 
-	if (dir_each(lives_fd, keep_newest, &newest, err) != MR_OK)
+	if ((again ? dir_each : dir_each_once)(lives_fd, keep_newest, &newest, err) != MR_OK)
 		return err->code;
 	*ret = newest;
 	return MR_OK;
@@ -63,7 +64,7 @@ life_newest(struct mailbox *box, unsigned *ret, struct mr_error *err)
 		*ret = 0;
 		return MR_OK;
 	}
-	return rc == MR_OK ? newest_in(fd, ret, err) : rc;
+	return rc == MR_OK ? newest_in(fd, false, ret, err) : rc;
 }
 
 /* ---- Reading and writing one ---- */
@@ -111,7 +112,7 @@ life_read(struct mailbox *box, struct mr_agent *ret, struct arena **own, struct 
 		char name[16];
 		unsigned newest = 0;
 
-		rc = newest_in(fd, &newest, err);
+		rc = newest_in(fd, tries > 0, &newest, err);
 		if (rc != MR_OK || newest == 0)
 			return rc;
 		(void)snprintf(name, sizeof name, "%u", newest);
@@ -266,7 +267,7 @@ link_life(struct mailbox *box, const struct mr_agent *agent, int lives_fd, struc
 	char name[16];
 	int tmp_fd;
 
-	if (write_life(agent, &text, err) != MR_OK || newest_in(lives_fd, &newest, err) != MR_OK ||
+	if (write_life(agent, &text, err) != MR_OK || newest_in(lives_fd, true, &newest, err) != MR_OK ||
 	    mailbox_folder(box, BOX_TMP, &tmp_fd, err) != MR_OK)
 		return err->code;
 	(void)snprintf(name, sizeof name, "%u", agent->life);
@@ -355,7 +356,7 @@ maildir_check_life(struct mr_room *room, const char *name, unsigned life, struct
 	}
 	unsigned newest = life + 1;
 
-	(void)newest_in(fd, &newest, err);
+	(void)newest_in(fd, true, &newest, err);
 	(void)mr_fail(err, MR_REFUSED,
 	    "agent '%s' is now life %u, this is life %u: its mail belongs to the "
 	    "new one",

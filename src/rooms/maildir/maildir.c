@@ -41,6 +41,7 @@ const struct room_driver room_maildir = {
 
 	.watch = maildir_watch,
 	.watch_wait = maildir_watch_wait,
+	.watch_saw_mail = maildir_watch_saw_mail,
 	.watch_close = maildir_watch_close,
 
 	.record_put = maildir_record_put,

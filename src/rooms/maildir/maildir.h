@@ -321,6 +321,7 @@ void hold_close(struct maildir *md);
 /* ---- watching, records, evidence ---- */
 enum mr_rc maildir_watch(struct mr_room *room, const char *agent, void **ret_watch, struct mr_error *err);
 void maildir_watch_wait(struct mr_room *room, void *watch, int64_t timeout_ms);
+bool maildir_watch_saw_mail(struct mr_room *room, void *watch);
 void maildir_watch_close(struct mr_room *room, void *watch);
 enum mr_rc maildir_record_put(struct mr_room *room, const char *kind, const char *owner, const char *name,
     struct mr_str text, struct mr_error *err);

@@ -66,6 +66,10 @@ maildir_queue_fetch(
 		rc = file_read(at.fd, at.name, FILE_LIMIT, &text, err);
 		if (rc == MR_OK)
 			return parse_found(room, &q, &at, buf_str(&text), ret, err);
+		if (rc == MR_REFUSED) { /* a planted link or folder, or larger than any mail: it will never be read */
+			err->code = MR_CORRUPT;
+			return MR_CORRUPT;
+		}
 		if (rc != MR_NOTFOUND) /* it moved between finding and reading: find it again */
 			return rc;
 	}

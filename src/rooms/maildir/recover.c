@@ -239,7 +239,7 @@ maildir_recover(struct mr_room *room, struct mr_error *err)
 	if (rc == MR_NOTFOUND)
 		return MR_OK;
 	if (rc == MR_OK)
-		rc = dir_each(fd, sort_leftover, &left, err);
+		rc = dir_each_once(fd, sort_leftover, &left, err);
 	if (rc == MR_OK && left.failed)
 		rc = mr_nomem(err);
 	/* One that cannot be completed must not keep the others waiting; the first error is told. */

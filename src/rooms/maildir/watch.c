@@ -32,6 +32,7 @@ struct watched { /* a folder; fd -1: not used */
 	char *path;         /* absolute; for systems without /proc */
 	int64_t changed_ns; /* its mtime when last looked at */
 	bool leaving;       /* what goes away counts, not what comes */
+	int wd;             /* of inotify; -1: none */
 };
 
 struct watch {
@@ -40,7 +41,8 @@ struct watch {
 	int inotify_fd;                 /* -1: poll only */
 	struct watched folder[FOLDERS_MAX];
 	size_t folders_n;
-	int64_t pause_ms; /* of the poll; grows while nothing happens */
+	int64_t pause_ms;    /* of the poll; grows while nothing happens */
+	char came[NAME_LEN]; /* a name that came into new/ during the last wait, or \"\" */
 };
 
 /* ---- Which folders ---- */
@@ -76,7 +78,8 @@ add_folder(struct watch *w, const char *path, bool leaving, struct mr_error *err
 
 	if (kept == NULL)
 		return mr_nomem(err);
-	w->folder[w->folders_n++] = (struct watched){ .fd = fd, .path = kept, .changed_ns = -1, .leaving = leaving };
+	w->folder[w->folders_n++] =
+	    (struct watched){ .fd = fd, .path = kept, .changed_ns = -1, .leaving = leaving, .wd = -1 };
 	fd = -1;
 	return MR_OK;
 }
@@ -188,7 +191,7 @@ has_changed(struct watch *w)
 
 #if HAVE_INOTIFY
 static bool
-watch_folder(int inotify_fd, const struct watched *folder)
+watch_folder(int inotify_fd, struct watched *folder)
 {
 	const uint32_t events =
 	    (folder->leaving ? IN_MOVED_FROM : IN_CREATE | IN_MOVED_TO) | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR;
@@ -196,9 +199,23 @@ watch_folder(int inotify_fd, const struct watched *folder)
 
 	/* By descriptor: the folder that was opened and checked, whatever has its name now. */
 	(void)snprintf(path, sizeof path, "/proc/self/fd/%d", folder->fd);
-	if (inotify_add_watch(inotify_fd, path, events) >= 0)
-		return true;
-	return inotify_add_watch(inotify_fd, folder->path, events | IN_DONT_FOLLOW) >= 0; /* no /proc here */
+	folder->wd = inotify_add_watch(inotify_fd, path, events);
+	if (folder->wd < 0) /* no /proc here */
+		folder->wd = inotify_add_watch(inotify_fd, folder->path, events | IN_DONT_FOLLOW);
+	return folder->wd >= 0;
+}
+
+/* The last name that came into new/, which is an agent's first folder. */
+static void
+note_names(struct watch *w, const char *events, size_t n)
+{
+	struct inotify_event e;
+
+	for (size_t at = 0; at + sizeof e <= n; at += sizeof e + e.len) {
+		memcpy(&e, events + at, sizeof e);
+		if (e.len > 0 && e.len <= sizeof w->came && w->folders_n > 0 && e.wd == w->folder[0].wd)
+			memcpy(w->came, events + at + sizeof e, e.len);
+	}
 }
 
 static void
@@ -218,6 +235,14 @@ static void
 arm(struct watch *w)
 {
 	w->inotify_fd = -1;
+}
+
+static void
+note_names(struct watch *w, const char *events, size_t n)
+{
+	(void)w;
+	(void)events;
+	(void)n;
 }
 #endif
 
@@ -245,12 +270,13 @@ maildir_watch(struct mr_room *room, const char *agent, void **ret_watch, struct 
 
 /* Takes all events out, so that the next wait waits. */
 static void
-drain_events(int fd)
+drain_events(struct watch *w)
 {
 	char events[4096];
+	ssize_t n;
 
-	while (sys_read(fd, events, sizeof(events)) > 0)
-		continue;
+	while ((n = sys_read(w->inotify_fd, events, sizeof(events))) > 0)
+		note_names(w, events, (size_t)n);
 }
 
 static void
@@ -293,14 +319,28 @@ maildir_watch_wait(struct mr_room *room, void *watch, int64_t timeout_ms)
 	int64_t wait_ms = timeout_ms < 0 ? 0 : timeout_ms < WAIT_MAX_MS ? timeout_ms : WAIT_MAX_MS;
 
 	(void)room;
+	w->came[0] = '\0';
 	if (w->inotify_fd < 0) {
 		wait_by_polling(w, wait_ms);
 	} else {
 		struct pollfd p = { .fd = w->inotify_fd, .events = POLLIN };
 		if (poll(&p, 1, (int)wait_ms) > 0)
-			drain_events(w->inotify_fd);
+			drain_events(w);
 	}
 	renew(w);
+}
+
+/* One look at the very file that the kernel told of. */
+bool
+maildir_watch_saw_mail(struct mr_room *room, void *watch)
+{
+	const struct watch *w = watch;
+	struct file_name parts;
+	struct stat st;
+
+	(void)room;
+	return w->came[0] != '\0' && strchr(w->name, ':') == NULL && name_parse(str_of(w->came), &parts) &&
+	       sys_stat(w->folder[0].fd, w->came, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0;
 }
 
 void
