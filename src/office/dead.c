@@ -184,6 +184,91 @@ mr_dead_get(struct mr_room *room, const char *id, struct mr_message *ret, char r
 	return MR_OK;
 }
 
+/* ---- Whose copy it was ---- */
+
+struct copies {
+	struct mr_names have;      /* agents who have theirs */
+	struct mr_names settled;   /* whose dead copy was dealt with before */
+	char again[MR_ID_LEN + 1]; /* the last retry, or "" */
+	bool worked_off;           /* in some queue, perhaps one that is gone */
+	bool failed;               /* out of memory */
+};
+
+static void
+copies_done(struct copies *c)
+{
+	mr_names_done(&c->have);
+	mr_names_done(&c->settled);
+}
+
+static void
+note_place(void *ctx, const struct place_of *place)
+{
+	struct copies *c = ctx;
+
+	if (*place->agent && (place->folder & (MR_INBOX | MR_HELD | MR_ARCHIVE)) &&
+	    !names_add(&c->have, str_of(place->agent)))
+		c->failed = true;
+	if (strcmp(place->state, "done") == 0)
+		c->worked_off = true;
+}
+
+static void
+note_end(void *ctx, const struct letter_end *end)
+{
+	struct copies *c = ctx;
+
+	(void)snprintf(c->again, sizeof(c->again), "%s", end->again);
+	for (size_t i = 0; i < end->of.n; i++)
+		if (!names_add(&c->settled, str_of(end->of.v[i])))
+			c->failed = true;
+}
+
+static bool
+lacks_copy(struct mr_room *room, const struct copies *c, const char *id, const char *name)
+{
+	mr_auto(mr_message_done) struct mr_message work = { 0 };
+	struct mr_error ignored = { 0 };
+
+	if (names_has(&c->settled, name) || names_has(&c->have, name))
+		return false;
+	if (!str_starts(str_of(name), "queue:"))
+		return address_check(str_of(name), &ignored) == MR_OK;
+	if (office_queue_able(room, &ignored) != MR_OK)
+		return false;
+	if (!target_exists(room, "queue", name + strlen("queue:")))
+		return !c->worked_off;
+	return room->driver->queue_fetch(room, name + strlen("queue:"), id, &work, &ignored) == MR_NOTFOUND;
+}
+
+/* A letter of the room does not say whose copy it was. Of its recipients, those who have theirs need no second one,
+ * nor those whose dead copy was delivered again or dropped before; what went to a channel is there. */
+static enum mr_rc
+owners_of(struct mr_room *room, const struct mr_message *letter, const char *queue, struct mr_names *ret,
+    char ret_again[MR_ID_LEN + 1], struct mr_error *err)
+{
+	mr_auto(copies_done) struct copies c = { 0 };
+	const struct mr_names *lists[] = { &letter->to, &letter->cc };
+	char target[MR_ADDRESS_MAX + 16];
+	enum mr_rc rc = letter_ends(room, letter->id, note_end, &c, err);
+
+	(void)snprintf(ret_again, MR_ID_LEN + 1, "%s", c.again);
+	if (rc == MR_OK && *queue) {
+		(void)snprintf(target, sizeof(target), "queue:%s", queue);
+		return names_add(ret, str_of(target)) ? MR_OK : mr_nomem(err);
+	}
+	if (rc == MR_OK && room->driver->each_place)
+		rc = room->driver->each_place(room, letter->id, note_place, &c, err);
+	if (rc == MR_OK && c.failed)
+		rc = mr_nomem(err);
+	for (size_t i = 0; i < 2 && rc == MR_OK; i++)
+		for (size_t j = 0; j < lists[i]->n && rc == MR_OK; j++)
+			if (lacks_copy(room, &c, letter->id, lists[i]->v[j]) && !names_has(ret, lists[i]->v[j]) &&
+			    !names_add(ret, str_of(lists[i]->v[j])))
+				rc = mr_nomem(err);
+	return rc;
+}
+
 /* ---- Dropping ---- */
 
 /* The operator, or whoever is registered. */
@@ -204,20 +289,35 @@ check_hand(struct mr_room *room, const struct mr_self *self, struct mr_error *er
 enum mr_rc
 mr_dead_drop(struct mr_room *room, const struct mr_self *self, const char *id, struct mr_error *err)
 {
-	char full[MR_ID_LEN + 1], queue[MR_ADDRESS_MAX + 1];
+	mr_auto(mr_message_done) struct mr_message letter = { 0 };
+	struct letter_end end = { .again = "", .by = self->agent };
+	struct mr_error ignored = { 0 };
+	char full[MR_ID_LEN + 1], queue[MR_ADDRESS_MAX + 1], again[MR_ID_LEN + 1], again_queue[MR_ADDRESS_MAX + 1];
 	enum mr_rc rc = check_hand(room, self, err);
 
 	if (rc == MR_OK)
 		rc = find_letter(room, id, full, queue, err);
-	return rc == MR_OK ? room->driver->dead_drop(room, queue, full, err) : rc;
+	/* One that cannot be read can be dropped, too. */
+	if (rc == MR_OK && mr_dead_get(room, full, &letter, again_queue, &ignored) == MR_OK)
+		rc = owners_of(room, &letter, queue, &end.of, again, err);
+	/* Durable before it goes: a drop that is cut off still explains what is missing. */
+	if (rc == MR_OK)
+		rc = letter_note_end(room, full, &end, err);
+	if (rc == MR_OK)
+		rc = room->driver->dead_drop(room, queue, full, err);
+	mr_names_done(&end.of);
+	return rc;
 }
 
 /* ---- Delivering again ---- */
 
 struct retrying {
 	struct mr_room *room;
+	const struct mr_self *self;
 	struct mr_message letter;
 	char queue[MR_ADDRESS_MAX + 1];
+	struct mr_names owners;    /* whose copy it may be */
+	char again[MR_ID_LEN + 1]; /* a retry before this one, or "" */
 	struct recipients who;
 	struct arena *own;
 };
@@ -226,66 +326,45 @@ static void
 retrying_done(struct retrying *r)
 {
 	mr_message_done(&r->letter);
+	mr_names_done(&r->owners);
 	recipients_done(&r->who);
 	arena_free(r->own);
 }
 
-static void
-note_owner(void *ctx, const struct place_of *place)
-{
-	if (*place->agent && (place->folder & (MR_INBOX | MR_HELD | MR_ARCHIVE)))
-		(void)names_add(ctx, str_of(place->agent));
-}
-
-/* A letter does not say whose copy it was. Of its recipients, those who have theirs need no second one; what
- * went to a queue or a channel is there. */
 static enum mr_rc
-own_recipients(struct retrying *r, struct mr_names *ret, struct mr_error *err)
+check_owners(struct retrying *r, struct mr_error *err)
 {
-	mr_auto(mr_names_done) struct mr_names have = { 0 };
-	const struct mr_names *lists[] = { &r->letter.to, &r->letter.cc };
-	struct mr_error ignored = { 0 };
-	enum mr_rc rc = MR_OK;
+	if (r->owners.n == 0) {
+		(void)mr_fail(err, MR_REFUSED, "nobody to whom '%s' was sent is without it", r->letter.id);
+		return mr_hint(err, "say who shall get it: --to AGENT");
+	}
+	for (size_t i = 0; i < r->owners.n; i++) {
+		const char *name = r->owners.v[i];
 
-	if (r->room->driver->each_place)
-		rc = r->room->driver->each_place(r->room, r->letter.id, note_owner, &have, err);
-	if (rc != MR_OK)
-		return rc;
-	for (size_t i = 0; i < 2; i++)
-		for (size_t j = 0; j < lists[i]->n; j++) {
-			const char *name = lists[i]->v[j];
-
-			if (!names_has(&have, name) && address_check(str_of(name), &ignored) == MR_OK &&
-			    !names_add(ret, str_of(name)))
-				return mr_nomem(err);
-		}
-	if (ret->n > 0)
-		return MR_OK;
-	(void)mr_fail(err, MR_REFUSED, "nobody to whom '%s' was sent is without it", r->letter.id);
-	return mr_hint(err, "say who shall get it: --to AGENT");
+		if (!str_starts(str_of(name), "queue:") || target_exists(r->room, "queue", name + strlen("queue:")))
+			continue;
+		(void)mr_fail(err, MR_NOTFOUND, "queue '%s' is gone", name + strlen("queue:"));
+		return mr_hint(
+		    err, "`mailroom queue create %s`, or say who shall get it: --to ADDRESS", name + strlen("queue:"));
+	}
+	return MR_OK;
 }
 
 static enum mr_rc
 choose_recipients(struct retrying *r, const char *const *to, struct mr_error *err)
 {
-	mr_auto(mr_names_done) struct mr_names own = { 0 };
-	char queue[MR_ADDRESS_MAX + 16];
 	enum mr_rc rc = MR_OK;
 
-	if (!to && *r->queue) {
-		(void)snprintf(queue, sizeof(queue), "queue:%s", r->queue);
-		return recipients_resolve(r->room, "", (const char *const[]){ queue, NULL }, NULL, false, &r->who, err);
-	}
 	if (!to) {
-		rc = own_recipients(r, &own, err);
+		rc = check_owners(r, err);
 		if (rc != MR_OK)
 			return rc;
-		const char **list = arena_alloc(&r->own, (own.n + 1) * sizeof(*list));
+		const char **list = arena_alloc(&r->own, (r->owners.n + 1) * sizeof(*list));
 
 		if (!list)
 			return mr_nomem(err);
-		for (size_t i = 0; i < own.n; i++)
-			list[i] = own.v[i];
+		for (size_t i = 0; i < r->owners.n; i++)
+			list[i] = r->owners.v[i];
 		to = list;
 	}
 	rc = recipients_resolve(r->room, "", to, NULL, false, &r->who, err);
@@ -339,19 +418,56 @@ fill_receipt(struct retrying *r, struct delivered *got, struct mr_receipt *ret)
 	r->who.all = r->who.not_live = (struct mr_names){ 0 };
 }
 
+/* The same for whoever repeats a retry that was cut off, although some of the letter's files may be gone by then; but
+ * another one where another recipient's copy of the same message died later, or was failed in a queue. */
+static enum mr_rc
+retry_key(const struct retrying *r, char ret[16 + MR_ID_LEN + 65], struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf to = BUF_INIT;
+	char digest[65];
+
+	buf_adds(&to, r->queue);
+	for (size_t i = 0; i < r->who.all.n; i++)
+		buf_addf(&to, "\n%s", r->who.all.v[i]);
+	if (!buf_ok(&to))
+		return mr_nomem(err);
+	sha256_hex(buf_str(&to), digest);
+	(void)snprintf(ret, 16 + MR_ID_LEN + 65, "dead-retry-%s-%s", r->letter.id, digest);
+	return MR_OK;
+}
+
+/* What is left to do after the delivery: say what became of the letter, then remove it. */
+static enum mr_rc
+bury(struct retrying *r, const char *again, struct mr_error *err)
+{
+	mr_auto(mr_names_done) struct mr_names others = { 0 };
+	struct letter_end end = { .again = again, .by = r->self->agent, .of = r->owners };
+	char ignored[MR_ID_LEN + 1];
+	enum mr_rc rc = letter_note_end(r->room, r->letter.id, &end, err);
+
+	/* Another recipient may have failed its copy since we looked: that one lies beside ours now, and waits for a
+	 * retry of its own, which then takes both away. */
+	if (rc == MR_OK && !*r->queue)
+		rc = owners_of(r->room, &r->letter, r->queue, &others, ignored, err);
+	if (rc == MR_OK && others.n == 0)
+		rc = r->room->driver->dead_drop(r->room, r->queue, r->letter.id, err);
+	return rc == MR_NOTFOUND ? MR_OK : rc;
+}
+
 static enum mr_rc
 deliver_again(struct retrying *r, struct mr_receipt *ret, struct mr_error *err)
 {
 	struct mr_message msg;
 	struct delivered got = { 0 };
-	struct mr_error ignored = { 0 };
-	char key[16 + MR_ID_LEN];
+	struct mr_error other = { 0 };
+	char key[16 + MR_ID_LEN + 65];
 	enum mr_rc rc = compose(r, &msg, err);
 
+	if (rc == MR_OK)
+		rc = retry_key(r, key, err);
 	if (rc != MR_OK)
 		return rc;
-	(void)snprintf(key, sizeof(key), "dead-retry-%s", r->letter.id);
-	bool ours = address_check(str_of(msg.from), &ignored) == MR_OK;
+	bool ours = address_check(str_of(msg.from), &other) == MR_OK;
 	struct delivery what = {
 		.msg = &msg,
 		.to = &r->who.all,
@@ -360,35 +476,54 @@ deliver_again(struct retrying *r, struct mr_receipt *ret, struct mr_error *err)
 	};
 
 	rc = r->room->driver->deliver(r->room, &what, &got, err);
-	if (rc == MR_OK || rc == MR_INDOUBT) {
-		/* In doubt it is durable all the same: whoever comes next completes it. */
-		retention_after_delivery(r->room, &r->who.all);
-		fill_receipt(r, &got, ret);
-		enum mr_rc dropped = r->room->driver->dead_drop(r->room, r->queue, r->letter.id, &ignored);
-
-		if (rc == MR_OK && dropped != MR_OK && dropped != MR_NOTFOUND) {
-			*err = ignored;
-			mr_receipt_done(ret);
-			return mr_wrap(err, "delivered, but still among the dead letters");
-		}
-		return rc;
+	if (rc != MR_OK && rc != MR_INDOUBT) {
+		mr_names_done(&got.missing);
+		return mr_wrap(err, "delivering '%s' again", r->letter.id);
 	}
-	mr_names_done(&got.missing);
-	(void)mr_wrap(err, "delivering '%s' again", r->letter.id);
-	if (rc != MR_REFUSED)
-		return rc;
-	return mr_hint(err, "was it delivered before, to others? `mailroom dead drop %s` removes it", r->letter.id);
+	/* In doubt it is durable all the same: whoever comes next completes it. */
+	retention_after_delivery(r->room, &r->who.all);
+	fill_receipt(r, &got, ret);
+	if (bury(r, ret->id, &other) != MR_OK && rc == MR_OK) {
+		*err = other;
+		mr_receipt_done(ret);
+		return mr_wrap(err, "delivered, but still among the dead letters");
+	}
+	return rc;
+}
+
+/* All who should have it were dealt with, and the last time it was delivered again: then that retry was cut off before
+ * the letter was gone. But with a channel among the recipients it may be the copy of a subscriber, who is not named. */
+static bool
+is_leftover(const struct retrying *r)
+{
+	const struct mr_names *lists[] = { &r->letter.to, &r->letter.cc };
+
+	for (size_t i = 0; i < 2; i++)
+		for (size_t j = 0; j < lists[i]->n; j++)
+			if (str_starts(str_of(lists[i]->v[j]), "channel:"))
+				return false;
+	return r->owners.n == 0 && *r->again;
 }
 
 enum mr_rc
 mr_dead_retry(struct mr_room *room, const struct mr_self *self, const char *id, const char *const *to,
     struct mr_receipt *ret, struct mr_error *err)
 {
-	mr_auto(retrying_done) struct retrying r = { .room = room };
+	mr_auto(retrying_done) struct retrying r = { .room = room, .self = self };
 	enum mr_rc rc = check_hand(room, self, err);
 
 	if (rc == MR_OK)
 		rc = mr_dead_get(room, id, &r.letter, r.queue, err);
+	if (rc == MR_OK)
+		rc = owners_of(room, &r.letter, r.queue, &r.owners, r.again, err);
+	if (rc == MR_OK && !to && is_leftover(&r)) {
+		rc = room->driver->dead_drop(room, r.queue, r.letter.id, err);
+		if (rc != MR_OK && rc != MR_NOTFOUND)
+			return rc;
+		*ret = (struct mr_receipt){ .repeated = true };
+		(void)snprintf(ret->id, sizeof(ret->id), "%s", r.again);
+		return MR_OK;
+	}
 	if (rc == MR_OK)
 		rc = choose_recipients(&r, to, err);
 	return rc == MR_OK ? deliver_again(&r, ret, err) : rc;

@@ -154,6 +154,21 @@ enum mr_rc bounce_unread(struct mr_room *room, const char *agent, const struct m
 /* References of an answer to `original`: its own and its id, at most 20, the first kept. */
 void references_of(struct buf *out, const struct mr_room *room, const struct mr_message *original);
 
+/* ---- why.c: what became of dead letters, kept for whoever asks why ---- */
+
+struct letter_end {
+	const char *again;  /* the id under which it was delivered again; "": dropped */
+	const char *by;     /* who did that */
+	const char *at;     /* when; letter_note_end takes the time itself */
+	struct mr_names of; /* whose copies these were, as far as that is known: agents, "queue:Q" */
+};
+typedef void letter_end_fn(void *ctx, const struct letter_end *end);
+/* In order. None: MR_OK. */
+enum mr_rc letter_ends(struct mr_room *room, const char *id, letter_end_fn *fn, void *ctx, struct mr_error *err);
+/* Durable. Noting the same retry twice notes it once. */
+enum mr_rc letter_note_end(
+    struct mr_room *room, const char *id, const struct letter_end *end, struct mr_error *err);
+
 /* ---- due.c ---- */
 
 enum mr_rc due_put(struct mr_room *room, const char *sender, const struct mr_message *msg, struct mr_error *err);

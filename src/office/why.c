@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * why.c - what happened to a message, with evidence, and no more than the evidence says (promise 5). The
- * copies that the room has, the tombstone of a purge, and the recipients in the message itself for whom no
- * copy is left.
+ * copies that the room has, the tombstone of a purge, what became of dead letters, and the recipients in the
+ * message itself for whom no copy is left.
  */
 #include "base/clock.h"
 #include "base/error.h"
@@ -106,6 +106,112 @@ tell_tombstone(struct trail *t, const char *id)
 	tell(t, "", "purged", buf_z(&evidence));
 }
 
+/* ---- Dead letters that are gone ---- */
+
+#define ENDS "dead-done"
+
+/* "<new id, or -> <by whom> <when> <whose copies ...>": none of these has a space in it. */
+static bool
+parse_end(char *line, struct letter_end *ret, struct mr_error *err)
+{
+	char *rest = NULL;
+	const char *again = strtok_r(line, " ", &rest), *by = strtok_r(NULL, " ", &rest),
+		   *at = strtok_r(NULL, " ", &rest);
+
+	if (!at)
+		return true; /* another program wrote it */
+	ret->again = strcmp(again, "-") == 0 ? "" : again;
+	ret->by = by;
+	ret->at = at;
+	for (const char *of; (of = strtok_r(NULL, " ", &rest));)
+		if (!names_add(&ret->of, str_of(of))) {
+			(void)mr_nomem(err);
+			return false;
+		}
+	return true;
+}
+
+enum mr_rc
+letter_ends(struct mr_room *room, const char *id, letter_end_fn *fn, void *ctx, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	mr_auto(record_done) struct record record = { 0 };
+	struct arena *own = NULL;
+	enum mr_rc rc = MR_NOTFOUND;
+
+	if (room->driver->record_get)
+		rc = room->driver->record_get(room, ENDS, "", id, &text, err);
+	if (rc == MR_OK)
+		rc = record_parse(buf_str(&text), &record, err);
+	for (size_t i = 0; i < record.n && rc == MR_OK; i++) {
+		struct letter_end end = { 0 };
+		char *line = arena_dup(&own, str_of(record.lines[i].value));
+
+		if (!line)
+			rc = mr_nomem(err);
+		else if (!parse_end(line, &end, err))
+			rc = err->code;
+		else if (end.at)
+			fn(ctx, &end);
+		mr_names_done(&end.of);
+	}
+	arena_free(own);
+	return rc == MR_NOTFOUND ? MR_OK : rc;
+}
+
+static enum mr_rc
+add_end(void *ctx, bool exists, struct buf *text, struct mr_error *err)
+{
+	const struct letter_end *end = ctx;
+	mr_auto(buf_done) struct buf line = BUF_INIT;
+
+	(void)exists;
+	/* A retry that is repeated ends the same way. */
+	if (*end->again && text->len > 0 && strstr(buf_z(text), end->again))
+		return MR_OK;
+	buf_addf(&line, "%s %s %s", *end->again ? end->again : "-", end->by, end->at);
+	for (size_t i = 0; i < end->of.n; i++)
+		buf_addf(&line, " %s", end->of.v[i]);
+	if (!buf_ok(&line))
+		return mr_nomem(err);
+	enum mr_rc rc = header_add(text, *end->again ? "Retried" : "Dropped", buf_str(&line), err);
+
+	return rc == MR_OK && !buf_ok(text) ? mr_nomem(err) : rc;
+}
+
+enum mr_rc
+letter_note_end(struct mr_room *room, const char *id, const struct letter_end *end, struct mr_error *err)
+{
+	struct letter_end now = *end;
+	char at[RFC3339_LEN + 1];
+
+	if (!room->driver->record_change)
+		return MR_OK;
+	time_rfc3339(clock_now_ms(), at);
+	now.at = at;
+	return room->driver->record_change(room, ENDS, "", id, add_end, &now, err);
+}
+
+static void
+tell_end(void *ctx, const struct letter_end *end)
+{
+	struct trail *t = ctx;
+	mr_auto(buf_done) struct buf evidence = BUF_INIT;
+	const char *state = *end->again ? "retried" : "dropped";
+
+	if (*end->again)
+		buf_addf(
+		    &evidence, "was a dead letter: delivered again as %s by '%s' at %s", end->again, end->by, end->at);
+	else
+		buf_addf(&evidence, "was a dead letter: dropped by '%s' at %s", end->by, end->at);
+	for (size_t i = 0; i < end->of.n; i++) {
+		(void)names_add(&t->have, str_of(end->of.v[i]));
+		tell(t, end->of.v[i], state, buf_z(&evidence));
+	}
+	if (end->of.n == 0)
+		tell(t, "", state, buf_z(&evidence));
+}
+
 /* ---- Those who should have it ---- */
 
 static void
@@ -162,6 +268,8 @@ mr_why(
 	rc = lookup_anywhere(room, self->agent, id, full, err);
 	if (rc == MR_OK)
 		rc = room->driver->each_place(room, full, tell_place, &t, err);
+	if (rc == MR_OK)
+		rc = letter_ends(room, full, tell_end, &t, err);
 	if (rc == MR_OK) {
 		tell_recipients(&t, full);
 		tell_tombstone(&t, full);

@@ -6,6 +6,8 @@
 #include "rooms/maildir/queue.h"
 #include <errno.h>
 
+#define ROUNDS_MAX 20
+
 static enum mr_rc
 remove_from(struct maildir *md, int fd, const char *name, struct mr_error *err)
 {
@@ -16,43 +18,58 @@ remove_from(struct maildir *md, int fd, const char *name, struct mr_error *err)
 	return MR_OK;
 }
 
-/* Two mailboxes' copies of one message may have met here: both go. */
-static enum mr_rc
-drop_letters(struct maildir *md, const char *id, size_t *ret, struct mr_error *err)
-{
-	mr_auto(mailbox_done) struct mailbox dead = MAILBOX_INIT;
-	mr_auto(listing_done) struct listing list = { 0 };
-	enum mr_rc rc = mailbox_open_dead(&dead, md, err);
-
-	if (rc == MR_OK)
-		rc = list_folders(&dead, MR_INBOX, false, id, &list, err);
-	for (size_t i = 0; rc == MR_OK && i < list.n; i++) {
-		mr_auto(sys_close_fd) int fd = -1;
-
-		if (strcmp(list.v[i].id, id) != 0)
-			continue;
-		rc = list_open_folder(&dead, &list.v[i], &fd, err);
-		if (rc == MR_OK)
-			rc = remove_from(md, fd, list.v[i].name, err);
-		++*ret;
-	}
-	return rc;
-}
-
-struct failed_search {
+struct letter_search {
 	const char *id;
 	struct mr_names names;
 };
 
 static bool
-note_failed(void *ctx, const struct dir_entry *entry)
+note_letter(void *ctx, const struct dir_entry *entry)
 {
-	struct failed_search *s = ctx;
-	struct work_name n;
+	struct letter_search *s = ctx;
+	struct file_name n; /* failed work is named like mail */
 
-	if (!work_parse(QUEUE_FAILED, str_of(entry->name), &n) || strcmp(n.file.id, s->id) != 0)
+	if (!name_parse(str_of(entry->name), &n) || strcmp(n.id, s->id) != 0)
 		return true;
 	return names_add(&s->names, str_of(entry->name));
+}
+
+static enum mr_rc
+drop_from(struct maildir *md, int fd, const char *id, size_t *ret, struct mr_error *err)
+{
+	struct letter_search s = { .id = id };
+	enum mr_rc rc = dir_each(fd, note_letter, &s, err);
+
+	for (size_t i = 0; rc == MR_OK && i < s.names.n; i++, ++*ret)
+		rc = remove_from(md, fd, s.names.v[i], err);
+	mr_names_done(&s.names);
+	return rc;
+}
+
+/* Copies of several mailboxes may have met here, each in a file of its own: all of them go. A listing shows one of
+ * them, but only a listing finds for sure that none is left while mail programs rename them. */
+static enum mr_rc
+drop_letters(struct maildir *md, const char *id, size_t *ret, struct mr_error *err)
+{
+	static const enum box_folder folders[] = { BOX_NEW, BOX_CUR };
+	mr_auto(mailbox_done) struct mailbox dead = MAILBOX_INIT;
+	enum mr_rc rc = mailbox_open_dead(&dead, md, err);
+
+	for (unsigned rounds = 0; rc == MR_OK && rounds < ROUNDS_MAX; rounds++) {
+		mr_auto(listing_done) struct listing left = { 0 };
+
+		rc = list_folders(&dead, MR_INBOX, false, id, &left, err);
+		if (rc == MR_OK && left.n == 0)
+			return MR_OK;
+		for (size_t i = 0; i < 2 && rc == MR_OK; i++) {
+			int fd = -1;
+
+			rc = mailbox_folder(&dead, folders[i], &fd, err);
+			if (rc == MR_OK)
+				rc = drop_from(md, fd, id, ret, err);
+		}
+	}
+	return rc == MR_OK ? mr_fail(err, MR_BUSY, "the dead letter '%s' is moved again and again", id) : rc;
 }
 
 static enum mr_rc
@@ -60,17 +77,11 @@ drop_failed(struct maildir *md, const char *queue, const char *id, size_t *ret, 
 {
 	mr_auto(queue_done) struct queue q = QUEUE_INIT;
 	mr_auto(sys_close_fd) int fd = -1;
-	struct failed_search s = { .id = id };
 	enum mr_rc rc = queue_open(&q, md, queue, err);
 
 	if (rc == MR_OK)
 		rc = queue_folder(&q, "failed", &fd, err);
-	if (rc == MR_OK)
-		rc = dir_each(fd, note_failed, &s, err);
-	for (size_t i = 0; rc == MR_OK && i < s.names.n; i++, ++*ret)
-		rc = remove_from(md, fd, s.names.v[i], err);
-	mr_names_done(&s.names);
-	return rc;
+	return rc == MR_OK ? drop_from(md, fd, id, ret, err) : rc;
 }
 
 enum mr_rc
