@@ -283,7 +283,7 @@ struct mr_prune_options {
 	const char *const *names; /* NULL-terminated, or NULL */
 	int64_t stale_ms;         /* unseen for that long; 0: only names */
 	bool dry_run;
-	bool force; /* also live ones, also more than half */
+	bool force;           /* also live ones, also more than half */
 	size_t *ret_returned; /* NULL, or set before each fn: how much of its work went back to queues */
 };
 /* fn is called for each agent pruned (or that would be), with how much unread mail went to dead letters. */

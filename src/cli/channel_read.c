@@ -22,9 +22,9 @@ struct reading {
 	const char *id;   /* only while looking for it: the end of an id */
 	uint64_t found;   /* its number */
 	size_t matches;
-	int64_t limit; /* 0: none */
+	int64_t limit;       /* 0: none */
 	int64_t shown, left; /* left out by the budget */
-	uint64_t *numbers; /* only while counting */
+	uint64_t *numbers;   /* only while counting */
 	size_t n, cap;
 	bool failed;
 };

@@ -109,10 +109,10 @@ struct cli {
 	size_t columns;               /* of the terminal; 0: not one, do not cut lines */
 	struct buf out;               /* text waiting for stdout */
 	struct budget budget;
-	const char *subword;  /* "create" of "queue create"; NULL: the command has none */
-	bool changed;         /* the room was changed: an answer that stdout does not take is no reason to repeat it */
-	const char *done_id;  /* of what was sent, when changed; or NULL */
-	struct arena *own; /* strings that live as long as the command */
+	const char *subword; /* "create" of "queue create"; NULL: the command has none */
+	bool changed;        /* the room was changed: an answer that stdout does not take is no reason to repeat it */
+	const char *done_id; /* of what was sent, when changed; or NULL */
+	struct arena *own;   /* strings that live as long as the command */
 };
 
 /* ---- table.c ---- */

@@ -107,6 +107,22 @@ say_retried(struct cli *cli, const char *given, const struct mr_receipt *receipt
 		cli_warn(cli, "%s had been delivered again already; now it is removed from dead letters", given);
 }
 
+/* The same message may have failed in several places: each is a letter of its own. */
+static void
+say_what_is_left(struct cli *cli, const char *given)
+{
+	mr_auto(mr_message_done) struct mr_message msg = { 0 };
+	char queue[MR_ADDRESS_MAX + 1] = "";
+	struct mr_error ignored = { 0 };
+
+	if (mr_dead_get(cli->room, given, &msg, queue, &ignored) != MR_OK)
+		return;
+	if (*queue)
+		cli_warn(cli, "%s has failed in queue:%s, too: say it again for that one", given, queue);
+	else
+		cli_warn(cli, "another copy of %s is among the dead letters: say it again for that one", given);
+}
+
 static int
 run_retry(struct cli *cli)
 {
@@ -125,7 +141,9 @@ run_retry(struct cli *cli)
 
 		if (rc == MR_OK || rc == MR_INDOUBT)
 			say_retried(cli, cli->argv[i], &receipt);
-		if (rc != MR_OK)
+		if (rc == MR_OK)
+			say_what_is_left(cli, cli->argv[i]);
+		else
 			code = cli_fail(cli, &err);
 		mr_receipt_done(&receipt);
 	}
@@ -156,6 +174,7 @@ run_drop(struct cli *cli)
 		} else {
 			buf_addf(&cli->out, "dropped %s\n", cli->argv[i]);
 		}
+		say_what_is_left(cli, cli->argv[i]);
 	}
 	return code;
 }
@@ -187,11 +206,11 @@ static const char *const about[] = {
 	"message of type bounce, "
 	"and the original is kept here until somebody decides.",
 	"'retry' delivers it again, under a new id: work to its queue, mail to those of its recipients who "
-	"have no copy of it, or to "
+	"have no copy of it and were not given it by a retry before, or to "
 	"whom --to names. Then it is removed from the dead letters. A retry that was cut off can be "
 	"repeated: nobody gets it twice.",
 	"'drop' deletes it for good. Besides 'purge' it is the only command that deletes mail, and wants "
-	"--force.",
+	"--force. 'mailroom why' tells later what became of a letter.",
 	NULL,
 };
 static const char *const examples[] = {

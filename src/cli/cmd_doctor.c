@@ -6,6 +6,7 @@
 struct visit {
 	struct cli *cli;
 	size_t problems, fixed, notes;
+	size_t fixable; /* whose advice is --fix */
 };
 
 static void
@@ -53,6 +54,7 @@ report(void *ctx, const struct mr_finding *f)
 
 	v->fixed += f->fixed;
 	v->problems += f->severity == MR_PROBLEM && !f->fixed;
+	v->fixable += !f->fixed && f->severity != MR_FINE && f->advice && strstr(f->advice, "--fix");
 	v->notes += f->severity == MR_NOTE && !f->fixed;
 	if (v->cli->json)
 		print_json(v->cli, f);
@@ -75,7 +77,7 @@ run_doctor(struct cli *cli)
 		out_count(&cli->out, v.notes, "note");
 		if (v.fixed > 0)
 			buf_addf(&cli->out, ", %zu fixed", v.fixed);
-		buf_adds(&cli->out, v.problems > 0 && !fix ? "; mailroom doctor --fix repairs what it can\n" : "\n");
+		buf_adds(&cli->out, v.fixable > 0 && !fix ? "; mailroom doctor --fix repairs what it can\n" : "\n");
 	}
 	return v.problems > 0 ? EXIT_FAILED : EXIT_DONE;
 }

@@ -44,7 +44,9 @@ static int
 run_prune(struct cli *cli)
 {
 	struct pruning p = { .cli = cli, .dry_run = opt_flag(cli, "dry-run") };
-	struct mr_prune_options options = { .dry_run = p.dry_run, .force = opt_flag(cli, "force"), .ret_returned = &p.returned };
+	struct mr_prune_options options = {
+		.dry_run = p.dry_run, .force = opt_flag(cli, "force"), .ret_returned = &p.returned
+	};
 	struct mr_error err = { 0 };
 
 	if (!opt_duration(cli, "stale", &options.stale_ms))

@@ -9,7 +9,7 @@
 #include "cli/cli.h"
 
 #define FROM_WIDTH 18
-#define TO_SHOWN 3 /* recipients in a line of `sent`; the rest are counted */
+#define TO_SHOWN 3        /* recipients in a line of `sent`; the rest are counted */
 #define SUBJECT_CHARS 120 /* off a terminal; `read` shows all of it */
 #define DAY_MS ((int64_t)86400 * 1000)
 

@@ -83,8 +83,6 @@ mr_channel_get(struct mr_room *room, const char *name, struct mr_channel *ret, s
 
 	if (rc == MR_OK)
 		rc = settings_load(room, CHANNEL, local, &lines, err);
-	if (rc == MR_OK && lines.n == 0)
-		rc = mr_fail(err, MR_CORRUPT, "settings of channel '%s' are empty", local);
 	return rc == MR_OK ? read_settings(&lines, local, ret, err) : rc;
 }
 

@@ -245,10 +245,9 @@ lookup_original(
 	struct mr_error ignored = { 0 };
 	enum mr_rc rc = mr_resolve_id(room, agent, given, 0, full, err);
 
-	if (rc == MR_OK)
-		rc = room->driver->fetch(room, agent, full, ALL_FOLDERS, SCAN_HEADERS, ret, err);
-	else
+	if (rc != MR_OK)
 		return rc;
+	rc = room->driver->fetch(room, agent, full, ALL_FOLDERS, SCAN_HEADERS, ret, err);
 	if (rc != MR_NOTFOUND)
 		return rc;
 	if (lookup_claimed(room, agent, full, ret, &ignored) != MR_OK && fetch_done_work(room, full, ret) != MR_OK)

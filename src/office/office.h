@@ -166,8 +166,7 @@ typedef void letter_end_fn(void *ctx, const struct letter_end *end);
 /* In order. None: MR_OK. */
 enum mr_rc letter_ends(struct mr_room *room, const char *id, letter_end_fn *fn, void *ctx, struct mr_error *err);
 /* Durable. Noting the same retry twice notes it once. */
-enum mr_rc letter_note_end(
-    struct mr_room *room, const char *id, const struct letter_end *end, struct mr_error *err);
+enum mr_rc letter_note_end(struct mr_room *room, const char *id, const struct letter_end *end, struct mr_error *err);
 
 /* ---- due.c ---- */
 

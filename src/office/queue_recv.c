@@ -299,7 +299,8 @@ say_skipped(const struct taking *t, char *ret, size_t room)
 	if (t->skipped == 1)
 		(void)snprintf(ret, room, "skipped what cannot be read: %s", t->first_skipped);
 	else if (t->skipped > 1)
-		(void)snprintf(ret, room, "skipped %zu that cannot be read, the first is %s", t->skipped, t->first_skipped);
+		(void)snprintf(
+		    ret, room, "skipped %zu that cannot be read, the first is %s", t->skipped, t->first_skipped);
 }
 
 /* MR_CORRUPT: what was claimed cannot be read; take another. What is broken is put aside as failed. What only cannot
@@ -416,6 +417,7 @@ take_until(struct taking *t, void *watch, int64_t wait_ms, struct mr_error *err)
 
 		if (wait_ms >= 0 && rest_ms <= 0) {
 			err->code = MR_EMPTY; /* it waited, and the time is up: whatever for */
+			err->hint[0] = '\0';
 			return MR_EMPTY;
 		}
 		/* A free place among max_claims rings no bell of its own. */

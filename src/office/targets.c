@@ -118,7 +118,7 @@ target_settings(struct mr_room *room, const char *kind, const char *name, struct
 		rc = record_parse(buf_str(&text), ret, err);
 	/* What a crash or an editor emptied must not pass for one with the default settings. */
 	if (rc == MR_OK && ret->n == 0)
-		rc = mr_fail(err, MR_CORRUPT, "its settings are empty");
+		rc = mr_fail(err, MR_CORRUPT, "its settings have no line");
 	return rc == MR_OK ? MR_OK : mr_wrap(err, "%s '%s'", kind, name);
 }
 

@@ -109,6 +109,40 @@ sleep 1.2
 exits 0 'stays quiet' mr --as alice whoami
 silent_about err 'nobody answered' 'because somebody answered'
 
+# the answer to what was done gets lost
+"$BIN" --as alice send bob -m 'sent, but not told' </dev/null 2>err >/dev/full; code=$?
+same 6 $code 'a send whose id stdout does not take is in doubt'
+id=$(grep -rl 'sent, but not told' .mailroom/agents/bob/new | sed 's/.*\(..........................\)\.mr.*/\1/')
+says err "it was done \($id\), but stdout" 'says what was done'
+says err 'do not repeat it' 'and not to repeat it'
+"$BIN" --as alice send bob --dry-run -m x </dev/null 2>err >/dev/full; code=$?
+same 1 $code 'a rehearsal is none'
+"$BIN" --as bob mark read "$id" </dev/null 2>err >/dev/full; code=$?
+same 6 $code 'so is mark'
+says err 'it was done' 'says so'
+"$BIN" --as alice group create lost bob </dev/null 2>err >/dev/full; code=$?
+same 6 $code 'and group create'
+"$BIN" group show lost </dev/null 2>err >/dev/full; code=$?
+same 1 $code 'but not group show, which changes nothing'
+
+# the text in the place of a recipient
+exits 4 'a text without -m' mr --as alice send bob 'hello there'
+says err 'did you mean -m' 'gets the hint that helps'
+
+# an answer is no work
+mr --as alice queue create jobs >/dev/null
+id=$(mr --as alice send bob carol queue:jobs -m 'who takes it?' 2>/dev/null)
+exits 0 'reply --all' mr --as bob reply "$id" --all -m 'I do' --json
+same 'alice,carol' "$(jq -r '.to|sort|join(",")' out)" 'goes to agents, not into the queue'
+
+# what was sent
+exits 0 'sent' mr --as bob sent
+says out ' to alice' 'shows the recipients'
+exits 0 'inbox --from' mr --as bob inbox --from nosuch
+says out 'no unread mail for bob that matches' 'says what was looked for'
+exits 4 'an error without a hint' mr --as alice --json send '' -m x
+same null "$(jq -c .error.hint err)" 'has null for it'
+
 # standard input that never ends must not be read
 exits 0 'an open socket on stdin is not read with -m' perl -MSocket -e '
 	socketpair(my $a, my $b, AF_UNIX, SOCK_STREAM, PF_UNSPEC); open(STDIN, "<&", $a); alarm 5; exec @ARGV' "$BIN" --as alice send bob -m x

@@ -48,12 +48,26 @@ for to in mayor mayor/ green/mayor; do mr --as alice send "$to" -m "to $to" >/de
 same 3 "$(unread mayor)" 'mayor, mayor/ and rig/mayor are one mailbox'
 for to in green/max green/crew/max green/polecats/max; do mr --as alice send "$to" -m "to $to" >/dev/null 2>&1; done
 same 3 "$(unread green/crew/max)" 'rig/name, rig/crew/name and rig/polecats/name too'
+exits 0 '--as in another spelling' mr --as green/max whoami --json
+same green/crew/max "$(jq -r .agent out)" 'is the agent that mail to it reaches'
+exits 0 'and so is the variable' env MAILROOM_AGENT=green/polecats/max "$BIN" whoami --json
+same green/crew/max "$(jq -r .agent out)" 'of an environment'
+exits 5 '--as of nobody' mr --as green/nobody whoami
 mr register green/polecats/max >/dev/null 2>&1
+exits 4 '--as that is short for two' mr --as green/max whoami
 exits 4 'with two such workers' mr --as alice send green/max -m hi
 says err "'green/crew/max', 'green/polecats/max'" 'both are named'
 same 3 "$(unread green/crew/max)" 'and nothing is stored'
 
 # ---- one name, several kinds ----
+exits 4 'a queue with the name of an agent' mr --as alice queue create bob
+says err 'an agent is called so' 'is refused'
+exits 4 'so is a channel' mr --as alice channel create bob
+for word in all witnesses operator; do
+	exits 4 "a queue '$word'" mr --as alice queue create $word
+	says err "'@$word' has a meaning" 'would be called as a pattern'
+done
+exits 4 'so would a channel' mr --as alice channel create town
 mr --as alice group create bob carol >/dev/null 2>&1
 exits 4 'an ambiguous name' mr --as alice send bob -m hi
 says err 'agent:bob, group:bob' 'lists the forms that are not'
@@ -84,9 +98,10 @@ exits 4 '--not-before without a queue' mr --as alice send carol --not-before 1h 
 says err 'work queue' 'is refused with why'
 exits 2 '--not-before with no time' mr --as alice send carol --not-before soon -m later
 mr --as alice queue create work >/dev/null 2>&1
-exits 0 'to a queue it is taken' mr --as alice send queue:work carol --not-before 2099-01-01T00:00:00Z -m later
-same '2099-01-01T00:00:00.000Z' "$(mr --as carol read --peek "$(cat out)" --json | jq -r .not_before)" 'and stands in the message'
-check 'as a header' grep -rqx 'Mailroom-Not-Before: 2099-01-01T00:00:00.000Z' .mailroom/agents/carol/new
+exits 0 'to a queue it is taken' mr --as alice send queue:work --not-before 2099-01-01T00:00:00Z -m later
+exits 4 '--replace-key to a queue' mr --as alice send queue:work --replace-key k -m status
+says err 'does nothing' 'is refused, not ignored'
+check 'and stands in the message as a header' grep -rqx 'Mailroom-Not-Before: 2099-01-01T00:00:00.000Z' .mailroom/queues/work
 exits 0 'so is a duration' mr --as alice send work --not-before 1h -m later
 
 # ---- queues and channels ----

@@ -24,6 +24,8 @@ exits 0 'show' mr group show team
 says out '^team: 4 members' 'shows the members'
 says out 'reaches 3 recipients: alice, bob, carol' 'and whom they come to'
 says err "member 'nobody'" 'and who is missing'
+exits 0 'show with its prefix' mr group show group:team
+says out '^team: 4 members' 'is the same'
 exits 0 'show --json' mr group show team --json
 same '4 3 1' "$(jq -r '"\(.members|length) \(.reaches|length) \(.trouble|length)"' out)" 'too'
 
@@ -35,7 +37,7 @@ same 'bob,carol 1' "$(jq -r '"\(.to|join(",")) \(.trouble|length)"' out)" 'and -
 exits 0 'remove' mr group remove team nobody bob
 says out '^removed bob from team' 'says so'
 exits 0 'removing again' mr group remove team bob
-says out 'not in team' 'changes nothing'
+says out '^bob was not in team$' 'changes nothing'
 
 mr --as alice group create a bob group:b >/dev/null 2>&1
 mr --as alice group create b group:a carol >/dev/null 2>&1

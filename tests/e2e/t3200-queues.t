@@ -194,7 +194,7 @@ mr --as alice queue create fine >/dev/null
 exits 1 'emptied settings are no defaults' mr queue show q
 says err 'no line in it' 'and that is said'
 exits 1 'nor are they mended by a change' mr --as alice queue pause q
-exits 1 'a list' mr queue list
+exits 1 'a list' mr queue list --json
 says out 'fine' 'still names the others'
 
 # ---- waiting at the limit, a sender who is gone ----
@@ -205,6 +205,7 @@ mr --as bob recv queue:q --json >out; work=$(token)
 exits 4 'at the limit' mr --as alice claim q
 says err '1 claim is live' 'it is said'
 exits 3 'waiting ends with nothing' mr --as alice claim q --wait 1s
+silent_about err 'wait;|kept' 'and no advice to wait'
 (sleep 0.4; mr --as bob release "$work" >/dev/null) &
 exits 0 'or when there is a place' mr --as alice claim q --wait 15s --json
 work=$(token); wait

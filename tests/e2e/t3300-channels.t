@@ -41,7 +41,8 @@ exits 2 'and not both' mr channel prune news --all
 
 # ---- reading ----
 exits 0 'read' mr channel read news
-says out '^#4$' 'prints numbers'
+says out '^Number: 4$' 'prints numbers'
+same '--- message' "$(grep -B 1 '^Number: 4$' out | head -n 1 | cut -c 1-11)" 'as a header of the message, behind its mark'
 says out 'not instructions' 'in a fence'
 same '12 13 ' "$(numbers news --since 11)" 'since a number'
 last=$(mr channel read news --json --since 11 | head -n 1 | jq -r .id)
@@ -53,10 +54,14 @@ same '5 6 ' "$(numbers news --since 4 --limit 2)" 'the first two after a number'
 exits 5 'since nothing that is there' mr channel read news --since 01k9w3b7zq8m4c2v6t1x5n0prs
 exits 0 'a small budget' mr channel read news --budget 900
 says out 'posts? \(.*not shown: mailroom channel read news --since [0-9]+' 'says how to go on'
+left=$(sed -n 's/^\([0-9]*\) more post.*/\1/p' out)
+same 10 "$(($(grep -c '^Number: ' out) + left))" 'and counts all that is left out'
 next=$(sed -n 's/.*--since \([0-9]*\).*/\1/p' out)
 same "$((next + 1))" "$(mr channel read news --since "$next" --json | head -n 1 | jq -r .number)" 'without a gap'
 exits 0 'nothing new' mr channel read news --since 13
 says out '^nothing new' 'is said'
+exits 0 'since a number beyond the last' mr channel read news --since 99
+says out 'the last post is 13' 'is told from nothing new'
 
 # ---- following ----
 "$BIN" channel read news --since 13 --follow --timeout 20s --limit 5 --json </dev/null >followed 2>follow.err &
@@ -67,6 +72,16 @@ same '14 15 16 17 18 ' "$(jq -r .number followed | tr '\n' ' ')" 'a follower get
 begin=$(date +%s)
 exits 0 'follow with --timeout' mr channel read news --since 18 --follow --timeout 1s
 check 'ends in time' test $(($(date +%s) - begin)) -le 5
+
+mr --as alice channel create long >/dev/null
+"$BIN" channel read long --follow --timeout 30s --limit 3 --budget 1500 </dev/null >followed 2>follow.err &
+follower=$!
+for i in 1 2 3; do
+	send alice channel:long "$(printf '%0900d' $i)" >/dev/null
+	n=0; while [ "$(grep -c '^Number: ' followed)" -lt $i ] && [ $n -lt 50 ]; do sleep 0.1; n=$((n + 1)); done
+done
+wait $follower
+same 3 "$(grep -c '^Number: ' followed)" 'a follower has the whole budget for every batch'
 
 # ---- eight posters and a follower ----
 mr --as alice channel create busy >/dev/null
@@ -87,6 +102,19 @@ exits 4 'a closed channel refuses posts' mr --as alice send channel:news -m late
 exits 0 'and can be read' mr channel read news
 exits 0 'close --open' mr --as alice channel close news --open
 exits 0 'opens it' mr --as alice send channel:news -m again
+exits 2 'an option of another word' mr channel show news --retain-count 5
+says err "'--retain-count' is not for 'channel show'" 'is refused, not ignored'
+mr --as alice channel create torn >/dev/null
+send alice channel:torn one >/dev/null; send alice channel:torn two >/dev/null
+ln -sf /etc/passwd "$(find .mailroom/channels/torn/posts -name '*1' | head -n 1)"
+exits 1 'show with a post that is a link' mr channel show torn
+says out '1 kept now, the last is number 2' 'shows the others'
+says err 'post 1' 'and reports it'
+: >.mailroom/channels/torn/settings
+exits 1 'a channel whose settings were emptied' mr channel show torn
+says err 'no line' 'is no channel with defaults'
+exits 1 'nor can it be posted to' mr --as alice send channel:torn -m x
+says err 'no line' 'and that is why'
 exits 0 'delete' mr --as alice channel delete news
 exits 5 'and it is gone' mr channel show news
 exits 5 'for posters, too' mr --as alice send channel:news -m gone

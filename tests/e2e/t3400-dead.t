@@ -49,6 +49,52 @@ says out 'failed in queue:builds' 'is a dead letter, too'
 exits 0 'retry' mr --as alice dead retry "$(jq -r .id work)"
 same '1 0' "$(mr queue show builds --json | jq -r '"\(.ready) \(.failed)"')" 'puts it back into its queue'
 
+# ---- one message, several recipients ----
+# give_up AGENT [QUEUE]: AGENT takes the next thing and gives it up.
+give_up() {
+	"$BIN" --as "$1" recv ${2:+"$2"} --json </dev/null 2>/dev/null >work
+	"$BIN" --as "$1" fail "$(jq -r .token work)" --reason 'cannot' </dev/null >/dev/null 2>&1
+}
+states() { mr --as alice why "$1" --json | jq -r '"\(.agent):\(.state)"' | sort | tr '\n' ' ' | sed 's/ $//'; }
+room alice bob carol
+id=$(mr --as alice send bob carol -m 'for both')
+give_up bob
+exits 0 "one recipient's copy" mr --as alice dead retry "$id"
+again=$(cat out)
+give_up carol
+exits 0 "then the other's" mr --as alice dead retry "$id"
+same '' "$(dead)" 'and none is left'
+same '1 1' "$(unread bob) $(unread carol)" 'each has it once'
+same 'alice:sent bob:retried carol:retried' "$(states "$id")" 'why tells of both'
+exits 0 'why' mr --as alice why "$id"
+says out "delivered again as $again by 'alice'" 'names the new id and who did it'
+give_up bob
+give_up carol
+id=$(mr --as alice send bob carol -m 'for both again')
+give_up bob
+give_up carol
+exits 0 'both copies are dropped at once' mr --as alice dead drop "$id" --force
+same 0 "$(mr dead list --json | grep -c "$id")" 'and none is left'
+same 'alice:sent bob:dropped carol:dropped' "$(states "$id")" 'why knows that, too'
+
+mr --as alice queue create builds >/dev/null
+id=$(mr --as alice send bob queue:builds -m 'for bob and the queue')
+give_up bob
+give_up carol queue:builds
+exits 0 'failed in a mailbox and in a queue' mr --as alice dead retry "$id"
+says err 'queue:builds' 'the retry of one names the other'
+same 1 "$(unread bob)" 'and goes to the mailbox'
+exits 0 'the other' mr --as alice dead retry "$id"
+same 1 "$(mr queue show builds --json | jq -r .ready)" 'goes to the queue'
+mr --as alice queue delete builds --force >/dev/null 2>&1
+id=$(mr dead list --json | jq -r 'select(.to[0] == "queue:builds") | .id')
+exits 5 'work of a queue that is gone' mr --as alice dead retry "$id"
+says err "queue 'builds' is gone" 'is not retried'
+says err '--to' 'and one is told how to go on'
+mr --as alice queue create builds >/dev/null
+exits 0 'when the queue is there again' mr --as alice dead retry "$id"
+same 1 "$(mr queue show builds --json | jq -r .ready)" 'it goes back to it'
+
 # ---- killed at any step ----
 if MAILROOM_FAULT=help "$DEVBIN" where </dev/null >/dev/null 2>&1; then
 	skip 'a retry that is killed' 'this build has no fault points'
@@ -67,6 +113,28 @@ else
 	same 0 $bad 'and repeated by another'
 	same $((killed + last)) "$(unread carol)" 'each time it is delivered once'
 	same $((killed + last)) "$(mr --as carol inbox --json | jq -r .subject | sort -u | wc -l | tr -d ' ')" 'and none is missing'
+
+	room alice bob carol
+	n=2 bad=0 killed=0
+	while [ $n -lt 300 ]; do
+		id=$(mr --as alice send bob carol -m "both $n")
+		give_up bob
+		give_up carol
+		MAILROOM_FAULT=kill-before:$n "$DEVBIN" --as alice dead retry "$id" </dev/null >/dev/null 2>&1 && break
+		killed=$((killed + 1))
+		[ -z "$(dead)" ] || mr --as bob dead retry "$id" >/dev/null 2>err || { note <err; bad=$((bad + 1)); }
+		[ -z "$(dead)" ] || bad=$((bad + 1))
+		[ "$(unread bob) $(unread carol)" = '1 1' ] || bad=$((bad + 1))
+		case $(states "$id") in
+		*bob:retried*carol:retried*) ;;
+		*) bad=$((bad + 1)) ;;
+		esac
+		mr --as bob drain >/dev/null
+		mr --as carol drain >/dev/null
+		n=$((n + 5))
+	done
+	check 'a retry for two is killed at many steps' test $killed -gt 8
+	same 0 $bad 'and repeated: both have it once, both letters are gone, and why tells so'
 fi
 
 # ---- pruned ----

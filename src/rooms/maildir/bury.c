@@ -5,7 +5,6 @@
  * finishes the move with --fix; so does whoever registers the name again, to whom the mail belongs then.
  */
 #include "base/error.h"
-#include "base/id.h"
 #include "base/sys.h"
 #include "rooms/maildir/maildir.h"
 #include <errno.h>
@@ -19,7 +18,6 @@ move_to_dead(struct maildir *md, struct mailbox *dead, int from_fd, const struct
 {
 	int to_fd;
 	struct file_name parts;
-	char name[NAME_LEN], random[7];
 	bool info = name_parse(str_of(at->name), &parts) && parts.has_info;
 
 	if (mailbox_folder(dead, info ? BOX_CUR : BOX_NEW, &to_fd, err) != MR_OK)
@@ -36,11 +34,7 @@ move_to_dead(struct maildir *md, struct mailbox *dead, int from_fd, const struct
 			return mr_fail_errno(err, "cannot remove '%s'", at->name);
 		return MR_OK;
 	}
-	random_hex(random, 6);
-	(void)snprintf(name, sizeof name, "%.*s.%s%s%.*s", (int)(parts.base.len < 160 ? parts.base.len : 160),
-	    parts.base.ptr, random, info ? ":2," : "", (int)(parts.flags.len < 32 ? parts.flags.len : 32),
-	    parts.flags.len ? parts.flags.ptr : "");
-	return commit_move(md, from_fd, at->name, to_fd, name, err);
+	return mark_to_dead(md, from_fd, at->name, &parts, parts.attempt, err);
 }
 
 /* One pass over the unread mail. *ret counts what was moved. */

@@ -281,8 +281,8 @@ a_takeover_returns_the_work_of_the_old_life_at_once(void **state)
 	struct mr_claim old = take_for(&t, &t.bob, "builds", 3600 * 1000, "work");
 
 	town_register(&t, "bob", true, &new_life);
-	assert_rc(mr_claim_done(t.room, &t.bob, old.token, id, &err), MR_REFUSED);    /* fenced */
-	assert_rc(mr_claim_done(t.room, &new_life, old.token, id, &err), MR_REFUSED); /* not its own */
+	assert_rc(mr_claim_done(t.room, &t.bob, old.token, id, &err), MR_REFUSED);     /* fenced */
+	assert_rc(mr_claim_done(t.room, &new_life, old.token, id, &err), MR_NOTFOUND); /* over: it is back */
 	assert_no_work(&t, &t.bob, MR_REFUSED);
 	struct mr_claim claim = take(&t, &t.carol, "work");
 
@@ -434,7 +434,79 @@ work_of_a_sender_who_is_gone_is_only_kept(void **state)
 	struct mr_claim claim = take(&t, &t.bob, "work");
 
 	assert_ok(mr_claim_fail(t.room, &t.bob, claim.token, "", id, &err));
+	assert_non_null(strstr(err.hint, "carol"));
 	assert_int_equal(count(&t, "builds").failed, 1);
+	town_done(&t);
+}
+
+/* ---- In somebody's hands ---- */
+
+static bool
+note_held(void *ctx, const struct mr_message *msg)
+{
+	assert_int_equal(msg->folder, MR_HELD);
+	(void)snprintf(ctx, MR_TOKEN_LEN + 1, "%s", msg->token);
+	return true;
+}
+
+static void
+claimed_work_is_found_by_its_holder_alone(void **state)
+{
+	struct town t = town_new(state);
+	struct mr_message msg = { 0 };
+	struct mr_error err = { 0 };
+	char full[MR_ID_LEN + 1], token[MR_TOKEN_LEN + 1] = "";
+
+	make_queue(&t, "builds", (struct mr_queue){ .attempts = 3 });
+	town_send(&t, &t.alice, "queue:builds", "work", NULL);
+	struct mr_claim claim = take(&t, &t.bob, "work");
+
+	assert_ok(mr_resolve_id(t.room, "bob", claim.id + MR_ID_LEN - 6, 0, full, &err));
+	assert_string_equal(full, claim.id);
+	assert_ok(mr_fetch(t.room, "bob", full, &msg, &err));
+	assert_string_equal(msg.token, claim.token);
+	mr_message_done(&msg);
+	assert_rc(mr_resolve_id(t.room, "carol", claim.id + MR_ID_LEN - 6, 0, full, &err), MR_NOTFOUND);
+	assert_rc(mr_fetch(t.room, "carol", claim.id, &msg, &err), MR_NOTFOUND);
+	assert_ok(mr_queue_held(t.room, "carol", NULL, note_held, token, &err));
+	assert_string_equal(token, "");
+	assert_ok(mr_queue_held(t.room, "bob", NULL, note_held, token, &err));
+	assert_string_equal(token, claim.token);
+	town_done(&t);
+}
+
+static void
+a_prune_returns_the_work_of_the_agent_at_once(void **state)
+{
+	struct town t = town_new(state);
+	size_t returned = 0;
+	struct mr_prune_options prune = { .names = TO("bob"), .force = true, .ret_returned = &returned };
+	struct mr_error err = { 0 };
+
+	make_queue(&t, "builds", (struct mr_queue){ .attempts = 3 });
+	town_send(&t, &t.alice, "queue:builds", "work", NULL);
+	(void)take(&t, &t.bob, "work");
+	assert_ok(mr_prune(t.room, &prune, NULL, NULL, &err));
+	assert_int_equal(returned, 1);
+	assert_int_equal(count(&t, "builds").ready, 1);
+	town_done(&t);
+}
+
+static void
+waiting_for_a_place_among_the_claims_ends_empty(void **state)
+{
+	struct town t = town_new(state);
+	struct mr_claim claim = { 0 };
+	struct mr_message msg = { 0 };
+	struct mr_error err = { 0 };
+
+	make_queue(&t, "builds", (struct mr_queue){ .attempts = 0, .max_claims = 1 });
+	town_send(&t, &t.alice, "queue:builds", "one", NULL);
+	town_send(&t, &t.alice, "queue:builds", "two", NULL);
+	(void)take(&t, &t.bob, "one");
+	assert_no_work(&t, &t.carol, MR_BUSY);
+	assert_rc(mr_queue_recv(t.room, &t.carol, "builds", 0, 100, &claim, &msg, &err), MR_EMPTY);
+	assert_int_equal(err.code, MR_EMPTY);
 	town_done(&t);
 }
 
@@ -932,6 +1004,9 @@ main(void)
 		ON_BOTH(work_whose_sender_cannot_be_told_is_not_put_aside),
 		ON_BOTH(failing_is_final_and_a_bounce_never_bounces),
 		ON_BOTH(work_of_a_sender_who_is_gone_is_only_kept),
+		ON_BOTH(claimed_work_is_found_by_its_holder_alone),
+		ON_BOTH(a_prune_returns_the_work_of_the_agent_at_once),
+		ON_BOTH(waiting_for_a_place_among_the_claims_ends_empty),
 		ON_BOTH(a_paused_queue_takes_mail_and_gives_nothing_out),
 		ON_BOTH(a_closed_queue_refuses_both_and_lets_running_claims_finish),
 		ON_BOTH(settings_come_back_as_they_were_given),
