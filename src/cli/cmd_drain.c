@@ -28,7 +28,7 @@ static const char *const examples[] = {
 	NULL,
 };
 
-struct queue { /* ids waiting to be shown, in work order */
+struct queue {                /* ids waiting to be shown, in work order */
 	struct printout base; /* first: trouble is reported through it */
 	struct mr_names ids;
 };

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "message/address.h"
 #include "office/resolve.h"
+#include "office/targets.h"
 
 #define GROUP_BYTES_MAX ((size_t)1 << 20)
 #define KIND "group"
@@ -287,6 +288,12 @@ mr_group_create(struct mr_room *room, const struct mr_self *self, const char *na
 	struct group_edit e = { .room = room, .name = name, .by = self->agent, .members = members };
 	enum mr_rc rc = office_not_fenced(room, self, err);
 
+	if (rc == MR_OK)
+		rc = target_supported(room, KIND, err);
+	if (rc == MR_OK)
+		rc = target_name_check(KIND, name, err);
+	if (rc == MR_OK)
+		rc = target_name_free(room, KIND, name, err);
 	return rc == MR_OK ? change(room, &e, edit_create, err) : rc;
 }
 

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/process.h"
 #include "base/sys.h"
+#include "office/office.h"
 #include "office/who.h"
 
 #define TRIES 10
@@ -45,9 +46,36 @@ check_session(struct mr_room *room, const char *name, const struct mr_env *env, 
 			    "NAME ...");
 }
 
+/* A new name must not split one mailbox in two ("rig/mayor" is how some spell "mayor"), nor make an address ambiguous.
+ */
+static enum mr_rc
+check_new_name(struct mr_room *room, const char *name, struct mr_error *err)
+{
+	static const char *const kinds[] = { "group", "queue", "channel" };
+	const char *last = strrchr(name, '/');
+	struct mr_error ignored = { 0 };
+
+	if (agent_exists(room, name, &ignored) == MR_OK)
+		return MR_OK;
+	if (last && strchr(name, '/') == last && (strcmp(last + 1, "mayor") == 0 || strcmp(last + 1, "deacon") == 0) &&
+	    agent_exists(room, last + 1, &ignored) == MR_OK) {
+		(void)mr_fail(err, MR_REFUSED, "cannot register '%s': it is another spelling of '%s'", name, last + 1);
+		return mr_hint(err, "mailroom register %s", last + 1);
+	}
+	for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+		if (target_exists(room, kinds[i], name)) {
+			(void)mr_fail(
+			    err, MR_REFUSED, "cannot register '%s': there is a %s of that name", name, kinds[i]);
+			return mr_hint(err, "pick another name: mail to '%s' would be ambiguous", name);
+		}
+	return MR_OK;
+}
+
 static enum mr_rc
 add_name(struct mr_room *room, const char *name, const struct mr_register_options *options, struct mr_error *err)
 {
+	if (check_new_name(room, name, err) != MR_OK)
+		return err->code;
 	struct mr_agent agent = {
 		.created_ms = clock_now_ms(),
 		.worktree = "",

@@ -112,11 +112,8 @@ mr_reply(struct mr_room *room, const struct mr_self *self, const char *id, const
     struct mr_receipt *ret, struct mr_error *err)
 {
 	mr_auto(mr_message_done) struct mr_message original = { 0 };
-	char full[MR_ID_LEN + 1];
-	enum mr_rc rc = mr_resolve_id(room, self->agent, id, 0, full, err);
+	enum mr_rc rc = lookup_original(room, self->agent, id, &original, err);
 
-	if (rc == MR_OK)
-		rc = room->driver->fetch(room, self->agent, full, ALL_FOLDERS, SCAN_HEADERS, &original, err);
 	if (rc == MR_OK)
 		rc = send_answer(room, self, &original, draft, all, ret, err);
 	if ((rc == MR_OK || rc == MR_INDOUBT) && !draft->dry_run)

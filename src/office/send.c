@@ -174,10 +174,10 @@ check_promises(const struct letter *l, struct mr_error *err)
 	const char *queue = first_of_kind(&l->who.all, "queue:", true);
 	const char *channel = first_of_kind(&l->who.all, "channel:", true);
 
-	if (l->draft->not_before_ms != 0 && other && !queue) {
+	if (l->draft->not_before_ms != 0 && other) {
 		(void)mr_fail(
 		    err, MR_REFUSED, "only mail to a work queue can wait for a time, and '%s' is none", other);
-		return mr_hint(err, "send it to queue:NAME, or leave out --not-before");
+		return mr_hint(err, "send it to queue:NAME alone, or leave out --not-before");
 	}
 	if (l->draft->replace_key && (queue || channel)) {
 		(void)mr_fail(err, MR_REFUSED, "a replace key does nothing in '%s': no mail is retired there",

@@ -37,7 +37,7 @@ struct mr_room {
 	char *spec;             /* "maildir:/path" */
 	char *name;             /* what stands after @ */
 	struct record settings; /* lines of the room's settings; empty where a kind has none */
-	bool storage_known; /* this handle has asked once what a power cut may do here */
+	bool storage_known;     /* this handle has asked once what a power cut may do here */
 	mr_trace_fn *trace;     /* or NULL */
 	void *trace_ctx;
 	const struct room_driver *inner; /* used by wrap/: the driver that is wrapped */

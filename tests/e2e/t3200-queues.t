@@ -212,4 +212,17 @@ work=$(token); wait
 mr prune carol --force >/dev/null
 exits 0 'fail' mr --as alice fail "$work" --reason 'no compiler'
 says err "sender 'carol' is gone: nobody was told" 'says that nobody hears of it'
+
+# ---- an answer to work in my hands ----
+room alice bob
+mr --as alice queue create builds >/dev/null
+send alice queue:builds 'which branch?' >/dev/null
+exits 0 'work is taken' mr --as bob recv queue:builds --json
+id=$(jq -r .id out)
+exits 0 'and answered while it is held' mr --as bob reply "$id" -m main
+same "$id" "$(mr --as alice inbox --json | jq -r .reply_to)" 'the sender finds the answer to it'
+exits 4 'an agent cannot be registered under the name of a queue' mr register builds
+mr register mayor >/dev/null 2>&1
+exits 4 'nor under another spelling of one that is there' mr register rig/mayor
+says err 'another spelling' 'and is told which'
 finish
