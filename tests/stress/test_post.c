@@ -78,7 +78,7 @@ make_queue(struct mr_room *room, const struct mr_self *self, struct mr_queue set
 {
 	struct mr_error err = { 0 };
 
-	(void)snprintf(settings.name, sizeof(settings.name), "work");
+	(void)snprintf(settings.name, sizeof(settings.name), "jobs");
 	MUST(mr_queue_create(room, self, &settings, &err));
 }
 
@@ -88,7 +88,7 @@ count_work(struct mr_room *room)
 	struct mr_queue_counts n = { 0 };
 	struct mr_error err = { 0 };
 
-	MUST(mr_queue_count(room, "work", &n, NULL, NULL, &err));
+	MUST(mr_queue_count(room, "jobs", &n, NULL, NULL, &err));
 	return n;
 }
 
@@ -124,7 +124,7 @@ work_once(struct plant *p, struct mr_room *room, const struct mr_self *self)
 	struct mr_message msg = { 0 };
 	char id[MR_ID_LEN + 1];
 	int64_t begin_ms = clock_boot_ms();
-	enum mr_rc rc = mr_queue_recv(room, self, "work", 0, 0, &claim, &msg, &err);
+	enum mr_rc rc = mr_queue_recv(room, self, "jobs", 0, 0, &claim, &msg, &err);
 
 	if (rc == MR_EMPTY)
 		return rc;
@@ -189,7 +189,7 @@ run_plant(struct plant *p)
 
 	make_queue(room, &alice, (struct mr_queue){ .attempts = p->attempts, .lease_ms = LEASE_MS });
 	for (unsigned i = 0; i < p->messages; i++)
-		send_number(room, &alice, "queue:work", i, p->id[i]);
+		send_number(room, &alice, "queue:jobs", i, p->id[i]);
 	for (unsigned i = 0; i < CLAIMERS; i++)
 		p->claimer[i] = crowd_spawn(claim_all_day, p, i);
 	int64_t end_ms = clock_boot_ms() + 120000;
@@ -262,9 +262,9 @@ work_in_danger(unsigned messages, unsigned attempts)
 	p->attempts = attempts;
 	run_plant(p);
 	counted = p;
-	(void)snprintf(path, sizeof(path), "%s/queues/work/done", p->room.path);
+	(void)snprintf(path, sizeof(path), "%s/queues/jobs/done", p->room.path);
 	assert_int_equal(nftw(path, count_name, 8, FTW_PHYS), 0);
-	(void)snprintf(path, sizeof(path), "%s/queues/work/failed", p->room.path);
+	(void)snprintf(path, sizeof(path), "%s/queues/jobs/failed", p->room.path);
 	assert_int_equal(nftw(path, count_name, 8, FTW_PHYS), 0);
 	struct mr_room *room = crowd_open(&p->room);
 
@@ -338,7 +338,7 @@ try_late_done(void *ctx, unsigned number)
 	char id[MR_ID_LEN + 1];
 
 	(void)number;
-	MUST(mr_queue_recv(room, &self, "work", 30, 0, &claim, &msg, &err));
+	MUST(mr_queue_recv(room, &self, "jobs", 30, 0, &claim, &msg, &err));
 	memcpy(p->id[0], claim.id, sizeof(claim.id));
 	mr_message_done(&msg);
 	atomic_store(&p->effects[0], 1);
@@ -365,11 +365,11 @@ a_late_done_of_an_earlier_claim_of_the_same_agent_is_refused(void **state)
 	struct mr_self self = crowd_self(room, "worker0"), alice = crowd_self(room, "alice");
 
 	make_queue(room, &alice, (struct mr_queue){ .attempts = 0 });
-	send_number(room, &alice, "queue:work", 0, id);
+	send_number(room, &alice, "queue:jobs", 0, id);
 	p->claimer[0] = crowd_spawn(try_late_done, p, 0);
 	while (!atomic_load(&p->effects[0]))
 		crowd_nap_us(500);
-	assert_int_equal(mr_queue_recv(room, &self, "work", 60000, 10000, &claim, &msg, &err), MR_OK);
+	assert_int_equal(mr_queue_recv(room, &self, "jobs", 60000, 10000, &claim, &msg, &err), MR_OK);
 	mr_message_done(&msg);
 	assert_string_equal(claim.id, p->id[0]);
 	assert_int_equal(claim.attempt, 2);
@@ -402,7 +402,7 @@ press_against_the_limit(void *ctx, unsigned number)
 		struct mr_claim claim = { 0 };
 		struct mr_message msg = { 0 };
 		char id[MR_ID_LEN + 1];
-		enum mr_rc rc = mr_queue_recv(room, &self, "work", 60000, 0, &claim, &msg, &err);
+		enum mr_rc rc = mr_queue_recv(room, &self, "jobs", 60000, 0, &claim, &msg, &err);
 
 		if (rc == MR_BUSY || rc == MR_EMPTY) {
 			crowd_nap_us(100);
@@ -443,7 +443,7 @@ a_limit_of_two_live_claims_holds_against_eight_claimers(void **state)
 	/* Each round there is one for each of them, and the next comes when all are done. */
 	for (unsigned round = 0; round < rounds; round++) {
 		for (unsigned i = 0; i < CLAIMERS; i++)
-			send_number(room, &alice, "queue:work", i, NULL);
+			send_number(room, &alice, "queue:jobs", i, NULL);
 		while (atomic_load(&l->done) < (round + 1) * CLAIMERS && clock_boot_ms() < end_ms)
 			crowd_nap_us(200);
 	}
@@ -500,7 +500,7 @@ change_everything(void *ctx, unsigned number)
 	MUST(mr_group_remove(room, "left", self.agent, &changed, &err));
 	if (!changed)
 		crowd_die("no member before", NULL);
-	MUST(mr_queue_set_status(room, "work", number % 2 ? MR_QUEUE_PAUSED : MR_QUEUE_ACTIVE, &err));
+	MUST(mr_queue_set_status(room, "jobs", number % 2 ? MR_QUEUE_PAUSED : MR_QUEUE_ACTIVE, &err));
 	mr_room_close(room);
 }
 
@@ -524,7 +524,7 @@ check_changes(struct mr_room *room)
 	assert_int_equal(mr_channel_get(room, "news", &news, &err), MR_OK);
 	assert_int_equal(mr_group_get(room, "joined", &joined, &err), MR_OK);
 	assert_int_equal(mr_group_get(room, "left", &left, &err), MR_OK);
-	assert_int_equal(mr_queue_get(room, "work", &work, &err), MR_OK);
+	assert_int_equal(mr_queue_get(room, "jobs", &work, &err), MR_OK);
 	assert_int_equal(news.subscribers.n, FIFTY);
 	assert_int_equal(news.retain_count, 77);
 	assert_int_equal(joined.members.n, FIFTY);

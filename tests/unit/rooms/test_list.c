@@ -3,7 +3,11 @@
 #include "box.h"
 
 #define FLIPPED 2000
+#ifdef __SANITIZE_ADDRESS__
+#define LISTINGS 40
+#else
 #define LISTINGS 200
+#endif
 
 static size_t
 count(struct box *b, unsigned folders, bool unread_only)

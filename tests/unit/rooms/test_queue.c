@@ -6,7 +6,13 @@
 #include <sys/mman.h>
 
 #define CLAIMERS 8
+#if defined(__SANITIZE_ADDRESS__) || defined(MR_PORTABLE)
+#define CONTESTED 250
+#define BACKLOG 3000
+#else
 #define CONTESTED 1000
+#define BACKLOG 10000
+#endif
 
 /* ---- A queue, mail for it, claims ---- */
 
@@ -420,7 +426,7 @@ static void
 the_cost_of_a_claim_does_not_grow_with_the_backlog(void **state)
 {
 	struct box *b = *state;
-	unsigned long few = cost_with(b, 100), many = cost_with(b, 10000);
+	unsigned long few = cost_with(b, 100), many = cost_with(b, BACKLOG);
 
 	print_message("# calls of a claim: %lu with 100 waiting, %lu with 10,000\n", few, many);
 	assert_true(few > 5);
