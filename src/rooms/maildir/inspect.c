@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/id.h"
 #include "base/sys.h"
+#include "rooms/maildir/inspect.h"
 #include "rooms/maildir/queue.h"
 #include <dirent.h>
 #include <errno.h>
@@ -16,25 +17,10 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#define FUTURE_MS ((int64_t)5 * 60 * 1000)
 #define SPACE_MIN ((uint64_t)64 << 20)
 
-struct inspection {
-	struct mr_room *room;
-	struct maildir *md;
-	bool fix;
-	mr_finding_fn *fn;
-	void *ctx;
-	struct buf path; /* of what is being looked at, relative to the room */
-	size_t modes, modes_fixed, stray, stray_fixed, links, empty, future;
-	char first_mode[NAME_LEN], first_stray[NAME_LEN], first_future[NAME_LEN];
-};
-
-static void say(struct inspection *in, enum mr_severity severity, const char *check, bool fixed, const char *advice,
-    const char *fmt, ...) MR_PRINTF(6, 7);
-
-static void
-say(struct inspection *in, enum mr_severity severity, const char *check, bool fixed, const char *advice,
+void
+inspect_say(struct inspection *in, enum mr_severity severity, const char *check, bool fixed, const char *advice,
     const char *fmt, ...)
 {
 	char text[512];
@@ -46,176 +32,6 @@ say(struct inspection *in, enum mr_severity severity, const char *check, bool fi
 	in->fn(in->ctx,
 	    &(struct mr_finding){
 		.severity = severity, .check = check, .text = text, .advice = fixed ? "" : advice, .fixed = fixed });
-}
-
-static void
-remember_first(char ret[NAME_LEN], const struct inspection *in)
-{
-	if (ret[0] == '\0')
-		(void)snprintf(ret, NAME_LEN, "%s", buf_z(&in->path));
-}
-
-/* ---- Every file and folder ---- */
-
-static bool
-is_temporary(const char *name)
-{
-	struct mr_str s = str_of(name);
-
-	return str_ends(s, ".tmp") && (str_starts(s, "mr-") || name[0] == '.');
-}
-
-static void
-check_mode(struct inspection *in, int dir_fd, const char *name, const struct stat *st)
-{
-	mode_t allowed = S_ISDIR(st->st_mode) ? in->md->dir_mode : in->md->file_mode;
-
-	if ((st->st_mode & 0777 & ~allowed) == 0)
-		return;
-	in->modes++;
-	remember_first(in->first_mode, in);
-	if (!in->fix || st->st_uid != geteuid())
-		return;
-	mr_auto(sys_close_fd) int fd = sys_open(dir_fd, name, O_RDONLY | O_NONBLOCK, 0);
-
-	if (fd >= 0 && sys_chmod_fd(fd, (st->st_mode & 07777 & allowed) | (allowed & 07000)) == 0)
-		in->modes_fixed++;
-}
-
-static void
-check_message(struct inspection *in, const char *name, const struct stat *st)
-{
-	struct file_name parts;
-
-	if (st->st_size == 0) {
-		in->empty++;
-		say(in, MR_PROBLEM, "messages", false,
-		    "a power cut on storage that is not safe does this; move it away by hand, it holds nothing",
-		    "'%s' is empty", buf_z(&in->path));
-	}
-	if (name_parse(str_of(name), &parts) && parts.ours && id_time_ms(parts.id) > clock_now_ms() + FUTURE_MS) {
-		in->future++;
-		remember_first(in->first_future, in);
-	}
-}
-
-static void
-check_stray(struct inspection *in, int dir_fd, const char *name, const struct stat *st)
-{
-	if ((int64_t)st->st_mtime * 1000 > clock_now_ms() - SPOOL_STRAY_MS)
-		return;
-	in->stray++;
-	remember_first(in->first_stray, in);
-	if (in->fix && sys_unlink(dir_fd, name) == 0)
-		in->stray_fixed++;
-}
-
-enum walk_kind { WALK_PLAIN, WALK_MAIL /* new/ or cur/, and where a queue keeps work */, WALK_SKIP };
-
-/* queues/<name>/ready/<p>/<bucket>, or one of the plain folders, at any depth. */
-static bool
-is_work_folder(const char *path)
-{
-	static const char *const folders[] = { "ready", "delayed", "claimed", "failed", "done" };
-	const char *inside = str_starts(str_of(path), "queues/") ? strchr(path + strlen("queues/"), '/') : NULL;
-
-	for (size_t i = 0; inside && i < sizeof(folders) / sizeof(folders[0]); i++) {
-		size_t len = strlen(folders[i]);
-		if (strncmp(inside + 1, folders[i], len) == 0 && (inside[1 + len] == '/' || inside[1 + len] == '\0'))
-			return true;
-	}
-	return false;
-}
-
-static enum walk_kind
-kind_of_folder(const struct inspection *in, const char *name)
-{
-	if (strcmp(name, ".git") == 0)
-		return WALK_SKIP;
-	if (is_work_folder(buf_z(&in->path)))
-		return WALK_MAIL;
-	return strcmp(name, "new") == 0 || strcmp(name, "cur") == 0 ? WALK_MAIL : WALK_PLAIN;
-}
-
-struct tree {
-	struct inspection *in;
-	int fd;
-	enum walk_kind kind;
-	unsigned depth;
-	enum mr_rc rc;
-	struct mr_error *err;
-};
-
-static bool walk_entry(void *ctx, const struct dir_entry *entry);
-
-static enum mr_rc
-walk_tree(struct inspection *in, int parent_fd, const char *name, unsigned depth, struct mr_error *err)
-{
-	struct tree tree = { .in = in, .fd = -1, .kind = kind_of_folder(in, name), .depth = depth, .err = err };
-	enum mr_rc rc = MR_OK;
-
-	if (tree.kind == WALK_SKIP || depth > 12)
-		return MR_OK;
-	if (dir_open(parent_fd, name, &tree.fd, err) != MR_OK) {
-		if (err->code != MR_NOTFOUND)
-			say(in, MR_PROBLEM, "folders", false, "look at it by hand", "%s", err->message);
-		return MR_OK;
-	}
-	rc = dir_each(tree.fd, walk_entry, &tree, err);
-	(void)sys_close(tree.fd);
-	return rc == MR_OK ? tree.rc : rc;
-}
-
-static bool
-walk_entry(void *ctx, const struct dir_entry *entry)
-{
-	struct tree *tree = ctx;
-	struct inspection *in = tree->in;
-	size_t len = in->path.len;
-	struct stat st;
-
-	if (sys_stat(tree->fd, entry->name, &st) < 0)
-		return true; /* mail moves while we look */
-	buf_addf(&in->path, "%s%s", len ? "/" : "", entry->name);
-	if (S_ISLNK(st.st_mode)) {
-		in->links++;
-		say(in, MR_PROBLEM, "links", false,
-		    "mailroom never follows it; remove it if you did not put "
-		    "it there",
-		    "'%s' is a symbolic link", buf_z(&in->path));
-	} else {
-		check_mode(in, tree->fd, entry->name, &st);
-		if (S_ISDIR(st.st_mode))
-			tree->rc = walk_tree(in, tree->fd, entry->name, tree->depth + 1, tree->err);
-		else if (is_temporary(entry->name))
-			check_stray(in, tree->fd, entry->name, &st);
-		else if (tree->kind == WALK_MAIL && S_ISREG(st.st_mode) && entry->name[0] != '.')
-			check_message(in, entry->name, &st);
-	}
-	in->path.len = len;
-	if (in->path.ptr)
-		in->path.ptr[len] = '\0';
-	return tree->rc == MR_OK;
-}
-
-static void
-say_tree(struct inspection *in)
-{
-	if (in->modes)
-		say(in, MR_PROBLEM, "modes", in->modes == in->modes_fixed, "mailroom doctor --fix closes them",
-		    "%zu files or folders are open to others, the first is '%s'", in->modes, in->first_mode);
-	else
-		say(in, MR_FINE, "modes", false, "", "nothing is open to others");
-	if (in->stray)
-		say(in, MR_NOTE, "leftovers", in->stray == in->stray_fixed, "mailroom doctor --fix removes them",
-		    "%zu temporary files of crashed commands, the first is '%s'", in->stray, in->first_stray);
-	else
-		say(in, MR_FINE, "leftovers", false, "", "no temporary files were left behind");
-	if (in->future)
-		say(in, MR_PROBLEM, "clock", false, "compare this machine's clock with the others'",
-		    "%zu messages are from the future, the first is '%s'", in->future, in->first_future);
-	if (!in->links && !in->empty)
-		say(in, MR_FINE, "messages", false, "", "no empty messages, no planted links");
 }
 
 /* ---- Work under way ---- */
@@ -240,12 +56,12 @@ check_record(struct inspection *in, const char *id)
 	if (rc == MR_NOTFOUND)
 		return;
 	if (rc == MR_BUSY)
-		say(in, MR_FINE, "spool", false, "", "message '%s' is being delivered right now", id);
+		inspect_say(in, MR_FINE, "spool", false, "", "message '%s' is being delivered right now", id);
 	else if (rc == MR_OK)
-		say(in, MR_NOTE, "spool", false, "any sending command completes it",
+		inspect_say(in, MR_NOTE, "spool", false, "any sending command completes it",
 		    "the sender of message '%s' died before all %zu recipients had it", id, job.to.n);
 	else
-		say(in, MR_PROBLEM, "spool", false,
+		inspect_say(in, MR_PROBLEM, "spool", false,
 		    "its message, if any, is beside it; see who lacks it, send it "
 		    "anew, then remove both",
 		    "%s", why.message);
@@ -259,7 +75,7 @@ check_spool(struct inspection *in, struct mr_error *err)
 	struct mr_error failed = { 0 };
 
 	if (in->fix && maildir_recover(in->room, &failed) != MR_OK)
-		say(in, MR_PROBLEM, "spool", false, failed.hint, "%s", failed.message);
+		inspect_say(in, MR_PROBLEM, "spool", false, failed.hint, "%s", failed.message);
 	enum mr_rc rc = dir_open(in->md->root_fd, "spool", &fd, err);
 
 	if (rc == MR_OK)
@@ -267,7 +83,7 @@ check_spool(struct inspection *in, struct mr_error *err)
 	for (size_t i = 0; rc == MR_OK && i < ids.n; i++)
 		check_record(in, ids.v[i]);
 	if (rc == MR_OK && ids.n == 0)
-		say(in, MR_FINE, "spool", false, "", "no delivery is half done");
+		inspect_say(in, MR_FINE, "spool", false, "", "no delivery is half done");
 	return rc == MR_NOTFOUND ? MR_OK : rc;
 }
 
@@ -303,8 +119,8 @@ check_registration(struct inspection *in, const char *agent)
 	if (maildir_find_agent(in->room, agent, &found, &why) == MR_OK)
 		arena_free(found.own);
 	else if (why.code == MR_CORRUPT)
-		say(in, MR_PROBLEM, "agents", false, "look at 'agent' and the newest file in 'lives' by hand", "%s",
-		    why.message);
+		inspect_say(in, MR_PROBLEM, "agents", false, "look at 'agent' and the newest file in 'lives' by hand",
+		    "%s", why.message);
 }
 
 static enum mr_rc
@@ -324,7 +140,7 @@ check_mailbox(struct inspection *in, const char *agent, struct held_count *held,
 		if (unread.n > 0 && in->fix && bury_leftovers(in->md, agent, &buried, err) != MR_OK)
 			return err->code;
 		if (unread.n > 0)
-			say(in, MR_PROBLEM, "mailboxes", buried > 0,
+			inspect_say(in, MR_PROBLEM, "mailboxes", buried > 0,
 			    buried > 0 ? "they are among the dead letters now"
 				       : "register that name again to read it, or let doctor --fix move it to the dead "
 					 "letters",
@@ -338,13 +154,13 @@ check_mailbox(struct inspection *in, const char *agent, struct held_count *held,
 		if (maildir_sweep(in->room, agent, err) != MR_OK || life_return_gone(&box, &back, err) != MR_OK)
 			return err->code;
 		if (back > 0)
-			say(in, MR_NOTE, "holds", true, "", "%zu messages of fenced lives of '%s' are back", back,
-			    agent);
+			inspect_say(in, MR_NOTE, "holds", true, "", "%zu messages of fenced lives of '%s' are back",
+			    back, agent);
 	}
 	enum mr_rc rc = maildir_each_hold(in->room, agent, count_hold, held, err);
 
 	if (rc == MR_OK && held->orphans > orphans)
-		say(in, MR_NOTE, "holds", false, "it comes back when its time is up",
+		inspect_say(in, MR_NOTE, "holds", false, "it comes back when its time is up",
 		    "'%s' has %zu held messages whose holder left no record", agent, held->orphans - orphans);
 	return rc;
 }
@@ -405,7 +221,7 @@ check_queue(struct inspection *in, const char *name, struct held_count *held, st
 	if (left > 0 && in->fix && maildir_queue_remove(in->room, name, true, &buried, err) != MR_OK)
 		return err->code;
 	if (left > 0)
-		say(in, MR_PROBLEM, "queues", buried > 0,
+		inspect_say(in, MR_PROBLEM, "queues", buried > 0,
 		    buried > 0 ? "they are among the dead letters now"
 			       : "make that queue again to go on, or let doctor --fix move it to the dead letters",
 		    "'queues/%s' has %zu messages of work, but there is no such queue", name, left);
@@ -461,10 +277,10 @@ check_holds(struct inspection *in, const struct held_count *held, struct mr_erro
 	rc = dir_each(tokens.fd, check_token, &tokens, err);
 	(void)sys_close(tokens.fd);
 	if (tokens.dead > 0)
-		say(in, MR_NOTE, "holds", tokens.removed == tokens.dead, "mailroom doctor --fix removes them",
+		inspect_say(in, MR_NOTE, "holds", tokens.removed == tokens.dead, "mailroom doctor --fix removes them",
 		    "%zu files in 'holds' belong to holds that are over", tokens.dead);
 	else if (rc == MR_OK)
-		say(in, MR_FINE, "holds", false, "", "%zu messages are held", held->n);
+		inspect_say(in, MR_FINE, "holds", false, "", "%zu messages are held", held->n);
 	return rc;
 }
 
@@ -479,25 +295,26 @@ check_storage(struct inspection *in, struct mr_error *err)
 	if (maildir_storage(in->room, &storage, err) != MR_OK)
 		return err->code;
 	if (storage.power_safe)
-		say(in, MR_FINE, "storage", false, "", "%s keeps accepted mail through a power cut",
+		inspect_say(in, MR_FINE, "storage", false, "", "%s keeps accepted mail through a power cut",
 		    storage.file_system);
 	else
-		say(in, MR_NOTE, "storage", false, "put the room on ext4 with a journal, xfs or btrfs", "%s: %s",
-		    storage.file_system, storage.reason);
+		inspect_say(in, MR_NOTE, "storage", false, "put the room on ext4 with a journal, xfs or btrfs",
+		    "%s: %s", storage.file_system, storage.reason);
 	if (fstatvfs(in->md->root_fd, &fs) < 0)
 		return mr_fail_errno(err, "cannot look at the file system");
 	uint64_t free_bytes = (uint64_t)fs.f_bavail * fs.f_frsize, all = (uint64_t)fs.f_blocks * fs.f_frsize;
 
 	if (all > 0 && (free_bytes < SPACE_MIN || free_bytes < all / 100))
-		say(in, MR_PROBLEM, "space", false, "make room: sends are refused when it is full",
+		inspect_say(in, MR_PROBLEM, "space", false, "make room: sends are refused when it is full",
 		    "only %llu MiB are free", (unsigned long long)(free_bytes >> 20));
 	else if (fs.f_files > 0 && fs.f_favail < fs.f_files / 100)
-		say(in, MR_PROBLEM, "space", false,
+		inspect_say(in, MR_PROBLEM, "space", false,
 		    "every message is a file: archive elsewhere or use a file "
 		    "system with more inodes",
 		    "only %llu inodes are free", (unsigned long long)fs.f_favail);
 	else
-		say(in, MR_FINE, "space", false, "", "%llu MiB are free", (unsigned long long)(free_bytes >> 20));
+		inspect_say(
+		    in, MR_FINE, "space", false, "", "%llu MiB are free", (unsigned long long)(free_bytes >> 20));
 	return MR_OK;
 }
 
@@ -511,13 +328,13 @@ maildir_inspect(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, st
 
 	if (rc == MR_OK && sys_stat_fd(in.md->root_fd, &st) == 0) {
 		buf_adds(&in.path, ".");
-		check_mode(&in, in.md->root_fd, ".", &st);
+		inspect_mode(&in, in.md->root_fd, ".", &st);
 		buf_clear(&in.path);
 	}
 	if (rc == MR_OK)
-		rc = walk_tree(&in, in.md->root_fd, ".", 0, err);
+		rc = inspect_walk(&in, in.md->root_fd, ".", 0, err);
 	if (rc == MR_OK) {
-		say_tree(&in);
+		inspect_say_tree(&in);
 		rc = check_spool(&in, err);
 	}
 	if (rc == MR_OK)
