@@ -126,11 +126,13 @@ static void
 killed_at_every_call(void **state)
 {
 	const struct scenario *s = *state;
-	unsigned before = every_point(s, (struct sys_plan){ .fault = SYS_FAULT_KILL_BEFORE });
 	unsigned after = every_point(s, (struct sys_plan){ .fault = SYS_FAULT_KILL_AFTER });
 
-	print_message("# %s: killed before and after %u calls\n", s->name, before);
-	assert_true(before >= s->min_points && after >= s->min_points);
+	print_message("# %s: killed after each of %u calls\n", s->name, after);
+	assert_true(after >= s->min_points);
+	/* Behind one call is before the next: the disk looks the same, and the long form makes sure. */
+	if (long_form())
+		assert_true(every_point(s, (struct sys_plan){ .fault = SYS_FAULT_KILL_BEFORE }) >= s->min_points);
 }
 
 static void
