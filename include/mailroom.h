@@ -438,7 +438,8 @@ MR_API enum mr_rc mr_wait(
 
 struct mr_trail {             /* one fact about a message, with its evidence */
 	const char *agent;    /* whose copy, or "" */
-	const char *state;    /* "unread", "read", "archived", "held", "sent", "dead", "retried", "dropped", "purged", "pending", "nowhere" */
+	const char *state;    /* "unread", "read", "archived", "held", "sent", "dead", "retried", "dropped", "purged",
+				 "pending", "nowhere" */
 	const char *evidence; /* a sentence */
 };
 typedef void mr_trail_fn(void *ctx, const struct mr_trail *fact);
