@@ -156,7 +156,8 @@ typedef void mr_trace_fn(void *ctx, const char *line);
 struct mr_room_options {    /* { 0 } is the default */
 	mr_trace_fn *trace; /* every operation of the room, one line each */
 	void *trace_ctx;
-	bool no_recover; /* do not complete what crashed commands left behind */
+	bool no_recover;       /* do not complete what crashed commands left behind */
+	const char *state_dir; /* where mailroom may keep what is no room's own (copies of broken files), or NULL */
 };
 
 /* spec is KIND:WHERE or a path (then the kind is maildir). */

@@ -55,6 +55,48 @@ file_publish(int dir_fd, int tmp_fd, const char *name, struct mr_str bytes, mode
 	return sync == PUBLISH_FULL ? make_durable(&s, dir_fd, name, err) : MR_OK;
 }
 
+/* ---- Publishing in two steps ---- */
+
+static enum mr_rc
+write_prepared(int fd, int dir_fd, struct mr_str bytes, int64_t mtime_ns, struct mr_error *err)
+{
+	if (sys_write_all(fd, bytes.ptr, bytes.len) < 0 || (mtime_ns != 0 && sys_set_mtime(fd, mtime_ns) < 0) ||
+	    sys_fsync(fd) < 0 || sys_fsync(dir_fd) < 0)
+		return mr_fail_errno(err, "cannot write");
+	return MR_OK;
+}
+
+enum mr_rc
+file_prepare(
+    int dir_fd, const char *temporary, struct mr_str bytes, mode_t mode, int64_t mtime_ns, struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int fd = sys_open(dir_fd, temporary, O_RDWR | O_CREAT | O_EXCL, mode);
+
+	if (fd < 0 && errno == EEXIST)
+		return mr_fail(err, MR_EXISTS, "'%s' is there already", temporary);
+	if (fd < 0)
+		return mr_fail_errno(err, "cannot make '%s'", temporary);
+	if (write_prepared(fd, dir_fd, bytes, mtime_ns, err) == MR_OK)
+		return MR_OK;
+	(void)sys_unlink(dir_fd, temporary);
+	return mr_wrap(err, "'%s'", temporary);
+}
+
+enum mr_rc
+file_prepared_publish(int tmp_fd, const char *temporary, int dir_fd, const char *name, struct mr_error *err)
+{
+	if (sys_rename_new(tmp_fd, temporary, dir_fd, name) < 0) {
+		if (errno == EEXIST)
+			return mr_fail(err, MR_EXISTS, "'%s' is there already", name);
+		return mr_fail_errno(err, "cannot publish '%s'", name);
+	}
+	if (sys_fsync(dir_fd) < 0 || (tmp_fd != dir_fd && sys_fsync(tmp_fd) < 0)) {
+		(void)mr_fail_errno(err, "cannot make '%s' durable", name);
+		return take_back(dir_fd, name, err);
+	}
+	return MR_OK;
+}
+
 /* ---- Replacing ---- */
 
 struct beside { /* the new version before it takes the name */

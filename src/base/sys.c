@@ -28,6 +28,46 @@ sys_pread(int fd, void *buf, size_t n, off_t at)
 	return RETRYING(POINT_OTHER, pread(fd, buf, n, at));
 }
 
+/* Through our own memory: where the kernel cannot copy between these two files by itself. */
+static int
+copy_by_hand(int from_fd, off_t at, int to_fd, size_t n)
+{
+	char part[32768];
+
+	while (n > 0) {
+		ssize_t got = sys_pread(from_fd, part, n < sizeof part ? n : sizeof part, at);
+
+		if (got == 0)
+			errno = EIO; /* shorter than it was */
+		if (got <= 0 || sys_write_all(to_fd, part, (size_t)got) < 0)
+			return -1;
+		at += got;
+		n -= (size_t)got;
+	}
+	return 0;
+}
+
+int
+sys_copy(int from_fd, off_t at, int to_fd, size_t n)
+{
+#if defined(SYS_copy_file_range) && !defined(MR_PORTABLE)
+	while (n > 0) {
+		long long from = at;
+		ssize_t done = RETRYING(
+		    POINT_OTHER, syscall(SYS_copy_file_range, from_fd, &from, to_fd, (long long *)NULL, n, 0U));
+
+		if (done < 0 && errno != ENOSYS && errno != EXDEV && errno != EINVAL && errno != EOPNOTSUPP &&
+		    errno != EPERM)
+			return -1;
+		if (done <= 0)
+			break;
+		at += done;
+		n -= (size_t)done;
+	}
+#endif
+	return copy_by_hand(from_fd, at, to_fd, n);
+}
+
 /* at < 0: at the descriptor's own position */
 static ssize_t
 write_at(int fd, const void *buf, size_t n, off_t at)
@@ -178,6 +218,23 @@ sys_rename_new(int from_fd, const char *from, int to_fd, const char *to)
 }
 
 int
+sys_rename_exchange(int a_fd, const char *a, int b_fd, const char *b)
+{
+#if defined(SYS_renameat2) && !defined(MR_PORTABLE)
+	const unsigned rename_exchange = 2;
+
+	int result = (int)RETRYING(POINT_OTHER, syscall(SYS_renameat2, a_fd, a, b_fd, b, rename_exchange));
+	if (result < 0 && (errno == EINVAL || errno == EPERM))
+		errno = ENOSYS;
+	return result;
+#else
+	(void)a_fd, (void)a, (void)b_fd, (void)b;
+	errno = ENOSYS;
+	return -1;
+#endif
+}
+
+int
 sys_unlink(int dir_fd, const char *name)
 {
 	return (int)RETRYING(POINT_OTHER, unlinkat(dir_fd, name, 0));
@@ -246,6 +303,15 @@ int
 sys_touch(int dir_fd, const char *name)
 {
 	return (int)RETRYING(POINT_OTHER, utimensat(dir_fd, name, NULL, AT_SYMLINK_NOFOLLOW));
+}
+
+int
+sys_set_mtime(int fd, int64_t ns)
+{
+	struct timespec times[2] = { { .tv_nsec = UTIME_OMIT },
+		{ .tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000) } };
+
+	return (int)RETRYING(POINT_OTHER, futimens(fd, times));
 }
 
 int

@@ -34,18 +34,23 @@ ssize_t sys_pread(int fd, void *buf, size_t n, off_t at);
 ssize_t sys_write(int fd, const void *buf, size_t n); /* may be short */
 int sys_write_all(int fd, const void *buf, size_t n);
 int sys_pwrite_all(int fd, const void *buf, size_t n, off_t at);
+/* n bytes from there, to where to_fd stands; by the kernel alone where it can. */
+int sys_copy(int from_fd, off_t at, int to_fd, size_t n);
 int sys_fsync(int fd);
 int sys_link(int from_fd, const char *from, int to_fd, const char *to);       /* no symlink followed */
 int sys_rename(int from_fd, const char *from, int to_fd, const char *to);     /* may overwrite */
 int sys_rename_new(int from_fd, const char *from, int to_fd, const char *to); /* EEXIST, never overwrites;
 			 RENAME_NOREPLACE, else a look and a rename */
+/* Swaps two files that both exist (ENOENT else), in one step. errno ENOSYS where the system cannot. */
+int sys_rename_exchange(int a_fd, const char *a, int b_fd, const char *b);
 int sys_unlink(int dir_fd, const char *name);
 int sys_rmdir(int dir_fd, const char *name);
 int sys_mkdir(int dir_fd, const char *name, mode_t mode); /* exactly that mode, whatever the umask */
 int sys_chmod_fd(int fd, mode_t mode);
 int sys_stat(int dir_fd, const char *name, struct stat *st); /* does not follow links */
 int sys_stat_fd(int fd, struct stat *st);
-int sys_touch(int dir_fd, const char *name);       /* both times to now */
+int sys_touch(int dir_fd, const char *name); /* both times to now */
+int sys_set_mtime(int fd, int64_t ns);
 int sys_flock(int fd, int operation);              /* LOCK_*; EWOULDBLOCK as in flock(2) */
 ssize_t sys_getdents(int fd, void *buf, size_t n); /* getdents64; ENOSYS in a portable build */
 

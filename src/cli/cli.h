@@ -226,6 +226,8 @@ void cli_notify(struct cli *cli, const struct mr_receipt *receipt, const char *f
 /* ---- env.c ---- */
 /* Fills cli->env from the environment: session, harness process, agent variables, state folder. */
 void env_fill(struct cli *cli);
+/* A room's spec with the place that its kind has by itself, absolute. NULL stays NULL; NULL also: out of memory. */
+const char *spec_expand(struct cli *cli, const char *spec, const char *cwd);
 
 /* ---- main.c ---- */
 enum mr_rc cli_open_room(struct cli *cli, struct mr_error *err); /* finds and opens it, says its warning */

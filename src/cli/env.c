@@ -68,9 +68,13 @@ gastown_agent(struct cli *cli)
 static void
 find_agent(struct cli *cli)
 {
-	static const char *const variables[] = { "MAILROOM_AGENT", "CLAUDE_CODE_AGENT_NAME", "GT_ROLE", "BD_ACTOR" };
+	static const char *const variables[] = { "MAILROOM_AGENT", "CLAUDE_CODE_AGENT_NAME", "AGENT_MAILBOX_ID",
+		"GT_ROLE", "BD_ACTOR" };
 
 	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]) && !cli->env.agent; i++) {
+		/* The id of a mailbox of the mailbox skill is nobody's name in any other kind of room. */
+		if (strcmp(variables[i], "AGENT_MAILBOX_ID") == 0 && strncmp(cli->place.spec, "handoff:", 8) != 0)
+			continue;
 		cli->env.agent = strcmp(variables[i], "GT_ROLE") == 0 ? gastown_agent(cli) : env_get(variables[i]);
 		cli->env.agent_source = cli->env.agent ? variables[i] : NULL;
 	}

@@ -48,13 +48,15 @@ cli_open_room(struct cli *cli, struct mr_error *err)
 
 	if (!cwd)
 		return mr_fail_errno(err, "cannot tell the working folder");
-	if (mr_room_find(cli->room_option, env && env[0] ? env : NULL, cwd, &cli->place, err) != MR_OK)
+	if (mr_room_find(spec_expand(cli, cli->room_option, cwd), env && env[0] ? spec_expand(cli, env, cwd) : NULL,
+		cwd, &cli->place, err) != MR_OK)
 		return err->code;
 	if (cli->place.warning)
 		cli_warn(cli, "%s", cli->place.warning);
 	if (env_is("MAILROOM_DEBUG", "1"))
 		options.trace = trace_line;
 	env_fill(cli);
+	options.state_dir = cli->env.state_dir;
 	return mr_room_open(cli->place.spec, &options, &cli->room, err);
 }
 

@@ -9,6 +9,53 @@ enum { COMPONENT_MAX = 64, COMPONENTS_MAX = 4 };
 
 static const char *const reserved[] = { "tmp", "new", "cur", "held", "lives", "agent", "dovecot-keywords" };
 
+bool
+address_byte(char c)
+{
+	bool word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+
+	return word || c == '.' || c == '_' || c == '+' || c == '-';
+}
+
+bool
+address_reserved(struct mr_str part)
+{
+	for (size_t i = 0; i < sizeof(reserved) / sizeof(*reserved); i++)
+		if (str_caseeq(part, str_of(reserved[i])))
+			return true;
+	return false;
+}
+
+static int
+hex_of(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+/* "%20": a byte of a foreign name that an address cannot hold (foreign.h). Of a byte that it can hold only the first of
+ * a part may be escaped, where the part would else be refused: so every name has one spelling. */
+static bool
+is_escape(struct mr_str part, size_t at)
+{
+	if (part.len - at < 3 || part.ptr[at] != '%')
+		return false;
+	int high = hex_of(part.ptr[at + 1]), low = hex_of(part.ptr[at + 2]);
+	char c = (char)(high << 4 | low);
+
+	if (high < 0 || low < 0 || c == '\0' || c == '/')
+		return false;
+	if (!address_byte(c))
+		return true;
+	char plain[COMPONENT_MAX];
+	struct mr_str rest = { part.ptr + 3, part.len - 3 };
+
+	plain[0] = c;
+	memcpy(plain + 1, rest.ptr, rest.len);
+	return at == 0 && (c == '.' || address_reserved((struct mr_str){ plain, rest.len + 1 }));
+}
+
 static const char *
 component_problem(struct mr_str part)
 {
@@ -19,16 +66,12 @@ component_problem(struct mr_str part)
 	if (part.ptr[0] == '.')
 		return "has a part that begins with '.'";
 	for (size_t i = 0; i < part.len; i++) {
-		char c = part.ptr[i];
-		bool word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-		if (!word && c != '.' && c != '_' && c != '+' && c != '-')
+		if (is_escape(part, i))
+			i += 2;
+		else if (!address_byte(part.ptr[i]))
 			return "has a character that is not allowed";
 	}
-	for (size_t i = 0; i < sizeof(reserved) / sizeof(*reserved); i++) {
-		if (str_caseeq(part, str_of(reserved[i])))
-			return "uses a reserved name";
-	}
-	return NULL;
+	return address_reserved(part) ? "uses a reserved name" : NULL;
 }
 
 /* Shows an address that may hold anything, short and harmless. */

@@ -2,7 +2,7 @@
 /*
  * address.h - the grammar of an agent's address: components of 1-64 bytes [A-Za-z0-9._+-], not beginning with ".",
  * none of the reserved names (tmp new cur held lives agent dovecot-keywords, any case), 1-4 of them joined by "/", 160
- * bytes.
+ * bytes. A name of another system that does not fit has %XX for each byte that is not allowed (foreign.h).
  */
 #ifndef MESSAGE_ADDRESS_H
 #define MESSAGE_ADDRESS_H
@@ -10,6 +10,8 @@
 #include "base/buf.h"
 
 enum mr_rc address_check(struct mr_str address, struct mr_error *err);
+bool address_byte(char c);                 /* may it stand in an address as it is? The slash is none of them. */
+bool address_reserved(struct mr_str part); /* a name that no part may have, in any case */
 /* One trailing slash is dropped ("mayor/"). ret has room for MR_ADDRESS_MAX + 1. */
 enum mr_rc address_normal(struct mr_str address, char *ret, struct mr_error *err);
 /* Splits "agent@room"; room is empty when there is none. The last @ counts. */

@@ -242,7 +242,7 @@ ensure_operator(const struct making *m, struct mr_error *err)
 	buf_addf(&spec, "maildir:%s", m->path);
 	if (!buf_ok(&spec))
 		return mr_nomem(err);
-	enum mr_rc rc = room_open_spec(buf_z(&spec), &room, err);
+	enum mr_rc rc = room_open_spec(buf_z(&spec), NULL, &room, err);
 
 	if (rc == MR_OK)
 		rc = room->driver->add_agent(room, &operator, err);

@@ -130,7 +130,7 @@ remove_one(struct mr_room *room, const char *name, const struct mr_names *all, c
 		rc = bounce_unread(room, name, all, err);
 	if (rc == MR_OK)
 		rc = options->dry_run ? foresee(room, name, &dead, &returned, err)
-				      : room->driver->remove_agent(room, name, &dead, err);
+				      : room->driver->remove_agent(room, name, options->force, &dead, err);
 	/* Cut off before this, whoever looks at the queue next does it. */
 	if (rc == MR_OK && !options->dry_run)
 		returned = office_return_work(room, name, false);

@@ -41,7 +41,8 @@ registered_name(struct mr_room *room, const char *given, char ret[MR_ADDRESS_MAX
 	struct recipients nobody = { 0 };
 	struct resolver r;
 	bool live;
-	enum mr_rc rc = agent_local_name(room, given, local, err);
+	enum mr_rc rc = room->driver->spell ? room->driver->spell(room, given, local, err)
+					    : agent_local_name(room, given, local, err);
 
 	if (rc != MR_OK)
 		return rc;
@@ -58,6 +59,9 @@ registered_name(struct mr_room *room, const char *given, char ret[MR_ADDRESS_MAX
 	rc = canonical_agent(&r, local, found, &live, err);
 	resolver_done(&r);
 	recipients_done(&nobody);
+	/* A kind without lives keeps no list of who may act: its own programs ask nobody either. */
+	if (rc == MR_NOTFOUND && !room->driver->take_life)
+		return MR_OK;
 	if (rc != MR_OK)
 		return rc == MR_NOTFOUND ? agent_unknown(room, local, err) : rc;
 	(void)snprintf(ret, MR_ADDRESS_MAX + 1, "%s", found);
@@ -275,6 +279,8 @@ resolve_once(struct mr_room *room, const struct mr_env *env, struct mr_self *ret
 	}
 	if (env->agent && env->agent[0])
 		return by_variable(room, env, ret, err);
+	if (room->driver->owner && room->driver->owner(room))
+		return is_agent(ret, env, room->driver->owner(room), 0, false, "the room is its own");
 	rc = by_worktree(room, env, &gone, ret, err);
 	return rc == MR_NOTFOUND ? nobody(env, &gone, &unbound, err) : rc;
 }

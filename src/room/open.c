@@ -56,7 +56,7 @@ split_spec(const char *spec, const struct room_driver **ret_driver, const char *
 }
 
 enum mr_rc
-room_open_spec(const char *spec, struct mr_room **ret, struct mr_error *err)
+room_open_spec(const char *spec, const char *state_dir, struct mr_room **ret, struct mr_error *err)
 {
 	const struct room_driver *driver = NULL;
 	const char *where = NULL;
@@ -71,13 +71,16 @@ room_open_spec(const char *spec, struct mr_room **ret, struct mr_error *err)
 	buf_addc(&full, ':');
 	buf_adds(&full, where);
 	char *owned = buf_take(&full);
+	char *state = state_dir ? strdup(state_dir) : NULL;
 
-	if (!room || !owned) {
+	if (!room || !owned || (state_dir && !state)) {
 		free(room);
 		free(owned);
+		free(state);
 		return mr_nomem(err);
 	}
 	room->driver = driver;
+	room->state_dir = state;
 	room->spec = owned; /* as given; a driver that knows the absolute place replaces it */
 	enum mr_rc rc = driver->open(room, where, err);
 
@@ -99,6 +102,7 @@ room_free(struct mr_room *room)
 	record_done(&room->settings);
 	free(room->spec);
 	free(room->name);
+	free(room->state_dir);
 	free(room);
 }
 

@@ -5,7 +5,20 @@
 extern const struct room_driver room_maildir;
 extern const struct room_driver room_mem;
 
-static const struct room_driver *const drivers[] = { &room_maildir, &room_mem, NULL };
+extern const struct room_driver room_teams;
+extern const struct room_driver room_chipset;
+extern const struct room_driver room_handoff;
+extern const struct room_driver room_workspace;
+
+static const struct room_driver *const drivers[] = {
+	&room_maildir,
+	&room_teams,
+	&room_chipset,
+	&room_handoff,
+	&room_workspace,
+	&room_mem,
+	NULL,
+};
 
 const struct room_driver *const *
 room_drivers(void)

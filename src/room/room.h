@@ -37,6 +37,7 @@ struct mr_room {
 	char *spec;             /* "maildir:/path" */
 	char *name;             /* what stands after @ */
 	struct record settings; /* lines of the room's settings; empty where a kind has none */
+	char *state_dir;        /* where mailroom keeps what is no room's own, absolute; or NULL */
 	bool storage_known;     /* this handle has asked once what a power cut may do here */
 	mr_trace_fn *trace;     /* or NULL */
 	void *trace_ctx;
@@ -52,11 +53,23 @@ struct delivery {                  /* one accepted send */
 	const char *sender;        /* whose .Sent gets a copy; "" for none */
 	const char *key;           /* or NULL */
 	bool make_mailboxes;       /* --hold */
+	bool keep;    /* an import: stored with its own date, under the identity that follows from date, sender and id.
+		       * MR_EXISTS: it is there already, whatever became of it; ret->id is filled in then, too. */
+	bool carried; /* it comes from another room */
+	const char *reply_path; /* of a client without a mailbox: the folder where an answer shall be put; or NULL */
+	/* For whoever must know after a kill whether it was delivered, one recipient only (not with ROOM_KEYS: there a
+	 * key tells). Called once all is written and durable but not visible yet; only MR_OK goes on. The ticket is
+	 * for settle_ticket. It may be called again, with another ticket, when the first try was in vain. */
+	enum mr_rc (*staged)(void *ctx, const char *ticket, struct mr_error *err);
+	void *staged_ctx;
 };
+#define ROOM_SPOKEN_MAX 255
+#define ROOM_TICKET_MAX 700
 struct delivered {
 	char id[MR_ID_LEN + 1];
-	bool repeated;           /* the key was known */
-	struct mr_names missing; /* with MR_INDOUBT; the caller frees it */
+	char spoken[ROOM_SPOKEN_MAX + 1]; /* what this room calls the message, where that is not the id; else "" */
+	bool repeated;                    /* the key was known */
+	struct mr_names missing;          /* with MR_INDOUBT; the caller frees it */
 };
 
 enum hold_kind { HOLD_PROCESS, /* as long as this process lives */ HOLD_LEASE /* until the deadline */ };
@@ -102,6 +115,19 @@ enum settle {           /* how a hold ends */
 	SETTLE_ARCHIVE, /* shown and archived */
 	SETTLE_DONE,    /* worked off: archived, acked */
 	SETTLE_DEAD,    /* failed: dead letters */
+};
+
+/* What a message may have that not every format can hold. */
+enum room_field {
+	FIELD_SUBJECT = 1,
+	FIELD_CC = 2,
+	FIELD_TYPE = 4,
+	FIELD_PRIORITY = 8,
+	FIELD_THREAD = 16,
+	FIELD_REPLY_TO = 32,
+	FIELD_HEADERS = 64, /* extra ones */
+	FIELD_BY = 128,
+	FIELD_TO = 256, /* that there are other recipients */
 };
 
 enum scan_depth { SCAN_NAMES /* id, flags, folder, attempt, token */, SCAN_HEADERS, SCAN_BODIES };
@@ -159,16 +185,34 @@ struct room_driver {
 	enum mr_rc (*check_life)(struct mr_room *room, const char *name, unsigned life, struct mr_error *err);
 	void (*seen)(struct mr_room *room, const char *name, unsigned life); /* best effort */
 	/* Takes the name away first, then moves the unread mail to dead letters until nothing is left. Numbers of
-	 * lives survive. */
-	enum mr_rc (*remove_agent)(struct mr_room *room, const char *name, size_t *ret_dead, struct mr_error *err);
+	 * lives survive. A kind without dead letters: MR_REFUSED while there is unread mail, unless `force`, which
+	 * deletes it and counts it. */
+	enum mr_rc (*remove_agent)(
+	    struct mr_room *room, const char *name, bool force, size_t *ret_dead, struct mr_error *err);
 	/* Something said once per life (the storage warning): true the first time. NULL: never. */
 	bool (*once)(struct mr_room *room, const char *name, unsigned life, const char *what);
 
+	/* What a person writes for an agent where names have other letters, or are looked up ("Old Bob", a path): its
+	 * address. It need not exist. MR_REFUSED: it cannot be a name here. NULL: an address is written as it is. */
+	enum mr_rc (*spell)(
+	    struct mr_room *room, const char *given, char ret[MR_ADDRESS_MAX + 1], struct mr_error *err);
+	/* The agent to whom this room belongs, where it is one agent's: who acts when nothing else says. NULL: none. */
+	const char *(*owner)(struct mr_room *room);
+
 	/* ---- Mail ---- */
+	/* Which of the fields that this message has can this format not hold (enum room_field)? NULL: it holds all. The
+	 * office refuses those of a sender here, and states those of a carried message in its body. */
+	unsigned (*lacks)(struct mr_room *room, const struct mr_message *msg);
 	/* Required. MR_OK: whole, visible and durable for everyone in `to`. MR_INDOUBT: some have it, the rest
 	 * will (ret is filled in). Anything else: nobody has it. With a key: MR_REFUSED when it was used for another
-	 * content. */
+	 * content. A format with ids of its own: msg->reply_to is in that form, as
+	 * the header Message-ID of the message answered had it. */
 	enum mr_rc (*deliver)(struct mr_room *room, struct delivery *what, struct delivered *ret, struct mr_error *err);
+	/* After a kill behind `staged`: was it published? What is left of one that was not is removed. */
+	enum mr_rc (*settle_ticket)(
+	    struct mr_room *room, const char *ticket, bool *ret_published, struct mr_error *err);
+	/* Removes all mail of an agent's inbox, read or not. A mailbox that does not exist is not made. */
+	enum mr_rc (*clear)(struct mr_room *room, const char *agent, size_t *ret_removed, struct mr_error *err);
 	/* Required. fn gets each message once, in order of ids. A mailbox that does not exist is MR_NOTFOUND. */
 	enum mr_rc (*scan)(struct mr_room *room, const char *agent, const struct scan_request *want, mr_message_fn *fn,
 	    void *ctx, struct mr_error *err);
@@ -291,7 +335,8 @@ struct room_fault {
 void room_wrap_fault(struct mr_room *room, struct room_fault *plan); /* plan is borrowed */
 
 /* open.c: spec -> open room (without recovery and policy; the office adds those). */
-enum mr_rc room_open_spec(const char *spec, struct mr_room **ret, struct mr_error *err);
+/* state_dir may be NULL. */
+enum mr_rc room_open_spec(const char *spec, const char *state_dir, struct mr_room **ret, struct mr_error *err);
 void room_free(struct mr_room *room);
 
 #endif

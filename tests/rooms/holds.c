@@ -257,7 +257,7 @@ a_process_hold_ends_with_its_handle(void **state)
 	struct mr_room *holder = w->room;
 
 	if (w->folder[0] != '\0') {
-		EXPECT(MR_OK, room_open_spec(w->folder, &second, &err));
+		EXPECT(MR_OK, room_open_spec(w->folder, NULL, &second, &err));
 		holder = second;
 	}
 	for (size_t i = 0; i < 2; i++) {

@@ -7,7 +7,7 @@ assert_kind_and_name(const char *spec, const char *kind, const char *name)
 {
 	struct mr_room *room = NULL;
 
-	EXPECT(MR_OK, room_open_spec(spec, &room, &err));
+	EXPECT(MR_OK, room_open_spec(spec, NULL, &room, &err));
 	assert_string_equal(mr_room_kind(room), kind);
 	assert_string_equal(mr_room_name(room), name);
 	mr_room_close(room);
@@ -28,13 +28,13 @@ an_unknown_kind_is_refused_with_those_there_are(void **state)
 	struct mr_error refusal = { 0 };
 
 	(void)state;
-	assert_int_equal(room_open_spec("mail:/tmp", &room, &refusal), MR_REFUSED);
+	assert_int_equal(room_open_spec("mail:/tmp", NULL, &room, &refusal), MR_REFUSED);
 	assert_non_null(strstr(refusal.message, "'mail'"));
 	for (const struct room_driver *const *d = room_drivers(); *d; d++)
 		assert_non_null(strstr(refusal.hint, (*d)->kind));
 	assert_null(room);
-	EXPECT(MR_REFUSED, room_open_spec("", &room, &err));
-	EXPECT(MR_REFUSED, room_open_spec("mem:a/b", &room, &err));
+	EXPECT(MR_REFUSED, room_open_spec("", NULL, &room, &err));
+	EXPECT(MR_REFUSED, room_open_spec("mem:a/b", NULL, &room, &err));
 }
 
 static void
@@ -45,7 +45,7 @@ what_is_no_kind_is_a_path(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++)
-		EXPECT(MR_NOTFOUND, room_open_spec(paths[i], &room, &err));
+		EXPECT(MR_NOTFOUND, room_open_spec(paths[i], NULL, &room, &err));
 	assert_null(room);
 }
 
@@ -63,7 +63,7 @@ a_trace_line_tells_what_was_asked_and_what_came_of_it(void **state)
 	char line[400] = "";
 
 	(void)state;
-	EXPECT(MR_OK, room_open_spec("mem:town", &room, &err));
+	EXPECT(MR_OK, room_open_spec("mem:town", NULL, &room, &err));
 	room->trace = keep_line;
 	room->trace_ctx = line;
 	room_wrap_trace(room);

@@ -47,8 +47,14 @@ FAULTY(take_life, (struct mr_room * room, const struct mr_agent *agent, size_t *
 FAULTY(update_life, (struct mr_room * room, const struct mr_agent *agent, struct mr_error *err), (room, agent, err))
 FAULTY(
     check_life, (struct mr_room * room, const char *name, unsigned life, struct mr_error *err), (room, name, life, err))
-FAULTY(remove_agent, (struct mr_room * room, const char *name, size_t *ret_dead, struct mr_error *err),
-    (room, name, ret_dead, err))
+FAULTY(remove_agent, (struct mr_room * room, const char *name, bool force, size_t *ret_dead, struct mr_error *err),
+    (room, name, force, ret_dead, err))
+FAULTY(spell, (struct mr_room * room, const char *given, char ret[MR_ADDRESS_MAX + 1], struct mr_error *err),
+    (room, given, ret, err))
+FAULTY(settle_ticket, (struct mr_room * room, const char *ticket, bool *ret_published, struct mr_error *err),
+    (room, ticket, ret_published, err))
+FAULTY(clear, (struct mr_room * room, const char *agent, size_t *ret_removed, struct mr_error *err),
+    (room, agent, ret_removed, err))
 FAULTY(deliver, (struct mr_room * room, struct delivery *what, struct delivered *ret, struct mr_error *err),
     (room, what, ret, err))
 FAULTY(scan,
@@ -125,6 +131,9 @@ replace_slots(struct faulty *faulty)
 	REPLACE(update_life);
 	REPLACE(check_life);
 	REPLACE(remove_agent);
+	REPLACE(spell);
+	REPLACE(settle_ticket);
+	REPLACE(clear);
 	REPLACE(deliver);
 	REPLACE(scan);
 	REPLACE(fetch);

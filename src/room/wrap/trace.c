@@ -106,8 +106,14 @@ TRACED(check_life, (struct mr_room * room, const char *name, unsigned life, stru
     (room, name, life, err), "check_life '%s' %u", name, life)
 TRACED_VOID(
     seen, (struct mr_room * room, const char *name, unsigned life), (room, name, life), "seen '%s' %u", name, life)
-TRACED(remove_agent, (struct mr_room * room, const char *name, size_t *ret_dead, struct mr_error *err),
-    (room, name, ret_dead, err), "remove_agent '%s'", name)
+TRACED(remove_agent, (struct mr_room * room, const char *name, bool force, size_t *ret_dead, struct mr_error *err),
+    (room, name, force, ret_dead, err), "remove_agent '%s'", name)
+TRACED(spell, (struct mr_room * room, const char *given, char ret[MR_ADDRESS_MAX + 1], struct mr_error *err),
+    (room, given, ret, err), "spell '%.60s'", given)
+TRACED(settle_ticket, (struct mr_room * room, const char *ticket, bool *ret_published, struct mr_error *err),
+    (room, ticket, ret_published, err), "settle_ticket '%.100s'", ticket)
+TRACED(clear, (struct mr_room * room, const char *agent, size_t *ret_removed, struct mr_error *err),
+    (room, agent, ret_removed, err), "clear '%s'", agent)
 TRACED(deliver, (struct mr_room * room, struct delivery *what, struct delivered *ret, struct mr_error *err),
     (room, what, ret, err), "deliver %s from '%s' to %zu", what->msg->id, what->sender, what->to->n)
 TRACED(scan,
@@ -191,6 +197,9 @@ replace_slots(struct room_driver *table)
 	REPLACE(check_life);
 	REPLACE(seen);
 	REPLACE(remove_agent);
+	REPLACE(spell);
+	REPLACE(settle_ticket);
+	REPLACE(clear);
 	REPLACE(deliver);
 	REPLACE(scan);
 	REPLACE(fetch);

@@ -94,8 +94,9 @@ bury_leftovers(struct maildir *md, const char *name, size_t *ret, struct mr_erro
 }
 
 enum mr_rc
-maildir_remove_agent(struct mr_room *room, const char *name, size_t *ret_dead, struct mr_error *err)
+maildir_remove_agent(struct mr_room *room, const char *name, bool force, size_t *ret_dead, struct mr_error *err)
 {
+	(void)force; /* nothing is lost: the mail goes to the dead letters */
 	mr_auto(mailbox_done) struct mailbox box = MAILBOX_INIT;
 	mr_auto(sys_close_fd) int lock_fd = -1;
 	struct maildir *md = maildir_of(room);

@@ -187,7 +187,8 @@ enum mr_rc maildir_each_agent(struct mr_room *room, mr_agent_fn *fn, void *ctx, 
 enum mr_rc maildir_find_agent(struct mr_room *room, const char *name, struct mr_agent *ret, struct mr_error *err);
 enum mr_rc maildir_has_agent(struct mr_room *room, const char *name, struct mr_error *err);
 enum mr_rc maildir_add_agent(struct mr_room *room, const struct mr_agent *agent, struct mr_error *err);
-enum mr_rc maildir_remove_agent(struct mr_room *room, const char *name, size_t *ret_dead, struct mr_error *err);
+enum mr_rc maildir_remove_agent(
+    struct mr_room *room, const char *name, bool force, size_t *ret_dead, struct mr_error *err);
 /* The unread mail of a folder that is nobody's goes to the dead letters; *ret counts. */
 enum mr_rc bury_leftovers(struct maildir *md, const char *name, size_t *ret, struct mr_error *err);
 enum mr_rc life_newest(struct mailbox *box, unsigned *ret, struct mr_error *err); /* 0: none yet */

@@ -1054,12 +1054,12 @@ a_pruned_agents_unread_mail_becomes_dead_letters(void **state)
 	scratch_new(&s);
 	assert_int_equal(send_plain(&s, 2, &got, &err), MR_OK);
 	assert_int_equal(send_plain(&s, 1, &got, &err), MR_OK);
-	assert_int_equal(maildir_remove_agent(&s.room, "a", &dead, &err), MR_OK);
+	assert_int_equal(maildir_remove_agent(&s.room, "a", false, &dead, &err), MR_OK);
 	assert_int_equal(dead, 2);
 	assert_int_equal(count_in(&s, "dead/new"), 2);
 	assert_int_equal(copies_of(&s, "a"), 0);
 	assert_int_equal(maildir_find_agent(&s.room, "a", &found, &err), MR_NOTFOUND);
-	assert_int_equal(maildir_remove_agent(&s.room, "b", &dead, &err), MR_OK);
+	assert_int_equal(maildir_remove_agent(&s.room, "b", false, &dead, &err), MR_OK);
 	assert_int_equal(count_in(&s, "dead/new"), 2); /* the same message, the same file */
 	assert_int_equal(send_plain(&s, 1, &got, &err), MR_NOTFOUND);
 }
@@ -1091,7 +1091,7 @@ prune_while_sending(size_t recipients)
 			_exit(rc == MR_OK ? 0 : rc == MR_NOTFOUND ? 5 : 1);
 		}
 		(void)usleep(wait_ms * 1000);
-		assert_int_equal(maildir_remove_agent(&s.room, everyone[recipients - 1], &dead, &err), MR_OK);
+		assert_int_equal(maildir_remove_agent(&s.room, everyone[recipients - 1], false, &dead, &err), MR_OK);
 		assert_int_equal(waitpid(pid, &status, 0), pid);
 		assert_true(WIFEXITED(status) && WEXITSTATUS(status) != 1);
 		*(WEXITSTATUS(status) ? &refused : &arrived) += 1;
@@ -1134,7 +1134,7 @@ purge_removes_every_copy_and_why_finds_none(void **state)
 	scratch_new(&s);
 	assert_int_equal(send_plain(&s, 3, &got, &err), MR_OK);
 	assert_int_equal(maildir_mark(&s.room, "b", got.id, MR_SEEN, 0, &err), MR_OK);
-	assert_int_equal(maildir_remove_agent(&s.room, "c", &dead, &err), MR_OK);
+	assert_int_equal(maildir_remove_agent(&s.room, "c", false, &dead, &err), MR_OK);
 	assert_int_equal(maildir_each_place(&s.room, got.id, note_state, &states, &err), MR_OK);
 	assert_string_equal(buf_z(&states), "a unread\nb read\nsender sent\n dead\n");
 	assert_int_equal(maildir_purge(&s.room, got.id, &removed, &err), MR_OK);

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/* front.c - splitting a file with front matter. See front.h. */
+#include "message/front.h"
+
+bool
+front_line(struct mr_str *rest, struct mr_str *ret)
+{
+	if (rest->len == 0)
+		return false;
+	const char *end = memchr(rest->ptr, '\n', rest->len);
+	size_t len = end ? (size_t)(end - rest->ptr) : rest->len;
+	size_t taken = end ? len + 1 : len;
+
+	*ret = (struct mr_str){ rest->ptr, len > 0 && rest->ptr[len - 1] == '\r' ? len - 1 : len };
+	rest->ptr += taken;
+	rest->len -= taken;
+	return true;
+}
+
+bool
+front_split(struct mr_str text, struct front *ret)
+{
+	struct mr_str rest = text, line;
+
+	if (!front_line(&rest, &line) || !str_eq(line, STR("---")))
+		return false;
+	const char *head = rest.ptr;
+
+	for (const char *at = rest.ptr; front_line(&rest, &line); at = rest.ptr)
+		if (str_eq(line, STR("---"))) {
+			ret->head = (struct mr_str){ head, (size_t)(at - head) };
+			ret->body = rest;
+			return true;
+		}
+	return false;
+}
+
+bool
+front_next(struct mr_str *rest, struct mr_str *ret_key, struct mr_str *ret_value)
+{
+	struct mr_str line;
+
+	while (front_line(rest, &line)) {
+		const char *colon = line.len > 0 ? memchr(line.ptr, ':', line.len) : NULL;
+
+		if (!colon || colon == line.ptr)
+			continue;
+		*ret_key = str_trim((struct mr_str){ line.ptr, (size_t)(colon - line.ptr) });
+		*ret_value = str_trim((struct mr_str){ colon + 1, line.len - (size_t)(colon - line.ptr) - 1 });
+		return true;
+	}
+	return false;
+}
+
+bool
+front_get(struct mr_str head, const char *key, struct mr_str *ret)
+{
+	struct mr_str name, value;
+
+	while (front_next(&head, &name, &value))
+		if (str_eq(name, str_of(key))) {
+			*ret = value;
+			return true;
+		}
+	return false;
+}
