@@ -91,7 +91,7 @@ make_room(struct bench *b)
 static void
 take_options(struct bench *b, int argc, char **argv)
 {
-	for (int opt; (opt = getopt(argc, argv, "d:c:e:f:j:n:")) != -1;) {
+	for (int opt; (opt = getopt(argc, argv, "d:c:e:f:j:n:p:")) != -1;) {
 		switch (opt) {
 		case 'd':
 			b->work = optarg;
@@ -108,6 +108,9 @@ take_options(struct bench *b, int argc, char **argv)
 		case 'j':
 			b->json = optarg;
 			break;
+		case 'p':
+			b->top = optarg;
+			break;
 		case 'n':
 			b->archived = atol(optarg);
 			break;
@@ -115,7 +118,7 @@ take_options(struct bench *b, int argc, char **argv)
 			exit(2);
 		}
 	}
-	if (!b->work || !b->command || !b->empty || !b->file_system || !b->json)
+	if (!b->work || !b->command || !b->empty || !b->file_system || !b->json || !b->top)
 		die("use bench/run");
 }
 
@@ -130,6 +133,7 @@ main(int argc, char **argv)
 	make_room(&b);
 	rows_send(&b);
 	rows_wake(&b);
+	rows_foreign(&b);
 	rows_fan_out(&b);
 	rows_inbox(&b);
 	rows_claim(&b);

@@ -12,6 +12,8 @@
  *	rows.c     send and inbox, in the library and as a command; fan-out
  *	claim.c    taking work from a short and a long queue
  *	wake.c     from the link of a message to the return of the waiting process
+ *	foreign.c  sending into the mailboxes of other systems, beside those systems' own way
+ *	peer.c     a program of theirs that sends whenever it is told to
  *	calls.c    system calls and syncs of each command, counted with strace
  *	report.c   rounds, medians, the table and the JSON
  */
@@ -22,6 +24,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <sys/types.h>
 
 #define ROUNDS 11
 #define BODY_BYTES 1024
@@ -36,6 +40,7 @@ struct bench {
 	const char *empty;       /* the program that does nothing */
 	const char *file_system; /* in words */
 	const char *json;        /* where to write the rows */
+	const char *top;         /* of the sources, with the peers' programs */
 	long archived;           /* how large the large archive is */
 	struct mr_room *room;
 	char body[BODY_BYTES + 1];
@@ -66,6 +71,18 @@ void letter_name(char ret[LETTER_NAME_MAX], int64_t time_ms, const char *flags);
 int run_program(const struct bench *b, const char *const *argv, const char *output);
 double now_us(void);
 
+/* ---- Other systems' programs ---- */
+
+struct peer {
+	const char *name;
+	pid_t pid;
+	int to;
+	FILE *from;
+};
+void peer_start(struct peer *p, const char *const *argv);
+double peer_send(struct peer *p);
+void peer_stop(struct peer *p);
+
 /* ---- Rows ---- */
 
 typedef double op_fn(void *ctx); /* does it once, returns µs */
@@ -87,6 +104,7 @@ void rows_fan_out(struct bench *b);
 void rows_inbox(struct bench *b);
 void rows_claim(struct bench *b);
 void rows_wake(struct bench *b);
+void rows_foreign(struct bench *b);
 void rows_calls(struct bench *b);
 
 #endif

@@ -94,13 +94,13 @@ is_met(const struct row *row)
 static void
 print_times(void)
 {
-	(void)printf("%-14s %10s %10s %7s %13s %7s\n", "", "bare us", "ours us", "ratio", "of rounds", "budget");
+	(void)printf("%-17s %10s %10s %7s %13s %7s\n", "", "bare us", "ours us", "ratio", "of rounds", "budget");
 	for (size_t i = 0; i < rows_n; i++) {
 		const struct row *r = &rows[i];
 
 		if (r->calls)
 			continue;
-		(void)printf("%-14s %10.1f %10.1f %7.2f %6.2f-%-6.2f ", r->about.name, r->bare_us, r->ours_us,
+		(void)printf("%-17s %10.1f %10.1f %7.2f %6.2f-%-6.2f ", r->about.name, r->bare_us, r->ours_us,
 		    r->ours_us / r->bare_us, r->low, r->high);
 		if (r->about.budget > 0)
 			(void)printf("%7.2f  %s\n", r->about.budget, is_met(r) ? "met" : "MISSED");
@@ -118,10 +118,10 @@ print_calls(void)
 		if (!rows[i].calls)
 			continue;
 		if (!any)
-			(void)printf("\n%-14s %10s %10s\n", "", "calls", "syncs");
+			(void)printf("\n%-17s %10s %10s\n", "", "calls", "syncs");
 		any = true;
 		(void)printf(
-		    "%-14s %10u %10u  %s\n", rows[i].about.name, rows[i].calls, rows[i].syncs, rows[i].about.what);
+		    "%-17s %10u %10u  %s\n", rows[i].about.name, rows[i].calls, rows[i].syncs, rows[i].about.what);
 	}
 }
 

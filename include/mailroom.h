@@ -167,6 +167,12 @@ MR_API void mr_room_close(struct mr_room *room);
 MR_API const char *mr_room_name(const struct mr_room *room);
 MR_API const char *mr_room_spec(const struct mr_room *room); /* "maildir:/path/.mailroom" */
 MR_API const char *mr_room_kind(const struct mr_room *room);
+/* Does it know who lives? The rooms of other programs do not: their agents have no life, process or last sign. */
+MR_API bool mr_room_has_lives(const struct mr_room *room);
+/* Can agents register in it? */
+MR_API bool mr_room_registers(const struct mr_room *room);
+/* MR_UNSUPPORTED: it has none of these folders (enum mr_folder). */
+MR_API enum mr_rc mr_room_folders(const struct mr_room *room, unsigned folders, struct mr_error *err);
 /* The value of a line of the room's settings, or NULL. */
 MR_API const char *mr_room_setting(const struct mr_room *room, const char *name);
 
@@ -221,6 +227,7 @@ struct mr_agent { /* a registered name and its newest life; finish with mr_agent
 	const char *host;
 	const char *role; /* free text given at registration */
 	const char *wake; /* command, or "" */
+	bool stray; /* in the room of another program: a mailbox of nobody on its list of members; @all passes by */
 	void *own;
 };
 MR_API void mr_agent_done(struct mr_agent *agent);
@@ -310,6 +317,7 @@ struct mr_draft {
 	const char *replace_key; /* retires the sender's older unread mail with that key */
 	int64_t by_ms;           /* time by which an answer is wanted; 0: none */
 	int64_t not_before_ms;   /* to a queue: nobody can claim it earlier; 0: at once */
+	const char *reply_path;  /* for a sender without a mailbox: the folder where the answer shall be put; or NULL */
 	bool hold;               /* make missing mailboxes */
 	bool dry_run;
 };
@@ -422,6 +430,8 @@ MR_API enum mr_rc mr_claim_extend(struct mr_room *room, const struct mr_self *se
 MR_API enum mr_rc mr_mark(struct mr_room *room, const struct mr_self *self, const char *id, unsigned set,
     unsigned clear, struct mr_error *err);
 MR_API enum mr_rc mr_archive(struct mr_room *room, const struct mr_self *self, const char *id, struct mr_error *err);
+/* Removes all mail of self's inbox for good, read or not: what some programs do with theirs. */
+MR_API enum mr_rc mr_clear(struct mr_room *room, const struct mr_self *self, size_t *ret_removed, struct mr_error *err);
 /* Makes the marks and moves since the last call durable. Commands call it once at their end. */
 MR_API enum mr_rc mr_flush(struct mr_room *room, struct mr_error *err);
 /* Removes a message from every mailbox and leaves a tombstone. */
@@ -434,6 +444,19 @@ MR_API enum mr_rc mr_purge(struct mr_room *room, const struct mr_self *self, con
  * once. MR_EMPTY: the time is up. */
 MR_API enum mr_rc mr_wait(
     struct mr_room *room, const char *agent, const struct mr_filter *filter, int64_t timeout_ms, struct mr_error *err);
+
+/* Before waiting for an answer to `id` (mr_filter.reply_to): is there such a message of the agent's, in whosever
+ * mailbox, and can an answer to it be told from other mail? MR_NOTFOUND, MR_UNSUPPORTED. */
+MR_API enum mr_rc mr_question(
+    struct mr_room *room, const char *agent, const char *id, char ret_id[MR_ID_LEN + 1], struct mr_error *err);
+/* For a sender without a mailbox (mr_draft.reply_path): waits for the answer to `id`, as mr_send returned it or as the
+ * room calls it, in `dir` (NULL: where the send said). MR_EMPTY: the time is up. It stays there until mr_answer_taken,
+ * which is for after it was shown. */
+MR_API enum mr_rc mr_answer_wait(struct mr_room *room, const char *id, const char *dir, int64_t timeout_ms,
+    struct mr_message *ret, struct mr_error *err);
+MR_API enum mr_rc mr_answer_taken(struct mr_room *room, const char *id, const char *dir, struct mr_error *err);
+/* Was `id` sent with a reply path from here, so that mr_answer_wait knows where to look? */
+MR_API bool mr_answer_expected(struct mr_room *room, const char *id);
 
 /* ---- What happened, and care ---- */
 
@@ -469,10 +492,46 @@ struct mr_finding {
 typedef void mr_finding_fn(void *ctx, const struct mr_finding *finding);
 MR_API enum mr_rc mr_doctor(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, struct mr_error *err);
 
+/* ---- The verbs of another program ---- */
+
+/* Does what the program whose format the room has would do, and returns what it would print. For programs that stand in
+ * for that one; args ends with NULL. MR_UNSUPPORTED: that kind of room has no such verb. The caller frees *ret. */
+MR_API enum mr_rc mr_room_face(struct mr_room *room, const char *verb, const char *const *args, const char *input,
+    size_t input_len, char **ret, size_t *ret_len, struct mr_error *err);
+
+/* ---- From room to room ---- */
+
+struct mr_export_options {
+	const char *const *agents; /* of the first room, NULL-terminated; NULL: all */
+	const char *const *names;  /* "OLD=NEW": what an agent of the first room is called in the second; or NULL */
+	const char *agent; /* the same for a room that is one agent's (a plain Maildir): the name it gets; or NULL */
+	bool dry_run;
+};
+struct mr_export_step {
+	size_t done, total;             /* messages */
+	const char *agent;              /* of the first room */
+	const char *what;               /* an id, or where the message is */
+	const struct mr_error *trouble; /* it was skipped, and why; NULL: it went well */
+};
+typedef bool mr_export_fn(void *ctx, const struct mr_export_step *step); /* false stops, between two messages */
+struct mr_exported {
+	size_t copied;
+	size_t there;   /* already, from an earlier run */
+	size_t skipped; /* could not be read, or not be held there */
+	size_t agents;
+	bool stopped;
+};
+/* Copies all mail (inbox and archive) with its date, read state, threads and answers. What the other kind cannot hold
+ * is stated in the body. Repeating it copies what is missing, nothing twice. Two agents that would become one are
+ * MR_REFUSED before anything is written. MR_OK also when messages were skipped: each was told to fn (may be NULL).
+ * *ret is also filled in when it ends early. */
+MR_API enum mr_rc mr_export(struct mr_room *from, struct mr_room *to, const struct mr_export_options *options,
+    mr_export_fn *fn, void *ctx, struct mr_exported *ret, struct mr_error *err);
+
 /* ---- The post office: addresses ---- */
 
-struct mr_resolution {                 /* what an address means; finish with mr_resolution_done */
-	const char *form;              /* "agent", "operator", "wildcard", "pattern", "group", "queue", "channel" */
+struct mr_resolution {    /* what an address means; finish with mr_resolution_done */
+	const char *form; /* "agent", "operator", "wildcard", "pattern", "group", "queue", "channel", "link" */
 	char name[MR_ADDRESS_MAX + 1]; /* of the agent, pattern, group, queue or channel, without its prefix */
 	struct mr_names targets;       /* who gets the mail: agents, "queue:Q", "channel:C"; nobody twice */
 	struct mr_names trouble;       /* members that reach nobody, a sentence each */
@@ -606,6 +665,54 @@ MR_API enum mr_rc mr_dead_retry(struct mr_room *room, const struct mr_self *self
     struct mr_receipt *ret, struct mr_error *err);
 /* For good. */
 MR_API enum mr_rc mr_dead_drop(struct mr_room *room, const struct mr_self *self, const char *id, struct mr_error *err);
+
+/* ---- Links: other rooms, and mail between them ---- */
+
+#define MR_LINK_NAME_MAX 58 /* [a-z0-9][a-z0-9_-]*: its outgoing mail waits in queue:link-NAME */
+
+struct mr_link_name {      /* somebody of this room, and what he is called over there */
+	const char *local; /* an agent, or AGENT@LINK for one of a third room */
+	const char *foreign;
+};
+struct mr_link { /* finish with mr_link_done */
+	char name[MR_LINK_NAME_MAX + 1];
+	const char *room; /* spec of the other room, absolute */
+	const struct mr_link_name *names;
+	size_t names_n;
+	const char *created_by;
+	int64_t created_ms;
+	void *own;
+};
+MR_API void mr_link_done(struct mr_link *link);
+typedef bool mr_link_fn(void *ctx, const struct mr_link *link); /* false stops */
+MR_API enum mr_rc mr_link_each(struct mr_room *room, mr_link_fn *fn, void *ctx, struct mr_error *err);
+MR_API enum mr_rc mr_link_get(struct mr_room *room, const char *name, struct mr_link *ret, struct mr_error *err);
+/* Makes the room `spec` known as `name`: mail to AGENT@name then goes there. */
+MR_API enum mr_rc mr_link_create(
+    struct mr_room *room, const struct mr_self *self, const char *name, const char *spec, struct mr_error *err);
+/* Makes somebody known over there, with a mailbox that can be written to. foreign NULL: a name made of the local one.
+ * MR_EXISTS: another has that name. With `adopt` a mailbox of that name may be there already, and is his from now on:
+ * its unread mail is carried. */
+MR_API enum mr_rc mr_link_introduce(struct mr_room *room, const char *link, const char *local, const char *foreign,
+    bool adopt, char ret_foreign[MR_ADDRESS_MAX + 1], struct mr_error *err);
+/* MR_REFUSED while mail waits to go out, unless `force`, which moves it to dead letters. The other room is left as it
+ * is. */
+MR_API enum mr_rc mr_link_remove(
+    struct mr_room *room, const char *name, bool force, size_t *ret_dead, struct mr_error *err);
+
+enum mr_carry_way { MR_CARRY_OUT = 1, MR_CARRY_IN = 2 };
+struct mr_carried {
+	size_t out, in;  /* messages that arrived, counted by recipients */
+	size_t waiting;  /* could not go out now; they are tried again */
+	size_t failed;   /* can never arrive: their senders were told */
+	size_t vanished; /* went out, and their mailbox is gone with them unread: their senders were told */
+};
+/* Something that could not be carried, or not be read; the rest goes on. */
+typedef void mr_carry_trouble_fn(void *ctx, const char *link, const struct mr_error *err);
+/* Carries the mail of one link. Each message arrives once, whoever carries, however often he is killed. Any error: the
+ * other room cannot be used at all, *ret tells what was done all the same. */
+MR_API enum mr_rc mr_carry(struct mr_room *room, const char *link, unsigned ways, mr_carry_trouble_fn *trouble,
+    void *ctx, struct mr_carried *ret, struct mr_error *err);
 
 /* ---- Small helpers that every door needs ---- */
 

@@ -15,18 +15,23 @@
 /* The name is there but not known to be durable. Refused must mean that nothing is visible, so it
  * goes again; when it cannot go (or a reader was faster), only "in doubt" is true. */
 static enum mr_rc
-take_back(int dir_fd, const char *name, struct mr_error *err)
+in_doubt(const char *name, struct mr_error *err)
 {
-	if (sys_unlink(dir_fd, name) == 0) {
-		(void)sys_fsync(dir_fd);
-		return err->code;
-	}
 	int error = err->sys_errno;
 	struct mr_error first = *err;
 	(void)mr_fail(err, MR_INDOUBT, "'%s' is visible but may not survive a power cut, and cannot be taken back: %s",
 	    name, first.message);
 	err->sys_errno = error;
 	return mr_hint(err, "look at the disk; the file is whole: do not send it again without a key");
+}
+
+static enum mr_rc
+take_back(int dir_fd, const char *name, struct mr_error *err)
+{
+	if (sys_unlink(dir_fd, name) < 0)
+		return in_doubt(name, err);
+	(void)sys_fsync(dir_fd);
+	return err->code;
 }
 
 /* Once more the file: without a journal, the link count belongs to its inode, and must be on the
@@ -92,7 +97,12 @@ file_prepared_publish(int tmp_fd, const char *temporary, int dir_fd, const char 
 	}
 	if (sys_fsync(dir_fd) < 0 || (tmp_fd != dir_fd && sys_fsync(tmp_fd) < 0)) {
 		(void)mr_fail_errno(err, "cannot make '%s' durable", name);
-		return take_back(dir_fd, name, err);
+		/* Under its temporary name again, or the name that is gone would say that it is there. */
+		if (sys_rename_new(dir_fd, name, tmp_fd, temporary) == 0) {
+			(void)sys_fsync(dir_fd);
+			return err->code;
+		}
+		return in_doubt(name, err);
 	}
 	return MR_OK;
 }

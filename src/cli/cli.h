@@ -122,10 +122,13 @@ const struct cmd *command_named(const char *word, bool *ret_alias);
 bool command_changes(const struct cmd *cmd, const char *word);
 extern const struct cmd cmd_init, cmd_where, cmd_register, cmd_whoami, cmd_who, cmd_takeover, cmd_prune;
 extern const struct cmd cmd_send, cmd_reply, cmd_inbox, cmd_read, cmd_recv, cmd_done, cmd_release, cmd_fail, cmd_extend,
-    cmd_mark, cmd_archive, cmd_drain, cmd_wait, cmd_thread, cmd_sent, cmd_why, cmd_search, cmd_purge;
+    cmd_mark, cmd_archive, cmd_clear, cmd_drain, cmd_wait, cmd_thread, cmd_sent, cmd_why, cmd_search, cmd_purge;
 extern const struct cmd cmd_resolve, cmd_group;
+extern const struct cmd cmd_export, cmd_import;
+extern const struct cmd cmd_link, cmd_unlink, cmd_carry;
 extern const struct cmd cmd_queue, cmd_channel, cmd_dead;
-extern const struct cmd cmd_doctor, cmd_stats, cmd_describe, cmd_help, cmd_status, cmd_man_page;
+extern const struct cmd cmd_doctor, cmd_stats, cmd_describe, cmd_help, cmd_status, cmd_man_page, cmd_generate_message,
+    cmd_mb;
 
 /* ---- opt.c ---- */
 /* Parses argv[1..] (argv[0] is the command's name); options and operands may be mixed, "--" ends options. Globals
@@ -228,6 +231,9 @@ void cli_notify(struct cli *cli, const struct mr_receipt *receipt, const char *f
 void env_fill(struct cli *cli);
 /* A room's spec with the place that its kind has by itself, absolute. NULL stays NULL; NULL also: out of memory. */
 const char *spec_expand(struct cli *cli, const char *spec, const char *cwd);
+
+/* A folder that was named on the command line, absolute. NULL stays NULL. */
+const char *cli_folder(struct cli *cli, const char *path);
 
 /* ---- main.c ---- */
 enum mr_rc cli_open_room(struct cli *cli, struct mr_error *err); /* finds and opens it, says its warning */

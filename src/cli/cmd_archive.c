@@ -132,6 +132,8 @@ run(struct cli *cli)
 		return cli_usage(cli, "archive what? give ids, --older-than or --all-read");
 	if (cli->argc > 0 && (opt_text(cli, "older-than") || opt_flag(cli, "all-read")))
 		return cli_usage(cli, "give ids, or --older-than and --all-read, not both");
+	if (mr_room_folders(cli->room, MR_ARCHIVE, &err) != MR_OK)
+		return cli_fail(cli, &err);
 	int code = choose(cli, &c);
 	for (size_t i = 0; i < c.ids.n; i++) {
 		enum mr_rc rc = dry ? MR_OK : mr_archive(cli->room, &cli->self, c.ids.v[i], &err);

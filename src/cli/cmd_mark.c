@@ -4,6 +4,7 @@
 
 static const struct opt opts[] = {
 	OPT('a', "all", NULL, "all mail in the inbox"),
+	OPT(0, "at", "N...", "the message at this place in the inbox, oldest first, from 0; or several: 0,2,5"),
 	FILTER_OPTS,
 	OPT_END,
 };
@@ -11,6 +12,8 @@ static const char *const about[] = {
 	"Sets or clears a mark on messages: by id, on all of the inbox with --all, or on what the filters let through. "
 	"'mark read' consumes without showing, so it asks for ids, --all or a filter. Pinned mail is never archived by "
 	"age.",
+	"--at counts as the programs of agent teams do: from 0, all mail of the inbox, read or not, the oldest first. "
+	"Places change when mail comes or goes; an id never does.",
 	NULL,
 };
 static const char *const examples[] = {
@@ -18,6 +21,7 @@ static const char *const examples[] = {
 	"read \"$id\"",
 	"mailroom --as bob mark read --from alice",
 	"mailroom --as bob mark unread --all",
+	"mailroom --as alice send bob -m 'first'\nmailroom --as bob mark read --at 0",
 	NULL,
 };
 
@@ -35,6 +39,8 @@ struct marking {
 	struct printout base; /* first: trouble is reported through it */
 	const struct word *word;
 	struct mr_names ids;
+	uint64_t place; /* of the next message */
+	size_t met;     /* places of --at that there are */
 };
 
 static const struct word *
@@ -54,6 +60,93 @@ collect(void *ctx, const struct mr_message *msg)
 	if ((msg->flags & m->word->set) != m->word->set || (msg->flags & m->word->clear) != 0)
 		return names_add(&m->ids, str_of(msg->id));
 	return true;
+}
+
+/* ---- By their places ---- */
+
+/* The next number of a list with commas. False: the list is at its end, or *ret_ok is false. */
+static bool
+next_place(const char **list, uint64_t *ret, bool *ret_ok)
+{
+	size_t len = strcspn(*list, ",");
+	bool more = len > 0;
+
+	if (**list == '\0')
+		return false;
+	*ret_ok = more && str_to_u64((struct mr_str){ *list, len }, ret);
+	*list += len;
+	if (**list == ',' && *++*list == '\0') /* "1," */
+		*ret_ok = false;
+	return *ret_ok;
+}
+
+static bool
+is_wanted(const struct cli *cli, uint64_t place)
+{
+	for (size_t i = 0; opt_nth(cli, "at", i); i++) {
+		const char *list = opt_nth(cli, "at", i);
+		uint64_t n = 0;
+		bool ok = true;
+
+		while (next_place(&list, &n, &ok))
+			if (n == place)
+				return true;
+	}
+	return false;
+}
+
+static bool
+collect_places(void *ctx, const struct mr_message *msg)
+{
+	struct marking *m = ctx;
+
+	if (!is_wanted(m->base.cli, m->place++))
+		return true;
+	m->met++;
+	return collect(ctx, msg);
+}
+
+/* How many places --at names; 0 after a usage error. */
+static size_t
+count_places(struct cli *cli)
+{
+	size_t places = 0;
+
+	for (size_t i = 0; opt_nth(cli, "at", i); i++) {
+		const char *list = opt_nth(cli, "at", i);
+		uint64_t n = 0;
+		bool ok = *list != '\0';
+
+		while (ok && next_place(&list, &n, &ok))
+			places++;
+		if (!ok) {
+			(void)cli_usage(
+			    cli, "option '--at': '%s' is no list of places, such as 0 or 0,2,5", opt_nth(cli, "at", i));
+			return 0;
+		}
+	}
+	return places;
+}
+
+static int
+choose_places(struct cli *cli, struct marking *m)
+{
+	struct mr_scan scan = { .order = MR_OLDEST_FIRST, .trouble = printout_trouble };
+	struct mr_error err = { 0 };
+	size_t places = count_places(cli);
+
+	if (places == 0)
+		return EXIT_USAGE;
+	if (mr_scan(cli->room, cli->self.agent, &scan, collect_places, m, &err) != MR_OK)
+		return cli_fail(cli, &err);
+	if (m->met == 0) {
+		(void)mr_fail(&err, MR_NOTFOUND, "the inbox of '%s' has no message at that place: it holds %zu",
+		    cli->self.agent, (size_t)m->place);
+		return cli_fail(cli, &err);
+	}
+	if (m->met < places)
+		cli_warn(cli, "some of these places are behind the last message, or were named twice");
+	return EXIT_DONE;
 }
 
 static bool
@@ -76,6 +169,8 @@ choose(struct cli *cli, struct marking *m)
 			return EXIT_FAILED;
 	if (cli->argc > 1)
 		return EXIT_DONE;
+	if (opt_text(cli, "at"))
+		return choose_places(cli, m);
 	if (!filter_read(cli, &scan.filter, &store))
 		return EXIT_USAGE;
 	if (mr_scan(cli->room, cli->self.agent, &scan, collect, m, &err) != MR_OK)
@@ -120,10 +215,12 @@ run(struct cli *cli)
 
 	if (m.word == NULL)
 		return cli_usage(cli, "mark as what? '%s' is none of read, unread, pinned, unpinned", cli->argv[0]);
-	if (cli->argc == 1 && !opt_flag(cli, "all") && !has_filter(cli))
-		return cli_usage(cli, "mark what? give ids, --all, or a filter");
-	if (cli->argc > 1 && (opt_flag(cli, "all") || has_filter(cli)))
-		return cli_usage(cli, "give ids, or --all and filters, not both");
+	bool chosen = opt_flag(cli, "all") || has_filter(cli), placed = opt_text(cli, "at") != NULL;
+
+	if (cli->argc == 1 && !chosen && !placed)
+		return cli_usage(cli, "mark what? give ids, --at, --all, or a filter");
+	if ((cli->argc > 1) + chosen + placed > 1)
+		return cli_usage(cli, "give ids, or --at, or --all and filters: one of them");
 	int code = choose(cli, &m);
 	if (code == EXIT_DONE)
 		code = mark_all(cli, &m);
@@ -134,7 +231,7 @@ run(struct cli *cli)
 const struct cmd cmd_mark = {
 	.name = "mark",
 	.needs = CMD_SELF,
-	.synopsis = "read|unread|pinned|unpinned [ID... | --all | filters]",
+	.synopsis = "read|unread|pinned|unpinned [ID... | --at N | --all | filters]",
 	.summary = "mark messages read, unread or pinned",
 	.opts = opts,
 	.about = about,

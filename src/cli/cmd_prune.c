@@ -15,6 +15,7 @@ say_pruned(void *ctx, const struct mr_agent *agent, size_t dead)
 {
 	struct pruning *p = ctx;
 	struct buf *out = &p->cli->out;
+	bool keeps = mr_room_has_lives(p->cli->room); /* elsewhere there are no dead letters */
 
 	p->agents++;
 	if (p->cli->json) {
@@ -22,7 +23,9 @@ say_pruned(void *ctx, const struct mr_agent *agent, size_t dead)
 
 		json_open(&j, '{');
 		json_key_str(&j, "agent", agent->name);
-		json_key_int(&j, "dead_letters", (int64_t)dead);
+		json_key_int(&j, "dead_letters", keeps ? (int64_t)dead : 0);
+		if (!keeps)
+			json_key_int(&j, "deleted", (int64_t)dead);
 		json_key_int(&j, "returned_work", (int64_t)p->returned);
 		json_key_time(&j, "seen", agent->seen_ms);
 		json_key_bool(&j, "dry_run", p->dry_run);
@@ -31,7 +34,7 @@ say_pruned(void *ctx, const struct mr_agent *agent, size_t dead)
 	}
 	buf_addf(out, "%s %s: ", p->dry_run ? "would prune" : "pruned", agent->name);
 	out_count(out, dead, "unread message");
-	buf_adds(out, dead == 0 ? "" : " to dead letters");
+	buf_adds(out, dead == 0 ? "" : keeps ? " to dead letters" : " deleted");
 	if (p->returned > 0) {
 		buf_adds(out, ", ");
 		out_count(out, p->returned, "claim");
@@ -69,7 +72,7 @@ run_prune(struct cli *cli)
 static const struct opt opts[] = {
 	OPT(0, "stale", "TIME", "prune agents that were not seen for so long: 7d, 12h"),
 	OPT('n', "dry-run", NULL, "only say who would go"),
-	OPT(0, "force", NULL, "also agents that are live, and also more than half of them"),
+	OPT(0, "force", NULL, "also agents that are live, also more than half of them, also with mail that is lost"),
 	OPT_END,
 };
 static const char *const about[] = {
@@ -78,6 +81,8 @@ static const char *const about[] = {
 	"counting. Live agents are refused "
 	"without --force, and so is a prune of more than half of the room or under a clock that "
 	"looks wrong.",
+	"The rooms of other programs have no dead letters: there an agent with unread mail is refused, and --force "
+	"deletes that mail. Those that do not register agents refuse to prune at all.",
 	NULL,
 };
 static const char *const examples[] = { "mailroom prune --stale 7d --dry-run", "mailroom prune bob", NULL };

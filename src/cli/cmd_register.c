@@ -19,12 +19,55 @@ read_pid(struct cli *cli)
 	return true;
 }
 
+/* In single quotes, so that a shell takes it as one word. */
+static void
+add_quoted(struct buf *out, const char *text)
+{
+	bool plain = *text != '\0';
+
+	for (const char *p = text; *p && plain; p++)
+		plain = (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') || (*p >= '0' && *p <= '9') ||
+			strchr("/._+-%", *p);
+	if (plain) {
+		buf_adds(out, text);
+		return;
+	}
+	buf_addc(out, '\'');
+	for (const char *p = text; *p; p++)
+		buf_adds(out, *p == '\'' ? "'\\''" : (char[]){ *p, '\0' });
+	buf_addc(out, '\'');
+}
+
+/* How later commands know who they are. */
+static void
+print_way(struct cli *cli, const char *name, const char *mailbox)
+{
+	struct buf *out = &cli->out;
+
+	if (mailbox[0]) {
+		buf_adds(out, "export AGENT_MAILBOX_ID=");
+		add_quoted(out, mailbox);
+		buf_addc(out, '\n');
+	} else if (!cli->env.session || !mr_room_has_lives(cli->room)) {
+		if (mr_room_has_lives(cli->room))
+			buf_adds(out, "no harness session is known here: ");
+		buf_adds(out, "give --as ");
+		add_quoted(out, name);
+		buf_adds(out, " with each command, or export MAILROOM_AGENT=");
+		add_quoted(out, name);
+		buf_addc(out, '\n');
+	}
+}
+
 static void
 print_text(struct cli *cli, const char *name, const struct mr_registration *r)
 {
 	struct buf *out = &cli->out;
 
-	buf_addf(out, "you are %s, life %u", name, r->life);
+	buf_adds(out, "you are ");
+	text_clean_line(out, str_of(name));
+	if (r->life > 0)
+		buf_addf(out, ", life %u", r->life);
 	buf_adds(out, r->continued ? ", as before" : r->created ? ", new here" : "");
 	buf_addc(out, '\n');
 	buf_adds(out, "  ");
@@ -42,15 +85,10 @@ print_text(struct cli *cli, const char *name, const struct mr_registration *r)
 		out_count(out, r->returned_work, "claim");
 		buf_adds(out, " of the last life went back to queues\n");
 	}
-	if (!cli->env.session)
-		buf_addf(out,
-		    "no harness session is known here: give --as %s with each command, or export "
-		    "MAILROOM_AGENT=%s\n",
-		    name, name);
 }
 
 static void
-print_json(struct cli *cli, const char *name, const struct mr_registration *r)
+print_json(struct cli *cli, const char *name, const char *mailbox, const struct mr_registration *r)
 {
 	struct json j = JSON_INIT(&cli->out);
 
@@ -63,7 +101,22 @@ print_json(struct cli *cli, const char *name, const struct mr_registration *r)
 	json_key_int(&j, "returned", (int64_t)r->returned);
 	json_key_int(&j, "returned_work", (int64_t)r->returned_work);
 	json_key_str(&j, "session", cli->env.session);
+	if (mailbox[0])
+		json_key_str(&j, "mailbox", mailbox);
 	out_json_line(cli, &j);
+}
+
+/* The mailbox skill knows an agent by the id of its mailbox, which its commands are told in a variable. */
+static const char *
+mailbox_of(struct cli *cli, const char *name)
+{
+	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
+	struct mr_error ignored = { 0 };
+	const char *id = NULL;
+
+	if (strcmp(mr_room_kind(cli->room), "handoff") == 0 && mr_agent_get(cli->room, name, &agent, &ignored) == MR_OK)
+		id = arena_dup(&cli->own, str_of(agent.session));
+	return id ? id : "";
 }
 
 int
@@ -82,10 +135,14 @@ cli_register(struct cli *cli, bool takeover)
 		return EXIT_USAGE;
 	if (mr_register(cli->room, name, &cli->env, &options, &done, &err) != MR_OK)
 		return cli_fail(cli, &err);
-	if (cli->json)
-		print_json(cli, name, &done);
-	else
+	const char *mailbox = mailbox_of(cli, name);
+
+	if (cli->json) {
+		print_json(cli, name, mailbox, &done);
+	} else {
 		print_text(cli, name, &done);
+		print_way(cli, name, mailbox);
+	}
 	return EXIT_DONE;
 }
 

@@ -14,6 +14,8 @@ static const struct opt opts[] = {
 	    "after delivery, retire your older unread mail with the same key: for status mail"),
 	OPT(0, "not-before", "TIME",
 	    "to a queue: nobody can claim it before this time (RFC 3339) or for so long (30m)"),
+	OPT(0, "reply-path", "DIR",
+	    "in a workspace room, for who has no mailbox: have the answer put into this folder, for 'wait --id'"),
 	OPT(0, "hold", NULL, "make the mailbox of a recipient that nobody has registered yet"),
 	OPT('n', "dry-run", NULL, "check everything, send nothing"),
 	OPT_HIDDEN(0, "to", "AGENT..."),
@@ -41,6 +43,10 @@ static const char *const about[] = {
 	"With --key a retry is safe: the first send with that key wins, and a repeated one completes it if need be and "
 	"prints the "
 	"same id. The key is yours alone and is kept for seven days.",
+	"In the rooms of other programs a recipient is written as it is called there, also with blanks ('Old Bob'). "
+	"What such "
+	"a room cannot hold (a priority, a thread, a header) is refused with exit code 4, never dropped. Who has no "
+	"workspace can write to one with --reply-path and get the answer with 'mailroom wait --id'.",
 	"Exit code 6 means in doubt: some recipients have the message and the rest will get it with the next command "
 	"of "
 	"anybody in the room. Do not send it again without --key.",
@@ -88,6 +94,18 @@ read_not_before(struct cli *cli, int64_t *ret_ms)
 	return false;
 }
 
+/* Other programs have agents with blanks in their names. */
+static bool
+is_name(struct cli *cli, const char *given)
+{
+	struct mr_resolution meant = { 0 };
+	struct mr_error ignored = { 0 };
+	bool known = mr_resolve(cli->room, cli->self.agent, given, &meant, &ignored) == MR_OK;
+
+	mr_resolution_done(&meant);
+	return known;
+}
+
 /* The text where a recipient belongs is the commonest slip, and without -m there is no body either: what is said first
  * must be the help that is needed. */
 static int
@@ -96,7 +114,7 @@ check_operands(struct cli *cli, const char *const *to)
 	struct mr_error err = { 0 };
 
 	for (; *to != NULL; to++) {
-		if (strpbrk(*to, " \t\r\n") == NULL)
+		if (strpbrk(*to, " \t\r\n") == NULL || is_name(cli, *to))
 			continue;
 		(void)mr_fail(&err, MR_REFUSED, "'%.60s' is not a recipient", *to);
 		(void)mr_hint(&err, "did you mean -m? the text goes after -m, or in on stdin");
@@ -126,6 +144,7 @@ run(struct cli *cli)
 	draft.thread = opt_text(cli, "thread");
 	draft.reply_to = opt_text(cli, "reply-to");
 	draft.replace_key = opt_text(cli, "replace-key");
+	draft.reply_path = cli_folder(cli, opt_text(cli, "reply-path"));
 	draft.hold = opt_flag(cli, "hold");
 	draft.dry_run = opt_flag(cli, "dry-run");
 

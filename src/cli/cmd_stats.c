@@ -101,8 +101,10 @@ run_stats(struct cli *cli)
 	if (ok)
 		table_print(cli, &table, &cli->out);
 	mr_names_done(&table.cells);
-	out_count(&cli->out, dead, "dead letter");
-	buf_addc(&cli->out, '\n');
+	if (mr_room_folders(cli->room, MR_DEAD, &err) == MR_OK) {
+		out_count(&cli->out, dead, "dead letter");
+		buf_addc(&cli->out, '\n');
+	}
 	return ok ? EXIT_DONE : EXIT_FAILED;
 }
 

@@ -52,7 +52,7 @@ find_problems(struct cli *cli, struct status *s)
 		buf_adds(&text, dead == DEAD_COUNTED ? " or more: mailroom dead list" : ": mailroom dead list");
 		add_problem(s, &text);
 	}
-	if (cli_storage(cli, &storage, &err) == MR_OK && !storage.power_safe) {
+	if (mr_room_storage(cli->room, &storage, &err) == MR_OK && !storage.power_safe) {
 		buf_addf(&text, "a power cut can lose mail here (%s): %s", storage.file_system, storage.reason);
 		add_problem(s, &text);
 	}
@@ -72,6 +72,10 @@ count_mine(struct cli *cli, struct mr_counts *ret, struct mr_error *err)
 {
 	enum mr_rc rc = mr_count(cli->room, cli->self.agent, ret, err);
 
+	if (rc == MR_NOTFOUND) { /* a name in a variable that has no mailbox here yet */
+		*err = (struct mr_error){ 0 };
+		return MR_OK;
+	}
 	return rc == MR_OK ? mr_queue_held(cli->room, cli->self.agent, NULL, count_work, &ret->held, err) : rc;
 }
 
@@ -143,7 +147,9 @@ print_self(struct cli *cli, const struct status *s)
 	add_label(cli, "you   ");
 	if (cli->self_known) {
 		out_styled(cli, out, STYLE_BOLD, cli->self.agent);
-		buf_addf(out, ", life %u (", cli->self.life);
+		if (mr_room_has_lives(cli->room))
+			buf_addf(out, ", life %u", cli->self.life);
+		buf_adds(out, " (");
 		text_clean_line(out, str_of(cli->self.how));
 		buf_adds(out, ")\n");
 		add_label(cli, "mail  ");
@@ -201,7 +207,7 @@ print_commands(struct cli *cli)
 	};
 
 	buf_addc(&cli->out, '\n');
-	for (size_t i = 0; i < 6; i++)
+	for (size_t i = mr_room_registers(cli->room) ? 0 : 1; i < 6; i++)
 		buf_addf(&cli->out, "  %-39s %s\n", six[i][0], six[i][1]);
 	buf_adds(&cli->out, "  more: mailroom --help, mailroom describe\n");
 }

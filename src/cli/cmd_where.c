@@ -49,9 +49,13 @@ run_where(struct cli *cli)
 	buf_addc(&cli->out, '\n');
 	add_fact(&cli->out, "why", cli->place.why);
 	add_fact(&cli->out, "name", mr_room_name(cli->room));
+	add_fact(&cli->out, "kind", mr_room_kind(cli->room));
 	add_fact(&cli->out, "worktree", cli->place.worktree ? cli->place.worktree : "-");
-	buf_addf(&disk, "%s, %s%s", storage.file_system,
-	    storage.power_safe ? "survives a power cut" : "a power cut can lose mail: ", storage.reason);
+	if (strcmp(storage.file_system, "unknown") == 0)
+		buf_addf(&disk, "unknown: %s", storage.reason);
+	else
+		buf_addf(&disk, "%s, %s%s", storage.file_system,
+		    storage.power_safe ? "survives a power cut" : "a power cut can lose mail: ", storage.reason);
 	add_fact(&cli->out, "storage", buf_z(&disk));
 	return EXIT_DONE;
 }
@@ -61,6 +65,8 @@ static const char *const about[] = {
 	".mailroom upwards from the working folder, then, in a linked git worktree, upwards from "
 	"the main worktree. A second room on the way, or one that git tracks, is warned about on "
 	"stderr.",
+	"The rooms of other programs are named by their kind: teams:[TEAM], chipset:[PATH], handoff:[PATH], "
+	"workspace:[PATH]; see mailroom-teams(5) and the like.",
 	NULL,
 };
 static const char *const examples[] = { "mailroom where", NULL };

@@ -89,8 +89,9 @@ run_who(struct cli *cli)
 	if (!cli->json && shown > 0)
 		table_print(cli, &table, &cli->out);
 	else if (!cli->json)
-		buf_adds(&cli->out, only_live ? "nobody is live here; mailroom who shows all\n"
-					      : "nobody is here yet; mailroom register NAME\n");
+		buf_adds(&cli->out, only_live                      ? "nobody is live here; mailroom who shows all\n"
+				    : mr_room_registers(cli->room) ? "nobody is here yet; mailroom register NAME\n"
+								   : "nobody is here yet\n");
 	mr_names_done(&table.cells);
 	return ok ? EXIT_DONE : EXIT_FAILED;
 }
@@ -104,7 +105,8 @@ static const char *const about[] = {
 	"STATE is live when the process of the newest life runs on this machine, idle when that "
 	"life has no process to look at (a plain shell, a script), gone when its process ended or "
 	"the machine was started again since, and never for a mailbox that waits for its first "
-	"agent. It is found out from the process, not guessed from age.",
+	"agent. It is found out from the process, not guessed from age. The rooms of other programs keep no lives: "
+	"there it is unknown.",
 	"UNREAD counts mail that nobody has read, OLDEST is the age of the oldest of it, SEEN is "
 	"the last command of that life.",
 	NULL,

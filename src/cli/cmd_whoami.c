@@ -19,7 +19,10 @@ run_whoami(struct cli *cli)
 		out_json_line(cli, &j);
 		return EXIT_DONE;
 	}
-	buf_addf(&cli->out, "%s\n  life %u in room ", cli->self.agent, cli->self.life);
+	buf_addf(&cli->out, "%s\n  ", cli->self.agent);
+	if (mr_room_has_lives(cli->room))
+		buf_addf(&cli->out, "life %u ", cli->self.life);
+	buf_adds(&cli->out, "in room ");
 	text_clean_line(&cli->out, str_of(mr_room_name(cli->room)));
 	buf_adds(&cli->out, ": ");
 	text_clean_line(&cli->out, str_of(cli->self.how));

@@ -2,6 +2,7 @@
 #include "draft.h"
 
 #include "base/clock.h"
+#include <strings.h>
 
 const char *const *
 draft_list(struct cli *cli, const char *option)
@@ -18,21 +19,41 @@ draft_list(struct cli *cli, const char *option)
 	return list;
 }
 
+/* An agent of a team is told by its colour, which its harness says. */
+static const char *
+own_color(struct cli *cli, const char *const *lines)
+{
+	const char *color = getenv("CLAUDE_CODE_AGENT_COLOR");
+	mr_auto(buf_done) struct buf line = BUF_INIT;
+
+	if (!color || !color[0] || strcmp(mr_room_kind(cli->room), "teams") != 0)
+		return NULL;
+	for (; lines != NULL && *lines != NULL; lines++)
+		if (strncasecmp(*lines, "Color:", 6) == 0)
+			return NULL;
+	buf_addf(&line, "Color: %s", color);
+	return arena_dup(&cli->own, buf_str(&line));
+}
+
 /* "Name: value" of --header into draft->headers; names and values are judged by the library. */
 static int
 read_headers(struct cli *cli, struct mr_draft *draft)
 {
 	const char *const *lines = draft_list(cli, "header");
+	const char *color = own_color(cli, lines);
 	size_t n = 0;
 
 	while (lines != NULL && lines[n] != NULL)
 		n++;
+	size_t given = n;
+
+	n += color != NULL;
 	struct mr_header *headers = n > 0 ? arena_alloc(&cli->own, n * sizeof(*headers)) : NULL;
 	for (size_t i = 0; headers != NULL && i < n; i++) {
-		const char *colon = strchr(lines[i], ':');
+		const char *line = i < given ? lines[i] : color, *colon = strchr(line, ':');
 		if (colon == NULL)
-			return cli_usage(cli, "--header '%s' has no colon: write it as 'Name: value'", lines[i]);
-		headers[i].name = arena_dup(&cli->own, (struct mr_str){ lines[i], (size_t)(colon - lines[i]) });
+			return cli_usage(cli, "--header '%s' has no colon: write it as 'Name: value'", line);
+		headers[i].name = arena_dup(&cli->own, (struct mr_str){ line, (size_t)(colon - line) });
 		headers[i].value = arena_dup(&cli->own, str_trim(str_of(colon + 1)));
 	}
 	draft->headers = headers;

@@ -30,7 +30,7 @@ add_entry(void *ctx, const struct mr_agent *agent)
 	}
 	struct roster_entry *e = &r->v[r->n++];
 
-	*e = (struct roster_entry){ .agent = *agent, .presence = mr_agent_presence(agent) };
+	*e = (struct roster_entry){ .agent = *agent, .presence = mr_agent_presence(agent), .lives = r->lives };
 	e->agent.own = NULL;
 	e->agent.worktree = copy(r, agent->worktree);
 	e->agent.session = copy(r, agent->session);
@@ -51,7 +51,7 @@ by_name(const void *a, const void *b)
 enum mr_rc
 roster_load(struct cli *cli, bool counts, struct roster *ret, struct mr_error *err)
 {
-	mr_auto(roster_done) struct roster r = { 0 };
+	mr_auto(roster_done) struct roster r = { .lives = mr_room_has_lives(cli->room) };
 
 	if (mr_each_agent(cli->room, add_entry, &r, err) != MR_OK)
 		return err->code;
@@ -81,6 +81,8 @@ roster_done(struct roster *roster)
 const char *
 roster_state(const struct roster_entry *entry)
 {
+	if (!entry->lives)
+		return "unknown";
 	if (entry->agent.life == 0)
 		return "never";
 	return entry->presence == MR_LIVE ? "live" : entry->presence == MR_IDLE ? "idle" : "gone";
@@ -102,8 +104,10 @@ dead_letters(struct cli *cli, size_t limit, size_t *ret, struct mr_error *err)
 	struct mr_scan scan = { .filter.folders = MR_DEAD, .order = MR_NEWEST_FIRST, .limit = limit };
 	size_t n = 0;
 
-	if (mr_scan(cli->room, "", &scan, count_one, &n, err) != MR_OK)
-		return err->code;
+	enum mr_rc rc = mr_scan(cli->room, "", &scan, count_one, &n, err);
+
+	if (rc != MR_OK && rc != MR_UNSUPPORTED) /* a kind without dead letters has none */
+		return rc;
 	*ret = n;
 	return MR_OK;
 }

@@ -9,6 +9,7 @@
  *	workspace:[PATH]  the working folder
  */
 #include "cli/cli.h"
+#include <unistd.h>
 
 static const char *
 variable(const char *name)
@@ -66,5 +67,19 @@ spec_expand(struct cli *cli, const char *spec, const char *cwd)
 		add_absolute(&out, cwd, where);
 	else
 		return spec;
+	return arena_dup(&cli->own, buf_str(&out));
+}
+
+const char *
+cli_folder(struct cli *cli, const char *path)
+{
+	mr_auto(buf_done) struct buf out = BUF_INIT;
+	mr_auto(free_ptr) char *cwd = path && path[0] != '/' ? getcwd(NULL, 0) : NULL;
+
+	if (!path)
+		return NULL;
+	add_absolute(&out, cwd ? cwd : "", strcmp(path, ".") == 0 ? "" : strncmp(path, "./", 2) == 0 ? path + 2 : path);
+	while (out.len > 1 && out.ptr[out.len - 1] == '/')
+		out.len--;
 	return arena_dup(&cli->own, buf_str(&out));
 }

@@ -7,11 +7,13 @@
 const struct cmd *const commands[] = {
 	&cmd_init, &cmd_where, &cmd_register, &cmd_whoami, &cmd_who, &cmd_takeover, &cmd_prune,
 	&cmd_send, &cmd_reply, &cmd_inbox, &cmd_read, &cmd_recv, &cmd_done, &cmd_release, &cmd_fail,
-	&cmd_extend, &cmd_mark, &cmd_archive, &cmd_drain, &cmd_wait, &cmd_thread, &cmd_sent, &cmd_why,
+	&cmd_extend, &cmd_mark, &cmd_archive, &cmd_clear, &cmd_drain, &cmd_wait, &cmd_thread, &cmd_sent, &cmd_why,
 	&cmd_search, &cmd_purge,
 	&cmd_resolve, &cmd_group, &cmd_queue, &cmd_channel, &cmd_dead,
+	&cmd_link, &cmd_unlink, &cmd_carry,
+	&cmd_export, &cmd_import,
 	&cmd_doctor, &cmd_stats, &cmd_describe,
-	&cmd_help, &cmd_status, &cmd_man_page,
+	&cmd_help, &cmd_status, &cmd_man_page, &cmd_generate_message, &cmd_mb,
 	NULL,
 };
 /* clang-format on */
@@ -51,11 +53,15 @@ static const struct {
 	{ &cmd_extend, NULL },
 	{ &cmd_mark, NULL },
 	{ &cmd_archive, NULL },
+	{ &cmd_clear, NULL },
 	{ &cmd_purge, NULL },
 	{ &cmd_group, " create add remove delete " },
 	{ &cmd_queue, " create pause resume close delete " },
 	{ &cmd_channel, " create subscribe unsubscribe close delete prune " },
 	{ &cmd_dead, " retry drop " },
+	{ &cmd_link, " create name " },
+	{ &cmd_unlink, NULL },
+	{ &cmd_carry, NULL },
 };
 
 bool

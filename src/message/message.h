@@ -29,6 +29,9 @@ enum mr_rc message_parse(
 /* True when text surely holds the whole header block. */
 bool message_headers_complete(struct mr_str text);
 
+/* A copy with an arena of its own. */
+enum mr_rc message_copy(const struct mr_message *from, struct mr_message *ret, struct mr_error *err);
+
 /* sha256 (hex) over what the sender said: from, to, cc, subject, type, priority, thread, reply_to, replace key,
  * extra headers, body; not id, date, life. For send keys. */
 void message_digest(const struct mr_message *msg, char ret[65]);

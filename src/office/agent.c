@@ -84,6 +84,15 @@ agent_local_name(const struct mr_room *room, const char *address, char *ret, str
 }
 
 enum mr_rc
+agent_spelled(struct mr_room *room, const char *given, char ret[MR_ADDRESS_MAX + 1], struct mr_error *err)
+{
+	if (room->driver->spell)
+		return room->driver->spell(room, given, ret, err);
+	return office_has_lives(room) ? agent_local_name(room, given, ret, err)
+				      : address_normal(str_of(given), ret, err);
+}
+
+enum mr_rc
 agent_exists(struct mr_room *room, const char *name, struct mr_error *err)
 {
 	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
@@ -97,12 +106,13 @@ enum mr_rc
 mr_agent_get(struct mr_room *room, const char *name, struct mr_agent *ret, struct mr_error *err)
 {
 	char local[MR_ADDRESS_MAX + 1];
-	enum mr_rc rc = agent_local_name(room, name, local, err);
+	enum mr_rc rc;
 
-	if (rc != MR_OK)
-		return rc;
 	if (!room->driver->find_agent)
 		return office_lacks(room, "registered agents", err);
+	rc = agent_spelled(room, name, local, err);
+	if (rc != MR_OK)
+		return rc;
 	rc = room->driver->find_agent(room, local, ret, err);
 	return rc == MR_NOTFOUND ? agent_unknown(room, local, err) : rc;
 }
@@ -151,6 +161,8 @@ agent_unknown(struct mr_room *room, const char *name, struct mr_error *err)
 	for (size_t i = 0; i < near.n; i++)
 		buf_addf(&list, "%s'%s'", i ? ", " : "", near.v[i].name);
 	(void)mr_fail(err, MR_NOTFOUND, "no agent '%.160s' in room '%s'", name, room->name);
+	if (!(room->driver->abilities & ROOM_REGISTER))
+		return near.n ? mr_hint(err, "near names: %s", buf_z(&list)) : mr_hint(err, "mailroom who lists them");
 	return near.n ? mr_hint(err, "near names: %s; or register it: mailroom register %.80s", buf_z(&list), name)
 		      : mr_hint(err, "register it: mailroom register %.160s", name);
 }
@@ -213,10 +225,10 @@ mr_count(struct mr_room *room, const char *agent, struct mr_counts *ret, struct 
 	struct scan_request headers = { .folders = MR_INBOX, .depth = SCAN_HEADERS, .unread_only = true };
 
 	scan_sweep(room, agent); /* what a dead holder had is unread again, and an operator must see that */
-	enum mr_rc rc = room->driver->scan(room, agent, &names, count_one, &counts, err);
+	enum mr_rc rc = office_scan(room, agent, &names, count_one, &counts, err);
 
 	if (rc == MR_OK && counts.unread > 0 && (room->driver->abilities & ROOM_PRIORITIES))
-		rc = room->driver->scan(room, agent, &headers, count_urgent, &counts, err);
+		rc = office_scan(room, agent, &headers, count_urgent, &counts, err);
 	if (rc == MR_OK)
 		*ret = counts;
 	return rc;
@@ -227,7 +239,7 @@ agent_unread(struct mr_room *room, const char *name, size_t *ret, struct mr_erro
 {
 	struct mr_counts counts = { 0 };
 	struct scan_request names = { .folders = MR_INBOX, .depth = SCAN_NAMES, .unread_only = true };
-	enum mr_rc rc = room->driver->scan(room, name, &names, count_one, &counts, err);
+	enum mr_rc rc = office_scan(room, name, &names, count_one, &counts, err);
 
 	if (rc == MR_OK)
 		*ret = counts.unread;

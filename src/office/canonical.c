@@ -67,7 +67,7 @@ find(struct resolver *r, const char *name, bool *ret_live, struct mr_error *err)
 	    r->many ? agent_exists(r->room, name, err) : r->room->driver->find_agent(r->room, name, &agent, err);
 
 	if (rc == MR_OK && !r->many)
-		*ret_live = agent.life > 0 && mr_agent_presence(&agent) != MR_GONE;
+		*ret_live = !office_has_lives(r->room) || (agent.life > 0 && mr_agent_presence(&agent) != MR_GONE);
 	return rc == MR_OK || rc == MR_NOTFOUND ? rc : mr_wrap(err, "recipient '%s'", name);
 }
 

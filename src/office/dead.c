@@ -78,7 +78,11 @@ mr_dead_each(struct mr_room *room, mr_dead_fn *fn, void *ctx, struct mr_error *e
 	mr_auto(mr_names_done) struct mr_names queues = { 0 };
 	struct listing l = { .fn = fn, .ctx = ctx };
 	struct scan_request want = { .folders = MR_DEAD, .depth = SCAN_HEADERS };
-	enum mr_rc rc = room->driver->scan(room, OPERATOR, &want, pass_on, &l, err);
+	enum mr_rc rc;
+
+	if (!room->driver->dead_drop)
+		return office_lacks(room, "dead letters", err);
+	rc = room->driver->scan(room, OPERATOR, &want, pass_on, &l, err);
 
 	if (rc == MR_OK && !l.stopped)
 		rc = queue_names_of(room, &queues, err);
@@ -141,8 +145,11 @@ find_letter(struct mr_room *room, const char *given, char ret_id[MR_ID_LEN + 1],
 	mr_auto(buf_done) struct buf ids = BUF_INIT;
 	char spelled[MR_ID_LEN + 1];
 	bool full;
-	enum mr_rc rc = lookup_spelling(room, given, spelled, &full, err);
+	enum mr_rc rc;
 
+	if (!room->driver->dead_drop)
+		return office_lacks(room, "dead letters", err);
+	rc = lookup_spelling(room, given, spelled, &full, err);
 	if (rc != MR_OK)
 		return rc;
 	struct scan_request want = { .folders = MR_DEAD, .depth = SCAN_NAMES, .id_suffix = spelled };
@@ -276,7 +283,7 @@ dead_check_hand(struct mr_room *room, const struct mr_self *self, struct mr_erro
 	enum mr_rc rc;
 
 	if (!room->driver->dead_drop)
-		return office_lacks(room, "way to remove dead letters", err);
+		return office_lacks(room, "dead letters", err);
 	rc = office_not_fenced(room, self, err);
 	if (rc == MR_OK && room->driver->find_agent && strcmp(self->agent, OPERATOR) != 0)
 		rc = mr_agent_get(room, self->agent, &agent, err);

@@ -44,8 +44,8 @@ examine_operator(const struct examination *x, bool fix)
 	const struct room_driver *driver = x->room->driver;
 	struct mr_error err = { 0 };
 
-	if (!driver->find_agent || !driver->add_agent || !(driver->abilities & ROOM_REGISTER) ||
-	    driver->find_agent(x->room, OPERATOR, &found, &err) != MR_NOTFOUND)
+	if (!office_has_lives(x->room) || !driver->find_agent || !driver->add_agent ||
+	    !(driver->abilities & ROOM_REGISTER) || driver->find_agent(x->room, OPERATOR, &found, &err) != MR_NOTFOUND)
 		return;
 	operator.created_ms = clock_now_ms();
 	struct mr_finding finding = {
@@ -66,7 +66,7 @@ note_if_gone(void *ctx, const struct mr_agent *agent)
 {
 	struct examination *x = ctx;
 
-	if (strcmp(agent->name, OPERATOR) == 0 || mr_agent_presence(agent) != MR_GONE)
+	if (office_has_lives(x->room) && (strcmp(agent->name, OPERATOR) == 0 || mr_agent_presence(agent) != MR_GONE))
 		return true;
 	return names_add(&x->gone, str_of(agent->name));
 }
@@ -102,6 +102,11 @@ examine_backlog(const struct examination *x, const char *agent, struct mr_error 
 	if (b.n == 0 || clock_now_ms() - b.oldest_ms < WAITING_LONG_MS)
 		return MR_OK;
 	duration_text(clock_now_ms() - b.oldest_ms, age);
+	if (!office_has_lives(x->room)) {
+		buf_addf(&text, "%zu unread for '%s', the oldest for %s", b.n, agent, age);
+		report(x, MR_NOTE, "waiting", buf_z(&text), "nobody may be reading it any more: tell its senders");
+		return MR_OK;
+	}
 	buf_addf(&text, "%zu unread for '%s', the oldest for %s, and its life is gone", b.n, agent, age);
 	report(
 	    x, MR_NOTE, "waiting", buf_z(&text), "start that agent again, or prune it: its mail goes to dead letters");

@@ -8,12 +8,21 @@
 /* ---- Compiling ---- */
 
 static enum mr_rc
-compile_from(struct matcher *m, const struct mr_room *room, struct mr_error *err)
+compile_from(struct matcher *m, struct mr_room *room, struct mr_error *err)
 {
+	char spelled[MR_ADDRESS_MAX + 1];
+	struct mr_error ignored = { 0 };
 	struct mr_str agent, at;
 
 	if (!m->filter->from)
 		return MR_OK;
+	if (!office_has_lives(room)) {
+		const char *name =
+		    agent_spelled(room, m->filter->from, spelled, &ignored) == MR_OK ? spelled : m->filter->from;
+
+		m->from = arena_dup(&m->own, str_of(name));
+		return m->from ? MR_OK : mr_nomem(err);
+	}
 	address_split(str_of(m->filter->from), &agent, &at);
 	if (at.len > 0 && !str_eq(at, str_of(room->name)))
 		agent = str_of(m->filter->from); /* someone in another room */
@@ -45,7 +54,8 @@ compile_thread(struct matcher *m, struct mr_room *room, const char *agent, struc
 			return rc;
 		if (rc == MR_OK) {
 			thread = id;
-			if (room->driver->fetch(room, agent, id, ALL_FOLDERS, SCAN_HEADERS, &msg, &ignored) == MR_OK &&
+			if (room->driver->fetch(room, agent, id, office_folders(room, ALL_FOLDERS), SCAN_HEADERS, &msg,
+				&ignored) == MR_OK &&
 			    *msg.thread)
 				thread = msg.thread;
 		}
@@ -105,18 +115,64 @@ depth_needed(const struct matcher *m)
 	return SCAN_NAMES;
 }
 
+enum mr_rc
+filter_can_tell_answers(struct mr_room *room, const struct mr_message *question, struct mr_error *err)
+{
+	struct arena *own = NULL;
+	struct mr_message answer = { .from = question->to.n > 0 ? question->to.v[0] : "",
+		.subject = "",
+		.type = "",
+		.thread = "",
+		.replace_key = "",
+		.path = "",
+		.body = "" };
+	enum mr_rc rc = MR_OK;
+
+	if (!room->driver->lacks)
+		return MR_OK;
+	answer.reply_to = lookup_spoken_id(room, question, &own);
+	if (!answer.reply_to)
+		rc = mr_nomem(err);
+	else if (room->driver->lacks(room, &answer) & FIELD_REPLY_TO)
+		rc = office_lacks(room, "answers that say what they answer", err);
+	arena_free(own);
+	return rc;
+}
+
 /* An answer names the message as its writer called it. */
 static enum mr_rc
 find_answered(struct matcher *m, struct mr_room *room, const char *agent, struct mr_error *err)
 {
 	mr_auto(mr_message_done) struct mr_message msg = { 0 };
 	struct mr_error ignored = { 0 };
-	enum mr_rc rc = mr_resolve_id(room, agent, m->filter->reply_to, 0, m->reply_to, err);
+	enum mr_rc rc = mr_resolve_id(room, agent, m->filter->reply_to, 0, m->reply_to, err), found;
 
-	if (rc == MR_OK &&
-	    room->driver->fetch(room, agent, m->reply_to, ALL_FOLDERS, SCAN_HEADERS, &msg, &ignored) == MR_OK)
-		m->reply_to_spoken = lookup_spoken_id(room, &msg, &m->own);
-	return rc;
+	if (rc != MR_OK)
+		return rc;
+	found = room->driver->fetch(
+	    room, agent, m->reply_to, office_folders(room, ALL_FOLDERS), SCAN_HEADERS, &msg, &ignored);
+	/* Where senders keep no copy, the recipient's says what it is called. */
+	if (found != MR_OK && !(room->driver->abilities & ROOM_SENT))
+		found = lookup_anyones(room, m->reply_to, &msg, &ignored);
+	if (found != MR_OK)
+		return MR_OK;
+	m->reply_to_spoken = lookup_spoken_id(room, &msg, &m->own);
+	return filter_can_tell_answers(room, &msg, err);
+}
+
+/* To ask for what no message of this room can have is a mistake: an empty answer would look like "none came". */
+static enum mr_rc
+check_fields(struct mr_room *room, const struct mr_filter *filter, struct mr_error *err)
+{
+	unsigned abilities = room->driver->abilities;
+
+	if (filter->thread && !(abilities & ROOM_THREADS))
+		return office_lacks(room, "threads", err);
+	if (filter->priority && !(abilities & ROOM_PRIORITIES))
+		return office_lacks(room, "priorities", err);
+	if (filter->type && !(abilities & ROOM_TYPES))
+		return office_lacks(room, "message types", err);
+	return MR_OK;
 }
 
 enum mr_rc
@@ -127,7 +183,9 @@ matcher_init(
 	enum mr_rc rc;
 
 	*m = (struct matcher){ .filter = filter ? filter : &everything };
-	rc = compile_from(m, room, err);
+	rc = check_fields(room, m->filter, err);
+	if (rc == MR_OK)
+		rc = compile_from(m, room, err);
 	if (rc == MR_OK)
 		rc = compile_thread(m, room, agent, err);
 	if (rc == MR_OK && m->filter->reply_to)

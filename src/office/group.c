@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "message/address.h"
-#include "office/resolve.h"
+#include "office/link.h"
 #include "office/targets.h"
 
 #define GROUP_BYTES_MAX ((size_t)1 << 20)
@@ -129,7 +129,7 @@ check_agent_member(struct mr_str member, struct mr_error *err)
 
 /* A member need not exist yet, but it must be an address. ret is how it is kept. */
 static enum mr_rc
-check_member(const struct mr_room *room, const char *given, char ret[MEMBER_LEN], struct mr_error *err)
+check_member(struct mr_room *room, const char *given, char ret[MEMBER_LEN], struct mr_error *err)
 {
 	struct mr_str member = str_of(given), at = { 0 }, name;
 	const char *kind;
@@ -139,8 +139,12 @@ check_member(const struct mr_room *room, const char *given, char ret[MEMBER_LEN]
 		return address_check(str_of(given + 1), err);
 	}
 	address_split(str_of(given), &member, &at);
-	if (at.len > 0 && !str_eq(at, str_of(room->name)))
-		return mr_fail(err, MR_REFUSED, "no link to the room of '%.160s'", given);
+	if (at.len > 0 && !str_eq(at, str_of(room->name))) { /* who that is, is asked over there when mail is sent */
+		if (!link_exists(room, at.ptr) || strlen(given) > MR_ADDRESS_MAX)
+			return mr_fail(err, MR_REFUSED, "no link to the room of '%.160s'", given);
+		(void)snprintf(ret, MEMBER_LEN, "%s", given);
+		return check_agent_member(member, err);
+	}
 	kind = kind_of_prefix(member, &name);
 	if (!kind) {
 		(void)snprintf(ret, MEMBER_LEN, "%.*s", (int)(member.len < MEMBER_LEN ? member.len : 0), member.ptr);
@@ -199,7 +203,7 @@ append_member(struct buf *text, const char *member, struct mr_error *err)
 /* ---- Changing ---- */
 
 struct group_edit {
-	const struct mr_room *room;
+	struct mr_room *room;
 	const char *name;
 	const char *by;             /* create */
 	const char *const *members; /* create; NULL-terminated or NULL */

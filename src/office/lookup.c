@@ -84,7 +84,7 @@ scan_suffix(struct mr_room *room, const char *agent, const char *suffix, unsigne
 
 	if (found->n > AMBIGUOUS_MAX)
 		return MR_OK;
-	return room->driver->scan(room, agent, &want, note_id, found, err);
+	return office_scan(room, agent, &want, note_id, found, err);
 }
 
 static enum mr_rc
@@ -120,6 +120,43 @@ settle_on_one(const struct found_ids *found, const char *given, char ret_id[MR_I
 	return mr_hint(err, "one of: %s", buf_z(&list));
 }
 
+/* ---- What another program calls a message ---- */
+
+struct spoken_search {
+	const char *given;
+	struct found_ids found;
+};
+
+static bool
+note_if_spoken(void *ctx, const struct mr_message *msg)
+{
+	struct spoken_search *search = ctx;
+	const char *spoken = mr_message_header(msg, "Message-ID");
+
+	return !spoken || strcmp(spoken, search->given) != 0 || note_id(&search->found, msg);
+}
+
+/* In the room of another program its own name for a message is as good as our id. One name may stand for a whole
+ * conversation: then what waits is meant, before what was read and what was sent. MR_NOTFOUND leaves err alone. */
+static enum mr_rc
+resolve_spoken(struct mr_room *room, const char *agent, const char *given, unsigned folders, char ret_id[MR_ID_LEN + 1],
+    struct mr_error *err)
+{
+	static const enum mr_folder order[] = { MR_INBOX, MR_ARCHIVE, MR_SENT };
+	struct spoken_search search = { .given = given };
+	struct mr_error ignored = { 0 };
+
+	if (office_has_lives(room))
+		return MR_NOTFOUND;
+	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]) && search.found.n == 0; i++) {
+		struct scan_request want = { .folders = order[i], .depth = SCAN_HEADERS };
+
+		if (folders == 0 || (folders & order[i]))
+			(void)office_scan(room, agent, &want, note_if_spoken, &search, &ignored);
+	}
+	return search.found.n == 0 ? MR_NOTFOUND : settle_on_one(&search.found, given, ret_id, err);
+}
+
 enum mr_rc
 mr_resolve_id(struct mr_room *room, const char *agent, const char *id, unsigned folders, char ret_id[MR_ID_LEN + 1],
     struct mr_error *err)
@@ -127,14 +164,20 @@ mr_resolve_id(struct mr_room *room, const char *agent, const char *id, unsigned 
 	struct found_ids found = { 0 };
 	char spelled[MR_ID_LEN + 1];
 	bool full;
-	enum mr_rc rc = lookup_spelling(room, id, spelled, &full, err);
+	enum mr_rc rc = lookup_spelling(room, id, spelled, &full, err), spoken;
 
-	if (rc != MR_OK)
-		return rc;
-	if (full) {
+	if (rc == MR_OK && full) {
 		(void)snprintf(ret_id, MR_ID_LEN + 1, "%s", spelled);
 		return MR_OK;
 	}
+	spoken = resolve_spoken(room, agent, id, folders, ret_id, err);
+	if (spoken != MR_NOTFOUND) {
+		if (spoken == MR_OK)
+			*err = (struct mr_error){ 0 };
+		return spoken;
+	}
+	if (rc != MR_OK)
+		return rc;
 	rc = scan_suffix(room, agent, spelled, folders ? folders : ALL_FOLDERS, &found, err);
 	if (rc == MR_OK && found.n == 0 && folders == 0)
 		rc = scan_held_work(room, agent, spelled, &found, err);
@@ -145,6 +188,8 @@ mr_resolve_id(struct mr_room *room, const char *agent, const char *id, unsigned 
 	if (found.n > 0)
 		return settle_on_one(&found, spelled, ret_id, err);
 	(void)mr_fail(err, MR_NOTFOUND, "no message '%s' in the mailbox of '%s'", spelled, agent);
+	if (!room->driver->each_place)
+		return mr_hint(err, "`mailroom inbox --all` lists ids");
 	return mr_hint(err, "`mailroom inbox --all` lists ids; `mailroom why %s` looks everywhere", spelled);
 }
 
@@ -182,6 +227,24 @@ lookup_anywhere(
 		return settle_on_one(&found, spelled, ret_id, err);
 	(void)mr_fail(err, MR_NOTFOUND, "no message '%s' in room '%s'", spelled, room->name);
 	return mr_hint(err, "a message that was purged is known by its full id only");
+}
+
+enum mr_rc
+lookup_anyones(struct mr_room *room, const char *id, struct mr_message *ret, struct mr_error *err)
+{
+	mr_auto(mr_names_done) struct mr_names agents = { 0 };
+	enum mr_rc rc = MR_NOTFOUND;
+
+	if (!room->driver->each_agent || room->driver->each_agent(room, note_name, &agents, err) != MR_OK)
+		return mr_fail(err, MR_NOTFOUND, "no message '%s' in room '%s'", id, room->name);
+	for (size_t i = 0; rc != MR_OK && rc != MR_NOMEM && i < agents.n; i++) {
+		*err = (struct mr_error){ 0 };
+		rc = room->driver->fetch(
+		    room, agents.v[i], id, office_folders(room, ALL_FOLDERS), SCAN_HEADERS, ret, err);
+	}
+	return rc == MR_OK || rc == MR_NOMEM
+		   ? rc
+		   : mr_fail(err, MR_NOTFOUND, "no message '%s' in room '%s'", id, room->name);
 }
 
 /* ---- Fetching ---- */
@@ -247,7 +310,7 @@ lookup_original(
 
 	if (rc != MR_OK)
 		return rc;
-	rc = room->driver->fetch(room, agent, full, ALL_FOLDERS, SCAN_HEADERS, ret, err);
+	rc = room->driver->fetch(room, agent, full, office_folders(room, ALL_FOLDERS), SCAN_HEADERS, ret, err);
 	if (rc != MR_NOTFOUND)
 		return rc;
 	if (lookup_claimed(room, agent, full, ret, &ignored) != MR_OK && fetch_done_work(room, full, ret) != MR_OK)
@@ -265,11 +328,31 @@ mr_fetch(struct mr_room *room, const char *agent, const char *id, struct mr_mess
 
 	if (rc != MR_OK)
 		return rc;
-	rc = room->driver->fetch(room, agent, full, ALL_FOLDERS, SCAN_BODIES, ret, err);
+	rc = room->driver->fetch(room, agent, full, office_folders(room, ALL_FOLDERS), SCAN_BODIES, ret, err);
 	if (rc == MR_NOTFOUND && lookup_claimed(room, agent, full, ret, &ignored) == MR_OK)
 		return MR_OK;
-	if (rc == MR_NOTFOUND && room->driver->fetch(room, agent, full, MR_DEAD, SCAN_BODIES, ret, &ignored) == MR_OK)
+	if (rc == MR_NOTFOUND && office_folders(room, MR_DEAD) &&
+	    room->driver->fetch(room, agent, full, MR_DEAD, SCAN_BODIES, ret, &ignored) == MR_OK)
 		return MR_OK;
+	return rc;
+}
+
+enum mr_rc
+mr_question(struct mr_room *room, const char *agent, const char *id, char ret_id[MR_ID_LEN + 1], struct mr_error *err)
+{
+	mr_auto(mr_message_done) struct mr_message msg = { 0 };
+	char full[MR_ID_LEN + 1];
+	enum mr_rc rc = mr_resolve_id(room, agent, id, 0, full, err);
+
+	if (rc != MR_OK)
+		return rc;
+	rc = mr_fetch(room, agent, full, &msg, err);
+	if (rc == MR_NOTFOUND && !(room->driver->abilities & ROOM_SENT))
+		rc = lookup_anyones(room, full, &msg, err);
+	if (rc == MR_OK)
+		rc = filter_can_tell_answers(room, &msg, err);
+	if (rc == MR_OK)
+		(void)snprintf(ret_id, MR_ID_LEN + 1, "%s", full);
 	return rc;
 }
 

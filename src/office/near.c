@@ -83,8 +83,10 @@ look(struct resolver *r, struct near *near)
 
 /* What else helps, at the end of the hint. */
 static const char *
-advice(const char *what)
+advice(const struct mr_room *room, const char *what)
 {
+	if (!office_has_lives(room))
+		return "`mailroom who` lists the agents";
 	if (strcmp(what, "pattern") == 0)
 		return "known are @all @town @overseer @witnesses @refineries @deacons @dogs @crew @polecats "
 		       "@rig/R "
@@ -103,7 +105,7 @@ near_unknown(struct resolver *r, const char *what, const char *name, struct mr_e
 {
 	mr_auto(buf_done) struct buf list = BUF_INIT;
 	struct near near = { .wanted = name };
-	bool may_wait = strstr(what, "agent") != NULL;
+	bool may_wait = strstr(what, "agent") && (r->room->driver->abilities & ROOM_REGISTER);
 
 	(void)mr_fail(err, MR_NOTFOUND, "no %s '%s%.160s' in room '%s'", what, strcmp(what, "pattern") == 0 ? "@" : "",
 	    name, r->room->name);
@@ -115,5 +117,5 @@ near_unknown(struct resolver *r, const char *what, const char *name, struct mr_e
 	if (near.n > 0 && buf_ok(&list))
 		return mr_hint(
 		    err, "did you mean %.180s?%s", buf_z(&list), may_wait ? " --hold makes a mailbox that waits" : "");
-	return mr_hint(err, "%s", advice(what));
+	return mr_hint(err, "%s", advice(r->room, what));
 }

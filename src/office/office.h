@@ -19,6 +19,14 @@
 enum mr_rc office_lacks(const struct mr_room *room, const char *what, struct mr_error *err);
 /* MR_REFUSED when a newer life of the agent exists. A self without a life (0) is never fenced. */
 enum mr_rc office_not_fenced(struct mr_room *room, const struct mr_self *self, struct mr_error *err);
+/* Does this room know lives? The rooms of other programs do not: there nobody is fenced, gone or live. */
+bool office_has_lives(const struct mr_room *room);
+/* Of these folders those that this kind of room has; in some, what was read lies in one although there is no archive.
+ */
+unsigned office_folders(const struct mr_room *room, unsigned folders);
+/* A scan of a mailbox that nobody made: empty where such a one is, MR_NOTFOUND elsewhere. */
+enum mr_rc office_scan(struct mr_room *room, const char *agent, const struct scan_request *want, mr_message_fn *fn,
+    void *ctx, struct mr_error *err);
 /* driver->flush, where there is one. */
 enum mr_rc office_flush(struct mr_room *room, struct mr_error *err);
 
@@ -30,6 +38,9 @@ size_t state_retire(struct mr_room *room, const struct mr_message *msg, const st
 
 /* MR_NOTFOUND: nobody registered that name. */
 enum mr_rc agent_exists(struct mr_room *room, const char *name, struct mr_error *err);
+/* The address that a person means, or that a message has, in a room where names are spelled in other letters or looked
+ * up. It need not exist. */
+enum mr_rc agent_spelled(struct mr_room *room, const char *given, char ret[MR_ADDRESS_MAX + 1], struct mr_error *err);
 
 /* ---- recipients.c: from addresses to agents, queues and channels ---- */
 
@@ -39,12 +50,32 @@ struct recipients { /* finish with recipients_done */
 	struct mr_names all;      /* who gets it, in order, once each: both of those, and the subscribers of channels */
 	struct mr_names not_live; /* of all: agents whose life is gone or who never lived; never the operator */
 	struct mr_names trouble;  /* members of groups and subscribers that reach nobody, a sentence each */
+	struct mr_names away;     /* AGENT@LINK who have no mailbox in their room yet: it is to be made */
 	bool missing;             /* some have no mailbox yet: it is to be made (--hold) */
 };
 /* `hold` (or the room's Unknown-Recipients: hold) lets unknown names through. */
 enum mr_rc recipients_resolve(struct mr_room *room, const char *sender, const char *const *to, const char *const *cc,
     bool hold, struct recipients *ret, struct mr_error *err);
 void recipients_done(struct recipients *r);
+
+/* ---- send.c ---- */
+
+/* mr_send; the fields (enum room_field) in `implied` came from the message that it answers, not from the sender: what
+ * of them this room cannot hold is left out and not refused. */
+enum mr_rc send_draft(struct mr_room *room, const struct mr_self *self, const struct mr_draft *draft, unsigned implied,
+    struct mr_receipt *ret, struct mr_error *err);
+
+/* ---- fields.c ---- */
+
+/* Can this room hold what the draft asks for in `msg`, which was composed from it? MR_UNSUPPORTED. */
+enum mr_rc fields_check(
+    struct mr_room *room, const struct mr_draft *draft, unsigned implied, struct mr_message *msg, struct mr_error *err);
+
+/* ---- answer.c ---- */
+
+/* Remembers where the answer to a sent message shall be put, for mr_answer_wait. */
+enum mr_rc answer_expect(
+    struct mr_room *room, const char *id, const char *spoken, const char *dir, struct mr_error *err);
 
 /* ---- targets.c: the names and settings of groups, queues and channels ---- */
 
@@ -79,6 +110,9 @@ enum mr_rc lookup_spelling(
 enum mr_rc lookup_anywhere(
     struct mr_room *room, const char *agent, const char *given, char ret_id[MR_ID_LEN + 1], struct mr_error *err);
 
+/* Anybody's copy, with its headers, where the sender has none: by its full id. MR_NOTFOUND. */
+enum mr_rc lookup_anyones(struct mr_room *room, const char *id, struct mr_message *ret, struct mr_error *err);
+
 /* From a queue: work that is in this agent's hands, by its full id. MR_NOTFOUND. */
 enum mr_rc lookup_claimed(
     struct mr_room *room, const char *agent, const char *id, struct mr_message *ret, struct mr_error *err);
@@ -106,6 +140,8 @@ struct matcher { /* finish with matcher_done; borrows the filter */
 /* filter may be NULL. Looks up the thread of a message id, and short ids, in that agent's mailbox. */
 enum mr_rc matcher_init(
     struct matcher *m, struct mr_room *room, const char *agent, const struct mr_filter *filter, struct mr_error *err);
+/* MR_UNSUPPORTED: an answer to that message would not say what it answers. */
+enum mr_rc filter_can_tell_answers(struct mr_room *room, const struct mr_message *question, struct mr_error *err);
 bool matcher_fits(const struct matcher *m, const struct mr_message *msg);
 void matcher_done(struct matcher *m);
 
@@ -115,6 +151,7 @@ struct candidate {
 	char id[MR_ID_LEN + 1];
 	enum mr_priority priority;
 	enum mr_folder folder;
+	struct mr_message *copy; /* or NULL: it is fetched when its turn comes */
 };
 struct candidates { /* finish with candidates_done */
 	struct candidate *v;

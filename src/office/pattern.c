@@ -79,7 +79,8 @@ match(struct resolver *r, struct mr_str list, bool operator_too, const char *sho
 	for (size_t i = 0; rc == MR_OK && i < r->agents_n; i++) {
 		const struct known_agent *agent = &r->agents[i];
 
-		if (!fits_any(list, str_of(agent->name)) || (!operator_too && strcmp(agent->name, OPERATOR) == 0))
+		if (!fits_any(list, str_of(agent->name)) || (!operator_too && agent->stray) ||
+		    (!operator_too && office_has_lives(r->room) && strcmp(agent->name, OPERATOR) == 0))
 			continue;
 		rc = resolver_reach(r, agent->name, agent->live, false, err);
 	}
@@ -153,7 +154,9 @@ match_named(struct resolver *r, const struct named_pattern *pattern, const char 
 	resolver_form(r, "pattern", name);
 	(void)snprintf(shown, sizeof(shown), "@%s", name);
 	rc = resolver_trail(r, err, "'%s' means %s%s", shown, buf_z(&means),
-	    strcmp(name, "all") == 0 || strcmp(name, "town") == 0 ? ", but not the operator" : "");
+	    office_has_lives(r->room) && (strcmp(name, "all") == 0 || strcmp(name, "town") == 0)
+		? ", but not the operator"
+		: "");
 	return rc == MR_OK ? match(r, buf_str(&means), false, shown, err) : rc;
 }
 
@@ -180,7 +183,7 @@ pattern_at(struct resolver *r, const char *given, struct mr_error *err)
 		return expand_group(r, name, err);
 	if (expand_has_pattern(r->room, name))
 		return expand_pattern(r, name, err);
-	if (canonical_operator(str_of(name)))
+	if (office_has_lives(r->room) && canonical_operator(str_of(name)))
 		return resolve_agent(r, STR(OPERATOR), err);
 	return pattern ? match_named(r, pattern, name, err) : near_unknown(r, "pattern", name, err);
 }

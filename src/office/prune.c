@@ -82,7 +82,7 @@ add_named(struct mr_room *room, const struct mr_prune_options *options, struct m
 
 		if (rc != MR_OK)
 			return rc;
-		if (agent_is_operator(agent.name)) {
+		if (office_has_lives(room) && agent_is_operator(agent.name)) {
 			(void)mr_fail(err, MR_REFUSED, "cannot prune '%s': every room has an operator", *name);
 			return mr_hint(err, "leave it out");
 		}
@@ -109,12 +109,18 @@ count_one(void *ctx, const struct mr_message *msg)
 
 /* What a real one would do: held mail goes, too. */
 static enum mr_rc
-foresee(struct mr_room *room, const char *name, size_t *ret_dead, size_t *ret_returned, struct mr_error *err)
+foresee(
+    struct mr_room *room, const char *name, bool force, size_t *ret_dead, size_t *ret_returned, struct mr_error *err)
 {
 	struct scan_request want = { .folders = MR_INBOX | MR_HELD, .depth = SCAN_NAMES, .unread_only = true };
 
 	*ret_returned = office_return_work(room, name, true);
-	return room->driver->scan(room, name, &want, count_one, ret_dead, err);
+	enum mr_rc rc = office_scan(room, name, &want, count_one, ret_dead, err);
+
+	if (rc != MR_OK || *ret_dead == 0 || force || office_has_lives(room))
+		return rc;
+	(void)mr_fail(err, MR_REFUSED, "cannot prune '%s': it has %zu unread", name, *ret_dead);
+	return mr_hint(err, "read it first, or use --force, which deletes it");
 }
 
 static enum mr_rc
@@ -126,10 +132,10 @@ remove_one(struct mr_room *room, const char *name, const struct mr_names *all, c
 	enum mr_rc rc = room->driver->find_agent(room, name, &agent, err);
 
 	/* Their senders are told first: cut off here, they were told a little early. */
-	if (rc == MR_OK && !options->dry_run)
+	if (rc == MR_OK && !options->dry_run && office_has_lives(room))
 		rc = bounce_unread(room, name, all, err);
 	if (rc == MR_OK)
-		rc = options->dry_run ? foresee(room, name, &dead, &returned, err)
+		rc = options->dry_run ? foresee(room, name, options->force, &dead, &returned, err)
 				      : room->driver->remove_agent(room, name, options->force, &dead, err);
 	/* Cut off before this, whoever looks at the queue next does it. */
 	if (rc == MR_OK && !options->dry_run)
@@ -153,6 +159,10 @@ mr_prune(struct mr_room *room, const struct mr_prune_options *options, mr_prune_
 
 	if (!room->driver->remove_agent || !room->driver->each_agent)
 		return office_lacks(room, "registered agents", err);
+	if (options->stale_ms > 0 && !office_has_lives(room)) {
+		(void)office_lacks(room, "record of when its agents were last seen", err);
+		return mr_hint(err, "name those that shall go");
+	}
 	rc = room->driver->each_agent(room, take_census, &c, err);
 	if (rc == MR_OK && c.failed)
 		rc = mr_nomem(err);

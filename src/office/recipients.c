@@ -35,6 +35,17 @@ resolver_reach(struct resolver *r, const char *target, bool live, bool chosen, s
 	return rc;
 }
 
+enum mr_rc
+resolver_reach_away(struct resolver *r, const char *target, const char *address, bool missing, struct mr_error *err)
+{
+	enum mr_rc rc = add_once(&r->in_all, &r->out->all, target, err);
+
+	r->reached++;
+	if (rc == MR_OK && missing && !names_has(&r->out->away, address) && !names_add(&r->out->away, str_of(address)))
+		rc = mr_nomem(err);
+	return rc == MR_OK ? add_once(&r->in_header, r->header, address, err) : rc;
+}
+
 void
 resolver_form(struct resolver *r, const char *form, const char *name)
 {
@@ -106,8 +117,9 @@ note_agent(void *ctx, const struct mr_agent *agent)
 	}
 	struct known_agent *known = &r->agents[r->agents_n];
 
+	known->stray = agent->stray;
 	known->name = arena_dup(&r->own, str_of(agent->name));
-	known->live = agent->life > 0 && mr_agent_presence(agent) != MR_GONE;
+	known->live = !office_has_lives(r->room) || (agent->life > 0 && mr_agent_presence(agent) != MR_GONE);
 	if (!known->name)
 		return false;
 	r->agents_n++;
@@ -238,4 +250,5 @@ recipients_done(struct recipients *r)
 	mr_names_done(&r->all);
 	mr_names_done(&r->not_live);
 	mr_names_done(&r->trouble);
+	mr_names_done(&r->away);
 }

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/process.h"
 #include "base/sys.h"
+#include "message/foreign.h"
 #include "office/office.h"
 #include "office/who.h"
 
@@ -121,6 +122,38 @@ claim_life(struct mr_room *room, const char *name, const struct mr_env *env, con
 	return self_take_life(room, env, &agent, &reg->life, &reg->returned, err);
 }
 
+/* A kind without lives: a free name is taken, one that is there is found by takeover, and nobody is fenced. */
+static enum mr_rc
+register_plain(struct mr_room *room, const char *given, const struct mr_register_options *options,
+    struct mr_registration *ret, struct mr_error *err)
+{
+	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
+	struct mr_registration reg = { 0 };
+	char name[MR_ADDRESS_MAX + 1];
+	enum mr_rc rc;
+
+	if (options->takeover) {
+		rc = mr_agent_get(room, given, &agent, err);
+		(void)snprintf(name, sizeof name, "%s", agent.name);
+	} else {
+		rc = foreign_to_address(str_of(given), name, err);
+		if (rc == MR_OK)
+			rc = add_name(room, name, options, err);
+		reg.created = rc == MR_OK;
+	}
+	if (rc == MR_EXISTS) {
+		(void)mr_fail(err, MR_EXISTS, "cannot register '%.160s': the name is taken", given);
+		return mr_hint(err, "pick another name; if it is yours: mailroom --as '%.80s' ...", given);
+	}
+	if (rc == MR_OK)
+		rc = agent_unread(room, name, &reg.unread, err);
+	if (rc == MR_NOTFOUND && reg.created) /* its mailbox comes with its first mail */
+		rc = MR_OK;
+	if (rc == MR_OK)
+		*ret = reg;
+	return rc;
+}
+
 enum mr_rc
 mr_register(struct mr_room *room, const char *name, const struct mr_env *env, const struct mr_register_options *options,
     struct mr_registration *ret, struct mr_error *err)
@@ -133,6 +166,8 @@ mr_register(struct mr_room *room, const char *name, const struct mr_env *env, co
 
 	if (!(room->driver->abilities & ROOM_REGISTER))
 		return office_lacks(room, "registered agents", err);
+	if (!office_has_lives(room))
+		return register_plain(room, name, options ? options : &plain, ret, err);
 	rc = check_name(room, name, local, err);
 	if (rc != MR_OK)
 		return rc;

@@ -84,6 +84,7 @@ send_answer(struct mr_room *room, const struct mr_self *self, const struct mr_me
 	mr_auto(address_list_done) struct address_list to = { 0 }, cc = { 0 };
 	mr_auto(buf_done) struct buf subject = BUF_INIT;
 	struct mr_draft draft = *given;
+	unsigned implied = FIELD_REPLY_TO | FIELD_THREAD;
 
 	if (!address_list_init(&to, original->to.n + 1) || !address_list_init(&cc, original->to.n + original->cc.n))
 		return mr_nomem(err);
@@ -97,14 +98,20 @@ send_answer(struct mr_room *room, const struct mr_self *self, const struct mr_me
 		return mr_nomem(err);
 	if (!draft.to)
 		draft.to = to.v;
-	if (!draft.cc)
+	if (!draft.cc) {
 		draft.cc = cc.v;
-	if (!draft.subject || !*draft.subject)
+		implied |= FIELD_CC;
+	}
+	if (!draft.subject || !*draft.subject) {
 		draft.subject = buf_z(&subject);
-	if (draft.priority == MR_NORMAL && original->priority > MR_NORMAL)
+		implied |= FIELD_SUBJECT;
+	}
+	if (draft.priority == MR_NORMAL && original->priority > MR_NORMAL) {
 		draft.priority = original->priority;
+		implied |= FIELD_PRIORITY;
+	}
 	draft.reply_to = original->id;
-	return mr_send(room, self, &draft, ret, err);
+	return send_draft(room, self, &draft, implied, ret, err);
 }
 
 enum mr_rc

@@ -10,7 +10,7 @@
  */
 #include "base/text.h"
 #include "message/address.h"
-#include "office/resolve.h"
+#include "office/link.h"
 
 /* ---- Agents ---- */
 
@@ -53,6 +53,27 @@ resolve_agent(struct resolver *r, struct mr_str spelling, struct mr_error *err)
 	return r->hold ? make_agent(r, found, err) : near_unknown(r, "agent", name, err);
 }
 
+/* In a room of another program: its own spelling, and no names that stand for another. Where nobody registers, whoever
+ * is written to is there. */
+static enum mr_rc
+resolve_foreign(struct resolver *r, const char *given, struct mr_error *err)
+{
+	const struct room_driver *driver = r->room->driver;
+	char name[MR_ADDRESS_MAX + 1];
+	enum mr_rc rc = agent_spelled(r->room, given, name, err);
+
+	if (rc != MR_OK)
+		return rc == MR_NOTFOUND ? near_unknown(r, "agent", given, err) : rc;
+	rc = agent_exists(r->room, name, err);
+	if (rc == MR_OK)
+		return reach_agent(r, given, name, true, err);
+	if (rc != MR_NOTFOUND)
+		return rc;
+	if (r->hold || ((driver->abilities & ROOM_OPEN_BOXES) && !(driver->abilities & ROOM_REGISTER)))
+		return make_agent(r, name, err);
+	return near_unknown(r, "agent", given, err);
+}
+
 /* ---- Names with a prefix ---- */
 
 static const struct {
@@ -72,7 +93,7 @@ resolve_kind(struct resolver *r, const char *kind, const char *name, struct mr_e
 	enum mr_rc rc;
 
 	if (strcmp(kind, "agent") == 0)
-		return resolve_agent(r, str_of(name), err);
+		return office_has_lives(r->room) ? resolve_agent(r, str_of(name), err) : resolve_foreign(r, name, err);
 	rc = target_supported(r->room, kind, err);
 	if (rc == MR_OK)
 		rc = target_name_check(kind, name, err);
@@ -157,15 +178,26 @@ resolve_bare(struct resolver *r, const char *name, struct mr_error *err)
 
 /* ---- One address ---- */
 
+/* "Old Bob": a name with a blank in it, that somebody has. */
+static bool
+is_spelled_name(struct mr_room *room, const char *given)
+{
+	char name[MR_ADDRESS_MAX + 1];
+	struct mr_error ignored = { 0 };
+
+	return room->driver->spell && room->driver->find_agent &&
+	       room->driver->spell(room, given, name, &ignored) == MR_OK && agent_exists(room, name, &ignored) == MR_OK;
+}
+
 static enum mr_rc
-check_shape(const char *given, struct mr_error *err)
+check_shape(struct resolver *r, const char *given, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf shown = BUF_INIT;
 
 	if (*given == '\0')
 		return mr_fail(err, MR_REFUSED, "an empty address is not a recipient");
 	text_clean_line(&shown, utf8_cut(str_of(given), 60));
-	if (strpbrk(given, " \t\r\n")) {
+	if (strpbrk(given, " \t\r\n") && !is_spelled_name(r->room, given)) {
 		(void)mr_fail(err, MR_REFUSED, "'%s' is not a recipient", buf_z(&shown));
 		return mr_hint(err, "did you mean -m? the text goes after -m, or in on stdin");
 	}
@@ -174,40 +206,38 @@ check_shape(const char *given, struct mr_error *err)
 	return MR_OK;
 }
 
-/* Without "@room", which must be this one. */
-static enum mr_rc
-drop_room(struct resolver *r, const char *given, char ret[2 * MR_ADDRESS_MAX + 1], struct mr_error *err)
+/* "agent@room" of another room. */
+static bool
+is_elsewhere(const struct resolver *r, const char *given, struct mr_str *ret_agent, struct mr_str *ret_room)
 {
-	struct mr_str agent, room;
-
-	address_split(str_of(given), &agent, &room);
-	if (room.len > 0 && !str_eq(room, str_of(r->room->name))) {
-		(void)mr_fail(
-		    err, MR_REFUSED, "no link to room '%.*s'", (int)(room.len < 60 ? room.len : 60), room.ptr);
-		return mr_hint(err, "this room is '%s'", r->room->name);
-	}
-	memcpy(ret, agent.ptr, agent.len);
-	ret[agent.len] = '\0';
-	return *ret ? MR_OK : mr_fail(err, MR_REFUSED, "'%.60s' names nobody", given);
+	address_split(str_of(given), ret_agent, ret_room);
+	return ret_room->len > 0 && !str_eq(*ret_room, str_of(r->room->name));
 }
 
 enum mr_rc
 resolve_address(struct resolver *r, const char *given, struct mr_error *err)
 {
 	char name[2 * MR_ADDRESS_MAX + 1];
-	enum mr_rc rc = check_shape(given, err);
+	struct mr_str agent = { 0 }, room = { 0 };
+	enum mr_rc rc = check_shape(r, given, err);
 
 	if (rc == MR_OK && *given == '@')
 		return pattern_at(r, given, err);
-	if (rc == MR_OK)
-		rc = drop_room(r, given, name, err);
+	if (rc == MR_OK && is_elsewhere(r, given, &agent, &room))
+		return link_resolve(r, agent, room, err);
 	if (rc != MR_OK)
 		return rc;
+	if (agent.len == 0)
+		return mr_fail(err, MR_REFUSED, "'%.60s' names nobody", given);
+	memcpy(name, agent.ptr, agent.len);
+	name[agent.len] = '\0';
 	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
 		if (str_starts(str_of(name), prefixes[i].prefix))
 			return resolve_kind(r, prefixes[i].kind, name + strlen(prefixes[i].prefix), err);
 	if (strchr(name, '*'))
 		return pattern_wildcard(r, str_of(name), err);
+	if (!office_has_lives(r->room))
+		return resolve_foreign(r, name, err);
 	if (strchr(name, '/'))
 		return resolve_agent(r, str_of(name), err);
 	return resolve_bare(r, name, err);

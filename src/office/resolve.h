@@ -32,7 +32,7 @@ void nameset_done(struct nameset *s);
 
 struct known_agent {
 	const char *name;
-	bool live;
+	bool live, stray;
 };
 
 #define NOT_LIVE_MAX 16 /* nobody reads a longer list of who is away */
@@ -70,6 +70,10 @@ void resolver_done(struct resolver *r);
 enum mr_rc resolver_take(struct resolver *r, const char *given, struct mr_error *err);
 /* A target that was found. `chosen`: by its name, not as one of many, so that it may be the sender. */
 enum mr_rc resolver_reach(struct resolver *r, const char *target, bool live, bool chosen, struct mr_error *err);
+/* Somebody in a linked room: his mail goes into the queue of that link, and the message names him. `missing`: he has no
+ * mailbox there yet. */
+enum mr_rc resolver_reach_away(
+    struct resolver *r, const char *target, const char *address, bool missing, struct mr_error *err);
 /* What the address is, kept at depth 0 only. */
 void resolver_form(struct resolver *r, const char *form, const char *name);
 enum mr_rc resolver_trail(struct resolver *r, struct mr_error *err, const char *fmt, ...) MR_PRINTF(3, 4);

@@ -3,8 +3,13 @@
  * scan.c - looking through a mailbox. Never consumes. By time a scan streams from the driver; by priority the
  * headers are gone through once, ids and priorities are kept and sorted, and then each message is fetched
  * when its turn comes, so that memory grows with the number of messages and not with their size.
+ *
+ * In the rooms of other programs finding one message may cost as much as going through all of them (one file with
+ * everything in it, names that say nothing of an id), and nobody else holds mail there: what the scan showed is kept
+ * and not fetched again. Where there are no priorities, an order by priority is one by time.
  */
 #include "base/error.h"
+#include "message/message.h"
 #include "office/office.h"
 
 #define SCAN_TRIES 20
@@ -61,9 +66,30 @@ candidates_sort(struct candidates *c, enum mr_order order)
 		qsort(c->v, c->n, sizeof(*c->v), order == MR_BY_PRIORITY ? by_priority : by_work_order);
 }
 
+/* With what the scan showed of it. */
+static bool
+candidates_keep(struct candidates *c, const struct mr_message *msg)
+{
+	struct mr_message *copy = calloc(1, sizeof(*copy));
+	struct mr_error ignored = { 0 };
+
+	if (copy && message_copy(msg, copy, &ignored) == MR_OK && candidates_add(c, msg)) {
+		c->v[c->n - 1].copy = copy;
+		return true;
+	}
+	mr_message_done(copy);
+	free(copy);
+	c->failed = true;
+	return false;
+}
+
 void
 candidates_done(struct candidates *c)
 {
+	for (size_t i = 0; i < c->n; i++) {
+		mr_message_done(c->v[i].copy);
+		free(c->v[i].copy);
+	}
 	free(c->v);
 	*c = (struct candidates){ 0 };
 }
@@ -80,6 +106,7 @@ struct scanning {
 	size_t shown;
 	uint64_t judged;          /* which ids were shown, or refused by the filter: the sum of their hashes */
 	bool again;               /* trouble was told the first time */
+	bool keeps;               /* what was shown once is not fetched again */
 	struct candidates sorted; /* only for the orders by priority */
 };
 
@@ -109,7 +136,7 @@ scan_finds_names(struct mr_room *room, const char *agent, unsigned folders, bool
 	struct mr_error ignored = { 0 };
 	bool any = false;
 
-	(void)room->driver->scan(room, agent, &want, stop_at_any, &any, &ignored);
+	(void)office_scan(room, agent, &want, stop_at_any, &any, &ignored);
 	return any;
 }
 
@@ -141,7 +168,7 @@ is_certain(const struct scanning *s, const struct scan_request *want, uint64_t *
 	struct mr_error ignored = { 0 };
 	uint64_t now = 0;
 
-	(void)s->room->driver->scan(s->room, s->agent, &names, sum_names, &now, &ignored);
+	(void)office_scan(s->room, s->agent, &names, sum_names, &now, &ignored);
 	bool certain = now == s->judged || now == *last;
 
 	*last = now;
@@ -166,7 +193,7 @@ collect_one(void *ctx, const struct mr_message *msg)
 	struct scanning *s = ctx;
 
 	if (matcher_fits(s->matcher, msg))
-		return candidates_add(&s->sorted, msg);
+		return s->keeps ? candidates_keep(&s->sorted, msg) : candidates_add(&s->sorted, msg);
 	s->judged += hash_id(msg->id);
 	return true;
 }
@@ -180,23 +207,34 @@ pass_trouble(void *ctx, const char *path, const struct mr_error *trouble)
 		s->scan->trouble(s->ctx, path, trouble);
 }
 
+/* MR_NOTFOUND: moved on since, no longer what was asked for. */
 static enum mr_rc
-show_sorted(struct scanning *s, struct mr_error *err)
+turn_of(struct scanning *s, struct candidate *c, struct mr_message *ret, struct mr_error *err)
 {
 	enum scan_depth depth = s->scan->bodies ? SCAN_BODIES : SCAN_HEADERS;
 
+	if (!c->copy)
+		return s->room->driver->fetch(s->room, s->agent, c->id, c->folder, depth, ret, err);
+	*ret = *c->copy;
+	*c->copy = (struct mr_message){ 0 };
+	return MR_OK;
+}
+
+static enum mr_rc
+show_sorted(struct scanning *s, struct mr_error *err)
+{
 	if (s->sorted.failed)
 		return mr_nomem(err);
 	candidates_sort(&s->sorted, s->scan->order);
 	for (size_t i = 0; i < s->sorted.n && (s->scan->limit == 0 || s->shown < s->scan->limit); i++) {
 		mr_auto(mr_message_done) struct mr_message msg = { 0 };
-		const struct candidate *c = &s->sorted.v[i];
+		struct candidate *c = &s->sorted.v[i];
 		struct mr_error trouble = { 0 };
-		enum mr_rc rc = s->room->driver->fetch(s->room, s->agent, c->id, c->folder, depth, &msg, &trouble);
+		enum mr_rc rc = turn_of(s, c, &msg, &trouble);
 
 		if (rc == MR_NOMEM)
 			return mr_nomem(err);
-		if (rc == MR_NOTFOUND) /* moved on since: no longer what was asked for */
+		if (rc == MR_NOTFOUND)
 			continue;
 		if (rc != MR_OK) {
 			pass_trouble(s, c->id, &trouble);
@@ -209,10 +247,23 @@ show_sorted(struct scanning *s, struct mr_error *err)
 	return MR_OK;
 }
 
-static enum scan_depth
-depth_of(const struct matcher *m, const struct mr_scan *scan, bool streams)
+static bool
+shows_newest_first(const struct mr_scan *scan)
 {
-	if (m->depth == SCAN_BODIES || (scan->bodies && streams))
+	return scan->order == MR_NEWEST_FIRST || scan->order == MR_BY_PRIORITY;
+}
+
+static bool
+is_by_time(const struct mr_room *room, const struct mr_scan *scan)
+{
+	return scan->order == MR_OLDEST_FIRST || scan->order == MR_NEWEST_FIRST ||
+	       !(room->driver->abilities & ROOM_PRIORITIES);
+}
+
+static enum scan_depth
+depth_of(const struct matcher *m, const struct mr_scan *scan, bool at_once)
+{
+	if (m->depth == SCAN_BODIES || (scan->bodies && at_once))
 		return SCAN_BODIES;
 	return SCAN_HEADERS;
 }
@@ -223,18 +274,21 @@ mr_scan(struct mr_room *room, const char *agent, const struct mr_scan *scan, mr_
 {
 	mr_auto(matcher_done) struct matcher matcher = { 0 };
 	struct scanning s = { .room = room, .agent = agent, .scan = scan, .matcher = &matcher, .fn = fn, .ctx = ctx };
-	bool streams = scan->order == MR_OLDEST_FIRST || scan->order == MR_NEWEST_FIRST;
+	bool streams = is_by_time(room, scan);
 	unsigned folders = scan->filter.folders ? scan->filter.folders : MR_INBOX;
-	enum mr_rc rc = matcher_init(&matcher, room, agent, &scan->filter, err);
+	enum mr_rc rc = mr_room_folders(room, folders, err);
 
+	if (rc == MR_OK)
+		rc = matcher_init(&matcher, room, agent, &scan->filter, err);
 	if (rc != MR_OK)
 		return rc;
 	if (folders & MR_INBOX)
 		scan_sweep(room, agent);
+	s.keeps = !(room->driver->abilities & ROOM_HOLDS);
 	struct scan_request want = {
 		.folders = folders,
-		.depth = depth_of(&matcher, scan, streams),
-		.newest_first = scan->order == MR_NEWEST_FIRST,
+		.depth = depth_of(&matcher, scan, streams || s.keeps),
+		.newest_first = streams && shows_newest_first(scan),
 		.unread_only = scan->filter.unread,
 		.trouble = pass_trouble,
 		.trouble_ctx = &s,
@@ -245,7 +299,7 @@ mr_scan(struct mr_room *room, const char *agent, const struct mr_scan *scan, mr_
 	for (int tries = 0; tries < SCAN_TRIES; tries++) {
 		s.judged = 0;
 		s.again = tries > 0;
-		rc = room->driver->scan(room, agent, &want, streams ? stream_one : collect_one, &s, err);
+		rc = office_scan(room, agent, &want, streams ? stream_one : collect_one, &s, err);
 		if (rc == MR_OK && !streams)
 			rc = show_sorted(&s, err);
 		candidates_done(&s.sorted);

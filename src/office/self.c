@@ -41,8 +41,7 @@ registered_name(struct mr_room *room, const char *given, char ret[MR_ADDRESS_MAX
 	struct recipients nobody = { 0 };
 	struct resolver r;
 	bool live;
-	enum mr_rc rc = room->driver->spell ? room->driver->spell(room, given, local, err)
-					    : agent_local_name(room, given, local, err);
+	enum mr_rc rc = agent_spelled(room, given, local, err);
 
 	if (rc != MR_OK)
 		return rc;
@@ -55,13 +54,13 @@ registered_name(struct mr_room *room, const char *given, char ret[MR_ADDRESS_MAX
 			*err = unknown;
 		return rc;
 	}
+	/* A kind without lives keeps no list of who may act: its own programs ask nobody either. */
+	if (!office_has_lives(room))
+		return MR_OK;
 	resolver_init(&r, room, "", false, &nobody);
 	rc = canonical_agent(&r, local, found, &live, err);
 	resolver_done(&r);
 	recipients_done(&nobody);
-	/* A kind without lives keeps no list of who may act: its own programs ask nobody either. */
-	if (rc == MR_NOTFOUND && !room->driver->take_life)
-		return MR_OK;
 	if (rc != MR_OK)
 		return rc == MR_NOTFOUND ? agent_unknown(room, local, err) : rc;
 	(void)snprintf(ret, MR_ADDRESS_MAX + 1, "%s", found);
@@ -247,14 +246,17 @@ by_worktree(struct mr_room *room, const struct mr_env *env, struct mr_names *ret
 
 /* 5 */
 static enum mr_rc
-nobody(const struct mr_env *env, const struct mr_names *gone, const struct mr_error *unbound, struct mr_error *err)
+nobody(const struct mr_room *room, const struct mr_env *env, const struct mr_names *gone,
+    const struct mr_error *unbound, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf names = BUF_INIT;
 
 	for (size_t i = 0; gone->n > 1 && i < gone->n && names.len < 80; i++)
 		buf_addf(&names, "%s'%s'", i ? ", " : "; agents of this worktree: ", gone->v[i]);
 	(void)mr_fail(err, MR_NOTFOUND, "which agent are you? %s",
-	    self_session(env)[0] ? unbound->message : "nothing here says it");
+	    self_session(env)[0] && office_has_lives(room) ? unbound->message : "nothing here says it");
+	if (!office_has_lives(room))
+		return mr_hint(err, "mailroom --as NAME ..., or export MAILROOM_AGENT=NAME");
 	return mr_hint(err, "mailroom register NAME, or mailroom --as NAME ...%s", buf_z(&names));
 }
 
@@ -264,9 +266,10 @@ resolve_once(struct mr_room *room, const struct mr_env *env, struct mr_self *ret
 	mr_auto(mr_names_done) struct mr_names gone = { 0 };
 	mr_auto(sys_close_fd) int lock = -1;
 	struct mr_error unbound = { 0 };
-	enum mr_rc rc = by_session(room, env, ret, &unbound);
+	bool binds = office_has_lives(room); /* a session is bound to a life */
+	enum mr_rc rc = binds ? by_session(room, env, ret, &unbound) : MR_NOTFOUND;
 
-	if (rc == MR_NOTFOUND && self_session(env)[0]) {
+	if (rc == MR_NOTFOUND && binds && self_session(env)[0]) {
 		/* Another process of this session may have bound it while we waited. */
 		lock = session_lock(env->state_dir);
 		unbound = (struct mr_error){ 0 };
@@ -282,7 +285,7 @@ resolve_once(struct mr_room *room, const struct mr_env *env, struct mr_self *ret
 	if (room->driver->owner && room->driver->owner(room))
 		return is_agent(ret, env, room->driver->owner(room), 0, false, "the room is its own");
 	rc = by_worktree(room, env, &gone, ret, err);
-	return rc == MR_NOTFOUND ? nobody(env, &gone, &unbound, err) : rc;
+	return rc == MR_NOTFOUND ? nobody(room, env, &gone, &unbound, err) : rc;
 }
 
 enum mr_rc

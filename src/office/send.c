@@ -9,7 +9,7 @@
 #include "base/id.h"
 #include "base/text.h"
 #include "message/message.h"
-#include "office/office.h"
+#include "office/link.h"
 
 #define SUBJECT_MAX 2000
 #define TYPE_MAX 64
@@ -156,6 +156,10 @@ check_draft(const struct mr_room *room, const struct mr_draft *draft, struct mr_
 		    strlen(draft->subject), SUBJECT_MAX);
 	if ((draft->key || draft->replace_key) && !(room->driver->abilities & ROOM_KEYS))
 		return office_lacks(room, "send keys", err);
+	if (draft->reply_path && !(room->driver->abilities & ROOM_REPLY_PATHS))
+		return office_lacks(room, "reply paths", err);
+	if (draft->reply_path && draft->reply_path[0] != '/')
+		return mr_fail(err, MR_REFUSED, "the reply path '%.100s' is not absolute", draft->reply_path);
 	return MR_OK;
 }
 
@@ -206,8 +210,8 @@ find_thread(struct letter *l, const char *given, const char **ret, struct mr_err
 		rc = mr_resolve_id(l->room, l->self->agent, given, 0, id, err);
 		if (rc == MR_REFUSED)
 			return rc;
-		if (rc == MR_OK && l->room->driver->fetch(l->room, l->self->agent, id, ALL_FOLDERS, SCAN_HEADERS,
-				       &known, &ignored) == MR_OK)
+		if (rc == MR_OK && l->room->driver->fetch(l->room, l->self->agent, id,
+				       office_folders(l->room, ALL_FOLDERS), SCAN_HEADERS, &known, &ignored) == MR_OK)
 			given = *known.thread ? known.thread : known.id;
 		else if (rc == MR_OK)
 			given = id;
@@ -369,6 +373,7 @@ rehearse(struct letter *l, struct mr_receipt *ret, struct mr_error *err)
 	names_move(&ret->to, &l->who.all);
 	names_move(&ret->not_live, &l->who.not_live);
 	names_move(&ret->trouble, &l->who.trouble);
+	link_after_delivery(l->room, &ret->to, &l->who.to, &l->who.cc, NULL);
 	return MR_OK;
 }
 
@@ -381,12 +386,16 @@ deliver(struct letter *l, struct delivered *ret, struct mr_error *err)
 		.sender = l->self->agent,
 		.key = l->draft->key,
 		.make_mailboxes = l->who.missing,
+		.reply_path = l->draft->reply_path,
 	};
 	struct mr_error ignored = { 0 };
 	char planned[MR_ID_LEN + 1];
 	enum mr_rc rc;
 
 	(void)snprintf(planned, sizeof(planned), "%s", l->msg.id);
+	rc = link_hold(l->room, &l->who.away, err);
+	if (rc != MR_OK)
+		return rc;
 	if (l->msg.by_ms) {
 		rc = due_put(l->room, l->self->agent, &l->msg, err);
 		if (rc != MR_OK)
@@ -421,11 +430,34 @@ fill_receipt(struct letter *l, enum mr_rc rc, struct delivered *got, struct mr_r
 	names_move(&ret->not_live, &l->who.not_live);
 	names_move(&ret->trouble, &l->who.trouble);
 	names_move(&ret->missing, &got->missing);
+	link_after_delivery(l->room, &ret->to, &l->who.to, &l->who.cc, &ret->trouble);
+}
+
+/* The message is out: that its answer must be looked for by hand is a warning. */
+static void
+expect_answer(const struct letter *l, const struct delivered *got, struct mr_receipt *ret)
+{
+	struct mr_error err = { 0 };
+	struct buf text = BUF_INIT;
+
+	if (!l->draft->reply_path || answer_expect(l->room, got->id, got->spoken, l->draft->reply_path, &err) == MR_OK)
+		return;
+	buf_addf(&text, "where the answer comes is not remembered (%s): give `wait` --reply-path and --id %s",
+	    err.message, got->spoken);
+	free(ret->warning);
+	ret->warning = buf_take(&text);
 }
 
 enum mr_rc
 mr_send(struct mr_room *room, const struct mr_self *self, const struct mr_draft *draft, struct mr_receipt *ret,
     struct mr_error *err)
+{
+	return send_draft(room, self, draft, 0, ret, err);
+}
+
+enum mr_rc
+send_draft(struct mr_room *room, const struct mr_self *self, const struct mr_draft *draft, unsigned implied,
+    struct mr_receipt *ret, struct mr_error *err)
 {
 	mr_auto(letter_done) struct letter l = { .room = room, .self = self, .draft = draft };
 	struct delivered got = { 0 };
@@ -439,15 +471,19 @@ mr_send(struct mr_room *room, const struct mr_self *self, const struct mr_draft 
 		rc = check_promises(&l, err);
 	if (rc == MR_OK)
 		rc = compose(&l, err);
+	if (rc == MR_OK)
+		rc = fields_check(room, draft, implied, &l.msg, err);
 	if (rc != MR_OK)
 		return rc;
 	if (draft->dry_run)
 		return rehearse(&l, ret, err);
 	rc = deliver(&l, &got, err);
-	if (rc == MR_OK || rc == MR_INDOUBT)
+	if (rc == MR_OK || rc == MR_INDOUBT) {
 		fill_receipt(&l, rc, &got, ret);
-	else
+		expect_answer(&l, &got, ret);
+	} else {
 		mr_names_done(&got.missing);
+	}
 	return rc;
 }
 

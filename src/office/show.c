@@ -129,12 +129,13 @@ static enum mr_rc
 take_once(struct mr_show *show, const char *id, struct mr_message *msg, struct mr_error *err)
 {
 	struct mr_error ignored = { 0 };
-	enum mr_rc rc = show->room->driver->fetch(show->room, show->self.agent, id, ALL_FOLDERS, SCAN_BODIES, msg, err);
+	enum mr_rc rc = show->room->driver->fetch(
+	    show->room, show->self.agent, id, office_folders(show->room, ALL_FOLDERS), SCAN_BODIES, msg, err);
 
 	/* Work of a queue is looked at, not taken: it is in our hands already. */
 	if (rc == MR_NOTFOUND && lookup_claimed(show->room, show->self.agent, id, msg, &ignored) == MR_OK)
 		return MR_OK;
-	if (rc == MR_NOTFOUND &&
+	if (rc == MR_NOTFOUND && office_folders(show->room, MR_DEAD) &&
 	    show->room->driver->fetch(show->room, show->self.agent, id, MR_DEAD, SCAN_BODIES, msg, &ignored) == MR_OK)
 		return MR_OK;
 	if (rc != MR_OK || find_taken(show, id))

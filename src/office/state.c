@@ -11,6 +11,70 @@ office_lacks(const struct mr_room *room, const char *what, struct mr_error *err)
 	return mr_fail(err, MR_UNSUPPORTED, "a %s room has no %s", room->driver->kind, what);
 }
 
+bool
+office_has_lives(const struct mr_room *room)
+{
+	return room->driver->take_life != NULL;
+}
+
+bool
+mr_room_has_lives(const struct mr_room *room)
+{
+	return office_has_lives(room);
+}
+
+bool
+mr_room_registers(const struct mr_room *room)
+{
+	return (room->driver->abilities & ROOM_REGISTER) && room->driver->add_agent;
+}
+
+unsigned
+office_folders(const struct mr_room *room, unsigned folders)
+{
+	const struct room_driver *driver = room->driver;
+
+	if (!(driver->abilities & ROOM_HOLDS))
+		folders &= ~(unsigned)MR_HELD;
+	if (!(driver->abilities & ROOM_SENT))
+		folders &= ~(unsigned)MR_SENT;
+	if (!driver->dead_drop)
+		folders &= ~(unsigned)MR_DEAD;
+	return folders;
+}
+
+enum mr_rc
+mr_room_folders(const struct mr_room *room, unsigned folders, struct mr_error *err)
+{
+	bool only_archive = folders == MR_ARCHIVE && !(room->driver->abilities & ROOM_ARCHIVE);
+
+	if (office_folders(room, folders) != 0 && !only_archive)
+		return MR_OK;
+	return office_lacks(room,
+	    folders & MR_SENT   ? "copies of sent mail"
+	    : folders & MR_DEAD ? "dead letters"
+	    : only_archive      ? "archive"
+				: "claims on mail",
+	    err);
+}
+
+enum mr_rc
+office_scan(struct mr_room *room, const char *agent, const struct scan_request *want, mr_message_fn *fn, void *ctx,
+    struct mr_error *err)
+{
+	struct scan_request there = *want;
+	enum mr_rc rc;
+
+	there.folders = office_folders(room, want->folders);
+	if (there.folders == 0)
+		return MR_OK;
+	rc = room->driver->scan(room, agent, &there, fn, ctx, err);
+	if (rc != MR_NOTFOUND || !(room->driver->abilities & ROOM_OPEN_BOXES))
+		return rc;
+	*err = (struct mr_error){ 0 };
+	return MR_OK;
+}
+
 enum mr_rc
 office_not_fenced(struct mr_room *room, const struct mr_self *self, struct mr_error *err)
 {
@@ -25,6 +89,24 @@ office_flush(struct mr_room *room, struct mr_error *err)
 	return room->driver->flush ? room->driver->flush(room, err) : MR_OK;
 }
 
+/* Where mail has no marks, having been read is having left the inbox. */
+static enum mr_rc
+mark_by_place(struct mr_room *room, const struct mr_self *self, const char *id, unsigned set, unsigned clear,
+    struct mr_error *err)
+{
+	char full[MR_ID_LEN + 1];
+	enum mr_rc rc;
+
+	if ((set | clear) != MR_SEEN || !room->driver->move || !(room->driver->abilities & ROOM_ARCHIVE))
+		return office_lacks(room, "marks on mail", err);
+	rc = office_not_fenced(room, self, err);
+	if (rc == MR_OK)
+		rc = mr_resolve_id(room, self->agent, id, MR_INBOX | MR_ARCHIVE, full, err);
+	if (rc == MR_OK)
+		rc = room->driver->move(room, self->agent, full, set ? MR_ARCHIVE : MR_INBOX, err);
+	return rc;
+}
+
 enum mr_rc
 mr_mark(struct mr_room *room, const struct mr_self *self, const char *id, unsigned set, unsigned clear,
     struct mr_error *err)
@@ -33,7 +115,7 @@ mr_mark(struct mr_room *room, const struct mr_self *self, const char *id, unsign
 	enum mr_rc rc;
 
 	if (!room->driver->mark || !(room->driver->abilities & ROOM_READ_STATE))
-		return office_lacks(room, "marks on mail", err);
+		return mark_by_place(room, self, id, set, clear, err);
 	if (((set | clear) & MR_PINNED) && !(room->driver->abilities & ROOM_PIN))
 		return office_lacks(room, "pinned mail", err);
 	rc = office_not_fenced(room, self, err);
@@ -57,6 +139,30 @@ mr_archive(struct mr_room *room, const struct mr_self *self, const char *id, str
 		rc = mr_resolve_id(room, self->agent, id, MR_INBOX | MR_HELD | MR_ARCHIVE, full, err);
 	if (rc == MR_OK)
 		rc = room->driver->move(room, self->agent, full, MR_ARCHIVE, err);
+	return rc;
+}
+
+enum mr_rc
+mr_clear(struct mr_room *room, const struct mr_self *self, size_t *ret_removed, struct mr_error *err)
+{
+	size_t removed = 0;
+	enum mr_rc rc;
+
+	if (!room->driver->clear) {
+		(void)office_lacks(room, "way to clear an inbox", err);
+		return mr_hint(err, room->driver->abilities & ROOM_ARCHIVE
+					? "`mailroom archive --all-read` takes mail out of the inbox and keeps it"
+					: "`mailroom mark read --all` marks it all read");
+	}
+	rc = office_not_fenced(room, self, err);
+	if (rc == MR_OK)
+		rc = room->driver->clear(room, self->agent, &removed, err);
+	if (rc == MR_NOTFOUND && (room->driver->abilities & ROOM_OPEN_BOXES)) {
+		*err = (struct mr_error){ 0 };
+		rc = MR_OK;
+	}
+	if (rc == MR_OK && ret_removed)
+		*ret_removed = removed;
 	return rc;
 }
 

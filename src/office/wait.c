@@ -84,6 +84,30 @@ judge_fresh(struct waiting *w, struct mr_error *err)
 	return MR_OK;
 }
 
+static bool
+judge_at_once(void *ctx, const struct mr_message *msg)
+{
+	struct waiting *w = ctx;
+
+	w->hit = !(msg->flags & MR_SEEN) && matcher_fits(&w->matcher, msg);
+	return !w->hit && ((msg->flags & MR_SEEN) || candidates_add(&w->rejected, msg));
+}
+
+/* Where finding one message costs as much as going through all, the first look judges what the scan shows; the later
+ * ones fetch only what is new. */
+static enum mr_rc
+first_look(struct waiting *w, struct mr_error *err)
+{
+	struct scan_request want = { .folders = MR_INBOX, .depth = w->matcher.depth, .unread_only = true };
+	enum mr_rc rc = office_scan(w->room, w->agent, &want, judge_at_once, w, err);
+
+	if (rc == MR_OK && w->rejected.failed)
+		rc = mr_nomem(err);
+	if (w->rejected.n > 1)
+		qsort(w->rejected.v, w->rejected.n, sizeof(*w->rejected.v), by_id);
+	return rc;
+}
+
 static enum mr_rc
 look(struct waiting *w, struct mr_error *err)
 {
@@ -97,7 +121,7 @@ look(struct waiting *w, struct mr_error *err)
 	for (int tries = 0; tries < LOOK_TRIES; tries++) {
 		w->moved = false;
 		w->fresh.n = 0;
-		rc = w->room->driver->scan(w->room, w->agent, &want, note_name, w, err);
+		rc = office_scan(w->room, w->agent, &want, note_name, w, err);
 		if (rc == MR_OK && w->fresh.failed)
 			rc = mr_nomem(err);
 		if (rc == MR_OK)
@@ -163,7 +187,9 @@ mr_wait(
 	if (timeout_ms != 0 && driver->watch && driver->watch(room, agent, &watch, &ignored) != MR_OK)
 		watch = NULL;
 	rc = matcher_init(&w.matcher, room, agent, filter, err);
-	if (rc == MR_OK)
+	if (rc == MR_OK && w.matcher.depth != SCAN_NAMES && !(driver->abilities & ROOM_HOLDS))
+		rc = first_look(&w, err);
+	if (rc == MR_OK && !w.hit)
 		rc = look_until(&w, watch, timeout_ms, err);
 	if (watch)
 		driver->watch_close(room, watch);

@@ -39,7 +39,7 @@ add_presence(struct buf *out, struct mr_room *room, const char *name)
 	struct mr_error ignored = { 0 };
 	char ago[24];
 
-	if (!room->driver->find_agent)
+	if (!room->driver->find_agent || !office_has_lives(room))
 		return;
 	enum mr_rc rc = room->driver->find_agent(room, name, &agent, &ignored);
 

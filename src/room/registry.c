@@ -3,6 +3,7 @@
 #include "room/room.h"
 
 extern const struct room_driver room_maildir;
+extern const struct room_driver room_folder;
 extern const struct room_driver room_mem;
 
 extern const struct room_driver room_teams;
@@ -16,6 +17,7 @@ static const struct room_driver *const drivers[] = {
 	&room_chipset,
 	&room_handoff,
 	&room_workspace,
+	&room_folder,
 	&room_mem,
 	NULL,
 };

@@ -27,8 +27,10 @@ enum room_ability {
 	ROOM_PIN = 256,
 	ROOM_TYPES = 512,
 	ROOM_PURGE = 1024,
-	ROOM_QUEUES = 2048,   /* work queues: `to` of a delivery may have "queue:NAME" */
-	ROOM_CHANNELS = 4096, /* channels: ... "channel:NAME" */
+	ROOM_QUEUES = 2048,      /* work queues: `to` of a delivery may have "queue:NAME" */
+	ROOM_CHANNELS = 4096,    /* channels: ... "channel:NAME" */
+	ROOM_REPLY_PATHS = 8192, /* send --reply-path: deliver takes reply_path, fetch_answer looks there */
+	ROOM_OPEN_BOXES = 16384, /* who was never written to has an empty mailbox, not none: looking is no error */
 };
 
 struct mr_room {
@@ -59,7 +61,9 @@ struct delivery {                  /* one accepted send */
 	const char *reply_path; /* of a client without a mailbox: the folder where an answer shall be put; or NULL */
 	/* For whoever must know after a kill whether it was delivered, one recipient only (not with ROOM_KEYS: there a
 	 * key tells). Called once all is written and durable but not visible yet; only MR_OK goes on. The ticket is
-	 * for settle_ticket. It may be called again, with another ticket, when the first try was in vain. */
+	 * for settle_ticket. It may be called again, with another ticket, when the first try was in vain. Whatever goes
+	 * wrong afterwards, the driver removes nothing: what settle_ticket looks for is gone only if it was published.
+	 */
 	enum mr_rc (*staged)(void *ctx, const char *ticket, struct mr_error *err);
 	void *staged_ctx;
 };
@@ -127,7 +131,8 @@ enum room_field {
 	FIELD_REPLY_TO = 32,
 	FIELD_HEADERS = 64, /* extra ones */
 	FIELD_BY = 128,
-	FIELD_TO = 256, /* that there are other recipients */
+	FIELD_TO = 256,     /* that there are other recipients */
+	FIELD_BINARY = 512, /* a body that is no text: a NUL byte, or no UTF-8 */
 };
 
 enum scan_depth { SCAN_NAMES /* id, flags, folder, attempt, token */, SCAN_HEADERS, SCAN_BODIES };
@@ -193,7 +198,8 @@ struct room_driver {
 	bool (*once)(struct mr_room *room, const char *name, unsigned life, const char *what);
 
 	/* What a person writes for an agent where names have other letters, or are looked up ("Old Bob", a path): its
-	 * address. It need not exist. MR_REFUSED: it cannot be a name here. NULL: an address is written as it is. */
+	 * address; what is an address already stands for itself. It need not exist. MR_REFUSED: it cannot be a name
+	 * here. NULL: an address is written as it is. */
 	enum mr_rc (*spell)(
 	    struct mr_room *room, const char *given, char ret[MR_ADDRESS_MAX + 1], struct mr_error *err);
 	/* The agent to whom this room belongs, where it is one agent's: who acts when nothing else says. NULL: none. */
@@ -211,6 +217,10 @@ struct room_driver {
 	/* After a kill behind `staged`: was it published? What is left of one that was not is removed. */
 	enum mr_rc (*settle_ticket)(
 	    struct mr_room *room, const char *ticket, bool *ret_published, struct mr_error *err);
+	/* With ROOM_REPLY_PATHS: the answer to the message that this room calls `id` (delivered.spoken), put into the
+	 * folder `dir` of a client without a mailbox. With `take` it is removed. MR_NOTFOUND: it is not there yet. */
+	enum mr_rc (*fetch_answer)(struct mr_room *room, const char *dir, const char *id, bool take,
+	    struct mr_message *ret, struct mr_error *err);
 	/* Removes all mail of an agent's inbox, read or not. A mailbox that does not exist is not made. */
 	enum mr_rc (*clear)(struct mr_room *room, const char *agent, size_t *ret_removed, struct mr_error *err);
 	/* Required. fn gets each message once, in order of ids. A mailbox that does not exist is MR_NOTFOUND. */
@@ -318,6 +328,11 @@ struct room_driver {
 	/* With ROOM_PURGE: removes every copy. */
 	enum mr_rc (*purge)(struct mr_room *room, const char *id, size_t *ret_removed, struct mr_error *err);
 	enum mr_rc (*inspect)(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, struct mr_error *err);
+
+	/* The verbs of the program whose format this is, for a face that its users know: what it prints is added to
+	 * out. args ends with NULL. NULL: there is no such face. */
+	enum mr_rc (*face)(struct mr_room *room, const char *verb, const char *const *args, struct mr_str input,
+	    struct buf *out, struct mr_error *err);
 };
 
 /* registry.c: the list of drivers; the only file that names them. */

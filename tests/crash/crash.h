@@ -21,6 +21,8 @@ struct world { /* what the child has told */
 	char dir[64];   /* of the room */
 	char ids[WORK][MR_ID_LEN + 1];
 	char token[MR_TOKEN_LEN + 1];
+	const struct kind *foreign; /* scenarios_foreign.c: whose room it is */
+	const char *kind;           /* scenarios_carry.c: of the other room */
 };
 
 struct scenario {
@@ -29,11 +31,19 @@ struct scenario {
 	enum mr_rc (*run)(struct world *w, int tell); /* in the child; writes to `tell` as it goes */
 	void (*check)(struct world *w);               /* asserts */
 	unsigned min_points;                          /* a harness that injects nothing also passes */
-	bool clean_errors;                            /* an error that is no doubt leaves nothing */
+	unsigned stride;                              /* the short form takes every n-th call; 0: every one */
 };
 
 extern const struct scenario scenarios[];
 extern const size_t scenarios_n;
+
+/* ---- scenarios_foreign.c: rooms of other systems ---- */
+extern const struct scenario foreign_scenarios[];
+extern const size_t foreign_scenarios_n;
+
+/* ---- scenarios_carry.c: between rooms ---- */
+extern const struct scenario carry_scenarios[];
+extern const size_t carry_scenarios_n;
 
 /* ---- scenarios_queue.c ---- */
 void setup_queue(struct world *w);
@@ -50,6 +60,7 @@ void check_queue_done(struct world *w);
 
 /* ---- for the scenarios ---- */
 struct mr_room *world_open(const struct world *w, bool recover);
+void world_folder(struct world *w);                         /* a new one, without a room */
 void world_new(struct world *w, const char *const *agents); /* NULL-terminated */
 void world_send(struct mr_room *room, const char *from, const char *to, char ret_id[MR_ID_LEN + 1]);
 struct census {

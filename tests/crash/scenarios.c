@@ -376,19 +376,19 @@ check_taken_over(struct world *w)
 }
 
 const struct scenario scenarios[] = {
-	{ "send", setup_six, run_send_one, check_one, 8, true },
-	{ "fan-out", setup_six, run_fan_out, check_five, 25, true },
-	{ "send --key", setup_six, run_keyed, check_keyed, 25, true },
-	{ "read", setup_work, run_read, check_shown, 12, false },
-	{ "drain", setup_work, run_drain, check_shown, 12, false },
-	{ "recv", setup_work, run_recv, check_received, 8, false },
-	{ "done", setup_claimed, run_done, check_done, 6, false },
-	{ "archive", setup_work, run_archive, check_once_each, 8, false },
-	{ "register", setup_work, run_register, check_registered, 10, false },
-	{ "takeover", setup_claimed, run_takeover, check_taken_over, 8, false },
-	{ "send queue:", setup_queue, run_queue_send, check_queue_sent, 15, true },
-	{ "send queue: and bob", setup_queue, run_queue_fan_out, check_queue_fan_out, 25, true },
-	{ "recv queue:", setup_queue_work, run_queue_recv, check_queue_received, 15, false },
-	{ "done queue:", setup_queue_claimed, run_queue_done, check_queue_done, 10, false },
+	{ "send", setup_six, run_send_one, check_one, 8, 0 },
+	{ "fan-out", setup_six, run_fan_out, check_five, 25, 0 },
+	{ "send --key", setup_six, run_keyed, check_keyed, 25, 0 },
+	{ "read", setup_work, run_read, check_shown, 12, 0 },
+	{ "drain", setup_work, run_drain, check_shown, 12, 0 },
+	{ "recv", setup_work, run_recv, check_received, 8, 0 },
+	{ "done", setup_claimed, run_done, check_done, 6, 0 },
+	{ "archive", setup_work, run_archive, check_once_each, 8, 0 },
+	{ "register", setup_work, run_register, check_registered, 10, 0 },
+	{ "takeover", setup_claimed, run_takeover, check_taken_over, 8, 0 },
+	{ "send queue:", setup_queue, run_queue_send, check_queue_sent, 15, 0 },
+	{ "send queue: and bob", setup_queue, run_queue_fan_out, check_queue_fan_out, 25, 0 },
+	{ "recv queue:", setup_queue_work, run_queue_recv, check_queue_received, 15, 0 },
+	{ "done queue:", setup_queue_claimed, run_queue_done, check_queue_done, 10, 0 },
 };
 const size_t scenarios_n = sizeof(scenarios) / sizeof(scenarios[0]);

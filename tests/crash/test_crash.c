@@ -15,6 +15,8 @@
 static const int errors[] = { EIO, ENOSPC, EDQUOT, EMFILE, EACCES, EROFS, EINTR };
 #define ERRORS (sizeof(errors) / sizeof(errors[0]))
 
+static bool verbose; /* which call is it that fails? */
+
 static bool
 long_form(void)
 {
@@ -102,7 +104,7 @@ static unsigned
 every_point(const struct scenario *s, struct sys_plan plan)
 {
 	bool mixed = plan.fault == SYS_FAULT_ERRNO && plan.error == 0;
-	unsigned points = 0, stride = long_form() ? 1 : STRIDE, turn = 0;
+	unsigned points = 0, stride = long_form() ? 1 : STRIDE * (s->stride ? s->stride : 1), turn = 0;
 
 	for (bool hit = true; hit; points += hit ? stride : 0, turn++) {
 		struct world w = { 0 };
@@ -113,8 +115,15 @@ every_point(const struct scenario *s, struct sys_plan plan)
 			plan.for_good = (turn / ERRORS) % 2 == 1 && plan.error != EINTR;
 		}
 		hit = run_child(s, &w, &plan);
-		if (s->clean_errors && plan.fault == SYS_FAULT_ERRNO && !hit)
+		if (!hit)
 			assert_true(w.accepted);
+		if (verbose)
+			print_message("# call %lu: error %d%s: %s\n", plan.at, plan.error,
+			    plan.for_good ? " for good" : "",
+			    w.accepted  ? "accepted"
+			    : w.doubted ? "in doubt"
+			    : w.refused ? "refused"
+					: "killed");
 		s->check(&w);
 		remove_world(&w);
 		assert_true(points < 2000);
@@ -156,21 +165,38 @@ failing_at_every_call(void **state)
 	(void)every_point(s, shorter);
 }
 
-int
-main(void)
-{
-	struct CMUnitTest tests[64];
-	static char names[64][120];
-	size_t n = 0;
+#define TESTS_MAX 96
 
-	for (size_t i = 0; i < scenarios_n; i++) {
-		void *s = (void *)(uintptr_t)&scenarios[i];
-		snprintf(names[n], sizeof(names[n]), "%s survives kill -9 at every call", scenarios[i].name);
-		tests[n] = (struct CMUnitTest){ names[n], killed_at_every_call, NULL, NULL, s };
+static size_t
+add_tests(struct CMUnitTest *tests, size_t n, const struct scenario *list, size_t list_n)
+{
+	static char names[TESTS_MAX][120];
+
+	for (const struct scenario *s = list; s < list + list_n; s++) {
+		void *state = (void *)(uintptr_t)s;
+		if (n + 2 > TESTS_MAX)
+			abort();
+		snprintf(names[n], sizeof(names[n]), "%s survives kill -9 at every call", s->name);
+		tests[n] = (struct CMUnitTest){ names[n], killed_at_every_call, NULL, NULL, state };
 		n++;
-		snprintf(names[n], sizeof(names[n]), "%s survives an error at every call", scenarios[i].name);
-		tests[n] = (struct CMUnitTest){ names[n], failing_at_every_call, NULL, NULL, s };
+		snprintf(names[n], sizeof(names[n]), "%s survives an error at every call", s->name);
+		tests[n] = (struct CMUnitTest){ names[n], failing_at_every_call, NULL, NULL, state };
 		n++;
 	}
+	return n;
+}
+
+/* test_crash [PATTERN]: only the tests whose names match, and every fault with them. */
+int
+main(int argc, char **argv)
+{
+	struct CMUnitTest tests[TESTS_MAX];
+	size_t n = add_tests(tests, 0, scenarios, scenarios_n);
+
+	n = add_tests(tests, n, foreign_scenarios, foreign_scenarios_n);
+	n = add_tests(tests, n, carry_scenarios, carry_scenarios_n);
+	verbose = argc > 1;
+	if (verbose)
+		cmocka_set_test_filter(argv[1]);
 	return _cmocka_run_group_tests("crash", tests, n, NULL, NULL);
 }

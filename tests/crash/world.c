@@ -23,14 +23,20 @@ scratch_parent(void)
 }
 
 void
+world_folder(struct world *w)
+{
+	snprintf(w->dir, sizeof(w->dir), "%s/mailroom-crash.XXXXXX", scratch_parent());
+	assert_non_null(mkdtemp(w->dir));
+}
+
+void
 world_new(struct world *w, const char *const *agents)
 {
 	struct mr_error err = { 0 };
 	struct mr_env nobody = { 0 };
 	char *path = NULL;
 
-	snprintf(w->dir, sizeof(w->dir), "%s/mailroom-crash.XXXXXX", scratch_parent());
-	assert_non_null(mkdtemp(w->dir));
+	world_folder(w);
 	if (mr_room_init(w->dir, w->dir, &(struct mr_init_options){ .name = "town" }, &path, &err) != MR_OK)
 		fail_msg("init: %s", err.message);
 	free(path);

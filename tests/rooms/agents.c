@@ -185,10 +185,10 @@ numbers_of_lives_survive_pruning(void **state)
 const struct suite_case agent_cases[] = {
 	CASE(names_are_taken_once, ROOM_REGISTER),
 	CASE(names_that_differ_only_in_case_are_refused, ROOM_REGISTER),
-	CASE(numbers_of_lives_only_grow, ROOM_REGISTER),
-	CASE(what_is_known_of_a_life_can_change, ROOM_REGISTER),
-	CASE(something_is_said_once_a_life, ROOM_REGISTER),
+	CASE(numbers_of_lives_only_grow, ROOM_REGISTER | ROOM_HOLDS),
+	CASE(what_is_known_of_a_life_can_change, ROOM_REGISTER | ROOM_HOLDS),
+	CASE(something_is_said_once_a_life, ROOM_REGISTER | ROOM_HOLDS),
 	CASE(pruning_moves_unread_mail_to_dead_letters, ROOM_REGISTER | ROOM_HOLDS),
-	CASE(numbers_of_lives_survive_pruning, ROOM_REGISTER),
+	CASE(numbers_of_lives_survive_pruning, ROOM_REGISTER | ROOM_HOLDS),
 	{ 0 },
 };

@@ -47,6 +47,22 @@ make_folder(struct world *w, const char *kind, const char *where, char *ret_spec
 	(void)snprintf(ret_spec, size, "%s:%s%s", kind, w->folder, where);
 }
 
+/* With a list of members: without one a team lets anybody be written to. */
+static void
+add_members(const struct world *w)
+{
+	static const char config[] = "{\n  \"name\": \"town\",\n  \"members\": []\n}";
+	char path[256];
+
+	(void)snprintf(path, sizeof path, "%s/town", w->folder);
+	assert_int_equal(mkdir(path, 0700), 0);
+	(void)snprintf(path, sizeof path, "%s/town/config.json", w->folder);
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL, 0600);
+
+	assert_int_equal(write(fd, config, sizeof config - 1), sizeof config - 1);
+	(void)close(fd);
+}
+
 static void
 world_make(struct world *w, const struct room_driver *driver, char *ret_spec, size_t size)
 {
@@ -57,6 +73,8 @@ world_make(struct world *w, const struct room_driver *driver, char *ret_spec, si
 	for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++)
 		if (strcmp(driver->kind, folders[i].kind) == 0) {
 			make_folder(w, driver->kind, folders[i].where, ret_spec, size);
+			if (strcmp(driver->kind, "teams") == 0)
+				add_members(w);
 			return;
 		}
 	if (strcmp(driver->kind, "maildir") == 0)
@@ -283,7 +301,7 @@ static int
 run(const struct room_driver *driver, enum suite_mode mode)
 {
 	static const struct suite_case *const normal[] = { agent_cases, mail_cases, hold_cases, record_cases,
-		queue_cases, channel_cases, NULL };
+		queue_cases, channel_cases, keep_cases, NULL };
 	static const struct suite_case *const faults[] = { fault_cases, NULL };
 	static const char *const words[] = { "bare", "trace", "fault" };
 	struct CMUnitTest tests[128];
@@ -311,7 +329,7 @@ main(int argc, char **argv)
 	int failed = 0;
 
 	for (const struct room_driver *const *d = room_drivers(); *d; d++) {
-		if ((argc > 1 && strcmp(argv[1], (*d)->kind) != 0) || !(*d)->deliver)
+		if ((argc > 1 && strcmp(argv[1], (*d)->kind) != 0) || !(*d)->add_agent) /* only read */
 			continue;
 		failed += run(*d, SUITE_BARE);
 		failed += run(*d, SUITE_TRACE);

@@ -217,11 +217,11 @@ every_copy_is_found_and_purged(void **state)
 }
 
 const struct suite_case record_cases[] = {
-	CASE(records_are_kept_by_kind_owner_and_name, ROOM_REGISTER),
-	CASE(a_record_is_replaced_and_dropped, ROOM_REGISTER),
-	CASE(records_are_listed_each_once, ROOM_REGISTER),
-	CASE(a_change_sees_what_is_there_and_replaces_it, ROOM_REGISTER),
-	CASE(a_change_that_is_refused_changes_nothing, ROOM_REGISTER),
+	CASE(records_are_kept_by_kind_owner_and_name, ROOM_REGISTER | ROOM_HOLDS),
+	CASE(a_record_is_replaced_and_dropped, ROOM_REGISTER | ROOM_HOLDS),
+	CASE(records_are_listed_each_once, ROOM_REGISTER | ROOM_HOLDS),
+	CASE(a_change_sees_what_is_there_and_replaces_it, ROOM_REGISTER | ROOM_HOLDS),
+	CASE(a_change_that_is_refused_changes_nothing, ROOM_REGISTER | ROOM_HOLDS),
 	CASE(groups_queues_and_channels_are_records_too, ROOM_QUEUES | ROOM_CHANNELS),
 	CASE(every_copy_is_found_and_purged, ROOM_REGISTER | ROOM_PURGE | ROOM_HOLDS),
 	{ 0 },

@@ -283,8 +283,12 @@ maildir_has_agent(struct mr_room *room, const char *name, struct mr_error *err)
 	struct stat st;
 
 	(void)snprintf(path, sizeof path, "%.160s/agent", name);
-	if (sys_stat(maildir_of(room)->agents_fd, path, &st) == 0 && S_ISREG(st.st_mode))
+	bool looked = sys_stat(maildir_of(room)->agents_fd, path, &st) == 0;
+
+	if (looked && S_ISREG(st.st_mode))
 		return MR_OK;
+	if (!looked && errno != ENOENT && errno != ENOTDIR) /* who cannot look must not say that nobody is there */
+		return mr_fail_errno(err, "cannot look for agent '%s'", name);
 	return mr_fail(err, MR_NOTFOUND, "no agent '%s' is registered", name);
 }
 

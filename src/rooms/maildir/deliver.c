@@ -21,6 +21,7 @@
 #include <errno.h>
 
 #define NEW_IDS_MAX 5
+#define KEEP_WAIT_MS 30000
 
 void
 deliver_new_id(struct mr_message *msg)
@@ -160,14 +161,65 @@ open_recipient(struct mr_room *room, const struct delivery *what, struct recipie
 	return deliver_open(room, name, what->make_mailboxes, &r->box, err);
 }
 
+/* ---- Imports ---- */
+
+/* What has no id of its own gets one that the next import finds again. */
+static void
+keep_id(struct mr_message *msg)
+{
+	mr_auto(buf_done) struct buf name = BUF_INIT;
+
+	buf_addf(&name, "%s\n%s\n", msg->from ? msg->from : "", msg->subject ? msg->subject : "");
+	buf_add(&name, (struct mr_str){ msg->body, msg->body ? msg->body_len : 0 });
+	id_from_name(msg->date_ms, buf_str(&name), msg->id);
+}
+
+/* A dead letter does not say whose copy it was, so it counts only where there was but one. */
+static unsigned
+where_it_may_be(const struct mr_message *msg)
+{
+	unsigned own = MR_INBOX | MR_HELD | MR_ARCHIVE;
+
+	return msg->to.n + msg->cc.n <= 1 ? own | MR_DEAD : own;
+}
+
+/* MR_EXISTS: the mailbox has it. The lock makes looking and delivering one step among imports: else two of them,
+ * with a reader in between who moves the copy of the first out of new/, would leave two. */
+static enum mr_rc
+keep_begin(struct recipient *to, struct delivery *what, int *ret_lock, struct mr_error *err)
+{
+	struct arena *own = NULL;
+	struct listed at;
+	enum mr_rc rc;
+
+	if (to->is_queue)
+		return mr_fail(err, MR_REFUSED, "cannot import mail into '%s': only into mailboxes", what->to->v[0]);
+	rc = lock_take(to->box.md->agents_fd, ".keep", to->box.md->file_mode, KEEP_WAIT_MS, ret_lock, err);
+	if (rc != MR_OK)
+		return rc;
+	rc = list_find(&to->box, what->msg->id, where_it_may_be(what->msg), &own, &at, err);
+	arena_free(own);
+	if (rc == MR_NOTFOUND) {
+		*err = (struct mr_error){ 0 };
+		return MR_OK;
+	}
+	return rc == MR_OK ? mr_fail(err, MR_EXISTS, "'%s' has the message '%s' already", to->box.agent, what->msg->id)
+			   : rc;
+}
+
 static enum mr_rc
 deliver_one(struct mr_room *room, struct delivery *what, struct delivered *ret, struct mr_error *err)
 {
 	mr_auto(recipient_done) struct recipient to = { .box = MAILBOX_INIT, .queue = QUEUE_INIT };
+	mr_auto(sys_close_fd) int lock_fd = -1;
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 	struct mr_message *msg = what->msg;
 	enum mr_rc rc = open_recipient(room, what, &to, err);
 
+	if (rc == MR_OK && what->keep)
+		rc = keep_begin(&to, what, &lock_fd, err);
+	if (rc == MR_EXISTS && what->keep)
+		(void)snprintf(ret->id, sizeof ret->id, "%s", msg->id);
 	if (rc != MR_OK)
 		return rc;
 	for (unsigned tries = 0;; tries++) {
@@ -178,7 +230,7 @@ deliver_one(struct mr_room *room, struct delivery *what, struct delivered *ret, 
 			return err->code;
 		rc = to.is_queue ? queue_publish(&to.queue, msg, buf_str(&text), &file, err)
 				 : publish(&to.box, msg->id, buf_str(&text), &file, err);
-		if (rc == MR_EXISTS && tries < NEW_IDS_MAX) {
+		if (rc == MR_EXISTS && !what->keep && tries < NEW_IDS_MAX) {
 			deliver_new_id(msg);
 			continue;
 		}
@@ -197,8 +249,12 @@ maildir_deliver(struct mr_room *room, struct delivery *what, struct delivered *r
 
 	if (what->to->n == 0)
 		return mr_fail(err, MR_REFUSED, "cannot deliver a message to nobody");
+	if (what->keep && !id_valid(str_of(what->msg->id)))
+		keep_id(what->msg);
 	if (what->msg->id[0] == '\0')
 		deliver_new_id(what->msg);
+	if (what->keep && (what->to->n != 1 || what->key))
+		return mr_fail(err, MR_REFUSED, "cannot import a message for several at once, or with a key");
 	/* A post gets a number that is never given back, so it is recorded first. */
 	if (what->to->n == 1 && !what->key && target_kind(what->to->v[0], &name) != TARGET_CHANNEL)
 		return deliver_one(room, what, ret, err);

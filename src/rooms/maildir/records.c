@@ -4,6 +4,7 @@
  *
  *	records/<kind>/<owner>/<name>      all kinds but
  *	groups/<name>                      group
+ *	links/<name>                       link
  *	queues/<name>/settings             queue; "/" in the name is "%2F"
  *	channels/<name>/settings           channel
  *
@@ -30,6 +31,7 @@ static const struct office_kind {
 	enum mr_rc (*make)(struct mr_room *room, const char *name, struct mr_error *err);
 } office_kinds[] = {
 	{ "group", "groups", false, NULL },
+	{ "link", "links", false, NULL },
 	{ "queue", "queues", true, maildir_queue_make },
 	{ "channel", "channels", true, maildir_channel_make },
 };

@@ -29,6 +29,23 @@ pick_free_id(struct mem *mem, struct mr_message *msg)
 	}
 }
 
+/* An import: is it in that mailbox already? MR_OK: no. */
+static enum mr_rc
+check_kept(struct mem *mem, const struct delivery *what, struct delivered *ret, struct mr_error *err)
+{
+	struct mem_box *box = what->to->n == 1 ? mem_box_any(mem, what->to->v[0]) : NULL;
+
+	if (what->to->n != 1 || what->key)
+		return mr_fail(err, MR_REFUSED, "cannot import a message for several at once, or with a key");
+	if (!id_valid(str_of(what->msg->id)))
+		id_from_name(what->msg->date_ms, str_of(what->msg->from), what->msg->id);
+	if (!box || !mem_box_get(box, what->msg->id, MR_INBOX | MR_HELD | MR_ARCHIVE))
+		return MR_OK;
+	*ret = (struct delivered){ 0 };
+	memcpy(ret->id, what->msg->id, sizeof ret->id);
+	return mr_fail(err, MR_EXISTS, "'%s' has the message '%s' already", box->name, what->msg->id);
+}
+
 static struct mem_key *
 key_find(struct mem *mem, const char *sender, const char *key)
 {
@@ -197,7 +214,10 @@ mem_deliver(struct mr_room *room, struct delivery *what, struct delivered *ret, 
 		return repeat(known, what, ret, err);
 	if (check_recipients(mem, what, err) != MR_OK)
 		return err->code;
-	pick_free_id(mem, what->msg);
+	if (what->keep && check_kept(mem, what, ret, err) != MR_OK)
+		return err->code;
+	if (!what->keep) /* the same message may be in other mailboxes, under the same id */
+		pick_free_id(mem, what->msg);
 
 	struct mem_letter *letter = calloc(1, sizeof *letter);
 

@@ -1,23 +1,34 @@
 /* SPDX-License-Identifier: MIT */
-/* teams.c - the driver of kind 'teams': inbox files of Claude Code agent teams. */
-#include "base/error.h"
-#include "room/room.h"
-
-static enum mr_rc
-teams_open(struct mr_room *room, const char *where, struct mr_error *err)
-{
-	(void)room;
-	return mr_fail(err, MR_UNSUPPORTED, "cannot open '%s' yet", where);
-}
-
-static void
-teams_close(struct mr_room *room)
-{
-	free(room->state);
-}
+/* teams.c - the driver of kind 'teams': inbox files of Claude Code agent teams. See teams.h. */
+#include "rooms/teams/teams.h"
 
 const struct room_driver room_teams = {
 	.kind = "teams",
+	.abilities = ROOM_READ_STATE | ROOM_REGISTER | ROOM_TYPES | ROOM_OPEN_BOXES,
+
 	.open = teams_open,
 	.close = teams_close,
+
+	.each_agent = teams_each_agent,
+	.find_agent = teams_find_agent,
+	.add_agent = teams_add_agent,
+	.remove_agent = teams_remove_agent,
+	.spell = teams_spell,
+
+	.lacks = teams_lacks,
+	.deliver = teams_deliver,
+	.settle_ticket = teams_settle_ticket,
+	.clear = teams_clear,
+	.scan = teams_scan,
+	.fetch = teams_fetch,
+	.fetch_raw = teams_fetch_raw,
+	.mark = teams_mark,
+	.flush = teams_flush,
+
+	.watch = teams_watch,
+	.watch_wait = teams_watch_wait,
+	.watch_close = teams_watch_close,
+
+	.each_place = teams_each_place,
+	.inspect = teams_inspect,
 };

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: MIT */
+/* cmd_export.c - mailroom export and import: all mail of one room into another. */
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/sys.h"
+#include "cli/progress.h"
+
+#define NAMES_MAX 256
+
+/* ---- The other room ---- */
+
+static bool
+has_folder(const char *path, const char *name)
+{
+	mr_auto(buf_done) struct buf full = BUF_INIT;
+	struct stat st;
+
+	buf_addf(&full, "%s/%s", path, name);
+	return buf_ok(&full) && stat(buf_z(&full), &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* "folder:PATH", and a bare path that is a Maildir and no room: the library gets an absolute path without links. */
+static const char *
+folder_spec(struct cli *cli, const char *spec)
+{
+	mr_auto(buf_done) struct buf out = BUF_INIT;
+	bool said = strncmp(spec, "folder:", 7) == 0;
+	mr_auto(free_ptr) char *path = realpath(said ? spec + 7 : spec, NULL);
+
+	if (!path || (!said && (has_folder(path, ".mailroom") || has_folder(path, "agents") ||
+				   !has_folder(path, "cur") || !has_folder(path, "new"))))
+		return spec;
+	buf_addf(&out, "folder:%s", path);
+	return buf_ok(&out) ? arena_dup(&cli->own, buf_str(&out)) : NULL;
+}
+
+static enum mr_rc
+open_other(struct cli *cli, const char *given, struct mr_room **ret, struct mr_error *err)
+{
+	mr_auto(free_ptr) char *cwd = getcwd(NULL, 0);
+	mr_auto(mr_place_done) struct mr_place place = { 0 };
+	struct mr_room_options options = { .state_dir = cli->env.state_dir };
+	const char *spec = cwd ? spec_expand(cli, given, cwd) : NULL;
+
+	if (!cwd)
+		return mr_fail_errno(err, "cannot tell the working folder");
+	spec = spec ? folder_spec(cli, spec) : NULL;
+	if (!spec)
+		return mr_nomem(err);
+	if (strncmp(spec, "folder:", 7) == 0)
+		return mr_room_open(spec, &options, ret, err);
+	enum mr_rc rc = mr_room_find(spec, NULL, cwd, &place, err);
+
+	if (rc == MR_OK && place.warning)
+		cli_warn(cli, "%s", place.warning);
+	return rc == MR_OK ? mr_room_open(place.spec, &options, ret, err) : rc;
+}
+
+/* ---- The run ---- */
+
+static volatile sig_atomic_t interrupted;
+
+static void
+on_interrupt(int signal)
+{
+	(void)signal;
+	interrupted = 1;
+}
+
+/* The message under way is finished, then it ends: a second interrupt kills as usual, which hurts nothing either. */
+static void
+end_on_interrupt(void)
+{
+	struct sigaction action = { .sa_handler = on_interrupt, .sa_flags = SA_RESTART | (int)SA_RESETHAND };
+
+	(void)sigaction(SIGINT, &action, NULL);
+	(void)sigaction(SIGTERM, &action, NULL);
+}
+
+struct journey {
+	struct cli *cli;
+	struct progress progress;
+};
+
+static bool
+on_step(void *ctx, const struct mr_export_step *step)
+{
+	struct journey *j = ctx;
+
+	if (step->trouble) {
+		progress_clear(&j->progress);
+		cli_warn(j->cli, "%s: '%s' was skipped: %s%s%s", step->agent, step->what, step->trouble->message,
+		    step->trouble->hint[0] ? "; " : "", step->trouble->hint);
+	}
+	progress_draw(&j->progress, step->done, step->total, step->agent);
+	return !interrupted;
+}
+
+static void
+report(struct cli *cli, const struct mr_exported *got, bool dry)
+{
+	if (cli->json) {
+		struct json j = JSON_INIT(&cli->out);
+
+		json_open(&j, '{');
+		json_key_int(&j, "agents", (int64_t)got->agents);
+		json_key_int(&j, dry ? "would_copy" : "copied", (int64_t)got->copied);
+		json_key_int(&j, "there", (int64_t)got->there);
+		json_key_int(&j, "skipped", (int64_t)got->skipped);
+		json_key_bool(&j, "stopped", got->stopped);
+		out_json_line(cli, &j);
+		return;
+	}
+	buf_addf(&cli->out, "%s %zu, already there %zu, skipped %zu\n", dry ? "would copy" : "copied", got->copied,
+	    got->there, got->skipped);
+	if (got->stopped)
+		cli_warn(cli, "stopped before the end; the same command again copies the rest");
+}
+
+static int
+copy(struct cli *cli, struct mr_room *from, struct mr_room *to)
+{
+	struct journey j = { .cli = cli, .progress = progress_begin(cli) };
+	const char *names[NAMES_MAX + 1] = { 0 }, *agents[NAMES_MAX + 1] = { 0 };
+	struct mr_exported got = { 0 };
+	struct mr_error err = { 0 };
+	size_t n = 0;
+
+	for (; opt_nth(cli, "name", n); n++) {
+		if (n == NAMES_MAX)
+			return cli_usage(cli, "more than %d names", NAMES_MAX);
+		names[n] = opt_nth(cli, "name", n);
+	}
+	if (cli->argc > NAMES_MAX)
+		return cli_usage(cli, "more than %d agents", NAMES_MAX);
+	for (int i = 0; i < cli->argc; i++)
+		agents[i] = cli->argv[i];
+	struct mr_export_options options = {
+		.agents = agents[0] ? agents : NULL,
+		.names = names,
+		.agent = opt_text(cli, "agent"),
+		.dry_run = opt_flag(cli, "dry-run"),
+	};
+	if (strcmp(mr_room_kind(from), "folder") == 0 && !options.agent)
+		return cli_usage(cli, "whose mail is it? a Maildir has no names in it: say --agent NAME");
+	end_on_interrupt();
+	enum mr_rc rc = mr_export(from, to, &options, on_step, &j, &got, &err);
+
+	progress_clear(&j.progress);
+	if (rc != MR_OK && got.copied + got.there + got.skipped == 0)
+		return cli_fail(cli, &err);
+	report(cli, &got, options.dry_run);
+	if (rc != MR_OK)
+		return cli_fail(cli, &err);
+	return got.skipped > 0 || got.stopped ? EXIT_FAILED : EXIT_DONE;
+}
+
+static int
+run_with(struct cli *cli, const char *option)
+{
+	const char *given = opt_text(cli, option);
+	struct mr_room *other = NULL;
+	struct mr_error err = { 0 };
+	int code;
+
+	if (!given)
+		return cli_usage(cli, "%s say the other room with --%s ROOM",
+		    cli->cmd == &cmd_export ? "where to?" : "where from?", option);
+	if (open_other(cli, given, &other, &err) != MR_OK)
+		return cli_fail(cli, &err);
+	code = cli->cmd == &cmd_export ? copy(cli, cli->room, other) : copy(cli, other, cli->room);
+	mr_room_close(other);
+	return code;
+}
+
+static int
+run_export(struct cli *cli)
+{
+	return run_with(cli, "to");
+}
+
+static int
+run_import(struct cli *cli)
+{
+	return run_with(cli, "from");
+}
+
+/* ---- Help ---- */
+
+#define COMMON_OPTS                                                                                                    \
+	OPT(0, "name", "OLD=NEW...", "call the agent OLD of the first room NEW in the second"),                        \
+	    OPT(0, "agent", "NAME", "whose mail it is, when the first room is a plain Maildir"),                       \
+	    OPT('n', "dry-run", NULL, "only say how many")
+
+static const struct opt export_opts[] = {
+	OPT(0, "to", "ROOM", "the room to copy into: KIND:WHERE or a path"),
+	COMMON_OPTS,
+	OPT_END,
+};
+static const struct opt import_opts[] = {
+	OPT(0, "from", "ROOM", "the room to copy from: KIND:WHERE, a path, or folder:PATH for a plain Maildir"),
+	COMMON_OPTS,
+	OPT_END,
+};
+static const char *const export_about[] = {
+	"Copies the mail of all agents, or of those named, into another room of any kind: inbox and archive, each "
+	"message "
+	"with its sender, its date, its thread and whether it was read. Agents that are missing there are made. "
+	"Nothing is "
+	"removed here. Sent mail and dead letters stay.",
+	"It can be repeated: what is there already is not copied again, so a run that was cut off is continued by the "
+	"same "
+	"command. What the other kind of room has no field for is stated at the end of the body, behind a line '-- ', "
+	"and "
+	"a body that is a command of some program is shown as text.",
+	"Names are spelled as the other room has them. Two agents that would become one are an error before anything "
+	"is "
+	"written; --name gives one of them another name. A message that cannot be read, or not be held there, is "
+	"reported "
+	"and skipped; the others are copied, and the exit code is 1.",
+	NULL,
+};
+static const char *const import_about[] = {
+	"The same as 'mailroom export', the other way round: copies the mail of another room into this one.",
+	"It also reads a plain Maildir of any mail program, one with the folders cur, new and tmp: say whose mail it "
+	"is "
+	"with --agent. Its marks are kept: seen, replied, flagged (here pinned) and trashed. Subfolders whose names "
+	"begin "
+	"with '.Archive' become the archive, other ones are left alone, and nothing in it is changed.",
+	NULL,
+};
+static const char *const export_examples[] = {
+	"mkdir backup\nmailroom init backup\nmailroom export --to backup",
+	"mkdir backup\nmailroom init backup\nmailroom export --to backup --name bob=old-bob bob",
+	NULL,
+};
+static const char *const import_examples[] = {
+	"mkdir backup\nmailroom init backup\nmailroom import --from backup --dry-run",
+	"mkdir -p Maildir/cur Maildir/new Maildir/tmp\nmailroom import --from folder:Maildir --agent bob",
+	NULL,
+};
+
+const struct cmd cmd_export = {
+	.name = "export",
+	.needs = CMD_ROOM,
+	.synopsis = "--to ROOM [--name OLD=NEW] [--dry-run] [AGENT...]",
+	.summary = "copy all mail into another room, of any kind",
+	.opts = export_opts,
+	.about = export_about,
+	.examples = export_examples,
+	.max_args = -1,
+	.run = run_export,
+};
+const struct cmd cmd_import = {
+	.name = "import",
+	.needs = CMD_ROOM,
+	.synopsis = "--from ROOM [--agent NAME] [--name OLD=NEW] [--dry-run] [AGENT...]",
+	.summary = "copy all mail of another room, or of a Maildir, into this one",
+	.opts = import_opts,
+	.about = import_about,
+	.examples = import_examples,
+	.max_args = -1,
+	.run = run_import,
+};

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: MIT */
+/* cmd_link.c - links to other rooms: link NAME SPEC, link list, link name; and unlink. */
+#include "base/clock.h"
+#include "cli/cli.h"
+
+#include <unistd.h>
+
+/* ---- list ---- */
+
+static void
+json_link(struct json *j, const struct mr_link *link)
+{
+	json_open(j, '{');
+	json_key_str(j, "name", link->name);
+	json_key_str(j, "room", link->room);
+	json_key(j, "names");
+	json_open(j, '[');
+	for (size_t i = 0; i < link->names_n; i++) {
+		json_open(j, '{');
+		json_key_str(j, "local", link->names[i].local);
+		json_key_str(j, "foreign", link->names[i].foreign);
+		json_close(j);
+	}
+	json_close(j);
+	json_key_str(j, "created_by", link->created_by[0] ? link->created_by : NULL);
+	json_key_time(j, "created", link->created_ms);
+}
+
+struct listing {
+	struct cli *cli;
+	struct table table;
+	size_t n;
+	bool failed; /* out of memory */
+};
+
+static size_t
+count_waiting(struct cli *cli, const char *link)
+{
+	struct mr_queue_counts counts = { 0 };
+	struct mr_error ignored = { 0 };
+	char queue[MR_NAME_MAX + 1];
+
+	(void)snprintf(queue, sizeof(queue), "link-%.*s", MR_LINK_NAME_MAX, link);
+	if (mr_queue_count(cli->room, queue, &counts, NULL, NULL, &ignored) != MR_OK)
+		return 0;
+	return counts.ready + counts.delayed + counts.claimed;
+}
+
+static bool
+list_one(void *ctx, const struct mr_link *link)
+{
+	struct listing *l = ctx;
+	mr_auto(buf_done) struct buf names = BUF_INIT, waiting = BUF_INIT;
+	size_t n = count_waiting(l->cli, link->name);
+
+	l->n++;
+	if (l->cli->json) {
+		struct json j = JSON_INIT(&l->cli->out);
+
+		json_link(&j, link);
+		json_key_int(&j, "waiting", (int64_t)n);
+		out_json_line(l->cli, &j);
+		return true;
+	}
+	for (size_t i = 0; i < link->names_n; i++)
+		buf_addf(&names, "%s%s=%s", i > 0 ? ", " : "", link->names[i].local, link->names[i].foreign);
+	buf_addf(&waiting, "%zu", n);
+	l->failed |= !table_add(&l->table, link->name) || !table_add(&l->table, link->room) ||
+		     !table_add(&l->table, buf_z(&waiting)) ||
+		     !table_add(&l->table, names.len > 0 ? buf_z(&names) : "-");
+	return !l->failed;
+}
+
+static int
+run_list(struct cli *cli)
+{
+	static const char *const heading[] = { "NAME", "ROOM", "WAITING", "NAMES" };
+	struct listing l = { .cli = cli, .table = { .columns = 4 } };
+	struct mr_error err = { 0 };
+
+	for (size_t i = 0; i < 4; i++)
+		l.failed |= !table_add(&l.table, heading[i]);
+	enum mr_rc rc = mr_link_each(cli->room, list_one, &l, &err);
+
+	if (rc == MR_OK && l.failed)
+		rc = mr_nomem(&err);
+	if (!cli->json && l.n > 0)
+		table_print(cli, &l.table, &cli->out);
+	else if (!cli->json && rc == MR_OK)
+		buf_adds(&cli->out, "there are no links; mailroom link NAME KIND:WHERE\n");
+	mr_names_done(&l.table.cells);
+	return rc == MR_OK ? EXIT_DONE : cli_fail(cli, &err);
+}
+
+/* ---- Making, naming ---- */
+
+static int
+introduce(struct cli *cli, const char *link, const char *local, const char *foreign)
+{
+	struct mr_error err = { 0 };
+	char made[MR_ADDRESS_MAX + 1];
+
+	if (mr_link_introduce(cli->room, link, local, foreign, opt_flag(cli, "adopt"), made, &err) != MR_OK)
+		return cli_fail(cli, &err);
+	if (cli->json) {
+		struct json j = JSON_INIT(&cli->out);
+
+		json_open(&j, '{');
+		json_key_str(&j, "name", link);
+		json_key_str(&j, "local", local);
+		json_key_str(&j, "foreign", made);
+		out_json_line(cli, &j);
+	} else {
+		buf_addf(&cli->out, "%s is known in %s as %s\n", local, link, made);
+	}
+	return EXIT_DONE;
+}
+
+static int
+run_name(struct cli *cli)
+{
+	if (cli->argc < 3 || cli->argc > 4)
+		return cli_usage(cli, "usage: mailroom link name LINK LOCAL [FOREIGN]");
+	return introduce(cli, cli->argv[1], cli->argv[2], cli->argc == 4 ? cli->argv[3] : NULL);
+}
+
+/* A person who links rooms need not be an agent. */
+static enum mr_rc
+know_maker(struct cli *cli, struct mr_error *err)
+{
+	if (cli_know_self(cli, err) == MR_OK || err->code != MR_NOTFOUND || cli->as_option)
+		return err->code;
+	*err = (struct mr_error){ 0 };
+	return mr_self_named(cli->room, "operator", &cli->self, err);
+}
+
+static int
+run_create(struct cli *cli)
+{
+	mr_auto(free_ptr) char *cwd = getcwd(NULL, 0);
+	mr_auto(mr_place_done) struct mr_place place = { 0 };
+	struct mr_error err = { 0 };
+	const char *name = cli->argv[0], *pair;
+	int code = EXIT_DONE;
+
+	if (cli->argc != 2)
+		return cli_usage(cli, "usage: mailroom link NAME KIND:WHERE");
+	for (size_t i = 0; (pair = opt_nth(cli, "name", i)); i++)
+		if (!strchr(pair, '=') || pair[0] == '=')
+			return cli_usage(cli, "--name '%s' is not LOCAL=FOREIGN", pair);
+	if (!cwd || know_maker(cli, &err) != MR_OK ||
+	    mr_room_find(spec_expand(cli, cli->argv[1], cwd), NULL, cwd, &place, &err) != MR_OK ||
+	    mr_link_create(cli->room, &cli->self, name, place.spec, &err) != MR_OK)
+		return cli_fail(cli, &err);
+	cli->changed = true;
+	if (cli->json) {
+		mr_auto(mr_link_done) struct mr_link link = { 0 };
+		struct json j = JSON_INIT(&cli->out);
+
+		if (mr_link_get(cli->room, name, &link, &err) != MR_OK)
+			return cli_fail(cli, &err);
+		json_link(&j, &link);
+		out_json_line(cli, &j);
+	} else {
+		buf_addf(&cli->out, "linked %s to %s; write to AGENT@%s\n", name, place.spec, name);
+	}
+	for (size_t i = 0; (pair = opt_nth(cli, "name", i)) && code == EXIT_DONE; i++) {
+		const char *equals = strchr(pair, '=');
+		const char *local = arena_dup(&cli->own, (struct mr_str){ pair, (size_t)(equals - pair) });
+
+		code = local ? introduce(cli, name, local, equals[1] ? equals + 1 : NULL) : EXIT_FAILED;
+	}
+	return code;
+}
+
+static int
+run_link(struct cli *cli)
+{
+	const char *word = cli->argv[0];
+
+	if (strcmp(word, "list") == 0) {
+		cli->subword = "list";
+		if (cli->argc > 1)
+			return cli_usage(cli, "'%s' is one argument too many", cli->argv[1]);
+		return run_list(cli);
+	}
+	if (strcmp(word, "name") == 0) {
+		cli->subword = "name";
+		return run_name(cli);
+	}
+	cli->subword = "create";
+	return run_create(cli);
+}
+
+/* ---- unlink ---- */
+
+static int
+run_unlink(struct cli *cli)
+{
+	struct mr_error err = { 0 };
+	size_t dead = 0;
+	const char *name = cli->argv[0];
+
+	if (mr_link_remove(cli->room, name, opt_flag(cli, "force"), &dead, &err) != MR_OK)
+		return cli_fail(cli, &err);
+	if (cli->json) {
+		struct json j = JSON_INIT(&cli->out);
+
+		json_open(&j, '{');
+		json_key_str(&j, "name", name);
+		json_key_bool(&j, "unlinked", true);
+		json_key_int(&j, "dead", (int64_t)dead);
+		out_json_line(cli, &j);
+		return EXIT_DONE;
+	}
+	buf_addf(&cli->out, "unlinked %s", name);
+	if (dead > 0) {
+		buf_adds(&cli->out, "; ");
+		out_count(&cli->out, dead, "message");
+		buf_adds(&cli->out, " to dead letters");
+	}
+	buf_addc(&cli->out, '\n');
+	return EXIT_DONE;
+}
+
+/* ---- The commands ---- */
+
+static const struct opt link_opts[] = {
+	OPT(0, "name", "LOCAL=FOREIGN...",
+	    "NAME SPEC: what this agent is called over there (LOCAL= : made of its name)"),
+	OPT(0, "adopt", NULL, "a mailbox of that name may be there already, and is that agent's from now on"),
+	OPT_END,
+};
+static const char *const link_about[] = {
+	"Makes another room known by a short name. SPEC is a path or KIND:WHERE as after --room: maildir:PATH, "
+	"teams:[TEAM], "
+	"chipset:PATH, handoff:[PATH], workspace:PATH. From then on 'mailroom send alice@NAME' delivers into that "
+	"room, in "
+	"its own format, and 'mailroom carry' brings answers back. This room can have any number of links; one to "
+	"itself, or two to one room, are refused.",
+	"Who writes to a linked room gets a mailbox there, under his own name in the letters that kind of room allows: "
+	"rig/polecats/nux is rig-polecats-nux in a team, bob@chip, from a third room, is bob-at-chip. The table of "
+	"these "
+	"names is part of the link, and a name has one meaning in both directions: if somebody is called so over "
+	"there, "
+	"or another of us is, that is an error, and 'link name LINK LOCAL FOREIGN' gives another name. It is also how "
+	"an "
+	"agent becomes known over there before he has written: then they can write first.",
+	"'list' shows the links, the mail that waits to go out, and the names. The link is a small file of this room, "
+	"links/NAME; the other room is not changed but for the mailboxes.",
+	NULL,
+};
+static const char *const link_examples[] = {
+	"mkdir blue && mailroom init ./blue\nmailroom --room ./blue register carol\nmailroom link blue ./blue\n"
+	"mailroom --as alice send carol@blue -m 'is the port 8080?'\n"
+	"id=$(mailroom --room ./blue --as carol inbox --json | jq -r .id)\n"
+	"mailroom --room ./blue --as carol reply \"$id\" -m 'no, 8081'\nmailroom carry blue\nmailroom --as alice drain",
+	"mkdir blue && mailroom init ./blue\nmailroom link blue ./blue --name bob=bob-of-town\nmailroom link name blue "
+	"alice\n"
+	"mailroom link list",
+	NULL,
+};
+
+const struct cmd cmd_link = {
+	.name = "link",
+	.needs = CMD_ROOM,
+	.synopsis = "NAME SPEC [--name LOCAL=FOREIGN] | list | name LINK LOCAL [FOREIGN]",
+	.summary = "make another room known by a short name",
+	.opts = link_opts,
+	.about = link_about,
+	.examples = link_examples,
+	.exits = "45",
+	.min_args = 1,
+	.max_args = 4,
+	.run = run_link,
+};
+
+static const struct opt unlink_opts[] = {
+	OPT(0, "force", NULL, "also when mail waits to go out: it goes to dead letters, and its senders are told"),
+	OPT_END,
+};
+static const char *const unlink_about[] = {
+	"Forgets a link. Mail that waits to go out makes it refuse; 'mailroom carry' first, or --force. The other room "
+	"and "
+	"the mailboxes there are left as they are; when it is linked again, 'mailroom link name' with --adopt takes "
+	"them "
+	"over.",
+	NULL,
+};
+static const char *const unlink_examples[] = {
+	"mkdir blue && mailroom init ./blue\nmailroom link blue ./blue\nmailroom unlink blue",
+	NULL,
+};
+
+const struct cmd cmd_unlink = {
+	.name = "unlink",
+	.needs = CMD_ROOM,
+	.synopsis = "NAME [--force]",
+	.summary = "forget a link",
+	.opts = unlink_opts,
+	.about = unlink_about,
+	.examples = unlink_examples,
+	.exits = "45",
+	.min_args = 1,
+	.max_args = 1,
+	.run = run_unlink,
+};

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cmd_mb.c - `mailroom mb VERB ...`, behind share/mailroom/mailbox.sh: the verbs of the mailbox skill with its
+ * arguments, outputs and exit codes. Where the original would act for an id that nobody has, send an empty message
+ * because a file is missing, or lose mail, this one says so and fails. See mailroom-handoff(5).
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/id.h"
+#include "cli/cli.h"
+
+#define WAIT_SECONDS "540"
+#define NAME_TRIES 20
+
+struct mb {
+	struct cli *cli;
+	const char *verb;
+	const char *arg[4]; /* "" where there is none */
+	const char *self;   /* $AGENT_MAILBOX_ID, or "" */
+};
+
+static const char *
+variable(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value ? value : "";
+}
+
+static enum mr_rc
+call(const struct mb *mb, const char *const *args, struct mr_str input, struct mr_error *err)
+{
+	mr_auto(free_ptr) char *text = NULL;
+	size_t len = 0;
+
+	if (mr_room_face(mb->cli->room, mb->verb, args, input.ptr, input.len, &text, &len, err) != MR_OK)
+		return err->code;
+	buf_add(&mb->cli->out, (struct mr_str){ text, len });
+	return MR_OK;
+}
+
+/* The id that is given, else that of whoever asks. Unlike the original we make none up: nobody would own it. */
+static const char *
+given_or_self(const struct mb *mb, const char *given, struct mr_error *err)
+{
+	if (given[0])
+		return given;
+	if (mb->self[0])
+		return mb->self;
+	(void)mr_fail(
+	    err, MR_REFUSED, "AGENT_MAILBOX_ID is not set, so '%s' does not know whose mailbox it is about", mb->verb);
+	(void)mr_hint(err, "export AGENT_MAILBOX_ID=$(mb_resolve_self) once, or the id that mb_lookup NAME prints");
+	return NULL;
+}
+
+static enum mr_rc
+run_simple(const struct mb *mb, struct mr_error *err)
+{
+	const char *id = given_or_self(mb, mb->arg[0], err);
+
+	return id ? call(mb, (const char *[]){ id, NULL }, STR(""), err) : err->code;
+}
+
+static enum mr_rc
+run_self(const struct mb *mb, struct mr_error *err)
+{
+	if (!mb->self[0])
+		return call(mb, (const char *[]){ NULL }, STR(""), err);
+	buf_adds(&mb->cli->out, mb->self);
+	return MR_OK;
+}
+
+static enum mr_rc
+run_plain(const struct mb *mb, struct mr_error *err) /* one argument, or none */
+{
+	return call(mb, (const char *[]){ mb->cli->argc > 1 ? mb->arg[0] : NULL, NULL }, STR(""), err);
+}
+
+/* ---- send ---- */
+
+static void
+close_file(FILE **file)
+{
+	if (*file && *file != stdin)
+		(void)fclose(*file);
+}
+
+static enum mr_rc
+read_body(const char *path, struct buf *ret, struct mr_error *err)
+{
+	mr_auto(close_file) FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "re");
+
+	if (!file && errno == ENOENT)
+		return mr_fail(err, MR_NOTFOUND, "there is no file '%s'", path);
+	if (!file)
+		return mr_fail_errno(err, "cannot open '%s'", path);
+	if (file_read_fd(fileno(file), MR_BODY_MAX, ret, err) != MR_OK)
+		return mr_wrap(err, "the body from '%s'", path);
+	return MR_OK;
+}
+
+static enum mr_rc
+run_send(const struct mb *mb, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf body = BUF_INIT;
+	const char *from = given_or_self(mb, "", err);
+
+	/* The whole body first: nothing is made for a message that cannot be sent. */
+	if (!from || read_body(mb->arg[1], &body, err) != MR_OK)
+		return err->code;
+	mb->cli->changed = true;
+	return call(mb, (const char *[]){ mb->arg[0], from, mb->arg[2], mb->arg[3], NULL }, buf_str(&body), err);
+}
+
+/* ---- archive, wait, register ---- */
+
+static enum mr_rc
+run_archive(const struct mb *mb, struct mr_error *err)
+{
+	const char *id = given_or_self(mb, mb->arg[1], err);
+	enum mr_rc rc = id ? call(mb, (const char *[]){ mb->arg[0], id, NULL }, STR(""), err) : err->code;
+
+	if (rc == MR_OK && mb->cli->out.len == 0)
+		cli_warn(mb->cli, "already archived, or never in the inbox: '%s'", mb->arg[0]);
+	buf_clear(&mb->cli->out); /* the original says nothing */
+	return rc;
+}
+
+/* "540", "1.5" */
+static bool
+milliseconds(const char *text, char ret[24])
+{
+	const char *dot = strchr(text, '.');
+	uint64_t whole = 0, thousandths = 0;
+	size_t digits = dot ? strlen(dot + 1) : 0;
+
+	if (!str_to_u64((struct mr_str){ text, dot ? (size_t)(dot - text) : strlen(text) }, &whole) ||
+	    whole > 1000000 || (dot && (digits > 3 || !str_to_u64(str_of(dot + 1), &thousandths))))
+		return false;
+	for (; digits < 3; digits++)
+		thousandths *= 10;
+	(void)snprintf(ret, 24, "%" PRIu64, whole * 1000 + thousandths);
+	return true;
+}
+
+static enum mr_rc
+run_wait(const struct mb *mb, struct mr_error *err)
+{
+	const char *seconds = mb->arg[0][0] ? mb->arg[0] : WAIT_SECONDS;
+	const char *id = given_or_self(mb, mb->arg[1], err);
+	char ms[24];
+
+	if (!id)
+		return err->code;
+	if (!milliseconds(seconds, ms))
+		return mr_fail(err, MR_REFUSED, "'%s' is no number of seconds", seconds);
+	return call(mb, (const char *[]){ ms, id, NULL }, STR(""), err);
+}
+
+static enum mr_rc
+take_name(const struct mb *mb, const char *name, const char *id, struct mr_error *err)
+{
+	const char *harness = variable("AGENT_HARNESS");
+	char pid[24];
+
+	if (!harness[0] && variable("CLAUDE_CODE")[0])
+		harness = "claude";
+	(void)snprintf(pid, sizeof(pid), "%ld", (long)getppid());
+	return call(mb, (const char *[]){ name, id, harness, pid, NULL }, STR(""), err);
+}
+
+static enum mr_rc
+run_register(const struct mb *mb, struct mr_error *err)
+{
+	const char *id = given_or_self(mb, mb->arg[1], err), *name = mb->arg[0];
+	enum mr_rc rc = MR_EXISTS;
+	char made[16] = "agent-";
+
+	if (!id)
+		return err->code;
+	if (name[0])
+		rc = take_name(mb, name, id, err);
+	else
+		for (int i = 0; rc == MR_EXISTS && i < NAME_TRIES; i++) {
+			random_hex(made + 6, 4);
+			rc = take_name(mb, name = made, id, err);
+		}
+	if (rc != MR_OK && rc != MR_EXISTS)
+		return rc;
+	buf_adds(&mb->cli->out, rc == MR_OK ? name : "collision");
+	return MR_OK;
+}
+
+/* ---- The command ---- */
+
+static const struct {
+	const char *verb;
+	int min, max; /* arguments */
+	enum mr_rc (*run)(const struct mb *mb, struct mr_error *err);
+	enum mr_rc silent; /* a result that is no error but a bare exit code 1 */
+} verbs[] = {
+	{ "root", 0, 0, NULL, MR_OK },
+	{ "dir", 1, 1, NULL, MR_OK },
+	{ "resolve_self", 0, 0, run_self, MR_OK },
+	{ "ensure_inbox", 0, 1, run_simple, MR_OK },
+	{ "send", 2, 4, run_send, MR_OK },
+	{ "list", 0, 1, run_simple, MR_OK },
+	{ "archive", 1, 2, run_archive, MR_OK },
+	{ "wait", 0, 2, run_wait, MR_EMPTY },
+	{ "register", 0, 2, run_register, MR_OK },
+	{ "lookup", 1, 1, run_plain, MR_NOTFOUND },
+	{ "names", 0, 0, run_plain, MR_OK },
+	{ "whois", 1, 1, run_plain, MR_NOTFOUND },
+};
+
+static int
+run_verb(struct mb *mb, size_t which)
+{
+	mr_auto(free_ptr) char *cwd = getcwd(NULL, 0);
+	struct cli *cli = mb->cli;
+	struct mr_error err = { 0 };
+	const char *spec = cwd ? spec_expand(cli, "handoff:", cwd) : NULL;
+
+	if (!spec) {
+		(void)mr_nomem(&err);
+		return cli_fail(cli, &err);
+	}
+	if (!verbs[which].run) { /* root, dir: where it would be */
+		buf_adds(&cli->out, spec + strlen("handoff:"));
+		if (verbs[which].max > 0)
+			buf_addf(&cli->out, "/%s", mb->arg[0]);
+		return EXIT_DONE;
+	}
+	enum mr_rc rc = mr_room_open(spec, NULL, &cli->room, &err);
+
+	if (rc == MR_OK) {
+		rc = verbs[which].run(mb, &err);
+		if (rc != MR_OK && rc == verbs[which].silent)
+			return EXIT_FAILED;
+	}
+	return rc == MR_OK ? EXIT_DONE : cli_fail(cli, &err);
+}
+
+static int
+run_mb(struct cli *cli)
+{
+	struct mb mb = { .cli = cli, .verb = cli->argv[0], .self = variable("AGENT_MAILBOX_ID") };
+
+	for (size_t i = 0; i < 4; i++)
+		mb.arg[i] = cli->argc > (int)i + 1 ? cli->argv[i + 1] : "";
+	for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++) {
+		if (strcmp(verbs[i].verb, mb.verb) != 0)
+			continue;
+		if (cli->argc - 1 < verbs[i].min || cli->argc - 1 > verbs[i].max)
+			return cli_usage(cli, "mb %s takes %d to %d arguments", mb.verb, verbs[i].min, verbs[i].max);
+		return run_verb(&mb, i);
+	}
+	return cli_usage(cli, "there is no verb '%s' of mb", mb.verb);
+}
+
+static const struct opt opts[] = { OPT_END };
+
+const struct cmd cmd_mb = {
+	.name = "mb",
+	.synopsis = "VERB [ARGUMENT...]",
+	.summary = "the verbs of the mailbox skill, for share/mailroom/mailbox.sh",
+	.opts = opts,
+	.min_args = 1,
+	.max_args = 5,
+	.hidden = true,
+	.run = run_mb,
+};

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+/* memo.c - reading and writing the message file of a workspace mailbox. See memo.h. */
+#include "message/memo.h"
+
+#include "base/error.h"
+#include "base/text.h"
+#include "message/front.h"
+#include "message/message.h"
+
+static const char *const keys[] = { "REQUEST_ID", "MESSAGE_TYPE", "CHANNEL_ID", "RECEIVER_INBOX_PATH",
+	"REPLY_INBOX_PATH" };
+
+bool
+memo_key_unknown(struct mr_str key)
+{
+	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
+		if (str_eq(key, str_of(keys[i])))
+			return false;
+	return true;
+}
+
+bool
+memo_id_safe(struct mr_str id)
+{
+	if (id.len == 0 || id.len > 200 || id.ptr[0] == '.')
+		return false;
+	for (size_t i = 0; i < id.len; i++) {
+		char c = id.ptr[i];
+
+		if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+			c == '_' || c == '-'))
+			return false;
+	}
+	return true;
+}
+
+const char *
+memo_value_problem(struct mr_str value)
+{
+	for (size_t i = 0; i < value.len; i++)
+		if ((unsigned char)value.ptr[i] < 0x20 || value.ptr[i] == 0x7f)
+			return "has a control character";
+	return utf8_valid(value) ? NULL : "is not UTF-8";
+}
+
+/* ---- Reading ---- */
+
+/* A value of a known key; a careless writer puts it in quotes. */
+static struct mr_str
+known_value(struct mr_str head, const char *key, bool *quoted)
+{
+	struct mr_str value = STR("");
+
+	if (!front_get(head, key, &value) || value.len < 2)
+		return value;
+	char first = value.ptr[0];
+
+	if ((first != '"' && first != '\'') || value.ptr[value.len - 1] != first)
+		return value;
+	*quoted = true;
+	return str_trim((struct mr_str){ value.ptr + 1, value.len - 2 });
+}
+
+/* At most one empty line stands between the front matter and the text. */
+static struct mr_str
+without_separator(struct mr_str body)
+{
+	struct mr_str rest = body, line;
+
+	return front_line(&rest, &line) && line.len == 0 ? rest : body;
+}
+
+bool
+memo_unfinished(struct mr_str text)
+{
+	struct front front;
+	struct mr_str rest = text, line;
+
+	return front_line(&rest, &line) && str_eq(line, STR("---")) && !front_split(text, &front);
+}
+
+const char *
+memo_parse(struct mr_str text, struct memo *ret)
+{
+	struct front front;
+	struct memo memo = { 0 };
+
+	if (memo_unfinished(text))
+		return "has front matter without an end";
+	if (!front_split(text, &front))
+		return "has no front matter";
+	struct mr_str type = known_value(front.head, "MESSAGE_TYPE", &memo.quoted);
+
+	memo.head = front.head;
+	memo.request_id = known_value(front.head, "REQUEST_ID", &memo.quoted);
+	memo.channel = known_value(front.head, "CHANNEL_ID", &memo.quoted);
+	memo.receiver = known_value(front.head, "RECEIVER_INBOX_PATH", &memo.quoted);
+	memo.reply = known_value(front.head, "REPLY_INBOX_PATH", &memo.quoted);
+	memo.body = without_separator(front.body);
+	memo.is_reply = str_eq(type, STR("REPLY"));
+	if (memo.request_id.len == 0)
+		return "has no REQUEST_ID";
+	if (!memo_id_safe(memo.request_id))
+		return "has a REQUEST_ID that cannot be a file's name";
+	if (!memo.is_reply && !str_eq(type, STR("NEW")))
+		return "has a MESSAGE_TYPE that is neither NEW nor REPLY";
+	*ret = memo;
+	return NULL;
+}
+
+/* A heading says its subject whole; of any other text the first line stands for one. */
+void
+memo_subject(struct buf *out, struct mr_str body)
+{
+	mr_auto(buf_done) struct buf clean = BUF_INIT;
+	struct mr_str rest = body, line;
+
+	while (front_line(&rest, &line) && str_trim(line).len == 0)
+		body = rest;
+	if (!str_starts(body, "# ")) {
+		subject_from_body(out, body);
+		return;
+	}
+	rest = body;
+	(void)front_line(&rest, &line);
+	text_clean_line(&clean, utf8_cut((struct mr_str){ line.ptr + 2, line.len - 2 }, 900));
+	buf_add(out, str_trim(buf_str(&clean)));
+}
+
+/* ---- Writing ---- */
+
+static bool
+is_space(uint32_t c)
+{
+	return (c >= 0x09 && c <= 0x0d) || (c >= 0x1c && c <= 0x20) || c == 0x85 || c == 0xa0 || c == 0x1680 ||
+	       (c >= 0x2000 && c <= 0x200a) || c == 0x2028 || c == 0x2029 || c == 0x202f || c == 0x205f || c == 0x3000;
+}
+
+/* Where the last character begins; a byte that is no UTF-8 stands for itself. */
+static size_t
+last_char(struct mr_str s, uint32_t *ret)
+{
+	for (size_t back = 1; back <= 4 && back <= s.len; back++) {
+		size_t at = s.len - back;
+
+		if (utf8_next((struct mr_str){ s.ptr + at, back }, ret) == back)
+			return at;
+	}
+	*ret = 0xfffd;
+	return s.len - 1;
+}
+
+static struct mr_str
+without_space_at_end(struct mr_str s)
+{
+	uint32_t c = 0;
+
+	while (s.len > 0) {
+		size_t at = last_char(s, &c);
+
+		if (!is_space(c))
+			break;
+		s.len = at;
+	}
+	return s;
+}
+
+static void
+add_line(struct buf *out, const char *key, struct mr_str value)
+{
+	buf_addf(out, "%s: ", key);
+	buf_add(out, value);
+	buf_addc(out, '\n');
+}
+
+void
+memo_write(struct buf *out, const struct memo *memo)
+{
+	size_t start = out->len;
+
+	buf_adds(out, "---\n");
+	add_line(out, keys[0], memo->request_id);
+	add_line(out, keys[1], memo->is_reply ? STR("REPLY") : STR("NEW"));
+	if (memo->channel.len > 0)
+		add_line(out, keys[2], memo->channel);
+	add_line(out, keys[3], memo->receiver);
+	add_line(out, keys[4], memo->reply);
+	buf_adds(out, "---\n\n");
+	buf_add(out, memo->body);
+	if (!buf_ok(out))
+		return;
+	out->len = start + without_space_at_end((struct mr_str){ out->ptr + start, out->len - start }).len;
+	buf_addc(out, '\n');
+}

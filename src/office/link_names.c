@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * link_names.c - who of us is called what over there.
+ *
+ * The table is lines "Name: LOCAL FOREIGN" of the link's record, one to one: changed under the record's lock, where a
+ * second use of either name is seen. The entry is durable before the mailbox over there is made, so that a mailbox of
+ * ours is never taken for a stranger's after a kill; the next to write under that name makes the mailbox.
+ *
+ * A name that somebody has over there is never taken: his mail would be carried to us.
+ */
+#include "message/address.h"
+#include "office/link.h"
+
+const char *
+link_foreign_of(const struct mr_link *link, const char *local)
+{
+	for (size_t i = 0; i < link->names_n; i++)
+		if (strcmp(link->names[i].local, local) == 0)
+			return link->names[i].foreign;
+	return NULL;
+}
+
+const char *
+link_local_of(const struct mr_link *link, const char *foreign)
+{
+	for (size_t i = 0; i < link->names_n; i++)
+		if (strcmp(link->names[i].foreign, foreign) == 0)
+			return link->names[i].local;
+	return NULL;
+}
+
+/* ---- Making a name ---- */
+
+/* Kinds whose own programs take fewer letters than an address has: what they would refuse or rewrite is a dash. */
+static bool
+wants_plain_names(const char *kind)
+{
+	static const char *const plain[] = { "teams", "chipset", "workspace" };
+
+	for (size_t i = 0; i < sizeof(plain) / sizeof(plain[0]); i++)
+		if (strcmp(kind, plain[i]) == 0)
+			return true;
+	return false;
+}
+
+static bool
+is_plain(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+}
+
+/* "rig/polecats/nux" -> "rig-polecats-nux", "bob@chip" -> "bob-at-chip" */
+static enum mr_rc
+make_name(const struct mr_room *there, const char *local, char ret[MR_ADDRESS_MAX + 1], struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf name = BUF_INIT;
+	bool plain = wants_plain_names(there->driver->kind);
+
+	for (const char *p = local; *p; p++) {
+		if (*p == '@')
+			buf_adds(&name, "-at-");
+		else
+			buf_addc(&name, plain && !is_plain(*p) ? '-' : *p);
+	}
+	if (!buf_ok(&name))
+		return mr_nomem(err);
+	return address_normal(buf_str(&name), ret, err);
+}
+
+/* What the user gave, in that room's spelling. */
+static enum mr_rc
+spell_name(struct mr_room *there, const char *given, char ret[MR_ADDRESS_MAX + 1], struct mr_error *err)
+{
+	return there->driver->spell ? there->driver->spell(there, given, ret, err)
+				    : address_normal(str_of(given), ret, err);
+}
+
+/* ---- The table ---- */
+
+struct entering {
+	const char *link, *local, *foreign;
+	char had[MR_ADDRESS_MAX + 1]; /* the name that `local` has already, or "" */
+};
+
+static enum mr_rc
+refuse_taken(const struct entering *e, const char *foreign, const char *who, struct mr_error *err)
+{
+	(void)mr_fail(
+	    err, MR_EXISTS, "'%s' cannot be '%s' in '%s': %s is called so there", e->local, foreign, e->link, who);
+	return mr_hint(err, "`mailroom link name %s %s OTHER` gives another name", e->link, e->local);
+}
+
+/* MR_EMPTY: nothing to change, e->had says which name it is. */
+static enum mr_rc
+enter(void *ctx, bool exists, struct buf *text, struct mr_error *err)
+{
+	struct entering *e = ctx;
+	mr_auto(record_done) struct record lines = { 0 };
+	size_t local_len = strlen(e->local);
+
+	if (!exists)
+		return mr_fail(err, MR_NOTFOUND, "no link '%s'", e->link);
+	if (record_parse(buf_str(text), &lines, err) != MR_OK)
+		return err->code;
+	for (size_t i = 0; i < lines.n; i++) {
+		const char *value = lines.lines[i].value, *space = strchr(value, ' ');
+
+		if (!ascii_caseeq(lines.lines[i].name, "Name") || !space)
+			continue;
+		if ((size_t)(space - value) == local_len && strncmp(value, e->local, local_len) == 0) {
+			(void)snprintf(e->had, sizeof(e->had), "%s", space + 1);
+			return MR_EMPTY;
+		}
+		if (strcmp(space + 1, e->foreign) == 0) {
+			mr_auto(buf_done) struct buf who = BUF_INIT;
+
+			buf_addf(&who, "'%.*s'", (int)(space - value), value);
+			return refuse_taken(e, e->foreign, buf_z(&who), err);
+		}
+	}
+	buf_addf(text, "Name: %s %s\n", e->local, e->foreign);
+	return buf_ok(text) ? MR_OK : mr_nomem(err);
+}
+
+static enum mr_rc
+take_out(void *ctx, bool exists, struct buf *text, struct mr_error *err)
+{
+	const struct entering *e = ctx;
+	mr_auto(buf_done) struct buf line = BUF_INIT, out = BUF_INIT;
+	const char *at;
+
+	buf_addf(&line, "Name: %s %s\n", e->local, e->foreign);
+	at = exists ? strstr(buf_z(text), buf_z(&line)) : NULL;
+	if (!at)
+		return MR_EMPTY;
+	buf_add(&out, (struct mr_str){ text->ptr, (size_t)(at - text->ptr) });
+	buf_adds(&out, at + line.len);
+	buf_clear(text);
+	buf_add(text, buf_str(&out));
+	return buf_ok(&line) && buf_ok(&out) && buf_ok(text) ? MR_OK : mr_nomem(err);
+}
+
+/* ---- The mailbox ---- */
+
+struct search {
+	const char *name;
+	bool found;
+};
+
+static bool
+note_if_found(void *ctx, const struct mr_agent *agent)
+{
+	struct search *search = ctx;
+
+	search->found = strcmp(agent->name, search->name) == 0;
+	return !search->found;
+}
+
+enum mr_rc
+link_lives_there(struct mr_room *there, const char *name, struct mr_error *err)
+{
+	const struct room_driver *d = there->driver;
+	struct search search = { .name = name };
+	enum mr_rc rc = MR_NOTFOUND;
+
+	if (!(d->abilities & ROOM_OPEN_BOXES))
+		return d->find_agent || d->has_agent ? agent_exists(there, name, err) : MR_NOTFOUND;
+	/* Where everybody can be written to, he is there who has a mailbox. */
+	if (d->each_agent)
+		rc = d->each_agent(there, note_if_found, &search, err);
+	return rc == MR_OK && !search.found ? MR_NOTFOUND : rc;
+}
+
+/* Another spelling of case is another's name, too. */
+static enum mr_rc
+make_mailbox(struct mr_room *there, const char *local, const char *name, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf role = BUF_INIT;
+	struct mr_agent agent = { .worktree = "", .session = "", .host = "", .wake = "" };
+
+	if (!there->driver->add_agent)
+		return MR_OK;
+	buf_addf(&role, "stands for %s of another room", local);
+	if (!buf_ok(&role))
+		return mr_nomem(err);
+	agent.role = buf_z(&role);
+	(void)snprintf(agent.name, sizeof(agent.name), "%s", name);
+	return there->driver->add_agent(there, &agent, err);
+}
+
+static enum mr_rc
+enter_new(struct mr_room *room, struct mr_room *there, struct entering *e, bool adopt, struct mr_error *err)
+{
+	struct mr_error second = { 0 };
+	enum mr_rc rc = adopt ? MR_NOTFOUND : link_lives_there(there, e->foreign, err);
+
+	if (rc == MR_OK)
+		return refuse_taken(e, e->foreign, "somebody", err);
+	if (rc != MR_NOTFOUND)
+		return rc;
+	*err = (struct mr_error){ 0 };
+	rc = room->driver->record_change(room, LINK_KIND, "", e->link, enter, e, err);
+	if (rc != MR_OK)
+		return rc;
+	rc = make_mailbox(there, e->local, e->foreign, err);
+	if (rc == MR_OK || (rc == MR_EXISTS && adopt))
+		return MR_OK;
+	/* Registered in this very moment, or refused: then it is not his name. */
+	if (rc == MR_EXISTS || rc == MR_REFUSED || rc == MR_UNSUPPORTED)
+		(void)room->driver->record_change(room, LINK_KIND, "", e->link, take_out, e, &second);
+	return rc == MR_EXISTS ? refuse_taken(e, e->foreign, "somebody", err) : rc;
+}
+
+static enum mr_rc
+introduce(struct mr_room *room, struct mr_room *there, const char *link, const char *local, const char *foreign,
+    bool adopt, char ret[MR_ADDRESS_MAX + 1], struct mr_error *err)
+{
+	mr_auto(mr_link_done) struct mr_link now = { 0 };
+	struct entering e = { .link = link, .local = local, .foreign = ret };
+	const char *known;
+	enum mr_rc rc = mr_link_get(room, link, &now, err);
+
+	if (rc != MR_OK)
+		return rc;
+	known = link_foreign_of(&now, local);
+	if (!known) {
+		rc = foreign ? spell_name(there, foreign, ret, err) : make_name(there, local, ret, err);
+		if (rc == MR_OK)
+			rc = enter_new(room, there, &e, adopt, err);
+		if (rc != MR_EMPTY)
+			return rc;
+		known = e.had; /* another carrier was quicker */
+	}
+	if (foreign && strcmp(known, foreign) != 0) {
+		(void)mr_fail(err, MR_EXISTS, "'%s' is known in '%s' already, as '%s'", local, link, known);
+		return mr_hint(err, "answers come to that name; it is kept as long as the link");
+	}
+	(void)snprintf(ret, MR_ADDRESS_MAX + 1, "%s", known);
+	*err = (struct mr_error){ 0 };
+	/* A kill may have come before the mailbox, or its owner removed it. */
+	if (link_lives_there(there, ret, err) == MR_OK)
+		return MR_OK;
+	rc = make_mailbox(there, local, ret, err);
+	return rc == MR_EXISTS ? MR_OK : rc;
+}
+
+enum mr_rc
+link_proxy(struct mr_room *room, struct mr_room *there, const char *link, const char *local,
+    char ret[MR_ADDRESS_MAX + 1], struct mr_error *err)
+{
+	struct mr_str agent, of;
+
+	address_split(str_of(local), &agent, &of);
+	if (str_eq(of, str_of(link)))
+		return mr_fail(err, MR_REFUSED, "'%s' lives in '%s' and needs no name there", local, link);
+	return introduce(room, there, link, local, NULL, false, ret, err);
+}
+
+/* An agent of this room in its registered spelling, or AGENT@LINK of another link. */
+static enum mr_rc
+check_local(
+    struct mr_room *room, const char *link, const char *given, char ret[MR_ADDRESS_MAX + 1], struct mr_error *err)
+{
+	mr_auto(mr_resolution_done) struct mr_resolution found = { 0 };
+	enum mr_rc rc = mr_resolve(room, "", given, &found, err);
+
+	if (rc != MR_OK)
+		return rc;
+	if (strcmp(found.form, "agent") != 0 && strcmp(found.form, "operator") != 0 && strcmp(found.form, "link") != 0)
+		return mr_fail(
+		    err, MR_REFUSED, "'%.80s' is a %s: only agents can be known in '%s'", given, found.form, link);
+	if (strcmp(found.form, "link") == 0 && str_ends(str_of(found.name), link) &&
+	    found.name[strlen(found.name) - strlen(link) - 1] == '@')
+		return mr_fail(err, MR_REFUSED, "'%.80s' lives in '%s' and needs no name there", given, link);
+	(void)snprintf(ret, MR_ADDRESS_MAX + 1, "%s", found.name);
+	return MR_OK;
+}
+
+enum mr_rc
+mr_link_introduce(struct mr_room *room, const char *link, const char *local, const char *foreign, bool adopt,
+    char ret_foreign[MR_ADDRESS_MAX + 1], struct mr_error *err)
+{
+	mr_auto(mr_link_done) struct mr_link known = { 0 };
+	struct mr_room *there = NULL;
+	char name[MR_ADDRESS_MAX + 1], made[MR_ADDRESS_MAX + 1];
+	enum mr_rc rc = mr_link_get(room, link, &known, err);
+
+	if (rc == MR_OK)
+		rc = check_local(room, link, local, name, err);
+	if (rc == MR_OK)
+		rc = link_open(room, &known, &there, err);
+	if (rc != MR_OK)
+		return rc;
+	rc = introduce(room, there, link, name, foreign, adopt, made, err);
+	mr_room_close(there);
+	if (rc == MR_OK)
+		(void)snprintf(ret_foreign, MR_ADDRESS_MAX + 1, "%s", made);
+	return rc;
+}

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+/* inspect.c - what `doctor` finds in the mailboxes of the mailbox skill. */
+#include "rooms/handoff/handoff.h"
+
+#include "base/clock.h"
+#include "base/sys.h"
+#include "base/text.h"
+#include <errno.h>
+#include <stdio.h>
+
+#define STALE_MS ((int64_t)24 * 3600 * 1000)
+
+struct inspection {
+	struct handoff *h;
+	int root_fd;
+	bool fix;
+	mr_finding_fn *fn;
+	void *ctx;
+	const struct registry *registry;
+	size_t leftovers, removed;
+	int tmp_fd; /* of the mailbox looked at */
+};
+
+static void
+find(const struct inspection *x, enum mr_severity severity, const char *check, const char *text, const char *advice,
+    bool fixed)
+{
+	x->fn(x->ctx, &(struct mr_finding){
+			  .severity = severity, .check = check, .text = text, .advice = advice, .fixed = fixed });
+}
+
+/* ---- The registry ---- */
+
+static enum mr_rc
+put_right(void *ctx, struct registry *r, struct mr_error *err)
+{
+	const struct inspection *x = ctx;
+
+	(void)err;
+	/* An empty path is filled in with that of this root when it is written. */
+	for (size_t i = 0; i < r->n; i++) {
+		mr_auto(buf_done) struct buf here = BUF_INIT;
+
+		handoff_inbox_path(x->h, r->v[i].id, &here);
+		if (strcmp(r->v[i].inbox, buf_z(&here)) != 0)
+			r->v[i].inbox = "";
+	}
+	return MR_OK;
+}
+
+static bool
+is_canonical(const struct inspection *x)
+{
+	mr_auto(buf_done) struct buf here = BUF_INIT, canonical = BUF_INIT;
+	struct mr_error ignored = { 0 };
+
+	if (file_read(x->root_fd, "registry.json", (size_t)4 << 20, &here, &ignored) != MR_OK)
+		return ignored.code == MR_NOTFOUND;
+	registry_write(x->registry, x->h->path, &canonical);
+	return str_eq(buf_str(&here), buf_str(&canonical));
+}
+
+static size_t
+count_elsewhere(const struct inspection *x)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < x->registry->n; i++) {
+		mr_auto(buf_done) struct buf here = BUF_INIT;
+
+		handoff_inbox_path(x->h, x->registry->v[i].id, &here);
+		n += x->registry->v[i].inbox[0] && strcmp(x->registry->v[i].inbox, buf_z(&here)) != 0;
+	}
+	return n;
+}
+
+static void
+inspect_entries(const struct inspection *x)
+{
+	const struct registry *r = x->registry;
+
+	for (size_t i = 0; i < r->n; i++) {
+		mr_auto(buf_done) struct buf name = BUF_INIT;
+		char text[400];
+
+		text_clean_line(&name, utf8_cut(str_of(r->v[i].name), 80));
+		if (!handoff_id_ok(str_of(r->v[i].id))) {
+			(void)snprintf(text, sizeof text,
+			    "'%s' is registered with an id that is no folder of this room", buf_z(&name));
+			find(x, MR_PROBLEM, "registry", text, "take the entry out of registry.json", false);
+		} else if (registry_named(r, str_of(r->v[i].name)) != &r->v[i]) {
+			(void)snprintf(text, sizeof text, "the name '%s' is registered twice", buf_z(&name));
+			find(x, MR_PROBLEM, "registry", text,
+			    "the first one counts; take the other out of registry.json", false);
+		} else if (strcmp(r->v[i].name, r->v[i].id) != 0 && handoff_has_mailbox(x->h, r->v[i].name)) {
+			(void)snprintf(
+			    text, sizeof text, "the name '%s' is also the id of another mailbox", buf_z(&name));
+			find(
+			    x, MR_PROBLEM, "registry", text, "mailroom reaches only the name; register another", false);
+		}
+	}
+}
+
+static enum mr_rc
+inspect_registry(struct inspection *x, struct mr_error *err)
+{
+	size_t elsewhere = count_elsewhere(x);
+	bool good = is_canonical(x), fixed = false;
+	char text[400];
+
+	if (x->fix && (elsewhere || !good)) {
+		if (handoff_registry_change(x->h, put_right, x, err) != MR_OK)
+			return err->code;
+		fixed = true;
+	}
+	if (x->registry->broken)
+		find(x, MR_PROBLEM, "registry", "registry.json is no JSON; only some of its entries can be read",
+		    "mailroom doctor --fix writes those again; the others have to register anew", fixed);
+	else if (!good)
+		find(x, MR_PROBLEM, "registry",
+		    "registry.json has not the layout that the mailbox skill reads, so it finds no names",
+		    "mailroom doctor --fix, or any registration through mailroom, writes it again", fixed);
+	if (elsewhere) {
+		(void)snprintf(text, sizeof text, "%zu of %zu registered inboxes are not in '%s'", elsewhere,
+		    x->registry->n, x->h->path);
+		find(x, MR_PROBLEM, "root", text,
+		    "is this the right root? If it was moved, mailroom doctor --fix writes its paths", fixed);
+	}
+	inspect_entries(x);
+	return MR_OK;
+}
+
+/* ---- What interrupted sends left behind ---- */
+
+static bool
+look_at_leftover(void *ctx, const struct dir_entry *e)
+{
+	struct inspection *x = ctx;
+	struct stat st;
+
+	/* Whoever carries mail asks for these, however long it takes. */
+	if (str_starts(str_of(e->name), HANDOFF_CARRY) || sys_stat(x->tmp_fd, e->name, &st) < 0 ||
+	    !S_ISREG(st.st_mode) || (int64_t)st.st_mtim.tv_sec * 1000 > clock_now_ms() - STALE_MS)
+		return true;
+	x->leftovers++;
+	if (x->fix && sys_unlink(x->tmp_fd, e->name) == 0)
+		x->removed++;
+	return true;
+}
+
+static bool
+look_into(void *ctx, const struct dir_entry *e)
+{
+	struct inspection *x = ctx;
+	mr_auto(sys_close_fd) int fd = -1;
+	struct mr_error ignored = { 0 };
+	char path[HANDOFF_ID_MAX + 16];
+
+	if (!handoff_has_mailbox(x->h, e->name))
+		return true;
+	(void)snprintf(path, sizeof path, "%s/tmp", e->name);
+	if (dir_open(x->root_fd, path, &fd, &ignored) != MR_OK)
+		return true;
+	x->tmp_fd = fd;
+	(void)dir_each(fd, look_at_leftover, x, &ignored);
+	return true;
+}
+
+static enum mr_rc
+inspect_leftovers(struct inspection *x, struct mr_error *err)
+{
+	char text[200];
+
+	if (dir_each(x->root_fd, look_into, x, err) != MR_OK)
+		return err->code;
+	if (x->leftovers == 0)
+		return MR_OK;
+	(void)snprintf(text, sizeof text, "%zu unfinished %s of more than a day ago in tmp/", x->leftovers,
+	    x->leftovers == 1 ? "message" : "messages");
+	find(x, MR_NOTE, "leftovers", text, "mailroom doctor --fix removes them: they were never sent",
+	    x->removed == x->leftovers);
+	return MR_OK;
+}
+
+static void
+inspect_modes(struct inspection *x)
+{
+	struct stat st;
+
+	if (sys_stat_fd(x->root_fd, &st) < 0 || (st.st_mode & 077) == 0)
+		return;
+	bool fixed = x->fix && sys_chmod_fd(x->root_fd, 0700) == 0;
+
+	find(x, MR_NOTE, "modes", "other users can look into the root", "mailroom doctor --fix closes it: mode 0700",
+	    fixed);
+}
+
+enum mr_rc
+handoff_inspect(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, struct mr_error *err)
+{
+	mr_auto(registry_done) struct registry r = { 0 };
+	struct inspection x = { .h = handoff_of(room), .fix = fix, .fn = fn, .ctx = ctx, .registry = &r, .tmp_fd = -1 };
+	enum mr_rc rc = handoff_root(x.h, false, &x.root_fd, err);
+
+	if (rc != MR_OK)
+		return rc == MR_NOTFOUND ? MR_OK : rc;
+	if (handoff_registry_read(x.h, &r, err) != MR_OK)
+		return err->code;
+	inspect_modes(&x);
+	if (inspect_registry(&x, err) != MR_OK)
+		return err->code;
+	return inspect_leftovers(&x, err);
+}

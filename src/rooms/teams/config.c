@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: MIT */
+/* config.c - config.json: who belongs to the team. Changed as the newest generation does it: under config.json.lock,
+ * member by member, all other bytes kept. */
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/sys.h"
+#include "message/foreign.h"
+#include "rooms/teams/teams.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+
+#define FILE_NAME "config.json"
+
+static enum mr_rc
+open_folder(const struct teams *t, int *ret_fd, struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int root_fd = -1;
+
+	if (dir_open(AT_FDCWD, t->root, &root_fd, err) != MR_OK)
+		return err->code;
+	return dir_open(root_fd, t->config_dir, ret_fd, err);
+}
+
+void
+config_done(struct config *c)
+{
+	buf_done(&c->text);
+	*c = (struct config){ 0 };
+}
+
+/* MR_CORRUPT: no JSON object (yet). */
+static enum mr_rc
+parse(struct config *c, struct mr_error *err)
+{
+	struct json_value all = { 0 }, members = { 0 };
+	const char *problem = "is no object";
+
+	if (!json_whole(buf_str(&c->text), &all, &problem) || all.kind != JSON_OBJECT) {
+		(void)mr_fail(err, MR_CORRUPT, "the team's config.json %s", problem);
+		return mr_hint(err, "it is left as it is; its team lead writes it");
+	}
+	c->members = (struct json_value){ 0 };
+	if (json_find(all, "members", &members) && members.kind == JSON_ARRAY)
+		c->members = members;
+	return MR_OK;
+}
+
+static enum mr_rc
+read_in(int fd, struct config *c, struct mr_error *err)
+{
+	struct stat st;
+
+	for (unsigned pause_ms = 5;; pause_ms *= 2) {
+		buf_clear(&c->text);
+		enum mr_rc rc = file_read(fd, FILE_NAME, CONFIG_MAX, &c->text, err);
+
+		if (rc != MR_OK)
+			return rc;
+		c->there = true;
+		c->mode = sys_stat(fd, FILE_NAME, &st) == 0 ? st.st_mode & 0777 : 0600;
+		rc = parse(c, err);
+		if (rc == MR_OK || pause_ms > 160) /* others write it in place */
+			return rc;
+		team_nap_us(pause_ms * 1000);
+	}
+}
+
+enum mr_rc
+config_read(const struct teams *t, struct config *ret, struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int fd = -1;
+	struct config c = { 0 };
+	enum mr_rc rc = open_folder(t, &fd, err);
+
+	if (rc == MR_OK)
+		rc = read_in(fd, &c, err);
+	if (rc != MR_OK && rc != MR_NOTFOUND) {
+		config_done(&c);
+		return rc;
+	}
+	*ret = c;
+	return MR_OK;
+}
+
+bool
+config_next(const struct config *c, size_t *at, struct json_value *ret, char ret_address[MR_ADDRESS_MAX + 1])
+{
+	struct json_value member;
+
+	while (c->members.raw.ptr && json_item(c->members, at, &member)) {
+		mr_auto(buf_done) struct buf name = BUF_INIT;
+		struct mr_error ignored = { 0 };
+
+		if (!json_find_text(member, "name", &name) ||
+		    foreign_to_address(buf_str(&name), ret_address, &ignored) != MR_OK)
+			continue;
+		*ret = member;
+		return true;
+	}
+	return false;
+}
+
+static const char *
+member_text(struct json_value member, const char *key, struct arena **own)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+
+	if (!json_find_text(member, key, &text))
+		return "";
+	return text.failed ? NULL : arena_dup(own, buf_str(&text));
+}
+
+enum mr_rc
+config_agent(struct json_value member, const char *address, struct mr_agent *ret, struct mr_error *err)
+{
+	struct arena *own = NULL;
+	struct json_value joined = { 0 };
+	uint64_t ms = 0;
+	struct mr_agent agent = { .session = "", .host = "", .wake = "" };
+
+	(void)snprintf(agent.name, sizeof agent.name, "%s", address);
+	agent.worktree = member_text(member, "cwd", &own);
+	agent.role = member_text(member, "agentType", &own);
+	if (json_find(member, "joinedAt", &joined) && joined.kind == JSON_NUMBER && str_to_u64(joined.raw, &ms) &&
+	    ms < INT64_MAX)
+		agent.created_ms = (int64_t)ms;
+	agent.own = own;
+	if (!agent.worktree || !agent.role) {
+		arena_free(own);
+		return mr_nomem(err);
+	}
+	*ret = agent;
+	return MR_OK;
+}
+
+/* ---- Changing ---- */
+
+static void
+add_text(struct buf *out, const char *key, struct mr_str value)
+{
+	buf_addf(out, ",\n      \"%s\": ", key);
+	json_stringify(out, value);
+}
+
+static void
+add_member(struct buf *out, const struct teams *t, const struct mr_agent *agent)
+{
+	mr_auto(buf_done) struct buf name = BUF_INIT, id = BUF_INIT;
+
+	foreign_from_address(agent->name, &name);
+	buf_addf(&id, "%s@%s", buf_z(&name), t->team);
+	buf_adds(out, "    {\n      \"agentId\": ");
+	json_stringify(out, buf_str(&id));
+	add_text(out, "name", buf_str(&name));
+	buf_addf(out, ",\n      \"joinedAt\": %" PRId64, clock_now_ms());
+	buf_adds(out, ",\n      \"tmuxPaneId\": \"\",\n      \"subscriptions\": []");
+	if (agent->role && agent->role[0])
+		add_text(out, "agentType", str_of(agent->role));
+	if (agent->worktree && agent->worktree[0])
+		add_text(out, "cwd", str_of(agent->worktree));
+	buf_adds(out, "\n    }");
+	out->failed |= name.failed || id.failed;
+}
+
+static struct mr_str
+up_to(const struct config *c, const char *end)
+{
+	return (struct mr_str){ c->text.ptr, (size_t)(end - c->text.ptr) };
+}
+
+static struct mr_str
+behind(const struct config *c, const char *from)
+{
+	return (struct mr_str){ from, (size_t)(c->text.ptr + c->text.len - from) };
+}
+
+/* Behind the last member, or between empty brackets. */
+static void
+insert(const struct config *c, const struct teams *t, const struct mr_agent *agent, struct buf *out)
+{
+	struct json_value member = { 0 };
+	const char *end = c->members.raw.ptr + c->members.raw.len;
+
+	for (size_t at = 0; json_item(c->members, &at, &member);)
+		;
+	if (member.raw.ptr) {
+		const char *last = member.raw.ptr + member.raw.len;
+
+		buf_add(out, up_to(c, last));
+		buf_adds(out, ",\n");
+		add_member(out, t, agent);
+		buf_add(out, behind(c, last));
+	} else {
+		buf_add(out, up_to(c, c->members.raw.ptr + 1));
+		buf_addc(out, '\n');
+		add_member(out, t, agent);
+		buf_adds(out, "\n  ");
+		buf_add(out, behind(c, end - 1));
+	}
+}
+
+/* MR_EXISTS: is a member. MR_REFUSED: could be taken for one, or has its inbox. */
+static enum mr_rc
+check_free(const struct config *c, const char *agent, struct mr_error *err)
+{
+	struct json_value member;
+	char other[MR_ADDRESS_MAX + 1], file[TEAM_NAME_LEN], other_file[TEAM_NAME_LEN];
+
+	teams_inbox_name(agent, file);
+	for (size_t at = 0; config_next(c, &at, &member, other);) {
+		if (strcmp(other, agent) == 0)
+			return mr_fail(err, MR_EXISTS, "'%s' is a member of the team already", agent);
+		teams_inbox_name(other, other_file);
+		if (!ascii_caseeq(other_file, file))
+			continue;
+		(void)mr_fail(err, MR_REFUSED, "'%s' is too like the member '%s': %s", agent, other,
+		    ascii_caseeq(other, agent) ? "only the case differs" : "both would have one inbox");
+		return mr_hint(err, "choose another name");
+	}
+	return MR_OK;
+}
+
+/* The member's bytes and one comma: the one before it, or of the first the one behind it. */
+static enum mr_rc
+cut_out(const struct config *c, const char *agent, struct buf *out, struct mr_error *err)
+{
+	struct json_value member = { 0 }, last = { 0 };
+	char name[MR_ADDRESS_MAX + 1];
+
+	for (size_t at = 0; json_item(c->members, &at, &member); last = member) {
+		mr_auto(buf_done) struct buf text = BUF_INIT;
+		struct mr_error ignored = { 0 };
+
+		if (!json_find_text(member, "name", &text) ||
+		    foreign_to_address(buf_str(&text), name, &ignored) != MR_OK || strcmp(name, agent) != 0)
+			continue;
+		const char *from = last.raw.ptr ? last.raw.ptr + last.raw.len : member.raw.ptr;
+		const char *to = member.raw.ptr + member.raw.len;
+		struct json_value next = { 0 };
+
+		if (!last.raw.ptr && json_item(c->members, &at, &next))
+			to = next.raw.ptr;
+		buf_add(out, up_to(c, from));
+		buf_add(out, behind(c, to));
+		return out->failed ? mr_nomem(err) : MR_OK;
+	}
+	return mr_fail(err, MR_NOTFOUND, "'%s' is no member of the team", agent);
+}
+
+static enum mr_rc
+change_locked(const struct teams *t, struct team_lock *l, int fd, const struct mr_agent *add, const char *remove,
+    struct mr_error *err)
+{
+	mr_auto(config_done) struct config c = { 0 };
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	enum mr_rc rc = read_in(fd, &c, err);
+
+	if (rc == MR_OK && !c.members.raw.ptr)
+		rc = mr_fail(err, MR_CORRUPT, "the team's config.json has no list of members");
+	if (rc == MR_OK && add)
+		rc = check_free(&c, add->name, err);
+	if (rc == MR_OK && add)
+		insert(&c, t, add, &text);
+	if (rc == MR_OK && remove)
+		rc = cut_out(&c, remove, &text, err);
+	if (rc != MR_OK)
+		return rc;
+	return buf_ok(&text) ? store_replace(l, fd, FILE_NAME, c.mode, buf_str(&text), err) : mr_nomem(err);
+}
+
+static enum mr_rc
+change(const struct teams *t, const struct mr_agent *add, const char *remove, struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int fd = -1;
+	mr_auto(team_lock_done) struct team_lock l = TEAM_LOCK_INIT;
+
+	if (open_folder(t, &fd, err) != MR_OK || team_lock_take(&l, fd, FILE_NAME, t->patience_ms, err) != MR_OK)
+		return err->code;
+	return change_locked(t, &l, fd, add, remove, err);
+}
+
+enum mr_rc
+config_add(const struct teams *t, const struct mr_agent *agent, struct mr_error *err)
+{
+	return change(t, agent, NULL, err);
+}
+
+enum mr_rc
+config_remove(const struct teams *t, const char *agent, struct mr_error *err)
+{
+	return change(t, NULL, agent, err);
+}

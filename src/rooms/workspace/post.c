@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * post.c - one file into one folder. Peers list every name in an inbox, so nothing may be seen there before it is
+ * whole: it is written without a name, or with one that begins with a dot where the system cannot do that.
+ */
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/id.h"
+#include "base/sys.h"
+#include "rooms/workspace/workspace.h"
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define CARRY_PREFIX ".mailroom-carry-" /* nobody but settle_ticket removes these */
+#define BUSY_STEP_MS 50
+#define NUMBERS_MAX 10000
+
+int64_t
+post_stamp(struct workspace *ws)
+{
+	while (clock_now_ms() == ws->last_ms) /* ids of one date would be in no order */
+		(void)poll(NULL, 0, 1);
+	int64_t now_ns = clock_now_ns();
+
+	ws->last_ms = now_ns / 1000000;
+	return now_ns;
+}
+
+/* As readable as its folder, and always for its owner when that is not us. */
+static mode_t
+mode_for(int dir_fd)
+{
+	struct stat st;
+
+	if (sys_stat_fd(dir_fd, &st) < 0)
+		return 0600;
+	return 0600 | (st.st_mode & 0044) | (st.st_uid != geteuid() ? 0044 : 0);
+}
+
+static void
+note(struct workspace *ws, struct posting *p, const struct stat *st)
+{
+	p->mtime_ns = mtime_of(st);
+	settled_add(ws, st);
+}
+
+/* ---- With a name that begins with a dot ---- */
+
+static enum mr_rc
+ask_staged(const struct delivery *what, const char *dir, const char *temporary, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf ticket = BUF_INIT;
+
+	if (!what || !what->staged)
+		return MR_OK;
+	buf_addf(&ticket, "%s/%s", dir, temporary);
+	if (!buf_ok(&ticket))
+		return mr_nomem(err);
+	if (ticket.len > ROOM_TICKET_MAX)
+		return mr_fail(err, MR_REFUSED, "the path '%.60s...' is too long for mail that is carried", dir);
+	return what->staged(what->staged_ctx, buf_z(&ticket), err);
+}
+
+static enum mr_rc
+post_by_rename(
+    struct workspace *ws, int dir_fd, const char *dir, const char *name, struct posting *p, struct mr_error *err)
+{
+	bool staged = p->what && p->what->staged;
+	char random[17], temporary[300];
+	struct stat st;
+
+	random_hex(random, 16);
+	if (staged)
+		(void)snprintf(temporary, sizeof temporary, CARRY_PREFIX "%s.tmp", random);
+	else
+		(void)snprintf(temporary, sizeof temporary, ".%s.tmp-%s", name, random);
+	if (file_prepare(dir_fd, temporary, p->bytes, mode_for(dir_fd), p->mtime_ns, err) != MR_OK)
+		return err->code;
+	enum mr_rc rc = sys_stat(dir_fd, temporary, &st) < 0 ? mr_fail_errno(err, "cannot look at '%s'", temporary)
+							     : ask_staged(p->what, dir, temporary, err);
+
+	if (rc == MR_OK)
+		rc = file_prepared_publish(dir_fd, temporary, dir_fd, name, err);
+	if (rc == MR_OK)
+		note(ws, p, &st);
+	else if (!staged) /* with a ticket, gone would mean published: settle_ticket removes it */
+		(void)sys_unlink(dir_fd, temporary);
+	return rc;
+}
+
+enum mr_rc
+workspace_settle_ticket(struct mr_room *room, const char *ticket, bool *ret_published, struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int dir_fd = -1;
+	const char *slash = strrchr(ticket, '/');
+	struct stat st;
+
+	(void)room;
+	if (!slash || !str_starts(str_of(slash + 1), CARRY_PREFIX) || !str_ends(str_of(slash), ".tmp"))
+		return mr_fail(err, MR_REFUSED, "'%.100s' is no ticket of this kind of room", ticket);
+	if (route_open_dir((struct mr_str){ ticket, (size_t)(slash - ticket) }, &dir_fd, err) != MR_OK) {
+		if (err->code != MR_NOTFOUND)
+			return err->code;
+		*ret_published = false; /* the inbox is gone, and what was in it */
+		return MR_OK;
+	}
+	bool there = sys_stat(dir_fd, slash + 1, &st) == 0;
+
+	if (!there && errno != ENOENT)
+		return mr_fail_errno(err, "cannot look for '%s'", ticket);
+	if (there && (sys_unlink(dir_fd, slash + 1) < 0 || sys_fsync(dir_fd) < 0))
+		return mr_fail_errno(err, "cannot remove '%s'", ticket);
+	*ret_published = !there;
+	return MR_OK;
+}
+
+/* ---- Without a name ---- */
+
+static enum mr_rc
+take_back(int dir_fd, const char *name, struct mr_error *err)
+{
+	if (sys_unlink(dir_fd, name) == 0) {
+		(void)sys_fsync(dir_fd);
+		return err->code;
+	}
+	struct mr_error first = *err;
+
+	(void)mr_fail(err, MR_INDOUBT, "'%s' is visible but may not survive a power cut: %s", name, first.message);
+	return mr_hint(err, "look at the disk; the message is whole: do not send it again");
+}
+
+/* *ret_cannot: this system has no unnamed files. */
+static enum mr_rc
+post_unnamed(
+    struct workspace *ws, int dir_fd, const char *name, struct posting *p, bool *ret_cannot, struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int fd = sys_open_unnamed(dir_fd, mode_for(dir_fd));
+	struct stat st;
+
+	*ret_cannot = fd < 0 && errno == EOPNOTSUPP;
+	if (fd < 0)
+		return mr_fail_errno(err, "cannot make a file for '%s'", name);
+	if (sys_write_all(fd, p->bytes.ptr, p->bytes.len) < 0 || sys_set_mtime(fd, p->mtime_ns) < 0 ||
+	    sys_fsync(fd) < 0 || sys_stat_fd(fd, &st) < 0)
+		return mr_fail_errno(err, "cannot write '%s'", name);
+	if (sys_link_unnamed(fd, dir_fd, name) < 0) {
+		*ret_cannot = errno == EOPNOTSUPP;
+		if (errno == EEXIST)
+			return mr_fail(err, MR_EXISTS, "'%s' is there already", name);
+		return mr_fail_errno(err, "cannot publish '%s'", name);
+	}
+	if (sys_fsync(fd) < 0 || sys_fsync(dir_fd) < 0) {
+		(void)mr_fail_errno(err, "cannot make '%s' durable", name);
+		return take_back(dir_fd, name, err);
+	}
+	note(ws, p, &st);
+	return MR_OK;
+}
+
+static enum mr_rc
+post_at(struct workspace *ws, int dir_fd, const char *dir, const char *name, struct posting *p, struct mr_error *err)
+{
+	bool cannot = true;
+
+	if (!p->what || !p->what->staged) {
+		enum mr_rc rc = post_unnamed(ws, dir_fd, name, p, &cannot, err);
+
+		if (!cannot)
+			return rc;
+	}
+	return post_by_rename(ws, dir_fd, dir, name, p, err);
+}
+
+enum mr_rc
+post_file(struct workspace *ws, int dir_fd, const char *name, struct posting *p, struct mr_error *err)
+{
+	struct posting plain = { .bytes = p->bytes, .mtime_ns = p->mtime_ns };
+	enum mr_rc rc = post_at(ws, dir_fd, "", name, &plain, err);
+
+	if (rc == MR_OK)
+		p->mtime_ns = plain.mtime_ns;
+	return rc;
+}
+
+/* ---- At a destination ---- */
+
+/* A resend finds its own bytes: it has that one's date then. */
+static bool
+is_there_already(int dir_fd, const char *name, struct posting *p)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	struct mr_error ignored = { 0 };
+	struct stat st;
+
+	if (sys_stat(dir_fd, name, &st) < 0 || file_read(dir_fd, name, MEMO_MAX, &text, &ignored) != MR_OK ||
+	    !str_eq(buf_str(&text), p->bytes))
+		return false;
+	p->mtime_ns = mtime_of(&st);
+	return true;
+}
+
+enum mr_rc
+post_deliver(
+    struct workspace *ws, int dir_fd, const char *dir, const char *name, struct posting *p, struct mr_error *err)
+{
+	int64_t end_ms = clock_boot_ms() + ws->busy_ms;
+
+	for (;;) {
+		enum mr_rc rc = post_at(ws, dir_fd, dir, name, p, err);
+
+		if (rc != MR_EXISTS)
+			return rc;
+		if (is_there_already(dir_fd, name, p))
+			return MR_OK;
+		if (clock_boot_ms() >= end_ms)
+			break;
+		(void)poll(NULL, 0, BUSY_STEP_MS);
+	}
+	(void)mr_fail(err, MR_BUSY, "a message of the same conversation still waits in '%s'", dir);
+	return mr_hint(err, "try again when '%s' was read there; nothing was sent", name);
+}
+
+/* ---- Our own copy ---- */
+
+/* Two of ours may do this at once: the number that a rename gets is that one's. */
+static enum mr_rc
+make_way(const struct box *box, const char *id, struct mr_error *err)
+{
+	for (unsigned n = 1; n < NUMBERS_MAX; n++) {
+		mr_auto(buf_done) struct buf older = BUF_INIT;
+
+		buf_addf(&older, "%s.%u", id, n);
+		if (!buf_ok(&older))
+			return mr_nomem(err);
+		if (sys_rename_new(box->scratch_fd, id, box->scratch_fd, buf_z(&older)) == 0 || errno == ENOENT)
+			return MR_OK;
+		if (errno != EEXIST)
+			return mr_fail_errno(err, "cannot keep the older copy of '%s'", id);
+	}
+	return mr_fail(err, MR_BUSY, "scratch has too many copies of '%s'", id);
+}
+
+enum mr_rc
+post_draft(struct workspace *ws, struct box *box, const char *id, struct posting *p, struct mr_error *err)
+{
+	if (box_need_scratch(box, err) != MR_OK)
+		return err->code;
+	for (unsigned tries = 0; tries < 100; tries++) {
+		enum mr_rc rc = post_file(ws, box->scratch_fd, id, p, err);
+
+		if (rc != MR_EXISTS)
+			return rc;
+		if (make_way(box, id, err) != MR_OK)
+			return err->code;
+	}
+	return mr_fail(err, MR_BUSY, "others keep writing to '%s' in scratch", id);
+}

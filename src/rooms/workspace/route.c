@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * route.c - where an answer may go. REPLY_INBOX_PATH is what the sender says, and would let any message make a file
+ * wherever we can write. So: absolute, no "..", the file's name is the REQUEST_ID (or the path is a folder, as with
+ * cp), and the folder is somebody's .mailbox/inbox or stands in our own .mailbox/reply-paths.
+ */
+#include "base/error.h"
+#include "base/sys.h"
+#include "message/front.h"
+#include "rooms/workspace/workspace.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+
+void
+route_done(struct route *route)
+{
+	sys_close_fd(&route->dir_fd);
+	free(route->path);
+	*route = ROUTE_INIT;
+}
+
+static struct mr_str
+without_slashes(struct mr_str path)
+{
+	while (path.len > 1 && path.ptr[path.len - 1] == '/')
+		path.len--;
+	return path;
+}
+
+static bool
+goes_up(struct mr_str path)
+{
+	for (size_t at = 0; at + 1 < path.len; at++)
+		if (path.ptr[at] == '.' && path.ptr[at + 1] == '.' && (at == 0 || path.ptr[at - 1] == '/') &&
+		    (at + 2 == path.len || path.ptr[at + 2] == '/'))
+			return true;
+	return false;
+}
+
+/* The last part is opened by itself, so that it is no link; of an inbox the last two. */
+enum mr_rc
+route_open_dir(struct mr_str dir, int *ret_fd, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf above = BUF_INIT, below = BUF_INIT;
+	mr_auto(sys_close_fd) int fd = -1;
+	size_t at;
+
+	dir = without_slashes(dir);
+	if (dir.len == 0 || dir.ptr[0] != '/' || goes_up(dir) || memo_value_problem(dir))
+		return mr_fail(
+		    err, MR_REFUSED, "'%.*s' is no absolute path", (int)(dir.len < 200 ? dir.len : 200), dir.ptr);
+	at = dir.len;
+	if (str_ends(dir, "/.mailbox/inbox"))
+		at -= strlen("/inbox");
+	while (at > 0 && dir.ptr[at - 1] != '/')
+		at--;
+	buf_add(&above, (struct mr_str){ dir.ptr, at });
+	buf_add(&below, (struct mr_str){ dir.ptr + at, dir.len - at });
+	if (!buf_ok(&above))
+		return mr_nomem(err);
+	if (below.len == 0)
+		return mr_fail(err, MR_REFUSED, "the root folder takes no answers");
+	fd = sys_open(AT_FDCWD, buf_z(&above), O_RDONLY | O_DIRECTORY, 0);
+	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
+		return mr_fail(err, MR_NOTFOUND, "no folder '%.*s'", (int)(dir.len < 200 ? dir.len : 200), dir.ptr);
+	if (fd < 0)
+		return mr_fail_errno(err, "cannot open '%s'", buf_z(&above));
+	return dir_open(fd, buf_z(&below), ret_fd, err);
+}
+
+/* Is it a line of <workspace>/.mailbox/reply-paths? */
+static bool
+is_listed(const struct box *from, struct mr_str dir)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	struct mr_error ignored = { 0 };
+	struct mr_str rest, line;
+
+	if (file_read(from->fd, ".mailbox/reply-paths", MEMO_MAX, &text, &ignored) != MR_OK)
+		return false;
+	rest = buf_str(&text);
+	while (front_line(&rest, &line)) {
+		line = without_slashes(str_trim(line));
+		if (line.len > 0 && line.ptr[0] == '/' && str_eq(line, dir))
+			return true;
+	}
+	return false;
+}
+
+static enum mr_rc
+refuse_dir(const struct box *from, const struct memo *memo, struct mr_error *err)
+{
+	int len = (int)(memo->reply.len < 160 ? memo->reply.len : 160);
+
+	(void)mr_fail(err, MR_REFUSED, "its answer would go to '%.*s', which is not in an inbox", len, memo->reply.ptr);
+	return mr_hint(err, "to allow that folder, add it as a line to '%s/.mailbox/reply-paths'", from->path);
+}
+
+static enum mr_rc
+check_text(const struct memo *memo, struct mr_error *err)
+{
+	int len = (int)(memo->reply.len < 160 ? memo->reply.len : 160);
+
+	if (memo->reply.len == 0) {
+		(void)mr_fail(err, MR_REFUSED, "'%.*s' wants no answer: it has no REPLY_INBOX_PATH",
+		    (int)memo->request_id.len, memo->request_id.ptr);
+		return mr_hint(err, "write a new message with 'mailroom send'");
+	}
+	if (memo->reply.ptr[0] != '/' || goes_up(memo->reply) || memo_value_problem(memo->reply))
+		return mr_fail(
+		    err, MR_REFUSED, "its answer would go to '%.*s', which is no absolute path", len, memo->reply.ptr);
+	return MR_OK;
+}
+
+/* No loops: an answer to ourselves would come back as the next message. And nothing may stand where the file goes but
+ * another message. */
+static enum mr_rc
+check_place(const struct box *from, int dir_fd, const char *name, struct mr_error *err)
+{
+	struct stat own, there;
+
+	if (sys_stat_fd(dir_fd, &there) < 0)
+		return mr_fail_errno(err, "cannot look at the folder for the answer");
+	if (from->inbox_fd >= 0 && sys_stat_fd(from->inbox_fd, &own) == 0 && own.st_dev == there.st_dev &&
+	    own.st_ino == there.st_ino) {
+		(void)mr_fail(err, MR_REFUSED, "its answer would go to the inbox of '%s' itself", from->address);
+		return mr_hint(err, "finish it with 'mailroom mark read'");
+	}
+	if (sys_stat(dir_fd, name, &there) == 0 && !S_ISREG(there.st_mode))
+		return mr_fail(err, MR_REFUSED, "where its answer would go stands '%s', which is no message", name);
+	return MR_OK;
+}
+
+enum mr_rc
+route_answer(const struct box *from, const struct memo *memo, struct route *ret, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf path = BUF_INIT, name = BUF_INIT;
+	struct mr_str dir = without_slashes(memo->reply);
+
+	if (check_text(memo, err) != MR_OK)
+		return err->code;
+	if (str_ends(dir, "/") || dir.len <= 1)
+		return refuse_dir(from, memo, err);
+	buf_add(&name, memo->request_id);
+	if (dir.len > name.len && str_ends(dir, buf_z(&name)) && dir.ptr[dir.len - name.len - 1] == '/')
+		dir = without_slashes((struct mr_str){ dir.ptr, dir.len - name.len - 1 });
+	if (!str_ends(dir, "/.mailbox/inbox") && !is_listed(from, dir))
+		return refuse_dir(from, memo, err);
+	if (route_open_dir(dir, &ret->dir_fd, err) != MR_OK) {
+		(void)mr_wrap(err, "the answer has no place");
+		return err->code == MR_NOTFOUND ? mr_hint(err, "the one who asked has moved or is gone") : err->code;
+	}
+	if (check_place(from, ret->dir_fd, buf_z(&name), err) != MR_OK)
+		return err->code;
+	buf_add(&path, dir);
+	buf_addf(&path, "/%s", buf_z(&name));
+	ret->path = buf_take(&path);
+	return ret->path ? MR_OK : mr_nomem(err);
+}

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: MIT
+# Rooms of kind teams: every command that makes sense there, refusals for the rest, the files as their program has them.
+. "$(dirname "$0")/../lib/tap.sh"
+
+teams=$HOME/.claude/teams
+blue() { who=$1; shift; "$BIN" --room teams:blue --as "$who" "$@" </dev/null; }
+box() { cat "$teams/blue/inboxes/$1.json"; }
+field() { box "$1" | jq -r ".[$2].$3"; }
+
+# ---- nothing is there yet
+exits 0 'the first message makes the team' blue alice send bob -s hello -m 'hi there'
+same 'drwx------ drwx------ -rw-------' "$(stat -c %A "$teams/blue" "$teams/blue/inboxes" "$teams/blue/inboxes/bob.json" | tr '\n' ' ' | sed 's/ $//')" 'for nobody else to read'
+same 'from text summary timestamp read' "$(box bob | jq -r '.[0] | keys_unsorted | join(" ")')" 'with the keys of the program, in its order'
+same "$(box bob | jq --indent 2 .)" "$(box bob)" 'laid out as it does'
+same bob.json "$(ls -A "$teams/blue/inboxes")" 'and nothing else is left'
+id=$(CLAUDE_CODE_AGENT_COLOR=green blue alice send bob -s two -m 'more' 2>/dev/null)
+same green "$(field bob 1 color)" 'the colour comes from the environment'
+same 2 "$(blue bob inbox --json | wc -l)" 'both are in the inbox'
+exits 0 'read shows one' blue bob read "$id"; says out '^more$' 'with its text'
+same 'false true' "$(box bob | jq -r '[.[].read | tostring] | join(" ")')" 'and marks that one'
+check 'mark read' blue bob mark read "$(blue bob inbox --json | jq -r .id)"
+same 'true true' "$(box bob | jq -r '[.[].read | tostring] | join(" ")')" 'all are read'
+exits 0 'reply' blue bob reply "$id" -m 'thanks'
+same bob "$(field alice 0 from)" 'reaches the sender'
+exits 0 'search' blue bob search more; says out 'two' 'finds it'
+exits 0 'drain' blue alice drain; says out '^thanks$' 'hands it over'
+same true "$(field alice 0 read)" 'and marks it'
+(sleep 0.3; blue alice send bob -m late >/dev/null 2>&1) &
+exits 0 'wait sees what comes' blue bob wait --timeout 20
+wait
+
+# ---- who and where
+same default "$(cd /; "$BIN" --room teams: --as alice send bob -m x >/dev/null 2>&1 </dev/null; ls "$teams" | grep default)" 'without a name it is the team default'
+CLAUDE_CODE_TEAM_NAME=green CLAUDE_CONFIG_DIR=$scratch/conf "$BIN" --room teams: --as a send b -m x >/dev/null 2>&1 </dev/null
+check 'else what the environment says, where it says' test -f "$scratch/conf/teams/green/inboxes/b.json"
+CLAUDE_CODE_AGENT_NAME=carol "$BIN" --room teams:blue send bob -m 'from carol' >/dev/null 2>&1 </dev/null
+same carol "$(field bob -1 from)" 'who I am comes from the environment, too'
+"$BIN" --room "teams:Tést Team_1.x" --as "Old Bob" send 'a.b/../c' -m x >/dev/null 2>&1 </dev/null
+check 'names become files as the program makes them' test -f "$teams/T-st-Team_1-x/inboxes/a-b----c.json"
+same 'Old Bob' "$(jq -r '.[0].from' "$teams/T-st-Team_1-x/inboxes/a-b----c.json")" 'and stay what they are inside'
+
+# ---- members
+mkdir -p "$teams/crew"
+jq -n '{name: "crew", createdAt: 1, leadAgentId: "team-lead@crew", members: [{agentId: "team-lead@crew", name: "team-lead", joinedAt: 1, tmuxPaneId: "leader"}, {agentId: "Old Bob@crew", name: "Old Bob", color: "blue", joinedAt: 2}], later: 1}' | sed 's/"later": 1/"later": 1.50/' >"$teams/crew/config.json"
+crew() { who=$1; shift; "$BIN" --room teams:crew --as "$who" "$@" </dev/null; }
+exits 5 'who is no member cannot be written to' crew team-lead send nobody -m x
+exits 5 'nor under another case' crew team-lead send Team-Lead -m x
+exits 0 'unless it is held for later' crew team-lead send --hold nobody -m x
+rm "$teams/crew/inboxes/nobody.json"
+exits 0 'register' crew mailman register mailman
+same 'mailman@crew mailman ' "$(jq -r '.members[2] | .agentId + " " + .name + " " + .tmuxPaneId' "$teams/crew/config.json")" 'adds a member as the program does'
+says "$teams/crew/config.json" '"later": 1.50' 'and changes nothing else'
+exits 0 'everybody' crew team-lead send @all -m 'to all'
+same 'Old-Bob.json mailman.json' "$(cd "$teams/crew/inboxes" && grep -l 'to all' ./*.json | sed 's,^./,,' | tr '\n' ' ' | sed 's/ $//')" 'reaches every member but the sender'
+exits 0 'who' crew mailman who; says out 'Old%20Bob' 'lists them'
+
+# ---- what a team does not have
+for flag in '--priority urgent' '--cc carol' '--thread x' '--type note' '--header X-Y:z' '--by 1h' '--key k'; do
+	# shellcheck disable=SC2086
+	exits 4 "send $flag is refused" blue alice send bob -m x $flag
+done
+exits 4 'archive is refused' blue bob archive "$id"
+exits 4 'so is recv' blue bob recv
+exits 4 'a control message is refused' blue alice send bob -m '{"type":"mode_set_request","mode":"plan","from":"alice"}'
+says err 'mode_set_request' 'by its name'; says err 'hint: .*--type' 'with the way to mean it'
+exits 0 'which is taken then' blue alice send bob --type mode_set_request -m '{"type":"mode_set_request","mode":"plan","from":"alice"}'
+same mode_set_request "$(blue bob inbox --json | jq -r 'select(.type) | .type')" 'and read back as that type'
+
+# ---- damage
+printf '[\n  {"from":"x","text":"whole","timestamp":"2026-03-05T10:30:00.000Z"},\n  {"from":"x","te' >"$teams/blue/inboxes/torn.json"
+cp "$teams/blue/inboxes/torn.json" before
+touch -d '1 minute ago' "$teams/blue/inboxes/torn.json"
+blue torn inbox >out 2>err
+says err 'torn' 'a torn inbox is reported'
+blue torn doctor >out 2>err; says out 'torn.json' 'by doctor, too'
+exits 0 'a message to it is taken' blue alice send torn -m 'and more'
+same 'whole and more' "$(box torn | jq -r 'map(.text) | join(" ")')" 'what was whole is kept'
+saved=$(find "$scratch/state" -path '*salvage*' -type f)
+check 'and the bytes that were there are saved' cmp before "$saved"
+echo '{"a":1}' >"$teams/blue/inboxes/other.json"
+exits 1 'what is no inbox is not written to' blue alice send other -m x
+same '{"a":1}' "$(box other)" 'and stays'
+head -c 50000000 /dev/zero >"$teams/blue/inboxes/huge.json"
+exits 4 'an inbox of 50 MB is refused' blue alice send huge -m x; says err '48 MB' 'with the limit'
+mkdir outside && ln -s "$scratch/outside" "$teams/blue/inboxes/link.json"
+exits 4 'a link is not followed' blue alice send link -m x
+rm "$teams/blue/inboxes/"other.json "$teams/blue/inboxes/"huge.json "$teams/blue/inboxes/"link.json
+
+# ---- clear
+exits 0 'clear' blue bob clear
+same '[]' "$(box bob)" 'empties the inbox'
+exits 0 'clear of one that is not there' blue zoe clear
+check 'makes none' test ! -e "$teams/blue/inboxes/zoe.json"
+
+# ---- golden files
+check 'the golden files are as they were made' sh -c 'cd "$1" && sha256sum -c SHA256SUMS' - "$data/teams"
+for golden in three mark-position mark-all mark-filter later; do
+	cp "$data/teams/$golden.json" "$teams/blue/inboxes/g.json"
+	blue g inbox --all --json | jq -rs 'sort_by(.date) | .[].id' >ids
+	while read -r one; do "$BIN" --room teams:blue --as g read --raw "$one" </dev/null; done <ids 2>/dev/null | jq -c 'del(.read)' >got
+	same "$(jq -c '.[] | del(.read)' "$data/teams/$golden.json")" "$(cat got)" "$golden.json is read as it is"
+done
+
+# ---- a shell takes part: mailroom-teams(5)
+rm -rf "$teams/blue"
+awk '/^\.Bd -literal -offset/ { n++; on = 1; next } /^\.Ed/ { on = 0 } on { gsub(/\\e/, "\\"); gsub(/\\&/, ""); print > ("block." n) }' "$top/man/mailroom-teams.5"
+exits 0 'sending with sh' sh -eu block.1
+exits 0 'a second time' sh -eu block.1
+same 2 "$(blue bob inbox --json | jq -s 'map(select(.from == "alice" and .subject == "from a shell")) | length')" 'mailroom reads it'
+exits 0 'and adds to it' blue carol send bob -m 'hi bob'
+exits 0 'reading with sh' sh -eu block.2; says out '^carol: hi bob$' 'shows what mailroom wrote'
+exits 0 'marking with sh' sh -eu block.3
+same 0 "$(blue bob inbox --json | wc -l)" 'is seen by mailroom'
+finish

@@ -1,0 +1,109 @@
+# Workspace mailboxes: beside a peer that follows the flows with cp and rm, and by hand as the manual says.
+. "$(dirname "$0")/../lib/tap.sh"
+
+peer=$top/tests/peers/workspace-peer.sh golden=$data/workspace
+# as NAME ARGS...: mailroom in that agent's workspace; peer_as NAME ARGS...: the peer.
+as() { who=$1; shift; "$BIN" --room "workspace:$scratch/$who" "$@" </dev/null; }
+peer_as() { (cd "$1" && shift && sh "$peer" "$@"); }
+yard() {
+	rm -rf lead tester
+	for name in lead tester; do mkdir -p $name/.mailbox/inbox $name/.mailbox/scratch; done
+}
+waiting() { ls "$1/.mailbox/inbox"; }
+settled() { touch -d '5 seconds ago' "$1"/.mailbox/inbox/*; }
+
+check 'the golden files are as they were' sh -c "cd '$golden' && sha256sum -c SHA256SUMS"
+
+# ---- we ask, the peer answers, we ask further ----
+yard
+exits 0 'we ask' as lead send tester -m 'Run the parser tests.' --json
+id=$(waiting tester)
+same "$id" "$(waiting tester | grep -E '^[0-9a-f]{32}$')" 'one file, 32 hex digits'
+check 'our copy is the same' cmp "tester/.mailbox/inbox/$id" "lead/.mailbox/scratch/$id"
+same 'Run the parser tests.' "$(peer_as tester body "$id")" 'the peer reads it'
+check 'and answers' peer_as tester reply "$id" 'Two failures.'
+settled lead
+same 'tester:Two failures.' "$(as lead inbox --json | jq -r '"\(.from):\(.subject)"')" 'we see who'
+exits 0 'we ask further' as lead reply "$(as lead inbox --json | jq -r .id)" -m 'Which?'
+same '' "$(waiting lead)" 'its answer is done'
+same 'Which?' "$(peer_as tester body "$id")" 'the follow-up is there under the same id'
+check 'the peer ends it' peer_as tester reply "$id" 't_header' last
+settled lead
+exits 0 'we read it' as lead drain
+says out '^t_header' 'the last answer'
+says out '^From: tester' 'is known to be from the one whom we asked'
+same '' "$(waiting lead)" 'nothing waits'
+
+# ---- the peer asks, we answer, it asks further, we answer ----
+yard
+id=$(peer_as lead send "$scratch/tester/.mailbox/inbox" 'Ready?' build-42)
+settled tester
+same "lead build-42" "$(as tester inbox --json | jq -r '"\(.from) \(.thread)"')" 'the peer asks'
+exits 0 'we answer' as tester reply "$(as tester inbox --json | jq -r .id)" -m 'Yes.'
+same 'Yes.' "$(peer_as lead body "$id")" 'it reads the answer'
+same 'build-42' "$(sed -n 's/^CHANNEL_ID: //p' "lead/.mailbox/inbox/$id")" 'of the same channel'
+check 'it asks further' peer_as lead reply "$id" 'Then go.'
+settled tester
+exits 0 'we read it' as tester drain
+says out '^Then go' 'the follow-up came'
+exits 0 'and answer what was read' as tester reply "$(as tester search 'Then go' --json | jq -r .id)" -m 'Gone.'
+same 'Gone.' "$(peer_as lead body "$id")" 'it has that, too'
+
+# ---- channels ----
+yard
+ids=
+for n in 1 2 3; do ids="$ids $(peer_as lead send "$scratch/tester/.mailbox/inbox" "question $n" chat)"; done
+set -- $ids
+i=9; for id in $ids; do touch -d "$i seconds ago" "tester/.mailbox/inbox/$id"; i=$((i - 1)); done
+exits 0 'the newest is answered' as tester reply "$(as tester inbox --json | jq -r 'select(.subject == "question 3").id')" -m 'all of it'
+same '"" "" all of it' "$(for id; do peer_as lead body "$id"; done | tr '\n' ' ' | sed 's/ $//')" 'the older get the empty answer'
+same '' "$(waiting tester)" 'none is left'
+
+# ---- golden files are read ----
+yard
+cp "$golden/superseded-by-hand" lead/.mailbox/inbox/00112233445566778899aabbccddeeff
+cp "$golden/new" lead/.mailbox/inbox/0f1e2d3c4b5a69788796a5b4c3d2e1f0
+printf 'no front matter\n' >lead/.mailbox/inbox/broken
+touch -d '5 seconds ago' lead/.mailbox/inbox/*
+exits 0 'golden files' as lead inbox --json
+cp out inbox
+same '"" Run the parser tests and list the failures.' "$(jq -r .subject inbox | sort | tr '\n' ' ' | sed 's/ $//')" 'are read'
+says err "skipped 'lead/.mailbox/inbox/broken'" 'and what is broken is told'
+check 'and left alone' test -f lead/.mailbox/inbox/broken
+same 'build-42 build-42' "$(jq -r .thread inbox | tr '\n' ' ' | sed 's/ $//')" 'the channel is the thread'
+
+# ---- refusals ----
+exits 4 'a priority is refused' as lead send tester --priority high -m x
+exits 4 'scratch is not told' as lead send tester -m "see $scratch/lead/.mailbox/scratch/notes"
+exits 5 'nobody' as lead send nobody -m x
+check 'and nothing is made for nobody' test ! -e nobody
+same '' "$(waiting tester)" 'nothing was sent'
+
+# ---- a client without a workspace ----
+yard
+mkdir desk
+id=$("$BIN" --room "workspace:$scratch/tester/.." --as guest send tester -m 'Any news?' --reply-path "$scratch/desk" </dev/null)
+same "$scratch/desk/$(waiting tester)" "$(sed -n 's/^REPLY_INBOX_PATH: //p' tester/.mailbox/inbox/*)" 'a client asks'
+settled tester
+question=$(as tester inbox --json | jq -r .id)
+exits 4 'its folder is not allowed' as tester reply "$question" -m 'None.'
+says err 'reply-paths' 'and how to allow it is said'
+check 'the question still waits' test -n "$(waiting tester)"
+echo "$scratch/desk" >tester/.mailbox/reply-paths
+exits 0 'allowed' as tester reply "$question" -m 'None.'
+touch -d '5 seconds ago' desk/*
+exits 0 'the client waits' "$BIN" --room "workspace:$scratch/tester/.." --as guest wait --id "$id" --timeout 5
+says out '^None' 'and has the answer'
+rm -r desk
+
+# ---- by hand ----
+yard
+awk '/^\.Sh BY HAND/ { on = 1 } /^\.Sh DIFF/ { on = 0 } on && /^\.Bd/ { n++; w = 1; next } /^\.Ed/ { w = 0 } on && w { gsub(/\\e/, "\\"); print > ("block." n) }' "$top/man/mailroom-workspace.5"
+check 'asking as the manual says' sh -eu block.1
+settled tester
+same 'lead' "$(as tester inbox --json | jq -r .from)" 'is seen'
+check 'answering as the manual says' sh -eu block.2
+settled lead
+exits 0 'is seen' as lead drain
+says out '^Two failures' 'too'
+finish

@@ -1,0 +1,210 @@
+# every-build
+# Links and carrying: mail between this room and rooms of every kind, once, in its thread, never in circles, never lost.
+. "$(dirname "$0")/../lib/tap.sh"
+
+unset CLAUDE_CONFIG_DIR CLAUDE_CODE_TEAM_NAME MB_TEST_ROOT
+there() { "$BIN" --room "$scratch/blue" "$@" </dev/null; }
+# fresh: a room with alice and bob, and a second one, blue, with carol.
+fresh() {
+	room alice bob rig/polecats/nux
+	rm -rf blue red && mkdir blue
+	mr init --name blue ./blue >/dev/null 2>&1
+	there register carol >/dev/null 2>&1
+}
+keys() { jq -r '"\(.from) \(.subject) \(.thread) \(.reply_to)"'; }
+
+# ---- making and removing ----
+fresh
+exits 0 'there are none' mr link list
+says out 'no links' 'and that is said'
+exits 0 'a link to another room' mr link blue ./blue
+says out '@blue' 'says how to write there'
+exits 0 'is listed' mr link list --json
+same "blue maildir:$scratch/blue/.mailroom 0" "$(jq -r '"\(.name) \(.room) \(.waiting)"' out)" 'with its room, absolute'
+check 'it is a small file' test -f .mailroom/links/blue
+exits 4 'not to the room itself' mr link me .
+says err 'this very room' 'which is said'
+ln -s .mailroom hidden
+exits 4 'nor by another path' mr link me ./hidden
+rm hidden
+exits 4 'not twice to one room' mr link azure ./blue
+says err "linked already, as 'blue'" 'and the name that it has is told'
+exits 4 'not under a name that is taken' mr link blue ./blue
+exits 4 'not under the name of this room' mr link town ./blue
+exits 2 'not under a word of the command itself' mr link name ./blue
+exits 4 'not under a bad name' mr link B/lue ./blue
+exits 5 'not to a room that is not there' mr link red ./nowhere
+exits 4 'an unknown link' mr --as alice send carol@red -m hi
+says err "no link to room 'red'" 'is told'
+exits 0 'unlink' mr unlink blue
+exits 5 'once' mr unlink blue
+check 'nothing of it is left' sh -c '! ls .mailroom/links/blue .mailroom/queues/link-blue/settings 2>/dev/null'
+
+# ---- a conversation with a room of our own kind ----
+fresh
+mr link blue ./blue >/dev/null
+exits 5 'a name that is unknown there' mr --as alice send carl@blue -m hi
+says err "'carol'" 'is refused with the near ones'
+exits 0 'a dry run' mr --as alice send carol@blue -m 'hi' --dry-run
+says out 'carol@blue' 'names the recipient, not the queue'
+exits 0 'a message' mr --as alice send carol@blue -s 'port' --priority high -m 'which port?' --json
+id=$(jq -r .id out)
+same 'carol@blue' "$(jq -r '.to[]' out)" 'is to whom it was written'
+same "alice port high" "$(there --as carol inbox --json | jq -r '"\(.from) \(.subject) \(.priority)"')" 'arrives at once'
+there --as carol reply "$(there --as carol inbox --json | jq -r .id)" -m 8081 >/dev/null 2>&1
+exits 0 'carry' mr carry
+same 'blue: 0 out, 1 in' "$(cat out)" 'brings the answer'
+same "carol@blue Re: port $id $id" "$(mr --as alice inbox --json | keys)" 'as an answer to it, in its thread'
+exits 0 'wait --id' mr --as alice wait --id "$id" --timeout 1s
+mr --as alice reply "$(mr --as alice inbox --json | jq -r .id)" -m thanks >/dev/null 2>&1
+same "$(there --as carol sent --json | jq -r .id)" "$(there --as carol inbox --json | jq -r 'select(.subject == "Re: port").reply_to')" \
+	'an answer to the answer refers to it over there'
+same 'blue: 0 out, 0 in' "$(mr carry --once blue)" 'and there is no more'
+exits 0 'counts as JSON' mr carry --json
+same 'blue 0 0 0' "$(jq -r '"\(.link) \(.out) \(.in) \(.waiting)"' out)" 'are there'
+exits 0 'mail to somebody who is to come' mr --as alice send dave@blue --hold -m 'for later'
+same 1 "$(there --as dave inbox --json | wc -l | tr -d ' ')" 'waits in a mailbox that was made'
+mr --as alice group create both bob carol@blue >/dev/null 2>&1
+exits 0 'a group with members in both rooms' mr --as alice send group:both -m 'to all'
+same 1 "$(unread bob)" 'reaches the one here'
+check 'and the one there' sh -c "'$BIN' --room '$scratch/blue' --as carol search 'to all' </dev/null | grep -q 'to all'"
+
+# ---- names ----
+fresh
+there register bob >/dev/null 2>&1
+mr link blue ./blue --name alice=alice.of.town >/dev/null
+exits 0 'a message under a given name' mr --as alice send carol@blue -m hi
+same 'alice.of.town' "$(there --as carol inbox --json | jq -r .from)" 'comes from that name'
+exits 0 'somebody there has the name of one of us' mr --as bob send carol@blue -m 'from bob'
+says err "somebody is called so there" 'and that is said'
+says err "mailroom link name blue bob OTHER" 'with what to do'
+same 'blue: 0 out, 0 in, 1 waiting' "$(mr carry 2>/dev/null)" 'the mail waits'
+exits 4 'and the link is not removed' mr unlink blue
+exits 4 'the name of another of us is taken, too' mr link name blue bob alice.of.town
+exits 0 'another name' mr link name blue bob bob2
+same 'blue: 1 out, 0 in' "$(mr carry)" 'lets it go'
+there --as carol send bob2 -m 'who are you?' >/dev/null 2>&1
+there --as carol send bob -m 'not for the other bob' >/dev/null 2>&1
+mr carry >/dev/null
+same 'carol@blue who are you?' "$(mr --as bob inbox --json | jq -r '"\(.from) \(.subject)"')" 'and answers reach him only'
+exits 0 'somebody can be made known before he writes' mr link name blue rig/polecats/nux
+there --as carol send rig/polecats/nux -m 'first' >/dev/null 2>&1
+mr carry >/dev/null
+same 'first' "$(mr --as rig/polecats/nux inbox --json | jq -r .subject)" 'so that they can write first'
+exits 4 'nobody writes to a name that stands for one of us' mr --as alice send bob2@blue -m hi
+says err "write to 'bob'" 'but to him'
+
+# ---- what cannot be delivered ----
+fresh
+mr link blue ./blue >/dev/null
+mv blue away
+exits 5 'a room that is away is no place to write to' mr --as alice send carol@blue -m hi
+mv away blue
+mr --as alice send carol@blue -m 'first' >/dev/null 2>&1
+chmod 500 blue/.mailroom/agents/carol blue/.mailroom/agents/carol/new
+if [ "$(id -u)" = 0 ]; then skip 'a mailbox that cannot be written' 'root can'; else
+	exits 0 'a mailbox that cannot be written' mr --as alice send carol@blue -m second
+	says err 'mailroom carry blue' 'lets it wait, and says so'
+fi
+chmod 700 blue/.mailroom/agents/carol blue/.mailroom/agents/carol/new
+mr carry >/dev/null 2>&1
+there --as carol send alice -m 'for alice' >/dev/null 2>&1
+mr prune alice --force >/dev/null 2>&1
+mr carry >/dev/null 2>&1
+same 'for alice' "$(mr dead list --json | jq -r 'select(.from == "carol@blue").subject')" 'mail for one who is gone is a dead letter here'
+same 'Failed: for alice' "$(there --as carol inbox --json | jq -r 'select(.type == "bounce").subject')" 'and its sender is told over there'
+same 0 "$(mr carry --json | jq '.in + .out + .failed')" 'once'
+
+# ---- circles ----
+fresh
+mr link blue ./blue >/dev/null
+there link town . >/dev/null 2>&1
+mr link name blue alice >/dev/null
+exits 0 'mail that came through here already' there --as carol send alice -m 'round' --header 'X-Mailroom-Carried: blue/town'
+mr carry >out 2>err
+says err 'in circles' 'does not go round again'
+same 0 "$(unread alice)" 'nor arrive'
+same '' "$(mr carry 2>&1 >/dev/null)" 'and is said once'
+
+# ---- each kind of room ----
+mkdir -p teams/blue/inboxes state root yard/carol/.mailbox/inbox
+fresh
+printf '{\n  "name": "blue",\n  "members": [ { "name": "carol", "agentId": "carol@blue" } ]\n}\n' >teams/blue/config.json
+exits 0 'a link to a team' mr link team "teams:$scratch/teams/blue"
+exits 0 'to chipset' mr link chip chipset:state
+exits 0 'to handoff' mr link hand handoff:root
+exits 0 'to a workspace' mr link work workspace:yard
+mr --room chipset:state register carol >/dev/null 2>&1
+mr --room handoff:root register carol >/dev/null 2>&1
+# talk LINK SPEC: nux writes to carol there, carol answers, nux answers that.
+talk() {
+	exits 0 "$1: a message" mr --as rig/polecats/nux send "carol@$1" --hold -s "port of $1" --priority urgent -m 'which port?' --json
+	id=$(jq -r .id out)
+	exits 0 "$1: is in her inbox" mr --room "$2" --as carol inbox --json
+	same 1 "$(wc -l <out | tr -d ' ')" "$1: once"
+	proxy=$(jq -r .from out) mail=$(jq -r .id out)
+	mr --room "$2" --as carol read "$mail" >text 2>/dev/null
+	check "$1: its text and urgency are there" sh -c 'grep -q "which port?" text && grep -qi urgent text'
+	exits 0 "$1: she answers" mr --room "$2" --as carol reply "$mail" -m '8081'
+	exits 0 "$1: carry" mr carry "$1"
+	same "$1: 0 out, 1 in" "$(cat out)" "$1: brings it"
+	same "carol@$1 $id $id" "$(mr --as rig/polecats/nux inbox --json | jq -r '"\(.from) \(.thread) \(.reply_to)"')" \
+		"$1: as an answer, in the thread"
+	back=$(mr --as rig/polecats/nux inbox --json | jq -r .id)
+	exits 0 "$1: an answer to the answer" mr --as rig/polecats/nux reply "$back" -m thanks
+	same 'thanks' "$(mr --room "$2" --as carol search thanks --json | jq -rs 'map(select(.from == "'"$proxy"'")) | length | if . == 1 then "thanks" else . end')" \
+		"$1: arrives once"
+	mr --as rig/polecats/nux drain >/dev/null 2>&1
+	same "$1: 0 out, 0 in" "$(mr carry "$1" 2>&1)" "$1: and that is all"
+}
+talk team "teams:$scratch/teams/blue"
+talk chip "chipset:$scratch/state"
+talk hand "handoff:$scratch/root"
+talk work "workspace:$scratch/yard"
+same 'rig-polecats-nux' "$(mr link list --json | jq -r 'select(.name == "team").names[].foreign')" 'a name with slashes is plain in a team'
+
+# A command of a team that travels is text about it.
+exits 0 'a control message of a team' mr --as alice send carol@team -m '{"type":"shutdown_request","from":"lead","requestId":"1"}'
+check 'is carried as prose' sh -c "! jq -r '.[].text' teams/blue/inboxes/carol.json | grep -q '^{\"type\"'"
+
+# ---- from one linked room to another ----
+exits 0 'somebody of one linked room is made known in another' mr link name chip carol@team
+same 'carol@team is known in chip as carol-at-team' "$(cat out)" 'under a name that can be written'
+mr --room chipset:state --as carol send carol-at-team -s across -m 'from chip to team' >/dev/null 2>&1
+exits 0 'carry' mr carry
+check 'takes it across' grep -q 'from chip to team' teams/blue/inboxes/carol.json
+same 'carol-at-chip' "$(jq -r '.[] | select(.text | test("from chip to team")).from' teams/blue/inboxes/carol.json)" 'with a return address'
+mr --room "teams:$scratch/teams/blue" --as carol send carol-at-chip -s 'Re: across' -m 'and back' >/dev/null 2>&1
+mr carry >/dev/null 2>&1
+same 1 "$(mr --room chipset:state --as carol inbox --json | jq -r 'select(.from == "carol-at-team").subject' | grep -c across)" 'and the answer comes back'
+
+# ---- what vanishes unread ----
+id=$(send alice carol@team 'never read')
+rm -rf teams/blue
+exits 0 'a team whose folder was deleted' mr carry team
+says out 'vanished unread' 'is told'
+exits 0 'what nobody read there' mr --as alice inbox --json
+same 'bounce' "$(jq -r 'select(.reply_to == "'"$id"'").type' out)" 'comes back to its sender'
+check 'with its text' sh -c "'$BIN' --as alice drain </dev/null | grep -q 'never read'"
+mr carry team >/dev/null 2>&1
+same 0 "$(unread alice)" 'once'
+rm -rf state/mail/carol
+n=$(unread alice)
+exits 0 'unlink leaves the other room as it is' mr unlink chip --force
+check 'with its mailboxes' test -d state/mail/alice -o -d state/mail/carol-at-team
+
+# ---- staying ----
+fresh
+mr link blue ./blue >/dev/null
+mr link name blue alice >/dev/null
+"$BIN" carry --watch >watched 2>&1 </dev/null &
+watcher=$!
+there --as carol send alice -m 'while it watches' >/dev/null 2>&1
+exits 0 'carry --watch brings what comes' mr --as alice wait --timeout 8s
+kill -TERM $watcher
+wait $watcher
+same 0 $? 'and ends when it is told to'
+says watched 'blue: 0 out, 1 in' 'having said what it did'
+exits 2 '--once and --watch' mr carry --once --watch
+exits 5 'an unknown link' mr carry nowhere
+finish
