@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* file.c - whole files: published, replaced, read. */
 #include "base/file.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/id.h"
 #include "base/sys.h"
@@ -105,6 +106,64 @@ file_prepared_publish(int tmp_fd, const char *temporary, int dir_fd, const char 
 		return in_doubt(name, err);
 	}
 	return MR_OK;
+}
+
+#define VOID_AGE_MS ((int64_t)7 * 24 * 3600 * 1000)
+
+enum mr_rc
+file_prepared_void(int tmp_fd, const char *temporary, bool *ret_published, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf voided = BUF_INIT;
+	struct stat st;
+
+	if (!str_starts(str_of(temporary), FILE_CARRY) || strchr(temporary, '/'))
+		return mr_fail(err, MR_CORRUPT, "'%.80s' is no name of a prepared file", temporary);
+	buf_addf(&voided, "%s%s", FILE_VOID, temporary + strlen(FILE_CARRY));
+	if (!buf_ok(&voided))
+		return mr_nomem(err);
+	/* Both names, after a power cut without a journal: the other says enough. */
+	if (sys_rename_new(tmp_fd, temporary, tmp_fd, buf_z(&voided)) == 0 ||
+	    (errno == EEXIST && sys_unlink(tmp_fd, temporary) == 0)) {
+		*ret_published = false;
+		(void)sys_fsync(tmp_fd); /* lost by a power cut, the old name says the same */
+		return MR_OK;
+	}
+	if (errno != ENOENT)
+		return mr_fail_errno(err, "cannot put '%s' aside", temporary);
+	bool there = sys_stat(tmp_fd, buf_z(&voided), &st) == 0;
+
+	if (!there && errno != ENOENT)
+		return mr_fail_errno(err, "cannot look for '%s'", buf_z(&voided));
+	*ret_published = !there;
+	return MR_OK;
+}
+
+/* By the time of the rename: an imported message has its own date. */
+bool
+file_void_is_old(int tmp_fd, const char *name)
+{
+	struct stat st;
+
+	return str_starts(str_of(name), FILE_VOID) && sys_stat(tmp_fd, name, &st) == 0 && S_ISREG(st.st_mode) &&
+	       clock_now_ms() - (int64_t)st.st_ctim.tv_sec * 1000 > VOID_AGE_MS;
+}
+
+static bool
+remove_if_old(void *ctx, const struct dir_entry *entry)
+{
+	int tmp_fd = *(int *)ctx;
+
+	if (file_void_is_old(tmp_fd, entry->name))
+		(void)sys_unlink(tmp_fd, entry->name);
+	return true;
+}
+
+void
+file_void_clean(int tmp_fd)
+{
+	struct mr_error ignored = { 0 };
+
+	(void)dir_each(tmp_fd, remove_if_old, &tmp_fd, &ignored);
 }
 
 /* ---- Replacing ---- */

@@ -52,6 +52,17 @@ enum mr_rc file_prepare(
     int dir_fd, const char *temporary, struct mr_str bytes, mode_t mode, int64_t mtime_ns, struct mr_error *err);
 enum mr_rc file_prepared_publish(int tmp_fd, const char *temporary, int dir_fd, const char *name, struct mr_error *err);
 
+/* Temporary files that somebody must find again after a kill are called FILE_CARRY..., and nobody cleans them away but
+ * by this: the name becomes FILE_VOID..., by a rename, so that whoever prepared it and only slept can publish it no
+ * more, and whoever asks twice gets the same answer. *ret_published: neither name is there. */
+#define FILE_CARRY ".mailroom-carry-"
+#define FILE_VOID ".mailroom-void-"
+enum mr_rc file_prepared_void(int tmp_fd, const char *temporary, bool *ret_published, struct mr_error *err);
+/* Is it one of FILE_VOID that nobody asks for any more, a week old? */
+bool file_void_is_old(int tmp_fd, const char *name);
+/* Removes those. Best effort. */
+void file_void_clean(int tmp_fd);
+
 /* Reads a whole regular file. MR_NOTFOUND, MR_REFUSED (over the limit, a link, not a regular file). */
 enum mr_rc file_read(int dir_fd, const char *name, size_t limit, struct buf *ret, struct mr_error *err);
 enum mr_rc file_read_fd(int fd, size_t limit, struct buf *ret, struct mr_error *err);

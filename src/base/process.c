@@ -281,6 +281,20 @@ process_is_ancestor(const struct mr_process *p)
 }
 
 bool
+process_descends(int64_t pid, int64_t from)
+{
+	struct proc_stat stat;
+
+	for (; pid > 0; pid = stat.parent) {
+		if (pid == from)
+			return true;
+		if (!has_proc() || !read_stat_of(pid, &stat))
+			return false;
+	}
+	return false;
+}
+
+bool
 process_is_innermost(const struct mr_process *p)
 {
 	struct proc_stat named, stat;

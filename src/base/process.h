@@ -20,6 +20,8 @@ bool process_same(const struct mr_process *a, const struct mr_process *b);
  * False: none found (pid namespace of our own, no /proc). */
 bool process_harness(struct mr_process *ret);
 bool process_is_ancestor(const struct mr_process *p); /* of the calling process, or itself */
+/* Is `from` the process `pid` or an ancestor of it? Both are numbers as they are seen from here. */
+bool process_descends(int64_t pid, int64_t from);
 /* An ancestor, and none between it and us runs the same program: not the harness outside of our own. */
 bool process_is_innermost(const struct mr_process *p);
 /* "pid start ns boot" as one header value, and back. */

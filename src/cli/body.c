@@ -47,8 +47,8 @@ read_file(const char *path, struct buf *ret, struct mr_error *err)
 	return read_limited(fileno(file), path, ret, err);
 }
 
-static bool
-stdin_has_text(void)
+bool
+cli_stdin_has_text(void)
 {
 	struct stat st;
 
@@ -82,7 +82,7 @@ cli_body(struct cli *cli, const char *text, const char *file, struct buf *ret)
 		buf_adds(&body, text);
 	else if (file && strcmp(file, "-") != 0)
 		rc = read_file(file, &body, &err);
-	else if (file || stdin_has_text())
+	else if (file || cli_stdin_has_text())
 		rc = read_limited(0, "stdin", &body, &err);
 	else
 		return no_body(cli);

@@ -71,7 +71,8 @@ struct cmd { /* use designated initialisers */
 	const char *const *about; /* paragraphs, NULL-terminated */
 	const char *const
 	    *examples; /* shell lines, each run by the tests in a room with agents alice and bob; NULL-terminated */
-	const char *const *differences; /* man section DIFFERENCES, or NULL */
+	const char *const *differences;       /* man section DIFFERENCES, or NULL */
+	const struct cmd *const *subcommands; /* with options of their own, names in full; NULL-terminated, or NULL */
 	const char *exits;      /* exit codes beyond 0, 1 and 2 that can occur: "45"; NULL: by needs (room: 4 and 5) */
 	int min_args, max_args; /* operands; max -1: any number */
 	bool hidden;            /* not in help: man-page */
@@ -94,6 +95,7 @@ struct cli {
 	const struct cmd *cmd;
 	bool json;
 	bool json_given; /* the parser met --json; until then cli->json is a guess for usage errors */
+	bool gt;         /* cmd is one of gt's: see gt/gt.h */
 	bool want_help;
 	const char *room_option, *as_option;
 	struct mr_place place;      /* filled when CMD_ROOM */
@@ -123,10 +125,13 @@ bool command_changes(const struct cmd *cmd, const char *word);
 extern const struct cmd cmd_init, cmd_where, cmd_register, cmd_whoami, cmd_who, cmd_takeover, cmd_prune;
 extern const struct cmd cmd_send, cmd_reply, cmd_inbox, cmd_read, cmd_recv, cmd_done, cmd_release, cmd_fail, cmd_extend,
     cmd_mark, cmd_archive, cmd_clear, cmd_drain, cmd_wait, cmd_thread, cmd_sent, cmd_why, cmd_search, cmd_purge;
-extern const struct cmd cmd_resolve, cmd_group;
+extern const struct cmd cmd_resolve, cmd_group, cmd_types;
 extern const struct cmd cmd_export, cmd_import;
-extern const struct cmd cmd_link, cmd_unlink, cmd_carry;
+extern const struct cmd cmd_link, cmd_unlink, cmd_carry, cmd_gt;
 extern const struct cmd cmd_queue, cmd_channel, cmd_dead;
+extern const struct cmd cmd_patrol;
+extern const struct cmd cmd_nudge, cmd_dnd;
+extern const struct cmd cmd_check, cmd_handoff, cmd_escalate, cmd_lint;
 extern const struct cmd cmd_doctor, cmd_stats, cmd_describe, cmd_help, cmd_status, cmd_man_page, cmd_generate_message,
     cmd_mb;
 
@@ -176,12 +181,15 @@ void table_print(
  * agent's shell may hold an open socket there. Returns EXIT_DONE, or the exit code after saying what is wrong (both
  * given, none given, empty, over 16 MiB, unreadable). */
 int cli_body(struct cli *cli, const char *text, const char *file, struct buf *ret);
+bool cli_stdin_has_text(void); /* a pipe or a file */
 
 /* ---- show.c: messages as text and JSON ---- */
 /* The keys of the contract as one object. With `body`, msg->body, else null. */
-void json_message(struct json *j, const struct mr_message *msg, const struct mr_room *room, bool body);
+void json_message(struct json *j, const struct mr_message *msg, struct mr_room *room, bool body);
 void json_message_keys(
-    struct json *j, const struct mr_message *msg, const struct mr_room *room, bool body); /* inside an open object */
+    struct json *j, const struct mr_message *msg, struct mr_room *room, bool body); /* inside an open object */
+/* "fields" by the message's type; without its body none. What is wrong with one is in "fields_error". */
+void json_fields(struct json *j, struct mr_room *room, const struct mr_message *msg, bool body);
 void cli_json_message(struct cli *cli, const struct mr_message *msg, bool body); /* ... as a line of cli->out */
 const char *short_id(const char *id);                                            /* the last 6 characters */
 const char *folder_word(enum mr_folder folder);
@@ -229,6 +237,8 @@ void cli_notify(struct cli *cli, const struct mr_receipt *receipt, const char *f
 /* ---- env.c ---- */
 /* Fills cli->env from the environment: session, harness process, agent variables, state folder. */
 void env_fill(struct cli *cli);
+/* Where what comes with mailroom may be, for mr_room_options.data_dir. NULL: out of memory. */
+const char *env_data_dir(struct cli *cli);
 /* A room's spec with the place that its kind has by itself, absolute. NULL stays NULL; NULL also: out of memory. */
 const char *spec_expand(struct cli *cli, const char *spec, const char *cwd);
 

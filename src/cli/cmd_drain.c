@@ -37,8 +37,12 @@ static bool
 collect(void *ctx, const struct mr_message *msg)
 {
 	struct queue *q = ctx;
+	struct cli *cli = q->base.cli;
 
-	return names_add(&q->ids, str_of(msg->id));
+	/* What this life left for the next one is not for this one to put away. */
+	if (cli->self.life > 0 && msg->sender_life == cli->self.life && mr_handoff_is_own(&cli->self, msg))
+		return true;
+	return printout_hides(&q->base, msg) || names_add(&q->ids, str_of(msg->id));
 }
 
 /* Shows one message. False: stop, the budget is used up (or *ret_exit says what failed). */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* mailroom inbox: looking never consumes. */
+#include "nudges.h"
 #include "printout.h"
 
 static const struct opt opts[] = {
@@ -17,6 +18,8 @@ static const char *const about[] = {
 	"'mailroom read', 'drain' or 'mark read'. The six characters at the start of a line are the end of the "
 	"message's id; "
 	"every command takes them.",
+	"Nudges that wait for you are shown first; they stay until 'mailroom wait' or a hook has shown them, or their "
+	"time is over.",
 	"The cost follows what is unread, not what was ever received: read mail is filed by month.",
 	NULL,
 };
@@ -97,15 +100,18 @@ run(struct cli *cli)
 	scan.limit = (size_t)limit;
 	scan.filter.unread = !all;
 	scan.filter.folders = all ? MR_INBOX | MR_HELD : MR_INBOX;
+	if (!cli->json)
+		nudges_look(cli);
 	if (!printout_run(&l, &scan, &code))
 		return code;
 	if (all && mr_queue_held(cli->room, cli->self.agent, &scan.filter, print_work, &(struct in_hand){ &l, limit },
 		       &err) != MR_OK)
 		return cli_fail(cli, &err);
-	if (!cli->json && l.n == 0)
+	if (cli->json)
+		return EXIT_DONE;
+	budget_end(cli, "message", "mailroom inbox with filters");
+	if (l.n == 0)
 		say_empty(cli, all);
-	else if (!cli->json)
-		budget_end(cli, "message", "mailroom inbox with filters");
 	return EXIT_DONE;
 }
 

@@ -193,8 +193,8 @@ mark_all(struct cli *cli, struct marking *m)
 			 rc != MR_NOTFOUND) /* found by a filter, then moved by another: not ours to tell */
 			code = cli_fail(cli, &err);
 	}
-	if (mr_flush(cli->room, &err) != MR_OK)
-		code = cli_fail(cli, &err);
+	if (mr_flush(cli->room, &err) != MR_OK) /* where marks are written together, none was: no count */
+		return cli_fail(cli, &err);
 	if (cli->json) {
 		struct json j = JSON_INIT(&cli->out);
 		json_open(&j, '{');

@@ -13,6 +13,7 @@ static const char *const about[] = {
 	"is marked "
 	"as replied. ID is an id or at least its last 6 characters. The text is read as in 'mailroom send'.",
 	"An answer to mail that you sent yourself goes to its recipients.",
+	"With --type, fields that the type takes from the request, such as its id, are copied.",
 	NULL,
 };
 static const char *const examples[] = {

@@ -40,6 +40,10 @@ static const char *const about[] = {
 	"refused with the names that are near; --hold makes a mailbox that waits for an agent yet to come. Members of "
 	"a group that "
 	"reach nobody are named on standard error, and the rest get the mail.",
+	"--type says what the message is. Where the room knows the type, subject and text are made from --field "
+	"NAME=VALUE, or "
+	"a text of your own is checked; what its type does not allow is refused with the field's name (exit code 4), "
+	"unless --force is given. 'mailroom types show TYPE' explains a type; others pass as plain mail.",
 	"With --key a retry is safe: the first send with that key wins, and a repeated one completes it if need be and "
 	"prints the "
 	"same id. The key is yours alone and is kept for seven days.",
@@ -56,6 +60,7 @@ static const char *const examples[] = {
 	"mailroom --as alice send bob <<'EOF'\nThe build is green again.\n\nSee `make test` for details.\nEOF",
 	"mailroom --as alice send bob --priority high -s 'please review' -m 'branch feature-x is ready'",
 	"mailroom --as alice send bob --key deploy-42 -m 'deploy 42 is out'",
+	"mailroom --as alice send bob --type HELP --field Topic='the build' --field Problem='it is red since noon'",
 	"mailroom --as alice send bob --by 30m -m 'which port does the server use?'",
 	NULL,
 };
@@ -160,7 +165,7 @@ const struct cmd cmd_send = {
 	.name = "send",
 	.aliases = aliases,
 	.needs = CMD_SELF,
-	.synopsis = "TO... [-s SUBJECT] [-m TEXT | -f FILE | <stdin]",
+	.synopsis = "TO... [-s SUBJECT] [-m TEXT | -f FILE | <stdin] [--type TYPE [--field NAME=VALUE]...]",
 	.summary = "send a message and print its id",
 	.opts = opts,
 	.about = about,

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* mailroom wait */
+#include "nudges.h"
 #include "printout.h"
+
+#include "base/clock.h"
+#include <poll.h>
 
 /* Harnesses end a tool call after two minutes or ten; a person at a terminal may be patient. */
 #define PATIENCE_TTY_MS (540 * 1000)
@@ -21,6 +25,9 @@ static const char *const about[] = {
 	"The answer to a message that was sent with --reply-path comes into that folder and no mailbox: it is shown, "
 	"and "
 	"removed after standard output took it.",
+	"A nudge ends the wait, too: it is shown, and removed after standard output took it. With filters or --id the "
+	"exit "
+	"code is 3 then, because the mail that was asked for has not come.",
 	"Exits with 3 when the time is up.",
 	NULL,
 };
@@ -59,16 +66,71 @@ wait_for_answer(struct cli *cli, const char *id, const char *dir, int64_t timeou
 	return EXIT_DONE;
 }
 
+#define BUSY_PAUSE_MS 50 /* another process of the agent shows the nudges just now */
+
+/* Until there is mail, or nudges that are ours to show: *ret_nudges, else NULL. */
+static enum mr_rc
+wait_for_any(struct cli *cli, const struct mr_filter *filter, int64_t timeout_ms, struct mr_nudges **ret_nudges,
+    struct mr_error *err)
+{
+	int64_t end_ms = clock_boot_ms() + timeout_ms;
+
+	for (;;) {
+		struct mr_error ignored = { 0 };
+		int64_t left_ms = end_ms - clock_boot_ms();
+		bool nudged = false;
+		enum mr_rc rc =
+		    mr_wait_or_nudge(cli->room, cli->self.agent, filter, left_ms > 0 ? left_ms : 0, &nudged, err);
+
+		if (rc != MR_OK)
+			return rc;
+		rc = mr_nudges_open(cli->room, cli->self.agent, true, ret_nudges, &ignored);
+		if (rc == MR_OK || !nudged)
+			return MR_OK;
+		if (clock_boot_ms() >= end_ms)
+			return mr_fail(err, MR_EMPTY, "no mail for '%s' came in time", cli->self.agent);
+		(void)poll(NULL, 0, BUSY_PAUSE_MS);
+	}
+}
+
+static bool
+asks_for_some(struct cli *cli)
+{
+	return opt_text(cli, "from") || opt_text(cli, "type") || opt_text(cli, "priority") || opt_text(cli, "thread") ||
+	       opt_text(cli, "since") || opt_text(cli, "id");
+}
+
+/* Nudges first, then mail; nudges are gone once stdout has taken all of it. */
+static int
+show(struct cli *cli, struct mr_scan *scan, struct mr_nudges *nudges)
+{
+	struct printout l = { .cli = cli };
+	struct mr_error err = { 0 };
+	int code = EXIT_DONE;
+	size_t shown = nudges_print(cli, nudges);
+
+	if (!printout_run(&l, scan, &code))
+		return code;
+	if (!cli->json)
+		budget_end(cli, "message", "mailroom inbox");
+	if (!cli_flush(cli))
+		return EXIT_FAILED;
+	if (shown > 0 && mr_nudges_shown(nudges, shown, &err) != MR_OK)
+		return cli_fail(cli, &err);
+	if (l.n > 0 || !asks_for_some(cli))
+		return EXIT_DONE;
+	cli_warn(cli, "a nudge ended the wait; the mail that was asked for has not come");
+	return EXIT_NOTHING;
+}
+
 static int
 run(struct cli *cli)
 {
 	struct filter_store store;
 	struct mr_scan scan = { .order = MR_BY_PRIORITY };
-	struct printout l = { .cli = cli };
 	struct mr_error err = { 0 };
 	char answered[MR_ID_LEN + 1];
 	int64_t timeout_ms = cli->out_tty ? PATIENCE_TTY_MS : PATIENCE_MS;
-	int code = EXIT_DONE;
 
 	if (!filter_read(cli, &scan.filter, &store) || !opt_duration(cli, "timeout", &timeout_ms) || !budget_begin(cli))
 		return EXIT_USAGE;
@@ -85,18 +147,19 @@ run(struct cli *cli)
 			return cli_fail(cli, &err);
 		scan.filter.reply_to = answered;
 	}
-	enum mr_rc rc = mr_wait(cli->room, cli->self.agent, &scan.filter, timeout_ms, &err);
+	struct mr_nudges *nudges = NULL;
+	enum mr_rc rc = wait_for_any(cli, &scan.filter, timeout_ms, &nudges, &err);
+
 	if (rc == MR_EMPTY) {
 		cli_warn(cli, "no mail came for %s", cli->self.agent);
 		return EXIT_NOTHING;
 	}
 	if (rc != MR_OK)
 		return cli_fail(cli, &err);
-	if (!printout_run(&l, &scan, &code))
-		return code;
-	if (!cli->json)
-		budget_end(cli, "message", "mailroom inbox");
-	return EXIT_DONE;
+	int code = show(cli, &scan, nudges);
+
+	mr_nudges_close(nudges);
+	return code;
 }
 
 const struct cmd cmd_wait = {

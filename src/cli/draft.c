@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "draft.h"
+#include "nudges.h"
 
 #include "base/clock.h"
 #include <strings.h>
@@ -61,6 +62,41 @@ read_headers(struct cli *cli, struct mr_draft *draft)
 	return EXIT_DONE;
 }
 
+/* "Name=value" of --field into draft->fields. */
+static int
+read_fields(struct cli *cli, struct mr_draft *draft)
+{
+	const char *const *given = draft_list(cli, "field");
+	size_t n = 0;
+
+	while (given != NULL && given[n] != NULL)
+		n++;
+	struct mr_header *fields = n > 0 ? arena_alloc(&cli->own, n * sizeof(*fields)) : NULL;
+	for (size_t i = 0; fields != NULL && i < n; i++) {
+		const char *equals = strchr(given[i], '=');
+		if (equals == NULL || equals == given[i])
+			return cli_usage(cli, "--field '%s' has no value: write it as NAME=VALUE", given[i]);
+		fields[i].name = arena_dup(&cli->own, (struct mr_str){ given[i], (size_t)(equals - given[i]) });
+		fields[i].value = equals + 1;
+	}
+	if (n > 0 && opt_text(cli, "type") == NULL)
+		return cli_usage(cli, "--field needs --type: the type says how its fields are written");
+	draft->fields = fields;
+	draft->fields_n = fields != NULL ? n : 0;
+	return EXIT_DONE;
+}
+
+/* Fields, or a type without any, need no text: then stdin is read only where it was named, or has some. */
+static int
+read_body(struct cli *cli, const struct mr_draft *draft, const char *text, struct buf *body)
+{
+	const char *file = opt_text(cli, "file");
+
+	if (text == NULL && file == NULL && (draft->fields_n > 0 || (draft->type != NULL && !cli_stdin_has_text())))
+		return EXIT_DONE;
+	return cli_body(cli, text, file, body);
+}
+
 int
 draft_read(struct cli *cli, struct mr_draft *draft, struct buf *body)
 {
@@ -74,14 +110,20 @@ draft_read(struct cli *cli, struct mr_draft *draft, struct buf *body)
 			return cli_usage(cli, "--body and -m are the same: give one of them");
 		text = opt_text(cli, "body");
 	}
+	if (opt_flag(cli, "notify") && opt_flag(cli, "no-notify"))
+		return cli_usage(cli, "--notify and --no-notify exclude each other");
+	draft->type = opt_text(cli, "type");
+	draft->force = opt_flag(cli, "force");
+	draft->priority_given = opt_text(cli, "priority") != NULL;
 	int code = read_headers(cli, draft);
 	if (code == EXIT_DONE)
-		code = cli_body(cli, text, opt_text(cli, "file"), body);
+		code = read_fields(cli, draft);
+	if (code == EXIT_DONE)
+		code = read_body(cli, draft, text, body);
 	if (code != EXIT_DONE)
 		return code;
 	draft->body = body->ptr;
 	draft->body_len = body->len;
-	draft->type = opt_text(cli, "type");
 	draft->key = opt_text(cli, "key");
 	draft->by_ms = wait_ms > 0 ? clock_now_ms() + wait_ms : 0;
 	return EXIT_DONE;
@@ -119,6 +161,7 @@ report_json(struct cli *cli, const struct mr_draft *draft, const struct mr_recei
 	json_key_names(&j, "not_live", &receipt->not_live);
 	json_key_names(&j, "missing", &receipt->missing);
 	json_key_names(&j, "trouble", &receipt->trouble);
+	json_key_names(&j, "warnings", &receipt->warnings);
 	json_key_bool(&j, "repeated", receipt->repeated);
 	json_key_int(&j, "retired", (int64_t)receipt->retired);
 	json_key_bool(&j, "dry_run", draft->dry_run);
@@ -163,8 +206,12 @@ draft_report(struct cli *cli, const struct mr_draft *draft, enum mr_rc rc, const
 		cli_warn(cli, "%s", receipt->warning);
 	for (size_t i = 0; i < receipt->trouble.n; i++)
 		cli_warn(cli, "%s", receipt->trouble.v[i]);
+	for (size_t i = 0; i < receipt->warnings.n; i++)
+		cli_warn(cli, "%s", receipt->warnings.v[i]);
 	warn_absent(cli, receipt);
-	if (!draft->dry_run && !receipt->repeated)
+	if (!draft->dry_run && !receipt->repeated) {
 		cli_notify(cli, receipt, cli->self.agent, draft->subject);
+		nudges_of_mail(cli, draft, receipt);
+	}
 	return rc == MR_INDOUBT ? cli_fail(cli, err) : EXIT_DONE;
 }

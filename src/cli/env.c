@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* env.c - the one place that reads the environment to find out who is calling (DESIGN, "Who is who"). */
+#include <limits.h>
+#include <unistd.h>
+
 #include "base/process.h"
 #include "cli/cli.h"
 
@@ -99,6 +102,18 @@ find_process(struct cli *cli)
 		cli->env.process = p;
 }
 
+/* "socket,pid,session" and "%3": where a nudge for us can be typed. */
+static void
+find_pane(struct cli *cli)
+{
+	const char *tmux = env_get("TMUX"), *pane = env_get("TMUX_PANE");
+
+	if (!tmux || !pane)
+		return;
+	cli->env.tmux = arena_dup(&cli->own, (struct mr_str){ tmux, strcspn(tmux, ",") });
+	cli->env.tmux_pane = pane;
+}
+
 void
 env_fill(struct cli *cli)
 {
@@ -108,8 +123,30 @@ env_fill(struct cli *cli)
 	find_session(cli);
 	find_agent(cli);
 	find_process(cli);
+	find_pane(cli);
 	if (state && state[0] == '/')
 		cli->env.state_dir = joined(cli, state, "/", "mailroom");
 	else if (home && home[0] == '/')
 		cli->env.state_dir = joined(cli, home, "/", ".local/state/mailroom");
+}
+
+/* $MAILROOM_DATA alone; else beside the folder of the command (an installed one), two folders above it (one that was
+ * just built), and where it was meant to be installed. Only the first that is there is looked at, and only by whoever
+ * needs it. */
+const char *
+env_data_dir(struct cli *cli)
+{
+	mr_auto(buf_done) struct buf list = BUF_INIT;
+	const char *given = env_get("MAILROOM_DATA");
+	char self[PATH_MAX];
+	ssize_t len = given ? 0 : readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+	if (given)
+		return given;
+	while (len > 0 && self[len - 1] != '/')
+		len--;
+	if (len > 0)
+		buf_addf(&list, "%.*s../share/mailroom:%.*s../../share/mailroom:", (int)len, self, (int)len, self);
+	buf_adds(&list, MAILROOM_DATA_DIR);
+	return arena_dup(&cli->own, buf_str(&list));
 }

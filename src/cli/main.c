@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/faults.h"
+#include "cli/gt/gt.h"
 
 static void
 trace_line(void *ctx, const char *line)
@@ -48,8 +49,12 @@ cli_open_room(struct cli *cli, struct mr_error *err)
 
 	if (!cwd)
 		return mr_fail_errno(err, "cannot tell the working folder");
-	if (mr_room_find(spec_expand(cli, cli->room_option, cwd), env && env[0] ? spec_expand(cli, env, cwd) : NULL,
-		cwd, &cli->place, err) != MR_OK)
+	const char *option = cli->room_option;
+
+	if (!option && cli->gt && !(env && env[0]))
+		option = gt_town(cli);
+	if (mr_room_find(spec_expand(cli, option, cwd), env && env[0] ? spec_expand(cli, env, cwd) : NULL, cwd,
+		&cli->place, err) != MR_OK)
 		return err->code;
 	if (cli->place.warning)
 		cli_warn(cli, "%s", cli->place.warning);
@@ -57,6 +62,7 @@ cli_open_room(struct cli *cli, struct mr_error *err)
 		options.trace = trace_line;
 	env_fill(cli);
 	options.state_dir = cli->env.state_dir;
+	options.data_dir = env_data_dir(cli);
 	return mr_room_open(cli->place.spec, &options, &cli->room, err);
 }
 
@@ -68,7 +74,10 @@ cli_know_self(struct cli *cli, struct mr_error *err)
 		    cli->second_session);
 		return mr_hint(err, "say who you are with --as NAME, or unset the variable of the outer harness");
 	}
-	if (mr_self_resolve(cli->room, &cli->env, &cli->self, err) != MR_OK)
+	if (cli->gt)
+		gt_find_agent(cli);
+	if (mr_self_resolve(cli->room, &cli->env, &cli->self, err) != MR_OK &&
+	    !(cli->gt && err->code == MR_NOTFOUND && gt_is_overseer(cli)))
 		return err->code;
 	cli->self_known = true;
 	mr_self_seen(cli->room, &cli->self);
@@ -97,6 +106,18 @@ say_due(void *ctx, const struct mr_due *due)
 	    due->subject, when, short_id(due->id));
 }
 
+/* Who has no mailbox and names a folder for the answer need be nobody. */
+static bool
+is_client(struct cli *cli)
+{
+	const char *id = cli->cmd == &cmd_wait ? opt_text(cli, "id") : NULL;
+
+	if (!opt_text(cli, "reply-path") && !(id && mr_answer_expected(cli->room, id)))
+		return false;
+	cli->self = (struct mr_self){ .agent = "client", .how = "it has no mailbox" };
+	return true;
+}
+
 static int
 run(struct cli *cli)
 {
@@ -105,7 +126,7 @@ run(struct cli *cli)
 
 	if ((needs & (CMD_ROOM | CMD_SELF)) && cli_open_room(cli, &err) != MR_OK)
 		return cli_fail(cli, &err);
-	if ((needs & CMD_SELF) && cli_know_self(cli, &err) != MR_OK)
+	if ((needs & CMD_SELF) && cli_know_self(cli, &err) != MR_OK && !(err.code == MR_NOTFOUND && is_client(cli)))
 		return cli_fail(cli, &err);
 	int code = cli->cmd->run(cli);
 	/* What a failing command had gathered is still true: it is shown, and the failure stays the exit
@@ -176,9 +197,9 @@ find_command(int argc, char **argv)
 }
 
 static bool
-parse(struct cli *cli, int argc, char **argv, int at)
+parse(struct cli *cli, int argc, char **argv, int from, int at)
 {
-	/* Options before the command are moved behind it: one parser for both places. */
+	/* Options before the command are moved behind it: one parser for both places. Its words are from..at. */
 	char **words = arena_alloc(&cli->own, sizeof(char *) * ((size_t)argc + 2));
 	static char all[] = "@all";
 	int n = 1;
@@ -186,7 +207,7 @@ parse(struct cli *cli, int argc, char **argv, int at)
 	if (!words)
 		return false;
 	words[0] = argv[0];
-	for (int i = 1; i < at; i++)
+	for (int i = 1; i < from; i++)
 		words[n++] = argv[i];
 	if (at < argc && strcmp(argv[at], "broadcast") == 0)
 		words[n++] = all;
@@ -210,9 +231,16 @@ dispatch(struct cli *cli, int argc, char **argv)
 	cli->cmd = at < argc ? command_named(argv[at], &alias) : &cmd_status;
 	if (!cli->cmd)
 		return unknown_command(cli, argv[at]);
-	if (!parse(cli, argc, argv, at))
+	int from = at;
+
+	cli->gt = cli->cmd == &cmd_gt;
+	if (cli->gt && !(cli->cmd = gt_command(cli, argc, argv, &at)))
+		return EXIT_USAGE;
+	if (!parse(cli, argc, argv, from, at))
 		return EXIT_USAGE;
 	cli->json = cli->json_given;
+	if (cli->gt && !gt_take_json(cli))
+		return EXIT_USAGE;
 	if (cli->want_help)
 		return print_help(cli);
 	if (cli->argc < cli->cmd->min_args)
@@ -220,6 +248,31 @@ dispatch(struct cli *cli, int argc, char **argv)
 	if (cli->cmd->max_args >= 0 && cli->argc > cli->cmd->max_args)
 		return cli_usage(cli, "'%s' is one argument too many", cli->argv[cli->cmd->max_args]);
 	return run(cli);
+}
+
+static bool
+is_called_gt(char **argv)
+{
+	const char *slash = argv[0] ? strrchr(argv[0], '/') : NULL;
+
+	return argv[0] && strcmp(slash ? slash + 1 : argv[0], "gt") == 0;
+}
+
+/* Installed under that name it is `mailroom gt`. */
+static int
+dispatch_gt(struct cli *cli, int argc, char **argv)
+{
+	static char word[] = "gt";
+	char **words = arena_alloc(&cli->own, sizeof(char *) * ((size_t)argc + 2));
+
+	cli->gt = true;
+	if (!words)
+		return EXIT_FAILED;
+	words[0] = argv[0];
+	words[1] = word;
+	for (int i = 1; i < argc; i++)
+		words[i + 1] = argv[i];
+	return dispatch(cli, argc + 1, words);
 }
 
 static void
@@ -256,7 +309,10 @@ main(int argc, char **argv)
 	(void)signal(SIGPIPE, SIG_IGN);
 	faults_from_env();
 	look_at_terminal(&cli);
-	int code = dispatch(&cli, argc, argv);
+	int code = is_called_gt(argv) ? dispatch_gt(&cli, argc, argv) : dispatch(&cli, argc, argv);
+
+	if (cli.gt)
+		code = gt_exit(code);
 
 	mr_room_close(cli.room);
 	mr_place_done(&cli.place);

@@ -133,6 +133,34 @@ add_examples(struct buf *out, const char *const *examples)
 	}
 }
 
+static void
+add_subcommands(struct buf *out, const struct cmd *const *list)
+{
+	if (!list)
+		return;
+	buf_adds(out, ".SH COMMANDS\n");
+	for (; *list; list++) {
+		const struct cmd *c = *list;
+
+		buf_adds(out, ".TP\n\\fB");
+		add_roff(out, c->name);
+		buf_adds(out, "\\fR ");
+		add_line(out, c->synopsis);
+		add_line(out, c->summary);
+		for (const char *const *a = c->aliases; a && *a; a++) {
+			buf_adds(out, ".br\nAlso \\fB");
+			add_roff(out, *a);
+			buf_adds(out, "\\fR.\n");
+		}
+		if (!c->opts || !c->opts->name)
+			continue;
+		buf_adds(out, ".RS\n");
+		for (const struct opt *o = c->opts; o->name; o++)
+			add_option(out, o);
+		buf_adds(out, ".RE\n");
+	}
+}
+
 void
 man_command(struct buf *out, const struct cmd *cmd)
 {
@@ -153,6 +181,7 @@ man_command(struct buf *out, const struct cmd *cmd)
 		add_paragraphs(out, cmd->about);
 	else
 		add_line(out, cmd->summary);
+	add_subcommands(out, cmd->subcommands);
 	add_options(out, cmd->opts);
 	exit_codes_of(cmd, codes);
 	add_exit_status(out, codes);

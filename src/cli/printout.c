@@ -23,11 +23,26 @@ print_text(struct printout *l, const struct mr_message *msg)
 	buf_done(&line);
 }
 
+bool
+printout_hides(struct printout *l, const struct mr_message *msg)
+{
+	struct mr_error err = { 0 };
+
+	if (mr_is_control(l->cli->room, l->cli->self.agent, msg, &err))
+		return true;
+	if (err.code != MR_OK)
+		cli_warn(l->cli, "the control message %s cannot be used: %s", short_id(msg->id), err.message);
+	return false;
+}
+
 static bool
 print_one(void *ctx, const struct mr_message *msg)
 {
 	struct printout *l = ctx;
 
+	/* JSON is for programs, and what an agent sent itself it has seen. */
+	if (!l->cli->json && msg->folder != MR_SENT && printout_hides(l, msg))
+		return true;
 	if (l->each_once) {
 		if (names_has(&l->seen, msg->id))
 			return true;

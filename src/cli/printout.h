@@ -20,6 +20,9 @@ struct printout {
 /* Runs the scan in self's mailbox and prints; false: the error was printed and *ret_exit set. */
 bool printout_run(struct printout *l, struct mr_scan *scan, int *ret_exit);
 void printout_done(struct printout *l);
+/* A control message, which waits for a patrol and is not shown as text. One that no program can use is told on stderr
+ * and shown. */
+bool printout_hides(struct printout *l, const struct mr_message *msg);
 /* Tells on stderr of a message that cannot be read; for mr_scan's trouble. ctx is a struct printout. */
 void printout_trouble(void *ctx, const char *path, const struct mr_error *err);
 

@@ -65,7 +65,7 @@ json_headers(struct json *j, const struct mr_message *msg)
 }
 
 void
-json_message_keys(struct json *j, const struct mr_message *msg, const struct mr_room *room, bool body)
+json_message_keys(struct json *j, const struct mr_message *msg, struct mr_room *room, bool body)
 {
 	json_key_str(j, "id", msg->id);
 	json_key_str(j, "from", msg->from);
@@ -86,9 +86,7 @@ json_message_keys(struct json *j, const struct mr_message *msg, const struct mr_
 		json_str(j, (struct mr_str){ msg->body, msg->body_len });
 	else
 		json_null(j);
-	json_key(j, "fields");
-	json_open(j, '{');
-	json_close(j);
+	json_fields(j, room, msg, body);
 	json_headers(j, msg);
 	json_key_str(j, "room", mr_room_name(room));
 	json_key_str(j, "path", null_if_empty(msg->path));
@@ -101,7 +99,7 @@ json_message_keys(struct json *j, const struct mr_message *msg, const struct mr_
 }
 
 void
-json_message(struct json *j, const struct mr_message *msg, const struct mr_room *room, bool body)
+json_message(struct json *j, const struct mr_message *msg, struct mr_room *room, bool body)
 {
 	json_open(j, '{');
 	json_message_keys(j, msg, room, body);

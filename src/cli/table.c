@@ -9,8 +9,10 @@ const struct cmd *const commands[] = {
 	&cmd_send, &cmd_reply, &cmd_inbox, &cmd_read, &cmd_recv, &cmd_done, &cmd_release, &cmd_fail,
 	&cmd_extend, &cmd_mark, &cmd_archive, &cmd_clear, &cmd_drain, &cmd_wait, &cmd_thread, &cmd_sent, &cmd_why,
 	&cmd_search, &cmd_purge,
-	&cmd_resolve, &cmd_group, &cmd_queue, &cmd_channel, &cmd_dead,
-	&cmd_link, &cmd_unlink, &cmd_carry,
+	&cmd_resolve, &cmd_group, &cmd_queue, &cmd_channel, &cmd_dead, &cmd_types,
+	&cmd_nudge, &cmd_dnd, &cmd_check, &cmd_handoff, &cmd_escalate, &cmd_lint,
+	&cmd_link, &cmd_unlink, &cmd_carry, &cmd_gt,
+	&cmd_patrol,
 	&cmd_export, &cmd_import,
 	&cmd_doctor, &cmd_stats, &cmd_describe,
 	&cmd_help, &cmd_status, &cmd_man_page, &cmd_generate_message, &cmd_mb,
@@ -59,9 +61,15 @@ static const struct {
 	{ &cmd_queue, " create pause resume close delete " },
 	{ &cmd_channel, " create subscribe unsubscribe close delete prune " },
 	{ &cmd_dead, " retry drop " },
+	{ &cmd_types, " new " },
+	{ &cmd_nudge, NULL },
+	{ &cmd_handoff, NULL },
+	{ &cmd_escalate, " ack close stale " },
+	{ &cmd_dnd, " on off " },
 	{ &cmd_link, " create name " },
 	{ &cmd_unlink, NULL },
 	{ &cmd_carry, NULL },
+	{ &cmd_patrol, NULL },
 };
 
 bool

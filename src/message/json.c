@@ -50,6 +50,26 @@ json_key(struct json *j, const char *key)
 }
 
 void
+json_raw(struct json *j, struct mr_str value)
+{
+	bool in_string = false;
+
+	begin_value(j);
+	for (size_t i = 0; i < value.len; i++) {
+		char c = value.ptr[i];
+
+		if (!in_string && (c == ' ' || c == '\t' || c == '\n' || c == '\r'))
+			continue;
+		buf_addc(j->out, c);
+		if (in_string && c == '\\' && i + 1 < value.len)
+			buf_addc(j->out, value.ptr[++i]);
+		else if (c == '"')
+			in_string = !in_string;
+	}
+	end_value(j);
+}
+
+void
 json_str(struct json *j, struct mr_str value)
 {
 	begin_value(j);

@@ -2,6 +2,7 @@
 /* bind.c - tying a harness session to a life of an agent, and finding the tie again. */
 #include "base/clock.h"
 #include "base/process.h"
+#include "office/nudge.h"
 #include "office/who.h"
 
 const char *
@@ -187,6 +188,7 @@ self_take_life(struct mr_room *room, const struct mr_env *env, const struct mr_a
 	if (rc != MR_OK)
 		return rc;
 	save_binding(room, env, &next);
+	pane_remember(room, next.name, next.life, env);
 	*ret_life = next.life;
 	*ret_returned = returned;
 	return MR_OK;

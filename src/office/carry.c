@@ -12,6 +12,7 @@
 #include "message/address.h"
 #include "message/message.h"
 #include "office/link.h"
+#include <stdlib.h>
 
 #define TRAIL_HEADER "X-Mailroom-Carried" /* "town/blue, hall/red" */
 #define HOPS_MAX 8
@@ -122,6 +123,7 @@ carrier_done(struct carrier *c)
 {
 	mr_room_close(c->there);
 	mr_link_done(&c->link);
+	free(c->stuck);
 }
 
 static enum mr_rc
@@ -159,5 +161,20 @@ mr_carry(struct mr_room *room, const char *link, unsigned ways, mr_carry_trouble
 	link_queue_of(link, c.queue);
 	rc = carry_both(&c, ways, err);
 	*ret = c.count;
+	return rc;
+}
+
+enum mr_rc
+carry_after_send(struct mr_room *room, const char *link, const char *id, mr_carry_trouble_fn *trouble, void *ctx,
+    bool *ret_waits, struct mr_error *err)
+{
+	mr_auto(carrier_done) struct carrier c = { .room = room, .own = id, .trouble = trouble, .ctx = ctx };
+	enum mr_rc rc = mr_link_get(room, link, &c.link, err);
+
+	if (rc != MR_OK)
+		return rc;
+	link_queue_of(link, c.queue);
+	rc = carry_both(&c, MR_CARRY_OUT, err);
+	*ret_waits = c.own_waits;
 	return rc;
 }

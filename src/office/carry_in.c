@@ -20,198 +20,14 @@
 #include "base/id.h"
 #include "message/address.h"
 #include "message/message.h"
-#include "office/link.h"
+#include "office/arrival.h"
 #include "office/translate.h"
-
-struct arrival { /* one message over there for one of us */
-	struct carrier *c;
-	const char *local, *proxy;
-	struct mr_message msg; /* as it is there */
-	char from[2 * MR_ADDRESS_MAX + 2];
-	struct mr_message carried;
-	char answers[MR_ID_LEN + 1]; /* our message that it answers, or "" */
-	char id[MR_ID_LEN + 1];      /* here */
-	struct arena *own;
-};
 
 static void
 arrival_done(struct arrival *a)
 {
 	mr_message_done(&a->msg);
 	arena_free(a->own);
-}
-
-/* ---- Which message of ours does it answer ---- */
-
-static bool
-is_reply_subject(const char *subject)
-{
-	return str_caseeq((struct mr_str){ subject, strlen(subject) < 3 ? 0 : 3 }, STR("Re:"));
-}
-
-/* Formats without references: the newest message to that agent with its subject, else the newest that he has not
- * answered. */
-static const struct carried_line *
-guess_answered(const struct arrival *a, const struct memory *m)
-{
-	bool knows_threads = a->c->there->driver->abilities & ROOM_THREADS;
-	const struct carried_line *open = NULL;
-	char subject[17];
-
-	if (knows_threads && !is_reply_subject(a->msg.subject))
-		return NULL;
-	memory_subject(a->msg.subject, subject);
-	for (size_t i = m->n; i > 0; i--) {
-		const struct carried_line *l = &m->v[i - 1];
-
-		if (l->state == CARRIED_GOT)
-			continue;
-		if (strcmp(l->subject, subject) == 0)
-			return l;
-		if (!open && !l->answered)
-			open = l;
-	}
-	return knows_threads ? NULL : open;
-}
-
-static const struct carried_line *
-find_thread(const struct memory *m, const char *there_thread)
-{
-	for (size_t i = m->n; i > 0 && *there_thread; i--)
-		if (strcmp(m->v[i - 1].there_thread, there_thread) == 0)
-			return &m->v[i - 1];
-	return NULL;
-}
-
-static bool
-starts_thread(const struct arrival *a)
-{
-	const char *spoken = mr_message_header(&a->msg, "Message-ID");
-
-	return strcmp(a->msg.thread, a->msg.id) == 0 || (spoken && strcmp(a->msg.thread, spoken) == 0);
-}
-
-struct looking {
-	struct arrival *a;
-	bool found;
-};
-
-/* An answer may come from another than the one who was asked. */
-static enum mr_rc
-look_elsewhere(void *ctx, const struct memory *m, struct mr_error *err)
-{
-	struct looking *looking = ctx;
-	struct arrival *a = looking->a;
-	const struct carried_line *l = NULL;
-
-	if (!looking->found && strcmp(m->local, a->local) == 0)
-		l = memory_by_there(m, a->msg.reply_to);
-	if (!l)
-		return MR_OK;
-	looking->found = true;
-	(void)snprintf(a->answers, sizeof(a->answers), "%s", l->id);
-	a->carried.thread = arena_dup(&a->own, str_of(l->thread));
-	return a->carried.thread ? MR_OK : mr_nomem(err);
-}
-
-static enum mr_rc
-place_in_thread(struct arrival *a, const struct memory *m, struct mr_error *err)
-{
-	const struct carried_line *l = memory_by_there(m, a->msg.reply_to), *same;
-	struct looking looking = { .a = a };
-	enum mr_rc rc = MR_OK;
-
-	a->carried.thread = starts_thread(a) ? "" : a->msg.thread;
-	if (!l && *a->msg.reply_to)
-		rc = memory_each(a->c->room, a->c->link.name, look_elsewhere, &looking, err);
-	if (rc != MR_OK || looking.found) {
-		a->carried.reply_to = a->answers;
-		return rc;
-	}
-	if (!l && !*a->msg.reply_to)
-		l = guess_answered(a, m);
-	if (!l) {
-		same = find_thread(m, a->carried.thread);
-		if (same)
-			a->carried.thread = arena_dup(&a->own, str_of(same->thread));
-		return a->carried.thread ? MR_OK : mr_nomem(err);
-	}
-	(void)snprintf(a->answers, sizeof(a->answers), "%s", l->id);
-	a->carried.reply_to = a->answers;
-	a->carried.thread = arena_dup(&a->own, str_of(*l->thread ? l->thread : l->id));
-	return a->carried.thread ? MR_OK : mr_nomem(err);
-}
-
-/* ---- The record of a place once found ---- */
-
-static void
-record_name(const struct arrival *a, char ret[64])
-{
-	char hash[65];
-
-	sha256_hex(str_of(a->proxy), hash);
-	(void)snprintf(ret, 64, "in-%s-%.16s", a->msg.id, hash);
-}
-
-static bool
-load_place(struct arrival *a)
-{
-	mr_auto(buf_done) struct buf text = BUF_INIT;
-	mr_auto(record_done) struct record lines = { 0 };
-	struct mr_room *room = a->c->room;
-	struct mr_error ignored = { 0 };
-	const char *answers, *thread;
-	char name[64];
-
-	record_name(a, name);
-	if (room->driver->record_get(room, CARRYING_KIND, a->c->link.name, name, &text, &ignored) != MR_OK ||
-	    record_parse(buf_str(&text), &lines, &ignored) != MR_OK || !record_get(&lines, "Arrived"))
-		return false;
-	answers = record_get(&lines, "Answers");
-	thread = record_get(&lines, "Thread");
-	(void)snprintf(a->answers, sizeof(a->answers), "%s", answers ? answers : "");
-	a->carried.reply_to = a->answers;
-	a->carried.thread = arena_dup(&a->own, str_of(thread ? thread : ""));
-	return a->carried.thread != NULL;
-}
-
-static enum mr_rc
-save_place(struct arrival *a, struct mr_error *err)
-{
-	mr_auto(buf_done) struct buf text = BUF_INIT;
-	struct mr_room *room = a->c->room;
-	char name[64];
-
-	record_name(a, name);
-	buf_addf(&text, "Arrived: %s\n", a->from);
-	if (*a->answers)
-		buf_addf(&text, "Answers: %s\n", a->answers);
-	if (*a->carried.thread)
-		buf_addf(&text, "Thread: %s\n", a->carried.thread);
-	if (!buf_ok(&text))
-		return mr_nomem(err);
-	return room->driver->record_put(room, CARRYING_KIND, a->c->link.name, name, buf_str(&text), err);
-}
-
-static enum mr_rc
-find_place(struct arrival *a, const struct memory *m, struct mr_error *err)
-{
-	enum mr_rc rc;
-
-	if (load_place(a))
-		return MR_OK;
-	rc = place_in_thread(a, m, err);
-	return rc == MR_OK ? save_place(a, err) : rc;
-}
-
-static void
-drop_place(struct arrival *a)
-{
-	struct mr_error ignored = { 0 };
-	char name[64];
-
-	record_name(a, name);
-	(void)a->c->room->driver->record_drop(a->c->room, CARRYING_KIND, a->c->link.name, name, &ignored);
 }
 
 /* ---- The message as it is here ---- */
@@ -266,7 +82,7 @@ compose(struct arrival *a, const struct memory *m, struct mr_error *err)
 		.from = a->from,
 		.subject = one_line(a, msg->subject),
 		.date_ms = msg->date_ms,
-		.type = one_line(a, msg->type),
+		.type = one_line(a, msg->type_by_subject ? "" : msg->type),
 		.priority = msg->priority,
 		.thread = "",
 		.reply_to = "",
@@ -285,7 +101,7 @@ compose(struct arrival *a, const struct memory *m, struct mr_error *err)
 		rc = map_names(a, &msg->cc, &a->carried.cc, err);
 	if (rc == MR_OK)
 		rc = carry_headers(msg, buf_z(&step), a->c->room, &a->carried, &a->own, err);
-	return rc == MR_OK ? find_place(a, m, err) : rc;
+	return rc == MR_OK ? arrival_place(a, m, err) : rc;
 }
 
 /* For a recipient of a third room the message must name him, or that link would not know whom it is for. */
@@ -425,7 +241,7 @@ take(struct arrival *a, struct mr_error *err)
 	if (rc == MR_OK)
 		rc = mark_read(a, err);
 	if (rc == MR_OK)
-		drop_place(a);
+		arrival_placed(a);
 	return rc;
 }
 
@@ -509,5 +325,6 @@ carry_in(struct carrier *c, struct mr_error *err)
 		if (rc != MR_OK)
 			carrier_trouble(c, err);
 	}
+	arrival_tidy(c);
 	return MR_OK;
 }

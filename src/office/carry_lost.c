@@ -82,17 +82,39 @@ look_after(struct carrier *c, const struct memory *m, const struct carried_line 
 	return rc == MR_NOTFOUND ? MR_OK : rc;
 }
 
+static bool
+note_unread(void *ctx, const struct mr_message *msg)
+{
+	return names_add(ctx, str_of(msg->id));
+}
+
+/* What waits is the rule, and one look at the mailbox finds all of it; only the others are asked for one by one. */
+static void
+find_unread(struct carrier *c, const struct memory *m, struct mr_names *ret)
+{
+	struct scan_request want = { .folders = MR_INBOX, .depth = SCAN_NAMES, .unread_only = true };
+	struct mr_error ignored = { 0 };
+	bool any = false;
+
+	for (size_t i = 0; i < m->n; i++)
+		any |= m->v[i].state == CARRIED_SENT;
+	if (any && c->there)
+		(void)c->there->driver->scan(c->there, m->foreign, &want, note_unread, ret, &ignored);
+}
+
 static enum mr_rc
 look_at_pair(void *ctx, const struct memory *m, struct mr_error *err)
 {
+	mr_auto(mr_names_done) struct mr_names unread = { 0 };
 	struct carrier *c = ctx;
 
+	find_unread(c, m, &unread);
 	for (size_t i = 0; i < m->n; i++) {
 		struct carried_line l = m->v[i];
 		enum carried_state state = CARRIED_SENT;
 		enum mr_rc rc = MR_OK;
 
-		if (l.state != CARRIED_SENT)
+		if (l.state != CARRIED_SENT || names_has(&unread, l.there))
 			continue;
 		rc = look_after(c, m, &l, &state, err);
 		if (rc == MR_OK && state == CARRIED_LOST)

@@ -12,6 +12,7 @@
  * once: after a kill it is simply noted again.
  */
 #include "base/id.h"
+#include "message/address.h"
 #include "message/message.h"
 #include "office/link.h"
 
@@ -173,6 +174,36 @@ memory_by_there(const struct memory *m, const char *spoken)
 		if (strcmp(m->v[i - 1].there, spoken) == 0 || strcmp(m->v[i - 1].spoken, spoken) == 0)
 			return &m->v[i - 1];
 	return NULL;
+}
+
+const char *
+memory_evidence(struct mr_room *room, const char *from, const char *address, const char *id, struct buf *evidence)
+{
+	mr_auto(memory_done) struct memory m = { 0 };
+	struct mr_error ignored = { 0 };
+	struct mr_str agent, link;
+	char name[MR_ADDRESS_MAX + 1];
+
+	address_split(str_of(address), &agent, &link);
+	if (link.len == 0 || agent.len > MR_ADDRESS_MAX || !link_exists(room, link.ptr))
+		return NULL;
+	(void)snprintf(name, sizeof(name), "%.*s", (int)agent.len, agent.ptr);
+	if (memory_load(room, link.ptr, from, name, &m, &ignored) != MR_OK)
+		return NULL;
+	const struct carried_line *l = memory_by_id(&m, id);
+
+	if (!l || l->state == CARRIED_GOT)
+		return NULL;
+	buf_addf(evidence, "delivered to '%s' in the linked room '%s'", name, link.ptr);
+	if (*l->there)
+		buf_addf(evidence, " as %s", l->there);
+	if (l->state == CARRIED_LOST)
+		buf_adds(evidence, ", gone from there unread; its sender was told");
+	else if (l->answered)
+		buf_adds(evidence, ", and answered");
+	else
+		buf_adds(evidence, l->state == CARRIED_READ ? ", and read there" : ", not known to be read");
+	return l->state == CARRIED_LOST ? "vanished" : l->state == CARRIED_READ ? "read" : "carried";
 }
 
 /* ---- Writing ---- */

@@ -20,14 +20,8 @@
  */
 #include "base/id.h"
 #include "message/address.h"
-#include "office/link.h"
+#include "office/carry_plan.h"
 #include "office/translate.h"
-
-struct plan { /* what the record says; finish with plan_done */
-	struct record lines;
-	const char *as, *reply_to, *thread, *ticket, *id, *done, *spoken;
-	bool exists, is_done, failed;
-};
 
 struct journey { /* one message to one recipient under way */
 	struct carrier *c;
@@ -43,132 +37,10 @@ struct journey { /* one message to one recipient under way */
 	struct arena *own;
 };
 
-/* ---- The record ---- */
-
-static void
-record_name(const char *id, const char *recipient, char ret[64])
-{
-	char hash[65];
-
-	sha256_hex(str_of(recipient), hash);
-	(void)snprintf(ret, 64, "%s-%.16s", id, hash);
-}
-
-static void
-plan_done(struct plan *p)
-{
-	record_done(&p->lines);
-}
-
-static const char *
-line(const struct plan *p, const char *name)
-{
-	const char *value = record_get(&p->lines, name);
-
-	return value ? value : "";
-}
-
 static enum mr_rc
-plan_load(struct carrier *c, const char *name, struct plan *ret, struct mr_error *err)
+save(struct journey *j, struct mr_error *err)
 {
-	mr_auto(buf_done) struct buf text = BUF_INIT;
-	struct mr_room *room = c->room;
-	enum mr_rc rc = room->driver->record_get(room, CARRYING_KIND, c->link.name, name, &text, err);
-
-	*ret = (struct plan){ 0 };
-	if (rc != MR_OK && rc != MR_NOTFOUND)
-		return rc;
-	*err = (struct mr_error){ 0 };
-	if (rc == MR_OK)
-		rc = record_parse(buf_str(&text), &ret->lines, err);
-	else
-		rc = MR_OK;
-	if (rc != MR_OK)
-		return rc;
-	ret->as = line(ret, "As");
-	ret->reply_to = line(ret, "Reply-To");
-	ret->thread = line(ret, "Thread");
-	ret->ticket = line(ret, "Ticket");
-	ret->id = line(ret, "Id");
-	ret->done = line(ret, "Done");
-	ret->spoken = line(ret, "Spoken");
-	ret->exists = *ret->as != '\0';
-	ret->is_done = *ret->done != '\0';
-	ret->failed = record_get(&ret->lines, "Failed") != NULL;
-	return MR_OK;
-}
-
-static enum mr_rc
-add_line(struct buf *out, const char *name, const char *value, struct mr_error *err)
-{
-	return *value ? header_add(out, name, str_of(value), err) : MR_OK;
-}
-
-static enum mr_rc
-plan_save(struct journey *j, struct mr_error *err)
-{
-	mr_auto(buf_done) struct buf text = BUF_INIT;
-	const struct plan *p = &j->plan;
-	const struct {
-		const char *name, *value;
-	} lines[] = {
-		{ "To", j->recipient },
-		{ "As", p->as },
-		{ "Reply-To", p->reply_to },
-		{ "Thread", p->thread },
-		{ "Ticket", p->ticket },
-		{ "Id", p->id },
-		{ "Done", p->done },
-		{ "Spoken", p->spoken },
-	};
-	enum mr_rc rc = MR_OK;
-
-	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]) && rc == MR_OK; i++)
-		rc = add_line(&text, lines[i].name, lines[i].value, err);
-	if (rc == MR_OK && !buf_ok(&text))
-		rc = mr_nomem(err);
-	if (rc != MR_OK)
-		return rc;
-	return j->c->room->driver->record_put(j->c->room, CARRYING_KIND, j->c->link.name, j->name, buf_str(&text), err);
-}
-
-enum mr_rc
-carry_state(struct carrier *c, const char *id, const char *recipient, enum carry_state *ret, struct mr_error *err)
-{
-	mr_auto(plan_done) struct plan plan = { 0 };
-	char name[64];
-	enum mr_rc rc;
-
-	record_name(id, recipient, name);
-	rc = plan_load(c, name, &plan, err);
-	if (rc != MR_OK)
-		return rc;
-	if (plan.failed)
-		*ret = CARRY_FAILED;
-	else if (plan.is_done)
-		*ret = CARRY_DONE;
-	else
-		*ret = plan.exists ? CARRY_ON_THE_WAY : CARRY_NEW;
-	return MR_OK;
-}
-
-enum mr_rc
-carry_note_failed(struct carrier *c, const char *id, const char *recipient, struct mr_error *err)
-{
-	char name[64];
-
-	record_name(id, recipient, name);
-	return c->room->driver->record_put(c->room, CARRYING_KIND, c->link.name, name, STR("Failed: yes\n"), err);
-}
-
-void
-carry_forget(struct carrier *c, const char *id, const char *recipient)
-{
-	struct mr_error ignored = { 0 };
-	char name[64];
-
-	record_name(id, recipient, name);
-	(void)c->room->driver->record_drop(c->room, CARRYING_KIND, c->link.name, name, &ignored);
+	return plan_save(j->c, j->name, j->recipient, &j->plan, err);
 }
 
 /* ---- Planning ---- */
@@ -230,7 +102,7 @@ make_plan(struct journey *j, struct mr_error *err)
 	j->plan.as = arena_dup(&j->own, str_of(as));
 	if (!j->plan.as)
 		return mr_nomem(err);
-	return plan_save(j, err);
+	return save(j, err);
 }
 
 /* ---- The message as it is over there ---- */
@@ -277,7 +149,7 @@ compose(struct journey *j, struct mr_error *err)
 		.from = j->plan.as,
 		.subject = msg->subject,
 		.date_ms = msg->date_ms,
-		.type = msg->type,
+		.type = msg->type_by_subject ? "" : msg->type,
 		.priority = msg->priority,
 		.thread = j->plan.thread,
 		.reply_to = j->plan.reply_to,
@@ -326,7 +198,7 @@ note_ticket(void *ctx, const char *ticket, struct mr_error *err)
 	/* What the driver knows of the message by now is what is known of it after a kill. */
 	j->plan.id = j->on_the_way->id;
 	j->plan.spoken = j->got.spoken;
-	rc = plan_save(j, err);
+	rc = save(j, err);
 	if (rc == MR_OK)
 		tidy(j, before);
 	return rc;
@@ -341,7 +213,7 @@ withdraw_ticket(struct journey *j)
 	if (!*j->ticket)
 		return;
 	j->plan.ticket = j->plan.id = j->plan.spoken = "";
-	if (plan_save(j, &ignored) == MR_OK)
+	if (save(j, &ignored) == MR_OK)
 		tidy(j, j->ticket);
 }
 
@@ -380,6 +252,47 @@ deliver(struct journey *j, struct mr_error *err)
 	return rc;
 }
 
+struct search { /* for what was published before a kill */
+	const struct journey *j;
+	struct memory known; /* other messages of the two */
+	struct delivered found;
+};
+
+static bool
+note_if_it(void *ctx, const struct mr_message *msg)
+{
+	struct search *s = ctx;
+	const char *spoken = mr_message_header(msg, "Message-ID");
+
+	if (strcmp(msg->from, s->j->plan.as) != 0 || strcmp(msg->subject, s->j->msg->subject) != 0 ||
+	    memory_by_there(&s->known, msg->id))
+		return true;
+	(void)snprintf(s->found.id, sizeof(s->found.id), "%s", msg->id);
+	(void)snprintf(s->found.spoken, sizeof(s->found.spoken), "%s", spoken ? spoken : "");
+	return false;
+}
+
+/* What it is called over there, so that its answer finds its thread. Taken by its reader already: then only the subject
+ * will tell. */
+static void
+find_published(struct journey *j)
+{
+	struct mr_room *there = j->c->there;
+	struct search s = { .j = j };
+	struct mr_error ignored = { 0 };
+	struct scan_request want = {
+		.folders = office_folders(there, MR_INBOX | MR_ARCHIVE), .depth = SCAN_HEADERS, .newest_first = true
+	};
+
+	(void)snprintf(s.found.id, sizeof(s.found.id), "%s", j->plan.id);
+	(void)snprintf(s.found.spoken, sizeof(s.found.spoken), "%s", j->plan.spoken);
+	if (!*s.found.spoken &&
+	    memory_load(j->c->room, j->c->link.name, j->msg->from, j->there, &s.known, &ignored) == MR_OK)
+		(void)there->driver->scan(there, j->there, &want, note_if_it, &s, &ignored);
+	memory_done(&s.known);
+	j->got = s.found;
+}
+
 /* A kill or an error came after the ticket: is it there? */
 static enum mr_rc
 settle_ticket(struct journey *j, bool *ret_published, struct mr_error *err)
@@ -391,10 +304,8 @@ settle_ticket(struct journey *j, bool *ret_published, struct mr_error *err)
 	if (!*j->plan.ticket || !there->driver->settle_ticket)
 		return MR_OK;
 	rc = there->driver->settle_ticket(there, j->plan.ticket, ret_published, err);
-	if (rc == MR_OK && *ret_published) {
-		(void)snprintf(j->got.id, sizeof(j->got.id), "%s", j->plan.id);
-		(void)snprintf(j->got.spoken, sizeof(j->got.spoken), "%s", j->plan.spoken);
-	}
+	if (rc == MR_OK && *ret_published)
+		find_published(j);
 	return rc == MR_OK ? MR_OK : mr_wrap(err, "cannot find out whether '%s' was delivered", j->msg->id);
 }
 
@@ -404,7 +315,7 @@ note_done(struct journey *j, struct mr_error *err)
 	j->plan.ticket = j->plan.id = "";
 	j->plan.done = j->got.id[0] ? j->got.id : "unknown";
 	j->plan.spoken = j->got.spoken;
-	return plan_save(j, err);
+	return save(j, err);
 }
 
 /* For the thread of the answer, and to find out what became of it. */
@@ -456,7 +367,7 @@ carry_one(struct carrier *c, const struct mr_message *msg, const char *recipient
 
 	address_split(str_of(recipient), &agent, &room);
 	(void)snprintf(j.there, sizeof(j.there), "%.*s", (int)agent.len, agent.ptr);
-	record_name(msg->id, recipient, j.name);
+	plan_name(msg->id, recipient, j.name);
 	rc = travel(&j, err);
 	plan_done(&j.plan);
 	arena_free(j.own);

@@ -13,8 +13,10 @@
 #include "base/error.h"
 #include "message/address.h"
 #include "office/link.h"
+#include <stdlib.h>
 
-#define TRIES_MAX 16 /* of messages that cannot go now, one after the other: then it is the room, not the message */
+#define TRIES_MAX 16 /* of recipients who cannot get mail now, one after the other: then it is the room, not they */
+#define SEND_WAITING_MAX 64 /* that a send passes by to carry its own; carry looks at all */
 
 struct item { /* a message that was claimed */
 	struct carrier *c;
@@ -98,14 +100,41 @@ say(struct item *i, const char *recipient, const struct mr_error *why)
 {
 	struct mr_error said = *why;
 
+	if (i->c->own && strcmp(i->c->own, i->msg.id) != 0)
+		return; /* its sender was told, and carry tells the operator */
 	(void)mr_wrap(&said, "%s to '%s'", i->msg.id, recipient);
 	carrier_trouble(i->c, &said);
+}
+
+/* What one sender or one recipient cannot do now, he cannot do a moment later either: the rest of his mail waits
+ * without another try, in its order, and takes nobody else's turn. */
+static const struct stuck *
+find_stuck(const struct item *i, const char *recipient)
+{
+	for (size_t n = 0; n < i->c->stuck_n; n++)
+		if (strcmp(i->c->stuck[n].name, recipient) == 0 || strcmp(i->c->stuck[n].name, i->msg.from) == 0)
+			return &i->c->stuck[n];
+	return NULL;
+}
+
+static enum mr_rc
+note_stuck(struct carrier *c, const char *name, const struct mr_error *why, struct mr_error *err)
+{
+	struct stuck *grown = realloc(c->stuck, (c->stuck_n + 1) * sizeof(*grown));
+
+	if (!grown)
+		return mr_nomem(err);
+	c->stuck = grown;
+	(void)snprintf(grown[c->stuck_n].name, sizeof(grown->name), "%s", name);
+	grown[c->stuck_n++].why = *why;
+	return MR_OK;
 }
 
 static enum mr_rc
 carry_to(struct item *i, const char *recipient, struct mr_error *err)
 {
 	enum carry_state state = CARRY_NEW;
+	const struct stuck *stuck = find_stuck(i, recipient);
 	struct mr_error why = { 0 };
 	enum mr_rc rc = carry_state(i->c, i->msg.id, recipient, &state, err);
 
@@ -115,16 +144,24 @@ carry_to(struct item *i, const char *recipient, struct mr_error *err)
 		i->failed++;
 		return MR_OK;
 	}
+	if (stuck && state != CARRY_DONE) {
+		i->waiting++;
+		if (i->c->own)
+			say(i, recipient, &stuck->why);
+		return MR_OK;
+	}
 	rc = carry_one(i->c, &i->msg, recipient, &why);
 	if (rc == MR_OK) {
 		i->arrived++;
+		i->c->in_vain = 0;
 		return MR_OK;
 	}
 	say(i, recipient, &why);
 	/* A name that is taken over there can be changed: then it goes. */
 	if (carry_is_temporary(rc) || rc == MR_EXISTS) {
 		i->waiting++;
-		return MR_OK;
+		i->c->in_vain += rc != MR_EXISTS;
+		return note_stuck(i->c, rc == MR_EXISTS ? i->msg.from : recipient, &why, err);
 	}
 	rc = tell_failed(i, recipient, why.message, err);
 	if (rc == MR_OK)
@@ -167,6 +204,7 @@ carry_item(struct item *i, struct mr_error *err)
 		return rc;
 	if (i->waiting > 0) {
 		i->c->count.waiting += i->waiting;
+		i->c->own_waits |= i->c->own && strcmp(i->c->own, i->msg.id) == 0;
 		return MR_BUSY;
 	}
 	return settle(i, i->arrived > 0 ? SETTLE_DONE : SETTLE_DEAD, err);
@@ -256,20 +294,18 @@ carry_out(struct carrier *c, struct mr_error *err)
 	struct claim_terms terms = {
 		.hold = { .kind = HOLD_PROCESS, .session = "" }, .claimer = OPERATOR, .by_priority = true
 	};
-	size_t in_vain = 0;
 	enum mr_rc rc = mr_queue_get(c->room, c->queue, &queue, err);
 
 	if (rc != MR_OK)
 		return rc;
 	office_queue_sweep(c->room, &queue);
-	while (in_vain < TRIES_MAX) {
+	while (c->in_vain < TRIES_MAX && !(c->own && waiting.n >= SEND_WAITING_MAX)) {
 		struct hold hold = { 0 };
 
 		rc = c->room->driver->queue_claim(c->room, c->queue, &terms, &hold, err);
 		if (rc != MR_OK)
 			break;
 		rc = take_item(c, &hold, err);
-		in_vain = rc == MR_OK ? 0 : in_vain + 1;
 		if (rc == MR_OK)
 			continue;
 		if (!claims_add(&waiting, &hold) && rc == MR_BUSY)
@@ -277,6 +313,8 @@ carry_out(struct carrier *c, struct mr_error *err)
 		if (rc != MR_BUSY)
 			break;
 	}
+	c->own_waits |=
+	    c->own && (c->in_vain >= TRIES_MAX || waiting.n >= SEND_WAITING_MAX); /* its turn may be to come */
 	put_back(c, &waiting);
 	drop_leftovers(c);
 	if (rc != MR_EMPTY && rc != MR_BUSY)

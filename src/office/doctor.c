@@ -59,6 +59,30 @@ examine_operator(const struct examination *x, bool fix)
 	x->fn(x->ctx, &finding);
 }
 
+/* ---- The disk ---- */
+
+static void
+examine_storage(const struct examination *x)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	struct mr_storage storage = { 0 };
+	struct mr_error why = { 0 };
+
+	if (!x->room->driver->storage)
+		return;
+	if (x->room->driver->storage(x->room, &storage, &why) != MR_OK) {
+		report(x, MR_NOTE, "storage", why.message, why.hint);
+		return;
+	}
+	buf_adds(&text, storage.file_system);
+	if (storage.power_safe)
+		buf_adds(&text, " keeps accepted mail through a power cut");
+	else
+		buf_addf(&text, ": %s", storage.reason);
+	report(x, storage.power_safe ? MR_FINE : MR_NOTE, "storage", buf_z(&text),
+	    storage.power_safe ? "" : "put the room on ext4 with a journal, xfs or btrfs");
+}
+
 /* ---- Mail that nobody fetches ---- */
 
 static bool
@@ -119,6 +143,7 @@ mr_doctor(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, struct m
 	struct examination x = { .room = room, .fn = fn, .ctx = ctx };
 	enum mr_rc rc = MR_OK;
 
+	examine_storage(&x);
 	if (room->driver->inspect)
 		rc = room->driver->inspect(room, fix, fn, ctx, err);
 	examine_settings(&x);

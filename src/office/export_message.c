@@ -161,7 +161,7 @@ make_sender(struct export_run *e, const char *name)
 	struct mr_room *to = e->c.to;
 	enum mr_rc rc;
 
-	if (!(to->driver->abilities & ROOM_REGISTER) || !name[0])
+	if (office_has_lives(to) || !(to->driver->abilities & ROOM_REGISTER) || !name[0]) /* ours take any sender */
 		return false;
 	(void)snprintf(agent.name, sizeof(agent.name), "%s", name);
 	rc = to->driver->add_agent(to, &agent, &ignored);

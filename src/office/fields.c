@@ -59,6 +59,8 @@ fields_check(
 		}
 	if (lacks & FIELD_PRIORITY)
 		msg->priority = MR_NORMAL;
+	if (lacks & FIELD_TYPE) /* the subject says it */
+		msg->type = "";
 	if (lacks & FIELD_THREAD)
 		msg->thread = "";
 	if (room->driver->lacks(room, msg) & FIELD_HEADERS)

@@ -170,8 +170,6 @@ check_fields(struct mr_room *room, const struct mr_filter *filter, struct mr_err
 		return office_lacks(room, "threads", err);
 	if (filter->priority && !(abilities & ROOM_PRIORITIES))
 		return office_lacks(room, "priorities", err);
-	if (filter->type && !(abilities & ROOM_TYPES))
-		return office_lacks(room, "message types", err);
 	return MR_OK;
 }
 

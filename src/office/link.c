@@ -52,7 +52,7 @@ link_of_target(const char *target)
 enum mr_rc
 link_open(struct mr_room *room, const struct mr_link *link, struct mr_room **ret, struct mr_error *err)
 {
-	struct mr_room_options options = { .state_dir = room->state_dir };
+	struct mr_room_options options = { .state_dir = room->state_dir, .data_dir = room->data_dir };
 	enum mr_rc rc = mr_room_open(link->room, &options, ret, err);
 
 	return rc == MR_OK ? MR_OK : mr_wrap(err, "link '%s' to '%.120s'", link->name, link->room);
@@ -267,7 +267,7 @@ mr_link_create(
 {
 	mr_auto(buf_done) struct buf lines = BUF_INIT;
 	struct mr_room *there = NULL;
-	struct mr_room_options options = { .state_dir = room->state_dir };
+	struct mr_room_options options = { .state_dir = room->state_dir, .data_dir = room->data_dir };
 	enum mr_rc rc = link_able(room, err);
 
 	if (rc == MR_OK)

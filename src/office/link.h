@@ -8,7 +8,9 @@
  *	carry.c          one link, both ways
  *	carry_out.c      the queue of outgoing mail, one message after the other
  *	carry_one.c      one message to one recipient over there, exactly once
+ *	carry_plan.c     how far it is
  *	carry_in.c       the mailboxes that stand for us over there
+ *	carry_place.c    which message of ours one of theirs answers
  *	carry_memory.c   which message here is which one there: threads
  *	carry_notice.c   telling a sender what became of his mail
  *	carry_lost.c     mail that is gone over there before anybody read it
@@ -56,20 +58,31 @@ enum mr_rc link_resolve(struct resolver *r, struct mr_str agent, struct mr_str l
 enum mr_rc link_hold(struct mr_room *room, const struct mr_names *away, struct mr_error *err);
 /* After a send: carries what it put into the queues of links, and shows the recipients instead of the queues. What did
  * not work is a sentence in `trouble`, never an error: the mail is stored. */
-void link_after_delivery(struct mr_room *room, struct mr_names *targets, const struct mr_names *to,
+void link_after_delivery(struct mr_room *room, const char *id, struct mr_names *targets, const struct mr_names *to,
     const struct mr_names *cc, struct mr_names *trouble);
 
 /* ---- carry.c ---- */
 
+struct stuck { /* who cannot write there now, or be written to */
+	char name[MR_ADDRESS_MAX + 1];
+	struct mr_error why;
+};
 struct carrier { /* one link under way */
 	struct mr_room *room, *there;
 	struct mr_link link;
 	char queue[MR_NAME_MAX + 1];
+	const char *own; /* NULL, or the only message of which the caller wants to hear */
+	bool own_waits;
 	mr_carry_trouble_fn *trouble;
 	void *ctx;
 	struct mr_carried count;
+	struct stuck *stuck;
+	size_t stuck_n, in_vain; /* recipients one after the other */
 };
 void carrier_trouble(const struct carrier *c, struct mr_error *err);
+/* Carries what waits to go out, and tells only of the message `id`: does it still wait? */
+enum mr_rc carry_after_send(struct mr_room *room, const char *link, const char *id, mr_carry_trouble_fn *trouble,
+    void *ctx, bool *ret_waits, struct mr_error *err);
 /* Where mail for somebody goes: an agent of this room, or the queue of his link. MR_NOTFOUND: no such link. */
 enum mr_rc carry_target(struct mr_room *room, const char *address, char ret[MR_ADDRESS_MAX + 8], struct mr_error *err);
 /* Trying again later may help, and the sender need not know. */
@@ -79,7 +92,7 @@ bool carry_is_temporary(enum mr_rc rc);
 enum mr_rc carry_headers(const struct mr_message *msg, const char *step, struct mr_room *to, struct mr_message *ret,
     struct arena **own, struct mr_error *err);
 
-/* ---- carry_out.c, carry_one.c, carry_in.c, carry_lost.c ---- */
+/* ---- carry_out.c, carry_one.c, carry_plan.c, carry_in.c, carry_lost.c ---- */
 
 enum mr_rc carry_out(struct carrier *c, struct mr_error *err);
 /* One message of the queue to one recipient, AGENT@LINK, as far as it is not there. MR_EXISTS and what is temporary:
@@ -131,6 +144,10 @@ enum mr_rc memory_note(struct mr_room *room, const char *link, const char *local
 const struct carried_line *memory_by_id(const struct memory *m, const char *id);
 const struct carried_line *memory_by_there(const struct memory *m, const char *spoken);
 void memory_subject(const char *subject, char ret[17]);
+/* What is known of a message of `from` to AGENT@LINK: "carried", "read" or "vanished", with a sentence. NULL: nothing.
+ */
+const char *memory_evidence(
+    struct mr_room *room, const char *from, const char *address, const char *id, struct buf *evidence);
 
 /* ---- carry_notice.c ---- */
 

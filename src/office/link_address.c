@@ -157,15 +157,15 @@ tell_trouble(void *ctx, const char *link, const struct mr_error *err)
 }
 
 static void
-carry_now(struct mr_room *room, const char *link, struct mr_names *trouble)
+carry_now(struct mr_room *room, const char *id, const char *link, struct mr_names *trouble)
 {
 	struct telling telling = { trouble };
-	struct mr_carried done = { 0 };
 	struct mr_error err = { 0 };
 	mr_auto(buf_done) struct buf text = BUF_INIT;
-	enum mr_rc rc = mr_carry(room, link, MR_CARRY_OUT, tell_trouble, &telling, &done, &err);
+	bool waits = false;
+	enum mr_rc rc = carry_after_send(room, link, id, tell_trouble, &telling, &waits, &err);
 
-	if (rc == MR_OK && done.waiting == 0)
+	if (rc == MR_OK && !waits)
 		return;
 	if (rc != MR_OK)
 		buf_addf(&text, "%s; ", err.message);
@@ -188,7 +188,7 @@ add_those_of(struct mr_names *list, const struct mr_names *names, const char *li
 }
 
 void
-link_after_delivery(struct mr_room *room, struct mr_names *targets, const struct mr_names *to,
+link_after_delivery(struct mr_room *room, const char *id, struct mr_names *targets, const struct mr_names *to,
     const struct mr_names *cc, struct mr_names *trouble)
 {
 	struct mr_names shown = { 0 };
@@ -199,7 +199,7 @@ link_after_delivery(struct mr_room *room, struct mr_names *targets, const struct
 		bool linked = link && link_exists(room, link);
 
 		if (linked && trouble)
-			carry_now(room, link, trouble);
+			carry_now(room, id, link, trouble);
 		any |= linked;
 		if (linked)
 			fine = fine && add_those_of(&shown, to, link) && add_those_of(&shown, cc, link);

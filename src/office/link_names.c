@@ -6,7 +6,9 @@
  * second use of either name is seen. The entry is durable before the mailbox over there is made, so that a mailbox of
  * ours is never taken for a stranger's after a kill; the next to write under that name makes the mailbox.
  *
- * A name that somebody has over there is never taken: his mail would be carried to us.
+ * A name that somebody has over there is not taken: his mail would be carried to us. That he has none is looked up
+ * under the lock, too, or the mailbox that another carrier just made for the same entry would pass for a stranger's.
+ * Who registers there between that look and our mailbox, a moment later, is not seen: no lock spans two rooms.
  */
 #include "message/address.h"
 #include "office/link.h"
@@ -77,8 +79,39 @@ spell_name(struct mr_room *there, const char *given, char ret[MR_ADDRESS_MAX + 1
 
 /* ---- The table ---- */
 
+struct search {
+	const char *name;
+	bool found;
+};
+
+static bool
+note_if_found(void *ctx, const struct mr_agent *agent)
+{
+	struct search *search = ctx;
+
+	search->found = strcmp(agent->name, search->name) == 0;
+	return !search->found;
+}
+
+enum mr_rc
+link_lives_there(struct mr_room *there, const char *name, struct mr_error *err)
+{
+	const struct room_driver *d = there->driver;
+	struct search search = { .name = name };
+	enum mr_rc rc = MR_NOTFOUND;
+
+	if (!(d->abilities & ROOM_OPEN_BOXES))
+		return d->find_agent || d->has_agent ? agent_exists(there, name, err) : MR_NOTFOUND;
+	/* Where everybody can be written to, he is there who has a mailbox. */
+	if (d->each_agent)
+		rc = d->each_agent(there, note_if_found, &search, err);
+	return rc == MR_OK && !search.found ? MR_NOTFOUND : rc;
+}
+
 struct entering {
+	struct mr_room *there;
 	const char *link, *local, *foreign;
+	bool adopt;
 	char had[MR_ADDRESS_MAX + 1]; /* the name that `local` has already, or "" */
 };
 
@@ -118,6 +151,11 @@ enter(void *ctx, bool exists, struct buf *text, struct mr_error *err)
 			return refuse_taken(e, e->foreign, buf_z(&who), err);
 		}
 	}
+	enum mr_rc rc = e->adopt ? MR_NOTFOUND : link_lives_there(e->there, e->foreign, err);
+
+	if (rc != MR_NOTFOUND)
+		return rc == MR_OK ? refuse_taken(e, e->foreign, "somebody", err) : rc;
+	*err = (struct mr_error){ 0 };
 	buf_addf(text, "Name: %s %s\n", e->local, e->foreign);
 	return buf_ok(text) ? MR_OK : mr_nomem(err);
 }
@@ -142,35 +180,6 @@ take_out(void *ctx, bool exists, struct buf *text, struct mr_error *err)
 
 /* ---- The mailbox ---- */
 
-struct search {
-	const char *name;
-	bool found;
-};
-
-static bool
-note_if_found(void *ctx, const struct mr_agent *agent)
-{
-	struct search *search = ctx;
-
-	search->found = strcmp(agent->name, search->name) == 0;
-	return !search->found;
-}
-
-enum mr_rc
-link_lives_there(struct mr_room *there, const char *name, struct mr_error *err)
-{
-	const struct room_driver *d = there->driver;
-	struct search search = { .name = name };
-	enum mr_rc rc = MR_NOTFOUND;
-
-	if (!(d->abilities & ROOM_OPEN_BOXES))
-		return d->find_agent || d->has_agent ? agent_exists(there, name, err) : MR_NOTFOUND;
-	/* Where everybody can be written to, he is there who has a mailbox. */
-	if (d->each_agent)
-		rc = d->each_agent(there, note_if_found, &search, err);
-	return rc == MR_OK && !search.found ? MR_NOTFOUND : rc;
-}
-
 /* Another spelling of case is another's name, too. */
 static enum mr_rc
 make_mailbox(struct mr_room *there, const char *local, const char *name, struct mr_error *err)
@@ -189,26 +198,17 @@ make_mailbox(struct mr_room *there, const char *local, const char *name, struct 
 }
 
 static enum mr_rc
-enter_new(struct mr_room *room, struct mr_room *there, struct entering *e, bool adopt, struct mr_error *err)
+enter_new(struct mr_room *room, struct entering *e, struct mr_error *err)
 {
 	struct mr_error second = { 0 };
-	enum mr_rc rc = adopt ? MR_NOTFOUND : link_lives_there(there, e->foreign, err);
+	enum mr_rc rc = room->driver->record_change(room, LINK_KIND, "", e->link, enter, e, err);
 
-	if (rc == MR_OK)
-		return refuse_taken(e, e->foreign, "somebody", err);
-	if (rc != MR_NOTFOUND)
-		return rc;
-	*err = (struct mr_error){ 0 };
-	rc = room->driver->record_change(room, LINK_KIND, "", e->link, enter, e, err);
 	if (rc != MR_OK)
 		return rc;
-	rc = make_mailbox(there, e->local, e->foreign, err);
-	if (rc == MR_OK || (rc == MR_EXISTS && adopt))
-		return MR_OK;
-	/* Registered in this very moment, or refused: then it is not his name. */
-	if (rc == MR_EXISTS || rc == MR_REFUSED || rc == MR_UNSUPPORTED)
+	rc = make_mailbox(e->there, e->local, e->foreign, err);
+	if (rc == MR_REFUSED || rc == MR_UNSUPPORTED) /* then it is not his name */
 		(void)room->driver->record_change(room, LINK_KIND, "", e->link, take_out, e, &second);
-	return rc == MR_EXISTS ? refuse_taken(e, e->foreign, "somebody", err) : rc;
+	return rc == MR_EXISTS ? MR_OK : rc; /* adopted, or another carrier was quicker */
 }
 
 static enum mr_rc
@@ -216,7 +216,7 @@ introduce(struct mr_room *room, struct mr_room *there, const char *link, const c
     bool adopt, char ret[MR_ADDRESS_MAX + 1], struct mr_error *err)
 {
 	mr_auto(mr_link_done) struct mr_link now = { 0 };
-	struct entering e = { .link = link, .local = local, .foreign = ret };
+	struct entering e = { .there = there, .link = link, .local = local, .foreign = ret, .adopt = adopt };
 	const char *known;
 	enum mr_rc rc = mr_link_get(room, link, &now, err);
 
@@ -226,7 +226,7 @@ introduce(struct mr_room *room, struct mr_room *there, const char *link, const c
 	if (!known) {
 		rc = foreign ? spell_name(there, foreign, ret, err) : make_name(there, local, ret, err);
 		if (rc == MR_OK)
-			rc = enter_new(room, there, &e, adopt, err);
+			rc = enter_new(room, &e, err);
 		if (rc != MR_EMPTY)
 			return rc;
 		known = e.had; /* another carrier was quicker */

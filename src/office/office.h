@@ -151,6 +151,7 @@ struct candidate {
 	char id[MR_ID_LEN + 1];
 	enum mr_priority priority;
 	enum mr_folder folder;
+	bool handoff;            /* what the agent wrote to itself: before everything else */
 	struct mr_message *copy; /* or NULL: it is fetched when its turn comes */
 };
 struct candidates { /* finish with candidates_done */

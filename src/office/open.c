@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* open.c - opening a room for use: the driver's open, tracing, and completing what crashed commands left
  * behind. */
+#include "base/error.h"
+#include "office/types_store.h"
 #include "office/who.h"
 
 /* What could not be completed now is completed by a later command; reading mail must not wait for it. */
@@ -31,6 +33,12 @@ mr_room_open(const char *spec, const struct mr_room_options *options, struct mr_
 	room->trace_ctx = o->trace_ctx;
 	if (o->trace)
 		room_wrap_trace(room);
+	room->data_dir = o->data_dir ? strdup(o->data_dir) : NULL;
+	rc = o->data_dir && !room->data_dir ? mr_nomem(err) : types_attach(room, err);
+	if (rc != MR_OK) {
+		room_free(room);
+		return rc;
+	}
 	if (!o->no_recover)
 		recover(room);
 	*ret_room = room;

@@ -10,6 +10,7 @@
 #include "base/process.h"
 #include "base/sys.h"
 #include "message/foreign.h"
+#include "office/nudge.h"
 #include "office/office.h"
 #include "office/who.h"
 
@@ -72,15 +73,25 @@ check_new_name(struct mr_room *room, const char *name, struct mr_error *err)
 	return MR_OK;
 }
 
+/* The mailbox skill gives a process the id of its mailbox before it has a name: it is registered with that one. */
+static const char *
+wanted_mailbox(const struct mr_env *env)
+{
+	bool given = env->agent_source && strcmp(env->agent_source, "AGENT_MAILBOX_ID") == 0;
+
+	return given && env->agent ? env->agent : "";
+}
+
 static enum mr_rc
-add_name(struct mr_room *room, const char *name, const struct mr_register_options *options, struct mr_error *err)
+add_name(struct mr_room *room, const char *name, const struct mr_env *env, const struct mr_register_options *options,
+    struct mr_error *err)
 {
 	if (check_new_name(room, name, err) != MR_OK)
 		return err->code;
 	struct mr_agent agent = {
 		.created_ms = clock_now_ms(),
 		.worktree = "",
-		.session = "",
+		.session = office_has_lives(room) ? "" : wanted_mailbox(env),
 		.host = "",
 		.role = options->role ? options->role : "",
 		.wake = options->wake ? options->wake : "",
@@ -124,8 +135,8 @@ claim_life(struct mr_room *room, const char *name, const struct mr_env *env, con
 
 /* A kind without lives: a free name is taken, one that is there is found by takeover, and nobody is fenced. */
 static enum mr_rc
-register_plain(struct mr_room *room, const char *given, const struct mr_register_options *options,
-    struct mr_registration *ret, struct mr_error *err)
+register_plain(struct mr_room *room, const char *given, const struct mr_env *env,
+    const struct mr_register_options *options, struct mr_registration *ret, struct mr_error *err)
 {
 	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
 	struct mr_registration reg = { 0 };
@@ -138,7 +149,7 @@ register_plain(struct mr_room *room, const char *given, const struct mr_register
 	} else {
 		rc = foreign_to_address(str_of(given), name, err);
 		if (rc == MR_OK)
-			rc = add_name(room, name, options, err);
+			rc = add_name(room, name, env, options, err);
 		reg.created = rc == MR_OK;
 	}
 	if (rc == MR_EXISTS) {
@@ -167,7 +178,7 @@ mr_register(struct mr_room *room, const char *name, const struct mr_env *env, co
 	if (!(room->driver->abilities & ROOM_REGISTER))
 		return office_lacks(room, "registered agents", err);
 	if (!office_has_lives(room))
-		return register_plain(room, name, options ? options : &plain, ret, err);
+		return register_plain(room, name, env, options ? options : &plain, ret, err);
 	rc = check_name(room, name, local, err);
 	if (rc != MR_OK)
 		return rc;
@@ -182,7 +193,7 @@ mr_register(struct mr_room *room, const char *name, const struct mr_env *env, co
 		rc = claim_life(room, local, env, options ? options : &plain, &reg, err);
 		if (rc != MR_NOTFOUND)
 			continue;
-		rc = add_name(room, local, options ? options : &plain, err);
+		rc = add_name(room, local, env, options ? options : &plain, err);
 		if (rc == MR_OK) {
 			reg.created = true;
 			rc = MR_EXISTS; /* made, as when another was quicker: now for its life */
@@ -194,6 +205,8 @@ mr_register(struct mr_room *room, const char *name, const struct mr_env *env, co
 		rc = agent_unread(room, local, &reg.unread, err);
 	if (rc == MR_OK && !reg.continued && !reg.created)
 		reg.returned_work = office_return_work(room, local, false);
+	if (rc == MR_OK && reg.continued)
+		pane_remember(room, local, reg.life, env);
 	if (rc == MR_OK)
 		*ret = reg;
 	return rc;

@@ -189,6 +189,23 @@ is_spelled_name(struct mr_room *room, const char *given)
 	       room->driver->spell(room, given, name, &ignored) == MR_OK && agent_exists(room, name, &ignored) == MR_OK;
 }
 
+/* "agent@room" of another room. */
+static bool
+is_elsewhere(const struct resolver *r, const char *given, struct mr_str *ret_agent, struct mr_str *ret_room)
+{
+	address_split(str_of(given), ret_agent, ret_room);
+	return ret_room->len > 0 && !str_eq(*ret_room, str_of(r->room->name));
+}
+
+/* "Old Bob@hand": the linked room says whether somebody there is called so. */
+static bool
+is_linked_name(const struct resolver *r, const char *given)
+{
+	struct mr_str agent, room;
+
+	return is_elsewhere(r, given, &agent, &room) && room.len <= MR_LINK_NAME_MAX && link_exists(r->room, room.ptr);
+}
+
 static enum mr_rc
 check_shape(struct resolver *r, const char *given, struct mr_error *err)
 {
@@ -197,21 +214,13 @@ check_shape(struct resolver *r, const char *given, struct mr_error *err)
 	if (*given == '\0')
 		return mr_fail(err, MR_REFUSED, "an empty address is not a recipient");
 	text_clean_line(&shown, utf8_cut(str_of(given), 60));
-	if (strpbrk(given, " \t\r\n") && !is_spelled_name(r->room, given)) {
+	if (strpbrk(given, " \t\r\n") && !is_spelled_name(r->room, given) && !is_linked_name(r, given)) {
 		(void)mr_fail(err, MR_REFUSED, "'%s' is not a recipient", buf_z(&shown));
 		return mr_hint(err, "did you mean -m? the text goes after -m, or in on stdin");
 	}
 	if (strlen(given) > 2 * MR_ADDRESS_MAX || !header_value_valid(str_of(given)))
 		return mr_fail(err, MR_REFUSED, "'%s' is not a recipient: it is too long or no text", buf_z(&shown));
 	return MR_OK;
-}
-
-/* "agent@room" of another room. */
-static bool
-is_elsewhere(const struct resolver *r, const char *given, struct mr_str *ret_agent, struct mr_str *ret_room)
-{
-	address_split(str_of(given), ret_agent, ret_room);
-	return ret_room->len > 0 && !str_eq(*ret_room, str_of(r->room->name));
 }
 
 enum mr_rc

@@ -10,6 +10,7 @@
  */
 #include "base/error.h"
 #include "message/message.h"
+#include "office/handoff.h"
 #include "office/office.h"
 
 #define SCAN_TRIES 20
@@ -38,6 +39,8 @@ candidates_add(struct candidates *c, const struct mr_message *msg)
 static int
 compare_urgency(const struct candidate *a, const struct candidate *b)
 {
+	if (a->handoff != b->handoff)
+		return a->handoff ? -1 : 1;
 	return (a->priority < b->priority) - (a->priority > b->priority);
 }
 
@@ -192,9 +195,13 @@ collect_one(void *ctx, const struct mr_message *msg)
 {
 	struct scanning *s = ctx;
 
-	if (matcher_fits(s->matcher, msg))
-		return s->keeps ? candidates_keep(&s->sorted, msg) : candidates_add(&s->sorted, msg);
-	s->judged += hash_id(msg->id);
+	if (!matcher_fits(s->matcher, msg)) {
+		s->judged += hash_id(msg->id);
+		return true;
+	}
+	if (!(s->keeps ? candidates_keep(&s->sorted, msg) : candidates_add(&s->sorted, msg)))
+		return false;
+	s->sorted.v[s->sorted.n - 1].handoff = handoff_is_own(msg, s->agent);
 	return true;
 }
 

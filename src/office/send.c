@@ -9,7 +9,9 @@
 #include "base/id.h"
 #include "base/text.h"
 #include "message/message.h"
+#include "office/hygiene.h"
 #include "office/link.h"
+#include "office/types_send.h"
 
 #define SUBJECT_MAX 2000
 #define TYPE_MAX 64
@@ -21,7 +23,9 @@
 struct letter { /* a send under way; the message's strings are borrowed from here and from the draft */
 	struct mr_room *room;
 	const struct mr_self *self;
-	const struct mr_draft *draft;
+	const struct mr_draft *draft; /* as given; from compose_type on as its type made it */
+	struct typed typed;
+	unsigned implied; /* enum room_field: nobody asked for these */
 	struct recipients who;
 	struct mr_message original; /* what it answers; id "" when it answers nothing */
 	struct mr_message msg;
@@ -32,6 +36,7 @@ static void
 letter_done(struct letter *l)
 {
 	recipients_done(&l->who);
+	typed_done(&l->typed);
 	mr_message_done(&l->original);
 	arena_free(l->own);
 }
@@ -134,9 +139,19 @@ check_headers(const struct mr_draft *draft, struct mr_error *err)
 }
 
 static enum mr_rc
+check_subject(const struct mr_draft *draft, struct mr_error *err)
+{
+	if (draft->subject && strlen(draft->subject) > SUBJECT_MAX)
+		return mr_fail(err, MR_REFUSED, "the subject has %zu bytes: at most %d are allowed",
+		    strlen(draft->subject), SUBJECT_MAX);
+	return MR_OK;
+}
+
+static enum mr_rc
 check_draft(const struct mr_room *room, const struct mr_draft *draft, struct mr_error *err)
 {
-	enum mr_rc rc = check_body(draft, err);
+	bool made = draft->type && *draft->type && (draft->fields_n > 0 || draft->body_len == 0);
+	enum mr_rc rc = made ? MR_OK : check_body(draft, err); /* what its type makes is looked at then */
 
 	if (rc == MR_OK)
 		rc = check_key("key", draft->key, err);
@@ -151,9 +166,8 @@ check_draft(const struct mr_room *room, const struct mr_draft *draft, struct mr_
 		    draft->type, TYPE_MAX);
 	if (draft->priority < MR_LOW || draft->priority > MR_URGENT)
 		return mr_fail(err, MR_REFUSED, "%d is no priority", (int)draft->priority);
-	if (draft->subject && strlen(draft->subject) > SUBJECT_MAX)
-		return mr_fail(err, MR_REFUSED, "the subject has %zu bytes: at most %d are allowed",
-		    strlen(draft->subject), SUBJECT_MAX);
+	if (check_subject(draft, err) != MR_OK)
+		return err->code;
 	if ((draft->key || draft->replace_key) && !(room->driver->abilities & ROOM_KEYS))
 		return office_lacks(room, "send keys", err);
 	if (draft->reply_path && !(room->driver->abilities & ROOM_REPLY_PATHS))
@@ -280,11 +294,34 @@ compose_subject(struct letter *l, struct mr_error *err)
 	mr_auto(buf_done) struct buf subject = BUF_INIT;
 
 	l->msg.subject = l->draft->subject;
-	if (l->msg.subject && *l->msg.subject)
+	if (l->typed.no_subject) /* programs of another system look at the text alone; a person here sees the type */
+		l->msg.subject = office_has_lives(l->room) ? l->typed.def->name : "";
+	if (l->typed.no_subject || (l->msg.subject && *l->msg.subject))
 		return MR_OK;
 	subject_from_body(&subject, (struct mr_str){ l->draft->body, l->draft->body_len });
 	l->msg.subject = buf_ok(&subject) ? arena_dup(&l->own, buf_str(&subject)) : NULL;
 	return l->msg.subject ? MR_OK : mr_nomem(err);
+}
+
+/* Needs to know who gets it and what it answers: its fields may come from there. */
+static enum mr_rc
+compose_type(struct letter *l, struct mr_error *err)
+{
+	struct typed_from from = {
+		.room = l->room, .self = l->self, .who = &l->who, .original = &l->original, .implied = l->implied
+	};
+	enum mr_rc rc = typed_compose(&l->typed, l->draft, &from, err);
+
+	if (rc != MR_OK || !l->typed.def)
+		return rc;
+	l->draft = &l->typed.draft;
+	l->implied |= l->typed.implied;
+	l->msg.type = l->draft->type;
+	l->msg.priority = l->draft->priority;
+	l->msg.body = l->draft->body;
+	l->msg.body_len = l->draft->body_len;
+	rc = check_body(l->draft, err);
+	return rc == MR_OK ? check_subject(l->draft, err) : rc;
 }
 
 static enum mr_rc
@@ -312,6 +349,8 @@ compose(struct letter *l, struct mr_error *err)
 	};
 	id_new(l->msg.id);
 	rc = compose_thread(l, err);
+	if (rc == MR_OK)
+		rc = compose_type(l, err);
 	if (rc == MR_OK)
 		rc = compose_headers(l, err);
 	if (rc == MR_OK)
@@ -373,7 +412,8 @@ rehearse(struct letter *l, struct mr_receipt *ret, struct mr_error *err)
 	names_move(&ret->to, &l->who.all);
 	names_move(&ret->not_live, &l->who.not_live);
 	names_move(&ret->trouble, &l->who.trouble);
-	link_after_delivery(l->room, &ret->to, &l->who.to, &l->who.cc, NULL);
+	names_move(&ret->warnings, &l->typed.warnings);
+	link_after_delivery(l->room, ret->id, &ret->to, &l->who.to, &l->who.cc, NULL);
 	return MR_OK;
 }
 
@@ -401,7 +441,11 @@ deliver(struct letter *l, struct delivered *ret, struct mr_error *err)
 		if (rc != MR_OK)
 			return rc;
 	}
+	*err = (struct mr_error){ 0 };
 	rc = l->room->driver->deliver(l->room, &what, ret, err);
+	if (rc == MR_OK && err->code == MR_OK && err->hint[0])
+		(void)names_add(
+		    &l->who.trouble, str_of(err->hint)); /* it is out: no memory to say more is no failure */
 	if (l->msg.by_ms && ((rc != MR_OK && rc != MR_INDOUBT) || strcmp(planned, ret->id) != 0)) {
 		/* Nothing went out under the id that was written down. A known key keeps its first record. */
 		due_drop(l->room, l->self->agent, planned);
@@ -429,8 +473,9 @@ fill_receipt(struct letter *l, enum mr_rc rc, struct delivered *got, struct mr_r
 	names_move(&ret->to, &l->who.all);
 	names_move(&ret->not_live, &l->who.not_live);
 	names_move(&ret->trouble, &l->who.trouble);
+	names_move(&ret->warnings, &l->typed.warnings);
 	names_move(&ret->missing, &got->missing);
-	link_after_delivery(l->room, &ret->to, &l->who.to, &l->who.cc, &ret->trouble);
+	link_after_delivery(l->room, ret->id, &ret->to, &l->who.to, &l->who.cc, &ret->trouble);
 }
 
 /* The message is out: that its answer must be looked for by hand is a warning. */
@@ -459,7 +504,7 @@ enum mr_rc
 send_draft(struct mr_room *room, const struct mr_self *self, const struct mr_draft *draft, unsigned implied,
     struct mr_receipt *ret, struct mr_error *err)
 {
-	mr_auto(letter_done) struct letter l = { .room = room, .self = self, .draft = draft };
+	mr_auto(letter_done) struct letter l = { .room = room, .self = self, .draft = draft, .implied = implied };
 	struct delivered got = { 0 };
 	enum mr_rc rc = check_draft(room, draft, err);
 
@@ -472,7 +517,11 @@ send_draft(struct mr_room *room, const struct mr_self *self, const struct mr_dra
 	if (rc == MR_OK)
 		rc = compose(&l, err);
 	if (rc == MR_OK)
-		rc = fields_check(room, draft, implied, &l.msg, err);
+		rc = typed_check_member(room, self->agent, &l.msg, err);
+	if (rc == MR_OK)
+		rc = fields_check(room, l.draft, l.implied, &l.msg, err);
+	if (rc == MR_OK && !draft->force)
+		rc = hygiene_check(room, self, &l.msg, &l.original, draft->key != NULL, &l.typed.warnings, err);
 	if (rc != MR_OK)
 		return rc;
 	if (draft->dry_run)
@@ -496,6 +545,7 @@ mr_receipt_done(struct mr_receipt *receipt)
 	mr_names_done(&receipt->not_live);
 	mr_names_done(&receipt->missing);
 	mr_names_done(&receipt->trouble);
+	mr_names_done(&receipt->warnings);
 	free(receipt->warning);
 	free(receipt->notify);
 	*receipt = (struct mr_receipt){ 0 };

@@ -318,6 +318,11 @@ translate(struct mr_room *to, const struct mr_message *msg, struct translated *r
 
 	t.msg.own = NULL; /* the original stays its owner's */
 	t.msg.sender_life = 0;
+	if (msg->type_by_subject) { /* it says so over there, too; and which types are known must not change the bytes
+				     */
+		t.msg.type = "";
+		t.msg.type_by_subject = false;
+	}
 	t.msg.token[0] = '\0';
 	rc = translate_all(to, &t, err);
 	if (rc != MR_OK) {

@@ -10,6 +10,7 @@
  */
 #include "base/clock.h"
 #include "base/error.h"
+#include "office/nudge.h"
 #include "office/office.h"
 #include <poll.h>
 
@@ -25,6 +26,7 @@ struct waiting {
 	struct candidates rejected; /* sorted by id */
 	struct candidates fresh;    /* seen in this look, not judged yet */
 	bool hit;
+	bool wants_nudges, nudged;
 	bool moved; /* something changed between the names and the reading: look again at once */
 };
 
@@ -163,6 +165,9 @@ look_until(struct waiting *w, void *watch, int64_t timeout_ms, struct mr_error *
 
 		if (rc != MR_OK || w->hit)
 			return rc;
+		w->nudged = w->wants_nudges && nudge_any(w->room, w->agent);
+		if (w->nudged)
+			return MR_OK;
 		int64_t rest_ms = timeout_ms < 0 ? -1 : deadline_ms - clock_boot_ms();
 
 		if (timeout_ms >= 0 && rest_ms <= 0)
@@ -173,28 +178,59 @@ look_until(struct waiting *w, void *watch, int64_t timeout_ms, struct mr_error *
 	}
 }
 
+/* Whoever nudges this agent sees by the lock that somebody waits, and gives him a moment to show it. */
+static void *
+announce(struct waiting *w, int64_t timeout_ms)
+{
+	struct mr_error ignored = { 0 };
+	void *lock = NULL;
+
+	if (w->wants_nudges && timeout_ms != 0 && w->room->driver->record_lock)
+		(void)w->room->driver->record_lock(w->room, NUDGE, w->agent, NUDGE_WAITER, 0, &lock, &ignored);
+	return lock;
+}
+
+static enum mr_rc
+wait_for(struct waiting *w, const struct mr_filter *filter, int64_t timeout_ms, struct mr_error *err)
+{
+	const struct room_driver *driver = w->room->driver;
+	struct mr_error ignored = { 0 };
+	void *watch = NULL, *lock = announce(w, timeout_ms);
+	enum mr_rc rc;
+
+	/* A fleet can run out of watches: then the poll alone has to do. */
+	if (timeout_ms != 0 && driver->watch && driver->watch(w->room, w->agent, &watch, &ignored) != MR_OK)
+		watch = NULL;
+	rc = matcher_init(&w->matcher, w->room, w->agent, filter, err);
+	if (rc == MR_OK && w->matcher.depth != SCAN_NAMES && !(driver->abilities & ROOM_HOLDS))
+		rc = first_look(w, err);
+	if (rc == MR_OK && !w->hit)
+		rc = look_until(w, watch, timeout_ms, err);
+	if (watch)
+		driver->watch_close(w->room, watch);
+	if (lock)
+		driver->record_unlock(w->room, lock);
+	matcher_done(&w->matcher);
+	candidates_done(&w->rejected);
+	candidates_done(&w->fresh);
+	return rc;
+}
+
 enum mr_rc
 mr_wait(
     struct mr_room *room, const char *agent, const struct mr_filter *filter, int64_t timeout_ms, struct mr_error *err)
 {
-	const struct room_driver *driver = room->driver;
-	struct waiting w = { .room = room, .agent = agent };
-	struct mr_error ignored = { 0 };
-	void *watch = NULL;
-	enum mr_rc rc;
+	return wait_for(&(struct waiting){ .room = room, .agent = agent }, filter, timeout_ms, err);
+}
 
-	/* A fleet can run out of watches: then the poll alone has to do. */
-	if (timeout_ms != 0 && driver->watch && driver->watch(room, agent, &watch, &ignored) != MR_OK)
-		watch = NULL;
-	rc = matcher_init(&w.matcher, room, agent, filter, err);
-	if (rc == MR_OK && w.matcher.depth != SCAN_NAMES && !(driver->abilities & ROOM_HOLDS))
-		rc = first_look(&w, err);
-	if (rc == MR_OK && !w.hit)
-		rc = look_until(&w, watch, timeout_ms, err);
-	if (watch)
-		driver->watch_close(room, watch);
-	matcher_done(&w.matcher);
-	candidates_done(&w.rejected);
-	candidates_done(&w.fresh);
+enum mr_rc
+mr_wait_or_nudge(struct mr_room *room, const char *agent, const struct mr_filter *filter, int64_t timeout_ms,
+    bool *ret_nudge, struct mr_error *err)
+{
+	struct waiting w = { .room = room, .agent = agent, .wants_nudges = true };
+	enum mr_rc rc = wait_for(&w, filter, timeout_ms, err);
+
+	if (rc == MR_OK)
+		*ret_nudge = w.nudged;
 	return rc;
 }

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "message/address.h"
-#include "office/office.h"
+#include "office/link.h"
 
 struct trail {
 	struct mr_room *room;
@@ -214,8 +214,21 @@ tell_end(void *ctx, const struct letter_end *end)
 
 /* ---- Those who should have it ---- */
 
+/* Somebody in a linked room: what the carriers have written down. */
+static bool
+tell_carried(struct trail *t, const struct mr_message *msg, const char *address)
+{
+	mr_auto(buf_done) struct buf evidence = BUF_INIT;
+	const char *state = memory_evidence(t->room, msg->from, address, msg->id, &evidence);
+
+	if (!state)
+		return false;
+	tell(t, address, state, buf_z(&evidence));
+	return true;
+}
+
 static void
-tell_missing(struct trail *t, const struct mr_names *names)
+tell_missing(struct trail *t, const struct mr_message *msg, const struct mr_names *names)
 {
 	for (size_t i = 0; i < names->n; i++) {
 		mr_auto(buf_done) struct buf evidence = BUF_INIT;
@@ -223,7 +236,7 @@ tell_missing(struct trail *t, const struct mr_names *names)
 
 		bool shared = str_starts(str_of(names->v[i]), "queue:") || str_starts(str_of(names->v[i]), "channel:");
 
-		if (names_has(&t->have, names->v[i]) || (shared && t->kept))
+		if (names_has(&t->have, names->v[i]) || (shared && t->kept) || tell_carried(t, msg, names->v[i]))
 			continue;
 		if (shared) {
 			buf_addf(&evidence, "'%s' has it no longer, or never got it", names->v[i]);
@@ -249,8 +262,8 @@ tell_recipients(struct trail *t, const char *id)
 		if (t->room->driver->fetch(t->room, t->readers.v[i], id, ALL_FOLDERS, SCAN_HEADERS, &msg, &ignored) !=
 		    MR_OK)
 			continue;
-		tell_missing(t, &msg.to);
-		tell_missing(t, &msg.cc);
+		tell_missing(t, &msg, &msg.to);
+		tell_missing(t, &msg, &msg.cc);
 		return;
 	}
 }

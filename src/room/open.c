@@ -98,11 +98,14 @@ room_free(struct mr_room *room)
 	if (!room)
 		return;
 	room->driver->close(room);
+	if (room->forget_types) /* has a table around the others, so not before close */
+		room->forget_types(room);
 	free(room->wrap_state); /* holds the table that driver points to: only now */
 	record_done(&room->settings);
 	free(room->spec);
 	free(room->name);
 	free(room->state_dir);
+	free(room->data_dir);
 	free(room);
 }
 

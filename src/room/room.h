@@ -35,13 +35,16 @@ enum room_ability {
 
 struct mr_room {
 	const struct room_driver *driver;
-	void *state;            /* the driver's own */
-	char *spec;             /* "maildir:/path" */
-	char *name;             /* what stands after @ */
-	struct record settings; /* lines of the room's settings; empty where a kind has none */
-	char *state_dir;        /* where mailroom keeps what is no room's own, absolute; or NULL */
-	bool storage_known;     /* this handle has asked once what a power cut may do here */
-	mr_trace_fn *trace;     /* or NULL */
+	void *state;                                /* the driver's own */
+	char *spec;                                 /* "maildir:/path" */
+	char *name;                                 /* what stands after @ */
+	struct record settings;                     /* lines of the room's settings; empty where a kind has none */
+	char *state_dir;                            /* where mailroom keeps what is no room's own, absolute; or NULL */
+	char *data_dir;                             /* mr_room_options.data_dir, or NULL */
+	void *types;                                /* the office's: message types that were read; or NULL */
+	void (*forget_types)(struct mr_room *room); /* frees them; set with types */
+	bool storage_known;                         /* this handle has asked once what a power cut may do here */
+	mr_trace_fn *trace;                         /* or NULL */
 	void *trace_ctx;
 	const struct room_driver *inner; /* used by wrap/: the driver that is wrapped */
 	void *wrap_state;
@@ -178,7 +181,8 @@ struct room_driver {
 	/* Only whether it is registered, for a fan-out to a thousand. NULL: find_agent tells. */
 	enum mr_rc (*has_agent)(struct mr_room *room, const char *name, struct mr_error *err);
 	/* With ROOM_REGISTER: makes the mailbox and takes the name. MR_EXISTS: taken (one winner among many);
-	 * MR_REFUSED: differs from another name only in case. agent->life is ignored. Durable. */
+	 * MR_REFUSED: differs from another name only in case. agent->life is ignored. A kind without lives, whose
+	 * mailboxes have ids of their own: agent->session is the id that the mailbox shall have, or "". Durable. */
 	enum mr_rc (*add_agent)(struct mr_room *room, const struct mr_agent *agent, struct mr_error *err);
 	/* Takes life `agent->life` with agent's process, session, worktree, host. MR_EXISTS: another took that
 	 * number. Then fences the life before: its held mail comes back, *ret_returned says how much. Durable. */
@@ -209,10 +213,10 @@ struct room_driver {
 	/* Which of the fields that this message has can this format not hold (enum room_field)? NULL: it holds all. The
 	 * office refuses those of a sender here, and states those of a carried message in its body. */
 	unsigned (*lacks)(struct mr_room *room, const struct mr_message *msg);
-	/* Required. MR_OK: whole, visible and durable for everyone in `to`. MR_INDOUBT: some have it, the rest
-	 * will (ret is filled in). Anything else: nobody has it. With a key: MR_REFUSED when it was used for another
-	 * content. A format with ids of its own: msg->reply_to is in that form, as
-	 * the header Message-ID of the message answered had it. */
+	/* Required. MR_OK: whole, visible and durable for everyone in `to`; an err that is MR_OK, too, but has a hint:
+	 * what else did not go well, said to the sender. MR_INDOUBT: some have it, the rest will (ret is filled in).
+	 * Anything else: nobody has it. With a key: MR_REFUSED when it was used for another content. A format with ids
+	 * of its own: msg->reply_to is in that form, as the header Message-ID of the message answered had it. */
 	enum mr_rc (*deliver)(struct mr_room *room, struct delivery *what, struct delivered *ret, struct mr_error *err);
 	/* After a kill behind `staged`: was it published? What is left of one that was not is removed. */
 	enum mr_rc (*settle_ticket)(
@@ -282,6 +286,20 @@ struct room_driver {
 	enum mr_rc (*record_change)(struct mr_room *room, const char *kind, const char *owner, const char *name,
 	    enum mr_rc (*edit)(void *ctx, bool exists, struct buf *text, struct mr_error *err), void *ctx,
 	    struct mr_error *err);
+
+	/* A lock of that name beside the records of that kind and owner, not the one of record_change; the kernel lets
+	 * it go when this process ends. wait_ms 0: tries once. MR_BUSY: another has it. */
+	enum mr_rc (*record_lock)(struct mr_room *room, const char *kind, const char *owner, const char *name,
+	    int64_t wait_ms, void **ret_lock, struct mr_error *err);
+	void (*record_unlock)(struct mr_room *room, void *lock);
+
+	/* ---- Nudges, where another program's room has a place for them; elsewhere they are records ---- */
+	/* Replaces the last one: that is the format's rule. */
+	enum mr_rc (*nudge_put)(
+	    struct mr_room *room, const char *to, const struct mr_nudge *nudge, struct mr_error *err);
+	/* MR_NOTFOUND: there is none. Strings are kept in *own. */
+	enum mr_rc (*nudge_get)(
+	    struct mr_room *room, const char *agent, struct mr_nudge *ret, struct arena **own, struct mr_error *err);
 
 	/* ---- Work queues, with ROOM_QUEUES. Settings are records of kind "queue"; these know only the work. ---- */
 	enum mr_rc (*queue_make)(

@@ -123,6 +123,22 @@ carry(struct mr_room *room)
 	return done;
 }
 
+static bool
+fail_record(void *ctx, const char *name)
+{
+	(void)ctx;
+	fail_msg("record '%s' is left", name);
+	return false;
+}
+
+static void
+check_nothing_left(struct mr_room *room)
+{
+	struct mr_error err = { 0 };
+
+	assert_int_equal(room->driver->record_each(room, "carrying", "blue", fail_record, NULL, &err), MR_OK);
+}
+
 /* ---- Out ---- */
 
 static enum mr_rc
@@ -162,6 +178,7 @@ check_out(struct world *w)
 		assert_int_equal(n, 0);
 	mr_room_close(blue);
 	assert_int_equal(count_in(room, "alice"), 0); /* nothing bounced */
+	check_nothing_left(room);
 	mr_room_close(room);
 }
 
@@ -226,6 +243,7 @@ check_in(struct world *w)
 	struct mr_carried again = carry(room);
 	assert_int_equal(again.out + again.in, 0);
 	assert_int_equal(count_in(room, "alice"), 1);
+	check_nothing_left(room);
 	mr_room_close(room);
 }
 

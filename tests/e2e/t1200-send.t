@@ -58,10 +58,10 @@ says out 'bob.*carol' 'says who would get it'
 same '' "$(grep -rl 'not sent' .mailroom/agents/*/new)" 'and sends nothing'
 
 # fields
-exits 0 'all the fields' mr --as alice send bob -s 'a subject' --type MERGE_READY --priority urgent --header 'X-Build: 17' --thread release-1 -m body
+exits 0 'all the fields' mr --as alice send bob -s 'a subject' --type OUR_OWN --priority urgent --header 'X-Build: 17' --thread release-1 -m body
 id=$(cat out)
 mr --as bob read --peek --json "$id" >out
-same 'MERGE_READY urgent release-1 a subject 17' "$(jq -r '[.type,.priority,.thread,.subject,.headers["X-Build"]//(.headers[]?|select(.name=="X-Build").value)]|join(" ")' out)" 'arrive'
+same 'OUR_OWN urgent release-1 a subject 17' "$(jq -r '[.type,.priority,.thread,.subject,.headers["X-Build"]//(.headers[]?|select(.name=="X-Build").value)]|join(" ")' out)" 'arrive'
 same '["bob"]' "$(jq -c .to out)" 'to is a list'
 exits 0 'an emoji subject' mr --as alice send bob -s '🤝 HANDOFF: naïve' -m x
 check 'is raw UTF-8 in the file' grep -q '^Subject: 🤝 HANDOFF: naïve$' .mailroom/agents/bob/new/*"$(cat out)"*

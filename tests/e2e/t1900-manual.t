@@ -57,7 +57,7 @@ for name in MAILROOM MAILROOM_AGENT MAILROOM_DEBUG NO_COLOR; do grep -q "^\.It E
 same '' "$(cat missing)" 'so is every variable'
 
 # blocks PAGE: its literal blocks, one file each: block.1, block.2, ...
-blocks() { rm -f block.*; awk '/^\.Bd -literal/ { n++; on = 1; next } /^\.Ed/ { on = 0 } on { gsub(/\\e/, "\\"); gsub(/\\&/, ""); print > ("block." n) }' "$1"; }
+blocks() { rm -f block.*; awk '/^\.Bd -literal -offset/ { n++; on = 1; next } /^\.Ed/ { on = 0 } on { gsub(/\\e/, "\\"); gsub(/\\&/, ""); print > ("block." n) }' "$1"; }
 
 # ---- a shell takes part: mailroom-maildir(5) ----
 room alice bob

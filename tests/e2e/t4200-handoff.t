@@ -35,6 +35,14 @@ same 'Ada Old Bob Jürgen Pia' "$(p x names | tr '\n' ' ' | sed 's/ $//')" 'the 
 check 'the registry is JSON' jq -e . "$root/registry.json"
 same "$(id_of 'Old Bob')" "$(p x lookup 'Old Bob' | cut -f1)" 'and finds each'
 same Jürgen "$(p x whois "$(id_of Jürgen)")" 'both ways'
+exits 0 'register with an id' env AGENT_MAILBOX_ID=own-1 "$BIN" --room handoff: register Own
+same own-1 "$(id_of Own)" 'takes it, as the skill does'
+says out 'AGENT_MAILBOX_ID=own-1' 'and says so'
+exits 0 'who has it' env AGENT_MAILBOX_ID=own-1 "$BIN" --room handoff: whoami
+says out 'Own' 'is that agent'
+exits 4 'an id that leads out of the root' env AGENT_MAILBOX_ID=../own-2 "$BIN" --room handoff: register Out
+same null "$(id_of Out)" 'is refused'
+h prune Own >/dev/null 2>&1
 exits 4 'a name that is taken' h register Ada
 exits 4 'one that differs in case' h register ADA
 exits 0 'send by name' h --as Ada send Pia -s 'spawn: first words' -m 'Hello.'
@@ -42,6 +50,8 @@ mail=$(one_file pid-1 inbox)
 same "$(id_of Ada) pid-1" "$(sed -n 's/^from: //p' "$mail") $(sed -n 's/^to: //p' "$mail")" 'has ids in its header'
 same "$mail" "$(p pid-1 list)" 'the other lists it'
 same "$(id_of Ada)" "$(p pid-1 parent)" 'and finds its parent by it'
+exits 0 'why' h --as Ada why "$(h --as Pia inbox --json | jq -r .id)" --json
+same 'Pia unread' "$(jq -r '"\(.agent) \(.state)"' out | head -n 1)" 'says in whose mailbox it is'
 p pid-1 archive "$mail"
 exits 0 'what the other archived' h --as Pia search --json first
 same 'true' "$(jq -r .read out)" 'is read for us'

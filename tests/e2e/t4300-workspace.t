@@ -72,6 +72,28 @@ says err "skipped 'lead/.mailbox/inbox/broken'" 'and what is broken is told'
 check 'and left alone' test -f lead/.mailbox/inbox/broken
 same 'build-42 build-42' "$(jq -r .thread inbox | tr '\n' ' ' | sed 's/ $//')" 'the channel is the thread'
 
+# ---- an older question that cannot be answered ----
+yard
+old=$(peer_as lead send "$scratch/tester/.mailbox/inbox" 'older' chat)
+sed -i "s|^REPLY_INBOX_PATH: .*|REPLY_INBOX_PATH: $scratch/nowhere/.mailbox/inbox/$old|" "tester/.mailbox/inbox/$old"
+new=$(peer_as lead send "$scratch/tester/.mailbox/inbox" 'newer' chat)
+touch -d '9 seconds ago' "tester/.mailbox/inbox/$old"; touch -d '5 seconds ago' "tester/.mailbox/inbox/$new"
+exits 0 'the newest is answered all the same' as tester reply "$(as tester inbox --json | jq -r 'select(.subject == "newer").id')" -m 'here'
+says err "1 older question of channel 'chat' was not answered" 'and what could not be is said'
+same here "$(peer_as lead body "$new")" 'the answer is there'
+
+# ---- evidence ----
+yard
+id=$(as lead send tester -m 'Where am I?')
+exits 0 'why' as lead why "$id" --json
+same 'lead sent|tester unread|' "$(jq -r '"\(.agent) \(.state)"' out | sort | tr '\n' '|')" 'says who has it'
+as tester drain >/dev/null
+as lead why "$id" --json >out
+same 'lead sent|tester read|' "$(jq -r '"\(.agent) \(.state)"' out | sort | tr '\n' '|')" 'and that it was read'
+same "$(stat -f -c %T "$scratch" | sed 's,ext2/ext3,ext4,')" "$(as lead where --json | jq -r .storage.file_system)" 'the disk under it is known'
+exits 0 'doctor' as lead doctor
+says out 'storage' 'tells of it, too'
+
 # ---- refusals ----
 exits 4 'a priority is refused' as lead send tester --priority high -m x
 exits 4 'scratch is not told' as lead send tester -m "see $scratch/lead/.mailbox/scratch/notes"
@@ -79,10 +101,18 @@ exits 5 'nobody' as lead send nobody -m x
 check 'and nothing is made for nobody' test ! -e nobody
 same '' "$(waiting tester)" 'nothing was sent'
 
+# ---- who wants no answer ----
+yard
+printf -- '---\nREQUEST_ID: 88\nMESSAGE_TYPE: NEW\nREPLY_INBOX_PATH: \n---\n\nfor your information\n' >lead/.mailbox/inbox/88
+settled lead
+exits 4 'a message without a reply path' as lead reply "$(as lead inbox --json | jq -r .id)" -m 'but I want to'
+says err "wants no answer: it has no REPLY_INBOX_PATH" 'is not answered, for that reason'
+same 88 "$(waiting lead)" 'and stays'
+
 # ---- a client without a workspace ----
 yard
 mkdir desk
-id=$("$BIN" --room "workspace:$scratch/tester/.." --as guest send tester -m 'Any news?' --reply-path "$scratch/desk" </dev/null)
+id=$("$BIN" --room "workspace:$scratch/tester/.." send tester -m 'Any news?' --reply-path "$scratch/desk" </dev/null)
 same "$scratch/desk/$(waiting tester)" "$(sed -n 's/^REPLY_INBOX_PATH: //p' tester/.mailbox/inbox/*)" 'a client asks'
 settled tester
 question=$(as tester inbox --json | jq -r .id)
@@ -92,8 +122,9 @@ check 'the question still waits' test -n "$(waiting tester)"
 echo "$scratch/desk" >tester/.mailbox/reply-paths
 exits 0 'allowed' as tester reply "$question" -m 'None.'
 touch -d '5 seconds ago' desk/*
-exits 0 'the client waits' "$BIN" --room "workspace:$scratch/tester/.." --as guest wait --id "$id" --timeout 5
+exits 0 'the client waits' "$BIN" --room "workspace:$scratch/tester/.." wait --id "$id" --timeout 5
 says out '^None' 'and has the answer'
+exits 5 'without a folder for the answer one must be somebody' "$BIN" --room "workspace:$scratch/tester/.." send tester -m x
 rm -r desk
 
 # ---- by hand ----

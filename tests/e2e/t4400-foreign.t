@@ -36,6 +36,11 @@ cat >rows <<'EOF'
 0000 --as alice send bob -m hi
 0000 --as alice send bob -s subject -m hi
 4044 --as alice send bob --type work -m hi
+0000 --as alice send bob --type HELP --field Topic=lost --field Problem=all
+4044 --as alice send bob --type completion_report -m hi --force
+0000 types list
+0000 types show HELP
+4444 types new OURS
 4044 --as alice send bob --priority urgent -m hi
 4444 --as alice send bob --priority high -m hi
 4440 --as alice send bob --thread deploy -m hi
@@ -57,6 +62,7 @@ cat >rows <<'EOF'
 0000 --as bob inbox
 0000 --as bob inbox --all --json
 0000 --as bob inbox --from alice
+0000 --as bob inbox --type HELP
 4044 --as bob inbox --priority urgent
 4440 --as bob inbox --thread ID
 0055 --as stranger inbox
@@ -88,7 +94,7 @@ cat >rows <<'EOF'
 4440 --as bob thread ID
 4440 --as alice sent
 0000 --as bob search first
-0044 --as alice why ID
+0000 --as alice why ID
 4444 --as alice purge ID --reason test
 0000 --as alice resolve bob
 4444 --as alice group list

@@ -55,6 +55,7 @@ there --as carol reply "$(there --as carol inbox --json | jq -r .id)" -m 8081 >/
 exits 0 'carry' mr carry
 same 'blue: 0 out, 1 in' "$(cat out)" 'brings the answer'
 same "carol@blue Re: port $id $id" "$(mr --as alice inbox --json | keys)" 'as an answer to it, in its thread'
+same 'carol@blue:read' "$(mr --as alice why "$id" --json | jq -r 'select(.agent == "carol@blue")|"\(.agent):\(.state)"')" 'why tells where it went'
 exits 0 'wait --id' mr --as alice wait --id "$id" --timeout 1s
 mr --as alice reply "$(mr --as alice inbox --json | jq -r .id)" -m thanks >/dev/null 2>&1
 same "$(there --as carol sent --json | jq -r .id)" "$(there --as carol inbox --json | jq -r 'select(.subject == "Re: port").reply_to')" \
@@ -93,6 +94,22 @@ mr carry >/dev/null
 same 'first' "$(mr --as rig/polecats/nux inbox --json | jq -r .subject)" 'so that they can write first'
 exits 4 'nobody writes to a name that stands for one of us' mr --as alice send bob2@blue -m hi
 says err "write to 'bob'" 'but to him'
+
+# ---- one whose mail waits takes nobody's turn ----
+fresh
+there register bob >/dev/null 2>&1
+mr link blue ./blue >/dev/null
+for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18; do mr --as bob send carol@blue -m "$i" >/dev/null 2>&1; done
+exits 0 'mail behind that of one whose name is taken' mr --as alice send carol@blue -m 'not of bob'
+same '' "$(grep -e bob -e stored err)" 'arrives, and its sender hears nothing of the others'
+same 'not of bob' "$(there --as carol inbox --json | jq -r .subject)" 'it is there'
+exits 0 'carrying' mr carry
+same 'blue: 0 out, 0 in, 18 waiting' "$(cat out)" 'counts all that wait'
+same 1 "$(grep -c 'called so there' err)" 'and says why once'
+mr link name blue bob bob2 >/dev/null
+mr carry >/dev/null 2>&1
+same "$(seq 1 18)" "$(there --as carol inbox --json | jq -r 'select(.from == "bob2") | "\(.id) \(.subject)"' | sort | cut -d' ' -f2)" \
+	'then all go, in their order'
 
 # ---- what cannot be delivered ----
 fresh
@@ -177,6 +194,25 @@ same 'carol-at-chip' "$(jq -r '.[] | select(.text | test("from chip to team")).f
 mr --room "teams:$scratch/teams/blue" --as carol send carol-at-chip -s 'Re: across' -m 'and back' >/dev/null 2>&1
 mr carry >/dev/null 2>&1
 same 1 "$(mr --room chipset:state --as carol inbox --json | jq -r 'select(.from == "carol-at-team").subject' | grep -c across)" 'and the answer comes back'
+
+# ---- a message cannot draw the mail of another elsewhere ----
+mkdir -p yard/dora/.mailbox/inbox yard/bob/.mailbox/inbox elsewhere/dora/.mailbox/inbox
+exits 0 'mail that has to wait' mr --as bob send dora@work -m 'for the real dora'
+rm -r yard/bob
+printf -- '---\nREQUEST_ID: 77\nMESSAGE_TYPE: NEW\nREPLY_INBOX_PATH: %s/elsewhere/dora/.mailbox/inbox/77\n---\n\nhi\n' "$scratch" \
+	>yard/rig-polecats-nux/.mailbox/inbox/77
+touch -d '5 seconds ago' yard/rig-polecats-nux/.mailbox/inbox/77
+mr carry work >/dev/null 2>&1
+same 0 "$(ls elsewhere/dora/.mailbox/inbox | wc -l | tr -d ' ')" 'a reply path that ends in her name leads no mail away'
+same 1 "$(grep -l 'for the real dora' yard/dora/.mailbox/inbox/* | wc -l | tr -d ' ')" 'she has it'
+rm -rf yard/dora elsewhere
+mr --as rig/polecats/nux drain >/dev/null 2>&1
+
+# ---- names with a blank ----
+mr --room handoff:root register 'Old Bob' >/dev/null 2>&1
+exits 0 'a name with a blank in it' mr --as alice send 'Old Bob@hand' -m 'as it is spoken'
+same 'as it is spoken' "$(mr --room handoff:root --as 'Old Bob' inbox --json | jq -r .subject)" 'is found in the other room'
+exits 4 'a name that nobody has there' mr --as alice send 'New Bob@hand' -m hi
 
 # ---- what vanishes unread ----
 id=$(send alice carol@team 'never read')

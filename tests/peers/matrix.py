@@ -5,7 +5,7 @@ A hub room links ten rooms, two of each kind. alice lives in the five a-KIND, bo
 keeps of a message is read from the table in its man page, and every field is compared with that.
 Prints TAP. Arguments: the command, the folder with the man pages, an empty scratch folder.
 """
-import json, os, re, subprocess, sys
+import datetime, json, os, re, subprocess, sys, time
 
 command, man, scratch = sys.argv[1:4]
 kinds = ['maildir', 'teams', 'chipset', 'handoff', 'workspace']
@@ -60,6 +60,7 @@ def spec(side, kind):
 
 def live(side, kind, agent):
     if kind == 'maildir':
+        os.mkdir('%s/%s-maildir' % (scratch, side))
         mr('init', '%s/%s-maildir' % (scratch, side), '--name', side + 'town')
         mr('--room', spec(side, kind), 'register', agent)
     elif kind == 'workspace':
@@ -100,7 +101,16 @@ def keeps(kind, field):
 
 
 # What alice says; each field only where her own room can hold it.
-said = {'subject': 'Build 42: "ready" \\ für Bob', 'type': 'completion_report', 'priority': 'urgent', 'thread': 'build-42'}
+said = {'subject': 'Build 42: "ready" \\ für <Bob>', 'type': 'completion_report', 'priority': 'urgent',
+        'thread': 'build-42'}
+look_alikes = str.maketrans({'"': "'", '<': '‹', '>': '›'})
+
+
+def sees(kind, field, source):
+    """What a reader of that kind of room sees of a field that is kept."""
+    if field == 'subject' and 'teams' in (kind, source):
+        return said[field].translate(look_alikes)
+    return said[field]
 
 
 def message_args(kind):
@@ -111,11 +121,25 @@ def message_args(kind):
         # a team's type is that of a control message in the body, a workspace's subject is its first line
         if keeps(kind, field):
             args += ['--' + field, said[field]]
+    if kind == 'maildir':
+        args += ['--header', 'X-Build: 42', '--by', '2h']
     return args
 
 
 def body(one, other):
     return 'From %s to %s.\nTwo lines; the end: ✓ 😀 "quoted" \\ </teammate-message>\n' % (one, other)
+
+
+def states(got, name, value):
+    return bool(re.search(r'^-- $.*^%s: %s' % (name, re.escape(value)), got['body'], re.S | re.M))
+
+
+def seconds(date):
+    return datetime.datetime.fromisoformat(date.replace('Z', '+00:00')).timestamp()
+
+
+def now():
+    return datetime.datetime.now(datetime.timezone.utc).isoformat()
 
 
 def compare(kind, source, got, name):
@@ -124,17 +148,29 @@ def compare(kind, source, got, name):
         if not keeps(source, field):
             continue
         rule = tables[kind][field]
-        stated = re.search(r'^-- $.*^%s: %s$' % (field.capitalize(), re.escape(said[field])), got['body'], re.S | re.M)
+        want = sees(kind, field, source)
         if rule.startswith('kept'):
-            ok(got[field] == said[field], '%s: %s is kept' % (name, field), got)
+            ok(got[field] == want, '%s: %s is kept' % (name, field), got)
         elif rule.startswith('body'):
-            ok(bool(stated), '%s: %s is stated in the body' % (name, field), got)
+            ok(states(got, field.capitalize(), want), '%s: %s is stated in the body' % (name, field), got)
+    if source == 'maildir':
+        if keeps(kind, 'headers'):
+            ok(got['headers'].get('X-Build') == '42', '%s: a header is kept' % name, got)
+            ok(bool(got['by']), '%s: the time for an answer is kept' % name, got)
+        else:
+            ok(states(got, 'X-Build', '42'), '%s: a header is stated in the body' % name, got)
+            ok(states(got, 'By', '2'), '%s: the time for an answer is stated in the body' % name, got)
+    if keeps(source, 'date') and keeps(kind, 'date'):
+        ok(abs(seconds(got['date']) - seconds(sent[source, kind]['date'])) < 2, '%s: the date is kept' % name, got)
 
 
+sent = {}
 for one in kinds:
     for other in kinds:
-        mr('--room', spec('a', one), '--as', 'alice', 'send', proxy('bob', 'b', other), *message_args(one),
-           stdin=body(one, other))
+        out = mr('--room', spec('a', one), '--as', 'alice', 'send', '--json', proxy('bob', 'b', other),
+                 *message_args(one), stdin=body(one, other))
+        sent[one, other] = {'id': json.loads(out)['id'], 'date': now()}
+time.sleep(2.1)  # so that a date that is not kept shows
 mr('--room', hub, 'carry')
 
 for one in kinds:
@@ -164,6 +200,8 @@ for one in kinds:
         ok('Answer to %s to %s.' % (one, other) in got['body'], '%s: the text' % name, got)
         if keeps(one, 'reply_to'):
             ok(bool(got['reply_to']), '%s: is a real reply' % name, got)
+        if keeps(one, 'reply_to') and one in ('maildir', 'chipset'):  # the others have ids of their own
+            ok(got['reply_to'] == sent[one, other]['id'], '%s: to what alice sent' % name, got, sent[one, other])
         if keeps(one, 'thread') and keeps(one, 'reply_to') and one != 'workspace':
             ok(got['thread'] == said['thread'], '%s: is in the thread' % name, got)
 

@@ -301,7 +301,7 @@ static int
 run(const struct room_driver *driver, enum suite_mode mode)
 {
 	static const struct suite_case *const normal[] = { agent_cases, mail_cases, hold_cases, record_cases,
-		queue_cases, channel_cases, keep_cases, NULL };
+		queue_cases, channel_cases, keep_cases, ticket_cases, evidence_cases, NULL };
 	static const struct suite_case *const faults[] = { fault_cases, NULL };
 	static const char *const words[] = { "bare", "trace", "fault" };
 	struct CMUnitTest tests[128];

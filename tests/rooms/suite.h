@@ -32,7 +32,7 @@ struct suite_case {
 #function, function, abilities                                                                         \
 	}
 extern const struct suite_case agent_cases[], mail_cases[], hold_cases[], record_cases[], queue_cases[],
-    channel_cases[], keep_cases[], fault_cases[];
+    channel_cases[], keep_cases[], ticket_cases[], evidence_cases[], fault_cases[];
 extern const struct CMUnitTest spec_tests[]; /* run once, not for every kind */
 extern const size_t spec_tests_n;
 

@@ -48,8 +48,8 @@ chipset_box_open(struct chipset *cs, const char *id, enum mr_folder folder, int 
 
 /* ---- Making ---- */
 
-static mode_t
-mode_within(int around_fd)
+mode_t
+chipset_folder_mode(int around_fd)
 {
 	struct stat st;
 
@@ -59,7 +59,7 @@ mode_within(int around_fd)
 mode_t
 chipset_file_mode(int box_fd)
 {
-	return mode_within(box_fd) & 0644;
+	return chipset_folder_mode(box_fd) & 0644;
 }
 
 static enum mr_rc
@@ -67,7 +67,7 @@ make_within(int around_fd, const char *name, int *ret_fd, struct mr_error *err)
 {
 	enum mr_rc rc = dir_open(around_fd, name, ret_fd, err);
 
-	return rc == MR_NOTFOUND ? dir_make(around_fd, name, mode_within(around_fd), true, ret_fd, err) : rc;
+	return rc == MR_NOTFOUND ? dir_make(around_fd, name, chipset_folder_mode(around_fd), true, ret_fd, err) : rc;
 }
 
 /* <state> itself, in the nearest folder above it that is there. */
@@ -91,7 +91,7 @@ make_state(struct chipset *cs, int *ret_fd, struct mr_error *err)
 	}
 	if (rc != MR_OK)
 		return rc;
-	return dir_make(AT_FDCWD, cs->path, mode_within(around), true, ret_fd, err);
+	return dir_make(AT_FDCWD, cs->path, chipset_folder_mode(around), true, ret_fd, err);
 }
 
 enum mr_rc

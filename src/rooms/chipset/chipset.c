@@ -3,6 +3,7 @@
 #include "rooms/chipset/chipset.h"
 
 #include "base/error.h"
+#include "base/storage.h"
 #include "base/sys.h"
 #include "message/foreign.h"
 #include <fcntl.h>
@@ -60,6 +61,7 @@ chipset_close(struct mr_room *room)
 	if (!cs)
 		return;
 	mr_names_done(&cs->dirty);
+	known_done(&cs->known);
 	free(cs->path);
 	free(cs);
 	room->state = NULL;
@@ -75,11 +77,18 @@ chipset_spell(struct mr_room *room, const char *given, char ret[MR_ADDRESS_MAX +
 	return rc == MR_OK ? foreign_to_address(str_of(id), ret, err) : rc;
 }
 
+static enum mr_rc
+chipset_storage(struct mr_room *room, struct mr_storage *ret, struct mr_error *err)
+{
+	return storage_of_path(chipset_of(room)->path, ret, err);
+}
+
 const struct room_driver room_chipset = {
 	.kind = "chipset",
 	.abilities = ROOM_READ_STATE | ROOM_PRIORITIES | ROOM_ARCHIVE | ROOM_TYPES | ROOM_OPEN_BOXES,
 	.open = chipset_open,
 	.close = chipset_close,
+	.storage = chipset_storage,
 	.each_agent = chipset_each_agent,
 	.find_agent = chipset_find_agent,
 	.add_agent = chipset_add_agent,
@@ -98,4 +107,6 @@ const struct room_driver room_chipset = {
 	.watch_close = chipset_watch_close,
 	.each_place = chipset_each_place,
 	.inspect = chipset_inspect,
+	.nudge_put = chipset_nudge_put,
+	.nudge_get = chipset_nudge_get,
 };

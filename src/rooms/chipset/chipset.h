@@ -9,7 +9,7 @@
  *	list.c      what is in a mailbox
  *	scan.c      looking          mark.c   read marks        move.c   archive and back
  *	deliver.c   sending          keep.c   imports           agents.c who lives here
- *	place.c     why and doctor   watch.c  waiting
+ *	place.c     why and doctor   watch.c  waiting           nudge.c  nudge/<id>/latest.json
  *
  * The other programs here take no lock, share one temporary name, and write over what has the same name. So nothing of
  * ours relies on a lock: a message gets a name that nobody has (link, never rename over), and a mark is an exchange
@@ -21,20 +21,19 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "message/json_read.h"
-#include "room/room.h"
+#include "room/known.h"
 
 #define CHIPSET_ID_MAX 64                      /* the format allows 200; an address has 64 */
 #define CHIPSET_MESSAGE_MAX ((size_t)64 << 10) /* of what we write: the format's own limit */
 #define CHIPSET_READ_MAX ((size_t)16 << 20)    /* of what others wrote, who keep no limit */
 #define CHIPSET_NAME_MAX 255
-#define CHIPSET_TRIES 1000                      /* names that may be taken, a millisecond each */
-#define CHIPSET_MARK_PREFIX ".mailroom-mark-"   /* of temporary files; stale ones are removed */
-#define CHIPSET_VOID_PREFIX ".mailroom-void-"   /* of what was prepared and never published */
-#define CHIPSET_CARRY_PREFIX ".mailroom-carry-" /* of those that a ticket tells of; nobody else removes them */
+#define CHIPSET_TRIES 1000                    /* names that may be taken, a millisecond each */
+#define CHIPSET_MARK_PREFIX ".mailroom-mark-" /* of temporary files; stale ones are removed */
 
 struct chipset {
 	char *path;            /* of <state>, absolute */
 	struct mr_names dirty; /* folders below it that have changes not yet known to be durable, in order */
+	struct known known;    /* only names with a time in them, whose id no change of the file changes */
 };
 
 static inline struct chipset *
@@ -98,6 +97,7 @@ enum mr_rc chipset_box_open(
 /* Made where it is missing, open to those to whom the folder around it is. */
 enum mr_rc chipset_box_make(
     struct chipset *cs, const char *id, enum mr_folder folder, int *ret_fd, struct mr_error *err);
+mode_t chipset_folder_mode(int around_fd);
 mode_t chipset_file_mode(int box_fd);
 /* Orders our own changes in a mailbox; goes with the descriptor. MR_BUSY after ten seconds. */
 enum mr_rc chipset_box_lock(int box_fd, const char *id, struct mr_error *err);
@@ -155,5 +155,10 @@ void chipset_watch_wait(struct mr_room *room, void *watch, int64_t timeout_ms);
 void chipset_watch_close(struct mr_room *room, void *watch);
 enum mr_rc chipset_each_place(struct mr_room *room, const char *id, place_fn *fn, void *ctx, struct mr_error *err);
 enum mr_rc chipset_inspect(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, struct mr_error *err);
+
+/* ---- nudge.c ---- */
+enum mr_rc chipset_nudge_put(struct mr_room *room, const char *to, const struct mr_nudge *nudge, struct mr_error *err);
+enum mr_rc chipset_nudge_get(
+    struct mr_room *room, const char *agent, struct mr_nudge *ret, struct arena **own, struct mr_error *err);
 
 #endif

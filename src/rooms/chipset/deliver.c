@@ -14,7 +14,6 @@
 #include <stdio.h>
 
 #define STALE_MS ((int64_t)60 * 60 * 1000)
-#define STALE_VOID_MS (STALE_MS * 24 * 7)
 #define STALE_MAX 8 /* removed with one send */
 
 struct sending {
@@ -125,13 +124,12 @@ check_all(struct sending *s, struct mr_error *err)
 
 /* ---- One walk through the mailbox: the newest of this sender, and what crashes left ---- */
 
-/* After what time a temporary file of ours was left by a crash; 0: it is not ours, or a ticket tells of it. */
-static int64_t
-stale_age(struct mr_str name)
+/* A temporary file of ours that no ticket tells of. */
+static bool
+may_be_stale(struct mr_str name)
 {
-	if (str_starts(name, CHIPSET_MARK_PREFIX) || str_starts(name, "mr-"))
-		return STALE_MS;
-	return str_starts(name, CHIPSET_VOID_PREFIX) ? STALE_VOID_MS : 0;
+	return str_ends(name, ".tmp") &&
+	       (str_starts(name, CHIPSET_MARK_PREFIX) || str_starts(name, "mr-") || str_starts(name, FILE_VOID));
 }
 
 struct walk {
@@ -150,24 +148,30 @@ look_at(void *ctx, const struct dir_entry *entry)
 	if (chipset_name_parse(name, &parts)) {
 		if (str_eq(parts.sender, str_of(w->s->from)) && parts.ms >= w->s->ms)
 			w->s->ms = parts.ms + 1;
-	} else if (str_ends(name, ".tmp") && stale_age(name) > 0 && w->stale_n < STALE_MAX &&
-		   name.len < sizeof w->stale[0]) {
+	} else if (may_be_stale(name) && w->stale_n < STALE_MAX && name.len < sizeof w->stale[0]) {
 		memcpy(w->stale[w->stale_n++], name.ptr, name.len + 1);
 	}
 	return true;
 }
 
 /* By the time of the last change of name: an exchanged file has the old message's own time. */
+static bool
+is_stale(int box_fd, const char *name)
+{
+	struct stat st;
+
+	if (str_starts(str_of(name), FILE_VOID))
+		return file_void_is_old(box_fd, name);
+	return sys_stat(box_fd, name, &st) == 0 && S_ISREG(st.st_mode) &&
+	       clock_now_ms() - (int64_t)st.st_ctim.tv_sec * 1000 > STALE_MS;
+}
+
 static void
 remove_stale(int box_fd, const struct walk *w)
 {
-	for (size_t i = 0; i < w->stale_n; i++) {
-		struct stat st;
-
-		if (sys_stat(box_fd, w->stale[i], &st) == 0 && S_ISREG(st.st_mode) &&
-		    clock_now_ms() - (int64_t)st.st_ctim.tv_sec * 1000 > stale_age(str_of(w->stale[i])))
+	for (size_t i = 0; i < w->stale_n; i++)
+		if (is_stale(box_fd, w->stale[i]))
 			(void)sys_unlink(box_fd, w->stale[i]);
-	}
 }
 
 static enum mr_rc
@@ -214,7 +218,7 @@ publish_staged(struct sending *s, int box_fd, const char *to, struct mr_str byte
 	char random[17], temporary[64], ticket[ROOM_TICKET_MAX + 1];
 
 	random_hex(random, 16);
-	(void)snprintf(temporary, sizeof temporary, "%s%s.tmp", CHIPSET_CARRY_PREFIX, random);
+	(void)snprintf(temporary, sizeof temporary, "%s%s.tmp", FILE_CARRY, random);
 	(void)snprintf(ticket, sizeof ticket, "%s/%s", to, temporary);
 	enum mr_rc rc = file_prepare(box_fd, temporary, bytes, chipset_file_mode(box_fd), 0, err);
 
@@ -344,28 +348,8 @@ chipset_deliver(struct mr_room *room, struct delivery *what, struct delivered *r
 static bool
 is_ticket_name(struct mr_str name)
 {
-	return str_starts(name, CHIPSET_CARRY_PREFIX) && str_ends(name, ".tmp") && name.len < 64 &&
+	return str_starts(name, FILE_CARRY) && str_ends(name, ".tmp") && name.len < 64 &&
 	       !memchr(name.ptr, '/', name.len);
-}
-
-/* Not removed at once but renamed: killed behind a removal, whoever asks a second time would take the missing name for
- * a published message. A send removes it a week later. */
-static enum mr_rc
-settle_file(int box_fd, const char *temporary, bool *ret_published, struct mr_error *err)
-{
-	char voided[80];
-	struct stat st;
-
-	(void)snprintf(voided, sizeof voided, "%s%s", CHIPSET_VOID_PREFIX, temporary + strlen(CHIPSET_CARRY_PREFIX));
-	if (sys_rename_new(box_fd, temporary, box_fd, voided) == 0) {
-		*ret_published = false;
-		(void)sys_fsync(box_fd); /* lost by a power cut, the old name says the same */
-		return MR_OK;
-	}
-	if (errno != ENOENT)
-		return mr_fail_errno(err, "cannot put '%s' aside", temporary);
-	*ret_published = sys_stat(box_fd, voided, &st) < 0;
-	return MR_OK;
 }
 
 enum mr_rc
@@ -382,7 +366,7 @@ chipset_settle_ticket(struct mr_room *room, const char *ticket, bool *ret_publis
 	enum mr_rc rc = chipset_box_open(chipset_of(room), id, MR_INBOX, &fd, err);
 
 	if (rc == MR_OK)
-		return settle_file(fd, slash + 1, ret_published, err);
+		return file_prepared_void(fd, slash + 1, ret_published, err);
 	if (rc == MR_NOTFOUND) { /* the mailbox was there: whoever removed it removed what was in it */
 		*ret_published = true;
 		return MR_OK;

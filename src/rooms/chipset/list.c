@@ -164,6 +164,17 @@ open_folder(struct chipset *cs, const char *id, enum mr_folder folder, int *ret_
 	return rc == MR_NOTFOUND ? MR_OK : rc;
 }
 
+static void
+remember(struct chipset *cs, const char *id, const struct chipset_list *list)
+{
+	struct chipset_name parts;
+
+	known_begin(&cs->known, id);
+	for (size_t i = 0; i < list->n; i++)
+		if (chipset_name_parse(str_of(list->v[i].name), &parts))
+			known_add(&cs->known, list->v[i].id, list->v[i].folder, list->v[i].name);
+}
+
 enum mr_rc
 chipset_list(struct chipset *cs, const char *id, unsigned folders, const char *only_id, struct chipset_list *ret,
     struct mr_error *err)
@@ -190,9 +201,45 @@ chipset_list(struct chipset *cs, const char *id, unsigned folders, const char *o
 		qsort(list.v, list.n, sizeof *list.v, by_id);
 		drop_doubles(&list);
 	}
+	if (!only_id)
+		remember(cs, id, &list);
 	*ret = list;
 	list = CHIPSET_LIST_INIT;
 	return MR_OK;
+}
+
+/* ---- One message ---- */
+
+static bool
+is_file(int fd, const char *name)
+{
+	struct stat st;
+
+	return fd >= 0 && sys_stat(fd, name, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+/* Where the last look at all of them found it. False: it has to be searched for. */
+static bool
+find_known(struct chipset *cs, const char *box, const char *message_id, unsigned folders, struct chipset_list *ret)
+{
+	mr_auto(chipset_list_done) struct chipset_list list = CHIPSET_LIST_INIT;
+	const struct known_file *file = known_find(&cs->known, box, message_id);
+	struct mr_error ignored = { 0 };
+
+	if (!file || !grow(&list))
+		return false;
+	if (((folders & MR_INBOX) && open_folder(cs, box, MR_INBOX, &list.inbox_fd, &ignored) != MR_OK) ||
+	    ((folders & MR_ARCHIVE) && open_folder(cs, box, MR_ARCHIVE, &list.archive_fd, &ignored) != MR_OK))
+		return false;
+	list.v[0].folder = is_file(list.inbox_fd, file->name) ? MR_INBOX : MR_ARCHIVE;
+	list.v[0].name = arena_dup(&list.own, str_of(file->name));
+	if (!list.v[0].name || !is_file(chipset_list_fd(&list, list.v[0].folder), file->name))
+		return false;
+	memcpy(list.v[0].id, file->id, sizeof file->id);
+	list.n = 1;
+	*ret = list;
+	list = CHIPSET_LIST_INIT;
+	return true;
 }
 
 enum mr_rc
@@ -202,7 +249,7 @@ chipset_find(struct chipset *cs, const char *agent, const char *message_id, unsi
 	char id[CHIPSET_ID_MAX + 1];
 	enum mr_rc rc = chipset_id(agent, id, err);
 
-	if (rc == MR_OK)
+	if (rc == MR_OK && !find_known(cs, id, message_id, folders, list))
 		rc = chipset_list(cs, id, folders, message_id, list, err);
 	if (rc != MR_OK)
 		return rc;

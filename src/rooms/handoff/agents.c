@@ -205,12 +205,13 @@ handoff_add_agent(struct mr_room *room, const struct mr_agent *agent, struct mr_
 {
 	struct handoff *h = handoff_of(room);
 	mr_auto(buf_done) struct buf name = BUF_INIT;
-	char id[HANDOFF_UUID_LEN + 1];
+	char fresh[HANDOFF_UUID_LEN + 1];
 
 	foreign_from_address(agent->name, &name);
 	if (!buf_ok(&name))
 		return mr_nomem(err);
-	handoff_uuid(id);
+	handoff_uuid(fresh);
+	const char *id = agent->session && agent->session[0] ? agent->session : fresh;
 	struct registering who = { buf_z(&name), id, agent->role ? agent->role : "", agent->process.pid,
 		.strict = true };
 	/* The name first: of many who want it one wins, and only that one makes folders. Killed in between, the first

@@ -9,6 +9,7 @@
 #include "rooms/handoff/handoff.h"
 
 #include "base/clock.h"
+#include "base/id.h"
 #include "base/sys.h"
 #include <errno.h>
 #include <inttypes.h>
@@ -99,10 +100,14 @@ static enum mr_rc
 publish_prepared(struct sending *s, const struct box *box, const char *id, struct mr_str bytes, struct mr_error *err)
 {
 	const bool ticket = s->what && s->what->staged;
-	char temporary[HANDOFF_NAME_MAX + 32], text[ROOM_TICKET_MAX];
+	char temporary[HANDOFF_NAME_MAX + 32], text[ROOM_TICKET_MAX], random[9];
 
-	(void)snprintf(temporary, sizeof temporary, "%s%s", ticket ? HANDOFF_CARRY : "", s->name);
+	/* Two imports of one message have the same name in mind: only the inbox may decide between them. */
+	random_hex(random, 8);
+	(void)snprintf(temporary, sizeof temporary, "%s%s.%s", ticket ? FILE_CARRY : "", s->name, random);
 	(void)snprintf(text, sizeof text, "%s/%s", id, temporary);
+	if (ticket)
+		file_void_clean(box->tmp_fd);
 	enum mr_rc rc = file_prepare(box->tmp_fd, temporary, bytes, 0600, s->mtime_ns, err);
 
 	if (rc != MR_OK)
@@ -208,7 +213,7 @@ send_kept(struct sending *s, const char *id, struct mr_error *err)
 		return mr_nomem(err);
 	if (box_open(&box, s->h, id, err) != MR_OK)
 		return err->code;
-	for (unsigned i = 0; i < TRIES; i++) {
+	for (unsigned i = 0, tries = 0; tries < TRIES; tries++) {
 		handoff_msg_id_from(msg->date_ms, buf_str(&seed), i, s->msg_id);
 		handoff_file_name(msg->date_ms, s->msg_id, msg->subject, s->name);
 		/* The inbox first: what is archived meanwhile is then seen at least once. */
@@ -218,16 +223,16 @@ send_kept(struct sending *s, const char *id, struct mr_error *err)
 			archive = look_at(s, id, "archive", err);
 		if (inbox == MR_EXISTS || archive == MR_EXISTS)
 			return MR_EXISTS;
-		if (inbox == MR_OK || archive == MR_OK)
-			continue; /* another message has that name */
+		if (inbox == MR_OK || archive == MR_OK) {
+			i++; /* another message has that name */
+			continue;
+		}
 		if (inbox != MR_NOTFOUND || archive != MR_NOTFOUND)
 			return err->code;
 		enum mr_rc rc = publish(s, &box, id, err);
 
-		if (rc != MR_EXISTS)
+		if (rc != MR_EXISTS) /* else another was faster: look what it put there */
 			return rc;
-		if (look_at(s, id, "inbox", err) == MR_EXISTS)
-			return MR_EXISTS; /* another import was faster */
 	}
 	return mr_fail(err, MR_IO, "found no free name in the inbox of '%s'", id);
 }
@@ -375,7 +380,7 @@ handoff_settle_ticket(struct mr_room *room, const char *ticket, bool *ret_publis
 	int root_fd = -1;
 
 	if (!slash || !handoff_id_ok((struct mr_str){ ticket, (size_t)(slash - ticket) }) || strchr(slash + 1, '/') ||
-	    !str_starts(str_of(slash + 1), HANDOFF_CARRY))
+	    !str_starts(str_of(slash + 1), FILE_CARRY))
 		return mr_fail(err, MR_CORRUPT, "'%s' is no ticket of this room", ticket);
 	(void)snprintf(path, sizeof path, "%.*s/tmp", (int)(slash - ticket), ticket);
 	enum mr_rc rc = handoff_root(h, false, &root_fd, err);
@@ -388,12 +393,5 @@ handoff_settle_ticket(struct mr_room *room, const char *ticket, bool *ret_publis
 	}
 	if (rc != MR_OK)
 		return rc;
-	bool waiting = sys_unlink(tmp_fd, slash + 1) == 0;
-
-	if (!waiting && errno != ENOENT)
-		return mr_fail_errno(err, "cannot remove '%s'", ticket);
-	if (waiting && sys_fsync(tmp_fd) < 0)
-		return mr_fail_errno(err, "cannot remove '%s' for good", ticket);
-	*ret_published = !waiting;
-	return MR_OK;
+	return file_prepared_void(tmp_fd, slash + 1, ret_published, err);
 }

@@ -7,7 +7,9 @@
  */
 #include "rooms/handoff/handoff.h"
 
+#include "base/storage.h"
 #include "base/sys.h"
+#include "room/places.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -148,9 +150,16 @@ handoff_close(struct mr_room *room)
 	if (!h)
 		return;
 	sys_close_fd(&h->root_fd);
+	known_done(&h->known);
 	free(h->path);
 	free(h);
 	room->state = NULL;
+}
+
+static enum mr_rc
+handoff_storage(struct mr_room *room, struct mr_storage *ret, struct mr_error *err)
+{
+	return storage_of_path(handoff_of(room)->path, ret, err);
 }
 
 const struct room_driver room_handoff = {
@@ -158,6 +167,7 @@ const struct room_driver room_handoff = {
 	.abilities = ROOM_READ_STATE | ROOM_ARCHIVE | ROOM_REGISTER,
 	.open = handoff_open,
 	.close = handoff_close,
+	.storage = handoff_storage,
 	.each_agent = handoff_each_agent,
 	.find_agent = handoff_find_agent,
 	.add_agent = handoff_add_agent,
@@ -174,6 +184,7 @@ const struct room_driver room_handoff = {
 	.watch = handoff_watch,
 	.watch_wait = handoff_watch_wait,
 	.watch_close = handoff_watch_close,
+	.each_place = room_search_places,
 	.inspect = handoff_inspect,
 	.face = handoff_face,
 };

@@ -16,7 +16,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "room/room.h"
+#include "room/known.h"
 #include <sys/stat.h>
 
 #define HANDOFF_ID_MAX 200
@@ -25,8 +25,9 @@
 #define HANDOFF_FILE_MAX (MR_BODY_MAX + ((size_t)64 << 10))
 
 struct handoff {
-	char *path;  /* of the root, absolute */
-	int root_fd; /* -1: it is not there yet; handoff_root makes it */
+	char *path;         /* of the root, absolute */
+	int root_fd;        /* -1: it is not there yet; handoff_root makes it */
+	struct known known; /* only names with a time in them, whose id no change of the file changes */
 };
 static inline struct handoff *
 handoff_of(const struct mr_room *room)
@@ -136,7 +137,6 @@ struct handoff_post {
 	char name[HANDOFF_NAME_MAX + 1];   /* out: of the file */
 };
 enum mr_rc handoff_post(struct handoff *h, struct handoff_post *post, struct mr_error *err);
-#define HANDOFF_CARRY ".mailroom-carry-" /* before the name of a temporary file that a ticket tells of */
 enum mr_rc handoff_make_mailbox(struct handoff *h, const char *id, struct mr_error *err);
 
 /* ---- list.c ---- */
@@ -153,6 +153,9 @@ void handoff_list_done(struct handoff_list *list);
 /* Sorted by id, each once. A mailbox without these folders has none. */
 enum mr_rc handoff_list(
     struct handoff *h, const char *mailbox, unsigned folders, struct handoff_list *ret, struct mr_error *err);
+/* The one message with that id; an empty list: it is not in these folders. */
+enum mr_rc handoff_list_one(struct handoff *h, const char *mailbox, unsigned folders, const char *id,
+    struct handoff_list *ret, struct mr_error *err);
 const char *handoff_folder(enum mr_folder folder); /* "inbox", "archive" */
 int64_t handoff_mtime_ms(const struct stat *st);
 

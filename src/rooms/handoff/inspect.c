@@ -138,9 +138,12 @@ look_at_leftover(void *ctx, const struct dir_entry *e)
 	struct inspection *x = ctx;
 	struct stat st;
 
-	/* Whoever carries mail asks for these, however long it takes. */
-	if (str_starts(str_of(e->name), HANDOFF_CARRY) || sys_stat(x->tmp_fd, e->name, &st) < 0 ||
-	    !S_ISREG(st.st_mode) || (int64_t)st.st_mtim.tv_sec * 1000 > clock_now_ms() - STALE_MS)
+	/* Whoever carries mail asks for these, however long it takes; and may ask again for those put aside. */
+	if (str_starts(str_of(e->name), FILE_CARRY) ||
+	    (str_starts(str_of(e->name), FILE_VOID) && !file_void_is_old(x->tmp_fd, e->name)))
+		return true;
+	if (sys_stat(x->tmp_fd, e->name, &st) < 0 || !S_ISREG(st.st_mode) ||
+	    (int64_t)st.st_mtim.tv_sec * 1000 > clock_now_ms() - STALE_MS)
 		return true;
 	x->leftovers++;
 	if (x->fix && sys_unlink(x->tmp_fd, e->name) == 0)

@@ -171,6 +171,15 @@ keep_latest(struct handoff_list *list)
 	return true;
 }
 
+static void
+remember(struct handoff *h, const char *mailbox, const struct handoff_list *list)
+{
+	known_begin(&h->known, mailbox);
+	for (size_t i = 0; i < list->n; i++)
+		if (handoff_name_has_stamp(list->v[i].name))
+			known_add(&h->known, list->v[i].id, list->v[i].folder, list->v[i].name);
+}
+
 enum mr_rc
 handoff_list(struct handoff *h, const char *mailbox, unsigned folders, struct handoff_list *ret, struct mr_error *err)
 {
@@ -195,7 +204,62 @@ handoff_list(struct handoff *h, const char *mailbox, unsigned folders, struct ha
 		return mr_nomem(err);
 	if (list.n > 0)
 		qsort(list.v, list.n, sizeof *list.v, by_id);
+	remember(h, mailbox, &list);
 	*ret = list;
 	list = (struct handoff_list){ 0 };
+	return MR_OK;
+}
+
+/* ---- One message ---- */
+
+static bool
+keep_only(struct handoff_list *list, const char *name, enum mr_folder folder, const char *id)
+{
+	struct handoff_item item = { .folder = folder };
+	struct handoff_item *one = calloc(1, sizeof *one);
+
+	memcpy(item.id, id, sizeof item.id);
+	item.name = one ? strdup(name) : NULL;
+	handoff_list_done(list);
+	if (!item.name) {
+		free(one);
+		return false;
+	}
+	*one = item;
+	*list = (struct handoff_list){ .v = one, .n = 1, .cap = 1 };
+	return true;
+}
+
+/* Where the last look at all of them found it. In both folders it is archived, as it is for handoff_list. */
+static bool
+find_known(struct handoff *h, const char *mailbox, unsigned folders, const char *id, struct handoff_list *ret)
+{
+	mr_auto(folders_done) struct folders f = { { -1, -1 }, { 0, 0 } };
+	const struct known_file *file = known_find(&h->known, mailbox, id);
+	struct mr_error ignored = { 0 };
+	struct stat st;
+
+	if (!file || folders_open(h, mailbox, folders, &f, &ignored) != MR_OK)
+		return false;
+	for (size_t i = 2; i-- > 0;)
+		if (f.fd[i] >= 0 && handoff_name_is_mail(file->name, both[i]) &&
+		    sys_stat(f.fd[i], file->name, &st) == 0 && S_ISREG(st.st_mode))
+			return keep_only(ret, file->name, both[i], id);
+	return false;
+}
+
+enum mr_rc
+handoff_list_one(struct handoff *h, const char *mailbox, unsigned folders, const char *id, struct handoff_list *ret,
+    struct mr_error *err)
+{
+	mr_auto(handoff_list_done) struct handoff_list all = { 0 };
+
+	if (find_known(h, mailbox, folders, id, ret))
+		return MR_OK;
+	if (handoff_list(h, mailbox, folders, &all, err) != MR_OK)
+		return err->code;
+	for (size_t i = 0; i < all.n; i++)
+		if (strcmp(all.v[i].id, id) == 0)
+			return keep_only(ret, all.v[i].name, all.v[i].folder, id) ? MR_OK : mr_nomem(err);
 	return MR_OK;
 }

@@ -102,19 +102,16 @@ move_message(struct mr_room *room, const char *agent, const char *id, enum mr_fo
 
 	if (handoff_registry_read(h, &r, err) != MR_OK ||
 	    handoff_mailbox_of(h, &r, agent, mailbox, NULL, err) != MR_OK ||
-	    handoff_list(h, mailbox, MR_INBOX | MR_ARCHIVE, &list, err) != MR_OK)
+	    handoff_list_one(h, mailbox, MR_INBOX | MR_ARCHIVE, id, &list, err) != MR_OK)
 		return err->code;
-	for (size_t i = 0; i < list.n; i++) {
-		if (strcmp(list.v[i].id, id) != 0)
-			continue;
-		if (to == 0 || list.v[i].folder == to)
-			return MR_OK;
-		enum mr_rc rc = handoff_move_file(h, mailbox, list.v[i].name, list.v[i].folder, err);
+	if (list.n == 0)
+		return mr_fail(err, MR_NOTFOUND, "no message '%s' in the mailbox of '%s'", id, agent);
+	if (to == 0 || list.v[0].folder == to)
+		return MR_OK;
+	enum mr_rc rc = handoff_move_file(h, mailbox, list.v[0].name, list.v[0].folder, err);
 
-		/* Moved by another meanwhile: to where we want it, as there is no third place. */
-		return rc == MR_NOTFOUND ? MR_OK : rc;
-	}
-	return mr_fail(err, MR_NOTFOUND, "no message '%s' in the mailbox of '%s'", id, agent);
+	/* Moved by another meanwhile: to where we want it, as there is no third place. */
+	return rc == MR_NOTFOUND ? MR_OK : rc;
 }
 
 enum mr_rc

@@ -195,15 +195,6 @@ handoff_scan(struct mr_room *room, const char *agent, const struct scan_request 
 
 /* ---- One message ---- */
 
-static const struct handoff_item *
-item_with(const struct handoff_list *list, const char *id)
-{
-	for (size_t i = 0; i < list->n; i++)
-		if (strcmp(list->v[i].id, id) == 0)
-			return &list->v[i];
-	return NULL;
-}
-
 static enum mr_rc
 no_message(const char *agent, const char *id, struct mr_error *err)
 {
@@ -219,12 +210,12 @@ handoff_fetch(struct mr_room *room, const char *agent, const char *id, unsigned 
 	bool astray = false;
 
 	if (open_mailbox(room, agent, &o, NULL, err) != MR_OK ||
-	    handoff_list(o.h, o.mailbox, folders ? folders : MR_INBOX | MR_ARCHIVE, &list, err) != MR_OK)
+	    handoff_list_one(o.h, o.mailbox, folders ? folders : MR_INBOX | MR_ARCHIVE, id, &list, err) != MR_OK)
 		return err->code;
-	const struct handoff_item *item = item_with(&list, id);
-
-	if (!item)
+	if (list.n == 0)
 		return no_message(agent, id, err);
+	const struct handoff_item *item = &list.v[0];
+
 	if (depth == SCAN_NAMES) {
 		*ret = bare(item);
 		return MR_OK;
@@ -250,9 +241,7 @@ handoff_fetch_raw(struct mr_room *room, const char *agent, const char *id, struc
 	struct stat st;
 
 	if (open_mailbox(room, agent, &o, NULL, err) != MR_OK ||
-	    handoff_list(o.h, o.mailbox, MR_INBOX | MR_ARCHIVE, &list, err) != MR_OK)
+	    handoff_list_one(o.h, o.mailbox, MR_INBOX | MR_ARCHIVE, id, &list, err) != MR_OK)
 		return err->code;
-	const struct handoff_item *item = item_with(&list, id);
-
-	return item ? read_file(&o, item, ret, &st, &folder, err) : no_message(agent, id, err);
+	return list.n > 0 ? read_file(&o, &list.v[0], ret, &st, &folder, err) : no_message(agent, id, err);
 }

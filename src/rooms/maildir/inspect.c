@@ -287,19 +287,10 @@ check_holds(struct inspection *in, const struct held_count *held, struct mr_erro
 /* ---- The disk ---- */
 
 static enum mr_rc
-check_storage(struct inspection *in, struct mr_error *err)
+check_space(struct inspection *in, struct mr_error *err)
 {
-	struct mr_storage storage;
 	struct statvfs fs;
 
-	if (maildir_storage(in->room, &storage, err) != MR_OK)
-		return err->code;
-	if (storage.power_safe)
-		inspect_say(in, MR_FINE, "storage", false, "", "%s keeps accepted mail through a power cut",
-		    storage.file_system);
-	else
-		inspect_say(in, MR_NOTE, "storage", false, "put the room on ext4 with a journal, xfs or btrfs",
-		    "%s: %s", storage.file_system, storage.reason);
 	if (fstatvfs(in->md->root_fd, &fs) < 0)
 		return mr_fail_errno(err, "cannot look at the file system");
 	uint64_t free_bytes = (uint64_t)fs.f_bavail * fs.f_frsize, all = (uint64_t)fs.f_blocks * fs.f_frsize;
@@ -324,7 +315,7 @@ maildir_inspect(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, st
 	struct inspection in = { .room = room, .md = maildir_of(room), .fix = fix, .fn = fn, .ctx = ctx };
 	struct held_count held = { .md = in.md };
 	struct stat st;
-	enum mr_rc rc = check_storage(&in, err);
+	enum mr_rc rc = check_space(&in, err);
 
 	if (rc == MR_OK && sys_stat_fd(in.md->root_fd, &st) == 0) {
 		buf_adds(&in.path, ".");

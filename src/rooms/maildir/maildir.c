@@ -49,6 +49,8 @@ const struct room_driver room_maildir = {
 	.record_drop = maildir_record_drop,
 	.record_each = maildir_record_each,
 	.record_change = maildir_record_change,
+	.record_lock = maildir_record_lock,
+	.record_unlock = maildir_record_unlock,
 
 	.channel_make = maildir_channel_make,
 	.channel_remove = maildir_channel_remove,

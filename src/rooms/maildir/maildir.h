@@ -357,6 +357,9 @@ enum mr_rc queue_has(
     struct maildir *md, const char *queue, const char *id, bool *ret, int *ret_fd, struct mr_error *err);
 enum mr_rc channel_has(
     struct maildir *md, const char *channel, int from_fd, const char *from, bool *ret, struct mr_error *err);
+enum mr_rc maildir_record_lock(struct mr_room *room, const char *kind, const char *owner, const char *name,
+    int64_t wait_ms, void **ret_lock, struct mr_error *err);
+void maildir_record_unlock(struct mr_room *room, void *lock);
 enum mr_rc maildir_record_change(struct mr_room *room, const char *kind, const char *owner, const char *name,
     enum mr_rc (*edit)(void *ctx, bool exists, struct buf *text, struct mr_error *err), void *ctx,
     struct mr_error *err);

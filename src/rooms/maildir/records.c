@@ -3,8 +3,10 @@
  * records.c - small named values of the post office.
  *
  *	records/<kind>/<owner>/<name>      all kinds but
+ *	nudges/<owner>/<name>              nudge
  *	groups/<name>                      group
  *	links/<name>                       link
+ *	types/<name>                       type
  *	queues/<name>/settings             queue; "/" in the name is "%2F"
  *	channels/<name>/settings           channel
  *
@@ -32,6 +34,7 @@ static const struct office_kind {
 } office_kinds[] = {
 	{ "group", "groups", false, NULL },
 	{ "link", "links", false, NULL },
+	{ "type", "types", false, NULL },
 	{ "queue", "queues", true, maildir_queue_make },
 	{ "channel", "channels", true, maildir_channel_make },
 };
@@ -99,7 +102,10 @@ find_place(const char *kind, const char *owner, const char *name, struct record_
 		return MR_OK;
 	}
 	name_escape(owner, escaped); /* "records/due/rig%2Fbob" */
-	(void)snprintf(ret->folder, sizeof ret->folder, "records/%s/%s", kind, escaped);
+	if (strcmp(kind, "nudge") == 0)
+		(void)snprintf(ret->folder, sizeof ret->folder, "nudges/%s", escaped);
+	else
+		(void)snprintf(ret->folder, sizeof ret->folder, "records/%s/%s", kind, escaped);
 	(void)snprintf(ret->file, sizeof ret->file, "%s", name != NULL ? name : "");
 	return MR_OK;
 }
@@ -249,6 +255,43 @@ maildir_record_drop(struct mr_room *room, const char *kind, const char *owner, c
 	if (rc == MR_NOTFOUND)
 		return mr_fail(err, MR_NOTFOUND, "no record '%s/%s'", kind, name);
 	return rc == MR_OK ? rc : mr_wrap(err, "cannot drop record '%s/%s'", kind, name);
+}
+
+/* ---- Locks of whoever works with records for longer than one change ---- */
+
+enum mr_rc
+maildir_record_lock(struct mr_room *room, const char *kind, const char *owner, const char *name, int64_t wait_ms,
+    void **ret_lock, struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int folder_fd = -1;
+	struct record_place place;
+	char file[NAME_LEN];
+	int *fd = malloc(sizeof *fd);
+
+	if (fd == NULL)
+		return mr_nomem(err);
+	*fd = -1;
+	(void)snprintf(file, sizeof file, ".%.80s.lock", name);
+	enum mr_rc rc = find_place(kind, owner, name, &place, err);
+
+	if (rc == MR_OK)
+		rc = open_folder(room, &place, true, &folder_fd, err);
+	if (rc == MR_OK)
+		rc = lock_take(folder_fd, file, maildir_of(room)->file_mode, wait_ms, fd, err);
+	if (rc == MR_OK)
+		*ret_lock = fd;
+	else
+		free(fd);
+	return rc;
+}
+
+void
+maildir_record_unlock(struct mr_room *room, void *lock)
+{
+	(void)room;
+	if (lock != NULL)
+		sys_close_fd(lock);
+	free(lock);
 }
 
 /* ---- Listing ---- */

@@ -84,6 +84,18 @@ add_folder(struct watch *w, const char *path, bool leaving, struct mr_error *err
 	return MR_OK;
 }
 
+/* Whoever waits for nudges as well has made the folder; the poll does for who comes before it is there. */
+static void
+add_nudges(struct watch *w)
+{
+	struct mr_error ignored = { 0 };
+	char escaped[NAME_LEN], path[NAME_LEN + 16];
+
+	name_escape(w->name, escaped);
+	(void)snprintf(path, sizeof path, "nudges/%s", escaped);
+	(void)add_folder(w, path, false, &ignored);
+}
+
 /* cur/ as well as new/: mail clients deliver there, and released mail may come back there. held/ for takeovers. */
 static enum mr_rc
 add_agent_folders(struct watch *w, struct mr_error *err)
@@ -104,6 +116,8 @@ add_agent_folders(struct watch *w, struct mr_error *err)
 		if (rc == MR_OK)
 			rc = add_folder(w, path, false, err);
 	}
+	if (rc == MR_OK)
+		add_nudges(w);
 	return rc;
 }
 

@@ -200,6 +200,9 @@ enum mr_rc mem_record_each(struct mr_room *room, const char *kind, const char *o
 enum mr_rc mem_record_change(struct mr_room *room, const char *kind, const char *owner, const char *name,
     enum mr_rc (*edit)(void *ctx, bool exists, struct buf *text, struct mr_error *err), void *ctx,
     struct mr_error *err);
+enum mr_rc mem_record_lock(struct mr_room *room, const char *kind, const char *owner, const char *name, int64_t wait_ms,
+    void **ret_lock, struct mr_error *err);
+void mem_record_unlock(struct mr_room *room, void *lock);
 void mem_record_done(struct mem_record *record);
 
 /* ---- mem_place.c ---- */

@@ -2,6 +2,7 @@
 /* mem_records.c - small values of the post office. */
 #include "base/error.h"
 #include "rooms/mem/mem.h"
+#include <stdlib.h>
 
 void
 mem_record_done(struct mem_record *record)
@@ -139,4 +140,36 @@ mem_record_each(struct mr_room *room, const char *kind, const char *owner, bool 
 		if (!fn(ctx, names.v[i]))
 			break;
 	return MR_OK;
+}
+
+/* ---- Locks: a record of their own kind ---- */
+
+#define LOCK_KIND "(lock)"
+
+enum mr_rc
+mem_record_lock(struct mr_room *room, const char *kind, const char *owner, const char *name, int64_t wait_ms,
+    void **ret_lock, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf key = BUF_INIT;
+
+	(void)wait_ms; /* a room in memory has one process: whoever has the lock is the caller */
+	buf_addf(&key, "%s/%s/%s", kind, owner, name);
+	if (!buf_ok(&key))
+		return mr_nomem(err);
+	if (find(mem_of(room), LOCK_KIND, buf_z(&key), "lock"))
+		return mr_fail(err, MR_BUSY, "'%s' is locked", buf_z(&key));
+	if (mem_record_put(room, LOCK_KIND, buf_z(&key), "lock", STR("held"), err) != MR_OK)
+		return err->code;
+	*ret_lock = buf_take(&key);
+	return *ret_lock ? MR_OK : mr_nomem(err);
+}
+
+void
+mem_record_unlock(struct mr_room *room, void *lock)
+{
+	struct mr_error ignored = { 0 };
+
+	if (lock)
+		(void)mem_record_drop(room, LOCK_KIND, lock, "lock", &ignored);
+	free(lock);
 }

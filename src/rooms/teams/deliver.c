@@ -10,13 +10,12 @@
 #include "base/text.h"
 #include "message/foreign.h"
 #include "rooms/teams/teams.h"
-#include <errno.h>
 #include <fcntl.h>
 
 #define HEAD "[\n  {"
 #define TAIL "\n  }\n]"
-#define BRACKET 2            /* the end of TAIL that the new entry takes the place of */
-#define TIE_WINDOW (1 << 20) /* bytes at the end in which the same moment is looked for */
+#define BRACKET 2              /* the end of TAIL that the new entry takes the place of */
+#define TIE_WINDOW (128 << 10) /* bytes at the end in which the same moment is looked for */
 #define TRIES 4
 
 struct posting { /* one inbox */
@@ -152,6 +151,7 @@ tell_ticket(const struct posting *p, const struct fresh *f, struct mr_error *err
 {
 	if (!p->what->staged)
 		return MR_OK;
+	file_void_clean(p->dir_fd);
 	if (sys_fsync(p->dir_fd) < 0)
 		return mr_fail_errno(err, "cannot make '%s' durable", f->name);
 	return p->what->staged(p->what->staged_ctx, f->name, err);
@@ -183,13 +183,14 @@ add_locked(struct posting *p, struct mr_error *err)
 		rc = check_size(p, &f, err);
 	if (rc == MR_OK)
 		rc = fresh_sync(&f, err);
+	bool told = rc == MR_OK && p->what->staged;
 	if (rc == MR_OK)
 		rc = tell_ticket(p, &f, err);
 	if (rc == MR_OK)
 		rc = team_lock_keep(&p->lock, err);
 	if (rc == MR_OK)
 		rc = fresh_publish(&f, p->file, err);
-	if (p->what->staged) /* gone, it would say that it was published: settle_ticket removes what is left */
+	if (told) /* gone, it would say that it was published: settle_ticket removes what is left */
 		f.name[0] = '\0';
 	return rc;
 }
@@ -249,8 +250,8 @@ teams_append(
 		keep_away(teams_of(room), &p);
 		rc = try_append(&p, &lost, err);
 		if (rc == MR_NOTFOUND && i + 1 < TRIES)
-			continue; /* the team's folder was removed and is made anew */
-		if (!lost)
+			continue;              /* the team's folder was removed and is made anew */
+		if (!lost || rc == MR_INDOUBT) /* in doubt it is visible: a second try would double it */
 			return rc;
 		if (rc == MR_OK && is_there(&p))
 			return MR_OK;
@@ -316,7 +317,7 @@ teams_settle_ticket(struct mr_room *room, const char *ticket, bool *ret_publishe
 	mr_auto(sys_close_fd) int fd = -1;
 	enum mr_rc rc = teams_open_inboxes(teams_of(room), &fd, err);
 
-	if (!str_starts(str_of(ticket), TEAMS_TICKET_PREFIX) || strchr(ticket, '/'))
+	if (!str_starts(str_of(ticket), FILE_CARRY) || strchr(ticket, '/'))
 		return mr_fail(err, MR_CORRUPT, "'%.60s' is no ticket of a team's inbox", ticket);
 	if (rc == MR_NOTFOUND) { /* the team is gone, and with it whatever it had */
 		*ret_published = true;
@@ -324,12 +325,7 @@ teams_settle_ticket(struct mr_room *room, const char *ticket, bool *ret_publishe
 	}
 	if (rc != MR_OK)
 		return rc;
-	bool gone = sys_unlink(fd, ticket) < 0;
-
-	if (gone && errno != ENOENT)
-		return mr_fail_errno(err, "cannot remove '%s'", ticket);
-	*ret_published = gone;
-	return MR_OK;
+	return file_prepared_void(fd, ticket, ret_published, err);
 }
 
 static bool

@@ -227,7 +227,9 @@ inbox_read(struct inbox *in, int dir_fd, const char *file, struct mr_error *err)
 	in->read_ns = clock_now_ns();
 	if (fd < 0 && errno != ELOOP && errno != ENXIO)
 		return mr_fail_errno(err, "cannot open '%s'", file);
-	if (fd < 0 || sys_stat_fd(fd, &in->st) < 0 || !S_ISREG(in->st.st_mode))
+	if (fd >= 0 && sys_stat_fd(fd, &in->st) < 0)
+		return mr_fail_errno(err, "cannot look at '%s'", file);
+	if (fd < 0 || !S_ISREG(in->st.st_mode))
 		return mr_fail(err, MR_REFUSED, "'%s' is not a regular file", file);
 	enum mr_rc rc =
 	    (uintmax_t)in->st.st_size > INBOX_MAX ? MR_REFUSED : file_read_fd(fd, INBOX_MAX, &in->text, err);

@@ -71,10 +71,10 @@ check_lock(struct inspection *in, const char *name, const struct stat *st)
 static void
 check_leftover(struct inspection *in, const char *name, const struct stat *st)
 {
-	bool ticket = str_starts(str_of(name), TEAMS_TICKET_PREFIX);
+	bool ticket = str_starts(str_of(name), FILE_CARRY);
 	char since[24];
 
-	if (age_ms(st) < LEFTOVER_MS)
+	if (age_ms(st) < LEFTOVER_MS || (str_starts(str_of(name), FILE_VOID) && !file_void_is_old(in->fd, name)))
 		return;
 	duration_text(age_ms(st), since);
 	bool fixed =

@@ -68,9 +68,10 @@ letter_make(struct letter *l, const struct delivery *what, struct mr_error *err)
 		letter_done(l);
 		return mr_nomem(err);
 	}
-	if (l->from.len == 0) {
+	if (l->from.len == 0 || !str_eq(buf_str(&l->from), buf_str(&raw))) {
 		letter_done(l);
-		return mr_fail(err, MR_REFUSED, "a message to a team needs a sender");
+		(void)mr_fail(err, MR_REFUSED, "'%s' cannot be the sender of a message to a team", msg->from);
+		return mr_hint(err, "a name without quotes, angle brackets and line breaks is needed");
 	}
 	if (what->keep)
 		make_msg_id(l, msg->id);

@@ -59,7 +59,7 @@ bool
 teams_is_leftover(const char *file)
 {
 	return strstr(file, ".json.tmp.") || strstr(file, ".json.lock.stale.") ||
-	       str_starts(str_of(file), TEAMS_TICKET_PREFIX);
+	       str_starts(str_of(file), FILE_CARRY) || str_starts(str_of(file), FILE_VOID);
 }
 
 void
@@ -70,7 +70,11 @@ teams_attribute(struct buf *out, struct mr_str value)
 
 		if (c == '\n' || c == '\r')
 			buf_addc(out, ' ');
-		else if (c != '"' && c != '<' && c != '>')
+		else if (c == '"')
+			buf_addc(out, '\'');
+		else if (c == '<' || c == '>')
+			buf_adds(out, c == '<' ? "\u2039" : "\u203a");
+		else
 			buf_addc(out, c);
 	}
 }

@@ -18,7 +18,7 @@ fresh_open(struct fresh *f, int dir_fd, const char *file, mode_t mode, bool tick
 	do {
 		random_hex(random, ticket ? 16 : 8);
 		if (ticket)
-			(void)snprintf(name, sizeof name, TEAMS_TICKET_PREFIX "%s.tmp", random);
+			(void)snprintf(name, sizeof name, FILE_CARRY "%s.tmp", random);
 		else
 			(void)snprintf(name, sizeof name, "%.200s.tmp.%s", file, random);
 		f->fd = sys_open(dir_fd, name, O_RDWR | O_CREAT | O_EXCL, mode);

@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* teams.c - the driver of kind 'teams': inbox files of Claude Code agent teams. See teams.h. */
 #include "rooms/teams/teams.h"
+#include "base/storage.h"
+
+static enum mr_rc
+teams_storage(struct mr_room *room, struct mr_storage *ret, struct mr_error *err)
+{
+	return storage_of_path(teams_of(room)->root, ret, err);
+}
 
 const struct room_driver room_teams = {
 	.kind = "teams",
@@ -8,6 +15,7 @@ const struct room_driver room_teams = {
 
 	.open = teams_open,
 	.close = teams_close,
+	.storage = teams_storage,
 
 	.each_agent = teams_each_agent,
 	.find_agent = teams_find_agent,

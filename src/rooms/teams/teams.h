@@ -63,7 +63,6 @@ void teams_inbox_name(const char *agent, char ret[TEAM_NAME_LEN]);
 bool teams_is_inbox(const char *file, struct mr_str *ret_stem);
 /* A file of ours or of the original that is there only while somebody writes. */
 bool teams_is_leftover(const char *file);
-#define TEAMS_TICKET_PREFIX ".mailroom-carry-"
 /* Bytes that would break what the model is shown go: quotes, angle brackets; line breaks become spaces. */
 void teams_attribute(struct buf *out, struct mr_str value);
 /* MR_NOTFOUND: not there yet. */

@@ -107,10 +107,22 @@ in_yard(const struct workspace *ws, struct mr_str path)
 	return path.len == yard.len + 1 + name.len && memcmp(path.ptr, yard.ptr, yard.len) == 0;
 }
 
+static bool
+has_inbox(struct workspace *ws, const char *address)
+{
+	mr_auto(box_done) struct box box = BOX_INIT;
+	struct mr_error ignored = { 0 };
+
+	return box_open(&box, ws, address, BOX_AS_IT_IS, &ignored) == MR_OK;
+}
+
+/* The path is what a message says: whoever is called so in the yard stays the one who is meant, or any message could
+ * draw his mail elsewhere. */
 void
 workspace_remember(struct workspace *ws, const char *address, struct mr_str path)
 {
-	if (workspace_peer(ws, address) || strcmp(address, ws->owner) == 0 || (path.len > 0 && in_yard(ws, path)))
+	if (workspace_peer(ws, address) || strcmp(address, ws->owner) == 0 || (path.len > 0 && in_yard(ws, path)) ||
+	    has_inbox(ws, address))
 		return;
 	struct peer *grown = realloc(ws->peers, (ws->peers_n + 1) * sizeof *grown);
 
@@ -128,15 +140,6 @@ workspace_remember(struct workspace *ws, const char *address, struct mr_str path
 }
 
 /* ---- Spelling ---- */
-
-static bool
-has_inbox(struct workspace *ws, const char *address)
-{
-	mr_auto(box_done) struct box box = BOX_INIT;
-	struct mr_error ignored = { 0 };
-
-	return box_open(&box, ws, address, BOX_AS_IT_IS, &ignored) == MR_OK;
-}
 
 /* "/srv/agents/lead", also with /.mailbox or /.mailbox/inbox behind it. */
 static enum mr_rc

@@ -205,8 +205,8 @@ answer_superseded(struct workspace *ws, struct box *from, struct entries *all, s
 			failed++;
 	}
 	if (failed > 0)
-		(void)mr_hint(err, "%zu older question%s of channel '%.40s' not answered: %.120s", failed,
-		    failed == 1 ? " was" : "s were", all->v[newest].channel, last.message);
+		(void)mr_hint(err, "%zu older question%s of channel '%.40s' %s not answered: %.120s", failed,
+		    failed == 1 ? "" : "s", all->v[newest].channel, failed == 1 ? "was" : "were", last.message);
 }
 
 enum mr_rc

@@ -328,6 +328,11 @@ workspace_deliver(struct mr_room *room, struct delivery *what, struct delivered 
 			return err->code;
 		if (answer_find(&all, what->msg->reply_to, &at))
 			return answer_deliver(ws, &from, what, &all, at, ret, err);
+		if (!what->carried &&
+		    !what->keep) { /* the office has seen it: an answer must not become a new message */
+			(void)mr_fail(err, MR_NOTFOUND, "the message that this answers cannot be found any more");
+			return mr_hint(err, "nothing was sent; look with `mailroom inbox`, then try again");
+		}
 	}
 	return deliver_new(ws, what, has_box ? &from : NULL, ret, err);
 }

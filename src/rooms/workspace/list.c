@@ -242,6 +242,56 @@ by_id(const void *a, const void *b)
 	return order ? order : (int)left->folder - (int)right->folder;
 }
 
+/* ---- One message ---- */
+
+/* A name says nothing here: the next message of the conversation has the same. So it counts only if it has the id. */
+static bool
+is_still(struct workspace *ws, struct reading *r, const struct known_file *file)
+{
+	struct candidate c = { .name = strdup(file->name) };
+	struct mr_error ignored = { 0 };
+	int fd = file->folder == MR_INBOX ? r->box->inbox_fd : r->box->scratch_fd;
+
+	r->scratch = file->folder != MR_INBOX;
+	if (c.name && fd >= 0 && sys_stat(fd, c.name, &c.st) == 0 && S_ISREG(c.st.st_mode) && c.st.st_size > 0) {
+		c.ready = r->scratch;
+		if (!r->scratch)
+			candidates_settle(ws, fd, &c, 1);
+		if (c.ready)
+			(void)read_candidate(r, fd, &c, &ignored);
+	}
+	free(c.name);
+	if (r->ret->n > 0 && strcmp(r->ret->v[0].id, file->id) == 0)
+		return true;
+	entries_done(r->ret);
+	return false;
+}
+
+/* Where the last look at all of them found it. False: it has to be searched for. */
+static bool
+find_known(struct workspace *ws, const struct box *box, const struct listing *want, struct entries *ret)
+{
+	const struct listing silent = { .folders = want->folders, .id = want->id };
+	struct reading r = { .box = box, .want = &silent, .ret = ret };
+	const struct known_file *file = known_find(&ws->known, box->address, want->id);
+	bool found = false;
+
+	for (; file && file < ws->known.v + ws->known.n && strcmp(file->id, want->id) == 0 && !found; file++)
+		found = (want->folders & file->folder) && is_still(ws, &r, file);
+	buf_done(&r.text);
+	return found;
+}
+
+/* ---- The whole ---- */
+
+static void
+remember(struct workspace *ws, const struct box *box, const struct entries *all)
+{
+	known_begin(&ws->known, box->address);
+	for (size_t i = 0; i < all->n; i++)
+		known_add(&ws->known, all->v[i].id, all->v[i].folder, all->v[i].name);
+}
+
 enum mr_rc
 entries_read(
     struct workspace *ws, const struct box *box, const struct listing *want, struct entries *ret, struct mr_error *err)
@@ -249,6 +299,8 @@ entries_read(
 	struct reading r = { .box = box, .want = want, .ret = ret };
 	enum mr_rc rc = MR_OK;
 
+	if (want->id && find_known(ws, box, want, ret))
+		return MR_OK;
 	if ((want->folders & MR_INBOX) && box->inbox_fd >= 0)
 		rc = read_folder(ws, &r, box->inbox_fd, err);
 	r.scratch = true;
@@ -257,5 +309,7 @@ entries_read(
 	buf_done(&r.text);
 	if (rc == MR_OK && ret->n > 0)
 		qsort(ret->v, ret->n, sizeof *ret->v, by_id);
+	if (rc == MR_OK && !want->id)
+		remember(ws, box, ret);
 	return rc;
 }

@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define CARRY_PREFIX ".mailroom-carry-" /* nobody but settle_ticket removes these */
 #define BUSY_STEP_MS 50
 #define NUMBERS_MAX 10000
 
@@ -73,10 +72,12 @@ post_by_rename(
 	struct stat st;
 
 	random_hex(random, 16);
-	if (staged)
-		(void)snprintf(temporary, sizeof temporary, CARRY_PREFIX "%s.tmp", random);
-	else
+	if (staged) {
+		file_void_clean(dir_fd);
+		(void)snprintf(temporary, sizeof temporary, FILE_CARRY "%s.tmp", random);
+	} else {
 		(void)snprintf(temporary, sizeof temporary, ".%s.tmp-%s", name, random);
+	}
 	if (file_prepare(dir_fd, temporary, p->bytes, mode_for(dir_fd), p->mtime_ns, err) != MR_OK)
 		return err->code;
 	enum mr_rc rc = sys_stat(dir_fd, temporary, &st) < 0 ? mr_fail_errno(err, "cannot look at '%s'", temporary)
@@ -96,10 +97,9 @@ workspace_settle_ticket(struct mr_room *room, const char *ticket, bool *ret_publ
 {
 	mr_auto(sys_close_fd) int dir_fd = -1;
 	const char *slash = strrchr(ticket, '/');
-	struct stat st;
 
 	(void)room;
-	if (!slash || !str_starts(str_of(slash + 1), CARRY_PREFIX) || !str_ends(str_of(slash), ".tmp"))
+	if (!slash || !str_starts(str_of(slash + 1), FILE_CARRY) || !str_ends(str_of(slash), ".tmp"))
 		return mr_fail(err, MR_REFUSED, "'%.100s' is no ticket of this kind of room", ticket);
 	if (route_open_dir((struct mr_str){ ticket, (size_t)(slash - ticket) }, &dir_fd, err) != MR_OK) {
 		if (err->code != MR_NOTFOUND)
@@ -107,14 +107,7 @@ workspace_settle_ticket(struct mr_room *room, const char *ticket, bool *ret_publ
 		*ret_published = false; /* the inbox is gone, and what was in it */
 		return MR_OK;
 	}
-	bool there = sys_stat(dir_fd, slash + 1, &st) == 0;
-
-	if (!there && errno != ENOENT)
-		return mr_fail_errno(err, "cannot look for '%s'", ticket);
-	if (there && (sys_unlink(dir_fd, slash + 1) < 0 || sys_fsync(dir_fd) < 0))
-		return mr_fail_errno(err, "cannot remove '%s'", ticket);
-	*ret_published = !there;
-	return MR_OK;
+	return file_prepared_void(dir_fd, slash + 1, ret_published, err);
 }
 
 /* ---- Without a name ---- */
@@ -243,6 +236,16 @@ make_way(const struct box *box, const char *id, struct mr_error *err)
 	return mr_fail(err, MR_BUSY, "scratch has too many copies of '%s'", id);
 }
 
+/* Only the copy is in doubt: nobody has the message. */
+static enum mr_rc
+not_sent(struct mr_error *err)
+{
+	struct mr_error first = *err;
+
+	(void)mr_fail(err, MR_IO, "cannot keep a copy in scratch: %s", first.message);
+	return mr_hint(err, "nothing was sent; look at the disk, then send it again");
+}
+
 enum mr_rc
 post_draft(struct workspace *ws, struct box *box, const char *id, struct posting *p, struct mr_error *err)
 {
@@ -251,6 +254,8 @@ post_draft(struct workspace *ws, struct box *box, const char *id, struct posting
 	for (unsigned tries = 0; tries < 100; tries++) {
 		enum mr_rc rc = post_file(ws, box->scratch_fd, id, p, err);
 
+		if (rc == MR_INDOUBT)
+			return not_sent(err);
 		if (rc != MR_EXISTS)
 			return rc;
 		if (make_way(box, id, err) != MR_OK)

@@ -45,8 +45,8 @@ find_sender(struct workspace *ws, const struct box *box, const struct memo *memo
 	if (memo->is_reply && memo->reply.len == 0 && asked_whom(box, memo->request_id, ret))
 		return;
 	workspace_address_in(memo->reply, ret);
-	/* So that an answer finds whom it is for, in the yard or not. */
-	if (memo->reply.len > 0 && (workspace_in_path(memo->reply, &place) || strcmp(ret, CLIENT) == 0))
+	/* So that an answer finds whom it is for, in the yard or not; who wants none is refused with that reason. */
+	if ((memo->reply.len > 0 && workspace_in_path(memo->reply, &place)) || strcmp(ret, CLIENT) == 0)
 		workspace_remember(ws, ret, place);
 }
 

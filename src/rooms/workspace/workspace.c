@@ -8,8 +8,10 @@
  *	else                                   a workspace to be: .mailbox is made when it is first needed
  */
 #include "base/error.h"
+#include "base/storage.h"
 #include "base/sys.h"
 #include "message/foreign.h"
+#include "room/places.h"
 #include "rooms/workspace/workspace.h"
 #include <fcntl.h>
 #include <stdlib.h>
@@ -123,6 +125,7 @@ workspace_close(struct mr_room *room)
 		free(ws->peers[i].path);
 	free(ws->peers);
 	free(ws->settled);
+	known_done(&ws->known);
 	mr_names_done(&ws->dirty);
 	free(ws->yard);
 	free(ws->own);
@@ -138,11 +141,22 @@ workspace_owner(struct mr_room *room)
 	return ws->owner[0] ? ws->owner : NULL;
 }
 
+static enum mr_rc
+workspace_storage(struct mr_room *room, struct mr_storage *ret, struct mr_error *err)
+{
+	const struct workspace *ws = workspace_of(room);
+
+	if (ws->own)
+		return storage_of_path(ws->own, ret, err);
+	return storage_of_path(ws->yard[0] ? ws->yard : "/", ret, err);
+}
+
 const struct room_driver room_workspace = {
 	.kind = "workspace",
 	.abilities = ROOM_READ_STATE | ROOM_THREADS | ROOM_SENT | ROOM_REPLY_PATHS,
 	.open = workspace_open,
 	.close = workspace_close,
+	.storage = workspace_storage,
 	.each_agent = workspace_each_agent,
 	.find_agent = workspace_find_agent,
 	.add_agent = workspace_add_agent,
@@ -160,4 +174,5 @@ const struct room_driver room_workspace = {
 	.watch = workspace_watch,
 	.watch_wait = workspace_watch_wait,
 	.watch_close = workspace_watch_close,
+	.each_place = room_search_places,
 };

@@ -11,7 +11,7 @@
 
 #include "base/file.h"
 #include "message/memo.h"
-#include "room/room.h"
+#include "room/known.h"
 
 #define WORKSPACE_BUSY_MS 30000 /* how long a taken name at the destination is waited for */
 #define CLIENT "client"         /* who has no workspace is called so */
@@ -32,6 +32,7 @@ struct workspace {
 	size_t peers_n;
 	struct settled *settled;
 	size_t settled_n;
+	struct known known;
 	struct mr_names dirty; /* agents whose folders changed since the last flush */
 	int64_t last_ms;       /* date of the last message that this handle wrote */
 	int64_t busy_ms;       /* WORKSPACE_BUSY_MS, but for tests */

@@ -728,7 +728,7 @@ a_look_finds_and_mends(void **state)
 	buf_addf(&registry, "{\"bob\":\n{\"id\":\"%s\",\"inbox\":\"/elsewhere/inbox\"}}", id_of(p, "bob"));
 	put(p, "registry.json", buf_z(&registry));
 	for (int i = 0; i < 2; i++) {
-		(void)snprintf(path, sizeof path, "%s/tmp/%sleft.md", id_of(p, "bob"), i ? HANDOFF_CARRY : "");
+		(void)snprintf(path, sizeof path, "%s/tmp/%sleft.md", id_of(p, "bob"), i ? FILE_CARRY : "");
 		put(p, path, "half");
 		assert_int_equal(utimensat(AT_FDCWD, path_of(p, path), old, 0), 0);
 	}

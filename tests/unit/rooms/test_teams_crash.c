@@ -116,6 +116,7 @@ many_at_a_stale_lock_lose_nothing(void **state)
 	plant_lock(&t, 0755, 20);
 	for (int p = 0; p < PROCESSES; p++)
 		if (fork() == 0) {
+			sys_plan_set(&(struct sys_plan){ .delay_us = 300 }); /* so that they would meet */
 			for (int i = 0; i < SENDS; i++) {
 				struct mr_error err = { 0 };
 				char text[32];
@@ -374,6 +375,41 @@ a_ticket_tells_whether_it_was_published(void **state)
 	assert_true(at > 8);
 }
 
+struct thief {
+	char lock[300];
+	int calls;
+};
+
+static enum mr_rc
+steal_lock(void *ctx, const char *ticket, struct mr_error *err)
+{
+	struct thief *thief = ctx;
+
+	(void)ticket;
+	(void)err;
+	if (thief->calls++ == 0)
+		assert_int_equal(rmdir(thief->lock), 0);
+	return MR_OK;
+}
+
+static void
+who_loses_the_lock_begins_anew(void **state)
+{
+	struct team t;
+	struct thief thief = { 0 };
+
+	(void)state;
+	team_make(&t, false);
+	prepare(&t, ACT_SEND);
+	path_in(&t, LOCK, thief.lock);
+	EXPECT(MR_OK, team_send(&t, "bob", (struct mail){ .text = "two", .staged = steal_lock, .staged_ctx = &thief },
+			  NULL, &err));
+	assert_int_equal(thief.calls, 2);
+	assert_int_equal(team_list(&t, "bob").n, 2);
+	assert_int_equal(files_in(&t), 1);
+	team_done(&t);
+}
+
 int
 main(void)
 {
@@ -384,6 +420,7 @@ main(void)
 		cmocka_unit_test(a_kill_leaves_all_or_nothing),
 		cmocka_unit_test(a_failed_call_is_told_or_does_not_matter),
 		cmocka_unit_test(a_ticket_tells_whether_it_was_published),
+		cmocka_unit_test(who_loses_the_lock_begins_anew),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

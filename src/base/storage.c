@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * storage.c - what the file system under a folder promises when the power goes. Claims no more than
+ * the kernel tells: an unknown kind is not called safe.
+ */
+#include "base/storage.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/sys.h"
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/sysmacros.h>
+#ifdef __linux__
+#include <sys/vfs.h>
+#endif
+
+struct fs_kind {
+	uint32_t magic;
+	const char *name;
+	const char *reason; /* why it is not safe; NULL: it is */
+};
+
+static const char network[] = "on a network file system the server decides what survives a power cut";
+
+static const struct fs_kind kinds[] = {
+	{ 0xEF53, "ext4", NULL }, /* if it has a journal; ext2 and ext3 have the same number */
+	{ 0x58465342, "xfs", NULL },
+	{ 0x9123683E, "btrfs", NULL },
+	{ 0xF2F52010, "f2fs", NULL },
+	{ 0xCA451A4E, "bcachefs", NULL },
+	{ 0x2FC12FC1, "zfs", NULL },
+	{ 0x52654973, "reiserfs", NULL },
+	{ 0x3153464A, "jfs", "jfs is not known to keep the order that mailroom needs" },
+	{ 0x01021994, "tmpfs", "tmpfs is memory: nothing survives a reboot" },
+	{ 0x858458F6, "ramfs", "ramfs is memory: nothing survives a reboot" },
+	{ 0x794C7630, "overlayfs",
+	    "on overlayfs it depends on the file system below, which cannot be seen; "
+	    "some containers mount it so that syncs do nothing" },
+	{ 0x6969, "nfs", network },
+	{ 0xFF534D42, "cifs", network },
+	{ 0xFE534D42, "smb2", network },
+	{ 0x00C36400, "ceph", network },
+	{ 0x01021997, "9p", "9p hands syncs to its host, which may ignore them" },
+	{ 0x6A656A63, "virtiofs", "virtiofs hands syncs to its host, which may ignore them" },
+	{ 0x65735546, "fuse", "a FUSE file system may ignore syncs" },
+	{ 0x4D44, "vfat", "vfat has no journal and no hard links" },
+	{ 0x2011BAB0, "exfat", "exfat has no journal and no hard links" },
+	{ 0x5346544E, "ntfs", "ntfs is not known to keep the order that mailroom needs" },
+};
+
+static const struct fs_kind *
+kind_of(uint32_t magic)
+{
+	for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+		if (kinds[i].magic == magic)
+			return &kinds[i];
+	return NULL;
+}
+
+/* Name of a block device by its number, as in /proc/partitions: "major minor blocks name". */
+static bool
+device_name(dev_t dev, char ret[64])
+{
+	char text[32768];
+	unsigned want_major = major(dev), want_minor = minor(dev), found_major, found_minor;
+	char name[64];
+
+	if (sys_kernel_read("/proc/partitions", text, sizeof text) < 0)
+		return false;
+	for (const char *line = text; line; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (sscanf(line, "%u %u %*s %63s", &found_major, &found_minor, name) == 3 &&
+		    found_major == want_major && found_minor == want_minor) {
+			memcpy(ret, name, sizeof name);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* ext4 shows its journal as /proc/fs/jbd2/<device>-<inode of the journal>, which is always 8. */
+static const char *
+ext4_reason(dev_t dev)
+{
+	char device[64], path[128];
+
+	if (!device_name(dev, device))
+		return "whether this ext4 has a journal cannot be seen from here";
+	for (char *c = device; *c; c++)
+		if (*c == '/')
+			*c = '!'; /* as the kernel writes it there */
+	(void)snprintf(path, sizeof path, "/proc/fs/jbd2/%s-8", device);
+	if (sys_kernel_inode(path) != 0)
+		return NULL;
+	return "this ext4 has no journal: a power cut can damage folders until fsck has run, and mail "
+	       "accepted just before may need it to be found";
+}
+
+static void
+judge(uint32_t magic, dev_t dev, struct mr_storage *ret)
+{
+	const struct fs_kind *kind = kind_of(magic);
+	const char *reason = kind ? kind->reason : "mailroom does not know this file system";
+
+	if (kind)
+		(void)snprintf(ret->file_system, sizeof ret->file_system, "%s", kind->name);
+	else
+		(void)snprintf(ret->file_system, sizeof ret->file_system, "unknown (0x%x)", magic);
+	if (magic == 0xEF53)
+		reason = ext4_reason(dev);
+	ret->power_safe = reason == NULL;
+	(void)snprintf(ret->reason, sizeof ret->reason, "%s", reason ? reason : "");
+}
+
+enum mr_rc
+storage_of(int dir_fd, const char *name, struct mr_storage *ret, struct mr_error *err)
+{
+	struct mr_storage found = { 0 };
+	struct stat st;
+
+	if (sys_stat_fd(dir_fd, &st) < 0)
+		return mr_fail_errno(err, "cannot look at '%s'", name);
+#ifdef __linux__
+	struct statfs fs;
+
+	if (fstatfs(dir_fd, &fs) < 0)
+		return mr_fail_errno(err, "cannot look at the file system of '%s'", name);
+	judge((uint32_t)fs.f_type, st.st_dev, &found);
+#else
+	judge(0, st.st_dev, &found);
+#endif
+	*ret = found;
+	return MR_OK;
+}
+
+enum mr_rc
+storage_of_path(const char *path, struct mr_storage *ret, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf at = BUF_INIT;
+	mr_auto(sys_close_fd) int fd = -1;
+
+	buf_adds(&at, path);
+	if (!buf_ok(&at))
+		return mr_nomem(err);
+	while (dir_open(AT_FDCWD, buf_z(&at), &fd, err) == MR_NOTFOUND && at.len > 1) {
+		while (at.len > 1 && at.ptr[at.len - 1] != '/')
+			at.len--;
+		while (at.len > 1 && at.ptr[at.len - 1] == '/')
+			at.len--;
+		at.ptr[at.len] = '\0';
+		*err = (struct mr_error){ 0 };
+	}
+	return fd >= 0 ? storage_of(fd, path, ret, err) : err->code;
+}

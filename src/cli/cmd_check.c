@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * mailroom check: is there mail? For scripts by its exit code, for hooks with --inject: text that a harness puts before
+ * its model, or nothing. A hook must never fail its harness: with --inject the exit code is 0 whatever happens.
+ */
+#include "cli/cli.h"
+
+static const struct opt opts[] = {
+	OPT(0, "inject", NULL, "print what an agent is to be told, for the hook of a harness; always exits with 0"),
+	OPT(0, "format", "FORM", "with --inject: system-reminder (the default) or teams-xml"),
+	OPT_END,
+};
+static const char *const about[] = {
+	"Says how much unread mail there is. Exits with 0 when there is some and with 3 when there is none. Control "
+	"messages, by which programs steer each other, do not count: they wait for a patrol.",
+	"With --inject it prints text for the context of an agent, or nothing: a hand-off that it wrote to itself, "
+	"then "
+	"mail by priority, with who wrote it and what about, never with its text; then nudges, which are removed once "
+	"they were printed, and questions of its own that nobody answered in time. A message is announced once in a "
+	"life, urgent mail and the hand-off until they are read. Long lists are cut, with a count of the rest.",
+	"What others wrote stands between two lines with random digits, each message on one line, and cannot "
+	"close the block or open another. With --format teams-xml each message is a <teammate-message> block "
+	"with the beginning of its text, as a team's harness has it.",
+	NULL,
+};
+static const char *const examples[] = {
+	"mailroom --as alice send bob -m 'the build is green'\nmailroom --as bob check",
+	"mailroom --as alice send bob --priority urgent -m 'stop the deploy'\nmailroom --as bob check --inject",
+	NULL,
+};
+
+static bool
+read_format(struct cli *cli, enum mr_inject_format *ret)
+{
+	const char *word = opt_text(cli, "format");
+
+	*ret = MR_INJECT_REMINDER;
+	if (word == NULL || strcmp(word, "system-reminder") == 0)
+		return true;
+	*ret = MR_INJECT_TEAMS;
+	if (strcmp(word, "teams-xml") == 0)
+		return true;
+	(void)cli_usage(cli, "option '--format': '%.40s' is not system-reminder or teams-xml", word);
+	return false;
+}
+
+/* That somebody works outside of any room, or is no agent, is nothing that a hook needs to say at every prompt. */
+static void
+say_trouble(struct cli *cli, const struct mr_error *err)
+{
+	if (err->code != MR_NOTFOUND && err->code != MR_EMPTY)
+		(void)cli_fail(cli, err);
+}
+
+static void
+print_injection(struct cli *cli, const struct mr_injection *inj)
+{
+	struct json j = JSON_INIT(&cli->out);
+
+	if (!cli->json) {
+		buf_adds(&cli->out, mr_inject_text(inj));
+		return;
+	}
+	json_open(&j, '{');
+	json_key_str(&j, "address", cli->self.agent);
+	json_key_str(&j, "text", mr_inject_text(inj));
+	out_json_line(cli, &j);
+}
+
+static int
+inject(struct cli *cli, enum mr_inject_format format)
+{
+	struct mr_injection *inj = NULL;
+	struct mr_error err = { 0 };
+	enum mr_rc rc = cli_open_room(cli, &err);
+
+	if (rc == MR_OK)
+		rc = cli_know_self(cli, &err);
+	cli->self_known = false; /* answers that did not come are told here, not on stderr */
+	if (rc == MR_OK)
+		rc = mr_inject_open(cli->room, &cli->self, format, &inj, &err);
+	if (rc == MR_OK)
+		print_injection(cli, inj);
+	/* Only what stdout took was told. */
+	if (rc == MR_OK && cli_flush(cli))
+		rc = mr_inject_shown(inj, &err);
+	if (rc != MR_OK)
+		say_trouble(cli, &err);
+	mr_inject_close(inj);
+	return EXIT_DONE;
+}
+
+static int
+run(struct cli *cli)
+{
+	enum mr_inject_format format;
+	struct mr_error err = { 0 };
+	size_t unread = 0;
+
+	if (!read_format(cli, &format))
+		return EXIT_USAGE;
+	if (opt_flag(cli, "inject"))
+		return inject(cli, format);
+	if (opt_text(cli, "format") != NULL)
+		return cli_usage(cli, "--format goes with --inject");
+	if (cli_open_room(cli, &err) != MR_OK || cli_know_self(cli, &err) != MR_OK ||
+	    mr_check(cli->room, cli->self.agent, &unread, &err) != MR_OK)
+		return cli_fail(cli, &err);
+	if (cli->json) {
+		struct json j = JSON_INIT(&cli->out);
+
+		json_open(&j, '{');
+		json_key_str(&j, "address", cli->self.agent);
+		json_key_int(&j, "unread", (int64_t)unread);
+		json_key_bool(&j, "has_new", unread > 0);
+		out_json_line(cli, &j);
+	} else if (unread > 0) {
+		out_count(&cli->out, unread, "unread message");
+		buf_addf(&cli->out, " for %s\n", cli->self.agent);
+	} else {
+		buf_addf(&cli->out, "no unread mail for %s\n", cli->self.agent);
+	}
+	return unread > 0 ? EXIT_DONE : EXIT_NOTHING;
+}
+
+const struct cmd cmd_check = {
+	.name = "check",
+	.needs = CMD_NOTHING,
+	.synopsis = "[--inject [--format system-reminder|teams-xml]]",
+	.summary = "is there mail? also for the hooks of a harness",
+	.opts = opts,
+	.about = about,
+	.examples = examples,
+	.exits = "345",
+	.max_args = 0,
+	.run = run,
+};

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/* mailroom lint: mail that breaks the room's rules for mail. */
+#include "base/clock.h"
+#include "cli/cli.h"
+
+#define LINT_SINCE_MS ((int64_t)24 * 3600 * 1000)
+
+static const struct opt opts[] = {
+	OPT(0, "since", "TIME", "mail since a time (RFC 3339, a date) or so long ago (default 24h)"),
+	OPT(0, "policy", "NAME", "judge by this policy; default: the room's Hygiene-Policy:"),
+	OPT_END,
+};
+static const char *const about[] = {
+	"Looks through what was sent lately and names what should not have been mail: over the budget of a role, the "
+	"same thing twice within ten minutes, types that are nudges, answers to health checks, placeholders that "
+	"nobody "
+	"filled in, hand-offs that say nothing. It changes nothing. The exit code is 1 when there are findings.",
+	"The rules are lines of the room's settings: 'Hygiene-Policy: gastown' chooses a policy, 'Hygiene: warn' or "
+	"'refuse' says what 'mailroom send' does about it, 'off' that it does nothing.",
+	NULL,
+};
+static const char *const examples[] = {
+	"mailroom lint",
+	"mailroom lint --since 7d --policy gastown --json",
+	NULL,
+};
+
+struct listing {
+	struct cli *cli;
+	size_t n;
+};
+
+static void
+report(void *ctx, const struct mr_lint *f)
+{
+	struct listing *l = ctx;
+	struct buf *out = &l->cli->out;
+
+	l->n++;
+	if (l->cli->json) {
+		struct json j = JSON_INIT(out);
+
+		json_open(&j, '{');
+		json_key_str(&j, "rule", f->rule);
+		json_key_str(&j, "agent", f->agent);
+		json_key_str(&j, "id", f->id);
+		json_key_time(&j, "date", f->date_ms);
+		json_key_str(&j, "text", f->text);
+		out_json_line(l->cli, &j);
+		return;
+	}
+	buf_addf(out, "%s  %s  ", short_id(f->id), f->rule);
+	out_styled(l->cli, out, STYLE_BOLD, f->agent);
+	buf_adds(out, ": ");
+	out_styled(l->cli, out, STYLE_PLAIN, f->text);
+	buf_addc(out, '\n');
+}
+
+static int
+run(struct cli *cli)
+{
+	struct listing l = { .cli = cli };
+	struct mr_error err = { 0 };
+	int64_t since_ms = clock_now_ms() - LINT_SINCE_MS;
+	size_t looked_at = 0;
+
+	if (!opt_time(cli, "since", &since_ms))
+		return EXIT_USAGE;
+	if (mr_lint_room(cli->room, opt_text(cli, "policy"), since_ms, report, &l, &looked_at, &err) != MR_OK)
+		return cli_fail(cli, &err);
+	if (!cli->json) {
+		out_count(&cli->out, l.n, "finding");
+		buf_adds(&cli->out, " in ");
+		out_count(&cli->out, looked_at, "message");
+		buf_addc(&cli->out, '\n');
+	}
+	return l.n > 0 ? EXIT_FAILED : EXIT_DONE;
+}
+
+const struct cmd cmd_lint = {
+	.name = "lint",
+	.needs = CMD_ROOM,
+	.synopsis = "[--since TIME] [--policy NAME]",
+	.summary = "mail that should not have been mail",
+	.opts = opts,
+	.about = about,
+	.examples = examples,
+	.max_args = 0,
+	.run = run,
+};

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+/* mailroom nudge */
+#include "nudges.h"
+
+#include "base/clock.h"
+
+#define PATIENCE_MS 15000
+
+static const struct opt opts[] = {
+	OPT('m', "message", "TEXT", "the text"),
+	OPT('f', "file", "FILE", "read the text from a file; - is standard input"),
+	OPT(0, "mode", "MODE", "wait-idle (the default), queue, or immediate"),
+	OPT('u', "urgent", NULL, "shown before others, kept longer, and let into a full queue"),
+	OPT(0, "ttl", "TIME", "not shown after so long (default 30m, urgent 2h; settings Nudge-TTL, Nudge-Urgent-TTL)"),
+	OPT(0, "patience", "TIME", "with wait-idle: how long to wait for an idle terminal (default 15s)"),
+	OPT(0, "not-before", "TIME", "not shown for so long (10m)"),
+	OPT(0, "kind", "WORD", "what it is: health_check, escalation"),
+	OPT(0, "thread", "ID", "the conversation that it belongs to"),
+	OPT(0, "answer-wanted", NULL, "in a chipset room: it asks for a nudge_response"),
+	OPT(0, "force", NULL, "also one who is not to be disturbed"),
+	OPT_HIDDEN(0, "stdin", NULL),
+	OPT_HIDDEN(0, "priority", "LEVEL"),
+	OPT_END,
+};
+
+static const char *const about[] = {
+	"Taps an agent on the shoulder. A nudge is no mail: it is not kept, it may be lost after its time, and what "
+	"must "
+	"not be lost is sent with 'mailroom send'. The command says which way it went.",
+	"An agent that is in 'mailroom wait' gets it at once. Else, if the agent registered inside tmux, it is typed "
+	"into "
+	"that pane as one line '[from YOU] TEXT' and submitted, when the pane shows an idle prompt twice in a row: "
+	"never "
+	"into a dialog, into a line that somebody is typing, into a shell, or while somebody scrolls there. 'typed' "
+	"means "
+	"that it was seen to be submitted. Else it is queued, and shown with the agent's next hook or 'mailroom wait'. "
+	"Nothing is removed from the queue before it was shown.",
+	"--mode queue only queues; --mode immediate types without waiting for an idle prompt, also while the agent "
+	"works, "
+	"and exits with 1 where that cannot be done. In both cases, and with exit code 6 (typed, but that Enter had an "
+	"effect cannot be seen), the nudge is in the queue.",
+	"At most 50 nudges wait for an agent (setting Nudge-Depth; 10 more if urgent); one more is refused with exit "
+	"code 4, and the agent is told with the next one that it sees. The same nudge twice is one, with its number. "
+	"An agent that is not to be disturbed (mailroom dnd) is skipped, with exit code 0.",
+	"In a chipset room it is written to nudge/ID/latest.json, where it replaces the last one: that is the format's "
+	"rule.",
+	NULL,
+};
+static const char *const examples[] = {
+	"mailroom --as alice nudge bob -m 'still on task 12?'",
+	"mailroom --as alice nudge bob --urgent --mode queue <<'EOF'\nStop: main is broken.\nEOF\nmailroom --as bob "
+	"wait "
+	"--timeout 0",
+	NULL,
+};
+
+static bool
+read_mode(struct cli *cli, enum mr_nudge_mode *ret)
+{
+	static const char *const words[] = {
+		[MR_NUDGE_WAIT_IDLE] = "wait-idle", [MR_NUDGE_QUEUE] = "queue", [MR_NUDGE_IMMEDIATE] = "immediate"
+	};
+	const char *word = opt_text(cli, "mode");
+
+	if (!word)
+		return true;
+	for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+		if (strcmp(words[i], word) == 0) {
+			*ret = (enum mr_nudge_mode)i;
+			return true;
+		}
+	(void)cli_usage(cli, "option '--mode': '%.40s' is none of wait-idle, queue, immediate", word);
+	return false;
+}
+
+static bool
+read_options(struct cli *cli, struct mr_nudge *nudge, struct mr_nudge_options *how)
+{
+	int64_t ttl_ms = 0, delay_ms = 0;
+
+	how->patience_ms = PATIENCE_MS;
+	if (!read_mode(cli, &how->mode) || !opt_duration(cli, "ttl", &ttl_ms) ||
+	    !opt_duration(cli, "patience", &how->patience_ms) || !opt_duration(cli, "not-before", &delay_ms) ||
+	    !opt_priority(cli, "priority", &nudge->priority))
+		return false;
+	how->force = opt_flag(cli, "force");
+	if (opt_flag(cli, "urgent"))
+		nudge->priority = MR_URGENT;
+	nudge->kind = opt_text(cli, "kind");
+	nudge->thread = opt_text(cli, "thread");
+	nudge->answer_wanted = opt_flag(cli, "answer-wanted");
+	nudge->not_before_ms = delay_ms > 0 ? clock_now_ms() + delay_ms : 0;
+	nudge->expires_ms = ttl_ms > 0 ? clock_now_ms() + delay_ms + ttl_ms : 0;
+	return true;
+}
+
+/* -m, the second operand, -f, or stdin, without the line end that a heredoc has. */
+static int
+read_text(struct cli *cli, struct buf *text)
+{
+	const char *given = opt_text(cli, "message"), *file = opt_text(cli, "file");
+
+	if (cli->argc > 1 && given)
+		return cli_usage(cli, "the text is given twice, with -m and without");
+	if (opt_flag(cli, "stdin") && !file)
+		file = "-";
+	int code = cli_body(cli, cli->argc > 1 ? cli->argv[1] : given, file, text);
+
+	if (code != EXIT_DONE)
+		return code;
+	if (memchr(text->ptr, '\0', text->len))
+		return cli_usage(cli, "the text has a NUL byte");
+	while (text->len > 0 && text->ptr[text->len - 1] == '\n')
+		text->ptr[--text->len] = '\0';
+	return EXIT_DONE;
+}
+
+static void
+print_done(struct cli *cli, const char *agent, const struct mr_nudged *done)
+{
+	if (cli->json) {
+		struct json j = JSON_INIT(&cli->out);
+
+		json_open(&j, '{');
+		json_key_str(&j, "agent", agent);
+		json_key_str(&j, "way", nudges_way_word(done->way));
+		json_key_str(&j, "why", done->why[0] ? done->why : NULL);
+		json_key_bool(&j, "coalesced", done->coalesced);
+		out_json_line(cli, &j);
+		return;
+	}
+	nudges_say_way(&cli->out, agent, done);
+	buf_addc(&cli->out, '\n');
+}
+
+static int
+run(struct cli *cli)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	struct mr_nudge nudge = { 0 };
+	struct mr_nudge_options how = { 0 };
+	struct mr_nudged done = { 0 };
+	struct mr_error err = { 0 };
+
+	if (!read_options(cli, &nudge, &how))
+		return EXIT_USAGE;
+	int code = read_text(cli, &text);
+
+	if (code != EXIT_DONE)
+		return code;
+	nudge.text = buf_z(&text);
+	if (mr_nudge_send(cli->room, &cli->self, cli->argv[0], &nudge, &how, &done, &err) != MR_OK)
+		return cli_fail(cli, &err);
+	cli->changed = done.way != MR_NUDGE_SKIPPED;
+	print_done(cli, cli->argv[0], &done);
+	return EXIT_DONE;
+}
+
+const struct cmd cmd_nudge = {
+	.name = "nudge",
+	.needs = CMD_SELF,
+	.synopsis = "AGENT [-m TEXT | -f FILE | <stdin] [--mode wait-idle | queue | immediate] [--urgent]",
+	.summary = "tap an agent on the shoulder",
+	.opts = opts,
+	.about = about,
+	.examples = examples,
+	.exits = "456",
+	.min_args = 1,
+	.max_args = 2,
+	.run = run,
+};

@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: MIT */
+/* cmd_patrol.c - mailroom patrol: mail that programs handle, once, or until it is told to stop; and what was done. */
+#include "cli/cli.h"
+
+#include <signal.h>
+#include <stdlib.h>
+
+#define REST_MS 2000
+#define LOG_DEFAULT 50
+
+static volatile sig_atomic_t stop_asked;
+
+static void
+ask_stop(int signal)
+{
+	(void)signal;
+	stop_asked = 1;
+}
+
+struct round {
+	struct cli *cli;
+	bool watch, dry_run;
+	struct mr_header *settings;
+	size_t settings_n;
+};
+
+/* ---- Telling ---- */
+
+static void
+step_json(struct cli *cli, const struct mr_patrol_step *step)
+{
+	struct json j = JSON_INIT(&cli->out);
+
+	json_open(&j, '{');
+	json_key_time(&j, "at", step->at_ms);
+	json_key_str(&j, "what", step->what);
+	json_key_str(&j, "id", *step->id ? step->id : NULL);
+	json_key_str(&j, "type", *step->type ? step->type : NULL);
+	json_key_str(&j, "from", *step->from ? step->from : NULL);
+	json_key_str(&j, "handler", *step->handler ? step->handler : NULL);
+	json_key_str(&j, "result", *step->result ? step->result : NULL);
+	json_key_int(&j, "attempt", step->attempt);
+	out_json_line(cli, &j);
+}
+
+static void
+add_part(struct cli *cli, struct buf *out, const char *before, const char *text)
+{
+	if (!*text)
+		return;
+	buf_adds(out, before);
+	out_styled(cli, out, STYLE_PLAIN, text);
+}
+
+static void
+step_text(struct cli *cli, const struct mr_patrol_step *step)
+{
+	struct buf *out = &cli->out;
+	bool bad =
+	    strcmp(step->what, "failed") == 0 || strcmp(step->what, "dead") == 0 || strcmp(step->what, "trouble") == 0;
+
+	out_styled(cli, out, bad ? STYLE_RED : STYLE_BOLD, step->what);
+	add_part(cli, out, " ", *step->id ? short_id(step->id) : "");
+	add_part(cli, out, " ", step->type);
+	add_part(cli, out, " from ", step->from);
+	if (step->attempt > 1)
+		buf_addf(out, ", attempt %u", step->attempt);
+	add_part(cli, out, ": ", step->handler);
+	add_part(cli, out, *step->handler ? " -> " : ": ", step->result);
+	buf_addc(out, '\n');
+}
+
+static void
+tell(void *ctx, const struct mr_patrol_step *step)
+{
+	struct round *r = ctx;
+
+	if (r->watch && strcmp(step->what, "waiting") == 0) /* every two seconds, the same */
+		return;
+	if (r->cli->json)
+		step_json(r->cli, step);
+	else
+		step_text(r->cli, step);
+}
+
+static char *
+render(void *ctx, const struct mr_message *msg, size_t *ret_len)
+{
+	struct round *r = ctx;
+	struct buf text = BUF_INIT;
+	struct json j = JSON_INIT(&text);
+
+	json_message(&j, msg, r->cli->room, true);
+	buf_addc(&text, '\n');
+	*ret_len = text.len;
+	return buf_take(&text);
+}
+
+static void
+summary_json(struct cli *cli, const struct mr_patrolled *done)
+{
+	struct json j = JSON_INIT(&cli->out);
+
+	json_open(&j, '{');
+	json_key_str(&j, "what", "round");
+	json_key_int(&j, "handled", (int64_t)done->handled);
+	json_key_int(&j, "failed", (int64_t)done->failed);
+	json_key_int(&j, "dead", (int64_t)done->dead);
+	json_key_int(&j, "aside", (int64_t)done->aside);
+	json_key_int(&j, "waiting", (int64_t)done->waiting);
+	json_key_int(&j, "broken", (int64_t)done->broken);
+	json_key_int(&j, "left", (int64_t)done->left);
+	out_json_line(cli, &j);
+}
+
+static void
+summary(struct cli *cli, const struct mr_patrolled *done)
+{
+	const struct {
+		size_t n;
+		const char *word;
+	} parts[] = { { done->failed, "failed" }, { done->dead, "dead" }, { done->aside, "set aside" },
+		{ done->waiting, "waiting" }, { done->broken, "broken" }, { done->left, "left alone" } };
+
+	if (cli->json) {
+		summary_json(cli, done);
+		return;
+	}
+	buf_addf(&cli->out, "%zu handled", done->handled);
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		if (parts[i].n > 0)
+			buf_addf(&cli->out, ", %zu %s", parts[i].n, parts[i].word);
+	buf_addc(&cli->out, '\n');
+}
+
+/* ---- Settings ---- */
+
+/* --set NAME=VALUE, --handler TYPE=COMMAND (which is the setting Handler: TYPE COMMAND). */
+static bool
+add_setting(struct round *r, const char *option, const char *given)
+{
+	struct cli *cli = r->cli;
+	const char *equals = strchr(given, '=');
+	bool handler = strcmp(option, "handler") == 0;
+	mr_auto(buf_done) struct buf value = BUF_INIT;
+
+	if (!equals || equals == given)
+		return cli_usage(cli, "option '--%s' is %s=%s, not '%s'", option, handler ? "TYPE" : "NAME",
+			   handler ? "COMMAND" : "VALUE", given),
+		       false;
+	struct mr_str name = { given, (size_t)(equals - given) };
+
+	if (handler) {
+		buf_add(&value, name);
+		buf_addc(&value, ' ');
+		name = STR("Handler");
+	}
+	buf_adds(&value, equals + 1);
+	struct mr_header *h = &r->settings[r->settings_n++];
+
+	h->name = arena_dup(&cli->own, name);
+	h->value = arena_dup(&cli->own, buf_str(&value));
+	return h->name && h->value;
+}
+
+static bool
+read_settings(struct round *r)
+{
+	static const char *const options[] = { "set", "handler" };
+	size_t n = 0;
+
+	for (size_t o = 0; o < 2; o++)
+		for (size_t i = 0; opt_nth(r->cli, options[o], i); i++)
+			n++;
+	r->settings = arena_alloc(&r->cli->own, (n + 1) * sizeof(*r->settings));
+	for (size_t o = 0; o < 2 && r->settings; o++)
+		for (size_t i = 0; opt_nth(r->cli, options[o], i); i++)
+			if (!add_setting(r, options[o], opt_nth(r->cli, options[o], i)))
+				return false;
+	return r->settings != NULL;
+}
+
+/* ---- Rounds ---- */
+
+static int
+once(struct round *r)
+{
+	struct mr_patrol_options options = {
+		.settings = r->settings,
+		.settings_n = r->settings_n,
+		.dry_run = r->dry_run,
+		.patient = r->watch,
+		.rest_ms = r->watch ? REST_MS : 0,
+		.render = render,
+		.fn = tell,
+		.ctx = r,
+	};
+	struct mr_patrolled done = { 0 };
+	struct mr_error err = { 0 };
+	enum mr_rc rc = mr_patrol(r->cli->room, &r->cli->self, &options, &done, &err);
+
+	if (!r->watch && !r->dry_run && (rc == MR_OK || done.handled + done.failed > 0))
+		summary(r->cli, &done);
+	if (rc != MR_OK)
+		return cli_fail(r->cli, &err);
+	if (done.failed + done.dead > 0)
+		return EXIT_FAILED;
+	return done.waiting > 0 && done.handled + done.aside == 0 && !r->dry_run ? EXIT_NOTHING : EXIT_DONE;
+}
+
+static int
+stay(struct round *r)
+{
+	struct sigaction action = { .sa_handler = ask_stop };
+	int code = EXIT_DONE;
+
+	(void)sigaction(SIGTERM, &action, NULL);
+	(void)sigaction(SIGINT, &action, NULL);
+	while (!stop_asked) {
+		code = once(r);
+		mr_self_seen(r->cli->room, &r->cli->self);
+		if (!cli_flush(r->cli))
+			return EXIT_FAILED;
+		if (code != EXIT_DONE && code != EXIT_NOTHING && code != EXIT_FAILED)
+			return code; /* refused, or the room is gone: staying does not help */
+	}
+	return EXIT_DONE;
+}
+
+/* ---- log ---- */
+
+static void
+print_entry(void *ctx, const struct mr_patrol_step *step)
+{
+	struct cli *cli = ctx;
+
+	if (cli->json) {
+		step_json(cli, step);
+		return;
+	}
+	text_when(&cli->out, step->at_ms);
+	buf_addc(&cli->out, '\t');
+	step_text(cli, step);
+}
+
+static int
+run_log(struct cli *cli)
+{
+	struct mr_error err = { 0 };
+	int64_t limit = LOG_DEFAULT;
+
+	if (!opt_number(cli, "limit", &limit))
+		return EXIT_USAGE;
+	if (mr_patrol_log(cli->room, cli->self.agent, (size_t)limit, print_entry, cli, &err) != MR_OK)
+		return cli_fail(cli, &err);
+	if (!cli->json && cli->out.len == 0)
+		buf_adds(&cli->out, "no patrol has done anything here\n");
+	return EXIT_DONE;
+}
+
+static int
+run(struct cli *cli)
+{
+	struct round r = { .cli = cli, .watch = opt_flag(cli, "watch"), .dry_run = opt_flag(cli, "dry-run") };
+
+	if (cli->argc > 0 && strcmp(cli->argv[0], "log") == 0) {
+		cli->subword = "log";
+		return run_log(cli);
+	}
+	if (cli->argc > 0)
+		return cli_usage(cli, "'patrol %s' is no command; there is 'patrol log'", cli->argv[0]);
+	if (r.watch && (opt_flag(cli, "once") || r.dry_run))
+		return cli_usage(cli, "--watch excludes --once and --dry-run");
+	if (!read_settings(&r))
+		return EXIT_USAGE;
+	return r.watch ? stay(&r) : once(&r);
+}
+
+static const struct opt opts[] = {
+	OPT(0, "once", NULL, "go round once (the default)"),
+	OPT('w', "watch", NULL, "stay, and handle whatever comes until it is told to end (SIGTERM, SIGINT)"),
+	OPT(0, "dry-run", NULL, "say what would be done, and do nothing"),
+	OPT(0, "handler", "TYPE=COMMAND...", "what handles that type in this run"),
+	OPT(0, "set", "NAME=VALUE...", "a setting for this run, see below"),
+	OPT('n', "limit", "N", "with log: the newest N entries (default 50; 0: all)"),
+	OPT_END,
+};
+static const char *const about[] = {
+	"Goes through your unread mail and runs, for each message whose type has a handler, that command; what has "
+	"none "
+	"is left alone. A handler is a list of words, never a shell line. {Field} in it is filled in with a field of "
+	"the "
+	"message; a field that begins with a dash, or is to be the program itself, is not run. It gets the message as "
+	"JSON "
+	"on its standard input, its fields as MAILROOM_FIELD_NAME (up to 100 KiB each), and MAILROOM_ID, "
+	"MAILROOM_FROM, "
+	"MAILROOM_TYPE, MAILROOM_SUBJECT, MAILROOM_ATTEMPT; MAILROOM and MAILROOM_AGENT say in which room and as whom, "
+	"so "
+	"that it can send. It runs in the folder where the patrol was started.",
+	"Exit 0 means handled: that is written down durably, then the message is acknowledged. What was written down "
+	"as "
+	"handled never runs again. What a kill cut off runs again, with the same id and the next attempt number, and "
+	"never "
+	"while its first run is still going on. A handler should keep the ids it has seen: cut off behind its work and "
+	"before its end, it is run again.",
+	"Any other exit, or no end within its time limit, is a failure: the message stays unread and is tried again in "
+	"the "
+	"next round (with --watch after a pause that grows up to a minute). After Escalate-After failures somebody is "
+	"told, "
+	"the sender too, and the message goes to dead letters. A type with a cooldown is not handled again within it "
+	"for "
+	"the same key; the message waits. A report that an earlier life of its sender sent is set aside: archived and "
+	"not "
+	"acted on. One with a wrong field is left as it is and told once.",
+	"Each round also returns mail whose lease ran out, sends you an OVERDUE mail for an answer that did not come "
+	"in "
+	"time, prunes channels that are 10 % above their limit, archives old mail, and runs the Wake: command of "
+	"agents "
+	"whose life is gone and who have mail, once a backlog.",
+	"Settings are lines 'Patrol-NAME: value' of the room's settings, or --set NAME=VALUE: Escalate-To (who is "
+	"told; "
+	"default operator), Escalate-After (3; 0: never), Time-Limit (60s; of a type without its own), Stale-Guard "
+	"(all; "
+	"none, or the types whose old reports are set aside), Watch (agents, '*' for a part of a name, who must give a "
+	"sign "
+	"of life), Stale-After (5m: then Alert-To gets one ALERT an outage, however many patrols watch), Alert-To "
+	"(default "
+	"Escalate-To), Archive-After (default never: read mail older than that), Keep (30d: how long it is remembered "
+	"what "
+	"was done), Wake, Channels, Leases, Overdue (yes or no), and Handler (TYPE COMMAND; a line for each type, "
+	"before the "
+	"handler that the type itself names).",
+	"In the room of another program there are no leases, lives and dead letters: handled mail is marked as read, "
+	"what "
+	"was given up too, and what is remembered is kept below $XDG_STATE_HOME/mailroom/patrol. One patrol at a time "
+	"goes "
+	"through a mailbox there.",
+	"'patrol log' shows what was done. Exits with 1 when a handler failed, with 3 when all that there is waits "
+	"(for a "
+	"cooldown, or for a handler that still runs).",
+	NULL,
+};
+static const char *const examples[] = {
+	"mailroom --as alice send bob -s 'HELP: tests' -m 'Problem: they hang'\n"
+	"mailroom --as bob patrol --handler HELP='echo {Problem}' --dry-run",
+	"mailroom --as bob patrol\nmailroom --as bob patrol log --json",
+	"timeout 1 mailroom --as bob patrol --watch --set Escalate-To=alice || true",
+	NULL,
+};
+
+const struct cmd cmd_patrol = {
+	.name = "patrol",
+	.needs = CMD_SELF,
+	.synopsis = "[--once | --watch | --dry-run] [--handler TYPE=COMMAND] [--set NAME=VALUE] | log [-n N]",
+	.summary = "handle mail by its type, with programs",
+	.opts = opts,
+	.about = about,
+	.examples = examples,
+	.exits = "345",
+	.max_args = 1,
+	.run = run,
+};

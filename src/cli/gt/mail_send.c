@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: MIT */
+/* mail_send.c - gt mail send, reply, and the mail that other commands of gt send by themselves. */
+#include <unistd.h>
+
+#include "base/file.h"
+#include "cli/gt/gt.h"
+
+static const char *const types[] = { "task", "scavenge", "notification", "reply", "escalation", NULL };
+
+static const char *
+type_named(const char *word)
+{
+	for (size_t i = 0; word && types[i]; i++)
+		if (strcmp(types[i], word) == 0)
+			return types[i];
+	return "notification";
+}
+
+/* ---- The text ---- */
+
+int
+gt_body(struct cli *cli, const char *positional, struct buf *ret, bool *ret_given)
+{
+	struct mr_error err = { 0 };
+	const char *text = opt_text(cli, "message") ? opt_text(cli, "message") : opt_text(cli, "body");
+
+	*ret_given = text || positional || opt_flag(cli, "stdin");
+	if (opt_flag(cli, "stdin") && (text || positional))
+		return cli_usage(cli, "--stdin and -m exclude each other: the text comes from one place");
+	if (!opt_flag(cli, "stdin")) {
+		buf_adds(ret, positional ? positional : text ? text : "");
+		return EXIT_DONE;
+	}
+	if (file_read_fd(STDIN_FILENO, MR_BODY_MAX, ret, &err) != MR_OK) {
+		(void)mr_wrap(&err, "the text from standard input");
+		return cli_fail(cli, &err);
+	}
+	while (ret->len > 0 && ret->ptr[ret->len - 1] == '\n')
+		ret->ptr[--ret->len] = '\0';
+	return EXIT_DONE;
+}
+
+/* ---- Headers for what only gt has ---- */
+
+struct marks {
+	struct mr_header v[4];
+	size_t n;
+};
+
+static void
+mark(struct marks *m, const char *name, const char *value)
+{
+	m->v[m->n++] = (struct mr_header){ name, value };
+}
+
+int
+gt_mail(struct cli *cli, const struct gt_letter *letter, char ret_id[MR_ID_LEN + 1])
+{
+	const char *to[] = { letter->to, NULL };
+	struct marks marks = { 0 };
+	struct mr_error err = { 0 };
+	struct mr_receipt receipt = { 0 };
+
+	if (letter->type)
+		mark(&marks, "GT-Type", letter->type);
+	if (letter->wisp)
+		mark(&marks, "GT-Wisp", "yes");
+	struct mr_draft draft = { .to = to,
+		.subject = letter->subject,
+		.body = letter->body,
+		.body_len = letter->body_len,
+		.priority = letter->priority,
+		.key = letter->key,
+		.headers = marks.v,
+		.headers_n = marks.n };
+	enum mr_rc rc = mr_send(cli->room, &cli->self, &draft, &receipt, &err);
+
+	if (rc != MR_OK && rc != MR_INDOUBT)
+		return cli_fail(cli, &err);
+	if (rc == MR_INDOUBT)
+		cli_warn(cli, "%s", err.message);
+	cli->changed = true;
+	(void)snprintf(ret_id, MR_ID_LEN + 1, "%s", receipt.id);
+	cli_notify(cli, &receipt, cli->self.agent, letter->subject);
+	if (!letter->no_notify)
+		gt_nudge_mail(cli, &receipt, letter->priority);
+	mr_receipt_done(&receipt);
+	return EXIT_DONE;
+}
+
+/* ---- send ---- */
+
+static const char **
+copies(struct cli *cli)
+{
+	size_t n = 0;
+
+	while (opt_nth(cli, "cc", n))
+		n++;
+	const char **list = n > 0 ? arena_alloc(&cli->own, (n + 1) * sizeof(*list)) : NULL;
+
+	for (size_t i = 0; list && i < n; i++)
+		list[i] = gt_recipient(cli, opt_nth(cli, "cc", i));
+	return list;
+}
+
+static void
+add_agents(struct cli *cli, const char *label, const struct mr_names *names)
+{
+	buf_addf(&cli->out, "  %s: ", label);
+	for (size_t i = 0; i < names->n; i++)
+		buf_addf(&cli->out, "%s%s", i > 0 ? ", " : "", gt_spelled(cli, names->v[i]));
+	buf_addc(&cli->out, '\n');
+}
+
+static void
+report(struct cli *cli, const struct mr_draft *draft, const char *type, const struct mr_receipt *receipt)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	struct json j = JSON_INIT(&text);
+
+	if (cli->json) {
+		json_open(&j, '{');
+		json_key_str(&j, "id", receipt->id);
+		json_key_names(&j, "recipients", &receipt->to);
+		json_close(&j);
+		gt_json_out(cli, &text);
+		return;
+	}
+	buf_adds(&cli->out, "✓ Message sent to ");
+	gt_clean(&cli->out, draft->to[0]);
+	buf_adds(&cli->out, "\n  Subject: ");
+	gt_clean(&cli->out, draft->subject);
+	buf_addc(&cli->out, '\n');
+	if (receipt->to.n != 1 || strcmp(receipt->to.v[0], draft->to[0]) != 0)
+		add_agents(cli, "Recipients", &receipt->to);
+	for (size_t i = 0; draft->cc && draft->cc[i]; i++)
+		buf_addf(&cli->out, "  CC: %s\n", draft->cc[i]);
+	if (strcmp(type, "notification") != 0)
+		buf_addf(&cli->out, "  Type: %s\n", type);
+	buf_addf(&cli->out, "  ID: %s\n", receipt->id);
+}
+
+/* What is pinned stays until somebody archives it by its id. The header says so from the first moment on; the mark,
+ * which our own commands respect, is set as soon as it is there. */
+static void
+pin(struct cli *cli, const struct mr_receipt *receipt)
+{
+	struct mr_error ignored = { 0 };
+
+	for (size_t i = 0; i < receipt->to.n; i++) {
+		struct mr_self owner = { 0 };
+
+		if (mr_self_named(cli->room, receipt->to.v[i], &owner, &ignored) == MR_OK)
+			(void)mr_mark(cli->room, &owner, receipt->id, MR_PINNED, 0, &ignored);
+	}
+	(void)mr_flush(cli->room, &ignored);
+}
+
+static int
+deliver(struct cli *cli, const struct mr_draft *draft, const char *type, bool pinned)
+{
+	struct mr_error err = { 0 };
+	struct mr_receipt receipt = { 0 };
+	enum mr_rc rc = mr_send(cli->room, &cli->self, draft, &receipt, &err);
+
+	if (rc != MR_OK && rc != MR_INDOUBT)
+		return cli_fail(cli, &err);
+	cli->changed = true;
+	cli->done_id = receipt.id;
+	report(cli, draft, type, &receipt);
+	bool flushed = cli_flush(cli);
+
+	cli->done_id = NULL;
+	if (rc == MR_INDOUBT)
+		cli_warn(cli, "%s", err.message);
+	for (size_t i = 0; i < receipt.warnings.n; i++)
+		cli_warn(cli, "%s", receipt.warnings.v[i]);
+	for (size_t i = 0; i < receipt.trouble.n; i++)
+		cli_warn(cli, "%s", receipt.trouble.v[i]);
+	if (pinned)
+		pin(cli, &receipt);
+	cli_notify(cli, &receipt, cli->self.agent, draft->subject);
+	if (!opt_flag(cli, "no-notify"))
+		gt_nudge_mail(cli, &receipt, draft->priority);
+	mr_receipt_done(&receipt);
+	return flushed ? EXIT_DONE : EXIT_FAILED;
+}
+
+static const char *
+address(struct cli *cli)
+{
+	if (opt_flag(cli, "self"))
+		return cli->self.agent;
+	if (opt_text(cli, "to"))
+		return gt_recipient(cli, opt_text(cli, "to"));
+	return cli->argc > 0 ? gt_recipient(cli, cli->argv[0]) : NULL;
+}
+
+static int
+run_send(struct cli *cli)
+{
+	mr_auto(buf_done) struct buf body = BUF_INIT;
+	const char *to[] = { address(cli), NULL };
+	const char *type = type_named(opt_text(cli, "type"));
+	struct mr_draft draft = { .to = to, .cc = copies(cli), .subject = opt_text(cli, "subject") };
+	struct marks marks = { 0 };
+	bool given = false;
+
+	if (!to[0])
+		return cli_usage(cli, "send to whom? give an address, --to ADDRESS or --self");
+	if (!draft.subject || !draft.subject[0])
+		return cli_usage(cli, "a message needs a subject: -s SUBJECT");
+	if (opt_flag(cli, "notify") && opt_flag(cli, "no-notify"))
+		return cli_usage(cli, "--notify and --no-notify exclude each other");
+	if (!gt_priority(cli, "priority", &draft.priority))
+		return EXIT_USAGE;
+	draft.priority_given = opt_text(cli, "priority") != NULL;
+	if (opt_flag(cli, "notify") && draft.priority == MR_NORMAL)
+		draft.priority = MR_HIGH;
+	if (opt_flag(cli, "urgent"))
+		draft.priority = MR_URGENT;
+	int code = gt_body(cli, NULL, &body, &given);
+
+	if (code != EXIT_DONE)
+		return code;
+	if (!gt_act_as(cli, opt_text(cli, "from")))
+		return EXIT_FAILED;
+	draft.body = body.len > 0 ? body.ptr : GT_NO_TEXT;
+	draft.body_len = body.len > 0 ? body.len : strlen(GT_NO_TEXT);
+	draft.reply_to = opt_text(cli, "reply-to");
+	if (strcmp(type, "notification") != 0)
+		mark(&marks, "GT-Type", type);
+	if (!opt_flag(cli, "permanent"))
+		mark(&marks, "GT-Wisp", "yes");
+	if (opt_flag(cli, "pinned"))
+		mark(&marks, "GT-Pinned", "yes");
+	draft.headers = marks.v;
+	draft.headers_n = marks.n;
+	return deliver(cli, &draft, type, opt_flag(cli, "pinned"));
+}
+
+static const struct opt send_opts[] = {
+	OPT(0, "to", "ADDRESS", "the recipient, instead of the operand"),
+	OPT(0, "self", NULL, "to yourself"),
+	OPT('s', "subject", "TEXT", "subject; required"),
+	OPT('m', "message", "TEXT", "the text"),
+	OPT(0, "body", "TEXT", "the same as -m"),
+	OPT(0, "stdin", NULL, "the text comes from standard input, where no shell reads its quotes"),
+	OPT(0, "priority", "N", "0 urgent, 1 high, 2 normal, 3 low, 4 backlog (low)"),
+	OPT(0, "urgent", NULL, "priority 0"),
+	OPT(0, "type", "TYPE", "task, scavenge, notification, reply or escalation"),
+	OPT(0, "reply-to", "ID", "the message that it answers"),
+	OPT('n', "notify", NULL, "a normal message becomes one of high priority"),
+	OPT(0, "no-notify", NULL, "do not disturb the recipient: the mail waits"),
+	OPT(0, "pinned", NULL, "it stays in the inbox until it is archived by its id"),
+	OPT(0, "wisp", NULL, "it may be cleared away once it was read: the default"),
+	OPT(0, "permanent", NULL, "it may not"),
+	OPT(0, "cc", "ADDRESS...", "a further recipient"),
+	OPT(0, "from", "ADDRESS", "the sender, for whoever hands on the mail of another"),
+	GT_JSON,
+	OPT_END,
+};
+const struct cmd gt_mail_send = {
+	.name = "gt mail send",
+	.needs = CMD_SELF,
+	.synopsis = "[ADDRESS] -s SUBJECT [-m TEXT | --stdin]",
+	.summary = "send a message",
+	.opts = send_opts,
+	.max_args = 1,
+	.run = run_send,
+};
+
+/* ---- reply ---- */
+
+static int
+run_reply(struct cli *cli)
+{
+	mr_auto(buf_done) struct buf body = BUF_INIT;
+	struct mr_error err = { 0 };
+	struct mr_receipt receipt = { 0 };
+	struct mr_draft draft = { .subject = opt_text(cli, "subject") };
+	bool given = false;
+	int code = gt_body(cli, cli->argc > 1 ? cli->argv[1] : NULL, &body, &given);
+
+	if (code != EXIT_DONE)
+		return code;
+	if (body.len == 0)
+		return cli_usage(cli, "a reply needs a text: gt mail reply ID -m TEXT");
+	draft.body = body.ptr;
+	draft.body_len = body.len;
+	enum mr_rc rc = mr_reply(cli->room, &cli->self, cli->argv[0], &draft, false, &receipt, &err);
+
+	if (rc != MR_OK && rc != MR_INDOUBT)
+		return cli_fail(cli, &err);
+	cli->changed = true;
+	cli->done_id = receipt.id;
+	buf_addf(&cli->out, "✓ Reply sent to %s\n  ID: %s\n", receipt.to.n > 0 ? gt_spelled(cli, receipt.to.v[0]) : "",
+	    receipt.id);
+	bool flushed = cli_flush(cli);
+
+	cli->done_id = NULL;
+	if (rc == MR_INDOUBT)
+		cli_warn(cli, "%s", err.message);
+	cli_notify(cli, &receipt, cli->self.agent, draft.subject);
+	gt_nudge_mail(cli, &receipt, draft.priority);
+	mr_receipt_done(&receipt);
+	return flushed ? EXIT_DONE : EXIT_FAILED;
+}
+
+static const struct opt reply_opts[] = {
+	OPT('s', "subject", "TEXT", "instead of the first one's with \"Re: \""),
+	OPT('m', "message", "TEXT", "the text"),
+	OPT(0, "body", "TEXT", "the same as -m"),
+	OPT(0, "stdin", NULL, "the text comes from standard input"),
+	OPT_END,
+};
+const struct cmd gt_mail_reply = {
+	.name = "gt mail reply",
+	.needs = CMD_SELF,
+	.synopsis = "ID [TEXT]",
+	.summary = "answer a message: one \"Re: \", the same thread",
+	.opts = reply_opts,
+	.min_args = 1,
+	.max_args = 2,
+	.run = run_reply,
+};

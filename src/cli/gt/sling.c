@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+/* sling.c - gt sling, gt deacon redispatch: giving work out, once and again. */
+#include "base/clock.h"
+#include "cli/gt/gt.h"
+
+/* ---- sling ---- */
+
+static int
+run_sling(struct cli *cli)
+{
+	mr_auto(free_ptr) char *output = NULL;
+	const char *options[8] = { NULL };
+	struct mr_error err = { 0 };
+	size_t n = 0;
+
+	if (opt_flag(cli, "force"))
+		options[n++] = "--force";
+	if (opt_flag(cli, "no-convoy"))
+		options[n++] = "--no-convoy";
+	if (opt_text(cli, "agent")) {
+		options[n++] = "--agent";
+		options[n++] = opt_text(cli, "agent");
+	}
+	if (mr_sling(cli->room, cli->argv[0], cli->argv[1], options, &output, &err) != MR_OK)
+		return cli_fail(cli, &err);
+	cli->changed = true;
+	buf_adds(&cli->out, output);
+	return EXIT_DONE;
+}
+
+static const struct opt sling_opts[] = {
+	OPT(0, "force", NULL, "handed on to the command"),
+	OPT(0, "no-convoy", NULL, "handed on to the command"),
+	OPT(0, "agent", "NAME", "handed on to the command"),
+	OPT_END,
+};
+const struct cmd gt_sling = {
+	.name = "gt sling",
+	.needs = CMD_ROOM,
+	.synopsis = "BEAD RIG",
+	.summary = "run the room's Sling: command, which gives a bead to a worker of the rig",
+	.opts = sling_opts,
+	.min_args = 2,
+	.max_args = 2,
+	.run = run_sling,
+};
+
+/* ---- deacon redispatch ---- */
+
+static int
+say_end(struct cli *cli, const char *bead, const struct mr_redispatched *r)
+{
+	char wait[24];
+
+	switch (r->end) {
+	case MR_REDISPATCH_SLUNG:
+		buf_addf(&cli->out, "✓ Redispatched %s to %s (attempt %u)\n", bead, r->rig, r->attempts);
+		return EXIT_DONE;
+	case MR_REDISPATCH_ESCALATED:
+		buf_addf(&cli->out, "🚨 %s failed %u times: the mayor was told\n", bead, r->attempts);
+		return EXIT_DONE;
+	case MR_REDISPATCH_WAS_ESCALATED:
+		buf_addf(&cli->out, "%s was escalated to the mayor before\n", bead);
+		return EXIT_DONE;
+	case MR_REDISPATCH_COOLDOWN:
+		duration_text(r->wait_ms, wait);
+		buf_addf(&cli->out, "%s was given out a moment ago: try again in %s\n", bead, wait);
+		return GT_EXIT(2);
+	case MR_REDISPATCH_NOT_OPEN:
+		buf_addf(&cli->out, "%s is not open (%s): skipped\n", bead, r->status[0] ? r->status : "unknown");
+		return GT_EXIT(3);
+	}
+	return EXIT_FAILED;
+}
+
+static int
+run_redispatch(struct cli *cli)
+{
+	struct mr_redispatch_options options = { .rig = opt_text(cli, "rig"), .cooldown_ms = (int64_t)5 * 60 * 1000 };
+	struct mr_redispatched result = { 0 };
+	struct mr_error err = { 0 };
+	int64_t max = 3;
+
+	if (!opt_number(cli, "max-attempts", &max) || !opt_duration(cli, "cooldown", &options.cooldown_ms))
+		return EXIT_USAGE;
+	options.max_attempts = max < 1000000 ? (unsigned)max : 1000000;
+	if (mr_redispatch(cli->room, &cli->self, cli->argv[0], &options, &result, &err) != MR_OK)
+		return cli_fail(cli, &err);
+	cli->changed = result.end == MR_REDISPATCH_SLUNG || result.end == MR_REDISPATCH_ESCALATED;
+	return say_end(cli, cli->argv[0], &result);
+}
+
+static bool
+print_entry(void *ctx, const struct mr_redispatch_entry *e)
+{
+	struct cli *cli = ctx;
+
+	buf_addf(&cli->out, "%s: %u attempts, last to %s at ", e->bead, e->attempts, e->rig[0] ? e->rig : "nobody");
+	gt_text_when(&cli->out, e->last_ms);
+	buf_adds(&cli->out, e->escalated_ms > 0 ? ", escalated\n" : "\n");
+	return true;
+}
+
+static int
+run_redispatch_state(struct cli *cli)
+{
+	struct mr_error err = { 0 };
+
+	if (mr_redispatch_each(cli->room, print_entry, cli, &err) != MR_OK)
+		return cli_fail(cli, &err);
+	if (cli->out.len == 0)
+		buf_adds(&cli->out, "Nothing was redispatched\n");
+	return EXIT_DONE;
+}
+
+static const struct opt redispatch_opts[] = {
+	OPT(0, "rig", "RIG", "to whom; default: by the room's Bead-Prefixes:"),
+	OPT(0, "max-attempts", "N", "then the mayor is told (default 3)"),
+	OPT(0, "cooldown", "TIME", "between two attempts (default 5m)"),
+	OPT_END,
+};
+static const struct opt no_opts[] = { OPT_END };
+const struct cmd gt_deacon_redispatch = {
+	.name = "gt deacon redispatch",
+	.needs = CMD_SELF,
+	.synopsis = "BEAD",
+	.summary = "give out work again whose worker is gone; 2 too soon, 3 the bead is not open",
+	.opts = redispatch_opts,
+	.min_args = 1,
+	.max_args = 1,
+	.run = run_redispatch,
+};
+const struct cmd gt_deacon_redispatch_state = {
+	.name = "gt deacon redispatch-state",
+	.needs = CMD_ROOM,
+	.synopsis = "",
+	.summary = "list what was given out again, and how often",
+	.opts = no_opts,
+	.run = run_redispatch_state,
+};

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * who.c - who calls, as gt finds it out. The variables (GT_ROLE and those beside it, BD_ACTOR) are read in env.c for
+ * all commands; here is what only gt knows: a file .gt-agent in the working folder or above, then the folder's own
+ * name, then the human. A harness session that nobody knows is not taken for the human: it would act in a person's
+ * name.
+ */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/sys.h"
+#include "cli/gt/gt.h"
+#include "message/json_read.h"
+
+#define AGENT_FILE ".gt-agent"
+#define AGENT_FILE_MAX ((size_t)64 << 10)
+
+static void
+close_file(FILE **file)
+{
+	if (*file)
+		(void)fclose(*file);
+}
+
+const char *
+gt_town(struct cli *cli)
+{
+	static const char *const variables[] = { "GT_TOWN_ROOT", "GT_ROOT" };
+	struct stat st;
+
+	for (size_t i = 0; i < 2; i++) {
+		mr_auto(buf_done) struct buf path = BUF_INIT;
+		const char *root = getenv(variables[i]);
+
+		if (!root || root[0] != '/')
+			continue;
+		buf_addf(&path, "%s/.mailroom", root);
+		if (buf_ok(&path) && stat(buf_z(&path), &st) == 0 && S_ISDIR(st.st_mode))
+			return arena_dup(&cli->own, buf_str(&path));
+	}
+	return NULL;
+}
+
+/* ---- .gt-agent ---- */
+
+static const char *
+address_of(struct cli *cli, const char *role, const char *rig, const char *name)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+
+	if (strcmp(role, "polecat") == 0 && rig[0] && name[0])
+		buf_addf(&text, "%s/%s", rig, name);
+	else if (strcmp(role, "crew") == 0 && rig[0] && name[0])
+		buf_addf(&text, "%s/crew/%s", rig, name);
+	else if (strcmp(role, "dog") == 0 && name[0])
+		buf_addf(&text, "deacon/dogs/%s", name);
+	else if ((strcmp(role, "witness") == 0 || strcmp(role, "refinery") == 0) && rig[0])
+		buf_addf(&text, "%s/%s", rig, role);
+	else
+		buf_adds(&text, role);
+	return text.len > 0 ? arena_dup(&cli->own, buf_str(&text)) : NULL;
+}
+
+static const char *
+agent_in(struct cli *cli, const char *path)
+{
+	mr_auto(close_file) FILE *file = fopen(path, "re");
+	mr_auto(buf_done) struct buf text = BUF_INIT, role = BUF_INIT, rig = BUF_INIT, name = BUF_INIT;
+	struct mr_error ignored = { 0 };
+	struct json_value all;
+	const char *problem;
+
+	if (!file || file_read_fd(fileno(file), AGENT_FILE_MAX, &text, &ignored) != MR_OK ||
+	    !json_whole(buf_str(&text), &all, &problem))
+		return NULL;
+	(void)json_find_text(all, "role", &role);
+	(void)json_find_text(all, "rig", &rig);
+	(void)json_find_text(all, "name", &name);
+	return address_of(cli, buf_z(&role), buf_z(&rig), buf_z(&name));
+}
+
+static const char *
+by_file(struct cli *cli, const char *cwd)
+{
+	mr_auto(buf_done) struct buf dir = BUF_INIT;
+	const char *found = NULL;
+
+	buf_adds(&dir, cwd);
+	while (buf_ok(&dir) && !found && dir.len > 0) {
+		mr_auto(buf_done) struct buf path = BUF_INIT;
+		const char *slash = strrchr(dir.ptr, '/');
+
+		buf_addf(&path, "%s/" AGENT_FILE, dir.ptr);
+		found = agent_in(cli, buf_z(&path));
+		dir.len = slash ? (size_t)(slash - dir.ptr) : 0;
+		dir.ptr[dir.len] = '\0';
+	}
+	return found;
+}
+
+/* ---- The working folder ---- */
+
+static struct mr_str
+part_behind(const char *at)
+{
+	return (struct mr_str){ at, strcspn(at, "/") };
+}
+
+static struct mr_str
+part_before(const char *start, const char *end)
+{
+	const char *from = end;
+
+	while (from > start && from[-1] != '/')
+		from--;
+	return (struct mr_str){ from, (size_t)(end - from) };
+}
+
+/* The first that is in the path counts, in this order. */
+static const struct {
+	const char *part;
+	const char *form; /* %r: the part before, %n: the part behind */
+} places[] = {
+	{ "/polecats/", "%r/%n" },
+	{ "/deacon/dogs/", "deacon/dogs/%n" },
+	{ "/crew/", "%r/crew/%n" },
+	{ "/refinery", "%r/refinery" },
+	{ "/witness", "%r/witness" },
+	{ "/mayor", "mayor" },
+};
+
+static const char *
+by_folder(struct cli *cli, const char *cwd)
+{
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		mr_auto(buf_done) struct buf text = BUF_INIT;
+		const char *at = strstr(cwd, places[i].part), *behind = at ? at + strlen(places[i].part) : NULL;
+		bool whole = at && (behind[-1] == '/' || behind[0] == '/' || behind[0] == '\0');
+
+		if (!whole || part_before(cwd, at).len == 0 || (behind[-1] == '/' && part_behind(behind).len == 0))
+			continue;
+		for (const char *p = places[i].form; *p; p++) {
+			if (p[0] != '%')
+				buf_addc(&text, *p);
+			else
+				buf_add(&text, *++p == 'r' ? part_before(cwd, at) : part_behind(behind));
+		}
+		return arena_dup(&cli->own, buf_str(&text));
+	}
+	return NULL;
+}
+
+void
+gt_find_agent(struct cli *cli)
+{
+	mr_auto(free_ptr) char *cwd = getcwd(NULL, 0);
+
+	if (cli->env.agent || !cwd)
+		return;
+	cli->env.agent = by_file(cli, cwd);
+	cli->env.agent_source = AGENT_FILE;
+	if (!cli->env.agent) {
+		cli->env.agent = by_folder(cli, cwd);
+		cli->env.agent_source = "PWD";
+	}
+	if (!cli->env.agent)
+		cli->env.agent_source = NULL;
+}
+
+bool
+gt_is_overseer(struct cli *cli)
+{
+	struct mr_error ignored = { 0 };
+
+	return !cli->env.session && !cli->env.agent && !cli->as_option &&
+	       mr_self_named(cli->room, "operator", &cli->self, &ignored) == MR_OK;
+}
+
+bool
+gt_act_as(struct cli *cli, const char *agent)
+{
+	struct mr_error err = { 0 };
+	struct mr_self self = { 0 };
+
+	if (!agent)
+		return true;
+	if (mr_self_named(cli->room, agent, &self, &err) != MR_OK) {
+		(void)cli_fail(cli, &err);
+		return false;
+	}
+	cli->self = self;
+	return true;
+}
+
+struct mr_str
+gt_rig_of(const char *agent)
+{
+	const char *slash = strchr(agent, '/');
+
+	if (!slash || str_starts(str_of(agent), "deacon/"))
+		return STR("");
+	return (struct mr_str){ agent, (size_t)(slash - agent) };
+}

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: MIT */
+/* work.c - gt handoff, hook, done: what an agent says about its own work. */
+#include "base/spawn.h"
+#include "cli/gt/gt.h"
+
+/* ---- handoff ---- */
+
+static int
+hand_off(struct cli *cli, const char *subject, const char *text)
+{
+	struct mr_handoff what = { .subject = subject,
+		.text = text,
+		.collect = opt_flag(cli, "collect"),
+		.dry_run = opt_flag(cli, "dry-run") };
+	struct mr_receipt receipt = { 0 };
+	struct mr_error err = { 0 };
+	enum mr_rc rc = mr_handoff(cli->room, &cli->self, &what, &receipt, &err);
+
+	if (rc != MR_OK && rc != MR_INDOUBT)
+		return cli_fail(cli, &err);
+	cli->changed = !what.dry_run;
+	if (what.dry_run)
+		buf_addf(&cli->out, "would hand off to the next life of %s\n", gt_spelled(cli, cli->self.agent));
+	else
+		buf_addf(&cli->out, "🤝 Handed off to the next life of %s\n  ID: %s\n",
+		    gt_spelled(cli, cli->self.agent), receipt.id);
+	mr_receipt_done(&receipt);
+	return EXIT_DONE;
+}
+
+static bool
+is_polecat(const char *agent)
+{
+	struct mr_str rig = gt_rig_of(agent);
+	const char *name = agent + rig.len + 1;
+
+	if (rig.len == 0 || strcmp(name, "witness") == 0 || strcmp(name, "refinery") == 0)
+		return false;
+	return !strchr(name, '/') || str_starts(str_of(name), "polecats/");
+}
+
+static int report_done(struct cli *cli, const char *status, const char *note);
+
+static int
+run_handoff(struct cli *cli)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	const char *reason = opt_text(cli, "reason"), *subject = opt_text(cli, "subject");
+	bool given = false;
+	int code = gt_body(cli, NULL, &text, &given);
+
+	if (code != EXIT_DONE)
+		return code;
+	/* A role is somebody else's session, which we do not start; anything else is the work that goes on. */
+	if (cli->argc > 0)
+		buf_addf(&text, "%sHook: %s", text.len > 0 ? "\n\n" : "", cli->argv[0]);
+	if (reason)
+		buf_addf(&text, "%sReason: %s", text.len > 0 ? "\n\n" : "", reason);
+	if (!buf_ok(&text) && text.failed)
+		cli->out.failed = true;
+	if (is_polecat(cli->self.agent))
+		return report_done(cli, "DEFERRED", buf_z(&text));
+	return hand_off(cli, subject, text.len > 0 ? buf_z(&text) : NULL);
+}
+
+static const struct opt handoff_opts[] = {
+	OPT('s', "subject", "TEXT", "what it is about"),
+	OPT('m', "message", "TEXT", "what the next life must know"),
+	OPT(0, "stdin", NULL, "the text comes from standard input"),
+	OPT('c', "collect", NULL, "add the state of git, work in hand and the head of the inbox"),
+	OPT(0, "auto", NULL, "called by a hook: the same"),
+	OPT(0, "cycle", NULL, "the harness ends the session itself: the same"),
+	OPT(0, "reason", "TEXT", "why"),
+	OPT(0, "no-git-check", NULL, "git is never checked here: the same"),
+	OPT('y', "yes", NULL, "nothing is asked here: the same"),
+	OPT('w', "watch", NULL, "no session is started here: the same"),
+	GT_DRY_RUN,
+	OPT_END,
+};
+const struct cmd gt_handoff = {
+	.name = "gt handoff",
+	.needs = CMD_SELF,
+	.synopsis = "[BEAD | ROLE]",
+	.summary = "leave a message to your own next life, which is shown it first",
+	.opts = handoff_opts,
+	.max_args = 1,
+	.run = run_handoff,
+};
+
+/* ---- hook ---- */
+
+static int
+run_hook(struct cli *cli)
+{
+	struct mr_error err = { 0 };
+	char id[MR_ID_LEN + 1] = "";
+	const char *subject = opt_text(cli, "subject"), *text = opt_text(cli, "message");
+	bool dry = opt_flag(cli, "dry-run");
+
+	if (cli->argc == 0) {
+		enum mr_rc rc = mr_hook_get(cli->room, cli->self.agent, id, &err);
+
+		if (rc != MR_OK && rc != MR_EMPTY)
+			return cli_fail(cli, &err);
+		buf_addf(&cli->out, "%s\n", rc == MR_OK ? id : "Nothing on the hook");
+		return EXIT_DONE;
+	}
+	enum mr_rc rc = dry ? mr_resolve_id(cli->room, cli->self.agent, cli->argv[0], MR_INBOX | MR_HELD, id, &err)
+			    : mr_hook_set(cli->room, &cli->self, cli->argv[0], opt_flag(cli, "force"), id, &err);
+
+	if (rc != MR_OK)
+		return cli_fail(cli, &err);
+	cli->changed = !dry;
+	buf_addf(&cli->out, "%s %s\n", dry ? "would put on the hook:" : "✓ On the hook:", id);
+	return subject || text ? hand_off(cli, subject, text) : EXIT_DONE;
+}
+
+static const struct opt hook_opts[] = {
+	OPT('s', "subject", "TEXT", "also leave a hand-off, with this subject"),
+	OPT('m', "message", "TEXT", "... with this text"),
+	GT_DRY_RUN,
+	OPT('f', "force", NULL, "replace what is on the hook and not done"),
+	OPT_END,
+};
+const struct cmd gt_hook = {
+	.name = "gt hook",
+	.needs = CMD_SELF,
+	.synopsis = "[ID]",
+	.summary = "make a message your work until it is archived; without ID say which one is",
+	.opts = hook_opts,
+	.max_args = 1,
+	.run = run_hook,
+};
+const struct cmd gt_mail_hook = {
+	.name = "gt mail hook",
+	.needs = CMD_SELF,
+	.synopsis = "ID",
+	.summary = "make a message your work until it is archived",
+	.opts = hook_opts,
+	.min_args = 1,
+	.max_args = 1,
+	.run = run_hook,
+};
+
+/* ---- done ---- */
+
+/* The branch of the working folder, or "". */
+static void
+add_branch(struct buf *out)
+{
+	static const char *const argv[] = { "git", "rev-parse", "--abbrev-ref", "HEAD", NULL };
+	mr_auto(spawned_done) struct spawned ran = { 0 };
+	struct mr_error ignored = { 0 };
+
+	if (spawn_run(&(struct spawn){ .argv = argv, .limit_ms = 5000 }, &ran, &ignored) == MR_OK && ran.exit_code == 0)
+		buf_add(out, (struct mr_str){ buf_z(&ran.out), strcspn(buf_z(&ran.out), "\r\n") });
+}
+
+static void
+add_field(struct buf *out, const char *name, const char *value)
+{
+	if (value && value[0])
+		buf_addf(out, "%s: %s\n", name, value);
+}
+
+static int
+report_done(struct cli *cli, const char *status, const char *note)
+{
+	mr_auto(buf_done) struct buf to = BUF_INIT, subject = BUF_INIT, body = BUF_INIT, branch = BUF_INIT;
+	const char *agent = cli->self.agent, *given = opt_text(cli, "branch");
+	struct mr_str rig = gt_rig_of(agent);
+	char id[MR_ID_LEN + 1] = "";
+
+	buf_adds(&branch, given ? given : "");
+	if (!given)
+		add_branch(&branch);
+	buf_add(&to, rig);
+	buf_adds(&to, "/witness");
+	buf_addf(&subject, "POLECAT_DONE %s", strrchr(agent, '/') + 1);
+	add_field(&body, "Exit", status);
+	add_field(&body, "Issue", opt_text(cli, "issue"));
+	add_field(&body, "MR", opt_text(cli, "mr"));
+	add_field(&body, "Branch", buf_z(&branch));
+	buf_addc(&body, '\n');
+	add_field(&body, "Target", opt_text(cli, "target"));
+	add_field(&body, "Cleanup Status", opt_text(cli, "cleanup-status"));
+	add_field(&body, "Pre-Verified", opt_flag(cli, "pre-verified") ? "true" : NULL);
+	buf_adds(&body, note);
+	while (body.len > 0 && body.ptr[body.len - 1] == '\n')
+		body.ptr[--body.len] = '\0';
+	struct gt_letter letter = {
+		.to = buf_z(&to), .subject = buf_z(&subject), .body = buf_z(&body), .body_len = body.len, .wisp = true
+	};
+
+	if (!gt_priority(cli, "priority", &letter.priority))
+		return EXIT_USAGE;
+	int code = gt_mail(cli, &letter, id);
+
+	if (code == EXIT_DONE)
+		buf_addf(&cli->out, "✓ %s: told %s\n  ID: %s\n", status, buf_z(&to), id);
+	return code;
+}
+
+static bool
+is_one_of(const char *word, const char *const *words)
+{
+	for (; *words; words++)
+		if (strcmp(*words, word) == 0)
+			return true;
+	return false;
+}
+
+static int
+run_done(struct cli *cli)
+{
+	static const char *const states[] = { "COMPLETED", "ESCALATED", "DEFERRED", NULL };
+	static const char *const clean[] = { "clean", "uncommitted", "unpushed", "stash", "unknown", NULL };
+	const char *status = opt_text(cli, "status"), *cleanup = opt_text(cli, "cleanup-status");
+	struct mr_error err = { 0 };
+
+	if (status && !is_one_of(status, states))
+		return cli_usage(cli, "'%.40s' is none of COMPLETED, ESCALATED, DEFERRED", status);
+	if (cleanup && !is_one_of(cleanup, clean))
+		return cli_usage(cli, "'%.40s' is none of clean, uncommitted, unpushed, stash, unknown", cleanup);
+	if (!is_polecat(cli->self.agent)) {
+		(void)mr_fail(&err, MR_REFUSED, "'%s' is no polecat", cli->self.agent);
+		(void)mr_hint(&err, "only RIG/NAME and RIG/polecats/NAME report to a witness");
+		return cli_fail(cli, &err);
+	}
+	return report_done(cli, status ? status : "COMPLETED", "");
+}
+
+static const struct opt done_opts[] = {
+	OPT(0, "status", "WORD", "COMPLETED (the default), ESCALATED or DEFERRED"),
+	OPT(0, "issue", "BEAD", "the work"),
+	OPT(0, "mr", "ID", "the merge request, if there is one"),
+	OPT(0, "branch", "NAME", "the branch; default: that of the working folder"),
+	OPT(0, "target", "BRANCH", "where it shall be merged"),
+	OPT('p', "priority", "N", "of the message: 0 urgent to 4 backlog"),
+	OPT(0, "cleanup-status", "WORD", "clean, uncommitted, unpushed, stash or unknown"),
+	OPT(0, "resume", NULL, "after an interruption: the same"),
+	OPT(0, "pre-verified", NULL, "tests ran already"),
+	OPT_END,
+};
+const struct cmd gt_done = {
+	.name = "gt done",
+	.needs = CMD_SELF,
+	.synopsis = "",
+	.summary = "report to the witness of your rig that your work is over",
+	.opts = done_opts,
+	.max_args = 0,
+	.run = run_done,
+};

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+#include "nudges.h"
+
+#include "base/text.h"
+
+#define TEXT_MAX 4000         /* characters of one nudge in a listing */
+#define MAIL_PATIENCE_MS 3000 /* for an idle terminal, when one agent got the mail; with several nobody waits */
+
+/* ---- Showing ---- */
+
+static void
+print_json(struct cli *cli, const struct mr_nudge *n)
+{
+	struct json j = JSON_INIT(&cli->out);
+
+	json_open(&j, '{');
+	json_key_bool(&j, "nudge", true);
+	json_key_str(&j, "from", n->from);
+	json_key_str(&j, "text", n->text);
+	json_key_str(&j, "priority", n->priority == MR_URGENT ? "urgent" : "normal");
+	json_key_str(&j, "kind", n->kind[0] ? n->kind : NULL);
+	json_key_str(&j, "thread", n->thread[0] ? n->thread : NULL);
+	json_key_time(&j, "date", n->at_ms);
+	json_key_int(&j, "times", (int64_t)n->times);
+	json_key_bool(&j, "answer_wanted", n->answer_wanted);
+	out_json_line(cli, &j);
+}
+
+static bool
+print_text(struct cli *cli, const struct mr_nudge *n)
+{
+	mr_auto(buf_done) struct buf line = BUF_INIT, text = BUF_INIT;
+
+	text_clean_line(&text, str_of(n->text));
+	buf_adds(&line, n->priority == MR_URGENT ? "URGENT nudge from " : "nudge from ");
+	text_clean_line(&line, str_of(n->from));
+	if (n->kind[0]) {
+		buf_adds(&line, ", ");
+		text_clean_line(&line, str_of(n->kind));
+	}
+	if (n->times > 1)
+		buf_addf(&line, ", %u times", n->times);
+	if (n->answer_wanted)
+		buf_adds(&line, ", an answer is wanted");
+	buf_adds(&line, ": ");
+	struct mr_str cut = utf8_cut(buf_str(&text), TEXT_MAX);
+
+	buf_add(&line, cut);
+	if (cut.len < text.len)
+		buf_addf(&line, " ... (%zu more characters)", utf8_chars(buf_str(&text)) - TEXT_MAX);
+	buf_addc(&line, '\n');
+	return buf_ok(&line) && !text.failed && budget_add(cli, buf_str(&line));
+}
+
+size_t
+nudges_print(struct cli *cli, struct mr_nudges *nudges)
+{
+	size_t n = mr_nudges_count(nudges), shown = 0;
+	unsigned refused = mr_nudges_refused(nudges);
+
+	for (; shown < n; shown++) {
+		if (cli->json)
+			print_json(cli, mr_nudges_get(nudges, shown));
+		else if (!print_text(cli, mr_nudges_get(nudges, shown)))
+			break;
+	}
+	if (refused > 0 && shown > 0)
+		cli_warn(cli, "%u further nudge%s for you found the queue full and %s refused", refused,
+		    refused == 1 ? "" : "s", refused == 1 ? "was" : "were");
+	return shown;
+}
+
+void
+nudges_look(struct cli *cli)
+{
+	struct mr_nudges *nudges = NULL;
+	struct mr_error ignored = { 0 };
+
+	if (mr_nudges_open(cli->room, cli->self.agent, false, &nudges, &ignored) != MR_OK)
+		return;
+	(void)nudges_print(cli, nudges);
+	mr_nudges_close(nudges);
+}
+
+/* ---- What became of one ---- */
+
+const char *
+nudges_way_word(enum mr_nudge_way way)
+{
+	switch (way) {
+	case MR_NUDGE_SKIPPED:
+		return "skipped";
+	case MR_NUDGE_QUEUED:
+		return "queued";
+	case MR_NUDGE_SHOWN:
+		return "shown";
+	case MR_NUDGE_TYPED:
+		return "typed";
+	case MR_NUDGE_PLACED:
+		return "placed";
+	}
+	return "?";
+}
+
+void
+nudges_say_way(struct buf *out, const char *agent, const struct mr_nudged *done)
+{
+	switch (done->way) {
+	case MR_NUDGE_SKIPPED:
+		buf_addf(out, "skipped: %s is not to be disturbed (--force nudges all the same)", agent);
+		break;
+	case MR_NUDGE_QUEUED:
+		buf_addf(out, "queued for %s", agent);
+		if (done->coalesced)
+			buf_adds(out, ", where the same was waiting");
+		if (done->why[0])
+			buf_addf(out, ": %s", done->why);
+		break;
+	case MR_NUDGE_SHOWN:
+		buf_addf(out, "shown to %s, who was waiting", agent);
+		break;
+	case MR_NUDGE_TYPED:
+		buf_addf(out, "typed and submitted in the terminal of %s", agent);
+		break;
+	case MR_NUDGE_PLACED:
+		buf_addf(out, "left for %s, in place of the one before", agent);
+		break;
+	}
+}
+
+/* ---- Mail ---- */
+
+/* The text of the mail stays in the mail: what is typed into a terminal is not a place for words of others. */
+static void
+nudge_one(struct cli *cli, const struct mr_draft *draft, const char *id, const char *to, bool only)
+{
+	char text[MR_ADDRESS_MAX + 80];
+	struct mr_nudge nudge = {
+		.text = text, .kind = "mail", .priority = draft->priority >= MR_HIGH ? MR_URGENT : MR_NORMAL
+	};
+	struct mr_nudge_options how = { .patience_ms = only ? MAIL_PATIENCE_MS : 0 };
+	struct mr_nudged done = { 0 };
+	struct mr_error err = { 0 };
+
+	(void)snprintf(text, sizeof text, "you have mail from %s: mailroom read %s", cli->self.agent, short_id(id));
+	if (mr_nudge_send(cli->room, &cli->self, to, &nudge, &how, &done, &err) != MR_OK)
+		cli_warn(cli, "the mail is delivered, but: %s", err.message);
+}
+
+void
+nudges_of_mail(struct cli *cli, const struct mr_draft *draft, const struct mr_receipt *receipt)
+{
+	const char *rule = mr_room_setting(cli->room, "Nudge-On-Send");
+	bool asked = opt_flag(cli, "notify");
+
+	if (opt_flag(cli, "no-notify") || (!asked && !(rule && ascii_caseeq(rule, "yes"))))
+		return;
+	for (size_t i = 0; i < receipt->to.n; i++) {
+		const char *to = receipt->to.v[i];
+
+		/* Queues and channels have no shoulder, people in other rooms are out of reach, and who writes to
+		 * itself knows. */
+		if (strpbrk(to, ":@") == NULL && strcmp(to, cli->self.agent) != 0)
+			nudge_one(cli, draft, receipt->id, to, receipt->to.n == 1);
+	}
+}

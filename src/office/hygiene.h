@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * hygiene.h - rules for how much mail is good for a room. Lines of the room's settings:
+ *
+ *	Hygiene: off | warn | refuse      warn when there is a policy, else off
+ *	Hygiene-Policy: gastown           a file policy/NAME of the data folder, or a record of kind "policy"
+ *
+ * A policy has header lines:
+ *
+ *	Budget: polecat 1 except POLECAT_DONE      so many messages a life of an agent in that role; these do not count
+ *	Budget: refinery MERGED MERGE_FAILED       only mail of these types
+ *	Always: escalation HANDOFF                 types that every role may send, and that never count
+ *	Duplicate-Within: 10m
+ *	No-Answer: HEALTH_CHECK                    types that are not answered with mail
+ *
+ *	hygiene.c         the rules, on facts (no room is looked at)
+ *	hygiene_policy.c  reading a policy
+ *	hygiene_mail.c    the facts about a message
+ *	hygiene_send.c    one message that is about to be sent
+ *	hygiene_lint.c    what was sent lately
+ */
+#ifndef OFFICE_HYGIENE_H
+#define OFFICE_HYGIENE_H
+
+#include "office/office.h"
+
+enum hygiene_mode { HYGIENE_OFF, HYGIENE_WARN, HYGIENE_REFUSE };
+
+struct policy { /* finish with policy_done */
+	enum hygiene_mode mode;
+	struct record lines;
+	int64_t within_ms;
+};
+
+struct hygiene_mail { /* what the rules look at */
+	char id[MR_ID_LEN + 1];
+	const char *from, *role; /* the role that its sender registered with; "" */
+	const char *type;        /* "" for plain mail */
+	const char *topic;       /* its Issue or Bead; "" */
+	const char *subject;
+	const char *answers; /* type of the message that it answers; NULL: it answers none */
+	unsigned life;
+	int64_t date_ms;
+	bool nudge; /* its type is one for nudges */
+};
+
+/* A sentence without a full stop. */
+typedef void hygiene_fn(void *ctx, const struct hygiene_mail *mail, const char *rule, const char *text);
+
+/* ---- hygiene.c ---- */
+/* What can be said of the message alone. */
+void hygiene_judge(
+    const struct policy *policy, const struct hygiene_mail *mail, struct mr_str body, hygiene_fn *fn, void *ctx);
+/* What its sender sent before counts, too: `before`, the oldest first. */
+void hygiene_judge_history(const struct policy *policy, const struct hygiene_mail *mail,
+    const struct hygiene_mail *before, size_t n, hygiene_fn *fn, void *ctx);
+/* Is what a sender of this role sent in this life counted? */
+bool hygiene_counts(const struct policy *policy, const struct hygiene_mail *mail);
+bool hygiene_has_placeholder(struct mr_str subject, struct mr_str body, struct mr_str *ret);
+bool hygiene_is_empty_handoff(struct mr_str body);
+
+/* ---- hygiene_policy.c ---- */
+/* name NULL: what the room says. MR_NOTFOUND: there is no such policy. */
+enum mr_rc policy_load(struct mr_room *room, const char *name, struct policy *ret, struct mr_error *err);
+void policy_done(struct policy *policy);
+bool policy_has(const struct policy *policy, const char *line, const char *word); /* among the words of that line */
+
+/* ---- hygiene_mail.c ---- */
+/* Strings live in *own. MR_NOMEM. */
+enum mr_rc hygiene_mail_of(struct mr_room *room, const struct mr_message *msg, const char *role,
+    struct hygiene_mail *ret, struct arena **own, struct mr_error *err);
+struct hygiene_list { /* finish with hygiene_list_done */
+	struct hygiene_mail *v;
+	size_t n, cap;
+	struct arena *own;
+};
+struct hygiene_mail *hygiene_list_add(struct hygiene_list *l); /* NULL: out of memory */
+void hygiene_list_turn(struct hygiene_list *l);                /* the last first */
+void hygiene_list_done(struct hygiene_list *l);
+
+/* ---- hygiene_send.c ---- */
+/* `original` is what msg answers (id "" when nothing). With `keyed` it may be a retry, and what was sent before does
+ * not count. Findings are added to ret_warnings, a sentence each; MR_REFUSED where the room refuses. */
+enum mr_rc hygiene_check(struct mr_room *room, const struct mr_self *self, const struct mr_message *msg,
+    const struct mr_message *original, bool keyed, struct mr_names *ret_warnings, struct mr_error *err);
+
+#endif

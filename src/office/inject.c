@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: MIT */
+/* inject.c - what an agent is to be told now: see inject.h. */
+#include "office/inject.h"
+
+#include "base/error.h"
+#include "message/type.h"
+#include "office/control.h"
+#include "office/fence.h"
+#include "office/handoff.h"
+#include "office/nudge.h"
+#include <stdlib.h>
+
+/* ---- Gathering ---- */
+
+static const char *
+keep(struct mr_injection *inj, struct mr_str s)
+{
+	const char *kept = arena_dup(&inj->own, s);
+
+	if (!kept)
+		inj->failed = true;
+	return kept ? kept : "";
+}
+
+static struct inject_item *
+new_item(struct mr_injection *inj)
+{
+	if (inj->n == inj->cap) {
+		size_t cap = inj->cap ? 2 * inj->cap : 16;
+		struct inject_item *items = reallocarray(inj->items, cap, sizeof(*items));
+
+		if (!items) {
+			inj->failed = true;
+			return NULL;
+		}
+		inj->items = items;
+		inj->cap = cap;
+	}
+	inj->items[inj->n] = (struct inject_item){ 0 };
+	return &inj->items[inj->n++];
+}
+
+/* What its list does not need is not kept: there may be thousands of unread messages. */
+static void
+add_item(struct mr_injection *inj, const struct mr_message *msg, const struct mr_error *broken)
+{
+	const char *color = mr_message_header(msg, "Color");
+	struct inject_item *item = new_item(inj);
+
+	if (!item)
+		return;
+	(void)snprintf(item->id, sizeof(item->id), "%s", msg->id);
+	item->from = keep(inj, str_of(msg->from));
+	item->subject = keep(inj, str_of(msg->subject));
+	item->color = keep(inj, str_of(color ? color : ""));
+	item->priority = msg->priority;
+	item->handoff = handoff_is_own(msg, inj->self.agent);
+	item->broken = broken->code != MR_OK ? keep(inj, str_of(broken->message)) : NULL;
+	if (inj->format == MR_INJECT_TEAMS && msg->body)
+		item->body = (struct mr_str){ keep(inj, (struct mr_str){ msg->body, msg->body_len }), msg->body_len };
+	if (inj->failed)
+		item->body.len = 0;
+}
+
+/* Told already, and not again? */
+static bool
+is_quiet(struct mr_injection *inj, const char *id)
+{
+	const struct announced_id *told = announced_find(&inj->before, id);
+
+	if (!told)
+		return false;
+	if (!announced_add(&inj->unread, id, told->again))
+		inj->failed = true;
+	inj->quiet += !told->again;
+	return !told->again;
+}
+
+static void
+consider(struct mr_injection *inj, const struct mr_message *msg)
+{
+	struct mr_error broken = { 0 };
+
+	/* Those are for a patrol. */
+	if (!mr_is_control(inj->room, inj->self.agent, msg, &broken))
+		add_item(inj, msg, &broken);
+}
+
+static bool
+note_name(void *ctx, const struct mr_message *msg)
+{
+	return names_add(ctx, str_of(msg->id));
+}
+
+/* Where mail is found by its id: names first, then what is new. */
+static enum mr_rc
+gather_by_name(struct mr_injection *inj, struct mr_error *err)
+{
+	struct scan_request want = { .folders = MR_INBOX, .depth = SCAN_NAMES, .unread_only = true };
+	enum scan_depth depth = inj->format == MR_INJECT_TEAMS ? SCAN_BODIES : SCAN_HEADERS;
+	mr_auto(mr_names_done) struct mr_names ids = { 0 };
+	enum mr_rc rc = office_scan(inj->room, inj->self.agent, &want, note_name, &ids, err);
+
+	if (rc != MR_OK || ids.n == 0)
+		return rc;
+	announced_load(inj->room, &inj->self, &inj->before);
+	for (size_t i = 0; i < ids.n && !inj->failed; i++) {
+		mr_auto(mr_message_done) struct mr_message msg = { 0 };
+		struct mr_error trouble = { 0 };
+
+		if (is_quiet(inj, ids.v[i]))
+			continue;
+		rc = inj->room->driver->fetch(inj->room, inj->self.agent, ids.v[i], MR_INBOX, depth, &msg, &trouble);
+		if (rc == MR_OK && !(msg.flags & MR_SEEN))
+			consider(inj, &msg);
+		else if (rc != MR_OK && rc != MR_NOTFOUND) /* read or held this very moment */
+			inj->unreadable++;
+	}
+	return MR_OK;
+}
+
+static bool
+consider_seen(void *ctx, const struct mr_message *msg)
+{
+	struct mr_injection *inj = ctx;
+
+	if (!(msg->flags & MR_SEEN) && !is_quiet(inj, msg->id))
+		consider(inj, msg);
+	return !inj->failed;
+}
+
+static void
+count_unreadable(void *ctx, const char *path, const struct mr_error *err)
+{
+	struct mr_injection *inj = ctx;
+
+	(void)path;
+	(void)err;
+	inj->unreadable++;
+}
+
+/* In the rooms of other programs finding one message costs as much as going through all. */
+static enum mr_rc
+gather_by_scan(struct mr_injection *inj, struct mr_error *err)
+{
+	struct scan_request want = { .folders = MR_INBOX,
+		.depth = SCAN_BODIES,
+		.unread_only = true,
+		.trouble = count_unreadable,
+		.trouble_ctx = inj };
+
+	announced_load(inj->room, &inj->self, &inj->before);
+	return office_scan(inj->room, inj->self.agent, &want, consider_seen, inj, err);
+}
+
+/* ---- Answers that did not come ---- */
+
+static void
+note_due(void *ctx, const struct mr_due *due)
+{
+	struct mr_injection *inj = ctx;
+
+	if (inj->due_n == inj->due_cap) {
+		size_t cap = inj->due_cap ? 2 * inj->due_cap : 8;
+		struct inject_due *v = reallocarray(inj->due, cap, sizeof(*v));
+
+		if (!v) {
+			inj->failed = true;
+			return;
+		}
+		inj->due = v;
+		inj->due_cap = cap;
+	}
+	struct inject_due *d = &inj->due[inj->due_n++];
+
+	(void)snprintf(d->id, sizeof(d->id), "%s", due->id);
+	d->to = keep(inj, str_of(due->to));
+	d->subject = keep(inj, str_of(due->subject));
+}
+
+/* ---- The order: one's own hand-off, then the more urgent, then the newer ---- */
+
+static int
+in_order(const void *va, const void *vb)
+{
+	const struct inject_item *a = va, *b = vb;
+
+	if (a->handoff != b->handoff)
+		return a->handoff ? -1 : 1;
+	if (!a->handoff && a->priority != b->priority)
+		return a->priority > b->priority ? -1 : 1;
+	return strcmp(b->id, a->id);
+}
+
+static enum mr_rc
+gather(struct mr_injection *inj, struct mr_error *err)
+{
+	struct mr_error ignored = { 0 };
+	bool by_name = inj->room->driver->abilities & ROOM_HOLDS;
+	enum mr_rc rc = by_name ? gather_by_name(inj, err) : gather_by_scan(inj, err);
+
+	if (rc != MR_OK)
+		return rc;
+	if (inj->n > 1)
+		qsort(inj->items, inj->n, sizeof(*inj->items), in_order);
+	(void)mr_overdue(inj->room, &inj->self, note_due, inj, &ignored);
+	/* MR_BUSY: another process shows them at this moment. */
+	if (mr_nudges_open(inj->room, inj->self.agent, true, &inj->nudges, &ignored) != MR_OK)
+		inj->nudges = NULL;
+	return inj->failed ? mr_nomem(err) : MR_OK;
+}
+
+enum mr_rc
+mr_inject_open(struct mr_room *room, const struct mr_self *self, enum mr_inject_format format,
+    struct mr_injection **ret, struct mr_error *err)
+{
+	struct mr_injection *inj = calloc(1, sizeof(*inj));
+	enum mr_rc rc;
+
+	if (!inj)
+		return mr_nomem(err);
+	inj->room = room;
+	inj->self = *self;
+	inj->format = format;
+	fence_mark(inj->mark);
+	rc = office_not_fenced(room, self, err);
+	if (rc == MR_OK)
+		rc = gather(inj, err);
+	if (rc == MR_OK && format == MR_INJECT_TEAMS)
+		inject_teams(inj);
+	else if (rc == MR_OK)
+		inject_reminder(inj);
+	if (rc == MR_OK && (inj->text.failed || inj->failed))
+		rc = mr_nomem(err);
+	if (rc == MR_OK && inj->text.len == 0)
+		rc = mr_fail(err, MR_EMPTY, "there is nothing to tell '%s'", self->agent);
+	if (rc != MR_OK) {
+		mr_inject_close(inj);
+		return rc;
+	}
+	*ret = inj;
+	return MR_OK;
+}
+
+const char *
+mr_inject_text(const struct mr_injection *inj)
+{
+	return buf_z(&inj->text);
+}
+
+/* ---- After it was printed ---- */
+
+enum mr_rc
+mr_inject_shown(struct mr_injection *inj, struct mr_error *err)
+{
+	enum mr_rc rc = MR_OK;
+	bool news = false;
+
+	if (inj->nudges && inj->nudges_shown > 0)
+		rc = mr_nudges_shown(inj->nudges, inj->nudges_shown, err);
+	inj->unread.fresh = inj->before.fresh;
+	for (size_t i = 0; i < inj->n; i++) {
+		const struct inject_item *item = &inj->items[i];
+
+		if (!item->listed || announced_find(&inj->before, item->id))
+			continue;
+		news = true;
+		if (!announced_add(&inj->unread, item->id, item->priority == MR_URGENT || item->handoff))
+			return mr_nomem(err);
+	}
+	if (!news)
+		return rc;
+	struct mr_error trouble = { 0 };
+
+	if (announced_save(inj->room, &inj->self, &inj->unread, &trouble) != MR_OK && rc == MR_OK) {
+		*err = trouble;
+		rc = trouble.code;
+	}
+	return rc;
+}
+
+void
+mr_inject_close(struct mr_injection *inj)
+{
+	if (!inj)
+		return;
+	mr_nudges_close(inj->nudges);
+	announced_done(&inj->before);
+	announced_done(&inj->unread);
+	free(inj->items);
+	free(inj->due);
+	buf_done(&inj->text);
+	arena_free(inj->own);
+	free(inj);
+}

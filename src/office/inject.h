@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * inject.h - what an agent is told by its hooks about mail that waits.
+ *
+ *	inject.c           what is to be told: unread mail that was not announced yet, nudges, overdue answers
+ *	inject_memory.c    what was announced to this life already
+ *	inject_reminder.c  as a block between <system-reminder> tags
+ *	inject_teams.c     as <teammate-message> blocks, with texts
+ *
+ * A hook runs at every prompt, mostly for nothing: the names of unread mail are read, and only mail that is to be
+ * listed is opened. What was told is remembered only after it was printed.
+ */
+#ifndef OFFICE_INJECT_H
+#define OFFICE_INJECT_H
+
+#include "office/office.h"
+
+struct inject_item { /* strings live in the injection's arena */
+	char id[MR_ID_LEN + 1];
+	const char *from, *subject, *color;
+	enum mr_priority priority;
+	bool handoff;       /* from oneself: the first thing to read */
+	const char *broken; /* a control message that cannot be used: why; or NULL */
+	struct mr_str body; /* only of what is shown with its text */
+	bool listed;        /* by the renderer */
+};
+struct inject_due {
+	char id[MR_ID_LEN + 1];
+	const char *to, *subject;
+};
+
+struct announced {
+	struct announced_id {
+		char id[MR_ID_LEN + 1];
+		bool again; /* it is to be told until it is read: urgent, a hand-off */
+	} * v;              /* sorted by id */
+	size_t n, cap;
+	bool fresh; /* nothing was remembered for this life */
+};
+
+struct mr_injection {
+	struct mr_room *room;
+	struct mr_self self;
+	enum mr_inject_format format;
+	struct announced before;   /* told already */
+	struct announced unread;   /* of those: what is still unread */
+	struct inject_item *items; /* in the order in which they are told */
+	size_t n, cap;
+	size_t quiet;      /* unread, told before, and not told again */
+	size_t unreadable; /* could not be read */
+	struct inject_due *due;
+	size_t due_n, due_cap;
+	struct mr_nudges *nudges; /* or NULL */
+	size_t nudges_shown;
+	char mark[9];
+	struct buf text;
+	struct arena *own;
+	bool failed; /* out of memory */
+};
+
+#define INJECT_LIST_MAX 10 /* lines of one list */
+#define INJECT_SUBJECT_CHARS 120
+#define INJECT_NAME_CHARS 80
+#define INJECT_NUDGE_CHARS 4000 /* after so many the other nudges wait; one is always shown whole */
+#define INJECT_BODY_CHARS 1500  /* of one message */
+#define INJECT_BODIES_CHARS 6000
+
+/* ---- inject_memory.c ---- */
+/* Best effort: what cannot be remembered is announced again. */
+void announced_load(struct mr_room *room, const struct mr_self *self, struct announced *ret);
+const struct announced_id *announced_find(const struct announced *a, const char *id);
+bool announced_add(struct announced *a, const char *id, bool again); /* at the end; false: out of memory */
+enum mr_rc announced_save(
+    struct mr_room *room, const struct mr_self *self, struct announced *all, struct mr_error *err);
+void announced_done(struct announced *a);
+
+/* ---- inject_reminder.c, inject_teams.c ---- */
+void inject_reminder(struct mr_injection *inj);
+void inject_teams(struct mr_injection *inj);
+/* "1 message", "3 urgent messages" */
+void inject_count(struct buf *out, size_t n, const char *noun);
+
+#endif

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * inject_reminder.c - one block between <system-reminder> tags, each tag on its own line: for mail, and one for nudges.
+ * Every line is ours, or begins with something of ours and ends with text of others on that same line; those lines
+ * stand between the two lines of the fence.
+ *
+ * Urgent mail is listed with a call to read it now, then mail of high priority, the rest is counted. Without urgent
+ * mail, what is of high priority is listed, else all of it, with the advice to finish the task at hand first. Told not
+ * to interrupt, agents leave mail for ever; so it also says when to look.
+ */
+#include "office/fence.h"
+#include "office/inject.h"
+
+#define OPEN "<system-reminder>\n"
+#define CLOSE "</system-reminder>\n"
+
+void
+inject_count(struct buf *out, size_t n, const char *noun)
+{
+	buf_addf(out, "%zu %s%s", n, noun, n == 1 ? "" : "s");
+}
+
+/* ---- Lists ---- */
+
+enum tier { TIER_HANDOFF, TIER_URGENT, TIER_HIGH, TIER_REST };
+
+static enum tier
+tier_of(const struct inject_item *item)
+{
+	if (item->handoff)
+		return TIER_HANDOFF;
+	if (item->priority == MR_URGENT)
+		return TIER_URGENT;
+	return item->priority == MR_HIGH ? TIER_HIGH : TIER_REST;
+}
+
+static size_t
+count_tier(const struct mr_injection *inj, enum tier tier)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < inj->n; i++)
+		n += tier_of(&inj->items[i]) == tier;
+	return n;
+}
+
+static void
+add_line(struct buf *out, const struct inject_item *item)
+{
+	buf_addf(out, "- %s from ", item->id);
+	fence_line(out, str_of(*item->from ? item->from : "somebody"), INJECT_NAME_CHARS);
+	buf_adds(out, ": ");
+	if (item->broken) {
+		buf_adds(out, "a control message that no program can use (");
+		fence_line(out, str_of(item->broken), INJECT_SUBJECT_CHARS);
+		buf_adds(out, ")");
+	} else {
+		fence_line(out, str_of(*item->subject ? item->subject : "(no subject)"), INJECT_SUBJECT_CHARS);
+	}
+	buf_addc(out, '\n');
+}
+
+/* The list of one tier, capped; what does not fit is counted, and that is its announcement. */
+static void
+add_list(struct mr_injection *inj, enum tier tier)
+{
+	struct buf *out = &inj->text;
+	size_t lines = 0, more = 0;
+
+	fence_open(out, inj->mark);
+	for (size_t i = 0; i < inj->n; i++) {
+		struct inject_item *item = &inj->items[i];
+
+		if (tier_of(item) != tier)
+			continue;
+		item->listed = true;
+		if (lines++ < INJECT_LIST_MAX)
+			add_line(out, item);
+		else
+			more++;
+	}
+	fence_close(out, inj->mark);
+	if (more > 0)
+		buf_addf(out, "and %zu more of these: mailroom inbox\n", more);
+}
+
+static void
+add_rest(struct mr_injection *inj, size_t n)
+{
+	if (n == 0)
+		return;
+	buf_adds(&inj->text, "Plus ");
+	inject_count(&inj->text, n, "more unread message");
+	buf_adds(&inj->text, ": mailroom inbox\n");
+}
+
+/* ---- Mail ---- */
+
+static void
+add_handoffs(struct mr_injection *inj)
+{
+	if (count_tier(inj, TIER_HANDOFF) == 0)
+		return;
+	buf_adds(&inj->text, "HANDOFF: you left yourself a note. Read it before anything else: mailroom read ID\n");
+	add_list(inj, TIER_HANDOFF);
+}
+
+static void
+add_mail(struct mr_injection *inj)
+{
+	size_t urgent = count_tier(inj, TIER_URGENT), high = count_tier(inj, TIER_HIGH);
+	size_t rest = count_tier(inj, TIER_REST);
+	struct buf *out = &inj->text;
+
+	add_handoffs(inj);
+	if (urgent > 0) {
+		buf_adds(out, "URGENT: ");
+		inject_count(out, urgent, "urgent message");
+		buf_adds(out, " for you. Read now, then go on: mailroom read ID\n");
+		add_list(inj, TIER_URGENT);
+	}
+	if (high > 0) {
+		inject_count(out, high, "message");
+		buf_adds(out, " of high priority for you.\n");
+		add_list(inj, TIER_HIGH);
+	}
+	if (urgent == 0 && high == 0 && rest > 0) {
+		inject_count(out, rest, "unread message");
+		buf_adds(out, " for you.\n");
+		add_list(inj, TIER_REST);
+		rest = 0;
+	}
+	add_rest(inj, rest + inj->quiet);
+	if (urgent == 0 && (high > 0 || inj->quiet + count_tier(inj, TIER_REST) > 0))
+		buf_adds(out, "Finish the task at hand first, then read these before you go idle: mailroom read ID, or "
+			      "mailroom drain\n");
+}
+
+static void
+add_due(struct mr_injection *inj)
+{
+	struct buf *out = &inj->text;
+
+	if (inj->due_n == 0)
+		return;
+	buf_adds(out, "Nobody answered in time what you asked here (mailroom why ID tells more):\n");
+	fence_open(out, inj->mark);
+	for (size_t i = 0; i < inj->due_n; i++) {
+		buf_addf(out, "- %s to ", inj->due[i].id);
+		fence_line(out, str_of(inj->due[i].to), INJECT_NAME_CHARS);
+		buf_adds(out, ": ");
+		fence_line(out, str_of(inj->due[i].subject), INJECT_SUBJECT_CHARS);
+		buf_addc(out, '\n');
+	}
+	fence_close(out, inj->mark);
+}
+
+/* ---- Nudges ---- */
+
+static void
+add_nudge(struct buf *out, const struct mr_nudge *nudge)
+{
+	buf_adds(out, nudge->priority == MR_URGENT ? "  [URGENT from " : "  [from ");
+	fence_line(out, str_of(*nudge->from ? nudge->from : "unknown"), INJECT_NAME_CHARS);
+	buf_adds(out, "] ");
+	fence_line(out, str_of(nudge->text), 0);
+	if (nudge->times > 1)
+		buf_addf(out, " (%u times)", nudge->times);
+	buf_addc(out, '\n');
+}
+
+static void
+add_nudge_heading(struct buf *out, size_t urgent, size_t n)
+{
+	buf_adds(out, "QUEUED NUDGE (");
+	if (urgent > 0)
+		buf_addf(out, "%zu urgent):\n", urgent);
+	else
+		buf_addf(out, "%zu message%s):\n", n, n == 1 ? "" : "s");
+}
+
+static size_t
+count_urgent(const struct mr_nudges *nudges, size_t n)
+{
+	size_t urgent = 0;
+
+	while (urgent < n && mr_nudges_get(nudges, urgent)->priority == MR_URGENT)
+		urgent++;
+	return urgent;
+}
+
+/* How many fit; one always does. */
+static size_t
+fitting(const struct mr_nudges *nudges)
+{
+	size_t n = 0, chars = 0, all = mr_nudges_count(nudges);
+
+	while (n < all && (n == 0 || chars + strlen(mr_nudges_get(nudges, n)->text) <= INJECT_NUDGE_CHARS))
+		chars += strlen(mr_nudges_get(nudges, n++)->text);
+	return n;
+}
+
+static void
+add_nudges(struct mr_injection *inj)
+{
+	size_t n = fitting(inj->nudges), urgent = count_urgent(inj->nudges, n), all = mr_nudges_count(inj->nudges);
+	unsigned refused = mr_nudges_refused(inj->nudges);
+	struct buf *out = &inj->text;
+
+	buf_adds(out, OPEN);
+	if (n > 0) {
+		add_nudge_heading(out, urgent, n);
+		fence_open(out, inj->mark);
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (i == urgent && urgent > 0)
+			buf_addf(out, "Plus %zu non-urgent nudge%s:\n", n - urgent, n - urgent == 1 ? "" : "s");
+		add_nudge(out, mr_nudges_get(inj->nudges, i));
+	}
+	if (n > 0)
+		fence_close(out, inj->mark);
+	if (n < all)
+		buf_addf(out, "%zu more wait for the next prompt.\n", all - n);
+	if (refused > 0)
+		buf_addf(out, "%u nudge%s found your queue full and %s refused: their senders know.\n", refused,
+		    refused == 1 ? "" : "s", refused == 1 ? "was" : "were");
+	buf_adds(out, urgent > 0
+			  ? "Handle the urgent ones before you go on.\n"
+			  : "This is a notice in the background: go on with your task and see to it afterwards.\n");
+	buf_adds(out, CLOSE);
+	inj->nudges_shown = n;
+}
+
+void
+inject_reminder(struct mr_injection *inj)
+{
+	struct buf *out = &inj->text;
+
+	if (inj->n > 0 || inj->due_n > 0) {
+		buf_adds(out, OPEN);
+		if (inj->n > 0)
+			add_mail(inj);
+		add_due(inj);
+		if (inj->unreadable > 0)
+			buf_addf(out, "%zu could not be read: mailroom doctor\n", inj->unreadable);
+		buf_adds(out, CLOSE);
+	}
+	if (inj->nudges)
+		add_nudges(inj);
+}

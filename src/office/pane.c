@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * pane.c - typing a nudge into an agent's terminal, so that it counts as typed only when it was submitted.
+ *
+ *	one nudge at a time into a pane (a lock), the pane is the one of this life and its process is still in it,
+ *	no shell is in front (a shell would run the words), no dialog, twice idle in a row,
+ *	then the lock of whoever shows nudges, then the text, seen on the screen, then Enter, seen to have worked.
+ *
+ * What was typed and is not seen is taken back with Control-U: a terminal without echo or with a full line buffer.
+ */
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/id.h"
+#include "base/process.h"
+#include "base/sys.h"
+#include "base/text.h"
+#include "office/nudge.h"
+#include "office/who.h"
+#include <fcntl.h>
+#include <poll.h>
+#include <termios.h>
+
+#define PANE "pane"
+#define PANE_NAME "tmux"
+#define POLL_MS 200
+#define SEEN_MS 2500 /* until the typed text must be on the screen, and more for long ones */
+#define SEEN_PER_KB_MS 100
+#define SETTLE_MS 150 /* programs take an Enter right behind many letters for a part of a paste */
+#define ENTER_TRIES 3
+#define PLAIN_LINE_MAX 4000 /* of a terminal that gathers lines itself: the kernel drops what is behind 4095 bytes */
+
+/* ---- Which one ---- */
+
+void
+pane_remember(struct mr_room *room, const char *agent, unsigned life, const struct mr_env *env)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	struct mr_error ignored = { 0 };
+
+	if (!room->driver->record_put || !room->driver->record_drop)
+		return;
+	bool known = env->tmux && env->tmux[0] == '/' && env->tmux_pane && env->tmux_pane[0] == '%';
+
+	if (known) {
+		buf_addf(&text, "Life: %u\n", life);
+		known = header_add(&text, "Socket", str_of(env->tmux), &ignored) == MR_OK &&
+			header_add(&text, "Pane", str_of(env->tmux_pane), &ignored) == MR_OK && buf_ok(&text);
+	}
+	if (known)
+		(void)room->driver->record_put(room, PANE, agent, PANE_NAME, buf_str(&text), &ignored);
+	else
+		(void)room->driver->record_drop(room, PANE, agent, PANE_NAME, &ignored);
+}
+
+struct typing { /* one nudge on its way */
+	struct mr_room *room;
+	const char *agent, *name;
+	const struct mr_nudge_options *options;
+	struct mr_agent life;
+	struct record lines;
+	struct tmux tmux;
+	struct buf text; /* what is typed */
+	void *pane_lock, *shown_lock;
+	int64_t deadline_ms;
+	char *why;
+	size_t why_size;
+};
+
+static enum pane_result
+because(struct typing *t, enum pane_result result, const char *why)
+{
+	(void)snprintf(t->why, t->why_size, "%s", why);
+	return result;
+}
+
+/* False: why is filled in. */
+static bool
+find_pane(struct typing *t)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	struct mr_error err = { 0 };
+
+	if (!office_has_lives(t->room) || t->room->driver->find_agent(t->room, t->agent, &t->life, &err) != MR_OK ||
+	    t->room->driver->record_get(t->room, PANE, t->agent, PANE_NAME, &text, &err) != MR_OK ||
+	    record_parse(buf_str(&text), &t->lines, &err) != MR_OK)
+		return because(t, PANE_NOT, "no terminal of it is known"), false;
+	t->tmux.socket = record_get(&t->lines, "Socket");
+	t->tmux.pane = record_get(&t->lines, "Pane");
+	if (!t->tmux.socket || !t->tmux.pane || record_int(&t->lines, "Life", -1) != (int64_t)t->life.life)
+		return because(t, PANE_NOT, "no terminal of its present life is known"), false;
+	if (mr_agent_presence(&t->life) == MR_GONE)
+		return because(t, PANE_NOT, "its process is gone"), false;
+	return true;
+}
+
+/* ---- Whether ---- */
+
+/* What stands in a shell's prompt is run. */
+static bool
+is_shell(const char *command)
+{
+	static const char *const shells[] = { "sh", "bash", "dash", "zsh", "ksh", "mksh", "fish", "ash", "busybox",
+		"csh", "tcsh", "nu", "pwsh", "xonsh", "elvish", "login", "su", "sudo", "ssh", "tmux", "screen" };
+	const char *name = command[0] == '-' ? command + 1 : command;
+
+	for (size_t i = 0; i < sizeof shells / sizeof shells[0]; i++)
+		if (strcmp(name, shells[i]) == 0)
+			return true;
+	return name[0] == '\0';
+}
+
+/* The terminal may have been given to something else. NULL: it is the agent's. */
+static const char *
+why_not_there(const struct typing *t, const struct tmux_pane *pane)
+{
+	struct mr_process here = { 0 };
+
+	if (pane->dead)
+		return "the program in its terminal has ended";
+	if (pane->input_off)
+		return "its terminal takes no input";
+	if (pane->synchronized)
+		return "its terminal is synchronized with others: all of them would get it";
+	if (is_shell(pane->command))
+		return "a shell is in front in its terminal and would run it";
+	/* Only where the numbers of processes are ours, too. */
+	if (t->life.process.pid != 0 && process_describe(pane->pid, &here) && here.pid_ns == t->life.process.pid_ns &&
+	    strcmp(here.boot, t->life.process.boot) == 0 && !process_descends(t->life.process.pid, pane->pid))
+		return "its process is not in that terminal any more";
+	return NULL;
+}
+
+static const char *
+state_reason(enum screen_state state)
+{
+	switch (state) {
+	case SCREEN_BUSY:
+		return "it is busy";
+	case SCREEN_DIALOG:
+		return "a dialog is open in its terminal";
+	case SCREEN_DRAFT:
+		return "somebody is typing in its terminal";
+	case SCREEN_UNKNOWN:
+		return "its terminal shows no prompt that is known";
+	case SCREEN_IDLE:
+		break;
+	}
+	return "";
+}
+
+/* Copy mode: somebody reads there. Who is not attached does not, and who is in a hurry does not care. NULL: it is over.
+ */
+static const char *
+leave_mode(struct typing *t, struct tmux_pane *pane)
+{
+	struct mr_error ignored = { 0 };
+
+	if (!pane->in_mode)
+		return NULL;
+	if (pane->clients > 0 && t->options->mode != MR_NUDGE_IMMEDIATE)
+		return "somebody scrolls in its terminal";
+	(void)tmux_leave_mode(&t->tmux, &ignored);
+	if (tmux_look(&t->tmux, pane, &ignored) != MR_OK || pane->in_mode)
+		return "its terminal is in a mode of tmux";
+	return NULL;
+}
+
+/* One look. NULL: it may be typed now. *ret_final: waiting longer is no use. */
+static const char *
+look_once(struct typing *t, struct tmux_pane *pane, bool *ret_final)
+{
+	mr_auto(buf_done) struct buf screen = BUF_INIT;
+	struct mr_error err = { 0 };
+	const char *why;
+
+	*ret_final = true;
+	if (tmux_look(&t->tmux, pane, &err) != MR_OK) {
+		(void)snprintf(t->why, t->why_size, "%s", err.message);
+		return t->why;
+	}
+	why = why_not_there(t, pane);
+	if (why)
+		return why;
+	*ret_final = false;
+	why = leave_mode(t, pane);
+	if (why)
+		return why;
+	if (tmux_capture(&t->tmux, TMUX_LOOKS, &screen, &err) != MR_OK)
+		return "tmux does not show its terminal";
+	enum screen_state state = screen_judge(buf_str(&screen));
+
+	bool hurry = t->options->mode == MR_NUDGE_IMMEDIATE && state != SCREEN_DIALOG && state != SCREEN_DRAFT;
+
+	if (state == SCREEN_IDLE || hurry)
+		return NULL;
+	return state_reason(state);
+}
+
+static void
+sleep_ms(int64_t ms)
+{
+	(void)poll(NULL, 0, (int)ms);
+}
+
+static enum pane_result
+wait_idle(struct typing *t, struct tmux_pane *pane)
+{
+	int needed = t->options->mode == MR_NUDGE_IMMEDIATE ? 1 : 2, idle = 0;
+
+	for (;;) {
+		bool final = false;
+		const char *why = look_once(t, pane, &final);
+
+		idle = why ? 0 : idle + 1;
+		if (idle >= needed)
+			return PANE_TYPED;
+		if (!nudge_waits(t->room, t->agent, t->name))
+			return PANE_GONE;
+		/* Between two tools it looks idle for a moment: one idle look is worth a second one, late or not. */
+		if (why && (final || clock_boot_ms() >= t->deadline_ms || t->options->mode == MR_NUDGE_IMMEDIATE))
+			return because(t, PANE_NOT, why);
+		sleep_ms(POLL_MS);
+	}
+}
+
+/* ---- Typing ---- */
+
+static bool
+shows(struct typing *t)
+{
+	mr_auto(buf_done) struct buf screen = BUF_INIT;
+	struct mr_error ignored = { 0 };
+
+	return tmux_capture(&t->tmux, TMUX_TEXT, &screen, &ignored) == MR_OK &&
+	       screen_shows(buf_str(&screen), buf_str(&t->text));
+}
+
+static bool
+appears(struct typing *t)
+{
+	int64_t end = clock_boot_ms() + SEEN_MS + (int64_t)(t->text.len / 1024) * SEEN_PER_KB_MS;
+
+	while (!shows(t)) {
+		if (clock_boot_ms() >= end)
+			return false;
+		sleep_ms(POLL_MS / 4);
+	}
+	return true;
+}
+
+/* The text has left the input; or the cursor stands at the beginning of a later line, where a program that reads lines
+ * from a plain terminal prints no new prompt. */
+static bool
+was_submitted(struct typing *t, const struct tmux_pane *before)
+{
+	struct tmux_pane now;
+	struct mr_error ignored = { 0 };
+
+	if (!shows(t))
+		return true;
+	return tmux_look(&t->tmux, &now, &ignored) == MR_OK && before->cursor_x > 0 && now.cursor_x == 0 &&
+	       now.cursor_y + now.history > before->cursor_y + before->history;
+}
+
+static bool
+submit(struct typing *t)
+{
+	static const int pauses_ms[ENTER_TRIES] = { 500, 1000, 2000 };
+	struct tmux_pane before = { 0 };
+	struct mr_error ignored = { 0 };
+
+	if (tmux_look(&t->tmux, &before, &ignored) != MR_OK)
+		return false;
+	for (int i = 0; i < ENTER_TRIES; i++) {
+		int64_t end = clock_boot_ms() + pauses_ms[i];
+
+		if (tmux_key(&t->tmux, "Enter", &ignored) != MR_OK)
+			return false;
+		do {
+			sleep_ms(POLL_MS / 4);
+			if (was_submitted(t, &before))
+				return true;
+		} while (clock_boot_ms() < end);
+	}
+	return false;
+}
+
+static enum pane_result
+type_now(struct typing *t)
+{
+	struct mr_error err = { 0 };
+
+	if (tmux_type(&t->tmux, buf_str(&t->text), &err) != MR_OK || !appears(t)) {
+		(void)tmux_key(&t->tmux, "C-u", &err);
+		/* Without an Enter nothing was submitted. */
+		return because(t, PANE_NOT, "what was typed did not appear in its terminal and was taken back");
+	}
+	sleep_ms(SETTLE_MS);
+	if (!submit(t))
+		return because(
+		    t, PANE_DOUBT, "it was typed into its terminal, but Enter had no effect that can be seen");
+	return PANE_TYPED;
+}
+
+/* A terminal that gathers lines itself shows all that is typed, but keeps only so much of it: nothing on the screen
+ * would tell. Programs that read single keys have no such limit. */
+static bool
+fits_terminal(const struct typing *t, const struct tmux_pane *pane)
+{
+	mr_auto(sys_close_fd) int fd = -1;
+	struct termios mode;
+
+	if (t->text.len <= PLAIN_LINE_MAX)
+		return true;
+	fd = sys_open(AT_FDCWD, pane->tty, O_RDONLY | O_NOCTTY | O_NONBLOCK, 0);
+	return fd >= 0 && tcgetattr(fd, &mode) == 0 && !(mode.c_lflag & ICANON);
+}
+
+/* Two in one pane would type into each other's words. */
+static bool
+lock_pane(struct typing *t)
+{
+	mr_auto(buf_done) struct buf both = BUF_INIT;
+	struct mr_error ignored = { 0 };
+	char hash[65], name[32];
+	int64_t wait_ms = t->deadline_ms - clock_boot_ms();
+
+	buf_addf(&both, "%s\n%s", t->tmux.socket, t->tmux.pane);
+	sha256_hex(buf_str(&both), hash);
+	(void)snprintf(name, sizeof name, "typing-%.16s", hash);
+	return t->room->driver->record_lock(
+		   t->room, PANE, "", name, wait_ms > POLL_MS ? wait_ms : POLL_MS, &t->pane_lock, &ignored) == MR_OK;
+}
+
+static enum pane_result
+type_when_idle(struct typing *t)
+{
+	struct tmux_pane pane = { 0 };
+	struct mr_error ignored = { 0 };
+
+	if (!find_pane(t))
+		return PANE_NOT;
+	if (!lock_pane(t))
+		return because(t, PANE_NOT, "others are typing into its terminal");
+	enum pane_result result = wait_idle(t, &pane);
+
+	if (result != PANE_TYPED)
+		return result;
+	if (!fits_terminal(t, &pane))
+		return because(t, PANE_NOT, "it is too long for a terminal that takes whole lines");
+	if (t->room->driver->record_lock(t->room, NUDGE, t->agent, NUDGE_SHOWN, POLL_MS, &t->shown_lock, &ignored) !=
+	    MR_OK)
+		return because(t, PANE_NOT, "another process is showing its nudges");
+	if (!nudge_waits(t->room, t->agent, t->name))
+		return PANE_GONE;
+	result = type_now(t);
+	if (result == PANE_TYPED)
+		nudge_drop(t->room, t->agent, t->name);
+	return result;
+}
+
+enum pane_result
+pane_type(struct mr_room *room, const char *agent, const char *name, const struct mr_nudge *nudge,
+    const struct mr_nudge_options *options, char *why, size_t why_size)
+{
+	struct typing t = { .room = room,
+		.agent = agent,
+		.name = name,
+		.options = options,
+		.deadline_ms = clock_boot_ms() + options->patience_ms,
+		.why = why,
+		.why_size = why_size };
+	mr_auto(buf_done) struct buf line = BUF_INIT;
+
+	/* One line, whatever it says: a line break would submit half of it. */
+	buf_addf(&line, "[from %s] %s", nudge->from, nudge->text);
+	text_clean_line(&t.text, buf_str(&line));
+	enum pane_result result =
+	    buf_ok(&line) && buf_ok(&t.text) ? type_when_idle(&t) : because(&t, PANE_NOT, "out of memory");
+
+	if (t.shown_lock)
+		room->driver->record_unlock(room, t.shown_lock);
+	if (t.pane_lock)
+		room->driver->record_unlock(room, t.pane_lock);
+	mr_agent_done(&t.life);
+	record_done(&t.lines);
+	buf_done(&t.text);
+	return result;
+}

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: MIT
+# once
+# Patrols: handlers that are programs, in a native room and in a team; what is acknowledged, tried again, given up.
+. "$(dirname "$0")/../lib/tap.sh"
+
+# type NAME LINE...: a type of this room.
+type() {
+	name=$1; shift
+	mkdir -p .mailroom/types
+	{ printf 'Type: %s\nSummary: a test\nSubject: %s {What}\nField: What; word; required; subject\n' "$name" "$name"; printf '%s\n' "$@"; } >".mailroom/types/$name"
+}
+mail() { mr --as "$1" send "$2" -s "$3" -m 'Note: hi' 2>/dev/null; }
+bob() { mr --as bob "$@"; }
+
+# ---- what runs, and with what
+room alice bob carol
+cat >handle <<'HANDLE'
+#!/bin/sh
+cat >message
+env | grep ^MAILROOM | sort >environment
+printf '%s\n' "$@" >arguments
+echo "$MAILROOM_ID $MAILROOM_ATTEMPT" >>runs
+[ "$1" != fails ]
+HANDLE
+chmod +x handle
+type BUILD 'Field: Note; text' 'Handler: ./handle {What} "a b" {Note}'
+id=$(mail alice bob 'BUILD main')
+mail alice bob 'not for programs' >/dev/null
+exits 0 'a dry run' bob patrol --dry-run
+says out "would-run ${id#????????????????????} BUILD from alice: ./handle main a b hi" 'says what would run'
+check 'and runs nothing' test ! -e runs
+exits 0 'patrol' bob patrol
+says out '^handled .* exit 0$' 'says what it did'
+says out '^1 handled, 1 left alone$' 'and how much'
+same 'main|a b|hi|' "$(tr '\n' '|' <arguments)" 'the words are those of the type, filled in one by one'
+same "$id BUILD hi" "$(jq -r '"\(.id) \(.type) \(.fields.Note)"' message)" 'the message is on standard input'
+says environment "^MAILROOM_ID=$id$" 'the environment has its id'
+says environment '^MAILROOM_FIELD_NOTE=hi$' 'its fields'
+says environment '^MAILROOM_ATTEMPT=1$' 'the attempt'
+says environment '^MAILROOM_AGENT=bob$' 'and who acts'
+same "archive true" "$(bob read "$id" --json | jq -r '"\(.folder) \(.acked)"')" 'it is acknowledged'
+same 1 "$(unread bob)" 'the rest is unread'
+exits 0 'again' bob patrol
+same 1 "$(wc -l <runs | tr -d ' ')" 'it does not run again'
+
+# ---- a shell is never involved
+id=$(mail alice bob 'BUILD $(touch${IFS}owned);`touch${IFS}owned`|x')
+check 'a nasty field' bob patrol
+same '$(touch${IFS}owned);`touch${IFS}owned`|x' "$(head -n 1 arguments)" 'arrives as it is'
+check 'and did nothing' test ! -e owned
+mail alice bob 'BUILD --force' >/dev/null
+exits 0 'one that would be an option' bob patrol
+says out '^broken .*begins with a dash' 'is not run'
+exits 0 'twice' bob patrol
+silent_about out 'broken .*dash' 'and told once'
+
+# ---- failures
+room alice bob carol
+type BUILD 'Handler: ./handle {What}' 'Escalate-After: 3'
+printf 'Patrol-Escalate-To: carol\n' >>.mailroom/room
+id=$(mail alice bob 'BUILD fails')
+exits 1 'a failure' bob patrol
+says out '^failed .* exit 1$' 'is said'
+same 1 "$(unread bob)" 'and stays unread'
+exits 1 'another' bob patrol
+exits 1 'the last' bob patrol --json
+same 'failed escalated dead round' "$(jq -r .what out | tr '\n' ' ' | sed 's/ $//')" 'is escalated'
+same "$id 3" "$(tail -n 1 runs)" 'the third time with the same id'
+same "ESCALATION: BUILD from alice failed 3 times" "$(mr --as carol inbox --json | jq -r .subject)" 'to whom the room says'
+same "$id" "$(mr dead list --json | jq -r .id)" 'and kept as a dead letter'
+same 'Failed: BUILD fails' "$(mr --as alice inbox --json | jq -r .subject)" 'its sender knows'
+exits 0 'the log' bob patrol log --json
+same 'failed 1,failed 2,failed 3,escalated 0,dead 3' "$(jq -r '"\(.what) \(.attempt)"' out | paste -sd ,)" 'tells it all'
+exits 0 'its end' bob patrol log -n 1
+same 1 "$(wc -l <out | tr -d ' ')" 'is one line'
+printf 'Patrol-Escalate-Two: carol\n' >>.mailroom/room
+exits 4 'a setting that does not exist is refused' bob patrol
+says err 'Escalate-Two' 'by its name'
+exits 2 'another word than log' bob patrol lag
+
+# ---- cooldown, time limit, earlier lives
+room alice bob carol
+type BUILD 'Handler: true' 'Cooldown: 5m' 'Cooldown-Key: {What}'
+type SLOW 'Handler: sleep 30' 'Time-Limit: 1s'
+mail alice bob 'BUILD main' >/dev/null
+mail alice bob 'BUILD main' >/dev/null
+exits 0 'one is handled' bob patrol
+exits 3 'the other waits' bob patrol
+says out '^waiting .*cooldown' 'and it is said why'
+bob mark read --all >/dev/null
+mail alice bob 'SLOW main' >/dev/null
+exits 1 'too slow' bob patrol
+says out 'no end within 1s' 'is ended'
+bob mark read --all >/dev/null
+mail alice bob 'BUILD other' >/dev/null
+mr takeover alice >/dev/null 2>&1
+exits 0 'a report of an earlier life' bob patrol
+says out '^set-aside .*sent by life 1 of its sender, who is at life 2 now' 'is set aside'
+same 0 "$(unread bob)" 'and gone from the inbox'
+
+# ---- staying
+type BUILD 'Handler: ./handle {What}'
+: >runs
+"$BIN" --as bob patrol --watch >log 2>&1 </dev/null &
+patrol=$!
+mail carol bob 'BUILD one' >/dev/null
+mail carol bob 'BUILD two' >/dev/null
+for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do [ "$(wc -l <runs)" -ge 2 ] && break; sleep 0.1; done
+kill $patrol
+wait $patrol
+same 0 $? 'told to end, it ends well'
+same 2 "$(wc -l <runs | tr -d ' ')" 'and had handled what came'
+
+# ---- killed at every few calls to the disk
+room alice bob
+type BUILD 'Handler: ./handle {What}'
+n=1 again=0 wrong=
+while [ $n -lt 600 ]; do
+	: >runs
+	id=$(mail alice bob 'BUILD main')
+	MAILROOM_FAULT=kill-after:$n "$DEVBIN" --as bob patrol >/dev/null 2>&1 </dev/null && break
+	state=$(head -n 1 ".mailroom/records/handled/bob/$id" 2>/dev/null)
+	for _ in 1 2 3 4 5; do bob patrol >/dev/null 2>&1; [ $? -eq 3 ] || break; sleep 0.1; done
+	times=$(wc -l <runs | tr -d ' ')
+	[ "$state" != 'State: handled' ] || [ "$times" -eq 1 ] || wrong="$wrong $n: recorded, and ran $times times;"
+	{ [ "$times" -ge 1 ] && [ "$times" -le 2 ]; } || wrong="$wrong $n: ran $times times;"
+	[ "$(bob read "$id" --json | jq -r .acked)" = true ] || wrong="$wrong $n: not acknowledged;"
+	[ "$times" -eq 1 ] || { again=$((again + 1)); [ "$(tail -n 1 runs)" = "$id 2" ] || wrong="$wrong $n: no attempt 2;"; }
+	n=$((n + 4))
+done
+same '' "$wrong" 'wherever it is killed, it is handled, and never again once that is recorded'
+check "it was killed ($n calls), and cut off at least once ($again)" test $n -gt 40 -a $n -lt 600 -a $again -gt 0
+
+# ---- three watchers, one alert; a wake command
+room mayor w1 w2 w3 deacon
+printf 'Patrol-Watch: deacon\nPatrol-Alert-To: mayor\nPatrol-Stale-After: 1s\n' >>.mailroom/room
+sleep 1.1
+for w in w1 w2 w3; do mr --as $w patrol >/dev/null & done
+wait
+same 'ALERT: deacon is not seen any more' "$(mr --as mayor inbox --json | jq -r .subject)" 'three watchers send one alert'
+sleep 30 & sleeper=$!
+mr register --pid $sleeper --wake 'sh -c "echo woken \$MAILROOM_AGENT >>woken"' sleepy >/dev/null
+kill $sleeper; wait $sleeper 2>/dev/null
+send mayor sleepy 'are you there?' >/dev/null
+mr --as w1 patrol >/dev/null
+mr --as w2 patrol >/dev/null
+same 'woken sleepy' "$(cat woken)" 'who is gone and has mail is woken, once'
+
+# ---- a team
+teams=$HOME/.claude/teams
+mkdir -p "$teams/crew"
+jq -n '{name: "crew", createdAt: 1, leadAgentId: "team-lead@crew", members: [{agentId: "team-lead@crew", name: "team-lead", joinedAt: 1}, {agentId: "bob@crew", name: "bob", joinedAt: 2}]}' >"$teams/crew/config.json"
+crew() { who=$1; shift; "$BIN" --room teams:crew --as "$who" "$@" </dev/null; }
+box() { jq -r '[.[].read | tostring] | join(" ")' "$teams/crew/inboxes/bob.json"; }
+: >runs
+check 'a control message' crew team-lead send bob --type shutdown_request --field reason=done
+crew team-lead send bob -m 'some text' >/dev/null 2>&1
+exits 0 'is handled by a patrol' crew bob patrol --handler 'shutdown_request=./handle {reason}'
+same done "$(cat arguments)" 'with its fields'
+same 'true false' "$(box)" 'and marked as read; text is not'
+exits 0 'again' crew bob patrol --handler 'shutdown_request=./handle {reason}'
+same 1 "$(wc -l <runs | tr -d ' ')" 'it does not run again'
+jq '.[0].read = false' "$teams/crew/inboxes/bob.json" >new && cat new >"$teams/crew/inboxes/bob.json"
+check 'unread again by another program' crew bob patrol --handler 'shutdown_request=./handle {reason}'
+same '1 true false' "$(wc -l <runs | tr -d ' ') $(box)" 'it is known that it was handled'
+jq '. + [.[0] | .from = "stranger" | .read = false | .timestamp = "2026-01-01T00:00:00.000Z"]' "$teams/crew/inboxes/bob.json" >new && cat new >"$teams/crew/inboxes/bob.json"
+exits 0 'one from a stranger' crew bob patrol --handler 'shutdown_request=./handle {reason}'
+says out "^broken .*no member" 'is not acted on'
+crew team-lead send bob --type shutdown_request --field reason=fails >/dev/null
+for _ in 1 2 3; do crew bob patrol --handler 'shutdown_request=./handle {reason}' --set Escalate-To=team-lead >out 2>&1; done
+says "$teams/crew/inboxes/team-lead.json" 'could not handle' 'what fails is escalated in a team, too'
+check 'nothing of it is in the team' sh -c "! ls -A '$teams/crew' | grep -v -e inboxes -e config.json"
+exits 0 'the log' crew bob patrol log
+says out 'handled .*shutdown_request' 'is there, too'
+finish
