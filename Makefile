@@ -9,6 +9,8 @@
 
 PREFIX ?= /usr/local
 DESTDIR ?=
+# make install GT=1 also installs it under the name gt, for those who have no Gas Town
+GT ?=
 MUSL := $(shell command -v musl-gcc 2>/dev/null)
 
 .PHONY: all demo test bench lint fuzz asan install clean deps deps-test powercut crash stress format musl glibc dev
@@ -57,7 +59,7 @@ crash stress: deps-test
 	@tests/run --only $@ --long
 
 install: all
-	@tools/install-files '$(DESTDIR)' '$(PREFIX)'
+	@GT='$(GT)' tools/install-files '$(DESTDIR)' '$(PREFIX)'
 
 clean:
 	rm -rf build

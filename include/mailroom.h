@@ -158,6 +158,7 @@ struct mr_room_options {    /* { 0 } is the default */
 	mr_trace_fn *trace; /* every operation of the room, one line each */
 	void *trace_ctx;
 	bool no_recover;       /* do not complete what crashed commands left behind */
+	bool must_exist;       /* MR_NOTFOUND also where the first message would make the place */
 	const char *state_dir; /* where mailroom may keep what is no room's own (copies of broken files), or NULL */
 	const char *data_dir; /* what comes with mailroom (types/PACK/TYPE); with ":" between several: the first that is
 				 there; NULL: none */
@@ -328,6 +329,7 @@ struct mr_draft {
 	int64_t not_before_ms;   /* to a queue: nobody can claim it earlier; 0: at once */
 	const char *reply_path;  /* for a sender without a mailbox: the folder where the answer shall be put; or NULL */
 	bool hold;               /* make missing mailboxes */
+	bool no_text;            /* an empty text is meant */
 	bool dry_run;
 };
 
@@ -357,6 +359,7 @@ struct mr_filter {        /* { 0 } lets everything through */
 	unsigned folders; /* enum mr_folder; 0: MR_INBOX */
 	bool unread;      /* only mail without MR_SEEN */
 	bool seen;        /* only mail with it */
+	bool no_control;  /* not what mr_is_control is true for, except in MR_SENT */
 	const char *from; /* address, or the part before @ */
 	const char *type;
 	const char *thread;   /* thread id, or id of a message in it */
@@ -840,9 +843,10 @@ MR_API void mr_link_done(struct mr_link *link);
 typedef bool mr_link_fn(void *ctx, const struct mr_link *link); /* false stops */
 MR_API enum mr_rc mr_link_each(struct mr_room *room, mr_link_fn *fn, void *ctx, struct mr_error *err);
 MR_API enum mr_rc mr_link_get(struct mr_room *room, const char *name, struct mr_link *ret, struct mr_error *err);
-/* Makes the room `spec` known as `name`: mail to AGENT@name then goes there. */
-MR_API enum mr_rc mr_link_create(
-    struct mr_room *room, const struct mr_self *self, const char *name, const char *spec, struct mr_error *err);
+/* Makes the room `spec` known as `name`: mail to AGENT@name then goes there. With `make` a place that the first
+ * message would make is made now; else what is not there is MR_NOTFOUND. */
+MR_API enum mr_rc mr_link_create(struct mr_room *room, const struct mr_self *self, const char *name, const char *spec,
+    bool make, struct mr_error *err);
 /* Makes somebody known over there, with a mailbox that can be written to. foreign NULL: a name made of the local one.
  * MR_EXISTS: another has that name. With `adopt` a mailbox of that name may be there already, and is his from now on:
  * its unread mail is carried. */

@@ -31,6 +31,7 @@ static const char *const examples[] = {
 struct queue {                /* ids waiting to be shown, in work order */
 	struct printout base; /* first: trouble is reported through it */
 	struct mr_names ids;
+	size_t notes; /* the first so many: to oneself */
 };
 
 static bool
@@ -42,7 +43,18 @@ collect(void *ctx, const struct mr_message *msg)
 	/* What this life left for the next one is not for this one to put away. */
 	if (cli->self.life > 0 && msg->sender_life == cli->self.life && mr_handoff_is_own(&cli->self, msg))
 		return true;
-	return printout_hides(&q->base, msg) || names_add(&q->ids, str_of(msg->id));
+	if (printout_hides(&q->base, msg))
+		return true;
+	if (!names_add(&q->ids, str_of(msg->id)))
+		return false;
+	/* Where there are no priorities mail comes by its age: what an earlier life left is still the first. */
+	if (mr_handoff_is_own(&cli->self, msg)) {
+		char *last = q->ids.v[q->ids.n - 1];
+
+		memmove(q->ids.v + q->notes + 1, q->ids.v + q->notes, (q->ids.n - 1 - q->notes) * sizeof(last));
+		q->ids.v[q->notes++] = last;
+	}
+	return true;
 }
 
 /* Shows one message. False: stop, the budget is used up (or *ret_exit says what failed). */
@@ -117,7 +129,7 @@ run(struct cli *cli)
 
 	if (!filter_read(cli, &scan.filter, &store) || !opt_number(cli, "limit", &limit) || !budget_begin(cli))
 		return EXIT_USAGE;
-	scan.filter.unread = true;
+	scan.filter.unread = scan.filter.no_control = true;
 	scan.limit = (size_t)limit;
 	if (mr_scan(cli->room, cli->self.agent, &scan, collect, &queue, &err) != MR_OK)
 		code = cli_fail(cli, &err);

@@ -330,7 +330,7 @@ static const struct opt opts[] = {
 };
 static const char *const about[] = {
 	"Puts trouble on record, tells those on the route of its severity by mail, and prints its id. The mail has the "
-	"type escalation and the id as its thread. The same text of the same agent is not escalated a second time "
+	"type ESCALATE and the id as its thread. The same text of the same agent is not escalated a second time "
 	"while "
 	"it is open.",
 	"Routes are lines of the room's settings, addresses with commas between them: Escalate-Low:, Escalate-Medium:, "

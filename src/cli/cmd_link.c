@@ -150,7 +150,7 @@ run_create(struct cli *cli)
 			return cli_usage(cli, "--name '%s' is not LOCAL=FOREIGN", pair);
 	if (!cwd || know_maker(cli, &err) != MR_OK ||
 	    mr_room_find(spec_expand(cli, cli->argv[1], cwd), NULL, cwd, &place, &err) != MR_OK ||
-	    mr_link_create(cli->room, &cli->self, name, place.spec, &err) != MR_OK)
+	    mr_link_create(cli->room, &cli->self, name, place.spec, opt_flag(cli, "make"), &err) != MR_OK)
 		return cli_fail(cli, &err);
 	cli->changed = true;
 	if (cli->json) {
@@ -228,6 +228,7 @@ run_unlink(struct cli *cli)
 static const struct opt link_opts[] = {
 	OPT(0, "name", "LOCAL=FOREIGN...",
 	    "NAME SPEC: what this agent is called over there (LOCAL= : made of its name)"),
+	OPT(0, "make", NULL, "NAME SPEC: makes what is not there yet: the folder of a team, of chipset, of handoff"),
 	OPT(0, "adopt", NULL, "a mailbox of that name may be there already, and is that agent's from now on"),
 	OPT_END,
 };
@@ -237,7 +238,8 @@ static const char *const link_about[] = {
 	"chipset:PATH, handoff:[PATH], workspace:PATH. From then on 'mailroom send alice@NAME' delivers into that "
 	"room, in "
 	"its own format, and 'mailroom carry' brings answers back. This room can have any number of links; one to "
-	"itself, or two to one room, are refused.",
+	"itself, two to one room, and without --make one to a place that is not there, are refused. A place that goes "
+	"away later is not made again: mail to it waits until it is back.",
 	"Who writes to a linked room gets a mailbox there, under his own name in the letters that kind of room allows: "
 	"rig/polecats/nux is rig-polecats-nux in a team, bob@chip, from a third room, is bob-at-chip. The table of "
 	"these "
@@ -264,7 +266,7 @@ static const char *const link_examples[] = {
 const struct cmd cmd_link = {
 	.name = "link",
 	.needs = CMD_ROOM,
-	.synopsis = "NAME SPEC [--name LOCAL=FOREIGN] | list | name LINK LOCAL [FOREIGN]",
+	.synopsis = "NAME SPEC [--make] [--name LOCAL=FOREIGN] | list | name LINK LOCAL [FOREIGN]",
 	.summary = "make another room known by a short name",
 	.opts = link_opts,
 	.about = link_about,

@@ -17,6 +17,13 @@ static const char *const about[] = {
 	"filled in, hand-offs that say nothing. It changes nothing. The exit code is 1 when there are findings.",
 	"The rules are lines of the room's settings: 'Hygiene-Policy: gastown' chooses a policy, 'Hygiene: warn' or "
 	"'refuse' says what 'mailroom send' does about it, 'off' that it does nothing.",
+	"A policy is a file of header lines, share/mailroom/policy/NAME, or the room's own, records/policy/_/NAME. "
+	"'Budget: "
+	"polecat 1 except POLECAT_DONE' lets an agent in that role send one message a life, not counting those of that "
+	"type; "
+	"'Budget: refinery MERGED MERGE_FAILED' only mail of these types. 'Always:' names types that every role may "
+	"send, "
+	"'No-Answer:' those that are not answered with mail, 'Duplicate-Within:' a time.",
 	NULL,
 };
 static const char *const examples[] = {

@@ -173,6 +173,7 @@ choose(struct cli *cli, struct marking *m)
 		return choose_places(cli, m);
 	if (!filter_read(cli, &scan.filter, &store))
 		return EXIT_USAGE;
+	scan.filter.no_control = !opt_text(cli, "type"); /* nobody has seen those: they wait for a patrol */
 	if (mr_scan(cli->room, cli->self.agent, &scan, collect, m, &err) != MR_OK)
 		return cli_fail(cli, &err);
 	return EXIT_DONE;

@@ -53,9 +53,8 @@ add_part(struct cli *cli, struct buf *out, const char *before, const char *text)
 }
 
 static void
-step_text(struct cli *cli, const struct mr_patrol_step *step)
+step_text(struct cli *cli, const struct mr_patrol_step *step, struct buf *out)
 {
-	struct buf *out = &cli->out;
 	bool bad =
 	    strcmp(step->what, "failed") == 0 || strcmp(step->what, "dead") == 0 || strcmp(step->what, "trouble") == 0;
 
@@ -70,6 +69,24 @@ step_text(struct cli *cli, const struct mr_patrol_step *step)
 	buf_addc(out, '\n');
 }
 
+/* Names, fields and what handlers say come from mail: inside the fence. */
+static void
+print_step(struct cli *cli, const struct mr_patrol_step *step, bool when)
+{
+	mr_auto(buf_done) struct buf line = BUF_INIT;
+
+	if (cli->json) {
+		step_json(cli, step);
+		return;
+	}
+	if (when) {
+		text_when(&line, step->at_ms);
+		buf_addc(&line, '\t');
+	}
+	step_text(cli, step, &line);
+	(void)budget_add(cli, buf_str(&line));
+}
+
 static void
 tell(void *ctx, const struct mr_patrol_step *step)
 {
@@ -77,10 +94,7 @@ tell(void *ctx, const struct mr_patrol_step *step)
 
 	if (r->watch && strcmp(step->what, "waiting") == 0) /* every two seconds, the same */
 		return;
-	if (r->cli->json)
-		step_json(r->cli, step);
-	else
-		step_text(r->cli, step);
+	print_step(r->cli, step, false);
 }
 
 static char *
@@ -197,8 +211,12 @@ once(struct round *r)
 	};
 	struct mr_patrolled done = { 0 };
 	struct mr_error err = { 0 };
+
+	if (!budget_begin(r->cli))
+		return EXIT_USAGE;
 	enum mr_rc rc = mr_patrol(r->cli->room, &r->cli->self, &options, &done, &err);
 
+	budget_end(r->cli, "line", "mailroom patrol log --json");
 	if (!r->watch && !r->dry_run && (rc == MR_OK || done.handled + done.failed > 0))
 		summary(r->cli, &done);
 	if (rc != MR_OK)
@@ -232,15 +250,7 @@ stay(struct round *r)
 static void
 print_entry(void *ctx, const struct mr_patrol_step *step)
 {
-	struct cli *cli = ctx;
-
-	if (cli->json) {
-		step_json(cli, step);
-		return;
-	}
-	text_when(&cli->out, step->at_ms);
-	buf_addc(&cli->out, '\t');
-	step_text(cli, step);
+	print_step(ctx, step, true);
 }
 
 static int
@@ -249,10 +259,11 @@ run_log(struct cli *cli)
 	struct mr_error err = { 0 };
 	int64_t limit = LOG_DEFAULT;
 
-	if (!opt_number(cli, "limit", &limit))
+	if (!opt_number(cli, "limit", &limit) || !budget_begin(cli))
 		return EXIT_USAGE;
 	if (mr_patrol_log(cli->room, cli->self.agent, (size_t)limit, print_entry, cli, &err) != MR_OK)
 		return cli_fail(cli, &err);
+	budget_end(cli, "line", "mailroom patrol log --json");
 	if (!cli->json && cli->out.len == 0)
 		buf_adds(&cli->out, "no patrol has done anything here\n");
 	return EXIT_DONE;
@@ -344,7 +355,8 @@ static const char *const examples[] = {
 	"mailroom --as alice send bob -s 'HELP: tests' -m 'Problem: they hang'\n"
 	"mailroom --as bob patrol --handler HELP='echo {Problem}' --dry-run",
 	"mailroom --as bob patrol\nmailroom --as bob patrol log --json",
-	"timeout 1 mailroom --as bob patrol --watch --set Escalate-To=alice || true",
+	"mailroom --as alice send bob -s 'HELP: build' -m 'Problem: it hangs'\n"
+	"timeout 1 mailroom --as bob patrol --watch --handler HELP='echo {Problem}' --set Escalate-To=alice || true",
 	NULL,
 };
 

@@ -98,6 +98,7 @@ json_field(struct json *j, const struct type_field *f)
 	json_key_str(j, "default", f->fallback);
 	json_key_str(j, "derive", f->derive);
 	json_key_bool(j, "in_subject", f->in_subject);
+	json_key_bool(j, "answers", f->answers);
 	json_close(j);
 }
 
@@ -142,6 +143,8 @@ add_rule(struct buf *out, const struct type_field *f)
 		buf_addf(out, ", only if %s=%s", f->only_field, f->only_value);
 	if (f->in_subject)
 		buf_adds(out, ", in the subject");
+	if (f->answers)
+		buf_adds(out, ", of a request");
 	if (f->derive)
 		buf_addf(out, ", else from %s", f->derive);
 	if (f->fallback)

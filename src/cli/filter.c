@@ -9,6 +9,7 @@ filter_read(struct cli *cli, struct mr_filter *ret, struct filter_store *store)
 
 	filter.from = opt_text(cli, "from");
 	filter.type = opt_text(cli, "type");
+	filter.no_control = !cli->json; /* those are for programs, and wait for a patrol */
 	filter.thread = opt_text(cli, "thread");
 	if (!opt_time(cli, "since", &filter.since_ms))
 		return false;

@@ -34,6 +34,7 @@
  *	required | required if FIELD=VALUE
  *	only if FIELD=VALUE      not there otherwise, and neither default nor derive then
  *	subject                  stands in the subject only, not in the body
+ *	answers                  names the request that this message answers: one that has the same field must exist
  *	derive WORD...           the first that gives something: request (the same field of the message answered),
  *	                         request:FIELD, sender, recipient, rig (first part of the sender's address, else of the
  *	                         recipient's), name (last part of the sender's), now, now-ms, id (a new one), id:PREFIX,
@@ -78,6 +79,7 @@ struct type_field {
 	const char *fallback;                /* default, or NULL */
 	const char *derive;                  /* where the value comes from when it is not given, or NULL */
 	bool in_subject;                     /* there only, not in the body */
+	bool answers;                        /* names a request by a field of the same name */
 };
 
 struct type_def { /* finish with type_done */

@@ -187,6 +187,10 @@ parse_attribute(struct type_def *def, struct mr_str one, struct type_field *ret)
 		ret->in_subject = true;
 		return NULL;
 	}
+	if (str_eq(one, STR("answers"))) {
+		ret->answers = true;
+		return NULL;
+	}
 	if (take_word(&one, "derive") && one.len > 0) {
 		ret->derive = arena_dup(&def->own, one);
 		return ret->derive ? NULL : "does not fit into memory";

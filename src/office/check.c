@@ -36,7 +36,7 @@ mr_is_control(struct mr_room *room, const char *agent, const struct mr_message *
 			return true;
 		msg = &whole;
 	}
-	rc = types_fields(room, msg, &values, &broken);
+	rc = types_usable(room, agent, msg, &values, &broken);
 	type_values_done(&values);
 	if (rc == MR_OK)
 		return true;

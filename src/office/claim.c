@@ -42,11 +42,23 @@ claim_fill(const struct hold *hold, struct mr_claim *ret)
 /* ---- recv ---- */
 
 struct gathering {
+	struct mr_room *room;
+	const char *agent;
 	const struct matcher *matcher;
 	bool all;
 	size_t judged; /* offered, refused by the filter, or found to be broken */
 	struct candidates found;
 };
+
+/* Control messages wait for a patrol; who asks for one by its type is a program. */
+static bool
+is_for_patrol(const struct gathering *g, const struct mr_message *msg)
+{
+	const struct mr_filter *filter = g->matcher->filter;
+	struct mr_error broken = { 0 };
+
+	return !(filter && filter->type) && mr_is_control(g->room, g->agent, msg, &broken);
+}
 
 static bool
 gather(void *ctx, const struct mr_message *msg)
@@ -54,7 +66,7 @@ gather(void *ctx, const struct mr_message *msg)
 	struct gathering *g = ctx;
 
 	g->judged++;
-	if (!matcher_fits(g->matcher, msg))
+	if (!matcher_fits(g->matcher, msg) || is_for_patrol(g, msg))
 		return true;
 	/* They come oldest first, so nothing goes before the first urgent one. */
 	return candidates_add(&g->found, msg) && (g->all || msg->priority < MR_URGENT);
@@ -75,7 +87,7 @@ static enum mr_rc
 gather_work(struct mr_room *room, const char *agent, const struct matcher *matcher, bool all, struct candidates *ret,
     struct mr_error *err)
 {
-	struct gathering g = { .matcher = matcher, .all = all };
+	struct gathering g = { .room = room, .agent = agent, .matcher = matcher, .all = all };
 	struct scan_request want = {
 		.folders = MR_INBOX,
 		.depth = matcher->depth == SCAN_BODIES ? SCAN_BODIES : SCAN_HEADERS,

@@ -13,7 +13,7 @@
 
 #include "office/office.h"
 
-#define ESCALATION "escalation" /* kind of record, and type of the mail */
+#define ESCALATION "escalation" /* kind of record */
 #define ESCALATION_RAISED_MAX 2
 #define ESCALATION_STALE_MS ((int64_t)4 * 3600 * 1000)
 

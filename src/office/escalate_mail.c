@@ -215,11 +215,14 @@ escalation_tell(struct mr_room *room, const struct mr_self *self, const struct m
 	if (!buf_ok(&subject) || !buf_ok(&body))
 		return mr_nomem(err);
 	(void)snprintf(key, sizeof(key), "%s-%u", e->id, e->raised);
+	const struct mr_header category = { "GT-Type", "escalation" }; /* what the town calls it */
 	struct mr_draft draft = {
 		.subject = buf_z(&subject),
 		.body = body.ptr,
 		.body_len = body.len,
-		.type = ESCALATION,
+		.type = before != e->severity ? "RE_ESCALATED" : "ESCALATE",
+		.headers = &category,
+		.headers_n = 1,
 		.priority = priority_of(e->severity),
 		.thread = e->id,
 		.key = key,

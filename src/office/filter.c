@@ -110,7 +110,8 @@ depth_needed(const struct matcher *m)
 
 	if (m->words.n > 0 || m->has_regex)
 		return SCAN_BODIES;
-	if (m->from || f->type || m->thread.len > 0 || *m->reply_to || f->priority || f->since_ms || f->before_ms)
+	if (m->from || f->type || m->thread.len > 0 || *m->reply_to || f->priority || f->since_ms || f->before_ms ||
+	    f->no_control)
 		return SCAN_HEADERS;
 	return SCAN_NAMES;
 }
@@ -180,7 +181,7 @@ matcher_init(
 	static const struct mr_filter everything = { 0 };
 	enum mr_rc rc;
 
-	*m = (struct matcher){ .filter = filter ? filter : &everything };
+	*m = (struct matcher){ .room = room, .agent = agent, .filter = filter ? filter : &everything };
 	rc = check_fields(room, m->filter, err);
 	if (rc == MR_OK)
 		rc = compile_from(m, room, err);
@@ -297,6 +298,14 @@ fits_from(const struct matcher *m, const struct mr_message *msg)
 	return room.len > 0 && str_eq(agent, str_of(m->from));
 }
 
+static bool
+is_hidden(const struct matcher *m, const struct mr_message *msg)
+{
+	struct mr_error ignored = { 0 };
+
+	return m->filter->no_control && msg->folder != MR_SENT && mr_is_control(m->room, m->agent, msg, &ignored);
+}
+
 bool
 matcher_fits(const struct matcher *m, const struct mr_message *msg)
 {
@@ -317,5 +326,5 @@ matcher_fits(const struct matcher *m, const struct mr_message *msg)
 		return false;
 	if ((f->since_ms && msg->date_ms < f->since_ms) || (f->before_ms && msg->date_ms >= f->before_ms))
 		return false;
-	return fits_words(m, msg) && fits_regex(m, msg);
+	return fits_words(m, msg) && fits_regex(m, msg) && !is_hidden(m, msg);
 }

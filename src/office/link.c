@@ -52,10 +52,17 @@ link_of_target(const char *target)
 enum mr_rc
 link_open(struct mr_room *room, const struct mr_link *link, struct mr_room **ret, struct mr_error *err)
 {
-	struct mr_room_options options = { .state_dir = room->state_dir, .data_dir = room->data_dir };
+	struct mr_room_options options = {
+		.state_dir = room->state_dir, .data_dir = room->data_dir, .must_exist = true
+	};
 	enum mr_rc rc = mr_room_open(link->room, &options, ret, err);
 
-	return rc == MR_OK ? MR_OK : mr_wrap(err, "link '%s' to '%.120s'", link->name, link->room);
+	if (rc == MR_OK)
+		return MR_OK;
+	(void)mr_wrap(err, "link '%s' to '%.120s'", link->name, link->room);
+	if (rc == MR_NOTFOUND && !err->hint[0])
+		(void)mr_hint(err, "is its disk mounted? `mailroom unlink %s` forgets it", link->name);
+	return rc;
 }
 
 /* ---- Reading ---- */
@@ -261,13 +268,26 @@ make_queue(struct mr_room *room, const struct mr_self *self, const char *link, s
 	return rc == MR_OK ? mr_queue_set_status(room, name, MR_QUEUE_ACTIVE, err) : rc;
 }
 
+/* Without `make` nothing is made of a mistyped name, or in the place of what is away. */
+static enum mr_rc
+open_new(struct mr_room *room, const char *spec, bool make, struct mr_room **ret, struct mr_error *err)
+{
+	struct mr_room_options options = {
+		.state_dir = room->state_dir, .data_dir = room->data_dir, .must_exist = !make
+	};
+	enum mr_rc rc = mr_room_open(spec, &options, ret, err);
+
+	if (rc == MR_NOTFOUND && !make && !err->hint[0])
+		(void)mr_hint(err, "if that is the right place, --make makes it");
+	return rc;
+}
+
 enum mr_rc
-mr_link_create(
-    struct mr_room *room, const struct mr_self *self, const char *name, const char *spec, struct mr_error *err)
+mr_link_create(struct mr_room *room, const struct mr_self *self, const char *name, const char *spec, bool make,
+    struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf lines = BUF_INIT;
 	struct mr_room *there = NULL;
-	struct mr_room_options options = { .state_dir = room->state_dir, .data_dir = room->data_dir };
 	enum mr_rc rc = link_able(room, err);
 
 	if (rc == MR_OK)
@@ -275,7 +295,7 @@ mr_link_create(
 	if (rc == MR_OK)
 		rc = check_name(room, name, err);
 	if (rc == MR_OK)
-		rc = mr_room_open(spec, &options, &there, err);
+		rc = open_new(room, spec, make, &there, err);
 	if (rc != MR_OK)
 		return rc;
 	rc = check_is_another(room, there, err);
@@ -285,6 +305,8 @@ mr_link_create(
 	}
 	if (rc == MR_OK)
 		rc = check_is_new(room, there->spec, err);
+	if (rc == MR_OK && make && there->driver->make)
+		rc = there->driver->make(there, err);
 	if (rc == MR_OK)
 		rc = make_queue(room, self, name, err);
 	if (rc == MR_OK)

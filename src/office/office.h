@@ -125,7 +125,9 @@ const char *lookup_spoken_id(const struct mr_room *room, const struct mr_message
 
 /* ---- filter.c: does a message pass ---- */
 
-struct matcher { /* finish with matcher_done; borrows the filter */
+struct matcher { /* finish with matcher_done; borrows the filter, room and agent */
+	struct mr_room *room;
+	const char *agent;
 	const struct mr_filter *filter;
 	const char *from;     /* normal form, or NULL */
 	struct mr_str thread; /* empty: any */

@@ -25,7 +25,7 @@ mr_room_open(const char *spec, const struct mr_room_options *options, struct mr_
 	static const struct mr_room_options plain = { 0 };
 	const struct mr_room_options *o = options ? options : &plain;
 	struct mr_room *room = NULL;
-	enum mr_rc rc = room_open_spec(spec, o->state_dir, &room, err);
+	enum mr_rc rc = room_open_spec(spec, o, &room, err);
 
 	if (rc != MR_OK)
 		return rc;

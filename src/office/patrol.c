@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "office/patrol.h"
+#include "office/types_store.h"
 #include <poll.h>
 
 #define PAUSE_MAX_MS 2000 /* a cooldown that ends, a lease that runs out: nobody rings for that */
@@ -58,7 +59,7 @@ find_work(struct patrol *p, struct candidates *ret, struct mr_error *err)
 	struct gathering g = { .p = p };
 	struct scan_request want = {
 		.folders = MR_INBOX,
-		.depth = SCAN_BODIES,
+		.depth = SCAN_HEADERS,
 		.unread_only = true,
 		.trouble = skip_unreadable,
 		.trouble_ctx = &g,
@@ -192,6 +193,8 @@ mr_patrol(struct mr_room *room, const struct mr_self *self, const struct mr_patr
 	if (rc == MR_OK) {
 		if (options->rest_ms > 0 && room->driver->watch)
 			(void)room->driver->watch(room, self->agent, &watch, &ignored);
+		if (options->patient) /* whoever stays for days sees types that were added or changed */
+			types_reread(room);
 		rc = do_round(&p, err);
 	}
 	notes_unlock(room, lock);

@@ -6,7 +6,8 @@
  *	patrol_settings.c   Patrol-NAME: lines of the room's settings
  *	patrol_notes.c      where a patrol keeps what it knows: records of the room, or files outside
  *	patrol_note.c       how far one message is
- *	patrol_message.c    one message: judge, take, act
+ *	patrol_message.c    one message: take it, act on it
+ *	patrol_judge.c      ... what is to be done with it
  *	patrol_run.c        its handler: arguments, environment, time limit
  *	patrol_give_up.c    after the last failure
  *	patrol_cooldown.c   not again so soon
@@ -116,11 +117,18 @@ enum mr_rc errand_settle(struct errand *e, enum settle how, struct mr_error *err
 enum mr_rc errand_turn(
     struct errand *e, enum note_state state, const char *word, const char *result, struct mr_error *err);
 
+/* ---- patrol_judge.c ---- */
+enum verdict { ACT_RUN, ACT_WAIT, ACT_FINISH, ACT_ASIDE, ACT_GIVE_UP };
+/* `why` says why it waits or is set aside. */
+enum verdict errand_judge(const struct errand *e, struct buf *why);
+bool note_is_over(const struct note *note);
+/* Does its handler, which a patrol that is dead started, still run? With may_end one far beyond its time is ended. */
+bool note_runs(const struct note *note, bool may_end);
+
 /* ---- patrol_run.c ---- */
 struct mr_names split_command(const char *command, struct mr_error *err); /* n 0: err says why */
-enum run_end { RUN_OK, RUN_FAILED, RUN_BROKEN /* it must not be run like this */ };
 /* Runs the handler; *result says how it ended. Any other result than MR_OK: it is not the message's fault. */
-enum mr_rc patrol_run(struct errand *e, enum run_end *ret, struct buf *result, struct mr_error *err);
+enum mr_rc patrol_run(struct errand *e, bool *ret_succeeded, struct buf *result, struct mr_error *err);
 /* The handler's words with the fields filled in. MR_REFUSED: it must not be run like this. */
 enum mr_rc patrol_words(const struct errand *e, struct mr_names *ret, struct mr_error *err);
 /* Joined by spaces, for people. */

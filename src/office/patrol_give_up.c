@@ -2,7 +2,7 @@
 /*
  * patrol_give_up.c - after the last failure: somebody is told, the sender too, then the message goes to dead letters.
  * Everything said follows from the note, which is durable, and goes out under a key: cut off anywhere, the next patrol
- * says the same again and it arrives once.
+ * says the same again and it arrives once. A room without keys may get it twice then.
  */
 #include "base/error.h"
 #include "office/patrol.h"

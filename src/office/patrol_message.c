@@ -9,16 +9,7 @@
  */
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/process.h"
 #include "office/patrol.h"
-#include "office/types_send.h"
-#include <signal.h>
-
-#define BACKOFF_FIRST_MS 1000
-#define BACKOFF_MAX_MS 60000
-#define KILL_GRACE_MS 5000 /* the patrol that started it ends it itself, if it lives */
-
-enum verdict { ACT_RUN, ACT_WAIT, ACT_FINISH, ACT_ASIDE, ACT_GIVE_UP };
 
 static void
 errand_done(struct errand *e)
@@ -56,97 +47,6 @@ errand_turn(struct errand *e, enum note_state state, const char *word, const cha
 	if (rc == MR_OK)
 		tell(e, word, result);
 	return rc;
-}
-
-/* ---- Judging ---- */
-
-/* Does a handler that an earlier patrol started still run? One that is far beyond its time is ended here: whoever was
- * to end it is dead. The number alone would not do, it may be another process's by now. */
-static bool
-handler_runs(const struct note *note)
-{
-	bool late = clock_now_ms() > note->until_ms + KILL_GRACE_MS;
-
-	if (note->state != NOTE_RUNNING || note->process.pid <= 1)
-		return false;
-	switch (process_state(&note->process)) {
-	case PROCESS_DEAD:
-		return false;
-	case PROCESS_ALIVE:
-		if (late)
-			(void)kill(-(pid_t)note->process.pid, SIGKILL);
-		return true; /* also when it was just ended: the next round finds it gone */
-	case PROCESS_UNKNOWN:
-		break;
-	}
-	return !late;
-}
-
-static bool
-is_backing_off(const struct errand *e)
-{
-	int64_t pause = BACKOFF_FIRST_MS;
-
-	if (e->note.state != NOTE_FAILED || !e->p->options->patient)
-		return false;
-	for (unsigned i = 1; i < e->note.failures && pause < BACKOFF_MAX_MS; i++)
-		pause *= 2;
-	return clock_now_ms() < e->note.at_ms + (pause < BACKOFF_MAX_MS ? pause : BACKOFF_MAX_MS);
-}
-
-static bool
-is_guarded(const struct errand *e)
-{
-	const struct mr_names *types = &e->p->set.stale_guard;
-
-	return names_has(types, "all") || names_has(types, e->def->name);
-}
-
-/* A report of an earlier life of its sender says how things were: acting on it now could undo the work of the new one.
- * 0: it is not stale; else the newest life. */
-static unsigned
-newer_life(const struct errand *e)
-{
-	mr_auto(mr_agent_done) struct mr_agent sender = { 0 };
-	struct mr_error ignored = { 0 };
-	struct mr_room *room = e->p->room;
-
-	if (e->msg.sender_life == 0 || !room->driver->find_agent || !is_guarded(e) ||
-	    room->driver->find_agent(room, e->msg.from, &sender, &ignored) != MR_OK)
-		return 0;
-	return sender.life > e->msg.sender_life ? sender.life : 0;
-}
-
-static enum verdict
-judge(const struct errand *e, struct buf *why)
-{
-	const struct note *note = &e->note;
-	unsigned patience = patrol_patience(e), life;
-	int64_t left;
-	char time[24];
-
-	if (note->state == NOTE_HANDLED || note->state == NOTE_ASIDE || note->state == NOTE_DEAD)
-		return ACT_FINISH;
-	if (handler_runs(note)) {
-		buf_adds(why, "its handler still runs");
-		return ACT_WAIT;
-	}
-	if (patience > 0 && note->failures >= patience)
-		return ACT_GIVE_UP;
-	if ((life = newer_life(e)) > 0) {
-		buf_addf(why, "sent by life %u of its sender, who is at life %u now", e->msg.sender_life, life);
-		return ACT_ASIDE;
-	}
-	if (is_backing_off(e)) {
-		buf_adds(why, "it failed a moment ago");
-		return ACT_WAIT;
-	}
-	if ((left = cooldown_left(e)) > 0) {
-		duration_text(left, time);
-		buf_addf(why, "cooldown, for %s", time);
-		return ACT_WAIT;
-	}
-	return ACT_RUN;
 }
 
 /* ---- Taking and ending ---- */
@@ -229,17 +129,22 @@ set_aside(struct errand *e, const char *why, struct mr_error *err)
 	return rc;
 }
 
+/* Told once; and looked at again each time, for its type may be put right. Noted only while we have it: another, with
+ * other settings, may be handling it. */
 static enum mr_rc
 note_broken(struct errand *e, const char *why, struct mr_error *err)
 {
+	enum mr_rc rc;
+
 	e->p->count.broken++;
-	/* Told once; and looked at again each time, for its type may be put right. */
-	if (e->p->options->dry_run || (e->note.state == NOTE_BROKEN && strcmp(e->note.result, why) == 0)) {
-		if (e->p->options->dry_run)
-			tell(e, "broken", why);
+	if (e->p->options->dry_run)
+		tell(e, "broken", why);
+	if (e->p->options->dry_run || (e->note.state == NOTE_BROKEN && strcmp(e->note.result, why) == 0))
 		return MR_OK;
-	}
-	return errand_turn(e, NOTE_BROKEN, "broken", why, err);
+	rc = take(e, err);
+	if (rc == MR_OK && !note_is_over(&e->note) && !note_runs(&e->note, true))
+		rc = errand_turn(e, NOTE_BROKEN, "broken", why, err);
+	return rc;
 }
 
 static enum mr_rc
@@ -260,7 +165,7 @@ static enum mr_rc
 run(struct errand *e, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf result = BUF_INIT;
-	enum run_end end = RUN_OK;
+	bool succeeded = false;
 	enum mr_rc rc = cooldown_take(e, err);
 
 	if (rc == MR_BUSY) {
@@ -268,16 +173,12 @@ run(struct errand *e, struct mr_error *err)
 		return errand_settle(e, SETTLE_BACK, err);
 	}
 	if (rc == MR_OK)
-		rc = patrol_run(e, &end, &result, err);
+		rc = patrol_run(e, &succeeded, &result, err);
 	if (rc == MR_OK && !buf_ok(&result))
 		rc = mr_nomem(err);
 	if (rc != MR_OK)
 		return rc;
-	if (end == RUN_BROKEN) {
-		rc = note_broken(e, buf_z(&result), err);
-		return rc == MR_OK ? errand_settle(e, SETTLE_BACK, err) : rc;
-	}
-	if (end == RUN_FAILED)
+	if (!succeeded)
 		return fail(e, buf_z(&result), err);
 	rc = errand_turn(e, NOTE_HANDLED, "handled", buf_z(&result), err);
 	if (rc == MR_OK)
@@ -292,7 +193,7 @@ act(struct errand *e, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf why = BUF_INIT;
 
-	switch (judge(e, &why)) {
+	switch (errand_judge(e, &why)) {
 	case ACT_RUN:
 		return run(e, err);
 	case ACT_WAIT:
@@ -335,10 +236,8 @@ is_sound(struct errand *e, enum mr_rc *ret_rc, struct mr_error *err)
 {
 	mr_auto(mr_names_done) struct mr_names words = { 0 };
 	struct mr_error wrong = { 0 };
-	enum mr_rc rc = types_fields(e->p->room, &e->msg, &e->values, &wrong);
+	enum mr_rc rc = types_usable(e->p->room, e->p->self->agent, &e->msg, &e->values, &wrong);
 
-	if (rc == MR_OK) /* whoever can write into a mailbox could command with it */
-		rc = typed_check_member(e->p->room, e->msg.from, &e->msg, &wrong);
 	if (rc == MR_OK)
 		rc = patrol_words(e, &words, &wrong);
 	if (rc == MR_CORRUPT || rc == MR_REFUSED) {
@@ -368,33 +267,38 @@ rehearse(struct errand *e, enum verdict verdict, const char *why)
 	tell(e, words[verdict], why);
 }
 
+/* From the look to the end of it. */
+static enum mr_rc
+go_through(struct errand *e, const char *id, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf why = BUF_INIT;
+	enum mr_rc rc = look(e, id, err);
+
+	if (rc != MR_OK || (!note_is_over(&e->note) && !is_sound(e, &rc, err)))
+		return rc;
+	enum verdict verdict = errand_judge(e, &why);
+
+	if (e->p->options->dry_run) {
+		rehearse(e, verdict, buf_z(&why));
+		return MR_OK;
+	}
+	if (verdict == ACT_WAIT) {
+		e->p->count.waiting++;
+		tell(e, "waiting", buf_z(&why));
+		return MR_OK;
+	}
+	rc = take(e, err);
+	return rc == MR_OK ? act(e, err) : rc;
+}
+
 enum mr_rc
 patrol_message(struct patrol *p, const char *id, struct mr_error *err)
 {
 	mr_auto(errand_done) struct errand e = { .p = p };
-	mr_auto(buf_done) struct buf why = BUF_INIT;
 	struct mr_error ignored = { 0 };
-	enum mr_rc rc = look(&e, id, err);
+	enum mr_rc rc = go_through(&e, id, err);
 
-	if (rc != MR_OK)
-		return rc == MR_EMPTY ? MR_OK : rc;
-	if (e.note.state != NOTE_HANDLED && !is_sound(&e, &rc, err))
-		return rc;
-	enum verdict verdict = judge(&e, &why);
-
-	if (p->options->dry_run) {
-		rehearse(&e, verdict, buf_z(&why));
-		return MR_OK;
-	}
-	if (verdict == ACT_WAIT) {
-		p->count.waiting++;
-		tell(&e, "waiting", buf_z(&why));
-		return MR_OK;
-	}
-	rc = take(&e, err);
-	if (rc == MR_OK)
-		rc = act(&e, err);
-	if (e.taken) /* it could not be ended as it should: whoever comes next begins where the note says */
+	if (e.taken) /* not ended, or not as it should: whoever comes next begins where the note says */
 		(void)errand_settle(&e, SETTLE_BACK, &ignored);
 	return rc == MR_EMPTY ? MR_OK : rc;
 }

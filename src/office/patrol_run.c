@@ -247,23 +247,17 @@ spawn_handler(struct errand *e, const struct mr_names *words, struct spawned *re
 }
 
 enum mr_rc
-patrol_run(struct errand *e, enum run_end *ret, struct buf *result, struct mr_error *err)
+patrol_run(struct errand *e, bool *ret_succeeded, struct buf *result, struct mr_error *err)
 {
 	mr_auto(mr_names_done) struct mr_names words = { 0 };
 	mr_auto(spawned_done) struct spawned ran = { 0 };
 	enum mr_rc rc = patrol_words(e, &words, err);
 
-	if (rc == MR_REFUSED) {
-		*ret = RUN_BROKEN;
-		buf_adds(result, err->message);
-		*err = (struct mr_error){ 0 };
-		return MR_OK;
-	}
 	if (rc != MR_OK)
 		return rc;
 	begin_note(e);
 	rc = spawn_handler(e, &words, &ran, err);
-	*ret = RUN_FAILED;
+	*ret_succeeded = false;
 	if (rc == MR_NOTFOUND || rc == MR_REFUSED) { /* no such program: it may be installed by the next time */
 		buf_adds(result, err->message);
 		*err = (struct mr_error){ 0 };
@@ -272,7 +266,6 @@ patrol_run(struct errand *e, enum run_end *ret, struct buf *result, struct mr_er
 	if (rc != MR_OK)
 		return rc;
 	patrol_describe(result, &ran, limit_of(e));
-	if (ran.exit_code == 0 && !ran.timed_out)
-		*ret = RUN_OK;
+	*ret_succeeded = ran.exit_code == 0 && !ran.timed_out;
 	return MR_OK;
 }

@@ -3,24 +3,14 @@
  * redispatch.c - work that lost its worker is given out again, but not for ever. Each bead has a record (kind
  * "redispatch"): how often, when and to which rig. An attempt is written down before the room's Sling: command runs,
  * under the record's lock, so that of two redispatches at once one goes on and the other finds the cooldown; and one
- * that is killed in between has counted all the same. Room settings:
- *
- *	Sling: COMMAND           gets BEAD RIG and options; no shell
- *	Bead-Status: COMMAND     gets BEAD, prints its status; what it does not know is not open
- *	Bead-Prefixes: gt=gastown, bd=beads
+ * that is killed in between has counted all the same.
  */
-#include <stdlib.h>
-
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/spawn.h"
 #include "office/office.h"
-#include "office/patrol.h"
+#include "office/sling.h"
 
 #define LEDGER "redispatch"
-#define RECORD_NAME_MAX 80
-#define STATUS_LIMIT_MS ((int64_t)30 * 1000)
-#define SLING_LIMIT_MS ((int64_t)10 * 60 * 1000)
 
 /* ---- The ledger ---- */
 
@@ -99,125 +89,6 @@ able(const struct mr_room *room, struct mr_error *err)
 	return office_lacks(room, "memory for work that is given out again", err);
 }
 
-static enum mr_rc
-check_bead(const char *bead, struct mr_error *err)
-{
-	size_t len = strlen(bead);
-	bool ok = len > 0 && len <= RECORD_NAME_MAX && bead[0] != '-' && bead[0] != '.';
-
-	for (const char *p = bead; ok && *p; p++)
-		ok = strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-", *p) != NULL;
-	if (ok)
-		return MR_OK;
-	(void)mr_fail(err, MR_REFUSED, "'%.60s' is no id of a bead", bead);
-	return mr_hint(err, "letters, digits, '.', '_' and '-', such as gt-abc12");
-}
-
-/* ---- Commands of the room ---- */
-
-/* Runs the command of a setting with further words behind its own. MR_NOTFOUND: the room has no such setting. */
-static enum mr_rc
-run_setting(struct mr_room *room, const char *setting, const char *const *more, int64_t limit_ms, struct spawned *ret,
-    struct mr_error *err)
-{
-	const char *command = mr_room_setting(room, setting);
-	mr_auto(mr_names_done) struct mr_names words = { 0 };
-	mr_auto(buf_done) struct buf place = BUF_INIT;
-
-	if (!command || !command[0]) {
-		(void)mr_fail(err, MR_NOTFOUND, "this room has no setting '%s'", setting);
-		return mr_hint(err, "add a line '%s: COMMAND' to the room's settings", setting);
-	}
-	words = split_command(command, err);
-	if (words.n == 0)
-		return mr_wrap(err, "setting '%s'", setting);
-	for (; *more; more++)
-		if (!names_add(&words, str_of(*more)))
-			return mr_nomem(err);
-	mr_auto(free_ptr) const char **argv = calloc(words.n + 1, sizeof(*argv));
-
-	buf_addf(&place, "MAILROOM=%s", room->spec);
-	if (!argv || !buf_ok(&place))
-		return mr_nomem(err);
-	for (size_t i = 0; i < words.n; i++)
-		argv[i] = words.v[i];
-	struct spawn what = { .argv = argv, .env = (const char *[]){ buf_z(&place), NULL }, .limit_ms = limit_ms };
-
-	return spawn_run(&what, ret, err) == MR_OK ? MR_OK : mr_wrap(err, "setting '%s'", setting);
-}
-
-enum mr_rc
-mr_sling(struct mr_room *room, const char *bead, const char *rig, const char *const *options, char **ret_output,
-    struct mr_error *err)
-{
-	mr_auto(spawned_done) struct spawned ran = { 0 };
-	mr_auto(buf_done) struct buf how = BUF_INIT;
-	const char *more[16] = { bead, rig };
-	size_t n = 2;
-	enum mr_rc rc = check_bead(bead, err);
-
-	if (rc == MR_OK)
-		rc = mr_address_check(rig, err);
-	for (; rc == MR_OK && options && *options && n < 15; options++)
-		more[n++] = *options;
-	if (rc == MR_OK)
-		rc = run_setting(room, "Sling", more, SLING_LIMIT_MS, &ran, err);
-	if (rc != MR_OK)
-		return rc;
-	if (ran.exit_code != 0) {
-		spawned_describe(&ran, SLING_LIMIT_MS, &how);
-		(void)mr_fail(err, MR_REFUSED, "the sling of '%s' to '%s' failed: %s", bead, rig, buf_z(&how));
-		struct mr_str last = str_trim(buf_str(&ran.err));
-
-		return mr_hint(err, "it says: %.*s", (int)strcspn(last.len > 0 ? last.ptr : "nothing", "\n"),
-		    last.len > 0 ? last.ptr : "nothing");
-	}
-	if (!ran.out.ptr)
-		buf_adds(&ran.out, "");
-	*ret_output = buf_take(&ran.out);
-	return *ret_output ? MR_OK : mr_nomem(err);
-}
-
-/* "open", "closed", ...; "" when nobody knows. */
-static void
-bead_status(struct mr_room *room, const char *bead, char ret[32])
-{
-	mr_auto(spawned_done) struct spawned ran = { 0 };
-	struct mr_error ignored = { 0 };
-	const char *more[] = { bead, NULL };
-
-	ret[0] = '\0';
-	if (run_setting(room, "Bead-Status", more, STATUS_LIMIT_MS, &ran, &ignored) != MR_OK || ran.exit_code != 0)
-		return;
-	const char *text = buf_z(&ran.out);
-	struct mr_str line = str_trim((struct mr_str){ text, strcspn(text, "\r\n") });
-
-	(void)snprintf(ret, 32, "%.*s", line.len < 31 ? (int)line.len : 31, line.ptr);
-}
-
-/* The rig whose beads begin so; the longest prefix counts. */
-static struct mr_str
-rig_by_prefix(const struct mr_room *room, const char *bead)
-{
-	const char *list = mr_room_setting(room, "Bead-Prefixes");
-	struct mr_str best = STR("");
-	size_t best_len = 0;
-
-	for (const char *p = list ? list : ""; *p;) {
-		struct mr_str one = str_trim((struct mr_str){ p, strcspn(p, ",") });
-		const char *equals = one.len > 0 ? memchr(one.ptr, '=', one.len) : NULL;
-		size_t len = equals ? (size_t)(equals - one.ptr) : 0;
-
-		if (len > best_len && strncmp(bead, one.ptr, len) == 0 && bead[len] == '-') {
-			best_len = len;
-			best = str_trim((struct mr_str){ equals + 1, one.len - len - 1 });
-		}
-		p += strcspn(p, ",");
-		p += *p ? 1 : 0;
-	}
-	return best;
-}
-
 /* ---- One redispatch ---- */
 
 struct redispatch {
@@ -242,7 +113,9 @@ is_over(const struct redispatch *r, const struct entry *e, enum mr_redispatch_en
 	}
 	int64_t since_ms = r->now_ms - e->last_ms;
 
-	if (e->last_ms > 0 && since_ms >= 0 && since_ms < r->options->cooldown_ms) {
+	/* A little in the future is another's, who looked at the clock later; far in the future is a clock set wrong.
+	 */
+	if (e->last_ms > 0 && since_ms > -r->options->cooldown_ms && since_ms < r->options->cooldown_ms) {
 		r->ret->wait_ms = r->options->cooldown_ms - since_ms;
 		*ret = MR_REDISPATCH_COOLDOWN;
 		return true;
@@ -296,8 +169,9 @@ escalate(struct redispatch *r, const struct entry *e, struct mr_error *err)
 
 	time_rfc3339(e->last_ms, at);
 	buf_addf(&subject, "REDISPATCH_FAILED: %s (%u attempts)", r->bead, e->attempts);
-	buf_addf(&body, "Bead: %s\nAttempts: %u\nLast Rig: %s\nLast Attempt: %s\n", r->bead, e->attempts,
-	    e->rig[0] ? e->rig : "none", e->last_ms > 0 ? at : "never");
+	buf_addf(&body, "Bead: %s\nAttempts: %u\n", r->bead, e->attempts);
+	if (e->last_ms > 0)
+		buf_addf(&body, "Last Rig: %s\nLast Attempt: %s\n", e->rig, at);
 	buf_addf(&key, "redispatch-%s-%u", r->bead, e->attempts);
 	if (!buf_ok(&subject) || !buf_ok(&body) || !buf_ok(&key))
 		return mr_nomem(err);
@@ -319,7 +193,7 @@ escalate(struct redispatch *r, const struct entry *e, struct mr_error *err)
 static enum mr_rc
 choose_rig(struct redispatch *r, struct mr_error *err)
 {
-	struct mr_str rig = r->options->rig ? str_of(r->options->rig) : rig_by_prefix(r->room, r->bead);
+	struct mr_str rig = r->options->rig ? str_of(r->options->rig) : sling_rig_of(r->room, r->bead);
 
 	if (rig.len > 0 && rig.len < sizeof(r->ret->rig)) {
 		(void)snprintf(r->ret->rig, sizeof(r->ret->rig), "%.*s", (int)rig.len, rig.ptr);
@@ -339,7 +213,7 @@ dispatch(struct redispatch *r, struct mr_error *err)
 
 	if (rc != MR_OK)
 		return rc;
-	bead_status(r->room, r->bead, r->ret->status);
+	sling_status(r->room, r->bead, r->ret->status);
 	if (strcmp(r->ret->status, "open") != 0) {
 		r->ret->end = MR_REDISPATCH_NOT_OPEN;
 		return MR_OK;
@@ -363,7 +237,7 @@ mr_redispatch(struct mr_room *room, const struct mr_self *self, const char *bead
 	enum mr_rc rc = able(room, err);
 
 	if (rc == MR_OK)
-		rc = check_bead(bead, err);
+		rc = sling_check_bead(bead, err);
 	if (rc == MR_OK)
 		rc = entry_load(room, bead, &entry, err);
 	if (rc != MR_OK)

@@ -104,7 +104,7 @@ check_body(const struct mr_draft *draft, struct mr_error *err)
 	while (
 	    i < body.len && (body.ptr[i] == ' ' || body.ptr[i] == '\t' || body.ptr[i] == '\n' || body.ptr[i] == '\r'))
 		i++;
-	if (i == body.len) {
+	if (i == body.len && !draft->no_text) {
 		(void)mr_fail(err, MR_REFUSED, "the message has no text");
 		return mr_hint(err, "give it with -m TEXT, with -f FILE or on stdin");
 	}

@@ -22,6 +22,14 @@ enum mr_rc types_each(struct mr_room *room, types_fn *fn, mr_trouble_fn *trouble
 /* Fields of a message by its type: MR_OK with none for plain mail. MR_CORRUPT, MR_REFUSED: one is wrong (named). */
 enum mr_rc types_fields(
     struct mr_room *room, const struct mr_message *msg, struct type_values *ret, struct mr_error *err);
+/* The same, and whether a program may act on it: in a team only on what members send, and on an answer only if `agent`,
+ * whose mail it is, has asked. MR_REFUSED says why not. */
+enum mr_rc types_usable(struct mr_room *room, const char *agent, const struct mr_message *msg, struct type_values *ret,
+    struct mr_error *err);
+/* Did `asker` ever ask `answerer` what these fields say is answered? True of a type that answers nothing. MR_REFUSED:
+ * there is no such request. */
+enum mr_rc types_check_answer(struct mr_room *room, const struct type_def *def, const struct type_values *values,
+    const char *asker, const char *answerer, struct mr_error *err);
 /* May this sender send that type to this recipient? True also when the type has no routes. Roles are the last or middle
  * words of addresses: rig/witness is a witness, rig/polecats/nux and rig/nux are polecats, mayor is the mayor. */
 bool types_route_fits(const struct type_def *def, const char *sender, const char *recipient);

@@ -228,6 +228,27 @@ check_text(struct typed *t, const struct typed_from *from, const struct context 
 	return use_subject(t, from->implied, err);
 }
 
+/* An answer to nothing would be acted on by nobody, or by somebody who was not meant. */
+static enum mr_rc
+check_answer(struct typed *t, const struct typed_from *from, struct mr_error *err)
+{
+	mr_auto(type_values_done) struct type_values values = { 0 };
+	const struct mr_names *to = from->who->to.n > 0 ? &from->who->to : &from->who->all;
+	struct mr_str subject = str_of(t->draft.subject ? t->draft.subject : "");
+	struct mr_error ignored = { 0 };
+	enum mr_rc rc;
+
+	if (t->draft.force || to->n == 0 || strchr(to->v[0], ':') ||
+	    type_read(t->def, subject, (struct mr_str){ t->draft.body, t->draft.body_len }, &values, &ignored) != MR_OK)
+		return MR_OK;
+	rc = types_check_answer(from->room, t->def, &values, to->v[0], from->self->agent, err);
+	return rc == MR_REFUSED ? mr_hint(err,
+				      "`mailroom reply ID --type %s` copies it from the request; --force "
+				      "sends it as it is",
+				      t->def->name)
+				: rc;
+}
+
 static bool
 has_text(const struct mr_draft *draft)
 {
@@ -292,6 +313,8 @@ typed_compose(struct typed *t, const struct mr_draft *given, const struct typed_
 	rc = context_init(&x, from, given->force, err);
 	if (rc == MR_OK)
 		rc = given->fields_n > 0 || !has_text(given) ? render(t, from, &x, err) : check_text(t, from, &x, err);
+	if (rc == MR_OK)
+		rc = check_answer(t, from, err);
 	if (rc == MR_OK)
 		rc = check_routes(t, from, err);
 	if (rc != MR_OK)

@@ -22,6 +22,14 @@ struct types_store {
 	struct room_driver table;
 };
 struct types_store *types_store(struct mr_room *room, struct mr_error *err); /* made if need be; NULL: out of memory */
+const struct type_def *types_find(const struct types_store *s, const char *name, bool any_case); /* of those read */
+/* Parses it and keeps it. ret may be NULL. */
+enum mr_rc types_keep(struct types_store *s, struct mr_str text, const char *pack, const char *name,
+    const struct type_def **ret, struct mr_error *err);
+enum mr_rc types_note_wrong(
+    struct types_store *s, const char *pack, const char *name, const struct mr_error *why, struct mr_error *err);
+enum mr_rc types_know_packs(struct types_store *s, struct mr_room *room, struct mr_error *err);
+enum mr_rc types_names_in(int fd, struct mr_names *ret, struct mr_error *err); /* of a folder, sorted, no dot files */
 /* By exactly that name; reads its file and no other. */
 enum mr_rc types_get_exact(struct mr_room *room, const char *name, const struct type_def **ret, struct mr_error *err);
 enum mr_rc types_read_own(struct mr_room *room, struct mr_error *err);

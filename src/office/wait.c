@@ -27,7 +27,8 @@ struct waiting {
 	struct candidates fresh;    /* seen in this look, not judged yet */
 	bool hit;
 	bool wants_nudges, nudged;
-	bool moved; /* something changed between the names and the reading: look again at once */
+	bool moved;   /* something changed between the names and the reading: look again at once */
+	bool control; /* a control message was met, which ends nobody's wait: it is for a patrol */
 };
 
 static int
@@ -45,13 +46,26 @@ is_rejected(const struct waiting *w, const char *id)
 	return w->rejected.n > 0 && bsearch(&key, w->rejected.v, w->rejected.n, sizeof(key), by_id);
 }
 
+/* Who asks for one by its type is a program. */
+static bool
+is_for_patrol(struct waiting *w, const struct mr_message *msg)
+{
+	const struct mr_filter *filter = w->matcher.filter;
+	struct mr_error broken = { 0 };
+
+	if ((filter && filter->type) || !mr_is_control(w->room, w->agent, msg, &broken))
+		return false;
+	w->control = true;
+	return true;
+}
+
 static bool
 note_name(void *ctx, const struct mr_message *msg)
 {
 	struct waiting *w = ctx;
 
 	if (w->matcher.depth == SCAN_NAMES) {
-		w->hit = !(msg->flags & MR_SEEN);
+		w->hit = !(msg->flags & MR_SEEN) && !is_for_patrol(w, msg);
 		return !w->hit;
 	}
 	return is_rejected(w, msg->id) || candidates_add(&w->fresh, msg);
@@ -66,7 +80,8 @@ judge_fresh(struct waiting *w, struct mr_error *err)
 		enum mr_rc rc = w->room->driver->fetch(
 		    w->room, w->agent, w->fresh.v[i].id, MR_INBOX, w->matcher.depth, &msg, &ignored);
 
-		if (rc == MR_OK && !(msg.flags & MR_SEEN) && matcher_fits(&w->matcher, &msg)) {
+		if (rc == MR_OK && !(msg.flags & MR_SEEN) && matcher_fits(&w->matcher, &msg) &&
+		    !is_for_patrol(w, &msg)) {
 			w->hit = true;
 			return MR_OK;
 		}
@@ -91,7 +106,7 @@ judge_at_once(void *ctx, const struct mr_message *msg)
 {
 	struct waiting *w = ctx;
 
-	w->hit = !(msg->flags & MR_SEEN) && matcher_fits(&w->matcher, msg);
+	w->hit = !(msg->flags & MR_SEEN) && matcher_fits(&w->matcher, msg) && !is_for_patrol(w, msg);
 	return !w->hit && ((msg->flags & MR_SEEN) || candidates_add(&w->rejected, msg));
 }
 
@@ -124,6 +139,10 @@ look(struct waiting *w, struct mr_error *err)
 		w->moved = false;
 		w->fresh.n = 0;
 		rc = office_scan(w->room, w->agent, &want, note_name, w, err);
+		if (rc == MR_OK && !w->hit && w->control && want.one_is_enough) {
+			want.one_is_enough = false; /* the one that was met is no mail: is there another? */
+			rc = office_scan(w->room, w->agent, &want, note_name, w, err);
+		}
 		if (rc == MR_OK && w->fresh.failed)
 			rc = mr_nomem(err);
 		if (rc == MR_OK)

@@ -56,8 +56,9 @@ split_spec(const char *spec, const struct room_driver **ret_driver, const char *
 }
 
 enum mr_rc
-room_open_spec(const char *spec, const char *state_dir, struct mr_room **ret, struct mr_error *err)
+room_open_spec(const char *spec, const struct mr_room_options *options, struct mr_room **ret, struct mr_error *err)
 {
+	const char *state_dir = options ? options->state_dir : NULL;
 	const struct room_driver *driver = NULL;
 	const char *where = NULL;
 
@@ -81,6 +82,7 @@ room_open_spec(const char *spec, const char *state_dir, struct mr_room **ret, st
 	}
 	room->driver = driver;
 	room->state_dir = state;
+	room->must_exist = options && options->must_exist;
 	room->spec = owned; /* as given; a driver that knows the absolute place replaces it */
 	enum mr_rc rc = driver->open(room, where, err);
 

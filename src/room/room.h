@@ -43,6 +43,7 @@ struct mr_room {
 	char *data_dir;                             /* mr_room_options.data_dir, or NULL */
 	void *types;                                /* the office's: message types that were read; or NULL */
 	void (*forget_types)(struct mr_room *room); /* frees them; set with types */
+	bool must_exist;                            /* mr_room_options.must_exist, for open */
 	bool storage_known;                         /* this handle has asked once what a power cut may do here */
 	mr_trace_fn *trace;                         /* or NULL */
 	void *trace_ctx;
@@ -165,9 +166,13 @@ struct room_driver {
 	unsigned abilities; /* enum room_ability */
 
 	/* ---- Opening ---- */
-	/* Required. Sets room->state, ->name, ->settings. MR_NOTFOUND, MR_REFUSED (newer format, another user's). */
+	/* Required. Sets room->state, ->name, ->settings. MR_NOTFOUND, MR_REFUSED (newer format, another user's).
+	 * Where nothing need be there: MR_NOTFOUND only with room->must_exist. */
 	enum mr_rc (*open)(struct mr_room *room, const char *where, struct mr_error *err);
 	void (*close)(struct mr_room *room); /* also after a failed open */
+	/* The place of a room that was opened without being there, which else the first message makes. There already:
+	 * MR_OK. Durable. NULL: what was opened is there. */
+	enum mr_rc (*make)(struct mr_room *room, struct mr_error *err);
 	/* Completes what crashed commands left behind, as far as nobody is working on it; cheap when
 	 * there is nothing. NULL: nothing is ever left behind. */
 	enum mr_rc (*recover)(struct mr_room *room, struct mr_error *err);
@@ -368,8 +373,9 @@ struct room_fault {
 void room_wrap_fault(struct mr_room *room, struct room_fault *plan); /* plan is borrowed */
 
 /* open.c: spec -> open room (without recovery and policy; the office adds those). */
-/* state_dir may be NULL. */
-enum mr_rc room_open_spec(const char *spec, const char *state_dir, struct mr_room **ret, struct mr_error *err);
+/* Of the options (NULL: none) only state_dir and must_exist count here. */
+enum mr_rc room_open_spec(
+    const char *spec, const struct mr_room_options *options, struct mr_room **ret, struct mr_error *err);
 void room_free(struct mr_room *room);
 
 #endif

@@ -68,7 +68,7 @@ setup_link(struct world *w, const char *kind)
 	make_blue(w, kind);
 	struct mr_room *room = world_open(w, true);
 	spec_of(w, kind, spec);
-	if (mr_link_create(room, &self, "blue", spec, &err) != MR_OK)
+	if (mr_link_create(room, &self, "blue", spec, false, &err) != MR_OK)
 		fail_msg("link: %s", err.message);
 	mr_room_close(room);
 }

@@ -109,6 +109,38 @@ cat >rows <<'EOF'
 0000 stats
 0000 stats --json
 0000 describe
+0000 --as bob check
+3333 --as alice check
+0000 --as bob check --inject
+0000 --as bob check --inject --format teams-xml
+4444 --as bob dnd on
+4444 --as bob dnd status
+4044 --as alice nudge bob -m hi
+4044 --as alice nudge bob --mode queue -m hi
+4444 --as alice nudge bob --urgent -m hi
+4444 --as alice escalate -s high trouble
+4444 escalate list
+0000 --as alice handoff -m notes
+0000 lint
+0000 lint --policy gastown
+0000 --as bob patrol
+0000 --as bob patrol --dry-run
+0000 --as bob patrol log
+0000 --as bob gt mail inbox
+0000 --as alice gt mail send bob -s hi -m hi
+0000 --as bob gt mail read ID
+0000 --as bob gt mail reply ID -m hi
+0000 --as bob gt mail mark-read ID
+1001 --as bob gt mail archive ID
+0000 --as bob gt mail check --inject
+1111 --as bob gt mail claim q
+1111 --as bob gt mail channel
+1011 --as alice gt nudge bob hi
+1111 --as alice gt escalate -s high trouble
+1111 --as bob gt dnd on
+0000 --as alice gt handoff -m notes
+1111 --as alice gt sling gt-1 gp
+1111 --as alice gt deacon redispatch gt-1
 EOF
 
 kinds='teams chipset handoff workspace'

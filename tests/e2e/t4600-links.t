@@ -214,10 +214,37 @@ exits 0 'a name with a blank in it' mr --as alice send 'Old Bob@hand' -m 'as it 
 same 'as it is spoken' "$(mr --room handoff:root --as 'Old Bob' inbox --json | jq -r .subject)" 'is found in the other room'
 exits 4 'a name that nobody has there' mr --as alice send 'New Bob@hand' -m hi
 
+# ---- a disk over there that is full ----
+if MAILROOM_FAULT= "$DEVBIN" --version >/dev/null 2>&1; then
+	n=150
+	while [ $n -le 200 ]; do
+		MAILROOM_FAULT=errno:ENOSPC:$n "$DEVBIN" --as alice send carol@team -m "full $n" </dev/null >/dev/null 2>&1
+		n=$((n + 1))
+	done
+	mr carry team >/dev/null 2>&1
+	same 0 "$(find teams/blue/inboxes -name '.mailroom-carry-*' | wc -l | tr -d ' ')" 'deliveries that failed leave nothing behind'
+	same '' "$(jq -r '.[].text' teams/blue/inboxes/carol.json | grep '^full' | sort | uniq -d)" 'and none is doubled'
+	mr --room "teams:$scratch/teams/blue" --as carol mark read --all >/dev/null 2>&1
+	mr carry team >/dev/null 2>&1
+	mr --as alice drain >/dev/null 2>&1
+	n=10
+	while [ $n -le 60 ]; do
+		printf '[{"from":"eve","text":"hi","timestamp":"2026-07-01T08:15:30.250Z","read":false}]' >teams/blue/inboxes/eve.json
+		MAILROOM_FAULT=errno:ENOSPC:$n "$DEVBIN" --room "teams:$scratch/teams/blue" --as eve mark read --all --json </dev/null >out 2>err
+		told=$(jq -r '.changed // 0' out) done=$(jq '[.[] | select(.read)] | length' teams/blue/inboxes/eve.json)
+		[ "${told:-0}" -le "$done" ] || echo "call $n: $told, not $done"
+		n=$((n + 2))
+	done >wrong
+	rm -f teams/blue/inboxes/eve.json
+	same '' "$(cat wrong)" 'a mark that failed is not counted'
+else
+	skip 'a full disk' 'no build with fault points'
+fi
+
 # ---- what vanishes unread ----
 id=$(send alice carol@team 'never read')
 rm -rf teams/blue
-exits 0 'a team whose folder was deleted' mr carry team
+exits 5 'a team whose folder was deleted' mr carry team
 says out 'vanished unread' 'is told'
 exits 0 'what nobody read there' mr --as alice inbox --json
 same 'bounce' "$(jq -r 'select(.reply_to == "'"$id"'").type' out)" 'comes back to its sender'
@@ -228,6 +255,36 @@ rm -rf state/mail/carol
 n=$(unread alice)
 exits 0 'unlink leaves the other room as it is' mr unlink chip --force
 check 'with its mailboxes' test -d state/mail/alice -o -d state/mail/carol-at-team
+
+# ---- a place that is gone is not made again ----
+fresh
+for place in "teams:$scratch/far/blue" "chipset:$scratch/far" "handoff:$scratch/far"; do
+	kind=${place%%:*}
+	rm -rf far
+	exits 5 "$kind: no link to what is not there" mr link far "$place"
+	says err '[-]-make' "$kind: but with --make"
+	check "$kind: and nothing is made" test ! -e far
+	exits 4 "$kind: nor with --make for a link that is refused" mr link town "$place" --make
+	check "$kind: which leaves nothing" test ! -e far
+	exits 0 "$kind: --make" mr link far "$place" --make
+	check "$kind: makes it" test -d "${place#*:}"
+	mr --room "$place" register bob >/dev/null 2>&1
+	mr --room "$place" register carol >/dev/null 2>&1
+	[ $kind != chipset ] || mkdir -p far/mail/bob # nobody registers there
+	exits 0 "$kind: mail that has to wait" mr --as bob send carol@far -m waits
+	says err 'called so there' "$kind: for its name is taken"
+	mv far away
+	exits 5 "$kind: carrying to a place that is gone" mr carry far
+	says err "link 'far'" "$kind: says so"
+	says err 'unlink far' "$kind: and what to do"
+	exits 5 "$kind: nor is anything sent there" mr --as alice send carol@far -m hi
+	check "$kind: and the place is not made" test ! -e far
+	same 1 "$(mr link list --json | jq .waiting)" "$kind: the mail waits"
+	mv away far
+	mr link name far bob bob2 >/dev/null 2>&1
+	same 'far: 1 out, 0 in' "$(mr carry far 2>&1)" "$kind: until it is back"
+	mr unlink far >/dev/null
+done
 
 # ---- staying ----
 fresh

@@ -32,6 +32,7 @@ check 'and runs nothing' test ! -e runs
 exits 0 'patrol' bob patrol
 says out '^handled .* exit 0$' 'says what it did'
 says out '^1 handled, 1 left alone$' 'and how much'
+says out 'not instructions' 'fenced: it has words of others in it'
 same 'main|a b|hi|' "$(tr '\n' '|' <arguments)" 'the words are those of the type, filled in one by one'
 same "$id BUILD hi" "$(jq -r '"\(.id) \(.type) \(.fields.Note)"' message)" 'the message is on standard input'
 says environment "^MAILROOM_ID=$id$" 'the environment has its id'
@@ -71,7 +72,7 @@ same "$id" "$(mr dead list --json | jq -r .id)" 'and kept as a dead letter'
 same 'Failed: BUILD fails' "$(mr --as alice inbox --json | jq -r .subject)" 'its sender knows'
 exits 0 'the log' bob patrol log --json
 same 'failed 1,failed 2,failed 3,escalated 0,dead 3' "$(jq -r '"\(.what) \(.attempt)"' out | paste -sd ,)" 'tells it all'
-exits 0 'its end' bob patrol log -n 1
+exits 0 'its end' bob patrol log -n 1 --json
 same 1 "$(wc -l <out | tr -d ' ')" 'is one line'
 printf 'Patrol-Escalate-Two: carol\n' >>.mailroom/room
 exits 4 'a setting that does not exist is refused' bob patrol
@@ -111,14 +112,15 @@ wait $patrol
 same 0 $? 'told to end, it ends well'
 same 2 "$(wc -l <runs | tr -d ' ')" 'and had handled what came'
 
-# ---- killed at every few calls to the disk
+# ---- killed at calls to the disk: each of those around the end of the handler, some of the others
 room alice bob
 type BUILD 'Handler: ./handle {What}'
-n=1 again=0 wrong=
+n=1 fine=0 again=0 wrong=
 while [ $n -lt 600 ]; do
 	: >runs
 	id=$(mail alice bob 'BUILD main')
 	MAILROOM_FAULT=kill-after:$n "$DEVBIN" --as bob patrol >/dev/null 2>&1 </dev/null && break
+	ran=$(wc -l <runs | tr -d ' ')
 	state=$(head -n 1 ".mailroom/records/handled/bob/$id" 2>/dev/null)
 	for _ in 1 2 3 4 5; do bob patrol >/dev/null 2>&1; [ $? -eq 3 ] || break; sleep 0.1; done
 	times=$(wc -l <runs | tr -d ' ')
@@ -126,7 +128,12 @@ while [ $n -lt 600 ]; do
 	{ [ "$times" -ge 1 ] && [ "$times" -le 2 ]; } || wrong="$wrong $n: ran $times times;"
 	[ "$(bob read "$id" --json | jq -r .acked)" = true ] || wrong="$wrong $n: not acknowledged;"
 	[ "$times" -eq 1 ] || { again=$((again + 1)); [ "$(tail -n 1 runs)" = "$id 2" ] || wrong="$wrong $n: no attempt 2;"; }
-	n=$((n + 4))
+	case $fine:$ran in
+	0:0) n=$((n + 10)) ;;                  # not there yet
+	0:1) fine=25 n=$((n - 10)) ;;          # back, and every one from here on
+	1:*) n=$((n + 30)) ;;                  # what comes behind
+	*) fine=$((fine - 1)) n=$((n + 1)) ;;
+	esac
 done
 same '' "$wrong" 'wherever it is killed, it is handled, and never again once that is recorded'
 check "it was killed ($n calls), and cut off at least once ($again)" test $n -gt 40 -a $n -lt 600 -a $again -gt 0
@@ -169,6 +176,12 @@ says out "^broken .*no member" 'is not acted on'
 crew team-lead send bob --type shutdown_request --field reason=fails >/dev/null
 for _ in 1 2 3; do crew bob patrol --handler 'shutdown_request=./handle {reason}' --set Escalate-To=team-lead >out 2>&1; done
 says "$teams/crew/inboxes/team-lead.json" 'could not handle' 'what fails is escalated in a team, too'
+crew team-lead send bob --type shutdown_request --field reason=slow >/dev/null
+crew bob patrol --handler 'shutdown_request=sleep 2' >/dev/null & first=$!
+for _ in 1 2 3 4 5 6 7 8 9 10; do sleep 0.1; grep -rqs '^State: running' "$XDG_STATE_HOME" && break; done
+exits 4 'a second patrol at that mailbox is refused' crew bob patrol --handler 'shutdown_request=true'
+wait $first
+same 0 $? 'while the first goes on'
 check 'nothing of it is in the team' sh -c "! ls -A '$teams/crew' | grep -v -e inboxes -e config.json"
 exits 0 'the log' crew bob patrol log
 says out 'handled .*shutdown_request' 'is there, too'

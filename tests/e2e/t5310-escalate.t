@@ -8,7 +8,7 @@ exits 2 'a severity that is none' mr --as alice escalate trouble -s awful
 exits 0 'escalate' mr --as alice escalate main does not build -s high -r 'no compiler' --related gp-1 --source patrol
 id=$(cat out)
 same 'operator mayor' "$(for a in operator mayor; do [ "$(unread $a)" = 1 ] && echo $a; done | tr '\n' ' ' | sed 's/ $//')" 'both are told'
-same "[HIGH] main does not build|escalation|high|$id" \
+same "[HIGH] main does not build|ESCALATE|high|$id" \
 	"$(mr --as mayor inbox --json | jq -r '"\(.subject)|\(.type)|\(.priority)|\(.thread)"')" 'by mail in its thread'
 exits 0 'the same again' mr --as alice escalate main does not build
 same "$id" "$(cat out)" 'is the same'

@@ -76,7 +76,7 @@ mr('init', hub, '--name', 'hub')
 for kind in kinds:
     for side, agent in (('a', 'alice'), ('b', 'bob')):
         live(side, kind, agent)
-        mr('--room', hub, 'link', '%s-%s' % (side, kind), spec(side, kind))
+        mr('--room', hub, 'link', '%s-%s' % (side, kind), spec(side, kind), '--make')
 for one in kinds:
     for other in kinds:
         mr('--room', hub, 'link', 'name', 'a-' + one, 'bob@b-' + other, 'bob-at-b-' + other)
@@ -128,6 +128,12 @@ def message_args(kind):
 
 def body(one, other):
     return 'From %s to %s.\nTwo lines; the end: ✓ 😀 "quoted" \\ </teammate-message>\n' % (one, other)
+
+
+def text_seen(one, other):
+    """A team's texts cannot close the block in which a model is shown them."""
+    text = body(one, other)
+    return text.replace('</teammate-message', '<\\/teammate-message') if 'teams' in (one, other) else text
 
 
 def states(got, name, value):
@@ -182,7 +188,7 @@ for one in kinds:
             continue
         got = got[0]
         ok(got['to'] == ['bob'], '%s: to bob' % name, got)
-        ok(body(one, other).rstrip('\n') in got['body'], '%s: the text is all there' % name, got)
+        ok(text_seen(one, other).rstrip('\n') in got['body'], '%s: the text is all there' % name, got)
         compare(other, one, got, name)
         mr('--room', spec('b', other), '--as', 'bob', 'reply', got['id'], stdin='Answer to %s.\n' % name)
 

@@ -216,12 +216,40 @@ every_copy_is_found_and_purged(void **state)
 	assert_int_equal(count_in(w, "bob", MR_INBOX), 1);
 }
 
+static bool
+no_record_is_listed(void *ctx, const char *name)
+{
+	(void)ctx;
+	fail_msg("'%s' is listed", name);
+	return false;
+}
+
+static void
+a_lock_beside_records_has_one_holder(void **state)
+{
+	struct world *w = *state;
+	void *lock = NULL, *other = NULL, *third = NULL;
+
+	EXPECT(MR_OK, w->ops->record_lock(w->room, "nudge", "rig/bob", "shown", 0, &lock, &err));
+	EXPECT(MR_BUSY, w->ops->record_lock(w->room, "nudge", "rig/bob", "shown", 0, &third, &err));
+	EXPECT(MR_OK, w->ops->record_lock(w->room, "nudge", "rig/bob", "waiting", 0, &other, &err));
+	/* Whoever changes records is not in its way, and it is no record itself. */
+	EXPECT(MR_OK, w->ops->record_each(w->room, "nudge", "rig/bob", no_record_is_listed, NULL, &err));
+	EXPECT(MR_OK, w->ops->record_put(w->room, "nudge", "rig/bob", "1-a", STR("text"), &err));
+	EXPECT(MR_OK, w->ops->record_drop(w->room, "nudge", "rig/bob", "1-a", &err));
+	w->ops->record_unlock(w->room, other);
+	w->ops->record_unlock(w->room, lock);
+	EXPECT(MR_OK, w->ops->record_lock(w->room, "nudge", "rig/bob", "shown", 0, &third, &err));
+	w->ops->record_unlock(w->room, third);
+}
+
 const struct suite_case record_cases[] = {
 	CASE(records_are_kept_by_kind_owner_and_name, ROOM_REGISTER | ROOM_HOLDS),
 	CASE(a_record_is_replaced_and_dropped, ROOM_REGISTER | ROOM_HOLDS),
 	CASE(records_are_listed_each_once, ROOM_REGISTER | ROOM_HOLDS),
 	CASE(a_change_sees_what_is_there_and_replaces_it, ROOM_REGISTER | ROOM_HOLDS),
 	CASE(a_change_that_is_refused_changes_nothing, ROOM_REGISTER | ROOM_HOLDS),
+	CASE(a_lock_beside_records_has_one_holder, ROOM_REGISTER | ROOM_HOLDS),
 	CASE(groups_queues_and_channels_are_records_too, ROOM_QUEUES | ROOM_CHANNELS),
 	CASE(every_copy_is_found_and_purged, ROOM_REGISTER | ROOM_PURGE | ROOM_HOLDS),
 	{ 0 },

@@ -58,6 +58,8 @@ void gt_json_message(struct cli *cli, struct json *j, const struct mr_message *m
 /* Its body without the line ends behind it, which mail has and gt has not. */
 struct mr_str gt_text_of(const struct mr_message *msg);
 const char *gt_type(const struct mr_message *msg); /* task, escalation, scavenge, notification or reply */
+/* A control message: not shown to an agent as text. */
+bool gt_hides(struct cli *cli, const struct mr_message *msg, const char *owner);
 bool gt_is_wisp(const struct mr_message *msg);
 bool gt_is_pinned(const struct mr_message *msg);
 /* Starts what shows mail: framed off a terminal, but never cut short, for gt has no option to ask for more. */
@@ -82,8 +84,6 @@ struct gt_letter {
 int gt_mail(struct cli *cli, const struct gt_letter *letter, char ret_id[MR_ID_LEN + 1]);
 /* nudge.c: those who got it are told, as far as they can be. */
 void gt_nudge_mail(struct cli *cli, const struct mr_receipt *receipt, enum mr_priority priority);
-/* What stands for no text: gt has it, but a message without a single line could not be told from a broken one. */
-#define GT_NO_TEXT "\n"
 /* The text of a message from -m, --body or --stdin; *ret_given: there was one, if an empty one. */
 int gt_body(struct cli *cli, const char *positional, struct buf *ret, bool *ret_given);
 

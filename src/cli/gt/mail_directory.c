@@ -112,6 +112,13 @@ print_directory(struct cli *cli, const struct directory *d)
 		gt_json_out(cli, &text);
 }
 
+/* A kind of room that has no groups has none to list. */
+static bool
+is_wrong(enum mr_rc rc)
+{
+	return rc != MR_OK && rc != MR_UNSUPPORTED;
+}
+
 static int
 run_directory(struct cli *cli)
 {
@@ -119,10 +126,10 @@ run_directory(struct cli *cli)
 	struct mr_error err = { 0 };
 	int code = EXIT_DONE;
 
-	if (mr_each_agent(cli->room, add_agent, &d, &err) != MR_OK ||
-	    mr_group_each(cli->room, add_group, &d, &err) != MR_OK ||
-	    mr_queue_each(cli->room, add_queue, &d, &err) != MR_OK ||
-	    mr_channel_each(cli->room, add_channel, &d, &err) != MR_OK)
+	if (is_wrong(mr_each_agent(cli->room, add_agent, &d, &err)) ||
+	    is_wrong(mr_group_each(cli->room, add_group, &d, &err)) ||
+	    is_wrong(mr_queue_each(cli->room, add_queue, &d, &err)) ||
+	    is_wrong(mr_channel_each(cli->room, add_channel, &d, &err)))
 		code = cli_fail(cli, &err);
 	add_patterns(&d);
 	if (d.failed)

@@ -53,6 +53,15 @@ mark(struct marks *m, const char *name, const char *value)
 	m->v[m->n++] = (struct mr_header){ name, value };
 }
 
+static void
+say_warnings(struct cli *cli, const struct mr_receipt *receipt)
+{
+	for (size_t i = 0; i < receipt->warnings.n; i++)
+		cli_warn(cli, "%s", receipt->warnings.v[i]);
+	for (size_t i = 0; i < receipt->trouble.n; i++)
+		cli_warn(cli, "%s", receipt->trouble.v[i]);
+}
+
 int
 gt_mail(struct cli *cli, const struct gt_letter *letter, char ret_id[MR_ID_LEN + 1])
 {
@@ -63,7 +72,7 @@ gt_mail(struct cli *cli, const struct gt_letter *letter, char ret_id[MR_ID_LEN +
 
 	if (letter->type)
 		mark(&marks, "GT-Type", letter->type);
-	if (letter->wisp)
+	if (letter->wisp && mr_room_has_lives(cli->room)) /* the formats of others have no place for it */
 		mark(&marks, "GT-Wisp", "yes");
 	struct mr_draft draft = { .to = to,
 		.subject = letter->subject,
@@ -81,6 +90,7 @@ gt_mail(struct cli *cli, const struct gt_letter *letter, char ret_id[MR_ID_LEN +
 		cli_warn(cli, "%s", err.message);
 	cli->changed = true;
 	(void)snprintf(ret_id, MR_ID_LEN + 1, "%s", receipt.id);
+	say_warnings(cli, &receipt);
 	cli_notify(cli, &receipt, cli->self.agent, letter->subject);
 	if (!letter->no_notify)
 		gt_nudge_mail(cli, &receipt, letter->priority);
@@ -174,10 +184,7 @@ deliver(struct cli *cli, const struct mr_draft *draft, const char *type, bool pi
 	cli->done_id = NULL;
 	if (rc == MR_INDOUBT)
 		cli_warn(cli, "%s", err.message);
-	for (size_t i = 0; i < receipt.warnings.n; i++)
-		cli_warn(cli, "%s", receipt.warnings.v[i]);
-	for (size_t i = 0; i < receipt.trouble.n; i++)
-		cli_warn(cli, "%s", receipt.trouble.v[i]);
+	say_warnings(cli, &receipt);
 	if (pinned)
 		pin(cli, &receipt);
 	cli_notify(cli, &receipt, cli->self.agent, draft->subject);
@@ -190,8 +197,8 @@ deliver(struct cli *cli, const struct mr_draft *draft, const char *type, bool pi
 static const char *
 address(struct cli *cli)
 {
-	if (opt_flag(cli, "self"))
-		return cli->self.agent;
+	if (opt_flag(cli, "self")) /* also when --from makes it another's */
+		return arena_dup(&cli->own, str_of(cli->self.agent));
 	if (opt_text(cli, "to"))
 		return gt_recipient(cli, opt_text(cli, "to"));
 	return cli->argc > 0 ? gt_recipient(cli, cli->argv[0]) : NULL;
@@ -226,12 +233,14 @@ run_send(struct cli *cli)
 		return code;
 	if (!gt_act_as(cli, opt_text(cli, "from")))
 		return EXIT_FAILED;
-	draft.body = body.len > 0 ? body.ptr : GT_NO_TEXT;
-	draft.body_len = body.len > 0 ? body.len : strlen(GT_NO_TEXT);
+	draft.body = body.len > 0 ? body.ptr : "";
+	draft.body_len = body.len;
+	draft.no_text = true;
+	draft.force = opt_flag(cli, "force");
 	draft.reply_to = opt_text(cli, "reply-to");
 	if (strcmp(type, "notification") != 0)
 		mark(&marks, "GT-Type", type);
-	if (!opt_flag(cli, "permanent"))
+	if (!opt_flag(cli, "permanent") && mr_room_has_lives(cli->room))
 		mark(&marks, "GT-Wisp", "yes");
 	if (opt_flag(cli, "pinned"))
 		mark(&marks, "GT-Pinned", "yes");
@@ -257,6 +266,7 @@ static const struct opt send_opts[] = {
 	OPT(0, "wisp", NULL, "it may be cleared away once it was read: the default"),
 	OPT(0, "permanent", NULL, "it may not"),
 	OPT(0, "cc", "ADDRESS...", "a further recipient"),
+	OPT(0, "force", NULL, "also what the room's rules refuse"),
 	OPT(0, "from", "ADDRESS", "the sender, for whoever hands on the mail of another"),
 	GT_JSON,
 	OPT_END,
@@ -302,6 +312,7 @@ run_reply(struct cli *cli)
 	cli->done_id = NULL;
 	if (rc == MR_INDOUBT)
 		cli_warn(cli, "%s", err.message);
+	say_warnings(cli, &receipt);
 	cli_notify(cli, &receipt, cli->self.agent, draft.subject);
 	gt_nudge_mail(cli, &receipt, draft.priority);
 	mr_receipt_done(&receipt);

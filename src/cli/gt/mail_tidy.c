@@ -4,6 +4,7 @@
 #include <strings.h>
 
 #include "base/clock.h"
+#include "base/id.h"
 #include "cli/gt/gt.h"
 
 /* ---- Several ids at once ---- */
@@ -116,11 +117,11 @@ want_all(struct choice *c, const struct mr_message *msg)
 	return true;
 }
 
+/* By the id, which knows when it was sent better than its Date: has, which has no parts of a second. */
 static bool
-want_loose(struct choice *c, const struct mr_message *msg)
+want_stale(struct choice *c, const struct mr_message *msg)
 {
-	(void)c;
-	return !gt_is_pinned(msg);
+	return id_time_ms(msg->id) < c->before_ms && !gt_is_pinned(msg);
 }
 
 /* ---- mark-read, mark-unread ---- */
@@ -186,7 +187,7 @@ say_would(struct cli *cli, const struct mr_names *ids, const char *done_word)
 static int
 run_archive(struct cli *cli)
 {
-	mr_auto(choice_done) struct choice c = { .cli = cli, .wanted = want_loose };
+	mr_auto(choice_done) struct choice c = { .cli = cli, .wanted = want_stale };
 	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
 	struct mr_names operands = { cli->argv, (size_t)cli->argc };
 	struct mr_error err = { 0 };
@@ -202,7 +203,8 @@ run_archive(struct cli *cli)
 		(void)mr_fail(&err, MR_REFUSED, "'%s' has no life here, so no mail is from before it", agent.name);
 		return cli_fail(cli, &err);
 	}
-	int code = choose(&c, &(struct mr_filter){ .before_ms = agent.started_ms });
+	c.before_ms = agent.started_ms;
+	int code = choose(&c, &(struct mr_filter){ 0 });
 
 	if (code != EXIT_DONE)
 		return code;

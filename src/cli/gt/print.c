@@ -170,6 +170,21 @@ gt_json_message(struct cli *cli, struct json *j, const struct mr_message *msg, c
 	json_close(j);
 }
 
+/* What programs tell each other is no text for an agent. JSON is for programs, and what one sent oneself is known. */
+bool
+gt_hides(struct cli *cli, const struct mr_message *msg, const char *owner)
+{
+	struct mr_error err = { 0 };
+
+	if (cli->json || msg->folder == MR_SENT)
+		return false;
+	if (mr_is_control(cli->room, owner, msg, &err))
+		return true;
+	if (err.code != MR_OK)
+		cli_warn(cli, "the control message %s cannot be used: %s", msg->id, err.message);
+	return false;
+}
+
 /* ---- Text ---- */
 
 void

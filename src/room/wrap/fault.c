@@ -35,6 +35,7 @@ strikes(struct mr_room *room, struct mr_error *err)
 		return room->inner->slot args;                                                                         \
 	}
 
+FAULTY(make, (struct mr_room * room, struct mr_error *err), (room, err))
 FAULTY(recover, (struct mr_room * room, struct mr_error *err), (room, err))
 FAULTY(storage, (struct mr_room * room, struct mr_storage *ret, struct mr_error *err), (room, ret, err))
 FAULTY(each_agent, (struct mr_room * room, mr_agent_fn *fn, void *ctx, struct mr_error *err), (room, fn, ctx, err))
@@ -121,6 +122,7 @@ FAULTY(inspect, (struct mr_room * room, bool fix, mr_finding_fn *fn, void *ctx, 
 static void
 replace_slots(struct faulty *faulty)
 {
+	REPLACE(make);
 	REPLACE(recover);
 	REPLACE(storage);
 	REPLACE(each_agent);

@@ -88,6 +88,7 @@ depth_word(enum scan_depth depth)
 }
 
 TRACED_VOID(close, (struct mr_room * room), (room), "close %s", room->spec)
+TRACED(make, (struct mr_room * room, struct mr_error *err), (room, err), "make")
 TRACED(recover, (struct mr_room * room, struct mr_error *err), (room, err), "recover")
 TRACED(storage, (struct mr_room * room, struct mr_storage *ret, struct mr_error *err), (room, ret, err), "storage")
 TRACED(each_agent, (struct mr_room * room, mr_agent_fn *fn, void *ctx, struct mr_error *err), (room, fn, ctx, err),
@@ -186,6 +187,7 @@ static void
 replace_slots(struct room_driver *table)
 {
 	REPLACE(close);
+	REPLACE(make);
 	REPLACE(recover);
 	REPLACE(storage);
 	REPLACE(each_agent);

@@ -71,8 +71,8 @@ make_within(int around_fd, const char *name, int *ret_fd, struct mr_error *err)
 }
 
 /* <state> itself, in the nearest folder above it that is there. */
-static enum mr_rc
-make_state(struct chipset *cs, int *ret_fd, struct mr_error *err)
+enum mr_rc
+chipset_state_make(struct chipset *cs, int *ret_fd, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf above = BUF_INIT;
 	mr_auto(sys_close_fd) int around = -1;
@@ -102,7 +102,7 @@ chipset_box_make(struct chipset *cs, const char *id, enum mr_folder folder, int 
 
 	if (rc != MR_NOTFOUND)
 		return rc;
-	rc = make_state(cs, &state, err);
+	rc = chipset_state_make(cs, &state, err);
 	if (rc == MR_OK)
 		rc = make_within(state, "mail", &mail, err);
 	if (rc == MR_OK)

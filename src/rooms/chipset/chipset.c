@@ -9,9 +9,9 @@
 #include <fcntl.h>
 #include <stdlib.h>
 
-/* The folder need not be there: a mailbox appears with its first message. */
+/* The folder need not be there, unless that is asked for: a mailbox appears with its first message. */
 static enum mr_rc
-check_place(const char *path, struct mr_error *err)
+check_place(const char *path, bool must_exist, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int fd = -1;
 
@@ -21,6 +21,8 @@ check_place(const char *path, struct mr_error *err)
 	}
 	enum mr_rc rc = dir_open(AT_FDCWD, path, &fd, err);
 
+	if (rc == MR_NOTFOUND && must_exist)
+		return mr_fail(err, MR_NOTFOUND, "no folder '%s'", path);
 	return rc == MR_OK || rc == MR_NOTFOUND ? MR_OK : mr_wrap(err, "cannot open room '%s'", path);
 }
 
@@ -41,7 +43,7 @@ chipset_open(struct mr_room *room, const char *where, struct mr_error *err)
 	room->name = strdup("chipset");
 	if (!cs->path || !room->name)
 		return mr_nomem(err);
-	if (check_place(cs->path, err) != MR_OK)
+	if (check_place(cs->path, room->must_exist, err) != MR_OK)
 		return err->code;
 	buf_addf(&spec, "chipset:%s", cs->path);
 	char *whole = buf_take(&spec);
@@ -51,6 +53,14 @@ chipset_open(struct mr_room *room, const char *where, struct mr_error *err)
 	free(room->spec);
 	room->spec = whole;
 	return MR_OK;
+}
+
+static enum mr_rc
+chipset_make(struct mr_room *room, struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int fd = -1;
+
+	return chipset_state_make(chipset_of(room), &fd, err);
 }
 
 static void
@@ -88,6 +98,7 @@ const struct room_driver room_chipset = {
 	.abilities = ROOM_READ_STATE | ROOM_PRIORITIES | ROOM_ARCHIVE | ROOM_TYPES | ROOM_OPEN_BOXES,
 	.open = chipset_open,
 	.close = chipset_close,
+	.make = chipset_make,
 	.storage = chipset_storage,
 	.each_agent = chipset_each_agent,
 	.find_agent = chipset_find_agent,

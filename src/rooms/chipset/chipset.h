@@ -91,6 +91,7 @@ bool chipset_set_read(struct mr_str text, struct json_value object, bool read, s
 /* ---- box.c ---- */
 void chipset_box_path(struct buf *out, const char *id, enum mr_folder folder); /* "mail/bob/archive" */
 /* MR_NOTFOUND: there is none. */
+enum mr_rc chipset_state_make(struct chipset *cs, int *ret_fd, struct mr_error *err);
 enum mr_rc chipset_open_below(struct chipset *cs, const char *path, int *ret_fd, struct mr_error *err);
 enum mr_rc chipset_box_open(
     struct chipset *cs, const char *id, enum mr_folder folder, int *ret_fd, struct mr_error *err);

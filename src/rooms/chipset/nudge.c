@@ -21,7 +21,7 @@ check_type(const char *type, struct mr_error *err)
 	for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
 		if (strcmp(types[i], type) == 0)
 			return MR_OK;
-	(void)mr_fail(err, MR_REFUSED, "a chipset room knows no nudge of kind '%.60s'", type);
+	(void)mr_fail(err, MR_UNSUPPORTED, "a chipset room knows no nudge of kind '%.60s'", type);
 	return mr_hint(err, "health_check, stall_warning, priority_change, abort, sync_request or nudge_response");
 }
 

@@ -137,9 +137,17 @@ handoff_open(struct mr_room *room, const char *where, struct mr_error *err)
 		return err->code;
 	enum mr_rc rc = handoff_root(h, false, &fd, err);
 
-	if (rc == MR_NOTFOUND)
+	if (rc == MR_NOTFOUND && !room->must_exist)
 		rc = check_parent(h, err);
 	return rc == MR_OK ? MR_OK : mr_wrap(err, "cannot open room '%s'", h->path);
+}
+
+static enum mr_rc
+handoff_make(struct mr_room *room, struct mr_error *err)
+{
+	int fd = -1;
+
+	return handoff_root(handoff_of(room), true, &fd, err);
 }
 
 static void
@@ -167,6 +175,7 @@ const struct room_driver room_handoff = {
 	.abilities = ROOM_READ_STATE | ROOM_ARCHIVE | ROOM_REGISTER,
 	.open = handoff_open,
 	.close = handoff_close,
+	.make = handoff_make,
 	.storage = handoff_storage,
 	.each_agent = handoff_each_agent,
 	.find_agent = handoff_find_agent,

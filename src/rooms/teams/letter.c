@@ -9,7 +9,7 @@
 
 /* A team acts on bodies of this form without asking who sent them. */
 static enum mr_rc
-check_body(const struct delivery *what, struct mr_str body, struct mr_error *err)
+check_body(const struct delivery *what, struct mr_str body, bool *ret_control, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf type = BUF_INIT, shown = BUF_INIT;
 
@@ -17,7 +17,8 @@ check_body(const struct delivery *what, struct mr_str body, struct mr_error *err
 		(void)mr_fail(err, MR_REFUSED, "a team's inbox holds text only, and this body is not UTF-8");
 		return mr_hint(err, "put it in a file that the recipient can read, and mail the path");
 	}
-	if (!entry_control_type(body, &type))
+	*ret_control = entry_control_type(body, &type);
+	if (!*ret_control)
 		return MR_OK;
 	if (!buf_ok(&type) && type.failed)
 		return mr_nomem(err);
@@ -31,6 +32,21 @@ check_body(const struct delivery *what, struct mr_str body, struct mr_error *err
 				 buf_z(&shown));
 	}
 	return MR_OK;
+}
+
+/* The first generation shows a model the text as it is, between tags: what would close its block early gets a
+ * backslash, as later generations do it. A control message is no text for a model. */
+static void
+add_text(struct buf *out, struct mr_str body)
+{
+	static const char tag[] = "</teammate-message";
+
+	for (size_t i = 0; i < body.len; i++) {
+		buf_addc(out, body.ptr[i]);
+		if (body.ptr[i] == '<' && body.len - i >= sizeof(tag) - 1 &&
+		    strncasecmp(body.ptr + i, tag, sizeof(tag) - 1) == 0)
+			buf_addc(out, '\\');
+	}
 }
 
 /* An import is the same message however often it is repeated, and another than one that reads alike: it is written as
@@ -54,8 +70,9 @@ letter_make(struct letter *l, const struct delivery *what, struct mr_error *err)
 	struct mr_str body = { msg->body ? msg->body : "", msg->body ? msg->body_len : 0 };
 	const char *color = mr_message_header(msg, "Color");
 	mr_auto(buf_done) struct buf raw = BUF_INIT;
+	bool control = false;
 
-	if (check_body(what, body, err) != MR_OK)
+	if (check_body(what, body, &control, err) != MR_OK)
 		return err->code;
 	*l = (struct letter){ 0 };
 	foreign_from_address(msg->from, &raw);
@@ -63,7 +80,10 @@ letter_make(struct letter *l, const struct delivery *what, struct mr_error *err)
 	teams_attribute(&l->summary, str_trim(str_of(msg->subject)));
 	if (color)
 		teams_attribute(&l->color, str_trim(str_of(color)));
-	buf_add(&l->text, body);
+	if (control)
+		buf_add(&l->text, body);
+	else
+		add_text(&l->text, body);
 	if (raw.failed || l->from.failed || l->summary.failed || l->color.failed || l->text.failed) {
 		letter_done(l);
 		return mr_nomem(err);

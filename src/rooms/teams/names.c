@@ -96,6 +96,22 @@ teams_open_inboxes(const struct teams *t, int *ret_fd, struct mr_error *err)
 	return dir_open(root_fd, t->inboxes, ret_fd, err);
 }
 
+/* Its members or its inboxes: the program makes the members first, and a room of ours may have none. */
+enum mr_rc
+teams_exists(const struct teams *t, struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int root_fd = -1, fd = -1;
+	enum mr_rc rc = dir_open(AT_FDCWD, t->root, &root_fd, err);
+
+	if (rc == MR_OK)
+		rc = dir_open(root_fd, t->inboxes, &fd, err);
+	if (rc == MR_NOTFOUND && root_fd >= 0) {
+		*err = (struct mr_error){ 0 };
+		rc = dir_open(root_fd, t->config_dir, &fd, err);
+	}
+	return rc == MR_NOTFOUND ? mr_fail(err, MR_NOTFOUND, "there is no team '%s' in '%s'", t->team, t->root) : rc;
+}
+
 enum mr_rc
 teams_make_inboxes(const struct teams *t, int *ret_fd, struct mr_error *err)
 {

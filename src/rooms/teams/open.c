@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* open.c - from <root>/<team> to a room. Nothing need be there yet: the first send makes it. */
+/* open.c - from <root>/<team> to a room. Nothing need be there yet, unless that is asked for: the first send makes it.
+ */
 #include "base/error.h"
+#include "base/sys.h"
 #include "message/foreign.h"
 #include "rooms/teams/teams.h"
 
@@ -53,7 +55,17 @@ teams_open(struct mr_room *room, const char *where, struct mr_error *err)
 	t->inboxes = sanitised(t->team, SANITISE_INBOX, "/inboxes");
 	t->config_dir = sanitised(t->team, SANITISE_CONFIG, "");
 	room->name = room_name(t->team);
-	return t->inboxes && t->config_dir && room->name ? MR_OK : mr_nomem(err);
+	if (!t->inboxes || !t->config_dir || !room->name)
+		return mr_nomem(err);
+	return room->must_exist ? teams_exists(t, err) : MR_OK;
+}
+
+enum mr_rc
+teams_make(struct mr_room *room, struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int fd = -1;
+
+	return teams_make_inboxes(teams_of(room), &fd, err);
 }
 
 void

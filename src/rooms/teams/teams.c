@@ -15,6 +15,7 @@ const struct room_driver room_teams = {
 
 	.open = teams_open,
 	.close = teams_close,
+	.make = teams_make,
 	.storage = teams_storage,
 
 	.each_agent = teams_each_agent,

@@ -68,6 +68,8 @@ void teams_attribute(struct buf *out, struct mr_str value);
 /* MR_NOTFOUND: not there yet. */
 enum mr_rc teams_open_inboxes(const struct teams *t, int *ret_fd, struct mr_error *err);
 enum mr_rc teams_make_inboxes(const struct teams *t, int *ret_fd, struct mr_error *err);
+/* MR_NOTFOUND: neither members nor inboxes. */
+enum mr_rc teams_exists(const struct teams *t, struct mr_error *err);
 
 /* ---- lock.c ---- */
 struct team_lock {
@@ -205,6 +207,7 @@ enum mr_rc config_remove(const struct teams *t, const char *agent, struct mr_err
 
 /* ---- The slots ---- */
 enum mr_rc teams_open(struct mr_room *room, const char *where, struct mr_error *err);
+enum mr_rc teams_make(struct mr_room *room, struct mr_error *err);
 void teams_close(struct mr_room *room);
 
 enum mr_rc teams_each_agent(struct mr_room *room, mr_agent_fn *fn, void *ctx, struct mr_error *err);

@@ -25,7 +25,7 @@ pair_new(void **state)
 	assert_ok(mr_room_open(path, NULL, &p.blue, &err));
 	other.room = p.blue;
 	town_register(&other, "dora", false, &p.dora);
-	assert_ok(mr_link_create(p.town.room, &p.town.alice, "blue", path, &err));
+	assert_ok(mr_link_create(p.town.room, &p.town.alice, "blue", path, false, &err));
 	free(path);
 	return p;
 }

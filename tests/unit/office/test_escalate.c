@@ -44,7 +44,8 @@ it_is_on_record_and_told(void **state)
 	assert_int_equal(made.to.n, 1);
 	assert_ok(mr_fetch(t.room, OPERATOR, made.message, &msg, &err));
 	assert_string_equal(msg.subject, "[HIGH] main does not build");
-	assert_string_equal(msg.type, "escalation");
+	assert_string_equal(msg.type, "ESCALATE");
+	assert_string_equal(mr_message_header(&msg, "GT-Type"), "escalation");
 	assert_string_equal(msg.thread, made.id);
 	assert_int_equal(msg.priority, MR_HIGH);
 	assert_non_null(strstr(msg.body, "Reason: why\nRelated: gp-1\n"));
@@ -252,6 +253,5 @@ main(void)
 		ON_BOTH(what_was_cut_off_is_told_later),
 	};
 
-	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -120,6 +120,5 @@ main(void)
 		ON_BOTH(it_is_before_urgent_mail),
 	};
 
-	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -290,6 +290,5 @@ main(void)
 		ON_BOTH(lint_finds_what_was_sent),
 	};
 
-	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -36,7 +36,7 @@ pair_new(void **state, bool linked)
 	assert_ok(mr_room_open(p.spec, NULL, &p.blue, &err));
 	add_blue(&p, "dora");
 	if (linked)
-		assert_ok(mr_link_create(p.town.room, &p.town.alice, "blue", p.spec, &err));
+		assert_ok(mr_link_create(p.town.room, &p.town.alice, "blue", p.spec, false, &err));
 	return p;
 }
 
@@ -78,16 +78,52 @@ what_makes_no_sense_is_refused(void **state)
 	struct mr_error err = { 0 };
 	char foreign[MR_ADDRESS_MAX + 1];
 
-	assert_rc(mr_link_create(room, &p.town.alice, "azure", p.spec, &err), MR_EXISTS);
-	assert_rc(mr_link_create(room, &p.town.alice, "town", p.spec, &err), MR_REFUSED);
-	assert_rc(mr_link_create(room, &p.town.alice, "list", p.spec, &err), MR_REFUSED);
-	assert_rc(mr_link_create(room, &p.town.alice, "Blue", p.spec, &err), MR_REFUSED);
-	assert_rc(mr_link_create(room, &p.town.alice, "gone", "maildir:/nonexistent/room", &err), MR_NOTFOUND);
+	assert_rc(mr_link_create(room, &p.town.alice, "azure", p.spec, false, &err), MR_EXISTS);
+	assert_rc(mr_link_create(room, &p.town.alice, "town", p.spec, false, &err), MR_REFUSED);
+	assert_rc(mr_link_create(room, &p.town.alice, "list", p.spec, false, &err), MR_REFUSED);
+	assert_rc(mr_link_create(room, &p.town.alice, "Blue", p.spec, false, &err), MR_REFUSED);
+	assert_rc(mr_link_create(room, &p.town.alice, "gone", "maildir:/nonexistent/room", false, &err), MR_NOTFOUND);
 	if (p.town.dir[0])
-		assert_rc(mr_link_create(room, &p.town.alice, "me", room->spec, &err), MR_REFUSED);
+		assert_rc(mr_link_create(room, &p.town.alice, "me", room->spec, false, &err), MR_REFUSED);
 	assert_rc(mr_link_introduce(room, "blue", "nobody", NULL, false, foreign, &err), MR_NOTFOUND);
 	assert_rc(mr_link_introduce(room, "blue", "dora@blue", NULL, false, foreign, &err), MR_REFUSED);
 	assert_rc(mr_link_introduce(room, "red", "bob", NULL, false, foreign, &err), MR_NOTFOUND);
+	pair_done(&p);
+}
+
+/* A room whose place the first message makes. */
+static void
+what_is_not_there_is_linked_only_when_it_shall_be_made(void **state)
+{
+	static const char *const kinds[] = { "teams", "chipset", "handoff" };
+	struct pair p = pair_new(state, false);
+	struct mr_room *room = p.town.room, *there = NULL;
+	struct mr_error err = { 0 };
+	struct mr_link link = { 0 };
+	struct stat st;
+	size_t dead = 0;
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		char spec[128], path[96];
+
+		(void)snprintf(path, sizeof(path), "%s/far-%s", p.dir, kinds[i]);
+		(void)snprintf(spec, sizeof(spec), "%s:%s", kinds[i], path);
+		assert_rc(mr_link_create(room, &p.town.alice, "far", spec, false, &err), MR_NOTFOUND);
+		assert_non_null(strstr(err.hint, "--make"));
+		assert_int_equal(stat(path, &st), -1);
+		err = (struct mr_error){ 0 };
+		assert_ok(mr_link_create(room, &p.town.alice, "far", spec, true, &err));
+		assert_int_equal(stat(path, &st), 0);
+		assert_ok(mr_link_get(room, "far", &link, &err));
+		assert_ok(link_open(room, &link, &there, &err));
+		mr_room_close(there);
+		(void)nftw(path, town_remove_one, 16, FTW_DEPTH | FTW_PHYS);
+		assert_rc(link_open(room, &link, &there, &err), MR_NOTFOUND);
+		assert_non_null(strstr(err.hint, "mailroom unlink far"));
+		mr_link_done(&link);
+		err = (struct mr_error){ 0 };
+		assert_ok(mr_link_remove(room, "far", false, &dead, &err));
+	}
 	pair_done(&p);
 }
 
@@ -180,7 +216,7 @@ a_link_with_mail_is_removed_by_force_only(void **state)
 	assert_int_equal(dead, 1);
 	assert_int_equal(town_unread(&p.town, "alice").n, 1); /* told */
 	assert_rc(mr_link_remove(p.town.room, "blue", true, &dead, &err), MR_NOTFOUND);
-	assert_ok(mr_link_create(p.town.room, &p.town.alice, "blue", p.spec, &err)); /* and again */
+	assert_ok(mr_link_create(p.town.room, &p.town.alice, "blue", p.spec, false, &err)); /* and again */
 	pair_done(&p);
 }
 
@@ -190,6 +226,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		ON_BOTH(a_link_is_read_back_as_it_was_made),
 		ON_BOTH(what_makes_no_sense_is_refused),
+		ON_BOTH(what_is_not_there_is_linked_only_when_it_shall_be_made),
 		ON_BOTH(a_name_has_one_meaning_in_both_directions),
 		ON_BOTH(an_entry_without_its_mailbox_is_made_whole),
 		ON_BOTH(an_address_there_is_asked_for_there),

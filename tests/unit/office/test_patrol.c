@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/process.h"
+#include "base/spawn.h"
 #include "office/patrol.h"
 #include <signal.h>
 
@@ -148,7 +149,7 @@ a_field_never_is_an_option_nor_the_program(void **state)
 	assert_int_equal(b.done.broken, 2);
 	assert_int_equal(b.told.len, 0);
 	assert_int_equal(town_unread(&t, "bob").n, 2);
-	assert_int_equal(town_unread(&t, "bob").attempts[0], 0);
+	assert_int_equal(town_unread(&t, "bob").attempts[0], 1);
 	forget(&b);
 	town_done(&t);
 }
@@ -544,6 +545,91 @@ the_log_tells_it_all_in_order(void **state)
 	town_done(&t);
 }
 
+static bool
+is_noted(struct town *t, const char *id)
+{
+	mr_auto(note_done) struct note note = { 0 };
+	struct mr_error err = { 0 };
+
+	assert_ok(note_load(t->room, "bob", id, &note, &err));
+	return note.state != NOTE_NEW;
+}
+
+static void
+what_was_done_is_forgotten_after_a_while_but_not_what_still_lies_there(void **state)
+{
+	struct town t = town_new(state);
+	char done[MR_ID_LEN + 1], broken[MR_ID_LEN + 1], later[MR_ID_LEN + 1];
+
+	add_type(&t, "RUN", "Handler: true {What}");
+	send_subject(&t, &t.alice, "bob", "RUN main", done);
+	send_subject(&t, &t.alice, "bob", "RUN -x", broken);
+	struct beat b = go_round(&t, &t.bob, PLAIN);
+
+	forget(&b);
+	clock_shift_ms((int64_t)31 * 24 * 3600 * 1000);
+	send_subject(&t, &t.alice, "bob", "RUN other", later);
+	b = go_round(&t, &t.bob, PLAIN);
+	assert_int_equal(b.done.handled, 1);
+	assert_false(is_noted(&t, done));
+	assert_true(is_noted(&t, broken));
+	assert_true(is_noted(&t, later));
+	forget(&b);
+	clock_shift_ms(0);
+	town_done(&t);
+}
+
+/* ---- Before the first instruction ---- */
+
+static enum mr_rc
+refuse_to_begin(void *ctx, int64_t pid, struct mr_error *err)
+{
+	*(int64_t *)ctx = pid;
+	return mr_fail(err, MR_FULL, "cannot be noted");
+}
+
+static enum mr_rc
+die_here(void *ctx, int64_t pid, struct mr_error *err)
+{
+	(void)pid;
+	(void)err;
+	*(volatile int *)ctx = 1;
+	(void)kill(getpid(), SIGKILL);
+	return MR_OK;
+}
+
+static void
+a_program_whose_start_was_not_noted_never_begins(void **state)
+{
+	struct town t = town_new(state);
+	struct mr_error err = { 0 };
+	struct spawned ran = { 0 };
+	struct stat st;
+	char path[128];
+	int64_t pid = 0;
+	int began = 0, status = 0;
+
+	(void)snprintf(path, sizeof(path), "%s/ran", t.dir);
+	struct spawn what = { .argv = TO("touch", path), .started = refuse_to_begin, .started_ctx = &pid };
+
+	assert_rc(spawn_run(&what, &ran, &err), MR_FULL);
+	assert_true(pid > 0);
+	what.started = die_here;
+	what.started_ctx = &began;
+	pid_t patrol = fork();
+
+	if (patrol == 0) {
+		(void)spawn_run(&what, &ran, &err);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(patrol, &status, 0), patrol);
+	assert_true(WIFSIGNALED(status));
+	(void)usleep(100000);
+	assert_int_equal(stat(path, &st), -1);
+	spawned_done(&ran);
+	town_done(&t);
+}
+
 int
 main(void)
 {
@@ -567,6 +653,9 @@ main(void)
 		ON_MAILDIR(overdue_answers_become_mail_once),
 		ON_MAILDIR(channels_are_pruned_above_the_buffer_and_old_mail_is_archived),
 		ON_MAILDIR(the_log_tells_it_all_in_order),
+		/* the last that shifts the clock: ids never go back */
+		ON_MAILDIR(what_was_done_is_forgotten_after_a_while_but_not_what_still_lies_there),
+		ON_MAILDIR(a_program_whose_start_was_not_noted_never_begins),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -52,7 +52,9 @@ team_open(struct team *t, bool with_state)
 
 	(void)snprintf(spec, sizeof spec, "teams:%s/blue", t->path);
 	(void)snprintf(state, sizeof state, "%s/state", t->path);
-	EXPECT(MR_OK, room_open_spec(spec, with_state ? state : NULL, &t->room, &err));
+	struct mr_room_options options = { .state_dir = with_state ? state : NULL };
+
+	EXPECT(MR_OK, room_open_spec(spec, &options, &t->room, &err));
 }
 
 static inline void
