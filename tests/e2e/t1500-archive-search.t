@@ -1,4 +1,3 @@
-# every-build
 # What happens to mail after it was read: archive, search, sent, why, purge; and the care of a room: stats, doctor.
 . "$(dirname "$0")/../lib/tap.sh"
 

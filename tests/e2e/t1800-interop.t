@@ -1,4 +1,3 @@
-# every-build
 # Other mail programs in a room of ours, and their mail in our hands: mblaze, notmuch and neomutt, the real ones.
 . "$(dirname "$0")/../lib/tap.sh"
 

@@ -1,4 +1,4 @@
-# every-build
+# once
 # Dead letters: what failed is kept, can be delivered again, and is deleted only on request.
 . "$(dirname "$0")/../lib/tap.sh"
 

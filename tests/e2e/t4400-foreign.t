@@ -1,3 +1,4 @@
+# once
 # Every command in the rooms of other programs: it works, or exits with 4 and a sentence and has changed nothing.
 . "$(dirname "$0")/../lib/tap.sh"
 

@@ -1,4 +1,4 @@
-# every-build
+# once
 # Links and carrying: mail between this room and rooms of every kind, once, in its thread, never in circles, never lost.
 . "$(dirname "$0")/../lib/tap.sh"
 

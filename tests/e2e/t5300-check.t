@@ -1,4 +1,3 @@
-# every-build
 # check: is there mail; what a hook tells an agent; hand-offs; rules for mail.
 . "$(dirname "$0")/../lib/tap.sh"
 

@@ -1,4 +1,3 @@
-# every-build
 # escalate: on record, told by mail, acknowledged, closed, raised.
 . "$(dirname "$0")/../lib/tap.sh"
 
