@@ -91,9 +91,9 @@ remove_world(const struct world *w)
 /* Forking is slow under the sanitizers, and the portable build differs little: there the short form takes every n-th
  * call. */
 #if defined(__SANITIZE_ADDRESS__)
-#define STRIDE 7
+#define STRIDE 17
 #elif defined(MR_PORTABLE)
-#define STRIDE 3
+#define STRIDE 7
 #else
 #define STRIDE 1
 #endif

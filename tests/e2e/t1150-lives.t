@@ -1,3 +1,4 @@
+# once
 # Names, lives, takeover, who, prune, the operator.
 . "$(dirname "$0")/../lib/tap.sh"
 started=

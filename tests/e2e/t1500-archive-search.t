@@ -1,3 +1,4 @@
+# once
 # What happens to mail after it was read: archive, search, sent, why, purge; and the care of a room: stats, doctor.
 . "$(dirname "$0")/../lib/tap.sh"
 

@@ -1,4 +1,3 @@
-# every-build
 # Work queues: one claimant a message, limits, status, leases, deleting.
 . "$(dirname "$0")/../lib/tap.sh"
 
