@@ -135,6 +135,7 @@ main(int argc, char **argv)
 	rows_wake(&b);
 	rows_foreign(&b);
 	rows_fan_out(&b);
+	rows_check(&b);
 	rows_inbox(&b);
 	rows_claim(&b);
 	rows_calls(&b);

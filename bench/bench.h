@@ -101,6 +101,7 @@ int report_finish(const struct bench *b); /* prints and writes all; the number o
 
 void rows_send(struct bench *b);
 void rows_fan_out(struct bench *b);
+void rows_check(struct bench *b);
 void rows_inbox(struct bench *b);
 void rows_claim(struct bench *b);
 void rows_wake(struct bench *b);

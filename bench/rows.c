@@ -272,3 +272,25 @@ rows_inbox(struct bench *b)
 	s.argv = large;
 	compare(&history);
 }
+
+/* ---- A hook on every prompt ---- */
+
+void
+rows_check(struct bench *b)
+{
+	const char *const argv[] = { b->command, "--as", "erin", "check", "--inject", NULL };
+	struct side s = { .bench = b, .argv = argv };
+	struct comparison row = { .name = "check-empty",
+		.what = "check --inject without mail, as a command",
+		.note = "bare: start of an empty static program, empty new/ and cur/ read",
+		.budget = 1.3,
+		.ops = 60,
+		.bare = start_and_look_bare,
+		.ours = start_command,
+		.ctx = &s };
+
+	register_agent(b, "erin");
+	s.new_fd = open(".mailroom/agents/erin/new", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	s.cur_fd = open(".mailroom/agents/erin/cur", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	compare(&row);
+}
