@@ -1,3 +1,4 @@
+# once
 # Other mail programs in a room of ours, and their mail in our hands: mblaze, notmuch and neomutt, the real ones.
 . "$(dirname "$0")/../lib/tap.sh"
 

@@ -5,7 +5,13 @@
 #include "base/id.h"
 #include "message/message.h"
 
-enum { ROUNDS = 3000, GARBAGE = 100 << 20, QUICK_MS = 5000 };
+#if defined(__SANITIZE_ADDRESS__)
+enum { ROUNDS = 1000 };
+#else
+enum { ROUNDS = 3000 };
+#endif
+/* Seconds of our own computing time, whatever else the machine does: what grows with the square takes hours. */
+enum { GARBAGE = 20 << 20, QUICK_S = 10 };
 
 static const char *const pieces[] = { "a", "Z", "9", " ", "  ", "\t", ":", "Re: ", "é", "漢", "🤝 HANDOFF: ", "=",
 	"=?", "=?utf-8?q?x=0Ay?=", "?=", "\"", "<", ">", ",", ";", "(", "\\", "\x1b[1m", "\xe2\x80\xa8",
@@ -192,12 +198,12 @@ garbage_is_read_quickly(void **state)
 			text[k] = filler[(k - head_len) % len];
 		mr_auto(mr_message_done) struct mr_message m = { 0 };
 		struct mr_error err = { 0 };
-		int64_t start = clock_boot_ms();
+		clock_t start = clock();
 		(void)message_parse((struct mr_str){ text, size }, "town", MESSAGE_ALL, &m, &err);
 		(void)message_headers_complete((struct mr_str){ text, size });
-		int64_t took = clock_boot_ms() - start;
-		if (took > QUICK_MS)
-			fail_msg("'%s' after '%s' took %d ms", filler, head, (int)took);
+		clock_t took = (clock() - start) / CLOCKS_PER_SEC;
+		if (took > QUICK_S)
+			fail_msg("'%s' after '%s' took %d s", filler, head, (int)took);
 		assert_true(m.headers_n <= 1000);
 	}
 	free(text);
