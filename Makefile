@@ -13,7 +13,7 @@ DESTDIR ?=
 GT ?=
 MUSL := $(shell command -v musl-gcc 2>/dev/null)
 
-.PHONY: all demo test bench lint fuzz asan install clean deps deps-test powercut crash stress format musl glibc dev
+.PHONY: all demo test bench lint fuzz asan install clean deps deps-test peers powercut crash stress format musl glibc dev
 all: musl glibc
 
 deps:
@@ -52,11 +52,16 @@ fuzz: deps-test
 
 powercut: deps-test
 	@tools/build musl dev
-	@tests/powercut/run --long
+	@tests/model/run && tests/powercut/run --long
 
 crash stress: deps-test
 	@tools/build dev musl
 	@tests/run --only $@ --long
+
+# the official MCP peers and the real harnesses, from npm: heavy
+peers: deps-test
+	@tools/build musl dev
+	@tests/peers/run
 
 install: all
 	@GT='$(GT)' tools/install-files '$(DESTDIR)' '$(PREFIX)'

@@ -180,7 +180,7 @@ run_program(const struct bench *b, const char *const *argv, const char *output)
 	pid_t pid;
 
 	(void)posix_spawn_file_actions_init(&files);
-	(void)posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
+	(void)posix_spawn_file_actions_addopen(&files, 0, b->input ? b->input : "/dev/null", O_RDONLY, 0);
 	(void)posix_spawn_file_actions_addopen(
 	    &files, 1, output ? output : "/dev/null", O_WRONLY | O_CREAT | O_TRUNC, 0600);
 	if (posix_spawnp(&pid, argv[0], &files, NULL, (char *const *)(uintptr_t)argv, environment) != 0)

@@ -136,6 +136,7 @@ main(int argc, char **argv)
 	rows_foreign(&b);
 	rows_fan_out(&b);
 	rows_check(&b);
+	rows_hook(&b);
 	rows_inbox(&b);
 	rows_claim(&b);
 	rows_calls(&b);

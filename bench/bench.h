@@ -41,6 +41,7 @@ struct bench {
 	const char *file_system; /* in words */
 	const char *json;        /* where to write the rows */
 	const char *top;         /* of the sources, with the peers' programs */
+	const char *input;       /* what the programs that it starts read from standard input; NULL: nothing */
 	long archived;           /* how large the large archive is */
 	struct mr_room *room;
 	char body[BODY_BYTES + 1];
@@ -102,6 +103,7 @@ int report_finish(const struct bench *b); /* prints and writes all; the number o
 void rows_send(struct bench *b);
 void rows_fan_out(struct bench *b);
 void rows_check(struct bench *b);
+void rows_hook(struct bench *b);
 void rows_inbox(struct bench *b);
 void rows_claim(struct bench *b);
 void rows_wake(struct bench *b);

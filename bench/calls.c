@@ -73,6 +73,7 @@ rows_calls(struct bench *b)
 	char token[MR_TOKEN_LEN + 1];
 	const char *const probe[] = { "strace", "-qq", "-o", TRACE, "--", b->empty, NULL };
 	const char *const send[] = { b->command, "--as", "alice", "send", "trudy", "-m", "hi", NULL };
+	const char *const check[] = { b->command, "--as", "trudy", "check", "--inject", NULL };
 	const char *const inbox[] = { b->command, "--as", "carol", "inbox", NULL };
 	const char *const recv[] = { b->command, "--as", "trudy", "--json", "recv", NULL };
 	const char *const done[] = { b->command, "--as", "trudy", "done", token, NULL };
@@ -84,6 +85,8 @@ rows_calls(struct bench *b)
 	}
 	register_agent(b, "trudy");
 	trace_command(b, "calls-empty", "an empty static program", probe + 5);
+	(void)nanosleep(&(struct timespec){ .tv_nsec = 100000000 }, NULL);
+	trace_command(b, "calls-check", "check --inject without mail", check);
 	trace_command(b, "calls-send", "send to one agent", send);
 	(void)nanosleep(&(struct timespec){ .tv_nsec = 100000000 }, NULL);
 	trace_command(b, "calls-inbox", "inbox with 10 unread and 10 read", inbox);

@@ -294,3 +294,50 @@ rows_check(struct bench *b)
 	s.cur_fd = open(".mailroom/agents/erin/cur", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	compare(&row);
 }
+
+static void
+write_event(const char *path, const char *event)
+{
+	FILE *file = fopen(path, "w");
+
+	if (!file ||
+	    fprintf(file,
+		"{\"session_id\":\"bench\",\"hook_event_name\":\"%s\",\"source\":\"startup\",\"prompt\":\"go on\"}\n",
+		event) < 0 ||
+	    fclose(file) != 0)
+		die("cannot write '%s'", path);
+}
+
+/* This process is the harness of the session. */
+void
+rows_hook(struct bench *b)
+{
+	const char *const argv[] = { b->command, "hook", "claude-code", NULL };
+	struct side s = { .bench = b, .argv = argv };
+	struct comparison row = { .name = "hook-empty",
+		.what = "hook of a session at a prompt without mail, as a command",
+		.note = "bare: start of an empty static program, empty new/ and cur/ read",
+		.budget = 1.3,
+		.ops = 60,
+		.bare = start_and_look_bare,
+		.ours = start_command,
+		.ctx = &s };
+
+	const char *name = strrchr(b->work, '/') ? strrchr(b->work, '/') + 1 : b->work; /* of the worktree */
+	char *new_path = path_of(".mailroom/agents/%s/new", name), *cur_path = path_of(".mailroom/agents/%s/cur", name);
+
+	write_event("hook-start", "SessionStart");
+	write_event("hook-prompt", "UserPromptSubmit");
+	b->input = "hook-start";
+	if (run_program(b, argv, NULL) != 0)
+		die("the session could not be started");
+	b->input = "hook-prompt";
+	s.new_fd = open(new_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	s.cur_fd = open(cur_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (s.new_fd < 0 || s.cur_fd < 0)
+		die("the session was not registered as '%s'", name);
+	compare(&row);
+	b->input = NULL;
+	free(new_path);
+	free(cur_path);
+}

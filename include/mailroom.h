@@ -161,7 +161,7 @@ struct mr_room_options {    /* { 0 } is the default */
 	bool must_exist;       /* MR_NOTFOUND also where the first message would make the place */
 	const char *state_dir; /* where mailroom may keep what is no room's own (copies of broken files), or NULL */
 	const char *data_dir; /* what comes with mailroom (types/PACK/TYPE); with ":" between several: the first that is
-				 there; NULL: none */
+				 there; one that begins with "@/": from the folder of this program; NULL: none */
 };
 
 /* spec is KIND:WHERE or a path (then the kind is maildir). */
@@ -193,8 +193,12 @@ struct mr_place {       /* how a room was found; finish with mr_place_done */
 	char *warning;  /* a second room on the way, a room that git tracks, ...; NULL: none */
 	char *worktree; /* top of the git worktree of cwd, else cwd */
 };
-/* option and env may be NULL. MR_NOTFOUND comes with the hint to run init. */
+/* option and env may be NULL; cwd, too: the folder in which this process is. MR_NOTFOUND comes with the hint to run
+ * init. */
 MR_API enum mr_rc mr_room_find(
+    const char *option, const char *env, const char *cwd, struct mr_place *ret, struct mr_error *err);
+/* The same without a look for what to warn of: for a hook, whose warnings nobody reads. */
+MR_API enum mr_rc mr_room_find_only(
     const char *option, const char *env, const char *cwd, struct mr_place *ret, struct mr_error *err);
 MR_API void mr_place_done(struct mr_place *place);
 
@@ -240,6 +244,7 @@ MR_API enum mr_presence mr_agent_presence(const struct mr_agent *agent);
 struct mr_env {                    /* what "who am I" may look at; the caller fills it from its own environment */
 	const char *as;            /* --as */
 	const char *session;       /* "<harness>-<session id>", or NULL */
+	bool session_aged;         /* ... was true when this process began: of an earlier session, or an outer one? */
 	const char *agent;         /* $MAILROOM_AGENT or a variable of another system */
 	const char *agent_source;  /* name of that variable, for messages */
 	const char *worktree;      /* top of the worktree of the working folder */
@@ -263,6 +268,9 @@ struct mr_self {
  * is the exact line to type. MR_REFUSED: fenced by a newer life, or live in another session. */
 MR_API enum mr_rc mr_self_resolve(
     struct mr_room *room, const struct mr_env *env, struct mr_self *ret, struct mr_error *err);
+/* The usual case of it, in a few looks and without env->process: the session is bound, to the newest life of its agent,
+ * by a process that is still there. Nothing is changed. False: mr_self_resolve must tell. */
+MR_API bool mr_self_bound(struct mr_room *room, const struct mr_env *env, struct mr_self *ret);
 /* Plain: that agent, its newest life. */
 MR_API enum mr_rc mr_self_named(struct mr_room *room, const char *agent, struct mr_self *ret, struct mr_error *err);
 MR_API void mr_self_seen(struct mr_room *room, const struct mr_self *self);
@@ -518,6 +526,11 @@ struct mr_nudged {
 MR_API enum mr_rc mr_nudge_send(struct mr_room *room, const struct mr_self *self, const char *to,
     const struct mr_nudge *nudge, const struct mr_nudge_options *options, struct mr_nudged *ret, struct mr_error *err);
 
+/* Waits for the answer to a nudge with answer_wanted that was sent at since_ms or later. MR_EMPTY: none came. The
+ * caller frees *ret_text. */
+MR_API enum mr_rc mr_nudge_answer(struct mr_room *room, const struct mr_self *self, const char *from, int64_t since_ms,
+    int64_t wait_ms, char **ret_text, struct mr_error *err);
+
 struct mr_nudges; /* nudges that are being shown, urgent ones first, then the oldest */
 /* With `take` nobody else shows them until they are closed, or this process ends: what was not mr_nudges_shown then is
  * there again. MR_EMPTY: none; MR_BUSY: another process is showing them. */
@@ -595,12 +608,14 @@ MR_API enum mr_rc mr_overdue(
     struct mr_room *room, const struct mr_self *self, mr_due_fn *fn, void *ctx, struct mr_error *err);
 
 enum mr_severity { MR_FINE, MR_NOTE, MR_PROBLEM };
-struct mr_finding {
+struct mr_finding { /* strings are never NULL when it is told */
 	enum mr_severity severity;
-	const char *check;  /* a word: "modes", "leftovers", "storage", ... */
-	const char *text;   /* what is so */
-	const char *advice; /* what to do, or "" */
-	bool fixed;         /* --fix did it */
+	const char *code; /* a word: "modes", "leftovers", "storage", ... */
+	const char *path; /* what it is about, below the room where it is in it; or "" */
+	const char *what; /* is so */
+	const char *why;  /* it came to be so, and what comes of it; or "" */
+	const char *fix;  /* what to do, or what was done; or "" */
+	bool fixed;       /* it was done: fix was asked for, and nothing was thrown away */
 };
 typedef void mr_finding_fn(void *ctx, const struct mr_finding *finding);
 MR_API enum mr_rc mr_doctor(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, struct mr_error *err);
@@ -787,8 +802,9 @@ struct mr_patrol_options {
 	int64_t rest_ms; /* afterwards, when nothing was done: until mail comes, but at most so long */
 	/* A message as its handler gets it on standard input, from malloc; NULL: out of memory. Required. */
 	char *(*render)(void *ctx, const struct mr_message *msg, size_t *ret_len);
-	mr_patrol_fn *fn; /* or NULL */
-	void *ctx;        /* of both */
+	mr_patrol_fn *fn;        /* or NULL */
+	bool (*stop)(void *ctx); /* or NULL: asked before each message and before the rest; true ends the round */
+	void *ctx;               /* of all three */
 };
 struct mr_patrolled {
 	size_t handled, failed, dead; /* dead: given up and escalated; not among failed */
@@ -969,6 +985,70 @@ typedef void mr_lint_fn(void *ctx, const struct mr_lint *finding);
 /* Looks through the mail sent since then. policy NULL: the room's. MR_NOTFOUND: there is no such policy. */
 MR_API enum mr_rc mr_lint_room(struct mr_room *room, const char *policy, int64_t since_ms, mr_lint_fn *fn, void *ctx,
     size_t *ret_looked_at, struct mr_error *err);
+
+/* ---- Hooks: what a harness tells us ---- */
+
+struct mr_arrive_options {
+	bool begins;  /* a session, or its context, begins: its terminal is remembered for nudges */
+	bool goes_on; /* the harness says that it is the same session, maybe under another id: /clear, compaction,
+			 resume */
+	bool anew;    /* its model knows nothing any more: what was announced to this life is told again */
+};
+struct mr_arrival {
+	struct mr_self self;
+	bool registered; /* under a name that was taken for it just now */
+	size_t returned; /* mail and work of the last life of that name that came back */
+};
+/* mr_self_resolve for a session that has just begun. Who is nobody is registered under the name of its worktree's
+ * folder, with a number behind it while that is somebody else: "web", "web-2". */
+MR_API enum mr_rc mr_arrive(struct mr_room *room, const struct mr_env *env, const struct mr_arrive_options *options,
+    struct mr_arrival *ret, struct mr_error *err);
+
+/* The session of self ended: its life is gone, until that session is resumed. */
+MR_API enum mr_rc mr_leave(struct mr_room *room, const struct mr_self *self, struct mr_error *err);
+
+struct mr_stop; /* reasons for an agent not to end its turn: unread urgent mail, work in its hands */
+/* MR_EMPTY: none that this life was not told of by mr_stop_shown before. */
+MR_API enum mr_rc mr_stop_open(struct mr_room *room, const struct mr_self *self, enum mr_inject_format format,
+    struct mr_stop **ret, struct mr_error *err);
+MR_API const char *mr_stop_text(const struct mr_stop *stop); /* as that of mr_inject_open, mail included */
+MR_API enum mr_rc mr_stop_shown(struct mr_stop *stop, struct mr_error *err);
+MR_API void mr_stop_close(struct mr_stop *stop);
+
+/* Only urgent mail and nudges that this life was not told of: for in between, while an agent works. MR_EMPTY: none. */
+MR_API enum mr_rc mr_inject_open_urgent(struct mr_room *room, const struct mr_self *self, enum mr_inject_format format,
+    struct mr_injection **ret, struct mr_error *err);
+
+/* Gives the claims of this life a new lease where less than half of one is left; a room without claims has none. */
+MR_API enum mr_rc mr_claims_keep(struct mr_room *room, const struct mr_self *self, struct mr_error *err);
+
+struct mr_wake_options {
+	enum mr_inject_format format;
+	int64_t gather_ms;       /* what comes within that time of the first is told with it */
+	bool (*stay)(void *ctx); /* asked at least every two seconds; false: leave. NULL: stay */
+	/* The operator got a message, because a thread has woken agents too often: for the room's Notify:. Or NULL. */
+	void (*told)(void *ctx, const struct mr_receipt *receipt, const char *subject);
+	void *ctx; /* of both */
+};
+/* Until there is something to wake an idle agent for: mail that was not announced to this life yet, nudges, or work in
+ * a queue that it may claim; never for one that is not to be disturbed. After 6 wakes in one thread within 10 minutes
+ * further mail in it wakes nobody, and the operator is told once. MR_EMPTY: `stay` said no; MR_REFUSED: the life is
+ * fenced. */
+MR_API enum mr_rc mr_wake_wait(
+    struct mr_room *room, const struct mr_self *self, const struct mr_wake_options *options, struct mr_error *err);
+struct mr_wake; /* what a woken agent is told */
+/* MR_EMPTY: it was told otherwise meanwhile. */
+MR_API enum mr_rc mr_wake_open(struct mr_room *room, const struct mr_self *self, const struct mr_wake_options *options,
+    struct mr_wake **ret, struct mr_error *err);
+MR_API const char *mr_wake_text(const struct mr_wake *wake);
+/* It was told: that counts as a wake, and it is not woken for the same again. */
+MR_API enum mr_rc mr_wake_shown(struct mr_wake *wake, struct mr_error *err);
+MR_API void mr_wake_close(struct mr_wake *wake);
+/* Before an agent is nudged because of that message in its mailbox: MR_REFUSED, its thread has woken agents too often.
+ * Afterwards, if that woke it: mr_wake_count. */
+MR_API enum mr_rc mr_wake_by_mail(struct mr_room *room, const struct mr_self *self, const char *agent, const char *id,
+    const struct mr_wake_options *options, struct mr_error *err);
+MR_API void mr_wake_count(struct mr_room *room, const char *agent, const char *id);
 
 /* ---- Work that agents are given (Gas Town) ---- */
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* buf.c - borrowed strings, the growing buffer, the arena, lists of names. */
 #include "base/buf.h"
+#include "base/thread.h"
 
 #include <stdarg.h>
 #include <stdalign.h>
@@ -211,6 +212,7 @@ buf_done(struct buf *b)
 
 /* ---- Arena ---- */
 
+#define ARENA_FIRST 960 /* most have but a few names in them, and a page that nobody touches costs nothing */
 #define ARENA_BLOCK 4000
 
 struct arena { /* one block; the newest is first */
@@ -226,15 +228,15 @@ struct arena { /* one block; the newest is first */
 #else
 #define SPARE_MAX 8
 #endif
-static _Thread_local struct arena *spare;
-static _Thread_local unsigned spare_n;
+static PER_THREAD struct arena *spare;
+static PER_THREAD unsigned spare_n;
 
 static struct arena *
 new_block(size_t room)
 {
 	struct arena *block = spare;
 
-	if (room > ARENA_BLOCK || block == NULL)
+	if (room != ARENA_FIRST || block == NULL)
 		return calloc(1, sizeof(*block) + room);
 	spare = block->next;
 	spare_n--;
@@ -246,7 +248,7 @@ new_block(size_t room)
 static void
 free_block(struct arena *block)
 {
-	if (block->size != ARENA_BLOCK || spare_n == SPARE_MAX) {
+	if (block->size != ARENA_FIRST || spare_n == SPARE_MAX) {
 		free(block);
 		return;
 	}
@@ -264,7 +266,8 @@ arena_alloc(struct arena **a, size_t size)
 		return NULL;
 	size = (size + align - 1) / align * align;
 	if (*a == NULL || (*a)->size - (*a)->used < size) {
-		size_t room = size > ARENA_BLOCK ? size : ARENA_BLOCK;
+		size_t usual = *a == NULL ? ARENA_FIRST : ARENA_BLOCK;
+		size_t room = size > usual ? size : usual;
 		struct arena *block = new_block(room);
 		if (block == NULL)
 			return NULL;
@@ -351,6 +354,22 @@ mr_names_done(struct mr_names *names)
 		free(names->v[i]);
 	free(names->v);
 	*names = (struct mr_names){ 0 };
+}
+
+void
+text_join(char *to, size_t size, ...)
+{
+	size_t at = 0;
+	va_list parts;
+
+	va_start(parts, size);
+	for (const char *part; (part = va_arg(parts, const char *)) != NULL;) {
+		size_t n = strnlen(part, size - 1 - at);
+		memcpy(to + at, part, n);
+		at += n;
+	}
+	va_end(parts);
+	to[at] = '\0';
 }
 
 void

@@ -61,6 +61,10 @@ void arena_free(struct arena *a);
 bool names_add(struct mr_names *n, struct mr_str s);
 bool names_has(const struct mr_names *n, const char *s);
 
+/* The strings up to NULL one behind the other, cut off at size - 1 bytes: what snprintf does with "%s%s", in a tenth of
+ * the time, for what every command does. */
+void text_join(char *to, size_t size, ...) __attribute__((sentinel));
+
 void free_ptr(void *pp); /* for mr_auto: frees *(void **)pp */
 
 #endif

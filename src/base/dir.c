@@ -11,11 +11,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum mr_rc
-dir_open(int dir_fd, const char *path, int *ret_fd, struct mr_error *err)
+static enum mr_rc
+opened(int fd, const char *path, int *ret_fd, struct mr_error *err)
 {
-	int fd = sys_open(dir_fd, path, O_RDONLY | O_DIRECTORY, 0);
-
 	if (fd >= 0) {
 		*ret_fd = fd;
 		return MR_OK;
@@ -25,6 +23,18 @@ dir_open(int dir_fd, const char *path, int *ret_fd, struct mr_error *err)
 	if (errno == ELOOP || errno == ENOTDIR || errno == EXDEV)
 		return mr_fail(err, MR_REFUSED, "'%s' is no folder, or behind a symbolic link", path);
 	return mr_fail_errno(err, "cannot open folder '%s'", path);
+}
+
+enum mr_rc
+dir_open(int dir_fd, const char *path, int *ret_fd, struct mr_error *err)
+{
+	return opened(sys_open(dir_fd, path, O_RDONLY | O_DIRECTORY, 0), path, ret_fd, err);
+}
+
+enum mr_rc
+dir_reach(int dir_fd, const char *path, int *ret_fd, struct mr_error *err)
+{
+	return opened(sys_open_reach(dir_fd, path), path, ret_fd, err);
 }
 
 /* ---- Making ---- */
@@ -105,6 +115,7 @@ is_dots(const char *name)
 #ifndef MR_PORTABLE
 
 #define ENTRIES_CHUNK ((size_t)16 << 10) /* on the stack: small enough for a walk in a walk in a thread */
+#define FIRST_CHUNK ((size_t)1 << 10)    /* most folders have but a few entries, and a fresh page of stack costs more */
 
 struct kernel_entry { /* what getdents64 writes */
 	uint64_t inode;
@@ -127,20 +138,44 @@ walk_chunk(const char *chunk, size_t n, dir_fn *fn, void *ctx)
 	return true;
 }
 
+/* *ret_more: there may be more, and it is wanted. */
+static enum mr_rc
+read_chunk(int fd, char *chunk, size_t size, dir_fn *fn, void *ctx, bool *ret_more, struct mr_error *err)
+{
+	ssize_t n = sys_getdents(fd, chunk, size);
+
+	*ret_more = false;
+	if (n < 0 && errno == ENOENT)
+		return MR_OK; /* removed meanwhile, so it was empty */
+	if (n < 0)
+		return mr_fail_errno(err, "cannot read folder");
+	*ret_more = n > 0 && walk_chunk(chunk, (size_t)n, fn, ctx);
+	return MR_OK;
+}
+
+/* By itself, so that its chunk is on the stack only when it is needed. */
+__attribute__((noinline)) static enum mr_rc
+read_many(int fd, dir_fn *fn, void *ctx, struct mr_error *err)
+{
+	alignas(8) char chunk[ENTRIES_CHUNK];
+	enum mr_rc rc = MR_OK;
+
+	for (bool more = true; more && rc == MR_OK;)
+		rc = read_chunk(fd, chunk, sizeof(chunk), fn, ctx, &more, err);
+	return rc;
+}
+
 static enum mr_rc
 read_entries(int fd, dir_fn *fn, void *ctx, struct mr_error *err)
 {
-	alignas(8) char chunk[ENTRIES_CHUNK];
+	alignas(8) char chunk[FIRST_CHUNK];
+	bool more = true;
+	enum mr_rc rc = read_chunk(fd, chunk, sizeof(chunk), fn, ctx, &more, err);
 
-	for (;;) {
-		ssize_t n = sys_getdents(fd, chunk, sizeof(chunk));
-		if (n < 0 && errno == ENOENT)
-			return MR_OK; /* removed meanwhile, so it was empty */
-		if (n < 0)
-			return mr_fail_errno(err, "cannot read folder");
-		if (n == 0 || !walk_chunk(chunk, (size_t)n, fn, ctx))
-			return MR_OK;
-	}
+	/* The end is not there before it was said: but a folder with so little in it says it in the next word. */
+	if (more && rc == MR_OK)
+		rc = read_chunk(fd, chunk, sizeof(chunk), fn, ctx, &more, err);
+	return more && rc == MR_OK ? read_many(fd, fn, ctx, err) : rc;
 }
 
 #else

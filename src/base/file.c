@@ -121,7 +121,11 @@ file_prepared_void(int tmp_fd, const char *temporary, bool *ret_published, struc
 	buf_addf(&voided, "%s%s", FILE_VOID, temporary + strlen(FILE_CARRY));
 	if (!buf_ok(&voided))
 		return mr_nomem(err);
-	/* Both names, after a power cut without a journal: the other says enough. */
+	/* Both names, after a power cut without a journal: it was published, or the other says enough. */
+	if (sys_stat(tmp_fd, temporary, &st) == 0 && st.st_nlink > 1 && sys_unlink(tmp_fd, temporary) == 0) {
+		*ret_published = true;
+		return MR_OK;
+	}
 	if (sys_rename_new(tmp_fd, temporary, tmp_fd, buf_z(&voided)) == 0 ||
 	    (errno == EEXIST && sys_unlink(tmp_fd, temporary) == 0)) {
 		*ret_published = false;
@@ -232,9 +236,9 @@ too_large(size_t limit, struct mr_error *err)
 static enum mr_rc
 read_to_end(int fd, size_t expected, size_t limit, struct buf *ret, struct mr_error *err)
 {
-	const size_t step = (size_t)64 << 10;
+	const size_t step = (size_t)64 << 10, first = (size_t)4 << 10; /* most files are small */
 	size_t before = ret->len;
-	size_t want = expected < SIZE_MAX ? expected + 1 : step;
+	size_t want = expected < SIZE_MAX ? expected + 1 : first;
 
 	for (;;) {
 		if (!buf_reserve(ret, want))
@@ -248,7 +252,8 @@ read_to_end(int fd, size_t expected, size_t limit, struct buf *ret, struct mr_er
 			return too_large(limit, err);
 		if (got == 0 || ret->len - before == expected)
 			return MR_OK;
-		want = step;
+		want -= (size_t)got; /* mostly only the end is to come, for which there is room */
+		want = want < first / 2 ? step : want;
 	}
 }
 

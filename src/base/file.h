@@ -69,6 +69,8 @@ enum mr_rc file_read_fd(int fd, size_t limit, struct buf *ret, struct mr_error *
 
 /* MR_NOTFOUND if it is not there, MR_REFUSED if it is a link or no folder. */
 enum mr_rc dir_open(int dir_fd, const char *path, int *ret_fd, struct mr_error *err);
+/* The same for a folder that is only the way to what is beneath it: see sys_open_reach. */
+enum mr_rc dir_reach(int dir_fd, const char *path, int *ret_fd, struct mr_error *err);
 /* Makes every missing folder on the path with that mode and opens the last. With `durable`, the
  * parent of each folder made is synced. */
 enum mr_rc dir_make(int dir_fd, const char *path, mode_t mode, bool durable, int *ret_fd, struct mr_error *err);

@@ -9,6 +9,7 @@
  */
 #include "base/process.h"
 #include "base/sys.h"
+#include "base/thread.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -73,7 +74,7 @@ read_stat(const char *path, struct proc_stat *ret)
 	char text[1024];
 
 	*ret = (struct proc_stat){ 0 };
-	return sys_kernel_read(path, text, sizeof(text)) > 0 && parse_stat(text, ret);
+	return sys_kernel_line(path, text, sizeof(text)) > 0 && parse_stat(text, ret);
 }
 
 static bool
@@ -106,12 +107,26 @@ has_proc(void)
 	return true;
 }
 
+#ifdef MR_FAULT_ENV
+static const char *pretended_boot;
+
+void
+boot_id_pretend(const char *id)
+{
+	pretended_boot = id;
+}
+#endif
+
 const char *
 boot_id(void)
 {
-	static _Thread_local char id[40];
+	static PER_THREAD char id[40];
 
-	if (id[0] == '\0' && sys_kernel_read("/proc/sys/kernel/random/boot_id", id, sizeof(id)) > 0)
+#ifdef MR_FAULT_ENV
+	if (pretended_boot != NULL)
+		return pretended_boot;
+#endif
+	if (id[0] == '\0' && sys_kernel_line("/proc/sys/kernel/random/boot_id", id, sizeof(id)) > 0)
 		id[strcspn(id, "\n ")] = '\0';
 	return id;
 }
@@ -150,6 +165,14 @@ boot_id(void)
 	return "";
 }
 
+#ifdef MR_FAULT_ENV
+void
+boot_id_pretend(const char *id)
+{
+	(void)id;
+}
+#endif
+
 #endif
 
 static struct mr_process
@@ -187,6 +210,14 @@ process_describe(int64_t pid, struct mr_process *ret)
 		return false;
 	*ret = process_of(&stat);
 	return true;
+}
+
+bool
+process_runs(const struct mr_process *p)
+{
+	struct proc_stat stat;
+
+	return has_proc() && read_stat_of(p->pid, &stat) && !is_dead(&stat) && stat.start == p->start;
 }
 
 bool
@@ -340,7 +371,7 @@ process_parse(struct mr_str s, struct mr_process *ret)
 const char *
 host_name(void)
 {
-	static _Thread_local char name[256];
+	static PER_THREAD char name[256];
 
 	if (name[0] == '\0') {
 		if (gethostname(name, sizeof(name) - 1) < 0 || name[0] == '\0')

@@ -9,12 +9,17 @@
 #include "base/buf.h"
 
 const char *boot_id(void); /* "" where there is no /proc */
+#ifdef MR_FAULT_ENV
+void boot_id_pretend(const char *id); /* for tests: as if it ran before a restart; NULL: no more. Borrowed. */
+#endif
 /* Fills in start time, namespace and boot of a pid. False: no such process, or no /proc. */
 bool process_describe(int64_t pid, struct mr_process *ret);
 enum process_state { PROCESS_UNKNOWN /* cannot be judged from here */, PROCESS_ALIVE, PROCESS_DEAD };
 /* DEAD only on evidence: another boot of this host, or same namespace and no such process. Another
  * namespace on the same boot: UNKNOWN. */
 enum process_state process_state(const struct mr_process *p);
+/* A process with that number and start time is there, by one look: enough where a wrong no costs only time. */
+bool process_runs(const struct mr_process *p);
 bool process_same(const struct mr_process *a, const struct mr_process *b);
 /* The nearest ancestor of ours that is not a shell or a wrapper (sh, bash, env, timeout, sudo, ...).
  * False: none found (pid namespace of our own, no /proc). */

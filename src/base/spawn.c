@@ -41,9 +41,18 @@ struct running {
 
 /* ---- The child ---- */
 
-/* Ours, but where a line of `more` has the same name. NULL: out of memory. */
+static bool
+begins_with_any(const char *line, const char *const *beginnings)
+{
+	for (size_t i = 0; beginnings && beginnings[i]; i++)
+		if (strncmp(line, beginnings[i], strlen(beginnings[i])) == 0)
+			return true;
+	return false;
+}
+
+/* Ours, but what begins like one of `without`, or where a line of `more` has the same name. NULL: out of memory. */
 static char **
-merge_env(const char *const *more)
+merge_env(const char *const *more, const char *const *without)
 {
 	size_t ours = 0, extra = 0, n = 0;
 
@@ -54,7 +63,7 @@ merge_env(const char *const *more)
 	char **env = calloc(ours + extra + 1, sizeof *env);
 
 	for (size_t i = 0; env && i < ours; i++) {
-		bool replaced = false;
+		bool replaced = begins_with_any(environ[i], without);
 
 		for (size_t k = 0; k < extra && !replaced; k++) {
 			size_t name = strcspn(more[k], "=") + 1;
@@ -210,7 +219,7 @@ static enum mr_rc
 start(const struct spawn *what, struct running *run, struct mr_error *err)
 {
 	int theirs[PIPES] = { -1, -1, -1, -1, -1 };
-	char **env = merge_env(what->env);
+	char **env = merge_env(what->env, what->without);
 	int error = 0;
 
 	if (!env)
@@ -248,7 +257,7 @@ feed(struct running *run)
 
 	if (n > 0)
 		run->written += (size_t)n;
-	if ((n < 0 && errno == EPIPE) || run->written == run->what->input.len)
+	if ((n < 0 && errno == EPIPE) || (run->written == run->what->input.len && !run->what->enough))
 		sys_close_fd(&run->fd[IN]), run->fd[IN] = -1;
 }
 
@@ -274,11 +283,18 @@ take_output(struct running *run, int which, struct buf *kept, bool *cut)
 	}
 }
 
+/* Or the end of it to tell. */
+static bool
+has_input(const struct running *run)
+{
+	return !run->what->enough || run->written < run->what->input.len;
+}
+
 static void
 move_bytes(struct running *run, struct spawned *ret, int timeout_ms)
 {
 	struct pollfd p[3] = {
-		{ .fd = run->fd[IN], .events = POLLOUT },
+		{ .fd = has_input(run) ? run->fd[IN] : -1, .events = POLLOUT },
 		{ .fd = run->fd[OUT], .events = POLLIN },
 		{ .fd = run->fd[ERR], .events = POLLIN },
 	};
@@ -289,6 +305,8 @@ move_bytes(struct running *run, struct spawned *ret, int timeout_ms)
 		feed(run);
 	if (p[OUT].revents)
 		take_output(run, OUT, &ret->out, &ret->cut);
+	if (p[OUT].revents && run->what->enough && run->what->enough(run->what->enough_ctx, &ret->out))
+		sys_close_fd(&run->fd[IN]);
 	if (p[ERR].revents)
 		take_output(run, ERR, &ret->err, &ret->cut);
 }

@@ -15,17 +15,22 @@
 #include "base/buf.h"
 
 struct spawn {
-	const char *const *argv; /* NULL-terminated; the first is looked for in PATH unless it has a slash */
-	struct mr_str input;     /* its standard input; a program that does not read it is no error */
-	const char *const *env;  /* NULL-terminated "NAME=value" lines beside our own environment, or NULL */
-	const char *dir;         /* working folder, or NULL: ours */
-	int64_t limit_ms;        /* 0: none. Then its whole process group is ended: SIGTERM, a second later SIGKILL */
-	size_t output_max;       /* bytes kept of each stream; 0: SPAWN_OUTPUT_MAX. The rest is read and dropped */
+	const char *const *argv;    /* NULL-terminated; the first is looked for in PATH unless it has a slash */
+	struct mr_str input;        /* its standard input; a program that does not read it is no error */
+	const char *const *env;     /* NULL-terminated "NAME=value" lines beside our own environment, or NULL */
+	const char *const *without; /* or NULL; NULL-terminated: what begins so in our environment is not handed on */
+	const char *dir;            /* working folder, or NULL: ours */
+	int64_t limit_ms;  /* 0: none. Then its whole process group is ended: SIGTERM, a second later SIGKILL */
+	size_t output_max; /* bytes kept of each stream; 0: SPAWN_OUTPUT_MAX. The rest is read and dropped */
 	/* Or NULL. Called when it has a process (and a process group of that number) whose program has not begun: only
 	 * MR_OK lets it begin. If we are killed before this returns it never does, so what this writes down is all that
 	 * can be running. */
 	enum mr_rc (*started)(void *ctx, int64_t pid, struct mr_error *err);
 	void *started_ctx;
+	/* Or NULL. With it, its standard input is not closed behind `input` but when this says so, which is asked after
+	 * each piece that it printed: for servers that leave when nobody asks any more. */
+	bool (*enough)(void *ctx, const struct buf *out);
+	void *enough_ctx;
 	bool (*stop)(void *ctx); /* or NULL: asked every 100 ms; true ends it as if the time were up */
 	void *stop_ctx;
 };

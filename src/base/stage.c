@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/id.h"
 #include "base/sys.h"
+#include "base/sys_break.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -137,7 +138,8 @@ stage_link(struct staged *s, int dir_fd, const char *name, struct mr_error *err)
 	int result = -1;
 
 	if (s->name[0] == '\0') {
-		result = sys_link_unnamed(s->fd, dir_fd, name);
+		result = sys_break_is(BREAK_NAME_BEFORE_BYTES) ? sys_break_link_empty(s->fd, dir_fd, name)
+							       : sys_link_unnamed(s->fd, dir_fd, name);
 		/* Once it has a name somewhere, a copy would be another file: say what is wrong. */
 		if (result < 0 && errno == EOPNOTSUPP && !s->linked && copy_to_named(s, err) != MR_OK)
 			return err->code;

@@ -7,6 +7,8 @@
  */
 #include "base/fault.h"
 #include "base/sys.h"
+#include "base/sys_break.h"
+#include "base/sys_record.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -61,6 +63,7 @@ sys_copy(int from_fd, off_t at, int to_fd, size_t n)
 			return -1;
 		if (done <= 0)
 			break;
+		(void)record_bytes(done, to_fd, -1);
 		at += done;
 		n -= (size_t)done;
 	}
@@ -80,7 +83,7 @@ write_at(int fd, const void *buf, size_t n, off_t at)
 		if (verdict != POINT_FAIL)
 			done = point_after(at < 0 ? write(fd, buf, part) : pwrite(fd, buf, part, at));
 		if (done >= 0 || errno != EINTR)
-			return done;
+			return record_bytes(done, fd, at);
 	}
 }
 
@@ -119,30 +122,12 @@ sys_pwrite_all(int fd, const void *buf, size_t n, off_t at)
 	return write_all_at(fd, buf, n, at);
 }
 
-#if defined(MR_BREAK_NO_DIR_SYNC) || defined(MR_BREAK_NO_FILE_SYNC)
-/* Only for tests/powercut: a build that leaves these syncs out, to see that the test catches it. */
-static bool
-is_left_out(int fd)
-{
-#ifdef MR_BREAK_NO_DIR_SYNC
-	const bool folders = true;
-#else
-	const bool folders = false;
-#endif
-	struct stat st;
-
-	return fstat(fd, &st) == 0 && (S_ISDIR(st.st_mode) != 0) == folders;
-}
-#else
-#define is_left_out(fd) false
-#endif
-
 int
 sys_fsync(int fd)
 {
-	if (is_left_out(fd))
+	if (sys_break_skips_sync(fd))
 		return 0;
-	int result = (int)RETRYING(POINT_SYNC, fsync(fd));
+	int result = record_file((int)RETRYING(POINT_SYNC, fsync(fd)), RECORD_SYNC, fd, -1, NULL);
 
 	if (result < 0 && errno == EINVAL) {
 		/* Some file systems write folders through and have no fsync for them. */
@@ -178,13 +163,17 @@ sys_close_fd(int *fd)
 int
 sys_link(int from_fd, const char *from, int to_fd, const char *to)
 {
-	return (int)RETRYING(POINT_OTHER, linkat(from_fd, from, to_fd, to, 0));
+	int result = (int)RETRYING(POINT_OTHER, linkat(from_fd, from, to_fd, to, 0));
+
+	return record_names(result, RECORD_LINK, from_fd, from, to_fd, to);
 }
 
 int
 sys_rename(int from_fd, const char *from, int to_fd, const char *to)
 {
-	return (int)RETRYING(POINT_OTHER, renameat(from_fd, from, to_fd, to));
+	int result = (int)RETRYING(POINT_OTHER, renameat(from_fd, from, to_fd, to));
+
+	return record_names(result, RECORD_RENAME, from_fd, from, to_fd, to);
 }
 
 /* Where the kernel cannot refuse to overwrite. link + unlink would be exact, but a kill in between leaves the mail
@@ -212,7 +201,7 @@ sys_rename_new(int from_fd, const char *from, int to_fd, const char *to)
 	/* EINVAL: this file system lacks it; EPERM: a sandbox filters the call, or the file may
 	 * not be moved, which the fallback then says again. */
 	if (result == 0 || (errno != ENOSYS && errno != EINVAL && errno != EPERM))
-		return result;
+		return record_names(result, RECORD_RENAME, from_fd, from, to_fd, to);
 #endif
 	return rename_after_a_look(from_fd, from, to_fd, to);
 }
@@ -226,7 +215,7 @@ sys_rename_exchange(int a_fd, const char *a, int b_fd, const char *b)
 	int result = (int)RETRYING(POINT_OTHER, syscall(SYS_renameat2, a_fd, a, b_fd, b, rename_exchange));
 	if (result < 0 && (errno == EINVAL || errno == EPERM))
 		errno = ENOSYS;
-	return result;
+	return record_names(result, RECORD_EXCHANGE, a_fd, a, b_fd, b);
 #else
 	(void)a_fd, (void)a, (void)b_fd, (void)b;
 	errno = ENOSYS;
@@ -237,13 +226,15 @@ sys_rename_exchange(int a_fd, const char *a, int b_fd, const char *b)
 int
 sys_unlink(int dir_fd, const char *name)
 {
-	return (int)RETRYING(POINT_OTHER, unlinkat(dir_fd, name, 0));
+	return record_names(
+	    (int)RETRYING(POINT_OTHER, unlinkat(dir_fd, name, 0)), RECORD_UNLINK, dir_fd, name, -1, NULL);
 }
 
 int
 sys_rmdir(int dir_fd, const char *name)
 {
-	return (int)RETRYING(POINT_OTHER, unlinkat(dir_fd, name, AT_REMOVEDIR));
+	return record_names(
+	    (int)RETRYING(POINT_OTHER, unlinkat(dir_fd, name, AT_REMOVEDIR)), RECORD_UNLINK, dir_fd, name, -1, NULL);
 }
 
 /* Not a plain fchmodat: where a group shares the room, another member could put a link in the
@@ -268,6 +259,7 @@ sys_mkdir(int dir_fd, const char *name, mode_t mode)
 
 	if (RETRYING(POINT_OTHER, mkdirat(dir_fd, name, mode)) < 0)
 		return -1;
+	(void)record_names(0, RECORD_MKDIR, dir_fd, name, -1, NULL);
 	if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && (st.st_mode & 07777) == mode)
 		return 0;
 	if (set_folder_mode(dir_fd, name, mode) < 0) {
@@ -284,7 +276,13 @@ sys_mkdir(int dir_fd, const char *name, mode_t mode)
 int
 sys_chmod_fd(int fd, mode_t mode)
 {
-	return (int)RETRYING(POINT_OTHER, fchmod(fd, mode));
+	return record_file((int)RETRYING(POINT_OTHER, fchmod(fd, mode)), RECORD_CHANGE, fd, -1, NULL);
+}
+
+int
+sys_chown_fd(int fd, uid_t owner, gid_t group)
+{
+	return record_file((int)RETRYING(POINT_OTHER, fchown(fd, owner, group)), RECORD_CHANGE, fd, -1, NULL);
 }
 
 int
@@ -311,7 +309,7 @@ sys_set_mtime(int fd, int64_t ns)
 	struct timespec times[2] = { { .tv_nsec = UTIME_OMIT },
 		{ .tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000) } };
 
-	return (int)RETRYING(POINT_OTHER, futimens(fd, times));
+	return record_file((int)RETRYING(POINT_OTHER, futimens(fd, times)), RECORD_CHANGE, fd, -1, NULL);
 }
 
 int

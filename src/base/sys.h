@@ -23,6 +23,9 @@
 /* Relative to dir_fd, beneath it, no symbolic link followed in any component (openat2, else
  * component by component). O_CLOEXEC is added. */
 int sys_open(int dir_fd, const char *path, int flags, mode_t mode);
+/* A folder of which only what is beneath it will be opened, looked at, linked or removed (O_PATH): half the price. It
+ * can be neither read nor synced nor locked; whoever must opens "." in it. */
+int sys_open_reach(int dir_fd, const char *path);
 /* An unnamed file in dir (O_TMPFILE). errno EOPNOTSUPP: use a named one. */
 int sys_open_unnamed(int dir_fd, mode_t mode);
 /* Gives an unnamed file a name: /proc/self/fd, then AT_EMPTY_PATH. errno EOPNOTSUPP when neither
@@ -47,6 +50,7 @@ int sys_unlink(int dir_fd, const char *name);
 int sys_rmdir(int dir_fd, const char *name);
 int sys_mkdir(int dir_fd, const char *name, mode_t mode); /* exactly that mode, whatever the umask */
 int sys_chmod_fd(int fd, mode_t mode);
+int sys_chown_fd(int fd, uid_t owner, gid_t group);
 int sys_stat(int dir_fd, const char *name, struct stat *st); /* does not follow links */
 int sys_stat_fd(int fd, struct stat *st);
 int sys_touch(int dir_fd, const char *name); /* both times to now */
@@ -77,11 +81,14 @@ bool sys_plan_hit(void);                        /* did the fault happen */
 /* ---- What the kernel shows as files: no disk, so no fault points ---- */
 /* Up to n - 1 bytes of a file such as /proc/self/stat, NUL-terminated; -1 if it is not there. */
 ssize_t sys_kernel_read(const char *path, char *ret, size_t n);
+/* The same for a file that is one line, which the kernel gives at once. */
+ssize_t sys_kernel_line(const char *path, char *ret, size_t n);
 /* Inode of what a kernel link such as /proc/self/ns/pid leads to; 0 if it cannot be seen. */
 uint64_t sys_kernel_inode(const char *path);
 /* Fills buf from getrandom, else /dev/urandom; false if neither is there. */
 bool sys_random(void *buf, size_t n);
 
-void sys_close_fd(int *fd); /* for mr_auto: closes *fd when >= 0 */
+void sys_close_fd(int *fd);     /* for mr_auto: closes *fd when >= 0 */
+void sys_close_from(int first); /* that one and all above it: for a child that wants nothing of its parent's */
 
 #endif

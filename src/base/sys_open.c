@@ -7,6 +7,8 @@
  */
 #include "base/fault.h"
 #include "base/sys.h"
+#include "base/sys_break.h"
+#include "base/sys_record.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,10 +28,11 @@
 
 #define ALWAYS (O_CLOEXEC | O_NOCTTY)
 #if defined(O_PATH) && !defined(MR_PORTABLE)
-#define PASS_THROUGH (O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+#define REACH O_PATH
 #else
-#define PASS_THROUGH (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+#define REACH O_RDONLY
 #endif
+#define PASS_THROUGH (REACH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 
 /* ---- Beneath, and through no link ---- */
 
@@ -88,7 +91,7 @@ open_beneath(int dir_fd, const char *path, int flags, mode_t mode)
 	const struct {
 		uint64_t flags, mode, resolve;
 	} how = {
-		.flags = (uint64_t)(flags | ALWAYS),
+		.flags = (uint64_t)(flags | (flags & REACH ? O_CLOEXEC : ALWAYS)), /* it is strict about the others */
 		.mode = (flags & O_CREAT) != 0 ? mode : 0,
 		.resolve = 0x02 | 0x04 | 0x08, /* NO_MAGICLINKS, NO_SYMLINKS, BENEATH */
 	};
@@ -153,6 +156,8 @@ sys_open(int dir_fd, const char *path, int flags, mode_t mode)
 	bool made = false;
 
 	int fd = (int)RETRYING(POINT_OTHER, open_checked(dir_fd, path, flags, mode, &made));
+	if (made)
+		(void)record_file(fd, RECORD_CREATE, fd, dir_fd, path);
 	if (fd >= 0 && made && settle_mode(fd, mode) < 0) {
 		int saved = errno;
 		if (strchr(path, '/') == NULL)
@@ -164,13 +169,24 @@ sys_open(int dir_fd, const char *path, int flags, mode_t mode)
 	return fd;
 }
 
+int
+sys_open_reach(int dir_fd, const char *path)
+{
+	return sys_open(dir_fd, path, REACH | O_DIRECTORY, 0);
+}
+
 /* ---- Unnamed files ---- */
 
 int
 sys_open_unnamed(int dir_fd, mode_t mode)
 {
 #if defined(O_TMPFILE) && !defined(MR_PORTABLE)
+	if (sys_break_is(BREAK_NO_UNNAMED)) {
+		errno = EOPNOTSUPP;
+		return -1;
+	}
 	int fd = (int)RETRYING(POINT_OTHER, openat(dir_fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, mode));
+	(void)record_file(fd, RECORD_UNNAMED, fd, -1, NULL);
 	if (fd >= 0 && settle_mode(fd, mode) < 0)
 		sys_close_fd(&fd);
 	/* EISDIR, EINVAL, ENOENT: kernels and file systems that do not know the flag */
@@ -241,7 +257,8 @@ int
 sys_link_unnamed(int fd, int dir_fd, const char *name)
 {
 #ifndef MR_PORTABLE
-	return (int)RETRYING(POINT_OTHER, link_some_way(fd, dir_fd, name));
+	return record_names(
+	    (int)RETRYING(POINT_OTHER, link_some_way(fd, dir_fd, name)), RECORD_LINK, -1, NULL, dir_fd, name);
 #else
 	(void)fd;
 	(void)dir_fd;
@@ -253,15 +270,16 @@ sys_link_unnamed(int fd, int dir_fd, const char *name)
 
 /* ---- Files of the kernel ---- */
 
-ssize_t
-sys_kernel_read(const char *path, char *ret, size_t n)
+static ssize_t
+kernel_read(const char *path, char *ret, size_t n, bool one_line)
 {
 	size_t len = 0;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd =
+	    openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC); /* open of musl makes sure of O_CLOEXEC by a second call */
 
 	if (fd < 0)
 		return -1;
-	while (len < n - 1) {
+	while (len < n - 1 && !(one_line && len > 0)) {
 		ssize_t got = read(fd, ret + len, n - 1 - len);
 		if (got < 0 && errno == EINTR)
 			continue;
@@ -276,6 +294,18 @@ sys_kernel_read(const char *path, char *ret, size_t n)
 	(void)sys_close(fd);
 	ret[len] = '\0';
 	return (ssize_t)len;
+}
+
+ssize_t
+sys_kernel_read(const char *path, char *ret, size_t n)
+{
+	return kernel_read(path, ret, n, false);
+}
+
+ssize_t
+sys_kernel_line(const char *path, char *ret, size_t n)
+{
+	return kernel_read(path, ret, n, true);
 }
 
 uint64_t
@@ -321,4 +351,19 @@ sys_random(void *buf, size_t n)
 	}
 #endif
 	return n == 0 || read_urandom(bytes, n);
+}
+
+/* ---- Closing ---- */
+
+#define MANY_FILES 4096
+
+void
+sys_close_from(int first)
+{
+#if !defined(MR_PORTABLE) && defined(SYS_close_range)
+	if (syscall(SYS_close_range, (unsigned)first, ~0U, 0U) == 0)
+		return;
+#endif
+	for (int fd = first; fd < MANY_FILES; fd++)
+		(void)close(fd);
 }

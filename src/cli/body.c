@@ -64,7 +64,7 @@ no_body(struct cli *cli)
 
 		buf_addf(&text, "  for example:\n%s\n", cli->cmd->examples[0]);
 		if (buf_ok(&text))
-			(void)sys_write_all(2, text.ptr, text.len);
+			cli_say(cli, &text);
 	}
 	return EXIT_USAGE;
 }

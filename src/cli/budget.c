@@ -90,6 +90,29 @@ budget_add(struct cli *cli, struct mr_str piece)
 	return true;
 }
 
+static void
+tell_shown(struct cli *cli, const struct mr_message *msg, bool whole)
+{
+	if (cli->sink)
+		cli->sink->shown(cli->sink->ctx, msg, whole);
+}
+
+bool
+budget_line(struct cli *cli, const struct mr_message *msg)
+{
+	mr_auto(buf_done) struct buf line = BUF_INIT;
+
+	text_line(cli, &line, msg);
+	if (line.failed) {
+		cli->out.failed = true;
+		return false;
+	}
+	if (!budget_add(cli, buf_str(&line)))
+		return false;
+	tell_shown(cli, msg, true);
+	return true;
+}
+
 void
 budget_left(struct cli *cli, size_t pieces)
 {
@@ -145,9 +168,14 @@ budget_message(struct cli *cli, const struct mr_message *msg, int64_t cut_chars)
 	}
 	int64_t chars = (int64_t)utf8_chars(buf_str(&piece));
 
-	if (!cli->budget.full && too_long_for_any_call(cli, chars) && show_part(cli, msg, buf_str(&piece), cut_chars))
+	if (!cli->budget.full && too_long_for_any_call(cli, chars) && show_part(cli, msg, buf_str(&piece), cut_chars)) {
+		tell_shown(cli, msg, false);
 		return false;
-	return budget_add(cli, buf_str(&piece));
+	}
+	if (!budget_add(cli, buf_str(&piece)))
+		return false;
+	tell_shown(cli, msg, true);
+	return true;
 }
 
 static void

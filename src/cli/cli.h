@@ -39,7 +39,13 @@ enum exit_code {
 struct cli;
 struct opt_value;
 
-enum cmd_needs { CMD_NOTHING = 0, CMD_ROOM = 1, CMD_SELF = 2 /* implies room */ };
+enum cmd_needs {
+	CMD_NOTHING = 0,
+	CMD_ROOM = 1,
+	CMD_SELF = 2,     /* implies room */
+	CMD_AS_IT_IS = 4, /* with room: what crashed commands left behind is not completed by opening it */
+	CMD_BRINGS = 8,   /* with self: mail that waits in linked rooms is brought first */
+};
 
 struct opt {               /* OPT_END ends a table */
 	char letter;       /* or 0 */
@@ -91,13 +97,28 @@ struct budget {        /* of the text that a command shows; see budget_* below *
 	char mark[9];            /* the delimiter: 8 random hex digits */
 };
 
+/* Takes what a command says in place of stdout and stderr: how another door (mcp/) runs one in its own process. */
+struct cli_sink {
+	/* Text for stdout. False: nobody took it, and nothing may be marked. */
+	bool (*take)(void *ctx, const struct cli *cli, struct mr_str text);
+	/* Words for stderr, not cleaned; hint may be "". */
+	void (*say)(void *ctx, bool error, const char *message, const char *hint);
+	/* A message is in the text: all of it (or its line in a listing), or a part. */
+	void (*shown)(void *ctx, const struct mr_message *msg, bool whole);
+	void *ctx;
+	bool closed; /* its answer is out: what is said from now on nobody hears */
+};
+
 struct cli {
 	const struct cmd *cmd;
+	const struct cli_sink *sink; /* NULL: stdout and stderr */
 	bool json;
 	bool json_given; /* the parser met --json; until then cli->json is a guess for usage errors */
 	bool gt;         /* cmd is one of gt's: see gt/gt.h */
 	bool want_help;
 	const char *room_option, *as_option;
+	const char *caller_session; /* "codex-<id>": what a door knows of its caller, before the environment; or NULL */
+	bool env_aged;              /* the environment is a server's, of when it was started */
 	struct mr_place place;      /* filled when CMD_ROOM */
 	struct mr_env env;          /* filled when CMD_ROOM */
 	const char *second_session; /* variable of another harness session that is there too; NULL: none */
@@ -108,6 +129,7 @@ struct cli {
 	char **argv;
 	struct opt_value *values;     /* parsed options, see opt_* below */
 	bool out_tty, err_tty, color; /* color: stdout may be coloured */
+	bool unheard;                 /* a hook: nobody reads warnings, so nothing is looked for that only warns */
 	size_t columns;               /* of the terminal; 0: not one, do not cut lines */
 	struct buf out;               /* text waiting for stdout */
 	struct budget budget;
@@ -128,12 +150,14 @@ extern const struct cmd cmd_send, cmd_reply, cmd_inbox, cmd_read, cmd_recv, cmd_
 extern const struct cmd cmd_resolve, cmd_group, cmd_types;
 extern const struct cmd cmd_export, cmd_import;
 extern const struct cmd cmd_link, cmd_unlink, cmd_carry, cmd_gt;
+extern const struct cmd cmd_mcp;
 extern const struct cmd cmd_queue, cmd_channel, cmd_dead;
 extern const struct cmd cmd_patrol;
 extern const struct cmd cmd_nudge, cmd_dnd;
+extern const struct cmd cmd_hook, cmd_setup;
 extern const struct cmd cmd_check, cmd_handoff, cmd_escalate, cmd_lint;
-extern const struct cmd cmd_doctor, cmd_stats, cmd_describe, cmd_help, cmd_status, cmd_man_page, cmd_generate_message,
-    cmd_mb;
+extern const struct cmd cmd_doctor, cmd_selftest, cmd_stats, cmd_describe, cmd_help, cmd_status, cmd_man_page,
+    cmd_generate_message, cmd_mb;
 
 /* ---- opt.c ---- */
 /* Parses argv[1..] (argv[0] is the command's name); options and operands may be mixed, "--" ends options. Globals
@@ -156,7 +180,10 @@ int exit_of(enum mr_rc rc); /* the one map from results to exit codes */
 int cli_fail(struct cli *cli, const struct mr_error *err);
 int cli_usage(struct cli *cli, const char *fmt, ...) MR_PRINTF(2, 3); /* returns EXIT_USAGE, with a hint at --help */
 void cli_warn(struct cli *cli, const char *fmt, ...)
-    MR_PRINTF(2, 3); /* "mailroom: ..." on stderr; with --json {"warning":...} */
+    MR_PRINTF(2, 3);                                   /* "mailroom: ..." on stderr; with --json {"warning":...} */
+void cli_say(struct cli *cli, const struct buf *text); /* text of several lines for stderr, as it is */
+/* All of it to stdout, also where that does not block; -1 and errno: it was not taken. */
+int out_write(const char *bytes, size_t n);
 /* Writes cli->out to stdout now; false: stdout did not take it, and that was said on stderr: the exit code is
  * EXIT_DOUBT when cli->changed, else EXIT_FAILED. */
 bool cli_flush(struct cli *cli);
@@ -201,6 +228,8 @@ void text_line(struct cli *cli, struct buf *out, const struct mr_message *msg);
 void text_message(struct cli *cli, struct buf *out, const struct mr_message *msg);
 /* ... with its number in a channel as the first header; 0: none. */
 void text_post(struct cli *cli, struct buf *out, uint64_t number, const struct mr_message *msg);
+/* Must the body not be shown, because it is a control message and no person looks? */
+bool text_hides_body(struct cli *cli, const struct mr_message *msg);
 
 /* ---- budget.c: how much text, and its fence (promise 9) ---- */
 #define BUDGET_OPT                                                                                                     \
@@ -210,6 +239,8 @@ bool budget_begin(struct cli *cli);
 /* Appends the piece (cleaned text that ends in a newline) to cli->out if it fits whole, with room left for the closing
  * lines; false: it does not fit, and is counted as left out. The fence is opened before the first piece. */
 bool budget_add(struct cli *cli, struct mr_str piece);
+/* text_line within the budget. */
+bool budget_line(struct cli *cli, const struct mr_message *msg);
 /* text_message within the budget. True: shown whole. A message that is longer than the whole budget is shown in part,
  * at most cut_chars of it (0: as much as fits), with a line that says so; that too is false. */
 bool budget_message(struct cli *cli, const struct mr_message *msg, int64_t cut_chars);
@@ -237,16 +268,37 @@ void cli_notify(struct cli *cli, const struct mr_receipt *receipt, const char *f
 /* ---- env.c ---- */
 /* Fills cli->env from the environment: session, harness process, agent variables, state folder. */
 void env_fill(struct cli *cli);
-/* Where what comes with mailroom may be, for mr_room_options.data_dir. NULL: out of memory. */
-const char *env_data_dir(struct cli *cli);
+bool env_is_headless(void); /* a harness without a person at it: it ends when its work does */
+/* The harness that we are called from, which takes a look at every process above us; for who must know. */
+void env_find_process(struct cli *cli);
+/* Where mailroom keeps what is no room's own; NULL: nowhere. */
+const char *env_state_dir(struct cli *cli);
+/* Where what comes with mailroom may be, for mr_room_options.data_dir. */
+const char *env_data_dirs(void);
 /* A room's spec with the place that its kind has by itself, absolute. NULL stays NULL; NULL also: out of memory. */
 const char *spec_expand(struct cli *cli, const char *spec, const char *cwd);
 
 /* A folder that was named on the command line, absolute. NULL stays NULL. */
 const char *cli_folder(struct cli *cli, const char *path);
 
+/* ---- bring.c ---- */
+#define BRING_PATIENCE_MS 3000
+bool cli_has_links(struct cli *cli);
+/* Sends a carrier to the linked rooms, if there are any, and waits for it, but not longer than that. */
+void cli_bring(struct cli *cli, int64_t patience_ms);
+
 /* ---- main.c ---- */
-enum mr_rc cli_open_room(struct cli *cli, struct mr_error *err); /* finds and opens it, says its warning */
+/* Runs one command line with everything it says going to the sink; room, as and session may be NULL. Returns its exit
+ * code. */
+struct cli_call {
+	const struct cli_sink *sink;
+	const char *room, *as, *session;
+	bool env_aged;
+};
+int cli_call(const struct cli_call *call, int argc, char **argv);
+void cli_done(struct cli *cli);
+enum mr_rc cli_open_room(struct cli *cli, struct mr_error *err);    /* finds and opens it, says its warning */
+enum mr_rc cli_open_as_self(struct cli *cli, struct mr_error *err); /* and knows who we are: cheaper than one by one */
 enum mr_rc cli_know_self(struct cli *cli, struct mr_error *err);
 /* mr_room_storage; a kind of room that cannot tell is "unknown" and not power-safe, not an error. */
 enum mr_rc cli_storage(struct cli *cli, struct mr_storage *ret, struct mr_error *err);
@@ -257,6 +309,9 @@ enum mr_rc cli_storage(struct cli *cli, struct mr_storage *ret, struct mr_error 
 	    OPT(0, "wake", "COMMAND", "command that a patrol runs when mail waits and nobody lives here"),             \
 	    OPT(0, "pid", "PID", "the process that is this life; when it ends, the name is free again")
 int cli_register(struct cli *cli, bool takeover);
+
+/* ---- hook/cmd_hook.c ---- */
+int hook_exit(int code); /* what a harness may see of it */
 
 /* ---- help.c ---- */
 void help_command(struct cli *cli, const struct cmd *cmd, struct buf *out); /* --help */

@@ -72,10 +72,12 @@ inject(struct cli *cli, enum mr_inject_format format)
 {
 	struct mr_injection *inj = NULL;
 	struct mr_error err = { 0 };
-	enum mr_rc rc = cli_open_room(cli, &err);
+
+	cli->unheard = true;
+	enum mr_rc rc = cli_open_as_self(cli, &err);
 
 	if (rc == MR_OK)
-		rc = cli_know_self(cli, &err);
+		cli_bring(cli, BRING_PATIENCE_MS);
 	cli->self_known = false; /* answers that did not come are told here, not on stderr */
 	if (rc == MR_OK)
 		rc = mr_inject_open(cli->room, &cli->self, format, &inj, &err);
@@ -103,8 +105,10 @@ run(struct cli *cli)
 		return inject(cli, format);
 	if (opt_text(cli, "format") != NULL)
 		return cli_usage(cli, "--format goes with --inject");
-	if (cli_open_room(cli, &err) != MR_OK || cli_know_self(cli, &err) != MR_OK ||
-	    mr_check(cli->room, cli->self.agent, &unread, &err) != MR_OK)
+	if (cli_open_as_self(cli, &err) != MR_OK)
+		return cli_fail(cli, &err);
+	cli_bring(cli, BRING_PATIENCE_MS);
+	if (mr_check(cli->room, cli->self.agent, &unread, &err) != MR_OK)
 		return cli_fail(cli, &err);
 	if (cli->json) {
 		struct json j = JSON_INIT(&cli->out);

@@ -143,7 +143,7 @@ run(struct cli *cli)
 
 const struct cmd cmd_drain = {
 	.name = "drain",
-	.needs = CMD_SELF,
+	.needs = CMD_SELF | CMD_BRINGS,
 	.synopsis = "[--limit N] [--keep] [--budget N]",
 	.summary = "show all unread mail, then archive what was shown",
 	.opts = opts,

@@ -43,7 +43,7 @@ open_other(struct cli *cli, const char *given, struct mr_room **ret, struct mr_e
 {
 	mr_auto(free_ptr) char *cwd = getcwd(NULL, 0);
 	mr_auto(mr_place_done) struct mr_place place = { 0 };
-	struct mr_room_options options = { .state_dir = cli->env.state_dir, .data_dir = env_data_dir(cli) };
+	struct mr_room_options options = { .state_dir = cli->env.state_dir, .data_dir = env_data_dirs() };
 	const char *spec = cwd ? spec_expand(cli, given, cwd) : NULL;
 
 	if (!cwd)

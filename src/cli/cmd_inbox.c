@@ -40,7 +40,6 @@ print_work(void *ctx, const struct mr_message *msg)
 {
 	const struct in_hand *h = ctx;
 	struct cli *cli = h->l->cli;
-	mr_auto(buf_done) struct buf line = BUF_INIT;
 
 	if (h->limit > 0 && (int64_t)h->l->n >= h->limit)
 		return false;
@@ -49,8 +48,7 @@ print_work(void *ctx, const struct mr_message *msg)
 		cli_json_message(cli, msg, false);
 		return true;
 	}
-	text_line(cli, &line, msg);
-	(void)budget_add(cli, buf_str(&line));
+	(void)budget_line(cli, msg);
 	return true;
 }
 
@@ -118,7 +116,7 @@ run(struct cli *cli)
 const struct cmd cmd_inbox = {
 	.name = "inbox",
 	.aliases = aliases,
-	.needs = CMD_SELF,
+	.needs = CMD_SELF | CMD_BRINGS,
 	.synopsis = "[--all] [--from AGENT] [--type TYPE] [--since TIME] [--limit N]",
 	.summary = "list your mail; changes nothing",
 	.opts = opts,

@@ -17,6 +17,9 @@ static const struct opt opts[] = {
 	OPT(0, "kind", "WORD", "what it is: health_check, escalation"),
 	OPT(0, "thread", "ID", "the conversation that it belongs to"),
 	OPT(0, "answer-wanted", NULL, "in a chipset room: it asks for a nudge_response"),
+	OPT(0, "await", "TIME",
+	    "with --answer-wanted: wait for the answer, the format's rule is 60s; none: exit code 3"),
+	OPT(0, "escalate-to", "AGENT", "with --await: who gets a health_escalation when no answer came"),
 	OPT(0, "force", NULL, "also one who is not to be disturbed"),
 	OPT_HIDDEN(0, "stdin", NULL),
 	OPT_HIDDEN(0, "priority", "LEVEL"),
@@ -43,7 +46,8 @@ static const char *const about[] = {
 	"code 4, and the agent is told with the next one that it sees. The same nudge twice is one, with its number. "
 	"An agent that is not to be disturbed (mailroom dnd) is skipped, with exit code 0.",
 	"In a chipset room it is written to nudge/ID/latest.json, where it replaces the last one: that is the format's "
-	"rule.",
+	"rule. One with --answer-wanted is to be answered within a minute: '--await 60s --escalate-to mayor' waits "
+	"for that and else reports it.",
 	NULL,
 };
 static const char *const examples[] = {
@@ -133,6 +137,60 @@ print_done(struct cli *cli, const char *agent, const struct mr_nudged *done)
 	buf_addc(&cli->out, '\n');
 }
 
+/* ---- An answer ---- */
+
+static int
+escalate(struct cli *cli, const char *agent, const char *kind, int64_t waited_ms)
+{
+	mr_auto(buf_done) struct buf subject = BUF_INIT, body = BUF_INIT;
+	mr_auto(mr_receipt_done) struct mr_receipt receipt = { 0 };
+	const char *to[] = { opt_text(cli, "escalate-to"), NULL };
+	struct mr_error err = { 0 };
+	char time[24];
+
+	if (!to[0])
+		return EXIT_NOTHING;
+	duration_text(waited_ms, time);
+	buf_addf(&subject, "no answer from %s", agent);
+	buf_addf(&body, "%s did not answer a nudge (%s) within %s.\n", agent, kind ? kind : "no kind", time);
+	struct mr_draft draft = { .to = to,
+		.subject = buf_z(&subject),
+		.body = buf_z(&body),
+		.body_len = body.len,
+		.type = "health_escalation",
+		.priority = MR_URGENT };
+	enum mr_rc rc = mr_send(cli->room, &cli->self, &draft, &receipt, &err);
+
+	if (rc != MR_OK && rc != MR_INDOUBT)
+		return cli_fail(cli, &err);
+	for (size_t i = 0; i < receipt.warnings.n; i++)
+		cli_warn(cli, "%s", receipt.warnings.v[i]);
+	cli_warn(cli, "%s was told: %s", to[0], receipt.id);
+	return EXIT_NOTHING;
+}
+
+static int
+await(struct cli *cli, const struct mr_nudge *nudge, int64_t since_ms, int64_t wait_ms)
+{
+	mr_auto(free_ptr) char *text = NULL;
+	struct mr_error err = { 0 };
+	const char *agent = cli->argv[0];
+
+	if (!cli_flush(cli))
+		return EXIT_FAILED;
+	enum mr_rc rc = mr_nudge_answer(cli->room, &cli->self, agent, since_ms, wait_ms, &text, &err);
+
+	if (rc == MR_EMPTY) {
+		cli_warn(cli, "%s", err.message);
+		return escalate(cli, agent, nudge->kind, wait_ms);
+	}
+	if (rc != MR_OK)
+		return cli_fail(cli, &err);
+	struct mr_nudge answer = { .from = agent, .text = text, .kind = "nudge_response", .thread = "", .times = 1 };
+
+	return nudges_print_one(cli, &answer) ? EXIT_DONE : EXIT_FAILED;
+}
+
 static int
 run(struct cli *cli)
 {
@@ -142,8 +200,14 @@ run(struct cli *cli)
 	struct mr_nudged done = { 0 };
 	struct mr_error err = { 0 };
 
-	if (!read_options(cli, &nudge, &how))
+	int64_t wait_ms = -1, since_ms = clock_now_ms();
+
+	if (!read_options(cli, &nudge, &how) || !opt_duration(cli, "await", &wait_ms) || !budget_begin(cli))
 		return EXIT_USAGE;
+	if (wait_ms >= 0 && !nudge.answer_wanted)
+		return cli_usage(cli, "--await goes with --answer-wanted");
+	if (opt_text(cli, "escalate-to") && wait_ms < 0)
+		return cli_usage(cli, "--escalate-to goes with --await");
 	int code = read_text(cli, &text);
 
 	if (code != EXIT_DONE)
@@ -153,7 +217,7 @@ run(struct cli *cli)
 		return cli_fail(cli, &err);
 	cli->changed = done.way != MR_NUDGE_SKIPPED;
 	print_done(cli, cli->argv[0], &done);
-	return EXIT_DONE;
+	return wait_ms >= 0 ? await(cli, &nudge, since_ms, wait_ms) : EXIT_DONE;
 }
 
 const struct cmd cmd_nudge = {
@@ -164,7 +228,7 @@ const struct cmd cmd_nudge = {
 	.opts = opts,
 	.about = about,
 	.examples = examples,
-	.exits = "456",
+	.exits = "3456",
 	.min_args = 1,
 	.max_args = 2,
 	.run = run,

@@ -17,6 +17,13 @@ ask_stop(int signal)
 	stop_asked = 1;
 }
 
+static bool
+is_stop_asked(void *ctx)
+{
+	(void)ctx;
+	return stop_asked != 0;
+}
+
 struct round {
 	struct cli *cli;
 	bool watch, dry_run;
@@ -207,6 +214,7 @@ once(struct round *r)
 		.rest_ms = r->watch ? REST_MS : 0,
 		.render = render,
 		.fn = tell,
+		.stop = is_stop_asked,
 		.ctx = r,
 	};
 	struct mr_patrolled done = { 0 };
@@ -318,11 +326,13 @@ static const char *const about[] = {
 	"the "
 	"next round (with --watch after a pause that grows up to a minute). After Escalate-After failures somebody is "
 	"told, "
-	"the sender too, and the message goes to dead letters. A type with a cooldown is not handled again within it "
+	"the sender too, and the message goes to dead letters; so it does when it was cut off ten times "
+	"and more in five minutes and more, for then its handler may be what takes the patrol down. A type with a "
+	"cooldown is not handled again within it "
 	"for "
 	"the same key; the message waits. A report that an earlier life of its sender sent is set aside: archived and "
 	"not "
-	"acted on. One with a wrong field is left as it is and told once.",
+	"acted on, unless its type says 'Earlier-Life: act'. One with a wrong field is left as it is and told once.",
 	"Each round also returns mail whose lease ran out, sends you an OVERDUE mail for an answer that did not come "
 	"in "
 	"time, prunes channels that are 10 % above their limit, archives old mail, and runs the Wake: command of "
@@ -331,8 +341,9 @@ static const char *const about[] = {
 	"Settings are lines 'Patrol-NAME: value' of the room's settings, or --set NAME=VALUE: Escalate-To (who is "
 	"told; "
 	"default operator), Escalate-After (3; 0: never), Time-Limit (60s; of a type without its own), Stale-Guard "
-	"(all; "
-	"none, or the types whose old reports are set aside), Watch (agents, '*' for a part of a name, who must give a "
+	"(all: "
+	"those whose type does not say otherwise; none, or the types whose old reports are set aside), Watch (agents, "
+	"'*' for a part of a name, who must give a "
 	"sign "
 	"of life), Stale-After (5m: then Alert-To gets one ALERT an outage, however many patrols watch), Alert-To "
 	"(default "

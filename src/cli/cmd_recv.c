@@ -193,7 +193,7 @@ run(struct cli *cli)
 const struct cmd cmd_recv = {
 	.name = "recv",
 	.aliases = aliases,
-	.needs = CMD_SELF,
+	.needs = CMD_SELF | CMD_BRINGS,
 	.synopsis = "[queue:NAME] [--lease TIME] [--wait TIME] [--limit N]",
 	.summary = "take the next message as work, under a lease",
 	.opts = opts,

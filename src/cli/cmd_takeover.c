@@ -13,6 +13,7 @@ static const char *const about[] = {
 	"As register, but also when the last life of that name is still there. The old life is "
 	"fenced: what it held comes back to the new one, and its later commands are refused. No "
 	"mail is lost in between.",
+	"A session that is somebody already becomes NAME; the name that it had is free for the next one.",
 	NULL,
 };
 static const char *const examples[] = { "mailroom takeover alice", NULL };

@@ -118,6 +118,7 @@ show_json(struct cli *cli, const struct type_def *def, struct mr_str text)
 	json_key_str(&j, "body", body_word(def->body));
 	json_key_bool(&j, "control", def->routed);
 	json_key_str(&j, "handler", def->handler[0] ? def->handler : NULL);
+	json_key_str(&j, "earlier_life", def->any_life ? "act" : "aside");
 	json_key(&j, "fields");
 	json_open(&j, '[');
 	for (size_t i = 0; i < def->fields_n; i++)
@@ -195,6 +196,8 @@ show_text(struct cli *cli, const struct type_def *def)
 		add_line(cli, "priority", mr_priority_word(def->priority));
 	add_line(cli, "body", body_word(def->body));
 	add_line(cli, "handler", def->handler);
+	if (def->any_life)
+		add_line(cli, "earlier", "also acted on when its sender has begun another life");
 	for (size_t i = 0; i < def->fields_n; i++) {
 		mr_auto(buf_done) struct buf rule = BUF_INIT;
 

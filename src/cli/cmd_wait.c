@@ -25,9 +25,9 @@ static const char *const about[] = {
 	"The answer to a message that was sent with --reply-path comes into that folder and no mailbox: it is shown, "
 	"and "
 	"removed after standard output took it.",
-	"A nudge ends the wait, too: it is shown, and removed after standard output took it. With filters or --id the "
-	"exit "
-	"code is 3 then, because the mail that was asked for has not come.",
+	"A nudge ends the wait, too: it is shown, and removed after standard output took it. With filters or --id only "
+	"one "
+	"that comes meanwhile does, and the exit code is 3 then, because the mail that was asked for has not come.",
 	"Exits with 3 when the time is up.",
 	NULL,
 };
@@ -66,6 +66,7 @@ wait_for_answer(struct cli *cli, const char *id, const char *dir, int64_t timeou
 	return EXIT_DONE;
 }
 
+#define BRING_EVERY_MS 1000
 #define BUSY_PAUSE_MS 50 /* another process of the agent shows the nudges just now */
 
 /* Until there is mail, or nudges that are ours to show: *ret_nudges, else NULL. */
@@ -73,15 +74,23 @@ static enum mr_rc
 wait_for_any(struct cli *cli, const struct mr_filter *filter, int64_t timeout_ms, struct mr_nudges **ret_nudges,
     struct mr_error *err)
 {
-	int64_t end_ms = clock_boot_ms() + timeout_ms;
+	int64_t end_ms = clock_boot_ms() + timeout_ms, slice_ms = cli_has_links(cli) ? BRING_EVERY_MS : INT64_MAX;
 
 	for (;;) {
 		struct mr_error ignored = { 0 };
 		int64_t left_ms = end_ms - clock_boot_ms();
-		bool nudged = false;
-		enum mr_rc rc =
-		    mr_wait_or_nudge(cli->room, cli->self.agent, filter, left_ms > 0 ? left_ms : 0, &nudged, err);
+		bool nudged = false, last = left_ms <= slice_ms;
+		enum mr_rc rc = mr_wait_or_nudge(cli->room, cli->self.agent, filter,
+		    left_ms <= 0 ? 0
+		    : last       ? left_ms
+				 : slice_ms,
+		    &nudged, err);
 
+		if (rc == MR_EMPTY && !last) {
+			*err = (struct mr_error){ 0 };
+			cli_bring(cli, 0); /* what it brings ends the next slice */
+			continue;
+		}
 		if (rc != MR_OK)
 			return rc;
 		rc = mr_nudges_open(cli->room, cli->self.agent, true, ret_nudges, &ignored);
@@ -164,7 +173,7 @@ run(struct cli *cli)
 
 const struct cmd cmd_wait = {
 	.name = "wait",
-	.needs = CMD_SELF,
+	.needs = CMD_SELF | CMD_BRINGS,
 	.synopsis = "[--timeout TIME] [--id ID [--reply-path DIR]]",
 	.summary = "wait for mail; returns at once when some is there",
 	.opts = opts,

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* env.c - the one place that reads the environment to find out who is calling (DESIGN, "Who is who"). */
-#include <limits.h>
-#include <unistd.h>
-
 #include "base/process.h"
 #include "cli/cli.h"
 
@@ -19,7 +16,9 @@ joined(struct cli *cli, const char *a, const char *between, const char *b)
 {
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 
-	buf_addf(&text, "%s%s%s", a, between, b);
+	buf_adds(&text, a);
+	buf_adds(&text, between);
+	buf_adds(&text, b);
 	return arena_dup(&cli->own, buf_str(&text)); /* NULL, out of memory, is "not known" */
 }
 
@@ -36,6 +35,10 @@ find_session(struct cli *cli)
 		{ "GEMINI_SESSION_ID", "gemini" },
 	};
 
+	if (cli->caller_session) { /* said with this very call: nothing that an outer harness left is nearer */
+		cli->env.session = cli->caller_session;
+		return;
+	}
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
 		const char *id = env_get(known[i].variable);
 
@@ -46,6 +49,7 @@ find_session(struct cli *cli)
 	}
 	if (cli->second_session)
 		cli->env.session = NULL;
+	cli->env.session_aged = cli->env_aged;
 }
 
 /* Gas Town names an agent by role and place; only a role with "/" is an address already. */
@@ -64,7 +68,7 @@ gastown_agent(struct cli *cli)
 	if ((strcmp(role, "witness") == 0 || strcmp(role, "refinery") == 0) && rig)
 		return joined(cli, rig, "/", role);
 	if (strcmp(role, "dog") == 0 && dog)
-		return dog;
+		return joined(cli, "deacon/dogs", "/", dog);
 	return role;
 }
 
@@ -86,14 +90,14 @@ find_agent(struct cli *cli)
 /* CLAUDE_PID leaks into nested agents and survives its process: it counts only while it is above us with no second
  * harness in between. A nested agent that took the outer process for its own would be taken for the outer session
  * after a /clear, and act as its parent. */
-static void
-find_process(struct cli *cli)
+void
+env_find_process(struct cli *cli)
 {
 	struct mr_process p = { 0 };
 	const char *named = env_get("CLAUDE_PID");
 	uint64_t pid = 0;
 
-	if (!cli->env.session)
+	if (!cli->env.session || cli->env.process.pid)
 		return;
 	if (named && str_to_u64(str_of(named), &pid) && pid <= INT64_MAX && process_describe((int64_t)pid, &p) &&
 	    process_is_innermost(&p))
@@ -114,39 +118,43 @@ find_pane(struct cli *cli)
 	cli->env.tmux_pane = pane;
 }
 
-void
-env_fill(struct cli *cli)
+const char *
+env_state_dir(struct cli *cli)
 {
 	const char *state = env_get("XDG_STATE_HOME"), *home = env_get("HOME");
 
+	if (state && state[0] == '/')
+		return joined(cli, state, "/", "mailroom");
+	return home && home[0] == '/' ? joined(cli, home, "/", ".local/state/mailroom") : NULL;
+}
+
+/* Claude Code keeps a run without a terminal (-p, an SDK) waiting for its hooks to end, at the start and at the stop,
+ * also for those that run beside it. Nobody idles there who could be woken, and such a run would never end. */
+bool
+env_is_headless(void)
+{
+	const char *entry = env_get("CLAUDE_CODE_ENTRYPOINT"), *attended = env_get("CLAUDE_CODE_SESSION_ATTENDED");
+
+	return (entry && strcmp(entry, "cli") != 0) || (attended && strcmp(attended, "0") == 0);
+}
+
+void
+env_fill(struct cli *cli)
+{
 	cli->env = (struct mr_env){ .as = cli->as_option, .worktree = cli->place.worktree };
 	find_session(cli);
 	find_agent(cli);
-	find_process(cli);
 	find_pane(cli);
-	if (state && state[0] == '/')
-		cli->env.state_dir = joined(cli, state, "/", "mailroom");
-	else if (home && home[0] == '/')
-		cli->env.state_dir = joined(cli, home, "/", ".local/state/mailroom");
+	cli->env.state_dir = env_state_dir(cli);
 }
 
 /* $MAILROOM_DATA alone; else beside the folder of the command (an installed one), two folders above it (one that was
- * just built), and where it was meant to be installed. Only the first that is there is looked at, and only by whoever
- * needs it. */
+ * just built), and where it was meant to be installed. Which folder the command is in costs more than most of what a
+ * command does: the office finds out when it needs it. */
 const char *
-env_data_dir(struct cli *cli)
+env_data_dirs(void)
 {
-	mr_auto(buf_done) struct buf list = BUF_INIT;
 	const char *given = env_get("MAILROOM_DATA");
-	char self[PATH_MAX];
-	ssize_t len = given ? 0 : readlink("/proc/self/exe", self, sizeof(self) - 1);
 
-	if (given)
-		return given;
-	while (len > 0 && self[len - 1] != '/')
-		len--;
-	if (len > 0)
-		buf_addf(&list, "%.*s../share/mailroom:%.*s../../share/mailroom:", (int)len, self, (int)len, self);
-	buf_adds(&list, MAILROOM_DATA_DIR);
-	return arena_dup(&cli->own, buf_str(&list));
+	return given ? given : "@/../share/mailroom:@/../../share/mailroom:" MAILROOM_DATA_DIR;
 }

@@ -9,7 +9,10 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/process.h"
 #include "base/sys.h"
+#include "base/sys_break.h"
+#include "base/sys_record.h"
 
 static int
 errno_named(struct mr_str name)
@@ -88,8 +91,16 @@ void
 faults_from_env(void)
 {
 	const char *fault = getenv("MAILROOM_FAULT"), *shift = getenv("MAILROOM_TEST_CLOCK_OFFSET_MS");
+	const char *record = getenv("MAILROOM_TEST_RECORD"), *how = getenv("MAILROOM_TEST_BREAK");
+	const char *boot = getenv("MAILROOM_TEST_BOOT_ID");
 	struct sys_plan plan = { 0 };
 
+	if ((record && record[0] && sys_record_to(record) < 0) || (how && how[0] && !sys_break_set(how))) {
+		(void)fprintf(stderr, "mailroom: MAILROOM_TEST_RECORD or MAILROOM_TEST_BREAK is not understood\n");
+		exit(99);
+	}
+	if (boot && boot[0])
+		boot_id_pretend(boot);
 	if (shift && shift[0])
 		clock_shift_ms(strtoll(shift, NULL, 10));
 	if (!fault || !fault[0])

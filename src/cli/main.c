@@ -6,6 +6,7 @@
  * is an error (SIGPIPE is ignored), because marking mail depends on it.
  */
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,21 +41,22 @@ env_is(const char *name, const char *value)
 	return have && strcmp(have, value) == 0;
 }
 
-enum mr_rc
-cli_open_room(struct cli *cli, struct mr_error *err)
+static enum mr_rc
+open_room(struct cli *cli, struct mr_error *err)
 {
-	mr_auto(free_ptr) char *cwd = getcwd(NULL, 0);
 	struct mr_room_options options = { 0 };
-	const char *env = getenv("MAILROOM");
+	const char *option = cli->room_option, *env = getenv("MAILROOM");
 
-	if (!cwd)
-		return mr_fail_errno(err, "cannot tell the working folder");
-	const char *option = cli->room_option;
-
-	if (!option && cli->gt && !(env && env[0]))
+	if (env && !env[0])
+		env = NULL;
+	if (!option && cli->gt && !env)
 		option = gt_town(cli);
-	if (mr_room_find(spec_expand(cli, option, cwd), env && env[0] ? spec_expand(cli, env, cwd) : NULL, cwd,
-		&cli->place, err) != MR_OK)
+	mr_auto(free_ptr) char *cwd = option || env ? getcwd(NULL, 0) : NULL; /* else nobody needs its name */
+
+	if ((option || env) && !cwd)
+		return mr_fail_errno(err, "cannot tell the working folder");
+	if ((cli->unheard ? mr_room_find_only : mr_room_find)(
+		spec_expand(cli, option, cwd), spec_expand(cli, env, cwd), cwd, &cli->place, err) != MR_OK)
 		return err->code;
 	if (cli->place.warning)
 		cli_warn(cli, "%s", cli->place.warning);
@@ -62,8 +64,41 @@ cli_open_room(struct cli *cli, struct mr_error *err)
 		options.trace = trace_line;
 	env_fill(cli);
 	options.state_dir = cli->env.state_dir;
-	options.data_dir = env_data_dir(cli);
+	options.data_dir = env_data_dirs();
+	options.no_recover = cli->cmd && (cli->cmd->needs & CMD_AS_IT_IS) != 0;
 	return mr_room_open(cli->place.spec, &options, &cli->room, err);
+}
+
+enum mr_rc
+cli_open_room(struct cli *cli, struct mr_error *err)
+{
+	enum mr_rc rc = open_room(cli, err);
+
+	if (rc == MR_OK)
+		env_find_process(cli);
+	return rc;
+}
+
+/* Who we are, where nothing but the session's binding is needed for it: not in a server, see self_present_session. */
+static bool
+know_bound_self(struct cli *cli)
+{
+	if (cli->gt || cli->second_session || cli->env_aged || !mr_self_bound(cli->room, &cli->env, &cli->self))
+		return false;
+	cli->self_known = true;
+	mr_self_seen(cli->room, &cli->self);
+	return true;
+}
+
+enum mr_rc
+cli_open_as_self(struct cli *cli, struct mr_error *err)
+{
+	enum mr_rc rc = open_room(cli, err);
+
+	if (rc != MR_OK || know_bound_self(cli))
+		return rc;
+	env_find_process(cli);
+	return cli_know_self(cli, err);
 }
 
 enum mr_rc
@@ -123,19 +158,28 @@ run(struct cli *cli)
 {
 	struct mr_error err = { 0 };
 	unsigned needs = cli->cmd->needs;
+	enum mr_rc rc = MR_OK;
 
-	if ((needs & (CMD_ROOM | CMD_SELF)) && cli_open_room(cli, &err) != MR_OK)
+	if (needs & CMD_SELF)
+		rc = cli_open_as_self(cli, &err);
+	else if (needs & CMD_ROOM)
+		rc = cli_open_room(cli, &err);
+	if (rc != MR_OK && !(cli->room && err.code == MR_NOTFOUND && (needs & CMD_SELF) && is_client(cli)))
 		return cli_fail(cli, &err);
-	if ((needs & CMD_SELF) && cli_know_self(cli, &err) != MR_OK && !(err.code == MR_NOTFOUND && is_client(cli)))
-		return cli_fail(cli, &err);
+	if (needs & CMD_BRINGS)
+		cli_bring(cli, BRING_PATIENCE_MS);
 	int code = cli->cmd->run(cli);
 	/* What a failing command had gathered is still true: it is shown, and the failure stays the exit
 	 * code. */
 	if (code == EXIT_DONE && command_changes(cli->cmd, cli->subword) && !opt_flag(cli, "dry-run"))
 		cli->changed = true;
+	/* A reminder: whatever comes of it, the command itself is done. A sink may answer with the text, and nothing
+	 * said afterwards would be heard. */
+	if (cli->sink && !cli->sink->closed && cli->self_known)
+		(void)mr_overdue(cli->room, &cli->self, say_due, cli, &err);
 	bool flushed = cli_flush(cli);
 
-	if (cli->self_known) /* a reminder: whatever comes of it, the command itself is done */
+	if (!cli->sink && cli->self_known)
 		(void)mr_overdue(cli->room, &cli->self, say_due, cli, &err);
 	if (!flushed && code == EXIT_DONE)
 		return cli->changed ? EXIT_DOUBT : EXIT_FAILED;
@@ -162,7 +206,7 @@ explain(struct cli *cli)
 		return cli_usage(cli, "usage: mailroom %s %s", cli->cmd->name, cli->cmd->synopsis);
 	help_usage(&text, cli->cmd);
 	if (buf_ok(&text))
-		(void)sys_write_all(2, text.ptr, text.len);
+		cli_say(cli, &text);
 	return EXIT_USAGE;
 }
 
@@ -290,14 +334,43 @@ look_at_terminal(struct cli *cli)
 
 /* With stdin, stdout or stderr closed, the next file opened would get that number, and text for a person
  * would end up in somebody's mail. The place is taken by something that can be neither read nor written that
- * way. */
+ * way. One question for all three; each that is in doubt is asked for. */
 static void
 guard_standard_files(void)
 {
+	struct pollfd files[3] = { { .fd = 0 }, { .fd = 1 }, { .fd = 2 } };
+	bool unsure = poll(files, 3, 0) < 0;
+
 	for (int fd = 0; fd < 3; fd++) {
-		if (fcntl(fd, F_GETFD) < 0 && sys_open(AT_FDCWD, "/dev/null", fd == 0 ? O_WRONLY : O_RDONLY, 0) != fd)
+		bool closed = (unsure || (files[fd].revents & POLLNVAL)) && fcntl(fd, F_GETFD) < 0;
+
+		if (closed && sys_open(AT_FDCWD, "/dev/null", fd == 0 ? O_WRONLY : O_RDONLY, 0) != fd)
 			_exit(EXIT_FAILED);
 	}
+}
+
+void
+cli_done(struct cli *cli)
+{
+	mr_room_close(cli->room);
+	mr_place_done(&cli->place);
+	opt_free(cli);
+	buf_done(&cli->out);
+	arena_free(cli->own);
+}
+
+int
+cli_call(const struct cli_call *call, int argc, char **argv)
+{
+	struct cli cli = { .budget.limit = INT64_MAX, .sink = call->sink, .caller_session = call->session };
+
+	cli.env_aged = call->env_aged;
+	cli.room_option = call->room;
+	cli.as_option = call->as;
+	int code = dispatch(&cli, argc, argv);
+
+	cli_done(&cli);
+	return code;
 }
 
 int
@@ -313,11 +386,8 @@ main(int argc, char **argv)
 
 	if (cli.gt)
 		code = gt_exit(code);
-
-	mr_room_close(cli.room);
-	mr_place_done(&cli.place);
-	opt_free(&cli);
-	buf_done(&cli.out);
-	arena_free(cli.own);
+	if (cli.cmd == &cmd_hook)
+		code = hook_exit(code);
+	cli_done(&cli);
 	return code;
 }

@@ -70,6 +70,19 @@ nudges_print(struct cli *cli, struct mr_nudges *nudges)
 	return shown;
 }
 
+bool
+nudges_print_one(struct cli *cli, const struct mr_nudge *nudge)
+{
+	if (cli->json) {
+		print_json(cli, nudge);
+		return true;
+	}
+	bool printed = print_text(cli, nudge);
+
+	budget_end(cli, "nudge", "mailroom wait");
+	return printed;
+}
+
 void
 nudges_look(struct cli *cli)
 {
@@ -130,6 +143,14 @@ nudges_say_way(struct buf *out, const char *agent, const struct mr_nudged *done)
 
 /* ---- Mail ---- */
 
+static void
+tell_notify(void *ctx, const struct mr_receipt *receipt, const char *subject)
+{
+	struct cli *cli = ctx;
+
+	cli_notify(cli, receipt, cli->self.agent, subject);
+}
+
 /* The text of the mail stays in the mail: what is typed into a terminal is not a place for words of others. */
 static void
 nudge_one(struct cli *cli, const struct mr_draft *draft, const char *id, const char *to, bool only)
@@ -142,9 +163,16 @@ nudge_one(struct cli *cli, const struct mr_draft *draft, const char *id, const c
 	struct mr_nudged done = { 0 };
 	struct mr_error err = { 0 };
 
+	if (mr_wake_by_mail(cli->room, &cli->self, to, id, &(struct mr_wake_options){ .told = tell_notify, .ctx = cli },
+		&err) != MR_OK) {
+		cli_warn(cli, "the mail is delivered, but: %s", err.message);
+		return;
+	}
 	(void)snprintf(text, sizeof text, "you have mail from %s: mailroom read %s", cli->self.agent, short_id(id));
 	if (mr_nudge_send(cli->room, &cli->self, to, &nudge, &how, &done, &err) != MR_OK)
 		cli_warn(cli, "the mail is delivered, but: %s", err.message);
+	else if (done.way == MR_NUDGE_TYPED)
+		mr_wake_count(cli->room, to, id);
 }
 
 void

@@ -8,6 +8,7 @@
 /* A line of text, or of JSON, for each; NULL has none. Says how many were shown: those may be removed, after the
  * flush. */
 size_t nudges_print(struct cli *cli, struct mr_nudges *nudges);
+bool nudges_print_one(struct cli *cli, const struct mr_nudge *nudge); /* after budget_begin; false: it was not shown */
 /* Shows those of self and leaves them where they are. */
 void nudges_look(struct cli *cli);
 /* After a send: a nudge for each agent that got it, when --notify or the room asks for it. */

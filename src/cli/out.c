@@ -44,11 +44,24 @@ write_err(const struct buf *text)
 		(void)sys_write_all(2, text->ptr, text->len);
 }
 
+void
+cli_say(struct cli *cli, const struct buf *text)
+{
+	if (cli->sink)
+		cli->sink->say(cli->sink->ctx, false, buf_z(text), "");
+	else
+		write_err(text);
+}
+
 static void
 print_error(struct cli *cli, const char *code, const char *message, const char *hint)
 {
 	mr_auto(buf_done) struct buf line = BUF_INIT;
 
+	if (cli->sink) {
+		cli->sink->say(cli->sink->ctx, true, message, hint);
+		return;
+	}
 	if (cli->json) {
 		struct json j = JSON_INIT(&line);
 
@@ -125,6 +138,10 @@ cli_warn(struct cli *cli, const char *fmt, ...)
 	va_start(args, fmt);
 	(void)vsnprintf(message, sizeof(message), fmt, args);
 	va_end(args);
+	if (cli->sink) {
+		cli->sink->say(cli->sink->ctx, false, message, "");
+		return;
+	}
 	if (cli->json) {
 		struct json j = JSON_INIT(&line);
 
@@ -140,8 +157,8 @@ cli_warn(struct cli *cli, const char *fmt, ...)
 }
 
 /* A harness may hand us a pipe that does not block: then a full pipe is a reason to wait, not an error. */
-static int
-write_out(const char *bytes, size_t n)
+int
+out_write(const char *bytes, size_t n)
 {
 	while (n > 0) {
 		ssize_t did = sys_write(1, bytes, n);
@@ -188,8 +205,9 @@ cli_flush(struct cli *cli)
 	}
 	if (cli->out.len == 0)
 		return true;
-	bool taken = write_out(cli->out.ptr, cli->out.len) == 0;
-	int reason = taken ? 0 : errno;
+	bool taken = cli->sink ? cli->sink->take(cli->sink->ctx, cli, buf_str(&cli->out))
+			       : out_write(cli->out.ptr, cli->out.len) == 0;
+	int reason = taken ? 0 : cli->sink ? EPIPE : errno;
 
 	buf_clear(&cli->out);
 	if (taken)

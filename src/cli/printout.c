@@ -13,14 +13,10 @@ printout_trouble(void *ctx, const char *path, const struct mr_error *err)
 static void
 print_text(struct printout *l, const struct mr_message *msg)
 {
-	if (l->form == PRINTOUT_WHOLE) {
+	if (l->form == PRINTOUT_WHOLE)
 		(void)budget_message(l->cli, msg, 0);
-		return;
-	}
-	struct buf line = BUF_INIT;
-	text_line(l->cli, &line, msg);
-	(void)budget_add(l->cli, buf_str(&line));
-	buf_done(&line);
+	else
+		(void)budget_line(l->cli, msg);
 }
 
 bool

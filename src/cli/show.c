@@ -287,6 +287,19 @@ add_headers(struct cli *cli, struct buf *out, const struct mr_message *msg)
 	}
 }
 
+/* By whatever way it came here: what programs tell each other is no text for an agent. Of a copy that is nobody's own,
+ * in a queue or among dead letters, the first recipient counts as its owner. */
+bool
+text_hides_body(struct cli *cli, const struct mr_message *msg)
+{
+	const char *first = msg->to.n > 0 ? msg->to.v[0] : "";
+	bool own = msg->folder != MR_DEAD && cli->self.agent[0];
+	struct mr_error broken = { 0 };
+
+	return !cli->out_tty && msg->folder != MR_SENT &&
+	       mr_is_control(cli->room, own ? cli->self.agent : first, msg, &broken);
+}
+
 /* On a terminal the body is indented, as git does it: no line of it can pass for a header or for the next
  * message. Off a terminal the fence's delimiter does that, and the text stays as it was written. */
 static void
@@ -296,6 +309,10 @@ add_body(struct cli *cli, struct buf *out, const struct mr_message *msg)
 
 	if (!msg->body)
 		return;
+	if (text_hides_body(cli, msg)) {
+		buf_addf(out, "(a control message, for programs: --json shows it)\n");
+		return;
+	}
 	text_clean(&clean, (struct mr_str){ msg->body, msg->body_len });
 	struct mr_str rest = buf_str(&clean);
 

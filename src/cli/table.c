@@ -13,8 +13,9 @@ const struct cmd *const commands[] = {
 	&cmd_nudge, &cmd_dnd, &cmd_check, &cmd_handoff, &cmd_escalate, &cmd_lint,
 	&cmd_link, &cmd_unlink, &cmd_carry, &cmd_gt,
 	&cmd_patrol,
+	&cmd_mcp, &cmd_hook, &cmd_setup,
 	&cmd_export, &cmd_import,
-	&cmd_doctor, &cmd_stats, &cmd_describe,
+	&cmd_doctor, &cmd_selftest, &cmd_stats, &cmd_describe,
 	&cmd_help, &cmd_status, &cmd_man_page, &cmd_generate_message, &cmd_mb,
 	NULL,
 };

@@ -10,11 +10,15 @@
  *	Route: refinery -> witness             any number of them; none: anybody to anybody
  *	Via: mail                              or nudge
  *	Priority: high
- *	Body: lines                            "Key: value" lines; or json: one object; or text; or front: the lines
- *between "---" Receive: type                          what a receiver checks: only the type (literal fields), or all
- *(all fields) Intro: a line of free text before the fields Field: Branch; word; required Field: Exit; one-of MERGED
- *ESCALATED DEFERRED; required Field: MR; word; required if Exit=MERGED Field: error; text; only if subtype=error;
- *default Permission denied Field: Rig; word; derive rig Field: Polecat; word; required; derive request name; subject
+ *	Body: lines                            "Key: value" lines; json: one object; text; front: lines between "---"
+ *	Receive: type                          a receiver checks only the type (literal fields), or all (all fields)
+ *	Intro: a line of free text before the fields
+ *	Field: Branch; word; required
+ *	Field: Exit; one-of MERGED ESCALATED DEFERRED; required
+ *	Field: MR; word; required if Exit=MERGED
+ *	Field: error; text; only if subtype=error; default Permission denied
+ *	Field: Rig; word; derive rig
+ *	Field: Polecat; word; required; derive request name; subject
  *	Field: Merged-At; time; derive now
  *	Field: rules; objects
  *	Field: rules[].toolName; word; required        a member of each object of a list; "a.b" a member of an object
@@ -27,6 +31,7 @@
  *	Cooldown-Key: {Bead}
  *	Escalate-After: 3
  *	Escalate-To: mayor
+ *	Earlier-Life: act                      also when its sender has begun another life; else it is set aside then
  *
  * Kinds of fields: word (no blank), address, time (RFC 3339), number, boolean, literal X, one-of A B C, list (", "
  * between), text (the rest of the line; in JSON any string), json (anything), object, objects (a list of them).
@@ -38,7 +43,8 @@
  *	derive WORD...           the first that gives something: request (the same field of the message answered),
  *	                         request:FIELD, sender, recipient, rig (first part of the sender's address, else of the
  *	                         recipient's), name (last part of the sender's), now, now-ms, id (a new one), id:PREFIX,
- *or these in braces: shutdown-{now-ms}@{recipient} default VALUE            the rest of the line
+ *	                         or these in braces: shutdown-{now-ms}@{recipient}
+ *	default VALUE            the rest of the line
  *
  * Keys of lines are compared without regard to case, dashes, underscores and blanks: "Failure-Type", "FailureType" and
  * "failure_type" are one. Those of JSON and front matter are compared exactly.
@@ -100,6 +106,7 @@ struct type_def { /* finish with type_done */
 	int64_t time_limit_ms, cooldown_ms;
 	const char *cooldown_key, *escalate_to;
 	unsigned escalate_after; /* 0: never */
+	bool any_life;           /* it still holds when its sender has begun another life */
 	struct arena *own;
 };
 

@@ -245,6 +245,17 @@ set_escalate_to(struct parser *p, struct mr_str value)
 	return keep_something(p, value, &p->def->escalate_to);
 }
 
+static const char *
+set_earlier_life(struct parser *p, struct mr_str value)
+{
+	static const char *const words[] = { "aside", "act" };
+	size_t i = 0;
+	const char *problem = choose(value, words, 2, &i, "is neither act nor aside");
+
+	p->def->any_life = i == 1;
+	return problem;
+}
+
 static const struct setting {
 	const char *name;
 	set_fn *set;
@@ -269,6 +280,7 @@ static const struct setting {
 	{ "Cooldown-Key", set_cooldown_key, false },
 	{ "Escalate-After", set_escalate_after, false },
 	{ "Escalate-To", set_escalate_to, false },
+	{ "Earlier-Life", set_earlier_life, false },
 };
 
 /* Blanks within Intro: and Text: are kept, but for the one behind the colon. */

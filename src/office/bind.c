@@ -80,6 +80,26 @@ self_binding(struct mr_room *room, const struct mr_env *env, struct binding *ret
 	return rc;
 }
 
+/* A server's environment names the session in which the server was started. After a /clear that is an earlier one, and
+ * the server of a nested harness has inherited the outer session's. The harness process above us is neither: what is
+ * bound to it is what we are, and an id that is bound to another living process is not ours. */
+const char *
+self_present_session(struct mr_room *room, const struct mr_env *env, struct binding *store)
+{
+	mr_auto(binding_done) struct binding named = { 0 };
+	struct mr_error ignored = { 0 };
+
+	if (!self_session(env)[0] || !env->state_dir || env->process.pid == 0)
+		return env->session;
+	if (session_find_process(env->state_dir, env->session, room->spec, &env->process, store, &ignored) == MR_OK)
+		return store->session;
+	if (session_may_clear(env->session, env->session) &&
+	    session_load(env->state_dir, env->session, room->spec, &named, &ignored) == MR_OK &&
+	    !process_same(&named.process, &env->process) && process_state(&named.process) == PROCESS_ALIVE)
+		return NULL;
+	return env->session;
+}
+
 enum mr_rc
 self_check(struct mr_room *room, const struct binding *b, struct mr_agent *ret_agent, struct mr_error *err)
 {

@@ -1,41 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 /* doctor.c - is the room well. The driver looks at its files; the office looks at what only it understands:
- * settings, the operator's mailbox, and mail that waits for somebody who is gone. */
+ * settings, the clock, the operator's mailbox, claims, links, sessions, and mail that waits for somebody who is gone.
+ */
+#include "office/doctor.h"
+
 #include "base/clock.h"
 #include "base/error.h"
-#include "office/office.h"
 
 #define WAITING_LONG_MS ((int64_t)24 * 3600 * 1000)
 
-struct examination {
-	struct mr_room *room;
-	mr_finding_fn *fn;
-	void *ctx;
-	struct mr_names gone; /* agents that nobody is acting as */
-};
-
 static void
-report(const struct examination *x, enum mr_severity severity, const char *check, const char *text, const char *advice)
+examine_settings(struct examination *x)
 {
-	struct mr_finding finding = { .severity = severity, .check = check, .text = text, .advice = advice };
-
-	x->fn(x->ctx, &finding);
-}
-
-static void
-examine_settings(const struct examination *x)
-{
-	mr_auto(buf_done) struct buf text = BUF_INIT;
 	const char *rule = mr_room_setting(x->room, "Unknown-Recipients");
 
 	if (!rule || ascii_caseeq(rule, "hold") || ascii_caseeq(rule, "refuse"))
 		return;
-	buf_addf(&text, "the setting Unknown-Recipients: '%s' is not understood: unknown recipients are refused", rule);
-	report(x, MR_PROBLEM, "settings", buf_z(&text), "write 'hold' or 'refuse'");
+	findings_say(&x->f,
+	    &(struct mr_finding){ .severity = MR_PROBLEM,
+		.code = "settings",
+		.path = "room",
+		.why = "unknown recipients are refused until it is",
+		.fix = "write 'hold' or 'refuse'" },
+	    "the setting Unknown-Recipients: '%s' is not understood", rule);
 }
 
 static void
-examine_operator(const struct examination *x, bool fix)
+examine_operator(struct examination *x)
 {
 	struct mr_agent operator= {
 		.name = OPERATOR, .worktree = "", .session = "", .host = "", .role = "", .wake = ""
@@ -48,39 +39,59 @@ examine_operator(const struct examination *x, bool fix)
 	    !(driver->abilities & ROOM_REGISTER) || driver->find_agent(x->room, OPERATOR, &found, &err) != MR_NOTFOUND)
 		return;
 	operator.created_ms = clock_now_ms();
-	struct mr_finding finding = {
-		.severity = MR_PROBLEM,
-		.check = "operator",
-		.text = "the room has no mailbox for its operator",
-		.advice = "`mailroom doctor --fix` makes it",
-		.fixed = fix && driver->add_agent(x->room, &operator, & err) == MR_OK,
-	};
+	bool fixed = x->f.fix && driver->add_agent(x->room, &operator, & err) == MR_OK;
 
-	x->fn(x->ctx, &finding);
+	findings_say(&x->f,
+	    &(struct mr_finding){ .severity = MR_PROBLEM,
+		.code = "operator",
+		.path = OPERATOR,
+		.why = "mail to the person who runs this room is refused",
+		.fix = fixed ? "it has one now" : "mailroom doctor --fix makes it",
+		.fixed = fixed },
+	    "the room has no mailbox for its operator");
 }
 
-/* ---- The disk ---- */
+/* ---- The disk and the clock ---- */
 
 static void
-examine_storage(const struct examination *x)
+examine_storage(struct examination *x)
 {
-	mr_auto(buf_done) struct buf text = BUF_INIT;
 	struct mr_storage storage = { 0 };
 	struct mr_error why = { 0 };
+	struct mr_finding like = { .severity = MR_NOTE, .code = "storage", .fix = why.hint };
 
 	if (!x->room->driver->storage)
 		return;
 	if (x->room->driver->storage(x->room, &storage, &why) != MR_OK) {
-		report(x, MR_NOTE, "storage", why.message, why.hint);
-		return;
+		findings_say(&x->f, &like, "%s", why.message);
+	} else if (storage.power_safe) {
+		like.severity = MR_FINE;
+		findings_say(&x->f, &like, "%s keeps accepted mail through a power cut", storage.file_system);
+	} else {
+		like.why = "kill -9 loses nothing here, but a power cut may lose mail that was accepted";
+		like.fix = "put the room on ext4 with a journal, xfs or btrfs; mailroom selftest tells what works here";
+		findings_say(&x->f, &like, "%s: %s", storage.file_system, storage.reason);
 	}
-	buf_adds(&text, storage.file_system);
-	if (storage.power_safe)
-		buf_adds(&text, " keeps accepted mail through a power cut");
-	else
-		buf_addf(&text, ": %s", storage.reason);
-	report(x, storage.power_safe ? MR_FINE : MR_NOTE, "storage", buf_z(&text),
-	    storage.power_safe ? "" : "put the room on ext4 with a journal, xfs or btrfs");
+}
+
+/* Nothing in a room is older than the room. Mail from the future is the driver's to find. */
+static void
+examine_clock(struct examination *x)
+{
+	const char *created = mr_room_setting(x->room, "Created");
+	char behind[24];
+	int64_t ms;
+
+	if (!created || !time_parse_rfc3339(str_of(created), &ms) || ms <= clock_now_ms() + FINDINGS_FUTURE_MS)
+		return;
+	duration_text(ms - clock_now_ms(), behind);
+	findings_say(&x->f,
+	    &(struct mr_finding){ .severity = MR_PROBLEM,
+		.code = "clock",
+		.path = "room",
+		.why = "new mail gets times before those of the old, and is listed before it; ages are wrong",
+		.fix = "set this machine's clock" },
+	    "the clock is %s before the making of this room", behind);
 }
 
 /* ---- Mail that nobody fetches ---- */
@@ -111,10 +122,10 @@ count_backlog(void *ctx, const struct mr_message *msg)
 }
 
 static enum mr_rc
-examine_backlog(const struct examination *x, const char *agent, struct mr_error *err)
+examine_backlog(struct examination *x, const char *agent, struct mr_error *err)
 {
 	struct mr_scan unread = { .filter = { .unread = true } };
-	mr_auto(buf_done) struct buf text = BUF_INIT;
+	struct mr_finding like = { .severity = MR_NOTE, .code = "waiting", .path = agent };
 	struct backlog b = { 0 };
 	char age[24];
 	enum mr_rc rc = mr_scan(x->room, agent, &unread, count_backlog, &b, err);
@@ -127,31 +138,40 @@ examine_backlog(const struct examination *x, const char *agent, struct mr_error 
 		return MR_OK;
 	duration_text(clock_now_ms() - b.oldest_ms, age);
 	if (!office_has_lives(x->room)) {
-		buf_addf(&text, "%zu unread for '%s', the oldest for %s", b.n, agent, age);
-		report(x, MR_NOTE, "waiting", buf_z(&text), "nobody may be reading it any more: tell its senders");
+		like.why = "nobody may be reading it any more";
+		like.fix = "tell its senders";
+		findings_say(&x->f, &like, "%zu unread for '%s', the oldest for %s", b.n, agent, age);
 		return MR_OK;
 	}
-	buf_addf(&text, "%zu unread for '%s', the oldest for %s, and its life is gone", b.n, agent, age);
-	report(
-	    x, MR_NOTE, "waiting", buf_z(&text), "start that agent again, or prune it: its mail goes to dead letters");
+	like.why = "its process ended and nobody took the name since";
+	like.fix = "start that agent again, or prune it: its mail goes to dead letters";
+	findings_say(&x->f, &like, "%zu unread for '%s', the oldest for %s, and its life is gone", b.n, agent, age);
 	return MR_OK;
 }
 
 enum mr_rc
 mr_doctor(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, struct mr_error *err)
 {
-	struct examination x = { .room = room, .fn = fn, .ctx = ctx };
+	struct examination x = { .room = room, .f = findings_begin(fix, fn, ctx) };
 	enum mr_rc rc = MR_OK;
 
+	findings_keep_in_state(&x.f, room->state_dir);
 	examine_storage(&x);
 	if (room->driver->inspect)
 		rc = room->driver->inspect(room, fix, fn, ctx, err);
 	examine_settings(&x);
-	examine_operator(&x, fix);
+	examine_clock(&x);
+	examine_operator(&x);
+	if (rc == MR_OK)
+		rc = doctor_claims(&x, err);
+	if (rc == MR_OK)
+		rc = doctor_links(&x, err);
+	doctor_sessions(&x);
 	if (rc == MR_OK && room->driver->each_agent)
 		rc = room->driver->each_agent(room, note_if_gone, &x, err);
 	for (size_t i = 0; rc == MR_OK && i < x.gone.n; i++)
 		rc = examine_backlog(&x, x.gone.v[i], err);
+	findings_end(&x.f);
 	mr_names_done(&x.gone);
 	return rc;
 }

@@ -89,8 +89,8 @@ was_answered(struct mr_room *room, const char *agent, const char *id)
 	return answered;
 }
 
-/* True: the record has done its duty and can go. */
-static bool
+/* One whose answer came, or that never went out, has done its duty and goes. */
+static void
 report_if_overdue(struct mr_room *room, const char *agent, const char *id, struct mr_str text, mr_due_fn *fn, void *ctx)
 {
 	mr_auto(record_done) struct record record = { 0 };
@@ -99,40 +99,65 @@ report_if_overdue(struct mr_room *room, const char *agent, const char *id, struc
 	const char *value;
 
 	if (record_parse(text, &record, &ignored) != MR_OK)
-		return false;
+		return;
 	value = record_get(&record, "By");
 	if (!value || !time_parse_rfc3339(str_of(value), &due.by_ms) || due.by_ms > clock_now_ms())
-		return false;
-	if (!went_out(room, id) || was_answered(room, agent, id))
-		return true;
+		return;
+	if (!went_out(room, id) || was_answered(room, agent, id)) {
+		due_drop(room, agent, id);
+		return;
+	}
 	(void)snprintf(due.id, sizeof(due.id), "%s", id);
 	if ((value = record_get(&record, "To")))
 		due.to = value;
 	if ((value = record_get(&record, "Subject")))
 		due.subject = value;
 	fn(ctx, &due);
-	return true;
 }
 
 enum mr_rc
-mr_overdue(struct mr_room *room, const struct mr_self *self, mr_due_fn *fn, void *ctx, struct mr_error *err)
+due_each(struct mr_room *room, const char *sender, mr_due_fn *fn, void *ctx, struct mr_error *err)
 {
 	mr_auto(mr_names_done) struct mr_names ids = { 0 };
 	enum mr_rc rc;
 
 	if (!room->driver->record_each || !room->driver->record_get)
 		return MR_OK; /* nothing can be due where nothing can be asked for */
-	rc = room->driver->record_each(room, DUE, self->agent, note_record, &ids, err);
+	rc = room->driver->record_each(room, DUE, sender, note_record, &ids, err);
 	for (size_t i = 0; rc == MR_OK && i < ids.n; i++) {
 		mr_auto(buf_done) struct buf text = BUF_INIT;
 
-		rc = room->driver->record_get(room, DUE, self->agent, ids.v[i], &text, err);
+		rc = room->driver->record_get(room, DUE, sender, ids.v[i], &text, err);
 		if (rc == MR_NOTFOUND) { /* answered this very moment */
 			rc = MR_OK;
 			continue;
 		}
-		if (rc == MR_OK && report_if_overdue(room, self->agent, ids.v[i], buf_str(&text), fn, ctx))
-			due_drop(room, self->agent, ids.v[i]);
+		if (rc == MR_OK)
+			report_if_overdue(room, sender, ids.v[i], buf_str(&text), fn, ctx);
 	}
 	return rc;
+}
+
+struct telling {
+	struct mr_room *room;
+	const char *agent;
+	mr_due_fn *fn;
+	void *ctx;
+};
+
+static void
+tell_and_forget(void *ctx, const struct mr_due *due)
+{
+	const struct telling *t = ctx;
+
+	t->fn(t->ctx, due);
+	due_drop(t->room, t->agent, due->id);
+}
+
+enum mr_rc
+mr_overdue(struct mr_room *room, const struct mr_self *self, mr_due_fn *fn, void *ctx, struct mr_error *err)
+{
+	struct telling t = { .room = room, .agent = self->agent, .fn = fn, .ctx = ctx };
+
+	return due_each(room, self->agent, tell_and_forget, &t, err);
 }

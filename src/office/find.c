@@ -7,7 +7,9 @@
 #include "base/file.h"
 #include "base/sys.h"
 #include "office/who.h"
+#include <errno.h>
 #include <fcntl.h>
+#include <unistd.h>
 
 /* ---- Paths ---- */
 
@@ -130,19 +132,17 @@ warn(struct buf *warning, const char *room, const char *other, const struct git_
 }
 
 static enum mr_rc
-fill_in(struct mr_place *place, const char *room, const char *other, const struct git_place *around, struct buf *why,
-    struct mr_error *err)
+fill_in(struct mr_place *place, const char *room, struct buf *warning, struct buf *why, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf spec = BUF_INIT;
-	mr_auto(buf_done) struct buf warning = BUF_INIT;
+	bool warned = warning->len > 0;
 
-	buf_addf(&spec, "maildir:%s", room);
-	warn(&warning, room, other, around);
-	bool warned = warning.len > 0;
+	buf_adds(&spec, "maildir:");
+	buf_adds(&spec, room);
 
 	place->spec = buf_take(&spec);
 	place->why = buf_take(why);
-	place->warning = warned ? buf_take(&warning) : NULL;
+	place->warning = warned ? buf_take(warning) : NULL;
 	return place->spec && place->why && (place->warning || !warned) ? MR_OK : mr_nomem(err);
 }
 
@@ -150,9 +150,11 @@ fill_in(struct mr_place *place, const char *room, const char *other, const struc
 
 /* "KIND:WHERE" of another kind is left to its driver; a path may name the room or the project around it. */
 static enum mr_rc
-by_name(const char *given, const char *source, const char *cwd, struct mr_place *place, struct mr_error *err)
+by_name(
+    const char *given, const char *source, const char *cwd, bool warns, struct mr_place *place, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf why = BUF_INIT;
+	mr_auto(buf_done) struct buf warning = BUF_INIT;
 	const char *path = strncmp(given, "maildir:", 8) == 0 ? given + 8 : given;
 	const char *colon = strchr(given, ':');
 
@@ -167,13 +169,18 @@ by_name(const char *given, const char *source, const char *cwd, struct mr_place 
 
 	if (!inner)
 		return mr_nomem(err);
-	return fill_in(place, !path_has_room(full) && path_has_room(inner) ? inner : full, NULL, NULL, &why, err);
+	const char *room = !path_has_room(full) && path_has_room(inner) ? inner : full;
+
+	if (warns)
+		warn(&warning, room, NULL, NULL);
+	return fill_in(place, room, &warning, &why, err);
 }
 
 static enum mr_rc
-by_looking(const char *cwd, const struct git_place *git, struct mr_place *place, struct mr_error *err)
+by_looking(const char *cwd, const struct git_place *git, bool warns, struct mr_place *place, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf why = BUF_INIT;
+	mr_auto(buf_done) struct buf warning = BUF_INIT;
 	mr_auto(free_ptr) char *near = look_up(cwd);
 	mr_auto(free_ptr) char *shared = git->main && strcmp(git->main, git->worktree) != 0 ? look_up(git->main) : NULL;
 	const char *room = near ? near : shared;
@@ -183,42 +190,65 @@ by_looking(const char *cwd, const struct git_place *git, struct mr_place *place,
 		return mr_hint(err, "run 'mailroom init' in the project's folder, or name a room with --room or "
 				    "$MAILROOM");
 	}
-	if (near)
-		buf_addf(&why, "nearest " ROOM_FOLDER " above %s", cwd);
-	else
-		buf_addf(&why, "nearest " ROOM_FOLDER " above the main worktree %s", git->main);
-	mr_auto(free_ptr) char *above = look_above(room);
-	const char *other = near && shared && strcmp(near, shared) != 0 ? shared : above;
+	buf_adds(&why, near ? "nearest " ROOM_FOLDER " above " : "nearest " ROOM_FOLDER " above the main worktree ");
+	buf_adds(&why, near ? cwd : git->main);
+	if (warns) {
+		mr_auto(free_ptr) char *above = look_above(room);
 
-	return fill_in(place, room, other, near ? git : NULL, &why, err);
+		warn(&warning, room, near && shared && strcmp(near, shared) != 0 ? shared : above, near ? git : NULL);
+	}
+	return fill_in(place, room, &warning, &why, err);
 }
 
-enum mr_rc
-mr_room_find(const char *option, const char *env, const char *cwd, struct mr_place *ret, struct mr_error *err)
+/* What the kernel says has no links in it. Almost always it is short, and getcwd's own buffer is a page of stack. */
+static char *
+working_folder(void)
+{
+	char path[512];
+
+	if (getcwd(path, sizeof path))
+		return strdup(path);
+	return errno == ERANGE ? getcwd(NULL, 0) : NULL;
+}
+
+static enum mr_rc
+find(const char *option, const char *env, const char *cwd, bool warns, struct mr_place *ret, struct mr_error *err)
 {
 	mr_auto(mr_place_done) struct mr_place place = { 0 };
 	mr_auto(git_place_done) struct git_place git = { 0 };
-	mr_auto(free_ptr) char *here = path_full("/", cwd);
+	mr_auto(free_ptr) char *here = cwd ? path_full("/", cwd) : working_folder();
 	enum mr_rc rc;
 
 	if (!here)
-		return mr_nomem(err);
+		return cwd ? mr_nomem(err) : mr_fail_errno(err, "cannot tell the working folder");
 	if (git_find(here, &git, err) != MR_OK)
 		return err->code;
 	place.worktree = strdup(git.worktree ? git.worktree : here);
 	if (!place.worktree)
 		return mr_nomem(err);
 	if (option)
-		rc = by_name(option, "--room", here, &place, err);
+		rc = by_name(option, "--room", here, warns, &place, err);
 	else if (env && env[0])
-		rc = by_name(env, "$MAILROOM", here, &place, err);
+		rc = by_name(env, "$MAILROOM", here, warns, &place, err);
 	else
-		rc = by_looking(here, &git, &place, err);
+		rc = by_looking(here, &git, warns, &place, err);
 	if (rc != MR_OK)
 		return rc;
 	*ret = place;
 	place = (struct mr_place){ 0 };
 	return MR_OK;
+}
+
+enum mr_rc
+mr_room_find(const char *option, const char *env, const char *cwd, struct mr_place *ret, struct mr_error *err)
+{
+	return find(option, env, cwd, true, ret, err);
+}
+
+enum mr_rc
+mr_room_find_only(const char *option, const char *env, const char *cwd, struct mr_place *ret, struct mr_error *err)
+{
+	return find(option, env, cwd, false, ret, err);
 }
 
 void

@@ -9,19 +9,24 @@
 #include "base/file.h"
 #include "base/sys.h"
 #include "office/who.h"
+#include <errno.h>
 #include <fcntl.h>
 
 #define POINTER_MAX ((size_t)16 << 10) /* of "gitdir: PATH" */
 #define INDEX_MAX ((size_t)64 << 20)
 
-/* S_IFREG, S_IFDIR, ...; 0 when it is not there. */
+/* S_IFREG, S_IFDIR, ...; 0 when it is not there, and errno says why. */
 static mode_t
 type_of(const char *folder, const char *name)
 {
-	mr_auto(free_ptr) char *path = path_join(folder, name);
+	char *path = path_join(folder, name);
 	struct stat st;
+	mode_t type = path && sys_stat(AT_FDCWD, path, &st) == 0 ? st.st_mode & S_IFMT : 0;
+	int why = path ? errno : ENOMEM;
 
-	return path && sys_stat(AT_FDCWD, path, &st) == 0 ? st.st_mode & S_IFMT : 0;
+	free(path);
+	errno = why;
+	return type;
 }
 
 /* The path in a one-line file such as .git or commondir, absolute; NULL if there is none. */
@@ -63,14 +68,15 @@ static enum mr_rc
 describe(const char *top, struct git_place *ret, bool *ret_found, struct mr_error *err)
 {
 	mr_auto(git_place_done) struct git_place place = { 0 };
-	mode_t type = type_of(top, ".git");
+	mode_t head =
+	    type_of(top, ".git/HEAD"); /* one look for most folders: this one is a repository, or has no .git */
 
 	*ret_found = false;
-	if (type == S_IFDIR && (type_of(top, ".git/HEAD") == S_IFREG || type_of(top, ".git/HEAD") == S_IFLNK)) {
+	if (head == S_IFREG || head == S_IFLNK) {
 		place.git_dir = path_join(top, ".git");
 		place.common = path_join(top, ".git");
 		place.main = strdup(top);
-	} else if (type == S_IFREG) {
+	} else if (head == 0 && errno == ENOTDIR && type_of(top, ".git") == S_IFREG) {
 		place.git_dir = read_pointer(top, ".git", "gitdir:");
 		if (!place.git_dir || type_of(place.git_dir, "HEAD") != S_IFREG)
 			return MR_OK; /* points nowhere: git does not take it for a repository either */

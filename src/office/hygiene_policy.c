@@ -49,9 +49,9 @@ is_plain(const char *name)
 
 /* Of several data folders the first that has it. */
 static enum mr_rc
-read_shipped(const struct mr_room *room, const char *name, struct buf *ret, struct mr_error *err)
+read_shipped(struct mr_room *room, const char *name, struct buf *ret, struct mr_error *err)
 {
-	struct mr_str rest = str_of(room->data_dir ? room->data_dir : "");
+	struct mr_str rest = str_of(room->data_dir ? office_data_dirs(room) : "");
 
 	while (rest.len > 0) {
 		const char *colon = memchr(rest.ptr, ':', rest.len);

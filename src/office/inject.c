@@ -81,6 +81,8 @@ consider(struct mr_injection *inj, const struct mr_message *msg)
 {
 	struct mr_error broken = { 0 };
 
+	if (inj->urgent_only && (msg->priority != MR_URGENT || announced_find(&inj->before, msg->id)))
+		return;
 	/* Those are for a patrol. */
 	if (!mr_is_control(inj->room, inj->self.agent, msg, &broken))
 		add_item(inj, msg, &broken);
@@ -203,15 +205,20 @@ gather(struct mr_injection *inj, struct mr_error *err)
 		return rc;
 	if (inj->n > 1)
 		qsort(inj->items, inj->n, sizeof(*inj->items), in_order);
-	(void)mr_overdue(inj->room, &inj->self, note_due, inj, &ignored);
+	if (!inj->urgent_only)
+		(void)due_each(inj->room, inj->self.agent, note_due, inj, &ignored);
 	/* MR_BUSY: another process shows them at this moment. */
 	if (mr_nudges_open(inj->room, inj->self.agent, true, &inj->nudges, &ignored) != MR_OK)
 		inj->nudges = NULL;
+	if (inj->urgent_only && inj->nudges && mr_nudges_get(inj->nudges, 0)->priority != MR_URGENT) {
+		mr_nudges_close(inj->nudges);
+		inj->nudges = NULL;
+	}
 	return inj->failed ? mr_nomem(err) : MR_OK;
 }
 
-enum mr_rc
-mr_inject_open(struct mr_room *room, const struct mr_self *self, enum mr_inject_format format,
+static enum mr_rc
+open_injection(struct mr_room *room, const struct mr_self *self, enum mr_inject_format format, bool urgent_only,
     struct mr_injection **ret, struct mr_error *err)
 {
 	struct mr_injection *inj = calloc(1, sizeof(*inj));
@@ -222,10 +229,12 @@ mr_inject_open(struct mr_room *room, const struct mr_self *self, enum mr_inject_
 	inj->room = room;
 	inj->self = *self;
 	inj->format = format;
-	fence_mark(inj->mark);
+	inj->urgent_only = urgent_only;
 	rc = office_not_fenced(room, self, err);
 	if (rc == MR_OK)
 		rc = gather(inj, err);
+	if (rc == MR_OK && (inj->nudges || inj->n + inj->due_n + inj->quiet + inj->unreadable > 0))
+		fence_mark(inj->mark); /* mostly there is nothing to say */
 	if (rc == MR_OK && format == MR_INJECT_TEAMS)
 		inject_teams(inj);
 	else if (rc == MR_OK)
@@ -240,6 +249,20 @@ mr_inject_open(struct mr_room *room, const struct mr_self *self, enum mr_inject_
 	}
 	*ret = inj;
 	return MR_OK;
+}
+
+enum mr_rc
+mr_inject_open(struct mr_room *room, const struct mr_self *self, enum mr_inject_format format,
+    struct mr_injection **ret, struct mr_error *err)
+{
+	return open_injection(room, self, format, false, ret, err);
+}
+
+enum mr_rc
+mr_inject_open_urgent(struct mr_room *room, const struct mr_self *self, enum mr_inject_format format,
+    struct mr_injection **ret, struct mr_error *err)
+{
+	return open_injection(room, self, format, true, ret, err);
 }
 
 const char *
@@ -258,6 +281,8 @@ mr_inject_shown(struct mr_injection *inj, struct mr_error *err)
 
 	if (inj->nudges && inj->nudges_shown > 0)
 		rc = mr_nudges_shown(inj->nudges, inj->nudges_shown, err);
+	for (size_t i = 0; i < inj->due_n && i < INJECT_LIST_MAX; i++)
+		due_drop(inj->room, inj->self.agent, inj->due[i].id);
 	inj->unread.fresh = inj->before.fresh;
 	for (size_t i = 0; i < inj->n; i++) {
 		const struct inject_item *item = &inj->items[i];

@@ -42,6 +42,7 @@ struct mr_injection {
 	struct mr_room *room;
 	struct mr_self self;
 	enum mr_inject_format format;
+	bool urgent_only;          /* and only what is new */
 	struct announced before;   /* told already */
 	struct announced unread;   /* of those: what is still unread */
 	struct inject_item *items; /* in the order in which they are told */
@@ -73,6 +74,7 @@ bool announced_add(struct announced *a, const char *id, bool again); /* at the e
 enum mr_rc announced_save(
     struct mr_room *room, const struct mr_self *self, struct announced *all, struct mr_error *err);
 void announced_done(struct announced *a);
+void announced_forget(struct mr_room *room, const struct mr_self *self); /* all of it is told again */
 
 /* ---- inject_reminder.c, inject_teams.c ---- */
 void inject_reminder(struct mr_injection *inj);

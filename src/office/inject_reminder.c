@@ -145,7 +145,7 @@ add_due(struct mr_injection *inj)
 		return;
 	buf_adds(out, "Nobody answered in time what you asked here (mailroom why ID tells more):\n");
 	fence_open(out, inj->mark);
-	for (size_t i = 0; i < inj->due_n; i++) {
+	for (size_t i = 0; i < inj->due_n && i < INJECT_LIST_MAX; i++) {
 		buf_addf(out, "- %s to ", inj->due[i].id);
 		fence_line(out, str_of(inj->due[i].to), INJECT_NAME_CHARS);
 		buf_adds(out, ": ");
@@ -153,6 +153,8 @@ add_due(struct mr_injection *inj)
 		buf_addc(out, '\n');
 	}
 	fence_close(out, inj->mark);
+	if (inj->due_n > INJECT_LIST_MAX)
+		buf_addf(out, "%zu more of these follow with the next prompt.\n", inj->due_n - INJECT_LIST_MAX);
 }
 
 /* ---- Nudges ---- */
@@ -207,6 +209,8 @@ add_nudges(struct mr_injection *inj)
 	unsigned refused = mr_nudges_refused(inj->nudges);
 	struct buf *out = &inj->text;
 
+	if (inj->urgent_only)
+		n = urgent;
 	buf_adds(out, OPEN);
 	if (n > 0) {
 		add_nudge_heading(out, urgent, n);

@@ -77,7 +77,7 @@ add_nudges(struct mr_injection *inj)
 		const struct mr_nudge *nudge = mr_nudges_get(inj->nudges, n);
 
 		chars += strlen(nudge->text);
-		if (n > 0 && chars > INJECT_NUDGE_CHARS)
+		if ((n > 0 && chars > INJECT_NUDGE_CHARS) || (inj->urgent_only && nudge->priority != MR_URGENT))
 			break;
 		begin(inj, nudge->from, "", nudge->priority == MR_URGENT ? "urgent nudge" : "nudge");
 		(void)fence_text(&inj->text, str_of(nudge->text), 0);
@@ -89,7 +89,7 @@ add_nudges(struct mr_injection *inj)
 static void
 add_due(struct mr_injection *inj)
 {
-	for (size_t i = 0; i < inj->due_n; i++) {
+	for (size_t i = 0; i < inj->due_n && i < INJECT_LIST_MAX; i++) {
 		begin(inj, "mailroom", "", "nobody answered in time");
 		buf_addf(&inj->text, "%s to ", inj->due[i].id);
 		fence_line(&inj->text, str_of(inj->due[i].to), INJECT_NAME_CHARS);

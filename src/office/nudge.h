@@ -6,6 +6,7 @@
  *	nudge_queue.c    putting one into the queue: depth, the same one twice, how long it counts
  *	nudge_show.c     showing them and removing them afterwards
  *	nudge_record.c   one as text (pure)
+ *	nudge_answer.c   the answer to one, where a room has such
  *	nudge_foreign.c  rooms of programs that have a place for nudges themselves
  *	pane.c           which terminal an agent has, and typing into it
  *	tmux.c           the tmux commands for that
@@ -45,9 +46,13 @@ void nudge_drop(struct mr_room *room, const char *agent, const char *name);
 enum mr_rc nudge_names(struct mr_room *room, const char *agent, struct mr_names *ret, struct mr_error *err);
 /* Is there one that could be shown now? Cheap when there is none. */
 bool nudge_any(struct mr_room *room, const char *agent);
+bool nudge_any_but(struct mr_room *room, const char *agent, const struct mr_names *names);
 /* How many found the queue full; with `forget` that many are forgotten. */
 unsigned nudge_refused(struct mr_room *room, const char *agent);
 void nudge_refused_forget(struct mr_room *room, const char *agent, unsigned n);
+
+/* ---- nudge_show.c ---- */
+const char *nudges_name(const struct mr_nudges *nudges, size_t i); /* "" where the room is another program's */
 
 /* ---- nudge_foreign.c: only where the driver has nudge_put ---- */
 /* MR_EMPTY: none, or it was seen already. */

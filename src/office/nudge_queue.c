@@ -85,10 +85,19 @@ nudge_waits(struct mr_room *room, const char *agent, const char *name)
 bool
 nudge_any(struct mr_room *room, const char *agent)
 {
+	return nudge_any_but(room, agent, &(struct mr_names){ 0 });
+}
+
+bool
+nudge_any_but(struct mr_room *room, const char *agent, const struct mr_names *names)
+{
 	struct mr_nudges *nudges = NULL;
 	struct mr_error ignored = { 0 };
-	bool any = mr_nudges_open(room, agent, false, &nudges, &ignored) == MR_OK;
+	bool any = false;
 
+	if (mr_nudges_open(room, agent, false, &nudges, &ignored) == MR_OK)
+		for (size_t i = 0; i < mr_nudges_count(nudges) && !any; i++)
+			any = !names_has(names, nudges_name(nudges, i));
 	mr_nudges_close(nudges);
 	return any;
 }

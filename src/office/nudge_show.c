@@ -127,6 +127,12 @@ mr_nudges_get(const struct mr_nudges *nudges, size_t i)
 	return &nudges->v[i].nudge;
 }
 
+const char *
+nudges_name(const struct mr_nudges *nudges, size_t i)
+{
+	return nudges->v[i].name;
+}
+
 unsigned
 mr_nudges_refused(const struct mr_nudges *nudges)
 {

@@ -13,6 +13,9 @@
 
 #define OPERATOR "operator"
 
+/* data.c: mr_room_options.data_dir with absolute paths; NULL where none was given. Borrowed. */
+const char *office_data_dirs(struct mr_room *room);
+
 /* ---- state.c: may this self act ---- */
 
 /* MR_UNSUPPORTED: "a teams room has no <what>". */
@@ -211,6 +214,8 @@ enum mr_rc letter_note_end(struct mr_room *room, const char *id, const struct le
 /* ---- due.c ---- */
 
 enum mr_rc due_put(struct mr_room *room, const char *sender, const struct mr_message *msg, struct mr_error *err);
+/* Tells those that are overdue, and forgets none of them: that is due_drop, once they were told. */
+enum mr_rc due_each(struct mr_room *room, const char *sender, mr_due_fn *fn, void *ctx, struct mr_error *err);
 /* Best effort: a leftover is found out by mr_overdue. */
 void due_drop(struct mr_room *room, const char *sender, const char *id);
 

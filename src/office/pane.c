@@ -23,9 +23,9 @@
 #define PANE "pane"
 #define PANE_NAME "tmux"
 #define POLL_MS 200
-#define SEEN_MS 2500 /* until the typed text must be on the screen, and more for long ones */
-#define SEEN_PER_KB_MS 100
-#define SETTLE_MS 150 /* programs take an Enter right behind many letters for a part of a paste */
+#define SEEN_MS 2500       /* the screen stands still for so long, and the typed text is not on it */
+#define SEEN_MOST_MS 20000 /* ... or it never stands still */
+#define SETTLE_MS 150      /* programs take an Enter right behind many letters for a part of a paste */
 #define ENTER_TRIES 3
 #define PLAIN_LINE_MAX 4000 /* of a terminal that gathers lines itself: the kernel drops what is behind 4095 bytes */
 
@@ -69,7 +69,8 @@ struct typing { /* one nudge on its way */
 static enum pane_result
 because(struct typing *t, enum pane_result result, const char *why)
 {
-	(void)snprintf(t->why, t->why_size, "%s", why);
+	if (why != t->why) /* what tmux said is there already, and printing it onto itself would empty it */
+		(void)snprintf(t->why, t->why_size, "%s", why);
 	return result;
 }
 
@@ -225,81 +226,97 @@ wait_idle(struct typing *t, struct tmux_pane *pane)
 
 /* ---- Typing ---- */
 
-static bool
-shows(struct typing *t)
+enum sight { SIGHT_TEXT, SIGHT_OTHER, SIGHT_GONE };
+
+/* What the terminal shows. One that is gone shows nothing, and that proves nothing. */
+static enum sight
+look_for_text(struct typing *t, char ret_hash[65])
 {
 	mr_auto(buf_done) struct buf screen = BUF_INIT;
 	struct mr_error ignored = { 0 };
 
-	return tmux_capture(&t->tmux, TMUX_TEXT, &screen, &ignored) == MR_OK &&
-	       screen_shows(buf_str(&screen), buf_str(&t->text));
+	if (tmux_capture(&t->tmux, TMUX_TEXT, &screen, &ignored) != MR_OK || !buf_ok(&screen))
+		return SIGHT_GONE;
+	if (ret_hash)
+		sha256_hex(buf_str(&screen), ret_hash);
+	return screen_shows(buf_str(&screen), buf_str(&t->text)) ? SIGHT_TEXT : SIGHT_OTHER;
 }
 
-static bool
+/* A busy machine shows it late: as long as the screen changes it is on its way. */
+static enum sight
 appears(struct typing *t)
 {
-	int64_t end = clock_boot_ms() + SEEN_MS + (int64_t)(t->text.len / 1024) * SEEN_PER_KB_MS;
+	int64_t now = clock_boot_ms(), end = now + SEEN_MS, last = now + SEEN_MOST_MS;
+	char before[65] = "", after[65] = "";
 
-	while (!shows(t)) {
-		if (clock_boot_ms() >= end)
-			return false;
+	for (;;) {
+		enum sight sight = look_for_text(t, after);
+
+		now = clock_boot_ms();
+		if (sight != SIGHT_OTHER || now >= end)
+			return sight;
+		if (strcmp(before, after) != 0 && now < last)
+			end = now + SEEN_MS;
+		memcpy(before, after, sizeof before);
 		sleep_ms(POLL_MS / 4);
 	}
-	return true;
 }
 
 /* The text has left the input; or the cursor stands at the beginning of a later line, where a program that reads lines
- * from a plain terminal prints no new prompt. */
+ * from a plain terminal prints no new prompt. A terminal that is gone has not taken it, as far as anybody can tell. */
 static bool
 was_submitted(struct typing *t, const struct tmux_pane *before)
 {
 	struct tmux_pane now;
 	struct mr_error ignored = { 0 };
+	enum sight sight = look_for_text(t, NULL);
 
-	if (!shows(t))
+	if (tmux_look(&t->tmux, &now, &ignored) != MR_OK || now.dead)
+		return false;
+	if (sight == SIGHT_OTHER)
 		return true;
-	return tmux_look(&t->tmux, &now, &ignored) == MR_OK && before->cursor_x > 0 && now.cursor_x == 0 &&
+	return sight == SIGHT_TEXT && before->cursor_x > 0 && now.cursor_x == 0 &&
 	       now.cursor_y + now.history > before->cursor_y + before->history;
 }
 
-static bool
+static enum pane_result
 submit(struct typing *t)
 {
-	static const int pauses_ms[ENTER_TRIES] = { 500, 1000, 2000 };
+	static const int pauses_ms[ENTER_TRIES] = { 1000, 1500, 2000 };
 	struct tmux_pane before = { 0 };
-	struct mr_error ignored = { 0 };
+	struct mr_error err = { 0 };
 
-	if (tmux_look(&t->tmux, &before, &ignored) != MR_OK)
-		return false;
+	if (tmux_look(&t->tmux, &before, &err) != MR_OK || before.dead)
+		return because(t, PANE_NOT, "its terminal went away before Enter");
 	for (int i = 0; i < ENTER_TRIES; i++) {
 		int64_t end = clock_boot_ms() + pauses_ms[i];
 
-		if (tmux_key(&t->tmux, "Enter", &ignored) != MR_OK)
-			return false;
+		if (tmux_key(&t->tmux, "Enter", &err) != MR_OK)
+			break;
 		do {
 			sleep_ms(POLL_MS / 4);
 			if (was_submitted(t, &before))
-				return true;
+				return PANE_TYPED;
 		} while (clock_boot_ms() < end);
 	}
-	return false;
+	return because(t, PANE_DOUBT, "it was typed into its terminal, but Enter had no effect that can be seen");
 }
 
+/* Until there is an Enter nothing was submitted. */
 static enum pane_result
 type_now(struct typing *t)
 {
 	struct mr_error err = { 0 };
+	enum sight sight = tmux_type(&t->tmux, buf_str(&t->text), &err) == MR_OK ? appears(t) : SIGHT_GONE;
 
-	if (tmux_type(&t->tmux, buf_str(&t->text), &err) != MR_OK || !appears(t)) {
+	if (sight != SIGHT_TEXT)
 		(void)tmux_key(&t->tmux, "C-u", &err);
-		/* Without an Enter nothing was submitted. */
+	if (sight == SIGHT_GONE)
+		return because(t, PANE_NOT, "its terminal went away while it was typed");
+	if (sight == SIGHT_OTHER)
 		return because(t, PANE_NOT, "what was typed did not appear in its terminal and was taken back");
-	}
 	sleep_ms(SETTLE_MS);
-	if (!submit(t))
-		return because(
-		    t, PANE_DOUBT, "it was typed into its terminal, but Enter had no effect that can be seen");
-	return PANE_TYPED;
+	return submit(t);
 }
 
 /* A terminal that gathers lines itself shows all that is typed, but keeps only so much of it: nothing on the screen

@@ -78,6 +78,12 @@ find_work(struct patrol *p, struct candidates *ret, struct mr_error *err)
 /* ---- Doing it ---- */
 
 static bool
+is_stopped(const struct patrol *p)
+{
+	return p->options->stop && p->options->stop(p->options->ctx);
+}
+
+static bool
 ends_round(enum mr_rc rc)
 {
 	return rc == MR_NOMEM || rc == MR_FULL;
@@ -88,7 +94,7 @@ work_through(struct patrol *p, const struct candidates *work, struct mr_error *e
 {
 	enum mr_rc worst = MR_OK;
 
-	for (size_t i = 0; i < work->n && !ends_round(worst); i++) {
+	for (size_t i = 0; i < work->n && !ends_round(worst) && !is_stopped(p); i++) {
 		struct mr_error trouble = { 0 };
 		enum mr_rc rc = office_not_fenced(p->room, p->self, err);
 
@@ -129,6 +135,8 @@ do_round(struct patrol *p, struct mr_error *err)
 {
 	enum mr_rc rc = do_mail(p, err);
 
+	if (is_stopped(p))
+		return rc;
 	if (rc == MR_OK)
 		rc = patrol_alerts(p, err);
 	if (rc == MR_OK)
@@ -153,7 +161,7 @@ rest(struct patrol *p, void *watch)
 {
 	int64_t ms = p->options->rest_ms < PAUSE_MAX_MS ? p->options->rest_ms : PAUSE_MAX_MS;
 
-	if (did_something(&p->count) || ms <= 0)
+	if (did_something(&p->count) || ms <= 0 || is_stopped(p))
 		return;
 	if (watch)
 		p->room->driver->watch_wait(p->room, watch, ms);

@@ -80,6 +80,7 @@ struct note { /* finish with note_done */
 	struct mr_process process;
 	int64_t until_ms; /* NOTE_RUNNING: its time limit */
 	int64_t at_ms;    /* of the state */
+	int64_t first_ms; /* when its handler was started for the first time */
 	const char *type, *from, *handler, *result;
 	struct mr_names did; /* "TIME ATTEMPT WORD TEXT", the oldest first */
 	struct arena *own;
@@ -122,10 +123,14 @@ enum verdict { ACT_RUN, ACT_WAIT, ACT_FINISH, ACT_ASIDE, ACT_GIVE_UP };
 /* `why` says why it waits or is set aside. */
 enum verdict errand_judge(const struct errand *e, struct buf *why);
 bool note_is_over(const struct note *note);
+/* Its handler was cut off so often and for so long, this time included, that it may be what ends the patrols. */
+bool note_is_deadly(const struct note *note);
 /* Does its handler, which a patrol that is dead started, still run? With may_end one far beyond its time is ended. */
 bool note_runs(const struct note *note, bool may_end);
 
 /* ---- patrol_run.c ---- */
+/* For spawn.without: what a patrol does not hand on to the commands that it runs. */
+extern const char *const patrol_keeps_back[];
 struct mr_names split_command(const char *command, struct mr_error *err); /* n 0: err says why */
 /* Runs the handler; *result says how it ended. Any other result than MR_OK: it is not the message's fault. */
 enum mr_rc patrol_run(struct errand *e, bool *ret_succeeded, struct buf *result, struct mr_error *err);

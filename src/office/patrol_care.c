@@ -66,7 +66,7 @@ recover_leases(struct patrol *p)
 
 /* ---- Overdue answers ---- */
 
-/* Whoever reports one forgets it, so that it is reported once: the agent gets it as mail, under a key. */
+/* The agent gets it as mail, under a key; then it is forgotten. */
 static void
 tell_overdue(void *ctx, const struct mr_due *due)
 {
@@ -92,8 +92,11 @@ tell_overdue(void *ctx, const struct mr_due *due)
 	};
 	enum mr_rc rc = mr_send(p->room, p->self, &draft, &receipt, &err);
 
-	if (rc != MR_OK && rc != MR_INDOUBT)
+	if (rc != MR_OK && rc != MR_INDOUBT) { /* the next round tries again */
 		say_trouble(p, "overdue answer", &err);
+		return;
+	}
+	due_drop(p->room, p->self->agent, due->id);
 	patrol_event(p, "overdue", "", buf_z(&text));
 }
 
@@ -103,7 +106,7 @@ report_overdue(struct patrol *p)
 	struct mr_error err = { 0 };
 
 	if (p->set.overdue && (p->room->driver->abilities & ROOM_KEYS) &&
-	    mr_overdue(p->room, p->self, tell_overdue, p, &err) != MR_OK)
+	    due_each(p->room, p->self->agent, tell_overdue, p, &err) != MR_OK)
 		say_trouble(p, "overdue answers", &err);
 }
 

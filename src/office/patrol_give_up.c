@@ -81,12 +81,24 @@ escalate(struct errand *e, struct mr_error *err)
 	return rc;
 }
 
+/* Until now only the number of attempts tells of those. */
+static void
+count_cut_offs(struct note *note)
+{
+	if (!note_is_deadly(note))
+		return;
+	note->failures = note->attempt;
+	note->result = "cut off each time: whoever ran it ended before it did";
+}
+
 enum mr_rc
 patrol_give_up(struct errand *e, struct mr_error *err)
 {
 	struct mr_room *room = e->p->room;
 	mr_auto(buf_done) struct buf last = BUF_INIT;
 	char key[16 + MR_ID_LEN];
+
+	count_cut_offs(&e->note);
 	enum mr_rc rc = escalate(e, err);
 
 	(void)snprintf(key, sizeof(key), "gave-up-%s", e->msg.id);

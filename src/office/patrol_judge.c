@@ -8,6 +8,9 @@
 
 #define BACKOFF_FIRST_MS 1000
 #define BACKOFF_MAX_MS 60000
+/* A handler that ends its patrol does it each time; whoever kills patrols at random does not go on for so long. */
+#define CUT_OFFS_MAX 10
+#define CUT_OFFS_MS ((int64_t)5 * 60 * 1000)
 #define KILL_GRACE_MS 5000 /* the patrol that started it ends it itself, if it lives */
 
 /* Does a handler that an earlier patrol started still run? One that is far beyond its time is ended here: whoever was
@@ -49,7 +52,7 @@ is_guarded(const struct errand *e)
 {
 	const struct mr_names *types = &e->p->set.stale_guard;
 
-	return names_has(types, "all") || names_has(types, e->def->name);
+	return (names_has(types, "all") && !e->def->any_life) || names_has(types, e->def->name);
 }
 
 /* A report of an earlier life of its sender says how things were: acting on it now could undo the work of the new one.
@@ -73,6 +76,13 @@ note_is_over(const struct note *note)
 	return note->state == NOTE_HANDLED || note->state == NOTE_ASIDE || note->state == NOTE_DEAD;
 }
 
+bool
+note_is_deadly(const struct note *note)
+{
+	return note->state == NOTE_RUNNING && note->attempt >= note->failures + CUT_OFFS_MAX &&
+	       clock_now_ms() - note->first_ms >= CUT_OFFS_MS;
+}
+
 enum verdict
 errand_judge(const struct errand *e, struct buf *why)
 {
@@ -87,7 +97,7 @@ errand_judge(const struct errand *e, struct buf *why)
 		buf_adds(why, "its handler still runs");
 		return ACT_WAIT;
 	}
-	if (patience > 0 && note->failures >= patience)
+	if (patience > 0 && (note->failures >= patience || note_is_deadly(note)))
 		return ACT_GIVE_UP;
 	if ((life = newer_life(e)) > 0) {
 		buf_addf(why, "sent by life %u of its sender, who is at life %u now", e->msg.sender_life, life);

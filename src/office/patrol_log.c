@@ -76,8 +76,12 @@ patrol_event(struct patrol *p, const char *what, const char *type, const char *r
 
 /* ---- Reading ---- */
 
+struct entry {
+	struct mr_patrol_step step;
+	size_t place; /* as it was written down: several things happen within a millisecond */
+};
 struct log {
-	struct mr_patrol_step *v;
+	struct entry *v;
 	size_t n, cap;
 	struct arena *own;
 	bool failed;
@@ -88,7 +92,7 @@ keep(struct log *log, struct mr_patrol_step step)
 {
 	if (log->n == log->cap) {
 		size_t cap = log->cap ? 2 * log->cap : 64;
-		struct mr_patrol_step *v = reallocarray(log->v, cap, sizeof(*v));
+		struct entry *v = reallocarray(log->v, cap, sizeof(*v));
 
 		if (!v) {
 			log->failed = true;
@@ -97,7 +101,8 @@ keep(struct log *log, struct mr_patrol_step step)
 		log->v = v;
 		log->cap = cap;
 	}
-	log->v[log->n++] = step;
+	log->v[log->n] = (struct entry){ .step = step, .place = log->n };
+	log->n++;
 }
 
 static const char *
@@ -146,13 +151,11 @@ read_event(struct log *log, const char *line)
 static int
 by_time(const void *va, const void *vb)
 {
-	const struct mr_patrol_step *a = va, *b = vb;
+	const struct entry *a = va, *b = vb;
 
-	if (a->at_ms != b->at_ms)
-		return a->at_ms < b->at_ms ? -1 : 1;
-	int order = strcmp(a->id, b->id);
-
-	return order ? order : (a->attempt > b->attempt) - (a->attempt < b->attempt);
+	if (a->step.at_ms != b->step.at_ms)
+		return a->step.at_ms < b->step.at_ms ? -1 : 1;
+	return (a->place > b->place) - (a->place < b->place);
 }
 
 static enum mr_rc
@@ -182,7 +185,7 @@ mr_patrol_log(struct mr_room *room, const char *agent, size_t limit, mr_patrol_f
 	if (rc == MR_OK && log.n > 1)
 		qsort(log.v, log.n, sizeof(*log.v), by_time);
 	for (size_t i = limit > 0 && log.n > limit ? log.n - limit : 0; i < log.n && rc == MR_OK; i++)
-		fn(ctx, &log.v[i]);
+		fn(ctx, &log.v[i].step);
 	free(log.v);
 	arena_free(log.own);
 	return rc;

@@ -4,6 +4,7 @@
  *
  *	State: handled
  *	At: 2026-03-05T10:30:00.123Z
+ *	First: 2026-03-05T10:29:00.000Z    start of its handler
  *	Attempt: 2
  *	Failures: 1
  *	Process: ...                       of its handler, while it runs
@@ -65,6 +66,7 @@ read_lines(struct note *ret, const struct record *lines)
 		ret->process = (struct mr_process){ 0 };
 	ret->until_ms = settings_time(lines, "Until");
 	ret->at_ms = settings_time(lines, "At");
+	ret->first_ms = settings_time(lines, "First");
 	ret->type = text_of(ret, lines, "Type");
 	ret->from = text_of(ret, lines, "From");
 	ret->handler = text_of(ret, lines, "Handler");
@@ -129,6 +131,7 @@ note_save(struct mr_room *room, const char *agent, const char *id, const struct 
 
 	add(&text, "State", words[note->state]);
 	add_time(&text, "At", note->at_ms);
+	add_time(&text, "First", note->first_ms);
 	add_number(&text, "Attempt", note->attempt);
 	add_number(&text, "Failures", note->failures);
 	if (note->state == NOTE_RUNNING && note->process.pid != 0) {

@@ -105,6 +105,11 @@ patrol_join(struct buf *out, const struct mr_names *words)
 
 /* ---- Environment ---- */
 
+/* What a patrol outside of this one said of its message; and the session in which this one runs, which would make the
+ * command act as the agent of that session and not as the one whom MAILROOM_AGENT names. */
+const char *const patrol_keeps_back[] = { "MAILROOM_FIELD_", "MAILROOM_FROM=", "MAILROOM_TYPE=", "MAILROOM_ATTEMPT=",
+	"MAILROOM_SUBJECT=", "CLAUDE_CODE_SESSION_ID=", "CLAUDE_PID=", "CODEX_THREAD_ID=", "GEMINI_SESSION_ID=", NULL };
+
 static bool
 set(struct mr_names *env, const char *name, const char *value)
 {
@@ -198,6 +203,8 @@ begin_note(struct errand *e)
 	e->note.attempt++;
 	e->note.at_ms = clock_now_ms();
 	e->note.until_ms = e->note.at_ms + limit_of(e);
+	if (e->note.first_ms == 0)
+		e->note.first_ms = e->note.at_ms;
 	e->note.type = e->def->name;
 	e->note.from = e->msg.from;
 	e->msg.attempt = e->note.attempt;
@@ -237,6 +244,7 @@ spawn_handler(struct errand *e, const struct mr_names *words, struct spawned *re
 		.argv = argv,
 		.input = { input, len },
 		.env = envp,
+		.without = patrol_keeps_back,
 		.limit_ms = limit_of(e),
 		.output_max = (size_t)64 << 10,
 		.started = note_process,

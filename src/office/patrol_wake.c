@@ -139,6 +139,7 @@ run(const struct patrol *p, const struct sleeper *s, const char *oldest, struct 
 	struct spawn what = {
 		.argv = argv,
 		.env = (const char *const[]){ buf_z(&room), buf_z(&agent), buf_z(&id), NULL },
+		.without = patrol_keeps_back,
 		.input = STR(""),
 		.limit_ms = p->set.time_limit_ms,
 		.output_max = (size_t)64 << 10,

@@ -6,6 +6,8 @@
  * made), take_life lets one of many take a number. Whoever loses reads again and judges by what is
  * there now: normally that the winner is alive, and that is a refusal.
  */
+#include <unistd.h>
+
 #include "base/clock.h"
 #include "base/process.h"
 #include "base/sys.h"
@@ -31,9 +33,11 @@ check_name(const struct mr_room *room, const char *given, char *ret, struct mr_e
 	return agent_local_name(room, given, ret, err);
 }
 
-/* One session, one agent in a room: its shell, hooks and server must agree on who they are. */
+/* One session, one agent in a room: its shell, hooks and server must agree on who they are. Only a takeover, the word
+ * for it, makes it another one; who it was is in *ret_was then. */
 static enum mr_rc
-check_session(struct mr_room *room, const char *name, const struct mr_env *env, struct mr_error *err)
+check_session(struct mr_room *room, const char *name, const struct mr_env *env, bool takeover, struct mr_agent *ret_was,
+    struct mr_error *err)
 {
 	mr_auto(binding_done) struct binding b = { 0 };
 	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
@@ -43,9 +47,29 @@ check_session(struct mr_room *room, const char *name, const struct mr_env *env, 
 	if (self_binding(room, env, &b, &saved, &ignored) != MR_OK || strcmp(b.agent, name) == 0 ||
 	    self_check(room, &b, &agent, &ignored) != MR_OK)
 		return MR_OK; /* nobody yet, or fenced, or pruned: free to be someone */
+	if (takeover) {
+		*ret_was = agent;
+		agent = (struct mr_agent){ 0 };
+		return MR_OK;
+	}
 	(void)mr_fail(err, MR_REFUSED, "cannot register '%s': this session already is '%s'", name, b.agent);
-	return mr_hint(err, "a helper of yours registers in a session of its own; to act as another: mailroom --as "
-			    "NAME ...");
+	return mr_hint(err,
+	    "a helper of yours registers in a session of its own; to become '%.80s' yourself: mailroom takeover %.80s",
+	    name, name);
+}
+
+/* The session has become another agent. Its old name stays behind as a life that is gone, free for the next session of
+ * that worktree: its process is this command, which ends. What it holds comes back with the lease. */
+static void
+leave_life(struct mr_room *room, const struct mr_agent *was)
+{
+	struct mr_agent now = *was; /* borrows its strings */
+	struct mr_error ignored = { 0 };
+
+	if (!was->name[0] || !room->driver->update_life || !process_describe(getpid(), &now.process))
+		return;
+	now.session = "";
+	(void)room->driver->update_life(room, &now, &ignored); /* best effort: else it is gone with its session */
 }
 
 /* A new name must not split one mailbox in two ("rig/mayor" is how some spell "mayor"), nor make an address ambiguous.
@@ -170,6 +194,7 @@ mr_register(struct mr_room *room, const char *name, const struct mr_env *env, co
     struct mr_registration *ret, struct mr_error *err)
 {
 	static const struct mr_register_options plain = { 0 };
+	mr_auto(mr_agent_done) struct mr_agent was = { 0 };
 	mr_auto(sys_close_fd) int lock = -1;
 	struct mr_registration reg = { 0 };
 	char local[MR_ADDRESS_MAX + 1];
@@ -184,7 +209,7 @@ mr_register(struct mr_room *room, const char *name, const struct mr_env *env, co
 		return rc;
 	if (env->session && env->session[0])
 		lock = session_lock(env->state_dir); /* the session's own processes decide one after the other */
-	rc = check_session(room, local, env, err);
+	rc = check_session(room, local, env, options && options->takeover, &was, err);
 	if (rc != MR_OK)
 		return rc;
 	rc = MR_EXISTS;
@@ -201,6 +226,8 @@ mr_register(struct mr_room *room, const char *name, const struct mr_env *env, co
 	}
 	if (rc == MR_EXISTS)
 		return mr_fail(err, MR_BUSY, "cannot register '%s': others keep taking it", local);
+	if (rc == MR_OK)
+		leave_life(room, &was);
 	if (rc == MR_OK)
 		rc = agent_unread(room, local, &reg.unread, err);
 	if (rc == MR_OK && !reg.continued && !reg.created)

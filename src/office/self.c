@@ -25,16 +25,25 @@ static enum mr_rc
 is_agent(struct mr_self *ret, const struct mr_env *env, const char *agent, unsigned life, bool bound, const char *how)
 {
 	*ret = (struct mr_self){ .life = life, .bound = bound };
-	snprintf(ret->agent, sizeof ret->agent, "%s", agent);
-	snprintf(ret->session, sizeof ret->session, "%s", self_session(env));
-	snprintf(ret->how, sizeof ret->how, "%s", how);
+	text_join(ret->agent, sizeof ret->agent, agent, NULL);
+	text_join(ret->session, sizeof ret->session, self_session(env), NULL);
+	text_join(ret->how, sizeof ret->how, how, NULL);
 	return MR_OK;
+}
+
+/* Every command asks who it is, and mostly needs no more than the number of the life: `whole` false. */
+static enum mr_rc
+find_agent(struct mr_room *room, const char *name, bool whole, struct mr_agent *ret, struct mr_error *err)
+{
+	if (whole || !room->driver->newest_life)
+		return room->driver->find_agent(room, name, ret, err);
+	return room->driver->newest_life(room, name, &ret->life, err);
 }
 
 /* The name as it is registered: what reaches an agent's mailbox by `send` must be that agent by --as, too. */
 static enum mr_rc
-registered_name(struct mr_room *room, const char *given, char ret[MR_ADDRESS_MAX + 1], struct mr_agent *ret_agent,
-    struct mr_error *err)
+registered_name(struct mr_room *room, const char *given, bool whole, char ret[MR_ADDRESS_MAX + 1],
+    struct mr_agent *ret_agent, struct mr_error *err)
 {
 	struct mr_error unknown = { 0 };
 	char local[MR_ADDRESS_MAX + 1], found[MR_ADDRESS_MAX + 1];
@@ -48,7 +57,7 @@ registered_name(struct mr_room *room, const char *given, char ret[MR_ADDRESS_MAX
 	(void)snprintf(ret, MR_ADDRESS_MAX + 1, "%s", local);
 	if (!room->driver->find_agent)
 		return MR_OK;
-	rc = room->driver->find_agent(room, local, ret_agent, &unknown);
+	rc = find_agent(room, local, whole, ret_agent, &unknown);
 	if (rc != MR_NOTFOUND) {
 		if (rc != MR_OK)
 			*err = unknown;
@@ -70,10 +79,10 @@ registered_name(struct mr_room *room, const char *given, char ret[MR_ADDRESS_MAX
 enum mr_rc
 mr_self_named(struct mr_room *room, const char *agent, struct mr_self *ret, struct mr_error *err)
 {
-	static const struct mr_env nothing = { 0 };
+	struct mr_env nothing = { 0 };
 	mr_auto(mr_agent_done) struct mr_agent found = { 0 };
 	char name[MR_ADDRESS_MAX + 1];
-	enum mr_rc rc = registered_name(room, agent, name, &found, err);
+	enum mr_rc rc = registered_name(room, agent, false, name, &found, err);
 
 	return rc == MR_OK ? is_agent(ret, &nothing, name, found.life, false, "named") : rc;
 }
@@ -111,28 +120,62 @@ by_option(struct mr_room *room, const struct mr_env *env, struct mr_self *ret, s
 
 /* 2 */
 
+/* The usual case, by three looks: registered, our life is there, and none after it. Everything else is for self_check,
+ * which reads the whole agent and has the words for it. */
+static bool
+is_newest(struct mr_room *room, const struct binding *b)
+{
+	const struct room_driver *driver = room->driver;
+	struct mr_error ignored = { 0 };
+
+	return driver->has_agent && driver->check_life && driver->has_agent(room, b->agent, &ignored) == MR_OK &&
+	       driver->check_life(room, b->agent, b->life, &ignored) == MR_OK;
+}
+
+static enum mr_rc
+is_session(const struct mr_env *env, const struct binding *b, struct mr_self *ret)
+{
+	mr_auto(buf_done) struct buf how = BUF_INIT;
+
+	buf_addf(&how, "session %.120s is bound to it", env->session);
+	return is_agent(ret, env, b->agent, b->life, true, buf_z(&how));
+}
+
+bool
+mr_self_bound(struct mr_room *room, const struct mr_env *env, struct mr_self *ret)
+{
+	mr_auto(binding_done) struct binding b = { 0 };
+	struct mr_error ignored = { 0 };
+
+	/* A process that is gone, or another by now, may mean that the session was resumed: see by_session. */
+	return !env->session_aged && !(env->as && env->as[0]) && self_session(env)[0] && env->state_dir &&
+	       office_has_lives(room) &&
+	       session_load(env->state_dir, env->session, room->spec, &b, &ignored) == MR_OK &&
+	       (b.process.pid == 0 || process_runs(&b.process)) && is_newest(room, &b) &&
+	       is_session(env, &b, ret) == MR_OK;
+}
+
 static enum mr_rc
 by_session(struct mr_room *room, const struct mr_env *env, struct mr_self *ret, struct mr_error *err)
 {
 	mr_auto(binding_done) struct binding b = { 0 };
 	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
-	mr_auto(buf_done) struct buf how = BUF_INIT;
 	struct mr_error ignored = { 0 };
 	bool saved = false;
 	enum mr_rc rc = self_binding(room, env, &b, &saved, err);
 
-	if (rc == MR_OK)
-		rc = self_check(room, &b, &agent, err);
 	if (rc != MR_OK)
 		return rc;
 	bool resumed =
 	    env->process.pid && !process_same(&env->process, &b.process) && process_state(&b.process) == PROCESS_DEAD;
+	bool settled = saved && !resumed && is_newest(room, &b);
 
+	if (!settled && self_check(room, &b, &agent, err) != MR_OK)
+		return err->code;
 	/* Best effort: who I am is clear, and a room that cannot be written can still be read. */
 	if (!saved || resumed)
 		(void)self_adopt_life(room, env, &agent, &ignored);
-	buf_addf(&how, "session %.120s is bound to it", env->session);
-	return is_agent(ret, env, b.agent, b.life, true, buf_z(&how));
+	return is_session(env, &b, ret);
 }
 
 /* A life that is gone, or one that nobody sits in, becomes this session's. */
@@ -171,7 +214,7 @@ by_variable(struct mr_room *room, const struct mr_env *env, struct mr_self *ret,
 {
 	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
 	char name[MR_ADDRESS_MAX + 1], source[80];
-	enum mr_rc rc = registered_name(room, env->agent, name, &agent, err);
+	enum mr_rc rc = registered_name(room, env->agent, true, name, &agent, err);
 
 	snprintf(source, sizeof source, "$%s", env->agent_source ? env->agent_source : "MAILROOM_AGENT");
 	if (rc != MR_OK)
@@ -291,14 +334,18 @@ resolve_once(struct mr_room *room, const struct mr_env *env, struct mr_self *ret
 enum mr_rc
 mr_self_resolve(struct mr_room *room, const struct mr_env *env, struct mr_self *ret, struct mr_error *err)
 {
+	mr_auto(binding_done) struct binding store = { 0 };
+	struct mr_env present = *env;
 	struct mr_self self = { 0 };
 	enum mr_rc rc;
 
+	if (env->session_aged)
+		present.session = self_present_session(room, env, &store);
 	if (env->as && env->as[0])
-		return by_option(room, env, ret, err);
+		return by_option(room, &present, ret, err);
 	for (int i = 0; i < TRIES; i++) {
 		*err = (struct mr_error){ 0 };
-		rc = resolve_once(room, env, &self, err);
+		rc = resolve_once(room, &present, &self, err);
 		if (rc == MR_OK) {
 			*ret = self;
 			return MR_OK;

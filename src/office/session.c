@@ -61,7 +61,7 @@ open_folder(const char *state_dir, bool make, int *ret_fd, struct mr_error *err)
 
 	if (!path)
 		return mr_nomem(err);
-	return make ? dir_make(AT_FDCWD, path, 0700, false, ret_fd, err) : dir_open(AT_FDCWD, path, ret_fd, err);
+	return make ? dir_make(AT_FDCWD, path, 0700, false, ret_fd, err) : dir_reach(AT_FDCWD, path, ret_fd, err);
 }
 
 int
@@ -100,6 +100,7 @@ binding_done(struct binding *b)
 {
 	free(b->session);
 	free(b->worktree);
+	free(b->room);
 	*b = (struct binding){ 0 };
 }
 
@@ -121,7 +122,8 @@ parse(const struct record *lines, struct binding *ret, struct mr_error *err)
 		(void)time_parse_rfc3339(str_of(bound), &b.bound_ms);
 	b.session = strdup(session ? session : "");
 	b.worktree = strdup(worktree ? worktree : "");
-	if (!b.session || !b.worktree) {
+	b.room = strdup(record_get(lines, "Room"));
+	if (!b.session || !b.worktree || !b.room) {
 		binding_done(&b);
 		return mr_nomem(err);
 	}
@@ -129,7 +131,7 @@ parse(const struct record *lines, struct binding *ret, struct mr_error *err)
 	return MR_OK;
 }
 
-/* MR_NOTFOUND: no such file, or a binding in another room. */
+/* MR_NOTFOUND: no such file, or a binding in another room. room_spec NULL: whichever. */
 static enum mr_rc
 load_file(int folder, const char *name, const char *room_spec, struct binding *ret, struct mr_error *err)
 {
@@ -148,7 +150,7 @@ load_file(int folder, const char *name, const char *room_spec, struct binding *r
 		return mr_wrap(err, "session binding '%s'", name);
 	const char *room = record_get(&lines, "Room");
 
-	if (room && strcmp(room, room_spec) != 0)
+	if (room && room_spec && strcmp(room, room_spec) != 0)
 		return mr_fail(err, MR_NOTFOUND, "binding '%s' is for another room", name);
 	if (!room)
 		return mr_fail(err, MR_CORRUPT, "session binding '%s': no room in it", name);
@@ -292,5 +294,40 @@ session_find_process(const char *state_dir, const char *session, const char *roo
 		*ret = search.best;
 	else
 		binding_done(&search.best);
+	return rc;
+}
+
+/* ---- All of them ---- */
+
+bool
+session_is_in(const struct binding *b, const char *room_spec)
+{
+	mr_auto(free_ptr) char *room = canonical(room_spec);
+
+	return room && strcmp(b->room, room) == 0;
+}
+
+static bool
+note_session(void *ctx, const struct dir_entry *entry)
+{
+	return entry->name[0] == '.' || names_add(ctx, str_of(entry->name));
+}
+
+enum mr_rc
+session_each(const char *state_dir, session_fn *fn, void *ctx, struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int folder = -1;
+	mr_auto(mr_names_done) struct mr_names names = { 0 };
+	enum mr_rc rc = open_folder(state_dir, false, &folder, err);
+
+	if (rc == MR_OK)
+		rc = dir_each(folder, note_session, &names, err); /* gathered first: fn may take files away */
+	for (size_t i = 0; rc == MR_OK && i < names.n; i++) {
+		mr_auto(binding_done) struct binding b = { 0 };
+		struct mr_error broken = { 0 };
+
+		if (load_file(folder, names.v[i], NULL, &b, &broken) == MR_OK && !fn(ctx, folder, names.v[i], &b))
+			break;
+	}
 	return rc;
 }

@@ -9,6 +9,7 @@
  *	                     |--back, close, death--> not taken
  */
 #include "base/error.h"
+#include "base/sys_break.h"
 #include "office/office.h"
 
 #define TAKE_TRIES 8 /* a message can change folders under our eyes, but not for ever */
@@ -173,6 +174,8 @@ mr_show_take(struct mr_show *show, const char *id, struct mr_message *ret_msg, s
 			*ret_msg = msg;
 			msg = (struct mr_message){ 0 };
 		}
+		if (rc == MR_OK && sys_break_is(BREAK_MARK_BEFORE_SHOW))
+			return mr_show_finish(show, false, NULL, err);
 		return rc;
 	}
 }

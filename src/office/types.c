@@ -2,8 +2,8 @@
 /*
  * types.c - the message types that a room knows, read when first needed and kept with the handle.
  *
- * A type that is asked for by name costs the reading of one file; all of them are read only for whoever lists them, or
- * to tell the type of a message by its subject (types_of.c).
+ * A type that is asked for by name costs the reading of one file, the type of a message that only its subject tells
+ * (types_of.c) the reading of those that are called alike; all of them are read for whoever lists them.
  */
 #include "office/types_store.h"
 
@@ -162,8 +162,15 @@ types_read_own(struct mr_room *room, struct mr_error *err)
 	return rc;
 }
 
+static bool
+begins_with(const char *name, struct mr_str head)
+{
+	return strlen(name) >= head.len && str_caseeq((struct mr_str){ name, head.len }, head);
+}
+
+/* Those whose names begin with `head`, in any case; "": all. */
 static enum mr_rc
-read_pack(struct types_store *s, const char *pack, struct mr_error *err)
+read_pack(struct types_store *s, const char *pack, struct mr_str head, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int fd = -1;
 	struct mr_names names = { 0 };
@@ -177,7 +184,7 @@ read_pack(struct types_store *s, const char *pack, struct mr_error *err)
 		mr_auto(buf_done) struct buf text = BUF_INIT;
 
 		trouble = (struct mr_error){ 0 };
-		if (!types_find(s, names.v[i], false))
+		if (begins_with(names.v[i], head) && !types_find(s, names.v[i], false))
 			rc = keep_or_note(s, file_read(fd, names.v[i], TYPE_FILE_MAX, &text, &trouble), &text, pack,
 			    names.v[i], &trouble, err);
 	}
@@ -204,10 +211,24 @@ types_read_all(struct mr_room *room, struct mr_error *err)
 		return rc;
 	rc = types_know_packs(s, room, err);
 	for (size_t i = 0; rc == MR_OK && i < s->packs.n; i++)
-		rc = read_pack(s, s->packs.v[i], err);
+		rc = read_pack(s, s->packs.v[i], STR(""), err);
 	if (rc == MR_OK && s->n > 1)
 		qsort(s->v, s->n, sizeof(*s->v), by_pack_and_name);
 	s->all_read = rc == MR_OK;
+	return rc;
+}
+
+enum mr_rc
+types_read_called(struct mr_room *room, struct mr_str head, struct mr_error *err)
+{
+	struct types_store *s = types_store(room, err);
+	enum mr_rc rc = s ? types_read_own(room, err) : err->code;
+
+	if (rc != MR_OK || s->all_read || head.len == 0)
+		return rc;
+	rc = types_know_packs(s, room, err);
+	for (size_t i = 0; rc == MR_OK && i < s->packs.n; i++)
+		rc = read_pack(s, s->packs.v[i], head, err);
 	return rc;
 }
 

@@ -28,19 +28,61 @@ has_capital_heading(struct mr_str s)
 	return memchr(s.ptr, ':', s.len) != NULL;
 }
 
+static struct mr_str
+behind_re(struct mr_str subject)
+{
+	while (subject.len >= 3 && str_caseeq((struct mr_str){ subject.ptr, 3 }, STR("re:")))
+		subject = str_trim((struct mr_str){ subject.ptr + 3, subject.len - 3 });
+	return subject;
+}
+
+/* "[HIGH] text" has no word that a name could begin with. */
+static bool
+is_in_brackets(struct mr_str subject)
+{
+	return str_starts(behind_re(subject), "[");
+}
+
 bool
 types_subject_may(struct mr_str subject)
 {
 	size_t capitals = 0;
 
-	while (subject.len >= 3 && str_caseeq((struct mr_str){ subject.ptr, 3 }, STR("re:")))
-		subject = str_trim((struct mr_str){ subject.ptr + 3, subject.len - 3 });
+	subject = behind_re(subject);
 	if (subject.len == 0)
 		return false;
 	while (capitals < subject.len && (is_upper(subject.ptr[capitals]) || subject.ptr[capitals] == '_'))
 		capitals++;
 	return capitals >= 3 || subject.ptr[0] == '[' || (unsigned char)subject.ptr[0] >= 0x80 ||
 	       has_capital_heading(subject);
+}
+
+/* "Merge" of "Re: Merge Request Completed: x", "HANDOFF" behind a handshake; empty: none of a pack is called so. */
+static struct mr_str
+first_letters(struct mr_str subject)
+{
+	size_t n = 0;
+
+	subject = behind_re(subject);
+	while (subject.len > 0 && ((unsigned char)subject.ptr[0] >= 0x80 || subject.ptr[0] == ' ')) {
+		subject.ptr++;
+		subject.len--;
+	}
+	while (n < subject.len &&
+	       (is_upper(subject.ptr[n]) || subject.ptr[n] == '_' || (subject.ptr[n] >= 'a' && subject.ptr[n] <= 'z')))
+		n++;
+	return (struct mr_str){ subject.ptr, n };
+}
+
+/* Only those count, whatever else was read for other mail: what a message is must not depend on its neighbours. */
+static bool
+is_called_so(const struct type_def *def, struct mr_str subject)
+{
+	struct mr_str head = first_letters(subject);
+
+	return !def->pack[0] || is_in_brackets(subject) ||
+	       (head.len > 0 && strlen(def->name) >= head.len &&
+		   str_caseeq((struct mr_str){ def->name, head.len }, head));
 }
 
 /* Of the room's own, or of all that were read, and of `best` already found. */
@@ -53,7 +95,7 @@ heaviest(const struct types_store *s, struct mr_str subject, bool own_only, cons
 		const struct type_def *def = s->v[i];
 		size_t weight = 0;
 
-		if (def->subject[0] && !(own_only && def->pack[0]))
+		if (def->subject[0] && !(own_only && def->pack[0]) && is_called_so(def, subject))
 			weight = type_subject_weight(def, subject);
 		/* The room's own decides where two fit alike. */
 		if (weight > most || (weight > 0 && weight == most && !def->pack[0] && best->pack[0])) {
@@ -92,6 +134,14 @@ of_first_word(struct mr_room *room, struct mr_str subject)
 	return def;
 }
 
+/* Of the packs, all that could fit. */
+static enum mr_rc
+read_candidates(struct mr_room *room, struct mr_str subject, struct mr_error *err)
+{
+	return is_in_brackets(subject) ? types_read_all(room, err)
+				       : types_read_called(room, first_letters(subject), err);
+}
+
 const struct type_def *
 types_of_subject(struct mr_room *room, const char *subject)
 {
@@ -104,7 +154,7 @@ types_of_subject(struct mr_room *room, const char *subject)
 	named = of_first_word(room, s);
 	if (named || !types_subject_may(s))
 		return heaviest(room->types, s, true, named);
-	return types_read_all(room, &ignored) == MR_OK ? heaviest(room->types, s, false, NULL) : NULL;
+	return read_candidates(room, s, &ignored) == MR_OK ? heaviest(room->types, s, false, NULL) : NULL;
 }
 
 const struct type_def *
@@ -113,9 +163,12 @@ types_of(struct mr_room *room, const struct mr_message *msg)
 	const struct type_def *def = NULL;
 	struct mr_error ignored = { 0 };
 
-	if (msg->type && msg->type[0])
-		return types_get(room, msg->type, &def, &ignored) == MR_OK ? def : NULL;
-	return types_of_subject(room, msg->subject);
+	if (!msg->type || !msg->type[0])
+		return types_of_subject(room, msg->subject);
+	if (types_get_exact(room, msg->type, &def, &ignored) == MR_NOTFOUND &&
+	    types_read_called(room, str_of(msg->type), &ignored) == MR_OK)
+		def = types_find(room->types, msg->type, true);
+	return def;
 }
 
 bool

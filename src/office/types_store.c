@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/sys.h"
+#include "office/office.h"
 #include <fcntl.h>
 
 #define PATHS_BETWEEN ":"
@@ -226,7 +227,7 @@ types_know_packs(struct types_store *s, struct mr_room *room, struct mr_error *e
 	if (s->packs_known)
 		return MR_OK;
 	if (room->data_dir)
-		rc = open_data(s, room->data_dir, err);
+		rc = open_data(s, office_data_dirs(room), err);
 	if (rc == MR_OK && s->data_fd >= 0)
 		rc = choose_packs(s, room, err);
 	s->packs_known = rc == MR_OK;

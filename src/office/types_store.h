@@ -34,6 +34,8 @@ enum mr_rc types_names_in(int fd, struct mr_names *ret, struct mr_error *err); /
 enum mr_rc types_get_exact(struct mr_room *room, const char *name, const struct type_def **ret, struct mr_error *err);
 enum mr_rc types_read_own(struct mr_room *room, struct mr_error *err);
 enum mr_rc types_read_all(struct mr_room *room, struct mr_error *err);
+/* The room's own, and of the packs those whose names begin like this, in any case. */
+enum mr_rc types_read_called(struct mr_room *room, struct mr_str head, struct mr_error *err);
 /* The file of a type, the room's own first. MR_NOTFOUND. *ret_pack is borrowed. */
 enum mr_rc types_file(
     struct mr_room *room, const char *name, struct buf *ret, const char **ret_pack, struct mr_error *err);
@@ -43,7 +45,8 @@ void types_reread(struct mr_room *room); /* what was read and borrowed is gone: 
 void types_fields_at_all(struct mr_room *room, const struct mr_message *msg, struct type_values *ret);
 
 /* Could a subject be one of a type that came with mailroom? Their forms begin with a word in capitals, a bracket or a
- * sign, or have a colon behind words with a capital each; for all other mail, the most of it, no type file is read. */
+ * sign, or have a colon behind words with a capital each; for all other mail, the most of it, no type file is read. And
+ * that first word, unless it is in brackets, is the one that the type's name begins with: no other file is read. */
 bool types_subject_may(struct mr_str subject);
 /* What a subject alone says; NULL: nothing. */
 const struct type_def *types_of_subject(struct mr_room *room, const char *subject);

@@ -27,8 +27,9 @@ struct waiting {
 	struct candidates fresh;    /* seen in this look, not judged yet */
 	bool hit;
 	bool wants_nudges, nudged;
-	bool moved;   /* something changed between the names and the reading: look again at once */
-	bool control; /* a control message was met, which ends nobody's wait: it is for a patrol */
+	struct mr_names old_nudges; /* who waits for certain mail is not kept from it by these */
+	bool moved;                 /* something changed between the names and the reading: look again at once */
+	bool control;               /* a control message was met, which ends nobody's wait: it is for a patrol */
 };
 
 static int
@@ -157,6 +158,20 @@ look(struct waiting *w, struct mr_error *err)
 	return rc;
 }
 
+/* What came this very moment is not looked for; but it may be for a patrol. */
+static bool
+came_now(struct waiting *w, void *watch)
+{
+	const struct room_driver *d = w->room->driver;
+	mr_auto(mr_message_done) struct mr_message msg = { 0 };
+	struct mr_error ignored = { 0 };
+	char id[MR_ID_LEN + 1];
+
+	return w->matcher.depth == SCAN_NAMES && d->watch_saw_mail && d->watch_saw_mail(w->room, watch, id) &&
+	       d->fetch(w->room, w->agent, id, MR_INBOX, SCAN_HEADERS, &msg, &ignored) == MR_OK &&
+	       !(msg.flags & MR_SEEN) && !is_for_patrol(w, &msg);
+}
+
 /* pause_ms grows only where there is no watch. */
 static void
 pause_for(struct waiting *w, void *watch, int64_t rest_ms, int64_t *pause_ms)
@@ -166,8 +181,7 @@ pause_for(struct waiting *w, void *watch, int64_t rest_ms, int64_t *pause_ms)
 
 	if (watch) {
 		w->room->driver->watch_wait(w->room, watch, ms);
-		w->hit = w->matcher.depth == SCAN_NAMES && w->room->driver->watch_saw_mail &&
-			 w->room->driver->watch_saw_mail(w->room, watch);
+		w->hit = came_now(w, watch);
 		return;
 	}
 	(void)poll(NULL, 0, (int)ms);
@@ -184,7 +198,7 @@ look_until(struct waiting *w, void *watch, int64_t timeout_ms, struct mr_error *
 
 		if (rc != MR_OK || w->hit)
 			return rc;
-		w->nudged = w->wants_nudges && nudge_any(w->room, w->agent);
+		w->nudged = w->wants_nudges && nudge_any_but(w->room, w->agent, &w->old_nudges);
 		if (w->nudged)
 			return MR_OK;
 		int64_t rest_ms = timeout_ms < 0 ? -1 : deadline_ms - clock_boot_ms();
@@ -197,7 +211,17 @@ look_until(struct waiting *w, void *watch, int64_t timeout_ms, struct mr_error *
 	}
 }
 
-/* Whoever nudges this agent sees by the lock that somebody waits, and gives him a moment to show it. */
+static bool
+asks_for_some(const struct mr_filter *f)
+{
+	return f->from || f->type || f->thread || f->reply_to || f->priority || f->words || f->regex || f->since_ms ||
+	       f->before_ms;
+}
+
+/* Whoever nudges this agent sees by the lock that somebody waits, and gives him a moment to show it. To see that he
+ * takes it himself for an instant: for so long it is asked for. */
+#define ANNOUNCE_MS 20
+
 static void *
 announce(struct waiting *w, int64_t timeout_ms)
 {
@@ -205,7 +229,8 @@ announce(struct waiting *w, int64_t timeout_ms)
 	void *lock = NULL;
 
 	if (w->wants_nudges && timeout_ms != 0 && w->room->driver->record_lock)
-		(void)w->room->driver->record_lock(w->room, NUDGE, w->agent, NUDGE_WAITER, 0, &lock, &ignored);
+		(void)w->room->driver->record_lock(
+		    w->room, NUDGE, w->agent, NUDGE_WAITER, ANNOUNCE_MS, &lock, &ignored);
 	return lock;
 }
 
@@ -221,6 +246,8 @@ wait_for(struct waiting *w, const struct mr_filter *filter, int64_t timeout_ms, 
 	if (timeout_ms != 0 && driver->watch && driver->watch(w->room, w->agent, &watch, &ignored) != MR_OK)
 		watch = NULL;
 	rc = matcher_init(&w->matcher, w->room, w->agent, filter, err);
+	if (rc == MR_OK && w->wants_nudges && asks_for_some(w->matcher.filter))
+		rc = nudge_names(w->room, w->agent, &w->old_nudges, err);
 	if (rc == MR_OK && w->matcher.depth != SCAN_NAMES && !(driver->abilities & ROOM_HOLDS))
 		rc = first_look(w, err);
 	if (rc == MR_OK && !w->hit)
@@ -232,6 +259,7 @@ wait_for(struct waiting *w, const struct mr_filter *filter, int64_t timeout_ms, 
 	matcher_done(&w->matcher);
 	candidates_done(&w->rejected);
 	candidates_done(&w->fresh);
+	mr_names_done(&w->old_nudges);
 	return rc;
 }
 

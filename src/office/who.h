@@ -46,6 +46,7 @@ struct binding { /* finish with binding_done */
 	struct mr_process process;
 	char *session;
 	char *worktree;
+	char *room; /* its spec; of one that was read */
 	int64_t bound_ms;
 };
 void binding_done(struct binding *b);
@@ -59,6 +60,10 @@ enum mr_rc session_find_process(const char *state_dir, const char *session, cons
     const struct mr_process *process, struct binding *ret, struct mr_error *err);
 /* May these two session ids of one process be the same session before and after /clear? */
 bool session_may_clear(const char *a, const char *b);
+bool session_is_in(const struct binding *b, const char *room_spec);
+/* Every binding that can be read, of whatever room; `name` is its file. */
+typedef bool session_fn(void *ctx, int folder, const char *name, const struct binding *b);
+enum mr_rc session_each(const char *state_dir, session_fn *fn, void *ctx, struct mr_error *err);
 /* Decisions that end in a binding are made one at a time. -1: no lock could be had (a read-only folder), go
  * on. */
 int session_lock(const char *state_dir);
@@ -82,6 +87,8 @@ const char *self_session(const struct mr_env *env); /* or "" */
  * the session. MR_NOTFOUND: unbound. *ret_saved: a file of this very session id says so. */
 enum mr_rc self_binding(
     struct mr_room *room, const struct mr_env *env, struct binding *ret, bool *ret_saved, struct mr_error *err);
+/* For mr_env.session_aged: the session that this process belongs to by now; NULL: none. It lives in `store`. */
+const char *self_present_session(struct mr_room *room, const struct mr_env *env, struct binding *store);
 /* Is the binding's life still the newest? ret_agent is the agent. MR_REFUSED: fenced, with who and what to
  * type; MR_NOTFOUND: the name was pruned. */
 enum mr_rc self_check(struct mr_room *room, const struct binding *b, struct mr_agent *ret_agent, struct mr_error *err);

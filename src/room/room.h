@@ -185,6 +185,8 @@ struct room_driver {
 	enum mr_rc (*find_agent)(struct mr_room *room, const char *name, struct mr_agent *ret, struct mr_error *err);
 	/* Only whether it is registered, for a fan-out to a thousand. NULL: find_agent tells. */
 	enum mr_rc (*has_agent)(struct mr_room *room, const char *name, struct mr_error *err);
+	/* Only the number of its newest life (0: none yet), for every command's own. NULL: find_agent tells. */
+	enum mr_rc (*newest_life)(struct mr_room *room, const char *name, unsigned *ret, struct mr_error *err);
 	/* With ROOM_REGISTER: makes the mailbox and takes the name. MR_EXISTS: taken (one winner among many);
 	 * MR_REFUSED: differs from another name only in case. agent->life is ignored. A kind without lives, whose
 	 * mailboxes have ids of their own: agent->session is the id that the mailbox shall have, or "". Durable. */
@@ -267,9 +269,9 @@ struct room_driver {
 	enum mr_rc (*watch)(struct mr_room *room, const char *agent, void **ret_watch, struct mr_error *err);
 	/* Something may have changed, or the time is up: either way look again. */
 	void (*watch_wait)(struct mr_room *room, void *watch, int64_t timeout_ms);
-	/* After watch_wait: did unread mail of the agent come in this very moment? True only if it is there and can be
-	 * read; false proves nothing. NULL: look. */
-	bool (*watch_saw_mail)(struct mr_room *room, void *watch);
+	/* After watch_wait: did unread mail of the agent come in this very moment? True, with its id, only if it is
+	 * there and can be read; false proves nothing. NULL: look. */
+	bool (*watch_saw_mail)(struct mr_room *room, void *watch, char ret_id[MR_ID_LEN + 1]);
 	void (*watch_close)(struct mr_room *room, void *watch);
 
 	/* ---- Records of the post office: small named values (due answers, tombstones, later groups ...) ---- */

@@ -14,6 +14,8 @@ same '' "$(cat missing)" 'puts everything in place'
 "$BIN" describe --all </dev/null | jq -r '.commands[].name' >commands
 for command in $(cat commands); do [ -f "$usr/share/man/man1/mailroom-$command.1" ] || echo "$command"; done >missing
 same '' "$(cat missing)" 'with a man page for every command'
+check 'the plugin is installed whole' diff -r "$top/share/mailroom/plugin" "$usr/share/mailroom/plugin"
+check 'and the skill' diff -r "$top/share/mailroom/skill/" "$usr/share/mailroom/skill/"
 same '' "$(find "$scratch/dest" -perm /022 ! -type l)" 'nothing is writable for others'
 same '' "$(grep -rIl -e "$scratch" -e "$top" "$usr/lib/pkgconfig" "$usr/share" "$usr/include")" 'and nothing names where it was built'
 exits 0 'the installed command runs' "$usr/bin/mailroom" --version

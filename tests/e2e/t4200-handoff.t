@@ -18,7 +18,7 @@ exits 0 'golden mail' h --as Wim inbox --json
 same 'Lea Parser: next steps false' "$(jq -r '"\(.from) \(.subject) \(.read)"' out)" 'is read'
 says err 'registry says' 'a root that is not where the registry says is reported'
 exits 1 'doctor' h doctor --json
-grep -q '"check":"root"' out && ok 'reports it too' || { note <out; not_ok 'reports it too'; }
+grep -q '"code":"root"' out && ok 'reports it too' || { note <out; not_ok 'reports it too'; }
 exits 0 'doctor --fix' h doctor --fix
 same "$root/worker-7/inbox" "$(jq -r .Wim.inbox "$root/registry.json")" 'writes the paths of this root'
 h --as Wim inbox >out 2>err; silent_about err 'registry says' 'and it is quiet then'

@@ -152,6 +152,18 @@ exits 0 'is one there, too' blue team-lead inbox --type HELP --json
 same 'HELP' "$(field .type)" 'and the filter finds it'
 exits 4 'such a room has no types of its own' mr --room "teams:$scratch/teams/blue" types new X
 
+# ---- Only the files of types that are called like the subject are read ----
+mkdir -p packs/types/own
+for type in 'ALARM ALARM' 'FIRE_DRILL Fire Drill:' 'OTHER URGENT' 'BRACKET [now]'; do
+	printf 'Type: %s\nSubject: %s {What}\nField: What; text; subject\n' "${type%% *}" "${type#* }" >"packs/types/own/${type%% *}"
+done
+room alice bob
+for subject in 'ALARM one' 'Re: Fire Drill: two' '🔥 ALARM three' 'URGENT four' '[now] five' 'Re: [now] six' 'ALARMING seven' 'über: eight'; do
+	mr --as alice send bob -s "$subject" -m x >/dev/null 2>&1
+done
+same 'ALARM,FIRE_DRILL,ALARM,null,BRACKET,BRACKET,null,null' "$(MAILROOM_DATA=$scratch/packs "$BIN" --as bob inbox --json </dev/null | jq -rs 'sort_by(.id)|map(.type)|map(tostring)|join(",")')" \
+	'a pack'\''s type is found by the word that its name begins with, or by a bracket'
+
 # ---- Where the packs are ----
 unset MAILROOM_DATA
 mkdir -p there/bin there/share && cp "$BIN" there/bin/mailroom && cp -R "$top/share/mailroom" there/share/ && mkdir room2

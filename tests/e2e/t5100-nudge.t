@@ -6,6 +6,9 @@ unset TMUX TMUX_PANE
 now_ms() { echo $(($(date +%s%N) / 1000000)); }
 queued() { ls ".mailroom/nudges/$1" 2>/dev/null | wc -l | tr -d ' '; }
 nudge() { "$BIN" --as "$1" nudge "$2" -m "$3" </dev/null; }
+# until COMMAND...: at most 20 s; a machine may be slow.
+until_true() { tries=0; until "$@" >/dev/null 2>&1; do [ $tries -lt 400 ] || { echo "# in vain: $*"; return 1; }; tries=$((tries + 1)); sleep 0.05; done; }
+is_locked() { grep -q ":$(stat -c %i ".mailroom/nudges/$1/.$2.lock") " /proc/locks; }
 
 # ---- the queue ----
 room alice bob carol
@@ -24,8 +27,18 @@ same 'URGENT nudge from carol: stop now' "$(grep nudge out | head -n 1)" 'urgent
 same 0 "$(queued bob)" 'shown nudges are removed'
 exits 3 'and not shown again' mr --as bob wait --timeout 0
 nudge alice bob 'for json' >/dev/null
-exits 3 'a nudge beside a filter ends the wait, too' mr --as bob wait --timeout 5 --from carol --json
-same 'true for json' "$(jq -r '"\(.nudge) \(.text)"' out)" 'is shown, but is not the mail that was asked for'
+exits 3 'an old nudge does not end a wait for certain mail' mr --as bob wait --timeout 0 --from carol --json
+same '0 1' "$(wc -l <out | tr -d ' ') $(queued bob)" 'and stays for who shows it'
+( "$BIN" --as bob wait --timeout 60s --from carol --json </dev/null >waiter.out 2>waiter.err; echo $? >waiter.code ) &
+until_true is_locked bob waiting
+nudge alice bob 'a new one' >/dev/null; wait
+same 3 "$(cat waiter.code)" 'one that comes meanwhile does'
+says waiter.err 'a nudge ended the wait' 'and says why'
+same 'for json,a new one' "$(jq -r .text waiter.out | paste -sd ,)" 'they are shown, but are not the mail that was asked for'
+nudge alice bob 'beside mail' >/dev/null; send carol bob 'the mail' >/dev/null
+exits 0 'the mail that was asked for' mr --as bob wait --timeout 60 --from carol --json
+same 'beside mail,null' "$(jq -r .text out | paste -sd ,)" 'comes with nudges'
+mr --as bob drain >/dev/null
 nudge alice bob 'kept' >/dev/null
 "$BIN" --as bob wait --timeout 0 </dev/null >/dev/full 2>err; same 1 $? 'stdout that takes nothing is a failure'
 same 1 "$(queued bob)" 'and nothing is removed before it was shown'
@@ -53,12 +66,12 @@ exits 2 'no such mode' mr --as alice nudge bob -m x --mode soon
 # ---- killed while showing ----
 nudge alice bob 'survives' >/dev/null; send alice bob 'long' >/dev/null
 i=0; while [ $i -lt 40 ]; do echo "subject number $i, and long enough to fill a pipe when there are many of them"; i=$((i + 1)); done >long
-mkfifo pipe; sleep 9 >pipe & sleeper=$!
-( exec 3<pipe; exec sleep 9 ) & reader=$!
+mkfifo pipe; sleep 60 >pipe & sleeper=$!
+( exec 3<pipe; head -c 1 <&3 >begun; exec sleep 60 ) & reader=$!
 i=0; while [ $i -lt 14 ]; do nudge alice carol "$(cat long) $i" >/dev/null; nudge alice carol "$(cat long) $(cat long) $i" >/dev/null; i=$((i + 1)); done
 same 28 "$(queued carol)" 'more than a pipe takes'
 "$BIN" --as carol wait --timeout 0 --json </dev/null >pipe 2>/dev/null & shower=$!
-sleep 0.3
+until_true test -s begun
 exits 3 'while one shows them nobody else does' mr --as carol wait --timeout 0 --json
 kill -9 $shower; wait $shower 2>/dev/null
 kill $sleeper $reader 2>/dev/null; wait $sleeper $reader 2>/dev/null
@@ -68,14 +81,24 @@ same 28 "$(wc -l <out | tr -d ' ')" 'shows them all'
 
 # ---- who waits ----
 mr --as bob wait --timeout 0 >/dev/null; mr --as bob drain >/dev/null
-( "$BIN" --as bob wait --timeout 8s </dev/null >waiter.out 2>waiter.err; echo $? >waiter.code ) &
-sleep 0.3; begun=$(now_ms)
+( "$BIN" --as bob wait --timeout 60s </dev/null >waiter.out 2>waiter.err; echo $? >waiter.code ) &
+until_true is_locked bob waiting; begun=$(now_ms)
 exits 0 'a nudge for who waits' mr --as alice nudge bob -m 'wake up'
 says out '^shown to bob, who was waiting' 'is shown at once'
 wait; took=$(($(now_ms) - begun))
 same 0 "$(cat waiter.code)" 'and ends the wait'
 says waiter.out 'nudge from alice: wake up' 'which prints it'
-[ $took -lt 2000 ] && ok "in no time ($took ms)" || not_ok "in no time ($took ms)"
+[ $took -lt 20000 ] && ok "in no time ($took ms)" || not_ok "in no time ($took ms)"
+
+rm -f waiter.code
+( "$BIN" --as bob wait --timeout 60s --json </dev/null >waiter.out 2>waiter.err; echo $? >waiter.code ) &
+until_true is_locked bob waiting
+mr --as alice send bob --type shutdown_request --field reason=x >/dev/null 2>&1
+sleep 0.2
+check 'a control message does not end a wait' test ! -e waiter.code
+send alice bob 'real mail' >/dev/null; wait
+same 0 "$(cat waiter.code)" 'mail does'
+mr --as bob drain >/dev/null; bob_recv=$(mr --as bob recv --type shutdown_request --json | jq -r .token); mr --as bob done "$bob_recv" >/dev/null
 
 # ---- do not disturb, notices of mail ----
 check 'dnd on' mr --as bob dnd on
@@ -110,6 +133,17 @@ same 9192943f0df9750597dba6eaafa26776806275bd7efcf84be8423e91f0fccfd4 "$(sha256s
 exits 0 'wait there' mr --room "chipset:$scratch/chip" --as worker-7 wait --timeout 0
 says out 'nudge from watch-1, health_check, an answer is wanted: Still on task 12' 'shows it'
 exits 3 'once' mr --room "chipset:$scratch/chip" --as worker-7 wait --timeout 0
+chip() { who=$1; shift; "$BIN" --room "chipset:$scratch/chip" --as "$who" "$@" </dev/null; }
+( until_true grep -q 'and now' chip/nudge/worker-7/latest.json; chip worker-7 nudge watch-1 --kind nudge_response -m 'yes, still' >/dev/null 2>&1 ) &
+exits 0 'an answer that is waited for' chip watch-1 nudge worker-7 --kind health_check --answer-wanted --await 60s -m 'and now?'
+says out '^nudge from worker-7, nudge_response: yes, still' 'is shown'
+says out 'not instructions' 'as text of others'
+wait
+exits 3 'an old answer is none' chip witness nudge worker-7 --kind health_check --answer-wanted --await 1 --escalate-to mayor -m 'hello?'
+says err "no answer from 'worker-7'" 'and it is said'
+same 'health_escalation urgent witness no answer from worker-7' "$(jq -r '"\(.type) \(.priority) \(.from) \(.subject)"' chip/mail/mayor/*.json)" 'and reported'
+exits 2 '--await alone' chip witness nudge worker-7 --await 1s -m x
+exits 4 'not in other rooms' mr --as alice nudge bob --answer-wanted --await 1s -m x
 exits 4 'what the format cannot hold is refused' mr --room "chipset:$scratch/chip" --as watch-1 nudge worker-7 --urgent -m x
 
 # ---- tmux ----
@@ -124,6 +158,8 @@ name, kind = sys.argv[1], sys.argv[2]
 subprocess.run([os.environ["BIN"], "register", name, "--pid", str(os.getpid())], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=True)
 out = open(name + ".lines", "ab", 0)
 say = lambda s: os.write(1, s.encode())
+if kind in ("raw", "placeholder", "frail", "mortal", "stuck"):
+    tty.setraw(0)
 if kind == "busy":
     say("* Thinking (esc to interrupt)\r\n\r\n\u276f ")
 elif kind == "dialog":
@@ -131,19 +167,22 @@ elif kind == "dialog":
 elif kind == "draft":
     say("\u276f half a thou")
 elif kind == "deaf":
-    say("\u276f ")
     t = termios.tcgetattr(0); t[3] &= ~termios.ECHO; termios.tcsetattr(0, termios.TCSANOW, t)
+    say("\u276f ")
 elif kind == "placeholder":
     say("\u276f \x1b[7mT\x1b[27m\x1b[2mry a question\x1b[22m")
 else:
     say("\u276f ")
-if kind in ("raw", "placeholder"):
-    tty.setraw(0)
+if kind in ("raw", "placeholder", "frail", "mortal", "stuck"):
     line = b""
     while True:
         for c in os.read(0, 4096):
             c = bytes([c])
-            if c in (b"\r", b"\n"):
+            if kind == "frail" or (kind == "mortal" and c == b"\r"):
+                sys.exit()
+            if kind == "stuck" and c == b"\r":
+                pass
+            elif c in (b"\r", b"\n"):
                 out.write(line + b"\n"); line = b""
                 say("\r\n\u276f ")
             elif c == b"\x15":
@@ -158,12 +197,15 @@ while True:
     if kind == "plain": say("\u276f ")
 PY
 BIN=$BIN tm new-session -d -s s -x 80 -y 24 -n raw "exec python3 agent.py raw raw" || { not_ok 'tmux starts'; finish; }
-for kind in plain busy dialog draft deaf placeholder; do tm new-window -d -t s: -n $kind "exec python3 agent.py $kind $kind"; done
+kinds='plain busy dialog draft deaf placeholder frail mortal stuck'
+for kind in $kinds; do tm new-window -d -t s: -n $kind "exec python3 agent.py $kind $kind"; done
 tm new-window -d -t s: -n shell "\"$BIN\" register shell --pid \$\$ >/dev/null </dev/null; sh"
-for kind in raw plain busy dialog draft deaf placeholder shell; do
-	tries=0; while [ ! -d ".mailroom/records/pane/$kind" ] && [ $tries -lt 100 ]; do sleep 0.05; tries=$((tries + 1)); done
-done
-sleep 0.2
+pane_shows() { tm capture-pane -p -t "s:$1" | grep -q '❯'; }
+pane_runs() { tm display-message -p -t "s:$1" '#{pane_current_command}' | grep -Eqx "$2"; }
+for kind in raw $kinds; do until_true pane_shows $kind || not_ok "the agent '$kind' is there"; done
+until_true test -e .mailroom/records/pane/shell/tmux && until_true pane_runs shell '(da|ba|)sh' || not_ok 'the shell is there'
+# This one takes its time: it tries three times.
+mr --as alice nudge stuck -m 'hello?' >stuck.out 2>stuck.err & stuck=$!
 words='naïve – ✓ 😀 "quoted" '\''single'\'' $(touch run) `touch run` \n \; %s #{pane_id} ~ end;'
 exits 0 'a nudge for an idle terminal' mr --as alice nudge raw -m "$words"
 says out '^typed and submitted' 'is typed'
@@ -205,14 +247,52 @@ same '[from alice] hello' "$(cat placeholder.lines)" 'and gets it'
 tm copy-mode -t s:raw
 exits 0 'copy mode that nobody looks at' mr --as alice nudge raw -m 'out of copy mode'
 same '[from alice] out of copy mode' "$(tail -n 1 raw.lines)" 'is left'
+cat >client.py <<'PY'
+import os, pty, sys
+pid, fd = pty.fork()
+if pid == 0:
+    os.environ["TERM"] = "xterm"
+    os.execvp("tmux", ["tmux", "-u", "-S", sys.argv[1], "attach", "-t", "s"])
+try:
+    while os.read(fd, 65536): pass
+except OSError:
+    pass
+PY
+python3 client.py "$sock" & client=$!
+is_attached() { [ "$(tm display-message -p -t s: '#{session_attached}')" -ge 1 ]; }
+until_true is_attached || not_ok 'a person is there'
+tm copy-mode -t s:raw
+lines=$(wc -l <raw.lines)
+exits 0 'copy mode that a person looks at' mr --as alice nudge raw -m 'excuse me' --patience 0
+says out '^queued for raw: somebody scrolls in its terminal' 'is left alone'
+same "1 $lines" "$(tm display-message -p -t s:raw '#{pane_in_mode}') $(wc -l <raw.lines)" 'as it was'
+exits 0 'in a hurry' mr --as alice nudge raw -m 'fire!' --mode immediate
+same '[from alice] fire!' "$(tail -n 1 raw.lines)" 'it is typed all the same'
+tm detach-client -s s; wait $client
 ( nudge alice raw 'left left left' >l.out & nudge carol raw 'right right right' >r.out; wait )
 same '2 lines, whole' "$(tail -n 2 raw.lines | grep -cE '^\[from (alice\] left left left|carol\] right right right)$') lines, whole" 'two at once do not mix'
 [ ! -e run ] && ok 'nothing was run by a shell' || not_ok 'nothing was run by a shell'
+exits 0 'a terminal that goes away while it is typed' mr --as alice nudge frail -m 'x'
+says out '^queued for frail: its terminal went away' 'is a queue'
+same 1 "$(queued frail)" 'with the nudge in it'
+exits 6 'one that goes away at Enter' mr --as alice nudge mortal -m 'x'
+says err "the nudge for 'mortal' was not submitted: it was typed into its terminal, but Enter had no effect" 'is in doubt'
+same 1 "$(queued mortal)" 'and the nudge is queued'
+wait $stuck
+same 6 $? 'Enter that has no effect is doubt, too'
+says stuck.err 'Enter had no effect that can be seen' 'and says so'
+same 1 "$(queued stuck)" 'and the nudge is queued'
+# Its process lives: that the terminal is gone is what tmux says, in its own words.
+sleep 60 & other=$!
+TMUX=$sock,1,0 TMUX_PANE=$(tm display-message -p -t s:raw '#{pane_id}') "$BIN" register ghost --pid $other >/dev/null 2>&1 </dev/null || not_ok 'another in that terminal'
 tm kill-window -t s:raw
-exits 0 'a terminal that is gone' mr --as alice nudge raw -m 'anyone?'
-says out '^queued for raw: ' 'is a queue'
-tm kill-server; sleep 0.1
-exits 0 'and a server that is gone, too' mr --as alice nudge placeholder -m 'anyone?'
+exits 0 'a terminal that is gone' mr --as alice nudge ghost -m 'anyone?'
+says out '^queued for ghost: ..' 'is a queue, and it says why'
+tm kill-server; until_true sh -c "! tmux -S '$sock' list-sessions"
+exits 0 'and a server that is gone' mr --as alice nudge ghost -m 'anyone else?'
+says out '^queued for ghost: ..' 'is one'
+kill $other
+exits 0 'and one whose process went with it' mr --as alice nudge placeholder -m 'anyone?'
 says out '^queued for placeholder: ' 'is one'
 exits 0 'no tmux at all' env PATH=/nowhere "$BIN" --as alice nudge busy -m 'anyone?' </dev/null
 says out '^queued for busy: ' 'is one as well'

@@ -29,7 +29,7 @@ mail alice bob 'not for programs' >/dev/null
 exits 0 'a dry run' bob patrol --dry-run
 says out "would-run ${id#????????????????????} BUILD from alice: ./handle main a b hi" 'says what would run'
 check 'and runs nothing' test ! -e runs
-exits 0 'patrol' bob patrol
+exits 0 'patrol' env MAILROOM_FIELD_OF_ANOTHER=x "$BIN" --as bob patrol </dev/null
 says out '^handled .* exit 0$' 'says what it did'
 says out '^1 handled, 1 left alone$' 'and how much'
 says out 'not instructions' 'fenced: it has words of others in it'
@@ -37,12 +37,20 @@ same 'main|a b|hi|' "$(tr '\n' '|' <arguments)" 'the words are those of the type
 same "$id BUILD hi" "$(jq -r '"\(.id) \(.type) \(.fields.Note)"' message)" 'the message is on standard input'
 says environment "^MAILROOM_ID=$id$" 'the environment has its id'
 says environment '^MAILROOM_FIELD_NOTE=hi$' 'its fields'
+silent_about environment ANOTHER 'and none of a patrol outside'
 says environment '^MAILROOM_ATTEMPT=1$' 'the attempt'
 says environment '^MAILROOM_AGENT=bob$' 'and who acts'
 same "archive true" "$(bob read "$id" --json | jq -r '"\(.folder) \(.acked)"')" 'it is acknowledged'
 same 1 "$(unread bob)" 'the rest is unread'
 exits 0 'again' bob patrol
 same 1 "$(wc -l <runs | tr -d ' ')" 'it does not run again'
+
+# ---- as whom a handler acts, also when the patrol was started in the session of another
+type WHO 'Handler: sh -c "$BIN whoami >who 2>&1"'
+CLAUDE_CODE_SESSION_ID=s1 "$BIN" register dave --pid $$ >/dev/null 2>&1 </dev/null
+mail alice bob 'WHO x' >/dev/null
+check 'a patrol for bob in the session of dave' env CLAUDE_CODE_SESSION_ID=s1 "$BIN" --as bob patrol </dev/null
+same bob "$(head -n 1 who)" 'its handlers act as bob'
 
 # ---- a shell is never involved
 id=$(mail alice bob 'BUILD $(touch${IFS}owned);`touch${IFS}owned`|x')
@@ -98,6 +106,47 @@ mr takeover alice >/dev/null 2>&1
 exits 0 'a report of an earlier life' bob patrol
 says out '^set-aside .*sent by life 1 of its sender, who is at life 2 now' 'is set aside'
 same 0 "$(unread bob)" 'and gone from the inbox'
+type BUILD 'Handler: true' 'Earlier-Life: act'
+mail alice bob 'BUILD other' >/dev/null
+mr takeover alice >/dev/null 2>&1
+exits 0 'one that holds in any life' bob patrol
+says out '^handled .*BUILD' 'is acted on'
+printf 'MERGED nux' | "$BIN" --as alice send bob -s 'HELP: tests' >/dev/null 2>&1
+mr takeover alice >/dev/null 2>&1
+exits 0 'a cry for help of who died' bob patrol --handler HELP=true
+says out '^handled .*HELP' 'is one of them'
+
+# ---- a handler that takes the patrol down
+type BOMB 'Handler: sh -c "kill -9 $PPID"'
+id=$(mail carol bob 'BOMB x')
+for _ in 1 2 3 4 5 6 7 8 9 10; do
+	bob patrol >/dev/null 2>&1
+	for _ in 1 2 3 4 5 6 7 8 9 10; do bob patrol --dry-run 2>/dev/null | grep -q still && sleep 0.05 || break; done
+done
+bob patrol >/dev/null 2>&1
+same 'State: running' "$(head -n 1 ".mailroom/records/handled/bob/$id")" 'ten times within a moment may be anything'
+exits 1 'but not for five minutes' env MAILROOM_TEST_CLOCK_OFFSET_MS=310000 "$DEVBIN" --as bob patrol </dev/null
+says out '^dead .*BOMB from carol, attempt 11' 'it is given up'
+same 'ESCALATION: BOMB from carol failed 11 times' "$(mr --as operator inbox --json | jq -r .subject | grep BOMB)" 'and escalated'
+
+# ---- what happens within a millisecond stays in order
+{
+	printf 'State: dead\nAt: 2026-03-05T10:30:00.000Z\nAttempt: 9\nType: BUILD\nFrom: alice\n'
+	for i in 1 2 3 4 5 6 7 8 9; do printf 'Did: 2026-03-05T10:30:00.000Z 9 step%s x\n' $i; done
+} >".mailroom/records/handled/bob/$id"
+same '1 2 3 4 5 6 7 8 9' "$(bob patrol log --json | jq -r .what | sed -n 's/^step//p' | paste -sd ' ')" 'the log has the order in which it was written'
+
+# ---- control messages are no text, wherever they lie
+mr --as alice queue create work --claimers '*' >/dev/null
+mr --as alice channel create news >/dev/null
+for to in queue:work channel:news bob; do mr --as alice send $to --type shutdown_request --field reason=soon >/dev/null 2>&1; done
+token=$(bob recv --type shutdown_request --json | jq -r .token)
+id=$(bob fail "$token" --reason 'no' --json | jq -r .id)
+for way in 'recv queue:work' 'channel read news' 'gt mail channel show news' "dead show $id"; do
+	exits 0 "a control message by '$way'" bob $way
+	says out '^\(a control message, for programs: --json shows it\)' 'is told of'
+	silent_about out 'reason|requestId' 'and not shown'
+done
 
 # ---- staying
 type BUILD 'Handler: ./handle {What}'
@@ -111,6 +160,11 @@ kill $patrol
 wait $patrol
 same 0 $? 'told to end, it ends well'
 same 2 "$(wc -l <runs | tr -d ' ')" 'and had handled what came'
+type BUILD 'Handler: sh -c "echo run >>runs; kill $PPID"'
+: >runs
+for what in three four five; do mail carol bob "BUILD $what" >/dev/null; done
+exits 0 'told to end in a round' bob patrol --watch
+same 1 "$(wc -l <runs | tr -d ' ')" 'it ends after the message at hand'
 
 # ---- killed at calls to the disk: each of those around the end of the handler, some of the others
 room alice bob

@@ -393,6 +393,8 @@ exits 1 'no option as a bead' re -- --force
 # ---- who ----
 mkdir -p town/gastown/polecats/toast/src town/gastown/witness/rig town/else
 check 'GT_ROLE' sh -c 'GT_ROLE=mayor "$BIN" gt mail check --json | grep -q mayor/'
+mr register deacon/dogs/rex >/dev/null 2>&1
+check 'a dog' sh -c 'GT_ROLE=dog GT_DOG_NAME=rex "$BIN" gt mail check --json | grep -q deacon/dogs/rex'
 check 'the folder of a polecat' sh -c 'cd town/gastown/polecats/toast/src && "$BIN" gt mail check --json | grep -q gastown/polecats/toast'
 check 'and of a witness' sh -c 'cd town/gastown/witness/rig && "$BIN" gt mail check --json | grep -q gastown/witness'
 echo '{"role":"polecat","rig":"gastown","name":"nux"}' >town/else/.gt-agent

@@ -4,7 +4,7 @@
 #
 # A script has its own $HOME and no identity in its environment, runs from $scratch, and ends with `finish`.
 
-top=$(cd "$(dirname "$0")/../.." && pwd)
+top=${MAILROOM_TOP:-$(cd "$(dirname "$0")/../.." && pwd)}
 case ${BIN:=build/musl/mailroom} in /*) ;; *) BIN=$top/$BIN ;; esac
 case ${DEVBIN:=build/dev/mailroom} in /*) ;; *) DEVBIN=$top/$DEVBIN ;; esac
 export BIN DEVBIN
@@ -15,7 +15,7 @@ trap 'exit 130' INT TERM
 HOME=$scratch/home XDG_STATE_HOME=$scratch/state MAILROOM_DATA=$top/share/mailroom
 export HOME XDG_STATE_HOME MAILROOM_DATA
 for name in MAILROOM MAILROOM_AGENT MAILROOM_DEBUG CLAUDE_CODE_SESSION_ID CLAUDE_PID CLAUDE_CODE_AGENT_NAME CODEX_THREAD_ID \
-	CLAUDE_CODE_TEAM_NAME CLAUDE_CODE_AGENT_COLOR CLAUDE_CONFIG_DIR \
+	CLAUDE_CODE_ENTRYPOINT CLAUDE_CODE_SESSION_ATTENDED CLAUDE_CODE_TEAM_NAME CLAUDE_CODE_AGENT_COLOR CLAUDE_CONFIG_DIR \
 	AGENT_MAILBOX_ID MB_TEST_ROOT GEMINI_SESSION_ID GT_ROLE GT_RIG GT_POLECAT GT_CREW BD_ACTOR NO_COLOR; do unset $name; done
 export LC_ALL=C.UTF-8 GIT_CONFIG_NOSYSTEM=1 GIT_AUTHOR_NAME=t GIT_AUTHOR_EMAIL=t@t GIT_COMMITTER_NAME=t GIT_COMMITTER_EMAIL=t@t
 mkdir -p "$HOME" && cd "$scratch" || exit 1

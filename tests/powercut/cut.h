@@ -20,7 +20,24 @@
 #define TAGS_A_WORKER 1000u /* tag = worker * this + number */
 #define BODY_MAX 24000
 
-enum worker { W_SEND, W_FAN, W_KEY, W_WORK, W_DRAIN, W_STATE, W_NAMES, W_REFUSED, WORKERS };
+enum worker {
+	W_SEND,
+	W_FAN,
+	W_KEY,
+	W_WORK,
+	W_DRAIN,
+	W_STATE,
+	W_NAMES,
+	W_QUEUE,
+	W_CHANNEL,
+	W_TEAM, /* rooms of other systems, and what is carried to other rooms: elsewhere.h */
+	W_CHIPSET,
+	W_HANDOFF,
+	W_WORKSPACE,
+	W_CARRY,
+	W_REFUSED,
+	WORKERS,
+};
 
 /* Whom a worker writes to; the readers are workers themselves, each in a mailbox of its own. */
 static const char *const recipients_of[WORKERS][6] = {
@@ -30,6 +47,7 @@ static const char *const recipients_of[WORKERS][6] = {
 	[W_WORK] = { "worker" },
 	[W_DRAIN] = { "drainer" },
 	[W_STATE] = { "marker" },
+	[W_CHANNEL] = { "c1", "c2" },
 	[W_REFUSED] = { "nobody" },
 };
 

@@ -6,12 +6,13 @@
  *
  * The cut comes right after the acknowledgement of a command that the seed picks, or at a moment that it picks.
  *
- * With POWERCUT_ALONE only the process that will cut works: no sync of another hides one that is missing.
+ * With POWERCUT_ALONE only the process that will cut works: no sync of another hides one that is missing. With
+ * POWERCUT_WORKER it is that one (enum worker).
  *
  * With DISK and COPY, for file systems that cannot be shut down: one process works, and right after an
  * acknowledgement copies the disk, which has what the file system has written out by then and nothing else.
  */
-#include "cut.h"
+#include "work.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -33,13 +34,14 @@ struct shared {
 	uint32_t how;
 };
 static struct shared *shared;
-static const char *bin, *room, *disk, *copy; /* disk: copied instead of shut down */
+const char *room;
+static const char *bin, *where, *disk, *copy; /* disk: copied instead of shut down */
 static int acks_fd, room_fd;
 static unsigned acked; /* by this worker */
-static enum worker me;
+enum worker me;
 static uint64_t dice_state;
 
-static unsigned
+unsigned
 dice(unsigned sides)
 {
 	dice_state = dice_state * 6364136223846793005u + 1442695040888963407u;
@@ -83,7 +85,7 @@ say(const char *line)
 
 /* What is told while the file system goes down does not count: xfs answers fsync of a folder with success when the
  * shutdown has just thrown its changes away. In a real power cut nobody lives to say it. */
-static void
+void
 ack(const char *kind, unsigned tag, const char *id)
 {
 	char line[160];
@@ -96,7 +98,7 @@ ack(const char *kind, unsigned tag, const char *id)
 		cut_now();
 }
 
-static void
+void
 say_try(const char *kind, unsigned tag)
 {
 	char line[80];
@@ -107,7 +109,7 @@ say_try(const char *kind, unsigned tag)
 
 /* ---- Running the command ---- */
 
-static char out[1 << 16];
+char out[1 << 18];
 
 static void
 read_all(int fd)
@@ -132,7 +134,7 @@ become(const char *const *argv, int out_fd)
 
 	if (strcmp(argv[0], "init") != 0) {
 		full[n++] = "--room";
-		full[n++] = room;
+		full[n++] = where ? where : room;
 	}
 	while (n < 31 && *argv)
 		full[n++] = *argv++;
@@ -145,7 +147,7 @@ become(const char *const *argv, int out_fd)
 }
 
 /* Exit code; what it printed is in `out`. */
-static int
+int
 run_command(const char *const *argv)
 {
 	int fds[2], status = 0;
@@ -161,9 +163,17 @@ run_command(const char *const *argv)
 	(void)waitpid(pid, &status, 0);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
 }
-#define RUN(...) run_command((const char *const[]){ __VA_ARGS__, NULL })
+int
+run_in(const char *spec, const char *const *argv)
+{
+	where = spec;
+	int code = run_command(argv);
 
-static bool
+	where = NULL;
+	return code;
+}
+
+bool
 worked(int code, const char *what)
 {
 	char line[120];
@@ -177,7 +187,7 @@ worked(int code, const char *what)
 	return false;
 }
 
-static void
+void
 first_word(char ret[40])
 {
 	size_t n = strcspn(out, " \n");
@@ -186,7 +196,7 @@ first_word(char ret[40])
 }
 
 /* The value of "key":"..." behind *at, which moves on. */
-static bool
+bool
 next_value(const char **at, const char *key, char ret[40])
 {
 	char pattern[32];
@@ -203,7 +213,7 @@ next_value(const char **at, const char *key, char ret[40])
 
 /* ---- What the workers do; false: the disk is gone ---- */
 
-static bool
+bool
 send_one(const char *kind, unsigned tag, const char *key, char ret_id[40])
 {
 	static char body[BODY_MAX];
@@ -211,8 +221,11 @@ send_one(const char *kind, unsigned tag, const char *key, char ret_id[40])
 	size_t n = 3;
 
 	(void)body_of(tag, body);
-	for (const char *const *to = recipients_of[me]; *to; to++)
-		argv[n++] = *to;
+	if (me == W_QUEUE || me == W_CHANNEL)
+		argv[n++] = me == W_QUEUE ? "queue:work" : "channel:news";
+	else
+		for (const char *const *to = recipients_of[me]; *to; to++)
+			argv[n++] = *to;
 	if (key) {
 		argv[n++] = "--key";
 		argv[n++] = key;
@@ -232,7 +245,7 @@ do_send(unsigned tag)
 {
 	char id[40];
 
-	return send_one(me == W_FAN ? "fan" : "send", tag, NULL, id);
+	return send_one(me == W_FAN || me == W_CHANNEL ? "fan" : "send", tag, NULL, id);
 }
 
 static bool
@@ -350,6 +363,13 @@ static bool (*const jobs[WORKERS])(unsigned tag) = {
 	[W_DRAIN] = do_drain,
 	[W_STATE] = do_state,
 	[W_NAMES] = do_names,
+	[W_QUEUE] = do_queue,
+	[W_CHANNEL] = do_send,
+	[W_TEAM] = do_elsewhere,
+	[W_CHIPSET] = do_elsewhere,
+	[W_HANDOFF] = do_elsewhere,
+	[W_WORKSPACE] = do_elsewhere,
+	[W_CARRY] = do_carry,
 	[W_REFUSED] = do_refused,
 };
 
@@ -359,10 +379,12 @@ static void
 set_up(void)
 {
 	static const char *const agents[] = { "alice", "bob", "f1", "f2", "f3", "f4", "f5", "keyed", "worker",
-		"drainer", "marker" };
-	char parent[512];
+		"drainer", "marker", "c1", "c2" };
+	char parent[512], state[520];
 
 	(void)snprintf(parent, sizeof(parent), "%.*s", (int)(strrchr(room, '/') - room), room);
+	(void)snprintf(state, sizeof(state), "%s/own", parent);
+	(void)setenv("XDG_STATE_HOME", state, 1);
 	if (mkdir(parent, 0700) < 0 || RUN("init", parent, "--name", "town") != 0) {
 		(void)fprintf(stderr, "cannot make a room in %s\n", parent);
 		exit(3);
@@ -372,6 +394,16 @@ set_up(void)
 			(void)fprintf(stderr, "cannot register %s\n", agents[i]);
 			exit(3);
 		}
+	if (RUN("--as", "alice", "queue", "create", "work") != 0 ||
+	    RUN("--as", "alice", "channel", "create", "news") != 0 ||
+	    RUN("--as", "c1", "channel", "subscribe", "news") != 0 ||
+	    RUN("--as", "c2", "channel", "subscribe", "news") != 0 || !set_up_elsewhere(parent)) {
+		(void)fprintf(stderr, "cannot make the queue, the channel or the other rooms\n");
+		exit(3);
+	}
+	int fd = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	(void)syncfs(fd); /* what those other systems would have made long ago */
+	(void)close(fd);
 }
 
 static void
@@ -390,7 +422,11 @@ begin_worker(enum worker which, uint64_t seed)
 static void
 choose_cut(void)
 {
+	const char *asked = getenv("POWERCUT_WORKER");
+
 	shared->cut_worker = dice(W_REFUSED);
+	if (asked && asked[0])
+		shared->cut_worker = (unsigned)atoi(asked) % W_REFUSED;
 	shared->cut_after = dice(3) > 0 ? 1 + dice(10) : 0; /* 0: by time */
 	shared->how = dice(4) > 0 ? NO_FLUSH : FLUSH_LOG;
 	if (disk && shared->cut_after == 0)
@@ -422,7 +458,7 @@ main(int argc, char **argv)
 	bool alone = disk || getenv("POWERCUT_ALONE");
 
 	for (unsigned w = 0; w < WORKERS; w++)
-		if (!alone || w == shared->cut_worker)
+		if (w == shared->cut_worker || (!alone && dice(2) == 0))
 			begin_worker(w, dice_state);
 	/* By time, or when the chosen worker did not get that far. */
 	unsigned patience_ms = disk ? 60000 : shared->cut_after ? 700 : 5 + dice(120);

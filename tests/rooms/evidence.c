@@ -72,6 +72,45 @@ what_a_power_cut_may_do_is_told(void **state)
 	assert_int_equal(storage.power_safe, storage.reason[0] == '\0');
 }
 
+struct looked {
+	size_t findings, problems;
+};
+
+static void
+note_finding(void *ctx, const struct mr_finding *f)
+{
+	struct looked *l = ctx;
+
+	l->findings++;
+	l->problems += f->severity == MR_PROBLEM && strcmp(f->code, "space") != 0;
+	assert_true(f->code[0] && f->what[0]);
+	assert_non_null(f->path);
+	assert_non_null(f->why);
+	assert_non_null(f->fix);
+	assert_true(!f->fixed || f->severity != MR_FINE);
+}
+
+static void
+a_doctor_finds_a_room_in_order_and_leaves_it_so(void **state)
+{
+	struct world *w = *state;
+	char id[MR_ID_LEN + 1];
+
+	add_people(w);
+	send_to(w, "bob", "hi", id);
+	assert_true(w->ops->inspect || w->folder[0] == '\0');
+	if (!w->ops->inspect) /* not on a disk */
+		return;
+	for (int fix = 0; fix < 2; fix++) {
+		struct looked l = { 0 };
+
+		EXPECT(MR_OK, w->ops->inspect(w->room, fix == 1, note_finding, &l, &err));
+		assert_true(l.findings > 0);
+		assert_int_equal(l.problems, 0);
+		assert_int_equal(count_unread(w, "bob"), 1);
+	}
+}
+
 static void
 mark_through(const char *spec, const char *id, unsigned set, unsigned clear)
 {
@@ -108,6 +147,7 @@ what_another_marks_is_found_where_it_is_now(void **state)
 const struct suite_case evidence_cases[] = {
 	CASE(in_whose_mailbox_and_whether_it_was_read_is_told, ROOM_READ_STATE),
 	CASE(what_a_power_cut_may_do_is_told, 0),
+	CASE(a_doctor_finds_a_room_in_order_and_leaves_it_so, 0),
 	CASE(what_another_marks_is_found_where_it_is_now, ROOM_READ_STATE),
 	{ 0 },
 };

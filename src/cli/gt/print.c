@@ -236,7 +236,10 @@ gt_text_message(struct cli *cli, struct buf *out, const struct mr_message *msg, 
 	add_header(out, "Thread", msg->thread);
 	add_header(out, "Reply-To", msg->reply_to);
 	buf_addc(out, '\n');
-	text_clean(out, (struct mr_str){ msg->body ? msg->body : "", msg->body ? msg->body_len : 0 });
+	if (text_hides_body(cli, msg))
+		buf_adds(out, "(a control message, for programs: --json shows it)\n");
+	else
+		text_clean(out, (struct mr_str){ msg->body ? msg->body : "", msg->body ? msg->body_len : 0 });
 	if (out->len > 0 && out->ptr[out->len - 1] != '\n')
 		buf_addc(out, '\n');
 }

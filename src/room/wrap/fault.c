@@ -40,6 +40,8 @@ FAULTY(recover, (struct mr_room * room, struct mr_error *err), (room, err))
 FAULTY(storage, (struct mr_room * room, struct mr_storage *ret, struct mr_error *err), (room, ret, err))
 FAULTY(each_agent, (struct mr_room * room, mr_agent_fn *fn, void *ctx, struct mr_error *err), (room, fn, ctx, err))
 FAULTY(has_agent, (struct mr_room * room, const char *name, struct mr_error *err), (room, name, err))
+FAULTY(
+    newest_life, (struct mr_room * room, const char *name, unsigned *ret, struct mr_error *err), (room, name, ret, err))
 FAULTY(find_agent, (struct mr_room * room, const char *name, struct mr_agent *ret, struct mr_error *err),
     (room, name, ret, err))
 FAULTY(add_agent, (struct mr_room * room, const struct mr_agent *agent, struct mr_error *err), (room, agent, err))
@@ -128,6 +130,7 @@ replace_slots(struct faulty *faulty)
 	REPLACE(each_agent);
 	REPLACE(find_agent);
 	REPLACE(has_agent);
+	REPLACE(newest_life);
 	REPLACE(add_agent);
 	REPLACE(take_life);
 	REPLACE(update_life);

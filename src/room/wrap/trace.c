@@ -95,6 +95,8 @@ TRACED(each_agent, (struct mr_room * room, mr_agent_fn *fn, void *ctx, struct mr
     "each_agent")
 TRACED(has_agent, (struct mr_room * room, const char *name, struct mr_error *err), (room, name, err), "has_agent '%s'",
     name)
+TRACED(newest_life, (struct mr_room * room, const char *name, unsigned *ret, struct mr_error *err),
+    (room, name, ret, err), "newest_life '%s'", name)
 TRACED(find_agent, (struct mr_room * room, const char *name, struct mr_agent *ret, struct mr_error *err),
     (room, name, ret, err), "find_agent '%s'", name)
 TRACED(add_agent, (struct mr_room * room, const struct mr_agent *agent, struct mr_error *err), (room, agent, err),
@@ -193,6 +195,7 @@ replace_slots(struct room_driver *table)
 	REPLACE(each_agent);
 	REPLACE(find_agent);
 	REPLACE(has_agent);
+	REPLACE(newest_life);
 	REPLACE(add_agent);
 	REPLACE(take_life);
 	REPLACE(update_life);

@@ -9,7 +9,8 @@
  *	list.c      what is in a mailbox
  *	scan.c      looking          mark.c   read marks        move.c   archive and back
  *	deliver.c   sending          keep.c   imports           agents.c who lives here
- *	place.c     why and doctor   watch.c  waiting           nudge.c  nudge/<id>/latest.json
+ *	place.c     why              watch.c  waiting           nudge.c  nudge/<id>/latest.json
+ *	inspect.c   doctor
  *
  * The other programs here take no lock, share one temporary name, and write over what has the same name. So nothing of
  * ours relies on a lock: a message gets a name that nobody has (link, never rename over), and a mark is an exchange

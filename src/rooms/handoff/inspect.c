@@ -2,31 +2,31 @@
 /* inspect.c - what `doctor` finds in the mailboxes of the mailbox skill. */
 #include "rooms/handoff/handoff.h"
 
-#include "base/clock.h"
+#include "base/findings.h"
 #include "base/sys.h"
 #include "base/text.h"
-#include <errno.h>
 #include <stdio.h>
-
-#define STALE_MS ((int64_t)24 * 3600 * 1000)
 
 struct inspection {
 	struct handoff *h;
 	int root_fd;
-	bool fix;
-	mr_finding_fn *fn;
-	void *ctx;
+	struct findings f;
 	const struct registry *registry;
-	size_t leftovers, removed;
-	int tmp_fd; /* of the mailbox looked at */
+	const char *box; /* the mailbox looked at */
+	int tmp_fd;      /* of it */
 };
 
 static void
-find(const struct inspection *x, enum mr_severity severity, const char *check, const char *text, const char *advice,
-    bool fixed)
+find(struct inspection *x, const char *code, const char *text, const char *why, const char *fix, bool fixed)
 {
-	x->fn(x->ctx, &(struct mr_finding){
-			  .severity = severity, .check = check, .text = text, .advice = advice, .fixed = fixed });
+	findings_say(&x->f,
+	    &(struct mr_finding){ .severity = MR_PROBLEM,
+		.code = code,
+		.path = "registry.json",
+		.why = why,
+		.fix = fixed ? "it was written anew" : fix,
+		.fixed = fixed },
+	    "%s", text);
 }
 
 /* ---- The registry ---- */
@@ -75,7 +75,7 @@ count_elsewhere(const struct inspection *x)
 }
 
 static void
-inspect_entries(const struct inspection *x)
+inspect_entries(struct inspection *x)
 {
 	const struct registry *r = x->registry;
 
@@ -87,16 +87,16 @@ inspect_entries(const struct inspection *x)
 		if (!handoff_id_ok(str_of(r->v[i].id))) {
 			(void)snprintf(text, sizeof text,
 			    "'%s' is registered with an id that is no folder of this room", buf_z(&name));
-			find(x, MR_PROBLEM, "registry", text, "take the entry out of registry.json", false);
+			find(x, "registry", text, "mail to that name cannot be stored",
+			    "take the entry out of registry.json", false);
 		} else if (registry_named(r, str_of(r->v[i].name)) != &r->v[i]) {
 			(void)snprintf(text, sizeof text, "the name '%s' is registered twice", buf_z(&name));
-			find(x, MR_PROBLEM, "registry", text,
-			    "the first one counts; take the other out of registry.json", false);
+			find(x, "registry", text, "the first one counts", "take the other out of registry.json", false);
 		} else if (strcmp(r->v[i].name, r->v[i].id) != 0 && handoff_has_mailbox(x->h, r->v[i].name)) {
 			(void)snprintf(
 			    text, sizeof text, "the name '%s' is also the id of another mailbox", buf_z(&name));
-			find(
-			    x, MR_PROBLEM, "registry", text, "mailroom reaches only the name; register another", false);
+			find(x, "registry", text, "mailroom reaches only the name", "register under another name",
+			    false);
 		}
 	}
 }
@@ -108,22 +108,23 @@ inspect_registry(struct inspection *x, struct mr_error *err)
 	bool good = is_canonical(x), fixed = false;
 	char text[400];
 
-	if (x->fix && (elsewhere || !good)) {
+	if (x->f.fix && (elsewhere || !good)) {
 		if (handoff_registry_change(x->h, put_right, x, err) != MR_OK)
 			return err->code;
 		fixed = true;
 	}
 	if (x->registry->broken)
-		find(x, MR_PROBLEM, "registry", "registry.json is no JSON; only some of its entries can be read",
+		find(x, "registry", "registry.json is no JSON; only some of its entries can be read",
+		    "two programs wrote it at the same time, or one was killed",
 		    "mailroom doctor --fix writes those again; the others have to register anew", fixed);
 	else if (!good)
-		find(x, MR_PROBLEM, "registry",
-		    "registry.json has not the layout that the mailbox skill reads, so it finds no names",
+		find(x, "registry", "registry.json has not the layout that the mailbox skill reads",
+		    "another program wrote it, and the skill finds no names in it",
 		    "mailroom doctor --fix, or any registration through mailroom, writes it again", fixed);
 	if (elsewhere) {
 		(void)snprintf(text, sizeof text, "%zu of %zu registered inboxes are not in '%s'", elsewhere,
 		    x->registry->n, x->h->path);
-		find(x, MR_PROBLEM, "root", text,
+		find(x, "root", text, "the root was moved, or this is a copy",
 		    "is this the right root? If it was moved, mailroom doctor --fix writes its paths", fixed);
 	}
 	inspect_entries(x);
@@ -136,18 +137,11 @@ static bool
 look_at_leftover(void *ctx, const struct dir_entry *e)
 {
 	struct inspection *x = ctx;
-	struct stat st;
+	mr_auto(buf_done) struct buf path = BUF_INIT;
 
-	/* Whoever carries mail asks for these, however long it takes; and may ask again for those put aside. */
-	if (str_starts(str_of(e->name), FILE_CARRY) ||
-	    (str_starts(str_of(e->name), FILE_VOID) && !file_void_is_old(x->tmp_fd, e->name)))
-		return true;
-	if (sys_stat(x->tmp_fd, e->name, &st) < 0 || !S_ISREG(st.st_mode) ||
-	    (int64_t)st.st_mtim.tv_sec * 1000 > clock_now_ms() - STALE_MS)
-		return true;
-	x->leftovers++;
-	if (x->fix && sys_unlink(x->tmp_fd, e->name) == 0)
-		x->removed++;
+	buf_addf(&path, "%s/tmp/%s", x->box, e->name);
+	if (buf_ok(&path))
+		findings_leftover(&x->f, x->tmp_fd, e->name, buf_z(&path));
 	return true;
 }
 
@@ -159,30 +153,17 @@ look_into(void *ctx, const struct dir_entry *e)
 	struct mr_error ignored = { 0 };
 	char path[HANDOFF_ID_MAX + 16];
 
+	if (str_starts(str_of(e->name), ".registry.json.") && str_ends(str_of(e->name), ".tmp"))
+		findings_leftover(&x->f, x->root_fd, e->name, e->name);
 	if (!handoff_has_mailbox(x->h, e->name))
 		return true;
 	(void)snprintf(path, sizeof path, "%s/tmp", e->name);
 	if (dir_open(x->root_fd, path, &fd, &ignored) != MR_OK)
 		return true;
+	x->box = e->name;
 	x->tmp_fd = fd;
 	(void)dir_each(fd, look_at_leftover, x, &ignored);
 	return true;
-}
-
-static enum mr_rc
-inspect_leftovers(struct inspection *x, struct mr_error *err)
-{
-	char text[200];
-
-	if (dir_each(x->root_fd, look_into, x, err) != MR_OK)
-		return err->code;
-	if (x->leftovers == 0)
-		return MR_OK;
-	(void)snprintf(text, sizeof text, "%zu unfinished %s of more than a day ago in tmp/", x->leftovers,
-	    x->leftovers == 1 ? "message" : "messages");
-	find(x, MR_NOTE, "leftovers", text, "mailroom doctor --fix removes them: they were never sent",
-	    x->removed == x->leftovers);
-	return MR_OK;
 }
 
 static void
@@ -192,25 +173,37 @@ inspect_modes(struct inspection *x)
 
 	if (sys_stat_fd(x->root_fd, &st) < 0 || (st.st_mode & 077) == 0)
 		return;
-	bool fixed = x->fix && sys_chmod_fd(x->root_fd, 0700) == 0;
+	bool fixed = x->f.fix && sys_chmod_fd(x->root_fd, 0700) == 0;
 
-	find(x, MR_NOTE, "modes", "other users can look into the root", "mailroom doctor --fix closes it: mode 0700",
-	    fixed);
+	findings_say(&x->f,
+	    &(struct mr_finding){ .severity = MR_NOTE,
+		.code = "modes",
+		.path = ".",
+		.why = "a mailbox is its owner's alone",
+		.fix = fixed ? "its mode is 0700 now" : "mailroom doctor --fix closes it: mode 0700",
+		.fixed = fixed },
+	    "other users can look into the root");
 }
 
 enum mr_rc
 handoff_inspect(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, struct mr_error *err)
 {
 	mr_auto(registry_done) struct registry r = { 0 };
-	struct inspection x = { .h = handoff_of(room), .fix = fix, .fn = fn, .ctx = ctx, .registry = &r, .tmp_fd = -1 };
+	struct inspection x = {
+		.h = handoff_of(room), .f = findings_begin(fix, fn, ctx), .registry = &r, .tmp_fd = -1
+	};
 	enum mr_rc rc = handoff_root(x.h, false, &x.root_fd, err);
 
 	if (rc != MR_OK)
 		return rc == MR_NOTFOUND ? MR_OK : rc;
 	if (handoff_registry_read(x.h, &r, err) != MR_OK)
 		return err->code;
+	findings_keep_in_state(&x.f, room->state_dir);
+	findings_space(&x.f, x.root_fd);
 	inspect_modes(&x);
-	if (inspect_registry(&x, err) != MR_OK)
-		return err->code;
-	return inspect_leftovers(&x, err);
+	rc = inspect_registry(&x, err);
+	if (rc == MR_OK)
+		rc = dir_each(x.root_fd, look_into, &x, err);
+	findings_end(&x.f);
+	return rc;
 }

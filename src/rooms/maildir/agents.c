@@ -156,10 +156,12 @@ maildir_find_agent(struct mr_room *room, const char *name, struct mr_agent *ret,
 	struct mr_agent agent = { .worktree = "", .session = "", .host = "" };
 	struct arena *own = NULL;
 
-	if (mailbox_open(&box, maildir_of(room), name, err) != MR_OK)
+	if (mailbox_open_any(&box, maildir_of(room), name, err) != MR_OK)
 		return err->code;
 	if (read_agent(&box, &agent, &own, err) != MR_OK) {
 		arena_free(own);
+		if (err->code == MR_NOTFOUND) /* a folder without `agent` is nobody's */
+			return mr_fail(err, MR_NOTFOUND, "no mailbox '%s'", name);
 		return mr_wrap(err, "cannot read agent '%s'", name);
 	}
 	agent.own = own;
@@ -282,7 +284,7 @@ maildir_has_agent(struct mr_room *room, const char *name, struct mr_error *err)
 	char path[MR_ADDRESS_MAX + 8];
 	struct stat st;
 
-	(void)snprintf(path, sizeof path, "%.160s/agent", name);
+	text_join(path, sizeof path, name, "/agent", NULL);
 	bool looked = sys_stat(maildir_of(room)->agents_fd, path, &st) == 0;
 
 	if (looked && S_ISREG(st.st_mode))
@@ -297,7 +299,7 @@ maildir_add_agent(struct mr_room *room, const struct mr_agent *agent, struct mr_
 {
 	mr_auto(mailbox_done) struct mailbox box = MAILBOX_INIT;
 	mr_auto(buf_done) struct buf text = BUF_INIT;
-	mr_auto(sys_close_fd) int lock_fd = -1;
+	mr_auto(sys_close_fd) int lock_fd = -1, fd = -1;
 	struct maildir *md = maildir_of(room);
 	int tmp_fd;
 
@@ -308,10 +310,10 @@ maildir_add_agent(struct mr_room *room, const struct mr_agent *agent, struct mr_
 	if (check_case(md, agent->name, err) != MR_OK)
 		return err->code;
 	if (mailbox_make(md, agent->name, err) != MR_OK || mailbox_open_any(&box, md, agent->name, err) != MR_OK ||
-	    mailbox_folder(&box, BOX_TMP, &tmp_fd, err) != MR_OK)
+	    mailbox_folder(&box, BOX_TMP, &tmp_fd, err) != MR_OK || dir_open(box.fd, ".", &fd, err) != MR_OK)
 		return mr_wrap(err, "cannot make mailbox '%s'", agent->name);
 	enum mr_rc rc = file_publish(
-	    box.fd, tmp_fd, "agent", buf_str(&text), md->file_mode, md->sync ? PUBLISH_FULL : PUBLISH_NOSYNC, err);
+	    fd, tmp_fd, "agent", buf_str(&text), md->file_mode, md->sync ? PUBLISH_FULL : PUBLISH_NOSYNC, err);
 
 	if (rc == MR_EXISTS)
 		return mr_fail(err, MR_EXISTS, "agent '%s' is registered already", agent->name);

@@ -98,17 +98,17 @@ maildir_remove_agent(struct mr_room *room, const char *name, bool force, size_t 
 {
 	(void)force; /* nothing is lost: the mail goes to the dead letters */
 	mr_auto(mailbox_done) struct mailbox box = MAILBOX_INIT;
-	mr_auto(sys_close_fd) int lock_fd = -1;
+	mr_auto(sys_close_fd) int lock_fd = -1, fd = -1;
 	struct maildir *md = maildir_of(room);
 	size_t moved = 0;
 
 	/* The lock keeps a new agent of this name from losing its first mail to us. */
 	if (lock_take(md->agents_fd, ".lock", md->file_mode, LOCK_WAIT_MS, &lock_fd, err) != MR_OK ||
-	    mailbox_open(&box, md, name, err) != MR_OK)
+	    mailbox_open(&box, md, name, err) != MR_OK || dir_open(box.fd, ".", &fd, err) != MR_OK)
 		return err->code;
-	if (sys_unlink(box.fd, "agent") < 0 && errno != ENOENT)
+	if (sys_unlink(fd, "agent") < 0 && errno != ENOENT)
 		return mr_fail_errno(err, "cannot remove agent '%s'", name);
-	if (md->sync && sys_fsync(box.fd) < 0)
+	if (md->sync && sys_fsync(fd) < 0)
 		return mr_fail_errno(err, "cannot make the removal of agent '%s' durable", name);
 	if (bury_all(&box, &moved, err) != MR_OK)
 		return mr_wrap(err, "agent '%s' is removed, but not all its mail is moved", name);

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/sys.h"
+#include "base/sys_break.h"
 #include "rooms/maildir/maildir.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -38,7 +39,7 @@ sync_all(struct maildir *md)
 		for (size_t i = 0; i < md->dirty_n; i++) {
 			const struct dirty *d = &md->dirty[i];
 			int turn = !d->target ? 2 : d->source ? 1 : 0;
-			if (turn == round)
+			if (turn == (sys_break_is(BREAK_SOURCE_FIRST) ? 2 - round : round))
 				sync_folder(md, d->fd);
 		}
 	}

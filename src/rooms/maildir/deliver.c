@@ -38,10 +38,15 @@ deliver_sent_place(struct maildir *md, const char *sender, const char *id, char 
 {
 	mr_auto(mailbox_done) struct mailbox box = MAILBOX_INIT;
 	struct mr_error ignored = { 0 };
-	char base[NAME_LEN];
+	char path[MR_ADDRESS_MAX + 16], base[NAME_LEN];
 
-	if (!sender || sender[0] == '\0' || mailbox_open(&box, md, sender, &ignored) != MR_OK ||
-	    mailbox_subfolder(&box, ".Sent", true, ret_cur_fd, &ignored) != MR_OK)
+	if (!sender || sender[0] == '\0')
+		return false;
+	/* Nearly always it is there. */
+	(void)snprintf(path, sizeof path, "%.160s/.Sent/cur", sender);
+	if (dir_reach(md->agents_fd, path, ret_cur_fd, &ignored) != MR_OK &&
+	    (mailbox_open(&box, md, sender, &ignored) != MR_OK ||
+		mailbox_subfolder(&box, ".Sent", true, ret_cur_fd, &ignored) != MR_OK))
 		return false;
 	name_for_id(id, base);
 	(void)snprintf(ret_name, NAME_LEN + 8, "%s:2,S", base);

@@ -1,90 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * inspect.c - a first doctor. Looks at everything that this driver keeps, says what is so and what to
- * do, and with `fix` repairs only what is safe without thinking: modes, our own stray temporary files,
- * sends and holds that a crash cut off. Mail is never removed.
+ * inspect.c - the doctor's look at what this driver keeps. Says what is so, why, and what to do; with `fix` it repairs
+ * what is safe without thinking: modes, our own stray temporary files, fan-outs and holds that a crash cut off. What it
+ * takes away goes to the attic. Mail that anybody can read is never moved, but back to whom it belongs.
  */
-#include "base/clock.h"
 #include "base/error.h"
 #include "base/id.h"
 #include "base/sys.h"
+#include "rooms/maildir/holding.h"
 #include "rooms/maildir/inspect.h"
 #include "rooms/maildir/queue.h"
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <stdarg.h>
-#include <sys/statvfs.h>
-#include <unistd.h>
-
-#define SPACE_MIN ((uint64_t)64 << 20)
 
 void
-inspect_say(struct inspection *in, enum mr_severity severity, const char *check, bool fixed, const char *advice,
-    const char *fmt, ...)
+inspect_fine(struct inspection *in, const char *code, const char *what)
 {
-	char text[512];
-	va_list args;
-
-	va_start(args, fmt);
-	(void)vsnprintf(text, sizeof text, fmt, args);
-	va_end(args);
-	in->fn(in->ctx,
-	    &(struct mr_finding){
-		.severity = severity, .check = check, .text = text, .advice = fixed ? "" : advice, .fixed = fixed });
-}
-
-/* ---- Work under way ---- */
-
-static bool
-collect_id(void *ctx, const struct dir_entry *entry)
-{
-	return !id_valid(str_of(entry->name)) || names_add(ctx, str_of(entry->name));
-}
-
-static void
-check_record(struct inspection *in, const char *id)
-{
-	mr_auto(spool_done) struct spool_job job;
-	struct mr_error why = { 0 };
-
-	spool_init(&job, in->room);
-	enum mr_rc rc = spool_open(&job, false, &why);
-
-	if (rc == MR_OK)
-		rc = spool_lock(&job, id, 0, &why);
-	if (rc == MR_NOTFOUND)
-		return;
-	if (rc == MR_BUSY)
-		inspect_say(in, MR_FINE, "spool", false, "", "message '%s' is being delivered right now", id);
-	else if (rc == MR_OK)
-		inspect_say(in, MR_NOTE, "spool", false, "any sending command completes it",
-		    "the sender of message '%s' died before all %zu recipients had it", id, job.to.n);
-	else
-		inspect_say(in, MR_PROBLEM, "spool", false,
-		    "its message, if any, is beside it; see who lacks it, send it "
-		    "anew, then remove both",
-		    "%s", why.message);
-}
-
-static enum mr_rc
-check_spool(struct inspection *in, struct mr_error *err)
-{
-	mr_auto(mr_names_done) struct mr_names ids = { 0 };
-	mr_auto(sys_close_fd) int fd = -1;
-	struct mr_error failed = { 0 };
-
-	if (in->fix && maildir_recover(in->room, &failed) != MR_OK)
-		inspect_say(in, MR_PROBLEM, "spool", false, failed.hint, "%s", failed.message);
-	enum mr_rc rc = dir_open(in->md->root_fd, "spool", &fd, err);
-
-	if (rc == MR_OK)
-		rc = dir_each(fd, collect_id, &ids, err);
-	for (size_t i = 0; rc == MR_OK && i < ids.n; i++)
-		check_record(in, ids.v[i]);
-	if (rc == MR_OK && ids.n == 0)
-		inspect_say(in, MR_FINE, "spool", false, "", "no delivery is half done");
-	return rc == MR_NOTFOUND ? MR_OK : rc;
+	findings_say(&in->f, &(struct mr_finding){ .severity = MR_FINE, .code = code }, "%s", what);
 }
 
 /* ---- Mailboxes ---- */
@@ -92,19 +23,24 @@ check_spool(struct inspection *in, struct mr_error *err)
 struct held_count {
 	struct maildir *md;
 	struct mr_names tokens; /* in use by some hold */
-	size_t n, orphans;
+	unsigned newest;        /* life of the agent looked at; 0: a queue */
+	size_t n, orphans, over;
 };
 
 static bool
 count_hold(void *ctx, const struct hold *hold)
 {
 	struct held_count *count = ctx;
+	struct file_name name = { .deadline_s = hold->deadline_ms / 1000 };
 	struct stat st;
 	char path[MR_TOKEN_LEN + 8];
 
 	(void)snprintf(path, sizeof path, "holds/%s", hold->token);
+	memcpy(name.token, hold->token, sizeof name.token);
 	count->n++;
-	if (sys_stat(count->md->root_fd, path, &st) < 0 && errno == ENOENT)
+	if (count->newest > 0 && (hold->life < count->newest || token_is_over(count->md, &name)))
+		count->over++;
+	else if (sys_stat(count->md->root_fd, path, &st) < 0 && errno == ENOENT)
 		count->orphans++;
 	return names_add(&count->tokens, str_of(hold->token));
 }
@@ -119,49 +55,94 @@ check_registration(struct inspection *in, const char *agent)
 	if (maildir_find_agent(in->room, agent, &found, &why) == MR_OK)
 		arena_free(found.own);
 	else if (why.code == MR_CORRUPT)
-		inspect_say(in, MR_PROBLEM, "agents", false, "look at 'agent' and the newest file in 'lives' by hand",
+		findings_say(&in->f,
+		    &(struct mr_finding){ .severity = MR_PROBLEM,
+			.code = "agents",
+			.path = agent,
+			.why = "nobody can act as this agent; its mail is kept",
+			.fix = "look at 'agent' and the newest file in 'lives' by hand" },
 		    "%s", why.message);
+}
+
+/* Folders without `agent`: a removal that was cut off, or a name that nobody took. */
+static enum mr_rc
+check_nobodys(struct inspection *in, struct mailbox *box, const char *agent, struct mr_error *err)
+{
+	mr_auto(listing_done) struct listing unread = { 0 };
+	size_t buried = 0;
+
+	if (list_folders(box, MR_INBOX | MR_HELD, true, NULL, &unread, err) != MR_OK)
+		return err->code;
+	if (unread.n > 0 && in->f.fix && bury_leftovers(in->md, agent, &buried, err) != MR_OK)
+		return err->code;
+	if (unread.n > 0)
+		findings_say(&in->f,
+		    &(struct mr_finding){ .severity = MR_PROBLEM,
+			.code = "mailboxes",
+			.path = agent,
+			.why = "its agent was pruned in this very moment, or the removal was cut off: nobody would "
+			       "read it",
+			.fix = buried > 0
+				   ? "they are among the dead letters now"
+				   : "register that name again to read it, or let mailroom doctor --fix move it to the "
+				     "dead letters",
+			.fixed = buried > 0 },
+		    "'agents/%s' has %zu unread messages, but no agent is registered there", agent, unread.n);
+	return MR_OK;
+}
+
+static void
+say_holds(struct inspection *in, const char *agent, size_t over, size_t left, size_t orphans)
+{
+	bool fixed = in->f.fix && left == 0;
+
+	if (over > 0)
+		findings_say(&in->f,
+		    &(struct mr_finding){ .severity = MR_NOTE,
+			.code = "claims",
+			.path = agent,
+			.why = "whoever held it was killed, its time ran out, or its life was taken over",
+			.fix = fixed ? "it is unread again, with its attempt counted"
+				     : "the next command of that agent puts it back, and so does mailroom doctor --fix",
+			.fixed = fixed },
+		    "'%s' has %zu messages in hands that are dead", agent, over);
+	if (orphans > 0)
+		findings_say(&in->f,
+		    &(struct mr_finding){ .severity = MR_NOTE,
+			.code = "holds",
+			.path = agent,
+			.why = "a power cut can lose that record; the time in the name of the held mail still counts",
+			.fix = "it comes back when its time is up" },
+		    "'%s' has %zu held messages whose holder left no record", agent, orphans);
 }
 
 static enum mr_rc
 check_mailbox(struct inspection *in, const char *agent, struct held_count *held, struct mr_error *err)
 {
 	mr_auto(mailbox_done) struct mailbox box = MAILBOX_INIT;
-	mr_auto(listing_done) struct listing unread = { 0 };
+	struct held_count before = { .md = in->md };
+	size_t orphans = held->orphans, over = held->over;
 	struct stat st;
-	size_t orphans = held->orphans;
 
 	if (mailbox_open_any(&box, in->md, agent, err) != MR_OK)
 		return err->code == MR_NOTFOUND ? MR_OK : err->code;
-	if (sys_stat(box.fd, "agent", &st) < 0) {
-		if (list_folders(&box, MR_INBOX | MR_HELD, true, NULL, &unread, err) != MR_OK)
-			return err->code;
-		size_t buried = 0;
-		if (unread.n > 0 && in->fix && bury_leftovers(in->md, agent, &buried, err) != MR_OK)
-			return err->code;
-		if (unread.n > 0)
-			inspect_say(in, MR_PROBLEM, "mailboxes", buried > 0,
-			    buried > 0 ? "they are among the dead letters now"
-				       : "register that name again to read it, or let doctor --fix move it to the dead "
-					 "letters",
-			    "'agents/%s' has %zu unread messages, but no agent is registered there", agent, unread.n);
-		return MR_OK;
-	}
+	if (sys_stat(box.fd, "agent", &st) < 0)
+		return check_nobodys(in, &box, agent, err);
 	check_registration(in, agent);
-	if (in->fix) {
-		size_t back = 0;
+	enum mr_rc rc = life_newest(&box, &held->newest, err);
 
-		if (maildir_sweep(in->room, agent, err) != MR_OK || life_return_gone(&box, &back, err) != MR_OK)
-			return err->code;
-		if (back > 0)
-			inspect_say(in, MR_NOTE, "holds", true, "", "%zu messages of fenced lives of '%s' are back",
-			    back, agent);
+	before.newest = held->newest;
+	if (rc == MR_OK && in->f.fix) {
+		rc = maildir_each_hold(in->room, agent, count_hold, &before, err);
+		mr_names_done(&before.tokens);
+		if (rc == MR_OK)
+			rc = maildir_sweep(in->room, agent, err);
 	}
-	enum mr_rc rc = maildir_each_hold(in->room, agent, count_hold, held, err);
-
-	if (rc == MR_OK && held->orphans > orphans)
-		inspect_say(in, MR_NOTE, "holds", false, "it comes back when its time is up",
-		    "'%s' has %zu held messages whose holder left no record", agent, held->orphans - orphans);
+	if (rc == MR_OK)
+		rc = maildir_each_hold(in->room, agent, count_hold, held, err);
+	if (rc == MR_OK)
+		say_holds(
+		    in, agent, in->f.fix ? before.over : held->over - over, held->over - over, held->orphans - orphans);
 	return rc;
 }
 
@@ -173,7 +154,8 @@ check_mailboxes(struct inspection *in, struct held_count *held, struct mr_error 
 
 	for (size_t i = 0; rc == MR_OK && i < names.n; i++)
 		rc = check_mailbox(in, names.v[i], held, err);
-	if (rc == MR_OK && in->fix)
+	held->newest = 0;
+	if (rc == MR_OK && in->f.fix)
 		rc = commit_flush(in->md, err);
 	return rc;
 }
@@ -218,12 +200,19 @@ check_queue(struct inspection *in, const char *name, struct held_count *held, st
 	if (rc != MR_OK)
 		return rc == MR_NOTFOUND ? MR_OK : rc;
 	size_t buried = 0;
-	if (left > 0 && in->fix && maildir_queue_remove(in->room, name, true, &buried, err) != MR_OK)
+	if (left > 0 && in->f.fix && maildir_queue_remove(in->room, name, true, &buried, err) != MR_OK)
 		return err->code;
 	if (left > 0)
-		inspect_say(in, MR_PROBLEM, "queues", buried > 0,
-		    buried > 0 ? "they are among the dead letters now"
-			       : "make that queue again to go on, or let doctor --fix move it to the dead letters",
+		findings_say(&in->f,
+		    &(struct mr_finding){ .severity = MR_PROBLEM,
+			.code = "queues",
+			.path = name,
+			.why = "its removal was cut off: nobody can claim that work",
+			.fix = buried > 0
+				   ? "they are among the dead letters now"
+				   : "make that queue again to go on, or let mailroom doctor --fix move it to the dead "
+				     "letters",
+			.fixed = buried > 0 },
 		    "'queues/%s' has %zu messages of work, but there is no such queue", name, left);
 	return MR_OK;
 }
@@ -245,7 +234,7 @@ struct tokens {
 	struct inspection *in;
 	const struct held_count *held;
 	int fd;
-	size_t dead, removed;
+	size_t dead;
 };
 
 /* A file in holds/ that no held mail names and nobody locks says nothing any more. A fresh one may be
@@ -254,15 +243,22 @@ static bool
 check_token(void *ctx, const struct dir_entry *entry)
 {
 	struct tokens *tokens = ctx;
+	char path[MR_TOKEN_LEN + 8];
 	struct stat st;
 
 	if (!token_valid(str_of(entry->name)) || names_has(&tokens->held->tokens, entry->name) ||
 	    sys_stat(tokens->fd, entry->name, &st) < 0 || lock_is_held(tokens->fd, entry->name) ||
-	    (int64_t)st.st_mtime * 1000 > clock_now_ms() - SPOOL_STRAY_MS)
+	    findings_age_ms(&st) < FINDINGS_STRAY_MS)
 		return true;
 	tokens->dead++;
-	if (tokens->in->fix && sys_unlink(tokens->fd, entry->name) == 0)
-		tokens->removed++;
+	(void)snprintf(path, sizeof path, "holds/%s", entry->name);
+	findings_take(&tokens->in->f, tokens->fd, entry->name,
+	    &(struct mr_finding){ .severity = MR_NOTE,
+		.code = "holds",
+		.path = path,
+		.why = "its holder was killed when all was settled but for this file",
+		.fix = "mailroom doctor --fix moves it to the attic" },
+	    "'%s' tells of a hold that is over", path);
 	return true;
 }
 
@@ -276,64 +272,67 @@ check_holds(struct inspection *in, const struct held_count *held, struct mr_erro
 		return rc == MR_NOTFOUND ? MR_OK : rc;
 	rc = dir_each(tokens.fd, check_token, &tokens, err);
 	(void)sys_close(tokens.fd);
-	if (tokens.dead > 0)
-		inspect_say(in, MR_NOTE, "holds", tokens.removed == tokens.dead, "mailroom doctor --fix removes them",
-		    "%zu files in 'holds' belong to holds that are over", tokens.dead);
-	else if (rc == MR_OK)
-		inspect_say(in, MR_FINE, "holds", false, "", "%zu messages are held", held->n);
+	if (rc == MR_OK && tokens.dead == 0)
+		findings_say(&in->f, &(struct mr_finding){ .severity = MR_FINE, .code = "holds" },
+		    "%zu messages are held", held->n);
 	return rc;
 }
 
-/* ---- The disk ---- */
+/* ---- All of it ---- */
 
 static enum mr_rc
-check_space(struct inspection *in, struct mr_error *err)
+check_tree(struct inspection *in, struct mr_error *err)
 {
-	struct statvfs fs;
+	mr_auto(sys_close_fd) int root = -1;
+	struct stat st;
+	enum mr_rc rc = dir_open(in->md->root_fd, ".", &root, err);
 
-	if (fstatvfs(in->md->root_fd, &fs) < 0)
-		return mr_fail_errno(err, "cannot look at the file system");
-	uint64_t free_bytes = (uint64_t)fs.f_bavail * fs.f_frsize, all = (uint64_t)fs.f_blocks * fs.f_frsize;
-
-	if (all > 0 && (free_bytes < SPACE_MIN || free_bytes < all / 100))
-		inspect_say(in, MR_PROBLEM, "space", false, "make room: sends are refused when it is full",
-		    "only %llu MiB are free", (unsigned long long)(free_bytes >> 20));
-	else if (fs.f_files > 0 && fs.f_favail < fs.f_files / 100)
-		inspect_say(in, MR_PROBLEM, "space", false,
-		    "every message is a file: archive elsewhere or use a file "
-		    "system with more inodes",
-		    "only %llu inodes are free", (unsigned long long)fs.f_favail);
-	else
-		inspect_say(
-		    in, MR_FINE, "space", false, "", "%llu MiB are free", (unsigned long long)(free_bytes >> 20));
-	return MR_OK;
+	if (rc != MR_OK)
+		return rc;
+	if (sys_stat_fd(root, &st) < 0)
+		return mr_fail_errno(err, "cannot look at the room");
+	in->owner = st.st_uid;
+	in->group = st.st_gid;
+	findings_space(&in->f, root);
+	buf_adds(&in->path, ".");
+	inspect_mode(in, root, ".", &st);
+	buf_clear(&in->path);
+	rc = inspect_walk(in, root, ".", 0, err);
+	if (rc == MR_OK && in->modes == 0)
+		inspect_fine(in, "modes", "nothing is open to others");
+	if (rc == MR_OK && in->stray == 0)
+		inspect_fine(in, "leftovers", "no temporary files were left behind");
+	if (rc == MR_OK && in->mail == 0)
+		inspect_fine(in, "messages", "no message is empty or torn");
+	return rc;
 }
 
 enum mr_rc
 maildir_inspect(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, struct mr_error *err)
 {
-	struct inspection in = { .room = room, .md = maildir_of(room), .fix = fix, .fn = fn, .ctx = ctx };
+	struct inspection in = { .room = room, .md = maildir_of(room), .f = findings_begin(fix, fn, ctx) };
 	struct held_count held = { .md = in.md };
-	struct stat st;
-	enum mr_rc rc = check_space(&in, err);
 
-	if (rc == MR_OK && sys_stat_fd(in.md->root_fd, &st) == 0) {
-		buf_adds(&in.path, ".");
-		inspect_mode(&in, in.md->root_fd, ".", &st);
-		buf_clear(&in.path);
-	}
+	in.f.attic = (struct attic){ .home_fd = in.md->root_fd,
+		.home = "",
+		.dir_mode = in.md->dir_mode,
+		.file_mode = in.md->file_mode,
+		.fd = -1 };
+	enum mr_rc rc = check_tree(&in, err);
+
 	if (rc == MR_OK)
-		rc = inspect_walk(&in, in.md->root_fd, ".", 0, err);
-	if (rc == MR_OK) {
-		inspect_say_tree(&in);
-		rc = check_spool(&in, err);
-	}
+		rc = inspect_spool(&in, err);
 	if (rc == MR_OK)
 		rc = check_mailboxes(&in, &held, err);
 	if (rc == MR_OK)
 		rc = check_queues(&in, &held, err);
 	if (rc == MR_OK)
 		rc = check_holds(&in, &held, err);
+	if (rc == MR_OK)
+		rc = inspect_orphans(&in, err);
+	if (rc == MR_OK)
+		inspect_attic(&in);
+	findings_end(&in.f);
 	mr_names_done(&held.tokens);
 	buf_done(&in.path);
 	return rc;

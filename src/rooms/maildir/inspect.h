@@ -1,25 +1,37 @@
 /* SPDX-License-Identifier: MIT */
-/* inspect.h - what inspect.c (what the post office keeps) and inspect_tree.c (every file and folder) share. */
+/*
+ * inspect.h - what the doctor's files share.
+ *
+ *	inspect.c          mailboxes, queues, holds
+ *	inspect_spool.c    fan-outs under way
+ *	inspect_tree.c     every file and folder: modes, owners, times, leftovers, what is not ours
+ *	inspect_mail.c     one message file: empty, torn, from the future, flags nobody knows
+ *	inspect_orphans.c  records of links that are gone; the attic
+ */
 #ifndef ROOMS_MAILDIR_INSPECT_H
 #define ROOMS_MAILDIR_INSPECT_H
 
+#include "base/findings.h"
 #include "rooms/maildir/maildir.h"
 
 struct inspection {
 	struct mr_room *room;
 	struct maildir *md;
-	bool fix;
-	mr_finding_fn *fn;
-	void *ctx;
+	struct findings f;
 	struct buf path; /* of what is being looked at, relative to the room */
-	size_t modes, modes_fixed, stray, stray_fixed, links, empty, future;
-	char first_mode[NAME_LEN], first_stray[NAME_LEN], first_future[NAME_LEN];
+	uid_t owner;     /* of the room */
+	gid_t group;
+	size_t modes, stray, mail; /* how many findings of that kind; zero is told as well */
+	uint32_t keywords;         /* letters a-z that another program gave a meaning in the folder looked at */
 };
 
-void inspect_say(struct inspection *in, enum mr_severity severity, const char *check, bool fixed, const char *advice,
-    const char *fmt, ...) MR_PRINTF(6, 7);
-void inspect_mode(struct inspection *in, int dir_fd, const char *name, const struct stat *st);
+void inspect_fine(struct inspection *in, const char *code, const char *what);
+enum mr_rc inspect_spool(struct inspection *in, struct mr_error *err);
 enum mr_rc inspect_walk(struct inspection *in, int parent_fd, const char *name, unsigned depth, struct mr_error *err);
-void inspect_say_tree(struct inspection *in);
+void inspect_mode(struct inspection *in, int dir_fd, const char *name, const struct stat *st);
+void inspect_mail(struct inspection *in, int dir_fd, const char *name, const struct stat *st);
+uint32_t inspect_keywords(int box_fd);
+enum mr_rc inspect_orphans(struct inspection *in, struct mr_error *err);
+void inspect_attic(struct inspection *in);
 
 #endif

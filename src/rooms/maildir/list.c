@@ -55,8 +55,9 @@
 struct source { /* a folder to read, or only to watch for changes */
 	int fd;
 	bool owned, only_watch;
-	struct listed place; /* folder, box, life, subfolder for what is found in it */
-	int64_t changed_ns;  /* its mtime before the pass */
+	struct mailbox *closed; /* new/ or cur/ of this mailbox, to be opened when its turn comes; or NULL */
+	struct listed place;    /* folder, box, life, subfolder for what is found in it */
+	int64_t changed_ns;     /* its mtime before the pass */
 };
 struct pass {
 	struct listing_walk *walk;
@@ -98,26 +99,32 @@ add_source(struct pass *p, struct source source, struct mr_error *err)
 }
 
 static int64_t
+mtime_ns(const struct stat *st)
+{
+	return (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
+}
+
+static int64_t
 folder_changed_ns(int fd)
 {
 	struct stat st;
 
-	if (sys_stat_fd(fd, &st) < 0)
-		return -1;
-	return (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
+	return sys_stat_fd(fd, &st) < 0 ? -1 : mtime_ns(&st);
 }
 
-/* new/ and cur/ of a mailbox whose descriptors it keeps. */
+/* new/ and cur/ of a mailbox whose descriptors it keeps. Most commands list once: then the descriptor that the mailbox
+ * keeps is also the one that is read. It is opened after the look at the mtime, because some file systems show
+ * what was there when the folder was opened, and not what came in between. */
 static enum mr_rc
 add_maildir(struct pass *p, struct mailbox *box, enum mr_folder folder, struct mr_error *err)
 {
 	static const enum box_folder order[] = { BOX_NEW, BOX_CUR };
 
 	for (size_t i = 0; i < 2; i++) {
-		struct source s = { .place = { .folder = (unsigned char)folder, .box = (unsigned char)order[i] } };
-		enum mr_rc rc = mailbox_folder(box, order[i], &s.fd, err);
-		if (rc == MR_OK)
-			rc = add_source(p, s, err);
+		struct source s = { .fd = box->folder[order[i]],
+			.place = { .folder = (unsigned char)folder, .box = (unsigned char)order[i] } };
+		s.closed = s.fd < 0 ? box : NULL;
+		enum mr_rc rc = add_source(p, s, err);
 		if (rc != MR_OK)
 			return rc;
 	}
@@ -233,24 +240,52 @@ take_entry(void *ctx, const struct dir_entry *entry)
 	return false;
 }
 
+/* Are all of them old enough that another change must show? Asked of the clock after the mtimes were read: a process
+ * that is put to sleep in between must not take a young one for old. */
+static bool
+look_at_times(struct pass *p)
+{
+	bool old = true;
+
+	for (size_t i = 0; i < p->n; i++) {
+		struct source *s = &p->v[i];
+		struct stat st;
+
+		if (s->closed != NULL)
+			s->changed_ns =
+			    sys_stat(s->closed->fd, mailbox_folder_name(s->place.box), &st) < 0 ? -1 : mtime_ns(&st);
+		else
+			s->changed_ns = folder_changed_ns(s->fd);
+	}
+	int64_t now_ns = clock_now_ns();
+	for (size_t i = 0; i < p->n; i++) {
+		int64_t age_ns = now_ns - p->v[i].changed_ns;
+		if (p->v[i].changed_ns < 0 || (age_ns < TICK_NS && age_ns > -TICK_NS))
+			old = false;
+	}
+	return old;
+}
+
+static enum mr_rc
+read_source(struct pass *p, struct source *s, struct mr_error *err)
+{
+	p->now = s;
+	if (s->closed == NULL)
+		return dir_each(s->fd, take_entry, p, err);
+	enum mr_rc rc = mailbox_folder(s->closed, s->place.box, &s->fd, err);
+	return rc == MR_OK ? dir_each_once(s->fd, take_entry, p, err) : rc;
+}
+
 /* Reads every source; *ret_exact when surely nothing moved meanwhile. */
 static enum mr_rc
 read_sources(struct pass *p, bool *ret_exact, struct mr_error *err)
 {
-	bool exact = true;
+	bool exact = look_at_times(p);
 
-	int64_t began_ns = clock_now_ns();
-	for (size_t i = 0; i < p->n; i++) {
-		p->v[i].changed_ns = folder_changed_ns(p->v[i].fd);
-		int64_t age_ns = began_ns - p->v[i].changed_ns;
-		if (p->v[i].changed_ns < 0 || (age_ns < TICK_NS && age_ns > -TICK_NS))
-			exact = false;
-	}
 	for (size_t i = 0; i < p->n; i++) {
 		if (p->v[i].only_watch)
 			continue;
-		p->now = &p->v[i];
-		enum mr_rc rc = dir_each(p->v[i].fd, take_entry, p, err);
+		enum mr_rc rc = read_source(p, &p->v[i], err);
 		if (rc != MR_OK)
 			return rc;
 		if (p->failed)

@@ -18,6 +18,7 @@
 
 #define LIFE_FILE_MAX ((size_t)64 << 10)
 #define LIVES_KEPT 16
+#define SEEN_EVERY_MS 5000
 
 /* ---- Which one is the newest ---- */
 
@@ -205,6 +206,9 @@ empty_gone(struct mailbox *box, int held_fd, const char *name, size_t *ret, stru
 	if (rc == MR_OK)
 		rc = hold_return_all(box, fd, &n, err);
 	*ret += n;
+	/* Without a journal the loss of the folder may reach the disk before the mail's new names do. */
+	if (rc == MR_OK && n > 0)
+		rc = commit_flush(box->md, err);
 	if (rc == MR_OK)
 		(void)sys_rmdir(held_fd, name); /* not empty: something strange is in it, kept */
 	return rc;
@@ -243,18 +247,57 @@ life_return_gone(struct mailbox *box, size_t *ret, struct mr_error *err)
 struct old_lives {
 	int fd;
 	unsigned newest;
+	unsigned v[LIVES_KEPT]; /* the oldest, mostly one; the others go next time */
+	size_t n;
 };
 
 static bool
-forget_old(void *ctx, const struct dir_entry *entry)
+note_old(void *ctx, const struct dir_entry *entry)
 {
-	const struct old_lives *old = ctx;
+	struct old_lives *old = ctx;
 	const char *number = entry->name[0] == '.' ? strrchr(entry->name, '.') + 1 : entry->name;
+	size_t youngest = 0;
 	unsigned n;
 
-	if (number_of(number, &n) && n + LIVES_KEPT <= old->newest)
+	if (!number_of(number, &n) || n + LIVES_KEPT > old->newest)
+		return true;
+	if (entry->name[0] == '.')
 		(void)sys_unlink(old->fd, entry->name);
+	else if (old->n < LIVES_KEPT)
+		old->v[old->n++] = n;
+	else {
+		for (size_t i = 1; i < old->n; i++)
+			youngest = old->v[i] > old->v[youngest] ? i : youngest;
+		if (n < old->v[youngest])
+			old->v[youngest] = n;
+	}
 	return true;
+}
+
+static int
+by_number(const void *va, const void *vb)
+{
+	unsigned a = *(const unsigned *)va, b = *(const unsigned *)vb;
+
+	return a < b ? -1 : a > b;
+}
+
+/* The oldest first, and none after one that stays: whatever stops us, those that are left have no gap, which is how
+ * others see by two looks which one is the newest. */
+static void
+forget_old(int fd, unsigned newest)
+{
+	struct old_lives old = { .fd = fd, .newest = newest };
+	struct mr_error ignored = { 0 };
+	char name[16];
+
+	(void)dir_each(fd, note_old, &old, &ignored);
+	qsort(old.v, old.n, sizeof old.v[0], by_number);
+	for (size_t i = 0; i < old.n; i++) {
+		(void)snprintf(name, sizeof name, "%u", old.v[i]);
+		if (sys_unlink(fd, name) < 0 && errno != ENOENT)
+			break;
+	}
 }
 
 /* MR_EXISTS: that number, or a higher one, is taken. */
@@ -286,7 +329,6 @@ maildir_take_life(struct mr_room *room, const struct mr_agent *agent, size_t *re
 	mr_auto(mailbox_done) struct mailbox box = MAILBOX_INIT;
 	mr_auto(sys_close_fd) int fd = -1;
 	struct maildir *md = maildir_of(room);
-	struct mr_error ignored = { 0 };
 	size_t returned = 0;
 
 	if (mailbox_open(&box, md, agent->name, err) != MR_OK ||
@@ -296,9 +338,7 @@ maildir_take_life(struct mr_room *room, const struct mr_agent *agent, size_t *re
 	if (life_fence(&box, agent->life, &returned, err) != MR_OK || commit_flush(md, err) != MR_OK)
 		return mr_wrap(
 		    err, "life %u of '%s' has begun, but its mail is not all back", agent->life, agent->name);
-	struct old_lives old = { .fd = fd, .newest = agent->life };
-
-	(void)dir_each(fd, forget_old, &old, &ignored);
+	forget_old(fd, agent->life);
 	*ret_returned = returned;
 	return MR_OK;
 }
@@ -310,8 +350,69 @@ open_lives(struct mr_room *room, const char *name, int *ret_fd, struct mr_error 
 {
 	char path[MR_ADDRESS_MAX + 8];
 
-	(void)snprintf(path, sizeof path, "%.160s/lives", name);
+	text_join(path, sizeof path, name, "/lives", NULL);
 	return dir_open(maildir_of(room)->agents_fd, path, ret_fd, err);
+}
+
+/* The file of a life, from agents/. Only for a look: nothing is opened through it. */
+static void
+life_path(const char *name, unsigned life, char ret[MR_ADDRESS_MAX + 24])
+{
+	char digits[12];
+	size_t at = sizeof digits - 1;
+
+	digits[at] = '\0';
+	do
+		digits[--at] = (char)('0' + life % 10);
+	while ((life /= 10) > 0);
+	text_join(ret, MR_ADDRESS_MAX + 24, name, "/lives/", digits + at, NULL);
+}
+
+/* 0: it is there. Remembers when it was last seen: maildir_seen comes next. */
+static int
+look_at_life(struct maildir *md, const char *path)
+{
+	struct stat st;
+
+	if (sys_stat(md->agents_fd, path, &st) < 0)
+		return -1;
+	text_join(md->seen, sizeof md->seen, path, NULL);
+	md->seen_ms = (int64_t)st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1000000;
+	return 0;
+}
+
+/* Two looks instead of reading the folder. Lives begin in order, and of those before only the newest 16 stay: no second
+ * one, and then the first still there, means that it was the newest. Who is called by --as mostly has but one. */
+static bool
+has_first_life_only(struct maildir *md, const char *name)
+{
+	char path[MR_ADDRESS_MAX + 24];
+
+	life_path(name, 2, path);
+	if (look_at_life(md, path) == 0 || errno != ENOENT)
+		return false;
+	life_path(name, 1, path);
+	return look_at_life(md, path) == 0;
+}
+
+enum mr_rc
+maildir_newest_life(struct mr_room *room, const char *name, unsigned *ret, struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int fd = -1;
+
+	if (maildir_has_agent(room, name, err) != MR_OK)
+		return err->code;
+	if (has_first_life_only(maildir_of(room), name)) {
+		*ret = 1;
+		return MR_OK;
+	}
+	enum mr_rc rc = open_lives(room, name, &fd, err);
+
+	if (rc == MR_NOTFOUND) {
+		*ret = 0;
+		return MR_OK;
+	}
+	return rc == MR_OK ? newest_in(fd, false, ret, err) : rc;
 }
 
 enum mr_rc
@@ -338,25 +439,25 @@ enum mr_rc
 maildir_check_life(struct mr_room *room, const char *name, unsigned life, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int fd = -1;
+	struct maildir *md = maildir_of(room);
+	char path[MR_ADDRESS_MAX + 24];
+	unsigned newest = life + 1;
+
+	life_path(name, life + 1, path);
+	if (look_at_life(md, path) < 0) {
+		if (errno != ENOENT && errno != ENOTDIR)
+			return mr_fail_errno(err, "cannot look at the lives of '%s'", name);
+		life_path(name, life, path);
+		if (life == 0 || look_at_life(md, path) == 0 || errno != ENOENT)
+			return MR_OK;
+	}
 	enum mr_rc rc = open_lives(room, name, &fd, err);
-	char next[16], own[16];
-	struct stat st;
 
 	if (rc == MR_NOTFOUND)
 		return MR_OK;
 	if (rc != MR_OK)
 		return rc;
-	(void)snprintf(next, sizeof next, "%u", life + 1);
-	(void)snprintf(own, sizeof own, "%u", life);
-	if (sys_stat(fd, next, &st) < 0) {
-		if (errno != ENOENT)
-			return mr_fail_errno(err, "cannot look at the lives of '%s'", name);
-		if (life == 0 || sys_stat(fd, own, &st) == 0 || errno != ENOENT)
-			return MR_OK;
-	}
-	unsigned newest = life + 1;
-
-	(void)newest_in(fd, true, &newest, err);
+	(void)newest_in(fd, false, &newest, err);
 	(void)mr_fail(err, MR_REFUSED,
 	    "agent '%s' is now life %u, this is life %u: its mail belongs to the "
 	    "new one",
@@ -364,30 +465,47 @@ maildir_check_life(struct mr_room *room, const char *name, unsigned life, struct
 	return mr_hint(err, "register under another name, or take it back with: mailroom takeover %s", name);
 }
 
+/* A look costs a fifth of a change. Who acts many times a minute was seen often enough. What is remembered may be too
+ * old, which makes it a change too many. */
+static bool
+seen_just_now(struct maildir *md, const char *path)
+{
+	if (strcmp(md->seen, path) != 0 && look_at_life(md, path) < 0)
+		return false;
+	int64_t age_ms = clock_now_ms() - md->seen_ms;
+
+	return age_ms >= 0 && age_ms < SEEN_EVERY_MS;
+}
+
+/* Where a group shares the room, another member could put a link in the way, and a file of ours elsewhere would be
+ * touched; in a room of our own nobody can. */
 void
 maildir_seen(struct mr_room *room, const char *name, unsigned life)
 {
 	mr_auto(sys_close_fd) int fd = -1;
+	struct maildir *md = maildir_of(room);
 	struct mr_error ignored = { 0 };
-	char own[16];
+	char path[MR_ADDRESS_MAX + 24];
 
-	if (life == 0 || open_lives(room, name, &fd, &ignored) != MR_OK)
+	if (life == 0)
 		return;
-	(void)snprintf(own, sizeof own, "%u", life);
-	(void)sys_touch(fd, own);
+	life_path(name, life, path);
+	if (seen_just_now(md, path))
+		return;
+	md->seen[0] = '\0';
+	if (!(md->dir_mode & S_IRWXG))
+		(void)sys_touch(md->agents_fd, path);
+	else if (open_lives(room, name, &fd, &ignored) == MR_OK)
+		(void)sys_touch(fd, strrchr(path, '/') + 1);
 }
 
 bool
 maildir_once(struct mr_room *room, const char *name, unsigned life, const char *what)
 {
 	mr_auto(sys_close_fd) int fd = -1;
-	mr_auto(sys_close_fd) int file_fd = -1;
-	struct mr_error ignored = { 0 };
-	char file[NAME_LEN];
+	char path[MR_ADDRESS_MAX + NAME_LEN];
 
-	if (open_lives(room, name, &fd, &ignored) != MR_OK)
-		return false;
-	(void)snprintf(file, sizeof file, ".%.60s.%u", what, life);
-	file_fd = sys_open(fd, file, O_WRONLY | O_CREAT | O_EXCL, maildir_of(room)->file_mode);
-	return file_fd >= 0;
+	(void)snprintf(path, sizeof path, "%.160s/lives/.%.60s.%u", name, what, life);
+	fd = sys_open(maildir_of(room)->agents_fd, path, O_WRONLY | O_CREAT | O_EXCL, maildir_of(room)->file_mode);
+	return fd >= 0;
 }

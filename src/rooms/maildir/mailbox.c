@@ -27,8 +27,8 @@ open_at(
 	struct mailbox opened = MAILBOX_INIT;
 
 	opened.md = md;
-	(void)snprintf(opened.agent, sizeof(opened.agent), "%s", agent);
-	enum mr_rc rc = dir_open(parent_fd, path, &opened.fd, err);
+	text_join(opened.agent, sizeof(opened.agent), agent, NULL);
+	enum mr_rc rc = dir_reach(parent_fd, path, &opened.fd, err);
 	if (rc != MR_OK)
 		return rc;
 	*box = opened;
@@ -84,11 +84,19 @@ mailbox_open_dead(struct mailbox *box, struct maildir *md, struct mr_error *err)
 	return open_at(box, md, md->root_fd, "dead", "", err);
 }
 
+const char *
+mailbox_folder_name(enum box_folder which)
+{
+	return folder_names[which];
+}
+
 enum mr_rc
 mailbox_folder(struct mailbox *box, enum box_folder which, int *ret_fd, struct mr_error *err)
 {
 	if (box->folder[which] < 0) {
-		enum mr_rc rc = dir_open(box->fd, folder_names[which], &box->folder[which], err);
+		/* tmp/ is only for names beneath it, and mostly for none: what is staged there has no name. */
+		enum mr_rc rc =
+		    (which == BOX_TMP ? dir_reach : dir_open)(box->fd, folder_names[which], &box->folder[which], err);
 		if (rc == MR_NOTFOUND) /* a copy made by a tool that drops empty folders */
 			rc = dir_make(
 			    box->fd, folder_names[which], box->md->dir_mode, box->md->sync, &box->folder[which], err);

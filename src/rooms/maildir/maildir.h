@@ -29,7 +29,7 @@
  *	records.c   small values of the post office
  *	place.c     where a message is, purge; place_shared.c: in queues and channels
  *	storage.c   what the file system promises
- *	inspect.c   doctor
+ *	inspect*.c  doctor (inspect.h)
  */
 #ifndef ROOMS_MAILDIR_MAILDIR_H
 #define ROOMS_MAILDIR_MAILDIR_H
@@ -45,7 +45,7 @@ struct dirty { /* a folder to sync at the next flush; fd is owned (dup) */
 };
 
 struct maildir {     /* room->state */
-	int root_fd; /* .mailroom */
+	int root_fd; /* .mailroom; this and the next are only the way to what is in them (dir_reach) */
 	int agents_fd;
 	char *path; /* absolute; for messages only */
 	mode_t dir_mode, file_mode, message_mode;
@@ -58,6 +58,8 @@ struct maildir {     /* room->state */
 	int dirty_errno;                  /* an early sync failed: the next flush says so */
 	char crowded[MR_ADDRESS_MAX + 1]; /* whose cur/ a listing found too full: the next flush files it; or "" */
 	bool looked_for_crowd;            /* by a mark, once: see mark.c */
+	char seen[MR_ADDRESS_MAX + 24];   /* the life that was last looked at, as <agent>/lives/<N>; or "" */
+	int64_t seen_ms;                  /* and its mtime then */
 };
 
 static inline struct maildir *
@@ -102,7 +104,7 @@ enum box_folder { BOX_NEW, BOX_CUR, BOX_TMP, BOX_HELD, BOX_FOLDERS };
 struct mailbox { /* an agent's folder, open; by value, finish with mailbox_done */
 	struct maildir *md;
 	char agent[MR_ADDRESS_MAX + 1];
-	int fd;                  /* agents/<address> */
+	int fd;                  /* agents/<address>; only the way to what is in it (dir_reach) */
 	int folder[BOX_FOLDERS]; /* -1 until used */
 };
 #define MAILBOX_INIT ((struct mailbox){ .fd = -1, .folder = { -1, -1, -1, -1 } })
@@ -111,6 +113,7 @@ enum mr_rc mailbox_open(struct mailbox *box, struct maildir *md, const char *age
 /* Without the check for `agent`: folders may be a pruned agent's. */
 enum mr_rc mailbox_open_any(struct mailbox *box, struct maildir *md, const char *agent, struct mr_error *err);
 enum mr_rc mailbox_folder(struct mailbox *box, enum box_folder which, int *ret_fd, struct mr_error *err); /* borrowed */
+const char *mailbox_folder_name(enum box_folder which);                                                   /* "new" */
 /* held/<life>, made if missing when `make`. Owned by the caller. */
 enum mr_rc mailbox_held(struct mailbox *box, unsigned life, bool make, int *ret_fd, struct mr_error *err);
 /* Opens (makes) a Maildir++ folder such as ".Sent" or ".Archive.2026-11" and returns its cur/. Owned by the caller. */
@@ -186,6 +189,7 @@ void mark_look_for_crowd(struct mailbox *box, const char *id); /* after mail bec
 enum mr_rc maildir_each_agent(struct mr_room *room, mr_agent_fn *fn, void *ctx, struct mr_error *err);
 enum mr_rc maildir_find_agent(struct mr_room *room, const char *name, struct mr_agent *ret, struct mr_error *err);
 enum mr_rc maildir_has_agent(struct mr_room *room, const char *name, struct mr_error *err);
+enum mr_rc maildir_newest_life(struct mr_room *room, const char *name, unsigned *ret, struct mr_error *err);
 enum mr_rc maildir_add_agent(struct mr_room *room, const struct mr_agent *agent, struct mr_error *err);
 enum mr_rc maildir_remove_agent(
     struct mr_room *room, const char *name, bool force, size_t *ret_dead, struct mr_error *err);
@@ -290,6 +294,8 @@ enum mr_rc target_open(struct spool_job *job, const char *to, int *ret_fd, struc
 enum mr_rc target_give(struct spool_job *job, const char *to, bool may_bury, int *fd, struct mr_error *err);
 /* Opens the folder that has to be synced for this recipient; -1: none. */
 enum mr_rc target_reopen(struct spool_job *job, const char *to, int *ret_fd, struct mr_error *err);
+/* Does this recipient have the message already? */
+enum mr_rc target_agent_has(struct spool_job *job, const char *agent, bool *ret, struct mr_error *err);
 
 /* ---- keys.c ---- */
 enum mr_rc key_check(const char *key, struct mr_error *err);
@@ -322,7 +328,7 @@ void hold_close(struct maildir *md);
 /* ---- watching, records, evidence ---- */
 enum mr_rc maildir_watch(struct mr_room *room, const char *agent, void **ret_watch, struct mr_error *err);
 void maildir_watch_wait(struct mr_room *room, void *watch, int64_t timeout_ms);
-bool maildir_watch_saw_mail(struct mr_room *room, void *watch);
+bool maildir_watch_saw_mail(struct mr_room *room, void *watch, char ret_id[MR_ID_LEN + 1]);
 void maildir_watch_close(struct mr_room *room, void *watch);
 enum mr_rc maildir_record_put(struct mr_room *room, const char *kind, const char *owner, const char *name,
     struct mr_str text, struct mr_error *err);

@@ -75,7 +75,7 @@ step_inside(struct maildir *md, struct mr_error *err)
 	struct buf path = BUF_INIT;
 	int below = -1;
 
-	if (dir_open(md->root_fd, ".mailroom", &below, err) != MR_OK)
+	if (dir_reach(md->root_fd, ".mailroom", &below, err) != MR_OK)
 		return err->code == MR_NOTFOUND ? no_room(md->path, err) : err->code;
 	(void)sys_close(md->root_fd);
 	md->root_fd = below;
@@ -92,7 +92,7 @@ find_root(struct maildir *md, const char *where, struct buf *settings, struct mr
 	md->path = absolute(where);
 	if (!md->path)
 		return mr_nomem(err);
-	md->root_fd = sys_open(AT_FDCWD, md->path, O_RDONLY | O_DIRECTORY, 0);
+	md->root_fd = sys_open_reach(AT_FDCWD, md->path);
 	if (md->root_fd < 0) {
 		if (errno == ENOENT || errno == ENOTDIR)
 			return no_room(md->path, err);
@@ -182,7 +182,7 @@ maildir_open(struct mr_room *room, const char *where, struct mr_error *err)
 		return mr_wrap(err, "cannot open room '%s'", md->path);
 	if (check_settings(room, md, err) != MR_OK)
 		return err->code;
-	if (dir_open(md->root_fd, "agents", &md->agents_fd, err) != MR_OK) {
+	if (dir_reach(md->root_fd, "agents", &md->agents_fd, err) != MR_OK) {
 		/* Made again where someone removed it: an empty room is better than a dead one. */
 		if (err->code != MR_NOTFOUND ||
 		    dir_make(md->root_fd, "agents", md->dir_mode, md->sync, &md->agents_fd, err) != MR_OK)

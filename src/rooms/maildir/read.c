@@ -23,10 +23,12 @@ same_folder(const struct listed *a, const struct listed *b)
 	       (a->subfolder != NULL && b->subfolder != NULL && strcmp(a->subfolder, b->subfolder) == 0);
 }
 
-/* The folder of the last message stays open: the next one is mostly in it too. */
+/* The folder of the last message stays open: the next one is mostly in it too. The inbox's are the mailbox's own. */
 static enum mr_rc
 open_folder(struct reader *r, const struct listed *at, int *ret_fd, struct mr_error *err)
 {
+	if (at->folder == MR_INBOX && at->subfolder == NULL)
+		return mailbox_folder(r->box, (enum box_folder)at->box, ret_fd, err);
 	if (r->folder_fd < 0 || !same_folder(&r->folder, at)) {
 		sys_close_fd(&r->folder_fd);
 		r->folder_fd = -1;
@@ -83,13 +85,13 @@ open_file(struct reader *r, const struct listed *at, int *ret_fd, size_t *ret_si
 	return MR_OK;
 }
 
-/* Appends up to `more` bytes; *ret_end when the file is at its end. */
+/* Appends up to `more` bytes; *ret_end when the file, which had `size`, is at its end. */
 static enum mr_rc
-read_some(int fd, size_t more, struct buf *text, bool *ret_end, struct mr_error *err)
+read_some(int fd, size_t more, size_t size, struct buf *text, bool *ret_end, struct mr_error *err)
 {
 	if (!buf_reserve(text, more))
 		return mr_nomem(err);
-	while (more > 0) {
+	while (more > 0 && !(*ret_end = text->len >= size)) {
 		ssize_t got = sys_read(fd, text->ptr + text->len, more);
 		if (got < 0)
 			return mr_fail_errno(err, "cannot read");
@@ -114,9 +116,9 @@ read_text(struct reader *r, int fd, size_t size, bool whole, struct mr_error *er
 		return mr_fail(err, MR_REFUSED, "%zu bytes are over the limit of %zu", size, FILE_LIMIT);
 	if (whole)
 		return file_read_fd(fd, FILE_LIMIT, &r->text, err);
-	enum mr_rc rc = read_some(fd, FIRST_READ, &r->text, &end, err);
+	enum mr_rc rc = read_some(fd, FIRST_READ, size, &r->text, &end, err);
 	while (rc == MR_OK && !end && !message_headers_complete(buf_str(&r->text)))
-		rc = read_some(fd, r->text.len, &r->text, &end, err);
+		rc = read_some(fd, r->text.len, size, &r->text, &end, err);
 	return rc;
 }
 

@@ -169,6 +169,30 @@ spool_roll_forward(struct spool_job *job, bool *ret_lost, struct mr_error *err)
 	return spool_remove(job, err);
 }
 
+/* A record whose message is gone. The two are made together and removed together, and a power cut may keep either
+ * change and lose the other. Before the first link, nobody has the message and its sender had no answer; after the
+ * last sync, everybody has it: in both cases only the record is left to be removed. Anything else was not us. */
+static bool
+is_only_litter(struct spool_job *job)
+{
+	size_t agents = 0, have = 0;
+
+	for (size_t i = 0; i < job->to.n; i++) {
+		struct mr_error gone = { 0 };
+		const char *name;
+		bool has = false;
+
+		if (target_kind(job->to.v[i], &name) != TARGET_AGENT)
+			continue;
+		enum mr_rc rc = target_agent_has(job, name, &has, &gone);
+		if (rc != MR_OK && rc != MR_NOTFOUND)
+			return false;
+		agents += rc == MR_OK;
+		have += has;
+	}
+	return have == 0 || have == agents;
+}
+
 /* ---- All that was left ---- */
 
 struct leftovers {               /* names in spool/ */
@@ -221,6 +245,8 @@ recover_one(struct mr_room *room, const char *id, struct mr_error *err)
 		return err->code;
 	enum mr_rc rc = spool_lock(&job, id, 0, err);
 
+	if (rc == MR_CORRUPT && job.to.n > 0 && job.message_fd < 0 && is_only_litter(&job))
+		return spool_remove(&job, err);
 	/* Busy: its sender lives. Gone: it finished just now. Corrupt: kept for doctor and a person. */
 	if (rc == MR_BUSY || rc == MR_NOTFOUND || rc == MR_CORRUPT)
 		return MR_OK;

@@ -143,10 +143,10 @@ open_new(struct spool_job *job, const char *agent, int *ret_fd, struct mr_error 
 	return take_new(&box, ret_fd, err);
 }
 
-/* Does this recipient have the message already? A dead letter does not say whose copy it was, so it
- * counts only where there was one recipient: twice is better than never. */
-static enum mr_rc
-agent_has(struct spool_job *job, const char *agent, bool *ret, struct mr_error *err)
+/* A dead letter does not say whose copy it was, so it counts only where there was one recipient: twice is better than
+ * never. */
+enum mr_rc
+target_agent_has(struct spool_job *job, const char *agent, bool *ret, struct mr_error *err)
 {
 	mr_auto(mailbox_done) struct mailbox box = MAILBOX_INIT, dead = MAILBOX_INIT;
 	struct arena *own = NULL;
@@ -192,7 +192,7 @@ give_agent(struct spool_job *job, const char *agent, int *fd, struct mr_error *e
 	bool has = false;
 
 	if (rc == MR_OK && job->search)
-		rc = agent_has(job, agent, &has, err);
+		rc = target_agent_has(job, agent, &has, err);
 	if (rc != MR_OK || has)
 		return rc;
 	rc = give_into(job, agent, *fd, err);

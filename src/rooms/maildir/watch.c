@@ -346,15 +346,18 @@ maildir_watch_wait(struct mr_room *room, void *watch, int64_t timeout_ms)
 
 /* One look at the very file that the kernel told of. */
 bool
-maildir_watch_saw_mail(struct mr_room *room, void *watch)
+maildir_watch_saw_mail(struct mr_room *room, void *watch, char ret_id[MR_ID_LEN + 1])
 {
 	const struct watch *w = watch;
 	struct file_name parts;
 	struct stat st;
 
 	(void)room;
-	return w->came[0] != '\0' && strchr(w->name, ':') == NULL && name_parse(str_of(w->came), &parts) &&
-	       sys_stat(w->folder[0].fd, w->came, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0;
+	if (w->came[0] == '\0' || strchr(w->name, ':') != NULL || !name_parse(str_of(w->came), &parts) ||
+	    sys_stat(w->folder[0].fd, w->came, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size == 0)
+		return false;
+	(void)snprintf(ret_id, MR_ID_LEN + 1, "%s", parts.id);
+	return true;
 }
 
 void

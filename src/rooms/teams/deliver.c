@@ -147,13 +147,14 @@ add_slowly(const struct posting *p, struct fresh *f, struct mr_error *err)
 
 /* The temporary file is durable, name and all, before anybody relies on its being there. */
 static enum mr_rc
-tell_ticket(const struct posting *p, const struct fresh *f, struct mr_error *err)
+tell_ticket(const struct posting *p, const struct fresh *f, bool *ret_told, struct mr_error *err)
 {
 	if (!p->what->staged)
 		return MR_OK;
 	file_void_clean(p->dir_fd);
 	if (sys_fsync(p->dir_fd) < 0)
 		return mr_fail_errno(err, "cannot make '%s' durable", f->name);
+	*ret_told = true; /* also when it fails: it may have been written down */
 	return p->what->staged(p->what->staged_ctx, f->name, err);
 }
 
@@ -174,7 +175,7 @@ static enum mr_rc
 add_locked(struct posting *p, struct mr_error *err)
 {
 	mr_auto(fresh_done) struct fresh f = FRESH_INIT;
-	bool done = false;
+	bool done = false, told = false;
 	enum mr_rc rc = add_fast(p, &f, &done, err);
 
 	if (rc == MR_OK && !done)
@@ -183,9 +184,8 @@ add_locked(struct posting *p, struct mr_error *err)
 		rc = check_size(p, &f, err);
 	if (rc == MR_OK)
 		rc = fresh_sync(&f, err);
-	bool told = rc == MR_OK && p->what->staged;
 	if (rc == MR_OK)
-		rc = tell_ticket(p, &f, err);
+		rc = tell_ticket(p, &f, &told, err);
 	if (rc == MR_OK)
 		rc = team_lock_keep(&p->lock, err);
 	if (rc == MR_OK)

@@ -2,38 +2,19 @@
 /* inspect.c - for the doctor: locks that nobody renews, files that cannot be read, what crashed writers left. */
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/findings.h"
 #include "base/sys.h"
 #include "rooms/teams/teams.h"
-#include <stdarg.h>
-#include <stdio.h>
 
-#define LEFTOVER_MS 600000 /* no writer takes that long */
+#define LOCK_PATIENCE_MS 500
 
 struct inspection {
-	struct mr_room *room;
 	int fd;
-	bool fix;
-	mr_finding_fn *fn;
-	void *ctx;
+	struct findings f;
 	struct mr_names names;
 	bool failed;
-	size_t inboxes, problems;
+	size_t inboxes;
 };
-
-static void MR_PRINTF(6, 7) say(struct inspection *in, enum mr_severity severity, const char *check, bool fixed,
-    const char *advice, const char *fmt, ...)
-{
-	char text[512];
-	va_list args;
-
-	va_start(args, fmt);
-	(void)vsnprintf(text, sizeof text, fmt, args);
-	va_end(args);
-	in->problems += severity != MR_FINE;
-	in->fn(in->ctx,
-	    &(struct mr_finding){
-		.severity = severity, .check = check, .text = text, .advice = fixed ? "" : advice, .fixed = fixed });
-}
 
 static bool
 collect(void *ctx, const struct dir_entry *entry)
@@ -44,45 +25,44 @@ collect(void *ctx, const struct dir_entry *entry)
 	return !in->failed;
 }
 
-static int64_t
-age_ms(const struct stat *st)
+/* Taken as a writer takes it, and let go: whoever renewed it in this moment keeps it. */
+static bool
+take_dead_lock(int fd, const char *name)
 {
-	return clock_now_ms() - ((int64_t)st->st_mtim.tv_sec * 1000 + st->st_mtim.tv_nsec / 1000000);
+	struct team_lock lock = TEAM_LOCK_INIT;
+	struct mr_error ignored = { 0 };
+	char file[TEAM_NAME_LEN];
+
+	(void)snprintf(file, sizeof file, "%.*s", (int)(strlen(name) - strlen(".lock")), name);
+	if (team_lock_take(&lock, fd, file, LOCK_PATIENCE_MS, &ignored) != MR_OK)
+		return false;
+	team_lock_done(&lock);
+	return true;
 }
 
 static void
 check_lock(struct inspection *in, const char *name, const struct stat *st)
 {
+	int64_t age = clock_now_ms() - (int64_t)st->st_mtim.tv_sec * 1000;
+	struct mr_finding like = { .severity = MR_NOTE, .code = "locks", .path = name };
 	char since[24];
 
-	duration_text(age_ms(st), since);
-	if (!S_ISDIR(st->st_mode))
-		say(in, MR_PROBLEM, "locks", false, "see whose it is and remove it: nobody can write to that inbox",
-		    "'%s' is no folder but stands where a lock goes, since %s", name, since);
-	else if (age_ms(st) <= TEAM_LOCK_STALE_MS)
-		say(in, MR_FINE, "locks", false, "", "'%s' is held right now", name);
-	else if (in->fix && sys_rmdir(in->fd, name) == 0)
-		say(in, MR_NOTE, "locks", true, "", "'%s' was left by a program that died, %s ago", name, since);
-	else
-		say(in, MR_NOTE, "locks", false, "the next to write takes it over; doctor --fix removes it",
-		    "'%s' was left by a program that died, %s ago", name, since);
-}
-
-static void
-check_leftover(struct inspection *in, const char *name, const struct stat *st)
-{
-	bool ticket = str_starts(str_of(name), FILE_CARRY);
-	char since[24];
-
-	if (age_ms(st) < LEFTOVER_MS || (str_starts(str_of(name), FILE_VOID) && !file_void_is_old(in->fd, name)))
-		return;
-	duration_text(age_ms(st), since);
-	bool fixed =
-	    in->fix && !ticket && (S_ISDIR(st->st_mode) ? sys_rmdir(in->fd, name) : sys_unlink(in->fd, name)) == 0;
-
-	say(in, MR_NOTE, "leftovers", fixed,
-	    ticket ? "the link that left it clears it away with `mailroom carry`" : "doctor --fix removes it",
-	    "'%s' was left by a writer that died, %s ago", name, since);
+	duration_text(age, since);
+	if (!S_ISDIR(st->st_mode)) {
+		like.severity = MR_PROBLEM;
+		like.why = "a lock is a folder; nobody can write to that inbox while this is there";
+		like.fix = "see whose it is and remove it";
+		findings_say(&in->f, &like, "'%s' is no folder but stands where a lock goes, since %s", name, since);
+	} else if (age <= TEAM_LOCK_STALE_MS) {
+		like.severity = MR_FINE;
+		findings_say(&in->f, &like, "'%s' is held right now", name);
+	} else {
+		like.why = "a living program renews its lock every few seconds";
+		like.fixed = in->f.fix && take_dead_lock(in->fd, name);
+		like.fix =
+		    like.fixed ? "it is gone" : "the next to write takes it over; mailroom doctor --fix removes it";
+		findings_say(&in->f, &like, "'%s' was left by a program that died, %s ago", name, since);
+	}
 }
 
 static void
@@ -92,22 +72,29 @@ check_inbox(struct inspection *in, const char *name)
 	struct mr_error why = { 0 };
 	size_t bad = 0;
 
+	struct mr_finding like = { .severity = MR_PROBLEM, .code = "inboxes", .path = name };
+
 	in->inboxes++;
 	if (!box || inbox_read(box, in->fd, name, &why) != MR_OK || inbox_parse(box, &why) != MR_OK) {
-		say(in, MR_PROBLEM, "inboxes", false, why.hint, "%s", why.message);
+		like.fix = why.hint;
+		findings_say(&in->f, &like, "%s", why.message);
 		return;
 	}
 	for (size_t i = 0; i < box->n; i++)
 		bad += box->v[i].problem != NULL;
-	if (box->state == INBOX_ALIEN)
-		say(in, MR_PROBLEM, "inboxes", false, "see whose file it is; mailroom leaves it alone", "'%s' %s", name,
-		    box->problem);
-	else if (box->state == INBOX_TORN)
-		say(in, MR_PROBLEM, "inboxes", false, "the next message to it saves it aside and keeps the whole ones",
-		    "'%s' %s; %zu whole messages are before that", name, box->problem, box->n);
-	else if (bad > 0)
-		say(in, MR_NOTE, "inboxes", false, "some versions of the original delete such entries",
-		    "'%s' has %zu entries that are no messages", name, bad);
+	if (box->state == INBOX_ALIEN) {
+		like.why = "another program wrote it";
+		like.fix = "see whose file it is; mailroom leaves it alone";
+		findings_say(&in->f, &like, "'%s' %s", name, box->problem);
+	} else if (box->state == INBOX_TORN) {
+		like.why = "a writer that does not write in one step was killed";
+		like.fix = "the next message to it saves it aside and keeps the whole ones";
+		findings_say(&in->f, &like, "'%s' %s; %zu whole messages are before that", name, box->problem, box->n);
+	} else if (bad > 0) {
+		like.severity = MR_NOTE;
+		like.why = "some versions of the original delete such entries";
+		findings_say(&in->f, &like, "'%s' has %zu entries that are no messages", name, bad);
+	}
 }
 
 static void
@@ -121,33 +108,52 @@ check_name(struct inspection *in, const char *name)
 	if (str_ends(str_of(name), ".json.lock"))
 		check_lock(in, name, &st);
 	else if (teams_is_leftover(name))
-		check_leftover(in, name, &st);
+		findings_leftover(&in->f, in->fd, name, name);
 	else if (teams_is_inbox(name, &stem))
 		check_inbox(in, name);
+}
+
+static void
+check_members(struct inspection *in, struct mr_room *room)
+{
+	mr_auto(config_done) struct config config = { 0 };
+	struct mr_error why = { 0 };
+	struct mr_finding like = { .severity = MR_NOTE, .code = "members", .path = "config.json" };
+
+	if (config_read(teams_of(room), &config, &why) != MR_OK) {
+		like.severity = MR_PROBLEM;
+		like.fix = why.hint;
+		findings_say(&in->f, &like, "%s", why.message);
+	} else if (!config.there)
+		findings_say(&in->f, &like, "there is no config.json: anybody can be written to");
 }
 
 enum mr_rc
 teams_inspect(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, struct mr_error *err)
 {
-	struct inspection in = { .room = room, .fd = -1, .fix = fix, .fn = fn, .ctx = ctx };
-	mr_auto(config_done) struct config config = { 0 };
-	struct mr_error why = { 0 };
+	struct inspection in = { .fd = -1, .f = findings_begin(fix, fn, ctx) };
 	enum mr_rc rc = teams_open_inboxes(teams_of(room), &in.fd, err);
 
+	findings_keep_in_state(&in.f, room->state_dir);
 	if (rc == MR_NOTFOUND) {
-		say(&in, MR_NOTE, "inboxes", false, "the first message makes them", "this team has no inboxes yet");
+		findings_say(&in.f,
+		    &(struct mr_finding){
+			.severity = MR_NOTE, .code = "inboxes", .fix = "the first message makes them" },
+		    "this team has no inboxes yet");
 		return MR_OK;
 	}
-	if (rc == MR_OK)
+	if (rc == MR_OK) {
+		findings_space(&in.f, in.fd);
 		rc = dir_each(in.fd, collect, &in, err);
+	}
 	for (size_t i = 0; rc == MR_OK && i < in.names.n; i++)
 		check_name(&in, in.names.v[i]);
-	if (rc == MR_OK && config_read(teams_of(room), &config, &why) != MR_OK)
-		say(&in, MR_PROBLEM, "members", false, why.hint, "%s", why.message);
-	else if (rc == MR_OK && !config.there)
-		say(&in, MR_NOTE, "members", false, "", "there is no config.json: anybody can be written to");
-	if (rc == MR_OK && in.problems == 0)
-		say(&in, MR_FINE, "inboxes", false, "", "%zu inboxes are in order", in.inboxes);
+	if (rc == MR_OK)
+		check_members(&in, room);
+	if (rc == MR_OK && in.f.told == 0)
+		findings_say(&in.f, &(struct mr_finding){ .severity = MR_FINE, .code = "inboxes" },
+		    "%zu inboxes are in order", in.inboxes);
+	findings_end(&in.f);
 	mr_names_done(&in.names);
 	sys_close_fd(&in.fd);
 	return in.failed ? mr_nomem(err) : rc;

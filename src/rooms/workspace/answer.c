@@ -146,7 +146,7 @@ answer_one(struct workspace *ws, struct box *from, struct entry *question, struc
 		return err->code;
 	if (waits && claim_take(from, question, err) != MR_OK)
 		return err->code;
-	if (waits && sys_fsync(from->inbox_fd) < 0) {
+	if (waits && (sys_fsync(from->scratch_fd) < 0 || sys_fsync(from->inbox_fd) < 0)) {
 		(void)mr_fail_errno(err, "cannot make the claim of '%s' durable", question->name);
 		return give_back(from, question, err);
 	}

@@ -109,8 +109,9 @@ workspace_flush(struct mr_room *room, struct mr_error *err)
 		mr_auto(box_done) struct box box = BOX_INIT;
 
 		rc = box_open(&box, ws, ws->dirty.v[i], BOX_AS_IT_IS, err);
+		/* The folder that gained the name first: without a journal the other order can lose both. */
 		if (rc == MR_OK &&
-		    (sys_fsync(box.inbox_fd) < 0 || (box.scratch_fd >= 0 && sys_fsync(box.scratch_fd) < 0)))
+		    ((box.scratch_fd >= 0 && sys_fsync(box.scratch_fd) < 0) || sys_fsync(box.inbox_fd) < 0))
 			rc = mr_fail_errno(err, "cannot make marks of '%s' durable", box.address);
 	}
 	if (rc == MR_OK)

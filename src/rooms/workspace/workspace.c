@@ -175,4 +175,5 @@ const struct room_driver room_workspace = {
 	.watch_wait = workspace_watch_wait,
 	.watch_close = workspace_watch_close,
 	.each_place = room_search_places,
+	.inspect = workspace_inspect,
 };

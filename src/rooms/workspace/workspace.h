@@ -184,4 +184,7 @@ enum mr_rc workspace_watch(struct mr_room *room, const char *agent, void **ret_w
 void workspace_watch_wait(struct mr_room *room, void *watch, int64_t timeout_ms);
 void workspace_watch_close(struct mr_room *room, void *watch);
 
+/* ---- inspect.c ---- */
+enum mr_rc workspace_inspect(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, struct mr_error *err);
+
 #endif

@@ -129,6 +129,24 @@ names_are_copied_and_found(void **state)
 	assert_null(names.v);
 }
 
+static void
+joined_strings_are_cut_off_where_the_room_ends(void **state)
+{
+	(void)state;
+	char to[8] = "xxxxxxx";
+
+	text_join(to, sizeof to, "", NULL);
+	assert_string_equal(to, "");
+	text_join(to, sizeof to, "a", "/", "b", NULL);
+	assert_string_equal(to, "a/b");
+	text_join(to, sizeof to, "1234", "567", NULL);
+	assert_string_equal(to, "1234567");
+	text_join(to, sizeof to, "1234", "5678", "9", NULL);
+	assert_string_equal(to, "1234567");
+	text_join(to, 1, "1", NULL);
+	assert_string_equal(to, "");
+}
+
 int
 main(void)
 {
@@ -140,6 +158,7 @@ main(void)
 		cmocka_unit_test(numbers_are_digits_only_and_do_not_overflow),
 		cmocka_unit_test(an_arena_gives_zeroed_aligned_memory_of_any_size),
 		cmocka_unit_test(names_are_copied_and_found),
+		cmocka_unit_test(joined_strings_are_cut_off_where_the_room_ends),
 	};
 
 	return cmocka_run_group_tests_name("base/buf", tests, NULL, NULL);

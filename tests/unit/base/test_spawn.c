@@ -166,6 +166,40 @@ the_caller_can_stop_it(void **state)
 	spawned_done(&ran);
 }
 
+static bool
+has_said_it(void *ctx, const struct buf *out)
+{
+	(void)ctx;
+	return strstr(buf_z(out), "got") != NULL;
+}
+
+static void
+a_server_is_listened_to_before_its_input_ends(void **state)
+{
+	struct spawned ran = run(&(struct spawn){
+	    .argv = ARGV("sh", "-c", "read line; sleep 0.1; echo got $line; cat >/dev/null; echo left"),
+	    .input = STR("it\n"),
+	    .limit_ms = 5000,
+	    .enough = has_said_it });
+
+	(void)state;
+	assert_false(ran.timed_out);
+	assert_string_equal(buf_z(&ran.out), "got it\nleft\n");
+	spawned_done(&ran);
+}
+
+static void
+its_input_stays_open_until_then(void **state)
+{
+	struct spawned ran =
+	    run(&(struct spawn){ .argv = ARGV("cat"), .input = STR("x"), .limit_ms = 200, .enough = has_said_it });
+
+	(void)state;
+	assert_true(ran.timed_out);
+	assert_string_equal(buf_z(&ran.out), "x");
+	spawned_done(&ran);
+}
+
 int
 main(void)
 {
@@ -178,6 +212,8 @@ main(void)
 		cmocka_unit_test(why_it_cannot_run_is_said),
 		cmocka_unit_test(environment_and_folder_are_set),
 		cmocka_unit_test(the_caller_can_stop_it),
+		cmocka_unit_test(a_server_is_listened_to_before_its_input_ends),
+		cmocka_unit_test(its_input_stays_open_until_then),
 	};
 
 	return cmocka_run_group_tests_name("spawn", tests, NULL, NULL);

@@ -79,6 +79,7 @@ static const struct {
 	{ "Type: X\nTime-Limit: soon\n", "is no time" },
 	{ "Type: X\nCooldown: -1\n", "is no time" },
 	{ "Type: X\nEscalate-After: 0\n", "no number" },
+	{ "Type: X\nEarlier-Life: maybe\n", "neither act nor aside" },
 	{ "Type: X\nSummary: \xff\n", "no text" },
 };
 

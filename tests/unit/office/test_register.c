@@ -90,10 +90,37 @@ one_session_is_one_agent(void **state)
 
 	assert_int_equal(try_register(s, "bob", &env, false, &reg, &err), MR_REFUSED);
 	assert_says(err.message, "already is 'alice'");
-	assert_int_equal(try_register(s, "bob", &env, true, &reg, &err), MR_REFUSED);
+	assert_says(err.hint, "takeover bob");
 	struct mr_agent agent = { 0 };
 
 	assert_int_equal(mr_agent_get(s->room, "bob", &agent, &err), MR_NOTFOUND);
+	scratch_free(s);
+	(void)state;
+}
+
+static void
+a_takeover_makes_a_session_another_agent(void **state)
+{
+	struct scratch *s = scratch_with_room();
+	struct mr_process harness = harness_start(s);
+	struct mr_env env = env_of(s, "claude-code-aaa", &harness, "/w");
+	struct mr_registration reg = registered(s, "alice", &env);
+	struct mr_error err = { 0 };
+	struct mr_agent alice = { 0 }, bob = { 0 };
+
+	assert_int_equal(try_register(s, "bob", &env, true, &reg, &err), MR_OK);
+	assert_int_equal(mr_agent_get(s->room, "bob", &bob, &err), MR_OK);
+	assert_string_equal(bob.session, "claude-code-aaa");
+	assert_true(bob.process.pid == harness.pid);
+	/* who it was is nobody's session any more, and gone with the process that did this: us */
+	assert_int_equal(mr_agent_get(s->room, "alice", &alice, &err), MR_OK);
+	assert_string_equal(alice.session, "");
+	assert_true(alice.process.pid == getpid());
+	/* and the way back */
+	assert_int_equal(try_register(s, "alice", &env, true, &reg, &err), MR_OK);
+	assert_int_equal(reg.life, 2);
+	mr_agent_done(&alice);
+	mr_agent_done(&bob);
 	scratch_free(s);
 	(void)state;
 }
@@ -441,6 +468,7 @@ main(void)
 		cmocka_unit_test(a_live_name_is_refused_with_who_and_where_and_a_gone_one_given),
 		cmocka_unit_test(a_plain_shells_life_goes_on_until_takeover),
 		cmocka_unit_test(one_session_is_one_agent),
+		cmocka_unit_test(a_takeover_makes_a_session_another_agent),
 		cmocka_unit_test(reserved_and_bad_names_are_refused),
 		cmocka_unit_test(of_fifty_processes_that_want_one_name_one_gets_it),
 		cmocka_unit_test(fifty_processes_with_fifty_names_all_get_theirs),

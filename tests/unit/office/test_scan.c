@@ -288,7 +288,7 @@ static void
 count_problems(void *ctx, const struct mr_finding *finding)
 {
 	if (finding->severity == MR_PROBLEM) {
-		print_message("problem: %s: %s\n", finding->check, finding->text);
+		print_message("problem: %s: %s\n", finding->code, finding->what);
 		++*(size_t *)ctx;
 	}
 }

@@ -92,6 +92,44 @@ a_resumed_session_goes_on_with_its_life_in_its_new_process(void **state)
 	(void)state;
 }
 
+/* What every hook asks, and what it must not say yes to: all that is not the usual case is for mr_self_resolve. */
+static void
+the_quick_answer_is_only_for_a_bound_session_whose_process_is_there(void **state)
+{
+	struct scratch *s = scratch_with_room();
+	struct mr_process harness = harness_start(s), other = harness_start(s);
+	struct mr_env env = env_of(s, "claude-code-aaa", &harness, "/w"),
+		      asked = env_of(s, "claude-code-aaa", NULL, "/w");
+	struct mr_env taker = env_of(s, "claude-code-bbb", &other, "/w2");
+	struct mr_register_options takeover = { .takeover = true };
+	struct mr_registration reg = { 0 };
+	struct mr_self self = { 0 };
+	struct mr_error err = { 0 };
+
+	assert_false(mr_self_bound(s->room, &asked, &self));
+	registered(s, "alice", &env);
+	assert_true(mr_self_bound(s->room, &asked, &self));
+	assert_string_equal(self.agent, "alice");
+	assert_int_equal(self.life, 1);
+	assert_true(self.bound);
+	assert_string_equal(self.how, resolved(s, &env).how);
+	asked.as = "bob";
+	assert_false(mr_self_bound(s->room, &asked, &self));
+	asked.as = NULL;
+	asked.session = "claude-code-other";
+	assert_false(mr_self_bound(s->room, &asked, &self));
+	asked.session = env.session;
+	assert_int_equal(mr_register(s->room, "alice", &taker, &takeover, &reg, &err), MR_OK);
+	assert_false(mr_self_bound(s->room, &asked, &self)); /* fenced */
+	asked.session = taker.session;
+	assert_true(mr_self_bound(s->room, &asked, &self));
+	assert_int_equal(self.life, 2);
+	harness_end(s, &other);
+	assert_false(mr_self_bound(s->room, &asked, &self)); /* maybe resumed by another */
+	scratch_free(s);
+	(void)state;
+}
+
 static void
 a_session_after_clear_is_the_same_life_and_so_is_its_stale_id(void **state)
 {
@@ -452,6 +490,7 @@ main(void)
 		cmocka_unit_test(nobody_is_told_the_line_to_type),
 		cmocka_unit_test(two_sessions_in_one_worktree_are_two_agents),
 		cmocka_unit_test(a_resumed_session_goes_on_with_its_life_in_its_new_process),
+		cmocka_unit_test(the_quick_answer_is_only_for_a_bound_session_whose_process_is_there),
 		cmocka_unit_test(a_session_after_clear_is_the_same_life_and_so_is_its_stale_id),
 		cmocka_unit_test(a_subagent_in_another_worktree_shares_its_parents_mailbox),
 		cmocka_unit_test(a_nested_agent_with_a_leaked_variable_does_not_become_its_parent),

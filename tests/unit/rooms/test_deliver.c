@@ -1187,7 +1187,7 @@ purged_mail_is_not_delivered_by_recovery(void **state)
 static void
 count_problems(void *ctx, const struct mr_finding *finding)
 {
-	if (finding->severity == MR_PROBLEM && !finding->fixed && strcmp(finding->check, "space") != 0)
+	if (finding->severity == MR_PROBLEM && !finding->fixed && strcmp(finding->code, "space") != 0)
 		++*(size_t *)ctx;
 }
 

@@ -701,7 +701,7 @@ count_finding(void *ctx, const struct mr_finding *finding)
 {
 	struct seen *seen = ctx;
 
-	seen->n++;
+	seen->n += finding->severity != MR_FINE && strcmp(finding->code, "space") != 0;
 	seen->troubles += finding->fixed;
 }
 
@@ -720,22 +720,25 @@ a_look_finds_and_mends(void **state)
 {
 	struct place *p = *state;
 	mr_auto(buf_done) struct buf registry = BUF_INIT;
-	const struct timespec old[2] = { { .tv_sec = 1700000000 }, { .tv_sec = 1700000000 } };
 	char path[400];
 
 	add(p, "bob");
+	free(p->room->state_dir); /* what is taken away is kept there */
+	p->room->state_dir = strdup(p->folder);
 	assert_int_equal(inspect(p, false).n, 0);
 	buf_addf(&registry, "{\"bob\":\n{\"id\":\"%s\",\"inbox\":\"/elsewhere/inbox\"}}", id_of(p, "bob"));
 	put(p, "registry.json", buf_z(&registry));
 	for (int i = 0; i < 2; i++) {
 		(void)snprintf(path, sizeof path, "%s/tmp/%sleft.md", id_of(p, "bob"), i ? FILE_CARRY : "");
 		put(p, path, "half");
-		assert_int_equal(utimensat(AT_FDCWD, path_of(p, path), old, 0), 0);
 	}
 	assert_int_equal(chmod(path_of(p, ""), 0755), 0);
-	assert_int_equal(inspect(p, false).n, 4);
+	assert_int_equal(inspect(p, false).n, 3); /* somebody may be writing these */
+	clock_shift_ms((int64_t)3 * 86400 * 1000);
+	assert_int_equal(inspect(p, false).n, 5);
 	assert_int_equal(inspect(p, true).troubles, 4);
-	assert_int_equal(inspect(p, false).n, 0);
+	assert_int_equal(inspect(p, false).n, 1);
+	clock_shift_ms(0);
 	assert_int_equal(look(p, "bob", BOTH).troubles, 0);
 	assert_int_equal(access(path_of(p, path), F_OK), 0); /* a ticket tells of this one */
 }

@@ -979,7 +979,7 @@ evidence_and_purge_know_work(void **state)
 static void
 count_finding(void *ctx, const struct mr_finding *finding)
 {
-	*(size_t *)ctx += finding->severity == MR_PROBLEM && strstr(finding->text, "no such queue") != NULL;
+	*(size_t *)ctx += finding->severity == MR_PROBLEM && strstr(finding->what, "no such queue") != NULL;
 }
 
 static void

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT */
+/* findings.c - telling what an inspection finds. */
+#include "base/findings.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/sys.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/statvfs.h>
+
+#define SPACE_MIN ((uint64_t)64 << 20)
+#define SPACE_PERCENT 1
+#define WHAT_MAX 1024
+
+struct findings
+findings_begin(bool fix, mr_finding_fn *fn, void *ctx)
+{
+	return (struct findings){ .fix = fix, .fn = fn, .ctx = ctx, .attic = ATTIC_NONE };
+}
+
+void
+findings_keep_in_state(struct findings *f, const char *state_dir)
+{
+	f->attic =
+	    (struct attic){ .home_fd = AT_FDCWD, .home = state_dir, .dir_mode = 0700, .file_mode = 0600, .fd = -1 };
+}
+
+/* ---- Telling ---- */
+
+static struct findings_code *
+counter_of(struct findings *f, const char *code)
+{
+	for (size_t i = 0; i < f->codes_n; i++)
+		if (strcmp(f->codes[i].code, code) == 0)
+			return &f->codes[i];
+	if (f->codes_n == FINDINGS_CODES)
+		return NULL;
+	f->codes[f->codes_n].code = code;
+	return &f->codes[f->codes_n++];
+}
+
+static void
+tell(struct findings *f, struct mr_finding finding)
+{
+	struct findings_code *c = finding.severity == MR_FINE ? NULL : counter_of(f, finding.code);
+
+	f->told += finding.severity != MR_FINE;
+	if (c && c->n++ >= FINDINGS_EACH) {
+		c->more++;
+		c->more_fixed += finding.fixed;
+		if (!finding.fixed && finding.severity > c->worst)
+			c->worst = finding.severity;
+		return;
+	}
+	finding.path = finding.path ? finding.path : "";
+	finding.why = finding.why ? finding.why : "";
+	finding.fix = finding.fix ? finding.fix : "";
+	f->fn(f->ctx, &finding);
+}
+
+void
+findings_say(struct findings *f, const struct mr_finding *like, const char *fmt, ...)
+{
+	struct mr_finding finding = *like;
+	char what[WHAT_MAX];
+	va_list args;
+
+	va_start(args, fmt);
+	(void)vsnprintf(what, sizeof what, fmt, args);
+	va_end(args);
+	finding.what = what;
+	tell(f, finding);
+}
+
+void
+findings_take(struct findings *f, int dir_fd, const char *name, const struct mr_finding *like, const char *fmt, ...)
+{
+	mr_auto(buf_done) struct buf place = BUF_INIT, done = BUF_INIT, log = BUF_INIT;
+	struct mr_finding finding = *like;
+	struct mr_error err = { 0 };
+	char what[WHAT_MAX];
+	va_list args;
+
+	va_start(args, fmt);
+	(void)vsnprintf(what, sizeof what, fmt, args);
+	va_end(args);
+	finding.what = what;
+	if (f->fix) {
+		buf_addf(&log, "%s (%s)", what, finding.why ? finding.why : "");
+		finding.fixed =
+		    attic_take(&f->attic, dir_fd, name, finding.path, finding.code, buf_z(&log), &place, &err) == MR_OK;
+		buf_addf(&done, finding.fixed ? "it is in '%s' now" : "move it away by hand: %s",
+		    finding.fixed ? buf_z(&place) : err.message);
+		finding.fix = buf_z(&done);
+	}
+	tell(f, finding);
+}
+
+void
+findings_end(struct findings *f)
+{
+	for (size_t i = 0; i < f->codes_n; i++) {
+		const struct findings_code *c = &f->codes[i];
+		char what[80];
+
+		if (c->more == 0)
+			continue;
+		(void)snprintf(what, sizeof what, "and %zu more of this kind", c->more);
+		f->fn(f->ctx,
+		    &(struct mr_finding){ .severity = c->more == c->more_fixed ? MR_NOTE : c->worst,
+			.code = c->code,
+			.path = "",
+			.what = what,
+			.why = "",
+			.fix = c->more == c->more_fixed ? "each is logged in the attic, or put right where it is"
+							: "see the first of them",
+			.fixed = c->more == c->more_fixed });
+	}
+	attic_done(&f->attic);
+}
+
+/* ---- Leftovers ---- */
+
+int64_t
+findings_age_ms(const struct stat *st)
+{
+	int64_t modified = (int64_t)st->st_mtim.tv_sec * 1000 + st->st_mtim.tv_nsec / 1000000;
+	int64_t changed = (int64_t)st->st_ctim.tv_sec * 1000 + st->st_ctim.tv_nsec / 1000000;
+
+	return clock_now_ms() - (modified > changed ? modified : changed);
+}
+
+/* A lease is given only to whoever alone has the file open. Should somebody open it in this very moment, the kernel
+ * tells us by a signal: one that is ignored, for it would end us else. */
+bool
+findings_in_use(int dir_fd, const char *name)
+{
+#ifdef F_SETLEASE
+	mr_auto(sys_close_fd) int fd = sys_open(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
+
+	if (fd < 0 || fcntl(fd, F_SETSIG, SIGURG) < 0)
+		return false;
+	if (fcntl(fd, F_SETLEASE, F_WRLCK) < 0)
+		return errno == EAGAIN;
+	(void)fcntl(fd, F_SETLEASE, F_UNLCK);
+#else
+	(void)dir_fd;
+	(void)name;
+#endif
+	return false;
+}
+
+void
+findings_leftover(struct findings *f, int dir_fd, const char *name, const char *path)
+{
+	bool ticket = str_starts(str_of(name), FILE_CARRY);
+	char since[24];
+	struct stat st;
+
+	if (sys_stat(dir_fd, name, &st) < 0 || findings_age_ms(&st) < FINDINGS_STRAY_MS ||
+	    findings_in_use(dir_fd, name) || (str_starts(str_of(name), FILE_VOID) && !file_void_is_old(dir_fd, name)))
+		return;
+	duration_text(findings_age_ms(&st), since);
+	/* One without a byte never got far enough to be asked for: whoever notes a ticket has written it all before. */
+	if (ticket && st.st_size > 0)
+		findings_say(f,
+		    &(struct mr_finding){ .severity = MR_NOTE,
+			.code = "leftovers",
+			.path = path,
+			.why = "a `mailroom carry` that was killed leaves it, and may still ask for it: without it the "
+			       "message would count as delivered",
+			.fix = "run `mailroom carry` in every room that is linked with this one; what is still here "
+			       "then can be removed by hand" },
+		    "'%s' is a message on its way from another room, %s old", path, since);
+	else
+		findings_take(f, dir_fd, name,
+		    &(struct mr_finding){ .severity = MR_NOTE,
+			.code = "leftovers",
+			.path = path,
+			.why = "its writer was killed before it had its name: nobody reads it",
+			.fix = "mailroom doctor --fix moves it to the attic" },
+		    "'%s' is a temporary file, %s old", path, since);
+}
+
+/* ---- The disk ---- */
+
+void
+findings_space(struct findings *f, int fd)
+{
+	struct statvfs fs;
+
+	if (fstatvfs(fd, &fs) < 0)
+		return;
+	uint64_t bytes = (uint64_t)fs.f_bavail * fs.f_frsize, all = (uint64_t)fs.f_blocks * fs.f_frsize;
+
+	if (all > 0 && (bytes < SPACE_MIN || bytes < all / 100 * SPACE_PERCENT))
+		findings_say(f,
+		    &(struct mr_finding){ .severity = MR_PROBLEM,
+			.code = "space",
+			.why =
+			    "below 64 MiB or 1 % of the disk a single large message fills it, and then every send is "
+			    "refused",
+			.fix = "make room: remove what is not needed, or move old archives elsewhere" },
+		    "only %llu MiB of %llu are free", (unsigned long long)(bytes >> 20),
+		    (unsigned long long)(all >> 20));
+	else if (fs.f_files > 0 && fs.f_favail < fs.f_files / 100 * SPACE_PERCENT)
+		findings_say(f,
+		    &(struct mr_finding){ .severity = MR_PROBLEM,
+			.code = "space",
+			.why = "every message is a file; below 1 % of the inodes sends are soon refused, however many "
+			       "bytes are free",
+			.fix = "remove small files, or move the room to a file system with more inodes" },
+		    "only %llu of %llu inodes are free", (unsigned long long)fs.f_favail,
+		    (unsigned long long)fs.f_files);
+	else
+		findings_say(f, &(struct mr_finding){ .severity = MR_FINE, .code = "space" }, "%llu MiB are free",
+		    (unsigned long long)(bytes >> 20));
+}

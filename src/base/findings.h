@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * findings.h - what every inspection of a room needs: telling what was found, never the same a thousand times; the rule
+ * that tells a leftover from a file in use; space on the disk.
+ *
+ *	struct findings f = findings_begin(fix, fn, ctx);
+ *	findings_keep_in_state(&f, room->state_dir);        or f.attic = ... in a native room
+ *	... findings_say, findings_leftover, findings_space
+ *	findings_end(&f);                                   says what was only counted
+ */
+#ifndef BASE_FINDINGS_H
+#define BASE_FINDINGS_H
+
+#include "base/attic.h"
+#include <sys/stat.h>
+
+#define FINDINGS_STRAY_MS ((int64_t)36 * 3600 * 1000) /* what is older and temporary is nobody's */
+#define FINDINGS_FUTURE_MS ((int64_t)5 * 60 * 1000)   /* clocks of two machines may differ so much */
+#define FINDINGS_EACH 20                              /* of one code are told one by one */
+#define FINDINGS_CODES 32
+
+struct findings {
+	bool fix;
+	mr_finding_fn *fn;
+	void *ctx;
+	struct attic attic;
+	size_t told; /* notes and problems */
+	struct findings_code {
+		const char *code;
+		size_t n, more, more_fixed;
+		enum mr_severity worst; /* of those that were only counted and not fixed */
+	} codes[FINDINGS_CODES];
+	size_t codes_n;
+};
+
+struct findings findings_begin(bool fix, mr_finding_fn *fn, void *ctx);
+void findings_end(struct findings *f);
+/* state_dir NULL: nothing can be kept, so nothing is taken. */
+void findings_keep_in_state(struct findings *f, const char *state_dir);
+
+/* like->what is made of the format; codes are literals. */
+void findings_say(struct findings *f, const struct mr_finding *like, const char *fmt, ...) MR_PRINTF(3, 4);
+/* Takes it to the attic if fix was asked for, and tells: like->fixed and ->fix are filled in. like->fix: what to do
+ * when it was not asked for. */
+void findings_take(struct findings *f, int dir_fd, const char *name, const struct mr_finding *like, const char *fmt,
+    ...) MR_PRINTF(5, 6);
+
+/* Since when nobody changed it, in either of its times. Negative: never, by this clock. */
+int64_t findings_age_ms(const struct stat *st);
+/* Has a living process it open? Asked of the kernel, so that no clock and no pid namespace can deceive; false also
+ * where it does not tell (another user's file, a network file system), and then only the age speaks. */
+bool findings_in_use(int dir_fd, const char *name);
+/* A temporary file of ours in a room of another program: told, and taken, once nobody can be using it. A file that a
+ * link may still ask for (FILE_CARRY) is only told: gone it would say that its message was delivered. */
+void findings_leftover(struct findings *f, int dir_fd, const char *name, const char *path);
+/* Blocks and inodes; `fd` is on that file system. */
+void findings_space(struct findings *f, int fd);
+
+#endif

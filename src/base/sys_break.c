@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/* sys_break.c - see sys_break.h. */
+#include "base/sys_break.h"
+
+#ifdef MR_FAULT_ENV
+#include "base/sys.h"
+#include "base/sys_record.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static enum sys_break broken;
+
+bool
+sys_break_set(const char *name)
+{
+	static const char *const names[] = {
+		[BREAK_NO_DIR_SYNC] = "no-dir-sync",
+		[BREAK_NO_FILE_SYNC] = "no-file-sync",
+		[BREAK_NAME_BEFORE_BYTES] = "name-before-bytes",
+		[BREAK_MARK_BEFORE_SHOW] = "mark-before-show",
+		[BREAK_SOURCE_FIRST] = "source-first",
+		[BREAK_NO_UNNAMED] = "no-unnamed",
+	};
+
+	broken = BREAK_NOTHING;
+	if (name == NULL)
+		return true;
+	for (size_t i = BREAK_NO_DIR_SYNC; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(names[i], name) == 0)
+			broken = (enum sys_break)i;
+	return broken != BREAK_NOTHING;
+}
+
+bool
+sys_break_is(enum sys_break which)
+{
+	return broken == which;
+}
+
+bool
+sys_break_skips_sync(int fd)
+{
+	struct stat st;
+
+	if (broken != BREAK_NO_DIR_SYNC && broken != BREAK_NO_FILE_SYNC)
+		return false;
+	return fstat(fd, &st) == 0 && (S_ISDIR(st.st_mode) != 0) == (broken == BREAK_NO_DIR_SYNC);
+}
+
+int
+sys_break_link_empty(int fd, int dir_fd, const char *name)
+{
+	struct stat st;
+	char *bytes = NULL;
+	int result = -1;
+
+	if (fstat(fd, &st) == 0)
+		bytes = malloc((size_t)st.st_size + 1);
+	if (bytes && pread(fd, bytes, (size_t)st.st_size, 0) == st.st_size &&
+	    record_file(ftruncate(fd, 0), RECORD_TRUNCATE, fd, -1, NULL) == 0)
+		result = sys_link_unnamed(fd, dir_fd, name);
+	if (result == 0)
+		result = sys_pwrite_all(fd, bytes, (size_t)st.st_size, 0) < 0 || sys_fsync(fd) < 0 ? -1 : 0;
+	free(bytes);
+	return result;
+}
+#else
+typedef int breaks_are_only_in_test_builds;
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * sys_break.h - test builds only (-Dfault_env=true): ways to be wrong on purpose, one at a time, so that the tests of
+ * power cuts can prove that they would notice. In every other build none of them exists.
+ */
+#ifndef BASE_SYS_BREAK_H
+#define BASE_SYS_BREAK_H
+
+#include <stdbool.h>
+
+enum sys_break {
+	BREAK_NOTHING,
+	BREAK_NO_DIR_SYNC,       /* folders are not synced */
+	BREAK_NO_FILE_SYNC,      /* files are not synced */
+	BREAK_NAME_BEFORE_BYTES, /* a new file gets its name while it is empty */
+	BREAK_MARK_BEFORE_SHOW,  /* mail is consumed before it was shown */
+	BREAK_SOURCE_FIRST,      /* of a move, the folder that lost the name is synced first */
+	BREAK_NO_UNNAMED,        /* not wrong, only poorer: as on a system without unnamed files */
+};
+
+#ifdef MR_FAULT_ENV
+/* "no-dir-sync", "no-file-sync", ... as above, in small letters; false: no such way. NULL: be right again. */
+bool sys_break_set(const char *name);
+bool sys_break_is(enum sys_break which);
+bool sys_break_skips_sync(int fd);
+/* Links the staged file while it is empty, then writes its bytes: 0, or -1 and errno. */
+int sys_break_link_empty(int fd, int dir_fd, const char *name);
+#else
+#define sys_break_is(which) false
+#define sys_break_skips_sync(fd) false
+#define sys_break_link_empty(fd, dir_fd, name) (-1)
+#endif
+
+#endif

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * bring.c - answers from linked rooms come by themselves: whoever looks for mail sends a carrier first.
+ *
+ * The carrier is a process of its own. Another room may be slow (a team's lock is waited for up to half a minute), and
+ * whoever looks wants to see what is here; so he waits a moment for the carrier, then goes on without him. What it
+ * brings later is there at the next look, and ends a wait. Any number of carriers may run (office/carry.c).
+ */
+#include "cli/cli.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/sys.h"
+
+#define LOOK_MS 2
+
+static pid_t carrier; /* that was still at it when we went on; 0: none */
+
+static bool
+note_one(void *ctx, const struct mr_link *link)
+{
+	(void)link;
+	*(bool *)ctx = true;
+	return false;
+}
+
+bool
+cli_has_links(struct cli *cli)
+{
+	struct mr_error ignored = { 0 };
+	bool any = false;
+
+	return cli->room && mr_link_each(cli->room, note_one, &any, &ignored) == MR_OK && any;
+}
+
+/* The harness waits until nobody holds the hook's pipes, so none of them may stay open here. */
+static void
+carry(struct cli *cli)
+{
+	const struct cli_call call = { .room = mr_room_spec(cli->room) };
+	char *argv[] = { (char[]){ "mailroom" }, (char[]){ "carry" }, NULL };
+
+	for (int fd = 0; fd < 3; fd++) {
+		(void)close(fd);
+		if (sys_open(AT_FDCWD, "/dev/null", O_RDWR, 0) != fd)
+			_exit(EXIT_FAILED);
+	}
+	sys_close_from(3); /* locks and pipes of whoever sent us are not ours to keep */
+	(void)setsid();
+	_exit(cli_call(&call, 2, argv));
+}
+
+static bool
+is_busy(void)
+{
+	if (carrier > 0 && waitpid(carrier, NULL, WNOHANG) != 0)
+		carrier = 0;
+	return carrier > 0;
+}
+
+void
+cli_bring(struct cli *cli, int64_t patience_ms)
+{
+	int64_t end_ms = clock_boot_ms() + patience_ms;
+
+	if (!is_busy() && cli_has_links(cli)) {
+		carrier = fork();
+		if (carrier == 0)
+			carry(cli);
+	}
+	while (is_busy() && clock_boot_ms() < end_ms)
+		(void)poll(NULL, 0, LOOK_MS);
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+/* cmd_hook.c - `mailroom hook HARNESS`: see hook.h. */
+#include "cli/hook/hook.h"
+
+#include <unistd.h>
+
+#define TIME_LIMIT_S 5
+#define END_LIMIT_S 1 /* when a session ends its hooks get little time */
+
+static bool woke; /* exit code 2 is meant */
+
+/* A harness takes 2 for "blocked": a mistake in its settings must not stop its user at every prompt. */
+int
+hook_exit(int code)
+{
+	return code == EXIT_USAGE && !woke ? EXIT_FAILED : code;
+}
+
+/* ---- What the library and the other parts of the command say, nobody hears but the log ---- */
+
+static bool
+take(void *ctx, const struct cli *cli, struct mr_str text)
+{
+	(void)ctx;
+	(void)cli;
+	return out_write(text.ptr, text.len) == 0;
+}
+
+static void
+say(void *ctx, bool error, const char *message, const char *hint)
+{
+	(void)ctx;
+	(void)hint;
+	if (error)
+		log_line(message);
+}
+
+static void
+shown(void *ctx, const struct mr_message *msg, bool whole)
+{
+	(void)ctx;
+	(void)msg;
+	(void)whole;
+}
+
+static const struct cli_sink sink = { .take = take, .say = say, .shown = shown };
+
+/* ---- Running ---- */
+
+static bool
+read_event(struct cli *cli, const struct harness *harness, struct event *ret)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT, why = BUF_INIT;
+	struct mr_error err = { 0 };
+	const char *problem = NULL;
+
+	if (input_read(&text, &err) != MR_OK) {
+		log_error(&err);
+		return false;
+	}
+	if (!event_parse(harness, buf_str(&text), &cli->own, ret, &problem)) {
+		buf_addf(&why, "this is no event: %s", problem);
+		log_line(buf_z(&why));
+		return false;
+	}
+	return true;
+}
+
+static void
+take_session(struct cli *cli, const struct harness *harness, const struct event *event)
+{
+	mr_auto(buf_done) struct buf name = BUF_INIT;
+
+	if (!event->session[0])
+		return;
+	buf_addf(&name, "%s-%s", harness_name(harness), event->session);
+	if (buf_ok(&name))
+		cli->caller_session = arena_dup(&cli->own, buf_str(&name));
+}
+
+static int
+run(struct cli *cli)
+{
+	const struct harness *harness = harness_named(cli->argv[0]);
+	mr_auto(buf_done) struct buf names = BUF_INIT;
+	struct event event = { 0 };
+	bool wait = opt_flag(cli, "wait");
+
+	harness_names(&names);
+	if (!harness)
+		return cli_usage(cli, "'%.40s' is no harness that has hooks here: %s", cli->argv[0], buf_z(&names));
+	if (wait && !harness_can_wake(harness))
+		return cli_usage(cli, "--wait: a session of %s cannot be woken by its hooks", cli->argv[0]);
+	log_begin(cli, harness_name(harness));
+	time_limit(TIME_LIMIT_S);
+	cli->sink = &sink;
+	if (!read_event(cli, harness, &event) || event.moment == MOMENT_NONE || event.subagent)
+		return EXIT_DONE;
+	log_event(event.name);
+	take_session(cli, harness, &event);
+	if (event.moment == MOMENT_END)
+		time_limit(END_LIMIT_S);
+	if (wait) {
+		int code = waiter_run(cli, &event);
+
+		woke = code == EXIT_WAKE;
+		return code;
+	}
+	moment_run(cli, harness, &event);
+	return EXIT_DONE;
+}
+
+static const struct opt opts[] = {
+	OPT(0, "wait", NULL, "stay beside the idle session until there is something to wake it for, then exit with 2"),
+	OPT(0, "gather", "TIME", "with --wait: tell what comes within this time together (default: 2s)"),
+	OPT_END,
+};
+static const char *const about[] = {
+	"A harness runs this at certain moments of a session, with the event as JSON on standard input; `mailroom "
+	"setup` "
+	"writes the lines for it. The answer is in the form of that harness, or nothing at all.",
+	"When a session starts, it is bound to an agent: the one that it was, or the one of its worktree, or a new one "
+	"with "
+	"the name of the worktree's folder. It is told who it is, what it left itself as a hand-off, and what mail is "
+	"unread. With each prompt it is told of new mail and nudges, after each tool only of urgent ones. When it is "
+	"about "
+	"to stop, and there is unread urgent mail or work in its hands, the turn goes on with that, once for each. In "
+	"the "
+	"room of a team its lead gets an idle_notification instead. Helpers inside of a session (agent_id) are left "
+	"alone. "
+	"Work in the hands of the agent gets a new lease each time.",
+	"With --wait it stays until there is mail that the session was not told of, a nudge, or work in a queue that "
+	"the "
+	"agent may claim, gathers for two seconds what else comes, prints it on standard error and exits with 2, which "
+	"starts a turn in a session of Claude Code that is idle. There is one for each session: an older one leaves "
+	"when "
+	"a newer one comes. After 6 wakes in one thread within 10 minutes further mail in it wakes nobody, and the "
+	"operator is told, once.",
+	"Where there is no room it does nothing. Whatever goes wrong, it exits with 0 within five seconds and says why "
+	"in "
+	"hook.log in mailroom's state folder.",
+	NULL,
+};
+static const char *const examples[] = {
+	"echo '{\"hook_event_name\":\"SessionStart\",\"session_id\":\"1\",\"source\":\"startup\"}' | mailroom hook "
+	"claude-code",
+	NULL,
+};
+
+const struct cmd cmd_hook = {
+	.name = "hook",
+	.needs = CMD_NOTHING,
+	.synopsis = "[--wait [--gather TIME]] claude-code|codex|gemini|cursor",
+	.summary = "what the hooks of a harness run: binds its session, tells it of mail, wakes it",
+	.opts = opts,
+	.about = about,
+	.examples = examples,
+	.exits = "",
+	.min_args = 1,
+	.max_args = 1,
+	.run = run,
+};

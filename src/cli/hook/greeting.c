@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/* greeting.c - what a session is told at its start. Stated as facts: what reads like orders from nowhere is taken for
+ * an attack by the models. */
+#include "cli/hook/hook.h"
+
+/* Only what cannot close a block. */
+static void
+add_plain(struct buf *out, const char *name)
+{
+	for (; *name; name++)
+		buf_addc(out, (unsigned char)*name < ' ' || strchr("<>&'\"", *name) ? '-' : *name);
+}
+
+static void
+add_unread(struct cli *cli, struct buf *out)
+{
+	struct mr_error ignored = { 0 };
+	size_t unread = 0;
+
+	if (mr_check(cli->room, cli->self.agent, &unread, &ignored) != MR_OK)
+		return;
+	if (unread == 0) {
+		buf_adds(out, "No unread mail. ");
+		return;
+	}
+	out_count(out, unread, "unread message");
+	buf_adds(out, ": mailroom inbox. ");
+}
+
+void
+greeting_add(struct cli *cli, const struct mr_arrival *arrival, struct buf *out)
+{
+	buf_adds(out, "<system-reminder>\nThis session is the agent '");
+	add_plain(out, arrival->self.agent);
+	buf_adds(out, "' of the mailroom '");
+	add_plain(out, mr_room_name(cli->room));
+	buf_adds(out, "'");
+	if (arrival->self.life > 0)
+		buf_addf(out, ", life %u", arrival->self.life);
+	buf_adds(out, ": other agents write to it by that name, with `mailroom send`.\n");
+	add_unread(cli, out);
+	if (arrival->returned > 0) {
+		out_count(out, arrival->returned, "message");
+		buf_adds(out, " that the last life had in its hands came back. ");
+	}
+	buf_adds(out, "`mailroom describe` explains the commands.\n</system-reminder>\n");
+}

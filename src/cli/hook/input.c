@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * input.c - standard input, to its end: a harness that is still writing when its hook stops reading may take that for
+ * an error. And the time limit of it all: a harness waits for its hooks, so one that hangs (a lock, a dead network
+ * file system, an input that never ends) hangs the agent.
+ */
+#include "cli/hook/hook.h"
+
+#include "base/sys.h"
+#include <signal.h>
+#include <unistd.h>
+
+#define PIECE ((size_t)8 << 10)
+
+enum mr_rc
+input_read(struct buf *ret, struct mr_error *err)
+{
+	char piece[PIECE];
+
+	for (;;) {
+		ssize_t n = sys_read(0, piece, sizeof piece);
+
+		if (n < 0)
+			return mr_fail_errno(err, "cannot read the event");
+		if (n == 0)
+			break;
+		size_t room = INPUT_MAX - ret->len;
+
+		buf_add(ret, (struct mr_str){ piece, (size_t)n < room ? (size_t)n : room });
+	}
+	return ret->failed ? mr_nomem(err) : MR_OK;
+}
+
+/* Nothing that this process has done so far needs an end of its own: locks go with it, and what it did not say it was
+ * shown is shown again. */
+static void
+time_is_up(int signal_number)
+{
+	(void)signal_number;
+	log_from_handler("the time is up");
+	_exit(EXIT_DONE);
+}
+
+void
+time_limit(int seconds)
+{
+	(void)signal(SIGALRM, seconds > 0 ? time_is_up : SIG_IGN);
+	(void)alarm((unsigned)seconds);
+}

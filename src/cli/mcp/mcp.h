@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * mcp.h - the MCP server over standard input and output: one JSON-RPC message a line.
+ *
+ *	serve.c      the loop: lines in, answers of workers out, cancelling, leaving
+ *	request.c    one line as a request, and which era of the protocol it is of
+ *	answer.c     results, errors and notices as lines
+ *	methods.c    what each method answers
+ *	tools.c      the eight tools; definitions.c is how they are listed, arguments.c reads the arguments of a call
+ *	worker.c     a process for each call, which runs that command line; calls.c is the server's side of it
+ *	subscribe.c  who wants to hear of new mail; watch.c is the process that looks
+ *
+ * The server itself never touches a room. Each call runs in a process of its own: a `wait` blocks nobody, a crash is
+ * one failed call, and cancelling is closing its socket. A worker marks mail as shown only after the server said that
+ * stdout took the answer (promise 9).
+ */
+#ifndef CLI_MCP_MCP_H
+#define CLI_MCP_MCP_H
+
+#include "cli/cli.h"
+#include "message/json_read.h"
+#include <sys/types.h>
+
+#define MCP_MODERN_VERSION "2026-07-28"
+#define MCP_LINE_MAX ((size_t)32 << 20)
+#define MCP_CALLS_MAX 16
+#define MCP_LISTENERS_MAX 16
+#define MCP_INBOX_URI "mailroom://inbox"
+#define MCP_META "io.modelcontextprotocol/"
+
+enum mcp_code {
+	MCP_PARSE = -32700,
+	MCP_INVALID = -32600,
+	MCP_NO_METHOD = -32601,
+	MCP_PARAMS = -32602,
+	MCP_INTERNAL = -32603,
+	MCP_NO_RESOURCE = -32002, /* legacy only */
+	MCP_VERSION = -32022,
+};
+
+enum mcp_era { MCP_LEGACY, MCP_MODERN };
+enum mcp_kind { MCP_REQUEST, MCP_NOTICE, MCP_RESPONSE, MCP_BAD };
+
+struct mcp_request { /* borrows the line */
+	enum mcp_kind kind;
+	enum mcp_era era;
+	struct mr_str id;         /* as it was written: a string with its quotes, or a number; "null": none */
+	struct mr_str method;     /* without its quotes; a method with escapes in it is none that we know */
+	struct json_value params; /* an empty object when there are none */
+	struct json_value meta;   /* likewise */
+	struct json_value all;
+	/* MCP_BAD: what to answer */
+	enum mcp_code code;
+	char problem[160];
+	char version[40]; /* MCP_VERSION: the one that was asked for */
+};
+
+struct mcp_call { /* a worker; pid 0: the place is free */
+	pid_t pid;
+	int fd;
+	char *id;       /* raw */
+	char *progress; /* raw token, or NULL */
+	bool patient;   /* it waits for mail: it is not waited for when the client leaves */
+	bool settling;  /* answered; it marks what was shown, and ends */
+	int64_t started_ms, told_ms, limit_ms;
+	struct buf answer;
+};
+
+struct mcp_listener { /* id NULL: the place is free */
+	char *id;     /* of subscriptions/listen; "" is the one of resources/subscribe */
+	bool inbox;   /* of new mail; else only of lists, which never change */
+	pid_t pid;    /* of the process that looks; 0: none */
+	int fd;       /* a byte for each piece of news; -1: none */
+};
+
+struct mcp_extra;
+struct mcp_server {
+	const char *room, *as; /* options of the command line, or NULL */
+	const struct mcp_extra *extra;
+	bool initialized; /* a client of the handshake era is there */
+	bool gone;        /* stdout takes nothing any more */
+	struct mcp_call calls[MCP_CALLS_MAX];
+	struct mcp_listener listeners[MCP_LISTENERS_MAX];
+};
+
+/* Tools, resources and prompts of the protocol's conformance suite: test builds, with --conformance. */
+struct mcp_extra {
+	/* Appends entries to an open array: "tools", "resources", "resourceTemplates", "prompts". */
+	void (*list)(struct json *j, const char *what, enum mcp_era era);
+	/* Further members of the open capabilities object. */
+	void (*capabilities)(struct json *j, enum mcp_era era);
+	/* Each request, before we look at it. True: it was answered with mcp_write, or will be. */
+	bool (*request)(struct mcp_server *s, const struct mcp_request *r);
+};
+#ifdef MR_FAULT_ENV
+extern const struct mcp_extra mcp_fixtures; /* fixtures.c */
+#endif
+
+/* ---- request.c ---- */
+void request_parse(struct mr_str line, bool initialized, struct mcp_request *ret);
+bool request_is(const struct mcp_request *r, const char *method);
+/* "codex-<id>" when the caller's harness names its session in _meta; NULL: it does not. The caller frees it. */
+char *request_session(const struct mcp_request *r);
+
+/* ---- answer.c ---- */
+/* An answer is begun, its members are added, and it is ended with the line; `j` writes to `line`. */
+void answer_begin(struct json *j, const struct mcp_request *r);
+void answer_end(struct json *j, const struct mcp_request *r);
+void answer_cache(
+    struct json *j, const struct mcp_request *r, int64_t ttl_ms, bool everybody); /* modern: how long it holds */
+void answer_error(struct buf *line, const struct mcp_request *r, enum mcp_code code, const char *fmt, ...)
+    MR_PRINTF(4, 5);
+/* {"jsonrpc","method","params":{ stays open; notice_end closes it. */
+void notice_begin(struct json *j, const char *method);
+void notice_end(struct json *j);
+/* One line to the client. False: stdout did not take it. */
+bool mcp_write(struct mcp_server *s, const struct buf *line);
+void mcp_error(struct mcp_server *s, const struct mcp_request *r, enum mcp_code code, const char *fmt, ...)
+    MR_PRINTF(4, 5);
+void mcp_no_resource(struct mcp_server *s, const struct mcp_request *r, const char *uri);
+
+/* ---- methods.c ---- */
+void mcp_handle(struct mcp_server *s, const struct mcp_request *r);
+
+/* ---- tools.c ---- */
+enum arg_kind { ARG_TEXT, ARG_NAMES /* "a,b"; also a list */, ARG_LIST /* also one text */, ARG_NUMBER, ARG_FLAG };
+struct arg { /* name NULL ends a table */
+	const char *name;
+	enum arg_kind kind;
+	bool required;
+	const char *choices; /* "urgent|high|normal|low", or NULL */
+	const char *help;    /* or NULL */
+};
+#define ARGS_MAX 8
+
+struct args {
+	const struct arg *table;
+	struct mr_names values[ARGS_MAX]; /* no entry: not given. A flag that is false is not given. */
+};
+const char *args_text(const struct args *a, const char *name); /* or NULL */
+const struct mr_names *args_list(const struct args *a, const char *name);
+
+struct words { /* a command line for cli_call */
+	struct mr_names v;
+	bool failed;
+};
+void words_add(struct words *w, const char *word);
+void words_option(struct words *w, const char *option, const char *value); /* value NULL: nothing */
+void words_flag(struct words *w, const char *option, bool on);
+
+enum tool_output { TOOL_TEXT, TOOL_SENT /* id */, TOOL_MAIL /* ids, left */, TOOL_WORK /* id, token, attempt */ };
+struct tool {
+	const char *name, *title, *about;
+	const struct arg *args;
+	bool reads, destroys, repeats; /* readOnlyHint, destructiveHint, idempotentHint; openWorldHint is false */
+	enum tool_output output;
+	bool fence;         /* the command does not fence what others wrote */
+	int64_t patience_s; /* it waits by itself, so long when nothing is said; 0: it does not */
+	/* The command line. False: the arguments do not go together, *ret_problem says why. */
+	bool (*command)(const struct args *a, struct words *w, const char **ret_problem);
+};
+extern const char *const mcp_instructions;
+extern const struct tool mcp_tools[];
+extern const size_t mcp_tools_n;
+const struct tool *tool_named(struct mr_str name);
+
+/* ---- definitions.c ---- */
+void tool_json(struct json *j, const struct tool *tool);
+
+/* ---- arguments.c ---- */
+/* False: *ret_problem says what is wrong, and what there is. */
+bool args_read(const struct tool *tool, struct json_value arguments, struct args *ret, struct buf *ret_problem);
+void args_done(struct args *a);
+void words_done(struct words *w);
+
+/* ---- worker.c ---- */
+struct job {
+	const struct tool *tool;
+	struct words words;
+	bool resource; /* the text is asked for as a resource, not as the result of a tool */
+};
+/* In the new process: runs the job, answers through fd, and ends. */
+_Noreturn void worker_run(struct mcp_server *s, const struct mcp_request *r, const struct job *job, int fd);
+/* What every process that the server starts does first. */
+void worker_detach(struct mcp_server *s);
+/* From now on the end of the server ends this process. */
+void worker_follow(int fd);
+
+/* ---- calls.c ---- */
+/* Starts a worker. False: it was answered with an error. */
+bool call_start(struct mcp_server *s, const struct mcp_request *r, const struct job *job, int64_t limit_ms);
+void call_answer_tool_error(struct mcp_server *s, const struct mcp_request *r, const char *message, const char *hint);
+void call_cancel(struct mcp_server *s, struct mr_str id);
+bool call_known(const struct mcp_server *s, struct mr_str id);
+void call_readable(struct mcp_server *s, struct mcp_call *call);
+/* Tells how long calls have been waiting. Returns the milliseconds until the next time; -1: never. */
+int64_t calls_progress(struct mcp_server *s);
+void call_end(struct mcp_call *call);
+
+/* ---- subscribe.c ---- */
+void subscribe_legacy(struct mcp_server *s, const struct mcp_request *r, bool on);
+void subscribe_listen(struct mcp_server *s, const struct mcp_request *r);
+void subscribe_cancel(struct mcp_server *s, struct mr_str id);
+bool subscribe_known(const struct mcp_server *s, struct mr_str id);
+void subscribe_readable(struct mcp_server *s, struct mcp_listener *l);
+void listener_end(struct mcp_listener *l);
+
+/* ---- watch.c ---- */
+/* In a process of its own: a byte to fd each time mail comes, until the server ends. */
+_Noreturn void watch_run(struct mcp_server *s, const struct mcp_request *r, int fd);
+
+/* ---- serve.c ---- */
+int mcp_serve(struct mcp_server *s);
+
+#endif

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * request.c - one line as a JSON-RPC message. A request with the modern keys in its _meta says everything about itself;
+ * without them it belongs to a client that has shaken hands, or it is an error.
+ */
+#include <stdarg.h>
+
+#include "cli/mcp/mcp.h"
+
+#define SESSION_MAX 120
+
+static const struct json_value empty_object = { JSON_OBJECT, { "{}", 2 } };
+
+static void bad(struct mcp_request *r, enum mcp_code code, const char *fmt, ...) MR_PRINTF(3, 4);
+
+static void
+bad(struct mcp_request *r, enum mcp_code code, const char *fmt, ...)
+{
+	va_list args;
+
+	r->kind = MCP_BAD;
+	r->code = code;
+	va_start(args, fmt);
+	(void)vsnprintf(r->problem, sizeof(r->problem), fmt, args);
+	va_end(args);
+}
+
+bool
+request_is(const struct mcp_request *r, const char *method)
+{
+	return str_eq(r->method, str_of(method));
+}
+
+/* A number with a fraction or an exponent is refused: what it would be compared with, nobody can say. */
+static bool
+is_id(struct json_value v)
+{
+	if (v.kind == JSON_STRING)
+		return true;
+	for (size_t i = 0; i < v.raw.len; i++)
+		if (v.raw.ptr[i] == '.' || v.raw.ptr[i] == 'e' || v.raw.ptr[i] == 'E')
+			return false;
+	return v.kind == JSON_NUMBER;
+}
+
+static bool
+find_object(struct json_value in, const char *key, struct json_value *ret)
+{
+	struct json_value found;
+
+	*ret = empty_object;
+	if (!json_find(in, key, &found))
+		return true;
+	if (found.kind != JSON_OBJECT)
+		return false;
+	*ret = found;
+	return true;
+}
+
+static void
+read_modern(struct mcp_request *r, struct json_value version)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	struct json_value capabilities;
+
+	r->era = MCP_MODERN;
+	if (version.kind != JSON_STRING) {
+		bad(r, MCP_PARAMS, "_meta needs '" MCP_META "protocolVersion', a string");
+		return;
+	}
+	json_text(version, &text);
+	if (strcmp(buf_z(&text), MCP_MODERN_VERSION) != 0) {
+		bad(r, MCP_VERSION, "this version of the protocol is not supported");
+		(void)snprintf(r->version, sizeof(r->version), "%s", buf_z(&text));
+		return;
+	}
+	if (!json_find(r->meta, MCP_META "clientCapabilities", &capabilities) || capabilities.kind != JSON_OBJECT)
+		bad(r, MCP_PARAMS, "_meta needs '" MCP_META "clientCapabilities', an object");
+}
+
+static bool
+has_modern_key(struct json_value meta)
+{
+	struct json_value ignored;
+
+	return json_find(meta, MCP_META "clientCapabilities", &ignored) ||
+	       json_find(meta, MCP_META "clientInfo", &ignored);
+}
+
+/* `initialize` and `ping` are of the old era alone, `server/discover` and `subscriptions/listen` of the new one. */
+static void
+read_era(struct mcp_request *r, bool initialized)
+{
+	struct json_value version = empty_object; /* no string: missing */
+
+	if (request_is(r, "initialize") && !json_find(r->meta, MCP_META "protocolVersion", &version))
+		return;
+	if (json_find(r->meta, MCP_META "protocolVersion", &version) || has_modern_key(r->meta) ||
+	    request_is(r, "server/discover") || request_is(r, "subscriptions/listen"))
+		read_modern(r, version);
+	else if (!initialized && !request_is(r, "ping") && r->kind == MCP_REQUEST)
+		bad(r, MCP_PARAMS, "_meta needs '" MCP_META "protocolVersion', or 'initialize' comes first");
+}
+
+static void
+read_envelope(struct mcp_request *r)
+{
+	struct json_value v;
+	bool has_id = json_find(r->all, "id", &v);
+
+	if (has_id && is_id(v))
+		r->id = v.raw;
+	else if (has_id) {
+		bad(r, MCP_INVALID, "an id is a string or a whole number");
+		return;
+	}
+	r->kind = has_id ? MCP_REQUEST : MCP_NOTICE;
+	if (!json_find(r->all, "jsonrpc", &v) || !str_eq(v.raw, STR("\"2.0\""))) {
+		bad(r, MCP_INVALID, "'jsonrpc' must be \"2.0\"");
+		return;
+	}
+	if (!json_find(r->all, "method", &v)) {
+		if (has_id && (json_find(r->all, "result", &v) || json_find(r->all, "error", &v)))
+			r->kind = MCP_RESPONSE;
+		else
+			bad(r, MCP_INVALID, "there is no method");
+		return;
+	}
+	if (v.kind != JSON_STRING) {
+		bad(r, MCP_INVALID, "a method is a string");
+		return;
+	}
+	r->method = (struct mr_str){ v.raw.ptr + 1, v.raw.len - 2 };
+	bool formed = find_object(r->all, "params", &r->params) && find_object(r->params, "_meta", &r->meta);
+
+	if (!formed && has_id)
+		bad(r, MCP_PARAMS, "'params' and its '_meta' must be objects");
+	else if (!formed)
+		r->method = STR(""); /* a notice is never answered */
+}
+
+void
+request_parse(struct mr_str line, bool initialized, struct mcp_request *ret)
+{
+	const char *problem = NULL;
+
+	*ret = (struct mcp_request){ .id = STR("null"), .params = empty_object, .meta = empty_object };
+	ret->method = STR("");
+	if (!json_whole(line, &ret->all, &problem)) {
+		bad(ret, MCP_PARSE, "the line is no JSON: it %s", problem);
+		return;
+	}
+	if (ret->all.kind != JSON_OBJECT) {
+		bad(ret, MCP_INVALID,
+		    ret->all.kind == JSON_ARRAY ? "batches are not supported: one message a line"
+						: "a message is an object");
+		return;
+	}
+	read_envelope(ret);
+	if (ret->kind == MCP_REQUEST)
+		read_era(ret, initialized);
+}
+
+char *
+request_session(const struct mcp_request *r)
+{
+	mr_auto(buf_done) struct buf name = BUF_INIT;
+
+	buf_adds(&name, "codex-");
+	size_t before = name.len;
+
+	if (!json_find_text(r->meta, "threadId", &name) || name.len == before || name.len > SESSION_MAX ||
+	    strlen(buf_z(&name)) != name.len)
+		return NULL;
+	return buf_take(&name);
+}

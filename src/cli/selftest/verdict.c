@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: MIT */
+/* verdict.c - what the commands promised, out of the journals, against what is in the room. */
+#include "base/file.h"
+#include "base/sys.h"
+#include "cli/selftest/selftest.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+
+#define JOURNAL_MAX ((size_t)256 << 20)
+
+struct sent { /* one send */
+	char tag[TAG_LEN];
+	char kind, answer;
+	unsigned char reader;
+	unsigned char copies[READERS]; /* in their mailboxes */
+	bool shown[READERS];
+	unsigned char claimed, done;
+};
+struct trial {
+	struct verdict *v;
+	struct sent *all;
+	size_t n, cap;
+	unsigned reader; /* whose mailbox is looked at */
+	bool failed;     /* out of memory */
+};
+
+MR_PRINTF(2, 3)
+static void
+broken(struct trial *t, const char *fmt, ...)
+{
+	char text[200];
+	va_list args;
+
+	va_start(args, fmt);
+	(void)vsnprintf(text, sizeof text, fmt, args);
+	va_end(args);
+	if (t->v->broken_n++ < BROKEN_MAX)
+		t->failed |= !names_add(&t->v->broken, str_of(text));
+}
+
+/* ---- The journals ---- */
+
+static void
+add_sent(struct trial *t, const char *line)
+{
+	struct sent s = { 0 };
+	unsigned reader = 0;
+
+	if (sscanf(line, "S %c %u %c %23s", &s.kind, &reader, &s.answer, s.tag) != 4 || reader >= READERS)
+		return;
+	s.reader = (unsigned char)reader;
+	if (t->n == t->cap) {
+		size_t cap = t->cap ? t->cap * 2 : 1024;
+		struct sent *all = realloc(t->all, cap * sizeof *all);
+
+		if (!all) {
+			t->failed = true;
+			return;
+		}
+		t->all = all;
+		t->cap = cap;
+	}
+	t->all[t->n++] = s;
+	t->v->accepted += s.answer == 'y';
+	t->v->doubtful += s.answer == 'm';
+	t->v->refused += s.answer == 'n';
+}
+
+static int
+by_tag(const void *a, const void *b)
+{
+	return strcmp(((const struct sent *)a)->tag, ((const struct sent *)b)->tag);
+}
+
+static struct sent *
+sent_as(struct trial *t, const char *tag)
+{
+	struct sent key = { 0 };
+
+	(void)snprintf(key.tag, sizeof key.tag, "%s", tag);
+	return t->n ? bsearch(&key, t->all, t->n, sizeof *t->all, by_tag) : NULL;
+}
+
+static void
+note_work(struct trial *t, char what, const char *tag)
+{
+	struct sent *s = sent_as(t, tag);
+
+	if (!s) {
+		broken(t, "work '%s' was handed out that nobody sent", tag);
+	} else if (what == 'C') {
+		if (s->done)
+			broken(t, "work '%s' was handed out again after it was done", tag);
+		s->claimed = 1;
+	} else {
+		if (s->done)
+			broken(t, "work '%s' was done twice", tag);
+		s->done = 1;
+		t->v->done++;
+	}
+}
+
+static void
+take_entry(struct trial *t, const char *line)
+{
+	char tag[TAG_LEN] = "";
+	unsigned reader = 0;
+	size_t ran, killed;
+	struct sent *s;
+
+	if (sscanf(line, "V %u %23s", &reader, tag) == 2 && reader < READERS) {
+		t->v->shown++;
+		s = sent_as(t, tag);
+		if (s)
+			s->shown[reader] = true;
+		else
+			broken(t, "'%s' was shown, which nobody sent", tag);
+	} else if (sscanf(line, "K %zu %zu", &ran, &killed) == 2) {
+		t->v->commands += ran;
+		t->v->killed += killed;
+	} else if ((line[0] == 'C' || line[0] == 'D') && sscanf(line + 1, " %23s", tag) == 1) {
+		note_work(t, line[0], tag);
+	}
+}
+
+static enum mr_rc
+read_journal(const struct campaign *c, unsigned worker, struct trial *t,
+    void (*take)(struct trial *t, const char *line), struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	char name[32];
+
+	(void)snprintf(name, sizeof name, "journal.%u", worker);
+	if (file_read(c->scratch->fd, name, JOURNAL_MAX, &text, err) != MR_OK)
+		return err->code;
+	for (const char *line = buf_z(&text); *line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : "")
+		take(t, line);
+	return t->failed ? mr_nomem(err) : MR_OK;
+}
+
+/* ---- The room ---- */
+
+static bool
+judge_copy(void *ctx, const struct mr_message *msg)
+{
+	struct trial *t = ctx;
+	mr_auto(buf_done) struct buf body = BUF_INIT;
+	struct sent *s = sent_as(t, msg->subject);
+	bool consumed = msg->folder == MR_ARCHIVE || (msg->flags & MR_SEEN);
+
+	if (!s) {
+		broken(t, "r%u has '%.40s', which nobody sent", t->reader, msg->subject);
+		return true;
+	}
+	body_of(s->tag, &body);
+	if (msg->body_len != body.len || memcmp(msg->body, buf_z(&body), body.len) != 0)
+		broken(t, "the text of '%s' for r%u is not whole: %zu bytes of %zu", s->tag, t->reader, msg->body_len,
+		    body.len);
+	if (s->copies[t->reader]++ > 0)
+		broken(t, "r%u has '%s' twice", t->reader, s->tag);
+	if (consumed && !s->shown[t->reader])
+		broken(t, "'%s' for r%u was consumed, but never shown", s->tag, t->reader);
+	if (!consumed && msg->folder == MR_HELD)
+		broken(t, "'%s' for r%u is still held by a process that is dead", s->tag, t->reader);
+	return true;
+}
+
+static void
+tell_unreadable(void *ctx, const char *path, const struct mr_error *why)
+{
+	broken(ctx, "'%.80s' cannot be read: %.80s", path, why->message);
+}
+
+static enum mr_rc
+look_into_mailboxes(struct trial *t, struct mr_room *room, struct mr_error *err)
+{
+	struct mr_scan all = {
+		.filter = { .folders = MR_INBOX | MR_HELD | MR_ARCHIVE }, .bodies = true, .trouble = tell_unreadable
+	};
+	enum mr_rc rc = MR_OK;
+
+	for (t->reader = 0; t->reader < READERS && rc == MR_OK; t->reader++) {
+		char name[8];
+
+		reader_name(t->reader, name);
+		rc = mr_scan(room, name, &all, judge_copy, t, err);
+	}
+	return rc;
+}
+
+static void
+judge_one(struct trial *t, const struct sent *s)
+{
+	unsigned copies = 0;
+
+	for (unsigned i = 0; i < READERS; i++)
+		copies += s->copies[i];
+	t->v->arrived += s->answer == 'm' && (copies > 0 || s->claimed);
+	if (s->answer == 'n' && (copies > 0 || s->claimed))
+		broken(t, "'%s' was refused, but is there", s->tag);
+	else if (s->kind == 'f' && copies > 0 && copies < READERS)
+		broken(t, "'%s' was sent to %d and reached %u of them", s->tag, READERS, copies);
+	else if (s->kind == 'f' && s->answer == 'm')
+		t->v->fan_outs++;
+	if (s->answer != 'y')
+		return;
+	if (s->kind == 'q' ? !s->claimed || !s->done : s->kind == 'f' ? copies == 0 : s->copies[s->reader] == 0)
+		broken(t, "'%s' was accepted and is not there", s->tag);
+}
+
+/* Work whose `done` was killed is done as well, without an answer. */
+static enum mr_rc
+judge_queue(struct trial *t, struct mr_room *room, struct mr_error *err)
+{
+	struct mr_queue_counts counts = { 0 };
+	size_t claimed = 0;
+	enum mr_rc rc = mr_queue_count(room, "work", &counts, NULL, NULL, err);
+
+	if (rc != MR_OK)
+		return rc;
+	for (size_t i = 0; i < t->n; i++) {
+		claimed += t->all[i].claimed;
+		if (t->all[i].kind == 'q' && t->all[i].claimed)
+			t->all[i].done = 1;
+	}
+	if (counts.ready + counts.claimed + counts.failed > 0)
+		broken(t, "%zu pieces of work are left, %zu are claimed, %zu failed", counts.ready, counts.claimed,
+		    counts.failed);
+	if (counts.done != claimed)
+		broken(t, "%zu pieces of work were handed out, and %zu are done", claimed, counts.done);
+	return MR_OK;
+}
+
+static void
+note_problem(void *ctx, const struct mr_finding *f)
+{
+	if (f->severity == MR_PROBLEM && !f->fixed && strcmp(f->code, "space") != 0)
+		broken(ctx, "doctor: %.40s: %.140s", f->code, f->what);
+}
+
+enum mr_rc
+verdict_reach(const struct campaign *c, struct mr_room *room, struct verdict *ret, struct mr_error *err)
+{
+	struct trial t = { .v = ret };
+	enum mr_rc rc = MR_OK;
+
+	*ret = (struct verdict){ 0 };
+	for (unsigned i = 0; i < SENDERS && rc == MR_OK; i++)
+		rc = read_journal(c, i, &t, add_sent, err);
+	if (rc == MR_OK && t.n > 0)
+		qsort(t.all, t.n, sizeof *t.all, by_tag);
+	for (unsigned i = 0; i <= WORKERS && rc == MR_OK; i++)
+		rc = read_journal(c, i, &t, take_entry, err);
+	if (rc == MR_OK)
+		rc = mr_doctor(room, false, note_problem, &t, err);
+	if (rc == MR_OK)
+		rc = look_into_mailboxes(&t, room, err);
+	if (rc == MR_OK)
+		rc = judge_queue(&t, room, err);
+	for (size_t i = 0; rc == MR_OK && i < t.n; i++)
+		judge_one(&t, &t.all[i]);
+	free(t.all);
+	return rc == MR_OK && t.failed ? mr_nomem(err) : rc;
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+/* place.c - where the files are, and what our entries are to say: which program, which room. */
+#include <errno.h>
+#include <limits.h>
+#include <unistd.h>
+
+#include "cli/setup/setup.h"
+
+static const char *
+variable(const char *name)
+{
+	const char *value = name ? getenv(name) : NULL;
+
+	return value && value[0] ? value : NULL;
+}
+
+static const char *
+kept(struct setup *s, const struct buf *text, struct mr_error *err)
+{
+	const char *copy = buf_ok(text) ? arena_dup(&s->cli->own, buf_str(text)) : NULL;
+
+	if (!copy)
+		(void)mr_nomem(err);
+	return copy;
+}
+
+/* ---- The program ---- */
+
+static enum mr_rc
+find_program(struct setup *s, struct mr_error *err)
+{
+	char path[PATH_MAX];
+	ssize_t len = readlink("/proc/self/exe", path, sizeof path - 1);
+
+	if (len <= 0 || path[0] != '/') {
+		(void)mr_fail(err, MR_NOTFOUND, "cannot tell where this program is: '/proc/self/exe' says nothing");
+		return mr_hint(err, "settings need its absolute path; run it where /proc is mounted");
+	}
+	path[len] = '\0';
+	if (access(path, X_OK) < 0) { /* replaced while it ran: "... (deleted)" */
+		(void)mr_fail(err, MR_NOTFOUND, "the program '%s' is not there any more", path);
+		return mr_hint(err, "run the command again: with the program that is there now");
+	}
+	s->program = arena_dup(&s->cli->own, str_of(path));
+	return s->program ? MR_OK : mr_nomem(err);
+}
+
+static const char *
+command_line(struct setup *s, bool waits, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf line = BUF_INIT;
+
+	command_quote(&line, s->program);
+	buf_addf(&line, " hook %s", s->harness->name);
+	if (waits)
+		buf_adds(&line, " --wait");
+	if (s->room) {
+		buf_adds(&line, " --room ");
+		command_quote(&line, s->room);
+	}
+	return kept(s, &line, err);
+}
+
+/* ---- The room ---- */
+
+static enum mr_rc
+find_room(struct setup *s, const char *cwd, struct mr_error *err)
+{
+	mr_auto(mr_place_done) struct mr_place place = { 0 };
+	const char *env = variable("MAILROOM"), *option = s->cli->room_option;
+	enum mr_rc rc = mr_room_find(spec_expand(s->cli, option, cwd), spec_expand(s->cli, env, cwd), cwd, &place, err);
+
+	if (rc == MR_NOTFOUND && !option) {
+		*err = (struct mr_error){ 0 };
+		return MR_OK;
+	}
+	if (rc != MR_OK)
+		return rc;
+	const char *spec = arena_dup(&s->cli->own, str_of(place.spec)), *colon = spec ? strchr(spec, ':') : NULL;
+
+	if (!spec)
+		return mr_nomem(err);
+	if (option)
+		s->room = spec;
+	s->room_dir = colon ? colon + 1 : spec;
+	return MR_OK;
+}
+
+/* The top of the worktree that the working folder is in, else that folder. */
+static const char *
+find_project(struct setup *s, const char *cwd, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf dir = BUF_INIT;
+
+	for (size_t len = strlen(cwd); len > 0; len--) {
+		if (cwd[len] != '\0' && cwd[len] != '/')
+			continue;
+		buf_clear(&dir);
+		buf_addf(&dir, "%.*s/.git", (int)len, cwd);
+		if (buf_ok(&dir) && access(buf_z(&dir), F_OK) == 0) {
+			dir.len -= strlen("/.git");
+			return kept(s, &dir, err);
+		}
+	}
+	buf_clear(&dir);
+	buf_adds(&dir, cwd);
+	return kept(s, &dir, err);
+}
+
+enum mr_rc
+setup_place(struct setup *s, struct mr_error *err)
+{
+	mr_auto(free_ptr) char *cwd = getcwd(NULL, 0);
+
+	if (!cwd)
+		return mr_fail_errno(err, "cannot tell the working folder");
+	if (find_program(s, err) != MR_OK || find_room(s, cwd, err) != MR_OK)
+		return err->code;
+	s->project_dir = find_project(s, cwd, err);
+	s->hook = command_line(s, false, err);
+	s->waiter = command_line(s, true, err);
+	s->state_dir = env_state_dir(s->cli);
+	return s->project_dir && s->hook && s->waiter ? MR_OK : err->code;
+}
+
+const char *
+setup_path(struct setup *s, const struct setup_where *where, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf path = BUF_INIT;
+	const char *own = variable(where->variable), *home = variable("HOME");
+
+	if (s->project) {
+		buf_addf(&path, "%s/%s", s->project_dir, where->in_project);
+	} else if (own) {
+		const char *folder = cli_folder(s->cli, own);
+
+		buf_addf(&path, "%s/%s", folder ? folder : own, where->name);
+	} else if (home && home[0] == '/') {
+		buf_addf(&path, "%s/%s%s%s", home, where->folder, where->folder[0] ? "/" : "", where->name);
+	} else {
+		(void)mr_fail(err, MR_NOTFOUND, "cannot tell the home folder: $HOME is not set");
+		(void)mr_hint(err, "set HOME, or use --project");
+		return NULL;
+	}
+	return kept(s, &path, err);
+}

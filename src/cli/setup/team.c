@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * team.c - a team of Claude Code from outside: a link of this room to it, and our agents as its members, so that both
+ * sides can write first. What is done is done by the link (mr_link_*); here is what that means for a whole team.
+ */
+#include "cli/setup/setup.h"
+
+#include <unistd.h>
+
+struct team {
+	struct cli *cli;
+	char name[MR_LINK_NAME_MAX + 1]; /* of the link */
+	const char *spec;                /* of the team */
+	struct mr_link link;             /* as it is, or zero */
+	bool linked;
+	struct mr_names agents; /* ours that are to be members */
+	bool preview;
+	bool nomem;
+};
+
+static void
+team_done(struct team *t)
+{
+	mr_link_done(&t->link);
+	mr_names_done(&t->agents);
+}
+
+/* ---- What there is ---- */
+
+/* A link's name has fewer letters than a team's may have. */
+static void
+name_link(struct team *t, const char *team)
+{
+	size_t n = 0;
+
+	for (const char *c = team; *c && n < MR_LINK_NAME_MAX; c++) {
+		char low = *c >= 'A' && *c <= 'Z' ? (char)(*c - 'A' + 'a') : *c;
+		bool plain =
+		    (low >= 'a' && low <= 'z') || (low >= '0' && low <= '9') || (n > 0 && (low == '_' || low == '-'));
+
+		if (plain || n > 0)
+			t->name[n++] = plain ? low : '-';
+	}
+	t->name[n] = '\0';
+}
+
+static enum mr_rc
+find_spec(struct team *t, const char *team, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf spec = BUF_INIT;
+	mr_auto(free_ptr) char *cwd = getcwd(NULL, 0);
+	mr_auto(mr_place_done) struct mr_place place = { 0 };
+
+	if (!team[0] || strchr(team, '/'))
+		return mr_fail(err, MR_REFUSED, "'%s' is no name of a team", team);
+	buf_addf(&spec, "teams:%s", team);
+	if (!cwd || !buf_ok(&spec))
+		return mr_nomem(err);
+	enum mr_rc rc = mr_room_find(spec_expand(t->cli, buf_z(&spec), cwd), NULL, cwd, &place, err);
+
+	if (rc != MR_OK)
+		return rc;
+	t->spec = arena_dup(&t->cli->own, str_of(place.spec));
+	return t->spec ? MR_OK : mr_nomem(err);
+}
+
+struct link_search {
+	const char *spec;
+	char name[MR_LINK_NAME_MAX + 1];
+};
+
+static bool
+note_link(void *ctx, const struct mr_link *link)
+{
+	struct link_search *search = ctx;
+
+	if (strcmp(link->room, search->spec) != 0)
+		return true;
+	(void)snprintf(search->name, sizeof search->name, "%s", link->name);
+	return false;
+}
+
+/* Under whichever name the team is linked. */
+static enum mr_rc
+find_link(struct team *t, struct mr_error *err)
+{
+	struct link_search search = { .spec = t->spec };
+	enum mr_rc rc = mr_link_each(t->cli->room, note_link, &search, err);
+
+	if (rc != MR_OK || !search.name[0])
+		return rc;
+	memcpy(t->name, search.name, sizeof t->name);
+	t->linked = true;
+	return mr_link_get(t->cli->room, t->name, &t->link, err);
+}
+
+static bool
+note_agent(void *ctx, const struct mr_agent *agent)
+{
+	struct team *t = ctx;
+
+	if (strcmp(agent->name, "operator") != 0)
+		t->nomem |= !names_add(&t->agents, str_of(agent->name));
+	return !t->nomem;
+}
+
+static enum mr_rc
+find_agents(struct team *t, struct mr_error *err)
+{
+	enum mr_rc rc = MR_OK;
+
+	for (int i = 1; i < t->cli->argc; i++)
+		t->nomem |= !names_add(&t->agents, str_of(t->cli->argv[i]));
+	if (t->cli->argc < 2)
+		rc = mr_each_agent(t->cli->room, note_agent, t, err);
+	return t->nomem ? mr_nomem(err) : rc;
+}
+
+static const char *
+name_there(const struct team *t, const char *local)
+{
+	for (size_t i = 0; i < t->link.names_n; i++)
+		if (strcmp(t->link.names[i].local, local) == 0)
+			return t->link.names[i].foreign;
+	return NULL;
+}
+
+/* ---- Saying ---- */
+
+static void
+say_link(struct team *t, const char *action)
+{
+	struct cli *cli = t->cli;
+
+	if (cli->json) {
+		struct json j = JSON_INIT(&cli->out);
+
+		json_open(&j, '{');
+		json_key_str(&j, "link", t->name);
+		json_key_str(&j, "room", t->spec);
+		json_key_str(&j, "action", action);
+		json_key_bool(&j, "written", !t->preview && strcmp(action, "none") != 0);
+		out_json_line(cli, &j);
+		return;
+	}
+	if (strcmp(action, "none") == 0)
+		buf_addf(&cli->out, "%s is linked to %s already\n", t->name, t->spec);
+	else
+		buf_addf(&cli->out, "%s%s%s %s, %s\n", t->preview ? "would " : "", action, t->preview ? "" : "ed",
+		    t->name, t->spec);
+}
+
+static void
+say_agent(struct team *t, const char *local, const char *foreign, const char *action)
+{
+	struct cli *cli = t->cli;
+
+	if (cli->json) {
+		struct json j = JSON_INIT(&cli->out);
+
+		json_open(&j, '{');
+		json_key_str(&j, "link", t->name);
+		json_key_str(&j, "local", local);
+		json_key_str(&j, "foreign", foreign);
+		json_key_str(&j, "action", action);
+		json_key_bool(&j, "written", !t->preview && strcmp(action, "none") != 0);
+		out_json_line(cli, &j);
+		return;
+	}
+	if (strcmp(action, "none") == 0)
+		buf_addf(&cli->out, "%s is a member already\n", local);
+	else
+		buf_addf(&cli->out, "%s%s%s %s%s%s\n", t->preview ? "would " : "", action, t->preview ? "" : "ed",
+		    local, foreign ? ", there " : "", foreign ? foreign : "");
+}
+
+/* ---- In ---- */
+
+/* A person who does this need not be an agent. */
+static enum mr_rc
+know_maker(struct cli *cli, struct mr_error *err)
+{
+	if (cli_know_self(cli, err) == MR_OK || err->code != MR_NOTFOUND || cli->as_option)
+		return err->code;
+	*err = (struct mr_error){ 0 };
+	return mr_self_named(cli->room, "operator", &cli->self, err);
+}
+
+static enum mr_rc
+must_be_there(const struct team *t, struct mr_error *err)
+{
+	struct mr_room_options options = { .state_dir = t->cli->env.state_dir, .must_exist = true };
+	struct mr_room *there = NULL;
+	enum mr_rc rc = mr_room_open(t->spec, &options, &there, err);
+
+	if (rc == MR_OK)
+		mr_room_close(there);
+	return rc;
+}
+
+static enum mr_rc
+make_link(struct team *t, struct mr_error *err)
+{
+	enum mr_rc rc = MR_OK;
+
+	if (t->linked) {
+		say_link(t, "none");
+		return MR_OK;
+	}
+	rc = t->preview ? must_be_there(t, err) : know_maker(t->cli, err);
+	if (rc == MR_OK && !t->preview)
+		rc = mr_link_create(t->cli->room, &t->cli->self, t->name, t->spec, false, err);
+	if (rc == MR_NOTFOUND)
+		return mr_hint(
+		    err, "is the team's name right? its folder is there as soon as its lead has made a teammate");
+	if (rc == MR_OK)
+		say_link(t, "link");
+	t->cli->changed |= rc == MR_OK && !t->preview;
+	return rc;
+}
+
+/* One name that is taken over there is no reason to leave out the others. */
+static int
+enter_all(struct team *t)
+{
+	int code = EXIT_DONE;
+
+	for (size_t i = 0; i < t->agents.n; i++) {
+		const char *local = t->agents.v[i], *known = name_there(t, local);
+		char foreign[MR_ADDRESS_MAX + 1] = "";
+		struct mr_error err = { 0 };
+
+		if (t->preview) {
+			say_agent(t, local, known, known ? "none" : "register");
+			continue;
+		}
+		if (mr_link_introduce(t->cli->room, t->name, local, NULL, false, foreign, &err) != MR_OK) {
+			code = cli_fail(t->cli, &err);
+			continue;
+		}
+		say_agent(t, local, foreign, known ? "none" : "register");
+		t->cli->changed = true;
+	}
+	return code;
+}
+
+static int
+come_in(struct team *t)
+{
+	struct mr_error err = { 0 };
+
+	if (find_agents(t, &err) != MR_OK || make_link(t, &err) != MR_OK)
+		return cli_fail(t->cli, &err);
+	int code = enter_all(t);
+
+	if (t->cli->json)
+		return code;
+	if (t->preview)
+		buf_adds(&t->cli->out, "nothing was written; --apply does it\n");
+	else
+		buf_addf(&t->cli->out,
+		    "write to AGENT@%s; `mailroom carry --watch %s` brings their answers as soon as they are there\n",
+		    t->name, t->name);
+	return code;
+}
+
+/* ---- Out ---- */
+
+static void
+say_trouble(void *ctx, const char *link, const struct mr_error *err)
+{
+	struct team *t = ctx;
+
+	cli_warn(t->cli, "%s: %s", link, err->message);
+}
+
+static void
+ignore_pruned(void *ctx, const struct mr_agent *agent, size_t dead_letters)
+{
+	(void)ctx, (void)agent, (void)dead_letters;
+}
+
+/* First as a member, which is refused while there is unread mail; what is left then is an inbox of mail that was
+ * carried: if it stayed, it would be somebody else's when we come again. */
+static enum mr_rc
+leave_as(struct mr_room *there, const char *name, struct mr_error *err)
+{
+	const char *const names[] = { name, NULL };
+	enum mr_rc rc = mr_prune(there, &(struct mr_prune_options){ .names = names }, ignore_pruned, NULL, err);
+
+	if (rc == MR_OK)
+		rc = mr_prune(
+		    there, &(struct mr_prune_options){ .names = names, .force = true }, ignore_pruned, NULL, err);
+	if (rc == MR_NOTFOUND) {
+		*err = (struct mr_error){ 0 };
+		rc = MR_OK;
+	}
+	return rc;
+}
+
+/* Mail that came for them meanwhile is carried first: with their mailboxes it would be gone. */
+static enum mr_rc
+leave(struct team *t, struct mr_error *err)
+{
+	struct mr_room_options options = { .state_dir = t->cli->env.state_dir, .must_exist = true };
+	struct mr_room *there = NULL;
+	struct mr_carried carried = { 0 };
+	enum mr_rc rc = mr_room_open(t->spec, &options, &there, err);
+
+	if (rc == MR_NOTFOUND) { /* the team is over: nobody is left to leave */
+		*err = (struct mr_error){ 0 };
+		return MR_OK;
+	}
+	if (rc == MR_OK)
+		rc = mr_carry(t->cli->room, t->name, MR_CARRY_IN | MR_CARRY_OUT, say_trouble, t, &carried, err);
+	for (size_t i = 0; i < t->link.names_n && rc == MR_OK; i++) {
+		rc = leave_as(there, t->link.names[i].foreign, err);
+		if (rc == MR_OK)
+			say_agent(t, t->link.names[i].local, t->link.names[i].foreign, "unregister");
+	}
+	mr_room_close(there);
+	return rc;
+}
+
+static int
+go_out(struct team *t)
+{
+	struct mr_error err = { 0 };
+	enum mr_rc rc = MR_OK;
+
+	if (!t->linked) {
+		if (!t->cli->json)
+			buf_addf(&t->cli->out, "there is no link to %s: nothing to do\n", t->spec);
+		return EXIT_DONE;
+	}
+	if (t->preview) {
+		for (size_t i = 0; i < t->link.names_n; i++)
+			say_agent(t, t->link.names[i].local, t->link.names[i].foreign, "unregister");
+		say_link(t, "unlink");
+		return EXIT_DONE;
+	}
+	rc = leave(t, &err);
+	if (rc == MR_OK)
+		rc = mr_link_remove(t->cli->room, t->name, false, NULL, &err);
+	if (rc != MR_OK)
+		return cli_fail(t->cli, &err);
+	t->cli->changed = true;
+	say_link(t, "unlink");
+	return EXIT_DONE;
+}
+
+int
+team_run(struct cli *cli, const char *team, enum setup_way way, bool preview)
+{
+	mr_auto(team_done) struct team t = { .cli = cli, .preview = preview };
+	struct mr_error err = { 0 };
+
+	name_link(&t, team);
+	if (cli_open_room(cli, &err) != MR_OK || find_spec(&t, team, &err) != MR_OK || find_link(&t, &err) != MR_OK)
+		return cli_fail(cli, &err);
+	return way == SETUP_IN ? come_in(&t) : go_out(&t);
+}

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+/* splice.c - one item more or less in a list, all other bytes kept. See splice.h. */
+#include "message/splice.h"
+
+static bool
+is_blank(char c)
+{
+	return c == ' ' || c == '\t';
+}
+
+static bool
+is_white(char c)
+{
+	return is_blank(c) || c == '\n' || c == '\r';
+}
+
+const char *
+splice_newline(struct mr_str text)
+{
+	const char *first = text.len > 0 ? memchr(text.ptr, '\n', text.len) : NULL;
+
+	return first && first > text.ptr && first[-1] == '\r' ? "\r\n" : "\n";
+}
+
+size_t
+splice_bom(struct mr_str text)
+{
+	return str_starts(text, "\xEF\xBB\xBF") ? 3 : 0;
+}
+
+bool
+splice_is_blank(struct mr_str text)
+{
+	for (size_t i = splice_bom(text); i < text.len; i++)
+		if (!is_white(text.ptr[i]))
+			return false;
+	return true;
+}
+
+size_t
+splice_line(struct mr_str text, size_t at)
+{
+	size_t line = 1;
+
+	for (size_t i = 0; i < at && i < text.len; i++)
+		line += text.ptr[i] == '\n';
+	return line;
+}
+
+struct mr_str
+splice_indent(struct mr_str text, size_t at)
+{
+	size_t from = at, to;
+
+	while (from > 0 && text.ptr[from - 1] != '\n')
+		from--;
+	if (from == 0)
+		from = splice_bom(text);
+	for (to = from; to < at && is_blank(text.ptr[to]);)
+		to++;
+	return (struct mr_str){ text.ptr + from, to - from };
+}
+
+static void
+add_piece(struct buf *out, struct mr_str text, size_t from, size_t to)
+{
+	buf_add(out, (struct mr_str){ text.ptr + from, to - from });
+}
+
+/* ---- In ---- */
+
+static bool
+has_newline(struct mr_str text, size_t from, size_t to)
+{
+	return to > from && memchr(text.ptr + from, '\n', to - from) != NULL;
+}
+
+struct splice_place
+splice_place(struct mr_str text, const struct splice_list *list)
+{
+	const struct splice_item *last = list->n > 0 ? &list->items[list->n - 1] : NULL;
+	size_t before;
+
+	if (!last)
+		return (struct splice_place){ false, splice_indent(text, list->open) };
+	before = list->n > 1 ? list->items[list->n - 2].end : list->open + 1;
+	return (struct splice_place){ has_newline(text, before, last->at), splice_indent(text, last->at) };
+}
+
+/* Behind the comments that follow on the same line: they are about what stands before them. */
+static size_t
+behind_comments(struct mr_str text, size_t at, const char *to_end_of_line)
+{
+	for (size_t i = at;;) {
+		struct mr_str rest;
+
+		while (i < text.len && is_blank(text.ptr[i]))
+			i++;
+		rest = (struct mr_str){ text.ptr + i, text.len - i };
+		if (str_starts(rest, to_end_of_line)) {
+			while (i < text.len && text.ptr[i] != '\n')
+				i++;
+			while (text.ptr[i - 1] == '\r') /* else our newline would become a part of theirs */
+				i--;
+			return i;
+		}
+		const char *end = to_end_of_line[0] == '/' && str_starts(rest, "/*")
+				      ? memmem(rest.ptr + 2, rest.len - 2, "*/", 2)
+				      : NULL;
+
+		if (!end || has_newline(text, i, (size_t)(end - text.ptr)))
+			return at;
+		at = i = (size_t)(end - text.ptr) + 2;
+	}
+}
+
+void
+splice_append(struct mr_str text, const struct splice_list *list, struct mr_str item, const char *nl, struct buf *out)
+{
+	const struct splice_item *last = list->n > 0 ? &list->items[list->n - 1] : NULL;
+	struct splice_place place = splice_place(text, list);
+	size_t at;
+
+	if (!last) {
+		add_piece(out, text, 0, list->open + 1);
+		buf_add(out, item);
+		add_piece(out, text, list->open + 1, text.len);
+		return;
+	}
+	bool ends_in_comma = last->comma != SPLICE_NONE;
+
+	at = ends_in_comma ? last->comma + 1 : last->end;
+	add_piece(out, text, 0, at);
+	if (!ends_in_comma)
+		buf_addc(out, ',');
+	if (place.own_line) {
+		size_t behind = behind_comments(text, at, list->comment);
+
+		add_piece(out, text, at, behind);
+		at = behind;
+		buf_adds(out, nl);
+		buf_add(out, place.indent);
+	} else {
+		buf_addc(out, ' ');
+	}
+	buf_add(out, item);
+	if (ends_in_comma)
+		buf_addc(out, ',');
+	add_piece(out, text, at, text.len);
+}
+
+/* ---- Out ---- */
+
+/* Where the white space begins that came with an item: its line's, newline included, or one space. */
+static size_t
+begin_of(struct mr_str text, size_t at)
+{
+	size_t i = at;
+
+	while (i > 0 && is_blank(text.ptr[i - 1]))
+		i--;
+	if (i > 0 && text.ptr[i - 1] == '\n')
+		return i > 1 && text.ptr[i - 2] == '\r' ? i - 2 : i - 1;
+	return i < at ? at - 1 : at;
+}
+
+void
+splice_drop(struct mr_str text, const struct splice_list *list, size_t i, struct buf *out)
+{
+	const struct splice_item *item = &list->items[i];
+	size_t from = begin_of(text, item->at), done = 0;
+
+	if (from <= list->open) /* never: the bracket is not white */
+		from = item->at;
+	if (item->comma == SPLICE_NONE && i > 0) {
+		size_t comma = list->items[i - 1].comma;
+
+		add_piece(out, text, 0, comma);
+		done = comma + 1;
+	}
+	add_piece(out, text, done, from);
+	done = item->end;
+	if (item->comma != SPLICE_NONE) {
+		add_piece(out, text, item->end, item->comma);
+		done = item->comma + 1;
+	}
+	add_piece(out, text, done, text.len);
+}
+
+bool
+splice_is_ours(struct mr_str text, const struct splice_list *list)
+{
+	return list->n == 1 && !list->comments && is_white(text.ptr[list->open + 1]);
+}

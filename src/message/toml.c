@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: MIT */
+/* toml.c - walking a file of TOML, and changing one thing in it. See toml.h. */
+#include "message/toml.h"
+
+#include "base/error.h"
+#include "message/json_read.h"
+#include "message/splice.h"
+
+/* ---- Walking ---- */
+
+struct walk {
+	struct mr_str t;
+	toml_fn *fn;
+	void *ctx;
+	bool stopped;
+	char table[TOML_PATH_MAX + 1];
+};
+
+static void
+tell(struct walk *w, const struct toml_item *item)
+{
+	if (!w->stopped)
+		w->stopped = !w->fn(w->ctx, item);
+}
+
+/* The keys of an inline table, which was checked: what fails here is its end. */
+static void
+walk_inline(struct walk *w, const struct toml_item *table, unsigned depth)
+{
+	size_t at = table->at + 1;
+
+	while (depth > 0 && !w->stopped) {
+		struct toml_item item = { .kind = TOML_VALUE, .line = table->line, .nested = true };
+
+		memcpy(item.path, table->path, sizeof item.path);
+		at = toml_skip_blank(w->t, at, true);
+		if (toml_take_key(w->t, &at, item.path))
+			return;
+		at = toml_skip_blank(w->t, at, true) + 1; /* the equals sign */
+		at = toml_skip_blank(w->t, at, true);
+		item.at = at;
+		if (toml_skip_value(w->t, &at))
+			return;
+		item.end = at;
+		tell(w, &item);
+		if (w->t.ptr[item.at] == '{')
+			walk_inline(w, &item, depth - 1);
+		at = toml_skip_blank(w->t, at, true);
+		if (at >= w->t.len || w->t.ptr[at++] != ',')
+			return;
+	}
+}
+
+static const char *
+take_table(struct walk *w, size_t *at, size_t line)
+{
+	struct toml_item item = { .kind = TOML_TABLE, .line = line, .at = *at };
+	const char *problem;
+
+	if (w->t.len - *at >= 2 && w->t.ptr[*at + 1] == '[') {
+		item.kind = TOML_TABLES;
+		++*at;
+	}
+	++*at;
+	problem = toml_take_key(w->t, at, item.path);
+	for (int i = item.kind == TOML_TABLES ? 2 : 1; i > 0 && !problem; i--) {
+		*at = toml_skip_blank(w->t, *at, false);
+		if (*at >= w->t.len || w->t.ptr[*at] != ']')
+			problem = "lacks the end of a table's name";
+		++*at;
+	}
+	if (problem)
+		return problem;
+	item.end = *at;
+	memcpy(w->table, item.path, sizeof w->table);
+	tell(w, &item);
+	return NULL;
+}
+
+static const char *
+take_pair(struct walk *w, size_t *at, size_t line)
+{
+	struct toml_item item = { .kind = TOML_VALUE, .line = line };
+	const char *problem;
+
+	memcpy(item.path, w->table, sizeof item.path);
+	problem = toml_take_key(w->t, at, item.path);
+	if (problem)
+		return problem;
+	*at = toml_skip_blank(w->t, *at, false);
+	if (*at >= w->t.len || w->t.ptr[*at] != '=')
+		return "lacks an equals sign";
+	*at = toml_skip_blank(w->t, *at + 1, false);
+	item.at = *at;
+	problem = toml_skip_value(w->t, at);
+	if (problem)
+		return problem;
+	item.end = *at;
+	tell(w, &item);
+	if (w->t.ptr[item.at] == '{')
+		walk_inline(w, &item, 8);
+	return NULL;
+}
+
+enum mr_rc
+toml_each(struct mr_str text, toml_fn *fn, void *ctx, struct mr_error *err)
+{
+	struct walk w = { .t = text, .fn = fn, .ctx = ctx };
+	const char *problem = NULL;
+
+	/* Not allowed anywhere; and a newline of ours behind it would be taken for the other half of one of its own. */
+	for (size_t i = 0; i < text.len; i++)
+		if (text.ptr[i] == '\r' && (i + 1 == text.len || text.ptr[i + 1] != '\n'))
+			return mr_fail(err, MR_CORRUPT, "line %zu: it has half a line end", splice_line(text, i));
+	for (size_t at = splice_bom(text); !w.stopped;) {
+		at = toml_skip_blank(text, at, true);
+		if (at >= text.len)
+			break;
+		size_t line = at - splice_indent(text, at).len;
+
+		problem = text.ptr[at] == '[' ? take_table(&w, &at, line) : take_pair(&w, &at, line);
+		size_t rest = problem ? at : toml_skip_blank(text, at, false);
+
+		if (!problem && rest < text.len && text.ptr[rest] != '\n' && text.ptr[rest] != '\r')
+			problem = "goes on after a value";
+		if (problem)
+			return mr_fail(err, MR_CORRUPT, "line %zu: it %s", splice_line(text, at), problem);
+		at = rest;
+	}
+	return MR_OK;
+}
+
+/* ---- Arrays ---- */
+
+#define ITEMS_MAX 512
+
+struct items {
+	struct splice_item v[ITEMS_MAX];
+	struct splice_list list;
+};
+
+/* False: no array, or too long. */
+static bool
+find_items(struct mr_str text, size_t open, size_t end, struct items *ret)
+{
+	struct mr_str t = { text.ptr, end };
+	size_t at = open + 1, n = 0;
+
+	if (end <= open + 1 || t.ptr[open] != '[')
+		return false;
+	ret->list = (struct splice_list){ .open = open, .items = ret->v, .comment = "#" };
+	for (;;) {
+		size_t next = toml_skip_blank(t, at, true);
+
+		ret->list.comments |= memchr(t.ptr + at, '#', next - at) != NULL;
+		at = next;
+		if (at >= t.len || t.ptr[at] == ']' || n == ITEMS_MAX)
+			break;
+		ret->v[n] = (struct splice_item){ .at = at, .comma = SPLICE_NONE };
+		if (toml_skip_value(t, &at))
+			return false;
+		ret->v[n].end = at;
+		next = toml_skip_blank(t, at, true);
+		ret->list.comments |= memchr(t.ptr + at, '#', next - at) != NULL;
+		at = next;
+		if (at < t.len && t.ptr[at] == ',')
+			ret->v[n].comma = at++;
+		n++;
+	}
+	ret->list.n = n;
+	return n < ITEMS_MAX;
+}
+
+bool
+toml_strings(struct mr_str value, struct mr_names *ret)
+{
+	struct items all;
+
+	if (!find_items(value, 0, value.len, &all))
+		return false;
+	for (size_t i = 0; i < all.list.n; i++) {
+		mr_auto(buf_done) struct buf one = BUF_INIT;
+
+		(void)toml_string((struct mr_str){ value.ptr + all.v[i].at, all.v[i].end - all.v[i].at }, &one);
+		if (!names_add(ret, str_of(buf_z(&one))))
+			return false;
+	}
+	return true;
+}
+
+void
+toml_array_add(struct mr_str text, size_t at, size_t end, const char *string, struct buf *out)
+{
+	mr_auto(buf_done) struct buf item = BUF_INIT;
+	struct items all;
+
+	json_stringify(&item, str_of(string));
+	if (find_items(text, at, end, &all))
+		splice_append(text, &all.list, buf_str(&item), splice_newline(text), out);
+	else
+		buf_add(out, text);
+	out->failed |= item.failed;
+}
+
+void
+toml_array_drop(struct mr_str text, size_t at, size_t end, size_t i, struct buf *out)
+{
+	struct items all;
+
+	if (find_items(text, at, end, &all) && i < all.list.n)
+		splice_drop(text, &all.list, i, out);
+	else
+		buf_add(out, text);
+}
+
+bool
+toml_array_is_ours(struct mr_str text, size_t at, size_t end)
+{
+	struct items all;
+
+	return find_items(text, at, end, &all) && splice_is_ours(text, &all.list);
+}
+
+/* ---- Lines and tables ---- */
+
+static void
+add_piece(struct buf *out, struct mr_str text, size_t from, size_t to)
+{
+	buf_add(out, (struct mr_str){ text.ptr + from, to - from });
+}
+
+static size_t
+newline_at(struct mr_str text, size_t at) /* its length, 0: none */
+{
+	if (at < text.len && text.ptr[at] == '\n')
+		return 1;
+	return at + 1 < text.len && text.ptr[at] == '\r' && text.ptr[at + 1] == '\n' ? 2 : 0;
+}
+
+static size_t
+newline_before(struct mr_str text, size_t at)
+{
+	if (at == 0 || text.ptr[at - 1] != '\n')
+		return 0;
+	return at > 1 && text.ptr[at - 2] == '\r' ? 2 : 1;
+}
+
+void
+toml_add_block(struct mr_str text, bool there, struct mr_str block, struct buf *out)
+{
+	const char *nl = splice_newline(text);
+	bool empty = text.len == splice_bom(text), ends = newline_before(text, text.len) > 0;
+
+	buf_add(out, text);
+	if (!empty)
+		buf_adds(out, nl);
+	if (!empty && !ends)
+		buf_adds(out, nl);
+	for (size_t i = 0; i < block.len; i++)
+		if (block.ptr[i] == '\n')
+			buf_adds(out, nl);
+		else
+			buf_addc(out, block.ptr[i]);
+	if (empty ? !there : ends)
+		buf_adds(out, nl);
+}
+
+void
+toml_drop_block(struct mr_str text, size_t from, size_t to, struct buf *out)
+{
+	size_t begin = from, behind = newline_at(text, to);
+
+	/* With a newline behind it, one empty line came with it; at the end of a file without one, the newline of the
+	 * line before as well. */
+	for (int n = behind > 0 ? 1 : 2; n > 0; n--) {
+		size_t len = newline_before(text, begin);
+
+		if (behind > 0 && len > 0 && begin - len > splice_bom(text) && newline_before(text, begin - len) == 0)
+			break; /* somebody took the empty line away */
+		begin -= len;
+	}
+	add_piece(out, text, 0, begin);
+	add_piece(out, text, to + behind, text.len);
+}
+
+void
+toml_add_line(struct mr_str text, size_t at, struct mr_str line, struct buf *out)
+{
+	while (at < text.len && newline_at(text, at) == 0)
+		at++;
+	add_piece(out, text, 0, at);
+	buf_adds(out, splice_newline(text));
+	buf_add(out, line);
+	add_piece(out, text, at, text.len);
+}
+
+void
+toml_drop_line(struct mr_str text, size_t line, size_t end, struct buf *out)
+{
+	while (end < text.len && newline_at(text, end) == 0)
+		end++;
+	size_t begin = line - newline_before(text, line);
+
+	add_piece(out, text, 0, begin);
+	add_piece(out, text, begin < line ? end : end + newline_at(text, end), text.len);
+}

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * wake_limit.c - how often a thread has woken somebody lately: one small record of the room, a line a thread,
+ *
+ *	<sha256 of the thread> <+ or -: was the operator told> <unix ms> ...
+ *
+ * changed under its lock. What is older than a day goes with the next change. In the rooms of other programs nothing of
+ * ours may be left: there it is a file in the state folder.
+ */
+#include "office/wake.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/id.h"
+#include "base/sys.h"
+#include "office/who.h"
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#define WAKES_NAME "threads"
+#define WAKES_MAX ((size_t)4 << 20)
+#define DAY_MS ((int64_t)24 * 3600 * 1000)
+#define LOCK_WAIT_MS 3000
+
+/* ---- As text ---- */
+
+void
+wakes_done(struct wakes *w)
+{
+	free(w->v);
+	*w = (struct wakes){ 0 };
+}
+
+static struct wake_thread *
+add_thread(struct wakes *w)
+{
+	if (w->n == w->cap) {
+		size_t cap = w->cap ? 2 * w->cap : 16;
+		struct wake_thread *v = reallocarray(w->v, cap, sizeof *v);
+
+		if (!v)
+			return NULL;
+		w->v = v;
+		w->cap = cap;
+	}
+	w->v[w->n] = (struct wake_thread){ 0 };
+	return &w->v[w->n++];
+}
+
+static bool
+next_word(struct mr_str *rest, struct mr_str *ret)
+{
+	size_t n = 0;
+
+	while (rest->len > 0 && *rest->ptr == ' ') {
+		rest->ptr++;
+		rest->len--;
+	}
+	while (n < rest->len && rest->ptr[n] != ' ')
+		n++;
+	*ret = (struct mr_str){ rest->ptr, n };
+	rest->ptr += n;
+	rest->len -= n;
+	return n > 0;
+}
+
+static void
+parse_line(struct mr_str line, struct wakes *w)
+{
+	struct mr_str hash, told, word;
+	struct wake_thread *t;
+	uint64_t ms;
+
+	if (!next_word(&line, &hash) || hash.len != 64 || !next_word(&line, &told) || !(t = add_thread(w)))
+		return;
+	memcpy(t->hash, hash.ptr, 64);
+	t->told = told.ptr[0] == '+';
+	while (t->n < WAKE_LIMIT && next_word(&line, &word) && str_to_u64(word, &ms) && ms <= INT64_MAX)
+		t->at_ms[t->n++] = (int64_t)ms;
+}
+
+static void
+parse(struct mr_str text, struct wakes *w)
+{
+	while (text.len > 0) {
+		const char *lf = memchr(text.ptr, '\n', text.len);
+		size_t len = lf ? (size_t)(lf - text.ptr) : text.len, step = lf ? len + 1 : len;
+
+		parse_line((struct mr_str){ text.ptr, len }, w);
+		text.ptr += step;
+		text.len -= step;
+	}
+}
+
+static void
+format(const struct wakes *w, int64_t now_ms, struct buf *out)
+{
+	for (size_t i = 0; i < w->n; i++) {
+		const struct wake_thread *t = &w->v[i];
+
+		if (t->n == 0 || t->at_ms[t->n - 1] < now_ms - DAY_MS)
+			continue;
+		buf_addf(out, "%s %c", t->hash, t->told ? '+' : '-');
+		for (size_t k = 0; k < t->n; k++)
+			buf_addf(out, " %" PRId64, t->at_ms[k]);
+		buf_addc(out, '\n');
+	}
+}
+
+/* ---- Keys ---- */
+
+static void
+add_pair(const char *a, const char *b, struct buf *out)
+{
+	bool swap = strcmp(a, b) > 0;
+
+	buf_addf(out, "%s\n%s", swap ? b : a, swap ? a : b);
+}
+
+void
+wake_key(const struct mr_room *room, const struct mr_message *msg, const char *agent, struct buf *out)
+{
+	if ((room->driver->abilities & ROOM_THREADS) && *msg->thread)
+		buf_addf(out, "thread\n%s", msg->thread);
+	else
+		add_pair(msg->from, agent, out);
+}
+
+void
+wake_nudge_key(const char *from, const char *agent, struct buf *out)
+{
+	buf_adds(out, "nudge\n");
+	add_pair(from, agent, out);
+}
+
+static struct wake_thread *
+find(const struct wakes *w, const char *key)
+{
+	char hash[65];
+
+	sha256_hex(str_of(key), hash);
+	for (size_t i = 0; i < w->n; i++)
+		if (strcmp(w->v[i].hash, hash) == 0)
+			return &w->v[i];
+	return NULL;
+}
+
+bool
+wakes_allow(const struct wakes *w, const char *key, int64_t at_ms, bool *ret_told)
+{
+	const struct wake_thread *t = find(w, key);
+	size_t lately = 0;
+
+	*ret_told = t && t->told;
+	for (size_t i = 0; t && i < t->n; i++)
+		lately += t->at_ms[i] > at_ms - WAKE_WINDOW_MS;
+	return lately < WAKE_LIMIT;
+}
+
+/* ---- Where it is kept ---- */
+
+static bool
+has_records(const struct mr_room *room)
+{
+	return room->driver->record_get && room->driver->record_change;
+}
+
+static enum mr_rc
+open_state(const struct mr_room *room, int *ret_fd, char ret_name[65], struct mr_error *err)
+{
+	if (!room->state_dir)
+		return mr_fail(err, MR_NOTFOUND, "there is no folder for what mailroom remembers");
+	mr_auto(free_ptr) char *path = path_join(room->state_dir, WAKES);
+
+	sha256_hex(str_of(room->spec), ret_name);
+	return path ? dir_make(AT_FDCWD, path, 0700, false, ret_fd, err) : mr_nomem(err);
+}
+
+void
+wakes_load(struct mr_room *room, struct wakes *ret)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	mr_auto(sys_close_fd) int fd = -1;
+	struct mr_error ignored = { 0 };
+	char name[65];
+
+	if (has_records(room))
+		(void)room->driver->record_get(room, WAKES, "", WAKES_NAME, &text, &ignored);
+	else if (open_state(room, &fd, name, &ignored) == MR_OK)
+		(void)file_read(fd, name, WAKES_MAX, &text, &ignored);
+	parse(buf_str(&text), ret);
+}
+
+typedef enum mr_rc edit_fn(void *ctx, bool exists, struct buf *text, struct mr_error *err);
+
+static enum mr_rc
+change(struct mr_room *room, edit_fn *edit, void *ctx, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	mr_auto(sys_close_fd) int fd = -1;
+	mr_auto(sys_close_fd) int lock = -1;
+	char name[65];
+
+	if (has_records(room))
+		return room->driver->record_change(room, WAKES, "", WAKES_NAME, edit, ctx, err);
+	if (open_state(room, &fd, name, err) != MR_OK ||
+	    lock_take(fd, ".lock", 0600, LOCK_WAIT_MS, &lock, err) != MR_OK)
+		return err->code;
+	struct mr_error ignored = { 0 };
+	bool exists = file_read(fd, name, WAKES_MAX, &text, &ignored) == MR_OK;
+	enum mr_rc rc = edit(ctx, exists, &text, err);
+
+	return rc == MR_OK ? file_replace(fd, name, buf_str(&text), 0600, err) : rc;
+}
+
+/* ---- Changes ---- */
+
+struct changing {
+	const struct mr_names *keys;
+	bool told; /* else: woken */
+};
+
+static void
+note_wake(struct wake_thread *t, int64_t now_ms)
+{
+	if (t->n == WAKE_LIMIT) {
+		memmove(t->at_ms, t->at_ms + 1, (WAKE_LIMIT - 1) * sizeof t->at_ms[0]);
+		t->n--;
+	}
+	t->at_ms[t->n++] = now_ms;
+}
+
+static enum mr_rc
+edit_threads(void *ctx, bool exists, struct buf *text, struct mr_error *err)
+{
+	const struct changing *c = ctx;
+	mr_auto(wakes_done) struct wakes w = { 0 };
+	int64_t now_ms = clock_now_ms();
+
+	(void)exists;
+	parse(buf_str(text), &w);
+	for (size_t i = 0; i < c->keys->n; i++) {
+		struct wake_thread *t = find(&w, c->keys->v[i]);
+
+		if (!t && (t = add_thread(&w)))
+			sha256_hex(str_of(c->keys->v[i]), t->hash);
+		if (!t)
+			return mr_nomem(err);
+		if (c->told)
+			t->told = true;
+		else
+			note_wake(t, now_ms);
+	}
+	buf_clear(text);
+	format(&w, now_ms, text);
+	return text->failed ? mr_nomem(err) : MR_OK;
+}
+
+enum mr_rc
+wakes_count(struct mr_room *room, const struct mr_names *keys, struct mr_error *err)
+{
+	struct changing c = { .keys = keys };
+
+	return keys->n > 0 ? change(room, edit_threads, &c, err) : MR_OK;
+}
+
+enum mr_rc
+wakes_note_told(struct mr_room *room, const char *key, struct mr_error *err)
+{
+	mr_auto(mr_names_done) struct mr_names keys = { 0 };
+	struct changing c = { .keys = &keys, .told = true };
+
+	return names_add(&keys, str_of(key)) ? change(room, edit_threads, &c, err) : mr_nomem(err);
+}

@@ -1,0 +1,217 @@
+# once
+# Setup: our entries in the settings of every harness, and out again without a trace, whatever the files look like.
+. "$(dirname "$0")/../lib/tap.sh"
+
+unset CODEX_HOME
+mkdir bin here && cp "$BIN" bin/mailroom && PATH=$scratch/bin:$PATH && cd here || exit 1
+mailroom() { "$scratch/bin/mailroom" "$@" </dev/null; }
+own() { rm -rf "$HOME" "$XDG_STATE_HOME" && mkdir -p "$HOME/.claude" "$HOME/.codex" "$HOME/.gemini" "$HOME/.cursor"; }
+
+# ---- what is written ----
+own
+exits 0 'a preview' mailroom setup claude-code
+says out '^\+.*"command": "'"$scratch"'/bin/mailroom hook claude-code",' 'shows the hooks, with the path of this program'
+says out 'Bash\(mailroom \*\)' 'and the permission'
+says out 'nothing was written' 'and says that it was only a look'
+same '' "$(find "$HOME" -type f)" 'which is so'
+exits 0 'apply' mailroom setup claude-code --apply
+says out '^\+.*hook claude-code --wait' 'shows it again'
+same '["PostToolUse","SessionEnd","SessionStart","Stop","UserPromptSubmit"]' "$(jq -c '.hooks|keys' "$HOME/.claude/settings.json")" 'the events'
+same 'true 86400|true 86400|' "$(jq -r '.hooks[][].hooks[]|select(.asyncRewake)|"\(.asyncRewake) \(.timeout)"' "$HOME/.claude/settings.json" | tr '\n' '|')" 'the waiter at start and stop'
+same '["Bash(mailroom *)","mcp__mailroom"]' "$(jq -c .permissions.allow "$HOME/.claude/settings.json")" 'the permission to run it, and its tools'
+same "{\"type\":\"stdio\",\"command\":\"$scratch/bin/mailroom\",\"args\":[\"mcp\"]}" "$(jq -c .mcpServers.mailroom "$HOME/.claude.json")" 'the server'
+same '600 600' "$(stat -c %a "$HOME/.claude/settings.json" "$HOME/.claude.json" | tr '\n' ' ' | sed 's/ $//')" 'both files are private'
+mailroom setup codex --apply >/dev/null && mailroom setup gemini --apply >/dev/null && mailroom setup cursor --apply >/dev/null
+same '["PostToolUse","SessionEnd","SessionStart","Stop","UserPromptSubmit"] 10 3' "$(jq -c '.hooks|keys' "$HOME/.codex/hooks.json") $(jq -r '.hooks|"\(.Stop[0].hooks[0].timeout) \(.SessionEnd[0].hooks[0].timeout)"' "$HOME/.codex/hooks.json")" 'Codex: the events, and as much time as it allows'
+check 'its server and state folder' grep -q "^writable_roots = \[ \"$XDG_STATE_HOME/mailroom\" \]" "$HOME/.codex/config.toml"
+same '["AfterAgent","AfterTool","BeforeAgent","SessionEnd","SessionStart"] 10000 mcp' "$(jq -c '.hooks|keys' "$HOME/.gemini/settings.json") $(jq -r '"\(.hooks.AfterAgent[0].hooks[0].timeout) \(.mcpServers.mailroom.args[0])"' "$HOME/.gemini/settings.json")" 'Gemini: milliseconds, and all in one file'
+same '1 ["beforeSubmitPrompt","postToolUse","sessionEnd","sessionStart","stop"] mcp' "$(jq -c .version "$HOME/.cursor/hooks.json") $(jq -c '.hooks|keys' "$HOME/.cursor/hooks.json") $(jq -r '.mcpServers.mailroom.args[0]' "$HOME/.cursor/mcp.json")" 'Cursor: its version and events'
+exits 0 'as JSON' mailroom setup codex --json
+same 'none false|none false|' "$(jq -r '"\(.action) \(.written)"' out | tr '\n' '|')" 'a second time there is nothing to do'
+
+# ---- in and out: the same bytes, for every harness and every style of file ----
+mkdir j t
+jv() { printf "$2" >"j/$1"; } # a file of JSON
+jv empty ''; jv blank '\n \n'; jv braces '{}\n'; jv spaced '{ }'; jv braces-lines '{\n}\n'; jv bom '\357\273\277{\n\t"a": 1\n}\n'; jv bom-only '\357\273\277'
+jv one-line '{"a":1,"b":[]}'; jv last-comma '{\n  "a": 1,\n}\n'; jv no-newline '{\n  "a": 1\n}'; jv crlf '{\r\n    "a": {\r\n        "b": [1, 2]\r\n    }\r\n}\r\n'
+jv comments '// top\n{\n  // a\n  "a": 1, /* b */\n  "b": "// no" // last\n  /* end */\n}\n// bottom\n'; jv only-comment '{\n  // nothing yet\n}\n'
+jv empty-parts '{"hooks":{},"permissions":{},"mcpServers":{}}'
+jv empty-lists '{\n  "permissions": { "allow": [] },\n  "mcpServers": {\n  },\n  "hooks": { "Stop": [], "stop": [ ], "AfterAgent": [\n  ] }\n}\n'
+jv theirs '{\n\t"$schema": "x",\n\t"hooks": {\n\t\t"Stop": [\n\t\t\t{ "matcher": "", "hooks": [{ "type": "command", "command": "say hi" }] } // mine\n\t\t],\n\t\t"stop": [{ "command": "say hi" }],\n\t\t"AfterAgent": []\n\t},\n\t"permissions": {\n\t\t"deny": ["Read(.env)"],\n\t\t"allow": [\n\t\t\t"Bash(ls *)"\n\t\t]\n\t},\n\t"mcpServers": { "other": { "command": "other", "args": [] } },\n\t"version": 1\n}'
+jv version '{\n  "version": 1\n}\n'; jv their-permission '{ "permissions": { "allow": ["Bash(mailroom *)"] } }'; jv twice '{"a":1,"a":2,"hooks":{"x":1},"hooks":{}}'
+tv() { printf "$2" >"t/$1"; } # a file of TOML
+tv empty ''; tv blank '\n'; tv bom '\357\273\277a = 1\n'; tv no-newline 'a = 1'; tv crlf 'a = 1\r\n[b]\r\n# c\r\n'; tv gap 'a = 1\n\n\n'; tv comment '# mine'
+tv table '[sandbox_workspace_write]\n'; tv table-end '[sandbox_workspace_write] # c'; tv table-more '[sandbox_workspace_write]\nnetwork_access = true\n\n[x]\ny = 1\n'
+tv roots-empty '[sandbox_workspace_write]\nwritable_roots = []\n'; tv roots-lines '[sandbox_workspace_write]\nwritable_roots = [\n  "/a", # a\n  "/b"  # b\n]\n[z]\n'
+tv roots-comma 'sandbox_workspace_write.writable_roots = ["/a",]\n'; tv dotted 'sandbox_workspace_write.network_access = true\nm = "x"\n'
+tv inline 'sandbox_workspace_write = { writable_roots = ["/a"], b = 1 }\n'; tv servers '[mcp_servers.other]\ncommand = "o"\n[mcp_servers.other.env]\nK = """\n[mcp_servers.mailroom]\n"""\n'
+tv their-root "[sandbox_workspace_write]\nwritable_roots = [\"$XDG_STATE_HOME/mailroom\"]\n"; tv dates 'd = 1979-05-27 07:32:00Z # x\n[[l]]\na = [ { b = 1 } ]\n'
+
+# around HARNESS VARIANT KEEP FILE...: the variant in these files of that harness, apply, apply, remove; "forget": without the memory.
+around() {
+	h=$1 v=$2 keep=$3; shift 3; own; wrong=
+	for f; do set -- "$@" "$HOME/$f"; shift; done
+	for f; do cp $v "$f"; done
+	chmod 640 "$@"
+	mailroom setup $h --apply >/dev/null 2>err || wrong="apply failed: $(cat err)"
+	for f; do cmp -s "$f" $v && wrong="$wrong $f is as before;"; done
+	once=$(cat "$@" | cksum)
+	mailroom setup $h --apply >/dev/null 2>&1
+	[ "$(cat "$@" | cksum)" = "$once" ] || wrong="$wrong the second time it changes something;"
+	[ $keep = keep ] || rm -rf "$XDG_STATE_HOME"
+	mailroom setup $h --remove >/dev/null 2>err || wrong="$wrong remove failed: $(cat err)"
+	for f; do cmp -s "$f" $v || wrong="$wrong $f is not what it was: $(head -c 300 "$f" 2>&1);"; done
+	case $(stat -c %a "$@" 2>&1) in 640 | '640
+640') ;; *) wrong="$wrong its mode is another;" ;; esac
+	for f in "$HOME"/.*/.*mailroom-*; do [ -e "$f" ] && wrong="$wrong $f was left;"; done
+	if [ -z "$wrong" ]; then ok "$h, $v, $keep: the same bytes"; else echo "# $wrong"; not_ok "$h, $v, $keep: the same bytes"; fi
+}
+for v in j/*; do
+	around claude-code $v keep .claude/settings.json .claude.json
+	around gemini $v keep .gemini/settings.json
+	around cursor $v keep .cursor/hooks.json .cursor/mcp.json
+	around codex $v keep .codex/hooks.json
+done
+for v in t/*; do around codex $v keep .codex/config.toml; done
+# with the state folder gone the text alone must tell (all but whose a permission or a root was)
+for v in empty blank braces one-line comments empty-lists theirs version; do around cursor j/$v forget .cursor/hooks.json .cursor/mcp.json; done
+for v in empty blank no-newline table roots-lines dotted; do around codex t/$v forget .codex/config.toml; done
+
+# ---- files and folders that were not there ----
+rm -rf "$HOME" "$XDG_STATE_HOME"; mkdir "$HOME"
+for h in claude-code codex gemini cursor; do mailroom setup $h --apply >/dev/null; mailroom setup $h --remove >/dev/null; done
+same '' "$(ls -A "$HOME")" 'what was made is removed, folders too'
+mkdir "$HOME/.codex"; mailroom setup codex --apply >/dev/null; rm -rf "$XDG_STATE_HOME"; mailroom setup codex --remove >/dev/null
+same '.codex' "$(cd "$HOME" && find . -mindepth 1 -printf '%P ' | sed 's/ $//')" 'but not a folder that was there; also without a memory'
+mailroom setup gemini --apply >/dev/null; echo '{"theirs":1}' >"$HOME/.gemini/other"; mailroom setup gemini --remove >/dev/null
+same 'other' "$(ls -A "$HOME/.gemini")" 'nor one that others use meanwhile'
+own; mailroom setup gemini --apply >/dev/null; jq . "$HOME/.gemini/settings.json" >new; printf %s "$(cat new)" >"$HOME/.gemini/settings.json"; mailroom setup gemini --remove >/dev/null
+same '' "$(ls -A "$HOME/.gemini")" 'a file of ours goes, also when the harness has written it anew'
+own; printf '{\n  "a": 1\n}\n' >"$HOME/.gemini/settings.json"; mailroom setup gemini --apply >/dev/null
+jq 'del(.a)' "$HOME/.gemini/settings.json" >new && cat new >"$HOME/.gemini/settings.json"; mailroom setup gemini --remove >/dev/null
+same '{}' "$(jq -c . "$HOME/.gemini/settings.json")" 'nor a file of the user that is left without anything'
+
+# ---- others change the files meanwhile ----
+own; mailroom setup claude-code --apply >/dev/null
+jq '.hooks.Stop += [{"hooks":[{"type":"command","command":"say hi"}]}] | .hooks.SessionStart[0].hooks += [{"type":"command","command":"date"}] | .model = "x"' "$HOME/.claude/settings.json" >new && cat new >"$HOME/.claude/settings.json"
+mailroom setup claude-code --remove >/dev/null
+same '{"hooks":{"SessionStart":[{"hooks":[{"type":"command","command":"date"}]}],"Stop":[{"hooks":[{"type":"command","command":"say hi"}]}]},"model":"x"}' "$(jq -c . "$HOME/.claude/settings.json")" 'their entries stay, in our groups as well'
+own; echo '{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"cd /x && mailroom hook claude-code"},{"type":"command","command":"mailroom check --inject"},{"type":"command","command":"mailroom hook codex"}]}]}}' >"$HOME/.claude/settings.json"
+cp "$HOME/.claude/settings.json" before; mailroom setup claude-code --remove >/dev/null; check 'what is not exactly ours is not taken' cmp before "$HOME/.claude/settings.json"
+
+# ---- another path, a room ----
+own; mkdir -p "$scratch/a b" && cp "$BIN" "$scratch/a b/mailroom"
+for h in claude-code codex gemini cursor; do mailroom setup $h --apply >/dev/null; "$scratch/a b/mailroom" setup $h --apply >/dev/null </dev/null; done
+same "8 0" "$(cat "$HOME/.claude/settings.json" "$HOME/.claude.json" | grep -c "a b/mailroom") $(cat "$HOME"/.claude/settings.json "$HOME"/.claude.json "$HOME"/.codex/* "$HOME"/.gemini/* "$HOME"/.cursor/* | grep -c "$scratch/bin")" 'a program in another place takes over its entries'
+exits 0 'a path with a space' "$scratch/a b/mailroom" setup claude-code --check
+exits 0 'also for Codex' "$scratch/a b/mailroom" setup codex --check
+for h in claude-code codex gemini cursor; do mailroom setup $h --remove >/dev/null; done
+same '' "$(find "$HOME" -type f)" 'and either can remove them'
+mailroom init "$scratch/here" >/dev/null 2>&1
+mailroom setup codex --apply >/dev/null
+same "writable_roots = [ \"$XDG_STATE_HOME/mailroom\", \"$scratch/here/.mailroom\" ]" "$(grep ^writable "$HOME/.codex/config.toml")" 'in a room, Codex can write it'
+(cd / && mailroom setup codex --remove >/dev/null)
+same '' "$(find "$HOME" -type f)" 'and it is taken out from anywhere'
+exits 0 'with a room' mailroom setup claude-code --apply --room "$scratch/here"
+same "$scratch/bin/mailroom hook claude-code --room maildir:$scratch/here/.mailroom" "$(jq -r '.hooks.UserPromptSubmit[0].hooks[0].command' "$HOME/.claude/settings.json")" 'the hooks name it'
+same "[\"mcp\",\"--room\",\"maildir:$scratch/here/.mailroom\"]" "$(jq -c .mcpServers.mailroom.args "$HOME/.claude.json")" 'and the server'
+exits 0 'and are tried in another' mailroom setup claude-code --check
+same 0 "$(mr --as operator inbox --all --json | wc -l)" 'where no mail comes from that'
+mailroom setup claude-code --apply >/dev/null
+same '["mcp"]' "$(jq -c .mcpServers.mailroom.args "$HOME/.claude.json")" 'without it they go where the agent is'
+rm -rf "$scratch/here/.mailroom"
+
+# ---- links, modes, owners ----
+own; mkdir -p dots; printf '{\n  "a": 1\n}\n' >dots/s.json; cp dots/s.json before; ln -s "$scratch/here/dots/s.json" "$HOME/.gemini/s2"; ln -s s2 "$HOME/.gemini/settings.json"
+[ "$(id -u)" = 0 ] && chown 1234:4321 dots/s.json; chmod 664 dots/s.json; owner=$(stat -c '%u:%g %a' dots/s.json)
+mailroom setup gemini --apply >/dev/null
+check 'a symbolic link stays one' sh -c "[ \"\$(readlink '$HOME/.gemini/settings.json')\" = s2 ] && [ -L '$HOME/.gemini/s2' ]"
+check 'what it leads to is changed' grep -q 'hook gemini' dots/s.json
+same "$owner" "$(stat -c '%u:%g %a' dots/s.json)" 'with its mode and owner'
+mailroom setup gemini --remove >/dev/null
+check 'and changed back' cmp before dots/s.json
+same "$owner" "$(stat -c '%u:%g %a' dots/s.json)" 'as they were'
+rm dots/s.json; mailroom setup gemini --apply >/dev/null
+check 'a link to nothing is followed, too' grep -q 'hook gemini' dots/s.json
+mailroom setup gemini --remove >/dev/null; check 'both ways' sh -c "! [ -e dots/s.json ] && [ -L '$HOME/.gemini/settings.json' ]"
+ln -sf loop "$HOME/.gemini/loop"; ln -sf loop "$HOME/.gemini/settings.json"; exits 4 'a link to itself is refused' mailroom setup gemini --apply
+rm -f "$HOME/.gemini/settings.json"; mkdir "$HOME/.gemini/settings.json"; exits 4 'so is a folder' mailroom setup gemini --apply
+
+# ---- what cannot be understood ----
+for bad in '{' '{"a":1 "b":2}' '[]' '{"hooks":[]}' '{"hooks":{"Stop":{}}}' '{"permissions":{"allow":"x"}}' '{"permissions":3}' 'null' '/* {}'; do
+	own; printf '%s' "$bad" >"$HOME/.claude/settings.json"
+	mailroom setup claude-code --apply >out 2>err; code=$?
+	if [ $code = 1 ] && grep -q 'settings.json' err && grep -q 'hint: no file was changed' err && [ "$(cat "$HOME/.claude/settings.json")" = "$bad" ] && ! [ -e "$HOME/.claude.json" ]
+	then ok "refused: $bad"; else note <err; not_ok "refused: $bad (exit $code)"; fi
+done
+own; printf '{\n  "a": 1,\n  "b" 2\n}\n' >"$HOME/.claude.json"; exits 1 'also in the second file' mailroom setup claude-code --apply
+says err "claude.json': line 3: it lacks a colon" 'which is told with its line'
+check 'and then the first is left alone' sh -c "! [ -e '$HOME/.claude/settings.json' ]"
+exits 1 'remove does the same' mailroom setup claude-code --remove
+own; printf 'a = [1\n' >"$HOME/.codex/config.toml"; exits 1 'bad TOML' mailroom setup codex --apply
+own; printf 'sandbox_workspace_write = { a = 1 }\n' >"$HOME/.codex/config.toml"; exits 4 'a table that cannot be added to' mailroom setup codex --apply
+says err 'hint: write it as a table' 'is told'
+own; echo '{"mcpServers":{"mailroom":{"command":"/opt/other","args":[]}}}' >"$HOME/.cursor/mcp.json"; exits 4 "another's server of our name" mailroom setup cursor --apply
+check 'nothing is written then' sh -c "! [ -e '$HOME/.cursor/hooks.json' ]"
+exits 0 'nor is it removed' mailroom setup cursor --remove; check 'it stays' grep -q other "$HOME/.cursor/mcp.json"
+own; printf '[mcp_servers.mailroom]\nurl = "http://x"\n' >"$HOME/.codex/config.toml"; exits 4 "another's in Codex" mailroom setup codex --apply
+
+# ---- places ----
+own; mkdir -p p/sub && git init -q p && cd p/sub || exit 1
+mailroom setup claude-code --project --apply >/dev/null; mailroom setup codex --project --apply >/dev/null; mailroom setup gemini --project --apply >/dev/null; mailroom setup cursor --project --apply >/dev/null
+same '.claude/settings.json .codex/config.toml .codex/hooks.json .cursor/hooks.json .cursor/mcp.json .gemini/settings.json .mcp.json ' "$(cd .. && find . -name .git -prune -o -type f -printf '%P\n' | sort | tr '\n' ' ')" "the project's files are at its top"
+same '' "$(find "$HOME" -type f)" "the user's are left alone"
+exits 0 'they can be tried' mailroom setup claude-code --project --check
+for h in claude-code codex gemini cursor; do mailroom setup $h --project --remove >/dev/null; done; rm -f out err
+same '' "$(cd .. && find . -name .git -prune -o -mindepth 1 ! -path ./sub -print)" 'and removed'
+cd ../.. || exit 1
+(export CLAUDE_CONFIG_DIR="$scratch/cc" CODEX_HOME="$scratch/cx"; mailroom setup claude-code --apply >/dev/null; mailroom setup codex --apply >/dev/null)
+same '.claude.json settings.json config.toml hooks.json' "$(ls -A "$scratch/cc" | sort | tr '\n' ' ')$(ls "$scratch/cx" | sort | tr '\n' ' ' | sed 's/ $//')" 'folders that the harness is told are used'
+(unset HOME; mailroom setup gemini >out 2>err); says err 'HOME is not set' 'without a home folder that is said'
+exits 2 'an unknown harness' mailroom setup emacs
+exits 2 'two ways at once' mailroom setup gemini --apply --remove
+
+# ---- the harness writes at the same time, a kill, a full disk ----
+own; mkdir dev && cp "$DEVBIN" dev/mailroom
+printf '{\n  "n": 0\n}\n' >"$HOME/.gemini/settings.json"
+MAILROOM_FAULT=delay:20000 dev/mailroom setup gemini --apply >/dev/null 2>err </dev/null & pid=$!
+for i in 1 2 3 4 5 6 7 8; do
+	sleep 0.06; grep -q hook "$HOME/.gemini/settings.json" || { printf '{\n  "n": %s\n}\n' $i >"$HOME/.gemini/new" && mv "$HOME/.gemini/new" "$HOME/.gemini/settings.json"; last=$i; }
+done
+wait $pid; same "0 $last true" "$? $(jq -r '"\(.n) \(.hooks != null)"' "$HOME/.gemini/settings.json")" "its change is kept, and ours is there"
+n=0 torn=0 done= f=$HOME/.gemini/settings.json old=$(printf '{\n  "a": 1\n}')
+own; printf %s "$old" >"$f"; dev/mailroom setup gemini --apply >/dev/null 2>&1 </dev/null; new=$(cat "$f")
+while [ -z "$done" ] && [ $n -lt 80 ]; do
+	n=$((n + 1)); own; printf %s "$old" >"$f"
+	MAILROOM_FAULT=kill-before:$n dev/mailroom setup gemini --apply >/dev/null 2>&1 </dev/null && done=1
+	is=$(cat "$f"); [ "$is" = "$old" ] || [ "$is" = "$new" ] || torn=$((torn + 1))
+	dev/mailroom setup gemini --remove >/dev/null 2>&1 </dev/null
+	[ "$(cat "$f")" = "$old" ] || torn=$((torn + 1))
+done
+same '0 1' "$torn $done" "killed at any of $n steps it is the old or the new, and can be taken back"
+own; printf '{\n  "a": 1\n}' >"$HOME/.gemini/settings.json"
+for at in 20 24 28 32; do MAILROOM_FAULT=errno-from:ENOSPC:$at dev/mailroom setup gemini --apply >/dev/null 2>&1 </dev/null; done
+check 'a full disk leaves a whole file' jq -e .a "$HOME/.gemini/settings.json"
+same '' "$(find "$HOME" -name '*mailroom-*')" 'and nothing beside it'
+
+# ---- check ----
+own; exits 1 'check without setup' mailroom setup claude-code --check
+says out 'hook Stop: it is not configured' 'says what is missing'
+says out 'repair: mailroom setup claude-code --apply' 'and what to do'
+for h in claude-code codex gemini cursor; do
+	mailroom setup $h --apply >/dev/null
+	exits 0 "check $h" mailroom setup $h --check --json
+	same '' "$(jq -r 'select(.ok|not).part' out)" 'everything is fine'
+	says out 'MCP server' 'the server among it'
+done
+same '' "$(find "${TMPDIR:-/tmp}" -maxdepth 1 -name 'mailroom-check-*' -user "$(id -un)" -newer dev 2>/dev/null)" 'nothing is left of it'
+sed -i "s,$scratch/bin/mailroom hook,$scratch/gone/mailroom hook," "$HOME/.claude/settings.json"
+exits 1 'a hook that is not there' mailroom setup claude-code --check
+says out 'hook SessionStart: the message is not in what it prints \(exit 127' 'is told'
+printf '#!/bin/sh\nexit 0\n' >"$scratch/a b/mailroom"; sed -i "s,$scratch/gone,$scratch/a b," "$HOME/.claude/settings.json"; jq '.mcpServers.mailroom.command = "/nowhere/mailroom"' "$HOME/.claude.json" >new && cat new >"$HOME/.claude.json"
+exits 1 'a server that is not there' mailroom setup claude-code --check --json
+same "cannot run '/nowhere/mailroom': there is no such program" "$(jq -r 'select(.part == "MCP server").problem' out)" 'is told, too'
+mailroom setup claude-code --apply >/dev/null; exits 0 'apply repairs both' mailroom setup claude-code --check
+PATH=/usr/bin:/bin; exits 1 'a command that no shell finds' "$scratch/bin/mailroom" setup cursor --check
+says out "repair: ln -s $scratch/bin/mailroom" 'is told with the line to type'
+finish

@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: MIT */
+/* What an idle agent is woken for, how often, and what keeps one from going idle. */
+#include "base/clock.h"
+#include "office/wake.h"
+#include "town.h"
+
+static size_t notices;
+/* Ids of one process only grow: after a test that moved the clock, the next one begins later. */
+static int64_t today_ms;
+
+static struct town
+town_later(void **state)
+{
+	today_ms += (int64_t)4 * 3600 * 1000;
+	clock_shift_ms(today_ms);
+	return town_new(state);
+}
+
+static void
+count_notice(void *ctx, const struct mr_receipt *receipt, const char *subject)
+{
+	(void)ctx;
+	(void)subject;
+	assert_true(receipt->to.n == 1 && strcmp(receipt->to.v[0], OPERATOR) == 0);
+	notices++;
+}
+
+static bool
+leave(void *ctx)
+{
+	(void)ctx;
+	return false;
+}
+
+static const struct mr_wake_options options = { .stay = leave, .told = count_notice };
+
+/* Its text, or NULL: not woken. The caller frees it. */
+static char *
+woken(struct town *t, const struct mr_self *self)
+{
+	struct mr_wake *wake = NULL;
+	struct mr_error err = { 0 };
+	enum mr_rc rc = mr_wake_wait(t->room, self, &options, &err);
+
+	if (rc == MR_EMPTY) {
+		assert_rc(mr_wake_open(t->room, self, &options, &wake, &err), MR_EMPTY);
+		return NULL;
+	}
+	assert_ok(rc);
+	assert_ok(mr_wake_open(t->room, self, &options, &wake, &err));
+	char *text = strdup(mr_wake_text(wake));
+
+	assert_ok(mr_wake_shown(wake, &err));
+	mr_wake_close(wake);
+	return text;
+}
+
+static void
+assert_woken(struct town *t, const struct mr_self *self, const char *what)
+{
+	char *text = woken(t, self);
+
+	if (what == NULL ? text != NULL : text == NULL || strstr(text, what) == NULL)
+		fail_msg("wanted '%s', got: %s", what ? what : "no wake", text ? text : "no wake");
+	free(text);
+}
+
+static void
+mail_wakes_once(void **state)
+{
+	struct town t = town_new(state);
+	struct mr_wake *wake = NULL;
+	struct mr_error err = { 0 };
+
+	assert_woken(&t, &t.bob, NULL);
+	town_send(&t, &t.alice, "bob", "hello", NULL);
+	assert_woken(&t, &t.carol, NULL);
+	/* What was not told is told later. */
+	assert_ok(mr_wake_open(t.room, &t.bob, &options, &wake, &err));
+	mr_wake_close(wake);
+	assert_woken(&t, &t.bob, "from alice: hello");
+	assert_woken(&t, &t.bob, NULL);
+	town_send(&t, &t.alice, "bob", "again", NULL);
+	assert_woken(&t, &t.bob, "from alice: again");
+	town_register(&t, "bob", true, &t.bob);
+	assert_woken(&t, &t.bob, "hello");
+	town_done(&t);
+}
+
+static void
+nudges_wake(void **state)
+{
+	struct town t = town_new(state);
+	struct mr_nudge nudge = { .text = "come", .kind = "" }, notice = { .text = "you have mail", .kind = "mail" };
+	struct mr_nudge_options how = { .mode = MR_NUDGE_QUEUE };
+	struct mr_nudged done = { 0 };
+	struct mr_error err = { 0 };
+
+	assert_ok(mr_nudge_send(t.room, &t.alice, "bob", &notice, &how, &done, &err));
+	assert_woken(&t, &t.bob, NULL);
+	assert_ok(mr_nudge_send(t.room, &t.alice, "bob", &nudge, &how, &done, &err));
+	assert_woken(&t, &t.bob, "come");
+	assert_woken(&t, &t.bob, NULL);
+	assert_ok(mr_dnd_set(t.room, "bob", true, &err));
+	nudge.text = "please";
+	how.force = true;
+	assert_ok(mr_nudge_send(t.room, &t.alice, "bob", &nudge, &how, &done, &err));
+	assert_woken(&t, &t.bob, NULL);
+	assert_ok(mr_dnd_set(t.room, "bob", false, &err));
+	assert_woken(&t, &t.bob, "please");
+	/* Two who nudge each other are stopped, too: four more, whoever sends. */
+	for (int i = 0; i < WAKE_LIMIT - 2; i++) {
+		char text[20];
+
+		(void)snprintf(text, sizeof text, "nudge %d", i);
+		nudge.text = text;
+		assert_ok(mr_nudge_send(
+		    t.room, i % 2 ? &t.alice : &t.bob, i % 2 ? "bob" : "alice", &nudge, &how, &done, &err));
+		assert_woken(&t, i % 2 ? &t.bob : &t.alice, text);
+	}
+	nudge.text = "too much";
+	assert_ok(mr_nudge_send(t.room, &t.alice, "bob", &nudge, &how, &done, &err));
+	assert_woken(&t, &t.bob, NULL);
+	assert_ok(mr_nudge_send(t.room, &t.carol, "bob", &nudge, &how, &done, &err));
+	assert_woken(&t, &t.bob, "too much");
+	town_done(&t);
+}
+
+static void
+work_wakes_who_may_claim_it(void **state)
+{
+	struct town t = town_new(state);
+	struct mr_queue queue = { .name = "jobs", .claimers = "bob", .attempts = 3, .lease_ms = 60000 };
+	mr_auto(mr_message_done) struct mr_message msg = { 0 };
+	struct mr_claim claim = { 0 };
+	char id[MR_ID_LEN + 1];
+	struct mr_error err = { 0 };
+
+	assert_ok(mr_queue_create(t.room, &t.alice, &queue, &err));
+	assert_woken(&t, &t.bob, NULL);
+	town_send(&t, &t.alice, "queue:jobs", "build it", NULL);
+	assert_woken(&t, &t.carol, NULL);
+	assert_woken(&t, &t.bob, "mailroom recv queue:jobs");
+	assert_woken(&t, &t.bob, NULL);
+	assert_ok(mr_queue_recv(t.room, &t.bob, "jobs", 0, 0, &claim, &msg, &err));
+	town_send(&t, &t.alice, "queue:jobs", "more", NULL);
+	assert_woken(&t, &t.bob, NULL); /* its hands are full */
+	assert_ok(mr_claim_done(t.room, &t.bob, claim.token, id, &err));
+	assert_woken(&t, &t.bob, "jobs");
+	/* What came back after it was claimed is offered again. */
+	mr_message_done(&msg);
+	assert_ok(mr_queue_recv(t.room, &t.bob, "jobs", 0, 0, &claim, &msg, &err));
+	assert_ok(mr_claim_release(t.room, &t.bob, claim.token, id, &err));
+	assert_woken(&t, &t.bob, "jobs");
+	assert_ok(mr_queue_set_status(t.room, "jobs", MR_QUEUE_PAUSED, &err));
+	town_send(&t, &t.alice, "queue:jobs", "later", NULL);
+	assert_woken(&t, &t.bob, NULL);
+	town_done(&t);
+}
+
+/* ---- Too often ---- */
+
+static void
+answer(struct town *t, const struct mr_self *self, const char *id, char *ret_id)
+{
+	struct mr_draft draft = draft_to(NULL, "thank you");
+	struct mr_receipt receipt = { 0 };
+	struct mr_error err = { 0 };
+
+	assert_ok(mr_reply(t->room, self, id, &draft, false, &receipt, &err));
+	memcpy(ret_id, receipt.id, MR_ID_LEN + 1);
+	mr_receipt_done(&receipt);
+}
+
+static void
+a_thread_wakes_six_times(void **state)
+{
+	struct town t = town_later(state);
+	char id[MR_ID_LEN + 1], other[MR_ID_LEN + 1];
+	struct mr_error err = { 0 };
+
+	notices = 0;
+	town_send(&t, &t.alice, "bob", "hello", id);
+	for (int i = 0; i < WAKE_LIMIT; i++) {
+		const struct mr_self *self = i % 2 ? &t.alice : &t.bob;
+
+		assert_woken(&t, self, i > 0 ? "Re: hello" : "hello");
+		answer(&t, self, id, id);
+	}
+	assert_woken(&t, &t.bob, NULL);
+	assert_int_equal(notices, 1);
+	assert_int_equal(town_count(&t, OPERATOR, MR_INBOX), 1);
+	assert_woken(&t, &t.bob, NULL);
+	assert_int_equal(notices, 1);
+	assert_rc(mr_wake_by_mail(t.room, &t.alice, "bob", id, &options, &err), MR_REFUSED);
+	assert_int_equal(notices, 1);
+	/* Another thread is another matter. */
+	town_send(&t, &t.alice, "bob", "something else", other);
+	assert_ok(mr_wake_by_mail(t.room, &t.alice, "bob", other, &options, &err));
+	assert_woken(&t, &t.bob, "something else");
+	town_done(&t);
+}
+
+static void
+what_was_too_much_stays_so(void **state)
+{
+	struct town t = town_later(state);
+	char id[MR_ID_LEN + 1];
+
+	town_send(&t, &t.alice, "bob", "hello", id);
+	for (int i = 0; i < WAKE_LIMIT; i++) {
+		const struct mr_self *self = i % 2 ? &t.alice : &t.bob;
+
+		assert_woken(&t, self, "hello");
+		answer(&t, self, id, id);
+	}
+	assert_woken(&t, &t.bob, NULL);
+	/* Later the same message still wakes nobody, or it would begin again by itself; a new one does. */
+	clock_shift_ms(today_ms + WAKE_WINDOW_MS + 1000);
+	assert_woken(&t, &t.bob, NULL);
+	answer(&t, &t.bob, id, id);
+	assert_woken(&t, &t.alice, "hello");
+	town_done(&t);
+}
+
+static void
+six_in_a_long_time_are_not_too_many(void **state)
+{
+	struct town t = town_later(state);
+	char id[MR_ID_LEN + 1];
+
+	notices = 0;
+	town_send(&t, &t.alice, "bob", "hello", id);
+	for (int i = 0; i < 3 * WAKE_LIMIT; i++) {
+		const struct mr_self *self = i % 2 ? &t.alice : &t.bob;
+
+		clock_shift_ms(today_ms + i * (WAKE_WINDOW_MS / (WAKE_LIMIT - 1)));
+		assert_woken(&t, self, "hello");
+		answer(&t, self, id, id);
+	}
+	assert_int_equal(notices, 0);
+	town_done(&t);
+}
+
+/* ---- Stop ---- */
+
+static char *
+held_up(struct town *t, const struct mr_self *self, bool told)
+{
+	struct mr_stop *stop = NULL;
+	struct mr_error err = { 0 };
+	enum mr_rc rc = mr_stop_open(t->room, self, MR_INJECT_REMINDER, &stop, &err);
+
+	if (rc == MR_EMPTY)
+		return NULL;
+	assert_ok(rc);
+	char *text = strdup(mr_stop_text(stop));
+
+	if (told)
+		assert_ok(mr_stop_shown(stop, &err));
+	mr_stop_close(stop);
+	return text;
+}
+
+static void
+assert_held_up(struct town *t, const struct mr_self *self, bool told, const char *what)
+{
+	char *text = held_up(t, self, told);
+
+	if (what == NULL ? text != NULL : text == NULL || strstr(text, what) == NULL)
+		fail_msg("wanted '%s', got: %s", what ? what : "nothing", text ? text : "nothing");
+	free(text);
+}
+
+static void
+a_stop_is_held_up_once_for_each_reason(void **state)
+{
+	struct town t = town_new(state);
+	struct mr_draft draft = draft_to(TO("bob"), "fire");
+	mr_auto(mr_message_done) struct mr_message msg = { 0 };
+	struct mr_claim claim = { 0 };
+	struct mr_error err = { 0 };
+
+	town_send(&t, &t.alice, "bob", "no hurry", NULL);
+	assert_held_up(&t, &t.bob, true, NULL);
+	draft.priority = MR_URGENT;
+	town_send_draft(&t, &t.alice, &draft, NULL);
+	assert_held_up(&t, &t.bob, false, "fire"); /* stdout did not take it */
+	assert_held_up(&t, &t.bob, true, "fire");
+	assert_held_up(&t, &t.bob, true, NULL);
+	draft.body = "flood";
+	draft.body_len = 5;
+	town_send_draft(&t, &t.alice, &draft, NULL);
+	assert_held_up(&t, &t.bob, true, "flood");
+	assert_ok(mr_recv(t.room, &t.bob, NULL, 60000, &claim, &msg, &err));
+	assert_held_up(&t, &t.bob, true, claim.token);
+	assert_held_up(&t, &t.bob, true, NULL);
+	assert_held_up(&t, &t.alice, true, NULL);
+	town_done(&t);
+}
+
+static bool
+note_deadline(void *ctx, const struct hold *hold)
+{
+	*(int64_t *)ctx = hold->deadline_ms;
+	return true;
+}
+
+static void
+leases_are_renewed_when_half_is_over(void **state)
+{
+	struct town t = town_later(state);
+	mr_auto(mr_message_done) struct mr_message msg = { 0 };
+	struct mr_claim claim = { 0 };
+	int64_t first = 0, second = 0;
+	struct mr_error err = { 0 };
+
+	assert_ok(mr_claims_keep(t.room, &t.bob, &err));
+	town_send(&t, &t.alice, "bob", "work", NULL);
+	assert_ok(mr_recv(t.room, &t.bob, NULL, 60000, &claim, &msg, &err));
+	assert_ok(mr_claims_keep(t.room, &t.bob, &err));
+	assert_ok(t.room->driver->each_hold(t.room, "bob", note_deadline, &first, &err));
+	assert_true(first > claim.deadline_ms + 600000);
+	clock_shift_ms(today_ms + 60000);
+	assert_ok(mr_claims_keep(t.room, &t.bob, &err));
+	assert_ok(t.room->driver->each_hold(t.room, "bob", note_deadline, &second, &err));
+	assert_true(second == first);
+	town_done(&t);
+}
+
+/* ---- Urgent only ---- */
+
+static void
+in_between_only_what_is_urgent_and_new(void **state)
+{
+	struct town t = town_new(state);
+	struct mr_draft draft = draft_to(TO("bob"), "fire");
+	struct mr_injection *inj = NULL;
+	struct mr_error err = { 0 };
+
+	town_send(&t, &t.alice, "bob", "no hurry", NULL);
+	assert_rc(mr_inject_open_urgent(t.room, &t.bob, MR_INJECT_REMINDER, &inj, &err), MR_EMPTY);
+	draft.priority = MR_URGENT;
+	town_send_draft(&t, &t.alice, &draft, NULL);
+	assert_ok(mr_inject_open_urgent(t.room, &t.bob, MR_INJECT_REMINDER, &inj, &err));
+	assert_non_null(strstr(mr_inject_text(inj), "fire"));
+	assert_null(strstr(mr_inject_text(inj), "no hurry"));
+	assert_ok(mr_inject_shown(inj, &err));
+	mr_inject_close(inj);
+	assert_rc(mr_inject_open_urgent(t.room, &t.bob, MR_INJECT_REMINDER, &inj, &err), MR_EMPTY);
+	/* The rest is told as if nothing had been. */
+	assert_ok(mr_inject_open(t.room, &t.bob, MR_INJECT_REMINDER, &inj, &err));
+	assert_non_null(strstr(mr_inject_text(inj), "fire"));
+	mr_inject_close(inj);
+	town_done(&t);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		ON_BOTH(mail_wakes_once),
+		ON_BOTH(nudges_wake),
+		ON_BOTH(work_wakes_who_may_claim_it),
+		ON_BOTH(a_thread_wakes_six_times),
+		ON_BOTH(what_was_too_much_stays_so),
+		ON_BOTH(six_in_a_long_time_are_not_too_many),
+		ON_BOTH(a_stop_is_held_up_once_for_each_reason),
+		ON_BOTH(leases_are_renewed_when_half_is_over),
+		ON_BOTH(in_between_only_what_is_urgent_and_new),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
