@@ -140,6 +140,7 @@ main(int argc, char **argv)
 	rows_inbox(&b);
 	rows_claim(&b);
 	rows_calls(&b);
+	rows_batch(&b);
 	mr_room_close(b.room);
 	(void)report_finish(&b);
 	return 0;

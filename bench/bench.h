@@ -10,6 +10,7 @@
  *	bench.c    options, the room, the order of the rows
  *	bare.c     the bare system calls: a delivery, a fan-out, a look into an inbox, a program start
  *	rows.c     send and inbox, in the library and as a command; fan-out
+ *	batch.c    many messages by one command
  *	claim.c    taking work from a short and a long queue
  *	wake.c     from the link of a message to the return of the waiting process
  *	foreign.c  sending into the mailboxes of other systems, beside those systems' own way
@@ -108,6 +109,7 @@ void rows_inbox(struct bench *b);
 void rows_claim(struct bench *b);
 void rows_wake(struct bench *b);
 void rows_foreign(struct bench *b);
+void rows_batch(struct bench *b); /* leaves bob with many thousands */
 void rows_calls(struct bench *b);
 
 #endif

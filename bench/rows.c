@@ -275,6 +275,13 @@ rows_inbox(struct bench *b)
 
 /* ---- A hook on every prompt ---- */
 
+/* What is remembered of a folder without mail is remembered once it held still for three seconds. */
+static void
+let_settle(void)
+{
+	(void)nanosleep(&(struct timespec){ .tv_sec = 3, .tv_nsec = 200000000 }, NULL);
+}
+
 void
 rows_check(struct bench *b)
 {
@@ -292,6 +299,7 @@ rows_check(struct bench *b)
 	register_agent(b, "erin");
 	s.new_fd = open(".mailroom/agents/erin/new", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	s.cur_fd = open(".mailroom/agents/erin/cur", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	let_settle();
 	compare(&row);
 }
 
@@ -336,6 +344,7 @@ rows_hook(struct bench *b)
 	s.cur_fd = open(cur_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (s.new_fd < 0 || s.cur_fd < 0)
 		die("the session was not registered as '%s'", name);
+	let_settle();
 	compare(&row);
 	b->input = NULL;
 	free(new_path);

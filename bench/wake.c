@@ -63,11 +63,10 @@ be_sleeper(struct sleeper *s)
 		if (inotify_add_watch(s->inotify_fd, s->folder, IN_CREATE | IN_MOVED_TO) < 0)
 			die("cannot watch '%s'", s->folder);
 	}
-	while (read(s->go[0], &byte, 1) == 1) {
+	byte = 'r'; /* it watches: what comes from now on is seen, however busy the machine is */
+	while (write(s->back[1], &byte, 1) == 1 && read(s->go[0], &byte, 1) == 1) {
 		sleep_once(s);
 		*s->woke_us = now_us();
-		if (write(s->back[1], &byte, 1) != 1)
-			break;
 	}
 	_exit(0);
 }
@@ -82,6 +81,7 @@ start_sleeper(struct sleeper *s)
 	s->woke_us = shared;
 	s->new_fd = open(s->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	pid_t pid = fork();
+	char byte;
 
 	if (pid < 0)
 		die("cannot fork");
@@ -89,6 +89,8 @@ start_sleeper(struct sleeper *s)
 		be_sleeper(s);
 	(void)close(s->go[0]);
 	(void)close(s->back[1]);
+	if (read(s->back[0], &byte, 1) != 1)
+		die("the waiting process is gone");
 	return pid;
 }
 

@@ -197,9 +197,11 @@ struct mr_place {       /* how a room was found; finish with mr_place_done */
  * init. */
 MR_API enum mr_rc mr_room_find(
     const char *option, const char *env, const char *cwd, struct mr_place *ret, struct mr_error *err);
-/* The same without a look for what to warn of: for a hook, whose warnings nobody reads. */
+/* The same without a look for what to warn of: for a hook, whose warnings nobody reads. The worktree may be NULL. */
 MR_API enum mr_rc mr_room_find_only(
     const char *option, const char *env, const char *cwd, struct mr_place *ret, struct mr_error *err);
+/* Fills in the worktree of the working folder, where mr_room_find_only left it out. */
+MR_API enum mr_rc mr_place_worktree(struct mr_place *place, struct mr_error *err);
 MR_API void mr_place_done(struct mr_place *place);
 
 struct mr_init_options {
@@ -250,6 +252,7 @@ struct mr_env {                    /* what "who am I" may look at; the caller fi
 	const char *worktree;      /* top of the worktree of the working folder */
 	const char *state_dir;     /* where session bindings live, or NULL: none */
 	struct mr_process process; /* the harness process, if one is known */
+	bool hooked;               /* its harness says when a session goes on in another process: no need to look */
 	const char *tmux;          /* socket of the tmux server around us, or NULL */
 	const char *tmux_pane;     /* the pane there, such as "%3", or NULL */
 };
@@ -356,6 +359,20 @@ struct mr_receipt {
 MR_API enum mr_rc mr_send(struct mr_room *room, const struct mr_self *self, const struct mr_draft *draft,
     struct mr_receipt *ret, struct mr_error *err); /* also filled in with MR_INDOUBT */
 MR_API void mr_receipt_done(struct mr_receipt *receipt);
+/* Many messages, each as mr_send does it, in order, but made durable in groups: some hundred then cost as many waits
+ * for the disk as one alone. What is refused does not hold up the others. When this returns, every message whose rc is
+ * MR_OK is on stable storage; within the call they may become visible in another order, and after a crash in it some
+ * are there, each whole, and the others not. Messages with several recipients, a key, a deadline, for queues and
+ * channels, and in the rooms of other programs go one by one: right, but not faster. Pass some hundred at a time:
+ * nothing is told before all are done. */
+struct mr_sent {
+	enum mr_rc rc;
+	struct mr_receipt receipt; /* with MR_OK and MR_INDOUBT */
+	struct mr_error error;
+};
+MR_API void mr_send_many(struct mr_room *room, const struct mr_self *self, const struct mr_draft *drafts, size_t n,
+    struct mr_sent *ret); /* n of them, all filled in */
+MR_API void mr_sent_done(struct mr_sent *sent);
 /* Answers a message: one "Re:", thread and references kept, the original marked replied.
  * draft->to NULL: the original's sender; `all` adds its other recipients. */
 MR_API enum mr_rc mr_reply(struct mr_room *room, const struct mr_self *self, const char *id,

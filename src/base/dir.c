@@ -228,3 +228,35 @@ dir_each_once(int dir_fd, dir_fn *fn, void *ctx, struct mr_error *err)
 {
 	return read_entries(dir_fd, fn, ctx, err);
 }
+
+/* ---- Removing ---- */
+
+#define DEEPEST 16 /* what we make is never so deep */
+
+struct removal {
+	int fd;
+	unsigned depth;
+};
+
+static bool
+remove_one(void *ctx, const struct dir_entry *entry)
+{
+	const struct removal *above = ctx;
+	struct removal r = { .fd = -1, .depth = above->depth + 1 };
+	struct mr_error ignored = { 0 };
+
+	if (sys_unlink(above->fd, entry->name) == 0)
+		return true;
+	if (r.depth <= DEEPEST && dir_open(above->fd, entry->name, &r.fd, &ignored) == MR_OK) {
+		(void)dir_each(r.fd, remove_one, &r, &ignored);
+		sys_close_fd(&r.fd);
+	}
+	(void)sys_rmdir(above->fd, entry->name);
+	return true;
+}
+
+void
+dir_remove_tree(int dir_fd, const char *name)
+{
+	(void)remove_one(&(struct removal){ .fd = dir_fd }, &(struct dir_entry){ .name = name });
+}

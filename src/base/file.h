@@ -86,6 +86,9 @@ enum mr_rc dir_each(int dir_fd, dir_fn *fn, void *ctx, struct mr_error *err);
 /* The same through the descriptor itself, which was just opened, is read once, and is nobody else's. */
 enum mr_rc dir_each_once(int dir_fd, dir_fn *fn, void *ctx, struct mr_error *err);
 
+/* Removes that and all beneath it, as far as it can; links are not followed. For folders of our own making. */
+void dir_remove_tree(int dir_fd, const char *name);
+
 /* ---- Locks (flock): released by the kernel when the process dies, seen across pid namespaces ---- */
 /* Opens (makes) dir_fd/name and locks it. wait_ms 0: try once; MR_BUSY if another has it. ret_fd is
  * the lock: close it to let go. */

@@ -140,6 +140,20 @@ sys_fsync(int fd)
 }
 
 int
+sys_sync_whole(int fd)
+{
+#if defined(SYS_syncfs) && !defined(MR_PORTABLE)
+	if (sys_break_skips_all_syncs())
+		return 0;
+	return record_file((int)RETRYING(POINT_SYNC, syscall(SYS_syncfs, fd)), RECORD_SYNC_ALL, fd, -1, NULL);
+#else
+	(void)fd;
+	errno = ENOSYS;
+	return -1;
+#endif
+}
+
+int
 sys_close(int fd)
 {
 	int saved = errno;
@@ -310,6 +324,15 @@ sys_set_mtime(int fd, int64_t ns)
 		{ .tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000) } };
 
 	return record_file((int)RETRYING(POINT_OTHER, futimens(fd, times)), RECORD_CHANGE, fd, -1, NULL);
+}
+
+int
+sys_set_atime(int dir_fd, const char *name, int64_t ns)
+{
+	struct timespec times[2] = { { .tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000) },
+		{ .tv_nsec = UTIME_OMIT } };
+
+	return (int)RETRYING(POINT_OTHER, utimensat(dir_fd, name, times, AT_SYMLINK_NOFOLLOW));
 }
 
 int

@@ -40,6 +40,8 @@ int sys_pwrite_all(int fd, const void *buf, size_t n, off_t at);
 /* n bytes from there, to where to_fd stands; by the kernel alone where it can. */
 int sys_copy(int from_fd, off_t at, int to_fd, size_t n);
 int sys_fsync(int fd);
+/* Everything of that file system, whoever wrote it. Only where storage_syncs_whole says that it is as good. */
+int sys_sync_whole(int fd);
 int sys_link(int from_fd, const char *from, int to_fd, const char *to);       /* no symlink followed */
 int sys_rename(int from_fd, const char *from, int to_fd, const char *to);     /* may overwrite */
 int sys_rename_new(int from_fd, const char *from, int to_fd, const char *to); /* EEXIST, never overwrites;
@@ -55,8 +57,9 @@ int sys_stat(int dir_fd, const char *name, struct stat *st); /* does not follow 
 int sys_stat_fd(int fd, struct stat *st);
 int sys_touch(int dir_fd, const char *name); /* both times to now */
 int sys_set_mtime(int fd, int64_t ns);
-int sys_flock(int fd, int operation);              /* LOCK_*; EWOULDBLOCK as in flock(2) */
-ssize_t sys_getdents(int fd, void *buf, size_t n); /* getdents64; ENOSYS in a portable build */
+int sys_set_atime(int dir_fd, const char *name, int64_t ns); /* of a folder; never of what a link points to */
+int sys_flock(int fd, int operation);                        /* LOCK_*; EWOULDBLOCK as in flock(2) */
+ssize_t sys_getdents(int fd, void *buf, size_t n);           /* getdents64; ENOSYS in a portable build */
 
 /* ---- Fault points ---- */
 enum sys_fault {

@@ -40,11 +40,17 @@ sys_break_is(enum sys_break which)
 }
 
 bool
+sys_break_skips_all_syncs(void)
+{
+	return broken == BREAK_NO_DIR_SYNC || broken == BREAK_NO_FILE_SYNC;
+}
+
+bool
 sys_break_skips_sync(int fd)
 {
 	struct stat st;
 
-	if (broken != BREAK_NO_DIR_SYNC && broken != BREAK_NO_FILE_SYNC)
+	if (!sys_break_skips_all_syncs())
 		return false;
 	return fstat(fd, &st) == 0 && (S_ISDIR(st.st_mode) != 0) == (broken == BREAK_NO_DIR_SYNC);
 }

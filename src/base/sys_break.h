@@ -23,11 +23,13 @@ enum sys_break {
 bool sys_break_set(const char *name);
 bool sys_break_is(enum sys_break which);
 bool sys_break_skips_sync(int fd);
+bool sys_break_skips_all_syncs(void); /* a sync of everything would heal either of the two */
 /* Links the staged file while it is empty, then writes its bytes: 0, or -1 and errno. */
 int sys_break_link_empty(int fd, int dir_fd, const char *name);
 #else
 #define sys_break_is(which) false
 #define sys_break_skips_sync(fd) false
+#define sys_break_skips_all_syncs() false
 #define sys_break_link_empty(fd, dir_fd, name) (-1)
 #endif
 

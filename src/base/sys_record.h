@@ -26,6 +26,7 @@ enum record_kind {
 	RECORD_WRITE = 'W',    /* bytes at `at` of file */
 	RECORD_TRUNCATE = 'T', /* file, to `at` bytes */
 	RECORD_SYNC = 'S',     /* file or folder */
+	RECORD_SYNC_ALL = 'A', /* the whole file system */
 	RECORD_CHANGE = 'H',   /* mode or times of file */
 };
 struct record_head {

@@ -4,12 +4,14 @@
  *
  * The carrier is a process of its own. Another room may be slow (a team's lock is waited for up to half a minute), and
  * whoever looks wants to see what is here; so he waits a moment for the carrier, then goes on without him. What it
- * brings later is there at the next look, and ends a wait. Any number of carriers may run (office/carry.c).
+ * brings later is there at the next look, and ends a wait. Any number of carriers may run (office/carry.c), but none
+ * for long: where another room hangs, each look would leave one more.
  */
 #include "cli/cli.h"
 
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,6 +19,7 @@
 #include "base/sys.h"
 
 #define LOOK_MS 2
+#define CARRIER_LIMIT_S 60 /* twice as long as a lock of another room is waited for */
 
 static pid_t carrier; /* that was still at it when we went on; 0: none */
 
@@ -37,6 +40,18 @@ cli_has_links(struct cli *cli)
 	return cli->room && mr_link_each(cli->room, note_one, &any, &ignored) == MR_OK && any;
 }
 
+/* What whoever sent us does on a signal (a hook writes its log, a worker looks at its socket) is not for us. Killed, it
+ * is completed by the next one. */
+static void
+limit_life(void)
+{
+	static const int own[] = { SIGALRM, SIGTERM, SIGINT, SIGHUP, SIGIO };
+
+	for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
+		(void)signal(own[i], SIG_DFL);
+	(void)alarm(CARRIER_LIMIT_S);
+}
+
 /* The harness waits until nobody holds the hook's pipes, so none of them may stay open here. */
 static void
 carry(struct cli *cli)
@@ -51,6 +66,7 @@ carry(struct cli *cli)
 	}
 	sys_close_from(3); /* locks and pipes of whoever sent us are not ours to keep */
 	(void)setsid();
+	limit_life();
 	_exit(cli_call(&call, 2, argv));
 }
 

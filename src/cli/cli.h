@@ -130,6 +130,7 @@ struct cli {
 	struct opt_value *values;     /* parsed options, see opt_* below */
 	bool out_tty, err_tty, color; /* color: stdout may be coloured */
 	bool unheard;                 /* a hook: nobody reads warnings, so nothing is looked for that only warns */
+	bool hooked;                  /* see struct mr_env */
 	size_t columns;               /* of the terminal; 0: not one, do not cut lines */
 	struct buf out;               /* text waiting for stdout */
 	struct budget budget;
@@ -142,6 +143,7 @@ struct cli {
 /* ---- table.c ---- */
 extern const struct cmd *const commands[]; /* NULL-terminated, in the order of help; hidden ones last */
 const struct cmd *command_named(const char *word, bool *ret_alias);
+const char *command_heading(const struct cmd *cmd); /* above it in the list of all, or NULL */
 /* Does it change the room before it prints? `word` is its subword; NULL asks whether any of them does. */
 bool command_changes(const struct cmd *cmd, const char *word);
 extern const struct cmd cmd_init, cmd_where, cmd_register, cmd_whoami, cmd_who, cmd_takeover, cmd_prune;
@@ -272,6 +274,7 @@ bool env_is_headless(void); /* a harness without a person at it: it ends when it
 /* The harness that we are called from, which takes a look at every process above us; for who must know. */
 void env_find_process(struct cli *cli);
 /* Where mailroom keeps what is no room's own; NULL: nowhere. */
+const char *env_get(const char *name); /* a variable; NULL also when it is empty */
 const char *env_state_dir(struct cli *cli);
 /* Where what comes with mailroom may be, for mr_room_options.data_dir. */
 const char *env_data_dirs(void);

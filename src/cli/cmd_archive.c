@@ -139,7 +139,8 @@ run(struct cli *cli)
 		enum mr_rc rc = dry ? MR_OK : mr_archive(cli->room, &cli->self, c.ids.v[i], &err);
 		if (rc == MR_OK)
 			moved++;
-		else if (rc != MR_NOTFOUND && rc != MR_BUSY) /* moved or taken by another meanwhile */
+		else if (cli->argc > 0 ||
+			 (rc != MR_NOTFOUND && rc != MR_BUSY)) /* moved or taken by another meanwhile */
 			code = cli_fail(cli, &err);
 	}
 	if (mr_flush(cli->room, &err) != MR_OK)

@@ -65,8 +65,10 @@ show_one(struct cli *cli, struct mr_show *show, const char *id, size_t *ret_show
 	struct mr_message msg = { 0 };
 	enum mr_rc rc = mr_show_take(show, id, &msg, &err);
 
-	/* Another drain has it, or had it: that is how they share. */
-	if (rc == MR_BUSY || rc == MR_NOTFOUND || (rc == MR_OK && (msg.flags & MR_SEEN))) {
+	/* Another drain has it, or had it, or a recv of this very life took it as work since it was listed: that is how
+	 * they share. */
+	bool elsewhere = (msg.flags & MR_SEEN) || msg.token[0] != '\0' || (msg.folder & (MR_ARCHIVE | MR_DEAD));
+	if (rc == MR_BUSY || rc == MR_NOTFOUND || (rc == MR_OK && elsewhere)) {
 		mr_message_done(&msg);
 		return true;
 	}

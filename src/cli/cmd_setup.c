@@ -86,6 +86,7 @@ save(struct setup *s, const struct setup_where *where, enum setup_way way, struc
 {
 	enum mr_rc rc = MR_BUSY;
 
+	save_sweep(f);
 	for (int i = 0; i < TRIES && rc == MR_BUSY; i++) {
 		if (i > 0) {
 			*err = (struct mr_error){ 0 };
@@ -208,7 +209,8 @@ static const char *const about[] = {
 	"The MCP server 'mailroom' gives them the tools. Claude Code is allowed to run 'mailroom' and to use these "
 	"tools unasked, and in Codex's "
 	"sandbox "
-	"mailroom's state folder and the room around the working folder become writable. All command lines have the "
+	"mailroom's state folder and the room around the working folder become writable; its server is told "
+	"XDG_STATE_HOME where that is set. All command lines have the "
 	"absolute path of this very program. Where there is no room they do nothing, so your own settings are the "
 	"right "
 	"place; --project writes into the project's. With --room SPEC they use that room, wherever they run.",
@@ -233,7 +235,8 @@ static const char *const about[] = {
 	"its "
 	"config.json, under its lock: then 'mailroom send alice@TEAM' reaches a running teammate, and what it answers "
 	"comes "
-	"back with 'mailroom carry'. With --remove they leave the team, after the mail that is there for them was "
+	"back with the next look for mail, a hook's or a command's. With --remove they leave the team, after the mail "
+	"that is there for them was "
 	"carried, "
 	"and the link is forgotten.",
 	NULL,

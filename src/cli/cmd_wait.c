@@ -74,6 +74,8 @@ static enum mr_rc
 wait_for_any(struct cli *cli, const struct mr_filter *filter, int64_t timeout_ms, struct mr_nudges **ret_nudges,
     struct mr_error *err)
 {
+	/* What comes from linked rooms ends the wait, so nobody waits for the carrier; who only looks does. */
+	cli_bring(cli, timeout_ms > 0 ? 0 : BRING_PATIENCE_MS);
 	int64_t end_ms = clock_boot_ms() + timeout_ms, slice_ms = cli_has_links(cli) ? BRING_EVERY_MS : INT64_MAX;
 
 	for (;;) {
@@ -173,7 +175,7 @@ run(struct cli *cli)
 
 const struct cmd cmd_wait = {
 	.name = "wait",
-	.needs = CMD_SELF | CMD_BRINGS,
+	.needs = CMD_SELF,
 	.synopsis = "[--timeout TIME] [--id ID [--reply-path DIR]]",
 	.summary = "wait for mail; returns at once when some is there",
 	.opts = opts,

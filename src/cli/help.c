@@ -191,9 +191,14 @@ help_overview(struct cli *cli, struct buf *out)
 	out_styled(cli, out, STYLE_BOLD, "Usage");
 	buf_adds(out, "\n  mailroom [--room SPEC] [--as AGENT] [--json] COMMAND ...\n"
 		      "  mailroom                  who you are, the room, unread mail, who is live\n\n");
-	out_styled(cli, out, STYLE_BOLD, "Commands");
-	buf_addc(out, '\n');
 	for (size_t i = 0; commands[i]; i++) {
+		const char *heading = command_heading(commands[i]);
+
+		if (heading) {
+			buf_adds(out, i > 0 ? "\n" : "");
+			out_styled(cli, out, STYLE_BOLD, heading);
+			buf_addc(out, '\n');
+		}
 		if (!commands[i]->hidden)
 			buf_addf(out, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
 	}

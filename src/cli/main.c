@@ -36,7 +36,7 @@ trace_line(void *ctx, const char *line)
 static bool
 env_is(const char *name, const char *value)
 {
-	const char *have = getenv(name);
+	const char *have = env_get(name);
 
 	return have && strcmp(have, value) == 0;
 }
@@ -45,10 +45,8 @@ static enum mr_rc
 open_room(struct cli *cli, struct mr_error *err)
 {
 	struct mr_room_options options = { 0 };
-	const char *option = cli->room_option, *env = getenv("MAILROOM");
+	const char *option = cli->room_option, *env = env_get("MAILROOM");
 
-	if (env && !env[0])
-		env = NULL;
 	if (!option && cli->gt && !env)
 		option = gt_town(cli);
 	mr_auto(free_ptr) char *cwd = option || env ? getcwd(NULL, 0) : NULL; /* else nobody needs its name */
@@ -69,13 +67,24 @@ open_room(struct cli *cli, struct mr_error *err)
 	return mr_room_open(cli->place.spec, &options, &cli->room, err);
 }
 
+/* What only matters to somebody whose name does not follow from --as or a binding. */
+static void
+know_surroundings(struct cli *cli)
+{
+	struct mr_error ignored = { 0 };
+
+	env_find_process(cli);
+	if (!cli->as_option && mr_place_worktree(&cli->place, &ignored) == MR_OK)
+		cli->env.worktree = cli->place.worktree;
+}
+
 enum mr_rc
 cli_open_room(struct cli *cli, struct mr_error *err)
 {
 	enum mr_rc rc = open_room(cli, err);
 
 	if (rc == MR_OK)
-		env_find_process(cli);
+		know_surroundings(cli);
 	return rc;
 }
 
@@ -97,7 +106,7 @@ cli_open_as_self(struct cli *cli, struct mr_error *err)
 
 	if (rc != MR_OK || know_bound_self(cli))
 		return rc;
-	env_find_process(cli);
+	know_surroundings(cli);
 	return cli_know_self(cli, err);
 }
 
@@ -322,14 +331,16 @@ dispatch_gt(struct cli *cli, int argc, char **argv)
 static void
 look_at_terminal(struct cli *cli)
 {
-	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
 	struct winsize size = { 0 };
 
 	cli->out_tty = isatty(1);
 	cli->err_tty = isatty(2);
-	cli->color = cli->out_tty && !(no_color && no_color[0]) && term && strcmp(term, "dumb") != 0;
-	if (cli->out_tty)
-		cli->columns = ioctl(1, TIOCGWINSZ, &size) == 0 && size.ws_col > 20 ? size.ws_col : 80;
+	if (!cli->out_tty)
+		return;
+	const char *term = env_get("TERM");
+
+	cli->color = !env_get("NO_COLOR") && term && strcmp(term, "dumb") != 0;
+	cli->columns = ioctl(1, TIOCGWINSZ, &size) == 0 && size.ws_col > 20 ? size.ws_col : 80;
 }
 
 /* With stdin, stdout or stderr closed, the next file opened would get that number, and text for a person

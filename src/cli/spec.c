@@ -11,14 +11,6 @@
 #include "cli/cli.h"
 #include <unistd.h>
 
-static const char *
-variable(const char *name)
-{
-	const char *value = getenv(name);
-
-	return value && value[0] ? value : NULL;
-}
-
 static void
 add_absolute(struct buf *out, const char *cwd, const char *path)
 {
@@ -30,14 +22,14 @@ add_absolute(struct buf *out, const char *cwd, const char *path)
 static void
 add_team(struct buf *out, const char *cwd, const char *where)
 {
-	const char *config = variable("CLAUDE_CONFIG_DIR"), *home = variable("HOME"), *team = where;
+	const char *config = env_get("CLAUDE_CONFIG_DIR"), *home = env_get("HOME"), *team = where;
 
 	if (strchr(where, '/')) {
 		add_absolute(out, cwd, where);
 		return;
 	}
 	if (!team[0])
-		team = variable("CLAUDE_CODE_TEAM_NAME");
+		team = env_get("CLAUDE_CODE_TEAM_NAME");
 	if (config)
 		add_absolute(out, cwd, config);
 	else
@@ -54,7 +46,7 @@ spec_expand(struct cli *cli, const char *spec, const char *cwd)
 	if (!colon)
 		return spec;
 	struct mr_str kind = { spec, (size_t)(colon - spec) };
-	const char *where = colon + 1, *root = variable("MB_TEST_ROOT");
+	const char *where = colon + 1, *root = env_get("MB_TEST_ROOT");
 
 	buf_add(&out, (struct mr_str){ spec, kind.len + 1 });
 	if (str_eq(kind, STR("teams")))

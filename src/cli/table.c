@@ -9,17 +9,37 @@ const struct cmd *const commands[] = {
 	&cmd_send, &cmd_reply, &cmd_inbox, &cmd_read, &cmd_recv, &cmd_done, &cmd_release, &cmd_fail,
 	&cmd_extend, &cmd_mark, &cmd_archive, &cmd_clear, &cmd_drain, &cmd_wait, &cmd_thread, &cmd_sent, &cmd_why,
 	&cmd_search, &cmd_purge,
-	&cmd_resolve, &cmd_group, &cmd_queue, &cmd_channel, &cmd_dead, &cmd_types,
-	&cmd_nudge, &cmd_dnd, &cmd_check, &cmd_handoff, &cmd_escalate, &cmd_lint,
-	&cmd_link, &cmd_unlink, &cmd_carry, &cmd_gt,
-	&cmd_patrol,
-	&cmd_mcp, &cmd_hook, &cmd_setup,
-	&cmd_export, &cmd_import,
+	&cmd_resolve, &cmd_group, &cmd_queue, &cmd_channel, &cmd_dead,
+	&cmd_link, &cmd_unlink, &cmd_carry, &cmd_export, &cmd_import,
+	&cmd_nudge, &cmd_dnd, &cmd_check, &cmd_handoff, &cmd_types, &cmd_patrol, &cmd_escalate, &cmd_lint, &cmd_gt,
+	&cmd_setup, &cmd_hook, &cmd_mcp,
 	&cmd_doctor, &cmd_selftest, &cmd_stats, &cmd_describe,
 	&cmd_help, &cmd_status, &cmd_man_page, &cmd_generate_message, &cmd_mb,
 	NULL,
 };
 /* clang-format on */
+
+const char *
+command_heading(const struct cmd *cmd)
+{
+	static const struct {
+		const struct cmd *first;
+		const char *heading;
+	} groups[] = {
+		{ &cmd_init, "Rooms and agents" },
+		{ &cmd_send, "Mail" },
+		{ &cmd_resolve, "Post office" },
+		{ &cmd_link, "Between rooms" },
+		{ &cmd_nudge, "Flow" },
+		{ &cmd_setup, "Doors for the harnesses of agents" },
+		{ &cmd_doctor, "Care" },
+	};
+
+	for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++)
+		if (groups[i].first == cmd)
+			return groups[i].heading;
+	return NULL;
+}
 
 const struct cmd *
 command_named(const char *word, bool *ret_alias)

@@ -212,6 +212,39 @@ working_folder(void)
 }
 
 static enum mr_rc
+find_near(const char *room, const char *here, struct mr_place *ret, struct mr_error *err)
+{
+	mr_auto(mr_place_done) struct mr_place place = { 0 };
+	mr_auto(buf_done) struct buf why = BUF_INIT, none = BUF_INIT;
+
+	buf_adds(&why, "nearest " ROOM_FOLDER " above ");
+	buf_adds(&why, here);
+	enum mr_rc rc = fill_in(&place, room, &none, &why, err);
+
+	if (rc == MR_OK) {
+		*ret = place;
+		place = (struct mr_place){ 0 };
+	}
+	return rc;
+}
+
+enum mr_rc
+mr_place_worktree(struct mr_place *place, struct mr_error *err)
+{
+	mr_auto(git_place_done) struct git_place git = { 0 };
+	mr_auto(free_ptr) char *here = place->worktree ? NULL : working_folder();
+
+	if (place->worktree)
+		return MR_OK;
+	if (!here)
+		return mr_fail_errno(err, "cannot tell the working folder");
+	if (git_find(here, &git, err) != MR_OK)
+		return err->code;
+	place->worktree = strdup(git.worktree ? git.worktree : here);
+	return place->worktree ? MR_OK : mr_nomem(err);
+}
+
+static enum mr_rc
 find(const char *option, const char *env, const char *cwd, bool warns, struct mr_place *ret, struct mr_error *err)
 {
 	mr_auto(mr_place_done) struct mr_place place = { 0 };
@@ -221,6 +254,11 @@ find(const char *option, const char *env, const char *cwd, bool warns, struct mr
 
 	if (!here)
 		return cwd ? mr_nomem(err) : mr_fail_errno(err, "cannot tell the working folder");
+	mr_auto(free_ptr) char *near = warns || option || (env && env[0]) ? NULL : look_up(here);
+
+	/* Who hears no warning mostly needs to know nothing but the room. */
+	if (near)
+		return find_near(near, here, ret, err);
 	if (git_find(here, &git, err) != MR_OK)
 		return err->code;
 	place.worktree = strdup(git.worktree ? git.worktree : here);

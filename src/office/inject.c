@@ -98,7 +98,7 @@ note_name(void *ctx, const struct mr_message *msg)
 static enum mr_rc
 gather_by_name(struct mr_injection *inj, struct mr_error *err)
 {
-	struct scan_request want = { .folders = MR_INBOX, .depth = SCAN_NAMES, .unread_only = true };
+	struct scan_request want = { .folders = MR_INBOX, .depth = SCAN_NAMES, .unread_only = true, .glance = true };
 	enum scan_depth depth = inj->format == MR_INJECT_TEAMS ? SCAN_BODIES : SCAN_HEADERS;
 	mr_auto(mr_names_done) struct mr_names ids = { 0 };
 	enum mr_rc rc = office_scan(inj->room, inj->self.agent, &want, note_name, &ids, err);

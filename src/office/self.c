@@ -151,7 +151,7 @@ mr_self_bound(struct mr_room *room, const struct mr_env *env, struct mr_self *re
 	return !env->session_aged && !(env->as && env->as[0]) && self_session(env)[0] && env->state_dir &&
 	       office_has_lives(room) &&
 	       session_load(env->state_dir, env->session, room->spec, &b, &ignored) == MR_OK &&
-	       (b.process.pid == 0 || process_runs(&b.process)) && is_newest(room, &b) &&
+	       (env->hooked || b.process.pid == 0 || process_runs(&b.process)) && is_newest(room, &b) &&
 	       is_session(env, &b, ret) == MR_OK;
 }
 
@@ -244,42 +244,51 @@ by_variable(struct mr_room *room, const struct mr_env *env, struct mr_self *ret,
 
 /* 4 */
 
-struct worktree_search {
+struct worktree_search { /* who lives or lived there */
 	const char *worktree;
 	struct mr_names gone;
+	struct mr_names there; /* in a harness's session */
 	bool failed;
 };
 
+static void
+search_done(struct worktree_search *search)
+{
+	mr_names_done(&search->gone);
+	mr_names_done(&search->there);
+}
+
 static bool
-keep_if_gone_from_here(void *ctx, const struct mr_agent *agent)
+keep_if_from_here(void *ctx, const struct mr_agent *agent)
 {
 	struct worktree_search *search = ctx;
 
-	if (agent_has_life(agent) && strcmp(agent->worktree, search->worktree) == 0 &&
-	    !agent_is_operator(agent->name) && mr_agent_presence(agent) == MR_GONE &&
-	    !names_add(&search->gone, str_of(agent->name)))
-		search->failed = true;
+	if (!agent_has_life(agent) || strcmp(agent->worktree, search->worktree) != 0 || agent_is_operator(agent->name))
+		return true;
+	if (mr_agent_presence(agent) == MR_GONE)
+		search->failed |= !names_add(&search->gone, str_of(agent->name));
+	else if (agent->session[0])
+		search->failed |= !names_add(&search->there, str_of(agent->name));
 	return !search->failed;
 }
 
 static enum mr_rc
-by_worktree(struct mr_room *room, const struct mr_env *env, struct mr_names *ret_gone, struct mr_self *ret,
+by_worktree(struct mr_room *room, const struct mr_env *env, struct worktree_search *search, struct mr_self *ret,
     struct mr_error *err)
 {
 	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
-	struct worktree_search search = { .worktree = env->worktree };
 	const char *how = "the one agent of this worktree, whose last life is gone";
 
 	if (!env->worktree || !env->worktree[0] || !room->driver->each_agent || !room->driver->take_life)
 		return mr_fail(err, MR_NOTFOUND, "no agents by worktree");
-	enum mr_rc rc = room->driver->each_agent(room, keep_if_gone_from_here, &search, err);
+	search->worktree = env->worktree;
+	enum mr_rc rc = room->driver->each_agent(room, keep_if_from_here, search, err);
 
-	*ret_gone = search.gone; /* also on failure: the caller finishes it */
-	if (rc != MR_OK || search.failed)
+	if (rc != MR_OK || search->failed)
 		return rc != MR_OK ? rc : mr_nomem(err);
-	if (search.gone.n != 1)
+	if (search->gone.n != 1)
 		return mr_fail(err, MR_NOTFOUND, "no agents by worktree");
-	rc = room->driver->find_agent(room, search.gone.v[0], &agent, err);
+	rc = room->driver->find_agent(room, search->gone.v[0], &agent, err);
 	if (rc != MR_OK)
 		return rc;
 	if (!self_session(env)[0])
@@ -289,24 +298,37 @@ by_worktree(struct mr_room *room, const struct mr_env *env, struct mr_names *ret
 
 /* 5 */
 static enum mr_rc
-nobody(const struct mr_room *room, const struct mr_env *env, const struct mr_names *gone,
+nobody(const struct mr_room *room, const struct mr_env *env, const struct worktree_search *search,
     const struct mr_error *unbound, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf names = BUF_INIT;
 
-	for (size_t i = 0; gone->n > 1 && i < gone->n && names.len < 80; i++)
-		buf_addf(&names, "%s'%s'", i ? ", " : "; agents of this worktree: ", gone->v[i]);
+	for (size_t i = 0; search->gone.n > 1 && i < search->gone.n && names.len < 80; i++)
+		buf_addf(&names, "%s'%s'", i ? ", " : "; agents of this worktree: ", search->gone.v[i]);
 	(void)mr_fail(err, MR_NOTFOUND, "which agent are you? %s",
 	    self_session(env)[0] && office_has_lives(room) ? unbound->message : "nothing here says it");
 	if (!office_has_lives(room))
 		return mr_hint(err, "mailroom --as NAME ..., or export MAILROOM_AGENT=NAME");
+	/* Some harnesses tell their shells and servers nothing, while their hooks know the session: then the name is
+	 * known, and only the caller can say that it is his. */
+	if (!self_session(env)[0] && search->there.n > 0) {
+		const char *one = search->there.n == 1 ? search->there.v[0] : "NAME";
+
+		buf_clear(&names);
+		for (size_t i = 0; i < search->there.n && names.len < 60; i++)
+			buf_addf(&names, "%s'%.40s'", i ? ", " : "", search->there.v[i]);
+		return mr_hint(err,
+		    "in a session here: %s; if that is you, mailroom --as %.40s ..., and for an MCP server "
+		    "MAILROOM_AGENT=%.40s in the env of its settings; else mailroom register NAME",
+		    buf_z(&names), one, one);
+	}
 	return mr_hint(err, "mailroom register NAME, or mailroom --as NAME ...%s", buf_z(&names));
 }
 
 static enum mr_rc
 resolve_once(struct mr_room *room, const struct mr_env *env, struct mr_self *ret, struct mr_error *err)
 {
-	mr_auto(mr_names_done) struct mr_names gone = { 0 };
+	mr_auto(search_done) struct worktree_search search = { 0 };
 	mr_auto(sys_close_fd) int lock = -1;
 	struct mr_error unbound = { 0 };
 	bool binds = office_has_lives(room); /* a session is bound to a life */
@@ -327,8 +349,8 @@ resolve_once(struct mr_room *room, const struct mr_env *env, struct mr_self *ret
 		return by_variable(room, env, ret, err);
 	if (room->driver->owner && room->driver->owner(room))
 		return is_agent(ret, env, room->driver->owner(room), 0, false, "the room is its own");
-	rc = by_worktree(room, env, &gone, ret, err);
-	return rc == MR_NOTFOUND ? nobody(room, env, &gone, &unbound, err) : rc;
+	rc = by_worktree(room, env, &search, ret, err);
+	return rc == MR_NOTFOUND ? nobody(room, env, &search, &unbound, err) : rc;
 }
 
 enum mr_rc

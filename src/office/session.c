@@ -159,25 +159,40 @@ load_file(int folder, const char *name, const char *room_spec, struct binding *r
 	return MR_OK;
 }
 
+/* By the room's path without links in it, and where the session has its binding in a second room. */
+static enum mr_rc
+load_canonical(int folder, const char *session, const char *plain, const char *room_spec, struct binding *ret,
+    struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf other = BUF_INIT;
+	mr_auto(free_ptr) char *room = canonical(room_spec);
+	enum mr_rc rc = MR_NOTFOUND;
+
+	file_name(session, room, &other);
+	if (!room || !buf_ok(&other))
+		return mr_nomem(err);
+	if (strcmp(room, room_spec) != 0)
+		rc = load_file(folder, plain, room, ret, err);
+	return rc == MR_NOTFOUND ? load_file(folder, buf_z(&other), room, ret, err) : rc;
+}
+
 enum mr_rc
 session_load(
     const char *state_dir, const char *session, const char *room_spec, struct binding *ret, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf plain = BUF_INIT;
-	mr_auto(buf_done) struct buf other = BUF_INIT;
-	mr_auto(free_ptr) char *room = canonical(room_spec);
 	mr_auto(sys_close_fd) int folder = -1;
 
 	file_name(session, NULL, &plain);
-	file_name(session, room, &other);
-	if (!room || !buf_ok(&plain) || !buf_ok(&other))
+	if (!buf_ok(&plain))
 		return mr_nomem(err);
 	enum mr_rc rc = open_folder(state_dir, false, &folder, err);
 
+	/* Mostly the room was opened by the path that stands in the binding. */
 	if (rc == MR_OK)
-		rc = load_file(folder, buf_z(&plain), room, ret, err);
+		rc = load_file(folder, buf_z(&plain), room_spec, ret, err);
 	if (rc == MR_NOTFOUND && folder >= 0)
-		rc = load_file(folder, buf_z(&other), room, ret, err);
+		rc = load_canonical(folder, session, buf_z(&plain), room_spec, ret, err);
 	return rc;
 }
 

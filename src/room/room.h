@@ -80,6 +80,13 @@ struct delivered {
 	struct mr_names missing;          /* with MR_INDOUBT; the caller frees it */
 };
 
+struct parcel {               /* one of many deliveries */
+	struct delivery what; /* one agent, without key, keep, make_mailboxes, reply_path and staged */
+	struct delivered got;
+	enum mr_rc rc; /* what deliver would have returned */
+	struct mr_error err;
+};
+
 enum hold_kind { HOLD_PROCESS, /* as long as this process lives */ HOLD_LEASE /* until the deadline */ };
 struct hold_terms {
 	enum hold_kind kind;
@@ -146,6 +153,7 @@ struct scan_request {
 	bool newest_first;     /* by id; across the folders asked for */
 	bool unread_only;      /* only without MR_SEEN: lets a driver skip work */
 	bool one_is_enough;    /* any message will do, whichever: lets a driver stop at the first it meets */
+	bool glance;           /* asked at every prompt: lets a driver remember that there was nothing */
 	const char *id_suffix; /* only ids that end so; NULL: all */
 	mr_trouble_fn *trouble;
 	void *trouble_ctx;
@@ -225,6 +233,9 @@ struct room_driver {
 	 * Anything else: nobody has it. With a key: MR_REFUSED when it was used for another content. A format with ids
 	 * of its own: msg->reply_to is in that form, as the header Message-ID of the message answered had it. */
 	enum mr_rc (*deliver)(struct mr_room *room, struct delivery *what, struct delivered *ret, struct mr_error *err);
+	/* Each parcel as deliver does it, all of them durable together: cheaper. They become visible in any order.
+	 * NULL: one at a time. */
+	void (*deliver_many)(struct mr_room *room, struct parcel *parcels, size_t n);
 	/* After a kill behind `staged`: was it published? What is left of one that was not is removed. */
 	enum mr_rc (*settle_ticket)(
 	    struct mr_room *room, const char *ticket, bool *ret_published, struct mr_error *err);

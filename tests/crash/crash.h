@@ -17,8 +17,9 @@
 
 struct world { /* what the child has told */
 	bool accepted, doubted, refused;
-	unsigned shown; /* bit i: message i was printed */
-	char dir[64];   /* of the room */
+	unsigned shown;  /* bit i: message i was printed, or is told as sent */
+	unsigned denied; /* bit i: message i is told as refused */
+	char dir[64];    /* of the room */
 	char ids[WORK][MR_ID_LEN + 1];
 	char token[MR_TOKEN_LEN + 1];
 	const struct kind *foreign; /* scenarios_foreign.c: whose room it is */
@@ -57,6 +58,13 @@ void check_queue_sent(struct world *w);
 void check_queue_fan_out(struct world *w);
 void check_queue_received(struct world *w);
 void check_queue_done(struct world *w);
+
+/* ---- scenarios_batch.c ---- */
+void setup_batch(struct world *w);
+enum mr_rc run_batch(struct world *w, int tell);
+void check_batch(struct world *w);
+/* The one with the subject "m<i>", for those. */
+void check_batch_message(const struct world *w, struct mr_room *room, unsigned i, const char *const *to);
 
 /* ---- for the scenarios ---- */
 struct mr_room *world_open(const struct world *w, bool recover);

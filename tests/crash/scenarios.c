@@ -379,6 +379,7 @@ const struct scenario scenarios[] = {
 	{ "send", setup_six, run_send_one, check_one, 8, 0 },
 	{ "fan-out", setup_six, run_fan_out, check_five, 25, 0 },
 	{ "send --key", setup_six, run_keyed, check_keyed, 25, 0 },
+	{ "send --batch", setup_batch, run_batch, check_batch, 40, 0 },
 	{ "read", setup_work, run_read, check_shown, 12, 0 },
 	{ "drain", setup_work, run_drain, check_shown, 12, 0 },
 	{ "recv", setup_work, run_recv, check_received, 8, 0 },

@@ -38,6 +38,8 @@ hear(struct world *w, int fd)
 			w->refused |= heard[i] == 'r';
 			if (heard[i] >= '0' && heard[i] <= '9')
 				w->shown |= 1u << (heard[i] - '0');
+			if (heard[i] >= 'A' && heard[i] <= 'J')
+				w->denied |= 1u << (heard[i] - 'A');
 		}
 }
 

@@ -169,15 +169,34 @@ same '' "$(for e in SessionEnd BeforeModel AfterModel BeforeToolSelection Before
 exits 0 'a session of Cursor starts' hook cursor "$(cursor sessionStart k1 '"session_id":"x","is_background_agent":false,"composer_mode":"agent"')"
 same 'true' "$(jq '.additional_context | contains("api-")' out)" 'and is told who it is'
 me=$(mr who --json | jq -r 'select(.session=="cursor-k1").name')
+same 'true' "$(jq ".additional_context | contains(\"mailroom --as '$me' ...\")" out)" 'and what to type: nothing tells its shells'
+mr inbox 2>err; says err "in a session here: 'api', '$me'; if that is you, mailroom --as NAME ..., and for an MCP server MAILROOM_AGENT=NAME in the env" 'so does a command of somebody whom nothing tells'
 mr --as "$me" drain >/dev/null 2>&1
 send alice "$me" hi >/dev/null
 same '["additional_context","continue"] true' "$(hook cursor "$(cursor beforeSubmitPrompt k1 '"prompt":"x","attachments":[]')" | jq -r '"\(keys) \(.additional_context | contains("from alice: hi"))"')" 'mail comes with the prompt'
+same 'true' "$(hook cursor "$(cursor beforeSubmitPrompt k1 '"prompt":"x","attachments":[]')" | jq '.additional_context | contains("from alice: hi")')" 'and does not count as told: not every version shows it to the model'
 mr --as alice send "$me" --priority urgent -m now >/dev/null 2>&1
-same '["additional_context"]' "$(hook cursor "$(cursor postToolUse k1 "$tool")" | jq -c keys)" 'urgent mail after a tool'
+same '' "$(hook cursor "$(cursor postToolUse k1 "$tool")")" 'after a tool nothing is said, which the model would not see'
 same '' "$(hook cursor "$(cursor stop k1 '"status":"aborted","loop_count":0')")" 'what the user stopped stays so'
 same '' "$(hook cursor "$(cursor stop k1 '"status":"completed","loop_count":1')")" 'so does a turn that followed from this'
-same '["followup_message"]' "$(hook cursor "$(cursor stop k1 '"status":"completed","loop_count":0')" | jq -c keys)" 'it is kept from stopping'
+same '["followup_message"]' "$(hook cursor "$(cursor stop k1 '"status":"completed","loop_count":0')" | tee out | jq -c keys)" 'it is kept from stopping'
+same 'true' "$(jq '.followup_message | contains("from alice: now") and contains("1 more unread message")' out)" 'and told of the other mail again'
 same '' "$(for e in sessionEnd preToolUse afterFileEdit beforeShellExecution beforeMCPExecution afterAgentResponse; do hook cursor "$(cursor $e k1)"; done)" 'other events are none of ours'
+
+# ---- all hooks that match run at once, and ours may be there twice ----
+# answers EVENT MEMBERS: how many of four hooks at once say something
+answers() { for i in 1 2 3 4; do hook claude-code "$(claude "$1" par "$2")" >par.$i 2>&1 & done; wait; cat par.? | wc -l | tr -d ' '; }
+same 1 "$(answers SessionStart "$start")" 'four hooks at the start of a session: one speaks'
+me=$(who_is par); mr --as "$me" drain >/dev/null 2>&1
+same 1 "$(mr who --json | jq -r 'select(.session=="claude-code-par").name' | wc -l | tr -d ' ')" 'for one agent'
+send alice "$me" 'to par' >/dev/null; same 1 "$(answers UserPromptSubmit "$prompt")" 'and of new mail'
+mr --as alice send "$me" --priority urgent -m 'now, par' >/dev/null 2>&1; same 1 "$(answers Stop "$stop")" 'and to go on'
+sleep 1; same '1 1' "$(answers SessionStart '"source":"compact"') $(cat par.? | grep -c 'now, par')" 'a start that tells all anew does so once'
+mr --as "$me" drain >/dev/null 2>&1; send alice "$me" 'later' >/dev/null; sleep 1; hook claude-code "$(claude SessionStart par "$start")" >/dev/null
+same '' "$(hook claude-code "$(claude UserPromptSubmit par "$prompt")")" 'and what it told is not told again'
+hook claude-code "$(claude SessionEnd par '"reason":"other"')"
+same '' "$(find "$XDG_STATE_HOME/mailroom/telling" -type f -newer par.1)" 'and nothing is left of it'
+rm -f par.?
 
 # ---- every other event of Claude Code ----
 same '' "$(for e in PreToolUse PostToolBatch SubagentStart Notification TeammateIdle TaskCreated TaskCompleted PreCompact Setup \

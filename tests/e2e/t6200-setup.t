@@ -26,6 +26,7 @@ same '["PostToolUse","SessionEnd","SessionStart","Stop","UserPromptSubmit"] 10 3
 check 'its server and state folder' grep -q "^writable_roots = \[ \"$XDG_STATE_HOME/mailroom\" \]" "$HOME/.codex/config.toml"
 same '["AfterAgent","AfterTool","BeforeAgent","SessionEnd","SessionStart"] 10000 mcp' "$(jq -c '.hooks|keys' "$HOME/.gemini/settings.json") $(jq -r '"\(.hooks.AfterAgent[0].hooks[0].timeout) \(.mcpServers.mailroom.args[0])"' "$HOME/.gemini/settings.json")" 'Gemini: milliseconds, and all in one file'
 same '1 ["beforeSubmitPrompt","postToolUse","sessionEnd","sessionStart","stop"] mcp' "$(jq -c .version "$HOME/.cursor/hooks.json") $(jq -c '.hooks|keys' "$HOME/.cursor/hooks.json") $(jq -r '.mcpServers.mailroom.args[0]' "$HOME/.cursor/mcp.json")" 'Cursor: its version and events'
+same "env = { XDG_STATE_HOME = \"$XDG_STATE_HOME\" }" "$(grep ^env "$HOME/.codex/config.toml")" 'its server is told where the state folder is: Codex passes no variable on'
 exits 0 'as JSON' mailroom setup codex --json
 same 'none false|none false|' "$(jq -r '"\(.action) \(.written)"' out | tr '\n' '|')" 'a second time there is nothing to do'
 
@@ -76,6 +77,20 @@ for v in t/*; do around codex $v keep .codex/config.toml; done
 # with the state folder gone the text alone must tell (all but whose a permission or a root was)
 for v in empty blank braces one-line comments empty-lists theirs version; do around cursor j/$v forget .cursor/hooks.json .cursor/mcp.json; done
 for v in empty blank no-newline table roots-lines dotted; do around codex t/$v forget .codex/config.toml; done
+
+# ---- Codex: the variable of its server ----
+codex_env() { sed -n '/^\[mcp_servers.mailroom/,/^#/p' "$HOME/.codex/config.toml" | grep -E 'STATE|env|KEY' | tr '\n' ';'; }
+own; mailroom setup codex --apply >/dev/null
+(export XDG_STATE_HOME=$scratch/other; exits 1 'another state folder' mailroom setup codex --check; says out "would not be one agent" 'is noticed'
+	mailroom setup codex --apply >/dev/null; same "env = { XDG_STATE_HOME = \"$scratch/other\" };" "$(codex_env)" 'and mended'; echo "$count $failures" >n)
+read -r count failures <n
+(unset XDG_STATE_HOME; mailroom setup codex --apply >/dev/null); same '' "$(codex_env)" 'without the variable it goes'
+printf '%s\n' '[mcp_servers.mailroom]' 'command = "/x/mailroom"' 'args = ["mcp"]' '[mcp_servers.mailroom.env]' 'KEY = "1"' >"$HOME/.codex/config.toml"; mailroom setup codex --apply >/dev/null
+same "[mcp_servers.mailroom.env];XDG_STATE_HOME = \"$XDG_STATE_HOME\";KEY = \"1\";" "$(codex_env)" "beside the user's own, in a table"
+printf '%s\n' '[mcp_servers.mailroom]' 'env = { KEY = "1" }' 'command = "/x/mailroom"' 'args = ["mcp"]' >"$HOME/.codex/config.toml"; mailroom setup codex --apply >/dev/null
+same "env = { XDG_STATE_HOME = \"$XDG_STATE_HOME\", KEY = \"1\" };" "$(codex_env)" 'and in a line'
+exits 0 'where it is found' mailroom setup codex --check
+(unset XDG_STATE_HOME; mailroom setup codex --apply >/dev/null); same "env = { XDG_STATE_HOME = \"$XDG_STATE_HOME\", KEY = \"1\" };" "$(codex_env)" 'a line with more in it is left alone'
 
 # ---- files and folders that were not there ----
 rm -rf "$HOME" "$XDG_STATE_HOME"; mkdir "$HOME"
@@ -186,13 +201,14 @@ while [ -z "$done" ] && [ $n -lt 80 ]; do
 	MAILROOM_FAULT=kill-before:$n dev/mailroom setup gemini --apply >/dev/null 2>&1 </dev/null && done=1
 	is=$(cat "$f"); [ "$is" = "$old" ] || [ "$is" = "$new" ] || torn=$((torn + 1))
 	dev/mailroom setup gemini --remove >/dev/null 2>&1 </dev/null
-	[ "$(cat "$f")" = "$old" ] || torn=$((torn + 1))
+	[ "$(cat "$f")" = "$old" ] && [ "$(ls -A "$HOME/.gemini")" = settings.json ] || torn=$((torn + 1))
 done
-same '0 1' "$torn $done" "killed at any of $n steps it is the old or the new, and can be taken back"
+same '0 1' "$torn $done" "killed at any of $n steps it is the old or the new, and can be taken back without a trace"
 own; printf '{\n  "a": 1\n}' >"$HOME/.gemini/settings.json"
-for at in 20 24 28 32; do MAILROOM_FAULT=errno-from:ENOSPC:$at dev/mailroom setup gemini --apply >/dev/null 2>&1 </dev/null; done
+for at in 20 24 28 32 36 40 44; do MAILROOM_FAULT=errno-from:ENOSPC:$at dev/mailroom setup gemini --apply >/dev/null 2>&1 </dev/null; done
 check 'a full disk leaves a whole file' jq -e .a "$HOME/.gemini/settings.json"
-same '' "$(find "$HOME" -name '*mailroom-*')" 'and nothing beside it'
+dev/mailroom setup gemini --apply >/dev/null 2>&1 </dev/null
+same '' "$(find "$HOME" -name '*mailroom-*')" 'and nothing beside it, at the latest after the next one (on such a disk nothing can be removed either)'
 
 # ---- check ----
 own; exits 1 'check without setup' mailroom setup claude-code --check

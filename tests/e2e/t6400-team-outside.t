@@ -47,14 +47,20 @@ wait; mr --as bob drain >/dev/null
 writes alice bob 'at the next prompt'
 printf '{"hook_event_name":"UserPromptSubmit","session_id":"s1","cwd":"%s","prompt":"go on"}' "$(pwd -P)" | "$BIN" --as bob hook claude-code >out 2>err
 says out 'alice@crew' 'a hook brings it, too'
-mkdir "$crew/inboxes/bob.json.lock"; writes alice bob 'under a lock'
+mr --as bob drain >/dev/null; mkdir "$crew/inboxes/bob.json.lock"; writes alice bob 'under a lock'
 begun=$(date +%s%N)
 exits 0 'a team that is locked' mr --as bob inbox
 [ $((($(date +%s%N) - begun) / 1000000)) -lt 15000 ] && ok 'holds nobody up' || not_ok 'holds nobody up'
+begun=$(date +%s%N)
+exits 3 'nor does it make a wait longer' mr --as bob wait --timeout 1s --from rig/nux
+[ $((($(date +%s%N) - begun) / 1000000)) -lt 3500 ] && ok 'than was asked for' || not_ok 'than was asked for'
 rmdir "$crew/inboxes/bob.json.lock"
 same 1 "$(tries=0; until [ "$(mr --as bob inbox --json | jq -r .subject | grep -c 'under a lock')" = 1 ] || [ $((tries += 1)) -gt 100 ]; do sleep 0.1; done; mr --as bob inbox --json | jq -r .subject | grep -c 'under a lock')" 'and its mail comes once'
 mr --as bob drain >/dev/null
 writes alice bob 'before you go'
+{ printf '%s\n' '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}' '{"jsonrpc":"2.0","id":2,"method":"resources/subscribe","params":{"uri":"mailroom://inbox"}}'
+	tries=0; until grep -q updated sub || [ $((tries += 1)) -gt 100 ]; do sleep 0.1; [ $tries = 5 ] && writes alice bob 'to who subscribed' >/dev/null; done; } | (: >sub; "$BIN" --as bob mcp >sub 2>err)
+says sub 'notifications/resources/updated' 'who subscribed is told of it'
 exits 0 'a look at leaving' mr setup claude-code --team crew --remove --preview
 says out 'would unlink crew' 'only tells'
 same 'team-lead alice bob rig-nux' "$(members)" 'and does nothing'

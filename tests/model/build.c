@@ -91,7 +91,7 @@ known_contents(const struct fs *fs, int node, int after, struct bytes *ret_synce
 	for (int i = 0; i < after; i++) {
 		const struct event *e = &fs->events[i];
 
-		if (e->node != node)
+		if (e->node != node && e->call != 'A')
 			continue;
 		if (e->kind == EVENT_BYTES)
 			*ret_now = e->now;

@@ -143,6 +143,8 @@ struct live {
 	int n;
 	struct bytes *contents; /* a node each */
 	int contents_n;
+	bool all_written; /* a sync of everything: the disk is told to keep it only by a sync of something right after
+			     it */
 };
 
 static struct slot *
@@ -302,6 +304,8 @@ read_call(
 			.mtime_ns = head->mtime_ns };
 		node = add_node(fs, &fresh);
 	}
+	if (head->kind != RECORD_SYNC)
+		live->all_written = false;
 	switch (head->kind) {
 	case RECORD_UNNAMED:
 		break;
@@ -311,8 +315,14 @@ read_call(
 			read_bytes(fs, live, head, node, bytes);
 		break;
 	case RECORD_SYNC:
+		if (live->all_written)
+			(void)add_event(fs, EVENT_SYNC, 'A', -1);
+		live->all_written = false;
 		if (node >= 0)
 			(void)add_event(fs, EVENT_SYNC, 'S', node);
+		break;
+	case RECORD_SYNC_ALL:
+		live->all_written = true;
 		break;
 	case RECORD_CHANGE:
 		if (node >= 0) {

@@ -37,7 +37,7 @@ struct slot { /* one name: in folder `dir`, it is `node` (-1: nothing) */
 enum event_kind { EVENT_NAMES, EVENT_BYTES, EVENT_SYNC, EVENT_SAID };
 struct event { /* one recorded call, understood */
 	enum event_kind kind;
-	char call; /* enum record_kind */
+	char call; /* enum record_kind; SYNC: 'A' is of everything */
 	struct slot slots[2];
 	int slots_n;       /* NAMES: 2 for a rename */
 	int node;          /* what it is about */

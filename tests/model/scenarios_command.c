@@ -33,7 +33,7 @@ command_path(char ret[512])
 }
 
 static void
-become_command(const struct world *w, int tell, const char *const *args)
+become_command(const struct world *w, int tell, const char *const *args, const char *input)
 {
 	char bin[512], room[96], record[256], link[40];
 	const char *argv[16] = { "mailroom", "--room", room, "--as", "bob" };
@@ -51,7 +51,15 @@ become_command(const struct world *w, int tell, const char *const *args)
 	(void)setenv("XDG_STATE_HOME", w->dir, 1);
 	for (size_t i = 5; i < 15 && *args; i++)
 		argv[i] = *args++;
-	(void)dup2(null, 0);
+	int in = null;
+	if (input) { /* a pipe has room for it */
+		int ends[2];
+		if (pipe(ends) < 0 || write(ends[1], input, strlen(input)) != (ssize_t)strlen(input))
+			_exit(126);
+		(void)close(ends[1]);
+		in = ends[0];
+	}
+	(void)dup2(in, 0);
 	(void)dup2(tell, 1);
 	(void)dup2(null, 2);
 	(void)execv(bin, (char *const *)(uintptr_t)argv);
@@ -59,14 +67,20 @@ become_command(const struct world *w, int tell, const char *const *args)
 }
 
 static enum mr_rc
-run_command(const struct world *w, int tell, const char *const *args)
+run_with_input(const struct world *w, int tell, const char *const *args, const char *input)
 {
 	int status = 0;
 	pid_t child = fork();
 
 	if (child == 0)
-		become_command(w, tell, args);
+		become_command(w, tell, args, input);
 	return waitpid(child, &status, 0) == child && status == 0 ? MR_OK : MR_IO;
+}
+
+static enum mr_rc
+run_command(const struct world *w, int tell, const char *const *args)
+{
+	return run_with_input(w, tell, args, NULL);
 }
 
 static enum mr_rc
@@ -127,7 +141,34 @@ check_untouched(struct world *w)
 	mr_room_close(room);
 }
 
+/* ---- send --batch: a line that was printed is a message that is there ---- */
+
+#define BATCH_LINE(to, subject)                                                                                        \
+	"{\"to\":\"" to "\",\"subject\":\"" subject                                                                    \
+	"\",\"body\":\"line one\\nline two: the end of the message is here\\n\"}\n"
+
+static enum mr_rc
+run_send_batch(struct world *w, int tell)
+{
+	return run_with_input(w, tell, (const char *const[]){ "send", "--batch", NULL },
+	    BATCH_LINE("alice", "m0") BATCH_LINE("carol", "m1") BATCH_LINE("alice", "m2") BATCH_LINE("alice", "m3")
+		BATCH_LINE("carol", "m4"));
+}
+
+static void
+check_send_batch(struct world *w)
+{
+	static const char *const to_alice[] = { "alice", NULL }, *const to_carol[] = { "carol", NULL };
+	struct mr_room *room = world_open(w, true);
+
+	assert_non_null(room);
+	for (unsigned i = 0; i < 5; i++)
+		check_batch_message(w, room, i, i == 1 || i == 4 ? to_carol : to_alice);
+	mr_room_close(room);
+}
+
 const struct scenario command_scenarios[] = {
+	{ "mailroom send --batch", setup_three, run_send_batch, check_send_batch, 5, 0 },
 	{ "mailroom read", setup_three, run_read, check_printed, 5, 0 },
 	{ "mailroom drain", setup_three, run_drain, check_printed, 5, 0 },
 	{ "mailroom recv", setup_three, run_recv, check_untouched, 5, 0 },

@@ -32,6 +32,12 @@ enum { TURN_LEAST, TURN_ALL, TURN_NAMES_ONLY, TURN_BYTES_ONLY, TURN_HALVES, TURN
 /* ---- What is durable ---- */
 
 static bool
+is_sync_of(const struct event *e, int node)
+{
+	return e->kind == EVENT_SYNC && (e->node == node || e->call == 'A');
+}
+
+static bool
 touches(const struct event *e, int node)
 {
 	if (e->kind == EVENT_BYTES)
@@ -45,7 +51,7 @@ static bool
 synced_between(const struct fs *fs, int node, int from, int until)
 {
 	for (int i = from; i < until; i++)
-		if (fs->events[i].kind == EVENT_SYNC && fs->events[i].node == node)
+		if (is_sync_of(&fs->events[i], node))
 			return true;
 	return false;
 }
@@ -54,11 +60,9 @@ static bool
 has_unsynced_bytes(const struct fs *fs, int node, int until)
 {
 	for (int i = until - 1; i >= 0; i--) {
-		if (fs->events[i].node != node)
-			continue;
-		if (fs->events[i].kind == EVENT_SYNC)
+		if (is_sync_of(&fs->events[i], node))
 			return false;
-		if (fs->events[i].kind == EVENT_BYTES)
+		if (fs->events[i].node == node && fs->events[i].kind == EVENT_BYTES)
 			return true;
 	}
 	return false;
@@ -74,7 +78,7 @@ log_forced(const struct fs *fs, int after)
 	for (int s = 0; s < after; s++) {
 		if (fs->events[s].kind != EVENT_SYNC)
 			continue;
-		int upto = has_unsynced_bytes(fs, fs->events[s].node, s) ? s : 0;
+		int upto = fs->events[s].call == 'A' || has_unsynced_bytes(fs, fs->events[s].node, s) ? s : 0;
 		for (int i = s - 1; i >= upto && i >= forced; i--)
 			if (touches(&fs->events[i], fs->events[s].node)) {
 				upto = i + 1;
@@ -381,6 +385,8 @@ state_print(FILE *out, const struct fs *fs, const struct state *s)
 		else if (e->kind == EVENT_BYTES)
 			(void)fprintf(out, "#   %3d %c file %d, now %zu bytes: %s\n", i, e->call, e->node, e->now.len,
 			    has_unsynced_bytes(fs, e->node, s->after) ? bytes[s->contents[e->node]] : "on the disk");
+		else if (e->kind == EVENT_SYNC && e->call == 'A')
+			(void)fprintf(out, "#   %3d A everything\n", i);
 		else if (e->kind == EVENT_SYNC)
 			(void)fprintf(
 			    out, "#   %3d S %s %d\n", i, fs->nodes[e->node].is_dir ? "folder" : "file", e->node);

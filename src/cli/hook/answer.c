@@ -5,10 +5,18 @@
 bool
 answer_fits(const struct harness *harness, const struct event *event, enum answer answer)
 {
-	(void)harness;
 	if (answer == ANSWER_GO_ON)
 		return event->moment == MOMENT_STOP;
+	if (harness->form == FORM_CURSOR && event->moment == MOMENT_TOOL)
+		return false; /* it takes the text and drops it, and it would be said after every tool */
 	return event->moment == MOMENT_START || event->moment == MOMENT_PROMPT || event->moment == MOMENT_TOOL;
+}
+
+/* Cursor shows its model what a start and a stop say. At a prompt only some versions are said to do so. */
+bool
+answer_reaches(const struct harness *harness, const struct event *event)
+{
+	return harness->form != FORM_CURSOR || event->moment == MOMENT_START || event->moment == MOMENT_STOP;
 }
 
 /* A harness wraps what its hooks say in tags of its own, and Claude Code writes "&lt;system-reminder>" where it finds

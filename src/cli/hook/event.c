@@ -43,10 +43,10 @@ static const struct named_moment cursor_events[] = {
 };
 
 static const struct harness harnesses[] = {
-	{ "claude-code", "session_id", claude_events, FORM_SPECIFIC, "block", true },
-	{ "codex", "session_id", codex_events, FORM_SPECIFIC, "block", false },
-	{ "gemini", "session_id", gemini_events, FORM_SPECIFIC, "deny", false },
-	{ "cursor", "conversation_id", cursor_events, FORM_CURSOR, NULL, false },
+	{ "claude-code", "session_id", claude_events, FORM_SPECIFIC, "block", true, true },
+	{ "codex", "session_id", codex_events, FORM_SPECIFIC, "block", false, true },
+	{ "gemini", "session_id", gemini_events, FORM_SPECIFIC, "deny", false, true },
+	{ "cursor", "conversation_id", cursor_events, FORM_CURSOR, NULL, false, false },
 };
 #define HARNESSES (sizeof harnesses / sizeof harnesses[0])
 #define SESSION_MAX 120
@@ -71,6 +71,12 @@ harness_names(struct buf *out)
 {
 	for (size_t i = 0; i < HARNESSES; i++)
 		buf_addf(out, "%s%s", i == 0 ? "" : i + 1 < HARNESSES ? ", " : " or ", harnesses[i].name);
+}
+
+bool
+harness_says_session(const struct harness *harness)
+{
+	return harness->says_session;
 }
 
 bool

@@ -28,7 +28,7 @@ add_unread(struct cli *cli, struct buf *out)
 }
 
 void
-greeting_add(struct cli *cli, const struct mr_arrival *arrival, struct buf *out)
+greeting_add(struct cli *cli, const struct harness *harness, const struct mr_arrival *arrival, struct buf *out)
 {
 	buf_adds(out, "<system-reminder>\nThis session is the agent '");
 	add_plain(out, arrival->self.agent);
@@ -38,6 +38,11 @@ greeting_add(struct cli *cli, const struct mr_arrival *arrival, struct buf *out)
 	if (arrival->self.life > 0)
 		buf_addf(out, ", life %u", arrival->self.life);
 	buf_adds(out, ": other agents write to it by that name, with `mailroom send`.\n");
+	if (!harness_says_session(harness)) {
+		buf_adds(out, "Nothing tells a shell here which session it belongs to: mailroom --as '");
+		add_plain(out, arrival->self.agent);
+		buf_adds(out, "' ...\n");
+	}
 	add_unread(cli, out);
 	if (arrival->returned > 0) {
 		out_count(out, arrival->returned, "message");

@@ -22,6 +22,7 @@ struct harness {
 	enum form form;
 	const char *decision; /* FORM_SPECIFIC: that word lets the turn go on */
 	bool wakes;
+	bool says_session; /* its shells and servers can tell which session is theirs */
 };
 
 #endif

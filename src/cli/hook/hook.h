@@ -8,6 +8,7 @@
  *	input.c       standard input, bounded, and the time limit of the whole
  *	log.c         why a hook did nothing: a small file in the state folder
  *	moments.c     what is done at which moment
+ *	once.c        a session is told once, however many hooks run at that moment
  *	greeting.c    what a session is told at its start: who it is
  *	idle.c        in a team: the lead is told that a worker is idle
  *	transcript.c  whom a worker wrote to last, from the harness's record of the session (pure)
@@ -33,8 +34,9 @@ enum moment {
 struct harness;
 const struct harness *harness_named(const char *name); /* NULL: none of ours */
 const char *harness_name(const struct harness *harness);
-void harness_names(struct buf *out);                  /* "a, b or c" */
-bool harness_can_wake(const struct harness *harness); /* a hook that ends later begins a new turn */
+bool harness_says_session(const struct harness *harness); /* to its shells and servers, by a variable */
+void harness_names(struct buf *out);                      /* "a, b or c" */
+bool harness_can_wake(const struct harness *harness);     /* a hook that ends later begins a new turn */
 
 struct event { /* strings are "" when missing, and live in the arena */
 	enum moment moment;
@@ -59,6 +61,8 @@ enum answer {
 };
 /* Can the harness take that at this moment? */
 bool answer_fits(const struct harness *harness, const struct event *event, enum answer answer);
+/* Is it known that the model sees what is said at this moment? Else it is said, and not remembered as told. */
+bool answer_reaches(const struct harness *harness, const struct event *event);
 /* Lines that are only a <system-reminder> tag are left out. */
 void answer_without_tags(struct mr_str text, struct buf *out);
 /* One line of JSON with only the keys that the harness knows, the text without tags. */
@@ -84,8 +88,13 @@ void moment_run(struct cli *cli, const struct harness *harness, const struct eve
  * says what is unread, so that at a start all of it is new. */
 enum mr_rc moment_know_self(
     struct cli *cli, const struct event *event, bool tells, struct mr_arrival *ret_arrival, struct mr_error *err);
+/* Nobody else tells this session anything until this process ends. What was read before is to be read again. */
+void once_begin(struct cli *cli, const struct event *event);
+bool once_is_repeat(void);                 /* another process has just told of this very start */
+void once_note(const struct event *event); /* this one has */
+void once_forget(struct cli *cli);         /* the session ended */
 enum mr_inject_format moment_format(const struct cli *cli);
-void greeting_add(struct cli *cli, const struct mr_arrival *arrival, struct buf *out);
+void greeting_add(struct cli *cli, const struct harness *harness, const struct mr_arrival *arrival, struct buf *out);
 
 /* Room of a team: tells its lead that this worker is idle. */
 void idle_notify(struct cli *cli, const struct event *event);

@@ -30,7 +30,7 @@ arrive(struct cli *cli, const struct event *event, bool tells, struct mr_arrival
 		.begins = start,
 		.goes_on =
 		    start && (source_is(event, "clear") || source_is(event, "compact") || source_is(event, "resume")),
-		.anew = start && tells && !source_is(event, "resume"),
+		.anew = start && tells && !source_is(event, "resume") && !once_is_repeat(),
 	};
 
 	*err = (struct mr_error){ 0 };
@@ -47,6 +47,7 @@ moment_know_self(
 	if (event->cwd[0] == '/' && chdir(event->cwd) < 0)
 		log_line("the session's folder cannot be entered");
 	cli->unheard = true;
+	cli->hooked = true; /* a session that is resumed begins with the event for it */
 	enum mr_rc rc = start ? cli_open_room(cli, err) : cli_open_as_self(cli, err);
 
 	cli->self_known = false; /* answers that did not come are told with the mail */
@@ -56,6 +57,8 @@ moment_know_self(
 	if (!cli->env.session && !cli->as_option && mr_room_has_lives(cli->room))
 		return mr_fail(err, MR_NOTFOUND, "the event says no session id");
 	ret_arrival->self = cli->self;
+	if (start && tells)
+		once_begin(cli, event);
 	if (start || (event->moment == MOMENT_PROMPT && (rc == MR_NOTFOUND || rc == MR_REFUSED)))
 		rc = arrive(cli, event, tells, ret_arrival, err);
 	if (rc != MR_OK)
@@ -87,25 +90,50 @@ answer(struct cli *cli, const struct harness *harness, const struct event *event
 
 /* ---- Start, prompt, tool ---- */
 
+static enum mr_rc
+open_mail(struct cli *cli, const struct event *event, struct mr_injection **ret, struct mr_error *err)
+{
+	return event->moment == MOMENT_TOOL ? mr_inject_open_urgent(cli->room, &cli->self, moment_format(cli), ret, err)
+					    : mr_inject_open(cli->room, &cli->self, moment_format(cli), ret, err);
+}
+
+/* Mostly there is nothing to tell, and nothing to keep others from. */
+static enum mr_rc
+open_mail_alone(struct cli *cli, const struct event *event, struct mr_injection **ret, struct mr_error *err)
+{
+	enum mr_rc rc = open_mail(cli, event, ret, err);
+
+	if (rc != MR_OK || event->moment == MOMENT_START)
+		return rc;
+	mr_inject_close(*ret);
+	*ret = NULL;
+	once_begin(cli, event);
+	return open_mail(cli, event, ret, err);
+}
+
 static void
 tell(struct cli *cli, const struct harness *harness, const struct event *event, const struct mr_arrival *arrival)
 {
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 	struct mr_injection *mail = NULL;
 	struct mr_error err = { 0 };
-	enum mr_rc rc = event->moment == MOMENT_TOOL
-			    ? mr_inject_open_urgent(cli->room, &cli->self, moment_format(cli), &mail, &err)
-			    : mr_inject_open(cli->room, &cli->self, moment_format(cli), &mail, &err);
+
+	if (!answer_fits(harness, event, ANSWER_CONTEXT) || once_is_repeat())
+		return;
+	enum mr_rc rc = open_mail_alone(cli, event, &mail, &err);
 
 	if (event->moment == MOMENT_START || arrival->registered)
-		greeting_add(cli, arrival, &text);
+		greeting_add(cli, harness, arrival, &text);
 	if (rc == MR_OK)
 		buf_adds(&text, mr_inject_text(mail));
 	else if (rc != MR_EMPTY)
 		log_error(&err);
-	if (buf_ok(&text) && answer(cli, harness, event, ANSWER_CONTEXT, buf_str(&text)) && mail &&
-	    mr_inject_shown(mail, &err) != MR_OK)
-		log_error(&err);
+	if (buf_ok(&text) && answer(cli, harness, event, ANSWER_CONTEXT, buf_str(&text))) {
+		if (event->moment == MOMENT_START)
+			once_note(event);
+		if (mail && answer_reaches(harness, event) && mr_inject_shown(mail, &err) != MR_OK)
+			log_error(&err);
+	}
 	mr_inject_close(mail);
 }
 
@@ -123,6 +151,12 @@ hold_up(struct cli *cli, const struct harness *harness, const struct event *even
 		return false;
 	enum mr_rc rc = mr_stop_open(cli->room, &cli->self, moment_format(cli), &stop, &err);
 
+	if (rc == MR_OK) {
+		mr_stop_close(stop);
+		stop = NULL;
+		once_begin(cli, event);
+		rc = mr_stop_open(cli->room, &cli->self, moment_format(cli), &stop, &err);
+	}
 	if (rc == MR_OK)
 		held_up = answer(cli, harness, event, ANSWER_GO_ON, str_of(mr_stop_text(stop)));
 	if (held_up)
@@ -141,6 +175,7 @@ leave(struct cli *cli, const struct event *event)
 	struct mr_error err = { 0 };
 
 	waiter_dismiss(cli);
+	once_forget(cli);
 	/* The agent goes on as another session of the same process, which has a waiter of its own. */
 	if (strcmp(event->reason, "clear") == 0 || strcmp(event->reason, "resume") == 0)
 		return;

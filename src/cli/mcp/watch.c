@@ -75,7 +75,7 @@ glance_ms(const struct look *k)
 static void
 watch_a_while(struct cli *cli, struct look *k, int fd)
 {
-	int64_t end_ms = clock_boot_ms() + FULL_LOOK_MS;
+	int64_t end_ms = clock_boot_ms() + FULL_LOOK_MS, brought_ms = 0;
 	struct mr_counts before = { 0 };
 	struct mr_error ignored = { 0 };
 
@@ -83,6 +83,11 @@ watch_a_while(struct cli *cli, struct look *k, int fd)
 	while (clock_boot_ms() < end_ms) {
 		struct mr_filter younger = { .since_ms = k->newest_ms + 1 };
 		struct mr_counts counts = { 0 };
+
+		if (clock_boot_ms() - brought_ms >= GLANCE_MS) { /* mail from linked rooms is mail */
+			brought_ms = clock_boot_ms();
+			cli_bring(cli, 0);
+		}
 		enum mr_rc rc = mr_wait(cli->room, cli->self.agent, &younger, glance_ms(k), &ignored);
 
 		if (rc != MR_OK && rc != MR_EMPTY)

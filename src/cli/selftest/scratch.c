@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #define PREFIX ".mailroom-selftest-"
-#define DEEPEST 16
 
 /* Beside the room that a command would use here. Rooms of other programs get nothing of ours. */
 static enum mr_rc
@@ -61,43 +60,11 @@ scratch_make(struct cli *cli, const char *dir, struct scratch *ret, struct mr_er
 	return rc;
 }
 
-/* ---- Removing ---- */
-
-struct removal {
-	int fd;
-	unsigned depth;
-};
-
-static void remove_tree(int dir_fd, const char *name, unsigned depth);
-
-static bool
-remove_one(void *ctx, const struct dir_entry *entry)
-{
-	const struct removal *r = ctx;
-
-	if (sys_unlink(r->fd, entry->name) < 0)
-		remove_tree(r->fd, entry->name, r->depth - 1);
-	return true;
-}
-
-static void
-remove_tree(int dir_fd, const char *name, unsigned depth)
-{
-	struct removal r = { .fd = -1, .depth = depth };
-	struct mr_error ignored = { 0 };
-
-	if (depth > 0 && dir_open(dir_fd, name, &r.fd, &ignored) == MR_OK) {
-		(void)dir_each(r.fd, remove_one, &r, &ignored);
-		sys_close_fd(&r.fd);
-	}
-	(void)sys_rmdir(dir_fd, name);
-}
-
 void
 scratch_remove(struct scratch *s)
 {
 	if (s->path)
-		remove_tree(AT_FDCWD, s->path, DEEPEST);
+		dir_remove_tree(AT_FDCWD, s->path);
 	scratch_keep(s);
 }
 

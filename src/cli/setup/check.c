@@ -197,16 +197,30 @@ check_roots(struct check *c, const struct mr_names *roots)
 	}
 }
 
+/* Codex tells its servers no variable but these, and what is tried here had them all. */
+static void
+check_state_home(struct check *c, const char *said)
+{
+	const char *want = c->s->state_home ? c->s->state_home : "";
+	mr_auto(buf_done) struct buf problem = BUF_INIT;
+
+	buf_addf(&problem, "it has XDG_STATE_HOME '%s', and the hooks '%s': they would not be one agent", said, want);
+	say(c, "state folder of the MCP server", strcmp(said, want) == 0 ? NULL : buf_z(&problem), apply_line(c));
+}
+
 static void
 check_toml(struct check *c, struct setup_file *f)
 {
+	mr_auto(buf_done) struct buf state_home = BUF_INIT;
 	struct mr_names argv = { 0 }, roots = { 0 };
 	struct mr_error err = { 0 };
 
-	if (codex_command(&f->before, &argv, &roots, &err) != MR_OK)
+	if (codex_command(&f->before, &argv, &roots, &state_home, &err) != MR_OK)
 		say(c, f->path, err.message, "mend the file by hand");
 	else {
 		check_server(c, &argv, NULL);
+		if (argv.n > 0)
+			check_state_home(c, buf_z(&state_home));
 		check_roots(c, &roots);
 	}
 	mr_names_done(&argv);

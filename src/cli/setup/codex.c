@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * codex.c - Codex's config.toml: our server as a table at its end, and the folders that commands in its sandbox must be
- * able to write: mailroom's state folder, and the room.
+ * able to write: mailroom's state folder, and the room. Codex passes no variable on to its servers, so one that says
+ * where the state folder is stands in the table: else hooks and server of one session would not know of each other.
  *
  * A line of comment above each table that we make tells it from one that was there, empty, before us.
  */
@@ -10,11 +11,17 @@
 
 #define MARK "# added by `mailroom setup codex`"
 #define SERVER "mcp_servers" TOML_DOT SETUP_SERVER_NAME
+#define ENV SERVER TOML_DOT "env"
+#define STATE "XDG_STATE_HOME"
 #define SANDBOX "sandbox_workspace_write"
 #define ROOTS SANDBOX TOML_DOT "writable_roots"
 
 struct found {                          /* kind TOML_VALUE with end 0: not there */
 	struct toml_item command, args; /* of our server */
+	struct toml_item env;           /* of our server, as one value */
+	struct toml_item env_table;     /* the same as a table */
+	struct toml_item state;         /* STATE in either */
+	size_t env_n;                   /* values in either */
 	struct toml_item servers;       /* all of them, as one value */
 	struct toml_item server;        /* ours, as one value */
 	struct toml_item server_table;  /* the last table of ours, or a part of it */
@@ -42,6 +49,8 @@ note_value(struct found *f, const struct toml_item *item)
 	} wanted[] = {
 		{ SERVER TOML_DOT "command", offsetof(struct found, command) },
 		{ SERVER TOML_DOT "args", offsetof(struct found, args) },
+		{ ENV, offsetof(struct found, env) },
+		{ ENV TOML_DOT STATE, offsetof(struct found, state) },
 		{ "mcp_servers", offsetof(struct found, servers) },
 		{ SERVER, offsetof(struct found, server) },
 		{ SANDBOX, offsetof(struct found, sandbox) },
@@ -56,6 +65,8 @@ note_value(struct found *f, const struct toml_item *item)
 		f->sandbox_n++;
 		f->sandbox_dotted = *item;
 	}
+	if (is_within(item->path, ENV) && item->path[strlen(ENV)])
+		f->env_n++;
 	if (f->in_server && is_within(item->path, SERVER) && !item->nested)
 		f->server_last = *item;
 }
@@ -76,6 +87,8 @@ note(void *ctx, const struct toml_item *item)
 		f->server_table = *item;
 	if (f->in_server)
 		f->server_last = *item;
+	if (strcmp(item->path, ENV) == 0)
+		f->env_table = *item;
 	if (strcmp(item->path, SANDBOX) == 0)
 		f->sandbox_table = *item;
 	return true;
@@ -222,6 +235,67 @@ take_server(const struct setup *s, struct buf *text, const struct found *f)
 	text_take(text, &out);
 }
 
+/* ---- Its environment ---- */
+
+static void
+insert(struct buf *text, size_t at, struct mr_str piece)
+{
+	replace(text, &(struct toml_item){ .at = at, .end = at }, piece);
+}
+
+/* Behind its last line, whichever of the two that is. */
+static void
+add_env_line(struct buf *text, const struct found *f, const char *pair)
+{
+	mr_auto(buf_done) struct buf line = BUF_INIT, out = BUF_INIT;
+
+	buf_addf(&line, "%senv = { %s }", f->server_table.end > 0 ? "" : "mcp_servers." SETUP_SERVER_NAME ".", pair);
+	toml_add_line(buf_str(text), f->args.end > f->command.end ? f->args.end : f->command.end, buf_str(&line), &out);
+	out.failed |= line.failed;
+	text_take(text, &out);
+}
+
+static void
+add_state(struct buf *text, const struct found *f, const char *pair)
+{
+	mr_auto(buf_done) struct buf piece = BUF_INIT, out = BUF_INIT;
+
+	if (f->env.end > 0) {
+		buf_addf(&piece, " %s%s", pair, f->env_n > 0 ? "," : " ");
+		insert(text, f->env.at + 1, buf_str(&piece));
+		text->failed |= piece.failed;
+	} else if (f->env_table.end > 0) {
+		toml_add_line(buf_str(text), f->env_table.end, str_of(pair), &out);
+		text_take(text, &out);
+	} else if (!f->command.nested) { /* in a table of one line only its user knows what he meant */
+		add_env_line(text, f, pair);
+	}
+}
+
+/* What is found there is ours only in the very form that we write. */
+static void
+put_env(const struct setup *s, struct buf *text, const struct found *f)
+{
+	mr_auto(buf_done) struct buf had = BUF_INIT, value = BUF_INIT, pair = BUF_INIT, out = BUF_INIT;
+
+	if (f->state.end > 0)
+		(void)toml_string(value_of(text, &f->state), &had);
+	json_stringify(&value, str_of(s->state_home ? s->state_home : buf_z(&had)));
+	buf_addf(&pair, STATE " = %s", buf_z(&value));
+	if (!buf_ok(&value) || !buf_ok(&pair)) {
+		text->failed = true;
+	} else if (!s->state_home) {
+		if (f->env.end > 0 && f->env_n == 1 && f->state.end > 0 && !f->env.nested) {
+			toml_drop_line(buf_str(text), f->env.line, f->env.end, &out);
+			text_take(text, &out);
+		}
+	} else if (f->state.end == 0) {
+		add_state(text, f, buf_z(&pair));
+	} else if (strcmp(buf_z(&had), s->state_home) != 0) {
+		replace(text, &f->state, buf_str(&value));
+	}
+}
+
 /* ---- Writable roots ---- */
 
 static bool
@@ -338,6 +412,10 @@ codex_edit(
 	rc = find(text, &f, err);
 	if (rc == MR_OK)
 		rc = put_server(s, file, text, &f, err);
+	if (rc == MR_OK)
+		rc = find(text, &f, err);
+	if (rc == MR_OK)
+		put_env(s, text, &f);
 	if (rc == MR_OK && s->state_dir)
 		rc = put_root(file, text, s->state_dir, err);
 	if (rc == MR_OK && s->room_dir)
@@ -348,7 +426,8 @@ codex_edit(
 /* ---- For --check ---- */
 
 enum mr_rc
-codex_command(struct buf *text, struct mr_names *argv, struct mr_names *roots, struct mr_error *err)
+codex_command(
+    struct buf *text, struct mr_names *argv, struct mr_names *roots, struct buf *state_home, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf command = BUF_INIT;
 	struct found f;
@@ -361,5 +440,7 @@ codex_command(struct buf *text, struct mr_names *argv, struct mr_names *roots, s
 		return mr_nomem(err);
 	if (f.roots.end > 0)
 		(void)toml_strings(value_of(text, &f.roots), roots);
+	if (f.state.end > 0)
+		(void)toml_string(value_of(text, &f.state), state_home);
 	return MR_OK;
 }

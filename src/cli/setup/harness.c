@@ -29,7 +29,7 @@ static const struct setup_event gemini_events[] = {
 static const struct setup_event cursor_events[] = {
 	{ .name = "sessionStart", .shows = true },
 	{ .name = "beforeSubmitPrompt" },
-	{ .name = "postToolUse", .shows = true },
+	{ .name = "postToolUse" }, /* leases only: what it says reaches nobody */
 	{ .name = "stop", .shows = true },
 	{ .name = "sessionEnd" },
 	{ 0 },

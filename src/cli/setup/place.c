@@ -120,6 +120,9 @@ setup_place(struct setup *s, struct mr_error *err)
 	s->hook = command_line(s, false, err);
 	s->waiter = command_line(s, true, err);
 	s->state_dir = env_state_dir(s->cli);
+	s->state_home = variable("XDG_STATE_HOME");
+	if (s->state_home && s->state_home[0] != '/')
+		s->state_home = NULL;
 	return s->project_dir && s->hook && s->waiter ? MR_OK : err->code;
 }
 

@@ -12,39 +12,12 @@
 
 #define AGENT "probe"
 
-/* ---- Removing ---- */
-
-static bool remove_one(void *ctx, const struct dir_entry *entry);
-
-static void
-remove_tree(int dir_fd, const char *name, unsigned depth)
-{
-	struct mr_error ignored = { 0 };
-	int fds[2] = { -1, (int)depth };
-
-	if (depth > 0 && dir_open(dir_fd, name, &fds[0], &ignored) == MR_OK) {
-		(void)dir_each(fds[0], remove_one, fds, &ignored);
-		sys_close_fd(&fds[0]);
-	}
-	(void)sys_rmdir(dir_fd, name);
-}
-
-static bool
-remove_one(void *ctx, const struct dir_entry *entry)
-{
-	const int *fds = ctx;
-
-	if (sys_unlink(fds[0], entry->name) < 0)
-		remove_tree(fds[0], entry->name, (unsigned)fds[1] - 1);
-	return true;
-}
-
 void
 probe_close(struct probe *p)
 {
 	mr_room_close(p->room);
 	if (p->root[0])
-		remove_tree(AT_FDCWD, p->root, 16);
+		dir_remove_tree(AT_FDCWD, p->root);
 	arena_free(p->own);
 	*p = (struct probe){ 0 };
 }

@@ -5,6 +5,7 @@
  * own must not be lost. Between that look and the rename there is no lock that all of them know.
  */
 #include "base/file.h"
+#include "base/findings.h"
 #include "base/id.h"
 #include "base/sys.h"
 #include "cli/setup/setup.h"
@@ -12,6 +13,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
+
+#define RANDOM_LEN 12
 
 static mode_t
 new_mode(const struct setup *s, mode_t full)
@@ -57,6 +60,50 @@ keep_owner(int dir_fd, const char *temporary, const struct setup_file *f, struct
 	return MR_OK;
 }
 
+/* ---- The file beside it ---- */
+
+static void
+add_prefix(const struct setup_file *f, struct buf *out)
+{
+	buf_addf(out, ".%s.mailroom-", f->name);
+}
+
+struct sweep {
+	int dir_fd;
+	struct buf prefix;
+};
+
+static bool
+sweep_one(void *ctx, const struct dir_entry *entry)
+{
+	const struct sweep *s = ctx;
+	struct mr_str name = str_of(entry->name);
+
+	if (name.len == s->prefix.len + RANDOM_LEN && str_starts(name, s->prefix.ptr) &&
+	    !findings_in_use(s->dir_fd, entry->name))
+		(void)sys_unlink(s->dir_fd, entry->name);
+	return true;
+}
+
+/* What a setup that was killed has left. One that is alive, just before its rename, notices that its file is gone and
+ * begins again. */
+void
+save_sweep(const struct setup_file *f)
+{
+	mr_auto(sys_close_fd) int dir_fd = -1;
+	struct sweep s = { .prefix = BUF_INIT };
+	struct mr_error ignored = { 0 };
+
+	add_prefix(f, &s.prefix);
+	if (buf_ok(&s.prefix) && dir_open(AT_FDCWD, f->folder, &dir_fd, &ignored) == MR_OK) {
+		s.dir_fd = dir_fd;
+		(void)dir_each(dir_fd, sweep_one, &s, &ignored);
+	}
+	buf_done(&s.prefix);
+}
+
+/* ---- Writing and removing ---- */
+
 static enum mr_rc
 put_in_place(int dir_fd, const char *temporary, const struct setup_file *f, struct mr_error *err)
 {
@@ -64,7 +111,7 @@ put_in_place(int dir_fd, const char *temporary, const struct setup_file *f, stru
 
 	if (!f->there) {
 		rc = file_prepared_publish(dir_fd, temporary, dir_fd, f->name, err);
-		return rc == MR_EXISTS ? changed_meanwhile(f, err) : rc;
+		return rc == MR_EXISTS || rc == MR_NOTFOUND ? changed_meanwhile(f, err) : rc;
 	}
 	rc = keep_owner(dir_fd, temporary, f, err);
 	if (rc == MR_OK)
@@ -72,7 +119,7 @@ put_in_place(int dir_fd, const char *temporary, const struct setup_file *f, stru
 	if (rc != MR_OK)
 		return rc;
 	if (sys_rename(dir_fd, temporary, dir_fd, f->name) < 0)
-		return mr_fail_errno(err, "cannot replace '%s'", f->path);
+		return errno == ENOENT ? changed_meanwhile(f, err) : mr_fail_errno(err, "cannot replace '%s'", f->path);
 	if (sys_fsync(dir_fd) < 0)
 		return mr_fail_errno(err, "cannot make '%s' durable", f->path);
 	return MR_OK;
@@ -82,11 +129,12 @@ static enum mr_rc
 write_file(int dir_fd, const struct setup *s, const struct setup_file *f, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf temporary = BUF_INIT;
-	char random[13];
+	char random[RANDOM_LEN + 1];
 	enum mr_rc rc;
 
-	random_hex(random, 12);
-	buf_addf(&temporary, ".%s.mailroom-%s", f->name, random);
+	random_hex(random, RANDOM_LEN);
+	add_prefix(f, &temporary);
+	buf_adds(&temporary, random);
 	if (!buf_ok(&temporary))
 		return mr_nomem(err);
 	rc = file_prepare(dir_fd, buf_z(&temporary), buf_str(&f->after),

@@ -77,7 +77,8 @@ struct setup {
 	const char *room;          /* spec for the command lines, or NULL: wherever the agent is */
 	const char *hook, *waiter; /* command lines */
 	const char *state_dir;
-	const char *room_dir; /* folder of the room that we are in, or NULL */
+	const char *state_home; /* the variable that says so, or NULL */
+	const char *room_dir;   /* folder of the room that we are in, or NULL */
 };
 enum mr_rc setup_place(struct setup *s, struct mr_error *err);
 const char *setup_path(struct setup *s, const struct setup_where *where, struct mr_error *err); /* NULL: see err */
@@ -133,6 +134,7 @@ void file_done(struct setup_file *f);
 enum mr_rc setup_memory_load(const struct setup *s, struct setup_file *f, struct mr_error *err);
 enum mr_rc setup_memory_save(const struct setup *s, const struct setup_file *f, struct mr_error *err);
 void setup_memory_drop(const struct setup *s, const struct setup_file *f);
+void save_sweep(const struct setup_file *f); /* what a killed one left beside it */
 /* MR_BUSY: somebody else changed it meanwhile, nothing was written. */
 enum mr_rc save_file(const struct setup *s, struct setup_file *f, struct mr_error *err);
 
@@ -143,8 +145,9 @@ bool hooks_command(
 /* The server called mailroom: its program and arguments, and "NAME=value" lines. False: there is none. */
 bool server_command(const struct jsonc_node *root, struct mr_names *argv, struct mr_names *env);
 bool allow_has(const struct jsonc_node *root, const char *permission);
-/* roots: all writable ones. MR_CORRUPT as for the edits. */
-enum mr_rc codex_command(struct buf *text, struct mr_names *argv, struct mr_names *roots, struct mr_error *err);
+/* roots: all writable ones; state_home: what the server is told, or nothing. MR_CORRUPT as for the edits. */
+enum mr_rc codex_command(
+    struct buf *text, struct mr_names *argv, struct mr_names *roots, struct buf *state_home, struct mr_error *err);
 
 /* ---- Doors of the command; each returns an exit code ---- */
 int team_run(struct cli *cli, const char *team, enum setup_way way, bool preview);

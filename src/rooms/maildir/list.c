@@ -386,6 +386,8 @@ list_group(struct mailbox *box, const struct group *g, bool unread_only, const c
 		if (rc != MR_OK)
 			return rc;
 		agreed = p.fresh == 0 ? agreed + 1 : 0;
+		for (size_t i = 0; exact && g->folders == MR_INBOX && i < 2; i++)
+			ret->still_ns[i] = p.v[i].changed_ns;
 		if (p.seen_in_cur > CROWDED_AT)
 			(void)snprintf(box->md->crowded, sizeof(box->md->crowded), "%s", box->agent);
 	}

@@ -27,6 +27,7 @@ const struct room_driver room_maildir = {
 	.once = maildir_once,
 
 	.deliver = maildir_deliver,
+	.deliver_many = maildir_deliver_many,
 	.scan = maildir_scan,
 	.fetch = maildir_fetch,
 	.fetch_raw = maildir_fetch_raw,

@@ -17,6 +17,7 @@
  *	token.c     holds/<token>: who holds, and still does
  *	sweep.c     giving back what nobody holds any more
  *	deliver.c   one recipient
+ *	batch.c     many messages, one recipient each, made durable together
  *	fanout.c    several recipients (essay on states and crash points)
  *	spool.c     a fan-out under way: counter, syncs
  *	target.c    one link of it: into a mailbox, a queue, a channel, or the dead letters
@@ -145,6 +146,7 @@ struct listing {
 	struct listed *v;
 	size_t n, cap;
 	struct arena *own;
+	int64_t still_ns[2]; /* inbox: the mtimes of new/ and cur/, when surely nothing moved in them; else 0 */
 };
 /* Everything in `folders` (id_suffix NULL: all), unsorted. Looks again until nothing moved meanwhile or enough
  * passes agree. Inbox, held and archive are stations of one copy: an id comes once for the three of them, and
@@ -152,6 +154,10 @@ struct listing {
 enum mr_rc list_folders(struct mailbox *box, unsigned folders, bool unread_only, const char *id_suffix,
     struct listing *ret, struct mr_error *err);
 void listing_done(struct listing *l);
+/* Was there nothing in the folder, and has nothing changed since? False: nobody knows. */
+bool quiet_is(int dir_fd, const char *folder);
+/* There was nothing in it when it had been changed then. */
+void quiet_mark(int dir_fd, const char *folder, int64_t changed_ns);
 void listing_sort(struct listing *l, bool newest_first); /* by id; of two with one id, sent and dead come last */
 /* The names of the archive folders, oldest first; the caller frees them. */
 enum mr_rc list_months(struct mailbox *box, struct mr_names *ret, struct mr_error *err);
@@ -218,6 +224,7 @@ void maildir_close(struct mr_room *room);
 enum mr_rc maildir_recover(struct mr_room *room, struct mr_error *err); /* recover.c */
 enum mr_rc maildir_storage(struct mr_room *room, struct mr_storage *ret, struct mr_error *err);
 enum mr_rc maildir_deliver(struct mr_room *room, struct delivery *what, struct delivered *ret, struct mr_error *err);
+void maildir_deliver_many(struct mr_room *room, struct parcel *parcels, size_t n); /* batch.c */
 enum mr_rc maildir_scan(struct mr_room *room, const char *agent, const struct scan_request *want, mr_message_fn *fn,
     void *ctx, struct mr_error *err);
 enum mr_rc maildir_fetch(struct mr_room *room, const char *agent, const char *id, unsigned folders,
@@ -266,6 +273,8 @@ struct spool_job { /* by value, finish with spool_done: closing it releases the 
 	int *folder_fd; /* new/ of each recipient, or -1: kept open from first use to its sync, as far as there */
 	size_t open_n, open_max; /* are descriptors for it */
 };
+/* Half of what the process may open: the rest is its own and for what we do in between. */
+size_t spool_open_max(void);
 void spool_init(struct spool_job *job, struct mr_room *room);
 void spool_done(struct spool_job *job);
 enum mr_rc spool_open(struct spool_job *job, bool make, struct mr_error *err);

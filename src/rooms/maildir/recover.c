@@ -6,6 +6,7 @@
  */
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/findings.h"
 #include "base/id.h"
 #include "base/process.h"
 #include "base/sys.h"
@@ -214,8 +215,8 @@ sort_leftover(void *ctx, const struct dir_entry *entry)
 	return !left->failed;
 }
 
-/* A message gets its name just before its record: only age tells an orphan from one that is about to
- * get one. */
+/* A message gets its name just before its record, and its sender has it open all the time. Age alone would not tell an
+ * orphan from one that is about to get its record: the clock may have been set forward. */
 static void
 remove_orphan(int spool_fd, const char *name)
 {
@@ -224,7 +225,7 @@ remove_orphan(int spool_fd, const char *name)
 	char record[NAME_LEN];
 
 	if (sys_stat(spool_fd, name, &st) < 0 || !S_ISREG(st.st_mode) ||
-	    (int64_t)st.st_mtime * 1000 > clock_now_ms() - SPOOL_STRAY_MS)
+	    (int64_t)st.st_mtime * 1000 > clock_now_ms() - SPOOL_STRAY_MS || findings_in_use(spool_fd, name))
 		return;
 	if (str_ends(whole, ".mr")) {
 		(void)snprintf(record, sizeof record, "%.*s", (int)(whole.len - 3), name);
@@ -260,12 +261,20 @@ maildir_recover(struct mr_room *room, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int fd = -1;
 	struct leftovers left = { 0 };
+	struct stat st;
+
+	if (quiet_is(maildir_of(room)->root_fd, "spool"))
+		return MR_OK;
 	enum mr_rc rc = dir_open(maildir_of(room)->root_fd, "spool", &fd, err);
 
 	if (rc == MR_NOTFOUND)
 		return MR_OK;
+	bool looked = rc == MR_OK && sys_stat_fd(fd, &st) == 0; /* before it is read: see list.c */
 	if (rc == MR_OK)
 		rc = dir_each_once(fd, sort_leftover, &left, err);
+	if (rc == MR_OK && looked && left.records.n == 0 && left.rest.n == 0)
+		quiet_mark(
+		    maildir_of(room)->root_fd, "spool", (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec);
 	if (rc == MR_OK && left.failed)
 		rc = mr_nomem(err);
 	/* One that cannot be completed must not keep the others waiting; the first error is told. */

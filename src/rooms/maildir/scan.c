@@ -138,6 +138,27 @@ wants_any(const struct scan_request *want)
 	       want->id_suffix == NULL;
 }
 
+static const char *const glance_at[] = { "new", "cur" };
+
+static bool
+wants_glance(const struct scan_request *want)
+{
+	return want->glance && want->unread_only && want->folders == MR_INBOX && want->id_suffix == NULL;
+}
+
+static bool
+glance_is_enough(const struct maildir *md, const char *agent)
+{
+	char path[MR_ADDRESS_MAX + 8];
+
+	for (size_t i = 0; i < 2; i++) {
+		text_join(path, sizeof path, agent, "/", glance_at[i], NULL);
+		if (!quiet_is(md->agents_fd, path))
+			return false;
+	}
+	return true;
+}
+
 static enum mr_rc
 emit_all(struct scan *s, struct mr_error *err)
 {
@@ -148,6 +169,8 @@ emit_all(struct scan *s, struct mr_error *err)
 
 	enum mr_rc rc = list_folders(
 	    s->reader.box, want->folders & ~(unsigned)MR_ARCHIVE, want->unread_only, want->id_suffix, &rest, err);
+	for (size_t i = 0; rc == MR_OK && wants_glance(want) && rest.n == 0 && i < 2; i++)
+		quiet_mark(s->reader.box->fd, glance_at[i], rest.still_ns[i]);
 	if (rc == MR_OK && (want->folders & MR_ARCHIVE))
 		rc = list_months(s->reader.box, &months, err);
 	listing_sort(&rest, want->newest_first);
@@ -174,6 +197,9 @@ maildir_scan(struct mr_room *room, const char *agent, const struct scan_request 
 	mr_auto(mailbox_done) struct mailbox box = MAILBOX_INIT;
 	struct scan s = { .reader = READER_INIT(room, &box), .want = want, .fn = fn, .ctx = ctx };
 
+	if (wants_glance(want) && agent[0] != '\0' && strlen(agent) <= MR_ADDRESS_MAX &&
+	    glance_is_enough(maildir_of(room), agent))
+		return MR_OK;
 	enum mr_rc rc = open_box(&box, room, agent, want->folders, err);
 	if (rc == MR_OK && wants_any(want))
 		rc = emit_any(&s, err);

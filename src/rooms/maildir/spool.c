@@ -50,11 +50,19 @@ spool_set_id(struct spool_job *job, const char *id)
 
 /* ---- Recipients' folders ---- */
 
-static enum mr_rc
-prepare_folders(struct spool_job *job, struct mr_error *err)
+size_t
+spool_open_max(void)
 {
 	struct rlimit limit;
 
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return 64;
+	return limit.rlim_cur > 8192 ? 4096 : (size_t)limit.rlim_cur / 2;
+}
+
+static enum mr_rc
+prepare_folders(struct spool_job *job, struct mr_error *err)
+{
 	if (job->folder_fd)
 		return MR_OK;
 	job->folder_fd = malloc(job->to.n * sizeof *job->folder_fd);
@@ -62,10 +70,7 @@ prepare_folders(struct spool_job *job, struct mr_error *err)
 		return mr_nomem(err);
 	for (size_t i = 0; i < job->to.n; i++)
 		job->folder_fd[i] = -1;
-	/* Half of what the process may open: the rest is its own and for what we do in between. */
-	job->open_max = 64;
-	if (getrlimit(RLIMIT_NOFILE, &limit) == 0)
-		job->open_max = limit.rlim_cur > 8192 ? 4096 : (size_t)limit.rlim_cur / 2;
+	job->open_max = spool_open_max();
 	return MR_OK;
 }
 

@@ -148,6 +148,29 @@ a_removed_folder_reads_as_empty(void **state)
 	assert_int_equal(seen.count, 0);
 }
 
+static void
+a_tree_is_removed_and_what_its_links_lead_to_is_not(void **state)
+{
+	struct scratch *s = *state;
+	struct mr_error err = { 0 };
+	mr_auto(sys_close_fd) int fd = -1;
+
+	assert_int_equal(dir_make(s->fd, "d/e/f", 0700, false, &fd, &err), MR_OK);
+	assert_int_equal(mkdirat(s->fd, "kept", 0700), 0);
+	write_plainly(s->fd, "kept/file", "x");
+	write_plainly(s->fd, "d/file", "x");
+	write_plainly(fd, "file", "x");
+	assert_int_equal(symlinkat("../../kept", s->fd, "d/e/link"), 0);
+	dir_remove_tree(s->fd, "d");
+	assert_false(exists(s->fd, "d"));
+	assert_true(exists(s->fd, "kept/file"));
+	assert_int_equal(symlinkat("kept", s->fd, "link"), 0);
+	dir_remove_tree(s->fd, "link");
+	dir_remove_tree(s->fd, "none");
+	assert_false(exists(s->fd, "link"));
+	assert_true(exists(s->fd, "kept/file"));
+}
+
 int
 main(void)
 {
@@ -158,6 +181,7 @@ main(void)
 		in_scratch(many_may_make_the_same_path_at_once),
 		in_scratch(a_folder_is_read_whole_and_again_and_until_told_to_stop),
 		in_scratch(a_removed_folder_reads_as_empty),
+		in_scratch(a_tree_is_removed_and_what_its_links_lead_to_is_not),
 	};
 
 	return cmocka_run_group_tests_name("base/dir", tests, NULL, NULL);

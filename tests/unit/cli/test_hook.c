@@ -171,6 +171,7 @@ answers_have_the_form_of_their_harness(void **state)
 		(void)snprintf(text, sizeof text, "{\"hook_event_name\":\"%s\"}", cases[i].event);
 		assert_true(parse(cases[i].harness, text, &own, &e));
 		assert_true(answer_fits(harness, &e, cases[i].answer));
+		assert_int_equal(answer_reaches(harness, &e), strcmp(cases[i].event, "beforeSubmitPrompt") != 0);
 		assert_false(answer_fits(harness, &e, cases[i].answer == ANSWER_GO_ON ? ANSWER_CONTEXT : ANSWER_GO_ON));
 		answer_write(harness, &e, cases[i].answer, STR("a\n\"b"), &out);
 		assert_string_equal(buf_z(&out), cases[i].want);

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_race.c - runs the pairs under many schedules. Prints TAP, and a table with --table.
+ *
+ *	test_race [--bin FILE] [--devbin FILE] [--pair TEXT] [--schedule TEXT] [--seed N] [--seconds N] [--table]
+ *[--list]
+ *
+ * For every pair: A stands before its call 1, 2, 3 ... while B runs to its end; the same with A killed there; the same
+ * with B standing; then schedules by dice. Without --seconds a small part, a different one with every seed; with it all
+ * standing points, and dice until the time is over. A violation prints what reproduces it.
+ */
+#include "race.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SHORT_STRIDE 31
+#define SHORT_POINTS 4
+
+struct options {
+	const char *pair, *schedule;
+	uint64_t seed;
+	double seconds; /* for dice; 0: the short form */
+	bool table, list;
+	const char *bin, *devbin;
+	char base[64], near[2][300];
+};
+struct tally {
+	unsigned schedules, violations, hangs, longest;
+	bool verbose;
+};
+
+static double
+now(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* What is true of every pair. */
+static void
+check_always(struct world *w)
+{
+	char tags[80], *rest = NULL;
+
+	for (size_t i = 0; i < w->found_n; i++) {
+		const struct found *f = &w->found[i];
+		if (strcmp(f->agent, "dead") != 0 && strcmp(f->tag, "") != 0 && copies(w, f->agent, f->tag) > 1)
+			violate(w, "%s has %zu copies of '%s'", f->agent, copies(w, f->agent, f->tag), f->tag);
+		if (f->folder == MR_HELD && f->token[0] == '\0')
+			violate(w, "'%s' is held and nobody is there", f->tag);
+	}
+	(void)snprintf(tags, sizeof(tags), "%s", w->pair->before);
+	for (char *tag = strtok_r(tags, " ", &rest); tag; tag = strtok_r(NULL, " ", &rest)) {
+		const struct found *f = the_copy(w, "bob", tag);
+		if (!f)
+			violate(w, "'%s' is lost", tag);
+		else if (!w->pair->unseen && consumed(f) && shown_by(w->out_a, tag) + shown_by(w->out_b, tag) == 0)
+			violate(w, "'%s' was consumed unseen", tag);
+	}
+	if (w->exit_a == -2 || w->exit_b == -2)
+		violate(w, "a command died of a signal that nobody sent");
+}
+
+static void
+tell_all(const struct world *w)
+{
+	(void)printf("# A exited with %d and said:\n%s\n# B exited with %d and said:\n%s\n", w->exit_a, w->out_a,
+	    w->exit_b, w->out_b);
+	for (size_t i = 0; i < w->found_n; i++) {
+		const struct found *f = &w->found[i];
+		(void)printf("# %s has '%s' in folder %u, flags %u, attempt %u, token '%s'\n", f->agent, f->tag,
+		    f->folder, f->flags, f->attempt, f->token);
+	}
+}
+
+/* False: the harness itself fails. */
+static bool
+run_one(struct world *w, const struct schedule *s, struct tally *t, bool *ret_beyond)
+{
+	char text[600];
+
+	if (!world_reset(w) || !world_start(w, &w->a, w->pair->a) || !world_start(w, &w->b, w->pair->b))
+		return false;
+	actors_patience(true);
+	bool ended = schedule_run(s, &w->a, &w->b, ret_beyond);
+	actors_patience(false);
+	t->schedules++;
+	t->longest = w->a.steps > t->longest ? w->a.steps : t->longest;
+	t->longest = w->b.steps > t->longest ? w->b.steps : t->longest;
+	if (!ended) {
+		actor_kill(&w->a);
+		actor_kill(&w->b);
+		t->hangs++;
+		violate(w, "neither goes on");
+	}
+	world_look(w);
+	check_always(w);
+	w->pair->check(w);
+	if (t->verbose)
+		tell_all(w);
+	if (w->violation[0] == '\0')
+		return true;
+	t->violations++;
+	schedule_print(s, text, sizeof(text));
+	(void)printf("# VIOLATION %s: %s (exits %d, %d)\n#   again: test_race --pair '%s' --schedule '%s'\n",
+	    w->pair->name, w->violation, w->exit_a, w->exit_b, w->pair->name, text);
+	return true;
+}
+
+/* One of them stands before each of its calls; the other runs to its end meanwhile. */
+static bool
+sweep(struct world *w, char who, enum turn_end how, unsigned first, unsigned stride, struct tally *t)
+{
+	bool beyond = false;
+
+	for (unsigned n = first, ran = 0; !beyond && n < 2000 && (stride == 1 || ran < SHORT_POINTS);
+	     n += stride, ran++) {
+		struct schedule s = { 0 };
+		schedule_add(&s, who, TURN_STEPS, n);
+		schedule_add(&s, who == 'A' ? 'B' : 'A', TURN_TO_END, 0);
+		schedule_add(&s, who, how, 0);
+		if (!run_one(w, &s, t, &beyond))
+			return false;
+	}
+	return true;
+}
+
+static bool
+dice_until(struct world *w, const struct options *o, uint64_t *dice, double end, unsigned most, struct tally *t)
+{
+	for (unsigned i = 0; i < most && now() < end; i++) {
+		struct schedule s;
+		bool beyond;
+		schedule_random(dice, t->longest, &s);
+		if (!run_one(w, &s, t, &beyond))
+			return false;
+	}
+	(void)o;
+	return true;
+}
+
+static bool
+race_pair(struct world *w, const struct options *o, uint64_t dice, struct tally *t)
+{
+	bool beyond;
+
+	if (o->schedule) {
+		struct schedule s;
+		if (!schedule_parse(o->schedule, &s))
+			return false;
+		t->verbose = true;
+		return run_one(w, &s, t, &beyond);
+	}
+	bool whole = o->seconds > 0;
+	unsigned stride = whole ? 1 : SHORT_STRIDE, first = whole ? 1 : 1 + race_dice(&dice) % SHORT_STRIDE;
+	if (!sweep(w, 'A', TURN_TO_END, first, stride, t) || !sweep(w, 'B', TURN_TO_END, first, stride, t))
+		return false;
+	if (whole && (!sweep(w, 'A', TURN_KILL, 1, 1, t) || !sweep(w, 'B', TURN_KILL, 1, 1, t)))
+		return false;
+	return dice_until(w, o, &dice, now() + (whole ? o->seconds : 1), whole ? 1000000 : 3, t);
+}
+
+static int
+test_pair(const struct pair *pair, const struct options *o, unsigned number, struct tally *sum)
+{
+	struct world w = { .pair = pair, .bin = o->bin, .devbin = o->devbin };
+	struct tally t = { 0 };
+	double began = now();
+	uint64_t dice = o->seed;
+
+	(void)snprintf(w.base, sizeof(w.base), "%s/race", o->base);
+	for (const char *c = pair->name; *c; c++) /* by its name, so that --pair throws the same */
+		dice = dice * 31 + (unsigned char)*c;
+	bool ran = world_make(&w) && race_pair(&w, o, dice, &t);
+	world_done(&w);
+	sum->schedules += t.schedules;
+	sum->violations += t.violations;
+	sum->hangs += t.hangs;
+	if (o->table)
+		(void)printf("race: %-34s %6u schedules, up to %3u calls, %u violations%s  (%.1f s)\n", pair->name,
+		    t.schedules, t.longest, t.violations, ran ? "" : ", THE HARNESS FAILED", now() - began);
+	(void)printf(
+	    "%s %u - %s: %u schedules\n", ran && t.violations == 0 ? "ok" : "not ok", number, pair->name, t.schedules);
+	(void)fflush(stdout);
+	return ran && t.violations == 0 ? 0 : 1;
+}
+
+#define NODE_PAIR "teams lock x Node lock"
+
+/* Node needs a tenth of a second to begin and dies of nothing that we do: it is one long conversation. */
+static int
+test_node(const struct options *o, unsigned number, struct tally *sum)
+{
+	char row[120] = "";
+	unsigned rounds = o->seconds > 0 ? 100 + (unsigned)(o->seconds * 20) : 10;
+	double began = now();
+	unsigned bad = race_node(o->bin, rounds, o->seed, row, sizeof(row));
+
+	sum->schedules += rounds;
+	sum->violations += bad;
+	if (o->table)
+		(void)printf("race: %-34s %s  (%.1f s)\n", NODE_PAIR, row, now() - began);
+	(void)printf("%s %u - %s: %s\n", bad == 0 ? "ok" : "not ok", number, NODE_PAIR, row);
+	return bad == 0 ? 0 : 1;
+}
+
+static bool
+ptrace_works(const struct options *o)
+{
+	char out[100];
+	struct actor a = { .out = out };
+
+	(void)snprintf(out, sizeof(out), "%s/probe", o->base);
+	bool works = actor_start(&a, (const char *[]){ "true", NULL }, "/");
+	actor_kill(&a);
+	return works;
+}
+
+static void
+find_commands(struct options *o, const char *self)
+{
+	const char *slash = strrchr(self, '/');
+	int len = slash ? (int)(slash - self) : 1;
+
+	(void)snprintf(o->near[0], sizeof(o->near[0]), "%.*s/../../musl/mailroom", len, slash ? self : ".");
+	(void)snprintf(o->near[1], sizeof(o->near[1]), "%.*s/../mailroom", len, slash ? self : ".");
+	for (size_t i = 0; i < 2; i++) {
+		char *full = realpath(o->near[i], NULL);
+		if (full)
+			(void)snprintf(o->near[i], sizeof(o->near[i]), "%s", full);
+		else
+			o->near[i][0] = '\0';
+		free(full);
+	}
+	if (!o->devbin)
+		o->devbin = o->near[1];
+	if (!o->bin)
+		o->bin = o->near[0][0] ? o->near[0] : o->near[1];
+}
+
+static bool
+parse_options(int argc, char **argv, struct options *o)
+{
+	for (int i = 1; i < argc; i++) {
+		const char *value = i + 1 < argc ? argv[i + 1] : NULL;
+		if (strcmp(argv[i], "--table") == 0)
+			o->table = true;
+		else if (strcmp(argv[i], "--list") == 0)
+			o->list = true;
+		else if (!value)
+			return false;
+		else if (strcmp(argv[i], "--pair") == 0)
+			o->pair = argv[++i];
+		else if (strcmp(argv[i], "--schedule") == 0)
+			o->schedule = argv[++i];
+		else if (strcmp(argv[i], "--seed") == 0)
+			o->seed = strtoull(argv[++i], NULL, 10);
+		else if (strcmp(argv[i], "--seconds") == 0)
+			o->seconds = strtod(argv[++i], NULL);
+		else if (strcmp(argv[i], "--bin") == 0)
+			o->bin = argv[++i];
+		else if (strcmp(argv[i], "--devbin") == 0)
+			o->devbin = argv[++i];
+		else
+			return false;
+	}
+	return true;
+}
+
+static int
+race_all(const struct options *o, unsigned *ret_n, struct tally *sum)
+{
+	const struct pair *lists[] = { pairs_mail, pairs_work, pairs_other };
+	const size_t counts[] = { pairs_mail_n, pairs_work_n, pairs_other_n };
+	int bad = 0;
+	unsigned all = 0;
+
+	for (size_t l = 0; l < 3; l++)
+		for (size_t i = 0; i < counts[l]; i++, all++) {
+			const struct pair *pair = &lists[l][i];
+			if (o->list)
+				(void)printf("%s\n", pair->name);
+			if (o->list || (o->pair && !(o->schedule ? strcmp(pair->name, o->pair) == 0
+								 : strstr(pair->name, o->pair) != NULL)))
+				continue;
+			/* the short form: a third of the pairs, another third with another seed */
+			if (o->seconds == 0 && !o->pair && (all + o->seed) % 3 != 0)
+				continue;
+			bad += test_pair(pair, o, ++*ret_n, sum);
+		}
+	if (o->list)
+		(void)printf("%s\n", NODE_PAIR);
+	else if (o->pair ? strcmp(o->pair, NODE_PAIR) == 0 : o->seconds > 0)
+		bad += test_node(o, ++*ret_n, sum);
+	return bad;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct options o = { .seed = (uint64_t)time(NULL) };
+	struct tally sum = { 0 };
+	unsigned n = 0;
+
+	if (!parse_options(argc, argv, &o)) {
+		(void)fprintf(stderr,
+		    "usage: test_race [--bin FILE] [--devbin FILE] [--pair TEXT] [--schedule TEXT] [--seed N] "
+		    "[--seconds N] [--table] [--list]\n");
+		return 2;
+	}
+	find_commands(&o, argv[0]);
+	(void)snprintf(
+	    o.base, sizeof(o.base), "%s/mailroom-race.XXXXXX", access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
+	if (!mkdtemp(o.base))
+		return 1;
+	if (!ptrace_works(&o)) {
+		(void)printf("1..0 # skip ptrace is not allowed here\n");
+		world_remove(o.base);
+		return 0;
+	}
+	(void)printf("# seed %llu, command %s\n", (unsigned long long)o.seed, o.bin);
+	int bad = race_all(&o, &n, &sum);
+	world_remove(o.base);
+	if (o.list)
+		return 0;
+	if (o.table)
+		(void)printf("race: %u pairs, %u schedules, %u violations, %u hangs; seed %llu\n", n, sum.schedules,
+		    sum.violations, sum.hangs, (unsigned long long)o.seed);
+	(void)printf("1..%u\n", n);
+	return bad == 0 && n > 0 ? 0 : 1;
+}
