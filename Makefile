@@ -13,7 +13,7 @@ DESTDIR ?=
 GT ?=
 MUSL := $(shell command -v musl-gcc 2>/dev/null)
 
-.PHONY: all demo test bench lint fuzz asan install clean deps deps-test peers powercut crash stress format musl glibc dev
+.PHONY: all demo test bench lint fuzz asan install clean deps deps-test peers powercut chaos races crash stress format musl glibc dev
 all: musl glibc
 
 deps:
@@ -53,6 +53,16 @@ fuzz: deps-test
 powercut: deps-test
 	@tools/build musl dev
 	@tests/model/run && tests/powercut/run --long
+
+# 60 seconds; TIME=2h make chaos for hours. SEED=N repeats one
+chaos: deps-test
+	@tools/build musl dev
+	@tests/chaos/run
+
+# every pair of operations under every schedule with one pause, and by dice for TIME (10m)
+races: deps-test
+	@tools/build musl dev tsan
+	@build/tsan/tests/test_threads && tests/race/run
 
 crash stress: deps-test
 	@tools/build dev musl

@@ -85,7 +85,9 @@ rows_calls(struct bench *b)
 	}
 	register_agent(b, "trudy");
 	trace_command(b, "calls-empty", "an empty static program", probe + 5);
-	(void)nanosleep(&(struct timespec){ .tv_nsec = 100000000 }, NULL);
+	(void)nanosleep(&(struct timespec){ .tv_sec = 3, .tv_nsec = 200000000 }, NULL);
+	if (run_program(b, check, NULL) != 0)
+		die("check failed");
 	trace_command(b, "calls-check", "check --inject without mail", check);
 	trace_command(b, "calls-send", "send to one agent", send);
 	(void)nanosleep(&(struct timespec){ .tv_nsec = 100000000 }, NULL);

@@ -8,9 +8,10 @@
 #include "base/error.h"
 #include "base/sys.h"
 #include "nudges.h"
+#include <errno.h>
 #include <poll.h>
 
-#define GROUP_MAX 256
+#define GROUP_MAX 500
 #define GROUP_BYTES ((size_t)8 << 20)
 #define CHUNK ((size_t)64 << 10)
 #define LINE_MAX_BYTES (3 * MR_BODY_MAX + CHUNK) /* a text of 16 MiB, most of it escaped */
@@ -213,6 +214,8 @@ take_too_long(struct batch *b)
 static void
 drop_taken(struct batch *b)
 {
+	if (b->taken == 0)
+		return; /* a long line comes in many pieces: it is not to be copied with each */
 	b->in.len -= b->taken;
 	if (b->in.len > 0)
 		memmove(b->in.ptr, b->in.ptr + b->taken, b->in.len);
@@ -255,11 +258,11 @@ take_lines(struct batch *b, bool end)
 }
 
 static bool
-more_waits(void)
+more_waits(int timeout_ms)
 {
 	struct pollfd in = { .fd = 0, .events = POLLIN };
 
-	return poll(&in, 1, 0) > 0;
+	return poll(&in, 1, timeout_ms) > 0;
 }
 
 /* Bytes, 0 at the end, -1 after saying what is wrong. */
@@ -270,7 +273,9 @@ read_some(struct batch *b)
 	ssize_t got = -1;
 
 	if (buf_reserve(&b->in, CHUNK)) {
-		got = sys_read(0, b->in.ptr + b->in.len, CHUNK);
+		do /* somebody who shares it may have made it one that does not block */
+			got = sys_read(0, b->in.ptr + b->in.len, CHUNK);
+		while (got < 0 && errno == EAGAIN && more_waits(-1));
 		if (got < 0)
 			(void)mr_fail_errno(&err, "cannot read 'stdin'");
 	} else {
@@ -289,7 +294,7 @@ copy_all(struct batch *b)
 	ssize_t got = 1;
 
 	while (got > 0) {
-		if (b->entries_n > 0 && !more_waits() && !flush(b))
+		if (b->entries_n > 0 && !more_waits(0) && !flush(b))
 			return false;
 		got = read_some(b);
 		if (!take_lines(b, got <= 0))

@@ -8,8 +8,9 @@
 #include "office/outgoing.h"
 #include "message/message.h"
 
-/* So many open files, and so much that is written but not flushed, at a time. */
-#define GROUP_MAX 256
+/* At a time: files that are open (half of the 1,024 that a process mostly may), bytes that are written and not flushed.
+ */
+#define GROUP_MAX 500
 #define GROUP_BYTES ((size_t)8 << 20)
 
 struct group { /* written together; letters[i] is told in *sent[i] */

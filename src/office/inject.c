@@ -70,10 +70,15 @@ is_quiet(struct mr_injection *inj, const char *id)
 
 	if (!told)
 		return false;
-	if (!announced_add(&inj->unread, id, told->again))
+	struct announced_id *still = announced_add(&inj->unread, id, told->again);
+	bool quiet = !told->again && !told->counted;
+
+	if (still)
+		still->counted = told->counted;
+	else
 		inj->failed = true;
-	inj->quiet += !told->again;
-	return !told->again;
+	inj->quiet += quiet;
+	return quiet;
 }
 
 static void
@@ -81,7 +86,7 @@ consider(struct mr_injection *inj, const struct mr_message *msg)
 {
 	struct mr_error broken = { 0 };
 
-	if (inj->urgent_only && (msg->priority != MR_URGENT || announced_find(&inj->before, msg->id)))
+	if (inj->urgent_only && (msg->priority != MR_URGENT || announced_listed(&inj->before, msg->id)))
 		return;
 	/* Those are for a patrol. */
 	if (!mr_is_control(inj->room, inj->self.agent, msg, &broken))
@@ -230,11 +235,13 @@ open_injection(struct mr_room *room, const struct mr_self *self, enum mr_inject_
 	inj->self = *self;
 	inj->format = format;
 	inj->urgent_only = urgent_only;
-	rc = office_not_fenced(room, self, err);
-	if (rc == MR_OK)
-		rc = gather(inj, err);
-	if (rc == MR_OK && (inj->nudges || inj->n + inj->due_n + inj->quiet + inj->unreadable > 0))
-		fence_mark(inj->mark); /* mostly there is nothing to say */
+	rc = gather(inj, err);
+	bool any = inj->nudges || inj->n + inj->due_n + inj->quiet + inj->unreadable > 0; /* mostly there is nothing */
+
+	if (rc == MR_OK && any)
+		rc = office_not_fenced(room, self, err);
+	if (rc == MR_OK && any)
+		fence_mark(inj->mark);
 	if (rc == MR_OK && format == MR_INJECT_TEAMS)
 		inject_teams(inj);
 	else if (rc == MR_OK)
@@ -273,6 +280,28 @@ mr_inject_text(const struct mr_injection *inj)
 
 /* ---- After it was printed ---- */
 
+/* False: out of memory. */
+static bool
+remember(struct mr_injection *inj, const struct inject_item *item, bool *ret_news)
+{
+	const struct announced_id *told = announced_find(&inj->before, item->id);
+	struct announced_id *now = NULL;
+
+	if (told && (!told->counted || !item->listed))
+		return true;
+	for (size_t i = 0; told && !now && i < inj->unread.n; i++)
+		if (strcmp(inj->unread.v[i].id, item->id) == 0)
+			now = &inj->unread.v[i];
+	if (!now)
+		now = announced_add(&inj->unread, item->id, false);
+	if (!now)
+		return false;
+	*ret_news = true;
+	now->counted = !item->listed;
+	now->again = item->listed && (item->priority == MR_URGENT || item->handoff);
+	return true;
+}
+
 enum mr_rc
 mr_inject_shown(struct mr_injection *inj, struct mr_error *err)
 {
@@ -284,16 +313,10 @@ mr_inject_shown(struct mr_injection *inj, struct mr_error *err)
 	for (size_t i = 0; i < inj->due_n && i < INJECT_LIST_MAX; i++)
 		due_drop(inj->room, inj->self.agent, inj->due[i].id);
 	inj->unread.fresh = inj->before.fresh;
-	for (size_t i = 0; i < inj->n; i++) {
-		const struct inject_item *item = &inj->items[i];
-
-		if (!item->listed || announced_find(&inj->before, item->id))
-			continue;
-		news = true;
-		if (!announced_add(&inj->unread, item->id, item->priority == MR_URGENT || item->handoff))
-			return mr_nomem(err);
-	}
-	if (!news)
+	for (size_t i = 0; i < inj->n && rc != MR_NOMEM; i++)
+		if (!remember(inj, &inj->items[i], &news))
+			rc = mr_nomem(err);
+	if (!news || rc == MR_NOMEM)
 		return rc;
 	struct mr_error trouble = { 0 };
 

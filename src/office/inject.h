@@ -32,8 +32,9 @@ struct inject_due {
 struct announced {
 	struct announced_id {
 		char id[MR_ID_LEN + 1];
-		bool again; /* it is to be told until it is read: urgent, a hand-off */
-	} * v;              /* sorted by id */
+		bool again;   /* it is to be told until it is read: urgent, a hand-off */
+		bool counted; /* only as one of several more: it is still to be listed, but wakes nobody any more */
+	} * v;                /* sorted by id */
 	size_t n, cap;
 	bool fresh; /* nothing was remembered for this life */
 };
@@ -70,7 +71,9 @@ struct mr_injection {
 /* Best effort: what cannot be remembered is announced again. */
 void announced_load(struct mr_room *room, const struct mr_self *self, struct announced *ret);
 const struct announced_id *announced_find(const struct announced *a, const char *id);
-bool announced_add(struct announced *a, const char *id, bool again); /* at the end; false: out of memory */
+bool announced_listed(const struct announced *a, const char *id); /* there, and not only counted */
+/* At the end; NULL: out of memory. */
+struct announced_id *announced_add(struct announced *a, const char *id, bool again);
 enum mr_rc announced_save(
     struct mr_room *room, const struct mr_self *self, struct announced *all, struct mr_error *err);
 void announced_done(struct announced *a);

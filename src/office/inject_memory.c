@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * inject_memory.c - what was announced to a life: the ids that are still unread, one a line, with a plus behind those
- * that are told again until they are read. A new life knows nothing and is told everything. Where it is kept: memory.h.
+ * that are told again until they are read, and a minus behind those that were only counted. A new life knows nothing
+ * and is told everything. Where it is kept: memory.h.
  */
 #include "base/error.h"
 #include "base/id.h"
@@ -31,6 +32,14 @@ announced_find(const struct announced *a, const char *id)
 }
 
 bool
+announced_listed(const struct announced *a, const char *id)
+{
+	const struct announced_id *told = announced_find(a, id);
+
+	return told && !told->counted;
+}
+
+struct announced_id *
 announced_add(struct announced *a, const char *id, bool again)
 {
 	if (a->n == a->cap) {
@@ -38,13 +47,13 @@ announced_add(struct announced *a, const char *id, bool again)
 		struct announced_id *v = reallocarray(a->v, cap, sizeof(*v));
 
 		if (!v)
-			return false;
+			return NULL;
 		a->v = v;
 		a->cap = cap;
 	}
 	a->v[a->n] = (struct announced_id){ .again = again };
-	(void)snprintf(a->v[a->n++].id, MR_ID_LEN + 1, "%s", id);
-	return true;
+	(void)snprintf(a->v[a->n].id, MR_ID_LEN + 1, "%s", id);
+	return &a->v[a->n++];
 }
 
 void
@@ -65,8 +74,12 @@ parse(struct mr_str text, struct announced *ret)
 
 		if (len >= MR_ID_LEN && id_valid((struct mr_str){ line.ptr, MR_ID_LEN })) {
 			memcpy(id, line.ptr, MR_ID_LEN);
-			if (!announced_add(ret, id, len > MR_ID_LEN && line.ptr[MR_ID_LEN] == '+'))
+			struct announced_id *told =
+			    announced_add(ret, id, len > MR_ID_LEN && line.ptr[MR_ID_LEN] == '+');
+
+			if (!told)
 				break;
+			told->counted = len > MR_ID_LEN && line.ptr[MR_ID_LEN] == '-';
 		}
 		text.ptr += step;
 		text.len -= step;
@@ -97,7 +110,7 @@ announced_save(struct mr_room *room, const struct mr_self *self, struct announce
 		qsort(all->v, all->n, sizeof(*all->v), by_id);
 	for (size_t i = 0; i < all->n; i++)
 		if (i == 0 || strcmp(all->v[i].id, all->v[i - 1].id) != 0)
-			buf_addf(&text, "%s%s\n", all->v[i].id, all->v[i].again ? "+" : "");
+			buf_addf(&text, "%s%s\n", all->v[i].id, all->v[i].again ? "+" : all->v[i].counted ? "-" : "");
 	return buf_ok(&text) ? memory_write(room, self, ANNOUNCED, buf_str(&text), all->fresh, err) : mr_nomem(err);
 }
 

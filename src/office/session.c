@@ -17,6 +17,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#define SESSIONS "sessions"
 #define BINDING_MAX ((size_t)16 << 10)
 #define FILE_NAME_MAX 200
 #define ROOM_MARK_LEN 12 /* hex digits of the room's hash */
@@ -57,7 +58,7 @@ file_name(const char *session, const char *room_spec, struct buf *out)
 static enum mr_rc
 open_folder(const char *state_dir, bool make, int *ret_fd, struct mr_error *err)
 {
-	mr_auto(free_ptr) char *path = path_join(state_dir, "sessions");
+	mr_auto(free_ptr) char *path = path_join(state_dir, SESSIONS);
 
 	if (!path)
 		return mr_nomem(err);
@@ -180,20 +181,22 @@ enum mr_rc
 session_load(
     const char *state_dir, const char *session, const char *room_spec, struct binding *ret, struct mr_error *err)
 {
-	mr_auto(buf_done) struct buf plain = BUF_INIT;
+	mr_auto(buf_done) struct buf plain = BUF_INIT, path = BUF_INIT;
 	mr_auto(sys_close_fd) int folder = -1;
 
 	file_name(session, NULL, &plain);
-	if (!buf_ok(&plain))
+	buf_adds(&path, state_dir);
+	buf_adds(&path, "/" SESSIONS "/");
+	buf_add(&path, buf_str(&plain));
+	if (!buf_ok(&plain) || !buf_ok(&path))
 		return mr_nomem(err);
-	enum mr_rc rc = open_folder(state_dir, false, &folder, err);
-
 	/* Mostly the room was opened by the path that stands in the binding. */
-	if (rc == MR_OK)
-		rc = load_file(folder, buf_z(&plain), room_spec, ret, err);
-	if (rc == MR_NOTFOUND && folder >= 0)
-		rc = load_canonical(folder, session, buf_z(&plain), room_spec, ret, err);
-	return rc;
+	enum mr_rc rc = load_file(AT_FDCWD, buf_z(&path), room_spec, ret, err);
+
+	if (rc != MR_NOTFOUND)
+		return rc;
+	rc = open_folder(state_dir, false, &folder, err);
+	return rc == MR_OK ? load_canonical(folder, session, buf_z(&plain), room_spec, ret, err) : rc;
 }
 
 static enum mr_rc

@@ -61,7 +61,7 @@ is_message(const char *rel)
 	for (size_t i = 0; i < 4; i++)
 		if (strstr(rel, in[i]))
 			return strncmp(rel, "agents/", 7) == 0 || strncmp(rel, "dead/", 5) == 0 ||
-			       strncmp(rel, "queues/work/", 12) == 0;
+			       strncmp(rel, "queues/", 7) == 0;
 	return false;
 }
 

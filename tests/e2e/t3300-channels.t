@@ -118,4 +118,15 @@ says err 'no line' 'and that is why'
 exits 0 'delete' mr --as alice channel delete news
 exits 5 'and it is gone' mr channel show news
 exits 5 'for posters, too' mr --as alice send channel:news -m gone
+
+# ---- a disk that fails from some call on: it ends, and is said
+room alice
+mr --as alice channel create news >/dev/null 2>&1
+hung=; n=15
+while [ $n -lt 40 ]; do
+	MAILROOM_FAULT=errno-from:EIO:$n timeout 2 "$DEVBIN" --as alice channel read news </dev/null >out 2>err
+	[ $? -eq 124 ] && hung="$hung $n"
+	n=$((n + 1))
+done
+same '' "$hung" 'reading a channel ends wherever the disk begins to fail'
 finish

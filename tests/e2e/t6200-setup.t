@@ -194,6 +194,11 @@ for i in 1 2 3 4 5 6 7 8; do
 	sleep 0.06; grep -q hook "$HOME/.gemini/settings.json" || { printf '{\n  "n": %s\n}\n' $i >"$HOME/.gemini/new" && mv "$HOME/.gemini/new" "$HOME/.gemini/settings.json"; last=$i; }
 done
 wait $pid; same "0 $last true" "$? $(jq -r '"\(.n) \(.hooks != null)"' "$HOME/.gemini/settings.json")" "its change is kept, and ours is there"
+own; printf '{\n  "n": 0\n}\n' >"$HOME/.claude/settings.json"; cp "$HOME/.claude/settings.json" before
+for i in 1 2 3; do for way in apply remove; do mailroom setup claude-code --$way >/dev/null 2>"$way.$i" & done; done; wait
+same '' "$(cat apply.? remove.?)" 'many at once, in and out: nobody fails'
+mailroom setup claude-code --remove >/dev/null; check 'and it can be taken back' cmp before "$HOME/.claude/settings.json"
+same 'settings.json' "$(ls -A "$HOME/.claude")" 'without a trace'; rm -f apply.? remove.?
 n=0 torn=0 done= f=$HOME/.gemini/settings.json old=$(printf '{\n  "a": 1\n}')
 own; printf %s "$old" >"$f"; dev/mailroom setup gemini --apply >/dev/null 2>&1 </dev/null; new=$(cat "$f")
 while [ -z "$done" ] && [ $n -lt 80 ]; do

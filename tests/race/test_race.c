@@ -30,7 +30,9 @@ struct options {
 };
 struct tally {
 	unsigned schedules, violations, hangs, longest;
-	bool verbose;
+	bool verbose, cut;
+	double
+	    until; /* standing points are left out from then on: beside a lock that is polled there is no end of them */
 };
 
 static double
@@ -122,6 +124,10 @@ sweep(struct world *w, char who, enum turn_end how, unsigned first, unsigned str
 	for (unsigned n = first, ran = 0; !beyond && n < 2000 && (stride == 1 || ran < SHORT_POINTS);
 	     n += stride, ran++) {
 		struct schedule s = { 0 };
+		if (now() > t->until) {
+			t->cut = true;
+			break;
+		}
 		schedule_add(&s, who, TURN_STEPS, n);
 		schedule_add(&s, who == 'A' ? 'B' : 'A', TURN_TO_END, 0);
 		schedule_add(&s, who, how, 0);
@@ -158,6 +164,7 @@ race_pair(struct world *w, const struct options *o, uint64_t dice, struct tally 
 		return run_one(w, &s, t, &beyond);
 	}
 	bool whole = o->seconds > 0;
+	t->until = now() + 10 + 4 * o->seconds;
 	unsigned stride = whole ? 1 : SHORT_STRIDE, first = whole ? 1 : 1 + race_dice(&dice) % SHORT_STRIDE;
 	if (!sweep(w, 'A', TURN_TO_END, first, stride, t) || !sweep(w, 'B', TURN_TO_END, first, stride, t))
 		return false;
@@ -183,8 +190,9 @@ test_pair(const struct pair *pair, const struct options *o, unsigned number, str
 	sum->violations += t.violations;
 	sum->hangs += t.hangs;
 	if (o->table)
-		(void)printf("race: %-34s %6u schedules, up to %3u calls, %u violations%s  (%.1f s)\n", pair->name,
-		    t.schedules, t.longest, t.violations, ran ? "" : ", THE HARNESS FAILED", now() - began);
+		(void)printf("race: %-34s %6u schedules, up to %3u calls, %u violations%s%s  (%.1f s)\n", pair->name,
+		    t.schedules, t.longest, t.violations, t.cut ? ", not all standing points" : "",
+		    ran ? "" : ", THE HARNESS FAILED", now() - began);
 	(void)printf(
 	    "%s %u - %s: %u schedules\n", ran && t.violations == 0 ? "ok" : "not ok", number, pair->name, t.schedules);
 	(void)fflush(stdout);

@@ -50,6 +50,8 @@ keep_owner(int dir_fd, const char *temporary, const struct setup_file *f, struct
 	mr_auto(sys_close_fd) int fd = sys_open(dir_fd, temporary, O_RDONLY, 0);
 	struct stat st;
 
+	if (fd < 0 && errno == ENOENT) /* another one has swept it away */
+		return changed_meanwhile(f, err);
 	if (fd < 0 || sys_stat_fd(fd, &st) < 0)
 		return mr_fail_errno(err, "cannot read '%s'", temporary);
 	if (st.st_uid == f->st.st_uid && st.st_gid == f->st.st_gid)
@@ -167,6 +169,8 @@ may_write(const struct setup_file *f, struct mr_error *err)
 {
 	if (!f->there || access(f->path, W_OK) == 0)
 		return MR_OK;
+	if (errno == ENOENT)
+		return changed_meanwhile(f, err);
 	(void)mr_fail_errno(err, "cannot write '%s'", f->path);
 	return mr_hint(err, "it is write-protected; if something else makes this file, change it there");
 }

@@ -185,6 +185,9 @@ walk(struct scanning *s, uint64_t after, struct mr_error *err)
 		if (rc != MR_NOTFOUND) {
 			if (rc != MR_OK)
 				note_trouble(s, &failure);
+			/* Where nothing can be opened any more, no number would ever be the end. */
+			if (rc != MR_OK && rc != MR_CORRUPT && !post_exists(s->c, number))
+				break;
 			number++;
 			continue;
 		}

@@ -355,6 +355,42 @@ in_between_only_what_is_urgent_and_new(void **state)
 	town_done(&t);
 }
 
+static void
+what_was_only_counted_wakes_nobody_and_is_listed_later(void **state)
+{
+	struct town t = town_new(state);
+	struct mr_draft draft = draft_to(TO("bob"), "fire");
+	struct mr_injection *inj = NULL;
+	char fire[MR_ID_LEN + 1], flood[MR_ID_LEN + 1];
+	struct mr_error err = { 0 };
+
+	draft.priority = MR_URGENT;
+	town_send(&t, &t.alice, "bob", "no hurry", NULL);
+	town_send_draft(&t, &t.alice, &draft, fire);
+	/* "fire", and one more: at the start of a session, say, beside its waiter. */
+	assert_ok(mr_inject_open(t.room, &t.bob, MR_INJECT_REMINDER, &inj, &err));
+	assert_null(strstr(mr_inject_text(inj), "no hurry"));
+	assert_ok(mr_inject_shown(inj, &err));
+	mr_inject_close(inj);
+	assert_woken(&t, &t.bob, NULL);
+	/* Nor does a telling in between forget it. */
+	draft.subject = "flood";
+	town_send_draft(&t, &t.alice, &draft, flood);
+	assert_ok(mr_inject_open_urgent(t.room, &t.bob, MR_INJECT_REMINDER, &inj, &err));
+	assert_ok(mr_inject_shown(inj, &err));
+	mr_inject_close(inj);
+	assert_woken(&t, &t.bob, NULL);
+	assert_ok(mr_mark(t.room, &t.bob, fire, MR_SEEN, 0, &err));
+	assert_ok(mr_mark(t.room, &t.bob, flood, MR_SEEN, 0, &err));
+	assert_woken(&t, &t.bob, NULL);
+	assert_ok(mr_inject_open(t.room, &t.bob, MR_INJECT_REMINDER, &inj, &err));
+	assert_non_null(strstr(mr_inject_text(inj), "no hurry"));
+	assert_ok(mr_inject_shown(inj, &err));
+	mr_inject_close(inj);
+	assert_rc(mr_inject_open(t.room, &t.bob, MR_INJECT_REMINDER, &inj, &err), MR_EMPTY);
+	town_done(&t);
+}
+
 int
 main(void)
 {
@@ -368,6 +404,7 @@ main(void)
 		ON_BOTH(a_stop_is_held_up_once_for_each_reason),
 		ON_BOTH(leases_are_renewed_when_half_is_over),
 		ON_BOTH(in_between_only_what_is_urgent_and_new),
+		ON_BOTH(what_was_only_counted_wakes_nobody_and_is_listed_later),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
