@@ -112,10 +112,17 @@ add_fast(const struct posting *p, struct fresh *f, bool *ret_done, struct mr_err
 
 /* ---- The careful way ---- */
 
-/* Sender, time and text are what the original takes for the identity of a message: no two may share it. */
+#define SAME_MOMENT_MS 1000
+
+/* Sender, time and text are what the original takes for the identity of a message: no two may share it. And what was
+ * sent one after the other within a millisecond is read in that order. */
 static enum mr_rc
 settle_date(const struct posting *p, struct inbox *in, struct mr_error *err)
 {
+	int64_t last_ms = in->n > 0 ? in->v[in->n - 1].date_ms : 0, ahead_ms = last_ms - p->letter->date_ms;
+
+	if (!p->what->keep && ahead_ms >= 0 && ahead_ms < SAME_MOMENT_MS)
+		letter_date(p->letter, last_ms + 1);
 	while (inbox_find(in, p->letter->id)) {
 		if (p->what->keep)
 			return mr_fail(err, MR_EXISTS, "'%s' has that message already", p->agent);
