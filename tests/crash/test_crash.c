@@ -93,11 +93,11 @@ remove_world(const struct world *w)
 /* Forking is slow under the sanitizers, and the portable build differs little: there the short form takes every n-th
  * call. */
 #if defined(__SANITIZE_ADDRESS__)
-#define STRIDE 29
+#define STRIDE 41
 #elif defined(MR_PORTABLE)
 #define STRIDE 11
 #else
-#define STRIDE 2
+#define STRIDE 3
 #endif
 
 /* plan.error 0: a different error at every call, by turns once and for good. Returns how many calls there are, about.

@@ -396,7 +396,7 @@ send_to_one(struct scratch *s)
 
 /* Forking is slow under the sanitizers: there every n-th call must do; the plain build takes them all. */
 #if defined(__SANITIZE_ADDRESS__)
-#define STRIDE 7
+#define STRIDE 11
 #elif defined(MR_PORTABLE)
 #define STRIDE 3
 #else
