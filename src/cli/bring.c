@@ -37,7 +37,9 @@ cli_has_links(struct cli *cli)
 	struct mr_error ignored = { 0 };
 	bool any = false;
 
-	return cli->room && mr_link_each(cli->room, note_one, &any, &ignored) == MR_OK && any;
+	if (cli->room) /* one that is broken does not keep the others from being asked */
+		(void)mr_link_each(cli->room, note_one, &any, &ignored);
+	return any;
 }
 
 /* What whoever sent us does on a signal (a hook writes its log, a worker looks at its socket) is not for us. Killed, it

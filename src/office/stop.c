@@ -151,6 +151,7 @@ mr_stop_open(struct mr_room *room, const struct mr_self *self, enum mr_inject_fo
 	s->self = *self;
 	enum mr_rc rc = office_not_fenced(room, self, err);
 
+	scan_sweep(room, self->agent); /* what a dead process held is unread again */
 	if (rc == MR_OK)
 		rc = find_urgent(s, err);
 	if (rc == MR_OK)

@@ -33,11 +33,11 @@ room alice bob
 mr --as alice send bob -m 'the first one makes .Sent' >/dev/null 2>&1
 mr --as bob drain >/dev/null 2>&1
 # settled AGENT: nothing happened for a while. A folder that changed this moment is read more than once.
-settled() { touch -d '1 minute ago' .mailroom/spool ".mailroom/agents/$1/new" ".mailroom/agents/$1/cur"; }
+settled() { touch -d '1 minute ago' .mailroom/spool .mailroom/holds ".mailroom/agents/$1/new" ".mailroom/agents/$1/cur"; }
 settled bob
 
-at_most 62 'a hook without mail, the first time' "$BIN" --as bob check --inject
-at_most 36 'a hook without mail' "$BIN" --as bob check --inject
+at_most 88 'a hook without mail, the first time' "$BIN" --as bob check --inject
+at_most 37 'a hook without mail' "$BIN" --as bob check --inject
 same '' "$(cat out err)" 'says nothing'
 same 0 "$(syncs)" 'syncs nothing'
 silent_about trace 'utimensat' 'and does not say again that bob was seen'
@@ -69,6 +69,16 @@ while [ $i -lt 30 ]; do # a look and a delivery as near as they come
 	settled bob; mr --as bob check --inject >/dev/null; mr --as bob drain >/dev/null 2>&1; settled bob; i=$((i + 1))
 done
 same 0 $missed 'however near they come'
+mr --as alice send bob -s 'held by the dead' -m x >/dev/null 2>&1
+n=40; while [ $n -lt 200 ] && [ -z "$(find .mailroom/agents/bob/held -type f)" ]; do
+	MAILROOM_FAULT=kill-after:$n "$DEVBIN" --as bob drain </dev/null >/dev/null 2>&1; n=$((n + 5))
+done
+if [ -n "$(find .mailroom/agents/bob/held -type f)" ]; then
+	same 1 "$(told 'held by the dead')" 'mail that a killed command had in its hands is told at the next look'
+else
+	skip 'mail that a killed command had in its hands is told at the next look' 'it was not cut off in the middle'
+fi
+mr --as bob drain >/dev/null 2>&1; settled bob
 mr --as bob check --inject >/dev/null; mr --as bob check --inject >/dev/null
 records() { ls .mailroom/spool | grep -v '\.'; }
 n=20; while [ $n -lt 120 ] && [ -z "$(records)" ]; do

@@ -156,6 +156,8 @@ enum mr_rc list_folders(struct mailbox *box, unsigned folders, bool unread_only,
 void listing_done(struct listing *l);
 /* Was there nothing in the folder, and has nothing changed since? False: nobody knows. */
 bool quiet_is(int dir_fd, const char *folder);
+/* Gives back what the dead held; mostly by one look that nobody holds anything. */
+void sweep_at_a_glance(struct mr_room *room, const char *agent);
 /* There was nothing in it when it had been changed then. */
 void quiet_mark(int dir_fd, const char *folder, int64_t changed_ns);
 void listing_sort(struct listing *l, bool newest_first); /* by id; of two with one id, sent and dead come last */

@@ -197,9 +197,11 @@ maildir_scan(struct mr_room *room, const char *agent, const struct scan_request 
 	mr_auto(mailbox_done) struct mailbox box = MAILBOX_INIT;
 	struct scan s = { .reader = READER_INIT(room, &box), .want = want, .fn = fn, .ctx = ctx };
 
-	if (wants_glance(want) && agent[0] != '\0' && strlen(agent) <= MR_ADDRESS_MAX &&
-	    glance_is_enough(maildir_of(room), agent))
-		return MR_OK;
+	if (wants_glance(want) && agent[0] != '\0' && strlen(agent) <= MR_ADDRESS_MAX) {
+		sweep_at_a_glance(room, agent);
+		if (glance_is_enough(maildir_of(room), agent))
+			return MR_OK;
+	}
 	enum mr_rc rc = open_box(&box, room, agent, want->folders, err);
 	if (rc == MR_OK && wants_any(want))
 		rc = emit_any(&s, err);
