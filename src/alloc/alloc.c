@@ -8,9 +8,9 @@
  * freed object waits in the list of its class for the next of its size, and fresh ones come from one piece of
  * memory that grows.
  *
- * Sizes are rounded up to a power of two; what is larger than BIG is mapped and unmapped by itself, so that a large
- * message does not stay with a command that waits for hours. The command has one thread. Built only with musl, and only
- * into the command: the library uses the program's own.
+ * Sizes are rounded up to a power of two, the header comes on top (our buffers ask for powers of two); what is larger
+ * than BIG is mapped and unmapped by itself, so that a large message does not stay with a command that waits for hours.
+ * The command has one thread. Built only with musl, and only into the command: the library uses the program's own.
  */
 #include <errno.h>
 #include <stdalign.h>
@@ -20,15 +20,14 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define SMALLEST 5 /* 32 bytes, header included */
-#define CLASSES 13 /* up to 128 KiB */
+#define SMALLEST 4 /* 16 bytes */
+#define CLASSES 14 /* up to 128 KiB */
 #define BIG ((size_t)1 << (SMALLEST + CLASSES - 1))
 #define PIECE ((size_t)1 << 20)
 
-struct head { /* before every object */
-	alignas(
-	    16) size_t size; /* of the whole, header included: a power of two, or a multiple of the page for big ones */
-	struct head *next;   /* while it is free */
+struct head {                    /* before every object */
+	alignas(16) size_t size; /* of the object: a power of two; of big ones what is left of whole pages */
+	struct head *next;       /* while it is free */
 };
 #define HEAD sizeof(struct head)
 
@@ -47,18 +46,20 @@ map(size_t size)
 static struct head *
 new_big(size_t size)
 {
-	size_t whole = (size + 4095) & ~(size_t)4095;
+	size_t whole = (HEAD + size + 4095) & ~(size_t)4095;
 	struct head *h = map(whole);
 
 	if (h != NULL)
-		h->size = whole;
+		h->size = whole - HEAD;
 	return h;
 }
 
 /* What is left of the old piece is forgotten: at most one object's worth, once a megabyte. */
 static struct head *
-new_small(size_t whole)
+new_small(size_t size)
 {
+	size_t whole = HEAD + size;
+
 	if ((size_t)(fresh_end - fresh) < whole) {
 		fresh = map(PIECE);
 		fresh_end = fresh != NULL ? fresh + PIECE : NULL;
@@ -67,7 +68,7 @@ new_small(size_t whole)
 	}
 	struct head *h = (struct head *)(void *)fresh;
 	fresh += whole;
-	h->size = whole;
+	h->size = size;
 	return h;
 }
 
@@ -92,10 +93,10 @@ allocate(size_t n, int *ret_clean)
 		errno = ENOMEM;
 		return NULL;
 	}
-	if (n + HEAD > BIG) {
-		h = new_big(n + HEAD);
+	if (n > BIG) {
+		h = new_big(n);
 	} else {
-		unsigned class = class_of(n + HEAD);
+		unsigned class = class_of(n);
 		h = spare[class];
 		*ret_clean = h == NULL;
 		if (h != NULL)
@@ -140,7 +141,7 @@ free(void *p)
 	struct head *h = (struct head *)p - 1;
 	if (h->size > BIG) {
 		int saved = errno;
-		(void)munmap(h, h->size);
+		(void)munmap(h, HEAD + h->size);
 		errno = saved;
 		return;
 	}
@@ -154,9 +155,9 @@ realloc(void *p, size_t n)
 {
 	if (p == NULL)
 		return malloc(n);
-	size_t have = ((struct head *)p - 1)->size - HEAD;
+	size_t have = ((struct head *)p - 1)->size;
 	/* A large object that shrinks a lot moves, so that its pages go back. */
-	if (n <= have && (have + HEAD <= BIG || n > have / 2))
+	if (n <= have && (have <= BIG || n > have / 2))
 		return p;
 	void *moved = malloc(n);
 	if (moved == NULL)

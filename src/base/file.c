@@ -278,6 +278,14 @@ file_read_fd(int fd, size_t limit, struct buf *ret, struct mr_error *err)
 }
 
 enum mr_rc
+file_read_sized(int fd, off_t size, size_t limit, struct buf *ret, struct mr_error *err)
+{
+	if (size < 0 || (uintmax_t)size > limit)
+		return too_large(limit, err);
+	return read_or_nothing(fd, (size_t)size, limit, ret, err);
+}
+
+enum mr_rc
 file_read(int dir_fd, const char *name, size_t limit, struct buf *ret, struct mr_error *err)
 {
 	struct stat st;
@@ -292,9 +300,7 @@ file_read(int dir_fd, const char *name, size_t limit, struct buf *ret, struct mr
 		return mr_fail_errno(err, "cannot open '%s'", name);
 	if (!S_ISREG(st.st_mode))
 		return mr_fail(err, MR_REFUSED, "'%s' is not a regular file beneath its folder", name);
-	if (st.st_size < 0 || (uintmax_t)st.st_size > limit)
-		(void)too_large(limit, err);
-	else if (read_or_nothing(fd, (size_t)st.st_size, limit, ret, err) == MR_OK)
-		return MR_OK;
-	return mr_wrap(err, "cannot read '%s'", name);
+	if (file_read_sized(fd, st.st_size, limit, ret, err) != MR_OK)
+		return mr_wrap(err, "cannot read '%s'", name);
+	return MR_OK;
 }

@@ -66,6 +66,8 @@ void file_void_clean(int tmp_fd);
 /* Reads a whole regular file. MR_NOTFOUND, MR_REFUSED (over the limit, a link, not a regular file). */
 enum mr_rc file_read(int dir_fd, const char *name, size_t limit, struct buf *ret, struct mr_error *err);
 enum mr_rc file_read_fd(int fd, size_t limit, struct buf *ret, struct mr_error *err);
+/* The same where its size was just looked up: asks for no more than is there. */
+enum mr_rc file_read_sized(int fd, off_t size, size_t limit, struct buf *ret, struct mr_error *err);
 
 /* MR_NOTFOUND if it is not there, MR_REFUSED if it is a link or no folder. */
 enum mr_rc dir_open(int dir_fd, const char *path, int *ret_fd, struct mr_error *err);

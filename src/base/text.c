@@ -16,6 +16,39 @@ sequence_length(unsigned char first)
 	return first >= 0xF0 && first <= 0xF4 ? 4 : 0;
 }
 
+#define ONES (UINT64_MAX / 0xFF)
+#define HIGH (ONES * 0x80)
+
+/* Nonzero if one of the eight bytes is zero. */
+static uint64_t
+zero_byte(uint64_t word)
+{
+	return (word - ONES) & ~word & HIGH;
+}
+
+/* Eight bytes at a time: nearly all that agents write is such text, and most of it is looked at more than once. */
+size_t
+ascii_run(struct mr_str s, char stop, char or_stop)
+{
+	const uint64_t first = ONES * (unsigned char)stop, second = ONES * (unsigned char)or_stop;
+	size_t n = 0;
+
+	for (uint64_t word; n + 8 <= s.len; n += 8) {
+		memcpy(&word, s.ptr + n, 8);
+		uint64_t odd = (word | (word - ONES * 0x20)) & HIGH; /* not ASCII, or below the blank */
+
+		if (odd | zero_byte(word ^ ONES * 0x7F) | zero_byte(word ^ first) | zero_byte(word ^ second))
+			break;
+	}
+	for (; n < s.len; n++) {
+		unsigned char c = (unsigned char)s.ptr[n];
+
+		if (c < 0x20 || c >= 0x7F || c == (unsigned char)stop || c == (unsigned char)or_stop)
+			break;
+	}
+	return n;
+}
+
 size_t
 utf8_next(struct mr_str s, uint32_t *ret_cp)
 {
@@ -39,6 +72,7 @@ utf8_next(struct mr_str s, uint32_t *ret_cp)
 }
 
 #define BAD UINT32_MAX
+#define ANY 0x7F /* no further byte to stop at */
 
 /* Takes the next character off s; a bad byte comes as BAD. */
 static uint32_t
@@ -58,7 +92,10 @@ bool
 utf8_valid(struct mr_str s)
 {
 	while (s.len > 0) {
-		if (take(&s) == BAD)
+		size_t plain = ascii_run(s, ANY, ANY);
+
+		s = (struct mr_str){ s.ptr + plain, s.len - plain };
+		if (s.len > 0 && take(&s) == BAD)
 			return false;
 	}
 	return true;
@@ -165,6 +202,14 @@ clean(struct buf *out, struct mr_str s, bool one_line)
 	uint32_t before = 0; /* the last character that was let through */
 
 	while (s.len > 0) {
+		size_t plain = ascii_run(s, ANY, ANY);
+
+		if (plain > 0) {
+			buf_add(out, (struct mr_str){ s.ptr, plain });
+			before = (unsigned char)s.ptr[plain - 1];
+			s = (struct mr_str){ s.ptr + plain, s.len - plain };
+			continue;
+		}
 		struct mr_str at = s;
 		uint32_t cp = take(&s);
 
@@ -221,6 +266,12 @@ json_string(struct buf *out, struct mr_str s)
 {
 	buf_addc(out, '"');
 	while (s.len > 0) {
+		size_t plain = ascii_run(s, '"', '\\');
+
+		buf_add(out, (struct mr_str){ s.ptr, plain });
+		s = (struct mr_str){ s.ptr + plain, s.len - plain };
+		if (s.len == 0)
+			break;
 		struct mr_str at = s;
 		uint32_t cp = take(&s);
 

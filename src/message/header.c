@@ -93,6 +93,12 @@ header_next(struct header_cursor *c, struct header_line *ret)
 	return false;
 }
 
+bool
+header_is_plain(struct mr_str raw)
+{
+	return ascii_run(raw, 0x7F, 0x7F) == raw.len;
+}
+
 void
 header_unfold(struct buf *out, struct mr_str raw)
 {

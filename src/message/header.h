@@ -23,6 +23,8 @@ struct header_cursor {
 struct header_cursor header_begin(struct mr_str text);
 /* False: no more header lines; c->rest is the body. */
 bool header_next(struct header_cursor *c, struct header_line *ret);
+/* Printable ASCII on one line: unfolding and cleaning would change nothing. So is nearly every value. */
+bool header_is_plain(struct mr_str raw);
 /* Value with folds undone (line break + white space = one space). */
 void header_unfold(struct buf *out, struct mr_str raw);
 

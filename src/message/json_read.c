@@ -59,7 +59,10 @@ static const char *
 skip_string(struct mr_str t, size_t *at)
 {
 	++*at;
-	while (*at < t.len) {
+	for (;;) {
+		*at += ascii_run((struct mr_str){ t.ptr + *at, t.len - *at }, '"', '\\');
+		if (*at == t.len)
+			break;
 		unsigned char c = (unsigned char)t.ptr[*at];
 		const char *problem = NULL;
 
@@ -453,10 +456,8 @@ json_text(struct json_value string, struct buf *out)
 	struct mr_str s = { string.raw.ptr + 1, string.raw.len - 2 };
 
 	while (s.len > 0) {
-		size_t n = 0;
+		size_t n = ascii_run(s, '\\', '\\');
 
-		while (n < s.len && s.ptr[n] != '\\' && (unsigned char)s.ptr[n] < 0x80)
-			n++;
 		if (n > 0)
 			buf_add(out, (struct mr_str){ s.ptr, n });
 		else if (s.ptr[0] == '\\')
@@ -489,9 +490,9 @@ json_stringify(struct buf *out, struct mr_str s)
 		} else if (c < 0x20) {
 			buf_addf(out, "\\u%04x", c);
 		} else if (c < 0x80) {
-			while (n < s.len && (unsigned char)s.ptr[n] >= 0x20 && (unsigned char)s.ptr[n] < 0x80 &&
-			       s.ptr[n] != '"' && s.ptr[n] != '\\')
-				n++;
+			size_t run = ascii_run(s, '"', '\\');
+
+			n = run > 0 ? run : 1; /* 0x7f stands as it is */
 			buf_add(out, (struct mr_str){ s.ptr, n });
 		} else if ((n = utf8_next(s, &(uint32_t){ 0 })) > 0) {
 			buf_add(out, (struct mr_str){ s.ptr, n });

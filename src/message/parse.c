@@ -90,23 +90,41 @@ add_to_list(struct buf *list, struct mr_str value)
 	buf_add(list, value);
 }
 
+static bool
+has_encoded_words(struct mr_str raw)
+{
+	return memmem(raw.ptr, raw.len, "=?", 2) != NULL;
+}
+
+static void
+note_address(struct parser *p, struct mr_str name, struct mr_str value)
+{
+	if (str_caseeq(name, STR("From")))
+		add_to_list(&p->from, value);
+	else if (str_caseeq(name, STR("To")))
+		add_to_list(&p->to, value);
+	else if (str_caseeq(name, STR("Cc")))
+		add_to_list(&p->cc, value);
+}
+
 static void
 take_header(struct parser *p, const struct header_line *line)
 {
 	struct mr_header *h = next_header(p);
 	if (!h)
 		return;
+	if (header_is_plain(line->raw) && !has_encoded_words(line->raw)) {
+		note_address(p, line->name, line->raw);
+		h->name = keep(p, line->name);
+		h->value = keep(p, line->raw);
+		return;
+	}
 	buf_clear(&p->unfolded);
 	buf_clear(&p->clean);
 	header_unfold(&p->unfolded, line->raw);
 	header_clean(&p->clean, buf_str(&p->unfolded));
 	struct mr_str value = str_trim(buf_str(&p->clean));
-	if (str_caseeq(line->name, STR("From")))
-		add_to_list(&p->from, value);
-	else if (str_caseeq(line->name, STR("To")))
-		add_to_list(&p->to, value);
-	else if (str_caseeq(line->name, STR("Cc")))
-		add_to_list(&p->cc, value);
+	note_address(p, line->name, value);
 	if (may_have_encoded_words(line->name)) {
 		/* What encoded words hid is as foreign as the rest: no line break may come out of it. */
 		buf_clear(&p->decoded);

@@ -3,6 +3,19 @@
 #include "base/error.h"
 #include "message/header.h"
 
+/* Borrowed from scratch. */
+static struct mr_str
+made_valid(struct mr_str raw, struct buf *scratch)
+{
+	mr_auto(buf_done) struct buf unfolded = BUF_INIT;
+
+	header_unfold(&unfolded, raw);
+	buf_clear(scratch);
+	header_clean(scratch, buf_str(&unfolded));
+	scratch->failed |= !buf_ok(&unfolded);
+	return buf_str(scratch);
+}
+
 static bool
 add_line(struct record *r, size_t *cap, const struct header_line *line, struct buf *scratch)
 {
@@ -16,14 +29,10 @@ add_line(struct record *r, size_t *cap, const struct header_line *line, struct b
 		r->lines = grown;
 		*cap = more;
 	}
-	buf_clear(scratch);
-	header_unfold(scratch, line->raw);
-	mr_auto(buf_done) struct buf clean = BUF_INIT;
-	header_clean(&clean, buf_str(scratch));
 	struct mr_header *at = &r->lines[r->n];
 	at->name = arena_dup(&r->own, line->name);
-	at->value = arena_dup(&r->own, buf_str(&clean));
-	if (!at->name || !at->value || !buf_ok(scratch) || !buf_ok(&clean))
+	at->value = arena_dup(&r->own, header_is_plain(line->raw) ? line->raw : made_valid(line->raw, scratch));
+	if (!at->name || !at->value || !buf_ok(scratch))
 		return false;
 	r->n++;
 	return true;

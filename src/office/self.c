@@ -135,10 +135,11 @@ is_newest(struct mr_room *room, const struct binding *b)
 static enum mr_rc
 is_session(const struct mr_env *env, const struct binding *b, struct mr_self *ret)
 {
-	mr_auto(buf_done) struct buf how = BUF_INIT;
+	char session[121], how[sizeof ret->how];
 
-	buf_addf(&how, "session %.120s is bound to it", env->session);
-	return is_agent(ret, env, b->agent, b->life, true, buf_z(&how));
+	text_join(session, sizeof session, env->session, NULL);
+	text_join(how, sizeof how, "session ", session, " is bound to it", NULL);
+	return is_agent(ret, env, b->agent, b->life, true, how);
 }
 
 bool

@@ -147,7 +147,8 @@ load_file(int folder, const char *name, const char *room_spec, struct binding *r
 		return mr_fail_errno(err, "cannot read session binding '%s'", name);
 	if (!S_ISREG(st.st_mode) || st.st_uid != geteuid())
 		return mr_fail(err, MR_REFUSED, "session binding '%s' is not a file of this user", name);
-	if (file_read_fd(fd, BINDING_MAX, &text, err) != MR_OK || record_parse(buf_str(&text), &lines, err) != MR_OK)
+	if (file_read_sized(fd, st.st_size, BINDING_MAX, &text, err) != MR_OK ||
+	    record_parse(buf_str(&text), &lines, err) != MR_OK)
 		return mr_wrap(err, "session binding '%s'", name);
 	const char *room = record_get(&lines, "Room");
 

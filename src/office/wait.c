@@ -164,12 +164,9 @@ came_now(struct waiting *w, void *watch)
 {
 	const struct room_driver *d = w->room->driver;
 	mr_auto(mr_message_done) struct mr_message msg = { 0 };
-	struct mr_error ignored = { 0 };
-	char id[MR_ID_LEN + 1];
 
-	return w->matcher.depth == SCAN_NAMES && d->watch_saw_mail && d->watch_saw_mail(w->room, watch, id) &&
-	       d->fetch(w->room, w->agent, id, MR_INBOX, SCAN_HEADERS, &msg, &ignored) == MR_OK &&
-	       !(msg.flags & MR_SEEN) && !is_for_patrol(w, &msg);
+	return w->matcher.depth == SCAN_NAMES && d->watch_saw_mail && d->watch_saw_mail(w->room, watch, &msg) &&
+	       !is_for_patrol(w, &msg);
 }
 
 /* pause_ms grows only where there is no watch. */

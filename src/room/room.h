@@ -280,9 +280,9 @@ struct room_driver {
 	enum mr_rc (*watch)(struct mr_room *room, const char *agent, void **ret_watch, struct mr_error *err);
 	/* Something may have changed, or the time is up: either way look again. */
 	void (*watch_wait)(struct mr_room *room, void *watch, int64_t timeout_ms);
-	/* After watch_wait: did unread mail of the agent come in this very moment? True, with its id, only if it is
-	 * there and can be read; false proves nothing. NULL: look. */
-	bool (*watch_saw_mail)(struct mr_room *room, void *watch, char ret_id[MR_ID_LEN + 1]);
+	/* After watch_wait: did unread mail of the agent come in this very moment? True, with its headers in *ret, only
+	 * if it is there and can be read; false proves nothing. NULL: look. */
+	bool (*watch_saw_mail)(struct mr_room *room, void *watch, struct mr_message *ret);
 	void (*watch_close)(struct mr_room *room, void *watch);
 
 	/* ---- Records of the post office: small named values (due answers, tombstones, later groups ...) ---- */

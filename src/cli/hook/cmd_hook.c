@@ -73,22 +73,31 @@ take_session(struct cli *cli, const struct harness *harness, const struct event 
 
 	if (!event->session[0])
 		return;
-	buf_addf(&name, "%s-%s", harness_name(harness), event->session);
+	buf_adds(&name, harness_name(harness));
+	buf_addc(&name, '-');
+	buf_adds(&name, event->session);
 	if (buf_ok(&name))
 		cli->caller_session = arena_dup(&cli->own, buf_str(&name));
+}
+
+static int
+refuse_harness(struct cli *cli)
+{
+	mr_auto(buf_done) struct buf names = BUF_INIT;
+
+	harness_names(&names);
+	return cli_usage(cli, "'%.40s' is no harness that has hooks here: %s", cli->argv[0], buf_z(&names));
 }
 
 static int
 run(struct cli *cli)
 {
 	const struct harness *harness = harness_named(cli->argv[0]);
-	mr_auto(buf_done) struct buf names = BUF_INIT;
 	struct event event = { 0 };
 	bool wait = opt_flag(cli, "wait");
 
-	harness_names(&names);
 	if (!harness)
-		return cli_usage(cli, "'%.40s' is no harness that has hooks here: %s", cli->argv[0], buf_z(&names));
+		return refuse_harness(cli);
 	if (wait && !harness_can_wake(harness))
 		return cli_usage(cli, "--wait: a session of %s cannot be woken by its hooks", cli->argv[0]);
 	log_begin(cli, harness_name(harness));

@@ -10,25 +10,30 @@
 #include <signal.h>
 #include <unistd.h>
 
-#define PIECE ((size_t)8 << 10)
+#define FIRST_PIECE (((size_t)1 << 10) - 1) /* holds most events, in a page that is there anyway */
+#define PIECE ((size_t)32 << 10)
 
 enum mr_rc
 input_read(struct buf *ret, struct mr_error *err)
 {
-	char piece[PIECE];
-
 	for (;;) {
-		ssize_t n = sys_read(0, piece, sizeof piece);
+		size_t left = ret->cap > ret->len ? ret->cap - ret->len - 1 : 0;
+		size_t want = ret->cap == 0 ? FIRST_PIECE : left >= FIRST_PIECE / 2 ? left : PIECE;
+
+		if (!buf_reserve(ret, want))
+			return mr_nomem(err);
+		ssize_t n = sys_read(0, ret->ptr + ret->len, want);
 
 		if (n < 0)
 			return mr_fail_errno(err, "cannot read the event");
 		if (n == 0)
 			break;
-		size_t room = INPUT_MAX - ret->len;
+		size_t room = INPUT_MAX - ret->len; /* what is over is read and forgotten */
 
-		buf_add(ret, (struct mr_str){ piece, (size_t)n < room ? (size_t)n : room });
+		ret->len += (size_t)n < room ? (size_t)n : room;
 	}
-	return ret->failed ? mr_nomem(err) : MR_OK;
+	ret->ptr[ret->len] = '\0';
+	return MR_OK;
 }
 
 /* Nothing that this process has done so far needs an end of its own: locks go with it, and what it did not say it was

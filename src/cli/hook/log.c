@@ -11,15 +11,15 @@
 #include "base/file.h"
 #include "base/sys.h"
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
+#include <string.h>
 
 #define LOG "hook.log"
 #define LOG_OLD LOG ".old"
 #define LOG_MAX ((off_t)64 << 10)
 #define LINE_MAX_BYTES 600
 
-static char folder[PATH_MAX];
+static const char *folder; /* to the end of the process */
 static const char *harness = "?", *event = "?";
 
 void
@@ -28,8 +28,8 @@ log_begin(struct cli *cli, const char *harness_name)
 	const char *state = env_state_dir(cli);
 
 	harness = harness_name;
-	if (state && strlen(state) < sizeof folder)
-		(void)snprintf(folder, sizeof folder, "%s", state);
+	if (!folder && state)
+		folder = strdup(state);
 }
 
 void
@@ -67,7 +67,7 @@ log_line(const char *text)
 	mr_auto(sys_close_fd) int dir = -1;
 	struct mr_error ignored = { 0 };
 
-	if (folder[0] && dir_make(AT_FDCWD, folder, 0700, false, &dir, &ignored) == MR_OK)
+	if (folder && dir_make(AT_FDCWD, folder, 0700, false, &dir, &ignored) == MR_OK)
 		add_line(dir, text);
 }
 
@@ -77,7 +77,7 @@ log_from_handler(const char *text)
 	mr_auto(sys_close_fd) int dir = -1;
 	struct mr_error ignored = { 0 };
 
-	if (folder[0] && dir_open(AT_FDCWD, folder, &dir, &ignored) == MR_OK)
+	if (folder && dir_open(AT_FDCWD, folder, &dir, &ignored) == MR_OK)
 		add_line(dir, text);
 }
 

@@ -53,7 +53,7 @@ struct maildir {     /* room->state */
 	bool sync;              /* Sync: none makes it false */
 	struct dirty dirty[64]; /* flushed early when full */
 	size_t dirty_n;
-	int inotify_fd; /* of the last watch, kept for the next: closing one takes the kernel milliseconds; -1: none */
+	struct watch *kept_watch; /* the last one, for who waits again; or NULL */
 	int process_hold_fd; /* holds/<token> locked by this process, or -1; one token serves all its process holds */
 	char process_token[MR_TOKEN_LEN + 1];
 	int dirty_errno;                  /* an early sync failed: the next flush says so */
@@ -339,7 +339,8 @@ void hold_close(struct maildir *md);
 /* ---- watching, records, evidence ---- */
 enum mr_rc maildir_watch(struct mr_room *room, const char *agent, void **ret_watch, struct mr_error *err);
 void maildir_watch_wait(struct mr_room *room, void *watch, int64_t timeout_ms);
-bool maildir_watch_saw_mail(struct mr_room *room, void *watch, char ret_id[MR_ID_LEN + 1]);
+void maildir_watch_forget(struct maildir *md); /* closes the one that is kept */
+bool maildir_watch_saw_mail(struct mr_room *room, void *watch, struct mr_message *ret);
 void maildir_watch_close(struct mr_room *room, void *watch);
 enum mr_rc maildir_record_put(struct mr_room *room, const char *kind, const char *owner, const char *name,
     struct mr_str text, struct mr_error *err);

@@ -174,7 +174,7 @@ maildir_open(struct mr_room *room, const char *where, struct mr_error *err)
 
 	if (!md)
 		return mr_nomem(err);
-	md->root_fd = md->agents_fd = md->process_hold_fd = md->inotify_fd = -1;
+	md->root_fd = md->agents_fd = md->process_hold_fd = -1;
 	room->state = md;
 	if (find_root(md, where, &settings, err) != MR_OK)
 		return err->code;
@@ -200,7 +200,7 @@ maildir_close(struct mr_room *room)
 		return;
 	commit_forget(md);
 	hold_close(md);
-	sys_close_fd(&md->inotify_fd);
+	maildir_watch_forget(md);
 	sys_close_fd(&md->agents_fd);
 	sys_close_fd(&md->root_fd);
 	free(md->path);

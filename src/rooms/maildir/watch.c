@@ -10,6 +10,7 @@
 #include "base/sys.h"
 #include "rooms/maildir/channel.h"
 #include "rooms/maildir/queue.h"
+#include "rooms/maildir/reader.h"
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
@@ -42,7 +43,7 @@ struct watch {
 	struct watched folder[FOLDERS_MAX];
 	size_t folders_n;
 	int64_t pause_ms;    /* of the poll; grows while nothing happens */
-	char came[NAME_LEN]; /* a name that came into new/ during the last wait, or \"\" */
+	char came[NAME_LEN]; /* a name that came into new/ during the last wait, or "" */
 };
 
 /* ---- Which folders ---- */
@@ -235,11 +236,8 @@ note_names(struct watch *w, const char *events, size_t n)
 static void
 arm(struct watch *w)
 {
-	if (w->inotify_fd < 0) {
-		/* What the last watch looked at is still watched: at worst the caller looks once too often. */
-		w->inotify_fd = w->md->inotify_fd >= 0 ? w->md->inotify_fd : inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-		w->md->inotify_fd = -1;
-	}
+	if (w->inotify_fd < 0)
+		w->inotify_fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
 	for (size_t i = 0; i < w->folders_n && w->inotify_fd >= 0; i++)
 		if (!watch_folder(w->inotify_fd, &w->folder[i]))
 			sys_close_fd(&w->inotify_fd), w->inotify_fd = -1;
@@ -260,11 +258,100 @@ note_names(struct watch *w, const char *events, size_t n)
 }
 #endif
 
+/* Takes all events out, so that the next wait waits. A read that could have held one more has had them all. */
+static void
+drain_events(struct watch *w)
+{
+	char events[4096];
+	const size_t one_more = 512; /* bytes; an event and the longest name */
+	ssize_t n;
+
+	do {
+		n = sys_read(w->inotify_fd, events, sizeof(events));
+		if (n > 0)
+			note_names(w, events, (size_t)n);
+	} while (n > (ssize_t)(sizeof(events) - one_more));
+}
+
+/* ---- One that ended is kept for the next: closing an inotify takes the kernel milliseconds ---- */
+
+static bool
+is_still_there(const struct watch *w, const struct watched *f)
+{
+	const char *in_room = f->path + strlen(w->md->path) + 1;
+	struct stat opened, named;
+
+	return sys_stat_fd(f->fd, &opened) == 0 && sys_stat(w->md->root_fd, in_room, &named) == 0 &&
+	       opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
+}
+
+/* The one that was kept, if it looks where a new one would; it then watches since before the caller's next scan. */
+static struct watch *
+take_kept(struct maildir *md, const char *agent)
+{
+	struct watch *w = md->kept_watch;
+	bool fits = w != NULL && strcmp(w->name, agent) == 0;
+
+	for (size_t i = 0; fits && i < w->folders_n; i++)
+		fits = is_still_there(w, &w->folder[i]);
+	if (!fits)
+		return NULL;
+	md->kept_watch = NULL;
+	w->pause_ms = POLL_FIRST_MS;
+	drain_events(w);
+	(void)has_changed(w);
+	size_t had = w->folders_n;
+
+	add_nudges(w); /* which may not have been there */
+	if (w->folders_n > had)
+		arm(w);
+	return w;
+}
+
+static void
+free_watch(struct watch *w)
+{
+	if (w == NULL)
+		return;
+	sys_close_fd(&w->inotify_fd);
+	close_folders(w);
+	free(w);
+}
+
+void
+maildir_watch_forget(struct maildir *md)
+{
+	free_watch(md->kept_watch);
+	md->kept_watch = NULL;
+}
+
+/* A queue's folders come and go: its watch is not worth keeping. */
+void
+maildir_watch_close(struct mr_room *room, void *watch)
+{
+	struct watch *w = watch;
+
+	(void)room;
+	if (w == NULL || w->inotify_fd < 0 || strchr(w->name, ':') != NULL) {
+		free_watch(w);
+		return;
+	}
+	maildir_watch_forget(w->md);
+	w->md->kept_watch = w;
+}
+
+/* ---- Watching ---- */
+
 enum mr_rc
 maildir_watch(struct mr_room *room, const char *agent, void **ret_watch, struct mr_error *err)
 {
-	struct watch *w = calloc(1, sizeof(*w));
+	struct watch *w = take_kept(maildir_of(room), agent);
 
+	if (w != NULL) {
+		*ret_watch = w;
+		return MR_OK;
+	}
+	w = calloc(1, sizeof(*w));
 	if (w == NULL)
 		return mr_nomem(err);
 	w->md = maildir_of(room);
@@ -273,24 +360,13 @@ maildir_watch(struct mr_room *room, const char *agent, void **ret_watch, struct 
 	(void)snprintf(w->name, sizeof w->name, "%s", agent);
 	enum mr_rc rc = add_folders(w, err);
 	if (rc != MR_OK) {
-		maildir_watch_close(room, w);
+		free_watch(w);
 		return rc;
 	}
 	(void)has_changed(w); /* from here on: the caller scans after this */
 	arm(w);
 	*ret_watch = w;
 	return MR_OK;
-}
-
-/* Takes all events out, so that the next wait waits. */
-static void
-drain_events(struct watch *w)
-{
-	char events[4096];
-	ssize_t n;
-
-	while ((n = sys_read(w->inotify_fd, events, sizeof(events))) > 0)
-		note_names(w, events, (size_t)n);
 }
 
 static void
@@ -344,35 +420,23 @@ maildir_watch_wait(struct mr_room *room, void *watch, int64_t timeout_ms)
 	renew(w);
 }
 
-/* One look at the very file that the kernel told of. */
+/* Reads the very file that the kernel told of, through the folder that is open: whoever waits is in a hurry. */
 bool
-maildir_watch_saw_mail(struct mr_room *room, void *watch, char ret_id[MR_ID_LEN + 1])
+maildir_watch_saw_mail(struct mr_room *room, void *watch, struct mr_message *ret)
 {
 	const struct watch *w = watch;
+	struct mailbox box = MAILBOX_INIT; /* lent: the folder stays the watch's */
+	mr_auto(reader_done) struct reader reader = READER_INIT(room, &box);
+	struct listed came = { .name = w->came, .folder = MR_INBOX, .box = BOX_NEW };
+	struct mr_error ignored = { 0 };
 	struct file_name parts;
-	struct stat st;
 
-	(void)room;
-	if (w->came[0] == '\0' || strchr(w->name, ':') != NULL || !name_parse(str_of(w->came), &parts) ||
-	    sys_stat(w->folder[0].fd, w->came, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size == 0)
+	if (w->came[0] == '\0' || strchr(w->name, ':') != NULL || !name_parse(str_of(w->came), &parts))
 		return false;
-	(void)snprintf(ret_id, MR_ID_LEN + 1, "%s", parts.id);
-	return true;
-}
-
-void
-maildir_watch_close(struct mr_room *room, void *watch)
-{
-	struct watch *w = watch;
-
-	(void)room;
-	if (w == NULL)
-		return;
-	if (w->md->inotify_fd < 0) {
-		w->md->inotify_fd = w->inotify_fd;
-		w->inotify_fd = -1;
-	}
-	sys_close_fd(&w->inotify_fd);
-	close_folders(w);
-	free(w);
+	memcpy(came.id, parts.id, sizeof(came.id));
+	came.attempt = parts.attempt;
+	box.md = w->md;
+	box.folder[BOX_NEW] = w->folder[0].fd;
+	(void)snprintf(box.agent, sizeof(box.agent), "%.160s", w->name);
+	return reader_read(&reader, &came, SCAN_HEADERS, ret, &ignored) == MR_OK && ret->size_bytes > 0;
 }

@@ -24,6 +24,42 @@ only_strict_utf8_is_valid(void **state)
 	assert_false(utf8_valid(STR("\xFF")));
 }
 
+static size_t
+run_byte_by_byte(struct mr_str s, char stop, char or_stop)
+{
+	size_t n = 0;
+
+	while (n < s.len && s.ptr[n] >= ' ' && s.ptr[n] < 0x7F && s.ptr[n] != stop && s.ptr[n] != or_stop)
+		n++;
+	return n;
+}
+
+/* Every byte, at every place of a word and before every other length. */
+static void
+a_run_of_plain_text_ends_where_it_ends_byte_by_byte(void **state)
+{
+	static const char stops[][2] = { { 0x7F, 0x7F }, { '"', '\\' }, { ' ', '~' }, { 'a', 'a' } };
+	char text[27];
+
+	(void)state;
+	for (size_t len = 0; len <= sizeof text; len++)
+		for (size_t at = 0; at < len; at++)
+			for (int byte = -128; byte < 128; byte++) {
+				memset(text, 'x', sizeof text);
+				text[at] = (char)byte;
+				text[len - 1 - at / 2] =
+				    (char)(byte ^ 1);      /* a second one, which must not hide the first */
+				char *exact = malloc(len); /* so that a read beyond the end is seen */
+				assert_non_null(exact);
+				memcpy(exact, text, len);
+				struct mr_str s = { exact, len };
+				for (size_t i = 0; i < sizeof stops / sizeof stops[0]; i++)
+					assert_int_equal(ascii_run(s, stops[i][0], stops[i][1]),
+					    run_byte_by_byte(s, stops[i][0], stops[i][1]));
+				free(exact);
+			}
+}
+
 static void
 characters_are_decoded_and_never_read_beyond_the_end(void **state)
 {
@@ -190,6 +226,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(only_strict_utf8_is_valid),
+		cmocka_unit_test(a_run_of_plain_text_ends_where_it_ends_byte_by_byte),
 		cmocka_unit_test(characters_are_decoded_and_never_read_beyond_the_end),
 		cmocka_unit_test(cutting_and_counting_go_by_characters),
 		cmocka_unit_test(width_counts_columns),

@@ -435,6 +435,39 @@ a_wait_ends_when_mail_comes_and_otherwise_after_two_seconds_at_most(void **state
 	maildir_watch_close(&b->room, watch);
 }
 
+/* A second wait takes over the watch of the first: what came in between, and a mailbox that was made anew, must ring.
+ */
+static void
+the_next_wait_hears_of_mail_in_a_mailbox_that_was_made_anew(void **state)
+{
+	struct box *b = *state;
+	char id[MR_ID_LEN + 1];
+	void *watch = NULL;
+
+	for (int round = 0; round < 3; round++) {
+		mr_auto(mr_message_done) struct mr_message msg = { 0 };
+
+		EXPECT(MR_OK, maildir_watch(&b->room, "bob", &watch, &err));
+		int64_t began_ms = clock_boot_ms();
+		pid_t pid = box_fork(b, deliver_soon, NULL);
+
+		maildir_watch_wait(&b->room, watch, 60000);
+		int64_t took_ms = clock_boot_ms() - began_ms;
+		box_join(pid);
+		assert_true(took_ms < 1900);
+#if defined(__linux__) && !defined(MR_PORTABLE)
+		assert_true(maildir_watch_saw_mail(&b->room, watch, &msg));
+		assert_string_equal(msg.from, "alice");
+#endif
+		maildir_watch_close(&b->room, watch);
+		box_mail(b, "new", NULL, id); /* while nobody looks */
+		if (round == 1) {
+			assert_int_equal(rename(box_path(b, "agents/bob/new"), box_path(b, "agents/bob/old")), 0);
+			assert_int_equal(mkdir(box_path(b, "agents/bob/new"), 0700), 0);
+		}
+	}
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, box_setup, box_teardown)
 
 int
@@ -456,6 +489,7 @@ main(void)
 		T(a_name_too_long_to_be_held_is_refused_and_stays),
 		T(seen_mail_cannot_be_held),
 		T(a_wait_ends_when_mail_comes_and_otherwise_after_two_seconds_at_most),
+		T(the_next_wait_hears_of_mail_in_a_mailbox_that_was_made_anew),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
