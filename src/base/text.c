@@ -16,6 +16,16 @@ sequence_length(unsigned char first)
 	return first >= 0xF0 && first <= 0xF4 ? 4 : 0;
 }
 
+int
+hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
 #define ONES (UINT64_MAX / 0xFF)
 #define HIGH (ONES * 0x80)
 

@@ -10,6 +10,7 @@ bool utf8_valid(struct mr_str s); /* strict: no surrogates, no overlong forms */
 size_t utf8_next(struct mr_str s, uint32_t *ret_cp);
 /* How many bytes from the start are printable ASCII and neither of these two (0x7F: nothing more to stop at). */
 size_t ascii_run(struct mr_str s, char stop, char or_stop);
+int hex_digit(char c);                                 /* its value, of either case; -1: none */
 size_t utf8_chars(struct mr_str s);                    /* code points; a bad byte counts as one */
 size_t utf8_width(struct mr_str s);                    /* columns on a terminal, roughly: wide = 2, combining = 0 */
 struct mr_str utf8_cut(struct mr_str s, size_t chars); /* at most that many code points */

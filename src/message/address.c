@@ -26,12 +26,10 @@ address_reserved(struct mr_str part)
 	return false;
 }
 
-static int
-hex_of(char c)
+int
+address_hex(char c)
 {
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+	return c >= 'a' ? -1 : hex_digit(c);
 }
 
 /* "%20": a byte of a foreign name that an address cannot hold (foreign.h). Of a byte that it can hold only the first of
@@ -41,7 +39,7 @@ is_escape(struct mr_str part, size_t at)
 {
 	if (part.len - at < 3 || part.ptr[at] != '%')
 		return false;
-	int high = hex_of(part.ptr[at + 1]), low = hex_of(part.ptr[at + 2]);
+	int high = address_hex(part.ptr[at + 1]), low = address_hex(part.ptr[at + 2]);
 	char c = (char)(high << 4 | low);
 
 	if (high < 0 || low < 0 || c == '\0' || c == '/')

@@ -22,4 +22,6 @@ bool address_plain(struct mr_str address);
 typedef bool address_fn(void *ctx, struct mr_str address);
 void address_list_each(struct mr_str value, address_fn *fn, void *ctx);
 
+int address_hex(char c); /* of a "%20" in an address, capitals only: every name has one spelling; -1: none */
+
 #endif

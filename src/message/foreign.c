@@ -49,19 +49,11 @@ foreign_to_address(struct mr_str name, char *ret, struct mr_error *err)
 	return mr_wrap(err, "the name '%s'", buf_z(&shown));
 }
 
-static int
-hex_of(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 void
 foreign_from_address(const char *address, struct buf *out)
 {
 	for (const char *p = address; *p; p++) {
-		int high = p[0] == '%' ? hex_of(p[1]) : -1, low = high >= 0 ? hex_of(p[2]) : -1;
+		int high = p[0] == '%' ? address_hex(p[1]) : -1, low = high >= 0 ? address_hex(p[2]) : -1;
 
 		if (low < 0) {
 			buf_addc(out, *p);

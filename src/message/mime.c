@@ -2,6 +2,8 @@
 /* mime.c - base64, quoted-printable, Latin-1, line ends. Decoders take any bytes and never fail. */
 #include "message/mime.h"
 
+#include "base/text.h"
+
 static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 void
@@ -63,16 +65,6 @@ base64_decode(struct buf *out, struct mr_str text)
 	}
 }
 
-static int
-hex_value(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* Length of blanks and then a line break (or the end) at p, 0 if something else comes first. */
 static size_t
 blank_to_break(const char *p, const char *end, size_t *ret_blank)
@@ -98,8 +90,8 @@ qp_decode(struct buf *out, struct mr_str text, bool header)
 	(void)buf_reserve(out, text.len);
 	while (p < end) {
 		if (*p == '=') {
-			int high = end - p > 2 ? hex_value(p[1]) : -1;
-			int low = high >= 0 ? hex_value(p[2]) : -1;
+			int high = end - p > 2 ? hex_digit(p[1]) : -1;
+			int low = high >= 0 ? hex_digit(p[2]) : -1;
 			size_t soft = header ? 0 : blank_to_break(p + 1, end, &blank);
 			if (low >= 0) {
 				buf_addc(out, (char)(unsigned char)(high << 4 | low));

@@ -8,7 +8,7 @@
  *	mailbox.c   an agent's folders, opened lazily
  *	agents.c    names: find, each, add (under agents/.lock)
  *	bury.c      removing an agent: its unread mail goes to the dead letters
- *	lives.c     lives: newest, take, fence, seen
+ *	lives.c     lives: newest, take, seen; life_fence.c: what an older one held
  *	list.c      reading folders while others move files (essay on races); listing.c: its entries
  *	find.c      one message by its id
  *	scan.c      scan and fetch; read.c: from a file to a message
@@ -193,7 +193,7 @@ enum mr_rc mark_to_dead(struct maildir *md, int from_fd, const char *from, const
     struct mr_error *err);
 void mark_look_for_crowd(struct mailbox *box, const char *id); /* after mail became seen in cur/ */
 
-/* ---- agents.c, lives.c ---- */
+/* ---- agents.c, lives.c, life_fence.c ---- */
 enum mr_rc maildir_each_agent(struct mr_room *room, mr_agent_fn *fn, void *ctx, struct mr_error *err);
 enum mr_rc maildir_find_agent(struct mr_room *room, const char *name, struct mr_agent *ret, struct mr_error *err);
 enum mr_rc maildir_has_agent(struct mr_room *room, const char *name, struct mr_error *err);
@@ -203,6 +203,7 @@ enum mr_rc maildir_remove_agent(
     struct mr_room *room, const char *name, bool force, size_t *ret_dead, struct mr_error *err);
 /* The unread mail of a folder that is nobody's goes to the dead letters; *ret counts. */
 enum mr_rc bury_leftovers(struct maildir *md, const char *name, size_t *ret, struct mr_error *err);
+bool life_number(const char *name, unsigned *ret); /* of a file in lives/, a folder in held/ */
 enum mr_rc life_newest(struct mailbox *box, unsigned *ret, struct mr_error *err); /* 0: none yet */
 enum mr_rc maildir_take_life(
     struct mr_room *room, const struct mr_agent *agent, size_t *ret_returned, struct mr_error *err);
