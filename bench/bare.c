@@ -174,7 +174,7 @@ run_program(const struct bench *b, const char *const *argv, const char *output)
 {
 	/* The caller's variables would say which harness session this is; here nobody is in one. */
 	char *home = path_of("HOME=%s", b->work);
-	char *environment[] = { home, (char[]){ "PATH=/usr/bin:/bin" }, NULL };
+	char *environment[] = { home, (char[]){ "PATH=/usr/bin:/bin" }, (char *)(uintptr_t)b->variable, NULL };
 	posix_spawn_file_actions_t files;
 	int status = -1;
 	pid_t pid;
@@ -189,4 +189,14 @@ run_program(const struct bench *b, const char *const *argv, const char *output)
 	(void)posix_spawn_file_actions_destroy(&files);
 	free(home);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+double
+run_timed(const struct bench *b, const char *const *argv)
+{
+	double began = now_us();
+
+	if (run_program(b, argv, NULL) != 0)
+		die("'%s' failed", argv[0]);
+	return now_us() - began;
 }

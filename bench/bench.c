@@ -91,7 +91,7 @@ make_room(struct bench *b)
 static void
 take_options(struct bench *b, int argc, char **argv)
 {
-	for (int opt; (opt = getopt(argc, argv, "d:c:e:f:j:n:p:")) != -1;) {
+	for (int opt; (opt = getopt(argc, argv, "d:c:e:f:j:n:p:r:")) != -1;) {
 		switch (opt) {
 		case 'd':
 			b->work = optarg;
@@ -111,6 +111,9 @@ take_options(struct bench *b, int argc, char **argv)
 		case 'p':
 			b->top = optarg;
 			break;
+		case 'r':
+			b->parts = optarg;
+			break;
 		case 'n':
 			b->archived = atol(optarg);
 			break;
@@ -122,26 +125,71 @@ take_options(struct bench *b, int argc, char **argv)
 		die("use bench/run");
 }
 
+static void
+rows_budget(struct bench *b)
+{
+	rows_send(b);
+	rows_wake(b);
+	rows_foreign(b);
+	rows_fan_out(b);
+	rows_check(b);
+	rows_hook(b);
+	rows_inbox(b);
+	rows_claim(b);
+	rows_batch(b);
+	report_rows(b);
+}
+
+struct part {
+	const char *name;
+	void (*measure)(struct bench *b);
+	bool own_folder, own_room; /* without: in the first one */
+};
+
+static void
+measure(struct bench *b, const struct part *part)
+{
+	const char *home = b->work;
+	struct mr_room *room = b->room;
+	char *own = path_of("%s-%s", home, part->name); /* beside it: a room within a room makes commands warn */
+	double began = now_us();
+
+	if (part->own_folder) {
+		b->work = own;
+		if ((mkdir(own, 0711) < 0 && errno != EEXIST) || chdir(own) < 0)
+			die("cannot make '%s'", own);
+	}
+	if (part->own_room)
+		make_room(b);
+	part->measure(b);
+	if (part->own_room)
+		mr_room_close(b->room);
+	if (chdir(home) < 0)
+		die("cannot go back to '%s'", home);
+	b->work = home;
+	b->room = room;
+	free(own);
+	(void)printf("(%s: %.0f s)\n\n", part->name, (now_us() - began) / 1e6);
+}
+
 int
 main(int argc, char **argv)
 {
 	static struct bench b = { .archived = 200000 };
+	static const struct part parts[] = { { "budget", rows_budget, false, false },
+		{ "costs", rows_costs, true, true }, { "rivals", rows_rivals, true, false },
+		{ "sizes", rows_sizes, true, false }, { "parallel", rows_parallel, true, false } };
 
 	take_options(&b, argc, argv);
 	if (chdir(b.work) < 0)
 		die("cannot go to '%s'", b.work);
+	(void)getloadavg(&b.load, 1);
+	(void)setvbuf(stdout, NULL, _IOLBF, 0);
 	make_room(&b);
-	rows_send(&b);
-	rows_wake(&b);
-	rows_foreign(&b);
-	rows_fan_out(&b);
-	rows_check(&b);
-	rows_hook(&b);
-	rows_inbox(&b);
-	rows_claim(&b);
-	rows_calls(&b);
-	rows_batch(&b);
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		if (!b.parts || strstr(b.parts, parts[i].name))
+			measure(&b, &parts[i]);
 	mr_room_close(b.room);
-	(void)report_finish(&b);
+	records_write(&b);
 	return 0;
 }

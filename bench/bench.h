@@ -4,8 +4,8 @@
  *
  * A row compares two operations, `bare` and `ours`, one of each in turn, so that a disk that gets slower or a
  * neighbour that wakes up hits both. A round counts as the median of its operations, the row as the median of
- *its rounds: a machine that does something else now and then does not show. The bench is an outside user of
- *the library: it includes mailroom.h and nothing else of ours.
+ * its rounds: a machine that does something else now and then does not show. The bench is an outside user of
+ * the library: it includes mailroom.h and nothing else of ours.
  *
  *	bench.c    options, the room, the order of the rows
  *	bare.c     the bare system calls: a delivery, a fan-out, a look into an inbox, a program start
@@ -15,8 +15,11 @@
  *	wake.c     from the link of a message to the return of the waiting process
  *	foreign.c  sending into the mailboxes of other systems, beside those systems' own way
  *	peer.c     a program of theirs that sends whenever it is told to
- *	calls.c    system calls and syncs of each command, counted with strace
- *	report.c   rounds, medians, the table and the JSON
+ *	costs.c    system calls, syncs, instructions, memory and bytes of each command
+ *	sizes.c    a send and a look while the mailbox grows; size_boxes.c has the mailboxes
+ *	rivals.c   others that keep a message: rival.h says more
+ *	report.c   rounds, medians, the table
+ *	record.c   the JSON, with what is known of the machine
  */
 #ifndef BENCH_H
 #define BENCH_H
@@ -42,8 +45,12 @@ struct bench {
 	const char *file_system; /* in words */
 	const char *json;        /* where to write the rows */
 	const char *top;         /* of the sources, with the peers' programs */
+	const char *parts;       /* which of them are measured; NULL: all */
 	const char *input;       /* what the programs that it starts read from standard input; NULL: nothing */
+	const char *variable;    /* one more of their environment; NULL: none */
 	long archived;           /* how large the large archive is */
+	unsigned senders;        /* that a rival's room must know */
+	double load;             /* of the machine, before anything was measured */
 	struct mr_room *room;
 	char body[BODY_BYTES + 1];
 	char *names[FAN_OUT_MAX + 1]; /* of the agents that a fan-out goes to */
@@ -71,6 +78,7 @@ double bare_inbox(int new_fd, int cur_fd);
 void letter_name(char ret[LETTER_NAME_MAX], int64_t time_ms, const char *flags);
 /* Runs argv in `work` with a small environment and nothing on stdin; NULL output: /dev/null. */
 int run_program(const struct bench *b, const char *const *argv, const char *output);
+double run_timed(const struct bench *b, const char *const *argv); /* dies when it fails */
 double now_us(void);
 
 /* ---- Other systems' programs ---- */
@@ -83,6 +91,7 @@ struct peer {
 };
 void peer_start(struct peer *p, const char *const *argv);
 double peer_send(struct peer *p);
+double peer_ask(struct peer *p, const char *line); /* for one that answers a line; µs until it does */
 void peer_stop(struct peer *p);
 
 /* ---- Rows ---- */
@@ -91,15 +100,25 @@ typedef double op_fn(void *ctx); /* does it once, returns µs */
 
 struct comparison {
 	const char *name, *what, *note;
-	double budget; /* 0: none */
-	unsigned ops;  /* in a round, of each side */
+	const char *reason; /* why the floor is elsewhere, for a budget that is missed; may be NULL */
+	double budget;      /* 0: none */
+	unsigned ops;       /* in a round, of each side */
 	op_fn *bare, *ours;
 	void *ctx;
 };
 
 void compare(const struct comparison *c);
-void report_calls(const char *name, const char *what, unsigned calls, unsigned syncs);
-int report_finish(const struct bench *b); /* prints and writes all; the number of budgets missed */
+double median(double *v, size_t n);      /* sorts */
+void report_rows(const struct bench *b); /* prints the table of what was compared */
+
+/* ---- The JSON: parts with records, each some texts and numbers ---- */
+
+FILE *record_begin(const char *part);
+void record_text(FILE *out, const char *name, const char *value);
+void record_number(FILE *out, const char *name, double value);
+void record_flag(FILE *out, const char *name, bool value);
+void record_end(FILE *out);
+void records_write(const struct bench *b);
 
 void rows_send(struct bench *b);
 void rows_fan_out(struct bench *b);
@@ -110,6 +129,9 @@ void rows_claim(struct bench *b);
 void rows_wake(struct bench *b);
 void rows_foreign(struct bench *b);
 void rows_batch(struct bench *b); /* leaves bob with many thousands */
-void rows_calls(struct bench *b);
+void rows_costs(struct bench *b);
+void rows_rivals(struct bench *b);
+void rows_parallel(struct bench *b);
+void rows_sizes(struct bench *b);
 
 #endif

@@ -37,16 +37,6 @@ theirs(void *ctx)
 }
 
 static double
-run_timed(struct bench *b, const char *const *argv)
-{
-	double began = now_us();
-
-	if (run_program(b, argv, NULL) != 0)
-		die("'%s' failed", argv[0]);
-	return now_us() - began;
-}
-
-static double
 theirs_started(void *ctx)
 {
 	struct sides *s = ctx;

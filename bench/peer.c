@@ -6,6 +6,7 @@
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -42,6 +43,18 @@ peer_send(struct peer *p)
 	if (write(p->to, "\n", 1) != 1 || !fgets(line, sizeof(line), p->from))
 		die("'%s' has ended", p->name);
 	return strtod(line, NULL);
+}
+
+double
+peer_ask(struct peer *p, const char *line)
+{
+	char answer[256];
+	size_t len = strlen(line);
+	double began = now_us();
+
+	if (write(p->to, line, len) != (ssize_t)len || !fgets(answer, sizeof(answer), p->from))
+		die("'%s' has ended", p->name);
+	return now_us() - began;
 }
 
 void

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* report.c - rounds and medians, the table for people and build/bench.json for programs. */
+/* report.c - rounds and medians, the table for people. */
 #include "bench.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,6 @@ struct row {
 	struct comparison about;
 	double bare_us, ours_us;
 	double low, high; /* of the rounds' ratios */
-	unsigned calls, syncs;
 };
 
 static struct row rows[ROWS_MAX];
@@ -26,7 +25,7 @@ by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static double
+double
 median(double *v, size_t n)
 {
 	qsort(v, n, sizeof(*v), by_value);
@@ -75,14 +74,6 @@ compare(const struct comparison *c)
 	row->high = ratio[ROUNDS - 1];
 }
 
-void
-report_calls(const char *name, const char *what, unsigned calls, unsigned syncs)
-{
-	*new_row() = (struct row){
-		.about = { .name = name, .what = what, .note = "counted with strace" }, .calls = calls, .syncs = syncs
-	};
-}
-
 /* ---- The table ---- */
 
 static bool
@@ -98,8 +89,6 @@ print_times(void)
 	for (size_t i = 0; i < rows_n; i++) {
 		const struct row *r = &rows[i];
 
-		if (r->calls)
-			continue;
 		(void)printf("%-17s %10.1f %10.1f %7.2f %6.2f-%-6.2f ", r->about.name, r->bare_us, r->ours_us,
 		    r->ours_us / r->bare_us, r->low, r->high);
 		if (r->about.budget > 0)
@@ -110,79 +99,39 @@ print_times(void)
 }
 
 static void
-print_calls(void)
+record_row(const struct row *r)
 {
-	bool any = false;
+	FILE *out = record_begin("budget");
 
-	for (size_t i = 0; i < rows_n; i++) {
-		if (!rows[i].calls)
-			continue;
-		if (!any)
-			(void)printf("\n%-17s %10s %10s\n", "", "calls", "syncs");
-		any = true;
-		(void)printf(
-		    "%-17s %10u %10u  %s\n", rows[i].about.name, rows[i].calls, rows[i].syncs, rows[i].about.what);
+	record_text(out, "name", r->about.name);
+	record_text(out, "what", r->about.what);
+	record_number(out, "bare_us", r->bare_us);
+	record_number(out, "ours_us", r->ours_us);
+	record_number(out, "ratio", r->ours_us / r->bare_us);
+	record_number(out, "ratio_low", r->low);
+	record_number(out, "ratio_high", r->high);
+	if (r->about.budget > 0) {
+		record_number(out, "budget", r->about.budget);
+		record_flag(out, "met", is_met(r));
 	}
+	record_number(out, "rounds", ROUNDS);
+	record_number(out, "ops_per_round", r->about.ops);
+	record_text(out, "note", r->about.note);
+	if (r->about.reason)
+		record_text(out, "reason", r->about.reason);
+	record_end(out);
 }
 
-/* ---- The JSON ---- */
-
-/* Our own texts and a file system's name: nothing in them needs more than this. */
-static void
-json_text(FILE *out, const char *name, const char *value)
+void
+report_rows(const struct bench *b)
 {
-	(void)fprintf(out, "\"%s\":\"", name);
-	for (const char *c = value; *c; c++)
-		if (*c == '"' || *c == '\\')
-			(void)fprintf(out, "\\%c", *c);
-		else if ((unsigned char)*c >= 0x20)
-			(void)fputc(*c, out);
-	(void)fputs("\",", out);
-}
-
-static void
-json_row(FILE *out, const struct bench *b, const struct row *r)
-{
-	(void)fputs("  {", out);
-	json_text(out, "name", r->about.name);
-	json_text(out, "what", r->about.what);
-	if (r->calls) {
-		(void)fprintf(out, "\"calls\":%u,\"syncs\":%u,", r->calls, r->syncs);
-	} else {
-		(void)fprintf(out, "\"bare_us\":%.2f,\"ours_us\":%.2f,\"ratio\":%.3f,", r->bare_us, r->ours_us,
-		    r->ours_us / r->bare_us);
-		(void)fprintf(out, "\"ratio_low\":%.3f,\"ratio_high\":%.3f,", r->low, r->high);
-		if (r->about.budget > 0)
-			(void)fprintf(
-			    out, "\"budget\":%.2f,\"met\":%s,", r->about.budget, is_met(r) ? "true" : "false");
-		else
-			(void)fputs("\"budget\":null,\"met\":null,", out);
-		(void)fprintf(out, "\"rounds\":%d,\"ops_per_round\":%u,", ROUNDS, r->about.ops);
-	}
-	json_text(out, "file_system", b->file_system);
-	(void)fprintf(out, "\"note\":\"%s\"}", r->about.note);
-}
-
-int
-report_finish(const struct bench *b)
-{
-	FILE *out = fopen(b->json, "w");
 	int missed = 0;
 
 	(void)printf("on %s; median of %d rounds, bare and ours in turn\n", b->file_system, ROUNDS);
 	print_times();
-	print_calls();
-	if (!out)
-		die("cannot write '%s'", b->json);
-	(void)fputs("{\"rows\":[\n", out);
 	for (size_t i = 0; i < rows_n; i++) {
-		json_row(out, b, &rows[i]);
-		(void)fputs(i + 1 < rows_n ? ",\n" : "\n", out);
+		record_row(&rows[i]);
 		missed += rows[i].about.budget > 0 && !is_met(&rows[i]);
 	}
-	(void)fputs("]}\n", out);
-	if (fclose(out) != 0)
-		die("cannot write '%s'", b->json);
-	(void)printf("\n%d budgets missed; written to %s\n", missed, b->json);
-	return missed;
+	(void)printf("%d budgets missed\n\n", missed);
 }

@@ -55,22 +55,12 @@ send_ours(void *ctx)
 }
 
 static double
-start_program(struct bench *b, const char *const *argv)
-{
-	double began = now_us();
-
-	if (run_program(b, argv, NULL) != 0)
-		die("'%s' failed", argv[0]);
-	return now_us() - began;
-}
-
-static double
 start_empty(void *ctx)
 {
 	struct side *s = ctx;
 	const char *argv[] = { s->bench->empty, NULL };
 
-	return start_program(s->bench, argv);
+	return run_timed(s->bench, argv);
 }
 
 static double
@@ -92,7 +82,7 @@ start_bare_command(void *ctx)
 {
 	struct side *s = ctx;
 
-	return start_program(s->bench, s->bare_argv);
+	return run_timed(s->bench, s->bare_argv);
 }
 
 static double
@@ -100,7 +90,7 @@ start_command(void *ctx)
 {
 	struct side *s = ctx;
 
-	return start_program(s->bench, s->argv);
+	return run_timed(s->bench, s->argv);
 }
 
 static double

@@ -184,6 +184,8 @@ struct mr_storage { /* what a power cut may do here, as far as the kernel tells 
 	char file_system[32];
 	bool power_safe;
 	char reason[160]; /* when not: what is missing */
+	char sync[8]; /* how accepted mail is made durable: "full", "fast" or "none"; "": the kind has no such choice */
+	char sync_reason[160]; /* "full" although the room asks for "fast": why */
 };
 MR_API enum mr_rc mr_room_storage(struct mr_room *room, struct mr_storage *ret, struct mr_error *err);
 

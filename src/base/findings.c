@@ -154,6 +154,35 @@ findings_in_use(int dir_fd, const char *name)
 	return false;
 }
 
+#define TICKET_KEPT_MS ((int64_t)30 * 24 * 3600 * 1000)
+
+/* A carrier that still asks finds the name of what was put aside: "not published", and delivers again. Removed, the
+ * file would say the opposite. So it is never taken, and put aside only when whoever sent it had a month to ask. */
+static void
+put_ticket_aside(struct findings *f, int dir_fd, const char *name, const char *path, const struct stat *st)
+{
+	struct mr_finding finding = { .severity = MR_NOTE,
+		.code = "leftovers",
+		.path = path,
+		.why = "a `mailroom carry` that was killed leaves it, and may still ask for it: without it the message "
+		       "would count as delivered",
+		.fix = "run `mailroom carry` in every room that is linked with this one; what is still here a month "
+		       "after it came, mailroom doctor --fix puts aside" };
+	struct mr_error err = { 0 };
+	bool published = false;
+	char since[24];
+
+	duration_text(findings_age_ms(st), since);
+	if (f->fix && findings_age_ms(st) >= TICKET_KEPT_MS) {
+		finding.fixed = file_prepared_void(dir_fd, name, &published, &err) == MR_OK;
+		finding.fix = !finding.fixed ? err.message
+			      : published    ? "it had been delivered: only its second name is gone"
+					  : "it is there as '" FILE_VOID "...' for a week; a carrier that still asks "
+					    "is told that it was not delivered, and sends it again";
+	}
+	findings_say(f, &finding, "'%s' is a message on its way from another room, %s old", path, since);
+}
+
 void
 findings_leftover(struct findings *f, int dir_fd, const char *name, const char *path)
 {
@@ -167,15 +196,7 @@ findings_leftover(struct findings *f, int dir_fd, const char *name, const char *
 	duration_text(findings_age_ms(&st), since);
 	/* One without a byte never got far enough to be asked for: whoever notes a ticket has written it all before. */
 	if (ticket && st.st_size > 0)
-		findings_say(f,
-		    &(struct mr_finding){ .severity = MR_NOTE,
-			.code = "leftovers",
-			.path = path,
-			.why = "a `mailroom carry` that was killed leaves it, and may still ask for it: without it the "
-			       "message would count as delivered",
-			.fix = "run `mailroom carry` in every room that is linked with this one; what is still here "
-			       "then can be removed by hand" },
-		    "'%s' is a message on its way from another room, %s old", path, since);
+		put_ticket_aside(f, dir_fd, name, path, &st);
 	else
 		findings_take(f, dir_fd, name,
 		    &(struct mr_finding){ .severity = MR_NOTE,

@@ -51,7 +51,8 @@ int64_t findings_age_ms(const struct stat *st);
  * where it does not tell (another user's file, a network file system), and then only the age speaks. */
 bool findings_in_use(int dir_fd, const char *name);
 /* A temporary file of ours in a room of another program: told, and taken, once nobody can be using it. A file that a
- * link may still ask for (FILE_CARRY) is only told: gone it would say that its message was delivered. */
+ * link may still ask for (FILE_CARRY) is only told for a month, then put aside: gone it would say that its message was
+ * delivered. */
 void findings_leftover(struct findings *f, int dir_fd, const char *name, const char *path);
 /* Blocks and inodes; `fd` is on that file system. */
 void findings_space(struct findings *f, int fd);

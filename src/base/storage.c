@@ -59,9 +59,9 @@ kind_of(uint32_t magic)
 	return NULL;
 }
 
-/* Name of a block device by its number, as in /proc/partitions: "major minor blocks name". */
-static bool
-device_name(dev_t dev, char ret[64])
+/* By its number, from /proc/partitions: "major minor blocks name". */
+bool
+storage_device_name(dev_t dev, char ret[64])
 {
 	char text[32768];
 	unsigned want_major = major(dev), want_minor = minor(dev), found_major, found_minor;
@@ -74,6 +74,8 @@ device_name(dev_t dev, char ret[64])
 		if (sscanf(line, "%u %u %*s %63s", &found_major, &found_minor, name) == 3 &&
 		    found_major == want_major && found_minor == want_minor) {
 			memcpy(ret, name, sizeof name);
+			for (char *c = ret; *c; c++)
+				*c = *c == '/' ? '!' : *c;
 			return true;
 		}
 	}
@@ -86,11 +88,8 @@ ext4_reason(dev_t dev)
 {
 	char device[64], path[128];
 
-	if (!device_name(dev, device))
+	if (!storage_device_name(dev, device))
 		return "whether this ext4 has a journal cannot be seen from here";
-	for (char *c = device; *c; c++)
-		if (*c == '/')
-			*c = '!'; /* as the kernel writes it there */
 	(void)snprintf(path, sizeof path, "/proc/fs/jbd2/%s-8", device);
 	if (sys_kernel_inode(path) != 0)
 		return NULL;
@@ -156,18 +155,17 @@ storage_of_path(const char *path, struct mr_storage *ret, struct mr_error *err)
 }
 
 #if defined(__linux__) && !defined(MR_PORTABLE)
-/* From 5.8 on syncfs reports what could not be written, to whoever had the file open then. */
-static bool
-reports_errors(void)
+bool
+storage_kernel_is(long major_wanted, long minor_wanted)
 {
 	struct utsname kernel;
 	char *end;
 
 	if (uname(&kernel) < 0)
 		return false;
-	long major = strtol(kernel.release, &end, 10), minor = *end == '.' ? strtol(end + 1, NULL, 10) : 0;
+	long first = strtol(kernel.release, &end, 10), second = *end == '.' ? strtol(end + 1, NULL, 10) : 0;
 
-	return major > 5 || (major == 5 && minor >= 8);
+	return first > major_wanted || (first == major_wanted && second >= minor_wanted);
 }
 #endif
 
@@ -184,7 +182,8 @@ storage_syncs_whole(int fd)
 		return false;
 	for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
 		if (known[i] == (uint32_t)fs.f_type)
-			return reports_errors();
+			/* From 5.8 on it reports what could not be written, to whoever had the file open then. */
+			return storage_kernel_is(5, 8);
 #else
 	(void)fd;
 #endif

@@ -4,6 +4,7 @@
 #define BASE_STORAGE_H
 
 #include "mailroom.h"
+#include <sys/types.h>
 
 /* `name` is for messages. */
 enum mr_rc storage_of(int dir_fd, const char *name, struct mr_storage *ret, struct mr_error *err);
@@ -12,5 +13,11 @@ enum mr_rc storage_of_path(const char *path, struct mr_storage *ret, struct mr_e
 /* Is one sync of the whole file system (sys_sync_whole) as good as one of each file and folder? Only where it is known
  * to write everything and to report what failed. */
 bool storage_syncs_whole(int fd);
+/* Why it may not keep the order in which bytes are written out (sys_write_out) and names change; NULL: it does. */
+const char *storage_order_doubt(int fd);
+
+/* ---- For both files ---- */
+bool storage_device_name(dev_t dev, char ret[64]); /* as the kernel writes it in /proc/fs */
+bool storage_kernel_is(long major, long minor);    /* or newer */
 
 #endif

@@ -140,6 +140,22 @@ sys_fsync(int fd)
 }
 
 int
+sys_write_out(int fd)
+{
+#if defined(SYNC_FILE_RANGE_WRITE) && !defined(MR_PORTABLE)
+	const unsigned all = SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
+
+	if (sys_break_is(BREAK_NO_WRITE_OUT))
+		return 0;
+	return record_file((int)RETRYING(POINT_OTHER, sync_file_range(fd, 0, 0, all)), RECORD_WRITE_OUT, fd, -1, NULL);
+#else
+	(void)fd;
+	errno = ENOSYS;
+	return -1;
+#endif
+}
+
+int
 sys_sync_whole(int fd)
 {
 #if defined(SYS_syncfs) && !defined(MR_PORTABLE)
@@ -338,6 +354,8 @@ sys_set_atime(int dir_fd, const char *name, int64_t ns)
 int
 sys_flock(int fd, int operation)
 {
+	if (sys_break_is(BREAK_NO_LOCKS))
+		return 0;
 	return (int)RETRYING(POINT_OTHER, flock(fd, operation));
 }
 

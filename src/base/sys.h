@@ -40,6 +40,9 @@ int sys_pwrite_all(int fd, const void *buf, size_t n, off_t at);
 /* n bytes from there, to where to_fd stands; by the kernel alone where it can. */
 int sys_copy(int from_fd, off_t at, int to_fd, size_t n);
 int sys_fsync(int fd);
+/* The bytes of a file on their way to the disk, and there: its length and names are not, and nothing tells the disk to
+ * keep what it got. As good as a sync only before a sync of a folder, where storage_keeps_order says so. */
+int sys_write_out(int fd);
 /* Everything of that file system, whoever wrote it. Only where storage_syncs_whole says that it is as good. */
 int sys_sync_whole(int fd);
 int sys_link(int from_fd, const char *from, int to_fd, const char *to);       /* no symlink followed */

@@ -22,6 +22,9 @@ sys_break_set(const char *name)
 		[BREAK_MARK_BEFORE_SHOW] = "mark-before-show",
 		[BREAK_SOURCE_FIRST] = "source-first",
 		[BREAK_NO_UNNAMED] = "no-unnamed",
+		[BREAK_NO_LOCKS] = "no-locks",
+		[BREAK_ORDERED] = "ordered",
+		[BREAK_NO_WRITE_OUT] = "no-write-out",
 	};
 
 	broken = BREAK_NOTHING;
@@ -37,6 +40,12 @@ bool
 sys_break_is(enum sys_break which)
 {
 	return broken == which;
+}
+
+bool
+sys_break_is_ordered(void)
+{
+	return broken == BREAK_ORDERED || broken == BREAK_NO_WRITE_OUT;
 }
 
 bool
@@ -67,6 +76,7 @@ sys_break_link_empty(int fd, int dir_fd, const char *name)
 	if (bytes && pread(fd, bytes, (size_t)st.st_size, 0) == st.st_size &&
 	    record_file(ftruncate(fd, 0), RECORD_TRUNCATE, fd, -1, NULL) == 0)
 		result = sys_link_unnamed(fd, dir_fd, name);
+	(void)usleep(10000); /* else the moment in which it is empty is too short for a test to meet */
 	if (result == 0)
 		result = sys_pwrite_all(fd, bytes, (size_t)st.st_size, 0) < 0 || sys_fsync(fd) < 0 ? -1 : 0;
 	free(bytes);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * sys_break.h - test builds only (-Dfault_env=true): ways to be wrong on purpose, one at a time, so that the tests of
- * power cuts can prove that they would notice. In every other build none of them exists.
+ * power cuts and races can prove that they would notice. In every other build none of them exists.
  */
 #ifndef BASE_SYS_BREAK_H
 #define BASE_SYS_BREAK_H
@@ -16,6 +16,9 @@ enum sys_break {
 	BREAK_MARK_BEFORE_SHOW,  /* mail is consumed before it was shown */
 	BREAK_SOURCE_FIRST,      /* of a move, the folder that lost the name is synced first */
 	BREAK_NO_UNNAMED,        /* not wrong, only poorer: as on a system without unnamed files */
+	BREAK_NO_LOCKS,          /* every lock is given to whoever asks */
+	BREAK_ORDERED,           /* not wrong, only bold: every file system counts as one that keeps the order */
+	BREAK_NO_WRITE_OUT,      /* so it does, and bytes are not written out before their file gets its name */
 };
 
 #ifdef MR_FAULT_ENV
@@ -23,12 +26,14 @@ enum sys_break {
 bool sys_break_set(const char *name);
 bool sys_break_is(enum sys_break which);
 bool sys_break_skips_sync(int fd);
+bool sys_break_is_ordered(void);
 bool sys_break_skips_all_syncs(void); /* a sync of everything would heal either of the two */
 /* Links the staged file while it is empty, then writes its bytes: 0, or -1 and errno. */
 int sys_break_link_empty(int fd, int dir_fd, const char *name);
 #else
 #define sys_break_is(which) false
 #define sys_break_skips_sync(fd) false
+#define sys_break_is_ordered() false
 #define sys_break_skips_all_syncs() false
 #define sys_break_link_empty(fd, dir_fd, name) (-1)
 #endif

@@ -16,18 +16,19 @@
 #define RECORD_MAGIC 0x1b7f01c5u
 
 enum record_kind {
-	RECORD_CREATE = 'C',   /* path a, file */
-	RECORD_UNNAMED = 'O',  /* file */
-	RECORD_MKDIR = 'M',    /* path a, folder */
-	RECORD_LINK = 'L',     /* path b is file, wherever its first name was */
-	RECORD_RENAME = 'R',   /* path a becomes path b */
-	RECORD_EXCHANGE = 'X', /* paths a and b swap */
-	RECORD_UNLINK = 'U',   /* path a; also of folders */
-	RECORD_WRITE = 'W',    /* bytes at `at` of file */
-	RECORD_TRUNCATE = 'T', /* file, to `at` bytes */
-	RECORD_SYNC = 'S',     /* file or folder */
-	RECORD_SYNC_ALL = 'A', /* the whole file system */
-	RECORD_CHANGE = 'H',   /* mode or times of file */
+	RECORD_CREATE = 'C',    /* path a, file */
+	RECORD_UNNAMED = 'O',   /* file */
+	RECORD_MKDIR = 'M',     /* path a, folder */
+	RECORD_LINK = 'L',      /* path b is file, wherever its first name was */
+	RECORD_RENAME = 'R',    /* path a becomes path b */
+	RECORD_EXCHANGE = 'X',  /* paths a and b swap */
+	RECORD_UNLINK = 'U',    /* path a; also of folders */
+	RECORD_WRITE = 'W',     /* bytes at `at` of file */
+	RECORD_TRUNCATE = 'T',  /* file, to `at` bytes */
+	RECORD_SYNC = 'S',      /* file or folder */
+	RECORD_SYNC_ALL = 'A',  /* the whole file system */
+	RECORD_WRITE_OUT = 'F', /* bytes of file, nothing else */
+	RECORD_CHANGE = 'H',    /* mode or times of file */
 };
 struct record_head {
 	uint32_t magic;

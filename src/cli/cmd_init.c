@@ -15,8 +15,9 @@ read_options(struct cli *cli, struct mr_init_options *ret)
 	ret->share_group = share != NULL;
 	if (share && strcmp(share, "group") != 0)
 		return cli_usage(cli, "option '--share' is 'group', not '%s'", share), false;
-	if (ret->sync && strcmp(ret->sync, "none") != 0 && strcmp(ret->sync, "full") != 0)
-		return cli_usage(cli, "option '--sync' is 'full' or 'none', not '%s'", ret->sync), false;
+	if (ret->sync && strcmp(ret->sync, "none") != 0 && strcmp(ret->sync, "fast") != 0 &&
+	    strcmp(ret->sync, "full") != 0)
+		return cli_usage(cli, "option '--sync' is 'full', 'fast' or 'none', not '%s'", ret->sync), false;
 	if (cli->room_option && cli->argc == 0)
 		return cli_usage(cli, "init takes the place as an argument: mailroom init PATH"), false;
 	return true;
@@ -27,6 +28,8 @@ warn_storage(struct cli *cli, const struct mr_storage *storage, const char *sync
 {
 	if (!storage->power_safe)
 		cli_warn(cli, "a power cut can lose mail here (%s): %s", storage->file_system, storage->reason);
+	if (sync && strcmp(sync, "fast") == 0 && storage->sync_reason[0])
+		cli_warn(cli, "mail is made durable as with '--sync full': %s", storage->sync_reason);
 	if (sync && strcmp(sync, "none") == 0)
 		cli_warn(cli, "this room syncs nothing: a power cut or a crash of the machine can lose accepted mail");
 }
@@ -81,7 +84,9 @@ run_init(struct cli *cli)
 static const struct opt opts[] = {
 	OPT(0, "name", "NAME", "name of the room, what stands after @ in addresses (default: the folder's)"),
 	OPT(0, "share", "group", "let the Unix group of the folder use the room, not only you"),
-	OPT(0, "sync", "none", "sync nothing to disk: fast, and a power cut can lose mail"),
+	OPT(0, "sync", "HOW",
+	    "full; fast: as safe, with fewer syncs, where the file system is known to keep the order, and else full; "
+	    "none: a power cut can lose mail"),
 	OPT_END,
 };
 static const char *const about[] = {
@@ -98,7 +103,7 @@ static const char *const examples[] = { "mailroom init", "mkdir town && mailroom
 const struct cmd cmd_init = {
 	.name = "init",
 	.needs = CMD_NOTHING,
-	.synopsis = "[--name NAME] [--share group] [--sync none] [PATH]",
+	.synopsis = "[--name NAME] [--share group] [--sync full|fast|none] [PATH]",
 	.summary = "make a room",
 	.opts = opts,
 	.about = about,

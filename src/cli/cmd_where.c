@@ -20,6 +20,8 @@ print_json(struct cli *cli, const struct mr_storage *storage)
 	json_key_str(&j, "file_system", storage->file_system);
 	json_key_bool(&j, "power_safe", storage->power_safe);
 	json_key_str(&j, "reason", storage->reason[0] ? storage->reason : NULL);
+	json_key_str(&j, "sync", storage->sync[0] ? storage->sync : NULL);
+	json_key_str(&j, "sync_reason", storage->sync_reason[0] ? storage->sync_reason : NULL);
 	json_close(&j);
 	out_json_line(cli, &j);
 }
@@ -57,6 +59,12 @@ run_where(struct cli *cli)
 		buf_addf(&disk, "%s, %s%s", storage.file_system,
 		    storage.power_safe ? "survives a power cut" : "a power cut can lose mail: ", storage.reason);
 	add_fact(&cli->out, "storage", buf_z(&disk));
+	if (storage.sync[0]) {
+		buf_clear(&disk);
+		buf_addf(&disk, "%s%s%s", storage.sync, storage.sync_reason[0] ? ", not fast as asked for: " : "",
+		    storage.sync_reason);
+		add_fact(&cli->out, "sync", buf_z(&disk));
+	}
 	return EXIT_DONE;
 }
 

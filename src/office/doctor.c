@@ -66,12 +66,20 @@ examine_storage(struct examination *x)
 		findings_say(&x->f, &like, "%s", why.message);
 	} else if (storage.power_safe) {
 		like.severity = MR_FINE;
-		findings_say(&x->f, &like, "%s keeps accepted mail through a power cut", storage.file_system);
+		findings_say(&x->f, &like, "%s keeps accepted mail through a power cut%s%s", storage.file_system,
+		    storage.sync[0] ? ", Sync: " : "", storage.sync);
 	} else {
 		like.why = "kill -9 loses nothing here, but a power cut may lose mail that was accepted";
 		like.fix = "put the room on ext4 with a journal, xfs or btrfs; mailroom selftest tells what works here";
 		findings_say(&x->f, &like, "%s: %s", storage.file_system, storage.reason);
 	}
+	if (storage.sync_reason[0])
+		findings_say(&x->f,
+		    &(struct mr_finding){ .severity = MR_NOTE,
+			.code = "sync",
+			.why = "the room asks for Sync: fast; mail is as safe, and takes longer",
+			.fix = "nothing has to be done; write Sync: full into the file 'room' to say what is so" },
+		    "Sync: full is used: %s", storage.sync_reason);
 }
 
 /* Nothing in a room is older than the room. Mail from the future is the driver's to find. */

@@ -253,9 +253,9 @@ ensure_operator(const struct making *m, struct mr_error *err)
 static enum mr_rc
 check_options(const struct mr_init_options *o, struct mr_error *err)
 {
-	if (o->sync && strcmp(o->sync, "full") != 0 && strcmp(o->sync, "none") != 0) {
+	if (o->sync && strcmp(o->sync, "full") != 0 && strcmp(o->sync, "fast") != 0 && strcmp(o->sync, "none") != 0) {
 		(void)mr_fail(err, MR_REFUSED, "no way to sync is called '%.40s'", o->sync);
-		return mr_hint(err, "use 'full', or 'none' for a room whose mail may be lost at a power cut");
+		return mr_hint(err, "use 'full', 'fast', or 'none' for a room whose mail may be lost at a power cut");
 	}
 	if (o->name && check_component(o->name, err) != MR_OK)
 		return mr_wrap(err, "name of the room");

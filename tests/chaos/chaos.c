@@ -125,18 +125,18 @@ is_asked_for(const char *name, char **names)
 static void
 storms(struct chaos *c, unsigned messages, double seconds, char **names)
 {
-	static const char *const how[] = { "drain", "recv" };
+	static const char *const how[] = { "drain", "recv", "mcp", "hook" };
 	char row[240], name[32];
 
 	c->around = AROUND_PLAIN;
-	for (size_t i = 0; i < 2; i++) {
+	for (size_t i = 0; i < 4; i++) {
 		(void)snprintf(name, sizeof(name), "storm on %s", how[i]);
 		if (!is_asked_for(name, names))
 			continue;
 		begin(c);
 		make_room(c);
 		/* one by one takes ten times as long: all of them only when there is time */
-		unsigned n = i == 1 && seconds < 20 ? messages / 5 : messages;
+		unsigned n = i > 0 && seconds < 20 ? messages / 5 : messages;
 		unsigned bad = storm(c, how[i], n, row, sizeof(row));
 		end(c, name, row, bad);
 	}

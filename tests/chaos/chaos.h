@@ -66,6 +66,7 @@ struct order { /* how a command is run */
 	const char *bin, *dir, *fault, *clock;
 	const char *input;      /* file for stdin, or NULL */
 	unsigned kill_after_us; /* 0: not */
+	bool kill_child;        /* not it, but the process that it started, if there is one */
 };
 void run_command(const struct order *order, const char *const *argv, struct answer *ret);
 void remove_tree(const char *path);
@@ -86,7 +87,20 @@ extern const char *const agent_names[AGENTS];
 /* How many promises are broken; prints each of the first few. */
 unsigned count_all(const struct chaos *c);
 
-/* ---- storm.c ---- */
+/* ---- storm.c, storm_doors.c ---- */
+struct storm {
+	const struct chaos *c;
+	unsigned messages;
+	unsigned sent; /* of them, by doors that get them little by little */
+	struct answer *answer;
+	uint64_t state;
+};
 unsigned storm(const struct chaos *c, const char *how, unsigned messages, char *ret_row, size_t size);
+/* The messages from .. to for bob, in one batch; false: they were not accepted. */
+bool storm_send(struct storm *s, unsigned from, unsigned to);
+void storm_note(const char *out, unsigned long tag_max); /* whole lines alone count */
+/* One turn of a receiver: false if there was nothing left to receive. */
+bool storm_mcp(struct storm *s, struct order *order);
+bool storm_hook(struct storm *s, struct order *order);
 
 #endif

@@ -54,6 +54,20 @@ become(const struct order *o, const char *const *argv, int out)
 	_exit(127);
 }
 
+static pid_t
+child_of(pid_t pid)
+{
+	char path[64], text[32] = "";
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)pid, (int)pid);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0 && read(fd, text, sizeof(text) - 1) < 0)
+		text[0] = '\0';
+	if (fd >= 0)
+		(void)close(fd);
+	return (pid_t)strtol(text, NULL, 10);
+}
+
 /* Reads what it prints, as its reader would; kills it when its time has come. */
 static void
 listen_to(pid_t pid, int fd, const struct order *o, const char *const *argv, struct answer *ret)
@@ -69,8 +83,11 @@ listen_to(pid_t pid, int fd, const struct order *o, const char *const *argv, str
 		wait.tv_nsec = left > 0 ? (long)((left - (double)wait.tv_sec) * 1e9) : 0;
 		int got = ppoll(&p, 1, killed ? NULL : &wait, NULL);
 		if (got == 0 && !killed) {
-			(void)kill(pid, SIGKILL);
+			pid_t child = o->kill_child ? child_of(pid) : 0;
+			(void)kill(child > 1 ? child : pid, SIGKILL);
 			killed = true;
+			if (child > 1)
+				atomic_fetch_add(&model->killed, 1);
 			if (!o->kill_after_us)
 				(void)snprintf(model->crash, sizeof(model->crash),
 				    "'%s %s %s' under '%s' did not end within 20 s", argv[0], argv[1],

@@ -12,8 +12,18 @@
 #include "mailroom.h"
 #include "base/sys.h"
 
-#define BODY "line one\nline two: the end of the message is here\n"
-#define WORK 3 /* messages that wait for bob in the scenarios that consume */
+#define BODY world_body()
+#define WORK 3            /* messages that wait for bob in the scenarios that consume */
+#define HISTORY "history" /* subject of what was there before: no check counts it */
+
+struct world_options { /* the same scenarios over other set-ups; all 0: as ever */
+	bool sized;    /* messages of body_size bytes, else some 50 */
+	size_t body_size;
+	bool history;     /* every mailbox has mail that was read, archived, sent */
+	const char *sync; /* of the room's settings; NULL: the default */
+};
+void world_options_set(const struct world_options *options);
+const char *world_body(void);
 
 struct world { /* what the child has told */
 	bool accepted, doubted, refused;

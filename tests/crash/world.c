@@ -16,6 +16,32 @@ tell_char(int fd, char c)
 		_exit(9);
 }
 
+/* ---- The set-up ---- */
+
+static struct world_options set;
+static char *sized_body;
+
+void
+world_options_set(const struct world_options *options)
+{
+	set = *options;
+	free(sized_body);
+	sized_body = NULL;
+	if (!set.sized)
+		return;
+	sized_body = malloc(set.body_size + 1);
+	assert_non_null(sized_body);
+	for (size_t i = 0; i < set.body_size; i++) /* every sector differs from every other */
+		sized_body[i] = (char)(i % 64 == 63 || i + 1 == set.body_size ? '\n' : 'a' + (i / 7 + i / 512) % 26);
+	sized_body[set.body_size] = '\0';
+}
+
+const char *
+world_body(void)
+{
+	return set.sized ? sized_body : "line one\nline two: the end of the message is here\n";
+}
+
 static const char *
 scratch_parent(void)
 {
@@ -29,6 +55,33 @@ world_folder(struct world *w)
 	assert_non_null(mkdtemp(w->dir));
 }
 
+/* One message that was read and one that was archived, with a sender's copy of each. */
+static void
+give_history(struct mr_room *room, const char *from, const char *to)
+{
+	const char *list[] = { to, NULL };
+	struct mr_draft draft = { .to = list, .subject = HISTORY, .body = "long ago\n", .body_len = 9 };
+	struct mr_error err = { 0 };
+	struct mr_self sender = { 0 }, self = { 0 };
+	enum mr_rc rc = mr_self_named(room, from, &sender, &err);
+
+	if (rc == MR_OK)
+		rc = mr_self_named(room, to, &self, &err);
+	for (int i = 0; rc == MR_OK && i < 2; i++) {
+		struct mr_receipt receipt = { 0 };
+
+		rc = mr_send(room, &sender, &draft, &receipt, &err);
+		if (rc == MR_OK)
+			rc = i == 0 ? mr_mark(room, &self, receipt.id, MR_SEEN, 0, &err)
+				    : mr_archive(room, &self, receipt.id, &err);
+		mr_receipt_done(&receipt);
+	}
+	if (rc == MR_OK)
+		rc = mr_flush(room, &err);
+	if (rc != MR_OK)
+		fail_msg("history: %s", err.message);
+}
+
 void
 world_new(struct world *w, const char *const *agents)
 {
@@ -36,8 +89,11 @@ world_new(struct world *w, const char *const *agents)
 	struct mr_env nobody = { 0 };
 	char *path = NULL;
 
+	const char *first = agents[0];
+
 	world_folder(w);
-	if (mr_room_init(w->dir, w->dir, &(struct mr_init_options){ .name = "town" }, &path, &err) != MR_OK)
+	if (mr_room_init(w->dir, w->dir, &(struct mr_init_options){ .name = "town", .sync = set.sync }, &path, &err) !=
+	    MR_OK)
 		fail_msg("init: %s", err.message);
 	free(path);
 	struct mr_room *room = world_open(w, true);
@@ -45,6 +101,8 @@ world_new(struct world *w, const char *const *agents)
 		struct mr_registration reg = { 0 };
 		if (mr_register(room, *agents, &nobody, NULL, &reg, &err) != MR_OK)
 			fail_msg("register %s: %s", *agents, err.message);
+		if (set.history)
+			give_history(room, first, *agents);
 	}
 	mr_room_close(room);
 }
@@ -88,7 +146,7 @@ count_one(void *ctx, const struct mr_message *msg)
 {
 	struct counting *c = ctx;
 
-	if (c->id != NULL && strcmp(c->id, msg->id) != 0)
+	if ((c->id != NULL && strcmp(c->id, msg->id) != 0) || strcmp(msg->subject, HISTORY) == 0)
 		return true;
 	c->census.copies++;
 	c->census.seen += (msg->flags & MR_SEEN) != 0;

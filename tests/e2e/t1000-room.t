@@ -182,6 +182,12 @@ if [ -w /dev/shm ] && [ "$(stat -f -c %T /dev/shm)" = tmpfs ]; then
 	exits 0 'where on tmpfs' mr where
 	says out 'tmpfs.*power cut' 'says it too'
 	same false "$(mr where --json | jq .storage.power_safe)" 'also in JSON'
+	mkdir quick
+	exits 0 'init --sync fast on tmpfs' mr init quick --name quick --sync fast
+	says err "as with '--sync full': only ext4" 'says that it is full all the same, and why'
+	same 'full true' "$(mr --room quick where --json | jq -r '.storage | "\(.sync) \(.sync_reason != null)"')" 'where says what is so'
+	exits 0 'doctor there' mr --room quick doctor
+	says out 'Sync: full is used: only ext4' 'says it too'
 	mr register alice >/dev/null 2>&1; mr register bob >/dev/null 2>&1
 	exits 0 'the first send of a life' mr --as alice send bob -m 1
 	says err 'tmpfs|power' 'says it'
@@ -198,6 +204,9 @@ mkdir fast
 exits 0 'init --sync none' mr init fast --name fast --sync none
 says err 'power cut' 'is said loudly'
 same false "$(mr --room fast where --json | jq .storage.power_safe)" 'and where knows'
+same none "$(mr --room fast where --json | jq -r .storage.sync)" 'in so many words'
+exits 2 'init --sync with another word' mr init fast --sync quick
+says err "'full', 'fast' or 'none'" 'tells the words'
 
 # ---- the command explains itself ----
 room alice bob

@@ -100,6 +100,21 @@ exits 0 'a claim whose holder was killed' mr doctor --json
 same 'note jobs false;' "$(found claims)" 'is'
 exits 0 '--fix' mr doctor --fix --json
 same 'note jobs true;1' "$(found claims)$(mr queue show jobs --json | jq .ready)" 'makes it ready again'
+# killed when it had said who it is and had no mail yet
+token() { # token AGENT: leaves one; its mail is where it was
+	n=1; while [ -z "$(ls .mailroom/holds)" ] && [ $n -lt 90 ]; do
+		MAILROOM_FAULT=kill-before:$n "$DEVBIN" --as $1 drain </dev/null >/dev/null 2>&1; n=$((n + 1)); done
+	same 1: "$(ls .mailroom/holds | wc -l):$(ls $boxes/$1/held/1 2>/dev/null)" "a command of $1 was killed before it held anything"
+}
+rm -f .mailroom/holds/*; token bob
+exits 0 'its token' mr doctor --json; cp out saved
+same "note holds/$(ls .mailroom/holds) false;" "$(found holds)" 'is a note at once'; explained 'that explains it'
+mr --as carol check --inject >/dev/null 2>&1; same 1 "$(ls .mailroom/holds | wc -l)" 'a hook of another agent leaves it'
+mr --as bob check --inject >/dev/null 2>&1; same 0 "$(ls .mailroom/holds | wc -l)" 'one of its own removes it'
+token bob; left=$(ls .mailroom/holds); mr doctor --fix --json >out; same 'true' "$(found holds | sed 's/.* //; s/;//')" 'and so does doctor --fix'
+same 0:1 "$(ls .mailroom/holds | wc -l):$(ls .mailroom/attic/20* | grep -c "^holds%2F$left")" 'which keeps it'
+mr --as bob recv --json >claim 2>/dev/null; mr doctor --fix --json >out
+same '' "$(found holds)" 'the token of a lease stays'; mr --as bob release "$(jq -r .token claim)" >/dev/null 2>&1
 n=60; while ! ls .mailroom/spool | grep -qv '[.]mr$' && [ $n -lt 150 ]; do
 	rm -f .mailroom/spool/*.mr; MAILROOM_FAULT=kill-before:$n "$DEVBIN" --as alice send bob carol dave -m 'to all' </dev/null >/dev/null 2>&1; n=$((n + 1)); done
 exits 0 'a delivery whose sender was killed' mr doctor --json; cp out saved
@@ -122,6 +137,10 @@ blue doctor --fix --json >out; same '' "$(found leftovers)" 'a writer may be wri
 later 3 --room teams:blue doctor --fix --json >out; cp out saved
 same 'note .mailroom-carry-bb.tmp false;note .mailroom-carry-cc.tmp true;note bob.json.tmp.aa true;' "$(found leftovers)" 'later they are leftovers; what a carrier may ask for stays'
 explained 'explained'
+later 29 --room teams:blue doctor --fix --json >out; same 'note .mailroom-carry-bb.tmp false;' "$(found leftovers)" 'for a month'
+later 31 --room teams:blue doctor --fix --json >out; same 'note .mailroom-carry-bb.tmp true;' "$(found leftovers)" 'then it is put aside'
+says out 'mailroom-void.*a week' 'which is said'; same '.mailroom-void-bb.tmp' "$(ls -A "$t/inboxes" | grep mailroom)" 'under the name that says: not delivered'
+blue doctor --json >out; same '' "$(found leftovers)" 'as long as that may be asked for it is no leftover'
 same '.mailroom-carry-cc.tmp bob.json.tmp.aa' "$(ls -A "$XDG_STATE_HOME"/mailroom/attic/20* | tr '\n' ' ' | sed 's/ $//')" 'they are in the attic of the state folder'
 same 'bob.json' "$(ls "$t/inboxes")" 'and nothing of ours is left in the team'
 h=$scratch/boxes; "$BIN" --room "handoff:$h" register eve >out 2>err </dev/null; : >"$h/.registry.json.0a.tmp"

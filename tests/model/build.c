@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* build.c - a state of the model as names that can be reached, as contents, and as real folders. */
+/* build.c - a state of the model as names that can be reached, and as real folders. */
 #include "model.h"
 
 #include <fcntl.h>
@@ -11,25 +11,13 @@
 
 /* ---- Names ---- */
 
+/* Takes, folder by folder from the top, what can be reached; a folder has one place. */
 static void
-set_name(struct tree *t, const struct slot *slot)
+take_reachable(const struct fs *fs, const struct slot *const *now, struct tree *t)
 {
-	for (int i = 0; i < t->n; i++)
-		if (t->names[i]->dir == slot->dir && strcmp(t->names[i]->name, slot->name) == 0) {
-			t->names[i] = slot;
-			return;
-		}
-	t->names[t->n++] = slot;
-}
-
-/* Keeps, folder by folder from the top, what can be reached; a folder has one place. */
-static void
-keep_reachable(const struct fs *fs, struct tree *t)
-{
-	const struct slot **kept = model_alloc(NULL, (size_t)t->n, sizeof(*kept));
 	bool *placed = calloc((size_t)fs->nodes_n, sizeof(*placed));
 	int *queue = model_alloc(NULL, (size_t)fs->nodes_n + 1, sizeof(*queue));
-	int n = 0, head = 0, tail = 0;
+	int head = 0, tail = 0;
 
 	if (!placed)
 		model_die("no memory");
@@ -37,9 +25,9 @@ keep_reachable(const struct fs *fs, struct tree *t)
 	placed[fs->root] = true;
 	while (head < tail) {
 		int dir = queue[head++];
-		for (int i = 0; i < t->n; i++) {
-			const struct slot *slot = t->names[i];
-			if (slot->dir != dir || slot->node < 0)
+		for (int i = fs->dirs[dir]; i < fs->dirs[dir + 1]; i++) {
+			const struct slot *slot = now[fs->in_dir[i]];
+			if (!slot || slot->node < 0)
 				continue;
 			bool is_dir = fs->nodes[slot->node].is_dir;
 			if (is_dir && placed[slot->node])
@@ -47,31 +35,33 @@ keep_reachable(const struct fs *fs, struct tree *t)
 			placed[slot->node] = true;
 			if (is_dir)
 				queue[tail++] = slot->node;
-			kept[n++] = slot;
+			t->names[t->n++] = slot;
 		}
 	}
-	free(t->names);
 	free(placed);
 	free(queue);
-	t->names = kept;
-	t->n = n;
 }
 
 void
 tree_of(const struct fs *fs, const struct state *s, struct tree *ret)
 {
-	*ret = (struct tree){ model_alloc(NULL, (size_t)(fs->names_n + 2 * fs->events_n), sizeof(*ret->names)), 0 };
+	const struct slot **now = calloc((size_t)fs->slots_n + 1, sizeof(*now));
+
+	if (!now)
+		model_die("no memory");
 	for (int i = 0; i < fs->names_n; i++)
-		ret->names[ret->n++] = &fs->names[i];
+		now[fs->names[i].id] = &fs->names[i];
 	for (int i = 0; i < s->after; i++) {
 		const struct event *e = &fs->events[i];
 		/* 1: both; 2: only what was gained; 3: only what was lost */
 		if (s->applied[i] == 1 || s->applied[i] == 3)
-			set_name(ret, &e->slots[0]);
+			now[e->slots[0].id] = &e->slots[0];
 		if (e->slots_n == 2 && (s->applied[i] == 1 || s->applied[i] == 2))
-			set_name(ret, &e->slots[1]);
+			now[e->slots[1].id] = &e->slots[1];
 	}
-	keep_reachable(fs, ret);
+	*ret = (struct tree){ model_alloc(NULL, (size_t)fs->slots_n, sizeof(*ret->names)), 0 };
+	take_reachable(fs, now, ret);
+	free(now);
 }
 
 void
@@ -79,52 +69,6 @@ tree_done(struct tree *t)
 {
 	free(t->names);
 	*t = (struct tree){ 0 };
-}
-
-/* ---- Contents ---- */
-
-/* What is on the disk for certain, and what the program had written. */
-static void
-known_contents(const struct fs *fs, int node, int after, struct bytes *ret_synced, struct bytes *ret_now)
-{
-	*ret_synced = *ret_now = fs->nodes[node].first;
-	for (int i = 0; i < after; i++) {
-		const struct event *e = &fs->events[i];
-
-		if (e->node != node && e->call != 'A')
-			continue;
-		if (e->kind == EVENT_BYTES)
-			*ret_now = e->now;
-		else if (e->kind == EVENT_SYNC)
-			*ret_synced = *ret_now;
-	}
-}
-
-struct bytes
-contents_of(const struct fs *fs, const struct state *s, int node, bool *ret_own)
-{
-	struct bytes synced, now;
-
-	*ret_own = false;
-	known_contents(fs, node, s->after, &synced, &now);
-	if (synced.ptr == now.ptr || s->contents[node] == WITH_ALL)
-		return now;
-	if (s->contents[node] == WITH_SYNCED)
-		return synced;
-	size_t keep = synced.len < now.len ? synced.len : now.len;
-	size_t half = keep + (now.len - keep) / 2;
-	struct bytes mixed = { model_alloc(NULL, now.len, 1), s->contents[node] == WITH_HALF ? half : now.len };
-
-	if (keep == now.len) /* nothing but old blocks written over: the first half of them */
-		half = mixed.len = now.len;
-	*ret_own = true;
-	memset(mixed.ptr, 0, now.len);
-	memcpy(mixed.ptr, synced.ptr ? synced.ptr : "", keep);
-	if (keep == now.len)
-		memcpy(mixed.ptr, now.ptr ? now.ptr : "", now.len / 2);
-	else if (s->contents[node] != WITH_ZEROS)
-		memcpy(mixed.ptr, now.ptr, half);
-	return mixed;
 }
 
 /* ---- Real folders ---- */
@@ -192,4 +136,34 @@ state_build(const struct fs *fs, const struct state *s)
 			(void)close(made[i].fd);
 	tree_done(&tree);
 	free(made);
+}
+
+/* ---- For people ---- */
+
+void
+state_print(FILE *out, const struct fs *fs, const struct state *s)
+{
+	static const char *const what[] = { "lost", "there", "only the new name", "only the loss" };
+	char bytes[64];
+
+	(void)fprintf(
+	    out, "# flavour %s, cut after call %d of %d:\n", flavour_names[s->flavour], s->after, fs->events_n);
+	for (int i = 0; i < s->after; i++) {
+		const struct event *e = &fs->events[i];
+
+		if (e->kind == EVENT_NAMES) {
+			(void)fprintf(out, "#   %3d %c %s: %s\n", i, e->call, e->label, what[s->applied[i]]);
+		} else if (e->kind == EVENT_BYTES) {
+			contents_name(fs, s, e->node, bytes);
+			(void)fprintf(
+			    out, "#   %3d %c file %d, now %zu bytes: %s\n", i, e->call, e->node, e->now.len, bytes);
+		} else if (e->kind == EVENT_SYNC && e->call == 'A') {
+			(void)fprintf(out, "#   %3d A everything\n", i);
+		} else if (e->kind == EVENT_SYNC) {
+			(void)fprintf(out, "#   %3d %c %s %d\n", i, e->call,
+			    fs->nodes[e->node].is_dir ? "folder" : "file", e->node);
+		} else {
+			(void)fprintf(out, "#   %3d said %.40s\n", i, e->now.ptr);
+		}
+	}
 }

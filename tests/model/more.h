@@ -20,6 +20,10 @@ extern const size_t more_scenarios_n;
 extern const struct scenario office_scenarios[];
 extern const size_t office_scenarios_n;
 
+/* ---- scenarios_rows.c ---- */
+extern const struct scenario row_scenarios[];
+extern const size_t row_scenarios_n;
+
 /* ---- scenarios_command.c ---- */
 #define MODEL_BOOT "11111111-2222-3333-4444-555555555555" /* before the cut */
 extern const struct scenario command_scenarios[];

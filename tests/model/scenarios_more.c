@@ -34,7 +34,7 @@ note_place(void *ctx, const struct mr_message *msg)
 {
 	struct finding_places *f = ctx;
 
-	if (f->id && strcmp(f->id, msg->id) != 0)
+	if ((f->id && strcmp(f->id, msg->id) != 0) || strcmp(msg->subject, HISTORY) == 0)
 		return true;
 	f->p.inbox += msg->folder == MR_INBOX;
 	f->p.unread += msg->folder == MR_INBOX && (msg->flags & MR_SEEN) == 0;

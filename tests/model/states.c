@@ -1,22 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * states.c - which states the rules of a flavour allow after a cut, and drawing some of them. What a sync has made
- * durable must be there; of the rest, each draw takes other things.
+ * states.c - listing the states that the rules allow (rules.c, contents.c), or drawing some where there are too many.
+ * States that look the same, with the same things said, count once.
  */
 #include "model.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-const char *const flavour_names[FLAVOURS] = { "log", "objects", "blocks" };
+#define VISITS_MAX 200000u /* choices tried to list all states */
+#define LISTED_MAX 60000   /* different ones: more are not listed */
+#define IDLE_MAX 12        /* rounds of drawing without a new one */
 
-enum { NOT = 0, BOTH = 1, GAIN = 2, LOSS = 3 }; /* what of a change of names is there; the halves only of moves */
+/* The first turns are the plain cases, the others are left to the dice. */
+enum { TURN_LEAST, TURN_ALL, TURN_NAMES_ONLY, TURN_BYTES_ONLY, TURN_HALVES, TURN_ZEROS, TURN_RANDOM };
 
-struct drawing {
-	const struct fs *fs;
-	uint64_t dice;
-	unsigned turn;
-	bool both_names;
+struct work {
+	struct drawing *d;
+	struct states *ret;
+	struct point point;
+	struct state now; /* the one that is being looked at */
+	int *written;     /* nodes whose bytes the operation changes */
+	int written_n;
+	unsigned visits;
 };
 
 static unsigned
@@ -26,138 +32,193 @@ roll(struct drawing *d, unsigned sides)
 	return (unsigned)(d->dice >> 33) % sides;
 }
 
-/* The first turns are the plain cases, the others are left to the dice. */
-enum { TURN_LEAST, TURN_ALL, TURN_NAMES_ONLY, TURN_BYTES_ONLY, TURN_HALVES, TURN_ZEROS, TURN_RANDOM };
+/* ---- What it looks like ---- */
 
-/* ---- What is durable ---- */
-
-static bool
-is_sync_of(const struct event *e, int node)
+static uint64_t
+mix(uint64_t h, const void *bytes, size_t n)
 {
-	return e->kind == EVENT_SYNC && (e->node == node || e->call == 'A');
+	const unsigned char *p = bytes;
+
+	for (size_t i = 0; i < n; i++)
+		h = (h ^ p[i]) * 1099511628211u;
+	return h;
 }
 
-static bool
-touches(const struct event *e, int node)
+static uint64_t
+hash_contents(const struct work *w, int node)
 {
-	if (e->kind == EVENT_BYTES)
-		return e->node == node;
-	if (e->kind != EVENT_NAMES)
+	bool own = false;
+	struct bytes b = contents_of(w->d->fs, &w->now, node, &own);
+	uint64_t h = mix(mix(88172645463325252u, &node, sizeof(node)), b.ptr, b.len);
+
+	h = mix(h, &b.len, sizeof(b.len));
+	if (own)
+		free(b.ptr);
+	return h;
+}
+
+/* Bytes that the operation does not change are told by the number of their file. */
+static uint64_t
+hash_of(const struct work *w, const struct tree *tree, const bool *visible)
+{
+	uint64_t sum = 1, said = 0;
+
+	for (int i = 0; i < tree->n; i++) {
+		int ends[2] = { tree->names[i]->id, tree->names[i]->node };
+		sum += mix(14695981039346656037u, ends, sizeof(ends));
+	}
+	for (int i = 0; i < w->written_n; i++)
+		if (visible[i])
+			sum += hash_contents(w, w->written[i]);
+	for (int i = 0; i < w->now.after; i++)
+		said += w->d->fs->events[i].kind == EVENT_SAID ? w->d->fs->events[i].now.len : 0;
+	uint64_t h = mix(sum, &said, sizeof(said));
+	return h ? h : 1;
+}
+
+/* ---- Keeping ---- */
+
+static void
+keep_state(struct work *w)
+{
+	struct states *ret = w->ret;
+	size_t events = (size_t)w->d->fs->events_n + 1, nodes = (size_t)w->d->fs->nodes_n + 1;
+
+	if (ret->n == ret->cap) {
+		ret->cap = ret->cap ? 2 * ret->cap : 64;
+		ret->list = model_alloc(ret->list, (size_t)ret->cap, sizeof(*ret->list));
+	}
+	struct state *s = &ret->list[ret->n++];
+	*s = w->now;
+	s->applied = model_alloc(NULL, events, 1);
+	s->contents = model_alloc(NULL, nodes, sizeof(*s->contents));
+	memcpy(s->applied, w->now.applied, events);
+	memcpy(s->contents, w->now.contents, nodes * sizeof(*s->contents));
+}
+
+static void
+visit(struct work *w, const struct tree *tree, const bool *visible)
+{
+	w->visits++;
+	w->ret->drawn++;
+	w->now.hash = hash_of(w, tree, visible);
+	if (states_add_hash(w->ret, w->now.hash))
+		keep_state(w);
+}
+
+/* ---- All of them ---- */
+
+/* The next choice, as one counts; false: it was the last. */
+static bool
+count_on(unsigned *digits, const unsigned *sizes, int n)
+{
+	for (int i = 0; i < n; i++) {
+		if (++digits[i] < sizes[i])
+			return true;
+		digits[i] = 0;
+	}
+	return false;
+}
+
+/* Which files whose bytes may be there or not can be seen at all? */
+static void
+see_written(const struct work *w, const struct tree *tree, bool *ret_visible)
+{
+	for (int i = 0; i < w->written_n; i++) {
+		ret_visible[i] = false;
+		for (int j = 0; j < tree->n && !ret_visible[i]; j++)
+			ret_visible[i] = tree->names[j]->node == w->written[i];
+	}
+}
+
+/* All contents for the names that were chosen. False: too many. */
+static bool
+list_contents(struct work *w)
+{
+	unsigned digits[64] = { 0 }, sizes[64];
+	bool visible[64], fits = w->written_n <= 64;
+	struct tree tree;
+
+	if (!fits)
 		return false;
-	return e->node == node || e->slots[0].dir == node || (e->slots_n == 2 && e->slots[1].dir == node);
+	tree_of(w->d->fs, &w->now, &tree);
+	see_written(w, &tree, visible);
+	for (int i = 0; i < w->written_n; i++)
+		sizes[i] = visible[i] ? contents_choices(w->d->fs, &w->now, w->written[i]) : 1;
+	do {
+		for (int i = 0; i < w->written_n; i++)
+			w->now.contents[w->written[i]] = (uint16_t)digits[i];
+		visit(w, &tree, visible);
+		fits = w->visits < VISITS_MAX && w->ret->n < LISTED_MAX;
+	} while (fits && count_on(digits, sizes, w->written_n));
+	tree_done(&tree);
+	return fits;
 }
 
 static bool
-synced_between(const struct fs *fs, int node, int from, int until)
+list_point(struct work *w)
 {
-	for (int i = from; i < until; i++)
-		if (is_sync_of(&fs->events[i], node))
-			return true;
-	return false;
-}
+	const struct point *p = &w->point;
+	int n = p->stops_n > 0 ? 1 : p->open_n;
+	unsigned digits[64] = { 0 }, sizes[64];
+	uint16_t choice[64];
 
-static bool
-has_unsynced_bytes(const struct fs *fs, int node, int until)
-{
-	for (int i = until - 1; i >= 0; i--) {
-		if (is_sync_of(&fs->events[i], node))
+	if (n > 30) /* 2 to that */
+		return false;
+	for (int i = 0; i < n; i++)
+		sizes[i] = p->stops_n > 0 ? (unsigned)p->stops_n : p->open[i].n;
+	do {
+		for (int i = 0; i < n; i++)
+			choice[i] = (uint16_t)digits[i];
+		point_choose(w->d->fs, p, choice, &w->now);
+		if (!list_contents(w))
 			return false;
-		if (fs->events[i].node == node && fs->events[i].kind == EVENT_BYTES)
-			return true;
-	}
-	return false;
+	} while (count_on(digits, sizes, n));
+	return true;
 }
 
-/* ---- Log: everything up to some point, which is not before the last thing that was forced ---- */
-
-static int
-log_forced(const struct fs *fs, int after)
+/* How many choices of names there are at that point, as far as it matters. */
+static unsigned
+choices_at(const struct point *p)
 {
-	int forced = 0;
+	unsigned n = p->stops_n > 0 ? (unsigned)p->stops_n : 1;
 
-	for (int s = 0; s < after; s++) {
-		if (fs->events[s].kind != EVENT_SYNC)
-			continue;
-		int upto = fs->events[s].call == 'A' || has_unsynced_bytes(fs, fs->events[s].node, s) ? s : 0;
-		for (int i = s - 1; i >= upto && i >= forced; i--)
-			if (touches(&fs->events[i], fs->events[s].node)) {
-				upto = i + 1;
-				break;
+	for (int i = 0; i < p->open_n && n < VISITS_MAX; i++)
+		n *= p->open[i].n;
+	return n;
+}
+
+static bool
+can_list(struct work *w)
+{
+	unsigned n = 0;
+
+	for (int after = 0; after <= w->d->fs->events_n && n < VISITS_MAX; after++)
+		for (enum flavour f = 0; f < FLAVOURS; f++)
+			if (w->d->flavours & (1u << f)) {
+				point_at(w->d, f, after, &w->point);
+				n += choices_at(&w->point);
 			}
-		if (upto > forced)
-			forced = upto;
-	}
-	return forced;
-}
-
-static void
-draw_log(struct drawing *d, struct state *s)
-{
-	int forced = log_forced(d->fs, s->after), upto;
-
-	switch (d->turn) {
-	case TURN_LEAST:
-	case TURN_BYTES_ONLY:
-		upto = forced;
-		break;
-	case TURN_ALL:
-	case TURN_NAMES_ONLY:
-	case TURN_HALVES:
-	case TURN_ZEROS:
-		upto = s->after;
-		break;
-	default:
-		upto = forced + (int)roll(d, (unsigned)(s->after - forced + 1));
-		break;
-	}
-	for (int i = 0; i < upto; i++)
-		s->applied[i] = d->fs->events[i].kind == EVENT_NAMES ? BOTH : NOT;
-}
-
-/* ---- Objects: what concerns one file, or one name, keeps its order ---- */
-
-static bool
-same_slot(const struct event *a, const struct event *b)
-{
-	for (int i = 0; i < a->slots_n; i++)
-		for (int j = 0; j < b->slots_n; j++)
-			if (a->slots[i].dir == b->slots[j].dir && strcmp(a->slots[i].name, b->slots[j].name) == 0)
-				return true;
-	return false;
-}
-
-/* A folder goes only when it is empty. */
-static bool
-was_inside(const struct event *before, const struct event *e)
-{
-	return e->call == 'U' && e->node >= 0 &&
-	       (before->slots[0].dir == e->node || (before->slots_n == 2 && before->slots[1].dir == e->node));
-}
-
-static void
-apply_with_earlier(const struct fs *fs, struct state *s, int event)
-{
-	const struct event *e = &fs->events[event];
-
-	if (s->applied[event])
-		return;
-	s->applied[event] = BOTH;
-	for (int i = event - 1; i >= 0; i--) {
-		const struct event *before = &fs->events[i];
-		if (before->kind == EVENT_NAMES &&
-		    ((before->node >= 0 && before->node == e->node) || same_slot(before, e) || was_inside(before, e)))
-			apply_with_earlier(fs, s, i);
-	}
+	return n < VISITS_MAX;
 }
 
 static bool
-is_synced_object(const struct fs *fs, int event, int until)
+list_all(struct work *w)
 {
-	const struct event *e = &fs->events[event];
-
-	return synced_between(fs, e->slots[0].dir, event, until) ||
-	       (e->slots_n == 2 && synced_between(fs, e->slots[1].dir, event, until));
+	if (!can_list(w))
+		return false;
+	for (int after = 0; after <= w->d->fs->events_n; after++)
+		for (enum flavour f = 0; f < FLAVOURS; f++) {
+			if ((w->d->flavours & (1u << f)) == 0)
+				continue;
+			point_at(w->d, f, after, &w->point);
+			if (!list_point(w))
+				return false;
+		}
+	return true;
 }
+
+/* ---- Some of them ---- */
 
 /* How likely is each change that nothing forces? By turns seldom, evenly, mostly. */
 static bool
@@ -178,219 +239,144 @@ wanted(struct drawing *d)
 }
 
 static void
-draw_objects(struct drawing *d, struct state *s)
+draw_names(struct work *w)
 {
-	for (int i = 0; i < s->after; i++)
-		if (d->fs->events[i].kind == EVENT_NAMES && (is_synced_object(d->fs, i, s->after) || wanted(d)))
-			apply_with_earlier(d->fs, s, i);
+	struct point *p = &w->point;
+	uint16_t *choice = model_alloc(NULL, (size_t)p->open_n + 1, sizeof(*choice));
+	unsigned last = (unsigned)p->stops_n - 1;
+
+	if (p->stops_n > 0)
+		choice[0] = (uint16_t)(w->d->turn >= TURN_RANDOM ? roll(w->d, last + 1) : wanted(w->d) ? last : 0);
+	for (int i = 0; i < p->open_n; i++) {
+		choice[i] = wanted(w->d);
+		if (choice[i] && p->open[i].n == 3 && w->d->turn >= TURN_RANDOM && roll(w->d, 3) == 0)
+			choice[i] = 2;
+	}
+	point_choose(w->d->fs, p, choice, &w->now);
+	free(choice);
 }
 
-/* ---- Blocks: each folder for itself, each inode for itself ---- */
-
-/* Is the change in that folder on the disk for certain? A new name counts only with the inode it leads to. */
-static bool
-is_synced_half(const struct fs *fs, const struct event *e, const struct slot *slot, int event, int until)
+/* `alike`: one way for all files. */
+static uint16_t
+draw_contents(struct work *w, unsigned choices, unsigned alike)
 {
-	bool is_new = e->call == 'C' || e->call == 'M' || e->call == 'L';
+	unsigned parts = choices > 2 ? choices - 2 : 1, first = choices > 2 ? 2 : 0;
 
-	return synced_between(fs, slot->dir, event, until) && (!is_new || synced_between(fs, e->node, event, until));
-}
-
-/* Moves after which nobody notices that the old name came back: docs/DURABILITY.md, "Without a journal". */
-static bool
-is_known_to_double(const struct event *e)
-{
-	static const char *const into[] = { "/claimed/", "/done/", "/dead/", "/scratch/" };
-	const char *to = strstr(e->label, " -> ");
-
-	for (size_t i = 0; to && getenv("MAILROOM_TEST_BOTH_NAMES") == NULL && i < sizeof(into) / sizeof(into[0]); i++)
-		if (strstr(to, into[i]))
-			return true;
-	return false;
-}
-
-static unsigned char
-draw_move(struct drawing *d, const struct event *e, int event, int until)
-{
-	bool loss = is_synced_half(d->fs, e, &e->slots[0], event, until);
-	bool gain = is_synced_half(d->fs, e, &e->slots[1], event, until);
-	bool doubles = d->both_names && !is_known_to_double(e);
-
-	if (!loss && !gain) /* one that nobody synced is taken as whole, or as still under both names */
-		return !wanted(d) ? NOT : doubles && d->turn >= TURN_RANDOM && roll(d, 3) == 0 ? GAIN : BOTH;
-	if ((loss && gain) || (gain && !doubles))
-		return BOTH;
-	bool other = wanted(d);
-	return other ? BOTH : gain ? GAIN : LOSS;
-}
-
-static void
-draw_blocks(struct drawing *d, struct state *s)
-{
-	for (int i = 0; i < s->after; i++) {
-		const struct event *e = &d->fs->events[i];
-
-		if (e->kind != EVENT_NAMES)
-			continue;
-		if (e->across)
-			s->applied[i] = draw_move(d, e, i, s->after);
-		else
-			s->applied[i] = is_synced_half(d->fs, e, &e->slots[0], i, s->after) || wanted(d) ? BOTH : NOT;
+	switch (w->d->turn) {
+	case TURN_LEAST:
+	case TURN_NAMES_ONLY:
+		return 0;
+	case TURN_ALL:
+	case TURN_BYTES_ONLY:
+		return 1 % (uint16_t)choices;
+	case TURN_HALVES:
+		return (uint16_t)(first + parts / 4);
+	case TURN_ZEROS:
+		return (uint16_t)(first + parts / 2);
+	default: /* one in three is as synced, one is all */
+		alike = alike ? alike : 1 + roll(w->d, 3);
+		return (uint16_t)(alike == 1 ? 0 : alike == 2 ? 1 % choices : first + roll(w->d, parts));
 	}
 }
 
-/* ---- Contents ---- */
-
 static void
-draw_contents(struct drawing *d, struct state *s)
+draw_one(struct work *w, enum flavour flavour, int after)
 {
-	static const enum contents plain[TURN_RANDOM] = { WITH_SYNCED, WITH_ALL, WITH_SYNCED, WITH_ALL, WITH_HALF,
-		WITH_ZEROS };
-	enum contents all = roll(d, CONTENTS);
-	bool mixed = d->turn > TURN_RANDOM && roll(d, 2) == 0;
-
-	for (int i = 0; i < d->fs->nodes_n; i++)
-		s->contents[i] = (unsigned char)(d->turn < TURN_RANDOM ? plain[d->turn]
-						 : mixed               ? roll(d, CONTENTS)
-								       : all);
-}
-
-/* ---- What it looks like ---- */
-
-static uint64_t
-mix(uint64_t h, const void *bytes, size_t n)
-{
-	const unsigned char *p = bytes;
-
-	for (size_t i = 0; i < n; i++)
-		h = (h ^ p[i]) * 1099511628211u;
-	return h;
-}
-
-static uint64_t
-hash_of(const struct fs *fs, const struct state *s)
-{
-	uint64_t sum = 0, said = 0;
+	bool *visible = model_alloc(NULL, (size_t)w->written_n + 1, sizeof(*visible));
+	unsigned alike = w->d->turn > TURN_RANDOM && roll(w->d, 2) == 0 ? 0 : 1 + roll(w->d, 3);
 	struct tree tree;
 
-	tree_of(fs, s, &tree);
-	for (int i = 0; i < tree.n; i++) {
-		const struct slot *slot = tree.names[i];
-		uint64_t h = mix(14695981039346656037u, slot->name, strlen(slot->name));
-		int ends[2] = { slot->dir, slot->node };
-		bool own = false;
-
-		h = mix(h, ends, sizeof(ends));
-		if (!fs->nodes[slot->node].is_dir) {
-			struct bytes b = contents_of(fs, s, slot->node, &own);
-			h = mix(h, b.ptr, b.len);
-			h = mix(h, &b.len, sizeof(b.len));
-			if (own)
-				free(b.ptr);
-		}
-		sum += h;
+	point_at(w->d, flavour, after, &w->point);
+	draw_names(w);
+	tree_of(w->d->fs, &w->now, &tree);
+	see_written(w, &tree, visible);
+	for (int i = 0; i < w->written_n; i++) {
+		unsigned choices = visible[i] ? contents_choices(w->d->fs, &w->now, w->written[i]) : 1;
+		w->now.contents[w->written[i]] = choices > 1 ? draw_contents(w, choices, alike) : 0;
 	}
+	visit(w, &tree, visible);
 	tree_done(&tree);
-	for (int i = 0; i < s->after; i++)
-		said += fs->events[i].kind == EVENT_SAID ? fs->events[i].now.len : 0;
-	return mix(sum, &said, sizeof(said));
-}
-
-/* ---- Drawing ---- */
-
-static bool
-is_known(const struct states *states, uint64_t hash)
-{
-	for (int i = 0; i < states->n; i++)
-		if (states->list[i].hash == hash)
-			return true;
-	return false;
-}
-
-static bool
-draw_one(struct drawing *d, enum flavour flavour, int after, struct states *ret)
-{
-	struct state s = { .flavour = flavour, .after = after };
-
-	s.applied = calloc((size_t)d->fs->events_n + 1, 1);
-	s.contents = calloc((size_t)d->fs->nodes_n + 1, 1);
-	if (!s.applied || !s.contents)
-		model_die("no memory");
-	if (flavour == FLAVOUR_LOG)
-		draw_log(d, &s);
-	else if (flavour == FLAVOUR_OBJECTS)
-		draw_objects(d, &s);
-	else
-		draw_blocks(d, &s);
-	draw_contents(d, &s);
-	s.hash = hash_of(d->fs, &s);
-	ret->drawn++;
-	if (is_known(ret, s.hash)) {
-		free(s.applied);
-		free(s.contents);
-		return false;
-	}
-	if (ret->n == ret->cap) {
-		ret->cap = ret->cap ? 2 * ret->cap : 64;
-		ret->list = model_alloc(ret->list, (size_t)ret->cap, sizeof(*ret->list));
-	}
-	ret->list[ret->n++] = s;
-	return true;
+	free(visible);
 }
 
 #define STEP 7919u /* a prime, larger than any number of calls */
 
-void
-states_draw(const struct fs *fs, unsigned want, uint64_t seed, bool both_names, struct states *ret)
+static void
+draw_some(struct work *w, unsigned turns)
 {
-	struct drawing d = { .fs = fs, .dice = seed, .both_names = both_names };
-	unsigned idle = 0, points = (unsigned)fs->events_n + 1;
+	struct drawing *d = w->d;
+	unsigned idle = 0, points = (unsigned)d->fs->events_n + 1;
 
-	*ret = (struct states){ 0 };
-	for (; ret->n < (int)want && idle < 12; d.turn++) {
-		int before = ret->n;
+	for (; w->ret->n < (int)d->want && idle < IDLE_MAX && d->turn < turns; d->turn++) {
+		int before = w->ret->n;
 
 		/* All over the operation: where few are wanted, they shall not all be from its beginning. */
 		for (unsigned i = 0; i < points; i++)
-			for (enum flavour f = 0; f < FLAVOURS && ret->n < (int)want; f++)
-				(void)draw_one(&d, f, (int)((d.turn + i * STEP) % points), ret);
-		idle = ret->n > before ? 0 : idle + 1;
+			for (enum flavour f = 0; f < FLAVOURS && w->ret->n < (int)d->want; f++)
+				if (d->flavours & (1u << f))
+					draw_one(w, f, (int)((d->turn + i * STEP) % points));
+		idle = w->ret->n > before ? 0 : idle + 1;
 	}
 }
 
-void
-states_done(struct states *s)
+/* ---- The whole ---- */
+
+static void
+begin(struct work *w)
 {
-	for (int i = 0; i < s->n; i++) {
-		free(s->list[i].applied);
-		free(s->list[i].contents);
+	const struct fs *fs = w->d->fs;
+
+	w->now.applied = calloc((size_t)fs->events_n + 1, 1);
+	w->now.contents = calloc((size_t)fs->nodes_n + 1, sizeof(*w->now.contents));
+	w->written = model_alloc(NULL, (size_t)fs->events_n + 1, sizeof(*w->written));
+	if (!w->now.applied || !w->now.contents)
+		model_die("no memory");
+	for (int i = 0; i < fs->events_n; i++) {
+		bool known = fs->events[i].kind != EVENT_BYTES;
+		for (int j = 0; j < w->written_n; j++)
+			known |= w->written[j] == fs->events[i].node;
+		if (!known)
+			w->written[w->written_n++] = fs->events[i].node;
 	}
-	free(s->list);
-	*s = (struct states){ 0 };
+	point_new(fs, &w->point);
+}
+
+/* The first `keep` stay; of the others chance decides. */
+static void
+thin_out(struct work *w, int keep)
+{
+	struct states *s = w->ret;
+
+	for (int i = keep; i < (int)w->d->want; i++) {
+		int other = i + (int)roll(w->d, (unsigned)(s->n - i));
+		struct state here = s->list[i];
+		s->list[i] = s->list[other];
+		s->list[other] = here;
+	}
+	while (s->n > (int)w->d->want)
+		state_forget(&s->list[--s->n]);
 }
 
 void
-state_print(FILE *out, const struct fs *fs, const struct state *s)
+states_draw(struct drawing *d, struct states *ret)
 {
-	static const char *const what[] = { "lost", "there", "only the new name", "only the loss" };
-	static const char *const bytes[] = { "synced", "all", "half", "zeros", "zero tail" };
+	struct work w = { .d = d, .ret = ret };
 
-	(void)fprintf(
-	    out, "# flavour %s, cut after call %d of %d:\n", flavour_names[s->flavour], s->after, fs->events_n);
-	for (int i = 0; i < s->after; i++) {
-		const struct event *e = &fs->events[i];
-
-		if (e->kind == EVENT_NAMES)
-			(void)fprintf(out, "#   %3d %c %s: %s\n", i, e->call, e->label, what[s->applied[i]]);
-		else if (e->kind == EVENT_BYTES)
-			(void)fprintf(out, "#   %3d %c file %d, now %zu bytes: %s\n", i, e->call, e->node, e->now.len,
-			    has_unsynced_bytes(fs, e->node, s->after) ? bytes[s->contents[e->node]] : "on the disk");
-		else if (e->kind == EVENT_SYNC && e->call == 'A')
-			(void)fprintf(out, "#   %3d A everything\n", i);
-		else if (e->kind == EVENT_SYNC)
-			(void)fprintf(
-			    out, "#   %3d S %s %d\n", i, fs->nodes[e->node].is_dir ? "folder" : "file", e->node);
-		else
-			(void)fprintf(out, "#   %3d said %.40s\n", i, e->now.ptr);
+	*ret = (struct states){ .allowed = -1 };
+	begin(&w);
+	draw_some(&w, TURN_RANDOM);
+	int plain = ret->n;
+	if (d->all && list_all(&w)) {
+		ret->allowed = ret->n;
+		if (ret->n > (int)d->want)
+			thin_out(&w, plain);
+	} else { /* what was listed is from the beginning of the operation: draw from everywhere */
+		while (ret->n > plain)
+			state_forget(&ret->list[--ret->n]);
+		ret->set_size = 0;
+		draw_some(&w, ~0u);
 	}
+	point_done(&w.point);
+	state_forget(&w.now);
+	free(w.written);
 }

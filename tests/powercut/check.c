@@ -76,6 +76,7 @@ read_acks(const char *path)
 				check_name(kind, tag, id);
 		} else if (sscanf(line, "try %19s %u", kind, &tag) == 2 && tag < WORKERS * TAGS_A_WORKER) {
 			ops[tag].tried = true;
+			ops[tag].keyed = strcmp(kind, "key") == 0 || strcmp(kind, "batchkey") == 0;
 		} else if (sscanf(line, "no refused %u", &tag) == 1 && tag < WORKERS * TAGS_A_WORKER) {
 			ops[tag].refused = true;
 		} else {
@@ -133,14 +134,15 @@ go_on(void)
 		for (const char *const *who = recipients_of[w]; *who && w != W_REFUSED; who++)
 			if (RUN("--as", *who, "inbox", "--json") != 0)
 				complain(&sum.trouble, "inbox failed after the cut", w * TAGS_A_WORKER);
-	for (unsigned tag = W_KEY * TAGS_A_WORKER; tag < (W_KEY + 1) * TAGS_A_WORKER; tag++) {
+	for (unsigned tag = 0; tag < WORKERS * TAGS_A_WORKER; tag++) {
 		char key[20];
 
-		if (!ops[tag].tried || ops[tag].accepted)
+		if (!ops[tag].keyed || ops[tag].accepted)
 			continue;
+		const char *to = tag / TAGS_A_WORKER == W_BATCH ? batch_recipient(tag) : "keyed";
 		(void)snprintf(key, sizeof(key), "key-%u", tag);
 		(void)body_of(tag, body);
-		if (RUN("--as", "alice", "send", "keyed", "--key", key, "-m", body) != 0)
+		if (RUN("--as", "alice", "send", to, "--key", key, "-m", body) != 0)
 			complain(&sum.trouble, "a keyed send cannot be repeated", tag);
 		ops[tag].accepted = true;
 	}
@@ -195,12 +197,13 @@ take_file(const char *agent, const char *path, const char *name, bool in_archive
 	const char *const *to = recipients_of[tag / TAGS_A_WORKER];
 	const char *flags = strstr(name, ":2,");
 
-	if (op->refused || tag / TAGS_A_WORKER == W_REFUSED)
+	if (op->refused || tag / TAGS_A_WORKER == W_REFUSED ||
+	    (tag / TAGS_A_WORKER == W_BATCH && strcmp(agent, batch_recipient(tag)) != 0))
 		complain(&sum.visible, "refused, and there", tag);
 	for (unsigned i = 0; i < RECIPIENTS && to[i]; i++) {
 		if (strcmp(to[i], agent) != 0)
 			continue;
-		op->copies[i]++;
+		op->copies[tag / TAGS_A_WORKER == W_BATCH ? 0 : i]++;
 		op->seen = flags && strchr(flags, 'S');
 		op->finished = flags && strchr(flags, 'a');
 		op->in_archive = in_archive;
@@ -269,7 +272,7 @@ recipients_n(unsigned worker)
 
 	while (n < RECIPIENTS && recipients_of[worker][n])
 		n++;
-	return worker == W_CHANNEL ? n + 1 : n > 0 ? n : 1;
+	return worker == W_CHANNEL ? n + 1 : n == 0 || worker == W_BATCH ? 1 : n;
 }
 
 static void

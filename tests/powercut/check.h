@@ -9,6 +9,7 @@
 
 struct op { /* one message, by its tag */
 	bool tried, accepted, refused, read, done, drained, archived;
+	bool keyed; /* of a batch: can be repeated */
 	char id[40];
 	unsigned copies[RECIPIENTS];
 	bool seen, finished, in_archive; /* of the first recipient's copy */

@@ -35,6 +35,7 @@ enum worker {
 	W_HANDOFF,
 	W_WORKSPACE,
 	W_CARRY,
+	W_BATCH,
 	W_REFUSED,
 	WORKERS,
 };
@@ -48,8 +49,15 @@ static const char *const recipients_of[WORKERS][6] = {
 	[W_DRAIN] = { "drainer" },
 	[W_STATE] = { "marker" },
 	[W_CHANNEL] = { "c1", "c2" },
+	[W_BATCH] = { "batch1", "batch2" }, /* the one or the other */
 	[W_REFUSED] = { "nobody" },
 };
+
+static inline const char *
+batch_recipient(unsigned tag)
+{
+	return recipients_of[W_BATCH][tag % 5 == 0];
+}
 
 /* Mostly short, now and then over several pages. */
 static inline size_t

@@ -4,7 +4,8 @@
 # The short form of tests/powercut/run: see there, and docs/DURABILITY.md.
 run=$top/tests/powercut/run cuts=5
 TMPDIR=$scratch; export TMPDIR
-[ -n "$MAILROOM_TEST_LONG" ] && cuts=100
+fast_cuts=3
+[ -n "$MAILROOM_TEST_LONG" ] && cuts=100 fast_cuts=100
 for fs in ext4 xfs btrfs ext4-nojournal; do
 	"$run" --bin "$BIN" --fs $fs --cuts $cuts >out 2>&1; rc=$?
 	note <out
@@ -19,6 +20,14 @@ for fs in ext4 xfs btrfs ext4-nojournal; do
 	note <out
 	name="$fs: a build without the syncs of folders, and one without the syncs of files, are caught losing mail"
 	[ $rc = 0 ] && ok "$name" || not_ok "$name"
+	"$run" --bin "$BIN" --fs $fs --sync fast --cuts $fast_cuts >out 2>&1; rc=$?
+	note <out
+	name="$fs: so it is after $fast_cuts power cuts with Sync: fast"
+	[ $rc = 0 ] && ok "$name" || not_ok "$name"
+	"$run" --broken --fs $fs --sync fast >out 2>&1; rc=$?
+	note <out
+	name="$fs: a build that leaves out the one thing that Sync: fast needs is caught with torn mail"
+	[ $rc = 0 ] && grep -q 'torn [1-9]' out && ok "$name" || not_ok "$name"
 done
 check 'no mount is left behind' sh -c '! grep -q "$TMPDIR" /proc/mounts'
 finish

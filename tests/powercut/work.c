@@ -110,6 +110,7 @@ say_try(const char *kind, unsigned tag)
 /* ---- Running the command ---- */
 
 char out[1 << 18];
+int input_fd = -1;
 
 static void
 read_all(int fd)
@@ -138,7 +139,7 @@ become(const char *const *argv, int out_fd)
 	}
 	while (n < 31 && *argv)
 		full[n++] = *argv++;
-	(void)dup2(null, 0);
+	(void)dup2(input_fd >= 0 ? input_fd : null, 0);
 	(void)dup2(out_fd, 1);
 	if (!getenv("POWERCUT_DEBUG"))
 		(void)dup2(null, 2);
@@ -370,6 +371,7 @@ static bool (*const jobs[WORKERS])(unsigned tag) = {
 	[W_HANDOFF] = do_elsewhere,
 	[W_WORKSPACE] = do_elsewhere,
 	[W_CARRY] = do_carry,
+	[W_BATCH] = do_batch,
 	[W_REFUSED] = do_refused,
 };
 
@@ -379,14 +381,20 @@ static void
 set_up(void)
 {
 	static const char *const agents[] = { "alice", "bob", "f1", "f2", "f3", "f4", "f5", "keyed", "worker",
-		"drainer", "marker", "c1", "c2" };
+		"drainer", "marker", "c1", "c2", "batch1", "batch2" };
+	const char *sync = getenv("POWERCUT_SYNC");
 	char parent[512], state[520];
 
 	(void)snprintf(parent, sizeof(parent), "%.*s", (int)(strrchr(room, '/') - room), room);
 	(void)snprintf(state, sizeof(state), "%s/own", parent);
 	(void)setenv("XDG_STATE_HOME", state, 1);
-	if (mkdir(parent, 0700) < 0 || RUN("init", parent, "--name", "town") != 0) {
+	if (mkdir(parent, 0700) < 0 || RUN("init", parent, "--name", "town", "--sync", sync ? sync : "full") != 0) {
 		(void)fprintf(stderr, "cannot make a room in %s\n", parent);
+		exit(3);
+	}
+	if (sync && (RUN("where", "--json") != 0 || !strstr(out, "\"sync\":\"") ||
+			strncmp(strstr(out, "\"sync\":\"") + 8, sync, strlen(sync)) != 0)) {
+		(void)fprintf(stderr, "here the room is not synced in the way '%s'\n", sync);
 		exit(3);
 	}
 	for (size_t i = 0; i < sizeof(agents) / sizeof(agents[0]); i++)

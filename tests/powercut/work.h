@@ -8,6 +8,7 @@
 extern const char *room;
 extern enum worker me;
 extern char out[1 << 18]; /* what the last command printed */
+extern int input_fd;      /* standard input of the next; -1: nothing */
 
 unsigned dice(unsigned sides);
 void say_try(const char *kind, unsigned tag);
@@ -19,6 +20,9 @@ bool worked(int code, const char *what);               /* false: the disk is gon
 void first_word(char ret[40]);
 bool next_value(const char **at, const char *key, char ret[40]);
 bool send_one(const char *kind, unsigned tag, const char *key, char ret_id[40]);
+
+/* ---- work_batch.c ---- */
+bool do_batch(unsigned tag);
 
 /* ---- work_elsewhere.c ---- */
 bool set_up_elsewhere(const char *folder);

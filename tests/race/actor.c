@@ -16,6 +16,7 @@
 
 #define PATIENCE_US 3000 /* a wait is looked at that often */
 #define ASLEEP_LOOKS 2   /* asleep in so many looks: it waits for somebody */
+#define KNOCKS 4         /* so many calls of flock in a row: it asks again and again for a lock that another has */
 
 /* What another process could notice, or what could notice another: names, folders, locks, bytes. */
 static bool
@@ -122,7 +123,10 @@ at_step(struct actor *a)
 		return false;
 	if (ptrace(PTRACE_GET_SYSCALL_INFO, a->pid, (void *)sizeof(info), &info) <= 0)
 		return false;
-	return info.op == PTRACE_SYSCALL_INFO_ENTRY && matters(info.entry.nr);
+	if (info.op != PTRACE_SYSCALL_INFO_ENTRY || !matters(info.entry.nr))
+		return false;
+	a->knocks = info.entry.nr == SYS_flock ? a->knocks + 1 : 0;
+	return true;
 }
 
 static void
@@ -153,7 +157,10 @@ actor_step(struct actor *a)
 		}
 		if (at_step(a)) {
 			a->steps++;
-			return REACH_STEP;
+			if (a->knocks < KNOCKS)
+				return REACH_STEP;
+			a->knocks = 0;
+			return REACH_BLOCKED;
 		}
 		go_on(a);
 	}

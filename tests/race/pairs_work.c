@@ -15,6 +15,9 @@
 	"sed 's/.*\"token\":\"//; s/\".*//' claim >token\n"
 #define OVER "sleep 1.1\n"
 #define QUEUE "mr --as alice queue create work --attempts 5; say alice queue:work m1; say alice queue:work m2\n"
+#define QUEUE_OF_ONE                                                                                                   \
+	"mr --as alice queue create work --max-claims 1 --attempts 5; say alice queue:work m1; say alice queue:work "  \
+	"m2\n"
 
 static bool
 is_over(int exit_code) /* a claim that is over: refused, not found, or nothing to take */
@@ -208,6 +211,16 @@ check_queue_recvs(struct world *w)
 }
 
 static void
+check_one_claim(struct world *w)
+{
+	check_queue(w);
+	if (w->exit_a == 0 && w->exit_b == 0)
+		violate(w, "two claims at once, and the limit is one");
+	if (w->exit_a > 0 && w->exit_b > 0)
+		violate(w, "neither got work: %d and %d", w->exit_a, w->exit_b);
+}
+
+static void
 check_queue_done(struct world *w)
 {
 	char subject[40] = "";
@@ -249,6 +262,8 @@ const struct pair pairs_work[] = {
 	    "m1 m2 m3", true, check_done_expire },
 	{ "queue: recv x recv", QUEUE, ARGS(BOB, "recv", "queue:work", "--json"),
 	    ARGS(CAROL, "recv", "queue:work", "--json"), "bob", NULL, "", true, check_queue_recvs },
+	{ "queue of one claim: recv x recv", QUEUE_OF_ONE, ARGS(BOB, "recv", "queue:work", "--json"),
+	    ARGS(CAROL, "recv", "queue:work", "--json"), "bob", NULL, "", true, check_one_claim },
 	{ "queue: recv x expire and recv", QUEUE CLAIM("1s", "queue:work") OVER,
 	    ARGS(BOB, "recv", "queue:work", "--json"), ARGS(CAROL, "recv", "queue:work", "--json"), "bob", NULL, "",
 	    true, check_queue_recvs },

@@ -27,7 +27,7 @@
 
 enum reach {
 	REACH_STEP,    /* it stands before a call */
-	REACH_BLOCKED, /* it sleeps in the kernel: a lock, most likely */
+	REACH_BLOCKED, /* it sleeps in the kernel, or asks again and again: a lock, most likely */
 	REACH_END,
 };
 struct actor {
@@ -36,6 +36,7 @@ struct actor {
 	bool killed; /* by us */
 	int status;
 	unsigned steps;
+	unsigned knocks; /* at a lock, in a row */
 	const char *out; /* file with its standard output */
 };
 
@@ -96,6 +97,9 @@ bool world_reset(struct world *w); /* base/w becomes a copy of it */
 /* "@name" in an argument is the first line of the file `name` that the script wrote. */
 bool world_start(struct world *w, struct actor *a, const char *const *argv);
 void world_look(struct world *w); /* finds every copy; damaged ones are violations */
+/* Looking completes and gives back what the dead left, as every command does: a check that must come first names no
+ * agents in its pair, and looks when it has seen what it wants. */
+void world_look_at(struct world *w, const char *agents);
 void world_done(struct world *w); /* frees, removes base */
 /* Runs a command to its end: its exit code. */
 int world_run(struct world *w, const char *const *argv);
@@ -113,7 +117,8 @@ bool out_value(const char *out, const char *name, char *ret, size_t size);
 
 struct pair {
 	const char *name;
-	const char *script;   /* sh: makes the room; $BIN, $DEVBIN; `mr`, `say FROM TO TAG` are there */
+	const char *script; /* sh: makes the room; $BIN, $DEVBIN; `mr`, `say FROM TO TAG` are there. A file "each" that
+			     * it writes is a script that is run in every copy. */
 	const char *const *a; /* arguments of the command; "!" first: another program; NULL: the Node program */
 	const char *const *b;
 	const char *agents; /* whose mailboxes are looked at: "bob carol" */
@@ -122,8 +127,8 @@ struct pair {
 	bool unseen;        /* one of them consumes without showing, as it was asked to */
 	void (*check)(struct world *w);
 };
-extern const struct pair pairs_mail[], pairs_work[], pairs_other[];
-extern const size_t pairs_mail_n, pairs_work_n, pairs_other_n;
+extern const struct pair pairs_mail[], pairs_work[], pairs_other[], pairs_told[];
+extern const size_t pairs_mail_n, pairs_work_n, pairs_other_n, pairs_told_n;
 
 /* ---- node.c: teams lock x Node lock ---- */
 /* Prints its line of the table; how many violations. */

@@ -3,14 +3,16 @@
  * test_race.c - runs the pairs under many schedules. Prints TAP, and a table with --table.
  *
  *	test_race [--bin FILE] [--devbin FILE] [--pair TEXT] [--schedule TEXT] [--seed N] [--seconds N] [--table]
- *[--list]
+ *	          [--list] [--stop]
  *
- * For every pair: A stands before its call 1, 2, 3 ... while B runs to its end; the same with A killed there; the same
- * with B standing; then schedules by dice. Without --seconds a small part, a different one with every seed; with it all
- * standing points, and dice until the time is over. A violation prints what reproduces it.
+ * For every pair: A stands before each of its calls while B runs to its end; the same with A killed there; the same
+ * with B standing; then schedules by dice. Without --seconds a small part, a different one with every seed; with it
+ * that long for all pairs together: the standing points, and dice until the pair's share is over. A violation prints
+ *what reproduces it; with --stop it is the last thing that this pair does, and --pair is its whole name.
  */
 #include "race.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,18 +21,20 @@
 
 #define SHORT_STRIDE 31
 #define SHORT_POINTS 4
+#define STRIDE 5
+#define PAIRS_MAX 128
 
 struct options {
 	const char *pair, *schedule;
 	uint64_t seed;
-	double seconds; /* for dice; 0: the short form */
-	bool table, list;
+	double seconds; /* in all; 0: the short form */
+	bool table, list, stop;
 	const char *bin, *devbin;
 	char base[64], near[2][300];
 };
 struct tally {
 	unsigned schedules, violations, hangs, longest;
-	bool verbose, cut;
+	bool verbose, cut, stop;
 	double
 	    until; /* standing points are left out from then on: beside a lock that is polled there is no end of them */
 };
@@ -115,15 +119,16 @@ run_one(struct world *w, const struct schedule *s, struct tally *t, bool *ret_be
 	return true;
 }
 
-/* One of them stands before each of its calls; the other runs to its end meanwhile. */
+/* One of them stands before its call `first`, then every `stride` calls later; the other runs to its end meanwhile. */
 static bool
-sweep(struct world *w, char who, enum turn_end how, unsigned first, unsigned stride, struct tally *t)
+sweep(struct world *w, char who, enum turn_end how, unsigned first, unsigned stride, unsigned most, struct tally *t)
 {
 	bool beyond = false;
 
-	for (unsigned n = first, ran = 0; !beyond && n < 2000 && (stride == 1 || ran < SHORT_POINTS);
-	     n += stride, ran++) {
+	for (unsigned n = first, ran = 0; !beyond && n < 2000 && ran < most; n += stride, ran++) {
 		struct schedule s = { 0 };
+		if (t->stop && t->violations)
+			break;
 		if (now() > t->until) {
 			t->cut = true;
 			break;
@@ -137,23 +142,40 @@ sweep(struct world *w, char who, enum turn_end how, unsigned first, unsigned str
 	return true;
 }
 
+/* Every point, but not in order: who has no time for all of them has looked everywhere a little. */
 static bool
-dice_until(struct world *w, const struct options *o, uint64_t *dice, double end, unsigned most, struct tally *t)
+sweep_all(struct world *w, uint64_t *dice, struct tally *t)
 {
-	for (unsigned i = 0; i < most && now() < end; i++) {
+	unsigned from = race_dice(dice) % STRIDE;
+
+	for (unsigned i = 0; i < STRIDE; i++) {
+		unsigned first = 1 + (from + i) % STRIDE;
+		for (const char *who = "AB"; *who; who++)
+			if (!sweep(w, *who, TURN_TO_END, first, STRIDE, UINT_MAX, t) ||
+			    !sweep(w, *who, TURN_KILL, first, STRIDE, UINT_MAX, t))
+				return false;
+	}
+	return true;
+}
+
+static bool
+dice_until(struct world *w, uint64_t *dice, double end, unsigned most, struct tally *t)
+{
+	for (unsigned i = 0; i < most && now() < end && !(t->stop && t->violations); i++) {
 		struct schedule s;
 		bool beyond;
 		schedule_random(dice, t->longest, &s);
 		if (!run_one(w, &s, t, &beyond))
 			return false;
 	}
-	(void)o;
 	return true;
 }
 
+/* share: seconds for this pair; 0: the short form. */
 static bool
-race_pair(struct world *w, const struct options *o, uint64_t dice, struct tally *t)
+race_pair(struct world *w, const struct options *o, double share, uint64_t dice, struct tally *t)
 {
+	double began = now();
 	bool beyond;
 
 	if (o->schedule) {
@@ -163,28 +185,29 @@ race_pair(struct world *w, const struct options *o, uint64_t dice, struct tally 
 		t->verbose = true;
 		return run_one(w, &s, t, &beyond);
 	}
-	bool whole = o->seconds > 0;
-	t->until = now() + 10 + 4 * o->seconds;
-	unsigned stride = whole ? 1 : SHORT_STRIDE, first = whole ? 1 : 1 + race_dice(&dice) % SHORT_STRIDE;
-	if (!sweep(w, 'A', TURN_TO_END, first, stride, t) || !sweep(w, 'B', TURN_TO_END, first, stride, t))
-		return false;
-	if (whole && (!sweep(w, 'A', TURN_KILL, 1, 1, t) || !sweep(w, 'B', TURN_KILL, 1, 1, t)))
-		return false;
-	return dice_until(w, o, &dice, now() + (whole ? o->seconds : 1), whole ? 1000000 : 3, t);
+	if (share > 0) {
+		t->until = began + share * 0.8;
+		return sweep_all(w, &dice, t) && dice_until(w, &dice, began + share, UINT_MAX, t);
+	}
+	t->until = began + 10;
+	unsigned first = 1 + race_dice(&dice) % SHORT_STRIDE;
+	return sweep(w, 'A', TURN_TO_END, first, SHORT_STRIDE, SHORT_POINTS, t) &&
+	       sweep(w, 'B', TURN_TO_END, first, SHORT_STRIDE, SHORT_POINTS, t) &&
+	       dice_until(w, &dice, began + 1, 3, t);
 }
 
 static int
-test_pair(const struct pair *pair, const struct options *o, unsigned number, struct tally *sum)
+test_pair(const struct pair *pair, const struct options *o, double share, unsigned number, struct tally *sum)
 {
 	struct world w = { .pair = pair, .bin = o->bin, .devbin = o->devbin };
-	struct tally t = { 0 };
+	struct tally t = { .stop = o->stop };
 	double began = now();
 	uint64_t dice = o->seed;
 
 	(void)snprintf(w.base, sizeof(w.base), "%s/race", o->base);
 	for (const char *c = pair->name; *c; c++) /* by its name, so that --pair throws the same */
 		dice = dice * 31 + (unsigned char)*c;
-	bool ran = world_make(&w) && race_pair(&w, o, dice, &t);
+	bool ran = world_make(&w) && race_pair(&w, o, share, dice, &t);
 	world_done(&w);
 	sum->schedules += t.schedules;
 	sum->violations += t.violations;
@@ -203,10 +226,10 @@ test_pair(const struct pair *pair, const struct options *o, unsigned number, str
 
 /* Node needs a tenth of a second to begin and dies of nothing that we do: it is one long conversation. */
 static int
-test_node(const struct options *o, unsigned number, struct tally *sum)
+test_node(const struct options *o, double share, unsigned number, struct tally *sum)
 {
 	char row[120] = "";
-	unsigned rounds = o->seconds > 0 ? 100 + (unsigned)(o->seconds * 20) : 10;
+	unsigned rounds = share > 0 ? 20 + (unsigned)(share * 25) : 10;
 	double began = now();
 	unsigned bad = race_node(o->bin, rounds, o->seed, row, sizeof(row));
 
@@ -261,6 +284,8 @@ parse_options(int argc, char **argv, struct options *o)
 			o->table = true;
 		else if (strcmp(argv[i], "--list") == 0)
 			o->list = true;
+		else if (strcmp(argv[i], "--stop") == 0)
+			o->stop = true;
 		else if (!value)
 			return false;
 		else if (strcmp(argv[i], "--pair") == 0)
@@ -281,32 +306,47 @@ parse_options(int argc, char **argv, struct options *o)
 	return true;
 }
 
+/* The short form is a third of the pairs, another third with another seed. */
+static bool
+is_asked_for(const struct options *o, const char *name, unsigned number)
+{
+	if (o->pair)
+		return o->schedule || o->stop ? strcmp(name, o->pair) == 0 : strstr(name, o->pair) != NULL;
+	return o->seconds > 0 || (number + o->seed) % 3 == 0;
+}
+
 static int
 race_all(const struct options *o, unsigned *ret_n, struct tally *sum)
 {
-	const struct pair *lists[] = { pairs_mail, pairs_work, pairs_other };
-	const size_t counts[] = { pairs_mail_n, pairs_work_n, pairs_other_n };
+	const struct pair *lists[] = { pairs_mail, pairs_work, pairs_told, pairs_other }, *chosen[PAIRS_MAX];
+	const size_t counts[] = { pairs_mail_n, pairs_work_n, pairs_told_n, pairs_other_n };
+	double end = now() + o->seconds;
+	unsigned all = 0, n = 0;
 	int bad = 0;
-	unsigned all = 0;
 
-	for (size_t l = 0; l < 3; l++)
-		for (size_t i = 0; i < counts[l]; i++, all++) {
-			const struct pair *pair = &lists[l][i];
-			if (o->list)
-				(void)printf("%s\n", pair->name);
-			if (o->list || (o->pair && !(o->schedule ? strcmp(pair->name, o->pair) == 0
-								 : strstr(pair->name, o->pair) != NULL)))
-				continue;
-			/* the short form: a third of the pairs, another third with another seed */
-			if (o->seconds == 0 && !o->pair && (all + o->seed) % 3 != 0)
-				continue;
-			bad += test_pair(pair, o, ++*ret_n, sum);
-		}
-	if (o->list)
-		(void)printf("%s\n", NODE_PAIR);
-	else if (o->pair ? strcmp(o->pair, NODE_PAIR) == 0 : o->seconds > 0)
-		bad += test_node(o, ++*ret_n, sum);
+	for (size_t l = 0; l < 4; l++)
+		for (size_t i = 0; i < counts[l] && n < PAIRS_MAX; i++)
+			if (is_asked_for(o, lists[l][i].name, all++))
+				chosen[n++] = &lists[l][i];
+	bool node = o->pair ? strcmp(o->pair, NODE_PAIR) == 0 : o->seconds > 0;
+	/* What one pair does not need of its share goes to those that follow. */
+	for (unsigned i = 0; i < n; i++)
+		bad += test_pair(chosen[i], o, o->seconds > 0 ? (end - now()) / (n - i + node) : 0, ++*ret_n, sum);
+	if (node)
+		bad += test_node(o, o->seconds > 0 ? end - now() : 0, ++*ret_n, sum);
 	return bad;
+}
+
+static void
+list_all(void)
+{
+	const struct pair *lists[] = { pairs_mail, pairs_work, pairs_told, pairs_other };
+	const size_t counts[] = { pairs_mail_n, pairs_work_n, pairs_told_n, pairs_other_n };
+
+	for (size_t l = 0; l < 4; l++)
+		for (size_t i = 0; i < counts[l]; i++)
+			(void)printf("%s\n", lists[l][i].name);
+	(void)printf("%s\n", NODE_PAIR);
 }
 
 int
@@ -319,8 +359,12 @@ main(int argc, char **argv)
 	if (!parse_options(argc, argv, &o)) {
 		(void)fprintf(stderr,
 		    "usage: test_race [--bin FILE] [--devbin FILE] [--pair TEXT] [--schedule TEXT] [--seed N] "
-		    "[--seconds N] [--table] [--list]\n");
+		    "[--seconds N] [--table] [--list] [--stop]\n");
 		return 2;
+	}
+	if (o.list) {
+		list_all();
+		return 0;
 	}
 	find_commands(&o, argv[0]);
 	(void)snprintf(
@@ -335,8 +379,6 @@ main(int argc, char **argv)
 	(void)printf("# seed %llu, command %s\n", (unsigned long long)o.seed, o.bin);
 	int bad = race_all(&o, &n, &sum);
 	world_remove(o.base);
-	if (o.list)
-		return 0;
 	if (o.table)
 		(void)printf("race: %u pairs, %u schedules, %u violations, %u hangs; seed %llu\n", n, sum.schedules,
 		    sum.violations, sum.hangs, (unsigned long long)o.seed);

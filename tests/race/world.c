@@ -95,6 +95,16 @@ world_make(struct world *w)
 	return true;
 }
 
+/* What a copy does not keep, such as times of folders, the script leaves to be done to each: a script "each". */
+static bool
+make_anew(const struct world *w)
+{
+	char each[200];
+
+	(void)snprintf(each, sizeof(each), "%s/each", w->dir);
+	return access(each, F_OK) < 0 || run_to_end((const char *[]){ "sh", "-e", each, NULL }, w->dir, NULL) == 0;
+}
+
 bool
 world_reset(struct world *w)
 {
@@ -107,7 +117,7 @@ world_reset(struct world *w)
 	w->out_a = w->out_b = NULL;
 	w->found_n = 0;
 	w->violation[0] = '\0';
-	return run_to_end((const char *[]){ "cp", "-a", template, w->dir, NULL }, "/", NULL) == 0;
+	return run_to_end((const char *[]){ "cp", "-a", template, w->dir, NULL }, "/", NULL) == 0 && make_anew(w);
 }
 
 void
@@ -266,23 +276,30 @@ look_there(struct world *w)
 }
 
 void
-world_look(struct world *w)
+world_look_at(struct world *w, const char *agents)
 {
 	char spec[200], names[120], *rest = NULL;
 
-	w->out_a = read_text(w->a.out);
-	w->out_b = read_text(w->b.out);
-	w->exit_a = actor_exit(&w->a);
-	w->exit_b = actor_exit(&w->b);
 	(void)snprintf(spec, sizeof(spec), "maildir:%s/.mailroom", w->dir);
 	struct mr_room *room = open_room(w, spec);
 	if (!room)
 		return;
-	(void)snprintf(names, sizeof(names), "%s", w->pair->agents);
+	(void)snprintf(names, sizeof(names), "%s", agents);
 	for (char *name = strtok_r(names, " ", &rest); name; name = strtok_r(NULL, " ", &rest))
 		look_into(w, room, name, name, MR_INBOX | MR_HELD | MR_ARCHIVE);
 	look_into(w, room, NULL, "dead", MR_DEAD);
 	mr_room_close(room);
+}
+
+void
+world_look(struct world *w)
+{
+	w->out_a = read_text(w->a.out);
+	w->out_b = read_text(w->b.out);
+	w->exit_a = actor_exit(&w->a);
+	w->exit_b = actor_exit(&w->b);
+	if (w->pair->agents[0])
+		world_look_at(w, w->pair->agents);
 	if (w->pair->there)
 		look_there(w);
 }

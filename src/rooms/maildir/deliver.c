@@ -7,8 +7,8 @@
  * A crash before the link leaves nothing: an unnamed file dies with its process. A crash after it
  * leaves the whole message, because its bytes were flushed before it had a name. The second fsync
  * writes the link count where no journal does; the third makes the name durable. Only then is it
- * accepted (promise 1). It is a link and not a rename, so a taken name is never overwritten
- * (promise 3).
+ * accepted (promise 1). With Sync: fast the first two are one sync_file_range, see storage.c. It is a link and not a
+ *rename, so a taken name is never overwritten (promise 3).
  *
  * An error after the link: the name is taken back, and the send is refused with nothing visible. If a
  * reader was faster, or the disk no longer lets us, then it is there and stays: in doubt.
@@ -100,9 +100,7 @@ enum mr_rc
 deliver_make_durable(
     struct maildir *md, const char *to, int file_fd, int folder_fd, const char *name, struct mr_error *err)
 {
-	if (!md->sync)
-		return MR_OK;
-	if (sys_fsync(file_fd) < 0 || sys_fsync(folder_fd) < 0) {
+	if (maildir_settle_name(md, file_fd, folder_fd) < 0) {
 		(void)mr_fail_errno(err, "cannot make '%s' durable", name);
 		return take_back(to, folder_fd, name, err);
 	}
@@ -134,7 +132,7 @@ publish(struct mailbox *box, const char *id, struct mr_str text, struct staged *
 	if (mailbox_folder(box, BOX_NEW, &new_fd, err) != MR_OK ||
 	    mailbox_folder(box, BOX_TMP, &tmp_fd, err) != MR_OK ||
 	    stage_open(file, new_fd, tmp_fd, box->md->message_mode, err) != MR_OK ||
-	    stage_write(file, text, err) != MR_OK || (box->md->sync && stage_sync(file, err) != MR_OK))
+	    stage_write(file, text, err) != MR_OK || maildir_settle_bytes(box->md, file, err) != MR_OK)
 		return err->code;
 	name_for_id(id, name);
 	if (stage_link(file, new_fd, name, err) != MR_OK || check_still_there(box, new_fd, name, err) != MR_OK)

@@ -77,7 +77,7 @@ stage(struct sending *s, struct staged *file, struct mr_str text, mode_t mode, s
 	if (stage_open(file, s->job.spool_fd, s->job.spool_fd, mode, err) != MR_OK ||
 	    stage_write(file, text, err) != MR_OK)
 		return err->code;
-	return s->job.md->sync ? stage_sync(file, err) : MR_OK;
+	return maildir_settle_bytes(s->job.md, file, err);
 }
 
 /* State 1. */
@@ -101,9 +101,12 @@ stage_both(struct sending *s, struct mr_error *err)
 static enum mr_rc
 sync_spool(struct sending *s, struct mr_error *err)
 {
-	if (!s->job.md->sync)
+	struct maildir *md = s->job.md;
+
+	if (!md->sync)
 		return MR_OK;
-	if (sys_fsync(s->message.fd) < 0 || sys_fsync(s->record.fd) < 0 || sys_fsync(s->job.spool_fd) < 0)
+	if ((!maildir_is_fast(md, s->message.fd) && sys_fsync(s->message.fd) < 0) ||
+	    maildir_settle_name(md, s->record.fd, s->job.spool_fd) < 0)
 		return mr_fail_errno(err, "cannot make the record of message '%s' durable", s->job.id);
 	return MR_OK;
 }

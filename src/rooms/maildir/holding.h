@@ -19,6 +19,9 @@ enum mr_rc token_extend(struct maildir *md, const struct hold *hold, int64_t lea
 /* Is the hold over: its holder dead, its time up? In doubt it is not. */
 bool token_is_over(struct maildir *md, const struct file_name *held);
 void token_drop(struct maildir *md, const char *token); /* best effort: a file without mail means nothing */
+/* The file of a process that is dead, locked so that it cannot come alive while it is removed. -1: its process lives,
+ * it is a lease, another agent's, or it cannot be judged. agent NULL: anybody's. */
+int token_of_dead(int holds_fd, const char *token, const char *agent);
 
 /* ---- hold.c ---- */
 int64_t hold_clamp_lease(int64_t lease_ms);

@@ -237,8 +237,8 @@ struct tokens {
 	size_t dead;
 };
 
-/* A file in holds/ that no held mail names and nobody locks says nothing any more. A fresh one may be
- * about to be used. */
+/* A file in holds/ that no held mail names and nobody locks says nothing any more. The fresh one of a lease may be
+ * about to be used; that of a process is locked before it is there. */
 static bool
 check_token(void *ctx, const struct dir_entry *entry)
 {
@@ -247,8 +247,10 @@ check_token(void *ctx, const struct dir_entry *entry)
 	struct stat st;
 
 	if (!token_valid(str_of(entry->name)) || names_has(&tokens->held->tokens, entry->name) ||
-	    sys_stat(tokens->fd, entry->name, &st) < 0 || lock_is_held(tokens->fd, entry->name) ||
-	    findings_age_ms(&st) < FINDINGS_STRAY_MS)
+	    sys_stat(tokens->fd, entry->name, &st) < 0 || lock_is_held(tokens->fd, entry->name))
+		return true;
+	mr_auto(sys_close_fd) int dead_fd = token_of_dead(tokens->fd, entry->name, NULL);
+	if (dead_fd < 0 && findings_age_ms(&st) < FINDINGS_STRAY_MS)
 		return true;
 	tokens->dead++;
 	(void)snprintf(path, sizeof path, "holds/%s", entry->name);
@@ -256,7 +258,7 @@ check_token(void *ctx, const struct dir_entry *entry)
 	    &(struct mr_finding){ .severity = MR_NOTE,
 		.code = "holds",
 		.path = path,
-		.why = "its holder was killed when all was settled but for this file",
+		.why = "its holder was killed before it had any mail, or when all was settled but for this file",
 		.fix = "mailroom doctor --fix moves it to the attic" },
 	    "'%s' tells of a hold that is over", path);
 	return true;

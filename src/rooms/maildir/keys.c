@@ -90,7 +90,7 @@ key_take(struct spool_job *job, const char *sender, const char *key, struct mr_e
 		if (!is_ours(job, &place))
 			return mr_fail(err, MR_EXISTS, "key '%s' is taken", key);
 	}
-	if (md->sync && (sys_fsync(job->record_fd) < 0 || sys_fsync(place.fd) < 0))
+	if (maildir_settle_name(md, job->record_fd, place.fd) < 0)
 		return mr_fail_errno(err, "cannot make key '%s' durable", key);
 	return MR_OK;
 }

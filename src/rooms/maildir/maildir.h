@@ -50,7 +50,10 @@ struct maildir {     /* room->state */
 	int agents_fd;
 	char *path; /* absolute; for messages only */
 	mode_t dir_mode, file_mode, message_mode;
-	bool sync;              /* Sync: none makes it false */
+	bool sync;       /* Sync: none makes it false */
+	bool wants_fast; /* Sync: fast; whether it is so tells maildir_is_fast */
+	enum { FAST_UNKNOWN, FAST_NO, FAST_YES } fast;
+	dev_t fast_dev;         /* of the file system that was looked at */
 	struct dirty dirty[64]; /* flushed early when full */
 	size_t dirty_n;
 	struct watch *kept_watch; /* the last one, for who waits again; or NULL */
@@ -226,6 +229,12 @@ enum mr_rc maildir_open(struct mr_room *room, const char *where, struct mr_error
 void maildir_close(struct mr_room *room);
 enum mr_rc maildir_recover(struct mr_room *room, struct mr_error *err); /* recover.c */
 enum mr_rc maildir_storage(struct mr_room *room, struct mr_storage *ret, struct mr_error *err);
+/* One commit for bytes and name (Sync: fast): is that asked for, and enough for this file? */
+bool maildir_is_fast(struct maildir *md, int fd);
+/* Before a staged file gets its name: its bytes are on the disk, as the room's settings want it. */
+enum mr_rc maildir_settle_bytes(struct maildir *md, struct staged *file, struct mr_error *err);
+/* After it got one. -1: errno; sync none does nothing. */
+int maildir_settle_name(struct maildir *md, int file_fd, int folder_fd);
 enum mr_rc maildir_deliver(struct mr_room *room, struct delivery *what, struct delivered *ret, struct mr_error *err);
 void maildir_deliver_many(struct mr_room *room, struct parcel *parcels, size_t n); /* batch.c */
 enum mr_rc maildir_scan(struct mr_room *room, const char *agent, const struct scan_request *want, mr_message_fn *fn,

@@ -142,6 +142,7 @@ check_settings(struct mr_room *room, struct maildir *md, struct mr_error *err)
 	md->file_mode = shared ? 0660 : 0600;
 	md->message_mode = shared ? 0440 : 0400;
 	md->sync = !setting_is(room, "Sync", "none");
+	md->wants_fast = setting_is(room, "Sync", "fast");
 	return MR_OK;
 }
 

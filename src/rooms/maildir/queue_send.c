@@ -120,7 +120,7 @@ queue_publish(
 
 	/* In the queue's own folder and not in the bucket, which others may remove while we write. */
 	if (stage_open(file, q->fd, q->fd, q->md->message_mode, err) != MR_OK ||
-	    stage_write(file, text, err) != MR_OK || (q->md->sync && stage_sync(file, err) != MR_OK))
+	    stage_write(file, text, err) != MR_OK || maildir_settle_bytes(q->md, file, err) != MR_OK)
 		return err->code;
 	enum mr_rc rc = put(&in, msg->priority, msg->not_before_ms, &fd, err);
 	if (rc == MR_OK)

@@ -151,7 +151,7 @@ sync_folders(struct spool_job *job, struct mr_error *err)
 		return MR_OK;
 	/* The file first: on a file system without a journal its link count must not lag behind its
 	 * names. With one, this is the commit, and the folders have little left to do. */
-	if (sys_fsync(job->message_fd) < 0)
+	if (!maildir_is_fast(job->md, job->message_fd) && sys_fsync(job->message_fd) < 0)
 		return mr_fail_errno(err, "cannot flush message '%s'", job->id);
 	for (size_t i = 0; i < job->to.n; i++) {
 		if (job->folder_fd[i] < 0) {

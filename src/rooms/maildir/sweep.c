@@ -5,9 +5,12 @@
  * sweeps, so an agent that holds nothing must cost only a few system calls.
  */
 #include "base/error.h"
+#include "base/id.h"
 #include "base/sys.h"
 #include "rooms/maildir/holding.h"
 #include <errno.h>
+#include <stdio.h>
+#include <string.h>
 
 #define GONE_PREFIX ".gone."
 #define RETURN_ROUNDS 10
@@ -142,12 +145,43 @@ maildir_sweep(struct mr_room *room, const char *agent, struct mr_error *err)
 	return rc == MR_OK ? rc : mr_wrap(err, "give back held mail of '%s'", agent);
 }
 
+#define GLANCE_MAX 8
+
+struct glance { /* at holds/ */
+	char tokens[GLANCE_MAX][MR_TOKEN_LEN + 1];
+	size_t n;
+	bool more;
+};
+
 static bool
-note_any(void *ctx, const struct dir_entry *entry)
+note_token(void *ctx, const struct dir_entry *entry)
 {
-	(void)entry;
-	*(bool *)ctx = true;
-	return false;
+	struct glance *g = ctx;
+
+	g->more = g->n == GLANCE_MAX || !token_valid(str_of(entry->name));
+	if (!g->more)
+		(void)snprintf(g->tokens[g->n++], sizeof(g->tokens[0]), "%s", entry->name);
+	return !g->more;
+}
+
+/* A command that was killed before it held anything, or after it had settled all, leaves a file that would make every
+ * hook look through the mailbox again. Only the agent's own: what others' commands held has not been given back yet,
+ * and their hooks look for it as long as there is a file. */
+static void
+choose_dead(int holds_fd, const char *agent, struct glance *g, bool remove)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < g->n; i++) {
+		mr_auto(sys_close_fd) int dead_fd = token_of_dead(holds_fd, g->tokens[i], agent);
+		if (dead_fd < 0)
+			continue;
+		if (remove)
+			(void)sys_unlink(holds_fd, g->tokens[i]);
+		else
+			memmove(g->tokens[n++], g->tokens[i], sizeof(g->tokens[0]));
+	}
+	g->n = n;
 }
 
 /* Every hold has its file in holds/ before the mail moves, until after it has moved back: where nobody holds anything,
@@ -158,13 +192,20 @@ sweep_at_a_glance(struct mr_room *room, const char *agent)
 	struct maildir *md = maildir_of(room);
 	mr_auto(sys_close_fd) int fd = -1;
 	struct mr_error ignored = { 0 };
-	bool any = false;
+	struct glance g = { 0 };
 	struct stat st;
 
 	if (quiet_is(md->root_fd, "holds") || (sys_stat(md->root_fd, "holds", &st) < 0 && errno == ENOENT))
 		return;
-	(void)maildir_sweep(room, agent, &ignored);
-	if (dir_open(md->root_fd, "holds", &fd, &ignored) == MR_OK && sys_stat_fd(fd, &st) == 0 &&
-	    dir_each_once(fd, note_any, &any, &ignored) == MR_OK && !any)
+	bool looked = dir_open(md->root_fd, "holds", &fd, &ignored) == MR_OK && sys_stat_fd(fd, &st) == 0 &&
+		      dir_each_once(fd, note_token, &g, &ignored) == MR_OK;
+	bool none = looked && g.n == 0 && !g.more;
+
+	/* Who is dead before the sweep has put all it will ever hold where the sweep finds it. */
+	choose_dead(fd, agent, &g, false);
+	if (maildir_sweep(room, agent, &ignored) != MR_OK)
+		return;
+	choose_dead(fd, agent, &g, true);
+	if (none)
 		quiet_mark(md->root_fd, "holds", (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec);
 }

@@ -319,6 +319,26 @@ token_is_over(struct maildir *md, const struct file_name *held)
 	return lease_is_over(holds_fd, held);
 }
 
+/* Its maker had the lock before the file had this name; where that is not possible, it looks for the name once it has
+ * the lock. So a free lock is a dead process, and with or without the file all mail under the token goes back. */
+int
+token_of_dead(int holds_fd, const char *token, const char *agent)
+{
+	mr_auto(sys_close_fd) int fd = sys_open(holds_fd, token, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
+	mr_auto(record_done) struct record r = { 0 };
+	struct mr_error ignored = { 0 };
+
+	if (fd < 0 || sys_flock(fd, LOCK_EX | LOCK_NB) < 0 || !is_visible_as(fd, holds_fd, token) ||
+	    read_record(holds_fd, token, &r, &ignored) != MR_OK || record_get(&r, "Boot-Deadline") != NULL)
+		return -1;
+	const char *whose = record_get(&r, "Agent");
+	if (whose == NULL || (agent != NULL && strcmp(whose, agent) != 0))
+		return -1;
+	int dead = fd;
+	fd = -1;
+	return dead;
+}
+
 void
 token_drop(struct maildir *md, const char *token)
 {

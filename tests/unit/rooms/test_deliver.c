@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/id.h"
 #include "base/sys.h"
+#include "base/sys_break.h"
 #include "rooms/maildir/maildir.h"
 #include <dirent.h>
 #include <errno.h>
@@ -103,6 +104,9 @@ reopen(struct scratch *s)
 		fail_msg("%s", err.message);
 }
 
+static const char plain_room[] = "Format: 1\nName: town\n", fast_room[] = "Format: 1\nName: town\nSync: fast\n";
+static const char *room_settings = plain_room;
+
 static void
 scratch_new(struct scratch *s)
 {
@@ -118,7 +122,7 @@ scratch_new(struct scratch *s)
 	assert_non_null(mkdtemp(s->path));
 	for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++)
 		make_folder(s->path, folders[i]);
-	write_text(s->path, "room", "Format: 1\nName: town\n");
+	write_text(s->path, "room", room_settings);
 	make_agent(s, "sender");
 	for (size_t i = 0; i < EVERYONE; i++)
 		make_agent(s, everyone[i]);
@@ -329,6 +333,43 @@ one_delivery_syncs_contents_link_and_folder(void **state)
 	sys_plan_set(NULL);
 }
 
+#if defined(MR_FAULT_ENV) && !defined(MR_PORTABLE)
+static unsigned long
+syncs_of_a_send(size_t recipients, const char *key, const char *how)
+{
+	mr_auto(scratch_done) struct scratch s;
+	struct delivered got = { 0 };
+	struct mr_error err = { 0 };
+
+	room_settings = fast_room;
+	scratch_new(&s);
+	room_settings = plain_room;
+	assert_int_equal(send_text(&s, recipients, "first", BODY, &got, &err), MR_OK); /* makes .Sent, keys/sender */
+	mr_names_done(&got.missing);
+	assert_true(sys_break_set(how));
+	reopen(&s);
+	sys_plan_set(&(struct sys_plan){ 0 });
+	assert_int_equal(send_text(&s, recipients, key, BODY, &got, &err), MR_OK);
+	unsigned long n = sys_syncs();
+	sys_plan_set(NULL);
+	assert_true(sys_break_set(NULL));
+	mr_names_done(&got.missing);
+	return n;
+}
+
+/* The commit of the folder carries bytes and name; where nobody knows that it does, nothing is left out. */
+static void
+sync_fast_is_one_commit_only_where_the_order_is_kept(void **state)
+{
+	(void)state;
+	assert_int_equal(syncs_of_a_send(1, NULL, "ordered"), 1);
+	assert_int_equal(syncs_of_a_send(3, NULL, "ordered"), 1 + 3);         /* spool/, each new/ */
+	assert_int_equal(syncs_of_a_send(1, "second", "ordered"), 1 + 1 + 1); /* spool/, keys/sender, new/ */
+	assert_int_equal(syncs_of_a_send(1, NULL, NULL), 3);                  /* tests run in memory */
+	assert_int_equal(syncs_of_a_send(3, NULL, NULL), 6 + 3);
+}
+#endif
+
 static void
 an_unknown_recipient_is_refused_and_hold_makes_the_mailbox(void **state)
 {
@@ -482,6 +523,19 @@ an_error_at_any_call_of_a_delivery_is_told_as_it_is(void **state)
 	(void)state;
 	try_errors(1, 60);
 }
+
+#if defined(MR_FAULT_ENV) && !defined(MR_PORTABLE)
+static void
+an_error_at_any_call_of_a_fast_delivery_is_told_as_it_is(void **state)
+{
+	(void)state;
+	room_settings = fast_room;
+	assert_true(sys_break_set("ordered"));
+	try_errors(1, 60);
+	assert_true(sys_break_set(NULL));
+	room_settings = plain_room;
+}
+#endif
 
 /* ---- Fan-out ---- */
 
@@ -1227,6 +1281,10 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_delivered_message_is_one_whole_unwritable_file),
 		cmocka_unit_test(one_delivery_syncs_contents_link_and_folder),
+#if defined(MR_FAULT_ENV) && !defined(MR_PORTABLE)
+		cmocka_unit_test(sync_fast_is_one_commit_only_where_the_order_is_kept),
+		cmocka_unit_test(an_error_at_any_call_of_a_fast_delivery_is_told_as_it_is),
+#endif
 		cmocka_unit_test(an_unknown_recipient_is_refused_and_hold_makes_the_mailbox),
 		cmocka_unit_test(a_taken_name_is_never_overwritten),
 		cmocka_unit_test(a_kill_at_any_call_leaves_the_whole_message_or_nothing),
