@@ -183,7 +183,7 @@ main(int argc, char **argv)
 	take_options(&b, argc, argv);
 	if (chdir(b.work) < 0)
 		die("cannot go to '%s'", b.work);
-	(void)getloadavg(&b.load, 1);
+	b.busy = busy_share();
 	(void)setvbuf(stdout, NULL, _IOLBF, 0);
 	make_room(&b);
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)

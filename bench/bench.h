@@ -16,7 +16,7 @@
  *	foreign.c  sending into the mailboxes of other systems, beside those systems' own way
  *	peer.c     a program of theirs that sends whenever it is told to
  *	costs.c    system calls, syncs, instructions, memory and bytes of each command
- *	sizes.c    a send and a look while the mailbox grows; size_boxes.c has the mailboxes
+ *	sizes.c    a send and a look while the mailbox grows: size.h says more
  *	rivals.c   others that keep a message: rival.h says more
  *	report.c   rounds, medians, the table
  *	record.c   the JSON, with what is known of the machine
@@ -50,7 +50,7 @@ struct bench {
 	const char *variable;    /* one more of their environment; NULL: none */
 	long archived;           /* how large the large archive is */
 	unsigned senders;        /* that a rival's room must know */
-	double load;             /* of the machine, before anything was measured */
+	double busy;             /* share of the cores that others had, before anything was measured */
 	struct mr_room *room;
 	char body[BODY_BYTES + 1];
 	char *names[FAN_OUT_MAX + 1]; /* of the agents that a fan-out goes to */
@@ -118,6 +118,7 @@ void record_text(FILE *out, const char *name, const char *value);
 void record_number(FILE *out, const char *name, double value);
 void record_flag(FILE *out, const char *name, bool value);
 void record_end(FILE *out);
+double busy_share(void); /* now, in a second */
 void records_write(const struct bench *b);
 
 void rows_send(struct bench *b);

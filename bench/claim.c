@@ -89,7 +89,7 @@ rows_claim(struct bench *b)
 	struct claimer c = { .b = b, .self = self_of(b, "bob") };
 	struct comparison row = { .name = "claim-backlog",
 		.what = "claim with 100,000 waiting beside one with 100, in the library",
-		.note = "here both sides are mailroom: bare_us is the short queue, ours_us the long one",
+		.note = "both sides are mailroom: bare is the short queue, ours the long one",
 		.budget = 1.5,
 		.ops = 40,
 		.bare = claim_few,

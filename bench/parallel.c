@@ -88,7 +88,7 @@ send_at_once(struct bench *b, const struct rival *r, unsigned senders)
 static void
 record_rates(const struct rival *r, double rates[COUNTS][PARALLEL_ROUNDS])
 {
-	(void)printf("%-18s %-8s", r->name, r->how);
+	(void)printf("%-26s %-8s", r->name, r->how);
 	for (size_t i = 0; i < COUNTS; i++) {
 		FILE *out = record_begin("parallel");
 

@@ -108,6 +108,34 @@ record_cpu(FILE *out)
 }
 
 static void
+read_ticks(double *all, double *idle)
+{
+	FILE *file = fopen("/proc/stat", "r");
+	double v[8] = { 0 };
+
+	*all = *idle = 0;
+	if (file && fscanf(file, "cpu %lf %lf %lf %lf %lf %lf %lf %lf", &v[0], &v[1], &v[2], &v[3], &v[4], &v[5], &v[6],
+			&v[7]) == 8) {
+		for (size_t i = 0; i < 8; i++)
+			*all += v[i];
+		*idle = v[3] + v[4];
+	}
+	if (file)
+		(void)fclose(file);
+}
+
+double
+busy_share(void)
+{
+	double all, idle, all_then, idle_then;
+
+	read_ticks(&all_then, &idle_then);
+	(void)sleep(1);
+	read_ticks(&all, &idle);
+	return all > all_then ? 1 - (idle - idle_then) / (all - all_then) : 0;
+}
+
+static void
 record_machine(const struct bench *b)
 {
 	FILE *out = record_begin("machine");
@@ -123,7 +151,7 @@ record_machine(const struct bench *b)
 	record_cpu(out);
 	record_text(out, "file_system", b->file_system);
 	record_text(out, "date", date);
-	record_number(out, "load", b->load);
+	record_number(out, "busy", b->busy);
 	record_text(out, "parts", b->parts ? b->parts : "all");
 	record_number(out, "archived", (double)b->archived);
 	record_end(out);

@@ -39,7 +39,8 @@ struct rival {
 	void (*stop)(const struct rival *r); /* may be NULL */
 };
 
-extern const struct rival mailroom_command, mailroom_library, mdeliver_command, nq_command, shell_command, shell_open;
+extern const struct rival mailroom_command, mailroom_library, mailroom_fast_command, mailroom_fast_library,
+    mdeliver_command, nq_command, shell_command, shell_open;
 extern const struct rival teams_command, teams_open, sqlite_command, sqlite_open, sqlite_wal_command, sqlite_wal_open;
 extern const struct rival redis_command, redis_open, beanstalkd_command, beanstalkd_open, postgres_command,
     postgres_open;

@@ -81,7 +81,8 @@ open_town(struct bench *b, const char *folder)
 static bool
 start_town(struct bench *b, const struct rival *r)
 {
-	struct mr_init_options options = { .name = "rivals" };
+	bool fast = r == &mailroom_fast_command || r == &mailroom_fast_library;
+	struct mr_init_options options = { .name = "rivals", .sync = fast ? "fast" : NULL };
 	struct mr_error err = { 0 };
 	struct bench town = *b;
 	char *path = NULL, *where = path_of("%s/%s", b->work, r->folder);
@@ -177,6 +178,31 @@ const struct rival mailroom_library = { .name = "libmailroom",
 	.how = OPEN,
 	.folder = "rival-mailroom-library",
 	.durability = MAILROOM_KEEPS,
+	.window_ms = 500,
+	.start = start_town,
+	.open = open_mailroom,
+	.send = send_mailroom,
+	.close = close_mailroom };
+
+#define FAST_KEEPS                                                                                                     \
+	"full, where the journal is known to keep the order: the bytes are handed to the disk, then the name, and "    \
+	"one "                                                                                                         \
+	"sync of the folder takes both"
+
+const struct rival mailroom_fast_command = { .name = "mailroom send, Sync: fast",
+	.how = COMMAND,
+	.folder = "rival-fast-command",
+	.durability = FAST_KEEPS,
+	.window_ms = 500,
+	.start = start_town,
+	.open = open_mailroom_command,
+	.send = command_send,
+	.close = command_close };
+
+const struct rival mailroom_fast_library = { .name = "libmailroom, Sync: fast",
+	.how = OPEN,
+	.folder = "rival-fast-library",
+	.durability = FAST_KEEPS,
 	.window_ms = 500,
 	.start = start_town,
 	.open = open_mailroom,

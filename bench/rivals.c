@@ -11,10 +11,10 @@
 #define SLOW_US 5000
 #define SYNC_MESSAGES 10
 
-const struct rival *const all_rivals[] = { &mailroom_command, &mdeliver_command, &nq_command, &redis_command,
-	&beanstalkd_command, &sqlite_command, &sqlite_wal_command, &postgres_command, &shell_command, &teams_command,
-	&mailroom_library, &redis_open, &beanstalkd_open, &sqlite_open, &sqlite_wal_open, &postgres_open, &shell_open,
-	&teams_open, NULL };
+const struct rival *const all_rivals[] = { &mailroom_command, &mailroom_fast_command, &mdeliver_command, &nq_command,
+	&redis_command, &beanstalkd_command, &sqlite_command, &sqlite_wal_command, &postgres_command, &shell_command,
+	&teams_command, &mailroom_library, &mailroom_fast_library, &redis_open, &beanstalkd_open, &sqlite_open,
+	&sqlite_wal_open, &postgres_open, &shell_open, &teams_open, NULL };
 
 struct entry {
 	const struct rival *rival;
@@ -53,7 +53,7 @@ start_all(struct bench *b, struct entry *entries)
 		if (e->rival->start(b, e->rival))
 			e->handle = e->rival->open(b, e->rival, 0);
 		else
-			(void)printf("%-18s %-8s not here\n", e->rival->name, e->rival->how);
+			(void)printf("%-26s %-8s not here\n", e->rival->name, e->rival->how);
 	}
 }
 
@@ -74,14 +74,20 @@ static void
 measure_times(struct bench *b, struct entry *entries)
 {
 	static double took[RIVALS_MAX][RIVAL_ROUNDS];
+	size_t n = 0;
 
 	for (struct entry *e = entries; e->rival; e++)
 		for (unsigned i = 0; e->handle && i < 2; i++) /* to warm up */
 			(void)e->rival->send(b, e->handle);
+	while (entries[n].rival)
+		n++;
 	for (unsigned round = 0; round < RIVAL_ROUNDS; round++)
-		for (size_t i = 0; entries[i].rival; i++)
+		for (size_t k = 0; k < n; k++) {
+			size_t i = (k + round) % n; /* no one is always first */
+
 			if (entries[i].handle)
 				took[i][round] = one_round(b, &entries[i]);
+		}
 	for (size_t i = 0; entries[i].rival; i++) {
 		entries[i].us = median(took[i], RIVAL_ROUNDS); /* sorts */
 		entries[i].low = took[i][0];
@@ -155,7 +161,7 @@ record_entry(const struct entry *e)
 		record_number(out, "disk_bytes", e->usage.allocated);
 		if (e->syncs >= 0)
 			record_number(out, "syncs", e->syncs);
-		(void)printf("%-18s %-8s %9.0f us %6.1f syncs %7.0f bytes\n", e->rival->name, e->rival->how, e->us,
+		(void)printf("%-26s %-8s %9.0f us %6.1f syncs %7.0f bytes\n", e->rival->name, e->rival->how, e->us,
 		    e->syncs, e->usage.allocated);
 	}
 	record_end(out);

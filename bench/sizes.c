@@ -52,9 +52,9 @@ measure_size(struct bench *b, long held, const bool here[GROWERS])
 	static double sends[GROWERS][SIZE_ROUNDS], looks[GROWERS][SIZE_ROUNDS];
 
 	for (int round = -1; round < SIZE_ROUNDS; round++) /* the first is to warm up */
-		for (size_t i = 0; i < GROWERS; i++) {
+		for (size_t k = 0; k < GROWERS; k++) {
+			size_t at = round < 0 ? 0 : (size_t)round, i = (k + at) % GROWERS; /* no one is always first */
 			const struct grower *g = growers[i];
-			size_t at = round < 0 ? 0 : (size_t)round;
 
 			if (!here[i] || held > g->most)
 				continue;

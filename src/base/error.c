@@ -57,6 +57,9 @@ hint_of_errno(int error)
 	case ENOSPC:
 	case EDQUOT:
 		return "free some space, then repeat the command";
+	case EXDEV:
+		return "files may not move between two folders of the room: a sandbox without the right to refer, or a "
+		       "mount inside the room; use it outside of that sandbox, on one file system";
 	case EMFILE:
 	case ENFILE:
 		return "too many open files: raise the limit with 'ulimit -n', then repeat the command";

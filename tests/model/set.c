@@ -22,9 +22,10 @@ bool
 states_add_hash(struct states *s, uint64_t hash)
 {
 	if (2 * (size_t)s->n >= s->set_size) {
-		size_t size = s->set_size ? 2 * s->set_size : 256;
+		size_t size = 256;
+		while (size <= 4 * (size_t)s->n)
+			size *= 2;
 		uint64_t *set = calloc(size, sizeof(*set));
-
 		if (!set)
 			model_die("no memory");
 		for (int i = 0; i < s->n; i++)

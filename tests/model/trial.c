@@ -233,7 +233,7 @@ states_wanted(void)
 {
 	const char *asked = getenv("MAILROOM_TEST_STATES");
 
-	return asked && asked[0] ? (unsigned)strtoul(asked, NULL, 10) : long_form() ? 4000 : 30;
+	return asked && asked[0] ? (unsigned)strtoul(asked, NULL, 10) : long_form() ? 4000 : 24;
 }
 
 static unsigned

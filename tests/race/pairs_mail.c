@@ -164,6 +164,17 @@ check_nothing_more(struct world *w)
 	(void)w; /* each once, whole, none consumed unseen: that is looked at for every pair */
 }
 
+/* Mail that another program moves from new/ to cur/ is unread as before: a drain shows all of it. */
+static void
+check_moved(struct world *w)
+{
+	for (const char *const *tag = ARGS("m1", "m2", "m3"); *tag; tag++)
+		if (w->exit_a == 0 && shown_by(w->out_a, *tag) != 1)
+			violate(w, "'%s' was there before and shown %u times", *tag, shown_by(w->out_a, *tag));
+	if (w->exit_a > 0)
+		violate(w, "drain exited with %d", w->exit_a);
+}
+
 /* The flag that mflag was told to set and said it had set is there. */
 static void
 check_flagged(struct world *w)
@@ -291,7 +302,7 @@ const struct pair pairs_mail[] = {
 	    ARGS(BOB, "read", "@m1"), ARGS("!", "mflag", "-S", "@path"), "bob", NULL, "m1 m2 m3", true,
 	    check_two_reads },
 	{ "minc of mblaze x drain", THREE, ARGS(BOB, "drain"), ARGS("!", "minc", ".mailroom/agents/bob"), "bob", NULL,
-	    "m1 m2 m3", false, check_nothing_more },
+	    "m1 m2 m3", false, check_moved },
 	{ "fan-out recovery x archive", HALF_DONE, ARGS(ALICE, "inbox"),
 	    ARGS(BOB, "archive", "@f1", "--include-unread"), "bob carol dave", NULL, "f1", true, check_recovery },
 	{ "fan-out recovery x drain", HALF_DONE, ARGS(ALICE, "inbox"), ARGS(BOB, "drain"), "bob carol dave", NULL, "f1",

@@ -179,6 +179,12 @@ check_takeover_recv(struct world *w)
 
 	if (w->exit_b > 0)
 		violate(w, "takeover exited with %d", w->exit_b);
+	/* A claim of the old life is given back by the takeover. One that came back later, when the mailboxes were
+	 * looked at, was made when that life was over. */
+	if (w->exit_a == 0 && w->exit_b == 0 &&
+	    world_run(w,
+		ARGS("!", "sh", "-c", "find .mailroom/agents/bob/new -name '*,A=*' -cnewer ../out.b | grep -q .")) == 0)
+		violate(w, "work was given to a life that was over");
 	if (w->exit_a == 0 && w->exit_b == 0 && m1 && m1->folder == MR_HELD) {
 		/* of the new life, then: the old one's would be back */
 		int done = world_run(w, ARGS(BOB, "done", m1->token));
