@@ -82,7 +82,7 @@ must(bool ok, const char *what)
 }
 
 static int
-write_letter(int dir_fd, char link_path[32])
+write_letter(int dir_fd)
 {
 	static char text[TEXT_BYTES];
 	int fd = openat(dir_fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0400);
@@ -92,22 +92,35 @@ write_letter(int dir_fd, char link_path[32])
 	must(fd >= 0, "open");
 	must(write(fd, text, sizeof(text)) == (ssize_t)sizeof(text), "write");
 	must(fsync(fd) == 0, "fsync");
-	(void)snprintf(link_path, 32, "/proc/self/fd/%d", fd);
 	return fd;
+}
+
+/* The shorter way that newer kernels, and root, have; else by /proc. */
+static void
+name_letter(int fd, int dir_fd, const char *name)
+{
+	static bool barred;
+	char path[32];
+
+	if (!barred && linkat(fd, "", dir_fd, name, AT_EMPTY_PATH) == 0)
+		return;
+	barred = true;
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	must(linkat(AT_FDCWD, path, dir_fd, name, AT_SYMLINK_FOLLOW) == 0, "link");
 }
 
 double
 bare_send(const struct bare_box *box)
 {
-	char name[LETTER_NAME_MAX], link_path[32];
+	char name[LETTER_NAME_MAX];
 	double began = now_us();
 
 	letter_name(name, (int64_t)time(NULL) * 1000, "");
-	int fd = write_letter(box->new_fd, link_path);
-	must(linkat(AT_FDCWD, link_path, box->new_fd, name, AT_SYMLINK_FOLLOW) == 0, "link");
+	int fd = write_letter(box->new_fd);
+	name_letter(fd, box->new_fd, name);
 	must(fsync(fd) == 0 && fsync(box->new_fd) == 0, "fsync");
 	(void)strcat(name, ":2,S");
-	must(linkat(AT_FDCWD, link_path, box->sent_fd, name, AT_SYMLINK_FOLLOW) == 0, "link");
+	name_letter(fd, box->sent_fd, name);
 	(void)close(fd);
 	return now_us() - began;
 }
@@ -116,12 +129,12 @@ bare_send(const struct bare_box *box)
 double
 bare_fan_out(int base_fd, size_t n)
 {
-	char name[LETTER_NAME_MAX], link_path[32], folder[32];
+	char name[LETTER_NAME_MAX], folder[32];
 	int open_fds[FAN_OUT_OPEN];
 	double began = now_us();
 
 	letter_name(name, (int64_t)time(NULL) * 1000, "");
-	int fd = write_letter(base_fd, link_path);
+	int fd = write_letter(base_fd);
 	for (size_t first = 0; first < n; first += FAN_OUT_OPEN) {
 		size_t end = n - first < FAN_OUT_OPEN ? n - first : FAN_OUT_OPEN;
 
@@ -129,7 +142,7 @@ bare_fan_out(int base_fd, size_t n)
 			(void)snprintf(folder, sizeof(folder), "%zu/new", first + i);
 			open_fds[i] = openat(base_fd, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 			must(open_fds[i] >= 0, "open");
-			must(linkat(AT_FDCWD, link_path, open_fds[i], name, AT_SYMLINK_FOLLOW) == 0, "link");
+			name_letter(fd, open_fds[i], name);
 		}
 		for (size_t i = 0; i < end; i++) {
 			must(fsync(open_fds[i]) == 0, "fsync");

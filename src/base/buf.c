@@ -372,6 +372,21 @@ text_join(char *to, size_t size, ...)
 	to[at] = '\0';
 }
 
+size_t
+text_number(char *to, uint64_t n, size_t width)
+{
+	size_t digits = 1;
+
+	for (uint64_t rest = n; rest >= 10; rest /= 10)
+		digits++;
+	if (digits < width)
+		digits = width;
+	to[digits] = '\0';
+	for (size_t i = digits; i-- > 0; n /= 10)
+		to[i] = (char)('0' + n % 10);
+	return digits;
+}
+
 void
 free_ptr(void *pp)
 {

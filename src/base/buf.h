@@ -64,6 +64,8 @@ bool names_has(const struct mr_names *n, const char *s);
 /* The strings up to NULL one behind the other, cut off at size - 1 bytes: what snprintf does with "%s%s", in a tenth of
  * the time, for what every command does. */
 void text_join(char *to, size_t size, ...) __attribute__((sentinel));
+/* Decimal digits, with zeros in front up to `width`; returns how many. `to` holds 21 bytes, or width + 1. */
+size_t text_number(char *to, uint64_t n, size_t width);
 
 void free_ptr(void *pp); /* for mr_auto: frees *(void **)pp */
 

@@ -227,24 +227,25 @@ folder_is_gone(int dir_fd)
 	return fstat(dir_fd, &st) == 0 && st.st_nlink == 0;
 }
 
-/* Sandboxes lack /proc, or refuse AT_EMPTY_PATH to who lacks a capability. A way that worked once is
- * kept, so that its later failures are about the name and reach the caller as they are. */
+/* By the descriptor alone, which older kernels allow only with a capability; else by its name in /proc, which sandboxes
+ * may lack, and which is a longer way. The one that worked once is kept, so that its later failures are about the name
+ * and reach the caller as they are. */
 static int
 link_some_way(int fd, int dir_fd, const char *name)
 {
 	enum { UNKNOWN, BY_PROC, BY_EMPTY_PATH };
 	static atomic_int way;
 
-	if (way != BY_EMPTY_PATH) {
-		if (link_by_proc(fd, dir_fd, name) == 0) {
-			way = BY_PROC;
+	if (way != BY_PROC) {
+		if (linkat(fd, "", dir_fd, name, AT_EMPTY_PATH) == 0) {
+			way = BY_EMPTY_PATH;
 			return 0;
 		}
-		if (way == BY_PROC || !way_is_barred(errno))
+		if (way == BY_EMPTY_PATH || !way_is_barred(errno))
 			return -1;
 	}
-	if (linkat(fd, "", dir_fd, name, AT_EMPTY_PATH) == 0) {
-		way = BY_EMPTY_PATH;
+	if (link_by_proc(fd, dir_fd, name) == 0) {
+		way = BY_PROC;
 		return 0;
 	}
 	if (way == UNKNOWN && way_is_barred(errno))

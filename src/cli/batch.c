@@ -8,10 +8,11 @@
 #include "base/error.h"
 #include "base/sys.h"
 #include "nudges.h"
+#include <sys/resource.h>
 #include <errno.h>
 #include <poll.h>
 
-#define GROUP_MAX 500
+#define GROUP_MAX 1000
 #define GROUP_BYTES ((size_t)8 << 20)
 #define CHUNK ((size_t)64 << 10)
 #define LINE_MAX_BYTES (3 * MR_BODY_MAX + CHUNK) /* a text of 16 MiB, most of it escaped */
@@ -305,6 +306,19 @@ copy_all(struct batch *b)
 	return b->entries_n == 0 || flush(b);
 }
 
+/* Each message of a group is an open file until all of them are on the disk. */
+static void
+allow_files(void)
+{
+	const rlim_t enough = 4 * GROUP_MAX;
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_cur >= enough)
+		return;
+	files.rlim_cur = files.rlim_max < enough ? files.rlim_max : enough;
+	(void)setrlimit(RLIMIT_NOFILE, &files); /* refused: in smaller groups, then */
+}
+
 int
 batch_run(struct cli *cli)
 {
@@ -316,6 +330,7 @@ batch_run(struct cli *cli)
 		return cli_fail(cli, &err);
 	}
 	b->cli = cli;
+	allow_files();
 	(void)copy_all(b);
 	return b->code;
 }

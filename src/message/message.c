@@ -95,9 +95,10 @@ static void
 feed(struct sha256 *hash, struct mr_str s)
 {
 	char length[24];
-	int n = snprintf(length, sizeof(length), "%zu:", s.len);
+	size_t n = text_number(length, s.len, 0);
 
-	sha256_add(hash, (struct mr_str){ length, (size_t)n });
+	length[n++] = ':';
+	sha256_add(hash, (struct mr_str){ length, n });
 	if (s.len > 0)
 		sha256_add(hash, s);
 }

@@ -10,7 +10,7 @@
 
 /* At a time: files that are open (half of the 1,024 that a process mostly may), bytes that are written and not flushed.
  */
-#define GROUP_MAX 500
+#define GROUP_MAX 1000
 #define GROUP_BYTES ((size_t)8 << 20)
 
 struct group { /* written together; letters[i] is told in *sent[i] */

@@ -104,7 +104,7 @@ canonical_agent(
 	struct parts parts = parts_of(name);
 	enum mr_rc rc;
 
-	(void)snprintf(ret, MR_ADDRESS_MAX + 1, "%s", canonical_operator(str_of(name)) ? OPERATOR : name);
+	text_join(ret, MR_ADDRESS_MAX + 1, canonical_operator(str_of(name)) ? OPERATOR : name, NULL);
 	*ret_live = true;
 	if (!r->room->driver->find_agent) /* a kind without registration: whoever is written to exists */
 		return MR_OK;

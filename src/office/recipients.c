@@ -52,7 +52,7 @@ resolver_form(struct resolver *r, const char *form, const char *name)
 	if (r->depth > 0 || r->form)
 		return;
 	r->form = form;
-	(void)snprintf(r->name, sizeof(r->name), "%s", name);
+	text_join(r->name, sizeof(r->name), name, NULL);
 }
 
 static enum mr_rc add_sentence(struct mr_names *list, const char *fmt, va_list args, struct mr_error *err)

@@ -93,7 +93,7 @@ is_registered(const struct batch *b, const char *agent)
 	char path[MR_ADDRESS_MAX + 8];
 	struct stat st;
 
-	(void)snprintf(path, sizeof path, "%.160s/agent", agent);
+	text_join(path, sizeof path, agent, "/agent", NULL);
 	return sys_stat(b->md->agents_fd, path, &st) == 0 || errno != ENOENT;
 }
 
@@ -105,7 +105,7 @@ box_of(struct batch *b, const char *agent)
 	for (size_t i = b->boxes_n; i-- > 0;) /* mostly that of the message before */
 		if (strcmp(b->boxes[i].agent, agent) == 0)
 			return &b->boxes[i];
-	(void)snprintf(path, sizeof path, "%.160s/new", agent);
+	text_join(path, sizeof path, agent, "/new", NULL);
 	int fd = is_registered(b, agent) ? sys_open(b->md->agents_fd, path, O_RDONLY | O_DIRECTORY, 0) : -1;
 
 	if (fd < 0)
@@ -259,8 +259,8 @@ finish(struct item *item, int sent_fd)
 	struct mr_error ignored = { 0 };
 	char name[NAME_LEN + 8];
 
-	(void)snprintf(item->parcel->got.id, sizeof item->parcel->got.id, "%s", id);
-	(void)snprintf(name, sizeof name, "%s:2,S", item->name);
+	text_join(item->parcel->got.id, sizeof item->parcel->got.id, id, NULL);
+	text_join(name, sizeof name, item->name, ":2,S", NULL);
 	if (sent_fd >= 0)
 		(void)stage_link(&item->file, sent_fd, name, &ignored);
 }

@@ -197,7 +197,9 @@ name_flags(const struct file_name *n, bool acked_mapped)
 void
 name_for_id(const char *id, char ret[NAME_LEN])
 {
-	(void)snprintf(ret, NAME_LEN, "%lld.%s.mr", (long long)(id_time_ms(id) / 1000), id);
+	size_t n = text_number(ret, (uint64_t)id_time_ms(id) / 1000, 0);
+
+	text_join(ret + n, NAME_LEN - n, ".", id, ".mr", NULL);
 }
 
 /* The letters after ":2,": sorted, each once, others' kept. */

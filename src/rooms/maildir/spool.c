@@ -44,8 +44,8 @@ spool_open(struct spool_job *job, bool make, struct mr_error *err)
 void
 spool_set_id(struct spool_job *job, const char *id)
 {
-	(void)snprintf(job->id, sizeof job->id, "%s", id);
-	(void)snprintf(job->message, sizeof job->message, "%s.mr", id);
+	text_join(job->id, sizeof job->id, id, NULL);
+	text_join(job->message, sizeof job->message, id, ".mr", NULL);
 }
 
 /* ---- Recipients' folders ---- */
@@ -178,7 +178,7 @@ spool_give_all(struct spool_job *job, struct mr_error *err)
 		job->next++;
 		/* Not synced and free to fail: it only spares whoever completes this after a kill a
 		 * search, and it is not believed after another boot. */
-		(void)snprintf(digits, sizeof digits, "%010zu", job->next % 10000000000u);
+		(void)text_number(digits, job->next % 10000000000u, SPOOL_COUNTER_DIGITS);
 		(void)sys_pwrite_all(job->record_fd, digits, SPOOL_COUNTER_DIGITS, job->counter_at);
 	}
 	return sync_folders(job, err);

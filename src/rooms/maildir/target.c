@@ -118,11 +118,11 @@ open_new_quickly(const struct maildir *md, const char *agent, int *ret_fd)
 	struct stat st;
 	int fd;
 
-	(void)snprintf(path, sizeof path, "%.160s/new", agent);
+	text_join(path, sizeof path, agent, "/new", NULL);
 	fd = sys_open(md->agents_fd, path, O_RDONLY | O_DIRECTORY, 0);
 	if (fd < 0)
 		return false;
-	(void)snprintf(path, sizeof path, "%.160s/agent", agent);
+	text_join(path, sizeof path, agent, "/agent", NULL);
 	if (sys_stat(md->agents_fd, path, &st) < 0 || !S_ISREG(st.st_mode)) {
 		(void)sys_close(fd);
 		return false;
@@ -175,7 +175,7 @@ move_if_pruned(struct spool_job *job, const char *agent, int new_fd, struct mr_e
 	char path[MR_ADDRESS_MAX + 8], name[NAME_LEN];
 	struct stat st;
 
-	(void)snprintf(path, sizeof path, "%.160s/agent", agent);
+	text_join(path, sizeof path, agent, "/agent", NULL);
 	if (sys_stat(job->md->agents_fd, path, &st) == 0 || errno != ENOENT)
 		return MR_OK;
 	if (give_dead(job, err) != MR_OK)
@@ -294,7 +294,7 @@ target_reopen(struct spool_job *job, const char *to, int *ret_fd, struct mr_erro
 	switch (target_kind(to, &name)) {
 	case TARGET_AGENT:
 		/* Without a look whether it is registered: the folder is what counts. */
-		(void)snprintf(path, sizeof path, "%.160s/new", name);
+		text_join(path, sizeof path, name, "/new", NULL);
 		rc = dir_open(job->md->agents_fd, path, ret_fd, err);
 		break;
 	case TARGET_QUEUE:

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "scratch.h"
+#include <inttypes.h>
 
 #include <stdalign.h>
 
@@ -147,6 +148,24 @@ joined_strings_are_cut_off_where_the_room_ends(void **state)
 	assert_string_equal(to, "");
 }
 
+static void
+numbers_are_written_as_printf_writes_them(void **state)
+{
+	static const uint64_t numbers[] = { 0, 1, 9, 10, 99, 100, 1794751304, 9999999999u, UINT64_MAX };
+	char ours[32], theirs[32];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+		int n = snprintf(theirs, sizeof theirs, "%" PRIu64, numbers[i]);
+
+		assert_int_equal(text_number(ours, numbers[i], 0), n);
+		assert_string_equal(ours, theirs);
+		n = snprintf(theirs, sizeof theirs, "%010" PRIu64, numbers[i]);
+		assert_int_equal(text_number(ours, numbers[i], 10), n);
+		assert_string_equal(ours, theirs);
+	}
+}
+
 int
 main(void)
 {
@@ -159,6 +178,7 @@ main(void)
 		cmocka_unit_test(an_arena_gives_zeroed_aligned_memory_of_any_size),
 		cmocka_unit_test(names_are_copied_and_found),
 		cmocka_unit_test(joined_strings_are_cut_off_where_the_room_ends),
+		cmocka_unit_test(numbers_are_written_as_printf_writes_them),
 	};
 
 	return cmocka_run_group_tests_name("base/buf", tests, NULL, NULL);
