@@ -40,9 +40,9 @@ is_escape(struct mr_str part, size_t at)
 	if (part.len - at < 3 || part.ptr[at] != '%')
 		return false;
 	int high = address_hex(part.ptr[at + 1]), low = address_hex(part.ptr[at + 2]);
-	char c = (char)(high << 4 | low);
+	char c = high < 0 || low < 0 ? '\0' : (char)(high << 4 | low);
 
-	if (high < 0 || low < 0 || c == '\0' || c == '/')
+	if (c == '\0' || c == '/')
 		return false;
 	if (!address_byte(c))
 		return true;

@@ -276,6 +276,7 @@ struct spool_job { /* by value, finish with spool_done: closing it releases the 
 	int message_fd; /* spool/<id>.mr */
 	char id[MR_ID_LEN + 1];
 	char message[MR_ID_LEN + 4]; /* "<id>.mr" */
+	char name[NAME_LEN];         /* of the message in a mailbox */
 	off_t counter_at;            /* of the digits after "Next: " in the record */
 	struct mr_names to;          /* owned when read from a record, else borrowed: see `lines` */
 	struct record lines;         /* of a record that was read; empty for one that we wrote */

@@ -46,6 +46,7 @@ spool_set_id(struct spool_job *job, const char *id)
 {
 	text_join(job->id, sizeof job->id, id, NULL);
 	text_join(job->message, sizeof job->message, id, ".mr", NULL);
+	name_for_id(id, job->name);
 }
 
 /* ---- Recipients' folders ---- */

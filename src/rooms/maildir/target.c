@@ -70,9 +70,8 @@ same_file(int a_fd, const char *a, int b_fd, const char *b)
 static enum mr_rc
 give_into(struct spool_job *job, const char *agent, int new_fd, struct mr_error *err)
 {
-	char name[NAME_LEN];
+	const char *name = job->name;
 
-	name_for_id(job->id, name);
 	if (sys_link(job->spool_fd, job->message, new_fd, name) == 0)
 		return MR_OK;
 	if (errno == EEXIST)
@@ -172,7 +171,7 @@ target_agent_has(struct spool_job *job, const char *agent, bool *ret, struct mr_
 static enum mr_rc
 move_if_pruned(struct spool_job *job, const char *agent, int new_fd, struct mr_error *err)
 {
-	char path[MR_ADDRESS_MAX + 8], name[NAME_LEN];
+	char path[MR_ADDRESS_MAX + 8];
 	struct stat st;
 
 	text_join(path, sizeof path, agent, "/agent", NULL);
@@ -180,8 +179,7 @@ move_if_pruned(struct spool_job *job, const char *agent, int new_fd, struct mr_e
 		return MR_OK;
 	if (give_dead(job, err) != MR_OK)
 		return err->code;
-	name_for_id(job->id, name);
-	(void)sys_unlink(new_fd, name); /* gone: the pruner was faster, to the same place */
+	(void)sys_unlink(new_fd, job->name); /* gone: the pruner was faster, to the same place */
 	return MR_OK;
 }
 
