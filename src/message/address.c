@@ -40,7 +40,9 @@ is_escape(struct mr_str part, size_t at)
 	if (part.len - at < 3 || part.ptr[at] != '%')
 		return false;
 	int high = address_hex(part.ptr[at + 1]), low = address_hex(part.ptr[at + 2]);
-	char c = high < 0 || low < 0 ? '\0' : (char)(high << 4 | low);
+	if (high < 0 || low < 0)
+		return false;
+	char c = (char)(high << 4 | low);
 
 	if (c == '\0' || c == '/')
 		return false;
