@@ -60,9 +60,42 @@ encode(struct wide v, char ret[MR_ID_LEN + 1])
 static int
 digit_of(char c)
 {
-	const char *found = c != '\0' ? strchr(alphabet, c) : NULL;
+	/* Crockford's alphabet without i, l, o and u, one more than its place; 0: no digit. Every name of a folder that
+	 * is read goes through here, letter by letter. */
+	static const unsigned char place[256] = { ['0'] = 1,
+		2,
+		3,
+		4,
+		5,
+		6,
+		7,
+		8,
+		9,
+		10,
+		['a'] = 11,
+		12,
+		13,
+		14,
+		15,
+		16,
+		17,
+		18,
+		['j'] = 19,
+		20,
+		['m'] = 21,
+		22,
+		['p'] = 23,
+		24,
+		25,
+		26,
+		27,
+		['v'] = 28,
+		29,
+		30,
+		31,
+		32 };
 
-	return found != NULL ? (int)(found - alphabet) : -1;
+	return place[(unsigned char)c] - 1;
 }
 
 static bool

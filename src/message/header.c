@@ -125,7 +125,7 @@ header_clean(struct buf *out, struct mr_str value)
 	uint32_t cp;
 
 	while (value.len > 0) {
-		size_t n = utf8_next(value, &cp);
+		size_t plain = ascii_run(value, 0x7F, 0x7F), n = plain > 0 ? plain : utf8_next(value, &cp);
 		unsigned char c = (unsigned char)value.ptr[0];
 		if (n == 0) {
 			latin1_byte(out, c);

@@ -2,7 +2,8 @@
 /*
  * scan.c - looking through a mailbox. Never consumes. By time a scan streams from the driver; by priority the
  * headers are gone through once, ids and priorities are kept and sorted, and then each message is fetched
- * when its turn comes, so that memory grows with the number of messages and not with their size.
+ * when its turn comes, so that memory grows with the number of messages and not with their size; only what fits on a
+ * screen is kept and not read a second time.
  *
  * In the rooms of other programs finding one message may cost as much as going through all of them (one file with
  * everything in it, names that say nothing of an id), and nobody else holds mail there: what the scan showed is kept
@@ -14,6 +15,7 @@
 #include "office/office.h"
 
 #define SCAN_TRIES 20
+#define KEPT_MAX 64 /* of whose headers a copy is kept, where nothing more will be shown */
 
 /* ---- Candidates ---- */
 
@@ -109,7 +111,7 @@ struct scanning {
 	size_t shown;
 	uint64_t judged;          /* which ids were shown, or refused by the filter: the sum of their hashes */
 	bool again;               /* trouble was told the first time */
-	bool keeps;               /* what was shown once is not fetched again */
+	bool keeps;               /* however many: what was shown once is not fetched again */
 	struct candidates sorted; /* only for the orders by priority */
 };
 
@@ -199,7 +201,9 @@ collect_one(void *ctx, const struct mr_message *msg)
 		s->judged += hash_id(msg->id);
 		return true;
 	}
-	if (!(s->keeps ? candidates_keep(&s->sorted, msg) : candidates_add(&s->sorted, msg)))
+	bool keep = s->keeps || (!s->scan->bodies && !msg->body && s->sorted.n < KEPT_MAX);
+
+	if (!(keep ? candidates_keep(&s->sorted, msg) : candidates_add(&s->sorted, msg)))
 		return false;
 	s->sorted.v[s->sorted.n - 1].handoff = handoff_is_own(msg, s->agent);
 	return true;

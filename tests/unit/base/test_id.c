@@ -178,6 +178,22 @@ sha256_does_not_care_how_the_bytes_are_cut(void **state)
 	assert_memory_equal(hash, million_a, sizeof(million_a));
 }
 
+static void
+just_the_letters_of_the_alphabet_are_digits(void **state)
+{
+	static const char alphabet[] = "0123456789abcdefghjkmnpqrstvwxyz";
+	char id[] = "00000000000000000000000000";
+
+	(void)state;
+	for (int c = 1; c < 256; c++) {
+		const char *digit = strchr(alphabet, c);
+
+		id[9] = (char)c;
+		assert_int_equal(id_valid(str_of(id)), digit != NULL);
+		assert_int_equal(id_time_ms(id), digit ? digit - alphabet : 0);
+	}
+}
+
 int
 main(void)
 {
@@ -191,6 +207,7 @@ main(void)
 		cmocka_unit_test(tokens_are_valid_and_differ),
 		cmocka_unit_test(sha256_gives_the_published_values),
 		cmocka_unit_test(sha256_does_not_care_how_the_bytes_are_cut),
+		cmocka_unit_test(just_the_letters_of_the_alphabet_are_digits),
 	};
 
 	return cmocka_run_group_tests_name("base/id", tests, NULL, NULL);
