@@ -38,7 +38,9 @@ str_caseeq(struct mr_str a, struct mr_str b)
 bool
 ascii_caseeq(const char *a, const char *b)
 {
-	return str_caseeq(str_of(a), str_of(b));
+	while (*a && ascii_lower(*a) == ascii_lower(*b))
+		a++, b++;
+	return *a == *b;
 }
 
 bool
@@ -364,9 +366,8 @@ text_join(char *to, size_t size, ...)
 
 	va_start(parts, size);
 	for (const char *part; (part = va_arg(parts, const char *)) != NULL;) {
-		size_t n = strnlen(part, size - 1 - at);
-		memcpy(to + at, part, n);
-		at += n;
+		while (at + 1 < size && *part)
+			to[at++] = *part++;
 	}
 	va_end(parts);
 	to[at] = '\0';

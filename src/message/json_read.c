@@ -320,6 +320,9 @@ json_member(struct json_value object, size_t *at, struct json_value *ret_key, st
 bool
 json_key_is(struct json_value key, const char *name)
 {
+	if (*name && key.raw.ptr[1] != *name &&
+	    key.raw.ptr[1] != '\\') /* mostly another one from the first letter on */
+		return false;
 	size_t len = strlen(name);
 
 	if (!memchr(key.raw.ptr, '\\', key.raw.len))

@@ -30,10 +30,7 @@ const char *
 mr_message_header(const struct mr_message *msg, const char *name)
 {
 	for (size_t i = 0; i < msg->headers_n; i++) {
-		const char *at = msg->headers[i].name;
-
-		/* Bit 0x20 is what capital and small letters differ in: most names differ in more from the start. */
-		if (((*at ^ *name) & ~0x20) == 0 && ascii_caseeq(at, name))
+		if (ascii_caseeq(msg->headers[i].name, name))
 			return msg->headers[i].value;
 	}
 	return NULL;
