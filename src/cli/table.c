@@ -98,7 +98,7 @@ command_changes(const struct cmd *cmd, const char *word)
 {
 	char spaced[40];
 
-	(void)snprintf(spaced, sizeof(spaced), " %s ", word ? word : "");
+	text_join(spaced, sizeof(spaced), " ", word ? word : "", " ", NULL);
 	for (size_t i = 0; i < sizeof(changing) / sizeof(changing[0]); i++)
 		if (changing[i].cmd == cmd)
 			return !changing[i].words || !word || strstr(changing[i].words, spaced) != NULL;

@@ -106,7 +106,7 @@ mr_nudges_open(struct mr_room *room, const char *agent, bool take, struct mr_nud
 	if (!all)
 		return mr_nomem(err);
 	all->room = room;
-	(void)snprintf(all->agent, sizeof all->agent, "%s", agent);
+	text_join(all->agent, sizeof all->agent, agent, NULL);
 	rc = room->driver->nudge_get ? read_foreign(all, err) : read_all(all, take, err);
 	if (rc == MR_OK)
 		*ret = all;
