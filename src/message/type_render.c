@@ -169,6 +169,8 @@ check_again(const struct render *r, struct mr_str subject, struct mr_str body)
 	mr_auto(type_values_done) struct type_values read = { 0 };
 	enum mr_rc rc = type_read(r->def, subject, body, &read, r->err);
 
+	if (rc == MR_CORRUPT) /* nothing is broken yet: what was given cannot be said in this form */
+		rc = r->err->code = MR_REFUSED;
 	if (rc == MR_OK)
 		rc = type_validate(r->def, &read, r->err);
 	for (size_t i = 0; rc == MR_OK && i < r->def->fields_n; i++) {
