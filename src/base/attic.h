@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * attic.h - where doctor --fix puts what it takes out of a room. Nothing is thrown away: a person looks, and empties
- *it.
+ * attic.h - where doctor --fix puts what it takes out of a room. Nothing is thrown away: a person looks,
+ * and empties it.
  *
  *	attic/2026-03-05/agents%2Fbob%2Ftmp%2Fmr-1.tmp     the path it had, "/" as "%2F"
  *	attic/log                                          a line each: when, what kind of finding, from, to, why

@@ -41,7 +41,7 @@ int sys_pwrite_all(int fd, const void *buf, size_t n, off_t at);
 int sys_copy(int from_fd, off_t at, int to_fd, size_t n);
 int sys_fsync(int fd);
 /* The bytes of a file on their way to the disk, and there: its length and names are not, and nothing tells the disk to
- * keep what it got. As good as a sync only before a sync of a folder, where storage_keeps_order says so. */
+ * keep what it got. As good as a sync only before a sync of a folder, where storage_order_doubt knows of none. */
 int sys_write_out(int fd);
 /* Everything of that file system, whoever wrote it. Only where storage_syncs_whole says that it is as good. */
 int sys_sync_whole(int fd);

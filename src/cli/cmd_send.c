@@ -55,7 +55,7 @@ static const char *const about[] = {
 	"workspace can write to one with --reply-path and get the answer with 'mailroom wait --id'.",
 	"With --batch there are many messages, a JSON object on each line of standard input, which costs a fraction of "
 	"a "
-	"command each: up to 500 are made durable together. Its members are to (a string or an array), cc, subject, "
+	"command each: up to 1,000 are made durable together. Its members are to (a string or an array), cc, subject, "
 	"body, "
 	"type, fields and headers (objects), priority, thread, reply_to, key, replace_key, by, not_before, hold and "
 	"force. "

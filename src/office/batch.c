@@ -8,8 +8,8 @@
 #include "office/outgoing.h"
 #include "message/message.h"
 
-/* At a time: files that are open (half of the 1,024 that a process mostly may), bytes that are written and not flushed.
- */
+/* At a time: files that are open (the driver takes fewer where the process may not open so many), bytes that are
+ * written and not flushed. */
 #define GROUP_MAX 1000
 #define GROUP_BYTES ((size_t)8 << 20)
 

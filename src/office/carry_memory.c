@@ -5,8 +5,8 @@
  *
  *	Local: rig/polecats/nux
  *	Foreign: alice
- *	Sent: <id here> <thread here> <id there> <thread there> <hash of the subject> <+ answered, -> <what it is called
- *there> Got: ...
+ *	Sent: <id here> <thread here> <id there> <thread there> <hash of the subject> <+ answered, -> <name there>
+ *	Got: ...
  *
  * "Sent" becomes "Read" when it was read over there, or "Lost" when it is gone unread. Noting a message twice notes it
  * once: after a kill it is simply noted again.

@@ -2,8 +2,8 @@
 /*
  * show.c - mail is shown before it is consumed (promise 9). What is about to be shown is held as long as this
  * process lives, so that no other command shows it too; after stdout took it, finish settles the holds. A
- *kill at any point in between gives all of it back. A life that was fenced meanwhile finds its holds gone:
- *settling them fails, and the new life has the mail.
+ * kill at any point in between gives all of it back. A life that was fenced meanwhile finds its holds gone:
+ * settling them fails, and the new life has the mail.
  *
  *	not taken --take--> held --finish--> seen or archived
  *	                     |--back, close, death--> not taken

@@ -4,11 +4,12 @@
  * step before the first takes the next:
  *
  *	1 written   unnamed files in spool/, which is on the same file system as every mailbox. A crash leaves nothing.
- *	2 flushed   one sync of the whole file system, where that is known to be as good as one of each file. Nothing
- *has a name before all bytes are on the disk: never a torn message. 3 named     a link each into its new/. A crash from
- *here on leaves of each message the whole of it, or nothing; none was accepted yet, so either is right for each. 4
- *durable   the second sync of everything (link counts, folders), then one of each new/ for itself. Now all are
- *	            accepted, and not one of them earlier.
+ *	2 flushed   one sync of the whole file system, where that is known to be as good as one of each file.
+ *	            Nothing has a name before all bytes are on the disk: never a torn message.
+ *	3 named     a link each into its new/. A crash from here on leaves of each message the whole of it, or
+ *	            nothing; none was accepted yet, so either is right for each.
+ *	4 durable   the second sync of everything (link counts, folders), then one of each new/ for itself. Now
+ *	            all are accepted, and not one of them earlier.
  *
  * After each sync of the whole file system follows one of a single file or folder: without a journal ext4 tells the
  * disk to keep what it got before it has written the last folders, and the single sync tells it again.

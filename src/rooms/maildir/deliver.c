@@ -7,8 +7,8 @@
  * A crash before the link leaves nothing: an unnamed file dies with its process. A crash after it
  * leaves the whole message, because its bytes were flushed before it had a name. The second fsync
  * writes the link count where no journal does; the third makes the name durable. Only then is it
- * accepted (promise 1). With Sync: fast the first two are one sync_file_range, see storage.c. It is a link and not a
- *rename, so a taken name is never overwritten (promise 3).
+ * accepted (promise 1). With Sync: fast the first two are one sync_file_range, see storage.c. It is a link
+ * and not a rename, so a taken name is never overwritten (promise 3).
  *
  * An error after the link: the name is taken back, and the send is refused with nothing visible. If a
  * reader was faster, or the disk no longer lets us, then it is there and stays: in doubt.
