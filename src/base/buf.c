@@ -46,9 +46,11 @@ ascii_caseeq(const char *a, const char *b)
 bool
 str_starts(struct mr_str s, const char *prefix)
 {
-	size_t n = strlen(prefix);
+	size_t i = 0;
 
-	return s.len >= n && (n == 0 || memcmp(s.ptr, prefix, n) == 0);
+	while (prefix[i] && i < s.len && s.ptr[i] == prefix[i]) /* mostly it ends at the first */
+		i++;
+	return prefix[i] == '\0';
 }
 
 bool

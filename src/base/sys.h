@@ -45,7 +45,9 @@ int sys_fsync(int fd);
 int sys_write_out(int fd);
 /* Everything of that file system, whoever wrote it. Only where storage_syncs_whole says that it is as good. */
 int sys_sync_whole(int fd);
-int sys_link(int from_fd, const char *from, int to_fd, const char *to);       /* no symlink followed */
+int sys_link(int from_fd, const char *from, int to_fd, const char *to); /* no symlink followed */
+int sys_link_open(
+    int fd, int from_fd, const char *from, int to_fd, const char *to);        /* the same of a file that is open */
 int sys_rename(int from_fd, const char *from, int to_fd, const char *to);     /* may overwrite */
 int sys_rename_new(int from_fd, const char *from, int to_fd, const char *to); /* EEXIST, never overwrites;
 			 RENAME_NOREPLACE, else a look and a rename */

@@ -23,6 +23,7 @@ sys_break_set(const char *name)
 		[BREAK_SOURCE_FIRST] = "source-first",
 		[BREAK_NO_UNNAMED] = "no-unnamed",
 		[BREAK_NO_LOCKS] = "no-locks",
+		[BREAK_UNTOLD_REMOVAL] = "untold-removal",
 		[BREAK_ORDERED] = "ordered",
 		[BREAK_NO_WRITE_OUT] = "no-write-out",
 	};

@@ -230,12 +230,12 @@ folder_is_gone(int dir_fd)
 /* By the descriptor alone, which older kernels allow only with a capability; else by its name in /proc, which sandboxes
  * may lack, and which is a longer way. The one that worked once is kept, so that its later failures are about the name
  * and reach the caller as they are. */
+enum { UNKNOWN, BY_PROC, BY_EMPTY_PATH };
+static atomic_int way;
+
 static int
 link_some_way(int fd, int dir_fd, const char *name)
 {
-	enum { UNKNOWN, BY_PROC, BY_EMPTY_PATH };
-	static atomic_int way;
-
 	if (way != BY_PROC) {
 		if (linkat(fd, "", dir_fd, name, AT_EMPTY_PATH) == 0) {
 			way = BY_EMPTY_PATH;
@@ -267,6 +267,23 @@ sys_link_unnamed(int fd, int dir_fd, const char *name)
 	errno = EOPNOTSUPP;
 	return -1;
 #endif
+}
+
+/* By the descriptor, where that is known to work, the kernel need not look for the name: a fan-out links one file a
+ * thousand times. */
+int
+sys_link_open(int fd, int from_fd, const char *from, int to_fd, const char *to)
+{
+#ifndef MR_PORTABLE
+	if (way == BY_EMPTY_PATH) {
+		int result = (int)RETRYING(POINT_OTHER, linkat(fd, "", to_fd, to, AT_EMPTY_PATH));
+
+		return record_names(result, RECORD_LINK, from_fd, from, to_fd, to);
+	}
+#else
+	(void)fd;
+#endif
+	return sys_link(from_fd, from, to_fd, to);
 }
 
 /* ---- Files of the kernel ---- */

@@ -7,7 +7,8 @@
 
 enum { COMPONENT_MAX = 64, COMPONENTS_MAX = 4 };
 
-static const char *const reserved[] = { "tmp", "new", "cur", "held", "lives", "agent", "dovecot-keywords" };
+static const struct mr_str reserved[] = { STR("tmp"), STR("new"), STR("cur"), STR("held"), STR("lives"), STR("agent"),
+	STR("dovecot-keywords") };
 
 bool
 address_byte(char c)
@@ -21,7 +22,7 @@ bool
 address_reserved(struct mr_str part)
 {
 	for (size_t i = 0; i < sizeof(reserved) / sizeof(*reserved); i++)
-		if (str_caseeq(part, str_of(reserved[i])))
+		if (str_caseeq(part, reserved[i]))
 			return true;
 	return false;
 }

@@ -70,7 +70,7 @@ take_members(struct resolver *r, const char *owner, const struct mr_names *membe
 {
 	enum mr_rc rc = resolver_trail(r, err, "%s has %zu member%s", owner, members->n, members->n == 1 ? "" : "s");
 
-	r->many = r->many || members->n > NOT_LIVE_MAX;
+	resolver_expect_many(r, members->n);
 	for (size_t i = 0; rc == MR_OK && i < members->n; i++)
 		rc = take_member(r, owner, members->v[i], err);
 	if (rc == MR_OK && members->n == 0 && r->depth > 0)

@@ -193,7 +193,12 @@ link_after_delivery(struct mr_room *room, const char *id, struct mr_names *targe
 {
 	struct mr_names shown = { 0 };
 	bool fine = true, any = false;
+	size_t first = 0;
 
+	while (first < targets->n && !link_of_target(targets->v[first]))
+		first++;
+	if (first == targets->n) /* nearly always */
+		return;
 	for (size_t i = 0; i < targets->n; i++) {
 		const char *link = link_of_target(targets->v[i]);
 		bool linked = link && link_exists(room, link);

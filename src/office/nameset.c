@@ -46,19 +46,21 @@ nameset_has(const struct nameset *s, const char *name)
 	return s->cap > 0 && *place_of_name(s, name) != NULL;
 }
 
-bool
-nameset_add(struct nameset *s, const char *name)
+enum mr_rc
+nameset_add_once(struct nameset *s, struct mr_names *list, const char *name, struct mr_error *err)
 {
 	const char **place;
 
 	if (2 * (s->n + 1) > s->cap && !grow(s))
-		return false;
+		return mr_nomem(err);
 	place = place_of_name(s, name);
-	if (!*place) {
-		*place = name;
-		s->n++;
-	}
-	return true;
+	if (*place)
+		return MR_OK;
+	if (!names_add(list, str_of(name)))
+		return mr_nomem(err);
+	*place = list->v[list->n - 1];
+	s->n++;
+	return MR_OK;
 }
 
 void

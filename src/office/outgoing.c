@@ -374,7 +374,8 @@ copy_recipients(struct outgoing *l)
 {
 	for (size_t i = l->before_n; i-- > 0;) {
 		const struct outgoing *other = &l->before[i];
-		mr_auto(recipients_done) struct recipients who = { .missing = other->who.missing };
+		mr_auto(recipients_done) struct recipients who = { .missing = other->who.missing,
+			.removals = other->who.removals };
 
 		if (!same_list(l->draft->to, other->draft->to) || !same_list(l->draft->cc, other->draft->cc) ||
 		    l->draft->hold != other->draft->hold)

@@ -74,7 +74,10 @@ static enum mr_rc
 match(struct resolver *r, struct mr_str list, bool operator_too, const char *shown, struct mr_error *err)
 {
 	size_t reached = r->reached, left_out = r->left_out;
-	enum mr_rc rc = resolver_agents(r, err);
+	enum mr_rc rc;
+
+	resolver_expect_many(r, 2);
+	rc = resolver_agents(r, err);
 
 	for (size_t i = 0; rc == MR_OK && i < r->agents_n; i++) {
 		const struct known_agent *agent = &r->agents[i];

@@ -6,16 +6,6 @@
 
 /* ---- What comes out ---- */
 
-static enum mr_rc
-add_once(struct nameset *seen, struct mr_names *list, const char *name, struct mr_error *err)
-{
-	if (nameset_has(seen, name))
-		return MR_OK;
-	if (!names_add(list, str_of(name)) || !nameset_add(seen, list->v[list->n - 1]))
-		return mr_nomem(err);
-	return MR_OK;
-}
-
 enum mr_rc
 resolver_reach(struct resolver *r, const char *target, bool live, bool chosen, struct mr_error *err)
 {
@@ -29,21 +19,21 @@ resolver_reach(struct resolver *r, const char *target, bool live, bool chosen, s
 	r->reached++;
 	if (gone && !nameset_has(&r->in_all, target) && !names_add(&r->out->not_live, str_of(target)))
 		return mr_nomem(err);
-	rc = add_once(&r->in_all, &r->out->all, target, err);
+	rc = nameset_add_once(&r->in_all, &r->out->all, target, err);
 	if (rc == MR_OK && !r->unlisted)
-		rc = add_once(&r->in_header, r->header, target, err);
+		rc = nameset_add_once(&r->in_header, r->header, target, err);
 	return rc;
 }
 
 enum mr_rc
 resolver_reach_away(struct resolver *r, const char *target, const char *address, bool missing, struct mr_error *err)
 {
-	enum mr_rc rc = add_once(&r->in_all, &r->out->all, target, err);
+	enum mr_rc rc = nameset_add_once(&r->in_all, &r->out->all, target, err);
 
 	r->reached++;
 	if (rc == MR_OK && missing && !names_has(&r->out->away, address) && !names_add(&r->out->away, str_of(address)))
 		rc = mr_nomem(err);
-	return rc == MR_OK ? add_once(&r->in_header, r->header, address, err) : rc;
+	return rc == MR_OK ? nameset_add_once(&r->in_header, r->header, address, err) : rc;
 }
 
 void
@@ -100,6 +90,17 @@ resolver_trouble(struct resolver *r, struct mr_error *err, const char *fmt, ...)
 }
 
 /* ---- The agents of the room ---- */
+
+void
+resolver_expect_many(struct resolver *r, size_t n)
+{
+	const struct room_driver *driver = r->room->driver;
+
+	r->many = r->many || n > NOT_LIVE_MAX;
+	/* One recipient is looked at again for less than this costs. Who was found already would have to be again. */
+	if (n > 1 && r->out->all.n == 0 && !r->agents_read && r->out->removals == 0 && driver->removals)
+		r->out->removals = driver->removals(r->room);
+}
 
 static bool
 note_agent(void *ctx, const struct mr_agent *agent)
@@ -227,7 +228,7 @@ recipients_resolve(struct mr_room *room, const char *sender, const char *const *
 	enum mr_rc rc;
 
 	resolver_init(&r, room, sender, hold, &out);
-	r.many = list_length(to) + list_length(cc) > NOT_LIVE_MAX;
+	resolver_expect_many(&r, list_length(to) + list_length(cc));
 	rc = take_list(&r, to, &out.to, err);
 	if (rc == MR_OK)
 		rc = take_list(&r, cc, &out.cc, err);

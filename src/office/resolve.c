@@ -207,19 +207,25 @@ is_linked_name(const struct resolver *r, const char *given)
 }
 
 static enum mr_rc
-check_shape(struct resolver *r, const char *given, struct mr_error *err)
+no_recipient(const char *given, const char *why, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf shown = BUF_INIT;
 
+	text_clean_line(&shown, utf8_cut(str_of(given), 60));
+	return mr_fail(err, MR_REFUSED, "'%s' is not a recipient%s", buf_z(&shown), why);
+}
+
+static enum mr_rc
+check_shape(struct resolver *r, const char *given, struct mr_error *err)
+{
 	if (*given == '\0')
 		return mr_fail(err, MR_REFUSED, "an empty address is not a recipient");
-	text_clean_line(&shown, utf8_cut(str_of(given), 60));
 	if (strpbrk(given, " \t\r\n") && !is_spelled_name(r->room, given) && !is_linked_name(r, given)) {
-		(void)mr_fail(err, MR_REFUSED, "'%s' is not a recipient", buf_z(&shown));
+		(void)no_recipient(given, "", err);
 		return mr_hint(err, "did you mean -m? the text goes after -m, or in on stdin");
 	}
 	if (strlen(given) > 2 * MR_ADDRESS_MAX || !header_value_valid(str_of(given)))
-		return mr_fail(err, MR_REFUSED, "'%s' is not a recipient: it is too long or no text", buf_z(&shown));
+		return no_recipient(given, ": it is too long or no text", err);
 	return MR_OK;
 }
 
@@ -241,7 +247,7 @@ resolve_address(struct resolver *r, const char *given, struct mr_error *err)
 	memcpy(name, agent.ptr, agent.len);
 	name[agent.len] = '\0';
 	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
-		if (str_starts(str_of(name), prefixes[i].prefix))
+		if (str_starts(agent, prefixes[i].prefix))
 			return resolve_kind(r, prefixes[i].kind, name + strlen(prefixes[i].prefix), err);
 	if (strchr(name, '*'))
 		return pattern_wildcard(r, str_of(name), err);

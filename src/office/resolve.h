@@ -25,7 +25,8 @@ struct nameset { /* borrowed names; finish with nameset_done */
 	size_t n, cap;
 };
 bool nameset_has(const struct nameset *s, const char *name);
-bool nameset_add(struct nameset *s, const char *name); /* false: out of memory */
+/* Adds the name to the list, unless it is there; the list keeps what the set borrows. */
+enum mr_rc nameset_add_once(struct nameset *s, struct mr_names *list, const char *name, struct mr_error *err);
 void nameset_done(struct nameset *s);
 
 /* ---- recipients.c ---- */
@@ -68,6 +69,8 @@ void resolver_init(struct resolver *r, struct mr_room *room, const char *sender,
 void resolver_done(struct resolver *r);
 /* Takes one address of the sender's. */
 enum mr_rc resolver_take(struct resolver *r, const char *given, struct mr_error *err);
+/* So many are to come, before the first of them is looked up. */
+void resolver_expect_many(struct resolver *r, size_t n);
 /* A target that was found. `chosen`: by its name, not as one of many, so that it may be the sender. */
 enum mr_rc resolver_reach(struct resolver *r, const char *target, bool live, bool chosen, struct mr_error *err);
 /* Somebody in a linked room: his mail goes into the queue of that link, and the message names him. `missing`: he has no

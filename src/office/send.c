@@ -77,6 +77,7 @@ outgoing_delivery(struct outgoing *l)
 		.sender = l->self->agent,
 		.key = l->draft->key,
 		.make_mailboxes = l->who.missing,
+		.removals = l->who.missing ? 0 : l->who.removals, /* who has no mailbox yet was not found */
 		.reply_path = l->draft->reply_path,
 	};
 }

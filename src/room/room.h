@@ -59,6 +59,7 @@ struct delivery {                  /* one accepted send */
 	const char *sender;        /* whose .Sent gets a copy; "" for none */
 	const char *key;           /* or NULL */
 	bool make_mailboxes;       /* --hold */
+	uint64_t removals;         /* every agent in `to` was found after this was asked; 0: look for yourself */
 	bool keep;    /* an import: stored with its own date, under the identity that follows from date, sender and id.
 		       * MR_EXISTS: it is there already, whatever became of it; ret->id is filled in then, too. */
 	bool carried; /* it comes from another room */
@@ -193,6 +194,9 @@ struct room_driver {
 	enum mr_rc (*find_agent)(struct mr_room *room, const char *name, struct mr_agent *ret, struct mr_error *err);
 	/* Only whether it is registered, for a fan-out to a thousand. NULL: find_agent tells. */
 	enum mr_rc (*has_agent)(struct mr_room *room, const char *name, struct mr_error *err);
+	/* A number that changes whenever an agent is removed; 0: unknown. Asked before the recipients of a fan-out are
+	 * looked up, it spares another look at each of them (delivery.removals). NULL: unknown. */
+	uint64_t (*removals)(struct mr_room *room);
 	/* Only the number of its newest life (0: none yet), for every command's own. NULL: find_agent tells. */
 	enum mr_rc (*newest_life)(struct mr_room *room, const char *name, unsigned *ret, struct mr_error *err);
 	/* With ROOM_REGISTER: makes the mailbox and takes the name. MR_EXISTS: taken (one winner among many);

@@ -115,8 +115,30 @@ check_pruned(struct world *w)
 		violate(w, "accepted, and there are %zu copies", n);
 	if (n > 1)
 		violate(w, "%zu copies", n);
+	if (w->exit_a == 0 && w->exit_b == 0 && copies(w, "bob", "n1") > 0)
+		violate(w, "accepted, and it lies where nobody looks any more");
 	if (copies(w, "bob", "m1") + copies(w, "dead", "m1") != 1)
 		violate(w, "%zu copies of what was there before", copies(w, "bob", "m1") + copies(w, "dead", "m1"));
+}
+
+/* To him and two others: his copy goes to the dead letters, also if its sender is killed and another command has to
+ * complete it. */
+static void
+check_pruned_of_many(struct world *w)
+{
+	if (w->exit_a == -1 && world_run(w, ARGS(CAROL, "inbox")) == 0) {
+		w->found_n = 0;
+		world_look(w);
+	}
+	check_pruned(w);
+	size_t his = copies(w, "bob", "n1") + copies(w, "dead", "n1"); /* what lies with nobody is not counted */
+
+	for (size_t i = 0; i < 2; i++) {
+		const char *who = i == 0 ? "carol" : "dave";
+		size_t n = copies(w, who, "n1");
+		if (n > 1 || (w->exit_a == 0 && n != 1) || (w->exit_a == -1 && n != his))
+			violate(w, "%s has %zu copies, he %zu", who, n, his);
+	}
 }
 
 /* ---- Rooms of other programs: carol's mailbox there ---- */
@@ -222,6 +244,9 @@ const struct pair pairs_other[] = {
 	    ARGS(CAROL, "send", "channel:news", "-s", "n2", "-m", "n2: whole"), "bob", NULL, "", true, check_posts },
 	{ "send x prune", "say carol bob m1\n", ARGS(ALICE, "send", "bob", "-s", "n1", "-m", "n1: whole"),
 	    ARGS("prune", "bob", "--force"), "bob", NULL, "", true, check_pruned },
+	{ "fan-out x prune", "say carol bob m1\n",
+	    ARGS(ALICE, "send", "carol", "bob", "dave", "-s", "n1", "-m", "n1: whole"), ARGS("prune", "bob", "--force"),
+	    "bob carol dave", NULL, "", true, check_pruned_of_many },
 	KIND("teams", TEAMS_PLACE, "teams:teams/blue"),
 	KIND("chipset", CHIPSET_PLACE, "chipset:state"),
 	KIND("handoff", HANDOFF_PLACE, "handoff:root"),

@@ -294,6 +294,18 @@ maildir_has_agent(struct mr_room *room, const char *name, struct mr_error *err)
 	return mr_fail(err, MR_NOTFOUND, "no agent '%s' is registered", name);
 }
 
+/* Whoever removes an agent makes the lock file of agents/ longer (bury.c). Other things than its length are looked at
+ * because somebody may have removed and made it anew. */
+uint64_t
+maildir_removals(struct mr_room *room)
+{
+	struct stat st;
+
+	if (sys_stat(maildir_of(room)->agents_fd, ".lock", &st) < 0)
+		return errno == ENOENT ? 1 : 0;
+	return ((uint64_t)st.st_size << 1 | 1) ^ (uint64_t)st.st_ino << 40 ^ (uint64_t)st.st_mtim.tv_nsec << 16;
+}
+
 enum mr_rc
 maildir_add_agent(struct mr_room *room, const struct mr_agent *agent, struct mr_error *err)
 {

@@ -6,6 +6,7 @@
  */
 #include "base/error.h"
 #include "base/sys.h"
+#include "base/sys_break.h"
 #include "rooms/maildir/maildir.h"
 #include <errno.h>
 
@@ -78,6 +79,20 @@ bury_all(struct mailbox *box, size_t *ret, struct mr_error *err)
 	return commit_flush(box->md, err);
 }
 
+/* For those who are sending to many just now and do not look at each of them again behind their links, but at this
+ * (target.c). It is written before the mail is looked for: so either they see it, or we see their mail. */
+static enum mr_rc
+tell_senders(int lock_fd, struct mr_error *err)
+{
+	struct stat st;
+
+	if (sys_break_is(BREAK_UNTOLD_REMOVAL))
+		return MR_OK;
+	if (sys_stat_fd(lock_fd, &st) < 0 || sys_pwrite_all(lock_fd, ".", 1, st.st_size) < 0)
+		return mr_fail_errno(err, "cannot note that an agent is removed");
+	return MR_OK;
+}
+
 enum mr_rc
 bury_leftovers(struct maildir *md, const char *name, size_t *ret, struct mr_error *err)
 {
@@ -90,7 +105,7 @@ bury_leftovers(struct maildir *md, const char *name, size_t *ret, struct mr_erro
 		return err->code;
 	if (sys_stat(box.fd, "agent", &st) == 0)
 		return MR_OK; /* registered again meanwhile: it is that agent's mail now */
-	return bury_all(&box, ret, err);
+	return tell_senders(lock_fd, err) == MR_OK ? bury_all(&box, ret, err) : err->code;
 }
 
 enum mr_rc
@@ -106,11 +121,13 @@ maildir_remove_agent(struct mr_room *room, const char *name, bool force, size_t 
 	if (lock_take(md->agents_fd, ".lock", md->file_mode, LOCK_WAIT_MS, &lock_fd, err) != MR_OK ||
 	    mailbox_open(&box, md, name, err) != MR_OK || dir_open(box.fd, ".", &fd, err) != MR_OK)
 		return err->code;
+	if (tell_senders(lock_fd, err) != MR_OK) /* also before: a full disk is noticed while nothing is done */
+		return mr_wrap(err, "cannot remove agent '%s'", name);
 	if (sys_unlink(fd, "agent") < 0 && errno != ENOENT)
 		return mr_fail_errno(err, "cannot remove agent '%s'", name);
 	if (md->sync && sys_fsync(fd) < 0)
 		return mr_fail_errno(err, "cannot make the removal of agent '%s' durable", name);
-	if (bury_all(&box, &moved, err) != MR_OK)
+	if (tell_senders(lock_fd, err) != MR_OK || bury_all(&box, &moved, err) != MR_OK)
 		return mr_wrap(err, "agent '%s' is removed, but not all its mail is moved", name);
 	*ret_dead = moved;
 	return MR_OK;

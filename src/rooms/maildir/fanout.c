@@ -33,6 +33,7 @@
 #include "message/message.h"
 #include "rooms/maildir/maildir.h"
 #include <errno.h>
+#include <inttypes.h>
 #include <sys/file.h>
 
 #define ROUNDS_MAX 10
@@ -41,7 +42,7 @@ struct sending {
 	struct spool_job job;
 	struct delivery *what;
 	struct staged message, record;
-	const char *digest;
+	const char *digest; /* with a key */
 };
 
 static void
@@ -63,9 +64,11 @@ write_record(const struct sending *s, struct buf *out, struct mr_error *err)
 	for (size_t i = 0; i < what->to->n; i++)
 		if (header_add(out, "To", str_of(what->to->v[i]), err) != MR_OK)
 			return err->code;
-	buf_addf(out, "From: %s\nDigest: %s\n", what->sender ? what->sender : "", s->digest);
+	buf_addf(out, "From: %s\n", what->sender ? what->sender : "");
 	if (what->key)
-		buf_addf(out, "Key: %s\n", what->key);
+		buf_addf(out, "Digest: %s\nKey: %s\n", s->digest, what->key);
+	if (s->job.removals)
+		buf_addf(out, "Removals: %" PRIu64 "\n", s->job.removals);
 	buf_addf(
 	    out, "Boot: %s\nMake-Mailboxes: %s\nNext: 0000000000\n", boot_id(), what->make_mailboxes ? "yes" : "no");
 	return buf_ok(out) ? MR_OK : mr_nomem(err);
@@ -187,6 +190,7 @@ send_once(struct mr_room *room, struct delivery *what, const char *digest, struc
 	spool_set_id(job, what->msg->id);
 	job->to = *what->to;
 	job->make_mailboxes = what->make_mailboxes;
+	job->removals = what->removals;
 	if (spool_check_recipients(job, err) != MR_OK || spool_open(job, true, err) != MR_OK ||
 	    stage_both(&s, err) != MR_OK)
 		return err->code;
@@ -208,12 +212,13 @@ enum mr_rc
 fanout_deliver(struct mr_room *room, struct delivery *what, struct delivered *ret, struct mr_error *err)
 {
 	struct mr_message *msg = what->msg;
-	char digest[65];
+	char digest[65] = "";
 	enum mr_rc rc = MR_OK;
 
 	if (what->key && key_check(what->key, err) != MR_OK)
 		return err->code;
-	message_digest(msg, digest);
+	if (what->key)
+		message_digest(msg, digest);
 	for (unsigned round = 0; round < ROUNDS_MAX; round++) {
 		if (what->key) {
 			char known[MR_ID_LEN + 1] = "";

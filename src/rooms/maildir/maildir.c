@@ -17,6 +17,7 @@ const struct room_driver room_maildir = {
 	.each_agent = maildir_each_agent,
 	.find_agent = maildir_find_agent,
 	.has_agent = maildir_has_agent,
+	.removals = maildir_removals,
 	.newest_life = maildir_newest_life,
 	.add_agent = maildir_add_agent,
 	.take_life = maildir_take_life,

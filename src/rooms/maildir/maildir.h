@@ -200,6 +200,7 @@ void mark_look_for_crowd(struct mailbox *box, const char *id); /* after mail bec
 enum mr_rc maildir_each_agent(struct mr_room *room, mr_agent_fn *fn, void *ctx, struct mr_error *err);
 enum mr_rc maildir_find_agent(struct mr_room *room, const char *name, struct mr_agent *ret, struct mr_error *err);
 enum mr_rc maildir_has_agent(struct mr_room *room, const char *name, struct mr_error *err);
+uint64_t maildir_removals(struct mr_room *room);
 enum mr_rc maildir_newest_life(struct mr_room *room, const char *name, unsigned *ret, struct mr_error *err);
 enum mr_rc maildir_add_agent(struct mr_room *room, const struct mr_agent *agent, struct mr_error *err);
 enum mr_rc maildir_remove_agent(
@@ -281,9 +282,10 @@ struct spool_job { /* by value, finish with spool_done: closing it releases the 
 	struct mr_names to;          /* owned when read from a record, else borrowed: see `lines` */
 	struct record lines;         /* of a record that was read; empty for one that we wrote */
 	bool make_mailboxes;
-	bool search;    /* rolling forward: whoever has the id already is passed over */
-	size_t next;    /* recipients before this one have it */
-	int *folder_fd; /* new/ of each recipient, or -1: kept open from first use to its sync, as far as there */
+	uint64_t removals; /* as in struct delivery */
+	bool search;       /* rolling forward: whoever has the id already is passed over */
+	size_t next;       /* recipients before this one have it */
+	int *folder_fd;    /* new/ of each recipient, or -1: kept open from first use to its sync, as far as there */
 	size_t open_n, open_max; /* are descriptors for it */
 };
 /* Half of what the process may open: the rest is its own and for what we do in between. */
@@ -314,6 +316,8 @@ enum mr_rc target_open(struct spool_job *job, const char *to, int *ret_fd, struc
 /* Gives it the message, unless it has it. *fd is its folder, opened here when it is -1; it is left for the caller to
  * sync. `may_bury`: who is not there any more has its copy among the dead letters then, durable, and *fd is -1. */
 enum mr_rc target_give(struct spool_job *job, const char *to, bool may_bury, int *fd, struct mr_error *err);
+/* Behind all links, when somebody was removed meanwhile: was it this one? fd: its folder, or -1. */
+enum mr_rc target_recheck(struct spool_job *job, const char *to, int fd, struct mr_error *err);
 /* Opens the folder that has to be synced for this recipient; -1: none. */
 enum mr_rc target_reopen(struct spool_job *job, const char *to, int *ret_fd, struct mr_error *err);
 /* Does this recipient have the message already? */

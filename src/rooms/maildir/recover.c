@@ -62,12 +62,15 @@ read_record(struct spool_job *job, struct mr_error *err)
 		return err->code;
 	const char *id = record_get(&job->lines, "Id"), *boot = record_get(&job->lines, "Boot");
 	const char *make = record_get(&job->lines, "Make-Mailboxes");
+	const char *removals = record_get(&job->lines, "Removals"); /* what the sender saw before its links */
 
 	if (!id || strcmp(id, job->id) != 0)
 		return no_record(job, "has another id inside", err);
 	if (collect_recipients(job, err) != MR_OK)
 		return err->code;
 	job->make_mailboxes = make && ascii_caseeq(make, "yes");
+	if (removals && !str_to_u64(str_of(removals), &job->removals))
+		job->removals = 0;
 	job->search = true;
 	/* Links and counter are in one page cache until the machine stops; after that the counter
 	 * may have reached the disk and the links not. */

@@ -9,6 +9,9 @@
 #include <errno.h>
 #include <sys/resource.h>
 
+/* A search takes 30 times as long as a note. */
+#define NOTE_PROGRESS_EVERY 16
+
 void
 spool_init(struct spool_job *job, struct mr_room *room)
 {
@@ -166,23 +169,47 @@ sync_folders(struct spool_job *job, struct mr_error *err)
 	return MR_OK;
 }
 
-enum mr_rc
-spool_give_all(struct spool_job *job, struct mr_error *err)
+/* Not synced and free to fail: it only spares whoever completes this after a kill a search, and it is not believed
+ * after another boot. */
+static void
+note_progress(const struct spool_job *job)
 {
 	char digits[SPOOL_COUNTER_DIGITS + 1];
 
+	(void)text_number(digits, job->next % 10000000000u, SPOOL_COUNTER_DIGITS);
+	(void)sys_pwrite_all(job->record_fd, digits, SPOOL_COUNTER_DIGITS, job->counter_at);
+}
+
+/* Who is removed while we send loses the name first, then we can see that somebody was removed, then the mail is
+ * looked for. So if we see nothing behind the last link, all of our links will be found; else each is looked at. */
+static enum mr_rc
+recheck_removed(struct spool_job *job, struct mr_error *err)
+{
+	if (job->removals == 0 || job->removals == maildir_removals(job->room))
+		return MR_OK;
+	for (size_t i = 0; i < job->to.n; i++) {
+		if (target_recheck(job, job->to.v[i], job->folder_fd[i], err) == MR_OK)
+			continue;
+		job->next = i; /* whoever completes it looks at this one again, and at the rest */
+		note_progress(job);
+		return mr_wrap(err, "deliver to '%s'", job->to.v[i]);
+	}
+	return MR_OK;
+}
+
+enum mr_rc
+spool_give_all(struct spool_job *job, struct mr_error *err)
+{
 	if (prepare_folders(job, err) != MR_OK)
 		return err->code;
 	while (job->next < job->to.n) {
 		if (give_one(job, job->next, err) != MR_OK)
 			return mr_wrap(err, "deliver to '%s'", job->to.v[job->next]);
 		job->next++;
-		/* Not synced and free to fail: it only spares whoever completes this after a kill a
-		 * search, and it is not believed after another boot. */
-		(void)text_number(digits, job->next % 10000000000u, SPOOL_COUNTER_DIGITS);
-		(void)sys_pwrite_all(job->record_fd, digits, SPOOL_COUNTER_DIGITS, job->counter_at);
+		if (job->next % NOTE_PROGRESS_EVERY == 0 || job->next == job->to.n)
+			note_progress(job);
 	}
-	return sync_folders(job, err);
+	return recheck_removed(job, err) == MR_OK ? sync_folders(job, err) : err->code;
 }
 
 enum mr_rc

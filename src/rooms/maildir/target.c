@@ -72,7 +72,7 @@ give_into(struct spool_job *job, const char *agent, int new_fd, struct mr_error 
 {
 	const char *name = job->name;
 
-	if (sys_link(job->spool_fd, job->message, new_fd, name) == 0)
+	if (sys_link_open(job->message_fd, job->spool_fd, job->message, new_fd, name) == 0)
 		return MR_OK;
 	if (errno == EEXIST)
 		return same_file(job->spool_fd, job->message, new_fd, name)
@@ -109,10 +109,11 @@ take_new(struct mailbox *box, int *ret_fd, struct mr_error *err)
 	return MR_OK;
 }
 
-/* Two calls for what mailbox_open does in four: a fan-out to a thousand is mostly this. */
+/* One or two calls for what mailbox_open does in four: a fan-out to a thousand is mostly this. */
 static bool
-open_new_quickly(const struct maildir *md, const char *agent, int *ret_fd)
+open_new_quickly(const struct spool_job *job, const char *agent, int *ret_fd)
 {
+	const struct maildir *md = job->md;
 	char path[MR_ADDRESS_MAX + 8];
 	struct stat st;
 	int fd;
@@ -122,7 +123,7 @@ open_new_quickly(const struct maildir *md, const char *agent, int *ret_fd)
 	if (fd < 0)
 		return false;
 	text_join(path, sizeof path, agent, "/agent", NULL);
-	if (sys_stat(md->agents_fd, path, &st) < 0 || !S_ISREG(st.st_mode)) {
+	if (job->removals == 0 && (sys_stat(md->agents_fd, path, &st) < 0 || !S_ISREG(st.st_mode))) {
 		(void)sys_close(fd);
 		return false;
 	}
@@ -135,7 +136,7 @@ open_new(struct spool_job *job, const char *agent, int *ret_fd, struct mr_error 
 {
 	mr_auto(mailbox_done) struct mailbox box = MAILBOX_INIT;
 
-	if (open_new_quickly(job->md, agent, ret_fd))
+	if (open_new_quickly(job, agent, ret_fd))
 		return MR_OK;
 	if (deliver_open(job->room, agent, job->make_mailboxes, &box, err) != MR_OK)
 		return err->code;
@@ -194,7 +195,21 @@ give_agent(struct spool_job *job, const char *agent, int *fd, struct mr_error *e
 	if (rc != MR_OK || has)
 		return rc;
 	rc = give_into(job, agent, *fd, err);
-	return rc == MR_OK ? move_if_pruned(job, agent, *fd, err) : rc;
+	return rc == MR_OK && (job->removals == 0 || job->search) ? move_if_pruned(job, agent, *fd, err) : rc;
+}
+
+enum mr_rc
+target_recheck(struct spool_job *job, const char *to, int fd, struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int own_fd = -1;
+	const char *name;
+
+	if (target_kind(to, &name) != TARGET_AGENT)
+		return MR_OK;
+	if (fd < 0 && target_reopen(job, to, &own_fd, err) != MR_OK)
+		return err->code;
+	fd = fd < 0 ? own_fd : fd;
+	return fd < 0 ? MR_OK : move_if_pruned(job, name, fd, err);
 }
 
 /* ---- Queues and channels ---- */
