@@ -49,6 +49,21 @@ done
 same '' "$(ls .mailroom/spool | grep -v '\.mr$')" 'nothing is left under way' # a message without a record is litter of a killed sender
 exits 4 'other content with the same key is refused' mr --as alice send bob --key one-1 -m 'something else'
 
+# ---- killed behind its last link, while one of the three was being removed
+room alice bob carol dave
+n=60
+while :; do
+	(MAILROOM_FAULT=kill-after:$n "$DEVBIN" --as alice send bob carol dave -s three -m three </dev/null) >/dev/null 2>&1 && break
+	grep -q '^Next: 0*3$' .mailroom/spool/* 2>/dev/null && break
+	rm -rf .mailroom/spool/* .mailroom/agents/*/new/*; n=$((n + 1)); [ $n -lt 400 ] || break
+done
+same 1 "$(ls .mailroom/agents/carol/new | wc -l)" 'a sender is killed when all three have their copy'
+rm .mailroom/agents/carol/agent; printf . >>.mailroom/agents/.lock # what a removal did that was over before that copy came
+mr --as bob inbox >/dev/null
+same 0 "$(ls .mailroom/agents/carol/new | wc -l)" 'whoever completes it sees that one was removed meanwhile'
+same 1 "$(mr --as alice dead list --json | jq -r .subject | grep -c '^three$')" 'and her copy is a dead letter'
+same '1 1' "$(unread bob) $(unread dave)" 'the others have theirs once'
+
 # ---- status mail is never missing
 room alice carol bob
 "$BIN" --as alice send bob --replace-key status -m 'status 0' >/dev/null 2>&1 </dev/null
