@@ -115,11 +115,14 @@ buf_reserve(struct buf *b, size_t more)
 	size_t cap = b->cap < 64 ? 64 : b->cap;
 	while (cap < need)
 		cap = cap > SIZE_MAX / 2 ? need : cap * 2;
-	char *grown = realloc(b->ptr, cap);
+	char *grown = realloc(b->lent ? NULL : b->ptr, cap);
 	if (grown == NULL) {
 		b->failed = true;
 		return false;
 	}
+	if (b->lent)
+		memcpy(grown, b->ptr, b->len);
+	b->lent = false;
 	b->ptr = grown;
 	b->cap = cap;
 	b->ptr[b->len] = '\0';
@@ -191,7 +194,7 @@ buf_str(const struct buf *b)
 const char *
 buf_z(const struct buf *b)
 {
-	return b->ptr != NULL ? b->ptr : "";
+	return b->len > 0 ? b->ptr : "";
 }
 
 char *
@@ -199,6 +202,8 @@ buf_take(struct buf *b)
 {
 	char *taken = NULL;
 
+	if (b->lent)
+		b->cap = 0; /* what is lent cannot be given away */
 	if (buf_reserve(b, 0)) {
 		taken = b->ptr;
 		b->ptr = NULL;
@@ -210,7 +215,8 @@ buf_take(struct buf *b)
 void
 buf_done(struct buf *b)
 {
-	free(b->ptr);
+	if (!b->lent)
+		free(b->ptr);
 	*b = BUF_INIT;
 }
 

@@ -35,8 +35,11 @@ struct buf {
 	char *ptr;
 	size_t len, cap;
 	bool failed;
+	bool lent; /* ptr is somebody's array, and stays it as long as that is large enough */
 };
 #define BUF_INIT ((struct buf){ 0 })
+/* Begins in an array that lives at least as long: what mostly fits there takes no memory of its own. */
+#define BUF_IN(array) ((struct buf){ .ptr = (array), .cap = sizeof(array), .lent = true })
 
 void buf_add(struct buf *b, struct mr_str s);
 void buf_adds(struct buf *b, const char *z);

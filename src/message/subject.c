@@ -61,7 +61,8 @@ first_line(struct mr_str body)
 void
 subject_from_body(struct buf *out, struct mr_str body)
 {
-	mr_auto(buf_done) struct buf clean = BUF_INIT;
+	char first[400];
+	mr_auto(buf_done) struct buf clean = BUF_IN(first);
 
 	/* The cut comes first as well: a body may be one line of 16 MiB. */
 	text_clean_line(&clean, utf8_cut(first_line(body), SUBJECT_CHARS + 1));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* nameset.c - has this name been seen? A fan-out may have tens of thousands, so it is a hash table. */
+/* nameset.c - has this name been seen? A fan-out may have tens of thousands, so it is a hash table; most sends
+ * have one, so the first few are in an array. */
 #include "office/resolve.h"
 
 static uint64_t
@@ -35,6 +36,8 @@ grow(struct nameset *s)
 	for (size_t i = 0; i < s->cap; i++)
 		if (s->v[i])
 			*place_of_name(&bigger, s->v[i]) = s->v[i];
+	for (size_t i = 0; s->cap == 0 && i < s->n; i++)
+		*place_of_name(&bigger, s->few[i]) = s->few[i];
 	free(s->v);
 	*s = bigger;
 	return true;
@@ -43,22 +46,29 @@ grow(struct nameset *s)
 bool
 nameset_has(const struct nameset *s, const char *name)
 {
-	return s->cap > 0 && *place_of_name(s, name) != NULL;
+	if (s->cap > 0)
+		return *place_of_name(s, name) != NULL;
+	for (size_t i = 0; i < s->n; i++)
+		if (strcmp(s->few[i], name) == 0)
+			return true;
+	return false;
 }
 
 enum mr_rc
 nameset_add_once(struct nameset *s, struct mr_names *list, const char *name, struct mr_error *err)
 {
-	const char **place;
-
-	if (2 * (s->n + 1) > s->cap && !grow(s))
-		return mr_nomem(err);
-	place = place_of_name(s, name);
-	if (*place)
+	if (nameset_has(s, name))
 		return MR_OK;
 	if (!names_add(list, str_of(name)))
 		return mr_nomem(err);
-	*place = list->v[list->n - 1];
+	name = list->v[list->n - 1];
+	if (s->cap == 0 && s->n < NAMESET_FEW) {
+		s->few[s->n++] = name;
+		return MR_OK;
+	}
+	if (2 * (s->n + 1) > s->cap && !grow(s))
+		return mr_nomem(err);
+	*place_of_name(s, name) = name;
 	s->n++;
 	return MR_OK;
 }

@@ -277,7 +277,8 @@ compose_headers(struct outgoing *l, struct mr_error *err)
 static enum mr_rc
 compose_subject(struct outgoing *l, struct mr_error *err)
 {
-	mr_auto(buf_done) struct buf subject = BUF_INIT;
+	char first[400];
+	mr_auto(buf_done) struct buf subject = BUF_IN(first);
 
 	l->msg.subject = l->draft->subject;
 	if (l->typed.no_subject) /* programs of another system look at the text alone; a person here sees the type */

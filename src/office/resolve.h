@@ -20,9 +20,11 @@
 
 /* ---- nameset.c ---- */
 
+#define NAMESET_FEW 8
 struct nameset { /* borrowed names; finish with nameset_done */
 	const char **v;
-	size_t n, cap;
+	size_t n, cap; /* cap 0: they are in `few` */
+	const char *few[NAMESET_FEW];
 };
 bool nameset_has(const struct nameset *s, const char *name);
 /* Adds the name to the list, unless it is there; the list keeps what the set borrows. */

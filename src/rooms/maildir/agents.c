@@ -134,7 +134,8 @@ static enum mr_rc
 read_agent(struct mailbox *box, struct mr_agent *ret, struct arena **own, struct mr_error *err)
 {
 	mr_auto(record_done) struct record lines = { 0 };
-	mr_auto(buf_done) struct buf text = BUF_INIT;
+	char first[500];
+	mr_auto(buf_done) struct buf text = BUF_IN(first);
 
 	if (file_read(box->fd, "agent", AGENT_FILE_MAX, &text, err) != MR_OK ||
 	    record_parse(buf_str(&text), &lines, err) != MR_OK)

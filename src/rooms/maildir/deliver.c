@@ -215,7 +215,8 @@ deliver_one(struct mr_room *room, struct delivery *what, struct delivered *ret, 
 {
 	mr_auto(recipient_done) struct recipient to = { .box = MAILBOX_INIT, .queue = QUEUE_INIT };
 	mr_auto(sys_close_fd) int lock_fd = -1;
-	mr_auto(buf_done) struct buf text = BUF_INIT;
+	char first[4000];
+	mr_auto(buf_done) struct buf text = BUF_IN(first);
 	struct mr_message *msg = what->msg;
 	enum mr_rc rc = open_recipient(room, what, &to, err);
 

@@ -104,9 +104,9 @@ life_read(struct mailbox *box, struct mr_agent *ret, struct arena **own, struct 
 		return MR_OK;
 	/* Old files are removed, and a new life may begin, between the two looks: then look again. */
 	for (unsigned tries = 0; rc == MR_OK || (rc == MR_NOTFOUND && tries < 3); tries++) {
-		mr_auto(buf_done) struct buf text = BUF_INIT;
+		char name[16], first[500];
+		mr_auto(buf_done) struct buf text = BUF_IN(first);
 		struct stat st;
-		char name[16];
 		unsigned newest = 0;
 
 		rc = newest_in(fd, tries > 0, &newest, err);

@@ -24,6 +24,32 @@ a_buffer_grows_and_always_ends_in_nul(void **state)
 }
 
 static void
+a_buffer_in_an_array_leaves_it_when_it_must(void **state)
+{
+	(void)state;
+	char array[8] = "rubbish";
+	struct buf b = BUF_IN(array);
+
+	assert_string_equal(buf_z(&b), "");
+	buf_adds(&b, "1234567");
+	assert_ptr_equal(b.ptr, array); /* and the NUL: full */
+	buf_addc(&b, '8');
+	assert_ptr_not_equal(b.ptr, array);
+	assert_string_equal(buf_z(&b), "12345678");
+	buf_done(&b);
+	b = BUF_IN(array);
+	buf_adds(&b, "1234567");
+	mr_auto(free_ptr) char *taken = buf_take(&b); /* never the array itself */
+
+	assert_ptr_not_equal(taken, array);
+	assert_string_equal(taken, "1234567");
+	assert_null(b.ptr);
+	b = BUF_IN(array);
+	assert_false(buf_reserve(&b, SIZE_MAX));
+	buf_done(&b); /* the array is not freed */
+}
+
+static void
 a_failed_buffer_stays_failed_until_it_is_cleared(void **state)
 {
 	(void)state;
@@ -171,6 +197,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_buffer_grows_and_always_ends_in_nul),
+		cmocka_unit_test(a_buffer_in_an_array_leaves_it_when_it_must),
 		cmocka_unit_test(a_failed_buffer_stays_failed_until_it_is_cleared),
 		cmocka_unit_test(taking_an_empty_buffer_gives_an_empty_string),
 		cmocka_unit_test(strings_compare_and_trim),
