@@ -128,7 +128,7 @@ struct cli {
 	int argc; /* operands */
 	char **argv;
 	struct opt_value *values;     /* parsed options, see opt_* below */
-	bool out_tty, err_tty, color; /* color: stdout may be coloured */
+	bool out_tty, color; /* color: stdout may be coloured */
 	bool unheard;                 /* a hook: nobody reads warnings, so nothing is looked for that only warns */
 	bool hooked;                  /* see struct mr_env */
 	size_t columns;               /* of the terminal; 0: not one, do not cut lines */

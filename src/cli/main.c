@@ -333,14 +333,13 @@ look_at_terminal(struct cli *cli)
 {
 	struct winsize size = { 0 };
 
-	cli->out_tty = isatty(1);
-	cli->err_tty = isatty(2);
+	cli->out_tty = ioctl(1, TIOCGWINSZ, &size) == 0; /* what isatty asks */
 	if (!cli->out_tty)
 		return;
 	const char *term = env_get("TERM");
 
 	cli->color = !env_get("NO_COLOR") && term && strcmp(term, "dumb") != 0;
-	cli->columns = ioctl(1, TIOCGWINSZ, &size) == 0 && size.ws_col > 20 ? size.ws_col : 80;
+	cli->columns = size.ws_col > 20 ? size.ws_col : 80;
 }
 
 /* With stdin, stdout or stderr closed, the next file opened would get that number, and text for a person

@@ -13,9 +13,9 @@ struct progress
 progress_begin(const struct cli *cli)
 {
 	struct winsize size = { 0 };
-	struct progress p = { .wanted = cli->err_tty && !cli->json, .columns = 80 };
+	struct progress p = { .wanted = !cli->json && ioctl(2, TIOCGWINSZ, &size) == 0, .columns = 80 };
 
-	if (p.wanted && ioctl(2, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+	if (p.wanted && size.ws_col > 0)
 		p.columns = size.ws_col;
 	p.next_ms = clock_boot_ms() + FIRST_MS;
 	return p;
