@@ -160,10 +160,8 @@ fan_out_row(struct bench *b, const char *name, const char *what, size_t n, doubl
 		.note = "bare: write, fsync, then open, link, fsync and close of every folder",
 		.budget = budget,
 		.reason =
-		    "for each agent ours also looks whether it is registered, before anything is written and again "
-		    "behind the link (who was just removed gets a dead letter, not a lost one), resolves its name, "
-		    "and notes how far it came, so that whoever completes a fan-out after a kill gives nobody a "
-		    "second copy",
+		    "for each agent ours also looks whether it is registered and resolves its name; before the first "
+		    "link it makes a record durable, so that after a kill or a power cut all get it, or nobody",
 		.ops = n >= FAN_OUT_MAX ? 3 : 8,
 		.bare = fan_out_bare,
 		.ours = send_ours,

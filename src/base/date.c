@@ -41,12 +41,15 @@ time_rfc5322(int64_t ms, char ret[40])
 {
 	int rest;
 	struct civil c = civil_of(split_ms(ms, &rest));
-	char text[100] = "";
+	char day[8], year[24], hour[8], minute[8], second[8];
 
-	(void)snprintf(text, sizeof(text), "%s, %02d %s %04d %02d:%02d:%02d +0000", day_names[c.weekday], c.day,
-	    month_names[c.month - 1], c.year, c.hour, c.minute, c.second);
-	memcpy(ret, text, 39);
-	ret[39] = '\0';
+	(void)text_number(day, (uint64_t)c.day, 2);
+	(void)text_number(year, c.year < 0 ? -(uint64_t)c.year : (uint64_t)c.year, 4);
+	(void)text_number(hour, (uint64_t)c.hour, 2);
+	(void)text_number(minute, (uint64_t)c.minute, 2);
+	(void)text_number(second, (uint64_t)c.second, 2);
+	text_join(ret, 40, day_names[c.weekday], ", ", day, " ", month_names[c.month - 1], c.year < 0 ? " -" : " ",
+	    year, " ", hour, ":", minute, ":", second, " +0000", NULL);
 }
 
 /* ---- A cursor over the text: each step takes what it recognises, or fails ---- */

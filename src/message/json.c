@@ -88,8 +88,13 @@ add_word(struct json *j, const char *word)
 void
 json_int(struct json *j, int64_t value)
 {
+	char digits[24];
+
 	begin_value(j);
-	buf_addf(j->out, "%" PRId64, value);
+	if (value < 0)
+		buf_addc(j->out, '-');
+	(void)text_number(digits, value < 0 ? -(uint64_t)value : (uint64_t)value, 0);
+	buf_adds(j->out, digits);
 	end_value(j);
 }
 

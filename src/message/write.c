@@ -266,15 +266,21 @@ add_own_headers(struct buf *out, const struct mr_message *msg, const char *room)
 
 	time_rfc5322(msg->date_ms, text);
 	add(out, "Date", text);
-	buf_addf(out, "Message-ID: <%s@%s>\n", msg->id, room);
+	buf_adds(out, "Message-ID: <");
+	buf_adds(out, msg->id);
+	buf_addc(out, '@');
+	buf_adds(out, room);
+	buf_adds(out, ">\n");
 	add_thread_headers(out, msg, room, &references);
 	add(out, "Mailroom-Type", msg->type);
 	if (msg->priority != MR_NORMAL)
 		add(out, "Mailroom-Priority", mr_priority_word(msg->priority));
 	if (needs_thread_header(msg, buf_str(&references), room))
 		add(out, "Mailroom-Thread", msg->thread);
-	if (msg->sender_life > 0)
-		buf_addf(out, "Mailroom-Life: %u\n", msg->sender_life);
+	if (msg->sender_life > 0) {
+		(void)text_number(text, msg->sender_life, 0);
+		add(out, "Mailroom-Life", text);
+	}
 	if (msg->by_ms != 0) {
 		time_rfc3339(msg->by_ms, text);
 		add(out, "Mailroom-By", text);

@@ -90,7 +90,7 @@ deliver(struct outgoing *l, struct delivered *ret, struct mr_error *err)
 	char planned[MR_ID_LEN + 1];
 	enum mr_rc rc;
 
-	(void)snprintf(planned, sizeof(planned), "%s", l->msg.id);
+	memcpy(planned, l->msg.id, sizeof(planned));
 	rc = link_hold(l->room, &l->who.away, err);
 	if (rc != MR_OK)
 		return rc;
@@ -119,7 +119,7 @@ static void
 fill_receipt(struct outgoing *l, enum mr_rc rc, struct delivered *got, struct mr_receipt *ret)
 {
 	*ret = (struct mr_receipt){ .repeated = got->repeated };
-	(void)snprintf(ret->id, sizeof(ret->id), "%s", got->id);
+	memcpy(ret->id, got->id, sizeof(ret->id));
 	retention_after_delivery(l->room, &l->who.all);
 	if (rc == MR_OK)
 		ret->retired = state_retire(l->room, &l->msg, &l->who.all, got->id);

@@ -39,7 +39,7 @@ static void
 a_run_of_plain_text_ends_where_it_ends_byte_by_byte(void **state)
 {
 	static const char stops[][2] = { { 0x7F, 0x7F }, { '"', '\\' }, { ' ', '~' }, { 'a', 'a' } };
-	char text[27];
+	char text[43];
 
 	(void)state;
 	for (size_t len = 0; len <= sizeof text; len++)
