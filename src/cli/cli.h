@@ -127,12 +127,12 @@ struct cli {
 	bool self_known;
 	int argc; /* operands */
 	char **argv;
-	struct opt_value *values;     /* parsed options, see opt_* below */
-	bool out_tty, color; /* color: stdout may be coloured */
-	bool unheard;                 /* a hook: nobody reads warnings, so nothing is looked for that only warns */
-	bool hooked;                  /* see struct mr_env */
-	size_t columns;               /* of the terminal; 0: not one, do not cut lines */
-	struct buf out;               /* text waiting for stdout */
+	struct opt_value *values; /* parsed options, see opt_* below */
+	bool out_tty, color;      /* color: stdout may be coloured */
+	bool unheard;             /* a hook: nobody reads warnings, so nothing is looked for that only warns */
+	bool hooked;              /* see struct mr_env */
+	size_t columns;           /* of the terminal; 0: not one, do not cut lines */
+	struct buf out;           /* text waiting for stdout */
 	struct budget budget;
 	const char *subword; /* "create" of "queue create"; NULL: the command has none */
 	bool changed;        /* the room was changed: an answer that stdout does not take is no reason to repeat it */
