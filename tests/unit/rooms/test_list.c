@@ -3,7 +3,7 @@
 #include "box.h"
 
 #define FLIPPED 2000
-#ifdef __SANITIZE_ADDRESS__
+#if defined(__SANITIZE_ADDRESS__) || defined(MR_PORTABLE)
 #define LISTINGS 40
 #else
 #define LISTINGS 200
