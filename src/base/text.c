@@ -39,29 +39,49 @@ first_of_eight(uint64_t word)
 
 typedef unsigned char sixteen __attribute__((vector_size(16)));
 
-/* Sixteen bytes at a time: nearly all that agents write is such text, and most of it is looked at more than once. */
+/* Where in these bytes the first one is that is not plain, or one of the two; 16: nowhere. */
+static size_t
+first_of_sixteen(sixteen bytes, unsigned char stop, unsigned char or_stop)
+{
+	sixteen odd =
+	    (sixteen)(bytes < 0x20) | (sixteen)(bytes >= 0x7F) | (sixteen)(bytes == stop) | (sixteen)(bytes == or_stop);
+	uint64_t half[2];
+
+	memcpy(half, &odd, sizeof(half));
+	if (half[0])
+		return first_of_eight(half[0]);
+	return half[1] ? 8 + first_of_eight(half[1]) : 16;
+}
+
+/* Sixteen bytes at a time: nearly all that agents write is such text, and most of it is looked at more than once. What
+ * is left at the end is looked at together with bytes before it, which are known to be plain. */
 size_t
 ascii_run(struct mr_str s, char stop, char or_stop)
 {
-	const sixteen first = (sixteen){ 0 } + (unsigned char)stop, second = (sixteen){ 0 } + (unsigned char)or_stop;
-	size_t n = 0;
+	unsigned char first = (unsigned char)stop, second = (unsigned char)or_stop;
+	size_t n = 0, at = 16;
+	sixteen bytes;
 
-	for (sixteen bytes, odd; n + sizeof(bytes) <= s.len; n += sizeof(bytes)) {
-		uint64_t half[2];
-
-		memcpy(&bytes, s.ptr + n, sizeof(bytes));
-		odd = (sixteen)(bytes < 0x20) | (sixteen)(bytes >= 0x7F) | (sixteen)(bytes == first) |
-		      (sixteen)(bytes == second);
-		memcpy(half, &odd, sizeof(half));
-		if (half[0])
-			return n + first_of_eight(half[0]);
-		if (half[1])
-			return n + 8 + first_of_eight(half[1]);
+	for (; n + 16 <= s.len && at == 16; n += at) {
+		memcpy(&bytes, s.ptr + n, 16);
+		at = first_of_sixteen(bytes, first, second);
+	}
+	if (at < 16 || n == s.len)
+		return n;
+	if (s.len >= 16) {
+		memcpy(&bytes, s.ptr + s.len - 16, 16);
+		return s.len - 16 + first_of_sixteen(bytes, first, second);
+	}
+	if (s.len >= 8) {
+		memcpy(&bytes, s.ptr, 8);
+		memcpy((unsigned char *)&bytes + 8, s.ptr + s.len - 8, 8);
+		at = first_of_sixteen(bytes, first, second);
+		return at < 8 ? at : s.len - 16 + at;
 	}
 	for (; n < s.len; n++) {
 		unsigned char c = (unsigned char)s.ptr[n];
 
-		if (c < 0x20 || c >= 0x7F || c == (unsigned char)stop || c == (unsigned char)or_stop)
+		if (c < 0x20 || c >= 0x7F || c == first || c == second)
 			break;
 	}
 	return n;
