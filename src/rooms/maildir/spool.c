@@ -172,11 +172,11 @@ sync_folders(struct spool_job *job, struct mr_error *err)
 /* Not synced and free to fail: it only spares whoever completes this after a kill a search, and it is not believed
  * after another boot. */
 static void
-note_progress(const struct spool_job *job)
+note_progress(const struct spool_job *job, size_t next)
 {
 	char digits[SPOOL_COUNTER_DIGITS + 1];
 
-	(void)text_number(digits, job->next % 10000000000u, SPOOL_COUNTER_DIGITS);
+	(void)text_number(digits, next % 10000000000u, SPOOL_COUNTER_DIGITS);
 	(void)sys_pwrite_all(job->record_fd, digits, SPOOL_COUNTER_DIGITS, job->counter_at);
 }
 
@@ -190,8 +190,7 @@ recheck_removed(struct spool_job *job, struct mr_error *err)
 	for (size_t i = 0; i < job->to.n; i++) {
 		if (target_recheck(job, job->to.v[i], job->folder_fd[i], err) == MR_OK)
 			continue;
-		job->next = i; /* whoever completes it looks at this one again, and at the rest */
-		note_progress(job);
+		note_progress(job, i); /* whoever completes it looks at this one again, and at the rest */
 		return mr_wrap(err, "deliver to '%s'", job->to.v[i]);
 	}
 	return MR_OK;
@@ -203,11 +202,13 @@ spool_give_all(struct spool_job *job, struct mr_error *err)
 	if (prepare_folders(job, err) != MR_OK)
 		return err->code;
 	while (job->next < job->to.n) {
-		if (give_one(job, job->next, err) != MR_OK)
+		if (give_one(job, job->next, err) != MR_OK) {
+			note_progress(job, job->next);
 			return mr_wrap(err, "deliver to '%s'", job->to.v[job->next]);
+		}
 		job->next++;
 		if (job->next % NOTE_PROGRESS_EVERY == 0 || job->next == job->to.n)
-			note_progress(job);
+			note_progress(job, job->next);
 	}
 	return recheck_removed(job, err) == MR_OK ? sync_folders(job, err) : err->code;
 }

@@ -135,6 +135,7 @@ scratch_new(struct scratch *s)
 
 /* Several recipients are looked up before the delivery, as the office does; else the driver has to look by itself. */
 static bool looked_up = true;
+static void (*meanwhile)(struct scratch *s); /* what others do between the two */
 
 static inline enum mr_rc
 look_up(struct scratch *s, size_t recipients, uint64_t *ret_removals, struct mr_error *err)
@@ -170,6 +171,8 @@ send_text(struct scratch *s, size_t recipients, const char *key, const char *bod
 	struct delivery what = { .msg = &msg, .to = &to, .sender = "sender", .key = key };
 	enum mr_rc rc = look_up(s, recipients, &what.removals, err);
 
+	if (rc == MR_OK && meanwhile)
+		meanwhile(s);
 	if (rc == MR_OK)
 		rc = maildir_deliver(&s->room, &what, ret, err);
 

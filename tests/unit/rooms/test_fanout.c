@@ -199,6 +199,73 @@ a_living_sender_is_left_alone(void **state)
 	(void)close(ready[1]);
 }
 
+/* The first one: others have their copies already when it turns out that she is gone. */
+static void
+remove_the_first(struct scratch *s)
+{
+	struct mr_error err = { 0 };
+	size_t dead;
+
+	assert_int_equal(maildir_remove_agent(&s->room, everyone[0], false, &dead, &err), MR_OK);
+}
+
+static void
+lock_the_dead_letters(struct scratch *s)
+{
+	char dead[100], aside[100];
+
+	remove_the_first(s);
+	(void)snprintf(dead, sizeof dead, "%s/dead", s->path);
+	(void)snprintf(aside, sizeof aside, "%s/aside", s->path);
+	assert_int_equal(rename(dead, aside), 0);
+	write_text(s->path, "dead", "no folder\n");
+}
+
+static void
+who_is_removed_between_look_and_link_has_a_dead_letter(void **state)
+{
+	mr_auto(scratch_done) struct scratch s;
+	struct delivered got = { 0 };
+	struct mr_error err = { 0 };
+
+	(void)state;
+	scratch_new(&s);
+	meanwhile = remove_the_first;
+	assert_int_equal(send_plain(&s, 3, &got, &err), MR_OK);
+	meanwhile = NULL;
+	assert_int_equal(copies_of(&s, everyone[0]), 0);
+	assert_int_equal(count_in(&s, "dead/new"), 1);
+	assert_int_equal(reached(&s, 3), 2);
+	assert_int_equal(records_left(&s), 0);
+}
+
+/* Never "refused" once somebody can read it. */
+static void
+a_dead_letter_that_cannot_be_written_is_in_doubt_and_completed_later(void **state)
+{
+	mr_auto(scratch_done) struct scratch s;
+	struct delivered got = { 0 };
+	struct mr_error err = { 0 };
+	char dead[100], aside[100];
+
+	(void)state;
+	scratch_new(&s);
+	meanwhile = lock_the_dead_letters;
+	assert_int_equal(send_plain(&s, 3, &got, &err), MR_INDOUBT);
+	meanwhile = NULL;
+	mr_names_done(&got.missing);
+	assert_int_equal(records_left(&s), 1);
+	(void)snprintf(dead, sizeof dead, "%s/dead", s.path);
+	(void)snprintf(aside, sizeof aside, "%s/aside", s.path);
+	assert_int_equal(remove(dead), 0);
+	assert_int_equal(rename(aside, dead), 0);
+	recover(&s);
+	assert_int_equal(records_left(&s), 0);
+	assert_int_equal(copies_of(&s, everyone[0]), 0);
+	assert_int_equal(count_in(&s, "dead/new"), 1);
+	assert_int_equal(reached(&s, 3), 2);
+}
+
 int
 main(void)
 {
@@ -211,6 +278,8 @@ main(void)
 		cmocka_unit_test(who_has_moved_the_message_does_not_get_it_twice),
 		cmocka_unit_test(an_error_at_any_call_of_a_fan_out_is_told_as_it_is),
 		cmocka_unit_test(a_living_sender_is_left_alone),
+		cmocka_unit_test(who_is_removed_between_look_and_link_has_a_dead_letter),
+		cmocka_unit_test(a_dead_letter_that_cannot_be_written_is_in_doubt_and_completed_later),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
