@@ -327,7 +327,7 @@ rows_hook(struct bench *b)
 		.budget = 1.3,
 		.reason =
 		    "a hook also reads its event and whose session it is, and looks for links, holds, due answers and "
-		    "nudges: its 42 system calls in a program that does nothing else take 1.3 starts of an empty "
+		    "nudges: its forty system calls in a program that does nothing else take 1.3 starts of an empty "
 		    "program, before a byte of JSON is understood",
 		.ops = 60,
 		.bare = start_and_look_bare,
