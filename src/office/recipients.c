@@ -97,7 +97,7 @@ resolver_expect_many(struct resolver *r, size_t n)
 	const struct room_driver *driver = r->room->driver;
 
 	r->many = r->many || n > NOT_LIVE_MAX;
-	/* One recipient is looked at again for less than this costs. Who was found already would have to be again. */
+	/* For one recipient another look is cheaper. Once somebody was found it is too late: that was before. */
 	if (n > 1 && r->out->all.n == 0 && !r->agents_read && r->out->removals == 0 && driver->removals)
 		r->out->removals = driver->removals(r->room);
 }

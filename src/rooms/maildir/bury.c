@@ -80,7 +80,7 @@ bury_all(struct mailbox *box, size_t *ret, struct mr_error *err)
 }
 
 /* For those who are sending to many just now and do not look at each of them again behind their links, but at this
- * (target.c). It is written before the mail is looked for: so either they see it, or we see their mail. */
+ * (spool.c). It is written before the mail is looked for: so either they see it, or we see their mail. */
 static enum mr_rc
 tell_senders(int lock_fd, struct mr_error *err)
 {

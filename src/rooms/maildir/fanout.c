@@ -14,8 +14,9 @@
  *	4 keyed         with a key: keys/<sender>/<hash> is a link to the record, synced. Never before 3 is
  *	                durable: a key whose record is gone means "delivered", so a key that outlives its
  *	                record without a delivery would swallow the retry.
- *	5 under way     some recipients have their link; the counter in the record says how many.
- *	6 everywhere    all links are made, then the file and each folder are synced. Now it is accepted.
+ *	5 under way     some recipients have their link; the counter in the record says how many, at least.
+ *	6 everywhere    all links are made. If somebody was removed meanwhile, the copy goes to the dead letters;
+ *	                then the file and each folder are synced. Now it is accepted.
  *	7 finished      the record is unlinked, then the message. Not synced: a record that comes back
  *	                after a power cut finds that everybody has the message, and goes again.
  *

@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <sys/resource.h>
 
-/* A search takes 30 times as long as a note. */
+/* Every send would pay for a note, and only what was killed is searched. */
 #define NOTE_PROGRESS_EVERY 16
 
 void
