@@ -59,6 +59,7 @@ enum MR_NODISCARD mr_rc { /* named after what the caller can do next */
 	MR_EMPTY,       /* nothing there: no mail, queue empty, wait timed out */
 	MR_NOTFOUND,    /* no such message, agent, group, room */
 	MR_REFUSED,     /* our rules or the room's policy say no: change the request */
+	MR_UNTRUSTED,   /* the room was found, not named, and this user has not trusted it: see mr_trust_add */
 	MR_UNSUPPORTED, /* this kind of room cannot do that */
 	MR_EXISTS,      /* that name is taken: pick another */
 	MR_BUSY,        /* someone holds it: try again */
@@ -157,9 +158,14 @@ typedef void mr_trace_fn(void *ctx, const char *line);
 struct mr_room_options {    /* { 0 } is the default */
 	mr_trace_fn *trace; /* every operation of the room, one line each */
 	void *trace_ctx;
-	bool no_recover;       /* do not complete what crashed commands left behind */
-	bool must_exist;       /* MR_NOTFOUND also where the first message would make the place */
+	bool no_recover; /* do not complete what crashed commands left behind */
+	bool must_exist; /* MR_NOTFOUND also where the first message would make the place */
+	bool found; /* nobody named this room, it lay on the way (mr_place.found): MR_UNTRUSTED unless the user trusts
+		       it */
 	const char *state_dir; /* where mailroom may keep what is no room's own (copies of broken files), or NULL */
+	const char
+	    *config_dir; /* the user's configuration: what rooms are trusted and what they may start; NULL: none */
+	const char *trust_paths; /* further rooms that are trusted, by path, with ":" between them; or NULL */
 	const char *data_dir; /* what comes with mailroom (types/PACK/TYPE); with ":" between several: the first that is
 				 there; one that begins with "@/": from the folder of this program; NULL: none */
 };
@@ -194,6 +200,8 @@ struct mr_place {       /* how a room was found; finish with mr_place_done */
 	char *why;      /* a sentence: "--room", "$MAILROOM", "nearest .mailroom above /a/b", ... */
 	char *warning;  /* a second room on the way, a room that git tracks, ...; NULL: none */
 	char *worktree; /* top of the git worktree of cwd, else cwd */
+	bool found;     /* by looking around: to be passed on as mr_room_options.found */
+	bool tracked;   /* git has it in its index, as far as that was looked for */
 };
 /* option and env may be NULL; cwd, too: the folder in which this process is. MR_NOTFOUND comes with the hint to run
  * init. */
@@ -209,12 +217,73 @@ MR_API void mr_place_done(struct mr_place *place);
 struct mr_init_options {
 	const char *name; /* of the room; NULL: the folder's name */
 	bool share_group;
-	const char *sync; /* "full" (NULL), "none" */
+	const char *sync;           /* "full" (NULL), "none" */
+	const char *config_dir;     /* where it is noted that this user made the room and trusts it; NULL: nowhere */
+	struct mr_error *ret_trust; /* NULL, or filled in: MR_OK, or why the room is not trusted */
 };
 /* Makes a room in `where` (NULL: main worktree of cwd's repository, else cwd). An existing room is MR_EXISTS
  * and ret_path still names it. */
 MR_API enum mr_rc mr_room_init(
     const char *where, const char *cwd, const struct mr_init_options *options, char **ret_path, struct mr_error *err);
+
+/* ---- Trust, and the user's configuration ----
+ *
+ * A room is data: nothing that lies in it starts a program or touches another room. What may do so stands in the user's
+ * configuration, one file of "Name: value" lines a room, and counts only for the very folder that it was written for:
+ * its path, device, inode and the identity that init wrote into it must all fit. mailroom-config(5) lists the names. */
+
+enum mr_trust {
+	MR_TRUST_NONE,
+	MR_TRUST_NAMED,    /* --room or $MAILROOM named it: it is read and written, no more */
+	MR_TRUST_VARIABLE, /* mr_room_options.trust_paths has its path */
+	MR_TRUST_USER,     /* mr_trust_add */
+	MR_TRUST_INIT,     /* this user's init made it here */
+};
+MR_API const char *mr_trust_word(enum mr_trust trust);
+/* Why this room is used. *ret_since_ms: since when it is trusted, 0 where nothing says so. */
+MR_API enum mr_trust mr_room_trust(struct mr_room *room, int64_t *ret_since_ms);
+/* Trusts this very room from now on. What an earlier record of the same identity allowed goes on if that record's room
+ * is gone, because then this one was moved; a copy beside it gets an identity of its own. */
+MR_API enum mr_rc mr_trust_add(struct mr_room *room, struct mr_error *err);
+/* The configuration of the room goes with it. MR_NOTFOUND: it is not trusted. */
+MR_API enum mr_rc mr_trust_remove(const char *config_dir, const char *spec, struct mr_error *err);
+
+struct mr_trust_record {
+	const char *spec; /* of the room */
+	enum mr_trust by; /* MR_TRUST_NONE: there are settings for a room that was only named */
+	int64_t since_ms;
+	bool gone; /* no room with that identity is at that place */
+};
+typedef bool mr_trust_fn(void *ctx, const struct mr_trust_record *record); /* false stops */
+MR_API enum mr_rc mr_trust_each(const char *config_dir, mr_trust_fn *fn, void *ctx, struct mr_error *err);
+/* Drops the records whose room is gone; fn is told of each. */
+MR_API enum mr_rc mr_trust_prune(
+    const char *config_dir, bool dry_run, mr_trust_fn *fn, void *ctx, struct mr_error *err);
+/* The harness session that the calling process runs in, because a process above it is bound to one; NULL: none. The
+ * caller frees it. Sessions may not change the configuration. */
+MR_API char *mr_session_above(const char *state_dir);
+
+typedef bool mr_config_fn(void *ctx, const char *name, const char *value); /* false stops */
+MR_API enum mr_rc mr_config_each(struct mr_room *room, mr_config_fn *fn, void *ctx, struct mr_error *err);
+/* The first line of that name that counts for this room, or NULL. */
+MR_API const char *mr_config_get(struct mr_room *room, const char *name);
+/* Replaces every line of that name, or with `add` adds one. value NULL removes them: MR_NOTFOUND if there are none. */
+MR_API enum mr_rc mr_config_set(
+    struct mr_room *room, const char *name, const char *value, bool add, struct mr_error *err);
+/* These lines in the place of all that there are, or nothing. */
+MR_API enum mr_rc mr_config_replace(
+    struct mr_room *room, const struct mr_header *lines, size_t n, struct mr_error *err);
+/* Checks one line without writing it. */
+MR_API enum mr_rc mr_config_check(const char *name, const char *value, struct mr_error *err);
+
+struct mr_leftover {              /* a line in the room that earlier builds obeyed, and that counts for nothing now */
+	const char *where;        /* "room", "agents/bob/agent", "types/MERGED", "links/blue" */
+	const char *line;         /* as it stands there: "Notify: beep" */
+	const char *name, *value; /* what it would be in the user's configuration */
+};
+typedef bool mr_leftover_fn(void *ctx, const struct mr_leftover *leftover); /* false stops */
+/* Those that the configuration does not have already. */
+MR_API enum mr_rc mr_config_leftovers(struct mr_room *room, mr_leftover_fn *fn, void *ctx, struct mr_error *err);
 
 /* ---- Who is who ---- */
 
@@ -238,7 +307,7 @@ struct mr_agent { /* a registered name and its newest life; finish with mr_agent
 	const char *session;  /* "claude-code-<id>", or "" */
 	const char *host;
 	const char *role; /* free text given at registration */
-	const char *wake; /* command, or "" */
+	const char *wake; /* what an earlier build wrote into its registration, or "": it is never run */
 	bool stray; /* in the room of another program: a mailbox of nobody on its list of members; @all passes by */
 	void *own;
 };
@@ -290,7 +359,6 @@ struct mr_registration {
 };
 struct mr_register_options {
 	const char *role;
-	const char *wake;
 	bool takeover; /* also when the last life is still there */
 };
 MR_API enum mr_rc mr_register(struct mr_room *room, const char *name, const struct mr_env *env,
@@ -356,7 +424,7 @@ struct mr_receipt {
 	bool repeated;            /* the key was known: this is the earlier message's id */
 	size_t retired;           /* by replace_key */
 	char *warning;            /* said once a life: what a power cut may do here; or NULL */
-	char *notify;             /* the room's Notify: command, to be run by the caller for the operator; or NULL */
+	char *notify;             /* the user's Notify: command for this room, to be run for the operator; or NULL */
 };
 MR_API enum mr_rc mr_send(struct mr_room *room, const struct mr_self *self, const struct mr_draft *draft,
     struct mr_receipt *ret, struct mr_error *err); /* also filled in with MR_INDOUBT */
@@ -891,6 +959,9 @@ MR_API enum mr_rc mr_link_introduce(struct mr_room *room, const char *link, cons
  * is. */
 MR_API enum mr_rc mr_link_remove(
     struct mr_room *room, const char *name, bool force, size_t *ret_dead, struct mr_error *err);
+
+/* Does the user's configuration let this room exchange mail with that one? */
+MR_API bool mr_link_allowed(struct mr_room *room, const struct mr_link *link);
 
 enum mr_carry_way { MR_CARRY_OUT = 1, MR_CARRY_IN = 2 };
 struct mr_carried {

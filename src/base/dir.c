@@ -2,6 +2,7 @@
 /* dir.c - opening, making and reading folders. */
 #include "base/error.h"
 #include "base/file.h"
+#include "base/id.h"
 #include "base/sys.h"
 
 #include <dirent.h>
@@ -102,6 +103,46 @@ dir_make(int dir_fd, const char *path, mode_t mode, bool durable, int *ret_fd, s
 	if (rc != MR_OK)
 		return rc;
 	return make_in(parent_fd, last_name(buf_z(&whole)), mode, durable, ret_fd, err);
+}
+
+static enum mr_rc
+fill_folder(int fd, mode_t mode, const char *note, struct mr_str text, const char *const *below, struct mr_error *err)
+{
+	enum mr_rc rc = file_publish(fd, fd, note, text, mode & 0666, PUBLISH_FULL, err);
+
+	for (; rc == MR_OK && below && *below; below++) {
+		mr_auto(sys_close_fd) int made = -1;
+
+		rc = dir_make(fd, *below, mode, true, &made, err);
+	}
+	if (rc == MR_OK && sys_fsync(fd) < 0)
+		rc = mr_fail_errno(err, "cannot make the folder durable");
+	return rc;
+}
+
+enum mr_rc
+dir_publish(int dir_fd, const char *name, mode_t mode, const char *note, struct mr_str text, const char *const *below,
+    struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int fd = -1;
+	char random[17], temporary[48];
+	enum mr_rc rc;
+
+	random_hex(random, sizeof(random) - 1);
+	(void)snprintf(temporary, sizeof(temporary), ".mailroom-new-%s", random);
+	if (sys_mkdir(dir_fd, temporary, mode) < 0)
+		return mr_fail_errno(err, "cannot make the folder '%s'", name);
+	rc = dir_open(dir_fd, temporary, &fd, err);
+	if (rc == MR_OK)
+		rc = fill_folder(fd, mode, note, text, below, err);
+	if (rc == MR_OK && sys_rename_new(dir_fd, temporary, dir_fd, name) < 0)
+		rc = errno == EEXIST || errno == ENOTEMPTY ? mr_fail(err, MR_EXISTS, "'%s' is there already", name)
+							   : mr_fail_errno(err, "cannot make the folder '%s'", name);
+	if (rc == MR_OK && sys_fsync(dir_fd) < 0)
+		return mr_fail_errno(err, "cannot make '%s' durable", name);
+	if (rc != MR_OK)
+		dir_remove_tree(dir_fd, temporary);
+	return rc;
 }
 
 /* ---- Reading ---- */

@@ -139,6 +139,8 @@ mr_rc_word(enum mr_rc rc)
 		return "empty";
 	case MR_NOTFOUND:
 		return "not-found";
+	case MR_UNTRUSTED:
+		return "untrusted";
 	case MR_REFUSED:
 		return "refused";
 	case MR_UNSUPPORTED:

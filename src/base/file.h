@@ -77,6 +77,11 @@ enum mr_rc dir_reach(int dir_fd, const char *path, int *ret_fd, struct mr_error 
  * parent of each folder made is synced. */
 enum mr_rc dir_make(int dir_fd, const char *path, mode_t mode, bool durable, int *ret_fd, struct mr_error *err);
 
+/* A new folder `name` that has the file `note` in it from its first moment, and the folders `below` (NULL-terminated,
+ * or NULL): made under another name and renamed. MR_EXISTS. Durable. */
+enum mr_rc dir_publish(int dir_fd, const char *name, mode_t mode, const char *note, struct mr_str text,
+    const char *const *below, struct mr_error *err);
+
 /* ---- Reading a folder ---- */
 struct dir_entry {
 	const char *name;

@@ -23,23 +23,29 @@
 
 static pid_t carrier; /* that was still at it when we went on; 0: none */
 
+struct link_search {
+	struct cli *cli;
+	bool any;
+};
+
 static bool
 note_one(void *ctx, const struct mr_link *link)
 {
-	(void)link;
-	*(bool *)ctx = true;
-	return false;
+	struct link_search *s = ctx;
+
+	s->any = mr_link_allowed(s->cli->room, link);
+	return !s->any;
 }
 
 bool
 cli_has_links(struct cli *cli)
 {
 	struct mr_error ignored = { 0 };
-	bool any = false;
+	struct link_search s = { .cli = cli };
 
 	if (cli->room) /* one that is broken does not keep the others from being asked */
-		(void)mr_link_each(cli->room, note_one, &any, &ignored);
-	return any;
+		(void)mr_link_each(cli->room, note_one, &s, &ignored);
+	return s.any;
 }
 
 /* What whoever sent us does on a signal (a hook writes its log, a worker looks at its socket) is not for us. Killed, it

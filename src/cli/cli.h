@@ -146,7 +146,8 @@ const struct cmd *command_named(const char *word, bool *ret_alias);
 const char *command_heading(const struct cmd *cmd); /* above it in the list of all, or NULL */
 /* Does it change the room before it prints? `word` is its subword; NULL asks whether any of them does. */
 bool command_changes(const struct cmd *cmd, const char *word);
-extern const struct cmd cmd_init, cmd_where, cmd_register, cmd_whoami, cmd_who, cmd_takeover, cmd_prune;
+extern const struct cmd cmd_init, cmd_where, cmd_trust, cmd_config, cmd_register, cmd_whoami, cmd_who, cmd_takeover,
+    cmd_prune;
 extern const struct cmd cmd_send, cmd_reply, cmd_inbox, cmd_read, cmd_recv, cmd_done, cmd_release, cmd_fail, cmd_extend,
     cmd_mark, cmd_archive, cmd_clear, cmd_drain, cmd_wait, cmd_thread, cmd_sent, cmd_why, cmd_search, cmd_purge;
 extern const struct cmd cmd_resolve, cmd_group, cmd_types;
@@ -276,6 +277,10 @@ void env_find_process(struct cli *cli);
 /* Where mailroom keeps what is no room's own; NULL: nowhere. */
 const char *env_get(const char *name); /* a variable; NULL also when it is empty */
 const char *env_state_dir(struct cli *cli);
+/* Where the user says what rooms may do, outside of every room and of what a sandbox may write; NULL: nowhere. */
+const char *env_config_dir(struct cli *cli);
+/* MR_REFUSED inside a harness session: `what` is for the user to decide, not for an agent. */
+enum mr_rc env_not_in_session(struct cli *cli, const char *what, struct mr_error *err);
 /* Where what comes with mailroom may be, for mr_room_options.data_dir. */
 const char *env_data_dirs(void);
 /* A room's spec with the place that its kind has by itself, absolute. NULL stays NULL; NULL also: out of memory. */
@@ -306,10 +311,16 @@ enum mr_rc cli_know_self(struct cli *cli, struct mr_error *err);
 /* mr_room_storage; a kind of room that cannot tell is "unknown" and not power-safe, not an error. */
 enum mr_rc cli_storage(struct cli *cli, struct mr_storage *ret, struct mr_error *err);
 
+/* ---- cmd_trust.c ---- */
+/* A person at a terminal is asked whether to trust the room that was found here. True: it is trusted now. */
+bool trust_offer(struct cli *cli, const struct mr_room_options *options);
+void trust_text(struct buf *out, enum mr_trust by, int64_t since_ms); /* "mailroom init, since Mar 05" */
+
 /* ---- cmd_register.c, also for takeover ---- */
 #define REGISTER_OPTS                                                                                                  \
 	OPT(0, "role", "TEXT", "what this agent does, for others to see in `who`"),                                    \
-	    OPT(0, "wake", "COMMAND", "command that a patrol runs when mail waits and nobody lives here"),             \
+	    OPT(0, "wake", "COMMAND",                                                                                  \
+		"command that your patrol runs when mail waits and nobody lives here (config Wake-NAME)"),             \
 	    OPT(0, "pid", "PID", "the process that is this life; when it ends, the name is free again")
 int cli_register(struct cli *cli, bool takeover);
 

@@ -56,11 +56,22 @@ print_made(struct cli *cli, const char *path, bool made, const struct mr_storage
 				 : "'; nothing was changed\n  next: mailroom register NAME, or mailroom who\n");
 }
 
+/* init trusts what it makes, never what it finds. */
+static void
+say_if_untrusted(struct cli *cli)
+{
+	int64_t since_ms;
+
+	if (mr_room_trust(cli->room, &since_ms) < MR_TRUST_VARIABLE)
+		cli_warn(cli, "this room was here before and is not trusted; if it is yours: mailroom trust");
+}
+
 static int
 run_init(struct cli *cli)
 {
 	mr_auto(free_ptr) char *cwd = getcwd(NULL, 0), *path = NULL;
-	struct mr_init_options options = { 0 };
+	struct mr_error untrusted = { 0 };
+	struct mr_init_options options = { .config_dir = env_config_dir(cli), .ret_trust = &untrusted };
 	struct mr_storage storage = { 0 };
 	struct mr_error err = { 0 };
 
@@ -74,9 +85,17 @@ run_init(struct cli *cli)
 		return cli_fail(cli, &err);
 	struct mr_error later = { 0 };
 
-	if (mr_room_open(path, NULL, &cli->room, &later) != MR_OK || cli_storage(cli, &storage, &later) != MR_OK)
+	struct mr_room_options open = { .config_dir = options.config_dir, .trust_paths = env_get("MAILROOM_TRUST") };
+
+	if (mr_room_open(path, &open, &cli->room, &later) != MR_OK || cli_storage(cli, &storage, &later) != MR_OK)
 		return cli_fail(cli, &later);
 	print_made(cli, path, rc == MR_OK, &storage);
+	if (untrusted.code != MR_OK)
+		cli_warn(cli,
+		    "it is not noted that you trust this room: %s; run 'mailroom trust' in a terminal of your own",
+		    untrusted.message);
+	else if (rc == MR_EXISTS)
+		say_if_untrusted(cli);
 	warn_storage(cli, &storage, options.sync);
 	return EXIT_DONE;
 }
@@ -94,6 +113,7 @@ static const char *const about[] = {
 	"repository around the working folder, so that agents in all its worktrees meet in one "
 	"room, else into the working folder. In a repository it is hidden from git, also from "
 	"`add -A`, `stash -u` and `clean -fdx`.",
+	"It is trusted, because you made it: the note is in ~/.config/mailroom, see mailroom-trust(1).",
 	"The room has one mailbox from the start, operator, for the person in charge. If the room "
 	"is already there, nothing changes and the exit code is 0.",
 	NULL,

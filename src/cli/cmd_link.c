@@ -59,6 +59,7 @@ list_one(void *ctx, const struct mr_link *link)
 
 		json_link(&j, link);
 		json_key_int(&j, "waiting", (int64_t)n);
+		json_key_bool(&j, "allowed", mr_link_allowed(l->cli->room, link));
 		out_json_line(l->cli, &j);
 		return true;
 	}
@@ -67,6 +68,7 @@ list_one(void *ctx, const struct mr_link *link)
 	buf_addf(&waiting, "%zu", n);
 	l->failed |= !table_add(&l->table, link->name) || !table_add(&l->table, link->room) ||
 		     !table_add(&l->table, buf_z(&waiting)) ||
+		     !table_add(&l->table, mr_link_allowed(l->cli->room, link) ? "yes" : "no") ||
 		     !table_add(&l->table, names.len > 0 ? buf_z(&names) : "-");
 	return !l->failed;
 }
@@ -74,11 +76,11 @@ list_one(void *ctx, const struct mr_link *link)
 static int
 run_list(struct cli *cli)
 {
-	static const char *const heading[] = { "NAME", "ROOM", "WAITING", "NAMES" };
-	struct listing l = { .cli = cli, .table = { .columns = 4 } };
+	static const char *const heading[] = { "NAME", "ROOM", "WAITING", "ALLOWED", "NAMES" };
+	struct listing l = { .cli = cli, .table = { .columns = 5 } };
 	struct mr_error err = { 0 };
 
-	for (size_t i = 0; i < 4; i++)
+	for (size_t i = 0; i < 5; i++)
 		l.failed |= !table_add(&l.table, heading[i]);
 	enum mr_rc rc = mr_link_each(cli->room, list_one, &l, &err);
 
@@ -100,6 +102,8 @@ introduce(struct cli *cli, const char *link, const char *local, const char *fore
 	struct mr_error err = { 0 };
 	char made[MR_ADDRESS_MAX + 1];
 
+	if (opt_flag(cli, "adopt") && env_not_in_session(cli, "adopting a mailbox of another room", &err) != MR_OK)
+		return cli_fail(cli, &err);
 	if (mr_link_introduce(cli->room, link, local, foreign, opt_flag(cli, "adopt"), made, &err) != MR_OK)
 		return cli_fail(cli, &err);
 	if (cli->json) {
@@ -148,6 +152,8 @@ run_create(struct cli *cli)
 	for (size_t i = 0; (pair = opt_nth(cli, "name", i)); i++)
 		if (!strchr(pair, '=') || pair[0] == '=')
 			return cli_usage(cli, "--name '%s' is not LOCAL=FOREIGN", pair);
+	if (env_not_in_session(cli, "linking rooms", &err) != MR_OK)
+		return cli_fail(cli, &err);
 	if (!cwd || know_maker(cli, &err) != MR_OK ||
 	    mr_room_find(spec_expand(cli, cli->argv[1], cwd), NULL, cwd, &place, &err) != MR_OK ||
 	    mr_link_create(cli->room, &cli->self, name, place.spec, opt_flag(cli, "make"), &err) != MR_OK)
@@ -201,6 +207,8 @@ run_unlink(struct cli *cli)
 	size_t dead = 0;
 	const char *name = cli->argv[0];
 
+	if (env_not_in_session(cli, "unlinking rooms", &err) != MR_OK)
+		return cli_fail(cli, &err);
 	if (mr_link_remove(cli->room, name, opt_flag(cli, "force"), &dead, &err) != MR_OK)
 		return cli_fail(cli, &err);
 	if (cli->json) {
@@ -248,8 +256,16 @@ static const char *const link_about[] = {
 	"or another of us is, that is an error, and 'link name LINK LOCAL FOREIGN' gives another name. It is also how "
 	"an "
 	"agent becomes known over there before he has written: then they can write first.",
-	"'list' shows the links, the mail that waits to go out, and the names. The link is a small file of this room, "
-	"links/NAME; the other room is not changed but for the mailboxes.",
+	"'list' shows the links, the mail that waits to go out, whether your configuration allows the link, and the "
+	"names. The "
+	"link is a small file of this room, links/NAME; the other room is not changed but for the mailboxes. That this "
+	"room may "
+	"exchange mail with that one is a line Link-NAME of your own configuration, which this command writes, so it "
+	"is refused "
+	"in a harness session; a link that came with a room is listed and never carried. A carrier reads only "
+	"mailboxes over "
+	"there that this link made, which carry its mark, or that you let it have with --adopt, and writes only in "
+	"their names.",
 	NULL,
 };
 static const char *const link_examples[] = {

@@ -27,6 +27,7 @@ is_stop_asked(void *ctx)
 struct round {
 	struct cli *cli;
 	bool watch, dry_run;
+	size_t rounds; /* that are done */
 	struct mr_header *settings;
 	size_t settings_n;
 };
@@ -99,7 +100,8 @@ tell(void *ctx, const struct mr_patrol_step *step)
 {
 	struct round *r = ctx;
 
-	if (r->watch && strcmp(step->what, "waiting") == 0) /* every two seconds, the same */
+	/* every two seconds, the same */
+	if (r->watch && (strcmp(step->what, "waiting") == 0 || (strcmp(step->what, "unhandled") == 0 && r->rounds > 0)))
 		return;
 	print_step(r->cli, step, false);
 }
@@ -244,6 +246,7 @@ stay(struct round *r)
 	(void)sigaction(SIGINT, &action, NULL);
 	while (!stop_asked) {
 		code = once(r);
+		r->rounds++;
 		mr_self_seen(r->cli->room, &r->cli->self);
 		if (!cli_flush(r->cli))
 			return EXIT_FAILED;
@@ -277,9 +280,22 @@ run_log(struct cli *cli)
 	return EXIT_DONE;
 }
 
+/* A person types it. An agent is let to do so by the user's configuration only: setup allows it to run mailroom, and a
+ * handler would let it run anything. */
+static enum mr_rc
+may_give_handlers(struct cli *cli, struct mr_error *err)
+{
+	const char *rule = mr_config_get(cli->room, "Session-Handlers");
+
+	if (rule && ascii_caseeq(rule, "yes"))
+		return MR_OK;
+	return env_not_in_session(cli, "patrol --handler", err);
+}
+
 static int
 run(struct cli *cli)
 {
+	struct mr_error err = { 0 };
 	struct round r = { .cli = cli, .watch = opt_flag(cli, "watch"), .dry_run = opt_flag(cli, "dry-run") };
 
 	if (cli->argc > 0 && strcmp(cli->argv[0], "log") == 0) {
@@ -292,6 +308,8 @@ run(struct cli *cli)
 		return cli_usage(cli, "--watch excludes --once and --dry-run");
 	if (!read_settings(&r))
 		return EXIT_USAGE;
+	if (opt_nth(cli, "handler", 0) && may_give_handlers(cli, &err) != MR_OK)
+		return cli_fail(cli, &err);
 	return r.watch ? stay(&r) : once(&r);
 }
 
@@ -335,9 +353,8 @@ static const char *const about[] = {
 	"acted on, unless its type says 'Earlier-Life: act'. One with a wrong field is left as it is and told once.",
 	"Each round also returns mail whose lease ran out, sends you an OVERDUE mail for an answer that did not come "
 	"in "
-	"time, prunes channels that are 10 % above their limit, archives old mail, and runs the Wake: command of "
-	"agents "
-	"whose life is gone and who have mail, once a backlog.",
+	"time, prunes channels that are 10 % above their limit, archives old mail, and runs the Wake-AGENT command "
+	"of your configuration for agents whose life is gone and who have mail, once a backlog.",
 	"Settings are lines 'Patrol-NAME: value' of the room's settings, or --set NAME=VALUE: Escalate-To (who is "
 	"told; "
 	"default operator), Escalate-After (3; 0: never), Time-Limit (60s; of a type without its own), Stale-Guard "
@@ -349,9 +366,13 @@ static const char *const about[] = {
 	"(default "
 	"Escalate-To), Archive-After (default never: read mail older than that), Keep (30d: how long it is remembered "
 	"what "
-	"was done), Wake, Channels, Leases, Overdue (yes or no), and Handler (TYPE COMMAND; a line for each type, "
-	"before the "
-	"handler that the type itself names).",
+	"was done), and Wake, Channels, Leases, Overdue (yes or no).",
+	"Handlers are not settings of the room: a room holds no commands. They stand in your own configuration, as "
+	"Handler-TYPE, or Handler-NAME where the type says 'Handler: NAME' (mailroom config set Handler-HELP COMMAND), "
+	"or "
+	"are given with --handler for one run. In a harness session --handler is refused unless your configuration has "
+	"'Session-Handlers: yes'. A command that hands a field to a shell as program text (sh -c '... {Problem}') is "
+	"refused: there the field is in \"$MAILROOM_FIELD_PROBLEM\".",
 	"In the room of another program there are no leases, lives and dead letters: handled mail is marked as read, "
 	"what "
 	"was given up too, and what is remembered is kept below $XDG_STATE_HOME/mailroom/patrol. One patrol at a time "

@@ -119,13 +119,32 @@ mailbox_of(struct cli *cli, const char *name)
 	return id ? id : "";
 }
 
+static const char *
+wake_setting(struct cli *cli, const char *name)
+{
+	mr_auto(buf_done) struct buf setting = BUF_INIT;
+	const char *copy;
+
+	buf_addf(&setting, "Wake-%s", name);
+	copy = arena_dup(&cli->own, buf_str(&setting));
+	return copy ? copy : "Wake-";
+}
+
+/* A command is the user's to give: it goes into the configuration, not into the room. */
+static enum mr_rc
+check_wake(struct cli *cli, const char *name, const char *wake, struct mr_error *err)
+{
+	enum mr_rc rc = env_not_in_session(cli, "giving a command with --wake", err);
+
+	return rc == MR_OK ? mr_config_check(wake_setting(cli, name), wake, err) : rc;
+}
+
 int
 cli_register(struct cli *cli, bool takeover)
 {
 	const char *name = cli->argv[0];
-	struct mr_register_options options = {
-		.role = opt_text(cli, "role"), .wake = opt_text(cli, "wake"), .takeover = takeover
-	};
+	struct mr_register_options options = { .role = opt_text(cli, "role"), .takeover = takeover };
+	const char *wake = opt_text(cli, "wake");
 	struct mr_registration done = { 0 };
 	struct mr_error err = { 0 };
 
@@ -133,7 +152,11 @@ cli_register(struct cli *cli, bool takeover)
 		return cli_usage(cli, "--as %s and the name %s are two different agents", cli->as_option, name);
 	if (!read_pid(cli))
 		return EXIT_USAGE;
+	if (wake && check_wake(cli, name, wake, &err) != MR_OK)
+		return cli_fail(cli, &err);
 	if (mr_register(cli->room, name, &cli->env, &options, &done, &err) != MR_OK)
+		return cli_fail(cli, &err);
+	if (wake && mr_config_set(cli->room, wake_setting(cli, name), wake, false, &err) != MR_OK)
 		return cli_fail(cli, &err);
 	const char *mailbox = mailbox_of(cli, name);
 

@@ -7,6 +7,8 @@ static void
 print_json(struct cli *cli, const struct mr_storage *storage)
 {
 	struct json j = JSON_INIT(&cli->out);
+	int64_t since_ms;
+	enum mr_trust by = mr_room_trust(cli->room, &since_ms);
 
 	json_open(&j, '{');
 	json_key_str(&j, "spec", mr_room_spec(cli->room));
@@ -15,6 +17,8 @@ print_json(struct cli *cli, const struct mr_storage *storage)
 	json_key_str(&j, "why", cli->place.why);
 	json_key_str(&j, "worktree", cli->place.worktree);
 	json_key_str(&j, "warning", cli->place.warning);
+	json_key_str(&j, "trust", mr_trust_word(by));
+	json_key_time(&j, "trusted_since", since_ms);
 	json_key(&j, "storage");
 	json_open(&j, '{');
 	json_key_str(&j, "file_system", storage->file_system);
@@ -39,7 +43,8 @@ run_where(struct cli *cli)
 {
 	struct mr_storage storage = { 0 };
 	struct mr_error err = { 0 };
-	mr_auto(buf_done) struct buf disk = BUF_INIT;
+	mr_auto(buf_done) struct buf disk = BUF_INIT, trust = BUF_INIT;
+	int64_t since_ms;
 
 	if (cli_storage(cli, &storage, &err) != MR_OK)
 		return cli_fail(cli, &err);
@@ -53,6 +58,8 @@ run_where(struct cli *cli)
 	add_fact(&cli->out, "name", mr_room_name(cli->room));
 	add_fact(&cli->out, "kind", mr_room_kind(cli->room));
 	add_fact(&cli->out, "worktree", cli->place.worktree ? cli->place.worktree : "-");
+	trust_text(&trust, mr_room_trust(cli->room, &since_ms), since_ms);
+	add_fact(&cli->out, "trust", buf_z(&trust));
 	if (strcmp(storage.file_system, "unknown") == 0)
 		buf_addf(&disk, "unknown: %s", storage.reason);
 	else

@@ -4,7 +4,7 @@
 #include "cli/roster.h"
 
 static void
-print_json(struct cli *cli, const struct roster_entry *e)
+print_json(struct cli *cli, const struct roster_entry *e, const char *trust)
 {
 	struct json j = JSON_INIT(&cli->out);
 
@@ -24,6 +24,7 @@ print_json(struct cli *cli, const struct roster_entry *e)
 	json_key_str(&j, "host", e->agent.host);
 	json_key_int(&j, "pid", e->agent.process.pid);
 	json_key_str(&j, "role", e->agent.role);
+	json_key_str(&j, "room_trust", trust);
 	out_json_line(cli, &j);
 }
 
@@ -70,6 +71,8 @@ run_who(struct cli *cli)
 	struct mr_error err = { 0 };
 	bool only_live = opt_flag(cli, "live"), ok = true;
 	size_t shown = 0;
+	int64_t since_ms;
+	enum mr_trust trust = mr_room_trust(cli->room, &since_ms);
 
 	if (roster_load(cli, true, &roster, &err) != MR_OK)
 		return cli_fail(cli, &err);
@@ -82,13 +85,16 @@ run_who(struct cli *cli)
 			continue;
 		shown++;
 		if (cli->json)
-			print_json(cli, e);
+			print_json(cli, e, mr_trust_word(trust));
 		else
 			ok = add_row(&table, e);
 	}
-	if (!cli->json && shown > 0)
+	if (!cli->json && shown > 0) {
 		table_print(cli, &table, &cli->out);
-	else if (!cli->json)
+		buf_adds(&cli->out, trust >= MR_TRUST_VARIABLE ? "the room is trusted by " : "the room is ");
+		trust_text(&cli->out, trust, since_ms);
+		buf_addc(&cli->out, '\n');
+	} else if (!cli->json)
 		buf_adds(&cli->out, only_live                      ? "nobody is live here; mailroom who shows all\n"
 				    : mr_room_registers(cli->room) ? "nobody is here yet; mailroom register NAME\n"
 								   : "nobody is here yet\n");

@@ -136,6 +136,46 @@ env_state_dir(struct cli *cli)
 	return home && home[0] == '/' ? joined(cli, home, "/", ".local/state/mailroom") : NULL;
 }
 
+const char *
+env_config_dir(struct cli *cli)
+{
+	const char *config = env_get("XDG_CONFIG_HOME"), *home = env_get("HOME");
+
+	if (config && config[0] == '/')
+		return joined(cli, config, "/", "mailroom");
+	return home && home[0] == '/' ? joined(cli, home, "/", ".config/mailroom") : NULL;
+}
+
+/* A harness names itself to its shells, a door knows its caller, and a process above us may be bound to a session. */
+static const char *
+session_around(struct cli *cli)
+{
+	static const char *const variables[] = { "CLAUDE_CODE_SESSION_ID", "CLAUDECODE", "CODEX_THREAD_ID",
+		"CODEX_SANDBOX", "GEMINI_SESSION_ID", "GEMINI_CLI", "QWEN_CODE", "CURSOR_AGENT", "OPENCODE",
+		"COPILOT_CLI" };
+
+	if (cli->caller_session || cli->sink)
+		return cli->caller_session ? cli->caller_session : "a server of a harness";
+	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++)
+		if (env_get(variables[i]))
+			return joined(cli, "$", variables[i], " is set");
+	mr_auto(free_ptr) char *above = mr_session_above(env_state_dir(cli));
+
+	return above ? arena_dup(&cli->own, str_of(above)) : NULL;
+}
+
+enum mr_rc
+env_not_in_session(struct cli *cli, const char *what, struct mr_error *err)
+{
+	const char *session = session_around(cli);
+
+	if (!session)
+		return MR_OK;
+	(void)mr_fail(
+	    err, MR_REFUSED, "%s is for the user to do, not for an agent in a harness session (%.80s)", what, session);
+	return mr_hint(err, "ask the user to run it in a terminal of their own");
+}
+
 /* Claude Code keeps a run without a terminal (-p, an SDK) waiting for its hooks to end, at the start and at the stop,
  * also for those that run beside it. Nobody idles there who could be woken, and such a run would never end. */
 bool

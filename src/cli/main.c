@@ -63,8 +63,17 @@ open_room(struct cli *cli, struct mr_error *err)
 	env_fill(cli);
 	options.state_dir = cli->env.state_dir;
 	options.data_dir = env_data_dirs();
+	options.config_dir = env_config_dir(cli);
+	options.trust_paths = env_get("MAILROOM_TRUST");
+	options.found = cli->place.found;
 	options.no_recover = cli->cmd && (cli->cmd->needs & CMD_AS_IT_IS) != 0;
-	return mr_room_open(cli->place.spec, &options, &cli->room, err);
+	enum mr_rc rc = mr_room_open(cli->place.spec, &options, &cli->room, err);
+
+	if (rc == MR_UNTRUSTED && trust_offer(cli, &options)) {
+		*err = (struct mr_error){ 0 };
+		rc = mr_room_open(cli->place.spec, &options, &cli->room, err);
+	}
+	return rc;
 }
 
 /* What only matters to somebody whose name does not follow from --as or a binding. */

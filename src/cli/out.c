@@ -22,6 +22,7 @@ exit_of(enum mr_rc rc)
 	case MR_NOTFOUND:
 		return EXIT_MISSING;
 	case MR_REFUSED:
+	case MR_UNTRUSTED:
 	case MR_UNSUPPORTED:
 	case MR_EXISTS:
 	case MR_BUSY:

@@ -5,7 +5,7 @@
 
 /* clang-format off */
 const struct cmd *const commands[] = {
-	&cmd_init, &cmd_where, &cmd_register, &cmd_whoami, &cmd_who, &cmd_takeover, &cmd_prune,
+	&cmd_init, &cmd_where, &cmd_trust, &cmd_config, &cmd_register, &cmd_whoami, &cmd_who, &cmd_takeover, &cmd_prune,
 	&cmd_send, &cmd_reply, &cmd_inbox, &cmd_read, &cmd_recv, &cmd_done, &cmd_release, &cmd_fail,
 	&cmd_extend, &cmd_mark, &cmd_archive, &cmd_clear, &cmd_drain, &cmd_wait, &cmd_thread, &cmd_sent, &cmd_why,
 	&cmd_search, &cmd_purge,

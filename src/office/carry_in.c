@@ -274,8 +274,10 @@ static enum mr_rc
 take_one(struct carrier *c, const struct mr_link_name *name, const char *id, struct mr_error *err)
 {
 	mr_auto(arrival_done) struct arrival a = { .c = c, .local = name->local, .proxy = name->foreign };
-	enum mr_rc rc = c->there->driver->fetch(c->there, a.proxy, id, MR_INBOX, SCAN_BODIES, &a.msg, err);
+	enum mr_rc rc = link_is_stand_in(c->room, c->there, c->link.name, a.local, a.proxy, err);
 
+	if (rc == MR_OK)
+		rc = c->there->driver->fetch(c->there, a.proxy, id, MR_INBOX, SCAN_BODIES, &a.msg, err);
 	if (rc == MR_NOTFOUND) { /* taken by another this very moment */
 		*err = (struct mr_error){ 0 };
 		return MR_OK;
@@ -294,8 +296,10 @@ take_mailbox(struct carrier *c, const struct mr_link_name *name, struct mr_error
 		.unread_only = true,
 		.trouble = note_trouble,
 		.trouble_ctx = &walk };
-	enum mr_rc rc = c->there->driver->scan(c->there, name->foreign, &want, note_unread, &walk, err);
+	enum mr_rc rc = link_is_stand_in(c->room, c->there, c->link.name, name->local, name->foreign, err);
 
+	if (rc == MR_OK)
+		rc = c->there->driver->scan(c->there, name->foreign, &want, note_unread, &walk, err);
 	if (rc == MR_NOTFOUND) { /* its owner removed it; it is made again with the next mail that goes out */
 		*err = (struct mr_error){ 0 };
 		rc = MR_OK;

@@ -225,8 +225,11 @@ deliver(struct journey *j, struct mr_error *err)
 	char *name = j->there, key[96], hash[65];
 	struct mr_names to = { &name, 1 };
 	bool keys = there->driver->abilities & ROOM_KEYS;
-	enum mr_rc rc = compose(j, err);
+	/* The plan lies in this room: whom it names as the sender is asked over there, each time. */
+	enum mr_rc rc = link_is_stand_in(j->c->room, there, j->c->link.name, j->msg->from, j->plan.as, err);
 
+	if (rc == MR_OK)
+		rc = compose(j, err);
 	if (rc == MR_OK)
 		rc = translate(there, &j->carried, &t, err);
 	if (rc != MR_OK)

@@ -121,12 +121,13 @@ is_tracked(const char *room, const struct git_place *around)
 }
 
 static void
-warn(struct buf *warning, const char *room, const char *other, const struct git_place *around)
+warn(struct mr_place *place, struct buf *warning, const char *room, const char *other, const struct git_place *around)
 {
+	place->tracked = is_tracked(room, around);
 	if (other && strcmp(room, other) != 0)
 		buf_addf(
 		    warning, "there is a second room at '%s': agents that use it do not meet the ones here", other);
-	if (is_tracked(room, around))
+	if (place->tracked)
 		buf_addf(
 		    warning, "%sgit tracks the room: run 'git rm -r -q --cached %s'", warning->len ? "; " : "", room);
 }
@@ -172,7 +173,7 @@ by_name(
 	const char *room = !path_has_room(full) && path_has_room(inner) ? inner : full;
 
 	if (warns)
-		warn(&warning, room, NULL, NULL);
+		warn(place, &warning, room, NULL, NULL);
 	return fill_in(place, room, &warning, &why, err);
 }
 
@@ -195,8 +196,10 @@ by_looking(const char *cwd, const struct git_place *git, bool warns, struct mr_p
 	if (warns) {
 		mr_auto(free_ptr) char *above = look_above(room);
 
-		warn(&warning, room, near && shared && strcmp(near, shared) != 0 ? shared : above, near ? git : NULL);
+		warn(place, &warning, room, near && shared && strcmp(near, shared) != 0 ? shared : above,
+		    near ? git : NULL);
 	}
+	place->found = true;
 	return fill_in(place, room, &warning, &why, err);
 }
 
@@ -222,6 +225,7 @@ find_near(const char *room, const char *here, struct mr_place *ret, struct mr_er
 	enum mr_rc rc = fill_in(&place, room, &none, &why, err);
 
 	if (rc == MR_OK) {
+		place.found = true;
 		*ret = place;
 		place = (struct mr_place){ 0 };
 	}

@@ -64,6 +64,19 @@ meeting_place(const char *common)
 	return path_name(common)[0] == '.' ? path_parent(common) : path_full("/", common);
 }
 
+/* A linked worktree is one that its repository knows: <common>/worktrees/X/gitdir points back. A folder that only says
+ * that it belongs to somebody's repository must not bring its agents into that repository's room. */
+static bool
+is_linked_back(const char *top, const char *git_dir, const char *common)
+{
+	mr_auto(free_ptr) char *back = read_pointer(git_dir, "gitdir", "");
+	mr_auto(free_ptr) char *own = path_join(top, ".git");
+	mr_auto(free_ptr) char *worktrees = path_join(common, "worktrees");
+	mr_auto(free_ptr) char *above = path_parent(git_dir);
+
+	return back && own && worktrees && above && strcmp(back, own) == 0 && strcmp(worktrees, above) == 0;
+}
+
 static enum mr_rc
 describe(const char *top, struct git_place *ret, bool *ret_found, struct mr_error *err)
 {
@@ -81,9 +94,10 @@ describe(const char *top, struct git_place *ret, bool *ret_found, struct mr_erro
 		if (!place.git_dir || type_of(place.git_dir, "HEAD") != S_IFREG)
 			return MR_OK; /* points nowhere: git does not take it for a repository either */
 		place.common = read_pointer(place.git_dir, "commondir", "");
-		if (place.common) {
+		if (place.common && is_linked_back(top, place.git_dir, place.common)) {
 			place.main = meeting_place(place.common);
 		} else {
+			free(place.common);
 			place.common = path_full("/", place.git_dir);
 			place.main = strdup(top);
 		}

@@ -13,6 +13,8 @@
 #include "base/file.h"
 #include "base/sys.h"
 #include "message/address.h"
+#include "base/id.h"
+#include "office/config.h"
 #include "office/who.h"
 #include <fcntl.h>
 #include <unistd.h>
@@ -20,6 +22,7 @@
 #define EXCLUDE_MAX ((size_t)4 << 20)
 #define LOCK_WAIT_MS 5000
 #define COMPONENT_MAX 64
+#define ROOM_FILE_MAX ((size_t)64 << 10)
 
 struct making {
 	char *path; /* of the room */
@@ -210,14 +213,35 @@ make_folders(const struct making *m, struct mr_error *err)
 	return MR_OK;
 }
 
+/* Trust comes before the room: with the file `room` there, a kill would leave a room that its maker must trust by hand.
+ * A room that cannot be noted (no home, a sandbox that keeps the configuration closed) is made all the same. */
+static void
+note_made(const struct making *m, const char *identity)
+{
+	mr_auto(buf_done) struct buf spec = BUF_INIT;
+	struct mr_error why = { 0 };
+	struct stat st;
+	char place[ROOM_PLACE_LEN];
+
+	buf_addf(&spec, "maildir:%s", m->path);
+	if (!buf_ok(&spec) || sys_stat_fd(m->fd, &st) < 0)
+		(void)mr_fail_errno(&why, "cannot look at '%s'", m->path);
+	else
+		(void)config_note_made(m->options->config_dir, buf_z(&spec), room_place(&st, place), identity, &why);
+	if (m->options->ret_trust)
+		*m->options->ret_trust = why;
+}
+
 static enum mr_rc
 publish_room(const struct making *m, const char *name, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf text = BUF_INIT;
-	char now[RFC3339_LEN + 1];
+	char now[RFC3339_LEN + 1], identity[ROOM_IDENTITY_LEN + 1];
 
+	random_hex(identity, ROOM_IDENTITY_LEN);
+	note_made(m, identity);
 	time_rfc3339(clock_now_ms(), now);
-	buf_addf(&text, "Format: 1\nName: %s\nCreated: %s\n", name, now);
+	buf_addf(&text, "Format: 1\nName: %s\nIdentity: %s\nCreated: %s\n", name, identity, now);
 	if (m->options->share_group)
 		buf_adds(&text, "Share: group\n");
 	buf_addf(&text, "Sync: %s\n", m->options->sync ? m->options->sync : "full");
@@ -294,6 +318,100 @@ complete_room(struct making *m)
 	(void)ensure_operator(m, &ignored);
 }
 
+/* ---- What an init that was cut off leaves ---- */
+
+struct stranger {
+	const char *ours; /* names with a space around each */
+	char name[64];    /* the first that is not among them; or "" */
+};
+
+static bool
+note_stranger(void *ctx, const struct dir_entry *entry)
+{
+	struct stranger *s = ctx;
+	struct mr_str name = str_of(entry->name);
+	mr_auto(buf_done) struct buf spaced = BUF_INIT;
+
+	buf_addf(&spaced, " %s ", entry->name);
+	if (strstr(s->ours, buf_z(&spaced)) || (str_starts(name, "mr-") && str_ends(name, ".tmp"))) /* stage.c's */
+		return true;
+	(void)snprintf(s->name, sizeof(s->name), "%.60s", entry->name);
+	return false;
+}
+
+/* A folder .mailroom without `room` may be our own half-made one. What came with a clone or an archive is not: with
+ * `room` in it, its agents, groups and types would be those of a trusted room. */
+static enum mr_rc
+check_half_made(const struct making *m, struct mr_error *err)
+{
+	static const struct {
+		const char *folder, *ours;
+	} parts[] = {
+		{ ".", " .gitignore .git agents dead spool keys holds records reserve " },
+		{ "agents", " .lock " },
+		{ "dead", " tmp new cur " },
+		{ "dead/new", "" },
+		{ "dead/cur", "" },
+		{ "spool", "" },
+		{ "keys", "" },
+		{ "holds", "" },
+		{ "records", "" },
+	};
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		mr_auto(sys_close_fd) int fd = -1;
+		struct stranger s = { .ours = parts[i].ours };
+		enum mr_rc rc = dir_open(m->fd, parts[i].folder, &fd, err);
+
+		if (rc == MR_OK)
+			rc = dir_each(fd, note_stranger, &s, err);
+		if (rc != MR_OK && rc != MR_NOTFOUND)
+			return rc;
+		if (!s.name[0])
+			continue;
+		(void)mr_fail(
+		    err, MR_REFUSED, "'%s' is no room, but has '%s/%s' in it", m->path, parts[i].folder, s.name);
+		return mr_hint(err, "it came from elsewhere: look at it, move it away, then run mailroom init again");
+	}
+	*err = (struct mr_error){ 0 };
+	return MR_OK;
+}
+
+enum mr_rc
+room_give_identity(const char *path, char ret[ROOM_IDENTITY_LEN + 1], struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int fd = -1, agents = -1, lock = -1;
+	mr_auto(buf_done) struct buf old = BUF_INIT, text = BUF_INIT;
+	mr_auto(record_done) struct record lines = { 0 };
+	char identity[ROOM_IDENTITY_LEN + 1];
+	struct stat st;
+
+	if (dir_open(AT_FDCWD, path, &fd, err) != MR_OK || dir_open(fd, "agents", &agents, err) != MR_OK ||
+	    lock_take(agents, ".lock", 0600, LOCK_WAIT_MS, &lock, err) != MR_OK ||
+	    file_read(fd, "room", ROOM_FILE_MAX, &old, err) != MR_OK ||
+	    record_parse(buf_str(&old), &lines, err) != MR_OK)
+		return err->code;
+	if (sys_stat(fd, "room", &st) < 0)
+		return mr_fail_errno(err, "cannot look at '%s/room'", path);
+	if (st.st_uid != geteuid()) {
+		(void)mr_fail(err, MR_REFUSED,
+		    "the room has no identity yet, and only its owner (uid %ld) can give it one", (long)st.st_uid);
+		return mr_hint(err, "let the owner run: mailroom trust '%.160s'", path);
+	}
+	random_hex(identity, ROOM_IDENTITY_LEN);
+	for (size_t i = 0; i < lines.n; i++)
+		if (!ascii_caseeq(lines.lines[i].name, "Identity") &&
+		    header_add(&text, lines.lines[i].name, str_of(lines.lines[i].value), err) != MR_OK)
+			return err->code;
+	buf_addf(&text, "Identity: %s\n", identity);
+	if (!buf_ok(&text))
+		return mr_nomem(err);
+	if (file_replace(fd, "room", buf_str(&text), st.st_mode & 0777, err) != MR_OK)
+		return err->code;
+	memcpy(ret, identity, sizeof(identity));
+	return MR_OK;
+}
+
 static enum mr_rc
 make_room(struct making *m, struct mr_error *err)
 {
@@ -305,7 +423,7 @@ make_room(struct making *m, struct mr_error *err)
 		name_from_folder(m->home, &name);
 	if (!buf_ok(&name))
 		return mr_nomem(err);
-	if (guard_from_git(m, err) != MR_OK || make_folders(m, err) != MR_OK)
+	if (check_half_made(m, err) != MR_OK || guard_from_git(m, err) != MR_OK || make_folders(m, err) != MR_OK)
 		return err->code;
 	return publish_room(m, buf_z(&name), err);
 }

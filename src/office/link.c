@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/id.h"
+#include "office/config.h"
 #include "office/targets.h"
 
 enum mr_rc
@@ -50,13 +51,41 @@ link_of_target(const char *target)
 }
 
 enum mr_rc
+link_allowed(struct mr_room *room, const struct mr_link *link, struct mr_error *err)
+{
+	const char *granted = config_get_of(room, "Link-", link->name);
+
+	if (granted && strcmp(granted, link->room) == 0)
+		return MR_OK;
+	if (granted)
+		(void)mr_fail(err, MR_REFUSED, "link '%s' leads to '%.80s', but your configuration allows '%.80s' only",
+		    link->name, link->room, granted);
+	else
+		(void)mr_fail(
+		    err, MR_REFUSED, "your configuration does not allow link '%s' to '%.120s'", link->name, link->room);
+	return mr_hint(
+	    err, "if it is meant, type in a terminal: mailroom config set Link-%s '%.120s'", link->name, link->room);
+}
+
+bool
+mr_link_allowed(struct mr_room *room, const struct mr_link *link)
+{
+	struct mr_error ignored = { 0 };
+
+	return link_allowed(room, link, &ignored) == MR_OK;
+}
+
+enum mr_rc
 link_open(struct mr_room *room, const struct mr_link *link, struct mr_room **ret, struct mr_error *err)
 {
 	struct mr_room_options options = {
 		.state_dir = room->state_dir, .data_dir = room->data_dir, .must_exist = true
 	};
-	enum mr_rc rc = mr_room_open(link->room, &options, ret, err);
+	enum mr_rc rc = link_allowed(room, link, err);
 
+	if (rc != MR_OK)
+		return rc;
+	rc = mr_room_open(link->room, &options, ret, err);
 	if (rc == MR_OK)
 		return MR_OK;
 	(void)mr_wrap(err, "link '%s' to '%.120s'", link->name, link->room);
@@ -288,6 +317,7 @@ mr_link_create(struct mr_room *room, const struct mr_self *self, const char *nam
 {
 	mr_auto(buf_done) struct buf lines = BUF_INIT;
 	struct mr_room *there = NULL;
+	char grant[MR_LINK_NAME_MAX + 8];
 	enum mr_rc rc = link_able(room, err);
 
 	if (rc == MR_OK)
@@ -307,6 +337,9 @@ mr_link_create(struct mr_room *room, const struct mr_self *self, const char *nam
 		rc = check_is_new(room, there->spec, err);
 	if (rc == MR_OK && make && there->driver->make)
 		rc = there->driver->make(there, err);
+	(void)snprintf(grant, sizeof(grant), "Link-%s", name);
+	if (rc == MR_OK) /* the right before the link: a right without a link does nothing */
+		rc = mr_config_set(room, grant, there->spec, false, err);
 	if (rc == MR_OK)
 		rc = make_queue(room, self, name, err);
 	if (rc == MR_OK)
@@ -343,6 +376,20 @@ drop_records(struct mr_room *room, const char *kind, const char *link)
 	mr_names_done(&all.names);
 }
 
+static void
+drop_rights(struct mr_room *room, const char *link)
+{
+	static const char *const rights[] = { "Link-", "Adopt-" };
+	struct mr_error ignored = { 0 };
+
+	for (size_t i = 0; i < 2; i++) {
+		char name[MR_LINK_NAME_MAX + 8];
+
+		(void)snprintf(name, sizeof(name), "%s%s", rights[i], link);
+		(void)mr_config_set(room, name, NULL, false, &ignored); /* there may be none */
+	}
+}
+
 enum mr_rc
 mr_link_remove(struct mr_room *room, const char *name, bool force, size_t *ret_dead, struct mr_error *err)
 {
@@ -370,6 +417,7 @@ mr_link_remove(struct mr_room *room, const char *name, bool force, size_t *ret_d
 		rc = room->driver->record_drop(room, LINK_KIND, "", name, err);
 	if (rc != MR_OK)
 		return rc;
+	drop_rights(room, name);
 	drop_records(room, CARRIED_KIND, name);
 	drop_records(room, CARRYING_KIND, name);
 	*err = (struct mr_error){ 0 };

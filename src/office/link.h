@@ -36,7 +36,9 @@ bool link_exists(struct mr_room *room, const char *name);
 void link_queue_of(const char *name, char ret[MR_NAME_MAX + 1]);
 /* "queue:link-NAME" -> NAME; NULL: it is none. */
 const char *link_of_target(const char *target);
-/* Opens the other room. MR_NOTFOUND: it is not there any more. */
+/* Does the user's configuration let this room exchange mail with that one? MR_REFUSED, with what to type. */
+enum mr_rc link_allowed(struct mr_room *room, const struct mr_link *link, struct mr_error *err);
+/* Opens the other room, if it is allowed. MR_NOTFOUND: it is not there any more. */
 enum mr_rc link_open(struct mr_room *room, const struct mr_link *link, struct mr_room **ret, struct mr_error *err);
 
 /* ---- link_names.c ---- */
@@ -46,6 +48,14 @@ const char *link_local_of(const struct mr_link *link, const char *foreign); /* N
 /* The name under which `local` writes over there; entered in the table and given a mailbox when it is new. */
 enum mr_rc link_proxy(struct mr_room *room, struct mr_room *there, const char *link, const char *local,
     char ret[MR_ADDRESS_MAX + 1], struct mr_error *err);
+
+/* May the carrier use that mailbox over there? Only one that this link made for `local`, or that the user's
+ * configuration lets it adopt. The table of names lies in this room and proves nothing; the mark lies over there.
+ * MR_EXISTS: it is somebody's. MR_NOTFOUND: there is no such mailbox. */
+enum mr_rc link_is_stand_in(struct mr_room *room, struct mr_room *there, const char *link, const char *local,
+    const char *foreign, struct mr_error *err);
+/* The same for a door that has not opened the other room. */
+bool link_is_marked(struct mr_room *room, const struct mr_link *link, const struct mr_link_name *name);
 
 /* Has he a mailbox there? MR_NOTFOUND: no. */
 enum mr_rc link_lives_there(struct mr_room *there, const char *name, struct mr_error *err);

@@ -6,11 +6,17 @@
  * second use of either name is seen. The entry is durable before the mailbox over there is made, so that a mailbox of
  * ours is never taken for a stranger's after a kill; the next to write under that name makes the mailbox.
  *
+ * The mailbox over there has a mark, which follows from this room's identity, the link and the agent it stands for. The
+ * carrier asks for the mark each time it is about to read that mailbox or to write in its name: the table could be
+ * written by anybody who can write into this room, and would otherwise open every mailbox of the other one.
+ *
  * A name that somebody has over there is not taken: his mail would be carried to us. That he has none is looked up
  * under the lock, too, or the mailbox that another carrier just made for the same entry would pass for a stranger's.
  * Who registers there between that look and our mailbox, a moment later, is not seen: no lock spans two rooms.
  */
 #include "message/address.h"
+#include "base/id.h"
+#include "office/config.h"
 #include "office/link.h"
 
 const char *
@@ -180,16 +186,72 @@ take_out(void *ctx, bool exists, struct buf *text, struct mr_error *err)
 
 /* ---- The mailbox ---- */
 
+#define MARK_LEN 32
+
+static void
+make_mark(const struct mr_room *room, const char *link, const char *local, char ret[MARK_LEN + 1])
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	char hash[65];
+
+	buf_addf(&text, "%s\n%s\n%s", room->identity, link, local);
+	sha256_hex(buf_str(&text), hash);
+	memcpy(ret, hash, MARK_LEN);
+	ret[MARK_LEN] = '\0';
+}
+
+enum mr_rc
+link_is_stand_in(struct mr_room *room, struct mr_room *there, const char *link, const char *local, const char *foreign,
+    struct mr_error *err)
+{
+	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
+	mr_auto(buf_done) struct buf right = BUF_INIT, pair = BUF_INIT;
+	char mark[MARK_LEN + 1];
+	enum mr_rc rc = there->driver->find_agent ? there->driver->find_agent(there, foreign, &agent, err) : MR_OK;
+
+	if (rc != MR_OK)
+		return rc;
+	make_mark(room, link, local, mark);
+	buf_addf(&right, "Adopt-%s", link);
+	buf_addf(&pair, "%s %s", local, foreign);
+	if (agent.role && strstr(agent.role, mark))
+		return MR_OK;
+	if (config_has(room, buf_z(&right), buf_z(&pair)))
+		return MR_OK;
+	if (link_lives_there(there, foreign, err) == MR_NOTFOUND) /* a kind in which everybody can be written to */
+		return MR_NOTFOUND;
+	(void)mr_fail(
+	    err, MR_EXISTS, "'%.80s' in '%s' is not a mailbox that this link made for '%.80s'", foreign, link, local);
+	return mr_hint(err, "if it is meant, type in a terminal: mailroom link name %s '%.60s' '%.60s' --adopt", link,
+	    local, foreign);
+}
+
+bool
+link_is_marked(struct mr_room *room, const struct mr_link *link, const struct mr_link_name *name)
+{
+	struct mr_room *there = NULL;
+	struct mr_error ignored = { 0 };
+	enum mr_rc rc = link_open(room, link, &there, &ignored);
+
+	if (rc == MR_OK)
+		rc = link_is_stand_in(room, there, link->name, name->local, name->foreign, &ignored);
+	mr_room_close(there);
+	return rc == MR_OK || rc == MR_NOTFOUND; /* one that is not there is made with its mark */
+}
+
 /* Another spelling of case is another's name, too. */
 static enum mr_rc
-make_mailbox(struct mr_room *there, const char *local, const char *name, struct mr_error *err)
+make_mailbox(struct mr_room *room, struct mr_room *there, const char *link, const char *local, const char *name,
+    struct mr_error *err)
 {
+	char mark[MARK_LEN + 1];
 	mr_auto(buf_done) struct buf role = BUF_INIT;
 	struct mr_agent agent = { .worktree = "", .session = "", .host = "", .wake = "" };
 
 	if (!there->driver->add_agent)
 		return MR_OK;
-	buf_addf(&role, "stands for %s of another room", local);
+	make_mark(room, link, local, mark);
+	buf_addf(&role, "stands for %s of another room (mailroom link, mark %s)", local, mark);
 	if (!buf_ok(&role))
 		return mr_nomem(err);
 	agent.role = buf_z(&role);
@@ -205,10 +267,12 @@ enter_new(struct mr_room *room, struct entering *e, struct mr_error *err)
 
 	if (rc != MR_OK)
 		return rc;
-	rc = make_mailbox(e->there, e->local, e->foreign, err);
-	if (rc == MR_REFUSED || rc == MR_UNSUPPORTED) /* then it is not his name */
+	rc = make_mailbox(room, e->there, e->link, e->local, e->foreign, err);
+	if (rc == MR_EXISTS) /* adopted, or another carrier was quicker */
+		rc = link_is_stand_in(room, e->there, e->link, e->local, e->foreign, err);
+	if (rc == MR_REFUSED || rc == MR_UNSUPPORTED || rc == MR_EXISTS) /* then it is not his name */
 		(void)room->driver->record_change(room, LINK_KIND, "", e->link, take_out, e, &second);
-	return rc == MR_EXISTS ? MR_OK : rc; /* adopted, or another carrier was quicker */
+	return rc;
 }
 
 static enum mr_rc
@@ -239,9 +303,9 @@ introduce(struct mr_room *room, struct mr_room *there, const char *link, const c
 	*err = (struct mr_error){ 0 };
 	/* A kill may have come before the mailbox, or its owner removed it. */
 	if (link_lives_there(there, ret, err) == MR_OK)
-		return MR_OK;
-	rc = make_mailbox(there, local, ret, err);
-	return rc == MR_EXISTS ? MR_OK : rc;
+		return link_is_stand_in(room, there, link, local, ret, err);
+	rc = make_mailbox(room, there, link, local, ret, err);
+	return rc == MR_EXISTS ? link_is_stand_in(room, there, link, local, ret, err) : rc;
 }
 
 enum mr_rc
@@ -276,6 +340,23 @@ check_local(
 	return MR_OK;
 }
 
+/* A mailbox that the link did not make is used only with a line in the user's configuration. */
+static enum mr_rc
+allow_adoption(struct mr_room *room, struct mr_room *there, const char *link, const char *local, const char *foreign,
+    struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf name = BUF_INIT, pair = BUF_INIT;
+	char there_called[MR_ADDRESS_MAX + 1];
+	enum mr_rc rc =
+	    foreign ? spell_name(there, foreign, there_called, err) : make_name(there, local, there_called, err);
+
+	if (rc != MR_OK)
+		return rc;
+	buf_addf(&name, "Adopt-%s", link);
+	buf_addf(&pair, "%s %s", local, there_called);
+	return mr_config_set(room, buf_z(&name), buf_z(&pair), true, err);
+}
+
 enum mr_rc
 mr_link_introduce(struct mr_room *room, const char *link, const char *local, const char *foreign, bool adopt,
     char ret_foreign[MR_ADDRESS_MAX + 1], struct mr_error *err)
@@ -291,7 +372,10 @@ mr_link_introduce(struct mr_room *room, const char *link, const char *local, con
 		rc = link_open(room, &known, &there, err);
 	if (rc != MR_OK)
 		return rc;
-	rc = introduce(room, there, link, name, foreign, adopt, made, err);
+	if (adopt)
+		rc = allow_adoption(room, there, link, name, foreign, err);
+	if (rc == MR_OK)
+		rc = introduce(room, there, link, name, foreign, adopt, made, err);
 	mr_room_close(there);
 	if (rc == MR_OK)
 		(void)snprintf(ret_foreign, MR_ADDRESS_MAX + 1, "%s", made);

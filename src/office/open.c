@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* open.c - opening a room for use: the driver's open, tracing, and completing what crashed commands left
- * behind. */
+/* open.c - opening a room for use: the driver's open, trust, tracing, and completing what crashed
+ * commands left behind. */
 #include "base/error.h"
+#include "office/config.h"
 #include "office/types_store.h"
 #include "office/who.h"
 
@@ -35,6 +36,10 @@ mr_room_open(const char *spec, const struct mr_room_options *options, struct mr_
 		room_wrap_trace(room);
 	room->data_dir = o->data_dir ? strdup(o->data_dir) : NULL;
 	rc = o->data_dir && !room->data_dir ? mr_nomem(err) : types_attach(room, err);
+	if (rc == MR_OK)
+		rc = config_attach(room, o, err);
+	if (rc == MR_OK) /* before anything in it is acted on: recovery completes deliveries */
+		rc = config_trusts(room, err);
 	if (rc != MR_OK) {
 		room_free(room);
 		return rc;

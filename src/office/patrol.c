@@ -16,7 +16,29 @@
 struct gathering {
 	struct patrol *p;
 	struct candidates found;
+	struct mr_names unhandled; /* types that were told */
 };
+
+/* Once a round for each type: mail of it waits for a handler that the type names and nobody has allowed. */
+static void
+tell_unhandled(struct gathering *g, const struct type_def *def)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	bool named = patrol_handler_is_name(def->handler);
+
+	if (names_has(&g->unhandled, def->name))
+		return;
+	(void)names_add(&g->unhandled, str_of(def->name)); /* without memory it is said again */
+	buf_addf(&text, "your configuration has no handler for it: mailroom config set Handler-%s COMMAND",
+	    named ? def->handler : def->name);
+	patrol_tell(g->p, &(struct mr_patrol_step){ .at_ms = clock_now_ms(),
+			      .what = "unhandled",
+			      .id = "",
+			      .type = def->name,
+			      .from = "",
+			      .handler = "",
+			      .result = buf_z(&text) });
+}
 
 static bool
 gather(void *ctx, const struct mr_message *msg)
@@ -26,6 +48,8 @@ gather(void *ctx, const struct mr_message *msg)
 
 	if (def && *patrol_handler(g->p, def))
 		return candidates_add(&g->found, msg);
+	if (def && *def->handler)
+		tell_unhandled(g, def);
 	g->p->count.left++;
 	return true;
 }
@@ -70,6 +94,7 @@ find_work(struct patrol *p, struct candidates *ret, struct mr_error *err)
 
 	if (rc == MR_OK && g.found.failed)
 		rc = mr_nomem(err);
+	mr_names_done(&g.unhandled);
 	candidates_sort(&g.found, MR_WORK_ORDER);
 	*ret = g.found;
 	return rc;

@@ -47,8 +47,10 @@ struct patrol {
 /* ---- patrol_settings.c ---- */
 enum mr_rc patrol_settings_read(struct patrol *p, struct mr_error *err);
 void patrol_settings_done(struct patrol_settings *set);
-/* The command for that type: of the settings, else of the type; "": none. */
+/* The command for that type: of the command line, else of the user's configuration; "": none. */
 const char *patrol_handler(const struct patrol *p, const struct type_def *def);
+/* Is that what a type may say: "", or a name for the configuration to decide about? */
+bool patrol_handler_is_name(const char *handler);
 
 /* ---- patrol_notes.c: like the records of a room; owner is an agent or "" ---- */
 enum mr_rc notes_able(const struct mr_room *room, struct mr_error *err);
@@ -126,7 +128,7 @@ bool note_is_over(const struct note *note);
 /* Its handler was cut off so often and for so long, this time included, that it may be what ends the patrols. */
 bool note_is_deadly(const struct note *note);
 /* Does its handler, which a patrol that is dead started, still run? With may_end one far beyond its time is ended. */
-bool note_runs(const struct note *note, bool may_end);
+bool note_runs(const struct note *note, const char *id, bool may_end);
 
 /* ---- patrol_run.c ---- */
 /* For spawn.without: what a patrol does not hand on to the commands that it runs. */

@@ -13,10 +13,21 @@
 #define CUT_OFFS_MS ((int64_t)5 * 60 * 1000)
 #define KILL_GRACE_MS 5000 /* the patrol that started it ends it itself, if it lives */
 
-/* Does a handler that an earlier patrol started still run? One that is far beyond its time is ended here: whoever was
- * to end it is dead. The number alone would not do, it may be another process's by now. */
+/* The note lies in the room, and could name any process of this user. A handler has the id of its message in its
+ * environment, where nobody else can write it. */
+static bool
+is_handler_of(const struct mr_process *process, const char *id)
+{
+	char entry[sizeof "MAILROOM_ID=" + MR_ID_LEN];
+
+	(void)snprintf(entry, sizeof(entry), "MAILROOM_ID=%s", id);
+	return process_has_env(process, entry);
+}
+
+/* Does a handler that an earlier patrol started still run? One that is far beyond its time is ended here, because the
+ * patrol that was to end it is dead. */
 bool
-note_runs(const struct note *note, bool may_end)
+note_runs(const struct note *note, const char *id, bool may_end)
 {
 	bool late = clock_now_ms() > note->until_ms + KILL_GRACE_MS;
 
@@ -26,7 +37,7 @@ note_runs(const struct note *note, bool may_end)
 	case PROCESS_DEAD:
 		return false;
 	case PROCESS_ALIVE:
-		if (late && may_end)
+		if (late && may_end && is_handler_of(&note->process, id))
 			(void)kill(-(pid_t)note->process.pid, SIGKILL);
 		return true; /* also when it was just ended: the next round finds it gone */
 	case PROCESS_UNKNOWN:
@@ -93,7 +104,7 @@ errand_judge(const struct errand *e, struct buf *why)
 
 	if (note_is_over(note))
 		return ACT_FINISH;
-	if (note_runs(note, !e->p->options->dry_run)) {
+	if (note_runs(note, e->msg.id, !e->p->options->dry_run)) {
 		buf_adds(why, "its handler still runs");
 		return ACT_WAIT;
 	}

@@ -142,7 +142,7 @@ note_broken(struct errand *e, const char *why, struct mr_error *err)
 	if (e->p->options->dry_run || (e->note.state == NOTE_BROKEN && strcmp(e->note.result, why) == 0))
 		return MR_OK;
 	rc = take(e, err);
-	if (rc == MR_OK && !note_is_over(&e->note) && !note_runs(&e->note, true))
+	if (rc == MR_OK && !note_is_over(&e->note) && !note_runs(&e->note, e->msg.id, true))
 		rc = errand_turn(e, NOTE_BROKEN, "broken", why, err);
 	return rc;
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * patrol_settings.c - how a patrol goes: lines "Patrol-NAME: value" of the room's settings, or the same NAME given for
- * one run, which counts first. A value that cannot be understood is refused before anything is done: a patrol with
- * half its settings would do half of what was meant.
+ * one run, which counts first. Commands are not among them: see config.h. A value that cannot be understood is refused
+ * before anything is done: a patrol with half its settings would do half of what was meant.
  */
 #include "base/clock.h"
 #include "base/error.h"
+#include "office/config.h"
 #include "office/patrol.h"
 #include <stddef.h>
 
@@ -81,8 +82,13 @@ check_names(const struct patrol *p, struct mr_error *err)
 {
 	enum mr_rc rc = MR_OK;
 
-	for (size_t i = 0; i < p->options->settings_n && rc == MR_OK; i++)
+	for (size_t i = 0; i < p->options->settings_n && rc == MR_OK; i++) {
+		const char *value = p->options->settings[i].value;
+
 		rc = check_name(p->options->settings[i].name, err);
+		if (rc == MR_OK && ascii_caseeq(p->options->settings[i].name, HANDLER))
+			rc = config_check_command(value + strcspn(value, " \t"), err);
+	}
 	for (size_t i = 0; i < p->room->settings.n && rc == MR_OK; i++)
 		if (str_starts(str_of(p->room->settings.lines[i].name), PREFIX))
 			rc = check_name(p->room->settings.lines[i].name + strlen(PREFIX), err);
@@ -192,6 +198,16 @@ command_for(const char *value, const char *type)
 	return value + n + strspn(value + n, " \t");
 }
 
+bool
+patrol_handler_is_name(const char *handler)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+
+	return handler[strspn(handler, letters)] == '\0';
+}
+
+/* What the command line says counts first; then the user's configuration, by the name of the type, then by the name
+ * that the type gives its handler. A command in the type itself, which lies in the room, is none. */
 const char *
 patrol_handler(const struct patrol *p, const struct type_def *def)
 {
@@ -200,8 +216,9 @@ patrol_handler(const struct patrol *p, const struct type_def *def)
 	for (size_t i = p->options->settings_n; i > 0 && !command; i--)
 		if (ascii_caseeq(p->options->settings[i - 1].name, HANDLER))
 			command = command_for(p->options->settings[i - 1].value, def->name);
-	for (size_t i = p->room->settings.n; i > 0 && !command; i--)
-		if (ascii_caseeq(p->room->settings.lines[i - 1].name, PREFIX HANDLER))
-			command = command_for(p->room->settings.lines[i - 1].value, def->name);
-	return command ? command : def->handler;
+	if (!command)
+		command = config_get_of(p->room, HANDLER "-", def->name);
+	if (!command && *def->handler && patrol_handler_is_name(def->handler))
+		command = config_get_of(p->room, HANDLER "-", def->handler);
+	return command ? command : "";
 }

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * patrol_wake.c - the Wake: command of an agent whose life is gone and who has mail. Once a backlog: its oldest message
+ * patrol_wake.c - the command that wakes an agent whose life is gone and who has mail, Wake-AGENT of the user's
+ * configuration. Once a backlog: its oldest message
  * and the life that left it are written down before the command runs, so that several patrols run it once. A command
  * that failed is tried again after a while.
  */
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/spawn.h"
+#include "office/config.h"
 #include "office/patrol.h"
 #include "office/who.h"
 #include <stdlib.h>
@@ -21,6 +23,7 @@ struct sleeper {
 	char *command;
 };
 struct sleepers {
+	struct mr_room *room;
 	struct sleeper *v;
 	size_t n;
 	bool failed;
@@ -39,10 +42,12 @@ note_sleeper(void *ctx, const struct mr_agent *agent)
 {
 	struct sleepers *s = ctx;
 
-	if (!*agent->wake || mr_agent_presence(agent) != MR_GONE)
+	const char *wake = config_get_of(s->room, "Wake-", agent->name);
+
+	if (!wake || mr_agent_presence(agent) != MR_GONE)
 		return true;
 	struct sleeper *v = reallocarray(s->v, s->n + 1, sizeof(*v));
-	char *command = strdup(agent->wake);
+	char *command = strdup(wake);
 
 	if (v)
 		s->v = v;
@@ -177,7 +182,7 @@ wake(struct patrol *p, const struct sleeper *s, const char *oldest, struct mr_er
 enum mr_rc
 patrol_wakes(struct patrol *p, struct mr_error *err)
 {
-	mr_auto(sleepers_done) struct sleepers found = { 0 };
+	mr_auto(sleepers_done) struct sleepers found = { .room = p->room };
 	char oldest[MR_ID_LEN + 1];
 	enum mr_rc rc;
 

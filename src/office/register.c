@@ -118,7 +118,7 @@ add_name(struct mr_room *room, const char *name, const struct mr_env *env, const
 		.session = office_has_lives(room) ? "" : wanted_mailbox(env),
 		.host = "",
 		.role = options->role ? options->role : "",
-		.wake = options->wake ? options->wake : "",
+		.wake = "",
 	};
 
 	snprintf(agent.name, sizeof agent.name, "%s", name);

@@ -6,6 +6,7 @@
  */
 #include "base/error.h"
 #include "message/message.h"
+#include "office/config.h"
 #include "office/outgoing.h"
 #include "office/link.h"
 
@@ -14,11 +15,12 @@
 static char *
 notify_command(const struct outgoing *l)
 {
-	const char *command = mr_room_setting(l->room, "Notify");
+	const char *command;
 
-	if (!command || !*command || !names_has(&l->who.all, OPERATOR) || strcmp(l->self->agent, OPERATOR) == 0)
+	if (!names_has(&l->who.all, OPERATOR) || strcmp(l->self->agent, OPERATOR) == 0)
 		return NULL;
-	return strdup(command);
+	command = config_get(l->room, "Notify");
+	return command ? strdup(command) : NULL;
 }
 
 /* What a power cut may do here, told with the first mail of a life. The marker is asked first: it is one

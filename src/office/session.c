@@ -350,3 +350,26 @@ session_each(const char *state_dir, session_fn *fn, void *ctx, struct mr_error *
 	}
 	return rc;
 }
+
+static bool
+note_if_above(void *ctx, int folder, const char *name, const struct binding *b)
+{
+	char **session = ctx;
+
+	(void)folder;
+	(void)name;
+	if (b->process.pid > 1 && process_is_ancestor(&b->process))
+		*session = strdup(b->session);
+	return !*session;
+}
+
+char *
+mr_session_above(const char *state_dir)
+{
+	struct mr_error ignored = { 0 };
+	char *session = NULL;
+
+	if (state_dir)
+		(void)session_each(state_dir, note_if_above, &session, &ignored);
+	return session;
+}

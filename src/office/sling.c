@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* sling.c - the commands of a room that know about beads. They are cut into words and get theirs behind them: no shell
- * ever sees the name of a bead. */
+/* sling.c - the commands that know about beads, from the user's configuration of the room. They are cut into words and
+ * get theirs behind them: no shell ever sees the name of a bead. */
 #include <stdlib.h>
 
 #include "base/error.h"
 #include "base/spawn.h"
+#include "office/config.h"
 #include "office/patrol.h"
 #include "office/sling.h"
 
@@ -26,18 +27,18 @@ sling_check_bead(const char *bead, struct mr_error *err)
 	return mr_hint(err, "letters, digits, '.', '_' and '-', such as gt-abc12");
 }
 
-/* Runs the command of a setting with further words behind its own. MR_NOTFOUND: the room has no such setting. */
+/* Runs the command of a setting with further words behind its own. MR_NOTFOUND: the user allows none. */
 static enum mr_rc
 run_setting(struct mr_room *room, const char *setting, const char *const *more, int64_t limit_ms, struct spawned *ret,
     struct mr_error *err)
 {
-	const char *command = mr_room_setting(room, setting);
+	const char *command = config_get(room, setting);
 	mr_auto(mr_names_done) struct mr_names words = { 0 };
 	mr_auto(buf_done) struct buf place = BUF_INIT;
 
-	if (!command || !command[0]) {
-		(void)mr_fail(err, MR_NOTFOUND, "this room has no setting '%s'", setting);
-		return mr_hint(err, "add a line '%s: COMMAND' to the room's settings", setting);
+	if (!command) {
+		(void)mr_fail(err, MR_NOTFOUND, "your configuration has no '%s' for this room", setting);
+		return mr_hint(err, "type in a terminal: mailroom config set %s COMMAND", setting);
 	}
 	words = split_command(command, err);
 	if (words.n == 0)

@@ -2,6 +2,7 @@
 /* types_face.c - what the public interface tells of message types and of the fields of a message. */
 #include "base/error.h"
 #include "office/office.h"
+#include "office/patrol.h"
 #include "office/types_store.h"
 
 /* ---- Types ---- */
@@ -104,6 +105,13 @@ mr_type_put(
 	if (!room->driver->record_change || !office_has_lives(room))
 		return office_lacks(room, "types of its own", err);
 	rc = type_parse(p.text, "", name, &def, err);
+	if (rc == MR_OK && !patrol_handler_is_name(def.handler)) {
+		(void)mr_fail(
+		    err, MR_REFUSED, "'Handler: %.60s' is a command, and a room holds no commands", def.handler);
+		rc = mr_hint(err,
+		    "name it in the type (Handler: my-handler), then type in a terminal: mailroom config set "
+		    "Handler-my-handler COMMAND");
+	}
 	type_done(&def);
 	if (rc == MR_OK)
 		rc = room->driver->record_change(room, "type", "", name, put_text, &p, err);

@@ -3,7 +3,7 @@
  * who.h - shared by the half of the post office that knows where the room is and who is who.
  *
  *	find.c      where the room is          git.c      what a git repository looks like on disk
- *	init.c      making a room              open.c     opening one
+ *	init.c      making a room              open.c     opening one         config.c   what the user allows it
  *	agent.c     agents: list, presence, names, counts
  *	session.c   bindings: which harness session is which agent
  *	bind.c      tying a session to a life  self.c      who am I
@@ -38,6 +38,10 @@ char *path_join(const char *folder, const char *name);
 char *path_parent(const char *path);       /* of an absolute path; the parent of "/" is "/" */
 const char *path_name(const char *path);   /* last component, borrowed */
 bool path_has_room(const char *room_path); /* is there a `room` file in it? */
+
+/* ---- init.c ---- */
+/* Writes a new random identity into the room's settings. MR_REFUSED: the room is another user's. */
+enum mr_rc room_give_identity(const char *path, char ret[ROOM_IDENTITY_LEN + 1], struct mr_error *err);
 
 /* ---- session.c ---- */
 struct binding { /* finish with binding_done */

@@ -55,6 +55,14 @@ split_spec(const char *spec, const struct room_driver **ret_driver, const char *
 	return MR_OK;
 }
 
+const char *
+room_place(const struct stat *st, char ret[ROOM_PLACE_LEN])
+{
+	(void)snprintf(
+	    ret, ROOM_PLACE_LEN, "%llu:%llu", (unsigned long long)st->st_dev, (unsigned long long)st->st_ino);
+	return ret;
+}
+
 enum mr_rc
 room_open_spec(const char *spec, const struct mr_room_options *options, struct mr_room **ret, struct mr_error *err)
 {
@@ -102,6 +110,8 @@ room_free(struct mr_room *room)
 	room->driver->close(room);
 	if (room->forget_types) /* has a table around the others, so not before close */
 		room->forget_types(room);
+	if (room->forget_user)
+		room->forget_user(room);
 	free(room->wrap_state); /* holds the table that driver points to: only now */
 	record_done(&room->settings);
 	free(room->spec);

@@ -14,6 +14,7 @@
 
 #include "base/buf.h"
 #include "message/header.h"
+#include <sys/stat.h>
 
 enum room_ability {
 	ROOM_READ_STATE = 1, /* remembers what was read */
@@ -33,6 +34,8 @@ enum room_ability {
 	ROOM_OPEN_BOXES = 16384, /* who was never written to has an empty mailbox, not none: looking is no error */
 };
 
+#define ROOM_IDENTITY_LEN 32
+#define ROOM_PLACE_LEN 48
 struct mr_room {
 	const struct room_driver *driver;
 	void *state;                                /* the driver's own */
@@ -40,6 +43,10 @@ struct mr_room {
 	char *name;                                 /* what stands after @ */
 	struct record settings;                     /* lines of the room's settings; empty where a kind has none */
 	char *state_dir;                            /* where mailroom keeps what is no room's own, absolute; or NULL */
+	char identity[ROOM_IDENTITY_LEN + 1];       /* random, from the room's settings; "": the kind has none */
+	char place[ROOM_PLACE_LEN];                 /* tells the room's folder from a copy at its path; or "" */
+	struct user_config *user;                   /* the office's: the user's configuration of it; or NULL */
+	void (*forget_user)(struct mr_room *room);  /* frees it; set with user */
 	char *data_dir;                             /* mr_room_options.data_dir, or NULL */
 	void *types;                                /* the office's: message types that were read; or NULL */
 	void (*forget_types)(struct mr_room *room); /* frees them; set with types */
@@ -201,7 +208,9 @@ struct room_driver {
 	enum mr_rc (*newest_life)(struct mr_room *room, const char *name, unsigned *ret, struct mr_error *err);
 	/* With ROOM_REGISTER: makes the mailbox and takes the name. MR_EXISTS: taken (one winner among many);
 	 * MR_REFUSED: differs from another name only in case. agent->life is ignored. A kind without lives, whose
-	 * mailboxes have ids of their own: agent->session is the id that the mailbox shall have, or "". Durable. */
+	 * mailboxes have ids of their own: agent->session is the id that the mailbox shall have, or "". Durable. The
+	 * role is kept with the mailbox and comes back from find_agent, at once with it or not at all: links tell by
+	 * it whose mailbox it is. */
 	enum mr_rc (*add_agent)(struct mr_room *room, const struct mr_agent *agent, struct mr_error *err);
 	/* Takes life `agent->life` with agent's process, session, worktree, host. MR_EXISTS: another took that
 	 * number. Then fences the life before: its held mail comes back, *ret_returned says how much. Durable. */
@@ -388,6 +397,9 @@ struct room_fault {
 	unsigned long calls;
 };
 void room_wrap_fault(struct mr_room *room, struct room_fault *plan); /* plan is borrowed */
+
+/* What tells a folder from another one at its path: its device and inode. */
+const char *room_place(const struct stat *st, char ret[ROOM_PLACE_LEN]);
 
 /* open.c: spec -> open room (without recovery and policy; the office adds those). */
 /* Of the options (NULL: none) only state_dir and must_exist count here. */

@@ -112,9 +112,10 @@ world_open(const struct world *w, bool recover)
 {
 	struct mr_error err = { 0 };
 	struct mr_room *room = NULL;
-	struct mr_room_options options = { .no_recover = !recover };
-	char path[96];
+	char path[96], config[96];
+	struct mr_room_options options = { .no_recover = !recover, .config_dir = config };
 
+	snprintf(config, sizeof(config), "%s/config", w->dir);
 	snprintf(path, sizeof(path), "%s/.mailroom", w->dir);
 	if (mr_room_open(path, &options, &room, &err) != MR_OK)
 		return NULL;

@@ -178,8 +178,8 @@ same 4 "$(unread operator)" 'operator, human and @overseer are one mailbox'
 exits 0 'its mail is read' mr --as human inbox
 exits 0 'as any of them' mr --as @overseer drain
 exits 0 'it can send' mr --as operator send alice -m 'well done'
-printf 'Notify: printf "%%s|%%s|%%s\\n" "$MAILROOM_ID" "$MAILROOM_FROM" "$MAILROOM_SUBJECT" >>%s/notified\n' "$scratch" >>.mailroom/room
-exits 0 'mail to the operator of a room with Notify:' mr --as alice send operator -s 'a "b" $(touch pwned) `touch pwned`; touch pwned' -m 'help'
+mr config set Notify "printf '%s|%s|%s\\n' \"\$MAILROOM_ID\" \"\$MAILROOM_FROM\" \"\$MAILROOM_SUBJECT\" >>$scratch/notified" >/dev/null
+exits 0 'mail to the operator of a room with Notify' mr --as alice send operator -s 'a "b" $(touch pwned) `touch pwned`; touch pwned' -m 'help'
 id=$(cat out)
 n=0; while [ ! -s notified ] && [ $n -lt 40 ]; do sleep 0.05; n=$((n + 1)); done
 same "$id|alice|a \"b\" \$(touch pwned) \`touch pwned\`; touch pwned" "$(cat notified)" 'runs that command with id, sender and subject'
@@ -199,7 +199,7 @@ exits 0 'mail to others' mr --as operator send alice -m x
 exits 0 'and what the operator sends itself' mr --as operator send operator -m x
 sleep 0.1
 check 'runs nothing' test ! -e notified
-sed -i 's/^Notify:.*/Notify: sleep 6/' .mailroom/room
+mr config set Notify 'sleep 6' >/dev/null
 begin=$(date +%s)
 exits 0 'a command that hangs' mr --as alice send operator -m x
 [ $(($(date +%s) - begin)) -lt 5 ] && ok 'holds nobody up' || not_ok 'holds nobody up'

@@ -245,7 +245,7 @@ says out 'PROBLEM.*spool/01k9w3b7zq8m4c2v6t1x5n0prs' 'and doctor tells of it'
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
 	chmod 755 "$here"; cp "$BIN" "$here/mailroom" && chmod 755 "$here/mailroom"
 	mkdir -p theirs/home && chown -R 65534:65534 theirs
-	nobody() { (cd "$here/theirs" && HOME=$here/theirs/home XDG_STATE_HOME=$here/theirs/home timeout 10 setpriv --reuid 65534 --regid 65534 --clear-groups "$here/mailroom" "$@" </dev/null); }
+	nobody() { (cd "$here/theirs" && HOME=$here/theirs/home XDG_STATE_HOME=$here/theirs/home XDG_CONFIG_HOME=$here/theirs/home timeout 10 setpriv --reuid 65534 --regid 65534 --clear-groups "$here/mailroom" "$@" </dev/null); }
 	nobody init --name theirs >/dev/null 2>&1; nobody register alice >/dev/null 2>&1; nobody register bob >/dev/null 2>&1
 	a=$(nobody --as alice send bob -m 'unreadable' 2>/dev/null); b=$(nobody --as alice send bob -m 'readable' 2>/dev/null)
 	chmod 000 theirs/.mailroom/agents/bob/new/*"$a"*

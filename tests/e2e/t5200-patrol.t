@@ -3,11 +3,12 @@
 # Patrols: handlers that are programs, in a native room and in a team; what is acknowledged, tried again, given up.
 . "$(dirname "$0")/../lib/tap.sh"
 
-# type NAME LINE...: a type of this room.
+# type NAME LINE...: a type of this room. The command of its handler is the user's to give, not the room's.
 type() {
 	name=$1; shift
 	mkdir -p .mailroom/types
-	{ printf 'Type: %s\nSummary: a test\nSubject: %s {What}\nField: What; word; required; subject\n' "$name" "$name"; printf '%s\n' "$@"; } >".mailroom/types/$name"
+	for line; do case $line in Handler:*) user config set "Handler-$name" "${line#Handler: }" >/dev/null 2>&1 || echo "# config: $line" ;; esac; done
+	{ printf 'Type: %s\nSummary: a test\nSubject: %s {What}\nField: What; word; required; subject\n' "$name" "$name"; printf '%s\n' "$@" | sed 's/^Handler:.*/Handler: do-it/'; } >".mailroom/types/$name"
 }
 mail() { mr --as "$1" send "$2" -s "$3" -m 'Note: hi' 2>/dev/null; }
 bob() { mr --as bob "$@"; }
@@ -51,6 +52,13 @@ CLAUDE_CODE_SESSION_ID=s1 "$BIN" register dave --pid $$ >/dev/null 2>&1 </dev/nu
 mail alice bob 'WHO x' >/dev/null
 check 'a patrol for bob in the session of dave' env CLAUDE_CODE_SESSION_ID=s1 "$BIN" --as bob patrol </dev/null
 same bob "$(head -n 1 who)" 'its handlers act as bob'
+exits 4 'an agent in a session cannot give a handler' env CLAUDE_CODE_SESSION_ID=s1 "$BIN" --as bob patrol --handler 'HELP=touch owned' </dev/null
+says err 'for the user to do' 'which is said'
+exits 4 'nor without the variable, below the same process' mr --as bob patrol --handler 'HELP=touch owned'
+user config set Session-Handlers yes >/dev/null
+exits 0 'unless the configuration lets it' mr --as bob patrol --handler 'HELP=true'
+user config unset Session-Handlers >/dev/null
+rm -rf "$XDG_STATE_HOME/mailroom/sessions"
 
 # ---- a shell is never involved
 id=$(mail alice bob 'BUILD $(touch${IFS}owned);`touch${IFS}owned`|x')

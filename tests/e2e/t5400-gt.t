@@ -355,7 +355,7 @@ exits 1 'a wrong status' as gastown/polecats/nux done --status MERGED
 exits 0 'a polecat hands off' as gastown/polecats/nux handoff -m 'to be continued'
 says out '^✓ DEFERRED' 'by done'
 exits 1 'sling without a command' as mayor sling gt-7 gastown
-says err "'Sling: COMMAND'" 'says what is missing'
+says err 'config set Sling COMMAND' 'says what is missing'
 cat >sling <<'SLINGEND'
 #!/bin/sh
 printf '%s\n' "$*" >>"$SLUNG"
@@ -363,7 +363,8 @@ printf '%s\n' "$*" >>"$SLUNG"
 SLINGEND
 printf '#!/bin/sh\ncat "%s/status-$1"\n' "$scratch" >status
 chmod +x sling status; export SLUNG=$scratch/slung
-printf 'Sling: %s "a b"\nBead-Status: %s\nBead-Prefixes: bd=beads, gt=gastown\n' "$scratch/sling" "$scratch/status" >>.mailroom/room
+mr config set Sling "$scratch/sling 'a b'" >/dev/null; mr config set Bead-Status "$scratch/status" >/dev/null
+echo 'Bead-Prefixes: bd=beads, gt=gastown' >>.mailroom/room
 exits 0 'sling' as mayor sling gt-7 gastown --force
 same 'a b gt-7 gastown --force' "$(cat slung)" 'runs it, word by word'
 re() { "$BIN" --as deacon gt deacon redispatch "$@" </dev/null; }

@@ -49,7 +49,7 @@ sections() { rm -f block.*; awk '!on && /^#/ { name = $NF } /^```sh$/ { n++; fil
 
 # afresh: the world as it was; a session is bound to a room by its path, so the copy stands where the original stood.
 cp -a "$XDG_STATE_HOME" state.kept && mv world world.kept
-afresh() { rm -rf world "$XDG_STATE_HOME"; cp -a state.kept "$XDG_STATE_HOME"; cp -a world.kept world; }
+afresh() { rm -rf world "$XDG_STATE_HOME"; cp -a state.kept "$XDG_STATE_HOME"; cp -a world.kept world; user trust world >/dev/null 2>&1; }
 
 sections "$skill/SKILL.md"
 for flow in $flows; do ls block.$flow.* >/dev/null 2>&1 || echo "$flow"; done >missing

@@ -16,7 +16,7 @@ HOME=$scratch/home XDG_STATE_HOME=$scratch/state XDG_CONFIG_HOME=$scratch/config
 export HOME XDG_STATE_HOME XDG_CONFIG_HOME MAILROOM_DATA
 for name in MAILROOM MAILROOM_TRUST MAILROOM_AGENT MAILROOM_DEBUG CLAUDE_CODE_SESSION_ID CLAUDE_PID CLAUDE_CODE_AGENT_NAME CODEX_THREAD_ID \
 	CLAUDE_CODE_ENTRYPOINT CLAUDE_CODE_SESSION_ATTENDED CLAUDE_CODE_TEAM_NAME CLAUDE_CODE_AGENT_COLOR CLAUDE_CONFIG_DIR \
-	AGENT_MAILBOX_ID MB_TEST_ROOT GEMINI_SESSION_ID GT_ROLE GT_RIG GT_POLECAT GT_CREW BD_ACTOR NO_COLOR; do unset $name; done
+	AGENT_MAILBOX_ID MB_TEST_ROOT GEMINI_SESSION_ID CLAUDECODE CODEX_SANDBOX GEMINI_CLI QWEN_CODE CURSOR_AGENT OPENCODE COPILOT_CLI GT_ROLE GT_RIG GT_POLECAT GT_CREW BD_ACTOR NO_COLOR; do unset $name; done
 export LC_ALL=C.UTF-8 GIT_CONFIG_NOSYSTEM=1 GIT_AUTHOR_NAME=t GIT_AUTHOR_EMAIL=t@t GIT_COMMITTER_NAME=t GIT_COMMITTER_EMAIL=t@t
 mkdir -p "$HOME" && cd "$scratch" || exit 1
 
@@ -27,6 +27,8 @@ note() { sed 's/^/# /'; }
 skip() { count=$((count + 1)); echo "ok $count - $1 # skip $2"; }
 
 mr() { "$BIN" "$@" </dev/null; }
+# user ...: the same as the user in a terminal of their own, whatever session this script has bound above itself.
+user() { env -u CLAUDE_CODE_SESSION_ID -u CODEX_THREAD_ID -u GEMINI_SESSION_ID XDG_STATE_HOME="$scratch/user-state" "$BIN" "$@" </dev/null; }
 
 # check NAME COMMAND...: the command succeeds.
 check() {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* trial.c - one operation: run and recorded once over each set-up, then its states built and checked. */
+#include "lib/settle.h"
 #include "trial.h"
 #include "more.h"
 #include "base/clock.h"
@@ -45,6 +46,15 @@ record_operation(struct trial *t, const char *broken)
 	if (waitpid(child, &status, 0) != child || status != 0)
 		fail_msg("'%s' did not work even without a cut (status %x)", t->scenario->name, (unsigned)status);
 	fs_read_record(&t->fs, t->record);
+}
+
+static void
+settle_world(const struct world *w)
+{
+	char config[160];
+
+	(void)snprintf(config, sizeof(config), "%s/config", w->dir);
+	settle_configuration(config);
 }
 
 /* Text, with the ids of what a command printed, up to the last line break; then the letters of tests/crash. */
@@ -114,6 +124,7 @@ check_states(void **state)
 	for (; *t->at < t->states.n; ++*t->at) {
 		const struct state *s = &t->states.list[*t->at];
 		state_build(&t->fs, s);
+		settle_world(&t->world);
 		hear(t, s);
 		t->scenario->check(&t->world);
 		check_health(t);

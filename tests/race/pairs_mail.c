@@ -255,7 +255,8 @@ check_recovery(struct world *w)
 #define HALF_DONE                                                                                                      \
 	"cp -a .mailroom clean; n=10\n"                                                                                \
 	"while :; do rm -rf .mailroom; cp -a clean .mailroom\n"                                                        \
-	"  (MAILROOM_FAULT=kill-after:$n \"$DEVBIN\" --as alice send bob carol dave -s f1 -m 'f1: whole' </dev/null) " \
+	"  (MAILROOM_FAULT=kill-after:$n \"$DEVBIN\" --room . --as alice send bob carol dave -s f1 -m 'f1: whole' "    \
+	"</dev/null) "                                                                                                 \
 	">>log 2>&1 && exit 1\n"                                                                                       \
 	"  [ -n \"$(ls .mailroom/agents/bob/new)\" ] && [ -z \"$(ls .mailroom/agents/dave/new)\" ] && break\n"         \
 	"  n=$((n + 1)); [ $n -lt 400 ]\n"                                                                             \

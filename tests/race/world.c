@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* world.c - the room of a race: made once by a script, copied for every schedule, and looked at afterwards. */
+#include "lib/settle.h"
 #include "race.h"
 
 #include <errno.h>
@@ -83,6 +84,7 @@ world_make(struct world *w)
 	(void)mkdir(w->dir, 0700);
 	(void)setenv("HOME", w->dir, 1);
 	(void)setenv("XDG_STATE_HOME", w->dir, 1);
+	(void)setenv("XDG_CONFIG_HOME", w->dir, 1);
 	(void)setenv("BIN", w->bin, 1);
 	(void)setenv("DEVBIN", w->devbin, 1);
 	(void)snprintf(script, sizeof(script), "%s%s", prelude, w->pair->script);
@@ -117,7 +119,11 @@ world_reset(struct world *w)
 	w->out_a = w->out_b = NULL;
 	w->found_n = 0;
 	w->violation[0] = '\0';
-	return run_to_end((const char *[]){ "cp", "-a", template, w->dir, NULL }, "/", NULL) == 0 && make_anew(w);
+	if (run_to_end((const char *[]){ "cp", "-a", template, w->dir, NULL }, "/", NULL) != 0)
+		return false;
+	(void)snprintf(template, sizeof(template), "%s/mailroom", w->dir);
+	settle_configuration(template);
+	return make_anew(w);
 }
 
 void

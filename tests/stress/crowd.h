@@ -65,8 +65,10 @@ crowd_open(const struct crowd *c)
 {
 	struct mr_error err = { 0 };
 	struct mr_room *room = NULL;
+	char config[96];
 
-	MUST(mr_room_open(c->path, NULL, &room, &err));
+	(void)snprintf(config, sizeof(config), "%s/config", c->dir);
+	MUST(mr_room_open(c->path, &(struct mr_room_options){ .config_dir = config }, &room, &err));
 	return room;
 }
 

@@ -24,7 +24,7 @@ static const char type_file[] = "Type: JOB\n"
 				"Summary: something to do\n"
 				"Subject: JOB {Number}\n"
 				"Field: Number; number; required; subject\n"
-				"Handler: ./handle {Number}\n";
+				"Handler: handle\n";
 /* runs: every start. again: starts although it was recorded as handled. effects: what the handler is for. */
 static const char handler[] = "#!/bin/sh\n"
 			      "read -r line <.mailroom/records/handled/bob/$MAILROOM_ID || line=none\n"
@@ -225,7 +225,9 @@ killed_patrols_handle_every_message_and_have_each_effect_once(void **state)
 	(void)snprintf(types, sizeof(types), "%s/seen", b->room.dir);
 	write_file(types, ".keep", "", 0600);
 	struct mr_room *room = crowd_open(&b->room);
+	struct mr_error err = { 0 };
 
+	MUST(mr_config_set(room, "Handler-handle", "./handle {Number}", false, &err));
 	send_jobs(room, messages);
 	for (unsigned i = 0; i < PATROLS; i++)
 		patrols[i] = crowd_spawn(patrol, b, i);

@@ -77,20 +77,23 @@ chipset_each_box(struct chipset *cs, bool (*fn)(void *ctx, const char *id), void
 
 /* ---- One agent ---- */
 
-/* What its identity file says of it, if there is one. */
+/* What its mailbox or its identity file says of it, if there is one. */
 static const char *
 role_of(struct chipset *cs, const char *id, struct arena **own)
 {
-	mr_auto(sys_close_fd) int fd = -1;
+	mr_auto(sys_close_fd) int fd = -1, box = -1;
 	mr_auto(buf_done) struct buf text = BUF_INIT, role = BUF_INIT, name = BUF_INIT;
 	struct mr_error ignored = { 0 };
 	struct json_value object;
 	const char *problem;
 
 	buf_addf(&name, "%s.json", id);
-	if (chipset_open_below(cs, "agents", &fd, &ignored) != MR_OK ||
-	    file_read(fd, buf_z(&name), IDENTITY_MAX, &text, &ignored) != MR_OK ||
-	    !json_whole(buf_str(&text), &object, &problem) || !json_find_text(object, "role", &role))
+	if (chipset_box_open(cs, id, MR_INBOX, &box, &ignored) == MR_OK &&
+	    file_read(box, CHIPSET_NOTE, IDENTITY_MAX, &role, &ignored) == MR_OK)
+		; /* made for an agent of another room */
+	else if (chipset_open_below(cs, "agents", &fd, &ignored) != MR_OK ||
+		 file_read(fd, buf_z(&name), IDENTITY_MAX, &text, &ignored) != MR_OK ||
+		 !json_whole(buf_str(&text), &object, &problem) || !json_find_text(object, "role", &role))
 		return "";
 	const char *copy = arena_dup(own, buf_str(&role));
 
@@ -159,5 +162,9 @@ chipset_add_agent(struct mr_room *room, const struct mr_agent *agent, struct mr_
 		rc = chipset_box_open(chipset_of(room), id, MR_INBOX, &fd, err);
 	if (rc == MR_OK)
 		return mr_fail(err, MR_EXISTS, "'%s' has a mailbox already", agent->name);
-	return rc == MR_NOTFOUND ? chipset_box_make(chipset_of(room), id, MR_INBOX, &fd, err) : rc;
+	if (rc == MR_NOTFOUND && agent->role && agent->role[0])
+		rc = chipset_box_publish(chipset_of(room), id, str_of(agent->role), err);
+	else if (rc == MR_NOTFOUND)
+		rc = chipset_box_make(chipset_of(room), id, MR_INBOX, &fd, err);
+	return rc == MR_EXISTS ? mr_fail(err, MR_EXISTS, "'%s' has a mailbox already", agent->name) : rc;
 }

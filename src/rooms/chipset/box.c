@@ -116,6 +116,17 @@ chipset_box_make(struct chipset *cs, const char *id, enum mr_folder folder, int 
 	return MR_OK;
 }
 
+enum mr_rc
+chipset_box_publish(struct chipset *cs, const char *id, struct mr_str note, struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int state = -1, mail = -1;
+	enum mr_rc rc = chipset_state_make(cs, &state, err);
+
+	if (rc == MR_OK)
+		rc = make_within(state, "mail", &mail, err);
+	return rc == MR_OK ? dir_publish(mail, id, chipset_folder_mode(mail), CHIPSET_NOTE, note, NULL, err) : rc;
+}
+
 /* ---- Order among ourselves, and durability ---- */
 
 enum mr_rc

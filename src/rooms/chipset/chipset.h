@@ -97,6 +97,9 @@ enum mr_rc chipset_open_below(struct chipset *cs, const char *path, int *ret_fd,
 enum mr_rc chipset_box_open(
     struct chipset *cs, const char *id, enum mr_folder folder, int *ret_fd, struct mr_error *err);
 /* Made where it is missing, open to those to whom the folder around it is. */
+/* A mailbox that says from its first moment what it is for: STAND_IN in it. MR_EXISTS. */
+#define CHIPSET_NOTE ".mailroom-stand-in"
+enum mr_rc chipset_box_publish(struct chipset *cs, const char *id, struct mr_str note, struct mr_error *err);
 enum mr_rc chipset_box_make(
     struct chipset *cs, const char *id, enum mr_folder folder, int *ret_fd, struct mr_error *err);
 mode_t chipset_folder_mode(int around_fd);

@@ -273,8 +273,6 @@ write_agent(const struct mr_agent *agent, struct buf *out, struct mr_error *err)
 		return err->code;
 	if (agent->role && agent->role[0] && header_add(out, "Role", str_of(agent->role), err) != MR_OK)
 		return err->code;
-	if (agent->wake && agent->wake[0] && header_add(out, "Wake", str_of(agent->wake), err) != MR_OK)
-		return err->code;
 	return buf_ok(out) ? MR_OK : mr_nomem(err);
 }
 

@@ -138,6 +138,11 @@ check_settings(struct mr_room *room, struct maildir *md, struct mr_error *err)
 		return mr_fail_errno(err, "cannot look at room '%s'", md->path);
 	if (check_owner(&st, shared, md->path, err) != MR_OK)
 		return err->code;
+	const char *identity = record_get(&room->settings, "Identity");
+
+	(void)room_place(&st, room->place);
+	if (identity && strlen(identity) == ROOM_IDENTITY_LEN)
+		memcpy(room->identity, identity, sizeof room->identity);
 	md->dir_mode = shared ? 02770 : 0700;
 	md->file_mode = shared ? 0660 : 0600;
 	md->message_mode = shared ? 0440 : 0400;

@@ -139,14 +139,40 @@ file_time_ms(struct mr_room *room, const char *file)
 	return (int64_t)st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1000000;
 }
 
+/* A team without config.json has nowhere to say what an inbox is for: a file beside it does. */
+#define NOTE_PREFIX ".mailroom-stand-in-"
+#define NOTE_MAX ((size_t)4 << 10)
+#define NOTE_LEN (TEAM_NAME_LEN + sizeof NOTE_PREFIX)
+
+static const char *
+note_of(struct mr_room *room, const char *file, struct arena **own)
+{
+	mr_auto(sys_close_fd) int fd = -1;
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	struct mr_error ignored = { 0 };
+	char name[NOTE_LEN];
+
+	(void)snprintf(name, sizeof name, NOTE_PREFIX "%s", file);
+	if (teams_open_inboxes(teams_of(room), &fd, &ignored) != MR_OK ||
+	    file_read(fd, name, NOTE_MAX, &text, &ignored) != MR_OK)
+		return "";
+	const char *copy = arena_dup(own, buf_str(&text));
+
+	return copy ? copy : "";
+}
+
 static struct mr_agent
 mere_inbox(struct mr_room *room, const struct roster *r, const char *name, const char *file)
 {
 	struct mr_agent agent = { .worktree = "", .session = "", .host = "", .role = "", .wake = "" };
+	struct arena *own = NULL;
 
 	(void)snprintf(agent.name, sizeof agent.name, "%s", name);
 	agent.created_ms = file_time_ms(room, file);
 	agent.stray = r->config.there;
+	if (!agent.stray)
+		agent.role = note_of(room, file, &own);
+	agent.own = own;
 	return agent;
 }
 
@@ -177,7 +203,10 @@ teams_each_agent(struct mr_room *room, mr_agent_fn *fn, void *ctx, struct mr_err
 			continue;
 		struct mr_agent agent = mere_inbox(room, &r, name, r.files.v[i]);
 
-		if (!fn(ctx, &agent))
+		bool more = fn(ctx, &agent);
+
+		arena_free(agent.own);
+		if (!more)
 			break;
 	}
 	return MR_OK;
@@ -235,14 +264,21 @@ teams_spell(struct mr_room *room, const char *given, char ret[MR_ADDRESS_MAX + 1
 
 /* ---- Coming and going ---- */
 
+/* The note comes first: killed in between, the inbox is made with the next try, which finds the note. */
 static enum mr_rc
-make_inbox(struct mr_room *room, const char *name, struct mr_error *err)
+make_inbox(struct mr_room *room, const char *name, const char *note, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int fd = -1;
-	char file[TEAM_NAME_LEN];
+	char file[TEAM_NAME_LEN], beside[NOTE_LEN];
+	struct stat st;
 
 	teams_inbox_name(name, file);
 	if (teams_make_inboxes(teams_of(room), &fd, err) != MR_OK)
+		return err->code;
+	(void)snprintf(beside, sizeof beside, NOTE_PREFIX "%s", file);
+	if (note && note[0] && sys_stat(fd, file, &st) == 0)
+		return mr_fail(err, MR_EXISTS, "'%s' has an inbox already", name);
+	if (note && note[0] && file_replace(fd, beside, str_of(note), 0600, err) != MR_OK)
 		return err->code;
 	return file_publish(fd, fd, file, STR("[]"), 0600, PUBLISH_FULL, err);
 }
@@ -261,14 +297,14 @@ teams_add_agent(struct mr_room *room, const struct mr_agent *agent, struct mr_er
 		return mr_hint(err, "choose another name");
 	}
 	if (!r.config.there)
-		rc = make_inbox(room, agent->name, err);
+		rc = make_inbox(room, agent->name, agent->role, err);
 	else
 		rc = config_add(teams_of(room), agent, err);
 	if (rc == MR_EXISTS)
 		return mr_fail(err, MR_EXISTS, "'%s' is in this team already", agent->name);
 	if (rc != MR_OK || !r.config.there)
 		return rc;
-	rc = make_inbox(room, agent->name, err);
+	rc = make_inbox(room, agent->name, NULL, err);
 	return rc == MR_EXISTS ? MR_OK : rc;
 }
 

@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#define NOTE_MAX ((size_t)4 << 10)
+
 /* ---- Places ---- */
 
 static struct mr_str
@@ -200,6 +202,21 @@ workspace_spell(struct mr_room *room, const char *given, char ret[MR_ADDRESS_MAX
 
 /* ---- Who is there ---- */
 
+/* What it was made for, if a link made it. */
+static const char *
+note_of(const char *path, struct arena **own)
+{
+	mr_auto(buf_done) struct buf file = BUF_INIT, text = BUF_INIT;
+	struct mr_error ignored = { 0 };
+
+	buf_addf(&file, "%s/.mailbox/" WORKSPACE_NOTE, path);
+	if (!path[0] || !buf_ok(&file) || file_read(AT_FDCWD, buf_z(&file), NOTE_MAX, &text, &ignored) != MR_OK)
+		return "";
+	const char *copy = arena_dup(own, buf_str(&text));
+
+	return copy ? copy : "";
+}
+
 static enum mr_rc
 describe(const char *address, const char *path, int fd, struct mr_agent *ret, struct mr_error *err)
 {
@@ -214,6 +231,8 @@ describe(const char *address, const char *path, int fd, struct mr_agent *ret, st
 		return mr_nomem(err);
 	if (fd >= 0 && sys_stat_fd(fd, &st) == 0)
 		agent.created_ms = mtime_of(&st) / 1000000;
+	agent.role = note_of(path, &own);
+	agent.own = own;
 	*ret = agent;
 	return MR_OK;
 }
@@ -295,5 +314,10 @@ workspace_add_agent(struct mr_room *room, const struct mr_agent *agent, struct m
 		return rc;
 	}
 	box_done(&box);
-	return box_open(&box, ws, agent->name, BOX_MAKE_ANY, err);
+	if (agent->role && agent->role[0])
+		rc = box_publish(ws, agent->name, str_of(agent->role), err);
+	else
+		rc = box_open(&box, ws, agent->name, BOX_MAKE_ANY, err);
+	return rc == MR_EXISTS ? mr_fail(err, MR_EXISTS, "cannot add agent '%s': it has an inbox already", agent->name)
+			       : rc;
 }

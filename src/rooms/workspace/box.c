@@ -72,6 +72,19 @@ box_open(struct box *box, struct workspace *ws, const char *address, enum box_ma
 }
 
 enum mr_rc
+box_publish(struct workspace *ws, const char *address, struct mr_str note, struct mr_error *err)
+{
+	static const char *const below[] = { "inbox", NULL };
+	mr_auto(buf_done) struct buf path = BUF_INIT;
+	mr_auto(sys_close_fd) int fd = -1;
+	enum mr_rc rc = workspace_path(ws, address, &path, err);
+
+	if (rc == MR_OK)
+		rc = buf_ok(&path) ? dir_make(AT_FDCWD, buf_z(&path), 0700, true, &fd, err) : mr_nomem(err);
+	return rc == MR_OK ? dir_publish(fd, ".mailbox", 0700, WORKSPACE_NOTE, note, below, err) : rc;
+}
+
+enum mr_rc
 box_need_scratch(struct box *box, struct mr_error *err)
 {
 	return box->scratch_fd >= 0 ? MR_OK : dir_make(box->fd, ".mailbox/scratch", 0700, true, &box->scratch_fd, err);

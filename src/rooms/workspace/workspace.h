@@ -68,6 +68,9 @@ struct box {
 #define BOX_INIT ((struct box){ .fd = -1, .inbox_fd = -1, .scratch_fd = -1 })
 enum box_make { BOX_AS_IT_IS, BOX_MAKE_OWN, BOX_MAKE_ANY };
 /* MR_NOTFOUND: nobody's inbox. Only the owner's own is ever made, unless BOX_MAKE_ANY. */
+/* A mailbox that says from its first moment what it is for. MR_EXISTS. */
+#define WORKSPACE_NOTE ".mailroom-stand-in"
+enum mr_rc box_publish(struct workspace *ws, const char *address, struct mr_str note, struct mr_error *err);
 enum mr_rc box_open(
     struct box *box, struct workspace *ws, const char *address, enum box_make make, struct mr_error *err);
 enum mr_rc box_need_scratch(struct box *box, struct mr_error *err);

@@ -59,10 +59,18 @@ static inline void
 add_type(struct town *t, const char *name, const char *more)
 {
 	struct mr_error err = { 0 };
-	mr_auto(buf_done) struct buf text = BUF_INIT;
+	mr_auto(buf_done) struct buf text = BUF_INIT, rest = BUF_INIT, handler = BUF_INIT, value = BUF_INIT;
+	const char *at = strstr(more, "Handler: "), *end = at ? strchrnul(at, '\n') : NULL;
 
+	buf_add(&rest, (struct mr_str){ more, at ? (size_t)(at - more) : strlen(more) });
+	if (at) { /* the command is the user's to give; the room has its name */
+		buf_addf(&rest, "Handler: handle-%s%s", name, end);
+		buf_addf(&handler, "Handler-handle-%s", name);
+		buf_add(&value, (struct mr_str){ at + strlen("Handler: "), (size_t)(end - at) - strlen("Handler: ") });
+		assert_ok(mr_config_set(t->room, buf_z(&handler), buf_z(&value), false, &err));
+	}
 	buf_addf(&text, "Type: %s\nSummary: a test\nSubject: %s {What}\nField: What; word; required; subject\n%s\n",
-	    name, name, more);
+	    name, name, buf_z(&rest));
 	assert_ok(t->room->driver->record_put(t->room, "type", "", name, buf_str(&text), &err));
 }
 

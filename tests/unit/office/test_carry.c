@@ -147,7 +147,8 @@ two_carriers_at_once_carry_each_message_once(void **state)
 				struct mr_receipt receipt = { 0 };
 				struct mr_draft draft = draft_to(TO("dora@blue"), "more");
 
-				if (mr_room_open(path, NULL, &room, &err) != MR_OK ||
+				if (mr_room_open(path, &(struct mr_room_options){ .config_dir = p.town.config }, &room,
+					&err) != MR_OK ||
 				    mr_send(room, &p.town.bob, &draft, &receipt, &err) != MR_OK ||
 				    mr_carry(room, "blue", MR_CARRY_IN | MR_CARRY_OUT, NULL, NULL, &done, &err) !=
 					MR_OK)

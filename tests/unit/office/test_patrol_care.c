@@ -122,7 +122,7 @@ static void
 register_gone(struct town *t, const char *name, const char *wake)
 {
 	struct mr_env env = { 0 };
-	struct mr_register_options options = { .wake = wake };
+	mr_auto(buf_done) struct buf setting = BUF_INIT;
 	struct mr_registration got = { 0 };
 	struct mr_error err = { 0 };
 	pid_t pid = fork();
@@ -132,7 +132,9 @@ register_gone(struct town *t, const char *name, const char *wake)
 		_exit(0);
 	}
 	assert_true(process_describe(pid, &env.process));
-	assert_ok(mr_register(t->room, name, &env, &options, &got, &err));
+	assert_ok(mr_register(t->room, name, &env, NULL, &got, &err));
+	buf_addf(&setting, "Wake-%s", name);
+	assert_ok(mr_config_set(t->room, buf_z(&setting), wake, false, &err));
 	assert_int_equal(kill(pid, SIGKILL), 0);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }

@@ -37,7 +37,8 @@
 
 struct town {
 	struct mr_room *room;
-	char dir[64]; /* "" for a room in memory */
+	char dir[64];    /* "" for a room in memory */
+	char config[64]; /* the user's configuration */
 	struct mr_self alice, bob, carol, operator;
 };
 
@@ -68,12 +69,16 @@ town_open_room(struct town *t, const char *kind)
 {
 	struct mr_error err = { 0 };
 
+	(void)snprintf(t->config, sizeof(t->config), "/tmp/mailroom-config-XXXXXX");
+	assert_non_null(mkdtemp(t->config));
+	struct mr_room_options open = { .config_dir = t->config };
+
 	if (strcmp(kind, KIND_MEM) == 0) {
 		struct mr_agent operator= {
 			.name = OPERATOR, .worktree = "", .session = "", .host = "", .role = "", .wake = ""
 		};
 
-		assert_ok(mr_room_open("mem:town", NULL, &t->room, &err));
+		assert_ok(mr_room_open("mem:town", &open, &t->room, &err));
 		assert_ok(t->room->driver->add_agent(t->room, &operator, & err));
 		return;
 	}
@@ -83,7 +88,7 @@ town_open_room(struct town *t, const char *kind)
 	(void)snprintf(t->dir, sizeof(t->dir), "/tmp/mailroom-office-XXXXXX");
 	assert_non_null(mkdtemp(t->dir));
 	assert_ok(mr_room_init(t->dir, t->dir, &options, &path, &err));
-	assert_ok(mr_room_open(path, NULL, &t->room, &err));
+	assert_ok(mr_room_open(path, &open, &t->room, &err));
 	free(path);
 }
 
@@ -113,6 +118,7 @@ static inline void
 town_done(struct town *t)
 {
 	mr_room_close(t->room);
+	(void)nftw(t->config, town_remove_one, 16, FTW_DEPTH | FTW_PHYS);
 	if (t->dir[0])
 		(void)nftw(t->dir, town_remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }

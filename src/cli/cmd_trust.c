@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT */
+/* cmd_trust.c - which rooms this user lets mailroom use where it finds them. */
+#include "base/text.h"
+#include "cli/cli.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+void
+trust_text(struct buf *out, enum mr_trust by, int64_t since_ms)
+{
+	buf_adds(out, mr_trust_word(by));
+	if (since_ms <= 0)
+		return;
+	buf_adds(out, ", since ");
+	text_when(out, since_ms);
+}
+
+/* ---- One room ---- */
+
+static int
+print_one(struct cli *cli, const char *spec, enum mr_trust by, const char *action)
+{
+	if (cli->json) {
+		struct json j = JSON_INIT(&cli->out);
+
+		json_open(&j, '{');
+		json_key_str(&j, "room", spec);
+		json_key_bool(&j, "trusted", by != MR_TRUST_NONE);
+		json_key_str(&j, "action", action);
+		out_json_line(cli, &j);
+		return EXIT_DONE;
+	}
+	text_clean_line(&cli->out, str_of(spec));
+	buf_addf(&cli->out, "\n  is %s\n",
+	    by != MR_TRUST_NONE ? "trusted: commands and hooks use it where they find it"
+				: "not trusted any more; its configuration is removed");
+	return EXIT_DONE;
+}
+
+static bool
+print_allowed(void *ctx, const char *name, const char *value)
+{
+	cli_warn(ctx, "it keeps what you allowed before: %s: %s", name, value);
+	return true;
+}
+
+/* The room that was named, or the nearest one: looked at without using it. */
+static enum mr_rc
+open_as_it_is(struct cli *cli, struct mr_error *err)
+{
+	mr_auto(free_ptr) char *cwd = getcwd(NULL, 0);
+	const char *given = cli->argc > 0 ? cli->argv[0] : cli->room_option;
+	struct mr_room_options options = { .no_recover = true, .config_dir = env_config_dir(cli) };
+
+	if (!cwd)
+		return mr_fail_errno(err, "cannot tell the working folder");
+	if (mr_room_find(spec_expand(cli, given, cwd), given ? NULL : spec_expand(cli, env_get("MAILROOM"), cwd), cwd,
+		&cli->place, err) != MR_OK)
+		return err->code;
+	return mr_room_open(cli->place.spec, &options, &cli->room, err);
+}
+
+static int
+add(struct cli *cli)
+{
+	struct mr_error err = { 0 };
+	int64_t since_ms;
+
+	if (env_not_in_session(cli, "trusting a room", &err) != MR_OK || open_as_it_is(cli, &err) != MR_OK)
+		return cli_fail(cli, &err);
+	enum mr_trust before = mr_room_trust(cli->room, &since_ms);
+
+	if (before >= MR_TRUST_USER)
+		return print_one(cli, mr_room_spec(cli->room), before, "none");
+	if (mr_trust_add(cli->room, &err) != MR_OK)
+		return cli_fail(cli, &err);
+	if (cli->place.tracked)
+		cli_warn(cli, "git tracks this room: whoever can push to the repository can write mail into it");
+	(void)mr_config_each(cli->room, print_allowed, cli, &err);
+	return print_one(cli, mr_room_spec(cli->room), MR_TRUST_USER, "added");
+}
+
+/* A room that is gone cannot be opened: its path will do. */
+static int
+drop(struct cli *cli)
+{
+	mr_auto(buf_done) struct buf spec = BUF_INIT;
+	struct mr_error err = { 0 }, missing = { 0 };
+	enum mr_rc rc = env_not_in_session(cli, "taking trust back", &err);
+
+	if (rc == MR_OK)
+		rc = open_as_it_is(cli, &missing);
+	if (rc == MR_OK)
+		buf_adds(&spec, mr_room_spec(cli->room));
+	else if (err.code == MR_OK && cli->argc > 0)
+		buf_addf(&spec, "%s%s", strchr(cli->argv[0], ':') ? "" : "maildir:", cli->argv[0]);
+	else
+		return cli_fail(cli, err.code == MR_OK ? &missing : &err);
+	if (mr_trust_remove(env_config_dir(cli), buf_z(&spec), &err) != MR_OK)
+		return cli_fail(cli, &err);
+	return print_one(cli, buf_z(&spec), MR_TRUST_NONE, "removed");
+}
+
+/* ---- All ---- */
+
+struct listing {
+	struct cli *cli;
+	size_t n;
+};
+
+static bool
+print_record(void *ctx, const struct mr_trust_record *r)
+{
+	struct listing *l = ctx;
+	struct cli *cli = l->cli;
+
+	l->n++;
+	if (cli->json) {
+		struct json j = JSON_INIT(&cli->out);
+
+		json_open(&j, '{');
+		json_key_str(&j, "room", r->spec);
+		json_key_bool(&j, "trusted", r->by != MR_TRUST_NONE);
+		json_key_str(&j, "by", r->by != MR_TRUST_NONE ? mr_trust_word(r->by) : NULL);
+		json_key_time(&j, "since", r->since_ms);
+		json_key_bool(&j, "gone", r->gone);
+		out_json_line(cli, &j);
+		return true;
+	}
+	text_clean_line(&cli->out, str_of(r->spec));
+	buf_adds(&cli->out, "\n  ");
+	if (r->by == MR_TRUST_NONE)
+		buf_adds(&cli->out, "has settings, and is used when it is named only");
+	else
+		trust_text(&cli->out, r->by, r->since_ms);
+	buf_adds(&cli->out, r->gone ? "; gone: no such room is there any more\n" : "\n");
+	return true;
+}
+
+static int
+list(struct cli *cli, bool prune)
+{
+	struct listing l = { .cli = cli };
+	struct mr_error err = { 0 };
+	enum mr_rc rc = MR_OK;
+
+	if (prune && !opt_flag(cli, "dry-run"))
+		rc = env_not_in_session(cli, "pruning trust records", &err);
+	if (rc == MR_OK)
+		rc = prune ? mr_trust_prune(env_config_dir(cli), opt_flag(cli, "dry-run"), print_record, &l, &err)
+			   : mr_trust_each(env_config_dir(cli), print_record, &l, &err);
+	if (rc != MR_OK)
+		return cli_fail(cli, &err);
+	if (!cli->json && l.n == 0)
+		buf_adds(
+		    &cli->out, prune ? "no trusted room is gone\n" : "no room is trusted yet; mailroom trust [PATH]\n");
+	return EXIT_DONE;
+}
+
+static int
+run_trust(struct cli *cli)
+{
+	bool lists = opt_flag(cli, "list"), removes = opt_flag(cli, "remove"), prunes = opt_flag(cli, "prune");
+
+	if (lists + removes + prunes > 1)
+		return cli_usage(cli, "--list, --remove and --prune exclude each other");
+	if ((lists || prunes) && cli->argc > 0)
+		return cli_usage(cli, "unexpected argument '%s'", cli->argv[0]);
+	if (lists || prunes)
+		return list(cli, prunes);
+	return removes ? drop(cli) : add(cli);
+}
+
+/* ---- The question to a person ---- */
+
+static bool
+says_yes(void)
+{
+	char answer[16] = "";
+	ssize_t n = read(0, answer, sizeof(answer) - 1);
+
+	return n > 0 && (answer[0] == 'y' || answer[0] == 'Y');
+}
+
+/* Only where a person sees the question, only for a folder of this user's that did not come with a repository. */
+bool
+trust_offer(struct cli *cli, const struct mr_room_options *options)
+{
+	struct mr_room_options named = *options;
+	struct mr_error err = { 0 };
+	struct mr_room *room = NULL;
+
+	if (cli->sink || cli->json || !cli->out_tty || cli->place.tracked || !isatty(0) || !isatty(2) ||
+	    env_not_in_session(cli, "this", &err) != MR_OK)
+		return false;
+	named.found = false;
+	named.no_recover = true;
+	cli_warn(cli,
+	    "the room '%s' is not trusted yet. A room that came from somebody else can hold mail that misleads "
+	    "your agents.",
+	    cli->place.spec);
+	mr_auto(buf_done) struct buf question = BUF_INIT;
+
+	buf_adds(&question, "Did you make it, or do you know who did? Trust it from now on? [y/N] ");
+	cli_say(cli, &question);
+	if (!says_yes() || mr_room_open(cli->place.spec, &named, &room, &err) != MR_OK)
+		return false;
+	bool done = mr_trust_add(room, &err) == MR_OK;
+
+	if (!done)
+		(void)cli_fail(cli, &err);
+	mr_room_close(room);
+	return done;
+}
+
+static const struct opt opts[] = {
+	OPT(0, "list", NULL, "list the rooms that are trusted, by what and since when"),
+	OPT(0, "remove", NULL, "trust this room no more, and forget what it was allowed"),
+	OPT(0, "prune", NULL, "forget the rooms that are gone"),
+	OPT(0, "dry-run", NULL, "with --prune: only say which"),
+	OPT_END,
+};
+static const char *const about[] = {
+	"A room that mailroom finds on its way (the nearest .mailroom upwards) is used only if this user trusts it. A "
+	"room is "
+	"trusted when this user made it with `mailroom init` on this machine, or by this command. The record is in "
+	"$XDG_CONFIG_HOME/mailroom/rooms (~/.config/mailroom/rooms) and has the room's path, device, inode and the "
+	"random "
+	"identity that init wrote into it: a clone, a copy, a moved or a replaced folder is not the trusted one. PATH "
+	"is the "
+	"room or the folder around it; without it the nearest room is meant.",
+	"An untrusted room is refused with exit code 4 and the line to type; hooks stay silent but for one line to the "
+	"user "
+	"when a session starts; no other room further up is used in its place. A room that is named with --room or "
+	"$MAILROOM "
+	"is read and written without trust. Trust lets a room be used, no more: what may start a program or touch "
+	"another "
+	"room stands in your configuration, see mailroom-config(1).",
+	"In a container, where rooms are mounted under other paths and nobody can be asked, $MAILROOM_TRUST lists the "
+	"paths of "
+	"trusted rooms, with ':' between them. Inside a harness session this command is refused: an agent cannot trust "
+	"a room "
+	"for its user.",
+	NULL,
+};
+static const char *const examples[] = { "mailroom trust", "mailroom trust --list --json",
+	"mailroom trust --prune --dry-run", NULL };
+
+const struct cmd cmd_trust = {
+	.name = "trust",
+	.needs = CMD_NOTHING,
+	.synopsis = "[PATH] | --remove [PATH] | --list | --prune [--dry-run]",
+	.summary = "let mailroom use a room where it finds it",
+	.opts = opts,
+	.about = about,
+	.examples = examples,
+	.exits = "45",
+	.max_args = 1,
+	.run = run_trust,
+};

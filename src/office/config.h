@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * config.h - the user's own configuration of a room: the one thing that lets mailroom start a program or touch another
+ * room, and the record that this user trusts the room. Everything in the office that could act asks here.
+ *
+ *	config.c            one file a room: reading, checking, changing it
+ *	config_leftovers.c  lines in a room that earlier builds obeyed
+ *
+ * The file is <config_dir>/rooms/<identity>, 0600, "Name: value" lines:
+ *
+ *	Room:      spec of the room             these three must fit the room that is open, all of them: else nothing in
+ *	Place:     device and inode             the file counts. A clone, a copy, a link or a folder in the old place of
+ *	Identity:  random, init wrote it        a room has none of the rights of that room.
+ *	Trusted:   TIME init|trust              a room that was found (not named) is used only with this line
+ *	Notify: Sling: Bead-Status: Handler-NAME: Wake-AGENT:     commands
+ *	Link-NAME: SPEC                         this room may exchange mail with that room
+ *	Adopt-NAME: LOCAL FOREIGN               ... also through this mailbox there, which the link did not make
+ *	Session-Handlers: yes                   agents may give `patrol` a command
+ *
+ * A room of a kind without identities is known by the hash of its spec, and has no Place.
+ */
+#ifndef OFFICE_CONFIG_H
+#define OFFICE_CONFIG_H
+
+#include "room/room.h"
+
+struct user_config {         /* of one room, read once a handle */
+	char *dir;           /* mr_room_options.config_dir, or NULL */
+	char *paths;         /* mr_room_options.trust_paths, or NULL */
+	bool found;          /* nobody named the room */
+	bool read;           /* the file was looked for */
+	bool elsewhere;      /* there is a file, and it is about another place */
+	struct record lines; /* empty when there is none that counts */
+};
+
+/* Keeps the options with the room. */
+enum mr_rc config_attach(struct mr_room *room, const struct mr_room_options *options, struct mr_error *err);
+/* MR_UNTRUSTED, with why and the line to type, for a room that was found and is not trusted. */
+enum mr_rc config_trusts(struct mr_room *room, struct mr_error *err);
+/* The first line of that name, or NULL. */
+const char *config_get(struct mr_room *room, const char *name);
+/* ... called "<prefix><rest>". */
+const char *config_get_of(struct mr_room *room, const char *prefix, const char *rest);
+bool config_has(struct mr_room *room, const char *name, const char *value);
+/* "init" notes that it makes this room, before the room is there. */
+enum mr_rc config_note_made(
+    const char *config_dir, const char *spec, const char *place, const char *identity, struct mr_error *err);
+
+/* MR_REFUSED: it hands a field of a message to a shell or another interpreter as program text. */
+enum mr_rc config_check_command(const char *command, struct mr_error *err);
+
+#endif
