@@ -28,8 +28,8 @@ mr_agent_presence(const struct mr_agent *agent)
 {
 	if (!agent_has_life(agent))
 		return MR_GONE;
-	/* Another machine's processes cannot be judged from here, its boot id least of all. Nor can those of another pid
-	 * namespace: a name is never free because its process cannot be seen. */
+	/* Another machine's processes cannot be judged from here, its boot id least of all. Nor can those of another
+	 * pid namespace: a name is never free because its process cannot be seen. */
 	if (agent->process.pid == 0 || (agent->host && agent->host[0] && strcmp(agent->host, host_name()) != 0))
 		return MR_IDLE;
 	switch (process_state(&agent->process)) {

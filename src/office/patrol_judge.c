@@ -29,9 +29,10 @@ note_runs(const struct note *note, bool may_end)
 		if (late && may_end)
 			(void)kill(-(pid_t)note->process.pid, SIGKILL);
 		return true; /* also when it was just ended: the next round finds it gone */
-	case PROCESS_UNKNOWN: /* of another container or machine, whose patrol ends it */
+	case PROCESS_UNKNOWN:
 		break;
 	}
+	/* Of another container or machine, whose patrol ends it. */
 	return clock_now_ms() <= note->until_ms + CLOCK_GRACE_MS;
 }
 
