@@ -289,12 +289,13 @@ MR_API enum mr_rc mr_config_leftovers(struct mr_room *room, mr_leftover_fn *fn, 
 
 struct mr_process {      /* a process that can be told apart from a later one with its number */
 	int64_t pid;     /* 0: none */
-	uint64_t start;  /* start time in clock ticks since boot */
+	uint64_t start;  /* start time in clock ticks since boot, as the initial time namespace counts them */
 	uint64_t pid_ns; /* inode of its pid namespace */
 	char boot[40];   /* boot id */
 };
 
-enum mr_presence { MR_GONE, MR_IDLE, MR_LIVE }; /* IDLE: a life without a process to look at */
+/* IDLE: a life without a process, or with one that cannot be judged from here (another container or machine) */
+enum mr_presence { MR_GONE, MR_IDLE, MR_LIVE };
 
 struct mr_agent { /* a registered name and its newest life; finish with mr_agent_done */
 	char name[MR_ADDRESS_MAX + 1];

@@ -6,9 +6,14 @@
  * looked it up (ours), not that of the process: a container's process has one number here and
  * another inside. And /proc must be of our namespace: after `unshare --pid` without a new mount it
  * still shows the outer one, where our numbers mean other processes. Then we have no /proc.
+ *
+ * A time namespace shifts the boot clock and the start times in /proc by an offset that the kernel tells. What is
+ * written down is counted without it, so that all containers of one kernel compare the same numbers. The inode of
+ * the namespace would not do: the next one gets the number of one that has ended.
  */
 #include "base/process.h"
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/sys.h"
 #include "base/thread.h"
@@ -110,6 +115,31 @@ has_proc(void)
 	return true;
 }
 
+/* linux/proc_ns.h: PROC_TIME_INIT_INO. Every other time namespace is told by its offsets to this one. */
+#define TIME_NS_INITIAL 0xEFFFFFFAU
+
+/* By how much the boot clock is ahead here. False: nobody can tell. The file has the offsets that our children will
+ * have; before Linux 6.3 a program may run in an outer namespace still. */
+static bool
+boot_offset_ns(int64_t *ret)
+{
+	uint64_t ns = sys_kernel_inode("/proc/self/ns/time");
+	char text[256];
+	long long seconds, nanoseconds;
+
+	*ret = 0;
+	if (ns == TIME_NS_INITIAL || ns == 0) /* 0: a kernel without time namespaces */
+		return true;
+	if (ns != sys_kernel_inode("/proc/self/ns/time_for_children") ||
+	    sys_kernel_read("/proc/self/timens_offsets", text, sizeof(text)) <= 0)
+		return false;
+	const char *line = strstr(text, "boottime");
+	if (line == NULL || sscanf(line, "boottime %lld %lld", &seconds, &nanoseconds) != 2)
+		return false;
+	*ret = (int64_t)seconds * 1000000000 + nanoseconds;
+	return true;
+}
+
 #ifdef MR_FAULT_ENV
 static const char *pretended_boot;
 
@@ -162,6 +192,13 @@ has_proc(void)
 	return false;
 }
 
+static bool
+boot_offset_ns(int64_t *ret)
+{
+	*ret = 0;
+	return true;
+}
+
 const char *
 boot_id(void)
 {
@@ -178,11 +215,40 @@ boot_id_pretend(const char *id)
 
 #endif
 
+bool
+boot_clock_ms(int64_t *ret)
+{
+	int64_t offset_ns;
+
+	if (!boot_offset_ns(&offset_ns))
+		return false;
+	*ret = clock_boot_ms() - offset_ns / 1000000;
+	return true;
+}
+
+static uint64_t
+start_since_boot(uint64_t start, int64_t offset_ns)
+{
+	return start - (uint64_t)(offset_ns / (1000000000 / sysconf(_SC_CLK_TCK)));
+}
+
+/* Offsets that are no whole ticks round one up or down. No number is used again within a tick. */
+static bool
+is_same_start(uint64_t a, uint64_t b)
+{
+	return a - b + 1 <= 2;
+}
+
 static struct mr_process
 process_of(const struct proc_stat *stat)
 {
 	struct mr_process p = { .pid = stat->pid, .start = stat->start, .pid_ns = our_namespace() };
+	int64_t offset_ns;
 
+	if (boot_offset_ns(&offset_ns))
+		p.start = start_since_boot(stat->start, offset_ns);
+	else
+		p.pid_ns = 0; /* nobody else could compare it */
 	(void)snprintf(p.boot, sizeof(p.boot), "%s", boot_id());
 	return p;
 }
@@ -215,19 +281,40 @@ process_describe(int64_t pid, struct mr_process *ret)
 	return true;
 }
 
+/* Is that the process that started then? In the usual case without another call. */
+static enum process_state
+judge(const struct proc_stat *stat, uint64_t start)
+{
+	int64_t offset_ns;
+
+	if (is_dead(stat))
+		return PROCESS_DEAD;
+	if (stat->start == start)
+		return PROCESS_ALIVE;
+	if (!boot_offset_ns(&offset_ns))
+		return PROCESS_UNKNOWN;
+	return is_same_start(start_since_boot(stat->start, offset_ns), start) ? PROCESS_ALIVE : PROCESS_DEAD;
+}
+
 bool
 process_runs(const struct mr_process *p)
 {
 	struct proc_stat stat;
 
-	return has_proc() && read_stat_of(p->pid, &stat) && !is_dead(&stat) && stat.start == p->start;
+	return has_proc() && read_stat_of(p->pid, &stat) && judge(&stat, p->start) == PROCESS_ALIVE;
 }
 
 bool
 process_same(const struct mr_process *a, const struct mr_process *b)
 {
-	return a->pid > 0 && a->pid == b->pid && a->start == b->start && a->pid_ns == b->pid_ns &&
+	return a->pid > 0 && a->pid == b->pid && is_same_start(a->start, b->start) && a->pid_ns == b->pid_ns &&
 	       strcmp(a->boot, b->boot) == 0;
+}
+
+bool
+process_is_elsewhere(const struct mr_process *p)
+{
+	return p->pid > 0 && strcmp(p->boot, boot_id()) == 0 && p->pid_ns != our_namespace();
 }
 
 /* ---- Alive? ---- */
@@ -252,7 +339,7 @@ process_state(const struct mr_process *p)
 		return is_there(p->pid) ? PROCESS_ALIVE : PROCESS_DEAD;
 	if (!proc_is_ours() || !read_stat_of(p->pid, &stat)) /* /proc may hide the processes of others */
 		return is_there(p->pid) ? PROCESS_UNKNOWN : PROCESS_DEAD;
-	return is_dead(&stat) || stat.start != p->start ? PROCESS_DEAD : PROCESS_ALIVE;
+	return judge(&stat, p->start);
 }
 
 /* ---- Ancestors ---- */

@@ -9,6 +9,9 @@
 #include "base/buf.h"
 
 const char *boot_id(void); /* "" where there is no /proc */
+/* The boot clock as every process of this boot reads it, whatever its time namespace. clock_boot_ms is cheaper, and for
+ * what is not written down. False: the time namespace cannot be known. */
+bool boot_clock_ms(int64_t *ret);
 #ifdef MR_FAULT_ENV
 void boot_id_pretend(const char *id); /* for tests: as if it ran before a restart; NULL: no more. Borrowed. */
 #endif
@@ -23,6 +26,8 @@ bool process_runs(const struct mr_process *p);
 /* Was it started with that environment entry ("NAME=value")? False also where the kernel does not tell. */
 bool process_has_env(const struct mr_process *p, const char *entry);
 bool process_same(const struct mr_process *a, const struct mr_process *b);
+/* Of this boot and another pid namespace: a container or a sandbox. */
+bool process_is_elsewhere(const struct mr_process *p);
 /* The nearest ancestor of ours that is not a shell or a wrapper (sh, bash, env, timeout, sudo, ...).
  * False: none found (pid namespace of our own, no /proc). */
 bool process_harness(struct mr_process *ret);

@@ -78,9 +78,8 @@ static const struct opt opts[] = {
 static const char *const about[] = {
 	"Takes agents off the room. Their unread mail goes to the room's dead letters, never "
 	"away, and its senders get a message of type bounce; if the name is registered again, its lives go on "
-	"counting. Live agents are refused "
-	"without --force, and so is a prune of more than half of the room or under a clock that "
-	"looks wrong.",
+	"counting. Live agents are refused without --force, and so are those of another container or machine that "
+	"were seen within a day, a prune of more than half of the room, and one under a clock that looks wrong.",
 	"The rooms of other programs have no dead letters: there an agent with unread mail is refused, and --force "
 	"deletes that mail. Those that do not register agents refuse to prune at all.",
 	NULL,

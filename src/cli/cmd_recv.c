@@ -23,10 +23,9 @@ static const char *const about[] = {
 	"'fail' "
 	"sends it back to its sender with a reason, 'extend' asks for more time.",
 	"When the lease runs out, or a new life of you begins, the message is in the inbox again with the same id and "
-	"a higher "
-	"attempt number; a late 'done' is refused. A lease held by a harness session whose process lives on this "
-	"machine does "
-	"not run out.",
+	"a higher attempt number; a late 'done' is refused. A lease held by a harness session does not run out while "
+	"its process is seen to live. From another container nobody sees it: there the lease is over at its time, "
+	"unless the session's hooks or 'extend' prolonged it. On another machine it is over a minute later.",
 	"With queue:NAME it takes the next work of that queue, which others may be taking from, too: each message goes "
 	"to exactly "
 	"one of them. It is refused with 4 while the queue is paused or closed, to whom its claimers do not name, and "

@@ -28,7 +28,8 @@ mr_agent_presence(const struct mr_agent *agent)
 {
 	if (!agent_has_life(agent))
 		return MR_GONE;
-	/* Another machine's processes cannot be judged from here, its boot id least of all. */
+	/* Another machine's processes cannot be judged from here, its boot id least of all. Nor can those of another
+	 * pid namespace: a name is never free because its process cannot be seen. */
 	if (agent->process.pid == 0 || (agent->host && agent->host[0] && strcmp(agent->host, host_name()) != 0))
 		return MR_IDLE;
 	switch (process_state(&agent->process)) {
@@ -176,7 +177,8 @@ agent_describe_life(const struct mr_agent *agent, struct buf *out)
 	if (agent->session[0])
 		buf_addf(out, ", session %.60s", agent->session);
 	if (agent->process.pid)
-		buf_addf(out, ", process %lld", (long long)agent->process.pid);
+		buf_addf(out, ", process %lld%s", (long long)agent->process.pid,
+		    process_is_elsewhere(&agent->process) ? " of another pid namespace" : "");
 	if (agent->host[0] && strcmp(agent->host, host_name()) != 0)
 		buf_addf(out, " on %.40s", agent->host);
 	if (agent->worktree[0])

@@ -110,7 +110,7 @@ gather_work(struct mr_room *room, const char *agent, const struct matcher *match
 	return MR_OK;
 }
 
-/* While the harness of a bound session lives, its lease does not run out. */
+/* While the harness of a bound session is seen to live, its lease does not run out. */
 void
 claim_describe_holder(struct mr_room *room, const struct mr_self *self, struct hold_terms *terms)
 {

@@ -43,7 +43,8 @@ note_runs(const struct note *note, const char *id, bool may_end)
 	case PROCESS_UNKNOWN:
 		break;
 	}
-	return !late;
+	/* Of another container or machine, whose patrol ends it. */
+	return clock_now_ms() <= note->until_ms + CLOCK_GRACE_MS;
 }
 
 static bool

@@ -72,6 +72,23 @@ check_share(const struct census *c, struct mr_error *err)
 	return mr_hint(err, "see who they are with --dry-run, then name them or use --force");
 }
 
+/* A life whose process cannot be judged from here (another container or machine) and that was seen lately may be at
+ * work. One without a process is whoever says --as. */
+static enum mr_rc
+check_not_alive(const struct mr_agent *agent, struct mr_error *err)
+{
+	enum mr_presence presence = mr_agent_presence(agent);
+	bool unseen = presence == MR_IDLE && agent->process.pid && clock_now_ms() - last_sign(agent) < DAY_MS;
+	mr_auto(buf_done) struct buf who = BUF_INIT;
+
+	if (presence != MR_LIVE && !unseen)
+		return MR_OK;
+	agent_describe_life(agent, &who);
+	(void)mr_fail(err, MR_REFUSED, "cannot prune '%s': it %s, %s", agent->name,
+	    presence == MR_LIVE ? "is live" : "was seen within a day and may be alive", buf_z(&who));
+	return mr_hint(err, "end it first, or use --force");
+}
+
 /* The names given, checked and normal, are added to those found stale. */
 static enum mr_rc
 add_named(struct mr_room *room, const struct mr_prune_options *options, struct mr_names *all, struct mr_error *err)
@@ -86,13 +103,8 @@ add_named(struct mr_room *room, const struct mr_prune_options *options, struct m
 			(void)mr_fail(err, MR_REFUSED, "cannot prune '%s': every room has an operator", *name);
 			return mr_hint(err, "leave it out");
 		}
-		if (!options->force && mr_agent_presence(&agent) == MR_LIVE) {
-			mr_auto(buf_done) struct buf who = BUF_INIT;
-
-			agent_describe_life(&agent, &who);
-			(void)mr_fail(err, MR_REFUSED, "cannot prune '%s': it is live, %s", agent.name, buf_z(&who));
-			return mr_hint(err, "end it first, or use --force");
-		}
+		if (!options->force && check_not_alive(&agent, err) != MR_OK)
+			return err->code;
 		if (!names_has(all, agent.name) && !names_add(all, str_of(agent.name)))
 			return mr_nomem(err);
 	}

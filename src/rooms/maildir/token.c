@@ -42,14 +42,17 @@ add_number(struct buf *out, const char *name, int64_t value, struct mr_error *er
 	return header_add(out, name, str_of(number), err);
 }
 
-/* Which clock the deadline is of. Without a boot id the host and the clock's own progress must do. */
+/* Which clock the deadline is of. Without a boot id the host and the clock's own progress must do; in a time namespace
+ * that cannot be known nothing says which clock it is, and then the wall clock decides. */
 static enum mr_rc
 add_boot(struct buf *out, int64_t lease_ms, struct mr_error *err)
 {
-	int64_t now_ms = clock_boot_ms();
+	int64_t now_ms = 0;
 
-	enum mr_rc rc;
-	if (boot_id()[0] != '\0') {
+	enum mr_rc rc = MR_OK;
+	if (!boot_clock_ms(&now_ms)) {
+		now_ms = clock_boot_ms();
+	} else if (boot_id()[0] != '\0') {
 		rc = header_add(out, "Boot", str_of(boot_id()), err);
 	} else {
 		rc = header_add(out, "Host", str_of(host_name()), err);
@@ -273,34 +276,40 @@ token_read(struct maildir *md, const char *token, struct hold *hold, struct mr_e
 /* Was the record made in this boot? Without boot ids: on this host, and its clock has not begun anew since. A reboot
  * can go unnoticed then only if this boot is older than that one was, and the lease merely ends later. */
 static bool
-is_of_this_boot(const struct record *r)
+is_of_this_boot(const struct record *r, int64_t boot_now_ms)
 {
 	const char *boot = record_get(r, "Boot"), *host = record_get(r, "Host");
 
 	if (boot != NULL)
 		return boot[0] != '\0' && strcmp(boot, boot_id()) == 0;
 	return host != NULL && host[0] != '\0' && strcmp(host, host_name()) == 0 &&
-	       clock_boot_ms() >= record_int(r, "Boot-Began", INT64_MAX);
+	       boot_now_ms >= record_int(r, "Boot-Began", INT64_MAX);
 }
 
+bool
+lease_time_is_up(const struct lease_time *t)
+{
+	/* Within one boot nobody can set the clock that counts. */
+	return t->shares_clock ? t->boot_now_ms >= t->boot_deadline_ms : t->now_ms >= t->deadline_ms + CLOCK_GRACE_MS;
+}
+
+/* A process that cannot be judged from here keeps nothing beyond its time: its own commands and hooks extend it. */
 static bool
 lease_is_over(int holds_fd, const struct file_name *held)
 {
 	mr_auto(record_done) struct record r = { 0 };
 	struct mr_error ignored = { 0 };
 	struct mr_process process;
+	struct lease_time t = { .now_ms = clock_now_ms(), .deadline_ms = held->deadline_s * 1000 };
 
-	bool over = clock_now_ms() >= held->deadline_s * 1000;
 	if (read_record(holds_fd, held->token, &r, &ignored) != MR_OK)
-		return over;
-	int64_t boot_deadline_ms = record_int(&r, "Boot-Deadline", 0);
-	/* Within one boot nobody can set the clock that counts. */
-	if (boot_deadline_ms > 0 && is_of_this_boot(&r))
-		over = clock_boot_ms() >= boot_deadline_ms;
+		return lease_time_is_up(&t);
+	t.boot_deadline_ms = record_int(&r, "Boot-Deadline", 0);
+	t.shares_clock = t.boot_deadline_ms > 0 && boot_clock_ms(&t.boot_now_ms) && is_of_this_boot(&r, t.boot_now_ms);
+	if (!lease_time_is_up(&t))
+		return false;
 	const char *who = record_get(&r, "Process");
-	if (over && who != NULL && process_parse(str_of(who), &process))
-		over = process_state(&process) != PROCESS_ALIVE;
-	return over;
+	return who == NULL || !process_parse(str_of(who), &process) || process_state(&process) != PROCESS_ALIVE;
 }
 
 bool

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "scratch.h"
 
+#include "base/clock.h"
 #include "base/process.h"
 
+#include <sched.h>
 #include <sys/prctl.h>
 
 static pid_t
@@ -116,9 +118,10 @@ a_reused_number_is_another_process(void **state)
 	struct mr_process p;
 
 	assert_true(process_describe(getpid(), &p));
-	p.start++;
+	p.start += 2; /* one is how an offset may be rounded */
 	assert_int_equal(process_state(&p), PROCESS_DEAD);
 	assert_false(process_is_ancestor(&p));
+	assert_false(process_runs(&p));
 }
 
 static void
@@ -155,6 +158,73 @@ we_and_our_parents_are_our_ancestors_and_our_children_are_not(void **state)
 	assert_false(process_is_ancestor(&p));
 	assert_int_equal(kill(child, SIGKILL), 0);
 	assert_int_equal(waitpid(child, NULL, 0), child);
+}
+
+#ifndef CLONE_NEWTIME
+#define CLONE_NEWTIME 0x80
+#endif
+
+struct sight { /* from outside */
+	struct mr_process outside;
+	int64_t boot_ms;
+	const char *offset;
+};
+
+/* The exit code says which sentence is false. */
+static int
+look_from_inside(void *ctx)
+{
+	struct sight *s = ctx;
+	struct mr_process p = { 0 }, later = s->outside;
+	int64_t boot_ms = 0, here_ms = clock_boot_ms();
+
+	later.start += 100;
+	if (!boot_clock_ms(&boot_ms) || boot_ms < s->boot_ms || boot_ms > s->boot_ms + 5000)
+		return 1;
+	if (here_ms >= s->boot_ms && here_ms < s->boot_ms + 5000) /* else nothing was shifted */
+		return 2;
+	if (process_state(&s->outside) != PROCESS_ALIVE || !process_runs(&s->outside) ||
+	    !process_is_ancestor(&s->outside))
+		return 3;
+	if (process_state(&later) != PROCESS_DEAD || process_is_elsewhere(&s->outside))
+		return 4;
+	if (!process_describe(s->outside.pid, &p) || !process_same(&p, &s->outside))
+		return 5;
+	/* Now the offsets that the kernel tells are those of children to come: our own cannot be known. */
+	if (unshare(CLONE_NEWTIME) < 0 || boot_clock_ms(&boot_ms))
+		return 6;
+	if (process_state(&s->outside) != PROCESS_UNKNOWN || !process_describe(getpid(), &p) || p.pid_ns != 0 ||
+	    process_state(&p) != PROCESS_UNKNOWN)
+		return 7;
+	return 0;
+}
+
+static int
+enter_time(void *ctx)
+{
+	struct sight *s = ctx;
+	FILE *offsets = unshare(CLONE_NEWTIME) == 0 ? fopen("/proc/self/timens_offsets", "w") : NULL;
+
+	if (offsets == NULL || fprintf(offsets, "boottime %s\n", s->offset) < 0 || fclose(offsets) != 0)
+		return 77;
+	return in_child(look_from_inside, s);
+}
+
+static void
+processes_and_the_boot_clock_are_the_same_in_every_time_namespace(void **state)
+{
+	(void)state;
+	static const char *const offsets[] = { "1000000 0", "-20 0", "12345 123456789", "-20 987654321" };
+
+	for (size_t i = 0; i < sizeof(offsets) / sizeof(offsets[0]); i++) {
+		struct sight s = { .offset = offsets[i] };
+		assert_true(process_describe(getpid(), &s.outside));
+		assert_true(boot_clock_ms(&s.boot_ms));
+		int code = in_child(enter_time, &s);
+		if (code == 77)
+			skip();
+		assert_int_equal(code, 0);
+	}
 }
 
 static const char *self_path;
@@ -224,6 +294,7 @@ main(int argc, char **argv)
 		cmocka_unit_test(a_child_is_alive_then_a_zombie_then_gone_and_both_are_dead),
 		cmocka_unit_test(a_reused_number_is_another_process),
 		cmocka_unit_test(another_boot_is_dead_and_another_namespace_unknown),
+		cmocka_unit_test(processes_and_the_boot_clock_are_the_same_in_every_time_namespace),
 		cmocka_unit_test(we_and_our_parents_are_our_ancestors_and_our_children_are_not),
 		cmocka_unit_test(the_harness_is_the_nearest_ancestor_that_is_no_shell_or_wrapper),
 		cmocka_unit_test(any_name_can_be_a_harness_but_not_what_outlives_sessions),

@@ -3,6 +3,7 @@
 #include "box.h"
 #include "base/clock.h"
 #include "base/process.h"
+#include "rooms/maildir/holding.h"
 #include <poll.h>
 
 #define SHARED 200
@@ -270,12 +271,113 @@ a_clock_set_forward_does_not_end_a_lease_within_one_boot(void **state)
 	clock_shift_ms(3600000);
 	EXPECT(MR_OK, maildir_sweep(&b->room, "bob", &err));
 	assert_int_equal(count(b, MR_HELD), 1);
-	char rest[64]; /* without the record only the wall clock is left */
+	char rest[64]; /* without the record only the wall clock is left, and it may be wrong */
 	(void)snprintf(rest, sizeof(rest), "holds/%s", hold.token);
 	assert_int_equal(unlink(box_path(b, rest)), 0);
+	clock_shift_ms(60000 + CLOCK_GRACE_MS - 10000);
+	EXPECT(MR_OK, maildir_sweep(&b->room, "bob", &err));
+	assert_int_equal(count(b, MR_HELD), 1);
+	clock_shift_ms(3600000);
 	EXPECT(MR_OK, maildir_sweep(&b->room, "bob", &err));
 	clock_shift_ms(0);
 	assert_int_equal(count(b, MR_INBOX), 1);
+}
+
+static void
+the_boot_clock_decides_where_it_is_shared_and_else_the_wall_clock_with_grace(void **state)
+{
+	(void)state;
+	static const struct {
+		struct lease_time t;
+		bool up;
+	} cases[] = {
+		/* shared: the wall clock may say what it likes */
+		{ { true, 999, 1000, 0, 1000000 }, false },
+		{ { true, 1000, 1000, 0, 1000000 }, true },
+		{ { true, 999, 1000, 1000000 + CLOCK_GRACE_MS, 1000 }, false },
+		{ { true, 2000, 1000, 0, 1000000 }, true },
+		/* another boot, another machine, a time namespace nobody knows: so may the boot clock */
+		{ { false, 0, 0, 999, 1000 }, false },
+		{ { false, 0, 0, 1000, 1000 }, false },
+		{ { false, 5000, 1000, 1000, 1000 }, false },
+		{ { false, 5000, 1000, 999 + CLOCK_GRACE_MS, 1000 }, false },
+		{ { false, 5000, 1000, 1000 + CLOCK_GRACE_MS, 1000 }, true },
+		{ { false, 0, 1000, 1000 + CLOCK_GRACE_MS, 1000 }, true },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		if (lease_time_is_up(&cases[i].t) != cases[i].up)
+			fail_msg("case %zu", i);
+	}
+}
+
+/* Rewrites holds/<token> without the lines that begin so, and with one more. */
+static void
+change_record(struct box *b, const char *token, const char *without, const char *with)
+{
+	char path[64], line[256], text[2000] = "";
+	size_t len = 0;
+
+	(void)snprintf(path, sizeof(path), "holds/%s", token);
+	FILE *f = fopen(box_path(b, path), "r");
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f) != NULL) {
+		if (strncmp(line, without, strlen(without)) != 0)
+			len += (size_t)snprintf(text + len, sizeof(text) - len, "%s", line);
+	}
+	assert_int_equal(fclose(f), 0);
+	f = fopen(box_path(b, path), "w");
+	assert_non_null(f);
+	assert_true(fprintf(f, "%s%s", text, with) >= 0);
+	assert_int_equal(fclose(f), 0);
+}
+
+static bool
+is_swept(struct box *b)
+{
+	EXPECT(MR_OK, maildir_sweep(&b->room, "bob", &err));
+	return count(b, MR_HELD) == 0;
+}
+
+static void
+a_lease_of_another_boot_or_an_unknown_clock_lasts_by_the_wall_clock(void **state)
+{
+	struct box *b = *state;
+	static const char *const lines[] = { "", "Boot: 11111111-2222-3333-4444-555555555555\n",
+		"Host: another-host\nBoot-Began: 1\n" };
+
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		char id[MR_ID_LEN + 1];
+		box_mail(b, "new", NULL, id);
+		struct hold hold = lease(b, id, 1); /* by the boot clock it is over at once */
+		change_record(b, hold.token, boot_id()[0] ? "Boot:" : "Host:", lines[i]);
+		(void)usleep(3000);
+		assert_false(is_swept(b));
+		clock_shift_ms(CLOCK_GRACE_MS - 5000);
+		assert_false(is_swept(b));
+		clock_shift_ms(CLOCK_GRACE_MS + 2000);
+		assert_true(is_swept(b));
+		clock_shift_ms(0);
+	}
+}
+
+static void
+a_process_that_cannot_be_judged_neither_ends_a_lease_nor_prolongs_it(void **state)
+{
+	struct box *b = *state;
+	struct hold_terms terms = { .kind = HOLD_LEASE, .life = 1, .session = "", .lease_ms = 60000 };
+	struct hold hold = { 0 };
+	char id[MR_ID_LEN + 1];
+
+	if (!process_describe(getpid(), &terms.process))
+		skip();
+	terms.process.pid_ns++;
+	box_mail(b, "new", NULL, id);
+	EXPECT(MR_OK, maildir_hold(&b->room, "bob", id, &terms, &hold, &err));
+	assert_false(is_swept(b));
+	EXPECT(MR_OK, maildir_extend(&b->room, &hold, 1, &err));
+	(void)usleep(3000);
+	assert_true(is_swept(b));
 }
 
 static void
@@ -482,6 +584,9 @@ main(void)
 		T(a_lease_that_ran_out_comes_back_and_its_done_finds_nothing),
 		T(an_extended_lease_does_not_run_out),
 		T(a_clock_set_forward_does_not_end_a_lease_within_one_boot),
+		cmocka_unit_test(the_boot_clock_decides_where_it_is_shared_and_else_the_wall_clock_with_grace),
+		T(a_lease_of_another_boot_or_an_unknown_clock_lasts_by_the_wall_clock),
+		T(a_process_that_cannot_be_judged_neither_ends_a_lease_nor_prolongs_it),
 		T(a_lease_does_not_run_out_while_its_harness_lives),
 		T(a_life_that_was_taken_over_holds_nothing_and_gets_nothing),
 		T(a_takeover_that_was_cut_off_is_finished_by_the_next_sweep),
