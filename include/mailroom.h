@@ -1004,8 +1004,8 @@ MR_API void mr_inject_close(struct mr_injection *inj);
 struct mr_handoff {
 	const char *subject; /* NULL: from the text */
 	const char *text;    /* NULL: that there is none */
-	bool collect;        /* adds git state, work in hand and the head of the inbox */
-	const char *dir;     /* where git is asked; NULL: here */
+	bool collect;        /* adds branch and commit, work in hand and the head of the inbox */
+	const char *dir;     /* whose worktree; NULL: here */
 	bool dry_run;
 };
 /* A message to oneself, durable and pinned, that the next life is shown first. */
@@ -1187,6 +1187,10 @@ typedef bool mr_redispatch_fn(void *ctx, const struct mr_redispatch_entry *entry
 MR_API enum mr_rc mr_redispatch_each(struct mr_room *room, mr_redispatch_fn *fn, void *ctx, struct mr_error *err);
 
 /* ---- Small helpers that every door needs ---- */
+
+/* The branch that is checked out in the git worktree around that folder, read from its files: no program is run. NULL:
+ * none. The caller frees it. */
+MR_API char *mr_git_branch(const char *folder);
 
 /* Checks an agent's address; err says what is allowed. */
 MR_API enum mr_rc mr_address_check(const char *address, struct mr_error *err);

@@ -146,6 +146,20 @@ const struct cmd *command_named(const char *word, bool *ret_alias);
 const char *command_heading(const struct cmd *cmd); /* above it in the list of all, or NULL */
 /* Does it change the room before it prints? `word` is its subword; NULL asks whether any of them does. */
 bool command_changes(const struct cmd *cmd, const char *word);
+/* What setup lets agents run unasked, in every harness: commands that start no program and change neither the user's
+ * configuration nor who is who. Setup's permissions, the skill and the docs are made from this list or tested against
+ * it, and tests/trust/no-exec.t proves that none of them starts a program. */
+#define GRANTED_COMMANDS(X)                                                                                            \
+	X("send")                                                                                                      \
+	X("reply")                                                                                                     \
+	X("inbox")                                                                                                     \
+	X("read") X("recv") X("done") X("release") X("fail") X("extend") X("wait") X("drain") X("thread") X("sent")    \
+	    X("why") X("search") X("who") X("whoami") X("where") X("describe") X("check") X("resolve") X("handoff")    \
+		X("queue show") X("queue list") X("channel read") X("channel list") X("channel show")
+/* ... and which tools of the MCP server: not nudge, which may type into a terminal by running tmux. */
+#define GRANTED_TOOLS(X) X("send") X("inbox") X("read") X("wait") X("recv") X("done") X("who")
+/* Is that command, or that command with that second word, one of them? */
+bool command_granted(const char *words);
 extern const struct cmd cmd_init, cmd_where, cmd_trust, cmd_config, cmd_register, cmd_whoami, cmd_who, cmd_takeover,
     cmd_prune;
 extern const struct cmd cmd_send, cmd_reply, cmd_inbox, cmd_read, cmd_recv, cmd_done, cmd_release, cmd_fail, cmd_extend,

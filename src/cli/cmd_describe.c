@@ -70,6 +70,33 @@ json_exits(struct json *j, const char *codes)
 	json_close(j);
 }
 
+/* true, false, or the second words for which it is true */
+static void
+add_granted(struct json *j, const struct cmd *cmd)
+{
+#define NAME(words) words,
+	static const char *const all[] = { GRANTED_COMMANDS(NAME) };
+#undef NAME
+	size_t len = strlen(cmd->name), n = 0;
+
+	json_key(j, "granted");
+	if (command_granted(cmd->name)) {
+		json_bool(j, true);
+		return;
+	}
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		if (strncmp(all[i], cmd->name, len) != 0 || all[i][len] != ' ')
+			continue;
+		if (n++ == 0)
+			json_open(j, '[');
+		json_str(j, str_of(all[i] + len + 1));
+	}
+	if (n > 0)
+		json_close(j);
+	else
+		json_bool(j, false);
+}
+
 static void
 json_command(struct json *j, const struct cmd *cmd)
 {
@@ -83,6 +110,7 @@ json_command(struct json *j, const struct cmd *cmd)
 	json_options(j, "options", cmd->opts);
 	json_strings(j, "examples", cmd->examples);
 	json_key_bool(j, "needs_room", cmd->needs != CMD_NOTHING);
+	add_granted(j, cmd);
 	json_key_bool(j, "needs_agent", (cmd->needs & CMD_SELF) != 0);
 	exit_codes_of(cmd, codes);
 	json_exits(j, codes);

@@ -206,8 +206,11 @@ static const char *const about[] = {
 	"Makes mailroom part of a harness: claude-code, codex, gemini or cursor. Hooks tell its agents of mail when a "
 	"session starts, with each prompt, after tools and before it stops; in Claude Code one also wakes an idle "
 	"session. "
-	"The MCP server 'mailroom' gives them the tools. Claude Code is allowed to run 'mailroom' and to use these "
-	"tools unasked, and in Codex's "
+	"The MCP server 'mailroom' gives them the tools. Claude Code may use, unasked, the commands and tools that "
+	"start no program and change neither your "
+	"configuration nor who is who (send, reply, inbox, read, recv, done, ...; `mailroom describe --all` marks them "
+	"as "
+	"granted); for all others it asks. In Codex's "
 	"sandbox "
 	"mailroom's state folder and the room around the working folder become writable; its server is told "
 	"XDG_STATE_HOME where that is set. All command lines have the "
@@ -226,7 +229,7 @@ static const char *const about[] = {
 	"and "
 	"then none is changed. What was there before (a file, a permission of your own) is remembered in the folder "
 	"'setup' "
-	"of mailroom's state folder.",
+	"of mailroom's configuration folder, which is in no sandbox's writable folders.",
 	"--check starts the hook and the server that it finds in the files, in a room of its own that is removed "
 	"afterwards, with a made-up session and a message for it, and says for each part whether the message was seen, "
 	"and "

@@ -45,6 +45,31 @@ print_allowed(void *ctx, const char *name, const char *value)
 	return true;
 }
 
+static bool
+count_leftover(void *ctx, const struct mr_leftover *l)
+{
+	(void)l;
+	++*(size_t *)ctx;
+	return true;
+}
+
+/* A room of an earlier build: what it did by itself it does no more, and this is where that is said. */
+static void
+say_leftovers(struct cli *cli)
+{
+	struct mr_error ignored = { 0 };
+	size_t n = 0;
+
+	(void)mr_config_leftovers(cli->room, count_leftover, &n, &ignored);
+	if (n > 0)
+		cli_warn(cli,
+		    "%zu %s in this room (commands, links) %s for nothing now: mailroom config adopt shows %s and "
+		    "moves "
+		    "%s into your configuration",
+		    n, n == 1 ? "line" : "lines", n == 1 ? "counts" : "count", n == 1 ? "it" : "them",
+		    n == 1 ? "it" : "them");
+}
+
 /* The room that was named, or the nearest one: looked at without using it. */
 static enum mr_rc
 open_as_it_is(struct cli *cli, struct mr_error *err)
@@ -78,6 +103,7 @@ add(struct cli *cli)
 	if (cli->place.tracked)
 		cli_warn(cli, "git tracks this room: whoever can push to the repository can write mail into it");
 	(void)mr_config_each(cli->room, print_allowed, cli, &err);
+	say_leftovers(cli);
 	return print_one(cli, mr_room_spec(cli->room), MR_TRUST_USER, "added");
 }
 
@@ -208,9 +234,13 @@ trust_offer(struct cli *cli, const struct mr_room_options *options)
 		return false;
 	bool done = mr_trust_add(room, &err) == MR_OK;
 
-	if (!done)
+	cli->room = room;
+	if (done)
+		say_leftovers(cli);
+	else
 		(void)cli_fail(cli, &err);
-	mr_room_close(room);
+	mr_room_close(cli->room);
+	cli->room = NULL;
 	return done;
 }
 

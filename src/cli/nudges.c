@@ -159,7 +159,10 @@ nudge_one(struct cli *cli, const struct mr_draft *draft, const char *id, const c
 	struct mr_nudge nudge = {
 		.text = text, .kind = "mail", .priority = draft->priority >= MR_HIGH ? MR_URGENT : MR_NORMAL
 	};
-	struct mr_nudge_options how = { .patience_ms = only ? MAIL_PATIENCE_MS : 0 };
+	const char *types = mr_config_get(cli->room, "Nudge-On-Send");
+	struct mr_nudge_options how = { .patience_ms = only ? MAIL_PATIENCE_MS : 0,
+		/* Typing runs tmux. Agents may send unasked, so only the user lets a send do it. */
+		.mode = types && ascii_caseeq(types, "yes") ? MR_NUDGE_WAIT_IDLE : MR_NUDGE_QUEUE };
 	struct mr_nudged done = { 0 };
 	struct mr_error err = { 0 };
 
@@ -181,7 +184,10 @@ nudges_of_mail(struct cli *cli, const struct mr_draft *draft, const struct mr_re
 	const char *rule = mr_room_setting(cli->room, "Nudge-On-Send");
 	bool asked = opt_flag(cli, "notify");
 
-	if (opt_flag(cli, "no-notify") || (!asked && !(rule && ascii_caseeq(rule, "yes"))))
+	const char *own = mr_config_get(cli->room, "Nudge-On-Send");
+
+	if (opt_flag(cli, "no-notify") ||
+	    (!asked && !(rule && ascii_caseeq(rule, "yes")) && !(own && ascii_caseeq(own, "yes"))))
 		return;
 	for (size_t i = 0; i < receipt->to.n; i++) {
 		const char *to = receipt->to.v[i];

@@ -104,3 +104,16 @@ command_changes(const struct cmd *cmd, const char *word)
 			return !changing[i].words || !word || strstr(changing[i].words, spaced) != NULL;
 	return false;
 }
+
+bool
+command_granted(const char *words)
+{
+#define NAME(words) words,
+	static const char *const granted[] = { GRANTED_COMMANDS(NAME) };
+#undef NAME
+
+	for (size_t i = 0; i < sizeof(granted) / sizeof(granted[0]); i++)
+		if (strcmp(granted[i], words) == 0)
+			return true;
+	return false;
+}

@@ -34,6 +34,7 @@ static const struct known {
 	{ "Link-", SPEC },
 	{ "Adopt-", PAIR },
 	{ "Session-Handlers", YES_NO },
+	{ "Nudge-On-Send", YES_NO },
 	{ "Room", FIXED },
 	{ "Place", FIXED },
 	{ "Identity", FIXED },
@@ -136,8 +137,8 @@ mr_config_check(const char *name, const char *value, struct mr_error *err)
 		    k ? "'%.60s' is set by `mailroom trust`, not by hand" : "the configuration has no setting '%.60s'",
 		    name);
 		return mr_hint(err,
-		    "there are Notify, Handler-NAME, Wake-AGENT, Link-NAME, Adopt-LINK, Sling, Bead-Status and "
-		    "Session-Handlers: man 5 mailroom-config");
+		    "there are Notify, Handler-NAME, Wake-AGENT, Link-NAME, Adopt-LINK, Sling, Bead-Status, "
+		    "Nudge-On-Send and Session-Handlers: man 5 mailroom-config");
 	}
 	if (strlen(name) > NAME_MAX_BYTES)
 		return mr_fail(err, MR_REFUSED, "the name of a setting has at most %d characters", NAME_MAX_BYTES);

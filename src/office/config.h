@@ -16,6 +16,7 @@
  *	Link-NAME: SPEC                         this room may exchange mail with that room
  *	Adopt-NAME: LOCAL FOREIGN               ... also through this mailbox there, which the link did not make
  *	Session-Handlers: yes                   agents may give `patrol` a command
+ *	Nudge-On-Send: yes                      a send may type into the recipient's terminal
  *
  * A room of a kind without identities is known by the hash of its spec, and has no Place.
  */

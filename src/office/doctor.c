@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "office/config.h"
 
 #define WAITING_LONG_MS ((int64_t)24 * 3600 * 1000)
 
@@ -49,6 +50,43 @@ examine_operator(struct examination *x)
 		.fix = fixed ? "it has one now" : "mailroom doctor --fix makes it",
 		.fixed = fixed },
 	    "the room has no mailbox for its operator");
+}
+
+/* ---- What the user lets this room do ---- */
+
+static void
+examine_trust(struct examination *x)
+{
+	int64_t since_ms;
+	enum mr_trust by = mr_room_trust(x->room, &since_ms);
+	struct mr_finding like = { .severity = MR_FINE, .code = "trust" };
+
+	if (by >= MR_TRUST_VARIABLE) {
+		findings_say(&x->f, &like, "this room is trusted by %s", mr_trust_word(by));
+		return;
+	}
+	if (!x->room->place[0]) /* the room of another program is named each time */
+		return;
+	like.severity = MR_NOTE;
+	like.why = "it was named; where it is only found, commands refuse it and hooks are silent";
+	like.fix = "if it is yours, type in a terminal: mailroom trust";
+	findings_say(&x->f, &like, "this room is not trusted");
+}
+
+static bool
+tell_leftover(void *ctx, const struct mr_leftover *l)
+{
+	struct examination *x = ctx;
+
+	findings_say(&x->f,
+	    &(struct mr_finding){ .severity = MR_NOTE,
+		.code = "ignored",
+		.path = l->where,
+		.why =
+		    "a room is data: what starts a program or touches another room stands in the user's configuration",
+		.fix = "look at it; to allow it, type in a terminal: mailroom config adopt" },
+	    "'%.100s' counts for nothing", l->line);
+	return true;
 }
 
 /* ---- The disk and the clock ---- */
@@ -167,6 +205,9 @@ mr_doctor(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, struct m
 	examine_storage(&x);
 	if (room->driver->inspect)
 		rc = room->driver->inspect(room, fix, fn, ctx, err);
+	examine_trust(&x);
+	if (rc == MR_OK)
+		rc = mr_config_leftovers(room, tell_leftover, &x, err);
 	examine_settings(&x);
 	examine_clock(&x);
 	examine_operator(&x);

@@ -91,7 +91,8 @@ examine_link(void *ctx, const struct mr_link *link)
 	enum mr_rc rc = link_open(x->room, link, &there, &err);
 
 	mr_room_close(there);
-	if (rc == MR_OK)
+	if (rc == MR_OK ||
+	    !mr_link_allowed(x->room, link)) /* one that is not allowed is told with the other leftovers */
 		return true;
 	findings_say(&x->f,
 	    &(struct mr_finding){ .severity = MR_PROBLEM,

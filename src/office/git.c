@@ -159,3 +159,70 @@ git_place_done(struct git_place *place)
 	free(place->main);
 	*place = (struct git_place){ 0 };
 }
+
+/* ---- What is checked out ---- */
+
+#define REF_MAX ((size_t)4 << 20)
+
+/* "<commit> refs/heads/x" in the file of packed references. */
+static void
+find_packed(const char *common, const char *ref, struct buf *commit)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT, line = BUF_INIT;
+	mr_auto(sys_close_fd) int fd = -1;
+	struct mr_error ignored = { 0 };
+
+	buf_addf(&line, " %s\n", ref);
+	if (dir_open(AT_FDCWD, common, &fd, &ignored) != MR_OK ||
+	    file_read(fd, "packed-refs", REF_MAX, &text, &ignored) != MR_OK)
+		return;
+	const char *at = memmem(text.ptr, text.len, line.ptr, line.len), *from = at;
+
+	while (from && from > text.ptr && from[-1] != '\n')
+		from--;
+	if (at)
+		buf_add(commit, (struct mr_str){ from, (size_t)(at - from) });
+}
+
+bool
+git_head(const char *folder, struct buf *branch, struct buf *commit)
+{
+	mr_auto(git_place_done) struct git_place git = { 0 };
+	mr_auto(buf_done) struct buf head = BUF_INIT, text = BUF_INIT;
+	mr_auto(sys_close_fd) int fd = -1, common = -1;
+	struct mr_error ignored = { 0 };
+
+	if (git_find(folder, &git, &ignored) != MR_OK || !git.git_dir ||
+	    dir_open(AT_FDCWD, git.git_dir, &fd, &ignored) != MR_OK ||
+	    file_read(fd, "HEAD", POINTER_MAX, &head, &ignored) != MR_OK)
+		return false;
+	struct mr_str line = str_trim(buf_str(&head));
+
+	if (!str_starts(line, "ref: ")) { /* detached */
+		buf_add(commit, line);
+		return true;
+	}
+	mr_auto(buf_done) struct buf ref = BUF_INIT;
+
+	buf_add(&ref, (struct mr_str){ line.ptr + 5, line.len - 5 });
+	buf_adds(branch, str_starts(buf_str(&ref), "refs/heads/") ? buf_z(&ref) + strlen("refs/heads/") : buf_z(&ref));
+	if (dir_open(AT_FDCWD, git.common, &common, &ignored) == MR_OK &&
+	    file_read(common, buf_z(&ref), POINTER_MAX, &text, &ignored) == MR_OK)
+		buf_add(commit, str_trim(buf_str(&text)));
+	else
+		find_packed(git.common, buf_z(&ref), commit);
+	return true;
+}
+
+char *
+mr_git_branch(const char *folder)
+{
+	mr_auto(free_ptr) char *full = path_full("/", folder);
+	struct buf branch = BUF_INIT;
+	mr_auto(buf_done) struct buf commit = BUF_INIT;
+
+	if (full && git_head(full, &branch, &commit) && branch.len > 0)
+		return buf_take(&branch);
+	buf_done(&branch);
+	return NULL;
+}

@@ -1,48 +1,28 @@
 /* SPDX-License-Identifier: MIT */
-/* handoff_collect.c - what the next life will want to know and the last one forgets to write: the state of its git
+/* handoff_collect.c - what the next life will want to know and the last one forgets to write: the branch of its git
  * worktree, the work in its hands, the head of its inbox. */
-#include "base/spawn.h"
 #include "base/text.h"
 #include "office/handoff.h"
+#include "office/who.h"
+#include <unistd.h>
 
-#define GIT_LINES 30
 #define INBOX_LINES 10
-#define GIT_LIMIT_MS 5000
 
-static void
-add_lines(struct buf *out, struct mr_str text, size_t most)
-{
-	size_t n = 0;
-
-	while (text.len > 0) {
-		const char *lf = memchr(text.ptr, '\n', text.len);
-		size_t len = lf ? (size_t)(lf - text.ptr) : text.len, step = lf ? len + 1 : len;
-
-		if (n++ == most) {
-			buf_adds(out, "    ...\n");
-			return;
-		}
-		buf_adds(out, "    ");
-		text_clean_line(out, (struct mr_str){ text.ptr, len });
-		buf_addc(out, '\n');
-		text.ptr += step;
-		text.len -= step;
-	}
-}
-
+/* Read from git's files. Running git would run what the folder's own git configuration says (filters, a monitor), and a
+ * hand-off may be written unasked. */
 static void
 add_git(struct buf *out, const char *dir)
 {
-	const char *const argv[] = { "git", "status", "--short", "--branch", NULL };
-	struct spawned ran = { 0 };
-	struct mr_error ignored = { 0 };
+	mr_auto(buf_done) struct buf branch = BUF_INIT, commit = BUF_INIT;
+	mr_auto(free_ptr) char *here = dir ? NULL : getcwd(NULL, 0);
 
-	if (spawn_run(&(struct spawn){ .argv = argv, .dir = dir, .limit_ms = GIT_LIMIT_MS }, &ran, &ignored) == MR_OK &&
-	    ran.exit_code == 0) {
-		buf_adds(out, "\n## Git\n\n");
-		add_lines(out, buf_str(&ran.out), GIT_LINES);
-	}
-	spawned_done(&ran);
+	if ((!dir && !here) || !git_head(dir ? dir : here, &branch, &commit))
+		return;
+	buf_adds(out, "\n## Git\n\n- branch: ");
+	text_clean_line(out, branch.len > 0 ? buf_str(&branch) : STR("(detached)"));
+	buf_adds(out, "\n- commit: ");
+	text_clean_line(out, commit.len > 0 ? buf_str(&commit) : STR("(none yet)"));
+	buf_adds(out, "\n- `git status` there shows what is not committed\n");
 }
 
 struct listing {

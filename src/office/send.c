@@ -43,6 +43,21 @@ storage_warning(const struct outgoing *l)
 	return buf_take(&text);
 }
 
+/* A room of an earlier build says Notify: itself. Nobody is notified any more, and the sender hears of it once a life.
+ */
+static char *
+ignored_notify(const struct outgoing *l)
+{
+	const struct room_driver *driver = l->room->driver;
+
+	if (!names_has(&l->who.all, OPERATOR) || !mr_room_setting(l->room, "Notify") || config_get(l->room, "Notify") ||
+	    !driver->once || !driver->once(l->room, l->self->agent, l->self->life, "notify"))
+		return NULL;
+	return strdup(
+	    "the room's own Notify: is not run, because a room holds no commands; the user can allow it with: "
+	    "mailroom config adopt");
+}
+
 static void
 names_move(struct mr_names *to, struct mr_names *from)
 {
@@ -129,6 +144,8 @@ fill_receipt(struct outgoing *l, enum mr_rc rc, struct delivered *got, struct mr
 	if (*l->msg.reply_to && strcmp(l->original.from, l->self->agent) != 0)
 		due_drop(l->room, l->original.from, l->original.id);
 	ret->warning = storage_warning(l);
+	if (!ret->warning)
+		ret->warning = ignored_notify(l);
 	ret->notify = got->repeated ? NULL : notify_command(l);
 	names_move(&ret->to, &l->who.all);
 	names_move(&ret->not_live, &l->who.not_live);

@@ -26,6 +26,8 @@ struct git_place {      /* all NULL outside a repository; finish with git_place_
 };
 enum mr_rc git_find(const char *folder, struct git_place *ret, struct mr_error *err);
 void git_place_done(struct git_place *place);
+/* The branch ("" when detached) and commit that are checked out there. False: no repository. */
+bool git_head(const char *folder, struct buf *branch, struct buf *commit);
 /* Does the index list that path (relative to the worktree)? Unreadable or huge indexes do not. */
 bool git_tracks(const struct git_place *place, const char *path);
 

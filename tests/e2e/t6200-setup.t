@@ -5,20 +5,24 @@
 unset CODEX_HOME
 mkdir bin here && cp "$BIN" bin/mailroom && PATH=$scratch/bin:$PATH && cd here || exit 1
 mailroom() { "$scratch/bin/mailroom" "$@" </dev/null; }
+unset XDG_CONFIG_HOME # it is in $HOME here, and goes with it
 own() { rm -rf "$HOME" "$XDG_STATE_HOME" && mkdir -p "$HOME/.claude" "$HOME/.codex" "$HOME/.gemini" "$HOME/.cursor"; }
 
 # ---- what is written ----
 own
 exits 0 'a preview' mailroom setup claude-code
 says out '^\+.*"command": "'"$scratch"'/bin/mailroom hook claude-code",' 'shows the hooks, with the path of this program'
-says out 'Bash\(mailroom \*\)' 'and the permission'
+says out 'Bash\(mailroom send \*\)' 'and the permissions'
 says out 'nothing was written' 'and says that it was only a look'
 same '' "$(find "$HOME" -type f)" 'which is so'
 exits 0 'apply' mailroom setup claude-code --apply
 says out '^\+.*hook claude-code --wait' 'shows it again'
 same '["PostToolUse","SessionEnd","SessionStart","Stop","UserPromptSubmit"]' "$(jq -c '.hooks|keys' "$HOME/.claude/settings.json")" 'the events'
 same 'true 86400|true 86400|' "$(jq -r '.hooks[][].hooks[]|select(.asyncRewake)|"\(.asyncRewake) \(.timeout)"' "$HOME/.claude/settings.json" | tr '\n' '|')" 'the waiter at start and stop'
-same '["Bash(mailroom *)","mcp__mailroom"]' "$(jq -c .permissions.allow "$HOME/.claude/settings.json")" 'the permission to run it, and its tools'
+{ mailroom describe --all | jq -r '.commands[] | .name as $n | if .granted == true then $n elif .granted == false then empty else (.granted[] | "\($n) \(.)") end | "Bash(mailroom \(.) *)"'
+	for tool in send inbox read wait recv done who; do echo "mcp__mailroom__$tool"; done; } | sort >granted
+same "$(cat granted)" "$(jq -r '.permissions.allow[]' "$HOME/.claude/settings.json" | sort)" 'permission for the commands and tools that start nothing, each by name'
+same '' "$(grep -w -e config -e trust -e patrol -e register -e takeover -e link -e setup -e nudge -e 'mailroom \*' granted)" 'and for none that could'
 same "{\"type\":\"stdio\",\"command\":\"$scratch/bin/mailroom\",\"args\":[\"mcp\"]}" "$(jq -c .mcpServers.mailroom "$HOME/.claude.json")" 'the server'
 same '600 600' "$(stat -c %a "$HOME/.claude/settings.json" "$HOME/.claude.json" | tr '\n' ' ' | sed 's/ $//')" 'both files are private'
 mailroom setup codex --apply >/dev/null && mailroom setup gemini --apply >/dev/null && mailroom setup cursor --apply >/dev/null
@@ -59,7 +63,7 @@ around() {
 	once=$(cat "$@" | cksum)
 	mailroom setup $h --apply >/dev/null 2>&1
 	[ "$(cat "$@" | cksum)" = "$once" ] || wrong="$wrong the second time it changes something;"
-	[ $keep = keep ] || rm -rf "$XDG_STATE_HOME"
+	[ $keep = keep ] || rm -rf "$XDG_STATE_HOME" "$HOME/.config"
 	mailroom setup $h --remove >/dev/null 2>err || wrong="$wrong remove failed: $(cat err)"
 	for f; do cmp -s "$f" $v || wrong="$wrong $f is not what it was: $(head -c 300 "$f" 2>&1);"; done
 	case $(stat -c %a "$@" 2>&1) in 640 | '640
@@ -74,7 +78,7 @@ for v in j/*; do
 	around codex $v keep .codex/hooks.json
 done
 for v in t/*; do around codex $v keep .codex/config.toml; done
-# with the state folder gone the text alone must tell (all but whose a permission or a root was)
+# with what was remembered gone the text alone must tell (all but whose a permission or a root was)
 for v in empty blank braces one-line comments empty-lists theirs version; do around cursor j/$v forget .cursor/hooks.json .cursor/mcp.json; done
 for v in empty blank no-newline table roots-lines dotted; do around codex t/$v forget .codex/config.toml; done
 
@@ -95,8 +99,8 @@ exits 0 'where it is found' mailroom setup codex --check
 # ---- files and folders that were not there ----
 rm -rf "$HOME" "$XDG_STATE_HOME"; mkdir "$HOME"
 for h in claude-code codex gemini cursor; do mailroom setup $h --apply >/dev/null; mailroom setup $h --remove >/dev/null; done
-same '' "$(ls -A "$HOME")" 'what was made is removed, folders too'
-mkdir "$HOME/.codex"; mailroom setup codex --apply >/dev/null; rm -rf "$XDG_STATE_HOME"; mailroom setup codex --remove >/dev/null
+same '' "$(ls -A "$HOME" | grep -v -x .config)" 'what was made is removed, folders too'
+mkdir "$HOME/.codex"; mailroom setup codex --apply >/dev/null; rm -rf "$XDG_STATE_HOME" "$HOME/.config"; mailroom setup codex --remove >/dev/null
 same '.codex' "$(cd "$HOME" && find . -mindepth 1 -printf '%P ' | sed 's/ $//')" 'but not a folder that was there; also without a memory'
 mailroom setup gemini --apply >/dev/null; echo '{"theirs":1}' >"$HOME/.gemini/other"; mailroom setup gemini --remove >/dev/null
 same 'other' "$(ls -A "$HOME/.gemini")" 'nor one that others use meanwhile'
@@ -126,7 +130,7 @@ mailroom init "$scratch/here" >/dev/null 2>&1
 mailroom setup codex --apply >/dev/null
 same "writable_roots = [ \"$XDG_STATE_HOME/mailroom\", \"$scratch/here/.mailroom\" ]" "$(grep ^writable "$HOME/.codex/config.toml")" 'in a room, Codex can write it'
 (cd / && mailroom setup codex --remove >/dev/null)
-same '' "$(find "$HOME" -type f)" 'and it is taken out from anywhere'
+same '' "$(find "$HOME" -type f ! -path '*/.config/*')" 'and it is taken out from anywhere'
 exits 0 'with a room' mailroom setup claude-code --apply --room "$scratch/here"
 same "$scratch/bin/mailroom hook claude-code --room maildir:$scratch/here/.mailroom" "$(jq -r '.hooks.UserPromptSubmit[0].hooks[0].command' "$HOME/.claude/settings.json")" 'the hooks name it'
 same "[\"mcp\",\"--room\",\"maildir:$scratch/here/.mailroom\"]" "$(jq -c .mcpServers.mailroom.args "$HOME/.claude.json")" 'and the server'
@@ -153,6 +157,20 @@ ln -sf loop "$HOME/.gemini/loop"; ln -sf loop "$HOME/.gemini/settings.json"; exi
 rm -f "$HOME/.gemini/settings.json"; mkdir "$HOME/.gemini/settings.json"; exits 4 'so is a folder' mailroom setup gemini --apply
 
 # ---- what cannot be understood ----
+# an earlier build allowed every command, those that start programs included
+own; mailroom setup claude-code --apply >/dev/null
+jq '.permissions.allow = ["Bash(ls *)", "Bash(mailroom *)", "mcp__mailroom"]' "$HOME/.claude/settings.json" >old && cp old "$HOME/.claude/settings.json"
+exits 1 'the permission of an earlier build' mailroom setup claude-code --check
+says out 'start any program' 'is a problem'
+mailroom setup claude-code --apply >/dev/null
+same 'Bash(ls *)' "$(jq -r '.permissions.allow[]' "$HOME/.claude/settings.json" | grep -v -x -F -f granted)" 'and goes with the next --apply, the users own stay'
+# what the sandbox may write holds no configuration
+own
+exits 4 'a state folder around the configuration' env XDG_STATE_HOME="$HOME" XDG_CONFIG_HOME="$HOME/mailroom" "$scratch/bin/mailroom" setup codex --apply </dev/null
+says err 'two different folders' 'is refused for Codex'
+(export XDG_CONFIG_HOME=$scratch/elsewhere; mailroom setup codex --apply >/dev/null)
+same "env = { XDG_STATE_HOME = \"$XDG_STATE_HOME\", XDG_CONFIG_HOME = \"$scratch/elsewhere\" }" "$(grep ^env "$HOME/.codex/config.toml")" 'its server is told where the configuration is, too'
+
 for bad in '{' '{"a":1 "b":2}' '[]' '{"hooks":[]}' '{"hooks":{"Stop":{}}}' '{"permissions":{"allow":"x"}}' '{"permissions":3}' 'null' '/* {}'; do
 	own; printf '%s' "$bad" >"$HOME/.claude/settings.json"
 	mailroom setup claude-code --apply >out 2>err; code=$?
@@ -175,7 +193,7 @@ own; printf '[mcp_servers.mailroom]\nurl = "http://x"\n' >"$HOME/.codex/config.t
 own; mkdir -p p/sub && git init -q p && cd p/sub || exit 1
 mailroom setup claude-code --project --apply >/dev/null; mailroom setup codex --project --apply >/dev/null; mailroom setup gemini --project --apply >/dev/null; mailroom setup cursor --project --apply >/dev/null
 same '.claude/settings.json .codex/config.toml .codex/hooks.json .cursor/hooks.json .cursor/mcp.json .gemini/settings.json .mcp.json ' "$(cd .. && find . -name .git -prune -o -type f -printf '%P\n' | sort | tr '\n' ' ')" "the project's files are at its top"
-same '' "$(find "$HOME" -type f)" "the user's are left alone"
+same '' "$(find "$HOME" -type f ! -path '*/.config/*')" "the user's are left alone"
 exits 0 'they can be tried' mailroom setup claude-code --project --check
 for h in claude-code codex gemini cursor; do mailroom setup $h --project --remove >/dev/null; done; rm -f out err
 same '' "$(cd .. && find . -name .git -prune -o -mindepth 1 ! -path ./sub -print)" 'and removed'

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* work.c - gt handoff, hook, done: what an agent says about its own work. */
-#include "base/spawn.h"
 #include "cli/gt/gt.h"
+
+#include <unistd.h>
 
 /* ---- handoff ---- */
 
@@ -148,12 +149,10 @@ const struct cmd gt_mail_hook = {
 static void
 add_branch(struct buf *out)
 {
-	static const char *const argv[] = { "git", "rev-parse", "--abbrev-ref", "HEAD", NULL };
-	mr_auto(spawned_done) struct spawned ran = { 0 };
-	struct mr_error ignored = { 0 };
+	mr_auto(free_ptr) char *cwd = getcwd(NULL, 0);
+	mr_auto(free_ptr) char *branch = cwd ? mr_git_branch(cwd) : NULL;
 
-	if (spawn_run(&(struct spawn){ .argv = argv, .limit_ms = 5000 }, &ran, &ignored) == MR_OK && ran.exit_code == 0)
-		buf_add(out, (struct mr_str){ buf_z(&ran.out), strcspn(buf_z(&ran.out), "\r\n") });
+	buf_adds(out, branch ? branch : "");
 }
 
 static void

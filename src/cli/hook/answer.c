@@ -7,6 +7,8 @@ answer_fits(const struct harness *harness, const struct event *event, enum answe
 {
 	if (answer == ANSWER_GO_ON)
 		return event->moment == MOMENT_STOP;
+	if (answer == ANSWER_USER) /* Cursor has no such word */
+		return harness->form == FORM_SPECIFIC;
 	if (harness->form == FORM_CURSOR && event->moment == MOMENT_TOOL)
 		return false; /* it takes the text and drops it, and it would be said after every tool */
 	return event->moment == MOMENT_START || event->moment == MOMENT_PROMPT || event->moment == MOMENT_TOOL;
@@ -38,6 +40,10 @@ static void
 write_specific(
     const struct harness *harness, const struct event *event, enum answer answer, const char *text, struct json *j)
 {
+	if (answer == ANSWER_USER) {
+		json_key_str(j, "systemMessage", text);
+		return;
+	}
 	if (answer == ANSWER_GO_ON) {
 		json_key_str(j, "decision", harness->decision);
 		json_key_str(j, "reason", text);

@@ -58,6 +58,7 @@ bool event_parse(
 enum answer {
 	ANSWER_CONTEXT, /* the model reads it */
 	ANSWER_GO_ON,   /* the turn does not end: the model reads it and goes on */
+	ANSWER_USER,    /* for the person at the harness; the model does not see it */
 };
 /* Can the harness take that at this moment? */
 bool answer_fits(const struct harness *harness, const struct event *event, enum answer answer);

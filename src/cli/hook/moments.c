@@ -8,6 +8,8 @@
  *	stop     urgent mail or work in its hands: once, the turn goes on; else, in a team, its lead is told
  *	end      nothing is said; the life is gone
  *
+ * In a room that was found and is not trusted nothing is done; at a start the user is told, not the model.
+ *
  * At start, tool and stop work in its hands gets a new lease. What was told is remembered only after stdout took it.
  */
 #include "cli/hook/hook.h"
@@ -190,6 +192,12 @@ moment_run(struct cli *cli, const struct harness *harness, const struct event *e
 	struct mr_error err = { 0 };
 	enum mr_rc rc = moment_know_self(cli, event, true, &arrival, &err);
 
+	if (rc == MR_UNTRUSTED) {
+		if (event->moment == MOMENT_START)
+			(void)answer(cli, harness, event, ANSWER_USER,
+			    STR("mailroom: a room in this folder is not trusted, and is not used: mailroom trust"));
+		return;
+	}
 	/* Outside of any room, and nobody in the middle of a session, is nothing to write down each time. */
 	if (rc != MR_OK && (rc != MR_NOTFOUND || (cli->room && event->moment == MOMENT_START) || cli->room_option))
 		log_error(&err);

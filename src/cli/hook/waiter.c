@@ -199,7 +199,7 @@ waiter_run(struct cli *cli, const struct event *event)
 		return EXIT_DONE;
 	enum mr_rc rc = moment_know_self(cli, event, false, &arrival, &err);
 
-	if (rc != MR_OK && rc != MR_NOTFOUND)
+	if (rc != MR_OK && rc != MR_NOTFOUND && rc != MR_UNTRUSTED)
 		log_error(&err);
 	if (rc != MR_OK || !cli->env.session)
 		return EXIT_DONE;

@@ -157,6 +157,19 @@ check_permission(struct check *c, const struct jsonc_node *root, const char *per
 	say(c, buf_z(&part), allow_has(root, permission) ? NULL : "it is not given", apply_line(c));
 }
 
+/* Every command without asking, also those that start programs: an earlier setup wrote it, or the user. */
+static void
+check_no_permission(struct check *c, const struct jsonc_node *root, const char *permission)
+{
+	mr_auto(buf_done) struct buf part = BUF_INIT;
+
+	if (!allow_has(root, permission))
+		return;
+	buf_addf(&part, "permission %s", permission);
+	say(c, buf_z(&part), "it lets an agent start any program through mailroom (patrol --handler, config)",
+	    "take it out, or let --apply do it if an earlier setup wrote it");
+}
+
 static void
 check_server(struct check *c, const struct mr_names *words, const struct mr_names *more)
 {
@@ -199,30 +212,37 @@ check_roots(struct check *c, const struct mr_names *roots)
 
 /* Codex tells its servers no variable but these, and what is tried here had them all. */
 static void
-check_state_home(struct check *c, const char *said)
+check_homes(struct check *c, const char *state, const char *config)
 {
 	const char *want = c->s->state_home ? c->s->state_home : "";
 	mr_auto(buf_done) struct buf problem = BUF_INIT;
 
-	buf_addf(&problem, "it has XDG_STATE_HOME '%s', and the hooks '%s': they would not be one agent", said, want);
-	say(c, "state folder of the MCP server", strcmp(said, want) == 0 ? NULL : buf_z(&problem), apply_line(c));
+	buf_addf(&problem, "it has XDG_STATE_HOME '%s', and the hooks '%s': they would not be one agent", state, want);
+	say(c, "state folder of the MCP server", strcmp(state, want) == 0 ? NULL : buf_z(&problem), apply_line(c));
+	want = c->s->config_home ? c->s->config_home : "";
+	buf_clear(&problem);
+	buf_addf(&problem, "it has XDG_CONFIG_HOME '%s', and the hooks '%s': they would not trust the same rooms",
+	    config, want);
+	say(c, "configuration of the MCP server", strcmp(config, want) == 0 ? NULL : buf_z(&problem), apply_line(c));
 }
 
 static void
 check_toml(struct check *c, struct setup_file *f)
 {
-	mr_auto(buf_done) struct buf state_home = BUF_INIT;
+	struct buf homes[2] = { BUF_INIT, BUF_INIT };
 	struct mr_names argv = { 0 }, roots = { 0 };
 	struct mr_error err = { 0 };
 
-	if (codex_command(&f->before, &argv, &roots, &state_home, &err) != MR_OK)
+	if (codex_command(&f->before, &argv, &roots, homes, &err) != MR_OK)
 		say(c, f->path, err.message, "mend the file by hand");
 	else {
 		check_server(c, &argv, NULL);
 		if (argv.n > 0)
-			check_state_home(c, buf_z(&state_home));
+			check_homes(c, buf_z(&homes[0]), buf_z(&homes[1]));
 		check_roots(c, &roots);
 	}
+	buf_done(&homes[0]);
+	buf_done(&homes[1]);
 	mr_names_done(&argv);
 	mr_names_done(&roots);
 }
@@ -240,8 +260,10 @@ check_json(struct check *c, struct setup_file *f)
 	}
 	if (f->parts & SETUP_HOOKS)
 		check_hooks(c, doc.root);
-	for (size_t i = 0; i < SETUP_PERMISSIONS && (f->parts & SETUP_ALLOW); i++)
+	for (size_t i = 0; i < setup_permissions_n && (f->parts & SETUP_ALLOW); i++)
 		check_permission(c, doc.root, setup_permissions[i]);
+	for (size_t i = 0; i < 2 && (f->parts & SETUP_ALLOW); i++)
+		check_no_permission(c, doc.root, setup_old_permissions[i]);
 	if (f->parts & SETUP_SERVER) {
 		(void)server_command(doc.root, &argv, &env);
 		check_server(c, &argv, &env);

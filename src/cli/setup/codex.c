@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * codex.c - Codex's config.toml: our server as a table at its end, and the folders that commands in its sandbox must be
- * able to write: mailroom's state folder, and the room. Codex passes no variable on to its servers, so one that says
- * where the state folder is stands in the table: else hooks and server of one session would not know of each other.
+ * able to write: mailroom's state folder, and the room. Codex passes no variable on to its servers, so those that say
+ * where the state folder and the configuration are stand in the table: else hooks and server of one session would not
+ * know of each other, and the server would trust no room.
  *
  * A line of comment above each table that we make tells it from one that was there, empty, before us.
  */
@@ -12,7 +13,8 @@
 #define MARK "# added by `mailroom setup codex`"
 #define SERVER "mcp_servers" TOML_DOT SETUP_SERVER_NAME
 #define ENV SERVER TOML_DOT "env"
-#define STATE "XDG_STATE_HOME"
+#define HOMES 2
+static const char *const home_names[HOMES] = { "XDG_STATE_HOME", "XDG_CONFIG_HOME" };
 #define SANDBOX "sandbox_workspace_write"
 #define ROOTS SANDBOX TOML_DOT "writable_roots"
 
@@ -20,7 +22,7 @@ struct found {                          /* kind TOML_VALUE with end 0: not there
 	struct toml_item command, args; /* of our server */
 	struct toml_item env;           /* of our server, as one value */
 	struct toml_item env_table;     /* the same as a table */
-	struct toml_item state;         /* STATE in either */
+	struct toml_item home[HOMES];   /* home_names in either */
 	size_t env_n;                   /* values in either */
 	struct toml_item servers;       /* all of them, as one value */
 	struct toml_item server;        /* ours, as one value */
@@ -50,7 +52,8 @@ note_value(struct found *f, const struct toml_item *item)
 		{ SERVER TOML_DOT "command", offsetof(struct found, command) },
 		{ SERVER TOML_DOT "args", offsetof(struct found, args) },
 		{ ENV, offsetof(struct found, env) },
-		{ ENV TOML_DOT STATE, offsetof(struct found, state) },
+		{ ENV TOML_DOT "XDG_STATE_HOME", offsetof(struct found, home) },
+		{ ENV TOML_DOT "XDG_CONFIG_HOME", offsetof(struct found, home) + sizeof(struct toml_item) },
 		{ "mcp_servers", offsetof(struct found, servers) },
 		{ SERVER, offsetof(struct found, server) },
 		{ SANDBOX, offsetof(struct found, sandbox) },
@@ -256,7 +259,7 @@ add_env_line(struct buf *text, const struct found *f, const char *pair)
 }
 
 static void
-add_state(struct buf *text, const struct found *f, const char *pair)
+add_home(struct buf *text, const struct found *f, const char *pair)
 {
 	mr_auto(buf_done) struct buf piece = BUF_INIT, out = BUF_INIT;
 
@@ -267,33 +270,82 @@ add_state(struct buf *text, const struct found *f, const char *pair)
 	} else if (f->env_table.end > 0) {
 		toml_add_line(buf_str(text), f->env_table.end, str_of(pair), &out);
 		text_take(text, &out);
-	} else if (!f->command.nested) { /* in a table of one line only its user knows what he meant */
-		add_env_line(text, f, pair);
-	}
+	} /* in a table of one line only its user knows what was meant */
+}
+
+static enum mr_rc
+find(const struct buf *text, struct found *ret, struct mr_error *err)
+{
+	*ret = (struct found){ 0 };
+	return toml_each(buf_str(text), note, ret, err);
 }
 
 /* What is found there is ours only in the very form that we write. */
 static void
-put_env(const struct setup *s, struct buf *text, const struct found *f)
+put_home(size_t i, const char *home, struct buf *text, const struct found *f)
 {
-	mr_auto(buf_done) struct buf had = BUF_INIT, value = BUF_INIT, pair = BUF_INIT, out = BUF_INIT;
+	mr_auto(buf_done) struct buf had = BUF_INIT, value = BUF_INIT, pair = BUF_INIT;
 
-	if (f->state.end > 0)
-		(void)toml_string(value_of(text, &f->state), &had);
-	json_stringify(&value, str_of(s->state_home ? s->state_home : buf_z(&had)));
-	buf_addf(&pair, STATE " = %s", buf_z(&value));
-	if (!buf_ok(&value) || !buf_ok(&pair)) {
+	if (f->home[i].end > 0)
+		(void)toml_string(value_of(text, &f->home[i]), &had);
+	json_stringify(&value, str_of(home));
+	buf_addf(&pair, "%s = %s", home_names[i], buf_z(&value));
+	if (!buf_ok(&value) || !buf_ok(&pair))
 		text->failed = true;
-	} else if (!s->state_home) {
-		if (f->env.end > 0 && f->env_n == 1 && f->state.end > 0 && !f->env.nested) {
-			toml_drop_line(buf_str(text), f->env.line, f->env.end, &out);
-			text_take(text, &out);
-		}
-	} else if (f->state.end == 0) {
-		add_state(text, f, buf_z(&pair));
-	} else if (strcmp(buf_z(&had), s->state_home) != 0) {
-		replace(text, &f->state, buf_str(&value));
+	else if (f->home[i].end == 0)
+		add_home(text, f, buf_z(&pair));
+	else if (strcmp(buf_z(&had), home) != 0)
+		replace(text, &f->home[i], buf_str(&value));
+}
+
+/* The pairs that are to be there, with commas between them; nothing when neither variable is set. */
+static void
+join_homes(const char *const homes[HOMES], struct buf *out)
+{
+	for (size_t i = 0; i < HOMES; i++) {
+		if (!homes[i])
+			continue;
+		buf_addf(out, "%s%s = ", out->len > 0 ? ", " : "", home_names[i]);
+		json_stringify(out, str_of(homes[i]));
 	}
+}
+
+/* One line with nothing but ours in it is written anew; beside the user's own each of ours is put in its place. */
+static enum mr_rc
+put_env(const struct setup *s, struct buf *text, struct mr_error *err)
+{
+	const char *const homes[HOMES] = { s->state_home, s->config_home };
+	mr_auto(buf_done) struct buf pairs = BUF_INIT, line = BUF_INIT, out = BUF_INIT;
+	struct found f;
+	enum mr_rc rc = find(text, &f, err);
+
+	if (rc != MR_OK)
+		return rc;
+	size_t ours = (size_t)(f.home[0].end > 0) + (f.home[1].end > 0);
+
+	join_homes(homes, &pairs);
+	buf_addf(&line, "{ %s }", buf_z(&pairs));
+	if (!buf_ok(&pairs) || !buf_ok(&line))
+		return mr_nomem(err);
+	if (f.env.end > 0 && ours > 0 && f.env_n == ours && !f.env.nested) {
+		if (pairs.len > 0) {
+			replace(text, &f.env, buf_str(&line));
+			return MR_OK;
+		}
+		toml_drop_line(buf_str(text), f.env.line, f.env.end, &out);
+		text_take(text, &out);
+		return MR_OK;
+	}
+	if (f.env.end == 0 && f.env_table.end == 0 && pairs.len > 0 && !f.command.nested) {
+		add_env_line(text, &f, buf_z(&pairs));
+		return MR_OK;
+	}
+	for (size_t i = 0; i < HOMES && rc == MR_OK; i++) {
+		if (homes[i])
+			put_home(i, homes[i], text, &f);
+		rc = find(text, &f, err);
+	}
+	return rc;
 }
 
 /* ---- Writable roots ---- */
@@ -306,13 +358,6 @@ has_root(const struct buf *text, const struct found *f, const char *root)
 
 	mr_names_done(&all);
 	return has;
-}
-
-static enum mr_rc
-find(const struct buf *text, struct found *ret, struct mr_error *err)
-{
-	*ret = (struct found){ 0 };
-	return toml_each(buf_str(text), note, ret, err);
 }
 
 static enum mr_rc
@@ -391,6 +436,26 @@ take_root(const struct setup *s, const struct setup_file *file, struct buf *text
 	return MR_OK;
 }
 
+/* What the sandbox may write must not hold what says which rooms and commands are allowed. */
+static enum mr_rc
+check_roots_are_apart(const struct setup *s, struct mr_error *err)
+{
+	const char *const roots[] = { s->state_dir, s->room_dir };
+
+	for (size_t i = 0; i < 2; i++) {
+		size_t len = roots[i] ? strlen(roots[i]) : 0;
+
+		if (!roots[i] || !s->config_dir || strncmp(s->config_dir, roots[i], len) != 0 ||
+		    (s->config_dir[len] != '/' && s->config_dir[len] != '\0'))
+			continue;
+		(void)mr_fail(err, MR_REFUSED,
+		    "mailroom's configuration '%.120s' lies in '%.120s', which Codex's sandbox would write",
+		    s->config_dir, roots[i]);
+		return mr_hint(err, "give $XDG_STATE_HOME and $XDG_CONFIG_HOME two different folders");
+	}
+	return MR_OK;
+}
+
 /* ---- Both ---- */
 
 enum mr_rc
@@ -413,9 +478,9 @@ codex_edit(
 	if (rc == MR_OK)
 		rc = put_server(s, file, text, &f, err);
 	if (rc == MR_OK)
-		rc = find(text, &f, err);
+		rc = put_env(s, text, err);
 	if (rc == MR_OK)
-		put_env(s, text, &f);
+		rc = check_roots_are_apart(s, err);
 	if (rc == MR_OK && s->state_dir)
 		rc = put_root(file, text, s->state_dir, err);
 	if (rc == MR_OK && s->room_dir)
@@ -427,7 +492,7 @@ codex_edit(
 
 enum mr_rc
 codex_command(
-    struct buf *text, struct mr_names *argv, struct mr_names *roots, struct buf *state_home, struct mr_error *err)
+    struct buf *text, struct mr_names *argv, struct mr_names *roots, struct buf homes[2], struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf command = BUF_INIT;
 	struct found f;
@@ -440,7 +505,8 @@ codex_command(
 		return mr_nomem(err);
 	if (f.roots.end > 0)
 		(void)toml_strings(value_of(text, &f.roots), roots);
-	if (f.state.end > 0)
-		(void)toml_string(value_of(text, &f.state), state_home);
+	for (size_t i = 0; i < HOMES; i++)
+		if (f.home[i].end > 0)
+			(void)toml_string(value_of(text, &f.home[i]), &homes[i]);
 	return MR_OK;
 }

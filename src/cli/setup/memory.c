@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * memory.c - what the text of a settings file cannot tell: whether it, its folder, or one of the entries that could as
- * well be the user's own was there before us. One small file each in the state folder, written before the settings
- * file is changed. Where it is missing, the text alone decides.
+ * well be the user's own was there before us. One small file each in the configuration folder, where no sandbox
+ * can write: --remove believes it. Written before the settings file is changed. Where it is missing, the text alone
+ * decides.
  */
 #include "base/file.h"
 #include "base/id.h"
@@ -20,9 +21,9 @@ open_folder(const struct setup *s, bool make, int *ret_fd, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf path = BUF_INIT;
 
-	if (!s->state_dir)
-		return mr_fail(err, MR_NOTFOUND, "there is no state folder");
-	buf_addf(&path, "%s/setup", s->state_dir);
+	if (!s->config_dir)
+		return mr_fail(err, MR_NOTFOUND, "there is no configuration folder");
+	buf_addf(&path, "%s/setup", s->config_dir);
 	if (!buf_ok(&path))
 		return mr_nomem(err);
 	return make ? dir_make(AT_FDCWD, buf_z(&path), 0700, true, ret_fd, err)

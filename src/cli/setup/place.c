@@ -63,6 +63,22 @@ command_line(struct setup *s, bool waits, struct mr_error *err)
 
 /* ---- The room ---- */
 
+/* No sandbox is opened for a folder that only lay on the way. */
+static bool
+is_usable(struct setup *s, const struct mr_place *place)
+{
+	struct mr_room_options options = { .found = place->found,
+		.no_recover = true,
+		.config_dir = env_config_dir(s->cli),
+		.trust_paths = env_get("MAILROOM_TRUST") };
+	struct mr_room *room = NULL;
+	struct mr_error err = { 0 };
+	enum mr_rc rc = mr_room_open(place->spec, &options, &room, &err);
+
+	mr_room_close(room);
+	return rc != MR_UNTRUSTED;
+}
+
 static enum mr_rc
 find_room(struct setup *s, const char *cwd, struct mr_error *err)
 {
@@ -82,7 +98,10 @@ find_room(struct setup *s, const char *cwd, struct mr_error *err)
 		return mr_nomem(err);
 	if (option)
 		s->room = spec;
-	s->room_dir = colon ? colon + 1 : spec;
+	if (is_usable(s, &place))
+		s->room_dir = colon ? colon + 1 : spec;
+	else
+		cli_warn(s->cli, "the room '%s' is not trusted, and is left out; if it is yours: mailroom trust", spec);
 	return MR_OK;
 }
 
@@ -120,9 +139,13 @@ setup_place(struct setup *s, struct mr_error *err)
 	s->hook = command_line(s, false, err);
 	s->waiter = command_line(s, true, err);
 	s->state_dir = env_state_dir(s->cli);
+	s->config_dir = env_config_dir(s->cli);
 	s->state_home = variable("XDG_STATE_HOME");
 	if (s->state_home && s->state_home[0] != '/')
 		s->state_home = NULL;
+	s->config_home = variable("XDG_CONFIG_HOME");
+	if (s->config_home && s->config_home[0] != '/')
+		s->config_home = NULL;
 	return s->project_dir && s->hook && s->waiter ? MR_OK : err->code;
 }
 

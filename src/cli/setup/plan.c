@@ -234,10 +234,12 @@ note_kept(struct setup_file *f, struct mr_error *err)
 
 	for (const struct jsonc_node *one = allow && allow->kind == JSON_ARRAY ? allow->first : NULL; one;
 	     one = one->next)
-		for (size_t i = 0; i < SETUP_PERMISSIONS; i++)
-			if (jsonc_is(one, setup_permissions[i]) &&
-			    !names_add(&f->memory.kept, str_of(setup_permissions[i])))
+		for (size_t i = 0; i < setup_permissions_n + 2; i++) {
+			const char *permission = i < 2 ? setup_old_permissions[i] : setup_permissions[i - 2];
+
+			if (jsonc_is(one, permission) && !names_add(&f->memory.kept, str_of(permission)))
 				return mr_nomem(err);
+		}
 	return MR_OK;
 }
 

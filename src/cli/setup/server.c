@@ -116,7 +116,11 @@ take_server(const struct setup *s, const struct jsonc *doc, bool keep_root, stru
 
 /* ---- permissions ---- */
 
-const char *const setup_permissions[SETUP_PERMISSIONS] = { "Bash(mailroom *)", "mcp__" SETUP_SERVER_NAME };
+#define IN_SHELL(words) "Bash(mailroom " words " *)",
+#define BY_SERVER(tool) "mcp__" SETUP_SERVER_NAME "__" tool,
+const char *const setup_permissions[] = { GRANTED_COMMANDS(IN_SHELL) GRANTED_TOOLS(BY_SERVER) };
+const size_t setup_permissions_n = sizeof(setup_permissions) / sizeof(setup_permissions[0]);
+const char *const setup_old_permissions[2] = { "Bash(mailroom *)", "mcp__" SETUP_SERVER_NAME };
 
 static enum mr_rc
 put_permission(const struct jsonc *doc, const char *permission, struct buf *out, struct mr_error *err)
@@ -206,11 +210,13 @@ allow_edit(const struct setup *s, const struct setup_file *f, enum setup_way way
     struct mr_error *err)
 {
 	enum mr_rc rc = MR_OK;
+	size_t n = setup_permissions_n;
 
 	(void)s;
-	for (size_t i = 0; i < SETUP_PERMISSIONS && rc == MR_OK; i++)
-		rc = permission_edit(
-		    f, setup_permissions[way == SETUP_IN ? i : SETUP_PERMISSIONS - 1 - i], way, keep_root, text, err);
+	for (size_t i = 0; i < 2 && rc == MR_OK; i++)
+		rc = permission_edit(f, setup_old_permissions[1 - i], SETUP_OUT, true, text, err);
+	for (size_t i = 0; i < n && rc == MR_OK; i++)
+		rc = permission_edit(f, setup_permissions[way == SETUP_IN ? i : n - 1 - i], way, keep_root, text, err);
 	return rc;
 }
 

@@ -24,10 +24,12 @@
 #include <sys/stat.h>
 
 #define SETUP_SERVER_NAME "mailroom"
-#define SETUP_PERMISSIONS 2
-/* To run mailroom in the shell, and to use the tools of its server: else each is asked for, or refused without a
- * terminal. */
-extern const char *const setup_permissions[SETUP_PERMISSIONS];
+/* For the commands of GRANTED_COMMANDS in the shell and the tools of GRANTED_TOOLS: else each is asked for, or refused
+ * without a terminal. */
+extern const char *const setup_permissions[];
+extern const size_t setup_permissions_n;
+/* What earlier builds asked for: every command, those that start programs included. They are taken back. */
+extern const char *const setup_old_permissions[2];
 
 enum setup_part { /* bits: what is in a file */
 	SETUP_HOOKS = 1,
@@ -77,8 +79,9 @@ struct setup {
 	const char *room;          /* spec for the command lines, or NULL: wherever the agent is */
 	const char *hook, *waiter; /* command lines */
 	const char *state_dir;
-	const char *state_home; /* the variable that says so, or NULL */
-	const char *room_dir;   /* folder of the room that we are in, or NULL */
+	const char *config_dir;
+	const char *state_home, *config_home; /* the variables that say so, or NULL */
+	const char *room_dir;                 /* folder of the room that we are in, or NULL */
 };
 enum mr_rc setup_place(struct setup *s, struct mr_error *err);
 const char *setup_path(struct setup *s, const struct setup_where *where, struct mr_error *err); /* NULL: see err */
@@ -147,7 +150,7 @@ bool server_command(const struct jsonc_node *root, struct mr_names *argv, struct
 bool allow_has(const struct jsonc_node *root, const char *permission);
 /* roots: all writable ones; state_home: what the server is told, or nothing. MR_CORRUPT as for the edits. */
 enum mr_rc codex_command(
-    struct buf *text, struct mr_names *argv, struct mr_names *roots, struct buf *state_home, struct mr_error *err);
+    struct buf *text, struct mr_names *argv, struct mr_names *roots, struct buf homes[2], struct mr_error *err);
 
 /* ---- Doors of the command; each returns an exit code ---- */
 int team_run(struct cli *cli, const char *team, enum setup_way way, bool preview);

@@ -207,7 +207,9 @@ make_link(struct team *t, struct mr_error *err)
 		say_link(t, "none");
 		return MR_OK;
 	}
-	rc = t->preview ? must_be_there(t, err) : know_maker(t->cli, err);
+	rc = t->preview ? must_be_there(t, err) : env_not_in_session(t->cli, "linking a team", err);
+	if (rc == MR_OK && !t->preview)
+		rc = know_maker(t->cli, err);
 	if (rc == MR_OK && !t->preview)
 		rc = mr_link_create(t->cli->room, &t->cli->self, t->name, t->spec, false, err);
 	if (rc == MR_NOTFOUND)
