@@ -101,7 +101,8 @@ self_present_session(struct mr_room *room, const struct mr_env *env, struct bind
 }
 
 enum mr_rc
-self_check(struct mr_room *room, const struct binding *b, struct mr_agent *ret_agent, struct mr_error *err)
+self_check(struct mr_room *room, const struct mr_env *env, const struct binding *b, struct mr_agent *ret_agent,
+    struct mr_error *err)
 {
 	mr_auto(mr_agent_done) struct mr_agent now = { 0 };
 	mr_auto(buf_done) struct buf who = BUF_INIT;
@@ -111,6 +112,11 @@ self_check(struct mr_room *room, const struct binding *b, struct mr_agent *ret_a
 		return mr_fail(err, MR_NOTFOUND, "this session was agent '%s', who was pruned", b->agent);
 	if (rc != MR_OK)
 		return rc;
+	/* After /clear the life names the new id, and the harness process that we were found below all the same. */
+	if (now.life == b->life && strcmp(now.session, b->session) != 0 && !process_same(&now.process, &env->process) &&
+	    !process_is_ancestor(&now.process))
+		return mr_fail(err, MR_NOTFOUND,
+		    "the binding of this session says '%s', and that agent's life is another's", b->agent);
 	if (now.life == b->life) {
 		*ret_agent = now;
 		now = (struct mr_agent){ 0 };

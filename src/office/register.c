@@ -45,7 +45,7 @@ check_session(struct mr_room *room, const char *name, const struct mr_env *env, 
 	bool saved = false;
 
 	if (self_binding(room, env, &b, &saved, &ignored) != MR_OK || strcmp(b.agent, name) == 0 ||
-	    self_check(room, &b, &agent, &ignored) != MR_OK)
+	    self_check(room, env, &b, &agent, &ignored) != MR_OK)
 		return MR_OK; /* nobody yet, or fenced, or pruned: free to be someone */
 	if (takeover) {
 		*ret_was = agent;

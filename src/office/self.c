@@ -120,8 +120,8 @@ by_option(struct mr_room *room, const struct mr_env *env, struct mr_self *ret, s
 
 /* 2 */
 
-/* The usual case, by three looks: registered, our life is there, and none after it. Everything else is for self_check,
- * which reads the whole agent and has the words for it. */
+/* The usual case: our life is the newest, and names our session. The binding lies in the state folder, which a sandbox
+ * may write: without the life's word it would make a session anybody, and show it anybody's mail. */
 static bool
 is_newest(struct mr_room *room, const struct binding *b)
 {
@@ -129,7 +129,7 @@ is_newest(struct mr_room *room, const struct binding *b)
 	struct mr_error ignored = { 0 };
 
 	return driver->has_agent && driver->check_life && driver->has_agent(room, b->agent, &ignored) == MR_OK &&
-	       driver->check_life(room, b->agent, b->life, &ignored) == MR_OK;
+	       driver->check_life(room, b->agent, b->life, b->session, &ignored) == MR_OK;
 }
 
 static enum mr_rc
@@ -171,7 +171,7 @@ by_session(struct mr_room *room, const struct mr_env *env, struct mr_self *ret, 
 	    env->process.pid && !process_same(&env->process, &b.process) && process_state(&b.process) == PROCESS_DEAD;
 	bool settled = saved && !resumed && is_newest(room, &b);
 
-	if (!settled && self_check(room, &b, &agent, err) != MR_OK)
+	if (!settled && self_check(room, env, &b, &agent, err) != MR_OK)
 		return err->code;
 	/* Best effort: who I am is clear, and a room that cannot be written can still be read. */
 	if (!saved || resumed)

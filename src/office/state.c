@@ -80,7 +80,7 @@ office_not_fenced(struct mr_room *room, const struct mr_self *self, struct mr_er
 {
 	if (self->life == 0 || !room->driver->check_life)
 		return MR_OK;
-	return room->driver->check_life(room, self->agent, self->life, err);
+	return room->driver->check_life(room, self->agent, self->life, NULL, err);
 }
 
 enum mr_rc

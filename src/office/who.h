@@ -97,7 +97,8 @@ enum mr_rc self_binding(
 const char *self_present_session(struct mr_room *room, const struct mr_env *env, struct binding *store);
 /* Is the binding's life still the newest? ret_agent is the agent. MR_REFUSED: fenced, with who and what to
  * type; MR_NOTFOUND: the name was pruned. */
-enum mr_rc self_check(struct mr_room *room, const struct binding *b, struct mr_agent *ret_agent, struct mr_error *err);
+enum mr_rc self_check(struct mr_room *room, const struct mr_env *env, const struct binding *b,
+    struct mr_agent *ret_agent, struct mr_error *err);
 /* Is agent's newest life the one of env's session, or of its very process? */
 bool self_is_life(const struct mr_env *env, const struct mr_agent *agent);
 /* Notes in the life and in a binding that env's session is this life. */

@@ -218,8 +218,10 @@ struct room_driver {
 	    struct mr_room *room, const struct mr_agent *agent, size_t *ret_returned, struct mr_error *err);
 	/* Rewrites what is known of a life (process after a resume). */
 	enum mr_rc (*update_life)(struct mr_room *room, const struct mr_agent *agent, struct mr_error *err);
-	/* MR_REFUSED when a newer life than `life` exists. Cheap: called by every command that acts. */
-	enum mr_rc (*check_life)(struct mr_room *room, const char *name, unsigned life, struct mr_error *err);
+	/* MR_REFUSED when a newer life than `life` exists. Cheap: called by every command that acts. session NULL, or
+	 * the one that the life must name: else MR_NOTFOUND, with or without such a life. */
+	enum mr_rc (*check_life)(
+	    struct mr_room *room, const char *name, unsigned life, const char *session, struct mr_error *err);
 	void (*seen)(struct mr_room *room, const char *name, unsigned life); /* best effort */
 	/* Takes the name away first, then moves the unread mail to dead letters until nothing is left. Numbers of
 	 * lives survive. A kind without dead letters: MR_REFUSED while there is unread mail, unless `force`, which

@@ -74,12 +74,12 @@ numbers_of_lives_only_grow(void **state)
 	EXPECT(MR_NOTFOUND, try_life(w, "carol", 1, &err));
 	assert_int_equal(take_life(w, "bob", 1), 0);
 	EXPECT(MR_EXISTS, try_life(w, "bob", 1, &err));
-	EXPECT(MR_OK, w->ops->check_life(w->room, "bob", 1, &err));
+	EXPECT(MR_OK, w->ops->check_life(w->room, "bob", 1, NULL, &err));
 	assert_int_equal(take_life(w, "bob", 2), 0);
 	EXPECT(MR_EXISTS, try_life(w, "bob", 1, &err));
 	EXPECT(MR_EXISTS, try_life(w, "bob", 2, &err));
-	EXPECT(MR_REFUSED, w->ops->check_life(w->room, "bob", 1, &err));
-	EXPECT(MR_OK, w->ops->check_life(w->room, "bob", 2, &err));
+	EXPECT(MR_REFUSED, w->ops->check_life(w->room, "bob", 1, NULL, &err));
+	EXPECT(MR_OK, w->ops->check_life(w->room, "bob", 2, NULL, &err));
 	for (unsigned life = 3; life <= 11; life++) /* 10 comes after 9 */
 		(void)take_life(w, "bob", life);
 	EXPECT(MR_OK, w->ops->find_agent(w->room, "bob", &found, &err));
@@ -133,7 +133,7 @@ something_is_said_once_a_life(void **state)
 	assert_true(w->ops->once(w->room, "bob", 1, "other"));
 	(void)take_life(w, "bob", 2);
 	assert_true(w->ops->once(w->room, "bob", 2, "storage"));
-	EXPECT(MR_OK, w->ops->check_life(w->room, "bob", 2, &err)); /* and is not taken for a life */
+	EXPECT(MR_OK, w->ops->check_life(w->room, "bob", 2, NULL, &err)); /* and is not taken for a life */
 }
 
 static void

@@ -48,8 +48,8 @@ FAULTY(add_agent, (struct mr_room * room, const struct mr_agent *agent, struct m
 FAULTY(take_life, (struct mr_room * room, const struct mr_agent *agent, size_t *ret_returned, struct mr_error *err),
     (room, agent, ret_returned, err))
 FAULTY(update_life, (struct mr_room * room, const struct mr_agent *agent, struct mr_error *err), (room, agent, err))
-FAULTY(
-    check_life, (struct mr_room * room, const char *name, unsigned life, struct mr_error *err), (room, name, life, err))
+FAULTY(check_life, (struct mr_room * room, const char *name, unsigned life, const char *session, struct mr_error *err),
+    (room, name, life, session, err))
 FAULTY(remove_agent, (struct mr_room * room, const char *name, bool force, size_t *ret_dead, struct mr_error *err),
     (room, name, force, ret_dead, err))
 FAULTY(spell, (struct mr_room * room, const char *given, char ret[MR_ADDRESS_MAX + 1], struct mr_error *err),

@@ -105,8 +105,8 @@ TRACED(take_life, (struct mr_room * room, const struct mr_agent *agent, size_t *
     (room, agent, ret_returned, err), "take_life '%s' %u", agent->name, agent->life)
 TRACED(update_life, (struct mr_room * room, const struct mr_agent *agent, struct mr_error *err), (room, agent, err),
     "update_life '%s' %u", agent->name, agent->life)
-TRACED(check_life, (struct mr_room * room, const char *name, unsigned life, struct mr_error *err),
-    (room, name, life, err), "check_life '%s' %u", name, life)
+TRACED(check_life, (struct mr_room * room, const char *name, unsigned life, const char *session, struct mr_error *err),
+    (room, name, life, session, err), "check_life '%s' %u", name, life)
 TRACED_VOID(
     seen, (struct mr_room * room, const char *name, unsigned life), (room, name, life), "seen '%s' %u", name, life)
 TRACED(remove_agent, (struct mr_room * room, const char *name, bool force, size_t *ret_dead, struct mr_error *err),

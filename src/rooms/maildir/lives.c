@@ -339,10 +339,26 @@ maildir_update_life(struct mr_room *room, const struct mr_agent *agent, struct m
 	return file_replace(fd, name, buf_str(&text), maildir_of(room)->file_mode, err);
 }
 
+static enum mr_rc
+check_session(struct maildir *md, const char *path, const char *session, struct mr_error *err)
+{
+	char first[500];
+	mr_auto(buf_done) struct buf text = BUF_IN(first);
+	mr_auto(record_done) struct record lines = { 0 };
+
+	if (file_read(md->agents_fd, path, LIFE_FILE_MAX, &text, err) != MR_OK ||
+	    record_parse(buf_str(&text), &lines, err) != MR_OK)
+		return err->code;
+	const char *named = record_get(&lines, "Session");
+
+	return named && strcmp(named, session) == 0 ? MR_OK
+						    : mr_fail(err, MR_NOTFOUND, "'%s' is another session's", path);
+}
+
 /* Two looks: the next life, and our own. The newest 16 files are kept without gaps, so a life whose
  * own file is gone is older than all of them. */
 enum mr_rc
-maildir_check_life(struct mr_room *room, const char *name, unsigned life, struct mr_error *err)
+maildir_check_life(struct mr_room *room, const char *name, unsigned life, const char *session, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int fd = -1;
 	struct maildir *md = maildir_of(room);
@@ -354,6 +370,8 @@ maildir_check_life(struct mr_room *room, const char *name, unsigned life, struct
 		if (errno != ENOENT && errno != ENOTDIR)
 			return mr_fail_errno(err, "cannot look at the lives of '%s'", name);
 		life_path(name, life, path);
+		if (session)
+			return check_session(md, path, session, err);
 		if (life == 0 || look_at_life(md, path) == 0 || errno != ENOENT)
 			return MR_OK;
 	}

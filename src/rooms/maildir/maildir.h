@@ -212,7 +212,8 @@ enum mr_rc life_newest(struct mailbox *box, unsigned *ret, struct mr_error *err)
 enum mr_rc maildir_take_life(
     struct mr_room *room, const struct mr_agent *agent, size_t *ret_returned, struct mr_error *err);
 enum mr_rc maildir_update_life(struct mr_room *room, const struct mr_agent *agent, struct mr_error *err);
-enum mr_rc maildir_check_life(struct mr_room *room, const char *name, unsigned life, struct mr_error *err);
+enum mr_rc maildir_check_life(
+    struct mr_room *room, const char *name, unsigned life, const char *session, struct mr_error *err);
 void maildir_seen(struct mr_room *room, const char *name, unsigned life);
 bool maildir_once(struct mr_room *room, const char *name, unsigned life, const char *what);
 /* Addresses of all mailboxes, sorted by bytes; with `registered` only those that have an `agent` file. */

@@ -154,7 +154,8 @@ enum mr_rc mem_add_agent(struct mr_room *room, const struct mr_agent *agent, str
 enum mr_rc mem_take_life(
     struct mr_room *room, const struct mr_agent *agent, size_t *ret_returned, struct mr_error *err);
 enum mr_rc mem_update_life(struct mr_room *room, const struct mr_agent *agent, struct mr_error *err);
-enum mr_rc mem_check_life(struct mr_room *room, const char *name, unsigned life, struct mr_error *err);
+enum mr_rc mem_check_life(
+    struct mr_room *room, const char *name, unsigned life, const char *session, struct mr_error *err);
 void mem_seen(struct mr_room *room, const char *name, unsigned life);
 enum mr_rc mem_remove_agent(struct mr_room *room, const char *name, bool force, size_t *ret_dead, struct mr_error *err);
 bool mem_once(struct mr_room *room, const char *name, unsigned life, const char *what);

@@ -186,7 +186,7 @@ mem_update_life(struct mr_room *room, const struct mr_agent *agent, struct mr_er
 }
 
 enum mr_rc
-mem_check_life(struct mr_room *room, const char *name, unsigned life, struct mr_error *err)
+mem_check_life(struct mr_room *room, const char *name, unsigned life, const char *session, struct mr_error *err)
 {
 	struct mem_box *box = NULL;
 
@@ -197,6 +197,9 @@ mem_check_life(struct mr_room *room, const char *name, unsigned life, struct mr_
 		    mem_newest_life(box));
 		return mr_hint(err, "stop, or register again to become the newest life");
 	}
+	if (session &&
+	    (mem_newest_life(box) != life || life == 0 || strcmp(box->lives[box->lives_n - 1].session, session) != 0))
+		return mr_fail(err, MR_NOTFOUND, "life %u of '%s' is another session's", life, name);
 	return MR_OK;
 }
 
