@@ -105,6 +105,17 @@ dir_make(int dir_fd, const char *path, mode_t mode, bool durable, int *ret_fd, s
 	return make_in(parent_fd, last_name(buf_z(&whole)), mode, durable, ret_fd, err);
 }
 
+enum mr_rc
+dir_below(const char *root, const char *path, bool make, bool durable, int *ret_fd, struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int fd = -1;
+	enum mr_rc rc = make ? dir_make(AT_FDCWD, root, 0700, durable, &fd, err) : dir_reach(AT_FDCWD, root, &fd, err);
+
+	if (rc != MR_OK)
+		return rc;
+	return make ? dir_make(fd, path, 0700, durable, ret_fd, err) : dir_open(fd, path, ret_fd, err);
+}
+
 static enum mr_rc
 fill_folder(int fd, mode_t mode, const char *note, struct mr_str text, const char *const *below, struct mr_error *err)
 {

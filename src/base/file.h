@@ -77,6 +77,11 @@ enum mr_rc dir_reach(int dir_fd, const char *path, int *ret_fd, struct mr_error 
  * parent of each folder made is synced. */
 enum mr_rc dir_make(int dir_fd, const char *path, mode_t mode, bool durable, int *ret_fd, struct mr_error *err);
 
+/* A folder of our own below `root`, which may itself be reached through links; below it none is followed. Others may
+ * write there (a sandbox may write the state folder), and a link in the place of a folder would lead our files
+ * elsewhere. With `make` both are made, 0700. */
+enum mr_rc dir_below(const char *root, const char *path, bool make, bool durable, int *ret_fd, struct mr_error *err);
+
 /* A new folder `name` that has the file `note` in it from its first moment, and the folders `below` (NULL-terminated,
  * or NULL): made under another name and renamed. MR_EXISTS. Durable. */
 enum mr_rc dir_publish(int dir_fd, const char *name, mode_t mode, const char *note, struct mr_str text,

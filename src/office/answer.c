@@ -23,11 +23,7 @@ open_notes(const struct mr_room *room, bool make, int *ret_fd, struct mr_error *
 {
 	if (!room->state_dir)
 		return mr_fail(err, MR_NOTFOUND, "there is no folder for what mailroom remembers");
-	mr_auto(free_ptr) char *path = path_join(room->state_dir, "replies");
-
-	if (!path)
-		return mr_nomem(err);
-	return make ? dir_make(AT_FDCWD, path, 0700, true, ret_fd, err) : dir_open(AT_FDCWD, path, ret_fd, err);
+	return dir_below(room->state_dir, "replies", make, true, ret_fd, err);
 }
 
 enum mr_rc

@@ -14,7 +14,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#define FOLDER "/rooms"
+#define FOLDER "rooms"
 #define CONFIG_MAX ((size_t)1 << 20)
 #define LOCK_WAIT_MS 5000
 #define NAME_MAX_BYTES 76 /* of a header line */
@@ -77,6 +77,8 @@ program_end(const struct mr_names *words, size_t from)
 {
 	size_t end = from;
 
+	if (str_ends(str_of(words->v[from]), "ssh")) /* all that follows is a command line over there */
+		return words->n;
 	for (size_t i = from + 1; i < words->n && end == from; i++)
 		end = words->v[i][0] == '-' ? end : i;
 	for (size_t i = from + 1; i < words->n; i++)
@@ -256,7 +258,7 @@ lines_of(struct mr_room *room)
 		return u ? &u->lines : &none;
 	u->read = true;
 	buf_adds(&path, u->dir);
-	buf_adds(&path, FOLDER "/");
+	buf_adds(&path, "/" FOLDER "/");
 	buf_adds(&path, name);
 	if (buf_ok(&path) && read_file(AT_FDCWD, buf_z(&path), &u->lines, &ignored) == MR_OK &&
 	    !is_about(&u->lines, room)) {
@@ -416,17 +418,11 @@ config_trusts(struct mr_room *room, struct mr_error *err)
 static enum mr_rc
 open_folder(const char *config_dir, bool make, int *ret_fd, struct mr_error *err)
 {
-	mr_auto(buf_done) struct buf path = BUF_INIT;
-
 	if (!config_dir) {
 		(void)mr_fail(err, MR_NOTFOUND, "there is no configuration folder");
 		return mr_hint(err, "set HOME or XDG_CONFIG_HOME");
 	}
-	buf_addf(&path, "%s" FOLDER, config_dir);
-	if (!buf_ok(&path))
-		return mr_nomem(err);
-	return make ? dir_make(AT_FDCWD, buf_z(&path), 0700, true, ret_fd, err)
-		    : dir_open(AT_FDCWD, buf_z(&path), ret_fd, err);
+	return dir_below(config_dir, FOLDER, make, true, ret_fd, err);
 }
 
 static enum mr_rc

@@ -39,11 +39,7 @@ open_state(const struct mr_room *room, const char *kind, bool make, int *ret_fd,
 {
 	if (!room->state_dir)
 		return mr_fail(err, MR_NOTFOUND, "there is no folder for what mailroom remembers");
-	mr_auto(free_ptr) char *path = path_join(room->state_dir, kind);
-
-	if (!path)
-		return mr_nomem(err);
-	return make ? dir_make(AT_FDCWD, path, 0700, true, ret_fd, err) : dir_open(AT_FDCWD, path, ret_fd, err);
+	return dir_below(room->state_dir, kind, make, true, ret_fd, err);
 }
 
 enum mr_rc

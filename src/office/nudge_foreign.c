@@ -23,13 +23,11 @@ open_memory(struct mr_room *room, const char *agent, bool make, int *ret_fd, cha
 
 	if (!room->state_dir)
 		return mr_fail(err, MR_NOTFOUND, "no folder to remember which nudges were seen");
-	mr_auto(free_ptr) char *path = path_join(room->state_dir, FOLDER);
-
 	buf_addf(&both, "%s\n%s", room->spec, agent);
-	if (!path || !buf_ok(&both))
+	if (!buf_ok(&both))
 		return mr_nomem(err);
 	sha256_hex(buf_str(&both), ret_name);
-	return make ? dir_make(AT_FDCWD, path, 0700, false, ret_fd, err) : dir_open(AT_FDCWD, path, ret_fd, err);
+	return dir_below(room->state_dir, FOLDER, make, false, ret_fd, err);
 }
 
 static int64_t

@@ -55,12 +55,8 @@ open_folder(
 
 	notes_name(room->spec, here);
 	notes_name(owner, whose);
-	buf_addf(&path, "%s/patrol/%s/%s/%s", room->state_dir, here, kind, whose);
-	if (!buf_ok(&path))
-		return mr_nomem(err);
-	if (make)
-		return dir_make(AT_FDCWD, buf_z(&path), 0700, true, ret_fd, err);
-	return dir_open(AT_FDCWD, buf_z(&path), ret_fd, err);
+	buf_addf(&path, "patrol/%s/%s/%s", here, kind, whose);
+	return buf_ok(&path) ? dir_below(room->state_dir, buf_z(&path), make, true, ret_fd, err) : mr_nomem(err);
 }
 
 static bool

@@ -58,6 +58,20 @@ ignored_notify(const struct outgoing *l)
 	    "mailroom config adopt");
 }
 
+/* Behind what is there already; takes it. */
+static void
+add_warning(char **warning, char *more)
+{
+	mr_auto(free_ptr) char *owned = more;
+	struct buf both = BUF_INIT;
+
+	if (!more)
+		return;
+	buf_addf(&both, "%s%s%s", *warning ? *warning : "", *warning ? "; and " : "", owned);
+	free(*warning);
+	*warning = buf_take(&both);
+}
+
 static void
 names_move(struct mr_names *to, struct mr_names *from)
 {
@@ -144,8 +158,7 @@ fill_receipt(struct outgoing *l, enum mr_rc rc, struct delivered *got, struct mr
 	if (*l->msg.reply_to && strcmp(l->original.from, l->self->agent) != 0)
 		due_drop(l->room, l->original.from, l->original.id);
 	ret->warning = storage_warning(l);
-	if (!ret->warning)
-		ret->warning = ignored_notify(l);
+	add_warning(&ret->warning, ignored_notify(l));
 	ret->notify = got->repeated ? NULL : notify_command(l);
 	names_move(&ret->to, &l->who.all);
 	names_move(&ret->not_live, &l->who.not_live);

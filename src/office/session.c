@@ -58,11 +58,7 @@ file_name(const char *session, const char *room_spec, struct buf *out)
 static enum mr_rc
 open_folder(const char *state_dir, bool make, int *ret_fd, struct mr_error *err)
 {
-	mr_auto(free_ptr) char *path = path_join(state_dir, SESSIONS);
-
-	if (!path)
-		return mr_nomem(err);
-	return make ? dir_make(AT_FDCWD, path, 0700, false, ret_fd, err) : dir_reach(AT_FDCWD, path, ret_fd, err);
+	return dir_below(state_dir, SESSIONS, make, false, ret_fd, err);
 }
 
 int

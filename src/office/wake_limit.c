@@ -172,10 +172,8 @@ open_state(const struct mr_room *room, int *ret_fd, char ret_name[65], struct mr
 {
 	if (!room->state_dir)
 		return mr_fail(err, MR_NOTFOUND, "there is no folder for what mailroom remembers");
-	mr_auto(free_ptr) char *path = path_join(room->state_dir, WAKES);
-
 	sha256_hex(str_of(room->spec), ret_name);
-	return path ? dir_make(AT_FDCWD, path, 0700, false, ret_fd, err) : mr_nomem(err);
+	return dir_below(room->state_dir, WAKES, true, false, ret_fd, err);
 }
 
 void

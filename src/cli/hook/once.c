@@ -35,15 +35,11 @@ file_name(struct cli *cli, char ret[65])
 static int
 open_folder(struct cli *cli, bool make)
 {
-	mr_auto(buf_done) struct buf path = BUF_INIT;
 	struct mr_error ignored = { 0 };
 	int fd = -1;
 
-	if (!cli->env.state_dir || !cli->env.session)
-		return -1;
-	buf_addf(&path, "%s/" FOLDER, cli->env.state_dir);
-	if (!buf_ok(&path) || (make ? dir_make(AT_FDCWD, buf_z(&path), 0700, false, &fd, &ignored)
-				    : dir_open(AT_FDCWD, buf_z(&path), &fd, &ignored)) != MR_OK)
+	if (!cli->env.state_dir || !cli->env.session ||
+	    dir_below(cli->env.state_dir, FOLDER, make, false, &fd, &ignored) != MR_OK)
 		return -1;
 	return fd;
 }

@@ -34,19 +34,14 @@ struct waiter {
 static void
 open_folder(struct waiter *w, bool make)
 {
-	mr_auto(buf_done) struct buf path = BUF_INIT, whole = BUF_INIT;
+	mr_auto(buf_done) struct buf whole = BUF_INIT;
 	struct mr_error err = { 0 };
 
-	buf_addf(&path, "%s/waiters", w->cli->env.state_dir ? w->cli->env.state_dir : "");
 	buf_addf(&whole, "%s\n%s", w->cli->env.session, mr_room_spec(w->cli->room));
 	sha256_hex(buf_str(&whole), w->name);
 	random_hex(w->mark, MARK_LEN);
-	if (!w->cli->env.state_dir || !buf_ok(&path) || !buf_ok(&whole))
-		return;
-	enum mr_rc rc = make ? dir_make(AT_FDCWD, buf_z(&path), 0700, false, &w->folder, &err)
-			     : dir_open(AT_FDCWD, buf_z(&path), &w->folder, &err);
-
-	if (rc != MR_OK)
+	if (!w->cli->env.state_dir || !buf_ok(&whole) ||
+	    dir_below(w->cli->env.state_dir, "waiters", make, false, &w->folder, &err) != MR_OK)
 		w->folder = -1;
 }
 

@@ -19,15 +19,9 @@
 static enum mr_rc
 open_folder(const struct setup *s, bool make, int *ret_fd, struct mr_error *err)
 {
-	mr_auto(buf_done) struct buf path = BUF_INIT;
-
 	if (!s->config_dir)
 		return mr_fail(err, MR_NOTFOUND, "there is no configuration folder");
-	buf_addf(&path, "%s/setup", s->config_dir);
-	if (!buf_ok(&path))
-		return mr_nomem(err);
-	return make ? dir_make(AT_FDCWD, buf_z(&path), 0700, true, ret_fd, err)
-		    : dir_open(AT_FDCWD, buf_z(&path), ret_fd, err);
+	return dir_below(s->config_dir, "setup", make, true, ret_fd, err);
 }
 
 static void
