@@ -29,8 +29,8 @@ fence_close(struct buf *out, const char *mark)
 	buf_addf(out, "--- end %s ---\n", mark);
 }
 
-/* "x <= 3", "<3", "<-" and "<<'EOF'" begin no tag; nor does "<U+001B>", which is how cleaning shows a control character.
- * Behind anything else, blanks of all sorts included, a reader may see one. */
+/* "x <= 3", "<3", "<-" and "<<'EOF'" begin no tag; nor does "<U+001B>", which is how cleaning shows a control
+ * character. Behind anything else, blanks of all sorts included, a reader may see one. */
 static bool
 may_begin_tag(struct mr_str rest)
 {
@@ -63,12 +63,53 @@ strip(struct buf *out, struct mr_str s)
 			buf_addc(out, s.ptr[i]);
 }
 
+static bool
+is_plain_name(struct mr_str s)
+{
+	for (size_t i = 0; i < s.len; i++) {
+		char c = s.ptr[i];
+
+		if (!(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z') && !(c >= '0' && c <= '9') &&
+		    (!c || !strchr("._+-/@:*%=,", c)))
+			return false;
+	}
+	return s.len > 0;
+}
+
+/* A quote inside cannot end the quotes. */
+static void
+add_within(struct buf *out, struct mr_str fenced, char quote)
+{
+	for (size_t i = 0; i < fenced.len; i++) {
+		if (fenced.ptr[i] == quote || fenced.ptr[i] == '\\')
+			buf_addc(out, '\\');
+		buf_addc(out, fenced.ptr[i]);
+	}
+}
+
+static size_t
+add_name(struct buf *out, struct mr_str text, size_t chars)
+{
+	mr_auto(buf_done) struct buf line = BUF_INIT;
+	size_t left = fence_add(&line, text, FENCE_LINE, chars);
+	bool plain = left == 0 && is_plain_name(buf_str(&line));
+
+	buf_adds(out, plain ? "" : "'");
+	add_within(out, buf_str(&line), '\'');
+	buf_adds(out, plain ? "" : "'");
+	if (line.failed)
+		out->failed = true;
+	return left;
+}
+
 size_t
 fence_add(struct buf *out, struct mr_str text, unsigned form, size_t chars)
 {
 	mr_auto(buf_done) struct buf stripped = BUF_INIT, clean = BUF_INIT;
 	bool attribute = form == FENCE_ATTRIBUTE;
 
+	if (form == FENCE_NAME)
+		return add_name(out, text, chars);
 	if (attribute) { /* before it is cut, so that what is stripped does not count */
 		strip(&stripped, text);
 		text = buf_str(&stripped);
@@ -133,18 +174,16 @@ static void
 add_field(struct buf *out, struct conversion c, struct mr_str text, char before)
 {
 	mr_auto(buf_done) struct buf field = BUF_INIT;
-	bool quoted = before == '\'' || before == '"';
 
 	(void)fence_add(&field, text, FENCE_LINE, c.chars);
 	size_t columns = utf8_width(buf_str(&field)), pad = c.width > columns ? c.width - columns : 0;
 
 	for (size_t i = 0; !c.left && i < pad; i++)
 		buf_addc(out, ' ');
-	for (size_t i = 0; i < field.len; i++) {
-		if (quoted && (field.ptr[i] == before || field.ptr[i] == '\\'))
-			buf_addc(out, '\\');
-		buf_addc(out, field.ptr[i]);
-	}
+	if (before == '\'' || before == '"')
+		add_within(out, buf_str(&field), before);
+	else
+		buf_add(out, buf_str(&field));
 	for (size_t i = 0; c.left && i < pad; i++)
 		buf_addc(out, ' ');
 	if (field.failed)
@@ -189,4 +228,19 @@ fence_addf(struct buf *out, const char *fmt, ...)
 		}
 	}
 	va_end(args);
+}
+
+void
+fence_name(struct buf *out, const char *name)
+{
+	(void)fence_add(out, str_of(name), FENCE_NAME, FENCE_FIELD_CHARS);
+}
+
+void
+fence_names(struct buf *out, const struct mr_names *names)
+{
+	for (size_t i = 0; i < names->n; i++) {
+		buf_adds(out, i > 0 ? ", " : "");
+		fence_name(out, names->v[i]);
+	}
 }

@@ -28,18 +28,22 @@ void fence_open(struct buf *out, const char *mark);
 void fence_close(struct buf *out, const char *mark);
 
 enum fence_form {
-	FENCE_TEXT,      /* with its line breaks and tabs */
-	FENCE_LINE,      /* line breaks and tabs become blanks */
+	FENCE_TEXT, /* with its line breaks and tabs */
+	FENCE_LINE, /* line breaks and tabs become blanks */
+	FENCE_NAME, /* a line in quotes; without them if only characters of addresses, patterns and paths are in it */
 	FENCE_ATTRIBUTE, /* a line without quotes and angle brackets, for the value of an attribute */
-	FENCE_PERSON = 4 /* added to one of these: for a person at a terminal, whom a tag does not mislead */
+	FENCE_PERSON = 8 /* added to TEXT or LINE: for a person at a terminal, whom a tag does not mislead */
 };
 /* Appends the text in that form, at most so many characters of it (0: all), an ellipsis behind what was cut. Returns
  * how many characters were left out. */
 size_t fence_add(struct buf *out, struct mr_str text, unsigned form, size_t chars);
 
 /* buf_addf for doors: what the format says is ours, each %s was supplied by others. It is one line of at most
- * FENCE_FIELD_CHARS characters, or as many as a precision says ("%.300s"; in "%.*s" it is the length in bytes). Behind a
- * quote in the format it cannot end the quotes. Knows %s with a width, %d, %u, %zu, %lld, %llu and %%, no others. */
+ * FENCE_FIELD_CHARS characters, or as many as a precision says ("%.300s"; in "%.*s" it is the length in bytes). Behind
+ * a quote in the format it cannot end the quotes. Knows %s with a width, %d, %u, %zu, %lld, %llu and %%, no others. */
 void fence_addf(struct buf *out, const char *fmt, ...) MR_PRINTF(2, 3);
+/* A short field as FENCE_NAME; several with ", " between them. */
+void fence_name(struct buf *out, const char *name);
+void fence_names(struct buf *out, const struct mr_names *names);
 
 #endif

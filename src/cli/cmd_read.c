@@ -69,7 +69,11 @@ read_raw(struct cli *cli)
 			return code;
 		if (mr_fetch_raw(cli->room, cli->self.agent, cli->argv[i], &bytes, &len, &err) != MR_OK)
 			return cli_fail(cli, &err);
-		buf_add(&cli->out, (struct mr_str){ bytes, len });
+		/* A terminal obeys what it is sent, so there its bytes are shown and not written. */
+		if (cli->out_tty)
+			(void)fence_add(&cli->out, (struct mr_str){ bytes, len }, out_form(cli, FENCE_TEXT), 0);
+		else
+			buf_add(&cli->out, (struct mr_str){ bytes, len });
 		free(bytes);
 		if (!cli_flush(cli))
 			return EXIT_FAILED;

@@ -27,7 +27,7 @@ trace_line(void *ctx, const char *line)
 
 	(void)ctx;
 	buf_adds(&text, "mailroom: trace: ");
-	text_clean_line(&text, str_of(line));
+	(void)fence_add(&text, str_of(line), FENCE_LINE, 0);
 	buf_addc(&text, '\n');
 	if (buf_ok(&text))
 		(void)sys_write_all(2, text.ptr, text.len);

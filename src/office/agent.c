@@ -174,13 +174,13 @@ agent_describe_life(const struct mr_agent *agent, struct buf *out)
 
 	buf_addf(out, "life %u", agent->life);
 	if (agent->session[0])
-		buf_addf(out, ", session %.60s", agent->session);
+		buf_addf(out, ", session '%.60s'", agent->session);
 	if (agent->process.pid)
 		buf_addf(out, ", process %lld", (long long)agent->process.pid);
 	if (agent->host[0] && strcmp(agent->host, host_name()) != 0)
-		buf_addf(out, " on %.40s", agent->host);
+		buf_addf(out, " on '%.40s'", agent->host);
 	if (agent->worktree[0])
-		buf_addf(out, ", in %.80s", agent->worktree);
+		buf_addf(out, ", in '%.80s'", agent->worktree);
 	if (agent->started_ms > 0 && agent->started_ms <= clock_now_ms()) {
 		duration_text(clock_now_ms() - agent->started_ms, since);
 		buf_addf(out, ", since %s", since);

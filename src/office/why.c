@@ -99,10 +99,12 @@ tell_tombstone(struct trail *t, const char *id)
 		return;
 	const char *by = record_get(&record, "By"), *at = record_get(&record, "At"),
 		   *why = record_get(&record, "Reason");
+	int64_t at_ms;
 
-	buf_addf(&evidence, "purged by '%s' at %s", by ? by : "?", at ? at : "?");
+	buf_addf(
+	    &evidence, "purged by '%s' at %s", by ? by : "?", at && time_parse_rfc3339(str_of(at), &at_ms) ? at : "?");
 	if (why)
-		buf_addf(&evidence, ": %s", why);
+		buf_addf(&evidence, ": '%s'", why);
 	tell(t, "", "purged", buf_z(&evidence));
 }
 

@@ -25,27 +25,27 @@ WORKERS = 4
 ALL = "."
 MAIL = "^(agents|queues|channels|dead|types|room)"
 COMMANDS = [row.strip() for row in """
-. bob ::
+^(room|agents/bob|records|dead) bob ::
 ^room - :: where
 ^(room|agents) bob :: whoami
 ^(room|agents) - :: who
 ^agents - :: who --live
-^(agents|dead|queues) - :: stats
+^(agents/bob/new|dead|queues) - :: stats
 . - :: doctor
 ^(agents/bob|types) bob :: inbox
 ^agents/bob bob :: inbox --all --limit 99 --budget 0
 ^(agents/bob|types) bob :: read --peek {unread} {read} --budget 0
 ^agents/bob bob :: read --peek {foreign}
 ^agents/bob bob :: read --peek {unread} --budget 500
-^agents bob :: thread {read}
+^agents/bob bob :: thread {read}
 ^agents/alice alice :: sent
-^(agents|dead|queues) bob :: search MRK --budget 0
-^(agents|records|spool|keys|holds|queues|dead) alice :: why {unread}
-^(agents|records|spool|keys|holds|queues|dead) alice :: why {purged}
-^(records|queues|holds|dead) alice :: why {claimed}
-^(records|queues|dead) alice :: why {failed}
-^(records|dead) alice :: why {dead}
-^(agents|groups|channels|queues|links|room) alice :: resolve bob group:g1 queue:q1 channel:c1 @all helper@blue
+^(agents/bob|dead|queues) bob :: search MRK --budget 0
+^(agents/bob|records/due|spool|keys|holds|dead) alice :: why {unread}
+^records/purged alice :: why {purged}
+^(queues|holds) alice :: why {claimed}
+^(records/dead|queues) alice :: why {failed}
+^(records/dead|dead) alice :: why {dead}
+^(agents/[^/]*/agent|groups|channels|queues|links|room) alice :: resolve bob group:g1 queue:q1 channel:c1 @all helper@blue
 ^groups - :: group list
 ^groups - :: group show g1
 ^(queues|holds) - :: queue list
@@ -62,28 +62,28 @@ COMMANDS = [row.strip() for row in """
 ^types - :: types check .mailroom/types/t1
 ^records - :: patrol log
 ^(records|agents|room) bob :: patrol --dry-run
-^(records|room) - :: escalate list --all
-^records - :: escalate show {escalation}
+^(records/esc|room) - :: escalate list --all
+^records/esc - :: escalate show {escalation}
 ^(agents|records|room) - :: lint
-^records alice :: dnd status
+^records/dnd alice :: dnd status
 ^(agents/bob|nudges|records) bob :: check
 ^(agents|nudges|records|types|room) bob :: check --inject
 ^(agents|nudges|records|types|room) bob :: check --inject --format teams-xml
-^(agents|records) alice :: check --inject
+^(agents/alice|records/due) alice :: check --inject
 ^(agents|nudges) bob :: wait --timeout 0s --budget 0
-^(agents|groups) - :: prune -n --stale 1s --force
-^(agents|room) alice :: handoff --dry-run -c -m x
-^(agents|room) - :: export --dry-run --to maildir:{top}/copy
-^agents - :: import --dry-run --from maildir:{top}/.mailroom
-^agents - :: import --dry-run --from folder:{top}/.mailroom/agents/bob
-^(agents|types|room|records) alice :: send bob --dry-run -m x
-. - :: setup claude-code --preview
-^(agents|queues|groups|channels|links|types|room) bob :: gt mail inbox
-^agents bob :: gt mail inbox --all
-^agents bob :: gt mail peek
-^agents bob :: gt mail thread {read}
-^agents bob :: gt mail search MRK
-^(agents|groups|queues|channels) bob :: gt mail directory
+^agents/[^/]*/(agent|lives) - :: prune -n --stale 1s --force
+^(agents/alice|room) alice :: handoff --dry-run -c -m x
+^(agents/bob|room) - :: export --dry-run --to maildir:{top}/copy
+^agents/bob/new - :: import --dry-run --from maildir:{top}/.mailroom
+^agents/bob/new - :: import --dry-run --from folder:{top}/.mailroom/agents/bob
+^(agents/bob/(agent|lives)|types|room|records) alice :: send bob --dry-run -m x
+^$ - :: setup claude-code --preview
+^agents/bob bob :: gt mail inbox
+^agents/bob bob :: gt mail inbox --all
+^agents/bob bob :: gt mail peek
+^agents/bob bob :: gt mail thread {read}
+^agents/bob bob :: gt mail search MRK
+^(agents/[^/]*/agent|groups|queues|channels) bob :: gt mail directory
 ^queues bob :: gt mail queue list
 ^queues bob :: gt mail queue show q1
 ^channels bob :: gt mail announces
@@ -94,11 +94,11 @@ COMMANDS = [row.strip() for row in """
 ^channels bob :: gt mail channel list
 ^channels bob :: gt mail channel show c1
 ^channels bob :: gt mail channel subscribers c1
-^agents bob :: gt mail check
+^agents/bob bob :: gt mail check
 ^(agents|nudges) bob :: gt mail check --inject
-^records bob :: gt dnd status
-^records bob :: gt escalate list
-^records bob :: gt escalate show {escalation}
+^records/dnd bob :: gt dnd status
+^records/esc bob :: gt escalate list
+^records/esc bob :: gt escalate show {escalation}
 ^records bob :: gt hook
 ^records bob :: gt deacon redispatch-state
 ^room bob :: !init
@@ -154,7 +154,7 @@ COMMANDS = [row.strip() for row in """
 ^records alice :: !escalate ack {escalation}
 ^records alice :: !escalate close {escalation} --reason x
 ^(records|room) alice :: !escalate stale
-. - :: !doctor --fix
+^(room|records|attic|spool|holds) - :: !doctor --fix
 ^agents bob :: !gt mail read {unread}
 ^agents bob :: !gt mail read 1
 ^agents bob :: !gt mail send alice -s x -m x
@@ -423,7 +423,7 @@ def round_all(report, room, numbered, names, pool):
             run_hook(report, label, own, event, more)
         run_tools(report, label, own)
         own.forget()
-    changes = [(c, j) for c in COMMANDS if c.changes for j in (False, True)]
+    changes = [(c, j) for c in COMMANDS if c.changes for j in ((False, True) if names == GROUPS[0] else (False,))]
     jobs = [pool.submit(change, c, j, i) for i, (c, j) in enumerate(changes)] + [pool.submit(doors, 0)]
     for job in jobs:
         job.result()
@@ -438,15 +438,30 @@ def round_all(report, room, numbered, names, pool):
     sick.forget()
 
 
-def round_one(report, room, number, field, i):
-    """One field, through the commands that could show it: those that look first, on one copy."""
+def apart(numbered):
+    """Sets of fields that are tried together: each line alone, but of files that look alike only the first; the names of files all at once."""
+    names = [(n, f) for n, f in numbered if f.label.endswith(">") and "/<" in f.label]
+    seen, sets = set(), [names[0::2], names[1::2]]
+    for n, f in numbered:
+        if hostile.MESSAGE.search("/" + f.path) and not re.search("bob/new|ready|posts|dead/", f.path):
+            continue  # other places of messages are seen in the round of all
+        kind = re.sub(r"[0-9a-z]{20,}|\d+|(?<=agents/)[a-z]+(/[a-z]+)?(?=/)", "#", f.label)
+        if (n, f) not in names and kind not in seen:
+            seen.add(kind)
+            sets.append([(n, f)])
+    return sets
+
+
+def round_one(report, room, chosen, i):
+    """One field, or the names of files, through the commands that could show it: those that look first, on one copy."""
+    number, field = chosen[0]
     sick = room.copy(os.path.join(SCRATCH, "one%d" % i))
-    poison(sick, [(number, field)], MIXED, "<" in field.label or "encoded" in field.label)
-    fitting = [c for c in COMMANDS if c.area.search(field.path)]
-    for c in [c for c in fitting if not c.changes] + [c for c in fitting if c.changes][number % 3::3]:
+    poison(sick, chosen, MIXED, "<" in field.label or "encoded" in field.label)
+    fitting = [c for c in COMMANDS if len(chosen) > 1 or c.area.search(field.path)]
+    for c in [c for c in fitting if not c.changes] + [c for c in fitting if c.changes][number % 4::4]:
         run_command(report, field.label, sick, c, number % 5 == 0)
-    for event, more in HOOKS[number % 2::2]:
-        run_hook(report, field.label, sick, event, more)
+    if re.search("^(room|agents|nudges|records|types)", field.path):
+        run_hook(report, field.label, sick, *HOOKS[number % len(HOOKS)])
     sick.forget()
 
 
@@ -454,7 +469,7 @@ def round_arguments(report, room, numbered):
     """Hostile arguments: an error quotes what it was given."""
     own = room.copy(os.path.join(SCRATCH, "arguments"))
     seen = set()
-    for names in (MIXED, GROUPS[4]):
+    for names in (MIXED, GROUPS[2]):
         text = payload(999, names).replace(b"\x00", b"").decode("utf-8", "surrogateescape")
         for c in COMMANDS:
             verb = re.match(r"[a-z -]*[a-z]", c.text)
@@ -485,7 +500,9 @@ def main():
             for names in GROUPS:
                 round_all(report, room, numbered, names, pool)
         if "one" in only:
-            jobs = [pool.submit(round_one, report, room, n, f, i) for i, (n, f) in enumerate(numbered)]
+            sets = apart(numbered)
+            print("# %d sets of fields" % len(sets))
+            jobs = [pool.submit(round_one, report, room, chosen, i) for i, chosen in enumerate(sets)]
             for job in jobs:
                 job.result()
     if "arguments" in only:

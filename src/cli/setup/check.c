@@ -42,7 +42,7 @@ say(struct check *c, const char *part, const char *problem, const char *repair)
 	buf_addf(&cli->out, "  %s", part);
 	if (problem) {
 		buf_adds(&cli->out, ": ");
-		text_clean_line(&cli->out, str_of(problem));
+		(void)fence_add(&cli->out, str_of(problem), FENCE_LINE, 0);
 		buf_addf(&cli->out, "\n       repair: %s", repair);
 	}
 	buf_addc(&cli->out, '\n');
