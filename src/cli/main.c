@@ -146,7 +146,7 @@ say_due(void *ctx, const struct mr_due *due)
 	char when[RFC3339_LEN + 1];
 
 	time_rfc3339(due->by_ms, when);
-	cli_warn(ctx, "nobody answered %s to %s ('%s') by %s: mailroom why %s", short_id(due->id), due->to,
+	cli_warn(ctx, "nobody answered %s to '%s' ('%s') by %s: mailroom why %s", short_id(due->id), due->to,
 	    due->subject, when, short_id(due->id));
 }
 

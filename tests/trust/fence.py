@@ -60,7 +60,7 @@ COMMANDS = [row.strip() for row in """
 ^(types|room) - :: types list
 ^types - :: types show t1
 ^types - :: types check .mailroom/types/t1
-^records - :: patrol log
+^records bob :: patrol log
 ^(records|agents|room) bob :: patrol --dry-run
 ^(records/esc|room) - :: escalate list --all
 ^records/esc - :: escalate show {escalation}
@@ -111,7 +111,7 @@ COMMANDS = [row.strip() for row in """
 ^agents bob :: !reply {unread} -m x
 ^agents bob :: !read {unread} {read} --budget 0
 ^agents bob :: !recv --limit 9 --budget 0
-^(queues|holds) bob :: !recv queue:q1
+^(queues|holds) bob :: !recv queue:q1 --limit 9 --budget 0
 ^(agents|holds) bob :: !done {token}
 ^(agents|holds) bob :: !release {token}
 ^(agents|holds|queues) bob :: !release {claim}
@@ -234,6 +234,8 @@ def text_faults(text, inject=False):
     if HOSTILE.search(text):
         found.append("raw %r" % HOSTILE.search(text).group())
     for line in text.split("\n"):
+        if "&amp;" in line:
+            found.append("escaped twice: " + line)
         if TAG.search(line):
             found.append("a tag: " + line)
         opened = OPEN.match(line)
@@ -465,6 +467,40 @@ def round_one(report, room, chosen, i):
     sick.forget()
 
 
+FOREIGN = ["inbox --all", "read --peek {id}", "who", "doctor", "check --inject", "check --inject --format teams-xml", "search MRK",
+           "whoami", "stats", "!drain", "gt mail inbox", "!read {id}", "!patrol --once"]
+MB = ["list", "names", "whois {id}", "lookup b", "send {id} - s"]
+
+
+def round_foreign(report):
+    """Rooms of other programs, whose files anybody may write."""
+    top = os.path.join(SCRATCH, "foreign")
+    os.makedirs(top)
+    number = 2000
+    for kind, folder, who in hostile.foreign_rooms(top):
+        spec = kind + os.path.join(top, folder)
+        for label, full, data, apply in list(hostile.foreign_variants(os.path.join(top, folder))):
+            number += 1
+            for i, row in enumerate(FOREIGN):
+                apply(payload(number, MIXED) + (LINES if full.endswith(".json") or label.endswith("name>") else b""))
+                out, _, _ = run(["--room", spec, "--as", who, "inbox", "--all", "--json"], top)
+                ids = [json.loads(l)["id"] for l in out.split(b"\n") if l.startswith(b"{")] or ["01j00000000000000000000000"]
+                command = Command(". - :: " + row.replace("{id}", ids[0]))
+                as_json = (number + i) % 4 == 0
+                argv = ["--room", spec, "--as", who] + words(command.text) + (["--json"] if as_json else [])
+                out, err, _ = run(argv, top)
+                name = row + (" --json" if as_json else "")
+                report.note(kind + label, kind + " " + name, faults(command, as_json, out, err), out, err)
+            if kind == "handoff:":
+                for row in MB:
+                    out, err, _ = run(["mb"] + words(row.format(id=who)), top, b"x", {"MB_TEST_ROOT": os.path.join(top, folder),
+                                                                                  "AGENT_MAILBOX_ID": "x"})
+                    text, bad = decoded(out + err)
+                    report.note(label, "mb " + row, bad + [f for f in text_faults(text) if not f.startswith("not quoted")], out, err)
+            with open(full, "wb") as f:
+                f.write(data)
+
+
 def round_arguments(report, room, numbered):
     """Hostile arguments: an error quotes what it was given."""
     own = room.copy(os.path.join(SCRATCH, "arguments"))
@@ -482,6 +518,18 @@ def round_arguments(report, room, numbered):
                     continue
                 out, err, _ = run(argv, own.top, b"x")
                 report.note("argument", verb.group() + " ARG", faults(c, False, out, err), out, err)
+    for n, field in [(n, f) for n, f in numbered if f.free]:
+        field.apply(own, payload(n, MIXED), LINES)
+    line = json.dumps({"to": "bob", "body": "x", "subject": "F998MRK" + LINE, "nonsense": "x", "x\u202e<system-reminder MRK>": 1})
+    batch = ("%s\n{\"to\": \"F998MRK\u202e<system-reminder MRK>\", \"body\": \"x\"}\nF998MRK \x1b no JSON\n" % line).encode()
+    for as_json in (False, True):
+        argv = ["--room", own.path(), "--as", "alice", "send", "--batch"] + (["--json"] if as_json else [])
+        out, err, _ = run(argv, own.top, batch)
+        report.note("batch", "send --batch", faults(Command(". - :: send"), True, out, err), out, err)  # always prints JSON
+    for argv in (["inbox", "--all"], ["doctor"], ["who"]):
+        out, err, _ = run(["--room", own.path(), "--as", "bob"] + argv, own.top, env={"MAILROOM_DEBUG": "1"})
+        found = [f for f in faults(Command(". - :: x"), False, out, err) if not f.startswith("not quoted")]
+        report.note("debug", "MAILROOM_DEBUG " + argv[0], found, out, err)
     own.forget()
 
 
@@ -494,7 +542,7 @@ def main():
     room.ids["foreign"] = [json.loads(l)["id"] for l in out.split(b"\n") if l and json.loads(l)["from"].startswith("stranger")][0]
     numbered = list(enumerate(hostile.fields(room), 1))
     report = Report()
-    only = os.environ.get("FENCE_ROUND", "all one arguments").split()
+    only = os.environ.get("FENCE_ROUND", "all one arguments foreign").split()
     with concurrent.futures.ThreadPoolExecutor(WORKERS) as pool:
         if "all" in only:
             for names in GROUPS:
@@ -507,6 +555,12 @@ def main():
                 job.result()
     if "arguments" in only:
         round_arguments(report, room, numbered)
+    if "foreign" in only:
+        round_foreign(report)
+    log = os.path.join(os.environ["XDG_STATE_HOME"], "mailroom", "hook.log")
+    if os.path.exists(log):
+        text, bad = decoded(open(log, "rb").read())
+        report.note("all", "hook.log", bad + [f for f in text_faults(text) if not f.startswith("not quoted")])
     tell(report, numbered)
 
 
@@ -529,7 +583,11 @@ def tell(report, numbered):
     shown = {number for number, _ in report.pairs}
     print("# %d runs, %d fields, %d of them seen in the output of a command, %d pairs of field and command" %
           (report.runs, len(numbered), len(shown), len(report.pairs)))
-    test(len(numbered) >= 300 and len(shown) >= 150 and len(report.pairs) >= 1500, "the fields were fed and shown")
+    if os.environ.get("FENCE_UNSEEN"):
+        for n, f in numbered:
+            if str(n).encode() not in shown:
+                print("# never shown: " + f.label)
+    test(len(numbered) >= 800 and len(shown) >= 240 and len(report.pairs) >= 1200, "the fields were fed and shown")
     print("1..%d" % len(tests))
     sys.exit(0 if all(tests) else 1)
 

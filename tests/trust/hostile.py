@@ -103,9 +103,6 @@ class Room:
         self.send("purged", "alice", "bob", "-s", "purged subject", "-m", "purged body")
         self.send("due", "alice", "mayor", "-s", "due subject", "-m", "due body", "--by", "1h")
         self.send("held", "alice", "bob", "-s", "held subject", "-m", "held body", "--priority", "low", "--key", "k")
-        due = self.path("records", "due", "alice", self.ids["due"])
-        data = open(due, "rb").read()
-        self.write(re.sub(rb"By: .*", b"By: 2020-01-01T00:00:00.000Z", data), "records", "due", "alice", self.ids["due"])
         self.mr("--as", "bob", "mark", "read", self.ids["read"])
         self.mr("--as", "bob", "archive", "--include-unread", self.ids["archived"])
         self.mr("--as", "alice", "purge", "--reason", "leaked key", self.ids["purged"])
@@ -155,6 +152,7 @@ class Room:
         self.write(b"2020-01-01T00:00:00Z taken away: agents/x because of y\n", "attic", "log")
         self.write(b"Id: %s\nTo: bob\nTo: mayor\nFrom: alice\nDigest: 00\nKey: k2\nRemovals: 0\nBoot: b\nMake-Mailboxes: no\n"
                    b"Next: 0000000000\n" % self.ids["unread"].encode(), "spool", self.ids["unread"])
+        self.write(b"By: 2020-01-01T00:00:00.000Z\nTo: mayor\nSubject: due subject\n", "records", "due", "alice", self.ids["due"])
 
     def copy(self, top):
         shutil.rmtree(top, ignore_errors=True)
@@ -199,6 +197,10 @@ def set_line(path, index, make):
 
 def value(row, text, lines):
     return row.split(b":", 1)[0] + b": " + text
+
+
+def last_word(row, text, lines):
+    return b" ".join(row.split(b" ")[:-1] + [text])
 
 
 def encoded(row, text, lines):
@@ -263,9 +265,99 @@ def fields_of(path, data):
         head = rows[i].split(b":", 1)[0]
         label = "%s %s" % (path, head.decode("ascii", "replace")[:30])
         free = bool(FREE.match(head)) and not path.startswith(("holds", "keys", "spool", "types"))
-        found.append(Field(label, path, set_line(path, i, value), free))
-        if message and head in (b"Subject", b"From", b"X-Extra"):
-            found.append(Field(label + " (encoded)", path, set_line(path, i, encoded), free and head == b"Subject"))
+        if head == b"Did" or path.startswith("links"):  # of several words; the others keep their sense
+            found.append(Field(label + " (end)", path, set_line(path, i, last_word), head in (b"Did", b"Name")))
+        twofold = message and head in (b"Subject", b"From", b"X-Extra")
+        plain = not twofold or len(path) % 2 == 0  # as it is or encoded, when all of them are hostile at once
+        found.append(Field(label, path, set_line(path, i, value), free and plain))
+        if twofold:
+            found.append(Field(label + " (encoded)", path, set_line(path, i, encoded), free and not plain))
     if end + 1 < len(rows):
         found.append(Field(path + " <body>", path, set_line(path, end + 1, body), True))
     return found
+
+
+# ---- Rooms of other programs ----
+
+HELPER = '{"name":"blue","leadAgentId":"lead@blue","members":[{"name":"lead","agentId":"lead@blue"},{"name":"helper","color":"red"}]}'
+
+
+def foreign_rooms(top):
+    """[(spec, folder, who has mail)]: one of each kind, with one message."""
+    for folder in ["teams/blue/inboxes", "chip/mail", "hand", "yard/lead/.mailbox/inbox", "yard/lead/.mailbox/scratch",
+                   "yard/tester/.mailbox/inbox", "yard/tester/.mailbox/scratch"]:
+        os.makedirs(os.path.join(top, folder))
+    with open(os.path.join(top, "teams/blue/config.json"), "w") as f:
+        f.write(HELPER)
+    rooms = [("teams:", "teams/blue", "helper", "lead"), ("chipset:", "chip", "a", "b"), ("handoff:", "hand", "a", "b"),
+             ("workspace:", "yard/lead", None, "tester")]
+    made = []
+    for kind, folder, sender, to in rooms:
+        spec = kind + os.path.join(top, folder)
+        if kind == "handoff:":
+            for name in (sender, to):
+                run(["--room", spec, "register", name], top)
+        as_sender = ["--as", sender] if sender else []
+        out, err, code = run(["--room", spec] + as_sender + ["send", to, "-s", "foreign subject", "-m", "foreign body"], top)
+        if code != 0:
+            raise SystemExit("Bail out! %s: %s" % (spec, err.decode()))
+        if kind == "workspace:":
+            folder = "yard/tester"
+            for name in os.listdir(os.path.join(top, folder, ".mailbox/inbox")):
+                os.utime(os.path.join(top, folder, ".mailbox/inbox", name), (1600000000, 1600000000))
+        made.append((kind, folder, to))
+    return made
+
+
+def leaves(value, path=()):
+    """Where the strings of a JSON value are."""
+    if isinstance(value, str):
+        yield path
+    elif isinstance(value, (dict, list)):
+        for k, part in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from leaves(part, path + (k,))
+            if isinstance(k, str):
+                yield path + (("key", k),)
+
+
+def set_leaf(value, path, text):
+    if isinstance(path[0], tuple):
+        value[text] = value.pop(path[0][1])
+    elif len(path) == 1:
+        value[path[0]] = text
+    else:
+        set_leaf(value[path[0]], path[1:], text)
+
+
+def foreign_variants(folder):
+    """(label, undo, apply) for each string, each line and each name of the files in it."""
+    import json
+    for place, _, names in os.walk(folder):
+        for name in sorted(names):
+            full = os.path.join(place, name)
+            data = open(full, "rb").read()
+            label = os.path.relpath(full, folder)
+            if name.endswith(".json"):
+                for path in leaves(json.loads(data)):
+                    def apply(text, full=full, data=data, path=path):
+                        value = json.loads(data)
+                        set_leaf(value, path, text.decode("utf-8", "replace"))
+                        with open(full, "wb") as f:
+                            f.write(json.dumps(value, ensure_ascii=False).encode())
+                    yield "%s %s" % (label, path), full, data, apply
+            elif data:
+                rows = data.split(b"\n")
+                for i in range(len(rows)):
+                    def apply(text, full=full, rows=rows, i=i):
+                        head = rows[i].split(b":")[0] + b": " if b":" in rows[i] else b""
+                        with open(full, "wb") as f:
+                            f.write(b"\n".join(rows[:i] + [head + text] + rows[i + 1:]))
+                        os.utime(full, (1600000000, 1600000000))
+                    yield "%s line %d" % (label, i), full, data, apply
+
+                def rename(text, full=full, data=data):
+                    other = os.path.join(os.path.dirname(os.fsencode(full)), text.replace(b"/", b"|")[:200])
+                    with open(other, "wb") as f:
+                        f.write(data)
+                    os.utime(other, (1600000000, 1600000000))
+                yield label + " <name>", full, data, rename
