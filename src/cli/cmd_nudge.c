@@ -38,7 +38,8 @@ static const char *const about[] = {
 	"into a shell, or while somebody scrolls there. 'typed' means that it was seen to be submitted. What is typed "
 	"is the word of the user to a model, so TEXT itself is not typed: the hook of that prompt shows it, as text of "
 	"another agent.",
-	"--mode queue only queues; --mode immediate types that notice without waiting for an idle prompt, also while the agent "
+	"--mode queue only queues; --mode immediate types that notice without waiting for an idle prompt, also while "
+	"the agent "
 	"works, "
 	"and exits with 1 where that cannot be done. In both cases, and with exit code 6 (typed, but that Enter had an "
 	"effect cannot be seen), the nudge is in the queue.",

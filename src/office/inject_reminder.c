@@ -55,7 +55,8 @@ add_line(struct buf *out, const struct inject_item *item)
 		(void)fence_add(out, str_of(item->broken), FENCE_LINE, INJECT_SUBJECT_CHARS);
 		buf_adds(out, ")");
 	} else {
-		(void)fence_add(out, str_of(*item->subject ? item->subject : "(no subject)"), FENCE_LINE, INJECT_SUBJECT_CHARS);
+		(void)fence_add(
+		    out, str_of(*item->subject ? item->subject : "(no subject)"), FENCE_LINE, INJECT_SUBJECT_CHARS);
 	}
 	buf_addc(out, '\n');
 }

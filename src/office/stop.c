@@ -112,7 +112,8 @@ add_claim(struct mr_stop *s, const struct hold *hold)
 		buf_adds(out, ", from ");
 		(void)fence_add(out, str_of(*msg.from ? msg.from : "somebody"), FENCE_LINE, INJECT_NAME_CHARS);
 		buf_adds(out, ": ");
-		(void)fence_add(out, str_of(*msg.subject ? msg.subject : "(no subject)"), FENCE_LINE, INJECT_SUBJECT_CHARS);
+		(void)fence_add(
+		    out, str_of(*msg.subject ? msg.subject : "(no subject)"), FENCE_LINE, INJECT_SUBJECT_CHARS);
 	}
 	buf_addc(out, '\n');
 }

@@ -43,7 +43,7 @@ say(struct check *c, const char *part, const char *problem, const char *repair)
 	if (problem) {
 		buf_adds(&cli->out, ": ");
 		(void)fence_add(&cli->out, str_of(problem), FENCE_LINE, 0);
-		buf_addf(&cli->out, "\n       repair: %s", repair);
+		fence_addf(&cli->out, "\n       repair: %.4096s", repair);
 	}
 	buf_addc(&cli->out, '\n');
 }
