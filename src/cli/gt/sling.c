@@ -9,7 +9,6 @@ static int
 run_sling(struct cli *cli)
 {
 	mr_auto(free_ptr) char *output = NULL;
-	mr_auto(buf_done) struct buf lines = BUF_INIT;
 	const char *options[8] = { NULL };
 	struct mr_error err = { 0 };
 	size_t n = 0;
@@ -25,11 +24,8 @@ run_sling(struct cli *cli)
 	if (mr_sling(cli->room, cli->argv[0], cli->argv[1], options, &output, &err) != MR_OK)
 		return cli_fail(cli, &err);
 	cli->changed = true;
-	(void)fence_add(&lines, str_of(output), out_form(cli, FENCE_TEXT), 0);
-	if (lines.len > 0 && lines.ptr[lines.len - 1] != '\n')
-		buf_addc(&lines, '\n');
-	if (lines.len > 0 || lines.failed)
-		out_fenced(cli, &lines);
+	/* Scripts read it, so it stands alone. */
+	(void)fence_add(&cli->out, str_of(output), out_form(cli, FENCE_TEXT), 0);
 	return EXIT_DONE;
 }
 
