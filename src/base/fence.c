@@ -2,10 +2,8 @@
 /* fence.c - see fence.h. What was escaped can be told from what was written so: "&lt;" and "&amp;" are escaped, too. */
 #include "base/fence.h"
 
-#include <assert.h>
-#include <stdarg.h>
-
 #include "base/error.h"
+#include "base/format.h"
 #include "base/id.h"
 #include "base/text.h"
 
@@ -134,57 +132,23 @@ fence_add(struct buf *out, struct mr_str text, unsigned form, size_t chars)
 	return left;
 }
 
-/* ---- fence_addf ---- */
-
-struct conversion {
-	bool left; /* "%-10s" */
-	size_t width, chars;
-	bool counted; /* "%.*s": an argument says how many bytes there are */
-};
-
-static size_t
-read_number(const char **p)
-{
-	size_t n = 0;
-
-	for (; **p >= '0' && **p <= '9'; (*p)++)
-		n = n * 10 + (size_t)(**p - '0');
-	return n;
-}
-
-static struct conversion
-read_conversion(const char **p)
-{
-	struct conversion c = { .left = **p == '-', .chars = FENCE_FIELD_CHARS };
-
-	*p += c.left;
-	c.width = read_number(p);
-	if (**p != '.')
-		return c;
-	c.counted = *++*p == '*';
-	if (c.counted)
-		++*p;
-	else
-		c.chars = read_number(p);
-	return c;
-}
-
-/* In quotes, if the format has one before it. */
 static void
-add_field(struct buf *out, struct conversion c, struct mr_str text, char before)
+add_field(struct buf *out, const struct format_piece *piece)
 {
 	mr_auto(buf_done) struct buf field = BUF_INIT;
+	bool bounded = piece->precision != SIZE_MAX && !piece->counted;
+	struct mr_str text = piece->counted ? piece->text : str_of(piece->text.ptr);
 
-	(void)fence_add(&field, text, FENCE_LINE, c.chars);
-	size_t columns = utf8_width(buf_str(&field)), pad = c.width > columns ? c.width - columns : 0;
+	(void)fence_add(&field, text, FENCE_LINE, bounded ? piece->precision : FENCE_FIELD_CHARS);
+	size_t columns = utf8_width(buf_str(&field)), pad = piece->width > columns ? piece->width - columns : 0;
 
-	for (size_t i = 0; !c.left && i < pad; i++)
+	for (size_t i = 0; !piece->left && i < pad; i++)
 		buf_addc(out, ' ');
-	if (before == '\'' || before == '"')
-		add_within(out, buf_str(&field), before);
+	if (piece->quote)
+		add_within(out, buf_str(&field), piece->quote);
 	else
 		buf_add(out, buf_str(&field));
-	for (size_t i = 0; c.left && i < pad; i++)
+	for (size_t i = 0; piece->left && i < pad; i++)
 		buf_addc(out, ' ');
 	if (field.failed)
 		out->failed = true;
@@ -193,39 +157,16 @@ add_field(struct buf *out, struct conversion c, struct mr_str text, char before)
 void
 fence_addf(struct buf *out, const char *fmt, ...)
 {
+	struct format f = { .rest = fmt };
+	struct format_piece piece;
 	va_list args;
 
 	va_start(args, fmt);
-	for (const char *p = fmt; *p; p++) {
-		char before = p > fmt ? p[-1] : '\0';
-
-		if (*p != '%' || *++p == '%') {
-			buf_addc(out, *p);
-			continue;
-		}
-		struct conversion c = read_conversion(&p);
-		int len = c.counted ? va_arg(args, int) : 0;
-
-		if (*p == 's') {
-			const char *arg = va_arg(args, const char *);
-
-			add_field(out, c, c.counted ? (struct mr_str){ arg, (size_t)len } : str_of(arg), before);
-		} else if (*p == 'u') {
-			buf_addf(out, "%u", va_arg(args, unsigned));
-		} else if (*p == 'd') {
-			buf_addf(out, "%d", va_arg(args, int));
-		} else if (str_starts(str_of(p), "zu")) {
-			buf_addf(out, "%zu", va_arg(args, size_t));
-			p += 1;
-		} else if (str_starts(str_of(p), "lld")) {
-			buf_addf(out, "%lld", va_arg(args, long long));
-			p += 2;
-		} else if (str_starts(str_of(p), "llu")) {
-			buf_addf(out, "%llu", va_arg(args, unsigned long long));
-			p += 2;
-		} else {
-			assert(!"a conversion that fence_addf does not know");
-		}
+	while (format_next(&f, &args, &piece)) {
+		if (piece.argument)
+			add_field(out, &piece);
+		else
+			buf_add(out, piece.text);
 	}
 	va_end(args);
 }

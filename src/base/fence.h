@@ -39,8 +39,8 @@ enum fence_form {
 size_t fence_add(struct buf *out, struct mr_str text, unsigned form, size_t chars);
 
 /* buf_addf for doors: what the format says is ours, each %s was supplied by others. It is one line of at most
- * FENCE_FIELD_CHARS characters, or as many as a precision says ("%.300s"; in "%.*s" it is the length in bytes). Behind
- * a quote in the format it cannot end the quotes. Knows %s with a width, %d, %u, %zu, %lld, %llu and %%, no others. */
+ * FENCE_FIELD_CHARS characters, or as many as a precision says ("%.300s"; in "%.*s" it is the length in bytes). Inside
+ * quotes of the format it cannot end them. Knows the conversions of base/format.h, no others. */
 void fence_addf(struct buf *out, const char *fmt, ...) MR_PRINTF(2, 3);
 /* A short field as FENCE_NAME; several with ", " between them. */
 void fence_name(struct buf *out, const char *name);

@@ -5,9 +5,9 @@
  */
 #include <errno.h>
 #include <poll.h>
-#include <stdarg.h>
 
 #include "base/fence.h"
+#include "base/format.h"
 #include "base/sys.h"
 #include "cli/cli.h"
 
@@ -126,7 +126,7 @@ cli_usage(struct cli *cli, const char *fmt, ...)
 	va_list args;
 
 	va_start(args, fmt);
-	(void)vsnprintf(message, sizeof(message), fmt, args);
+	format_print(message, sizeof(message), fmt, args);
 	va_end(args);
 	if (cli->cmd && !cli->cmd->hidden)
 		(void)snprintf(hint, sizeof(hint), "mailroom %s --help", cli->cmd->name);
@@ -143,7 +143,7 @@ cli_warn(struct cli *cli, const char *fmt, ...)
 	va_list args;
 
 	va_start(args, fmt);
-	(void)vsnprintf(message, sizeof(message), fmt, args);
+	format_print(message, sizeof(message), fmt, args);
 	va_end(args);
 	say(cli, NULL, message, "");
 }
