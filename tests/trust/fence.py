@@ -11,7 +11,7 @@ import os
 import pty
 import re
 import select
-import shutil
+import shlex
 import sys
 import threading
 
@@ -22,8 +22,6 @@ WORKERS = 4
 
 # ---- The commands: which files they show, who asks, their words; "!" before them: it changes the room ----
 
-ALL = "."
-MAIL = "^(agents|queues|channels|dead|types|room)"
 COMMANDS = [row.strip() for row in """
 ^(room|agents/bob|records|dead) bob ::
 ^room - :: where
@@ -191,15 +189,10 @@ COMMANDS = [row.strip() for row in """
 ^(room|records) mayor :: !gt deacon redispatch gt-1
 """.strip().split("\n")]
 HOOKS = [("SessionStart", '"source":"startup"'), ("UserPromptSubmit", '"prompt":"hi"'), ("PostToolUse", '"tool_name":"x"'), ("Stop", '"x":1')]
-TOOLS = {"send": {"to": "bob", "message": "x"}, "inbox": {}, "read": {"ids": ["{unread}"]}, "wait": {"timeout": 0}, "recv": {},
-         "done": {"token": "{token}"}, "who": {}, "nudge": {"agent": "bob", "message": "x"}}
+TOOLS = {"send": {"to": ["bob"], "body": "x"}, "inbox": {}, "read": {"ids": ["{unread}"]}, "wait": {"timeout": 0}, "recv": {},
+         "done": {"token": "{token}"}, "who": {}, "nudge": {"to": "bob", "text": "x"}}
 # Commands that show nothing of a room, or are run in their own way below.
 ELSEWHERE = {"help", "describe", "selftest", "hook", "mcp", "gt"}
-
-
-def words(text):
-    import shlex
-    return shlex.split(text)
 
 
 class Command:
@@ -214,7 +207,7 @@ class Command:
 
     def argv(self, room, as_json):
         ids = dict(room.ids, top=room.top)
-        argv = [w.format(**ids) for w in words(self.text)]
+        argv = [w.format(**ids) for w in shlex.split(self.text)]
         who = [] if self.who == "-" else ["--as", self.who]
         return ["--room", room.path()] + who + argv + (["--json"] if as_json else [])
 
@@ -285,7 +278,7 @@ def json_faults(data, whole=False):
 
 
 def faults(command, as_json, out, err):
-    found = []
+    found = ["a sanitizer speaks"] if b"Sanitizer" in err or b"runtime error:" in err else []
     if as_json and command.gt and out[:1] in (b"{", b"["):
         found += json_faults(out, True)
     elif as_json and not command.gt:
@@ -426,6 +419,7 @@ def round_all(report, room, numbered, names, pool):
         run_tools(report, label, own)
         own.forget()
     changes = [(c, j) for c in COMMANDS if c.changes for j in ((False, True) if names == GROUPS[0] else (False,))]
+    changes = changes[::2] if names == GROUPS[1] else changes  # each needs a copy of the room
     jobs = [pool.submit(change, c, j, i) for i, (c, j) in enumerate(changes)] + [pool.submit(doors, 0)]
     for job in jobs:
         job.result()
@@ -447,7 +441,7 @@ def apart(numbered):
     for n, f in numbered:
         if hostile.MESSAGE.search("/" + f.path) and not re.search("bob/new|ready|posts|dead/", f.path):
             continue  # other places of messages are seen in the round of all
-        kind = re.sub(r"[0-9a-z]{20,}|\d+|(?<=agents/)[a-z]+(/[a-z]+)?(?=/)", "#", f.label)
+        kind = re.sub(r"[0-9a-z]{12,}|\d+|(?<=agents/)[a-z]+(/[a-z]+)?(?=/)|(?<=queues/)[^/]+|(?<=keys/)[^/]+", "#", f.label)
         if (n, f) not in names and kind not in seen:
             seen.add(kind)
             sets.append([(n, f)])
@@ -487,13 +481,13 @@ def round_foreign(report):
                 ids = [json.loads(l)["id"] for l in out.split(b"\n") if l.startswith(b"{")] or ["01j00000000000000000000000"]
                 command = Command(". - :: " + row.replace("{id}", ids[0]))
                 as_json = (number + i) % 4 == 0
-                argv = ["--room", spec, "--as", who] + words(command.text) + (["--json"] if as_json else [])
+                argv = ["--room", spec, "--as", who] + shlex.split(command.text) + (["--json"] if as_json else [])
                 out, err, _ = run(argv, top)
                 name = row + (" --json" if as_json else "")
                 report.note(kind + label, kind + " " + name, faults(command, as_json, out, err), out, err)
             if kind == "handoff:":
                 for row in MB:
-                    out, err, _ = run(["mb"] + words(row.format(id=who)), top, b"x", {"MB_TEST_ROOT": os.path.join(top, folder),
+                    out, err, _ = run(["mb"] + shlex.split(row.format(id=who)), top, b"x", {"MB_TEST_ROOT": os.path.join(top, folder),
                                                                                   "AGENT_MAILBOX_ID": "x"})
                     text, bad = decoded(out + err)
                     report.note(label, "mb " + row, bad + [f for f in text_faults(text) if not f.startswith("not quoted")], out, err)
@@ -512,7 +506,7 @@ def round_arguments(report, room, numbered):
             if not verb or (verb.group(), names[0]) in seen:
                 continue
             seen.add((verb.group(), names[0]))
-            base = ["--room", own.path(), "--as", "bob"] + words(verb.group())
+            base = ["--room", own.path(), "--as", "bob"] + shlex.split(verb.group())
             for argv in (base + [text], base + ["--" + text], base + [text, text, text]):
                 if verb.group() in ("gt escalate", "escalate", "init") and len(argv) > 6:
                     continue
