@@ -588,15 +588,15 @@ struct mr_nudge {                  /* all strings "" when missing */
 #define MR_NUDGE_MAX ((size_t)16 << 10)
 
 enum mr_nudge_mode {
-	MR_NUDGE_WAIT_IDLE, /* typed when the agent's terminal is idle, else queued */
+	MR_NUDGE_WAIT_IDLE, /* queued; when the agent's terminal is idle, a notice is typed there */
 	MR_NUDGE_QUEUE,
-	MR_NUDGE_IMMEDIATE, /* typed now, also while it works */
+	MR_NUDGE_IMMEDIATE, /* queued, and the notice is typed now, also while it works */
 };
 enum mr_nudge_way {
 	MR_NUDGE_SKIPPED, /* the agent is not to be disturbed */
 	MR_NUDGE_QUEUED,
 	MR_NUDGE_SHOWN,  /* to a process of the agent that waited */
-	MR_NUDGE_TYPED,  /* and submitted */
+	MR_NUDGE_TYPED,  /* the notice was typed and submitted; the nudge is in the queue until it is shown */
 	MR_NUDGE_PLACED, /* where the other program looks for it */
 };
 struct mr_nudge_options {

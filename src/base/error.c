@@ -2,27 +2,10 @@
 /* error.c - the sentence for the reader that goes with an enum mr_rc. */
 #include "base/error.h"
 
+#include "base/format.h"
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-/* vsnprintf, but what had to be cut off does not end within a UTF-8 character */
-MR_PRINTF(3, 0) static void print_cut(char *ret, size_t size, const char *fmt, va_list args)
-{
-	int n = vsnprintf(ret, size, fmt, args);
-
-	if (n < 0)
-		ret[0] = '\0';
-	if (n < 0 || (size_t)n < size)
-		return;
-	size_t len = size - 1;
-	while (len > 0 && ((unsigned char)ret[len - 1] & 0xC0) == 0x80)
-		len--;
-	if (len > 0 && (unsigned char)ret[len - 1] >= 0xC0)
-		len--;
-	ret[len] = '\0';
-}
 
 enum mr_rc
 mr_fail(struct mr_error *err, enum mr_rc code, const char *fmt, ...)
@@ -31,7 +14,7 @@ mr_fail(struct mr_error *err, enum mr_rc code, const char *fmt, ...)
 	va_list args;
 
 	va_start(args, fmt);
-	print_cut(fresh.message, sizeof(fresh.message), fmt, args);
+	format_print(fresh.message, sizeof(fresh.message), fmt, args);
 	va_end(args);
 	*err = fresh;
 	return code;
@@ -78,7 +61,7 @@ mr_fail_errno(struct mr_error *err, const char *fmt, ...)
 	va_list args;
 
 	va_start(args, fmt);
-	print_cut(fresh.message, sizeof(fresh.message) - reason_len - 2, fmt, args);
+	format_print(fresh.message, sizeof(fresh.message) - reason_len - 2, fmt, args);
 	va_end(args);
 	size_t len = strlen(fresh.message);
 	(void)snprintf(fresh.message + len, sizeof(fresh.message) - len, ": %.*s", (int)reason_len, reason);
@@ -96,7 +79,7 @@ mr_wrap(struct mr_error *err, const char *fmt, ...)
 	va_list args;
 
 	va_start(args, fmt);
-	print_cut(text, space, fmt, args);
+	format_print(text, space, fmt, args);
 	va_end(args);
 	size_t len = strlen(text);
 	if (len > 0) { /* len + 2 + old < sizeof: space saw to that */
@@ -114,7 +97,7 @@ mr_hint(struct mr_error *err, const char *fmt, ...)
 	va_list args;
 
 	va_start(args, fmt);
-	print_cut(hint, sizeof(hint), fmt, args);
+	format_print(hint, sizeof(hint), fmt, args);
 	va_end(args);
 	memcpy(err->hint, hint, sizeof(hint));
 	return err->code;

@@ -4,11 +4,11 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/format.h"
 #include "base/sys.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <sys/statvfs.h>
 
@@ -70,7 +70,7 @@ findings_say(struct findings *f, const struct mr_finding *like, const char *fmt,
 	va_list args;
 
 	va_start(args, fmt);
-	(void)vsnprintf(what, sizeof what, fmt, args);
+	format_print(what, sizeof what, fmt, args);
 	va_end(args);
 	finding.what = what;
 	tell(f, finding);
@@ -86,7 +86,7 @@ findings_take(struct findings *f, int dir_fd, const char *name, const struct mr_
 	va_list args;
 
 	va_start(args, fmt);
-	(void)vsnprintf(what, sizeof what, fmt, args);
+	format_print(what, sizeof what, fmt, args);
 	va_end(args);
 	finding.what = what;
 	if (f->fix) {

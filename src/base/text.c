@@ -285,7 +285,7 @@ text_clean_line(struct buf *out, struct mr_str s)
 
 /* JSON goes to terminals too: what is treacherous there is escaped, which loses nothing. */
 static void
-json_escape(struct buf *out, uint32_t cp)
+escape_one(struct buf *out, uint32_t cp)
 {
 	static const char plain[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt";
 	const char *found = cp != 0 && cp < 0x80 ? strchr(plain, (int)cp) : NULL;
@@ -300,9 +300,8 @@ json_escape(struct buf *out, uint32_t cp)
 }
 
 void
-json_string(struct buf *out, struct mr_str s)
+json_escape(struct buf *out, struct mr_str s)
 {
-	buf_addc(out, '"');
 	while (s.len > 0) {
 		size_t plain = ascii_run(s, '"', '\\');
 
@@ -316,10 +315,17 @@ json_string(struct buf *out, struct mr_str s)
 		if (cp == BAD)
 			buf_adds(out, "\xEF\xBF\xBD");
 		else if (cp < 0x20 || cp == '"' || cp == '\\' || is_treacherous(cp))
-			json_escape(out, cp);
+			escape_one(out, cp);
 		else
 			buf_add(out, (struct mr_str){ at.ptr, at.len - s.len });
 	}
+}
+
+void
+json_string(struct buf *out, struct mr_str s)
+{
+	buf_addc(out, '"');
+	json_escape(out, s);
 	buf_addc(out, '"');
 }
 

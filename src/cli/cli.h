@@ -24,6 +24,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "base/fence.h"
 #include "message/json.h"
 
 enum exit_code {
@@ -101,7 +102,7 @@ struct budget {        /* of the text that a command shows; see budget_* below *
 struct cli_sink {
 	/* Text for stdout. False: nobody took it, and nothing may be marked. */
 	bool (*take)(void *ctx, const struct cli *cli, struct mr_str text);
-	/* Words for stderr, not cleaned; hint may be "". */
+	/* Words for stderr, through the fence already; hint may be "". */
 	void (*say)(void *ctx, bool error, const char *message, const char *hint);
 	/* A message is in the text: all of it (or its line in a listing), or a part. */
 	void (*shown)(void *ctx, const struct mr_message *msg, bool whole);
@@ -208,15 +209,23 @@ void out_json_line(struct cli *cli, struct json *j); /* closes what is open, end
 /* "12 messages", "1 message", "8,400 characters" */
 void out_count(struct buf *out, size_t n, const char *noun);
 enum style { STYLE_PLAIN, STYLE_BOLD, STYLE_DIM, STYLE_RED, STYLE_YELLOW, STYLE_GREEN };
-/* Cleaned as one line, coloured when cli->color. */
+/* One line through the fence, coloured when cli->color. */
 void out_styled(struct cli *cli, struct buf *out, enum style style, const char *text);
+/* The same with text that is ours or fenced already. */
+void out_colored(struct cli *cli, struct buf *out, enum style style, struct mr_str fenced);
+/* Lines of which every field went through the fence, to cli->out; off a terminal between the two lines of a fence. */
+void out_fenced(struct cli *cli, const struct buf *lines);
+/* The form in which text of others gets to stdout: a "<" stays one when a person looks. */
+unsigned out_form(const struct cli *cli, enum fence_form form);
 
-/* Rows of cells, aligned by what is widest in a column; cells are cleaned. The last column is not padded. */
+/* Rows of cells, aligned by what is widest in a column. The last column is not padded. */
 struct table {
-	struct mr_names cells;
+	struct mr_names cells; /* as they are printed */
 	size_t columns;
 };
-bool table_add(struct table *t, const char *cell);
+bool table_add(struct table *t, const char *cell);         /* a word of ours, a number, a name that is an address */
+bool table_name(struct table *t, const char *text);        /* text of others as FENCE_NAME; "-" when it is empty */
+bool table_put(struct table *t, const struct buf *fenced); /* what went through the fence already */
 void table_print(
     struct cli *cli, struct table *t, struct buf *out); /* the first row is the heading; empties the table */
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd_carry.c - mailroom carry: the mail of the links, once, or until it is told to stop. */
+#include "base/format.h"
 #include "cli/cli.h"
 
 #include <poll.h>
@@ -36,7 +37,7 @@ say_trouble(void *ctx, const char *link, const struct mr_error *err)
 	struct round *r = ctx;
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 
-	buf_addf(&text, "%s: %s%s%s", link, err->message, err->hint[0] ? "; " : "", err->hint);
+	format_addf(&text, "link '%s': %s%s%s", link, err->message, err->hint[0] ? "; " : "", err->hint);
 	(void)names_add(&r->said_now, buf_str(&text));
 	if (!names_has(&r->said, buf_z(&text)))
 		cli_warn(r->cli, "%s", buf_z(&text));
@@ -99,7 +100,8 @@ report(struct round *r, const char *link, const struct mr_carried *done)
 		report_json(r->cli, link, done);
 		return;
 	}
-	buf_addf(out, "%s: %zu out, %zu in", link, done->out, done->in);
+	fence_name(out, link);
+	buf_addf(out, ": %zu out, %zu in", done->out, done->in);
 	if (done->waiting > 0)
 		buf_addf(out, ", %zu waiting", done->waiting);
 	if (done->failed > 0)

@@ -19,7 +19,7 @@ say(struct cli *cli, const char *name, const char *state)
 		json_key_str(&j, "state", state);
 		out_json_line(cli, &j);
 	} else {
-		buf_addf(&cli->out, "%s channel:%s\n", state, name);
+		fence_addf(&cli->out, "%s channel:%s\n", state, name);
 	}
 	return EXIT_DONE;
 }
@@ -128,8 +128,11 @@ run_list(struct cli *cli)
 static void
 print_subscribers(struct cli *cli, const struct mr_channel *c, const char *indent)
 {
-	for (size_t i = 0; i < c->subscribers.n; i++)
-		buf_addf(&cli->out, "%s%s\n", indent, c->subscribers.v[i]);
+	for (size_t i = 0; i < c->subscribers.n; i++) {
+		buf_adds(&cli->out, indent);
+		fence_name(&cli->out, c->subscribers.v[i]);
+		buf_addc(&cli->out, '\n');
+	}
 }
 
 static int
@@ -157,11 +160,11 @@ run_show(struct cli *cli)
 		char created[RFC3339_LEN + 1];
 
 		time_rfc3339(c.created_ms, created);
-		buf_addf(&cli->out, "channel:%s is %s\n  keeps ", c.name, c.closed ? "closed" : "active");
+		fence_addf(&cli->out, "channel:%s is %s\n  keeps ", c.name, c.closed ? "closed" : "active");
 		text_limits(&cli->out, &c);
 		buf_addf(
 		    &cli->out, "; %zu kept now, the last is number %llu\n", posts.n, (unsigned long long)posts.last);
-		buf_addf(&cli->out, "  created by %s, %s\n  ", c.created_by, created);
+		fence_addf(&cli->out, "  created by '%s', %s\n  ", c.created_by, created);
 		out_count(&cli->out, c.subscribers.n, "subscriber");
 		buf_addc(&cli->out, '\n');
 		print_subscribers(cli, &c, "    ");
@@ -185,7 +188,7 @@ run_subscribers(struct cli *cli)
 		json_key_names(&j, "subscribers", &c.subscribers);
 		out_json_line(cli, &j);
 	} else if (c.subscribers.n == 0) {
-		buf_addf(&cli->out, "nobody has subscribed to %s; mailroom channel subscribe %s\n", c.name, c.name);
+		fence_addf(&cli->out, "nobody has subscribed to %s; mailroom channel subscribe %s\n", c.name, c.name);
 	} else {
 		print_subscribers(cli, &c, "");
 	}
@@ -213,7 +216,7 @@ subscribe(struct cli *cli, bool on)
 		json_key_bool(&j, "changed", changed);
 		out_json_line(cli, &j);
 	} else {
-		buf_addf(&cli->out, "%s %s %s\n", who, on ? "gets what is posted in" : "gets no more of", name);
+		fence_addf(&cli->out, "%s %s %s\n", who, on ? "gets what is posted in" : "gets no more of", name);
 	}
 	return EXIT_DONE;
 }
@@ -279,7 +282,7 @@ prune_one(void *ctx, const struct mr_channel *c)
 		json_key_int(&j, "removed", (int64_t)removed);
 		out_json_line(cli, &j);
 	} else {
-		buf_addf(&cli->out, "%s: ", c->name);
+		fence_addf(&cli->out, "%s: ", c->name);
 		out_count(&cli->out, removed, "post");
 		buf_adds(&cli->out, " removed\n");
 	}

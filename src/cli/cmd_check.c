@@ -120,9 +120,9 @@ run(struct cli *cli)
 		out_json_line(cli, &j);
 	} else if (unread > 0) {
 		out_count(&cli->out, unread, "unread message");
-		buf_addf(&cli->out, " for %s\n", cli->self.agent);
+		fence_addf(&cli->out, " for %s\n", cli->self.agent);
 	} else {
-		buf_addf(&cli->out, "no unread mail for %s\n", cli->self.agent);
+		fence_addf(&cli->out, "no unread mail for %s\n", cli->self.agent);
 	}
 	return unread > 0 ? EXIT_DONE : EXIT_NOTHING;
 }

@@ -27,7 +27,7 @@ settle_each(struct cli *cli, settle_fn *settle, const char *verb)
 			json_key_str(&j, "state", verb);
 			out_json_line(cli, &j);
 		} else {
-			buf_addf(&cli->out, "%s %s\n", verb, id);
+			fence_addf(&cli->out, "%s %s\n", verb, id);
 		}
 	}
 	return code;
@@ -95,7 +95,7 @@ run_extend(struct cli *cli)
 	} else {
 		char until[RFC3339_LEN + 1];
 		time_rfc3339(claim.deadline_ms, until);
-		buf_addf(&cli->out, "%s is yours until %s\n", claim.id, until);
+		fence_addf(&cli->out, "%s is yours until %s\n", claim.id, until);
 	}
 	return EXIT_DONE;
 }

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd_config.c - what this user lets a room start and touch: list, set, unset, edit, adopt. */
+#include "base/fence.h"
 #include "base/file.h"
-#include "base/spawn.h"
 #include "base/sys.h"
-#include "base/text.h"
 #include "cli/subword.h"
 #include "message/header.h"
 
@@ -28,9 +27,9 @@ print_line(struct cli *cli, const char *name, const char *value)
 		out_json_line(cli, &j);
 		return;
 	}
-	text_clean_line(&cli->out, str_of(name));
+	(void)fence_add(&cli->out, str_of(name), FENCE_LINE, 0);
 	buf_adds(&cli->out, ": ");
-	text_clean_line(&cli->out, str_of(value));
+	(void)fence_add(&cli->out, str_of(value), FENCE_LINE, 0);
 	buf_addc(&cli->out, '\n');
 }
 
@@ -174,9 +173,9 @@ note_leftover(void *ctx, const struct mr_leftover *l)
 		out_json_line(cli, &j);
 	} else {
 		buf_adds(&cli->out, "  ");
-		text_clean_line(&cli->out, str_of(l->where));
+		(void)fence_add(&cli->out, str_of(l->where), FENCE_LINE, 0);
 		buf_adds(&cli->out, ": ");
-		text_clean_line(&cli->out, str_of(l->line));
+		(void)fence_add(&cli->out, str_of(l->line), FENCE_LINE, 0);
 		buf_adds(&cli->out, "\n    would become  ");
 		print_line(cli, l->name, l->value);
 	}

@@ -100,7 +100,7 @@ say_retried(struct cli *cli, const char *given, const struct mr_receipt *receipt
 		out_json_line(cli, &j);
 		return;
 	}
-	buf_addf(&cli->out, "%s\n", receipt->id);
+	fence_addf(&cli->out, "%s\n", receipt->id);
 	for (size_t i = 0; i < receipt->not_live.n; i++)
 		cli_warn(cli, "%s is not live; the mail waits", receipt->not_live.v[i]);
 	if (receipt->repeated)
@@ -172,7 +172,7 @@ run_drop(struct cli *cli)
 			json_key_str(&j, "state", "dropped");
 			out_json_line(cli, &j);
 		} else {
-			buf_addf(&cli->out, "dropped %s\n", cli->argv[i]);
+			fence_addf(&cli->out, "dropped %s\n", cli->argv[i]);
 		}
 		say_what_is_left(cli, cli->argv[i]);
 	}

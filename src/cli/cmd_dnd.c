@@ -28,12 +28,12 @@ report(struct cli *cli, bool on, int64_t since_ms)
 		out_json_line(cli, &j);
 		return EXIT_DONE;
 	}
-	buf_addf(&cli->out, "%s %s", cli->self.agent, on ? "is not to be disturbed" : "can be nudged");
+	fence_addf(&cli->out, "%s %s", cli->self.agent, on ? "is not to be disturbed" : "can be nudged");
 	if (on && since_ms > 0) {
 		char since[24];
 
 		duration_text(clock_now_ms() - since_ms, since);
-		buf_addf(&cli->out, ", since %s", since);
+		fence_addf(&cli->out, ", since %s", since);
 	}
 	buf_addc(&cli->out, '\n');
 	return EXIT_DONE;

@@ -33,7 +33,7 @@ print_line(struct buf *out, const char *label, const char *text)
 	if (!text[0])
 		return;
 	buf_addf(out, "         %s: ", label);
-	text_clean_line(out, str_of(text));
+	(void)fence_add(out, str_of(text), FENCE_LINE, 0);
 	buf_addc(out, '\n');
 }
 
@@ -51,7 +51,7 @@ print_text(struct cli *cli, const struct mr_finding *f)
 	else
 		out_styled(cli, out, STYLE_RED, "PROBLEM");
 	buf_addf(out, "  %s: ", f->code);
-	text_clean_line(out, str_of(f->what));
+	(void)fence_add(out, str_of(f->what), FENCE_LINE, 0);
 	buf_addc(out, '\n');
 	if (f->severity == MR_FINE)
 		return;

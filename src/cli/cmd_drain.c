@@ -138,7 +138,7 @@ run(struct cli *cli)
 	for (size_t i = 0; code != EXIT_FAILED && i < queue.ids.n;)
 		i = drain_chunk(cli, &queue.ids, i, &shown, &code);
 	if (!cli->json && shown == 0 && queue.ids.n == 0 && code == EXIT_DONE)
-		buf_addf(&cli->out, "no unread mail for %s\n", cli->self.agent);
+		fence_addf(&cli->out, "no unread mail for %s\n", cli->self.agent);
 	mr_names_done(&queue.ids);
 	return code;
 }

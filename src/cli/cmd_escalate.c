@@ -55,8 +55,8 @@ list_one(void *ctx, const struct mr_escalation *e)
 	}
 	text_when(&when, e->at_ms);
 	return table_add(&l->table, e->id) && table_add(&l->table, mr_level_word(e->severity)) &&
-	       table_add(&l->table, mr_escalation_status_word(e->status)) && table_add(&l->table, e->by) &&
-	       table_add(&l->table, buf_z(&when)) && table_add(&l->table, e->text);
+	       table_add(&l->table, mr_escalation_status_word(e->status)) && table_name(&l->table, e->by) &&
+	       table_add(&l->table, buf_z(&when)) && table_name(&l->table, e->text);
 }
 
 static int
@@ -69,24 +69,24 @@ run_list(struct cli *cli)
 	if (mr_escalation_each(cli->room, all, list_one, &l, &err) != MR_OK)
 		return cli_fail(cli, &err);
 	if (!cli->json && l.table.cells.n == 0)
-		buf_addf(&cli->out, "no %sescalations\n", all ? "" : "open ");
+		fence_addf(&cli->out, "no %sescalations\n", all ? "" : "open ");
 	else if (!cli->json)
 		table_print(cli, &l.table, &cli->out);
 	return EXIT_DONE;
 }
 
 static void
-add_line(struct cli *cli, const char *name, const char *value)
+add_line(struct cli *cli, struct buf *out, const char *name, const char *value)
 {
 	if (!*value)
 		return;
-	buf_addf(&cli->out, "%-10s ", name);
-	out_styled(cli, &cli->out, STYLE_PLAIN, value);
-	buf_addc(&cli->out, '\n');
+	buf_addf(out, "%-10s ", name);
+	out_styled(cli, out, STYLE_PLAIN, value);
+	buf_addc(out, '\n');
 }
 
 static void
-add_event(struct cli *cli, const char *name, const char *who, int64_t ms)
+add_event(struct cli *cli, struct buf *out, const char *name, const char *who, int64_t ms)
 {
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 	char at[RFC3339_LEN + 1];
@@ -95,13 +95,14 @@ add_event(struct cli *cli, const char *name, const char *who, int64_t ms)
 		return;
 	time_rfc3339(ms, at);
 	buf_addf(&text, "%s%s%s", at, *who ? " by " : "", who);
-	add_line(cli, name, buf_z(&text));
+	add_line(cli, out, name, buf_z(&text));
 }
 
 static int
 run_show(struct cli *cli)
 {
 	mr_auto(mr_escalation_done) struct mr_escalation e = { 0 };
+	mr_auto(buf_done) struct buf text = BUF_INIT;
 	struct mr_error err = { 0 };
 
 	if (mr_escalation_get(cli->room, cli->argv[0], &e, &err) != MR_OK)
@@ -110,20 +111,21 @@ run_show(struct cli *cli)
 		json_escalation(cli, &e);
 		return EXIT_DONE;
 	}
-	add_line(cli, "id", e.id);
-	add_line(cli, "severity", mr_level_word(e.severity));
-	add_line(cli, "status", mr_escalation_status_word(e.status));
-	add_line(cli, "text", e.text);
-	add_line(cli, "reason", e.reason);
-	add_line(cli, "source", e.source);
-	add_line(cli, "related", e.related);
-	add_event(cli, "made", e.by, e.at_ms);
-	add_event(cli, "raised", "", e.raised_ms);
-	add_event(cli, "seen", e.acked_by, e.acked_ms);
-	add_event(cli, "closed", e.closed_by, e.closed_ms);
-	add_line(cli, "because", e.closed_reason);
+	add_line(cli, &text, "id", e.id);
+	add_line(cli, &text, "severity", mr_level_word(e.severity));
+	add_line(cli, &text, "status", mr_escalation_status_word(e.status));
+	add_line(cli, &text, "text", e.text);
+	add_line(cli, &text, "reason", e.reason);
+	add_line(cli, &text, "source", e.source);
+	add_line(cli, &text, "related", e.related);
+	add_event(cli, &text, "made", e.by, e.at_ms);
+	add_event(cli, &text, "raised", "", e.raised_ms);
+	add_event(cli, &text, "seen", e.acked_by, e.acked_ms);
+	add_event(cli, &text, "closed", e.closed_by, e.closed_ms);
+	add_line(cli, &text, "because", e.closed_reason);
 	if (!e.mailed)
-		add_line(cli, "mail", "not everybody on its route was told yet");
+		add_line(cli, &text, "mail", "not everybody on its route was told yet");
+	out_fenced(cli, &text);
 	return EXIT_DONE;
 }
 
@@ -190,11 +192,11 @@ say_escalated(struct cli *cli, const struct mr_escalated *e)
 		return;
 	}
 	if (!opt_flag(cli, "dry-run"))
-		buf_addf(&cli->out, "%s\n", e->id);
+		fence_addf(&cli->out, "%s\n", e->id);
 	else
 		buf_addf(&cli->out, "nothing was done; it would be told to");
 	for (size_t i = 0; opt_flag(cli, "dry-run") && i < e->to.n; i++)
-		buf_addf(&cli->out, "%s %s%s", i > 0 ? "," : "", e->to.v[i], i + 1 == e->to.n ? "\n" : "");
+		fence_addf(&cli->out, "%s %s%s", i > 0 ? "," : "", e->to.v[i], i + 1 == e->to.n ? "\n" : "");
 }
 
 static int
@@ -242,7 +244,7 @@ run_ack(struct cli *cli)
 		return cli_fail(cli, &err);
 	if (cli->json)
 		return run_show(cli);
-	buf_addf(&cli->out, changed ? "acknowledged %s\n" : "%s was acknowledged before\n", cli->argv[0]);
+	fence_addf(&cli->out, changed ? "acknowledged %s\n" : "%s was acknowledged before\n", cli->argv[0]);
 	return EXIT_DONE;
 }
 
@@ -258,7 +260,7 @@ run_close(struct cli *cli)
 		return cli_fail(cli, &err);
 	if (cli->json)
 		return run_show(cli);
-	buf_addf(&cli->out, "closed %s\n", cli->argv[0]);
+	fence_addf(&cli->out, "closed %s\n", cli->argv[0]);
 	return EXIT_DONE;
 }
 
@@ -277,11 +279,11 @@ say_raised(void *ctx, const struct mr_escalation *e, const struct mr_escalated *
 		json_escalation(r->cli, e);
 		return;
 	}
-	buf_addf(&r->cli->out, "%s  %s%s  ", e->id, mr_level_word(e->severity), e->raised > 0 ? " (raised)" : "");
+	fence_addf(&r->cli->out, "%s  %s%s  ", e->id, mr_level_word(e->severity), e->raised > 0 ? " (raised)" : "");
 	out_styled(r->cli, &r->cli->out, STYLE_PLAIN, e->text);
 	buf_addf(&r->cli->out, "  told: ");
 	for (size_t i = 0; i < told->to.n; i++)
-		buf_addf(&r->cli->out, "%s%s", i > 0 ? ", " : "", told->to.v[i]);
+		fence_addf(&r->cli->out, "%s%s", i > 0 ? ", " : "", told->to.v[i]);
 	buf_addc(&r->cli->out, '\n');
 }
 

@@ -115,7 +115,7 @@ report(struct cli *cli, const struct mr_exported *got, bool dry)
 		out_json_line(cli, &j);
 		return;
 	}
-	buf_addf(&cli->out, "%s %zu, already there %zu, skipped %zu\n", dry ? "would copy" : "copied", got->copied,
+	fence_addf(&cli->out, "%s %zu, already there %zu, skipped %zu\n", dry ? "would copy" : "copied", got->copied,
 	    got->there, got->skipped);
 	if (got->stopped)
 		cli_warn(cli, "stopped before the end; the same command again copies the rest");

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd_group.c - groups: named lists of addresses. One command whose first word says what to do. */
 #include "base/clock.h"
-#include "base/text.h"
 #include "cli/cli.h"
 
 /* ---- list, show ---- */
@@ -31,11 +30,11 @@ add_row(struct listing *l, const struct mr_group *group)
 
 	if (group->created_ms > 0)
 		text_when(&when, group->created_ms);
-	for (size_t i = 0; i < group->members.n; i++)
-		buf_addf(&members, "%s%s", i > 0 ? ", " : "", group->members.v[i]);
+	fence_names(&members, &group->members);
+	if (group->members.n == 0)
+		buf_addc(&members, '-');
 	return table_add(&l->table, group->name) && table_add(&l->table, when.len > 0 ? buf_z(&when) : "-") &&
-	       table_add(&l->table, group->created_by[0] ? group->created_by : "-") &&
-	       table_add(&l->table, members.len > 0 ? buf_z(&members) : "-");
+	       table_name(&l->table, group->created_by) && table_put(&l->table, &members);
 }
 
 static bool
@@ -81,20 +80,20 @@ show_text(struct cli *cli, const struct mr_group *group, const struct mr_resolut
 {
 	struct buf *out = &cli->out;
 
-	buf_addf(out, "%s: ", group->name);
+	fence_addf(out, "%s: ", group->name);
 	out_count(out, group->members.n, "member");
 	if (group->created_by[0])
-		buf_addf(out, ", made by %s", group->created_by);
+		fence_addf(out, ", made by '%s'", group->created_by);
 	buf_addc(out, '\n');
 	for (size_t i = 0; i < group->members.n; i++) {
 		buf_adds(out, "  ");
-		text_clean_line(out, str_of(group->members.v[i]));
+		fence_name(out, group->members.v[i]);
 		buf_addc(out, '\n');
 	}
 	buf_adds(out, "mail to it reaches ");
 	out_count(out, reach->targets.n, "recipient");
-	for (size_t i = 0; i < reach->targets.n; i++)
-		buf_addf(out, "%s%s", i > 0 ? ", " : ": ", reach->targets.v[i]);
+	buf_adds(out, reach->targets.n > 0 ? ": " : "");
+	fence_names(out, &reach->targets);
 	buf_addc(out, '\n');
 }
 
@@ -164,7 +163,7 @@ run_create(struct cli *cli)
 		json_group(&j, &group);
 		out_json_line(cli, &j);
 	} else {
-		buf_addf(&cli->out, "made group %s; send to it as group:%s\n", name, name);
+		fence_addf(&cli->out, "made group %s; send to it as group:%s\n", name, name);
 	}
 	cli->changed = true;
 	if (!cli_flush(cli))
@@ -188,9 +187,9 @@ say_changed(struct cli *cli, const char *member, bool add, bool changed)
 		json_key_bool(&j, "changed", changed);
 		out_json_line(cli, &j);
 	} else if (changed) {
-		buf_addf(&cli->out, "%s %s %s %s\n", add ? "added" : "removed", member, add ? "to" : "from", name);
+		fence_addf(&cli->out, "%s %s %s %s\n", add ? "added" : "removed", member, add ? "to" : "from", name);
 	} else {
-		buf_addf(&cli->out, add ? "%s was in %s already\n" : "%s was not in %s\n", member, name);
+		fence_addf(&cli->out, add ? "%s was in %s already\n" : "%s was not in %s\n", member, name);
 	}
 }
 
@@ -245,7 +244,7 @@ run_delete(struct cli *cli)
 		json_key_bool(&j, "deleted", true);
 		out_json_line(cli, &j);
 	} else {
-		buf_addf(&cli->out, "deleted group %s\n", cli->argv[1]);
+		fence_addf(&cli->out, "deleted group %s\n", cli->argv[1]);
 	}
 	return EXIT_DONE;
 }

@@ -49,9 +49,9 @@ print_made(struct cli *cli, const char *path, bool made, const struct mr_storage
 		out_json_line(cli, &j);
 		return;
 	}
-	text_clean_line(&cli->out, str_of(path));
+	(void)fence_add(&cli->out, str_of(path), FENCE_LINE, 0);
 	buf_adds(&cli->out, made ? "\n  is the room '" : "\n  is already the room '");
-	text_clean_line(&cli->out, str_of(mr_room_name(cli->room)));
+	(void)fence_add(&cli->out, str_of(mr_room_name(cli->room)), FENCE_LINE, 0);
 	buf_adds(&cli->out, made ? "'\n  next: mailroom register NAME\n"
 				 : "'; nothing was changed\n  next: mailroom register NAME, or mailroom who\n");
 }

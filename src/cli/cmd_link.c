@@ -63,13 +63,19 @@ list_one(void *ctx, const struct mr_link *link)
 		out_json_line(l->cli, &j);
 		return true;
 	}
-	for (size_t i = 0; i < link->names_n; i++)
-		buf_addf(&names, "%s%s=%s", i > 0 ? ", " : "", link->names[i].local, link->names[i].foreign);
+	for (size_t i = 0; i < link->names_n; i++) {
+		mr_auto(buf_done) struct buf pair = BUF_INIT;
+
+		buf_addf(&pair, "%s=%s", link->names[i].local, link->names[i].foreign);
+		buf_adds(&names, i > 0 ? ", " : "");
+		fence_name(&names, buf_z(&pair));
+	}
+	buf_adds(&names, names.len > 0 ? "" : "-");
 	buf_addf(&waiting, "%zu", n);
-	l->failed |= !table_add(&l->table, link->name) || !table_add(&l->table, link->room) ||
+	l->failed |= !table_add(&l->table, link->name) || !table_name(&l->table, link->room) ||
 		     !table_add(&l->table, buf_z(&waiting)) ||
 		     !table_add(&l->table, mr_link_allowed(l->cli->room, link) ? "yes" : "no") ||
-		     !table_add(&l->table, names.len > 0 ? buf_z(&names) : "-");
+		     !table_put(&l->table, &names);
 	return !l->failed;
 }
 
@@ -115,7 +121,7 @@ introduce(struct cli *cli, const char *link, const char *local, const char *fore
 		json_key_str(&j, "foreign", made);
 		out_json_line(cli, &j);
 	} else {
-		buf_addf(&cli->out, "%s is known in %s as %s\n", local, link, made);
+		fence_addf(&cli->out, "%s is known in %s as %s\n", local, link, made);
 	}
 	return EXIT_DONE;
 }
@@ -168,7 +174,7 @@ run_create(struct cli *cli)
 		json_link(&j, &link);
 		out_json_line(cli, &j);
 	} else {
-		buf_addf(&cli->out, "linked %s to %s; write to AGENT@%s\n", name, place.spec, name);
+		fence_addf(&cli->out, "linked %s to %s; write to AGENT@%s\n", name, place.spec, name);
 	}
 	for (size_t i = 0; (pair = opt_nth(cli, "name", i)) && code == EXIT_DONE; i++) {
 		const char *equals = strchr(pair, '=');
@@ -221,7 +227,7 @@ run_unlink(struct cli *cli)
 		out_json_line(cli, &j);
 		return EXIT_DONE;
 	}
-	buf_addf(&cli->out, "unlinked %s", name);
+	fence_addf(&cli->out, "unlinked %s", name);
 	if (dead > 0) {
 		buf_adds(&cli->out, "; ");
 		out_count(&cli->out, dead, "message");

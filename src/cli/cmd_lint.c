@@ -56,11 +56,12 @@ report(void *ctx, const struct mr_lint *f)
 		out_json_line(l->cli, &j);
 		return;
 	}
+	mr_auto(buf_done) struct buf agent = BUF_INIT;
+
+	fence_name(&agent, f->agent);
 	buf_addf(out, "%s  %s  ", short_id(f->id), f->rule);
-	out_styled(l->cli, out, STYLE_BOLD, f->agent);
-	buf_adds(out, ": ");
-	out_styled(l->cli, out, STYLE_PLAIN, f->text);
-	buf_addc(out, '\n');
+	out_colored(l->cli, out, STYLE_BOLD, buf_str(&agent));
+	fence_addf(out, ": %.300s\n", f->text);
 }
 
 static int

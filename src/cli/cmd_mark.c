@@ -204,7 +204,7 @@ mark_all(struct cli *cli, struct marking *m)
 		out_json_line(cli, &j);
 	} else {
 		out_count(&cli->out, done, "message");
-		buf_addf(&cli->out, " marked %s\n", m->word->name);
+		fence_addf(&cli->out, " marked %s\n", m->word->name);
 	}
 	return code;
 }

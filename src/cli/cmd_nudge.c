@@ -30,15 +30,16 @@ static const char *const about[] = {
 	"Taps an agent on the shoulder. A nudge is no mail: it is not kept, it may be lost after its time, and what "
 	"must "
 	"not be lost is sent with 'mailroom send'. The command says which way it went.",
-	"An agent that is in 'mailroom wait' gets it at once. Else, if the agent registered inside tmux, it is typed "
-	"into "
-	"that pane as one line '[from YOU] TEXT' and submitted, when the pane shows an idle prompt twice in a row: "
-	"never "
-	"into a dialog, into a line that somebody is typing, into a shell, or while somebody scrolls there. 'typed' "
-	"means "
-	"that it was seen to be submitted. Else it is queued, and shown with the agent's next hook or 'mailroom wait'. "
-	"Nothing is removed from the queue before it was shown.",
-	"--mode queue only queues; --mode immediate types without waiting for an idle prompt, also while the agent "
+	"An agent that is in 'mailroom wait' gets it at once. Else it is queued, and shown with the "
+	"agent's next hook, 'mailroom wait' or 'mailroom check --inject'. Nothing is removed from the queue before it "
+	"was shown.",
+	"If the agent registered inside tmux, a notice that a nudge waits is also typed into that pane and submitted, "
+	"when the pane shows an idle prompt twice in a row: never into a dialog, into a line that somebody is typing, "
+	"into a shell, or while somebody scrolls there. 'typed' means that it was seen to be submitted. What is typed "
+	"is the word of the user to a model, so TEXT itself is not typed: the hook of that prompt shows it, as text of "
+	"another agent.",
+	"--mode queue only queues; --mode immediate types that notice without waiting for an idle prompt, also while "
+	"the agent "
 	"works, "
 	"and exits with 1 where that cannot be done. In both cases, and with exit code 6 (typed, but that Enter had an "
 	"effect cannot be seen), the nudge is in the queue.",

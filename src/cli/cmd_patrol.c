@@ -152,7 +152,7 @@ summary(struct cli *cli, const struct mr_patrolled *done)
 	buf_addf(&cli->out, "%zu handled", done->handled);
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
 		if (parts[i].n > 0)
-			buf_addf(&cli->out, ", %zu %s", parts[i].n, parts[i].word);
+			fence_addf(&cli->out, ", %zu %s", parts[i].n, parts[i].word);
 	buf_addc(&cli->out, '\n');
 }
 

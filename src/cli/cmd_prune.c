@@ -32,7 +32,7 @@ say_pruned(void *ctx, const struct mr_agent *agent, size_t dead)
 		out_json_line(p->cli, &j);
 		return;
 	}
-	buf_addf(out, "%s %s: ", p->dry_run ? "would prune" : "pruned", agent->name);
+	fence_addf(out, "%s %s: ", p->dry_run ? "would prune" : "pruned", agent->name);
 	out_count(out, dead, "unread message");
 	buf_adds(out, dead == 0 ? "" : keeps ? " to dead letters" : " deleted");
 	if (p->returned > 0) {

@@ -49,7 +49,7 @@ say(struct cli *cli, const char *name, const char *state)
 		json_key_str(&j, "state", state);
 		out_json_line(cli, &j);
 	} else {
-		buf_addf(&cli->out, "%s queue:%s\n", state, name);
+		fence_addf(&cli->out, "%s queue:%s\n", state, name);
 	}
 	return EXIT_DONE;
 }
@@ -151,7 +151,7 @@ list_one(void *ctx, const struct mr_queue *q)
 		return true;
 	}
 	return table_add(&l->table, q->name) && table_add(&l->table, status_word(q->status)) &&
-	       add_numbers(&l->table, &counts) && table_add(&l->table, q->claimers);
+	       add_numbers(&l->table, &counts) && table_name(&l->table, q->claimers);
 }
 
 static int
@@ -203,7 +203,7 @@ show_claim(void *ctx, const struct mr_queue_claim *claim)
 		return;
 	}
 	/* The token is not shown: it is the holder's proof. */
-	buf_addf(&s->claims, "  %s held by %s", short_id(claim->id), claim->holder);
+	fence_addf(&s->claims, "  %s held by '%s'", short_id(claim->id), claim->holder);
 	if (claim->since_ms > 0) {
 		int64_t age_ms = clock_now_ms() - claim->since_ms;
 		char age[24];
@@ -222,10 +222,10 @@ show_text(struct cli *cli, const struct mr_queue *q, const struct mr_queue_count
 
 	duration_text(q->lease_ms, lease);
 	time_rfc3339(q->created_ms, created);
-	buf_addf(out, "queue:%s is %s\n", q->name, status_word(q->status));
+	fence_addf(out, "queue:%s is %s\n", q->name, status_word(q->status));
 	buf_addf(out, "  %zu ready, %zu delayed, %zu claimed, %zu done, %zu failed\n", c->ready, c->delayed, c->claimed,
 	    c->done, c->failed);
-	buf_addf(out, "  claimers '%s', %zu of them live\n", q->claimers, c->claimers);
+	fence_addf(out, "  claimers '%s', %zu of them live\n", q->claimers, c->claimers);
 	buf_addf(out, "  order %s, lease %s, ", q->by_priority ? "priority" : "fifo", lease);
 	if (q->attempts > 0)
 		buf_addf(out, "%u attempts", q->attempts);
@@ -233,7 +233,7 @@ show_text(struct cli *cli, const struct mr_queue *q, const struct mr_queue_count
 		buf_adds(out, "attempts without limit");
 	if (q->max_claims > 0)
 		buf_addf(out, ", at most %u claims at a time", q->max_claims);
-	buf_addf(out, "\n  created by %s, %s\n", q->created_by, created);
+	fence_addf(out, "\n  created by '%s', %s\n", q->created_by, created);
 	buf_add(out, buf_str(claims));
 }
 

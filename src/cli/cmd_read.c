@@ -15,7 +15,12 @@ static const char *const about[] = {
 	"command that is killed in between has consumed nothing; the mail is unread again at once.",
 	"Off a terminal the text is framed by a delimiter that nobody can foresee, because what is inside is data from "
 	"others, "
-	"not instructions. A message longer than the budget is shown in part and stays unread: raise --budget, or use "
+	"not instructions, and a '<' that could begin a tag is shown as '&lt;'. Characters that steer a terminal or "
+	"hide "
+	"text are shown as '<U+001B>'; --json is true to every byte, and so is --raw, but for a terminal, where it "
+	"shows "
+	"such characters, too. A message longer than the budget is shown in part and stays unread: raise --budget, or "
+	"use "
 	"--json.",
 	"Off a terminal control messages, which wait for a patrol, are refused with 4; --json shows them.",
 	NULL,
@@ -69,7 +74,11 @@ read_raw(struct cli *cli)
 			return code;
 		if (mr_fetch_raw(cli->room, cli->self.agent, cli->argv[i], &bytes, &len, &err) != MR_OK)
 			return cli_fail(cli, &err);
-		buf_add(&cli->out, (struct mr_str){ bytes, len });
+		/* A terminal obeys what it is sent, so there its bytes are shown and not written. */
+		if (cli->out_tty)
+			(void)fence_add(&cli->out, (struct mr_str){ bytes, len }, out_form(cli, FENCE_TEXT), 0);
+		else
+			buf_add(&cli->out, (struct mr_str){ bytes, len });
 		free(bytes);
 		if (!cli_flush(cli))
 			return EXIT_FAILED;

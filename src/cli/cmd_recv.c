@@ -58,7 +58,7 @@ print_claim(struct cli *cli, const struct mr_claim *claim, const struct mr_messa
 		return;
 	}
 	size_t before = tokens->len;
-	buf_addf(
+	fence_addf(
 	    tokens, "token %s for %s, attempt %u, yours until %s\n", claim->token, claim->id, claim->attempt, until);
 	cli->budget.used += (int64_t)(tokens->len - before);
 	(void)budget_message(cli, msg, 0);

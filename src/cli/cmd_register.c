@@ -65,7 +65,7 @@ print_text(struct cli *cli, const char *name, const struct mr_registration *r)
 	struct buf *out = &cli->out;
 
 	buf_adds(out, "you are ");
-	text_clean_line(out, str_of(name));
+	(void)fence_add(out, str_of(name), FENCE_LINE, 0);
 	if (r->life > 0)
 		buf_addf(out, ", life %u", r->life);
 	buf_adds(out, r->continued ? ", as before" : r->created ? ", new here" : "");

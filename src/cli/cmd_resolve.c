@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd_resolve.c - what an address means, before anything is sent to it. */
+#include "base/format.h"
 #include "cli/cli.h"
 
 static void
@@ -21,7 +22,7 @@ print_text(struct cli *cli, const struct mr_resolution *r)
 {
 	mr_auto(buf_done) struct buf line = BUF_INIT;
 
-	buf_addf(&line, "%s '%s%s': ", r->form, strcmp(r->form, "pattern") == 0 ? "@" : "", r->name);
+	format_addf(&line, "%s '%s%s': ", r->form, strcmp(r->form, "pattern") == 0 ? "@" : "", r->name);
 	out_count(&line, r->targets.n, "recipient");
 	print_list(cli, buf_z(&line), &r->targets);
 	print_list(cli, "how", &r->trail);

@@ -10,7 +10,7 @@ finish(struct printout *l, const char *nothing, const char *how)
 	struct cli *cli = l->cli;
 
 	if (!cli->json && l->n == 0)
-		buf_addf(&cli->out, "%s\n", nothing);
+		fence_addf(&cli->out, "%s\n", nothing);
 	else if (!cli->json)
 		budget_end(cli, "message", how);
 	printout_done(l);

@@ -63,10 +63,17 @@ print_json(struct cli *cli, const struct setup_file *f, bool written)
 static void
 print_plan(struct cli *cli, const struct setup_file *f)
 {
-	if (f->changed)
-		add_diff(f, &cli->out);
-	else
-		buf_addf(&cli->out, "%s: nothing to do\n", f->path);
+	mr_auto(buf_done) struct buf diff = BUF_INIT;
+	mr_auto(buf_done) struct buf lines = BUF_INIT;
+
+	if (!f->changed) {
+		fence_addf(&cli->out, "%.4096s: nothing to do\n", f->path);
+		return;
+	}
+	add_diff(f, &diff);
+	(void)fence_add(&lines, buf_str(&diff), out_form(cli, FENCE_TEXT), 0);
+	lines.failed |= diff.failed;
+	out_fenced(cli, &lines);
 }
 
 static void
@@ -75,7 +82,7 @@ print_written(struct cli *cli, const struct setup_file *f)
 	if (cli->json)
 		print_json(cli, f, f->changed);
 	else if (f->changed)
-		buf_addf(&cli->out, "%s %s\n", f->gone ? "removed" : f->there ? "changed" : "made", f->path);
+		fence_addf(&cli->out, "%s %.4096s\n", f->gone ? "removed" : f->there ? "changed" : "made", f->path);
 }
 
 /* ---- Doing ---- */

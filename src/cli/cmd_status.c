@@ -150,7 +150,7 @@ print_self(struct cli *cli, const struct status *s)
 		if (mr_room_has_lives(cli->room))
 			buf_addf(out, ", life %u", cli->self.life);
 		buf_adds(out, " (");
-		text_clean_line(out, str_of(cli->self.how));
+		(void)fence_add(out, str_of(cli->self.how), FENCE_LINE, 0);
 		buf_adds(out, ")\n");
 		add_label(cli, "mail  ");
 		buf_addf(out, "%zu unread", s->mine.unread);
@@ -161,9 +161,9 @@ print_self(struct cli *cli, const struct status *s)
 		buf_addc(out, '\n');
 		return;
 	}
-	text_clean_line(out, str_of(s->nobody.message));
+	(void)fence_add(out, str_of(s->nobody.message), FENCE_LINE, 0);
 	buf_adds(out, "\n      ");
-	text_clean_line(out, str_of(s->nobody.hint[0] ? s->nobody.hint : "mailroom register NAME"));
+	(void)fence_add(out, str_of(s->nobody.hint[0] ? s->nobody.hint : "mailroom register NAME"), FENCE_LINE, 0);
 	buf_addc(out, '\n');
 }
 
@@ -186,7 +186,7 @@ print_present(struct cli *cli, const struct roster *roster, const char *state)
 		} else {
 			buf_adds(out, ", ");
 		}
-		text_clean_line(out, str_of(roster->v[i].agent.name));
+		(void)fence_add(out, str_of(roster->v[i].agent.name), FENCE_LINE, 0);
 	}
 	if (more > 0)
 		buf_addf(out, " and %zu more", more);
@@ -208,7 +208,7 @@ print_commands(struct cli *cli)
 
 	buf_addc(&cli->out, '\n');
 	for (size_t i = mr_room_registers(cli->room) ? 0 : 1; i < 6; i++)
-		buf_addf(&cli->out, "  %-39s %s\n", six[i][0], six[i][1]);
+		fence_addf(&cli->out, "  %-39s %s\n", six[i][0], six[i][1]);
 	buf_adds(&cli->out, "  more: mailroom --help, mailroom describe\n");
 }
 
@@ -219,16 +219,16 @@ print_text(struct cli *cli, const struct status *s)
 
 	for (size_t i = 0; i < s->problems.n; i++) {
 		out_styled(cli, out, STYLE_RED, "! ");
-		text_clean_line(out, str_of(s->problems.v[i]));
+		(void)fence_add(out, str_of(s->problems.v[i]), FENCE_LINE, 0);
 		buf_addc(out, '\n');
 	}
 	print_self(cli, s);
 	add_label(cli, "room  ");
 	out_styled(cli, out, STYLE_PLAIN, mr_room_name(cli->room));
 	buf_adds(out, ": ");
-	text_clean_line(out, str_of(mr_room_spec(cli->room)));
+	(void)fence_add(out, str_of(mr_room_spec(cli->room)), FENCE_LINE, 0);
 	buf_adds(out, " (");
-	text_clean_line(out, str_of(cli->place.why));
+	(void)fence_add(out, str_of(cli->place.why), FENCE_LINE, 0);
 	buf_adds(out, ")\n");
 	print_present(cli, &s->roster, "live");
 	print_present(cli, &s->roster, "idle");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd_trust.c - which rooms this user lets mailroom use where it finds them. */
-#include "base/text.h"
+#include "base/fence.h"
 #include "cli/cli.h"
 
 #include <poll.h>
@@ -31,7 +31,7 @@ print_one(struct cli *cli, const char *spec, enum mr_trust by, const char *actio
 		out_json_line(cli, &j);
 		return EXIT_DONE;
 	}
-	text_clean_line(&cli->out, str_of(spec));
+	(void)fence_add(&cli->out, str_of(spec), FENCE_LINE, 0);
 	buf_addf(&cli->out, "\n  is %s\n",
 	    by != MR_TRUST_NONE ? "trusted: commands and hooks use it where they find it"
 				: "not trusted any more; its configuration is removed");
@@ -154,7 +154,7 @@ print_record(void *ctx, const struct mr_trust_record *r)
 		out_json_line(cli, &j);
 		return true;
 	}
-	text_clean_line(&cli->out, str_of(r->spec));
+	(void)fence_add(&cli->out, str_of(r->spec), FENCE_LINE, 0);
 	buf_adds(&cli->out, "\n  ");
 	if (r->by == MR_TRUST_NONE)
 		buf_adds(&cli->out, "has settings, and is used when it is named only");

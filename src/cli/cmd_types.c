@@ -44,7 +44,7 @@ list_one(void *ctx, const struct mr_type *type)
 		return true;
 	}
 	l->failed |= !table_add(&l->table, type->name) || !table_add(&l->table, type->pack[0] ? type->pack : "room") ||
-		     !table_add(&l->table, type->nudge ? "nudge" : "mail") || !table_add(&l->table, type->summary);
+		     !table_add(&l->table, type->nudge ? "nudge" : "mail") || !table_name(&l->table, type->summary);
 	return !l->failed;
 }
 
@@ -153,17 +153,17 @@ add_rule(struct buf *out, const struct type_field *f)
 }
 
 static void
-add_line(struct cli *cli, const char *name, const char *value)
+add_line(struct cli *cli, struct buf *out, const char *name, const char *value)
 {
 	if (!value[0])
 		return;
-	buf_addf(&cli->out, "  %-9s ", name);
-	text_clean_line(&cli->out, str_of(value));
-	buf_addc(&cli->out, '\n');
+	buf_addf(out, "  %-9s ", name);
+	(void)fence_add(out, str_of(value), out_form(cli, FENCE_LINE), 0);
+	buf_addc(out, '\n');
 }
 
 static void
-add_command(struct cli *cli, const struct type_def *def)
+add_command(struct cli *cli, struct buf *out, const struct type_def *def)
 {
 	mr_auto(buf_done) struct buf line = BUF_INIT;
 
@@ -177,36 +177,38 @@ add_command(struct cli *cli, const struct type_def *def)
 		    !strstr(f->name, "[]"))
 			buf_addf(&line, strchr(f->name, ' ') ? " --field '%s=...'" : " --field %s=...", f->name);
 	}
-	add_line(cli, "send", buf_z(&line));
+	add_line(cli, out, "send", buf_z(&line));
 }
 
 static void
 show_text(struct cli *cli, const struct type_def *def)
 {
-	struct buf *out = &cli->out;
+	mr_auto(buf_done) struct buf lines = BUF_INIT;
+	struct buf *out = &lines;
 
-	buf_addf(out, "%s (%s%s): ", def->name, def->pack[0] ? "pack " : "this room's own", def->pack);
-	text_clean_line(out, str_of(def->summary));
+	fence_addf(out, "%s (%s%s): ", def->name, def->pack[0] ? "pack " : "this room's own", def->pack);
+	(void)fence_add(out, str_of(def->summary), out_form(cli, FENCE_LINE), 0);
 	buf_addc(out, '\n');
-	add_line(cli, "subject", def->subject);
+	add_line(cli, out, "subject", def->subject);
 	for (size_t i = 0; i < def->routes.n; i++)
-		add_line(cli, i == 0 ? "route" : "", def->routes.v[i]);
-	add_line(cli, "via", def->nudge ? "nudge" : "mail");
+		add_line(cli, out, i == 0 ? "route" : "", def->routes.v[i]);
+	add_line(cli, out, "via", def->nudge ? "nudge" : "mail");
 	if (def->priority != MR_NORMAL)
-		add_line(cli, "priority", mr_priority_word(def->priority));
-	add_line(cli, "body", body_word(def->body));
-	add_line(cli, "handler", def->handler);
+		add_line(cli, out, "priority", mr_priority_word(def->priority));
+	add_line(cli, out, "body", body_word(def->body));
+	add_line(cli, out, "handler", def->handler);
 	if (def->any_life)
-		add_line(cli, "earlier", "also acted on when its sender has begun another life");
+		add_line(cli, out, "earlier", "also acted on when its sender has begun another life");
 	for (size_t i = 0; i < def->fields_n; i++) {
 		mr_auto(buf_done) struct buf rule = BUF_INIT;
 
 		buf_addf(&rule, "%s: ", def->fields[i].name);
 		add_rule(&rule, &def->fields[i]);
-		add_line(cli, i == 0 ? "fields" : "", buf_z(&rule));
+		add_line(cli, out, i == 0 ? "fields" : "", buf_z(&rule));
 	}
 	if (!def->nudge)
-		add_command(cli, def);
+		add_command(cli, out, def);
+	out_fenced(cli, out);
 }
 
 static int
@@ -273,7 +275,7 @@ run_check(struct cli *cli)
 			json_key_bool(&j, "fine", true);
 			out_json_line(cli, &j);
 		} else if (got == EXIT_DONE) {
-			buf_addf(&cli->out, "%s: fine, ", cli->argv[i]);
+			fence_addf(&cli->out, "%s: fine, ", cli->argv[i]);
 			out_count(&cli->out, def.fields_n, "field");
 			buf_addc(&cli->out, '\n');
 		}
@@ -324,7 +326,7 @@ run_new(struct cli *cli)
 		json_key_bool(&j, "made", true);
 		out_json_line(cli, &j);
 	} else {
-		buf_addf(&cli->out, "made type %s: its file is types/%s in the room\n", name, name);
+		fence_addf(&cli->out, "made type %s: its file is types/%s in the room\n", name, name);
 	}
 	return EXIT_DONE;
 }

@@ -34,7 +34,7 @@ static void
 add_fact(struct buf *out, const char *name, const char *value)
 {
 	buf_addf(out, "  %-9s ", name);
-	text_clean_line(out, str_of(value));
+	(void)fence_add(out, str_of(value), FENCE_LINE, 0);
 	buf_addc(out, '\n');
 }
 
@@ -52,7 +52,7 @@ run_where(struct cli *cli)
 		print_json(cli, &storage);
 		return EXIT_DONE;
 	}
-	text_clean_line(&cli->out, str_of(mr_room_spec(cli->room)));
+	(void)fence_add(&cli->out, str_of(mr_room_spec(cli->room)), FENCE_LINE, 0);
 	buf_addc(&cli->out, '\n');
 	add_fact(&cli->out, "why", cli->place.why);
 	add_fact(&cli->out, "name", mr_room_name(cli->room));

@@ -54,12 +54,12 @@ add_row(struct table *t, const struct roster_entry *e)
 {
 	mr_auto(buf_done) struct buf place = BUF_INIT;
 
-	buf_adds(&place, e->agent.worktree[0] ? e->agent.worktree : "-");
+	fence_name(&place, e->agent.worktree[0] ? e->agent.worktree : "-");
 	if (e->agent.role[0])
-		buf_addf(&place, "  (%s)", e->agent.role);
+		fence_addf(&place, "  ('%s')", e->agent.role);
 	return table_add(t, e->agent.name) && table_add(t, roster_state(e)) && add_number(t, e->agent.life) &&
 	       add_number(t, e->counts.unread) && add_time(t, e->counts.oldest_unread_ms) &&
-	       add_time(t, e->agent.seen_ms) && table_add(t, buf_z(&place));
+	       add_time(t, e->agent.seen_ms) && table_put(t, &place);
 }
 
 static int

@@ -19,13 +19,13 @@ run_whoami(struct cli *cli)
 		out_json_line(cli, &j);
 		return EXIT_DONE;
 	}
-	buf_addf(&cli->out, "%s\n  ", cli->self.agent);
+	fence_addf(&cli->out, "%s\n  ", cli->self.agent);
 	if (mr_room_has_lives(cli->room))
 		buf_addf(&cli->out, "life %u ", cli->self.life);
 	buf_adds(&cli->out, "in room ");
-	text_clean_line(&cli->out, str_of(mr_room_name(cli->room)));
+	(void)fence_add(&cli->out, str_of(mr_room_name(cli->room)), FENCE_LINE, 0);
 	buf_adds(&cli->out, ": ");
-	text_clean_line(&cli->out, str_of(cli->self.how));
+	(void)fence_add(&cli->out, str_of(cli->self.how), FENCE_LINE, 0);
 	buf_addc(&cli->out, '\n');
 	return EXIT_DONE;
 }

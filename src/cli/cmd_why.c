@@ -37,9 +37,12 @@ add_fact(void *ctx, const struct mr_trail *fact)
 		out_json_line(t->cli, &j);
 		return;
 	}
-	(void)table_add(&t->table, fact->agent[0] ? fact->agent : "-");
+	mr_auto(buf_done) struct buf evidence = BUF_INIT;
+
+	(void)fence_add(&evidence, str_of(fact->evidence), FENCE_LINE, 0);
+	(void)table_name(&t->table, fact->agent);
 	(void)table_add(&t->table, fact->state);
-	(void)table_add(&t->table, fact->evidence);
+	(void)table_put(&t->table, &evidence);
 }
 
 static int
@@ -110,7 +113,7 @@ run_purge(struct cli *cli)
 		json_key_int(&j, "removed", (int64_t)removed);
 		out_json_line(cli, &j);
 	} else {
-		buf_addf(&cli->out, "%zu %s of %s removed\n", removed, removed == 1 ? "copy" : "copies", id);
+		fence_addf(&cli->out, "%zu %s of %s removed\n", removed, removed == 1 ? "copy" : "copies", id);
 	}
 	return EXIT_DONE;
 }

@@ -173,12 +173,12 @@ static void
 report_text(struct cli *cli, const struct mr_draft *draft, const struct mr_receipt *receipt)
 {
 	if (!draft->dry_run) {
-		buf_addf(&cli->out, "%s\n", receipt->id);
+		fence_addf(&cli->out, "%s\n", receipt->id);
 		return;
 	}
 	buf_adds(&cli->out, "nothing was sent; it would go to");
 	for (size_t i = 0; i < receipt->to.n; i++)
-		buf_addf(&cli->out, "%s %s", i > 0 ? "," : "", receipt->to.v[i]);
+		fence_addf(&cli->out, "%s %s", i > 0 ? "," : "", receipt->to.v[i]);
 	buf_addc(&cli->out, '\n');
 }
 

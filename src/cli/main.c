@@ -27,7 +27,7 @@ trace_line(void *ctx, const char *line)
 
 	(void)ctx;
 	buf_adds(&text, "mailroom: trace: ");
-	text_clean_line(&text, str_of(line));
+	(void)fence_add(&text, str_of(line), FENCE_LINE, 0);
 	buf_addc(&text, '\n');
 	if (buf_ok(&text))
 		(void)sys_write_all(2, text.ptr, text.len);
@@ -155,7 +155,7 @@ say_due(void *ctx, const struct mr_due *due)
 	char when[RFC3339_LEN + 1];
 
 	time_rfc3339(due->by_ms, when);
-	cli_warn(ctx, "nobody answered %s to %s ('%s') by %s: mailroom why %s", short_id(due->id), due->to,
+	cli_warn(ctx, "nobody answered %s to '%s' ('%s') by %s: mailroom why %s", short_id(due->id), due->to,
 	    due->subject, when, short_id(due->id));
 }
 

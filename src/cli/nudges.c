@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "nudges.h"
 
-#include "base/text.h"
-
 #define TEXT_MAX 4000         /* characters of one nudge in a listing */
 #define MAIL_PATIENCE_MS 3000 /* for an idle terminal, when one agent got the mail; with several nobody waits */
 
@@ -29,27 +27,22 @@ print_json(struct cli *cli, const struct mr_nudge *n)
 static bool
 print_text(struct cli *cli, const struct mr_nudge *n)
 {
-	mr_auto(buf_done) struct buf line = BUF_INIT, text = BUF_INIT;
+	mr_auto(buf_done) struct buf line = BUF_INIT;
 
-	text_clean_line(&text, str_of(n->text));
-	buf_adds(&line, n->priority == MR_URGENT ? "URGENT nudge from " : "nudge from ");
-	text_clean_line(&line, str_of(n->from));
-	if (n->kind[0]) {
-		buf_adds(&line, ", ");
-		text_clean_line(&line, str_of(n->kind));
-	}
+	fence_addf(&line, n->priority == MR_URGENT ? "URGENT nudge from %s" : "nudge from %s", n->from);
+	if (n->kind[0])
+		fence_addf(&line, ", %s", n->kind);
 	if (n->times > 1)
 		buf_addf(&line, ", %u times", n->times);
 	if (n->answer_wanted)
 		buf_adds(&line, ", an answer is wanted");
 	buf_adds(&line, ": ");
-	struct mr_str cut = utf8_cut(buf_str(&text), TEXT_MAX);
+	size_t left = fence_add(&line, str_of(n->text), out_form(cli, FENCE_LINE), TEXT_MAX);
 
-	buf_add(&line, cut);
-	if (cut.len < text.len)
-		buf_addf(&line, " ... (%zu more characters)", utf8_chars(buf_str(&text)) - TEXT_MAX);
+	if (left > 0)
+		buf_addf(&line, " (%zu more characters)", left);
 	buf_addc(&line, '\n');
-	return buf_ok(&line) && !text.failed && budget_add(cli, buf_str(&line));
+	return buf_ok(&line) && budget_add(cli, buf_str(&line));
 }
 
 size_t
@@ -120,23 +113,23 @@ nudges_say_way(struct buf *out, const char *agent, const struct mr_nudged *done)
 {
 	switch (done->way) {
 	case MR_NUDGE_SKIPPED:
-		buf_addf(out, "skipped: %s is not to be disturbed (--force nudges all the same)", agent);
+		fence_addf(out, "skipped: %s is not to be disturbed (--force nudges all the same)", agent);
 		break;
 	case MR_NUDGE_QUEUED:
-		buf_addf(out, "queued for %s", agent);
+		fence_addf(out, "queued for %s", agent);
 		if (done->coalesced)
 			buf_adds(out, ", where the same was waiting");
 		if (done->why[0])
-			buf_addf(out, ": %s", done->why);
+			fence_addf(out, ": %.300s", done->why);
 		break;
 	case MR_NUDGE_SHOWN:
-		buf_addf(out, "shown to %s, who was waiting", agent);
+		fence_addf(out, "shown to %s, who was waiting", agent);
 		break;
 	case MR_NUDGE_TYPED:
-		buf_addf(out, "typed and submitted in the terminal of %s", agent);
+		fence_addf(out, "typed and submitted in the terminal of %s", agent);
 		break;
 	case MR_NUDGE_PLACED:
-		buf_addf(out, "left for %s, in place of the one before", agent);
+		fence_addf(out, "left for %s, in place of the one before", agent);
 		break;
 	}
 }

@@ -5,10 +5,10 @@
  */
 #include <errno.h>
 #include <poll.h>
-#include <stdarg.h>
 
+#include "base/fence.h"
+#include "base/format.h"
 #include "base/sys.h"
-#include "base/text.h"
 #include "cli/cli.h"
 
 int
@@ -54,16 +54,26 @@ cli_say(struct cli *cli, const struct buf *text)
 		write_err(text);
 }
 
+/* Errors and warnings quote names, paths and lines of files, so all of their text goes through the fence; as JSON it
+ * is a string. A warning has no code. */
 static void
-print_error(struct cli *cli, const char *code, const char *message, const char *hint)
+say(struct cli *cli, const char *code, const char *message, const char *hint)
 {
-	mr_auto(buf_done) struct buf line = BUF_INIT;
+	mr_auto(buf_done) struct buf line = BUF_INIT, fenced = BUF_INIT, next = BUF_INIT;
 
 	if (cli->sink) {
-		cli->sink->say(cli->sink->ctx, true, message, hint);
+		(void)fence_add(&fenced, str_of(message), FENCE_LINE, 0);
+		(void)fence_add(&next, str_of(hint), FENCE_LINE, 0);
+		cli->sink->say(cli->sink->ctx, code != NULL, buf_z(&fenced), buf_z(&next));
 		return;
 	}
-	if (cli->json) {
+	if (cli->json && !code) {
+		struct json j = JSON_INIT(&line);
+
+		json_open(&j, '{');
+		json_key_str(&j, "warning", message);
+		json_close(&j);
+	} else if (cli->json) {
 		struct json j = JSON_INIT(&line);
 
 		json_open(&j, '{');
@@ -76,11 +86,9 @@ print_error(struct cli *cli, const char *code, const char *message, const char *
 		json_close(&j);
 	} else {
 		buf_adds(&line, "mailroom: ");
-		text_clean_line(&line, str_of(message));
-		if (hint[0]) {
-			buf_adds(&line, "\n  hint: ");
-			text_clean_line(&line, str_of(hint));
-		}
+		(void)fence_add(&line, str_of(message), FENCE_LINE, 0);
+		buf_adds(&line, hint[0] ? "\n  hint: " : "");
+		(void)fence_add(&line, str_of(hint), FENCE_LINE, 0);
 	}
 	buf_addc(&line, '\n');
 	write_err(&line);
@@ -108,7 +116,7 @@ cli_fail(struct cli *cli, const struct mr_error *err)
 {
 	const char *hint = sandbox_hint(cli, err);
 
-	print_error(cli, mr_rc_word(err->code), err->message, hint ? hint : err->hint);
+	say(cli, mr_rc_word(err->code), err->message, hint ? hint : err->hint);
 	return exit_of(err->code);
 }
 
@@ -119,42 +127,26 @@ cli_usage(struct cli *cli, const char *fmt, ...)
 	va_list args;
 
 	va_start(args, fmt);
-	(void)vsnprintf(message, sizeof(message), fmt, args);
+	format_print(message, sizeof(message), fmt, args);
 	va_end(args);
 	if (cli->cmd && !cli->cmd->hidden)
 		(void)snprintf(hint, sizeof(hint), "mailroom %s --help", cli->cmd->name);
 	else
 		(void)snprintf(hint, sizeof(hint), "mailroom --help");
-	print_error(cli, "usage", message, hint);
+	say(cli, "usage", message, hint);
 	return EXIT_USAGE;
 }
 
 void
 cli_warn(struct cli *cli, const char *fmt, ...)
 {
-	mr_auto(buf_done) struct buf line = BUF_INIT;
 	char message[700];
 	va_list args;
 
 	va_start(args, fmt);
-	(void)vsnprintf(message, sizeof(message), fmt, args);
+	format_print(message, sizeof(message), fmt, args);
 	va_end(args);
-	if (cli->sink) {
-		cli->sink->say(cli->sink->ctx, false, message, "");
-		return;
-	}
-	if (cli->json) {
-		struct json j = JSON_INIT(&line);
-
-		json_open(&j, '{');
-		json_key_str(&j, "warning", message);
-		json_close(&j);
-	} else {
-		buf_adds(&line, "mailroom: ");
-		text_clean_line(&line, str_of(message));
-	}
-	buf_addc(&line, '\n');
-	write_err(&line);
+	say(cli, NULL, message, "");
 }
 
 /* A harness may hand us a pipe that does not block: then a full pipe is a reason to wait, not an error. */
@@ -255,15 +247,47 @@ out_count(struct buf *out, size_t n, const char *noun)
 	buf_addf(out, " %s%s", noun, n == 1 ? "" : "s");
 }
 
+unsigned
+out_form(const struct cli *cli, enum fence_form form)
+{
+	return form | (cli->out_tty ? FENCE_PERSON : 0U);
+}
+
 void
-out_styled(struct cli *cli, struct buf *out, enum style style, const char *text)
+out_fenced(struct cli *cli, const struct buf *lines)
+{
+	char mark[FENCE_MARK_LEN + 1];
+
+	if (lines->failed)
+		cli->out.failed = true;
+	fence_mark(mark);
+	if (!cli->out_tty)
+		fence_open(&cli->out, mark);
+	buf_add(&cli->out, buf_str(lines));
+	if (!cli->out_tty)
+		fence_close(&cli->out, mark);
+}
+
+void
+out_colored(struct cli *cli, struct buf *out, enum style style, struct mr_str fenced)
 {
 	static const char *const codes[] = { "", "1", "2", "31", "33", "32" };
 	bool on = cli->color && style != STYLE_PLAIN;
 
 	if (on)
 		buf_addf(out, "\033[%sm", codes[style]);
-	text_clean_line(out, str_of(text));
+	buf_add(out, fenced);
 	if (on)
 		buf_adds(out, "\033[0m");
+}
+
+void
+out_styled(struct cli *cli, struct buf *out, enum style style, const char *text)
+{
+	mr_auto(buf_done) struct buf fenced = BUF_INIT;
+
+	(void)fence_add(&fenced, str_of(text), out_form(cli, FENCE_LINE), 0);
+	out_colored(cli, out, style, buf_str(&fenced));
+	if (fenced.failed)
+		out->failed = true;
 }

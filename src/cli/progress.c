@@ -37,7 +37,7 @@ progress_draw(struct progress *p, size_t done, size_t total, const char *what)
 	buf_adds(&line, "\r[");
 	for (size_t i = 0; i < width; i++)
 		buf_addc(&line, i * total < done * width ? '#' : ' ');
-	text_clean_line(&name, utf8_cut(str_of(what), 16));
+	(void)fence_add(&name, utf8_cut(str_of(what), 16), FENCE_LINE, 0);
 	buf_addf(&line, "] %zu of %zu  %s\033[K", done, total, buf_z(&name));
 	if (buf_ok(&line))
 		(void)sys_write_all(2, line.ptr, line.len);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * show.c - one message as JSON, as a line of a listing, as a page of text. Whatever comes from mail is
- * cleaned before it meets a terminal or an agent (promise 7): no control characters, one line where one line
- * is meant.
+ * show.c - one message as JSON, as a line of a listing, as a page of text. All that comes from mail goes
+ * through the fence before it meets a terminal or an agent (promise 7): base/fence.h.
  */
 #include "base/clock.h"
 #include "base/text.h"
@@ -173,8 +172,9 @@ add_subject(struct cli *cli, struct buf *out, const struct mr_message *msg, size
 	size_t extra = msg->type[0] ? utf8_width(str_of(msg->type)) + 4 : 0;
 	bool unread = (msg->flags & MR_SEEN) == 0;
 
-	text_clean_line(&subject, str_of(msg->subject[0] ? msg->subject : "(no subject)"));
-	struct mr_str all = buf_str(&subject), cut = utf8_cut(all, SUBJECT_CHARS);
+	(void)fence_add(&subject, str_of(msg->subject[0] ? msg->subject : "(no subject)"), out_form(cli, FENCE_LINE),
+	    SUBJECT_CHARS);
+	struct mr_str all = buf_str(&subject), cut = all;
 
 	if (cli->columns > used + extra + 10) {
 		size_t room = cli->columns - used - extra;
@@ -182,12 +182,11 @@ add_subject(struct cli *cli, struct buf *out, const struct mr_message *msg, size
 		while (cut.len > 0 && utf8_width(cut) + (cut.len < all.len) > room)
 			cut = utf8_cut(cut, utf8_chars(cut) - 1);
 	}
-	mr_auto(buf_done) struct buf shown = BUF_INIT;
-
-	buf_add(&shown, cut);
+	out_colored(cli, out, unread ? STYLE_BOLD : STYLE_PLAIN, cut);
 	if (cut.len < all.len)
-		buf_adds(&shown, "…");
-	out_styled(cli, out, unread ? STYLE_BOLD : STYLE_PLAIN, buf_z(&shown));
+		buf_adds(out, "…");
+	if (subject.failed)
+		out->failed = true;
 }
 
 /* Whom the mail comes from; for what one sent oneself, whom it went to. */
@@ -195,14 +194,11 @@ static void
 add_correspondent(struct buf *out, const struct mr_message *msg)
 {
 	if (msg->folder != MR_SENT || msg->to.n == 0) {
-		text_clean_line(out, str_of(msg->from[0] ? msg->from : "(nobody)"));
+		fence_addf(out, "%s", msg->from[0] ? msg->from : "(nobody)");
 		return;
 	}
-	buf_adds(out, "to ");
-	for (size_t i = 0; i < msg->to.n && i < TO_SHOWN; i++) {
-		buf_adds(out, i > 0 ? ", " : "");
-		text_clean_line(out, str_of(msg->to.v[i]));
-	}
+	for (size_t i = 0; i < msg->to.n && i < TO_SHOWN; i++)
+		fence_addf(out, i > 0 ? ", %s" : "to %s", msg->to.v[i]);
 	if (msg->to.n > TO_SHOWN)
 		buf_addf(out, " +%zu", msg->to.n - TO_SHOWN);
 }
@@ -313,7 +309,9 @@ add_body(struct cli *cli, struct buf *out, const struct mr_message *msg)
 		buf_addf(out, "(a control message, for programs: --json shows it)\n");
 		return;
 	}
-	text_clean(&clean, (struct mr_str){ msg->body, msg->body_len });
+	(void)fence_add(&clean, (struct mr_str){ msg->body, msg->body_len }, out_form(cli, FENCE_TEXT), 0);
+	if (clean.failed)
+		out->failed = true;
 	struct mr_str rest = buf_str(&clean);
 
 	while (rest.len > 0) {

@@ -1,26 +1,44 @@
 /* SPDX-License-Identifier: MIT */
-/* table_text.c - rows of cells as aligned text. */
+/* table_text.c - rows of cells as aligned text. A cell goes through the fence when it is added. */
 #include "base/text.h"
 #include "cli/cli.h"
 
 bool
+table_put(struct table *t, const struct buf *fenced)
+{
+	return !fenced->failed && names_add(&t->cells, buf_str(fenced));
+}
+
+bool
 table_add(struct table *t, const char *cell)
 {
-	return names_add(&t->cells, str_of(cell));
+	mr_auto(buf_done) struct buf fenced = BUF_INIT;
+
+	fence_addf(&fenced, "%s", cell);
+	return table_put(t, &fenced);
+}
+
+bool
+table_name(struct table *t, const char *text)
+{
+	mr_auto(buf_done) struct buf fenced = BUF_INIT;
+
+	if (text[0])
+		fence_name(&fenced, text);
+	else
+		buf_addc(&fenced, '-');
+	return table_put(t, &fenced);
 }
 
 static void
 add_cell(struct cli *cli, struct buf *out, const char *cell, size_t width, bool heading, bool last)
 {
-	mr_auto(buf_done) struct buf clean = BUF_INIT;
-
-	text_clean_line(&clean, str_of(cell));
-	out_styled(cli, out, heading ? STYLE_DIM : STYLE_PLAIN, cell);
+	out_colored(cli, out, heading ? STYLE_DIM : STYLE_PLAIN, str_of(cell));
 	if (last) {
 		buf_addc(out, '\n');
 		return;
 	}
-	for (size_t w = utf8_width(buf_str(&clean)); w < width + 2; w++)
+	for (size_t w = utf8_width(str_of(cell)); w < width + 2; w++)
 		buf_addc(out, ' ');
 }
 
@@ -30,10 +48,8 @@ column_width(const struct table *t, size_t column)
 	size_t widest = 0;
 
 	for (size_t i = column; i < t->cells.n; i += t->columns) {
-		mr_auto(buf_done) struct buf clean = BUF_INIT;
+		size_t width = utf8_width(str_of(t->cells.v[i]));
 
-		text_clean_line(&clean, str_of(t->cells.v[i]));
-		size_t width = utf8_width(buf_str(&clean));
 		if (width > widest)
 			widest = width;
 	}

@@ -53,18 +53,26 @@ void
 json_raw(struct json *j, struct mr_str value)
 {
 	bool in_string = false;
+	size_t n;
 
 	begin_value(j);
-	for (size_t i = 0; i < value.len; i++) {
-		char c = value.ptr[i];
+	for (; value.len > 0; value.ptr += n, value.len -= n) {
+		char c = value.ptr[0];
 
+		n = 1;
+		if (in_string && c != '"' && c != '\\') {
+			while (n < value.len && value.ptr[n] != '"' && value.ptr[n] != '\\')
+				n++;
+			json_escape(j->out, (struct mr_str){ value.ptr, n });
+			continue;
+		}
 		if (!in_string && (c == ' ' || c == '\t' || c == '\n' || c == '\r'))
 			continue;
-		buf_addc(j->out, c);
-		if (in_string && c == '\\' && i + 1 < value.len)
-			buf_addc(j->out, value.ptr[++i]);
+		if (c == '\\' && value.len > 1)
+			n = 2;
 		else if (c == '"')
 			in_string = !in_string;
+		buf_add(j->out, (struct mr_str){ value.ptr, n });
 	}
 	end_value(j);
 }

@@ -24,7 +24,8 @@ void json_str(struct json *j, struct mr_str value);
 void json_int(struct json *j, int64_t value);
 void json_bool(struct json *j, bool value);
 void json_null(struct json *j);
-void json_raw(struct json *j, struct mr_str value); /* is JSON already; what blanks are between its parts go */
+void json_raw(struct json *j,
+    struct mr_str value); /* is JSON already; blanks between its parts go, hidden characters become escapes */
 void json_key_str(struct json *j, const char *key, const char *value); /* NULL: null */
 void json_key_int(struct json *j, const char *key, int64_t value);
 void json_key_bool(struct json *j, const char *key, bool value);

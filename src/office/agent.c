@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* agent.c - the agents of a room: list, presence by evidence, names and near names, what is in a mailbox. */
 #include "base/clock.h"
+#include "base/format.h"
 #include "base/id.h"
 #include "base/process.h"
 #include "base/text.h"
@@ -160,7 +161,7 @@ agent_unknown(struct mr_room *room, const char *name, struct mr_error *err)
 	if (room->driver->each_agent)
 		(void)room->driver->each_agent(room, keep_if_near, &near, &ignored);
 	for (size_t i = 0; i < near.n; i++)
-		buf_addf(&list, "%s'%s'", i ? ", " : "", near.v[i].name);
+		format_addf(&list, "%s'%s'", i ? ", " : "", near.v[i].name);
 	(void)mr_fail(err, MR_NOTFOUND, "no agent '%.160s' in room '%s'", name, room->name);
 	if (!(room->driver->abilities & ROOM_REGISTER))
 		return near.n ? mr_hint(err, "near names: %s", buf_z(&list)) : mr_hint(err, "mailroom who lists them");
@@ -175,14 +176,14 @@ agent_describe_life(const struct mr_agent *agent, struct buf *out)
 
 	buf_addf(out, "life %u", agent->life);
 	if (agent->session[0])
-		buf_addf(out, ", session %.60s", agent->session);
+		format_addf(out, ", session '%.60s'", agent->session);
 	if (agent->process.pid)
 		buf_addf(out, ", process %lld%s", (long long)agent->process.pid,
 		    process_is_elsewhere(&agent->process) ? " of another pid namespace" : "");
 	if (agent->host[0] && strcmp(agent->host, host_name()) != 0)
-		buf_addf(out, " on %.40s", agent->host);
+		format_addf(out, " on '%.40s'", agent->host);
 	if (agent->worktree[0])
-		buf_addf(out, ", in %.80s", agent->worktree);
+		format_addf(out, ", in '%.80s'", agent->worktree);
 	if (agent->started_ms > 0 && agent->started_ms <= clock_now_ms()) {
 		duration_text(clock_now_ms() - agent->started_ms, since);
 		buf_addf(out, ", since %s", since);

@@ -9,6 +9,7 @@
  *	rig/name                          the one agent rig/TYPE/name
  *	rig/crew/name, rig/polecats/name  rig/name, or the other of the two: they share their names
  */
+#include "base/format.h"
 #include "base/text.h"
 #include "office/resolve.h"
 
@@ -85,7 +86,7 @@ find_by_spelling(struct resolver *r, const struct parts *given, const char *name
 	for (size_t i = 0; i < r->agents_n; i++)
 		if (is_spelling_of(given, r->agents[i].name)) {
 			found = &r->agents[i];
-			buf_addf(&list, "%s'%s'", n++ > 0 ? ", " : "", found->name);
+			format_addf(&list, "%s'%s'", n++ > 0 ? ", " : "", found->name);
 		}
 	if (n == 0)
 		return MR_NOTFOUND;

@@ -13,8 +13,17 @@
 static void
 examine_settings(struct examination *x)
 {
-	const char *rule = mr_room_setting(x->room, "Unknown-Recipients");
+	const char *rule = mr_room_setting(x->room, "Unknown-Recipients"), *name = mr_room_setting(x->room, "Name");
 
+	if (name && strcmp(name, x->room->name) != 0)
+		findings_say(&x->f,
+		    &(struct mr_finding){ .severity = MR_PROBLEM,
+			.code = "settings",
+			.path = "room",
+			.why = "the name of a room is one part of an address: 1-64 of A-Z a-z 0-9 . _ + -",
+			.fix = "write such a name into the line Name: of the file 'room'" },
+		    "the line Name: '%.60s' cannot be the name of a room, so this one is called '%s'", name,
+		    x->room->name);
 	if (!rule || ascii_caseeq(rule, "hold") || ascii_caseeq(rule, "refuse"))
 		return;
 	findings_say(&x->f,

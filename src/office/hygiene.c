@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/format.h"
 #include "message/type.h"
 #include "office/handoff.h"
 
@@ -329,7 +330,7 @@ hygiene_judge(
 	}
 	if (hygiene_has_placeholder(str_of(mail->subject), body, &found)) {
 		buf_clear(&text);
-		buf_addf(&text, "'%.*s' was not filled in", (int)found.len, found.ptr);
+		format_addf(&text, "'%.*s' was not filled in", (int)found.len, found.ptr);
 		fn(ctx, mail, "placeholder", buf_z(&text));
 	}
 	if (ascii_caseeq(mail->type, HANDOFF) && hygiene_is_empty_handoff(body))

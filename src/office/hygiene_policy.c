@@ -36,7 +36,7 @@ read_mode(const struct mr_room *room, bool has_policy, enum hygiene_mode *ret, s
 		*ret = HYGIENE_REFUSE;
 	else
 		return mr_fail(err, MR_REFUSED,
-		    "the room's settings say 'Hygiene: %.40s', which is not off, warn or refuse", word);
+		    "the settings of the room say 'Hygiene: %.40s', which is not off, warn or refuse", word);
 	return MR_OK;
 }
 

@@ -3,9 +3,9 @@
 #include "office/inject.h"
 
 #include "base/error.h"
+#include "base/fence.h"
 #include "message/type.h"
 #include "office/control.h"
-#include "office/fence.h"
 #include "office/handoff.h"
 #include "office/nudge.h"
 #include <stdlib.h>

@@ -8,7 +8,7 @@
  * mail, what is of high priority is listed, else all of it, with the advice to finish the task at hand first. Told not
  * to interrupt, agents leave mail for ever; so it also says when to look.
  */
-#include "office/fence.h"
+#include "base/fence.h"
 #include "office/inject.h"
 
 #define OPEN "<system-reminder>\n"
@@ -48,14 +48,15 @@ static void
 add_line(struct buf *out, const struct inject_item *item)
 {
 	buf_addf(out, "- %s from ", item->id);
-	fence_line(out, str_of(*item->from ? item->from : "somebody"), INJECT_NAME_CHARS);
+	(void)fence_add(out, str_of(*item->from ? item->from : "somebody"), FENCE_LINE, INJECT_NAME_CHARS);
 	buf_adds(out, ": ");
 	if (item->broken) {
 		buf_adds(out, "a control message that no program can use (");
-		fence_line(out, str_of(item->broken), INJECT_SUBJECT_CHARS);
+		(void)fence_add(out, str_of(item->broken), FENCE_LINE, INJECT_SUBJECT_CHARS);
 		buf_adds(out, ")");
 	} else {
-		fence_line(out, str_of(*item->subject ? item->subject : "(no subject)"), INJECT_SUBJECT_CHARS);
+		(void)fence_add(
+		    out, str_of(*item->subject ? item->subject : "(no subject)"), FENCE_LINE, INJECT_SUBJECT_CHARS);
 	}
 	buf_addc(out, '\n');
 }
@@ -147,9 +148,9 @@ add_due(struct mr_injection *inj)
 	fence_open(out, inj->mark);
 	for (size_t i = 0; i < inj->due_n && i < INJECT_LIST_MAX; i++) {
 		buf_addf(out, "- %s to ", inj->due[i].id);
-		fence_line(out, str_of(inj->due[i].to), INJECT_NAME_CHARS);
+		(void)fence_add(out, str_of(inj->due[i].to), FENCE_LINE, INJECT_NAME_CHARS);
 		buf_adds(out, ": ");
-		fence_line(out, str_of(inj->due[i].subject), INJECT_SUBJECT_CHARS);
+		(void)fence_add(out, str_of(inj->due[i].subject), FENCE_LINE, INJECT_SUBJECT_CHARS);
 		buf_addc(out, '\n');
 	}
 	fence_close(out, inj->mark);
@@ -163,9 +164,9 @@ static void
 add_nudge(struct buf *out, const struct mr_nudge *nudge)
 {
 	buf_adds(out, nudge->priority == MR_URGENT ? "  [URGENT from " : "  [from ");
-	fence_line(out, str_of(*nudge->from ? nudge->from : "unknown"), INJECT_NAME_CHARS);
+	(void)fence_add(out, str_of(*nudge->from ? nudge->from : "unknown"), FENCE_LINE, INJECT_NAME_CHARS);
 	buf_adds(out, "] ");
-	fence_line(out, str_of(nudge->text), 0);
+	(void)fence_add(out, str_of(nudge->text), FENCE_LINE, 0);
 	if (nudge->times > 1)
 		buf_addf(out, " (%u times)", nudge->times);
 	buf_addc(out, '\n');

@@ -5,7 +5,7 @@
  * no text can close its block or open another. Texts are cut: all of it is read with `mailroom read`.
  */
 #include "base/error.h"
-#include "office/fence.h"
+#include "base/fence.h"
 #include "office/inject.h"
 
 /* `otherwise` stands for a value of which nothing is left; NULL: there is no such attribute then. */
@@ -14,7 +14,7 @@ add_attribute(struct buf *out, const char *name, const char *value, size_t chars
 {
 	mr_auto(buf_done) struct buf clean = BUF_INIT;
 
-	fence_attribute(&clean, str_of(value), chars);
+	(void)fence_add(&clean, str_of(value), FENCE_ATTRIBUTE, chars);
 	if (clean.len > 0 || otherwise)
 		buf_addf(out, " %s=\"%s\"", name, clean.len > 0 ? buf_z(&clean) : otherwise);
 	if (clean.failed)
@@ -55,10 +55,10 @@ add_message(struct mr_injection *inj, struct inject_item *item)
 	begin(inj, item->from, item->color, item->subject);
 	if (item->broken) {
 		buf_adds(out, "(a control message that no program can use: ");
-		fence_line(out, str_of(item->broken), INJECT_SUBJECT_CHARS);
+		(void)fence_add(out, str_of(item->broken), FENCE_LINE, INJECT_SUBJECT_CHARS);
 		buf_adds(out, ")\n");
 	}
-	size_t cut = fence_text(out, item->body, INJECT_BODY_CHARS);
+	size_t cut = fence_add(out, item->body, FENCE_TEXT, INJECT_BODY_CHARS);
 
 	if (out->len > 0 && out->ptr[out->len - 1] != '\n')
 		buf_addc(out, '\n');
@@ -80,7 +80,7 @@ add_nudges(struct mr_injection *inj)
 		if ((n > 0 && chars > INJECT_NUDGE_CHARS) || (inj->urgent_only && nudge->priority != MR_URGENT))
 			break;
 		begin(inj, nudge->from, "", nudge->priority == MR_URGENT ? "urgent nudge" : "nudge");
-		(void)fence_text(&inj->text, str_of(nudge->text), 0);
+		(void)fence_add(&inj->text, str_of(nudge->text), FENCE_TEXT, 0);
 		end(&inj->text);
 	}
 	inj->nudges_shown = n;
@@ -92,9 +92,9 @@ add_due(struct mr_injection *inj)
 	for (size_t i = 0; i < inj->due_n && i < INJECT_LIST_MAX; i++) {
 		begin(inj, "mailroom", "", "nobody answered in time");
 		buf_addf(&inj->text, "%s to ", inj->due[i].id);
-		fence_line(&inj->text, str_of(inj->due[i].to), INJECT_NAME_CHARS);
+		(void)fence_add(&inj->text, str_of(inj->due[i].to), FENCE_LINE, INJECT_NAME_CHARS);
 		buf_adds(&inj->text, ": ");
-		fence_line(&inj->text, str_of(inj->due[i].subject), INJECT_SUBJECT_CHARS);
+		(void)fence_add(&inj->text, str_of(inj->due[i].subject), FENCE_LINE, INJECT_SUBJECT_CHARS);
 		end(&inj->text);
 	}
 }

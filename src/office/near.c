@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* near.c - nothing is called so: what of all that there is could have been meant. */
+#include "base/format.h"
 #include "base/text.h"
 #include "office/resolve.h"
 
@@ -113,7 +114,7 @@ near_unknown(struct resolver *r, const char *what, const char *name, struct mr_e
 		return err->code;
 	look(r, &near);
 	for (size_t i = 0; i < near.n; i++)
-		buf_addf(&list, "%s'%s'", i > 0 ? ", " : "", near.v[i].shown);
+		format_addf(&list, "%s'%s'", i > 0 ? ", " : "", near.v[i].shown);
 	if (near.n > 0 && buf_ok(&list))
 		return mr_hint(
 		    err, "did you mean %.180s?%s", buf_z(&list), may_wait ? " --hold makes a mailbox that waits" : "");

@@ -91,7 +91,7 @@ try_quicker(struct mr_room *room, const char *agent, const char *name, const str
 		ret->way = MR_NUDGE_SHOWN;
 		return MR_OK;
 	}
-	enum pane_result result = pane_type(room, agent, name, nudge, options, ret->why, sizeof ret->why);
+	enum pane_result result = pane_type(room, agent, name, options, ret->why, sizeof ret->why);
 
 	if (result == PANE_TYPED)
 		ret->way = MR_NUDGE_TYPED;

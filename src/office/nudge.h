@@ -23,7 +23,7 @@
 #include "office/office.h"
 
 #define NUDGE "nudge"          /* kind of record */
-#define NUDGE_SHOWN "shown"    /* lock: of whoever shows or types them */
+#define NUDGE_SHOWN "shown"    /* lock: of the process that shows them */
 #define NUDGE_WAITER "waiting" /* lock: of a process that waits for them */
 #define NUDGE_NAME_LEN 40
 
@@ -70,8 +70,8 @@ enum pane_result {
 	PANE_DOUBT, /* something was typed, and whether it was submitted cannot be seen */
 	PANE_GONE,  /* another showed the nudge meanwhile */
 };
-/* Types one queued nudge into the agent's terminal. */
-enum pane_result pane_type(struct mr_room *room, const char *agent, const char *name, const struct mr_nudge *nudge,
+/* Types into the agent's terminal that this nudge waits. */
+enum pane_result pane_type(struct mr_room *room, const char *agent, const char *name,
     const struct mr_nudge_options *options, char *why, size_t why_size);
 
 /* ---- screen.c ---- */

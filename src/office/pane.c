@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pane.c - typing a nudge into an agent's terminal, so that it counts as typed only when it was submitted.
+ * pane.c - typing into an agent's terminal that a nudge waits, so that it counts as typed only when it was submitted.
  *
  *	one nudge at a time into a pane (a lock), the pane is the one of this life and its process is still in it,
  *	no shell is in front (a shell would run the words), no dialog, twice idle in a row,
- *	then the lock of whoever shows nudges, then the text, seen on the screen, then Enter, seen to have worked.
+ *	then the notice, seen on the screen, then Enter, seen to have worked.
  *
- * What was typed and is not seen is taken back with Control-U: a terminal without echo or with a full line buffer.
+ * To a model what is typed is the word of its user, so no byte of another agent is typed: only a notice of ours. The
+ * nudge stays in the queue, and the hook of the prompt that the notice becomes, or the command that it names, shows it
+ * inside the fence.
+ *
+ * What was typed and is not seen is taken back with Control-U: a terminal without echo.
  */
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/id.h"
 #include "base/process.h"
 #include "base/sys.h"
-#include "base/text.h"
 #include "office/nudge.h"
 #include "office/who.h"
 #include <fcntl.h>
 #include <poll.h>
-#include <termios.h>
 
 #define PANE "pane"
 #define PANE_NAME "tmux"
@@ -27,7 +29,6 @@
 #define SEEN_MOST_MS 20000 /* ... or it never stands still */
 #define SETTLE_MS 150      /* programs take an Enter right behind many letters for a part of a paste */
 #define ENTER_TRIES 3
-#define PLAIN_LINE_MAX 4000 /* of a terminal that gathers lines itself: the kernel drops what is behind 4095 bytes */
 
 /* ---- Which one ---- */
 
@@ -59,8 +60,8 @@ struct typing { /* one nudge on its way */
 	struct mr_agent life;
 	struct record lines;
 	struct tmux tmux;
-	struct buf text; /* what is typed */
-	void *pane_lock, *shown_lock;
+	char notice[80]; /* what is typed; the number tells it from an earlier one on the screen */
+	void *pane_lock;
 	int64_t deadline_ms;
 	char *why;
 	size_t why_size;
@@ -239,7 +240,7 @@ look_for_text(struct typing *t, char ret_hash[65])
 		return SIGHT_GONE;
 	if (ret_hash)
 		sha256_hex(buf_str(&screen), ret_hash);
-	return screen_shows(buf_str(&screen), buf_str(&t->text)) ? SIGHT_TEXT : SIGHT_OTHER;
+	return screen_shows(buf_str(&screen), str_of(t->notice)) ? SIGHT_TEXT : SIGHT_OTHER;
 }
 
 /* A busy machine shows it late: as long as the screen changes it is on its way. */
@@ -307,7 +308,7 @@ static enum pane_result
 type_now(struct typing *t)
 {
 	struct mr_error err = { 0 };
-	enum sight sight = tmux_type(&t->tmux, buf_str(&t->text), &err) == MR_OK ? appears(t) : SIGHT_GONE;
+	enum sight sight = tmux_type(&t->tmux, str_of(t->notice), &err) == MR_OK ? appears(t) : SIGHT_GONE;
 
 	if (sight != SIGHT_TEXT)
 		(void)tmux_key(&t->tmux, "C-u", &err);
@@ -317,20 +318,6 @@ type_now(struct typing *t)
 		return because(t, PANE_NOT, "what was typed did not appear in its terminal and was taken back");
 	sleep_ms(SETTLE_MS);
 	return submit(t);
-}
-
-/* A terminal that gathers lines itself shows all that is typed, but keeps only so much of it: nothing on the screen
- * would tell. Programs that read single keys have no such limit. */
-static bool
-fits_terminal(const struct typing *t, const struct tmux_pane *pane)
-{
-	mr_auto(sys_close_fd) int fd = -1;
-	struct termios mode;
-
-	if (t->text.len <= PLAIN_LINE_MAX)
-		return true;
-	fd = sys_open(AT_FDCWD, pane->tty, O_RDONLY | O_NOCTTY | O_NONBLOCK, 0);
-	return fd >= 0 && tcgetattr(fd, &mode) == 0 && !(mode.c_lflag & ICANON);
 }
 
 /* Two in one pane would type into each other's words. */
@@ -353,7 +340,6 @@ static enum pane_result
 type_when_idle(struct typing *t)
 {
 	struct tmux_pane pane = { 0 };
-	struct mr_error ignored = { 0 };
 
 	if (!find_pane(t))
 		return PANE_NOT;
@@ -363,23 +349,14 @@ type_when_idle(struct typing *t)
 
 	if (result != PANE_TYPED)
 		return result;
-	if (!fits_terminal(t, &pane))
-		return because(t, PANE_NOT, "it is too long for a terminal that takes whole lines");
-	if (t->room->driver->record_lock(t->room, NUDGE, t->agent, NUDGE_SHOWN, POLL_MS, &t->shown_lock, &ignored) !=
-	    MR_OK)
-		return because(t, PANE_NOT, "another process is showing its nudges");
-	if (!nudge_waits(t->room, t->agent, t->name))
-		return PANE_GONE;
-	result = type_now(t);
-	if (result == PANE_TYPED)
-		nudge_drop(t->room, t->agent, t->name);
-	return result;
+	return nudge_waits(t->room, t->agent, t->name) ? type_now(t) : PANE_GONE;
 }
 
 enum pane_result
-pane_type(struct mr_room *room, const char *agent, const char *name, const struct mr_nudge *nudge,
-    const struct mr_nudge_options *options, char *why, size_t why_size)
+pane_type(struct mr_room *room, const char *agent, const char *name, const struct mr_nudge_options *options, char *why,
+    size_t why_size)
 {
+	const char *number = strrchr(name, '-');
 	struct typing t = { .room = room,
 		.agent = agent,
 		.name = name,
@@ -387,20 +364,14 @@ pane_type(struct mr_room *room, const char *agent, const char *name, const struc
 		.deadline_ms = clock_boot_ms() + options->patience_ms,
 		.why = why,
 		.why_size = why_size };
-	mr_auto(buf_done) struct buf line = BUF_INIT;
 
-	/* One line, whatever it says: a line break would submit half of it. */
-	buf_addf(&line, "[from %s] %s", nudge->from, nudge->text);
-	text_clean_line(&t.text, buf_str(&line));
-	enum pane_result result =
-	    buf_ok(&line) && buf_ok(&t.text) ? type_when_idle(&t) : because(&t, PANE_NOT, "out of memory");
+	(void)snprintf(t.notice, sizeof t.notice, "[mailroom] nudge %.8s waits for you: mailroom check --inject",
+	    number ? number + 1 : "");
+	enum pane_result result = type_when_idle(&t);
 
-	if (t.shown_lock)
-		room->driver->record_unlock(room, t.shown_lock);
 	if (t.pane_lock)
 		room->driver->record_unlock(room, t.pane_lock);
 	mr_agent_done(&t.life);
 	record_done(&t.lines);
-	buf_done(&t.text);
 	return result;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* recipients.c - from what stands after `send` to those who get the message, each of them once. */
+#include "base/format.h"
 #include "base/text.h"
 #include "office/resolve.h"
-#include <stdarg.h>
 
 /* ---- What comes out ---- */
 
@@ -53,7 +53,7 @@ add_sentence(struct mr_names *list, const char *fmt, va_list args, struct mr_err
 {
 	char text[600];
 
-	(void)vsnprintf(text, sizeof(text), fmt, args);
+	format_print(text, sizeof(text), fmt, args);
 	return names_add(list, str_of(text)) ? MR_OK : mr_nomem(err);
 }
 

@@ -12,6 +12,7 @@
  * sessions that want the same agent: 3 and 4 are decided under a lock, and a life is taken by the
  * room's own race, which one wins.
  */
+#include "base/format.h"
 #include "base/process.h"
 #include "base/sys.h"
 #include "office/resolve.h"
@@ -305,7 +306,7 @@ nobody(const struct mr_room *room, const struct mr_env *env, const struct worktr
 	mr_auto(buf_done) struct buf names = BUF_INIT;
 
 	for (size_t i = 0; search->gone.n > 1 && i < search->gone.n && names.len < 80; i++)
-		buf_addf(&names, "%s'%s'", i ? ", " : "; agents of this worktree: ", search->gone.v[i]);
+		format_addf(&names, "%s'%s'", i ? ", " : "; agents of this worktree: ", search->gone.v[i]);
 	(void)mr_fail(err, MR_NOTFOUND, "which agent are you? %s",
 	    self_session(env)[0] && office_has_lives(room) ? unbound->message : "nothing here says it");
 	if (!office_has_lives(room))
@@ -317,7 +318,7 @@ nobody(const struct mr_room *room, const struct mr_env *env, const struct worktr
 
 		buf_clear(&names);
 		for (size_t i = 0; i < search->there.n && names.len < 60; i++)
-			buf_addf(&names, "%s'%.40s'", i ? ", " : "", search->there.v[i]);
+			format_addf(&names, "%s'%.40s'", i ? ", " : "", search->there.v[i]);
 		return mr_hint(err,
 		    "in a session here: %s; if that is you, mailroom --as %.40s ..., and for an MCP server "
 		    "MAILROOM_AGENT=%.40s in the env of its settings; else mailroom register NAME",

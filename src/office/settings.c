@@ -6,6 +6,7 @@
  */
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/format.h"
 #include "base/text.h"
 #include "office/office.h"
 
@@ -37,7 +38,7 @@ note_if_near(void *ctx, const char *name)
 	struct nearness *near = ctx;
 
 	if (edit_distance(near->wanted, name, 2) <= 2)
-		buf_addf(near->list, "%s'%s'", near->n++ > 0 ? ", " : "", name);
+		format_addf(near->list, "%s'%s'", near->n++ > 0 ? ", " : "", name);
 	return near->n < NEAR_MAX;
 }
 

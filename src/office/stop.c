@@ -8,7 +8,7 @@
  */
 #include "base/clock.h"
 #include "base/error.h"
-#include "office/fence.h"
+#include "base/fence.h"
 #include "office/inject.h"
 #include "office/memory.h"
 #include <stdlib.h>
@@ -110,9 +110,10 @@ add_claim(struct mr_stop *s, const struct hold *hold)
 		buf_addf(out, ", of queue %s", hold->queue);
 	if (rc == MR_OK) {
 		buf_adds(out, ", from ");
-		fence_line(out, str_of(*msg.from ? msg.from : "somebody"), INJECT_NAME_CHARS);
+		(void)fence_add(out, str_of(*msg.from ? msg.from : "somebody"), FENCE_LINE, INJECT_NAME_CHARS);
 		buf_adds(out, ": ");
-		fence_line(out, str_of(*msg.subject ? msg.subject : "(no subject)"), INJECT_SUBJECT_CHARS);
+		(void)fence_add(
+		    out, str_of(*msg.subject ? msg.subject : "(no subject)"), FENCE_LINE, INJECT_SUBJECT_CHARS);
 	}
 	buf_addc(out, '\n');
 }

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/format.h"
 #include "base/sys.h"
 #include "base/text.h"
 #include "office/office.h"
@@ -62,7 +63,7 @@ say_unknown(const struct types_store *s, const char *name, struct mr_error *err)
 
 	for (size_t i = 0; i < s->n && n < NEAR_MAX; i++)
 		if (edit_distance(s->v[i]->name, name, 2) <= 2)
-			buf_addf(&near, "%s'%s'", n++ > 0 ? ", " : "", s->v[i]->name);
+			format_addf(&near, "%s'%s'", n++ > 0 ? ", " : "", s->v[i]->name);
 	(void)mr_fail(err, MR_NOTFOUND, "there is no type '%.80s'", name);
 	if (n > 0)
 		return mr_hint(err, "did you mean %s?", buf_z(&near));

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/format.h"
 #include "message/foreign.h"
 #include "office/control.h"
 #include "office/types_store.h"
@@ -96,10 +97,10 @@ role_of(struct mr_room *room, const char *agent, struct buf *ret)
 static void
 describe_misroute(const struct type_def *def, const char *sender, const char *recipient, struct buf *out)
 {
-	buf_addf(out, "'%s' goes ", def->name);
+	format_addf(out, "'%s' goes ", def->name);
 	for (size_t i = 0; i < def->routes.n; i++)
 		buf_addf(out, "%s%s", i > 0 ? ", " : "", def->routes.v[i]);
-	buf_addf(out, ", not from '%s' to '%s'", sender, recipient);
+	format_addf(out, ", not from '%s' to '%s'", sender, recipient);
 }
 
 /* The operator may write to anybody, and what is in a queue or a channel is whoever's comes. */
@@ -141,7 +142,7 @@ warn_of_nudge(struct typed *t)
 
 	if (!t->def->nudge)
 		return;
-	buf_addf(&sentence, "'%s' is a nudge, not mail: `mailroom nudge` says it without leaving a message behind",
+	format_addf(&sentence, "'%s' is a nudge, not mail: `mailroom nudge` says it without leaving a message behind",
 	    t->def->name);
 	warn(t, &sentence);
 }

@@ -6,6 +6,7 @@
  */
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/format.h"
 #include "message/address.h"
 #include "office/link.h"
 
@@ -99,10 +100,12 @@ tell_tombstone(struct trail *t, const char *id)
 		return;
 	const char *by = record_get(&record, "By"), *at = record_get(&record, "At"),
 		   *why = record_get(&record, "Reason");
+	int64_t at_ms;
 
-	buf_addf(&evidence, "purged by '%s' at %s", by ? by : "?", at ? at : "?");
+	format_addf(
+	    &evidence, "purged by '%s' at %s", by ? by : "?", at && time_parse_rfc3339(str_of(at), &at_ms) ? at : "?");
 	if (why)
-		buf_addf(&evidence, ": %s", why);
+		format_addf(&evidence, ": '%s'", why);
 	tell(t, "", "purged", buf_z(&evidence));
 }
 
@@ -200,10 +203,10 @@ tell_end(void *ctx, const struct letter_end *end)
 	const char *state = *end->again ? "retried" : "dropped";
 
 	if (*end->again)
-		buf_addf(
+		format_addf(
 		    &evidence, "was a dead letter: delivered again as %s by '%s' at %s", end->again, end->by, end->at);
 	else
-		buf_addf(&evidence, "was a dead letter: dropped by '%s' at %s", end->by, end->at);
+		format_addf(&evidence, "was a dead letter: dropped by '%s' at %s", end->by, end->at);
 	for (size_t i = 0; i < end->of.n; i++) {
 		(void)names_add(&t->have, str_of(end->of.v[i]));
 		tell(t, end->of.v[i], state, buf_z(&evidence));
@@ -239,11 +242,11 @@ tell_missing(struct trail *t, const struct mr_message *msg, const struct mr_name
 		if (names_has(&t->have, names->v[i]) || (shared && t->kept) || tell_carried(t, msg, names->v[i]))
 			continue;
 		if (shared) {
-			buf_addf(&evidence, "'%s' has it no longer, or never got it", names->v[i]);
+			format_addf(&evidence, "'%s' has it no longer, or never got it", names->v[i]);
 		} else if (address_check(str_of(names->v[i]), &ignored) != MR_OK) {
-			buf_addf(&evidence, "'%s' is not an address of this room", names->v[i]);
+			format_addf(&evidence, "'%s' is not an address of this room", names->v[i]);
 		} else {
-			buf_addf(&evidence, "no copy is in the mailbox of '%s': %s", names->v[i],
+			format_addf(&evidence, "no copy is in the mailbox of '%s': %s", names->v[i],
 			    t->dead ? "it may be the one among the dead letters"
 				    : "removed by another program, or never delivered");
 			add_presence(&evidence, t->room, names->v[i]);

@@ -67,7 +67,7 @@ exits 4 'a session cannot register operator either' tool h1 '"$BIN" register ope
 start h2 s-2
 exits 5 'a second session in the same worktree is not the first' tool h2 '"$BIN" whoami'
 exits 4 'and cannot take its name' tool h2 '"$BIN" register alice'
-says err 'taken by life 1, session claude-code-s-1' 'and is told who has it'
+says err 'taken by life 1, session .claude-code-s-1.' 'and is told who has it'
 says err 'takeover alice' 'and which word would move it'
 exits 0 'it registers under its own' tool h2 '"$BIN" register bob'
 same 'alice 1,bob 1' "$(me h1),$(me h2)" 'now they are two agents'

@@ -29,7 +29,7 @@ exits 3 'then nothing is left' mr --as bob claim builds
 exits 4 "a stranger's release is refused" mr --as bob release "$carol"
 says err "belongs to 'carol'" 'and told whose it is'
 exits 0 'show' mr queue show builds
-says out 'held by bob for .*, attempt 1, live' 'tells who holds what'
+says out 'held by .bob. for .*, attempt 1, live' 'tells who holds what'
 says out "claimers '\*', 3 of them live" 'and how many could'
 silent_about out "$bob" 'and no token'
 exits 0 'done by token' mr --as bob done "$bob"

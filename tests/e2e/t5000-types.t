@@ -106,7 +106,7 @@ check 'as a file' test -f .mailroom/types/DEPLOY
 exits 4 'once' mr types new DEPLOY -f DEPLOY
 exits 0 'or over the old one' mr types new DEPLOY -f DEPLOY --force
 exits 0 'it is listed' mr types list --pack room
-says out '^DEPLOY  *room  *mail  *put a build somewhere' 'as the room'"'"'s own'
+says out '^DEPLOY  *room  *mail  *.put a build somewhere.$' 'as the room'"'"'s own'
 exits 0 'and explained' mr types show DEPLOY
 says out 'Window: time, required if Where=production' 'with its fields'
 exits 0 'also in JSON' mr types show deploy --json

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as names, subjects and texts of mail: the blocks for an agent's context have just those messages in them.
- */
+/* Any bytes as one field in every form of the fence; and as names, subjects and texts of mail: the blocks for an
+ * agent's context have just those messages in them. */
 #include "fence.h"
 
 #include "base/id.h"
@@ -40,6 +40,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		id_from_name((int64_t)n, input_of(data, size), item->id);
 	} while (++n < ITEMS && rest.len > 0);
 	fence_check_both(items, n);
+	fence_check_field(input_of(data, size), 0);
+	fence_check_field(input_of(data, size), size > 0 ? 1 + data[0] % 32 : 7);
 	arena_free(own);
 	return 0;
 }

@@ -66,15 +66,15 @@ print_json(struct cli *cli, const struct mr_escalated *e, const char *source)
 static void
 print_text(struct cli *cli, const struct mr_escalated *e, bool dry)
 {
-	buf_addf(&cli->out, "%s %s\n",
+	fence_addf(&cli->out, "%s %s\n",
 	    dry           ? "would escalate as"
 	    : e->repeated ? "✓ Already escalated:"
 			  : "🚨 Escalated:",
 	    dry ? mr_level_word(e->severity) : e->id);
 	if (!dry)
-		buf_addf(&cli->out, "  Severity: %s\n", mr_level_word(e->severity));
+		fence_addf(&cli->out, "  Severity: %s\n", mr_level_word(e->severity));
 	for (size_t i = 0; i < e->to.n; i++)
-		buf_addf(&cli->out, "  Told: %s\n", gt_spelled(cli, e->to.v[i]));
+		fence_addf(&cli->out, "  Told: %s\n", gt_spelled(cli, e->to.v[i]));
 	for (size_t i = 0; i < e->failed.n; i++)
 		cli_warn(cli, "not told: %s", e->failed.v[i]);
 }
@@ -190,11 +190,9 @@ print_listing(struct listing *l, const char *nothing)
 		json_close(&l->json);
 		gt_json_out(cli, &l->text);
 	} else if (l->n == 0) {
-		buf_addf(&cli->out, "%s\n", nothing);
+		fence_addf(&cli->out, "%s\n", nothing);
 	} else {
-		gt_show_begin(cli);
-		(void)budget_add(cli, buf_str(&l->text));
-		budget_end(cli, "escalation", "gt escalate list");
+		out_fenced(cli, &l->text);
 	}
 	if (l->text.failed)
 		cli->out.failed = true;
@@ -244,9 +242,7 @@ run_show(struct cli *cli)
 		gt_clean(&text, more[i][1]);
 		buf_addc(&text, '\n');
 	}
-	gt_show_begin(cli);
-	(void)budget_add(cli, buf_str(&text));
-	budget_end(cli, "escalation", "gt escalate show");
+	out_fenced(cli, &text);
 	return EXIT_DONE;
 }
 
@@ -261,7 +257,7 @@ run_ack(struct cli *cli)
 	if (mr_escalation_ack(cli->room, &cli->self, cli->argv[0], &changed, &err) != MR_OK)
 		return cli_fail(cli, &err);
 	cli->changed = true;
-	buf_addf(&cli->out, "✓ %s: %s\n", changed ? "Acknowledged" : "Was acknowledged before", cli->argv[0]);
+	fence_addf(&cli->out, "✓ %s: %s\n", changed ? "Acknowledged" : "Was acknowledged before", cli->argv[0]);
 	return EXIT_DONE;
 }
 
@@ -276,7 +272,7 @@ run_close(struct cli *cli)
 	if (mr_escalation_close(cli->room, &cli->self, cli->argv[0], reason, &err) != MR_OK)
 		return cli_fail(cli, &err);
 	cli->changed = true;
-	buf_addf(&cli->out, "✓ Closed: %s\n", cli->argv[0]);
+	fence_addf(&cli->out, "✓ Closed: %s\n", cli->argv[0]);
 	return EXIT_DONE;
 }
 

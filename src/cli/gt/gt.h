@@ -62,8 +62,7 @@ const char *gt_type(const struct mr_message *msg); /* task, escalation, scavenge
 bool gt_hides(struct cli *cli, const struct mr_message *msg, const char *owner);
 bool gt_is_wisp(const struct mr_message *msg);
 bool gt_is_pinned(const struct mr_message *msg);
-/* Starts what shows mail: framed off a terminal, but never cut short, for gt has no option to ask for more. */
-void gt_show_begin(struct cli *cli);
+/* For out_fenced: what gt shows of mail is never cut short, for it has no option to ask for more. */
 void gt_text_message(struct cli *cli, struct buf *out, const struct mr_message *msg, const char *owner);
 void gt_text_when(struct buf *out, int64_t ms); /* local, "2026-03-05 10:30" */
 void gt_clean(struct buf *out, const char *text);

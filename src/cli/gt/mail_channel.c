@@ -20,7 +20,7 @@ list_channel(void *ctx, const struct mr_channel *channel)
 
 	l->n++;
 	if (!l->cli->json) {
-		buf_addf(&l->cli->out, "  %s (%zu subscribers%s)\n", channel->name, channel->subscribers.n,
+		fence_addf(&l->cli->out, "  %s (%zu subscribers%s)\n", channel->name, channel->subscribers.n,
 		    channel->closed ? ", closed" : "");
 		return true;
 	}
@@ -68,7 +68,7 @@ list(struct cli *cli, mr_channel_fn *one, char bracket, const char *nothing)
 	if (code == EXIT_DONE && cli->json)
 		gt_json_out(cli, &l.text);
 	else if (code == EXIT_DONE && l.n == 0)
-		buf_addf(&cli->out, "%s\n", nothing);
+		fence_addf(&cli->out, "%s\n", nothing);
 	buf_done(&l.text);
 	return code;
 }
@@ -132,7 +132,8 @@ take_post(void *ctx, uint64_t number, const struct mr_message *msg)
 static void
 print_posts(struct cli *cli, const struct posts *p, const char *name)
 {
-	mr_auto(buf_done) struct buf json = BUF_INIT;
+	mr_auto(buf_done) struct buf json = BUF_INIT, lines = BUF_INIT;
+	char mark[FENCE_MARK_LEN + 1];
 
 	if (cli->json) {
 		buf_addc(&json, '[');
@@ -142,11 +143,15 @@ print_posts(struct cli *cli, const struct posts *p, const char *name)
 		gt_json_out(cli, &json);
 		return;
 	}
-	buf_addf(&cli->out, "📢 Channel: %s (%zu messages)\n", name, p->n);
-	gt_show_begin(cli);
-	for (const struct post *post = p->newest; post; post = post->older)
-		(void)budget_add(cli, str_of(post->text));
-	budget_end(cli, "message", "gt mail channel show");
+	fence_addf(&cli->out, "📢 Channel: %s (%zu messages)\n", name, p->n);
+	fence_mark(mark);
+	for (const struct post *post = p->newest; post; post = post->older) {
+		if (!cli->out_tty) /* no post can pass for two */
+			buf_addf(&lines, "--- message %s ---\n", mark);
+		buf_adds(&lines, post->text);
+	}
+	if (p->newest)
+		out_fenced(cli, &lines);
 }
 
 static int
@@ -206,7 +211,7 @@ run_create(struct cli *cli)
 	if (mr_channel_create(cli->room, &cli->self, name, count, hours * HOUR_MS, &err) != MR_OK)
 		return cli_fail(cli, &err);
 	cli->changed = true;
-	buf_addf(&cli->out, "✓ Created channel '%s'\n  ID: hq-channel-%s\n", name, name);
+	fence_addf(&cli->out, "✓ Created channel '%s'\n  ID: hq-channel-%s\n", name, name);
 	return EXIT_DONE;
 }
 
@@ -219,7 +224,7 @@ run_delete(struct cli *cli)
 	if (mr_channel_delete(cli->room, name, &err) != MR_OK)
 		return cli_fail(cli, &err);
 	cli->changed = true;
-	buf_addf(&cli->out, "✓ Deleted channel '%s'\n", name);
+	fence_addf(&cli->out, "✓ Deleted channel '%s'\n", name);
 	return EXIT_DONE;
 }
 
@@ -233,7 +238,7 @@ subscribe(struct cli *cli, bool on)
 	if (mr_channel_subscribe(cli->room, name, agent, on, &changed, &err) != MR_OK)
 		return cli_fail(cli, &err);
 	cli->changed = changed;
-	buf_addf(&cli->out, "✓ %s %s %s channel '%s'\n", gt_spelled(cli, agent), changed ? "is now" : "was already",
+	fence_addf(&cli->out, "✓ %s %s %s channel '%s'\n", gt_spelled(cli, agent), changed ? "is now" : "was already",
 	    on ? "subscribed to" : "not subscribed to", name);
 	return EXIT_DONE;
 }
@@ -265,8 +270,10 @@ run_subscribers(struct cli *cli)
 		const char *agent = gt_spelled(cli, channel.subscribers.v[i]);
 
 		json_str(&j, str_of(agent));
-		if (!cli->json)
-			buf_addf(&cli->out, "%s\n", agent);
+		if (!cli->json) {
+			fence_name(&cli->out, agent);
+			buf_addc(&cli->out, '\n');
+		}
 	}
 	json_close(&j);
 	if (cli->json)

@@ -63,7 +63,7 @@ run_check(struct cli *cli)
 	if (unread == 0)
 		buf_adds(&cli->out, "No new mail\n");
 	else
-		buf_addf(&cli->out, "📬 %zu unread message%s\n", unread, unread == 1 ? "" : "s");
+		fence_addf(&cli->out, "📬 %zu unread message%s\n", unread, unread == 1 ? "" : "s");
 	return unread > 0 ? EXIT_DONE : EXIT_FAILED;
 }
 

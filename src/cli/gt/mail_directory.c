@@ -99,7 +99,7 @@ print_directory(struct cli *cli, const struct directory *d)
 	json_open(&j, '[');
 	for (size_t i = 0; i < d->n; i++) {
 		if (!cli->json) {
-			buf_addf(&cli->out, "%-12s %s\n", d->v[i].type, d->v[i].address);
+			fence_addf(&cli->out, "%-12s %s\n", d->v[i].type, d->v[i].address);
 			continue;
 		}
 		json_open(&j, '{');

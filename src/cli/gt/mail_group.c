@@ -33,7 +33,7 @@ list_one(void *ctx, const struct mr_group *group)
 		group_json(&l->json, group);
 		return true;
 	}
-	buf_addf(&l->cli->out, "  %s (%zu members)\n", group->name, group->members.n);
+	fence_addf(&l->cli->out, "  %s (%zu members)\n", group->name, group->members.n);
 	return true;
 }
 
@@ -71,10 +71,13 @@ run_show(struct cli *cli)
 		group_json(&j, &group);
 		gt_json_out(cli, &text);
 	} else {
-		buf_addf(&cli->out, "Group: %s\n  ID: hq-group-%s\n  Created by: %s\n  Members:\n", group.name,
+		fence_addf(&cli->out, "Group: %s\n  ID: hq-group-%s\n  Created by: '%s'\n  Members:\n", group.name,
 		    group.name, group.created_by);
-		for (size_t i = 0; i < group.members.n; i++)
-			buf_addf(&cli->out, "    - %s\n", group.members.v[i]);
+		for (size_t i = 0; i < group.members.n; i++) {
+			buf_adds(&cli->out, "    - ");
+			fence_name(&cli->out, group.members.v[i]);
+			buf_addc(&cli->out, '\n');
+		}
 	}
 	mr_group_done(&group);
 	return EXIT_DONE;
@@ -100,7 +103,7 @@ run_create(struct cli *cli)
 	if (mr_group_create(cli->room, &cli->self, name, members, &err) != MR_OK)
 		return cli_fail(cli, &err);
 	cli->changed = true;
-	buf_addf(&cli->out, "✓ Created group '%s' with %zu members\n  ID: hq-group-%s\n", name, n, name);
+	fence_addf(&cli->out, "✓ Created group '%s' with %zu members\n  ID: hq-group-%s\n", name, n, name);
 	return EXIT_DONE;
 }
 
@@ -117,10 +120,10 @@ change(struct cli *cli, bool add)
 		return cli_fail(cli, &err);
 	cli->changed = changed;
 	if (changed)
-		buf_addf(&cli->out, "✓ %s '%s' %s group '%s'\n", add ? "Added" : "Removed", member, add ? "to" : "from",
-		    name);
+		fence_addf(&cli->out, "✓ %s '%s' %s group '%s'\n", add ? "Added" : "Removed", member,
+		    add ? "to" : "from", name);
 	else
-		buf_addf(&cli->out, "✓ '%s' was %s member of group '%s'\n", member, add ? "already a" : "no", name);
+		fence_addf(&cli->out, "✓ '%s' was %s member of group '%s'\n", member, add ? "already a" : "no", name);
 	return EXIT_DONE;
 }
 
@@ -145,7 +148,7 @@ run_delete(struct cli *cli)
 	if (mr_group_delete(cli->room, name, &err) != MR_OK)
 		return cli_fail(cli, &err);
 	cli->changed = true;
-	buf_addf(&cli->out, "✓ Deleted group '%s'\n", name);
+	fence_addf(&cli->out, "✓ Deleted group '%s'\n", name);
 	return EXIT_DONE;
 }
 

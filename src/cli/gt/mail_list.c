@@ -88,15 +88,13 @@ list(struct listing *l, struct mr_scan *scan, const char *heading, const char *n
 		return EXIT_DONE;
 	}
 	if (heading)
-		buf_addf(&cli->out, "📬 %s: %s (%zu messages, %zu unread)\n", heading, gt_spelled(cli, l->owner), l->n,
+		fence_addf(&cli->out, "📬 %s: %s (%zu messages, %zu unread)\n", heading, gt_spelled(cli, l->owner), l->n,
 		    l->unread);
 	if (l->n == 0) {
-		buf_addf(&cli->out, "  %s\n", nothing);
+		fence_addf(&cli->out, "  %s\n", nothing);
 		return EXIT_DONE;
 	}
-	gt_show_begin(cli);
-	(void)budget_add(cli, buf_str(&l->text));
-	budget_end(cli, "message", "gt mail inbox");
+	out_fenced(cli, &l->text);
 	return EXIT_DONE;
 }
 

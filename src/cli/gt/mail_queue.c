@@ -9,13 +9,11 @@ show_claimed(struct cli *cli, const char *queue, const struct mr_message *msg)
 {
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 
-	buf_addf(&cli->out, "✓ Claimed message from queue %s\n", queue);
+	fence_addf(&cli->out, "✓ Claimed message from queue %s\n", queue);
 	gt_text_message(cli, &text, msg, cli->self.agent);
 	if (text.failed)
 		cli->out.failed = true;
-	gt_show_begin(cli);
-	(void)budget_add(cli, buf_str(&text));
-	budget_end(cli, "message", "gt mail read");
+	out_fenced(cli, &text);
 }
 
 /* What nobody saw goes back at once. */
@@ -92,7 +90,7 @@ run_claim(struct cli *cli)
 	int code = claim_from(cli, queue, &rc, &err);
 
 	if (rc == MR_EMPTY) {
-		buf_addf(&cli->out, "No messages available in queue %s\n", queue);
+		fence_addf(&cli->out, "No messages available in queue %s\n", queue);
 		return EXIT_DONE;
 	}
 	return rc == MR_OK ? code : cli_fail(cli, &err);
@@ -108,7 +106,7 @@ run_release(struct cli *cli)
 	    mr_flush(cli->room, &err) != MR_OK)
 		return cli_fail(cli, &err);
 	cli->changed = true;
-	buf_addf(&cli->out, "✓ Released message %s\n", id);
+	fence_addf(&cli->out, "✓ Released message %s\n", id);
 	return EXIT_DONE;
 }
 
@@ -151,9 +149,9 @@ run_create(struct cli *cli)
 	if (mr_queue_create(cli->room, &cli->self, &settings, &err) != MR_OK)
 		return cli_fail(cli, &err);
 	cli->changed = true;
-	buf_addf(&cli->out, "✓ Created queue %s\n  ID: ", name);
+	fence_addf(&cli->out, "✓ Created queue %s\n  ID: ", name);
 	gt_add_id(&cli->out, "queue", name);
-	buf_addf(&cli->out, "\n  Claimers: %s\n", settings.claimers);
+	fence_addf(&cli->out, "\n  Claimers: %s\n", settings.claimers);
 	return EXIT_DONE;
 }
 
@@ -167,7 +165,7 @@ run_delete(struct cli *cli)
 	if (mr_queue_delete(cli->room, name, true, &dead, &err) != MR_OK)
 		return cli_fail(cli, &err);
 	cli->changed = true;
-	buf_addf(&cli->out, "✓ Deleted queue %s\n", name);
+	fence_addf(&cli->out, "✓ Deleted queue %s\n", name);
 	if (dead > 0)
 		buf_addf(&cli->out, "  %zu messages were in it: mailroom dead list\n", dead);
 	return EXIT_DONE;
@@ -226,10 +224,10 @@ run_show(struct cli *cli)
 		show_json(cli, &queue, &counts);
 		return EXIT_DONE;
 	}
-	buf_addf(&cli->out, "Queue: %s\n  ID: ", queue.name);
+	fence_addf(&cli->out, "Queue: %s\n  ID: ", queue.name);
 	gt_add_id(&cli->out, "queue", queue.name);
-	buf_addf(&cli->out,
-	    "\n  Claimers: %s\n  Status: %s\n  Available: %zu\n  Processing: %zu\n  Completed: %zu\n  Failed: %zu\n",
+	fence_addf(&cli->out,
+	    "\n  Claimers: '%s'\n  Status: %s\n  Available: %zu\n  Processing: %zu\n  Completed: %zu\n  Failed: %zu\n",
 	    queue.claimers, status_word(queue.status), counts.ready + counts.delayed, counts.claimed, counts.done,
 	    counts.failed);
 	return EXIT_DONE;
@@ -249,8 +247,8 @@ list_one(void *ctx, const struct mr_queue *queue)
 
 	l->n++;
 	if (!l->cli->json) {
-		buf_addf(
-		    &l->cli->out, "  %s (%s, claimers %s)\n", queue->name, status_word(queue->status), queue->claimers);
+		fence_addf(&l->cli->out, "  %s (%s, claimers '%s')\n", queue->name, status_word(queue->status),
+		    queue->claimers);
 		return true;
 	}
 	json_open(&l->json, '{');

@@ -63,9 +63,7 @@ show(struct cli *cli, const struct mr_message *msg, const char *owner)
 	gt_text_message(cli, &text, msg, owner);
 	if (text.failed)
 		cli->out.failed = true;
-	gt_show_begin(cli);
-	(void)budget_add(cli, buf_str(&text));
-	budget_end(cli, "message", "gt mail read");
+	out_fenced(cli, &text);
 }
 
 struct elsewhere {
@@ -184,7 +182,7 @@ peek_one(void *ctx, const struct mr_message *msg)
 	buf_adds(&p->text, "\nFrom: ");
 	gt_clean(&p->text, gt_spelled(p->cli, msg->from));
 	buf_addf(&p->text, "\nID: %s\n\n", msg->id);
-	text_clean(&p->text, body);
+	(void)fence_add(&p->text, body, FENCE_TEXT, 0);
 	buf_adds(&p->text, body.len < msg->body_len ? "...\n" : "\n");
 	return true;
 }
@@ -207,9 +205,7 @@ run_peek(struct cli *cli)
 		return EXIT_FAILED;
 	if (p.n > 1)
 		buf_addf(&p.text, "+%zu more\n", p.n - 1);
-	gt_show_begin(cli);
-	(void)budget_add(cli, buf_str(&p.text));
-	budget_end(cli, "message", "gt mail inbox");
+	out_fenced(cli, &p.text);
 	return EXIT_DONE;
 }
 

@@ -117,9 +117,9 @@ copies(struct cli *cli)
 static void
 add_agents(struct cli *cli, const char *label, const struct mr_names *names)
 {
-	buf_addf(&cli->out, "  %s: ", label);
+	fence_addf(&cli->out, "  %s: ", label);
 	for (size_t i = 0; i < names->n; i++)
-		buf_addf(&cli->out, "%s%s", i > 0 ? ", " : "", gt_spelled(cli, names->v[i]));
+		fence_addf(&cli->out, "%s%s", i > 0 ? ", " : "", gt_spelled(cli, names->v[i]));
 	buf_addc(&cli->out, '\n');
 }
 
@@ -145,10 +145,10 @@ report(struct cli *cli, const struct mr_draft *draft, const char *type, const st
 	if (receipt->to.n != 1 || strcmp(receipt->to.v[0], draft->to[0]) != 0)
 		add_agents(cli, "Recipients", &receipt->to);
 	for (size_t i = 0; draft->cc && draft->cc[i]; i++)
-		buf_addf(&cli->out, "  CC: %s\n", draft->cc[i]);
+		fence_addf(&cli->out, "  CC: %s\n", draft->cc[i]);
 	if (strcmp(type, "notification") != 0)
-		buf_addf(&cli->out, "  Type: %s\n", type);
-	buf_addf(&cli->out, "  ID: %s\n", receipt->id);
+		fence_addf(&cli->out, "  Type: %s\n", type);
+	fence_addf(&cli->out, "  ID: %s\n", receipt->id);
 }
 
 /* What is pinned stays until somebody archives it by its id. The header says so from the first moment on; the mark,
@@ -305,8 +305,8 @@ run_reply(struct cli *cli)
 		return cli_fail(cli, &err);
 	cli->changed = true;
 	cli->done_id = receipt.id;
-	buf_addf(&cli->out, "✓ Reply sent to %s\n  ID: %s\n", receipt.to.n > 0 ? gt_spelled(cli, receipt.to.v[0]) : "",
-	    receipt.id);
+	fence_addf(&cli->out, "✓ Reply sent to %s\n  ID: %s\n",
+	    receipt.to.n > 0 ? gt_spelled(cli, receipt.to.v[0]) : "", receipt.id);
 	bool flushed = cli_flush(cli);
 
 	cli->done_id = NULL;

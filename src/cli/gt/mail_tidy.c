@@ -52,9 +52,9 @@ do_all(struct cli *cli, enum what what, const struct mr_names *ids, const char *
 		code = cli_fail(cli, &err);
 	cli->changed = done > 0;
 	if (ids->n == 1 && done == 1)
-		buf_addf(&cli->out, "✓ Message %s\n", done_word);
+		fence_addf(&cli->out, "✓ Message %s\n", done_word);
 	else
-		buf_addf(&cli->out, "%s %s %zu/%zu messages\n", done == ids->n ? "✓" : "✗", done_word, done, ids->n);
+		fence_addf(&cli->out, "%s %s %zu/%zu messages\n", done == ids->n ? "✓" : "✗", done_word, done, ids->n);
 	return code;
 }
 
@@ -178,9 +178,9 @@ const struct cmd gt_mail_mark_unread = {
 static int
 say_would(struct cli *cli, const struct mr_names *ids, const char *done_word)
 {
-	buf_addf(&cli->out, "would be %s: %zu\n", done_word, ids->n);
+	fence_addf(&cli->out, "would be %s: %zu\n", done_word, ids->n);
 	for (size_t i = 0; i < ids->n; i++)
-		buf_addf(&cli->out, "  %s\n", ids->v[i]);
+		fence_addf(&cli->out, "  %s\n", ids->v[i]);
 	return EXIT_DONE;
 }
 

@@ -186,7 +186,7 @@ run_dnd(struct cli *cli)
 	cli->changed = !asks;
 	if (mr_dnd_get(cli->room, cli->self.agent, &on, &since_ms, &err) != MR_OK)
 		return cli_fail(cli, &err);
-	buf_addf(&cli->out, "%s Do not disturb is %s for %s\n", on ? "🔕" : "🔔", on ? "on" : "off",
+	fence_addf(&cli->out, "%s Do not disturb is %s for %s\n", on ? "🔕" : "🔔", on ? "on" : "off",
 	    gt_spelled(cli, cli->self.agent));
 	return EXIT_DONE;
 }

@@ -188,16 +188,9 @@ gt_hides(struct cli *cli, const struct mr_message *msg, const char *owner)
 /* ---- Text ---- */
 
 void
-gt_show_begin(struct cli *cli)
-{
-	(void)budget_begin(cli); /* without --budget nothing can be wrong */
-	cli->budget.limit = INT64_MAX;
-}
-
-void
 gt_clean(struct buf *out, const char *text)
 {
-	text_clean_line(out, str_of(text));
+	(void)fence_add(out, str_of(text), FENCE_LINE, 0);
 }
 
 void
@@ -239,7 +232,8 @@ gt_text_message(struct cli *cli, struct buf *out, const struct mr_message *msg, 
 	if (text_hides_body(cli, msg))
 		buf_adds(out, "(a control message, for programs: --json shows it)\n");
 	else
-		text_clean(out, (struct mr_str){ msg->body ? msg->body : "", msg->body ? msg->body_len : 0 });
+		(void)fence_add(out, (struct mr_str){ msg->body ? msg->body : "", msg->body ? msg->body_len : 0 },
+		    out_form(cli, FENCE_TEXT), 0);
 	if (out->len > 0 && out->ptr[out->len - 1] != '\n')
 		buf_addc(out, '\n');
 }

@@ -24,7 +24,8 @@ run_sling(struct cli *cli)
 	if (mr_sling(cli->room, cli->argv[0], cli->argv[1], options, &output, &err) != MR_OK)
 		return cli_fail(cli, &err);
 	cli->changed = true;
-	buf_adds(&cli->out, output);
+	/* Scripts read it, so it stands alone. */
+	(void)fence_add(&cli->out, str_of(output), out_form(cli, FENCE_TEXT), 0);
 	return EXIT_DONE;
 }
 
@@ -54,20 +55,20 @@ say_end(struct cli *cli, const char *bead, const struct mr_redispatched *r)
 
 	switch (r->end) {
 	case MR_REDISPATCH_SLUNG:
-		buf_addf(&cli->out, "✓ Redispatched %s to %s (attempt %u)\n", bead, r->rig, r->attempts);
+		fence_addf(&cli->out, "✓ Redispatched %s to %s (attempt %u)\n", bead, r->rig, r->attempts);
 		return EXIT_DONE;
 	case MR_REDISPATCH_ESCALATED:
-		buf_addf(&cli->out, "🚨 %s failed %u times: the mayor was told\n", bead, r->attempts);
+		fence_addf(&cli->out, "🚨 %s failed %u times: the mayor was told\n", bead, r->attempts);
 		return EXIT_DONE;
 	case MR_REDISPATCH_WAS_ESCALATED:
-		buf_addf(&cli->out, "%s was escalated to the mayor before\n", bead);
+		fence_addf(&cli->out, "%s was escalated to the mayor before\n", bead);
 		return EXIT_DONE;
 	case MR_REDISPATCH_COOLDOWN:
 		duration_text(r->wait_ms, wait);
-		buf_addf(&cli->out, "%s was given out a moment ago: try again in %s\n", bead, wait);
+		fence_addf(&cli->out, "%s was given out a moment ago: try again in %s\n", bead, wait);
 		return GT_EXIT(2);
 	case MR_REDISPATCH_NOT_OPEN:
-		buf_addf(&cli->out, "%s is not open (%s): skipped\n", bead, r->status[0] ? r->status : "unknown");
+		fence_addf(&cli->out, "%s is not open ('%s'): skipped\n", bead, r->status[0] ? r->status : "unknown");
 		return GT_EXIT(3);
 	}
 	return EXIT_FAILED;
@@ -95,7 +96,7 @@ print_entry(void *ctx, const struct mr_redispatch_entry *e)
 {
 	struct cli *cli = ctx;
 
-	buf_addf(&cli->out, "%s: %u attempts, last to %s at ", e->bead, e->attempts, e->rig[0] ? e->rig : "nobody");
+	fence_addf(&cli->out, "%s: %u attempts, last to '%s' at ", e->bead, e->attempts, e->rig[0] ? e->rig : "nobody");
 	gt_text_when(&cli->out, e->last_ms);
 	buf_adds(&cli->out, e->escalated_ms > 0 ? ", escalated\n" : "\n");
 	return true;

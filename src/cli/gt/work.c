@@ -21,9 +21,9 @@ hand_off(struct cli *cli, const char *subject, const char *text)
 		return cli_fail(cli, &err);
 	cli->changed = !what.dry_run;
 	if (what.dry_run)
-		buf_addf(&cli->out, "would hand off to the next life of %s\n", gt_spelled(cli, cli->self.agent));
+		fence_addf(&cli->out, "would hand off to the next life of %s\n", gt_spelled(cli, cli->self.agent));
 	else
-		buf_addf(&cli->out, "🤝 Handed off to the next life of %s\n  ID: %s\n",
+		fence_addf(&cli->out, "🤝 Handed off to the next life of %s\n  ID: %s\n",
 		    gt_spelled(cli, cli->self.agent), receipt.id);
 	mr_receipt_done(&receipt);
 	return EXIT_DONE;
@@ -103,7 +103,7 @@ run_hook(struct cli *cli)
 
 		if (rc != MR_OK && rc != MR_EMPTY)
 			return cli_fail(cli, &err);
-		buf_addf(&cli->out, "%s\n", rc == MR_OK ? id : "Nothing on the hook");
+		fence_addf(&cli->out, "%s\n", rc == MR_OK ? id : "Nothing on the hook");
 		return EXIT_DONE;
 	}
 	enum mr_rc rc = dry ? mr_resolve_id(cli->room, cli->self.agent, cli->argv[0], MR_INBOX | MR_HELD, id, &err)
@@ -112,7 +112,7 @@ run_hook(struct cli *cli)
 	if (rc != MR_OK)
 		return cli_fail(cli, &err);
 	cli->changed = !dry;
-	buf_addf(&cli->out, "%s %s\n", dry ? "would put on the hook:" : "✓ On the hook:", id);
+	fence_addf(&cli->out, "%s %s\n", dry ? "would put on the hook:" : "✓ On the hook:", id);
 	return subject || text ? hand_off(cli, subject, text) : EXIT_DONE;
 }
 
@@ -196,7 +196,7 @@ report_done(struct cli *cli, const char *status, const char *note)
 	int code = gt_mail(cli, &letter, id);
 
 	if (code == EXIT_DONE)
-		buf_addf(&cli->out, "✓ %s: told %s\n  ID: %s\n", status, buf_z(&to), id);
+		fence_addf(&cli->out, "✓ %s: told %s\n  ID: %s\n", status, buf_z(&to), id);
 	return code;
 }
 

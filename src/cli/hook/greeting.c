@@ -3,14 +3,6 @@
  * an attack by the models. */
 #include "cli/hook/hook.h"
 
-/* Only what cannot close a block. */
-static void
-add_plain(struct buf *out, const char *name)
-{
-	for (; *name; name++)
-		buf_addc(out, (unsigned char)*name < ' ' || strchr("<>&'\"", *name) ? '-' : *name);
-}
-
 static void
 add_unread(struct cli *cli, struct buf *out)
 {
@@ -30,19 +22,14 @@ add_unread(struct cli *cli, struct buf *out)
 void
 greeting_add(struct cli *cli, const struct harness *harness, const struct mr_arrival *arrival, struct buf *out)
 {
-	buf_adds(out, "<system-reminder>\nThis session is the agent '");
-	add_plain(out, arrival->self.agent);
-	buf_adds(out, "' of the mailroom '");
-	add_plain(out, mr_room_name(cli->room));
-	buf_adds(out, "'");
+	fence_addf(out, "<system-reminder>\nThis session is the agent '%s' of the mailroom '%s'", arrival->self.agent,
+	    mr_room_name(cli->room));
 	if (arrival->self.life > 0)
 		buf_addf(out, ", life %u", arrival->self.life);
 	buf_adds(out, ": other agents write to it by that name, with `mailroom send`.\n");
-	if (!harness_says_session(harness)) {
-		buf_adds(out, "Nothing tells a shell here which session it belongs to: mailroom --as '");
-		add_plain(out, arrival->self.agent);
-		buf_adds(out, "' ...\n");
-	}
+	if (!harness_says_session(harness))
+		fence_addf(out, "Nothing tells a shell here which session it belongs to: mailroom --as '%s' ...\n",
+		    arrival->self.agent);
 	add_unread(cli, out);
 	if (arrival->returned > 0) {
 		out_count(out, arrival->returned, "message");

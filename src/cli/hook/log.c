@@ -65,10 +65,12 @@ void
 log_line(const char *text)
 {
 	mr_auto(sys_close_fd) int dir = -1;
+	mr_auto(buf_done) struct buf fenced = BUF_INIT;
 	struct mr_error ignored = { 0 };
 
+	(void)fence_add(&fenced, str_of(text), FENCE_LINE, 0);
 	if (folder && dir_make(AT_FDCWD, folder, 0700, false, &dir, &ignored) == MR_OK)
-		add_line(dir, text);
+		add_line(dir, buf_z(&fenced));
 }
 
 void

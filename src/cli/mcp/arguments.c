@@ -188,7 +188,7 @@ read_one(const struct tool *tool, struct json_value key, struct json_value value
 	}
 	json_text(key, &name);
 	buf_adds(problem, "there is no argument '");
-	text_clean_line(problem, utf8_cut(buf_str(&name), 60));
+	(void)fence_add(problem, utf8_cut(buf_str(&name), 60), FENCE_LINE, 0);
 	buf_adds(problem, "'");
 	return false;
 }

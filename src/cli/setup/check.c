@@ -42,8 +42,8 @@ say(struct check *c, const char *part, const char *problem, const char *repair)
 	buf_addf(&cli->out, "  %s", part);
 	if (problem) {
 		buf_adds(&cli->out, ": ");
-		text_clean_line(&cli->out, str_of(problem));
-		buf_addf(&cli->out, "\n       repair: %s", repair);
+		(void)fence_add(&cli->out, str_of(problem), FENCE_LINE, 0);
+		fence_addf(&cli->out, "\n       repair: %.4096s", repair);
 	}
 	buf_addc(&cli->out, '\n');
 }

@@ -144,10 +144,10 @@ say_link(struct team *t, const char *action)
 		return;
 	}
 	if (strcmp(action, "none") == 0)
-		buf_addf(&cli->out, "%s is linked to %s already\n", t->name, t->spec);
+		fence_addf(&cli->out, "%s is linked to %.4096s already\n", t->name, t->spec);
 	else
-		buf_addf(&cli->out, "%s%s%s %s, %s\n", t->preview ? "would " : "", action, t->preview ? "" : "ed",
-		    t->name, t->spec);
+		fence_addf(&cli->out, "%s%s%s %s, %.4096s\n", t->preview ? "would " : "", action,
+		    t->preview ? "" : "ed", t->name, t->spec);
 }
 
 static void
@@ -168,9 +168,9 @@ say_agent(struct team *t, const char *local, const char *foreign, const char *ac
 		return;
 	}
 	if (strcmp(action, "none") == 0)
-		buf_addf(&cli->out, "%s is a member already\n", local);
+		fence_addf(&cli->out, "%s is a member already\n", local);
 	else
-		buf_addf(&cli->out, "%s%s%s %s%s%s\n", t->preview ? "would " : "", action, t->preview ? "" : "ed",
+		fence_addf(&cli->out, "%s%s%s %s%s%s\n", t->preview ? "would " : "", action, t->preview ? "" : "ed",
 		    local, foreign ? ", there " : "", foreign ? foreign : "");
 }
 
@@ -332,7 +332,7 @@ go_out(struct team *t)
 
 	if (!t->linked) {
 		if (!t->cli->json)
-			buf_addf(&t->cli->out, "there is no link to %s: nothing to do\n", t->spec);
+			fence_addf(&t->cli->out, "there is no link to %.4096s: nothing to do\n", t->spec);
 		return EXIT_DONE;
 	}
 	if (t->preview) {

@@ -8,8 +8,19 @@
  *	wait MILLISECONDS ID: MR_EMPTY in vain       register NAME ID HARNESS PID: MR_EXISTS when taken
  *	lookup NAME: id TAB inbox                    whois ID: names, a line each
  *	names                                        resolve_self: a new id
+ *
+ * Names and paths were chosen by other agents, and each is one line of the output: they go through the fence, which
+ * leaves those of the original's alphabet as they are.
  */
+#include "base/fence.h"
 #include "rooms/handoff/handoff.h"
+
+static void
+add_line(struct buf *out, const char *text)
+{
+	(void)fence_add(out, str_of(text), FENCE_LINE, 0);
+	buf_addc(out, '\n');
+}
 
 struct asked {
 	struct handoff *h;
@@ -68,8 +79,10 @@ list_inbox(const struct asked *a)
 		return a->err->code;
 	if (list.n > 0)
 		qsort(list.v, list.n, sizeof *list.v, by_name);
-	for (size_t i = 0; i < list.n; i++)
-		buf_addf(a->out, "%s/%s/inbox/%s\n", a->h->path, a->args[0], list.v[i].name);
+	for (size_t i = 0; i < list.n; i++) {
+		buf_addf(a->out, "%s/%s/inbox/", a->h->path, a->args[0]);
+		add_line(a->out, list.v[i].name);
+	}
 	return MR_OK;
 }
 
@@ -122,13 +135,14 @@ lookup(const struct asked *a)
 
 	if (!e)
 		return mr_fail(a->err, MR_NOTFOUND, "nobody is registered as '%s'", a->args[0]);
-	buf_addf(a->out, "%s\t", e->id);
-	if (e->inbox[0])
-		buf_adds(a->out, e->inbox);
-	else
-		handoff_inbox_path(a->h, e->id, a->out);
-	buf_addc(a->out, '\n');
-	return MR_OK;
+	mr_auto(buf_done) struct buf inbox = BUF_INIT;
+
+	if (!e->inbox[0])
+		handoff_inbox_path(a->h, e->id, &inbox);
+	(void)fence_add(a->out, str_of(e->id), FENCE_LINE, 0);
+	buf_addc(a->out, '\t');
+	add_line(a->out, e->inbox[0] ? e->inbox : buf_z(&inbox));
+	return inbox.failed ? mr_nomem(a->err) : MR_OK;
 }
 
 static enum mr_rc
@@ -141,7 +155,7 @@ whois(const struct asked *a)
 		return a->err->code;
 	for (size_t i = 0; i < r.n; i++)
 		if (strcmp(r.v[i].id, a->args[0]) == 0) {
-			buf_addf(a->out, "%s\n", r.v[i].name);
+			add_line(a->out, r.v[i].name);
 			found++;
 		}
 	return found ? MR_OK : mr_fail(a->err, MR_NOTFOUND, "no name is registered for '%s'", a->args[0]);
@@ -155,7 +169,7 @@ names(const struct asked *a)
 	if (handoff_registry_read(a->h, &r, a->err) != MR_OK)
 		return a->err->code;
 	for (size_t i = 0; i < r.n; i++)
-		buf_addf(a->out, "%s\n", r.v[i].name);
+		add_line(a->out, r.v[i].name);
 	return MR_OK;
 }
 

@@ -5,6 +5,7 @@
  */
 #include "base/error.h"
 #include "base/sys.h"
+#include "message/address.h"
 #include "rooms/maildir/maildir.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -151,18 +152,22 @@ check_settings(struct mr_room *room, struct maildir *md, struct mr_error *err)
 	return MR_OK;
 }
 
-/* What is shown after @, and the spec with the whole path. */
+/* What is shown after @, and the spec with the whole path. The name is one part of an address; a room whose file says
+ * anything else is called "room", and `doctor` tells. */
 static enum mr_rc
 name_room(struct mr_room *room, struct maildir *md, struct mr_error *err)
 {
 	const char *name = record_get(&room->settings, "Name");
+	struct mr_error ignored = { 0 };
 	struct buf spec = BUF_INIT;
 
+	if (!name || strchr(name, '/') || address_check(str_of(name), &ignored) != MR_OK)
+		name = "room";
 	buf_adds(&spec, "maildir:");
 	buf_adds(&spec, md->path);
 	char *whole = buf_take(&spec);
 
-	room->name = strdup(name && name[0] ? name : "room");
+	room->name = strdup(name);
 	if (!room->name || !whole) {
 		free(whole);
 		return mr_nomem(err);

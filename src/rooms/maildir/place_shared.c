@@ -5,6 +5,7 @@
  */
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/format.h"
 #include "base/sys.h"
 #include "rooms/maildir/channel.h"
 #include "rooms/maildir/holding.h"
@@ -47,7 +48,7 @@ claim_evidence(struct buf *out, struct maildir *md, const struct work_name *n)
 	(void)token_read(md, n->file.token, &hold, &ignored);
 	buf_adds(out, "claimed");
 	if (hold.agent[0] != '\0')
-		buf_addf(out, " by '%s'", hold.agent);
+		format_addf(out, " by '%s'", hold.agent);
 	time_rfc3339(n->file.deadline_s * 1000, until);
 	if (n->file.deadline_s == 0)
 		buf_adds(out, " for as long as the command that works on it runs");
@@ -64,7 +65,7 @@ work_evidence(struct buf *out, const struct queue *q, const struct work_at *at)
 	struct work_name n;
 	char until[RFC3339_LEN + 1];
 
-	buf_addf(out, "in queue '%s': ", q->name);
+	format_addf(out, "in queue '%s': ", q->name);
 	if (!queue_is_there(q))
 		buf_adds(out, "the queue was removed; ");
 	if (!work_parse(at->state, str_of(at->name), &n))
@@ -189,7 +190,7 @@ tell_post(void *ctx, struct maildir *md, const char *channel, uint64_t number, s
 	mr_auto(buf_done) struct buf evidence = BUF_INIT;
 
 	(void)md;
-	buf_addf(&evidence, "in channel '%s': post %" PRIu64, channel, number);
+	format_addf(&evidence, "in channel '%s': post %" PRIu64, channel, number);
 	if (!buf_ok(&evidence))
 		return mr_nomem(err);
 	telling->fn(telling->ctx, &(struct place_of){ .agent = "", .state = "posted", .evidence = buf_z(&evidence) });

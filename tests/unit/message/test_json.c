@@ -109,6 +109,18 @@ no_control_or_line_separator_is_written_raw(void **state)
 	jansson.delete(load(&out));
 }
 
+static void
+json_that_is_passed_on_keeps_its_sense_without_blanks_and_hidden_characters(void **state)
+{
+	mr_auto(buf_done) struct buf out = BUF_INIT;
+	struct json j = JSON_INIT(&out);
+
+	(void)state;
+	json_raw(&j, STR("{ \"a b\" : [ 1.50 ,\n\"x \\\" \\u0041 \xe2\x80\xae\xc2\x9b\x7f \xc3\xa4\" ] }"));
+	assert_string_equal(buf_z(&out), "{\"a b\":[1.50,\"x \\\" \\u0041 \\u202e\\u009b\\u007f \xc3\xa4\"]}");
+	jansson.delete(load(&out));
+}
+
 /* The same repair, written the plain way. */
 static void
 replace_bad_bytes(struct buf *out, struct mr_str s)
@@ -162,6 +174,7 @@ main(void)
 		cmocka_unit_test(commas_and_brackets_are_right),
 		cmocka_unit_test(a_second_object_begins_without_a_comma),
 		cmocka_unit_test(no_control_or_line_separator_is_written_raw),
+		cmocka_unit_test(json_that_is_passed_on_keeps_its_sense_without_blanks_and_hidden_characters),
 		cmocka_unit_test(another_reader_gets_any_bytes_back),
 	};
 	return cmocka_run_group_tests_name("json", tests, load_jansson, NULL);

@@ -51,7 +51,7 @@ a_live_name_is_refused_with_who_and_where_and_a_gone_one_given(void **state)
 
 	assert_int_equal(try_register(s, "alice", &b, false, &reg, &err), MR_REFUSED);
 	assert_says(err.message, "claude-code-aaa");
-	assert_says(err.message, "in /w");
+	assert_says(err.message, "in '/w");
 	assert_says(err.hint, "mailroom takeover alice");
 	harness_end(s, &one);
 	assert_int_equal(try_register(s, "alice", &b, false, &reg, &err), MR_OK);

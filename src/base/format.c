@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT */
+/* format.c - see format.h. */
+#include "base/format.h"
+
+static bool
+is_word(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
+
+/* What stands in the format itself, up to the next conversion. */
+static struct mr_str
+take_ours(struct format *f)
+{
+	const char *start = f->rest;
+
+	for (; *f->rest && *f->rest != '%'; f->before = *f->rest++) {
+		char c = *f->rest;
+
+		if (c == f->quote)
+			f->quote = '\0';
+		else if (!f->quote && (c == '\'' || c == '"') && !is_word(f->before))
+			f->quote = c;
+	}
+	return (struct mr_str){ start, (size_t)(f->rest - start) };
+}
+
+static size_t
+take_number(struct format *f)
+{
+	size_t n = 0;
+
+	for (; *f->rest >= '0' && *f->rest <= '9'; f->rest++)
+		n = n * 10 + (size_t)(*f->rest - '0');
+	return n;
+}
+
+static bool
+takes(struct format *f, const char *word)
+{
+	bool there = strncmp(f->rest, word, strlen(word)) == 0;
+
+	f->rest += there ? strlen(word) : 0;
+	return there;
+}
+
+/* False: a conversion that we do not know. */
+static bool
+print_number(struct format *f, va_list *args, struct format_piece *ret)
+{
+	int len = 0;
+
+	if (takes(f, "d"))
+		len = snprintf(ret->number, sizeof ret->number, "%d", va_arg(*args, int));
+	else if (takes(f, "u"))
+		len = snprintf(ret->number, sizeof ret->number, "%u", va_arg(*args, unsigned));
+	else if (takes(f, "zu"))
+		len = snprintf(ret->number, sizeof ret->number, "%zu", va_arg(*args, size_t));
+	else if (takes(f, "ld"))
+		len = snprintf(ret->number, sizeof ret->number, "%ld", va_arg(*args, long));
+	else if (takes(f, "lu"))
+		len = snprintf(ret->number, sizeof ret->number, "%lu", va_arg(*args, unsigned long));
+	else if (takes(f, "lld"))
+		len = snprintf(ret->number, sizeof ret->number, "%lld", va_arg(*args, long long));
+	else if (takes(f, "llu"))
+		len = snprintf(ret->number, sizeof ret->number, "%llu", va_arg(*args, unsigned long long));
+	else if (takes(f, "c"))
+		len = snprintf(ret->number, sizeof ret->number, "%c", va_arg(*args, int));
+	else if (takes(f, "o"))
+		len = snprintf(ret->number, sizeof ret->number, "%0*o", (int)ret->width, va_arg(*args, unsigned));
+	else
+		return false;
+	ret->width = 0;
+	ret->text = (struct mr_str){ ret->number, len > 0 ? (size_t)len : 0 };
+	return true;
+}
+
+bool
+format_next(struct format *f, va_list *args, struct format_piece *ret)
+{
+	*ret = (struct format_piece){ .precision = SIZE_MAX };
+	if (!*f->rest)
+		return false;
+	if (*f->rest != '%') {
+		ret->text = take_ours(f);
+		return true;
+	}
+	const char *start = f->rest++;
+
+	if (takes(f, "%")) {
+		f->before = '%';
+		ret->text = STR("%");
+		return true;
+	}
+	ret->left = takes(f, "-");
+	ret->width = take_number(f);
+	if (takes(f, ".")) {
+		ret->counted = takes(f, "*");
+		ret->precision = ret->counted ? (size_t)va_arg(*args, int) : take_number(f);
+	}
+	f->before = 's'; /* "%s's" has an apostrophe */
+	ret->quote = f->quote;
+	ret->argument = takes(f, "s");
+	if (ret->argument) {
+		const char *text = va_arg(*args, const char *);
+
+		ret->text = text ? (struct mr_str){ text, ret->counted ? ret->precision : 0 } : STR("");
+	} else if (!print_number(f, args, ret)) { /* the rest stands as it is: no argument is taken for another */
+		*ret = (struct format_piece){ .text = str_of(start) };
+		f->rest = start + strlen(start);
+	}
+	return true;
+}
+
+/* Appends one character; false: there is no space for it. */
+typedef bool put_fn(void *ctx, char c);
+
+static bool
+put_piece(const struct format_piece *piece, put_fn *put, void *ctx)
+{
+	struct mr_str s = piece->text;
+	bool ok = true;
+
+	if (piece->argument && !piece->counted)
+		s.len = strnlen(s.ptr, piece->precision);
+	for (size_t i = s.len; !piece->left && i < piece->width; i++)
+		ok &= put(ctx, ' ');
+	for (size_t i = 0; i < s.len && s.ptr[i]; i++) {
+		if (piece->argument && piece->quote && (s.ptr[i] == piece->quote || s.ptr[i] == '\\'))
+			ok &= put(ctx, '\\');
+		ok &= put(ctx, s.ptr[i]);
+	}
+	for (size_t i = s.len; piece->left && i < piece->width; i++)
+		ok &= put(ctx, ' ');
+	return ok;
+}
+
+struct target {
+	char *ret;
+	size_t size, len;
+};
+
+static bool
+put_char(void *ctx, char c)
+{
+	struct target *t = ctx;
+
+	if (t->len + 1 >= t->size)
+		return false;
+	t->ret[t->len++] = c;
+	return true;
+}
+
+void
+format_print(char *ret, size_t size, const char *fmt, va_list args)
+{
+	struct target t = { .ret = ret, .size = size };
+	struct format f = { .rest = fmt };
+	struct format_piece piece;
+	bool whole = true;
+	va_list own;
+
+	va_copy(own, args); /* a parameter of this type cannot be pointed to everywhere */
+	while (whole && format_next(&f, &own, &piece))
+		whole = put_piece(&piece, put_char, &t);
+	va_end(own);
+	while (!whole && t.len > 0 && ((unsigned char)ret[t.len - 1] & 0xC0) == 0x80)
+		t.len--;
+	if (!whole && t.len > 0 && (unsigned char)ret[t.len - 1] >= 0xC0)
+		t.len--;
+	ret[t.len] = '\0';
+}
+
+static bool
+put_buf(void *ctx, char c)
+{
+	buf_addc(ctx, c);
+	return true;
+}
+
+void
+format_addf(struct buf *out, const char *fmt, ...)
+{
+	struct format f = { .rest = fmt };
+	struct format_piece piece;
+	va_list args;
+
+	va_start(args, fmt);
+	while (format_next(&f, &args, &piece))
+		(void)put_piece(&piece, put_buf, out);
+	va_end(args);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * format.h - printf for sentences of ours that quote words of others: inside quotes of the format, the word of an
+ * argument cannot end them. A quote in "it's" is part of a word; any other one opens, and the next of its kind closes.
+ *
+ *	format_print(text, sizeof(text), "no agent '%s'", args)      no agent 'it\'s me'
+ *
+ * Knows %s with a width and a precision, %c, %d, %u, %zu, %ld, %lu, %lld, %llu, %o with a width, and %%. Anything else
+ * is a mistake of ours, and shown with all that is behind it.
+ */
+#ifndef BASE_FORMAT_H
+#define BASE_FORMAT_H
+
+#include "base/buf.h"
+#include <stdarg.h>
+
+/* As vsnprintf; what had to be cut off does not end within a UTF-8 character. */
+void format_print(char *ret, size_t size, const char *fmt, va_list args) MR_PRINTF(3, 0);
+
+/* buf_addf of such a sentence, for one that is shown in the end: it is fenced there. */
+void format_addf(struct buf *out, const char *fmt, ...) MR_PRINTF(2, 3);
+
+/* The same piece by piece, for fence.c. Zeroed but for `rest`. */
+struct format {
+	const char *rest;
+	char quote, before; /* the quote that is open, the last character of the format */
+};
+struct format_piece {
+	struct mr_str text; /* of ours, or the argument of %s */
+	bool argument;
+	bool left;               /* "%-10s" */
+	size_t width, precision; /* SIZE_MAX: none */
+	bool counted;            /* "%.*s": the text is so long */
+	char quote;              /* it stands between such quotes, or '\0' */
+	char number[24];         /* what text may point to */
+};
+/* False: the format is at its end. */
+bool format_next(struct format *f, va_list *args, struct format_piece *ret);
+
+#endif
