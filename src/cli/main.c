@@ -390,6 +390,7 @@ main(int argc, char **argv)
 
 	guard_standard_files();
 	(void)signal(SIGPIPE, SIG_IGN);
+	(void)signal(SIGXFSZ, SIG_IGN); /* a file above `ulimit -f`: the write says so */
 	faults_from_env();
 	look_at_terminal(&cli);
 	int code = is_called_gt(argv) ? dispatch_gt(&cli, argc, argv) : dispatch(&cli, argc, argv);

@@ -8,6 +8,7 @@
 #define OFFICE_OFFICE_H
 
 #include "base/buf.h"
+#include "base/sys.h"
 #include "room/room.h"
 #include <regex.h>
 
@@ -32,6 +33,18 @@ enum mr_rc office_scan(struct mr_room *room, const char *agent, const struct sca
     void *ctx, struct mr_error *err);
 /* driver->flush, where there is one. */
 enum mr_rc office_flush(struct mr_room *room, struct mr_error *err);
+
+/* relief.c: in between, on a full disk, the room's reserve may be used.
+ *
+ *	mr_auto(relief_end) struct relief relief = { 0 };
+ *	relief_begin(&relief, room);
+ */
+struct relief {
+	struct sys_relief how; /* its ctx is the room; NULL: not begun */
+	const struct sys_relief *before;
+};
+void relief_begin(struct relief *r, struct mr_room *room);
+void relief_end(struct relief *r);
 
 /* After `msg` was delivered under that id: the agents' unread mail from the same sender with the same replace
  * key and a smaller id is marked seen and archived. Best effort; says how many. */

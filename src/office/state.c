@@ -111,9 +111,11 @@ enum mr_rc
 mr_mark(struct mr_room *room, const struct mr_self *self, const char *id, unsigned set, unsigned clear,
     struct mr_error *err)
 {
+	mr_auto(relief_end) struct relief relief = { 0 };
 	char full[MR_ID_LEN + 1];
 	enum mr_rc rc;
 
+	relief_begin(&relief, room);
 	if (!room->driver->mark || !(room->driver->abilities & ROOM_READ_STATE))
 		return mark_by_place(room, self, id, set, clear, err);
 	if (((set | clear) & MR_PINNED) && !(room->driver->abilities & ROOM_PIN))
@@ -129,9 +131,11 @@ mr_mark(struct mr_room *room, const struct mr_self *self, const char *id, unsign
 enum mr_rc
 mr_archive(struct mr_room *room, const struct mr_self *self, const char *id, struct mr_error *err)
 {
+	mr_auto(relief_end) struct relief relief = { 0 };
 	char full[MR_ID_LEN + 1];
 	enum mr_rc rc;
 
+	relief_begin(&relief, room);
 	if (!room->driver->move || !(room->driver->abilities & ROOM_ARCHIVE))
 		return office_lacks(room, "archive", err);
 	rc = office_not_fenced(room, self, err);
@@ -169,6 +173,9 @@ mr_clear(struct mr_room *room, const struct mr_self *self, size_t *ret_removed, 
 enum mr_rc
 mr_flush(struct mr_room *room, struct mr_error *err)
 {
+	mr_auto(relief_end) struct relief relief = { 0 };
+
+	relief_begin(&relief, room);
 	return office_flush(room, err);
 }
 
@@ -267,10 +274,12 @@ enum mr_rc
 mr_purge(struct mr_room *room, const struct mr_self *self, const char *id, const char *reason, size_t *ret_removed,
     struct mr_error *err)
 {
+	mr_auto(relief_end) struct relief relief = { 0 };
 	char full[MR_ID_LEN + 1];
 	size_t copies = 0, removed = 0;
 	enum mr_rc rc;
 
+	relief_begin(&relief, room);
 	if (!room->driver->purge || !(room->driver->abilities & ROOM_PURGE))
 		return office_lacks(room, "way to purge mail", err);
 	rc = office_not_fenced(room, self, err);

@@ -185,6 +185,9 @@ struct room_driver {
 	/* Completes what crashed commands left behind, as far as nobody is working on it; cheap when
 	 * there is nothing. NULL: nothing is ever left behind. */
 	enum mr_rc (*recover)(struct mr_room *room, struct mr_error *err);
+	/* The disk is full, and this command empties a mailbox: frees a part of what the room keeps for that. False:
+	 * nothing is left of it. NULL: nothing is kept. The driver makes it again by itself. */
+	bool (*spend_reserve)(struct mr_room *room);
 	/* NULL: unknown. */
 	enum mr_rc (*storage)(struct mr_room *room, struct mr_storage *ret, struct mr_error *err);
 

@@ -330,5 +330,7 @@ maildir_add_agent(struct mr_room *room, const struct mr_agent *agent, struct mr_
 
 	if (rc == MR_EXISTS)
 		return mr_fail(err, MR_EXISTS, "agent '%s' is registered already", agent->name);
+	if (rc == MR_OK)
+		reserve_keep(md);
 	return rc == MR_OK ? rc : mr_wrap(err, "cannot register '%s'", agent->name);
 }

@@ -280,6 +280,34 @@ check_holds(struct inspection *in, const struct held_count *held, struct mr_erro
 	return rc;
 }
 
+/* ---- reserve/ ---- */
+
+static void
+check_reserve(struct inspection *in)
+{
+	size_t missing = reserve_missing(in->md);
+	struct mr_error err = { 0 };
+
+	if (missing == 0) {
+		inspect_fine(in, "reserve", "the space that is kept for a full disk is there");
+		return;
+	}
+	bool fixed = in->f.fix && reserve_make(in->md, &err) == MR_OK;
+
+	findings_say(&in->f,
+	    &(struct mr_finding){ .severity = MR_NOTE,
+		.code = "reserve",
+		.path = "reserve",
+		.why = "an older mailroom made the room, or commands used it up on a full disk: without it a full disk "
+		       "stops drain, read, recv, archive and done",
+		.fix = fixed       ? "it was made"
+		       : in->f.fix ? err.message
+				   : "mailroom doctor --fix makes it; so does the next command that moves mail, once "
+				     "there is space",
+		.fixed = fixed },
+	    "%zu of %d files that are kept for a full disk are missing", missing, RESERVE_FILES);
+}
+
 /* ---- All of it ---- */
 
 static enum mr_rc
@@ -332,8 +360,10 @@ maildir_inspect(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, st
 		rc = check_holds(&in, &held, err);
 	if (rc == MR_OK)
 		rc = inspect_orphans(&in, err);
-	if (rc == MR_OK)
+	if (rc == MR_OK) {
+		check_reserve(&in);
 		inspect_attic(&in);
+	}
 	findings_end(&in.f);
 	mr_names_done(&held.tokens);
 	buf_done(&in.path);

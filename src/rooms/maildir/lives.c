@@ -245,6 +245,7 @@ maildir_take_life(struct mr_room *room, const struct mr_agent *agent, size_t *re
 		return mr_wrap(
 		    err, "life %u of '%s' has begun, but its mail is not all back", agent->life, agent->name);
 	forget_old(fd, agent->life);
+	reserve_keep(md);
 	*ret_returned = returned;
 	return MR_OK;
 }

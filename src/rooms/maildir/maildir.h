@@ -27,6 +27,7 @@
  *	keys.c      send keys
  *	commit.c    the one module that makes changes durable
  *	watch.c     inotify
+ *	reserve.c   space that is kept for a full disk
  *	records.c   small values of the post office
  *	place.c     where a message is, purge; place_shared.c: in queues and channels
  *	storage.c   what the file system promises
@@ -62,6 +63,8 @@ struct maildir {     /* room->state */
 	int dirty_errno;                  /* an early sync failed: the next flush says so */
 	char crowded[MR_ADDRESS_MAX + 1]; /* whose cur/ a listing found too full: the next flush files it; or "" */
 	bool looked_for_crowd;            /* by a mark, once: see mark.c */
+	bool reserve_spent;               /* some of it, by this handle: it is to be made again */
+	bool reserve_looked;              /* whether it is whole, once */
 	char seen[MR_ADDRESS_MAX + 24];   /* the life that was last looked at, as <agent>/lives/<N>; or "" */
 	int64_t seen_ms;                  /* and its mtime then */
 };
@@ -350,6 +353,16 @@ enum mr_rc hold_return_all(struct mailbox *box, int held_fd, size_t *ret, struct
 
 /* Ends all process holds of this handle: removes holds/<token>, lets go of the lock. For maildir_close. */
 void hold_close(struct maildir *md);
+
+/* ---- reserve.c: what is kept for a full disk ---- */
+#define RESERVE_FILES 32
+/* Gives one file of it back. False: none is left. */
+bool maildir_spend_reserve(struct mr_room *room);
+/* Makes what is missing, as far as it fits. */
+enum mr_rc reserve_make(struct maildir *md, struct mr_error *err);
+/* The same where this handle spent some, or where there is plenty of space. Best effort, cheap when none is missing. */
+void reserve_keep(struct maildir *md);
+size_t reserve_missing(struct maildir *md); /* how many files */
 
 /* ---- watching, records, evidence ---- */
 enum mr_rc maildir_watch(struct mr_room *room, const char *agent, void **ret_watch, struct mr_error *err);

@@ -244,6 +244,7 @@ maildir_purge(struct mr_room *room, const char *id, size_t *ret_removed, struct 
 		    place_purge_shared(room, id, &removed, err) != MR_OK)
 			return mr_wrap(err, "cannot purge '%s' everywhere", id);
 	} while (removed != before && ++passes < PURGE_PASSES_MAX);
+	maildir_of(room)->reserve_spent |= removed > 0; /* what was freed goes there first */
 	*ret_removed = removed;
 	return MR_OK;
 }
