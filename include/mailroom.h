@@ -474,9 +474,16 @@ MR_API enum mr_rc mr_archive(struct mr_room *room, const struct mr_self *self, c
 MR_API enum mr_rc mr_clear(struct mr_room *room, const struct mr_self *self, size_t *ret_removed, struct mr_error *err);
 /* Makes the marks and moves since the last call durable. Commands call it once at their end. */
 MR_API enum mr_rc mr_flush(struct mr_room *room, struct mr_error *err);
-/* Removes a message from every mailbox and leaves a tombstone. */
+struct mr_purged { /* finish with mr_purged_done */
+	size_t removed;          /* copies */
+	struct mr_names told;    /* who had it unread, and got a mail that says so */
+	struct mr_names carried; /* AGENT@LINK: a copy is in that room, and is not removed there */
+};
+/* Removes a message from every mailbox and leaves a tombstone. MR_REFUSED: only its sender and the operator may. Cut
+ * off, or without space for all of it, it is completed by the same call. */
 MR_API enum mr_rc mr_purge(struct mr_room *room, const struct mr_self *self, const char *id, const char *reason,
-    size_t *ret_removed, struct mr_error *err);
+    struct mr_purged *ret, struct mr_error *err); /* ret may be NULL */
+MR_API void mr_purged_done(struct mr_purged *purged);
 
 /* ---- Waiting ---- */
 

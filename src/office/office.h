@@ -225,6 +225,16 @@ enum mr_rc letter_ends(struct mr_room *room, const char *id, letter_end_fn *fn, 
 /* Durable. Noting the same retry twice notes it once. */
 enum mr_rc letter_note_end(struct mr_room *room, const char *id, const struct letter_end *end, struct mr_error *err);
 
+/* ---- purge.c ---- */
+
+struct tombstone { /* of a message that was purged; strings live in the record */
+	const char *by, *at, *reason;
+	bool unfinished; /* the purge was cut off: repeating it completes it */
+};
+/* MR_NOTFOUND: it was not purged. *own is finished with record_done, also on failure. */
+enum mr_rc tombstone_get(
+    struct mr_room *room, const char *id, struct tombstone *ret, struct record *own, struct mr_error *err);
+
 /* ---- due.c ---- */
 
 enum mr_rc due_put(struct mr_room *room, const char *sender, const struct mr_message *msg, struct mr_error *err);

@@ -162,9 +162,9 @@ struct scan_request {
 
 struct place_of {              /* one copy of a message */
 	const char *agent;     /* "" for the room's own folders */
-	enum mr_folder folder; /* 0: only the evidence counts (pending fan-out, tombstone) */
+	enum mr_folder folder; /* 0: only the evidence counts (pending fan-out) */
 	unsigned flags;
-	const char *state;    /* "unread", "read", "archived", "held", "sent", "dead", "pending", "purged"; in a queue
+	const char *state;    /* "unread", "read", "archived", "held", "sent", "dead", "pending"; in a queue
 			       * "ready", "delayed", "claimed", "done", "failed"; in a channel "posted" */
 	const char *evidence; /* a sentence with what was found where */
 };

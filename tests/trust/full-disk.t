@@ -76,14 +76,18 @@ for kind in tmpfs ext4 ext4-bare; do
 		exits 3 "$on: nothing is left to take" at --as bob recv
 		at --as carol drain >/dev/null 2>err; same 0 $? "$on: the next mailbox, too"
 		same '' "$(find disk/.mailroom/agents/*/held disk/.mailroom/holds -type f)" "$on: nothing is held"
-		same 22 "$(find disk/.mailroom/agents/bob -name '*.mr*' | wc -l)" "$on: and nothing was lost"
+		same 24 "$(find disk/.mailroom/agents/bob -name '*.mr*' | wc -l)" "$on: and nothing was lost, and two notices of a purge came"
 		# purge makes space for what a send needs, one message after the other
 		for id in $(find disk/.mailroom/agents/bob -name '*.mr*' -printf '%f\n' | cut -d. -f2); do
 			at --as alice purge "$id" >/dev/null 2>>wrong || echo "$on: purge fails" >>wrong
 		done
 		same "0 " "$(mails) $(cat wrong 2>/dev/null)" "$on: purge removes all of it"
+		[ "$(kept)" -ge 30 ] && ok "$on: what is freed goes to the reserve ($(kept))" || not_ok "$on: what is freed goes to the reserve ($(kept))"
+		exits 0 "$on: a send fits" at --as alice send bob -m 'there is space again'
 		rm -f disk/fill.*
 		exits 0 "$on: and more of them" at --as alice send bob carol -m 'and more'
+		at --as bob drain >/dev/null 2>&1
+		same 32 "$(kept)" "$on: and the reserve is whole again"
 		at doctor --json >out 2>err; same "" "$(jq -r 'select(.severity == "problem" and .code != "space") | .what' out)" "$on: and the doctor finds nothing wrong"
 		umount disk; rm -f wrong all
 	done
@@ -106,9 +110,18 @@ same '32 131072' "$(kept) $(du -B1 -c disk/.mailroom/reserve/* | tail -n 1 | cut
 rm -f disk/.mailroom/reserve/3*
 at --as alice send bob -m two >/dev/null 2>&1; at --as bob drain >/dev/null 2>&1
 same 32 "$(kept)" 'what is missing of it is made again'
-rm -rf disk/.mailroom/reserve; at --as alice send bob -m three >/dev/null 2>&1; fill space
+id=$(at --as alice send bob -m read 2>/dev/null); at --as bob read "$id" >/dev/null 2>&1
+at --as alice send bob -m three >/dev/null 2>&1; rm -rf disk/.mailroom/reserve; fill space
 exits 1 'without a reserve a full disk stops drain' at --as bob drain
 same 1 "$(unread_of bob | wc -l)" 'and the mail is still there'
+exits 0 'but not purge, which frees before it writes' at --as alice purge --reason full "$id"
+exits 0 'and leaves a tombstone' at --as alice why "$id"
+says out 'purged by .alice.*full' 'that says why'
+id=$(first); at --as alice purge "$id" >/dev/null 2>&1
+same "$(find disk/.mailroom/agents -name "*$id*")" '' 'also of what somebody has to be told of'
+rm -f disk/fill.*; rm -rf disk/.mailroom/reserve; ln -s /tmp disk/.mailroom/reserve; at --as alice send bob -m four >/dev/null 2>&1
+exits 0 'a planted link in its place does not stop drain' at --as bob drain
+same '' "$(find /tmp -maxdepth 1 -name '[0-3][0-9]')" 'and is not followed'
 umount disk
 
 # ---- killed anywhere while the reserve is given up and made again ----
