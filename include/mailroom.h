@@ -474,7 +474,7 @@ MR_API enum mr_rc mr_archive(struct mr_room *room, const struct mr_self *self, c
 MR_API enum mr_rc mr_clear(struct mr_room *room, const struct mr_self *self, size_t *ret_removed, struct mr_error *err);
 /* Makes the marks and moves since the last call durable. Commands call it once at their end. */
 MR_API enum mr_rc mr_flush(struct mr_room *room, struct mr_error *err);
-struct mr_purged { /* finish with mr_purged_done */
+struct mr_purged {               /* finish with mr_purged_done */
 	size_t removed;          /* copies */
 	struct mr_names told;    /* who had it unread, and got a mail that says so */
 	struct mr_names carried; /* AGENT@LINK: a copy is in that room, and is not removed there */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * place.c - where a message is: every mailbox (also those of pruned agents), dead letters, spool; queues and channels are place_shared.c's. And purge, which is the same walk with an unlink at the end.
+ * place.c - where a message is: every mailbox (also those of pruned agents), dead letters, spool; queues and channels
+ * are place_shared.c's. And purge, which is the same walk with an unlink at the end.
  */
 #include "base/clock.h"
 #include "base/error.h"
