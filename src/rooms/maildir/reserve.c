@@ -85,6 +85,7 @@ make_file(struct maildir *md, int fd, const char *name, struct mr_error *err)
 enum mr_rc
 reserve_make(struct maildir *md, struct mr_error *err)
 {
+	const struct sys_relief *relief = sys_relief_set(NULL); /* one file must not be made of another */
 	mr_auto(sys_close_fd) int fd = -1;
 	enum mr_rc rc = dir_make(md->root_fd, RESERVE, md->dir_mode, md->sync, &fd, err);
 	struct stat st;
@@ -100,6 +101,7 @@ reserve_make(struct maildir *md, struct mr_error *err)
 	}
 	if (made && md->sync)
 		(void)sys_fsync(fd);
+	(void)sys_relief_set(relief);
 	return rc;
 }
 
