@@ -26,24 +26,30 @@ first() { unread_of bob | head -n 1; }
 # Mounts a file system of that kind on disk/.
 mount_small() {
 	case $1 in
-	tmpfs) mount -t tmpfs -o size=2m,nr_inodes=400 tmpfs disk ;;
+	tmpfs) mount -t tmpfs -o size=4m,nr_inodes=400 tmpfs disk ;;
 	ext4) truncate -s 12M image && mkfs.ext4 -q -F -b 4096 -J size=4 -m 0 -N 400 image && mount -o loop image disk ;;
-	ext4-bare) truncate -s 4M image && mkfs.ext4 -q -F -b 1024 -O ^has_journal -m 0 -N 400 image && mount -o loop image disk ;;
+	ext4-bare) truncate -s 8M image && mkfs.ext4 -q -F -b 1024 -O ^has_journal -m 0 -N 400 image && mount -o loop image disk ;;
+	xfs) truncate -s 300M image && mkfs.xfs -q -f image && mount -o loop image disk ;;
 	esac
 }
 # Uses up the space, or the inodes, to the last.
 fill() {
 	case $1 in
 	space)
-		for size in 64k 4k 1k 1; do dd if=/dev/zero of=disk/fill.$size bs=$size 2>/dev/null; sync -f disk; done
-		i=0; while echo x 2>/dev/null >disk/fill.s$i; do i=$((i + 1)); done; sync -f disk ;;
+		free=$(df -Pk disk | awk 'NR == 2 { print $4 - 2048 }'); [ "$free" -le 0 ] || fallocate -l ${free}k disk/fill.all 2>/dev/null
+		i=0; for round in 1 2 3; do # xfs gives back what it had set aside for growing files
+			for size in 64k 4k 1k 1; do dd if=/dev/zero of=disk/fill.$round.$size bs=$size 2>/dev/null; sync -f disk; done
+			while echo x 2>/dev/null >disk/fill.s$i; do i=$((i + 1)); done; sync -f disk
+			[ "$kind" != xfs ] || sleep 0.3
+		done ;;
 	inodes) i=0; while true 2>/dev/null >disk/fill.i$i; do i=$((i + 1)); done ;;
 	esac
 }
 
 # ---- nothing but the six commands, on a disk that stays full ----
-for kind in tmpfs ext4 ext4-bare; do
+for kind in tmpfs ext4 ext4-bare xfs; do
 	for lack in space inodes; do
+		[ $kind != xfs ] || [ $lack = space ] || continue # it makes inodes as it needs them
 		mount_small $kind >/dev/null 2>&1 || { skip "$kind" 'cannot be made here'; continue; }
 		on="$kind without $lack"
 		at init disk --name disk >/dev/null 2>&1 || mr init disk --name disk >/dev/null 2>&1
@@ -110,7 +116,7 @@ at doctor --fix >/dev/null 2>&1
 same 32 "$(kept)" 'doctor --fix makes it'
 rm -rf disk/.mailroom/reserve
 exits 0 'so does the next command that moves mail' at --as bob drain
-same '32 131072' "$(kept) $(du -B1 -c disk/.mailroom/reserve/* | tail -n 1 | cut -f 1)" 'and it is real space'
+same '32 524288' "$(kept) $(du -B1 -c disk/.mailroom/reserve/* | tail -n 1 | cut -f 1)" 'and it is real space'
 rm -f disk/.mailroom/reserve/3*
 at --as alice send bob -m two >/dev/null 2>&1; at --as bob drain >/dev/null 2>&1
 same 32 "$(kept)" 'what is missing of it is made again'
@@ -130,7 +136,7 @@ umount disk
 
 # ---- killed anywhere while the reserve is given up and made again ----
 if MAILROOM_FAULT= "$DEVBIN" --version >/dev/null 2>&1; then
-	mount -t tmpfs -o size=2m tmpfs disk
+	mount -t tmpfs -o size=4m tmpfs disk
 	mr init disk --name disk >/dev/null 2>&1; for name in alice bob; do at register $name >/dev/null 2>&1; done
 	i=0; while [ $i -lt 60 ]; do at --as alice send bob -m "k $i" >/dev/null 2>&1; i=$((i + 1)); done
 	fill space

@@ -2,21 +2,23 @@
 /*
  * reserve.c - space and inodes that the room keeps for the day the disk is full.
  *
- *	reserve/00 ... reserve/31    4 KiB each, really allocated: an inode and a block to give back
+ *	reserve/00 ... reserve/31    16 KiB each, really allocated: an inode and some blocks to give back
  *
- * Taking mail out of an inbox needs a little of both: a file in holds/, a folder for a new month, a block for a folder
- * that grows. The commands by which a mailbox is emptied (purge, drain, read, recv, archive, done) may spend the
- * reserve, one file at a time and only when a call has failed for want of space (sys_relief); a send never does. One
- * archive folder takes 6 inodes and 5 blocks, and a drain into it a few more: 32 files are
- * enough for the first drain of three or four mailboxes.
+ * Taking mail out of an inbox needs a little of both: a file in holds/, a folder for a new month, a block for a
+ * folder that grows. The commands by which a mailbox is emptied (purge, drain, read, recv, archive, done) may spend
+ * the reserve, one file at a time and only when a call has failed for want of space (sys_relief); a send never does.
+ * One archive folder takes 6 inodes and 5 blocks, and a drain into it a few more: 32 files are enough for the first
+ * drain of three or four mailboxes. They are larger than that needs because of xfs, which makes no folder while less
+ * than some 40 blocks are free.
  *
- * The files carry no state. Whatever a kill leaves of them, nothing else depends on it: what is missing is made again.
- * - A command that spent some puts back as much as fits as soon as it is done, so that space which it freed goes
- *   to the reserve before the next send can take it.
- * - Otherwise (a room of an older mailroom, a reserve that was used up) the first command that moves mail or registers
- *an agent makes it, if there is plenty of space: a small disk is not filled by what should help when it is full. To
- *know that nothing is missing takes one look at the last file, which is the first to be spent; a send or a hook without
- *   mail does not even look.
+ * The files carry no state. Whatever a kill leaves of them, nothing else depends on it: what is missing is made
+ * again.
+ *
+ * A command that spent some puts back as much as fits as soon as it is done, so that space which it freed goes to
+ * the reserve before the next send can take it. Otherwise (a room of an older mailroom, a reserve that was used up)
+ * the first command that moves mail or registers an agent makes it, if there is plenty of space: a small disk is not
+ * filled by what should help when it is full. To know that nothing is missing takes one look at the last file, which
+ * is the first to be spent; a send, or a hook without mail, does not even look.
  */
 #include "base/error.h"
 #include "base/storage.h"
@@ -25,8 +27,8 @@
 #include <stdio.h>
 
 #define RESERVE "reserve"
-#define FILE_BYTES 4096
-#define PLENTY 4 /* times the whole reserve */
+#define FILE_BYTES 16384
+#define PLENTY 2 /* times the whole reserve */
 #define ABOUT                                                                                                          \
 	"Space that mailroom keeps for a full disk: purge, drain, read, recv, archive and done use it up,\n"           \
 	"and it is made again. See mailroom-maildir(5).\n"
