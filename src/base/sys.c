@@ -352,6 +352,12 @@ sys_stat_fd(int fd, struct stat *st)
 }
 
 int
+sys_access(int dir_fd, const char *path, int mode)
+{
+	return (int)RETRYING(POINT_OTHER, faccessat(dir_fd, path, mode, getuid() != geteuid() ? AT_EACCESS : 0));
+}
+
+int
 sys_touch(int dir_fd, const char *name)
 {
 	return (int)RETRYING(POINT_OTHER, utimensat(dir_fd, name, NULL, AT_SYMLINK_NOFOLLOW));

@@ -62,7 +62,8 @@ int sys_chmod_fd(int fd, mode_t mode);
 int sys_chown_fd(int fd, uid_t owner, gid_t group);
 int sys_stat(int dir_fd, const char *name, struct stat *st); /* does not follow links */
 int sys_stat_fd(int fd, struct stat *st);
-int sys_touch(int dir_fd, const char *name); /* both times to now */
+int sys_access(int dir_fd, const char *path, int mode); /* may we, as we are now: R_OK | W_OK | X_OK; only a look */
+int sys_touch(int dir_fd, const char *name);            /* both times to now */
 int sys_set_mtime(int fd, int64_t ns);
 int sys_set_atime(int dir_fd, const char *name, int64_t ns); /* of a folder; never of what a link points to */
 int sys_flock(int fd, int operation);                        /* LOCK_*; EWOULDBLOCK as in flock(2) */

@@ -106,6 +106,8 @@ run_purge(struct cli *cli)
 	if (mr_resolve_id(cli->room, cli->self.agent, cli->argv[0], 0, id, &err) != MR_OK ||
 	    mr_purge(cli->room, &cli->self, id, opt_text(cli, "reason"), &purged, &err) != MR_OK)
 		return cli_fail(cli, &err);
+	if (purged.warning)
+		cli_warn(cli, "%s is removed, but: %s", id, purged.warning);
 	if (cli->json) {
 		struct json j = JSON_INIT(&cli->out);
 		json_open(&j, '{');

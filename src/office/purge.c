@@ -444,12 +444,10 @@ purge(struct purge *p, struct mr_purged *ret, struct mr_error *err)
 	const struct room_driver *driver = p->room->driver;
 	bool keeps = driver->record_put && driver->record_change && driver->record_drop;
 	struct mr_error late = { 0 };
-	enum mr_rc rc = keeps && !p->continued ? put_intent(p, err) : MR_OK, told = MR_FULL;
-	bool begun = rc == MR_OK;
+	enum mr_rc rc, told = MR_FULL;
+	bool begun = !keeps || p->continued || put_intent(p, err) == MR_OK;
 
-	if (rc != MR_OK && rc != MR_FULL)
-		return rc;
-	*err = (struct mr_error){ 0 };
+	*err = (struct mr_error){ 0 }; /* no space, or another user closed the folder: removing it matters more */
 	if (begun)
 		told = tell(p, &ret->told, &late);
 	rc = driver->purge(p->room, p->id, &ret->removed, err);
@@ -471,6 +469,11 @@ purge(struct purge *p, struct mr_purged *ret, struct mr_error *err)
 	}
 	if (rc == MR_OK)
 		return MR_OK;
+	if (rc != MR_FULL) { /* repeating it would not help */
+		ret->warning = strdup(err->message);
+		*err = (struct mr_error){ 0 };
+		return MR_OK;
+	}
 	(void)mr_wrap(err, "'%s' is removed (%zu copies)", p->id, ret->removed);
 	return mr_hint(err, begun ? "make room, then repeat the command: it completes what is missing"
 				  : "there was no space to note this: tell its recipients yourself");
@@ -491,9 +494,13 @@ mr_purge(struct mr_room *room, const struct mr_self *self, const char *id, const
 	rc = office_not_fenced(room, self, err);
 	if (rc == MR_OK)
 		rc = lookup_anywhere(room, self->agent, id, p.id, err);
-	if (rc == MR_OK && room->driver->record_lock)
-		rc = room->driver->record_lock(room, PURGED, "", "purge", LOCK_WAIT_MS, &p.lock, err);
-	if (rc == MR_OK || rc == MR_FULL) /* no space for a lock: what is freed matters more */
+	if (rc == MR_OK && reason && header_value_problem(str_of(reason)))
+		rc = mr_fail(err, MR_REFUSED, "the reason %s", header_value_problem(str_of(reason)));
+	/* Without a lock, where there is no space for it or another user closed the folder, it goes on all the same. */
+	if (rc == MR_OK && room->driver->record_lock &&
+	    room->driver->record_lock(room, PURGED, "", "purge", LOCK_WAIT_MS, &p.lock, err) == MR_BUSY)
+		rc = MR_BUSY;
+	if (rc == MR_OK)
 		rc = begin(&p, self, reason ? reason : "", err);
 	if (rc == MR_OK)
 		rc = purge(&p, &result, err);
@@ -509,4 +516,6 @@ mr_purged_done(struct mr_purged *purged)
 {
 	mr_names_done(&purged->told);
 	mr_names_done(&purged->carried);
+	free(purged->warning);
+	purged->warning = NULL;
 }

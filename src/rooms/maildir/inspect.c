@@ -152,8 +152,11 @@ check_mailboxes(struct inspection *in, struct held_count *held, struct mr_error 
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
 	enum mr_rc rc = agents_collect(in->md, false, &names, err);
 
-	for (size_t i = 0; rc == MR_OK && i < names.n; i++)
+	for (size_t i = 0; rc == MR_OK && i < names.n; i++) {
 		rc = check_mailbox(in, names.v[i], held, err);
+		if (rc != MR_OK && shared_skip(in->md, err, "agents/%s", names.v[i]))
+			rc = MR_OK;
+	}
 	held->newest = 0;
 	if (rc == MR_OK && in->f.fix)
 		rc = commit_flush(in->md, err);
@@ -223,8 +226,11 @@ check_queues(struct inspection *in, struct held_count *held, struct mr_error *er
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
 	enum mr_rc rc = queue_names(in->md, &names, err);
 
-	for (size_t i = 0; rc == MR_OK && i < names.n; i++)
+	for (size_t i = 0; rc == MR_OK && i < names.n; i++) {
 		rc = check_queue(in, names.v[i], held, err);
+		if (rc != MR_OK && shared_skip(in->md, err, "queues/%s", names.v[i]))
+			rc = MR_OK;
+	}
 	return rc;
 }
 

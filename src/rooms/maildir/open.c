@@ -176,6 +176,7 @@ maildir_open(struct mr_room *room, const char *where, struct mr_error *err)
 	if (!md)
 		return mr_nomem(err);
 	md->root_fd = md->agents_fd = md->process_hold_fd = -1;
+	md->barred = &room->barred;
 	room->state = md;
 	if (find_root(md, where, &settings, err) != MR_OK)
 		return err->code;

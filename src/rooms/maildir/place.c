@@ -42,7 +42,7 @@ each_copy(struct maildir *md, unsigned folders, const char *id, copy_fn *fn, voi
 		rc = mailbox_open_any(&box, md, names.v[i], err);
 		if (rc == MR_OK)
 			rc = each_copy_in(&box, folders, id, fn, ctx, err);
-		else if (rc == MR_NOTFOUND)
+		if (rc == MR_NOTFOUND || (rc != MR_OK && shared_skip(md, err, "agents/%s", names.v[i])))
 			rc = MR_OK;
 	}
 	if (rc == MR_OK)
