@@ -17,6 +17,14 @@ office_has_lives(const struct mr_room *room)
 }
 
 bool
+office_shares_room(const struct mr_room *room)
+{
+	const char *share = mr_room_setting(room, "Share");
+
+	return share && ascii_caseeq(share, "group");
+}
+
+bool
 mr_room_has_lives(const struct mr_room *room)
 {
 	return office_has_lives(room);

@@ -176,4 +176,29 @@ exits 0 'and who' ann who
 exits 5 'what was in them is not found' ann send queue:work -m x
 says err "'queues' is closed to you" 'and it is said why'
 
+# ---- nothing is run as another ----
+town
+sock=$scratch/evil.sock
+cat >listen.py <<'PY'
+import socket, sys, os
+s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]); os.chmod(sys.argv[1], 0o777); s.listen(8); open(sys.argv[1] + ".ready", "w")
+s.settimeout(4)
+try:
+    s.accept(); open(sys.argv[1] + ".met", "w")
+except OSError: pass
+PY
+if command -v python3 >/dev/null && command -v tmux >/dev/null; then
+	chmod 777 "$scratch"; user 4003 python3 "$scratch/listen.py" "$sock" & listener=$!
+	i=0; while [ ! -e "$sock.ready" ] && [ $i -lt 50 ]; do sleep 0.1; i=$((i + 1)); done
+	user 4003 sh -c 'mkdir -p "$1/records/pane/ben" && printf "Life: 1\nSocket: %s\nPane: %%0\n" "$2" >"$1/records/pane/ben/tmux"; chmod -R g+rwX "$1/records/pane"' sh "$scratch/$R" "$sock"
+	exits 1 'a nudge to an agent whose terminal the room says is elsewhere' ann nudge ben --mode immediate hello
+	says err 'agent of another user' 'is queued, and says why'
+	[ ! -e "$sock.met" ] && ok 'does not talk to a tmux server of another user' || not_ok 'does not talk to a tmux server of another user'
+	user 4003 sh -c 'mkdir -p "$1/records/pane/ann"; cp "$1/records/pane/ben/tmux" "$1/records/pane/ann/tmux"; chmod -R g+rwX "$1/records/pane"' sh "$scratch/$R"
+	ann nudge ann --mode immediate hello >/dev/null 2>&1
+	[ ! -e "$sock.met" ] && ok 'nor for an agent of ones own' || not_ok 'nor for an agent of ones own'
+	kill $listener 2>/dev/null; wait $listener 2>/dev/null
+else
+	skip 'a nudge does not talk to a tmux server of another user' 'no tmux or python3'
+fi
 finish
