@@ -77,7 +77,7 @@ struct sys_relief {
 	bool (*free_some)(void *ctx); /* false: nothing is left to free */
 	void *ctx;
 };
-/* Borrowed until the next call; NULL: none. Returns the one before, for whoever sets it back. */
+/* Borrowed until the next call; NULL: none. Returns the one before, so that the caller can set it back. */
 const struct sys_relief *sys_relief_set(const struct sys_relief *relief);
 
 /* ---- Fault points ---- */

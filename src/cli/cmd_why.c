@@ -76,7 +76,7 @@ const struct cmd cmd_why = {
 /* ---- purge ---- */
 
 static const struct opt purge_opts[] = {
-	OPT('r', "reason", "TEXT", "why; kept in the tombstone"),
+	OPT('r', "reason", "TEXT", "why; kept in the tombstone, and told to agents who had not read it"),
 	OPT_END,
 };
 static const char *const purge_about[] = {
@@ -87,7 +87,8 @@ static const char *const purge_about[] = {
 	"Only its sender and the operator may. Agents who had not read it get a short mail of type 'purged' with the "
 	"reason, and without its text or subject. A copy that was carried to a linked room is named and not removed: "
 	"purge it there.",
-	"It works on a full disk, and space is freed before anything is written. If it is cut off, repeat it.",
+	"It works on a full disk: without space to note what it does it removes the message first. If it is cut off, "
+	"repeat it.",
 	NULL,
 };
 static const char *const purge_examples[] = {

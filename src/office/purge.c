@@ -8,7 +8,7 @@
  *
  *	1. records/purged/_/<id>        what is being done: By, At, Reason, Unfinished, From, Sent, Notice, Tell ...,
  *Away ...
- *	2. the mail to those in Tell    its id is Notice: whoever repeats 1 to 5 finds it and does not send it again
+ *	2. the mail to those in Tell    its id is Notice: a repeated purge finds it and does not send it again
  *	3. every copy is unlinked       the sender's own last: until then it can still be found and purged
  *	4. records/purged/_/<bucket>    a line for the message: who, when and why, for mr_why
  *	5. records/purged/_/<id> goes
@@ -460,7 +460,7 @@ purge(struct purge *p, struct mr_purged *ret, struct mr_error *err)
 		rc = put_tombstone(p, err);
 	if (told != MR_OK)
 		told = tell(p, &ret->told, &late);
-	/* As long as somebody is to be told the record of 1 stays, for whoever repeats this. */
+	/* The record of 1 stays until everybody is told: a repeated purge needs it. */
 	if (begun && keeps && (told == MR_OK || told == MR_NOTFOUND))
 		rc = put_tombstone(p, err);
 	if (rc == MR_OK && told != MR_OK && told != MR_NOTFOUND) {

@@ -11,8 +11,7 @@
  * drain of three or four mailboxes. They are larger than that needs because of xfs, which makes no folder while less
  * than some 40 blocks are free.
  *
- * The files carry no state. Whatever a kill leaves of them, nothing else depends on it: what is missing is made
- * again.
+ * The files carry no state. Nothing depends on what a kill leaves of them: what is missing is made again.
  *
  * A command that spent some puts back as much as fits as soon as it is done, so that space which it freed goes to
  * the reserve before the next send can take it. Otherwise (a room of an older mailroom, a reserve that was used up)

@@ -9,13 +9,13 @@
  * that never lived has the user who registered it, the operator the user to whom the room belongs.
  * - The line Uid: must fit the owner of that file: in a copy of the room, made by another user, it does not, and then
  *   nothing is proven.
- * - A file that the group may write proves nothing: another member can fill it with what he likes. Messages are 0440.
+ * - A file that the group may write proves nothing: another member may have filled it. Messages are 0440.
  * - Mail from AGENT@LINK is written by the user who carries it, and is not proven.
  * A member who takes over a name becomes its user: that is what a takeover is, and the old life is told.
  *
- * What is closed. A member may take the group's rights away from what belongs to him, by a umask of his own tools or on
- * purpose. Whatever looks at everything (who, @all, why, doctor) leaves that out and says so once; whatever needs just
- * that is refused with the reason.
+ * What is closed. A member may take the rights of the group away from a file or folder of its own, on purpose or by the
+ * umask of another tool. Commands that look at everything (who, @all, why, doctor) leave that out and say so once;
+ * a command that needs just that is refused with the reason.
  */
 #include "base/error.h"
 #include "base/sys.h"
