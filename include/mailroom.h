@@ -115,6 +115,12 @@ struct mr_header {
 	const char *value; /* unfolded, encoded words decoded, no line break */
 };
 
+enum mr_proof {        /* in a room that several users share: */
+	MR_PROOF_NONE, /* it is not shared */
+	MR_PROVEN,     /* the file belongs to the user who is its sender */
+	MR_UNPROVEN,   /* it does not, or nobody can tell: anybody may have written it */
+};
+
 struct mr_message { /* one recipient's view of a message; all strings belong to it */
 	char id[MR_ID_LEN + 1];
 	const char *from; /* never NULL, like all strings here; "" when missing */
@@ -128,6 +134,7 @@ struct mr_message { /* one recipient's view of a message; all strings belong to 
 	const char *reply_to; /* id of the message answered, or "" */
 	const char *replace_key;
 	unsigned sender_life;  /* 0: unknown */
+	enum mr_proof proof;   /* of from */
 	int64_t by_ms;         /* an answer was asked for by then; 0: not */
 	int64_t not_before_ms; /* work that nobody can claim earlier; 0: at once */
 	unsigned flags;        /* enum mr_flag */
@@ -183,6 +190,9 @@ MR_API bool mr_room_has_lives(const struct mr_room *room);
 MR_API bool mr_room_registers(const struct mr_room *room);
 /* MR_UNSUPPORTED: it has none of these folders (enum mr_folder). */
 MR_API enum mr_rc mr_room_folders(const struct mr_room *room, unsigned folders, struct mr_error *err);
+/* What commands on this handle had to leave out, because another user of a shared room has closed it: a sentence each.
+ * Borrowed. */
+MR_API const struct mr_names *mr_room_barred(const struct mr_room *room);
 /* The value of a line of the room's settings, or NULL. */
 MR_API const char *mr_room_setting(const struct mr_room *room, const char *name);
 
@@ -309,6 +319,7 @@ struct mr_agent { /* a registered name and its newest life; finish with mr_agent
 	const char *host;
 	const char *role; /* free text given at registration */
 	const char *wake; /* what an earlier build wrote into its registration, or "": it is never run */
+	bool others;      /* in a room that several users share: another user's, or nobody can tell whose */
 	bool stray; /* in the room of another program: a mailbox of nobody on its list of members; @all passes by */
 	void *own;
 };
@@ -543,9 +554,17 @@ MR_API enum mr_rc mr_archive(struct mr_room *room, const struct mr_self *self, c
 MR_API enum mr_rc mr_clear(struct mr_room *room, const struct mr_self *self, size_t *ret_removed, struct mr_error *err);
 /* Makes the marks and moves since the last call durable. Commands call it once at their end. */
 MR_API enum mr_rc mr_flush(struct mr_room *room, struct mr_error *err);
-/* Removes a message from every mailbox and leaves a tombstone. */
+struct mr_purged {               /* finish with mr_purged_done */
+	size_t removed;          /* copies */
+	struct mr_names told;    /* who had it unread, and got a mail that says so */
+	struct mr_names carried; /* AGENT@LINK: a copy is in that room, and is not removed there */
+	char *warning;           /* it is removed, but its tombstone cannot be kept, or somebody not be told; or NULL */
+};
+/* Removes a message from every mailbox and leaves a tombstone. MR_REFUSED: only its sender and the operator may. Cut
+ * off, or without space for all of it, it is completed by the same call. */
 MR_API enum mr_rc mr_purge(struct mr_room *room, const struct mr_self *self, const char *id, const char *reason,
-    size_t *ret_removed, struct mr_error *err);
+    struct mr_purged *ret, struct mr_error *err); /* ret may be NULL */
+MR_API void mr_purged_done(struct mr_purged *purged);
 
 /* ---- Waiting ---- */
 

@@ -23,7 +23,7 @@ mr_fail(struct mr_error *err, enum mr_rc code, const char *fmt, ...)
 static enum mr_rc
 code_of_errno(int error)
 {
-	if (error == ENOSPC || error == EDQUOT)
+	if (error == ENOSPC || error == EDQUOT || error == EFBIG)
 		return MR_FULL;
 	return error == ENOMEM ? MR_NOMEM : MR_IO;
 }
@@ -40,6 +40,8 @@ hint_of_errno(int error)
 	case ENOSPC:
 	case EDQUOT:
 		return "free some space, then repeat the command";
+	case EFBIG:
+		return "a limit on the size of files is in the way: raise it with 'ulimit -f', then repeat the command";
 	case EXDEV:
 		return "files may not move between two folders of the room: a sandbox without the right to refer, or a "
 		       "mount inside the room; use it outside of that sandbox, on one file system";

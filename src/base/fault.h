@@ -9,20 +9,25 @@
 #ifndef BASE_FAULT_H
 #define BASE_FAULT_H
 
+#include <stdbool.h>
+
 enum point_kind { POINT_OTHER, POINT_WRITE, POINT_SYNC };
 enum point_verdict { POINT_GO, POINT_HALF /* only for POINT_WRITE */, POINT_FAIL };
 
 enum point_verdict point_before(enum point_kind kind);
 long point_after(long result); /* passes the result and errno through */
 
-/* A call that fails or succeeds as a whole; an EINTR, injected or not, starts a new attempt. */
+/* Is a call that failed worth another attempt? After an EINTR, injected or not, and after sys_relief freed space. */
+bool point_again(enum point_kind kind);
+
+/* A call that fails or succeeds as a whole. */
 #define ATTEMPT(kind, call) (point_before(kind) == POINT_FAIL ? -1L : point_after((long)(call)))
 #define RETRYING(kind, call)                                                                                           \
 	({                                                                                                             \
 		long result_;                                                                                          \
 		do                                                                                                     \
 			result_ = ATTEMPT(kind, call);                                                                 \
-		while (result_ < 0 && errno == EINTR);                                                                 \
+		while (result_ < 0 && point_again(kind));                                                              \
 		result_;                                                                                               \
 	})
 

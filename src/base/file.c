@@ -288,6 +288,14 @@ file_read_sized(int fd, off_t size, size_t limit, struct buf *ret, struct mr_err
 enum mr_rc
 file_read(int dir_fd, const char *name, size_t limit, struct buf *ret, struct mr_error *err)
 {
+	struct stat ignored;
+
+	return file_read_stat(dir_fd, name, limit, ret, &ignored, err);
+}
+
+enum mr_rc
+file_read_stat(int dir_fd, const char *name, size_t limit, struct buf *ret, struct stat *ret_st, struct mr_error *err)
+{
 	struct stat st;
 
 	/* O_NONBLOCK: a pipe planted in the room must not hold us up before we see what it is. */
@@ -302,5 +310,6 @@ file_read(int dir_fd, const char *name, size_t limit, struct buf *ret, struct mr
 		return mr_fail(err, MR_REFUSED, "'%s' is not a regular file beneath its folder", name);
 	if (file_read_sized(fd, st.st_size, limit, ret, err) != MR_OK)
 		return mr_wrap(err, "cannot read '%s'", name);
+	*ret_st = st;
 	return MR_OK;
 }

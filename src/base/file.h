@@ -17,6 +17,7 @@
 #define BASE_FILE_H
 
 #include "base/buf.h"
+#include <sys/stat.h>
 #include <sys/types.h>
 
 struct staged {
@@ -65,6 +66,9 @@ void file_void_clean(int tmp_fd);
 
 /* Reads a whole regular file. MR_NOTFOUND, MR_REFUSED (over the limit, a link, not a regular file). */
 enum mr_rc file_read(int dir_fd, const char *name, size_t limit, struct buf *ret, struct mr_error *err);
+/* The same, and what that very file is. */
+enum mr_rc file_read_stat(
+    int dir_fd, const char *name, size_t limit, struct buf *ret, struct stat *ret_st, struct mr_error *err);
 enum mr_rc file_read_fd(int fd, size_t limit, struct buf *ret, struct mr_error *err);
 /* The same where its size was just looked up: asks for no more than is there. */
 enum mr_rc file_read_sized(int fd, off_t size, size_t limit, struct buf *ret, struct mr_error *err);

@@ -107,6 +107,7 @@ become(const struct spawn *what, char **env, int our_go_fd, const int theirs[PIP
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 	(void)signal(SIGPIPE, SIG_DFL);
+	(void)signal(SIGXFSZ, SIG_DFL);
 	(void)signal(SIGINT, SIG_DFL);
 	(void)signal(SIGTERM, SIG_DFL);
 	for (int i = IN; i <= ERR; i++)

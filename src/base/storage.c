@@ -9,6 +9,7 @@
 #include "base/sys.h"
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/statvfs.h>
 #include <sys/sysmacros.h>
 #include <stdlib.h>
 #ifdef __linux__
@@ -188,4 +189,15 @@ storage_syncs_whole(int fd)
 	(void)fd;
 #endif
 	return false;
+}
+
+bool
+storage_has_free(int fd, uint64_t bytes, uint64_t inodes)
+{
+	struct statvfs fs;
+
+	if (fstatvfs(fd, &fs) < 0)
+		return false;
+	/* No inodes at all: they are made as they are needed. */
+	return (uint64_t)fs.f_bavail * fs.f_frsize >= bytes && (fs.f_files == 0 || fs.f_favail >= inodes);
 }

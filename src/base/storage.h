@@ -16,6 +16,9 @@ bool storage_syncs_whole(int fd);
 /* Why it may not keep the order in which bytes are written out (sys_write_out) and names change; NULL: it does. */
 const char *storage_order_doubt(int fd);
 
+/* Are so many bytes and so many inodes left for a user other than root? */
+bool storage_has_free(int fd, uint64_t bytes, uint64_t inodes);
+
 /* ---- For both files ---- */
 bool storage_device_name(dev_t dev, char ret[64]); /* as the kernel writes it in /proc/fs */
 bool storage_kernel_is(long major, long minor);    /* or newer */

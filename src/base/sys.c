@@ -82,7 +82,7 @@ write_at(int fd, const void *buf, size_t n, off_t at)
 
 		if (verdict != POINT_FAIL)
 			done = point_after(at < 0 ? write(fd, buf, part) : pwrite(fd, buf, part, at));
-		if (done >= 0 || errno != EINTR)
+		if (done >= 0 || !point_again(POINT_WRITE))
 			return record_bytes(done, fd, at);
 	}
 }
@@ -120,6 +120,30 @@ int
 sys_pwrite_all(int fd, const void *buf, size_t n, off_t at)
 {
 	return write_all_at(fd, buf, n, at);
+}
+
+int
+sys_allocate(int fd, size_t n)
+{
+	static const char zeros[4096];
+	struct stat st;
+
+#if defined(SYS_fallocate) && defined(__LP64__) && !defined(MR_PORTABLE)
+	int result = (int)RETRYING(POINT_OTHER, syscall(SYS_fallocate, fd, 0, (off_t)0, (off_t)n));
+
+	if (result == 0 || (errno != EOPNOTSUPP && errno != ENOSYS && errno != EINVAL && errno != EPERM))
+		return record_file(result, RECORD_CHANGE, fd, -1, NULL);
+#endif
+	if (sys_stat_fd(fd, &st) < 0)
+		return -1;
+	for (size_t at = (size_t)st.st_size; at < n;) {
+		size_t part = n - at < sizeof zeros ? n - at : sizeof zeros;
+
+		if (sys_pwrite_all(fd, zeros, part, (off_t)at) < 0)
+			return -1;
+		at += part;
+	}
+	return 0;
 }
 
 int
@@ -325,6 +349,12 @@ int
 sys_stat_fd(int fd, struct stat *st)
 {
 	return (int)RETRYING(POINT_OTHER, fstat(fd, st));
+}
+
+int
+sys_access(int dir_fd, const char *path, int mode)
+{
+	return (int)RETRYING(POINT_OTHER, faccessat(dir_fd, path, mode, getuid() != geteuid() ? AT_EACCESS : 0));
 }
 
 int

@@ -39,6 +39,8 @@ int sys_write_all(int fd, const void *buf, size_t n);
 int sys_pwrite_all(int fd, const void *buf, size_t n, off_t at);
 /* n bytes from there, to where to_fd stands; by the kernel alone where it can. */
 int sys_copy(int from_fd, off_t at, int to_fd, size_t n);
+/* The file has that many bytes, zeros behind those it had, and the space for them is its own from now on. */
+int sys_allocate(int fd, size_t n);
 int sys_fsync(int fd);
 /* The bytes of a file on their way to the disk, and there: its length and names are not, and nothing tells the disk to
  * keep what it got. As good as a sync only before a sync of a folder, where storage_order_doubt knows of none. */
@@ -60,11 +62,23 @@ int sys_chmod_fd(int fd, mode_t mode);
 int sys_chown_fd(int fd, uid_t owner, gid_t group);
 int sys_stat(int dir_fd, const char *name, struct stat *st); /* does not follow links */
 int sys_stat_fd(int fd, struct stat *st);
-int sys_touch(int dir_fd, const char *name); /* both times to now */
+int sys_access(int dir_fd, const char *path, int mode); /* may we, as we are now: R_OK | W_OK | X_OK; only a look */
+int sys_touch(int dir_fd, const char *name);            /* both times to now */
 int sys_set_mtime(int fd, int64_t ns);
 int sys_set_atime(int dir_fd, const char *name, int64_t ns); /* of a folder; never of what a link points to */
 int sys_flock(int fd, int operation);                        /* LOCK_*; EWOULDBLOCK as in flock(2) */
 ssize_t sys_getdents(int fd, void *buf, size_t n);           /* getdents64; ENOSYS in a portable build */
+
+/* ---- A full disk ---- */
+/* For a command that makes room: while one is set in this thread, a call that finds no space or no inode (ENOSPC,
+ * EDQUOT) asks it to free some and, as long as it does, is tried again. A sync is not: what it could not write is lost,
+ * and asking again would not say so. */
+struct sys_relief {
+	bool (*free_some)(void *ctx); /* false: nothing is left to free */
+	void *ctx;
+};
+/* Borrowed until the next call; NULL: none. Returns the one before, so that the caller can set it back. */
+const struct sys_relief *sys_relief_set(const struct sys_relief *relief);
 
 /* ---- Fault points ---- */
 enum sys_fault {

@@ -173,11 +173,14 @@ note_leftover(void *ctx, const struct mr_leftover *l)
 		out_json_line(cli, &j);
 	} else {
 		buf_adds(&cli->out, "  ");
-		(void)fence_add(&cli->out, str_of(l->where), FENCE_LINE, 0);
+		(void)fence_add(&cli->out, str_of(l->where), FENCE_NAME, 0);
 		buf_adds(&cli->out, ": ");
-		(void)fence_add(&cli->out, str_of(l->line), FENCE_LINE, 0);
+		(void)fence_add(&cli->out, str_of(l->line), FENCE_NAME, 0);
 		buf_adds(&cli->out, "\n    would become  ");
-		print_line(cli, l->name, l->value);
+		(void)fence_add(&cli->out, str_of(l->name), FENCE_NAME, 0);
+		buf_adds(&cli->out, ": ");
+		(void)fence_add(&cli->out, str_of(l->value), FENCE_NAME, 0);
+		buf_addc(&cli->out, '\n');
 	}
 	return !a->failed;
 }

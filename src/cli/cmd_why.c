@@ -79,15 +79,19 @@ const struct cmd cmd_why = {
 /* ---- purge ---- */
 
 static const struct opt purge_opts[] = {
-	OPT('r', "reason", "TEXT", "why; kept in the tombstone"),
+	OPT('r', "reason", "TEXT", "why; kept in the tombstone, and told to agents who had not read it"),
 	OPT_END,
 };
 static const char *const purge_about[] = {
 	"Removes a message from every mailbox of the room, for a key or password that was sent by mistake. It is the "
-	"one command "
-	"that deletes mail, and it leaves a tombstone, without the text, that 'mailroom why' shows. What an agent has "
-	"read it has "
-	"read: change the key too.",
+	"one command that deletes mail, and it leaves a tombstone, without the text, that 'mailroom why' shows. What "
+	"an "
+	"agent has read it has read: change the key too.",
+	"Only its sender and the operator may. Agents who had not read it get a short mail of type 'purged' with the "
+	"reason, and without its text or subject. A copy that was carried to a linked room is named and not removed: "
+	"purge it there.",
+	"It works on a full disk: without space to note what it does it removes the message first. If it is cut off, "
+	"repeat it.",
 	NULL,
 };
 static const char *const purge_examples[] = {
@@ -99,22 +103,30 @@ static const char *const purge_examples[] = {
 static int
 run_purge(struct cli *cli)
 {
+	mr_auto(mr_purged_done) struct mr_purged purged = { 0 };
 	struct mr_error err = { 0 };
-	size_t removed = 0;
 	char id[MR_ID_LEN + 1];
 
 	if (mr_resolve_id(cli->room, cli->self.agent, cli->argv[0], 0, id, &err) != MR_OK ||
-	    mr_purge(cli->room, &cli->self, id, opt_text(cli, "reason"), &removed, &err) != MR_OK)
+	    mr_purge(cli->room, &cli->self, id, opt_text(cli, "reason"), &purged, &err) != MR_OK)
 		return cli_fail(cli, &err);
+	if (purged.warning)
+		cli_warn(cli, "%s is removed, but: %s", id, purged.warning);
 	if (cli->json) {
 		struct json j = JSON_INIT(&cli->out);
 		json_open(&j, '{');
 		json_key_str(&j, "id", id);
-		json_key_int(&j, "removed", (int64_t)removed);
+		json_key_int(&j, "removed", (int64_t)purged.removed);
+		json_key_names(&j, "told", &purged.told);
+		json_key_names(&j, "carried", &purged.carried);
 		out_json_line(cli, &j);
-	} else {
-		fence_addf(&cli->out, "%zu %s of %s removed\n", removed, removed == 1 ? "copy" : "copies", id);
+		return EXIT_DONE;
 	}
+	fence_addf(&cli->out, "%zu %s of %s removed\n", purged.removed, purged.removed == 1 ? "copy" : "copies", id);
+	for (size_t i = 0; i < purged.told.n; i++)
+		fence_addf(&cli->out, "%s had not read it and was told\n", purged.told.v[i]);
+	for (size_t i = 0; i < purged.carried.n; i++)
+		fence_addf(&cli->out, "a copy is with %s; it is not removed there\n", purged.carried.v[i]);
 	return EXIT_DONE;
 }
 

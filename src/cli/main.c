@@ -171,6 +171,16 @@ is_client(struct cli *cli)
 	return true;
 }
 
+/* What another user of a shared room has closed was left out. Not for hooks, which nobody hears. */
+static void
+say_barred(struct cli *cli)
+{
+	const struct mr_names *barred = cli->room && !cli->unheard ? mr_room_barred(cli->room) : NULL;
+
+	for (size_t i = 0; barred && i < barred->n; i++)
+		cli_warn(cli, "%s", barred->v[i]);
+}
+
 static int
 run(struct cli *cli)
 {
@@ -193,10 +203,14 @@ run(struct cli *cli)
 		cli->changed = true;
 	/* A reminder: whatever comes of it, the command itself is done. A sink may answer with the text, and nothing
 	 * said afterwards would be heard. */
+	if (cli->sink && !cli->sink->closed)
+		say_barred(cli);
 	if (cli->sink && !cli->sink->closed && cli->self_known)
 		(void)mr_overdue(cli->room, &cli->self, say_due, cli, &err);
 	bool flushed = cli_flush(cli);
 
+	if (!cli->sink)
+		say_barred(cli);
 	if (!cli->sink && cli->self_known)
 		(void)mr_overdue(cli->room, &cli->self, say_due, cli, &err);
 	if (!flushed && code == EXIT_DONE)
@@ -399,6 +413,7 @@ main(int argc, char **argv)
 
 	guard_standard_files();
 	(void)signal(SIGPIPE, SIG_IGN);
+	(void)signal(SIGXFSZ, SIG_IGN); /* a file above `ulimit -f`: the write says so */
 	faults_from_env();
 	look_at_terminal(&cli);
 	int code = is_called_gt(argv) ? dispatch_gt(&cli, argc, argv) : dispatch(&cli, argc, argv);

@@ -68,6 +68,11 @@ json_message_keys(struct json *j, const struct mr_message *msg, struct mr_room *
 {
 	json_key_str(j, "id", msg->id);
 	json_key_str(j, "from", msg->from);
+	json_key(j, "proven");
+	if (msg->proof == MR_PROOF_NONE)
+		json_null(j);
+	else
+		json_bool(j, msg->proof == MR_PROVEN);
 	json_key_names(j, "to", &msg->to);
 	json_key_names(j, "cc", &msg->cc);
 	json_key_str(j, "subject", msg->subject);
@@ -226,6 +231,10 @@ text_line(struct cli *cli, struct buf *out, const struct mr_message *msg)
 		buf_adds(out, "  ");
 		out_styled(cli, out, STYLE_DIM, buf_z(&type));
 	}
+	if (msg->proof == MR_UNPROVEN) {
+		buf_adds(out, "  ");
+		out_styled(cli, out, STYLE_RED, "[unproven]");
+	}
 	buf_addc(out, '\n');
 }
 
@@ -257,6 +266,8 @@ add_headers(struct cli *cli, struct buf *out, const struct mr_message *msg)
 	char date[RFC3339_LEN + 1], number[40];
 
 	add_header(cli, out, "From", msg->from);
+	if (msg->proof == MR_UNPROVEN)
+		add_header(cli, out, "Unproven", "another user of this room may have written it in that name");
 	add_names(cli, out, "To", &msg->to);
 	add_names(cli, out, "Cc", &msg->cc);
 	time_rfc3339(msg->date_ms, date);

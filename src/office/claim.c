@@ -191,9 +191,11 @@ enum mr_rc
 mr_recv(struct mr_room *room, const struct mr_self *self, const struct mr_filter *filter, int64_t lease_ms,
     struct mr_claim *ret_claim, struct mr_message *ret_msg, struct mr_error *err)
 {
+	mr_auto(relief_end) struct relief relief = { 0 };
 	mr_auto(matcher_done) struct matcher matcher = { 0 };
 	enum mr_rc rc = claim_able(room, err);
 
+	relief_begin(&relief, room);
 	if (rc == MR_OK)
 		rc = check_lease(&lease_ms, err);
 	if (rc == MR_OK)
@@ -225,9 +227,12 @@ static enum mr_rc
 settle_claim(
     struct mr_room *room, const struct hold *hold, enum settle how, char ret_id[MR_ID_LEN + 1], struct mr_error *err)
 {
-	enum mr_rc rc = *hold->queue ? room->driver->queue_settle(room, hold, how, err)
-				     : room->driver->settle(room, hold, how, err);
+	mr_auto(relief_end) struct relief relief = { 0 };
+	enum mr_rc rc;
 
+	relief_begin(&relief, room);
+	rc = *hold->queue ? room->driver->queue_settle(room, hold, how, err)
+			  : room->driver->settle(room, hold, how, err);
 	if (rc == MR_OK)
 		rc = office_flush(room, err);
 	if (rc == MR_OK)

@@ -128,12 +128,12 @@ set_state(struct export_run *e, const char *id, const struct mr_message *msg, st
 static enum mr_rc
 was_purged(struct export_run *e, const char *id, struct mr_error *err)
 {
-	mr_auto(buf_done) struct buf text = BUF_INIT;
+	mr_auto(record_done) struct record own = { 0 };
 	struct mr_error ignored = { 0 };
 	struct mr_room *to = e->c.to;
+	struct tombstone stone;
 
-	if (!to->driver->record_get || !(to->driver->abilities & ROOM_PURGE) ||
-	    to->driver->record_get(to, "purged", "", id, &text, &ignored) != MR_OK)
+	if (!(to->driver->abilities & ROOM_PURGE) || tombstone_get(to, id, &stone, &own, &ignored) != MR_OK)
 		return MR_OK;
 	return mr_fail(err, MR_EXISTS, "it was there, and was purged");
 }

@@ -16,7 +16,8 @@
 bool
 handoff_is_own(const struct mr_message *msg, const char *agent)
 {
-	if (strcmp(msg->from, agent) != 0)
+	/* In a room that users share anybody may write in our name: that is no note of ours. */
+	if (strcmp(msg->from, agent) != 0 || msg->proof == MR_UNPROVEN)
 		return false;
 	if (*msg->type)
 		return ascii_caseeq(msg->type, HANDOFF);

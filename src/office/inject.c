@@ -55,6 +55,7 @@ add_item(struct mr_injection *inj, const struct mr_message *msg, const struct mr
 	item->color = keep(inj, str_of(color ? color : ""));
 	item->priority = msg->priority;
 	item->handoff = handoff_is_own(msg, inj->self.agent);
+	item->unproven = msg->proof == MR_UNPROVEN;
 	item->broken = broken->code != MR_OK ? keep(inj, str_of(broken->message)) : NULL;
 	if (inj->format == MR_INJECT_TEAMS && msg->body)
 		item->body = (struct mr_str){ keep(inj, (struct mr_str){ msg->body, msg->body_len }), msg->body_len };

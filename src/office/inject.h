@@ -19,6 +19,7 @@ struct inject_item { /* strings live in the injection's arena */
 	char id[MR_ID_LEN + 1];
 	const char *from, *subject, *color;
 	enum mr_priority priority;
+	bool unproven;      /* another user of the room may have written it in that name */
 	bool handoff;       /* from oneself: the first thing to read */
 	const char *broken; /* a control message that cannot be used: why; or NULL */
 	struct mr_str body; /* only of what is shown with its text */

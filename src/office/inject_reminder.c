@@ -49,7 +49,7 @@ add_line(struct buf *out, const struct inject_item *item)
 {
 	buf_addf(out, "- %s from ", item->id);
 	(void)fence_add(out, str_of(*item->from ? item->from : "somebody"), FENCE_LINE, INJECT_NAME_CHARS);
-	buf_adds(out, ": ");
+	buf_adds(out, item->unproven ? " (unproven): " : ": ");
 	if (item->broken) {
 		buf_adds(out, "a control message that no program can use (");
 		(void)fence_add(out, str_of(item->broken), FENCE_LINE, INJECT_SUBJECT_CHARS);

@@ -53,6 +53,8 @@ add_message(struct mr_injection *inj, struct inject_item *item)
 	struct buf *out = &inj->text;
 
 	begin(inj, item->from, item->color, item->subject);
+	if (item->unproven)
+		buf_adds(out, "(unproven: another user of this room may have written it in that name)\n");
 	if (item->broken) {
 		buf_adds(out, "(a control message that no program can use: ");
 		(void)fence_add(out, str_of(item->broken), FENCE_LINE, INJECT_SUBJECT_CHARS);

@@ -8,6 +8,7 @@
 #define OFFICE_OFFICE_H
 
 #include "base/buf.h"
+#include "base/sys.h"
 #include "room/room.h"
 #include <regex.h>
 
@@ -24,6 +25,8 @@ enum mr_rc office_lacks(const struct mr_room *room, const char *what, struct mr_
 enum mr_rc office_not_fenced(struct mr_room *room, const struct mr_self *self, struct mr_error *err);
 /* Does this room know lives? The rooms of other programs do not: there nobody is fenced, gone or live. */
 bool office_has_lives(const struct mr_room *room);
+/* Do several users share it (Share: group)? Then what lies in it may be another user's work. */
+bool office_shares_room(const struct mr_room *room);
 /* Of these folders those that this kind of room has; in some, what was read lies in one although there is no archive.
  */
 unsigned office_folders(const struct mr_room *room, unsigned folders);
@@ -32,6 +35,18 @@ enum mr_rc office_scan(struct mr_room *room, const char *agent, const struct sca
     void *ctx, struct mr_error *err);
 /* driver->flush, where there is one. */
 enum mr_rc office_flush(struct mr_room *room, struct mr_error *err);
+
+/* relief.c: in between, on a full disk, the room's reserve may be used.
+ *
+ *	mr_auto(relief_end) struct relief relief = { 0 };
+ *	relief_begin(&relief, room);
+ */
+struct relief {
+	struct sys_relief how; /* its ctx is the room; NULL: not begun */
+	const struct sys_relief *before;
+};
+void relief_begin(struct relief *r, struct mr_room *room);
+void relief_end(struct relief *r);
 
 /* After `msg` was delivered under that id: the agents' unread mail from the same sender with the same replace
  * key and a smaller id is marked seen and archived. Best effort; says how many. */
@@ -211,6 +226,16 @@ typedef void letter_end_fn(void *ctx, const struct letter_end *end);
 enum mr_rc letter_ends(struct mr_room *room, const char *id, letter_end_fn *fn, void *ctx, struct mr_error *err);
 /* Durable. Noting the same retry twice notes it once. */
 enum mr_rc letter_note_end(struct mr_room *room, const char *id, const struct letter_end *end, struct mr_error *err);
+
+/* ---- purge.c ---- */
+
+struct tombstone { /* of a message that was purged; strings live in the record */
+	const char *by, *at, *reason;
+	bool unfinished; /* the purge was cut off: repeating it completes it */
+};
+/* MR_NOTFOUND: it was not purged. *own is finished with record_done, also on failure. */
+enum mr_rc tombstone_get(
+    struct mr_room *room, const char *id, struct tombstone *ret, struct record *own, struct mr_error *err);
 
 /* ---- due.c ---- */
 

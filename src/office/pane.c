@@ -10,6 +10,11 @@
  * nudge stays in the queue, and the hook of the prompt that the notice becomes, or the command that it names, shows it
  * inside the fence.
  *
+ * The socket and the pane come from the room, which other users may be able to write. A tmux client does what its
+ * server says, also run a command, so only a server of our own user is asked. In a room that several users share, only
+ * agents of our own are typed to, and only if tmux says that the process of the life, whose file nobody else can make,
+ * is there.
+ *
  * What was typed and is not seen is taken back with Control-U: a terminal without echo.
  */
 #include "base/clock.h"
@@ -21,6 +26,7 @@
 #include "office/who.h"
 #include <fcntl.h>
 #include <poll.h>
+#include <unistd.h>
 
 #define PANE "pane"
 #define PANE_NAME "tmux"
@@ -75,6 +81,21 @@ because(struct typing *t, enum pane_result result, const char *why)
 	return result;
 }
 
+static bool
+is_ours(const char *socket)
+{
+	struct stat st;
+
+	return socket[0] == '/' && sys_stat(AT_FDCWD, socket, &st) == 0 && S_ISSOCK(st.st_mode) &&
+	       st.st_uid == geteuid();
+}
+
+static bool
+is_pane(const char *pane)
+{
+	return pane[0] == '%' && pane[1] && strspn(pane + 1, "0123456789") == strlen(pane + 1);
+}
+
 /* False: why is filled in. */
 static bool
 find_pane(struct typing *t)
@@ -90,6 +111,10 @@ find_pane(struct typing *t)
 	t->tmux.pane = record_get(&t->lines, "Pane");
 	if (!t->tmux.socket || !t->tmux.pane || record_int(&t->lines, "Life", -1) != (int64_t)t->life.life)
 		return because(t, PANE_NOT, "no terminal of its present life is known"), false;
+	if (t->life.others)
+		return because(t, PANE_NOT, "it is an agent of another user"), false;
+	if (!is_pane(t->tmux.pane) || !is_ours(t->tmux.socket))
+		return because(t, PANE_NOT, "its terminal is not of a tmux server of yours"), false;
 	if (mr_agent_presence(&t->life) == MR_GONE)
 		return because(t, PANE_NOT, "its process is gone"), false;
 	return true;
@@ -126,9 +151,13 @@ why_not_there(const struct typing *t, const struct tmux_pane *pane)
 	if (is_shell(pane->command))
 		return "a shell is in front in its terminal and would run it";
 	/* Only where the numbers of processes are ours, too. */
-	if (t->life.process.pid != 0 && process_describe(pane->pid, &here) && here.pid_ns == t->life.process.pid_ns &&
-	    strcmp(here.boot, t->life.process.boot) == 0 && !process_descends(t->life.process.pid, pane->pid))
+	bool can_tell = t->life.process.pid != 0 && process_describe(pane->pid, &here) &&
+			here.pid_ns == t->life.process.pid_ns && strcmp(here.boot, t->life.process.boot) == 0;
+
+	if (can_tell && !process_descends(t->life.process.pid, pane->pid))
 		return "its process is not in that terminal any more";
+	if (!can_tell && office_shares_room(t->room))
+		return "nobody can tell that its process is in that terminal";
 	return NULL;
 }
 

@@ -351,6 +351,7 @@ static enum mr_rc
 take_once(struct taking *t, struct mr_error *err)
 {
 	mr_auto(mr_queue_done) struct mr_queue queue = { 0 };
+	mr_auto(relief_end) struct relief relief = { 0 };
 	enum mr_rc rc = mr_queue_get(t->room, t->name, &queue, err);
 
 	if (rc == MR_OK)
@@ -359,7 +360,8 @@ take_once(struct taking *t, struct mr_error *err)
 		rc = office_not_fenced(t->room, t->self, err);
 	if (rc != MR_OK)
 		return rc;
-	office_queue_sweep(t->room, &queue);
+	office_queue_sweep(t->room, &queue); /* may write to senders: no reserve for that */
+	relief_begin(&relief, t->room);
 	struct claim_terms terms = {
 		.hold = t->holder,
 		.claimer = t->self->agent,

@@ -152,9 +152,11 @@ take_once(struct mr_show *show, const char *id, struct mr_message *msg, struct m
 enum mr_rc
 mr_show_take(struct mr_show *show, const char *id, struct mr_message *ret_msg, struct mr_error *err)
 {
+	mr_auto(relief_end) struct relief relief = { 0 };
 	char full[MR_ID_LEN + 1];
 	enum mr_rc rc = mr_resolve_id(show->room, show->self.agent, id, 0, full, err);
 
+	relief_begin(&relief, show->room);
 	if (rc != MR_OK)
 		return rc;
 	if (!reserve_taken(show))
@@ -185,10 +187,12 @@ mr_show_take(struct mr_show *show, const char *id, struct mr_message *ret_msg, s
 enum mr_rc
 mr_show_back(struct mr_show *show, const char *id, struct mr_error *err)
 {
+	mr_auto(relief_end) struct relief relief = { 0 };
 	char full[MR_ID_LEN + 1];
 	enum mr_rc rc = mr_resolve_id(show->room, show->self.agent, id, 0, full, err);
 	struct hold *hold = rc == MR_OK ? find_taken(show, full) : NULL;
 
+	relief_begin(&relief, show->room);
 	if (!hold)
 		return rc; /* seen mail was never taken */
 	if (room_has_holds(show->room))
@@ -223,9 +227,11 @@ settle_shown(struct mr_show *show, const struct hold *hold, bool archive, struct
 enum mr_rc
 mr_show_finish(struct mr_show *show, bool archive, size_t *ret_marked, struct mr_error *err)
 {
+	mr_auto(relief_end) struct relief relief = { 0 };
 	size_t marked = 0, fenced = 0;
 	enum mr_rc rc = MR_OK;
 
+	relief_begin(&relief, show->room);
 	while (show->n > 0 && rc == MR_OK) {
 		struct mr_error one = { 0 };
 
@@ -258,11 +264,13 @@ mr_show_finish(struct mr_show *show, bool archive, size_t *ret_marked, struct mr
 void
 mr_show_close(struct mr_show *show)
 {
+	mr_auto(relief_end) struct relief relief = { 0 };
 	struct mr_error ignored = { 0 };
 	size_t given_back = 0;
 
 	if (!show)
 		return;
+	relief_begin(&relief, show->room);
 	if (room_has_holds(show->room))
 		for (; given_back < show->n; given_back++)
 			(void)show->room->driver->settle(show->room, &show->taken[given_back], SETTLE_BACK, &ignored);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* state.c - changing a message's state, and what every change asks first: can this room do that, and is this
  * life still the agent's newest. */
-#include "base/clock.h"
 #include "base/error.h"
 #include "office/office.h"
 
@@ -15,6 +14,14 @@ bool
 office_has_lives(const struct mr_room *room)
 {
 	return room->driver->take_life != NULL;
+}
+
+bool
+office_shares_room(const struct mr_room *room)
+{
+	const char *share = mr_room_setting(room, "Share");
+
+	return share && ascii_caseeq(share, "group");
 }
 
 bool
@@ -111,9 +118,11 @@ enum mr_rc
 mr_mark(struct mr_room *room, const struct mr_self *self, const char *id, unsigned set, unsigned clear,
     struct mr_error *err)
 {
+	mr_auto(relief_end) struct relief relief = { 0 };
 	char full[MR_ID_LEN + 1];
 	enum mr_rc rc;
 
+	relief_begin(&relief, room);
 	if (!room->driver->mark || !(room->driver->abilities & ROOM_READ_STATE))
 		return mark_by_place(room, self, id, set, clear, err);
 	if (((set | clear) & MR_PINNED) && !(room->driver->abilities & ROOM_PIN))
@@ -129,9 +138,11 @@ mr_mark(struct mr_room *room, const struct mr_self *self, const char *id, unsign
 enum mr_rc
 mr_archive(struct mr_room *room, const struct mr_self *self, const char *id, struct mr_error *err)
 {
+	mr_auto(relief_end) struct relief relief = { 0 };
 	char full[MR_ID_LEN + 1];
 	enum mr_rc rc;
 
+	relief_begin(&relief, room);
 	if (!room->driver->move || !(room->driver->abilities & ROOM_ARCHIVE))
 		return office_lacks(room, "archive", err);
 	rc = office_not_fenced(room, self, err);
@@ -169,6 +180,9 @@ mr_clear(struct mr_room *room, const struct mr_self *self, size_t *ret_removed, 
 enum mr_rc
 mr_flush(struct mr_room *room, struct mr_error *err)
 {
+	mr_auto(relief_end) struct relief relief = { 0 };
+
+	relief_begin(&relief, room);
 	return office_flush(room, err);
 }
 
@@ -225,71 +239,4 @@ state_retire(struct mr_room *room, const struct mr_message *msg, const struct mr
 	if (retired > 0) /* lost in a power cut, old status mail is unread again: no harm */
 		(void)office_flush(room, &ignored);
 	return retired;
-}
-
-/* ---- Purging ---- */
-
-static void
-count_copy(void *ctx, const struct place_of *place)
-{
-	size_t *copies = ctx;
-
-	/* A fan-out under way counts: purging must reach it before it makes more copies. */
-	if (place->folder != 0 || strcmp(place->state, "pending") == 0)
-		++*copies;
-}
-
-/* Durable before the first copy goes: a purge that is cut off still explains what is missing. */
-static enum mr_rc
-put_tombstone(
-    struct mr_room *room, const struct mr_self *self, const char *id, const char *reason, struct mr_error *err)
-{
-	mr_auto(buf_done) struct buf text = BUF_INIT;
-	char now[RFC3339_LEN + 1];
-	enum mr_rc rc;
-
-	if (!room->driver->record_put)
-		return MR_OK;
-	time_rfc3339(clock_now_ms(), now);
-	rc = header_add(&text, "By", str_of(self->agent), err);
-	if (rc == MR_OK && *reason)
-		rc = header_add(&text, "Reason", str_of(reason), err);
-	if (rc == MR_OK)
-		rc = header_add(&text, "At", str_of(now), err);
-	if (rc != MR_OK)
-		return rc;
-	if (!buf_ok(&text))
-		return mr_nomem(err);
-	return room->driver->record_put(room, "purged", "", id, buf_str(&text), err);
-}
-
-enum mr_rc
-mr_purge(struct mr_room *room, const struct mr_self *self, const char *id, const char *reason, size_t *ret_removed,
-    struct mr_error *err)
-{
-	char full[MR_ID_LEN + 1];
-	size_t copies = 0, removed = 0;
-	enum mr_rc rc;
-
-	if (!room->driver->purge || !(room->driver->abilities & ROOM_PURGE))
-		return office_lacks(room, "way to purge mail", err);
-	rc = office_not_fenced(room, self, err);
-	if (rc == MR_OK)
-		rc = lookup_anywhere(room, self->agent, id, full, err);
-	if (rc == MR_OK && room->driver->each_place)
-		rc = room->driver->each_place(room, full, count_copy, &copies, err);
-	if (rc != MR_OK)
-		return rc;
-	if (room->driver->each_place && copies == 0) {
-		(void)mr_fail(err, MR_NOTFOUND, "no copy of '%s' anywhere in room '%s'", full, room->name);
-		return mr_hint(err, "`mailroom why %s` tells what is known of it", full);
-	}
-	rc = put_tombstone(room, self, full, reason ? reason : "", err);
-	if (rc == MR_OK)
-		rc = room->driver->purge(room, full, &removed, err);
-	if (rc == MR_OK)
-		rc = office_flush(room, err);
-	if (rc == MR_OK && ret_removed)
-		*ret_removed = removed;
-	return rc;
 }

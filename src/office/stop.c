@@ -111,7 +111,7 @@ add_claim(struct mr_stop *s, const struct hold *hold)
 	if (rc == MR_OK) {
 		buf_adds(out, ", from ");
 		(void)fence_add(out, str_of(*msg.from ? msg.from : "somebody"), FENCE_LINE, INJECT_NAME_CHARS);
-		buf_adds(out, ": ");
+		buf_adds(out, msg.proof == MR_UNPROVEN ? " (unproven): " : ": ");
 		(void)fence_add(
 		    out, str_of(*msg.subject ? msg.subject : "(no subject)"), FENCE_LINE, INJECT_SUBJECT_CHARS);
 	}

@@ -68,8 +68,6 @@ tell_place(void *ctx, const struct place_of *place)
 	struct trail *t = ctx;
 	mr_auto(buf_done) struct buf evidence = BUF_INIT;
 
-	if (strcmp(place->state, "purged") == 0) /* told from the tombstone */
-		return;
 	buf_adds(&evidence, place->evidence);
 	if (*place->agent && place->folder != MR_SENT) {
 		(void)names_add(&t->have, str_of(place->agent));
@@ -90,22 +88,21 @@ tell_place(void *ctx, const struct place_of *place)
 static void
 tell_tombstone(struct trail *t, const char *id)
 {
-	mr_auto(buf_done) struct buf text = BUF_INIT, evidence = BUF_INIT;
-	mr_auto(record_done) struct record record = { 0 };
+	mr_auto(buf_done) struct buf evidence = BUF_INIT;
+	mr_auto(record_done) struct record own = { 0 };
 	struct mr_error ignored = { 0 };
+	struct tombstone stone;
 
-	if (!t->room->driver->record_get ||
-	    t->room->driver->record_get(t->room, "purged", "", id, &text, &ignored) != MR_OK ||
-	    record_parse(buf_str(&text), &record, &ignored) != MR_OK)
+	if (tombstone_get(t->room, id, &stone, &own, &ignored) != MR_OK)
 		return;
-	const char *by = record_get(&record, "By"), *at = record_get(&record, "At"),
-		   *why = record_get(&record, "Reason");
 	int64_t at_ms;
 
 	format_addf(
-	    &evidence, "purged by '%s' at %s", by ? by : "?", at && time_parse_rfc3339(str_of(at), &at_ms) ? at : "?");
-	if (why)
-		format_addf(&evidence, ": '%s'", why);
+	    &evidence, "purged by '%s' at %s", stone.by, time_parse_rfc3339(str_of(stone.at), &at_ms) ? stone.at : "?");
+	if (*stone.reason)
+		format_addf(&evidence, ": '%s'", stone.reason);
+	if (stone.unfinished)
+		buf_addf(&evidence, "; it was cut off, and mailroom purge %s completes it", id);
 	tell(t, "", "purged", buf_z(&evidence));
 }
 

@@ -114,6 +114,7 @@ room_free(struct mr_room *room)
 		room->forget_user(room);
 	free(room->wrap_state); /* holds the table that driver points to: only now */
 	record_done(&room->settings);
+	mr_names_done(&room->barred);
 	free(room->spec);
 	free(room->name);
 	free(room->state_dir);
@@ -125,6 +126,12 @@ void
 mr_room_close(struct mr_room *room)
 {
 	room_free(room);
+}
+
+const struct mr_names *
+mr_room_barred(const struct mr_room *room)
+{
+	return &room->barred;
 }
 
 const char *

@@ -51,6 +51,7 @@ struct mr_room {
 	void *types;                                /* the office's: message types that were read; or NULL */
 	void (*forget_types)(struct mr_room *room); /* frees them; set with types */
 	bool must_exist;                            /* mr_room_options.must_exist, for open */
+	struct mr_names barred;                     /* mr_room_barred: filled in by the driver */
 	bool storage_known;                         /* this handle has asked once what a power cut may do here */
 	mr_trace_fn *trace;                         /* or NULL */
 	void *trace_ctx;
@@ -169,9 +170,9 @@ struct scan_request {
 
 struct place_of {              /* one copy of a message */
 	const char *agent;     /* "" for the room's own folders */
-	enum mr_folder folder; /* 0: only the evidence counts (pending fan-out, tombstone) */
+	enum mr_folder folder; /* 0: only the evidence counts (pending fan-out) */
 	unsigned flags;
-	const char *state;    /* "unread", "read", "archived", "held", "sent", "dead", "pending", "purged"; in a queue
+	const char *state;    /* "unread", "read", "archived", "held", "sent", "dead", "pending"; in a queue
 			       * "ready", "delayed", "claimed", "done", "failed"; in a channel "posted" */
 	const char *evidence; /* a sentence with what was found where */
 };
@@ -192,6 +193,9 @@ struct room_driver {
 	/* Completes what crashed commands left behind, as far as nobody is working on it; cheap when
 	 * there is nothing. NULL: nothing is ever left behind. */
 	enum mr_rc (*recover)(struct mr_room *room, struct mr_error *err);
+	/* The disk is full, and this command empties a mailbox: frees a part of what the room keeps for that. False:
+	 * nothing is left of it. NULL: nothing is kept. The driver makes it again by itself. */
+	bool (*spend_reserve)(struct mr_room *room);
 	/* NULL: unknown. */
 	enum mr_rc (*storage)(struct mr_room *room, struct mr_storage *ret, struct mr_error *err);
 

@@ -80,7 +80,7 @@ walk_folder(struct walk *up, const char *address, struct mr_error *err)
 	mr_auto(sys_close_fd) int fd = -1;
 	enum mr_rc rc = dir_open(walk.md->agents_fd, address[0] ? address : ".", &fd, err);
 
-	if (rc == MR_NOTFOUND || rc == MR_REFUSED)
+	if (rc == MR_NOTFOUND || rc == MR_REFUSED || (address[0] && shared_skip(walk.md, err, "agents/%s", address)))
 		return MR_OK;
 	if (rc != MR_OK)
 		return mr_wrap(err, "cannot read 'agents/%s'", address);
@@ -147,6 +147,7 @@ read_agent(struct mailbox *box, struct mr_agent *ret, struct arena **own, struct
 		(void)time_parse_rfc3339(str_of(created), &ret->created_ms);
 	ret->role = line_of(&lines, "Role", own);
 	ret->wake = line_of(&lines, "Wake", own);
+	ret->others = shared_is_others(box->md, box->agent);
 	return life_read(box, ret, own, err);
 }
 
@@ -157,7 +158,8 @@ maildir_find_agent(struct mr_room *room, const char *name, struct mr_agent *ret,
 	struct mr_agent agent = { .worktree = "", .session = "", .host = "" };
 	struct arena *own = NULL;
 
-	if (mailbox_open_any(&box, maildir_of(room), name, err) != MR_OK)
+	if (shared_check_agent(maildir_of(room), name, err) != MR_OK ||
+	    mailbox_open_any(&box, maildir_of(room), name, err) != MR_OK)
 		return err->code;
 	if (read_agent(&box, &agent, &own, err) != MR_OK) {
 		arena_free(own);
@@ -197,6 +199,8 @@ maildir_each_agent(struct mr_room *room, mr_agent_fn *fn, void *ctx, struct mr_e
 	for (size_t i = 0; rc == MR_OK && more && i < names.n; i++) {
 		struct mr_agent agent = { 0 };
 
+		if (shared_skip_agent(maildir_of(room), names.v[i]))
+			continue;
 		rc = maildir_find_agent(room, names.v[i], &agent, err);
 		if (rc == MR_CORRUPT) {
 			agent = unreadable_agent(maildir_of(room), names.v[i]);
@@ -263,7 +267,7 @@ check_case(struct maildir *md, const char *address, struct mr_error *err)
 }
 
 static enum mr_rc
-write_agent(const struct mr_agent *agent, struct buf *out, struct mr_error *err)
+write_agent(const struct maildir *md, const struct mr_agent *agent, struct buf *out, struct mr_error *err)
 {
 	char created[RFC3339_LEN + 1];
 
@@ -273,6 +277,7 @@ write_agent(const struct mr_agent *agent, struct buf *out, struct mr_error *err)
 		return err->code;
 	if (agent->role && agent->role[0] && header_add(out, "Role", str_of(agent->role), err) != MR_OK)
 		return err->code;
+	shared_add_user(md, out);
 	return buf_ok(out) ? MR_OK : mr_nomem(err);
 }
 
@@ -283,6 +288,8 @@ maildir_has_agent(struct mr_room *room, const char *name, struct mr_error *err)
 	char path[MR_ADDRESS_MAX + 8];
 	struct stat st;
 
+	if (shared_check_agent(maildir_of(room), name, err) != MR_OK)
+		return err->code;
 	text_join(path, sizeof path, name, "/agent", NULL);
 	bool looked = sys_stat(maildir_of(room)->agents_fd, path, &st) == 0;
 
@@ -314,7 +321,7 @@ maildir_add_agent(struct mr_room *room, const struct mr_agent *agent, struct mr_
 	struct maildir *md = maildir_of(room);
 	int tmp_fd;
 
-	if (address_check(str_of(agent->name), err) != MR_OK || write_agent(agent, &text, err) != MR_OK)
+	if (address_check(str_of(agent->name), err) != MR_OK || write_agent(md, agent, &text, err) != MR_OK)
 		return err->code;
 	if (lock_take(md->agents_fd, ".lock", md->file_mode, LOCK_WAIT_MS, &lock_fd, err) != MR_OK)
 		return mr_wrap(err, "cannot register '%s'", agent->name);
@@ -328,5 +335,7 @@ maildir_add_agent(struct mr_room *room, const struct mr_agent *agent, struct mr_
 
 	if (rc == MR_EXISTS)
 		return mr_fail(err, MR_EXISTS, "agent '%s' is registered already", agent->name);
+	if (rc == MR_OK)
+		reserve_keep(md);
 	return rc == MR_OK ? rc : mr_wrap(err, "cannot register '%s'", agent->name);
 }

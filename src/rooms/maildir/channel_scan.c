@@ -74,6 +74,7 @@ parse(struct scanning *s, const char *name, const struct stat *st, struct mr_mes
 	if (message_parse(buf_str(&s->text), s->room->name, s->depth == SCAN_BODIES ? MESSAGE_ALL : MESSAGE_HEADERS,
 		&msg, err) != MR_OK)
 		return err->code;
+	msg.proof = shared_proof(maildir_of(s->room), msg.from, st);
 	if (msg.id[0] == '\0')
 		id_from_name((int64_t)st->st_mtim.tv_sec * 1000, str_of(name), msg.id);
 	(void)snprintf(path, sizeof path, "channels/%.80s/posts/%s", s->c->name, name);

@@ -152,8 +152,11 @@ check_mailboxes(struct inspection *in, struct held_count *held, struct mr_error 
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
 	enum mr_rc rc = agents_collect(in->md, false, &names, err);
 
-	for (size_t i = 0; rc == MR_OK && i < names.n; i++)
+	for (size_t i = 0; rc == MR_OK && i < names.n; i++) {
 		rc = check_mailbox(in, names.v[i], held, err);
+		if (rc != MR_OK && shared_skip(in->md, err, "agents/%s", names.v[i]))
+			rc = MR_OK;
+	}
 	held->newest = 0;
 	if (rc == MR_OK && in->f.fix)
 		rc = commit_flush(in->md, err);
@@ -223,8 +226,11 @@ check_queues(struct inspection *in, struct held_count *held, struct mr_error *er
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
 	enum mr_rc rc = queue_names(in->md, &names, err);
 
-	for (size_t i = 0; rc == MR_OK && i < names.n; i++)
+	for (size_t i = 0; rc == MR_OK && i < names.n; i++) {
 		rc = check_queue(in, names.v[i], held, err);
+		if (rc != MR_OK && shared_skip(in->md, err, "queues/%s", names.v[i]))
+			rc = MR_OK;
+	}
 	return rc;
 }
 
@@ -280,6 +286,34 @@ check_holds(struct inspection *in, const struct held_count *held, struct mr_erro
 	return rc;
 }
 
+/* ---- reserve/ ---- */
+
+static void
+check_reserve(struct inspection *in)
+{
+	size_t missing = reserve_missing(in->md);
+	struct mr_error err = { 0 };
+
+	if (missing == 0) {
+		inspect_fine(in, "reserve", "the space that is kept for a full disk is there");
+		return;
+	}
+	bool fixed = in->f.fix && reserve_make(in->md, &err) == MR_OK;
+
+	findings_say(&in->f,
+	    &(struct mr_finding){ .severity = MR_NOTE,
+		.code = "reserve",
+		.path = "reserve",
+		.why = "an older mailroom made the room, or commands used it up on a full disk: without it a full disk "
+		       "stops drain, read, recv, archive and done",
+		.fix = fixed       ? "it was made"
+		       : in->f.fix ? err.message
+				   : "mailroom doctor --fix makes it; so does the next command that moves mail, once "
+				     "there is space",
+		.fixed = fixed },
+	    "%zu of %d files that are kept for a full disk are missing", missing, RESERVE_FILES);
+}
+
 /* ---- All of it ---- */
 
 static enum mr_rc
@@ -332,8 +366,10 @@ maildir_inspect(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, st
 		rc = check_holds(&in, &held, err);
 	if (rc == MR_OK)
 		rc = inspect_orphans(&in, err);
-	if (rc == MR_OK)
+	if (rc == MR_OK) {
+		check_reserve(&in);
 		inspect_attic(&in);
+	}
 	findings_end(&in.f);
 	mr_names_done(&held.tokens);
 	buf_done(&in.path);

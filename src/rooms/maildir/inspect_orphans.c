@@ -90,7 +90,7 @@ inspect_orphans(struct inspection *in, struct mr_error *err)
 
 		if (rc == MR_OK)
 			rc = dir_each(fd, note_owner, &links, err);
-		if (rc != MR_OK && rc != MR_NOTFOUND)
+		if (rc != MR_OK && rc != MR_NOTFOUND && !shared_skip(in->md, err, "%s", folder))
 			return rc;
 		*err = (struct mr_error){ 0 };
 		for (size_t l = 0; l < links.n; l++)

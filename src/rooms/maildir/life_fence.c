@@ -57,7 +57,8 @@ empty_gone(struct mailbox *box, int held_fd, const char *name, size_t *ret, stru
 	size_t n = 0;
 	enum mr_rc rc = dir_open(held_fd, name, &fd, err);
 
-	if (rc == MR_NOTFOUND || rc == MR_REFUSED) /* emptied by another; a planted link is left alone */
+	if (rc == MR_NOTFOUND || rc == MR_REFUSED || /* emptied by another; a planted link is left alone */
+	    (rc != MR_OK && shared_skip(box->md, err, "agents/%s/held/%s", box->agent, name)))
 		return MR_OK;
 	if (rc == MR_OK)
 		rc = hold_return_all(box, fd, &n, err);

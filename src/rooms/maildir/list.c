@@ -158,7 +158,8 @@ add_held(struct pass *p, struct mr_error *err)
 		(void)str_to_u64(str_of(lives.v[i]), &life);
 		struct source s = { .fd = -1, .owned = true, .place = { .folder = MR_HELD, .life = (unsigned)life } };
 		rc = mailbox_held(p->box, s.place.life, false, &s.fd, err);
-		if (rc == MR_NOTFOUND) { /* fenced meanwhile; held/ has changed, so we come again */
+		if (rc == MR_NOTFOUND || /* fenced meanwhile; held/ has changed, so we come again */
+		    (rc != MR_OK && shared_skip(p->box->md, err, "agents/%s/held/%s", p->box->agent, lives.v[i]))) {
 			rc = MR_OK;
 			continue;
 		}
@@ -183,7 +184,8 @@ add_subfolder(struct pass *p, enum mr_folder folder, const char *name, struct mr
 			.place = {
 			    .folder = (unsigned char)folder, .box = (unsigned char)order[i], .subfolder = kept } };
 		enum mr_rc rc = list_open_folder(p->box, &s.place, &s.fd, err);
-		if (rc == MR_NOTFOUND)
+		if (rc == MR_NOTFOUND || (rc != MR_OK && shared_skip(p->box->md, err, "agents/%s/%s/%s", p->box->agent,
+							     name, mailbox_folder_name(order[i]))))
 			continue;
 		if (rc == MR_OK)
 			rc = add_source(p, s, err);

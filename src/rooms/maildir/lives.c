@@ -131,7 +131,7 @@ add_line(struct buf *out, const char *name, const char *value, struct mr_error *
 }
 
 static enum mr_rc
-write_life(const struct mr_agent *agent, struct buf *out, struct mr_error *err)
+write_life(const struct maildir *md, const struct mr_agent *agent, struct buf *out, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf process = BUF_INIT;
 	char started[RFC3339_LEN + 1];
@@ -145,6 +145,7 @@ write_life(const struct mr_agent *agent, struct buf *out, struct mr_error *err)
 	    add_line(out, "Worktree", agent->worktree, err) != MR_OK ||
 	    add_line(out, "Host", agent->host, err) != MR_OK)
 		return err->code;
+	shared_add_user(md, out);
 	return buf_ok(out) && !process.failed ? MR_OK : mr_nomem(err);
 }
 
@@ -216,7 +217,7 @@ link_life(struct mailbox *box, const struct mr_agent *agent, int lives_fd, struc
 	char name[16];
 	int tmp_fd;
 
-	if (write_life(agent, &text, err) != MR_OK || newest_in(lives_fd, true, &newest, err) != MR_OK ||
+	if (write_life(md, agent, &text, err) != MR_OK || newest_in(lives_fd, true, &newest, err) != MR_OK ||
 	    mailbox_folder(box, BOX_TMP, &tmp_fd, err) != MR_OK)
 		return err->code;
 	(void)snprintf(name, sizeof name, "%u", agent->life);
@@ -245,6 +246,7 @@ maildir_take_life(struct mr_room *room, const struct mr_agent *agent, size_t *re
 		return mr_wrap(
 		    err, "life %u of '%s' has begun, but its mail is not all back", agent->life, agent->name);
 	forget_old(fd, agent->life);
+	reserve_keep(md);
 	*ret_returned = returned;
 	return MR_OK;
 }
@@ -330,7 +332,8 @@ maildir_update_life(struct mr_room *room, const struct mr_agent *agent, struct m
 	char name[16];
 
 	(void)snprintf(name, sizeof name, "%u", agent->life);
-	if (write_life(agent, &text, err) != MR_OK || open_lives(room, agent->name, &fd, err) != MR_OK)
+	if (write_life(maildir_of(room), agent, &text, err) != MR_OK ||
+	    open_lives(room, agent->name, &fd, err) != MR_OK)
 		return err->code;
 	if (sys_stat(fd, name, &st) < 0)
 		return errno == ENOENT

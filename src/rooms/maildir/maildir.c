@@ -13,6 +13,7 @@ const struct room_driver room_maildir = {
 	.close = maildir_close,
 	.recover = maildir_recover,
 	.storage = maildir_storage,
+	.spend_reserve = maildir_spend_reserve,
 
 	.each_agent = maildir_each_agent,
 	.find_agent = maildir_find_agent,

@@ -27,6 +27,8 @@
  *	keys.c      send keys
  *	commit.c    the one module that makes changes durable
  *	watch.c     inotify
+ *	reserve.c   space that is kept for a full disk
+ *	shared.c    several users in one room: proof of senders, what is closed (essay)
  *	records.c   small values of the post office
  *	place.c     where a message is, purge; place_shared.c: in queues and channels
  *	storage.c   what the file system promises
@@ -43,6 +45,12 @@ struct dirty { /* a folder to sync at the next flush; fd is owned (dup) */
 	bool target, source; /* mail came in, went out */
 	dev_t dev;
 	ino_t ino;
+};
+
+struct sender { /* an agent, and the user whose mail from it is proven */
+	char agent[MR_ADDRESS_MAX + 1];
+	bool known;
+	uid_t user;
 };
 
 struct maildir {     /* room->state */
@@ -62,6 +70,11 @@ struct maildir {     /* room->state */
 	int dirty_errno;                  /* an early sync failed: the next flush says so */
 	char crowded[MR_ADDRESS_MAX + 1]; /* whose cur/ a listing found too full: the next flush files it; or "" */
 	bool looked_for_crowd;            /* by a mark, once: see mark.c */
+	struct mr_names *barred;          /* room->barred */
+	struct sender senders[8];         /* those of the last messages read in one go; shared_forget empties it */
+	size_t senders_n;                 /* how many were looked up */
+	bool reserve_spent;               /* some of it, by this handle: it is to be made again */
+	bool reserve_looked;              /* whether it is whole, once */
 	char seen[MR_ADDRESS_MAX + 24];   /* the life that was last looked at, as <agent>/lives/<N>; or "" */
 	int64_t seen_ms;                  /* and its mtime then */
 };
@@ -351,6 +364,37 @@ enum mr_rc hold_return_all(struct mailbox *box, int held_fd, size_t *ret, struct
 
 /* Ends all process holds of this handle: removes holds/<token>, lets go of the lock. For maildir_close. */
 void hold_close(struct maildir *md);
+
+/* ---- shared.c: several users in one room ---- */
+static inline bool
+maildir_is_shared(const struct maildir *md)
+{
+	return (md->dir_mode & S_IRWXG) != 0;
+}
+/* Is this error one that only says that another user has closed `path`? Then it is noted in room->barred, err is
+ * emptied, and the caller goes on without. */
+bool shared_skip(struct maildir *md, struct mr_error *err, const char *fmt, ...) MR_PRINTF(3, 4);
+/* The same, asked before, for an agent of whom more than the mailbox is wanted. */
+bool shared_skip_agent(struct maildir *md, const char *agent);
+/* MR_REFUSED: mail cannot be delivered to it, and why. */
+enum mr_rc shared_check_agent(struct maildir *md, const char *agent, struct mr_error *err);
+/* Of a message that says it is from that agent, and whose file is so. */
+enum mr_proof shared_proof(struct maildir *md, const char *from, const struct stat *st);
+/* Is the agent that of another user, or of nobody who can be told? False where the room is not shared. */
+bool shared_is_others(struct maildir *md, const char *agent);
+void shared_forget(struct maildir *md); /* what was looked up for shared_proof: before a new look */
+/* The line Uid: of a registration or a life; nothing in a room that is not shared. */
+void shared_add_user(const struct maildir *md, struct buf *out);
+
+/* ---- reserve.c: what is kept for a full disk ---- */
+#define RESERVE_FILES 32
+/* Gives one file of it back. False: none is left. */
+bool maildir_spend_reserve(struct mr_room *room);
+/* Makes what is missing, as far as it fits. */
+enum mr_rc reserve_make(struct maildir *md, struct mr_error *err);
+/* The same where this handle spent some, or where there is plenty of space. Best effort, cheap when none is missing. */
+void reserve_keep(struct maildir *md);
+size_t reserve_missing(struct maildir *md); /* how many files */
 
 /* ---- watching, records, evidence ---- */
 enum mr_rc maildir_watch(struct mr_room *room, const char *agent, void **ret_watch, struct mr_error *err);

@@ -289,5 +289,8 @@ maildir_flush(struct mr_room *room, struct mr_error *err)
 			(void)file_oldest(&box, &ignored);
 		md->crowded[0] = '\0';
 	}
-	return commit_flush(md, err);
+	enum mr_rc rc = commit_flush(md, err);
+
+	reserve_keep(md);
+	return rc;
 }

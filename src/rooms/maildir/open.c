@@ -186,6 +186,7 @@ maildir_open(struct mr_room *room, const char *where, struct mr_error *err)
 	if (!md)
 		return mr_nomem(err);
 	md->root_fd = md->agents_fd = md->process_hold_fd = -1;
+	md->barred = &room->barred;
 	room->state = md;
 	if (find_root(md, where, &settings, err) != MR_OK)
 		return err->code;
@@ -211,6 +212,8 @@ maildir_close(struct mr_room *room)
 		return;
 	commit_forget(md);
 	hold_close(md);
+	if (md->reserve_spent) /* once more: the file of a hold was in its way */
+		reserve_keep(md);
 	maildir_watch_forget(md);
 	sys_close_fd(&md->agents_fd);
 	sys_close_fd(&md->root_fd);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * place.c - where a message is: every mailbox (also those of pruned agents), dead letters, spool,
- * tombstone; queues and channels are place_shared.c's. And purge, which is the same walk with an unlink at the end.
+ * place.c - where a message is: every mailbox (also those of pruned agents), dead letters, spool; queues and channels
+ * are place_shared.c's. And purge, which is the same walk with an unlink at the end.
  */
 #include "base/clock.h"
 #include "base/error.h"
@@ -30,7 +30,7 @@ each_copy_in(struct mailbox *box, unsigned folders, const char *id, copy_fn *fn,
 }
 
 static enum mr_rc
-each_copy(struct maildir *md, const char *id, copy_fn *fn, void *ctx, struct mr_error *err)
+each_copy(struct maildir *md, unsigned folders, const char *id, copy_fn *fn, void *ctx, struct mr_error *err)
 {
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
 	mr_auto(mailbox_done) struct mailbox dead = MAILBOX_INIT;
@@ -41,8 +41,8 @@ each_copy(struct maildir *md, const char *id, copy_fn *fn, void *ctx, struct mr_
 
 		rc = mailbox_open_any(&box, md, names.v[i], err);
 		if (rc == MR_OK)
-			rc = each_copy_in(&box, EVERY_FOLDER, id, fn, ctx, err);
-		else if (rc == MR_NOTFOUND)
+			rc = each_copy_in(&box, folders, id, fn, ctx, err);
+		if (rc == MR_NOTFOUND || (rc != MR_OK && shared_skip(md, err, "agents/%s", names.v[i])))
 			rc = MR_OK;
 	}
 	if (rc == MR_OK)
@@ -166,25 +166,11 @@ enum mr_rc
 maildir_each_place(struct mr_room *room, const char *id, place_fn *fn, void *ctx, struct mr_error *err)
 {
 	struct telling telling = { .fn = fn, .ctx = ctx };
-	mr_auto(buf_done) struct buf tombstone = BUF_INIT;
 
 	if (tell_spool(room, id, &telling, err) != MR_OK ||
-	    each_copy(maildir_of(room), id, tell_copy, &telling, err) != MR_OK ||
-	    place_tell_shared(room, id, fn, ctx, err) != MR_OK)
+	    each_copy(maildir_of(room), EVERY_FOLDER, id, tell_copy, &telling, err) != MR_OK)
 		return err->code;
-	enum mr_rc rc = maildir_record_get(room, "purged", "", id, &tombstone, err);
-
-	if (rc == MR_OK) {
-		mr_auto(buf_done) struct buf evidence = BUF_INIT;
-
-		buf_addf(&evidence, "records/purged has its tombstone: ");
-		for (size_t i = 0; i < tombstone.len; i++)
-			buf_addc(&evidence, tombstone.ptr[i] != '\n' ? tombstone.ptr[i]
-					    : i + 1 < tombstone.len  ? ';'
-								     : ' ');
-		tell_room(&telling, "purged", buf_z(&evidence));
-	}
-	return rc == MR_NOTFOUND ? MR_OK : rc;
+	return place_tell_shared(room, id, fn, ctx, err);
 }
 
 /* ---- Purge ---- */
@@ -232,18 +218,22 @@ remove_spooled(struct mr_room *room, const char *id, struct mr_error *err)
 enum mr_rc
 maildir_purge(struct mr_room *room, const char *id, size_t *ret_removed, struct mr_error *err)
 {
+	struct maildir *md = maildir_of(room);
 	size_t removed = 0, before;
 	unsigned passes = 0;
 
 	if (remove_spooled(room, id, err) != MR_OK)
 		return err->code;
-	/* Mail moves between folders while we walk: only a pass that meets none ends it. */
+	/* Mail moves between folders while we walk: only a pass that meets none ends it. The sender's own copy goes
+	 * last: as long as it is there, a purge that was cut off can be repeated. */
 	do {
 		before = removed;
-		if (each_copy(maildir_of(room), id, remove_copy, &removed, err) != MR_OK ||
-		    place_purge_shared(room, id, &removed, err) != MR_OK)
+		if (each_copy(md, EVERY_FOLDER & ~(unsigned)MR_SENT, id, remove_copy, &removed, err) != MR_OK ||
+		    place_purge_shared(room, id, &removed, err) != MR_OK ||
+		    (removed == before && each_copy(md, MR_SENT, id, remove_copy, &removed, err) != MR_OK))
 			return mr_wrap(err, "cannot purge '%s' everywhere", id);
 	} while (removed != before && ++passes < PURGE_PASSES_MAX);
+	md->reserve_spent |= removed > 0; /* what was freed goes there first */
 	*ret_removed = removed;
 	return MR_OK;
 }

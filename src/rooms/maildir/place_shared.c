@@ -32,7 +32,7 @@ each_work(struct maildir *md, const char *id, work_fn *fn, void *ctx, struct mr_
 			rc = queue_find(&q, id, &at, err);
 		if (rc == MR_OK)
 			rc = fn(ctx, &q, &at, err);
-		else if (rc == MR_NOTFOUND)
+		if (rc == MR_NOTFOUND || (rc != MR_OK && shared_skip(md, err, "queues/%s", names.v[i])))
 			rc = MR_OK;
 	}
 	return rc;
@@ -174,7 +174,8 @@ each_post(struct mr_room *room, const char *id, post_fn *fn, void *ctx, struct m
 		rc = maildir_channel_scan(room, all.names.v[i], 0, SCAN_HEADERS, match_post, &s, &other);
 		if (s.number > 0)
 			rc = fn(ctx, maildir_of(room), all.names.v[i], s.number, err);
-		else if (rc == MR_NOTFOUND || rc == MR_CORRUPT) /* removed just now; another post is damaged */
+		else if (rc == MR_NOTFOUND || rc == MR_CORRUPT || /* removed just now; another post is damaged */
+			 (rc != MR_OK && shared_skip(maildir_of(room), &other, "channels/%s", all.names.v[i])))
 			rc = MR_OK;
 		else if (rc != MR_OK)
 			*err = other;

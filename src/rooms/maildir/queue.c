@@ -136,7 +136,7 @@ queue_names(struct maildir *md, struct mr_names *ret, struct mr_error *err)
 	enum mr_rc rc = dir_open(md->root_fd, "queues", &fd, err);
 	if (rc == MR_OK)
 		rc = dir_each(fd, note_queue, ret, err);
-	return rc == MR_NOTFOUND ? MR_OK : rc;
+	return rc == MR_NOTFOUND || (rc != MR_OK && shared_skip(md, err, "queues")) ? MR_OK : rc;
 }
 
 /* ---- Priorities ---- */

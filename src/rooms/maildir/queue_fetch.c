@@ -11,7 +11,7 @@
 
 static enum mr_rc
 parse_found(struct mr_room *room, const struct queue *q, const struct work_at *at, struct mr_str text,
-    struct mr_message *ret, struct mr_error *err)
+    const struct stat *st, struct mr_message *ret, struct mr_error *err)
 {
 	struct mr_message msg = { .from = "",
 		.subject = "",
@@ -34,6 +34,8 @@ parse_found(struct mr_room *room, const struct queue *q, const struct work_at *a
 	}
 	if (message_parse(text, room->name, MESSAGE_ALL, &msg, err) != MR_OK)
 		return mr_wrap(err, "'%s'", at->name);
+	shared_forget(q->md);
+	msg.proof = shared_proof(q->md, msg.from, st);
 	buf_addf(&path, "queues/%s/%s/%s", q->name, at->path, at->name);
 	struct arena *own = msg.own;
 	const char *kept = arena_dup(&own, buf_str(&path));
@@ -53,6 +55,7 @@ maildir_queue_fetch(
 {
 	mr_auto(queue_done) struct queue q = QUEUE_INIT;
 	mr_auto(buf_done) struct buf text = BUF_INIT;
+	struct stat st;
 
 	enum mr_rc rc = queue_open(&q, maildir_of(room), queue, err);
 	if (rc != MR_OK)
@@ -63,9 +66,9 @@ maildir_queue_fetch(
 		if (rc != MR_OK)
 			return rc;
 		buf_clear(&text);
-		rc = file_read(at.fd, at.name, FILE_LIMIT, &text, err);
+		rc = file_read_stat(at.fd, at.name, FILE_LIMIT, &text, &st, err);
 		if (rc == MR_OK)
-			return parse_found(room, &q, &at, buf_str(&text), ret, err);
+			return parse_found(room, &q, &at, buf_str(&text), &st, ret, err);
 		if (rc == MR_REFUSED) { /* a planted link or folder, or larger than any mail: it will never be read */
 			err->code = MR_CORRUPT;
 			return MR_CORRUPT;

@@ -191,7 +191,7 @@ find_anywhere(struct maildir *md, const char *token, struct hold *hold, struct m
 			fill_in(hold, &c);
 			return MR_OK;
 		}
-		if (rc == MR_NOTFOUND)
+		if (rc == MR_NOTFOUND || shared_skip(md, err, "queues/%s", names.v[i]))
 			rc = MR_OK;
 	}
 	return rc == MR_OK ? MR_NOTFOUND : rc;

@@ -60,7 +60,7 @@ reader_path(struct reader *r, const struct listed *at)
 }
 
 static enum mr_rc
-open_file(struct reader *r, const struct listed *at, int *ret_fd, size_t *ret_size, struct mr_error *err)
+open_file(struct reader *r, const struct listed *at, int *ret_fd, struct stat *ret_st, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int fd = -1;
 	struct stat st;
@@ -79,7 +79,7 @@ open_file(struct reader *r, const struct listed *at, int *ret_fd, size_t *ret_si
 		return mr_fail_errno(err, "cannot read '%s'", at->name);
 	if (!S_ISREG(st.st_mode))
 		return mr_fail(err, MR_REFUSED, "'%s' is not a file", at->name);
-	*ret_size = (size_t)st.st_size;
+	*ret_st = st;
 	*ret_fd = fd;
 	fd = -1;
 	return MR_OK;
@@ -149,7 +149,7 @@ reader_read(
 {
 	mr_auto(sys_close_fd) int fd = -1;
 	struct mr_message msg;
-	size_t size = 0;
+	struct stat st;
 
 	fill_in(&msg, at);
 	if (depth == SCAN_NAMES) {
@@ -157,17 +157,18 @@ reader_read(
 		*ret = msg;
 		return MR_OK;
 	}
-	enum mr_rc rc = open_file(r, at, &fd, &size, err);
+	enum mr_rc rc = open_file(r, at, &fd, &st, err);
 	if (rc != MR_OK)
 		return rc;
-	rc = read_text(r, fd, size, depth == SCAN_BODIES, err);
+	rc = read_text(r, fd, (size_t)st.st_size, depth == SCAN_BODIES, err);
 	if (rc != MR_OK)
 		return mr_wrap(err, "'%s'", at->name);
-	msg.size_bytes = size;
+	msg.size_bytes = (size_t)st.st_size;
 	rc = message_parse(
 	    buf_str(&r->text), r->room->name, depth == SCAN_BODIES ? MESSAGE_ALL : MESSAGE_HEADERS, &msg, err);
 	if (rc != MR_OK)
 		return mr_wrap(err, "'%s'", at->name);
+	msg.proof = shared_proof(r->box->md, msg.from, &st);
 	rc = reader_own_path(r, at, &msg, err);
 	if (rc == MR_OK)
 		*ret = msg;
@@ -193,12 +194,12 @@ enum mr_rc
 reader_raw(struct reader *r, const struct listed *at, struct buf *ret, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int fd = -1;
-	size_t size = 0;
+	struct stat st;
 
-	enum mr_rc rc = open_file(r, at, &fd, &size, err);
+	enum mr_rc rc = open_file(r, at, &fd, &st, err);
 	if (rc != MR_OK)
 		return rc;
-	rc = read_text(r, fd, size, true, err);
+	rc = read_text(r, fd, (size_t)st.st_size, true, err);
 	if (rc != MR_OK)
 		return mr_wrap(err, "'%s'", at->name);
 	buf_add(ret, buf_str(&r->text));
@@ -210,6 +211,7 @@ reader_done(struct reader *r)
 {
 	sys_close_fd(&r->folder_fd);
 	r->folder_fd = -1;
+	shared_forget(maildir_of(r->room));
 	buf_done(&r->text);
 	buf_done(&r->path);
 }

@@ -168,18 +168,30 @@ maildir_record_put(struct mr_room *room, const char *kind, const char *owner, co
 	return MR_OK;
 }
 
+/* Has another user of a shared room closed the folder in which this record would be? Then nobody knows of any, and a
+ * name must not pass for taken, or be ambiguous, because of it. */
+static bool
+closes_all(struct maildir *md, const struct record_place *place, struct mr_error *err)
+{
+	return maildir_is_shared(md) && sys_access(md->root_fd, place->folder, X_OK) < 0 &&
+	       shared_skip(md, err, "%s", place->folder);
+}
+
 enum mr_rc
 maildir_record_get(
     struct mr_room *room, const char *kind, const char *owner, const char *name, struct buf *ret, struct mr_error *err)
 {
 	char path[2 * sizeof(((struct record_place *)0)->folder)];
+	struct maildir *md = maildir_of(room);
 	struct record_place place;
 	enum mr_rc rc = find_place(kind, owner, name, &place, err);
 
 	if (rc == MR_OK) {
 		text_join(path, sizeof path, place.folder, "/", place.file, NULL);
-		rc = file_read(maildir_of(room)->root_fd, path, RECORD_MAX, ret, err);
+		rc = file_read(md->root_fd, path, RECORD_MAX, ret, err);
 	}
+	if (rc != MR_OK && closes_all(md, &place, err))
+		rc = MR_NOTFOUND;
 	if (rc == MR_NOTFOUND)
 		return mr_fail(err, MR_NOTFOUND, "no record '%s/%s'", kind, name);
 	return rc == MR_OK ? rc : mr_wrap(err, "cannot read record '%s/%s'", kind, name);
@@ -297,6 +309,8 @@ maildir_record_unlock(struct mr_room *room, void *lock)
 /* ---- Listing ---- */
 
 struct record_walk {
+	struct maildir *md;
+	const char *folder;
 	const struct office_kind *office;
 	int folder_fd;
 	struct mr_names names;
@@ -333,6 +347,12 @@ collect_record(void *ctx, const struct dir_entry *entry)
 		return true;
 	(void)snprintf(
 	    path, sizeof path, "%s%s", entry->name, walk->office && walk->office->has_folder ? "/settings" : "");
+	if (maildir_is_shared(walk->md) && sys_access(walk->folder_fd, path, R_OK) < 0) {
+		struct mr_error closed = { .sys_errno = errno };
+
+		(void)shared_skip(walk->md, &closed, "%s/%s", walk->folder, path);
+		return true;
+	}
 	if (walk->office != NULL && (sys_stat(walk->folder_fd, path, &st) < 0 || !S_ISREG(st.st_mode)))
 		return true;
 	walk->failed |= !names_add(&walk->names, str_of(name));
@@ -351,7 +371,7 @@ maildir_record_each(struct mr_room *room, const char *kind, const char *owner, b
 {
 	mr_auto(sys_close_fd) int fd = -1;
 	struct record_place place;
-	struct record_walk walk = { 0 };
+	struct record_walk walk = { .md = maildir_of(room), .folder = place.folder };
 	enum mr_rc rc = find_place(kind, owner, NULL, &place, err);
 
 	if (rc == MR_OK) {
@@ -361,7 +381,7 @@ maildir_record_each(struct mr_room *room, const char *kind, const char *owner, b
 		if (fd < 0)
 			rc = open_folder(room, &place, false, &fd, err);
 	}
-	if (rc == MR_NOTFOUND)
+	if (rc == MR_NOTFOUND || (rc != MR_OK && shared_skip(walk.md, err, "%s", place.folder)))
 		return MR_OK;
 	walk.office = place.office;
 	walk.folder_fd = fd;

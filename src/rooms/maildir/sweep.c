@@ -102,10 +102,10 @@ sweep_life(struct mailbox *box, unsigned life, size_t *count, struct mr_error *e
 	enum mr_rc rc = mailbox_held(box, life, false, &fd, err);
 	if (rc == MR_OK)
 		rc = names_in(fd, &names, err);
-	if (rc != MR_OK)
-		return rc == MR_NOTFOUND ? MR_OK : rc;
-	if (names.n == 0)
+	if (rc == MR_NOTFOUND || (rc != MR_OK && shared_skip(box->md, err, "agents/%s/held/%u", box->agent, life)))
 		return MR_OK;
+	if (rc != MR_OK || names.n == 0)
+		return rc;
 	rc = life_newest(box, &newest, err);
 	if (rc == MR_OK && life < newest) /* a takeover was cut off before it fenced this life */
 		return life_fence(box, newest, count, err);

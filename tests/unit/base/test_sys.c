@@ -284,6 +284,68 @@ a_kill_comes_before_or_after_the_call(void **state)
 	assert_false(exists(s->fd, "f"));
 }
 
+struct helper {
+	unsigned asked, has;
+};
+
+static bool
+free_some(void *ctx)
+{
+	struct helper *h = ctx;
+	struct stat st;
+
+	assert_int_equal(sys_stat(AT_FDCWD, "/none", &st), -1); /* its own calls do not ask for it */
+	h->asked++;
+	return h->has > 0 && h->has--;
+}
+
+static void
+a_call_without_space_is_tried_again_while_some_is_freed(void **state)
+{
+	struct scratch *s = *state;
+	struct helper h = { .has = 1 };
+	struct sys_relief relief = { .free_some = free_some, .ctx = &h };
+
+	assert_null(sys_relief_set(&relief));
+	sys_plan_set(&(struct sys_plan){ .fault = SYS_FAULT_ERRNO, .at = 1, .error = ENOSPC });
+	assert_int_equal(sys_mkdir(s->fd, "made", 0700), 0);
+	assert_int_equal(h.asked, 1);
+	sys_plan_set(&(struct sys_plan){ .fault = SYS_FAULT_ERRNO, .at = 1, .for_good = true, .error = ENOSPC });
+	h = (struct helper){ .has = 3 };
+	assert_int_equal(sys_mkdir(s->fd, "not", 0700), -1);
+	assert_int_equal(errno, ENOSPC);
+	assert_int_equal(h.asked, 4); /* the last time there was nothing left */
+	sys_plan_set(&(struct sys_plan){ .fault = SYS_FAULT_ERRNO, .at = 1, .error = EIO });
+	assert_int_equal(sys_mkdir(s->fd, "not", 0700), -1);
+	assert_int_equal(h.asked, 4);
+	sys_plan_set(&(struct sys_plan){ .fault = SYS_FAULT_ERRNO, .at = 1, .error = ENOSPC });
+	h.has = 1;
+	assert_int_equal(sys_fsync(s->fd), -1); /* what it did not write is lost */
+	assert_int_equal(h.asked, 4);
+	sys_plan_set(NULL);
+	assert_ptr_equal(sys_relief_set(NULL), &relief);
+}
+
+static void
+allocated_space_is_there(void **state)
+{
+	struct scratch *s = *state;
+	struct stat st;
+	char byte = 'x';
+
+	int fd = sys_open(s->fd, "space", O_RDWR | O_CREAT | O_EXCL, 0600);
+	assert_int_equal(sys_write_all(fd, "abc", 3), 0);
+	assert_int_equal(sys_allocate(fd, 16384), 0);
+	assert_int_equal(sys_stat_fd(fd, &st), 0);
+	assert_int_equal(st.st_size, 16384);
+	assert_true(st.st_blocks * 512 >= 16384);
+	assert_int_equal(sys_pread(fd, &byte, 1, 2), 1);
+	assert_int_equal(byte, 'c');
+	assert_int_equal(sys_pread(fd, &byte, 1, 16383), 1);
+	assert_int_equal(byte, 0);
+	(void)sys_close(fd);
+}
+
 int
 main(void)
 {
@@ -303,6 +365,8 @@ main(void)
 		in_scratch(a_planned_error_comes_once_or_for_good),
 		in_scratch(only_for_a_folder_is_an_impossible_sync_no_failure),
 		in_scratch(a_kill_comes_before_or_after_the_call),
+		in_scratch(a_call_without_space_is_tried_again_while_some_is_freed),
+		in_scratch(allocated_space_is_there),
 	};
 
 	return cmocka_run_group_tests_name("base/sys", tests, NULL, NULL);

@@ -369,7 +369,7 @@ no_slot_is_taken_for_granted(void **state)
 	assert_rc(mr_recv(f.room, &f.bob, NULL, 1000, &claim, &msg, &err), MR_UNSUPPORTED);
 	assert_rc(mr_claim_done(f.room, &f.bob, id, id, &err), MR_UNSUPPORTED);
 	assert_rc(mr_why(f.room, &f.alice, id, NULL, NULL, &err), MR_UNSUPPORTED);
-	assert_rc(mr_purge(f.room, &f.alice, id, NULL, &n, &err), MR_UNSUPPORTED);
+	assert_rc(mr_purge(f.room, &f.alice, id, NULL, NULL, &err), MR_UNSUPPORTED);
 	assert_rc(mr_fetch_raw(f.room, "bob", id, &bytes, &n, &err), MR_UNSUPPORTED);
 	assert_rc(mr_dead_each(f.room, NULL, NULL, &err), MR_UNSUPPORTED);
 	assert_rc(mr_dead_drop(f.room, &f.alice, id, &err), MR_UNSUPPORTED);

@@ -264,23 +264,72 @@ purge_removes_every_copy_and_leaves_a_tombstone(void **state)
 	struct mr_draft draft = draft_to(TO("bob", "carol"), "the key is 1234");
 	struct facts f = { 0 };
 	struct mr_error err = { 0 };
+	struct mr_purged purged = { 0 };
 	char id[MR_ID_LEN + 1];
-	size_t removed = 0;
 
 	town_send_draft(&t, &t.alice, &draft, id);
 	town_send(&t, &t.alice, "bob", "stays", NULL);
-	assert_rc(mr_purge(t.room, &t.alice, id, "line\nbreak", &removed, &err), MR_REFUSED);
+	assert_rc(mr_purge(t.room, &t.alice, id, "line\nbreak", &purged, &err), MR_REFUSED);
 	assert_int_equal(town_count(&t, "bob", MR_INBOX), 2);
-	assert_ok(mr_purge(t.room, &t.bob, id + 18, "leaked key", &removed, &err));
-	assert_int_equal(removed, 3);
+	assert_ok(mr_mark(t.room, &t.bob, id, MR_SEEN, 0, &err));
+	assert_ok(mr_purge(t.room, &t.alice, id + 18, "leaked key", &purged, &err));
+	assert_int_equal(purged.removed, 3);
 	assert_int_equal(town_count(&t, "bob", MR_INBOX), 1);
-	assert_int_equal(town_count(&t, "carol", MR_INBOX), 0);
-	assert_int_equal(town_count(&t, "alice", MR_SENT), 1);
+	assert_int_equal(town_count(&t, "carol", MR_INBOX), 1); /* that it is gone, which bob need not be told */
+	assert_int_equal(purged.told.n, 1);
+	assert_string_equal(purged.told.v[0], "carol");
+	assert_int_equal(purged.carried.n, 0);
+	mr_purged_done(&purged);
+	assert_int_equal(town_count(&t, "alice", MR_SENT), 2);
 	assert_ok(mr_why(t.room, &t.alice, id, note_fact, &f, &err));
 	assert_int_equal(f.n, 1);
-	assert_non_null(strstr(fact_of(&f, "", "purged"), "by 'bob'"));
+	assert_non_null(strstr(fact_of(&f, "", "purged"), "by 'alice'"));
 	assert_non_null(strstr(fact_of(&f, "", "purged"), "leaked key"));
-	assert_rc(mr_purge(t.room, &t.bob, id, "again", &removed, &err), MR_NOTFOUND);
+	assert_rc(mr_purge(t.room, &t.alice, id, "again", &purged, &err), MR_NOTFOUND);
+	town_done(&t);
+}
+
+static void
+only_the_sender_and_the_operator_may_purge(void **state)
+{
+	struct town t = town_new(state);
+	struct mr_self harness = t.operator;
+	struct mr_error err = { 0 };
+	char one[MR_ID_LEN + 1], two[MR_ID_LEN + 1];
+
+	town_send(&t, &t.alice, "bob", "one", one);
+	town_send(&t, &t.alice, "bob", "two", two);
+	harness.bound = true;
+	assert_rc(mr_purge(t.room, &t.bob, one, "", NULL, &err), MR_REFUSED);
+	assert_non_null(strstr(err.hint, "alice"));
+	assert_rc(mr_purge(t.room, &t.carol, one, "", NULL, &err), MR_REFUSED);
+	assert_rc(mr_purge(t.room, &harness, one, "", NULL, &err), MR_REFUSED);
+	assert_int_equal(town_count(&t, "bob", MR_INBOX), 2);
+	assert_ok(mr_purge(t.room, &t.operator, one, "", NULL, &err));
+	assert_ok(mr_purge(t.room, &t.alice, two, "", NULL, &err));
+	town_done(&t);
+}
+
+/* More of one time than fit into one record. */
+static void
+every_purged_message_has_its_tombstone(void **state)
+{
+	struct town t = town_new(state);
+	struct mr_error err = { 0 };
+	char id[MR_ID_LEN + 1], first[MR_ID_LEN + 1], long_reason[600];
+	struct facts f = { 0 };
+
+	memset(long_reason, 'x', sizeof long_reason - 1);
+	long_reason[sizeof long_reason - 1] = '\0';
+	for (int i = 0; i < 100; i++) {
+		town_send(&t, &t.alice, "bob", "x", i == 0 ? first : id);
+		assert_ok(mr_purge(t.room, &t.alice, i == 0 ? first : id, long_reason, NULL, &err));
+	}
+	assert_ok(mr_why(t.room, &t.alice, first, note_fact, &f, &err));
+	assert_non_null(strstr(fact_of(&f, "", "purged"), "by 'alice'"));
+	f = (struct facts){ 0 };
+	assert_ok(mr_why(t.room, &t.alice, id, note_fact, &f, &err));
+	assert_non_null(strstr(fact_of(&f, "", "purged"), "by 'alice'"));
 	town_done(&t);
 }
 
@@ -318,6 +367,8 @@ main(void)
 		ON_BOTH(why_tells_where_each_copy_is),
 		ON_BOTH(a_recipient_without_a_copy_is_named),
 		ON_BOTH(purge_removes_every_copy_and_leaves_a_tombstone),
+		ON_BOTH(only_the_sender_and_the_operator_may_purge),
+		ON_BOTH(every_purged_message_has_its_tombstone),
 		ON_BOTH(a_fresh_room_has_no_problems),
 	};
 

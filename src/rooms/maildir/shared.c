@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * shared.c - a room that several users share (Share: group): who wrote a message, and what one of them has closed to
+ * the others. In a room of one user none of this is asked.
+ *
+ * Proof. All members can write into all folders, so anybody can put a message there that says From: alice. What nobody
+ * can choose is the owner of a file. A life of an agent is a file, too, and belongs to the user who began it. So a
+ * message is proven if its file belongs to the user of the newest life of the agent that it says it is from; an agent
+ * that never lived has the user who registered it, the operator the user to whom the room belongs.
+ * - The line Uid: must fit the owner of that file: in a copy of the room, made by another user, it does not, and then
+ *   nothing is proven.
+ * - A file that the group may write proves nothing: another member may have filled it. Messages are 0440.
+ * - Mail from AGENT@LINK is written by the user who carries it, and is not proven.
+ * A member who takes over a name becomes its user: that is what a takeover is, and the old life is told.
+ *
+ * What is closed. A member may take the rights of the group away from a file or folder of its own, on purpose or by the
+ * umask of another tool. Commands that look at everything (who, @all, why, doctor) leave that out and say so once;
+ * a command that needs just that is refused with the reason.
+ */
+#include "base/error.h"
+#include "base/sys.h"
+#include "message/address.h"
+#include "rooms/maildir/maildir.h"
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#define RECORD_LIMIT ((size_t)64 << 10)
+#define BARRED_MAX 32
+#define SENDERS (sizeof(((struct maildir *)0)->senders) / sizeof(struct sender))
+
+/* ---- What is closed ---- */
+
+static bool
+is_closed_errno(int error)
+{
+	return error == EACCES || error == EPERM;
+}
+
+/* The first part of an agent's mailbox that we may not use; false: all is open, or not there. */
+static bool
+find_closed(struct maildir *md, const char *agent, bool all, char *ret, size_t size)
+{
+	static const struct {
+		const char *name;
+		int mode;
+		bool all; /* asked for only by those who look at everything */
+	} parts[] = {
+		{ "", R_OK | X_OK, true },
+		{ "/agent", R_OK, false },
+		{ "/lives", R_OK | X_OK, false },
+		{ "/new", R_OK | W_OK | X_OK, false },
+		{ "/cur", R_OK | X_OK, true },
+		{ "/held", R_OK | X_OK, true },
+	};
+
+	for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+		if (parts[i].all && !all)
+			continue;
+		(void)snprintf(ret, size, "agents/%.160s%s", agent, parts[i].name);
+		if (sys_access(md->root_fd, ret, parts[i].mode) < 0 && is_closed_errno(errno))
+			return true;
+	}
+	return false;
+}
+
+/* Names what is in the way: of the path the first part that we may not use, of a mailbox what is closed in it. */
+static void
+describe(struct maildir *md, const char *path, struct buf *out)
+{
+	char part[NAME_LEN * 2];
+	struct stat st = { 0 };
+	bool closed = false;
+
+	for (size_t len = 0; !closed && path[len]; len += path[len] == '/') {
+		len += strcspn(path + len, "/");
+		(void)snprintf(part, sizeof part, "%.*s", (int)len, path);
+		if (sys_stat(md->root_fd, part, &st) < 0)
+			break;
+		closed = sys_access(md->root_fd, part, S_ISDIR(st.st_mode) ? R_OK | X_OK : R_OK) < 0;
+	}
+	if (!closed && str_starts(str_of(path), "agents/"))
+		closed = find_closed(md, path + strlen("agents/"), true, part, sizeof part) &&
+			 sys_stat(md->root_fd, part, &st) == 0;
+	if (closed)
+		buf_addf(out, "'%s' is closed to you (user %lu, mode %04o)", part, (unsigned long)st.st_uid,
+		    (unsigned)st.st_mode & 07777);
+	else
+		buf_addf(out, "something in '%s' is closed to you", path);
+}
+
+static void
+note_barred(struct maildir *md, const char *path)
+{
+	mr_auto(buf_done) struct buf line = BUF_INIT;
+
+	describe(md, path, &line);
+	buf_adds(&line, ": left out");
+	if (buf_ok(&line) && md->barred->n < BARRED_MAX && !names_has(md->barred, buf_z(&line)))
+		(void)names_add(md->barred, buf_str(&line)); /* out of memory: left out all the same */
+}
+
+bool
+shared_skip(struct maildir *md, struct mr_error *err, const char *fmt, ...)
+{
+	char path[NAME_LEN * 2];
+	va_list args;
+
+	if (!maildir_is_shared(md) || !is_closed_errno(err->sys_errno))
+		return false;
+	va_start(args, fmt);
+	(void)vsnprintf(path, sizeof path, fmt, args);
+	va_end(args);
+	note_barred(md, path);
+	*err = (struct mr_error){ 0 };
+	return true;
+}
+
+bool
+shared_skip_agent(struct maildir *md, const char *agent)
+{
+	char path[NAME_LEN * 2];
+
+	if (!maildir_is_shared(md) || !find_closed(md, agent, true, path, sizeof path))
+		return false;
+	note_barred(md, path);
+	return true;
+}
+
+enum mr_rc
+shared_check_agent(struct maildir *md, const char *agent, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf what = BUF_INIT;
+	char path[NAME_LEN * 2];
+
+	if (!maildir_is_shared(md) || !find_closed(md, agent, false, path, sizeof path))
+		return MR_OK;
+	describe(md, path, &what);
+	(void)mr_fail(err, MR_REFUSED, "the mailbox of '%s' cannot be used: %s", agent, buf_z(&what));
+	return mr_hint(err, "the user it belongs to must open it to the group of the room: chmod -R g+rwX");
+}
+
+/* ---- Proof ---- */
+
+/* The user to whom this file of an agent belongs, if the file says the same. */
+static bool
+user_of(int dir_fd, const char *name, uid_t *ret)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	mr_auto(record_done) struct record lines = { 0 };
+	struct mr_error ignored = { 0 };
+	struct stat st;
+
+	if (file_read_stat(dir_fd, name, RECORD_LIMIT, &text, &st, &ignored) != MR_OK ||
+	    record_parse(buf_str(&text), &lines, &ignored) != MR_OK)
+		return false;
+	*ret = st.st_uid;
+	return record_int(&lines, "Uid", (int64_t)st.st_uid) == (int64_t)st.st_uid; /* an older mailroom wrote none */
+}
+
+static bool
+find_user(struct maildir *md, const char *agent, uid_t *ret)
+{
+	mr_auto(mailbox_done) struct mailbox box = MAILBOX_INIT;
+	mr_auto(sys_close_fd) int lives_fd = -1;
+	struct mr_error ignored = { 0 };
+	struct stat st;
+	unsigned life = 0;
+	char name[16];
+
+	if (strcmp(agent, "operator") == 0) { /* the mailbox that init makes, for the user who ran it */
+		if (sys_stat_fd(md->root_fd, &st) < 0)
+			return false;
+		*ret = st.st_uid;
+		return true;
+	}
+	if (address_check(str_of(agent), &ignored) != MR_OK || mailbox_open(&box, md, agent, &ignored) != MR_OK ||
+	    life_newest(&box, &life, &ignored) != MR_OK)
+		return false;
+	if (life == 0)
+		return user_of(box.fd, "agent", ret);
+	(void)snprintf(name, sizeof name, "%u", life);
+	return dir_open(box.fd, "lives", &lives_fd, &ignored) == MR_OK && user_of(lives_fd, name, ret);
+}
+
+enum mr_proof
+shared_proof(struct maildir *md, const char *from, const struct stat *st)
+{
+	struct sender *s = NULL;
+
+	if (!maildir_is_shared(md))
+		return MR_PROOF_NONE;
+	for (size_t i = 0; i < md->senders_n && i < SENDERS && !s; i++)
+		if (strcmp(md->senders[i].agent, from) == 0)
+			s = &md->senders[i];
+	if (!s) {
+		s = &md->senders[md->senders_n++ % SENDERS];
+		(void)snprintf(s->agent, sizeof s->agent, "%.160s", from);
+		s->known = find_user(md, from, &s->user);
+	}
+	return s->known && s->user == st->st_uid && (st->st_mode & 022) == 0 ? MR_PROVEN : MR_UNPROVEN;
+}
+
+bool
+shared_is_others(struct maildir *md, const char *agent)
+{
+	uid_t user;
+
+	return maildir_is_shared(md) && !(find_user(md, agent, &user) && user == geteuid());
+}
+
+void
+shared_forget(struct maildir *md)
+{
+	md->senders_n = 0;
+}
+
+void
+shared_add_user(const struct maildir *md, struct buf *out)
+{
+	if (maildir_is_shared(md))
+		buf_addf(out, "Uid: %lu\n", (unsigned long)geteuid());
+}
