@@ -42,7 +42,7 @@ for holder in $everywhere; do
 	in_ $holder --as bob recv queue:jobs --lease 10m --json >held 2>err || note <err
 	for other in $everywhere; do
 		in_ $other --as carol recv queue:jobs >/dev/null 2>&1 && echo "$other took what $holder holds"
-		in_ $other queue show jobs | grep -q 'held by bob.*live' || echo "for $other the claim of $holder is over"
+		in_ $other queue show jobs | grep -q 'held by .bob.*live' || echo "for $other the claim of $holder is over"
 	done
 	in_ $holder --as bob done "$(jq -r .token held)" >/dev/null 2>err || note <err
 done >wrong

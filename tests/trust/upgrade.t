@@ -60,7 +60,7 @@ says err 'mailroom config set Link-blue' 'says what allows it'
 exits 4 'carry' mr carry
 check 'nothing ran' test ! -e ../notified -a ! -e ../handled -a ! -e ../built -a ! -e ../woken
 exits 4 'config adopt without a person' mr config adopt
-says out "would become  Notify: touch" 'shows what it would do'
+says out "would become  Notify: .touch" 'shows what it would do'
 exits 4 'in a session' env CLAUDE_CODE_SESSION_ID=s1 "$BIN" config adopt </dev/null
 check 'a person who does not say yes' sh -c "printf 'y\n' | script -q -c \"'$BIN' config adopt\" typescript >/dev/null 2>&1"
 exits 0 'adopts nothing' mr config list; says out 'may start nothing' 'as before'
