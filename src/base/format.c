@@ -164,10 +164,14 @@ format_print(char *ret, size_t size, const char *fmt, va_list args)
 	while (whole && format_next(&f, &own, &piece))
 		whole = put_piece(&piece, put_char, &t);
 	va_end(own);
+	if (!whole && piece.quote && t.len > 0) /* what is cut off within quotes must not leave them open */
+		t.len--;
 	while (!whole && t.len > 0 && ((unsigned char)ret[t.len - 1] & 0xC0) == 0x80)
 		t.len--;
 	if (!whole && t.len > 0 && (unsigned char)ret[t.len - 1] >= 0xC0)
 		t.len--;
+	if (!whole && piece.quote && t.len + 1 < size)
+		ret[t.len++] = piece.quote;
 	ret[t.len] = '\0';
 }
 

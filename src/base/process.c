@@ -12,9 +12,7 @@
  * the namespace would not do: the next one gets the number of one that has ended.
  */
 #include "base/process.h"
-#include "base/buf.h"
 #include "base/clock.h"
-#include "base/error.h"
 #include "base/sys.h"
 #include "base/thread.h"
 
@@ -22,7 +20,6 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 struct proc_stat { /* the fields of /proc/<pid>/stat that we use */
@@ -469,22 +466,4 @@ host_name(void)
 		name[sizeof(name) - 1] = '\0';
 	}
 	return name;
-}
-
-#define ENVIRONMENT_MAX ((size_t)4 << 20)
-
-bool
-process_has_env(const struct mr_process *p, const char *entry)
-{
-	char path[64];
-	mr_auto(free_ptr) char *text = malloc(ENVIRONMENT_MAX);
-	size_t len = strlen(entry);
-
-	(void)snprintf(path, sizeof(path), "/proc/%" PRId64 "/environ", p->pid);
-	ssize_t n = text && proc_is_ours() ? sys_kernel_read(path, text, ENVIRONMENT_MAX) : -1;
-
-	for (ssize_t at = 0; at < n; at += (ssize_t)strlen(text + at) + 1)
-		if (strncmp(text + at, entry, len) == 0 && text[at + (ssize_t)len] == '\0')
-			return true;
-	return false;
 }

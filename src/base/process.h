@@ -23,8 +23,6 @@ enum process_state { PROCESS_UNKNOWN /* cannot be judged from here */, PROCESS_A
 enum process_state process_state(const struct mr_process *p);
 /* A process with that number and start time is there, by one look: enough where a wrong no costs only time. */
 bool process_runs(const struct mr_process *p);
-/* Was it started with that environment entry ("NAME=value")? False also where the kernel does not tell. */
-bool process_has_env(const struct mr_process *p, const char *entry);
 bool process_same(const struct mr_process *a, const struct mr_process *b);
 /* Of this boot and another pid namespace: a container or a sandbox. */
 bool process_is_elsewhere(const struct mr_process *p);

@@ -7,10 +7,12 @@
  * Why exec failed comes back through a pipe that closes itself when it works.
  */
 #include "base/spawn.h"
+#include "base/process.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/sys.h"
 #include <errno.h>
+#include <inttypes.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -416,4 +418,22 @@ spawned_done(struct spawned *ran)
 {
 	buf_done(&ran->out);
 	buf_done(&ran->err);
+}
+
+#define ENVIRONMENT_MAX ((size_t)4 << 20)
+
+bool
+spawned_with(const struct mr_process *p, const char *entry)
+{
+	char path[64];
+	mr_auto(free_ptr) char *text = malloc(ENVIRONMENT_MAX);
+	size_t len = strlen(entry);
+
+	(void)snprintf(path, sizeof(path), "/proc/%" PRId64 "/environ", p->pid);
+	ssize_t n = text && process_state(p) == PROCESS_ALIVE ? sys_kernel_read(path, text, ENVIRONMENT_MAX) : -1;
+
+	for (ssize_t at = 0; at < n; at += (ssize_t)strlen(text + at) + 1)
+		if (strncmp(text + at, entry, len) == 0 && text[at + (ssize_t)len] == '\0')
+			return true;
+	return false;
 }

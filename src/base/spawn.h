@@ -50,4 +50,7 @@ enum mr_rc spawn_run(const struct spawn *what, struct spawned *ret, struct mr_er
 void spawned_describe(const struct spawned *ran, int64_t limit_ms, struct buf *out);
 void spawned_done(struct spawned *ran);
 
+/* Does that process run with that environment entry ("NAME=value")? False also where the kernel does not tell. */
+bool spawned_with(const struct mr_process *p, const char *entry);
+
 #endif

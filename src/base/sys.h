@@ -110,6 +110,7 @@ uint64_t sys_kernel_inode(const char *path);
 /* Fills buf from getrandom, else /dev/urandom; false if neither is there. */
 bool sys_random(void *buf, size_t n);
 
+uid_t sys_euid(void);           /* of this process; asked once */
 void sys_close_fd(int *fd);     /* for mr_auto: closes *fd when >= 0 */
 void sys_close_from(int first); /* that one and all above it: for a child that wants nothing of its parent's */
 

@@ -150,13 +150,12 @@ bool command_changes(const struct cmd *cmd, const char *word);
 /* What setup lets agents run unasked, in every harness: commands that start no program and change neither the user's
  * configuration nor who is who. Setup's permissions, the skill and the docs are made from this list or tested against
  * it, and tests/trust/no-exec.t proves that none of them starts a program. */
-#define GRANTED_COMMANDS(X)                                                                                            \
-	X("send")                                                                                                      \
-	X("reply")                                                                                                     \
-	X("inbox")                                                                                                     \
-	X("read") X("recv") X("done") X("release") X("fail") X("extend") X("wait") X("drain") X("thread") X("sent")    \
-	    X("why") X("search") X("who") X("whoami") X("where") X("describe") X("check") X("resolve") X("handoff")    \
-		X("queue show") X("queue list") X("channel read") X("channel list") X("channel show")
+/* clang-format off */
+#define GRANTED_COMMANDS(X) \
+	X("send") X("reply") X("inbox") X("read") X("recv") X("done") X("release") X("fail") X("extend") X("wait") \
+	X("drain") X("thread") X("sent") X("why") X("search") X("who") X("whoami") X("where") X("describe") X("check") \
+	X("resolve") X("handoff") X("queue show") X("queue list") X("channel read") X("channel list") X("channel show")
+/* clang-format on */
 /* ... and which tools of the MCP server: not nudge, which may type into a terminal by running tmux. */
 #define GRANTED_TOOLS(X) X("send") X("inbox") X("read") X("wait") X("recv") X("done") X("who")
 /* Is that command, or that command with that second word, one of them? */

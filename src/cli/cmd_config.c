@@ -2,12 +2,12 @@
 /* cmd_config.c - what this user lets a room start and touch: list, set, unset, edit, adopt. */
 #include "base/fence.h"
 #include "base/file.h"
+#include "base/id.h"
 #include "base/sys.h"
 #include "cli/subword.h"
 #include "message/header.h"
 
 #include <fcntl.h>
-#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -118,12 +118,24 @@ take_edited(struct cli *cli, const char *path, struct mr_error *err)
 	return rc == MR_OK ? mr_config_replace(cli->room, lines.lines, lines.n, err) : rc;
 }
 
+static enum mr_rc
+write_draft(struct cli *cli, const char *path, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	mr_auto(sys_close_fd) int fd = sys_open(AT_FDCWD, path, O_WRONLY | O_CREAT | O_EXCL, 0600);
+
+	(void)mr_config_each(cli->room, add_setting, &text, err);
+	if (fd < 0 || (text.len > 0 && sys_write_all(fd, text.ptr, text.len) < 0))
+		return mr_fail_errno(err, "cannot write a draft for the editor");
+	return MR_OK;
+}
+
 static int
 run_edit(struct cli *cli)
 {
-	mr_auto(buf_done) struct buf text = BUF_INIT;
-	char path[] = "/tmp/mailroom-config-XXXXXX";
+	mr_auto(buf_done) struct buf path = BUF_INIT;
 	struct mr_error err = { 0 };
+	char random[17];
 
 	if (env_not_in_session(cli, "changing the configuration", &err) != MR_OK)
 		return cli_fail(cli, &err);
@@ -132,18 +144,15 @@ run_edit(struct cli *cli)
 		(void)mr_hint(&err, "use: mailroom config set NAME VALUE");
 		return cli_fail(cli, &err);
 	}
-	int fd = mkstemp(path);
+	random_hex(random, sizeof(random) - 1);
+	buf_addf(&path, "%s/edit-%s", env_config_dir(cli), random);
+	enum mr_rc rc = write_draft(cli, buf_z(&path), &err);
 
-	(void)mr_config_each(cli->room, add_setting, &text, &err);
-	if (fd < 0 || (text.len > 0 && sys_write_all(fd, text.ptr, text.len) < 0)) {
-		(void)mr_fail_errno(&err, "cannot make a file for the editor");
-		return cli_fail(cli, &err);
-	}
-	(void)close(fd);
-	enum mr_rc rc = run_editor(path) == 0 ? take_edited(cli, path, &err)
-					      : mr_fail(&err, MR_REFUSED, "the editor failed; nothing was changed");
-
-	(void)unlink(path);
+	if (rc == MR_OK)
+		rc = run_editor(buf_z(&path)) == 0
+			 ? take_edited(cli, buf_z(&path), &err)
+			 : mr_fail(&err, MR_REFUSED, "the editor failed; nothing was changed");
+	(void)sys_unlink(AT_FDCWD, buf_z(&path));
 	return rc == MR_OK ? run_list(cli) : cli_fail(cli, &err);
 }
 

@@ -191,7 +191,7 @@ read_file(int folder, const char *path, struct record *ret, struct mr_error *err
 		return mr_fail(err, MR_NOTFOUND, "there is no configuration '%s'", path);
 	if (fd < 0 || sys_stat_fd(fd, &st) < 0)
 		return mr_fail_errno(err, "cannot read the configuration '%s'", path);
-	if (!S_ISREG(st.st_mode) || st.st_uid != geteuid() || (st.st_mode & 022)) {
+	if (!S_ISREG(st.st_mode) || st.st_uid != sys_euid() || (st.st_mode & 022)) {
 		(void)mr_fail(
 		    err, MR_REFUSED, "the configuration '%s' is not a file that this user alone can write", path);
 		return mr_hint(err, "look at it; chmod 600 if it is yours");

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/process.h"
+#include "base/spawn.h"
 #include "office/patrol.h"
 #include <signal.h>
 
@@ -21,7 +22,7 @@ is_handler_of(const struct mr_process *process, const char *id)
 	char entry[sizeof "MAILROOM_ID=" + MR_ID_LEN];
 
 	(void)snprintf(entry, sizeof(entry), "MAILROOM_ID=%s", id);
-	return process_has_env(process, entry);
+	return spawned_with(process, entry);
 }
 
 /* Does a handler that an earlier patrol started still run? One that is far beyond its time is ended here, because the

@@ -141,7 +141,7 @@ load_file(int folder, const char *name, const char *room_spec, struct binding *r
 		return mr_fail(err, MR_NOTFOUND, "no binding '%s'", name);
 	if (fd < 0 || sys_stat_fd(fd, &st) < 0)
 		return mr_fail_errno(err, "cannot read session binding '%s'", name);
-	if (!S_ISREG(st.st_mode) || st.st_uid != geteuid())
+	if (!S_ISREG(st.st_mode) || st.st_uid != sys_euid())
 		return mr_fail(err, MR_REFUSED, "session binding '%s' is not a file of this user", name);
 	if (file_read_sized(fd, st.st_size, BINDING_MAX, &text, err) != MR_OK ||
 	    record_parse(buf_str(&text), &lines, err) != MR_OK)

@@ -30,7 +30,8 @@ settle_record(const char *path)
 	(void)sscanf(text, "Room: maildir:%511[^\n]", room);
 	if (room[0] == '\0' || stat(room, &st) != 0)
 		return;
-	(void)snprintf(place, sizeof(place), "Place: %llu:%llu", (unsigned long long)st.st_dev, (unsigned long long)st.st_ino);
+	(void)snprintf(
+	    place, sizeof(place), "Place: %llu:%llu", (unsigned long long)st.st_dev, (unsigned long long)st.st_ino);
 	for (char *rest = text, *line; (line = strsep(&rest, "\n")) && rest;)
 		used += (size_t)snprintf(
 		    out + used, sizeof(out) - used, "%s\n", strncmp(line, "Place: ", 7) == 0 ? place : line);

@@ -38,7 +38,7 @@ in_group(gid_t group)
 static enum mr_rc
 check_owner(const struct stat *st, bool shared, const char *where, struct mr_error *err)
 {
-	if (st->st_uid == geteuid() || (shared && in_group(st->st_gid)))
+	if (st->st_uid == sys_euid() || (shared && in_group(st->st_gid)))
 		return MR_OK;
 	(void)mr_fail(err, MR_REFUSED, "room '%s' belongs to another user (uid %ld)", where, (long)st->st_uid);
 	if (shared)
