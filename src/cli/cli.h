@@ -287,7 +287,7 @@ struct filter_store {
 bool filter_read(struct cli *cli, struct mr_filter *ret, struct filter_store *store);
 
 /* ---- notify.c ---- */
-/* Starts the room's Notify: command for the operator's mail, if the receipt names one; does not wait for it. */
+/* Starts the user's Notify command for the operator's mail, if the receipt names one; does not wait for it. */
 void cli_notify(struct cli *cli, const struct mr_receipt *receipt, const char *from, const char *subject);
 
 /* ---- env.c ---- */

@@ -101,7 +101,9 @@ tell(void *ctx, const struct mr_patrol_step *step)
 	struct round *r = ctx;
 
 	/* every two seconds, the same */
-	if (r->watch && (strcmp(step->what, "waiting") == 0 || (strcmp(step->what, "unhandled") == 0 && r->rounds > 0)))
+	if (r->watch &&
+	    (strcmp(step->what, "waiting") == 0 ||
+		((strcmp(step->what, "unhandled") == 0 || strcmp(step->what, "unproven") == 0) && r->rounds > 0)))
 		return;
 	print_step(r->cli, step, false);
 }

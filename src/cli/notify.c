@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * notify.c - tells a person about mail for the operator. The command comes from the room's settings and runs
- * on its own: the send is done whether it works or not. What the mail says reaches it as environment
+ * notify.c - tells a person about mail for the operator. The command comes from the user's configuration and
+ * runs on its own: the send is done whether it works or not. What the mail says reaches it as environment
  * variables, never as shell text.
  */
 #include <fcntl.h>
@@ -56,7 +56,7 @@ cli_notify(struct cli *cli, const struct mr_receipt *receipt, const char *from, 
 	pid_t child = fork();
 
 	if (child < 0) {
-		cli_warn(cli, "the mail is delivered, but the room's Notify: command could not be started");
+		cli_warn(cli, "the mail is delivered, but your Notify command could not be started");
 		return;
 	}
 	if (child > 0) {
@@ -68,6 +68,7 @@ cli_notify(struct cli *cli, const struct mr_receipt *receipt, const char *from, 
 		_exit(0);
 	leave_terminal();
 	(void)signal(SIGPIPE, SIG_DFL);
+	(void)signal(SIGXFSZ, SIG_DFL);
 	set_cleaned("MAILROOM_ID", receipt->id);
 	set_cleaned("MAILROOM_FROM", from ? from : "");
 	(void)execl("/bin/sh", "sh", "-c", receipt->notify, (char *)NULL);

@@ -40,12 +40,30 @@ tell_unhandled(struct gathering *g, const struct type_def *def)
 			      .result = buf_z(&text) });
 }
 
+static void
+tell_unproven(struct gathering *g, const struct mr_message *msg, const struct type_def *def)
+{
+	g->p->count.left++;
+	patrol_tell(g->p, &(struct mr_patrol_step){ .at_ms = clock_now_ms(),
+			      .what = "unproven",
+			      .id = msg->id,
+			      .type = def->name,
+			      .from = msg->from,
+			      .handler = "",
+			      .result = "its file belongs to another user than its sender: it is not acted on" });
+}
+
 static bool
 gather(void *ctx, const struct mr_message *msg)
 {
 	struct gathering *g = ctx;
 	const struct type_def *def = types_of(g->p->room, msg);
 
+	/* Another member of a shared room wrote it in that name: no handler acts on it. */
+	if (def && msg->proof == MR_UNPROVEN && *patrol_handler(g->p, def)) {
+		tell_unproven(g, msg, def);
+		return true;
+	}
 	if (def && *patrol_handler(g->p, def))
 		return candidates_add(&g->found, msg);
 	if (def && *def->handler)
