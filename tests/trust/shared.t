@@ -50,6 +50,11 @@ for s in 'as ann' 'as operator' 'by hand' 'from nobody' 'from a link'; do same f
 ben inbox >out; same 5 "$(grep -c '\[unproven\]' out)" 'a listing marks those five'
 silent_about out 'genuine.*unproven' 'and not the others'
 id=$(ben inbox --json | jq -r 'select(.subject == "by hand") | .id')
+forge ann 1700000004.forged 'HELP: it burns'
+ben patrol --handler "HELP=touch $scratch/home4002/acted" >out 2>&1
+says out 'unproven .*HELP from ann.*not acted on' 'a patrol does not act on forged mail'
+check 'and runs no handler for it' test ! -e home4002/acted
+rm -f $R/agents/ben/new/1700000004.forged
 ben check --inject >out; says out 'from ann \(unproven\): by hand' 'a hook says so when it announces mail'
 says out 'from ann: genuine' 'and not of what is proven'
 ben read "$id" >out; says out '^Unproven: ' 'read says it below the sender'
