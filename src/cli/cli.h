@@ -154,7 +154,7 @@ bool command_changes(const struct cmd *cmd, const char *word);
 #define GRANTED_COMMANDS(X) \
 	X("send") X("reply") X("inbox") X("read") X("recv") X("done") X("release") X("fail") X("extend") X("wait") \
 	X("drain") X("thread") X("sent") X("why") X("search") X("who") X("whoami") X("where") X("describe") X("check") \
-	X("resolve") X("handoff") X("queue show") X("queue list") X("channel read") X("channel list") X("channel show")
+	X("resolve") X("handoff") X("queue show") X("queue list") X("channel read") X("channel post") X("channel list") X("channel show")
 /* clang-format on */
 /* ... and which tools of the MCP server: not nudge, which may type into a terminal by running tmux. */
 #define GRANTED_TOOLS(X) X("send") X("inbox") X("read") X("wait") X("recv") X("done") X("who")

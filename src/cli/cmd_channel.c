@@ -3,6 +3,7 @@
  * channel_read.c. */
 #include "base/clock.h"
 #include "cli/channel_read.h"
+#include "cli/draft.h"
 #include "cli/subword.h"
 
 #define HOUR_MS ((int64_t)3600 * 1000)
@@ -312,11 +313,34 @@ run_prune(struct cli *cli)
 	return p.code;
 }
 
+/* send channel:NAME, for those who look for it here. */
+static int
+run_post(struct cli *cli)
+{
+	mr_auto(buf_done) struct buf body = BUF_INIT, target = BUF_INIT;
+	struct mr_receipt receipt = { 0 };
+	struct mr_error err = { 0 };
+	bool whole = strncmp(cli->argv[0], "channel:", 8) == 0;
+
+	buf_addf(&target, "%s%s", whole ? "" : "channel:", cli->argv[0]);
+	struct mr_draft draft = { .to = (const char *[]){ buf_z(&target), NULL }, .subject = opt_text(cli, "subject") };
+	int code = draft_read(cli, &draft, &body);
+
+	if (code != EXIT_DONE)
+		return code;
+	enum mr_rc rc = mr_send(cli->room, &cli->self, &draft, &receipt, &err);
+
+	code = draft_report(cli, &draft, rc, &receipt, &err);
+	mr_receipt_done(&receipt);
+	return code;
+}
+
 static const struct subword words[] = {
 	{ "create", "NAME", 1, 1, true, run_create },
 	{ "list", "", 0, 0, false, run_list },
 	{ "show", "NAME", 1, 1, false, run_show },
 	{ "read", "NAME", 1, 1, false, channel_read },
+	{ "post", "NAME", 1, 1, true, run_post },
 	{ "subscribe", "NAME [AGENT]", 1, 2, true, run_subscribe },
 	{ "unsubscribe", "NAME [AGENT]", 1, 2, true, run_unsubscribe },
 	{ "subscribers", "NAME", 1, 1, false, run_subscribers },
@@ -339,6 +363,8 @@ static const struct opt opts[] = {
 	OPT('f', "follow", NULL, "read: go on with what is posted, until killed, --timeout or --limit"),
 	OPT('t', "timeout", "TIME", "read --follow: end after that time"),
 	OPT('n', "limit", "N", "read: at most N posts: the first ones with --since or --follow, else the newest"),
+	OPT('s', "subject", "TEXT", "post: the subject; else the first line of the text"),
+	OPT('m', "message", "TEXT", "post: the text; else standard input"),
 	OPT(0, "open", NULL, "close: the other way round, posts are accepted again"),
 	OPT(0, "all", NULL, "prune: every channel of the room"),
 	BUDGET_OPT,
@@ -347,7 +373,9 @@ static const struct opt opts[] = {
 static const char *const about[] = {
 	"A message to channel:NAME is kept in the channel under the next number, and every subscriber but "
 	"its sender gets it in "
-	"the inbox. Who has not subscribed can read the channel all the same. Reading marks nothing.",
+	"the inbox; 'post NAME' is the same as 'send channel:NAME'. An agent that has not subscribed can read the "
+	"channel all the same. "
+	"Reading marks nothing.",
 	"With --retain-count or --retain-hours the oldest posts go after each post; both limits count. What "
 	"subscribers have got is "
 	"theirs and stays. 'prune' applies the limits without a post, for a patrol: by number only when "
@@ -365,7 +393,7 @@ static const char *const examples[] = {
 	"mailroom --as alice send channel:news <<'EOF'\nmain is frozen until noon\nEOF\nmailroom channel read news\n"
 	"mailroom --as bob inbox",
 	"mailroom --as alice channel create news\nmailroom --as alice send channel:news -m 'one'\n"
-	"mailroom --as alice send channel:news -m 'two'\nmailroom channel read news --since 1 --follow "
+	"mailroom --as alice channel post news -m 'two'\nmailroom channel read news --since 1 --follow "
 	"--timeout 1s",
 	NULL,
 };
@@ -379,9 +407,10 @@ static const char *const differences[] = {
 const struct cmd cmd_channel = {
 	.name = "channel",
 	.needs = CMD_ROOM,
-	.synopsis = "create NAME | list | show NAME | read NAME | subscribe NAME [AGENT] | unsubscribe NAME "
-		    "[AGENT] | "
-		    "subscribers NAME | close NAME | delete NAME | prune NAME | prune --all",
+	.synopsis =
+	    "create NAME | list | show NAME | read NAME | post NAME | subscribe NAME [AGENT] | unsubscribe NAME "
+	    "[AGENT] | "
+	    "subscribers NAME | close NAME | delete NAME | prune NAME | prune --all",
 	.summary = "channels: post to all who subscribed, read what was posted",
 	.opts = opts,
 	.about = about,

@@ -80,7 +80,7 @@ static const struct {
 	{ &cmd_purge, NULL },
 	{ &cmd_group, " create add remove delete " },
 	{ &cmd_queue, " create pause resume close delete " },
-	{ &cmd_channel, " create subscribe unsubscribe close delete prune " },
+	{ &cmd_channel, " create post subscribe unsubscribe close delete prune " },
 	{ &cmd_dead, " retry drop " },
 	{ &cmd_types, " new " },
 	{ &cmd_nudge, NULL },

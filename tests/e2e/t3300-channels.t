@@ -129,4 +129,15 @@ while [ $n -lt 40 ]; do
 	n=$((n + 1))
 done
 same '' "$hung" 'reading a channel ends wherever the disk begins to fail'
+# ---- post ----
+room alice bob
+mr --as alice channel create news >/dev/null 2>&1; mr --as bob channel subscribe news >/dev/null 2>&1
+exits 0 'channel post' mr --as alice channel post news -s late -m 'one hour late'
+same 'late' "$(mr --as bob inbox --json | jq -r .subject)" 'is send channel:NAME'
+exits 0 'with the prefix, as JSON' mr --as alice channel post channel:news -m two --json
+same 'channel:news' "$(jq -r '.to[]' out)" 'the same'
+exits 5 'a channel that is not there' mr --as alice channel post nowhere -m x
+exits 2 'without a text' mr --as alice channel post news
+printf 'from a pipe\n' | "$BIN" --as alice channel post news >out 2>err; same 0 $? 'standard input is the text'
+exits 2 'an option of another word' mr --as alice channel post news --retain-count 3 -m x
 finish

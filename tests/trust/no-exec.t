@@ -31,7 +31,7 @@ mr describe --all | jq -r '.commands[] | select(.granted != false) | .name as $n
 operands() {
 	case $1 in
 	send) echo "operator -m x" ;; reply) echo "$id -m x" ;; read|thread|why) echo "$id" ;; done|release|fail|extend) echo "$id" ;;
-	search) echo x ;; resolve) echo @all ;; handoff) echo "-m x" ;; 'queue show') echo q ;; 'channel read'|'channel show') echo c ;; wait) echo '--timeout 0' ;;
+	search) echo x ;; resolve) echo @all ;; handoff) echo "-m x" ;; 'queue show') echo q ;; 'channel read'|'channel show') echo c ;; 'channel post') echo 'c -m x' ;; wait) echo '--timeout 0' ;;
 	esac
 }
 bad= n=0
