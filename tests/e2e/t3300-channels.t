@@ -135,7 +135,7 @@ mr --as alice channel create news >/dev/null 2>&1; mr --as bob channel subscribe
 exits 0 'channel post' mr --as alice channel post news -s late -m 'one hour late'
 same 'late' "$(mr --as bob inbox --json | jq -r .subject)" 'is send channel:NAME'
 exits 0 'with the prefix, as JSON' mr --as alice channel post channel:news -m two --json
-same 'channel:news' "$(jq -r '.to[]' out)" 'the same'
+same 'channel:news bob' "$(jq -r '.to | join(" ")' out)" 'the same'
 exits 5 'a channel that is not there' mr --as alice channel post nowhere -m x
 exits 2 'without a text' mr --as alice channel post news
 printf 'from a pipe\n' | "$BIN" --as alice channel post news >out 2>err; same 0 $? 'standard input is the text'

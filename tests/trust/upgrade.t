@@ -120,6 +120,29 @@ conf=$XDG_CONFIG_HOME/mailroom/rooms/$(sed -n 's/^Identity: //p' .mailroom/room)
 chmod 666 "$conf"; exits 4 'a configuration that others can write' mr --as alice inbox; same '' "$(mr --room . config list --json)" 'says nothing'; chmod 600 "$conf"
 exits 0 'its own again' mr --as alice inbox
 
+# ---- a room of another program has a configuration, too: it is known by its place
+mkdir -p state && exits 0 'set in a chipset room' mr --room "chipset:$scratch/state" config set Handler-ping 'true'
+same 'Handler-ping: true' "$(mr --room "chipset:$scratch/state" config list)" 'and listed there'
+silent_about "$conf" ping 'and nowhere else'
+
+# ---- killed anywhere: a change is made or not, a room that init made is trusted
+before=$(mr config list) wrong= n=1
+while [ $n -lt 60 ]; do
+	MAILROOM_FAULT=kill-before:$n "$DEVBIN" config set Notify "n$n" >/dev/null 2>&1 </dev/null && break
+	case $(mr config list | sed -n 's/^Notify: //p') in true|n*) ;; *) wrong="$wrong $n" ;; esac
+	[ "$(mr config list | grep -v Notify)" = "$(printf '%s\n' "$before" | grep -v Notify)" ] || wrong="$wrong $n"
+	n=$((n + 1))
+done
+if [ $n -lt 5 ]; then skip 'a change that is killed' 'no fault points in this build'; else same '' "$wrong" "a change that is killed, at $n places"; fi
+wrong= n=1
+while [ $n -lt 150 ]; do
+	rm -rf killed; mkdir killed
+	(cd killed && MAILROOM_FAULT=kill-before:$n "$DEVBIN" init >/dev/null 2>&1 </dev/null) && break
+	(cd killed && mr init && mr where) >/dev/null 2>&1 || wrong="$wrong $n"
+	n=$((n + 1))
+done
+if [ $n -lt 5 ]; then skip 'an init that is killed' 'no fault points in this build'; else same '' "$wrong" "an init that is killed and repeated, at $n places"; fi
+
 # ---- list, remove, prune
 mkdir gone && user init ./gone >/dev/null 2>&1 && rm -rf gone
 exits 0 'list' mr trust --list --json
