@@ -3,7 +3,9 @@
  * config.h - the user's own configuration of a room: the one thing that lets mailroom start a program or touch another
  * room, and the record that this user trusts the room. Everything in the office that could act asks here.
  *
- *	config.c            one file a room: reading, checking, changing it
+ *	config.c            one file a room: reading, asking, changing it
+ *	config_check.c      its names, and what their values may be
+ *	trust.c             which rooms are trusted, and the list of all
  *	config_leftovers.c  lines in a room that earlier builds obeyed
  *
  * The file is <config_dir>/rooms/<identity>, 0600, "Name: value" lines:
@@ -49,5 +51,34 @@ enum mr_rc config_note_made(
 
 /* MR_REFUSED: it hands a field of a message to a shell or another interpreter as program text. */
 enum mr_rc config_check_command(const char *command, struct mr_error *err);
+
+/* ---- Between these files ---- */
+
+#define CONFIG_NAME_MAX 76                /* bytes: a header line has no longer ones */
+bool config_is_head(const char *name);    /* Room, Place, Identity, Trusted */
+bool config_is_setting(const char *name); /* what the user sets */
+
+/* What names the room's file; false: it has no identity yet. */
+bool config_file_of(const struct mr_room *room, char ret[ROOM_IDENTITY_LEN + 1]);
+enum mr_rc config_folder(const char *config_dir, bool make, int *ret_fd, struct mr_error *err);
+/* Only a file of this user's that nobody else can write says anything. MR_NOTFOUND: none. */
+enum mr_rc config_read_file(int folder, const char *path, struct record *ret, struct mr_error *err);
+/* Are these lines about that very room? */
+bool config_fits(const struct record *lines, const struct mr_room *room);
+/* Of this room; none when nothing fits. */
+const struct record *config_lines(struct mr_room *room);
+/* Is the room that the lines are about where they say? */
+bool config_room_is_there(const struct record *lines);
+const char *config_path_of(const char *spec); /* of a native room: its path */
+
+struct config_change {
+	const char *name, *value;    /* value NULL: removed */
+	bool add;                    /* beside the others of that name */
+	const char *trusted;         /* NULL: as it is */
+	bool moved;                  /* what was allowed at another place goes on here */
+	const struct mr_header *all; /* NULL, or in the place of all lines */
+	size_t all_n;
+};
+enum mr_rc config_change(struct mr_room *room, const struct config_change *c, struct mr_error *err);
 
 #endif
