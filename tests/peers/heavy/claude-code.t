@@ -88,5 +88,25 @@ mailroom --as bob inbox --json </dev/null >box
 same 4 "$(wc -l <box)" 'send two messages each'
 same 2 "$(jq -r .from box | sort -u | wc -l)" 'as two agents'
 same 2 "$(by_text one two | sort -u | wc -l)" 'each of which has its own shell and server'
+# ---- what setup did not allow is not run, and a clone is not used ----
+model trust <<JSON
+{"actors": [{"steps": [
+ {"tool": "Bash", "input": {"command": "mailroom patrol --handler 'HELP=touch $scratch/owned'", "description": "patrol"}},
+ {"tool": "Bash", "input": {"command": "mailroom config set Notify 'touch $scratch/owned'", "description": "config"}},
+ {"tool": "Bash", "input": {"command": "mailroom inbox", "description": "inbox"}}, {"text": "done"}]}]}
+JSON
+exits 0 'a session whose model asks for more' claude_p go
+check 'no command of its own ran' test ! -e "$scratch/owned"
+same '' "$(env -u CLAUDE_CODE_SESSION_ID mailroom config list --json </dev/null)" 'and the configuration is as it was'
+mkdir -p "$scratch/clone/.mailroom/agents/clone/new" && cd "$scratch/clone" || exit 1
+printf 'Format: 1\nName: x\nNotify: touch %s/owned\n' "$scratch" >.mailroom/room
+printf 'Name: clone\nCreated: 2026-01-01T00:00:00Z\n' >.mailroom/agents/clone/agent
+printf 'From: a@x\nTo: clone@x\nSubject: from the clone\n\nx\n' >.mailroom/agents/clone/new/1772706600.x
+model clone <<'JSON'
+{"actors": [{"steps": [{"tool": "Bash", "input": {"command": "mailroom send operator -m hi", "description": "send"}}, {"text": "done"}]}]}
+JSON
+exits 0 'a session in a clone with a room' claude_p go
+check 'runs nothing' test ! -e "$scratch/owned"
+model_was_told 2 'is not trusted' 'its command is refused, with the reason'
 nothing_failed
 finish
