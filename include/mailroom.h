@@ -422,6 +422,7 @@ struct mr_draft {
 	int64_t not_before_ms;   /* to a queue: nobody can claim it earlier; 0: at once */
 	const char *reply_path;  /* for a sender without a mailbox: the folder where the answer shall be put; or NULL */
 	bool hold;               /* make missing mailboxes */
+	bool only;               /* an answer: older questions of the same conversation stay open */
 	bool no_text;            /* an empty text is meant */
 	bool dry_run;
 };
@@ -433,10 +434,12 @@ struct mr_receipt {
 	struct mr_names missing;  /* with MR_INDOUBT: who has not got it yet */
 	struct mr_names trouble;  /* members of groups that reach nobody, a sentence each */
 	struct mr_names warnings; /* what is against the rules of its type and was sent all the same, a sentence each */
-	bool repeated;            /* the key was known: this is the earlier message's id */
-	size_t retired;           /* by replace_key */
-	char *warning;            /* said once a life: what a power cut may do here; or NULL */
-	char *notify;             /* the user's Notify: command for this room, to be run for the operator; or NULL */
+	struct mr_names
+	    superseded; /* ids of older questions of the same sender that got an empty answer with this one */
+	bool repeated;  /* the key was known: this is the earlier message's id */
+	size_t retired; /* by replace_key */
+	char *warning;  /* said once a life: what a power cut may do here; or NULL */
+	char *notify;   /* the user's Notify: command for this room, to be run for the operator; or NULL */
 };
 MR_API enum mr_rc mr_send(struct mr_room *room, const struct mr_self *self, const struct mr_draft *draft,
     struct mr_receipt *ret, struct mr_error *err); /* also filled in with MR_INDOUBT */

@@ -150,6 +150,22 @@ warn_absent(struct cli *cli, const struct mr_receipt *receipt)
 	}
 }
 
+/* An answer that ended others, too: which ones, and how to write to one of them all the same. */
+static void
+tell_superseded(struct cli *cli, const struct mr_receipt *receipt)
+{
+	mr_auto(buf_done) struct buf ids = BUF_INIT;
+	size_t n = receipt->superseded.n;
+
+	for (size_t i = 0; i < n; i++)
+		buf_addf(&ids, "%s%s", i > 0 ? ", " : "", receipt->superseded.v[i]);
+	if (n > 0 && buf_ok(&ids))
+		cli_warn(cli,
+		    "%zu older question%s of the same sender and channel got an empty answer: %s "
+		    "(--only leaves them open)",
+		    n, n == 1 ? "" : "s", buf_z(&ids));
+}
+
 static void
 report_json(struct cli *cli, const struct mr_draft *draft, const struct mr_receipt *receipt)
 {
@@ -164,6 +180,7 @@ report_json(struct cli *cli, const struct mr_draft *draft, const struct mr_recei
 	json_key_names(&j, "warnings", &receipt->warnings);
 	json_key_bool(&j, "repeated", receipt->repeated);
 	json_key_int(&j, "retired", (int64_t)receipt->retired);
+	json_key_names(&j, "superseded", &receipt->superseded);
 	json_key_bool(&j, "dry_run", draft->dry_run);
 	json_key_str(&j, "room", mr_room_name(cli->room));
 	out_json_line(cli, &j);
@@ -208,6 +225,7 @@ draft_report(struct cli *cli, const struct mr_draft *draft, enum mr_rc rc, const
 		cli_warn(cli, "%s", receipt->trouble.v[i]);
 	for (size_t i = 0; i < receipt->warnings.n; i++)
 		cli_warn(cli, "%s", receipt->warnings.v[i]);
+	tell_superseded(cli, receipt);
 	warn_absent(cli, receipt);
 	if (!draft->dry_run && !receipt->repeated) {
 		cli_notify(cli, receipt, cli->self.agent, draft->subject);

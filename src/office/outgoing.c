@@ -24,6 +24,7 @@ outgoing_done(struct outgoing *l)
 	recipients_done(&l->who);
 	typed_done(&l->typed);
 	mr_message_done(&l->original);
+	mr_names_done(&l->superseded);
 	arena_free(l->own);
 }
 

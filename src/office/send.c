@@ -109,6 +109,8 @@ outgoing_delivery(struct outgoing *l)
 		.key = l->draft->key,
 		.make_mailboxes = l->who.missing,
 		.removals = l->who.missing ? 0 : l->who.removals, /* who has no mailbox yet was not found */
+		.only = l->draft->only,
+		.superseded = &l->superseded,
 		.reply_path = l->draft->reply_path,
 	};
 }
@@ -165,6 +167,7 @@ fill_receipt(struct outgoing *l, enum mr_rc rc, struct delivered *got, struct mr
 	names_move(&ret->trouble, &l->who.trouble);
 	names_move(&ret->warnings, &l->typed.warnings);
 	names_move(&ret->missing, &got->missing);
+	names_move(&ret->superseded, &l->superseded);
 	link_after_delivery(l->room, ret->id, &ret->to, &l->who.to, &l->who.cc, &ret->trouble);
 }
 
@@ -233,6 +236,7 @@ mr_receipt_done(struct mr_receipt *receipt)
 	mr_names_done(&receipt->missing);
 	mr_names_done(&receipt->trouble);
 	mr_names_done(&receipt->warnings);
+	mr_names_done(&receipt->superseded);
 	free(receipt->warning);
 	free(receipt->notify);
 	*receipt = (struct mr_receipt){ 0 };

@@ -59,6 +59,36 @@ exits 0 'the newest is answered' as tester reply "$(as tester inbox --json | jq 
 same '"" "" all of it' "$(for id; do peer_as lead body "$id"; done | tr '\n' ' ' | sed 's/ $//')" 'the older get the empty answer'
 same '' "$(waiting tester)" 'none is left'
 
+# ---- channels: what others asked stays open ----
+crowd() {
+	yard
+	rm -rf other; mkdir -p other/.mailbox/inbox other/.mailbox/scratch
+	l1=$(peer_as lead send "$scratch/tester/.mailbox/inbox" 'lead 1' chat)
+	o1=$(peer_as other send "$scratch/tester/.mailbox/inbox" 'other 1' chat)
+	l2=$(peer_as lead send "$scratch/tester/.mailbox/inbox" 'lead 2' chat)
+	i=9; for id in $l1 $o1 $l2; do touch -d "$i seconds ago" "tester/.mailbox/inbox/$id"; i=$((i - 1)); done
+	as tester inbox --json >before
+}
+of() { jq -r "select(.subject == \"$1\").id" before; }
+crowd
+exits 0 'the newest of three is answered' as tester reply "$(of 'lead 2')" -m 'both' --json
+same "$(of 'lead 1')" "$(jq -r '.superseded[]' out)" 'the older one of the same sender is superseded, and JSON says so'
+says err "1 older question of the same sender and channel got an empty answer: $(of 'lead 1')" 'the text, too'
+same '"" both' "$(for id in $l1 $l2; do peer_as lead body "$id"; done | tr '\n' ' ' | sed 's/ $//')" 'lead has both answers'
+same "$o1 " "$(waiting tester; waiting other | tr '\n' ' ') " 'what the other asked still waits, without an answer'
+exits 0 'it can be answered' timeout 5 "$BIN" --room "workspace:$scratch/tester" reply "$(of 'other 1')" -m 'yours' --json
+same 'yours' "$(peer_as other body "$o1")" 'and has its answer'
+same '[]' "$(jq -c .superseded out)" 'that ends nothing else'
+exits 0 'what got the empty answer can be answered in earnest' timeout 5 "$BIN" --room "workspace:$scratch/tester" reply "$(of 'lead 1')" -m 'after all'
+same 'after all' "$(peer_as lead body "$l1")" 'while the empty one waits, it takes its place'
+same "$(printf '%s\n' "$l1" "$l2" | sort)" "$(ls -A lead/.mailbox/inbox)" 'and nothing else is left there'
+crowd
+exits 0 'reply --only' as tester reply "$(of 'lead 2')" --only -m 'this one' --json
+same '[]' "$(jq -c .superseded out)" 'supersedes nothing'
+same "$(printf '%s\n' "$l1" "$o1" | sort)" "$(waiting tester)" 'the other questions wait'
+same "$l2" "$(waiting lead)" 'one answer went out'
+rm -rf other
+
 # ---- golden files are read ----
 yard
 cp "$golden/superseded-by-hand" lead/.mailbox/inbox/00112233445566778899aabbccddeeff
@@ -75,12 +105,13 @@ same 'build-42 build-42' "$(jq -r .thread inbox | tr '\n' ' ' | sed 's/ $//')" '
 # ---- an older question that cannot be answered ----
 yard
 old=$(peer_as lead send "$scratch/tester/.mailbox/inbox" 'older' chat)
-sed -i "s|^REPLY_INBOX_PATH: .*|REPLY_INBOX_PATH: $scratch/nowhere/.mailbox/inbox/$old|" "tester/.mailbox/inbox/$old"
+mkdir "lead/.mailbox/inbox/$old"
 new=$(peer_as lead send "$scratch/tester/.mailbox/inbox" 'newer' chat)
 touch -d '9 seconds ago' "tester/.mailbox/inbox/$old"; touch -d '5 seconds ago' "tester/.mailbox/inbox/$new"
 exits 0 'the newest is answered all the same' as tester reply "$(as tester inbox --json | jq -r 'select(.subject == "newer").id')" -m 'here'
 says err "1 older question of channel 'chat' was not answered" 'and what could not be is said'
 same here "$(peer_as lead body "$new")" 'the answer is there'
+check 'the older one still waits' test -f "tester/.mailbox/inbox/$old"
 
 # ---- evidence ----
 yard

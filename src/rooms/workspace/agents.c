@@ -45,6 +45,23 @@ workspace_in_path(struct mr_str path, struct mr_str *ret)
 	return last_part(*ret).len > 0;
 }
 
+/* A folder without a mailbox is one client's only if the file in it is named as the format wants it. */
+struct mr_str
+workspace_asker(const struct memo *memo)
+{
+	struct mr_str path = memo->reply, found;
+
+	if (path.len == 0)
+		return STR("");
+	if (workspace_in_path(path, &found))
+		return found;
+	if (path.len > memo->request_id.len && str_eq(last_part(path), memo->request_id))
+		path.len -= memo->request_id.len + 1;
+	while (path.len > 1 && path.ptr[path.len - 1] == '/')
+		path.len--;
+	return path;
+}
+
 void
 workspace_address_in(struct mr_str path, char ret[MR_ADDRESS_MAX + 1])
 {
