@@ -86,6 +86,32 @@ mkdir outside && ln -s "$scratch/outside" "$teams/blue/inboxes/link.json"
 exits 4 'a link is not followed' blue alice send link -m x
 rm "$teams/blue/inboxes/"other.json "$teams/blue/inboxes/"huge.json "$teams/blue/inboxes/"link.json
 
+# ---- places: as they are in the file, whatever the dates say
+at() { printf '%s\n' "$1" >"$teams/blue/inboxes/p.json"; touch -d '1 minute ago' "$teams/blue/inboxes/p.json"; }
+e() { printf '{"from":"x","text":"%s","timestamp":"2026-03-05T10:30:00.%sZ","read":false}' "$1" "$2"; }
+marks() { jq -r '[.[] | if type == "object" then "\(.text):\(.read)" else tostring end] | join(" ")' "$teams/blue/inboxes/p.json"; }
+at "[$(e a 005),$(e b 000)]"
+exits 0 'mark read --at 0' blue p mark read --at 0
+same 'a:true b:false' "$(marks)" 'is the first entry, not the oldest'
+at "[$(e c 000),$(e b 000),$(e a 000)]"
+exits 0 'with equal dates' blue p mark read --at 1
+same 'c:false b:true a:false' "$(marks)" 'it is the entry in that place'
+at "[$(e a 000),17,$(e c 001)]"
+exits 0 'behind what is no message' blue p mark read --at 2
+same 'a:false 17 c:true' "$(marks)" 'the place is that in the file'
+exits 5 'which itself is no message' blue p mark read --at 1
+exits 5 'nor is there one behind the last' blue p mark read --at 3
+says err 'the last one is at 2' 'which is said'
+at "[$(e third 009),$(e first 001),$(e second 005)]"
+exits 0 'teams-xml' blue p check --inject --format teams-xml
+same 'third first second ' "$(grep -E '^(third|first|second)$' out | tr '\n' ' ')" 'has the order of the inbox'
+at "[$(i=0; while [ $i -lt 12 ]; do [ $i = 0 ] || printf ,; e "text $i $(if [ $i = 0 ]; then printf '%01600d' 0; fi)" "0$((10 + i))"; i=$((i + 1)); done)]"
+exits 0 'what is cut' blue p check --inject --format teams-xml
+same 10 "$(grep -c '^<teammate-message ' out)" 'is cut after ten blocks'
+says out '^2 more unread; at most 10 messages and about 6000 characters are shown at once' 'and that is said'
+says out 'more characters, 1500 are shown here: mailroom read' 'as is the limit of a text'
+rm "$teams/blue/inboxes/p.json"
+
 # ---- clear
 exits 0 'clear' blue bob clear
 same '[]' "$(box bob)" 'empties the inbox'
