@@ -132,6 +132,7 @@ deliver(struct outgoing *l, struct delivered *ret, struct mr_error *err)
 		if (rc != MR_OK)
 			return rc;
 	}
+	types_note_asked(l->room, l->typed.def, &l->msg, &l->who.all);
 	*err = (struct mr_error){ 0 };
 	rc = l->room->driver->deliver(l->room, &what, ret, err);
 	if (rc == MR_OK && err->code == MR_OK && err->hint[0])
