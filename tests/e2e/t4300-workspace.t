@@ -158,6 +158,32 @@ says out '^None' 'and has the answer'
 exits 5 'without a folder for the answer one must be somebody' "$BIN" --room "workspace:$scratch/tester/.." send tester -m x
 rm -r desk
 
+# ---- the answer goes to the very path that was named ----
+yard
+mkdir mailman
+asks() { printf -- '---\nREQUEST_ID: %s\nMESSAGE_TYPE: NEW\nCHANNEL_ID: chat\nREPLY_INBOX_PATH: %s\n---\n\n%s?\n' "$1" "$2" "$1" >"tester/.mailbox/inbox/$1"; settled tester; }
+asks q1 "$scratch/lead/.mailbox/inbox/other-name"
+exits 0 'another name in an inbox' as tester reply "$(as tester inbox --json | jq -r .id)" -m 'here'
+same 'other-name' "$(waiting lead)" 'is where the answer is'
+same "$scratch/lead/.mailbox/inbox/other-name" "$(sed -n 's/^RECEIVER_INBOX_PATH: //p' lead/.mailbox/inbox/other-name)" 'and what it says'
+same q1 "$(sed -n 's/^REQUEST_ID: //p' lead/.mailbox/inbox/other-name)" 'with the id of the question'
+asks q2 "$scratch/mailman/reply.md"
+exits 4 'a mailman' as tester reply "$(as tester inbox --json | jq -r .id)" -m 'no'
+says err "hint: .*echo '$scratch/mailman' >>'$scratch/tester/.mailbox/reply-paths'" 'is refused with the one step that allows it'
+sh -c "$(sed -n 's/.*hint:.*allow it: //p' err)"
+exits 0 'after it' as tester reply "$(as tester inbox --json | jq -r .id)" -m 'news'
+same 'reply.md' "$(ls -A mailman)" 'the mailman has the file that it named'
+says mailman/reply.md '^news$' 'with the answer'
+rm mailman/reply.md
+asks q3 "$scratch/mailman/reply.md"; asks q4 "$scratch/mailman/reply.md"
+touch -d '9 seconds ago' tester/.mailbox/inbox/q3
+exits 0 'of two questions with one place for the answer' timeout 5 "$BIN" --room "workspace:$scratch/tester" reply "$(as tester inbox --json | jq -r 'select(.subject == "q4?").id')" -m 'q4'
+same q3 "$(waiting tester)" 'the older one stays open'
+asks q5 "$scratch/mail'\$(touch evil)'/x"
+exits 4 'a path that means something to a shell' as tester reply "$(as tester inbox --json | jq -r 'select(.subject == "q5?").id')" -m x
+silent_about err 'echo' 'makes no line for one'
+rm -r mailman
+
 # ---- by hand ----
 yard
 awk '/^\.Sh BY HAND/ { on = 1 } /^\.Sh DIFF/ { on = 0 } on && /^\.Bd/ { n++; w = 1; next } /^\.Ed/ { w = 0 } on && w { gsub(/\\e/, "\\"); print > ("block." n) }' "$top/man/mailroom-workspace.5"

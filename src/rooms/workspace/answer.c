@@ -93,12 +93,12 @@ draft_and_deliver(
 	a->posting = (struct posting){
 		.bytes = buf_str(&a->bytes), .mtime_ns = post_stamp(ws), .what = a->what, .over_empty = a->msg != NULL
 	};
-	buf_add(&dir, (struct mr_str){ route->path, strlen(route->path) - strlen(a->id) - 1 });
+	buf_add(&dir, (struct mr_str){ route->path, strlen(route->path) - strlen(route->name) - 1 });
 	if (!buf_ok(&dir))
 		return mr_nomem(err);
 	if (!staged && post_draft(ws, from, a->id, &a->posting, err) != MR_OK)
 		return err->code;
-	enum mr_rc rc = post_deliver(ws, route->dir_fd, buf_z(&dir), a->id, &a->posting, err);
+	enum mr_rc rc = post_deliver(ws, route->dir_fd, buf_z(&dir), route->name, &a->posting, err);
 
 	if (rc == MR_OK && staged)
 		(void)post_draft(ws, from, a->id, &a->posting, &ignored);
