@@ -146,6 +146,8 @@ struct mr_message { /* one recipient's view of a message; all strings belong to 
 	size_t size_bytes;               /* of the stored message */
 	const struct mr_header *headers; /* all of them, in order */
 	size_t headers_n;
+	const struct mr_header *envelope; /* lines of the format's own that no field here holds; never carried */
+	size_t envelope_n;
 	size_t place;     /* from 1, in a file that holds a whole inbox, what is no message counted; 0: has none */
 	const char *path; /* where it is, relative to the room; for people, not for parsing */
 	void *own;        /* what the strings live in */

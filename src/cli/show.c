@@ -92,6 +92,13 @@ json_message_keys(struct json *j, const struct mr_message *msg, struct mr_room *
 		json_null(j);
 	json_fields(j, room, msg, body);
 	json_headers(j, msg);
+	if (msg->envelope_n > 0) {
+		json_key(j, "envelope");
+		json_open(j, '{');
+		for (size_t i = 0; i < msg->envelope_n; i++)
+			json_key_str(j, msg->envelope[i].name, msg->envelope[i].value);
+		json_close(j);
+	}
 	json_key_str(j, "room", mr_room_name(room));
 	json_key_str(j, "path", null_if_empty(msg->path));
 	json_key_str(j, "folder", folder_word(msg->folder));
@@ -170,11 +177,22 @@ add_padded(struct cli *cli, struct buf *out, struct mr_str s, size_t width)
 		buf_addc(out, ' ');
 }
 
+/* The type; else what its format says of it (a workspace: NEW or REPLY). */
+static const char *
+shown_type(const struct mr_message *msg)
+{
+	for (size_t i = 0; !msg->type[0] && i < msg->envelope_n; i++)
+		if (strcmp(msg->envelope[i].name, "MESSAGE_TYPE") == 0)
+			return msg->envelope[i].value;
+	return msg->type;
+}
+
 static void
 add_subject(struct cli *cli, struct buf *out, const struct mr_message *msg, size_t used)
 {
 	mr_auto(buf_done) struct buf subject = BUF_INIT;
-	size_t extra = msg->type[0] ? utf8_width(str_of(msg->type)) + 4 : 0;
+	const char *type = shown_type(msg);
+	size_t extra = type[0] ? utf8_width(str_of(type)) + 4 : 0;
 	bool unread = (msg->flags & MR_SEEN) == 0;
 
 	(void)fence_add(&subject, str_of(msg->subject[0] ? msg->subject : "(no subject)"), out_form(cli, FENCE_LINE),
@@ -226,8 +244,8 @@ text_line(struct cli *cli, struct buf *out, const struct mr_message *msg)
 	add_padded(cli, out, buf_str(&from), FROM_WIDTH);
 	buf_addc(out, ' ');
 	add_subject(cli, out, msg, 6 + 1 + 2 + 2 + 6 + 1 + FROM_WIDTH + 1);
-	if (msg->type[0]) {
-		buf_addf(&type, "[%s]", msg->type);
+	if (shown_type(msg)[0]) {
+		buf_addf(&type, "[%s]", shown_type(msg));
 		buf_adds(out, "  ");
 		out_styled(cli, out, STYLE_DIM, buf_z(&type));
 	}
@@ -278,6 +296,8 @@ add_headers(struct cli *cli, struct buf *out, const struct mr_message *msg)
 		add_header(cli, out, "Thread", msg->thread);
 	if (msg->type[0])
 		add_header(cli, out, "Type", msg->type);
+	for (size_t i = 0; i < msg->envelope_n; i++)
+		add_header(cli, out, msg->envelope[i].name, msg->envelope[i].value);
 	if (msg->priority != MR_NORMAL)
 		add_header(cli, out, "Priority", mr_priority_word(msg->priority));
 	if (msg->by_ms > 0) {

@@ -112,6 +112,16 @@ says out '^2 more unread; at most 10 messages and about 6000 characters are show
 says out 'more characters, 1500 are shown here: mailroom read' 'as is the limit of a text'
 rm "$teams/blue/inboxes/p.json"
 
+# ---- without a summary
+at "[{\"from\":\"x\",\"text\":\"\\\\nthe build is red\\\\nsee the log\",\"timestamp\":\"2026-03-05T10:30:00.000Z\"}]"
+sed -i 's/\\\\n/\\n/g' "$teams/blue/inboxes/p.json"; touch -d '1 minute ago' "$teams/blue/inboxes/p.json"
+exits 0 'mail without a summary' blue p inbox
+says out 'the build is red$' 'is listed with its first line'
+same 'the build is red' "$(blue p inbox --json | jq -r .subject)" 'in JSON, too'
+exits 0 'a hook' blue p check --inject
+says out 'the build is red' 'tells it so'
+rm "$teams/blue/inboxes/p.json"
+
 # ---- clear
 exits 0 'clear' blue bob clear
 same '[]' "$(box bob)" 'empties the inbox'

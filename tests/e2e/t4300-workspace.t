@@ -49,6 +49,23 @@ says out '^Then go' 'the follow-up came'
 exits 0 'and answer what was read' as tester reply "$(as tester search 'Then go' --json | jq -r .id)" -m 'Gone.'
 same 'Gone.' "$(peer_as lead body "$id")" 'it has that, too'
 
+# ---- a question or an answer? ----
+yard
+id=$(peer_as lead send "$scratch/tester/.mailbox/inbox" 'Ready?' build-42)
+settled tester
+exits 0 'inbox' as tester inbox
+says out 'Ready\?  \[NEW\]' 'says that it is a question'
+same "$id NEW build-42 $scratch/tester/.mailbox/inbox/$id $scratch/lead/.mailbox/inbox/$id" \
+	"$(as tester inbox --json | jq -r '.envelope | "\(.REQUEST_ID) \(.MESSAGE_TYPE) \(.CHANNEL_ID) \(.RECEIVER_INBOX_PATH) \(.REPLY_INBOX_PATH)"')" 'JSON has its id and its paths'
+exits 0 'read' as tester read --peek "$(as tester inbox --json | jq -r .id)"
+says out '^MESSAGE_TYPE: NEW' 'says so, too'
+says out "^REQUEST_ID: $id" 'with the id'
+says out "^REPLY_INBOX_PATH: $scratch/lead/.mailbox/inbox/$id" 'and where the answer goes'
+as tester reply "$(as tester inbox --json | jq -r .id)" -m 'Yes.' >/dev/null
+settled lead
+exits 0 'inbox of the other' as lead inbox
+says out 'Yes\.  \[REPLY\]' 'says that it is an answer'
+
 # ---- channels ----
 yard
 ids=
