@@ -427,9 +427,11 @@ struct mr_draft {
 	bool hold;               /* make missing mailboxes */
 	bool only;               /* an answer: older questions of the same conversation stay open */
 	bool no_text;            /* an empty text is meant */
+	bool no_subject;         /* an empty subject is meant: no line of the text makes one */
 	bool dry_run;
 };
 
+struct mr_fields; /* see below */
 struct mr_receipt {
 	char id[MR_ID_LEN + 1];
 	struct mr_names to;       /* who gets it, resolved, each once */
@@ -438,11 +440,12 @@ struct mr_receipt {
 	struct mr_names trouble;  /* members of groups that reach nobody, a sentence each */
 	struct mr_names warnings; /* what is against the rules of its type and was sent all the same, a sentence each */
 	struct mr_names
-	    superseded; /* ids of older questions of the same sender that got an empty answer with this one */
-	bool repeated;  /* the key was known: this is the earlier message's id */
-	size_t retired; /* by replace_key */
-	char *warning;  /* said once a life: what a power cut may do here; or NULL */
-	char *notify;   /* the user's Notify: command for this room, to be run for the operator; or NULL */
+	    superseded;           /* ids of older questions of the same sender that got an empty answer with this one */
+	bool repeated;            /* the key was known: this is the earlier message's id */
+	size_t retired;           /* by replace_key */
+	struct mr_fields *fields; /* of a message with a type, those that it was given included; or NULL */
+	char *warning;            /* said once a life: what a power cut may do here; or NULL */
+	char *notify;             /* the user's Notify: command for this room, to be run for the operator; or NULL */
 };
 MR_API enum mr_rc mr_send(struct mr_room *room, const struct mr_self *self, const struct mr_draft *draft,
     struct mr_receipt *ret, struct mr_error *err); /* also filled in with MR_INDOUBT */

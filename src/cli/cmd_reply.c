@@ -35,7 +35,7 @@ run(struct cli *cli)
 
 	if (code != EXIT_DONE)
 		return code;
-	draft.subject = opt_text(cli, "subject");
+	draft_subject(cli, &draft);
 	draft.only = opt_flag(cli, "only");
 
 	struct mr_error err = { 0 };

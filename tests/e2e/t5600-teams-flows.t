@@ -173,6 +173,25 @@ as worker-1 clear >/dev/null
 exits 0 'the lead' patrol team-lead --handler 'shutdown_approved=./note gone'
 same 'shutdown_approved worker-1 gone' "$(tail -n 1 notes)" 'hears of the end all the same'
 
+# ---- What a request is called, and who asks ----
+exits 0 'send --json' as team-lead send worker-1 --type shutdown_request --json
+same "$(entry worker-1 .requestId)" "$(jq -r .fields.requestId out)" 'says the id that an answer will name'
+as worker-1 clear >/dev/null
+export CLAUDE_CODE_AGENT_ID=worker-1@alpha CLAUDE_CODE_AGENT_COLOR=green
+ask toolu_10
+same worker-1@alpha "$(entry team-lead .agent_id)" 'the harness says who asks for a tool'
+as worker-1 send team-lead --type sandbox_permission_request --field hostPattern.host=example.org >/dev/null
+same 'worker-1@alpha worker-1 green' "$(entry team-lead '"\(.workerId) \(.workerName) \(.workerColor)"')" 'and who for a host'
+as worker-1 send team-lead --type sandbox_permission_request --field hostPattern.host=example.org --field workerColor=red >/dev/null
+same red "$(entry team-lead .workerColor)" 'what is given stays'
+unset CLAUDE_CODE_AGENT_ID CLAUDE_CODE_AGENT_COLOR
+as team-lead clear >/dev/null
+as worker-1 send team-lead -s '' -m 'the first line' >/dev/null
+same false "$(jq '.[-1] | has("summary")' "$(inbox team-lead)")" "-s '' writes no summary"
+as worker-1 send team-lead -m 'the first line' >/dev/null
+same 'the first line' "$(jq -r '.[-1].summary' "$(inbox team-lead)")" 'else the first line is one'
+as team-lead clear >/dev/null
+
 # ---- Without an answer ----
 as team-lead send worker-1 --type mode_set_request --field mode=plan >/dev/null
 as team-lead send worker-1 --type team_permission_update --field permissionUpdate.type=addRules --field 'permissionUpdate.rules=[{"toolName":"Edit"}]' \
