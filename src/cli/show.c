@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "cli/cli.h"
+#include "message/foreign.h"
 
 #define FROM_WIDTH 18
 #define TO_SHOWN 3        /* recipients in a line of `sent`; the rest are counted */
@@ -212,16 +213,33 @@ add_subject(struct cli *cli, struct buf *out, const struct mr_message *msg, size
 		out->failed = true;
 }
 
+/* In the rooms of other programs names have other letters: shown is what their people wrote, in quotes where it is no
+ * address, so that it can be typed and cannot pass for something else. */
+void
+text_name(struct cli *cli, struct buf *out, const char *address)
+{
+	mr_auto(buf_done) struct buf name = BUF_INIT;
+
+	if (strchr(address, '%') && strcmp(mr_room_kind(cli->room), "maildir") != 0)
+		foreign_from_address(address, &name);
+	if (!buf_ok(&name) || name.len == 0)
+		fence_addf(out, "%s", address);
+	else
+		(void)fence_add(out, buf_str(&name), FENCE_NAME, FENCE_FIELD_CHARS);
+}
+
 /* Whom the mail comes from; for what one sent oneself, whom it went to. */
 static void
-add_correspondent(struct buf *out, const struct mr_message *msg)
+add_correspondent(struct cli *cli, struct buf *out, const struct mr_message *msg)
 {
 	if (msg->folder != MR_SENT || msg->to.n == 0) {
-		fence_addf(out, "%s", msg->from[0] ? msg->from : "(nobody)");
+		text_name(cli, out, msg->from[0] ? msg->from : "(nobody)");
 		return;
 	}
-	for (size_t i = 0; i < msg->to.n && i < TO_SHOWN; i++)
-		fence_addf(out, i > 0 ? ", %s" : "to %s", msg->to.v[i]);
+	for (size_t i = 0; i < msg->to.n && i < TO_SHOWN; i++) {
+		buf_adds(out, i > 0 ? ", " : "to ");
+		text_name(cli, out, msg->to.v[i]);
+	}
 	if (msg->to.n > TO_SHOWN)
 		buf_addf(out, " +%zu", msg->to.n - TO_SHOWN);
 }
@@ -240,7 +258,7 @@ text_line(struct cli *cli, struct buf *out, const struct mr_message *msg)
 	text_when(&when, msg->date_ms);
 	add_padded(cli, out, buf_str(&when), 6);
 	buf_addc(out, ' ');
-	add_correspondent(&from, msg);
+	add_correspondent(cli, &from, msg);
 	add_padded(cli, out, buf_str(&from), FROM_WIDTH);
 	buf_addc(out, ' ');
 	add_subject(cli, out, msg, 6 + 1 + 2 + 2 + 6 + 1 + FROM_WIDTH + 1);
@@ -272,8 +290,10 @@ add_names(struct cli *cli, struct buf *out, const char *name, const struct mr_na
 {
 	mr_auto(buf_done) struct buf list = BUF_INIT;
 
-	for (size_t i = 0; i < names->n; i++)
-		buf_addf(&list, "%s%s", i ? ", " : "", names->v[i]);
+	for (size_t i = 0; i < names->n; i++) {
+		buf_adds(&list, i ? ", " : "");
+		text_name(cli, &list, names->v[i]);
+	}
 	if (names->n > 0)
 		add_header(cli, out, name, buf_z(&list));
 }
@@ -281,9 +301,11 @@ add_names(struct cli *cli, struct buf *out, const char *name, const struct mr_na
 static void
 add_headers(struct cli *cli, struct buf *out, const struct mr_message *msg)
 {
+	mr_auto(buf_done) struct buf from = BUF_INIT;
 	char date[RFC3339_LEN + 1], number[40];
 
-	add_header(cli, out, "From", msg->from);
+	text_name(cli, &from, msg->from);
+	add_header(cli, out, "From", buf_z(&from));
 	if (msg->proof == MR_UNPROVEN)
 		add_header(cli, out, "Unproven", "another user of this room may have written it in that name");
 	add_names(cli, out, "To", &msg->to);

@@ -52,7 +52,20 @@ same 'mailman@crew mailman ' "$(jq -r '.members[2] | .agentId + " " + .name + " 
 says "$teams/crew/config.json" '"later": 1.50' 'and changes nothing else'
 exits 0 'everybody' crew team-lead send @all -m 'to all'
 same 'Old-Bob.json mailman.json' "$(cd "$teams/crew/inboxes" && grep -l 'to all' ./*.json | sed 's,^./,,' | tr '\n' ' ' | sed 's/ $//')" 'reaches every member but the sender'
-exits 0 'who' crew mailman who; says out 'Old%20Bob' 'lists them'
+exits 0 'who' crew mailman who; says out "^'Old Bob' " 'lists them as their people write them'
+jq '.members += [{agentId: "Zoë@crew", name: "Zoë", joinedAt: 3}]' "$teams/crew/config.json" >new && cat new >"$teams/crew/config.json"
+exits 0 'who' crew mailman who; says out "^'Zoë' " 'also in other letters'
+for spelled in 'Old Bob' Old%20Bob; do
+	exits 0 "as '$spelled'" crew "$spelled" send team-lead -m "from $spelled"
+	exits 0 "to '$spelled'" crew team-lead send "$spelled" -m x
+done
+exits 0 'their mail' crew team-lead inbox; says out "'Old Bob' +from Old Bob" 'is from the name that they wrote'
+for spelled in 'Old Bob' Old%20Bob; do
+	same 2 "$(crew team-lead inbox --from "$spelled" --json | wc -l)" "inbox --from '$spelled' finds it"
+done
+exits 0 'a message' crew team-lead read --peek "$(crew team-lead inbox --json | jq -rs '.[0].id')"
+says out "^From: 'Old Bob'" 'says the same'
+same Old%20Bob "$(crew team-lead inbox --json | jq -rs '.[0].from')" 'JSON has the address'
 
 # ---- what a team does not have
 for flag in '--priority urgent' '--cc carol' '--thread x' '--type note' '--header X-Y:z' '--by 1h' '--key k'; do
