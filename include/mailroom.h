@@ -146,6 +146,9 @@ struct mr_message { /* one recipient's view of a message; all strings belong to 
 	size_t size_bytes;               /* of the stored message */
 	const struct mr_header *headers; /* all of them, in order */
 	size_t headers_n;
+	const struct mr_header *envelope; /* lines of the format's own that no field here holds; never carried */
+	size_t envelope_n;
+	size_t place;     /* from 1, in a file that holds a whole inbox, what is no message counted; 0: has none */
 	const char *path; /* where it is, relative to the room; for people, not for parsing */
 	void *own;        /* what the strings live in */
 };
@@ -422,10 +425,13 @@ struct mr_draft {
 	int64_t not_before_ms;   /* to a queue: nobody can claim it earlier; 0: at once */
 	const char *reply_path;  /* for a sender without a mailbox: the folder where the answer shall be put; or NULL */
 	bool hold;               /* make missing mailboxes */
+	bool only;               /* an answer: older questions of the same conversation stay open */
 	bool no_text;            /* an empty text is meant */
+	bool no_subject;         /* an empty subject is meant: no line of the text makes one */
 	bool dry_run;
 };
 
+struct mr_fields; /* see below */
 struct mr_receipt {
 	char id[MR_ID_LEN + 1];
 	struct mr_names to;       /* who gets it, resolved, each once */
@@ -433,8 +439,11 @@ struct mr_receipt {
 	struct mr_names missing;  /* with MR_INDOUBT: who has not got it yet */
 	struct mr_names trouble;  /* members of groups that reach nobody, a sentence each */
 	struct mr_names warnings; /* what is against the rules of its type and was sent all the same, a sentence each */
+	struct mr_names
+	    superseded;           /* ids of older questions of the same sender that got an empty answer with this one */
 	bool repeated;            /* the key was known: this is the earlier message's id */
 	size_t retired;           /* by replace_key */
+	struct mr_fields *fields; /* of a message with a type, those that it was given included; or NULL */
 	char *warning;            /* said once a life: what a power cut may do here; or NULL */
 	char *notify;             /* the user's Notify: command for this room, to be run for the operator; or NULL */
 };

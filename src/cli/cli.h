@@ -241,6 +241,10 @@ void json_message(struct json *j, const struct mr_message *msg, struct mr_room *
 void json_message_keys(
     struct json *j, const struct mr_message *msg, struct mr_room *room, bool body); /* inside an open object */
 /* "fields" by the message's type; without its body none. What is wrong with one is in "fields_error". */
+/* An agent's name, as its room's people write it. */
+void text_name(struct cli *cli, struct buf *out, const char *address);
+/* As the value of "fields"; NULL: none. */
+void json_fields_value(struct json *j, const struct mr_fields *fields);
 void json_fields(struct json *j, struct mr_room *room, const struct mr_message *msg, bool body);
 void cli_json_message(struct cli *cli, const struct mr_message *msg, bool body); /* ... as a line of cli->out */
 const char *short_id(const char *id);                                            /* the last 6 characters */

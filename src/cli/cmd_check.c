@@ -20,7 +20,10 @@ static const char *const about[] = {
 	"life, urgent mail and the hand-off until they are read. Long lists are cut, with a count of the rest.",
 	"What others wrote stands between two lines with random digits, each message on one line, and cannot "
 	"close the block or open another. With --format teams-xml each message is a <teammate-message> block "
-	"with the beginning of its text, as a team's harness has it.",
+	"with the beginning of its text, as a team's harness has it and in the order of the inbox: at most 10 blocks "
+	"and "
+	"about 6,000 characters at once, 1,500 of a text. What is left out is counted there, and comes with the next "
+	"call.",
 	NULL,
 };
 static const char *const examples[] = {

@@ -122,8 +122,8 @@ print_contract(struct cli *cli)
 {
 	static const char *const message_keys[] = { "id", "from", "proven", "to", "cc", "subject", "date", "type",
 		"priority", "thread", "reply_to", "read", "acked", "pinned", "replied", "body", "fields", "headers",
-		"room", "path", "folder", "attempt", "token", "size", "by", "not_before", "lease_until", "queue",
-		"number", NULL };
+		"envelope", "room", "path", "folder", "attempt", "token", "size", "by", "not_before", "lease_until",
+		"queue", "number", NULL };
 	struct json j = JSON_INIT(&cli->out);
 
 	json_open(&j, '{');

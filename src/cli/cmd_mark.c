@@ -4,7 +4,7 @@
 
 static const struct opt opts[] = {
 	OPT('a', "all", NULL, "all mail in the inbox"),
-	OPT(0, "at", "N...", "the message at this place in the inbox, oldest first, from 0; or several: 0,2,5"),
+	OPT(0, "at", "N...", "the message at this place in the inbox, from 0; or several: 0,2,5"),
 	FILTER_OPTS,
 	OPT_END,
 };
@@ -12,8 +12,10 @@ static const char *const about[] = {
 	"Sets or clears a mark on messages: by id, on all of the inbox with --all, or on what the filters let through. "
 	"'mark read' consumes without showing, so it asks for ids, --all or a filter. Pinned mail is never archived by "
 	"age.",
-	"--at counts as the programs of agent teams do: from 0, all mail of the inbox, read or not, the oldest first. "
-	"Places change when mail comes or goes; an id never does.",
+	"--at counts as the programs of agent teams do: from 0, all that is in the inbox, read or not. In a team a "
+	"place "
+	"is that in the file, whatever the dates say, and an entry that is no message has one, too; in other rooms the "
+	"oldest message is at 0. Places change when mail comes or goes; an id never does.",
 	NULL,
 };
 static const char *const examples[] = {
@@ -39,7 +41,7 @@ struct marking {
 	struct printout base; /* first: trouble is reported through it */
 	const struct word *word;
 	struct mr_names ids;
-	uint64_t place; /* of the next message */
+	uint64_t place; /* behind the last message so far */
 	size_t met;     /* places of --at that there are */
 };
 
@@ -100,7 +102,11 @@ collect_places(void *ctx, const struct mr_message *msg)
 {
 	struct marking *m = ctx;
 
-	if (!is_wanted(m->base.cli, m->place++))
+	uint64_t place = msg->place > 0 ? msg->place - 1 : m->place;
+
+	if (place >= m->place)
+		m->place = place + 1;
+	if (!is_wanted(m->base.cli, place))
 		return true;
 	m->met++;
 	return collect(ctx, msg);
@@ -140,12 +146,13 @@ choose_places(struct cli *cli, struct marking *m)
 	if (mr_scan(cli->room, cli->self.agent, &scan, collect_places, m, &err) != MR_OK)
 		return cli_fail(cli, &err);
 	if (m->met == 0) {
-		(void)mr_fail(&err, MR_NOTFOUND, "the inbox of '%s' has no message at that place: it holds %zu",
-		    cli->self.agent, (size_t)m->place);
+		(void)mr_fail(&err, MR_NOTFOUND, "the inbox of '%s' has no message at that place", cli->self.agent);
+		if (m->place > 0)
+			(void)mr_hint(&err, "the last one is at %zu", (size_t)m->place - 1);
 		return cli_fail(cli, &err);
 	}
 	if (m->met < places)
-		cli_warn(cli, "some of these places are behind the last message, or were named twice");
+		cli_warn(cli, "some of these places have no message, or were named twice");
 	return EXIT_DONE;
 }
 

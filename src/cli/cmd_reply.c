@@ -5,6 +5,7 @@
 static const struct opt opts[] = {
 	OPT('s', "subject", "TEXT", "subject; default: \"Re: \" and the original's"),
 	DRAFT_OPTS,
+	OPT(0, "only", NULL, "answer just this question, where an answer would end older ones of its sender, too"),
 	OPT('a', "all", NULL, "also to the other recipients of the original"),
 	OPT_END,
 };
@@ -13,6 +14,9 @@ static const char *const about[] = {
 	"is marked "
 	"as replied. ID is an id or at least its last 6 characters. The text is read as in 'mailroom send'.",
 	"An answer to mail that you sent yourself goes to its recipients.",
+	"In a room of kind workspace the newest question of a channel stands for the older ones of the same sender: "
+	"those that have no answer yet get an empty one, and which is said ('superseded' with --json). What "
+	"others asked in that channel stays open. --only answers one question and nothing else.",
 	"With --type, fields that the type takes from the request, such as its id, are copied.",
 	NULL,
 };
@@ -31,7 +35,8 @@ run(struct cli *cli)
 
 	if (code != EXIT_DONE)
 		return code;
-	draft.subject = opt_text(cli, "subject");
+	draft_subject(cli, &draft);
+	draft.only = opt_flag(cli, "only");
 
 	struct mr_error err = { 0 };
 	struct mr_receipt receipt = { 0 };
@@ -44,7 +49,7 @@ run(struct cli *cli)
 const struct cmd cmd_reply = {
 	.name = "reply",
 	.needs = CMD_SELF,
-	.synopsis = "ID [-a] [-s SUBJECT] [-m TEXT | -f FILE | <stdin]",
+	.synopsis = "ID [-a] [--only] [-s SUBJECT] [-m TEXT | -f FILE | <stdin]",
 	.summary = "answer a message",
 	.opts = opts,
 	.about = about,

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 
 static const struct opt opts[] = {
-	OPT('s', "subject", "TEXT", "subject; default: the first line of the text"),
+	OPT('s', "subject", "TEXT", "subject; default: the first line of the text; in a team '' means none"),
 	DRAFT_OPTS,
 	OPT(0, "cc", "AGENT...", "a further recipient, named in Cc"),
 	OPT(0, "thread", "ID", "put it into this conversation: a message id, or a word of your own"),
@@ -183,7 +183,7 @@ run(struct cli *cli)
 	if (code != EXIT_DONE)
 		return code;
 	draft.cc = draft_list(cli, "cc");
-	draft.subject = opt_text(cli, "subject");
+	draft_subject(cli, &draft);
 	draft.thread = opt_text(cli, "thread");
 	draft.reply_to = opt_text(cli, "reply-to");
 	draft.replace_key = opt_text(cli, "replace-key");

@@ -50,14 +50,15 @@ add_time(struct table *t, int64_t ms)
 }
 
 static bool
-add_row(struct table *t, const struct roster_entry *e)
+add_row(struct cli *cli, struct table *t, const struct roster_entry *e)
 {
-	mr_auto(buf_done) struct buf place = BUF_INIT;
+	mr_auto(buf_done) struct buf place = BUF_INIT, name = BUF_INIT;
 
 	fence_name(&place, e->agent.worktree[0] ? e->agent.worktree : "-");
 	if (e->agent.role[0])
 		fence_addf(&place, "  ('%s')", e->agent.role);
-	return table_add(t, e->agent.name) && table_add(t, roster_state(e)) && add_number(t, e->agent.life) &&
+	text_name(cli, &name, e->agent.name);
+	return table_put(t, &name) && table_add(t, roster_state(e)) && add_number(t, e->agent.life) &&
 	       add_number(t, e->counts.unread) && add_time(t, e->counts.oldest_unread_ms) &&
 	       add_time(t, e->agent.seen_ms) && table_put(t, &place);
 }
@@ -87,7 +88,7 @@ run_who(struct cli *cli)
 		if (cli->json)
 			print_json(cli, e, mr_trust_word(trust));
 		else
-			ok = add_row(&table, e);
+			ok = add_row(cli, &table, e);
 	}
 	if (!cli->json && shown > 0) {
 		table_print(cli, &table, &cli->out);

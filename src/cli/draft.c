@@ -62,6 +62,34 @@ read_headers(struct cli *cli, struct mr_draft *draft)
 	return EXIT_DONE;
 }
 
+/* Who asks for a permission in a team is told by its harness, under another name than that of its inbox. */
+static const struct own_field {
+	const char *type, *field, *variable;
+} own_fields[] = {
+	{ "permission_request", "agent_id", "CLAUDE_CODE_AGENT_ID" },
+	{ "sandbox_permission_request", "workerId", "CLAUDE_CODE_AGENT_ID" },
+	{ "sandbox_permission_request", "workerColor", "CLAUDE_CODE_AGENT_COLOR" },
+};
+#define OWN_FIELDS (sizeof(own_fields) / sizeof(own_fields[0]))
+
+static void
+add_own_fields(struct cli *cli, struct mr_header *fields, size_t *n)
+{
+	const char *type = opt_text(cli, "type");
+	size_t given = *n;
+
+	for (size_t i = 0; i < OWN_FIELDS && strcmp(mr_room_kind(cli->room), "teams") == 0; i++) {
+		const struct own_field *own = &own_fields[i];
+		const char *value = type && strcmp(type, own->type) == 0 ? getenv(own->variable) : NULL;
+		bool is_given = false;
+
+		for (size_t k = 0; k < given; k++)
+			is_given |= strcmp(fields[k].name, own->field) == 0;
+		if (value && value[0] && !is_given)
+			fields[(*n)++] = (struct mr_header){ own->field, value };
+	}
+}
+
 /* "Name=value" of --field into draft->fields. */
 static int
 read_fields(struct cli *cli, struct mr_draft *draft)
@@ -71,7 +99,7 @@ read_fields(struct cli *cli, struct mr_draft *draft)
 
 	while (given != NULL && given[n] != NULL)
 		n++;
-	struct mr_header *fields = n > 0 ? arena_alloc(&cli->own, n * sizeof(*fields)) : NULL;
+	struct mr_header *fields = n > 0 ? arena_alloc(&cli->own, (n + OWN_FIELDS) * sizeof(*fields)) : NULL;
 	for (size_t i = 0; fields != NULL && i < n; i++) {
 		const char *equals = strchr(given[i], '=');
 		if (equals == NULL || equals == given[i])
@@ -81,6 +109,8 @@ read_fields(struct cli *cli, struct mr_draft *draft)
 	}
 	if (n > 0 && opt_text(cli, "type") == NULL)
 		return cli_usage(cli, "--field needs --type: the type says how its fields are written");
+	if (fields != NULL)
+		add_own_fields(cli, fields, &n);
 	draft->fields = fields;
 	draft->fields_n = fields != NULL ? n : 0;
 	return EXIT_DONE;
@@ -95,6 +125,14 @@ read_body(struct cli *cli, const struct mr_draft *draft, const char *text, struc
 	if (text == NULL && file == NULL && (draft->fields_n > 0 || (draft->type != NULL && !cli_stdin_has_text())))
 		return EXIT_DONE;
 	return cli_body(cli, text, file, body);
+}
+
+void
+draft_subject(struct cli *cli, struct mr_draft *draft)
+{
+	draft->subject = opt_text(cli, "subject");
+	draft->no_subject =
+	    draft->subject != NULL && !draft->subject[0] && strcmp(mr_room_kind(cli->room), "teams") == 0;
 }
 
 int
@@ -150,6 +188,22 @@ warn_absent(struct cli *cli, const struct mr_receipt *receipt)
 	}
 }
 
+/* An answer that ended others, too: which ones, and how to write to one of them all the same. */
+static void
+tell_superseded(struct cli *cli, const struct mr_receipt *receipt)
+{
+	mr_auto(buf_done) struct buf ids = BUF_INIT;
+	size_t n = receipt->superseded.n;
+
+	for (size_t i = 0; i < n; i++)
+		buf_addf(&ids, "%s%s", i > 0 ? ", " : "", receipt->superseded.v[i]);
+	if (n > 0 && buf_ok(&ids))
+		cli_warn(cli,
+		    "%zu older question%s of the same sender and channel got an empty answer: %s "
+		    "(--only leaves them open)",
+		    n, n == 1 ? "" : "s", buf_z(&ids));
+}
+
 static void
 report_json(struct cli *cli, const struct mr_draft *draft, const struct mr_receipt *receipt)
 {
@@ -164,6 +218,8 @@ report_json(struct cli *cli, const struct mr_draft *draft, const struct mr_recei
 	json_key_names(&j, "warnings", &receipt->warnings);
 	json_key_bool(&j, "repeated", receipt->repeated);
 	json_key_int(&j, "retired", (int64_t)receipt->retired);
+	json_key_names(&j, "superseded", &receipt->superseded);
+	json_fields_value(&j, receipt->fields);
 	json_key_bool(&j, "dry_run", draft->dry_run);
 	json_key_str(&j, "room", mr_room_name(cli->room));
 	out_json_line(cli, &j);
@@ -208,6 +264,7 @@ draft_report(struct cli *cli, const struct mr_draft *draft, enum mr_rc rc, const
 		cli_warn(cli, "%s", receipt->trouble.v[i]);
 	for (size_t i = 0; i < receipt->warnings.n; i++)
 		cli_warn(cli, "%s", receipt->warnings.v[i]);
+	tell_superseded(cli, receipt);
 	warn_absent(cli, receipt);
 	if (!draft->dry_run && !receipt->repeated) {
 		cli_notify(cli, receipt, cli->self.agent, draft->subject);

@@ -21,6 +21,8 @@
 
 /* Body, type, priority, headers, key, by. Returns EXIT_DONE, or the exit code after saying what is wrong. */
 int draft_read(struct cli *cli, struct mr_draft *draft, struct buf *body);
+/* -s; an empty one means none in a team, where a summary may be missing. */
+void draft_subject(struct cli *cli, struct mr_draft *draft);
 /* A repeatable option as a NULL-terminated list; NULL when it was not given. */
 const char *const *draft_list(struct cli *cli, const char *option);
 /* Prints the id (or the error), who will not read it soon, and runs Notify:. Returns the exit code. */

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "cli/cli.h"
+#include "message/foreign.h"
 
 #define FROM_WIDTH 18
 #define TO_SHOWN 3        /* recipients in a line of `sent`; the rest are counted */
@@ -92,6 +93,13 @@ json_message_keys(struct json *j, const struct mr_message *msg, struct mr_room *
 		json_null(j);
 	json_fields(j, room, msg, body);
 	json_headers(j, msg);
+	if (msg->envelope_n > 0) {
+		json_key(j, "envelope");
+		json_open(j, '{');
+		for (size_t i = 0; i < msg->envelope_n; i++)
+			json_key_str(j, msg->envelope[i].name, msg->envelope[i].value);
+		json_close(j);
+	}
 	json_key_str(j, "room", mr_room_name(room));
 	json_key_str(j, "path", null_if_empty(msg->path));
 	json_key_str(j, "folder", folder_word(msg->folder));
@@ -170,11 +178,22 @@ add_padded(struct cli *cli, struct buf *out, struct mr_str s, size_t width)
 		buf_addc(out, ' ');
 }
 
+/* The type; else what its format says of it (a workspace: NEW or REPLY). */
+static const char *
+shown_type(const struct mr_message *msg)
+{
+	for (size_t i = 0; !msg->type[0] && i < msg->envelope_n; i++)
+		if (strcmp(msg->envelope[i].name, "MESSAGE_TYPE") == 0)
+			return msg->envelope[i].value;
+	return msg->type;
+}
+
 static void
 add_subject(struct cli *cli, struct buf *out, const struct mr_message *msg, size_t used)
 {
 	mr_auto(buf_done) struct buf subject = BUF_INIT;
-	size_t extra = msg->type[0] ? utf8_width(str_of(msg->type)) + 4 : 0;
+	const char *type = shown_type(msg);
+	size_t extra = type[0] ? utf8_width(str_of(type)) + 4 : 0;
 	bool unread = (msg->flags & MR_SEEN) == 0;
 
 	(void)fence_add(&subject, str_of(msg->subject[0] ? msg->subject : "(no subject)"), out_form(cli, FENCE_LINE),
@@ -194,16 +213,33 @@ add_subject(struct cli *cli, struct buf *out, const struct mr_message *msg, size
 		out->failed = true;
 }
 
+/* In the rooms of other programs names have other letters: shown is what their people wrote, in quotes where it is no
+ * address, so that it can be typed and cannot pass for something else. */
+void
+text_name(struct cli *cli, struct buf *out, const char *address)
+{
+	mr_auto(buf_done) struct buf name = BUF_INIT;
+
+	if (strchr(address, '%') && strcmp(mr_room_kind(cli->room), "maildir") != 0)
+		foreign_from_address(address, &name);
+	if (!buf_ok(&name) || name.len == 0)
+		fence_addf(out, "%s", address);
+	else
+		(void)fence_add(out, buf_str(&name), FENCE_NAME, FENCE_FIELD_CHARS);
+}
+
 /* Whom the mail comes from; for what one sent oneself, whom it went to. */
 static void
-add_correspondent(struct buf *out, const struct mr_message *msg)
+add_correspondent(struct cli *cli, struct buf *out, const struct mr_message *msg)
 {
 	if (msg->folder != MR_SENT || msg->to.n == 0) {
-		fence_addf(out, "%s", msg->from[0] ? msg->from : "(nobody)");
+		text_name(cli, out, msg->from[0] ? msg->from : "(nobody)");
 		return;
 	}
-	for (size_t i = 0; i < msg->to.n && i < TO_SHOWN; i++)
-		fence_addf(out, i > 0 ? ", %s" : "to %s", msg->to.v[i]);
+	for (size_t i = 0; i < msg->to.n && i < TO_SHOWN; i++) {
+		buf_adds(out, i > 0 ? ", " : "to ");
+		text_name(cli, out, msg->to.v[i]);
+	}
 	if (msg->to.n > TO_SHOWN)
 		buf_addf(out, " +%zu", msg->to.n - TO_SHOWN);
 }
@@ -222,12 +258,12 @@ text_line(struct cli *cli, struct buf *out, const struct mr_message *msg)
 	text_when(&when, msg->date_ms);
 	add_padded(cli, out, buf_str(&when), 6);
 	buf_addc(out, ' ');
-	add_correspondent(&from, msg);
+	add_correspondent(cli, &from, msg);
 	add_padded(cli, out, buf_str(&from), FROM_WIDTH);
 	buf_addc(out, ' ');
 	add_subject(cli, out, msg, 6 + 1 + 2 + 2 + 6 + 1 + FROM_WIDTH + 1);
-	if (msg->type[0]) {
-		buf_addf(&type, "[%s]", msg->type);
+	if (shown_type(msg)[0]) {
+		buf_addf(&type, "[%s]", shown_type(msg));
 		buf_adds(out, "  ");
 		out_styled(cli, out, STYLE_DIM, buf_z(&type));
 	}
@@ -254,8 +290,10 @@ add_names(struct cli *cli, struct buf *out, const char *name, const struct mr_na
 {
 	mr_auto(buf_done) struct buf list = BUF_INIT;
 
-	for (size_t i = 0; i < names->n; i++)
-		buf_addf(&list, "%s%s", i ? ", " : "", names->v[i]);
+	for (size_t i = 0; i < names->n; i++) {
+		buf_adds(&list, i ? ", " : "");
+		text_name(cli, &list, names->v[i]);
+	}
 	if (names->n > 0)
 		add_header(cli, out, name, buf_z(&list));
 }
@@ -263,9 +301,11 @@ add_names(struct cli *cli, struct buf *out, const char *name, const struct mr_na
 static void
 add_headers(struct cli *cli, struct buf *out, const struct mr_message *msg)
 {
+	mr_auto(buf_done) struct buf from = BUF_INIT;
 	char date[RFC3339_LEN + 1], number[40];
 
-	add_header(cli, out, "From", msg->from);
+	text_name(cli, &from, msg->from);
+	add_header(cli, out, "From", buf_z(&from));
 	if (msg->proof == MR_UNPROVEN)
 		add_header(cli, out, "Unproven", "another user of this room may have written it in that name");
 	add_names(cli, out, "To", &msg->to);
@@ -278,6 +318,8 @@ add_headers(struct cli *cli, struct buf *out, const struct mr_message *msg)
 		add_header(cli, out, "Thread", msg->thread);
 	if (msg->type[0])
 		add_header(cli, out, "Type", msg->type);
+	for (size_t i = 0; i < msg->envelope_n; i++)
+		add_header(cli, out, msg->envelope[i].name, msg->envelope[i].value);
 	if (msg->priority != MR_NORMAL)
 		add_header(cli, out, "Priority", mr_priority_word(msg->priority));
 	if (msg->by_ms > 0) {

@@ -29,19 +29,18 @@ copy_names(struct copying *c, const struct mr_names *from, struct mr_names *to)
 		to->v[to->n] = copy_text(c, from->v[to->n]);
 }
 
-static void
-copy_headers(struct copying *c, const struct mr_message *from, struct mr_message *to)
+/* NULL when there are none. */
+static const struct mr_header *
+copy_headers(struct copying *c, const struct mr_header *from, size_t n)
 {
-	struct mr_header *headers =
-	    from->headers_n > 0 ? arena_alloc(&c->own, from->headers_n * sizeof(*headers)) : NULL;
+	struct mr_header *headers = n > 0 ? arena_alloc(&c->own, n * sizeof(*headers)) : NULL;
 
-	c->failed |= from->headers_n > 0 && !headers;
-	for (size_t i = 0; headers && i < from->headers_n; i++) {
-		headers[i].name = copy_text(c, from->headers[i].name);
-		headers[i].value = copy_text(c, from->headers[i].value);
+	c->failed |= n > 0 && !headers;
+	for (size_t i = 0; headers && i < n; i++) {
+		headers[i].name = copy_text(c, from[i].name);
+		headers[i].value = copy_text(c, from[i].value);
 	}
-	to->headers = headers;
-	to->headers_n = headers ? from->headers_n : 0;
+	return headers;
 }
 
 enum mr_rc
@@ -59,7 +58,8 @@ message_copy(const struct mr_message *from, struct mr_message *ret, struct mr_er
 	to.path = copy_text(&c, from->path);
 	copy_names(&c, &from->to, &to.to);
 	copy_names(&c, &from->cc, &to.cc);
-	copy_headers(&c, from, &to);
+	to.headers = copy_headers(&c, from->headers, from->headers_n);
+	to.envelope = copy_headers(&c, from->envelope, from->envelope_n);
 	if (from->body) {
 		to.body = arena_dup(&c.own, (struct mr_str){ from->body, from->body_len });
 		c.failed |= !to.body;

@@ -50,6 +50,7 @@ add_item(struct mr_injection *inj, const struct mr_message *msg, const struct mr
 	if (!item)
 		return;
 	(void)snprintf(item->id, sizeof(item->id), "%s", msg->id);
+	item->place = msg->place;
 	item->from = keep(inj, str_of(msg->from));
 	item->subject = keep(inj, str_of(msg->subject));
 	item->color = keep(inj, str_of(color ? color : ""));
@@ -186,7 +187,7 @@ note_due(void *ctx, const struct mr_due *due)
 	d->subject = keep(inj, str_of(due->subject));
 }
 
-/* ---- The order: one's own hand-off, then the more urgent, then the newer ---- */
+/* ---- The order: one's own hand-off, then the more urgent, then the newer; but for a team ---- */
 
 static int
 in_order(const void *va, const void *vb)
@@ -200,6 +201,17 @@ in_order(const void *va, const void *vb)
 	return strcmp(b->id, a->id);
 }
 
+/* As a team's harness has it: the order of the inbox. */
+static int
+in_inbox_order(const void *va, const void *vb)
+{
+	const struct inject_item *a = va, *b = vb;
+
+	if (a->place != b->place)
+		return a->place < b->place ? -1 : 1;
+	return strcmp(a->id, b->id);
+}
+
 static enum mr_rc
 gather(struct mr_injection *inj, struct mr_error *err)
 {
@@ -210,7 +222,8 @@ gather(struct mr_injection *inj, struct mr_error *err)
 	if (rc != MR_OK)
 		return rc;
 	if (inj->n > 1)
-		qsort(inj->items, inj->n, sizeof(*inj->items), in_order);
+		qsort(inj->items, inj->n, sizeof(*inj->items),
+		    inj->format == MR_INJECT_TEAMS ? in_inbox_order : in_order);
 	if (!inj->urgent_only)
 		(void)due_each(inj->room, inj->self.agent, note_due, inj, &ignored);
 	/* MR_BUSY: another process shows them at this moment. */

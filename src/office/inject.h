@@ -17,6 +17,7 @@
 
 struct inject_item { /* strings live in the injection's arena */
 	char id[MR_ID_LEN + 1];
+	size_t place; /* mr_message.place */
 	const char *from, *subject, *color;
 	enum mr_priority priority;
 	bool unproven;      /* another user of the room may have written it in that name */

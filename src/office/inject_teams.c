@@ -65,7 +65,8 @@ add_message(struct mr_injection *inj, struct inject_item *item)
 	if (out->len > 0 && out->ptr[out->len - 1] != '\n')
 		buf_addc(out, '\n');
 	if (cut > 0)
-		buf_addf(out, "(%zu more characters: mailroom read %s)\n", cut, item->id);
+		buf_addf(out, "(%zu more characters, %d are shown here: mailroom read %s)\n", cut, INJECT_BODY_CHARS,
+		    item->id);
 	end(out);
 	item->listed = true;
 }
@@ -122,5 +123,7 @@ inject_teams(struct mr_injection *inj)
 		return;
 	fence_close(&inj->text, inj->mark);
 	if (left > 0)
-		buf_addf(&inj->text, "%zu more unread: mailroom inbox\n", left);
+		buf_addf(&inj->text,
+		    "%zu more unread; at most %d messages and about %d characters are shown at once: mailroom inbox\n",
+		    left, INJECT_LIST_MAX, INJECT_BODIES_CHARS);
 }

@@ -24,6 +24,7 @@ outgoing_done(struct outgoing *l)
 	recipients_done(&l->who);
 	typed_done(&l->typed);
 	mr_message_done(&l->original);
+	mr_names_done(&l->superseded);
 	arena_free(l->own);
 }
 
@@ -285,6 +286,10 @@ compose_subject(struct outgoing *l, struct mr_error *err)
 		l->msg.subject = office_has_lives(l->room) ? l->typed.def->name : "";
 	if (l->typed.no_subject || (l->msg.subject && *l->msg.subject))
 		return MR_OK;
+	if (l->draft->no_subject) {
+		l->msg.subject = "";
+		return MR_OK;
+	}
 	subject_from_body(&subject, (struct mr_str){ l->draft->body, l->draft->body_len });
 	l->msg.subject = buf_ok(&subject) ? arena_dup(&l->own, buf_str(&subject)) : NULL;
 	return l->msg.subject ? MR_OK : mr_nomem(err);

@@ -15,6 +15,7 @@ struct outgoing { /* the message's strings are borrowed from here and from the d
 	struct mr_message original; /* what it answers; id "" when it answers nothing */
 	struct mr_message msg;
 	struct arena *own;
+	struct mr_names superseded; /* mr_receipt.superseded */
 	/* Letters of the same sender, prepared just now: what was looked up for them is not looked up again. */
 	const struct outgoing *before;
 	size_t before_n;

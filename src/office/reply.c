@@ -102,7 +102,7 @@ send_answer(struct mr_room *room, const struct mr_self *self, const struct mr_me
 		draft.cc = cc.v;
 		implied |= FIELD_CC;
 	}
-	if (!draft.subject || !*draft.subject) {
+	if (!draft.no_subject && (!draft.subject || !*draft.subject)) {
 		draft.subject = buf_z(&subject);
 		implied |= FIELD_SUBJECT;
 	}

@@ -79,6 +79,18 @@ names_move(struct mr_names *to, struct mr_names *from)
 	*from = (struct mr_names){ 0 };
 }
 
+/* What the type made by itself is told: a request's id is what its answer will name. */
+static struct mr_fields *
+fields_of(const struct outgoing *l)
+{
+	struct mr_fields *fields = l->typed.def ? calloc(1, sizeof(*fields)) : NULL;
+	struct mr_error ignored = { 0 };
+
+	if (fields)
+		(void)mr_message_fields(l->room, &l->msg, fields, &ignored);
+	return fields;
+}
+
 /* ---- The send ---- */
 
 static enum mr_rc
@@ -95,6 +107,7 @@ rehearse(struct outgoing *l, struct mr_receipt *ret, struct mr_error *err)
 	names_move(&ret->not_live, &l->who.not_live);
 	names_move(&ret->trouble, &l->who.trouble);
 	names_move(&ret->warnings, &l->typed.warnings);
+	ret->fields = fields_of(l);
 	link_after_delivery(l->room, ret->id, &ret->to, &l->who.to, &l->who.cc, NULL);
 	return MR_OK;
 }
@@ -109,6 +122,8 @@ outgoing_delivery(struct outgoing *l)
 		.key = l->draft->key,
 		.make_mailboxes = l->who.missing,
 		.removals = l->who.missing ? 0 : l->who.removals, /* who has no mailbox yet was not found */
+		.only = l->draft->only,
+		.superseded = &l->superseded,
 		.reply_path = l->draft->reply_path,
 	};
 }
@@ -130,6 +145,7 @@ deliver(struct outgoing *l, struct delivered *ret, struct mr_error *err)
 		if (rc != MR_OK)
 			return rc;
 	}
+	types_note_asked(l->room, l->typed.def, &l->msg, &l->who.all);
 	*err = (struct mr_error){ 0 };
 	rc = l->room->driver->deliver(l->room, &what, ret, err);
 	if (rc == MR_OK && err->code == MR_OK && err->hint[0])
@@ -165,6 +181,8 @@ fill_receipt(struct outgoing *l, enum mr_rc rc, struct delivered *got, struct mr
 	names_move(&ret->trouble, &l->who.trouble);
 	names_move(&ret->warnings, &l->typed.warnings);
 	names_move(&ret->missing, &got->missing);
+	names_move(&ret->superseded, &l->superseded);
+	ret->fields = fields_of(l);
 	link_after_delivery(l->room, ret->id, &ret->to, &l->who.to, &l->who.cc, &ret->trouble);
 }
 
@@ -233,6 +251,9 @@ mr_receipt_done(struct mr_receipt *receipt)
 	mr_names_done(&receipt->missing);
 	mr_names_done(&receipt->trouble);
 	mr_names_done(&receipt->warnings);
+	mr_names_done(&receipt->superseded);
+	mr_fields_done(receipt->fields);
+	free(receipt->fields);
 	free(receipt->warning);
 	free(receipt->notify);
 	*receipt = (struct mr_receipt){ 0 };

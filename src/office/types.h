@@ -26,6 +26,9 @@ enum mr_rc types_fields(
  * whose mail it is, has asked. MR_REFUSED says why not. */
 enum mr_rc types_usable(struct mr_room *room, const char *agent, const struct mr_message *msg, struct type_values *ret,
     struct mr_error *err);
+/* Remembers, where the room keeps no copy of what is sent, that the message asks these for an answer. */
+void types_note_asked(
+    struct mr_room *room, const struct type_def *def, const struct mr_message *msg, const struct mr_names *to);
 /* Did `asker` ever ask `answerer` what these fields say is answered? True of a type that answers nothing. MR_REFUSED:
  * there is no such request. */
 enum mr_rc types_check_answer(struct mr_room *room, const struct type_def *def, const struct type_values *values,

@@ -71,6 +71,8 @@ struct delivery {                  /* one accepted send */
 	bool keep;    /* an import: stored with its own date, under the identity that follows from date, sender and id.
 		       * MR_EXISTS: it is there already, whatever became of it; ret->id is filled in then, too. */
 	bool carried; /* it comes from another room */
+	bool only;    /* an answer to one question, in a format where it ends older ones of the same sender, too */
+	struct mr_names *superseded; /* gets the ids of those that it ended; or NULL */
 	const char *reply_path; /* of a client without a mailbox: the folder where an answer shall be put; or NULL */
 	/* For whoever must know after a kill whether it was delivered, one recipient only (not with ROOM_KEYS: there a
 	 * key tells). Called once all is written and durable but not visible yet; only MR_OK goes on. The ticket is

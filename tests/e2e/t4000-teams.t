@@ -52,7 +52,20 @@ same 'mailman@crew mailman ' "$(jq -r '.members[2] | .agentId + " " + .name + " 
 says "$teams/crew/config.json" '"later": 1.50' 'and changes nothing else'
 exits 0 'everybody' crew team-lead send @all -m 'to all'
 same 'Old-Bob.json mailman.json' "$(cd "$teams/crew/inboxes" && grep -l 'to all' ./*.json | sed 's,^./,,' | tr '\n' ' ' | sed 's/ $//')" 'reaches every member but the sender'
-exits 0 'who' crew mailman who; says out 'Old%20Bob' 'lists them'
+exits 0 'who' crew mailman who; says out "^'Old Bob' " 'lists them as their people write them'
+jq '.members += [{agentId: "Zoë@crew", name: "Zoë", joinedAt: 3}]' "$teams/crew/config.json" >new && cat new >"$teams/crew/config.json"
+exits 0 'who' crew mailman who; says out "^'Zoë' " 'also in other letters'
+for spelled in 'Old Bob' Old%20Bob; do
+	exits 0 "as '$spelled'" crew "$spelled" send team-lead -m "from $spelled"
+	exits 0 "to '$spelled'" crew team-lead send "$spelled" -m x
+done
+exits 0 'their mail' crew team-lead inbox; says out "'Old Bob' +from Old Bob" 'is from the name that they wrote'
+for spelled in 'Old Bob' Old%20Bob; do
+	same 2 "$(crew team-lead inbox --from "$spelled" --json | wc -l)" "inbox --from '$spelled' finds it"
+done
+exits 0 'a message' crew team-lead read --peek "$(crew team-lead inbox --json | jq -rs '.[0].id')"
+says out "^From: 'Old Bob'" 'says the same'
+same Old%20Bob "$(crew team-lead inbox --json | jq -rs '.[0].from')" 'JSON has the address'
 
 # ---- what a team does not have
 for flag in '--priority urgent' '--cc carol' '--thread x' '--type note' '--header X-Y:z' '--by 1h' '--key k'; do
@@ -85,6 +98,42 @@ exits 4 'an inbox of 50 MB is refused' blue alice send huge -m x; says err '48 M
 mkdir outside && ln -s "$scratch/outside" "$teams/blue/inboxes/link.json"
 exits 4 'a link is not followed' blue alice send link -m x
 rm "$teams/blue/inboxes/"other.json "$teams/blue/inboxes/"huge.json "$teams/blue/inboxes/"link.json
+
+# ---- places: as they are in the file, whatever the dates say
+at() { printf '%s\n' "$1" >"$teams/blue/inboxes/p.json"; touch -d '1 minute ago' "$teams/blue/inboxes/p.json"; }
+e() { printf '{"from":"x","text":"%s","timestamp":"2026-03-05T10:30:00.%sZ","read":false}' "$1" "$2"; }
+marks() { jq -r '[.[] | if type == "object" then "\(.text):\(.read)" else tostring end] | join(" ")' "$teams/blue/inboxes/p.json"; }
+at "[$(e a 005),$(e b 000)]"
+exits 0 'mark read --at 0' blue p mark read --at 0
+same 'a:true b:false' "$(marks)" 'is the first entry, not the oldest'
+at "[$(e c 000),$(e b 000),$(e a 000)]"
+exits 0 'with equal dates' blue p mark read --at 1
+same 'c:false b:true a:false' "$(marks)" 'it is the entry in that place'
+at "[$(e a 000),17,$(e c 001)]"
+exits 0 'behind what is no message' blue p mark read --at 2
+same 'a:false 17 c:true' "$(marks)" 'the place is that in the file'
+exits 5 'which itself is no message' blue p mark read --at 1
+exits 5 'nor is there one behind the last' blue p mark read --at 3
+says err 'the last one is at 2' 'which is said'
+at "[$(e third 009),$(e first 001),$(e second 005)]"
+exits 0 'teams-xml' blue p check --inject --format teams-xml
+same 'third first second ' "$(grep -E '^(third|first|second)$' out | tr '\n' ' ')" 'has the order of the inbox'
+at "[$(i=0; while [ $i -lt 12 ]; do [ $i = 0 ] || printf ,; e "text $i $(if [ $i = 0 ]; then printf '%01600d' 0; fi)" "0$((10 + i))"; i=$((i + 1)); done)]"
+exits 0 'what is cut' blue p check --inject --format teams-xml
+same 10 "$(grep -c '^<teammate-message ' out)" 'is cut after ten blocks'
+says out '^2 more unread; at most 10 messages and about 6000 characters are shown at once' 'and that is said'
+says out 'more characters, 1500 are shown here: mailroom read' 'as is the limit of a text'
+rm "$teams/blue/inboxes/p.json"
+
+# ---- without a summary
+at "[{\"from\":\"x\",\"text\":\"\\\\nthe build is red\\\\nsee the log\",\"timestamp\":\"2026-03-05T10:30:00.000Z\"}]"
+sed -i 's/\\\\n/\\n/g' "$teams/blue/inboxes/p.json"; touch -d '1 minute ago' "$teams/blue/inboxes/p.json"
+exits 0 'mail without a summary' blue p inbox
+says out 'the build is red$' 'is listed with its first line'
+same 'the build is red' "$(blue p inbox --json | jq -r .subject)" 'in JSON, too'
+exits 0 'a hook' blue p check --inject
+says out 'the build is red' 'tells it so'
+rm "$teams/blue/inboxes/p.json"
 
 # ---- clear
 exits 0 'clear' blue bob clear

@@ -49,6 +49,23 @@ says out '^Then go' 'the follow-up came'
 exits 0 'and answer what was read' as tester reply "$(as tester search 'Then go' --json | jq -r .id)" -m 'Gone.'
 same 'Gone.' "$(peer_as lead body "$id")" 'it has that, too'
 
+# ---- a question or an answer? ----
+yard
+id=$(peer_as lead send "$scratch/tester/.mailbox/inbox" 'Ready?' build-42)
+settled tester
+exits 0 'inbox' as tester inbox
+says out 'Ready\?  \[NEW\]' 'says that it is a question'
+same "$id NEW build-42 $scratch/tester/.mailbox/inbox/$id $scratch/lead/.mailbox/inbox/$id" \
+	"$(as tester inbox --json | jq -r '.envelope | "\(.REQUEST_ID) \(.MESSAGE_TYPE) \(.CHANNEL_ID) \(.RECEIVER_INBOX_PATH) \(.REPLY_INBOX_PATH)"')" 'JSON has its id and its paths'
+exits 0 'read' as tester read --peek "$(as tester inbox --json | jq -r .id)"
+says out '^MESSAGE_TYPE: NEW' 'says so, too'
+says out "^REQUEST_ID: $id" 'with the id'
+says out "^REPLY_INBOX_PATH: $scratch/lead/.mailbox/inbox/$id" 'and where the answer goes'
+as tester reply "$(as tester inbox --json | jq -r .id)" -m 'Yes.' >/dev/null
+settled lead
+exits 0 'inbox of the other' as lead inbox
+says out 'Yes\.  \[REPLY\]' 'says that it is an answer'
+
 # ---- channels ----
 yard
 ids=
@@ -58,6 +75,36 @@ i=9; for id in $ids; do touch -d "$i seconds ago" "tester/.mailbox/inbox/$id"; i
 exits 0 'the newest is answered' as tester reply "$(as tester inbox --json | jq -r 'select(.subject == "question 3").id')" -m 'all of it'
 same '"" "" all of it' "$(for id; do peer_as lead body "$id"; done | tr '\n' ' ' | sed 's/ $//')" 'the older get the empty answer'
 same '' "$(waiting tester)" 'none is left'
+
+# ---- channels: what others asked stays open ----
+crowd() {
+	yard
+	rm -rf other; mkdir -p other/.mailbox/inbox other/.mailbox/scratch
+	l1=$(peer_as lead send "$scratch/tester/.mailbox/inbox" 'lead 1' chat)
+	o1=$(peer_as other send "$scratch/tester/.mailbox/inbox" 'other 1' chat)
+	l2=$(peer_as lead send "$scratch/tester/.mailbox/inbox" 'lead 2' chat)
+	i=9; for id in $l1 $o1 $l2; do touch -d "$i seconds ago" "tester/.mailbox/inbox/$id"; i=$((i - 1)); done
+	as tester inbox --json >before
+}
+of() { jq -r "select(.subject == \"$1\").id" before; }
+crowd
+exits 0 'the newest of three is answered' as tester reply "$(of 'lead 2')" -m 'both' --json
+same "$(of 'lead 1')" "$(jq -r '.superseded[]' out)" 'the older one of the same sender is superseded, and JSON says so'
+says err "1 older question of the same sender and channel got an empty answer: $(of 'lead 1')" 'the text, too'
+same '"" both' "$(for id in $l1 $l2; do peer_as lead body "$id"; done | tr '\n' ' ' | sed 's/ $//')" 'lead has both answers'
+same "$o1 " "$(waiting tester; waiting other | tr '\n' ' ') " 'what the other asked still waits, without an answer'
+exits 0 'it can be answered' timeout 5 "$BIN" --room "workspace:$scratch/tester" reply "$(of 'other 1')" -m 'yours' --json
+same 'yours' "$(peer_as other body "$o1")" 'and has its answer'
+same '[]' "$(jq -c .superseded out)" 'that ends nothing else'
+exits 0 'what got the empty answer can be answered in earnest' timeout 5 "$BIN" --room "workspace:$scratch/tester" reply "$(of 'lead 1')" -m 'after all'
+same 'after all' "$(peer_as lead body "$l1")" 'while the empty one waits, it takes its place'
+same "$(printf '%s\n' "$l1" "$l2" | sort)" "$(ls -A lead/.mailbox/inbox)" 'and nothing else is left there'
+crowd
+exits 0 'reply --only' as tester reply "$(of 'lead 2')" --only -m 'this one' --json
+same '[]' "$(jq -c .superseded out)" 'supersedes nothing'
+same "$(printf '%s\n' "$l1" "$o1" | sort)" "$(waiting tester)" 'the other questions wait'
+same "$l2" "$(waiting lead)" 'one answer went out'
+rm -rf other
 
 # ---- golden files are read ----
 yard
@@ -75,12 +122,13 @@ same 'build-42 build-42' "$(jq -r .thread inbox | tr '\n' ' ' | sed 's/ $//')" '
 # ---- an older question that cannot be answered ----
 yard
 old=$(peer_as lead send "$scratch/tester/.mailbox/inbox" 'older' chat)
-sed -i "s|^REPLY_INBOX_PATH: .*|REPLY_INBOX_PATH: $scratch/nowhere/.mailbox/inbox/$old|" "tester/.mailbox/inbox/$old"
+mkdir "lead/.mailbox/inbox/$old"
 new=$(peer_as lead send "$scratch/tester/.mailbox/inbox" 'newer' chat)
 touch -d '9 seconds ago' "tester/.mailbox/inbox/$old"; touch -d '5 seconds ago' "tester/.mailbox/inbox/$new"
 exits 0 'the newest is answered all the same' as tester reply "$(as tester inbox --json | jq -r 'select(.subject == "newer").id')" -m 'here'
 says err "1 older question of channel 'chat' was not answered" 'and what could not be is said'
 same here "$(peer_as lead body "$new")" 'the answer is there'
+check 'the older one still waits' test -f "tester/.mailbox/inbox/$old"
 
 # ---- evidence ----
 yard
@@ -126,6 +174,32 @@ exits 0 'the client waits' "$BIN" --room "workspace:$scratch/tester/.." wait --i
 says out '^None' 'and has the answer'
 exits 5 'without a folder for the answer one must be somebody' "$BIN" --room "workspace:$scratch/tester/.." send tester -m x
 rm -r desk
+
+# ---- the answer goes to the very path that was named ----
+yard
+mkdir mailman
+asks() { printf -- '---\nREQUEST_ID: %s\nMESSAGE_TYPE: NEW\nCHANNEL_ID: chat\nREPLY_INBOX_PATH: %s\n---\n\n%s?\n' "$1" "$2" "$1" >"tester/.mailbox/inbox/$1"; settled tester; }
+asks q1 "$scratch/lead/.mailbox/inbox/other-name"
+exits 0 'another name in an inbox' as tester reply "$(as tester inbox --json | jq -r .id)" -m 'here'
+same 'other-name' "$(waiting lead)" 'is where the answer is'
+same "$scratch/lead/.mailbox/inbox/other-name" "$(sed -n 's/^RECEIVER_INBOX_PATH: //p' lead/.mailbox/inbox/other-name)" 'and what it says'
+same q1 "$(sed -n 's/^REQUEST_ID: //p' lead/.mailbox/inbox/other-name)" 'with the id of the question'
+asks q2 "$scratch/mailman/reply.md"
+exits 4 'a mailman' as tester reply "$(as tester inbox --json | jq -r .id)" -m 'no'
+says err "hint: .*echo '$scratch/mailman' >>'$scratch/tester/.mailbox/reply-paths'" 'is refused with the one step that allows it'
+sh -c "$(sed -n 's/.*hint:.*allow it: //p' err)"
+exits 0 'after it' as tester reply "$(as tester inbox --json | jq -r .id)" -m 'news'
+same 'reply.md' "$(ls -A mailman)" 'the mailman has the file that it named'
+says mailman/reply.md '^news$' 'with the answer'
+rm mailman/reply.md
+asks q3 "$scratch/mailman/reply.md"; asks q4 "$scratch/mailman/reply.md"
+touch -d '9 seconds ago' tester/.mailbox/inbox/q3
+exits 0 'of two questions with one place for the answer' timeout 5 "$BIN" --room "workspace:$scratch/tester" reply "$(as tester inbox --json | jq -r 'select(.subject == "q4?").id')" -m 'q4'
+same q3 "$(waiting tester)" 'the older one stays open'
+asks q5 "$scratch/mail'\$(touch evil)'/x"
+exits 4 'a path that means something to a shell' as tester reply "$(as tester inbox --json | jq -r 'select(.subject == "q5?").id')" -m x
+silent_about err 'echo' 'makes no line for one'
+rm -r mailman
 
 # ---- by hand ----
 yard

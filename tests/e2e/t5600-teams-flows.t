@@ -149,6 +149,49 @@ for verdict in approve reject; do
 done
 same 'plan_approval_response team-lead true  acceptEdits|plan_approval_response team-lead false more tests, please |' "$(tr '\n' '|' <verdicts)" 'with a mode, or with feedback'
 
+# ---- The request is gone when its answer is read ----
+cleared() { # NAME HANDLER-FIELDS ANSWER-OPTIONS...
+	reply=$1 noted=$2; shift 2
+	id=$(as team-lead inbox --type "${reply%_response}_request" --json | jq -r .id)
+	exits 0 "$reply" as team-lead reply "$id" --type "$reply" "$@"
+	as team-lead clear >/dev/null
+	exits 0 'the one who asked' patrol worker-1 --handler "$reply=./note $noted"
+	silent_about out 'asked' 'knows what it asked'
+}
+ask toolu_9
+cleared permission_response '{subtype}' --field subtype=success
+same 'permission_response team-lead success' "$(tail -n 1 notes)" 'a grant is handled though its request was cleared away'
+as worker-1 send team-lead --type sandbox_permission_request --field hostPattern.host=example.net >/dev/null
+cleared sandbox_permission_response '{host} {allow}' --field allow=true
+same 'sandbox_permission_response team-lead example.net true' "$(tail -n 1 notes)" 'so is that of a host'
+as worker-1 send team-lead --type plan_approval_request --field planFilePath=/tmp/p.md --field planContent='# Plan' >/dev/null
+cleared plan_approval_response '{approved}' --field approved=true
+same 'plan_approval_response team-lead true' "$(tail -n 1 notes)" 'and a plan'
+as team-lead send worker-1 --type shutdown_request --field reason=done >/dev/null
+as worker-1 reply "$(as worker-1 inbox --type shutdown_request --json | jq -r .id)" --type shutdown_approved >/dev/null
+as worker-1 clear >/dev/null
+exits 0 'the lead' patrol team-lead --handler 'shutdown_approved=./note gone'
+same 'shutdown_approved worker-1 gone' "$(tail -n 1 notes)" 'hears of the end all the same'
+
+# ---- What a request is called, and who asks ----
+exits 0 'send --json' as team-lead send worker-1 --type shutdown_request --json
+same "$(entry worker-1 .requestId)" "$(jq -r .fields.requestId out)" 'says the id that an answer will name'
+as worker-1 clear >/dev/null
+export CLAUDE_CODE_AGENT_ID=worker-1@alpha CLAUDE_CODE_AGENT_COLOR=green
+ask toolu_10
+same worker-1@alpha "$(entry team-lead .agent_id)" 'the harness says who asks for a tool'
+as worker-1 send team-lead --type sandbox_permission_request --field hostPattern.host=example.org >/dev/null
+same 'worker-1@alpha worker-1 green' "$(entry team-lead '"\(.workerId) \(.workerName) \(.workerColor)"')" 'and who for a host'
+as worker-1 send team-lead --type sandbox_permission_request --field hostPattern.host=example.org --field workerColor=red >/dev/null
+same red "$(entry team-lead .workerColor)" 'what is given stays'
+unset CLAUDE_CODE_AGENT_ID CLAUDE_CODE_AGENT_COLOR
+as team-lead clear >/dev/null
+as worker-1 send team-lead -s '' -m 'the first line' >/dev/null
+same false "$(jq '.[-1] | has("summary")' "$(inbox team-lead)")" "-s '' writes no summary"
+as worker-1 send team-lead -m 'the first line' >/dev/null
+same 'the first line' "$(jq -r '.[-1].summary' "$(inbox team-lead)")" 'else the first line is one'
+as team-lead clear >/dev/null
+
 # ---- Without an answer ----
 as team-lead send worker-1 --type mode_set_request --field mode=plan >/dev/null
 as team-lead send worker-1 --type team_permission_update --field permissionUpdate.type=addRules --field 'permissionUpdate.rules=[{"toolName":"Edit"}]' \

@@ -202,15 +202,22 @@ add_locked(struct posting *p, struct mr_error *err)
 	return rc;
 }
 
-/* The lock was taken from us while we wrote: is our entry there? An empty inbox was read and emptied by its owner. */
-static bool
-is_there(const struct posting *p)
+/* The lock was taken from us while we wrote: is our entry there? An empty inbox was read and emptied by its owner.
+ * MR_INDOUBT: it cannot be read, so nobody knows, and a second try could double it. */
+static enum mr_rc
+look_for_entry(const struct posting *p, bool *ret, struct mr_error *err)
 {
 	mr_auto(inbox_unref) struct inbox *in = NULL;
-	struct mr_error ignored = { 0 };
+	struct mr_error why = { 0 };
 
-	return inbox_load(teams_of(p->room), p->agent, false, &in, &ignored) != MR_OK || in->n == 0 ||
-	       inbox_find(in, p->letter->id);
+	if (inbox_load(teams_of(p->room), p->agent, false, &in, &why) == MR_OK) {
+		*ret = in->n == 0 || inbox_find(in, p->letter->id);
+		return MR_OK;
+	}
+	(void)mr_fail(err, MR_INDOUBT, "the lock of the inbox of '%s' was lost, and it cannot be read back: %s",
+	    p->agent, why.message);
+	err->sys_errno = why.sys_errno;
+	return mr_hint(err, "see whether the message is there before sending it again");
 }
 
 /* Who writes again at once keeps away for a while: a client of the original tries only 11 times in 0.7 s. */
@@ -260,7 +267,11 @@ teams_append(
 			continue;              /* the team's folder was removed and is made anew */
 		if (!lost || rc == MR_INDOUBT) /* in doubt it is visible: a second try would double it */
 			return rc;
-		if (rc == MR_OK && is_there(&p))
+		bool there = false;
+
+		if (rc == MR_OK && look_for_entry(&p, &there, err) != MR_OK)
+			return err->code;
+		if (there)
 			return MR_OK;
 	}
 	if (rc != MR_OK)

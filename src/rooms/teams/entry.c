@@ -8,6 +8,7 @@
 #include "base/id.h"
 #include "base/text.h"
 #include "message/foreign.h"
+#include "message/message.h"
 #include "rooms/teams/teams.h"
 
 #define DATE_MAX_MS (((int64_t)1 << 48) - 1) /* what an id can hold */
@@ -182,8 +183,15 @@ add_body(struct builder *b, const struct entry *e, enum scan_depth depth, struct
 
 	json_text(e->text, &text);
 	b->failed |= text.failed;
-	if (entry_control_type(buf_str(&text), &type))
+	if (entry_control_type(buf_str(&text), &type)) {
 		msg->type = keep(b, buf_str(&type));
+	} else if (!msg->subject[0]) { /* without a summary the first line says what it is about */
+		mr_auto(buf_done) struct buf first = BUF_INIT;
+
+		subject_from_body(&first, buf_str(&text));
+		b->failed |= first.failed;
+		msg->subject = keep(b, buf_str(&first));
+	}
 	if (depth != SCAN_BODIES)
 		return;
 	msg->body = keep(b, buf_str(&text));

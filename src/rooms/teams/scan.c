@@ -73,6 +73,7 @@ teams_scan(struct mr_room *room, const char *agent, const struct scan_request *w
 			continue;
 		if (entry_message(e, agent, path, want->depth, &msg, err) != MR_OK)
 			return err->code;
+		msg.place = (size_t)(e - in->v) + 1;
 		bool more = fn(ctx, &msg);
 
 		mr_message_done(&msg);
@@ -109,7 +110,10 @@ teams_fetch(struct mr_room *room, const char *agent, const char *id, unsigned fo
 	if (find(room, agent, id, folders, &in, &e, err) != MR_OK)
 		return err->code;
 	path_of(agent, path);
-	return entry_message(e, agent, path, depth, ret, err);
+	if (entry_message(e, agent, path, depth, ret, err) != MR_OK)
+		return err->code;
+	ret->place = (size_t)(e - in->v) + 1;
+	return MR_OK;
 }
 
 enum mr_rc

@@ -6,7 +6,8 @@
  *	waits in inbox --claim--> scratch/<id>.in --draft, deliver--> answered
  *	        ^--------- back, when the answer could not be delivered
  *
- * Older questions of the same channel that nobody answered are superseded: each gets its own answer, the empty one.
+ * Older questions of the same channel and the same sender that nobody answered are superseded: each gets its own
+ * answer, the empty one. What others asked there stays open.
  */
 #include "base/error.h"
 #include "base/sys.h"
@@ -89,13 +90,15 @@ draft_and_deliver(
 	struct mr_error ignored = { 0 };
 	bool staged = a->what && a->what->staged;
 
-	a->posting = (struct posting){ .bytes = buf_str(&a->bytes), .mtime_ns = post_stamp(ws), .what = a->what };
-	buf_add(&dir, (struct mr_str){ route->path, strlen(route->path) - strlen(a->id) - 1 });
+	a->posting = (struct posting){
+		.bytes = buf_str(&a->bytes), .mtime_ns = post_stamp(ws), .what = a->what, .over_empty = a->msg != NULL
+	};
+	buf_add(&dir, (struct mr_str){ route->path, strlen(route->path) - strlen(route->name) - 1 });
 	if (!buf_ok(&dir))
 		return mr_nomem(err);
 	if (!staged && post_draft(ws, from, a->id, &a->posting, err) != MR_OK)
 		return err->code;
-	enum mr_rc rc = post_deliver(ws, route->dir_fd, buf_z(&dir), a->id, &a->posting, err);
+	enum mr_rc rc = post_deliver(ws, route->dir_fd, buf_z(&dir), route->name, &a->posting, err);
 
 	if (rc == MR_OK && staged)
 		(void)post_draft(ws, from, a->id, &a->posting, &ignored);
@@ -170,26 +173,27 @@ is_answered(const struct entries *all, const struct entry *question)
 	return false;
 }
 
+/* Another open question of the one who asked this, in its channel? */
 static bool
-is_open_question(const struct entries *all, const struct entry *e, const char *channel)
+is_open_beside(const struct entries *all, const struct entry *e, const struct entry *question)
 {
-	return e->folder != MR_SENT && !e->is_reply && channel[0] && strcmp(e->channel, channel) == 0 &&
-	       !is_answered(all, e);
+	return e != question && e->folder != MR_SENT && !e->is_reply && strcmp(e->channel, question->channel) == 0 &&
+	       strcmp(e->asker, question->asker) == 0 && !is_answered(all, e);
 }
 
 static bool
 is_newest(const struct entries *all, size_t at)
 {
 	for (size_t i = 0; i < all->n; i++)
-		if (i != at && is_open_question(all, &all->v[i], all->v[at].channel) &&
-		    entry_is_older(&all->v[at], &all->v[i]))
+		if (is_open_beside(all, &all->v[i], &all->v[at]) && entry_is_older(&all->v[at], &all->v[i]))
 			return false;
 	return true;
 }
 
 /* What fails here undoes nothing: the answer is out. err->hint tells how many, and why the last. */
 static void
-answer_superseded(struct workspace *ws, struct box *from, struct entries *all, size_t newest, struct mr_error *err)
+answer_superseded(struct workspace *ws, struct box *from, struct entries *all, size_t newest, struct mr_names *done,
+    struct mr_error *err)
 {
 	size_t failed = 0;
 	struct mr_error last = { 0 };
@@ -198,11 +202,12 @@ answer_superseded(struct workspace *ws, struct box *from, struct entries *all, s
 		mr_auto(answer_done) struct answer empty = { 0 };
 		struct entry *e = &all->v[i];
 
-		if (i == newest || !is_open_question(all, e, all->v[newest].channel) ||
-		    !entry_is_older(e, &all->v[newest]))
+		if (!is_open_beside(all, e, &all->v[newest]) || !entry_is_older(e, &all->v[newest]))
 			continue;
 		if (answer_one(ws, from, e, &empty, &last) != MR_OK)
 			failed++;
+		else if (done)
+			(void)names_add(done, str_of(e->id)); /* it is out: no memory to say so is no failure */
 	}
 	if (failed > 0)
 		(void)mr_hint(err, "%zu older question%s of channel '%.40s' %s not answered: %.120s", failed,
@@ -215,7 +220,8 @@ answer_deliver(struct workspace *ws, struct box *from, struct delivery *what, st
 {
 	mr_auto(answer_done) struct answer a = { .msg = what->msg, .what = what };
 	struct entry *question = &all->v[at];
-	bool supersedes = !question->is_reply && question->channel[0] && is_newest(all, at);
+	bool supersedes =
+	    !what->only && !question->is_reply && question->channel[0] && question->asker[0] && is_newest(all, at);
 
 	enum mr_rc rc = answer_one(ws, from, question, &a, err);
 
@@ -226,6 +232,6 @@ answer_deliver(struct workspace *ws, struct box *from, struct delivery *what, st
 	(void)snprintf(ret->spoken, sizeof ret->spoken, "%s", a.id);
 	*err = (struct mr_error){ 0 }; /* its hint is what is said of the others */
 	if (supersedes)
-		answer_superseded(ws, from, all, at, err);
+		answer_superseded(ws, from, all, at, what->superseded, err);
 	return MR_OK;
 }

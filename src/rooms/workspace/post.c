@@ -195,6 +195,61 @@ is_there_already(int dir_fd, const char *name, struct posting *p)
 	return true;
 }
 
+static bool
+is_empty_answer(int dir_fd, const char *name)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	struct mr_error ignored = { 0 };
+	struct memo memo;
+
+	if (file_read(dir_fd, name, MEMO_MAX, &text, &ignored) != MR_OK || memo_parse(buf_str(&text), &memo))
+		return false;
+	while (memo.body.len > 0 && (unsigned char)memo.body.ptr[memo.body.len - 1] <= ' ')
+		memo.body.len--;
+	return memo.is_reply && str_eq(memo.body, STR("\"\""));
+}
+
+/* Another message came under that name in the moment of the swap. It goes back; the file of that inode is ours. */
+static enum mr_rc
+swap_back(int dir_fd, const char *temporary, const char *name, ino_t own, struct mr_error *err)
+{
+	struct stat st;
+
+	if (sys_rename_exchange(dir_fd, temporary, dir_fd, name) < 0)
+		(void)sys_rename_new(dir_fd, temporary, dir_fd, name);
+	else if (sys_stat(dir_fd, temporary, &st) == 0 && st.st_ino == own)
+		(void)sys_unlink(dir_fd, temporary);
+	return mr_fail(err, MR_EXISTS, "'%s' is there already", name);
+}
+
+/* A question got the empty answer, nobody took that yet, and now it is answered in earnest: the two change places, so
+ * that the name is never free for a third. MR_EXISTS: something else stands there. */
+static enum mr_rc
+post_over_empty(struct workspace *ws, int dir_fd, const char *name, struct posting *p, struct mr_error *err)
+{
+	char random[17], temporary[300];
+	struct stat st;
+
+	if (!p->over_empty || (p->what && p->what->staged) || !is_empty_answer(dir_fd, name))
+		return mr_fail(err, MR_EXISTS, "'%s' is there already", name);
+	random_hex(random, 16);
+	(void)snprintf(temporary, sizeof temporary, ".%s.tmp-%s", name, random);
+	if (file_prepare(dir_fd, temporary, p->bytes, mode_for(dir_fd), p->mtime_ns, err) != MR_OK)
+		return err->code;
+	if (sys_stat(dir_fd, temporary, &st) < 0 || sys_rename_exchange(dir_fd, temporary, dir_fd, name) < 0) {
+		(void)sys_unlink(dir_fd, temporary);
+		return mr_fail(err, MR_EXISTS, "'%s' is there already", name);
+	}
+	if (!is_empty_answer(dir_fd, temporary))
+		return swap_back(dir_fd, temporary, name, st.st_ino, err);
+	note(ws, p, &st);
+	(void)sys_unlink(dir_fd, temporary);
+	if (sys_fsync(dir_fd) == 0)
+		return MR_OK;
+	(void)mr_fail(err, MR_INDOUBT, "'%s' is visible but may not survive a power cut", name);
+	return mr_hint(err, "look at the disk; the message is whole: do not send it again");
+}
+
 enum mr_rc
 post_deliver(
     struct workspace *ws, int dir_fd, const char *dir, const char *name, struct posting *p, struct mr_error *err)
@@ -208,6 +263,9 @@ post_deliver(
 			return rc;
 		if (is_there_already(dir_fd, name, p))
 			return MR_OK;
+		rc = post_over_empty(ws, dir_fd, name, p, err);
+		if (rc != MR_EXISTS)
+			return rc;
 		if (clock_boot_ms() >= end_ms)
 			break;
 		(void)poll(NULL, 0, BUSY_STEP_MS);

@@ -93,6 +93,31 @@ fill_headers(struct filling *f, const struct memo *memo, const char *warning, st
 	msg->headers_n = n;
 }
 
+/* What only this format has: whether it is a question or an answer, and where the two are. */
+static void
+fill_envelope(struct filling *f, const struct memo *memo, struct mr_message *msg)
+{
+	const struct {
+		const char *name;
+		struct mr_str value;
+	} lines[] = {
+		{ "REQUEST_ID", memo->request_id },
+		{ "MESSAGE_TYPE", memo->is_reply ? STR("REPLY") : STR("NEW") },
+		{ "CHANNEL_ID", memo->channel },
+		{ "RECEIVER_INBOX_PATH", memo->receiver },
+		{ "REPLY_INBOX_PATH", memo->reply },
+	};
+	struct mr_header *envelope = arena_alloc(&f->own, sizeof lines / sizeof lines[0] * sizeof *envelope);
+	size_t n = 0;
+
+	f->failed |= !envelope;
+	for (size_t i = 0; envelope && i < sizeof lines / sizeof lines[0]; i++)
+		if (lines[i].value.len > 0)
+			envelope[n++] = (struct mr_header){ lines[i].name, keep(f, lines[i].value) };
+	msg->envelope = envelope;
+	msg->envelope_n = n;
+}
+
 static void
 fill_to(struct filling *f, const char *to, struct mr_message *msg)
 {
@@ -136,6 +161,7 @@ fill_fields(struct workspace *ws, struct filling *f, const struct box *box, cons
 	msg->reply_to = memo->is_reply ? keep(f, memo->request_id) : "";
 	msg->path = keep(f, buf_str(&path));
 	fill_headers(f, memo, warning_of(memo, e), msg);
+	fill_envelope(f, memo, msg);
 }
 
 enum mr_rc

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * route.c - where an answer may go. REPLY_INBOX_PATH is what the sender says, and would let any message make a file
- * wherever we can write. So: absolute, no "..", the file's name is the REQUEST_ID (or the path is a folder, as with
- * cp), and the folder is somebody's .mailbox/inbox or stands in our own .mailbox/reply-paths.
+ * wherever we can write. So: absolute, no "..", the file's name is one that an id could have (or the path is a folder,
+ * as with cp: then it is the REQUEST_ID), and the folder is somebody's .mailbox/inbox or stands in our own
+ * .mailbox/reply-paths. Nothing that is there is written over.
  */
 #include "base/error.h"
 #include "base/sys.h"
 #include "message/front.h"
 #include "rooms/workspace/workspace.h"
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -17,6 +19,7 @@ route_done(struct route *route)
 {
 	sys_close_fd(&route->dir_fd);
 	free(route->path);
+	free(route->name);
 	*route = ROUTE_INIT;
 }
 
@@ -88,12 +91,25 @@ is_listed(const struct box *from, struct mr_str dir)
 	return false;
 }
 
+/* May it stand in a line for a shell, between quotes? */
+static bool
+is_plain(struct mr_str path)
+{
+	for (size_t i = 0; i < path.len; i++)
+		if (!memchr("/._-+@, ", path.ptr[i], 8) && !isalnum((unsigned char)path.ptr[i]))
+			return false;
+	return true;
+}
+
 static enum mr_rc
-refuse_dir(const struct box *from, const struct memo *memo, struct mr_error *err)
+refuse_dir(const struct box *from, const struct memo *memo, struct mr_str dir, struct mr_error *err)
 {
 	int len = (int)(memo->reply.len < 160 ? memo->reply.len : 160);
 
 	(void)mr_fail(err, MR_REFUSED, "its answer would go to '%.*s', which is not in an inbox", len, memo->reply.ptr);
+	if (dir.len > 1 && dir.len + strlen(from->path) <= 150 && is_plain(dir) && is_plain(str_of(from->path)))
+		return mr_hint(err, "if that is a mailman's folder, allow it: echo '%.*s' >>'%s/.mailbox/reply-paths'",
+		    (int)dir.len, dir.ptr, from->path);
 	return mr_hint(err, "to allow that folder, add it as a line to '%s/.mailbox/reply-paths'", from->path);
 }
 
@@ -132,29 +148,54 @@ check_place(const struct box *from, int dir_fd, const char *name, struct mr_erro
 	return MR_OK;
 }
 
+static bool
+is_folder(struct mr_str path)
+{
+	mr_auto(buf_done) struct buf name = BUF_INIT;
+	struct stat st;
+
+	buf_add(&name, path);
+	return buf_ok(&name) && sys_stat(AT_FDCWD, buf_z(&name), &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* As cp takes it: the name of the file, or a folder for it. */
+static void
+split_path(const struct memo *memo, struct mr_str *ret_dir, struct mr_str *ret_name)
+{
+	struct mr_str path = without_slashes(memo->reply);
+	size_t at = path.len;
+
+	while (at > 0 && path.ptr[at - 1] != '/')
+		at--;
+	*ret_name = (struct mr_str){ path.ptr + at, path.len - at };
+	*ret_dir = without_slashes((struct mr_str){ path.ptr, at });
+	if (!str_eq(*ret_name, memo->request_id) && (str_ends(path, "/.mailbox/inbox") || is_folder(path))) {
+		*ret_dir = path;
+		*ret_name = memo->request_id;
+	}
+}
+
 enum mr_rc
 route_answer(const struct box *from, const struct memo *memo, struct route *ret, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf path = BUF_INIT, name = BUF_INIT;
-	struct mr_str dir = without_slashes(memo->reply);
+	struct mr_str dir, file;
 
 	if (check_text(memo, err) != MR_OK)
 		return err->code;
-	if (str_ends(dir, "/") || dir.len <= 1)
-		return refuse_dir(from, memo, err);
-	buf_add(&name, memo->request_id);
-	if (dir.len > name.len && str_ends(dir, buf_z(&name)) && dir.ptr[dir.len - name.len - 1] == '/')
-		dir = without_slashes((struct mr_str){ dir.ptr, dir.len - name.len - 1 });
-	if (!str_ends(dir, "/.mailbox/inbox") && !is_listed(from, dir))
-		return refuse_dir(from, memo, err);
+	split_path(memo, &dir, &file);
+	if (dir.len <= 1 || !memo_id_safe(file) || (!str_ends(dir, "/.mailbox/inbox") && !is_listed(from, dir)))
+		return refuse_dir(from, memo, dir, err);
 	if (route_open_dir(dir, &ret->dir_fd, err) != MR_OK) {
 		(void)mr_wrap(err, "the answer has no place");
 		return err->code == MR_NOTFOUND ? mr_hint(err, "the one who asked has moved or is gone") : err->code;
 	}
-	if (check_place(from, ret->dir_fd, buf_z(&name), err) != MR_OK)
+	buf_add(&name, file);
+	if (buf_ok(&name) && check_place(from, ret->dir_fd, buf_z(&name), err) != MR_OK)
 		return err->code;
 	buf_add(&path, dir);
 	buf_addf(&path, "/%s", buf_z(&name));
 	ret->path = buf_take(&path);
-	return ret->path ? MR_OK : mr_nomem(err);
+	ret->name = buf_take(&name);
+	return ret->path && ret->name ? MR_OK : mr_nomem(err);
 }

@@ -49,6 +49,8 @@ workspace_of(struct mr_room *room)
 enum mr_rc workspace_path(struct workspace *ws, const char *address, struct buf *ret, struct mr_error *err);
 /* ".../lead/.mailbox/inbox/<id>" or ".../lead/.mailbox/inbox": the workspace. False: no such path. */
 bool workspace_in_path(struct mr_str path, struct mr_str *ret);
+/* Who asks, as far as a message tells: the folder where the answer shall go under the id; "": it does not tell. */
+struct mr_str workspace_asker(const struct memo *memo);
 /* The address of the workspace in a path, CLIENT when there is none. */
 void workspace_address_in(struct mr_str path, char ret[MR_ADDRESS_MAX + 1]);
 /* For find_agent and deliver: that address is there. One that is in the yard, or known already, is left alone. */
@@ -85,6 +87,7 @@ struct entry {
 	int64_t mtime_ns, ctime_ns;
 	char id[MR_ID_LEN + 1];
 	char *request_id, *channel;
+	char *asker; /* workspace_asker */
 	bool is_reply;
 };
 struct entries {
@@ -144,7 +147,8 @@ enum mr_rc workspace_flush(struct mr_room *room, struct mr_error *err);
 /* ---- route.c: where an answer may go ---- */
 struct route {
 	int dir_fd;
-	char *path; /* of the file to be: .../<REQUEST_ID> */
+	char *path; /* of the file to be */
+	char *name; /* its last part: the REQUEST_ID, or what the sender calls it */
 };
 #define ROUTE_INIT ((struct route){ .dir_fd = -1 })
 /* Applies the path policy to REPLY_INBOX_PATH. MR_REFUSED, MR_NOTFOUND (no such folder). */
@@ -158,6 +162,7 @@ struct posting {
 	struct mr_str bytes;
 	int64_t mtime_ns;            /* in: wanted; out: as the file system keeps it */
 	const struct delivery *what; /* for staged; or NULL */
+	bool over_empty;             /* an empty answer that still waits there makes room for it */
 };
 /* Whole, durable, never over another: MR_EXISTS. */
 enum mr_rc post_file(struct workspace *ws, int dir_fd, const char *name, struct posting *p, struct mr_error *err);

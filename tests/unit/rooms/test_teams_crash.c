@@ -410,6 +410,33 @@ who_loses_the_lock_begins_anew(void **state)
 	team_done(&t);
 }
 
+/* From one call on nothing works any more: neither is the lock seen to be ours, nor can the inbox be read back. */
+static void
+what_cannot_be_read_back_is_in_doubt(void **state)
+{
+	bool hit = true;
+	unsigned in_doubt = 0;
+
+	(void)state;
+	for (unsigned long at = 1; hit; at++) {
+		struct mr_error why = { 0 };
+		struct team t;
+
+		team_make(&t, false);
+		prepare(&t, ACT_SEND);
+		sys_plan_set(&(struct sys_plan){ .fault = SYS_FAULT_ERRNO, .at = at, .for_good = true, .error = EIO });
+		enum mr_rc rc = team_send(&t, "bob", (struct mail){ .text = "two" }, NULL, &why);
+
+		hit = sys_plan_hit();
+		sys_plan_set(NULL);
+		in_doubt += rc == MR_INDOUBT && strstr(why.message, "cannot be read back") != NULL;
+		if (rc == MR_OK)
+			assert_int_equal(team_list(&t, "bob").n, 2);
+		team_done(&t);
+	}
+	assert_true(in_doubt > 0);
+}
+
 int
 main(void)
 {
@@ -421,6 +448,7 @@ main(void)
 		cmocka_unit_test(a_failed_call_is_told_or_does_not_matter),
 		cmocka_unit_test(a_ticket_tells_whether_it_was_published),
 		cmocka_unit_test(who_loses_the_lock_begins_anew),
+		cmocka_unit_test(what_cannot_be_read_back_is_in_doubt),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -142,11 +142,13 @@ hostile_reply_paths_are_refused(void **state)
 		{ "%s/x/../lead/.mailbox/inbox/q", MR_REFUSED },
 		{ "lead/.mailbox/inbox/q", MR_REFUSED },
 		{ "%s/linked/.mailbox/inbox/q", MR_REFUSED },
-		{ "%s/lead/.mailbox/inbox/other", MR_REFUSED },
+		{ "%s/lead/.mailbox/inbox/.other", MR_REFUSED },
+		{ "%s/lead/.mailbox/inbox/o ther", MR_REFUSED },
 		{ "%s/gone/.mailbox/inbox/q", MR_NOTFOUND },
 		{ "%s/tester/.mailbox/inbox/q", MR_REFUSED },
 		{ "%s/tester/.mailbox/scratch/q", MR_NOTFOUND }, /* it names our scratch: not even shown */
 		{ "", MR_REFUSED },
+		{ "%s/lead/.mailbox/inbox/other", MR_OK },
 		{ "%s/lead/.mailbox/inbox", MR_OK },
 	};
 
@@ -168,7 +170,8 @@ hostile_reply_paths_are_refused(void **state)
 			fail_msg("'%s': %s: %s", path, mr_rc_word(got), err.message);
 		assert_int_equal(has(y, "tester/.mailbox/inbox/q"), got != MR_OK); /* left pending */
 	}
-	assert_true(has(y, "lead/.mailbox/inbox/q")); /* a folder gets the file under its id */
+	assert_true(has(y, "lead/.mailbox/inbox/other")); /* the very path that was named */
+	assert_true(has(y, "lead/.mailbox/inbox/q"));     /* a folder gets the file under its id */
 }
 
 static void
