@@ -23,6 +23,7 @@
 #define ROOM_MARK_LEN 12 /* hex digits of the room's hash */
 #define LOCK_WAIT_MS 5000
 #define CLEARING_HARNESS "claude-code-"
+#define ANCESTORS_MAX 64
 
 /* ---- Names of the files ---- */
 
@@ -347,25 +348,94 @@ session_each(const char *state_dir, session_fn *fn, void *ctx, struct mr_error *
 	return rc;
 }
 
-static bool
-note_if_above(void *ctx, int folder, const char *name, const struct binding *b)
+/* ---- By a process above us ---- */
+
+/* A process of these is in one session at a time. One of the others, such as an editor, may run several side by side.
+ */
+static const char *const single[] = { CLEARING_HARNESS, "gemini-" };
+#define SINGLE_N (sizeof single / sizeof single[0])
+
+static size_t
+which_single(const char *session)
 {
-	char **session = ctx;
+	size_t i = 0;
+
+	while (i < SINGLE_N && strncmp(session, single[i], strlen(single[i])) != 0)
+		i++;
+	return i;
+}
+
+struct above_search {
+	struct mr_process above[ANCESTORS_MAX]; /* the nearest first */
+	size_t n;
+	struct binding best;
+	size_t harness; /* of it, in `single` */
+	bool clear;     /* its process is in this one session */
+};
+
+/* Of the nearest process; of several sessions of it (after /clear, or in another room) the last. */
+static bool
+keep_if_nearest(void *ctx, int folder, const char *name, const struct binding *b)
+{
+	struct above_search *search = ctx;
+	size_t at = 0, harness = which_single(b->session);
 
 	(void)folder;
 	(void)name;
-	if (b->process.pid > 1 && process_is_ancestor(&b->process))
-		*session = strdup(b->session);
-	return !*session;
+	if (b->process.pid <= 1 || terminal_is(b->session))
+		return true;
+	while (at < search->n && !process_same(&b->process, &search->above[at]))
+		at++;
+	if (at == search->n)
+		return true;
+	bool nearer = !search->best.session || at + 1 < search->n;
+
+	/* What sessions of two harnesses are bound to is neither of them, but something above both. */
+	search->clear = harness < SINGLE_N && (nearer || (search->clear && harness == search->harness));
+	search->harness = harness;
+	search->n = at + 1; /* what is further away does not matter any more */
+	char *session = nearer || b->bound_ms >= search->best.bound_ms ? strdup(b->session) : NULL;
+
+	if (session) {
+		free(search->best.session);
+		search->best = (struct binding){ .session = session, .process = b->process, .bound_ms = b->bound_ms };
+	}
+	return true;
+}
+
+static bool
+find_above(const char *state_dir, struct binding *ret, bool *ret_clear)
+{
+	struct above_search search = { 0 };
+	struct mr_error ignored = { 0 };
+
+	search.n = process_ancestors(search.above, ANCESTORS_MAX);
+	if (state_dir && search.n > 0)
+		(void)session_each(state_dir, keep_if_nearest, &search, &ignored);
+	*ret = search.best;
+	*ret_clear = search.clear;
+	return search.best.session != NULL;
+}
+
+bool
+session_above(const char *state_dir, struct binding *ret)
+{
+	mr_auto(binding_done) struct binding b = { 0 };
+	bool clear;
+
+	/* With the same program in between that is another session of it, which nobody has bound. */
+	if (!find_above(state_dir, &b, &clear) || !clear || !process_is_innermost(&b.process))
+		return false;
+	*ret = b;
+	b = (struct binding){ 0 };
+	return true;
 }
 
 char *
 mr_session_above(const char *state_dir)
 {
-	struct mr_error ignored = { 0 };
-	char *session = NULL;
+	struct binding b = { 0 };
+	bool clear;
 
-	if (state_dir)
-		(void)session_each(state_dir, note_if_above, &session, &ignored);
-	return session;
+	return find_above(state_dir, &b, &clear) ? b.session : NULL; /* nothing else in it is owned */
 }

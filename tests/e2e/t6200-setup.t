@@ -242,6 +242,7 @@ for h in claude-code codex gemini cursor; do
 	exits 0 "check $h" mailroom setup $h --check --json
 	same '' "$(jq -r 'select(.ok|not).part' out)" 'everything is fine'
 	says out 'MCP server' 'the server among it'
+	says out '"part":"shell","ok":true' 'and a shell with the variables that it gets'
 done
 same '' "$(find "${TMPDIR:-/tmp}" -maxdepth 1 -name 'mailroom-check-*' -user "$(id -un)" -newer dev 2>/dev/null)" 'nothing is left of it'
 sed -i "s,$scratch/bin/mailroom hook,$scratch/gone/mailroom hook," "$HOME/.claude/settings.json"

@@ -48,6 +48,7 @@ static const struct setup_harness harnesses[] = {
 	    .typed = true,
 	    .session_key = "session_id",
 	    .session_variable = "CLAUDE_CODE_SESSION_ID",
+	    .by_process = true, /* shells of 2.1.90 and before are told nothing */
 	    .note = "sessions that run already see it after a restart; a server in .mcp.json must be approved once",
 	},
 	{
@@ -59,6 +60,7 @@ static const struct setup_harness harnesses[] = {
 	    .events = codex_events,
 	    .timeout = 10,
 	    .session_key = "session_id",
+	    .shell_variable = "CODEX_THREAD_ID",
 	    .note = "Codex asks once whether these hooks are to be trusted, and again when they change",
 	},
 	{
@@ -70,7 +72,7 @@ static const struct setup_harness harnesses[] = {
 	    .timeout = 10000,
 	    .named = true,
 	    .session_key = "session_id",
-	    .session_variable = "GEMINI_SESSION_ID",
+	    .by_process = true,
 	    .note = "Gemini CLI uses it only in folders that it trusts",
 	},
 	{
