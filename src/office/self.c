@@ -406,6 +406,8 @@ resolve_once(struct mr_room *room, const struct mr_env *env, struct mr_self *ret
 	if (room->driver->owner && room->driver->owner(room))
 		return is_agent(ret, env, room->driver->owner(room), 0, false, "the room is its own");
 	rc = binds ? by_terminal(room, env, &search, ret, err) : MR_NOTFOUND;
+	if (rc == MR_NOTFOUND)
+		*err = (struct mr_error){ 0 };
 	if (rc == MR_NOTFOUND && search.plain.n == 0)
 		rc = by_worktree(room, env, &search, ret, err);
 	return rc == MR_NOTFOUND ? nobody(room, env, &search, &unbound, err) : rc;

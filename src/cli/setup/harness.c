@@ -6,6 +6,7 @@ static const struct setup_event claude_events[] = {
 	{ .name = "SessionStart", .waits = true, .shows = true },
 	{ .name = "UserPromptSubmit", .shows = true },
 	{ .name = "PostToolUse", .shows = true },
+	{ .name = "PostToolUseFailure", .shows = true },
 	{ .name = "Stop", .waits = true, .shows = true },
 	{ .name = "SessionEnd" },
 	{ 0 },
