@@ -71,8 +71,8 @@ bool session_is_in(const struct binding *b, const char *room_spec);
 /* Every binding that can be read, of whatever room; `name` is its file. */
 typedef bool session_fn(void *ctx, int folder, const char *name, const struct binding *b);
 enum mr_rc session_each(const char *state_dir, session_fn *fn, void *ctx, struct mr_error *err);
-/* For a harness that tells its shells and servers no id: the session of the nearest bound process above us. False: none,
- * or its process does not say which of its sessions we are in. ret: session, process. */
+/* For a harness that tells its shells and servers no id: the session of the nearest bound process above us. False:
+ * none, or its process does not say which of its sessions we are in. ret: session, process. */
 bool session_above(const char *state_dir, struct binding *ret);
 /* Decisions that end in a binding are made one at a time. -1: no lock could be had (a read-only folder), go
  * on. */
@@ -106,7 +106,8 @@ enum mr_rc self_binding(
     struct mr_room *room, const struct mr_env *env, struct binding *ret, bool *ret_saved, struct mr_error *err);
 /* For mr_env.session_aged: the session that this process belongs to by now; NULL: none. It lives in `store`. */
 const char *self_present_session(struct mr_room *room, const struct mr_env *env, struct binding *store);
-/* Where no id is known at all: the session and process of the harness above us, if one is bound. They live in `store`. */
+/* Where no id is known at all: the session and process of the harness above us, if one is bound. They live in `store`.
+ */
 void self_surround(struct mr_env *env, struct binding *store);
 /* Is the binding's life still the newest? ret_agent is the agent. MR_REFUSED: fenced, with who and what to
  * type; MR_NOTFOUND: the name was pruned. */
