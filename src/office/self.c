@@ -119,6 +119,7 @@ by_option(struct mr_room *room, const struct mr_env *env, struct mr_self *ret, s
 
 	(void)is_agent(ret, env, self.agent, self.life, bound, "--as");
 	ret->explicit_as = true;
+	ret->hooked = bound && b.hooked && strcmp(b.agent, self.agent) == 0 && b.life == self.life;
 	return MR_OK;
 }
 
@@ -143,7 +144,10 @@ is_session(const struct mr_env *env, const struct binding *b, struct mr_self *re
 
 	text_join(session, sizeof session, env->session, NULL);
 	text_join(how, sizeof how, "session ", session, " is bound to it", NULL);
-	return is_agent(ret, env, b->agent, b->life, true, how);
+	(void)is_agent(ret, env, b->agent, b->life, true, how);
+	ret->hooked = b->hooked;
+	ret->unconfirmed = b->noted && confirm_is_due(b->noted);
+	return MR_OK;
 }
 
 bool

@@ -99,6 +99,7 @@ binding_done(struct binding *b)
 	free(b->session);
 	free(b->worktree);
 	free(b->room);
+	free(b->noted);
 	*b = (struct binding){ 0 };
 }
 
@@ -107,7 +108,7 @@ parse(const struct record *lines, struct binding *ret, struct mr_error *err)
 {
 	const char *agent = record_get(lines, "Agent"), *session = record_get(lines, "Session");
 	const char *worktree = record_get(lines, "Worktree"), *bound = record_get(lines, "Bound");
-	const char *process = record_get(lines, "Process");
+	const char *process = record_get(lines, "Process"), *noted = record_get(lines, "Unconfirmed");
 	int64_t life = record_int(lines, "Life", 0);
 	struct mr_error ignored = { 0 };
 	struct binding b = { .life = (unsigned)life };
@@ -121,7 +122,9 @@ parse(const struct record *lines, struct binding *ret, struct mr_error *err)
 	b.session = strdup(session ? session : "");
 	b.worktree = strdup(worktree ? worktree : "");
 	b.room = strdup(record_get(lines, "Room"));
-	if (!b.session || !b.worktree || !b.room) {
+	b.hooked = record_get(lines, "Hooked") != NULL;
+	b.noted = noted ? strdup(noted) : NULL;
+	if (!b.session || !b.worktree || !b.room || (noted && !b.noted)) {
 		binding_done(&b);
 		return mr_nomem(err);
 	}
@@ -198,14 +201,15 @@ session_load(
 }
 
 static enum mr_rc
-write_lines(struct buf *out, const char *room_spec, const struct binding *b, struct mr_error *err)
+write_lines(
+    struct buf *out, const char *room_spec, const struct binding *b, const struct binding *lists, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf process = BUF_INIT;
 	char bound[RFC3339_LEN + 1];
 
 	if (b->process.pid)
 		process_format(&b->process, &process);
-	time_rfc3339(clock_now_ms(), bound);
+	time_rfc3339(b->lists && b->bound_ms ? b->bound_ms : clock_now_ms(), bound);
 	if (header_add(out, "Room", str_of(room_spec), err) != MR_OK ||
 	    header_add(out, "Session", str_of(b->session), err) != MR_OK ||
 	    header_add(out, "Agent", str_of(b->agent), err) != MR_OK)
@@ -213,7 +217,9 @@ write_lines(struct buf *out, const char *room_spec, const struct binding *b, str
 	buf_addf(out, "Life: %u\n", b->life);
 	if ((process.len && header_add(out, "Process", buf_str(&process), err) != MR_OK) ||
 	    (b->worktree && b->worktree[0] && header_add(out, "Worktree", str_of(b->worktree), err) != MR_OK) ||
-	    header_add(out, "Bound", str_of(bound), err) != MR_OK)
+	    header_add(out, "Bound", str_of(bound), err) != MR_OK ||
+	    (lists->hooked && header_add(out, "Hooked", STR("yes"), err) != MR_OK) ||
+	    (lists->noted && lists->noted[0] && header_add(out, "Unconfirmed", str_of(lists->noted), err) != MR_OK))
 		return err->code;
 	return buf_ok(out) && buf_ok(&process) ? MR_OK : mr_nomem(err);
 }
@@ -232,17 +238,21 @@ session_save(const char *state_dir, const char *room_spec, const struct binding 
 	file_name(b->session, NULL, &name);
 	if (!room || !buf_ok(&name))
 		return mr_nomem(err);
-	if (open_folder(state_dir, true, &folder, err) != MR_OK || write_lines(&text, room, b, err) != MR_OK)
+	if (open_folder(state_dir, true, &folder, err) != MR_OK)
 		return mr_wrap(err, "bind session '%.80s'", b->session);
 	/* Taken by a good binding in another room; a broken one is written over. */
 	if (load_file(folder, buf_z(&name), room, &there, &why) == MR_NOTFOUND &&
 	    sys_stat(folder, buf_z(&name), &st) == 0) {
 		buf_clear(&name);
 		file_name(b->session, room, &name);
+		(void)load_file(folder, buf_z(&name), room, &there, &why);
 	}
 	if (!buf_ok(&name))
 		return mr_nomem(err);
-	if (file_replace(folder, buf_z(&name), buf_str(&text), 0600, err) != MR_OK)
+	bool same = !b->lists && there.life == b->life && strcmp(there.agent, b->agent) == 0;
+
+	if (write_lines(&text, room, b, same ? &there : b, err) != MR_OK ||
+	    file_replace(folder, buf_z(&name), buf_str(&text), 0600, err) != MR_OK)
 		return mr_wrap(err, "bind session '%.80s'", b->session);
 	return MR_OK;
 }

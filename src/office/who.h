@@ -6,6 +6,7 @@
  *	init.c      making a room              open.c     opening one         config.c   what the user allows it
  *	agent.c     agents: list, presence, names, counts
  *	session.c   bindings: which harness session is which agent
+ *	confirm.c   was mail that a session's command showed also seen by its model
  *	terminal.c  which terminal session registered which agent
  *	bind.c      tying a session to a life  self.c      who am I
  *	register.c  names and lives            prune.c     taking names away
@@ -55,6 +56,9 @@ struct binding { /* finish with binding_done */
 	char *worktree;
 	char *room; /* its spec; of one that was read */
 	int64_t bound_ms;
+	bool lists;  /* to save: these two as they are here; else those that stand in the file stay */
+	bool hooked; /* see confirm.c */
+	char *noted; /* ids, with blanks between them, or NULL */
 };
 void binding_done(struct binding *b);
 /* MR_NOTFOUND: not bound in this room. MR_CORRUPT, MR_REFUSED: there is a file, but it cannot be trusted. */
@@ -84,6 +88,11 @@ bool terminal_is(const char *session); /* a binding of a terminal, not of a harn
 enum mr_rc terminal_agents(struct mr_room *room, const struct mr_env *env, struct mr_names *ret, struct mr_error *err);
 /* Notes that it registered this one; `alone`: and is no other. False: there is no terminal, or nowhere to note it. */
 bool terminal_bind(struct mr_room *room, const struct mr_env *env, const char *agent, unsigned life, bool alone);
+
+/* ---- confirm.c ---- */
+bool confirm_is_due(const char *noted); /* is there one to be confirmed in a binding's list? */
+/* These are about to be consumed, for standard output took them. */
+void confirm_note(struct mr_room *room, const struct mr_self *self, const struct hold *shown, size_t n);
 
 /* ---- agent.c ---- */
 bool agent_is_operator(const char *name); /* by any of its names, "human" and so on */
