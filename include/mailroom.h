@@ -333,6 +333,8 @@ struct mr_env {                    /* what "who am I" may look at; the caller fi
 	const char *as;            /* --as */
 	const char *session;       /* "<harness>-<session id>", or NULL */
 	bool session_aged;         /* ... was true when this process began: of an earlier session, or an outer one? */
+	bool two_sessions;         /* of two harnesses: none is taken, and a process above us says nothing either */
+	bool outside;              /* nothing tells of a harness around us: the terminal may say who we are */
 	const char *agent;         /* $MAILROOM_AGENT or a variable of another system */
 	const char *agent_source;  /* name of that variable, for messages */
 	const char *worktree;      /* top of the worktree of the working folder */
@@ -348,13 +350,17 @@ struct mr_self {
 	unsigned life;
 	bool bound;       /* this harness session is bound to the agent */
 	bool explicit_as; /* by --as: a person or script says so */
+	bool hooked;      /* hooks of the session see what its model gets of each tool */
+	bool unconfirmed; /* mail was shown and it is not known yet that the model got it: mr_confirm */
 	char session[160];
 	char how[200]; /* a phrase: "--as", "session claude-code-1234 is bound to it", ... */
 };
 
-/* The order of DESIGN: --as, the session's binding, the variable, the worktree's one agent whose
- * life is gone. Binds an unbound session where that order says so. MR_NOTFOUND: nobody; the hint
- * is the exact line to type. MR_REFUSED: fenced by a newer life, or live in another session. */
+/* The order of DESIGN: --as; the session's binding, or that of the nearest bound harness process above us; the
+ * variable; outside of a harness the one agent that this terminal registered, or that was registered from this
+ * worktree; the worktree's one agent whose life is gone. Binds an unbound session where that order says so.
+ * MR_NOTFOUND: nobody; the hint is the exact line to type. MR_REFUSED: fenced by a newer life, or live in another
+ * session. */
 MR_API enum mr_rc mr_self_resolve(
     struct mr_room *room, const struct mr_env *env, struct mr_self *ret, struct mr_error *err);
 /* The usual case of it, in a few looks and without env->process: the session is bound, to the newest life of its agent,
@@ -368,6 +374,8 @@ struct mr_registration {
 	unsigned life;
 	bool created;   /* the name is new */
 	bool continued; /* this session already was that agent: same life */
+	bool bound;     /* later commands of this session, or of this terminal, are this agent without being told */
+	size_t here;    /* outside of a harness: how many agents this terminal has registered by now */
 	size_t unread;
 	size_t returned;      /* held mail of the last life that came back */
 	size_t returned_work; /* and work of queues that went back to them */
@@ -1122,6 +1130,13 @@ struct mr_arrival {
  * folder, with a number behind it while that is somebody else: "web", "web-2". */
 MR_API enum mr_rc mr_arrive(struct mr_room *room, const struct mr_env *env, const struct mr_arrive_options *options,
     struct mr_arrival *ret, struct mr_error *err);
+
+/* What a tool gave the model of this session: mail that a command of it consumed, and whose id is in it, has been seen.
+ * `over`: the call that showed the rest, or the turn, has ended: that is unread again, once. */
+MR_API void mr_confirm(struct mr_room *room, const struct mr_self *self, const char *seen, size_t seen_len, bool over);
+/* From now on what commands of this session consume is to be confirmed. `after_tool`: a hook runs after tools, as is
+ * seen now; else only if that was seen in the last days. */
+MR_API void mr_confirm_begin(struct mr_room *room, const struct mr_self *self, const char *harness, bool after_tool);
 
 /* The session of self ended: its life is gone, until that session is resumed. */
 MR_API enum mr_rc mr_leave(struct mr_room *room, const struct mr_self *self, struct mr_error *err);

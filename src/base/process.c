@@ -398,6 +398,32 @@ process_is_ancestor(const struct mr_process *p)
 	return false;
 }
 
+size_t
+process_ancestors(struct mr_process *v, size_t max)
+{
+	struct proc_stat stat;
+	size_t n = 0;
+
+	if (!has_proc() || !proc_is_ours())
+		return 0;
+	for (int64_t pid = (int64_t)getppid(); pid > 0 && n < max && read_stat_of(pid, &stat); pid = stat.parent)
+		v[n++] = process_of(&stat);
+	return n;
+}
+
+bool
+process_terminal(struct mr_process *ret)
+{
+	pid_t leader = getsid(0);
+	struct proc_stat stat;
+
+	if (leader <= 0 || leader == getpid() || !has_proc() || !proc_is_ours() || !read_stat_of(leader, &stat) ||
+	    is_dead(&stat) || is_listed(stat.name, grounds))
+		return false;
+	*ret = process_of(&stat);
+	return true;
+}
+
 bool
 process_descends(int64_t pid, int64_t from)
 {

@@ -30,6 +30,10 @@ bool process_is_elsewhere(const struct mr_process *p);
  * False: none found (pid namespace of our own, no /proc). */
 bool process_harness(struct mr_process *ret);
 bool process_is_ancestor(const struct mr_process *p); /* of the calling process, or itself */
+/* Those above us, the nearest first. How many there are in v. */
+size_t process_ancestors(struct mr_process *v, size_t max);
+/* The leader of our terminal session. False: it is gone, it is we, or a process that outlives every terminal. */
+bool process_terminal(struct mr_process *ret);
 /* Is `from` the process `pid` or an ancestor of it? Both are numbers as they are seen from here. */
 bool process_descends(int64_t pid, int64_t from);
 /* An ancestor, and none between it and us runs the same program: not the harness outside of our own. */

@@ -300,6 +300,7 @@ void env_fill(struct cli *cli);
 bool env_is_headless(void); /* a harness without a person at it: it ends when its work does */
 /* The harness that we are called from, which takes a look at every process above us; for who must know. */
 void env_find_process(struct cli *cli);
+bool env_is_outside(struct cli *cli); /* nothing in the environment tells of a harness; not for `gt` */
 /* Where mailroom keeps what is no room's own; NULL: nowhere. */
 const char *env_get(const char *name); /* a variable; NULL also when it is empty */
 const char *env_state_dir(struct cli *cli);

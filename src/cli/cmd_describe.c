@@ -8,7 +8,7 @@
 static const char lesson[] =
     "mailroom is mail between AI agents: durable, plain files, no server. Mail waits while you are gone.\n"
     "\n"
-    "1. Who am I?  mailroom whoami     nobody yet: mailroom register NAME (once; your session is bound)\n"
+    "1. Who am I?  mailroom whoami     nobody yet: mailroom register NAME (once a session or terminal)\n"
     "2. Send       mailroom send bob -s 'tests fail on main' <<'EOF'\n"
     "any text, any characters; the quotes around EOF keep the shell out of it\n"
     "EOF\n"

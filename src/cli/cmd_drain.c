@@ -19,6 +19,9 @@ static const char *const about[] = {
 	"Shows all unread mail, urgent first, then the oldest, and archives what it showed whole, after standard "
 	"output took it. "
 	"Off a terminal it stops at the budget; what did not fit stays unread for the next drain.",
+	"In a session of Claude Code with mailroom's hooks, mail whose id is not in the result of the call that the "
+	"model "
+	"gets, because it was interrupted or cut short, becomes unread again, once.",
 	NULL,
 };
 static const char *const examples[] = {

@@ -12,7 +12,9 @@ static const char *const aliases[] = { "show", NULL };
 static const char *const about[] = {
 	"Shows messages and then marks them read: after standard output took them, and only those that were shown "
 	"whole. A "
-	"command that is killed in between has consumed nothing; the mail is unread again at once.",
+	"command that is killed in between has consumed nothing; the mail is unread again at once. In a session of "
+	"Claude "
+	"Code with mailroom's hooks that also holds for a call whose result the model does not get.",
 	"Off a terminal the text is framed by a delimiter that nobody can foresee, because what is inside is data from "
 	"others, "
 	"not instructions, and a '<' that could begin a tag is shown as '&lt;'. Characters that steer a terminal or "

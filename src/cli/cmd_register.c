@@ -40,17 +40,22 @@ add_quoted(struct buf *out, const char *text)
 
 /* How later commands know who they are. */
 static void
-print_way(struct cli *cli, const char *name, const char *mailbox)
+print_way(struct cli *cli, const char *name, const char *mailbox, const struct mr_registration *r)
 {
 	struct buf *out = &cli->out;
+	bool alone = r->bound && r->here <= 1;
 
 	if (mailbox[0]) {
 		buf_adds(out, "export AGENT_MAILBOX_ID=");
 		add_quoted(out, mailbox);
 		buf_addc(out, '\n');
-	} else if (!cli->env.session || !mr_room_has_lives(cli->room)) {
-		if (mr_room_has_lives(cli->room))
-			buf_adds(out, "no harness session is known here: ");
+	} else if (r->here == 1) {
+		buf_adds(out, "later commands of this terminal session know it\n");
+	} else if (!alone || !mr_room_has_lives(cli->room)) {
+		if (r->here > 1)
+			buf_addf(out, "this terminal has registered %zu agents: ", r->here);
+		else if (mr_room_has_lives(cli->room))
+			buf_adds(out, "neither a harness session nor a terminal is known here: ");
 		buf_adds(out, "give --as ");
 		add_quoted(out, name);
 		buf_adds(out, " with each command, or export MAILROOM_AGENT=");
@@ -164,7 +169,7 @@ cli_register(struct cli *cli, bool takeover)
 		print_json(cli, name, mailbox, &done);
 	} else {
 		print_text(cli, name, &done);
-		print_way(cli, name, mailbox);
+		print_way(cli, name, mailbox, &done);
 	}
 	return EXIT_DONE;
 }
@@ -184,6 +189,10 @@ static const char *const about[] = {
 	"Inside a harness (Claude Code, Codex, Gemini CLI) the session is bound to the agent, so "
 	"that every later command of that session knows who it is, without an exported variable. "
 	"A session that registers its own name again keeps its life.",
+	"Outside of a harness it is the terminal session that is bound, for as long as its shell runs; with a second "
+	"agent registered from the same terminal neither is taken for you, and --as says who you are. `mailroom --as "
+	"NAME "
+	"register NAME` says that a name which was registered without a session is you, and keeps its life.",
 	"A name is up to 4 parts joined by \"/\", each 1 to 64 of A-Z a-z 0-9 . _ + - and not "
 	"beginning with a dot.",
 	NULL,

@@ -57,6 +57,7 @@ find_session(struct cli *cli)
 	}
 	if (cli->second_session)
 		cli->env.session = NULL;
+	cli->env.two_sessions = cli->second_session != NULL;
 	cli->env.session_aged = cli->env_aged;
 }
 
@@ -146,9 +147,9 @@ env_config_dir(struct cli *cli)
 	return home && home[0] == '/' ? joined(cli, home, "/", ".config/mailroom") : NULL;
 }
 
-/* A harness names itself to its shells, a door knows its caller, and a process above us may be bound to a session. */
+/* A harness names itself to its shells, and a door knows its caller. */
 static const char *
-session_around(struct cli *cli)
+harness_around(struct cli *cli)
 {
 	static const char *const variables[] = { "CLAUDE_CODE_SESSION_ID", "CLAUDECODE", "CODEX_THREAD_ID",
 		"CODEX_SANDBOX", "GEMINI_SESSION_ID", "GEMINI_CLI", "QWEN_CODE", "CURSOR_AGENT", "OPENCODE",
@@ -159,6 +160,23 @@ session_around(struct cli *cli)
 	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++)
 		if (env_get(variables[i]))
 			return joined(cli, "$", variables[i], " is set");
+	return NULL;
+}
+
+bool
+env_is_outside(struct cli *cli)
+{
+	return !cli->hooked && !cli->gt && !harness_around(cli);
+}
+
+/* A process above us may be bound to a session, too. */
+static const char *
+session_around(struct cli *cli)
+{
+	const char *harness = harness_around(cli);
+
+	if (harness)
+		return harness;
 	mr_auto(free_ptr) char *above = mr_session_above(env_state_dir(cli));
 
 	return above ? arena_dup(&cli->own, str_of(above)) : NULL;

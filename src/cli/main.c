@@ -82,8 +82,11 @@ know_surroundings(struct cli *cli)
 {
 	struct mr_error ignored = { 0 };
 
+	bool registers = cli->cmd == &cmd_register || cli->cmd == &cmd_takeover;
+
 	env_find_process(cli);
-	if (!cli->as_option && mr_place_worktree(&cli->place, &ignored) == MR_OK)
+	cli->env.outside = (!cli->as_option || registers) && env_is_outside(cli);
+	if ((!cli->as_option || registers) && mr_place_worktree(&cli->place, &ignored) == MR_OK)
 		cli->env.worktree = cli->place.worktree;
 }
 

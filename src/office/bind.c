@@ -100,6 +100,16 @@ self_present_session(struct mr_room *room, const struct mr_env *env, struct bind
 	return env->session;
 }
 
+void
+self_surround(struct mr_env *env, struct binding *store)
+{
+	if (self_session(env)[0] || env->two_sessions || env->hooked || !session_above(env->state_dir, store))
+		return;
+	env->session = store->session;
+	env->process = store->process;
+	env->outside = false;
+}
+
 enum mr_rc
 self_check(struct mr_room *room, const struct mr_env *env, const struct binding *b, struct mr_agent *ret_agent,
     struct mr_error *err)

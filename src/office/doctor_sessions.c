@@ -31,7 +31,8 @@ life_is_gone(struct mr_room *room, const struct binding *b)
 
 	if (rc != MR_OK)
 		return rc == MR_NOTFOUND;
-	return agent.life != b->life || mr_agent_presence(&agent) == MR_GONE;
+	return agent.life != b->life || mr_agent_presence(&agent) == MR_GONE ||
+	       terminal_is(b->session); /* whose terminal was closed; the life goes on without it */
 }
 
 static bool

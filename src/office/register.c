@@ -125,8 +125,17 @@ add_name(struct mr_room *room, const char *name, const struct mr_env *env, const
 	return room->driver->add_agent(room, &agent, err);
 }
 
+/* Without a harness a life has no process and no session: whether it is ours, only --as can say. Not the terminal nor
+ * the worktree, from which many may want one name at once, and one is to get it. */
+static bool
+is_said_to_be(const struct mr_env *env, const char *name, const struct mr_agent *agent)
+{
+	return env->as && strcmp(env->as, name) == 0 && !self_session(env)[0] && agent_has_life(agent) &&
+	       !agent->session[0] && agent->process.pid == 0;
+}
+
 static enum mr_rc
-refuse_taken(const struct mr_agent *agent, struct mr_error *err)
+refuse_taken(const struct mr_env *env, const struct mr_agent *agent, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf who = BUF_INIT;
 
@@ -134,6 +143,12 @@ refuse_taken(const struct mr_agent *agent, struct mr_error *err)
 	(void)mr_fail(err, MR_REFUSED, "cannot register '%s': it is taken by %s", agent->name, buf_z(&who));
 	if (mr_agent_presence(agent) == MR_LIVE)
 		return mr_hint(err, "pick another name, or move this one here: mailroom takeover %.80s", agent->name);
+	if (!self_session(env)[0] && !agent->session[0] && agent->process.pid == 0)
+		return mr_hint(err,
+		    "if that is you, mailroom whoami says so, or mailroom --as %.80s ...; a new life of it: mailroom "
+		    "takeover "
+		    "%.80s",
+		    agent->name, agent->name);
 	return mr_hint(err, "nobody can tell whether it still works; if not: mailroom takeover %.80s", agent->name);
 }
 
@@ -147,13 +162,13 @@ claim_life(struct mr_room *room, const char *name, const struct mr_env *env, con
 
 	if (rc != MR_OK)
 		return rc;
-	if (self_is_life(env, &agent)) {
+	if (self_is_life(env, &agent) || (!options->takeover && is_said_to_be(env, name, &agent))) {
 		reg->continued = true;
 		reg->life = agent.life;
 		return self_adopt_life(room, env, &agent, err);
 	}
 	if (mr_agent_presence(&agent) != MR_GONE && !options->takeover)
-		return refuse_taken(&agent, err);
+		return refuse_taken(env, &agent, err);
 	return self_take_life(room, env, &agent, &reg->life, &reg->returned, err);
 }
 
@@ -189,12 +204,27 @@ register_plain(struct mr_room *room, const char *given, const struct mr_env *env
 	return rc;
 }
 
+/* Will later commands know who they are? */
+static void
+note_bound(struct mr_room *room, const char *name, const struct mr_env *env, bool takeover, struct mr_registration *reg)
+{
+	mr_auto(mr_names_done) struct mr_names here = { 0 };
+	struct mr_error ignored = { 0 };
+
+	reg->bound = self_session(env)[0] || terminal_bind(room, env, name, reg->life, takeover);
+	if (reg->bound && !self_session(env)[0] && terminal_agents(room, env, &here, &ignored) == MR_OK)
+		reg->here = here.n;
+}
+
 enum mr_rc
-mr_register(struct mr_room *room, const char *name, const struct mr_env *env, const struct mr_register_options *options,
-    struct mr_registration *ret, struct mr_error *err)
+mr_register(struct mr_room *room, const char *name, const struct mr_env *given_env,
+    const struct mr_register_options *options, struct mr_registration *ret, struct mr_error *err)
 {
 	static const struct mr_register_options plain = { 0 };
 	mr_auto(mr_agent_done) struct mr_agent was = { 0 };
+	mr_auto(binding_done) struct binding store = { 0 };
+	struct mr_env present = *given_env;
+	const struct mr_env *env = &present;
 	mr_auto(sys_close_fd) int lock = -1;
 	struct mr_registration reg = { 0 };
 	char local[MR_ADDRESS_MAX + 1];
@@ -207,7 +237,8 @@ mr_register(struct mr_room *room, const char *name, const struct mr_env *env, co
 	rc = check_name(room, name, local, err);
 	if (rc != MR_OK)
 		return rc;
-	if (env->session && env->session[0])
+	self_surround(&present, &store);
+	if ((env->session && env->session[0]) || env->outside)
 		lock = session_lock(env->state_dir); /* the session's own processes decide one after the other */
 	rc = check_session(room, local, env, options && options->takeover, &was, err);
 	if (rc != MR_OK)
@@ -234,6 +265,8 @@ mr_register(struct mr_room *room, const char *name, const struct mr_env *env, co
 		reg.returned_work = office_return_work(room, local, false);
 	if (rc == MR_OK && reg.continued)
 		pane_remember(room, local, reg.life, env);
+	if (rc == MR_OK)
+		note_bound(room, local, env, options && options->takeover, &reg);
 	if (rc == MR_OK)
 		*ret = reg;
 	return rc;

@@ -3,13 +3,16 @@
  * self.c - who am I. The order, and why it is safe:
  *
  *	1 --as                a person or script says so
- *	2 the session         bound to an agent and a life; a newer life fences it
+ *	2 the session         bound to an agent and a life; a newer life fences it. Where a harness tells its shells
+ *	                      and servers no id, the session of the nearest bound harness process above us
  *	3 a variable          leaks into nested agents, so it never takes a life that is still there
- *	4 the worktree        only when exactly one agent lived here and is gone
- *	5 nobody              an error with the line to type, never a guess
+ *	4 the terminal        outside of a harness, when it registered exactly one agent
+ *	5 the worktree        outside of a harness the one agent that was registered here without a session; else only
+ *	                      when exactly one agent lived here and is gone
+ *	6 nobody              an error with the line to type, never a guess
  *
  * Two processes of one new session (a hook and a shell) may come here at once, and so may two
- * sessions that want the same agent: 3 and 4 are decided under a lock, and a life is taken by the
+ * sessions that want the same agent: 3 and 5 are decided under a lock, and a life is taken by the
  * room's own race, which one wins.
  */
 #include "base/format.h"
@@ -116,6 +119,7 @@ by_option(struct mr_room *room, const struct mr_env *env, struct mr_self *ret, s
 
 	(void)is_agent(ret, env, self.agent, self.life, bound, "--as");
 	ret->explicit_as = true;
+	ret->hooked = bound && b.hooked && strcmp(b.agent, self.agent) == 0 && b.life == self.life;
 	return MR_OK;
 }
 
@@ -140,7 +144,10 @@ is_session(const struct mr_env *env, const struct binding *b, struct mr_self *re
 
 	text_join(session, sizeof session, env->session, NULL);
 	text_join(how, sizeof how, "session ", session, " is bound to it", NULL);
-	return is_agent(ret, env, b->agent, b->life, true, how);
+	(void)is_agent(ret, env, b->agent, b->life, true, how);
+	ret->hooked = b->hooked;
+	ret->unconfirmed = b->noted && confirm_is_due(b->noted);
+	return MR_OK;
 }
 
 bool
@@ -244,12 +251,15 @@ by_variable(struct mr_room *room, const struct mr_env *env, struct mr_self *ret,
 	return refuse_variable(env, source, &agent, err);
 }
 
-/* 4 */
+/* 4 and 5 */
 
 struct worktree_search { /* who lives or lived there */
 	const char *worktree;
+	bool outside; /* of any harness */
 	struct mr_names gone;
-	struct mr_names there; /* in a harness's session */
+	struct mr_names plain;  /* registered without a session, by a person or a script */
+	struct mr_names there;  /* in a harness's session */
+	const char *registered; /* what registered the plain ones: "this terminal" */
 	bool failed;
 };
 
@@ -257,6 +267,7 @@ static void
 search_done(struct worktree_search *search)
 {
 	mr_names_done(&search->gone);
+	mr_names_done(&search->plain);
 	mr_names_done(&search->there);
 }
 
@@ -271,7 +282,35 @@ keep_if_from_here(void *ctx, const struct mr_agent *agent)
 		search->failed |= !names_add(&search->gone, str_of(agent->name));
 	else if (agent->session[0])
 		search->failed |= !names_add(&search->there, str_of(agent->name));
+	else if (search->outside && agent->process.pid == 0)
+		search->failed |= !names_add(&search->plain, str_of(agent->name));
 	return !search->failed;
+}
+
+/* The one plain agent that the search found; with several of them nobody. */
+static enum mr_rc
+by_plain(struct mr_room *room, const struct mr_env *env, struct worktree_search *search, const char *registered,
+    const char *how, struct mr_self *ret, struct mr_error *err)
+{
+	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
+
+	search->registered = registered;
+	if (search->plain.n != 1)
+		return mr_fail(err, MR_NOTFOUND, "not one agent");
+	enum mr_rc rc = room->driver->find_agent(room, search->plain.v[0], &agent, err);
+
+	return rc == MR_OK ? is_agent(ret, env, agent.name, agent.life, false, how) : rc;
+}
+
+static enum mr_rc
+by_terminal(struct mr_room *room, const struct mr_env *env, struct worktree_search *search, struct mr_self *ret,
+    struct mr_error *err)
+{
+	enum mr_rc rc = terminal_agents(room, env, &search->plain, err);
+
+	return rc == MR_OK ? by_plain(room, env, search, "this terminal registered",
+				 "this terminal session registered it", ret, err)
+			   : rc;
 }
 
 static enum mr_rc
@@ -284,10 +323,14 @@ by_worktree(struct mr_room *room, const struct mr_env *env, struct worktree_sear
 	if (!env->worktree || !env->worktree[0] || !room->driver->each_agent || !room->driver->take_life)
 		return mr_fail(err, MR_NOTFOUND, "no agents by worktree");
 	search->worktree = env->worktree;
+	search->outside = env->outside;
 	enum mr_rc rc = room->driver->each_agent(room, keep_if_from_here, search, err);
 
 	if (rc != MR_OK || search->failed)
 		return rc != MR_OK ? rc : mr_nomem(err);
+	if (search->plain.n > 0)
+		return by_plain(room, env, search, "registered from this worktree:",
+		    "the one agent that was registered from this worktree without a session", ret, err);
 	if (search->gone.n != 1)
 		return mr_fail(err, MR_NOTFOUND, "no agents by worktree");
 	rc = room->driver->find_agent(room, search->gone.v[0], &agent, err);
@@ -298,13 +341,28 @@ by_worktree(struct mr_room *room, const struct mr_env *env, struct worktree_sear
 	return bind_life(room, env, &agent, true, how, ret, err);
 }
 
-/* 5 */
+/* 6 */
+
+static enum mr_rc
+not_one(const struct worktree_search *search, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf names = BUF_INIT;
+	const char *one = search->plain.v[0];
+
+	for (size_t i = 0; i < search->plain.n && names.len < 80; i++)
+		format_addf(&names, "%s'%.60s'", i ? ", " : "", search->plain.v[i]);
+	(void)mr_fail(err, MR_NOTFOUND, "which agent are you? %s %s", search->registered, buf_z(&names));
+	return mr_hint(err, "mailroom --as %.60s ..., or export MAILROOM_AGENT=%.60s", one, one);
+}
+
 static enum mr_rc
 nobody(const struct mr_room *room, const struct mr_env *env, const struct worktree_search *search,
     const struct mr_error *unbound, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf names = BUF_INIT;
 
+	if (search->plain.n > 1)
+		return not_one(search, err);
 	for (size_t i = 0; search->gone.n > 1 && i < search->gone.n && names.len < 80; i++)
 		format_addf(&names, "%s'%s'", i ? ", " : "; agents of this worktree: ", search->gone.v[i]);
 	(void)mr_fail(err, MR_NOTFOUND, "which agent are you? %s",
@@ -351,7 +409,11 @@ resolve_once(struct mr_room *room, const struct mr_env *env, struct mr_self *ret
 		return by_variable(room, env, ret, err);
 	if (room->driver->owner && room->driver->owner(room))
 		return is_agent(ret, env, room->driver->owner(room), 0, false, "the room is its own");
-	rc = by_worktree(room, env, &search, ret, err);
+	rc = binds ? by_terminal(room, env, &search, ret, err) : MR_NOTFOUND;
+	if (rc == MR_NOTFOUND)
+		*err = (struct mr_error){ 0 };
+	if (rc == MR_NOTFOUND && search.plain.n == 0)
+		rc = by_worktree(room, env, &search, ret, err);
 	return rc == MR_NOTFOUND ? nobody(room, env, &search, &unbound, err) : rc;
 }
 
@@ -363,7 +425,10 @@ mr_self_resolve(struct mr_room *room, const struct mr_env *env, struct mr_self *
 	struct mr_self self = { 0 };
 	enum mr_rc rc;
 
-	if (env->session_aged)
+	/* With --as it only matters where a session may not do what a person may. */
+	if (!self_session(env)[0] && office_has_lives(room) && (!env->as || !env->as[0] || agent_is_operator(env->as)))
+		self_surround(&present, &store);
+	else if (env->session_aged)
 		present.session = self_present_session(room, env, &store);
 	if (env->as && env->as[0])
 		return by_option(room, &present, ret, err);

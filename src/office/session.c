@@ -23,6 +23,7 @@
 #define ROOM_MARK_LEN 12 /* hex digits of the room's hash */
 #define LOCK_WAIT_MS 5000
 #define CLEARING_HARNESS "claude-code-"
+#define ANCESTORS_MAX 64
 
 /* ---- Names of the files ---- */
 
@@ -98,6 +99,7 @@ binding_done(struct binding *b)
 	free(b->session);
 	free(b->worktree);
 	free(b->room);
+	free(b->noted);
 	*b = (struct binding){ 0 };
 }
 
@@ -106,7 +108,7 @@ parse(const struct record *lines, struct binding *ret, struct mr_error *err)
 {
 	const char *agent = record_get(lines, "Agent"), *session = record_get(lines, "Session");
 	const char *worktree = record_get(lines, "Worktree"), *bound = record_get(lines, "Bound");
-	const char *process = record_get(lines, "Process");
+	const char *process = record_get(lines, "Process"), *noted = record_get(lines, "Unconfirmed");
 	int64_t life = record_int(lines, "Life", 0);
 	struct mr_error ignored = { 0 };
 	struct binding b = { .life = (unsigned)life };
@@ -120,7 +122,9 @@ parse(const struct record *lines, struct binding *ret, struct mr_error *err)
 	b.session = strdup(session ? session : "");
 	b.worktree = strdup(worktree ? worktree : "");
 	b.room = strdup(record_get(lines, "Room"));
-	if (!b.session || !b.worktree || !b.room) {
+	b.hooked = record_get(lines, "Hooked") != NULL;
+	b.noted = noted ? strdup(noted) : NULL;
+	if (!b.session || !b.worktree || !b.room || (noted && !b.noted)) {
 		binding_done(&b);
 		return mr_nomem(err);
 	}
@@ -197,14 +201,15 @@ session_load(
 }
 
 static enum mr_rc
-write_lines(struct buf *out, const char *room_spec, const struct binding *b, struct mr_error *err)
+write_lines(
+    struct buf *out, const char *room_spec, const struct binding *b, const struct binding *lists, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf process = BUF_INIT;
 	char bound[RFC3339_LEN + 1];
 
 	if (b->process.pid)
 		process_format(&b->process, &process);
-	time_rfc3339(clock_now_ms(), bound);
+	time_rfc3339(b->lists && b->bound_ms ? b->bound_ms : clock_now_ms(), bound);
 	if (header_add(out, "Room", str_of(room_spec), err) != MR_OK ||
 	    header_add(out, "Session", str_of(b->session), err) != MR_OK ||
 	    header_add(out, "Agent", str_of(b->agent), err) != MR_OK)
@@ -212,7 +217,9 @@ write_lines(struct buf *out, const char *room_spec, const struct binding *b, str
 	buf_addf(out, "Life: %u\n", b->life);
 	if ((process.len && header_add(out, "Process", buf_str(&process), err) != MR_OK) ||
 	    (b->worktree && b->worktree[0] && header_add(out, "Worktree", str_of(b->worktree), err) != MR_OK) ||
-	    header_add(out, "Bound", str_of(bound), err) != MR_OK)
+	    header_add(out, "Bound", str_of(bound), err) != MR_OK ||
+	    (lists->hooked && header_add(out, "Hooked", STR("yes"), err) != MR_OK) ||
+	    (lists->noted && lists->noted[0] && header_add(out, "Unconfirmed", str_of(lists->noted), err) != MR_OK))
 		return err->code;
 	return buf_ok(out) && buf_ok(&process) ? MR_OK : mr_nomem(err);
 }
@@ -231,17 +238,21 @@ session_save(const char *state_dir, const char *room_spec, const struct binding 
 	file_name(b->session, NULL, &name);
 	if (!room || !buf_ok(&name))
 		return mr_nomem(err);
-	if (open_folder(state_dir, true, &folder, err) != MR_OK || write_lines(&text, room, b, err) != MR_OK)
+	if (open_folder(state_dir, true, &folder, err) != MR_OK)
 		return mr_wrap(err, "bind session '%.80s'", b->session);
 	/* Taken by a good binding in another room; a broken one is written over. */
 	if (load_file(folder, buf_z(&name), room, &there, &why) == MR_NOTFOUND &&
 	    sys_stat(folder, buf_z(&name), &st) == 0) {
 		buf_clear(&name);
 		file_name(b->session, room, &name);
+		(void)load_file(folder, buf_z(&name), room, &there, &why);
 	}
 	if (!buf_ok(&name))
 		return mr_nomem(err);
-	if (file_replace(folder, buf_z(&name), buf_str(&text), 0600, err) != MR_OK)
+	bool same = !b->lists && there.life == b->life && strcmp(there.agent, b->agent) == 0;
+
+	if (write_lines(&text, room, b, same ? &there : b, err) != MR_OK ||
+	    file_replace(folder, buf_z(&name), buf_str(&text), 0600, err) != MR_OK)
 		return mr_wrap(err, "bind session '%.80s'", b->session);
 	return MR_OK;
 }
@@ -347,25 +358,94 @@ session_each(const char *state_dir, session_fn *fn, void *ctx, struct mr_error *
 	return rc;
 }
 
-static bool
-note_if_above(void *ctx, int folder, const char *name, const struct binding *b)
+/* ---- By a process above us ---- */
+
+/* A process of these is in one session at a time. One of the others, such as an editor, may run several side by side.
+ */
+static const char *const single[] = { CLEARING_HARNESS, "gemini-" };
+#define SINGLE_N (sizeof single / sizeof single[0])
+
+static size_t
+which_single(const char *session)
 {
-	char **session = ctx;
+	size_t i = 0;
+
+	while (i < SINGLE_N && strncmp(session, single[i], strlen(single[i])) != 0)
+		i++;
+	return i;
+}
+
+struct above_search {
+	struct mr_process above[ANCESTORS_MAX]; /* the nearest first */
+	size_t n;
+	struct binding best;
+	size_t harness; /* of it, in `single` */
+	bool clear;     /* its process is in this one session */
+};
+
+/* Of the nearest process; of several sessions of it (after /clear, or in another room) the last. */
+static bool
+keep_if_nearest(void *ctx, int folder, const char *name, const struct binding *b)
+{
+	struct above_search *search = ctx;
+	size_t at = 0, harness = which_single(b->session);
 
 	(void)folder;
 	(void)name;
-	if (b->process.pid > 1 && process_is_ancestor(&b->process))
-		*session = strdup(b->session);
-	return !*session;
+	if (b->process.pid <= 1 || terminal_is(b->session))
+		return true;
+	while (at < search->n && !process_same(&b->process, &search->above[at]))
+		at++;
+	if (at == search->n)
+		return true;
+	bool nearer = !search->best.session || at + 1 < search->n;
+
+	/* What sessions of two harnesses are bound to is neither of them, but something above both. */
+	search->clear = harness < SINGLE_N && (nearer || (search->clear && harness == search->harness));
+	search->harness = harness;
+	search->n = at + 1; /* what is further away does not matter any more */
+	char *session = nearer || b->bound_ms >= search->best.bound_ms ? strdup(b->session) : NULL;
+
+	if (session) {
+		free(search->best.session);
+		search->best = (struct binding){ .session = session, .process = b->process, .bound_ms = b->bound_ms };
+	}
+	return true;
+}
+
+static bool
+find_above(const char *state_dir, struct binding *ret, bool *ret_clear)
+{
+	struct above_search search = { 0 };
+	struct mr_error ignored = { 0 };
+
+	search.n = process_ancestors(search.above, ANCESTORS_MAX);
+	if (state_dir && search.n > 0)
+		(void)session_each(state_dir, keep_if_nearest, &search, &ignored);
+	*ret = search.best;
+	*ret_clear = search.clear;
+	return search.best.session != NULL;
+}
+
+bool
+session_above(const char *state_dir, struct binding *ret)
+{
+	mr_auto(binding_done) struct binding b = { 0 };
+	bool clear;
+
+	/* With the same program in between that is another session of it, which nobody has bound. */
+	if (!find_above(state_dir, &b, &clear) || !clear || !process_is_innermost(&b.process))
+		return false;
+	*ret = b;
+	b = (struct binding){ 0 };
+	return true;
 }
 
 char *
 mr_session_above(const char *state_dir)
 {
-	struct mr_error ignored = { 0 };
-	char *session = NULL;
+	struct binding b = { 0 };
+	bool clear;
 
-	if (state_dir)
-		(void)session_each(state_dir, note_if_above, &session, &ignored);
-	return session;
+	return find_above(state_dir, &b, &clear) ? b.session : NULL; /* nothing else in it is owned */
 }

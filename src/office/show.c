@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/sys_break.h"
 #include "office/office.h"
+#include "office/who.h"
 
 #define TAKE_TRIES 8 /* a message can change folders under our eyes, but not for ever */
 
@@ -232,6 +233,7 @@ mr_show_finish(struct mr_show *show, bool archive, size_t *ret_marked, struct mr
 	enum mr_rc rc = MR_OK;
 
 	relief_begin(&relief, show->room);
+	confirm_note(show->room, &show->self, show->taken, show->n);
 	while (show->n > 0 && rc == MR_OK) {
 		struct mr_error one = { 0 };
 

@@ -6,6 +6,8 @@
  *	init.c      making a room              open.c     opening one         config.c   what the user allows it
  *	agent.c     agents: list, presence, names, counts
  *	session.c   bindings: which harness session is which agent
+ *	confirm.c   was mail that a session's command showed also seen by its model
+ *	terminal.c  which terminal session registered which agent
  *	bind.c      tying a session to a life  self.c      who am I
  *	register.c  names and lives            prune.c     taking names away
  */
@@ -54,6 +56,9 @@ struct binding { /* finish with binding_done */
 	char *worktree;
 	char *room; /* its spec; of one that was read */
 	int64_t bound_ms;
+	bool lists;  /* to save: these two as they are here; else those that stand in the file stay */
+	bool hooked; /* see confirm.c */
+	char *noted; /* ids, with blanks between them, or NULL */
 };
 void binding_done(struct binding *b);
 /* MR_NOTFOUND: not bound in this room. MR_CORRUPT, MR_REFUSED: there is a file, but it cannot be trusted. */
@@ -70,9 +75,24 @@ bool session_is_in(const struct binding *b, const char *room_spec);
 /* Every binding that can be read, of whatever room; `name` is its file. */
 typedef bool session_fn(void *ctx, int folder, const char *name, const struct binding *b);
 enum mr_rc session_each(const char *state_dir, session_fn *fn, void *ctx, struct mr_error *err);
+/* For a harness that tells its shells and servers no id: the session of the nearest bound process above us. False:
+ * none, or its process does not say which of its sessions we are in. ret: session, process. */
+bool session_above(const char *state_dir, struct binding *ret);
 /* Decisions that end in a binding are made one at a time. -1: no lock could be had (a read-only folder), go
  * on. */
 int session_lock(const char *state_dir);
+
+/* ---- terminal.c ---- */
+bool terminal_is(const char *session); /* a binding of a terminal, not of a harness's session */
+/* Outside of a harness: the agents that this terminal session registered in this room; none elsewhere. */
+enum mr_rc terminal_agents(struct mr_room *room, const struct mr_env *env, struct mr_names *ret, struct mr_error *err);
+/* Notes that it registered this one; `alone`: and is no other. False: there is no terminal, or nowhere to note it. */
+bool terminal_bind(struct mr_room *room, const struct mr_env *env, const char *agent, unsigned life, bool alone);
+
+/* ---- confirm.c ---- */
+bool confirm_is_due(const char *noted); /* is there one to be confirmed in a binding's list? */
+/* These are about to be consumed, for standard output took them. */
+void confirm_note(struct mr_room *room, const struct mr_self *self, const struct hold *shown, size_t n);
 
 /* ---- agent.c ---- */
 bool agent_is_operator(const char *name); /* by any of its names, "human" and so on */
@@ -95,6 +115,9 @@ enum mr_rc self_binding(
     struct mr_room *room, const struct mr_env *env, struct binding *ret, bool *ret_saved, struct mr_error *err);
 /* For mr_env.session_aged: the session that this process belongs to by now; NULL: none. It lives in `store`. */
 const char *self_present_session(struct mr_room *room, const struct mr_env *env, struct binding *store);
+/* Where no id is known at all: the session and process of the harness above us, if one is bound. They live in `store`.
+ */
+void self_surround(struct mr_env *env, struct binding *store);
 /* Is the binding's life still the newest? ret_agent is the agent. MR_REFUSED: fenced, with who and what to
  * type; MR_NOTFOUND: the name was pruned. */
 enum mr_rc self_check(struct mr_room *room, const struct mr_env *env, const struct binding *b,

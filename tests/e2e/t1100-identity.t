@@ -167,7 +167,7 @@ start h11 s-11
 exits 5 'with two that are gone nobody guesses' tool h11 '"$BIN" whoami'
 says err "'erin', 'frank'|'frank', 'erin'" 'but names them'
 cd "$here" || exit 1
-exits 5 'without session, variable or worktree: nobody' sh -c 'cd / && exec "$BIN" --room "$OLDPWD" whoami'
+exits 5 'without session, variable, terminal or worktree: nobody' setsid -w sh -c 'cd / && exec "$BIN" --room "$OLDPWD" whoami'
 says err 'mailroom register NAME, or mailroom --as NAME' 'with the line to type'
 
 # ---- Codex: a thread, commands in a pid namespace of their own ----

@@ -99,6 +99,7 @@ exits 0 'doctor' mr doctor
 says out '^0 problems' 'finds nothing wrong with any of it'
 
 # ---- the smallest conversation of mailroom(7) ----
+export XDG_STATE_HOME="$scratch/user-state" # an example above has bound a session to the process above us
 rm -rf .mailroom; mkdir seven && cd seven || exit 1
 blocks "$top/man/mailroom.7"
 exits 0 'the smallest conversation' sh -eu block.1

@@ -17,7 +17,7 @@ says out 'nothing was written' 'and says that it was only a look'
 same '' "$(find "$HOME" -type f)" 'which is so'
 exits 0 'apply' mailroom setup claude-code --apply
 says out '^\+.*hook claude-code --wait' 'shows it again'
-same '["PostToolUse","SessionEnd","SessionStart","Stop","UserPromptSubmit"]' "$(jq -c '.hooks|keys' "$HOME/.claude/settings.json")" 'the events'
+same '["PostToolUse","PostToolUseFailure","SessionEnd","SessionStart","Stop","UserPromptSubmit"]' "$(jq -c '.hooks|keys' "$HOME/.claude/settings.json")" 'the events'
 same 'true 86400|true 86400|' "$(jq -r '.hooks[][].hooks[]|select(.asyncRewake)|"\(.asyncRewake) \(.timeout)"' "$HOME/.claude/settings.json" | tr '\n' '|')" 'the waiter at start and stop'
 { mailroom describe --all | jq -r '.commands[] | .name as $n | if .granted == true then $n elif .granted == false then empty else (.granted[] | "\($n) \(.)") end | "Bash(mailroom \(.) *)"'
 	for tool in send inbox read wait recv done who; do echo "mcp__mailroom__$tool"; done; } | sort >granted
@@ -121,7 +121,7 @@ cp "$HOME/.claude/settings.json" before; mailroom setup claude-code --remove >/d
 # ---- another path, a room ----
 own; mkdir -p "$scratch/a b" && cp "$BIN" "$scratch/a b/mailroom"
 for h in claude-code codex gemini cursor; do mailroom setup $h --apply >/dev/null; "$scratch/a b/mailroom" setup $h --apply >/dev/null </dev/null; done
-same "8 0" "$(cat "$HOME/.claude/settings.json" "$HOME/.claude.json" | grep -c "a b/mailroom") $(cat "$HOME"/.claude/settings.json "$HOME"/.claude.json "$HOME"/.codex/* "$HOME"/.gemini/* "$HOME"/.cursor/* | grep -c "$scratch/bin")" 'a program in another place takes over its entries'
+same '9 0' "$(cat "$HOME/.claude/settings.json" "$HOME/.claude.json" | grep -c "a b/mailroom") $(cat "$HOME"/.claude/settings.json "$HOME"/.claude.json "$HOME"/.codex/* "$HOME"/.gemini/* "$HOME"/.cursor/* | grep -c "$scratch/bin")" 'a program in another place takes over its entries'
 exits 0 'a path with a space' "$scratch/a b/mailroom" setup claude-code --check
 exits 0 'also for Codex' "$scratch/a b/mailroom" setup codex --check
 for h in claude-code codex gemini cursor; do mailroom setup $h --remove >/dev/null; done
@@ -242,6 +242,7 @@ for h in claude-code codex gemini cursor; do
 	exits 0 "check $h" mailroom setup $h --check --json
 	same '' "$(jq -r 'select(.ok|not).part' out)" 'everything is fine'
 	says out 'MCP server' 'the server among it'
+	says out '"part":"shell","ok":true' 'and a shell with the variables that it gets'
 done
 same '' "$(find "${TMPDIR:-/tmp}" -maxdepth 1 -name 'mailroom-check-*' -user "$(id -un)" -newer dev 2>/dev/null)" 'nothing is left of it'
 sed -i "s,$scratch/bin/mailroom hook,$scratch/gone/mailroom hook," "$HOME/.claude/settings.json"

@@ -26,7 +26,7 @@ same "$(cat linked)" "$(cd "$skill" && ls references/*.md)" 'the references are 
 for file in .claude-plugin/plugin.json .mcp.json hooks/hooks.json; do check "$file is JSON" jq -e . "$plugin/$file"; done
 same "$(mr --version | sed 's/mailroom //')" "$(jq -r .version "$plugin/.claude-plugin/plugin.json")" 'the plugin has the version of the command'
 same 'mailroom mcp' "$(jq -r '.mcpServers.mailroom|([.command]+.args)|join(" ")' "$plugin/.mcp.json")" 'the plugin starts the server from PATH'
-same 'PostToolUse:mailroom hook claude-code SessionEnd:mailroom hook claude-code SessionStart:mailroom hook claude-code SessionStart:mailroom hook claude-code --wait Stop:mailroom hook claude-code Stop:mailroom hook claude-code --wait UserPromptSubmit:mailroom hook claude-code' \
+same 'PostToolUse:mailroom hook claude-code PostToolUseFailure:mailroom hook claude-code SessionEnd:mailroom hook claude-code SessionStart:mailroom hook claude-code SessionStart:mailroom hook claude-code --wait Stop:mailroom hook claude-code Stop:mailroom hook claude-code --wait UserPromptSubmit:mailroom hook claude-code' \
 	"$(jq -r '.hooks|to_entries[]|.key as $k|.value[].hooks[]|"\($k):\(.command)"' "$plugin/hooks/hooks.json" | sort | tr '\n' ' ' | sed 's/ $//')" 'and hooks on five events, a waiter on two'
 same true "$(jq '[.hooks[][].hooks[]|select(.command|endswith("--wait"))|.asyncRewake == true and .timeout > 3600]|all' "$plugin/hooks/hooks.json")" 'only the waiters run beside the session, for long'
 
@@ -106,7 +106,7 @@ while IFS= read -r line; do
 	(cd world && mailroom --as bob send queue:jobs -m work </dev/null >/dev/null 2>&1; mailroom recv --from carol >work </dev/null
 		TOKEN=$(sed -n 's,^token \([0-9a-z]*\).*,\1,p' work); export TOKEN
 		[ -d "$HOME/.claude/teams/blue-team/inboxes" ] || mkdir -p "$HOME/.claude/teams/blue-team/inboxes"
-		case $line in *register*) name=newcomer; unset CLAUDE_CODE_SESSION_ID ;; *) name=carol ;; esac
+		case $line in *register*) name=newcomer; unset CLAUDE_CODE_SESSION_ID; export XDG_STATE_HOME="$scratch/user-state" ;; *) name=carol ;; esac
 		printf '%s\n' "$line" | fill $name | sed 's/wait --id/wait --timeout 0 --id/; s/ >work; cat.*//' >../run.sh
 		timeout 20 sh -eu ../run.sh <../text >../out 2>../err); rc=$?
 	case " $* " in *" $rc "*) ok "in the text: $line" ;; *) note <run.sh; note <err; not_ok "in the text: $line (exit $rc)" ;; esac

@@ -56,7 +56,7 @@ same() {
 room() {
 	chmod -R u+rwX .mailroom 2>/dev/null; rm -rf .mailroom
 	"$BIN" init --name town >/dev/null 2>&1 </dev/null || { echo "Bail out! init failed"; exit 1; }
-	for agent; do "$BIN" register "$agent" >/dev/null 2>&1 </dev/null || { echo "Bail out! register $agent failed"; exit 1; }; done
+	for agent; do XDG_STATE_HOME=$scratch/user-state "$BIN" register "$agent" >/dev/null 2>&1 </dev/null || { echo "Bail out! register $agent failed"; exit 1; }; done
 }
 # send FROM TO TEXT: prints the id.
 send() { "$BIN" --as "$1" send "$2" -m "$3" 2>/dev/null </dev/null; }

@@ -48,17 +48,17 @@ static const struct cli_sink sink = { .take = take, .say = say, .shown = shown }
 /* ---- Running ---- */
 
 static bool
-read_event(struct cli *cli, const struct harness *harness, struct event *ret)
+read_event(struct cli *cli, const struct harness *harness, struct buf *text, struct event *ret)
 {
-	mr_auto(buf_done) struct buf text = BUF_INIT, why = BUF_INIT;
+	mr_auto(buf_done) struct buf why = BUF_INIT;
 	struct mr_error err = { 0 };
 	const char *problem = NULL;
 
-	if (input_read(&text, &err) != MR_OK) {
+	if (input_read(text, &err) != MR_OK) {
 		log_error(&err);
 		return false;
 	}
-	if (!event_parse(harness, buf_str(&text), &cli->own, ret, &problem)) {
+	if (!event_parse(harness, buf_str(text), &cli->own, ret, &problem)) {
 		buf_addf(&why, "this is no event: %s", problem);
 		log_line(buf_z(&why));
 		return false;
@@ -93,6 +93,7 @@ static int
 run(struct cli *cli)
 {
 	const struct harness *harness = harness_named(cli->argv[0]);
+	mr_auto(buf_done) struct buf text = BUF_INIT; /* a part of it is in the event */
 	struct event event = { 0 };
 	bool wait = opt_flag(cli, "wait");
 
@@ -103,7 +104,8 @@ run(struct cli *cli)
 	log_begin(cli, harness_name(harness));
 	time_limit(TIME_LIMIT_S);
 	cli->sink = &sink;
-	if (!read_event(cli, harness, &event) || event.moment == MOMENT_NONE || event.subagent)
+	if (!read_event(cli, harness, &text, &event) || event.moment == MOMENT_NONE ||
+	    (event.subagent && !(event.moment == MOMENT_TOOL && harness_shows_results(harness))))
 		return EXIT_DONE;
 	log_event(event.name);
 	take_session(cli, harness, &event);

@@ -43,13 +43,14 @@ static const struct named_moment cursor_events[] = {
 };
 
 static const struct harness harnesses[] = {
-	{ "claude-code", "session_id", claude_events, FORM_SPECIFIC, "block", true, true },
-	{ "codex", "session_id", codex_events, FORM_SPECIFIC, "block", false, true },
-	{ "gemini", "session_id", gemini_events, FORM_SPECIFIC, "deny", false, true },
-	{ "cursor", "conversation_id", cursor_events, FORM_CURSOR, NULL, false, false },
+	{ "claude-code", "session_id", claude_events, FORM_SPECIFIC, "block", true, true, true },
+	{ "codex", "session_id", codex_events, FORM_SPECIFIC, "block", false, true, false },
+	{ "gemini", "session_id", gemini_events, FORM_SPECIFIC, "deny", false, true, false },
+	{ "cursor", "conversation_id", cursor_events, FORM_CURSOR, NULL, false, false, false },
 };
 #define HARNESSES (sizeof harnesses / sizeof harnesses[0])
 #define SESSION_MAX 120
+#define PREVIEW_LEN 2000
 
 const struct harness *
 harness_named(const char *name)
@@ -77,6 +78,12 @@ bool
 harness_says_session(const struct harness *harness)
 {
 	return harness->says_session;
+}
+
+bool
+harness_shows_results(const struct harness *harness)
+{
+	return harness->shows_results;
 }
 
 bool
@@ -123,6 +130,17 @@ take_event_name(const struct harness *harness, const char *name, struct event *r
 		}
 }
 
+/* Claude Code puts a long result into a file, and shows the model how it begins. */
+static struct mr_str
+part_seen(struct mr_str result)
+{
+	static const char word[] = "persistedOutputPath";
+
+	if (result.len > PREVIEW_LEN && memmem(result.ptr, result.len, word, sizeof word - 1))
+		result.len = PREVIEW_LEN;
+	return result;
+}
+
 static void
 take_field(const struct harness *harness, struct json_value key, struct json_value value, struct arena **own,
     struct event *ret, bool *ret_named)
@@ -148,6 +166,10 @@ take_field(const struct harness *harness, struct json_value key, struct json_val
 		const char *status = word_of(value, own);
 
 		ret->aborted = strcmp(status, "aborted") == 0 || strcmp(status, "error") == 0;
+	} else if (json_key_is(key, "tool_response") || (json_key_is(key, "error") && ret->result.len == 0)) {
+		ret->result = part_seen(value.raw);
+	} else if (json_key_is(key, "tool_name") || json_key_is(key, "tool_input")) {
+		ret->mailroom |= memmem(value.raw.ptr, value.raw.len, "mailroom", strlen("mailroom")) != NULL;
 	} else if (json_key_is(key, "agent_id")) {
 		ret->subagent = json_truthy(value);
 	}

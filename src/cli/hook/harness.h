@@ -22,7 +22,8 @@ struct harness {
 	enum form form;
 	const char *decision; /* FORM_SPECIFIC: that word lets the turn go on */
 	bool wakes;
-	bool says_session; /* its shells and servers can tell which session is theirs */
+	bool says_session;  /* its shells and servers can tell which session is theirs */
+	bool shows_results; /* after every tool its hook gets what the model gets of it */
 };
 
 #endif

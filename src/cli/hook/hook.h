@@ -34,9 +34,10 @@ enum moment {
 struct harness;
 const struct harness *harness_named(const char *name); /* NULL: none of ours */
 const char *harness_name(const struct harness *harness);
-bool harness_says_session(const struct harness *harness); /* to its shells and servers, by a variable */
-void harness_names(struct buf *out);                      /* "a, b or c" */
-bool harness_can_wake(const struct harness *harness);     /* a hook that ends later begins a new turn */
+bool harness_says_session(const struct harness *harness);  /* to its shells and servers, by a variable */
+void harness_names(struct buf *out);                       /* "a, b or c" */
+bool harness_shows_results(const struct harness *harness); /* to a hook after each tool, as its model gets them */
+bool harness_can_wake(const struct harness *harness);      /* a hook that ends later begins a new turn */
 
 struct event { /* strings are "" when missing, and live in the arena */
 	enum moment moment;
@@ -48,6 +49,8 @@ struct event { /* strings are "" when missing, and live in the arena */
 	const char *transcript; /* a path */
 	bool stopping;          /* of a stop: this turn exists because a hook of its harness blocked the last one */
 	bool aborted;           /* of a stop: by the user, or an error */
+	struct mr_str result;   /* of a tool: what the model gets of it, as JSON; it lives in the text of the event */
+	bool mailroom;          /* of a tool: it is ours, or its command names us */
 	bool subagent;          /* a helper inside the session: it has no mailbox of its own */
 };
 /* Takes any bytes. False: no event of that harness can be seen in them, *ret_problem says why. Text that was cut off is

@@ -10,6 +10,7 @@
  *
  * In a room that was found and is not trusted nothing is done; at a start the user is told, not the model.
  *
+ * At each of them but the end: mail that a command of this session showed and the model did not get is unread again.
  * At start, tool and stop work in its hands gets a new lease. What was told is remembered only after stdout took it.
  */
 #include "cli/hook/hook.h"
@@ -185,6 +186,20 @@ leave(struct cli *cli, const struct event *event)
 		log_error(&err);
 }
 
+/* Did the model get what commands of this session showed? A call that names us is the one that showed it, and is over
+ * now; what another, interrupted or in the background, showed is judged when the turn is over. */
+static void
+confirm(struct cli *cli, const struct harness *harness, const struct event *event)
+{
+	bool tool = event->moment == MOMENT_TOOL;
+
+	if (event->moment == MOMENT_END || !harness_shows_results(harness))
+		return;
+	if (tool || event->moment == MOMENT_START)
+		mr_confirm_begin(cli->room, &cli->self, harness_name(harness), tool);
+	mr_confirm(cli->room, &cli->self, event->result.ptr, event->result.len, !tool || event->mailroom);
+}
+
 void
 moment_run(struct cli *cli, const struct harness *harness, const struct event *event)
 {
@@ -202,6 +217,9 @@ moment_run(struct cli *cli, const struct harness *harness, const struct event *e
 	if (rc != MR_OK && (rc != MR_NOTFOUND || (cli->room && event->moment == MOMENT_START) || cli->room_option))
 		log_error(&err);
 	if (rc != MR_OK)
+		return;
+	confirm(cli, harness, event);
+	if (event->subagent) /* a helper shares the mailbox of its session, and is told nothing */
 		return;
 	if (event->moment == MOMENT_START || event->moment == MOMENT_PROMPT || event->moment == MOMENT_STOP)
 		cli_bring(cli, BRING_MOMENT_MS);

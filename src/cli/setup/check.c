@@ -192,6 +192,36 @@ check_server(struct check *c, const struct mr_names *words, const struct mr_name
 		say(c, "MCP server", NULL, NULL);
 }
 
+/* ---- Shells ---- */
+
+/* A command that the agent types: is it the agent that the hooks speak to? */
+static void
+check_shell(struct check *c)
+{
+	mr_auto(buf_done) struct buf line = BUF_INIT, why = BUF_INIT;
+	struct mr_error err = { 0 };
+	struct spawned ran = { 0 };
+
+	if (probe_send(&c->probe, c->s, &err) != MR_OK) {
+		say(c, "shell", err.message, apply_line(c));
+		return;
+	}
+	command_quote(&line, c->s->program);
+	buf_adds(&line, " inbox; :"); /* so that a shell stays in between, as it does in a harness */
+	const char *const argv[] = { "sh", "-c", buf_z(&line), NULL };
+	enum mr_rc rc = spawn_run(
+	    &(struct spawn){ .argv = argv, .env = c->probe.shell_env, .dir = c->probe.root, .limit_ms = HOOK_LIMIT_MS },
+	    &ran, &err);
+
+	if (rc == MR_OK && !memmem(buf_z(&ran.out), ran.out.len, c->probe.mark, strlen(c->probe.mark))) {
+		text_clean_line(&why, utf8_cut(ran.err.len > 0 ? buf_str(&ran.err) : buf_str(&ran.out), 120));
+		rc = mr_fail(&err, MR_REFUSED, "a command there does not see the message: %s", buf_z(&why));
+	}
+	say(c, "shell", rc == MR_OK ? NULL : err.message,
+	    "mailroom --as NAME with each command of the agent, or a newer version of the harness");
+	spawned_done(&ran);
+}
+
 /* ---- Files ---- */
 
 static void
@@ -306,8 +336,10 @@ check_run(struct setup *s)
 		else if (rc == MR_OK)
 			check_json(&c, &f);
 	}
-	if (rc == MR_OK)
+	if (rc == MR_OK) {
+		check_shell(&c);
 		check_path(&c);
+	}
 	probe_close(&c.probe);
 	if (rc != MR_OK)
 		return cli_fail(s->cli, &err);

@@ -6,6 +6,7 @@ static const struct setup_event claude_events[] = {
 	{ .name = "SessionStart", .waits = true, .shows = true },
 	{ .name = "UserPromptSubmit", .shows = true },
 	{ .name = "PostToolUse", .shows = true },
+	{ .name = "PostToolUseFailure", .shows = true },
 	{ .name = "Stop", .waits = true, .shows = true },
 	{ .name = "SessionEnd" },
 	{ 0 },
@@ -48,6 +49,7 @@ static const struct setup_harness harnesses[] = {
 	    .typed = true,
 	    .session_key = "session_id",
 	    .session_variable = "CLAUDE_CODE_SESSION_ID",
+	    .by_process = true, /* shells of 2.1.90 and before are told nothing */
 	    .note = "sessions that run already see it after a restart; a server in .mcp.json must be approved once",
 	},
 	{
@@ -59,6 +61,7 @@ static const struct setup_harness harnesses[] = {
 	    .events = codex_events,
 	    .timeout = 10,
 	    .session_key = "session_id",
+	    .shell_variable = "CODEX_THREAD_ID",
 	    .note = "Codex asks once whether these hooks are to be trusted, and again when they change",
 	},
 	{
@@ -70,7 +73,7 @@ static const struct setup_harness harnesses[] = {
 	    .timeout = 10000,
 	    .named = true,
 	    .session_key = "session_id",
-	    .session_variable = "GEMINI_SESSION_ID",
+	    .by_process = true,
 	    .note = "Gemini CLI uses it only in folders that it trusts",
 	},
 	{

@@ -3,6 +3,7 @@
  * made-up session is bound to, and mail for it. Nothing of it is left. */
 #include "base/file.h"
 #include "base/id.h"
+#include "base/process.h"
 #include "base/sys.h"
 #include "cli/setup/setup.h"
 
@@ -37,27 +38,28 @@ keep(struct probe *p, const char *fmt, ...)
 	return arena_dup(&p->own, str_of(text));
 }
 
-/* Only the probe's own session may be seen, whoever runs --check. */
+/* Only the probe's own session may be seen, whoever runs --check, and only through `variable`. */
 static enum mr_rc
-fill_env(const struct setup *s, struct probe *p, struct mr_error *err)
+fill_env(const struct setup *s, struct probe *p, const char *variable, const char **env, struct mr_error *err)
 {
 	static const char *const unset[] = { "CLAUDE_CODE_SESSION_ID=", "CODEX_THREAD_ID=", "GEMINI_SESSION_ID=",
 		"CLAUDE_PID=", "CLAUDE_CODE_AGENT_NAME=", "AGENT_MAILBOX_ID=", "GT_ROLE=", "BD_ACTOR=", "TMUX=" };
-	const char *own = s->harness->session_variable;
+	const struct setup_harness *h = s->harness;
+	bool told = h->by_process || h->session_variable || h->shell_variable;
 	size_t n = 0;
 
 	for (size_t i = 0; i < sizeof unset / sizeof unset[0]; i++)
-		if (!own || strncmp(unset[i], own, strlen(own)) != 0)
-			p->env[n++] = unset[i];
-	p->env[n++] = keep(p, "MAILROOM=%s", mr_room_spec(p->room));
-	p->env[n++] = keep(p, "XDG_STATE_HOME=%s/state", p->root);
-	p->env[n++] = keep(p, "CLAUDE_PROJECT_DIR=%s", p->root);
-	if (own)
-		p->env[n++] = keep(p, "%s=%s", own, p->session);
-	/* Some harnesses tell their servers nothing, and others tell them with each call. */
-	p->env[n++] = keep(p, "MAILROOM_AGENT=%s", own || strcmp(s->harness->name, "codex") == 0 ? "" : AGENT);
+		if (!variable || strncmp(unset[i], variable, strlen(variable)) != 0)
+			env[n++] = unset[i];
+	env[n++] = keep(p, "MAILROOM=%s", mr_room_spec(p->room));
+	env[n++] = keep(p, "XDG_STATE_HOME=%s/state", p->root);
+	env[n++] = keep(p, "CLAUDE_PROJECT_DIR=%s", p->root);
+	if (variable)
+		env[n++] = keep(p, "%s=%s", variable, p->session);
+	/* Cursor tells nobody anything: there the user names the agent. */
+	env[n++] = keep(p, "MAILROOM_AGENT=%s", told ? "" : AGENT);
 	for (size_t i = 0; i < n; i++)
-		if (!p->env[i])
+		if (!env[i])
 			return mr_nomem(err);
 	return MR_OK;
 }
@@ -99,9 +101,14 @@ probe_open(struct setup *s, struct probe *p, struct mr_error *err)
 		return mr_nomem(err);
 	rc = make_room(p, state, err);
 	env = (struct mr_env){ .session = session, .worktree = p->root, .state_dir = state };
+	/* For what is started here, this process is the harness. */
+	if (rc == MR_OK && s->harness->by_process)
+		(void)process_describe((int64_t)getpid(), &env.process);
 	if (rc == MR_OK)
 		rc = mr_register(p->room, AGENT, &env, &none, &made, err);
-	return rc == MR_OK ? fill_env(s, p, err) : rc;
+	if (rc == MR_OK)
+		rc = fill_env(s, p, s->harness->session_variable, p->env, err);
+	return rc == MR_OK ? fill_env(s, p, s->harness->shell_variable, p->shell_env, err) : rc;
 }
 
 enum mr_rc

@@ -65,6 +65,8 @@ struct setup_harness {
 	bool typed;                       /* servers have a type */
 	const char *session_key;          /* of an event */
 	const char *session_variable;     /* for its MCP servers, or NULL */
+	const char *shell_variable;       /* and for its shells, in every version that we support */
+	bool by_process;                  /* where it says nothing, its process above us does */
 	const char *note;                 /* what the user is asked once, or NULL */
 };
 const struct setup_harness *setup_harness(const char *name); /* NULL: none of ours */
@@ -163,7 +165,8 @@ struct probe {
 	char mark[24]; /* in the subject: nobody else writes it */
 	struct mr_room *room;
 	struct arena *own;
-	const char *env[16]; /* of the programs that are tried */
+	const char *env[16]; /* of the hooks and servers that are tried: what the harness tells them, and no more */
+	const char *shell_env[16];
 };
 enum mr_rc probe_open(struct setup *s, struct probe *p, struct mr_error *err);
 enum mr_rc probe_send(struct probe *p, const struct setup *s, struct mr_error *err); /* under a new mark */
