@@ -28,7 +28,7 @@ static const char *const about[] = {
 	"A nudge ends the wait, too: it is shown, and removed after standard output took it. With filters or --id only "
 	"one "
 	"that comes meanwhile does, and the exit code is 3 then, because the mail that was asked for has not come.",
-	"Exits with 3 when the time is up.",
+	"Exits with 3 when the time is up. Mail that cannot be read ends no wait; it is named on standard error then.",
 	NULL,
 };
 static const char *const examples[] = {
@@ -162,7 +162,10 @@ run(struct cli *cli)
 	enum mr_rc rc = wait_for_any(cli, &scan.filter, timeout_ms, &nudges, &err);
 
 	if (rc == MR_EMPTY) {
-		cli_warn(cli, "no mail came for %s", cli->self.agent);
+		struct printout l = { .cli = cli };
+
+		printout_unreadable(&l);
+		cli_warn(cli, "no mail came for %s%s", cli->self.agent, l.trouble > 0 ? " that can be read" : "");
 		return EXIT_NOTHING;
 	}
 	if (rc != MR_OK)

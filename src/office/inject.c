@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/fence.h"
+#include "base/id.h"
 #include "message/type.h"
 #include "office/control.h"
 #include "office/handoff.h"
@@ -61,6 +62,24 @@ add_item(struct mr_injection *inj, const struct mr_message *msg, const struct mr
 		item->body = (struct mr_str){ keep(inj, (struct mr_str){ msg->body, msg->body_len }), msg->body_len };
 	if (inj->failed)
 		item->body.len = 0;
+}
+
+/* It is told once, as mail is: what nobody can read would be lost in silence otherwise. */
+static void
+add_unreadable(struct mr_injection *inj, const char *id, const char *path, const struct mr_error *why)
+{
+	mr_auto(buf_done) struct buf what = BUF_INIT;
+	struct inject_item *item = inj->urgent_only ? NULL : new_item(inj);
+
+	buf_addf(&what, "%s: %s", path, why->message);
+
+	if (!item)
+		return;
+	(void)snprintf(item->id, sizeof(item->id), "%s", id);
+	item->from = item->color = "";
+	item->subject = keep(inj, buf_str(&what));
+	item->priority = MR_LOW;
+	item->unreadable = true;
 }
 
 /* Told already, and not again? */
@@ -122,7 +141,7 @@ gather_by_name(struct mr_injection *inj, struct mr_error *err)
 		if (rc == MR_OK && !(msg.flags & MR_SEEN))
 			consider(inj, &msg);
 		else if (rc != MR_OK && rc != MR_NOTFOUND) /* read or held this very moment */
-			inj->unreadable++;
+			add_unreadable(inj, ids.v[i], ids.v[i], &trouble);
 	}
 	return MR_OK;
 }
@@ -138,13 +157,14 @@ consider_seen(void *ctx, const struct mr_message *msg)
 }
 
 static void
-count_unreadable(void *ctx, const char *path, const struct mr_error *err)
+note_unreadable(void *ctx, const char *path, const struct mr_error *err)
 {
 	struct mr_injection *inj = ctx;
+	char id[MR_ID_LEN + 1];
 
-	(void)path;
-	(void)err;
-	inj->unreadable++;
+	id_from_name(0, str_of(path), id);
+	if (!is_quiet(inj, id))
+		add_unreadable(inj, id, path, err);
 }
 
 /* In the rooms of other programs finding one message costs as much as going through all. */
@@ -154,7 +174,7 @@ gather_by_scan(struct mr_injection *inj, struct mr_error *err)
 	struct scan_request want = { .folders = MR_INBOX,
 		.depth = SCAN_BODIES,
 		.unread_only = true,
-		.trouble = count_unreadable,
+		.trouble = note_unreadable,
 		.trouble_ctx = inj };
 
 	announced_load(inj->room, &inj->self, &inj->before);
@@ -237,7 +257,7 @@ open_injection(struct mr_room *room, const struct mr_self *self, enum mr_inject_
 	inj->format = format;
 	inj->urgent_only = urgent_only;
 	rc = gather(inj, err);
-	bool any = inj->nudges || inj->n + inj->due_n + inj->quiet + inj->unreadable > 0; /* mostly there is nothing */
+	bool any = inj->nudges || inj->n + inj->due_n + inj->quiet > 0; /* mostly there is nothing */
 
 	if (rc == MR_OK && any)
 		rc = office_not_fenced(room, self, err);

@@ -24,6 +24,7 @@ struct inject_item { /* strings live in the injection's arena */
 	const char *broken; /* a control message that cannot be used: why; or NULL */
 	struct mr_str body; /* only of what is shown with its text */
 	bool listed;        /* by the renderer */
+	bool unreadable;    /* by anybody: subject says why, and the id may be made of its path */
 };
 struct inject_due {
 	char id[MR_ID_LEN + 1];
@@ -50,7 +51,6 @@ struct mr_injection {
 	struct inject_item *items; /* in the order in which they are told */
 	size_t n, cap;
 	size_t quiet;      /* unread, told before, and not told again */
-	size_t unreadable; /* could not be read */
 	struct inject_due *due;
 	size_t due_n, due_cap;
 	struct mr_nudges *nudges; /* or NULL */

@@ -22,11 +22,13 @@ inject_count(struct buf *out, size_t n, const char *noun)
 
 /* ---- Lists ---- */
 
-enum tier { TIER_HANDOFF, TIER_URGENT, TIER_HIGH, TIER_REST };
+enum tier { TIER_HANDOFF, TIER_URGENT, TIER_HIGH, TIER_REST, TIER_UNREADABLE };
 
 static enum tier
 tier_of(const struct inject_item *item)
 {
+	if (item->unreadable)
+		return TIER_UNREADABLE;
 	if (item->handoff)
 		return TIER_HANDOFF;
 	if (item->priority == MR_URGENT)
@@ -47,6 +49,12 @@ count_tier(const struct mr_injection *inj, enum tier tier)
 static void
 add_line(struct buf *out, const struct inject_item *item)
 {
+	if (item->unreadable) {
+		buf_adds(out, "- ");
+		(void)fence_add(out, str_of(item->subject), FENCE_LINE, INJECT_SUBJECT_CHARS);
+		buf_addc(out, '\n');
+		return;
+	}
 	buf_addf(out, "- %s from ", item->id);
 	(void)fence_add(out, str_of(*item->from ? item->from : "somebody"), FENCE_LINE, INJECT_NAME_CHARS);
 	buf_adds(out, item->unproven ? " (unproven): " : ": ");
@@ -82,7 +90,8 @@ add_list(struct mr_injection *inj, enum tier tier)
 	}
 	fence_close(out, inj->mark);
 	if (more > 0)
-		buf_addf(out, "and %zu more of these: mailroom inbox\n", more);
+		buf_addf(
+		    out, "and %zu more of these: mailroom %s\n", more, tier == TIER_UNREADABLE ? "doctor" : "inbox");
 }
 
 static void
@@ -135,6 +144,19 @@ add_mail(struct mr_injection *inj)
 	if (urgent == 0 && (high > 0 || inj->quiet + count_tier(inj, TIER_REST) > 0))
 		buf_adds(out, "Finish the task at hand first, then read these before you go idle: mailroom read ID, or "
 			      "mailroom drain\n");
+}
+
+static void
+add_unreadable(struct mr_injection *inj)
+{
+	size_t n = count_tier(inj, TIER_UNREADABLE);
+
+	if (n == 0)
+		return;
+	inject_count(&inj->text, n, "message");
+	buf_addf(&inj->text, " for you cannot be read, and %s kept: mailroom doctor says more. Tell the operator.\n",
+	    n == 1 ? "is" : "are");
+	add_list(inj, TIER_UNREADABLE);
 }
 
 static void
@@ -246,8 +268,7 @@ inject_reminder(struct mr_injection *inj)
 		if (inj->n > 0)
 			add_mail(inj);
 		add_due(inj);
-		if (inj->unreadable > 0)
-			buf_addf(out, "%zu could not be read: mailroom doctor\n", inj->unreadable);
+		add_unreadable(inj);
 		buf_adds(out, CLOSE);
 	}
 	if (inj->nudges)

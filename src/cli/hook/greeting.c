@@ -4,15 +4,23 @@
 #include "cli/hook/hook.h"
 
 static void
+count(void *ctx, const char *path, const struct mr_error *err)
+{
+	(void)path;
+	(void)err;
+	++*(size_t *)ctx;
+}
+
+static void
 add_unread(struct cli *cli, struct buf *out)
 {
 	struct mr_error ignored = { 0 };
-	size_t unread = 0;
+	size_t unread = 0, unreadable = 0;
 
-	if (mr_check(cli->room, cli->self.agent, &unread, &ignored) != MR_OK)
+	if (mr_check_all(cli->room, cli->self.agent, count, &unreadable, &unread, &ignored) != MR_OK)
 		return;
 	if (unread == 0) {
-		buf_adds(out, "No unread mail. ");
+		buf_adds(out, unreadable > 0 ? "No unread mail that can be read. " : "No unread mail. ");
 		return;
 	}
 	out_count(out, unread, "unread message");
