@@ -1162,6 +1162,10 @@ MR_API void mr_wake_close(struct mr_wake *wake);
 MR_API enum mr_rc mr_wake_by_mail(struct mr_room *room, const struct mr_self *self, const char *agent, const char *id,
     const struct mr_wake_options *options, struct mr_error *err);
 MR_API void mr_wake_count(struct mr_room *room, const char *agent, const char *id);
+/* Does that unread message wake its recipient only later, or not at all? ret_why says it: "wakes of this thread are
+ * limited until 20:41 UTC". */
+#define MR_WAKE_WHY_MAX 80
+MR_API bool mr_wake_limited(struct mr_room *room, const char *agent, const char *id, char ret_why[MR_WAKE_WHY_MAX]);
 
 /* ---- Work that agents are given (Gas Town) ---- */
 

@@ -50,7 +50,7 @@ struct mr_injection {
 	struct announced unread;   /* of those: what is still unread */
 	struct inject_item *items; /* in the order in which they are told */
 	size_t n, cap;
-	size_t quiet;      /* unread, told before, and not told again */
+	size_t quiet; /* unread, told before, and not told again */
 	struct inject_due *due;
 	size_t due_n, due_cap;
 	struct mr_nudges *nudges; /* or NULL */
