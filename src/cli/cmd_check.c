@@ -18,8 +18,8 @@ static const char *const about[] = {
 	"then "
 	"mail by priority, with who wrote it and what about, never with its text; then nudges, which are removed once "
 	"they were printed, and questions of its own that nobody answered in time. A message is announced once in a "
-	"life, urgent mail and the hand-off until they are read, and mail that cannot be read is, too. Long lists are "
-	"cut, with a count of the rest.",
+	"life, urgent mail and the hand-off until they are read, at most once a minute, and mail that cannot be read "
+	"is, too. Of a long list ten are shown and the rest is counted; those come with the next prompts.",
 	"What others wrote stands between two lines with random digits, each message on one line, and cannot "
 	"close the block or open another. With --format teams-xml each message is a <teammate-message> block "
 	"with the beginning of its text, as a team's harness has it.",

@@ -4,9 +4,9 @@
  * Every line is ours, or begins with something of ours and ends with text of others on that same line; those lines
  * stand between the two lines of the fence.
  *
- * Urgent mail is listed with a call to read it now, then mail of high priority, the rest is counted. Without urgent
- * mail, what is of high priority is listed, else all of it, with the advice to finish the task at hand first. Told not
- * to interrupt, agents leave mail for ever; so it also says when to look.
+ * Urgent mail is listed with a call to read it now, then mail of high priority, then the rest, with the advice to
+ * finish the task at hand first. Told not to interrupt, agents leave mail for ever; so it also says when to look. Each
+ * list has its most; what is over it is counted, and listed at the next moments.
  */
 #include "base/fence.h"
 #include "office/inject.h"
@@ -69,7 +69,7 @@ add_line(struct buf *out, const struct inject_item *item)
 	buf_addc(out, '\n');
 }
 
-/* The list of one tier, capped; what does not fit is counted, and that is its announcement. */
+/* The list of one tier, capped; what does not fit is counted, and wakes nobody any more. */
 static void
 add_list(struct mr_injection *inj, enum tier tier)
 {
@@ -82,8 +82,8 @@ add_list(struct mr_injection *inj, enum tier tier)
 
 		if (tier_of(item) != tier)
 			continue;
-		item->listed = true;
-		if (lines++ < INJECT_LIST_MAX)
+		item->listed = lines++ < INJECT_LIST_MAX;
+		if (item->listed)
 			add_line(out, item);
 		else
 			more++;
@@ -134,16 +134,15 @@ add_mail(struct mr_injection *inj)
 		buf_adds(out, " of high priority for you.\n");
 		add_list(inj, TIER_HIGH);
 	}
-	if (urgent == 0 && high == 0 && rest > 0) {
-		inject_count(out, rest, "unread message");
+	if (rest > 0) {
+		inject_count(out, rest, urgent + high > 0 ? "other unread message" : "unread message");
 		buf_adds(out, " for you.\n");
 		add_list(inj, TIER_REST);
-		rest = 0;
 	}
-	add_rest(inj, rest + inj->quiet);
-	if (urgent == 0 && (high > 0 || inj->quiet + count_tier(inj, TIER_REST) > 0))
-		buf_adds(out, "Finish the task at hand first, then read these before you go idle: mailroom read ID, or "
-			      "mailroom drain\n");
+	add_rest(inj, inj->quiet);
+	if (high + rest > 0 || (urgent == 0 && inj->quiet > 0))
+		buf_addf(out, "%s first, then read these before you go idle: mailroom read ID, or mailroom drain\n",
+		    urgent > 0 ? "The others can wait: finish the task at hand" : "Finish the task at hand");
 }
 
 static void
