@@ -467,6 +467,7 @@ struct mr_filter {        /* { 0 } lets everything through */
 	bool unread;      /* only mail without MR_SEEN */
 	bool seen;        /* only mail with it */
 	bool no_control;  /* not what mr_is_control is true for, except in MR_SENT */
+	unsigned life;    /* not the hand-off that this life of the agent left for the next one; 0: that, too */
 	const char *from; /* address, or the part before @ */
 	const char *type;
 	const char *thread;   /* thread id, or id of a message in it */
@@ -578,7 +579,8 @@ MR_API enum mr_rc mr_wait_or_nudge(struct mr_room *room, const char *agent, cons
     int64_t timeout_ms, bool *ret_nudge, struct mr_error *err);
 
 /* Before waiting for an answer to `id` (mr_filter.reply_to): is there such a message of the agent's, in whosever
- * mailbox, and can an answer to it be told from other mail? MR_NOTFOUND, MR_UNSUPPORTED. */
+ * mailbox, and can an answer to it be told from other mail? MR_NOTFOUND, MR_UNSUPPORTED; MR_REFUSED: the agent is the
+ * only one who can answer it. */
 MR_API enum mr_rc mr_question(
     struct mr_room *room, const char *agent, const char *id, char ret_id[MR_ID_LEN + 1], struct mr_error *err);
 /* For a sender without a mailbox (mr_draft.reply_path): waits for the answer to `id`, as mr_send returned it or as the
@@ -1111,6 +1113,10 @@ struct mr_arrival {
 	struct mr_self self;
 	bool registered; /* under a name that was taken for it just now */
 	size_t returned; /* mail and work of the last life of that name that came back */
+	/* Who this session was before; "": nobody, or it is still the same. Another session took that name meanwhile.
+	 */
+	char was[MR_ADDRESS_MAX + 1];
+	unsigned was_life;
 };
 /* mr_self_resolve for a session that has just begun. Who is nobody is registered under the name of its worktree's
  * folder, with a number behind it while that is somebody else: "web", "web-2". */

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/id.h"
+#include "office/handoff.h"
 #include "office/memory.h"
 #include "office/nudge.h"
 
@@ -115,6 +116,9 @@ judge(struct wake_look *l, const struct mr_message *msg)
 
 	if ((msg->flags & MR_SEEN) || announced_find(&l->before, msg->id) ||
 	    mr_is_control(l->room, l->self->agent, msg, &broken))
+		return;
+	/* What this life leaves for the next one it knows. */
+	if (l->self->life > 0 && msg->sender_life == l->self->life && handoff_is_own(msg, l->self->agent))
 		return;
 	wake_key(l->room, msg, l->self->agent, &key);
 	if (!buf_ok(&key))

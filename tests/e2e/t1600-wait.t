@@ -129,6 +129,27 @@ else
 	skip 'a waiter without inotify' 'no user namespaces, or not root'
 fi
 
+# ---- what this life left for the next one ----
+room alice bob
+mr --as bob handoff -m 'the parser is next' >/dev/null 2>&1
+exits 3 'a hand-off of this life ends no wait' mr --as bob wait --timeout 1s
+id=$(send alice bob 'and you?')
+exits 0 'other mail does' mr --as bob wait --timeout 1s
+silent_about out HANDOFF 'and is listed alone'
+exits 4 'nobody else answers what was sent to me' mr --as bob wait --id "$id" --timeout 20s
+says err "mailroom reply $id" 'that is said'
+exits 3 'its sender waits' mr --as alice wait --id "$id" --timeout 0
+
+# ---- --read ----
+exits 0 'wait --read' mr --as bob wait --read --timeout 1s
+says out '^and you\?$' 'shows the mail whole'
+same true "$(mr --as bob inbox --all --json | jq "select(.id==\"$id\").read")" 'and marks it read'
+exits 3 'so that the next one waits' mr --as bob wait --read --timeout 0
+send alice bob 'nobody sees it' >/dev/null
+exits 1 'a stdout that is full' sh -c '"$BIN" --as bob wait --read --timeout 0 </dev/null >/dev/full'
+exits 0 'marks nothing' mr --as bob wait --read --timeout 0
+same 'nobody sees it' "$(send alice bob 'nobody sees it' >/dev/null; mr --as bob wait --read --timeout 0 --json | jq -r .body)" 'as JSON'
+
 # a file that nobody can read
 room alice bob
 : >.mailroom/agents/bob/new/1794725999.01m7ezzzzzzzzzzzzzzzzzzzz1.mr
