@@ -34,7 +34,7 @@ mr register bob >/dev/null 2>&1
 
 # ---- a session of Claude Code, from its start ----
 exits 0 'a session starts' hook claude-code "$(claude SessionStart s1 "$start")"
-same '{"hookSpecificOutput":{"hookEventName":"SessionStart","additionalContext":"This session is the agent '"'web'"' of the mailroom '"'town'"', life 1: other agents write to it by that name, with `mailroom send`.\nNo unread mail. `mailroom describe` explains the commands.\n"}}' "$(cat out)" 'and is told who it is'
+same '{"hookSpecificOutput":{"hookEventName":"SessionStart","additionalContext":"This session is the agent '"'web'"' of the mailroom '"'town'"', life 1: other agents write to it by that name, with `mailroom send`.\nNo unread mail. `mailroom describe` explains the commands. Helpers (subagents) share this mailbox: they may send, and leave read, drain and recv to this session.\n"}}' "$(cat out)" 'and is told who it is'
 same '' "$(cat err)" 'and nothing on standard error'
 same web "$(who_is s1)" 'its shell is the same agent, by the variable alone'
 exits 0 'a prompt without mail' hook claude-code "$(claude UserPromptSubmit s1 "$prompt")"
@@ -102,6 +102,8 @@ hook claude-code "$(claude SessionStart s3 "$start")" >out
 says out "agent 'web-2'.*life 2.*1 unread message: mailroom inbox.*for the second" 'the next one of this worktree takes its name, with its mail'
 hook claude-code "$(claude SessionStart s2 '"source":"resume"')" >out
 says out "agent 'web-3'.*life 1" 'who comes back then is somebody new'
+says out "Before, this session was 'web-2', life 1; another session took that name since. Mail to 'web-2' goes to that one" 'and is told who it was'
+says out 'Helpers .subagents. share this mailbox' 'and what its helpers leave alone'
 mkdir -p "../My Site!" ../operator ../elsewhere/web
 (cd "../My Site!" && hook claude-code "$(claude SessionStart s4 "$start")" --room ../web >../out)
 says ../out "agent 'My-Site'" 'a name is made of any folder'
@@ -142,7 +144,7 @@ same "$after" "$(held)" 'not each time'
 cd "$scratch" && mkdir -p api && cd api
 room alice
 exits 0 'a session of Codex starts' hook codex "$(codex SessionStart c1 '"source":"startup"')"
-same '{"hookSpecificOutput":{"hookEventName":"SessionStart","additionalContext":"This session is the agent '"'api'"' of the mailroom '"'town'"', life 1: other agents write to it by that name, with `mailroom send`.\nNo unread mail. `mailroom describe` explains the commands.\n"}}' "$(cat out)" 'and is told who it is'
+same '{"hookSpecificOutput":{"hookEventName":"SessionStart","additionalContext":"This session is the agent '"'api'"' of the mailroom '"'town'"', life 1: other agents write to it by that name, with `mailroom send`.\nNo unread mail. `mailroom describe` explains the commands. Helpers (subagents) share this mailbox: they may send, and leave read, drain and recv to this session.\n"}}' "$(cat out)" 'and is told who it is'
 same api "$(CODEX_THREAD_ID=c1 "$BIN" whoami --json </dev/null 2>/dev/null | jq -r .agent)" 'its shell is the same agent'
 mr --as alice send api --priority urgent -m now >/dev/null 2>&1
 same '{"decision":"block","reason"' "$(hook codex "$(codex Stop c1 "$stop")" | cut -c1-28)" 'it is kept from stopping'

@@ -27,6 +27,26 @@ add_unread(struct cli *cli, struct buf *out)
 	buf_adds(out, ": mailroom inbox. ");
 }
 
+/* What the model remembers of itself is wrong now. */
+static void
+add_former(const struct mr_arrival *arrival, struct buf *out)
+{
+	bool same = strcmp(arrival->was, arrival->self.agent) == 0;
+
+	if (!arrival->was[0])
+		return;
+	fence_addf(out, "Before, this session was '%s', life %u; another session took that name since. ", arrival->was,
+	    arrival->was_life);
+	if (same)
+		buf_addf(out,
+		    "That one is gone, and this session has the name again, as life %u: mail and work here may be "
+		    "meant "
+		    "for the one in between.\n",
+		    arrival->self.life);
+	else
+		fence_addf(out, "Mail to '%s' goes to that one now, and no longer comes here.\n", arrival->was);
+}
+
 void
 greeting_add(struct cli *cli, const struct harness *harness, const struct mr_arrival *arrival, struct buf *out)
 {
@@ -35,6 +55,7 @@ greeting_add(struct cli *cli, const struct harness *harness, const struct mr_arr
 	if (arrival->self.life > 0)
 		buf_addf(out, ", life %u", arrival->self.life);
 	buf_adds(out, ": other agents write to it by that name, with `mailroom send`.\n");
+	add_former(arrival, out);
 	if (!harness_says_session(harness))
 		fence_addf(out, "Nothing tells a shell here which session it belongs to: mailroom --as '%s' ...\n",
 		    arrival->self.agent);
@@ -43,5 +64,6 @@ greeting_add(struct cli *cli, const struct harness *harness, const struct mr_arr
 		out_count(out, arrival->returned, "message");
 		buf_adds(out, " that the last life had in its hands came back. ");
 	}
-	buf_adds(out, "`mailroom describe` explains the commands.\n</system-reminder>\n");
+	buf_adds(out, "`mailroom describe` explains the commands. Helpers (subagents) share this mailbox: they may "
+		      "send, and leave read, drain and recv to this session.\n</system-reminder>\n");
 }
