@@ -16,7 +16,8 @@ static const char *const about[] = {
 	"does not count either, and is named on standard error; in JSON it is counted as \"unreadable\".",
 	"With --inject it prints text for the context of an agent, or nothing: a hand-off that it wrote to itself, "
 	"then "
-	"mail by priority, with who wrote it and what about, never with its text; then nudges, which are removed once "
+	"mail by priority, with who wrote it and what about (a single message of up to 600 characters with its text); "
+	"then nudges, which are removed once "
 	"they were printed, and questions of its own that nobody answered in time. A message is announced once in a "
 	"life, urgent mail and the hand-off until they are read, at most once a minute, and mail that cannot be read "
 	"is, too. Of a long list ten are shown and the rest is counted; those come with the next prompts.",

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/fence.h"
 #include "base/id.h"
+#include "base/text.h"
 #include "message/type.h"
 #include "office/control.h"
 #include "office/handoff.h"
@@ -60,7 +61,9 @@ add_item(struct mr_injection *inj, const struct mr_message *msg, const struct mr
 	item->told = announced_listed(&inj->before, msg->id);
 	item->unproven = msg->proof == MR_UNPROVEN;
 	item->broken = broken->code != MR_OK ? keep(inj, str_of(broken->message)) : NULL;
-	if (inj->format == MR_INJECT_TEAMS && msg->body)
+	bool first = inj->n == 1 && msg->body_len <= 4 * (size_t)INJECT_WHOLE_CHARS;
+
+	if ((inj->format == MR_INJECT_TEAMS || first) && msg->body)
 		item->body = (struct mr_str){ keep(inj, (struct mr_str){ msg->body, msg->body_len }), msg->body_len };
 	if (inj->failed)
 		item->body.len = 0;
@@ -137,12 +140,25 @@ waits_for_turn(struct mr_injection *inj, const struct candidate *c, size_t *turn
 	return true;
 }
 
+/* A single message may be shown with its text. */
+static enum scan_depth
+depth_of(const struct mr_injection *inj, const struct candidates *ids)
+{
+	size_t news = 0;
+
+	for (size_t i = 0; i < ids->n && news < 2; i++) {
+		const struct announced_id *told = announced_find(&inj->before, ids->v[i].id);
+
+		news += !told || told->again || told->counted;
+	}
+	return inj->format == MR_INJECT_TEAMS || news == 1 ? SCAN_BODIES : SCAN_HEADERS;
+}
+
 /* Where mail is found by its id: names first, then what is new, the more urgent first. */
 static enum mr_rc
 gather_by_name(struct mr_injection *inj, struct mr_error *err)
 {
 	struct scan_request want = { .folders = MR_INBOX, .depth = SCAN_NAMES, .unread_only = true, .glance = true };
-	enum scan_depth depth = inj->format == MR_INJECT_TEAMS ? SCAN_BODIES : SCAN_HEADERS;
 	mr_auto(candidates_done) struct candidates ids = { 0 };
 	size_t turns = 0;
 	enum mr_rc rc = office_scan(inj->room, inj->self.agent, &want, note_name, &ids, err);
@@ -153,6 +169,8 @@ gather_by_name(struct mr_injection *inj, struct mr_error *err)
 		return rc;
 	candidates_sort(&ids, MR_BY_PRIORITY);
 	announced_load(inj->room, &inj->self, &inj->before);
+	enum scan_depth depth = depth_of(inj, &ids);
+
 	for (size_t i = 0; i < ids.n && !inj->failed; i++) {
 		mr_auto(mr_message_done) struct mr_message msg = { 0 };
 		struct mr_error trouble = { 0 };
@@ -255,6 +273,10 @@ gather(struct mr_injection *inj, struct mr_error *err)
 
 	if (rc != MR_OK)
 		return rc;
+	const struct inject_item *only = inj->n == 1 ? inj->items : NULL;
+
+	inj->whole = only && !only->unreadable && !only->broken && only->body.len > 0 &&
+		     utf8_cut(only->body, INJECT_WHOLE_CHARS).len == only->body.len;
 	if (inj->n > 1)
 		qsort(inj->items, inj->n, sizeof(*inj->items), in_order);
 	if (!inj->urgent_only)

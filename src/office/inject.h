@@ -52,6 +52,7 @@ struct mr_injection {
 	struct announced unread;   /* of those: what is still unread */
 	struct inject_item *items; /* in the order in which they are told */
 	size_t n, cap;
+	bool whole;   /* there is one, and its text is short: it is shown, too */
 	bool insist;  /* what was told a moment ago, too */
 	size_t quiet; /* unread, told before, and not told again */
 	struct inject_due *due;
@@ -67,6 +68,7 @@ struct mr_injection {
 #define INJECT_LIST_MAX 10 /* lines of one list */
 #define INJECT_AGAIN_S 60  /* so long what was told is not told again: a wake, its prompt and a tool are one request */
 #define INJECT_SUBJECT_CHARS 120
+#define INJECT_WHOLE_CHARS 600 /* one message that is no longer is shown with its text */
 #define INJECT_NAME_CHARS 80
 #define INJECT_NUDGE_CHARS 4000 /* after so many the other nudges wait; one is always shown whole */
 #define INJECT_BODY_CHARS 1500  /* of one message */

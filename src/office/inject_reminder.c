@@ -6,7 +6,8 @@
  *
  * Urgent mail is listed with a call to read it now, then mail of high priority, then the rest, with the advice to
  * finish the task at hand first. Told not to interrupt, agents leave mail for ever; so it also says when to look. Each
- * list has its most; what is over it is counted, and listed at the next moments.
+ * list has its most; what is over it is counted, and listed at the next moments. A single short
+ * message is shown with its text, which saves the agent a call.
  */
 #include "base/fence.h"
 #include "office/inject.h"
@@ -69,6 +70,28 @@ add_line(struct buf *out, const struct inject_item *item)
 	buf_addc(out, '\n');
 }
 
+/* Each line of it begins with blanks of ours. What the line with its subject has said is not said again. */
+static void
+add_text(struct buf *out, const struct inject_item *item)
+{
+	struct mr_str text = item->body;
+
+	while (text.len > 0 && strchr(" \t\r\n", text.ptr[text.len - 1]))
+		text.len--;
+	if (str_eq(text, str_trim(str_of(item->subject))))
+		return;
+	while (text.len > 0) {
+		const char *lf = memchr(text.ptr, '\n', text.len);
+		size_t len = lf ? (size_t)(lf - text.ptr) : text.len, step = lf ? len + 1 : len;
+
+		buf_adds(out, "  ");
+		(void)fence_add(out, (struct mr_str){ text.ptr, len }, FENCE_LINE, 0);
+		buf_addc(out, '\n');
+		text.ptr += step;
+		text.len -= step;
+	}
+}
+
 /* The list of one tier, capped; what does not fit is counted, and wakes nobody any more. */
 static void
 add_list(struct mr_injection *inj, enum tier tier)
@@ -87,8 +110,14 @@ add_list(struct mr_injection *inj, enum tier tier)
 			add_line(out, item);
 		else
 			more++;
+		if (inj->whole)
+			add_text(out, item);
 	}
 	fence_close(out, inj->mark);
+	if (inj->whole)
+		buf_addf(out,
+		    "That is the whole message: mailroom reply %s answers it, mailroom mark read %s settles it.\n",
+		    inj->items[0].id, inj->items[0].id);
 	if (more > 0)
 		buf_addf(
 		    out, "and %zu more of these: mailroom %s\n", more, tier == TIER_UNREADABLE ? "doctor" : "inbox");
@@ -111,7 +140,9 @@ add_handoffs(struct mr_injection *inj)
 {
 	if (count_tier(inj, TIER_HANDOFF) == 0)
 		return;
-	buf_adds(&inj->text, "HANDOFF: you left yourself a note. Read it before anything else: mailroom read ID\n");
+	buf_adds(&inj->text, inj->whole ? "HANDOFF: you left yourself a note. Read it before anything else.\n"
+					: "HANDOFF: you left yourself a note. Read it before anything else: mailroom "
+					  "read ID\n");
 	add_list(inj, TIER_HANDOFF);
 }
 
@@ -126,7 +157,7 @@ add_mail(struct mr_injection *inj)
 	if (urgent > 0) {
 		buf_adds(out, "URGENT: ");
 		inject_count(out, urgent, "urgent message");
-		buf_adds(out, " for you. Read now, then go on: mailroom read ID\n");
+		buf_addf(out, " for you. Read now, then go on%s\n", inj->whole ? "." : ": mailroom read ID");
 		add_list(inj, TIER_URGENT);
 	}
 	if (high > 0) {
@@ -140,7 +171,9 @@ add_mail(struct mr_injection *inj)
 		add_list(inj, TIER_REST);
 	}
 	add_rest(inj, inj->quiet);
-	if (high + rest > 0 || (urgent == 0 && inj->quiet > 0))
+	if (inj->whole && high + rest > 0)
+		buf_adds(out, "Finish the task at hand first, then see to it before you go idle.\n");
+	else if (high + rest > 0 || (urgent == 0 && inj->quiet > 0))
 		buf_addf(out, "%s first, then read these before you go idle: mailroom read ID, or mailroom drain\n",
 		    urgent > 0 ? "The others can wait: finish the task at hand" : "Finish the task at hand");
 }
