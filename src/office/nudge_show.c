@@ -5,6 +5,7 @@
  */
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/id.h"
 #include "office/nudge.h"
 #include <stdlib.h>
 
@@ -25,6 +26,7 @@ struct mr_nudges {
 
 struct sender_search {
 	const char *from;
+	int64_t at_ms;
 	bool found;
 };
 
@@ -33,16 +35,16 @@ stop_at_sender(void *ctx, const struct mr_message *msg)
 {
 	struct sender_search *s = ctx;
 
-	s->found = !(msg->flags & MR_SEEN) && ascii_caseeq(msg->from, s->from);
+	s->found = !(msg->flags & MR_SEEN) && ascii_caseeq(msg->from, s->from) && id_time_ms(msg->id) <= s->at_ms;
 	return !s->found;
 }
 
-/* It said that there is mail, which was read or taken meanwhile. */
+/* It said that there is mail, which was read or taken meanwhile. What came later has a nudge of its own, or none. */
 static bool
 is_settled(const struct mr_nudges *all, const struct mr_nudge *nudge)
 {
 	struct scan_request want = { .folders = MR_INBOX, .depth = SCAN_HEADERS, .unread_only = true };
-	struct sender_search s = { .from = nudge->from };
+	struct sender_search s = { .from = nudge->from, .at_ms = nudge->at_ms };
 	struct mr_error ignored = { 0 };
 
 	return strcmp(nudge->kind, "mail") == 0 &&

@@ -107,7 +107,8 @@ while IFS= read -r line; do
 		TOKEN=$(sed -n 's,^token \([0-9a-z]*\).*,\1,p' work); export TOKEN
 		[ -d "$HOME/.claude/teams/blue-team/inboxes" ] || mkdir -p "$HOME/.claude/teams/blue-team/inboxes"
 		case $line in *register*) name=newcomer; unset CLAUDE_CODE_SESSION_ID ;; *) name=carol ;; esac
-		printf '%s\n' "$line" | fill $name | sed 's/wait --id/wait --timeout 0 --id/; s/ >work; cat.*//' >../run.sh
+		asked=$(mailroom send bob -m 'and you?' </dev/null 2>/dev/null)
+		printf '%s\n' "$line" | fill $name | sed "s/wait --id [0-9a-z]*/wait --timeout 0 --id $asked/; s/ >work; cat.*//" >../run.sh
 		timeout 20 sh -eu ../run.sh <../text >../out 2>../err); rc=$?
 	case " $* " in *" $rc "*) ok "in the text: $line" ;; *) note <run.sh; note <err; not_ok "in the text: $line (exit $rc)" ;; esac
 done <inline
