@@ -484,6 +484,7 @@ struct mr_filter {        /* { 0 } lets everything through */
 	bool unread;      /* only mail without MR_SEEN */
 	bool seen;        /* only mail with it */
 	bool no_control;  /* not what mr_is_control is true for, except in MR_SENT */
+	unsigned life;    /* not the hand-off that this life of the agent left for the next one; 0: that, too */
 	const char *from; /* address, or the part before @ */
 	const char *type;
 	const char *thread;   /* thread id, or id of a message in it */
@@ -595,7 +596,8 @@ MR_API enum mr_rc mr_wait_or_nudge(struct mr_room *room, const char *agent, cons
     int64_t timeout_ms, bool *ret_nudge, struct mr_error *err);
 
 /* Before waiting for an answer to `id` (mr_filter.reply_to): is there such a message of the agent's, in whosever
- * mailbox, and can an answer to it be told from other mail? MR_NOTFOUND, MR_UNSUPPORTED. */
+ * mailbox, and can an answer to it be told from other mail? MR_NOTFOUND, MR_UNSUPPORTED; MR_REFUSED: the agent is the
+ * only one who can answer it. */
 MR_API enum mr_rc mr_question(
     struct mr_room *room, const char *agent, const char *id, char ret_id[MR_ID_LEN + 1], struct mr_error *err);
 /* For a sender without a mailbox (mr_draft.reply_path): waits for the answer to `id`, as mr_send returned it or as the
@@ -1018,6 +1020,9 @@ MR_API enum mr_rc mr_carry(struct mr_room *room, const char *link, unsigned ways
 
 /* How much unread mail is there for the agent itself? Control messages, which wait for a patrol, do not count. */
 MR_API enum mr_rc mr_check(struct mr_room *room, const char *agent, size_t *ret_unread, struct mr_error *err);
+/* The same, and each file there that cannot be read is told to `trouble`: it is not counted. */
+MR_API enum mr_rc mr_check_all(struct mr_room *room, const char *agent, mr_trouble_fn *trouble, void *ctx,
+    size_t *ret_unread, struct mr_error *err);
 /* Is this a message by which programs steer each other, never to be shown to an agent as text? One of these with a
  * wrong field is false, and err says what is wrong (else err->code is MR_OK): it is shown, or it would be lost. */
 MR_API bool mr_is_control(struct mr_room *room, const char *agent, const struct mr_message *msg, struct mr_error *err);
@@ -1125,6 +1130,10 @@ struct mr_arrival {
 	struct mr_self self;
 	bool registered; /* under a name that was taken for it just now */
 	size_t returned; /* mail and work of the last life of that name that came back */
+	/* Who this session was before; "": nobody, or it is still the same. Another session took that name meanwhile.
+	 */
+	char was[MR_ADDRESS_MAX + 1];
+	unsigned was_life;
 };
 /* mr_self_resolve for a session that has just begun. Who is nobody is registered under the name of its worktree's
  * folder, with a number behind it while that is somebody else: "web", "web-2". */
@@ -1183,6 +1192,10 @@ MR_API void mr_wake_close(struct mr_wake *wake);
 MR_API enum mr_rc mr_wake_by_mail(struct mr_room *room, const struct mr_self *self, const char *agent, const char *id,
     const struct mr_wake_options *options, struct mr_error *err);
 MR_API void mr_wake_count(struct mr_room *room, const char *agent, const char *id);
+/* Does that unread message wake its recipient only later, or not at all? ret_why says it: "wakes of this thread are
+ * limited until 20:41 UTC". */
+#define MR_WAKE_WHY_MAX 80
+MR_API bool mr_wake_limited(struct mr_room *room, const char *agent, const char *id, char ret_why[MR_WAKE_WHY_MAX]);
 
 /* ---- Work that agents are given (Gas Town) ---- */
 

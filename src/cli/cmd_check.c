@@ -3,7 +3,7 @@
  * mailroom check: is there mail? For scripts by its exit code, for hooks with --inject: text that a harness puts before
  * its model, or nothing. A hook must never fail its harness: with --inject the exit code is 0 whatever happens.
  */
-#include "cli/cli.h"
+#include "printout.h"
 
 static const struct opt opts[] = {
 	OPT(0, "inject", NULL, "print what an agent is to be told, for the hook of a harness; always exits with 0"),
@@ -12,12 +12,15 @@ static const struct opt opts[] = {
 };
 static const char *const about[] = {
 	"Says how much unread mail there is. Exits with 0 when there is some and with 3 when there is none. Control "
-	"messages, by which programs steer each other, do not count: they wait for a patrol.",
+	"messages, by which programs steer each other, do not count: they wait for a patrol. Mail that cannot be read "
+	"does not count either, and is named on standard error; in JSON it is counted as \"unreadable\".",
 	"With --inject it prints text for the context of an agent, or nothing: a hand-off that it wrote to itself, "
 	"then "
-	"mail by priority, with who wrote it and what about, never with its text; then nudges, which are removed once "
+	"mail by priority, with who wrote it and what about (a single message of up to 600 characters with its text); "
+	"then nudges, which are removed once "
 	"they were printed, and questions of its own that nobody answered in time. A message is announced once in a "
-	"life, urgent mail and the hand-off until they are read. Long lists are cut, with a count of the rest.",
+	"life, urgent mail and the hand-off until they are read, at most once a minute, and mail that cannot be read "
+	"is, too. Of a long list ten are shown and the rest is counted; those come with the next prompts.",
 	"What others wrote stands between two lines with random digits, each message on one line, and cannot "
 	"close the block or open another. With --format teams-xml each message is a <teammate-message> block "
 	"with the beginning of its text, as a team's harness has it and in the order of the inbox: at most 10 blocks "
@@ -100,6 +103,7 @@ run(struct cli *cli)
 {
 	enum mr_inject_format format;
 	struct mr_error err = { 0 };
+	struct printout l = { .cli = cli };
 	size_t unread = 0;
 
 	if (!read_format(cli, &format))
@@ -111,7 +115,7 @@ run(struct cli *cli)
 	if (cli_open_as_self(cli, &err) != MR_OK)
 		return cli_fail(cli, &err);
 	cli_bring(cli, BRING_PATIENCE_MS);
-	if (mr_check(cli->room, cli->self.agent, &unread, &err) != MR_OK)
+	if (mr_check_all(cli->room, cli->self.agent, printout_trouble, &l, &unread, &err) != MR_OK)
 		return cli_fail(cli, &err);
 	if (cli->json) {
 		struct json j = JSON_INIT(&cli->out);
@@ -120,12 +124,15 @@ run(struct cli *cli)
 		json_key_str(&j, "address", cli->self.agent);
 		json_key_int(&j, "unread", (int64_t)unread);
 		json_key_bool(&j, "has_new", unread > 0);
+		if (l.trouble > 0)
+			json_key_int(&j, "unreadable", (int64_t)l.trouble);
 		out_json_line(cli, &j);
 	} else if (unread > 0) {
 		out_count(&cli->out, unread, "unread message");
 		fence_addf(&cli->out, " for %s\n", cli->self.agent);
 	} else {
-		fence_addf(&cli->out, "no unread mail for %s\n", cli->self.agent);
+		fence_addf(
+		    &cli->out, "no unread mail for %s%s\n", cli->self.agent, l.trouble > 0 ? " that can be read" : "");
 	}
 	return unread > 0 ? EXIT_DONE : EXIT_NOTHING;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* mailroom recv: take work under a lease, of one's own mail or of a queue; 'done' finishes it, and the work of a dead
  * agent comes back. */
-#include "cli.h"
+#include "printout.h"
 
 #include "base/clock.h"
 
@@ -107,10 +107,15 @@ say_nothing(struct cli *cli, const struct request *want, const struct mr_error *
 {
 	if (want->queue && err->hint[0])
 		cli_warn(cli, "%s (it is kept; 'mailroom doctor' says more)", err->hint);
-	if (want->queue)
+	if (want->queue) {
 		cli_warn(cli, "nothing to take: %s", err->message);
-	else
-		cli_warn(cli, "nothing to take: no unread mail for %s", cli->self.agent);
+		return EXIT_NOTHING;
+	}
+	struct printout l = { .cli = cli };
+
+	printout_unreadable(&l);
+	cli_warn(
+	    cli, "nothing to take: no unread mail for %s%s", cli->self.agent, l.trouble > 0 ? " that can be read" : "");
 	return EXIT_NOTHING;
 }
 

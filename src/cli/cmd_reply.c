@@ -42,6 +42,8 @@ run(struct cli *cli)
 	struct mr_receipt receipt = { 0 };
 	enum mr_rc rc = mr_reply(cli->room, &cli->self, cli->argv[0], &draft, opt_flag(cli, "all"), &receipt, &err);
 	code = draft_report(cli, &draft, rc, &receipt, &err);
+	if (rc == MR_OK)
+		draft_warn_limited(cli, &draft, &receipt);
 	mr_receipt_done(&receipt);
 	return code;
 }

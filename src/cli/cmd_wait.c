@@ -13,6 +13,7 @@
 static const struct opt opts[] = {
 	OPT('t', "timeout", "TIME", "how long (default 540s, off a terminal 100s); 0 looks once"),
 	OPT(0, "id", "ID", "wait for the answer to this message"),
+	OPT(0, "read", NULL, "show the mail whole and mark it read, as 'mailroom read' does"),
 	OPT(0, "reply-path", "DIR", "with --id: the folder that 'send --reply-path' named, if that is not remembered"),
 	FILTER_OPTS,
 	BUDGET_OPT,
@@ -21,18 +22,22 @@ static const struct opt opts[] = {
 static const char *const about[] = {
 	"Waits until there is unread mail and lists it; returns at once when some is waiting already. It consumes "
 	"nothing: go on "
-	"with 'mailroom read', 'drain' or 'recv'. With filters or --id only mail that passes them counts.",
+	"with 'mailroom read', 'drain' or 'recv'. With filters or --id only mail that passes them counts. "
+	"What this life wrote with 'mailroom handoff' is for the next one and ends no wait.",
+	"With --read the mail is shown whole, and marked read after standard output took it; what does not fit stays "
+	"unread.",
 	"The answer to a message that was sent with --reply-path comes into that folder and no mailbox: it is shown, "
 	"and "
 	"removed after standard output took it.",
 	"A nudge ends the wait, too: it is shown, and removed after standard output took it. With filters or --id only "
 	"one "
 	"that comes meanwhile does, and the exit code is 3 then, because the mail that was asked for has not come.",
-	"Exits with 3 when the time is up.",
+	"Exits with 3 when the time is up. Mail that cannot be read ends no wait; it is named on standard error then.",
 	NULL,
 };
 static const char *const examples[] = {
 	"mailroom --as alice send bob -m 'ready'\nmailroom --as bob wait --timeout 5s",
+	"mailroom --as alice send bob -m 'ready'\nmailroom --as bob wait --read --timeout 5s",
 	"id=$(mailroom --as alice send bob -m 'which port?')\nmailroom --as bob reply \"$id\" -m 8081\n"
 	"mailroom --as alice wait --id \"$id\" --timeout 5s",
 	NULL,
@@ -134,6 +139,76 @@ show(struct cli *cli, struct mr_scan *scan, struct mr_nudges *nudges)
 	return EXIT_NOTHING;
 }
 
+/* ---- --read ---- */
+
+struct found {
+	struct printout base; /* first: trouble is reported through it */
+	struct mr_names ids;
+};
+
+static bool
+note_id(void *ctx, const struct mr_message *msg)
+{
+	struct found *f = ctx;
+
+	return printout_hides(&f->base, msg) || names_add(&f->ids, str_of(msg->id));
+}
+
+/* Taken by another meanwhile is none of ours. False: no more fits. */
+static bool
+read_one(struct cli *cli, struct mr_show *show, const char *id, int *ret_exit)
+{
+	mr_auto(mr_message_done) struct mr_message msg = { 0 };
+	struct mr_error err = { 0 };
+	enum mr_rc rc = mr_show_take(show, id, &msg, &err);
+
+	if (rc == MR_BUSY || rc == MR_NOTFOUND)
+		return true;
+	if (rc != MR_OK) {
+		*ret_exit = cli_fail(cli, &err);
+		return true;
+	}
+	if (cli->json)
+		cli_json_message(cli, &msg, true);
+	else if (!budget_message(cli, &msg, 0) && mr_show_back(show, msg.id, &err) != MR_OK)
+		*ret_exit = cli_fail(cli, &err);
+	return cli->json || !cli->budget.full;
+}
+
+/* Nudges first, then mail as 'read' shows it. */
+static int
+show_whole(struct cli *cli, struct mr_scan *scan, struct mr_nudges *nudges)
+{
+	struct found f = { .base = { .cli = cli } };
+	struct mr_show *show = NULL;
+	struct mr_error err = { 0 };
+	int code = EXIT_DONE;
+	size_t shown = nudges_print(cli, nudges), i = 0;
+
+	scan->trouble = printout_trouble;
+	if (mr_scan(cli->room, cli->self.agent, scan, note_id, &f, &err) != MR_OK ||
+	    mr_show_open(cli->room, &cli->self, &show, &err) != MR_OK)
+		code = cli_fail(cli, &err);
+	while (show && i < f.ids.n && read_one(cli, show, f.ids.v[i++], &code))
+		;
+	if (!cli->json) {
+		budget_left(cli, f.ids.n - i);
+		budget_end(cli, "message", "mailroom read ID");
+	}
+	if (!cli_flush(cli))
+		code = EXIT_FAILED; /* nobody saw it: closing gives it back */
+	else if ((show && mr_show_finish(show, false, NULL, &err) != MR_OK) ||
+		 (shown > 0 && mr_nudges_shown(nudges, shown, &err) != MR_OK))
+		code = cli_fail(cli, &err);
+	bool missed = code == EXIT_DONE && f.ids.n == 0 && asks_for_some(cli);
+
+	if (missed)
+		cli_warn(cli, "a nudge ended the wait; the mail that was asked for has not come");
+	mr_show_close(show);
+	mr_names_done(&f.ids);
+	return missed ? EXIT_NOTHING : code;
+}
+
 static int
 run(struct cli *cli)
 {
@@ -152,6 +227,7 @@ run(struct cli *cli)
 	if (id != NULL && (dir != NULL || mr_answer_expected(cli->room, id)))
 		return wait_for_answer(cli, id, dir, timeout_ms);
 	scan.filter.unread = true;
+	scan.filter.life = cli->self.life;
 	if (id != NULL) {
 		/* A full id is taken as it is: looked up here, so that nobody waits for an answer to nothing. */
 		if (mr_question(cli->room, cli->self.agent, id, answered, &err) != MR_OK)
@@ -162,12 +238,15 @@ run(struct cli *cli)
 	enum mr_rc rc = wait_for_any(cli, &scan.filter, timeout_ms, &nudges, &err);
 
 	if (rc == MR_EMPTY) {
-		cli_warn(cli, "no mail came for %s", cli->self.agent);
+		struct printout l = { .cli = cli };
+
+		printout_unreadable(&l);
+		cli_warn(cli, "no mail came for %s%s", cli->self.agent, l.trouble > 0 ? " that can be read" : "");
 		return EXIT_NOTHING;
 	}
 	if (rc != MR_OK)
 		return cli_fail(cli, &err);
-	int code = show(cli, &scan, nudges);
+	int code = opt_flag(cli, "read") ? show_whole(cli, &scan, nudges) : show(cli, &scan, nudges);
 
 	mr_nudges_close(nudges);
 	return code;
@@ -176,7 +255,7 @@ run(struct cli *cli)
 const struct cmd cmd_wait = {
 	.name = "wait",
 	.needs = CMD_SELF,
-	.synopsis = "[--timeout TIME] [--id ID [--reply-path DIR]]",
+	.synopsis = "[--timeout TIME] [--read] [--id ID [--reply-path DIR]]",
 	.summary = "wait for mail; returns at once when some is there",
 	.opts = opts,
 	.about = about,

@@ -5,6 +5,8 @@
 #include "base/clock.h"
 #include <strings.h>
 
+#define LIMITED_MAX 16 /* recipients who are asked whether it wakes them */
+
 const char *const *
 draft_list(struct cli *cli, const char *option)
 {
@@ -202,6 +204,17 @@ tell_superseded(struct cli *cli, const struct mr_receipt *receipt)
 		    "%zu older question%s of the same sender and channel got an empty answer: %s "
 		    "(--only leaves them open)",
 		    n, n == 1 ? "" : "s", buf_z(&ids));
+}
+
+void
+draft_warn_limited(struct cli *cli, const struct mr_draft *draft, const struct mr_receipt *receipt)
+{
+	char why[MR_WAKE_WHY_MAX];
+
+	for (size_t i = 0; i < receipt->to.n && i < LIMITED_MAX && !draft->dry_run && !receipt->repeated; i++)
+		if (strpbrk(receipt->to.v[i], ":@") == NULL &&
+		    mr_wake_limited(cli->room, receipt->to.v[i], receipt->id, why))
+			cli_warn(cli, "stored for '%s'; %s", receipt->to.v[i], why);
 }
 
 static void

@@ -10,6 +10,15 @@ printout_trouble(void *ctx, const char *path, const struct mr_error *err)
 	cli_warn(l->cli, "skipped '%s': %s (it is kept; 'mailroom doctor' says more)", path, err->message);
 }
 
+void
+printout_unreadable(struct printout *l)
+{
+	struct mr_error ignored = { 0 };
+	size_t unread = 0;
+
+	(void)mr_check_all(l->cli->room, l->cli->self.agent, printout_trouble, l, &unread, &ignored);
+}
+
 static void
 print_text(struct printout *l, const struct mr_message *msg)
 {

@@ -26,4 +26,7 @@ bool printout_hides(struct printout *l, const struct mr_message *msg);
 /* Tells on stderr of a message that cannot be read; for mr_scan's trouble. ctx is a struct printout. */
 void printout_trouble(void *ctx, const char *path, const struct mr_error *err);
 
+/* Only that: names what nobody can read among self's unread mail, and counts it. */
+void printout_unreadable(struct printout *l);
+
 #endif

@@ -142,6 +142,19 @@ go_on(struct mr_room *room, const struct mr_env *env)
 
 /* ---- Arriving ---- */
 
+/* Fenced: another session has the name, or had it. The model of this one still believes that it is its own. */
+static void
+note_former(struct mr_room *room, const struct mr_env *env, struct mr_arrival *a)
+{
+	mr_auto(binding_done) struct binding b = { 0 };
+	struct mr_error ignored = { 0 };
+
+	if (session_load(env->state_dir, self_session(env), room->spec, &b, &ignored) != MR_OK)
+		return;
+	(void)snprintf(a->was, sizeof a->was, "%s", b.agent);
+	a->was_life = b.life;
+}
+
 /* What the life says of the process, once it is clear which life it is. Best effort. */
 static void
 note_process(struct mr_room *room, const struct mr_env *env, const struct mr_self *self)
@@ -171,8 +184,10 @@ mr_arrive(struct mr_room *room, const struct mr_env *env, const struct mr_arrive
 	enum mr_rc rc = mr_self_resolve(room, &known, &a.self, err);
 
 	/* Fenced, or a variable that belongs to the agent outside of this one: then it is somebody new. */
-	if ((rc == MR_NOTFOUND || rc == MR_REFUSED) && lives && session && env->worktree && env->worktree[0])
+	if ((rc == MR_NOTFOUND || rc == MR_REFUSED) && lives && session && env->worktree && env->worktree[0]) {
+		note_former(room, env, &a);
 		rc = take_name(room, &known, &a, err);
+	}
 	if (rc != MR_OK)
 		return rc;
 	if (lives && session && options->begins) {

@@ -64,9 +64,12 @@ count_mail(void *ctx, const struct mr_message *msg)
 
 /* Nobody's mail costs the names alone. */
 enum mr_rc
-mr_check(struct mr_room *room, const char *agent, size_t *ret_unread, struct mr_error *err)
+mr_check_all(struct mr_room *room, const char *agent, mr_trouble_fn *trouble, void *ctx, size_t *ret_unread,
+    struct mr_error *err)
 {
-	struct scan_request want = { .folders = MR_INBOX, .depth = SCAN_HEADERS, .unread_only = true };
+	struct scan_request want = {
+		.folders = MR_INBOX, .depth = SCAN_HEADERS, .unread_only = true, .trouble = trouble, .trouble_ctx = ctx
+	};
 	struct counting c = { .room = room, .agent = agent };
 
 	scan_sweep(room, agent);
@@ -75,4 +78,10 @@ mr_check(struct mr_room *room, const char *agent, size_t *ret_unread, struct mr_
 	if (rc == MR_OK)
 		*ret_unread = c.n;
 	return rc;
+}
+
+enum mr_rc
+mr_check(struct mr_room *room, const char *agent, size_t *ret_unread, struct mr_error *err)
+{
+	return mr_check_all(room, agent, NULL, NULL, ret_unread, err);
 }

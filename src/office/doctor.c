@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "office/config.h"
+#include "office/wake.h"
 
 #define WAITING_LONG_MS ((int64_t)24 * 3600 * 1000)
 
@@ -24,6 +25,16 @@ examine_settings(struct examination *x)
 			.fix = "write such a name into the line Name: of the file 'room'" },
 		    "the line Name: '%.60s' cannot be the name of a room, so this one is called '%s'", name,
 		    x->room->name);
+	const char *wakes = mr_room_setting(x->room, "Wake-Limit");
+
+	if (!wake_rule_parse(wakes, &(struct wake_rule){ 0 }))
+		findings_say(&x->f,
+		    &(struct mr_finding){ .severity = MR_PROBLEM,
+			.code = "settings",
+			.path = "room",
+			.why = "it is a number from 1 to 100, a slash and a time of 1s to 1d",
+			.fix = "write it like Wake-Limit: 30/10m" },
+		    "the line Wake-Limit: '%.60s' is no limit, so the usual one counts", wakes);
 	if (!rule || ascii_caseeq(rule, "hold") || ascii_caseeq(rule, "refuse"))
 		return;
 	findings_say(&x->f,

@@ -3,6 +3,7 @@
  * much of a message must be read to decide: most need only headers, an empty one only the name. */
 #include "base/error.h"
 #include "message/address.h"
+#include "office/handoff.h"
 #include "office/office.h"
 
 /* ---- Compiling ---- */
@@ -312,6 +313,8 @@ matcher_fits(const struct matcher *m, const struct mr_message *msg)
 	const struct mr_filter *f = m->filter;
 
 	if ((f->unread && (msg->flags & MR_SEEN)) || (f->seen && !(msg->flags & MR_SEEN)))
+		return false;
+	if (f->life > 0 && msg->sender_life == f->life && handoff_is_own(msg, m->agent))
 		return false;
 	if (m->depth == SCAN_NAMES)
 		return true;

@@ -2,8 +2,11 @@
 /* inject.c - what an agent is to be told now: see inject.h. */
 #include "office/inject.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/fence.h"
+#include "base/id.h"
+#include "base/text.h"
 #include "message/type.h"
 #include "office/control.h"
 #include "office/handoff.h"
@@ -56,12 +59,33 @@ add_item(struct mr_injection *inj, const struct mr_message *msg, const struct mr
 	item->color = keep(inj, str_of(color ? color : ""));
 	item->priority = msg->priority;
 	item->handoff = handoff_is_own(msg, inj->self.agent);
+	item->told = announced_listed(&inj->before, msg->id);
 	item->unproven = msg->proof == MR_UNPROVEN;
 	item->broken = broken->code != MR_OK ? keep(inj, str_of(broken->message)) : NULL;
-	if (inj->format == MR_INJECT_TEAMS && msg->body)
+	bool first = inj->n == 1 && msg->body_len <= 4 * (size_t)INJECT_WHOLE_CHARS;
+
+	if ((inj->format == MR_INJECT_TEAMS || first) && msg->body)
 		item->body = (struct mr_str){ keep(inj, (struct mr_str){ msg->body, msg->body_len }), msg->body_len };
 	if (inj->failed)
 		item->body.len = 0;
+}
+
+/* It is told once, as mail is: what nobody can read would be lost in silence otherwise. */
+static void
+add_unreadable(struct mr_injection *inj, const char *id, const char *path, const struct mr_error *why)
+{
+	mr_auto(buf_done) struct buf what = BUF_INIT;
+	struct inject_item *item = inj->urgent_only ? NULL : new_item(inj);
+
+	buf_addf(&what, "%s: %s", path, why->message);
+
+	if (!item)
+		return;
+	(void)snprintf(item->id, sizeof(item->id), "%s", id);
+	item->from = item->color = "";
+	item->subject = keep(inj, buf_str(&what));
+	item->priority = MR_LOW;
+	item->unreadable = true;
 }
 
 /* Told already, and not again? */
@@ -73,12 +97,16 @@ is_quiet(struct mr_injection *inj, const char *id)
 	if (!told)
 		return false;
 	struct announced_id *still = announced_add(&inj->unread, id, told->again);
-	bool quiet = !told->again && !told->counted;
+	int64_t age_s = clock_now_ms() / 1000 - told->at_s;
+	bool lately = !inj->insist && age_s >= 0 && age_s < INJECT_AGAIN_S;
+	bool quiet = !told->counted && (!told->again || lately);
 
-	if (still)
+	if (still) {
 		still->counted = told->counted;
-	else
+		still->at_s = told->at_s;
+	} else {
 		inj->failed = true;
+	}
 	inj->quiet += quiet;
 	return quiet;
 }
@@ -98,32 +126,65 @@ consider(struct mr_injection *inj, const struct mr_message *msg)
 static bool
 note_name(void *ctx, const struct mr_message *msg)
 {
-	return names_add(ctx, str_of(msg->id));
+	return candidates_add(ctx, msg);
 }
 
-/* Where mail is found by its id: names first, then what is new. */
+/* What was only counted is listed when its turn comes, so many at a time: only those are opened. */
+static bool
+waits_for_turn(struct mr_injection *inj, const struct candidate *c, size_t *turns)
+{
+	const struct announced_id *told = announced_find(&inj->before, c->id);
+
+	if (!told || !told->counted || ((!inj->urgent_only || c->priority == MR_URGENT) && ++*turns <= INJECT_LIST_MAX))
+		return false;
+	inj->quiet++;
+	return true;
+}
+
+/* A single message may be shown with its text. */
+static enum scan_depth
+depth_of(const struct mr_injection *inj, const struct candidates *ids)
+{
+	size_t news = 0;
+
+	for (size_t i = 0; i < ids->n && news < 2; i++) {
+		const struct announced_id *told = announced_find(&inj->before, ids->v[i].id);
+
+		news += !told || told->again || told->counted;
+	}
+	return inj->format == MR_INJECT_TEAMS || news == 1 ? SCAN_BODIES : SCAN_HEADERS;
+}
+
+/* Where mail is found by its id: names first, then what is new, the more urgent first. */
 static enum mr_rc
 gather_by_name(struct mr_injection *inj, struct mr_error *err)
 {
 	struct scan_request want = { .folders = MR_INBOX, .depth = SCAN_NAMES, .unread_only = true, .glance = true };
-	enum scan_depth depth = inj->format == MR_INJECT_TEAMS ? SCAN_BODIES : SCAN_HEADERS;
-	mr_auto(mr_names_done) struct mr_names ids = { 0 };
+	mr_auto(candidates_done) struct candidates ids = { 0 };
+	size_t turns = 0;
 	enum mr_rc rc = office_scan(inj->room, inj->self.agent, &want, note_name, &ids, err);
 
+	if (ids.failed)
+		return mr_nomem(err);
 	if (rc != MR_OK || ids.n == 0)
 		return rc;
+	candidates_sort(&ids, MR_BY_PRIORITY);
 	announced_load(inj->room, &inj->self, &inj->before);
+	enum scan_depth depth = depth_of(inj, &ids);
+
 	for (size_t i = 0; i < ids.n && !inj->failed; i++) {
 		mr_auto(mr_message_done) struct mr_message msg = { 0 };
 		struct mr_error trouble = { 0 };
 
-		if (is_quiet(inj, ids.v[i]))
+		const char *id = ids.v[i].id;
+
+		if (is_quiet(inj, id) || waits_for_turn(inj, &ids.v[i], &turns))
 			continue;
-		rc = inj->room->driver->fetch(inj->room, inj->self.agent, ids.v[i], MR_INBOX, depth, &msg, &trouble);
+		rc = inj->room->driver->fetch(inj->room, inj->self.agent, id, MR_INBOX, depth, &msg, &trouble);
 		if (rc == MR_OK && !(msg.flags & MR_SEEN))
 			consider(inj, &msg);
 		else if (rc != MR_OK && rc != MR_NOTFOUND) /* read or held this very moment */
-			inj->unreadable++;
+			add_unreadable(inj, id, id, &trouble);
 	}
 	return MR_OK;
 }
@@ -139,13 +200,14 @@ consider_seen(void *ctx, const struct mr_message *msg)
 }
 
 static void
-count_unreadable(void *ctx, const char *path, const struct mr_error *err)
+note_unreadable(void *ctx, const char *path, const struct mr_error *err)
 {
 	struct mr_injection *inj = ctx;
+	char id[MR_ID_LEN + 1];
 
-	(void)path;
-	(void)err;
-	inj->unreadable++;
+	id_from_name(0, str_of(path), id);
+	if (!is_quiet(inj, id))
+		add_unreadable(inj, id, path, err);
 }
 
 /* In the rooms of other programs finding one message costs as much as going through all. */
@@ -155,7 +217,7 @@ gather_by_scan(struct mr_injection *inj, struct mr_error *err)
 	struct scan_request want = { .folders = MR_INBOX,
 		.depth = SCAN_BODIES,
 		.unread_only = true,
-		.trouble = count_unreadable,
+		.trouble = note_unreadable,
 		.trouble_ctx = inj };
 
 	announced_load(inj->room, &inj->self, &inj->before);
@@ -187,7 +249,8 @@ note_due(void *ctx, const struct mr_due *due)
 	d->subject = keep(inj, str_of(due->subject));
 }
 
-/* ---- The order: one's own hand-off, then the more urgent, then the newer; but for a team ---- */
+/* ---- The order: one's own hand-off, then the more urgent, of these what was not told yet, then the newer; but for a
+ * team ---- */
 
 static int
 in_order(const void *va, const void *vb)
@@ -198,6 +261,8 @@ in_order(const void *va, const void *vb)
 		return a->handoff ? -1 : 1;
 	if (!a->handoff && a->priority != b->priority)
 		return a->priority > b->priority ? -1 : 1;
+	if (a->told != b->told)
+		return a->told ? 1 : -1;
 	return strcmp(b->id, a->id);
 }
 
@@ -221,6 +286,10 @@ gather(struct mr_injection *inj, struct mr_error *err)
 
 	if (rc != MR_OK)
 		return rc;
+	const struct inject_item *only = inj->n == 1 ? inj->items : NULL;
+
+	inj->whole = only && !only->unreadable && !only->broken && only->body.len > 0 &&
+		     utf8_cut(only->body, INJECT_WHOLE_CHARS).len == only->body.len;
 	if (inj->n > 1)
 		qsort(inj->items, inj->n, sizeof(*inj->items),
 		    inj->format == MR_INJECT_TEAMS ? in_inbox_order : in_order);
@@ -237,33 +306,30 @@ gather(struct mr_injection *inj, struct mr_error *err)
 }
 
 static enum mr_rc
-open_injection(struct mr_room *room, const struct mr_self *self, enum mr_inject_format format, bool urgent_only,
-    struct mr_injection **ret, struct mr_error *err)
+open_injection(struct mr_injection how, struct mr_injection **ret, struct mr_error *err)
 {
 	struct mr_injection *inj = calloc(1, sizeof(*inj));
+	struct mr_room *room = how.room;
 	enum mr_rc rc;
 
 	if (!inj)
 		return mr_nomem(err);
-	inj->room = room;
-	inj->self = *self;
-	inj->format = format;
-	inj->urgent_only = urgent_only;
+	*inj = how;
 	rc = gather(inj, err);
-	bool any = inj->nudges || inj->n + inj->due_n + inj->quiet + inj->unreadable > 0; /* mostly there is nothing */
+	bool any = inj->nudges || inj->n + inj->due_n + inj->quiet > 0; /* mostly there is nothing */
 
 	if (rc == MR_OK && any)
-		rc = office_not_fenced(room, self, err);
+		rc = office_not_fenced(room, &inj->self, err);
 	if (rc == MR_OK && any)
 		fence_mark(inj->mark);
-	if (rc == MR_OK && format == MR_INJECT_TEAMS)
+	if (rc == MR_OK && inj->format == MR_INJECT_TEAMS)
 		inject_teams(inj);
 	else if (rc == MR_OK)
 		inject_reminder(inj);
 	if (rc == MR_OK && (inj->text.failed || inj->failed))
 		rc = mr_nomem(err);
 	if (rc == MR_OK && inj->text.len == 0)
-		rc = mr_fail(err, MR_EMPTY, "there is nothing to tell '%s'", self->agent);
+		rc = mr_fail(err, MR_EMPTY, "there is nothing to tell '%s'", inj->self.agent);
 	if (rc != MR_OK) {
 		mr_inject_close(inj);
 		return rc;
@@ -276,14 +342,23 @@ enum mr_rc
 mr_inject_open(struct mr_room *room, const struct mr_self *self, enum mr_inject_format format,
     struct mr_injection **ret, struct mr_error *err)
 {
-	return open_injection(room, self, format, false, ret, err);
+	return open_injection((struct mr_injection){ .room = room, .self = *self, .format = format }, ret, err);
 }
 
 enum mr_rc
 mr_inject_open_urgent(struct mr_room *room, const struct mr_self *self, enum mr_inject_format format,
     struct mr_injection **ret, struct mr_error *err)
 {
-	return open_injection(room, self, format, true, ret, err);
+	return open_injection(
+	    (struct mr_injection){ .room = room, .self = *self, .format = format, .urgent_only = true }, ret, err);
+}
+
+enum mr_rc
+inject_open_insisting(struct mr_room *room, const struct mr_self *self, enum mr_inject_format format,
+    struct mr_injection **ret, struct mr_error *err)
+{
+	return open_injection(
+	    (struct mr_injection){ .room = room, .self = *self, .format = format, .insist = true }, ret, err);
 }
 
 const char *
@@ -301,7 +376,7 @@ remember(struct mr_injection *inj, const struct inject_item *item, bool *ret_new
 	const struct announced_id *told = announced_find(&inj->before, item->id);
 	struct announced_id *now = NULL;
 
-	if (told && (!told->counted || !item->listed))
+	if (told && (!item->listed || (!told->counted && !told->again)))
 		return true;
 	for (size_t i = 0; told && !now && i < inj->unread.n; i++)
 		if (strcmp(inj->unread.v[i].id, item->id) == 0)
@@ -313,6 +388,7 @@ remember(struct mr_injection *inj, const struct inject_item *item, bool *ret_new
 	*ret_news = true;
 	now->counted = !item->listed;
 	now->again = item->listed && (item->priority == MR_URGENT || item->handoff);
+	now->at_s = now->again ? clock_now_ms() / 1000 : 0;
 	return true;
 }
 

@@ -25,6 +25,8 @@ struct inject_item { /* strings live in the injection's arena */
 	const char *broken; /* a control message that cannot be used: why; or NULL */
 	struct mr_str body; /* only of what is shown with its text */
 	bool listed;        /* by the renderer */
+	bool told;          /* listed before, and told again */
+	bool unreadable;    /* by anybody: subject says why, and the id may be made of its path */
 };
 struct inject_due {
 	char id[MR_ID_LEN + 1];
@@ -35,6 +37,7 @@ struct announced {
 	struct announced_id {
 		char id[MR_ID_LEN + 1];
 		bool again;   /* it is to be told until it is read: urgent, a hand-off */
+		int64_t at_s; /* of these: when it was told last */
 		bool counted; /* only as one of several more: it is still to be listed, but wakes nobody any more */
 	} * v;                /* sorted by id */
 	size_t n, cap;
@@ -50,8 +53,9 @@ struct mr_injection {
 	struct announced unread;   /* of those: what is still unread */
 	struct inject_item *items; /* in the order in which they are told */
 	size_t n, cap;
-	size_t quiet;      /* unread, told before, and not told again */
-	size_t unreadable; /* could not be read */
+	bool whole;   /* there is one, and its text is short: it is shown, too */
+	bool insist;  /* what was told a moment ago, too */
+	size_t quiet; /* unread, told before, and not told again */
 	struct inject_due *due;
 	size_t due_n, due_cap;
 	struct mr_nudges *nudges; /* or NULL */
@@ -63,11 +67,18 @@ struct mr_injection {
 };
 
 #define INJECT_LIST_MAX 10 /* lines of one list */
+#define INJECT_AGAIN_S 60  /* so long what was told is not told again: a wake, its prompt and a tool are one request */
 #define INJECT_SUBJECT_CHARS 120
+#define INJECT_WHOLE_CHARS 600 /* one message that is no longer is shown with its text */
 #define INJECT_NAME_CHARS 80
 #define INJECT_NUDGE_CHARS 4000 /* after so many the other nudges wait; one is always shown whole */
 #define INJECT_BODY_CHARS 1500  /* of one message */
 #define INJECT_BODIES_CHARS 6000
+
+/* ---- inject.c ---- */
+/* As mr_inject_open; urgent mail and the hand-off are there, also if they were told a moment ago. */
+enum mr_rc inject_open_insisting(struct mr_room *room, const struct mr_self *self, enum mr_inject_format format,
+    struct mr_injection **ret, struct mr_error *err);
 
 /* ---- inject_memory.c ---- */
 /* Best effort: what cannot be remembered is announced again. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * inject_memory.c - what was announced to a life: the ids that are still unread, one a line, with a plus behind those
- * that are told again until they are read, and a minus behind those that were only counted. A new life knows nothing
+ * inject_memory.c - what was announced to a life: the ids that are still unread, one a line, with a plus, and when they
+ * were told last, behind those that are told again until they are read, and a minus behind those that were only
+ * counted. A new life knows nothing
  * and is told everything. Where it is kept: memory.h.
  */
 #include "base/error.h"
@@ -79,6 +80,12 @@ parse(struct mr_str text, struct announced *ret)
 
 			if (!told)
 				break;
+			uint64_t at_s = 0;
+
+			if (told->again &&
+			    str_to_u64((struct mr_str){ line.ptr + MR_ID_LEN + 1, len - MR_ID_LEN - 1 }, &at_s) &&
+			    at_s <= INT64_MAX)
+				told->at_s = (int64_t)at_s;
 			told->counted = len > MR_ID_LEN && line.ptr[MR_ID_LEN] == '-';
 		}
 		text.ptr += step;
@@ -101,6 +108,15 @@ announced_load(struct mr_room *room, const struct mr_self *self, struct announce
 		parse(buf_str(&text), ret);
 }
 
+static void
+add_line(struct buf *out, const struct announced_id *told)
+{
+	buf_addf(out, "%s%s", told->id, told->again ? "+" : told->counted ? "-" : "");
+	if (told->again)
+		buf_addf(out, "%lld", (long long)told->at_s);
+	buf_addc(out, '\n');
+}
+
 enum mr_rc
 announced_save(struct mr_room *room, const struct mr_self *self, struct announced *all, struct mr_error *err)
 {
@@ -110,7 +126,7 @@ announced_save(struct mr_room *room, const struct mr_self *self, struct announce
 		qsort(all->v, all->n, sizeof(*all->v), by_id);
 	for (size_t i = 0; i < all->n; i++)
 		if (i == 0 || strcmp(all->v[i].id, all->v[i - 1].id) != 0)
-			buf_addf(&text, "%s%s\n", all->v[i].id, all->v[i].again ? "+" : all->v[i].counted ? "-" : "");
+			add_line(&text, &all->v[i]);
 	return buf_ok(&text) ? memory_write(room, self, ANNOUNCED, buf_str(&text), all->fresh, err) : mr_nomem(err);
 }
 

@@ -4,9 +4,10 @@
  * Every line is ours, or begins with something of ours and ends with text of others on that same line; those lines
  * stand between the two lines of the fence.
  *
- * Urgent mail is listed with a call to read it now, then mail of high priority, the rest is counted. Without urgent
- * mail, what is of high priority is listed, else all of it, with the advice to finish the task at hand first. Told not
- * to interrupt, agents leave mail for ever; so it also says when to look.
+ * Urgent mail is listed with a call to read it now, then mail of high priority, then the rest, with the advice to
+ * finish the task at hand first. Told not to interrupt, agents leave mail for ever; so it also says when to look. Each
+ * list has its most; what is over it is counted, and listed at the next moments. A single short
+ * message is shown with its text, which saves the agent a call.
  */
 #include "base/fence.h"
 #include "office/inject.h"
@@ -22,11 +23,13 @@ inject_count(struct buf *out, size_t n, const char *noun)
 
 /* ---- Lists ---- */
 
-enum tier { TIER_HANDOFF, TIER_URGENT, TIER_HIGH, TIER_REST };
+enum tier { TIER_HANDOFF, TIER_URGENT, TIER_HIGH, TIER_REST, TIER_UNREADABLE };
 
 static enum tier
 tier_of(const struct inject_item *item)
 {
+	if (item->unreadable)
+		return TIER_UNREADABLE;
 	if (item->handoff)
 		return TIER_HANDOFF;
 	if (item->priority == MR_URGENT)
@@ -47,6 +50,12 @@ count_tier(const struct mr_injection *inj, enum tier tier)
 static void
 add_line(struct buf *out, const struct inject_item *item)
 {
+	if (item->unreadable) {
+		buf_adds(out, "- ");
+		(void)fence_add(out, str_of(item->subject), FENCE_LINE, INJECT_SUBJECT_CHARS);
+		buf_addc(out, '\n');
+		return;
+	}
 	buf_addf(out, "- %s from ", item->id);
 	(void)fence_add(out, str_of(*item->from ? item->from : "somebody"), FENCE_LINE, INJECT_NAME_CHARS);
 	buf_adds(out, item->unproven ? " (unproven): " : ": ");
@@ -61,7 +70,29 @@ add_line(struct buf *out, const struct inject_item *item)
 	buf_addc(out, '\n');
 }
 
-/* The list of one tier, capped; what does not fit is counted, and that is its announcement. */
+/* Each line of it begins with blanks of ours. What the line with its subject has said is not said again. */
+static void
+add_text(struct buf *out, const struct inject_item *item)
+{
+	struct mr_str text = item->body;
+
+	while (text.len > 0 && strchr(" \t\r\n", text.ptr[text.len - 1]))
+		text.len--;
+	if (str_eq(text, str_trim(str_of(item->subject))))
+		return;
+	while (text.len > 0) {
+		const char *lf = memchr(text.ptr, '\n', text.len);
+		size_t len = lf ? (size_t)(lf - text.ptr) : text.len, step = lf ? len + 1 : len;
+
+		buf_adds(out, "  ");
+		(void)fence_add(out, (struct mr_str){ text.ptr, len }, FENCE_LINE, 0);
+		buf_addc(out, '\n');
+		text.ptr += step;
+		text.len -= step;
+	}
+}
+
+/* The list of one tier, capped; what does not fit is counted, and wakes nobody any more. */
 static void
 add_list(struct mr_injection *inj, enum tier tier)
 {
@@ -74,15 +105,22 @@ add_list(struct mr_injection *inj, enum tier tier)
 
 		if (tier_of(item) != tier)
 			continue;
-		item->listed = true;
-		if (lines++ < INJECT_LIST_MAX)
+		item->listed = lines++ < INJECT_LIST_MAX;
+		if (item->listed)
 			add_line(out, item);
 		else
 			more++;
+		if (inj->whole)
+			add_text(out, item);
 	}
 	fence_close(out, inj->mark);
+	if (inj->whole)
+		buf_addf(out,
+		    "That is the whole message: mailroom reply %s answers it, mailroom mark read %s settles it.\n",
+		    inj->items[0].id, inj->items[0].id);
 	if (more > 0)
-		buf_addf(out, "and %zu more of these: mailroom inbox\n", more);
+		buf_addf(
+		    out, "and %zu more of these: mailroom %s\n", more, tier == TIER_UNREADABLE ? "doctor" : "inbox");
 }
 
 static void
@@ -102,7 +140,9 @@ add_handoffs(struct mr_injection *inj)
 {
 	if (count_tier(inj, TIER_HANDOFF) == 0)
 		return;
-	buf_adds(&inj->text, "HANDOFF: you left yourself a note. Read it before anything else: mailroom read ID\n");
+	buf_adds(&inj->text, inj->whole ? "HANDOFF: you left yourself a note. Read it before anything else.\n"
+					: "HANDOFF: you left yourself a note. Read it before anything else: mailroom "
+					  "read ID\n");
 	add_list(inj, TIER_HANDOFF);
 }
 
@@ -117,7 +157,7 @@ add_mail(struct mr_injection *inj)
 	if (urgent > 0) {
 		buf_adds(out, "URGENT: ");
 		inject_count(out, urgent, "urgent message");
-		buf_adds(out, " for you. Read now, then go on: mailroom read ID\n");
+		buf_addf(out, " for you. Read now, then go on%s\n", inj->whole ? "." : ": mailroom read ID");
 		add_list(inj, TIER_URGENT);
 	}
 	if (high > 0) {
@@ -125,16 +165,30 @@ add_mail(struct mr_injection *inj)
 		buf_adds(out, " of high priority for you.\n");
 		add_list(inj, TIER_HIGH);
 	}
-	if (urgent == 0 && high == 0 && rest > 0) {
-		inject_count(out, rest, "unread message");
+	if (rest > 0) {
+		inject_count(out, rest, urgent + high > 0 ? "other unread message" : "unread message");
 		buf_adds(out, " for you.\n");
 		add_list(inj, TIER_REST);
-		rest = 0;
 	}
-	add_rest(inj, rest + inj->quiet);
-	if (urgent == 0 && (high > 0 || inj->quiet + count_tier(inj, TIER_REST) > 0))
-		buf_adds(out, "Finish the task at hand first, then read these before you go idle: mailroom read ID, or "
-			      "mailroom drain\n");
+	add_rest(inj, inj->quiet);
+	if (inj->whole && high + rest > 0)
+		buf_adds(out, "Finish the task at hand first, then see to it before you go idle.\n");
+	else if (high + rest > 0 || (urgent == 0 && inj->quiet > 0))
+		buf_addf(out, "%s first, then read these before you go idle: mailroom read ID, or mailroom drain\n",
+		    urgent > 0 ? "The others can wait: finish the task at hand" : "Finish the task at hand");
+}
+
+static void
+add_unreadable(struct mr_injection *inj)
+{
+	size_t n = count_tier(inj, TIER_UNREADABLE);
+
+	if (n == 0)
+		return;
+	inject_count(&inj->text, n, "message");
+	buf_addf(&inj->text, " for you cannot be read, and %s kept: mailroom doctor says more. Tell the operator.\n",
+	    n == 1 ? "is" : "are");
+	add_list(inj, TIER_UNREADABLE);
 }
 
 static void
@@ -246,8 +300,7 @@ inject_reminder(struct mr_injection *inj)
 		if (inj->n > 0)
 			add_mail(inj);
 		add_due(inj);
-		if (inj->unreadable > 0)
-			buf_addf(out, "%zu could not be read: mailroom doctor\n", inj->unreadable);
+		add_unreadable(inj);
 		buf_adds(out, CLOSE);
 	}
 	if (inj->nudges)

@@ -52,6 +52,15 @@ add_message(struct mr_injection *inj, struct inject_item *item)
 {
 	struct buf *out = &inj->text;
 
+	item->listed = true;
+	if (item->unreadable) {
+		begin(inj, "mailroom", "", "mail that cannot be read");
+		buf_adds(out, "A message for you cannot be read, and is kept: mailroom doctor says more. (");
+		(void)fence_add(out, str_of(item->subject), FENCE_LINE, INJECT_SUBJECT_CHARS);
+		buf_adds(out, ")\n");
+		end(out);
+		return;
+	}
 	begin(inj, item->from, item->color, item->subject);
 	if (item->unproven)
 		buf_adds(out, "(unproven: another user of this room may have written it in that name)\n");
@@ -68,7 +77,6 @@ add_message(struct mr_injection *inj, struct inject_item *item)
 		buf_addf(out, "(%zu more characters, %d are shown here: mailroom read %s)\n", cut, INJECT_BODY_CHARS,
 		    item->id);
 	end(out);
-	item->listed = true;
 }
 
 static void

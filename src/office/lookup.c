@@ -337,6 +337,16 @@ mr_fetch(struct mr_room *room, const char *agent, const char *id, struct mr_mess
 	return rc;
 }
 
+/* Others who got it may answer it, too. */
+static enum mr_rc
+not_for_agent_alone(const struct mr_message *msg, const char *agent, struct mr_error *err)
+{
+	if (msg->to.n != 1 || msg->cc.n > 0 || strcmp(msg->to.v[0], agent) != 0 || strcmp(msg->from, agent) == 0)
+		return MR_OK;
+	(void)mr_fail(err, MR_REFUSED, "'%s' is from '%s' to you: nobody else will answer it", msg->id, msg->from);
+	return mr_hint(err, "answer it: mailroom reply %s", msg->id);
+}
+
 enum mr_rc
 mr_question(struct mr_room *room, const char *agent, const char *id, char ret_id[MR_ID_LEN + 1], struct mr_error *err)
 {
@@ -349,6 +359,8 @@ mr_question(struct mr_room *room, const char *agent, const char *id, char ret_id
 	rc = mr_fetch(room, agent, full, &msg, err);
 	if (rc == MR_NOTFOUND && !(room->driver->abilities & ROOM_SENT))
 		rc = lookup_anyones(room, full, &msg, err);
+	if (rc == MR_OK)
+		rc = not_for_agent_alone(&msg, agent, err);
 	if (rc == MR_OK)
 		rc = filter_can_tell_answers(room, &msg, err);
 	if (rc == MR_OK)

@@ -5,6 +5,7 @@
  */
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/id.h"
 #include "office/nudge.h"
 #include <stdlib.h>
 
@@ -23,6 +24,33 @@ struct mr_nudges {
 	struct arena *own;
 };
 
+struct sender_search {
+	const char *from;
+	int64_t at_ms;
+	bool found;
+};
+
+static bool
+stop_at_sender(void *ctx, const struct mr_message *msg)
+{
+	struct sender_search *s = ctx;
+
+	s->found = !(msg->flags & MR_SEEN) && ascii_caseeq(msg->from, s->from) && id_time_ms(msg->id) <= s->at_ms;
+	return !s->found;
+}
+
+/* It said that there is mail, which was read or taken meanwhile. What came later has a nudge of its own, or none. */
+static bool
+is_settled(const struct mr_nudges *all, const struct mr_nudge *nudge)
+{
+	struct scan_request want = { .folders = MR_INBOX, .depth = SCAN_HEADERS, .unread_only = true };
+	struct sender_search s = { .from = nudge->from, .at_ms = nudge->at_ms };
+	struct mr_error ignored = { 0 };
+
+	return strcmp(nudge->kind, "mail") == 0 &&
+	       office_scan(all->room, all->agent, &want, stop_at_sender, &s, &ignored) == MR_OK && !s.found;
+}
+
 static void
 add_one(struct mr_nudges *all, const char *name)
 {
@@ -35,7 +63,7 @@ add_one(struct mr_nudges *all, const char *name)
 	    all->room->driver->record_get(all->room, NUDGE, all->agent, name, &text, &ignored) != MR_OK ||
 	    nudge_parse(buf_str(&text), &e->nudge, &all->own, &ignored) != MR_OK)
 		return;
-	if (e->nudge.expires_ms <= now) {
+	if (e->nudge.expires_ms <= now || is_settled(all, &e->nudge)) {
 		if (all->lock)
 			nudge_drop(all->room, all->agent, name);
 		return;

@@ -159,7 +159,7 @@ mr_stop_open(struct mr_room *room, const struct mr_self *self, enum mr_inject_fo
 		rc = find_held(s, err);
 	if (rc == MR_OK && !is_new(s))
 		rc = mr_fail(err, MR_EMPTY, "nothing keeps '%s' from going idle", self->agent);
-	if (rc == MR_OK && mr_inject_open(room, self, format, &s->mail, &nothing) == MR_OK)
+	if (rc == MR_OK && inject_open_insisting(room, self, format, &s->mail, &nothing) == MR_OK)
 		buf_adds(&s->text, mr_inject_text(s->mail));
 	if (rc == MR_OK)
 		add_held(s);

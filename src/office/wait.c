@@ -10,6 +10,7 @@
  */
 #include "base/clock.h"
 #include "base/error.h"
+#include "office/handoff.h"
 #include "office/nudge.h"
 #include "office/office.h"
 #include <poll.h>
@@ -29,7 +30,7 @@ struct waiting {
 	bool wants_nudges, nudged;
 	struct mr_names old_nudges; /* who waits for certain mail is not kept from it by these */
 	bool moved;                 /* something changed between the names and the reading: look again at once */
-	bool control;               /* a control message was met, which ends nobody's wait: it is for a patrol */
+	bool control;               /* mail was met that ends nobody's wait: for a patrol, or for the next life */
 };
 
 static int
@@ -47,13 +48,17 @@ is_rejected(const struct waiting *w, const char *id)
 	return w->rejected.n > 0 && bsearch(&key, w->rejected.v, w->rejected.n, sizeof(key), by_id);
 }
 
-/* Who asks for one by its type is a program. */
+/* Control messages, and what this life left for the next one. Who asks for one by its type is a program. */
 static bool
-is_for_patrol(struct waiting *w, const struct mr_message *msg)
+is_for_others(struct waiting *w, const struct mr_message *msg)
 {
 	const struct mr_filter *filter = w->matcher.filter;
 	struct mr_error broken = { 0 };
 
+	if (filter && filter->life > 0 && msg->sender_life == filter->life && handoff_is_own(msg, w->agent)) {
+		w->control = true;
+		return true;
+	}
 	if ((filter && filter->type) || !mr_is_control(w->room, w->agent, msg, &broken))
 		return false;
 	w->control = true;
@@ -66,7 +71,7 @@ note_name(void *ctx, const struct mr_message *msg)
 	struct waiting *w = ctx;
 
 	if (w->matcher.depth == SCAN_NAMES) {
-		w->hit = !(msg->flags & MR_SEEN) && !is_for_patrol(w, msg);
+		w->hit = !(msg->flags & MR_SEEN) && !is_for_others(w, msg);
 		return !w->hit;
 	}
 	return is_rejected(w, msg->id) || candidates_add(&w->fresh, msg);
@@ -82,7 +87,7 @@ judge_fresh(struct waiting *w, struct mr_error *err)
 		    w->room, w->agent, w->fresh.v[i].id, MR_INBOX, w->matcher.depth, &msg, &ignored);
 
 		if (rc == MR_OK && !(msg.flags & MR_SEEN) && matcher_fits(&w->matcher, &msg) &&
-		    !is_for_patrol(w, &msg)) {
+		    !is_for_others(w, &msg)) {
 			w->hit = true;
 			return MR_OK;
 		}
@@ -107,7 +112,7 @@ judge_at_once(void *ctx, const struct mr_message *msg)
 {
 	struct waiting *w = ctx;
 
-	w->hit = !(msg->flags & MR_SEEN) && matcher_fits(&w->matcher, msg) && !is_for_patrol(w, msg);
+	w->hit = !(msg->flags & MR_SEEN) && matcher_fits(&w->matcher, msg) && !is_for_others(w, msg);
 	return !w->hit && ((msg->flags & MR_SEEN) || candidates_add(&w->rejected, msg));
 }
 
@@ -158,7 +163,7 @@ look(struct waiting *w, struct mr_error *err)
 	return rc;
 }
 
-/* What came this very moment is not looked for; but it may be for a patrol. */
+/* What came this very moment is not looked for; but it may be for others. */
 static bool
 came_now(struct waiting *w, void *watch)
 {
@@ -166,7 +171,7 @@ came_now(struct waiting *w, void *watch)
 	mr_auto(mr_message_done) struct mr_message msg = { 0 };
 
 	return w->matcher.depth == SCAN_NAMES && d->watch_saw_mail && d->watch_saw_mail(w->room, watch, &msg) &&
-	       !is_for_patrol(w, &msg);
+	       !is_for_others(w, &msg);
 }
 
 /* pause_ms grows only where there is no watch. */

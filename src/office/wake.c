@@ -7,7 +7,6 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/id.h"
 #include "office/memory.h"
 #include "office/nudge.h"
 #include <poll.h>
@@ -182,26 +181,59 @@ mr_wake_close(struct mr_wake *wake)
 
 /* ---- Mail that is announced by typing ---- */
 
+static int64_t
+limited_until(struct wake_look *l, const char *agent, const char *id, struct mr_message *ret_msg)
+{
+	mr_auto(buf_done) struct buf key = BUF_INIT;
+	struct mr_error ignored = { 0 };
+
+	if (l->room->driver->fetch(l->room, agent, id, MR_INBOX, SCAN_HEADERS, ret_msg, &ignored) != MR_OK)
+		return 0; /* read already */
+	wakes_load(l->room, &l->wakes);
+	wake_key(l->room, ret_msg, agent, &key);
+	return buf_ok(&key) ? wakes_until(&l->wakes, buf_z(&key)) : 0;
+}
+
+static void
+say_limited(int64_t until_ms, char *ret, size_t size)
+{
+	char at[RFC3339_LEN + 1];
+
+	if (until_ms == WAKE_NEVER) {
+		(void)snprintf(ret, size, "automatic mail wakes nobody twice in a thread");
+		return;
+	}
+	time_rfc3339(until_ms + 59999, at); /* the minute in which it is over */
+	(void)snprintf(ret, size, "wakes of this thread are limited until %.5s UTC", at + 11);
+}
+
+bool
+mr_wake_limited(struct mr_room *room, const char *agent, const char *id, char ret_why[MR_WAKE_WHY_MAX])
+{
+	mr_auto(mr_message_done) struct mr_message msg = { 0 };
+	mr_auto(wake_look_done) struct wake_look l = { .room = room };
+	int64_t until = limited_until(&l, agent, id, &msg);
+
+	if (until != 0)
+		say_limited(until, ret_why, MR_WAKE_WHY_MAX);
+	return until != 0;
+}
+
 enum mr_rc
 mr_wake_by_mail(struct mr_room *room, const struct mr_self *self, const char *agent, const char *id,
     const struct mr_wake_options *options, struct mr_error *err)
 {
 	mr_auto(mr_message_done) struct mr_message msg = { 0 };
 	mr_auto(wake_look_done) struct wake_look l = { .room = room, .self = self, .options = options };
-	mr_auto(buf_done) struct buf key = BUF_INIT;
-	struct mr_error ignored = { 0 };
-	bool told = false;
+	int64_t until = limited_until(&l, agent, id, &msg);
+	char why[MR_WAKE_WHY_MAX];
 
-	if (room->driver->fetch(room, agent, id, MR_INBOX, SCAN_HEADERS, &msg, &ignored) != MR_OK)
-		return MR_OK; /* read already */
-	wakes_load(room, &l.wakes);
-	wake_key(room, &msg, agent, &key);
-	if (!buf_ok(&key) || wakes_allow(&l.wakes, buf_z(&key), id_time_ms(msg.id), &told))
+	if (until == 0)
 		return MR_OK;
-	if (!told)
-		wake_tell_operator(&l, &msg, agent, buf_z(&key));
-	return mr_fail(
-	    err, MR_REFUSED, "mail in this thread has woken agents too often lately: '%s' was not nudged", agent);
+	if (until != WAKE_NEVER)
+		wake_tell_operator(&l, &msg, agent);
+	say_limited(until, why, sizeof why);
+	return mr_fail(err, MR_REFUSED, "%s: '%s' was not nudged", why, agent);
 }
 
 void

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * wake_limit.c - how often a thread has woken somebody lately: one small record of the room, a line a thread,
+ * wake_limit.c - how often mail from one to another in a thread has woken somebody lately: one small record of the
+ * room, a line for each,
  *
  *	<sha256 of the thread> <+ or -: was the operator told> <unix ms> ...
  *
@@ -77,7 +78,7 @@ parse_line(struct mr_str line, struct wakes *w)
 		return;
 	memcpy(t->hash, hash.ptr, 64);
 	t->told = told.ptr[0] == '+';
-	while (t->n < WAKE_LIMIT && next_word(&line, &word) && str_to_u64(word, &ms) && ms <= INT64_MAX)
+	while (t->n < WAKE_LIMIT_MAX && next_word(&line, &word) && str_to_u64(word, &ms) && ms <= INT64_MAX)
 		t->at_ms[t->n++] = (int64_t)ms;
 }
 
@@ -111,28 +112,41 @@ format(const struct wakes *w, int64_t now_ms, struct buf *out)
 
 /* ---- Keys ---- */
 
-static void
-add_pair(const char *a, const char *b, struct buf *out)
-{
-	bool swap = strcmp(a, b) > 0;
+#define AUTO "auto\n" /* before the key of what programs write */
 
-	buf_addf(out, "%s\n%s", swap ? b : a, swap ? a : b);
+/* Answers of programs to programs have no end. */
+static bool
+is_automatic(const struct mr_message *msg)
+{
+	const char *how = mr_message_header(msg, "Auto-Submitted");
+
+	return (how && !ascii_caseeq(how, "no")) || ascii_caseeq(msg->type, "notice");
+}
+
+void
+wake_thread_key(const struct mr_room *room, const struct mr_message *msg, const char *agent, struct buf *out)
+{
+	bool swap = strcmp(msg->from, agent) > 0;
+
+	if ((room->driver->abilities & ROOM_THREADS) && *msg->thread)
+		buf_addf(out, "thread\n%s", msg->thread);
+	else
+		buf_addf(out, "pair\n%s\n%s", swap ? agent : msg->from, swap ? msg->from : agent);
 }
 
 void
 wake_key(const struct mr_room *room, const struct mr_message *msg, const char *agent, struct buf *out)
 {
-	if ((room->driver->abilities & ROOM_THREADS) && *msg->thread)
-		buf_addf(out, "thread\n%s", msg->thread);
-	else
-		add_pair(msg->from, agent, out);
+	if (is_automatic(msg))
+		buf_adds(out, AUTO);
+	wake_thread_key(room, msg, agent, out);
+	buf_addf(out, "\n%s\n%s", msg->from, agent);
 }
 
 void
 wake_nudge_key(const char *from, const char *agent, struct buf *out)
 {
-	buf_adds(out, "nudge\n");
-	add_pair(from, agent, out);
+	buf_addf(out, "nudge\n%s\n%s", from, agent);
 }
 
 static struct wake_thread *
@@ -148,15 +162,46 @@ find(const struct wakes *w, const char *key)
 }
 
 bool
-wakes_allow(const struct wakes *w, const char *key, int64_t at_ms, bool *ret_told)
+wakes_told(const struct wakes *w, const char *thread)
+{
+	const struct wake_thread *t = find(w, thread);
+
+	return t && t->told;
+}
+
+/* Of the time after the last wake: the mail wakes when it is over, and a loop goes on at that pace at most. A clock
+ * that was set back keeps nobody asleep. */
+int64_t
+wakes_until(const struct wakes *w, const char *key)
 {
 	const struct wake_thread *t = find(w, key);
-	size_t lately = 0;
 
-	*ret_told = t && t->told;
-	for (size_t i = 0; t && i < t->n; i++)
-		lately += t->at_ms[i] > at_ms - WAKE_WINDOW_MS;
-	return lately < WAKE_LIMIT;
+	if (!t || t->n == 0)
+		return 0;
+	if (str_starts(str_of(key), AUTO))
+		return WAKE_NEVER;
+	int64_t now_ms = clock_now_ms(), last = t->at_ms[t->n - 1], until = last + w->rule.window_ms;
+
+	if (t->n < w->rule.limit || last - t->at_ms[t->n - w->rule.limit] >= w->rule.window_ms)
+		return 0;
+	return last <= now_ms && now_ms < until ? until : 0;
+}
+
+bool
+wake_rule_parse(const char *line, struct wake_rule *ret)
+{
+	const char *slash = line ? strchr(line, '/') : NULL;
+	uint64_t n = 0;
+	int64_t ms = 0;
+
+	*ret = (struct wake_rule){ WAKE_LIMIT, WAKE_WINDOW_MS };
+	if (!line)
+		return true;
+	if (!slash || !str_to_u64((struct mr_str){ line, (size_t)(slash - line) }, &n) || n < 1 || n > WAKE_LIMIT_MAX ||
+	    !duration_parse(str_of(slash + 1), &ms) || ms < 1000 || ms > DAY_MS)
+		return false;
+	*ret = (struct wake_rule){ (size_t)n, ms };
+	return true;
 }
 
 /* ---- Where it is kept ---- */
@@ -188,6 +233,7 @@ wakes_load(struct mr_room *room, struct wakes *ret)
 		(void)room->driver->record_get(room, WAKES, "", WAKES_NAME, &text, &ignored);
 	else if (open_state(room, &fd, name, &ignored) == MR_OK)
 		(void)file_read(fd, name, WAKES_MAX, &text, &ignored);
+	(void)wake_rule_parse(mr_room_setting(room, "Wake-Limit"), &ret->rule);
 	parse(buf_str(&text), ret);
 }
 
@@ -217,15 +263,16 @@ change(struct mr_room *room, edit_fn *edit, void *ctx, struct mr_error *err)
 
 struct changing {
 	const struct mr_names *keys;
+	size_t limit;
 	bool told; /* else: woken */
 };
 
 static void
-note_wake(struct wake_thread *t, int64_t now_ms)
+note_wake(struct wake_thread *t, size_t limit, int64_t now_ms)
 {
-	if (t->n == WAKE_LIMIT) {
-		memmove(t->at_ms, t->at_ms + 1, (WAKE_LIMIT - 1) * sizeof t->at_ms[0]);
-		t->n--;
+	if (t->n >= limit) {
+		memmove(t->at_ms, t->at_ms + (t->n - limit + 1), (limit - 1) * sizeof t->at_ms[0]);
+		t->n = limit - 1;
 	}
 	t->at_ms[t->n++] = now_ms;
 }
@@ -246,10 +293,8 @@ edit_threads(void *ctx, bool exists, struct buf *text, struct mr_error *err)
 			sha256_hex(str_of(c->keys->v[i]), t->hash);
 		if (!t)
 			return mr_nomem(err);
-		if (c->told)
-			t->told = true;
-		else
-			note_wake(t, now_ms);
+		t->told = t->told || c->told;
+		note_wake(t, c->limit, now_ms); /* of a thread that was told of: when */
 	}
 	buf_clear(text);
 	format(&w, now_ms, text);
@@ -259,7 +304,10 @@ edit_threads(void *ctx, bool exists, struct buf *text, struct mr_error *err)
 enum mr_rc
 wakes_count(struct mr_room *room, const struct mr_names *keys, struct mr_error *err)
 {
-	struct changing c = { .keys = keys };
+	struct wake_rule rule;
+
+	(void)wake_rule_parse(mr_room_setting(room, "Wake-Limit"), &rule);
+	struct changing c = { .keys = keys, .limit = rule.limit };
 
 	return keys->n > 0 ? change(room, edit_threads, &c, err) : MR_OK;
 }
@@ -268,7 +316,7 @@ enum mr_rc
 wakes_note_told(struct mr_room *room, const char *key, struct mr_error *err)
 {
 	mr_auto(mr_names_done) struct mr_names keys = { 0 };
-	struct changing c = { .keys = &keys, .told = true };
+	struct changing c = { .keys = &keys, .limit = 1, .told = true };
 
 	return names_add(&keys, str_of(key)) ? change(room, edit_threads, &c, err) : mr_nomem(err);
 }

@@ -3,14 +3,15 @@
  * wake_look.c - what an idle agent is woken for: mail that was not announced to this life yet, nudges, and work in a
  * queue that it may claim. Looking consumes nothing.
  *
- * A thread that has woken somebody too often lately wakes nobody any more (wake_limit.c): the mail is there, and is
- * announced with the next prompt. The operator is told of such a thread, once.
+ * Mail of a thread that has woken an agent too often lately wakes it only when some time has passed (wake_limit.c): it
+ * is there, and is announced with the next prompt. The operator is told of such a thread, once.
  */
 #include "office/wake.h"
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/id.h"
+#include "office/handoff.h"
 #include "office/memory.h"
 #include "office/nudge.h"
 
@@ -44,18 +45,21 @@ add_key(struct wake_look *l, const struct buf *key)
 /* ---- Too often ---- */
 
 static void
-write_notice(const struct mr_message *msg, const char *agent, struct buf *out)
+write_notice(const struct wakes *w, const struct mr_message *msg, const char *agent, struct buf *out)
 {
-	buf_addf(out,
-	    "%d times within %d minutes mail of one thread has woken an agent, and then there was more, from %s",
-	    WAKE_LIMIT, (int)(WAKE_WINDOW_MS / 60000), *msg->from ? msg->from : "somebody");
-	buf_addf(out, " to %s. It is stored as ever, but such mail wakes nobody now.\n\n", agent);
-	buf_addf(out, "mailroom --as %s thread %s\n", agent, msg->id);
+	char window[24];
+
+	duration_text(w->rule.window_ms, window);
+	buf_addf(out, "%zu times within %s mail of one thread from %s has woken %s, and then there was more.",
+	    w->rule.limit, window, *msg->from ? msg->from : "somebody", agent);
+	buf_addf(out, " It is stored as ever, and wakes again when %s have passed. Wake-Limit in the room's settings ",
+	    window);
+	buf_addf(out, "changes that.\n\nmailroom --as %s thread %s\n", agent, msg->id);
 }
 
 /* Final: to try again would change nothing. */
 static bool
-send_notice(struct wake_look *l, const struct mr_message *msg, const char *agent, const char *key)
+send_notice(struct wake_look *l, const struct mr_message *msg, const char *agent, const char *thread)
 {
 	mr_auto(buf_done) struct buf text = BUF_INIT, once = BUF_INIT;
 	const char *to[] = { OPERATOR, NULL }, *subject = "agents keep waking each other";
@@ -63,8 +67,8 @@ send_notice(struct wake_look *l, const struct mr_message *msg, const char *agent
 	struct mr_error err = { 0 };
 	char hash[65];
 
-	sha256_hex(str_of(key), hash);
-	write_notice(msg, agent, &text);
+	sha256_hex(str_of(thread), hash);
+	write_notice(&l->wakes, msg, agent, &text);
 	buf_addf(&once, "wakes-%s", hash);
 	struct mr_draft draft = { .to = to, .subject = subject, .body = buf_z(&text), .body_len = text.len };
 
@@ -82,20 +86,22 @@ send_notice(struct wake_look *l, const struct mr_message *msg, const char *agent
 
 /* One message to several agents is met by several waiters at once: one after the other. */
 void
-wake_tell_operator(struct wake_look *l, const struct mr_message *msg, const char *agent, const char *key)
+wake_tell_operator(struct wake_look *l, const struct mr_message *msg, const char *agent)
 {
+	mr_auto(buf_done) struct buf thread = BUF_INIT;
 	const struct room_driver *d = l->room->driver;
 	mr_auto(wakes_done) struct wakes now = { 0 };
 	struct mr_error ignored = { 0 };
 	void *lock = NULL;
-	bool told = false;
 
+	wake_thread_key(l->room, msg, agent, &thread);
+	if (!buf_ok(&thread) || wakes_told(&l->wakes, buf_z(&thread)))
+		return;
 	if (d->record_lock && d->record_lock(l->room, WAKES, "", "telling", LOCK_WAIT_MS, &lock, &ignored) != MR_OK)
 		return;
 	wakes_load(l->room, &now);
-	(void)wakes_allow(&now, key, 0, &told);
-	if (!told && send_notice(l, msg, agent, key))
-		(void)wakes_note_told(l->room, key, &ignored);
+	if (!wakes_told(&now, buf_z(&thread)) && send_notice(l, msg, agent, buf_z(&thread)))
+		(void)wakes_note_told(l->room, buf_z(&thread), &ignored);
 	if (lock)
 		d->record_unlock(l->room, lock);
 }
@@ -107,18 +113,22 @@ judge(struct wake_look *l, const struct mr_message *msg)
 {
 	mr_auto(buf_done) struct buf key = BUF_INIT;
 	struct mr_error broken = { 0 };
-	bool told = false;
 
 	if ((msg->flags & MR_SEEN) || announced_find(&l->before, msg->id) ||
 	    mr_is_control(l->room, l->self->agent, msg, &broken))
 		return;
+	/* What this life leaves for the next one it knows. */
+	if (l->self->life > 0 && msg->sender_life == l->self->life && handoff_is_own(msg, l->self->agent))
+		return;
 	wake_key(l->room, msg, l->self->agent, &key);
 	if (!buf_ok(&key))
 		return;
-	if (wakes_allow(&l->wakes, buf_z(&key), id_time_ms(msg->id), &told))
+	int64_t until = wakes_until(&l->wakes, buf_z(&key));
+
+	if (until == 0)
 		add_key(l, &key);
-	else if (!told)
-		wake_tell_operator(l, msg, l->self->agent, buf_z(&key));
+	else if (until != WAKE_NEVER)
+		wake_tell_operator(l, msg, l->self->agent);
 }
 
 static bool
@@ -179,13 +189,12 @@ look_at_nudges(struct wake_look *l)
 	for (size_t i = 0; i < mr_nudges_count(nudges); i++) {
 		const struct mr_nudge *n = mr_nudges_get(nudges, i);
 		mr_auto(buf_done) struct buf key = BUF_INIT;
-		bool told;
 
 		/* That there is mail, the mail says itself, by its own thread. */
 		if (strcmp(n->kind, "mail") == 0)
 			continue;
 		wake_nudge_key(n->from, l->self->agent, &key);
-		if (!wakes_allow(&l->wakes, buf_z(&key), n->at_ms, &told))
+		if (wakes_until(&l->wakes, buf_z(&key)) != 0)
 			continue;
 		l->nudged = true;
 		add_key(l, &key);

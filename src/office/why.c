@@ -12,6 +12,7 @@
 
 struct trail {
 	struct mr_room *room;
+	const char *id;
 	mr_trail_fn *fn;
 	void *ctx;
 	struct mr_names have;    /* agents with a copy, or with one on its way */
@@ -67,12 +68,16 @@ tell_place(void *ctx, const struct place_of *place)
 {
 	struct trail *t = ctx;
 	mr_auto(buf_done) struct buf evidence = BUF_INIT;
+	char limit[MR_WAKE_WHY_MAX];
 
 	buf_adds(&evidence, place->evidence);
 	if (*place->agent && place->folder != MR_SENT) {
 		(void)names_add(&t->have, str_of(place->agent));
 		if (!(place->flags & MR_SEEN))
 			add_presence(&evidence, t->room, place->agent);
+		if (place->folder == MR_INBOX && !(place->flags & MR_SEEN) &&
+		    mr_wake_limited(t->room, place->agent, t->id, limit))
+			buf_addf(&evidence, "; %s", limit);
 	}
 	if (place->folder == MR_DEAD)
 		t->dead = true;
@@ -278,6 +283,7 @@ mr_why(
 
 	if (!room->driver->each_place)
 		return office_lacks(room, "trail of its mail", err);
+	t.id = full;
 	rc = lookup_anywhere(room, self->agent, id, full, err);
 	if (rc == MR_OK)
 		rc = room->driver->each_place(room, full, tell_place, &t, err);

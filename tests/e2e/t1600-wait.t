@@ -129,13 +129,66 @@ else
 	skip 'a waiter without inotify' 'no user namespaces, or not root'
 fi
 
+# ---- what this life left for the next one ----
+room alice bob
+mr --as bob handoff -m 'the parser is next' >/dev/null 2>&1
+exits 3 'a hand-off of this life ends no wait' mr --as bob wait --timeout 1s
+id=$(send alice bob 'and you?')
+exits 0 'other mail does' mr --as bob wait --timeout 1s
+silent_about out HANDOFF 'and is listed alone'
+exits 4 'nobody else answers what was sent to me' mr --as bob wait --id "$id" --timeout 20s
+says err "mailroom reply $id" 'that is said'
+exits 3 'its sender waits' mr --as alice wait --id "$id" --timeout 0
+
+# ---- --read ----
+exits 0 'wait --read' mr --as bob wait --read --timeout 1s
+says out '^and you\?$' 'shows the mail whole'
+same true "$(mr --as bob inbox --all --json | jq "select(.id==\"$id\").read")" 'and marks it read'
+exits 3 'so that the next one waits' mr --as bob wait --read --timeout 0
+send alice bob 'nobody sees it' >/dev/null
+exits 1 'a stdout that is full' sh -c '"$BIN" --as bob wait --read --timeout 0 </dev/null >/dev/full'
+exits 0 'marks nothing' mr --as bob wait --read --timeout 0
+same 'nobody sees it' "$(send alice bob 'nobody sees it' >/dev/null; mr --as bob wait --read --timeout 0 --json | jq -r .body)" 'as JSON'
+
 # a file that nobody can read
 room alice bob
 : >.mailroom/agents/bob/new/1794725999.01m7ezzzzzzzzzzzzzzzzzzzz1.mr
 exits 3 'a file that cannot be read does not end a wait' mr --as bob wait --timeout 1s
+same 1 "$(grep -c skipped err)" 'and is told of, once'
+says err 'no mail came for bob that can be read' 'with what did not come'
+exits 3 'check counts no such file' mr --as bob check
+says err "skipped .*mailroom doctor" 'and tells of it'
+says out 'no unread mail for bob that can be read' 'and what there is not'
+same 1 "$(mr --as bob check --json 2>/dev/null | jq .unreadable)" 'as JSON'
+exits 3 'recv has nothing to take' mr --as bob recv
+says err "skipped .*mailroom doctor" 'and tells why'
+exits 0 'a hook' mr --as bob check --inject
+says out '^1 message for you cannot be read, and is kept: mailroom doctor' 'tells of it'
+exits 0 'the hook after it' mr --as bob check --inject
+same '' "$(cat out)" 'does not'
 exits 0 'drain' mr --as bob drain
 says err 'skipped' 'tells of it'
 send alice bob 'readable' >/dev/null
 exits 0 'mail beside it does' mr --as bob wait --timeout 1s
 says out 'readable' 'and is listed'
+
+# in the rooms of other programs
+state=$scratch/.chipset/state
+mkdir -p "$state/mail/bob"
+printf '{' >"$state/mail/bob/2026-07-01T08-15-30.250Z-alice.json"
+mkdir -p w/bob/.mailbox/inbox
+echo junk >w/bob/.mailbox/inbox/749483aaff75eb7d3adcd18e72c5f8c8
+mr --room "handoff:$scratch/h" register bob >/dev/null
+echo junk >"$(echo h/*/inbox)/20261116T043326Z-ca5f2dd9-hi.md"
+for spec in "chipset:$state" "handoff:$scratch/h" "workspace:$scratch/w"; do
+	kind=${spec%%:*}
+	exits 3 "$kind: wait" mr --room "$spec" --as bob wait --timeout 0
+	says err skipped "$kind: tells of it"
+	exits 3 "$kind: check" mr --room "$spec" --as bob check
+	says err skipped "$kind: tells of it"
+	exits 0 "$kind: the hook" mr --room "$spec" --as bob check --inject
+	says out 'cannot be read' "$kind: tells of it"
+	exits 0 "$kind: the hook after it" mr --room "$spec" --as bob check --inject
+	same '' "$(cat out)" "$kind: does not"
+done
 finish

@@ -123,6 +123,13 @@ same 0 "$(queued bob)" 'not for mail to oneself, nor unasked'
 echo 'Nudge-On-Send: yes' >>.mailroom/room
 mr --as alice send bob -m 'by rule' >/dev/null; mr --as alice send bob -m 'not this' --no-notify >/dev/null
 same 1 "$(queued bob)" 'a room can ask for it, and --no-notify wins'
+mr --as bob inbox >out 2>/dev/null
+says out 'you have mail from alice' 'a nudge about mail is shown while it is unread'
+mr --as bob drain >/dev/null
+mr --as alice send bob --no-notify -m 'later' >/dev/null 2>&1
+exits 0 'the hook' mr --as bob check --inject
+silent_about out 'you have mail' 'reading the mail retires it, also when more comes'
+same 0 "$(queued bob)" 'and it is gone'
 
 # ---- chipset ----
 mkdir -p chip/mail

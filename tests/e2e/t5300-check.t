@@ -30,6 +30,8 @@ mr takeover bob >/dev/null 2>&1
 check 'a new life is told again' sh -c "'$BIN' --as bob check --inject </dev/null | grep -q $id"
 id=$(mr --as alice send bob --priority urgent -s 'stop it' -m now 2>/dev/null)
 inject bob >/dev/null
+same '' "$(inject bob)" 'urgent mail is not told twice in a request'
+sed -i 's/+.*/+1/' .mailroom/records/announced/bob/*
 inject bob >out
 says out '^URGENT: 1 urgent message' 'urgent mail is told until it is read'
 says out '^Plus 1 more unread message' 'with a count of the rest'

@@ -125,6 +125,7 @@ same 2 "$(ends a 80)" 'until it gave it back'
 # ---- two polite agents ----
 mkdir -p ../polite/alpha ../polite/beta && cd ../polite
 "$BIN" init --name club >/dev/null 2>&1 </dev/null
+echo 'Wake-Limit: 3/10m' >>.mailroom/room
 (cd alpha && hook p1 SessionStart >/dev/null); (cd beta && hook p2 SessionStart >/dev/null)
 # An agent that answers whatever wakes it, and goes idle again.
 polite() { # polite SESSION
@@ -144,7 +145,7 @@ sleep 0.5
 send alpha beta 'You are welcome' >first
 n=0; while [ "$(mr --as operator inbox --json 2>/dev/null | wc -l)" -eq 0 ] && [ $n -lt 200 ]; do sleep 0.1; n=$((n + 1)); done
 sleep 1
-same 6 "$(wc -l <wakes)" 'two agents that answer each other wake each other six times'
+same 6 "$(wc -l <wakes)" 'two agents that answer each other wake each other three times each'
 same 1 "$(mr --as operator inbox --json | wc -l)" 'then the operator has one notice'
 mr --as operator read "$(mr --as operator inbox --json | jq -r .id)" >out 2>/dev/null
 says out '^Subject: agents keep waking each other' 'which says so'
@@ -157,7 +158,10 @@ n=0; while [ "$(wc -l <wakes)" -lt 12 ] && [ $n -lt 100 ]; do sleep 0.1; n=$((n 
 sleep 0.5
 same 12 "$(wc -l <wakes)" 'up to its own limit'
 CLAUDE_CODE_SESSION_ID=p1 "$BIN" send beta --notify --thread "$(cat first)" -m 'and yet' </dev/null >out 2>err
-says err 'too often lately: .beta. was not nudged' 'nor is anybody nudged for mail of that thread'
+says err 'limited until [0-9:]* UTC: .beta. was not nudged' 'nor is anybody nudged for mail of that thread'
+says err "^mailroom: stored for 'beta'; wakes of this thread are limited until [0-9:]* UTC" 'the sender is told'
+mr --as beta why "$(cat out)" >why
+says why 'unread.*; wakes of this thread are limited until [0-9:]* UTC' 'and so does why'
 same 2 "$(mr --as operator inbox --all --json | wc -l)" 'one notice a thread'
 # Nobody is told to stop: the waiters of the agents end with their sessions.
 for s in p1 p2; do event $s SessionEnd | "$BIN" hook claude-code; done

@@ -106,8 +106,9 @@ while IFS= read -r line; do
 	(cd world && mailroom --as bob send queue:jobs -m work </dev/null >/dev/null 2>&1; mailroom recv --from carol >work </dev/null
 		TOKEN=$(sed -n 's,^token \([0-9a-z]*\).*,\1,p' work); export TOKEN
 		[ -d "$HOME/.claude/teams/blue-team/inboxes" ] || mkdir -p "$HOME/.claude/teams/blue-team/inboxes"
+		asked=$(mailroom send bob -m 'and you?' </dev/null 2>/dev/null)
 		case $line in *register*) name=newcomer; unset CLAUDE_CODE_SESSION_ID; export XDG_STATE_HOME="$scratch/user-state" ;; *) name=carol ;; esac
-		printf '%s\n' "$line" | fill $name | sed 's/wait --id/wait --timeout 0 --id/; s/ >work; cat.*//' >../run.sh
+		printf '%s\n' "$line" | fill $name | sed "s/wait --id [0-9a-z]*/wait --timeout 0 --id $asked/; s/ >work; cat.*//" >../run.sh
 		timeout 20 sh -eu ../run.sh <../text >../out 2>../err); rc=$?
 	case " $* " in *" $rc "*) ok "in the text: $line" ;; *) note <run.sh; note <err; not_ok "in the text: $line (exit $rc)" ;; esac
 done <inline

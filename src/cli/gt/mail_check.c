@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* mail_check.c - gt mail check: for hooks. 0 there is unread mail, 1 there is none; with --inject always 0. */
 #include "cli/gt/gt.h"
+#include "cli/printout.h"
 
 /* A hook must never stop its harness: what goes wrong is said on stderr at most, also outside a room. */
 static int
@@ -46,6 +47,7 @@ static int
 run_check(struct cli *cli)
 {
 	struct mr_error err = { 0 };
+	struct printout l = { .cli = cli };
 	size_t unread = 0;
 
 	if (opt_flag(cli, "inject"))
@@ -54,7 +56,7 @@ run_check(struct cli *cli)
 		return cli_fail(cli, &err);
 	if (!gt_act_as(cli, opt_text(cli, "identity")))
 		return EXIT_FAILED;
-	if (mr_check(cli->room, cli->self.agent, &unread, &err) != MR_OK)
+	if (mr_check_all(cli->room, cli->self.agent, printout_trouble, &l, &unread, &err) != MR_OK)
 		return cli_fail(cli, &err);
 	if (cli->json) {
 		print_json(cli, unread);

@@ -145,8 +145,10 @@ static const char *const about[] = {
 	"agent may claim, gathers for two seconds what else comes, prints it on standard error and exits with 2, which "
 	"starts a turn in a session of Claude Code that is idle. There is one for each session: an older one leaves "
 	"when "
-	"a newer one comes. After 6 wakes in one thread within 10 minutes further mail in it wakes nobody, and the "
-	"operator is told, once.",
+	"a newer one comes. After 30 wakes by mail of one agent in one thread within 10 minutes (the room's "
+	"Wake-Limit, "
+	"30/10m) further mail in that direction wakes when 10 minutes have passed; its sender and 'mailroom why' are "
+	"told, and the operator once. Mail with Auto-Submitted, or of type notice, wakes once in a thread.",
 	"Where there is no room it does nothing. Whatever goes wrong, it exits with 0 within five seconds and says why "
 	"in "
 	"hook.log in mailroom's state folder.",

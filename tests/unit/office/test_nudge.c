@@ -108,6 +108,7 @@ the_same_twice_is_one(void **state)
 	assert_false(tap(&t, &t.alice, "bob", (struct mr_nudge){ .text = "ping" }).coalesced);
 	assert_true(tap(&t, &t.alice, "bob", (struct mr_nudge){ .text = "ping" }).coalesced);
 	assert_false(tap(&t, &t.carol, "bob", (struct mr_nudge){ .text = "ping" }).coalesced);
+	town_send(&t, &t.alice, "bob", "the mail", NULL);
 	assert_false(tap(&t, &t.alice, "bob", (struct mr_nudge){ .text = "mail 1", .kind = "mail" }).coalesced);
 	assert_true(tap(&t, &t.alice, "bob", (struct mr_nudge){ .text = "mail 2", .kind = "mail" }).coalesced);
 	nudges = take(&t, "bob");

@@ -108,15 +108,14 @@ nudges_wake(void **state)
 	assert_woken(&t, &t.bob, NULL);
 	assert_ok(mr_dnd_set(t.room, "bob", false, &err));
 	assert_woken(&t, &t.bob, "please");
-	/* Two who nudge each other are stopped, too: four more, whoever sends. */
+	/* One who nudges all the time is slowed down, too. */
 	for (int i = 0; i < WAKE_LIMIT - 2; i++) {
 		char text[20];
 
 		(void)snprintf(text, sizeof text, "nudge %d", i);
 		nudge.text = text;
-		assert_ok(mr_nudge_send(
-		    t.room, i % 2 ? &t.alice : &t.bob, i % 2 ? "bob" : "alice", &nudge, &how, &done, &err));
-		assert_woken(&t, i % 2 ? &t.bob : &t.alice, text);
+		assert_ok(mr_nudge_send(t.room, &t.alice, "bob", &nudge, &how, &done, &err));
+		assert_woken(&t, &t.bob, text);
 	}
 	nudge.text = "too much";
 	assert_ok(mr_nudge_send(t.room, &t.alice, "bob", &nudge, &how, &done, &err));
@@ -173,15 +172,17 @@ answer(struct town *t, const struct mr_self *self, const char *id, char *ret_id)
 }
 
 static void
-a_thread_wakes_six_times(void **state)
+each_direction_of_a_thread_has_its_limit(void **state)
 {
 	struct town t = town_later(state);
 	char id[MR_ID_LEN + 1], other[MR_ID_LEN + 1];
+	char why[MR_WAKE_WHY_MAX] = "";
 	struct mr_error err = { 0 };
 
 	notices = 0;
 	town_send(&t, &t.alice, "bob", "hello", id);
-	for (int i = 0; i < WAKE_LIMIT; i++) {
+	assert_false(mr_wake_limited(t.room, "bob", id, why));
+	for (int i = 0; i < 2 * WAKE_LIMIT; i++) {
 		const struct mr_self *self = i % 2 ? &t.alice : &t.bob;
 
 		assert_woken(&t, self, i > 0 ? "Re: hello" : "hello");
@@ -194,6 +195,12 @@ a_thread_wakes_six_times(void **state)
 	assert_int_equal(notices, 1);
 	assert_rc(mr_wake_by_mail(t.room, &t.alice, "bob", id, &options, &err), MR_REFUSED);
 	assert_int_equal(notices, 1);
+	assert_true(mr_wake_limited(t.room, "bob", id, why));
+	assert_non_null(strstr(why, "wakes of this thread are limited until "));
+	/* The other direction is the other's. */
+	answer(&t, &t.bob, id, id);
+	assert_woken(&t, &t.alice, NULL);
+	assert_int_equal(notices, 1);
 	/* Another thread is another matter. */
 	town_send(&t, &t.alice, "bob", "something else", other);
 	assert_ok(mr_wake_by_mail(t.room, &t.alice, "bob", other, &options, &err));
@@ -202,29 +209,30 @@ a_thread_wakes_six_times(void **state)
 }
 
 static void
-what_was_too_much_stays_so(void **state)
+what_was_too_much_wakes_later(void **state)
 {
 	struct town t = town_later(state);
 	char id[MR_ID_LEN + 1];
 
 	town_send(&t, &t.alice, "bob", "hello", id);
-	for (int i = 0; i < WAKE_LIMIT; i++) {
+	for (int i = 0; i < 2 * WAKE_LIMIT; i++) {
 		const struct mr_self *self = i % 2 ? &t.alice : &t.bob;
 
 		assert_woken(&t, self, "hello");
 		answer(&t, self, id, id);
 	}
 	assert_woken(&t, &t.bob, NULL);
-	/* Later the same message still wakes nobody, or it would begin again by itself; a new one does. */
-	clock_shift_ms(today_ms + WAKE_WINDOW_MS + 1000);
+	clock_shift_ms(today_ms + WAKE_WINDOW_MS - 60000);
 	assert_woken(&t, &t.bob, NULL);
+	clock_shift_ms(today_ms + WAKE_WINDOW_MS + 60000);
+	assert_woken(&t, &t.bob, "hello");
 	answer(&t, &t.bob, id, id);
 	assert_woken(&t, &t.alice, "hello");
 	town_done(&t);
 }
 
 static void
-six_in_a_long_time_are_not_too_many(void **state)
+many_in_a_long_time_are_not_too_many(void **state)
 {
 	struct town t = town_later(state);
 	char id[MR_ID_LEN + 1];
@@ -234,12 +242,52 @@ six_in_a_long_time_are_not_too_many(void **state)
 	for (int i = 0; i < 3 * WAKE_LIMIT; i++) {
 		const struct mr_self *self = i % 2 ? &t.alice : &t.bob;
 
-		clock_shift_ms(today_ms + i * (WAKE_WINDOW_MS / (WAKE_LIMIT - 1)));
+		clock_shift_ms(today_ms + i * (WAKE_WINDOW_MS / (2 * (WAKE_LIMIT - 1)) + 1));
 		assert_woken(&t, self, "hello");
 		answer(&t, self, id, id);
 	}
 	assert_int_equal(notices, 0);
 	town_done(&t);
+}
+
+static void
+automatic_mail_wakes_once_in_a_thread(void **state)
+{
+	struct town t = town_later(state);
+	struct mr_draft draft = draft_to(TO("bob"), "out of office");
+	char id[MR_ID_LEN + 1], why[MR_WAKE_WHY_MAX];
+
+	draft.headers = &(struct mr_header){ .name = "Auto-Submitted", .value = "auto-replied" };
+	draft.headers_n = 1;
+	draft.thread = "deploy";
+	town_send_draft(&t, &t.alice, &draft, id);
+	assert_woken(&t, &t.bob, "out of office");
+	town_send_draft(&t, &t.alice, &draft, id);
+	assert_woken(&t, &t.bob, NULL);
+	assert_true(mr_wake_limited(t.room, "bob", id, why));
+	clock_shift_ms(today_ms + 2 * WAKE_WINDOW_MS);
+	assert_woken(&t, &t.bob, NULL);
+	draft.headers_n = 0;
+	town_send_draft(&t, &t.alice, &draft, id);
+	assert_woken(&t, &t.bob, "out of office");
+	town_done(&t);
+}
+
+static void
+a_limit_is_a_number_and_a_time(void **state)
+{
+	struct wake_rule rule;
+
+	(void)state;
+	assert_true(wake_rule_parse("3/20s", &rule));
+	assert_true(rule.limit == 3 && rule.window_ms == 20000);
+	assert_true(wake_rule_parse(NULL, &rule));
+	assert_true(rule.limit == WAKE_LIMIT && rule.window_ms == WAKE_WINDOW_MS);
+	assert_false(wake_rule_parse("0/20s", &rule));
+	assert_false(wake_rule_parse("101/20s", &rule));
+	assert_false(wake_rule_parse("3", &rule));
+	assert_false(wake_rule_parse("3/soon", &rule));
+	assert_true(rule.limit == WAKE_LIMIT);
 }
 
 /* ---- Stop ---- */
@@ -350,7 +398,7 @@ in_between_only_what_is_urgent_and_new(void **state)
 	assert_rc(mr_inject_open_urgent(t.room, &t.bob, MR_INJECT_REMINDER, &inj, &err), MR_EMPTY);
 	/* The rest is told as if nothing had been. */
 	assert_ok(mr_inject_open(t.room, &t.bob, MR_INJECT_REMINDER, &inj, &err));
-	assert_non_null(strstr(mr_inject_text(inj), "fire"));
+	assert_non_null(strstr(mr_inject_text(inj), "no hurry"));
 	mr_inject_close(inj);
 	town_done(&t);
 }
@@ -366,8 +414,10 @@ what_was_only_counted_wakes_nobody_and_is_listed_later(void **state)
 
 	draft.priority = MR_URGENT;
 	town_send(&t, &t.alice, "bob", "no hurry", NULL);
+	for (int i = 0; i < INJECT_LIST_MAX; i++)
+		town_send(&t, &t.alice, "bob", "another", NULL);
 	town_send_draft(&t, &t.alice, &draft, fire);
-	/* "fire", and one more: at the start of a session, say, beside its waiter. */
+	/* "fire", ten others, and one more: at the start of a session, say, beside its waiter. */
 	assert_ok(mr_inject_open(t.room, &t.bob, MR_INJECT_REMINDER, &inj, &err));
 	assert_null(strstr(mr_inject_text(inj), "no hurry"));
 	assert_ok(mr_inject_shown(inj, &err));
@@ -398,9 +448,11 @@ main(void)
 		ON_BOTH(mail_wakes_once),
 		ON_BOTH(nudges_wake),
 		ON_BOTH(work_wakes_who_may_claim_it),
-		ON_BOTH(a_thread_wakes_six_times),
-		ON_BOTH(what_was_too_much_stays_so),
-		ON_BOTH(six_in_a_long_time_are_not_too_many),
+		ON_BOTH(automatic_mail_wakes_once_in_a_thread),
+		ON_BOTH(a_limit_is_a_number_and_a_time),
+		ON_BOTH(each_direction_of_a_thread_has_its_limit),
+		ON_BOTH(what_was_too_much_wakes_later),
+		ON_BOTH(many_in_a_long_time_are_not_too_many),
 		ON_BOTH(a_stop_is_held_up_once_for_each_reason),
 		ON_BOTH(leases_are_renewed_when_half_is_over),
 		ON_BOTH(in_between_only_what_is_urgent_and_new),
