@@ -3,8 +3,8 @@
  * carry_notice.c - telling a sender what became of his mail, wherever he lives: in this room, or in a linked one. Then
  * the notice is mail like his own, and goes into the queue of that link.
  *
- * With a key, so that whoever finds out again after a kill tells nothing twice. Nothing in it depends on when it is
- * written.
+ * With a key, so that a carrier that finds out again after a kill tells nothing twice. The key alone says that it was
+ * told: the reason may read otherwise by then, and that must not keep the link from going on.
  */
 #include "base/clock.h"
 #include "base/id.h"
@@ -57,7 +57,9 @@ deliver(struct mr_room *room, const struct notice *notice, const struct mr_messa
 		.body_len = body.len,
 		.path = "",
 	};
-	struct delivery what = { .msg = &msg, .to = &targets, .sender = LINK_CLAIMERS, .key = notice->key };
+	struct delivery what = {
+		.msg = &msg, .to = &targets, .sender = LINK_CLAIMERS, .key = notice->key, .key_is_all = true
+	};
 
 	id_new(msg.id);
 	rc = room->driver->deliver(room, &what, &got, err);
