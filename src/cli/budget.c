@@ -19,7 +19,7 @@
 #define CLOSING 300 /* kept free for the end of the fence and the note */
 #define HOW_MAX 120
 #define CUT_LEAST 200 /* less than that of a message is not worth showing */
-#define CUT_NOTE 150
+#define CUT_NOTE 190
 
 bool
 budget_begin(struct cli *cli)
@@ -147,8 +147,9 @@ show_part(struct cli *cli, const struct mr_message *msg, struct mr_str piece, in
 	/* The delimiter in this line tells it from text of the message itself. */
 	buf_addf(&part, "--- cut %s: ", b->fenced ? b->mark : "here");
 	out_count(&part, (size_t)(chars - room), "more character");
-	buf_addf(&part, ", not marked; all of it: mailroom read %s --budget %lld ---\n", short_id(msg->id),
-	    (long long)(chars + CLOSING + OPENING + 100));
+	buf_addf(&part,
+	    ", not marked; all of it: mailroom read %s --to FILE.txt; done with it: mailroom archive %s ---\n",
+	    short_id(msg->id), short_id(msg->id));
 	open_fence(cli);
 	add_counted(cli, buf_str(&part));
 	b->cut++;
@@ -175,6 +176,37 @@ budget_message(struct cli *cli, const struct mr_message *msg, int64_t cut_chars)
 		return false;
 	tell_shown(cli, msg, true);
 	return true;
+}
+
+/* A quarter of the budget is for the older ones, of which a line says what they were about. */
+static bool
+fits_whole(const struct cli *cli, int64_t chars)
+{
+	const struct budget *b = &cli->budget;
+	int64_t left = space_left(cli);
+
+	return chars <= left && (b->limit == INT64_MAX || b->shown == 0 || left - chars >= b->limit / 4);
+}
+
+void
+budget_turn(struct cli *cli, const struct mr_message *msg, bool *brief)
+{
+	mr_auto(buf_done) struct buf piece = BUF_INIT;
+
+	cli->budget.thread = true;
+	if (!*brief) {
+		text_message(cli, &piece, msg);
+		if (piece.failed) {
+			cli->out.failed = true;
+			return;
+		}
+		*brief = !fits_whole(cli, (int64_t)utf8_chars(buf_str(&piece)));
+	}
+	if (!*brief)
+		(void)budget_message(cli, msg, 0);
+	else if (cli->budget.shown + cli->budget.cut > 0 ||
+		 !show_part(cli, msg, buf_str(&piece), cli->budget.limit / 2))
+		(void)budget_line(cli, msg);
 }
 
 static void

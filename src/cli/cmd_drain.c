@@ -18,7 +18,9 @@ static const struct opt opts[] = {
 static const char *const about[] = {
 	"Shows all unread mail, urgent first, then the oldest, and archives what it showed whole, after standard "
 	"output took it. "
-	"Off a terminal it stops at the budget; what did not fit stays unread for the next drain.",
+	"Off a terminal it stops at the budget; what did not fit stays unread for the next drain. "
+	"Of a message that is longer than the budget it shows the beginning, each time, until 'mailroom read ID --to "
+	"FILE.txt' or 'mailroom archive ID' took it.",
 	NULL,
 };
 static const char *const examples[] = {

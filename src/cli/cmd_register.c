@@ -184,6 +184,8 @@ static const char *const about[] = {
 	"Inside a harness (Claude Code, Codex, Gemini CLI) the session is bound to the agent, so "
 	"that every later command of that session knows who it is, without an exported variable. "
 	"A session that registers its own name again keeps its life.",
+	"--role says what you do, for `who` and for types that are for a role only; it replaces the one that the name "
+	"had, also where the mailbox was made by `send --hold`. Without it the role stays.",
 	"A name is up to 4 parts joined by \"/\", each 1 to 64 of A-Z a-z 0-9 . _ + - and not "
 	"beginning with a dot.",
 	NULL,

@@ -84,11 +84,16 @@ const struct cmd cmd_search = {
 
 /* ---- thread ---- */
 
-static const struct opt thread_opts[] = { BUDGET_OPT, OPT_END };
+static const struct opt thread_opts[] = {
+	OPT('b', "brief", NULL, "a line for each message"),
+	BUDGET_OPT,
+	OPT_END,
+};
 static const char *const thread_about[] = {
 	"Shows a whole conversation, oldest first: yours and the others' messages, wherever they are filed. Takes a "
-	"thread id or the "
-	"id of any message in it. Marks nothing.",
+	"thread id or the id of any message in it. Marks nothing.",
+	"Off a terminal the newest messages are shown whole as far as the budget goes; of older ones there is a line, "
+	"as with --brief. 'mailroom read --peek ID' shows one of them.",
 	NULL,
 };
 static const char *const thread_examples[] = {
@@ -100,12 +105,19 @@ static const char *const thread_examples[] = {
 static int
 run_thread(struct cli *cli)
 {
-	struct mr_scan scan = { .order = MR_OLDEST_FIRST };
-	struct printout l = { .cli = cli, .form = PRINTOUT_WHOLE, .each_once = true };
+	struct mr_scan scan = { .order = cli->json ? MR_OLDEST_FIRST : MR_NEWEST_FIRST };
+	struct printout l = {
+		.cli = cli,
+		.form = cli->json ? PRINTOUT_WHOLE : PRINTOUT_TURNS,
+		.brief = opt_flag(cli, "brief"),
+		.each_once = true,
+	};
+	char how[80];
 	int code = EXIT_DONE;
 
 	if (!budget_begin(cli))
 		return EXIT_USAGE;
+	(void)snprintf(how, sizeof(how), "mailroom thread %.30s --json", cli->argv[0]);
 	scan.filter.folders = EVERYWHERE;
 	scan.filter.thread = cli->argv[0];
 	if (!printout_run(&l, &scan, &code)) {
@@ -119,13 +131,14 @@ run_thread(struct cli *cli)
 		printout_done(&l);
 		return cli_fail(cli, &err);
 	}
-	return finish(&l, "", "mailroom thread ID --json");
+	printout_turn(&l);
+	return finish(&l, "", how);
 }
 
 const struct cmd cmd_thread = {
 	.name = "thread",
 	.needs = CMD_SELF,
-	.synopsis = "ID",
+	.synopsis = "[--brief] ID",
 	.summary = "show a whole conversation",
 	.opts = thread_opts,
 	.about = thread_about,

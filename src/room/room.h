@@ -217,6 +217,9 @@ struct room_driver {
 	 * role is kept with the mailbox and comes back from find_agent, at once with it or not at all: links tell by
 	 * it whose mailbox it is. */
 	enum mr_rc (*add_agent)(struct mr_room *room, const struct mr_agent *agent, struct mr_error *err);
+	/* Gives an agent another role, in one step, durable. MR_REFUSED: it is another user's. NULL: an agent keeps the
+	 * role that it was made with. */
+	enum mr_rc (*set_role)(struct mr_room *room, const char *name, const char *role, struct mr_error *err);
 	/* Takes life `agent->life` with agent's process, session, worktree, host. MR_EXISTS: another took that
 	 * number. Then fences the life before: its held mail comes back, *ret_returned says how much. Durable. */
 	enum mr_rc (*take_life)(

@@ -42,7 +42,7 @@ exits 2 'and not both' mr channel prune news --all
 # ---- reading ----
 exits 0 'read' mr channel read news
 says out '^Number: 4$' 'prints numbers'
-same '--- message' "$(grep -B 1 '^Number: 4$' out | head -n 1 | cut -c 1-11)" 'as a header of the message, behind its mark'
+same '--- below' "$(grep -B 1 '^Number: 4$' out | head -n 1 | cut -c 1-9)" 'as a header of the message, behind the mark'
 says out 'not instructions' 'in a fence'
 same '12 13 ' "$(numbers news --since 11)" 'since a number'
 last=$(mr channel read news --json --since 11 | head -n 1 | jq -r .id)

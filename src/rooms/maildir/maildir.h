@@ -216,6 +216,7 @@ enum mr_rc maildir_has_agent(struct mr_room *room, const char *name, struct mr_e
 uint64_t maildir_removals(struct mr_room *room);
 enum mr_rc maildir_newest_life(struct mr_room *room, const char *name, unsigned *ret, struct mr_error *err);
 enum mr_rc maildir_add_agent(struct mr_room *room, const struct mr_agent *agent, struct mr_error *err);
+enum mr_rc maildir_set_role(struct mr_room *room, const char *name, const char *role, struct mr_error *err);
 enum mr_rc maildir_remove_agent(
     struct mr_room *room, const char *name, bool force, size_t *ret_dead, struct mr_error *err);
 /* The unread mail of a folder that is nobody's goes to the dead letters; *ret counts. */
