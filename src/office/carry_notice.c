@@ -21,7 +21,10 @@ write_body(struct buf *out, const struct notice *notice, const struct mr_message
 	buf_addf(out, "%s\n\n", notice->story);
 	if (*notice->reason)
 		buf_addf(out, "Reason: %s\n", notice->reason);
-	buf_addf(out, "Message: %s\nSubject: %s\nSent: %s\n\n%s\n", about->id, about->subject, date, notice->advice);
+	buf_addf(out, "Message: %s\n", about->id);
+	if (*about->subject)
+		buf_addf(out, "Subject: %s\n", about->subject);
+	buf_addf(out, "Sent: %s\n\n%s\n", date, notice->advice);
 	if (!about->body || about->body_len == 0)
 		return;
 	buf_adds(out, "\nThis was its text:\n\n");
@@ -36,7 +39,11 @@ deliver(struct mr_room *room, const struct notice *notice, const struct mr_messa
 	struct delivered got = { 0 };
 	enum mr_rc rc;
 
-	buf_addf(&subject, "Failed: %s", about->subject);
+	if (*about->subject)
+		buf_addf(&subject, "Failed: %s", about->subject);
+	else
+		buf_addf(
+		    &subject, "Failed: your message %s", about->id); /* it was purged here: nothing else is known */
 	write_body(&body, notice, about);
 	buf_adds(&where, target);
 	buf_adds(&who, notice->to);

@@ -92,7 +92,7 @@ if [ -r /proc/self/stat ] && process && mr takeover bob --pid $pid >/dev/null 2>
 else
 	skip 'lives with a process' 'no /proc here'
 fi
-same idle "$(state alice)" 'a life without a process is idle'
+same unknown "$(state alice)" 'of a life without a process nobody knows'
 same never "$(state operator)" 'a mailbox where nobody lived yet says never'
 exits 0 'who as text' mr who
 says out '^NAME +STATE +LIFE +UNREAD' 'is a table'

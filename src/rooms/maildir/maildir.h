@@ -345,7 +345,8 @@ enum mr_rc key_take(struct spool_job *job, const char *sender, const char *key, 
 /* Gives a key back that is a link to our record. MR_OK also when it is not ours. */
 enum mr_rc key_drop(struct spool_job *job, const char *sender, const char *key, struct mr_error *err);
 /* Who used this key? MR_NOTFOUND: nobody. MR_OK: that send is complete (now), its id is in ret_id. MR_REFUSED:
- * for another message (digest NULL: any will do). MR_BUSY: it is still being delivered. MR_INDOUBT: it could not be completed; ret_id is set. */
+ * for another message (digest NULL: any will do). MR_BUSY: it is still being delivered. MR_INDOUBT: it could not be
+ * completed; ret_id is set. */
 enum mr_rc key_find(struct mr_room *room, const char *sender, const char *key, const char *digest,
     char ret_id[MR_ID_LEN + 1], struct mr_error *err);
 /* Now and then: removes this sender's keys that are older than Keep-Keys:. */
