@@ -19,7 +19,7 @@
 #define CLOSING 300 /* kept free for the end of the fence and the note */
 #define HOW_MAX 120
 #define CUT_LEAST 200 /* less than that of a message is not worth showing */
-#define CUT_NOTE 190
+#define CUT_NOTE 210
 
 bool
 budget_begin(struct cli *cli)
@@ -55,7 +55,10 @@ open_fence(struct cli *cli)
 	if (!cli->budget.fenced || cli->budget.open)
 		return;
 	cli->budget.open = true;
-	fence_open(&line, cli->budget.mark);
+	if (cli->budget.own)
+		fence_open_own(&line, cli->budget.mark);
+	else
+		fence_open(&line, cli->budget.mark);
 	add_counted(cli, buf_str(&line));
 }
 
@@ -148,7 +151,8 @@ show_part(struct cli *cli, const struct mr_message *msg, struct mr_str piece, in
 	buf_addf(&part, "--- cut %s: ", b->fenced ? b->mark : "here");
 	out_count(&part, (size_t)(chars - room), "more character");
 	buf_addf(&part,
-	    ", not marked; all of it: mailroom read %s --to FILE.txt; done with it: mailroom archive %s ---\n",
+	    ", not marked; all of it: mailroom read %s --to FILE.txt; away with it: mailroom archive %s "
+	    "--include-unread ---\n",
 	    short_id(msg->id), short_id(msg->id));
 	open_fence(cli);
 	add_counted(cli, buf_str(&part));
@@ -235,6 +239,25 @@ add_note(struct cli *cli, const char *noun, const char *how)
 	add_counted(cli, buf_str(&note));
 }
 
+/* What the signs of the lines mean: only those that are there. */
+static void
+add_legend(struct cli *cli)
+{
+	static const struct {
+		unsigned mark;
+		const char *text;
+	} signs[] = { { LINE_UNREAD, "● unread" }, { LINE_READ, "○ read" }, { LINE_URGENT, "! high or urgent" },
+		{ LINE_PINNED, "F pinned" } };
+	mr_auto(buf_done) struct buf line = BUF_INIT;
+
+	for (size_t i = 0; i < sizeof(signs) / sizeof(signs[0]); i++)
+		if (cli->budget.marks & signs[i].mark)
+			buf_addf(&line, "%s%s", line.len > 0 ? ", " : "", signs[i].text);
+	buf_addc(&line, '\n');
+	add_counted(cli, buf_str(&line));
+	cli->budget.marks = 0;
+}
+
 void
 budget_end(struct cli *cli, const char *noun, const char *how)
 {
@@ -246,6 +269,8 @@ budget_end(struct cli *cli, const char *noun, const char *how)
 		add_counted(cli, buf_str(&line));
 		b->open = false;
 	}
+	if (b->marks && !cli->json)
+		add_legend(cli);
 	if (b->left > 0 && !cli->json)
 		add_note(cli, noun, how);
 }

@@ -20,7 +20,7 @@ static const char *const about[] = {
 	"output took it. "
 	"Off a terminal it stops at the budget; what did not fit stays unread for the next drain. "
 	"Of a message that is longer than the budget it shows the beginning, each time, until 'mailroom read ID --to "
-	"FILE.txt' or 'mailroom archive ID' took it.",
+	"FILE.txt' or 'mailroom archive ID --include-unread' took it.",
 	NULL,
 };
 static const char *const examples[] = {

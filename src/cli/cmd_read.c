@@ -25,7 +25,8 @@ static const char *const about[] = {
 	"text are shown as '<U+001B>'; --json is true to every byte, and so is --raw, but for a terminal, where it "
 	"shows "
 	"such characters, too. A message longer than the budget is shown in part and stays unread: 'read ID --to "
-	"FILE.txt' writes all of it into a new file and marks it read, 'archive ID' puts it away. --to overwrites "
+	"FILE.txt' writes all of it into a new file and marks it read, 'archive ID --include-unread' puts it away. "
+	"--to overwrites "
 	"nothing, and takes only names that end in .txt or .eml: what others wrote shall not become a file that some "
 	"program obeys.",
 	"Off a terminal control messages, which wait for a patrol, are refused with 4; --json shows them.",

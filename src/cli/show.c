@@ -214,6 +214,8 @@ text_line(struct cli *cli, struct buf *out, const struct mr_message *msg)
 	mr_auto(buf_done) struct buf when = BUF_INIT, from = BUF_INIT, type = BUF_INIT;
 	bool unread = (msg->flags & MR_SEEN) == 0, urgent = msg->priority >= MR_HIGH;
 
+	cli->budget.marks |= (unread ? LINE_UNREAD : LINE_READ) | (urgent ? LINE_URGENT : 0) |
+			     (msg->flags & MR_PINNED ? LINE_PINNED : 0);
 	out_styled(cli, out, STYLE_DIM, short_id(msg->id));
 	buf_adds(out, " ");
 	out_styled(cli, out, STYLE_RED, urgent ? "!" : " ");

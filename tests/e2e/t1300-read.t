@@ -73,10 +73,14 @@ head -c 20000 /dev/zero | tr '\0' y >long
 "$BIN" --as alice send bob -f long </dev/null >out 2>/dev/null; e=$(cat out)
 exits 0 'a long one' mr --as bob read "$e"
 [ "$(wc -m <out)" -le 9000 ] && ok 'is shown in part' || not_ok "is shown in part: $(wc -m <out)"
-says out 'read [0-9a-z]+ --to FILE.txt.* archive [0-9a-z]+ ---$' 'with how to get the rest, and how to be rid of it'
+says out 'read [0-9a-z]+ --to FILE.txt.* archive [0-9a-z]+ --include-unread ---$' 'with how to get the rest, and how to be rid of it'
 same 1 "$(unread bob)" 'and stays unread'
 exits 0 'it does not block a drain' mr --as bob drain
 says out 'read [0-9a-z]+ --to FILE.txt' 'which says the same'
+hint=$(sed -n 's/.*away with it: mailroom \(.*\) ---$/\1/p' out)
+check 'the hint can be typed' mr --as bob $hint
+same 0 "$(unread bob)" 'and puts it away'
+mr --as bob mark unread "$e" >/dev/null 2>&1; "$BIN" --as alice send bob -f long </dev/null >out 2>/dev/null; e=$(cat out)
 exits 2 'read --to a name that a program might obey' mr --as bob read "$e" --to .bashrc
 exits 2 'and to a name that is only the end' mr --as bob read "$e" --to ./.txt
 : >there.txt
@@ -130,4 +134,18 @@ silent_about out ' ID' 'hints can be typed'
 exits 0 'thread --brief' mr --as bob thread --brief "$a"
 silent_about out '^turn' 'is lines only'
 check 'the original is marked replied' sh -c "ls .mailroom/agents/bob/cur .mailroom/agents/bob/.Archive*/cur | grep '$a.mr:2,RS'"
+# ---- sent: what became of each ----
+room alice bob carol
+one=$(send alice bob 'for bob'); both=$("$BIN" --as alice send bob carol -m 'for both' 2>/dev/null </dev/null)
+mr --as bob read "$one" >/dev/null; mr --as bob archive "$both" --include-unread >/dev/null
+exits 0 'sent' mr --as alice sent
+says out '^--- below is what you sent' 'is not framed as text from others'
+says out "^${one#????????????????????} +○ .*\(read\)$" 'one that was read'
+says out "^${both#????????????????????} +● .*\((1 archived, 1 unread|1 unread, 1 archived)\)$" 'one that waits for somebody'
+says out '^● unread, ○ read$' 'with a legend of the signs that are there'
+exits 0 'sent --json' mr --as alice sent --json
+same 'archived unread' "$(jq -r "select(.id==\"$both\").became|\"\(.bob) \(.carol)\"" out)" 'in JSON for each recipient'
+exits 0 'inbox' mr --as carol inbox
+says out '^● unread$' 'has the legend, too'
+
 finish
