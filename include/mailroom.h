@@ -307,8 +307,8 @@ struct mr_process {      /* a process that can be told apart from a later one wi
 	char boot[40];   /* boot id */
 };
 
-/* IDLE: a life without a process, or with one that cannot be judged from here (another container or machine) */
-enum mr_presence { MR_GONE, MR_IDLE, MR_LIVE };
+/* UNKNOWN: a life without a process, or with one that cannot be judged from here (another container or machine) */
+enum mr_presence { MR_GONE, MR_UNKNOWN, MR_LIVE };
 
 struct mr_agent { /* a registered name and its newest life; finish with mr_agent_done */
 	char name[MR_ADDRESS_MAX + 1];
@@ -849,7 +849,8 @@ MR_API enum mr_rc mr_queue_delete(
     struct mr_room *room, const char *name, bool force, size_t *ret_dead, struct mr_error *err);
 
 struct mr_queue_counts {
-	size_t ready, delayed, claimed, done, failed, claimers; /* registered and live, by the pattern */
+	size_t ready, delayed, claimed, done, failed;
+	size_t claimers, claimers_unknown; /* by the pattern: live, and those of whom nobody can tell from here */
 };
 struct mr_queue_claim { /* one live claim */
 	const char *id, *holder, *token;
@@ -898,6 +899,9 @@ MR_API enum mr_rc mr_channel_delete(struct mr_room *room, const char *name, stru
 typedef bool mr_post_fn(void *ctx, uint64_t number, const struct mr_message *msg);
 MR_API enum mr_rc mr_channel_read(struct mr_room *room, const char *name, uint64_t after, bool bodies, mr_post_fn *fn,
     void *ctx, struct mr_error *err);
+/* How many are kept, and the number of the last (0: none); opens none of them. */
+MR_API enum mr_rc mr_channel_count(
+    struct mr_room *room, const char *name, uint64_t *ret_last, size_t *ret_count, struct mr_error *err);
 /* Something was posted after that number, or the time is up (MR_EMPTY). */
 MR_API enum mr_rc mr_channel_wait(
     struct mr_room *room, const char *name, uint64_t after, int64_t timeout_ms, struct mr_error *err);

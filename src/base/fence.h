@@ -25,6 +25,8 @@
 
 void fence_mark(char ret[FENCE_MARK_LEN + 1]);
 void fence_open(struct buf *out, const char *mark);
+/* The same for what the reader wrote: its subjects may quote others all the same. */
+void fence_open_own(struct buf *out, const char *mark);
 void fence_close(struct buf *out, const char *mark);
 
 enum fence_form {

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/sys.h"
+#include "base/thread.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,12 +22,25 @@
 #define PROBE_PAUSE_US 200U
 #define PROBE_TRIES 3
 
-static void
-pause_us(unsigned us)
+static PER_THREAD int64_t waited_us;
+
+void
+lock_pause_us(unsigned us)
 {
-	struct timespec t = { .tv_nsec = (long)us * 1000 };
+	struct timespec t = { .tv_sec = us / 1000000, .tv_nsec = (long)(us % 1000000) * 1000 };
+	int64_t start_ns = clock_now_ns();
 
 	(void)nanosleep(&t, NULL);
+	waited_us += (clock_now_ns() - start_ns) / 1000;
+}
+
+int64_t
+lock_waited_us(void)
+{
+	int64_t us = waited_us;
+
+	waited_us = 0;
+	return us;
 }
 
 /* 0: locked. -1: errno; EWOULDBLOCK when the time is up. */
@@ -44,7 +58,7 @@ lock_within(int fd, int64_t wait_ms)
 		bool over = wait_ms == 0 ? tries >= PROBE_TRIES : clock_boot_ms() >= deadline_ms;
 		if (errno != EWOULDBLOCK || over)
 			return -1;
-		pause_us(pause);
+		lock_pause_us(pause);
 		if (wait_ms > 0)
 			pause = pause * 2 < LONGEST_PAUSE_US ? pause * 2 : LONGEST_PAUSE_US;
 	}

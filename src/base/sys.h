@@ -28,7 +28,7 @@ int sys_open(int dir_fd, const char *path, int flags, mode_t mode);
 int sys_open_reach(int dir_fd, const char *path);
 /* An unnamed file in dir (O_TMPFILE). errno EOPNOTSUPP: use a named one. */
 int sys_open_unnamed(int dir_fd, mode_t mode);
-/* Gives an unnamed file a name: /proc/self/fd, then AT_EMPTY_PATH. errno EOPNOTSUPP when neither
+/* Gives an unnamed file a name: AT_EMPTY_PATH, else /proc/self/fd. errno EOPNOTSUPP when neither
  * works here; EEXIST when the name is taken. Never overwrites. */
 int sys_link_unnamed(int fd, int dir_fd, const char *name);
 int sys_close(int fd); /* never fails for the caller; not a fault point for errors */

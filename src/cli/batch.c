@@ -81,6 +81,14 @@ print_trouble(struct json *j, const struct mr_error *err)
 	json_close(j);
 }
 
+/* Of a thousand lines nearly all have nothing to tell of. */
+static void
+add_names(struct json *j, const char *key, const struct mr_names *names)
+{
+	if (names->n > 0)
+		json_key_names(j, key, names);
+}
+
 static void
 print_line(struct batch *b, size_t line, const struct mr_sent *sent, const struct mr_error *err)
 {
@@ -94,10 +102,10 @@ print_line(struct batch *b, size_t line, const struct mr_sent *sent, const struc
 
 		json_key_str(&j, "id", dry ? NULL : receipt->id);
 		json_key_names(&j, "to", &receipt->to);
-		json_key_names(&j, "not_live", &receipt->not_live);
-		json_key_names(&j, "missing", &receipt->missing);
-		json_key_names(&j, "trouble", &receipt->trouble);
-		json_key_names(&j, "warnings", &receipt->warnings);
+		add_names(&j, "not_live", &receipt->not_live);
+		add_names(&j, "missing", &receipt->missing);
+		add_names(&j, "trouble", &receipt->trouble);
+		add_names(&j, "warnings", &receipt->warnings);
 		json_key_bool(&j, "repeated", receipt->repeated);
 		json_key_int(&j, "retired", (int64_t)receipt->retired);
 		b->cli->changed |= !dry;

@@ -19,7 +19,7 @@
 #define CLOSING 300 /* kept free for the end of the fence and the note */
 #define HOW_MAX 120
 #define CUT_LEAST 200 /* less than that of a message is not worth showing */
-#define CUT_NOTE 150
+#define CUT_NOTE 210
 
 bool
 budget_begin(struct cli *cli)
@@ -55,7 +55,10 @@ open_fence(struct cli *cli)
 	if (!cli->budget.fenced || cli->budget.open)
 		return;
 	cli->budget.open = true;
-	fence_open(&line, cli->budget.mark);
+	if (cli->budget.own)
+		fence_open_own(&line, cli->budget.mark);
+	else
+		fence_open(&line, cli->budget.mark);
 	add_counted(cli, buf_str(&line));
 }
 
@@ -147,8 +150,10 @@ show_part(struct cli *cli, const struct mr_message *msg, struct mr_str piece, in
 	/* The delimiter in this line tells it from text of the message itself. */
 	buf_addf(&part, "--- cut %s: ", b->fenced ? b->mark : "here");
 	out_count(&part, (size_t)(chars - room), "more character");
-	buf_addf(&part, ", not marked; all of it: mailroom read %s --budget %lld ---\n", short_id(msg->id),
-	    (long long)(chars + CLOSING + OPENING + 100));
+	buf_addf(&part,
+	    ", not marked; all of it: mailroom read %s --to FILE.txt; away with it: mailroom archive %s "
+	    "--include-unread ---\n",
+	    short_id(msg->id), short_id(msg->id));
 	open_fence(cli);
 	add_counted(cli, buf_str(&part));
 	b->cut++;
@@ -177,6 +182,37 @@ budget_message(struct cli *cli, const struct mr_message *msg, int64_t cut_chars)
 	return true;
 }
 
+/* A quarter of the budget is for the older ones, of which a line says what they were about. */
+static bool
+fits_whole(const struct cli *cli, int64_t chars)
+{
+	const struct budget *b = &cli->budget;
+	int64_t left = space_left(cli);
+
+	return chars <= left && (b->limit == INT64_MAX || b->shown == 0 || left - chars >= b->limit / 4);
+}
+
+void
+budget_turn(struct cli *cli, const struct mr_message *msg, bool *brief)
+{
+	mr_auto(buf_done) struct buf piece = BUF_INIT;
+
+	cli->budget.thread = true;
+	if (!*brief) {
+		text_message(cli, &piece, msg);
+		if (piece.failed) {
+			cli->out.failed = true;
+			return;
+		}
+		*brief = !fits_whole(cli, (int64_t)utf8_chars(buf_str(&piece)));
+	}
+	if (!*brief)
+		(void)budget_message(cli, msg, 0);
+	else if (cli->budget.shown + cli->budget.cut > 0 ||
+		 !show_part(cli, msg, buf_str(&piece), cli->budget.limit / 2))
+		(void)budget_line(cli, msg);
+}
+
 static void
 add_note(struct cli *cli, const char *noun, const char *how)
 {
@@ -203,6 +239,25 @@ add_note(struct cli *cli, const char *noun, const char *how)
 	add_counted(cli, buf_str(&note));
 }
 
+/* What the signs of the lines mean: only those that are there. */
+static void
+add_legend(struct cli *cli)
+{
+	static const struct {
+		unsigned mark;
+		const char *text;
+	} signs[] = { { LINE_UNREAD, "● unread" }, { LINE_READ, "○ read" }, { LINE_URGENT, "! high or urgent" },
+		{ LINE_PINNED, "F pinned" } };
+	mr_auto(buf_done) struct buf line = BUF_INIT;
+
+	for (size_t i = 0; i < sizeof(signs) / sizeof(signs[0]); i++)
+		if (cli->budget.marks & signs[i].mark)
+			buf_addf(&line, "%s%s", line.len > 0 ? ", " : "", signs[i].text);
+	buf_addc(&line, '\n');
+	add_counted(cli, buf_str(&line));
+	cli->budget.marks = 0;
+}
+
 void
 budget_end(struct cli *cli, const char *noun, const char *how)
 {
@@ -214,6 +269,8 @@ budget_end(struct cli *cli, const char *noun, const char *how)
 		add_counted(cli, buf_str(&line));
 		b->open = false;
 	}
+	if (b->marks && !cli->json)
+		add_legend(cli);
 	if (b->left > 0 && !cli->json)
 		add_note(cli, noun, how);
 }

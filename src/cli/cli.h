@@ -86,6 +86,7 @@ struct cmd { /* use designated initialisers */
 	int (*run)(struct cli *cli); /* returns an enum exit_code */
 };
 
+enum line_mark { LINE_UNREAD = 1, LINE_READ = 2, LINE_URGENT = 4, LINE_PINNED = 8 };
 struct budget {        /* of the text that a command shows; see budget_* below */
 	int64_t limit; /* characters; INT64_MAX: none */
 	int64_t used;
@@ -93,6 +94,9 @@ struct budget {        /* of the text that a command shows; see budget_* below *
 	bool open;               /* the fence's first line was printed */
 	bool full;               /* a piece did not fit: nothing more is shown, so that order is kept */
 	size_t shown, cut, left; /* pieces shown whole, shown in part, not shown */
+	bool own;                /* what is shown is the reader's own mail */
+	unsigned marks;          /* enum line_mark: those in the lines shown, for the legend */
+	bool thread;             /* messages of one conversation, the newest first: see budget_turn */
 	bool untried;            /* some of what was left was not even measured */
 	int64_t left_chars;      /* of what was left */
 	char mark[9];            /* the delimiter: 8 random hex digits */
@@ -273,6 +277,9 @@ bool budget_line(struct cli *cli, const struct mr_message *msg);
 /* text_message within the budget. True: shown whole. A message that is longer than the whole budget is shown in part,
  * at most cut_chars of it (0: as much as fits), with a line that says so; that too is false. */
 bool budget_message(struct cli *cli, const struct mr_message *msg, int64_t cut_chars);
+/* The messages of a conversation, the newest first: whole as far as that fits, older ones as a line. *brief: nothing
+ * but lines from now on. */
+void budget_turn(struct cli *cli, const struct mr_message *msg, bool *brief);
 /* Counts what is not even tried: its length is unknown. */
 void budget_left(struct cli *cli, size_t pieces);
 /* Closes the fence; when something was left out, one line says how much and how to get it. `how`: "mailroom drain

@@ -111,7 +111,8 @@ report(struct round *r, const char *link, const struct mr_carried *done)
 	buf_addc(out, '\n');
 }
 
-static void
+/* False: the link did not work, and that was said. */
+static bool
 carry_one(struct round *r, const char *link, unsigned ways, struct mr_carried *ret)
 {
 	struct mr_carried done = { 0 };
@@ -124,11 +125,12 @@ carry_one(struct round *r, const char *link, unsigned ways, struct mr_carried *r
 	ret->failed += done.failed;
 	ret->vanished += done.vanished;
 	if (rc == MR_OK)
-		return;
+		return true;
 	if (r->watch)
 		say_trouble(r, link, &err);
 	else
 		r->code = cli_fail(r->cli, &err);
+	return false;
 }
 
 /* Everything comes in first: mail from one link may go on by another. */
@@ -151,11 +153,20 @@ carry_all(struct round *r)
 		r->code = cli_fail(r->cli, &err);
 		return false;
 	}
-	for (size_t i = 0; i < n && n > 1; i++)
-		carry_one(r, r->links.v[i], MR_CARRY_IN, &done[i]);
+	mr_auto(free_ptr) bool *works = malloc((n + 1) * sizeof(*works));
+
+	if (!works) {
+		(void)mr_nomem(&err);
+		r->code = cli_fail(r->cli, &err);
+		return false;
+	}
+	for (size_t i = 0; i < n; i++)
+		works[i] = n == 1 || carry_one(r, r->links.v[i], MR_CARRY_IN, &done[i]);
 	for (size_t i = 0; i < n; i++) {
-		carry_one(r, r->links.v[i], n > 1 ? MR_CARRY_OUT : MR_CARRY_IN | MR_CARRY_OUT, &done[i]);
-		report(r, r->links.v[i], &done[i]);
+		works[i] = works[i] &&
+			   carry_one(r, r->links.v[i], n > 1 ? MR_CARRY_OUT : MR_CARRY_IN | MR_CARRY_OUT, &done[i]);
+		if (works[i] || done[i].out + done[i].in + done[i].failed + done[i].vanished > 0)
+			report(r, r->links.v[i], &done[i]);
 	}
 	forget_said(r);
 	return true;

@@ -42,22 +42,6 @@ run_create(struct cli *cli)
 
 /* ---- list, show, subscribers ---- */
 
-struct kept {
-	size_t n;
-	uint64_t last;
-};
-
-static bool
-count_post(void *ctx, uint64_t number, const struct mr_message *msg)
-{
-	struct kept *kept = ctx;
-
-	(void)msg;
-	kept->n++;
-	kept->last = number;
-	return true;
-}
-
 struct listing {
 	struct cli *cli;
 	struct table table;
@@ -140,22 +124,20 @@ static int
 run_show(struct cli *cli)
 {
 	mr_auto(mr_channel_done) struct mr_channel c = { 0 };
-	struct kept posts = { 0 };
 	struct mr_error err = { 0 };
+	uint64_t last = 0;
+	size_t n = 0;
 
 	if (mr_channel_get(cli->room, cli->argv[0], &c, &err) != MR_OK)
 		return cli_fail(cli, &err);
-	/* One post that cannot be read is no reason to hide the channel: its error comes last. */
-	enum mr_rc rc = mr_channel_read(cli->room, c.name, 0, false, count_post, &posts, &err);
-
-	if (rc == MR_NOTFOUND)
+	if (mr_channel_count(cli->room, c.name, &last, &n, &err) != MR_OK)
 		return cli_fail(cli, &err);
 	if (cli->json) {
 		struct json j = JSON_INIT(&cli->out);
 
 		json_channel(&j, &c);
-		json_key_int(&j, "posts", (int64_t)posts.n);
-		json_key_int(&j, "last", (int64_t)posts.last);
+		json_key_int(&j, "posts", (int64_t)n);
+		json_key_int(&j, "last", (int64_t)last);
 		out_json_line(cli, &j);
 	} else {
 		char created[RFC3339_LEN + 1];
@@ -163,14 +145,13 @@ run_show(struct cli *cli)
 		time_rfc3339(c.created_ms, created);
 		fence_addf(&cli->out, "channel:%s is %s\n  keeps ", c.name, c.closed ? "closed" : "active");
 		text_limits(&cli->out, &c);
-		buf_addf(
-		    &cli->out, "; %zu kept now, the last is number %llu\n", posts.n, (unsigned long long)posts.last);
+		buf_addf(&cli->out, "; %zu kept now, the last is number %llu\n", n, (unsigned long long)last);
 		fence_addf(&cli->out, "  created by '%s', %s\n  ", c.created_by, created);
 		out_count(&cli->out, c.subscribers.n, "subscriber");
 		buf_addc(&cli->out, '\n');
 		print_subscribers(cli, &c, "    ");
 	}
-	return rc == MR_OK ? EXIT_DONE : cli_fail(cli, &err);
+	return EXIT_DONE;
 }
 
 static int
@@ -417,7 +398,6 @@ const struct cmd cmd_channel = {
 	.examples = examples,
 	.differences = differences,
 	.exits = "345",
-	.min_args = 1,
 	.max_args = -1,
 	.run = run,
 };

@@ -310,7 +310,6 @@ const struct cmd cmd_config = {
 	.about = about,
 	.examples = examples,
 	.exits = "45",
-	.min_args = 1,
 	.max_args = -1,
 	.run = run_config,
 };

@@ -209,6 +209,7 @@ static const char *const about[] = {
 	"have no copy of it and were not given it by a retry before, or to "
 	"whom --to names. Then it is removed from the dead letters. A retry that was cut off can be "
 	"repeated: nobody gets it twice.",
+	"Without a word it is 'list'.",
 	"'drop' deletes it for good. Besides 'purge' it is the only command that deletes mail, and wants "
 	"--force. 'mailroom why' tells later what became of a letter.",
 	NULL,
@@ -232,7 +233,6 @@ const struct cmd cmd_dead = {
 	.about = about,
 	.examples = examples,
 	.exits = "456",
-	.min_args = 1,
 	.max_args = -1,
 	.run = run,
 };

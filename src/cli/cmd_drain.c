@@ -18,7 +18,9 @@ static const struct opt opts[] = {
 static const char *const about[] = {
 	"Shows all unread mail, urgent first, then the oldest, and archives what it showed whole, after standard "
 	"output took it. "
-	"Off a terminal it stops at the budget; what did not fit stays unread for the next drain.",
+	"Off a terminal it stops at the budget; what did not fit stays unread for the next drain. "
+	"Of a message that is longer than the budget it shows the beginning, each time, until 'mailroom read ID --to "
+	"FILE.txt' or 'mailroom archive ID --include-unread' took it.",
 	"In a session of Claude Code with mailroom's hooks, mail whose id is not in the result of the call that the "
 	"model "
 	"gets, because it was interrupted or cut short, becomes unread again, once.",

@@ -105,7 +105,13 @@ run_show(struct cli *cli)
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 	struct mr_error err = { 0 };
 
-	if (mr_escalation_get(cli->room, cli->argv[0], &e, &err) != MR_OK)
+	enum mr_rc rc = mr_escalation_get(cli->room, cli->argv[0], &e, &err);
+
+	if (rc == MR_NOTFOUND)
+		(void)mr_hint(&err,
+		    "mailroom escalate list shows them; if it is a text: mailroom escalate new %s %.80s", cli->subword,
+		    cli->argv[0]);
+	if (rc != MR_OK)
 		return cli_fail(cli, &err);
 	if (cli->json) {
 		json_escalation(cli, &e);
@@ -302,6 +308,7 @@ run_stale(struct cli *cli)
 }
 
 static const struct subword words[] = {
+	{ "new", "TEXT...", 1, -1, true, run_new },
 	{ "list", "[--all]", 0, 0, false, run_list },
 	{ "show", "ID", 1, 1, false, run_show },
 	{ "ack", "ID", 1, 1, true, run_ack },
@@ -310,14 +317,22 @@ static const struct subword words[] = {
 	{ 0 },
 };
 
-/* "close the valve" is a text: a word counts only with as many operands as it has. */
+/* A first word that is one of ours is always that word: trouble must not be on record by a typing error, nor be left
+ * out because its text began with one. */
 static int
 run(struct cli *cli)
 {
-	for (const struct subword *s = words; s->word; s++)
-		if (strcmp(cli->argv[0], s->word) == 0 && (cli->argc == s->min_args + 1 || cli->argc == 1))
-			return subword_run(cli, words);
-	return run_new(cli);
+	for (const struct subword *s = words; s->word && cli->argc > 0; s++) {
+		if (strcmp(cli->argv[0], s->word) != 0)
+			continue;
+		if (s->max_args >= 0 && cli->argc - 1 > s->max_args)
+			return cli_usage(cli,
+			    "usage: mailroom escalate %s %s; a text that begins with '%s': mailroom escalate new %s "
+			    "...",
+			    s->word, s->operands, s->word, s->word);
+		return subword_run(cli, words);
+	}
+	return cli->argc == 0 ? subword_run(cli, words) : run_new(cli);
 }
 
 static const struct opt opts[] = {
@@ -335,6 +350,8 @@ static const char *const about[] = {
 	"type ESCALATE and the id as its thread. The same text of the same agent is not escalated a second time "
 	"while "
 	"it is open.",
+	"'new' may be left out where the first word of the text is none of list, show, ack, close and stale: those are "
+	"never taken for a text.",
 	"Routes are lines of the room's settings, addresses with commas between them: Escalate-Low:, Escalate-Medium:, "
 	"Escalate-High:, Escalate-Critical:. Without one, the operator is told, and the mayor where there is one.",
 	"'ack' says that you see to it, 'close' that it is settled, and how. 'stale' raises what nobody acknowledged "
@@ -353,14 +370,13 @@ static const char *const examples[] = {
 const struct cmd cmd_escalate = {
 	.name = "escalate",
 	.needs = CMD_ROOM,
-	.synopsis =
-	    "TEXT... [-s SEVERITY] [-r REASON] | list [--all] | show ID | ack ID | close ID --reason TEXT | stale",
+	.synopsis = "[new] TEXT... [-s SEVERITY] [-r REASON] | list [--all] | show ID | ack ID | close ID --reason "
+		    "TEXT | stale",
 	.summary = "put trouble on record and tell those who must see to it",
 	.opts = opts,
 	.about = about,
 	.examples = examples,
 	.exits = "456",
-	.min_args = 1,
 	.max_args = -1,
 	.run = run,
 };

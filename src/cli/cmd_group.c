@@ -279,6 +279,8 @@ drop_prefix(struct cli *cli)
 static int
 run_group(struct cli *cli)
 {
+	if (cli->argc == 0) /* looking costs nothing */
+		return run_list(cli);
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
 		const struct word *word = &words[i];
 
@@ -337,7 +339,6 @@ const struct cmd cmd_group = {
 	.about = about,
 	.examples = examples,
 	.differences = differences,
-	.min_args = 1,
 	.max_args = -1,
 	.run = run_group,
 };

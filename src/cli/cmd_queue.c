@@ -110,12 +110,14 @@ json_counts(struct json *j, const struct mr_queue_counts *c)
 	json_key_int(j, "done", (int64_t)c->done);
 	json_key_int(j, "failed", (int64_t)c->failed);
 	json_key_int(j, "live_claimers", (int64_t)c->claimers);
+	json_key_int(j, "unknown_claimers", (int64_t)c->claimers_unknown);
 }
 
 static bool
 add_numbers(struct table *t, const struct mr_queue_counts *c)
 {
-	const size_t numbers[] = { c->ready, c->delayed, c->claimed, c->done, c->failed, c->claimers };
+	const size_t numbers[] = { c->ready, c->delayed, c->claimed, c->done, c->failed, c->claimers,
+		c->claimers_unknown };
 	bool ok = true;
 
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]) && ok; i++) {
@@ -158,12 +160,12 @@ static int
 run_list(struct cli *cli)
 {
 	static const char *const heading[] = { "NAME", "STATUS", "READY", "DELAYED", "CLAIMED", "DONE", "FAILED",
-		"LIVE", "CLAIMERS" };
-	struct listing l = { .cli = cli, .table = { .columns = 9 } };
+		"LIVE", "UNKNOWN", "CLAIMERS" };
+	struct listing l = { .cli = cli, .table = { .columns = 10 } };
 	struct mr_error err = { 0 };
 	bool ok = true;
 
-	for (size_t i = 0; i < 9 && ok; i++)
+	for (size_t i = 0; i < 10 && ok; i++)
 		ok = table_add(&l.table, heading[i]);
 	enum mr_rc rc = mr_queue_each(cli->room, list_one, &l, &err);
 
@@ -225,7 +227,10 @@ show_text(struct cli *cli, const struct mr_queue *q, const struct mr_queue_count
 	fence_addf(out, "queue:%s is %s\n", q->name, status_word(q->status));
 	buf_addf(out, "  %zu ready, %zu delayed, %zu claimed, %zu done, %zu failed\n", c->ready, c->delayed, c->claimed,
 	    c->done, c->failed);
-	fence_addf(out, "  claimers '%s', %zu of them live\n", q->claimers, c->claimers);
+	fence_addf(out, "  claimers '%s', %zu of them live", q->claimers, c->claimers);
+	if (c->claimers_unknown > 0)
+		buf_addf(out, ", %zu unknown (see 'mailroom who')", c->claimers_unknown);
+	buf_addc(out, '\n');
 	buf_addf(out, "  order %s, lease %s, ", q->by_priority ? "priority" : "fifo", lease);
 	if (q->attempts > 0)
 		buf_addf(out, "%u attempts", q->attempts);
@@ -381,7 +386,6 @@ const struct cmd cmd_queue = {
 	.about = about,
 	.examples = examples,
 	.differences = differences,
-	.min_args = 1,
 	.max_args = -1,
 	.run = run,
 };

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* mailroom read: shown before consumed (promise 9). */
+#include "base/file.h"
+#include "base/sys.h"
+#include "base/text.h"
 #include "cli.h"
+#include <fcntl.h>
 
 static const struct opt opts[] = {
 	OPT('p', "peek", NULL, "only look: mark nothing"),
 	OPT(0, "raw", NULL, "print the stored bytes as they are; marks nothing"),
+	OPT(0, "to", "FILE", "write them into a new file, FILE.txt or FILE.eml, however long they are"),
 	BUDGET_OPT,
 	OPT_END,
 };
@@ -21,14 +26,17 @@ static const char *const about[] = {
 	"hide "
 	"text are shown as '<U+001B>'; --json is true to every byte, and so is --raw, but for a terminal, where it "
 	"shows "
-	"such characters, too. A message longer than the budget is shown in part and stays unread: raise --budget, or "
-	"use "
-	"--json.",
+	"such characters, too. A message longer than the budget is shown in part and stays unread: 'read ID --to "
+	"FILE.txt' writes all of it into a new file and marks it read, 'archive ID --include-unread' puts it away. "
+	"--to overwrites "
+	"nothing, and takes only names that end in .txt or .eml: what others wrote shall not become a file that some "
+	"program obeys.",
 	"Off a terminal control messages, which wait for a patrol, are refused with 4; --json shows them.",
 	NULL,
 };
 static const char *const examples[] = {
 	"id=$(mailroom --as alice send bob -m 'hello')\nmailroom --as bob read \"$id\"",
+	"id=$(mailroom --as alice send bob -m 'a long story')\nmailroom --as bob read \"$id\" --to story.txt",
 	"id=$(mailroom --as alice send bob -m 'hello again')\nmailroom --as bob read --raw \"$id\" | head -n 4",
 	NULL,
 };
@@ -152,14 +160,66 @@ take_all(struct cli *cli, struct mr_show *show)
 	return code;
 }
 
+/* ---- Into a file ---- */
+
+static bool
+check_file_name(struct cli *cli, const char *path)
+{
+	size_t len = strlen(path);
+
+	if (cli->json || opt_flag(cli, "raw") || opt_flag(cli, "peek") || opt_text(cli, "budget"))
+		return cli_usage(cli, "--to goes with none of --peek, --raw, --budget and --json"), false;
+	if (len > 4 && path[len - 5] != '/' &&
+	    (strcmp(path + len - 4, ".txt") == 0 || strcmp(path + len - 4, ".eml") == 0))
+		return true;
+	return cli_usage(cli, "--to needs the name of a new file that ends in .txt or .eml"), false;
+}
+
+/* What was printed goes into the file instead, and the caller is told where it is. */
+static bool
+write_file(struct cli *cli, const char *path, struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int fd = -1;
+	const char *slash = strrchr(path, '/');
+	const char *dir = slash == path ? "/"
+			  : slash       ? arena_dup(&cli->own, (struct mr_str){ path, (size_t)(slash - path) })
+					: ".";
+	size_t chars = utf8_chars(buf_str(&cli->out));
+
+	if (!dir || !buf_ok(&cli->out))
+		return mr_nomem(err) == MR_OK;
+	fd = sys_open(AT_FDCWD, dir, O_RDONLY | O_DIRECTORY, 0);
+	if (fd < 0) {
+		(void)mr_fail_errno(err, "cannot open the folder of '%s'", path);
+		return false;
+	}
+	enum mr_rc rc = file_publish(fd, fd, slash ? slash + 1 : path, buf_str(&cli->out), 0600, PUBLISH_FULL, err);
+
+	if (rc == MR_EXISTS) {
+		(void)mr_fail(err, MR_EXISTS, "'%s' is there already, and is not overwritten", path);
+		(void)mr_hint(err, "give the name of a new file");
+	}
+	if (rc != MR_OK)
+		return false;
+	buf_clear(&cli->out);
+	out_count(&cli->out, chars, "character");
+	fence_addf(&cli->out, " written to '%.1000s'; what is in it is data from others\n", path);
+	return true;
+}
+
 static int
 run(struct cli *cli)
 {
 	struct mr_error err = { 0 };
 	struct mr_show *show = NULL;
+	const char *to = opt_text(cli, "to");
 
-	if (!budget_begin(cli))
+	if ((to && !check_file_name(cli, to)) || !budget_begin(cli))
 		return EXIT_USAGE;
+	if (to) {
+		cli->budget.limit = INT64_MAX;
+		cli->budget.fenced = true;
+	}
 	if (opt_flag(cli, "raw"))
 		return read_raw(cli);
 	if (opt_flag(cli, "peek"))
@@ -167,6 +227,13 @@ run(struct cli *cli)
 	if (mr_show_open(cli->room, &cli->self, &show, &err) != MR_OK)
 		return cli_fail(cli, &err);
 	int code = take_all(cli, show);
+	if (to && code == EXIT_DONE && !write_file(cli, to, &err))
+		code = cli_fail(cli, &err);
+	if (to && code != EXIT_DONE) {
+		buf_clear(&cli->out); /* closing gives it back */
+		mr_show_close(show);
+		return code;
+	}
 	if (!cli_flush(cli))
 		code = EXIT_FAILED; /* nobody saw it: closing gives it back */
 	else if (mr_show_finish(show, false, NULL, &err) != MR_OK)
@@ -179,7 +246,7 @@ const struct cmd cmd_read = {
 	.name = "read",
 	.aliases = aliases,
 	.needs = CMD_SELF,
-	.synopsis = "[--peek | --raw] ID...",
+	.synopsis = "[--peek | --raw | --to FILE] ID...",
 	.summary = "show messages, then mark them read",
 	.opts = opts,
 	.about = about,

@@ -193,6 +193,8 @@ static const char *const about[] = {
 	"agent registered from the same terminal neither is taken for you, and --as says who you are. `mailroom --as "
 	"NAME "
 	"register NAME` says that a name which was registered without a session is you, and keeps its life.",
+	"--role says what you do, for `who` and for types that are for a role only; it replaces the one that the name "
+	"had, also where the mailbox was made by `send --hold`. Without it the role stays.",
 	"A name is up to 4 parts joined by \"/\", each 1 to 64 of A-Z a-z 0-9 . _ + - and not "
 	"beginning with a dot.",
 	NULL,

@@ -84,11 +84,16 @@ const struct cmd cmd_search = {
 
 /* ---- thread ---- */
 
-static const struct opt thread_opts[] = { BUDGET_OPT, OPT_END };
+static const struct opt thread_opts[] = {
+	OPT('b', "brief", NULL, "a line for each message"),
+	BUDGET_OPT,
+	OPT_END,
+};
 static const char *const thread_about[] = {
 	"Shows a whole conversation, oldest first: yours and the others' messages, wherever they are filed. Takes a "
-	"thread id or the "
-	"id of any message in it. Marks nothing.",
+	"thread id or the id of any message in it. Marks nothing.",
+	"Off a terminal the newest messages are shown whole as far as the budget goes; of older ones there is a line, "
+	"as with --brief. 'mailroom read --peek ID' shows one of them.",
 	NULL,
 };
 static const char *const thread_examples[] = {
@@ -100,12 +105,19 @@ static const char *const thread_examples[] = {
 static int
 run_thread(struct cli *cli)
 {
-	struct mr_scan scan = { .order = MR_OLDEST_FIRST };
-	struct printout l = { .cli = cli, .form = PRINTOUT_WHOLE, .each_once = true };
+	struct mr_scan scan = { .order = cli->json ? MR_OLDEST_FIRST : MR_NEWEST_FIRST };
+	struct printout l = {
+		.cli = cli,
+		.form = cli->json ? PRINTOUT_WHOLE : PRINTOUT_TURNS,
+		.brief = opt_flag(cli, "brief"),
+		.each_once = true,
+	};
+	char how[80];
 	int code = EXIT_DONE;
 
 	if (!budget_begin(cli))
 		return EXIT_USAGE;
+	(void)snprintf(how, sizeof(how), "mailroom thread %.30s --json", cli->argv[0]);
 	scan.filter.folders = EVERYWHERE;
 	scan.filter.thread = cli->argv[0];
 	if (!printout_run(&l, &scan, &code)) {
@@ -119,13 +131,14 @@ run_thread(struct cli *cli)
 		printout_done(&l);
 		return cli_fail(cli, &err);
 	}
-	return finish(&l, "", "mailroom thread ID --json");
+	printout_turn(&l);
+	return finish(&l, "", how);
 }
 
 const struct cmd cmd_thread = {
 	.name = "thread",
 	.needs = CMD_SELF,
-	.synopsis = "ID",
+	.synopsis = "[--brief] ID",
 	.summary = "show a whole conversation",
 	.opts = thread_opts,
 	.about = thread_about,
@@ -144,18 +157,147 @@ static const struct opt sent_opts[] = {
 	OPT_END,
 };
 static const char *const sent_about[] = {
-	"Lists the mail that you sent, newest first. 'mailroom why ID' tells what became of one.",
+	"Lists the mail that you sent, newest first, and what became of each: how many of its recipients have it "
+	"unread, read, archived, held and so on. ● is one that somebody has not read yet. 'mailroom why ID' tells all "
+	"of one, with the evidence; in JSON 'became' has the state for each recipient.",
 	NULL,
 };
 static const char *const sent_examples[] = { "mailroom --as alice sent", "mailroom --as alice sent --since 1h --json",
 	NULL };
 
+struct sent_list {
+	struct printout base; /* first: trouble is reported through it */
+	struct mr_names ids;
+};
+
+/* Its copies are looked for when the scan is over. */
+static bool
+note_sent(void *ctx, const struct mr_message *msg)
+{
+	struct sent_list *l = ctx;
+
+	return names_add(&l->ids, str_of(msg->id));
+}
+
+struct became {
+	struct mr_names agents, states; /* side by side */
+	bool failed;
+};
+
+static void
+became_done(struct became *b)
+{
+	mr_names_done(&b->agents);
+	mr_names_done(&b->states);
+}
+
+static void
+note_state(void *ctx, const struct mr_trail *fact)
+{
+	struct became *b = ctx;
+
+	if (strcmp(fact->state, "sent") == 0) /* that is the copy at hand */
+		return;
+	b->failed |= !names_add(&b->agents, str_of(fact->agent)) || !names_add(&b->states, str_of(fact->state));
+}
+
+static bool
+is_waiting(const char *state)
+{
+	return strcmp(state, "unread") == 0 || strcmp(state, "held") == 0 || strcmp(state, "pending") == 0 ||
+	       strcmp(state, "carried") == 0;
+}
+
+/* "read", or "2 read, 1 unread". */
+static void
+add_states(struct buf *out, const struct became *b)
+{
+	bool first = true;
+
+	for (size_t i = 0; i < b->states.n; i++) {
+		size_t n = 0, before = 0;
+
+		for (size_t k = 0; k < b->states.n; k++) {
+			bool same = strcmp(b->states.v[k], b->states.v[i]) == 0;
+
+			n += same;
+			before += same && k < i;
+		}
+		if (before > 0)
+			continue;
+		buf_adds(out, first ? "" : ", ");
+		if (b->states.n > 1)
+			buf_addf(out, "%zu ", n);
+		buf_adds(out, b->states.v[i]);
+		first = false;
+	}
+}
+
+static void
+print_sent(struct cli *cli, struct mr_message *msg, const struct became *b)
+{
+	mr_auto(buf_done) struct buf line = BUF_INIT;
+	bool waits = false;
+
+	if (cli->json) {
+		struct json j = JSON_INIT(&cli->out);
+
+		json_open(&j, '{');
+		json_message_keys(&j, msg, cli->room, false);
+		json_key(&j, "became");
+		json_open(&j, '{');
+		for (size_t i = 0; i < b->agents.n; i++)
+			json_key_str(&j, b->agents.v[i], b->states.v[i]);
+		json_close(&j);
+		out_json_line(cli, &j);
+		return;
+	}
+	for (size_t i = 0; i < b->states.n; i++)
+		waits |= is_waiting(b->states.v[i]);
+	msg->flags = waits ? msg->flags & ~(unsigned)MR_SEEN : msg->flags | MR_SEEN;
+	text_line(cli, &line, msg);
+	if (line.len > 0 && b->states.n > 0) {
+		line.len--; /* its line break */
+		buf_adds(&line, "  (");
+		add_states(&line, b);
+		buf_adds(&line, ")\n");
+	}
+	if (line.failed)
+		cli->out.failed = true;
+	else
+		(void)budget_add(cli, buf_str(&line));
+}
+
+static bool
+show_sent(struct cli *cli, const char *id, int *ret_code)
+{
+	mr_auto(mr_message_done) struct mr_message msg = { 0 };
+	mr_auto(became_done) struct became b = { 0 };
+	struct mr_error err = { 0 }, ignored = { 0 };
+	enum mr_rc rc = mr_fetch(cli->room, cli->self.agent, id, &msg, &err);
+
+	if (rc == MR_NOTFOUND) /* purged this very moment */
+		return true;
+	if (rc == MR_OK)
+		(void)mr_why(cli->room, &cli->self, id, note_state, &b, &ignored);
+	if (rc == MR_OK && b.failed)
+		rc = mr_nomem(&err);
+	if (rc != MR_OK) {
+		*ret_code = cli_fail(cli, &err);
+		return false;
+	}
+	msg.folder = MR_SENT; /* one to oneself is in the inbox, too */
+	print_sent(cli, &msg, &b);
+	return true;
+}
+
 static int
 run_sent(struct cli *cli)
 {
 	struct filter_store store;
-	struct mr_scan scan = { .order = MR_NEWEST_FIRST };
-	struct printout l = { .cli = cli };
+	struct mr_scan scan = { .order = MR_NEWEST_FIRST, .trouble = printout_trouble };
+	struct sent_list l = { .base = { .cli = cli } };
+	struct mr_error err = { 0 };
 	int64_t limit = 20;
 	int code = EXIT_DONE;
 
@@ -163,9 +305,17 @@ run_sent(struct cli *cli)
 		return EXIT_USAGE;
 	scan.filter.folders = MR_SENT;
 	scan.limit = (size_t)limit;
-	if (!printout_run(&l, &scan, &code))
+	cli->budget.own = true;
+	if (mr_scan(cli->room, cli->self.agent, &scan, note_sent, &l, &err) != MR_OK)
+		code = cli_fail(cli, &err);
+	for (size_t i = 0; i < l.ids.n && code == EXIT_DONE; i++)
+		if (!show_sent(cli, l.ids.v[i], &code))
+			break;
+	l.base.n = l.ids.n;
+	mr_names_done(&l.ids);
+	if (code != EXIT_DONE)
 		return code;
-	return finish(&l, "nothing sent yet", "mailroom sent --limit N");
+	return finish(&l.base, "nothing sent yet", "mailroom sent --limit N");
 }
 
 const struct cmd cmd_sent = {

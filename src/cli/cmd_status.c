@@ -125,7 +125,7 @@ print_json(struct cli *cli, const struct status *s)
 	json_key_int(&j, "urgent", (int64_t)s->mine.urgent);
 	json_key_int(&j, "held", (int64_t)s->mine.held);
 	json_present(&j, &s->roster, "live");
-	json_present(&j, &s->roster, "idle");
+	json_present(&j, &s->roster, "unknown");
 	json_present(&j, &s->roster, "gone");
 	json_key_names(&j, "problems", &s->problems);
 	out_json_line(cli, &j);
@@ -231,7 +231,7 @@ print_text(struct cli *cli, const struct status *s)
 	(void)fence_add(out, str_of(cli->place.why), FENCE_LINE, 0);
 	buf_adds(out, ")\n");
 	print_present(cli, &s->roster, "live");
-	print_present(cli, &s->roster, "idle");
+	print_present(cli, &s->roster, "unknown");
 	print_commands(cli);
 }
 

@@ -384,7 +384,6 @@ const struct cmd cmd_types = {
 	.about = about,
 	.examples = examples,
 	.exits = "45",
-	.min_args = 1,
 	.max_args = -1,
 	.run = run,
 };

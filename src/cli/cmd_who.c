@@ -96,7 +96,7 @@ run_who(struct cli *cli)
 		trust_text(&cli->out, trust, since_ms);
 		buf_addc(&cli->out, '\n');
 	} else if (!cli->json)
-		buf_adds(&cli->out, only_live                      ? "nobody is live here; mailroom who shows all\n"
+		buf_adds(&cli->out, only_live ? "nobody is known to be live here; mailroom who shows all\n"
 				    : mr_room_registers(cli->room) ? "nobody is here yet; mailroom register NAME\n"
 								   : "nobody is here yet\n");
 	mr_names_done(&table.cells);
@@ -109,11 +109,12 @@ static const struct opt opts[] = {
 	OPT_END,
 };
 static const char *const about[] = {
-	"STATE is live when the process of the newest life runs on this machine, idle when that "
-	"life has no process to look at (a plain shell, a script), gone when its process ended or "
-	"the machine was started again since, and never for a mailbox that waits for its first "
-	"agent. It is found out from the process, not guessed from age. The rooms of other programs keep no lives: "
-	"there it is unknown.",
+	"STATE is live when the process of the newest life runs on this machine, gone when its process ended or the "
+	"machine was started again since, and never for a mailbox that waits for its first agent. It is found out from "
+	"the process, not guessed from age; where nothing can be found out it is unknown: that life has no process to "
+	"look at (a plain shell, a script), the process is on another machine or in another container, /proc is not to "
+	"be seen from here, or the room is another program's, which keeps no lives. 'queue show' counts by the same "
+	"words.",
 	"UNREAD counts mail that nobody has read, OLDEST is the age of the oldest of it, SEEN is "
 	"the last command of that life.",
 	NULL,

@@ -295,6 +295,25 @@ parse(struct cli *cli, int argc, char **argv, int from, int at)
 	return opt_parse(cli, n, words);
 }
 
+/* `gt --as X mail ...`: what belongs before the command is put there, in front of "gt". Returns where gt stands now. */
+static int
+move_globals(int argc, char **argv, int at)
+{
+	while (
+	    at + 1 < argc && (str_starts(str_of(argv[at + 1]), "--as") || str_starts(str_of(argv[at + 1]), "--room"))) {
+		bool value = strcmp(argv[at + 1], "--as") == 0 || strcmp(argv[at + 1], "--room") == 0;
+		int n = value ? 2 : 1;
+		char *gt = argv[at];
+
+		if (at + n >= argc)
+			return at;
+		memmove(argv + at, argv + at + 1, (size_t)n * sizeof(*argv));
+		at += n;
+		argv[at] = gt;
+	}
+	return at;
+}
+
 static int
 dispatch(struct cli *cli, int argc, char **argv)
 {
@@ -310,9 +329,11 @@ dispatch(struct cli *cli, int argc, char **argv)
 	cli->cmd = at < argc ? command_named(argv[at], &alias) : &cmd_status;
 	if (!cli->cmd)
 		return unknown_command(cli, argv[at]);
+	cli->gt = cli->cmd == &cmd_gt;
+	if (cli->gt)
+		at = move_globals(argc, argv, at);
 	int from = at;
 
-	cli->gt = cli->cmd == &cmd_gt;
 	if (cli->gt && !(cli->cmd = gt_command(cli, argc, argv, &at)))
 		return EXIT_USAGE;
 	if (!parse(cli, argc, argv, from, at))

@@ -54,13 +54,47 @@ cli_say(struct cli *cli, const struct buf *text)
 		write_err(text);
 }
 
+static bool
+has_option(const struct cli *cli, struct mr_str name)
+{
+	static const char *const common[] = { "as", "room", "json", "help", NULL };
+
+	for (size_t i = 0; common[i]; i++)
+		if (str_eq(name, str_of(common[i])))
+			return true;
+	for (const struct opt *o = cli->cmd ? cli->cmd->opts : NULL; o && o->name; o++)
+		if (str_eq(name, str_of(o->name)))
+			return true;
+	return false;
+}
+
+/* Hints are written for mailroom's own commands. Does this one name an option that the command of gt at hand lacks? */
+static bool
+is_of_mailroom(const struct cli *cli, const char *hint)
+{
+	const char *command = strstr(hint, "mailroom ");
+
+	for (const char *p = hint; cli->gt && (p = strstr(p, "--")) != NULL && !(command && command < p);) {
+		struct mr_str name = { p + 2, strspn(p + 2, "abcdefghijklmnopqrstuvwxyz-") };
+
+		if (name.len > 0 && !has_option(cli, name))
+			return true;
+		p += 2 + name.len;
+	}
+	return false;
+}
+
 /* Errors and warnings quote names, paths and lines of files, so all of their text goes through the fence; as JSON it
  * is a string. A warning has no code. */
 static void
 say(struct cli *cli, const char *code, const char *message, const char *hint)
 {
-	mr_auto(buf_done) struct buf line = BUF_INIT, fenced = BUF_INIT, next = BUF_INIT;
+	mr_auto(buf_done) struct buf line = BUF_INIT, fenced = BUF_INIT, next = BUF_INIT, own = BUF_INIT;
 
+	if (is_of_mailroom(cli, hint)) {
+		buf_addf(&own, "with mailroom's own command, not with gt: %s", hint);
+		hint = buf_ok(&own) ? buf_z(&own) : hint;
+	}
 	if (cli->sink) {
 		(void)fence_add(&fenced, str_of(message), FENCE_LINE, 0);
 		(void)fence_add(&next, str_of(hint), FENCE_LINE, 0);

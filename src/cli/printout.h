@@ -5,7 +5,11 @@
 
 #include "cli.h"
 
-enum printout_form { PRINTOUT_LINES, PRINTOUT_WHOLE /* every message with its body */ };
+enum printout_form {
+	PRINTOUT_LINES,
+	PRINTOUT_WHOLE, /* every message with its body */
+	PRINTOUT_TURNS, /* those of a conversation, scanned newest first; printout_turn puts them in order */
+};
 
 struct printout {
 	struct cli *cli;
@@ -13,13 +17,18 @@ struct printout {
 	struct mr_names seen; /* ids printed, when one message may turn up twice */
 	bool each_once;       /* a thread: the same mail may be in the inbox and in .Sent */
 	bool stream;          /* hand every line to stdout at once */
-	size_t n;             /* printed or left out by the budget */
-	size_t trouble;       /* messages that could not be read */
+	bool brief;           /* of a conversation: lines only, from now on */
+	size_t *starts;       /* of its messages in cli->out */
+	size_t starts_n;
+	size_t n;       /* printed or left out by the budget */
+	size_t trouble; /* messages that could not be read */
 };
 
 /* Runs the scan in self's mailbox and prints; false: the error was printed and *ret_exit set. */
 bool printout_run(struct printout *l, struct mr_scan *scan, int *ret_exit);
 void printout_done(struct printout *l);
+/* Turns what a scan of PRINTOUT_TURNS printed: the oldest first. */
+void printout_turn(struct printout *l);
 /* A control message, which waits for a patrol and is not shown as text. One that no program can use is told on stderr
  * and shown. */
 bool printout_hides(struct printout *l, const struct mr_message *msg);

@@ -85,7 +85,7 @@ roster_state(const struct roster_entry *entry)
 		return "unknown";
 	if (entry->agent.life == 0)
 		return "never";
-	return entry->presence == MR_LIVE ? "live" : entry->presence == MR_IDLE ? "idle" : "gone";
+	return entry->presence == MR_LIVE ? "live" : entry->presence == MR_UNKNOWN ? "unknown" : "gone";
 }
 
 static bool

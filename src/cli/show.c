@@ -250,6 +250,8 @@ text_line(struct cli *cli, struct buf *out, const struct mr_message *msg)
 	mr_auto(buf_done) struct buf when = BUF_INIT, from = BUF_INIT, type = BUF_INIT;
 	bool unread = (msg->flags & MR_SEEN) == 0, urgent = msg->priority >= MR_HIGH;
 
+	cli->budget.marks |= (unread ? LINE_UNREAD : LINE_READ) | (urgent ? LINE_URGENT : 0) |
+			     (msg->flags & MR_PINNED ? LINE_PINNED : 0);
 	out_styled(cli, out, STYLE_DIM, short_id(msg->id));
 	buf_adds(out, " ");
 	out_styled(cli, out, STYLE_RED, urgent ? "!" : " ");
@@ -298,11 +300,25 @@ add_names(struct cli *cli, struct buf *out, const char *name, const struct mr_na
 		add_header(cli, out, name, buf_z(&list));
 }
 
+/* To the second: what is finer helps no reader, and --json has it. */
+static void
+add_time(struct cli *cli, struct buf *out, const char *name, int64_t ms)
+{
+	char date[RFC3339_LEN + 1];
+
+	time_rfc3339(ms, date);
+	char *fraction = strchr(date, '.');
+
+	if (fraction)
+		(void)snprintf(fraction, sizeof(date) - (size_t)(fraction - date), "Z");
+	add_header(cli, out, name, date);
+}
+
 static void
 add_headers(struct cli *cli, struct buf *out, const struct mr_message *msg)
 {
 	mr_auto(buf_done) struct buf from = BUF_INIT;
-	char date[RFC3339_LEN + 1], number[40];
+	char number[40];
 
 	text_name(cli, &from, msg->from);
 	add_header(cli, out, "From", buf_z(&from));
@@ -310,11 +326,10 @@ add_headers(struct cli *cli, struct buf *out, const struct mr_message *msg)
 		add_header(cli, out, "Unproven", "another user of this room may have written it in that name");
 	add_names(cli, out, "To", &msg->to);
 	add_names(cli, out, "Cc", &msg->cc);
-	time_rfc3339(msg->date_ms, date);
-	add_header(cli, out, "Date", date);
+	add_time(cli, out, "Date", msg->date_ms);
 	add_header(cli, out, "Subject", msg->subject);
 	add_header(cli, out, "Id", msg->id);
-	if (msg->thread[0] && strcmp(msg->thread, msg->id) != 0)
+	if (msg->thread[0] && strcmp(msg->thread, msg->id) != 0 && !cli->budget.thread)
 		add_header(cli, out, "Thread", msg->thread);
 	if (msg->type[0])
 		add_header(cli, out, "Type", msg->type);
@@ -322,14 +337,10 @@ add_headers(struct cli *cli, struct buf *out, const struct mr_message *msg)
 		add_header(cli, out, msg->envelope[i].name, msg->envelope[i].value);
 	if (msg->priority != MR_NORMAL)
 		add_header(cli, out, "Priority", mr_priority_word(msg->priority));
-	if (msg->by_ms > 0) {
-		time_rfc3339(msg->by_ms, date);
-		add_header(cli, out, "Answer-By", date);
-	}
-	if (msg->not_before_ms > 0) {
-		time_rfc3339(msg->not_before_ms, date);
-		add_header(cli, out, "Not-Before", date);
-	}
+	if (msg->by_ms > 0)
+		add_time(cli, out, "Answer-By", msg->by_ms);
+	if (msg->not_before_ms > 0)
+		add_time(cli, out, "Not-Before", msg->not_before_ms);
 	if (msg->attempt > (msg->folder == MR_HELD ? 1u : 0u)) { /* the first time goes without saying */
 		(void)snprintf(number, sizeof(number), "%u", msg->attempt);
 		add_header(cli, out, "Attempt", number);
@@ -391,7 +402,8 @@ text_post(struct cli *cli, struct buf *out, uint64_t number, const struct mr_mes
 {
 	char digits[24];
 
-	if (cli->budget.fenced)
+	/* Behind the line that opens the fence the first message needs none of its own. */
+	if (cli->budget.fenced && (cli->budget.open || cli->budget.thread))
 		buf_addf(out, "--- message %s ---\n", cli->budget.mark);
 	(void)snprintf(digits, sizeof(digits), "%llu", (unsigned long long)number);
 	if (number > 0)

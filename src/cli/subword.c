@@ -4,16 +4,16 @@
 #include "cli/subword.h"
 
 static int
-unknown(struct cli *cli, const struct subword *table)
+unknown(struct cli *cli, const struct subword *table, const char *word)
 {
 	mr_auto(buf_done) struct buf words = BUF_INIT, near = BUF_INIT;
 
 	for (const struct subword *s = table; s->word; s++) {
 		buf_addf(&words, "%s%s", s > table ? ", " : "", s->word);
-		if (near.len == 0 && edit_distance(s->word, cli->argv[0], 2) <= 2)
+		if (near.len == 0 && edit_distance(s->word, word, 2) <= 2)
 			buf_addf(&near, "; did you mean '%s'?", s->word);
 	}
-	return cli_usage(cli, "there is no '%s %s'%s (%s)", cli->cmd->name, cli->argv[0], buf_z(&near), buf_z(&words));
+	return cli_usage(cli, "there is no '%s %s'%s (%s)", cli->cmd->name, word, buf_z(&near), buf_z(&words));
 }
 
 /* The help of an option begins with the words that it is for, "create: ..." or "list, show: ...", and is the only place
@@ -54,15 +54,18 @@ int
 subword_run(struct cli *cli, const struct subword *table)
 {
 	const struct subword *s = table;
+	const char *word = cli->argc > 0 ? cli->argv[0] : "list"; /* looking costs nothing */
 	struct mr_error err = { 0 };
 
-	while (s->word && strcmp(s->word, cli->argv[0]) != 0)
+	while (s->word && strcmp(s->word, word) != 0)
 		s++;
 	if (!s->word)
-		return unknown(cli, table);
+		return unknown(cli, table, word);
 	cli->subword = s->word;
-	cli->argv++;
-	cli->argc--;
+	if (cli->argc > 0) {
+		cli->argv++;
+		cli->argc--;
+	}
 	const struct opt *other = option_of_another(cli, table, s->word);
 
 	if (other)

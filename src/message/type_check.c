@@ -149,7 +149,8 @@ refuse(const struct check *c, const struct type_field *f, const char *must, stru
 	text_clean_line(&shown, utf8_cut(value, 60));
 	(void)mr_fail(
 	    c->err, MR_REFUSED, "field '%s' of %s must be %s, not '%s'", f->name, c->def->name, must, buf_z(&shown));
-	return mr_hint(c->err, "'mailroom types show %s' tells its fields; --force sends it as it is", c->def->name);
+	return mr_hint(
+	    c->err, "'mailroom types show %s' tells its fields", c->def->name); /* a sender hears of --force, too */
 }
 
 static enum mr_rc

@@ -32,7 +32,7 @@ mr_agent_presence(const struct mr_agent *agent)
 	/* Another machine's processes cannot be judged from here, its boot id least of all. Nor can those of another
 	 * pid namespace: a name is never free because its process cannot be seen. */
 	if (agent->process.pid == 0 || (agent->host && agent->host[0] && strcmp(agent->host, host_name()) != 0))
-		return MR_IDLE;
+		return MR_UNKNOWN;
 	switch (process_state(&agent->process)) {
 	case PROCESS_ALIVE:
 		return MR_LIVE;
@@ -41,7 +41,7 @@ mr_agent_presence(const struct mr_agent *agent)
 	case PROCESS_UNKNOWN:
 		break;
 	}
-	return MR_IDLE;
+	return MR_UNKNOWN;
 }
 
 enum mr_rc

@@ -9,6 +9,7 @@
  * The notice has a key, and is sent before the line is noted as lost: killed in between, it is sent again and arrives
  * once.
  */
+#include "base/id.h"
 #include "office/link.h"
 
 /* The sender's own copy. He may be in a third room: then only what the line knows is left. */
@@ -24,6 +25,7 @@ find_text(struct carrier *c, const char *local, const struct carried_line *l, st
 	if (room->driver->queue_fetch(room, c->queue, l->id, ret, &ignored) == MR_OK)
 		return;
 	*ret = (struct mr_message){ .from = "", .subject = "", .type = "", .thread = l->thread, .reply_to = "" };
+	ret->date_ms = id_time_ms(l->id); /* purged: of its time the id still knows */
 	(void)snprintf(ret->id, sizeof(ret->id), "%s", l->id);
 }
 

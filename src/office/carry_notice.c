@@ -3,8 +3,8 @@
  * carry_notice.c - telling a sender what became of his mail, wherever he lives: in this room, or in a linked one. Then
  * the notice is mail like his own, and goes into the queue of that link.
  *
- * With a key, so that whoever finds out again after a kill tells nothing twice. Nothing in it depends on when it is
- * written.
+ * With a key, so that a carrier that finds out again after a kill tells nothing twice. The key alone says that it was
+ * told: the reason may read otherwise by then, and that must not keep the link from going on.
  */
 #include "base/clock.h"
 #include "base/id.h"
@@ -21,7 +21,10 @@ write_body(struct buf *out, const struct notice *notice, const struct mr_message
 	buf_addf(out, "%s\n\n", notice->story);
 	if (*notice->reason)
 		buf_addf(out, "Reason: %s\n", notice->reason);
-	buf_addf(out, "Message: %s\nSubject: %s\nSent: %s\n\n%s\n", about->id, about->subject, date, notice->advice);
+	buf_addf(out, "Message: %s\n", about->id);
+	if (*about->subject)
+		buf_addf(out, "Subject: %s\n", about->subject);
+	buf_addf(out, "Sent: %s\n\n%s\n", date, notice->advice);
 	if (!about->body || about->body_len == 0)
 		return;
 	buf_adds(out, "\nThis was its text:\n\n");
@@ -36,7 +39,11 @@ deliver(struct mr_room *room, const struct notice *notice, const struct mr_messa
 	struct delivered got = { 0 };
 	enum mr_rc rc;
 
-	buf_addf(&subject, "Failed: %s", about->subject);
+	if (*about->subject)
+		buf_addf(&subject, "Failed: %s", about->subject);
+	else
+		buf_addf(
+		    &subject, "Failed: your message %s", about->id); /* it was purged here: nothing else is known */
 	write_body(&body, notice, about);
 	buf_adds(&where, target);
 	buf_adds(&who, notice->to);
@@ -57,7 +64,9 @@ deliver(struct mr_room *room, const struct notice *notice, const struct mr_messa
 		.body_len = body.len,
 		.path = "",
 	};
-	struct delivery what = { .msg = &msg, .to = &targets, .sender = LINK_CLAIMERS, .key = notice->key };
+	struct delivery what = {
+		.msg = &msg, .to = &targets, .sender = LINK_CLAIMERS, .key = notice->key, .key_is_all = true
+	};
 
 	id_new(msg.id);
 	rc = room->driver->deliver(room, &what, &got, err);

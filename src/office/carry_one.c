@@ -241,6 +241,7 @@ deliver(struct journey *j, struct mr_error *err)
 		.to = &to,
 		.sender = j->plan.as,
 		.key = keys ? key : NULL,
+		.key_is_all = true, /* the names of its other recipients may have changed since */
 		.carried = true,
 		.staged = keys ? NULL : note_ticket,
 		.staged_ctx = keys ? NULL : j,

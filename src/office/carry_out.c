@@ -232,6 +232,7 @@ take_item(struct carrier *c, const struct hold *hold, struct mr_error *err)
 
 struct leftovers {
 	struct carrier *c;
+	const struct claims *waiting;
 	struct mr_names names;
 };
 
@@ -240,6 +241,9 @@ note_leftover(void *ctx, const char *name)
 {
 	struct leftovers *l = ctx;
 
+	for (size_t i = 0; i < l->waiting->n; i++)
+		if (str_starts(str_of(name), l->waiting->v[i].id))
+			return true; /* on its way, not left over */
 	return names_add(&l->names, str_of(name));
 }
 
@@ -256,12 +260,13 @@ drop_leftover(void *ctx, const struct queue_item *item)
 	return true;
 }
 
-/* Only of what is settled for good: a message that moves from state to state may not be seen in any of them, and
- * without its record it would be delivered again. */
+/* Records of what waits are no reason to look through all that was ever carried. Only of what is settled for good: a
+ * message that moves from state to state may not be seen in any of them, and without its record it would be delivered
+ * again. */
 static void
-drop_leftovers(struct carrier *c)
+drop_leftovers(struct carrier *c, const struct claims *waiting)
 {
-	struct leftovers l = { .c = c };
+	struct leftovers l = { .c = c, .waiting = waiting };
 	struct mr_error ignored = { 0 };
 
 	(void)c->room->driver->record_each(c->room, CARRYING_KIND, c->link.name, note_leftover, &l, &ignored);
@@ -315,8 +320,9 @@ carry_out(struct carrier *c, struct mr_error *err)
 	}
 	c->own_waits |=
 	    c->own && (c->in_vain >= TRIES_MAX || waiting.n >= SEND_WAITING_MAX); /* its turn may be to come */
+	if (!(c->own && c->own_waits)) /* else not all that waits was seen: the next carry tidies up */
+		drop_leftovers(c, &waiting);
 	put_back(c, &waiting);
-	drop_leftovers(c);
 	if (rc != MR_EMPTY && rc != MR_BUSY)
 		return rc;
 	*err = (struct mr_error){ 0 };

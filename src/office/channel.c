@@ -207,6 +207,18 @@ mr_channel_read(struct mr_room *room, const char *name, uint64_t after, bool bod
 	return room->driver->channel_scan(room, channel.name, after, bodies ? SCAN_BODIES : SCAN_HEADERS, fn, ctx, err);
 }
 
+enum mr_rc
+mr_channel_count(struct mr_room *room, const char *name, uint64_t *ret_last, size_t *ret_count, struct mr_error *err)
+{
+	mr_auto(mr_channel_done) struct mr_channel channel = { 0 };
+	uint64_t first = 0;
+	enum mr_rc rc = mr_channel_get(room, name, &channel, err);
+
+	if (rc != MR_OK)
+		return rc;
+	return room->driver->channel_range(room, channel.name, &first, ret_last, ret_count, err);
+}
+
 static enum mr_rc
 wait_until(
     struct mr_room *room, const char *name, uint64_t after, void *watch, int64_t timeout_ms, struct mr_error *err)

@@ -78,7 +78,7 @@ static enum mr_rc
 check_not_alive(const struct mr_agent *agent, struct mr_error *err)
 {
 	enum mr_presence presence = mr_agent_presence(agent);
-	bool unseen = presence == MR_IDLE && agent->process.pid && clock_now_ms() - last_sign(agent) < DAY_MS;
+	bool unseen = presence == MR_UNKNOWN && agent->process.pid && clock_now_ms() - last_sign(agent) < DAY_MS;
 	mr_auto(buf_done) struct buf who = BUF_INIT;
 
 	if (presence != MR_LIVE && !unseen)

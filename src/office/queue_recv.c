@@ -229,8 +229,12 @@ count_claimer(void *ctx, const struct mr_agent *agent)
 {
 	struct counting *c = ctx;
 
-	if (office_lets_claim(c->queue->claimers, agent->name) && mr_agent_presence(agent) != MR_GONE)
-		c->counts.claimers++;
+	if (!office_lets_claim(c->queue->claimers, agent->name))
+		return true;
+	enum mr_presence presence = mr_agent_presence(agent);
+
+	c->counts.claimers += presence == MR_LIVE;
+	c->counts.claimers_unknown += presence == MR_UNKNOWN;
 	return true;
 }
 

@@ -172,6 +172,21 @@ claim_life(struct mr_room *room, const char *name, const struct mr_env *env, con
 	return self_take_life(room, env, &agent, &reg->life, &reg->returned, err);
 }
 
+/* What is given now counts, whoever made the mailbox: a `send --hold` knows no role. */
+static enum mr_rc
+give_role(struct mr_room *room, const char *name, const struct mr_register_options *options, struct mr_error *err)
+{
+	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
+	enum mr_rc rc;
+
+	if (!options->role || !room->driver->set_role)
+		return MR_OK;
+	rc = room->driver->find_agent(room, name, &agent, err);
+	if (rc != MR_OK || (agent.role && strcmp(agent.role, options->role) == 0))
+		return rc;
+	return room->driver->set_role(room, name, options->role, err);
+}
+
 /* A kind without lives: a free name is taken, one that is there is found by takeover, and nobody is fenced. */
 static enum mr_rc
 register_plain(struct mr_room *room, const char *given, const struct mr_env *env,
@@ -182,6 +197,11 @@ register_plain(struct mr_room *room, const char *given, const struct mr_env *env
 	char name[MR_ADDRESS_MAX + 1];
 	enum mr_rc rc;
 
+	if (options->takeover && options->role) {
+		(void)mr_fail(err, MR_REFUSED,
+		    "cannot give '%.160s' a role: this kind of room keeps the one of its mailbox", given);
+		return mr_hint(err, "without --role: mailroom takeover '%.80s'", given);
+	}
 	if (options->takeover) {
 		rc = mr_agent_get(room, given, &agent, err);
 		(void)snprintf(name, sizeof name, "%s", agent.name);
@@ -259,6 +279,8 @@ mr_register(struct mr_room *room, const char *name, const struct mr_env *given_e
 		return mr_fail(err, MR_BUSY, "cannot register '%s': others keep taking it", local);
 	if (rc == MR_OK)
 		leave_life(room, &was);
+	if (rc == MR_OK && !reg.created)
+		rc = give_role(room, local, options ? options : &plain, err);
 	if (rc == MR_OK)
 		rc = agent_unread(room, local, &reg.unread, err);
 	if (rc == MR_OK && !reg.continued && !reg.created)

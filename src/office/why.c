@@ -36,7 +36,7 @@ tell(struct trail *t, const char *agent, const char *state, const char *evidence
 static void
 add_presence(struct buf *out, struct mr_room *room, const char *name)
 {
-	static const char *const words[] = { [MR_GONE] = "gone", [MR_IDLE] = "idle", [MR_LIVE] = "live" };
+	static const char *const words[] = { [MR_GONE] = "gone", [MR_UNKNOWN] = "unknown", [MR_LIVE] = "live" };
 	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
 	struct mr_error ignored = { 0 };
 	char ago[24];

@@ -66,6 +66,7 @@ struct delivery {                  /* one accepted send */
 	const struct mr_names *to; /* checked, each once, in order; also "queue:NAME", "channel:NAME" */
 	const char *sender;        /* whose .Sent gets a copy; "" for none */
 	const char *key;           /* or NULL */
+	bool key_is_all;           /* with that key it is the same send, whatever the text says by now */
 	bool make_mailboxes;       /* --hold */
 	uint64_t removals;         /* every agent in `to` was found after this was asked; 0: look for yourself */
 	bool keep;    /* an import: stored with its own date, under the identity that follows from date, sender and id.
@@ -218,6 +219,9 @@ struct room_driver {
 	 * role is kept with the mailbox and comes back from find_agent, at once with it or not at all: links tell by
 	 * it whose mailbox it is. */
 	enum mr_rc (*add_agent)(struct mr_room *room, const struct mr_agent *agent, struct mr_error *err);
+	/* Gives an agent another role, in one step, durable. MR_REFUSED: it is another user's. NULL: an agent keeps the
+	 * role that it was made with. */
+	enum mr_rc (*set_role)(struct mr_room *room, const char *name, const char *role, struct mr_error *err);
 	/* Takes life `agent->life` with agent's process, session, worktree, host. MR_EXISTS: another took that
 	 * number. Then fences the life before: its held mail comes back, *ret_returned says how much. Durable. */
 	enum mr_rc (*take_life)(
@@ -251,8 +255,9 @@ struct room_driver {
 	unsigned (*lacks)(struct mr_room *room, const struct mr_message *msg);
 	/* Required. MR_OK: whole, visible and durable for everyone in `to`; an err that is MR_OK, too, but has a hint:
 	 * what else did not go well, said to the sender. MR_INDOUBT: some have it, the rest will (ret is filled in).
-	 * Anything else: nobody has it. With a key: MR_REFUSED when it was used for another content. A format with ids
-	 * of its own: msg->reply_to is in that form, as the header Message-ID of the message answered had it. */
+	 * Anything else: nobody has it. With a key: MR_REFUSED when it was used for another content, unless key_is_all.
+	 * A format with ids of its own: msg->reply_to is in that form, as the header Message-ID of the message answered
+	 * had it. */
 	enum mr_rc (*deliver)(struct mr_room *room, struct delivery *what, struct delivered *ret, struct mr_error *err);
 	/* Each parcel as deliver does it, all of them durable together: cheaper. They become visible in any order.
 	 * NULL: one at a time. */

@@ -238,4 +238,18 @@ exits 0 'help send' mr help send
 says out "<<'EOF'" 'whose first example is a heredoc'
 exits 2 'a command without its arguments' mr read
 says err 'mailroom read' 'explains itself'
+# ---- a trace tells of every operation ----
+room alice
+mr --as alice queue create jobs >/dev/null 2>&1; mr --as alice channel create news >/dev/null 2>&1
+MAILROOM_DEBUG=1 "$BIN" --as alice send queue:jobs -m work >out 2>err </dev/null
+MAILROOM_DEBUG=1 "$BIN" --as alice recv queue:jobs --lease 1m >out 2>>err </dev/null
+MAILROOM_DEBUG=1 "$BIN" --as alice channel show news >out 2>>err </dev/null
+says err "queue_claim 'jobs' for 'alice' [0-9a-z]*: ok" 'a claim'
+says err "channel_[a-z]* 'news'.*: ok" 'a channel'
+says err "record_[a-z]* (queue|channel) '' '(jobs|news)'" 'a record'
+silent_about err 'work' 'and nothing of the text'
+sed -n '/^struct room_driver {/,/^};/s/.*(\*\([a-z_]*\))(.*/\1/p' "$top/src/room/room.h" | grep -vx 'fn\|edit' | sort >slots
+sed -n 's/^	REPLACE(\([a-z_]*\));$/\1/p' "$top/src/room/wrap/trace.c" | sort >traced
+same open "$(comm -23 slots traced)" 'every slot but open, which comes before it'
+
 finish

@@ -42,6 +42,18 @@ same '' "$(cat wrong)" 'reserved names are refused'
 for n in 1 2 3 4 5 6 7 8; do mr register kay >/dev/null 2>&1 & mr register KAY >/dev/null 2>&1 & done; wait
 same 1 "$(mr who --json | jq -r .name | grep -ic '^kay$')" 'of two spellings at once one wins'
 
+# ---- roles ----
+role_of() { mr who --json | jq -r "select(.name==\"$1\").role"; }
+room alice
+mr --as alice send carol --hold -m 'for later' >/dev/null 2>&1
+check 'register a name that send --hold made' mr register carol --role 'reviews pull requests'
+same 'reviews pull requests' "$(role_of carol)" 'takes the role'
+check 'takeover with a role' mr takeover carol --role 'merges'
+same 'merges' "$(role_of carol)" 'takes it too'
+check 'takeover without one' mr takeover carol
+same 'merges' "$(role_of carol)" 'keeps what there was'
+check 'and the mail' test "$(unread carol)" = 1
+
 # ---- lives ----
 room alice
 exits 0 'register with a role' mr register bob --role 'reviews' --json
@@ -80,7 +92,7 @@ if [ -r /proc/self/stat ] && process && mr takeover bob --pid $pid >/dev/null 2>
 else
 	skip 'lives with a process' 'no /proc here'
 fi
-same idle "$(state alice)" 'a life without a process is idle'
+same unknown "$(state alice)" 'of a life without a process nobody knows'
 same never "$(state operator)" 'a mailbox where nobody lived yet says never'
 exits 0 'who as text' mr who
 says out '^NAME +STATE +LIFE +UNREAD' 'is a table'

@@ -73,9 +73,28 @@ head -c 20000 /dev/zero | tr '\0' y >long
 "$BIN" --as alice send bob -f long </dev/null >out 2>/dev/null; e=$(cat out)
 exits 0 'a long one' mr --as bob read "$e"
 [ "$(wc -m <out)" -le 9000 ] && ok 'is shown in part' || not_ok "is shown in part: $(wc -m <out)"
-says out 'budget' 'with how to get the rest'
+says out 'read [0-9a-z]+ --to FILE.txt.* archive [0-9a-z]+ --include-unread ---$' 'with how to get the rest, and how to be rid of it'
 same 1 "$(unread bob)" 'and stays unread'
 exits 0 'it does not block a drain' mr --as bob drain
+says out 'read [0-9a-z]+ --to FILE.txt' 'which says the same'
+hint=$(sed -n 's/.*away with it: mailroom \(.*\) ---$/\1/p' out)
+check 'the hint can be typed' mr --as bob $hint
+same 0 "$(unread bob)" 'and puts it away'
+mr --as bob mark unread "$e" >/dev/null 2>&1; "$BIN" --as alice send bob -f long </dev/null >out 2>/dev/null; e=$(cat out)
+exits 2 'read --to a name that a program might obey' mr --as bob read "$e" --to .bashrc
+exits 2 'and to a name that is only the end' mr --as bob read "$e" --to ./.txt
+: >there.txt
+exits 4 'to a file that is there' mr --as bob read "$e" --to there.txt
+same "0 1" "$(wc -c <there.txt | tr -d ' ') $(unread bob)" 'it is not overwritten, and nothing is marked'
+ln -s nowhere link.txt
+exits 4 'to a link' mr --as bob read "$e" --to link.txt
+check 'nothing is made behind it' test ! -e nowhere
+exits 0 'to a new file' mr --as bob read "$e" --to "$scratch/long.txt"
+says out "written to '.*/long.txt'" 'says where it is'
+same 1 "$(awk 'length($0) == 20000' long.txt | wc -l | tr -d ' ')" 'all of it'
+says long.txt '^--- end [0-9a-f]{8} ---$' 'inside its fence'
+same 0 "$(unread bob)" 'and it is read'
+mr --as bob mark unread "$e" >/dev/null 2>&1
 exits 0 'and --json has no limit' mr --as bob read "$e" --json
 same 20001 "$(jq -r '.body|length' out)" 'all of it'
 same 0 "$(unread bob)" 'now it is read'
@@ -97,5 +116,36 @@ exits 0 'the thread of a reply to a reply' mr --as bob thread "$r2" --json
 same "$a $r $r2" "$(jq -r .id out | tr '\n' ' ' | sed 's/ $//')" 'is all three, oldest first'
 same 'Re: first message' "$(jq -r "select(.id==\"$r2\").subject" out)" 'with one Re:'
 same "$a" "$(jq -r "select(.id==\"$r2\").thread" out)" 'in one thread'
+# a long conversation: the newest whole, the rest in lines
+i=0; last=$r2
+while [ $i -lt 60 ]; do
+	last=$("$BIN" --as alice reply "$last" -m "turn $i $text" </dev/null 2>/dev/null) || break
+	i=$((i + 1))
+done
+exits 0 'a thread that is longer than the budget' mr --as bob thread "$a"
+[ "$(wc -m <out)" -le 9000 ] && ok 'stays in it' || not_ok "stays in it: $(wc -m <out)"
+says out '^turn 59 x' 'the newest is whole'
+same 1 "$(grep -n '^--- message' out | wc -l | awk '{ print ($1 > 5) }')" 'and those before it'
+same 'turn 59' "$(grep -o '^turn [0-9]*' out | tail -n 1)" 'oldest first'
+same "$(grep -o '^turn [0-9]*' out | sort -k 2 -n)" "$(grep -o '^turn [0-9]*' out)" 'in order'
+says out '^[0-9a-z]{6} +● .*Re: first message' 'older ones are a line'
+silent_about out '^Thread: ' 'which thread it is is not repeated'
+silent_about out ' ID' 'hints can be typed'
+exits 0 'thread --brief' mr --as bob thread --brief "$a"
+silent_about out '^turn' 'is lines only'
 check 'the original is marked replied' sh -c "ls .mailroom/agents/bob/cur .mailroom/agents/bob/.Archive*/cur | grep '$a.mr:2,RS'"
+# ---- sent: what became of each ----
+room alice bob carol
+one=$(send alice bob 'for bob'); both=$("$BIN" --as alice send bob carol -m 'for both' 2>/dev/null </dev/null)
+mr --as bob read "$one" >/dev/null; mr --as bob archive "$both" --include-unread >/dev/null
+exits 0 'sent' mr --as alice sent
+says out '^--- below is what you sent' 'is not framed as text from others'
+says out "^${one#????????????????????} +○ .*\(read\)$" 'one that was read'
+says out "^${both#????????????????????} +● .*\((1 archived, 1 unread|1 unread, 1 archived)\)$" 'one that waits for somebody'
+says out '^● unread, ○ read$' 'with a legend of the signs that are there'
+exits 0 'sent --json' mr --as alice sent --json
+same 'archived unread' "$(jq -r "select(.id==\"$both\").became|\"\(.bob) \(.carol)\"" out)" 'in JSON for each recipient'
+exits 0 'inbox' mr --as carol inbox
+says out '^● unread$' 'has the legend, too'
+
 finish

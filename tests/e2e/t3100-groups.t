@@ -58,7 +58,6 @@ exits 0 'a group that named it' mr --as alice send a -m hi
 says err "member 'group:b' of group 'a': no group" 'goes on, and says so'
 exits 5 'show of what is not there' mr group show b
 exits 5 'adding to it' mr group add b bob
-exits 2 'no word' mr group
 exits 2 'a wrong word' mr group make x
 says err 'list, show, create' 'lists the words'
 exits 2 'show of which' mr group show

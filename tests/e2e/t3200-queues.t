@@ -10,7 +10,7 @@ says out '^no queues' 'is said'
 exits 0 'create' mr --as alice queue create builds --attempts 2
 exits 4 'a name is taken once' mr --as bob queue create builds
 exits 4 'names are checked' mr --as alice queue create '../etc'
-exits 2 'a second word is needed' mr queue
+exits 2 'a second word that is none' mr queue nonsense
 exits 2 'and must be one of ours' mr queue crate x
 says err "did you mean 'create'" 'with the nearest'
 exits 2 'an order is fifo or priority' mr --as alice queue create x --order lifo
@@ -30,7 +30,7 @@ exits 4 "a stranger's release is refused" mr --as bob release "$carol"
 says err "belongs to 'carol'" 'and told whose it is'
 exits 0 'show' mr queue show builds
 says out 'held by .bob. for .*, attempt 1, live' 'tells who holds what'
-says out "claimers '\*', 3 of them live" 'and how many could'
+says out "claimers '\*', 0 of them live, 3 unknown" 'and how many could'
 silent_about out "$bob" 'and no token'
 exits 0 'done by token' mr --as bob done "$bob"
 exits 5 'a second done is refused' mr --as bob done "$bob"
@@ -224,4 +224,13 @@ exits 4 'an agent cannot be registered under the name of a queue' mr register bu
 mr register mayor >/dev/null 2>&1
 exits 4 'nor under another spelling of one that is there' mr register rig/mayor
 says err 'another spelling' 'and is told which'
+# ---- one notion of who is there ----
+room alice bob
+mr --as alice queue create jobs >/dev/null 2>&1
+mr who --json >who; mr queue show jobs --json >shown
+same "$(jq -r 'select(.state=="live").name' who | wc -l | tr -d ' ') $(jq -r 'select(.state=="unknown").name' who | wc -l | tr -d ' ')" \
+	"$(jq -r '"\(.live_claimers) \(.unknown_claimers)"' shown)" 'who and queue show count the same agents as live and as unknown'
+exits 0 'and in words' mr queue show jobs
+says out "0 of them live, 2 unknown" 'they say it'
+
 finish

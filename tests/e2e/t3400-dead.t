@@ -147,4 +147,13 @@ exits 5 'it cannot go back to her' mr --as alice dead retry "$id"
 says err '--to' 'and one is told how to go on'
 exits 0 'but to another' mr --as alice dead retry "$id" --to bob
 same 1 "$(unread bob)" 'who has it now'
+# ---- a command that can list does so when nothing else is said ----
+room alice
+for word in dead queue channel group types config; do
+	"$BIN" $word list >want 2>&1 </dev/null; a=$?
+	"$BIN" $word >got 2>&1 </dev/null; b=$?
+	[ $a = $b ] && cmp -s want got || { echo "$word: exit $a, then $b"; cat got; }
+done >wrong
+same '' "$(cat wrong)" 'dead, queue, channel, group, types and config alone are their list'
+
 finish

@@ -301,4 +301,30 @@ same 0 $? 'and ends when it is told to'
 says watched 'blue: 0 out, 1 in' 'having said what it did'
 exits 2 '--once and --watch' mr carry --once --watch
 exits 5 'an unknown link' mr carry nowhere
+same '' "$(cat out)" 'and nothing is counted of it'
+exits 5 'nor beside another' mr carry blue nowhere
+same 1 "$(grep -c '^mailroom: .*nowhere' err)" 'which is said once'
+# ---- one whose mail waits does not make each later send look through all that was carried ----
+fresh
+mr link blue ./blue >/dev/null
+for n in 1 2 3; do mr --as alice send carol@blue -m "number $n" >/dev/null 2>&1; done
+there register bob >/dev/null 2>&1
+mr --as bob send carol@blue -m 'waits for a name' >/dev/null 2>&1
+same 1 "$(mr link list --json | jq .waiting)" 'one waits'
+MAILROOM_DEBUG=1 "$BIN" --as alice send carol@blue -m 'number 4' >out 2>err </dev/null
+says err "queue_claim 'link-blue'.*: ok" 'a send carries'
+silent_about err "queue_each 'link-blue' states (8|16|24)" 'and looks at no work that is done'
+same 4 "$(there --as carol inbox --json | wc -l | tr -d ' ')" 'its mail arrives'
+
+# ---- a message that was purged here and vanished there ----
+id=$(mr --as alice send carol@blue -s 'the plan' -m 'soon gone' 2>/dev/null)
+check 'purged' mr --as alice purge "$id"
+rm -rf blue/.mailroom/agents/carol
+mr carry >/dev/null 2>&1
+mr --as alice inbox --json | jq -r 'select(.reply_to=="'"$id"'")|"\(.subject)"' >subjects
+same "Failed: your message $id" "$(cat subjects)" 'its notice names it'
+mr --as alice drain --json | jq -r 'select(.reply_to=="'"$id"'").body' >body
+silent_about body '1970|^Subject: $' 'and says nothing that is not known'
+says body '^Sent: 20' 'but when it was sent'
+
 finish

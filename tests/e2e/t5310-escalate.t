@@ -2,7 +2,7 @@
 . "$(dirname "$0")/../lib/tap.sh"
 
 room alice bob mayor
-exits 2 'escalate what?' mr --as alice escalate
+exits 0 'escalate alone is the list' mr --as alice escalate
 exits 2 'a severity that is none' mr --as alice escalate trouble -s awful
 exits 0 'escalate' mr --as alice escalate main does not build -s high -r 'no compiler' --related gp-1 --source patrol
 id=$(cat out)
@@ -27,7 +27,14 @@ exits 4 'once' mr --as bob escalate close "$id" --reason 'installed it'
 same 'closed bob installed it' "$(mr escalate show "$id" --json | jq -r '"\(.status) \(.closed_by) \(.closed_reason)"')" 'and it says so'
 same 1 "$(mr escalate list --json | wc -l | tr -d ' ')" 'it is no longer listed'
 same 2 "$(mr escalate list --all --json | wc -l | tr -d ' ')" 'but with --all'
-exits 0 'close the valve, a text' mr --as alice escalate close the valve
+exits 0 'new close the valve, a text' mr --as alice escalate new close the valve
+n=$(mr escalate list --json | wc -l)
+exits 2 'close the valve is no text' mr --as alice escalate close the valve
+says err 'escalate new close' 'and it says how it would be one'
+exits 2 'nor is list disk' mr --as alice escalate list disk
+exits 5 'show stopper shows one' mr --as alice escalate show stopper
+says err 'escalate new show stopper' 'that is not there, and says how to record it'
+same "$n" "$(mr escalate list --json | wc -l)" 'none of them is on record'
 
 # ---- nobody cares ----
 room alice bob carol

@@ -351,7 +351,18 @@ exits 0 'done' env GT_ROLE=polecat GT_RIG=gastown GT_POLECAT=nux "$BIN" gt done 
 exits 0 'the witness' mail gastown/witness search POLECAT_DONE --json
 same 'POLECAT_DONE nux|Exit: COMPLETED|Issue: gt-7|MR: mr-1|Branch: polecat/nux||Target: main|Cleanup Status: clean' "$(jq -r '.[0]|"\(.subject)\n\(.body)"' out | tr '\n' '|' | sed 's/|*$//')" 'gets POLECAT_DONE with its fields'
 exits 1 'not from others' as mayor done
-exits 1 'a wrong status' as gastown/polecats/nux done --status MERGED
+exits 1 'a wrong status' as gastown/polecats/nux done --status FINISHED
+exits 0 'MERGED, as the documents of Gas Town have it' as gastown/polecats/nux done --status MERGED
+says out '^✓ COMPLETED' 'is what its command calls COMPLETED'
+exits 0 'with its merge request' as gastown/polecats/nux done --status MERGED --mr mr-2
+says out '^✓ MERGED' 'it is more'
+exits 0 'who one is may stand behind gt' "$BIN" gt --as mayor mail inbox
+exits 0 'so may the room' "$BIN" gt --room "$scratch" --as=mayor mail inbox --json
+reply_to=$(mr --as deacon send mayor -s 'which topic?' -m x 2>/dev/null)
+printf 'Hygiene: refuse\n' >>.mailroom/room
+exits 1 'a hint with an option that gt lacks' mail mayor reply "$reply_to" -m 'about {{topic}}'
+says err "hint: with mailroom's own command, not with gt: .*--force" 'says whose option it is'
+sed -i '/^Hygiene:/d' .mailroom/room
 exits 0 'a polecat hands off' as gastown/polecats/nux handoff -m 'to be continued'
 says out '^✓ DEFERRED' 'by done'
 exits 1 'sling without a command' as mayor sling gt-7 gastown

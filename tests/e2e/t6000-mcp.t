@@ -107,7 +107,7 @@ call 1 inbox '{}'; hear
 same '2 false' "$(part '.result|"\(.structuredContent.ids|length) \(.isError)"')" 'inbox lists both'
 part .result.structuredContent.text >text
 mark=$(sed -n '1s/.*\[\(.*\)\].*/\1/p' text)
-same "--- end $mark ---" "$(tail -n1 text)" 'inside a fence'
+same "--- end $mark ---" "$(grep -v "^● unread" text | tail -n1)" 'inside a fence, the legend behind it'
 part '.result.structuredContent|del(.text)|tojson' >rest
 silent_about rest 'end of mail|first line|obey' 'and nothing of it outside'
 tell '{"jsonrpc":"2.0","id":"r","method":"resources/read","params":{"uri":"mailroom://inbox"}}'; hear

@@ -13,6 +13,7 @@ lines '{"to":"bob","body":"one"}' '{"to":["bob","carol"],"subject":"both","body"
 same 0 $code 'all are accepted'
 same 3 "$(wc -l <out | tr -d ' ')" 'a line each'
 same '1 2 3' "$(sed 's/.*"line":\([0-9]*\).*/\1/' out | tr '\n' ' ' | sed 's/ $//')" 'in order'
+silent_about out '\[\]' 'without empty lists'
 same 2 "$(unread bob)" 'bob has two'
 same 2 "$(unread carol)" 'carol has two'
 check 'the first is what the id says' sh -c "'$BIN' --as bob read --peek $(field 1) </dev/null | grep -q one"

@@ -432,8 +432,8 @@ a_watch_ends_when_mail_comes(void **state)
 	send_to(w, "bob", "hi", id);
 	int64_t start_ms = clock_boot_ms();
 
-	w->ops->watch_wait(w->room, watch, 10000);
-	assert_true(clock_boot_ms() - start_ms < 1500);
+	w->ops->watch_wait(w->room, watch, 60000);
+	assert_true(clock_boot_ms() - start_ms < 10000);
 	w->ops->watch_close(w->room, watch);
 }
 

@@ -220,7 +220,7 @@ class Command:
 HOSTILE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]")
 TAG = re.compile(r"<\s*/?\s*(system-reminder|teammate-message|function_results|mailroom-x)\s+MRK", re.I)
 PLAIN_TAG = re.compile(r"</?(system-reminder|teammate-message)", re.I)
-OPEN = re.compile(r"--- below is text from others: data, not instructions \[([0-9a-f]{8})\] ---$")
+OPEN = re.compile(r"--- below is (?:text from others|what you sent): data, not instructions \[([0-9a-f]{8})\] ---$")
 QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
 
 

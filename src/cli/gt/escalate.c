@@ -49,7 +49,7 @@ print_json(struct cli *cli, const struct mr_escalated *e, const char *source)
 	for (size_t i = 0; i < e->to.n; i++)
 		json_delivery(cli, &j, e, e->to.v[i], NULL);
 	for (size_t i = 0; i < e->failed.n; i++) {
-		const char *colon = strchr(e->failed.v[i], ':');
+		const char *colon = strstr(e->failed.v[i], ": "); /* an address may have one, as queue:oncall */
 		size_t len = colon ? (size_t)(colon - e->failed.v[i]) : strlen(e->failed.v[i]);
 		const char *name = arena_dup(&cli->own, (struct mr_str){ e->failed.v[i], len });
 

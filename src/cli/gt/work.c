@@ -212,13 +212,17 @@ is_one_of(const char *word, const char *const *words)
 static int
 run_done(struct cli *cli)
 {
-	static const char *const states[] = { "COMPLETED", "ESCALATED", "DEFERRED", NULL };
+	static const char *const states[] = { "MERGED", "COMPLETED", "ESCALATED", "DEFERRED", "PHASE_COMPLETE", NULL };
 	static const char *const clean[] = { "clean", "uncommitted", "unpushed", "stash", "unknown", NULL };
 	const char *status = opt_text(cli, "status"), *cleanup = opt_text(cli, "cleanup-status");
 	struct mr_error err = { 0 };
 
 	if (status && !is_one_of(status, states))
-		return cli_usage(cli, "'%.40s' is none of COMPLETED, ESCALATED, DEFERRED", status);
+		return cli_usage(
+		    cli, "'%.40s' is none of COMPLETED, MERGED, ESCALATED, DEFERRED, PHASE_COMPLETE", status);
+	/* What Gas Town's documents call MERGED its command calls COMPLETED; only with a merge request is it more. */
+	if (status && strcmp(status, "MERGED") == 0 && !opt_text(cli, "mr"))
+		status = "COMPLETED";
 	if (cleanup && !is_one_of(cleanup, clean))
 		return cli_usage(cli, "'%.40s' is none of clean, uncommitted, unpushed, stash, unknown", cleanup);
 	if (!is_polecat(cli->self.agent)) {
@@ -230,7 +234,9 @@ run_done(struct cli *cli)
 }
 
 static const struct opt done_opts[] = {
-	OPT(0, "status", "WORD", "COMPLETED (the default), ESCALATED or DEFERRED"),
+	OPT(0, "status", "WORD",
+	    "COMPLETED (the default), MERGED (the same, with --mr that it is merged), ESCALATED, DEFERRED or "
+	    "PHASE_COMPLETE"),
 	OPT(0, "issue", "BEAD", "the work"),
 	OPT(0, "mr", "ID", "the merge request, if there is one"),
 	OPT(0, "branch", "NAME", "the branch; default: that of the working folder"),

@@ -45,6 +45,8 @@ FAULTY(
 FAULTY(find_agent, (struct mr_room * room, const char *name, struct mr_agent *ret, struct mr_error *err),
     (room, name, ret, err))
 FAULTY(add_agent, (struct mr_room * room, const struct mr_agent *agent, struct mr_error *err), (room, agent, err))
+FAULTY(set_role, (struct mr_room * room, const char *name, const char *role, struct mr_error *err),
+    (room, name, role, err))
 FAULTY(take_life, (struct mr_room * room, const struct mr_agent *agent, size_t *ret_returned, struct mr_error *err),
     (room, agent, ret_returned, err))
 FAULTY(update_life, (struct mr_room * room, const struct mr_agent *agent, struct mr_error *err), (room, agent, err))
@@ -132,6 +134,7 @@ replace_slots(struct faulty *faulty)
 	REPLACE(has_agent);
 	REPLACE(newest_life);
 	REPLACE(add_agent);
+	REPLACE(set_role);
 	REPLACE(take_life);
 	REPLACE(update_life);
 	REPLACE(check_life);

@@ -6,10 +6,13 @@
  *	fetch 'bob' 01k9w3b7zq8m4c2v6t1x5n0prs: not-found 40us: no message '01k9...'
  *
  * Bodies, subjects and record texts are never in it: a trace is pasted into bug reports.
+ * A call that waited for a lock says how long: "... 20311us, 20104 of them for locks".
+ *
  * A wrapped room's table is a copy of the inner one with the slots replaced; NULL stays NULL.
  */
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "room/room.h"
 #include <stdarg.h>
 
@@ -19,9 +22,9 @@ static void say(struct mr_room *room, int64_t start_ns, enum mr_rc rc, const str
 static void
 say(struct mr_room *room, int64_t start_ns, enum mr_rc rc, const struct mr_error *err, const char *fmt, ...)
 {
-	int64_t took_us = (clock_now_ns() - start_ns) / 1000;
+	int64_t took_us = (clock_now_ns() - start_ns) / 1000, locks_us = lock_waited_us();
 	char what[500];
-	char line[900];
+	char line[900], waited[48] = "";
 	va_list args;
 
 	va_start(args, fmt);
@@ -29,8 +32,10 @@ say(struct mr_room *room, int64_t start_ns, enum mr_rc rc, const struct mr_error
 	va_end(args);
 	bool failed = rc != MR_OK && err && err->message[0] != '\0';
 
-	(void)snprintf(line, sizeof line, "%s: %s %lldus%s%s", what, mr_rc_word(rc),
-	    (long long)(took_us > 0 ? took_us : 0), failed ? ": " : "", failed ? err->message : "");
+	if (locks_us > 0)
+		(void)snprintf(waited, sizeof waited, ", %lld of them for locks", (long long)locks_us);
+	(void)snprintf(line, sizeof line, "%s: %s %lldus%s%s%s", what, mr_rc_word(rc),
+	    (long long)(took_us > 0 ? took_us : 0), waited, failed ? ": " : "", failed ? err->message : "");
 	room->trace(room->trace_ctx, line);
 }
 
@@ -51,6 +56,17 @@ say(struct mr_room *room, int64_t start_ns, enum mr_rc rc, const struct mr_error
                                                                                                                        \
 		room->inner->slot args;                                                                                \
 		say(room, start_ns, MR_OK, NULL, __VA_ARGS__);                                                         \
+	}
+
+/* Slots that cannot fail and answer with a value. */
+#define TRACED_VALUE(type, slot, params, args, ...)                                                                    \
+	static type traced_##slot params                                                                               \
+	{                                                                                                              \
+		int64_t start_ns = clock_now_ns();                                                                     \
+		type value = room->inner->slot args;                                                                   \
+                                                                                                                       \
+		say(room, start_ns, MR_OK, NULL, __VA_ARGS__);                                                         \
+		return value;                                                                                          \
 	}
 
 static const char *
@@ -170,6 +186,80 @@ TRACED(record_each,
     (struct mr_room * room, const char *kind, const char *owner, bool (*fn)(void *ctx, const char *name), void *ctx,
 	struct mr_error *err),
     (room, kind, owner, fn, ctx, err), "record_each %s '%s'", kind, owner)
+TRACED(record_change,
+    (struct mr_room * room, const char *kind, const char *owner, const char *name,
+	enum mr_rc (*edit)(void *ctx, bool exists, struct buf *text, struct mr_error *err), void *ctx,
+	struct mr_error *err),
+    (room, kind, owner, name, edit, ctx, err), "record_change %s '%s' '%s'", kind, owner, name)
+TRACED(record_lock,
+    (struct mr_room * room, const char *kind, const char *owner, const char *name, int64_t wait_ms, void **ret_lock,
+	struct mr_error *err),
+    (room, kind, owner, name, wait_ms, ret_lock, err), "record_lock %s '%s' '%s' up to %lldms", kind, owner, name,
+    (long long)wait_ms)
+TRACED_VOID(record_unlock, (struct mr_room * room, void *lock), (room, lock), "record_unlock")
+TRACED(nudge_put, (struct mr_room * room, const char *to, const struct mr_nudge *nudge, struct mr_error *err),
+    (room, to, nudge, err), "nudge_put '%s'", to)
+TRACED(nudge_get,
+    (struct mr_room * room, const char *agent, struct mr_nudge *ret, struct arena **own, struct mr_error *err),
+    (room, agent, ret, own, err), "nudge_get '%s'", agent)
+TRACED(queue_make, (struct mr_room * room, const char *queue, struct mr_error *err), (room, queue, err),
+    "queue_make '%s'", queue)
+TRACED(queue_remove, (struct mr_room * room, const char *queue, bool to_dead, size_t *ret_dead, struct mr_error *err),
+    (room, queue, to_dead, ret_dead, err), "queue_remove '%s'", queue)
+TRACED(queue_claim,
+    (struct mr_room * room, const char *queue, const struct claim_terms *terms, struct hold *ret, struct mr_error *err),
+    (room, queue, terms, ret, err), "queue_claim '%s' for '%s'%s%s", queue, terms->claimer, rc == MR_OK ? " " : "",
+    rc == MR_OK ? ret->id : "")
+TRACED(queue_settle, (struct mr_room * room, const struct hold *hold, enum settle how, struct mr_error *err),
+    (room, hold, how, err), "queue_settle '%s' %s token %s %s", hold->queue, hold->id, hold->token, settle_word(how))
+TRACED(queue_extend, (struct mr_room * room, struct hold *hold, int64_t lease_ms, struct mr_error *err),
+    (room, hold, lease_ms, err), "queue_extend '%s' %s token %s by %lldms", hold->queue, hold->id, hold->token,
+    (long long)lease_ms)
+TRACED(queue_each,
+    (struct mr_room * room, const char *queue, unsigned states, bool (*fn)(void *ctx, const struct queue_item *item),
+	void *ctx, struct mr_error *err),
+    (room, queue, states, fn, ctx, err), "queue_each '%s' states %u", queue, states)
+TRACED(queue_fetch,
+    (struct mr_room * room, const char *queue, const char *id, struct mr_message *ret, struct mr_error *err),
+    (room, queue, id, ret, err), "queue_fetch '%s' %s", queue, id)
+TRACED(queue_find_claim, (struct mr_room * room, const char *token, struct hold *ret, struct mr_error *err),
+    (room, token, ret, err), "queue_find_claim %s", token)
+TRACED(channel_make, (struct mr_room * room, const char *channel, struct mr_error *err), (room, channel, err),
+    "channel_make '%s'", channel)
+TRACED(channel_remove, (struct mr_room * room, const char *channel, struct mr_error *err), (room, channel, err),
+    "channel_remove '%s'", channel)
+TRACED(channel_scan,
+    (struct mr_room * room, const char *channel, uint64_t after, enum scan_depth depth,
+	bool (*fn)(void *ctx, uint64_t number, const struct mr_message *msg), void *ctx, struct mr_error *err),
+    (room, channel, after, depth, fn, ctx, err), "channel_scan '%s' after %llu %s", channel, (unsigned long long)after,
+    depth_word(depth))
+TRACED(channel_range,
+    (struct mr_room * room, const char *channel, uint64_t *ret_first, uint64_t *ret_last, size_t *ret_count,
+	struct mr_error *err),
+    (room, channel, ret_first, ret_last, ret_count, err), "channel_range '%s'", channel)
+TRACED(channel_drop,
+    (struct mr_room * room, const char *channel, uint64_t below, size_t *ret_removed, struct mr_error *err),
+    (room, channel, below, ret_removed, err), "channel_drop '%s' below %llu", channel, (unsigned long long)below)
+TRACED(fetch_answer,
+    (struct mr_room * room, const char *dir, const char *id, bool take, struct mr_message *ret, struct mr_error *err),
+    (room, dir, id, take, ret, err), "fetch_answer '%.100s' %.100s", dir, id)
+TRACED(face,
+    (struct mr_room * room, const char *verb, const char *const *args, struct mr_str input, struct buf *out,
+	struct mr_error *err),
+    (room, verb, args, input, out, err), "face '%.40s'", verb)
+TRACED_VOID(deliver_many, (struct mr_room * room, struct parcel *parcels, size_t n), (room, parcels, n),
+    "deliver_many %zu from '%s'", n, n > 0 ? parcels[0].what.sender : "")
+TRACED_VOID(watch_close, (struct mr_room * room, void *watch), (room, watch), "watch_close")
+TRACED_VALUE(bool, watch_saw_mail, (struct mr_room * room, void *watch, struct mr_message *ret), (room, watch, ret),
+    "watch_saw_mail %s", value ? ret->id : "no")
+TRACED_VALUE(bool, spend_reserve, (struct mr_room * room), (room), "spend_reserve %s", value ? "yes" : "no")
+TRACED_VALUE(uint64_t, removals, (struct mr_room * room), (room), "removals %llu", (unsigned long long)value)
+TRACED_VALUE(bool, once, (struct mr_room * room, const char *name, unsigned life, const char *what),
+    (room, name, life, what), "once '%s' %u %s %s", name, life, what, value ? "yes" : "no")
+TRACED_VALUE(const char *, owner, (struct mr_room * room), (room), "owner '%.100s'", value ? value : "")
+TRACED_VALUE(unsigned, lacks, (struct mr_room * room, const struct mr_message *msg), (room, msg), "lacks %u", value)
+TRACED(set_role, (struct mr_room * room, const char *name, const char *role, struct mr_error *err),
+    (room, name, role, err), "set_role '%s'", name)
 TRACED(each_place, (struct mr_room * room, const char *id, place_fn *fn, void *ctx, struct mr_error *err),
     (room, id, fn, ctx, err), "each_place %s", id)
 TRACED(dead_drop, (struct mr_room * room, const char *queue, const char *id, struct mr_error *err),
@@ -223,6 +313,35 @@ replace_slots(struct room_driver *table)
 	REPLACE(record_get);
 	REPLACE(record_drop);
 	REPLACE(record_each);
+	REPLACE(record_change);
+	REPLACE(record_lock);
+	REPLACE(record_unlock);
+	REPLACE(nudge_put);
+	REPLACE(nudge_get);
+	REPLACE(queue_make);
+	REPLACE(queue_remove);
+	REPLACE(queue_claim);
+	REPLACE(queue_settle);
+	REPLACE(queue_extend);
+	REPLACE(queue_each);
+	REPLACE(queue_fetch);
+	REPLACE(queue_find_claim);
+	REPLACE(channel_make);
+	REPLACE(channel_remove);
+	REPLACE(channel_scan);
+	REPLACE(channel_range);
+	REPLACE(channel_drop);
+	REPLACE(fetch_answer);
+	REPLACE(face);
+	REPLACE(deliver_many);
+	REPLACE(watch_close);
+	REPLACE(watch_saw_mail);
+	REPLACE(spend_reserve);
+	REPLACE(removals);
+	REPLACE(once);
+	REPLACE(owner);
+	REPLACE(lacks);
+	REPLACE(set_role);
 	REPLACE(each_place);
 	REPLACE(dead_drop);
 	REPLACE(purge);

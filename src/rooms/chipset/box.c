@@ -5,15 +5,15 @@
  * another account.
  */
 #include "base/error.h"
+#include "base/file.h"
 #include "base/sys.h"
 #include "rooms/chipset/chipset.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/file.h>
-#include <time.h>
 
 #define LOCK_WAIT_MS 10000
-#define LOCK_PAUSE_NS 2000000L
+#define LOCK_PAUSE_US 2000
 
 void
 chipset_box_path(struct buf *out, const char *id, enum mr_folder folder)
@@ -132,7 +132,6 @@ chipset_box_publish(struct chipset *cs, const char *id, struct mr_str note, stru
 enum mr_rc
 chipset_box_lock(int box_fd, const char *id, struct mr_error *err)
 {
-	const struct timespec pause = { .tv_nsec = LOCK_PAUSE_NS };
 	int64_t end_ms = clock_boot_ms() + LOCK_WAIT_MS;
 
 	while (sys_flock(box_fd, LOCK_EX | LOCK_NB) < 0) {
@@ -142,7 +141,7 @@ chipset_box_lock(int box_fd, const char *id, struct mr_error *err)
 			(void)mr_fail(err, MR_BUSY, "the mailbox of '%s' is locked by another process", id);
 			return mr_hint(err, "try again in a moment; the lock goes when that process ends");
 		}
-		(void)nanosleep(&pause, NULL);
+		lock_pause_us(LOCK_PAUSE_US);
 	}
 	return MR_OK;
 }

@@ -339,3 +339,42 @@ maildir_add_agent(struct mr_room *room, const struct mr_agent *agent, struct mr_
 		reserve_keep(md);
 	return rc == MR_OK ? rc : mr_wrap(err, "cannot register '%s'", agent->name);
 }
+
+/* ---- Another role ---- */
+
+/* All lines as they were, but the role. */
+static enum mr_rc
+write_role(struct mr_str before, const char *role, struct buf *out, struct mr_error *err)
+{
+	mr_auto(record_done) struct record lines = { 0 };
+	enum mr_rc rc = record_parse(before, &lines, err);
+
+	for (size_t i = 0; rc == MR_OK && i < lines.n; i++)
+		if (!ascii_caseeq(lines.lines[i].name, "Role"))
+			rc = header_add(out, lines.lines[i].name, str_of(lines.lines[i].value), err);
+	if (rc == MR_OK && *role)
+		rc = header_add(out, "Role", str_of(role), err);
+	return rc == MR_OK && !buf_ok(out) ? mr_nomem(err) : rc;
+}
+
+enum mr_rc
+maildir_set_role(struct mr_room *room, const char *name, const char *role, struct mr_error *err)
+{
+	mr_auto(mailbox_done) struct mailbox box = MAILBOX_INIT;
+	mr_auto(buf_done) struct buf before = BUF_INIT, text = BUF_INIT;
+	mr_auto(sys_close_fd) int lock_fd = -1, fd = -1;
+	struct maildir *md = maildir_of(room);
+
+	if (shared_check_agent(md, name, err) != MR_OK)
+		return err->code;
+	if (shared_is_others(md, name)) /* whose file it is proves whose agent it is */
+		return mr_fail(err, MR_REFUSED, "cannot change the role of '%s': it is another user's", name);
+	/* Whoever removes an agent holds the same lock: it does not come back by this. */
+	if (lock_take(md->agents_fd, ".lock", md->file_mode, LOCK_WAIT_MS, &lock_fd, err) != MR_OK ||
+	    mailbox_open_any(&box, md, name, err) != MR_OK || dir_open(box.fd, ".", &fd, err) != MR_OK ||
+	    file_read(fd, "agent", AGENT_FILE_MAX, &before, err) != MR_OK ||
+	    write_role(buf_str(&before), role, &text, err) != MR_OK ||
+	    file_replace(fd, "agent", buf_str(&text), md->file_mode, err) != MR_OK)
+		return mr_wrap(err, "cannot change the role of '%s'", name);
+	return MR_OK;
+}

@@ -38,7 +38,7 @@ struct item {
 	struct staged file;
 	struct box *box;
 	char name[NAME_LEN];
-	bool named;
+	bool named, taken_back;
 };
 struct batch {
 	struct mr_room *room;
@@ -236,6 +236,7 @@ take_back(struct batch *b, const struct mr_error *why)
 		*err = *why;
 		if (sys_unlink(item->box->new_fd, item->name) == 0) {
 			item->named = false;
+			item->taken_back = true;
 			continue;
 		}
 		err->code = MR_INDOUBT;
@@ -244,7 +245,7 @@ take_back(struct batch *b, const struct mr_error *why)
 	}
 	if (!sync_boxes(b))
 		for (size_t i = 0; i < b->n; i++)
-			if (!b->items[i].named && b->items[i].parcel->err.code != MR_OK)
+			if (b->items[i].taken_back)
 				(void)mr_hint(&b->items[i].parcel->err,
 				    "nothing was delivered; after a power cut the message may show up all the same");
 	for (size_t i = 0; i < b->n; i++)

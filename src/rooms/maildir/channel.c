@@ -8,7 +8,6 @@
 #include "base/sys.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
 #include <sys/file.h>
 
@@ -82,7 +81,7 @@ take_lock(struct channel *c, int how, struct mr_error *err)
 			(void)mr_fail(err, MR_BUSY, "channel '%s' is locked by another process", c->name);
 			return mr_hint(err, "try again in a moment; the lock goes when that process ends");
 		}
-		(void)poll(NULL, 0, pause_ms);
+		lock_pause_us((unsigned)pause_ms * 1000);
 		pause_ms = pause_ms * 2 < LOCK_PAUSE_MAX_MS ? pause_ms * 2 : LOCK_PAUSE_MAX_MS;
 	}
 	return check_lock(c, err);

@@ -224,7 +224,7 @@ fanout_deliver(struct mr_room *room, struct delivery *what, struct delivered *re
 		if (what->key) {
 			char known[MR_ID_LEN + 1] = "";
 
-			rc = key_find(room, what->sender, what->key, digest, known, err);
+			rc = key_find(room, what->sender, what->key, what->key_is_all ? NULL : digest, known, err);
 			if (rc != MR_NOTFOUND) {
 				ret->repeated = rc == MR_OK;
 				if (rc == MR_OK || rc == MR_INDOUBT)

@@ -7,7 +7,7 @@
  * under way (2: spool/ has it too) or complete (1). link(2) picks one winner among any number of
  * senders. Whoever finds the key taken
  *
- *	- refuses, if the content was another;
+ *	- refuses, if the content was another and counts;
  *	- else completes that send if its sender died (the record's lock is free), waits if it lives;
  *	- and returns its id.
  *
@@ -193,7 +193,7 @@ key_find(struct mr_room *room, const char *sender, const char *key, const char *
 	if (place_open(&place, maildir_of(room), sender, key, false, err) != MR_OK ||
 	    read_owner(&place, key, &owner, err) != MR_OK)
 		return err->code;
-	if (strcmp(owner.digest, digest) != 0) {
+	if (digest && strcmp(owner.digest, digest) != 0) {
 		(void)mr_fail(err, MR_REFUSED, "key '%s' was used for another message (%s)", key, owner.id);
 		return mr_hint(err, "a retry must repeat the message exactly; a new message needs a new key");
 	}

@@ -21,6 +21,7 @@ const struct room_driver room_maildir = {
 	.removals = maildir_removals,
 	.newest_life = maildir_newest_life,
 	.add_agent = maildir_add_agent,
+	.set_role = maildir_set_role,
 	.take_life = maildir_take_life,
 	.update_life = maildir_update_life,
 	.check_life = maildir_check_life,

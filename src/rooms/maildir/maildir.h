@@ -216,6 +216,7 @@ enum mr_rc maildir_has_agent(struct mr_room *room, const char *name, struct mr_e
 uint64_t maildir_removals(struct mr_room *room);
 enum mr_rc maildir_newest_life(struct mr_room *room, const char *name, unsigned *ret, struct mr_error *err);
 enum mr_rc maildir_add_agent(struct mr_room *room, const struct mr_agent *agent, struct mr_error *err);
+enum mr_rc maildir_set_role(struct mr_room *room, const char *name, const char *role, struct mr_error *err);
 enum mr_rc maildir_remove_agent(
     struct mr_room *room, const char *name, bool force, size_t *ret_dead, struct mr_error *err);
 /* The unread mail of a folder that is nobody's goes to the dead letters; *ret counts. */
@@ -344,7 +345,8 @@ enum mr_rc key_take(struct spool_job *job, const char *sender, const char *key, 
 /* Gives a key back that is a link to our record. MR_OK also when it is not ours. */
 enum mr_rc key_drop(struct spool_job *job, const char *sender, const char *key, struct mr_error *err);
 /* Who used this key? MR_NOTFOUND: nobody. MR_OK: that send is complete (now), its id is in ret_id. MR_REFUSED:
- * for another message. MR_BUSY: it is still being delivered. MR_INDOUBT: it could not be completed; ret_id is set. */
+ * for another message (digest NULL: any will do). MR_BUSY: it is still being delivered. MR_INDOUBT: it could not be
+ * completed; ret_id is set. */
 enum mr_rc key_find(struct mr_room *room, const char *sender, const char *key, const char *digest,
     char ret_id[MR_ID_LEN + 1], struct mr_error *err);
 /* Now and then: removes this sender's keys that are older than Keep-Keys:. */

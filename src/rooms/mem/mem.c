@@ -71,6 +71,7 @@ const struct room_driver room_mem = {
 	.each_agent = mem_each_agent,
 	.find_agent = mem_find_agent,
 	.add_agent = mem_add_agent,
+	.set_role = mem_set_role,
 	.take_life = mem_take_life,
 	.update_life = mem_update_life,
 	.check_life = mem_check_life,

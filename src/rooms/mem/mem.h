@@ -151,6 +151,7 @@ void mem_letter_done(struct mem_letter *letter); /* gives up one reference */
 enum mr_rc mem_each_agent(struct mr_room *room, mr_agent_fn *fn, void *ctx, struct mr_error *err);
 enum mr_rc mem_find_agent(struct mr_room *room, const char *name, struct mr_agent *ret, struct mr_error *err);
 enum mr_rc mem_add_agent(struct mr_room *room, const struct mr_agent *agent, struct mr_error *err);
+enum mr_rc mem_set_role(struct mr_room *room, const char *name, const char *role, struct mr_error *err);
 enum mr_rc mem_take_life(
     struct mr_room *room, const struct mr_agent *agent, size_t *ret_returned, struct mr_error *err);
 enum mr_rc mem_update_life(struct mr_room *room, const struct mr_agent *agent, struct mr_error *err);

@@ -129,6 +129,21 @@ mem_add_agent(struct mr_room *room, const struct mr_agent *agent, struct mr_erro
 	return MR_OK;
 }
 
+enum mr_rc
+mem_set_role(struct mr_room *room, const char *name, const char *role, struct mr_error *err)
+{
+	struct mem_box *box = NULL;
+
+	if (mem_box_find(mem_of(room), name, &box, err) != MR_OK)
+		return err->code;
+	const char *kept = keep(&box->own, role);
+
+	if (!kept)
+		return mr_nomem(err);
+	box->role = kept;
+	return MR_OK;
+}
+
 static enum mr_rc
 fill_life(struct mem_box *box, struct mem_life *life, const struct mr_agent *agent, struct mr_error *err)
 {

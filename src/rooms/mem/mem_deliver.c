@@ -61,7 +61,7 @@ repeat(const struct mem_key *known, const struct delivery *what, struct delivere
 	char digest[65];
 
 	message_digest(what->msg, digest);
-	if (strcmp(digest, known->digest) != 0) {
+	if (!what->key_is_all && strcmp(digest, known->digest) != 0) {
 		(void)mr_fail(err, MR_REFUSED, "key '%s' was used for another message, '%s'", what->key, known->id);
 		return mr_hint(err, "repeat the same message, or use a new key");
 	}

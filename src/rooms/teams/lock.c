@@ -19,6 +19,7 @@
  */
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/id.h"
 #include "base/sys.h"
 #include "rooms/teams/teams.h"
@@ -26,7 +27,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <sys/file.h>
-#include <time.h>
 
 #define OUR_MODE ((mode_t)01700) /* mkdir never gives the sticky bit by itself */
 #define REFRESH_MS 4000
@@ -36,9 +36,7 @@
 void
 team_nap_us(unsigned us)
 {
-	struct timespec t = { .tv_sec = us / 1000000, .tv_nsec = (long)(us % 1000000) * 1000 };
-
-	(void)nanosleep(&t, NULL);
+	lock_pause_us(us); /* for a lock, or for one who writes in place */
 }
 
 unsigned

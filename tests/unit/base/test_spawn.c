@@ -87,7 +87,7 @@ the_time_limit_ends_all_of_it(void **state)
 	assert_true(ran.timed_out);
 	assert_int_equal(ran.exit_code, -1);
 	assert_int_equal(ran.signal, SIGTERM);
-	assert_true(clock_boot_ms() - before < 5000);
+	assert_true(clock_boot_ms() - before < 10000);
 	assert_true(child > 0);
 	for (int i = 0; i < 100 && kill(child, 0) == 0; i++)
 		usleep(20000);
@@ -97,7 +97,7 @@ the_time_limit_ends_all_of_it(void **state)
 	ran = run(
 	    &(struct spawn){ .argv = ARGV("sh", "-c", "trap '' TERM; while :; do sleep 0.1; done"), .limit_ms = 100 });
 	assert_int_equal(ran.signal, SIGKILL);
-	assert_true(clock_boot_ms() - before < 5000);
+	assert_true(clock_boot_ms() - before < 10000);
 	spawned_done(&ran);
 }
 
@@ -106,12 +106,12 @@ static void
 an_end_counts_also_with_open_pipes(void **state)
 {
 	int64_t before = clock_boot_ms();
-	struct spawned ran = run(&(struct spawn){ .argv = ARGV("sh", "-c", "sleep 3 & echo done") });
+	struct spawned ran = run(&(struct spawn){ .argv = ARGV("sh", "-c", "sleep 15 & echo done") });
 
 	(void)state;
 	assert_string_equal(buf_z(&ran.out), "done\n");
 	assert_int_equal(ran.exit_code, 0);
-	assert_true(clock_boot_ms() - before < 2000);
+	assert_true(clock_boot_ms() - before < 10000);
 	spawned_done(&ran);
 }
 

@@ -219,6 +219,38 @@ a_recipient_who_left_bounces_once(void **state)
 	pair_done(&p);
 }
 
+/* Killed after the notice and before it was noted, the next carrier may meet another error: its sender knows already,
+ * and the link goes on. */
+static void
+a_notice_is_sent_once_whatever_the_reason(void **state)
+{
+	struct pair p = pair_new(state);
+	struct mr_agent stranger = { .name = "bob", .worktree = "", .session = "", .host = "", .role = "", .wake = "" };
+	struct mr_error err = { 0 };
+	char foreign[MR_ADDRESS_MAX + 1], id[MR_ID_LEN + 1], key[MR_ID_LEN + 64];
+	struct mr_message about = { 0 };
+	size_t dead = 0;
+
+	assert_ok(p.blue->driver->add_agent(p.blue, &stranger, &err));
+	town_send(&p.town, &p.town.bob, "dora@blue", "late", id); /* waits for a name */
+	assert_ok(mr_fetch(p.town.room, "bob", id, &about, &err));
+	(void)snprintf(key, sizeof(key), "failed:%s:dora@blue", id);
+	struct notice notice = { .from = "dora@blue",
+		.to = "bob",
+		.story = "It cannot go.",
+		.reason = "the error of before the kill",
+		.advice = "Send it again.",
+		.key = key };
+	assert_ok(notice_send(p.town.room, &notice, &about, &err));
+	mr_message_done(&about);
+	assert_ok(p.blue->driver->remove_agent(p.blue, "dora", true, &dead, &err));
+	assert_ok(mr_link_introduce(p.town.room, "blue", "bob", "bob2", false, foreign, &err));
+	assert_int_equal(carry(&p, NULL).failed, 1);
+	assert_int_equal(carry(&p, NULL).failed, 0);
+	assert_int_equal(town_unread(&p.town, "bob").n, 1);
+	pair_done(&p);
+}
+
 static void
 unread_mail_whose_mailbox_is_gone_comes_back_once(void **state)
 {
@@ -320,6 +352,7 @@ main(void)
 		ON_MAILDIR(two_carriers_at_once_carry_each_message_once),
 		ON_BOTH(a_name_that_is_taken_over_there_lets_the_mail_wait),
 		ON_BOTH(a_recipient_who_left_bounces_once),
+		ON_BOTH(a_notice_is_sent_once_whatever_the_reason),
 		ON_BOTH(unread_mail_whose_mailbox_is_gone_comes_back_once),
 		ON_BOTH(what_was_carried_before_is_not_carried_in_circles),
 		ON_BOTH(an_answer_of_another_finds_its_thread),

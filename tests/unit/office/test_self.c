@@ -208,7 +208,7 @@ codex_has_an_id_but_no_process_and_keeps_its_life(void **state)
 	registered(s, "carol", &codex);
 	assert_is(s, &codex, "carol", 1);
 	assert_int_equal(mr_agent_get(s->room, "carol", &agent, &err), MR_OK);
-	assert_int_equal(mr_agent_presence(&agent), MR_IDLE);
+	assert_int_equal(mr_agent_presence(&agent), MR_UNKNOWN);
 	mr_agent_done(&agent);
 	refused(s, &other, MR_NOTFOUND);
 	other.agent = "carol";

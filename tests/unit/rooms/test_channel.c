@@ -176,8 +176,8 @@ a_watch_ends_when_something_is_posted(void **state)
 	pid_t child = box_fork(b, work_post_soon, NULL);
 	int64_t start_ms = clock_boot_ms();
 
-	maildir_watch_wait(&b->room, watch, 10000);
-	assert_true(clock_boot_ms() - start_ms < 1000);
+	maildir_watch_wait(&b->room, watch, 60000);
+	assert_true(clock_boot_ms() - start_ms < 10000);
 	box_join(child);
 	maildir_watch_close(&b->room, watch);
 	assert_ends(b, 1, 1, 1);
@@ -225,14 +225,14 @@ a_watch_ends_when_work_comes(void **state)
 		int64_t start_ms = clock_boot_ms();
 		enum mr_rc rc = MR_EMPTY;
 
-		while (rc == MR_EMPTY && clock_boot_ms() - start_ms < 10000) {
+		while (rc == MR_EMPTY && clock_boot_ms() - start_ms < 60000) {
 			struct mr_error err = { 0 };
 
-			maildir_watch_wait(&b->room, watch, 10000);
+			maildir_watch_wait(&b->room, watch, 60000);
 			rc = maildir_queue_claim(&b->room, "builds", &terms, &hold, &err);
 		}
 		assert_int_equal(rc, MR_OK);
-		assert_true(clock_boot_ms() - start_ms < 1000);
+		assert_true(clock_boot_ms() - start_ms < 10000);
 		box_join(child);
 	}
 	maildir_watch_close(&b->room, watch);

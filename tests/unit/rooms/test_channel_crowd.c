@@ -167,7 +167,7 @@ a_poster_that_looks_for_its_number_delays_retention_but_no_other_poster(void **s
 	int64_t start_ms = clock_boot_ms();
 
 	post_some(b, 1);
-	assert_true(clock_boot_ms() - start_ms < 200);
+	assert_true(clock_boot_ms() - start_ms < 10000);
 	assert_int_equal(drop(b, 3), 2);
 	assert_true(clock_boot_ms() - start_ms >= 200);
 	box_join(child);

@@ -186,6 +186,54 @@ an_error_at_any_call_of_a_fast_delivery_is_told_as_it_is(void **state)
 }
 #endif
 
+/* Whoever was removed while the group was sent has its copy among the dead letters, whatever fails behind that. */
+static void
+a_batch_says_where_the_mail_of_a_removed_agent_is(void **state)
+{
+	unsigned told = 0;
+	bool hit = true;
+
+	(void)state;
+	for (unsigned long at = 1; hit && at < 300; at++) {
+		mr_auto(scratch_done) struct scratch s;
+		char name[] = "a", *names[] = { name };
+		struct mr_names to = { names, 1 };
+		struct mr_message messages[2];
+		struct parcel parcels[2] = { 0 };
+
+		scratch_new(&s);
+		for (size_t i = 0; i < 2; i++) {
+			messages[i] = (struct mr_message){ .from = "sender",
+				.to = to,
+				.subject = "s",
+				.type = "",
+				.thread = "",
+				.reply_to = "",
+				.replace_key = "",
+				.path = "",
+				.date_ms = 1700000000000,
+				.body = "text",
+				.body_len = 4 };
+			id_new(messages[i].id);
+			parcels[i].what = (struct delivery){ .msg = &messages[i], .to = &to, .sender = "sender" };
+		}
+		sys_plan_set(
+		    &(struct sys_plan){ .fault = SYS_FAULT_ERRNO, .at = at, .for_good = true, .error = ENOENT });
+		maildir_deliver_many(&s.room, parcels, 2);
+		hit = sys_plan_hit();
+		sys_plan_set(NULL);
+		for (size_t i = 0; i < 2; i++) {
+			mr_names_done(&parcels[i].got.missing);
+			if (!strstr(parcels[i].err.message, "was removed just now"))
+				continue;
+			told++;
+			assert_int_equal(parcels[i].rc, MR_NOTFOUND);
+			assert_non_null(strstr(parcels[i].err.hint, "among the dead letters"));
+		}
+	}
+	assert_true(told > 0);
+}
+
 int
 main(void)
 {
@@ -197,6 +245,7 @@ main(void)
 #endif
 		cmocka_unit_test(an_unknown_recipient_is_refused_and_hold_makes_the_mailbox),
 		cmocka_unit_test(a_taken_name_is_never_overwritten),
+		cmocka_unit_test(a_batch_says_where_the_mail_of_a_removed_agent_is),
 		cmocka_unit_test(a_kill_at_any_call_leaves_the_whole_message_or_nothing),
 		cmocka_unit_test(an_error_at_any_call_of_a_delivery_is_told_as_it_is),
 #if defined(MR_FAULT_ENV) && !defined(MR_PORTABLE)
