@@ -192,6 +192,19 @@ storage_syncs_whole(int fd)
 }
 
 bool
+storage_is_btrfs(int fd)
+{
+#ifdef MR_PORTABLE
+	(void)fd;
+	return false;
+#else
+	struct statfs fs;
+
+	return fstatfs(fd, &fs) == 0 && (uint32_t)fs.f_type == 0x9123683E;
+#endif
+}
+
+bool
 storage_has_free(int fd, uint64_t bytes, uint64_t inodes)
 {
 	struct statvfs fs;

@@ -17,6 +17,7 @@ bool storage_syncs_whole(int fd);
 const char *storage_order_doubt(int fd);
 
 /* Are so many bytes and so many inodes left for a user other than root? */
+bool storage_is_btrfs(int fd);
 bool storage_has_free(int fd, uint64_t bytes, uint64_t inodes);
 
 /* ---- For both files ---- */

@@ -25,6 +25,12 @@
 #include "rooms/maildir/maildir.h"
 #include <stdio.h>
 
+/*
+ * On btrfs there is none. It keeps space for removals by itself, and what is removed there gives nothing back before
+ * the next commit. And with a reserve on it 2 to 4 of 30 to 40 power cuts let a carried message arrive twice, without
+ * one none of 30: why is not known.
+ */
+
 #define RESERVE "reserve"
 #define FILE_BYTES 16384
 #define PLENTY 2 /* times the whole reserve */
@@ -58,6 +64,9 @@ reserve_missing(struct maildir *md)
 {
 	mr_auto(sys_close_fd) int fd = sys_open_reach(md->root_fd, RESERVE);
 	size_t missing = 0;
+
+	if (storage_is_btrfs(md->root_fd))
+		return 0;
 	struct stat st;
 	char name[4];
 
@@ -123,6 +132,6 @@ reserve_keep(struct maildir *md)
 	md->reserve_looked = true;
 	(void)snprintf(last, sizeof last, RESERVE "/%02u", RESERVE_FILES - 1);
 	if (sys_stat(md->root_fd, last, &st) < 0 && dir_open(md->root_fd, ".", &fd, &ignored) == MR_OK &&
-	    storage_has_free(fd, PLENTY * RESERVE_FILES * FILE_BYTES, PLENTY * RESERVE_FILES))
+	    !storage_is_btrfs(fd) && storage_has_free(fd, PLENTY * RESERVE_FILES * FILE_BYTES, PLENTY * RESERVE_FILES))
 		(void)reserve_make(md, &ignored);
 }

@@ -139,10 +139,20 @@ file_time_ms(struct mr_room *room, const char *file)
 	return (int64_t)st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1000000;
 }
 
-/* A team without config.json has nowhere to say what an inbox is for: a file beside it does. */
-#define NOTE_PREFIX ".mailroom-stand-in-"
+/* A team without config.json has nowhere to say what an inbox is for: a file of that name in a folder of ours does. Not
+ * beside the inbox: on btrfs a second rename in inboxes/ within one commit brought a temporary name back after a power
+ * cut, and such a name says that its message was not published. */
+#define NOTES ".mailroom-stand-ins"
 #define NOTE_MAX ((size_t)4 << 10)
-#define NOTE_LEN (TEAM_NAME_LEN + sizeof NOTE_PREFIX)
+
+static enum mr_rc
+open_notes(const struct teams *t, bool make, int *ret_fd, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf path = BUF_INIT;
+
+	buf_addf(&path, "%s/" NOTES, t->config_dir);
+	return buf_ok(&path) ? dir_below(t->root, buf_z(&path), make, true, ret_fd, err) : mr_nomem(err);
+}
 
 static const char *
 note_of(struct mr_room *room, const char *file, struct arena **own)
@@ -150,11 +160,9 @@ note_of(struct mr_room *room, const char *file, struct arena **own)
 	mr_auto(sys_close_fd) int fd = -1;
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 	struct mr_error ignored = { 0 };
-	char name[NOTE_LEN];
 
-	(void)snprintf(name, sizeof name, NOTE_PREFIX "%s", file);
-	if (teams_open_inboxes(teams_of(room), &fd, &ignored) != MR_OK ||
-	    file_read(fd, name, NOTE_MAX, &text, &ignored) != MR_OK)
+	if (open_notes(teams_of(room), false, &fd, &ignored) != MR_OK ||
+	    file_read(fd, file, NOTE_MAX, &text, &ignored) != MR_OK)
 		return "";
 	const char *copy = arena_dup(own, buf_str(&text));
 
@@ -268,17 +276,18 @@ teams_spell(struct mr_room *room, const char *given, char ret[MR_ADDRESS_MAX + 1
 static enum mr_rc
 make_inbox(struct mr_room *room, const char *name, const char *note, struct mr_error *err)
 {
-	mr_auto(sys_close_fd) int fd = -1;
-	char file[TEAM_NAME_LEN], beside[NOTE_LEN];
+	mr_auto(sys_close_fd) int fd = -1, notes = -1;
+	char file[TEAM_NAME_LEN];
 	struct stat st;
 
 	teams_inbox_name(name, file);
 	if (teams_make_inboxes(teams_of(room), &fd, err) != MR_OK)
 		return err->code;
-	(void)snprintf(beside, sizeof beside, NOTE_PREFIX "%s", file);
 	if (note && note[0] && sys_stat(fd, file, &st) == 0)
 		return mr_fail(err, MR_EXISTS, "'%s' has an inbox already", name);
-	if (note && note[0] && file_replace(fd, beside, str_of(note), 0600, err) != MR_OK)
+	if (note && note[0] &&
+	    (open_notes(teams_of(room), true, &notes, err) != MR_OK ||
+		file_replace(notes, file, str_of(note), 0600, err) != MR_OK))
 		return err->code;
 	return file_publish(fd, fd, file, STR("[]"), 0600, PUBLISH_FULL, err);
 }
