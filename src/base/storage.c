@@ -204,6 +204,21 @@ storage_is_btrfs(int fd)
 #endif
 }
 
+uint64_t
+storage_identity(int fd)
+{
+	uint64_t id = 0;
+#ifndef MR_PORTABLE
+	struct statfs fs;
+
+	if (fstatfs(fd, &fs) == 0)
+		memcpy(&id, &fs.f_fsid, sizeof(id) < sizeof(fs.f_fsid) ? sizeof(id) : sizeof(fs.f_fsid));
+#else
+	(void)fd;
+#endif
+	return id;
+}
+
 bool
 storage_has_free(int fd, uint64_t bytes, uint64_t inodes)
 {

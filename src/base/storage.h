@@ -18,6 +18,8 @@ const char *storage_order_doubt(int fd);
 
 /* Are so many bytes and so many inodes left for a user other than root? */
 bool storage_is_btrfs(int fd);
+/* A number that the file system has from its making, where the kernel tells one; 0: none. */
+uint64_t storage_identity(int fd);
 bool storage_has_free(int fd, uint64_t bytes, uint64_t inodes);
 
 /* ---- For both files ---- */

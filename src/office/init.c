@@ -226,8 +226,8 @@ note_made(const struct making *m, const char *identity)
 	buf_addf(&spec, "maildir:%s", m->path);
 	if (!buf_ok(&spec) || sys_stat_fd(m->fd, &st) < 0)
 		(void)mr_fail_errno(&why, "cannot look at '%s'", m->path);
-	else if (config_note_made(m->options->config_dir, buf_z(&spec), room_place(&st, place), identity, &why) ==
-		 MR_OK)
+	else if (config_note_made(
+		     m->options->config_dir, buf_z(&spec), room_place(m->fd, &st, place), identity, &why) == MR_OK)
 		why = (struct mr_error){ 0 };
 	if (m->options->ret_trust)
 		*m->options->ret_trust = why;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* open.c - from a spec to an open room and back, and what the public interface tells about one. */
 #include "base/error.h"
+#include "base/storage.h"
 #include "room/room.h"
+#include <sys/sysmacros.h>
 
 static bool
 is_word(struct mr_str s)
@@ -56,8 +58,15 @@ split_spec(const char *spec, const struct room_driver **ret_driver, const char *
 }
 
 const char *
-room_place(const struct stat *st, char ret[ROOM_PLACE_LEN])
+room_place(int fd, const struct stat *st, char ret[ROOM_PLACE_LEN])
 {
+	uint64_t id = major(st->st_dev) == 0 ? storage_identity(fd) : 0;
+
+	if (id != 0) {
+		(void)snprintf(
+		    ret, ROOM_PLACE_LEN, "fs%llx:%llu", (unsigned long long)id, (unsigned long long)st->st_ino);
+		return ret;
+	}
 	(void)snprintf(
 	    ret, ROOM_PLACE_LEN, "%llu:%llu", (unsigned long long)st->st_dev, (unsigned long long)st->st_ino);
 	return ret;

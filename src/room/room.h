@@ -411,8 +411,9 @@ struct room_fault {
 };
 void room_wrap_fault(struct mr_room *room, struct room_fault *plan); /* plan is borrowed */
 
-/* What tells a folder from another one at its path: its device and inode. */
-const char *room_place(const struct stat *st, char ret[ROOM_PLACE_LEN]);
+/* What tells an open folder from another one at its path: its device and inode. File systems without a device of their
+ * own (btrfs, overlay) get another number with each mount: there the identity of the file system stands for it. */
+const char *room_place(int fd, const struct stat *st, char ret[ROOM_PLACE_LEN]);
 
 /* open.c: spec -> open room (without recovery and policy; the office adds those). */
 /* Of the options (NULL: none) only state_dir and must_exist count here. */

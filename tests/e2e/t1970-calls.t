@@ -91,7 +91,7 @@ else
 fi
 mr --as bob drain >/dev/null 2>&1
 
-at_most 84 'send to one' "$BIN" --as alice send bob -m hi
+at_most 85 'send to one' "$BIN" --as alice send bob -m hi
 same 3 "$(syncs)" 'three syncs'
 sleep 0.1
 at_most 95 'inbox with one unread' "$BIN" --as bob inbox

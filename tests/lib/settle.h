@@ -30,8 +30,15 @@ settle_record(const char *path)
 	(void)sscanf(text, "Room: maildir:%511[^\n]", room);
 	if (room[0] == '\0' || stat(room, &st) != 0)
 		return;
-	(void)snprintf(
-	    place, sizeof(place), "Place: %llu:%llu", (unsigned long long)st.st_dev, (unsigned long long)st.st_ino);
+	/* "fs...:" is the file system's own number and stays; a device may be another. */
+	const char *old = strstr(text, "\nPlace: fs");
+	int kept = old ? (int)strcspn(old + 8, ":") : 0;
+
+	if (old)
+		(void)snprintf(place, sizeof(place), "Place: %.*s:%llu", kept, old + 8, (unsigned long long)st.st_ino);
+	else
+		(void)snprintf(place, sizeof(place), "Place: %llu:%llu", (unsigned long long)st.st_dev,
+		    (unsigned long long)st.st_ino);
 	for (char *rest = text, *line; (line = strsep(&rest, "\n")) && rest;)
 		used += (size_t)snprintf(
 		    out + used, sizeof(out) - used, "%s\n", strncmp(line, "Place: ", 7) == 0 ? place : line);

@@ -141,7 +141,7 @@ check_settings(struct mr_room *room, struct maildir *md, struct mr_error *err)
 		return err->code;
 	const char *identity = record_get(&room->settings, "Identity");
 
-	(void)room_place(&st, room->place);
+	(void)room_place(md->root_fd, &st, room->place);
 	if (identity && strlen(identity) == ROOM_IDENTITY_LEN)
 		memcpy(room->identity, identity, sizeof room->identity);
 	md->dir_mode = shared ? 02770 : 0700;
