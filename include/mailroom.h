@@ -139,7 +139,8 @@ struct mr_message { /* one recipient's view of a message; all strings belong to 
 	int64_t not_before_ms; /* work that nobody can claim earlier; 0: at once */
 	unsigned flags;        /* enum mr_flag */
 	enum mr_folder folder;
-	unsigned attempt;             /* how often it was handed out; held mail: this time included */
+	unsigned attempt;             /* how often it was handed out and not released; held mail: this time included */
+	int64_t released_ms;          /* when its last holder released it; 0: not */
 	char token[MR_TOKEN_LEN + 1]; /* of the claim, when it is held under a lease */
 	const char *body;             /* decoded; NULL when only headers were asked for */
 	size_t body_len;
@@ -526,7 +527,8 @@ MR_API void mr_show_close(struct mr_show *show); /* gives back what was not fini
 struct mr_claim {
 	char token[MR_TOKEN_LEN + 1];
 	char id[MR_ID_LEN + 1];
-	unsigned attempt;    /* 1 for the first claim */
+	unsigned attempt;    /* 1 for the first claim; one that was released does not count */
+	unsigned attempts;   /* by mr_queue_recv: how many there are in this queue; 0: no limit */
 	int64_t deadline_ms; /* wall clock; for people */
 	char skipped[240];   /* by mr_queue_recv: what was met on the way and cannot be read, a sentence; or "" */
 };
@@ -536,8 +538,18 @@ MR_API enum mr_rc mr_recv(struct mr_room *room, const struct mr_self *self, cons
 /* `what` is a token, or an id (short or full) on which this life holds exactly one claim. */
 MR_API enum mr_rc mr_claim_done(struct mr_room *room, const struct mr_self *self, const char *what,
     char ret_id[MR_ID_LEN + 1], struct mr_error *err);
+/* Back among what waits, behind all of it. It is no attempt, and this agent gets it again only when nothing else is
+ * there. The same as mr_claim_put_back with nothing said. */
 MR_API enum mr_rc mr_claim_release(struct mr_room *room, const struct mr_self *self, const char *what,
     char ret_id[MR_ID_LEN + 1], struct mr_error *err);
+struct mr_release {
+	const char *reason; /* work of a queue: kept with its past; or NULL */
+	const char *to;     /* work of a queue: until to_ms from now only this agent may claim it; or NULL */
+	int64_t to_ms;      /* 0: as long as a lease of the queue */
+	bool unseen;        /* nobody saw it: it goes to where it was, and was an attempt */
+};
+MR_API enum mr_rc mr_claim_put_back(struct mr_room *room, const struct mr_self *self, const char *what,
+    const struct mr_release *how, char ret_id[MR_ID_LEN + 1], struct mr_error *err);
 /* Final: the sender gets a bounce with the reason, the mail goes to dead letters. With MR_OK err->hint says that
  * nobody was told, where the sender is gone; else it is "". */
 MR_API enum mr_rc mr_claim_fail(struct mr_room *room, const struct mr_self *self, const char *what, const char *reason,

@@ -42,7 +42,10 @@ finish(struct cli *cli, const char *what, char ret_id[MR_ID_LEN + 1], struct mr_
 static enum mr_rc
 put_back(struct cli *cli, const char *what, char ret_id[MR_ID_LEN + 1], struct mr_error *err)
 {
-	return mr_claim_release(cli->room, &cli->self, what, ret_id, err);
+	struct mr_release how = { .reason = opt_text(cli, "reason"), .to = opt_text(cli, "to") };
+
+	return opt_duration(cli, "for", &how.to_ms) ? mr_claim_put_back(cli->room, &cli->self, what, &how, ret_id, err)
+						    : MR_REFUSED;
 }
 
 static enum mr_rc
@@ -60,6 +63,12 @@ run_done(struct cli *cli)
 static int
 run_release(struct cli *cli)
 {
+	int64_t for_ms = 0;
+
+	if (!opt_duration(cli, "for", &for_ms))
+		return EXIT_USAGE;
+	if (opt_text(cli, "for") && (for_ms <= 0 || !opt_text(cli, "to")))
+		return cli_usage(cli, "--for is how long only --to AGENT may take it: more than nothing");
 	return settle_each(cli, put_back, "released");
 }
 
@@ -109,6 +118,12 @@ static const struct opt fail_opts[] = {
 	OPT('r', "reason", "TEXT", "why; the sender reads it in the bounce"),
 	OPT_END,
 };
+static const struct opt release_opts[] = {
+	OPT('r', "reason", "TEXT", "why; 'mailroom why' tells it (work of a queue)"),
+	OPT(0, "to", "AGENT", "for a time only that agent may take it (work of a queue)"),
+	OPT(0, "for", "TIME", "how long, with --to (default: as long as a lease of the queue)"),
+	OPT_END,
+};
 static const struct opt extend_opts[] = {
 	OPT('l', "lease", "TIME", "from now on (default 10m)"),
 	OPT_END,
@@ -141,18 +156,30 @@ const struct cmd cmd_done = {
 
 static const char *const release_aliases[] = { "nack", NULL };
 static const char *const release_about[] = {
-	"Puts work taken with 'mailroom recv' back to where it waited. The next claim has a higher attempt number and "
-	"a new token.",
+	"Puts work taken with 'mailroom recv' back, behind all that waits with its priority. You get it again only "
+	"when "
+	"nothing else is there for you; others may take it at once. The next claim has a new token.",
+	"A release is no attempt: only a claim that was not ended, because its lease ran out or its holder is gone, "
+	"counts.",
+	"--reason and --to are for work of a queue: the reason is told by 'mailroom why', and with --to nobody but "
+	"that "
+	"agent can take it until the time is up.",
 	NULL,
 };
-static const char *const release_examples[] = { CLAIM_EXAMPLE("release"), NULL };
+static const char *const release_examples[] = {
+	CLAIM_EXAMPLE("release"),
+	"mailroom --as alice queue create builds\nmailroom --as alice send queue:builds -m 'build main'\n"
+	"mailroom --as bob recv queue:builds --json >work\n"
+	"mailroom --as bob release --reason 'no compiler here' --to alice \"$(jq -r .token work)\"",
+	NULL,
+};
 const struct cmd cmd_release = {
 	.name = "release",
 	.aliases = release_aliases,
 	.needs = CMD_SELF,
-	.synopsis = "TOKEN|ID...",
-	.summary = "put work back",
-	.opts = no_opts,
+	.synopsis = "[--reason TEXT] [--to AGENT [--for TIME]] TOKEN|ID...",
+	.summary = "put work back, for another",
+	.opts = release_opts,
 	.about = release_about,
 	.examples = release_examples,
 	.min_args = 1,

@@ -183,7 +183,7 @@ struct showing {
 	struct cli *cli;
 	struct buf claims;
 	struct json j;
-	bool first;
+	unsigned attempts; /* of the queue; 0: no limit */
 };
 
 static void
@@ -211,7 +211,10 @@ show_claim(void *ctx, const struct mr_queue_claim *claim)
 		duration_text(age_ms > 0 ? age_ms : 0, age);
 		buf_addf(&s->claims, " for %s", age);
 	}
-	buf_addf(&s->claims, ", attempt %u, %s\n", claim->attempt, claim->live ? "live" : "over");
+	buf_addf(&s->claims, ", attempt %u", claim->attempt);
+	if (s->attempts > 0)
+		buf_addf(&s->claims, " of %u", s->attempts);
+	buf_addf(&s->claims, ", %s\n", claim->live ? "live" : "over");
 }
 
 static void
@@ -228,7 +231,7 @@ show_text(struct cli *cli, const struct mr_queue *q, const struct mr_queue_count
 	fence_addf(out, "  claimers '%s', %zu of them live\n", q->claimers, c->claimers);
 	buf_addf(out, "  order %s, lease %s, ", q->by_priority ? "priority" : "fifo", lease);
 	if (q->attempts > 0)
-		buf_addf(out, "%u attempts", q->attempts);
+		buf_addf(out, "%u attempts (a release does not count)", q->attempts);
 	else
 		buf_adds(out, "attempts without limit");
 	if (q->max_claims > 0)
@@ -250,6 +253,7 @@ run_show(struct cli *cli)
 	json_open(&s.j, '[');
 	enum mr_rc rc = mr_queue_get(cli->room, cli->argv[0], &q, &err);
 
+	s.attempts = q.attempts;
 	if (rc == MR_OK)
 		rc = mr_queue_count(cli->room, q.name, &counts, show_claim, &s, &err);
 	json_close(&s.j);
@@ -334,7 +338,8 @@ static const struct opt opts[] = {
 	OPT(0, "order", "ORDER", "create: fifo (default), or priority: urgent first, then the oldest"),
 	OPT(0, "max-claims", "N", "create: at most N live claims in the whole queue (default 0: no limit)"),
 	OPT('l', "lease", "TIME", "create: how long a claim lasts without a sign of life (default 10m)"),
-	OPT(0, "attempts", "N", "create: after N claims that were not finished it is failed (default 3; 0: never)"),
+	OPT(0, "attempts", "N",
+	    "create: after N claims that were not ended it is failed; a release does not count (default 3; 0: never)"),
 	OPT(0, "force", NULL, "delete: also with work in it, which goes to dead letters"),
 	OPT_END,
 };
@@ -345,7 +350,8 @@ static const char *const about[] = {
 	"called RIG/NAME.",
 	"The work of a claimant that died, or whose lease ran out, comes back with its attempt counted. "
 	"After the last attempt it is "
-	"failed: the sender gets a message of type bounce, and the original is kept (mailroom dead).",
+	"failed: the sender gets a message of type bounce, and the original is kept (mailroom dead). A claim that was "
+	"released is no attempt.",
 	"'pause' lets mail in and gives no work out, 'close' does neither; work that is claimed can be "
 	"finished in both. "
 	"'delete' is refused while there is work, unless --force is given; senders of what was not done are "

@@ -23,7 +23,9 @@ static const char *const about[] = {
 	"'fail' "
 	"sends it back to its sender with a reason, 'extend' asks for more time.",
 	"When the lease runs out, or a new life of you begins, the message is in the inbox again with the same id and "
-	"a higher attempt number; a late 'done' is refused. A lease held by a harness session does not run out while "
+	"a higher attempt number; a late 'done' is refused. Work of a queue says which attempt of how many it is; a "
+	"claim "
+	"that was released does not count. A lease held by a harness session does not run out while "
 	"its process is seen to live. From another container nobody sees it: there the lease is over at its time, "
 	"unless the session's hooks or 'extend' prolonged it. On another machine it is over a minute later.",
 	"With queue:NAME it takes the next work of that queue, which others may be taking from, too: each message goes "
@@ -46,20 +48,24 @@ static const char *const examples[] = {
 static void
 print_claim(struct cli *cli, const struct mr_claim *claim, const struct mr_message *msg, struct buf *tokens)
 {
-	char until[RFC3339_LEN + 1];
+	char until[RFC3339_LEN + 1], of[24] = "";
 
 	time_rfc3339(claim->deadline_ms, until);
+	if (claim->attempts > 0)
+		(void)snprintf(of, sizeof(of), " of %u", claim->attempts);
 	if (cli->json) {
 		struct json j = JSON_INIT(&cli->out);
 		json_open(&j, '{');
 		json_message_keys(&j, msg, cli->room, true);
+		if (claim->attempts > 0)
+			json_key_int(&j, "attempts", claim->attempts);
 		json_key_time(&j, "lease_until", claim->deadline_ms);
 		out_json_line(cli, &j);
 		return;
 	}
 	size_t before = tokens->len;
-	fence_addf(
-	    tokens, "token %s for %s, attempt %u, yours until %s\n", claim->token, claim->id, claim->attempt, until);
+	fence_addf(tokens, "token %s for %s, attempt %u%s, yours until %s\n", claim->token, claim->id, claim->attempt,
+	    of, until);
 	cli->budget.used += (int64_t)(tokens->len - before);
 	(void)budget_message(cli, msg, 0);
 }
@@ -71,7 +77,8 @@ give_back(struct cli *cli, const struct mr_names *tokens)
 	for (size_t i = 0; i < tokens->n; i++) {
 		struct mr_error ignored = { 0 };
 		char id[MR_ID_LEN + 1];
-		(void)mr_claim_release(cli->room, &cli->self, tokens->v[i], id, &ignored);
+		(void)mr_claim_put_back(
+		    cli->room, &cli->self, tokens->v[i], &(struct mr_release){ .unseen = true }, id, &ignored);
 	}
 }
 

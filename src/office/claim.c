@@ -4,6 +4,7 @@
  * proof that it is still ours. Each claim has a new token, so a `done` that comes after the lease ran out and
  * the mail went to someone else finds nothing (promise 4).
  */
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/id.h"
 #include "office/office.h"
@@ -69,7 +70,7 @@ gather(void *ctx, const struct mr_message *msg)
 	if (!matcher_fits(g->matcher, msg) || is_for_patrol(g, msg))
 		return true;
 	/* They come oldest first, so nothing goes before the first urgent one. */
-	return candidates_add(&g->found, msg) && (g->all || msg->priority < MR_URGENT);
+	return candidates_add(&g->found, msg) && (g->all || msg->priority < MR_URGENT || msg->released_ms > 0);
 }
 
 static void
@@ -250,14 +251,66 @@ mr_claim_done(struct mr_room *room, const struct mr_self *self, const char *what
 	return rc == MR_OK ? settle_claim(room, &hold, SETTLE_DONE, ret_id, err) : rc;
 }
 
+/* Somebody else alone may claim it for a time: he must be here, and one of the queue's claimers. */
+static enum mr_rc
+reserve_for(struct mr_room *room, const struct mr_release *how, struct hold *hold, char agent[MR_ADDRESS_MAX + 1],
+    struct mr_error *err)
+{
+	mr_auto(mr_queue_done) struct mr_queue queue = { 0 };
+	struct mr_resolution meant = { 0 };
+	enum mr_rc rc;
+
+	if (!*hold->queue) {
+		(void)mr_fail(err, MR_REFUSED, "'%s' is your own mail: nobody else can claim it", hold->id);
+		return mr_hint(err, "`mailroom send %s -m TEXT --reply-to %s` passes it on", how->to, hold->id);
+	}
+	rc = mr_resolve(room, hold->agent, how->to, &meant, err);
+	if (rc == MR_OK && (meant.targets.n != 1 || strchr(meant.targets.v[0], ':'))) {
+		rc = mr_fail(err, MR_REFUSED, "'%.100s' is not one agent", how->to);
+		(void)mr_hint(err, "--to takes the address of an agent of this room");
+	}
+	if (rc == MR_OK)
+		rc = mr_queue_get(room, hold->queue, &queue, err);
+	(void)snprintf(agent, MR_ADDRESS_MAX + 1, "%s", meant.targets.n == 1 ? meant.targets.v[0] : "");
+	mr_resolution_done(&meant);
+	if (rc != MR_OK)
+		return rc;
+	if (!office_lets_claim(queue.claimers, agent)) {
+		(void)mr_fail(err, MR_REFUSED, "'%s' may not claim from the queue '%s'", agent, queue.name);
+		return mr_hint(err, "its claimers are '%.120s'", queue.claimers);
+	}
+	hold->only_for = agent;
+	hold->only_until_ms = clock_now_ms() + (how->to_ms > 0 ? how->to_ms : queue.lease_ms);
+	return MR_OK;
+}
+
+enum mr_rc
+mr_claim_put_back(struct mr_room *room, const struct mr_self *self, const char *what, const struct mr_release *how,
+    char ret_id[MR_ID_LEN + 1], struct mr_error *err)
+{
+	struct hold hold = { 0 };
+	char agent[MR_ADDRESS_MAX + 1];
+	enum mr_rc rc = claim_find(room, self, what, &hold, err);
+
+	if (rc == MR_OK && how->to_ms > LEASE_MAX_MS)
+		rc = mr_fail(err, MR_REFUSED, "work is reserved for at most 366 days");
+	if (rc == MR_OK && how->to)
+		rc = reserve_for(room, how, &hold, agent, err);
+	if (rc == MR_OK && how->reason && !*hold.queue) {
+		(void)mr_fail(err, MR_REFUSED, "'%s' is your own mail: nobody would read the reason", hold.id);
+		rc = mr_hint(err, "`mailroom fail %s --reason TEXT` tells its sender, and ends it", what);
+	}
+	if (rc != MR_OK)
+		return rc;
+	hold.reason = how->reason && *how->reason ? how->reason : NULL;
+	return settle_claim(room, &hold, how->unseen ? SETTLE_BACK : SETTLE_LATER, ret_id, err);
+}
+
 enum mr_rc
 mr_claim_release(struct mr_room *room, const struct mr_self *self, const char *what, char ret_id[MR_ID_LEN + 1],
     struct mr_error *err)
 {
-	struct hold hold = { 0 };
-	enum mr_rc rc = claim_find(room, self, what, &hold, err);
-
-	return rc == MR_OK ? settle_claim(room, &hold, SETTLE_BACK, ret_id, err) : rc;
+	return mr_claim_put_back(room, self, what, &(struct mr_release){ 0 }, ret_id, err);
 }
 
 static enum mr_rc

@@ -318,6 +318,7 @@ show_claimed(struct taking *t, const struct mr_queue *queue, const struct hold *
 		t->msg.attempt = hold->attempt;
 		(void)snprintf(t->msg.token, sizeof(t->msg.token), "%s", hold->token);
 		claim_fill(hold, &t->claim);
+		t->claim.attempts = queue->attempts;
 		return MR_OK;
 	}
 	mr_message_done(&t->msg);

@@ -83,6 +83,51 @@ tell_place(void *ctx, const struct place_of *place)
 	tell(t, place->agent, place->state, buf_z(&evidence));
 }
 
+/* ---- What was done to it in queues ---- */
+
+static void
+tell_past(void *ctx, const struct past_claim *past)
+{
+	struct trail *t = ctx;
+	const struct hold *hold = past->hold;
+	mr_auto(buf_done) struct buf evidence = BUF_INIT;
+	const char *state = "came back", *how = "lease ran out, or its holder is gone: came back at";
+	char at[RFC3339_LEN + 1];
+
+	if (past->how == SETTLE_LATER)
+		state = "released", how = "released at";
+	else if (past->how == SETTLE_DONE)
+		state = "done", how = "done at";
+	else if (past->how == SETTLE_DEAD)
+		state = "failed", how = "failed at";
+	format_addf(&evidence, "claimed from queue '%s'", hold->queue);
+	if (hold->since_ms > 0) {
+		time_rfc3339(hold->since_ms, at);
+		buf_addf(&evidence, " at %s", at);
+	}
+	time_rfc3339(past->ended_ms, at);
+	buf_addf(&evidence, " (attempt %u), %s %s", hold->attempt, how, at);
+	if (hold->reason)
+		format_addf(&evidence, ": '%s'", hold->reason);
+	if (hold->only_for) {
+		time_rfc3339(hold->only_until_ms, at);
+		format_addf(&evidence, ", only for '%s' until %s", hold->only_for, at);
+	}
+	tell(t, hold->agent, state, buf_z(&evidence));
+}
+
+static void
+tell_work(struct trail *t, const char *id)
+{
+	mr_auto(mr_names_done) struct mr_names queues = { 0 };
+	struct mr_error ignored = { 0 };
+
+	if (!t->room->driver->queue_past || settings_names(t->room, "queue", &queues, &ignored) != MR_OK)
+		return;
+	for (size_t i = 0; i < queues.n; i++)
+		(void)t->room->driver->queue_past(t->room, queues.v[i], id, NULL, tell_past, t, &ignored);
+}
+
 /* ---- The tombstone ---- */
 
 static void
@@ -279,8 +324,10 @@ mr_why(
 	if (!room->driver->each_place)
 		return office_lacks(room, "trail of its mail", err);
 	rc = lookup_anywhere(room, self->agent, id, full, err);
-	if (rc == MR_OK)
+	if (rc == MR_OK) {
+		tell_work(&t, full);
 		rc = room->driver->each_place(room, full, tell_place, &t, err);
+	}
 	if (rc == MR_OK)
 		rc = letter_ends(room, full, tell_end, &t, err);
 	if (rc == MR_OK) {

@@ -29,14 +29,15 @@ exits 3 'then nothing is left' mr --as bob claim builds
 exits 4 "a stranger's release is refused" mr --as bob release "$carol"
 says err "belongs to 'carol'" 'and told whose it is'
 exits 0 'show' mr queue show builds
-says out 'held by .bob. for .*, attempt 1, live' 'tells who holds what'
+says out 'held by .bob. for .*, attempt 1 of 2, live' 'tells who holds what'
+says out '2 attempts .a release does not count.' 'and the rule'
 says out "claimers '\*', 3 of them live" 'and how many could'
 silent_about out "$bob" 'and no token'
 exits 0 'done by token' mr --as bob done "$bob"
 exits 5 'a second done is refused' mr --as bob done "$bob"
 exits 0 'release by the bare id' mr --as carol release "$b"
 exits 0 'it comes again' mr --as carol recv queue:builds --json
-same 2 "$(jq -r .attempt out)" 'with its attempt counted'
+same '1 2' "$(jq -r '"\(.attempt) \(.attempts)"' out)" 'and a release is no attempt'
 exits 0 'fail' mr --as carol fail "$(token)" --reason 'no compiler'
 same '0 0 0 1 1' "$(ready builds)" 'done and failed are counted'
 exits 0 'the sender' mr --as alice inbox --json
@@ -44,6 +45,56 @@ same "carol bounce $b" "$(jq -r '"\(.from) \(.type) \(.reply_to)"' out)" 'got a 
 exits 2 'filters are for mail of one'"'"'s own' mr --as bob recv queue:builds --from alice
 exits 5 'an unknown queue' mr --as bob recv queue:buidls
 says err "'builds'" 'with near names'
+
+# ---- releasing ----
+room alice bob carol
+mr --as alice queue create q >/dev/null
+for i in 1 2 3; do send alice queue:q "w$i" >/dev/null; done
+for i in 1 2 3; do
+	exits 0 'recv' mr --as bob recv queue:q --json
+	same "w$i 1" "$(jq -r '"\(.subject) \(.attempt)"' out)" "who releases comes to task $i"
+	exits 0 'release' mr --as bob release "$(token)" --reason "no compiler $i"
+done
+d=$(send alice queue:q 'w4')
+exits 0 'new work' mr --as bob recv queue:q --json
+same w4 "$(jq -r .subject out)" 'goes to who released all the rest'
+work=$(token)
+same 'w1 w2 w3 ' "$(mr --as carol recv queue:q --limit 9 --json | jq -r .subject | tr '\n' ' ')" 'others get it as it was released'
+exits 0 'release --to' mr --as bob release "$work" --to carol --for 2s --reason 'needs her key'
+exits 3 'nobody else gets it' mr --as alice recv queue:q
+exits 0 'why' mr --as alice why "$d"
+says out "bob +released .*released at .*: 'needs her key', only for 'carol' until" 'tells who, when, why and for whom'
+says out 'reserved for one agent until' 'and that it waits for one'
+exits 0 'she gets it' mr --as carol recv queue:q --json
+same "$d" "$(jq -r .id out)" 'at once'
+exits 0 'and gives it back' mr --as carol release "$(token)" --to bob --for 1s
+exits 0 'and when its time is over' mr --as alice recv queue:q --wait 15s --json
+same "$d 1" "$(jq -r '"\(.id) \(.attempt)"' out)" 'others get it'
+exits 0 'done' mr --as alice done "$(token)"
+exits 0 'why' mr --as alice why "$d" --json
+same 'bob released carol released alice done ' "$(jq -r 'select(.agent != "" and .state != "sent") | "\(.agent) \(.state)"' out | tr '\n' ' ')" 'has its history'
+mr --as carol inbox --all --json | jq -r .token >tokens
+exits 5 'to nobody' mr --as carol release "$(head -n 1 tokens)" --to crol
+exits 2 'for how long goes with for whom' mr --as carol release "$(head -n 1 tokens)" --for 1s
+mr --as alice queue create p --order priority --claimers 'bob' >/dev/null
+mr --as alice send queue:p --priority urgent -m u1 >/dev/null; send alice queue:p n1 >/dev/null
+mr --as bob recv queue:p --json >out; work=$(token)
+exits 4 'only a claimer' mr --as bob release "$work" --to carol
+exits 0 'urgent work is released' mr --as bob release "$work"
+exits 0 'and does not keep its releaser' mr --as bob recv queue:p --json
+same n1 "$(jq -r .subject out)" 'from the rest'
+exits 0 'nothing else is left' mr --as bob recv queue:p --json
+same u1 "$(jq -r .subject out)" 'then it comes again'
+for i in 1 2; do send alice bob "m$i" >/dev/null; done
+exits 0 'mail of ones own' mr --as bob recv --json
+work=$(token)
+exits 4 'has no reason' mr --as bob release "$work" --reason x
+exits 4 'and nobody else' mr --as bob release "$work" --to alice
+exits 0 'but is released' mr --as bob release "$work"
+same 'm2 1 m1 1 ' "$(mr --as bob recv --limit 2 --json | jq -r '"\(.subject) \(.attempt)"' | tr '\n' ' ')" 'and comes after the rest'
+exits 0 'doctor' mr doctor
+exits 0 'purge' mr --as alice purge "$d"
+check 'takes the past along' sh -c "! find .mailroom/queues/q/past | grep -q $d"
 
 # ---- expiry ----
 room alice bob carol

@@ -34,7 +34,8 @@ claim_from(struct cli *cli, const char *queue, enum mr_rc *ret_rc, struct mr_err
 	mr_message_done(&msg);
 	if (cli_flush(cli))
 		return EXIT_DONE;
-	(void)mr_claim_release(cli->room, &cli->self, claim.token, id, &ignored);
+	(void)mr_claim_put_back(
+	    cli->room, &cli->self, claim.token, &(struct mr_release){ .unseen = true }, id, &ignored);
 	return EXIT_FAILED;
 }
 

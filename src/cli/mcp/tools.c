@@ -172,7 +172,7 @@ recv_command(const struct args *a, struct words *w, const char **ret_problem)
 static const struct arg done_args[] = {
 	{ "token", ARG_TEXT, true, NULL, "from recv" },
 	{ "outcome", ARG_TEXT, false, "done|release|fail",
-	    "release: back to where it waited; fail: back to its sender" },
+	    "release: back, behind what waits; fail: back to its sender" },
 	{ "reason", ARG_TEXT, false, NULL, "for fail" },
 	ARG_END,
 };
