@@ -524,13 +524,17 @@ MR_API void mr_show_close(struct mr_show *show); /* gives back what was not fini
 
 /* ---- Work: recv, then done ---- */
 
+struct mr_queue_left {                                  /* of a queue, still to be done */
+	size_t ready, reserved, delayed, claimed, mine; /* reserved: for another; mine: of the claims, the asker's */
+};
 struct mr_claim {
 	char token[MR_TOKEN_LEN + 1];
 	char id[MR_ID_LEN + 1];
-	unsigned attempt;    /* 1 for the first claim; one that was released does not count */
-	unsigned attempts;   /* by mr_queue_recv: how many there are in this queue; 0: no limit */
-	int64_t deadline_ms; /* wall clock; for people */
-	char skipped[240];   /* by mr_queue_recv: what was met on the way and cannot be read, a sentence; or "" */
+	unsigned attempt;          /* 1 for the first claim; one that was released does not count */
+	unsigned attempts;         /* by mr_queue_recv: how many there are in this queue; 0: no limit */
+	int64_t deadline_ms;       /* wall clock; for people */
+	struct mr_queue_left left; /* by mr_queue_recv with MR_EMPTY: what may still come */
+	char skipped[240];         /* by mr_queue_recv: what was met on the way and cannot be read, a sentence; or "" */
 };
 /* The next unread message by MR_WORK_ORDER that passes the filter. MR_EMPTY: none. */
 MR_API enum mr_rc mr_recv(struct mr_room *room, const struct mr_self *self, const struct mr_filter *filter,
@@ -860,6 +864,12 @@ MR_API enum mr_rc mr_queue_count(struct mr_room *room, const char *name, struct 
  */
 MR_API enum mr_rc mr_queue_recv(struct mr_room *room, const struct mr_self *self, const char *name, int64_t lease_ms,
     int64_t wait_ms, struct mr_claim *ret_claim, struct mr_message *ret_msg, struct mr_error *err);
+/* What is still to be done, as this agent (NULL: nobody) sees it. Claims that are over are put back first. */
+MR_API enum mr_rc mr_queue_left(
+    struct mr_room *room, const char *agent, const char *name, struct mr_queue_left *ret, struct mr_error *err);
+/* Until something is ready, or with `drained` until nothing is ready, delayed or claimed. MR_EMPTY: the time is up. */
+MR_API enum mr_rc mr_queue_wait(struct mr_room *room, const char *name, bool drained, int64_t timeout_ms,
+    struct mr_queue_left *ret, struct mr_error *err);
 /* The work of queues that is in this agent's hands, the oldest claim of each queue first: MR_HELD, with its token. A
  * room without queues has none. The filter (NULL: everything) lets through as in a mailbox. */
 MR_API enum mr_rc mr_queue_held(struct mr_room *room, const char *agent, const struct mr_filter *filter,

@@ -3,6 +3,8 @@
 #include "base/clock.h"
 #include "cli/subword.h"
 
+#define WAIT_MS (100 * 1000) /* harnesses end a tool call after two minutes */
+
 static const char *
 status_word(enum mr_queue_status status)
 {
@@ -273,6 +275,42 @@ run_show(struct cli *cli)
 	return rc == MR_OK ? EXIT_DONE : cli_fail(cli, &err);
 }
 
+/* ---- wait ---- */
+
+static int
+run_wait(struct cli *cli)
+{
+	struct mr_queue_left left = { 0 };
+	struct mr_error err = { 0 };
+	int64_t timeout_ms = WAIT_MS;
+	bool drained = opt_flag(cli, "empty");
+
+	if (!opt_duration(cli, "timeout", &timeout_ms))
+		return EXIT_USAGE;
+	enum mr_rc rc = mr_queue_wait(cli->room, cli->argv[0], drained, timeout_ms, &left, &err);
+
+	if (rc != MR_OK && rc != MR_EMPTY)
+		return cli_fail(cli, &err);
+	if (cli->json) {
+		struct json j = JSON_INIT(&cli->out);
+
+		json_open(&j, '{');
+		json_key_str(&j, "name", bare(cli->argv[0]));
+		json_key_int(&j, "ready", (int64_t)(left.ready + left.reserved));
+		json_key_int(&j, "delayed", (int64_t)left.delayed);
+		json_key_int(&j, "claimed", (int64_t)left.claimed);
+		out_json_line(cli, &j);
+	} else {
+		fence_addf(&cli->out, "queue:%s: ", bare(cli->argv[0]));
+		buf_addf(&cli->out, "%zu ready, %zu delayed, %zu claimed\n", left.ready + left.reserved, left.delayed,
+		    left.claimed);
+	}
+	if (rc == MR_EMPTY)
+		cli_warn(cli,
+		    drained ? "the time is up, and the queue is not empty" : "the time is up, and nothing is ready");
+	return rc == MR_OK ? EXIT_DONE : EXIT_NOTHING;
+}
+
 /* ---- pause, resume, close, delete ---- */
 
 static int
@@ -320,6 +358,7 @@ static const struct subword words[] = {
 	{ "create", "NAME", 1, 1, true, run_create },
 	{ "list", "", 0, 0, false, run_list },
 	{ "show", "NAME", 1, 1, false, run_show },
+	{ "wait", "NAME", 1, 1, false, run_wait },
 	{ "pause", "NAME", 1, 1, true, run_pause },
 	{ "resume", "NAME", 1, 1, true, run_resume },
 	{ "close", "NAME", 1, 1, true, run_close },
@@ -340,6 +379,8 @@ static const struct opt opts[] = {
 	OPT('l', "lease", "TIME", "create: how long a claim lasts without a sign of life (default 10m)"),
 	OPT(0, "attempts", "N",
 	    "create: after N claims that were not ended it is failed; a release does not count (default 3; 0: never)"),
+	OPT(0, "empty", NULL, "wait: until nothing is ready, delayed or claimed"),
+	OPT('t', "timeout", "TIME", "wait: how long (default 100s); 0 looks once"),
 	OPT(0, "force", NULL, "delete: also with work in it, which goes to dead letters"),
 	OPT_END,
 };
@@ -359,6 +400,9 @@ static const char *const about[] = {
 	"'show' counts what is there: work that is ready, delayed (send --not-before), claimed, done and "
 	"failed, and tells who "
 	"holds what since when.",
+	"'wait' waits until something is ready; with --empty until all work is done or failed. Work that somebody "
+	"holds may come "
+	"back, so it counts. Exits with 3 when the time is up.",
 	NULL,
 };
 static const char *const examples[] = {
@@ -381,7 +425,8 @@ static const char *const differences[] = {
 const struct cmd cmd_queue = {
 	.name = "queue",
 	.needs = CMD_ROOM,
-	.synopsis = "create NAME | list | show NAME | pause NAME | resume NAME | close NAME | delete NAME",
+	.synopsis = "create NAME | list | show NAME | wait NAME [--empty] | pause NAME | resume NAME | close NAME | "
+		    "delete NAME",
 	.summary = "work queues: make them, see what is in them, stop them",
 	.opts = opts,
 	.about = about,

@@ -5,11 +5,14 @@
 
 #include "base/clock.h"
 
+#define DRAIN_SLICE_MS 1000
 #define DEFAULT_LEASE_MS (10 * 60 * 1000)
 
 static const struct opt opts[] = {
 	OPT('l', "lease", "TIME", "how long it stays yours without a sign of life (default 10m; a queue has its own)"),
 	OPT('w', "wait", "TIME", "when there is nothing, wait so long for the first message"),
+	OPT(0, "until-drained", NULL,
+	    "wait as long as others hold work of the queue that may come back, or some is delayed"),
 	FILTER_OPTS,
 	OPT('n', "limit", "N", "take up to N messages (default 1)"),
 	BUDGET_OPT,
@@ -33,7 +36,11 @@ static const char *const about[] = {
 	"one of them. It is refused with 4 while the queue is paused or closed, to whom its claimers do not name, and "
 	"when as many "
 	"claims are live as it allows. 'claim NAME' is the same.",
-	"Exits with 3 when there is nothing to take.",
+	"Exits with 3 when there is nothing to take. For a queue it says what may still come: work that others hold, "
+	"that is "
+	"delayed, or that is reserved for another; with --json a line with these numbers. With --until-drained it "
+	"waits for "
+	"that, too (with --wait so long at most), and 3 means that all of it is done or failed, or in your own hands.",
 	NULL,
 };
 static const char *const examples[] = {
@@ -88,6 +95,7 @@ struct request {
 	struct filter_store store;
 	int64_t lease_ms, limit;
 	int64_t wait_ms; /* for the first */
+	bool until_drained;
 };
 
 static enum mr_rc
@@ -109,13 +117,66 @@ take_own(struct cli *cli, const struct request *want, int64_t wait_ms, struct mr
 	}
 }
 
+/* What may still come is asked for between short waits: the end of a claim rings no bell. */
+static enum mr_rc
+take_queued(struct cli *cli, const struct request *want, int64_t wait_ms, struct mr_claim *claim,
+    struct mr_message *msg, struct mr_error *err)
+{
+	int64_t deadline_ms = clock_boot_ms() + wait_ms, slice_ms = want->until_drained ? 0 : wait_ms;
+	bool bounded = !want->until_drained || opt_text(cli, "wait");
+
+	for (;;) {
+		*err = (struct mr_error){ 0 };
+		enum mr_rc rc =
+		    mr_queue_recv(cli->room, &cli->self, want->queue, want->lease_ms, slice_ms, claim, msg, err);
+		const struct mr_queue_left *left = &claim->left;
+		int64_t rest_ms = bounded ? deadline_ms - clock_boot_ms() : DRAIN_SLICE_MS;
+
+		if (!want->until_drained || (rc != MR_EMPTY && rc != MR_BUSY) || rest_ms <= 0 ||
+		    (rc == MR_EMPTY && left->ready + left->reserved + left->delayed + left->claimed == left->mine))
+			return rc;
+		slice_ms = rest_ms < DRAIN_SLICE_MS ? rest_ms : DRAIN_SLICE_MS;
+	}
+}
+
+static void
+add_left(struct buf *out, size_t n, const char *what)
+{
+	if (n > 0)
+		buf_addf(out, "%s%zu %s %s", out->len > 0 ? ", " : "", n, n == 1 ? "is" : "are", what);
+}
+
+static void
+say_left(struct cli *cli, const struct mr_error *err, const struct mr_queue_left *left)
+{
+	mr_auto(buf_done) struct buf rest = BUF_INIT;
+
+	add_left(&rest, left->ready, "ready");
+	add_left(&rest, left->claimed - left->mine, "claimed by others and may come back");
+	add_left(&rest, left->mine, "in your hands");
+	add_left(&rest, left->reserved, "reserved for another");
+	add_left(&rest, left->delayed, "delayed");
+	cli_warn(cli, "nothing to take: %s%s%s", err->message, rest.len > 0 ? "; " : "", buf_z(&rest));
+	if (!cli->json)
+		return;
+	struct json j = JSON_INIT(&cli->out);
+	json_open(&j, '{');
+	json_key_str(&j, "state", "empty");
+	json_key_int(&j, "ready", (int64_t)left->ready);
+	json_key_int(&j, "claimed", (int64_t)left->claimed);
+	json_key_int(&j, "mine", (int64_t)left->mine);
+	json_key_int(&j, "reserved", (int64_t)left->reserved);
+	json_key_int(&j, "delayed", (int64_t)left->delayed);
+	out_json_line(cli, &j);
+}
+
 static int
-say_nothing(struct cli *cli, const struct request *want, const struct mr_error *err)
+say_nothing(struct cli *cli, const struct request *want, const struct mr_error *err, const struct mr_queue_left *left)
 {
 	if (want->queue && err->hint[0])
 		cli_warn(cli, "%s (it is kept; 'mailroom doctor' says more)", err->hint);
 	if (want->queue)
-		cli_warn(cli, "nothing to take: %s", err->message);
+		say_left(cli, err, left);
 	else
 		cli_warn(cli, "nothing to take: no unread mail for %s", cli->self.agent);
 	return EXIT_NOTHING;
@@ -129,14 +190,13 @@ take(struct cli *cli, const struct request *want, struct mr_names *tokens, struc
 		struct mr_claim claim = { 0 };
 		struct mr_message msg = { 0 };
 		int64_t wait_ms = tokens->n == 0 ? want->wait_ms : 0;
-		enum mr_rc rc = want->queue ? mr_queue_recv(cli->room, &cli->self, want->queue, want->lease_ms, wait_ms,
-						  &claim, &msg, &err)
+		enum mr_rc rc = want->queue ? take_queued(cli, want, wait_ms, &claim, &msg, &err)
 					    : take_own(cli, want, wait_ms, &claim, &msg, &err);
 
 		if ((rc == MR_EMPTY || rc == MR_BUSY) && tokens->n > 0)
 			break;
 		if (rc == MR_EMPTY)
-			return say_nothing(cli, want, &err);
+			return say_nothing(cli, want, &err, &claim.left);
 		if (rc != MR_OK)
 			return cli_fail(cli, &err);
 		if (claim.skipped[0])
@@ -161,6 +221,11 @@ read_request(struct cli *cli, struct request *ret)
 		return false;
 	if ((ret->lease_ms <= 0 && opt_text(cli, "lease")) || ret->limit <= 0) {
 		cli_usage(cli, "--lease and --limit must be more than nothing");
+		return false;
+	}
+	ret->until_drained = opt_flag(cli, "until-drained");
+	if (ret->until_drained && !ret->queue) {
+		cli_usage(cli, "--until-drained needs a queue: mailroom recv queue:NAME --until-drained");
 		return false;
 	}
 	for (size_t i = 0; ret->queue && filters[i]; i++)
@@ -200,7 +265,7 @@ const struct cmd cmd_recv = {
 	.name = "recv",
 	.aliases = aliases,
 	.needs = CMD_SELF | CMD_BRINGS,
-	.synopsis = "[queue:NAME] [--lease TIME] [--wait TIME] [--limit N]",
+	.synopsis = "[queue:NAME] [--lease TIME] [--wait TIME] [--until-drained] [--limit N]",
 	.summary = "take the next message as work, under a lease",
 	.opts = opts,
 	.about = about,

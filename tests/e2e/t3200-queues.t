@@ -179,6 +179,37 @@ exits 0 'recv --wait without a queue' mr --as bob recv --wait 15s --json
 same 'for bob himself' "$(jq -r .subject out)" "waits for one's own mail"
 wait
 
+# ---- what may still come ----
+room alice bob carol
+mr --as alice queue create q >/dev/null
+send alice queue:q 'one' >/dev/null
+mr --as bob recv queue:q --json >out; work=$(token)
+exits 3 'nothing to take' mr --as carol recv queue:q
+says err '1 is claimed by others and may come back' 'but it may come back'
+exits 3 'nor with --json' mr --as carol recv queue:q --json
+same 'empty 1 0' "$(jq -r '"\(.state) \(.claimed) \(.mine)"' out)" 'which has the numbers'
+exits 3 'the holder' mr --as bob recv queue:q
+says err '1 is in your hands' 'knows it'
+exits 3 'for whom it is drained' mr --as bob recv queue:q --until-drained
+exits 3 'others wait' mr --as carol recv queue:q --until-drained --wait 1s
+exits 3 'queue wait --empty' mr queue wait q --empty --timeout 1s
+says err 'not empty' 'has its time'
+exits 3 'queue wait' mr queue wait q --timeout 0 --json
+same '0 1' "$(jq -r '"\(.ready) \(.claimed)"' out)" 'counts'
+(sleep 0.4; mr --as bob release "$work" >/dev/null) &
+exits 0 'until it comes back' mr --as carol recv queue:q --until-drained --json
+work=$(token); wait
+(sleep 0.6; mr --as carol done "$work" >/dev/null) &
+exits 3 'or is done' mr --as bob recv queue:q --until-drained
+silent_about err 'claimed|ready' 'and nothing is left'
+wait
+exits 0 'queue wait --empty sees it, too' mr queue wait q --empty --timeout 5s
+exits 2 'ones own mail is not drained' mr --as bob recv --until-drained
+(sleep 0.4; send alice queue:q 'two' >/dev/null) &
+exits 0 'queue wait' mr queue wait q --timeout 15s
+says out '1 ready' 'ends with work'
+wait
+
 # ---- what is in my hands can be read and answered ----
 room alice bob carol
 mr --as alice queue create q >/dev/null
