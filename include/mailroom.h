@@ -542,6 +542,11 @@ MR_API enum mr_rc mr_recv(struct mr_room *room, const struct mr_self *self, cons
 /* `what` is a token, or an id (short or full) on which this life holds exactly one claim. */
 MR_API enum mr_rc mr_claim_done(struct mr_room *room, const struct mr_self *self, const char *what,
     char ret_id[MR_ID_LEN + 1], struct mr_error *err);
+/* The same with a result: first the sender gets it, an answer in the thread, then the work is done. Of the draft only
+ * the text and its type count. Killed in between, repeating it sends nothing twice: the claim is the key. With MR_OK
+ * err->hint says that nobody was told, where the sender is gone; ret_answer is "" then. */
+MR_API enum mr_rc mr_claim_answer(struct mr_room *room, const struct mr_self *self, const char *what,
+    const struct mr_draft *result, char ret_id[MR_ID_LEN + 1], char ret_answer[MR_ID_LEN + 1], struct mr_error *err);
 /* Back among what waits, behind all of it. It is no attempt, and this agent gets it again only when nothing else is
  * there. The same as mr_claim_put_back with nothing said. */
 MR_API enum mr_rc mr_claim_release(struct mr_room *room, const struct mr_self *self, const char *what,

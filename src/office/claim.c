@@ -347,6 +347,54 @@ mr_claim_fail(struct mr_room *room, const struct mr_self *self, const char *what
 	return rc;
 }
 
+/* The answer first: killed in between, the claim is still there, and who finishes it with the same words sends
+ * nothing twice, because the claim is the key. The other way round the result could be lost. */
+static enum mr_rc
+send_result(struct mr_room *room, const struct mr_self *self, const struct hold *hold, const char *sender,
+    const struct mr_draft *result, char ret_answer[MR_ID_LEN + 1], struct mr_error *err)
+{
+	char key[16 + MR_TOKEN_LEN], to[MR_ADDRESS_MAX + 16];
+	const char *const recipients[] = { to, NULL };
+	struct mr_draft draft = {
+		.to = recipients, .body = result->body, .body_len = result->body_len, .type = result->type, .key = key
+	};
+	struct mr_receipt receipt = { 0 };
+
+	(void)snprintf(key, sizeof(key), "done-%s", hold->token);
+	/* Not mr_reply's default: an answer to work that one sent oneself would be new work of the queue. */
+	(void)snprintf(to, sizeof(to), "agent:%.160s", sender);
+	enum mr_rc rc = mr_reply(room, self, hold->id, &draft, false, &receipt, err);
+	(void)snprintf(ret_answer, MR_ID_LEN + 1, "%s", receipt.id);
+	mr_receipt_done(&receipt);
+	return rc;
+}
+
+enum mr_rc
+mr_claim_answer(struct mr_room *room, const struct mr_self *self, const char *what, const struct mr_draft *result,
+    char ret_id[MR_ID_LEN + 1], char ret_answer[MR_ID_LEN + 1], struct mr_error *err)
+{
+	mr_auto(mr_message_done) struct mr_message msg = { 0 };
+	struct hold hold = { 0 };
+	enum mr_rc rc = claim_find(room, self, what, &hold, err);
+
+	ret_answer[0] = '\0';
+	if (rc != MR_OK)
+		return rc;
+	rc = fetch_claimed(room, &hold, &msg, err);
+	if (rc != MR_OK)
+		return say_if_over(&hold, rc, err);
+	bool gone = bounce_sender_gone(room, &msg);
+	if (!gone)
+		rc = send_result(room, self, &hold, msg.from, result, ret_answer, err);
+	if (rc != MR_OK) /* also in doubt: it will be completed, and the claim is still there to be done */
+		return rc;
+	*err = (struct mr_error){ 0 };
+	rc = settle_claim(room, &hold, SETTLE_DONE, ret_id, err);
+	if (rc == MR_OK && gone)
+		(void)mr_hint(err, "its sender '%.100s' is gone: nobody was told", msg.from);
+	return rc;
+}
+
 enum mr_rc
 mr_claim_extend(struct mr_room *room, const struct mr_self *self, const char *what, int64_t lease_ms,
     struct mr_claim *ret, struct mr_error *err)

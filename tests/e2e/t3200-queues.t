@@ -232,7 +232,48 @@ exits 0 'done work is answered by its full id' mr --as bob send alice --reply-to
 same "$a $a" "$(mr --as alice inbox --json | jq -r .reply_to | tr '\n' ' ' | sed 's/ $//')" 'in its thread'
 exits 5 'and not by the end of it' mr --as bob send alice --reply-to "$short" -m 'built'
 
+# ---- done with a result, and done twice ----
+room alice bob carol
+mr --as alice queue create q --attempts 3 >/dev/null
+a=$(send alice queue:q 'run the tests'); send alice queue:q 'two' >/dev/null
+mr --as bob recv queue:q --json >out; work=$(token)
+exits 4 "another's claim by its id" mr --as carol release "$a"
+says err "belongs to 'bob'" 'is not over'
+exits 2 'a result is for one' mr --as bob done "$work" "$work" -m x
+exits 0 'done -m' mr --as bob done "$work" -m 'all 214 pass' --json
+answer=$(jq -r .answer out)
+exits 0 'the sender' mr --as alice inbox --json
+same "$answer bob $a" "$(jq -r '"\(.id) \(.from) \(.reply_to)"' out)" 'has the answer, in the thread'
+exits 0 'it' mr --as alice read "$answer"
+says out 'all 214 pass' 'is the result'
+exits 5 'once more' mr --as bob done "$work" -m 'all 214 pass'
+says err "was done by 'you' at 20" 'says when it was done'
+exits 5 'by its id' mr --as bob done "$a"
+says err "was done by 'you' at 20" 'too'
+same 1 "$(mr --as alice inbox --all --json | grep -c .)" 'and nobody is told twice'
+mr --as bob recv queue:q --json >out; work=$(token)
+mr --as bob release "$work" >/dev/null
+exits 5 'after a release' mr --as bob done "$work"
+says err "was released by 'you' at 20" 'that is said'
+mr --as bob recv queue:q --lease 1 --json >out; work=$(token); sleep 1.2
+mr --as carol recv queue:q --json >out; other=$(token)
+exits 5 'after the lease' mr --as bob done "$work"
+says err "claim of 'you' on .* ran out, and it went back at 20" 'that is said'
+exits 0 'a result from stdin' sh -c "echo built | '$BIN' --as carol done '$other' -f -"
+same "carol" "$(mr --as alice inbox --json | jq -r 'select(.from == "carol") | .from')" 'goes to the sender, too'
+b=$(send bob queue:q 'my own'); mr --as bob recv queue:q --json >out
+exits 0 'a result of work that I sent myself' mr --as bob done "$(token)" -m 'done'
+same '0 0 0 3 0' "$(ready q)" 'is no new work'
+same "$b" "$(mr --as bob inbox --json | jq -r .reply_to)" 'and mine'
+send carol queue:q 'of one who leaves' >/dev/null; mr --as bob recv queue:q --json >out; work=$(token)
+mr prune carol --force >/dev/null
+exits 0 'nobody to tell' mr --as bob done "$work" -m 'done'
+says err "sender 'carol' is gone" 'is said'
+
 # ---- a holder who is pruned or taken over ----
+room alice bob carol
+mr --as alice queue create q >/dev/null
+send alice queue:q 'w0' >/dev/null; mr --as bob recv queue:q --json >out; mr --as bob done "$(token)" >/dev/null
 for i in 1 2; do send alice queue:q "w$i" >/dev/null; done
 mr --as bob recv queue:q --limit 2 >/dev/null
 send alice bob 'for bob' >/dev/null; mr --as bob recv >/dev/null

@@ -118,6 +118,7 @@ COMMANDS = [row.strip() for row in """
 ^(agents|holds) bob :: !done {token}
 ^(agents|holds) bob :: !release {token}
 ^(agents|holds|queues) bob :: !release {claim}
+^(agents|holds|queues) bob :: !done -m x {claim}
 ^(agents|holds|queues) bob :: !fail --reason x {claim}
 ^(agents|holds) bob :: !extend {token}
 ^agents bob :: !mark read --all
