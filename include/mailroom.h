@@ -869,6 +869,19 @@ MR_API enum mr_rc mr_queue_count(struct mr_room *room, const char *name, struct 
  */
 MR_API enum mr_rc mr_queue_recv(struct mr_room *room, const struct mr_self *self, const char *name, int64_t lease_ms,
     int64_t wait_ms, struct mr_claim *ret_claim, struct mr_message *ret_msg, struct mr_error *err);
+struct mr_queue_task {
+	const char *id, *state;     /* "claimed", "ready", "reserved", "delayed", "failed", "done" */
+	const char *from, *subject; /* "" when it cannot be read */
+	const char *who;            /* claimed: its holder; reserved: for whom; failed, done: the last holder; or "" */
+	unsigned attempt;
+	int64_t since_ms; /* claimed, released, failed or done, as far as that is known; else sent */
+	int64_t until_ms; /* claimed: its lease; reserved, delayed: until then; else 0 */
+};
+typedef void mr_queue_task_fn(void *ctx, const struct mr_queue_task *task);
+/* Claimed work first, then what is next, then what failed, with `done` also what is done; at most `limit`, *ret_more is
+ * how many more there are. */
+MR_API enum mr_rc mr_queue_tasks(struct mr_room *room, const char *name, bool done, size_t limit, mr_queue_task_fn *fn,
+    void *ctx, size_t *ret_more, struct mr_error *err);
 /* What is still to be done, as this agent (NULL: nobody) sees it. Claims that are over are put back first. */
 MR_API enum mr_rc mr_queue_left(
     struct mr_room *room, const char *agent, const char *name, struct mr_queue_left *ret, struct mr_error *err);

@@ -232,6 +232,35 @@ exits 0 'done work is answered by its full id' mr --as bob send alice --reply-to
 same "$a $a" "$(mr --as alice inbox --json | jq -r .reply_to | tr '\n' ' ' | sed 's/ $//')" 'in its thread'
 exits 5 'and not by the end of it' mr --as bob send alice --reply-to "$short" -m 'built'
 
+# ---- show lists the tasks ----
+room alice bob carol
+mr --as alice queue create q --attempts 2 >/dev/null
+for i in 1 2 3 4; do send alice queue:q "task $i" >/dev/null; done
+mr --as alice send queue:q --not-before 1h -m 'much later' >/dev/null
+mr --as bob recv queue:q --json >out; mr --as bob done "$(token)" -m 'fine' >/dev/null; id=$(jq -r .id out)
+mr --as bob recv queue:q --json >out
+mr --as carol recv queue:q --json >out; mr --as carol release "$(token)" --to alice >/dev/null
+exits 0 'show' mr queue show q
+says out 'claimed .* bob .* 1 of 2 +task 2' 'claimed work has its holder'
+says out 'ready .* 0 of 2 +task 4' 'what waits'
+says out 'reserved .* alice .* task 3' 'what is for one'
+says out 'delayed .* much later' 'and what is for later'
+silent_about out 'task 1' 'but not what is done'
+exits 0 'show --done' mr queue show q --done
+says out 'done .* bob .* task 1' 'shows that, too'
+exits 0 'show --json' mr queue show q --done --limit 3 --json
+same 'claimed ready reserved 2' "$(jq -r '"\(.tasks | map(.state) | join(" ")) \(.more_tasks)"' out)" 'has the tasks'
+exits 0 'why' mr --as alice why "$id"
+says out 'bob +done .*claimed from queue .q. at .*done at' 'tells who did it'
+says out "bob +answered .*'bob' answered with" 'and the answer'
+m=$(send alice bob 'a question')
+mr --as bob check --inject >/dev/null
+exits 0 'why of mail' mr --as alice why "$m"
+says out 'bob +announced +listed to life 1' 'tells that it was announced'
+answer=$(mr --as bob reply "$m" -m 'an answer' 2>/dev/null)
+exits 0 'why' mr --as alice why "$m" --json
+same "$answer" "$(jq -r 'select(.state == "answered").evidence' out | grep -o "$answer")" 'and the id of the answer'
+
 # ---- done with a result, and done twice ----
 room alice bob carol
 mr --as alice queue create q --attempts 3 >/dev/null
