@@ -139,7 +139,8 @@ struct mr_message { /* one recipient's view of a message; all strings belong to 
 	int64_t not_before_ms; /* work that nobody can claim earlier; 0: at once */
 	unsigned flags;        /* enum mr_flag */
 	enum mr_folder folder;
-	unsigned attempt;             /* how often it was handed out; held mail: this time included */
+	unsigned attempt;             /* how often it was handed out and not released; held mail: this time included */
+	int64_t released_ms;          /* when its last holder released it; 0: not */
 	char token[MR_TOKEN_LEN + 1]; /* of the claim, when it is held under a lease */
 	const char *body;             /* decoded; NULL when only headers were asked for */
 	size_t body_len;
@@ -541,12 +542,17 @@ MR_API void mr_show_close(struct mr_show *show); /* gives back what was not fini
 
 /* ---- Work: recv, then done ---- */
 
+struct mr_queue_left {                                  /* of a queue, still to be done */
+	size_t ready, reserved, delayed, claimed, mine; /* reserved: for another; mine: of the claims, the asker's */
+};
 struct mr_claim {
 	char token[MR_TOKEN_LEN + 1];
 	char id[MR_ID_LEN + 1];
-	unsigned attempt;    /* 1 for the first claim */
-	int64_t deadline_ms; /* wall clock; for people */
-	char skipped[240];   /* by mr_queue_recv: what was met on the way and cannot be read, a sentence; or "" */
+	unsigned attempt;          /* 1 for the first claim; one that was released does not count */
+	unsigned attempts;         /* by mr_queue_recv: how many there are in this queue; 0: no limit */
+	int64_t deadline_ms;       /* wall clock; for people */
+	struct mr_queue_left left; /* by mr_queue_recv with MR_EMPTY: what may still come */
+	char skipped[240];         /* by mr_queue_recv: what was met on the way and cannot be read, a sentence; or "" */
 };
 /* The next unread message by MR_WORK_ORDER that passes the filter. MR_EMPTY: none. */
 MR_API enum mr_rc mr_recv(struct mr_room *room, const struct mr_self *self, const struct mr_filter *filter,
@@ -554,8 +560,23 @@ MR_API enum mr_rc mr_recv(struct mr_room *room, const struct mr_self *self, cons
 /* `what` is a token, or an id (short or full) on which this life holds exactly one claim. */
 MR_API enum mr_rc mr_claim_done(struct mr_room *room, const struct mr_self *self, const char *what,
     char ret_id[MR_ID_LEN + 1], struct mr_error *err);
+/* The same with a result: first the sender gets it, an answer in the thread, then the work is done. Of the draft only
+ * the text and its type count. Killed in between, repeating it sends nothing twice: the claim is the key. With MR_OK
+ * err->hint says that nobody was told, where the sender is gone; ret_answer is "" then. */
+MR_API enum mr_rc mr_claim_answer(struct mr_room *room, const struct mr_self *self, const char *what,
+    const struct mr_draft *result, char ret_id[MR_ID_LEN + 1], char ret_answer[MR_ID_LEN + 1], struct mr_error *err);
+/* Back among what waits, behind all of it. It is no attempt, and this agent gets it again only when nothing else is
+ * there. The same as mr_claim_put_back with nothing said. */
 MR_API enum mr_rc mr_claim_release(struct mr_room *room, const struct mr_self *self, const char *what,
     char ret_id[MR_ID_LEN + 1], struct mr_error *err);
+struct mr_release {
+	const char *reason; /* work of a queue: kept with its past; or NULL */
+	const char *to;     /* work of a queue: until to_ms from now only this agent may claim it; or NULL */
+	int64_t to_ms;      /* 0: as long as a lease of the queue */
+	bool unseen;        /* nobody saw it: it goes to where it was, and was an attempt */
+};
+MR_API enum mr_rc mr_claim_put_back(struct mr_room *room, const struct mr_self *self, const char *what,
+    const struct mr_release *how, char ret_id[MR_ID_LEN + 1], struct mr_error *err);
 /* Final: the sender gets a bounce with the reason, the mail goes to dead letters. With MR_OK err->hint says that
  * nobody was told, where the sender is gone; else it is "". */
 MR_API enum mr_rc mr_claim_fail(struct mr_room *room, const struct mr_self *self, const char *what, const char *reason,
@@ -868,6 +889,25 @@ MR_API enum mr_rc mr_queue_count(struct mr_room *room, const char *name, struct 
  */
 MR_API enum mr_rc mr_queue_recv(struct mr_room *room, const struct mr_self *self, const char *name, int64_t lease_ms,
     int64_t wait_ms, struct mr_claim *ret_claim, struct mr_message *ret_msg, struct mr_error *err);
+struct mr_queue_task {
+	const char *id, *state;     /* "claimed", "ready", "reserved", "delayed", "failed", "done" */
+	const char *from, *subject; /* "" when it cannot be read */
+	const char *who;            /* claimed: its holder; reserved: for whom; failed, done: the last holder; or "" */
+	unsigned attempt;
+	int64_t since_ms; /* claimed, released, failed or done, as far as that is known; else sent */
+	int64_t until_ms; /* claimed: its lease; reserved, delayed: until then; else 0 */
+};
+typedef void mr_queue_task_fn(void *ctx, const struct mr_queue_task *task);
+/* Claimed work first, then what is next, then what failed, with `done` also what is done; at most `limit`, *ret_more is
+ * how many more there are. */
+MR_API enum mr_rc mr_queue_tasks(struct mr_room *room, const char *name, bool done, size_t limit, mr_queue_task_fn *fn,
+    void *ctx, size_t *ret_more, struct mr_error *err);
+/* What is still to be done, as this agent (NULL: nobody) sees it. Claims that are over are put back first. */
+MR_API enum mr_rc mr_queue_left(
+    struct mr_room *room, const char *agent, const char *name, struct mr_queue_left *ret, struct mr_error *err);
+/* Until something is ready, or with `drained` until nothing is ready, delayed or claimed. MR_EMPTY: the time is up. */
+MR_API enum mr_rc mr_queue_wait(struct mr_room *room, const char *name, bool drained, int64_t timeout_ms,
+    struct mr_queue_left *ret, struct mr_error *err);
 /* The work of queues that is in this agent's hands, the oldest claim of each queue first: MR_HELD, with its token. A
  * room without queues has none. The filter (NULL: everything) lets through as in a mailbox. */
 MR_API enum mr_rc mr_queue_held(struct mr_room *room, const char *agent, const struct mr_filter *filter,

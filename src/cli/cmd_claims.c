@@ -4,7 +4,32 @@
 
 #include "base/clock.h"
 
-typedef enum mr_rc settle_fn(struct cli *cli, const char *what, char ret_id[MR_ID_LEN + 1], struct mr_error *err);
+struct settled {
+	char id[MR_ID_LEN + 1];
+	char answer[MR_ID_LEN + 1]; /* of a result that was sent; or "" */
+};
+typedef enum mr_rc settle_fn(struct cli *cli, const char *what, struct settled *ret, struct mr_error *err);
+
+static int
+report(struct cli *cli, const char *verb, const struct settled *got, const struct mr_error *err)
+{
+	if (err->hint[0])
+		cli_warn(cli, "%s", err->hint);
+	if (cli->json) {
+		struct json j = JSON_INIT(&cli->out);
+		json_open(&j, '{');
+		json_key_str(&j, "id", got->id);
+		json_key_str(&j, "state", verb);
+		if (got->answer[0])
+			json_key_str(&j, "answer", got->answer);
+		out_json_line(cli, &j);
+	} else {
+		fence_addf(&cli->out, "%s %s\n", verb, got->id);
+		if (got->answer[0])
+			fence_addf(&cli->out, "answered with %s\n", got->answer);
+	}
+	return EXIT_DONE;
+}
 
 static int
 settle_each(struct cli *cli, settle_fn *settle, const char *verb)
@@ -13,53 +38,69 @@ settle_each(struct cli *cli, settle_fn *settle, const char *verb)
 
 	for (int i = 0; i < cli->argc; i++) {
 		struct mr_error err = { 0 };
-		char id[MR_ID_LEN + 1] = "";
-		if (settle(cli, cli->argv[i], id, &err) != MR_OK) {
+		struct settled got = { 0 };
+		if (settle(cli, cli->argv[i], &got, &err) != MR_OK) {
 			code = cli_fail(cli, &err);
 			continue;
 		}
-		if (err.hint[0])
-			cli_warn(cli, "%s", err.hint);
-		if (cli->json) {
-			struct json j = JSON_INIT(&cli->out);
-			json_open(&j, '{');
-			json_key_str(&j, "id", id);
-			json_key_str(&j, "state", verb);
-			out_json_line(cli, &j);
-		} else {
-			fence_addf(&cli->out, "%s %s\n", verb, id);
-		}
+		(void)report(cli, verb, &got, &err);
 	}
 	return code;
 }
 
 static enum mr_rc
-finish(struct cli *cli, const char *what, char ret_id[MR_ID_LEN + 1], struct mr_error *err)
+finish(struct cli *cli, const char *what, struct settled *ret, struct mr_error *err)
 {
-	return mr_claim_done(cli->room, &cli->self, what, ret_id, err);
+	return mr_claim_done(cli->room, &cli->self, what, ret->id, err);
 }
 
 static enum mr_rc
-put_back(struct cli *cli, const char *what, char ret_id[MR_ID_LEN + 1], struct mr_error *err)
+put_back(struct cli *cli, const char *what, struct settled *ret, struct mr_error *err)
 {
-	return mr_claim_release(cli->room, &cli->self, what, ret_id, err);
+	struct mr_release how = { .reason = opt_text(cli, "reason"), .to = opt_text(cli, "to") };
+
+	return opt_duration(cli, "for", &how.to_ms) ? mr_claim_put_back(cli->room, &cli->self, what, &how, ret->id, err)
+						    : MR_REFUSED;
 }
 
 static enum mr_rc
-give_up(struct cli *cli, const char *what, char ret_id[MR_ID_LEN + 1], struct mr_error *err)
+give_up(struct cli *cli, const char *what, struct settled *ret, struct mr_error *err)
 {
-	return mr_claim_fail(cli->room, &cli->self, what, opt_text(cli, "reason"), ret_id, err);
+	return mr_claim_fail(cli->room, &cli->self, what, opt_text(cli, "reason"), ret->id, err);
 }
 
 static int
 run_done(struct cli *cli)
 {
-	return settle_each(cli, finish, "done");
+	mr_auto(buf_done) struct buf body = BUF_INIT;
+	const char *text = opt_text(cli, "message"), *file = opt_text(cli, "file");
+	struct settled got = { 0 };
+	struct mr_error err = { 0 };
+
+	/* Without an option stdin is not read: agents settle in loops whose input is something else. */
+	if (!text && !file)
+		return settle_each(cli, finish, "done");
+	if (cli->argc != 1)
+		return cli_usage(cli, "a result answers one message: give one TOKEN");
+	int code = cli_body(cli, text, file, &body);
+	if (code != EXIT_DONE)
+		return code;
+	struct mr_draft result = { .body = buf_z(&body), .body_len = body.len };
+	if (mr_claim_answer(cli->room, &cli->self, cli->argv[0], &result, got.id, got.answer, &err) != MR_OK)
+		return cli_fail(cli, &err);
+	cli->changed = true;
+	return report(cli, "done", &got, &err);
 }
 
 static int
 run_release(struct cli *cli)
 {
+	int64_t for_ms = 0;
+
+	if (!opt_duration(cli, "for", &for_ms))
+		return EXIT_USAGE;
+	if (opt_text(cli, "for") && (for_ms <= 0 || !opt_text(cli, "to")))
+		return cli_usage(cli, "--for is how long only --to AGENT may take it: more than nothing");
 	return settle_each(cli, put_back, "released");
 }
 
@@ -104,9 +145,19 @@ run_extend(struct cli *cli)
 	"mailroom --as alice send bob -m 'please run the tests'\nmailroom --as bob recv --json >work\n"                \
 	"mailroom --as bob " last " \"$(jq -r .token work)\""
 
-static const struct opt no_opts[] = { OPT_END };
+static const struct opt done_opts[] = {
+	OPT('m', "message", "TEXT", "a result: it goes to the sender as an answer, and then the work is done"),
+	OPT('f', "file", "FILE", "the same from a file; - is standard input"),
+	OPT_END,
+};
 static const struct opt fail_opts[] = {
 	OPT('r', "reason", "TEXT", "why; the sender reads it in the bounce"),
+	OPT_END,
+};
+static const struct opt release_opts[] = {
+	OPT('r', "reason", "TEXT", "why; 'mailroom why' tells it (work of a queue)"),
+	OPT(0, "to", "AGENT", "for a time only that agent may take it (work of a queue)"),
+	OPT(0, "for", "TIME", "how long, with --to (default: as long as a lease of the queue)"),
 	OPT_END,
 };
 static const struct opt extend_opts[] = {
@@ -119,19 +170,25 @@ static const char *const done_about[] = {
 	"Says that the work taken with 'mailroom recv' is finished: the message goes to the archive (work of a queue: "
 	"to what is done there). Give the "
 	"token that recv printed, or the id when you hold exactly one claim on it.",
+	"With -m or -f it first sends the result to the sender, an answer in the thread of the message. Killed between "
+	"the two "
+	"it has sent the answer and the work is still yours: the same command once more sends nothing twice and "
+	"finishes it.",
 	"Refused with exit code 4 or 5 when the claim is over: its lease ran out, a newer life of you took over, or it "
 	"was "
-	"settled before. Somebody else may be working on it then.",
+	"settled before. Somebody else may be working on it then. For work of a queue it says which: done, released, "
+	"failed or "
+	"run out, by whom and when.",
 	NULL,
 };
-static const char *const done_examples[] = { CLAIM_EXAMPLE("done"), NULL };
+static const char *const done_examples[] = { CLAIM_EXAMPLE("done"), CLAIM_EXAMPLE("done -m 'all 214 pass'"), NULL };
 const struct cmd cmd_done = {
 	.name = "done",
 	.aliases = done_aliases,
 	.needs = CMD_SELF,
-	.synopsis = "TOKEN|ID...",
+	.synopsis = "[-m TEXT | -f FILE] TOKEN|ID...",
 	.summary = "finish work taken with recv",
-	.opts = no_opts,
+	.opts = done_opts,
 	.about = done_about,
 	.examples = done_examples,
 	.min_args = 1,
@@ -141,18 +198,30 @@ const struct cmd cmd_done = {
 
 static const char *const release_aliases[] = { "nack", NULL };
 static const char *const release_about[] = {
-	"Puts work taken with 'mailroom recv' back to where it waited. The next claim has a higher attempt number and "
-	"a new token.",
+	"Puts work taken with 'mailroom recv' back, behind all that waits with its priority. You get it again only "
+	"when "
+	"nothing else is there for you; others may take it at once. The next claim has a new token.",
+	"A release is no attempt: only a claim that was not ended, because its lease ran out or its holder is gone, "
+	"counts.",
+	"--reason and --to are for work of a queue: the reason is told by 'mailroom why', and with --to nobody but "
+	"that "
+	"agent can take it until the time is up.",
 	NULL,
 };
-static const char *const release_examples[] = { CLAIM_EXAMPLE("release"), NULL };
+static const char *const release_examples[] = {
+	CLAIM_EXAMPLE("release"),
+	"mailroom --as alice queue create builds\nmailroom --as alice send queue:builds -m 'build main'\n"
+	"mailroom --as bob recv queue:builds --json >work\n"
+	"mailroom --as bob release --reason 'no compiler here' --to alice \"$(jq -r .token work)\"",
+	NULL,
+};
 const struct cmd cmd_release = {
 	.name = "release",
 	.aliases = release_aliases,
 	.needs = CMD_SELF,
-	.synopsis = "TOKEN|ID...",
-	.summary = "put work back",
-	.opts = no_opts,
+	.synopsis = "[--reason TEXT] [--to AGENT [--for TIME]] TOKEN|ID...",
+	.summary = "put work back, for another",
+	.opts = release_opts,
 	.about = release_about,
 	.examples = release_examples,
 	.min_args = 1,

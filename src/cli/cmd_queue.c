@@ -3,6 +3,9 @@
 #include "base/clock.h"
 #include "cli/subword.h"
 
+#define TASKS 20             /* shown at most */
+#define WAIT_MS (100 * 1000) /* harnesses end a tool call after two minutes */
+
 static const char *
 status_word(enum mr_queue_status status)
 {
@@ -185,7 +188,7 @@ struct showing {
 	struct cli *cli;
 	struct buf claims;
 	struct json j;
-	bool first;
+	unsigned attempts; /* of the queue; 0: no limit */
 };
 
 static void
@@ -213,7 +216,75 @@ show_claim(void *ctx, const struct mr_queue_claim *claim)
 		duration_text(age_ms > 0 ? age_ms : 0, age);
 		buf_addf(&s->claims, " for %s", age);
 	}
-	buf_addf(&s->claims, ", attempt %u, %s\n", claim->attempt, claim->live ? "live" : "over");
+	buf_addf(&s->claims, ", attempt %u", claim->attempt);
+	if (s->attempts > 0)
+		buf_addf(&s->claims, " of %u", s->attempts);
+	buf_addf(&s->claims, ", %s\n", claim->live ? "live" : "over");
+}
+
+struct task_list {
+	struct cli *cli;
+	struct table table;
+	struct json j;
+	unsigned attempts;
+	size_t n;
+};
+
+static void
+add_task(void *ctx, const struct mr_queue_task *task)
+{
+	struct task_list *l = ctx;
+	mr_auto(buf_done) struct buf subject = BUF_INIT;
+	char since[RFC3339_LEN + 1] = "-", attempt[32];
+
+	l->n++;
+	if (l->cli->json) {
+		json_open(&l->j, '{');
+		json_key_str(&l->j, "id", task->id);
+		json_key_str(&l->j, "state", task->state);
+		json_key_str(&l->j, "from", task->from);
+		json_key_str(&l->j, "subject", task->subject);
+		json_key_str(&l->j, "who", task->who);
+		json_key_int(&l->j, "attempt", task->attempt);
+		json_key_time(&l->j, "since", task->since_ms);
+		json_key_time(&l->j, "until", task->until_ms);
+		json_close(&l->j);
+		return;
+	}
+	if (task->since_ms > 0)
+		time_rfc3339(task->since_ms, since);
+	if (l->attempts > 0)
+		(void)snprintf(attempt, sizeof(attempt), "%u of %u", task->attempt, l->attempts);
+	else
+		(void)snprintf(attempt, sizeof(attempt), "%u", task->attempt);
+	(void)fence_add(&subject, str_of(task->subject), FENCE_LINE, 0);
+	(void)(table_add(&l->table, task->state) && table_add(&l->table, short_id(task->id)) &&
+	       table_name(&l->table, task->who) && table_add(&l->table, since) && table_add(&l->table, attempt) &&
+	       table_put(&l->table, &subject));
+}
+
+/* Into `json`, an array, or into what is printed. */
+static enum mr_rc
+list_tasks(struct cli *cli, const struct mr_queue *q, struct buf *json, size_t *ret_more, struct mr_error *err)
+{
+	static const char *const heading[] = { "STATE", "ID", "WHO", "SINCE", "ATTEMPT", "SUBJECT" };
+	struct task_list l = { .cli = cli, .table = { .columns = 6 }, .j = JSON_INIT(json), .attempts = q->attempts };
+	int64_t limit = TASKS;
+
+	if (!opt_number(cli, "limit", &limit))
+		return MR_REFUSED;
+	for (size_t i = 0; i < 6; i++)
+		(void)table_add(&l.table, heading[i]);
+	json_open(&l.j, '[');
+	enum mr_rc rc =
+	    mr_queue_tasks(cli->room, q->name, opt_flag(cli, "done"), (size_t)limit, add_task, &l, ret_more, err);
+	json_close(&l.j);
+	if (rc == MR_OK && !cli->json && l.n > 0)
+		table_print(cli, &l.table, &cli->out);
+	if (rc == MR_OK && !cli->json && *ret_more > 0)
+		buf_addf(&cli->out, "%zu more: --limit N\n", *ret_more);
+	mr_names_done(&l.table.cells);
+	return rc;
 }
 
 static void
@@ -233,7 +304,7 @@ show_text(struct cli *cli, const struct mr_queue *q, const struct mr_queue_count
 	buf_addc(out, '\n');
 	buf_addf(out, "  order %s, lease %s, ", q->by_priority ? "priority" : "fifo", lease);
 	if (q->attempts > 0)
-		buf_addf(out, "%u attempts", q->attempts);
+		buf_addf(out, "%u attempts (a release does not count)", q->attempts);
 	else
 		buf_adds(out, "attempts without limit");
 	if (q->max_claims > 0)
@@ -249,15 +320,24 @@ run_show(struct cli *cli)
 	struct mr_queue_counts counts = { 0 };
 	struct mr_error err = { 0 };
 	struct showing s = { .cli = cli, .claims = BUF_INIT };
-	mr_auto(buf_done) struct buf line = BUF_INIT;
+	mr_auto(buf_done) struct buf line = BUF_INIT, tasks = BUF_INIT;
+	int64_t limit = TASKS;
+	size_t more = 0;
 
+	if (!opt_number(cli, "limit", &limit))
+		return EXIT_USAGE;
 	s.j = JSON_INIT(&line);
 	json_open(&s.j, '[');
 	enum mr_rc rc = mr_queue_get(cli->room, cli->argv[0], &q, &err);
 
+	s.attempts = q.attempts;
 	if (rc == MR_OK)
 		rc = mr_queue_count(cli->room, q.name, &counts, show_claim, &s, &err);
 	json_close(&s.j);
+	if (rc == MR_OK && !cli->json)
+		show_text(cli, &q, &counts, &s.claims);
+	if (rc == MR_OK)
+		rc = list_tasks(cli, &q, &tasks, &more, &err);
 	if (rc == MR_OK && cli->json) {
 		struct json j = JSON_INIT(&cli->out);
 
@@ -266,12 +346,51 @@ run_show(struct cli *cli)
 		json_counts(&j, &counts);
 		json_key(&j, "claims");
 		buf_add(&cli->out, buf_str(&line));
+		j.comma = true;
+		json_key(&j, "tasks");
+		buf_add(&cli->out, buf_str(&tasks));
+		j.comma = true;
+		json_key_int(&j, "more_tasks", (int64_t)more);
 		out_json_line(cli, &j);
-	} else if (rc == MR_OK) {
-		show_text(cli, &q, &counts, &s.claims);
 	}
 	buf_done(&s.claims);
 	return rc == MR_OK ? EXIT_DONE : cli_fail(cli, &err);
+}
+
+/* ---- wait ---- */
+
+static int
+run_wait(struct cli *cli)
+{
+	struct mr_queue_left left = { 0 };
+	struct mr_error err = { 0 };
+	int64_t timeout_ms = WAIT_MS;
+	bool drained = opt_flag(cli, "empty");
+
+	if (!opt_duration(cli, "timeout", &timeout_ms))
+		return EXIT_USAGE;
+	enum mr_rc rc = mr_queue_wait(cli->room, cli->argv[0], drained, timeout_ms, &left, &err);
+
+	if (rc != MR_OK && rc != MR_EMPTY)
+		return cli_fail(cli, &err);
+	if (cli->json) {
+		struct json j = JSON_INIT(&cli->out);
+
+		json_open(&j, '{');
+		json_key_str(&j, "name", bare(cli->argv[0]));
+		json_key_int(&j, "ready", (int64_t)(left.ready + left.reserved));
+		json_key_int(&j, "delayed", (int64_t)left.delayed);
+		json_key_int(&j, "claimed", (int64_t)left.claimed);
+		out_json_line(cli, &j);
+	} else {
+		fence_addf(&cli->out, "queue:%s: ", bare(cli->argv[0]));
+		buf_addf(&cli->out, "%zu ready, %zu delayed, %zu claimed\n", left.ready + left.reserved, left.delayed,
+		    left.claimed);
+	}
+	if (rc == MR_EMPTY)
+		cli_warn(cli,
+		    drained ? "the time is up, and the queue is not empty" : "the time is up, and nothing is ready");
+	return rc == MR_OK ? EXIT_DONE : EXIT_NOTHING;
 }
 
 /* ---- pause, resume, close, delete ---- */
@@ -321,6 +440,7 @@ static const struct subword words[] = {
 	{ "create", "NAME", 1, 1, true, run_create },
 	{ "list", "", 0, 0, false, run_list },
 	{ "show", "NAME", 1, 1, false, run_show },
+	{ "wait", "NAME", 1, 1, false, run_wait },
 	{ "pause", "NAME", 1, 1, true, run_pause },
 	{ "resume", "NAME", 1, 1, true, run_resume },
 	{ "close", "NAME", 1, 1, true, run_close },
@@ -339,7 +459,12 @@ static const struct opt opts[] = {
 	OPT(0, "order", "ORDER", "create: fifo (default), or priority: urgent first, then the oldest"),
 	OPT(0, "max-claims", "N", "create: at most N live claims in the whole queue (default 0: no limit)"),
 	OPT('l', "lease", "TIME", "create: how long a claim lasts without a sign of life (default 10m)"),
-	OPT(0, "attempts", "N", "create: after N claims that were not finished it is failed (default 3; 0: never)"),
+	OPT(0, "attempts", "N",
+	    "create: after N claims that were not ended it is failed; a release does not count (default 3; 0: never)"),
+	OPT(0, "empty", NULL, "wait: until nothing is ready, delayed or claimed"),
+	OPT('t', "timeout", "TIME", "wait: how long (default 100s); 0 looks once"),
+	OPT('n', "limit", "N", "show: at most N tasks (default 20)"),
+	OPT(0, "done", NULL, "show: also what is done, and by whom"),
 	OPT(0, "force", NULL, "delete: also with work in it, which goes to dead letters"),
 	OPT_END,
 };
@@ -350,14 +475,20 @@ static const char *const about[] = {
 	"called RIG/NAME.",
 	"The work of a claimant that died, or whose lease ran out, comes back with its attempt counted. "
 	"After the last attempt it is "
-	"failed: the sender gets a message of type bounce, and the original is kept (mailroom dead).",
+	"failed: the sender gets a message of type bounce, and the original is kept (mailroom dead). A claim that was "
+	"released is no attempt.",
 	"'pause' lets mail in and gives no work out, 'close' does neither; work that is claimed can be "
 	"finished in both. "
 	"'delete' is refused while there is work, unless --force is given; senders of what was not done are "
 	"told.",
 	"'show' counts what is there: work that is ready, delayed (send --not-before), claimed, done and "
 	"failed, and tells who "
-	"holds what since when.",
+	"holds what since when. It lists the tasks: state, holder (reserved: for whom; failed and with --done done: "
+	"the last one), "
+	"since when, attempt and subject; 'mailroom why ID' tells the history of one.",
+	"'wait' waits until something is ready; with --empty until all work is done or failed. Work that somebody "
+	"holds may come "
+	"back, so it counts. Exits with 3 when the time is up.",
 	NULL,
 };
 static const char *const examples[] = {
@@ -380,7 +511,8 @@ static const char *const differences[] = {
 const struct cmd cmd_queue = {
 	.name = "queue",
 	.needs = CMD_ROOM,
-	.synopsis = "create NAME | list | show NAME | pause NAME | resume NAME | close NAME | delete NAME",
+	.synopsis = "create NAME | list | show NAME | wait NAME [--empty] | pause NAME | resume NAME | close NAME | "
+		    "delete NAME",
 	.summary = "work queues: make them, see what is in them, stop them",
 	.opts = opts,
 	.about = about,

@@ -5,11 +5,14 @@
 
 #include "base/clock.h"
 
+#define DRAIN_SLICE_MS 1000
 #define DEFAULT_LEASE_MS (10 * 60 * 1000)
 
 static const struct opt opts[] = {
 	OPT('l', "lease", "TIME", "how long it stays yours without a sign of life (default 10m; a queue has its own)"),
 	OPT('w', "wait", "TIME", "when there is nothing, wait so long for the first message"),
+	OPT(0, "until-drained", NULL,
+	    "wait as long as others hold work of the queue that may come back, or some is delayed"),
 	FILTER_OPTS,
 	OPT('n', "limit", "N", "take up to N messages (default 1)"),
 	BUDGET_OPT,
@@ -23,7 +26,9 @@ static const char *const about[] = {
 	"'fail' "
 	"sends it back to its sender with a reason, 'extend' asks for more time.",
 	"When the lease runs out, or a new life of you begins, the message is in the inbox again with the same id and "
-	"a higher attempt number; a late 'done' is refused. A lease held by a harness session does not run out while "
+	"a higher attempt number; a late 'done' is refused. Work of a queue says which attempt of how many it is; a "
+	"claim "
+	"that was released does not count. A lease held by a harness session does not run out while "
 	"its process is seen to live. From another container nobody sees it: there the lease is over at its time, "
 	"unless the session's hooks or 'extend' prolonged it. On another machine it is over a minute later.",
 	"With queue:NAME it takes the next work of that queue, which others may be taking from, too: each message goes "
@@ -31,7 +36,11 @@ static const char *const about[] = {
 	"one of them. It is refused with 4 while the queue is paused or closed, to whom its claimers do not name, and "
 	"when as many "
 	"claims are live as it allows. 'claim NAME' is the same.",
-	"Exits with 3 when there is nothing to take.",
+	"Exits with 3 when there is nothing to take. For a queue it says what may still come: work that others hold, "
+	"that is "
+	"delayed, or that is reserved for another; with --json a line with these numbers. With --until-drained it "
+	"waits for "
+	"that, too (with --wait so long at most), and 3 means that all of it is done or failed, or in your own hands.",
 	NULL,
 };
 static const char *const examples[] = {
@@ -46,20 +55,24 @@ static const char *const examples[] = {
 static void
 print_claim(struct cli *cli, const struct mr_claim *claim, const struct mr_message *msg, struct buf *tokens)
 {
-	char until[RFC3339_LEN + 1];
+	char until[RFC3339_LEN + 1], of[24] = "";
 
 	time_rfc3339(claim->deadline_ms, until);
+	if (claim->attempts > 0)
+		(void)snprintf(of, sizeof(of), " of %u", claim->attempts);
 	if (cli->json) {
 		struct json j = JSON_INIT(&cli->out);
 		json_open(&j, '{');
 		json_message_keys(&j, msg, cli->room, true);
+		if (claim->attempts > 0)
+			json_key_int(&j, "attempts", claim->attempts);
 		json_key_time(&j, "lease_until", claim->deadline_ms);
 		out_json_line(cli, &j);
 		return;
 	}
 	size_t before = tokens->len;
-	fence_addf(
-	    tokens, "token %s for %s, attempt %u, yours until %s\n", claim->token, claim->id, claim->attempt, until);
+	fence_addf(tokens, "token %s for %s, attempt %u%s, yours until %s\n", claim->token, claim->id, claim->attempt,
+	    of, until);
 	cli->budget.used += (int64_t)(tokens->len - before);
 	(void)budget_message(cli, msg, 0);
 }
@@ -71,7 +84,8 @@ give_back(struct cli *cli, const struct mr_names *tokens)
 	for (size_t i = 0; i < tokens->n; i++) {
 		struct mr_error ignored = { 0 };
 		char id[MR_ID_LEN + 1];
-		(void)mr_claim_release(cli->room, &cli->self, tokens->v[i], id, &ignored);
+		(void)mr_claim_put_back(
+		    cli->room, &cli->self, tokens->v[i], &(struct mr_release){ .unseen = true }, id, &ignored);
 	}
 }
 
@@ -81,6 +95,7 @@ struct request {
 	struct filter_store store;
 	int64_t lease_ms, limit;
 	int64_t wait_ms; /* for the first */
+	bool until_drained;
 };
 
 static enum mr_rc
@@ -102,13 +117,66 @@ take_own(struct cli *cli, const struct request *want, int64_t wait_ms, struct mr
 	}
 }
 
+/* What may still come is asked for between short waits: the end of a claim rings no bell. */
+static enum mr_rc
+take_queued(struct cli *cli, const struct request *want, int64_t wait_ms, struct mr_claim *claim,
+    struct mr_message *msg, struct mr_error *err)
+{
+	int64_t deadline_ms = clock_boot_ms() + wait_ms, slice_ms = want->until_drained ? 0 : wait_ms;
+	bool bounded = !want->until_drained || opt_text(cli, "wait");
+
+	for (;;) {
+		*err = (struct mr_error){ 0 };
+		enum mr_rc rc =
+		    mr_queue_recv(cli->room, &cli->self, want->queue, want->lease_ms, slice_ms, claim, msg, err);
+		const struct mr_queue_left *left = &claim->left;
+		int64_t rest_ms = bounded ? deadline_ms - clock_boot_ms() : DRAIN_SLICE_MS;
+
+		if (!want->until_drained || (rc != MR_EMPTY && rc != MR_BUSY) || rest_ms <= 0 ||
+		    (rc == MR_EMPTY && left->ready + left->reserved + left->delayed + left->claimed == left->mine))
+			return rc;
+		slice_ms = rest_ms < DRAIN_SLICE_MS ? rest_ms : DRAIN_SLICE_MS;
+	}
+}
+
+static void
+add_left(struct buf *out, size_t n, const char *what)
+{
+	if (n > 0)
+		buf_addf(out, "%s%zu %s %s", out->len > 0 ? ", " : "", n, n == 1 ? "is" : "are", what);
+}
+
+static void
+say_left(struct cli *cli, const struct mr_error *err, const struct mr_queue_left *left)
+{
+	mr_auto(buf_done) struct buf rest = BUF_INIT;
+
+	add_left(&rest, left->ready, "ready");
+	add_left(&rest, left->claimed - left->mine, "claimed by others and may come back");
+	add_left(&rest, left->mine, "in your hands");
+	add_left(&rest, left->reserved, "reserved for another");
+	add_left(&rest, left->delayed, "delayed");
+	cli_warn(cli, "nothing to take: %s%s%s", err->message, rest.len > 0 ? "; " : "", buf_z(&rest));
+	if (!cli->json)
+		return;
+	struct json j = JSON_INIT(&cli->out);
+	json_open(&j, '{');
+	json_key_str(&j, "state", "empty");
+	json_key_int(&j, "ready", (int64_t)left->ready);
+	json_key_int(&j, "claimed", (int64_t)left->claimed);
+	json_key_int(&j, "mine", (int64_t)left->mine);
+	json_key_int(&j, "reserved", (int64_t)left->reserved);
+	json_key_int(&j, "delayed", (int64_t)left->delayed);
+	out_json_line(cli, &j);
+}
+
 static int
-say_nothing(struct cli *cli, const struct request *want, const struct mr_error *err)
+say_nothing(struct cli *cli, const struct request *want, const struct mr_error *err, const struct mr_queue_left *left)
 {
 	if (want->queue && err->hint[0])
 		cli_warn(cli, "%s (it is kept; 'mailroom doctor' says more)", err->hint);
 	if (want->queue) {
-		cli_warn(cli, "nothing to take: %s", err->message);
+		say_left(cli, err, left);
 		return EXIT_NOTHING;
 	}
 	struct printout l = { .cli = cli };
@@ -127,14 +195,13 @@ take(struct cli *cli, const struct request *want, struct mr_names *tokens, struc
 		struct mr_claim claim = { 0 };
 		struct mr_message msg = { 0 };
 		int64_t wait_ms = tokens->n == 0 ? want->wait_ms : 0;
-		enum mr_rc rc = want->queue ? mr_queue_recv(cli->room, &cli->self, want->queue, want->lease_ms, wait_ms,
-						  &claim, &msg, &err)
+		enum mr_rc rc = want->queue ? take_queued(cli, want, wait_ms, &claim, &msg, &err)
 					    : take_own(cli, want, wait_ms, &claim, &msg, &err);
 
 		if ((rc == MR_EMPTY || rc == MR_BUSY) && tokens->n > 0)
 			break;
 		if (rc == MR_EMPTY)
-			return say_nothing(cli, want, &err);
+			return say_nothing(cli, want, &err, &claim.left);
 		if (rc != MR_OK)
 			return cli_fail(cli, &err);
 		if (claim.skipped[0])
@@ -159,6 +226,11 @@ read_request(struct cli *cli, struct request *ret)
 		return false;
 	if ((ret->lease_ms <= 0 && opt_text(cli, "lease")) || ret->limit <= 0) {
 		cli_usage(cli, "--lease and --limit must be more than nothing");
+		return false;
+	}
+	ret->until_drained = opt_flag(cli, "until-drained");
+	if (ret->until_drained && !ret->queue) {
+		cli_usage(cli, "--until-drained needs a queue: mailroom recv queue:NAME --until-drained");
 		return false;
 	}
 	for (size_t i = 0; ret->queue && filters[i]; i++)
@@ -198,7 +270,7 @@ const struct cmd cmd_recv = {
 	.name = "recv",
 	.aliases = aliases,
 	.needs = CMD_SELF | CMD_BRINGS,
-	.synopsis = "[queue:NAME] [--lease TIME] [--wait TIME] [--limit N]",
+	.synopsis = "[queue:NAME] [--lease TIME] [--wait TIME] [--until-drained] [--limit N]",
 	.summary = "take the next message as work, under a lease",
 	.opts = opts,
 	.about = about,

@@ -4,6 +4,7 @@
  * proof that it is still ours. Each claim has a new token, so a `done` that comes after the lease ran out and
  * the mail went to someone else finds nothing (promise 4).
  */
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/id.h"
 #include "office/office.h"
@@ -69,7 +70,7 @@ gather(void *ctx, const struct mr_message *msg)
 	if (!matcher_fits(g->matcher, msg) || is_for_patrol(g, msg))
 		return true;
 	/* They come oldest first, so nothing goes before the first urgent one. */
-	return candidates_add(&g->found, msg) && (g->all || msg->priority < MR_URGENT);
+	return candidates_add(&g->found, msg) && (g->all || msg->priority < MR_URGENT || msg->released_ms > 0);
 }
 
 static void
@@ -250,14 +251,66 @@ mr_claim_done(struct mr_room *room, const struct mr_self *self, const char *what
 	return rc == MR_OK ? settle_claim(room, &hold, SETTLE_DONE, ret_id, err) : rc;
 }
 
+/* Somebody else alone may claim it for a time: he must be here, and one of the queue's claimers. */
+static enum mr_rc
+reserve_for(struct mr_room *room, const struct mr_release *how, struct hold *hold, char agent[MR_ADDRESS_MAX + 1],
+    struct mr_error *err)
+{
+	mr_auto(mr_queue_done) struct mr_queue queue = { 0 };
+	struct mr_resolution meant = { 0 };
+	enum mr_rc rc;
+
+	if (!*hold->queue) {
+		(void)mr_fail(err, MR_REFUSED, "'%s' is your own mail: nobody else can claim it", hold->id);
+		return mr_hint(err, "`mailroom send %s -m TEXT --reply-to %s` passes it on", how->to, hold->id);
+	}
+	rc = mr_resolve(room, hold->agent, how->to, &meant, err);
+	if (rc == MR_OK && (meant.targets.n != 1 || strchr(meant.targets.v[0], ':'))) {
+		rc = mr_fail(err, MR_REFUSED, "'%.100s' is not one agent", how->to);
+		(void)mr_hint(err, "--to takes the address of an agent of this room");
+	}
+	if (rc == MR_OK)
+		rc = mr_queue_get(room, hold->queue, &queue, err);
+	(void)snprintf(agent, MR_ADDRESS_MAX + 1, "%s", meant.targets.n == 1 ? meant.targets.v[0] : "");
+	mr_resolution_done(&meant);
+	if (rc != MR_OK)
+		return rc;
+	if (!office_lets_claim(queue.claimers, agent)) {
+		(void)mr_fail(err, MR_REFUSED, "'%s' may not claim from the queue '%s'", agent, queue.name);
+		return mr_hint(err, "its claimers are '%.120s'", queue.claimers);
+	}
+	hold->only_for = agent;
+	hold->only_until_ms = clock_now_ms() + (how->to_ms > 0 ? how->to_ms : queue.lease_ms);
+	return MR_OK;
+}
+
+enum mr_rc
+mr_claim_put_back(struct mr_room *room, const struct mr_self *self, const char *what, const struct mr_release *how,
+    char ret_id[MR_ID_LEN + 1], struct mr_error *err)
+{
+	struct hold hold = { 0 };
+	char agent[MR_ADDRESS_MAX + 1];
+	enum mr_rc rc = claim_find(room, self, what, &hold, err);
+
+	if (rc == MR_OK && how->to_ms > LEASE_MAX_MS)
+		rc = mr_fail(err, MR_REFUSED, "work is reserved for at most 366 days");
+	if (rc == MR_OK && how->to)
+		rc = reserve_for(room, how, &hold, agent, err);
+	if (rc == MR_OK && how->reason && !*hold.queue) {
+		(void)mr_fail(err, MR_REFUSED, "'%s' is your own mail: nobody would read the reason", hold.id);
+		rc = mr_hint(err, "`mailroom fail %s --reason TEXT` tells its sender, and ends it", what);
+	}
+	if (rc != MR_OK)
+		return rc;
+	hold.reason = how->reason && *how->reason ? how->reason : NULL;
+	return settle_claim(room, &hold, how->unseen ? SETTLE_BACK : SETTLE_LATER, ret_id, err);
+}
+
 enum mr_rc
 mr_claim_release(struct mr_room *room, const struct mr_self *self, const char *what, char ret_id[MR_ID_LEN + 1],
     struct mr_error *err)
 {
-	struct hold hold = { 0 };
-	enum mr_rc rc = claim_find(room, self, what, &hold, err);
-
-	return rc == MR_OK ? settle_claim(room, &hold, SETTLE_BACK, ret_id, err) : rc;
+	return mr_claim_put_back(room, self, what, &(struct mr_release){ 0 }, ret_id, err);
 }
 
 static enum mr_rc
@@ -290,6 +343,54 @@ mr_claim_fail(struct mr_room *room, const struct mr_self *self, const char *what
 	*err = (struct mr_error){ 0 };
 	rc = settle_claim(room, &hold, SETTLE_DEAD, ret_id, err);
 	if (rc == MR_OK && bounce_sender_gone(room, &msg))
+		(void)mr_hint(err, "its sender '%.100s' is gone: nobody was told", msg.from);
+	return rc;
+}
+
+/* The answer first: killed in between, the claim is still there, and who finishes it with the same words sends
+ * nothing twice, because the claim is the key. The other way round the result could be lost. */
+static enum mr_rc
+send_result(struct mr_room *room, const struct mr_self *self, const struct hold *hold, const char *sender,
+    const struct mr_draft *result, char ret_answer[MR_ID_LEN + 1], struct mr_error *err)
+{
+	char key[16 + MR_TOKEN_LEN], to[MR_ADDRESS_MAX + 16];
+	const char *const recipients[] = { to, NULL };
+	struct mr_draft draft = {
+		.to = recipients, .body = result->body, .body_len = result->body_len, .type = result->type, .key = key
+	};
+	struct mr_receipt receipt = { 0 };
+
+	(void)snprintf(key, sizeof(key), "done-%s", hold->token);
+	/* Not mr_reply's default: an answer to work that one sent oneself would be new work of the queue. */
+	(void)snprintf(to, sizeof(to), "agent:%.160s", sender);
+	enum mr_rc rc = mr_reply(room, self, hold->id, &draft, false, &receipt, err);
+	(void)snprintf(ret_answer, MR_ID_LEN + 1, "%s", receipt.id);
+	mr_receipt_done(&receipt);
+	return rc;
+}
+
+enum mr_rc
+mr_claim_answer(struct mr_room *room, const struct mr_self *self, const char *what, const struct mr_draft *result,
+    char ret_id[MR_ID_LEN + 1], char ret_answer[MR_ID_LEN + 1], struct mr_error *err)
+{
+	mr_auto(mr_message_done) struct mr_message msg = { 0 };
+	struct hold hold = { 0 };
+	enum mr_rc rc = claim_find(room, self, what, &hold, err);
+
+	ret_answer[0] = '\0';
+	if (rc != MR_OK)
+		return rc;
+	rc = fetch_claimed(room, &hold, &msg, err);
+	if (rc != MR_OK)
+		return say_if_over(&hold, rc, err);
+	bool gone = bounce_sender_gone(room, &msg);
+	if (!gone)
+		rc = send_result(room, self, &hold, msg.from, result, ret_answer, err);
+	if (rc != MR_OK) /* also in doubt: it will be completed, and the claim is still there to be done */
+		return rc;
+	*err = (struct mr_error){ 0 };
+	rc = settle_claim(room, &hold, SETTLE_DONE, ret_id, err);
+	if (rc == MR_OK && gone)
 		(void)mr_hint(err, "its sender '%.100s' is gone: nobody was told", msg.from);
 	return rc;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* claim_find.c - which claim is meant: a token, or the end of an id on which this life holds exactly one
  * claim; on its own mail, or on work of a queue. And what of queues is in an agent's hands. */
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/id.h"
 #include "office/office.h"
@@ -10,9 +11,11 @@ struct claim_search {
 	const struct mr_self *self;
 	struct hold by_token, by_id;
 	bool token_found;
-	size_t ids_found;  /* claims of this life whose id ends in `what` */
-	struct buf tokens; /* theirs */
-	bool older;        /* an earlier life's id ends so */
+	size_t ids_found;   /* claims of this life whose id ends in `what` */
+	struct buf tokens;  /* theirs */
+	bool older;         /* an earlier life's id ends so */
+	struct hold others; /* a claim of somebody else whose id ends so */
+	bool others_found;
 };
 
 static bool
@@ -43,7 +46,15 @@ note_queue_claim(void *ctx, const struct queue_item *item)
 {
 	struct claim_search *s = ctx;
 
-	return !item->hold || strcmp(item->hold->agent, s->self->agent) != 0 || note_claim(s, item->hold);
+	if (!item->hold)
+		return true;
+	if (strcmp(item->hold->agent, s->self->agent) == 0)
+		return note_claim(s, item->hold);
+	if (item->hold->kind == HOLD_LEASE && !item->hold->over && str_ends(str_of(item->id), s->what)) {
+		s->others = *item->hold;
+		s->others_found = true;
+	}
+	return true;
 }
 
 /* What is no hold on the agent's own mail may be one on work from a queue: a token says which, for an id all
@@ -80,12 +91,17 @@ refuse_older_life(const struct mr_self *self, struct mr_error *err)
 }
 
 static enum mr_rc
+refuse_others(const struct hold *hold, struct mr_error *err)
+{
+	(void)mr_fail(err, MR_REFUSED, "that claim belongs to '%s'", hold->agent);
+	return mr_hint(err, "only its holder can settle it; `mailroom recv` gives you work of your own");
+}
+
+static enum mr_rc
 choose_claim(const struct claim_search *s, const struct mr_self *self, struct hold *ret, struct mr_error *err)
 {
-	if (s->token_found && strcmp(s->by_token.agent, self->agent) != 0) {
-		(void)mr_fail(err, MR_REFUSED, "that claim belongs to '%s'", s->by_token.agent);
-		return mr_hint(err, "only its holder can settle it; `mailroom recv` gives you work of your own");
-	}
+	if (s->token_found && strcmp(s->by_token.agent, self->agent) != 0)
+		return refuse_others(&s->by_token, err);
 	if (s->token_found && s->by_token.life != self->life)
 		return refuse_older_life(self, err);
 	if (s->token_found || s->ids_found == 1) {
@@ -98,14 +114,89 @@ choose_claim(const struct claim_search *s, const struct mr_self *self, struct ho
 	}
 	if (s->older)
 		return refuse_older_life(self, err);
+	if (s->others_found)
+		return refuse_others(&s->others, err);
 	(void)mr_fail(err, MR_NOTFOUND, "no claim '%s': that claim is over (lease ran out, released or done)", s->what);
 	return mr_hint(err, "`mailroom recv` gives the next message; `mailroom inbox` lists what waits");
+}
+
+/* ---- A claim that is over: how it ended ---- */
+
+struct ending {
+	const char *agent; /* whose claims; NULL: anybody's */
+	struct hold hold;  /* the last one */
+	enum settle how;
+	int64_t ended_ms;
+	bool found;
+};
+
+static void
+note_ending(void *ctx, const struct past_claim *past)
+{
+	struct ending *e = ctx;
+
+	if (e->agent && strcmp(past->hold->agent, e->agent) != 0)
+		return;
+	e->hold = *past->hold;
+	e->hold.reason = e->hold.only_for = NULL; /* they do not outlive this call */
+	e->how = past->how;
+	e->ended_ms = past->ended_ms;
+	e->found = true;
+}
+
+static bool
+find_ending(struct mr_room *room, const struct mr_self *self, const char *what, bool full, struct ending *ret)
+{
+	mr_auto(mr_names_done) struct mr_names queues = { 0 };
+	struct mr_error ignored = { 0 };
+
+	*ret = (struct ending){ 0 };
+	if (!room->driver->queue_past)
+		return false;
+	if (token_valid(str_of(what))) {
+		(void)room->driver->queue_past(room, NULL, NULL, what, note_ending, ret, &ignored);
+	} else if (full && settings_names(room, "queue", &queues, &ignored) == MR_OK) {
+		ret->agent = self->agent;
+		for (size_t i = 0; i < queues.n; i++)
+			(void)room->driver->queue_past(room, queues.v[i], what, NULL, note_ending, ret, &ignored);
+	}
+	return ret->found;
+}
+
+static enum mr_rc
+say_ending(const struct ending *e, const struct mr_self *self, struct mr_error *err)
+{
+	bool ours = strcmp(e->hold.agent, self->agent) == 0;
+	const char *by = ours ? "you" : e->hold.agent;
+	char at[RFC3339_LEN + 1];
+
+	time_rfc3339(e->ended_ms, at);
+	switch (e->how) {
+	case SETTLE_DONE:
+		(void)mr_fail(err, MR_NOTFOUND, "'%s' was done by '%s' at %s", e->hold.id, by, at);
+		return mr_hint(err, "nothing is left to do; `mailroom why %s` tells the rest", e->hold.id);
+	case SETTLE_LATER:
+		(void)mr_fail(err, MR_NOTFOUND, "'%s' was released by '%s' at %s", e->hold.id, by, at);
+		return mr_hint(err, "`mailroom recv queue:%s` gives the next", e->hold.queue);
+	case SETTLE_DEAD:
+		(void)mr_fail(err, MR_NOTFOUND, "'%s' failed at %s, held by '%s'", e->hold.id, at, by);
+		return mr_hint(err, "it is kept: `mailroom dead list`");
+	case SETTLE_BACK:
+	case SETTLE_SEEN:
+	case SETTLE_ARCHIVE:
+		break;
+	}
+	(void)mr_fail(
+	    err, MR_NOTFOUND, "the claim of '%s' on '%s' ran out, and it went back at %s", by, e->hold.id, at);
+	return mr_hint(
+	    err, "another may be at work on it: stop, and change nothing more; `mailroom why %s` tells", e->hold.id);
 }
 
 enum mr_rc
 claim_find(struct mr_room *room, const struct mr_self *self, const char *what, struct hold *ret, struct mr_error *err)
 {
 	struct claim_search s = { .self = self };
+	struct ending ending;
 	char spelled[MR_ID_LEN + 1];
 	bool full;
 	enum mr_rc rc = claim_able(room, err);
@@ -122,6 +213,8 @@ claim_find(struct mr_room *room, const struct mr_self *self, const char *what, s
 		rc = search_queues(room, &s, err);
 	if (rc == MR_OK)
 		rc = choose_claim(&s, self, ret, err);
+	if (rc == MR_NOTFOUND && find_ending(room, self, spelled, full, &ending))
+		rc = say_ending(&ending, self, err);
 	buf_done(&s.tokens);
 	return rc;
 }

@@ -172,6 +172,7 @@ struct candidate {
 	char id[MR_ID_LEN + 1];
 	enum mr_priority priority;
 	enum mr_folder folder;
+	int64_t released_ms;     /* 0: it was not */
 	bool handoff;            /* what the agent wrote to itself: before everything else */
 	struct mr_message *copy; /* or NULL: it is fetched when its turn comes */
 };

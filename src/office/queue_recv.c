@@ -322,6 +322,7 @@ show_claimed(struct taking *t, const struct mr_queue *queue, const struct hold *
 		t->msg.attempt = hold->attempt;
 		(void)snprintf(t->msg.token, sizeof(t->msg.token), "%s", hold->token);
 		claim_fill(hold, &t->claim);
+		t->claim.attempts = queue->attempts;
 		return MR_OK;
 	}
 	mr_message_done(&t->msg);
@@ -462,8 +463,11 @@ mr_queue_recv(struct mr_room *room, const struct mr_self *self, const char *name
 		say_skipped(&t, t.claim.skipped, sizeof(t.claim.skipped));
 		*ret_claim = t.claim;
 		*ret_msg = t.msg;
-	} else if (rc == MR_EMPTY && t.skipped > 0) {
-		say_skipped(&t, err->hint, sizeof(err->hint));
+	} else if (rc == MR_EMPTY) {
+		if (t.skipped > 0)
+			say_skipped(&t, err->hint, sizeof(err->hint));
+		*ret_claim = (struct mr_claim){ 0 };
+		(void)mr_queue_left(room, self->agent, local, &ret_claim->left, &ignored);
 	}
 	return rc;
 }

@@ -33,7 +33,8 @@ candidates_add(struct candidates *c, const struct mr_message *msg)
 		c->v = v;
 		c->cap = cap;
 	}
-	c->v[c->n] = (struct candidate){ .priority = msg->priority, .folder = msg->folder };
+	c->v[c->n] =
+	    (struct candidate){ .priority = msg->priority, .folder = msg->folder, .released_ms = msg->released_ms };
 	(void)snprintf(c->v[c->n++].id, MR_ID_LEN + 1, "%s", msg->id);
 	return true;
 }
@@ -61,7 +62,13 @@ by_work_order(const void *va, const void *vb)
 	const struct candidate *a = va, *b = vb;
 	int urgency = compare_urgency(a, b);
 
-	return urgency ? urgency : strcmp(a->id, b->id);
+	if ((a->released_ms > 0) != (b->released_ms > 0)) /* what was released comes after everything else */
+		return a->released_ms > 0 ? 1 : -1;
+	if (urgency)
+		return urgency;
+	if (a->released_ms != b->released_ms)
+		return a->released_ms < b->released_ms ? -1 : 1;
+	return strcmp(a->id, b->id);
 }
 
 void

@@ -219,7 +219,11 @@ note_offer(void *ctx, const struct queue_item *item)
 
 	if (item->state == QUEUE_DELAYED && item->not_before_ms > clock_now_ms())
 		return true;
+	if (item->only_for[0] && strcmp(item->only_for, o->look->self->agent) != 0)
+		return true;
 	buf_addf(&word, "%s/%s.%u", o->queue->name, item->id, item->attempt);
+	if (item->released_ms > 0) /* what was released is new once more */
+		buf_addf(&word, ".%lld", (long long)item->released_ms);
 	if (!buf_ok(&word) || !names_add(&o->look->offers, buf_str(&word))) {
 		o->look->failed = true;
 		return false;

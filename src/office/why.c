@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "message/address.h"
+#include "office/inject.h"
 #include "office/link.h"
 
 struct trail {
@@ -15,10 +16,11 @@ struct trail {
 	const char *id;
 	mr_trail_fn *fn;
 	void *ctx;
-	struct mr_names have;    /* agents with a copy, or with one on its way */
-	struct mr_names readers; /* agents in whose folders the message can be read */
-	bool dead;               /* a copy is among the dead letters, which do not say whose it was */
-	bool kept;               /* one is in a queue or a channel */
+	struct mr_names have;      /* agents with a copy, or with one on its way */
+	struct mr_names readers;   /* agents in whose folders the message can be read */
+	struct mr_names answerers; /* agents who may have answered: the message was marked so, or was their work */
+	bool dead; /* a copy is among the dead letters, which do not say whose it was */
+	bool kept; /* one is in a queue or a channel */
 	size_t facts;
 };
 
@@ -63,6 +65,65 @@ add_presence(struct buf *out, struct mr_room *room, const char *name)
 	}
 }
 
+/* ---- Announced, answered ---- */
+
+/* The memory of a life keeps what is still unread, without times. */
+static void
+tell_announced(struct trail *t, const struct place_of *place, const char *id)
+{
+	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
+	mr_auto(announced_done) struct announced told = { 0 };
+	mr_auto(buf_done) struct buf evidence = BUF_INIT;
+	struct mr_error ignored = { 0 };
+	struct mr_self self = { 0 };
+
+	if (!office_has_lives(t->room) || !t->room->driver->find_agent ||
+	    t->room->driver->find_agent(t->room, place->agent, &agent, &ignored) != MR_OK || agent.life == 0)
+		return;
+	(void)snprintf(self.agent, sizeof(self.agent), "%s", place->agent);
+	(void)snprintf(self.session, sizeof(self.session), "%s", agent.session ? agent.session : "");
+	self.life = agent.life;
+	announced_load(t->room, &self, &told);
+	const struct announced_id *found = announced_find(&told, id);
+	if (!found)
+		return;
+	format_addf(&evidence, "%s to life %u of '%s'; when, nobody wrote down",
+	    found->counted ? "counted, not listed," : "listed", agent.life, place->agent);
+	tell(t, place->agent, "announced", buf_z(&evidence));
+}
+
+static bool
+tell_answer(void *ctx, const struct mr_message *msg)
+{
+	struct trail *t = ctx;
+	mr_auto(buf_done) struct buf evidence = BUF_INIT;
+	char at[RFC3339_LEN + 1];
+
+	time_rfc3339(msg->date_ms, at);
+	format_addf(&evidence, "'%s' answered with %s at %s", msg->from, msg->id, at);
+	tell(t, msg->from, "answered", buf_z(&evidence));
+	return true;
+}
+
+/* What those who had it sent as an answer: a copy is in their sent mail, unless they removed it. */
+static void
+tell_answers(struct trail *t, const char *id)
+{
+	for (size_t i = 0; i < t->answerers.n; i++) {
+		struct mr_scan answers = { .filter = { .folders = MR_SENT, .reply_to = id } };
+		struct mr_error ignored = { 0 };
+
+		(void)mr_scan(t->room, t->answerers.v[i], &answers, tell_answer, t, &ignored);
+	}
+}
+
+static void
+note_answerer(struct trail *t, const char *agent)
+{
+	if (*agent && !names_has(&t->answerers, agent))
+		(void)names_add(&t->answerers, str_of(agent));
+}
+
 static void
 tell_place(void *ctx, const struct place_of *place)
 {
@@ -85,7 +146,57 @@ tell_place(void *ctx, const struct place_of *place)
 		t->kept = true;
 	else if (*place->agent && place->folder != 0)
 		(void)names_add(&t->readers, str_of(place->agent));
+	if (*place->agent && place->folder == MR_INBOX && !(place->flags & MR_SEEN))
+		tell_announced(t, place, t->id);
+	if (place->folder != MR_SENT && (place->flags & (MR_REPLIED | MR_ACKED)))
+		note_answerer(t, place->agent);
 	tell(t, place->agent, place->state, buf_z(&evidence));
+}
+
+/* ---- What was done to it in queues ---- */
+
+static void
+tell_past(void *ctx, const struct past_claim *past)
+{
+	struct trail *t = ctx;
+	const struct hold *hold = past->hold;
+	mr_auto(buf_done) struct buf evidence = BUF_INIT;
+	const char *state = "came back", *how = "lease ran out, or its holder is gone: came back at";
+	char at[RFC3339_LEN + 1];
+
+	if (past->how == SETTLE_LATER)
+		state = "released", how = "released at";
+	else if (past->how == SETTLE_DONE)
+		state = "done", how = "done at";
+	else if (past->how == SETTLE_DEAD)
+		state = "failed", how = "failed at";
+	format_addf(&evidence, "claimed from queue '%s'", hold->queue);
+	if (hold->since_ms > 0) {
+		time_rfc3339(hold->since_ms, at);
+		buf_addf(&evidence, " at %s", at);
+	}
+	time_rfc3339(past->ended_ms, at);
+	buf_addf(&evidence, " (attempt %u), %s %s", hold->attempt, how, at);
+	if (hold->reason)
+		format_addf(&evidence, ": '%s'", hold->reason);
+	if (hold->only_for) {
+		time_rfc3339(hold->only_until_ms, at);
+		format_addf(&evidence, ", only for '%s' until %s", hold->only_for, at);
+	}
+	note_answerer(t, hold->agent);
+	tell(t, hold->agent, state, buf_z(&evidence));
+}
+
+static void
+tell_work(struct trail *t, const char *id)
+{
+	mr_auto(mr_names_done) struct mr_names queues = { 0 };
+	struct mr_error ignored = { 0 };
+
+	if (!t->room->driver->queue_past || settings_names(t->room, "queue", &queues, &ignored) != MR_OK)
+		return;
+	for (size_t i = 0; i < queues.n; i++)
+		(void)t->room->driver->queue_past(t->room, queues.v[i], id, NULL, tell_past, t, &ignored);
 }
 
 /* ---- The tombstone ---- */
@@ -285,15 +396,19 @@ mr_why(
 		return office_lacks(room, "trail of its mail", err);
 	t.id = full;
 	rc = lookup_anywhere(room, self->agent, id, full, err);
-	if (rc == MR_OK)
+	if (rc == MR_OK) {
+		tell_work(&t, full);
 		rc = room->driver->each_place(room, full, tell_place, &t, err);
+	}
 	if (rc == MR_OK)
 		rc = letter_ends(room, full, tell_end, &t, err);
 	if (rc == MR_OK) {
+		tell_answers(&t, full);
 		tell_recipients(&t, full);
 		tell_tombstone(&t, full);
 	}
 	mr_names_done(&t.have);
+	mr_names_done(&t.answerers);
 	mr_names_done(&t.readers);
 	if (rc == MR_OK && t.facts == 0) {
 		(void)mr_fail(err, MR_NOTFOUND, "nothing is known of '%s' in room '%s'", full, room->name);

@@ -119,6 +119,10 @@ struct hold {
 	char queue[MR_ADDRESS_MAX + 1]; /* the queue that it was claimed from; "": the agent's own mail */
 	int64_t since_ms;               /* when it was claimed; 0: unknown */
 	bool over;                      /* from queue_each: the time is up or the holder is dead */
+	/* Given with SETTLE_LATER and kept with the past of the work; NULL: not told. */
+	const char *reason;
+	const char *only_for;  /* an agent: nobody else may claim it until then */
+	int64_t only_until_ms; /* wall clock */
 };
 
 enum queue_state { QUEUE_READY = 1, QUEUE_DELAYED = 2, QUEUE_CLAIMED = 4, QUEUE_DONE = 8, QUEUE_FAILED = 16 };
@@ -126,8 +130,11 @@ struct queue_item {
 	enum queue_state state;
 	char id[MR_ID_LEN + 1];
 	enum mr_priority priority;
-	unsigned attempt;        /* how often it was claimed */
-	int64_t not_before_ms;   /* QUEUE_DELAYED */
+	unsigned attempt;                  /* how often it was claimed */
+	int64_t not_before_ms;             /* QUEUE_DELAYED */
+	int64_t released_ms;               /* QUEUE_READY: when it was released; 0: it was not */
+	char only_for[MR_ADDRESS_MAX + 1]; /* QUEUE_READY: nobody else can claim it now; "": everybody can */
+	int64_t only_until_ms;
 	const struct hold *hold; /* QUEUE_CLAIMED, else NULL */
 };
 struct claim_terms {
@@ -138,10 +145,16 @@ struct claim_terms {
 };
 enum settle {           /* how a hold ends */
 	SETTLE_BACK,    /* to where it was, attempt counted */
+	SETTLE_LATER,   /* released: behind all that waits, not to its holder while there is other work; no attempt */
 	SETTLE_SEEN,    /* shown: into the inbox, seen */
 	SETTLE_ARCHIVE, /* shown and archived */
 	SETTLE_DONE,    /* worked off: archived, acked */
 	SETTLE_DEAD,    /* failed: dead letters */
+};
+struct past_claim {              /* on work of a queue, and over */
+	const struct hold *hold; /* agent, life, attempt, token, since_ms, and what was given with SETTLE_LATER */
+	enum settle how;
+	int64_t ended_ms;
 };
 
 /* What a message may have that not every format can hold. */
@@ -357,7 +370,7 @@ struct room_driver {
 	enum mr_rc (*queue_claim)(struct mr_room *room, const char *queue, const struct claim_terms *terms,
 	    struct hold *ret, struct mr_error *err);
 	/* Like settle. SETTLE_BACK: ready again; SETTLE_DONE: done; SETTLE_DEAD: failed. MR_NOTFOUND: that claim is
-	 * over. Durable after flush. */
+	 * over. Durable after flush. SETTLE_LATER needs hold->agent. What is known of the claim becomes its past. */
 	enum mr_rc (*queue_settle)(
 	    struct mr_room *room, const struct hold *hold, enum settle how, struct mr_error *err);
 	enum mr_rc (*queue_extend)(struct mr_room *room, struct hold *hold, int64_t lease_ms, struct mr_error *err);
@@ -368,6 +381,11 @@ struct room_driver {
 	    struct mr_room *room, const char *queue, const char *id, struct mr_message *ret, struct mr_error *err);
 	/* The claim with this token, in whatever queue: hold->queue is set. MR_NOTFOUND: over, or never was. */
 	enum mr_rc (*queue_find_claim)(struct mr_room *room, const char *token, struct hold *ret, struct mr_error *err);
+
+	/* The claims on `id` that are over, in the order of their ends; or with id NULL the one with that token, in
+	 * whatever queue (queue NULL). As far as there is evidence: none is MR_OK, and a power cut may take some. */
+	enum mr_rc (*queue_past)(struct mr_room *room, const char *queue, const char *id, const char *token,
+	    void (*fn)(void *ctx, const struct past_claim *past), void *ctx, struct mr_error *err);
 
 	/* ---- Channels, with ROOM_CHANNELS. Settings are records of kind "channel". ---- */
 	enum mr_rc (*channel_make)(struct mr_room *room, const char *channel, struct mr_error *err);

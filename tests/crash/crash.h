@@ -68,6 +68,10 @@ void check_queue_sent(struct world *w);
 void check_queue_fan_out(struct world *w);
 void check_queue_received(struct world *w);
 void check_queue_done(struct world *w);
+enum mr_rc run_queue_answer(struct world *w, int tell);
+void check_queue_answer(struct world *w);
+enum mr_rc run_queue_release(struct world *w, int tell);
+void check_queue_release(struct world *w);
 
 /* ---- scenarios_batch.c ---- */
 void setup_batch(struct world *w);

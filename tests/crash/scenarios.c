@@ -391,5 +391,7 @@ const struct scenario scenarios[] = {
 	{ "send queue: and bob", setup_queue, run_queue_fan_out, check_queue_fan_out, 25, 0 },
 	{ "recv queue:", setup_queue_work, run_queue_recv, check_queue_received, 15, 0 },
 	{ "done queue:", setup_queue_claimed, run_queue_done, check_queue_done, 10, 0 },
+	{ "done -m queue:", setup_queue_claimed, run_queue_answer, check_queue_answer, 25, 0 },
+	{ "release queue:", setup_queue_claimed, run_queue_release, check_queue_release, 15, 0 },
 };
 const size_t scenarios_n = sizeof(scenarios) / sizeof(scenarios[0]);

@@ -236,3 +236,83 @@ check_queue_done(struct world *w)
 	mr_room_close(room);
 	assert_int_equal(run_queue_done(w, -1), n.claimed == 1 ? MR_OK : MR_NOTFOUND);
 }
+
+/* ---- Finishing with a result ---- */
+
+enum mr_rc
+run_queue_answer(struct world *w, int tell)
+{
+	struct mr_error err = { 0 };
+	struct mr_draft result = { .body = "all 214 pass", .body_len = 12 };
+	char id[MR_ID_LEN + 1], answer[MR_ID_LEN + 1];
+	struct mr_room *room = world_open(w, true);
+
+	(void)tell;
+	if (room == NULL)
+		return MR_IO;
+	struct mr_self self = self_of(room, "bob");
+	enum mr_rc rc = mr_claim_answer(room, &self, w->token, &result, id, answer, &err);
+	mr_room_close(room);
+	return rc;
+}
+
+/* Wherever it was cut off, the same command once more finishes it, and the sender has one answer. */
+void
+check_queue_answer(struct world *w)
+{
+	struct mr_room *room = world_open(w, true);
+
+	assert_non_null(room);
+	struct mr_queue_counts n = count(room);
+	size_t answers = world_count(room, "alice", NULL).unread;
+	assert_int_equal(n.done + n.claimed, 1);
+	assert_int_equal(total(n), WORK);
+	assert_true(answers <= 1);
+	if (w->accepted)
+		assert_int_equal(n.done, 1);
+	if (n.done == 1)
+		assert_int_equal(answers, 1);
+	mr_room_close(room);
+	assert_int_equal(run_queue_answer(w, -1), n.claimed == 1 ? MR_OK : MR_NOTFOUND);
+	room = world_open(w, true);
+	assert_int_equal(count(room).done, 1);
+	assert_int_equal(world_count(room, "alice", NULL).unread, 1);
+	mr_room_close(room);
+}
+
+/* ---- Releasing ---- */
+
+enum mr_rc
+run_queue_release(struct world *w, int tell)
+{
+	struct mr_error err = { 0 };
+	struct mr_release how = { .reason = "no compiler", .to = "alice" };
+	char id[MR_ID_LEN + 1];
+	struct mr_room *room = world_open(w, true);
+
+	(void)tell;
+	if (room == NULL)
+		return MR_IO;
+	struct mr_self self = self_of(room, "bob");
+	enum mr_rc rc = mr_claim_put_back(room, &self, w->token, &how, id, &err);
+	mr_room_close(room);
+	return rc;
+}
+
+/* Still claimed, or ready and only for alice. */
+void
+check_queue_release(struct world *w)
+{
+	struct mr_queue_left left = { 0 };
+	struct mr_error err = { 0 };
+	struct mr_room *room = world_open(w, true);
+
+	assert_non_null(room);
+	assert_int_equal(mr_queue_left(room, "bob", "builds", &left, &err), MR_OK);
+	assert_int_equal(left.ready, WORK - 1);
+	assert_int_equal(left.claimed + left.reserved, 1);
+	if (w->accepted)
+		assert_int_equal(left.reserved, 1);
+	mr_room_close(room);
+	assert_int_equal(run_queue_release(w, -1), left.claimed == 1 ? MR_OK : MR_NOTFOUND);
+}

@@ -113,7 +113,7 @@ token=$(jq -r .token out)
 exits 0 'release' mr --as bob release "$token"
 same "$id" "$(mr --as bob inbox --json | jq -r .id)" 'gives it back with the same id'
 exits 0 'recv again' mr --as bob recv --json
-same "2 $id" "$(jq -r '"\(.attempt) \(.id)"' out)" 'second attempt'
+same "1 $id" "$(jq -r '"\(.attempt) \(.id)"' out)" 'and a release was no attempt'
 exits 0 'done' mr --as bob done "$(printf %s "$id" | tail -c 6)"
 check 'it is archived by the month in its name' sh -c "ls '$bob/.Archive.$(date -u +%Y-%m)/cur' | grep '^$file.*:2,'"
 exits 0 'and found there' mr --as bob read "$id" --json

@@ -29,14 +29,15 @@ exits 3 'then nothing is left' mr --as bob claim builds
 exits 4 "a stranger's release is refused" mr --as bob release "$carol"
 says err "belongs to 'carol'" 'and told whose it is'
 exits 0 'show' mr queue show builds
-says out 'held by .bob. for .*, attempt 1, live' 'tells who holds what'
+says out 'held by .bob. for .*, attempt 1 of 2, live' 'tells who holds what'
+says out '2 attempts .a release does not count.' 'and the rule'
 says out "claimers '\*', 0 of them live, 3 unknown" 'and how many could'
 silent_about out "$bob" 'and no token'
 exits 0 'done by token' mr --as bob done "$bob"
 exits 5 'a second done is refused' mr --as bob done "$bob"
 exits 0 'release by the bare id' mr --as carol release "$b"
 exits 0 'it comes again' mr --as carol recv queue:builds --json
-same 2 "$(jq -r .attempt out)" 'with its attempt counted'
+same '1 2' "$(jq -r '"\(.attempt) \(.attempts)"' out)" 'and a release is no attempt'
 exits 0 'fail' mr --as carol fail "$(token)" --reason 'no compiler'
 same '0 0 0 1 1' "$(ready builds)" 'done and failed are counted'
 exits 0 'the sender' mr --as alice inbox --json
@@ -44,6 +45,56 @@ same "carol bounce $b" "$(jq -r '"\(.from) \(.type) \(.reply_to)"' out)" 'got a 
 exits 2 'filters are for mail of one'"'"'s own' mr --as bob recv queue:builds --from alice
 exits 5 'an unknown queue' mr --as bob recv queue:buidls
 says err "'builds'" 'with near names'
+
+# ---- releasing ----
+room alice bob carol
+mr --as alice queue create q >/dev/null
+for i in 1 2 3; do send alice queue:q "w$i" >/dev/null; done
+for i in 1 2 3; do
+	exits 0 'recv' mr --as bob recv queue:q --json
+	same "w$i 1" "$(jq -r '"\(.subject) \(.attempt)"' out)" "who releases comes to task $i"
+	exits 0 'release' mr --as bob release "$(token)" --reason "no compiler $i"
+done
+d=$(send alice queue:q 'w4')
+exits 0 'new work' mr --as bob recv queue:q --json
+same w4 "$(jq -r .subject out)" 'goes to who released all the rest'
+work=$(token)
+same 'w1 w2 w3 ' "$(mr --as carol recv queue:q --limit 9 --json | jq -r .subject | tr '\n' ' ')" 'others get it as it was released'
+exits 0 'release --to' mr --as bob release "$work" --to carol --for 2s --reason 'needs her key'
+exits 3 'nobody else gets it' mr --as alice recv queue:q
+exits 0 'why' mr --as alice why "$d"
+says out "bob +released .*released at .*: 'needs her key', only for 'carol' until" 'tells who, when, why and for whom'
+says out 'reserved for one agent until' 'and that it waits for one'
+exits 0 'she gets it' mr --as carol recv queue:q --json
+same "$d" "$(jq -r .id out)" 'at once'
+exits 0 'and gives it back' mr --as carol release "$(token)" --to bob --for 1s
+exits 0 'and when its time is over' mr --as alice recv queue:q --wait 15s --json
+same "$d 1" "$(jq -r '"\(.id) \(.attempt)"' out)" 'others get it'
+exits 0 'done' mr --as alice done "$(token)"
+exits 0 'why' mr --as alice why "$d" --json
+same 'bob released carol released alice done ' "$(jq -r 'select(.agent != "" and .state != "sent") | "\(.agent) \(.state)"' out | tr '\n' ' ')" 'has its history'
+mr --as carol inbox --all --json | jq -r .token >tokens
+exits 5 'to nobody' mr --as carol release "$(head -n 1 tokens)" --to crol
+exits 2 'for how long goes with for whom' mr --as carol release "$(head -n 1 tokens)" --for 1s
+mr --as alice queue create p --order priority --claimers 'bob' >/dev/null
+mr --as alice send queue:p --priority urgent -m u1 >/dev/null; send alice queue:p n1 >/dev/null
+mr --as bob recv queue:p --json >out; work=$(token)
+exits 4 'only a claimer' mr --as bob release "$work" --to carol
+exits 0 'urgent work is released' mr --as bob release "$work"
+exits 0 'and does not keep its releaser' mr --as bob recv queue:p --json
+same n1 "$(jq -r .subject out)" 'from the rest'
+exits 0 'nothing else is left' mr --as bob recv queue:p --json
+same u1 "$(jq -r .subject out)" 'then it comes again'
+for i in 1 2; do send alice bob "m$i" >/dev/null; done
+exits 0 'mail of ones own' mr --as bob recv --json
+work=$(token)
+exits 4 'has no reason' mr --as bob release "$work" --reason x
+exits 4 'and nobody else' mr --as bob release "$work" --to alice
+exits 0 'but is released' mr --as bob release "$work"
+same 'm2 1 m1 1 ' "$(mr --as bob recv --limit 2 --json | jq -r '"\(.subject) \(.attempt)"' | tr '\n' ' ')" 'and comes after the rest'
+exits 0 'doctor' mr doctor
+exits 0 'purge' mr --as alice purge "$d"
+check 'takes the past along' sh -c "! find .mailroom/queues/q/past | grep -q $d"
 
 # ---- expiry ----
 room alice bob carol
@@ -128,6 +179,37 @@ exits 0 'recv --wait without a queue' mr --as bob recv --wait 15s --json
 same 'for bob himself' "$(jq -r .subject out)" "waits for one's own mail"
 wait
 
+# ---- what may still come ----
+room alice bob carol
+mr --as alice queue create q >/dev/null
+send alice queue:q 'one' >/dev/null
+mr --as bob recv queue:q --json >out; work=$(token)
+exits 3 'nothing to take' mr --as carol recv queue:q
+says err '1 is claimed by others and may come back' 'but it may come back'
+exits 3 'nor with --json' mr --as carol recv queue:q --json
+same 'empty 1 0' "$(jq -r '"\(.state) \(.claimed) \(.mine)"' out)" 'which has the numbers'
+exits 3 'the holder' mr --as bob recv queue:q
+says err '1 is in your hands' 'knows it'
+exits 3 'for whom it is drained' mr --as bob recv queue:q --until-drained
+exits 3 'others wait' mr --as carol recv queue:q --until-drained --wait 1s
+exits 3 'queue wait --empty' mr queue wait q --empty --timeout 1s
+says err 'not empty' 'has its time'
+exits 3 'queue wait' mr queue wait q --timeout 0 --json
+same '0 1' "$(jq -r '"\(.ready) \(.claimed)"' out)" 'counts'
+(sleep 0.4; mr --as bob release "$work" >/dev/null) &
+exits 0 'until it comes back' mr --as carol recv queue:q --until-drained --json
+work=$(token); wait
+(sleep 0.6; mr --as carol done "$work" >/dev/null) &
+exits 3 'or is done' mr --as bob recv queue:q --until-drained
+silent_about err 'claimed|ready' 'and nothing is left'
+wait
+exits 0 'queue wait --empty sees it, too' mr queue wait q --empty --timeout 5s
+exits 2 'ones own mail is not drained' mr --as bob recv --until-drained
+(sleep 0.4; send alice queue:q 'two' >/dev/null) &
+exits 0 'queue wait' mr queue wait q --timeout 15s
+says out '1 ready' 'ends with work'
+wait
+
 # ---- what is in my hands can be read and answered ----
 room alice bob carol
 mr --as alice queue create q >/dev/null
@@ -150,7 +232,77 @@ exits 0 'done work is answered by its full id' mr --as bob send alice --reply-to
 same "$a $a" "$(mr --as alice inbox --json | jq -r .reply_to | tr '\n' ' ' | sed 's/ $//')" 'in its thread'
 exits 5 'and not by the end of it' mr --as bob send alice --reply-to "$short" -m 'built'
 
+# ---- show lists the tasks ----
+room alice bob carol
+mr --as alice queue create q --attempts 2 >/dev/null
+for i in 1 2 3 4; do send alice queue:q "task $i" >/dev/null; done
+mr --as alice send queue:q --not-before 1h -m 'much later' >/dev/null
+mr --as bob recv queue:q --json >out; mr --as bob done "$(token)" -m 'fine' >/dev/null; id=$(jq -r .id out)
+mr --as bob recv queue:q --json >out
+mr --as carol recv queue:q --json >out; mr --as carol release "$(token)" --to alice >/dev/null
+exits 0 'show' mr queue show q
+says out 'claimed .* bob .* 1 of 2 +task 2' 'claimed work has its holder'
+says out 'ready .* 0 of 2 +task 4' 'what waits'
+says out 'reserved .* alice .* task 3' 'what is for one'
+says out 'delayed .* much later' 'and what is for later'
+silent_about out 'task 1' 'but not what is done'
+exits 0 'show --done' mr queue show q --done
+says out 'done .* bob .* task 1' 'shows that, too'
+exits 0 'show --json' mr queue show q --done --limit 3 --json
+same 'claimed ready reserved 2' "$(jq -r '"\(.tasks | map(.state) | join(" ")) \(.more_tasks)"' out)" 'has the tasks'
+exits 0 'why' mr --as alice why "$id"
+says out 'bob +done .*claimed from queue .q. at .*done at' 'tells who did it'
+says out "bob +answered .*'bob' answered with" 'and the answer'
+m=$(send alice bob 'a question')
+mr --as bob check --inject >/dev/null
+exits 0 'why of mail' mr --as alice why "$m"
+says out 'bob +announced +listed to life 1' 'tells that it was announced'
+answer=$(mr --as bob reply "$m" -m 'an answer' 2>/dev/null)
+exits 0 'why' mr --as alice why "$m" --json
+same "$answer" "$(jq -r 'select(.state == "answered").evidence' out | grep -o "$answer")" 'and the id of the answer'
+
+# ---- done with a result, and done twice ----
+room alice bob carol
+mr --as alice queue create q --attempts 3 >/dev/null
+a=$(send alice queue:q 'run the tests'); send alice queue:q 'two' >/dev/null
+mr --as bob recv queue:q --json >out; work=$(token)
+exits 4 "another's claim by its id" mr --as carol release "$a"
+says err "belongs to 'bob'" 'is not over'
+exits 2 'a result is for one' mr --as bob done "$work" "$work" -m x
+exits 0 'done -m' mr --as bob done "$work" -m 'all 214 pass' --json
+answer=$(jq -r .answer out)
+exits 0 'the sender' mr --as alice inbox --json
+same "$answer bob $a" "$(jq -r '"\(.id) \(.from) \(.reply_to)"' out)" 'has the answer, in the thread'
+exits 0 'it' mr --as alice read "$answer"
+says out 'all 214 pass' 'is the result'
+exits 5 'once more' mr --as bob done "$work" -m 'all 214 pass'
+says err "was done by 'you' at 20" 'says when it was done'
+exits 5 'by its id' mr --as bob done "$a"
+says err "was done by 'you' at 20" 'too'
+same 1 "$(mr --as alice inbox --all --json | grep -c .)" 'and nobody is told twice'
+mr --as bob recv queue:q --json >out; work=$(token)
+mr --as bob release "$work" >/dev/null
+exits 5 'after a release' mr --as bob done "$work"
+says err "was released by 'you' at 20" 'that is said'
+mr --as bob recv queue:q --lease 1 --json >out; work=$(token); sleep 1.2
+mr --as carol recv queue:q --json >out; other=$(token)
+exits 5 'after the lease' mr --as bob done "$work"
+says err "claim of 'you' on .* ran out, and it went back at 20" 'that is said'
+exits 0 'a result from stdin' sh -c "echo built | '$BIN' --as carol done '$other' -f -"
+same "carol" "$(mr --as alice inbox --json | jq -r 'select(.from == "carol") | .from')" 'goes to the sender, too'
+b=$(send bob queue:q 'my own'); mr --as bob recv queue:q --json >out
+exits 0 'a result of work that I sent myself' mr --as bob done "$(token)" -m 'done'
+same '0 0 0 3 0' "$(ready q)" 'is no new work'
+same "$b" "$(mr --as bob inbox --json | jq -r .reply_to)" 'and mine'
+send carol queue:q 'of one who leaves' >/dev/null; mr --as bob recv queue:q --json >out; work=$(token)
+mr prune carol --force >/dev/null
+exits 0 'nobody to tell' mr --as bob done "$work" -m 'done'
+says err "sender 'carol' is gone" 'is said'
+
 # ---- a holder who is pruned or taken over ----
+room alice bob carol
+mr --as alice queue create q >/dev/null
+send alice queue:q 'w0' >/dev/null; mr --as bob recv queue:q --json >out; mr --as bob done "$(token)" >/dev/null
 for i in 1 2; do send alice queue:q "w$i" >/dev/null; done
 mr --as bob recv queue:q --limit 2 >/dev/null
 send alice bob 'for bob' >/dev/null; mr --as bob recv >/dev/null

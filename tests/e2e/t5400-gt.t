@@ -32,7 +32,7 @@ mail dir: json
 mail addresses: json
 mail claim:
 mail release:
-mail queue create: claimers
+mail queue create: claimers order max-claims
 mail queue show: json
 mail queue list: json
 mail queue delete:
@@ -241,13 +241,19 @@ same '[]' "$(cat out)" 'an empty list'
 exits 1 'create needs claimers' mail mayor queue create builds
 exits 0 'create' mail mayor queue create builds --claimers 'gastown/polecats/*'
 says out 'ID: hq-q-builds' 'prints its id'
+exits 0 'limits' mail mayor queue create few --claimers '*' --order priority --max-claims 2
+says out 'Max claims: 2' 'are told'
+exits 0 'show' mail mayor queue show few
+says out 'Order: priority' 'has them'
+same 'priority 2' "$(mail mayor queue show few --json | jq -r '"\(.processing_order) \(.max_claims)"')" 'also as JSON'
+exits 0 'and they are kept' mail mayor queue delete few
 exits 0 'of a rig' mail mayor queue create gastown/tests --claimers '*'
 says out 'ID: gt-q-tests' 'another id'
 exits 0 'claim of nothing' mail gastown/polecats/nux claim builds
 exits 0 'nor anywhere' mail gastown/polecats/nux claim
 mail mayor send queue:builds -s one -m 1 >/dev/null 2>&1; mail mayor send hq-q-builds -s two >/dev/null 2>&1; mail mayor send gt-q-tests -s three >/dev/null 2>&1
 exits 0 'show' mail mayor queue show hq-q-builds --json
-same 'id name claim_pattern status available_count processing_count completed_count failed_count created_by created_at' "$(keys .)" 'has its keys'
+same 'id name claim_pattern status available_count processing_count completed_count failed_count created_by created_at processing_order max_claims' "$(keys .)" 'has its keys'
 same 'hq-q-builds active 2' "$(jq -r '"\(.id) \(.status) \(.available_count)"' out)" 'and values'
 exits 0 'list' mail mayor queue list --json
 same 'id name claim_pattern status' "$(keys '.[0]')" 'has its keys'
@@ -260,6 +266,7 @@ exits 0 'the next claimer' mail gastown/polecats/toast claim builds
 two=$(sed -n 's/^ID: //p' out)
 says out '^Subject: two' 'gets the next'
 exits 1 'release by a stranger' mail gastown/polecats/toast release "$one"
+says err "belongs to 'gastown/polecats/nux'" 'is told whose it is'
 exits 0 'release' mail gastown/polecats/toast release "$two"
 exits 0 'archive is the end of work' mail gastown/polecats/nux archive "$one"
 exits 0 'claim without a name' mail gastown/polecats/nux claim

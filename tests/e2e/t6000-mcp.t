@@ -128,7 +128,7 @@ same "false 1" "$(part '.result|"\(.isError) \(.structuredContent.attempt)"')" '
 call 7 done '{"token":"'"$token"'","outcome":"release"}'; hear
 same "released" "$(part '.result.content[0].text' | cut -d' ' -f1)" 'release'
 call 8 recv '{}'; hear; token=$(part .result.structuredContent.token)
-same 2 "$(part .result.structuredContent.attempt)" 'again'
+same 1 "$(part .result.structuredContent.attempt)" 'again, and a release was no attempt'
 call 9 done '{"token":"'"$token"'","outcome":"fail","reason":"no time"}'; hear
 same "$(part '.result.isError') bounce" "false $(mr --as alice inbox --type bounce --json | jq -r .type)" 'fail sends it back'
 call 10 recv '{}'; hear

@@ -107,7 +107,7 @@ work_on_first(struct world *w, struct mr_room *room, enum step how, struct mr_er
 	if (how == DONE)
 		return mr_claim_done(room, &self, w->token, id, err);
 	if (how == RELEASE)
-		return mr_claim_release(room, &self, w->token, id, err);
+		return mr_claim_put_back(room, &self, w->token, &(struct mr_release){ .unseen = true }, id, err);
 	enum mr_rc rc = mr_recv(room, &self, NULL, HOUR_MS, &claim, &msg, err);
 	if (rc == MR_OK)
 		memcpy(w->token, claim.token, sizeof(claim.token));

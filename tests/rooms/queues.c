@@ -192,7 +192,7 @@ no_more_claims_than_allowed_are_live(void **state)
 }
 
 static void
-released_work_comes_again_with_its_attempt_counted(void **state)
+work_that_came_back_has_its_attempt_counted(void **state)
 {
 	struct world *w = *state;
 	char ids[2][MR_ID_LEN + 1];
@@ -213,6 +213,38 @@ released_work_comes_again_with_its_attempt_counted(void **state)
 		mr_message_done(&msg);
 	}
 	assert_int_equal(count_work(w, "builds", QUEUE_READY).ready, 2);
+}
+
+static void
+released_work_goes_behind_the_rest(void **state)
+{
+	struct world *w = *state;
+	struct claim_terms other = lasting;
+	char ids[2][MR_ID_LEN + 1];
+
+	other.claimer = "carol";
+	make_queue(w, "builds");
+	send_work(w, "queue:builds", MR_NORMAL, 0, ids[0]);
+	send_work(w, "queue:builds", MR_NORMAL, 0, ids[1]);
+	(void)usleep(2000);
+	struct hold hold = claim_ok(w, "builds", &lasting);
+	EXPECT(MR_OK, w->ops->queue_settle(w->room, &hold, SETTLE_LATER, &err));
+	hold = claim_ok(w, "builds", &lasting);
+	assert_string_equal(hold.id, ids[1]);
+	EXPECT(MR_OK, w->ops->queue_settle(w->room, &hold, SETTLE_DONE, &err));
+	hold = claim_ok(w, "builds", &lasting); /* nothing else is left */
+	assert_string_equal(hold.id, ids[0]);
+	assert_int_equal(hold.attempt, 1); /* a release is none */
+	hold.only_for = "carol";
+	hold.only_until_ms = clock_now_ms() + 60000;
+	EXPECT(MR_OK, w->ops->queue_settle(w->room, &hold, SETTLE_LATER, &err));
+	claim_none(w, "builds", &lasting, MR_EMPTY);
+	hold = claim_ok(w, "builds", &other);
+	assert_string_equal(hold.id, ids[0]);
+	hold.only_for = "bob";
+	hold.only_until_ms = clock_now_ms() - 2000; /* its time is over */
+	EXPECT(MR_OK, w->ops->queue_settle(w->room, &hold, SETTLE_LATER, &err));
+	(void)claim_ok(w, "builds", &other);
 }
 
 static void
@@ -480,7 +512,8 @@ const struct suite_case queue_cases[] = {
 	CASE(first_in_first_out_whatever_the_priority, ROOM_QUEUES),
 	CASE(the_most_urgent_first_and_among_equals_the_oldest, ROOM_QUEUES),
 	CASE(no_more_claims_than_allowed_are_live, ROOM_QUEUES),
-	CASE(released_work_comes_again_with_its_attempt_counted, ROOM_QUEUES),
+	CASE(work_that_came_back_has_its_attempt_counted, ROOM_QUEUES),
+	CASE(released_work_goes_behind_the_rest, ROOM_QUEUES),
 	CASE(a_claim_that_passed_to_another_is_over, ROOM_QUEUES),
 	CASE(a_claim_that_ran_out_is_reported_and_anyone_can_put_it_back, ROOM_QUEUES),
 	CASE(a_claim_lasts_when_extended_and_whatever_the_wall_clock_says, ROOM_QUEUES),

@@ -51,6 +51,8 @@ COMMANDS = [row.strip() for row in """
 ^groups - :: group show g1
 ^(queues|holds) - :: queue list
 ^(queues|holds) - :: queue show q1
+^(queues|holds) - :: queue wait q1 --timeout 0
+^(queues|holds) - :: queue wait q1 --empty --timeout 0
 ^channels - :: channel list
 ^channels - :: channel show c1
 ^channels bob :: channel read c1 --budget 0
@@ -116,6 +118,7 @@ COMMANDS = [row.strip() for row in """
 ^(agents|holds) bob :: !done {token}
 ^(agents|holds) bob :: !release {token}
 ^(agents|holds|queues) bob :: !release {claim}
+^(agents|holds|queues) bob :: !done -m x {claim}
 ^(agents|holds|queues) bob :: !fail --reason x {claim}
 ^(agents|holds) bob :: !extend {token}
 ^agents bob :: !mark read --all

@@ -34,7 +34,8 @@ claim_from(struct cli *cli, const char *queue, enum mr_rc *ret_rc, struct mr_err
 	mr_message_done(&msg);
 	if (cli_flush(cli))
 		return EXIT_DONE;
-	(void)mr_claim_release(cli->room, &cli->self, claim.token, id, &ignored);
+	(void)mr_claim_put_back(
+	    cli->room, &cli->self, claim.token, &(struct mr_release){ .unseen = true }, id, &ignored);
 	return EXIT_FAILED;
 }
 
@@ -134,15 +135,34 @@ const struct cmd gt_mail_release = {
 
 /* ---- queue create, delete ---- */
 
+static void
+add_limits(struct buf *out, const struct mr_queue *queue)
+{
+	buf_addf(out, "  Order: %s\n", queue->by_priority ? "priority" : "fifo");
+	if (queue->max_claims > 0)
+		buf_addf(out, "  Max claims: %u\n", queue->max_claims);
+	else
+		buf_adds(out, "  Max claims: no limit\n");
+}
+
 static int
 run_create(struct cli *cli)
 {
 	struct mr_queue settings = { .claimers = opt_text(cli, "claimers") };
-	const char *name = gt_name(cli, "queue", cli->argv[0]);
+	const char *name = gt_name(cli, "queue", cli->argv[0]), *order = opt_text(cli, "order");
 	struct mr_error err = { 0 };
+	int64_t max_claims = 0;
 
 	if (!settings.claimers)
 		return cli_usage(cli, "who may claim? --claimers PATTERN is required");
+	if (!opt_number(cli, "max-claims", &max_claims))
+		return EXIT_USAGE;
+	if (max_claims < 0 || max_claims > 1000000)
+		return cli_usage(cli, "--max-claims is at most 1000000; 0: no limit");
+	if (order && strcmp(order, "fifo") != 0 && strcmp(order, "priority") != 0)
+		return cli_usage(cli, "option '--order' is fifo or priority, not '%s'", order);
+	settings.max_claims = (unsigned)max_claims;
+	settings.by_priority = order && strcmp(order, "priority") == 0;
 	if (strlen(name) > MR_ADDRESS_MAX)
 		return cli_usage(cli, "the name of a queue has at most %d characters", MR_NAME_MAX);
 	(void)snprintf(settings.name, sizeof(settings.name), "%s", name);
@@ -152,6 +172,7 @@ run_create(struct cli *cli)
 	fence_addf(&cli->out, "✓ Created queue %s\n  ID: ", name);
 	gt_add_id(&cli->out, "queue", name);
 	fence_addf(&cli->out, "\n  Claimers: %s\n", settings.claimers);
+	add_limits(&cli->out, &settings);
 	return EXIT_DONE;
 }
 
@@ -205,6 +226,8 @@ show_json(struct cli *cli, const struct mr_queue *queue, const struct mr_queue_c
 	json_key_int(&j, "failed_count", (int64_t)counts->failed);
 	json_key_str(&j, "created_by", queue->created_by);
 	json_key_time(&j, "created_at", queue->created_ms);
+	json_key_str(&j, "processing_order", queue->by_priority ? "priority" : "fifo");
+	json_key_int(&j, "max_claims", queue->max_claims);
 	json_close(&j);
 	gt_json_out(cli, &text);
 }
@@ -230,6 +253,7 @@ run_show(struct cli *cli)
 	    "\n  Claimers: '%s'\n  Status: %s\n  Available: %zu\n  Processing: %zu\n  Completed: %zu\n  Failed: %zu\n",
 	    queue.claimers, status_word(queue.status), counts.ready + counts.delayed, counts.claimed, counts.done,
 	    counts.failed);
+	add_limits(&cli->out, &queue);
 	return EXIT_DONE;
 }
 
@@ -279,12 +303,14 @@ run_list(struct cli *cli)
 
 static const struct opt create_opts[] = {
 	OPT(0, "claimers", "PATTERN", "who may claim: *, an address, or rig/polecats/*; required"),
+	OPT(0, "order", "ORDER", "fifo (default), or priority: urgent first, then the oldest"),
+	OPT(0, "max-claims", "N", "at most N live claims in the whole queue (default 0: no limit)"),
 	OPT_END,
 };
 const struct cmd gt_mail_queue_create = {
 	.name = "gt mail queue create",
 	.needs = CMD_SELF,
-	.synopsis = "NAME --claimers PATTERN",
+	.synopsis = "NAME --claimers PATTERN [--order ORDER] [--max-claims N]",
 	.summary = "make a queue",
 	.opts = create_opts,
 	.min_args = 1,

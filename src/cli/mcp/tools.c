@@ -175,24 +175,30 @@ recv_command(const struct args *a, struct words *w, const char **ret_problem)
 static const struct arg done_args[] = {
 	{ "token", ARG_TEXT, true, NULL, "from recv" },
 	{ "outcome", ARG_TEXT, false, "done|release|fail",
-	    "release: back to where it waited; fail: back to its sender" },
-	{ "reason", ARG_TEXT, false, NULL, "for fail" },
+	    "release: back, behind what waits; fail: back to its sender" },
+	{ "reason", ARG_TEXT, false, NULL, "for fail, or release of work of a queue" },
+	{ "result", ARG_TEXT, false, NULL, "for done: sent to the sender as an answer" },
 	ARG_END,
 };
 
 static bool
 done_command(const struct args *a, struct words *w, const char **ret_problem)
 {
-	const char *outcome = args_text(a, "outcome"), *reason = args_text(a, "reason");
-	bool fail = outcome && strcmp(outcome, "fail") == 0;
+	const char *outcome = args_text(a, "outcome"), *reason = args_text(a, "reason"),
+		   *result = args_text(a, "result");
+	bool done = !outcome || strcmp(outcome, "done") == 0;
 
-	if (fail != (reason != NULL)) {
-		*ret_problem =
-		    fail ? "outcome fail needs a 'reason': the sender reads it" : "a 'reason' goes with outcome fail";
+	if (!reason && !done && strcmp(outcome, "fail") == 0)
+		*ret_problem = "outcome fail needs a 'reason': the sender reads it";
+	else if (reason && done)
+		*ret_problem = "a 'reason' goes with outcome fail or release";
+	else if (result && !done)
+		*ret_problem = "a 'result' goes with outcome done";
+	if (*ret_problem)
 		return false;
-	}
 	words_add(w, outcome ? outcome : "done");
 	words_option(w, "--reason", reason);
+	words_option(w, "--message", result);
 	words_add(w, "--");
 	words_add(w, args_text(a, "token"));
 	return true;

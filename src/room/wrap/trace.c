@@ -90,7 +90,14 @@ folder_word(enum mr_folder folder)
 static const char *
 settle_word(enum settle how)
 {
-	static const char *const words[] = { "back", "seen", "archive", "done", "dead" };
+	static const char *const words[] = {
+		[SETTLE_BACK] = "back",
+		[SETTLE_LATER] = "later",
+		[SETTLE_SEEN] = "seen",
+		[SETTLE_ARCHIVE] = "archive",
+		[SETTLE_DONE] = "done",
+		[SETTLE_DEAD] = "dead",
+	};
 
 	return words[how];
 }
@@ -224,6 +231,10 @@ TRACED(queue_fetch,
     (room, queue, id, ret, err), "queue_fetch '%s' %s", queue, id)
 TRACED(queue_find_claim, (struct mr_room * room, const char *token, struct hold *ret, struct mr_error *err),
     (room, token, ret, err), "queue_find_claim %s", token)
+TRACED(queue_past,
+    (struct mr_room * room, const char *queue, const char *id, const char *token,
+	void (*fn)(void *ctx, const struct past_claim *past), void *ctx, struct mr_error *err),
+    (room, queue, id, token, fn, ctx, err), "queue_past %s", id ? id : token)
 TRACED(channel_make, (struct mr_room * room, const char *channel, struct mr_error *err), (room, channel, err),
     "channel_make '%s'", channel)
 TRACED(channel_remove, (struct mr_room * room, const char *channel, struct mr_error *err), (room, channel, err),
@@ -326,6 +337,7 @@ replace_slots(struct room_driver *table)
 	REPLACE(queue_each);
 	REPLACE(queue_fetch);
 	REPLACE(queue_find_claim);
+	REPLACE(queue_past);
 	REPLACE(channel_make);
 	REPLACE(channel_remove);
 	REPLACE(channel_scan);

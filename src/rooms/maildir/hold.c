@@ -208,7 +208,8 @@ end_in_archive(
 }
 
 static enum mr_rc
-end_in_box(struct mailbox *box, int held_fd, const char *name, struct file_name *n, bool seen, struct mr_error *err)
+end_in_box(struct mailbox *box, int held_fd, const char *name, struct file_name *n, bool seen, unsigned attempt,
+    struct mr_error *err)
 {
 	int fd = -1;
 	bool with_info = seen || n->has_info;
@@ -217,7 +218,18 @@ end_in_box(struct mailbox *box, int held_fd, const char *name, struct file_name 
 	enum mr_rc rc = mailbox_folder(box, with_info ? BOX_CUR : BOX_NEW, &fd, err);
 	if (rc != MR_OK)
 		return rc;
-	return mark_rename(box->md, held_fd, name, fd, n, seen ? n->attempt : n->hold_attempt, flags, with_info, err);
+	return mark_rename(box->md, held_fd, name, fd, n, attempt, flags, with_info, err);
+}
+
+/* Released by its owner, who gets it again after everything else; that was no attempt. */
+static enum mr_rc
+end_later(struct mailbox *box, int held_fd, const char *name, struct file_name *n, struct mr_error *err)
+{
+	char text[NAME_RELEASED_LEN];
+
+	name_released_text(&(struct released){ .at_ms = clock_now_ms() }, text);
+	n->released = str_of(text);
+	return end_in_box(box, held_fd, name, n, false, n->hold_attempt > 0 ? n->hold_attempt - 1 : 0, err);
 }
 
 enum mr_rc
@@ -225,12 +237,17 @@ hold_end(struct mailbox *box, int held_fd, const char *name, struct file_name *n
 {
 	enum mr_rc rc = MR_OK;
 
+	if (how != SETTLE_BACK)
+		n->released = (struct mr_str){ 0 };
 	switch (how) {
 	case SETTLE_BACK:
-		rc = end_in_box(box, held_fd, name, n, false, err);
+		rc = end_in_box(box, held_fd, name, n, false, n->hold_attempt, err);
+		break;
+	case SETTLE_LATER:
+		rc = end_later(box, held_fd, name, n, err);
 		break;
 	case SETTLE_SEEN:
-		rc = end_in_box(box, held_fd, name, n, true, err);
+		rc = end_in_box(box, held_fd, name, n, true, n->attempt, err);
 		if (rc == MR_OK)
 			mark_look_for_crowd(box, n->id);
 		break;

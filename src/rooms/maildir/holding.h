@@ -16,6 +16,8 @@ enum mr_rc token_for_lease(struct maildir *md, const char *agent, const char *qu
 enum mr_rc token_read(struct maildir *md, const char *token, struct hold *hold, struct mr_error *err);
 /* Writes the new deadline of a lease, keeping what else is known of its holder. */
 enum mr_rc token_extend(struct maildir *md, const struct hold *hold, int64_t lease_ms, struct mr_error *err);
+/* Adds what a release says to the file. */
+enum mr_rc token_note(struct maildir *md, const struct hold *hold, struct mr_error *err);
 struct lease_time {
 	bool shares_clock; /* the record is of this boot, and its clock can be read here */
 	int64_t boot_now_ms, boot_deadline_ms;

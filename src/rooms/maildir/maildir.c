@@ -67,6 +67,7 @@ const struct room_driver room_maildir = {
 	.queue_remove = maildir_queue_remove,
 	.queue_claim = maildir_queue_claim,
 	.queue_settle = maildir_queue_settle,
+	.queue_past = maildir_queue_past,
 	.queue_extend = maildir_queue_extend,
 	.queue_each = maildir_queue_each,
 	.queue_fetch = maildir_queue_fetch,

@@ -87,16 +87,19 @@ maildir_of(struct mr_room *room)
 
 /* ---- name.c (pure, fuzzed) ---- */
 #define NAME_LEN 256
+#define NAME_WHO_LEN 16
+#define NAME_RELEASED_LEN 96
 struct file_name {          /* the parts of a name in new/, cur/ or held/N/ */
 	struct mr_str base; /* without ",A=n" and without ":2,flags" */
 	struct mr_str tail; /* what other programs put behind our ",A=n" (",U=7"); mostly empty */
 	char id[MR_ID_LEN + 1];
-	bool ours;           /* <seconds>.<ulid>.mr */
-	unsigned attempt;    /* ,A=n; 0 when absent */
-	bool has_info;       /* ":2," is there: it belongs into cur/ */
-	struct mr_str flags; /* letters, as they stand */
-	bool a_is_ours;      /* 'a' is $MailroomDone in that folder: set by who knows. Else it is kept like any foreign
-				letter */
+	bool ours;              /* <seconds>.<ulid>.mr */
+	unsigned attempt;       /* ,A=n; 0 when absent */
+	bool has_info;          /* ":2," is there: it belongs into cur/ */
+	struct mr_str flags;    /* letters, as they stand */
+	struct mr_str released; /* the value of ",B=" at the end of the base name: see name_released; mostly empty */
+	bool a_is_ours; /* 'a' is $MailroomDone in that folder: set by who knows. Else it is kept like any foreign
+			   letter */
 	/* held names only */
 	bool held;
 	char token[MR_TOKEN_LEN + 1];
@@ -105,6 +108,15 @@ struct file_name {          /* the parts of a name in new/, cur/ or held/N/ */
 };
 bool name_parse(struct mr_str name, struct file_name *ret); /* false: not a message (starts with ".", empty) */
 bool name_parse_held(struct mr_str name, struct file_name *ret);
+/* Mail that was released: when, in milliseconds, and for work of a queue who released it and for whom alone it is until
+ * when (seconds), both as name_who writes them; "" and 0: not told. False: it was not released. */
+struct released {
+	int64_t at_ms, only_until_s;
+	char by[NAME_WHO_LEN + 1], only_for[NAME_WHO_LEN + 1];
+};
+bool name_released(const struct file_name *n, struct released *ret);
+void name_released_text(const struct released *r, char ret[NAME_RELEASED_LEN]);
+void name_who(const char *agent, char ret[NAME_WHO_LEN + 1]);      /* 64 bits of the hash of its name */
 unsigned name_flags(const struct file_name *n, bool acked_mapped); /* MR_SEEN ... */
 void name_for_id(const char *id, char ret[NAME_LEN]);              /* "<seconds>.<id>.mr" */
 /* "base[,A=n]:2,flags": letters we do not know are kept, ours set by `flags`. with_info false: no ":2," (new/).
@@ -448,6 +460,8 @@ enum mr_rc maildir_queue_remove(
     struct mr_room *room, const char *queue, bool to_dead, size_t *ret_dead, struct mr_error *err);
 enum mr_rc maildir_queue_claim(
     struct mr_room *room, const char *queue, const struct claim_terms *terms, struct hold *ret, struct mr_error *err);
+enum mr_rc maildir_queue_past(struct mr_room *room, const char *queue, const char *id, const char *token,
+    void (*fn)(void *ctx, const struct past_claim *past), void *ctx, struct mr_error *err);
 enum mr_rc maildir_queue_settle(struct mr_room *room, const struct hold *hold, enum settle how, struct mr_error *err);
 enum mr_rc maildir_queue_extend(struct mr_room *room, struct hold *hold, int64_t lease_ms, struct mr_error *err);
 enum mr_rc maildir_queue_each(struct mr_room *room, const char *queue, unsigned states,

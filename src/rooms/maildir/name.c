@@ -7,13 +7,18 @@
  *	                                        │   └ tail: what other programs add (mbsync's ,U=)
  *	                                        └ attempt: handed out and come back that often
  *
+ *	1772706600.01kjyyyyyyyyyyyyyyyyyyyyyy.mr,A=1,B=1772706700000-<who>-<who>-1772707300
+ *	                                             └ released: when, by whom, only for whom and until when
+ *
  *	h.<token>.<deadline>.<attempt>.<the whole name it had before it was held>
  *
  * Other programs' names are kept byte for byte; only letters and ",A=" of ours are ever changed.
  */
 #include "base/clock.h"
 #include "base/id.h"
+#include "base/text.h"
 #include "rooms/maildir/maildir.h"
+#include <stdio.h>
 
 #define HELD_PREFIX "h."
 #define ATTEMPT_MAX 1000000u /* a longer number is no count of ours but part of a foreign name */
@@ -75,6 +80,79 @@ find_attempt(struct mr_str s, size_t *ret_at, size_t *ret_len, unsigned *ret_att
 	return false;
 }
 
+/* ",B=<value>" at the very end: what others append makes it part of the tail, and the mail has its old place again. */
+static void
+split_released(struct mr_str *stem, struct file_name *n)
+{
+	size_t at = stem->len;
+
+	while (at > 0 && (hex_digit(stem->ptr[at - 1]) >= 0 || stem->ptr[at - 1] == '-'))
+		at--;
+	if (at < 3 || at == stem->len || memcmp(stem->ptr + at - 3, ",B=", 3) != 0)
+		return;
+	n->released = str_from(*stem, at);
+	stem->len = at - 3;
+}
+
+static bool
+take_part(struct mr_str *s, struct mr_str *ret)
+{
+	const char *dash = s->len == 0 ? NULL : memchr(s->ptr, '-', s->len);
+
+	*ret = (struct mr_str){ s->ptr, dash ? (size_t)(dash - s->ptr) : s->len };
+	*s = str_from(*s, dash ? ret->len + 1 : s->len);
+	return ret->len > 0;
+}
+
+static void
+copy_who(struct mr_str who, char ret[NAME_WHO_LEN + 1])
+{
+	if (who.len == NAME_WHO_LEN)
+		memcpy(ret, who.ptr, NAME_WHO_LEN);
+}
+
+bool
+name_released(const struct file_name *n, struct released *ret)
+{
+	struct mr_str rest = n->released, part;
+	struct released r = { 0 };
+	uint64_t at_ms = 0, until_s = 0;
+
+	if (!take_part(&rest, &part) || !str_to_u64(part, &at_ms) || at_ms > INT64_MAX / 2)
+		return false;
+	r.at_ms = (int64_t)at_ms;
+	if (take_part(&rest, &part))
+		copy_who(part, r.by);
+	if (take_part(&rest, &part))
+		copy_who(part, r.only_for);
+	if (take_part(&rest, &part) && str_to_u64(part, &until_s) && until_s <= INT64_MAX / 1000)
+		r.only_until_s = (int64_t)until_s;
+	*ret = r;
+	return true;
+}
+
+void
+name_released_text(const struct released *r, char ret[NAME_RELEASED_LEN])
+{
+	int len = snprintf(ret, NAME_RELEASED_LEN, "%lld", (long long)r->at_ms);
+
+	if (r->by[0] != '\0')
+		len += snprintf(ret + len, NAME_RELEASED_LEN - (size_t)len, "-%s", r->by);
+	if (r->by[0] != '\0' && r->only_for[0] != '\0')
+		(void)snprintf(
+		    ret + len, NAME_RELEASED_LEN - (size_t)len, "-%s-%lld", r->only_for, (long long)r->only_until_s);
+}
+
+void
+name_who(const char *agent, char ret[NAME_WHO_LEN + 1])
+{
+	char hash[65];
+
+	sha256_hex(str_of(agent), hash);
+	memcpy(ret, hash, NAME_WHO_LEN);
+	ret[NAME_WHO_LEN] = '\0';
+}
+
 /* "<seconds>.<ulid>.mr", alone or before a comma: what others append does not make it less ours. */
 static bool
 parse_ours(struct mr_str base, char ret_id[MR_ID_LEN + 1])
@@ -133,6 +211,7 @@ name_parse(struct mr_str name, struct file_name *ret)
 	if (name.len == 0 || name.len >= NAME_LEN || name.ptr[0] == '.')
 		return false;
 	split_info(&stem, &n);
+	split_released(&stem, &n);
 	n.base = stem;
 	n.tail = str_from(stem, stem.len);
 	if (find_attempt(stem, &at, &len, &n.attempt)) {
@@ -233,8 +312,9 @@ name_build(const struct file_name *n, unsigned attempt, unsigned flags, bool wit
 
 	if (attempt > 0)
 		(void)snprintf(count, sizeof(count), ",A=%u", attempt < ATTEMPT_MAX ? attempt : ATTEMPT_MAX);
-	int len = snprintf(ret, NAME_LEN, "%.*s%s%.*s%s%.*s", (int)n->base.len, n->base.ptr, count, (int)n->tail.len,
-	    n->tail.ptr, with_info ? ":2," : "", (int)letters_len, letters);
+	int len = snprintf(ret, NAME_LEN, "%.*s%s%.*s%s%.*s%s%.*s", (int)n->base.len, n->base.ptr, count,
+	    (int)n->tail.len, n->tail.ptr, n->released.len > 0 ? ",B=" : "", (int)n->released.len, n->released.ptr,
+	    with_info ? ":2," : "", (int)letters_len, letters);
 	return len > 0 && len < NAME_LEN;
 }
 

@@ -63,6 +63,7 @@ static const char *
 work_evidence(struct buf *out, const struct queue *q, const struct work_at *at)
 {
 	struct work_name n;
+	struct released released;
 	char until[RFC3339_LEN + 1];
 
 	format_addf(out, "in queue '%s': ", q->name);
@@ -89,7 +90,12 @@ work_evidence(struct buf *out, const struct queue *q, const struct work_at *at)
 		return "failed";
 	}
 	if (work_attempt(&n) > 0)
-		buf_addf(out, " (was claimed %u times)", work_attempt(&n));
+		buf_addf(
+		    out, " (%u claim%s on it came to nothing)", work_attempt(&n), work_attempt(&n) == 1 ? "" : "s");
+	if (name_released(&n.file, &released) && released.only_for[0] != '\0') {
+		time_rfc3339(released.only_until_s * 1000, until);
+		buf_addf(out, "; reserved for one agent until %s", until);
+	}
 	return "ready";
 }
 
@@ -115,6 +121,7 @@ static enum mr_rc
 remove_work(void *ctx, struct queue *q, const struct work_at *at, struct mr_error *err)
 {
 	size_t *removed = ctx;
+	struct work_name n;
 
 	if (sys_unlink(at->fd, at->name) < 0) {
 		if (errno != ENOENT)
@@ -123,6 +130,8 @@ remove_work(void *ctx, struct queue *q, const struct work_at *at, struct mr_erro
 	}
 	if (q->md->sync && sys_fsync(at->fd) < 0)
 		return mr_fail_errno(err, "cannot make the removal of '%s' durable", at->name);
+	if (work_parse(at->state, str_of(at->name), &n))
+		past_remove(q, n.file.id);
 	++*removed;
 	return MR_OK;
 }

@@ -7,6 +7,9 @@
  * loses that race does not try the second, which is what all the other losers do: it goes on at a random place
  * among the next sixteen, and reads again only when the others have taken all that it remembered.
  *
+ * Released work comes again by the time of its release. Who released it gets it only when nothing else is ready; while
+ * it is reserved for one agent, nobody else gets it at all.
+ *
  * A limit on live claims needs a lock: between counting and taking nobody else may take.
  */
 #include "base/clock.h"
@@ -25,6 +28,7 @@
 
 struct candidate {
 	char id[MR_ID_LEN + 1];
+	int64_t at_ms; /* since when it waits */
 	unsigned p;
 	char name[NAME_LEN]; /* in its bucket */
 };
@@ -38,8 +42,12 @@ struct claiming {
 	int bucket_fd[QUEUE_PRIORITIES]; /* of the candidates */
 	unsigned p;                      /* being read */
 	size_t seen;                     /* entries of that bucket */
-	struct candidate pool[KEPT];     /* unordered: they are too large to be moved about */
-	struct candidate *best[KEPT];    /* in order */
+	bool usable;                     /* one of them is a candidate */
+	bool own_too;                    /* also what this claimer released itself */
+	bool own_skipped;
+	char who[NAME_WHO_LEN + 1];   /* the claimer, in names of released work; "": not needed so far */
+	struct candidate pool[KEPT];  /* unordered: they are too large to be moved about */
+	struct candidate *best[KEPT]; /* in order */
 	size_t n;
 };
 
@@ -123,11 +131,25 @@ release_due(struct claiming *c, struct mr_error *err)
 
 /* ---- Choosing ---- */
 
-/* By id alone: where priorities count, only the most urgent that there is was read. */
+/* By age alone: where priorities count, only the most urgent that there is was read. */
 static bool
-comes_before(const char *id, const struct candidate *other)
+comes_before(int64_t at_ms, const char *id, const struct candidate *other)
 {
-	return memcmp(id, other->id, MR_ID_LEN) < 0;
+	return at_ms != other->at_ms ? at_ms < other->at_ms : memcmp(id, other->id, MR_ID_LEN) < 0;
+}
+
+/* Is released work for this claimer now? Others may still be meant. */
+static bool
+is_for_us(struct claiming *c, const struct released *r)
+{
+	if (c->who[0] == '\0')
+		name_who(c->terms->claimer, c->who);
+	if (r->only_for[0] != '\0' && strcmp(r->only_for, c->who) != 0 && clock_now_ms() < r->only_until_s * 1000)
+		return false;
+	if (c->own_too || strcmp(r->by, c->who) != 0)
+		return true;
+	c->own_skipped = true;
+	return false;
 }
 
 static bool
@@ -135,18 +157,25 @@ consider(void *ctx, const struct dir_entry *entry)
 {
 	struct claiming *c = ctx;
 	struct candidate *new = c->n < KEPT ? &c->pool[c->n] : c->best[KEPT - 1];
+	struct released r;
 	struct work_name n;
 
 	if (!work_parse(QUEUE_READY, str_of(entry->name), &n))
 		return true;
 	c->seen++;
-	if (c->n == KEPT && !comes_before(n.file.id, new))
+	bool released = name_released(&n.file, &r);
+	if (released && !is_for_us(c, &r))
+		return true;
+	c->usable = true;
+	int64_t at_ms = released ? r.at_ms : id_time_ms(n.file.id);
+	if (c->n == KEPT && !comes_before(at_ms, n.file.id, new))
 		return true;
 	new->p = c->p;
+	new->at_ms = at_ms;
 	memcpy(new->id, n.file.id, sizeof(new->id));
 	(void)snprintf(new->name, sizeof(new->name), "%s", entry->name);
 	size_t at = c->n < KEPT ? c->n++ : KEPT - 1;
-	for (; at > 0 && comes_before(new->id, c->best[at - 1]); at--)
+	for (; at > 0 && comes_before(at_ms, new->id, c->best[at - 1]); at--)
 		c->best[at] = c->best[at - 1];
 	c->best[at] = new;
 	return true;
@@ -158,24 +187,25 @@ read_bucket(struct claiming *c, const struct buckets *b, size_t i, struct mr_err
 {
 	mr_auto(sys_close_fd) int fd = -1;
 
+	c->seen = 0;
 	enum mr_rc rc = bucket_open(b, i, &fd, err);
 	if (rc == MR_OK)
 		rc = dir_each(fd, consider, c, err);
-	if (rc == MR_OK && c->seen > 0) {
+	if (rc == MR_OK && c->usable) {
 		c->bucket_fd[c->p] = fd;
 		fd = -1;
 	}
 	return rc;
 }
 
-/* From the lowest on, the first with something in it; what is empty goes. */
+/* From the lowest on, the first with something for us in it; what is empty goes. */
 static enum mr_rc
 read_buckets(struct claiming *c, struct mr_error *err)
 {
 	mr_auto(buckets_done) struct buckets b = BUCKETS_INIT;
 
 	enum mr_rc rc = buckets_read(&c->q, c->p, false, &b, err);
-	for (size_t i = 0; i < b.n && rc == MR_OK && c->seen == 0; i++) {
+	for (size_t i = 0; i < b.n && rc == MR_OK && !c->usable; i++) {
 		rc = read_bucket(c, &b, i, err);
 		if (rc == MR_OK && c->seen == 0 && i + 1 < b.n)
 			bucket_remove(&b, i);
@@ -196,17 +226,18 @@ read_priority(struct claiming *c, unsigned p, struct mr_error *err)
 
 	c->p = p;
 	c->seen = 0;
+	c->usable = false;
 	enum mr_rc rc = bucket_end(&c->q, p, BUCKET_LOWEST, false, &lowest, err);
 	if (rc != MR_OK || lowest.n == 0)
 		return rc;
 	rc = read_bucket(c, &lowest, 0, err);
 	if (rc != MR_OK && rc != MR_NOTFOUND)
 		return rc;
-	return c->seen > 0 && c->seen <= CROWDED ? MR_OK : read_buckets(c, err);
+	return c->usable && c->seen <= CROWDED ? MR_OK : read_buckets(c, err);
 }
 
 static enum mr_rc
-gather(struct claiming *c, struct mr_error *err)
+gather_once(struct claiming *c, struct mr_error *err)
 {
 	enum mr_rc rc = MR_OK;
 
@@ -217,6 +248,17 @@ gather(struct claiming *c, struct mr_error *err)
 			break;
 	}
 	return rc;
+}
+
+static enum mr_rc
+gather(struct claiming *c, struct mr_error *err)
+{
+	c->own_too = c->own_skipped = false;
+	enum mr_rc rc = gather_once(c, err);
+	if (rc != MR_OK || c->n > 0 || !c->own_skipped)
+		return rc;
+	c->own_too = true;
+	return gather_once(c, err);
 }
 
 /* ---- Taking ---- */

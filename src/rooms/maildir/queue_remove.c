@@ -103,6 +103,7 @@ remove_folders(struct queue *q)
 	mr_auto(sys_close_fd) int lock_fd = -1;
 	struct mr_error ignored = { 0 };
 	char path[NAME_LEN + 8], escaped[NAME_LEN];
+	struct stat st;
 
 	/* Whoever makes the queue again has this lock, and must not lose its new folders to us. */
 	if (lock_take(q->md->root_fd, "queues/.lock", q->md->file_mode, LOCK_WAIT_MS, &lock_fd, &ignored) != MR_OK ||
@@ -113,6 +114,8 @@ remove_folders(struct queue *q)
 		(void)sys_unlink(q->fd, hints[i]);
 	for (size_t i = 0; i < sizeof(parents) / sizeof(parents[0]); i++)
 		(void)sys_rmdir(q->fd, parents[i]);
+	if (sys_stat(q->fd, "done", &st) < 0) /* nothing is left whose past it would be */
+		past_remove(q, NULL);
 	(void)sys_unlink(q->fd, ".lock");
 	name_escape(q->name, escaped);
 	(void)snprintf(path, sizeof(path), "queues/%s", escaped);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * queue_settle.c - how a claim ends: done, failed, or back. Like the end of a hold it is one rename of a name that
- * carries the token, so of a claimer that is late and whoever put its work back exactly one succeeds.
+ * queue_settle.c - how a claim ends: done, failed, released or back. Like the end of a hold it is one rename of a name
+ * that carries the token, so of a claimer that is late and whoever put its work back exactly one succeeds.
  */
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/id.h"
 #include "base/sys.h"
@@ -89,23 +90,53 @@ move_into(void *ctx, int to_fd, struct mr_error *err)
 	    name_flags(&c->n.file, false), c->n.file.has_info, err);
 }
 
+/* Released: no attempt, and its name says by whom, and for whom alone. */
+static enum mr_rc
+move_later(void *ctx, int to_fd, struct mr_error *err)
+{
+	struct claimed *c = ctx;
+	unsigned attempt = c->n.file.hold_attempt;
+
+	return mark_rename(c->q.md, c->fd, c->name, to_fd, &c->n.file, attempt > 0 ? attempt - 1 : 0,
+	    name_flags(&c->n.file, false), c->n.file.has_info, err);
+}
+
+static enum mr_rc
+put_later(struct claimed *c, const struct hold *hold, struct mr_error *err)
+{
+	struct released r = { .at_ms = clock_now_ms() };
+	char text[NAME_RELEASED_LEN];
+
+	name_who(hold->agent, r.by);
+	if (hold->only_for != NULL) {
+		name_who(hold->only_for, r.only_for);
+		r.only_until_s = (hold->only_until_ms + 999) / 1000;
+	}
+	name_released_text(&r, text);
+	c->n.file.released = str_of(text);
+	return bucket_put(&c->q, c->n.p, BUCKET_HIGHEST, move_later, c, NULL, err);
+}
+
 static enum mr_rc
 move_to(struct claimed *c, const char *path, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int fd = -1;
 
 	enum mr_rc rc = queue_folder(&c->q, path, &fd, err);
+	c->n.file.released = (struct mr_str){ 0 };
 	return rc == MR_OK ? move_into(c, fd, err) : rc;
 }
 
 static enum mr_rc
-end_claim(struct claimed *c, enum settle how, struct mr_error *err)
+end_claim(struct claimed *c, const struct hold *hold, enum settle how, struct mr_error *err)
 {
 	char month[24], path[32];
 
 	switch (how) {
 	case SETTLE_BACK:
 		return bucket_put(&c->q, c->n.p, BUCKET_LOWEST, move_into, c, NULL, err);
+	case SETTLE_LATER:
+		return put_later(c, hold, err);
 	case SETTLE_DONE:
 		name_month(c->n.file.id, month);
 		(void)snprintf(path, sizeof(path), "done/%.16s", month + strlen(".Archive."));
@@ -125,12 +156,14 @@ maildir_queue_settle(struct mr_room *room, const struct hold *hold, enum settle 
 	mr_auto(claimed_done) struct claimed c = CLAIMED_INIT;
 
 	enum mr_rc rc = find_in(maildir_of(room), hold->queue, hold->token, hold, &c, err);
+	if (rc == MR_OK && (hold->reason != NULL || hold->only_for != NULL))
+		rc = token_note(c.q.md, hold, err);
 	if (rc == MR_OK)
-		rc = end_claim(&c, how, err);
+		rc = end_claim(&c, hold, how, err);
 	if (rc == MR_NOTFOUND)
 		return claim_is_over(hold, err);
 	if (rc == MR_OK && c.n.file.deadline_s > 0)
-		token_drop(c.q.md, c.n.file.token);
+		past_keep(&c.q, &c.n, how);
 	return rc;
 }
 

@@ -32,8 +32,8 @@ by_bytes(const void *a, const void *b)
 }
 
 /* Names are gathered first: who is called may move them. */
-static enum mr_rc
-names_in(int fd, struct mr_names *ret, struct mr_error *err)
+enum mr_rc
+queue_names_in(int fd, struct mr_names *ret, struct mr_error *err)
 {
 	enum mr_rc rc = dir_each(fd, note_name, ret, err);
 
@@ -64,7 +64,7 @@ visit_inside(const struct queue *q, struct work_folder at, work_folder_fn *fn, v
 
 	enum mr_rc rc = dir_open(q->fd, at.path, &fd, err);
 	if (rc == MR_OK)
-		rc = names_in(fd, &names, err);
+		rc = queue_names_in(fd, &names, err);
 	if (rc != MR_OK)
 		return rc == MR_NOTFOUND ? MR_OK : rc;
 	for (size_t i = 0; i < names.n && rc == MR_OK; i++) {
@@ -187,6 +187,7 @@ work_at_done(struct work_at *at)
 /* ---- All of it ---- */
 
 struct listing_all {
+	struct mr_room *room;
 	struct maildir *md;
 	const char *queue;
 	bool (*fn)(void *ctx, const struct queue_item *item);
@@ -208,6 +209,32 @@ fill_hold(struct maildir *md, const char *queue, const struct work_name *n, stru
 	ret->over = token_is_over(md, &n->file);
 }
 
+/* The name has only a hash of the agent: what its release says has the address. */
+static void
+note_only_for(void *ctx, const struct past_claim *past)
+{
+	struct queue_item *item = ctx;
+
+	if (past->how == SETTLE_LATER && past->hold->only_for != NULL)
+		(void)snprintf(item->only_for, sizeof(item->only_for), "%s", past->hold->only_for);
+}
+
+static void
+fill_released(const struct listing_all *all, const struct file_name *file, struct queue_item *item)
+{
+	struct mr_error ignored = { 0 };
+	struct released r;
+
+	if (!name_released(file, &r))
+		return;
+	item->released_ms = r.at_ms;
+	if (r.only_for[0] == '\0' || clock_now_ms() >= r.only_until_s * 1000)
+		return;
+	(void)snprintf(item->only_for, sizeof(item->only_for), "?");
+	item->only_until_ms = r.only_until_s * 1000;
+	(void)maildir_queue_past(all->room, all->queue, item->id, NULL, note_only_for, item, &ignored);
+}
+
 /* MR_EMPTY: fn wants no more. */
 static enum mr_rc
 list_folder(void *ctx, const struct work_folder *at, struct mr_error *err)
@@ -215,7 +242,7 @@ list_folder(void *ctx, const struct work_folder *at, struct mr_error *err)
 	const struct listing_all *all = ctx;
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
 
-	enum mr_rc rc = names_in(at->fd, &names, err);
+	enum mr_rc rc = queue_names_in(at->fd, &names, err);
 	for (size_t i = 0; i < names.n && rc == MR_OK; i++) {
 		struct queue_item item = { .state = at->state };
 		struct hold hold = { 0 };
@@ -228,6 +255,8 @@ list_folder(void *ctx, const struct work_folder *at, struct mr_error *err)
 			item.priority = MR_NORMAL; /* the message knows */
 		item.attempt = work_attempt(&n);
 		item.not_before_ms = n.not_before_ms;
+		if (at->state == QUEUE_READY)
+			fill_released(all, &n.file, &item);
 		if (at->state == QUEUE_CLAIMED) {
 			fill_hold(all->md, all->queue, &n, &hold);
 			item.hold = &hold;
@@ -243,7 +272,7 @@ maildir_queue_each(struct mr_room *room, const char *queue, unsigned states,
     bool (*fn)(void *ctx, const struct queue_item *item), void *ctx, struct mr_error *err)
 {
 	mr_auto(queue_done) struct queue q = QUEUE_INIT;
-	struct listing_all all = { .md = maildir_of(room), .queue = queue, .fn = fn, .ctx = ctx };
+	struct listing_all all = { .room = room, .md = maildir_of(room), .queue = queue, .fn = fn, .ctx = ctx };
 
 	enum mr_rc rc = queue_open(&q, all.md, queue, err);
 	if (rc == MR_OK)

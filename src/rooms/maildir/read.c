@@ -123,6 +123,17 @@ read_text(struct reader *r, int fd, size_t size, bool whole, struct mr_error *er
 }
 
 /* What the name and the place say; the strings are borrowed until a parse fills them in. */
+static int64_t
+released_at(const struct listed *at)
+{
+	struct released r;
+	struct file_name parts;
+
+	return strstr(at->name, ",B=") != NULL && name_parse(str_of(at->name), &parts) && name_released(&parts, &r)
+		   ? r.at_ms
+		   : 0;
+}
+
 static void
 fill_in(struct mr_message *msg, const struct listed *at)
 {
@@ -139,6 +150,7 @@ fill_in(struct mr_message *msg, const struct listed *at)
 		.folder = (enum mr_folder)at->folder };
 	memcpy(msg->id, at->id, sizeof(msg->id));
 	msg->attempt = at->attempt;
+	msg->released_ms = released_at(at);
 	if (at->folder == MR_HELD && name_parse_held(str_of(at->name), &parts))
 		memcpy(msg->token, parts.token, sizeof(msg->token));
 }

@@ -251,6 +251,36 @@ token_extend(struct maildir *md, const struct hold *hold, int64_t lease_ms, stru
 }
 
 enum mr_rc
+token_note(struct maildir *md, const struct hold *hold, struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int holds_fd = -1;
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	struct mr_process unknown = { 0 };
+	struct mr_error ignored = { 0 };
+
+	enum mr_rc rc = open_holds(md, &holds_fd, err);
+	if (rc != MR_OK)
+		return rc;
+	if (file_read(holds_fd, hold->token, RECORD_LIMIT, &text, &ignored) != MR_OK) { /* lost in a power cut */
+		buf_clear(&text);
+		rc = write_record(&text,
+		    &(struct holder){ .agent = hold->agent,
+			.queue = hold->queue,
+			.process = &unknown,
+			.life = hold->life,
+			.since_ms = hold->since_ms },
+		    err);
+	}
+	if (rc == MR_OK)
+		rc = add_word(&text, "Reason", hold->reason, err);
+	if (rc == MR_OK)
+		rc = add_word(&text, "Only-For", hold->only_for, err);
+	if (rc == MR_OK && hold->only_for != NULL)
+		rc = add_number(&text, "Only-Until", hold->only_until_ms, err);
+	return rc == MR_OK ? file_replace(holds_fd, hold->token, buf_str(&text), md->file_mode, err) : rc;
+}
+
+enum mr_rc
 token_read(struct maildir *md, const char *token, struct hold *hold, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int holds_fd = -1;

@@ -38,7 +38,8 @@ struct mem_copy { /* one message in one mailbox */
 	char id[MR_ID_LEN + 1];
 	enum mr_folder folder;
 	unsigned flags;
-	unsigned attempt; /* how often it was handed over and came back */
+	unsigned attempt;    /* how often it was handed over and came back */
+	int64_t released_ms; /* 0: it was not */
 	struct mem_letter *letter;
 	/* while folder is MR_HELD */
 	struct hold hold;
@@ -81,7 +82,10 @@ struct mem_work { /* one message in a queue */
 	char id[MR_ID_LEN + 1];
 	enum queue_state state; /* never QUEUE_DELAYED: that is ready work whose time has not come */
 	enum mr_priority priority;
-	unsigned attempt; /* how often it was claimed */
+	unsigned attempt;    /* how often it was claimed and not released */
+	int64_t released_ms; /* by released_by; 0: it was not */
+	char released_by[MR_ADDRESS_MAX + 1], only_for[MR_ADDRESS_MAX + 1];
+	int64_t only_until_ms;
 	int64_t not_before_ms;
 	struct mem_letter *letter;
 	/* while state is QUEUE_CLAIMED */

@@ -22,17 +22,40 @@ count_live(const struct mem_queue *queue)
 	return live;
 }
 
+/* Since when it waits; released work has the whole way before it again. */
+static int64_t
+waits_since(const struct mem_work *work)
+{
+	return work->released_ms > 0 ? work->released_ms : id_time_ms(work->id);
+}
+
+static bool
+comes_before(const struct mem_work *a, const struct mem_work *b, bool by_priority)
+{
+	if (by_priority && a->priority != b->priority)
+		return a->priority > b->priority;
+	return waits_since(a) < waits_since(b);
+}
+
+static bool
+is_for(const struct mem_work *work, const char *claimer, bool own_too)
+{
+	if (work->only_for[0] != '\0' && strcmp(work->only_for, claimer) != 0 && clock_now_ms() < work->only_until_ms)
+		return false;
+	return own_too || work->released_ms == 0 || strcmp(work->released_by, claimer) != 0;
+}
+
 static struct mem_work *
-choose(struct mem_queue *queue, bool by_priority)
+choose(struct mem_queue *queue, const char *claimer, bool by_priority, bool own_too)
 {
 	struct mem_work *best = NULL;
 
 	for (size_t i = 0; i < queue->work_n; i++) {
 		struct mem_work *work = &queue->work[i];
 
-		if (mem_work_state(work) != QUEUE_READY)
+		if (mem_work_state(work) != QUEUE_READY || !is_for(work, claimer, own_too))
 			continue;
-		if (!best || (by_priority && work->priority > best->priority))
+		if (!best || comes_before(work, best, by_priority))
 			best = work;
 	}
 	return best;
@@ -49,7 +72,10 @@ mem_queue_claim(
 	if (terms->max_claims > 0 && count_live(q) >= terms->max_claims)
 		return mr_fail(
 		    err, MR_BUSY, "queue '%s' has %u live claims, which is its limit", queue, terms->max_claims);
-	struct mem_work *work = choose(q, terms->by_priority);
+	struct mem_work *work = choose(q, terms->claimer, terms->by_priority, false);
+
+	if (!work) /* what the claimer released itself: only when there is nothing else */
+		work = choose(q, terms->claimer, terms->by_priority, true);
 
 	if (!work)
 		return mr_fail(err, MR_EMPTY, "nothing is ready in queue '%s'", queue);
@@ -101,6 +127,14 @@ mem_queue_settle(struct mr_room *room, const struct hold *hold, enum settle how,
 	switch (how) {
 	case SETTLE_BACK:
 		work->state = QUEUE_READY;
+		return MR_OK;
+	case SETTLE_LATER:
+		work->state = QUEUE_READY;
+		work->attempt = hold->attempt - 1;
+		work->released_ms = clock_now_ms();
+		(void)snprintf(work->released_by, sizeof work->released_by, "%s", hold->agent);
+		(void)snprintf(work->only_for, sizeof work->only_for, "%s", hold->only_for ? hold->only_for : "");
+		work->only_until_ms = hold->only_until_ms;
 		return MR_OK;
 	case SETTLE_DONE:
 		work->state = QUEUE_DONE;

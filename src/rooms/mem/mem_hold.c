@@ -95,6 +95,10 @@ mem_settle(struct mr_room *room, const struct hold *hold, enum settle how, struc
 	case SETTLE_BACK:
 		put_back(copy);
 		break;
+	case SETTLE_LATER: /* no attempt */
+		copy->folder = MR_INBOX;
+		copy->released_ms = clock_now_ms();
+		break;
 	case SETTLE_SEEN:
 		copy->flags |= MR_SEEN;
 		copy->folder = MR_INBOX;

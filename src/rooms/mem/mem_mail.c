@@ -53,6 +53,7 @@ view(struct mr_room *room, const char *agent, const struct mem_copy *copy, enum 
 	msg.flags = copy->flags;
 	msg.folder = copy->folder;
 	msg.attempt = copy->attempt;
+	msg.released_ms = copy->released_ms;
 	msg.size_bytes = copy->letter->text.len;
 	if (copy->folder == MR_HELD)
 		memcpy(msg.token, copy->hold.token, sizeof msg.token);

@@ -190,6 +190,12 @@ mem_queue_each(struct mr_room *room, const char *queue, unsigned states,
 		if (!(item.state & states))
 			continue;
 		memcpy(item.id, w->id, sizeof item.id);
+		if (item.state == QUEUE_READY)
+			item.released_ms = w->released_ms;
+		if (item.state == QUEUE_READY && clock_now_ms() < w->only_until_ms) {
+			(void)snprintf(item.only_for, sizeof item.only_for, "%s", w->only_for);
+			item.only_until_ms = w->only_until_ms;
+		}
 		if (item.state == QUEUE_CLAIMED) {
 			w->hold.over = mem_lease_is_over(&w->hold, w->boot_deadline_ms, &w->process);
 			item.hold = &w->hold;

@@ -195,12 +195,12 @@ static void
 a_killed_settle_is_done_or_still_claimed(void **state)
 {
 	struct box *b = *state;
-	static const enum settle ends[] = { SETTLE_DONE, SETTLE_DEAD, SETTLE_BACK };
+	static const enum settle ends[] = { SETTLE_DONE, SETTLE_DEAD, SETTLE_BACK, SETTLE_LATER };
 	struct victim *v = new_victim();
 	char id[MR_ID_LEN + 1];
 
 	sync_fully(b);
-	for (size_t e = 0; e < 3; e++) {
+	for (size_t e = 0; e < 4; e++) {
 		bool died = true;
 		for (v->at = 1; died; v->at++) {
 			send_work(b, MR_NORMAL, id);

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * queue_past.c - claims that are over, for people who ask what happened to work.
+ *
+ * While a claim lives, holds/<token> says whose it is. When it ends that file is not removed but moved to
+ * past/<YYYY-MM>/<id>.<token>.<attempt>.<ended, ms>.<how>: one rename in the place of one unlink, so the past costs a
+ * claimant nothing. It is not synced and nothing depends on it: a kill between the end of a claim and the move leaves a
+ * gap in the story, never in the work.
+ */
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/sys.h"
+#include "rooms/maildir/holding.h"
+#include "rooms/maildir/queue.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define PAST_LIMIT ((size_t)16 << 10)
+
+static const struct {
+	enum settle how;
+	char letter;
+} ends[] = { { SETTLE_BACK, 'b' }, { SETTLE_LATER, 'r' }, { SETTLE_DONE, 'd' }, { SETTLE_DEAD, 'f' } };
+
+static void
+past_folder(const char *id, char ret[32])
+{
+	char month[24];
+
+	name_month(id, month);
+	(void)snprintf(ret, 32, "past/%.16s", month + strlen(".Archive."));
+}
+
+void
+past_keep(const struct queue *q, const struct work_name *n, enum settle how)
+{
+	mr_auto(sys_close_fd) int holds_fd = -1;
+	mr_auto(sys_close_fd) int fd = -1;
+	struct mr_error ignored = { 0 };
+	char path[32], name[NAME_LEN], letter = 'b';
+
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		if (ends[i].how == how)
+			letter = ends[i].letter;
+	past_folder(n->file.id, path);
+	(void)snprintf(name, sizeof(name), "%s.%s.%u.%" PRId64 ".%c", n->file.id, n->file.token, n->file.hold_attempt,
+	    clock_now_ms(), letter);
+	if (dir_open(q->md->root_fd, "holds", &holds_fd, &ignored) != MR_OK)
+		return;
+	if ((dir_open(q->fd, path, &fd, &ignored) != MR_OK && queue_folder(q, path, &fd, &ignored) != MR_OK) ||
+	    sys_rename(holds_fd, n->file.token, fd, name) < 0)
+		token_drop(q->md, n->file.token);
+}
+
+/* ---- Reading it ---- */
+
+struct past_name {
+	char id[MR_ID_LEN + 1], token[MR_TOKEN_LEN + 1];
+	unsigned attempt;
+	int64_t ended_ms;
+	enum settle how;
+};
+
+static bool
+past_parse(const char *name, struct past_name *ret)
+{
+	struct past_name p = { 0 };
+	char letter = 0;
+	int end = 0;
+
+	if (strlen(name) <= MR_ID_LEN + 1 + MR_TOKEN_LEN + 1 || name[MR_ID_LEN] != '.' ||
+	    name[MR_ID_LEN + 1 + MR_TOKEN_LEN] != '.')
+		return false;
+	memcpy(p.id, name, MR_ID_LEN);
+	memcpy(p.token, name + MR_ID_LEN + 1, MR_TOKEN_LEN);
+	const char *rest = name + MR_ID_LEN + 1 + MR_TOKEN_LEN + 1;
+	const char *dot = strchr(rest, '.');
+	const char *last = dot ? strchr(dot + 1, '.') : NULL;
+	uint64_t attempt = 0, ended = 0;
+	if (last == NULL || !str_to_u64((struct mr_str){ rest, (size_t)(dot - rest) }, &attempt) ||
+	    !str_to_u64((struct mr_str){ dot + 1, (size_t)(last - dot - 1) }, &ended) || attempt > UINT32_MAX ||
+	    ended > INT64_MAX / 2)
+		return false;
+	letter = last[1];
+	p.attempt = (unsigned)attempt;
+	p.ended_ms = (int64_t)ended;
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		if (ends[i].letter == letter) {
+			p.how = ends[i].how;
+			end = 1;
+		}
+	*ret = p;
+	return end == 1;
+}
+
+struct past_search {
+	const char *id, *token; /* one of them, or NULL */
+	struct mr_names names;  /* of files, as they come */
+	bool failed;
+};
+
+static bool
+match_past(void *ctx, const struct dir_entry *entry)
+{
+	struct past_search *s = ctx;
+	struct past_name p;
+
+	if (!past_parse(entry->name, &p) || (s->id != NULL && strcmp(p.id, s->id) != 0) ||
+	    (s->token != NULL && strcmp(p.token, s->token) != 0))
+		return true;
+	s->failed = !names_add(&s->names, str_of(entry->name));
+	return !s->failed;
+}
+
+static int
+by_end(const void *a, const void *b)
+{
+	struct past_name x = { 0 }, y = { 0 };
+
+	(void)past_parse(*(char *const *)a, &x);
+	(void)past_parse(*(char *const *)b, &y);
+	return (x.ended_ms > y.ended_ms) - (x.ended_ms < y.ended_ms);
+}
+
+static void
+tell_past(
+    const struct queue *q, int fd, const char *name, void (*fn)(void *ctx, const struct past_claim *past), void *ctx)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	mr_auto(record_done) struct record r = { 0 };
+	struct mr_error ignored = { 0 };
+	struct past_name p;
+	struct hold hold = { .kind = HOLD_LEASE };
+
+	if (!past_parse(name, &p) || file_read(fd, name, PAST_LIMIT, &text, &ignored) != MR_OK ||
+	    record_parse(buf_str(&text), &r, &ignored) != MR_OK)
+		return;
+	const char *agent = record_get(&r, "Agent");
+	int64_t life = record_int(&r, "Life", 0);
+	(void)snprintf(hold.agent, sizeof(hold.agent), "%s", agent != NULL ? agent : "");
+	(void)snprintf(hold.queue, sizeof(hold.queue), "%s", q->name);
+	memcpy(hold.id, p.id, sizeof(hold.id));
+	memcpy(hold.token, p.token, sizeof(hold.token));
+	hold.life = life > 0 && life <= UINT32_MAX ? (unsigned)life : 0;
+	hold.attempt = p.attempt;
+	hold.since_ms = record_int(&r, "Since", 0);
+	hold.reason = record_get(&r, "Reason");
+	hold.only_for = record_get(&r, "Only-For");
+	hold.only_until_ms = record_int(&r, "Only-Until", 0);
+	fn(ctx, &(struct past_claim){ .hold = &hold, .how = p.how, .ended_ms = p.ended_ms });
+}
+
+static enum mr_rc
+past_in(const struct queue *q, const char *path, struct past_search *s,
+    void (*fn)(void *ctx, const struct past_claim *past), void *ctx, struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int fd = -1;
+
+	mr_names_done(&s->names);
+	enum mr_rc rc = dir_open(q->fd, path, &fd, err);
+	if (rc == MR_OK)
+		rc = dir_each(fd, match_past, s, err);
+	if (rc == MR_OK && s->failed)
+		rc = mr_nomem(err);
+	if (rc == MR_OK && s->names.n > 1)
+		qsort(s->names.v, s->names.n, sizeof(*s->names.v), by_end);
+	for (size_t i = 0; i < s->names.n && rc == MR_OK; i++)
+		tell_past(q, fd, s->names.v[i], fn, ctx);
+	return rc == MR_NOTFOUND ? MR_OK : rc;
+}
+
+/* A token does not say which month: all of them, in all queues. Only whoever settles a claim twice asks so. */
+static enum mr_rc
+past_of_token(struct maildir *md, struct past_search *s, void (*fn)(void *ctx, const struct past_claim *past),
+    void *ctx, struct mr_error *err)
+{
+	mr_auto(mr_names_done) struct mr_names queues = { 0 };
+
+	enum mr_rc rc = queue_names(md, &queues, err);
+	for (size_t i = 0; i < queues.n && rc == MR_OK; i++) {
+		mr_auto(queue_done) struct queue q = QUEUE_INIT;
+		mr_auto(sys_close_fd) int fd = -1;
+		mr_auto(mr_names_done) struct mr_names months = { 0 };
+		rc = queue_open_any(&q, md, queues.v[i], err);
+		if (rc == MR_OK)
+			rc = dir_open(q.fd, "past", &fd, err);
+		if (rc == MR_OK)
+			rc = queue_names_in(fd, &months, err);
+		for (size_t k = 0; k < months.n && rc == MR_OK && s->names.n == 0; k++) {
+			char path[32];
+			(void)snprintf(path, sizeof(path), "past/%.24s", months.v[k]);
+			rc = past_in(&q, path, s, fn, ctx, err);
+		}
+		if (rc == MR_NOTFOUND || (rc != MR_OK && shared_skip(md, err, "queues/%s", queues.v[i])))
+			rc = MR_OK;
+	}
+	return rc;
+}
+
+enum mr_rc
+maildir_queue_past(struct mr_room *room, const char *queue, const char *id, const char *token,
+    void (*fn)(void *ctx, const struct past_claim *past), void *ctx, struct mr_error *err)
+{
+	mr_auto(queue_done) struct queue q = QUEUE_INIT;
+	struct past_search s = { .id = id, .token = token };
+	char path[32];
+	enum mr_rc rc;
+
+	if (id == NULL) {
+		rc = past_of_token(maildir_of(room), &s, fn, ctx, err);
+	} else {
+		past_folder(id, path);
+		rc = queue_open_any(&q, maildir_of(room), queue, err);
+		if (rc == MR_OK)
+			rc = past_in(&q, path, &s, fn, ctx, err);
+	}
+	mr_names_done(&s.names);
+	return rc;
+}
+
+void
+past_remove(const struct queue *q, const char *id)
+{
+	mr_auto(sys_close_fd) int past_fd = -1;
+	mr_auto(mr_names_done) struct mr_names months = { 0 };
+	struct mr_error ignored = { 0 };
+
+	if (dir_open(q->fd, "past", &past_fd, &ignored) != MR_OK || queue_names_in(past_fd, &months, &ignored) != MR_OK)
+		return;
+	for (size_t i = 0; i < months.n; i++) {
+		mr_auto(sys_close_fd) int fd = -1;
+		struct past_search s = { .id = id };
+		if (dir_open(past_fd, months.v[i], &fd, &ignored) == MR_OK)
+			(void)dir_each(fd, match_past, &s, &ignored);
+		for (size_t k = 0; k < s.names.n; k++)
+			(void)sys_unlink(fd, s.names.v[k]);
+		mr_names_done(&s.names);
+		if (id == NULL)
+			(void)sys_rmdir(past_fd, months.v[i]);
+	}
+	if (id == NULL)
+		(void)sys_rmdir(q->fd, "past");
+}
