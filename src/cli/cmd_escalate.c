@@ -108,9 +108,8 @@ run_show(struct cli *cli)
 	enum mr_rc rc = mr_escalation_get(cli->room, cli->argv[0], &e, &err);
 
 	if (rc == MR_NOTFOUND)
-		(void)mr_hint(&err,
-		    "mailroom escalate list shows them; if it is a text: mailroom escalate new %s %.80s", cli->subword,
-		    cli->argv[0]);
+		(void)mr_hint(&err, "mailroom escalate list shows them; if it is a text: mailroom escalate new %s ...",
+		    cli->subword);
 	if (rc != MR_OK)
 		return cli_fail(cli, &err);
 	if (cli->json) {

@@ -152,7 +152,7 @@ exits 5 'purging it again' mr --as alice purge "$p"
 same '' "$(grep -rl hunter2 .mailroom/agents)" 'a retry with its key does not bring it back'
 mr doctor --fix >/dev/null 2>&1
 same '' "$(grep -rl hunter2 .mailroom)" 'nor does doctor'
-q=$(send alice bob 'one more'); mr --as operator purge --json "$q" >out
+q=$(send alice bob 'one more'); user --as operator purge --json "$q" >out
 same 'bob 2' "$(jq -r '(.told | join(" ")) + " " + (.removed | tostring)' out)" 'the operator may, and JSON tells the same'
 mr --as bob drain --json >out; says out 'by operator' 'the notice says who did it'
 # a copy in a linked room

@@ -193,6 +193,9 @@ work_one(struct worker *w, bool may_kill, bool *ret_empty, struct mr_error *err)
 	enum mr_rc rc = run(w, OP_RECV, may_kill, take, &got, err);
 	const char *at = buf_z(&got.out), *line = rc == MR_OK ? take_line(&at, tag) : NULL;
 
+	if (line && strncmp(line, "{\"state\":\"empty\"", strlen("{\"state\":\"empty\"")) == 0)
+		line =
+		    NULL; /* not work: what is left in the queue, also told by a command that was killed right after */
 	*ret_empty = got.exit_code == EXIT_NOTHING;
 	if (rc == MR_OK && !may_kill && !line && !*ret_empty)
 		return mr_fail(err, MR_IO, "work cannot be taken any more: 'mailroom recv queue:work' exits with %d",
