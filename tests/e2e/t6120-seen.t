@@ -80,7 +80,15 @@ after './my-wrapper' "$text" >/dev/null
 same '' "$(prompt)" 'and its own result comes by any name'
 three helper; prompt >/dev/null; text=$(tool drain)
 same '' "$(after 'mailroom drain' "$text" '"agent_id":"a1"')" 'a helper is told nothing'
-same 0 "$(prompt | told helper)" 'and what it saw was seen'
+same 0 "$(unread web)" 'and is not disturbed in what it does'
+after 'mailroom who' 'web' '"agent_id":"a1"' >/dev/null
+same 0 "$(unread web)" 'also by its next call'
+same 3 "$(prompt | told helper)" 'but what it consumed is announced to its session'
+after 'mailroom drain' "$(tool drain)" >/dev/null
+three quoted; prompt >/dev/null; text=$(tool drain)
+after 'mailroom drain' "$text" '"agent_id":"a1"' >/dev/null
+event PostToolUse "\"tool_name\":\"Agent\",\"tool_input\":{\"prompt\":\"x\"},\"tool_response\":{\"content\":$(printf '%s' "$text" | jq -Rs .)}" >/dev/null
+same 0 "$(prompt | told quoted)" 'except for what it handed on with its id'
 "$BIN" --as web send bob -m 'for bob' </dev/null >/dev/null 2>&1
 tool --as bob drain >/dev/null; after 'mailroom --as bob drain' '' >/dev/null
 same 0 "$(unread bob)" 'mail of another agent is left as it is'

@@ -197,6 +197,8 @@ confirm(struct cli *cli, const struct harness *harness, const struct event *even
 		return;
 	if (tool || event->moment == MOMENT_START)
 		mr_confirm_begin(cli->room, &cli->self, harness_name(harness), tool);
+	if (event->subagent) /* what a helper got, the session itself did not */
+		return;
 	mr_confirm(cli->room, &cli->self, event->result.ptr, event->result.len, !tool || event->mailroom);
 }
 
