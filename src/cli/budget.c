@@ -198,14 +198,16 @@ budget_turn(struct cli *cli, const struct mr_message *msg, bool *brief)
 	mr_auto(buf_done) struct buf piece = BUF_INIT;
 
 	cli->budget.thread = true;
-	if (!*brief) {
-		text_message(cli, &piece, msg);
-		if (piece.failed) {
-			cli->out.failed = true;
-			return;
-		}
-		*brief = !fits_whole(cli, (int64_t)utf8_chars(buf_str(&piece)));
+	if (*brief) {
+		(void)budget_line(cli, msg);
+		return;
 	}
+	text_message(cli, &piece, msg);
+	if (piece.failed) {
+		cli->out.failed = true;
+		return;
+	}
+	*brief = !fits_whole(cli, (int64_t)utf8_chars(buf_str(&piece)));
 	if (!*brief)
 		(void)budget_message(cli, msg, 0);
 	else if (cli->budget.shown + cli->budget.cut > 0 ||
@@ -239,20 +241,20 @@ add_note(struct cli *cli, const char *noun, const char *how)
 	add_counted(cli, buf_str(&note));
 }
 
-/* What the signs of the lines mean: only those that are there. */
-static void
-add_legend(struct cli *cli)
+void
+budget_legend(struct cli *cli)
 {
 	static const struct {
 		unsigned mark;
-		const char *text;
-	} signs[] = { { LINE_UNREAD, "● unread" }, { LINE_READ, "○ read" }, { LINE_URGENT, "! high or urgent" },
-		{ LINE_PINNED, "F pinned" } };
+		const char *text, *own; /* of mail to this agent, of what it sent */
+	} signs[] = { { LINE_UNREAD, "● unread", "● waits" }, { LINE_READ, "○ read", "○ waits for nobody" },
+		{ LINE_URGENT, "! high or urgent", "! high or urgent" }, { LINE_PINNED, "F pinned", "F pinned" } };
 	mr_auto(buf_done) struct buf line = BUF_INIT;
 
 	for (size_t i = 0; i < sizeof(signs) / sizeof(signs[0]); i++)
 		if (cli->budget.marks & signs[i].mark)
-			buf_addf(&line, "%s%s", line.len > 0 ? ", " : "", signs[i].text);
+			buf_addf(
+			    &line, "%s%s", line.len > 0 ? ", " : "", cli->budget.own ? signs[i].own : signs[i].text);
 	buf_addc(&line, '\n');
 	add_counted(cli, buf_str(&line));
 	cli->budget.marks = 0;
@@ -270,7 +272,7 @@ budget_end(struct cli *cli, const char *noun, const char *how)
 		b->open = false;
 	}
 	if (b->marks && !cli->json)
-		add_legend(cli);
+		budget_legend(cli);
 	if (b->left > 0 && !cli->json)
 		add_note(cli, noun, how);
 }

@@ -282,6 +282,8 @@ bool budget_message(struct cli *cli, const struct mr_message *msg, int64_t cut_c
 void budget_turn(struct cli *cli, const struct mr_message *msg, bool *brief);
 /* Counts what is not even tried: its length is unknown. */
 void budget_left(struct cli *cli, size_t pieces);
+/* What the signs of the lines mean, only those in budget.marks. budget_end does it, too. */
+void budget_legend(struct cli *cli);
 /* Closes the fence; when something was left out, one line says how much and how to get it. `how`: "mailroom drain
  * again". */
 void budget_end(struct cli *cli, const char *noun, const char *how);

@@ -180,32 +180,54 @@ note_sent(void *ctx, const struct mr_message *msg)
 }
 
 struct became {
-	struct mr_names agents, states; /* side by side */
+	const char *queue;             /* the message is work of that queue, and has no other recipient */
+	struct mr_names names, states; /* side by side, one state for each recipient */
 	bool failed;
 };
 
 static void
 became_done(struct became *b)
 {
-	mr_names_done(&b->agents);
+	mr_names_done(&b->names);
 	mr_names_done(&b->states);
+}
+
+/* Of several facts about one recipient the last word counts; -1: not what became of it, but how. */
+static int
+finality(const char *state)
+{
+	static const char *const how[] = { "sent", "announced", "came back", "released" };
+	static const char *const waiting[] = { "unread", "held", "pending", "carried", "ready", "claimed", "delayed" };
+
+	for (size_t i = 0; i < sizeof(how) / sizeof(how[0]); i++)
+		if (strcmp(state, how[i]) == 0)
+			return -1;
+	for (size_t i = 0; i < sizeof(waiting) / sizeof(waiting[0]); i++)
+		if (strcmp(state, waiting[i]) == 0)
+			return 0;
+	return strcmp(state, "answered") == 0 ? 2 : 1;
 }
 
 static void
 note_state(void *ctx, const struct mr_trail *fact)
 {
 	struct became *b = ctx;
+	const char *name = b->queue ? b->queue : fact->agent;
 
-	if (strcmp(fact->state, "sent") == 0) /* that is the copy at hand */
+	if (finality(fact->state) < 0)
 		return;
-	b->failed |= !names_add(&b->agents, str_of(fact->agent)) || !names_add(&b->states, str_of(fact->state));
-}
+	for (size_t i = 0; i < b->names.n; i++) {
+		if (strcmp(b->names.v[i], name) != 0)
+			continue;
+		char *state = finality(fact->state) > finality(b->states.v[i]) ? strdup(fact->state) : NULL;
 
-static bool
-is_waiting(const char *state)
-{
-	return strcmp(state, "unread") == 0 || strcmp(state, "held") == 0 || strcmp(state, "pending") == 0 ||
-	       strcmp(state, "carried") == 0;
+		if (state) {
+			free(b->states.v[i]);
+			b->states.v[i] = state;
+		}
+		return;
+	}
+	b->failed |= !names_add(&b->names, str_of(name)) || !names_add(&b->states, str_of(fact->state));
 }
 
 /* "read", or "2 read, 1 unread". */
@@ -246,14 +268,14 @@ print_sent(struct cli *cli, struct mr_message *msg, const struct became *b)
 		json_message_keys(&j, msg, cli->room, false);
 		json_key(&j, "became");
 		json_open(&j, '{');
-		for (size_t i = 0; i < b->agents.n; i++)
-			json_key_str(&j, b->agents.v[i], b->states.v[i]);
+		for (size_t i = 0; i < b->names.n; i++)
+			json_key_str(&j, b->names.v[i], b->states.v[i]);
 		json_close(&j);
 		out_json_line(cli, &j);
 		return;
 	}
 	for (size_t i = 0; i < b->states.n; i++)
-		waits |= is_waiting(b->states.v[i]);
+		waits |= finality(b->states.v[i]) == 0;
 	msg->flags = waits ? msg->flags & ~(unsigned)MR_SEEN : msg->flags | MR_SEEN;
 	text_line(cli, &line, msg);
 	if (line.len > 0 && b->states.n > 0) {
@@ -278,6 +300,8 @@ show_sent(struct cli *cli, const char *id, int *ret_code)
 
 	if (rc == MR_NOTFOUND) /* purged this very moment */
 		return true;
+	if (rc == MR_OK && msg.to.n == 1 && msg.cc.n == 0 && strncmp(msg.to.v[0], "queue:", strlen("queue:")) == 0)
+		b.queue = msg.to.v[0];
 	if (rc == MR_OK)
 		(void)mr_why(cli->room, &cli->self, id, note_state, &b, &ignored);
 	if (rc == MR_OK && b.failed)

@@ -103,11 +103,12 @@ is_quiet(struct mr_injection *inj, const char *id)
 
 	if (still) {
 		still->counted = told->counted;
+		still->unreadable = told->unreadable;
 		still->at_s = told->at_s;
 	} else {
 		inj->failed = true;
 	}
-	inj->quiet += quiet;
+	inj->quiet += quiet && !told->unreadable;
 	return quiet;
 }
 
@@ -387,6 +388,7 @@ remember(struct mr_injection *inj, const struct inject_item *item, bool *ret_new
 		return false;
 	*ret_news = true;
 	now->counted = !item->listed;
+	now->unreadable = item->unreadable;
 	now->again = item->listed && (item->priority == MR_URGENT || item->handoff);
 	now->at_s = now->again ? clock_now_ms() / 1000 : 0;
 	return true;

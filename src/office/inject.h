@@ -36,10 +36,11 @@ struct inject_due {
 struct announced {
 	struct announced_id {
 		char id[MR_ID_LEN + 1];
-		bool again;   /* it is to be told until it is read: urgent, a hand-off */
-		int64_t at_s; /* of these: when it was told last */
-		bool counted; /* only as one of several more: it is still to be listed, but wakes nobody any more */
-	} * v;                /* sorted by id */
+		bool again;      /* it is to be told until it is read: urgent, a hand-off */
+		int64_t at_s;    /* of these: when it was told last */
+		bool counted;    /* only as one of several more: it is still to be listed, but wakes nobody any more */
+		bool unreadable; /* no mail that a command could show */
+	} * v;                   /* sorted by id */
 	size_t n, cap;
 	bool fresh; /* nothing was remembered for this life */
 };

@@ -87,6 +87,7 @@ parse(struct mr_str text, struct announced *ret)
 			    at_s <= INT64_MAX)
 				told->at_s = (int64_t)at_s;
 			told->counted = len > MR_ID_LEN && line.ptr[MR_ID_LEN] == '-';
+			told->unreadable = len > MR_ID_LEN && line.ptr[MR_ID_LEN] == '!';
 		}
 		text.ptr += step;
 		text.len -= step;
@@ -111,7 +112,7 @@ announced_load(struct mr_room *room, const struct mr_self *self, struct announce
 static void
 add_line(struct buf *out, const struct announced_id *told)
 {
-	buf_addf(out, "%s%s", told->id, told->again ? "+" : told->counted ? "-" : "");
+	buf_addf(out, "%s%s", told->id, told->again ? "+" : told->counted ? "-" : told->unreadable ? "!" : "");
 	if (told->again)
 		buf_addf(out, "%lld", (long long)told->at_s);
 	buf_addc(out, '\n');

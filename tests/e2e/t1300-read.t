@@ -133,16 +133,30 @@ silent_about out '^Thread: ' 'which thread it is is not repeated'
 silent_about out ' ID' 'hints can be typed'
 exits 0 'thread --brief' mr --as bob thread --brief "$a"
 silent_about out '^turn' 'is lines only'
+same 63 "$(grep -cE '^[0-9a-z]{6} ' out)" 'one for each message'
+silent_about out '^cut' 'none of them cut'
 check 'the original is marked replied' sh -c "ls .mailroom/agents/bob/cur .mailroom/agents/bob/.Archive*/cur | grep '$a.mr:2,RS'"
 # ---- sent: what became of each ----
 room alice bob carol
+mr --as alice queue create work >/dev/null 2>&1
+w=$("$BIN" --as alice send queue:work -m 'to do' </dev/null 2>/dev/null)
+exits 0 'sent' mr --as alice sent
+says out '● .*to do  \(ready\)$' 'work that nobody took waits'
+token=$(mr --as bob recv queue:work --json | jq -r .token); mr --as bob release "$token" >/dev/null 2>&1
+token=$(mr --as bob recv queue:work --json | jq -r .token); mr --as bob done "$token" -m 'all done' >/dev/null 2>&1
+mr --as alice sent --json >out
+same '{"queue:work":"answered"}' "$(jq -c "select(.id == \"$w\").became" out)" 'a recipient has one state'
+f=$("$BIN" --as alice send queue:work -m 'cannot be done' </dev/null 2>/dev/null)
+token=$(mr --as bob recv queue:work --json | jq -r .token); mr --as bob fail "$token" --reason no >/dev/null 2>&1
+exits 0 'sent' mr --as alice sent
+says out '○ .*cannot be done  \(failed\)$' 'a bounce is no answer'
 one=$(send alice bob 'for bob'); both=$("$BIN" --as alice send bob carol -m 'for both' 2>/dev/null </dev/null)
 mr --as bob read "$one" >/dev/null; mr --as bob archive "$both" --include-unread >/dev/null
 exits 0 'sent' mr --as alice sent
 says out '^--- below is what you sent' 'is not framed as text from others'
 says out "^${one#????????????????????} +○ .*\(read\)$" 'one that was read'
 says out "^${both#????????????????????} +● .*\((1 archived, 1 unread|1 unread, 1 archived)\)$" 'one that waits for somebody'
-says out '^● unread, ○ read$' 'with a legend of the signs that are there'
+says out '^● waits, ○ waits for nobody$' 'with a legend of the signs that are there'
 exits 0 'sent --json' mr --as alice sent --json
 same 'archived unread' "$(jq -r "select(.id==\"$both\").became|\"\(.bob) \(.carol)\"" out)" 'in JSON for each recipient'
 exits 0 'inbox' mr --as carol inbox

@@ -171,6 +171,12 @@ says err 'skipped' 'tells of it'
 send alice bob 'readable' >/dev/null
 exits 0 'mail beside it does' mr --as bob wait --timeout 1s
 says out 'readable' 'and is listed'
+echo junk >.mailroom/agents/bob/new/1794725999.junk; chmod 600 .mailroom/agents/bob/new/*; mr --as bob check --inject >/dev/null
+exits 1 'doctor' mr doctor --json
+same 'bob/new/1794725999.01m7ezzzzzzzzzzzzzzzzzzzz1.mr bob/new/1794725999.junk' "$(jq -r 'select(.severity == "problem").path' out | sed 's,agents/,,' | sort | tr '\n' ' ' | sed 's/ $//')" 'says more, as they promise'
+send alice bob 'and another' >/dev/null; mr --as bob check --inject >/dev/null; send alice bob 'a third' >/dev/null
+mr --as bob check --inject >out
+says out '^Plus 2 more unread' 'a hook counts what inbox lists, and nothing else'
 
 # in the rooms of other programs
 state=$scratch/.chipset/state
@@ -190,5 +196,7 @@ for spec in "chipset:$state" "handoff:$scratch/h" "workspace:$scratch/w"; do
 	says out 'cannot be read' "$kind: tells of it"
 	exits 0 "$kind: the hook after it" mr --room "$spec" --as bob check --inject
 	same '' "$(cat out)" "$kind: does not"
+	"$BIN" --room "$spec" doctor </dev/null >out 2>&1
+	says out '^PROBLEM' "$kind: doctor says more"
 done
 finish

@@ -38,6 +38,8 @@ add_text(struct listing *l, const struct mr_message *msg)
 	const char *type = gt_type(msg);
 	bool notable = strcmp(type, "notification") != 0;
 
+	l->cli->budget.marks |=
+	    (msg->flags & MR_SEEN ? LINE_READ : LINE_UNREAD) | (msg->priority >= MR_HIGH ? LINE_URGENT : 0);
 	buf_addf(&l->text, "%zu. %s ", l->n, msg->flags & MR_SEEN ? "○" : "●");
 	gt_clean(&l->text, msg->subject);
 	buf_addf(&l->text, "%s%s%s", notable ? " [" : "", notable ? type : "", notable ? "]" : "");
@@ -95,6 +97,7 @@ list(struct listing *l, struct mr_scan *scan, const char *heading, const char *n
 		return EXIT_DONE;
 	}
 	out_fenced(cli, &l->text);
+	budget_legend(cli);
 	return EXIT_DONE;
 }
 

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 struct inspection {
+	struct mr_room *room;
 	struct handoff *h;
 	int root_fd;
 	struct findings f;
@@ -131,6 +132,43 @@ inspect_registry(struct inspection *x, struct mr_error *err)
 	return MR_OK;
 }
 
+/* ---- Mail that no command can read ---- */
+
+static void
+tell_unreadable(void *ctx, const char *path, const struct mr_error *err)
+{
+	struct inspection *x = ctx;
+
+	if (strcmp(path, "registry.json") == 0)
+		return; /* inspect_registry tells of that */
+	findings_say(&x->f,
+	    &(struct mr_finding){ .severity = MR_PROBLEM,
+		.code = "messages",
+		.path = path,
+		.why = "it is damaged, or another program put it there: commands pass it over, and say so",
+		.fix = "look at it; put it right, or move it out of the mailbox" },
+	    "%s", err->message);
+}
+
+static bool
+pass_over(void *ctx, const struct mr_message *msg)
+{
+	(void)ctx;
+	(void)msg;
+	return true;
+}
+
+static void
+inspect_mail(struct inspection *x, const char *box)
+{
+	struct scan_request want = {
+		.folders = MR_INBOX, .depth = SCAN_BODIES, .trouble = tell_unreadable, .trouble_ctx = x
+	};
+	struct mr_error ignored = { 0 };
+
+	(void)handoff_scan(x->room, box, &want, pass_over, NULL, &ignored);
+}
+
 /* ---- What interrupted sends left behind ---- */
 
 static bool
@@ -157,6 +195,7 @@ look_into(void *ctx, const struct dir_entry *e)
 		findings_leftover(&x->f, x->root_fd, e->name, e->name);
 	if (!handoff_has_mailbox(x->h, e->name))
 		return true;
+	inspect_mail(x, e->name);
 	(void)snprintf(path, sizeof path, "%s/tmp", e->name);
 	if (dir_open(x->root_fd, path, &fd, &ignored) != MR_OK)
 		return true;
@@ -190,7 +229,7 @@ handoff_inspect(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, st
 {
 	mr_auto(registry_done) struct registry r = { 0 };
 	struct inspection x = {
-		.h = handoff_of(room), .f = findings_begin(fix, fn, ctx), .registry = &r, .tmp_fd = -1
+		.room = room, .h = handoff_of(room), .f = findings_begin(fix, fn, ctx), .registry = &r, .tmp_fd = -1
 	};
 	enum mr_rc rc = handoff_root(x.h, false, &x.root_fd, err);
 

@@ -12,20 +12,23 @@
 #define BEGINNING ((size_t)8 << 10)
 #define KEYWORDS_MAX ((size_t)64 << 10)
 
+static const char junk_why[] =
+    "another program or a hand put it there: every command that looks through the mailbox passes it over, and says so";
 static const char torn_why[] =
     "a power cut on storage that is not power safe leaves such files, or a program that wrote "
     "into the folder itself: what it said is lost, its sender may have it in .Sent";
 
-/* It holds nothing that anybody could read, and nobody is writing it any more. */
+/* It holds no message that anybody could read, and nobody is writing it any more. */
 static void
-take_torn(struct inspection *in, int dir_fd, const char *name, const struct stat *st, const char *what)
+take_torn(struct inspection *in, int dir_fd, const char *name, const struct stat *st, const char *why, const char *what)
 {
 	const char *path = buf_z(&in->path);
-	struct mr_finding torn = { .severity = MR_PROBLEM, .code = "messages", .path = path, .why = torn_why };
+	struct mr_finding torn = { .severity = MR_PROBLEM, .code = "messages", .path = path, .why = why };
 
 	in->mail++;
 	if (findings_age_ms(st) < FINDINGS_STRAY_MS || findings_in_use(dir_fd, name)) {
-		torn.fix = "it is young: once it is 36 hours old, mailroom doctor --fix moves it to the attic";
+		torn.fix =
+		    "it is young: look at it; once it is 36 hours old, mailroom doctor --fix moves it to the attic";
 		findings_say(&in->f, &torn, "'%s' %s", path, what);
 		return;
 	}
@@ -41,6 +44,16 @@ read_beginning(int dir_fd, const char *name, char text[BEGINNING])
 	return fd < 0 ? -1 : sys_read(fd, text, BEGINNING);
 }
 
+/* As every command that reads it finds. */
+static bool
+is_junk(struct mr_str head)
+{
+	mr_auto(mr_message_done) struct mr_message msg = { 0 };
+	struct mr_error ignored = { 0 };
+
+	return message_parse(head, "", MESSAGE_HEADERS, &msg, &ignored) == MR_CORRUPT;
+}
+
 static void
 check_text(struct inspection *in, int dir_fd, const char *name, const struct stat *st, bool ours)
 {
@@ -53,7 +66,11 @@ check_text(struct inspection *in, int dir_fd, const char *name, const struct sta
 	const char *nul = memchr(text, '\0', head.len);
 
 	if (nul && !message_headers_complete((struct mr_str){ text, (size_t)(nul - text) })) {
-		take_torn(in, dir_fd, name, st, "has zero bytes where its header lines should be");
+		take_torn(in, dir_fd, name, st, torn_why, "has zero bytes where its header lines should be");
+		return;
+	}
+	if (is_junk(head)) {
+		take_torn(in, dir_fd, name, st, junk_why, "is not a message: there is no header line");
 		return;
 	}
 	if (!ours || (size_t)n == sizeof text || message_headers_complete(head))
@@ -146,7 +163,7 @@ inspect_mail(struct inspection *in, int dir_fd, const char *name, const struct s
 	if (!name_parse(str_of(name), &parts))
 		return;
 	if (st->st_size == 0)
-		take_torn(in, dir_fd, name, st, "is empty");
+		take_torn(in, dir_fd, name, st, torn_why, "is empty");
 	else
 		check_text(in, dir_fd, name, st, parts.ours);
 	if (parts.ours)
