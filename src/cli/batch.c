@@ -5,6 +5,7 @@
  * when all of it is durable, and before the next is sent: whoever reads an id has the promise.
  */
 #include "cli/batch.h"
+#include "cli/draft.h"
 #include "base/error.h"
 #include "base/sys.h"
 #include "nudges.h"
@@ -146,9 +147,12 @@ flush(struct batch *b)
 
 	mr_send_many(b->cli->room, &b->cli->self, b->drafts, b->drafts_n, b->sent);
 	for (size_t i = 0; i < b->entries_n; i++) {
-		const struct mr_sent *sent = b->entries[i].err ? NULL : &b->sent[next++];
+		const struct mr_draft *draft = b->entries[i].err ? NULL : &b->drafts[next];
+		struct mr_sent *sent = b->entries[i].err ? NULL : &b->sent[next++];
 		bool fine = sent && sent->rc == MR_OK;
 
+		if (fine && !draft->dry_run && (draft->thread || draft->reply_to))
+			draft_note_limited(b->cli, &sent->receipt);
 		print_line(b, b->entries[i].line, sent, fine ? &none : sent ? &sent->error : b->entries[i].err);
 	}
 	bool told = cli_flush(b->cli);

@@ -188,7 +188,7 @@ run_create(struct cli *cli)
 static int
 run_link(struct cli *cli)
 {
-	const char *word = cli->argv[0];
+	const char *word = cli->argc > 0 ? cli->argv[0] : "list"; /* looking costs nothing */
 
 	if (strcmp(word, "list") == 0) {
 		cli->subword = "list";
@@ -294,7 +294,6 @@ const struct cmd cmd_link = {
 	.about = link_about,
 	.examples = link_examples,
 	.exits = "45",
-	.min_args = 1,
 	.max_args = 4,
 	.run = run_link,
 };

@@ -41,9 +41,9 @@ run(struct cli *cli)
 	struct mr_error err = { 0 };
 	struct mr_receipt receipt = { 0 };
 	enum mr_rc rc = mr_reply(cli->room, &cli->self, cli->argv[0], &draft, opt_flag(cli, "all"), &receipt, &err);
-	code = draft_report(cli, &draft, rc, &receipt, &err);
 	if (rc == MR_OK)
-		draft_warn_limited(cli, &draft, &receipt);
+		draft_note_limited(cli, &receipt);
+	code = draft_report(cli, &draft, rc, &receipt, &err);
 	mr_receipt_done(&receipt);
 	return code;
 }

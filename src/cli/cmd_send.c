@@ -194,10 +194,10 @@ run(struct cli *cli)
 	struct mr_error err = { 0 };
 	struct mr_receipt receipt = { 0 };
 	enum mr_rc rc = mr_send(cli->room, &cli->self, &draft, &receipt, &err);
-	code = draft_report(cli, &draft, rc, &receipt, &err);
 	/* The first of a thread has woken nobody yet; where there are no threads each is one of many. */
-	if (rc == MR_OK && (draft.thread || draft.reply_to || !mr_room_has_lives(cli->room)))
-		draft_warn_limited(cli, &draft, &receipt);
+	if (rc == MR_OK && !draft.dry_run && (draft.thread || draft.reply_to || !mr_room_has_lives(cli->room)))
+		draft_note_limited(cli, &receipt);
+	code = draft_report(cli, &draft, rc, &receipt, &err);
 	mr_receipt_done(&receipt);
 	return code;
 }

@@ -207,14 +207,19 @@ tell_superseded(struct cli *cli, const struct mr_receipt *receipt)
 }
 
 void
-draft_warn_limited(struct cli *cli, const struct mr_draft *draft, const struct mr_receipt *receipt)
+draft_note_limited(struct cli *cli, struct mr_receipt *receipt)
 {
+	mr_auto(buf_done) struct buf line = BUF_INIT;
 	char why[MR_WAKE_WHY_MAX];
 
-	for (size_t i = 0; i < receipt->to.n && i < LIMITED_MAX && !draft->dry_run && !receipt->repeated; i++)
-		if (strpbrk(receipt->to.v[i], ":@") == NULL &&
-		    mr_wake_limited(cli->room, receipt->to.v[i], receipt->id, why))
-			cli_warn(cli, "stored for '%s'; %s", receipt->to.v[i], why);
+	for (size_t i = 0; i < receipt->to.n && i < LIMITED_MAX && receipt->id[0] && !receipt->repeated; i++) {
+		if (strpbrk(receipt->to.v[i], ":@") != NULL ||
+		    !mr_wake_limited(cli->room, receipt->to.v[i], receipt->id, why))
+			continue;
+		buf_clear(&line);
+		buf_addf(&line, "stored for '%s'; %s", receipt->to.v[i], why);
+		(void)names_add(&receipt->warnings, buf_str(&line)); /* out of memory: the mail is there all the same */
+	}
 }
 
 static void

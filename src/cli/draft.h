@@ -28,7 +28,8 @@ const char *const *draft_list(struct cli *cli, const char *option);
 /* Prints the id (or the error), who will not read it soon, and runs Notify:. Returns the exit code. */
 int draft_report(struct cli *cli, const struct mr_draft *draft, enum mr_rc rc, const struct mr_receipt *receipt,
     const struct mr_error *err);
-/* After it: whom the message does not wake now, because its thread has woken them too often. */
-void draft_warn_limited(struct cli *cli, const struct mr_draft *draft, const struct mr_receipt *receipt);
+/* Before it, after a send that goes on with a thread: adds to the warnings whom the message does not wake now, because
+ * the thread has woken them too often. */
+void draft_note_limited(struct cli *cli, struct mr_receipt *receipt);
 
 #endif

@@ -72,12 +72,14 @@ has_option(const struct cli *cli, struct mr_str name)
 static bool
 is_of_mailroom(const struct cli *cli, const char *hint)
 {
-	const char *command = strstr(hint, "mailroom ");
-
-	for (const char *p = hint; cli->gt && (p = strstr(p, "--")) != NULL && !(command && command < p);) {
+	for (const char *p = hint, *part = hint; cli->gt && (p = strstr(p, "--")) != NULL;) {
 		struct mr_str name = { p + 2, strspn(p + 2, "abcdefghijklmnopqrstuvwxyz-") };
 
-		if (name.len > 0 && !has_option(cli, name))
+		for (const char *semi = part; (semi = strchr(semi, ';')) != NULL && semi < p;)
+			part = ++semi;
+		const char *command = strstr(part, "mailroom "); /* an option behind it is its own */
+
+		if (name.len > 0 && !(command && command < p) && !has_option(cli, name))
 			return true;
 		p += 2 + name.len;
 	}

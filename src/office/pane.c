@@ -6,9 +6,9 @@
  *	no shell is in front (a shell would run the words), no dialog, twice idle in a row,
  *	then the notice, seen on the screen, then Enter, seen to have worked.
  *
- * To a model what is typed is the word of its user, so no byte of another agent is typed: only a notice of ours. The
- * nudge stays in the queue, and the hook of the prompt that the notice becomes, or the command that it names, shows it
- * inside the fence.
+ * To a model what is typed is the word of its user, so no text of another agent is typed: only a notice of ours, with
+ * the sender's name if it is a plain one. The nudge stays in the queue, and the hook of the prompt that the notice
+ *becomes, or the command that it names, shows it inside the fence.
  *
  * The socket and the pane come from the room, which other users may be able to write. A tmux client does what its
  * server says, also run a command, so only a server of our own user is asked. In a room that several users share, only
@@ -35,6 +35,7 @@
 #define SEEN_MOST_MS 20000 /* ... or it never stands still */
 #define SETTLE_MS 150      /* programs take an Enter right behind many letters for a part of a paste */
 #define ENTER_TRIES 3
+#define NAME_TYPED_MAX 40
 
 /* ---- Which one ---- */
 
@@ -66,7 +67,7 @@ struct typing { /* one nudge on its way */
 	struct mr_agent life;
 	struct record lines;
 	struct tmux tmux;
-	char notice[80]; /* what is typed; the number tells it from an earlier one on the screen */
+	char notice[160]; /* what is typed; the number tells it from an earlier one on the screen */
 	void *pane_lock;
 	int64_t deadline_ms;
 	char *why;
@@ -381,6 +382,33 @@ type_when_idle(struct typing *t)
 	return nudge_waits(t->room, t->agent, t->name) ? type_now(t) : PANE_GONE;
 }
 
+/* "[mailroom] nudge 39a2ed31 from bob waits for you, 3 in all: mailroom check --inject" */
+static void
+compose(struct typing *t, const char *number)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./";
+	struct mr_nudges *nudges = NULL;
+	struct mr_error ignored = { 0 };
+	char from[NAME_TYPED_MAX + sizeof " from "] = "", all[32] = "";
+	size_t n = 0;
+
+	if (mr_nudges_open(t->room, t->agent, false, &nudges, &ignored) == MR_OK)
+		n = mr_nudges_count(nudges);
+	for (size_t i = 0; i < n; i++) {
+		const char *name = mr_nudges_get(nudges, i)->from;
+		size_t len = strspn(name, plain);
+
+		if (strcmp(nudges_name(nudges, i), t->name) == 0 && len > 0 && len <= NAME_TYPED_MAX &&
+		    name[len] == '\0')
+			(void)snprintf(from, sizeof from, " from %s", name);
+	}
+	if (n > 1)
+		(void)snprintf(all, sizeof all, ", %zu in all", n);
+	(void)snprintf(t->notice, sizeof t->notice, "[mailroom] nudge %.8s%s waits for you%s: mailroom check --inject",
+	    number, from, all);
+	mr_nudges_close(nudges);
+}
+
 enum pane_result
 pane_type(struct mr_room *room, const char *agent, const char *name, const struct mr_nudge_options *options, char *why,
     size_t why_size)
@@ -394,8 +422,7 @@ pane_type(struct mr_room *room, const char *agent, const char *name, const struc
 		.why = why,
 		.why_size = why_size };
 
-	(void)snprintf(t.notice, sizeof t.notice, "[mailroom] nudge %.8s waits for you: mailroom check --inject",
-	    number ? number + 1 : "");
+	compose(&t, number ? number + 1 : "");
 	enum pane_result result = type_when_idle(&t);
 
 	if (t.pane_lock)

@@ -16,6 +16,7 @@ keys() { jq -r '"\(.from) \(.subject) \(.thread) \(.reply_to)"'; }
 # ---- making and removing ----
 fresh
 exits 0 'there are none' mr link list
+exits 0 'as link alone says' mr link
 says out 'no links' 'and that is said'
 exits 0 'a link to another room' mr link blue ./blue
 says out '@blue' 'says how to write there'

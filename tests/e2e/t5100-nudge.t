@@ -216,9 +216,9 @@ mr --as alice nudge stuck -m 'hello?' >stuck.out 2>stuck.err & stuck=$!
 words='naïve – ✓ 😀 "quoted" '\''single'\'' $(touch run) `touch run` \n \; %s #{pane_id} ~ end;'
 exits 0 'a nudge for an idle terminal' mr --as alice nudge raw -m "$words"
 says out '^typed and submitted' 'is typed'
-notice='^\[mailroom\] nudge [0-9a-f]{8} waits for you: mailroom check --inject$'
+notice='^\[mailroom\] nudge [0-9a-f]{8} from (alice|carol) waits for you(, [0-9]+ in all)?: mailroom check --inject$'
 tail -n 1 raw.lines >last; says last "$notice" 'as a notice of ours'
-silent_about raw.lines 'quoted|alice|touch' 'with no word of another agent in it'
+silent_about raw.lines 'quoted|touch' 'with no word of another agent in it but the name'
 same 1 "$(queued raw)" 'and the nudge is in the queue'
 exits 0 'the command of the notice' mr --as raw check --inject
 says out 'na.*quoted.* .single. .*touch run.*end;' 'shows it'
@@ -236,6 +236,7 @@ exits 0 'a plain reader of lines' mr --as alice nudge plain -m "$words"
 says out '^typed and submitted' 'is typed into'
 says plain.lines "$notice" 'the same way'
 exits 0 'a second one' mr --as alice nudge plain -m 'again'
+tail -n 1 plain.lines >last; says last 'from alice waits for you, 2 in all:' 'says how many wait'
 same '2 2' "$(wc -l <plain.lines | tr -d ' ') $(sort -u plain.lines | wc -l | tr -d ' ')" 'is told from the first, which is still on the screen'
 exits 1 'immediately into a terminal without echo' mr --as alice nudge deaf -m 'password' --mode immediate
 says err 'did not appear' 'says that it did not appear'

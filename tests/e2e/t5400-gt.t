@@ -364,6 +364,19 @@ says out '^✓ COMPLETED' 'is what its command calls COMPLETED'
 exits 0 'with its merge request' as gastown/polecats/nux done --status MERGED --mr mr-2
 says out '^✓ MERGED' 'it is more'
 exits 0 'who one is may stand behind gt' "$BIN" gt --as mayor mail inbox
+exits 0 'or within the words' "$BIN" gt mail --as mayor inbox
+exits 0 '--json may stand before the words' "$BIN" --as mayor gt --json mail send deacon -s 'early' -m x
+check 'and is that of the command' jq -e .id out
+exits 0 'help of the first word' "$BIN" gt mail --help
+says out 'gt mail inbox' 'lists the commands'
+exits 1 'the first word alone' "$BIN" --as mayor gt mail
+says err "which command of .gt mail.\? .*inbox, " 'names those that go on'
+exits 1 'mail to nobody' "$BIN" --as mayor gt mail send nobodyhere -s x -m y
+says err "with mailroom's own command, not with gt: .*--hold" 'a hint says whose option it names'
+exits 1 'gt escalate show of a text' "$BIN" --as mayor gt escalate show stopper
+says err 'gt escalate new show' 'says how to record it'
+exits 0 'as one' "$BIN" --as mayor gt escalate new list disk
+silent_about out 'new list' 'without the word'
 exits 0 'so may the room' "$BIN" gt --room "$scratch" --as=mayor mail inbox --json
 reply_to=$(mr --as deacon send mayor -s 'which topic?' -m x 2>/dev/null)
 printf 'Hygiene: refuse\n' >>.mailroom/room

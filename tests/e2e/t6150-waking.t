@@ -161,6 +161,12 @@ CLAUDE_CODE_SESSION_ID=p1 "$BIN" send beta --notify --thread "$(cat first)" -m '
 says err 'limited until [0-9:]* UTC: .beta. was not nudged' 'nor is anybody nudged for mail of that thread'
 says err "^mailroom: stored for 'beta'; wakes of this thread are limited until [0-9:]* UTC" 'the sender is told'
 mr --as beta why "$(cat out)" >why
+CLAUDE_CODE_SESSION_ID=p1 "$BIN" send beta --thread "$(cat first)" -m 'as JSON' --json </dev/null >json 2>/dev/null
+same 1 "$(jq '.warnings | map(select(test("limited until"))) | length' json)" 'also in JSON'
+printf '{"to":["beta"],"thread":"%s","body":"one of many"}\n' "$(cat first)" | CLAUDE_CODE_SESSION_ID=p1 "$BIN" send --batch >json 2>/dev/null
+same 1 "$(jq '.warnings // [] | map(select(test("limited until"))) | length' json)" 'and of a batch'
+last=$(mr --as beta inbox --json --limit 1 | jq -r .id); printf x | CLAUDE_CODE_SESSION_ID=p1 "$BIN" gt mail send beta -s x --reply-to "$last" --stdin >out2 2>err
+says err 'limited until' 'and of gt'
 says why 'unread.*; wakes of this thread are limited until [0-9:]* UTC' 'and so does why'
 same 2 "$(mr --as operator inbox --all --json | wc -l)" 'one notice a thread'
 # Nobody is told to stop: the waiters of the agents end with their sessions.

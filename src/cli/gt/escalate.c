@@ -103,6 +103,9 @@ run_escalate(struct cli *cli)
 
 	if (code != EXIT_DONE)
 		return code;
+	if (cli->argc > 1 &&
+	    strcmp(cli->argv[0], "new") == 0) /* as 'mailroom escalate new', for a text that begins with a verb */
+		cli->argv++, cli->argc--;
 	if (cli->argc > 0 && !join_operands(cli, &text))
 		cli->out.failed = true;
 	/* The reason may come from standard input, where no shell reads it; without operands, all of it does. */
@@ -224,8 +227,11 @@ run_show(struct cli *cli)
 	struct json j = JSON_INIT(&text);
 	struct mr_error err = { 0 };
 
-	if (mr_escalation_get(cli->room, cli->argv[0], &e, &err) != MR_OK)
+	if (mr_escalation_get(cli->room, cli->argv[0], &e, &err) != MR_OK) {
+		if (err.code == MR_NOTFOUND)
+			(void)mr_hint(&err, "gt escalate list shows them; if it is a text: gt escalate new show ...");
 		return cli_fail(cli, &err);
+	}
 	if (cli->json) {
 		json_one(cli, &j, &e);
 		gt_json_out(cli, &text);

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "cli/draft.h"
 #include "cli/gt/gt.h"
 
 static const char *const types[] = { "task", "scavenge", "notification", "reply", "escalation", NULL };
@@ -176,6 +177,8 @@ deliver(struct cli *cli, const struct mr_draft *draft, const char *type, bool pi
 
 	if (rc != MR_OK && rc != MR_INDOUBT)
 		return cli_fail(cli, &err);
+	if (draft->thread || draft->reply_to)
+		draft_note_limited(cli, &receipt);
 	cli->changed = true;
 	cli->done_id = receipt.id;
 	report(cli, draft, type, &receipt);
@@ -303,6 +306,7 @@ run_reply(struct cli *cli)
 
 	if (rc != MR_OK && rc != MR_INDOUBT)
 		return cli_fail(cli, &err);
+	draft_note_limited(cli, &receipt);
 	cli->changed = true;
 	cli->done_id = receipt.id;
 	fence_addf(&cli->out, "✓ Reply sent to %s\n  ID: %s\n",

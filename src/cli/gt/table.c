@@ -122,6 +122,39 @@ unknown(struct cli *cli, int argc, char **argv, int at)
 	return NULL;
 }
 
+/* "gt mail" is no command, but begins some: those are named. */
+static bool
+add_continuations(struct buf *out, const struct buf *words)
+{
+	for (size_t i = 0; gt_commands[i]; i++) {
+		const char *name = gt_commands[i]->name;
+
+		if (strncmp(name, buf_z(words), words->len) == 0 && name[words->len] == ' ')
+			buf_addf(out, "%s%s", out->len > 0 ? ", " : "", name + words->len + 1);
+	}
+	return out->len > 0;
+}
+
+/* No command was found. */
+static const struct cmd *
+incomplete(struct cli *cli, int argc, char **argv, int at)
+{
+	mr_auto(buf_done) struct buf words = BUF_INIT, more = BUF_INIT;
+	bool help = false;
+
+	for (int i = at + 1; i < argc; i++)
+		help |= strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0;
+	add_words(&words, argc, argv, at, 3);
+	if (strcmp(buf_z(&words), "gt") == 0) /* `gt --help` and nothing at all are about gt itself */
+		return &cmd_gt;
+	if (!add_continuations(&more, &words))
+		return unknown(cli, argc, argv, at);
+	if (help)
+		return &cmd_gt;
+	(void)cli_usage(cli, "which command of '%s'? %s", buf_z(&words), buf_z(&more));
+	return NULL;
+}
+
 const struct cmd *
 gt_command(struct cli *cli, int argc, char **argv, int *at)
 {
@@ -138,8 +171,8 @@ gt_command(struct cli *cli, int argc, char **argv, int *at)
 		most = n;
 		found = gt_commands[i];
 	}
-	if (!found) /* `gt --help` and nothing at all are about gt itself */
-		return *at + 1 < argc && argv[*at + 1][0] != '-' ? unknown(cli, argc, argv, *at) : &cmd_gt;
+	if (!found)
+		return incomplete(cli, argc, argv, *at);
 	*at += most;
 	return found;
 }
