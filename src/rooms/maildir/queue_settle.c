@@ -173,7 +173,7 @@ maildir_queue_settle(struct mr_room *room, const struct hold *hold, enum settle 
 	if (how != SETTLE_BACK)
 		rc = commit_flush(c.q.md, err);
 	if (rc == MR_OK)
-		past_keep(&c.q, &c.n, how);
+		past_keep(c.q.md, &c.q, &c.n.file, how);
 	return rc;
 }
 
