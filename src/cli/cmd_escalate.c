@@ -109,8 +109,8 @@ run_show(struct cli *cli)
 
 	if (rc == MR_NOTFOUND)
 		(void)mr_hint(&err,
-		    "mailroom escalate list shows them; if it is a text: mailroom escalate new %s %.80s", cli->subword,
-		    cli->argv[0]);
+		    "mailroom escalate list shows them; if it is a text: mailroom escalate new '%s %.80s'",
+		    cli->subword, cli->argv[0]);
 	if (rc != MR_OK)
 		return cli_fail(cli, &err);
 	if (cli->json) {

@@ -169,14 +169,28 @@ find_ending(struct mr_room *room, const struct mr_self *self, const char *what, 
 	return ret->found;
 }
 
+/* "done", "released", "failed" */
+static void
+say_settled(const struct ending *e, bool ours, const char *how, const char *at, struct mr_error *err)
+{
+	if (ours)
+		(void)mr_fail(err, MR_NOTFOUND, "'%s' was %s by you at %s", e->hold.id, how, at);
+	else
+		(void)mr_fail(err, MR_NOTFOUND, "'%s' was %s by '%s' at %s", e->hold.id, how, e->hold.agent, at);
+}
+
 /* It came back: the time was up, or a newer life took over. */
 static enum mr_rc
-say_came_back(const struct ending *e, const struct mr_self *self, const char *by, const char *at, struct mr_error *err)
+say_came_back(const struct ending *e, bool ours, unsigned life, const char *at, struct mr_error *err)
 {
-	bool older = strcmp(e->hold.agent, self->agent) == 0 && e->hold.life < self->life;
+	const char *why = ours && e->hold.life < life ? "a newer life took over" : "its lease ran out";
 
-	(void)mr_fail(err, MR_NOTFOUND, "the claim on '%s' by %s is over: %s at %s", e->hold.id, by,
-	    older ? "a newer life took over, and it went back" : "its lease ran out, and it went back", at);
+	if (ours)
+		(void)mr_fail(
+		    err, MR_NOTFOUND, "your claim on '%s' is over: %s, and it went back at %s", e->hold.id, why, at);
+	else
+		(void)mr_fail(err, MR_NOTFOUND, "the claim of '%s' on '%s' is over: %s, and it went back at %s",
+		    e->hold.agent, e->hold.id, why, at);
 	if (!*e->hold.queue)
 		return mr_hint(err, "it is in the inbox again: `mailroom recv` gives it anew");
 	return mr_hint(
@@ -186,28 +200,27 @@ say_came_back(const struct ending *e, const struct mr_self *self, const char *by
 static enum mr_rc
 say_ending(const struct ending *e, const struct mr_self *self, struct mr_error *err)
 {
-	char at[RFC3339_LEN + 1], by[MR_ADDRESS_MAX + 4] = "you";
+	bool ours = strcmp(e->hold.agent, self->agent) == 0;
+	char at[RFC3339_LEN + 1];
 
-	if (strcmp(e->hold.agent, self->agent) != 0)
-		(void)snprintf(by, sizeof(by), "'%s'", e->hold.agent);
 	time_rfc3339(e->ended_ms, at);
 	switch (e->how) {
 	case SETTLE_DONE:
-		(void)mr_fail(err, MR_NOTFOUND, "'%s' was done by %s at %s", e->hold.id, by, at);
+		say_settled(e, ours, "done", at, err);
 		return mr_hint(err, "nothing is left to do; `mailroom why %s` tells the rest", e->hold.id);
 	case SETTLE_LATER:
-		(void)mr_fail(err, MR_NOTFOUND, "'%s' was released by %s at %s", e->hold.id, by, at);
+		say_settled(e, ours, "released", at, err);
 		return *e->hold.queue ? mr_hint(err, "`mailroom recv queue:%s` gives the next", e->hold.queue)
 				      : mr_hint(err, "`mailroom recv` gives the next message");
 	case SETTLE_DEAD:
-		(void)mr_fail(err, MR_NOTFOUND, "'%s' failed at %s, held by %s", e->hold.id, at, by);
+		say_settled(e, ours, "failed", at, err);
 		return mr_hint(err, "it is kept: `mailroom dead list`");
 	case SETTLE_BACK:
 	case SETTLE_SEEN:
 	case SETTLE_ARCHIVE:
 		break;
 	}
-	return say_came_back(e, self, by, at, err);
+	return say_came_back(e, ours, self->life, at, err);
 }
 
 enum mr_rc

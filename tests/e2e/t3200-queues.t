@@ -293,7 +293,7 @@ says err "was released by you at 20" 'that is said'
 mr --as bob recv queue:q --lease 1 --json >out; work=$(token); sleep 1.2
 mr --as carol recv queue:q --json >out; other=$(token)
 exits 5 'after the lease' mr --as bob done "$work"
-says err "claim on .* by you is over: its lease ran out, and it went back at 20" 'that is said'
+says err "your claim on .* is over: its lease ran out, and it went back at 20" 'that is said'
 exits 0 'a result from stdin' sh -c "echo built | '$BIN' --as carol done '$other' -f -"
 same "carol" "$(mr --as alice inbox --json | jq -r 'select(.from == "carol") | .from')" 'goes to the sender, too'
 b=$(send bob queue:q 'my own'); mr --as bob recv queue:q --json >out
