@@ -736,7 +736,8 @@ MR_API void mr_fields_done(struct mr_fields *fields);
 struct mr_trail {             /* one fact about a message, with its evidence */
 	const char *agent;    /* whose copy, or "" */
 	const char *state;    /* "unread", "read", "archived", "held", "sent", "dead", "retried", "dropped", "purged",
-				 "pending", "nowhere"; in a linked room "carried", "read", "vanished" */
+				 "pending", "nowhere", "announced", "answered"; a claim that is over "done", "released",
+				 "failed",    "came back"; in a linked room "carried", "read", "vanished" */
 	const char *evidence; /* a sentence */
 };
 typedef void mr_trail_fn(void *ctx, const struct mr_trail *fact);

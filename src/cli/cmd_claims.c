@@ -176,9 +176,9 @@ static const char *const done_about[] = {
 	"finishes it.",
 	"Refused with exit code 4 or 5 when the claim is over: its lease ran out, a newer life of you took over, or it "
 	"was "
-	"settled before. Somebody else may be working on it then. For work of a queue it says which: done, released, "
+	"settled before. Somebody else may be working on it then. It says which: done, released, "
 	"failed or "
-	"run out, by whom and when.",
+	"run out, by whom and when (of your own mail for at least a month).",
 	NULL,
 };
 static const char *const done_examples[] = { CLAIM_EXAMPLE("done"), CLAIM_EXAMPLE("done -m 'all 214 pass'"), NULL };

@@ -8,8 +8,10 @@ static const struct opt no_opts[] = { OPT_END };
 static const char *const why_about[] = {
 	"Tells what happened to a message: for everyone it was sent to, whether it is unread, read, held, archived, "
 	"dead or gone, "
-	"and how that is known. For work of a queue it tells each claim that is over: by whom, since when, and how it "
-	"ended; for mail whether it was announced, and the answers to it. "
+	"and how that is known. It tells each claim that is over: by whom, since when, and how it "
+	"ended (on an agent's own mail for at least a month); when it was announced, as far as that is still known, "
+	"when "
+	"the file of mail that was read changed last, and the answers to it. "
 	"It claims no more than the evidence: a message in cur/ was shown, not understood.",
 	NULL,
 };

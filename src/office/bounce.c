@@ -78,7 +78,8 @@ references_of(struct buf *out, const struct mr_room *room, const struct mr_messa
 
 /* ---- Bounces ---- */
 
-/* A bounce never bounces, and nobody is told who is not there any more: then the letter is only kept. */
+/* A bounce never bounces, and nobody is told who is not there any more: then the letter is only kept. A sender that
+ * cannot be looked up now (an I/O error) is not gone: the delivery to it decides, and its error is told. */
 static bool
 wants_bounce(struct mr_room *room, const struct mr_message *failed)
 {
@@ -87,7 +88,8 @@ wants_bounce(struct mr_room *room, const struct mr_message *failed)
 
 	if (strcmp(failed->type, BOUNCE_TYPE) == 0 || address_check(str_of(failed->from), &ignored) != MR_OK)
 		return false;
-	return !room->driver->find_agent || room->driver->find_agent(room, failed->from, &sender, &ignored) == MR_OK;
+	return !room->driver->find_agent ||
+	       room->driver->find_agent(room, failed->from, &sender, &ignored) != MR_NOTFOUND;
 }
 
 bool

@@ -144,52 +144,83 @@ note_ending(void *ctx, const struct past_claim *past)
 	e->found = true;
 }
 
+/* `what` is a token, or an id, which may be short: then the agent's own mail says which is meant. */
 static bool
 find_ending(struct mr_room *room, const struct mr_self *self, const char *what, bool full, struct ending *ret)
 {
 	mr_auto(mr_names_done) struct mr_names queues = { 0 };
 	struct mr_error ignored = { 0 };
+	char id[MR_ID_LEN + 1];
 
 	*ret = (struct ending){ 0 };
 	if (!room->driver->queue_past)
 		return false;
-	if (token_valid(str_of(what))) {
+	if (token_valid(str_of(what)))
 		(void)room->driver->queue_past(room, NULL, NULL, what, note_ending, ret, &ignored);
-	} else if (full && settings_names(room, "queue", &queues, &ignored) == MR_OK) {
-		ret->agent = self->agent;
+	(void)snprintf(id, sizeof(id), "%s", what);
+	if (ret->found || (!full && mr_resolve_id(room, self->agent, what, 0, id, &ignored) != MR_OK))
+		return ret->found;
+	ret->agent = self->agent;
+	(void)room->driver->queue_past(room, "", id, NULL, note_ending, ret, &ignored);
+	if (!ret->found && office_queue_able(room, &ignored) == MR_OK &&
+	    settings_names(room, "queue", &queues, &ignored) == MR_OK)
 		for (size_t i = 0; i < queues.n; i++)
-			(void)room->driver->queue_past(room, queues.v[i], what, NULL, note_ending, ret, &ignored);
-	}
+			(void)room->driver->queue_past(room, queues.v[i], id, NULL, note_ending, ret, &ignored);
 	return ret->found;
+}
+
+/* "done", "released", "failed" */
+static void
+say_settled(const struct ending *e, bool ours, const char *how, const char *at, struct mr_error *err)
+{
+	if (ours)
+		(void)mr_fail(err, MR_NOTFOUND, "'%s' was %s by you at %s", e->hold.id, how, at);
+	else
+		(void)mr_fail(err, MR_NOTFOUND, "'%s' was %s by '%s' at %s", e->hold.id, how, e->hold.agent, at);
+}
+
+/* It came back: the time was up, or a newer life took over. */
+static enum mr_rc
+say_came_back(const struct ending *e, bool ours, unsigned life, const char *at, struct mr_error *err)
+{
+	const char *why = ours && e->hold.life < life ? "a newer life took over" : "its lease ran out";
+
+	if (ours)
+		(void)mr_fail(
+		    err, MR_NOTFOUND, "your claim on '%s' is over: %s, and it went back at %s", e->hold.id, why, at);
+	else
+		(void)mr_fail(err, MR_NOTFOUND, "the claim of '%s' on '%s' is over: %s, and it went back at %s",
+		    e->hold.agent, e->hold.id, why, at);
+	if (!*e->hold.queue)
+		return mr_hint(err, "it is in the inbox again: `mailroom recv` gives it anew");
+	return mr_hint(
+	    err, "another may be at work on it: stop, and change nothing more; `mailroom why %s` tells", e->hold.id);
 }
 
 static enum mr_rc
 say_ending(const struct ending *e, const struct mr_self *self, struct mr_error *err)
 {
 	bool ours = strcmp(e->hold.agent, self->agent) == 0;
-	const char *by = ours ? "you" : e->hold.agent;
 	char at[RFC3339_LEN + 1];
 
 	time_rfc3339(e->ended_ms, at);
 	switch (e->how) {
 	case SETTLE_DONE:
-		(void)mr_fail(err, MR_NOTFOUND, "'%s' was done by '%s' at %s", e->hold.id, by, at);
+		say_settled(e, ours, "done", at, err);
 		return mr_hint(err, "nothing is left to do; `mailroom why %s` tells the rest", e->hold.id);
 	case SETTLE_LATER:
-		(void)mr_fail(err, MR_NOTFOUND, "'%s' was released by '%s' at %s", e->hold.id, by, at);
-		return mr_hint(err, "`mailroom recv queue:%s` gives the next", e->hold.queue);
+		say_settled(e, ours, "released", at, err);
+		return *e->hold.queue ? mr_hint(err, "`mailroom recv queue:%s` gives the next", e->hold.queue)
+				      : mr_hint(err, "`mailroom recv` gives the next message");
 	case SETTLE_DEAD:
-		(void)mr_fail(err, MR_NOTFOUND, "'%s' failed at %s, held by '%s'", e->hold.id, at, by);
+		say_settled(e, ours, "failed", at, err);
 		return mr_hint(err, "it is kept: `mailroom dead list`");
 	case SETTLE_BACK:
 	case SETTLE_SEEN:
 	case SETTLE_ARCHIVE:
 		break;
 	}
-	(void)mr_fail(
-	    err, MR_NOTFOUND, "the claim of '%s' on '%s' ran out, and it went back at %s", by, e->hold.id, at);
-	return mr_hint(
-	    err, "another may be at work on it: stop, and change nothing more; `mailroom why %s` tells", e->hold.id);
+	return say_came_back(e, ours, self->life, at, err);
 }
 
 enum mr_rc

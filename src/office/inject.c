@@ -390,7 +390,7 @@ remember(struct mr_injection *inj, const struct inject_item *item, bool *ret_new
 	now->counted = !item->listed;
 	now->unreadable = item->unreadable;
 	now->again = item->listed && (item->priority == MR_URGENT || item->handoff);
-	now->at_s = now->again ? clock_now_ms() / 1000 : 0;
+	now->at_s = clock_now_ms() / 1000;
 	return true;
 }
 

@@ -37,7 +37,7 @@ struct announced {
 	struct announced_id {
 		char id[MR_ID_LEN + 1];
 		bool again;      /* it is to be told until it is read: urgent, a hand-off */
-		int64_t at_s;    /* of these: when it was told last */
+		int64_t at_s;    /* when it was told last; 0: unknown */
 		bool counted;    /* only as one of several more: it is still to be listed, but wakes nobody any more */
 		bool unreadable; /* no mail that a command could show */
 	} * v;                   /* sorted by id */

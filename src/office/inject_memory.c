@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * inject_memory.c - what was announced to a life: the ids that are still unread, one a line, with a plus, and when they
- * were told last, behind those that are told again until they are read, and a minus behind those that were only
- * counted. A new life knows nothing
- * and is told everything. Where it is kept: memory.h.
+ * inject_memory.c - what was announced to a life: the ids that are still unread, one a line, and when they were told
+ * last (unix seconds). Between the two is a plus for those that are told again until they are read, a minus for those
+ * that were only counted, an equals sign for the others; an older version wrote the time only behind a plus. A new life
+ * knows nothing and is told everything. Where it is kept: memory.h.
  */
 #include "base/error.h"
 #include "base/id.h"
@@ -82,7 +82,7 @@ parse(struct mr_str text, struct announced *ret)
 				break;
 			uint64_t at_s = 0;
 
-			if (told->again &&
+			if (len > MR_ID_LEN &&
 			    str_to_u64((struct mr_str){ line.ptr + MR_ID_LEN + 1, len - MR_ID_LEN - 1 }, &at_s) &&
 			    at_s <= INT64_MAX)
 				told->at_s = (int64_t)at_s;
@@ -112,10 +112,9 @@ announced_load(struct mr_room *room, const struct mr_self *self, struct announce
 static void
 add_line(struct buf *out, const struct announced_id *told)
 {
-	buf_addf(out, "%s%s", told->id, told->again ? "+" : told->counted ? "-" : told->unreadable ? "!" : "");
-	if (told->again)
-		buf_addf(out, "%lld", (long long)told->at_s);
-	buf_addc(out, '\n');
+	const char *kind = told->again ? "+" : told->counted ? "-" : told->unreadable ? "!" : "=";
+
+	buf_addf(out, "%s%s%lld\n", told->id, kind, (long long)told->at_s);
 }
 
 enum mr_rc

@@ -67,7 +67,7 @@ add_presence(struct buf *out, struct mr_room *room, const char *name)
 
 /* ---- Announced, answered ---- */
 
-/* The memory of a life keeps what is still unread, without times. */
+/* The memory of a life keeps what was unread when it was told something last. */
 static void
 tell_announced(struct trail *t, const struct place_of *place, const char *id)
 {
@@ -76,6 +76,7 @@ tell_announced(struct trail *t, const struct place_of *place, const char *id)
 	mr_auto(buf_done) struct buf evidence = BUF_INIT;
 	struct mr_error ignored = { 0 };
 	struct mr_self self = { 0 };
+	char at[RFC3339_LEN + 1];
 
 	if (!office_has_lives(t->room) || !t->room->driver->find_agent ||
 	    t->room->driver->find_agent(t->room, place->agent, &agent, &ignored) != MR_OK || agent.life == 0)
@@ -87,8 +88,14 @@ tell_announced(struct trail *t, const struct place_of *place, const char *id)
 	const struct announced_id *found = announced_find(&told, id);
 	if (!found)
 		return;
-	format_addf(&evidence, "%s to life %u of '%s'; when, nobody wrote down",
-	    found->counted ? "counted, not listed," : "listed", agent.life, place->agent);
+	format_addf(&evidence, "%s to life %u of '%s'", found->counted ? "counted, not listed," : "listed", agent.life,
+	    place->agent);
+	if (found->at_s > 0) {
+		time_rfc3339(found->at_s * 1000, at);
+		buf_addf(&evidence, "%s at %s", found->again ? ", last" : "", at);
+	} else {
+		buf_adds(&evidence, "; when, nobody wrote down");
+	}
 	tell(t, place->agent, "announced", buf_z(&evidence));
 }
 
@@ -148,14 +155,14 @@ tell_place(void *ctx, const struct place_of *place)
 		t->kept = true;
 	else if (*place->agent && place->folder != 0)
 		(void)names_add(&t->readers, str_of(place->agent));
-	if (*place->agent && place->folder == MR_INBOX && !(place->flags & MR_SEEN))
+	if (*place->agent && (place->folder & (MR_INBOX | MR_ARCHIVE)))
 		tell_announced(t, place, t->id);
 	if (place->folder != MR_SENT && (place->flags & (MR_REPLIED | MR_ACKED)))
 		note_answerer(t, place->agent);
 	tell(t, place->agent, place->state, buf_z(&evidence));
 }
 
-/* ---- What was done to it in queues ---- */
+/* ---- The claims on it that are over ---- */
 
 static void
 tell_past(void *ctx, const struct past_claim *past)
@@ -172,7 +179,10 @@ tell_past(void *ctx, const struct past_claim *past)
 		state = "done", how = "done at";
 	else if (past->how == SETTLE_DEAD)
 		state = "failed", how = "failed at";
-	format_addf(&evidence, "claimed from queue '%s'", hold->queue);
+	if (*hold->queue)
+		format_addf(&evidence, "claimed from queue '%s'", hold->queue);
+	else
+		buf_adds(&evidence, "claimed");
 	if (hold->since_ms > 0) {
 		time_rfc3339(hold->since_ms, at);
 		buf_addf(&evidence, " at %s", at);
@@ -190,12 +200,15 @@ tell_past(void *ctx, const struct past_claim *past)
 }
 
 static void
-tell_work(struct trail *t, const char *id)
+tell_claims(struct trail *t, const char *id)
 {
 	mr_auto(mr_names_done) struct mr_names queues = { 0 };
 	struct mr_error ignored = { 0 };
 
-	if (!t->room->driver->queue_past || settings_names(t->room, "queue", &queues, &ignored) != MR_OK)
+	if (!t->room->driver->queue_past)
+		return;
+	(void)t->room->driver->queue_past(t->room, "", id, NULL, tell_past, t, &ignored);
+	if (settings_names(t->room, "queue", &queues, &ignored) != MR_OK)
 		return;
 	for (size_t i = 0; i < queues.n; i++)
 		(void)t->room->driver->queue_past(t->room, queues.v[i], id, NULL, tell_past, t, &ignored);
@@ -399,7 +412,7 @@ mr_why(
 	t.id = full;
 	rc = lookup_anywhere(room, self->agent, id, full, err);
 	if (rc == MR_OK) {
-		tell_work(&t, full);
+		tell_claims(&t, full);
 		rc = room->driver->each_place(room, full, tell_place, &t, err);
 	}
 	if (rc == MR_OK)

@@ -382,8 +382,9 @@ struct room_driver {
 	/* The claim with this token, in whatever queue: hold->queue is set. MR_NOTFOUND: over, or never was. */
 	enum mr_rc (*queue_find_claim)(struct mr_room *room, const char *token, struct hold *ret, struct mr_error *err);
 
-	/* The claims on `id` that are over, in the order of their ends; or with id NULL the one with that token, in
-	 * whatever queue (queue NULL). As far as there is evidence: none is MR_OK, and a power cut may take some. */
+	/* The claims on `id` that are over, in the order of their ends: in that queue, or with queue "" on agents' own
+	 * mail; or with id NULL the one with that token, in whatever queue or mailbox. As far as there is evidence:
+	 * none is MR_OK, a power cut may take some, and those on own mail are kept for a month or two. */
 	enum mr_rc (*queue_past)(struct mr_room *room, const char *queue, const char *id, const char *token,
 	    void (*fn)(void *ctx, const struct past_claim *past), void *ctx, struct mr_error *err);
 

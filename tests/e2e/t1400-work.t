@@ -15,6 +15,11 @@ exits 0 'done by token' mr --as bob done "$token"
 check 'is archived as done' sh -c "ls .mailroom/agents/bob/.Archive.*/cur | grep '$u.*:2,Sa'"
 same true "$(mr --as bob read "$u" --json | jq .acked)" 'and acked'
 exits 5 'done twice' mr --as bob done "$token"
+says err "'$u' was done by you at 20[0-9T:.-]*Z" 'says that, and when'
+exits 5 'by its id' mr --as bob done "$u"
+says err "'$u' was done by you at 20" 'too'
+exits 5 'by the end of its id' mr --as bob done "${u#????????????????????}"
+says err "'$u' was done by you at 20" 'too'
 exits 0 'done by id' mr --as bob done "$a"
 exits 0 'recv as text' mr --as bob recv --lease 30m
 says out '^token [0-9a-z]{12}' 'prints the token'
@@ -24,11 +29,14 @@ same "$token" "$(jq -r .token out)" 'keeps the token'
 exits 0 'release' mr --as bob release "$token"
 same 1 "$(unread bob)" 'puts it back'
 exits 5 'a late done finds nothing' mr --as bob done "$token"
+says err "was released by you at 20" 'and says why'
 exits 0 'the next claim' mr --as bob recv --json
 same 1 "$(jq .attempt out)" 'has the same attempt number: a release is none'
 token=$(jq -r .token out)
 exits 2 'fail without a reason' mr --as bob fail "$token"
 exits 0 'fail' mr --as bob fail "$token" --reason 'no compiler'
+exits 5 'done after that' mr --as bob done "$token"
+says err "was failed by you at 20" 'says that it failed'
 check 'goes to dead letters' sh -c 'ls .mailroom/dead/*/* | grep .'
 exits 0 'and the sender' mr --as alice inbox --type bounce --json
 same "$b" "$(jq -r .reply_to out)" 'gets a bounce that answers it'
@@ -44,6 +52,7 @@ exits 0 'and then it is back' mr --as bob recv --json
 same "$c 2" "$(jq -r '"\(.id) \(.attempt)"' out)" 'with the same id and the next attempt'
 late=$token; token=$(jq -r .token out)
 exits 5 'the late done is refused' mr --as bob done "$late"
+says err "your claim on '$c' is over: its lease ran out, and it went back at 20" 'and says why'
 sleep 60 & live=$!
 mr takeover bob --pid $live >out 2>err
 says out '1' 'takeover tells of the returned work'
@@ -57,8 +66,21 @@ kill -9 $live; wait $live 2>/dev/null
 exits 0 'when it is dead' mr --as bob recv --json
 same "$c" "$(jq -r .id out)" 'the work comes back'
 
-# a clock set back or forth does not void a lease within one boot
+# what is over is told by why, and kept for two months
 mr --as bob done "$c" >/dev/null
+exits 0 'why' mr --as alice why "$c"
+says out 'bob +came back +claimed at 20.* \(attempt 1\), lease ran out, or its holder is gone: came back at 20' 'tells the claims that ran out'
+says out 'bob +done +claimed at 20.* \(attempt [0-9]*\), done at 20' 'and the one that was not'
+says out 'bob +archived .*worked off; its file last changed at 20' 'and when its file was changed'
+month=$(ls .mailroom/past)
+mv .mailroom/past/$month .mailroom/past/2020-02
+cp -r .mailroom/past/2020-02 .mailroom/past/2020-01
+send alice bob 'the first of a month' >/dev/null
+mr --as bob recv --json >out; mr --as bob done "$(jq -r .token out)" >/dev/null
+same "2020-02 $month" "$(ls .mailroom/past | tr '\n' ' ' | sed 's/ $//')" 'the oldest month goes with the first claim of a new one'
+check 'the doctor knows that folder' mr doctor
+
+# a clock set back or forth does not void a lease within one boot
 d=$(send alice bob 'clock')
 if MAILROOM_TEST_CLOCK_OFFSET_MS=0 "$DEVBIN" --version >/dev/null 2>&1; then
 	exits 0 'recv for 10 minutes' "$DEVBIN" --as bob recv --lease 10m --json

@@ -143,7 +143,7 @@ is_synced_half(const struct fs *fs, const struct event *e, const struct slot *sl
 static bool
 is_known_to_double(const struct event *e)
 {
-	static const char *const into[] = { "/claimed/", "/done/", "/dead/", "/scratch/" };
+	static const char *const into[] = { "/claimed/", "/ready/", "/done/", "/dead/", "/scratch/" };
 	const char *to = strstr(e->label, " -> ");
 
 	for (size_t i = 0; to && getenv("MAILROOM_TEST_BOTH_NAMES") == NULL && i < sizeof(into) / sizeof(into[0]); i++)

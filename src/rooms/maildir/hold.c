@@ -262,7 +262,7 @@ hold_end(struct mailbox *box, int held_fd, const char *name, struct file_name *n
 		break;
 	}
 	if (rc == MR_OK && n->deadline_s > 0)
-		token_drop(box->md, n->token);
+		past_keep(box->md, NULL, n, how);
 	return rc;
 }
 

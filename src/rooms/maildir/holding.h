@@ -18,6 +18,10 @@ enum mr_rc token_read(struct maildir *md, const char *token, struct hold *hold, 
 enum mr_rc token_extend(struct maildir *md, const struct hold *hold, int64_t lease_ms, struct mr_error *err);
 /* Adds what a release says to the file. */
 enum mr_rc token_note(struct maildir *md, const struct hold *hold, struct mr_error *err);
+struct queue;
+/* The claim is over: what holds/<token> says of it moves into the past of the queue (past.c), or with NULL of the
+ * agents' own mail. Best effort. */
+void past_keep(struct maildir *md, const struct queue *q, const struct file_name *n, enum settle how);
 struct lease_time {
 	bool shares_clock; /* the record is of this boot, and its clock can be read here */
 	int64_t boot_now_ms, boot_deadline_ms;

@@ -13,7 +13,7 @@
 #define DEEPEST 12
 
 static const char *const ours_at_the_top[] = { "room", ".gitignore", ".git", "agents", "dead", "spool", "keys", "holds",
-	"records", "groups", "queues", "channels", "nudges", "types", "links", "reserve", ATTIC };
+	"past", "records", "groups", "queues", "channels", "nudges", "types", "links", "reserve", ATTIC };
 
 static bool
 is_temporary(const char *name)

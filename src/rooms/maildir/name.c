@@ -21,6 +21,7 @@
 #include <stdio.h>
 
 #define HELD_PREFIX "h."
+#define RELEASED_DIGITS 12   /* at least: milliseconds since 2001 */
 #define ATTEMPT_MAX 1000000u /* a longer number is no count of ours but part of a foreign name */
 
 static const struct {
@@ -80,20 +81,6 @@ find_attempt(struct mr_str s, size_t *ret_at, size_t *ret_len, unsigned *ret_att
 	return false;
 }
 
-/* ",B=<value>" at the very end: what others append makes it part of the tail, and the mail has its old place again. */
-static void
-split_released(struct mr_str *stem, struct file_name *n)
-{
-	size_t at = stem->len;
-
-	while (at > 0 && (hex_digit(stem->ptr[at - 1]) >= 0 || stem->ptr[at - 1] == '-'))
-		at--;
-	if (at < 3 || at == stem->len || memcmp(stem->ptr + at - 3, ",B=", 3) != 0)
-		return;
-	n->released = str_from(*stem, at);
-	stem->len = at - 3;
-}
-
 static bool
 take_part(struct mr_str *s, struct mr_str *ret)
 {
@@ -104,11 +91,13 @@ take_part(struct mr_str *s, struct mr_str *ret)
 	return ret->len > 0;
 }
 
-static void
+static bool
 copy_who(struct mr_str who, char ret[NAME_WHO_LEN + 1])
 {
-	if (who.len == NAME_WHO_LEN)
-		memcpy(ret, who.ptr, NAME_WHO_LEN);
+	if (who.len != NAME_WHO_LEN)
+		return false;
+	memcpy(ret, who.ptr, NAME_WHO_LEN);
+	return true;
 }
 
 bool
@@ -118,15 +107,17 @@ name_released(const struct file_name *n, struct released *ret)
 	struct released r = { 0 };
 	uint64_t at_ms = 0, until_s = 0;
 
-	if (!take_part(&rest, &part) || !str_to_u64(part, &at_ms) || at_ms > INT64_MAX / 2)
+	if (!take_part(&rest, &part) || part.len < RELEASED_DIGITS || !str_to_u64(part, &at_ms) ||
+	    at_ms > INT64_MAX / 2)
 		return false;
 	r.at_ms = (int64_t)at_ms;
-	if (take_part(&rest, &part))
-		copy_who(part, r.by);
-	if (take_part(&rest, &part))
-		copy_who(part, r.only_for);
-	if (take_part(&rest, &part) && str_to_u64(part, &until_s) && until_s <= INT64_MAX / 1000)
-		r.only_until_s = (int64_t)until_s;
+	if (take_part(&rest, &part) && !copy_who(part, r.by))
+		return false;
+	if (take_part(&rest, &part) && !copy_who(part, r.only_for))
+		return false;
+	if (take_part(&rest, &part) && (!str_to_u64(part, &until_s) || until_s > INT64_MAX / 1000))
+		return false;
+	r.only_until_s = (int64_t)until_s;
 	*ret = r;
 	return true;
 }
@@ -151,6 +142,25 @@ name_who(const char *agent, char ret[NAME_WHO_LEN + 1])
 	sha256_hex(str_of(agent), hash);
 	memcpy(ret, hash, NAME_WHO_LEN);
 	ret[NAME_WHO_LEN] = '\0';
+}
+
+/* ",B=<value>" at the very end: what others append makes it part of the tail, and the mail has its old place again.
+ * What is not written as we write it is part of a foreign name. */
+static void
+split_released(struct mr_str *stem, struct file_name *n)
+{
+	struct released r;
+	size_t at = stem->len;
+
+	while (at > 0 && (hex_digit(stem->ptr[at - 1]) >= 0 || stem->ptr[at - 1] == '-'))
+		at--;
+	if (at < 3 || at == stem->len || memcmp(stem->ptr + at - 3, ",B=", 3) != 0)
+		return;
+	n->released = str_from(*stem, at);
+	if (name_released(n, &r))
+		stem->len = at - 3;
+	else
+		n->released = (struct mr_str){ 0 };
 }
 
 /* "<seconds>.<ulid>.mr", alone or before a comma: what others append does not make it less ours. */

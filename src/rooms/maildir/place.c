@@ -111,6 +111,22 @@ inbox_evidence(struct buf *out, const char *agent, const struct listed *at)
 		buf_addf(out, " (handed out %u times)", at->attempt);
 }
 
+/* Marking and moving change the file's own time: what was done to it was done then or before. Copies of one message may
+ * be one file, so it can be later. */
+static void
+add_changed(struct buf *out, struct mailbox *box, const struct listed *at)
+{
+	mr_auto(sys_close_fd) int fd = -1;
+	struct mr_error ignored = { 0 };
+	char when[RFC3339_LEN + 1];
+	struct stat st;
+
+	if (list_open_folder(box, at, &fd, &ignored) != MR_OK || sys_stat(fd, at->name, &st) < 0)
+		return;
+	time_rfc3339((int64_t)st.st_ctim.tv_sec * 1000 + st.st_ctim.tv_nsec / 1000000, when);
+	buf_addf(out, "; its file last changed at %s", when);
+}
+
 static enum mr_rc
 tell_copy(void *ctx, struct mailbox *box, const struct listed *at, struct mr_error *err)
 {
@@ -128,6 +144,8 @@ tell_copy(void *ctx, struct mailbox *box, const struct listed *at, struct mr_err
 		    at->flags & MR_ACKED ? ": worked off" : "");
 	else
 		inbox_evidence(&evidence, box->agent, at);
+	if (!dead && at->folder != MR_SENT && (at->flags & (MR_SEEN | MR_REPLIED | MR_ACKED)))
+		add_changed(&evidence, box, at);
 	if (!dead && sys_stat(box->fd, "agent", &st) < 0 && errno == ENOENT)
 		buf_adds(&evidence, "; the agent was pruned");
 	if (!buf_ok(&evidence))

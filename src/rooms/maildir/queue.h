@@ -9,11 +9,12 @@
  *	queues/<name>/claimed/h.<token>.<deadline>.<attempt>.p<p>.<file>
  *	queues/<name>/done/<YYYY-MM>/<file>          month (UTC) of the id
  *	queues/<name>/failed/<file>
- *	queues/<name>/past/<YYYY-MM>/<id>.<token>.<attempt>.<ended, ms>.<how>   claims that are over: queue_past.c
+ *	queues/<name>/past/<YYYY-MM>/<id>.<token>.<attempt>.<ended, ms>.<how>   claims that are over: past.c
  *	queues/<name>/.lock                          flock: settings, and claims where their number is limited
  *
- * <file> is `<unix seconds>.<id>.mr`, with `,A=<n>` once it was claimed and `,B=...` once it was released. "/" in a
- *name is "%2F". Temporary files are made beside the settings, so that what is in the folders is work and nothing else.
+ * <file> is `<unix seconds>.<id>.mr`, with `,A=<n>` once a claim came to nothing and `,B=...` once it was released. "/"
+ * in a name is "%2F". Temporary files are made beside the settings, so that what is in the folders is work and nothing
+ * else.
  */
 #ifndef ROOMS_MAILDIR_QUEUE_H
 #define ROOMS_MAILDIR_QUEUE_H
@@ -113,9 +114,7 @@ void work_at_done(struct work_at *at);
 /* MR_NOTFOUND: in no folder, although it was looked for until nothing moved meanwhile. */
 enum mr_rc queue_find(const struct queue *q, const char *id, struct work_at *ret, struct mr_error *err);
 
-/* ---- queue_past.c ---- */
-/* The claim is over: what holds/<token> says of it moves into the queue's past. Best effort. */
-void past_keep(const struct queue *q, const struct work_name *n, enum settle how);
+/* ---- past.c ---- */
 void past_remove(const struct queue *q, const char *id); /* NULL: all. Best effort */
 
 /* ---- queue_send.c ---- */

@@ -38,6 +38,7 @@ bury_folder(void *ctx, const struct work_folder *at, struct mr_error *err)
 		struct work_name n;
 		if (!work_parse(at->state, str_of(names.v[i]), &n))
 			continue;
+		n.file.released = (struct mr_str){ 0 };
 		rc = mark_to_dead(c->q->md, at->fd, names.v[i], &n.file, work_attempt(&n), err);
 		c->moved += rc == MR_OK;
 		if (rc == MR_OK && n.file.held && n.file.deadline_s > 0)

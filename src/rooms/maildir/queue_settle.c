@@ -155,15 +155,25 @@ maildir_queue_settle(struct mr_room *room, const struct hold *hold, enum settle 
 {
 	mr_auto(claimed_done) struct claimed c = CLAIMED_INIT;
 
+	bool noted = hold->reason != NULL || hold->only_for != NULL;
 	enum mr_rc rc = find_in(maildir_of(room), hold->queue, hold->token, hold, &c, err);
-	if (rc == MR_OK && (hold->reason != NULL || hold->only_for != NULL))
+	if (rc == MR_OK && noted)
 		rc = token_note(c.q.md, hold, err);
 	if (rc == MR_OK)
 		rc = end_claim(&c, hold, how, err);
-	if (rc == MR_NOTFOUND)
+	if (rc == MR_NOTFOUND) {
+		if (noted && c.n.file.deadline_s > 0)
+			token_drop(c.q.md, hold->token); /* who ended the claim moved it away; we just made it again */
 		return claim_is_over(hold, err);
-	if (rc == MR_OK && c.n.file.deadline_s > 0)
-		past_keep(&c.q, &c.n, how);
+	}
+	if (rc != MR_OK || c.n.file.deadline_s == 0)
+		return rc;
+	/* After a power cut the claim may be there again, and without its file nobody would know whose it is. So the
+	 * file goes when the end is durable. Work that came back needs none: its time is up. */
+	if (how != SETTLE_BACK)
+		rc = commit_flush(c.q.md, err);
+	if (rc == MR_OK)
+		past_keep(c.q.md, &c.q, &c.n.file, how);
 	return rc;
 }
 

@@ -187,8 +187,8 @@ work_at_done(struct work_at *at)
 /* ---- All of it ---- */
 
 struct listing_all {
-	struct mr_room *room;
 	struct maildir *md;
+	struct mr_names agents; /* of the room, once work is met that is for one of them alone */
 	const char *queue;
 	bool (*fn)(void *ctx, const struct queue_item *item);
 	void *ctx;
@@ -209,20 +209,26 @@ fill_hold(struct maildir *md, const char *queue, const struct work_name *n, stru
 	ret->over = token_is_over(md, &n->file);
 }
 
-/* The name has only a hash of the agent: what its release says has the address. */
+/* The name has only a hash of the agent. "?": no agent of this room has it any more. */
 static void
-note_only_for(void *ctx, const struct past_claim *past)
+find_only_for(struct listing_all *all, const char *who, char ret[MR_ADDRESS_MAX + 1])
 {
-	struct queue_item *item = ctx;
+	struct mr_error ignored = { 0 };
+	char hash[NAME_WHO_LEN + 1];
 
-	if (past->how == SETTLE_LATER && past->hold->only_for != NULL)
-		(void)snprintf(item->only_for, sizeof(item->only_for), "%s", past->hold->only_for);
+	if (all->agents.n == 0)
+		(void)agents_collect(all->md, true, &all->agents, &ignored);
+	(void)snprintf(ret, MR_ADDRESS_MAX + 1, "?");
+	for (size_t i = 0; i < all->agents.n; i++) {
+		name_who(all->agents.v[i], hash);
+		if (strcmp(hash, who) == 0)
+			(void)snprintf(ret, MR_ADDRESS_MAX + 1, "%s", all->agents.v[i]);
+	}
 }
 
 static void
-fill_released(const struct listing_all *all, const struct file_name *file, struct queue_item *item)
+fill_released(struct listing_all *all, const struct file_name *file, struct queue_item *item)
 {
-	struct mr_error ignored = { 0 };
 	struct released r;
 
 	if (!name_released(file, &r))
@@ -230,16 +236,15 @@ fill_released(const struct listing_all *all, const struct file_name *file, struc
 	item->released_ms = r.at_ms;
 	if (r.only_for[0] == '\0' || clock_now_ms() >= r.only_until_s * 1000)
 		return;
-	(void)snprintf(item->only_for, sizeof(item->only_for), "?");
 	item->only_until_ms = r.only_until_s * 1000;
-	(void)maildir_queue_past(all->room, all->queue, item->id, NULL, note_only_for, item, &ignored);
+	find_only_for(all, r.only_for, item->only_for);
 }
 
 /* MR_EMPTY: fn wants no more. */
 static enum mr_rc
 list_folder(void *ctx, const struct work_folder *at, struct mr_error *err)
 {
-	const struct listing_all *all = ctx;
+	struct listing_all *all = ctx;
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
 
 	enum mr_rc rc = queue_names_in(at->fd, &names, err);
@@ -272,10 +277,11 @@ maildir_queue_each(struct mr_room *room, const char *queue, unsigned states,
     bool (*fn)(void *ctx, const struct queue_item *item), void *ctx, struct mr_error *err)
 {
 	mr_auto(queue_done) struct queue q = QUEUE_INIT;
-	struct listing_all all = { .room = room, .md = maildir_of(room), .queue = queue, .fn = fn, .ctx = ctx };
+	struct listing_all all = { .md = maildir_of(room), .queue = queue, .fn = fn, .ctx = ctx };
 
 	enum mr_rc rc = queue_open(&q, all.md, queue, err);
 	if (rc == MR_OK)
 		rc = queue_each_folder(&q, states, list_folder, &all, err);
+	mr_names_done(&all.agents);
 	return rc == MR_EMPTY ? MR_OK : rc;
 }

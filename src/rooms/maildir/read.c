@@ -122,7 +122,6 @@ read_text(struct reader *r, int fd, size_t size, bool whole, struct mr_error *er
 	return rc;
 }
 
-/* What the name and the place say; the strings are borrowed until a parse fills them in. */
 static int64_t
 released_at(const struct listed *at)
 {
@@ -134,6 +133,7 @@ released_at(const struct listed *at)
 		   : 0;
 }
 
+/* What the name and the place say; the strings are borrowed until a parse fills them in. */
 static void
 fill_in(struct mr_message *msg, const struct listed *at)
 {

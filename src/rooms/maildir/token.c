@@ -250,19 +250,40 @@ token_extend(struct maildir *md, const struct hold *hold, int64_t lease_ms, stru
 	return rc;
 }
 
+/* Without the lines of a release that came to nothing: what is said now counts. */
+static enum mr_rc
+keep_lines(struct mr_str text, struct buf *out, struct mr_error *err)
+{
+	static const char *const said[] = { "Reason:", "Only-For:", "Only-Until:" };
+	bool keep = true;
+
+	while (text.len > 0) {
+		const char *end = memchr(text.ptr, '\n', text.len);
+		size_t len = end ? (size_t)(end - text.ptr) + 1 : text.len;
+
+		keep |= text.ptr[0] != ' ' && text.ptr[0] != '\t'; /* else it belongs to the line before */
+		for (size_t i = 0; i < sizeof(said) / sizeof(said[0]); i++)
+			keep &= !str_starts(text, said[i]);
+		if (keep)
+			buf_add(out, (struct mr_str){ text.ptr, len });
+		text = (struct mr_str){ text.ptr + len, text.len - len };
+	}
+	return buf_ok(out) ? MR_OK : mr_nomem(err);
+}
+
 enum mr_rc
 token_note(struct maildir *md, const struct hold *hold, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int holds_fd = -1;
-	mr_auto(buf_done) struct buf text = BUF_INIT;
+	mr_auto(buf_done) struct buf old = BUF_INIT, text = BUF_INIT;
 	struct mr_process unknown = { 0 };
-	struct mr_error ignored = { 0 };
 
 	enum mr_rc rc = open_holds(md, &holds_fd, err);
-	if (rc != MR_OK)
-		return rc;
-	if (file_read(holds_fd, hold->token, RECORD_LIMIT, &text, &ignored) != MR_OK) { /* lost in a power cut */
-		buf_clear(&text);
+	if (rc == MR_OK)
+		rc = file_read(holds_fd, hold->token, RECORD_LIMIT, &old, err);
+	if (rc == MR_OK)
+		rc = keep_lines(buf_str(&old), &text, err);
+	else if (rc == MR_NOTFOUND) /* lost in a power cut */
 		rc = write_record(&text,
 		    &(struct holder){ .agent = hold->agent,
 			.queue = hold->queue,
@@ -270,7 +291,6 @@ token_note(struct maildir *md, const struct hold *hold, struct mr_error *err)
 			.life = hold->life,
 			.since_ms = hold->since_ms },
 		    err);
-	}
 	if (rc == MR_OK)
 		rc = add_word(&text, "Reason", hold->reason, err);
 	if (rc == MR_OK)

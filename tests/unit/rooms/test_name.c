@@ -191,6 +191,39 @@ a_name_that_would_be_too_long_is_not_built(void **state)
 }
 
 static void
+released_mail_says_when_by_whom_and_for_whom(void **state)
+{
+	static const char *const foreign[] = { "1762900000.M1P2.host,B=12", "1762900000.M1P2.host,B=abc",
+		"1762900000.M1P2.host,B=1772706700000-12", "1762900000.M1P2.host,B=1772706700000-x",
+		"1762900000.M1P2.host,B=1772706700000,S=9" };
+	struct released r = { .at_ms = INT64_C(1772706700000), .only_until_s = 1772707300 }, got = { 0 };
+	char text[NAME_RELEASED_LEN], name[NAME_LEN], again[NAME_LEN];
+	struct file_name n;
+
+	(void)state;
+	name_who("bob", r.by);
+	name_who("alice", r.only_for);
+	name_released_text(&r, text);
+	(void)snprintf(name, sizeof(name), "1772706600.01kjyyyyyyyyyyyyyyyyyyyyyy.mr,A=1,B=%s", text);
+	assert_true(name_parse(str_of(name), &n) && name_released(&n, &got));
+	assert_true(n.ours);
+	assert_int_equal(n.attempt, 1);
+	assert_int_equal(got.at_ms, r.at_ms);
+	assert_int_equal(got.only_until_s, r.only_until_s);
+	assert_string_equal(got.by, r.by);
+	assert_string_equal(got.only_for, r.only_for);
+	assert_true(name_build(&n, 1, 0, false, again));
+	assert_string_equal(again, name);
+	for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++) { /* not ours: part of the name */
+		assert_true(name_parse(str_of(foreign[i]), &n));
+		assert_false(name_released(&n, &got));
+		n.released = (struct mr_str){ 0 };
+		assert_true(name_build(&n, 0, 0, false, again));
+		assert_string_equal(again, foreign[i]);
+	}
+}
+
+static void
 the_archive_folder_is_the_month_of_the_id_in_utc(void **state)
 {
 	char id[MR_ID_LEN + 1], month[24];
@@ -233,6 +266,7 @@ main(void)
 		cmocka_unit_test(a_held_name_gives_back_the_name_it_had),
 		cmocka_unit_test(broken_held_names_are_refused),
 		cmocka_unit_test(a_name_that_would_be_too_long_is_not_built),
+		cmocka_unit_test(released_mail_says_when_by_whom_and_for_whom),
 		cmocka_unit_test(the_archive_folder_is_the_month_of_the_id_in_utc),
 		cmocka_unit_test(agents_become_one_name_each),
 	};

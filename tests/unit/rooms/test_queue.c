@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Work queues of the native driver: the life of a piece of work, exact order, a cost that does not grow. */
 #include "work.h"
+#include "rooms/maildir/holding.h"
 
 /* ---- Life of a piece of work ---- */
 
@@ -36,6 +37,45 @@ work_is_claimed_read_and_done(void **state)
 	EXPECT(MR_NOTFOUND, maildir_queue_find_claim(&b->room, hold.token, &found, &err));
 	EXPECT(MR_OK, maildir_queue_fetch(&b->room, "jobs", id, &msg, &err));
 	mr_message_done(&msg);
+}
+
+struct told {
+	unsigned n;
+	char reason[64], only_for[64];
+};
+
+static void
+note_past(void *ctx, const struct past_claim *past)
+{
+	struct told *t = ctx;
+
+	t->n++;
+	(void)snprintf(t->reason, sizeof(t->reason), "%s", past->hold->reason != NULL ? past->hold->reason : "");
+	(void)snprintf(
+	    t->only_for, sizeof(t->only_for), "%s", past->hold->only_for != NULL ? past->hold->only_for : "");
+}
+
+static void
+a_release_that_is_tried_again_says_what_it_says_last(void **state)
+{
+	struct box *b = *state;
+	char id[MR_ID_LEN + 1];
+	struct told told = { 0 };
+
+	send_work(b, MR_NORMAL, id);
+	struct hold hold = claim(b, false);
+	hold.reason = "a first reason";
+	hold.only_for = "alice";
+	hold.only_until_ms = clock_now_ms() + 60000;
+	EXPECT(MR_OK, token_note(b->room.state, &hold, &err)); /* the rename failed */
+	hold.reason = "another";
+	hold.only_for = NULL;
+	EXPECT(MR_OK, maildir_queue_settle(&b->room, &hold, SETTLE_LATER, &err));
+	EXPECT(MR_OK, maildir_queue_past(&b->room, "jobs", id, NULL, note_past, &told, &err));
+	assert_int_equal(told.n, 1);
+	assert_string_equal(told.reason, "another");
+	assert_string_equal(told.only_for, "");
+	EXPECT(MR_NOTFOUND, maildir_queue_settle(&b->room, &hold, SETTLE_LATER, &err));
 }
 
 static void
@@ -283,6 +323,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		IN_QUEUE(work_is_claimed_read_and_done),
+		IN_QUEUE(a_release_that_is_tried_again_says_what_it_says_last),
 		IN_QUEUE(a_late_done_of_an_earlier_claim_is_refused),
 		IN_QUEUE(a_process_cannot_finish_its_own_earlier_claim),
 		IN_QUEUE(a_claim_is_over_when_its_time_is_up_and_lasts_when_extended),

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * queue_past.c - claims that are over, for people who ask what happened to work.
+ * past.c - claims that are over, for people who ask what happened to mail and to work.
  *
  * While a claim lives, holds/<token> says whose it is. When it ends that file is not removed but moved to
- * past/<YYYY-MM>/<id>.<token>.<attempt>.<ended, ms>.<how>: one rename in the place of one unlink, so the past costs a
- * claimant nothing. It is not synced and nothing depends on it: a kill between the end of a claim and the move leaves a
- * gap in the story, never in the work.
+ * past/<YYYY-MM>/<id>.<token>.<attempt>.<ended, ms>.<how>, in the folder of the queue or, for an agent's own mail, at
+ * the top of the room: one rename in the place of one unlink, so the past costs a claimant nothing. It is not synced
+ * and nothing depends on it: a kill between the end of a claim and the move leaves a gap in the story, never in the
+ * work.
+ *
+ * In a queue the month is that of the id, and the past goes with its work. At the top it is that of the end, and the
+ * first claim that ends in a month removes all but this month and the one before.
  */
 #include "base/clock.h"
 #include "base/error.h"
@@ -16,6 +20,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#define PAST_MONTH_LEN 7 /* YYYY-MM */
+#define MONTHS_KEPT 2
 #define PAST_LIMIT ((size_t)16 << 10)
 
 static const struct {
@@ -24,33 +30,12 @@ static const struct {
 } ends[] = { { SETTLE_BACK, 'b' }, { SETTLE_LATER, 'r' }, { SETTLE_DONE, 'd' }, { SETTLE_DEAD, 'f' } };
 
 static void
-past_folder(const char *id, char ret[32])
+month_of_id(const char *id, char ret[PAST_MONTH_LEN + 1])
 {
-	char month[24];
+	char folder[24];
 
-	name_month(id, month);
-	(void)snprintf(ret, 32, "past/%.16s", month + strlen(".Archive."));
-}
-
-void
-past_keep(const struct queue *q, const struct work_name *n, enum settle how)
-{
-	mr_auto(sys_close_fd) int holds_fd = -1;
-	mr_auto(sys_close_fd) int fd = -1;
-	struct mr_error ignored = { 0 };
-	char path[32], name[NAME_LEN], letter = 'b';
-
-	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
-		if (ends[i].how == how)
-			letter = ends[i].letter;
-	past_folder(n->file.id, path);
-	(void)snprintf(name, sizeof(name), "%s.%s.%u.%" PRId64 ".%c", n->file.id, n->file.token, n->file.hold_attempt,
-	    clock_now_ms(), letter);
-	if (dir_open(q->md->root_fd, "holds", &holds_fd, &ignored) != MR_OK)
-		return;
-	if ((dir_open(q->fd, path, &fd, &ignored) != MR_OK && queue_folder(q, path, &fd, &ignored) != MR_OK) ||
-	    sys_rename(holds_fd, n->file.token, fd, name) < 0)
-		token_drop(q->md, n->file.token);
+	name_month(id, folder);
+	(void)snprintf(ret, PAST_MONTH_LEN + 1, "%.*s", PAST_MONTH_LEN, folder + strlen(".Archive."));
 }
 
 /* ---- Reading it ---- */
@@ -124,8 +109,7 @@ by_end(const void *a, const void *b)
 }
 
 static void
-tell_past(
-    const struct queue *q, int fd, const char *name, void (*fn)(void *ctx, const struct past_claim *past), void *ctx)
+tell_past(const char *queue, int fd, const char *name, void (*fn)(void *ctx, const struct past_claim *past), void *ctx)
 {
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 	mr_auto(record_done) struct record r = { 0 };
@@ -139,7 +123,7 @@ tell_past(
 	const char *agent = record_get(&r, "Agent");
 	int64_t life = record_int(&r, "Life", 0);
 	(void)snprintf(hold.agent, sizeof(hold.agent), "%s", agent != NULL ? agent : "");
-	(void)snprintf(hold.queue, sizeof(hold.queue), "%s", q->name);
+	(void)snprintf(hold.queue, sizeof(hold.queue), "%s", queue);
 	memcpy(hold.id, p.id, sizeof(hold.id));
 	memcpy(hold.token, p.token, sizeof(hold.token));
 	hold.life = life > 0 && life <= UINT32_MAX ? (unsigned)life : 0;
@@ -152,13 +136,13 @@ tell_past(
 }
 
 static enum mr_rc
-past_in(const struct queue *q, const char *path, struct past_search *s,
+past_in(int past_fd, const char *month, const char *queue, struct past_search *s,
     void (*fn)(void *ctx, const struct past_claim *past), void *ctx, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int fd = -1;
 
 	mr_names_done(&s->names);
-	enum mr_rc rc = dir_open(q->fd, path, &fd, err);
+	enum mr_rc rc = dir_open(past_fd, month, &fd, err);
 	if (rc == MR_OK)
 		rc = dir_each(fd, match_past, s, err);
 	if (rc == MR_OK && s->failed)
@@ -166,32 +150,42 @@ past_in(const struct queue *q, const char *path, struct past_search *s,
 	if (rc == MR_OK && s->names.n > 1)
 		qsort(s->names.v, s->names.n, sizeof(*s->names.v), by_end);
 	for (size_t i = 0; i < s->names.n && rc == MR_OK; i++)
-		tell_past(q, fd, s->names.v[i], fn, ctx);
+		tell_past(queue, fd, s->names.v[i], fn, ctx);
 	return rc == MR_NOTFOUND ? MR_OK : rc;
 }
 
-/* A token does not say which month: all of them, in all queues. Only whoever settles a claim twice asks so. */
+/* All months of a queue, or with queue "" of the agents' own mail; of a token, until it is found. */
+static enum mr_rc
+past_below(int base_fd, const char *queue, struct past_search *s, void (*fn)(void *ctx, const struct past_claim *past),
+    void *ctx, struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int past_fd = -1;
+	mr_auto(mr_names_done) struct mr_names months = { 0 };
+
+	enum mr_rc rc = dir_open(base_fd, "past", &past_fd, err);
+	if (rc == MR_OK)
+		rc = queue_names_in(past_fd, &months, err);
+	for (size_t i = 0; i < months.n && rc == MR_OK && (s->token == NULL || s->names.n == 0); i++)
+		rc = past_in(past_fd, months.v[i], queue, s, fn, ctx, err);
+	return rc == MR_NOTFOUND ? MR_OK : rc;
+}
+
+/* A token does not say which month, nor in which queue. Only an agent that settles a claim twice asks so. */
 static enum mr_rc
 past_of_token(struct maildir *md, struct past_search *s, void (*fn)(void *ctx, const struct past_claim *past),
     void *ctx, struct mr_error *err)
 {
 	mr_auto(mr_names_done) struct mr_names queues = { 0 };
 
-	enum mr_rc rc = queue_names(md, &queues, err);
-	for (size_t i = 0; i < queues.n && rc == MR_OK; i++) {
+	enum mr_rc rc = past_below(md->root_fd, "", s, fn, ctx, err);
+	if (rc == MR_OK)
+		rc = queue_names(md, &queues, err);
+	for (size_t i = 0; i < queues.n && rc == MR_OK && s->names.n == 0; i++) {
 		mr_auto(queue_done) struct queue q = QUEUE_INIT;
-		mr_auto(sys_close_fd) int fd = -1;
-		mr_auto(mr_names_done) struct mr_names months = { 0 };
+
 		rc = queue_open_any(&q, md, queues.v[i], err);
 		if (rc == MR_OK)
-			rc = dir_open(q.fd, "past", &fd, err);
-		if (rc == MR_OK)
-			rc = queue_names_in(fd, &months, err);
-		for (size_t k = 0; k < months.n && rc == MR_OK && s->names.n == 0; k++) {
-			char path[32];
-			(void)snprintf(path, sizeof(path), "past/%.24s", months.v[k]);
-			rc = past_in(&q, path, s, fn, ctx, err);
-		}
+			rc = past_below(q.fd, queues.v[i], s, fn, ctx, err);
 		if (rc == MR_NOTFOUND || (rc != MR_OK && shared_skip(md, err, "queues/%s", queues.v[i])))
 			rc = MR_OK;
 	}
@@ -203,20 +197,45 @@ maildir_queue_past(struct mr_room *room, const char *queue, const char *id, cons
     void (*fn)(void *ctx, const struct past_claim *past), void *ctx, struct mr_error *err)
 {
 	mr_auto(queue_done) struct queue q = QUEUE_INIT;
+	mr_auto(sys_close_fd) int past_fd = -1;
 	struct past_search s = { .id = id, .token = token };
-	char path[32];
+	char month[PAST_MONTH_LEN + 1];
 	enum mr_rc rc;
 
 	if (id == NULL) {
 		rc = past_of_token(maildir_of(room), &s, fn, ctx, err);
+	} else if (queue[0] == '\0') {
+		rc = past_below(maildir_of(room)->root_fd, "", &s, fn, ctx, err);
 	} else {
-		past_folder(id, path);
+		month_of_id(id, month);
 		rc = queue_open_any(&q, maildir_of(room), queue, err);
 		if (rc == MR_OK)
-			rc = past_in(&q, path, &s, fn, ctx, err);
+			rc = dir_open(q.fd, "past", &past_fd, err);
+		if (rc == MR_OK)
+			rc = past_in(past_fd, month, queue, &s, fn, ctx, err);
+		if (rc == MR_NOTFOUND)
+			rc = MR_OK;
 	}
 	mr_names_done(&s.names);
 	return rc;
+}
+
+/* ---- Removing it ---- */
+
+static void
+remove_month(int past_fd, const char *month, const char *id)
+{
+	mr_auto(sys_close_fd) int fd = -1;
+	struct past_search s = { .id = id };
+	struct mr_error ignored = { 0 };
+
+	if (dir_open(past_fd, month, &fd, &ignored) == MR_OK)
+		(void)dir_each(fd, match_past, &s, &ignored);
+	for (size_t i = 0; i < s.names.n; i++)
+		(void)sys_unlink(fd, s.names.v[i]);
+	mr_names_done(&s.names);
+	if (id == NULL)
+		(void)sys_rmdir(past_fd, month);
 }
 
 void
@@ -228,17 +247,66 @@ past_remove(const struct queue *q, const char *id)
 
 	if (dir_open(q->fd, "past", &past_fd, &ignored) != MR_OK || queue_names_in(past_fd, &months, &ignored) != MR_OK)
 		return;
-	for (size_t i = 0; i < months.n; i++) {
-		mr_auto(sys_close_fd) int fd = -1;
-		struct past_search s = { .id = id };
-		if (dir_open(past_fd, months.v[i], &fd, &ignored) == MR_OK)
-			(void)dir_each(fd, match_past, &s, &ignored);
-		for (size_t k = 0; k < s.names.n; k++)
-			(void)sys_unlink(fd, s.names.v[k]);
-		mr_names_done(&s.names);
-		if (id == NULL)
-			(void)sys_rmdir(past_fd, months.v[i]);
-	}
+	for (size_t i = 0; i < months.n; i++)
+		remove_month(past_fd, months.v[i], id);
 	if (id == NULL)
 		(void)sys_rmdir(q->fd, "past");
+}
+
+/* ---- Keeping it ---- */
+
+/* Names are months, so their order is that of time. */
+static void
+forget_old_months(int past_fd)
+{
+	mr_auto(mr_names_done) struct mr_names months = { 0 };
+	struct mr_error ignored = { 0 };
+
+	if (queue_names_in(past_fd, &months, &ignored) != MR_OK)
+		return;
+	for (size_t i = 0; i + MONTHS_KEPT < months.n; i++)
+		remove_month(past_fd, months.v[i], NULL);
+}
+
+/* past/<month>, made if need be. */
+static bool
+open_month(struct maildir *md, int base_fd, const char *month, int *ret_fd)
+{
+	mr_auto(sys_close_fd) int past_fd = -1;
+	struct mr_error ignored = { 0 };
+	char path[16];
+
+	(void)snprintf(path, sizeof(path), "past/%.*s", PAST_MONTH_LEN, month);
+	if (dir_open(base_fd, path, ret_fd, &ignored) == MR_OK)
+		return true;
+	if (dir_make(base_fd, "past", md->dir_mode, false, &past_fd, &ignored) != MR_OK ||
+	    dir_make(past_fd, month, md->dir_mode, false, ret_fd, &ignored) != MR_OK)
+		return false;
+	if (base_fd == md->root_fd)
+		forget_old_months(past_fd);
+	return true;
+}
+
+void
+past_keep(struct maildir *md, const struct queue *q, const struct file_name *n, enum settle how)
+{
+	mr_auto(sys_close_fd) int holds_fd = -1;
+	mr_auto(sys_close_fd) int fd = -1;
+	struct mr_error ignored = { 0 };
+	int64_t now_ms = clock_now_ms();
+	char month[RFC3339_LEN + 1], name[NAME_LEN], letter = '\0';
+
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		if (ends[i].how == how)
+			letter = ends[i].letter;
+	time_rfc3339(now_ms, month);
+	month[PAST_MONTH_LEN] = '\0';
+	if (q != NULL)
+		month_of_id(n->id, month);
+	(void)snprintf(name, sizeof(name), "%s.%s.%u.%" PRId64 ".%c", n->id, n->token, n->hold_attempt, now_ms, letter);
+	if (dir_open(md->root_fd, "holds", &holds_fd, &ignored) != MR_OK)
+		return;
+	if (letter == '\0' || !open_month(md, q != NULL ? q->fd : md->root_fd, month, &fd) ||
+	    sys_rename(holds_fd, n->token, fd, name) < 0)
+		token_drop(md, n->token);
 }
