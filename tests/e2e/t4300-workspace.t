@@ -201,6 +201,42 @@ exits 4 'a path that means something to a shell' as tester reply "$(as tester in
 silent_about err 'echo' 'makes no line for one'
 rm -r mailman
 
+# ---- whatever name the file has; and a refusal says what is wrong with it ----
+yard
+mkdir mailman
+echo "$scratch/mailman" >tester/.mailbox/reply-paths
+only() { as tester inbox --json | jq -r .id; }
+for dir in lead/.mailbox/inbox mailman; do
+	for file in 'other name' 'antwört.md' "it's 1+1"; do
+		asks q1 "$scratch/$dir/$file"
+		exits 0 "an answer to $dir/$file" as tester reply "$(only)" -m 'here'
+		same "$file" "$(ls -A "$dir")" 'is where it was wanted'
+		same "$scratch/$dir/$file" "$(sed -n 's/^RECEIVER_INBOX_PATH: //p' "$dir/$file")" 'and what it says'
+		rm "$dir/$file"
+	done
+	asks q2 "$scratch/$dir/.hidden"
+	exits 4 "a hidden file in $dir" as tester reply "$(only)" -m no
+	says err "'\\.hidden', whose name begins with a dot" 'is refused for its name'
+	silent_about err 'reply-paths|not in an inbox' 'and not for its folder'
+	rm tester/.mailbox/inbox/q2
+done
+asks q3 "$scratch/mailman/$(printf %0201d 7)"
+exits 4 'a name that is too long' as tester reply "$(only)" -m no
+says err 'longer than 200 bytes' 'is refused as such'
+rm tester/.mailbox/inbox/q3
+asks q4 "$scratch/mailman/../lead/.mailbox/inbox/q4"
+exits 4 'a path with ..' as tester reply "$(only)" -m no
+says err "has '\\.\\.' in it" 'is refused for that'
+silent_about err 'absolute' 'and not called relative'
+rm tester/.mailbox/inbox/q4
+asks q5 "lead/.mailbox/inbox/q5"
+exits 4 'a relative one' as tester reply "$(only)" -m no
+says err 'is no absolute path' 'is called so'
+rm tester/.mailbox/inbox/q5
+exits 4 'the folder of a client with ..' "$BIN" --room "workspace:$scratch/tester/.." send tester -m x --reply-path "$scratch/mailman/../lead"
+says err "has '\\.\\.' in it" 'is refused for that, too'
+rm -r mailman
+
 # ---- by hand ----
 yard
 awk '/^\.Sh BY HAND/ { on = 1 } /^\.Sh DIFF/ { on = 0 } on && /^\.Bd/ { n++; w = 1; next } /^\.Ed/ { w = 0 } on && w { gsub(/\\e/, "\\"); print > ("block." n) }' "$top/man/mailroom-workspace.5"
