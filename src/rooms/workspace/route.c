@@ -180,20 +180,19 @@ is_folder(struct mr_str path)
 	return buf_ok(&name) && sys_stat(AT_FDCWD, buf_z(&name), &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* As cp takes it: the name of the file, or a folder for it. */
-static void
-split_path(const struct memo *memo, struct mr_str *ret_dir, struct mr_str *ret_name)
+void
+route_split(struct mr_str reply, struct mr_str request_id, struct mr_str *ret_dir, struct mr_str *ret_name)
 {
-	struct mr_str path = without_slashes(memo->reply);
+	struct mr_str path = without_slashes(reply);
 	size_t at = path.len;
 
 	while (at > 0 && path.ptr[at - 1] != '/')
 		at--;
 	*ret_name = (struct mr_str){ path.ptr + at, path.len - at };
 	*ret_dir = without_slashes((struct mr_str){ path.ptr, at });
-	if (!str_eq(*ret_name, memo->request_id) && (str_ends(path, "/.mailbox/inbox") || is_folder(path))) {
+	if (!str_eq(*ret_name, request_id) && (str_ends(path, "/.mailbox/inbox") || is_folder(path))) {
 		*ret_dir = path;
-		*ret_name = memo->request_id;
+		*ret_name = request_id;
 	}
 }
 
@@ -206,7 +205,7 @@ route_answer(const struct box *from, const struct memo *memo, struct route *ret,
 
 	if (check_text(memo, err) != MR_OK)
 		return err->code;
-	split_path(memo, &dir, &file);
+	route_split(memo->reply, memo->request_id, &dir, &file);
 	problem = name_problem(file);
 	if (problem) {
 		(void)mr_fail(err, MR_REFUSED, "its answer would be the file '%.*s', whose name %s",
