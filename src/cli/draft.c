@@ -190,7 +190,8 @@ warn_absent(struct cli *cli, const struct mr_receipt *receipt)
 	}
 }
 
-/* An answer that ended others, too: which ones, and how to write to one of them all the same. */
+/* An answer that ended others, too: which ones, and what to give to leave them open, on a command line or to the tool.
+ */
 static void
 tell_superseded(struct cli *cli, const struct mr_receipt *receipt)
 {
@@ -202,7 +203,7 @@ tell_superseded(struct cli *cli, const struct mr_receipt *receipt)
 	if (n > 0 && buf_ok(&ids))
 		cli_warn(cli,
 		    "%zu older question%s of the same sender and channel got an empty answer: %s "
-		    "(--only leaves them open)",
+		    "('only' leaves them open)",
 		    n, n == 1 ? "" : "s", buf_z(&ids));
 }
 

@@ -196,9 +196,70 @@ asks q3 "$scratch/mailman/reply.md"; asks q4 "$scratch/mailman/reply.md"
 touch -d '9 seconds ago' tester/.mailbox/inbox/q3
 exits 0 'of two questions with one place for the answer' timeout 5 "$BIN" --room "workspace:$scratch/tester" reply "$(as tester inbox --json | jq -r 'select(.subject == "q4?").id')" -m 'q4'
 same q3 "$(waiting tester)" 'the older one stays open'
+says err "1 older question of channel 'chat' was not answered: .*another request, 'q4'" 'which is said, with the reason'
+exits 4 'a place that has the answer to another request' timeout 5 "$BIN" --room "workspace:$scratch/tester" reply "$(as tester inbox --json | jq -r .id)" -m 'q3'
+says err "a message of another request, 'q4', still waits as 'reply.md'" 'is said to have it, at once'
+silent_about err 'same conversation' 'and it is called nothing else'
+same q4 "$(sed -n 's/^REQUEST_ID: //p' mailman/reply.md)" 'it keeps it'
+rm mailman/reply.md
+exits 0 'when that was taken' as tester reply "$(as tester inbox --json | jq -r .id)" -m 'q3'
+same q3 "$(sed -n 's/^REQUEST_ID: //p' mailman/reply.md)" 'it is answered'
+printf -- '---\nREQUEST_ID: q9\nMESSAGE_TYPE: REPLY\nREPLY_INBOX_PATH: \n---\n\n""\n' >mailman/reply.md
+asks q6 "$scratch/mailman/reply.md"
+exits 4 'the empty answer to another request' timeout 5 "$BIN" --room "workspace:$scratch/tester" reply "$(as tester inbox --json | jq -r .id)" -m 'q6'
+same q9 "$(sed -n 's/^REQUEST_ID: //p' mailman/reply.md)" 'is not written over either'
+rm mailman/reply.md tester/.mailbox/inbox/q6
+asks a "$scratch/mailman/a.md"; asks b "$scratch/mailman/b.md"; asks c "$scratch/mailman"
+touch -d '9 seconds ago' tester/.mailbox/inbox/a; touch -d '8 seconds ago' tester/.mailbox/inbox/b
+exits 0 'one mailman is one sender' as tester reply "$(as tester inbox --json | jq -r 'select(.subject == "c?").id')" -m 'all' --json
+same '2' "$(jq '.superseded | length' out)" 'whatever the files for its answers are called'
+same 'a.md:"" b.md:"" c:all' "$(cd mailman && for f in *; do echo "$f:$(tail -n1 "$f")"; done | tr '\n' ' ' | sed 's/ $//')" 'each has its own'
+mkdir second
+asks d "$scratch/mailman"; asks e "$scratch/second"
+printf '%s\n' "$scratch/second" >>tester/.mailbox/reply-paths
+touch -d '9 seconds ago' tester/.mailbox/inbox/d
+exits 0 'two folders beside each other' as tester reply "$(as tester inbox --json | jq -r 'select(.subject == "e?").id')" -m 'x'
+same d "$(waiting tester)" 'are two senders'
+rm -r second tester/.mailbox/inbox/d
 asks q5 "$scratch/mail'\$(touch evil)'/x"
 exits 4 'a path that means something to a shell' as tester reply "$(as tester inbox --json | jq -r 'select(.subject == "q5?").id')" -m x
 silent_about err 'echo' 'makes no line for one'
+rm -r mailman
+
+# ---- whatever name the file has; and a refusal says what is wrong with it ----
+yard
+mkdir mailman
+echo "$scratch/mailman" >tester/.mailbox/reply-paths
+only() { as tester inbox --json | jq -r .id; }
+for dir in lead/.mailbox/inbox mailman; do
+	for file in 'other name' 'antwört.md' "it's 1+1"; do
+		asks q1 "$scratch/$dir/$file"
+		exits 0 "an answer to $dir/$file" as tester reply "$(only)" -m 'here'
+		same "$file" "$(ls -A "$dir")" 'is where it was wanted'
+		same "$scratch/$dir/$file" "$(sed -n 's/^RECEIVER_INBOX_PATH: //p' "$dir/$file")" 'and what it says'
+		rm "$dir/$file"
+	done
+	asks q2 "$scratch/$dir/.hidden"
+	exits 4 "a hidden file in $dir" as tester reply "$(only)" -m no
+	says err "'\\.hidden', whose name begins with a dot" 'is refused for its name'
+	silent_about err 'reply-paths|not in an inbox' 'and not for its folder'
+	rm tester/.mailbox/inbox/q2
+done
+asks q3 "$scratch/mailman/$(printf %0201d 7)"
+exits 4 'a name that is too long' as tester reply "$(only)" -m no
+says err 'longer than 200 bytes' 'is refused as such'
+rm tester/.mailbox/inbox/q3
+asks q4 "$scratch/mailman/../lead/.mailbox/inbox/q4"
+exits 4 'a path with ..' as tester reply "$(only)" -m no
+says err "has '\\.\\.' in it" 'is refused for that'
+silent_about err 'absolute' 'and not called relative'
+rm tester/.mailbox/inbox/q4
+asks q5 "lead/.mailbox/inbox/q5"
+exits 4 'a relative one' as tester reply "$(only)" -m no
+says err 'is no absolute path' 'is called so'
+rm tester/.mailbox/inbox/q5
+exits 4 'the folder of a client with ..' "$BIN" --room "workspace:$scratch/tester/.." send tester -m x --reply-path "$scratch/mailman/../lead"
+says err "has '\\.\\.' in it" 'is refused for that, too'
 rm -r mailman
 
 # ---- by hand ----

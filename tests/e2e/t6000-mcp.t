@@ -293,4 +293,25 @@ EOF
 else
 	skip 'identity of a harness' 'no perl or no /proc'
 fi
+
+# ---- An answer that ends older questions ----
+mkdir -p yard/tester/.mailbox/inbox yard/tester/.mailbox/scratch yard/lead/.mailbox/inbox
+for n in 1 2; do
+	printf -- '---\nREQUEST_ID: q%s\nMESSAGE_TYPE: NEW\nCHANNEL_ID: chat\nREPLY_INBOX_PATH: %s\n---\n\nq%s\n' $n "$here/yard/lead/.mailbox/inbox/q$n" $n >yard/tester/.mailbox/inbox/q$n
+done
+touch -d '9 seconds ago' yard/tester/.mailbox/inbox/q1; touch -d '5 seconds ago' yard/tester/.mailbox/inbox/q2
+newest=$("$BIN" --room "workspace:$here/yard/tester" inbox --json </dev/null | jq -r 'select(.subject == "q2").id')
+cat >lines <<EOF
+{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"send","arguments":{"body":"x","to":"lead","only":true},$modern}}
+{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"send","arguments":{"body":"mine","reply_to":"$newest","only":true},$modern}}
+EOF
+ask --room "workspace:$here/yard/tester"
+same 'true false' "$(of 1 .result.isError) $(of 2 '.result.isError // false')" "'only' is an argument of an answer"
+same q1 "$(ls yard/tester/.mailbox/inbox)" 'and leaves the older question open'
+rm yard/lead/.mailbox/inbox/q2; mv yard/tester/.mailbox/scratch/q2.in yard/tester/.mailbox/inbox/q2; rm yard/tester/.mailbox/scratch/q2
+printf '%s\n' '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"send","arguments":{"body":"all","reply_to":"'"$newest"'"},'"$modern"'}}' >lines
+ask --room "workspace:$here/yard/tester"
+of 1 .result.structuredContent.text >text
+says text "1 older question .*'only' leaves them open" 'without it, what is said names the argument'
+silent_about text '--only' 'and no option, which a tool does not have'
 finish

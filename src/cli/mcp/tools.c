@@ -62,6 +62,7 @@ static const struct arg send_args[] = {
 	{ "priority", ARG_TEXT, false, "urgent|high|normal|low", NULL },
 	{ "type", ARG_TEXT, false, NULL, NULL },
 	{ "key", ARG_TEXT, false, NULL, "idempotency key: a retry with it never sends twice" },
+	{ "only", ARG_FLAG, false, NULL, "of a reply: end no older question of that sender" },
 	ARG_END,
 };
 
@@ -76,6 +77,10 @@ send_command(const struct args *a, struct words *w, const char **ret_problem)
 		*ret_problem = "say to whom with 'to', or which message you answer with 'reply_to'";
 		return false;
 	}
+	if (args_text(a, "only") && !reply) {
+		*ret_problem = "'only' goes with 'reply_to', without 'to'";
+		return false;
+	}
 	words_add(w, reply ? "reply" : "send");
 	words_option(w, "--message", args_text(a, "body"));
 	words_option(w, "--subject", args_text(a, "subject"));
@@ -83,6 +88,7 @@ send_command(const struct args *a, struct words *w, const char **ret_problem)
 	words_option(w, "--type", args_text(a, "type"));
 	words_option(w, "--key", args_text(a, "key"));
 	if (reply) {
+		words_flag(w, "--only", args_text(a, "only") != NULL);
 		words_add(w, "--");
 		words_add(w, answered);
 		return true;

@@ -45,22 +45,6 @@ workspace_in_path(struct mr_str path, struct mr_str *ret)
 	return last_part(*ret).len > 0;
 }
 
-/* Only where the answer to each question is a file of its own: else two answers would stand in each other's way. */
-struct mr_str
-workspace_asker(const struct memo *memo)
-{
-	struct mr_str path = memo->reply;
-
-	while (path.len > 1 && path.ptr[path.len - 1] == '/')
-		path.len--;
-	if (str_ends(path, "/.mailbox/inbox"))
-		return path;
-	if (path.len <= memo->request_id.len || !str_eq(last_part(path), memo->request_id))
-		return STR("");
-	path.len -= memo->request_id.len + 1;
-	return path;
-}
-
 void
 workspace_address_in(struct mr_str path, char ret[MR_ADDRESS_MAX + 1])
 {

@@ -7,7 +7,7 @@
  *	        ^--------- back, when the answer could not be delivered
  *
  * Older questions of the same channel and the same sender that nobody answered are superseded: each gets its own
- * answer, the empty one. What others asked there stays open.
+ * answer, the empty one. What others asked there stays open. One sender is one folder for the answers.
  */
 #include "base/error.h"
 #include "base/sys.h"
@@ -90,9 +90,11 @@ draft_and_deliver(
 	struct mr_error ignored = { 0 };
 	bool staged = a->what && a->what->staged;
 
-	a->posting = (struct posting){
-		.bytes = buf_str(&a->bytes), .mtime_ns = post_stamp(ws), .what = a->what, .over_empty = a->msg != NULL
-	};
+	a->posting = (struct posting){ .bytes = buf_str(&a->bytes),
+		.mtime_ns = post_stamp(ws),
+		.what = a->what,
+		.over_empty = a->msg != NULL,
+		.at_once = a->msg == NULL };
 	buf_add(&dir, (struct mr_str){ route->path, strlen(route->path) - strlen(route->name) - 1 });
 	if (!buf_ok(&dir))
 		return mr_nomem(err);
@@ -173,12 +175,24 @@ is_answered(const struct entries *all, const struct entry *question)
 	return false;
 }
 
+static bool
+same_sender(const struct entry *a, const struct entry *b)
+{
+	struct mr_str dir_a, dir_b, name;
+
+	if (!a->reply[0] || !b->reply[0])
+		return false;
+	route_split(str_of(a->reply), str_of(a->request_id), &dir_a, &name);
+	route_split(str_of(b->reply), str_of(b->request_id), &dir_b, &name);
+	return str_eq(dir_a, dir_b);
+}
+
 /* Another open question of the one who asked this, in its channel? */
 static bool
 is_open_beside(const struct entries *all, const struct entry *e, const struct entry *question)
 {
 	return e != question && e->folder != MR_SENT && !e->is_reply && strcmp(e->channel, question->channel) == 0 &&
-	       strcmp(e->asker, question->asker) == 0 && !is_answered(all, e);
+	       same_sender(e, question) && !is_answered(all, e);
 }
 
 static bool
@@ -220,8 +234,7 @@ answer_deliver(struct workspace *ws, struct box *from, struct delivery *what, st
 {
 	mr_auto(answer_done) struct answer a = { .msg = what->msg, .what = what };
 	struct entry *question = &all->v[at];
-	bool supersedes =
-	    !what->only && !question->is_reply && question->channel[0] && question->asker[0] && is_newest(all, at);
+	bool supersedes = !what->only && !question->is_reply && question->channel[0] && is_newest(all, at);
 
 	enum mr_rc rc = answer_one(ws, from, question, &a, err);
 

@@ -51,7 +51,7 @@ entries_done(struct entries *entries)
 		free(entries->v[i].name);
 		free(entries->v[i].request_id);
 		free(entries->v[i].channel);
-		free(entries->v[i].asker);
+		free(entries->v[i].reply);
 	}
 	free(entries->v);
 	*entries = (struct entries){ 0 };
@@ -158,7 +158,6 @@ static bool
 keep_entry(struct reading *r, const struct candidate *c, enum mr_folder folder, const struct memo *memo)
 {
 	struct entries *all = r->ret;
-	struct mr_str asker = workspace_asker(memo);
 
 	if (all->n == all->cap) {
 		size_t cap = all->cap ? 2 * all->cap : 16;
@@ -175,12 +174,12 @@ keep_entry(struct reading *r, const struct candidate *c, enum mr_folder folder, 
 		.ctime_ns = (int64_t)c->st.st_ctim.tv_sec * 1000000000 + c->st.st_ctim.tv_nsec,
 		.request_id = strndup(memo->request_id.ptr, memo->request_id.len),
 		.channel = strndup(memo->channel.len > 0 ? memo->channel.ptr : "", memo->channel.len),
-		.asker = strndup(asker.ptr, asker.len),
+		.reply = strndup(memo->reply.len > 0 ? memo->reply.ptr : "", memo->reply.len),
 		.is_reply = memo->is_reply };
 
 	memo_id(e.mtime_ns, buf_str(&r->text), e.id);
 	all->v[all->n++] = e;
-	return e.name && e.request_id && e.channel && e.asker;
+	return e.name && e.request_id && e.channel && e.reply;
 }
 
 /* What is private in scratch and no message is nobody's trouble. */

@@ -195,18 +195,37 @@ is_there_already(int dir_fd, const char *name, struct posting *p)
 	return true;
 }
 
-static bool
-is_empty_answer(int dir_fd, const char *name)
+/* What stands at the destination, as far as it concerns us. */
+struct occupant {
+	bool is_message, same_request, empty_answer;
+	char request_id[64]; /* the beginning of it */
+};
+
+static struct occupant
+look_at(int dir_fd, const char *name, struct mr_str ours)
 {
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 	struct mr_error ignored = { 0 };
-	struct memo memo;
+	struct occupant o = { 0 };
+	struct memo memo, own;
 
 	if (file_read(dir_fd, name, MEMO_MAX, &text, &ignored) != MR_OK || memo_parse(buf_str(&text), &memo))
-		return false;
+		return o;
 	while (memo.body.len > 0 && (unsigned char)memo.body.ptr[memo.body.len - 1] <= ' ')
 		memo.body.len--;
-	return memo.is_reply && str_eq(memo.body, STR("\"\""));
+	o.is_message = true;
+	o.same_request = !memo_parse(ours, &own) && str_eq(memo.request_id, own.request_id);
+	o.empty_answer = memo.is_reply && str_eq(memo.body, STR("\"\""));
+	(void)snprintf(o.request_id, sizeof o.request_id, "%.*s", (int)memo.request_id.len, memo.request_id.ptr);
+	return o;
+}
+
+static bool
+is_empty_answer(int dir_fd, const char *name, const struct posting *p)
+{
+	struct occupant o = look_at(dir_fd, name, p->bytes);
+
+	return o.same_request && o.empty_answer;
 }
 
 /* Another message came under that name in the moment of the swap. It goes back; the file of that inode is ours. */
@@ -222,7 +241,7 @@ swap_back(int dir_fd, const char *temporary, const char *name, ino_t own, struct
 	return mr_fail(err, MR_EXISTS, "'%s' is there already", name);
 }
 
-/* A question got the empty answer, nobody took that yet, and now it is answered in earnest: the two change places, so
+/* The question got the empty answer, nobody took that yet, and now it is answered in earnest: the two change places, so
  * that the name is never free for a third. MR_EXISTS: something else stands there. */
 static enum mr_rc
 post_over_empty(struct workspace *ws, int dir_fd, const char *name, struct posting *p, struct mr_error *err)
@@ -230,7 +249,7 @@ post_over_empty(struct workspace *ws, int dir_fd, const char *name, struct posti
 	char random[17], temporary[300];
 	struct stat st;
 
-	if (!p->over_empty || (p->what && p->what->staged) || !is_empty_answer(dir_fd, name))
+	if (!p->over_empty || (p->what && p->what->staged) || !is_empty_answer(dir_fd, name, p))
 		return mr_fail(err, MR_EXISTS, "'%s' is there already", name);
 	random_hex(random, 16);
 	(void)snprintf(temporary, sizeof temporary, ".%s.tmp-%s", name, random);
@@ -240,7 +259,7 @@ post_over_empty(struct workspace *ws, int dir_fd, const char *name, struct posti
 		(void)sys_unlink(dir_fd, temporary);
 		return mr_fail(err, MR_EXISTS, "'%s' is there already", name);
 	}
-	if (!is_empty_answer(dir_fd, temporary))
+	if (!is_empty_answer(dir_fd, temporary, p))
 		return swap_back(dir_fd, temporary, name, st.st_ino, err);
 	note(ws, p, &st);
 	(void)sys_unlink(dir_fd, temporary);
@@ -250,11 +269,27 @@ post_over_empty(struct workspace *ws, int dir_fd, const char *name, struct posti
 	return mr_hint(err, "look at the disk; the message is whole: do not send it again");
 }
 
+/* Its name is taken. A conversation has one name, so what stands there may go any moment; the answer to another request
+ * goes when its sender wants, and a file that is no message may never. */
+static enum mr_rc
+fail_busy(const char *dir, const char *name, const struct occupant *o, struct mr_error *err)
+{
+	if (o->same_request)
+		(void)mr_fail(err, MR_BUSY, "a message of the same conversation still waits in '%s'", dir);
+	else if (o->is_message)
+		(void)mr_fail(err, MR_BUSY, "in '%s' a message of another request, '%s', still waits as '%s'", dir,
+		    o->request_id, name);
+	else
+		(void)mr_fail(err, MR_BUSY, "in '%s' stands '%s', which is no message", dir, name);
+	return mr_hint(
+	    err, "try again when '%s' was %s there; nothing was sent", name, o->is_message ? "read" : "removed");
+}
+
 enum mr_rc
 post_deliver(
     struct workspace *ws, int dir_fd, const char *dir, const char *name, struct posting *p, struct mr_error *err)
 {
-	int64_t end_ms = clock_boot_ms() + ws->busy_ms;
+	int64_t end_ms = clock_boot_ms() + (p->at_once ? 0 : ws->busy_ms);
 
 	for (;;) {
 		enum mr_rc rc = post_at(ws, dir_fd, dir, name, p, err);
@@ -266,12 +301,12 @@ post_deliver(
 		rc = post_over_empty(ws, dir_fd, name, p, err);
 		if (rc != MR_EXISTS)
 			return rc;
-		if (clock_boot_ms() >= end_ms)
-			break;
+		struct occupant o = look_at(dir_fd, name, p->bytes);
+
+		if (clock_boot_ms() >= end_ms || (o.is_message && !o.same_request))
+			return fail_busy(dir, name, &o, err);
 		(void)poll(NULL, 0, BUSY_STEP_MS);
 	}
-	(void)mr_fail(err, MR_BUSY, "a message of the same conversation still waits in '%s'", dir);
-	return mr_hint(err, "try again when '%s' was read there; nothing was sent", name);
 }
 
 /* ---- Our own copy ---- */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * route.c - where an answer may go. REPLY_INBOX_PATH is what the sender says, and would let any message make a file
- * wherever we can write. So: absolute, no "..", the file's name is one that an id could have (or the path is a folder,
- * as with cp: then it is the REQUEST_ID), and the folder is somebody's .mailbox/inbox or stands in our own
+ * wherever we can write. So: absolute, no "..", the file's name is not hidden (or the path is a folder, as with cp:
+ * then the name is the REQUEST_ID), and the folder is somebody's .mailbox/inbox or stands in our own
  * .mailbox/reply-paths. Nothing that is there is written over.
  */
 #include "base/error.h"
@@ -13,6 +13,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+
+#define NAME_BYTES_MAX 200
 
 void
 route_done(struct route *route)
@@ -41,18 +43,37 @@ goes_up(struct mr_str path)
 	return false;
 }
 
+/* What is wrong with the text of a path, or NULL. */
+static const char *
+path_problem(struct mr_str path)
+{
+	if (path.len == 0 || path.ptr[0] != '/')
+		return "is no absolute path";
+	return goes_up(path) ? "has '..' in it" : memo_value_problem(path);
+}
+
+/* The same of a file's name, a part of such a path: readers pass over what begins with a dot, and so do we, because
+ * files that are still being written are called so. The temporary name and scratch/NAME.in.N have to fit, too. */
+static const char *
+name_problem(struct mr_str name)
+{
+	if (name.len > NAME_BYTES_MAX)
+		return "is longer than 200 bytes";
+	return str_starts(name, ".") ? "begins with a dot, and readers of a mailbox pass over such files" : NULL;
+}
+
 /* The last part is opened by itself, so that it is no link; of an inbox the last two. */
 enum mr_rc
 route_open_dir(struct mr_str dir, int *ret_fd, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf above = BUF_INIT, below = BUF_INIT;
 	mr_auto(sys_close_fd) int fd = -1;
+	const char *problem = path_problem(dir);
 	size_t at;
 
 	dir = without_slashes(dir);
-	if (dir.len == 0 || dir.ptr[0] != '/' || goes_up(dir) || memo_value_problem(dir))
-		return mr_fail(
-		    err, MR_REFUSED, "'%.*s' is no absolute path", (int)(dir.len < 200 ? dir.len : 200), dir.ptr);
+	if (problem)
+		return mr_fail(err, MR_REFUSED, "'%.*s' %s", (int)(dir.len < 200 ? dir.len : 200), dir.ptr, problem);
 	at = dir.len;
 	if (str_ends(dir, "/.mailbox/inbox"))
 		at -= strlen("/inbox");
@@ -117,16 +138,17 @@ static enum mr_rc
 check_text(const struct memo *memo, struct mr_error *err)
 {
 	int len = (int)(memo->reply.len < 160 ? memo->reply.len : 160);
+	const char *problem = path_problem(memo->reply);
 
 	if (memo->reply.len == 0) {
 		(void)mr_fail(err, MR_REFUSED, "'%.*s' wants no answer: it has no REPLY_INBOX_PATH",
 		    (int)memo->request_id.len, memo->request_id.ptr);
 		return mr_hint(err, "write a new message with 'mailroom send'");
 	}
-	if (memo->reply.ptr[0] != '/' || goes_up(memo->reply) || memo_value_problem(memo->reply))
-		return mr_fail(
-		    err, MR_REFUSED, "its answer would go to '%.*s', which is no absolute path", len, memo->reply.ptr);
-	return MR_OK;
+	if (!problem)
+		return MR_OK;
+	(void)mr_fail(err, MR_REFUSED, "its answer would go to '%.*s', which %s", len, memo->reply.ptr, problem);
+	return mr_hint(err, "the sender has to ask again with another REPLY_INBOX_PATH");
 }
 
 /* No loops: an answer to ourselves would come back as the next message. And nothing may stand where the file goes but
@@ -158,20 +180,19 @@ is_folder(struct mr_str path)
 	return buf_ok(&name) && sys_stat(AT_FDCWD, buf_z(&name), &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* As cp takes it: the name of the file, or a folder for it. */
-static void
-split_path(const struct memo *memo, struct mr_str *ret_dir, struct mr_str *ret_name)
+void
+route_split(struct mr_str reply, struct mr_str request_id, struct mr_str *ret_dir, struct mr_str *ret_name)
 {
-	struct mr_str path = without_slashes(memo->reply);
+	struct mr_str path = without_slashes(reply);
 	size_t at = path.len;
 
 	while (at > 0 && path.ptr[at - 1] != '/')
 		at--;
 	*ret_name = (struct mr_str){ path.ptr + at, path.len - at };
 	*ret_dir = without_slashes((struct mr_str){ path.ptr, at });
-	if (!str_eq(*ret_name, memo->request_id) && (str_ends(path, "/.mailbox/inbox") || is_folder(path))) {
+	if (!str_eq(*ret_name, request_id) && (str_ends(path, "/.mailbox/inbox") || is_folder(path))) {
 		*ret_dir = path;
-		*ret_name = memo->request_id;
+		*ret_name = request_id;
 	}
 }
 
@@ -180,11 +201,18 @@ route_answer(const struct box *from, const struct memo *memo, struct route *ret,
 {
 	mr_auto(buf_done) struct buf path = BUF_INIT, name = BUF_INIT;
 	struct mr_str dir, file;
+	const char *problem;
 
 	if (check_text(memo, err) != MR_OK)
 		return err->code;
-	split_path(memo, &dir, &file);
-	if (dir.len <= 1 || !memo_id_safe(file) || (!str_ends(dir, "/.mailbox/inbox") && !is_listed(from, dir)))
+	route_split(memo->reply, memo->request_id, &dir, &file);
+	problem = name_problem(file);
+	if (problem) {
+		(void)mr_fail(err, MR_REFUSED, "its answer would be the file '%.*s', whose name %s",
+		    (int)(file.len < 60 ? file.len : 60), file.ptr, problem);
+		return mr_hint(err, "the sender has to ask again with another REPLY_INBOX_PATH");
+	}
+	if (dir.len <= 1 || (!str_ends(dir, "/.mailbox/inbox") && !is_listed(from, dir)))
 		return refuse_dir(from, memo, dir, err);
 	if (route_open_dir(dir, &ret->dir_fd, err) != MR_OK) {
 		(void)mr_wrap(err, "the answer has no place");

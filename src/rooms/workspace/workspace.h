@@ -49,8 +49,6 @@ workspace_of(struct mr_room *room)
 enum mr_rc workspace_path(struct workspace *ws, const char *address, struct buf *ret, struct mr_error *err);
 /* ".../lead/.mailbox/inbox/<id>" or ".../lead/.mailbox/inbox": the workspace. False: no such path. */
 bool workspace_in_path(struct mr_str path, struct mr_str *ret);
-/* Who asks, as far as a message tells: the folder where the answer shall go under the id; "": it does not tell. */
-struct mr_str workspace_asker(const struct memo *memo);
 /* The address of the workspace in a path, CLIENT when there is none. */
 void workspace_address_in(struct mr_str path, char ret[MR_ADDRESS_MAX + 1]);
 /* For find_agent and deliver: that address is there. One that is in the yard, or known already, is left alone. */
@@ -87,7 +85,7 @@ struct entry {
 	int64_t mtime_ns, ctime_ns;
 	char id[MR_ID_LEN + 1];
 	char *request_id, *channel;
-	char *asker; /* workspace_asker */
+	char *reply; /* where the answer shall go */
 	bool is_reply;
 };
 struct entries {
@@ -151,6 +149,8 @@ struct route {
 	char *name; /* its last part: the REQUEST_ID, or what the sender calls it */
 };
 #define ROUTE_INIT ((struct route){ .dir_fd = -1 })
+/* Folder and name of the answer's file, as cp takes a path: that of the file, or of a folder for it. */
+void route_split(struct mr_str reply, struct mr_str request_id, struct mr_str *ret_dir, struct mr_str *ret_name);
 /* Applies the path policy to REPLY_INBOX_PATH. MR_REFUSED, MR_NOTFOUND (no such folder). */
 enum mr_rc route_answer(const struct box *from, const struct memo *memo, struct route *ret, struct mr_error *err);
 /* Opens an inbox, or a folder that a client named; no link as its last parts. */
@@ -162,12 +162,13 @@ struct posting {
 	struct mr_str bytes;
 	int64_t mtime_ns;            /* in: wanted; out: as the file system keeps it */
 	const struct delivery *what; /* for staged; or NULL */
-	bool over_empty;             /* an empty answer that still waits there makes room for it */
+	bool over_empty;             /* the empty answer to the same question makes room for it */
+	bool at_once;                /* no wait for a name that is taken */
 };
 /* Whole, durable, never over another: MR_EXISTS. */
 enum mr_rc post_file(struct workspace *ws, int dir_fd, const char *name, struct posting *p, struct mr_error *err);
-/* The same at a destination: what has these bytes already is success, another message is waited for, then MR_BUSY.
- * `dir` is the folder's path, for the ticket. */
+/* The same at a destination: what has these bytes already is success, a message of the same conversation is waited for,
+ * then MR_BUSY; one of another request is MR_BUSY at once. `dir` is the folder's path, for the ticket. */
 enum mr_rc post_deliver(
     struct workspace *ws, int dir_fd, const char *dir, const char *name, struct posting *p, struct mr_error *err);
 /* scratch/<id>, after what has that name went to scratch/<id>.<n>. */

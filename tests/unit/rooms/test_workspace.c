@@ -143,12 +143,14 @@ hostile_reply_paths_are_refused(void **state)
 		{ "lead/.mailbox/inbox/q", MR_REFUSED },
 		{ "%s/linked/.mailbox/inbox/q", MR_REFUSED },
 		{ "%s/lead/.mailbox/inbox/.other", MR_REFUSED },
-		{ "%s/lead/.mailbox/inbox/o ther", MR_REFUSED },
+		{ "%s/lead/.mailbox/inbox/o\tther", MR_REFUSED },
+		{ "%s/lead/.mailbox/inbox/\xff", MR_REFUSED },
 		{ "%s/gone/.mailbox/inbox/q", MR_NOTFOUND },
 		{ "%s/tester/.mailbox/inbox/q", MR_REFUSED },
 		{ "%s/tester/.mailbox/scratch/q", MR_NOTFOUND }, /* it names our scratch: not even shown */
 		{ "", MR_REFUSED },
 		{ "%s/lead/.mailbox/inbox/other", MR_OK },
+		{ "%s/lead/.mailbox/inbox/o ther", MR_OK },
 		{ "%s/lead/.mailbox/inbox", MR_OK },
 	};
 
