@@ -19,8 +19,8 @@ struct trail {
 	struct mr_names have;      /* agents with a copy, or with one on its way */
 	struct mr_names readers;   /* agents in whose folders the message can be read */
 	struct mr_names answerers; /* agents who may have answered: the message was marked so, or was their work */
-	bool dead; /* a copy is among the dead letters, which do not say whose it was */
-	bool kept; /* one is in a queue or a channel */
+	bool dead;                 /* a copy is among the dead letters, which do not say whose it was */
+	bool kept;                 /* one is in a queue or a channel */
 	size_t facts;
 };
 
