@@ -1090,7 +1090,7 @@ MR_API void mr_inject_close(struct mr_injection *inj);
 struct mr_handoff {
 	const char *subject; /* NULL: from the text */
 	const char *text;    /* NULL: that there is none */
-	bool collect;        /* adds branch and commit, work in hand and the head of the inbox */
+	bool collect;        /* adds the state of the worktree, work in hand, unread mail, open questions */
 	const char *dir;     /* whose worktree; NULL: here */
 	bool dry_run;
 };

@@ -28,12 +28,23 @@ time_rfc3339(int64_t ms, char ret[RFC3339_LEN + 1])
 {
 	int rest;
 	struct civil c = civil_of(split_ms(ms, &rest));
-	char text[80] = "";
+	const struct {
+		int value;
+		unsigned digits;
+		char end;
+	} parts[] = { { c.year, 4, '-' }, { c.month, 2, '-' }, { c.day, 2, 'T' }, { c.hour, 2, ':' },
+		{ c.minute, 2, ':' }, { c.second, 2, '.' }, { rest, 3, 'Z' } };
+	char *at = ret;
 
-	(void)snprintf(text, sizeof(text), "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ", c.year, c.month, c.day, c.hour,
-	    c.minute, c.second, rest);
-	memcpy(ret, text, RFC3339_LEN);
-	ret[RFC3339_LEN] = '\0';
+	for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+		unsigned left = parts[i].value < 0 ? 0 : (unsigned)parts[i].value;
+
+		for (unsigned d = parts[i].digits; d > 0; d--, left /= 10)
+			at[d - 1] = (char)('0' + left % 10);
+		at += parts[i].digits;
+		*at++ = parts[i].end;
+	}
+	*at = '\0';
 }
 
 void

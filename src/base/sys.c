@@ -347,6 +347,12 @@ sys_stat(int dir_fd, const char *name, struct stat *st)
 }
 
 int
+sys_stat_target(const char *path, struct stat *st)
+{
+	return (int)RETRYING(POINT_OTHER, fstatat(AT_FDCWD, path, st, 0));
+}
+
+int
 sys_stat_fd(int fd, struct stat *st)
 {
 	return (int)RETRYING(POINT_OTHER, fstat(fd, st));

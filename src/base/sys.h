@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sys.h - every system call that touches the disk, in one place. Nothing else in the tree calls
- * open, write, fsync, link, rename or unlink.
+ * sys.h - every system call that touches the disk, in one place (sys.c, and sys_open.c for what opens). Nothing else in
+ * the tree calls open, fopen, stat, fsync, link, rename or unlink: tools/check-layers refuses it.
  *
  * Two reasons. (1) Tests: each call is a numbered fault point. A plan makes call N fail, write
  * short, or kill the process just before or just after it; see struct sys_plan. Without a plan the
@@ -23,6 +23,9 @@
 /* Relative to dir_fd, beneath it, no symbolic link followed in any component (openat2, else
  * component by component). O_CLOEXEC is added. */
 int sys_open(int dir_fd, const char *path, int flags, mode_t mode);
+/* A file that the user or the harness named, for reading: links and all, not a name in a room. O_NONBLOCK in flags:
+ * a FIFO in its place holds nobody up. */
+int sys_open_user(const char *path, int flags);
 /* A folder of which only what is beneath it will be opened, looked at, linked or removed (O_PATH): half the price. It
  * can be neither read nor synced nor locked; whoever must opens "." in it. */
 int sys_open_reach(int dir_fd, const char *path);
@@ -61,6 +64,7 @@ int sys_mkdir(int dir_fd, const char *name, mode_t mode); /* exactly that mode, 
 int sys_chmod_fd(int fd, mode_t mode);
 int sys_chown_fd(int fd, uid_t owner, gid_t group);
 int sys_stat(int dir_fd, const char *name, struct stat *st); /* does not follow links */
+int sys_stat_target(const char *path, struct stat *st);      /* a path of the user: links are followed */
 int sys_stat_fd(int fd, struct stat *st);
 int sys_access(int dir_fd, const char *path, int mode); /* may we, as we are now: R_OK | W_OK | X_OK; only a look */
 int sys_touch(int dir_fd, const char *name);            /* both times to now */

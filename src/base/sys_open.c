@@ -175,6 +175,12 @@ sys_open_reach(int dir_fd, const char *path)
 	return sys_open(dir_fd, path, REACH | O_DIRECTORY, 0);
 }
 
+int
+sys_open_user(const char *path, int flags)
+{
+	return (int)RETRYING(POINT_OTHER, openat(AT_FDCWD, path, O_RDONLY | ALWAYS | flags));
+}
+
 /* ---- Unnamed files ---- */
 
 int

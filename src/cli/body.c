@@ -6,13 +6,6 @@
 #include "base/sys.h"
 #include "cli/cli.h"
 
-static void
-close_file(FILE **file)
-{
-	if (*file)
-		(void)fclose(*file);
-}
-
 /* Stops one byte after the limit: an endless pipe must not fill the memory before it is refused. */
 static enum mr_rc
 read_limited(int fd, const char *what, struct buf *ret, struct mr_error *err)
@@ -38,13 +31,13 @@ static enum mr_rc
 read_file(const char *path, struct buf *ret, struct mr_error *err)
 {
 	/* The user's own file, links and all: not a name in a room. */
-	mr_auto(close_file) FILE *file = fopen(path, "re");
+	mr_auto(sys_close_fd) int fd = sys_open_user(path, 0);
 
-	if (!file && errno == ENOENT)
+	if (fd < 0 && errno == ENOENT)
 		return mr_fail(err, MR_NOTFOUND, "there is no file '%s'", path);
-	if (!file)
+	if (fd < 0)
 		return mr_fail_errno(err, "cannot open '%s'", path);
-	return read_limited(fileno(file), path, ret, err);
+	return read_limited(fd, path, ret, err);
 }
 
 bool

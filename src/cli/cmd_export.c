@@ -20,7 +20,7 @@ has_folder(const char *path, const char *name)
 	struct stat st;
 
 	buf_addf(&full, "%s/%s", path, name);
-	return buf_ok(&full) && stat(buf_z(&full), &st) == 0 && S_ISDIR(st.st_mode);
+	return buf_ok(&full) && sys_stat_target(buf_z(&full), &st) == 0 && S_ISDIR(st.st_mode);
 }
 
 /* "folder:PATH", and a bare path that is a Maildir and no room: the library gets an absolute path without links. */

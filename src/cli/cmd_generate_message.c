@@ -35,14 +35,11 @@ static enum mr_rc
 read_file(const char *path, struct buf *ret, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf text = BUF_INIT;
-	FILE *file = fopen(path, "re");
+	mr_auto(sys_close_fd) int fd = sys_open_user(path, 0);
 
-	if (!file)
+	if (fd < 0)
 		return mr_fail_errno(err, "cannot open '%s'", path);
-	enum mr_rc rc = file_read_fd(fileno(file), MEMO_MAX, &text, err);
-
-	(void)fclose(file);
-	if (rc != MR_OK)
+	if (file_read_fd(fd, MEMO_MAX, &text, err) != MR_OK)
 		return mr_wrap(err, "cannot read '%s'", path);
 	add_as_lines(ret, buf_str(&text));
 	return MR_OK;

@@ -6,7 +6,8 @@ static const struct opt opts[] = {
 	OPT('s', "subject", "TEXT", "what it is about; default: the first line of the text"),
 	OPT('m', "message", "TEXT", "the text"),
 	OPT('f', "file", "FILE", "read the text from a file; - is standard input"),
-	OPT('c', "collect", NULL, "add the state of the git worktree, the work in hand and the head of the inbox"),
+	OPT('c', "collect", NULL,
+	    "add the state of the git worktree, the work in hand, unread mail and open questions"),
 	OPT('n', "dry-run", NULL, "check everything, send nothing"),
 	OPT_END,
 };
@@ -17,6 +18,13 @@ static const char *const about[] = {
 	"Say what the next life cannot see: what you were about (## Context), how far it is (## Status), what comes "
 	"next (## Next). The text comes from -m, -f, or standard input when that is a pipe or a file; without any, the "
 	"note says that there is none. Hand-offs that were read are archived by the next one.",
+	"-c adds what is easily forgotten: branch, commit and the last moves of HEAD, a merge or rebase in progress, "
+	"tracked "
+	"files that changed or are missing; what you hold; unread mail; what you asked and nobody answered (mail with "
+	"--by or a question mark); and what you read and did not answer. Git is not run, as it would run what the "
+	"repository's configuration says: its files are read, and changes are seen by size and time. What is staged "
+	"and "
+	"untracked files are not known, and it says so.",
 	NULL,
 };
 static const char *const examples[] = {

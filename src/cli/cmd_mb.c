@@ -12,6 +12,7 @@
 
 #include "base/file.h"
 #include "base/id.h"
+#include "base/sys.h"
 #include "cli/cli.h"
 
 #define WAIT_SECONDS "540"
@@ -83,23 +84,17 @@ run_plain(const struct mb *mb, struct mr_error *err) /* one argument, or none */
 
 /* ---- send ---- */
 
-static void
-close_file(FILE **file)
-{
-	if (*file && *file != stdin)
-		(void)fclose(*file);
-}
-
 static enum mr_rc
 read_body(const char *path, struct buf *ret, struct mr_error *err)
 {
-	mr_auto(close_file) FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "re");
+	bool standard = strcmp(path, "-") == 0;
+	mr_auto(sys_close_fd) int fd = standard ? -1 : sys_open_user(path, 0);
 
-	if (!file && errno == ENOENT)
+	if (!standard && fd < 0 && errno == ENOENT)
 		return mr_fail(err, MR_NOTFOUND, "there is no file '%s'", path);
-	if (!file)
+	if (!standard && fd < 0)
 		return mr_fail_errno(err, "cannot open '%s'", path);
-	if (file_read_fd(fileno(file), MR_BODY_MAX, ret, err) != MR_OK)
+	if (file_read_fd(standard ? 0 : fd, MR_BODY_MAX, ret, err) != MR_OK)
 		return mr_wrap(err, "the body from '%s'", path);
 	return MR_OK;
 }

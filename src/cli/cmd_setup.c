@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd_setup.c - our entries in the settings of a harness: shown, written, taken out, tried. */
+#include "base/sys.h"
 #include "cli/setup/setup.h"
 #include "message/diff.h"
 
@@ -57,6 +58,13 @@ print_json(struct cli *cli, const struct setup_file *f, bool written)
 	json_key_str(&j, "action", action_of(f));
 	json_key_bool(&j, "written", written);
 	json_key_str(&j, "diff", f->changed ? buf_z(&diff) : NULL);
+	if (f->left.n > 0) {
+		json_key(&j, "left");
+		json_open(&j, '[');
+		for (size_t i = 0; i < f->left.n; i++)
+			json_str(&j, str_of(f->left.v[i]));
+		json_close(&j);
+	}
 	out_json_line(cli, &j);
 }
 
@@ -83,6 +91,37 @@ print_written(struct cli *cli, const struct setup_file *f)
 		print_json(cli, f, f->changed);
 	else if (f->changed)
 		fence_addf(&cli->out, "%s %.4096s\n", f->gone ? "removed" : f->there ? "changed" : "made", f->path);
+}
+
+static void
+print_left(struct cli *cli, const struct setup_file *f)
+{
+	if (f->left.n == 0 || cli->json)
+		return;
+	fence_addf(&cli->out, "note: %.4096s keeps %s", f->path, f->left.v[0]);
+	if (f->left.n > 1)
+		buf_addf(&cli->out, " and %zu more", f->left.n - 1);
+	buf_adds(&cli->out, ", which setup does not remember adding; if it is not yours, take it out\n");
+}
+
+/* A project's files name the bare command, so that they are the same for everybody who has a clone. */
+static void
+warn_of_project(struct setup *s)
+{
+	const char *found = command_in_path(s);
+	mr_auto(free_ptr) char *real = found ? realpath(found, NULL) : NULL;
+
+	if (!found)
+		cli_warn(s->cli,
+		    "these files name 'mailroom', and a shell does not find it; put it in $PATH: ln -s %s DIR",
+		    s->program);
+	else if (real && strcmp(real, s->program) != 0)
+		cli_warn(s->cli, "these files name 'mailroom', and the first in $PATH is '%s', not this program '%s'",
+		    found, s->program);
+	if (s->harness->files[1].parts & SETUP_TOML)
+		cli_warn(s->cli,
+		    "the folders that Codex's sandbox must write are yours and not the project's; once: mailroom "
+		    "setup codex --apply");
 }
 
 /* ---- Doing ---- */
@@ -124,6 +163,8 @@ write_all(struct setup *s, enum setup_way way, struct plans *p)
 	}
 	if (s->cli->json)
 		return EXIT_DONE;
+	for (size_t i = 0; i < p->n; i++)
+		print_left(s->cli, &p->files[i]);
 	if (changed && way == SETUP_IN && s->harness->note)
 		buf_addf(&s->cli->out, "note: %s\n", s->harness->note);
 	if (changed && way == SETUP_IN)
@@ -138,6 +179,7 @@ run_files(struct setup *s, enum setup_way way, bool preview)
 	mr_auto(plans_done) struct plans plans = { 0 };
 	struct mr_error err = { 0 };
 	bool changes = false;
+	mr_auto(sys_close_fd) int lock = preview ? -1 : setup_memory_lock(s, way);
 
 	if (plan_all(s, way, &plans, &err) != MR_OK)
 		return cli_fail(s->cli, &err);
@@ -148,8 +190,12 @@ run_files(struct setup *s, enum setup_way way, bool preview)
 		else if (preview)
 			print_json(s->cli, &plans.files[i], false);
 	}
+	if (s->project && way == SETUP_IN)
+		warn_of_project(s);
 	if (!preview)
 		return write_all(s, way, &plans);
+	for (size_t i = 0; i < plans.n; i++)
+		print_left(s->cli, &plans.files[i]);
 	if (changes && !s->cli->json)
 		buf_addf(
 		    &s->cli->out, "nothing was written; %s does it\n", way == SETUP_IN ? "--apply" : "--remove alone");
@@ -223,7 +269,9 @@ static const char *const about[] = {
 	"XDG_STATE_HOME where that is set. All command lines have the "
 	"absolute path of this very program. Where there is no room they do nothing, so your own settings are the "
 	"right "
-	"place; --project writes into the project's. With --room SPEC they use that room, wherever they run.",
+	"place. --project writes into the project's, which others may get with git: there the command is the bare name "
+	"mailroom, found in $PATH, and Codex's folders and variables are left to your own file; what is missing for "
+	"that is told. With --room SPEC they use that room, wherever they run.",
 	"Files: ~/.claude/settings.json and ~/.claude.json, in a project .claude/settings.json and .mcp.json; "
 	"hooks.json "
 	"and config.toml in .codex; settings.json in .gemini; hooks.json and mcp.json in .cursor. CLAUDE_CONFIG_DIR "
@@ -234,9 +282,10 @@ static const char *const about[] = {
 	"second "
 	"time; --remove afterwards gives back the bytes that were there. A file that cannot be understood is refused, "
 	"and "
-	"then none is changed. What was there before (a file, a permission of your own) is remembered in the folder "
-	"'setup' "
-	"of mailroom's configuration folder, which is in no sandbox's writable folders.",
+	"then none is changed. Which files were there, and which permissions and writable folders --apply added, is "
+	"remembered in the folder 'setup' of mailroom's configuration folder, which is in no sandbox's writable "
+	"folders. "
+	"--remove takes out only those: without that memory, and a second time, permissions stay, and it says so.",
 	"--check starts the hook and the server that it finds in the files, in a room of its own that is removed "
 	"afterwards, with a made-up session and a message for it, and says for each part whether the message was seen, "
 	"and "

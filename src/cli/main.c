@@ -451,7 +451,8 @@ main(int argc, char **argv)
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)signal(SIGXFSZ, SIG_IGN); /* a file above `ulimit -f`: the write says so */
 	faults_from_env();
-	look_at_terminal(&cli);
+	if (argc < 2 || strcmp(argv[1], cmd_hook.name) != 0) /* a hook speaks to a harness */
+		look_at_terminal(&cli);
 	int code = is_called_gt(argv) ? dispatch_gt(&cli, argc, argv) : dispatch(&cli, argc, argv);
 
 	if (cli.gt)

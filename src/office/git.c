@@ -184,6 +184,14 @@ find_packed(const char *common, const char *ref, struct buf *commit)
 		buf_add(commit, (struct mr_str){ from, (size_t)(at - from) });
 }
 
+static struct mr_str
+first_line(const struct buf *text)
+{
+	const char *end = text->len > 0 ? memchr(text->ptr, '\n', text->len) : NULL;
+
+	return str_trim((struct mr_str){ text->ptr, end ? (size_t)(end - text->ptr) : text->len });
+}
+
 bool
 git_head(const char *folder, struct buf *branch, struct buf *commit)
 {
@@ -196,7 +204,7 @@ git_head(const char *folder, struct buf *branch, struct buf *commit)
 	    dir_open(AT_FDCWD, git.git_dir, &fd, &ignored) != MR_OK ||
 	    file_read(fd, "HEAD", POINTER_MAX, &head, &ignored) != MR_OK)
 		return false;
-	struct mr_str line = str_trim(buf_str(&head));
+	struct mr_str line = first_line(&head);
 
 	if (!str_starts(line, "ref: ")) { /* detached */
 		buf_add(commit, line);
@@ -208,7 +216,7 @@ git_head(const char *folder, struct buf *branch, struct buf *commit)
 	buf_adds(branch, str_starts(buf_str(&ref), "refs/heads/") ? buf_z(&ref) + strlen("refs/heads/") : buf_z(&ref));
 	if (dir_open(AT_FDCWD, git.common, &common, &ignored) == MR_OK &&
 	    file_read(common, buf_z(&ref), POINTER_MAX, &text, &ignored) == MR_OK)
-		buf_add(commit, str_trim(buf_str(&text)));
+		buf_add(commit, first_line(&text));
 	else
 		find_packed(git.common, buf_z(&ref), commit);
 	return true;

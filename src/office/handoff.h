@@ -12,4 +12,7 @@ bool handoff_is_own(const struct mr_message *msg, const char *agent);
 /* handoff_collect.c: what the agent has in hand, as sections behind the text. Best effort. `dir` is where it works. */
 void handoff_collect(struct mr_room *room, const struct mr_self *self, const char *dir, struct buf *out);
 
+/* handoff_git.c: the worktree around that folder, or here; nothing outside of one. */
+void handoff_git(struct buf *out, const char *dir);
+
 #endif

@@ -247,13 +247,23 @@ check 'a full log is moved away' test -s "$log.old"
 same 1 "$(wc -l <"$log")" 'and there is a new one'
 silent_about "$log" "$HOME|MAILROOM_DATA" 'with nothing of the environment'
 mkfifo endless && exec 9<>endless
-timeout 20 "$BIN" hook claude-code <endless >endless.out 2>&1 &
+timeout 100 "$BIN" hook claude-code <endless >endless.out 2>&1 &
 endless=$! begin=$(date +%s)
-exits 0 'a lock that is never free' flock "$XDG_STATE_HOME/mailroom/sessions/.lock" sh -c 'printf "%s" "$1" | timeout 20 "$BIN" hook claude-code' sh "$(claude SessionStart fresh "$start")"
+XDG_STATE_HOME=$scratch/no-log timeout 100 "$BIN" hook claude-code <endless >no-log.out 2>&1 &
+no_log=$!
+strace -qq -o late.trace timeout --foreground 100 true 2>/dev/null && traced=1 || traced=
+[ -z "$traced" ] || timeout 100 strace -qq -o late.trace "$BIN" hook claude-code <endless >/dev/null 2>&1 &
+trace=$!
+exits 0 'a lock that is never free' flock "$XDG_STATE_HOME/mailroom/sessions/.lock" sh -c 'printf "%s" "$1" | timeout 100 "$BIN" hook claude-code' sh "$(claude SessionStart fresh "$start")"
 wait $endless
 same '0 ' "$? $(cat endless.out)" 'an input that never ends'
-check 'hold nobody up for long' test $(($(date +%s) - begin)) -lt 9
-same 2 "$(grep -c 'the time is up' "$log")" 'and the log says so'
+check 'hold nobody up for long' test $(($(date +%s) - begin)) -lt 90
+wait $no_log; says no-log.out '^20[-0-9T:.]*Z claude-code [^ ]+: the time is up$' 'where there is no log, standard error says so'
+same '' "$(ls -A "$scratch/no-log" 2>/dev/null)" 'and nothing is made'
+wait $trace; same "$((2 + ${traced:-0}))" "$(grep -c 'the time is up' "$log")" 'and the log says so'
+if [ -n "$traced" ]; then
+	same 'write exit_group ' "$(sed -n '/SIGALRM {/,$p' late.trace | sed -n 's/^\([a-z_]*\)(.*/\1/p' | grep -v -x -e clock_gettime -e rt_sigreturn | tr '\n' ' ')" 'from the signal handler only a write'
+else skip 'from the signal handler only a write' 'strace does not work here'; fi
 
 # ---- in the rooms of others ----
 teams=$HOME/.claude/teams/red

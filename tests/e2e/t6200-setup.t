@@ -78,9 +78,29 @@ for v in j/*; do
 	around codex $v keep .codex/hooks.json
 done
 for v in t/*; do around codex $v keep .codex/config.toml; done
-# with what was remembered gone the text alone must tell (all but whose a permission or a root was)
+# with what was remembered gone the text alone must tell (all but whose a permission or a root in a table of theirs was)
 for v in empty blank braces one-line comments empty-lists theirs version; do around cursor j/$v forget .cursor/hooks.json .cursor/mcp.json; done
-for v in empty blank no-newline table roots-lines dotted; do around codex t/$v forget .codex/config.toml; done
+for v in empty blank no-newline; do around codex t/$v forget .codex/config.toml; done
+
+# ---- a permission or a root that --apply did not add is the user's ----
+allowed() { jq -r '.permissions.allow[]?' "$HOME/.claude/settings.json" | tr '\n' ' '; }
+own; printf '{ "permissions": { "allow": ["Bash(mailroom *)", "Bash(mailroom send *)"] } }\n' >"$HOME/.claude/settings.json"; cp "$HOME/.claude/settings.json" before
+exits 0 'remove without a prior apply' mailroom setup claude-code --remove
+says out 'note: .*settings.json keeps Bash\(mailroom \*\) and 1 more, which setup does not remember adding' 'and says what it leaves'
+check 'changes nothing' cmp before "$HOME/.claude/settings.json"
+for i in 1 2 3; do mailroom setup claude-code --apply >/dev/null; done
+for i in 1 2 3; do mailroom setup claude-code --remove >/dev/null; done
+check 'nor do many of both' cmp before "$HOME/.claude/settings.json"
+own; mailroom setup claude-code --apply >/dev/null
+jq '.permissions.allow += ["Bash(mailroom *)"]' "$HOME/.claude/settings.json" >new && cat new >"$HOME/.claude/settings.json"
+mailroom setup claude-code --apply >/dev/null; check 'one that the user adds later is kept by apply' grep -q 'Bash(mailroom \*)' "$HOME/.claude/settings.json"
+mailroom setup claude-code --remove >/dev/null; same 'Bash(mailroom *) ' "$(allowed)" 'and by remove'
+own; mailroom setup claude-code --apply >/dev/null; rm -rf "$HOME/.config"; mailroom setup claude-code --remove >out
+same 'false true' "$(jq -r 'has("hooks")' "$HOME/.claude/settings.json") $(allowed | grep -q 'mailroom send' && echo true)" 'without a memory the hooks go and the permissions stay'
+says out 'if it is not yours, take it out' 'which is said'
+own; printf '[sandbox_workspace_write]\nwritable_roots = ["/other/.mailroom", "%s/mailroom"]\n' "$XDG_STATE_HOME" >"$HOME/.codex/config.toml"; cp "$HOME/.codex/config.toml" before
+mailroom setup codex --remove >/dev/null; check 'Codex: roots like ours stay' cmp before "$HOME/.codex/config.toml"
+mailroom setup codex --apply >/dev/null; mailroom setup codex --remove >/dev/null; mailroom setup codex --remove >/dev/null; check 'however often it is removed' cmp before "$HOME/.codex/config.toml"
 
 # ---- Codex: the variable of its server ----
 codex_env() { sed -n '/^\[mcp_servers.mailroom/,/^#/p' "$HOME/.codex/config.toml" | grep -E 'STATE|env|KEY' | tr '\n' ';'; }
@@ -125,7 +145,7 @@ same '9 0' "$(cat "$HOME/.claude/settings.json" "$HOME/.claude.json" | grep -c "
 exits 0 'a path with a space' "$scratch/a b/mailroom" setup claude-code --check
 exits 0 'also for Codex' "$scratch/a b/mailroom" setup codex --check
 for h in claude-code codex gemini cursor; do mailroom setup $h --remove >/dev/null; done
-same '' "$(find "$HOME" -type f)" 'and either can remove them'
+same '' "$(find "$HOME" -type f ! -path "*/.config/*")" 'and either can remove them'
 mailroom init "$scratch/here" >/dev/null 2>&1
 mailroom setup codex --apply >/dev/null
 same "writable_roots = [ \"$XDG_STATE_HOME/mailroom\", \"$scratch/here/.mailroom\" ]" "$(grep ^writable "$HOME/.codex/config.toml")" 'in a room, Codex can write it'
@@ -159,7 +179,7 @@ rm -f "$HOME/.gemini/settings.json"; mkdir "$HOME/.gemini/settings.json"; exits 
 # ---- what cannot be understood ----
 # an earlier build allowed every command, those that start programs included
 own; mailroom setup claude-code --apply >/dev/null
-jq '.permissions.allow = ["Bash(ls *)", "Bash(mailroom *)", "mcp__mailroom"]' "$HOME/.claude/settings.json" >old && cp old "$HOME/.claude/settings.json"
+jq '.permissions.allow = ["Bash(ls *)", "Bash(mailroom *)", "mcp__mailroom"]' "$HOME/.claude/settings.json" >old && cp old "$HOME/.claude/settings.json"; rm -rf "$HOME/.config"
 exits 1 'the permission of an earlier build' mailroom setup claude-code --check
 says out 'start any program' 'is a problem'
 mailroom setup claude-code --apply >/dev/null
@@ -191,10 +211,23 @@ own; printf '[mcp_servers.mailroom]\nurl = "http://x"\n' >"$HOME/.codex/config.t
 
 # ---- places ----
 own; mkdir -p p/sub && git init -q p && cd p/sub || exit 1
-mailroom setup claude-code --project --apply >/dev/null; mailroom setup codex --project --apply >/dev/null; mailroom setup gemini --project --apply >/dev/null; mailroom setup cursor --project --apply >/dev/null
+mailroom setup claude-code --project --apply >/dev/null; mailroom setup codex --project --apply >/dev/null 2>err; mailroom setup gemini --project --apply >/dev/null; mailroom setup cursor --project --apply >/dev/null
+says err 'sandbox must write are yours and not' 'for Codex it says what belongs in ones own file'
+rm -f err
 same '.claude/settings.json .codex/config.toml .codex/hooks.json .cursor/hooks.json .cursor/mcp.json .gemini/settings.json .mcp.json ' "$(cd .. && find . -name .git -prune -o -type f -printf '%P\n' | sort | tr '\n' ' ')" "the project's files are at its top"
 same '' "$(find "$HOME" -type f ! -path '*/.config/*')" "the user's are left alone"
+same '' "$(cd .. && grep -r -e "$scratch" -e "$HOME" .claude .codex .gemini .cursor .mcp.json)" 'and have no path of this machine in them'
+same 'mailroom hook claude-code|mailroom|command = "mailroom"' "$(jq -r '.hooks.UserPromptSubmit[0].hooks[0].command' ../.claude/settings.json)|$(jq -r .mcpServers.mailroom.command ../.mcp.json)|$(grep ^command ../.codex/config.toml)" 'but the bare name'
 exits 0 'they can be tried' mailroom setup claude-code --project --check
+exits 1 'in Codex without folders of ones own' mailroom setup codex --project --check
+says out 'wrong .*writable root' 'that is told'
+mailroom setup codex --apply >/dev/null; exits 0 'with them it works' mailroom setup codex --project --check; mailroom setup codex --remove >/dev/null
+exits 0 'a second time' mailroom setup claude-code --project
+same '' "$(cat err)" 'without a word'
+exits 0 'another mailroom first in the PATH' env PATH="$scratch/a b:$PATH" "$scratch/bin/mailroom" setup claude-code --project
+says err "first in .PATH is '$scratch/a b/mailroom', not this program" 'is told'
+exits 0 'none' env PATH=/usr/bin:/bin "$scratch/bin/mailroom" setup gemini --project
+says err 'a shell does not find it; put it in .PATH: ln -s' 'is told, too'
 for h in claude-code codex gemini cursor; do mailroom setup $h --project --remove >/dev/null; done; rm -f out err
 same '' "$(cd .. && find . -name .git -prune -o -mindepth 1 ! -path ./sub -print)" 'and removed'
 cd ../.. || exit 1

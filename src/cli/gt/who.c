@@ -18,13 +18,6 @@
 #define AGENT_FILE ".gt-agent"
 #define AGENT_FILE_MAX ((size_t)64 << 10)
 
-static void
-close_file(FILE **file)
-{
-	if (*file)
-		(void)fclose(*file);
-}
-
 const char *
 gt_town(struct cli *cli)
 {
@@ -38,7 +31,7 @@ gt_town(struct cli *cli)
 		if (!root || root[0] != '/')
 			continue;
 		buf_addf(&path, "%s/.mailroom", root);
-		if (buf_ok(&path) && stat(buf_z(&path), &st) == 0 && S_ISDIR(st.st_mode))
+		if (buf_ok(&path) && sys_stat_target(buf_z(&path), &st) == 0 && S_ISDIR(st.st_mode))
 			return arena_dup(&cli->own, buf_str(&path));
 	}
 	return NULL;
@@ -67,13 +60,13 @@ address_of(struct cli *cli, const char *role, const char *rig, const char *name)
 static const char *
 agent_in(struct cli *cli, const char *path)
 {
-	mr_auto(close_file) FILE *file = fopen(path, "re");
+	mr_auto(sys_close_fd) int fd = sys_open_user(path, O_NONBLOCK);
 	mr_auto(buf_done) struct buf text = BUF_INIT, role = BUF_INIT, rig = BUF_INIT, name = BUF_INIT;
 	struct mr_error ignored = { 0 };
 	struct json_value all;
 	const char *problem;
 
-	if (!file || file_read_fd(fileno(file), AGENT_FILE_MAX, &text, &ignored) != MR_OK ||
+	if (fd < 0 || file_read_fd(fd, AGENT_FILE_MAX, &text, &ignored) != MR_OK ||
 	    !json_whole(buf_str(&text), &all, &problem))
 		return NULL;
 	(void)json_find_text(all, "role", &role);

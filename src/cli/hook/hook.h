@@ -84,7 +84,7 @@ void log_begin(struct cli *cli, const char *harness);
 void log_event(const char *event);
 void log_line(const char *text);
 void log_error(const struct mr_error *err);
-void log_from_handler(const char *text); /* of a signal: only where the folder is there */
+void log_late(void); /* from a signal handler: that the time is up */
 
 /* What is done at this moment; text for the harness goes to cli->out. */
 void moment_run(struct cli *cli, const struct harness *harness, const struct event *event);

@@ -4,25 +4,24 @@
 
 #include "base/sys.h"
 #include <fcntl.h>
-#include <stdio.h>
 
 #define LEAD "team-lead"
 #define TAIL_MAX                                                                                                       \
 	((off_t)4 << 20) /* of the record of the session: it may be long, and the last prompt is near its end */
 
 static bool
-read_tail(FILE *file, struct buf *ret)
+read_tail(int fd, struct buf *ret)
 {
 	struct stat st;
 
-	if (sys_stat_fd(fileno(file), &st) < 0 || !S_ISREG(st.st_mode))
+	if (sys_stat_fd(fd, &st) < 0 || !S_ISREG(st.st_mode))
 		return false;
 	off_t from = st.st_size > TAIL_MAX ? st.st_size - TAIL_MAX : 0;
 	size_t want = (size_t)(st.st_size - from);
 
 	if (!buf_reserve(ret, want))
 		return false;
-	ssize_t n = sys_pread(fileno(file), ret->ptr, want, from);
+	ssize_t n = sys_pread(fd, ret->ptr, want, from);
 
 	if (n < 0)
 		return false;
@@ -35,13 +34,10 @@ static void
 add_summary(const struct event *event, struct buf *out)
 {
 	mr_auto(buf_done) struct buf text = BUF_INIT;
-	FILE *file = event->transcript[0] == '/' ? fopen(event->transcript, "re") : NULL;
+	mr_auto(sys_close_fd) int fd = event->transcript[0] == '/' ? sys_open_user(event->transcript, O_NONBLOCK) : -1;
 
-	if (!file)
-		return;
-	if (read_tail(file, &text))
+	if (fd >= 0 && read_tail(fd, &text))
 		(void)transcript_last_peer(buf_str(&text), LEAD, out);
-	(void)fclose(file);
 }
 
 void

@@ -42,7 +42,7 @@ static void
 time_is_up(int signal_number)
 {
 	(void)signal_number;
-	log_from_handler("the time is up");
+	log_late();
 	_exit(EXIT_DONE);
 }
 

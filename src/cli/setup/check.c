@@ -256,6 +256,7 @@ check_homes(struct check *c, const char *state, const char *config)
 	say(c, "configuration of the MCP server", strcmp(config, want) == 0 ? NULL : buf_z(&problem), apply_line(c));
 }
 
+/* For a project, with the roots and variables of the user's own file: Codex reads both. */
 static void
 check_toml(struct check *c, struct setup_file *f)
 {
@@ -263,7 +264,14 @@ check_toml(struct check *c, struct setup_file *f)
 	struct mr_names argv = { 0 }, roots = { 0 };
 	struct mr_error err = { 0 };
 
-	if (codex_command(&f->before, &argv, &roots, homes, &err) != MR_OK)
+	struct mr_names unused = { 0 };
+	mr_auto(file_done) struct setup_file own = { 0 };
+	struct setup as_user = *c->s;
+
+	as_user.project = false;
+	if ((c->s->project && (read_settings(&as_user, &c->s->harness->files[1], &own, &err) != MR_OK ||
+				  codex_command(&own.before, &unused, &roots, homes, &err) != MR_OK)) ||
+	    codex_command(&f->before, &argv, &roots, homes, &err) != MR_OK)
 		say(c, f->path, err.message, "mend the file by hand");
 	else {
 		check_server(c, &argv, NULL);
@@ -275,6 +283,7 @@ check_toml(struct check *c, struct setup_file *f)
 	buf_done(&homes[1]);
 	mr_names_done(&argv);
 	mr_names_done(&roots);
+	mr_names_done(&unused);
 }
 
 static void
@@ -306,18 +315,11 @@ check_json(struct check *c, struct setup_file *f)
 static void
 check_path(struct check *c)
 {
-	const char *path = getenv("PATH");
-	char file[PATH_MAX];
+	mr_auto(buf_done) struct buf repair = BUF_INIT;
 
-	for (const char *at = path ? path : ""; *at; at += strcspn(at, ":"), at += *at == ':') {
-		(void)snprintf(file, sizeof file, "%.*s/mailroom", (int)strcspn(at, ":"), at);
-		if (access(file, X_OK) == 0) {
-			say(c, "mailroom in $PATH", NULL, NULL);
-			return;
-		}
-	}
-	(void)snprintf(file, sizeof file, "ln -s %s DIR, where DIR is a folder of $PATH", c->s->program);
-	say(c, "mailroom in $PATH", "a shell does not find it by its name", file);
+	buf_addf(&repair, "ln -s %s DIR, where DIR is a folder of $PATH", c->s->program);
+	say(c, "mailroom in $PATH", command_in_path(c->s) ? NULL : "a shell does not find it by its name",
+	    buf_z(&repair));
 }
 
 int

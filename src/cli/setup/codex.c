@@ -181,9 +181,9 @@ mend_server(const struct setup *s, struct buf *text, const struct found *f)
 	bool other_args = !same_args(s, text, f);
 
 	(void)toml_string(value_of(text, &f->command), &had);
-	json_stringify(&value, str_of(s->program));
+	json_stringify(&value, str_of(s->command));
 	add_args(s, &args);
-	bool other_command = strcmp(buf_z(&had), s->program) != 0, args_later = f->args.at > f->command.at;
+	bool other_command = strcmp(buf_z(&had), s->command) != 0, args_later = f->args.at > f->command.at;
 
 	/* The later one first: the places of what stands before it stay the same. */
 	if (args_later && other_args)
@@ -213,7 +213,7 @@ put_server(
 		return mr_hint(err, "write its servers as tables, [mcp_servers.NAME]; then run this again");
 	}
 	buf_adds(&block, MARK "\n[mcp_servers." SETUP_SERVER_NAME "]\ncommand = ");
-	json_stringify(&block, str_of(s->program));
+	json_stringify(&block, str_of(s->command));
 	buf_adds(&block, "\nargs = ");
 	add_args(s, &block);
 	toml_add_block(buf_str(text), file->there, buf_str(&block), &out);
@@ -399,18 +399,16 @@ put_root(const struct setup_file *file, struct buf *text, const char *root, stru
 	return MR_OK;
 }
 
+/* Without a memory, only those in a table that our comment marks. */
 static bool
-is_our_root(const struct setup *s, const struct setup_file *file, const char *root)
+is_our_root(const struct setup_file *file, bool marked, const char *root)
 {
-	bool ours = (s->state_dir && strcmp(root, s->state_dir) == 0) ||
-		    (s->room_dir && strcmp(root, s->room_dir) == 0) || str_ends(str_of(root), "/.mailroom");
-
-	return ours && !setup_memory_keeps(file, root);
+	return file->memory.known ? setup_memory_added(file, root) : marked && !file->keep_all;
 }
 
 /* The last one of ours; with it what would be left empty and is ours. MR_EMPTY: there is none. */
 static enum mr_rc
-take_root(const struct setup *s, const struct setup_file *file, struct buf *text, struct mr_error *err)
+take_root(const struct setup_file *file, struct buf *text, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf out = BUF_INIT;
 	struct mr_names all = { 0 };
@@ -418,17 +416,18 @@ take_root(const struct setup *s, const struct setup_file *file, struct buf *text
 	enum mr_rc rc = find(text, &f, err);
 	size_t i = 0;
 
+	size_t from = rc == MR_OK ? marked_from(text, f.sandbox_table.line) : 0;
+	bool marked = rc == MR_OK && f.sandbox_table.end > 0 && from < f.sandbox_table.line;
+
 	if (rc == MR_OK && f.roots.end > 0 && toml_strings(value_of(text, &f.roots), &all))
-		for (i = all.n; i > 0 && !is_our_root(s, file, all.v[i - 1]);)
+		for (i = all.n; i > 0 && !is_our_root(file, marked, all.v[i - 1]);)
 			i--;
 	mr_names_done(&all);
 	if (rc != MR_OK || i == 0)
 		return rc == MR_OK ? MR_EMPTY : rc;
-	size_t from = marked_from(text, f.sandbox_table.line);
-
 	if (!toml_array_is_ours(buf_str(text), f.roots.at, f.roots.end) || f.roots.nested)
 		toml_array_drop(buf_str(text), f.roots.at, f.roots.end, i - 1, &out);
-	else if (f.sandbox_table.end > 0 && from < f.sandbox_table.line && f.sandbox_n == 1)
+	else if (marked && f.sandbox_n == 1)
 		toml_drop_block(buf_str(text), from, end_of_line(text, f.roots.end), &out);
 	else
 		toml_drop_line(buf_str(text), f.roots.line, f.roots.end, &out);
@@ -467,7 +466,7 @@ codex_edit(
 
 	if (way == SETUP_OUT) {
 		while (rc == MR_OK)
-			rc = take_root(s, file, text, err);
+			rc = take_root(file, text, err);
 		if (rc == MR_EMPTY)
 			rc = find(text, &f, err);
 		if (rc == MR_OK)
@@ -477,14 +476,27 @@ codex_edit(
 	rc = find(text, &f, err);
 	if (rc == MR_OK)
 		rc = put_server(s, file, text, &f, err);
-	if (rc == MR_OK)
-		rc = put_env(s, text, err);
+	if (rc != MR_OK || s->project)
+		return rc; /* the folders of one user are no business of a project's file: see the note of cmd_setup.c
+			    */
+	rc = put_env(s, text, err);
 	if (rc == MR_OK)
 		rc = check_roots_are_apart(s, err);
 	if (rc == MR_OK && s->state_dir)
 		rc = put_root(file, text, s->state_dir, err);
 	if (rc == MR_OK && s->room_dir)
 		rc = put_root(file, text, s->room_dir, err);
+	return rc;
+}
+
+enum mr_rc
+codex_roots(const struct buf *text, struct mr_names *ret, struct mr_error *err)
+{
+	struct found f;
+	enum mr_rc rc = find(text, &f, err);
+
+	if (rc == MR_OK && f.roots.end > 0)
+		(void)toml_strings(value_of(text, &f.roots), ret);
 	return rc;
 }
 

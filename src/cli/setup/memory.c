@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * memory.c - what the text of a settings file cannot tell: whether it, its folder, or one of the entries that could as
- * well be the user's own was there before us. One small file each in the configuration folder, where no sandbox
- * can write: --remove believes it. Written before the settings file is changed. Where it is missing, the text alone
- * decides.
+ * memory.c - what the text of a settings file cannot tell: whether it and its folder were there before us, and which
+ * permissions and writable roots --apply put in, as they could as well be the user's own. One small file each in the
+ * configuration folder, where no sandbox can write: --remove believes it. Written before the settings file is
+ * changed. Where it is missing, the text alone decides, and permissions and roots stay.
  */
 #include "base/file.h"
 #include "base/id.h"
@@ -15,6 +15,7 @@
 
 #define MEMORY_MAX ((size_t)64 << 10)
 #define NAME_LEN 32
+#define LOCK_WAIT_MS 20000
 
 static enum mr_rc
 open_folder(const struct setup *s, bool make, int *ret_fd, struct mr_error *err)
@@ -22,6 +23,18 @@ open_folder(const struct setup *s, bool make, int *ret_fd, struct mr_error *err)
 	if (!s->config_dir)
 		return mr_fail(err, MR_NOTFOUND, "there is no configuration folder");
 	return dir_below(s->config_dir, "setup", make, true, ret_fd, err);
+}
+
+int
+setup_memory_lock(const struct setup *s, enum setup_way way)
+{
+	mr_auto(sys_close_fd) int dir_fd = -1;
+	struct mr_error ignored = { 0 };
+	int fd = -1;
+
+	if (open_folder(s, way == SETUP_IN, &dir_fd, &ignored) == MR_OK)
+		(void)lock_take(dir_fd, ".lock", 0600, LOCK_WAIT_MS, &fd, &ignored);
+	return fd;
 }
 
 static void
@@ -35,9 +48,9 @@ file_name(const struct setup_file *f, char ret[NAME_LEN + 1])
 }
 
 bool
-setup_memory_keeps(const struct setup_file *f, const char *string)
+setup_memory_added(const struct setup_file *f, const char *string)
 {
-	return f->keep_all || names_has(&f->memory.kept, string);
+	return !f->keep_all && names_has(&f->memory.added, string);
 }
 
 static enum mr_rc
@@ -51,8 +64,8 @@ take_lines(struct setup_memory *m, const struct record *lines, struct mr_error *
 
 		if (ascii_caseeq(name, "Folder"))
 			fine = names_add(&m->folders, str_of(value));
-		else if (ascii_caseeq(name, "Kept"))
-			fine = names_add(&m->kept, str_of(value));
+		else if (ascii_caseeq(name, "Added"))
+			fine = names_add(&m->added, str_of(value));
 		for (int w = 1; w < 4 && ascii_caseeq(name, "Was"); w++)
 			if (strcmp(value, words[w]) == 0)
 				m->was = w;
@@ -77,6 +90,7 @@ setup_memory_load(const struct setup *s, struct setup_file *f, struct mr_error *
 	    file_read(fd, name, MEMORY_MAX, &text, &ignored) != MR_OK ||
 	    record_parse(buf_str(&text), &lines, &ignored) != MR_OK)
 		return MR_OK;
+	f->memory.known = true;
 	return take_lines(&f->memory, &lines, err);
 }
 
@@ -93,8 +107,8 @@ setup_memory_save(const struct setup *s, const struct setup_file *f, struct mr_e
 		rc = header_add(&text, "Was", str_of(words[f->memory.was]), err);
 	for (size_t i = 0; i < f->memory.folders.n && rc == MR_OK; i++)
 		rc = header_add(&text, "Folder", str_of(f->memory.folders.v[i]), err);
-	for (size_t i = 0; i < f->memory.kept.n && rc == MR_OK; i++)
-		rc = header_add(&text, "Kept", str_of(f->memory.kept.v[i]), err);
+	for (size_t i = 0; i < f->memory.added.n && rc == MR_OK; i++)
+		rc = header_add(&text, "Added", str_of(f->memory.added.v[i]), err);
 	if (rc == MR_OK)
 		rc = open_folder(s, true, &fd, err);
 	file_name(f, name);

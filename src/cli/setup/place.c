@@ -42,6 +42,7 @@ find_program(struct setup *s, struct mr_error *err)
 		return mr_hint(err, "run the command again: with the program that is there now");
 	}
 	s->program = arena_dup(&s->cli->own, str_of(path));
+	s->command = s->project ? "mailroom" : s->program;
 	return s->program ? MR_OK : mr_nomem(err);
 }
 
@@ -50,7 +51,7 @@ command_line(struct setup *s, bool waits, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf line = BUF_INIT;
 
-	command_quote(&line, s->program);
+	command_quote(&line, s->command);
 	buf_addf(&line, " hook %s", s->harness->name);
 	if (waits)
 		buf_adds(&line, " --wait");
@@ -59,6 +60,21 @@ command_line(struct setup *s, bool waits, struct mr_error *err)
 		command_quote(&line, s->room);
 	}
 	return kept(s, &line, err);
+}
+
+const char *
+command_in_path(struct setup *s)
+{
+	mr_auto(buf_done) struct buf file = BUF_INIT;
+	const char *path = variable("PATH");
+
+	for (const char *at = path ? path : ""; *at; at += strcspn(at, ":"), at += *at == ':') {
+		buf_clear(&file);
+		buf_addf(&file, "%.*s/mailroom", (int)strcspn(at, ":"), at);
+		if (buf_ok(&file) && access(buf_z(&file), X_OK) == 0)
+			return arena_dup(&s->cli->own, buf_str(&file));
+	}
+	return NULL;
 }
 
 /* ---- The room ---- */

@@ -4,7 +4,6 @@
 #include "base/sys.h"
 #include "cli/setup/setup.h"
 #include "message/splice.h"
-#include "message/toml.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +19,8 @@ file_done(struct setup_file *f)
 	buf_done(&f->before);
 	buf_done(&f->after);
 	mr_names_done(&f->memory.folders);
-	mr_names_done(&f->memory.kept);
+	mr_names_done(&f->memory.added);
+	mr_names_done(&f->left);
 	*f = (struct setup_file){ 0 };
 }
 
@@ -202,45 +202,51 @@ is_fresh(const struct setup *s, struct setup_file *f, struct mr_error *err)
 	return rc;
 }
 
-struct roots {
-	struct setup_memory *memory;
-	struct mr_str text;
-	bool failed;
-};
-
-static bool
-note_roots(void *ctx, const struct toml_item *item)
-{
-	struct roots *r = ctx;
-
-	if (item->kind == TOML_VALUE && strcmp(item->path, "sandbox_workspace_write" TOML_DOT "writable_roots") == 0)
-		(void)toml_strings((struct mr_str){ r->text.ptr + item->at, item->end - item->at }, &r->memory->kept);
-	return true;
-}
-
 static enum mr_rc
-note_kept(struct setup_file *f, struct mr_error *err)
+note_list(const struct setup_file *f, struct buf *text, struct mr_names *ret, struct mr_error *err)
 {
 	mr_auto(jsonc_done) struct jsonc doc = { 0 };
-	struct roots roots = { .memory = &f->memory, .text = buf_str(&f->before) };
+	bool fine = true;
 
 	if (f->parts & SETUP_TOML)
-		return toml_each(roots.text, note_roots, &roots, err);
-	if (!(f->parts & SETUP_ALLOW) || splice_is_blank(roots.text))
+		return codex_roots(text, ret, err);
+	if (!(f->parts & SETUP_ALLOW) || splice_is_blank(buf_str(text)))
 		return MR_OK;
-	if (text_object(&f->before, &doc, err) != MR_OK)
+	if (text_object(text, &doc, err) != MR_OK)
 		return err->code;
-	const struct jsonc_node *allow = jsonc_member(jsonc_member(doc.root, "permissions"), "allow");
+	for (size_t i = 0; i < setup_permissions_n + 2 && fine; i++) {
+		const char *permission = i < 2 ? setup_old_permissions[i] : setup_permissions[i - 2];
 
-	for (const struct jsonc_node *one = allow && allow->kind == JSON_ARRAY ? allow->first : NULL; one;
-	     one = one->next)
-		for (size_t i = 0; i < setup_permissions_n + 2; i++) {
-			const char *permission = i < 2 ? setup_old_permissions[i] : setup_permissions[i - 2];
+		if (allow_has(doc.root, permission))
+			fine = names_add(ret, str_of(permission));
+	}
+	return fine ? MR_OK : mr_nomem(err);
+}
 
-			if (jsonc_is(one, permission) && !names_add(&f->memory.kept, str_of(permission)))
-				return mr_nomem(err);
-		}
-	return MR_OK;
+/* In: what is in it now and was not before is ours, as is what was ours and is still there. Out: what is left. */
+static enum mr_rc
+note_added(struct setup_file *f, enum setup_way way, struct mr_error *err)
+{
+	struct mr_names before = { 0 }, after = { 0 }, added = { 0 };
+	enum mr_rc rc = note_list(f, &f->before, &before, err);
+
+	if (rc == MR_OK)
+		rc = note_list(f, &f->after, &after, err);
+	for (size_t i = 0; i < after.n && rc == MR_OK && way == SETUP_IN; i++)
+		if ((!names_has(&before, after.v[i]) || names_has(&f->memory.added, after.v[i])) &&
+		    !names_add(&added, str_of(after.v[i])))
+			rc = mr_nomem(err);
+	if (way == SETUP_IN) {
+		mr_names_done(&f->memory.added);
+		f->memory.added = added;
+		mr_names_done(&after);
+	} else if (!(f->parts & SETUP_TOML)) { /* a root may be anybody's: only permissions speak of mailroom */
+		f->left = after;
+	} else {
+		mr_names_done(&after);
+	}
+	mr_names_done(&before);
+	return rc;
 }
 
 /* Folders that saving will have to make. */
@@ -267,11 +273,10 @@ remember(const struct setup *s, struct setup_file *f, struct mr_error *err)
 	if (rc != MR_OK || !f->fresh)
 		return rc;
 	mr_names_done(&f->memory.folders);
-	mr_names_done(&f->memory.kept);
+	mr_names_done(&f->memory.added);
 	f->memory = (struct setup_memory){ 0 };
 	f->memory.was = !f->there ? WAS_MISSING : splice_is_blank(buf_str(&f->before)) ? WAS_BLANK : WAS_THERE;
-	rc = note_kept(f, err);
-	return rc == MR_OK ? note_folders(f, err) : rc;
+	return note_folders(f, err);
 }
 
 /* ---- The plan ---- */
@@ -315,6 +320,8 @@ plan_file(
 		rc = remember(s, f, err);
 	if (rc == MR_OK)
 		rc = edit(s, f, way, &f->after, err);
+	if (rc == MR_OK)
+		rc = note_added(f, way, err);
 	if (rc != MR_OK) {
 		char hint[sizeof err->hint];
 
@@ -323,6 +330,7 @@ plan_file(
 		return hint[0] ? mr_hint(err, "%s", hint)
 			       : mr_hint(err, "no file was changed; mend it, or move it away, and run this again");
 	}
+	f->learnt = way == SETUP_IN;
 	f->changed = !f->there ? f->after.len > 0 : !str_eq(buf_str(&f->before), buf_str(&f->after));
 	f->gone = way == SETUP_OUT && f->there && f->changed && is_gone(f);
 	return MR_OK;

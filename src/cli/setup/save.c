@@ -182,7 +182,7 @@ save_file(const struct setup *s, struct setup_file *f, struct mr_error *err)
 	struct mr_error forgotten = { 0 };
 	enum mr_rc rc = may_write(f, err);
 
-	if (rc == MR_OK && f->fresh && setup_memory_save(s, f, &forgotten) != MR_OK)
+	if (rc == MR_OK && f->learnt && setup_memory_save(s, f, &forgotten) != MR_OK)
 		cli_warn(s->cli, "what was there before is not remembered: %s", forgotten.message);
 	if (rc == MR_OK)
 		rc = dir_make(AT_FDCWD, f->folder, new_mode(s, 0777), true, &dir_fd, err);

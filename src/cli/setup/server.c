@@ -23,7 +23,7 @@ add_server(const struct setup *s, struct json *j)
 	if (s->harness->typed)
 		json_key_str(j, "type", "stdio");
 	json_key(j, "command");
-	json_str(j, str_of(s->program));
+	json_str(j, str_of(s->command));
 	json_key(j, "args");
 	add_args(s, j);
 	json_close(j);
@@ -56,8 +56,8 @@ mend_server(const struct setup *s, const struct jsonc *doc, const struct jsonc_n
 	struct json j = JSON_INIT(&value);
 	const struct jsonc_node *command = jsonc_member(entry, "command"), *args = jsonc_member(entry, "args");
 
-	if (!jsonc_is(command, s->program)) {
-		json_stringify(&value, str_of(s->program));
+	if (!jsonc_is(command, s->command)) {
+		json_stringify(&value, str_of(s->command));
 		jsonc_replace(doc, command, buf_str(&value), out);
 	} else if (!same_args(s, args)) {
 		add_args(s, &j);
@@ -185,8 +185,7 @@ server_edit(const struct setup *s, enum setup_way way, bool keep_root, struct bu
 }
 
 static enum mr_rc
-permission_edit(const struct setup_file *f, const char *permission, enum setup_way way, bool keep_root,
-    struct buf *text, struct mr_error *err)
+permission_edit(const char *permission, enum setup_way way, bool keep_root, struct buf *text, struct mr_error *err)
 {
 	mr_auto(jsonc_done) struct jsonc doc = { 0 };
 	mr_auto(buf_done) struct buf changed = BUF_INIT;
@@ -195,8 +194,7 @@ permission_edit(const struct setup_file *f, const char *permission, enum setup_w
 	if (rc == MR_OK && way == SETUP_IN)
 		rc = put_permission(&doc, permission, &changed, err);
 	else if (rc == MR_OK)
-		rc = setup_memory_keeps(f, permission) ? MR_EMPTY
-						       : take_permission(&doc, permission, keep_root, &changed);
+		rc = take_permission(&doc, permission, keep_root, &changed);
 	if (rc == MR_OK)
 		text_take(text, &changed);
 	if (rc == MR_EMPTY)
@@ -204,7 +202,8 @@ permission_edit(const struct setup_file *f, const char *permission, enum setup_w
 	return rc == MR_EMPTY ? MR_OK : rc;
 }
 
-/* Out in the opposite order, as everything else. */
+/* Out in the opposite order, as everything else. An earlier build left hooks of ours and no memory: then its general
+ * permission is taken to be its own. */
 enum mr_rc
 allow_edit(const struct setup *s, const struct setup_file *f, enum setup_way way, bool keep_root, struct buf *text,
     struct mr_error *err)
@@ -213,10 +212,14 @@ allow_edit(const struct setup *s, const struct setup_file *f, enum setup_way way
 	size_t n = setup_permissions_n;
 
 	(void)s;
-	for (size_t i = 0; i < 2 && rc == MR_OK; i++)
-		rc = permission_edit(f, setup_old_permissions[1 - i], SETUP_OUT, true, text, err);
-	for (size_t i = 0; i < n && rc == MR_OK; i++)
-		rc = permission_edit(f, setup_permissions[way == SETUP_IN ? i : n - 1 - i], way, keep_root, text, err);
+	for (size_t i = 0; i < 2 && rc == MR_OK && way == SETUP_IN && !f->fresh && !f->memory.known; i++)
+		rc = permission_edit(setup_old_permissions[1 - i], SETUP_OUT, true, text, err);
+	for (size_t i = 0; i < n && rc == MR_OK; i++) {
+		const char *permission = setup_permissions[way == SETUP_IN ? i : n - 1 - i];
+
+		if (way == SETUP_IN || setup_memory_added(f, permission))
+			rc = permission_edit(permission, way, keep_root, text, err);
+	}
 	return rc;
 }
 

@@ -78,6 +78,7 @@ struct setup {
 	bool project;
 	const char *project_dir;
 	const char *program;       /* absolute */
+	const char *command;       /* what the settings name: the program, or in a project the bare name */
 	const char *room;          /* spec for the command lines, or NULL: wherever the agent is */
 	const char *hook, *waiter; /* command lines */
 	const char *state_dir;
@@ -92,6 +93,8 @@ const char *setup_path(struct setup *s, const struct setup_where *where, struct 
 void command_quote(struct buf *out, const char *word);
 /* Words as sh reads them; false: there is more in it than words and quotes. */
 bool command_split(const char *line, struct mr_names *ret);
+/* The `mailroom` that a shell finds; NULL: none. */
+const char *command_in_path(struct setup *s);
 bool command_is_program(const struct setup *s, const char *word);
 /* PROGRAM hook HARNESS [--wait] [--room SPEC] */
 bool command_is_hook(const struct setup *s, const char *line, bool *ret_waits);
@@ -100,7 +103,8 @@ bool command_is_hook(const struct setup *s, const char *line, bool *ret_waits);
 struct setup_memory {
 	enum { WAS_UNKNOWN, WAS_MISSING, WAS_BLANK, WAS_THERE } was;
 	struct mr_names folders; /* that we made, the outermost first */
-	struct mr_names kept;    /* entries that were there before us */
+	struct mr_names added;   /* permissions and roots that --apply put in */
+	bool known;              /* there is a memory of this file */
 };
 
 struct setup_file {
@@ -112,9 +116,11 @@ struct setup_file {
 	struct buf before, after;
 	bool changed;
 	bool gone;     /* it is to be removed */
-	bool keep_all; /* permissions and roots are nobody's: see plan.c */
+	bool keep_all; /* permissions and roots are not ours: see plan.c */
 	bool fresh;    /* nothing of ours was in it */
+	bool learnt;   /* the memory is to be written: --apply */
 	struct setup_memory memory;
+	struct mr_names left; /* --remove: permissions and roots like ours that are not known to be ours */
 };
 enum setup_way { SETUP_IN, SETUP_OUT };
 /* Each changes the text, and leaves it alone when there is nothing to do. */
@@ -124,18 +130,23 @@ enum mr_rc server_edit(
     const struct setup *s, enum setup_way way, bool keep_root, struct buf *text, struct mr_error *err);
 enum mr_rc allow_edit(const struct setup *s, const struct setup_file *f, enum setup_way way, bool keep_root,
     struct buf *text, struct mr_error *err);
+/* All writable roots. */
+enum mr_rc codex_roots(const struct buf *text, struct mr_names *ret, struct mr_error *err);
 enum mr_rc codex_edit(
     const struct setup *s, const struct setup_file *f, enum setup_way way, struct buf *text, struct mr_error *err);
 void text_take(struct buf *text, struct buf *changed); /* the changed text is the text now */
 enum mr_rc text_object(struct buf *text, struct jsonc *ret, struct mr_error *err); /* parsed, an object */
-/* Was that string (a permission, a root) there before us? */
-bool setup_memory_keeps(const struct setup_file *f, const char *string);
+/* Did --apply put that permission or root in? What only looks like ours is the user's. */
+bool setup_memory_added(const struct setup_file *f, const char *string);
 
 /* Only what is there. */
 enum mr_rc read_settings(struct setup *s, const struct setup_where *where, struct setup_file *f, struct mr_error *err);
 enum mr_rc plan_file(
     struct setup *s, const struct setup_where *where, enum setup_way way, struct setup_file *f, struct mr_error *err);
 void file_done(struct setup_file *f);
+/* One at a time reads, edits and remembers: until the descriptor is closed. -1: there is no such folder, or others take
+ * too long; then the text is still safe (save.c), and at worst a permission stays. */
+int setup_memory_lock(const struct setup *s, enum setup_way way);
 enum mr_rc setup_memory_load(const struct setup *s, struct setup_file *f, struct mr_error *err);
 enum mr_rc setup_memory_save(const struct setup *s, const struct setup_file *f, struct mr_error *err);
 void setup_memory_drop(const struct setup *s, const struct setup_file *f);
