@@ -122,9 +122,11 @@ self_check(struct mr_room *room, const struct mr_env *env, const struct binding 
 		return mr_fail(err, MR_NOTFOUND, "this session was agent '%s', who was pruned", b->agent);
 	if (rc != MR_OK)
 		return rc;
-	/* After /clear the life names the new id, and the harness process that we were found below all the same. */
-	if (now.life == b->life && strcmp(now.session, b->session) != 0 && !process_same(&now.process, &env->process) &&
-	    !process_is_ancestor(&now.process))
+	/* After /clear the life names the new id, and the harness process that we were found below all the same. A
+	 * thread of Codex always says its own id, and that process may be everybody's. */
+	if (now.life == b->life && strcmp(now.session, b->session) != 0 &&
+	    (thread_is(b->session) ||
+		(!process_same(&now.process, &env->process) && !process_is_ancestor(&now.process))))
 		return mr_fail(err, MR_NOTFOUND,
 		    "the binding of this session says '%s', and that agent's life is another's", b->agent);
 	if (now.life == b->life) {
@@ -153,6 +155,7 @@ save_binding(struct mr_room *room, const struct mr_env *env, const struct mr_age
 	memcpy(b.agent, agent->name, sizeof b.agent);
 	b.session = strdup(env->session);
 	b.worktree = strdup(agent->worktree ? agent->worktree : "");
+	b.inherited = env->inherited ? strdup(env->inherited) : NULL;
 	if (b.session && b.worktree)
 		(void)session_save(env->state_dir, room->spec, &b, &ignored);
 }
