@@ -80,6 +80,42 @@ self_binding(struct mr_room *room, const struct mr_env *env, struct binding *ret
 	return rc;
 }
 
+/* Nobody is fenced there, so the name need only be there still. After /clear the binding is that of the same process.
+ */
+enum mr_rc
+self_plain_binding(struct mr_room *room, const struct mr_env *env, struct binding *ret, struct mr_error *err)
+{
+	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
+	mr_auto(binding_done) struct binding b = { 0 };
+	struct mr_error ignored = { 0 };
+
+	if (!self_session(env)[0] || !env->state_dir || !room->driver->find_agent)
+		return mr_fail(err, MR_NOTFOUND, "no harness session is known");
+	if (session_load(env->state_dir, env->session, room->spec, &b, &ignored) != MR_OK &&
+	    session_find_process(env->state_dir, env->session, room->spec, &env->process, &b, &ignored) != MR_OK)
+		return mr_fail(err, MR_NOTFOUND, "session '%.80s' is not bound to an agent", env->session);
+	if (room->driver->find_agent(room, b.agent, &agent, &ignored) != MR_OK)
+		return mr_fail(err, MR_NOTFOUND, "this session was agent '%s', who was pruned", b.agent);
+	*ret = b;
+	b = (struct binding){ 0 };
+	return MR_OK;
+}
+
+bool
+self_bind_plain(struct mr_room *room, const struct mr_env *env, const char *name)
+{
+	mr_auto(binding_done) struct binding b = { .process = env->process };
+	struct mr_error ignored = { 0 };
+
+	if (!self_session(env)[0] || !env->state_dir)
+		return false;
+	(void)snprintf(b.agent, sizeof b.agent, "%s", name);
+	b.session = strdup(env->session);
+	b.worktree = strdup("");
+	b.inherited = env->inherited ? strdup(env->inherited) : NULL;
+	return b.session && b.worktree && session_save(env->state_dir, room->spec, &b, &ignored) == MR_OK;
+}
+
 /* A server's environment names the session in which the server was started. After a /clear that is an earlier one, and
  * the server of a nested harness has inherited the outer session's. The harness process above us is neither: what is
  * bound to it is what we are, and an id that is bound to another living process is not ours. */

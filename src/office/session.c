@@ -111,11 +111,11 @@ parse(const struct record *lines, struct binding *ret, struct mr_error *err)
 	const char *worktree = record_get(lines, "Worktree"), *bound = record_get(lines, "Bound");
 	const char *process = record_get(lines, "Process"), *noted = record_get(lines, "Unconfirmed");
 	const char *inherited = record_get(lines, "Inherited");
-	int64_t life = record_int(lines, "Life", 0);
+	int64_t life = record_int(lines, "Life", -1); /* 0: of a room without lives */
 	struct mr_error ignored = { 0 };
 	struct binding b = { .life = (unsigned)life };
 
-	if (!agent || life < 1 || life > UINT32_MAX || address_normal(str_of(agent), b.agent, &ignored) != MR_OK)
+	if (!agent || life < 0 || life > UINT32_MAX || address_normal(str_of(agent), b.agent, &ignored) != MR_OK)
 		return mr_fail(err, MR_CORRUPT, "no agent and life in it");
 	if (process && process[0] && !process_parse(str_of(process), &b.process))
 		return mr_fail(err, MR_CORRUPT, "bad 'Process: %.60s'", process);

@@ -133,6 +133,10 @@ void self_surround(struct mr_env *env, struct binding *store);
  * type; MR_NOTFOUND: the name was pruned. */
 enum mr_rc self_check(struct mr_room *room, const struct mr_env *env, const struct binding *b,
     struct mr_agent *ret_agent, struct mr_error *err);
+/* The same in a room without lives: which agent of it env's session has registered as or taken over. */
+enum mr_rc self_plain_binding(
+    struct mr_room *room, const struct mr_env *env, struct binding *ret, struct mr_error *err);
+bool self_bind_plain(struct mr_room *room, const struct mr_env *env, const char *name);
 /* Is agent's newest life the one of env's session, or of its very process? */
 bool self_is_life(const struct mr_env *env, const struct mr_agent *agent);
 /* Notes in the life and in a binding that env's session is this life. */
