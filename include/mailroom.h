@@ -276,6 +276,8 @@ MR_API enum mr_rc mr_trust_prune(
 /* The harness session that the calling process runs in, because a process above it is bound to one; NULL: none. The
  * caller frees it. Sessions may not change the configuration. */
 MR_API char *mr_session_above(const char *state_dir);
+/* Was `other` in the environment of the hooks of `session` (mr_env.inherited)? Then it is a harness outside of it. */
+MR_API bool mr_session_inherits(const char *state_dir, const char *session, const char *other);
 
 typedef bool mr_config_fn(void *ctx, const char *name, const char *value); /* false stops */
 MR_API enum mr_rc mr_config_each(struct mr_room *room, mr_config_fn *fn, void *ctx, struct mr_error *err);
@@ -344,6 +346,8 @@ struct mr_env {                    /* what "who am I" may look at; the caller fi
 	bool hooked;               /* its harness says when a session goes on in another process: no need to look */
 	const char *tmux;          /* socket of the tmux server around us, or NULL */
 	const char *tmux_pane;     /* the pane there, such as "%3", or NULL */
+	bool shared;               /* the process runs the sessions of several terminals: it says nothing of this one */
+	const char *inherited;     /* other sessions that the environment of a hook names, blanks between; or NULL */
 };
 
 struct mr_self {
@@ -1169,6 +1173,7 @@ struct mr_arrive_options {
 	bool begins;  /* a session, or its context, begins: its terminal is remembered for nudges */
 	bool goes_on; /* the harness says that it is the same session, maybe under another id: /clear, compaction,
 			 resume */
+	bool cleared; /* ... by /clear, so that its id is a new one */
 	bool anew;    /* its model knows nothing any more: what was announced to this life is told again */
 };
 struct mr_arrival {
@@ -1179,6 +1184,9 @@ struct mr_arrival {
 	 */
 	char was[MR_ADDRESS_MAX + 1];
 	unsigned was_life;
+	/* After /clear, registered: the agents one of which it was before, and nobody can tell which. "": it is clear.
+	 */
+	char maybe[200];
 };
 /* mr_self_resolve for a session that has just begun. Who is nobody is registered under the name of its worktree's
  * folder, with a number behind it while that is somebody else: "web", "web-2". */

@@ -13,6 +13,7 @@
  */
 #include "base/process.h"
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/sys.h"
 #include "base/thread.h"
 
@@ -450,6 +451,66 @@ process_is_innermost(const struct mr_process *p)
 			return false;
 	}
 	return true;
+}
+
+/* ---- What it was started with ---- */
+
+#define START_MAX ((size_t)4 << 20)
+
+/* /proc/<pid>/<file>: words, each with a NUL behind it. */
+static bool
+read_words(const struct mr_process *p, const char *file, struct buf *ret)
+{
+	char path[64];
+
+	if (!has_proc() || process_state(p) != PROCESS_ALIVE || !buf_reserve(ret, START_MAX))
+		return false;
+	(void)snprintf(path, sizeof(path), "/proc/%" PRId64 "/%s", p->pid, file);
+	ssize_t n = sys_kernel_read(path, ret->ptr, START_MAX);
+
+	ret->len = n > 0 ? (size_t)n : 0;
+	return n > 0;
+}
+
+static const char *
+next_word(const struct buf *words, const char *word)
+{
+	const char *next = word ? word + strlen(word) + 1 : words->ptr;
+
+	return next < words->ptr + words->len ? next : NULL; /* what was read ends in a NUL */
+}
+
+bool
+process_variable(const struct mr_process *p, const char *name, struct buf *ret)
+{
+	mr_auto(buf_done) struct buf words = BUF_INIT;
+	size_t len = strlen(name);
+
+	if (!read_words(p, "environ", &words))
+		return false;
+	for (const char *w = next_word(&words, NULL); w; w = next_word(&words, w))
+		if (strncmp(w, name, len) == 0 && w[len] == '=') {
+			buf_adds(ret, w + len + 1);
+			return buf_ok(ret);
+		}
+	return false;
+}
+
+enum process_codex
+process_codex(const struct mr_process *p)
+{
+	mr_auto(buf_done) struct buf words = BUF_INIT;
+
+	if (!read_words(p, "cmdline", &words))
+		return CODEX_NOT;
+	const char *program = next_word(&words, NULL), *slash = program ? strrchr(program, '/') : NULL;
+
+	if (!program || strcmp(slash ? slash + 1 : program, "codex") != 0)
+		return CODEX_NOT;
+	for (const char *w = next_word(&words, program); w; w = next_word(&words, w))
+		if (strcmp(w, "app-server") == 0 || strcmp(w, "mcp-server") == 0)
+			return CODEX_SHARED;
+	return CODEX_OWN;
 }
 
 /* ---- As text ---- */

@@ -38,6 +38,16 @@ bool process_terminal(struct mr_process *ret);
 bool process_descends(int64_t pid, int64_t from);
 /* An ancestor, and none between it and us runs the same program: not the harness outside of our own. */
 bool process_is_innermost(const struct mr_process *p);
+/* Codex runs the sessions of all terminals in one background server, unless it is told not to. */
+enum process_codex {
+	CODEX_NOT,    /* another program, or the kernel does not tell */
+	CODEX_OWN,    /* of one terminal, or one run without a terminal */
+	CODEX_SHARED, /* such a server: it outlives its sessions, and its environment is that of the first terminal */
+};
+enum process_codex process_codex(const struct mr_process *p);
+/* A variable of the environment that a living process was started with. False: it has none, or the kernel does not
+ * tell. */
+bool process_variable(const struct mr_process *p, const char *name, struct buf *ret);
 /* "pid start ns boot" as one header value, and back. */
 void process_format(const struct mr_process *p, struct buf *out);
 bool process_parse(struct mr_str s, struct mr_process *ret);

@@ -420,20 +420,13 @@ spawned_done(struct spawned *ran)
 	buf_done(&ran->err);
 }
 
-#define ENVIRONMENT_MAX ((size_t)4 << 20)
-
 bool
 spawned_with(const struct mr_process *p, const char *entry)
 {
-	char path[64];
-	mr_auto(free_ptr) char *text = malloc(ENVIRONMENT_MAX);
-	size_t len = strlen(entry);
+	mr_auto(buf_done) struct buf name = BUF_INIT, value = BUF_INIT;
+	size_t len = strcspn(entry, "=");
 
-	(void)snprintf(path, sizeof(path), "/proc/%" PRId64 "/environ", p->pid);
-	ssize_t n = text && process_state(p) == PROCESS_ALIVE ? sys_kernel_read(path, text, ENVIRONMENT_MAX) : -1;
-
-	for (ssize_t at = 0; at < n; at += (ssize_t)strlen(text + at) + 1)
-		if (strncmp(text + at, entry, len) == 0 && text[at + (ssize_t)len] == '\0')
-			return true;
-	return false;
+	buf_add(&name, (struct mr_str){ entry, len });
+	return buf_ok(&name) && entry[len] == '=' && process_variable(p, buf_z(&name), &value) &&
+	       strcmp(buf_z(&value), entry + len + 1) == 0;
 }

@@ -46,12 +46,16 @@ print_way(struct cli *cli, const char *name, const char *mailbox, const struct m
 	bool alone = r->bound && r->here <= 1;
 
 	if (mailbox[0]) {
+		if (alone)
+			buf_addf(out,
+			    "later commands of this %ssession know it; for the functions of the mailbox skill:\n",
+			    r->here == 1 ? "terminal " : "");
 		buf_adds(out, "export AGENT_MAILBOX_ID=");
 		add_quoted(out, mailbox);
 		buf_addc(out, '\n');
 	} else if (r->here == 1) {
 		buf_adds(out, "later commands of this terminal session know it\n");
-	} else if (!alone || !mr_room_has_lives(cli->room)) {
+	} else if (!alone) {
 		if (r->here > 1)
 			buf_addf(out, "this terminal has registered %zu agents: ", r->here);
 		else if (mr_room_has_lives(cli->room))
@@ -193,6 +197,9 @@ static const char *const about[] = {
 	"agent registered from the same terminal neither is taken for you, and --as says who you are. `mailroom --as "
 	"NAME "
 	"register NAME` says that a name which was registered without a session is you, and keeps its life.",
+	"In a room of another program that has a list of agents nobody is fenced: a session is bound to the first name "
+	"that it registers or to the one that it takes over; further ones, and one that is registered while a variable "
+	"names the agent, are for others. A variable is nearer than the binding there.",
 	"--role says what you do, for `who` and for types that are for a role only; it replaces the one that the name "
 	"had, also where the mailbox was made by `send --hold`. Without it the role stays.",
 	"A name is up to 4 parts joined by \"/\", each 1 to 64 of A-Z a-z 0-9 . _ + - and not "

@@ -58,7 +58,9 @@ run_where(struct cli *cli)
 	add_fact(&cli->out, "name", mr_room_name(cli->room));
 	add_fact(&cli->out, "kind", mr_room_kind(cli->room));
 	add_fact(&cli->out, "worktree", cli->place.worktree ? cli->place.worktree : "-");
-	trust_text(&trust, mr_room_trust(cli->room, &since_ms), since_ms);
+	enum mr_trust by = mr_room_trust(cli->room, &since_ms);
+
+	trust_text(&trust, by, since_ms);
 	add_fact(&cli->out, "trust", buf_z(&trust));
 	if (strcmp(storage.file_system, "unknown") == 0)
 		buf_addf(&disk, "unknown: %s", storage.reason);

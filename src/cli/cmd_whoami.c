@@ -31,9 +31,11 @@ run_whoami(struct cli *cli)
 }
 
 static const char *const about[] = {
-	"In this order: --as; the agent that this harness session is bound to, or where a harness tells its shells "
+	"In this order: --as; the agent that this harness session is bound to (of two sessions in the environment the "
+	"one whose hooks have noted the other as inherited), or where a harness tells its shells "
 	"and servers no session, the one that the nearest bound harness process above is bound to; $MAILROOM_AGENT and "
-	"the variables of other systems; outside of a harness the one agent that this terminal session registered, "
+	"the variables of other systems, except in the background server of Codex, where they are another terminal's; "
+	"outside of a harness the one agent that this terminal session registered, "
 	"else the one that was registered from this worktree without a session; the one agent of this worktree whose "
 	"life is gone. Otherwise it is an error with the line to type: mailroom never guesses.",
 	NULL,

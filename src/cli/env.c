@@ -6,6 +6,9 @@
 #include "base/process.h"
 #include "cli/cli.h"
 
+#define SESSION_ID_MAX 120
+#define SESSION_ID_LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
+
 /* A command asks for two dozen variables, and a shell's environment is long: with getenv that alone would be a third of
  * all that `check` computes. */
 const char *
@@ -30,35 +33,84 @@ joined(struct cli *cli, const char *a, const char *between, const char *b)
 	return arena_dup(&cli->own, buf_str(&text)); /* NULL, out of memory, is "not known" */
 }
 
-/* One harness started inside the other leaves both variables: which of them is ours cannot be seen from here,
- * and the wrong one would act as somebody else. Then there is no session, and --as decides. */
+static const struct {
+	const char *variable, *harness;
+} sessions[] = {
+	{ "CLAUDE_CODE_SESSION_ID", "claude-code" },
+	{ "CODEX_THREAD_ID", "codex" },
+	{ "GEMINI_SESSION_ID", "gemini" },
+};
+#define SESSIONS (sizeof(sessions) / sizeof(sessions[0]))
+
+/* A hook knows its session. Those of other harnesses that its environment names are of the harness outside, or of the
+ * terminal that started its harness's server: later its shells find them there, too. */
+static void
+find_inherited(struct cli *cli)
+{
+	mr_auto(buf_done) struct buf names = BUF_INIT;
+
+	for (size_t i = 0; i < SESSIONS; i++) {
+		const char *id = env_get(sessions[i].variable);
+		size_t len = strlen(sessions[i].harness);
+		bool own = strncmp(cli->env.session, sessions[i].harness, len) == 0 && cli->env.session[len] == '-';
+
+		if (id && !own && strlen(id) <= SESSION_ID_MAX && id[strspn(id, SESSION_ID_LETTERS)] == '\0')
+			buf_addf(&names, "%s%s-%s", names.len > 0 ? " " : "", sessions[i].harness, id);
+	}
+	if (names.len > 0 && buf_ok(&names))
+		cli->env.inherited = arena_dup(&cli->own, buf_str(&names));
+}
+
+/* One harness started inside the other leaves both variables. Which of them is ours the hooks of the inner one have
+ * noted; else the wrong one would act as somebody else. Then there is no session, and --as decides. */
 static void
 find_session(struct cli *cli)
 {
-	static const struct {
-		const char *variable, *harness;
-	} known[] = {
-		{ "CLAUDE_CODE_SESSION_ID", "claude-code" },
-		{ "CODEX_THREAD_ID", "codex" },
-		{ "GEMINI_SESSION_ID", "gemini" },
-	};
+	const char *named[SESSIONS] = { 0 };
+	size_t n = 0;
 
 	if (cli->caller_session) { /* said with this very call: nothing that an outer harness left is nearer */
 		cli->env.session = cli->caller_session;
+		if (cli->hooked)
+			find_inherited(cli);
 		return;
 	}
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
-		const char *id = env_get(known[i].variable);
+	for (size_t i = 0; i < SESSIONS; i++) {
+		const char *id = env_get(sessions[i].variable);
 
-		if (id && cli->env.session)
-			cli->second_session = known[i].variable;
-		else if (id)
-			cli->env.session = joined(cli, known[i].harness, "-", id);
+		if (id && ++n > 1)
+			cli->second_session = sessions[i].variable;
+		named[i] = id ? joined(cli, sessions[i].harness, "-", id) : NULL;
 	}
-	if (cli->second_session)
-		cli->env.session = NULL;
+	for (size_t i = 0; i < SESSIONS; i++) {
+		size_t outer = 0;
+
+		for (size_t j = 0; named[i] && n > 1 && j < SESSIONS; j++)
+			outer += j != i && named[j] && mr_session_inherits(cli->env.state_dir, named[i], named[j]);
+		if (named[i] && outer + 1 == n) {
+			cli->env.session = named[i];
+			cli->second_session = NULL;
+		}
+	}
 	cli->env.two_sessions = cli->second_session != NULL;
 	cli->env.session_aged = cli->env_aged;
+}
+
+/* Codex runs the sessions of all terminals in one background server. Its hooks and shells have the environment of the
+ * terminal that started it: a name and a pane there are not theirs. A shell in its sandbox sees no process above, but
+ * the server's folder in its PATH. The servers that it starts for MCP get no such variable, only what its settings
+ * say. */
+static void
+find_shared(struct cli *cli)
+{
+	const char *path = env_get("PATH");
+	struct mr_process p;
+
+	if (!cli->env.session || strncmp(cli->env.session, "codex-", 6) != 0 || (cli->caller_session && !cli->hooked))
+		return;
+	enum process_codex above = process_harness(&p) ? process_codex(&p) : CODEX_NOT;
+
+	cli->env.shared = above == CODEX_SHARED || (above == CODEX_NOT && path && strstr(path, "/app-server-daemon/"));
 }
 
 /* Gas Town names an agent by role and place; only a role with "/" is an address already. */
@@ -87,7 +139,7 @@ find_agent(struct cli *cli)
 	static const char *const variables[] = { "MAILROOM_AGENT", "CLAUDE_CODE_AGENT_NAME", "AGENT_MAILBOX_ID",
 		"GT_ROLE", "BD_ACTOR" };
 
-	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]) && !cli->env.agent; i++) {
+	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]) && !cli->env.agent && !cli->env.shared; i++) {
 		/* The id of a mailbox of the mailbox skill is nobody's name in any other kind of room. */
 		if (strcmp(variables[i], "AGENT_MAILBOX_ID") == 0 && strncmp(cli->place.spec, "handoff:", 8) != 0)
 			continue;
@@ -121,7 +173,7 @@ find_pane(struct cli *cli)
 {
 	const char *tmux = env_get("TMUX"), *pane = env_get("TMUX_PANE");
 
-	if (!tmux || !pane)
+	if (!tmux || !pane || cli->env.shared)
 		return;
 	cli->env.tmux = arena_dup(&cli->own, (struct mr_str){ tmux, strcspn(tmux, ",") });
 	cli->env.tmux_pane = pane;
@@ -208,10 +260,11 @@ void
 env_fill(struct cli *cli)
 {
 	cli->env = (struct mr_env){ .as = cli->as_option, .worktree = cli->place.worktree, .hooked = cli->hooked };
+	cli->env.state_dir = env_state_dir(cli);
 	find_session(cli);
+	find_shared(cli);
 	find_agent(cli);
 	find_pane(cli);
-	cli->env.state_dir = env_state_dir(cli);
 }
 
 /* $MAILROOM_DATA alone; else beside the folder of the command (an installed one), two folders above it (one that was

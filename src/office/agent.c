@@ -35,7 +35,7 @@ mr_agent_presence(const struct mr_agent *agent)
 		return MR_UNKNOWN;
 	switch (process_state(&agent->process)) {
 	case PROCESS_ALIVE:
-		return MR_LIVE;
+		return agent->session && thread_is_unloaded(agent->session, &agent->process) ? MR_GONE : MR_LIVE;
 	case PROCESS_DEAD:
 		return MR_GONE;
 	case PROCESS_UNKNOWN:

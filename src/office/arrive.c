@@ -7,6 +7,7 @@
  * them gets it, and the other goes on; the processes of one session (its hooks run side by side) find that it is bound
  * once one of them was quicker.
  */
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/process.h"
 #include "base/sys.h"
@@ -17,7 +18,8 @@
 #include <unistd.h>
 
 #define NUMBERS 99
-#define BASE_MAX 48 /* of the 64 that a name may have */
+#define BASE_MAX 48     /* of the 64 that a name may have */
+#define UNLOAD_MS 60000 /* see thread.c */
 
 /* ---- A name ---- */
 
@@ -118,9 +120,58 @@ note_if_same_process(void *ctx, const struct mr_agent *agent)
 	return true;
 }
 
+/* After /clear in one of several terminals of one server: the agents of this worktree that it may have been. */
+struct thread_search {
+	const struct mr_env *env;
+	int64_t made_ms;
+	struct mr_names found;
+	bool loaded; /* the last of them still is */
+	bool failed;
+};
+
+static bool
+note_if_thread(void *ctx, const struct mr_agent *agent)
+{
+	struct thread_search *s = ctx;
+
+	if (!agent_has_life(agent) || !thread_is(agent->session) || strcmp(agent->session, s->env->session) == 0 ||
+	    !s->env->worktree || strcmp(agent->worktree, s->env->worktree) != 0)
+		return true;
+	bool gone = mr_agent_presence(agent) == MR_GONE;
+
+	/* The thread before this one was left when this one began, so it has not ended earlier. */
+	if (gone ? agent->seen_ms < s->made_ms : !process_same(&agent->process, &s->env->process))
+		return true;
+	s->loaded = !gone;
+	s->failed |= !names_add(&s->found, str_of(agent->name));
+	return !s->failed;
+}
+
+/* Codex says that a thread goes on from another one, and not from which. Its server unloads that one a minute later, so
+ * which it was is clear if only one agent of this worktree can be meant: one that is loaded, where this thread is
+ * younger than that and no thread is loaded that never was anybody; or one that has ended since. A wrong name would
+ * read another session's mail; so else it is somebody new, and is told whom it may have been. */
+static void
+find_cleared(struct mr_room *room, const struct mr_env *env, char ret[MR_ADDRESS_MAX + 1], struct mr_arrival *a)
+{
+	struct thread_search s = { .env = env, .made_ms = thread_made_ms(env->session) };
+	mr_auto(buf_done) struct buf names = BUF_INIT;
+	struct mr_error ignored = { 0 };
+
+	if (s.made_ms > 0 && room->driver->each_agent(room, note_if_thread, &s, &ignored) == MR_OK && !s.failed &&
+	    s.found.n == 1 &&
+	    (!s.loaded || (clock_now_ms() - s.made_ms < UNLOAD_MS &&
+			      !thread_has_strangers(env->state_dir, env->session, &env->process))))
+		(void)snprintf(ret, MR_ADDRESS_MAX + 1, "%s", s.found.v[0]);
+	for (size_t i = 0; i < s.found.n && names.len + MR_ADDRESS_MAX < sizeof a->maybe; i++)
+		buf_addf(&names, "%s%s", i ? ", " : "", s.found.v[i]);
+	(void)snprintf(a->maybe, sizeof a->maybe, "%s", buf_z(&names));
+	mr_names_done(&s.found);
+}
+
 /* The harness says that this session goes on from another one of the same process. Best effort. */
 static void
-go_on(struct mr_room *room, const struct mr_env *env)
+go_on(struct mr_room *room, const struct mr_env *env, bool cleared, struct mr_arrival *a)
 {
 	mr_auto(binding_done) struct binding b = { 0 };
 	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
@@ -130,13 +181,16 @@ go_on(struct mr_room *room, const struct mr_env *env)
 	struct mr_error ignored = { 0 };
 	bool saved = false;
 
-	if (env->process.pid == 0 || process_state(&env->process) != PROCESS_ALIVE)
+	if (env->process.pid == 0 || process_state(&env->process) != PROCESS_ALIVE || (env->shared && !cleared))
 		return;
 	lock = session_lock(env->state_dir);
-	if (self_binding(room, env, &b, &saved, &ignored) == MR_OK ||
-	    room->driver->each_agent(room, note_if_same_process, &s, &ignored) != MR_OK || !s.found[0])
+	if (self_binding(room, env, &b, &saved, &ignored) == MR_OK)
 		return;
-	if (room->driver->find_agent(room, s.found, &agent, &ignored) == MR_OK)
+	if (env->shared)
+		find_cleared(room, env, s.found, a);
+	else
+		(void)room->driver->each_agent(room, note_if_same_process, &s, &ignored);
+	if (s.found[0] && room->driver->find_agent(room, s.found, &agent, &ignored) == MR_OK)
 		(void)self_adopt_life(room, env, &agent, &ignored);
 }
 
@@ -172,12 +226,16 @@ mr_arrive(struct mr_room *room, const struct mr_env *env, const struct mr_arrive
     struct mr_arrival *ret, struct mr_error *err)
 {
 	bool lives = office_has_lives(room), session = self_session(env)[0] && !(env->as && env->as[0]);
-	bool starts = lives && session && options->begins && !options->goes_on;
+	/* A process of Codex that is not shared has one terminal: it goes on there, also by /new, which says nothing.
+	 */
+	bool alone = session && thread_is(env->session) && !env->shared && process_codex(&env->process) == CODEX_OWN;
+	bool goes_on = options->goes_on || (options->begins && alone);
+	bool starts = lives && session && options->begins && !goes_on;
 	struct mr_env known = *env;
 	struct mr_arrival a = { 0 };
 
-	if (lives && session && options->goes_on)
-		go_on(room, env);
+	if (lives && session && goes_on)
+		go_on(room, env, options->cleared, &a);
 	/* A new session is nobody's continuation, also when its process has another one: a host may run several. */
 	if (starts)
 		known.process = (struct mr_process){ 0 };
@@ -190,6 +248,8 @@ mr_arrive(struct mr_room *room, const struct mr_env *env, const struct mr_arrive
 	}
 	if (rc != MR_OK)
 		return rc;
+	if (!a.registered)
+		a.maybe[0] = '\0';
 	if (lives && session && options->begins) {
 		note_process(room, env, &a.self);
 		pane_remember(room, a.self.agent, a.self.life, env);

@@ -80,6 +80,42 @@ self_binding(struct mr_room *room, const struct mr_env *env, struct binding *ret
 	return rc;
 }
 
+/* Nobody is fenced there, so the name need only be there still. After /clear the binding is that of the same process.
+ */
+enum mr_rc
+self_plain_binding(struct mr_room *room, const struct mr_env *env, struct binding *ret, struct mr_error *err)
+{
+	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
+	mr_auto(binding_done) struct binding b = { 0 };
+	struct mr_error ignored = { 0 };
+
+	if (!self_session(env)[0] || !env->state_dir || !room->driver->find_agent)
+		return mr_fail(err, MR_NOTFOUND, "no harness session is known");
+	if (session_load(env->state_dir, env->session, room->spec, &b, &ignored) != MR_OK &&
+	    session_find_process(env->state_dir, env->session, room->spec, &env->process, &b, &ignored) != MR_OK)
+		return mr_fail(err, MR_NOTFOUND, "session '%.80s' is not bound to an agent", env->session);
+	if (room->driver->find_agent(room, b.agent, &agent, &ignored) != MR_OK)
+		return mr_fail(err, MR_NOTFOUND, "this session was agent '%s', who was pruned", b.agent);
+	*ret = b;
+	b = (struct binding){ 0 };
+	return MR_OK;
+}
+
+bool
+self_bind_plain(struct mr_room *room, const struct mr_env *env, const char *name)
+{
+	mr_auto(binding_done) struct binding b = { .process = env->process };
+	struct mr_error ignored = { 0 };
+
+	if (!self_session(env)[0] || !env->state_dir)
+		return false;
+	(void)snprintf(b.agent, sizeof b.agent, "%s", name);
+	b.session = strdup(env->session);
+	b.worktree = strdup("");
+	b.inherited = env->inherited ? strdup(env->inherited) : NULL;
+	return b.session && b.worktree && session_save(env->state_dir, room->spec, &b, &ignored) == MR_OK;
+}
+
 /* A server's environment names the session in which the server was started. After a /clear that is an earlier one, and
  * the server of a nested harness has inherited the outer session's. The harness process above us is neither: what is
  * bound to it is what we are, and an id that is bound to another living process is not ours. */
@@ -122,9 +158,11 @@ self_check(struct mr_room *room, const struct mr_env *env, const struct binding 
 		return mr_fail(err, MR_NOTFOUND, "this session was agent '%s', who was pruned", b->agent);
 	if (rc != MR_OK)
 		return rc;
-	/* After /clear the life names the new id, and the harness process that we were found below all the same. */
-	if (now.life == b->life && strcmp(now.session, b->session) != 0 && !process_same(&now.process, &env->process) &&
-	    !process_is_ancestor(&now.process))
+	/* After /clear the life names the new id, and the harness process that we were found below all the same. A
+	 * thread of Codex always says its own id, and that process may be everybody's. */
+	if (now.life == b->life && strcmp(now.session, b->session) != 0 &&
+	    (thread_is(b->session) ||
+		(!process_same(&now.process, &env->process) && !process_is_ancestor(&now.process))))
 		return mr_fail(err, MR_NOTFOUND,
 		    "the binding of this session says '%s', and that agent's life is another's", b->agent);
 	if (now.life == b->life) {
@@ -153,6 +191,7 @@ save_binding(struct mr_room *room, const struct mr_env *env, const struct mr_age
 	memcpy(b.agent, agent->name, sizeof b.agent);
 	b.session = strdup(env->session);
 	b.worktree = strdup(agent->worktree ? agent->worktree : "");
+	b.inherited = env->inherited ? strdup(env->inherited) : NULL;
 	if (b.session && b.worktree)
 		(void)session_save(env->state_dir, room->spec, &b, &ignored);
 }

@@ -19,7 +19,8 @@ claim_able(const struct mr_room *room, struct mr_error *err)
 
 	if ((driver->abilities & ROOM_HOLDS) && driver->hold && driver->settle && driver->each_hold)
 		return MR_OK;
-	return office_lacks(room, "claims on mail", err);
+	(void)office_lacks(room, "claims on mail", err);
+	return mr_hint(err, "read it instead, which files it: mailroom drain");
 }
 
 static enum mr_rc

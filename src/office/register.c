@@ -187,14 +187,34 @@ give_role(struct mr_room *room, const char *name, const struct mr_register_optio
 	return room->driver->set_role(room, name, options->role, err);
 }
 
-/* A kind without lives: a free name is taken, one that is there is found by takeover, and nobody is fenced. */
+/* Will later commands know who they are? */
+static void
+note_bound(struct mr_room *room, const char *name, const struct mr_env *env, bool takeover, struct mr_registration *reg)
+{
+	mr_auto(mr_names_done) struct mr_names here = { 0 };
+	struct mr_error ignored = { 0 };
+
+	if (self_session(env)[0])
+		reg->bound = office_has_lives(room) || self_bind_plain(room, env, name);
+	else
+		reg->bound = terminal_bind(room, env, name, reg->life, takeover);
+	if (reg->bound && !self_session(env)[0] && terminal_agents(room, env, &here, &ignored) == MR_OK)
+		reg->here = here.n;
+}
+
+/* A kind without lives: a free name is taken, one that is there is found by takeover, and nobody is fenced. The session
+ * is bound to its first name, or to what it takes over; further ones, and a mailbox that a variable names, are those of
+ * others, such as a child that is about to be started. */
 static enum mr_rc
 register_plain(struct mr_room *room, const char *given, const struct mr_env *env,
     const struct mr_register_options *options, struct mr_registration *ret, struct mr_error *err)
 {
 	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
+	mr_auto(binding_done) struct binding b = { 0 };
 	struct mr_registration reg = { 0 };
+	struct mr_error ignored = { 0 };
 	char name[MR_ADDRESS_MAX + 1];
+	bool known = self_plain_binding(room, env, &b, &ignored) == MR_OK;
 	enum mr_rc rc;
 
 	if (options->takeover && options->role) {
@@ -207,33 +227,24 @@ register_plain(struct mr_room *room, const char *given, const struct mr_env *env
 		(void)snprintf(name, sizeof name, "%s", agent.name);
 	} else {
 		rc = foreign_to_address(str_of(given), name, err);
-		if (rc == MR_OK)
+		reg.continued = rc == MR_OK && known && strcmp(b.agent, name) == 0;
+		if (rc == MR_OK && !reg.continued)
 			rc = add_name(room, name, env, options, err);
-		reg.created = rc == MR_OK;
+		reg.created = rc == MR_OK && !reg.continued;
 	}
 	if (rc == MR_EXISTS) {
 		(void)mr_fail(err, MR_EXISTS, "cannot register '%.160s': the name is taken", given);
-		return mr_hint(err, "pick another name; if it is yours: mailroom --as '%.80s' ...", given);
+		return mr_hint(err, "pick another name; if it is yours: mailroom takeover '%.80s'", given);
 	}
 	if (rc == MR_OK)
 		rc = agent_unread(room, name, &reg.unread, err);
 	if (rc == MR_NOTFOUND && reg.created) /* its mailbox comes with its first mail */
 		rc = MR_OK;
+	if (rc == MR_OK && !(env->agent && env->agent[0]) && (options->takeover || !known || reg.continued))
+		note_bound(room, name, env, options->takeover, &reg);
 	if (rc == MR_OK)
 		*ret = reg;
 	return rc;
-}
-
-/* Will later commands know who they are? */
-static void
-note_bound(struct mr_room *room, const char *name, const struct mr_env *env, bool takeover, struct mr_registration *reg)
-{
-	mr_auto(mr_names_done) struct mr_names here = { 0 };
-	struct mr_error ignored = { 0 };
-
-	reg->bound = self_session(env)[0] || terminal_bind(room, env, name, reg->life, takeover);
-	if (reg->bound && !self_session(env)[0] && terminal_agents(room, env, &here, &ignored) == MR_OK)
-		reg->here = here.n;
 }
 
 enum mr_rc
@@ -252,12 +263,12 @@ mr_register(struct mr_room *room, const char *name, const struct mr_env *given_e
 
 	if (!(room->driver->abilities & ROOM_REGISTER))
 		return office_lacks(room, "registered agents", err);
+	self_surround(&present, &store);
 	if (!office_has_lives(room))
 		return register_plain(room, name, env, options ? options : &plain, ret, err);
 	rc = check_name(room, name, local, err);
 	if (rc != MR_OK)
 		return rc;
-	self_surround(&present, &store);
 	if ((env->session && env->session[0]) || env->outside)
 		lock = session_lock(env->state_dir); /* the session's own processes decide one after the other */
 	rc = check_session(room, local, env, options && options->takeover, &was, err);

@@ -187,6 +187,18 @@ by_session(struct mr_room *room, const struct mr_env *env, struct mr_self *ret, 
 	return is_session(env, &b, ret);
 }
 
+/* 2, in a room without lives. There it comes behind the variables, which are the word of its own programs. */
+static enum mr_rc
+by_plain_session(struct mr_room *room, const struct mr_env *env, struct mr_self *ret, struct mr_error *err)
+{
+	mr_auto(binding_done) struct binding b = { 0 };
+	enum mr_rc rc = self_plain_binding(room, env, &b, err);
+
+	if (rc == MR_OK && strcmp(b.session, env->session) != 0)
+		(void)self_bind_plain(room, env, b.agent);
+	return rc == MR_OK ? is_session(env, &b, ret) : rc;
+}
+
 /* A life that is gone, or one that nobody sits in, becomes this session's. */
 static enum mr_rc
 bind_life(struct mr_room *room, const struct mr_env *env, const struct mr_agent *agent, bool take, const char *how,
@@ -366,9 +378,12 @@ nobody(const struct mr_room *room, const struct mr_env *env, const struct worktr
 	for (size_t i = 0; search->gone.n > 1 && i < search->gone.n && names.len < 80; i++)
 		format_addf(&names, "%s'%s'", i ? ", " : "; agents of this worktree: ", search->gone.v[i]);
 	(void)mr_fail(err, MR_NOTFOUND, "which agent are you? %s",
-	    self_session(env)[0] && office_has_lives(room) ? unbound->message : "nothing here says it");
-	if (!office_has_lives(room))
+	    self_session(env)[0] && unbound->message[0] ? unbound->message : "nothing here says it");
+	if (!(room->driver->abilities & ROOM_REGISTER))
 		return mr_hint(err, "mailroom --as NAME ..., or export MAILROOM_AGENT=NAME");
+	if (!office_has_lives(room))
+		return mr_hint(
+		    err, "mailroom register NAME, mailroom takeover NAME if it is yours, or mailroom --as NAME ...");
 	/* Some harnesses tell their shells and servers nothing, while their hooks know the session: then the name is
 	 * known, and only the caller can say that it is his. */
 	if (!self_session(env)[0] && search->there.n > 0) {
@@ -409,7 +424,9 @@ resolve_once(struct mr_room *room, const struct mr_env *env, struct mr_self *ret
 		return by_variable(room, env, ret, err);
 	if (room->driver->owner && room->driver->owner(room))
 		return is_agent(ret, env, room->driver->owner(room), 0, false, "the room is its own");
-	rc = binds ? by_terminal(room, env, &search, ret, err) : MR_NOTFOUND;
+	if (!binds && by_plain_session(room, env, ret, &unbound) == MR_OK)
+		return MR_OK;
+	rc = by_terminal(room, env, &search, ret, err);
 	if (rc == MR_NOTFOUND)
 		*err = (struct mr_error){ 0 };
 	if (rc == MR_NOTFOUND && search.plain.n == 0)
@@ -426,7 +443,8 @@ mr_self_resolve(struct mr_room *room, const struct mr_env *env, struct mr_self *
 	enum mr_rc rc;
 
 	/* With --as it only matters where a session may not do what a person may. */
-	if (!self_session(env)[0] && office_has_lives(room) && (!env->as || !env->as[0] || agent_is_operator(env->as)))
+	if (!self_session(env)[0] && (room->driver->abilities & ROOM_REGISTER) &&
+	    (!env->as || !env->as[0] || agent_is_operator(env->as)))
 		self_surround(&present, &store);
 	else if (env->session_aged)
 		present.session = self_present_session(room, env, &store);

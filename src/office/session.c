@@ -100,6 +100,7 @@ binding_done(struct binding *b)
 	free(b->worktree);
 	free(b->room);
 	free(b->noted);
+	free(b->inherited);
 	*b = (struct binding){ 0 };
 }
 
@@ -109,11 +110,12 @@ parse(const struct record *lines, struct binding *ret, struct mr_error *err)
 	const char *agent = record_get(lines, "Agent"), *session = record_get(lines, "Session");
 	const char *worktree = record_get(lines, "Worktree"), *bound = record_get(lines, "Bound");
 	const char *process = record_get(lines, "Process"), *noted = record_get(lines, "Unconfirmed");
-	int64_t life = record_int(lines, "Life", 0);
+	const char *inherited = record_get(lines, "Inherited");
+	int64_t life = record_int(lines, "Life", -1); /* 0: of a room without lives */
 	struct mr_error ignored = { 0 };
 	struct binding b = { .life = (unsigned)life };
 
-	if (!agent || life < 1 || life > UINT32_MAX || address_normal(str_of(agent), b.agent, &ignored) != MR_OK)
+	if (!agent || life < 0 || life > UINT32_MAX || address_normal(str_of(agent), b.agent, &ignored) != MR_OK)
 		return mr_fail(err, MR_CORRUPT, "no agent and life in it");
 	if (process && process[0] && !process_parse(str_of(process), &b.process))
 		return mr_fail(err, MR_CORRUPT, "bad 'Process: %.60s'", process);
@@ -124,7 +126,8 @@ parse(const struct record *lines, struct binding *ret, struct mr_error *err)
 	b.room = strdup(record_get(lines, "Room"));
 	b.hooked = record_get(lines, "Hooked") != NULL;
 	b.noted = noted ? strdup(noted) : NULL;
-	if (!b.session || !b.worktree || !b.room || (noted && !b.noted)) {
+	b.inherited = inherited ? strdup(inherited) : NULL;
+	if (!b.session || !b.worktree || !b.room || (noted && !b.noted) || (inherited && !b.inherited)) {
 		binding_done(&b);
 		return mr_nomem(err);
 	}
@@ -201,8 +204,8 @@ session_load(
 }
 
 static enum mr_rc
-write_lines(
-    struct buf *out, const char *room_spec, const struct binding *b, const struct binding *lists, struct mr_error *err)
+write_lines(struct buf *out, const char *room_spec, const struct binding *b, const struct binding *lists,
+    const char *inherited, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf process = BUF_INIT;
 	char bound[RFC3339_LEN + 1];
@@ -219,7 +222,8 @@ write_lines(
 	    (b->worktree && b->worktree[0] && header_add(out, "Worktree", str_of(b->worktree), err) != MR_OK) ||
 	    header_add(out, "Bound", str_of(bound), err) != MR_OK ||
 	    (lists->hooked && header_add(out, "Hooked", STR("yes"), err) != MR_OK) ||
-	    (lists->noted && lists->noted[0] && header_add(out, "Unconfirmed", str_of(lists->noted), err) != MR_OK))
+	    (lists->noted && lists->noted[0] && header_add(out, "Unconfirmed", str_of(lists->noted), err) != MR_OK) ||
+	    (inherited && header_add(out, "Inherited", str_of(inherited), err) != MR_OK))
 		return err->code;
 	return buf_ok(out) && buf_ok(&process) ? MR_OK : mr_nomem(err);
 }
@@ -251,7 +255,8 @@ session_save(const char *state_dir, const char *room_spec, const struct binding 
 		return mr_nomem(err);
 	bool same = !b->lists && there.life == b->life && strcmp(there.agent, b->agent) == 0;
 
-	if (write_lines(&text, room, b, same ? &there : b, err) != MR_OK ||
+	if (write_lines(&text, room, b, same ? &there : b, b->inherited ? b->inherited : there.inherited, err) !=
+		MR_OK ||
 	    file_replace(folder, buf_z(&name), buf_str(&text), 0600, err) != MR_OK)
 		return mr_wrap(err, "bind session '%.80s'", b->session);
 	return MR_OK;
@@ -331,6 +336,40 @@ session_is_in(const struct binding *b, const char *room_spec)
 	mr_auto(free_ptr) char *room = canonical(room_spec);
 
 	return room && strcmp(b->room, room) == 0;
+}
+
+bool
+session_is_known(const char *state_dir, const char *session)
+{
+	mr_auto(sys_close_fd) int folder = -1;
+	mr_auto(buf_done) struct buf name = BUF_INIT;
+	struct mr_error ignored = { 0 };
+	struct stat st;
+
+	file_name(session, NULL, &name);
+	return state_dir && buf_ok(&name) && open_folder(state_dir, false, &folder, &ignored) == MR_OK &&
+	       sys_stat(folder, buf_z(&name), &st) == 0;
+}
+
+/* One harness started inside the other leaves its variable in the environment of the inner one. The hooks of the inner
+ * one have seen it there. */
+bool
+mr_session_inherits(const char *state_dir, const char *session, const char *other)
+{
+	mr_auto(sys_close_fd) int folder = -1;
+	mr_auto(buf_done) struct buf name = BUF_INIT;
+	mr_auto(binding_done) struct binding b = { 0 };
+	struct mr_error ignored = { 0 };
+	size_t len = strlen(other);
+
+	file_name(session, NULL, &name);
+	if (!state_dir || len == 0 || !buf_ok(&name) || open_folder(state_dir, false, &folder, &ignored) != MR_OK ||
+	    load_file(folder, buf_z(&name), NULL, &b, &ignored) != MR_OK)
+		return false;
+	for (const char *at = b.inherited; at && (at = strstr(at, other)); at += len)
+		if ((at == b.inherited || at[-1] == ' ') && (at[len] == ' ' || at[len] == '\0'))
+			return true;
+	return false;
 }
 
 static bool

@@ -31,8 +31,9 @@ is_still(struct mr_room *room, const struct binding *b)
 	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
 	struct mr_error ignored = { 0 };
 
-	return room->driver->find_agent(room, b->agent, &agent, &ignored) == MR_OK && agent_has_life(&agent) &&
-	       agent.life == b->life && !agent.session[0];
+	if (room->driver->find_agent(room, b->agent, &agent, &ignored) != MR_OK)
+		return false;
+	return !office_has_lives(room) || (agent_has_life(&agent) && agent.life == b->life && !agent.session[0]);
 }
 
 static bool

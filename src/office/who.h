@@ -8,6 +8,7 @@
  *	session.c   bindings: which harness session is which agent
  *	confirm.c   was mail that a session's command showed also seen by its model
  *	terminal.c  which terminal session registered which agent
+ *	thread.c    sessions of Codex, which share a process: which are loaded
  *	bind.c      tying a session to a life  self.c      who am I
  *	register.c  names and lives            prune.c     taking names away
  */
@@ -56,9 +57,10 @@ struct binding { /* finish with binding_done */
 	char *worktree;
 	char *room; /* its spec; of one that was read */
 	int64_t bound_ms;
-	bool lists;  /* to save: these two as they are here; else those that stand in the file stay */
-	bool hooked; /* see confirm.c */
-	char *noted; /* ids, with blanks between them, or NULL */
+	bool lists;      /* to save: these two as they are here; else those that stand in the file stay */
+	bool hooked;     /* see confirm.c */
+	char *noted;     /* ids, with blanks between them, or NULL */
+	char *inherited; /* see mr_env; NULL, to save: those that stand in the file stay */
 };
 void binding_done(struct binding *b);
 /* MR_NOTFOUND: not bound in this room. MR_CORRUPT, MR_REFUSED: there is a file, but it cannot be trusted. */
@@ -72,6 +74,7 @@ enum mr_rc session_find_process(const char *state_dir, const char *session, cons
 /* May these two session ids of one process be the same session before and after /clear? */
 bool session_may_clear(const char *a, const char *b);
 bool session_is_in(const struct binding *b, const char *room_spec);
+bool session_is_known(const char *state_dir, const char *session); /* bound, in whichever room */
 /* Every binding that can be read, of whatever room; `name` is its file. */
 typedef bool session_fn(void *ctx, int folder, const char *name, const struct binding *b);
 enum mr_rc session_each(const char *state_dir, session_fn *fn, void *ctx, struct mr_error *err);
@@ -88,6 +91,14 @@ bool terminal_is(const char *session); /* a binding of a terminal, not of a harn
 enum mr_rc terminal_agents(struct mr_room *room, const struct mr_env *env, struct mr_names *ret, struct mr_error *err);
 /* Notes that it registered this one; `alone`: and is no other. False: there is no terminal, or nowhere to note it. */
 bool terminal_bind(struct mr_room *room, const struct mr_env *env, const char *agent, unsigned life, bool alone);
+
+/* ---- thread.c ---- */
+bool thread_is(const char *session);         /* one of Codex */
+int64_t thread_made_ms(const char *session); /* when it began; 0: its id does not tell */
+/* The server of all terminals, `process`, is there and does not have it any more. */
+bool thread_is_unloaded(const char *session, const struct mr_process *process);
+/* Has that server threads beside this one that never were bound to anybody? True also when nobody can tell. */
+bool thread_has_strangers(const char *state_dir, const char *session, const struct mr_process *server);
 
 /* ---- confirm.c ---- */
 bool confirm_is_due(const char *noted); /* is there one to be confirmed in a binding's list? */
@@ -122,6 +133,10 @@ void self_surround(struct mr_env *env, struct binding *store);
  * type; MR_NOTFOUND: the name was pruned. */
 enum mr_rc self_check(struct mr_room *room, const struct mr_env *env, const struct binding *b,
     struct mr_agent *ret_agent, struct mr_error *err);
+/* The same in a room without lives: which agent of it env's session has registered as or taken over. */
+enum mr_rc self_plain_binding(
+    struct mr_room *room, const struct mr_env *env, struct binding *ret, struct mr_error *err);
+bool self_bind_plain(struct mr_room *room, const struct mr_env *env, const char *name);
 /* Is agent's newest life the one of env's session, or of its very process? */
 bool self_is_life(const struct mr_env *env, const struct mr_agent *agent);
 /* Notes in the life and in a binding that env's session is this life. */

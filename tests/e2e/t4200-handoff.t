@@ -116,6 +116,35 @@ says err 'unread' 'is refused'
 exits 0 'prune --force' h prune --force Ada
 [ ! -e "$root/$id" ] && [ "$(id_of Ada)" = null ] && ok 'takes entry and mailbox' || not_ok 'takes entry and mailbox'
 
+# ---- who is who: a session and a terminal are bound as in other rooms ----
+s() { CLAUDE_CODE_SESSION_ID=$1; shift; export CLAUDE_CODE_SESSION_ID; h "$@"; rc=$?; unset CLAUDE_CODE_SESSION_ID; return $rc; }
+exits 5 'a session that is nobody yet' s g-1 whoami
+says err 'mailroom register NAME' 'is told the line to type'
+exits 0 'it registers' s g-1 register Greta
+says out 'later commands of this session know it' 'and is told that it need not export anything'
+says out '^export AGENT_MAILBOX_ID=' 'unless for the functions of the skill'
+same Greta "$(s g-1 whoami --json | jq -r .agent)" 'later commands are that agent'
+exits 0 'again' s g-1 register Greta --json
+same true "$(jq .continued out)" 'it is who it was'
+other() { CODEX_THREAD_ID=g-2 "$BIN" --room handoff: "$@" </dev/null; }
+exits 4 'another session' other register Greta
+says err "takeover 'Greta'" 'cannot have the name by registering'
+exits 0 'a name for a child' s g-1 register Kid
+same Greta "$(s g-1 whoami --json | jq -r .agent)" 'does not change who the session is'
+h --as Kid send Greta -m 'to a session' >/dev/null 2>&1
+exits 0 'it reads its mail' s g-1 drain
+says out 'to a session' 'with no name given'
+same Kid "$(AGENT_MAILBOX_ID=$(id_of Kid) CLAUDE_CODE_SESSION_ID=g-1 "$BIN" --room handoff: whoami --json </dev/null | jq -r .agent)" 'the variable of the skill is nearer'
+exits 0 'a takeover' other takeover Greta
+same Greta "$(other whoami --json | jq -r .agent)" 'makes the other session that agent'
+h prune Greta >/dev/null 2>&1
+exits 5 'when the name was pruned' s g-1 whoami
+says err "was agent 'Greta', who was pruned" 'the session is told so'
+h prune Kid >/dev/null 2>&1
+(unset CLAUDE_CODE_SESSION_ID; exec setsid -w sh -c '"$BIN" --room handoff: register Tess && "$BIN" --room handoff: whoami --json; :') </dev/null >out 2>/dev/null
+says out '"agent":"Tess"' 'so does a terminal that registered one'
+h prune Tess >/dev/null 2>&1
+
 # ---- a shell takes part: mailroom-handoff(5) ----
 rm -rf "$root"; for who in alice bob; do p $who-1 ensure_inbox; done; p alice-1 register Alice >/dev/null; p bob-1 register Bob >/dev/null
 awk '/^\.Sh/ { by_hand = /BY HAND/ } /^\.Bd -literal/ && by_hand { n++; on = 1; next } /^\.Ed/ { on = 0 } on { gsub(/\\e/, "\\"); gsub(/\\&/, ""); print > ("block." n) }' "$top/man/mailroom-handoff.5"

@@ -84,6 +84,30 @@ afresh; fill bob <"$(ls block.takeover.?? block.takeover.? 2>/dev/null)" >run.sh
 same bob "$(cd world && mr whoami --json | jq -r .agent)" 'takeover makes the session that agent'
 same gone "$(cd world && mr who --json | jq -r 'select(.name == "me").state')" 'and leaves its old name free for the next one'
 
+# ---- the same flows over the root of the mailbox skill, which has no lives, nudges, claims and times ----
+export MAILROOM=handoff:$scratch/root
+native=$ID
+for name in bob carol; do user register $name >/dev/null 2>&1; done
+fill me <"$(ls block.setup.? 2>/dev/null)" >run.sh
+exits 0 'handoff room: setup' sh -eu run.sh
+same me "$(mr whoami --json | jq -r .agent)" 'and its session is that agent then'
+for block in block.*; do
+	case $block in *.out|block.setup.*|block.recv.*) continue ;; esac
+	ID=$(mailroom --as bob send me -s 'which port?' -m 'which port?' </dev/null)
+	user register carol >/dev/null 2>&1
+	fill carol <"$block" | sed 's/100s/0/' >run.sh
+	# each command for itself: what the room does not have is refused with what to do instead
+	if grep -q EOF run.sh; then sh -eu run.sh </dev/null >out 2>err; echo "$? run.sh" >rcs
+	else : >rcs; : >out; : >err; while IFS= read -r line; do sh -c "$line" </dev/null >>out 2>>err; echo "$? $line" >>rcs; done <run.sh; fi
+	grep -vE '^(0|3) |^4 mailroom (nudge|prune --stale)' rcs >wrong
+	if [ ! -s wrong ]; then ok "handoff room: ${block#block.}: $(head -n 1 "$block")"; else note <rcs; note <err; not_ok "handoff room: ${block#block.}"; fi
+done
+same carol "$(mr whoami --json | jq -r .agent)" 'takeover makes the session that agent there, too'
+exits 4 'handoff room: no claims' mr recv
+says err 'mailroom drain' 'but what to do instead'
+unset MAILROOM
+ID=$native
+
 # ---- what stands in the text, and in the references ----
 for file in references/addresses references/trouble; do
 	sections "$skill/$file.md"

@@ -47,6 +47,17 @@ add_former(const struct mr_arrival *arrival, struct buf *out)
 		fence_addf(out, "Mail to '%s' goes to that one now, and no longer comes here.\n", arrival->was);
 }
 
+static void
+add_maybe(const struct mr_arrival *arrival, struct buf *out)
+{
+	if (arrival->maybe[0])
+		fence_addf(out,
+		    "Before /clear it may have been one of '%s'; the harness does not say which. If the user says "
+		    "which one "
+		    "this terminal was: mailroom takeover NAME.\n",
+		    arrival->maybe);
+}
+
 void
 greeting_add(struct cli *cli, const struct harness *harness, const struct mr_arrival *arrival, struct buf *out)
 {
@@ -56,6 +67,7 @@ greeting_add(struct cli *cli, const struct harness *harness, const struct mr_arr
 		buf_addf(out, ", life %u", arrival->self.life);
 	buf_adds(out, ": other agents write to it by that name, with `mailroom send`.\n");
 	add_former(arrival, out);
+	add_maybe(arrival, out);
 	if (!harness_says_session(harness))
 		fence_addf(out, "Nothing tells a shell here which session it belongs to: mailroom --as '%s' ...\n",
 		    arrival->self.agent);

@@ -33,6 +33,7 @@ arrive(struct cli *cli, const struct event *event, bool tells, struct mr_arrival
 		.begins = start,
 		.goes_on =
 		    start && (source_is(event, "clear") || source_is(event, "compact") || source_is(event, "resume")),
+		.cleared = start && source_is(event, "clear"),
 		.anew = start && tells && !source_is(event, "resume") && !once_is_repeat(),
 	};
 
@@ -51,7 +52,14 @@ moment_know_self(
 		log_line("the session's folder cannot be entered");
 	cli->unheard = true;
 	cli->hooked = true; /* a session that is resumed begins with the event for it */
-	enum mr_rc rc = start ? cli_open_room(cli, err) : cli_open_as_self(cli, err);
+	bool end = event->moment == MOMENT_END;
+	enum mr_rc rc = start || end ? cli_open_room(cli, err) : cli_open_as_self(cli, err);
+
+	/* A session that was nobody does not become somebody at its end. */
+	if (rc == MR_OK && end && mr_room_has_lives(cli->room))
+		cli->env.agent = cli->env.worktree = NULL;
+	if (rc == MR_OK && end)
+		rc = cli_know_self(cli, err);
 
 	cli->self_known = false; /* answers that did not come are told with the mail */
 	if (!cli->room)

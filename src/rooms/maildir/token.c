@@ -343,7 +343,8 @@ lease_time_is_up(const struct lease_time *t)
 	return t->shares_clock ? t->boot_now_ms >= t->boot_deadline_ms : t->now_ms >= t->deadline_ms + CLOCK_GRACE_MS;
 }
 
-/* A process that cannot be judged from here keeps nothing beyond its time: its own commands and hooks extend it. */
+/* A process that cannot be judged from here keeps nothing beyond its time: its own commands and hooks extend it. Nor
+ * does a server, which is still there when the session is not. */
 static bool
 lease_is_over(int holds_fd, const struct file_name *held)
 {
@@ -359,7 +360,8 @@ lease_is_over(int holds_fd, const struct file_name *held)
 	if (!lease_time_is_up(&t))
 		return false;
 	const char *who = record_get(&r, "Process");
-	return who == NULL || !process_parse(str_of(who), &process) || process_state(&process) != PROCESS_ALIVE;
+	return who == NULL || !process_parse(str_of(who), &process) || process_state(&process) != PROCESS_ALIVE ||
+	       process_codex(&process) == CODEX_SHARED;
 }
 
 bool

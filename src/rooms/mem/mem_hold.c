@@ -163,7 +163,7 @@ mem_lease_is_over(const struct hold *hold, int64_t boot_deadline_ms, const struc
 {
 	if (hold->kind != HOLD_LEASE || clock_boot_ms() < boot_deadline_ms)
 		return false;
-	return process->pid == 0 || process_state(process) != PROCESS_ALIVE;
+	return process->pid == 0 || process_state(process) != PROCESS_ALIVE || process_codex(process) == CODEX_SHARED;
 }
 
 enum mr_rc

@@ -69,7 +69,7 @@ async function messages(body, text, res) {
 }
 
 async function responses(body, text, res) {
-	const step = await nextStep(body, text);
+	const step = body.text?.format ? { n: 0, text: '{"title":"a title"}' } : await nextStep(body, text);
 	const id = `resp_${step.n}`;
 	const item = step.tool
 		? { type: 'function_call', id: `fc_${step.n}`, call_id: `call_${step.n}`, name: step.tool, arguments: JSON.stringify(step.input ?? {}), ...(step.namespace && { namespace: step.namespace }) }

@@ -271,6 +271,53 @@ any_name_can_be_a_harness_but_not_what_outlives_sessions(void **state)
 	assert_int_equal(in_child(harness_under_name, server), 1);
 }
 
+/* A shell that waits under that name with that argument, and the variable HERE. */
+static enum process_codex
+codex_under_name(const char *name, const char *argument, struct buf *ret_here)
+{
+	int hold[2], began[2];
+	char ready;
+	struct mr_process p;
+
+	assert_int_equal(pipe(hold), 0);
+	assert_int_equal(pipe(began), 0);
+	pid_t pid = fork();
+	if (pid == 0) {
+		(void)alarm(20);
+		(void)dup2(hold[0], 0);
+		(void)dup2(began[1], 1);
+		(void)close(hold[1]);
+		(void)setenv("HERE", "a=b", 1);
+		(void)execl("/bin/sh", name, "-c", "echo; read -r x", argument, (char *)NULL);
+		_exit(1);
+	}
+	assert_int_equal(read(began[0], &ready, 1), 1);
+	assert_true(process_describe(pid, &p));
+	enum process_codex kind = process_codex(&p);
+	assert_true(process_variable(&p, "HERE", ret_here));
+	assert_false(process_variable(&p, "HER", ret_here));
+	(void)close(hold[0]);
+	(void)close(hold[1]);
+	(void)close(began[0]);
+	(void)close(began[1]);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_int_equal(process_codex(&p), CODEX_NOT); /* it is gone */
+	return kind;
+}
+
+static void
+a_server_of_codex_is_known_by_its_arguments(void **state)
+{
+	(void)state;
+	mr_auto(buf_done) struct buf here = BUF_INIT;
+
+	assert_int_equal(codex_under_name("/opt/bin/codex", "app-server", &here), CODEX_SHARED);
+	assert_string_equal(buf_z(&here), "a=b");
+	assert_int_equal(codex_under_name("codex", "mcp-server", &here), CODEX_SHARED);
+	assert_int_equal(codex_under_name("codex", "exec", &here), CODEX_OWN);
+	assert_int_equal(codex_under_name("claude", "app-server", &here), CODEX_NOT);
+}
+
 #endif
 
 int
@@ -298,6 +345,7 @@ main(int argc, char **argv)
 		cmocka_unit_test(we_and_our_parents_are_our_ancestors_and_our_children_are_not),
 		cmocka_unit_test(the_harness_is_the_nearest_ancestor_that_is_no_shell_or_wrapper),
 		cmocka_unit_test(any_name_can_be_a_harness_but_not_what_outlives_sessions),
+		cmocka_unit_test(a_server_of_codex_is_known_by_its_arguments),
 	};
 	struct mr_process p;
 
