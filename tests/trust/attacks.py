@@ -465,8 +465,11 @@ if os.geteuid() == 0:
     p = mr("--room", TOP + "/theirs", "--as", "alice", "send", "operator", "-m", "x")
     ok(p.returncode == 4 and not os.listdir(PWNED), "named, the room of another user is refused", p.stderr)
     script = "mount -t tmpfs none %s/trusted/.mailroom && cp -a %s/copied/.mailroom/. %s/trusted/.mailroom/ && cd %s/trusted && %s inbox --as bob" % (TOP, TOP, TOP, TOP, BIN)
-    p = run("unshare", "--mount", "sh", "-c", script)
-    ok(p.returncode == 4 and "not trusted" in p.stderr, "another device in the place of a trusted room", p.returncode, p.stderr)
+    if run("unshare", "--mount", "true").returncode != 0:  # as in a chroot
+        ok(True, "another device in the place of a trusted room # skip nothing can be mounted here")
+    else:
+        p = run("unshare", "--mount", "sh", "-c", script)
+        ok(p.returncode == 4 and "not trusted" in p.stderr, "another device in the place of a trusted room", p.returncode, p.stderr)
     # A sandbox as Codex makes it: the room and the state folder may be written, nothing else. What is written there
     # runs nothing outside.
     must(mr("register", "alice", cwd=TOP + "/other"))
