@@ -390,6 +390,8 @@ mr_claim_answer(struct mr_room *room, const struct mr_self *self, const char *wh
 		return rc;
 	*err = (struct mr_error){ 0 };
 	rc = settle_claim(room, &hold, SETTLE_DONE, ret_id, err);
+	if (rc == MR_NOTFOUND && *ret_answer) /* the lease ran out in the meantime */
+		(void)mr_hint(err, "your answer %s was sent; another may do the work once more", ret_answer);
 	if (rc == MR_OK && gone)
 		(void)mr_hint(err, "its sender '%.100s' is gone: nobody was told", msg.from);
 	return rc;

@@ -33,7 +33,7 @@ exits 2 'close the valve is no text' mr --as alice escalate close the valve
 says err 'escalate new close' 'and it says how it would be one'
 exits 2 'nor is list disk' mr --as alice escalate list disk
 exits 5 'show stopper shows one' mr --as alice escalate show stopper
-says err 'escalate new show stopper' 'that is not there, and says how to record it'
+says err "escalate new 'show stopper'" 'that is not there, and says how to record it'
 same "$n" "$(mr escalate list --json | wc -l)" 'none of them is on record'
 
 # ---- nobody cares ----
