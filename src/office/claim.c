@@ -366,6 +366,11 @@ send_result(struct mr_room *room, const struct mr_self *self, const struct hold 
 	enum mr_rc rc = mr_reply(room, self, hold->id, &draft, false, &receipt, err);
 	(void)snprintf(ret_answer, MR_ID_LEN + 1, "%s", receipt.id);
 	mr_receipt_done(&receipt);
+	if (rc == MR_REFUSED && strstr(err->message, key)) {
+		(void)mr_fail(
+		    err, MR_REFUSED, "a result of this claim on '%s' was sent before, in other words", hold->id);
+		(void)mr_hint(err, "`mailroom done %s` without a text finishes the work", hold->token);
+	}
 	return rc;
 }
 

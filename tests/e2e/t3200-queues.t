@@ -305,6 +305,21 @@ mr prune carol --force >/dev/null
 exits 0 'nobody to tell' mr --as bob done "$work" -m 'done'
 says err "sender 'carol' is gone" 'is said'
 
+# ---- a result that was sent by a command which was killed before the end ----
+room alice bob
+mr --as alice queue create q >/dev/null
+w=$(send alice queue:q 'work'); mr --as bob recv queue:q --json >out; work=$(token)
+n=200
+while [ $n -lt 900 ] && [ "$(unread alice)" = 0 ]; do
+	n=$((n + 10)); MAILROOM_FAULT=kill-before:$n "$DEVBIN" --as bob done "$work" -m 'one' </dev/null >/dev/null 2>&1
+done 2>/dev/null
+same '1 claimed' "$(unread alice) $(mr queue show q --json | jq -r '.tasks[0].state')" 'the sender has it, the work is still held'
+exits 4 'other words' mr --as bob done "$work" -m 'two'
+says err "a result of this claim on '$w' was sent before, in other words" 'are not sent, and that is said'
+says err "mailroom done $work. without a text finishes" 'and what to do'
+exits 0 'the same words' mr --as bob done "$work" -m 'one'
+same '1 1' "$(unread alice) $(mr queue show q --json | jq .done)" 'finish it, and nobody is told twice'
+
 # ---- work that is for one alone, when the story of its release is lost ----
 room alice bob carol
 mr --as alice queue create q >/dev/null
