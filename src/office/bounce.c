@@ -8,7 +8,6 @@
 #include "office/office.h"
 
 #define REFERENCES_MAX 20
-#define BOUNCE_TYPE "bounce"
 
 /* ---- References ---- */
 

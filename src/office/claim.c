@@ -367,6 +367,11 @@ send_result(struct mr_room *room, const struct mr_self *self, const struct hold 
 	enum mr_rc rc = mr_reply(room, self, hold->id, &draft, false, &receipt, err);
 	(void)snprintf(ret_answer, MR_ID_LEN + 1, "%s", receipt.id);
 	mr_receipt_done(&receipt);
+	if (rc == MR_REFUSED && strstr(err->message, key)) {
+		(void)mr_fail(
+		    err, MR_REFUSED, "a result of this claim on '%s' was sent before, in other words", hold->id);
+		(void)mr_hint(err, "`mailroom done %s` without a text finishes the work", hold->token);
+	}
 	return rc;
 }
 
@@ -391,6 +396,8 @@ mr_claim_answer(struct mr_room *room, const struct mr_self *self, const char *wh
 		return rc;
 	*err = (struct mr_error){ 0 };
 	rc = settle_claim(room, &hold, SETTLE_DONE, ret_id, err);
+	if (rc == MR_NOTFOUND && *ret_answer) /* the lease ran out in the meantime */
+		(void)mr_hint(err, "your answer %s was sent; another may do the work once more", ret_answer);
 	if (rc == MR_OK && gone)
 		(void)mr_hint(err, "its sender '%.100s' is gone: nobody was told", msg.from);
 	return rc;

@@ -207,6 +207,7 @@ enum mr_rc bounce_deliver(
 /* The same for mail that self gave up. Nobody writes to itself that it failed. */
 enum mr_rc bounce_send(struct mr_room *room, const struct mr_self *self, const struct mr_message *failed,
     const char *reason, const char *key, struct mr_error *err);
+#define BOUNCE_TYPE "bounce"
 /* The sender was an agent and is none any more. */
 bool bounce_sender_gone(struct mr_room *room, const struct mr_message *failed);
 /* Tells the senders of an agent's unread mail that it is leaving the room; but not those who are leaving, too. */

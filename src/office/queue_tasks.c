@@ -11,12 +11,13 @@ struct task {
 	char who[MR_ADDRESS_MAX + 1];
 	int64_t since_ms, until_ms;
 	unsigned attempt;
+	enum mr_priority turn; /* of ready work, where priorities count */
 };
 
 struct tasks {
 	struct task *v;
 	size_t n, cap;
-	bool failed;
+	bool by_priority, failed;
 };
 
 static void
@@ -45,6 +46,7 @@ add_task(void *ctx, const struct queue_item *item)
 
 	*task = (struct task){ .state = item->state, .attempt = item->attempt, .since_ms = id_time_ms(item->id) };
 	(void)snprintf(task->id, sizeof(task->id), "%s", item->id);
+	task->turn = t->by_priority && item->state == QUEUE_READY ? item->priority : MR_NORMAL;
 	(void)snprintf(task->who, sizeof(task->who), "%s", held ? item->hold->agent : item->only_for);
 	if (held) {
 		task->since_ms = item->hold->since_ms;
@@ -79,6 +81,8 @@ by_turn(const void *va, const void *vb)
 		return ra < rb ? -1 : 1;
 	if (ra >= 3)
 		return strcmp(b->id, a->id);
+	if (a->turn != b->turn)
+		return a->turn > b->turn ? -1 : 1;
 	if (a->since_ms != b->since_ms)
 		return a->since_ms < b->since_ms ? -1 : 1;
 	return strcmp(a->id, b->id);
@@ -128,6 +132,7 @@ mr_queue_tasks(struct mr_room *room, const char *name, bool done, size_t limit, 
 	unsigned states = QUEUE_READY | QUEUE_DELAYED | QUEUE_CLAIMED | QUEUE_FAILED;
 	enum mr_rc rc = mr_queue_get(room, name, &queue, err);
 
+	tasks.by_priority = queue.by_priority;
 	if (rc == MR_OK)
 		rc = room->driver->queue_each(
 		    room, queue.name, states | (done ? (unsigned)QUEUE_DONE : 0), add_task, &tasks, err);

@@ -106,8 +106,8 @@ tell_answer(void *ctx, const struct mr_message *msg)
 	mr_auto(buf_done) struct buf evidence = BUF_INIT;
 	char at[RFC3339_LEN + 1];
 
-	if (strcmp(msg->type, "bounce") == 0)
-		return true; /* mailroom wrote that */
+	if (strcmp(msg->type, BOUNCE_TYPE) == 0) /* the claim that failed tells of it */
+		return true;
 	time_rfc3339(msg->date_ms, at);
 	format_addf(&evidence, "'%s' answered with %s at %s", msg->from, msg->id, at);
 	tell(t, msg->from, "answered", buf_z(&evidence));

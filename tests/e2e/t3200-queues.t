@@ -64,7 +64,7 @@ exits 0 'release --to' mr --as bob release "$work" --to carol --for 2s --reason 
 exits 3 'nobody else gets it' mr --as alice recv queue:q
 exits 0 'why' mr --as alice why "$d"
 says out "bob +released .*released at .*: 'needs her key', only for 'carol' until" 'tells who, when, why and for whom'
-says out 'reserved for one agent until' 'and that it waits for one'
+says out "only for .carol. until" 'and that it waits for one'
 exits 0 'she gets it' mr --as carol recv queue:q --json
 same "$d" "$(jq -r .id out)" 'at once'
 exits 0 'and gives it back' mr --as carol release "$(token)" --to bob --for 1s
@@ -305,6 +305,21 @@ mr prune carol --force >/dev/null
 exits 0 'nobody to tell' mr --as bob done "$work" -m 'done'
 says err "sender 'carol' is gone" 'is said'
 
+# ---- a result that was sent by a command which was killed before the end ----
+room alice bob
+mr --as alice queue create q >/dev/null
+w=$(send alice queue:q 'work'); mr --as bob recv queue:q --json >out; work=$(token)
+n=200
+while [ $n -lt 900 ] && [ "$(unread alice)" = 0 ]; do
+	n=$((n + 10)); MAILROOM_FAULT=kill-before:$n "$DEVBIN" --as bob done "$work" -m 'one' </dev/null >/dev/null 2>&1
+done 2>/dev/null
+same '1 claimed' "$(unread alice) $(mr queue show q --json | jq -r '.tasks[0].state')" 'the sender has it, the work is still held'
+exits 4 'other words' mr --as bob done "$work" -m 'two'
+says err "a result of this claim on '$w' was sent before, in other words" 'are not sent, and that is said'
+says err "mailroom done $work. without a text finishes" 'and what to do'
+exits 0 'the same words' mr --as bob done "$work" -m 'one'
+same '1 1' "$(unread alice) $(mr queue show q --json | jq .done)" 'finish it, and nobody is told twice'
+
 # ---- work that is for one alone, when the story of its release is lost ----
 room alice bob carol
 mr --as alice queue create q >/dev/null
@@ -315,7 +330,17 @@ rm -r .mailroom/queues/q/past
 same 'reserved carol' "$(mr queue show q --json | jq -r '.tasks[0] | "\(.state) \(.who)"')" 'the name says for whom'
 exits 3 'nobody else gets it' mr --as alice recv queue:q --json
 same 1 "$(jq .reserved out)" 'it is reserved'
-exits 0 'she does' mr --as carol recv queue:q
+exits 0 'she does' mr --as carol recv queue:q --json
+mr --as carol release --to bob --for 300d "$(token)" >/dev/null
+exits 3 'work for bob' mr --as alice recv queue:q
+exits 0 'why' mr --as alice why "$(mr queue show q --json | jq -r '.tasks[0].id')"
+says out "ready .* only for 'bob' until 20" 'says whose it is'
+mr prune bob --force >/dev/null
+same ready "$(mr queue show q --json | jq -r '.tasks[0].state')" 'is for everybody when he is removed'
+exits 0 'and given out' mr --as alice recv queue:q
+mr --as alice queue create p --order priority >/dev/null
+send alice queue:p 'normal' >/dev/null; mr --as alice send queue:p --priority urgent -m 'urgent' >/dev/null 2>&1
+same 'urgent normal' "$(mr queue show p --json | jq -r '[.tasks[].subject] | join(" ")')" 'queue show has the order in which work is given out'
 
 # ---- a holder who is pruned or taken over ----
 room alice bob carol

@@ -65,7 +65,7 @@ give_up carol
 exits 0 "then the other's" mr --as alice dead retry "$id"
 same '' "$(dead)" 'and none is left'
 same '1 1' "$(unread bob) $(unread carol)" 'each has it once'
-same 'alice:sent bob:retried carol:retried' "$(states "$id")" 'why tells of both'
+same 'alice:sent bob:failed bob:retried carol:failed carol:retried' "$(states "$id")" 'why tells of both'
 exits 0 'why' mr --as alice why "$id"
 says out "delivered again as $again by 'alice'" 'names the new id and who did it'
 give_up bob
@@ -75,7 +75,7 @@ give_up bob
 give_up carol
 exits 0 'both copies are dropped at once' mr --as alice dead drop "$id" --force
 same 0 "$(mr dead list --json | grep -c "$id")" 'and none is left'
-same 'alice:sent bob:dropped carol:dropped' "$(states "$id")" 'why knows that, too'
+same 'alice:sent bob:dropped bob:failed carol:dropped carol:failed' "$(states "$id")" 'why knows that, too'
 
 mr --as alice queue create builds >/dev/null
 id=$(mr --as alice send bob queue:builds -m 'for bob and the queue')

@@ -222,6 +222,8 @@ released_work_goes_behind_the_rest(void **state)
 	struct claim_terms other = lasting;
 	char ids[2][MR_ID_LEN + 1];
 
+	add_agent(w, "bob");
+	add_agent(w, "carol");
 	other.claimer = "carol";
 	make_queue(w, "builds");
 	send_work(w, "queue:builds", MR_NORMAL, 0, ids[0]);

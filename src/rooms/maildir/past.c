@@ -306,7 +306,9 @@ past_keep(struct maildir *md, const struct queue *q, const struct file_name *n, 
 	(void)snprintf(name, sizeof(name), "%s.%s.%u.%" PRId64 ".%c", n->id, n->token, n->hold_attempt, now_ms, letter);
 	if (dir_open(md->root_fd, "holds", &holds_fd, &ignored) != MR_OK)
 		return;
-	if (letter == '\0' || !open_month(md, q != NULL ? q->fd : md->root_fd, month, &fd) ||
+	const struct sys_relief *relief = sys_relief_set(NULL); /* on a full disk the inode is worth more */
+	if (letter == '\0' || md->reserve_spent || !open_month(md, q != NULL ? q->fd : md->root_fd, month, &fd) ||
 	    sys_rename(holds_fd, n->token, fd, name) < 0)
 		token_drop(md, n->token);
+	(void)sys_relief_set(relief);
 }

@@ -64,6 +64,8 @@ work_evidence(struct buf *out, const struct queue *q, const struct work_at *at)
 {
 	struct work_name n;
 	struct released released;
+	mr_auto(mr_names_done) struct mr_names agents = { 0 };
+	char agent[MR_ADDRESS_MAX + 1];
 	char until[RFC3339_LEN + 1];
 
 	format_addf(out, "in queue '%s': ", q->name);
@@ -92,9 +94,9 @@ work_evidence(struct buf *out, const struct queue *q, const struct work_at *at)
 	if (work_attempt(&n) > 0)
 		buf_addf(
 		    out, " (%u claim%s on it came to nothing)", work_attempt(&n), work_attempt(&n) == 1 ? "" : "s");
-	if (name_released(&n.file, &released) && released.only_for[0] != '\0') {
+	if (name_released(&n.file, &released) && queue_only_for(q->md, &agents, &released, agent)) {
 		time_rfc3339(released.only_until_s * 1000, until);
-		buf_addf(out, "; reserved for one agent until %s", until);
+		format_addf(out, "; only for '%s' until %s", agent, until);
 	}
 	return "ready";
 }

@@ -102,6 +102,10 @@ enum mr_rc queue_each_folder(
     const struct queue *q, unsigned states, work_folder_fn *fn, void *ctx, struct mr_error *err);
 /* Names in a folder, without those that begin with a dot. */
 enum mr_rc queue_names_in(int fd, struct mr_names *ret, struct mr_error *err);
+/* For whom alone released work is now; the name has only a hash, so the agents of the room are asked, once (`agents`).
+ * False: for everybody, also because that agent was removed. "?": the agents cannot be listed. */
+bool queue_only_for(
+    struct maildir *md, struct mr_names *agents, const struct released *r, char ret[MR_ADDRESS_MAX + 1]);
 struct work_at { /* one message found; finish with work_at_done */
 	enum queue_state state;
 	unsigned p;    /* not for done and failed, whose names do not tell */

@@ -45,6 +45,7 @@ struct claiming {
 	bool usable;                     /* one of them is a candidate */
 	bool own_too;                    /* also what this claimer released itself */
 	bool own_skipped;
+	struct mr_names agents;       /* of the room, once work is met that is for one of them alone */
 	char who[NAME_WHO_LEN + 1];   /* the claimer, in names of released work; "": not needed so far */
 	struct candidate pool[KEPT];  /* unordered: they are too large to be moved about */
 	struct candidate *best[KEPT]; /* in order */
@@ -66,6 +67,7 @@ claiming_done(struct claiming *c)
 {
 	close_buckets(c);
 	sys_close_fd(&c->claimed_fd);
+	mr_names_done(&c->agents);
 	queue_done(&c->q);
 }
 
@@ -142,9 +144,11 @@ comes_before(int64_t at_ms, const char *id, const struct candidate *other)
 static bool
 is_for_us(struct claiming *c, const struct released *r)
 {
+	char agent[MR_ADDRESS_MAX + 1];
+
 	if (c->who[0] == '\0')
 		name_who(c->terms->claimer, c->who);
-	if (r->only_for[0] != '\0' && strcmp(r->only_for, c->who) != 0 && clock_now_ms() < r->only_until_s * 1000)
+	if (strcmp(r->only_for, c->who) != 0 && queue_only_for(c->q.md, &c->agents, r, agent))
 		return false;
 	if (c->own_too || strcmp(r->by, c->who) != 0)
 		return true;

@@ -209,35 +209,40 @@ fill_hold(struct maildir *md, const char *queue, const struct work_name *n, stru
 	ret->over = token_is_over(md, &n->file);
 }
 
-/* The name has only a hash of the agent. "?": no agent of this room has it any more. */
-static void
-find_only_for(struct listing_all *all, const char *who, char ret[MR_ADDRESS_MAX + 1])
+bool
+queue_only_for(struct maildir *md, struct mr_names *agents, const struct released *r, char ret[MR_ADDRESS_MAX + 1])
 {
 	struct mr_error ignored = { 0 };
 	char hash[NAME_WHO_LEN + 1];
 
-	if (all->agents.n == 0)
-		(void)agents_collect(all->md, true, &all->agents, &ignored);
+	if (r->only_for[0] == '\0' || clock_now_ms() >= r->only_until_s * 1000)
+		return false;
 	(void)snprintf(ret, MR_ADDRESS_MAX + 1, "?");
-	for (size_t i = 0; i < all->agents.n; i++) {
-		name_who(all->agents.v[i], hash);
-		if (strcmp(hash, who) == 0)
-			(void)snprintf(ret, MR_ADDRESS_MAX + 1, "%s", all->agents.v[i]);
+	if (agents->n == 0 && agents_collect(md, true, agents, &ignored) != MR_OK)
+		return true;
+	for (size_t i = 0; i < agents->n; i++) {
+		name_who(agents->v[i], hash);
+		if (strcmp(hash, r->only_for) == 0) {
+			(void)snprintf(ret, MR_ADDRESS_MAX + 1, "%s", agents->v[i]);
+			return true;
+		}
 	}
+	return false;
 }
 
 static void
 fill_released(struct listing_all *all, const struct file_name *file, struct queue_item *item)
 {
+	char agent[MR_ADDRESS_MAX + 1];
 	struct released r;
 
 	if (!name_released(file, &r))
 		return;
 	item->released_ms = r.at_ms;
-	if (r.only_for[0] == '\0' || clock_now_ms() >= r.only_until_s * 1000)
+	if (!queue_only_for(all->md, &all->agents, &r, agent))
 		return;
 	item->only_until_ms = r.only_until_s * 1000;
-	find_only_for(all, r.only_for, item->only_for);
+	(void)snprintf(item->only_for, sizeof(item->only_for), "%s", agent);
 }
 
 /* MR_EMPTY: fn wants no more. */
