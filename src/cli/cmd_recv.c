@@ -179,11 +179,13 @@ say_nothing(struct cli *cli, const struct request *want, const struct mr_error *
 		say_left(cli, err, left);
 		return EXIT_NOTHING;
 	}
+	mr_auto(buf_done) struct buf name = BUF_INIT;
 	struct printout l = { .cli = cli };
 
 	printout_unreadable(&l);
+	text_name(cli, &name, cli->self.agent);
 	cli_warn(
-	    cli, "nothing to take: no unread mail for %s%s", cli->self.agent, l.trouble > 0 ? " that can be read" : "");
+	    cli, "nothing to take: no unread mail for %s%s", buf_z(&name), l.trouble > 0 ? " that can be read" : "");
 	return EXIT_NOTHING;
 }
 

@@ -25,6 +25,17 @@ keep(struct mr_injection *inj, struct mr_str s)
 	return kept ? kept : "";
 }
 
+/* Shown, and never looked up. */
+static const char *
+keep_name(struct mr_injection *inj, const char *address)
+{
+	mr_auto(buf_done) struct buf name = BUF_INIT;
+
+	office_name(inj->room, address, &name);
+	inj->failed |= name.failed;
+	return keep(inj, buf_str(&name));
+}
+
 static struct inject_item *
 new_item(struct mr_injection *inj)
 {
@@ -54,7 +65,7 @@ add_item(struct mr_injection *inj, const struct mr_message *msg, const struct mr
 		return;
 	(void)snprintf(item->id, sizeof(item->id), "%s", msg->id);
 	item->place = msg->place;
-	item->from = keep(inj, str_of(msg->from));
+	item->from = keep_name(inj, msg->from);
 	item->subject = keep(inj, str_of(msg->subject));
 	item->color = keep(inj, str_of(color ? color : ""));
 	item->priority = msg->priority;
@@ -245,7 +256,7 @@ note_due(void *ctx, const struct mr_due *due)
 	struct inject_due *d = &inj->due[inj->due_n++];
 
 	(void)snprintf(d->id, sizeof(d->id), "%s", due->id);
-	d->to = keep(inj, str_of(due->to));
+	d->to = keep_name(inj, due->to);
 	d->subject = keep(inj, str_of(due->subject));
 }
 

@@ -17,8 +17,8 @@
 
 struct inject_item { /* strings live in the injection's arena */
 	char id[MR_ID_LEN + 1];
-	size_t place; /* mr_message.place */
-	const char *from, *subject, *color;
+	size_t place;                       /* mr_message.place */
+	const char *from, *subject, *color; /* from as its people write it */
 	enum mr_priority priority;
 	bool unproven;      /* another user of the room may have written it in that name */
 	bool handoff;       /* from oneself: the first thing to read */
@@ -30,7 +30,7 @@ struct inject_item { /* strings live in the injection's arena */
 };
 struct inject_due {
 	char id[MR_ID_LEN + 1];
-	const char *to, *subject;
+	const char *to, *subject; /* to as its people write it */
 };
 
 struct announced {

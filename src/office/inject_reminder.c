@@ -9,6 +9,7 @@
  * list has its most; what is over it is counted, and listed at the next moments. A single short
  * message is shown with its text, which saves the agent a call.
  */
+#include "base/error.h"
 #include "base/fence.h"
 #include "office/inject.h"
 
@@ -57,7 +58,7 @@ add_line(struct buf *out, const struct inject_item *item)
 		return;
 	}
 	buf_addf(out, "- %s from ", item->id);
-	(void)fence_add(out, str_of(*item->from ? item->from : "somebody"), FENCE_LINE, INJECT_NAME_CHARS);
+	(void)fence_add(out, str_of(*item->from ? item->from : "somebody"), FENCE_NAME, INJECT_NAME_CHARS);
 	buf_adds(out, item->unproven ? " (unproven): " : ": ");
 	if (item->broken) {
 		buf_adds(out, "a control message that no program can use (");
@@ -202,7 +203,7 @@ add_due(struct mr_injection *inj)
 	fence_open(out, inj->mark);
 	for (size_t i = 0; i < inj->due_n && i < INJECT_LIST_MAX; i++) {
 		buf_addf(out, "- %s to ", inj->due[i].id);
-		(void)fence_add(out, str_of(inj->due[i].to), FENCE_LINE, INJECT_NAME_CHARS);
+		(void)fence_add(out, str_of(inj->due[i].to), FENCE_NAME, INJECT_NAME_CHARS);
 		buf_adds(out, ": ");
 		(void)fence_add(out, str_of(inj->due[i].subject), FENCE_LINE, INJECT_SUBJECT_CHARS);
 		buf_addc(out, '\n');
@@ -215,10 +216,14 @@ add_due(struct mr_injection *inj)
 /* ---- Nudges ---- */
 
 static void
-add_nudge(struct buf *out, const struct mr_nudge *nudge)
+add_nudge(struct mr_injection *inj, const struct mr_nudge *nudge)
 {
+	mr_auto(buf_done) struct buf from = BUF_INIT;
+	struct buf *out = &inj->text;
+
+	office_name(inj->room, *nudge->from ? nudge->from : "unknown", &from);
 	buf_adds(out, nudge->priority == MR_URGENT ? "  [URGENT from " : "  [from ");
-	(void)fence_add(out, str_of(*nudge->from ? nudge->from : "unknown"), FENCE_LINE, INJECT_NAME_CHARS);
+	(void)fence_add(out, buf_str(&from), FENCE_NAME, INJECT_NAME_CHARS);
 	buf_adds(out, "] ");
 	(void)fence_add(out, str_of(nudge->text), FENCE_LINE, 0);
 	if (nudge->times > 1)
@@ -274,7 +279,7 @@ add_nudges(struct mr_injection *inj)
 	for (size_t i = 0; i < n; i++) {
 		if (i == urgent && urgent > 0)
 			buf_addf(out, "Plus %zu non-urgent nudge%s:\n", n - urgent, n - urgent == 1 ? "" : "s");
-		add_nudge(out, mr_nudges_get(inj->nudges, i));
+		add_nudge(inj, mr_nudges_get(inj->nudges, i));
 	}
 	if (n > 0)
 		fence_close(out, inj->mark);
