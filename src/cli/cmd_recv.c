@@ -230,6 +230,7 @@ read_request(struct cli *cli, struct request *ret)
 		cli_usage(cli, "--lease and --limit must be more than nothing");
 		return false;
 	}
+	ret->filter.life = cli->self.life; /* what it left for the next one is no work for this one */
 	ret->until_drained = opt_flag(cli, "until-drained");
 	if (ret->until_drained && !ret->queue) {
 		cli_usage(cli, "--until-drained needs a queue: mailroom recv queue:NAME --until-drained");

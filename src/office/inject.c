@@ -114,11 +114,12 @@ is_quiet(struct mr_injection *inj, const char *id)
 
 	if (still) {
 		still->counted = told->counted;
+		still->own = told->own;
 		still->at_s = told->at_s;
 	} else {
 		inj->failed = true;
 	}
-	inj->quiet += quiet;
+	inj->quiet += quiet && !told->own;
 	return quiet;
 }
 

@@ -39,6 +39,7 @@ struct announced {
 		bool again;   /* it is to be told until it is read: urgent, a hand-off */
 		int64_t at_s; /* of these: when it was told last */
 		bool counted; /* only as one of several more: it is still to be listed, but wakes nobody any more */
+		bool own;     /* this life wrote it for the next one: known, and not counted either */
 	} * v;                /* sorted by id */
 	size_t n, cap;
 	bool fresh; /* nothing was remembered for this life */
@@ -90,6 +91,8 @@ struct announced_id *announced_add(struct announced *a, const char *id, bool aga
 enum mr_rc announced_save(
     struct mr_room *room, const struct mr_self *self, struct announced *all, struct mr_error *err);
 void announced_done(struct announced *a);
+/* The hand-off that this life just wrote: it need not be told of it, until its context is cleared. */
+void announced_own(struct mr_room *room, const struct mr_self *self, const char *id);
 void announced_forget(struct mr_room *room, const struct mr_self *self); /* all of it is told again */
 
 /* ---- inject_reminder.c, inject_teams.c ---- */

@@ -2,8 +2,8 @@
 /*
  * inject_memory.c - what was announced to a life: the ids that are still unread, one a line, with a plus, and when they
  * were told last, behind those that are told again until they are read, and a minus behind those that were only
- * counted. A new life knows nothing
- * and is told everything. Where it is kept: memory.h.
+ * counted, and an equals sign behind the hand-off
+ * that this life wrote itself. A new life knows nothing and is told everything. Where it is kept: memory.h.
  */
 #include "base/error.h"
 #include "base/id.h"
@@ -87,6 +87,7 @@ parse(struct mr_str text, struct announced *ret)
 			    at_s <= INT64_MAX)
 				told->at_s = (int64_t)at_s;
 			told->counted = len > MR_ID_LEN && line.ptr[MR_ID_LEN] == '-';
+			told->own = len > MR_ID_LEN && line.ptr[MR_ID_LEN] == '=';
 		}
 		text.ptr += step;
 		text.len -= step;
@@ -111,7 +112,7 @@ announced_load(struct mr_room *room, const struct mr_self *self, struct announce
 static void
 add_line(struct buf *out, const struct announced_id *told)
 {
-	buf_addf(out, "%s%s", told->id, told->again ? "+" : told->counted ? "-" : "");
+	buf_addf(out, "%s%s", told->id, told->again ? "+" : told->counted ? "-" : told->own ? "=" : "");
 	if (told->again)
 		buf_addf(out, "%lld", (long long)told->at_s);
 	buf_addc(out, '\n');
@@ -128,6 +129,22 @@ announced_save(struct mr_room *room, const struct mr_self *self, struct announce
 		if (i == 0 || strcmp(all->v[i].id, all->v[i - 1].id) != 0)
 			add_line(&text, &all->v[i]);
 	return buf_ok(&text) ? memory_write(room, self, ANNOUNCED, buf_str(&text), all->fresh, err) : mr_nomem(err);
+}
+
+void
+announced_own(struct mr_room *room, const struct mr_self *self, const char *id)
+{
+	struct announced all = { 0 };
+	struct mr_error ignored = { 0 };
+	struct announced_id *own;
+
+	announced_load(room, self, &all);
+	own = announced_add(&all, id, false);
+	if (own) {
+		own->own = true;
+		(void)announced_save(room, self, &all, &ignored);
+	}
+	announced_done(&all);
 }
 
 void

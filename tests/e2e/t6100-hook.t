@@ -75,6 +75,13 @@ same '' "$(hook claude-code "$(claude Stop s1 "$stop")")" 'once'
 
 # ---- hand-off first, after /clear, compaction, resume ----
 CLAUDE_CODE_SESSION_ID=s1 "$BIN" handoff -s 'the tests are next' -m x >/dev/null 2>&1 </dev/null
+same '' "$(hook claude-code "$(claude UserPromptSubmit s1 "$prompt")" | grep -o HANDOFF)" 'the life that wrote it is not told of it'
+send bob web 'work' >/dev/null
+CLAUDE_CODE_SESSION_ID=s1 "$BIN" recv --json </dev/null 2>/dev/null | jq -r .token >token
+hook claude-code "$(claude Stop s1 "$stop")" >out
+says out '2 claims in your hands' 'a claim keeps it from stopping'
+silent_about out HANDOFF 'without the hand-off'
+CLAUDE_CODE_SESSION_ID=s1 "$BIN" done "$(cat token)" >/dev/null 2>&1 </dev/null
 mr --as bob send web --priority urgent -m again >/dev/null 2>&1
 hook claude-code "$(claude SessionStart s1 '"source":"compact"')" | jq -r .hookSpecificOutput.additionalContext >out
 same 'HANDOFF URGENT' "$(grep -oE '^(HANDOFF|URGENT)' out | paste -sd' ')" 'after compaction the hand-off comes first'
