@@ -179,7 +179,7 @@ exits 0 'a session of Cursor starts' hook cursor "$(cursor sessionStart k1 '"ses
 same 'true' "$(jq '.additional_context | contains("api-")' out)" 'and is told who it is'
 me=$(mr who --json | jq -r 'select(.session=="cursor-k1").name')
 same 'true' "$(jq ".additional_context | contains(\"mailroom --as '$me' ...\")" out)" 'and what to type: nothing tells its shells'
-CURSOR_AGENT=1 "$BIN" inbox 2>err </dev/null; says err "in a session here: 'api', '$me'; if that is you, mailroom --as NAME ..., and for an MCP server MAILROOM_AGENT=NAME in the env" 'so does a command of somebody whom nothing tells'
+CURSOR_AGENT=1 "$BIN" inbox 2>err </dev/null; says err "in a session here: 'api', '$me'; if that is you: mailroom --as NAME ..., or export MAILROOM_AGENT=NAME .an MCP server: in the env" 'so does a command of somebody whom nothing tells'
 mr --as "$me" drain >/dev/null 2>&1
 send alice "$me" hi >/dev/null
 same '["additional_context","continue"] true' "$(hook cursor "$(cursor beforeSubmitPrompt k1 '"prompt":"x","attachments":[]')" | jq -r '"\(keys) \(.additional_context | contains("from alice: hi"))"')" 'mail comes with the prompt'
