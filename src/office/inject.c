@@ -73,7 +73,9 @@ add_item(struct mr_injection *inj, const struct mr_message *msg, const struct mr
 	item->told = announced_listed(&inj->before, msg->id);
 	item->unproven = msg->proof == MR_UNPROVEN;
 	item->broken = broken->code != MR_OK ? keep(inj, str_of(broken->message)) : NULL;
-	bool first = inj->n == 1 && msg->body_len <= 4 * (size_t)INJECT_WHOLE_CHARS;
+	struct mr_str text =
+	    inject_trimmed((struct mr_str){ msg->body ? msg->body : "", msg->body ? msg->body_len : 0 });
+	bool first = inj->n == 1 && text.len <= 4 * (size_t)INJECT_WHOLE_CHARS;
 
 	if ((inj->format == MR_INJECT_TEAMS || first) && msg->body)
 		item->body = (struct mr_str){ keep(inj, (struct mr_str){ msg->body, msg->body_len }), msg->body_len };
@@ -299,9 +301,10 @@ gather(struct mr_injection *inj, struct mr_error *err)
 	if (rc != MR_OK)
 		return rc;
 	const struct inject_item *only = inj->n == 1 ? inj->items : NULL;
+	struct mr_str text = inject_trimmed(only ? only->body : STR(""));
 
 	inj->whole = only && !only->unreadable && !only->broken && only->body.len > 0 &&
-		     utf8_cut(only->body, INJECT_WHOLE_CHARS).len == only->body.len;
+		     utf8_cut(text, INJECT_WHOLE_CHARS).len == text.len;
 	if (inj->n > 1)
 		qsort(inj->items, inj->n, sizeof(*inj->items),
 		    inj->format == MR_INJECT_TEAMS ? in_inbox_order : in_order);

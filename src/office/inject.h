@@ -98,6 +98,8 @@ void announced_forget(struct mr_room *room, const struct mr_self *self); /* all 
 /* ---- inject_reminder.c, inject_teams.c ---- */
 void inject_reminder(struct mr_injection *inj);
 void inject_teams(struct mr_injection *inj);
+/* What is shown of a text, and counts: not the line breaks at its end. */
+struct mr_str inject_trimmed(struct mr_str text);
 /* "1 message", "3 urgent messages" */
 void inject_count(struct buf *out, size_t n, const char *noun);
 

@@ -22,6 +22,14 @@ inject_count(struct buf *out, size_t n, const char *noun)
 	buf_addf(out, "%zu %s%s", n, noun, n == 1 ? "" : "s");
 }
 
+struct mr_str
+inject_trimmed(struct mr_str text)
+{
+	while (text.len > 0 && text.ptr[text.len - 1] && strchr(" \t\r\n", text.ptr[text.len - 1]))
+		text.len--;
+	return text;
+}
+
 /* ---- Lists ---- */
 
 enum tier { TIER_HANDOFF, TIER_URGENT, TIER_HIGH, TIER_REST, TIER_UNREADABLE };
@@ -75,10 +83,8 @@ add_line(struct buf *out, const struct inject_item *item)
 static void
 add_text(struct buf *out, const struct inject_item *item)
 {
-	struct mr_str text = item->body;
+	struct mr_str text = inject_trimmed(item->body);
 
-	while (text.len > 0 && strchr(" \t\r\n", text.ptr[text.len - 1]))
-		text.len--;
 	if (str_eq(text, str_trim(str_of(item->subject))))
 		return;
 	while (text.len > 0) {
