@@ -257,7 +257,7 @@ add_task(void *ctx, const struct mr_queue_task *task)
 		(void)snprintf(attempt, sizeof(attempt), "%u of %u", task->attempt, l->attempts);
 	else
 		(void)snprintf(attempt, sizeof(attempt), "%u", task->attempt);
-	(void)fence_add(&subject, str_of(task->subject), FENCE_LINE, 0);
+	(void)fence_add(&subject, str_of(task->subject), FENCE_NAME, 0);
 	(void)(table_add(&l->table, task->state) && table_add(&l->table, short_id(task->id)) &&
 	       table_name(&l->table, task->who) && table_add(&l->table, since) && table_add(&l->table, attempt) &&
 	       table_put(&l->table, &subject));

@@ -241,13 +241,13 @@ mr --as bob recv queue:q --json >out; mr --as bob done "$(token)" -m 'fine' >/de
 mr --as bob recv queue:q --json >out
 mr --as carol recv queue:q --json >out; mr --as carol release "$(token)" --to alice >/dev/null
 exits 0 'show' mr queue show q
-says out 'claimed .* bob .* 1 of 2 +task 2' 'claimed work has its holder'
-says out 'ready .* 0 of 2 +task 4' 'what waits'
-says out 'reserved .* alice .* task 3' 'what is for one'
-says out 'delayed .* much later' 'and what is for later'
+says out 'claimed .* bob .* 1 of 2 +.task 2.' 'claimed work has its holder'
+says out 'ready .* 0 of 2 +.task 4.' 'what waits'
+says out 'reserved .* alice .* .task 3.' 'what is for one'
+says out 'delayed .* .much later.' 'and what is for later'
 silent_about out 'task 1' 'but not what is done'
 exits 0 'show --done' mr queue show q --done
-says out 'done .* bob .* task 1' 'shows that, too'
+says out 'done .* bob .* .task 1.' 'shows that, too'
 exits 0 'show --json' mr queue show q --done --limit 3 --json
 same 'claimed ready reserved 2' "$(jq -r '"\(.tasks | map(.state) | join(" ")) \(.more_tasks)"' out)" 'has the tasks'
 exits 0 'why' mr --as alice why "$id"
