@@ -418,8 +418,8 @@ process_terminal(struct mr_process *ret)
 	pid_t leader = getsid(0);
 	struct proc_stat stat;
 
-	if (leader <= 0 || leader == getpid() || !has_proc() || !proc_is_ours() || !read_stat_of(leader, &stat) ||
-	    is_dead(&stat) || is_listed(stat.name, grounds))
+	if (leader <= 0 || !has_proc() || !proc_is_ours() || !read_stat_of(leader, &stat) || is_dead(&stat) ||
+	    is_listed(stat.name, grounds))
 		return false;
 	*ret = process_of(&stat);
 	return true;

@@ -32,7 +32,8 @@ bool process_harness(struct mr_process *ret);
 bool process_is_ancestor(const struct mr_process *p); /* of the calling process, or itself */
 /* Those above us, the nearest first. How many there are in v. */
 size_t process_ancestors(struct mr_process *v, size_t max);
-/* The leader of our terminal session. False: it is gone, it is we, or a process that outlives every terminal. */
+/* The leader of our terminal session; that may be we, because a shell replaces itself with its last command. False: it
+ * is gone, or a process that outlives every terminal. */
 bool process_terminal(struct mr_process *ret);
 /* Is `from` the process `pid` or an ancestor of it? Both are numbers as they are seen from here. */
 bool process_descends(int64_t pid, int64_t from);

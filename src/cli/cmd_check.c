@@ -129,10 +129,13 @@ run(struct cli *cli)
 		out_json_line(cli, &j);
 	} else if (unread > 0) {
 		out_count(&cli->out, unread, "unread message");
-		fence_addf(&cli->out, " for %s\n", cli->self.agent);
+		buf_adds(&cli->out, " for ");
+		text_name(cli, &cli->out, cli->self.agent);
+		buf_addc(&cli->out, '\n');
 	} else {
-		fence_addf(
-		    &cli->out, "no unread mail for %s%s\n", cli->self.agent, l.trouble > 0 ? " that can be read" : "");
+		buf_adds(&cli->out, "no unread mail for ");
+		text_name(cli, &cli->out, cli->self.agent);
+		buf_adds(&cli->out, l.trouble > 0 ? " that can be read\n" : "\n");
 	}
 	return unread > 0 ? EXIT_DONE : EXIT_NOTHING;
 }

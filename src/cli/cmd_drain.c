@@ -142,8 +142,11 @@ run(struct cli *cli)
 		code = cli_fail(cli, &err);
 	for (size_t i = 0; code != EXIT_FAILED && i < queue.ids.n;)
 		i = drain_chunk(cli, &queue.ids, i, &shown, &code);
-	if (!cli->json && shown == 0 && queue.ids.n == 0 && code == EXIT_DONE)
-		fence_addf(&cli->out, "no unread mail for %s\n", cli->self.agent);
+	if (!cli->json && shown == 0 && queue.ids.n == 0 && code == EXIT_DONE) {
+		buf_adds(&cli->out, "no unread mail for ");
+		text_name(cli, &cli->out, cli->self.agent);
+		buf_addc(&cli->out, '\n');
+	}
 	mr_names_done(&queue.ids);
 	return code;
 }

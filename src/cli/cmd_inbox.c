@@ -69,8 +69,9 @@ say_empty(struct cli *cli, bool all)
 	bool filtered = opt_text(cli, "from") || opt_text(cli, "type") || opt_text(cli, "priority") ||
 			opt_text(cli, "thread") || opt_text(cli, "since");
 
-	fence_addf(
-	    &cli->out, "no %smail for %s%s", all ? "" : "unread ", cli->self.agent, filtered ? " that matches" : "");
+	buf_addf(&cli->out, "no %smail for ", all ? "" : "unread ");
+	text_name(cli, &cli->out, cli->self.agent);
+	buf_adds(&cli->out, filtered ? " that matches" : "");
 	if (!all)
 		(void)mr_count(cli->room, cli->self.agent, &counts, &ignored);
 	if (!all)

@@ -179,11 +179,13 @@ say_nothing(struct cli *cli, const struct request *want, const struct mr_error *
 		say_left(cli, err, left);
 		return EXIT_NOTHING;
 	}
+	mr_auto(buf_done) struct buf name = BUF_INIT;
 	struct printout l = { .cli = cli };
 
 	printout_unreadable(&l);
+	text_name(cli, &name, cli->self.agent);
 	cli_warn(
-	    cli, "nothing to take: no unread mail for %s%s", cli->self.agent, l.trouble > 0 ? " that can be read" : "");
+	    cli, "nothing to take: no unread mail for %s%s", buf_z(&name), l.trouble > 0 ? " that can be read" : "");
 	return EXIT_NOTHING;
 }
 
@@ -228,6 +230,7 @@ read_request(struct cli *cli, struct request *ret)
 		cli_usage(cli, "--lease and --limit must be more than nothing");
 		return false;
 	}
+	ret->filter.life = cli->self.life; /* what it left for the next one is no work for this one */
 	ret->until_drained = opt_flag(cli, "until-drained");
 	if (ret->until_drained && !ret->queue) {
 		cli_usage(cli, "--until-drained needs a queue: mailroom recv queue:NAME --until-drained");

@@ -193,7 +193,9 @@ static const char *const about[] = {
 	"Inside a harness (Claude Code, Codex, Gemini CLI) the session is bound to the agent, so "
 	"that every later command of that session knows who it is, without an exported variable. "
 	"A session that registers its own name again keeps its life.",
-	"Outside of a harness it is the terminal session that is bound, for as long as its shell runs; with a second "
+	"Outside of a harness it is the terminal session that is bound, for as long as its shell runs, and the shell "
+	"that "
+	"registered a name may do so again. With a second "
 	"agent registered from the same terminal neither is taken for you, and --as says who you are. `mailroom --as "
 	"NAME "
 	"register NAME` says that a name which was registered without a session is you, and keeps its life.",

@@ -2,6 +2,7 @@
 /* cmd_resolve.c - what an address means, before anything is sent to it. */
 #include "base/format.h"
 #include "cli/cli.h"
+#include "message/foreign.h"
 
 static void
 print_list(struct cli *cli, const char *heading, const struct mr_names *names)
@@ -17,14 +18,25 @@ print_list(struct cli *cli, const char *heading, const struct mr_names *names)
 	}
 }
 
+/* Only of agents other programs have other names. */
 static void
 print_text(struct cli *cli, const struct mr_resolution *r)
 {
-	mr_auto(buf_done) struct buf line = BUF_INIT;
+	mr_auto(buf_done) struct buf line = BUF_INIT, name = BUF_INIT;
 
-	format_addf(&line, "%s '%s%s': ", r->form, strcmp(r->form, "pattern") == 0 ? "@" : "", r->name);
+	if (!mr_room_has_lives(cli->room) && strcmp(r->form, "agent") == 0)
+		foreign_from_address(r->name, &name);
+	else
+		buf_adds(&name, r->name);
+	format_addf(&line, "%s '%s%s': ", r->form, strcmp(r->form, "pattern") == 0 ? "@" : "", buf_z(&name));
 	out_count(&line, r->targets.n, "recipient");
-	print_list(cli, buf_z(&line), &r->targets);
+	if (r->targets.n > 0)
+		out_styled(cli, &cli->out, STYLE_DIM, buf_z(&line));
+	for (size_t i = 0; i < r->targets.n; i++) {
+		buf_adds(&cli->out, i == 0 ? "\n  " : "  ");
+		text_name(cli, &cli->out, r->targets.v[i]);
+		buf_addc(&cli->out, '\n');
+	}
 	print_list(cli, "how", &r->trail);
 	print_list(cli, "trouble", &r->trouble);
 }

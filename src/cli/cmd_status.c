@@ -142,11 +142,13 @@ add_label(struct cli *cli, const char *label)
 static void
 print_self(struct cli *cli, const struct status *s)
 {
+	mr_auto(buf_done) struct buf name = BUF_INIT;
 	struct buf *out = &cli->out;
 
 	add_label(cli, "you   ");
 	if (cli->self_known) {
-		out_styled(cli, out, STYLE_BOLD, cli->self.agent);
+		text_name(cli, &name, cli->self.agent);
+		out_colored(cli, out, STYLE_BOLD, buf_str(&name));
 		if (mr_room_has_lives(cli->room))
 			buf_addf(out, ", life %u", cli->self.life);
 		buf_adds(out, " (");
@@ -186,7 +188,7 @@ print_present(struct cli *cli, const struct roster *roster, const char *state)
 		} else {
 			buf_adds(out, ", ");
 		}
-		(void)fence_add(out, str_of(roster->v[i].agent.name), FENCE_LINE, 0);
+		text_name(cli, out, roster->v[i].agent.name);
 	}
 	if (more > 0)
 		buf_addf(out, " and %zu more", more);

@@ -238,10 +238,12 @@ run(struct cli *cli)
 	enum mr_rc rc = wait_for_any(cli, &scan.filter, timeout_ms, &nudges, &err);
 
 	if (rc == MR_EMPTY) {
+		mr_auto(buf_done) struct buf name = BUF_INIT;
 		struct printout l = { .cli = cli };
 
 		printout_unreadable(&l);
-		cli_warn(cli, "no mail came for %s%s", cli->self.agent, l.trouble > 0 ? " that can be read" : "");
+		text_name(cli, &name, cli->self.agent);
+		cli_warn(cli, "no mail came for %s%s", buf_z(&name), l.trouble > 0 ? " that can be read" : "");
 		return EXIT_NOTHING;
 	}
 	if (rc != MR_OK)

@@ -19,7 +19,8 @@ run_whoami(struct cli *cli)
 		out_json_line(cli, &j);
 		return EXIT_DONE;
 	}
-	fence_addf(&cli->out, "%s\n  ", cli->self.agent);
+	text_name(cli, &cli->out, cli->self.agent);
+	buf_adds(&cli->out, "\n  ");
 	if (mr_room_has_lives(cli->room))
 		buf_addf(&cli->out, "life %u ", cli->self.life);
 	buf_adds(&cli->out, "in room ");

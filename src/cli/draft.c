@@ -252,8 +252,10 @@ report_text(struct cli *cli, const struct mr_draft *draft, const struct mr_recei
 		return;
 	}
 	buf_adds(&cli->out, "nothing was sent; it would go to");
-	for (size_t i = 0; i < receipt->to.n; i++)
-		fence_addf(&cli->out, "%s %s", i > 0 ? "," : "", receipt->to.v[i]);
+	for (size_t i = 0; i < receipt->to.n; i++) {
+		buf_adds(&cli->out, i > 0 ? ", " : " ");
+		text_name(cli, &cli->out, receipt->to.v[i]);
+	}
 	buf_addc(&cli->out, '\n');
 }
 

@@ -29,7 +29,8 @@ print_text(struct cli *cli, const struct mr_nudge *n)
 {
 	mr_auto(buf_done) struct buf line = BUF_INIT;
 
-	fence_addf(&line, n->priority == MR_URGENT ? "URGENT nudge from %s" : "nudge from %s", n->from);
+	buf_adds(&line, n->priority == MR_URGENT ? "URGENT nudge from " : "nudge from ");
+	text_name(cli, &line, n->from);
 	if (n->kind[0])
 		fence_addf(&line, ", %s", n->kind);
 	if (n->times > 1)

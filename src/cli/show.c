@@ -220,7 +220,7 @@ text_name(struct cli *cli, struct buf *out, const char *address)
 {
 	mr_auto(buf_done) struct buf name = BUF_INIT;
 
-	if (strchr(address, '%') && strcmp(mr_room_kind(cli->room), "maildir") != 0)
+	if (strchr(address, '%') && !mr_room_has_lives(cli->room))
 		foreign_from_address(address, &name);
 	if (!buf_ok(&name) || name.len == 0)
 		fence_addf(out, "%s", address);

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "message/type.h"
+#include "office/inject.h"
 
 #define SIGN "\xF0\x9F\xA4\x9D " /* a handshake */
 #define SUBJECT_CHARS 120
@@ -167,6 +168,8 @@ mr_handoff(struct mr_room *room, const struct mr_self *self, const struct mr_han
 	if (room->driver->mark && (room->driver->abilities & ROOM_PIN))
 		(void)room->driver->mark(room, self->agent, ret->id, MR_PINNED, 0, &ignored);
 	put_earlier_away(room, self, ret->id);
+	if (self->life > 0)
+		announced_own(room, self, ret->id);
 	(void)office_flush(room, &ignored);
 	return MR_OK;
 }

@@ -25,6 +25,17 @@ keep(struct mr_injection *inj, struct mr_str s)
 	return kept ? kept : "";
 }
 
+/* Shown, and never looked up. */
+static const char *
+keep_name(struct mr_injection *inj, const char *address)
+{
+	mr_auto(buf_done) struct buf name = BUF_INIT;
+
+	office_name(inj->room, address, &name);
+	inj->failed |= name.failed;
+	return keep(inj, buf_str(&name));
+}
+
 static struct inject_item *
 new_item(struct mr_injection *inj)
 {
@@ -54,7 +65,7 @@ add_item(struct mr_injection *inj, const struct mr_message *msg, const struct mr
 		return;
 	(void)snprintf(item->id, sizeof(item->id), "%s", msg->id);
 	item->place = msg->place;
-	item->from = keep(inj, str_of(msg->from));
+	item->from = keep_name(inj, msg->from);
 	item->subject = keep(inj, str_of(msg->subject));
 	item->color = keep(inj, str_of(color ? color : ""));
 	item->priority = msg->priority;
@@ -62,7 +73,9 @@ add_item(struct mr_injection *inj, const struct mr_message *msg, const struct mr
 	item->told = announced_listed(&inj->before, msg->id);
 	item->unproven = msg->proof == MR_UNPROVEN;
 	item->broken = broken->code != MR_OK ? keep(inj, str_of(broken->message)) : NULL;
-	bool first = inj->n == 1 && msg->body_len <= 4 * (size_t)INJECT_WHOLE_CHARS;
+	struct mr_str text =
+	    inject_trimmed((struct mr_str){ msg->body ? msg->body : "", msg->body ? msg->body_len : 0 });
+	bool first = inj->n == 1 && text.len <= 4 * (size_t)INJECT_WHOLE_CHARS;
 
 	if ((inj->format == MR_INJECT_TEAMS || first) && msg->body)
 		item->body = (struct mr_str){ keep(inj, (struct mr_str){ msg->body, msg->body_len }), msg->body_len };
@@ -104,11 +117,12 @@ is_quiet(struct mr_injection *inj, const char *id)
 	if (still) {
 		still->counted = told->counted;
 		still->unreadable = told->unreadable;
+		still->own = told->own;
 		still->at_s = told->at_s;
 	} else {
 		inj->failed = true;
 	}
-	inj->quiet += quiet && !told->unreadable;
+	inj->quiet += quiet && !told->unreadable && !told->own;
 	return quiet;
 }
 
@@ -246,7 +260,7 @@ note_due(void *ctx, const struct mr_due *due)
 	struct inject_due *d = &inj->due[inj->due_n++];
 
 	(void)snprintf(d->id, sizeof(d->id), "%s", due->id);
-	d->to = keep(inj, str_of(due->to));
+	d->to = keep_name(inj, due->to);
 	d->subject = keep(inj, str_of(due->subject));
 }
 
@@ -288,9 +302,10 @@ gather(struct mr_injection *inj, struct mr_error *err)
 	if (rc != MR_OK)
 		return rc;
 	const struct inject_item *only = inj->n == 1 ? inj->items : NULL;
+	struct mr_str text = inject_trimmed(only ? only->body : STR(""));
 
 	inj->whole = only && !only->unreadable && !only->broken && only->body.len > 0 &&
-		     utf8_cut(only->body, INJECT_WHOLE_CHARS).len == only->body.len;
+		     utf8_cut(text, INJECT_WHOLE_CHARS).len == text.len;
 	if (inj->n > 1)
 		qsort(inj->items, inj->n, sizeof(*inj->items),
 		    inj->format == MR_INJECT_TEAMS ? in_inbox_order : in_order);

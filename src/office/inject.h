@@ -17,8 +17,8 @@
 
 struct inject_item { /* strings live in the injection's arena */
 	char id[MR_ID_LEN + 1];
-	size_t place; /* mr_message.place */
-	const char *from, *subject, *color;
+	size_t place;                       /* mr_message.place */
+	const char *from, *subject, *color; /* from as its people write it */
 	enum mr_priority priority;
 	bool unproven;      /* another user of the room may have written it in that name */
 	bool handoff;       /* from oneself: the first thing to read */
@@ -30,7 +30,7 @@ struct inject_item { /* strings live in the injection's arena */
 };
 struct inject_due {
 	char id[MR_ID_LEN + 1];
-	const char *to, *subject;
+	const char *to, *subject; /* to as its people write it */
 };
 
 struct announced {
@@ -40,6 +40,7 @@ struct announced {
 		int64_t at_s;    /* when it was told last; 0: unknown */
 		bool counted;    /* only as one of several more: it is still to be listed, but wakes nobody any more */
 		bool unreadable; /* no mail that a command could show */
+		bool own;        /* this life wrote it for the next one: known, and not counted either */
 	} * v;                   /* sorted by id */
 	size_t n, cap;
 	bool fresh; /* nothing was remembered for this life */
@@ -91,11 +92,15 @@ struct announced_id *announced_add(struct announced *a, const char *id, bool aga
 enum mr_rc announced_save(
     struct mr_room *room, const struct mr_self *self, struct announced *all, struct mr_error *err);
 void announced_done(struct announced *a);
+/* The hand-off that this life just wrote: it need not be told of it, until its context is cleared. */
+void announced_own(struct mr_room *room, const struct mr_self *self, const char *id);
 void announced_forget(struct mr_room *room, const struct mr_self *self); /* all of it is told again */
 
 /* ---- inject_reminder.c, inject_teams.c ---- */
 void inject_reminder(struct mr_injection *inj);
 void inject_teams(struct mr_injection *inj);
+/* What is shown of a text, and counts: not the line breaks at its end. */
+struct mr_str inject_trimmed(struct mr_str text);
 /* "1 message", "3 urgent messages" */
 void inject_count(struct buf *out, size_t n, const char *noun);
 

@@ -2,8 +2,9 @@
 /*
  * inject_memory.c - what was announced to a life: the ids that are still unread, one a line, and when they were told
  * last (unix seconds). Between the two is a plus for those that are told again until they are read, a minus for those
- * that were only counted, an equals sign for the others; an older version wrote the time only behind a plus. A new life
- * knows nothing and is told everything. Where it is kept: memory.h.
+ * that were only counted, an exclamation mark for what cannot be read, a tilde for the hand-off that this life wrote
+ * itself, an equals sign for the others; an older version wrote the time only behind a plus. A new life knows nothing
+ * and is told everything. Where it is kept: memory.h.
  */
 #include "base/error.h"
 #include "base/id.h"
@@ -88,6 +89,7 @@ parse(struct mr_str text, struct announced *ret)
 				told->at_s = (int64_t)at_s;
 			told->counted = len > MR_ID_LEN && line.ptr[MR_ID_LEN] == '-';
 			told->unreadable = len > MR_ID_LEN && line.ptr[MR_ID_LEN] == '!';
+			told->own = len > MR_ID_LEN && line.ptr[MR_ID_LEN] == '~';
 		}
 		text.ptr += step;
 		text.len -= step;
@@ -112,7 +114,7 @@ announced_load(struct mr_room *room, const struct mr_self *self, struct announce
 static void
 add_line(struct buf *out, const struct announced_id *told)
 {
-	const char *kind = told->again ? "+" : told->counted ? "-" : told->unreadable ? "!" : "=";
+	const char *kind = told->again ? "+" : told->counted ? "-" : told->unreadable ? "!" : told->own ? "~" : "=";
 
 	buf_addf(out, "%s%s%lld\n", told->id, kind, (long long)told->at_s);
 }
@@ -128,6 +130,22 @@ announced_save(struct mr_room *room, const struct mr_self *self, struct announce
 		if (i == 0 || strcmp(all->v[i].id, all->v[i - 1].id) != 0)
 			add_line(&text, &all->v[i]);
 	return buf_ok(&text) ? memory_write(room, self, ANNOUNCED, buf_str(&text), all->fresh, err) : mr_nomem(err);
+}
+
+void
+announced_own(struct mr_room *room, const struct mr_self *self, const char *id)
+{
+	struct announced all = { 0 };
+	struct mr_error ignored = { 0 };
+	struct announced_id *own;
+
+	announced_load(room, self, &all);
+	own = announced_add(&all, id, false);
+	if (own) {
+		own->own = true;
+		(void)announced_save(room, self, &all, &ignored);
+	}
+	announced_done(&all);
 }
 
 void

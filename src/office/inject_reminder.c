@@ -9,6 +9,7 @@
  * list has its most; what is over it is counted, and listed at the next moments. A single short
  * message is shown with its text, which saves the agent a call.
  */
+#include "base/error.h"
 #include "base/fence.h"
 #include "office/inject.h"
 
@@ -19,6 +20,14 @@ void
 inject_count(struct buf *out, size_t n, const char *noun)
 {
 	buf_addf(out, "%zu %s%s", n, noun, n == 1 ? "" : "s");
+}
+
+struct mr_str
+inject_trimmed(struct mr_str text)
+{
+	while (text.len > 0 && text.ptr[text.len - 1] && strchr(" \t\r\n", text.ptr[text.len - 1]))
+		text.len--;
+	return text;
 }
 
 /* ---- Lists ---- */
@@ -57,7 +66,7 @@ add_line(struct buf *out, const struct inject_item *item)
 		return;
 	}
 	buf_addf(out, "- %s from ", item->id);
-	(void)fence_add(out, str_of(*item->from ? item->from : "somebody"), FENCE_LINE, INJECT_NAME_CHARS);
+	(void)fence_add(out, str_of(*item->from ? item->from : "somebody"), FENCE_NAME, INJECT_NAME_CHARS);
 	buf_adds(out, item->unproven ? " (unproven): " : ": ");
 	if (item->broken) {
 		buf_adds(out, "a control message that no program can use (");
@@ -74,10 +83,8 @@ add_line(struct buf *out, const struct inject_item *item)
 static void
 add_text(struct buf *out, const struct inject_item *item)
 {
-	struct mr_str text = item->body;
+	struct mr_str text = inject_trimmed(item->body);
 
-	while (text.len > 0 && strchr(" \t\r\n", text.ptr[text.len - 1]))
-		text.len--;
 	if (str_eq(text, str_trim(str_of(item->subject))))
 		return;
 	while (text.len > 0) {
@@ -202,7 +209,7 @@ add_due(struct mr_injection *inj)
 	fence_open(out, inj->mark);
 	for (size_t i = 0; i < inj->due_n && i < INJECT_LIST_MAX; i++) {
 		buf_addf(out, "- %s to ", inj->due[i].id);
-		(void)fence_add(out, str_of(inj->due[i].to), FENCE_LINE, INJECT_NAME_CHARS);
+		(void)fence_add(out, str_of(inj->due[i].to), FENCE_NAME, INJECT_NAME_CHARS);
 		buf_adds(out, ": ");
 		(void)fence_add(out, str_of(inj->due[i].subject), FENCE_LINE, INJECT_SUBJECT_CHARS);
 		buf_addc(out, '\n');
@@ -215,10 +222,14 @@ add_due(struct mr_injection *inj)
 /* ---- Nudges ---- */
 
 static void
-add_nudge(struct buf *out, const struct mr_nudge *nudge)
+add_nudge(struct mr_injection *inj, const struct mr_nudge *nudge)
 {
+	mr_auto(buf_done) struct buf from = BUF_INIT;
+	struct buf *out = &inj->text;
+
+	office_name(inj->room, *nudge->from ? nudge->from : "unknown", &from);
 	buf_adds(out, nudge->priority == MR_URGENT ? "  [URGENT from " : "  [from ");
-	(void)fence_add(out, str_of(*nudge->from ? nudge->from : "unknown"), FENCE_LINE, INJECT_NAME_CHARS);
+	(void)fence_add(out, buf_str(&from), FENCE_NAME, INJECT_NAME_CHARS);
 	buf_adds(out, "] ");
 	(void)fence_add(out, str_of(nudge->text), FENCE_LINE, 0);
 	if (nudge->times > 1)
@@ -274,7 +285,7 @@ add_nudges(struct mr_injection *inj)
 	for (size_t i = 0; i < n; i++) {
 		if (i == urgent && urgent > 0)
 			buf_addf(out, "Plus %zu non-urgent nudge%s:\n", n - urgent, n - urgent == 1 ? "" : "s");
-		add_nudge(out, mr_nudges_get(inj->nudges, i));
+		add_nudge(inj, mr_nudges_get(inj->nudges, i));
 	}
 	if (n > 0)
 		fence_close(out, inj->mark);

@@ -86,11 +86,13 @@ add_nudges(struct mr_injection *inj)
 
 	for (; n < all; n++) {
 		const struct mr_nudge *nudge = mr_nudges_get(inj->nudges, n);
+		mr_auto(buf_done) struct buf from = BUF_INIT;
 
 		chars += strlen(nudge->text);
 		if ((n > 0 && chars > INJECT_NUDGE_CHARS) || (inj->urgent_only && nudge->priority != MR_URGENT))
 			break;
-		begin(inj, nudge->from, "", nudge->priority == MR_URGENT ? "urgent nudge" : "nudge");
+		office_name(inj->room, nudge->from, &from);
+		begin(inj, buf_z(&from), "", nudge->priority == MR_URGENT ? "urgent nudge" : "nudge");
 		(void)fence_add(&inj->text, str_of(nudge->text), FENCE_TEXT, 0);
 		end(&inj->text);
 	}
@@ -103,7 +105,7 @@ add_due(struct mr_injection *inj)
 	for (size_t i = 0; i < inj->due_n && i < INJECT_LIST_MAX; i++) {
 		begin(inj, "mailroom", "", "nobody answered in time");
 		buf_addf(&inj->text, "%s to ", inj->due[i].id);
-		(void)fence_add(&inj->text, str_of(inj->due[i].to), FENCE_LINE, INJECT_NAME_CHARS);
+		(void)fence_add(&inj->text, str_of(inj->due[i].to), FENCE_NAME, INJECT_NAME_CHARS);
 		buf_adds(&inj->text, ": ");
 		(void)fence_add(&inj->text, str_of(inj->due[i].subject), FENCE_LINE, INJECT_SUBJECT_CHARS);
 		end(&inj->text);

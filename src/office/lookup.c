@@ -337,13 +337,17 @@ mr_fetch(struct mr_room *room, const char *agent, const char *id, struct mr_mess
 	return rc;
 }
 
-/* Others who got it may answer it, too. */
+/* Others who got it may answer it, too; of what somebody wrote to itself nobody has heard. */
 static enum mr_rc
 not_for_agent_alone(const struct mr_message *msg, const char *agent, struct mr_error *err)
 {
-	if (msg->to.n != 1 || msg->cc.n > 0 || strcmp(msg->to.v[0], agent) != 0 || strcmp(msg->from, agent) == 0)
+	if (msg->to.n != 1 || msg->cc.n > 0 || strcmp(msg->to.v[0], agent) != 0)
 		return MR_OK;
-	(void)mr_fail(err, MR_REFUSED, "'%s' is from '%s' to you: nobody else will answer it", msg->id, msg->from);
+	if (strcmp(msg->from, agent) == 0)
+		(void)mr_fail(err, MR_REFUSED, "'%s' is from you to yourself: nobody else will answer it", msg->id);
+	else
+		(void)mr_fail(
+		    err, MR_REFUSED, "'%s' is from '%s' to you: nobody else will answer it", msg->id, msg->from);
 	return mr_hint(err, "answer it: mailroom reply %s", msg->id);
 }
 

@@ -25,6 +25,8 @@ enum mr_rc office_lacks(const struct mr_room *room, const char *what, struct mr_
 enum mr_rc office_not_fenced(struct mr_room *room, const struct mr_self *self, struct mr_error *err);
 /* Does this room know lives? The rooms of other programs do not: there nobody is fenced, gone or live. */
 bool office_has_lives(const struct mr_room *room);
+/* An agent as its people write it: in the rooms of other programs "Old Bob" where the address is Old%20Bob. */
+void office_name(const struct mr_room *room, const char *address, struct buf *out);
 /* Do several users share it (Share: group)? Then what lies in it may be another user's work. */
 bool office_shares_room(const struct mr_room *room);
 /* Of these folders those that this kind of room has; in some, what was read lies in one although there is no archive.

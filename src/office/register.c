@@ -125,13 +125,14 @@ add_name(struct mr_room *room, const char *name, const struct mr_env *env, const
 	return room->driver->add_agent(room, &agent, err);
 }
 
-/* Without a harness a life has no process and no session: whether it is ours, only --as can say. Not the terminal nor
- * the worktree, from which many may want one name at once, and one is to get it. */
+/* Without a harness a life has no process and no session: whether it is ours, --as can say, and the shell that
+ * registered it. Not the terminal nor the worktree, from which many may want one name at once, and one is to get it. */
 static bool
-is_said_to_be(const struct mr_env *env, const char *name, const struct mr_agent *agent)
+is_said_to_be(struct mr_room *room, const struct mr_env *env, const char *name, const struct mr_agent *agent)
 {
-	return env->as && strcmp(env->as, name) == 0 && !self_session(env)[0] && agent_has_life(agent) &&
-	       !agent->session[0] && agent->process.pid == 0;
+	if (self_session(env)[0] || !agent_has_life(agent) || agent->session[0] || agent->process.pid != 0)
+		return false;
+	return env->as && env->as[0] ? strcmp(env->as, name) == 0 : terminal_registered(room, env, name);
 }
 
 static enum mr_rc
@@ -162,7 +163,7 @@ claim_life(struct mr_room *room, const char *name, const struct mr_env *env, con
 
 	if (rc != MR_OK)
 		return rc;
-	if (self_is_life(env, &agent) || (!options->takeover && is_said_to_be(env, name, &agent))) {
+	if (self_is_life(env, &agent) || (!options->takeover && is_said_to_be(room, env, name, &agent))) {
 		reg->continued = true;
 		reg->life = agent.life;
 		return self_adopt_life(room, env, &agent, err);
@@ -197,7 +198,8 @@ note_bound(struct mr_room *room, const char *name, const struct mr_env *env, boo
 	if (self_session(env)[0])
 		reg->bound = office_has_lives(room) || self_bind_plain(room, env, name);
 	else
-		reg->bound = terminal_bind(room, env, name, reg->life, takeover);
+		reg->bound = (!takeover && terminal_registered(room, env, name)) ||
+			     terminal_bind(room, env, name, reg->life, takeover);
 	if (reg->bound && !self_session(env)[0] && terminal_agents(room, env, &here, &ignored) == MR_OK)
 		reg->here = here.n;
 }

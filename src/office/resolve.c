@@ -18,10 +18,12 @@
 static enum mr_rc
 reach_agent(struct resolver *r, const char *spelling, const char *found, bool live, struct mr_error *err)
 {
+	mr_auto(buf_done) struct buf name = BUF_INIT;
 	bool operator= strcmp(found, OPERATOR) == 0;
 
 	resolver_form(r, operator? "operator" : "agent", found);
-	if (strcmp(spelling, found) != 0 &&
+	office_name(r->room, found, &name);
+	if (strcmp(spelling, found) != 0 && !str_eq(buf_str(&name), str_of(spelling)) &&
 	    resolver_trail(r, err, "'%s' is another spelling of '%s'", spelling, found) != MR_OK)
 		return err->code;
 	return resolver_reach(r, found, live, r->depth == 0, err);

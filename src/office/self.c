@@ -271,6 +271,8 @@ struct worktree_search { /* who lives or lived there */
 	struct mr_names gone;
 	struct mr_names plain;  /* registered without a session, by a person or a script */
 	struct mr_names there;  /* in a harness's session */
+	struct mr_names maybe;  /* registered without a session, from here or this terminal, which inside of a harness
+				   says nothing: only the caller can */
 	const char *registered; /* what registered the plain ones: "this terminal" */
 	bool failed;
 };
@@ -281,6 +283,7 @@ search_done(struct worktree_search *search)
 	mr_names_done(&search->gone);
 	mr_names_done(&search->plain);
 	mr_names_done(&search->there);
+	mr_names_done(&search->maybe);
 }
 
 static bool
@@ -294,8 +297,8 @@ keep_if_from_here(void *ctx, const struct mr_agent *agent)
 		search->failed |= !names_add(&search->gone, str_of(agent->name));
 	else if (agent->session[0])
 		search->failed |= !names_add(&search->there, str_of(agent->name));
-	else if (search->outside && agent->process.pid == 0)
-		search->failed |= !names_add(&search->plain, str_of(agent->name));
+	else if (agent->process.pid == 0)
+		search->failed |= !names_add(search->outside ? &search->plain : &search->maybe, str_of(agent->name));
 	return !search->failed;
 }
 
@@ -367,6 +370,44 @@ not_one(const struct worktree_search *search, struct mr_error *err)
 	return mr_hint(err, "mailroom --as %.60s ..., or export MAILROOM_AGENT=%.60s", one, one);
 }
 
+/* Inside of a harness, where it counts for nothing, what this terminal registered is at least worth a hint. */
+static void
+note_terminal(struct mr_room *room, const struct mr_env *env, struct worktree_search *search)
+{
+	mr_auto(mr_names_done) struct mr_names here = { 0 };
+	struct mr_env outside = *env;
+	struct mr_error ignored = { 0 };
+
+	if (env->outside || self_session(env)[0])
+		return;
+	outside.outside = true;
+	(void)terminal_agents(room, &outside, &here, &ignored);
+	for (size_t i = 0; i < here.n; i++)
+		if (!names_has(&search->maybe, here.v[i]))
+			(void)names_add(&search->maybe, str_of(here.v[i]));
+}
+
+/* Some harnesses tell their shells and servers nothing, while their hooks know the session; in others there are no
+ * hooks. Then the name may be known, and only the caller can say that it is his. */
+static enum mr_rc
+hint_said(const struct worktree_search *search, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf names = BUF_INIT;
+	const struct mr_names *known = search->there.n > 0 ? &search->there : &search->maybe;
+	const char *one = known->n == 1 ? known->v[0] : "NAME";
+
+	if (known->n == 0)
+		return mr_hint(err, "mailroom register NAME, then mailroom --as NAME ..., or MAILROOM_AGENT=NAME in "
+				    "the environment, of an MCP server in its settings");
+	for (size_t i = 0; i < known->n && names.len < 60; i++)
+		format_addf(&names, "%s'%.40s'", i ? ", " : "", known->v[i]);
+	return mr_hint(err,
+	    "%s: %s; if that is you: mailroom --as %.40s ..., or export MAILROOM_AGENT=%.40s (an MCP server: in the "
+	    "env "
+	    "of its settings); else mailroom register NAME",
+	    search->there.n > 0 ? "in a session here" : "registered here", buf_z(&names), one, one);
+}
+
 static enum mr_rc
 nobody(const struct mr_room *room, const struct mr_env *env, const struct worktree_search *search,
     const struct mr_error *unbound, struct mr_error *err)
@@ -384,19 +425,8 @@ nobody(const struct mr_room *room, const struct mr_env *env, const struct worktr
 	if (!office_has_lives(room))
 		return mr_hint(
 		    err, "mailroom register NAME, mailroom takeover NAME if it is yours, or mailroom --as NAME ...");
-	/* Some harnesses tell their shells and servers nothing, while their hooks know the session: then the name is
-	 * known, and only the caller can say that it is his. */
-	if (!self_session(env)[0] && search->there.n > 0) {
-		const char *one = search->there.n == 1 ? search->there.v[0] : "NAME";
-
-		buf_clear(&names);
-		for (size_t i = 0; i < search->there.n && names.len < 60; i++)
-			format_addf(&names, "%s'%.40s'", i ? ", " : "", search->there.v[i]);
-		return mr_hint(err,
-		    "in a session here: %s; if that is you, mailroom --as %.40s ..., and for an MCP server "
-		    "MAILROOM_AGENT=%.40s in the env of its settings; else mailroom register NAME",
-		    buf_z(&names), one, one);
-	}
+	if (!self_session(env)[0] && (search->there.n + search->maybe.n > 0 || (!env->outside && search->gone.n < 2)))
+		return hint_said(search, err);
 	return mr_hint(err, "mailroom register NAME, or mailroom --as NAME ...%s", buf_z(&names));
 }
 
@@ -431,7 +461,11 @@ resolve_once(struct mr_room *room, const struct mr_env *env, struct mr_self *ret
 		*err = (struct mr_error){ 0 };
 	if (rc == MR_NOTFOUND && search.plain.n == 0)
 		rc = by_worktree(room, env, &search, ret, err);
-	return rc == MR_NOTFOUND ? nobody(room, env, &search, &unbound, err) : rc;
+	if (rc != MR_NOTFOUND)
+		return rc;
+	if (binds)
+		note_terminal(room, env, &search);
+	return nobody(room, env, &search, &unbound, err);
 }
 
 enum mr_rc

@@ -112,6 +112,7 @@ parse(const struct record *lines, struct binding *ret, struct mr_error *err)
 	const char *process = record_get(lines, "Process"), *noted = record_get(lines, "Unconfirmed");
 	const char *inherited = record_get(lines, "Inherited");
 	int64_t life = record_int(lines, "Life", -1); /* 0: of a room without lives */
+	const char *shell = record_get(lines, "Shell");
 	struct mr_error ignored = { 0 };
 	struct binding b = { .life = (unsigned)life };
 
@@ -119,6 +120,8 @@ parse(const struct record *lines, struct binding *ret, struct mr_error *err)
 		return mr_fail(err, MR_CORRUPT, "no agent and life in it");
 	if (process && process[0] && !process_parse(str_of(process), &b.process))
 		return mr_fail(err, MR_CORRUPT, "bad 'Process: %.60s'", process);
+	if (shell && !process_parse(str_of(shell), &b.shell))
+		return mr_fail(err, MR_CORRUPT, "bad 'Shell: %.60s'", shell);
 	if (bound)
 		(void)time_parse_rfc3339(str_of(bound), &b.bound_ms);
 	b.session = strdup(session ? session : "");
@@ -207,11 +210,13 @@ static enum mr_rc
 write_lines(struct buf *out, const char *room_spec, const struct binding *b, const struct binding *lists,
     const char *inherited, struct mr_error *err)
 {
-	mr_auto(buf_done) struct buf process = BUF_INIT;
+	mr_auto(buf_done) struct buf process = BUF_INIT, shell = BUF_INIT;
 	char bound[RFC3339_LEN + 1];
 
 	if (b->process.pid)
 		process_format(&b->process, &process);
+	if (b->shell.pid)
+		process_format(&b->shell, &shell);
 	time_rfc3339(b->lists && b->bound_ms ? b->bound_ms : clock_now_ms(), bound);
 	if (header_add(out, "Room", str_of(room_spec), err) != MR_OK ||
 	    header_add(out, "Session", str_of(b->session), err) != MR_OK ||
@@ -219,13 +224,14 @@ write_lines(struct buf *out, const char *room_spec, const struct binding *b, con
 		return err->code;
 	buf_addf(out, "Life: %u\n", b->life);
 	if ((process.len && header_add(out, "Process", buf_str(&process), err) != MR_OK) ||
+	    (shell.len && header_add(out, "Shell", buf_str(&shell), err) != MR_OK) ||
 	    (b->worktree && b->worktree[0] && header_add(out, "Worktree", str_of(b->worktree), err) != MR_OK) ||
 	    header_add(out, "Bound", str_of(bound), err) != MR_OK ||
 	    (lists->hooked && header_add(out, "Hooked", STR("yes"), err) != MR_OK) ||
 	    (lists->noted && lists->noted[0] && header_add(out, "Unconfirmed", str_of(lists->noted), err) != MR_OK) ||
 	    (inherited && header_add(out, "Inherited", str_of(inherited), err) != MR_OK))
 		return err->code;
-	return buf_ok(out) && buf_ok(&process) ? MR_OK : mr_nomem(err);
+	return buf_ok(out) && buf_ok(&process) && !shell.failed ? MR_OK : mr_nomem(err);
 }
 
 enum mr_rc

@@ -2,6 +2,7 @@
 /* state.c - changing a message's state, and what every change asks first: can this room do that, and is this
  * life still the agent's newest. */
 #include "base/error.h"
+#include "message/foreign.h"
 #include "office/office.h"
 
 enum mr_rc
@@ -14,6 +15,15 @@ bool
 office_has_lives(const struct mr_room *room)
 {
 	return room->driver->take_life != NULL;
+}
+
+void
+office_name(const struct mr_room *room, const char *address, struct buf *out)
+{
+	if (office_has_lives(room))
+		buf_adds(out, address);
+	else
+		foreign_from_address(address, out);
 }
 
 bool

@@ -7,6 +7,7 @@
 #include "base/sys.h"
 #include "office/who.h"
 #include <inttypes.h>
+#include <unistd.h>
 
 #define TERMINAL "terminal-"
 
@@ -20,6 +21,8 @@ struct terminal_search {
 	struct mr_room *room;
 	struct mr_process leader;
 	struct mr_names *found;
+	const char *asked; /* was this one registered here, by a shell around us? */
+	bool yes;
 	const char *keep; /* the one agent that stays; all others of this terminal and room are forgotten */
 	bool failed;
 };
@@ -45,6 +48,11 @@ examine_terminal(void *ctx, int folder, const char *name, const struct binding *
 		return true;
 	bool ours = process_same(&b->process, &search->leader) && session_is_in(b, search->room->spec);
 
+	if (search->asked) {
+		search->yes = ours && strcmp(b->agent, search->asked) == 0 && process_is_ancestor(&b->shell) &&
+			      is_still(search->room, b);
+		return !search->yes;
+	}
 	if (search->found && ours && is_still(search->room, b))
 		search->failed |= !names_add(search->found, str_of(b->agent));
 	if (!search->found &&
@@ -66,6 +74,18 @@ terminal_agents(struct mr_room *room, const struct mr_env *env, struct mr_names 
 }
 
 bool
+terminal_registered(struct mr_room *room, const struct mr_env *env, const char *agent)
+{
+	struct terminal_search search = { .room = room, .asked = agent };
+	struct mr_error ignored = { 0 };
+
+	if (!env->outside || self_session(env)[0] || !env->state_dir || !process_terminal(&search.leader))
+		return false;
+	(void)session_each(env->state_dir, examine_terminal, &search, &ignored);
+	return search.yes;
+}
+
+bool
 terminal_bind(struct mr_room *room, const struct mr_env *env, const char *agent, unsigned life, bool alone)
 {
 	struct terminal_search search = { .room = room, .keep = alone ? agent : NULL };
@@ -74,12 +94,13 @@ terminal_bind(struct mr_room *room, const struct mr_env *env, const char *agent,
 	char worktree[] = "";
 	struct mr_error ignored = { 0 };
 
-	if (!env->outside || !env->state_dir || !process_terminal(&search.leader))
+	if (!env->outside || !env->state_dir || !process_terminal(&search.leader) || search.leader.pid == getpid())
 		return false;
 	(void)session_each(env->state_dir, examine_terminal, &search, &ignored);
 	buf_addf(&name, TERMINAL "%" PRId64 "-%" PRIu64 "-%s", search.leader.pid, search.leader.start, agent);
 	(void)buf_z(&name);
 	b.process = search.leader;
+	(void)process_describe((int64_t)getppid(), &b.shell);
 	b.session = buf_ok(&name) ? name.ptr : NULL;
 	b.worktree = worktree;
 	(void)snprintf(b.agent, sizeof b.agent, "%s", agent);

@@ -40,16 +40,6 @@ context_done(struct context *x)
 	type_values_done(&x->request);
 }
 
-/* In the rooms of other programs an agent is called what it is called there. */
-static void
-add_name(struct buf *out, const struct mr_room *room, const char *address)
-{
-	if (office_has_lives(room))
-		buf_adds(out, address);
-	else
-		foreign_from_address(address, out);
-}
-
 /* Only its headers were read so far. What cannot be read any more has no fields to copy. */
 static void
 read_request(struct context *x, const struct typed_from *from)
@@ -70,9 +60,9 @@ context_init(struct context *x, const struct typed_from *from, bool force, struc
 	const struct mr_names *to = from->who->to.n > 0 ? &from->who->to : &from->who->all;
 
 	*x = (struct context){ .c = { .now_ms = clock_now_ms(), .force = force } };
-	add_name(&x->sender, from->room, from->self->agent);
+	office_name(from->room, from->self->agent, &x->sender);
 	if (to->n > 0)
-		add_name(&x->recipient, from->room, to->v[0]);
+		office_name(from->room, to->v[0], &x->recipient);
 	if (from->original->id[0])
 		read_request(x, from);
 	if (x->sender.failed || x->recipient.failed)

@@ -57,10 +57,11 @@ struct binding { /* finish with binding_done */
 	char *worktree;
 	char *room; /* its spec; of one that was read */
 	int64_t bound_ms;
-	bool lists;      /* to save: these two as they are here; else those that stand in the file stay */
-	bool hooked;     /* see confirm.c */
-	char *noted;     /* ids, with blanks between them, or NULL */
-	char *inherited; /* see mr_env; NULL, to save: those that stand in the file stay */
+	struct mr_process shell; /* of a terminal: what ran the command that registered */
+	bool lists;              /* to save: these two as they are here; else those that stand in the file stay */
+	bool hooked;             /* see confirm.c */
+	char *noted;             /* ids, with blanks between them, or NULL */
+	char *inherited;         /* see mr_env; NULL, to save: those that stand in the file stay */
 };
 void binding_done(struct binding *b);
 /* MR_NOTFOUND: not bound in this room. MR_CORRUPT, MR_REFUSED: there is a file, but it cannot be trusted. */
@@ -89,7 +90,11 @@ int session_lock(const char *state_dir);
 bool terminal_is(const char *session); /* a binding of a terminal, not of a harness's session */
 /* Outside of a harness: the agents that this terminal session registered in this room; none elsewhere. */
 enum mr_rc terminal_agents(struct mr_room *room, const struct mr_env *env, struct mr_names *ret, struct mr_error *err);
-/* Notes that it registered this one; `alone`: and is no other. False: there is no terminal, or nowhere to note it. */
+/* Did the shell that this command runs in, or one around it, register that agent? Others in the same terminal, started
+ * side by side, may want one name at once, and one is to get it. */
+bool terminal_registered(struct mr_room *room, const struct mr_env *env, const char *agent);
+/* Notes that it registered this one; `alone`: and is no other. False: there is no terminal, it ends
+ * with this command, or there is nowhere to note it. */
 bool terminal_bind(struct mr_room *room, const struct mr_env *env, const char *agent, unsigned life, bool alone);
 
 /* ---- thread.c ---- */

@@ -19,12 +19,26 @@ silent_about out '[-]-as|export' 'and asks for nothing'
 says out 'this terminal session registered it' 'whoami agrees'
 says out '"agent":"alice".*"bound":false' 'in another folder of that terminal too'
 same alice "$(mr --as operator inbox --json | jq -r .from)" 'and mail is sent as that agent'
+terminal 'cd w1; "$BIN" register ria >/dev/null; "$BIN" register ria; echo "exit $?"; ("$BIN" register ria --json); "$BIN" prune ria >/dev/null'
+says out 'exit 0' 'to register once more in that terminal is no error'
+says out '^you are ria, life 1.* as before' 'it is who it was'
+says out '"life":1.*"continued":true' 'also in a shell inside of that one'
+terminal 'cd w1; for i in 1 2 3 4 5; do { "$BIN" register rob >/dev/null 2>&1 && echo got it; } & done; wait; "$BIN" --as rob whoami >/dev/null && "$BIN" --as operator prune rob'
+same 1 "$(grep -c 'got it' out)" 'of several side by side in one terminal one gets a name'
 terminal 'cd w1; "$BIN" register alice; echo "exit $?"'
 says out 'exit 4' 'another terminal does not get the name by asking again'
 says err '[-]-as alice .*takeover alice' 'and is told both ways'
 terminal 'cd w2; "$BIN" --as alice register alice --json; "$BIN" whoami'
 same '1 true' "$(head -n 1 out | jq -r '"\(.life) \(.continued)"')" '--as alice register alice is no error and keeps the life'
 says out '^alice' 'and binds that terminal too'
+
+# the last command of a shell takes its place, and is the leader of the session itself
+terminal 'cd w2; "$BIN" register ned'
+(cd w2 && setsid -w bash -c '"$BIN" register max >/dev/null; "$BIN" whoami' >../out 2>../err </dev/null)
+says out '^max' 'the last command of a terminal knows who it is, too'
+(cd w2 && setsid -w "$BIN" register moe >../out 2>../err </dev/null)
+silent_about out 'later commands of this terminal' 'a terminal that ends with this command promises nothing'
+mr --as operator prune max moe ned >/dev/null 2>&1
 
 # ---- the worktree ----
 terminal 'cd w1; "$BIN" whoami'
@@ -47,6 +61,21 @@ says out '^dan' 'a takeover makes the terminal that agent alone'
 terminal 'cd w3; export CLAUDECODE=1; "$BIN" register fay; "$BIN" whoami; echo "exit $?"'
 says out 'exit 5' 'in a harness the terminal says nothing'
 says out 'neither a harness session nor a terminal is known here: give --as fay' 'and register says so'
+mkdir w5 w6 w7
+for harness in CLAUDECODE=1 GEMINI_CLI=1 OPENCODE=1; do
+	terminal "export $harness; cd w5; \"\$BIN\" register pia >/dev/null 2>&1; \"\$BIN\" whoami; echo \"exit \$?\""
+	says out 'exit 5' "with $harness and no hooks nobody is known"
+	says err "registered here: 'pia'; if that is you: mailroom --as pia \.\.\., or export MAILROOM_AGENT=pia" 'but the lines that work are said'
+	terminal "export $harness MAILROOM_AGENT=pia; cd w5; \"\$BIN\" whoami"
+	says out '^pia' 'and do'
+done
+terminal 'cd w6; CLAUDECODE=1 "$BIN" whoami'
+says err 'hint: mailroom register NAME, then mailroom --as NAME' 'where nobody registered the second step is said at once'
+call='{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"inbox","arguments":{},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}'
+terminal 'cd w6; "$BIN" register pam >/dev/null; cd ../w7; echo '"'$call'"' | "$BIN" mcp; echo '"'$call'"' | MAILROOM_AGENT=pam "$BIN" mcp'
+says out "registered here: 'pam'.*MAILROOM_AGENT=pam .an MCP server: in the env of its settings" 'a server in a terminal says what works for it'
+says out 'no unread mail for pam' 'and it does'
+mr --as operator prune pia pam >/dev/null 2>&1
 terminal 'cd w3; "$BIN" register gus >/dev/null; CLAUDE_CODE_SESSION_ID=t-1 MAILROOM_AGENT=gus perl -e "system(\$ENV{BIN}, qw(whoami))" >/dev/null; "$BIN" whoami; echo "exit $?"'
 silent_about out '^gus' 'an agent that a session has become is the terminal no more'
 terminal '"$BIN" config set Notify true; echo "exit $?"; "$BIN" register hal >/dev/null; "$BIN" config set Notify true; echo "exit $?"'

@@ -58,7 +58,7 @@ check 'and the mail' test "$(unread carol)" = 1
 room alice
 exits 0 'register with a role' mr register bob --role 'reviews' --json
 same '1 true 0' "$(jq -r '"\(.life) \(.created) \(.unread)"' out)" 'says life, that it is new, and unread mail'
-exits 4 'a name whose life has no process' mr register bob
+exits 4 'a name whose life has no process, from another terminal' setsid -w "$BIN" register bob
 says err 'takeover bob' 'needs takeover'
 a=$(send alice bob 'one'); b=$(send alice bob 'two')
 exits 0 'takeover' mr takeover bob --json

@@ -138,6 +138,10 @@ exits 0 'other mail does' mr --as bob wait --timeout 1s
 silent_about out HANDOFF 'and is listed alone'
 exits 4 'nobody else answers what was sent to me' mr --as bob wait --id "$id" --timeout 20s
 says err "mailroom reply $id" 'that is said'
+own=$(send bob bob 'a note')
+exits 4 'nor what I sent to myself' mr --as bob wait --id "$own" --timeout 20s
+says err "from you to yourself: nobody else will answer it" 'as is said'
+mr --as bob mark read "$own" >/dev/null
 exits 3 'its sender waits' mr --as alice wait --id "$id" --timeout 0
 
 # ---- --read ----

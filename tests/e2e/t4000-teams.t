@@ -66,6 +66,22 @@ done
 exits 0 'a message' crew team-lead read --peek "$(crew team-lead inbox --json | jq -rs '.[0].id')"
 says out "^From: 'Old Bob'" 'says the same'
 same Old%20Bob "$(crew team-lead inbox --json | jq -rs '.[0].from')" 'JSON has the address'
+crew Zoë nudge team-lead -m psst >/dev/null 2>&1
+crew Zoë send team-lead -m 'from Zoë' >/dev/null
+exits 0 'check --inject --format teams-xml' crew team-lead check --inject --format teams-xml
+says out '^<teammate-message teammate_id="Old Bob" ' 'has the name as the program writes it'
+says out '^<teammate-message teammate_id="Zoë" ' 'in all letters'
+for name in 'Old Bob' Zoë; do crew "$name" send team-lead -m "from $name" >/dev/null; done
+exits 0 'check --inject' crew team-lead check --inject
+says out "from 'Old Bob': from" 'names the sender as the person wrote it'
+says out "from 'Zoë': from" 'in all letters, too'
+for args in 'check' 'drain' 'drain' 'whoami' 'status' 'inbox' 'resolve Zoë' 'resolve @all' 'wait --timeout 0' 'send -n Zoë -m x'; do
+	# shellcheck disable=SC2086
+	crew 'Old Bob' $args >out 2>&1
+	silent_about out '%20|%C3' "$args by Old Bob shows no encoded name"
+done
+crew mailman resolve 'Old Bob' >out 2>&1
+same "agent 'Old Bob': 1 recipient|  'Old Bob'" "$(paste -sd'|' out)" 'resolve says whom it found, in those words'
 
 # ---- what a team does not have
 for flag in '--priority urgent' '--cc carol' '--thread x' '--type note' '--header X-Y:z' '--by 1h' '--key k'; do

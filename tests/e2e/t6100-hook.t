@@ -75,6 +75,13 @@ same '' "$(hook claude-code "$(claude Stop s1 "$stop")")" 'once'
 
 # ---- hand-off first, after /clear, compaction, resume ----
 CLAUDE_CODE_SESSION_ID=s1 "$BIN" handoff -s 'the tests are next' -m x >/dev/null 2>&1 </dev/null
+same '' "$(hook claude-code "$(claude UserPromptSubmit s1 "$prompt")" | grep -o HANDOFF)" 'the life that wrote it is not told of it'
+send bob web 'work' >/dev/null
+CLAUDE_CODE_SESSION_ID=s1 "$BIN" recv --json </dev/null 2>/dev/null | jq -r .token >token
+hook claude-code "$(claude Stop s1 "$stop")" >out
+says out '2 claims in your hands' 'a claim keeps it from stopping'
+silent_about out HANDOFF 'without the hand-off'
+CLAUDE_CODE_SESSION_ID=s1 "$BIN" done "$(cat token)" >/dev/null 2>&1 </dev/null
 mr --as bob send web --priority urgent -m again >/dev/null 2>&1
 hook claude-code "$(claude SessionStart s1 '"source":"compact"')" | jq -r .hookSpecificOutput.additionalContext >out
 same 'HANDOFF URGENT' "$(grep -oE '^(HANDOFF|URGENT)' out | paste -sd' ')" 'after compaction the hand-off comes first'
@@ -172,7 +179,7 @@ exits 0 'a session of Cursor starts' hook cursor "$(cursor sessionStart k1 '"ses
 same 'true' "$(jq '.additional_context | contains("api-")' out)" 'and is told who it is'
 me=$(mr who --json | jq -r 'select(.session=="cursor-k1").name')
 same 'true' "$(jq ".additional_context | contains(\"mailroom --as '$me' ...\")" out)" 'and what to type: nothing tells its shells'
-CURSOR_AGENT=1 "$BIN" inbox 2>err </dev/null; says err "in a session here: 'api', '$me'; if that is you, mailroom --as NAME ..., and for an MCP server MAILROOM_AGENT=NAME in the env" 'so does a command of somebody whom nothing tells'
+CURSOR_AGENT=1 "$BIN" inbox 2>err </dev/null; says err "in a session here: 'api', '$me'; if that is you: mailroom --as NAME ..., or export MAILROOM_AGENT=NAME .an MCP server: in the env" 'so does a command of somebody whom nothing tells'
 mr --as "$me" drain >/dev/null 2>&1
 send alice "$me" hi >/dev/null
 same '["additional_context","continue"] true' "$(hook cursor "$(cursor beforeSubmitPrompt k1 '"prompt":"x","attachments":[]')" | jq -r '"\(keys) \(.additional_context | contains("from alice: hi"))"')" 'mail comes with the prompt'

@@ -70,7 +70,7 @@ afresh; fill x <"$(ls block.reply.? block.reply.?? 2>/dev/null)" >run.sh
 (cd world && sh -eu ../run.sh </dev/null >/dev/null 2>&1)
 same 1 "$(cd world && mr --as bob inbox --json | grep -c '"Re: which port?"')" 'reply answers the sender, in its thread'
 afresh; fill x <"$(ls block.handoff.? block.handoff.?? 2>/dev/null)" >run.sh
-(cd world && sh -eu ../run.sh </dev/null >/dev/null 2>&1; mr check --inject) >out
+(cd world && sh -eu ../run.sh </dev/null >/dev/null 2>&1; user takeover me >/dev/null 2>&1; user --as me check --inject) >out
 says out 'what this is about|hand-off|HANDOFF' 'handoff is the first thing that the next life sees'
 afresh; rm -rf world/.mailroom "$XDG_STATE_HOME"; fill newcomer <"$(ls block.setup.? 2>/dev/null)" >run.sh
 (cd world && git init -q . 2>/dev/null; sh -eu ../run.sh </dev/null >../out 2>&1); rc=$?

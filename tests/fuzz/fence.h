@@ -184,7 +184,7 @@ fence_check_field(struct mr_str text, size_t chars)
 static inline void
 fence_check_item(const struct mr_injection *inj, struct mr_str line, bool *seen)
 {
-	mr_auto(buf_done) struct buf plain = BUF_INIT, want = BUF_INIT;
+	mr_auto(buf_done) struct buf plain = BUF_INIT, want = BUF_INIT, name = BUF_INIT;
 
 	fence_unescape(&plain, line);
 	for (size_t i = 0; i < inj->n; i++) {
@@ -195,7 +195,8 @@ fence_check_item(const struct mr_injection *inj, struct mr_str line, bool *seen)
 		assert(!seen[i] && item->listed);
 		seen[i] = true;
 		buf_addf(&want, "- %s from ", item->id);
-		fence_expect(&want, str_of(*item->from ? item->from : "somebody"), INJECT_NAME_CHARS, true);
+		(void)fence_add(&name, str_of(*item->from ? item->from : "somebody"), FENCE_NAME, INJECT_NAME_CHARS);
+		fence_unescape(&want, buf_str(&name)); /* the form itself is checked above */
 		buf_adds(&want, ": ");
 		fence_expect(
 		    &want, str_of(*item->subject ? item->subject : "(no subject)"), INJECT_SUBJECT_CHARS, true);

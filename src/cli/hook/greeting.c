@@ -2,6 +2,7 @@
 /* greeting.c - what a session is told at its start. Stated as facts: what reads like orders from nowhere is taken for
  * an attack by the models. */
 #include "cli/hook/hook.h"
+#include "message/foreign.h"
 
 static void
 count(void *ctx, const char *path, const struct mr_error *err)
@@ -61,7 +62,13 @@ add_maybe(const struct mr_arrival *arrival, struct buf *out)
 void
 greeting_add(struct cli *cli, const struct harness *harness, const struct mr_arrival *arrival, struct buf *out)
 {
-	fence_addf(out, "<system-reminder>\nThis session is the agent '%s' of the mailroom '%s'", arrival->self.agent,
+	mr_auto(buf_done) struct buf name = BUF_INIT;
+
+	if (mr_room_has_lives(cli->room))
+		buf_adds(&name, arrival->self.agent);
+	else
+		foreign_from_address(arrival->self.agent, &name);
+	fence_addf(out, "<system-reminder>\nThis session is the agent '%s' of the mailroom '%s'", buf_z(&name),
 	    mr_room_name(cli->room));
 	if (arrival->self.life > 0)
 		buf_addf(out, ", life %u", arrival->self.life);
@@ -70,7 +77,7 @@ greeting_add(struct cli *cli, const struct harness *harness, const struct mr_arr
 	add_maybe(arrival, out);
 	if (!harness_says_session(harness))
 		fence_addf(out, "Nothing tells a shell here which session it belongs to: mailroom --as '%s' ...\n",
-		    arrival->self.agent);
+		    buf_z(&name));
 	add_unread(cli, out);
 	if (arrival->returned > 0) {
 		out_count(out, arrival->returned, "message");

@@ -193,7 +193,13 @@ a_note_to_oneself_comes_first(void **state)
 
 	assert_ok(mr_handoff(t.room, &t.bob, &note, &receipt, &err));
 	mr_receipt_done(&receipt);
+	assert_told(&t, &t.bob, NULL); /* the life that wrote it knows it */
 	send_with(&t, "urgent one", MR_URGENT, NULL);
+	text = told(&t, &t.bob, MR_INJECT_REMINDER, false);
+	assert_null(strstr(text, "HANDOFF"));
+	assert_null(strstr(text, "more unread")); /* nor is it counted */
+	free(text);
+	announced_forget(t.room, &t.bob); /* as after /clear */
 	text = told(&t, &t.bob, MR_INJECT_REMINDER, false);
 	assert_true(strstr(text, "HANDOFF: the parser") < strstr(text, "urgent one"));
 	free(text);
