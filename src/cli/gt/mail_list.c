@@ -3,6 +3,7 @@
 #include <strings.h>
 
 #include "cli/gt/gt.h"
+#include "message/type.h"
 
 #define EVERYWHERE (MR_INBOX | MR_HELD | MR_ARCHIVE | MR_SENT)
 
@@ -36,7 +37,8 @@ static void
 add_text(struct listing *l, const struct mr_message *msg)
 {
 	const char *type = gt_type(msg);
-	bool notable = strcmp(type, "notification") != 0;
+	/* "HANDOFF: ..." says it already */
+	bool notable = strcmp(type, "notification") != 0 && !str_caseeq(type_word(str_of(msg->subject)), str_of(type));
 
 	buf_addf(&l->text, "%zu. %s ", l->n, msg->flags & MR_SEEN ? "○" : "●");
 	gt_clean(&l->text, msg->subject);
