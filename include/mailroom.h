@@ -1150,8 +1150,9 @@ typedef void mr_escalation_stale_fn(void *ctx, const struct mr_escalation *e, co
 MR_API enum mr_rc mr_escalation_stale(struct mr_room *room, const struct mr_self *self, bool dry_run,
     mr_escalation_stale_fn *fn, void *ctx, struct mr_error *err);
 
-struct mr_lint {           /* mail that breaks a rule of the room */
-	const char *rule;  /* "budget", "duplicate", "nudge", "health-check", "placeholder", "empty-handoff" */
+struct mr_lint { /* mail that breaks a rule of the room */
+	const char
+	    *rule; /* "budget", "duplicate", "nudge", "health-check", "placeholder", "routine", "empty-handoff" */
 	const char *agent; /* who sent it */
 	const char *id;    /* of the message */
 	const char *text;  /* a sentence */
