@@ -457,7 +457,7 @@ struct mr_receipt {
 	bool repeated;            /* the key was known: this is the earlier message's id */
 	size_t retired;           /* by replace_key */
 	struct mr_fields *fields; /* of a message with a type, those that it was given included; or NULL */
-	char *warning;            /* said once a life: what a power cut may do here; or NULL */
+	char *warning;            /* said once a life: a setting of the room that counts for nothing; or NULL */
 	char *notify;             /* the user's Notify: command for this room, to be run for the operator; or NULL */
 };
 MR_API enum mr_rc mr_send(struct mr_room *room, const struct mr_self *self, const struct mr_draft *draft,
@@ -1155,8 +1155,9 @@ typedef void mr_escalation_stale_fn(void *ctx, const struct mr_escalation *e, co
 MR_API enum mr_rc mr_escalation_stale(struct mr_room *room, const struct mr_self *self, bool dry_run,
     mr_escalation_stale_fn *fn, void *ctx, struct mr_error *err);
 
-struct mr_lint {           /* mail that breaks a rule of the room */
-	const char *rule;  /* "budget", "duplicate", "nudge", "health-check", "placeholder", "empty-handoff" */
+struct mr_lint { /* mail that breaks a rule of the room */
+	const char
+	    *rule; /* "budget", "duplicate", "nudge", "health-check", "placeholder", "routine", "empty-handoff" */
 	const char *agent; /* who sent it */
 	const char *id;    /* of the message */
 	const char *text;  /* a sentence */

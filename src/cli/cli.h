@@ -364,6 +364,7 @@ int cli_register(struct cli *cli, bool takeover);
 int hook_exit(int code); /* what a harness may see of it */
 
 /* ---- help.c ---- */
+void help_options(struct cli *cli, struct buf *out); /* of every command, and what exit codes mean */
 void help_command(struct cli *cli, const struct cmd *cmd, struct buf *out); /* --help */
 void help_usage(struct buf *out, const struct cmd *cmd); /* a few lines: usage and the first example */
 void help_overview(struct cli *cli, struct buf *out);

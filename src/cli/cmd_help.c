@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cmd_help.c - `mailroom help [COMMAND]`, for those who try that word first. */
+/* cmd_help.c - `mailroom help [COMMAND | options]`, for those who try that word first. */
 #include "cli/cli.h"
 
 static int
@@ -11,6 +11,10 @@ run_help(struct cli *cli)
 		help_overview(cli, &cli->out);
 		return EXIT_DONE;
 	}
+	if (strcmp(cli->argv[0], "options") == 0) {
+		help_options(cli, &cli->out);
+		return EXIT_DONE;
+	}
 	const struct cmd *cmd = command_named(cli->argv[0], &alias);
 
 	if (!cmd)
@@ -19,12 +23,12 @@ run_help(struct cli *cli)
 	return EXIT_DONE;
 }
 
-static const char *const examples[] = { "mailroom help send", NULL };
+static const char *const examples[] = { "mailroom help send", "mailroom help options", NULL };
 
 const struct cmd cmd_help = {
 	.name = "help",
-	.synopsis = "[COMMAND]",
-	.summary = "list the commands, or explain one",
+	.synopsis = "[COMMAND | options]",
+	.summary = "list the commands, explain one, or the options and exit codes of all",
 	.examples = examples,
 	.max_args = 1,
 	.hidden = true,

@@ -14,7 +14,8 @@ static const char *const about[] = {
 	"Looks through what was sent lately and names what should not have been mail: over the budget of a role, the "
 	"same thing twice within ten minutes, types that are nudges, answers to health checks, placeholders that "
 	"nobody "
-	"filled in, hand-offs that say nothing. It changes nothing. The exit code is 1 when there are findings.",
+	"filled in, a status that says only that all is well, hand-offs that say nothing. It changes nothing. The exit "
+	"code is 1 when there are findings.",
 	"The rules are lines of the room's settings: 'Hygiene-Policy: gastown' chooses a policy, 'Hygiene: warn' or "
 	"'refuse' says what 'mailroom send' does about it, 'off' that it does nothing.",
 	"A policy is a file of header lines, share/mailroom/policy/NAME, or the room's own, records/policy/_/NAME. "

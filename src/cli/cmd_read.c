@@ -4,12 +4,16 @@
 #include "base/sys.h"
 #include "base/text.h"
 #include "cli.h"
+#include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <unistd.h>
 
 static const struct opt opts[] = {
 	OPT('p', "peek", NULL, "only look: mark nothing"),
 	OPT(0, "raw", NULL, "print the stored bytes as they are; marks nothing"),
-	OPT(0, "to", "FILE", "write them into a new file, FILE.txt or FILE.eml, however long they are"),
+	OPT(0, "to", "FILE",
+	    "write them into a new file below this folder, FILE.txt or FILE.eml, however long they are"),
 	BUDGET_OPT,
 	OPT_END,
 };
@@ -29,8 +33,10 @@ static const char *const about[] = {
 	"such characters, too. A message longer than the budget is shown in part and stays unread: 'read ID --to "
 	"FILE.txt' writes all of it into a new file and marks it read, 'archive ID --include-unread' puts it away. "
 	"--to overwrites "
-	"nothing, and takes only names that end in .txt or .eml: what others wrote shall not become a file that some "
-	"program obeys.",
+	"nothing, follows no link, and takes only names that end in .txt or .eml, below the working folder or that for "
+	"temporary files, without a part that begins with a dot, and not in a room: what others wrote shall not become "
+	"a "
+	"file that some program obeys.",
 	"Off a terminal control messages, which wait for a patrol, are refused with 4; --json shows them.",
 	NULL,
 };
@@ -175,25 +181,107 @@ check_file_name(struct cli *cli, const char *path)
 	return cli_usage(cli, "--to needs the name of a new file that ends in .txt or .eml"), false;
 }
 
+/* The part of the path below a folder that this command may write: the working folder, or the one for temporary files.
+ * An agent may run it unasked, and mail may have talked it into a path. NULL: below neither. */
+static const char *
+below_own_folder(struct cli *cli, const char *path, const char **ret_base)
+{
+	const char *tmp = env_get("TMPDIR");
+	mr_auto(free_ptr) char *cwd = getcwd(NULL, 0);
+	const char *const bases[] = { cwd ? cwd : "", tmp && tmp[0] == '/' && tmp[1] ? tmp : "/tmp" };
+
+	if (path[0] != '/') {
+		*ret_base = ".";
+		return path;
+	}
+	for (size_t i = 0; i < 2; i++) {
+		size_t len = strlen(bases[i]);
+
+		while (len > 1 && bases[i][len - 1] == '/')
+			len--;
+		if (len > 1 && strncmp(path, bases[i], len) == 0 && path[len] == '/') {
+			*ret_base = arena_dup(&cli->own, (struct mr_str){ bases[i], len });
+			return *ret_base ? path + len + strspn(path + len, "/") : NULL;
+		}
+	}
+	return NULL;
+}
+
+/* No part begins with a dot: not "..", and neither .git nor .claude nor .mailroom, where programs look for what to do.
+ */
+static bool
+has_hidden_part(const char *path)
+{
+	for (const char *part = path; part; part = strchr(part, '/'), part += part != NULL)
+		if (part[0] == '.' && strncmp(part, "./", 2) != 0)
+			return true;
+	return false;
+}
+
+/* What lies in a mailbox or a repository is taken for mail or obeyed, also where the working folder is in one. */
+static bool
+is_in_store(struct cli *cli, int dir_fd)
+{
+	char link[40], real[PATH_MAX];
+	const char *spec = mr_room_spec(cli->room), *colon = strchr(spec, ':'), *room = colon ? colon + 1 : spec;
+	size_t len = strlen(room);
+
+	(void)snprintf(link, sizeof link, "/proc/self/fd/%d", dir_fd);
+	ssize_t n = readlink(link, real, sizeof real - 2);
+
+	if (n < 0)
+		return true;
+	(void)snprintf(real + n, 2, "/");
+	return strstr(real, "/.git/") || strstr(real, "/.mailroom/") ||
+	       (len > 1 && strncmp(real, room, len) == 0 && real[len] == '/');
+}
+
+static enum mr_rc
+open_folder_of(struct cli *cli, const char *path, const char **ret_name, int *ret_fd, struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int base_fd = -1;
+	const char *base = NULL, *below = below_own_folder(cli, path, &base);
+	const char *slash = below ? strrchr(below, '/') : NULL;
+
+	if (!below || has_hidden_part(below)) {
+		(void)mr_fail(err, MR_REFUSED,
+		    below ? "'%s' has a part that begins with a dot"
+			  : "'%s' is neither below this folder nor below that for temporary files",
+		    path);
+		return mr_hint(err, "give a name in this folder, such as mail.txt");
+	}
+	const char *dir = slash ? arena_dup(&cli->own, (struct mr_str){ below, (size_t)(slash - below) }) : ".";
+
+	if (!dir)
+		return mr_nomem(err);
+	base_fd = sys_open(AT_FDCWD, base, O_RDONLY | O_DIRECTORY, 0);
+	/* Below the base no link is followed, in no part of the path. */
+	*ret_fd = base_fd < 0 ? -1 : sys_open(base_fd, dir, O_RDONLY | O_DIRECTORY, 0);
+	if (*ret_fd < 0 && (errno == ELOOP || errno == ENOTDIR || errno == EXDEV))
+		return mr_fail(err, MR_REFUSED, "the way to '%s' has a link in it, or no folder", path);
+	if (*ret_fd < 0)
+		return mr_fail_errno(err, "cannot open the folder of '%s'", path);
+	if (is_in_store(cli, *ret_fd)) {
+		(void)mr_fail(err, MR_REFUSED, "the folder of '%s' is a part of a room or a repository's own", path);
+		return mr_hint(err, "give a name in another folder");
+	}
+	*ret_name = slash ? slash + 1 : below;
+	return MR_OK;
+}
+
 /* What was printed goes into the file instead, and the caller is told where it is. */
 static bool
 write_file(struct cli *cli, const char *path, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int fd = -1;
-	const char *slash = strrchr(path, '/');
-	const char *dir = slash == path ? "/"
-			  : slash       ? arena_dup(&cli->own, (struct mr_str){ path, (size_t)(slash - path) })
-					: ".";
+	const char *name = NULL;
 	size_t chars = utf8_chars(buf_str(&cli->out));
 
-	if (!dir || !buf_ok(&cli->out))
+	if (!buf_ok(&cli->out))
 		return mr_nomem(err) == MR_OK;
-	fd = sys_open(AT_FDCWD, dir, O_RDONLY | O_DIRECTORY, 0);
-	if (fd < 0) {
-		(void)mr_fail_errno(err, "cannot open the folder of '%s'", path);
+	if (open_folder_of(cli, path, &name, &fd, err) != MR_OK)
 		return false;
-	}
-	enum mr_rc rc = file_publish(fd, fd, slash ? slash + 1 : path, buf_str(&cli->out), 0600, PUBLISH_FULL, err);
+	enum mr_rc rc = file_publish(fd, fd, name, buf_str(&cli->out), 0600, PUBLISH_FULL, err);
 
 	if (rc == MR_EXISTS) {
 		(void)mr_fail(err, MR_EXISTS, "'%s' is there already, and is not overwritten", path);

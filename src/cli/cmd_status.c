@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cmd_status.c - bare `mailroom`: who you are, the room, unread mail, who is live, and six commands. It is
+ * cmd_status.c - bare `mailroom`: who you are, the room, unread mail, who is live; to newcomers six commands. It is
  * what an agent types first, so it works without an identity; a person on a terminal sees what needs
  * attention before all else.
  */
@@ -234,7 +234,8 @@ print_text(struct cli *cli, const struct status *s)
 	buf_adds(out, ")\n");
 	print_present(cli, &s->roster, "live");
 	print_present(cli, &s->roster, "unknown");
-	print_commands(cli);
+	if (!cli->self_known) /* an agent that has a name has learnt them */
+		print_commands(cli);
 }
 
 static int
@@ -256,7 +257,7 @@ const struct cmd cmd_status = {
 	.name = "status",
 	.needs = CMD_ROOM,
 	.synopsis = "",
-	.summary = "who you are, the room, unread mail, who is live, and six commands",
+	.summary = "who you are, the room, unread mail, who is live; to newcomers six commands",
 	.hidden = true,
 	.run = run_status,
 };

@@ -110,22 +110,29 @@ add_synopsis(struct buf *out, const struct cmd *cmd)
 static void
 add_options(struct cli *cli, const struct cmd *cmd, struct buf *out)
 {
-	bool own = cmd->opts && cmd->opts->name;
-
+	if (!cmd->opts || !cmd->opts->name)
+		return;
 	buf_addc(out, '\n');
-	if (own) {
-		out_styled(cli, out, STYLE_BOLD, "Options");
-		buf_addc(out, '\n');
-		for (const struct opt *o = cmd->opts; o->name; o++) {
-			if (!o->hidden)
-				add_option(out, o);
-		}
-		buf_addc(out, '\n');
+	out_styled(cli, out, STYLE_BOLD, "Options");
+	buf_addc(out, '\n');
+	for (const struct opt *o = cmd->opts; o->name; o++) {
+		if (!o->hidden)
+			add_option(out, o);
 	}
+}
+
+void
+help_options(struct cli *cli, struct buf *out)
+{
 	out_styled(cli, out, STYLE_BOLD, "Options of every command");
 	buf_addc(out, '\n');
 	for (const struct opt *o = global_opts; o->name; o++)
 		add_option(out, o);
+	buf_addc(out, '\n');
+	out_styled(cli, out, STYLE_BOLD, "Exit codes");
+	buf_addc(out, '\n');
+	for (int code = 0; code <= EXIT_DOUBT; code++)
+		buf_addf(out, "  %d  %s\n", code, exit_meaning(code));
 }
 
 static void
@@ -165,12 +172,11 @@ help_command(struct cli *cli, const struct cmd *cmd, struct buf *out)
 	}
 	add_subcommands(cli, cmd, out);
 	add_options(cli, cmd, out);
-	buf_addc(out, '\n');
-	out_styled(cli, out, STYLE_BOLD, "Exit codes");
-	buf_addc(out, '\n');
 	exit_codes_of(cmd, codes);
+	buf_adds(out, "\nExit codes");
 	for (const char *c = codes; *c; c++)
-		buf_addf(out, "  %c  %s\n", *c, exit_meaning(*c - '0'));
+		buf_addf(out, " %c", *c);
+	buf_adds(out, ", --room, --as, --json: mailroom help options\n");
 }
 
 void

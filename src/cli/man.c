@@ -199,7 +199,8 @@ man_overview(struct buf *out)
 		"files, with no daemon. Agents that run side by side, die and restart hand work "
 		"to each other with it; any mail program can read along.",
 		"Without a command it prints who you are, the room and why it is that one, unread "
-		"mail, who is live, and six commands. To a person on a terminal it shows what "
+		"mail, who is live, and to one who has no name yet six commands. To a person on a terminal it shows "
+		"what "
 		"needs attention first.",
 		"Off a terminal, mail is framed by lines with a random delimiter, as data and not "
 		"as instructions, and a command prints at most 9,000 characters of it; what was "

@@ -308,6 +308,62 @@ hygiene_is_empty_handoff(struct mr_str body)
 	return said < EMPTY_NOTE;
 }
 
+/* ---- Mail that says only that all is well ---- */
+
+static bool
+is_routine_line(struct mr_str line)
+{
+	static const char *const before[] = { "status update", "status report", "status", "update", "state",
+		"heartbeat", "check-in", "ping", "health" };
+	static const char *const words[] = { "fine", "all fine", "ok", "okay", "all ok", "good", "all good", "well",
+		"all well", "all is well", "green", "nominal", "healthy", "alive", "still alive", "here", "still here",
+		"on track", "working", "still working", "running", "still running", "in progress", "unchanged",
+		"no change", "no news", "nothing new" };
+
+	line = str_trim(line);
+	for (size_t i = 0; i < sizeof(before) / sizeof(before[0]); i++) {
+		size_t len = strlen(before[i]);
+
+		if (line.len < len || strncasecmp(line.ptr, before[i], len) != 0)
+			continue;
+		struct mr_str rest = { line.ptr + len, line.len - len };
+
+		if (rest.len > 0 && !strchr(": -=", rest.ptr[0]))
+			continue;
+		while (rest.len > 0 && strchr(": -=", rest.ptr[0])) {
+			rest.ptr++;
+			rest.len--;
+		}
+		line = rest;
+		break;
+	}
+	while (line.len > 0 && strchr(".! \r", line.ptr[line.len - 1]))
+		line.len--;
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (str_caseeq(line, str_of(words[i])))
+			return true;
+	return says_nothing(line);
+}
+
+bool
+hygiene_is_routine(struct mr_str subject, struct mr_str body)
+{
+	if (subject.len == 0 && body.len == 0)
+		return false;
+	if (!is_routine_line(subject))
+		return false;
+	while (body.len > 0) {
+		const char *lf = memchr(body.ptr, '\n', body.len);
+		struct mr_str line = { body.ptr, lf ? (size_t)(lf - body.ptr) : body.len };
+
+		if (!is_routine_line(line))
+			return false;
+		body.ptr += line.len + (lf != NULL);
+		body.len -= line.len + (lf != NULL);
+	}
+	return true;
+}
+
 /* ---- What can be said of it alone ---- */
 
 void
@@ -333,6 +389,8 @@ hygiene_judge(
 		format_addf(&text, "'%.*s' was not filled in", (int)found.len, found.ptr);
 		fn(ctx, mail, "placeholder", buf_z(&text));
 	}
+	if (!*mail->type && !mail->answers && hygiene_is_routine(str_of(mail->subject), body))
+		fn(ctx, mail, "routine", "that all is well is no mail: mailroom nudge AGENT -m TEXT, or nothing");
 	if (ascii_caseeq(mail->type, HANDOFF) && hygiene_is_empty_handoff(body))
 		fn(ctx, mail, "empty-handoff", "this hand-off says nothing that the next life does not know");
 }

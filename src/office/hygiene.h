@@ -58,6 +58,8 @@ void hygiene_judge_history(const struct policy *policy, const struct hygiene_mai
 bool hygiene_counts(const struct policy *policy, const struct hygiene_mail *mail);
 bool hygiene_has_placeholder(struct mr_str subject, struct mr_str body, struct mr_str *ret);
 bool hygiene_is_empty_handoff(struct mr_str body);
+/* Nothing in it but "status: fine" and the like. */
+bool hygiene_is_routine(struct mr_str subject, struct mr_str body);
 
 /* ---- hygiene_policy.c ---- */
 /* name NULL: what the room says. MR_NOTFOUND: there is no such policy. */

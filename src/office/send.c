@@ -23,26 +23,6 @@ notify_command(const struct outgoing *l)
 	return command ? strdup(command) : NULL;
 }
 
-/* What a power cut may do here, told with the first mail of a life. The marker is asked first: it is one
- * system call, while looking at the file system reads /proc. */
-static char *
-storage_warning(const struct outgoing *l)
-{
-	const struct room_driver *driver = l->room->driver;
-	struct mr_storage storage = { 0 };
-	struct mr_error ignored = { 0 };
-	struct buf text = BUF_INIT;
-
-	if (l->room->storage_known || !driver->once || !driver->storage)
-		return NULL;
-	l->room->storage_known = true;
-	if (!driver->once(l->room, l->self->agent, l->self->life, "storage") ||
-	    driver->storage(l->room, &storage, &ignored) != MR_OK || storage.power_safe)
-		return NULL;
-	buf_addf(&text, "a power cut can lose mail here (%s): %s", storage.file_system, storage.reason);
-	return buf_take(&text);
-}
-
 /* A room of an earlier build says Notify: itself. Nobody is notified any more, and the sender hears of it once a life.
  */
 static char *
@@ -56,20 +36,6 @@ ignored_notify(const struct outgoing *l)
 	return strdup(
 	    "the room's own Notify: is not run, because a room holds no commands; the user can allow it with: "
 	    "mailroom config adopt");
-}
-
-/* Behind what is there already; takes it. */
-static void
-add_warning(char **warning, char *more)
-{
-	mr_auto(free_ptr) char *owned = more;
-	struct buf both = BUF_INIT;
-
-	if (!more)
-		return;
-	buf_addf(&both, "%s%s%s", *warning ? *warning : "", *warning ? "; and " : "", owned);
-	free(*warning);
-	*warning = buf_take(&both);
 }
 
 static void
@@ -173,8 +139,7 @@ fill_receipt(struct outgoing *l, enum mr_rc rc, struct delivered *got, struct mr
 	/* Whoever asked for this answer has it now, except when one answers oneself. */
 	if (*l->msg.reply_to && strcmp(l->original.from, l->self->agent) != 0)
 		due_drop(l->room, l->original.from, l->original.id);
-	ret->warning = storage_warning(l);
-	add_warning(&ret->warning, ignored_notify(l));
+	ret->warning = ignored_notify(l);
 	ret->notify = got->repeated ? NULL : notify_command(l);
 	names_move(&ret->to, &l->who.all);
 	names_move(&ret->not_live, &l->who.not_live);

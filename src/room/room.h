@@ -52,7 +52,6 @@ struct mr_room {
 	void (*forget_types)(struct mr_room *room); /* frees them; set with types */
 	bool must_exist;                            /* mr_room_options.must_exist, for open */
 	struct mr_names barred;                     /* mr_room_barred: filled in by the driver */
-	bool storage_known;                         /* this handle has asked once what a power cut may do here */
 	mr_trace_fn *trace;                         /* or NULL */
 	void *trace_ctx;
 	const struct room_driver *inner; /* used by wrap/: the driver that is wrapped */

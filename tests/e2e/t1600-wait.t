@@ -102,10 +102,10 @@ ended one 0 10000 "$since" 'a lease that runs out ends the wait'
 same "$e" "$(jq -r .id one.out)" 'and is listed'
 mr --as bob drain >/dev/null
 head -c 300000 /dev/zero | tr '\0' z >long; f=$("$BIN" --as alice send bob -f long </dev/null 2>/dev/null)
-mkfifo pipe; sleep 9 >pipe & sleeper=$!
-( exec 3<pipe; exec sleep 9 ) & reader=$!
+mkfifo pipe; sleep 300 >pipe & sleeper=$!
+( exec 3<pipe; exec sleep 300 ) & reader=$!
 "$BIN" --as bob drain --budget 0 </dev/null >pipe 2>/dev/null & drain=$!
-tries=0; while ! ls .mailroom/agents/bob/held/*/* >/dev/null 2>&1 && [ $tries -lt 100 ]; do sleep 0.02; tries=$((tries + 1)); done
+tries=0; while ! ls .mailroom/agents/bob/held/*/* >/dev/null 2>&1 && [ $tries -lt 3000 ]; do sleep 0.02; tries=$((tries + 1)); done
 begin one --as bob wait --timeout 60s --json
 waiting one 'mail that a drain is showing does not count'
 kill -9 $drain; wait $drain 2>/dev/null; since=$(now_ms)
@@ -134,7 +134,7 @@ room alice bob
 mr --as bob handoff -m 'the parser is next' >/dev/null 2>&1
 exits 3 'a hand-off of this life ends no wait' mr --as bob wait --timeout 1s
 id=$(send alice bob 'and you?')
-exits 0 'other mail does' mr --as bob wait --timeout 1s
+exits 0 'other mail does' mr --as bob wait --timeout 60s
 silent_about out HANDOFF 'and is listed alone'
 exits 4 'nobody else answers what was sent to me' mr --as bob wait --id "$id" --timeout 20s
 says err "mailroom reply $id" 'that is said'
@@ -145,7 +145,7 @@ mr --as bob mark read "$own" >/dev/null
 exits 3 'its sender waits' mr --as alice wait --id "$id" --timeout 0
 
 # ---- --read ----
-exits 0 'wait --read' mr --as bob wait --read --timeout 1s
+exits 0 'wait --read' mr --as bob wait --read --timeout 60s
 says out '^and you\?$' 'shows the mail whole'
 same true "$(mr --as bob inbox --all --json | jq "select(.id==\"$id\").read")" 'and marks it read'
 exits 3 'so that the next one waits' mr --as bob wait --read --timeout 0
@@ -173,7 +173,7 @@ same '' "$(cat out)" 'does not'
 exits 0 'drain' mr --as bob drain
 says err 'skipped' 'tells of it'
 send alice bob 'readable' >/dev/null
-exits 0 'mail beside it does' mr --as bob wait --timeout 1s
+exits 0 'mail beside it does' mr --as bob wait --timeout 60s
 says out 'readable' 'and is listed'
 echo junk >.mailroom/agents/bob/new/1794725999.junk; chmod 600 .mailroom/agents/bob/new/*; mr --as bob check --inject >/dev/null
 exits 1 'doctor' mr doctor --json

@@ -203,7 +203,7 @@ work=$(token); wait
 exits 3 'or is done' mr --as bob recv queue:q --until-drained
 silent_about err 'claimed|ready' 'and nothing is left'
 wait
-exits 0 'queue wait --empty sees it, too' mr queue wait q --empty --timeout 5s
+exits 0 'queue wait --empty sees it, too' mr queue wait q --empty --timeout 60s
 exits 2 'ones own mail is not drained' mr --as bob recv --until-drained
 (sleep 0.4; send alice queue:q 'two' >/dev/null) &
 exits 0 'queue wait' mr queue wait q --timeout 15s

@@ -78,7 +78,7 @@ mr --as alice channel create long >/dev/null
 follower=$!
 for i in 1 2 3; do
 	send alice channel:long "$(printf '%0900d' $i)" >/dev/null
-	n=0; while [ "$(grep -c '^Number: ' followed)" -lt $i ] && [ $n -lt 50 ]; do sleep 0.1; n=$((n + 1)); done
+	n=0; while [ "$(grep -c '^Number: ' followed)" -lt $i ] && [ $n -lt 600 ]; do sleep 0.1; n=$((n + 1)); done
 done
 wait $follower
 same 3 "$(grep -c '^Number: ' followed)" 'a follower has the whole budget for every batch'
@@ -127,7 +127,7 @@ room alice
 mr --as alice channel create news >/dev/null 2>&1
 hung=; n=15
 while [ $n -lt 40 ]; do
-	MAILROOM_FAULT=errno-from:EIO:$n timeout 2 "$DEVBIN" --as alice channel read news </dev/null >out 2>err
+	MAILROOM_FAULT=errno-from:EIO:$n timeout 60 "$DEVBIN" --as alice channel read news </dev/null >out 2>err
 	[ $? -eq 124 ] && hung="$hung $n"
 	n=$((n + 1))
 done

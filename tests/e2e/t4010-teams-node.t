@@ -58,7 +58,7 @@ hold() { # hold INBOX: a Node program takes the lock; $holder is its number, fd 
 	rm -f in out.hold; mkfifo in
 	node "$program" hold "$inboxes/$1.json" <in >out.hold 2>&1 & holder=$!
 	exec 8>in
-	tries=0; until grep -q held out.hold || [ $tries -ge 100 ]; do sleep 0.05; tries=$((tries + 1)); done
+	tries=0; until grep -q held out.hold || [ $tries -ge 1200 ]; do sleep 0.05; tries=$((tries + 1)); done
 }
 peer fill "$inboxes/locked.json" 1
 hold locked

@@ -93,10 +93,10 @@ same "$(of 'lead 1')" "$(jq -r '.superseded[]' out)" 'the older one of the same 
 says err "1 older question of the same sender and channel got an empty answer: $(of 'lead 1')" 'the text, too'
 same '"" both' "$(for id in $l1 $l2; do peer_as lead body "$id"; done | tr '\n' ' ' | sed 's/ $//')" 'lead has both answers'
 same "$o1 " "$(waiting tester; waiting other | tr '\n' ' ') " 'what the other asked still waits, without an answer'
-exits 0 'it can be answered' timeout 5 "$BIN" --room "workspace:$scratch/tester" reply "$(of 'other 1')" -m 'yours' --json
+exits 0 'it can be answered' timeout 60 "$BIN" --room "workspace:$scratch/tester" reply "$(of 'other 1')" -m 'yours' --json
 same 'yours' "$(peer_as other body "$o1")" 'and has its answer'
 same '[]' "$(jq -c .superseded out)" 'that ends nothing else'
-exits 0 'what got the empty answer can be answered in earnest' timeout 5 "$BIN" --room "workspace:$scratch/tester" reply "$(of 'lead 1')" -m 'after all'
+exits 0 'what got the empty answer can be answered in earnest' timeout 60 "$BIN" --room "workspace:$scratch/tester" reply "$(of 'lead 1')" -m 'after all'
 same 'after all' "$(peer_as lead body "$l1")" 'while the empty one waits, it takes its place'
 same "$(printf '%s\n' "$l1" "$l2" | sort)" "$(ls -A lead/.mailbox/inbox)" 'and nothing else is left there'
 crowd
@@ -194,7 +194,7 @@ says mailman/reply.md '^news$' 'with the answer'
 rm mailman/reply.md
 asks q3 "$scratch/mailman/reply.md"; asks q4 "$scratch/mailman/reply.md"
 touch -d '9 seconds ago' tester/.mailbox/inbox/q3
-exits 0 'of two questions with one place for the answer' timeout 5 "$BIN" --room "workspace:$scratch/tester" reply "$(as tester inbox --json | jq -r 'select(.subject == "q4?").id')" -m 'q4'
+exits 0 'of two questions with one place for the answer' timeout 60 "$BIN" --room "workspace:$scratch/tester" reply "$(as tester inbox --json | jq -r 'select(.subject == "q4?").id')" -m 'q4'
 same q3 "$(waiting tester)" 'the older one stays open'
 says err "1 older question of channel 'chat' was not answered: .*another request, 'q4'" 'which is said, with the reason'
 exits 4 'a place that has the answer to another request' timeout 5 "$BIN" --room "workspace:$scratch/tester" reply "$(as tester inbox --json | jq -r .id)" -m 'q3'

@@ -233,7 +233,7 @@ id=$(mr send bob --reply-path client -m 'which port?')
 exits 3 'no answer yet' mr wait --id "$id" --timeout 0
 mr reply "$id" -m 8081 >/dev/null
 exits 1 'an answer that stdout did not take' sh -c "'$BIN' wait --id $id --timeout 0 --json >&-"
-exits 0 'is still there' mr wait --id "$id" --timeout 5s
+exits 0 'is still there' mr wait --id "$id" --timeout 60s
 says out '^8081' 'and is shown'
 same '' "$(ls client)" 'then it is gone'
 id=$(mr send bob --reply-path client -m 'and now?')

@@ -57,7 +57,7 @@ exits 0 'carry' mr carry
 same 'blue: 0 out, 1 in' "$(cat out)" 'brings the answer'
 same "carol@blue Re: port $id $id" "$(mr --as alice inbox --json | keys)" 'as an answer to it, in its thread'
 same 'carol@blue:read' "$(mr --as alice why "$id" --json | jq -r 'select(.agent == "carol@blue")|"\(.agent):\(.state)"')" 'why tells where it went'
-exits 0 'wait --id' mr --as alice wait --id "$id" --timeout 1s
+exits 0 'wait --id' mr --as alice wait --id "$id" --timeout 60s
 mr --as alice reply "$(mr --as alice inbox --json | jq -r .id)" -m thanks >/dev/null 2>&1
 same "$(there --as carol sent --json | jq -r .id)" "$(there --as carol inbox --json | jq -r 'select(.subject == "Re: port").reply_to')" \
 	'an answer to the answer refers to it over there'

@@ -79,12 +79,12 @@ rm evil/.git/index; mkfifo evil/.git/index; mkdir -p evil/.git/logs; mkfifo evil
 exits 0 'a FIFO holds nobody up' timeout 100 sh -c 'cd evil && "$BIN" --as bob handoff -c -m x </dev/null'
 python3 - <<'EOF'
 import struct
-out = b"DIRC" + struct.pack(">II", 2, 60000)
+out = [b"DIRC" + struct.pack(">II", 2, 60000)]
 for i in range(60000):
     n = b"f%06d" % i
     e = struct.pack(">10I", 0, 0, 1, 0, 0, 0, 0o100644, 0, 0, 5) + b"\1" * 20 + struct.pack(">H", len(n)) + n
-    out += e + b"\0" * (8 - len(e) % 8)
-open("index", "wb").write(out + b"\2" * 20)
+    out.append(e + b"\0" * (8 - len(e) % 8))
+open("index", "wb").write(b"".join(out) + b"\2" * 20)
 EOF
 rm evil/.git/index; mv index evil/.git/index; collected evil
 says text 'only its first 50000 files were compared' 'of a long index a part'

@@ -352,6 +352,8 @@ exits 1 'a wrong severity' as mayor escalate x -s awful
 exits 0 'handoff' as deacon handoff -s 'mid merge' -m 'branch x is half done' -c
 exits 0 'is in the own inbox' mail deacon search HANDOFF --subject --json
 says out 'HANDOFF: mid merge' 'with its subject'
+mail deacon inbox >out
+says out 'HANDOFF: mid merge !?$' 'whose mark is not repeated behind it'
 
 # ---- done, sling, redispatch ----
 exits 0 'done' env GT_ROLE=polecat GT_RIG=gastown GT_POLECAT=nux "$BIN" gt done --issue gt-7 --mr mr-1 --branch polecat/nux --target main --cleanup-status clean

@@ -14,11 +14,11 @@ waiter() {
 	event "$2" "${3:-Stop}" >"$1.in"
 	{ "$BIN" hook claude-code --wait --gather "${gather:-0}" <"$1.in" >"$1.out" 2>"$1.err" & echo $! >"$1.pid"; wait $!; echo $? >"$1.rc"; } &
 	waiters="$waiters $!"
-	n=0; while [ "$(ls "$XDG_STATE_HOME/mailroom/waiters" 2>/dev/null | wc -l)" -eq 0 ] && [ ! -s "$1.rc" ] && [ $n -lt 50 ]; do sleep 0.1; n=$((n + 1)); done
+	n=0; while [ "$(ls "$XDG_STATE_HOME/mailroom/waiters" 2>/dev/null | wc -l)" -eq 0 ] && [ ! -s "$1.rc" ] && [ $n -lt 600 ]; do sleep 0.1; n=$((n + 1)); done
 }
 # ends NAME [TENTHS]: its exit code, or "waits" after so many tenths of a second.
 ends() {
-	n=0; while [ ! -s "$1.rc" ] && [ $n -lt "$((${2:-80} * 2))" ]; do sleep 0.05; n=$((n + 1)); done
+	n=0; while [ ! -s "$1.rc" ] && [ $n -lt "$((${2:-600} * 2))" ]; do sleep 0.05; n=$((n + 1)); done
 	if [ -s "$1.rc" ]; then cat "$1.rc"; else echo waits; fi
 }
 
@@ -92,7 +92,7 @@ EOF
 rm -f harness.rc harness.ready
 event s9 SessionStart >harness.in
 perl harness.pl & harness=$!
-n=0; while [ ! -e harness.ready ] && [ $n -lt 50 ]; do sleep 0.1; n=$((n + 1)); done
+n=0; while [ ! -e harness.ready ] && [ $n -lt 600 ]; do sleep 0.1; n=$((n + 1)); done
 sleep 0.7
 kill -9 $harness; wait $harness 2>/dev/null
 same 0 "$(ends harness)" 'when its harness was killed a waiter leaves'
@@ -152,9 +152,9 @@ says out '^Subject: agents keep waking each other' 'which says so'
 says out "^mailroom --as [a-z]* thread" 'and how to look'
 same 7 "$(mr --as alpha thread "$(cat first)" --json | wc -l)" 'all their mail is there'
 CLAUDE_CODE_SESSION_ID=p1 "$BIN" send beta -m 'something else' </dev/null >/dev/null 2>&1
-n=0; while [ "$(wc -l <wakes)" -lt 7 ] && [ $n -lt 60 ]; do sleep 0.1; n=$((n + 1)); done
+n=0; while [ "$(wc -l <wakes)" -lt 7 ] && [ $n -lt 600 ]; do sleep 0.1; n=$((n + 1)); done
 check 'another thread wakes as before' test "$(wc -l <wakes)" -ge 7
-n=0; while [ "$(wc -l <wakes)" -lt 12 ] && [ $n -lt 100 ]; do sleep 0.1; n=$((n + 1)); done
+n=0; while [ "$(wc -l <wakes)" -lt 12 ] && [ $n -lt 600 ]; do sleep 0.1; n=$((n + 1)); done
 sleep 0.5
 same 12 "$(wc -l <wakes)" 'up to its own limit'
 CLAUDE_CODE_SESSION_ID=p1 "$BIN" send beta --notify --thread "$(cat first)" -m 'and yet' </dev/null >out 2>err

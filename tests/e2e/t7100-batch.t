@@ -82,7 +82,7 @@ mkfifo pipe
 batch <pipe >slow 2>/dev/null &
 exec 3>pipe
 lines '{"to":"bob","body":"slow"}' >&3
-for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do [ -s slow ] && break; sleep 0.1; done
+for i in $(seq 600); do [ -s slow ] && break; sleep 0.1; done
 says slow '^{"line":1,"id":' 'the answer comes before the next line'
 exec 3>&-
 wait

@@ -69,7 +69,7 @@ same 2 "$(grep -c 'execve' trace)" 'nor does a tool that setup allows' # env and
 # with the user's own Notify that, and nothing else, runs
 user config set Notify "touch $scratch/notified" >/dev/null
 strace -f -qq -e trace=execve -o trace "$BIN" --as alice send operator -m x </dev/null >/dev/null 2>&1
-n=0; while [ ! -e notified ] && [ $n -lt 100 ]; do sleep 0.05; n=$((n + 1)); done
+n=0; while [ ! -e notified ] && [ $n -lt 1200 ]; do sleep 0.05; n=$((n + 1)); done
 check 'what the user allowed does run' test -e notified
 same '' "$(sed -n 's/.*execve("\([^"]*\)".*/\1/p' trace | grep -v -e "^$BIN\$" -e '/sh$' -e '/touch$')" 'and only that'
 tmux -S "$scratch/tmux" kill-server 2>/dev/null

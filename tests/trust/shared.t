@@ -194,7 +194,7 @@ except OSError: pass
 PY
 if command -v python3 >/dev/null && command -v tmux >/dev/null; then
 	chmod 777 "$scratch"; user 4003 python3 "$scratch/listen.py" "$sock" & listener=$!
-	i=0; while [ ! -e "$sock.ready" ] && [ $i -lt 50 ]; do sleep 0.1; i=$((i + 1)); done
+	i=0; while [ ! -e "$sock.ready" ] && [ $i -lt 600 ]; do sleep 0.1; i=$((i + 1)); done
 	user 4003 sh -c 'mkdir -p "$1/records/pane/ben" && printf "Life: 1\nSocket: %s\nPane: %%0\n" "$2" >"$1/records/pane/ben/tmux"; chmod -R g+rwX "$1/records/pane"' sh "$scratch/$R" "$sock"
 	exits 1 'a nudge to an agent whose terminal the room says is elsewhere' ann nudge ben --mode immediate hello
 	says err 'agent of another user' 'is queued, and says why'

@@ -69,7 +69,7 @@ same '6' "$(mr config list --json | wc -l | tr -d ' ')" 'commands, link and mail
 exits 0 'adopt again' mr config adopt; says out 'nothing in this room waits' 'finds nothing more'
 exits 0 'send to the operator' mr --as alice send operator -m x
 exits 0 'the patrol' mr --as bob patrol
-n=0; while [ ! -e ../notified ] && [ $n -lt 100 ]; do sleep 0.05; n=$((n + 1)); done
+n=0; while [ ! -e ../notified ] && [ $n -lt 1200 ]; do sleep 0.05; n=$((n + 1)); done
 for what in notified handled built; do check "$what" test -e ../$what; done
 exits 0 'mail over the link' mr --as alice send carol@blue -m hi
 same 1 "$(mr --room blue --as carol inbox --json | wc -l | tr -d ' ')" 'arrives'

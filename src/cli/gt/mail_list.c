@@ -3,6 +3,7 @@
 #include <strings.h>
 
 #include "cli/gt/gt.h"
+#include "message/type.h"
 
 #define EVERYWHERE (MR_INBOX | MR_HELD | MR_ARCHIVE | MR_SENT)
 
@@ -36,7 +37,8 @@ static void
 add_text(struct listing *l, const struct mr_message *msg)
 {
 	const char *type = gt_type(msg);
-	bool notable = strcmp(type, "notification") != 0;
+	/* "HANDOFF: ..." says it already */
+	bool notable = strcmp(type, "notification") != 0 && !str_caseeq(type_word(str_of(msg->subject)), str_of(type));
 
 	l->cli->budget.marks |=
 	    (msg->flags & MR_SEEN ? LINE_READ : LINE_UNREAD) | (msg->priority >= MR_HIGH ? LINE_URGENT : 0);

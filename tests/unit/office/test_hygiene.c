@@ -193,6 +193,28 @@ what_is_not_filled_in_is_found(void **state)
 }
 
 static void
+a_status_that_is_fine_is_found(void **state)
+{
+	static const struct {
+		const char *subject, *body;
+		bool routine;
+	} cases[] = {
+		{ "status: fine", "status: fine\n", true },
+		{ "Status update", "All good.\n\n- nothing to report\n", true },
+		{ "ping", "", true },
+		{ "status: fine", "the build broke\n", false },
+		{ "release 2 is out", "ok\n", false },
+		{ "statusquo", "ok\n", false },
+		{ "", "", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		if (hygiene_is_routine(str_of(cases[i].subject), str_of(cases[i].body)) != cases[i].routine)
+			fail_msg("'%s' / '%s'", cases[i].subject, cases[i].body);
+}
+
+static void
 a_note_that_says_nothing_is_found(void **state)
 {
 	(void)state;
@@ -285,6 +307,7 @@ main(void)
 		ON_BOTH(the_issue_tells_what_is_the_same),
 		ON_BOTH(what_is_a_nudge_is_no_mail),
 		cmocka_unit_test(what_is_not_filled_in_is_found),
+		cmocka_unit_test(a_status_that_is_fine_is_found),
 		cmocka_unit_test(a_note_that_says_nothing_is_found),
 		ON_BOTH(a_room_can_refuse),
 		ON_BOTH(lint_finds_what_was_sent),
