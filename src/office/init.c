@@ -424,7 +424,9 @@ make_room(struct making *m, struct mr_error *err)
 		name_from_folder(m->home, &name);
 	if (!buf_ok(&name))
 		return mr_nomem(err);
-	if (check_half_made(m, err) != MR_OK || guard_from_git(m, err) != MR_OK || make_folders(m, err) != MR_OK)
+	if (check_half_made(m, err) != MR_OK)
+		return path_has_room(m->path) ? MR_EXISTS : err->code; /* another init was quicker */
+	if (guard_from_git(m, err) != MR_OK || make_folders(m, err) != MR_OK)
 		return err->code;
 	return publish_room(m, buf_z(&name), err);
 }

@@ -22,7 +22,8 @@ reach_agent(struct resolver *r, const char *spelling, const char *found, bool li
 	bool operator= strcmp(found, OPERATOR) == 0;
 
 	resolver_form(r, operator? "operator" : "agent", found);
-	office_name(r->room, found, &name);
+	if (strcmp(spelling, found) != 0)
+		office_name(r->room, found, &name);
 	if (strcmp(spelling, found) != 0 && !str_eq(buf_str(&name), str_of(spelling)) &&
 	    resolver_trail(r, err, "'%s' is another spelling of '%s'", spelling, found) != MR_OK)
 		return err->code;

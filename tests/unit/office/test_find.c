@@ -348,7 +348,10 @@ fifty_inits_at_once_make_one_room(void **state)
 			struct mr_error err = { 0 };
 			char *r = below(s, "r"), *path = NULL;
 
-			_exit((int)mr_room_init(NULL, r, NULL, &path, &err));
+			enum mr_rc rc = mr_room_init(NULL, r, NULL, &path, &err);
+			if (rc != MR_OK && rc != MR_EXISTS)
+				print_error("init: %s\n", err.message);
+			_exit((int)rc);
 		}
 	while (wait(&status) > 0) {
 		made += WIFEXITED(status) && WEXITSTATUS(status) == MR_OK;
