@@ -343,13 +343,29 @@ remember(struct journey *j, struct mr_error *err)
 	return memory_note(j->c->room, j->c->link.name, j->msg->from, j->there, &l, j->msg->reply_to, err);
 }
 
+/* Nothing is planned, and yet it was carried before: a power cut brought the message back into the queue that it had
+ * left. The memory of the conversation is durable before that. */
+static enum mr_rc
+was_carried(struct journey *j, bool *ret, struct mr_error *err)
+{
+	mr_auto(memory_done) struct memory m = { 0 };
+	enum mr_rc rc = memory_load(j->c->room, j->c->link.name, j->msg->from, j->there, &m, err);
+
+	*ret = rc == MR_OK && memory_by_id(&m, j->msg->id) != NULL;
+	return rc;
+}
+
 static enum mr_rc
 travel(struct journey *j, struct mr_error *err)
 {
-	bool published = false;
+	bool published = false, before = false;
 	enum mr_rc rc = plan_load(j->c, j->name, &j->plan, err);
 
 	if (rc == MR_OK && !j->plan.exists)
+		rc = was_carried(j, &before, err);
+	if (rc != MR_OK || before)
+		return rc;
+	if (!j->plan.exists)
 		rc = make_plan(j, err);
 	if (rc == MR_OK && !j->plan.is_done)
 		rc = settle_ticket(j, &published, err);

@@ -428,4 +428,19 @@ same "$(jq -r 'select(.state=="live").name' who | wc -l | tr -d ' ') $(jq -r 'se
 exits 0 'and in words' mr queue show jobs
 says out "0 of them live, 2 unknown" 'they say it'
 
+
+# ---- a power cut can leave work under the name of its claim and under that of its end ----
+room alice bob
+mr --as alice queue create done --lease 1s >/dev/null; mr --as alice queue create fail --lease 1s --attempts 1 >/dev/null
+for end in done fail; do
+	q=.mailroom/queues/$end
+	id=$("$BIN" --as alice send "queue:$end" -m "ghost $end" </dev/null 2>/dev/null)
+	mr --as bob recv "queue:$end" --json >out; t=$(jq -r .token out)
+	claim=$(ls $q/claimed)
+	mr --as bob $end "$t" $([ $end = done ] || echo --reason broken) >/dev/null 2>&1
+	ln "$(find $q/done $q/failed -type f -name "*$id*" 2>/dev/null)" "$q/claimed/$claim" || not_ok 'the name of the claim is there again'
+	MAILROOM_TEST_CLOCK_OFFSET_MS=180000 "$DEVBIN" --as alice recv "queue:$end" </dev/null >out 2>&1
+	says out 'nothing to take' "$end: work that was settled does not come back by its old name"
+	same 0 "$(ls $q/claimed | wc -l | tr -d ' ')" "$end: which goes"
+done
 finish

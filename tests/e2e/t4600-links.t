@@ -174,6 +174,12 @@ talk() {
 		"$1: arrives once"
 	mr --as rig/polecats/nux drain >/dev/null 2>&1
 	same "$1: 0 out, 0 in" "$(mr carry "$1" 2>&1)" "$1: and that is all"
+	# a power cut can bring a message back into the queue that it has left
+	left=$(find ".mailroom/queues/link-$1/done" -type f -name "*$id*") ghost=.mailroom/queues/link-$1/ready/0/00000001
+	there=$(mr --room "$2" --as carol search 'which port' --json | wc -l)
+	mkdir -p "$ghost" && cp -p "$left" "$ghost/$(basename "$left" | sed 's/,A=1//')"
+	mr carry "$1" >/dev/null 2>&1
+	same "$there " "$(mr --room "$2" --as carol search 'which port' --json | wc -l) $(ls "$ghost" 2>/dev/null)" "$1: what was carried is not carried again"
 }
 talk team "teams:$scratch/teams/blue"
 talk chip "chipset:$scratch/state"

@@ -9,6 +9,7 @@
 #include "base/sys.h"
 #include "rooms/maildir/holding.h"
 #include "rooms/maildir/queue.h"
+#include <errno.h>
 #include <stdio.h>
 
 static enum mr_rc
@@ -127,19 +128,57 @@ move_to(struct claimed *c, const char *path, struct mr_error *err)
 	return rc == MR_OK ? move_into(c, fd, err) : rc;
 }
 
+static void
+done_folder(const struct claimed *c, char ret[32])
+{
+	char month[24];
+
+	name_month(c->n.file.id, month);
+	(void)snprintf(ret, 32, "done/%.16s", month + strlen(".Archive."));
+}
+
+/* Was this very claim settled? A power cut can leave the file under both names: without a journal, and on btrfs when
+ * the folder of the month was new (seen). The name in claimed/ is a ghost then, and must not bring the work back. */
+static bool
+is_settled(const struct claimed *c)
+{
+	char month[32], name[NAME_LEN];
+	const char *const folders[] = { month, "failed" };
+	struct file_name named = c->n.file;
+	struct stat here, there;
+
+	done_folder(c, month);
+	named.released = (struct mr_str){ 0 };
+	if (!name_build(&named, named.hold_attempt, name_flags(&named, false), named.has_info, name) ||
+	    sys_stat(c->fd, c->name, &here) < 0)
+		return false;
+	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
+		mr_auto(sys_close_fd) int fd = -1;
+		struct mr_error ignored = { 0 };
+
+		if (dir_open(c->q.fd, folders[i], &fd, &ignored) == MR_OK && sys_stat(fd, name, &there) == 0 &&
+		    there.st_ino == here.st_ino)
+			return true;
+	}
+	return false;
+}
+
 static enum mr_rc
 end_claim(struct claimed *c, const struct hold *hold, enum settle how, struct mr_error *err)
 {
-	char month[24], path[32];
+	char path[32];
 
+	if ((how == SETTLE_BACK || how == SETTLE_DEAD) && is_settled(c))
+		return sys_unlink(c->fd, c->name) == 0 || errno == ENOENT
+			   ? MR_OK
+			   : mr_fail_errno(err, "cannot remove '%s'", c->name);
 	switch (how) {
 	case SETTLE_BACK:
 		return bucket_put(&c->q, c->n.p, BUCKET_LOWEST, move_into, c, NULL, err);
 	case SETTLE_LATER:
 		return put_later(c, hold, err);
 	case SETTLE_DONE:
-		name_month(c->n.file.id, month);
-		(void)snprintf(path, sizeof(path), "done/%.16s", month + strlen(".Archive."));
+		done_folder(c, path);
 		return move_to(c, path, err);
 	case SETTLE_DEAD:
 		return move_to(c, "failed", err);
