@@ -115,6 +115,8 @@ setup_memory_save(const struct setup *s, const struct setup_file *f, struct mr_e
 	return rc == MR_OK ? file_replace(fd, name, buf_str(&text), 0600, err) : rc;
 }
 
+/* Not one that came meanwhile: an --apply beside us, before there was a folder for the lock, has just added what it
+ * says. */
 void
 setup_memory_drop(const struct setup *s, const struct setup_file *f)
 {
@@ -123,6 +125,6 @@ setup_memory_drop(const struct setup *s, const struct setup_file *f)
 	char name[NAME_LEN + 1];
 
 	file_name(f, name);
-	if (open_folder(s, false, &fd, &ignored) == MR_OK)
+	if (f->memory.known && open_folder(s, false, &fd, &ignored) == MR_OK)
 		(void)sys_unlink(fd, name);
 }
