@@ -55,7 +55,7 @@ exits 5 'a room that is not there' mr --room a export --to nowhere
 exits 2 'the other room must be named' mr --room a import
 
 broken=$(find a -name "*$two.mr*" ! -path '*/.Sent/*')
-cp "$broken" saved && : >"$broken"
+cp "$broken" saved && chmod u+w "$broken" && : >"$broken"
 printf 'no header at all' >"$broken"
 exits 1 'a message that cannot be read is reported' mr --room a export --to c
 says err 'was skipped: ' '... with the reason'

@@ -203,8 +203,11 @@ inspect_walk(struct inspection *in, int parent_fd, const char *name, unsigned de
 	if (dir_open(parent_fd, name, &tree.fd, err) != MR_OK) {
 		if (err->code != MR_NOTFOUND)
 			findings_say(&in->f,
-			    &(struct mr_finding){
-				.severity = MR_PROBLEM, .code = "folders", .path = buf_z(&in->path), .fix = err->hint },
+			    &(struct mr_finding){ .severity = MR_PROBLEM,
+				.code = "folders",
+				.path = buf_z(&in->path),
+				.why = "what is in it cannot be seen, and commands that need it fail",
+				.fix = err->hint },
 			    "%s", err->message);
 		*err = (struct mr_error){ 0 };
 		return MR_OK;
