@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fault.h - the fault points of sys.c. Private to src/base; tests steer them with sys_plan_set.
+ * fault.h - the fault points of sys.c. Private to src/base. Test builds (-Dfault_env=true) steer them with sys_plan_set
+ * of tests/support/sys_fault.h; in every other build they are nothing.
  *
  *	if (point_before(POINT_OTHER) == POINT_FAIL)
  *		return -1;                      errno is the injected one
@@ -14,8 +15,13 @@
 enum point_kind { POINT_OTHER, POINT_WRITE, POINT_SYNC };
 enum point_verdict { POINT_GO, POINT_HALF /* only for POINT_WRITE */, POINT_FAIL };
 
+#ifdef MR_FAULT_ENV
 enum point_verdict point_before(enum point_kind kind);
 long point_after(long result); /* passes the result and errno through */
+#else
+#define point_before(kind) ((void)(kind), POINT_GO)
+#define point_after(result) (result)
+#endif
 
 /* Is a call that failed worth another attempt? After an EINTR, injected or not, and after sys_relief freed space. */
 bool point_again(enum point_kind kind);

@@ -4,9 +4,8 @@
  * the tree calls open, fopen, stat, fsync, link, rename or unlink: tools/check-layers refuses it.
  *
  * Two reasons. (1) Tests: each call is a numbered fault point. A plan makes call N fail, write
- * short, or kill the process just before or just after it; see struct sys_plan. Without a plan the
- * cost is one compare. (2) Linux-only calls have their POSIX fallback here, chosen at run time
- * (a kernel or sandbox that refuses) or at build time (-Dportable=true).
+ * short, or kill the process just before or just after it; see tests/support/sys_fault.h. (2) Linux-only calls have
+ * their POSIX fallback here, chosen at run time (a kernel or sandbox that refuses) or at build time (-Dportable=true).
  *
  * All functions return -1 and set errno like the calls they stand for. EINTR is retried inside,
  * except where said.
@@ -83,26 +82,6 @@ struct sys_relief {
 };
 /* Borrowed until the next call; NULL: none. Returns the one before, so that the caller can set it back. */
 const struct sys_relief *sys_relief_set(const struct sys_relief *relief);
-
-/* ---- Fault points ---- */
-enum sys_fault {
-	SYS_FAULT_NONE,
-	SYS_FAULT_ERRNO,       /* the call fails with plan.error; once, or from then on */
-	SYS_FAULT_SHORT,       /* a write writes half */
-	SYS_FAULT_KILL_BEFORE, /* SIGKILL to ourselves instead of the call */
-	SYS_FAULT_KILL_AFTER,  /* ... right after the call */
-};
-struct sys_plan {
-	enum sys_fault fault;
-	unsigned long at; /* the call to hit: 1 is the first */
-	bool for_good;    /* that call and all later ones */
-	int error;
-	unsigned delay_us; /* sleep that long before every disk-touching call (schedules) */
-};
-void sys_plan_set(const struct sys_plan *plan); /* NULL: none; also resets the counters */
-unsigned long sys_calls(void);                  /* fault points passed since the plan was set */
-unsigned long sys_syncs(void);                  /* fsyncs among them */
-bool sys_plan_hit(void);                        /* did the fault happen */
 
 /* ---- What the kernel shows as files: no disk, so no fault points ---- */
 /* Up to n - 1 bytes of a file such as /proc/self/stat, NUL-terminated; -1 if it is not there. */

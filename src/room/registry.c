@@ -4,12 +4,13 @@
 
 extern const struct room_driver room_maildir;
 extern const struct room_driver room_folder;
-extern const struct room_driver room_mem;
-
 extern const struct room_driver room_teams;
 extern const struct room_driver room_chipset;
 extern const struct room_driver room_handoff;
 extern const struct room_driver room_workspace;
+#ifdef MR_FAULT_ENV
+extern const struct room_driver room_mem; /* tests/support/mem */
+#endif
 
 static const struct room_driver *const drivers[] = {
 	&room_maildir,
@@ -18,7 +19,9 @@ static const struct room_driver *const drivers[] = {
 	&room_handoff,
 	&room_workspace,
 	&room_folder,
+#ifdef MR_FAULT_ENV
 	&room_mem,
+#endif
 	NULL,
 };
 

@@ -54,7 +54,7 @@ struct mr_room {
 	struct mr_names barred;                     /* mr_room_barred: filled in by the driver */
 	mr_trace_fn *trace;                         /* or NULL */
 	void *trace_ctx;
-	const struct room_driver *inner; /* used by wrap/: the driver that is wrapped */
+	const struct room_driver *inner; /* the driver that is wrapped */
 	void *wrap_state;
 };
 
@@ -419,15 +419,8 @@ struct room_driver {
 const struct room_driver *room_driver_named(struct mr_str kind);
 const struct room_driver *const *room_drivers(void); /* NULL-terminated */
 
-/* wrap/: drivers around drivers. Call after open; close goes through. */
+/* trace.c: a driver around a driver that tells each call. Call after open; close goes through. */
 void room_wrap_trace(struct mr_room *room);
-struct room_fault {
-	unsigned long fail_at;
-	bool for_good;
-	enum mr_rc code;
-	unsigned long calls;
-};
-void room_wrap_fault(struct mr_room *room, struct room_fault *plan); /* plan is borrowed */
 
 /* What tells an open folder from another one at its path: its device and inode. File systems without a device of their
  * own (btrfs, overlay) get another number with each mount: there the identity of the file system stands for it. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "support/sys_fault.h"
 #include "crash.h"
 
 #include <errno.h>

@@ -254,7 +254,7 @@ says err "channel_[a-z]* 'news'.*: ok" 'a channel'
 says err "record_[a-z]* (queue|channel) '' '(jobs|news)'" 'a record'
 silent_about err 'work' 'and nothing of the text'
 sed -n '/^struct room_driver {/,/^};/s/.*(\*\([a-z_]*\))(.*/\1/p' "$top/src/room/room.h" | grep -vx 'fn\|edit' | sort >slots
-sed -n 's/^	REPLACE(\([a-z_]*\));$/\1/p' "$top/src/room/wrap/trace.c" | sort >traced
+sed -n 's/^	REPLACE(\([a-z_]*\));$/\1/p' "$top/src/room/trace.c" | sort >traced
 same open "$(comm -23 slots traced)" 'every slot but open, which comes before it'
 
 finish

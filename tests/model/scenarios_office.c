@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* scenarios_office.c - pruning, handoffs, escalations, channels, queues, and completing what another began. */
+#include "support/sys_fault.h"
 #include "more.h"
 
 #include <ftw.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * conformance.c - runs the suite for every driver of the registry: bare, under wrap/trace, and its
- * fault cases under wrap/fault. A new kind of room adds to world_make() how an empty one is made.
+ * conformance.c - runs the suite for every driver of the registry: bare, under the trace, and its
+ * fault cases under tests/support/room_fault. A new kind of room adds to world_make() how an empty one is made.
  */
 #include "suite.h"
 #include "base/clock.h"

@@ -2,6 +2,7 @@
 /* faults.c - promise 2: a send that failed has left nothing behind, or is completed. */
 #include "suite.h"
 #include "base/sys.h"
+#include "support/sys_fault.h"
 #include <errno.h>
 
 static void

@@ -9,7 +9,7 @@
 #define TESTS_ROOMS_SUITE_H
 
 #include "base/error.h"
-#include "room/room.h"
+#include "support/room_fault.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <cmocka.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_keys.c - send keys and replace keys, with many at once and some killed half-way. */
+#include "support/sys_fault.h"
 #include "stress/crowd.h"
 
 /* ---- One key: one message, one id ---- */

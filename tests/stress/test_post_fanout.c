@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A fan-out killed at each of its steps, among readers. */
+#include "support/sys_fault.h"
 #include "stress/post.h"
 
 #define READERS 3u

@@ -24,6 +24,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/sys.h"
+#include "support/sys_fault.h"
 
 struct scratch {
 	char path[256];

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "support/sys_fault.h"
 #include "scratch.h"
 
 #define TEXT STR("the whole message\nin two lines\n")

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Publishing in two steps: which names are left must tell whether it was published, whatever failed in between. */
+#include "support/sys_fault.h"
 #include "scratch.h"
 
 #define TEXT STR("the whole message\n")

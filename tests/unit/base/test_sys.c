@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "support/sys_fault.h"
 #include "scratch.h"
 
 #include <sys/file.h>

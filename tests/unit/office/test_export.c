@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_export.c - all mail of a room into another: from a town of either kind into a room in memory. */
+#include "support/room_fault.h"
 #include "town.h"
 
 struct steps {

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/id.h"
 #include "base/sys.h"
+#include "support/sys_fault.h"
 #include "base/sys_break.h"
 #include "rooms/maildir/maildir.h"
 #include <dirent.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Who lives there: lives that fence each other, names, and what becomes of a removed agent's mail. */
+#include "support/sys_fault.h"
 #include "station.h"
 
 static void

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Channels of the native driver: files that lie, copies instead of links, removal, watches. */
+#include "support/sys_fault.h"
 #include "posts.h"
 
 /* ---- Not by link ---- */

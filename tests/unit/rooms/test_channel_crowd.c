@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Many at one channel: no post is missed, no number used twice, no change lost. */
+#include "support/sys_fault.h"
 #include "posts.h"
 
 static void

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Posts and retention killed, or refused by the kernel, at every call. */
+#include "support/sys_fault.h"
 #include "posts.h"
 
 struct blow {

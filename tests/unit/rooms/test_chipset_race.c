@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The chipset driver beside others: many senders, a racing archive, kills and failures at every call. */
+#include "support/sys_fault.h"
 #include "town.h"
 
 #define SENDERS 4

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Delivery to one: what is there after a kill or an error at every system call. */
+#include "support/sys_fault.h"
 #include "station.h"
 
 static void

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Delivery to several: all or nobody, and what a later command makes of one that was killed. */
+#include "support/sys_fault.h"
 #include "station.h"
 
 static void

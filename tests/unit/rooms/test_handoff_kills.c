@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Kills and failed calls in a room of the mailbox skill. */
+#include "support/sys_fault.h"
 #include "skill.h"
 
 static void

@@ -3,6 +3,7 @@
 #include "box.h"
 #include "base/clock.h"
 #include "base/process.h"
+#include "support/sys_fault.h"
 #include "rooms/maildir/holding.h"
 #include <poll.h>
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Work queues of the native driver: the life of a piece of work, exact order, a cost that does not grow. */
+#include "support/sys_fault.h"
 #include "work.h"
 #include "rooms/maildir/holding.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Senders and claimers of a queue killed at every call: nothing lost, nothing doubled. */
+#include "support/sys_fault.h"
 #include "work.h"
 
 struct victim { /* by both processes */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Send keys: a retry is the same message, wherever the first try ended. */
+#include "support/sys_fault.h"
 #include "station.h"
 
 static void

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The lock of teams, and what is there after a kill or an error at every system call of a send, a mark, a clear. */
+#include "support/sys_fault.h"
 #include "team.h"
 #include <signal.h>
 #include <sys/wait.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_workspace.c - questions and answers of the workspace kind, and what must not happen to them. */
+#include "support/sys_fault.h"
 #include "yard.h"
 
 static void

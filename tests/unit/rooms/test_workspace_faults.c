@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_workspace_faults.c - what a room of the workspace kind is, and what is left when the disk fails or mail is
  * carried. */
+#include "support/sys_fault.h"
 #include "yard.h"
 
 static void

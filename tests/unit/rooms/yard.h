@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/id.h"
 #include "base/sys.h"
+#include "support/sys_fault.h"
 #include "rooms/workspace/workspace.h"
 #include <dirent.h>
 #include <errno.h>

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fault.c - counting the calls that touch the disk, making one of them go wrong, and trying one again.
+ * sys_fault.c - counting the calls that touch the disk, and making one of them go wrong.
  *
  * The plan is set by tests before the work begins and only read afterwards. The counters are atomic
  * because a library user may work on two rooms in two threads.
  */
 #include "base/fault.h"
-#include "base/sys.h"
-#include "base/thread.h"
+#include "support/sys_fault.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -122,34 +121,4 @@ point_after(long result)
 	if (kill_after_this_call)
 		die_here();
 	return result;
-}
-
-/* ---- Trying again ---- */
-
-static PER_THREAD const struct sys_relief *relief;
-
-const struct sys_relief *
-sys_relief_set(const struct sys_relief *next)
-{
-	const struct sys_relief *before = relief;
-
-	relief = next;
-	return before;
-}
-
-bool
-point_again(enum point_kind kind)
-{
-	const struct sys_relief *use = relief;
-	int error = errno;
-
-	if (error == EINTR)
-		return true;
-	if ((error != ENOSPC && error != EDQUOT) || kind == POINT_SYNC || use == NULL)
-		return false;
-	relief = NULL; /* its own calls must not ask for it */
-	bool freed = use->free_some(use->ctx);
-	relief = use;
-	errno = error;
-	return freed;
 }

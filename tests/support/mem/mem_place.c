@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* mem_place.c - where the copies of a message are, and purge. */
 #include "base/error.h"
-#include "rooms/mem/mem.h"
+#include "support/mem/mem.h"
 #include <inttypes.h>
 
 static const char *

@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "message/message.h"
-#include "rooms/mem/mem.h"
+#include "support/mem/mem.h"
 
 const char *
 mem_target(const char *to, const char *prefix)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* mem_records.c - small values of the post office. */
 #include "base/error.h"
-#include "rooms/mem/mem.h"
+#include "support/mem/mem.h"
 #include <stdlib.h>
 
 void

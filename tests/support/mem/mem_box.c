@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* mem_box.c - mailboxes and the copies of messages in them, kept in order of ids. */
 #include "base/error.h"
-#include "rooms/mem/mem.h"
+#include "support/mem/mem.h"
 
 struct mem_box *
 mem_box_any(struct mem *mem, const char *name)

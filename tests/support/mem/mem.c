@@ -2,7 +2,7 @@
 /* mem.c - the table of the in-memory driver: each open of mem:NAME is a new, empty room. */
 #include "base/error.h"
 #include "message/address.h"
-#include "rooms/mem/mem.h"
+#include "support/mem/mem.h"
 
 static enum mr_rc
 mem_open(struct mr_room *room, const char *where, struct mr_error *err)

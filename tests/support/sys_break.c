@@ -2,7 +2,6 @@
 /* sys_break.c - see sys_break.h. */
 #include "base/sys_break.h"
 
-#ifdef MR_FAULT_ENV
 #include "base/sys.h"
 #include "base/sys_record.h"
 
@@ -83,6 +82,3 @@ sys_break_link_empty(int fd, int dir_fd, const char *name)
 	free(bytes);
 	return result;
 }
-#else
-typedef int breaks_are_only_in_test_builds;
-#endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fault.c - a driver around a driver that fails on plan, for tests of what stands on top of a room.
+ * room_fault.c - a driver around a driver that fails on plan, for tests of what stands on top of a room.
  *
  * Each call of a slot that can fail counts; the planned one returns plan->code without reaching the
  * inner driver. A wrapped room's table is a copy of the inner one with those slots replaced, so a
  * slot that is NULL stays NULL and one that cannot fail goes straight through.
  */
 #include "base/error.h"
-#include "room/room.h"
+#include "support/room_fault.h"
 
 struct faulty { /* room->wrap_state */
 	struct room_driver table;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fixtures.c - test builds only: the tools, resources and prompts that the official conformance suite calls by name,
- * with the answers that it compares. `mailroom mcp --conformance` offers them beside our own; see docs/MCP.md,
+ * mcp_fixtures.c - test builds only: the tools, resources and prompts that the official conformance suite calls by
+ * name, with the answers that it compares. `mailroom mcp --conformance` offers them beside our own; see docs/MCP.md,
  * "Conformance".
  *
  * An answer is written as JSON. In it <name> stands for the caller's argument of that name, <uri> for the resource's
@@ -10,7 +10,6 @@
  */
 #include "cli/mcp/mcp.h"
 
-#ifdef MR_FAULT_ENV
 #include <time.h>
 
 #define TEXT(...) #__VA_ARGS__
@@ -266,4 +265,3 @@ const struct mcp_extra mcp_fixtures = {
 	.capabilities = add_capabilities,
 	.request = on_request,
 };
-#endif

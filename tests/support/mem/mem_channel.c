@@ -2,7 +2,7 @@
 /* mem_channel.c - channels: posts with numbers that grow by one and never come again. */
 #include "base/error.h"
 #include "message/message.h"
-#include "rooms/mem/mem.h"
+#include "support/mem/mem.h"
 #include <inttypes.h>
 
 enum mr_rc

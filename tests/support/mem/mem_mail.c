@@ -2,7 +2,7 @@
 /* mem_mail.c - looking, marking and moving. */
 #include "base/error.h"
 #include "message/message.h"
-#include "rooms/mem/mem.h"
+#include "support/mem/mem.h"
 
 const char *
 mem_folder_word(enum mr_folder folder)

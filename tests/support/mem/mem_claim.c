@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/id.h"
-#include "rooms/mem/mem.h"
+#include "support/mem/mem.h"
 
 static unsigned
 count_live(const struct mem_queue *queue)

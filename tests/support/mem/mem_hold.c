@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/id.h"
 #include "base/process.h"
-#include "rooms/mem/mem.h"
+#include "support/mem/mem.h"
 
 static void
 put_back(struct mem_copy *copy)

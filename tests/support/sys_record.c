@@ -3,7 +3,6 @@
  * renamed is still the same one; files are told by their inode. */
 #include "base/sys_record.h"
 
-#ifdef MR_FAULT_ENV
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -135,6 +134,3 @@ record_bytes(ssize_t n, int fd, off_t at)
 	errno = saved;
 	return n;
 }
-#else
-typedef int record_is_only_in_test_builds;
-#endif

@@ -2,7 +2,7 @@
 /* mem_agents.c - names and their lives. */
 #include "base/clock.h"
 #include "base/error.h"
-#include "rooms/mem/mem.h"
+#include "support/mem/mem.h"
 
 static struct mem_life *
 life_numbered(struct mem_box *box, unsigned number)

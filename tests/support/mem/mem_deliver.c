@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "base/id.h"
 #include "message/message.h"
-#include "rooms/mem/mem.h"
+#include "support/mem/mem.h"
 
 static bool
 id_is_taken(struct mem *mem, const char *id)

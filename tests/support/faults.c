@@ -3,16 +3,15 @@
  * proves nothing. */
 #include "cli/faults.h"
 
-#ifdef MR_FAULT_ENV
 #include <errno.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/process.h"
-#include "base/sys.h"
 #include "base/sys_break.h"
 #include "base/sys_record.h"
+#include "support/sys_fault.h"
 
 static int
 errno_named(struct mr_str name)
@@ -111,4 +110,3 @@ faults_from_env(void)
 	}
 	sys_plan_set(&plan);
 }
-#endif
