@@ -4,8 +4,8 @@
  *
  * The carrier is a process of its own. Another room may be slow (a team's lock is waited for up to half a minute), and
  * whoever looks wants to see what is here; so he waits a moment for the carrier, then goes on without him. What it
- * brings later is there at the next look, and ends a wait. Any number of carriers may run (office/carry.c), but none
- * for long: where another room hangs, each look would leave one more.
+ * brings later is there at the next look, and ends a wait. Any number of carriers may run (office/link/carry.c), but
+ * none for long: where another room hangs, each look would leave one more.
  */
 #include "cli/cli.h"
 

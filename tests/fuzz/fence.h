@@ -10,7 +10,7 @@
 
 #include "base/fence.h"
 #include "base/text.h"
-#include "office/inject.h"
+#include "office/tell/inject.h"
 #include <strings.h>
 
 static inline struct mr_str

@@ -7,8 +7,8 @@
 #include "fuzz.h"
 
 #include "message/header.h"
-#include "office/config.h"
-#include "office/patrol.h"
+#include "office/rules/config.h"
+#include "office/patrol/patrol.h"
 
 /* sh -c PROGRAM in its plainest form, judged without the code that is tested. */
 static void

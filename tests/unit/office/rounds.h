@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/process.h"
 #include "base/spawn.h"
-#include "office/patrol.h"
+#include "office/patrol/patrol.h"
 #include <signal.h>
 
 struct beat { /* what a round told */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Carrying: once, whoever carries and whatever is in the way. Kills are in tests/crash/scenarios_carry.c. */
-#include "office/link.h"
+#include "office/link/link.h"
 #include "town.h"
 
 struct pair { /* a town and another room, linked as blue, where dora lives */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Rules for mail: budgets, duplicates, what is no mail, what was not filled in. */
 #include "base/clock.h"
-#include "office/hygiene.h"
+#include "office/rules/hygiene.h"
 #include "settings.h"
 
 #define POLICY                                                                                                         \

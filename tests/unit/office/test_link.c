@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Links: their records, the table of names, and who is meant by AGENT@LINK. */
-#include "office/link.h"
+#include "office/link/link.h"
 #include "town.h"
 
 struct pair { /* a town and another room */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/clock.h"
-#include "office/nudge.h"
+#include "office/nudge/nudge.h"
 #include "town.h"
 #include <signal.h>
 

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "message/message.h"
-#include "office/types_store.h"
+#include "office/types/types_store.h"
 
 #define PACKS TEST_DATA "/../../share/mailroom"
 

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * harness.h - the terminal that an agent's harness runs in, as far as it can be seen and typed into from outside: tmux,
+ * and what its screen shows. Facts only: whether and what to type is decided in office/nudge. It may call message and
+ * base.
+ */
+#ifndef HARNESS_HARNESS_H
+#define HARNESS_HARNESS_H
+
+#include "base/buf.h"
+#include "mailroom.h"
+
+/* ---- screen.c ---- */
+enum screen_state {
+	SCREEN_UNKNOWN, /* no prompt that we know */
+	SCREEN_IDLE,
+	SCREEN_BUSY,
+	SCREEN_DIALOG, /* what is typed would choose something */
+	SCREEN_DRAFT,  /* somebody is typing */
+};
+/* `screen` is what `capture-pane -e` prints: with the escapes for how it looks. */
+enum screen_state screen_judge(struct mr_str screen);
+/* Does the input, from the last prompt on, show this text? `screen` is without escapes. */
+bool screen_shows(struct mr_str screen, struct mr_str text);
+
+/* ---- tmux.c ---- */
+struct tmux {
+	const char *socket, *pane;
+};
+struct tmux_pane { /* what tmux knows of it */
+	bool dead, in_mode, synchronized, input_off;
+	int64_t pid, clients, cursor_x, cursor_y, history;
+	char tty[64], command[64];
+};
+enum mr_rc tmux_look(const struct tmux *t, struct tmux_pane *ret, struct mr_error *err);
+enum tmux_capture { TMUX_LOOKS /* the screen, with escapes */, TMUX_TEXT /* and what scrolled away, without */ };
+enum mr_rc tmux_capture(const struct tmux *t, enum tmux_capture how, struct buf *ret, struct mr_error *err);
+/* The bytes as they are, in whole characters. One line: what it has of control characters was taken out before. */
+enum mr_rc tmux_type(const struct tmux *t, struct mr_str text, struct mr_error *err);
+enum mr_rc tmux_key(const struct tmux *t, const char *key, struct mr_error *err);
+enum mr_rc tmux_leave_mode(const struct tmux *t, struct mr_error *err);
+
+#endif

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+/* tmux.c - the few tmux commands that a nudge needs. Each has a socket and a pane that were remembered, so the
+ * environment of whoever nudges does not matter. */
+#include "base/error.h"
+#include "base/spawn.h"
+#include "base/text.h"
+#include "harness/harness.h"
+#include <inttypes.h>
+
+#define LIMIT_MS 3000
+#define CHUNK 1000     /* bytes in one send-keys */
+#define HISTORY "-400" /* lines that scrolled away and are looked at, too */
+#define ARGS_MAX 12
+#define FACTS 12
+
+/* Arguments end with NULL. Any failure of tmux is MR_IO, with its own words. */
+static enum mr_rc
+run(const struct tmux *t, const char *const *args, struct buf *out, struct mr_error *err)
+{
+	const char *argv[ARGS_MAX + 5] = { "tmux", "-u", "-S", t->socket };
+	struct spawned ran = { 0 };
+
+	for (size_t i = 0; args[i] && i < ARGS_MAX; i++)
+		argv[4 + i] = args[i];
+	enum mr_rc rc = spawn_run(&(struct spawn){ .argv = argv, .limit_ms = LIMIT_MS }, &ran, err);
+
+	if (rc == MR_OK && (ran.exit_code != 0 || ran.timed_out)) {
+		mr_auto(buf_done) struct buf how = BUF_INIT, said = BUF_INIT;
+
+		spawned_describe(&ran, LIMIT_MS, &how);
+		text_clean_line(&said, str_trim((struct mr_str){ buf_z(&ran.err), strcspn(buf_z(&ran.err), "\n") }));
+		rc = mr_fail(err, MR_IO, "tmux: %s", said.len > 0 ? buf_z(&said) : buf_z(&how));
+	}
+	if (rc == MR_OK && out) {
+		buf_add(out, buf_str(&ran.out));
+		rc = buf_ok(out) ? MR_OK : mr_nomem(err);
+	}
+	spawned_done(&ran);
+	return rc;
+}
+
+enum mr_rc
+tmux_look(const struct tmux *t, struct tmux_pane *ret, struct mr_error *err)
+{
+	static const char format[] = "#{pane_id} #{pane_dead} #{pane_in_mode} #{pane_synchronized} #{pane_input_off} "
+				     "#{pane_pid} #{session_attached} #{cursor_x} #{cursor_y} #{history_size} "
+				     "#{pane_tty} #{pane_current_command}";
+	const char *args[] = { "display-message", "-p", "-t", t->pane, format, NULL };
+	mr_auto(buf_done) struct buf line = BUF_INIT;
+	const char *words[FACTS] = { 0 };
+	uint64_t n[FACTS] = { 0 };
+	size_t found = 0;
+
+	if (run(t, args, &line, err) != MR_OK)
+		return err->code;
+	char *rest = line.ptr;
+
+	while (rest && found < FACTS - 1)
+		words[found++] = strsep(&rest, " ");
+	if (rest) {
+		rest[strcspn(rest, "\n")] = '\0';
+		words[found++] = rest;
+	}
+	/* A pane that is gone: some versions answer for another one. */
+	if (found < FACTS || strcmp(words[0], t->pane) != 0)
+		return mr_fail(err, MR_NOTFOUND, "tmux has no pane '%s' any more", t->pane);
+	for (size_t i = 1; i < FACTS - 2; i++)
+		(void)str_to_u64(str_of(words[i]), &n[i]);
+	*ret = (struct tmux_pane){ .dead = n[1] != 0,
+		.in_mode = n[2] != 0,
+		.synchronized = n[3] != 0,
+		.input_off = n[4] != 0,
+		.pid = (int64_t)n[5],
+		.clients = (int64_t)n[6],
+		.cursor_x = (int64_t)n[7],
+		.cursor_y = (int64_t)n[8],
+		.history = (int64_t)n[9] };
+	(void)snprintf(ret->tty, sizeof ret->tty, "%s", words[FACTS - 2]);
+	(void)snprintf(ret->command, sizeof ret->command, "%s", words[FACTS - 1]);
+	return MR_OK;
+}
+
+enum mr_rc
+tmux_capture(const struct tmux *t, enum tmux_capture how, struct buf *ret, struct mr_error *err)
+{
+	const char *looks[] = { "capture-pane", "-p", "-e", "-t", t->pane, NULL };
+	const char *text[] = { "capture-pane", "-p", "-J", "-S", HISTORY, "-t", t->pane, NULL };
+
+	buf_clear(ret);
+	return run(t, how == TMUX_LOOKS ? looks : text, ret, err);
+}
+
+/* As many whole characters as fit. */
+static size_t
+chunk_length(struct mr_str text)
+{
+	size_t at = 0;
+
+	while (at < text.len) {
+		uint32_t cp;
+		size_t n = utf8_next((struct mr_str){ text.ptr + at, text.len - at }, &cp);
+
+		n = n > 0 ? n : 1;
+		if (at + n > CHUNK)
+			break;
+		at += n;
+	}
+	return at;
+}
+
+enum mr_rc
+tmux_type(const struct tmux *t, struct mr_str text, struct mr_error *err)
+{
+	for (size_t at = 0, n; at < text.len; at += n) {
+		mr_auto(buf_done) struct buf chunk = BUF_INIT;
+
+		n = chunk_length((struct mr_str){ text.ptr + at, text.len - at });
+		buf_add(&chunk, (struct mr_str){ text.ptr + at, n });
+		/* To tmux a semicolon at the end of an argument is the end of a command, unless escaped. */
+		if (chunk.ptr && chunk.ptr[chunk.len - 1] == ';') {
+			chunk.ptr[chunk.len - 1] = '\\';
+			buf_addc(&chunk, ';');
+		}
+		if (!buf_ok(&chunk))
+			return mr_nomem(err);
+		const char *args[] = { "send-keys", "-t", t->pane, "-l", "--", buf_z(&chunk), NULL };
+
+		if (run(t, args, NULL, err) != MR_OK)
+			return err->code;
+	}
+	return MR_OK;
+}
+
+enum mr_rc
+tmux_key(const struct tmux *t, const char *key, struct mr_error *err)
+{
+	const char *args[] = { "send-keys", "-t", t->pane, key, NULL };
+
+	return run(t, args, NULL, err);
+}
+
+enum mr_rc
+tmux_leave_mode(const struct tmux *t, struct mr_error *err)
+{
+	const char *args[] = { "send-keys", "-t", t->pane, "-X", "cancel", NULL };
+
+	return run(t, args, NULL, err);
+}

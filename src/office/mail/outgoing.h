@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* outgoing.h - a send under way: outgoing.c prepares it, send.c delivers one, batch.c many. */
+#ifndef OFFICE_OUTGOING_H
+#define OFFICE_OUTGOING_H
+
+#include "office/types/types_send.h"
+
+struct outgoing { /* the message's strings are borrowed from here and from the draft; it must not be moved */
+	struct mr_room *room;
+	const struct mr_self *self;
+	const struct mr_draft *draft; /* as given; once prepared, as its type made it */
+	struct typed typed;
+	unsigned implied; /* enum room_field: nobody asked for these */
+	struct recipients who;
+	struct mr_message original; /* what it answers; id "" when it answers nothing */
+	struct mr_message msg;
+	struct arena *own;
+	struct mr_names superseded; /* mr_receipt.superseded */
+	/* Letters of the same sender, prepared just now: what was looked up for them is not looked up again. */
+	const struct outgoing *before;
+	size_t before_n;
+};
+
+/* Checks and composes. room, self, draft, implied and before are set, the rest is zero. */
+enum mr_rc outgoing_prepare(struct outgoing *l, struct mr_error *err);
+/* Delivers it, or with dry_run only tells what it would be. Also filled in with MR_INDOUBT. */
+enum mr_rc outgoing_send(struct outgoing *l, struct mr_receipt *ret, struct mr_error *err);
+/* What the driver is asked for; borrows from the letter. */
+struct delivery outgoing_delivery(struct outgoing *l);
+/* It was delivered (MR_OK, MR_INDOUBT): what is to be done and told after that. Takes what `got` has. */
+void outgoing_after(struct outgoing *l, enum mr_rc rc, struct delivered *got, struct mr_receipt *ret);
+void outgoing_done(struct outgoing *l);
+
+#endif

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * nudge.c - the way of a nudge. First into the queue, in any case; then the quicker ways are tried on what is there:
+ * a process of the agent that waits shows it at once, else it is typed into the agent's terminal, else it stays for
+ * the next hook. So whatever is cut off, it is not lost; and it is said which way it went.
+ */
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "office/nudge/nudge.h"
+#include "office/who/who.h"
+#include <poll.h>
+
+#define WAITER_MS 2500 /* for a waiting process to show it */
+#define WAITER_POLL_MS 20
+
+static enum mr_rc
+check(const struct mr_nudge *nudge, struct mr_error *err)
+{
+	size_t len = nudge->text ? strlen(nudge->text) : 0;
+
+	if (len == 0)
+		return mr_fail(err, MR_REFUSED, "a nudge without words says nothing");
+	if (len > MR_NUDGE_MAX) {
+		(void)mr_fail(err, MR_REFUSED, "the nudge has %zu bytes, more than %zu", len, MR_NUDGE_MAX);
+		return mr_hint(err, "send it as mail: mailroom send");
+	}
+	if (!utf8_valid(str_of(nudge->text)))
+		return mr_fail(err, MR_REFUSED, "the nudge is no text: it is not UTF-8");
+	if (nudge->expires_ms != 0 && nudge->expires_ms <= clock_now_ms())
+		return mr_fail(err, MR_REFUSED, "the nudge would be over before it began");
+	return MR_OK;
+}
+
+static enum mr_rc
+find_recipient(struct mr_room *room, const char *to, char ret[MR_ADDRESS_MAX + 1], struct mr_error *err)
+{
+	enum mr_rc rc = agent_spelled(room, to, ret, err);
+
+	if (rc == MR_OK && !(room->driver->abilities & ROOM_OPEN_BOXES))
+		rc = agent_exists(room, ret, err);
+	return rc == MR_NOTFOUND ? agent_unknown(room, ret, err) : rc;
+}
+
+/* ---- The quicker ways ---- */
+
+static bool
+somebody_waits(struct mr_room *room, const char *agent)
+{
+	struct mr_error err = { 0 };
+	void *lock = NULL;
+	enum mr_rc rc = room->driver->record_lock(room, NUDGE, agent, NUDGE_WAITER, 0, &lock, &err);
+
+	if (rc == MR_OK)
+		room->driver->record_unlock(room, lock);
+	return rc == MR_BUSY;
+}
+
+/* Gone from the queue is shown: by whom does not matter. `waited`: somebody waited before it was there. */
+static bool
+was_shown(struct mr_room *room, const char *agent, const char *name, bool waited)
+{
+	int64_t end = clock_boot_ms() + (waited ? WAITER_MS : 0);
+
+	while (nudge_waits(room, agent, name)) {
+		if (clock_boot_ms() >= end)
+			return false;
+		(void)poll(NULL, 0, WAITER_POLL_MS);
+	}
+	return true;
+}
+
+static enum mr_rc
+tell_not_typed(enum pane_result result, const struct mr_nudge_options *options, const char *agent,
+    struct mr_nudged *ret, struct mr_error *err)
+{
+	if (result == PANE_NOT && options->mode != MR_NUDGE_IMMEDIATE)
+		return MR_OK;
+	(void)mr_fail(err, result == PANE_DOUBT ? MR_INDOUBT : MR_IO, "the nudge for '%s' was not submitted: %s", agent,
+	    ret->why);
+	return mr_hint(err, "it is queued, and shown with the next hook or 'mailroom wait' of %.80s", agent);
+}
+
+static enum mr_rc
+try_quicker(struct mr_room *room, const char *agent, const char *name, const struct mr_nudge *nudge,
+    const struct mr_nudge_options *options, bool waited, struct mr_nudged *ret, struct mr_error *err)
+{
+	if (options->mode == MR_NUDGE_QUEUE || nudge->not_before_ms > clock_now_ms())
+		return MR_OK;
+	if (was_shown(room, agent, name, waited)) {
+		ret->way = MR_NUDGE_SHOWN;
+		return MR_OK;
+	}
+	enum pane_result result = pane_type(room, agent, name, options, ret->why, sizeof ret->why);
+
+	if (result == PANE_TYPED)
+		ret->way = MR_NUDGE_TYPED;
+	else if (result == PANE_GONE)
+		ret->way = MR_NUDGE_SHOWN;
+	else
+		return tell_not_typed(result, options, agent, ret, err);
+	return MR_OK;
+}
+
+enum mr_rc
+mr_nudge_send(struct mr_room *room, const struct mr_self *self, const char *to, const struct mr_nudge *nudge,
+    const struct mr_nudge_options *options, struct mr_nudged *ret, struct mr_error *err)
+{
+	static const struct mr_nudge_options plain = { 0 };
+	char agent[MR_ADDRESS_MAX + 1], name[NUDGE_NAME_LEN + 1] = "";
+	struct mr_nudge n = *nudge;
+
+	if (!options)
+		options = &plain;
+	n.from = self->agent;
+	n.kind = n.kind ? n.kind : "";
+	n.thread = n.thread ? n.thread : "";
+	*ret = (struct mr_nudged){ .way = MR_NUDGE_SKIPPED };
+	if (nudge_able(room, err) != MR_OK || check(&n, err) != MR_OK || office_not_fenced(room, self, err) != MR_OK ||
+	    find_recipient(room, to, agent, err) != MR_OK)
+		return err->code;
+	if (room->driver->nudge_put) {
+		n.at_ms = clock_now_ms();
+		ret->way = MR_NUDGE_PLACED;
+		return room->driver->nudge_put(room, agent, &n, err);
+	}
+	if (n.answer_wanted)
+		return office_lacks(room, "nudges that want an answer; ask with mail", err);
+	if (!options->force && dnd_is_on(room, agent))
+		return MR_OK;
+	bool waited = options->mode != MR_NUDGE_QUEUE && somebody_waits(room, agent); /* asked first: it ends with it */
+
+	if (nudge_enqueue(room, agent, &n, name, &ret->coalesced, err) != MR_OK)
+		return err->code;
+	ret->way = MR_NUDGE_QUEUED;
+	return try_quicker(room, agent, name, &n, options, waited, ret, err);
+}

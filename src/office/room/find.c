@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * find.c - where the room is: the option, the variable, the nearest .mailroom/ upwards, and in a linked
+ * git worktree upwards from the main one, so that agents in worktrees of one repository meet. There
+ * is no default beyond that: it would split a room in two without a word.
+ */
+#include "base/file.h"
+#include "base/sys.h"
+#include "office/who/who.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+/* ---- Paths ---- */
+
+char *
+path_join(const char *folder, const char *name)
+{
+	struct buf path = BUF_INIT;
+
+	buf_adds(&path, folder);
+	if (path.len == 0 || path.ptr[path.len - 1] != '/')
+		buf_addc(&path, '/');
+	buf_adds(&path, name);
+	return buf_take(&path);
+}
+
+char *
+path_full(const char *cwd, const char *path)
+{
+	char *joined = path[0] == '/' ? strdup(path) : path_join(cwd, path);
+	char *real = joined ? realpath(joined, NULL) : NULL;
+
+	if (!real)
+		return joined;
+	free(joined);
+	return real;
+}
+
+char *
+path_parent(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash != path ? strndup(path, (size_t)(slash - path)) : strdup("/");
+}
+
+const char *
+path_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+bool
+path_has_room(const char *room_path)
+{
+	mr_auto(free_ptr) char *file = path_join(room_path, "room");
+	struct stat st;
+
+	return file && sys_stat(AT_FDCWD, file, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+/* ---- Looking upwards ---- */
+
+/* The room nearest above `folder`, or NULL. */
+static char *
+look_up(const char *folder)
+{
+	mr_auto(free_ptr) char *at = strdup(folder);
+
+	while (at) {
+		char *room = path_join(at, ROOM_FOLDER);
+
+		if (room && path_has_room(room))
+			return room;
+		free(room);
+		if (strcmp(at, "/") == 0)
+			return NULL;
+		char *up = path_parent(at);
+
+		free(at);
+		at = up;
+	}
+	return NULL;
+}
+
+/* The next room further up than `room`, or NULL. */
+static char *
+look_above(const char *room)
+{
+	mr_auto(free_ptr) char *home = path_parent(room);
+	mr_auto(free_ptr) char *above = home ? path_parent(home) : NULL;
+
+	return above && strcmp(home, "/") != 0 ? look_up(above) : NULL;
+}
+
+/* ---- What to warn of ---- */
+
+/* A room that git tracks travels with commits: half of the mail is in another branch's past. With the
+ * stub .git that init makes inside, git can track nothing in there, so one look is mostly enough. */
+static bool
+is_tracked(const char *room, const struct git_place *around)
+{
+	mr_auto(free_ptr) char *stub = path_join(room, ".git/HEAD");
+	mr_auto(free_ptr) char *home = path_parent(room);
+	mr_auto(git_place_done) struct git_place git = { 0 };
+	struct mr_error ignored = { 0 };
+	struct stat st;
+
+	/* `around` is the repository of a folder at or below the room's; without one there is none above. */
+	if (!stub || !home || (around && !around->worktree) || sys_stat(AT_FDCWD, stub, &st) == 0 ||
+	    git_find(home, &git, &ignored) != MR_OK || !git.worktree)
+		return false;
+	mr_auto(free_ptr) char *file = path_join(room, "room");
+	size_t top = strlen(git.worktree);
+
+	return file && strlen(file) > top + 1 && strncmp(file, git.worktree, top) == 0 &&
+	       git_tracks(&git, file + top + 1);
+}
+
+static void
+warn(struct mr_place *place, struct buf *warning, const char *room, const char *other, const struct git_place *around)
+{
+	place->tracked = is_tracked(room, around);
+	if (other && strcmp(room, other) != 0)
+		buf_addf(
+		    warning, "there is a second room at '%s': agents that use it do not meet the ones here", other);
+	if (place->tracked)
+		buf_addf(
+		    warning, "%sgit tracks the room: run 'git rm -r -q --cached %s'", warning->len ? "; " : "", room);
+}
+
+static enum mr_rc
+fill_in(struct mr_place *place, const char *room, struct buf *warning, struct buf *why, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf spec = BUF_INIT;
+	bool warned = warning->len > 0;
+
+	buf_adds(&spec, "maildir:");
+	buf_adds(&spec, room);
+
+	place->spec = buf_take(&spec);
+	place->why = buf_take(why);
+	place->warning = warned ? buf_take(warning) : NULL;
+	return place->spec && place->why && (place->warning || !warned) ? MR_OK : mr_nomem(err);
+}
+
+/* ---- The ways to a room ---- */
+
+/* "KIND:WHERE" of another kind is left to its driver; a path may name the room or the project around it. */
+static enum mr_rc
+by_name(
+    const char *given, const char *source, const char *cwd, bool warns, struct mr_place *place, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf why = BUF_INIT;
+	mr_auto(buf_done) struct buf warning = BUF_INIT;
+	const char *path = strncmp(given, "maildir:", 8) == 0 ? given + 8 : given;
+	const char *colon = strchr(given, ':');
+
+	buf_adds(&why, source);
+	if (path == given && colon && given[0] != '/' && given[0] != '.') {
+		place->spec = strdup(given);
+		place->why = buf_take(&why);
+		return place->spec && place->why ? MR_OK : mr_nomem(err);
+	}
+	mr_auto(free_ptr) char *full = path_full(cwd, path);
+	mr_auto(free_ptr) char *inner = full ? path_join(full, ROOM_FOLDER) : NULL;
+
+	if (!inner)
+		return mr_nomem(err);
+	const char *room = !path_has_room(full) && path_has_room(inner) ? inner : full;
+
+	if (warns)
+		warn(place, &warning, room, NULL, NULL);
+	return fill_in(place, room, &warning, &why, err);
+}
+
+static enum mr_rc
+by_looking(const char *cwd, const struct git_place *git, bool warns, struct mr_place *place, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf why = BUF_INIT;
+	mr_auto(buf_done) struct buf warning = BUF_INIT;
+	mr_auto(free_ptr) char *near = look_up(cwd);
+	mr_auto(free_ptr) char *shared = git->main && strcmp(git->main, git->worktree) != 0 ? look_up(git->main) : NULL;
+	const char *room = near ? near : shared;
+
+	if (!room) {
+		(void)mr_fail(err, MR_NOTFOUND, "no room found from '%s' upwards", cwd);
+		return mr_hint(err, "run 'mailroom init' in the project's folder, or name a room with --room or "
+				    "$MAILROOM");
+	}
+	buf_adds(&why, near ? "nearest " ROOM_FOLDER " above " : "nearest " ROOM_FOLDER " above the main worktree ");
+	buf_adds(&why, near ? cwd : git->main);
+	if (warns) {
+		mr_auto(free_ptr) char *above = look_above(room);
+
+		warn(place, &warning, room, near && shared && strcmp(near, shared) != 0 ? shared : above,
+		    near ? git : NULL);
+	}
+	place->found = true;
+	return fill_in(place, room, &warning, &why, err);
+}
+
+/* What the kernel says has no links in it. Almost always it is short, and getcwd's own buffer is a page of stack. */
+static char *
+working_folder(void)
+{
+	char path[512];
+
+	if (getcwd(path, sizeof path))
+		return strdup(path);
+	return errno == ERANGE ? getcwd(NULL, 0) : NULL;
+}
+
+static enum mr_rc
+find_near(const char *room, const char *here, struct mr_place *ret, struct mr_error *err)
+{
+	mr_auto(mr_place_done) struct mr_place place = { 0 };
+	mr_auto(buf_done) struct buf why = BUF_INIT, none = BUF_INIT;
+
+	buf_adds(&why, "nearest " ROOM_FOLDER " above ");
+	buf_adds(&why, here);
+	enum mr_rc rc = fill_in(&place, room, &none, &why, err);
+
+	if (rc == MR_OK) {
+		place.found = true;
+		*ret = place;
+		place = (struct mr_place){ 0 };
+	}
+	return rc;
+}
+
+enum mr_rc
+mr_place_worktree(struct mr_place *place, struct mr_error *err)
+{
+	mr_auto(git_place_done) struct git_place git = { 0 };
+	mr_auto(free_ptr) char *here = place->worktree ? NULL : working_folder();
+
+	if (place->worktree)
+		return MR_OK;
+	if (!here)
+		return mr_fail_errno(err, "cannot tell the working folder");
+	if (git_find(here, &git, err) != MR_OK)
+		return err->code;
+	place->worktree = strdup(git.worktree ? git.worktree : here);
+	return place->worktree ? MR_OK : mr_nomem(err);
+}
+
+static enum mr_rc
+find(const char *option, const char *env, const char *cwd, bool warns, struct mr_place *ret, struct mr_error *err)
+{
+	mr_auto(mr_place_done) struct mr_place place = { 0 };
+	mr_auto(git_place_done) struct git_place git = { 0 };
+	mr_auto(free_ptr) char *here = cwd ? path_full("/", cwd) : working_folder();
+	enum mr_rc rc;
+
+	if (!here)
+		return cwd ? mr_nomem(err) : mr_fail_errno(err, "cannot tell the working folder");
+	mr_auto(free_ptr) char *near = warns || option || (env && env[0]) ? NULL : look_up(here);
+
+	/* Who hears no warning mostly needs to know nothing but the room. */
+	if (near)
+		return find_near(near, here, ret, err);
+	if (git_find(here, &git, err) != MR_OK)
+		return err->code;
+	place.worktree = strdup(git.worktree ? git.worktree : here);
+	if (!place.worktree)
+		return mr_nomem(err);
+	if (option)
+		rc = by_name(option, "--room", here, warns, &place, err);
+	else if (env && env[0])
+		rc = by_name(env, "$MAILROOM", here, warns, &place, err);
+	else
+		rc = by_looking(here, &git, warns, &place, err);
+	if (rc != MR_OK)
+		return rc;
+	*ret = place;
+	place = (struct mr_place){ 0 };
+	return MR_OK;
+}
+
+enum mr_rc
+mr_room_find(const char *option, const char *env, const char *cwd, struct mr_place *ret, struct mr_error *err)
+{
+	return find(option, env, cwd, true, ret, err);
+}
+
+enum mr_rc
+mr_room_find_only(const char *option, const char *env, const char *cwd, struct mr_place *ret, struct mr_error *err)
+{
+	return find(option, env, cwd, false, ret, err);
+}
+
+void
+mr_place_done(struct mr_place *place)
+{
+	if (!place)
+		return;
+	free(place->spec);
+	free(place->why);
+	free(place->warning);
+	free(place->worktree);
+	*place = (struct mr_place){ 0 };
+}

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * git.c - what a git repository looks like on disk, as far as rooms care.
+ *
+ * A worktree has `.git`: the repository itself, or a file "gitdir: X". X is a linked worktree's own
+ * folder when it has a file `commondir`, which leads to the shared repository; without one it is a
+ * submodule or a repository kept elsewhere, and this worktree is the main one.
+ */
+#include "base/file.h"
+#include "base/sys.h"
+#include "office/who/who.h"
+#include <errno.h>
+#include <fcntl.h>
+
+#define POINTER_MAX ((size_t)16 << 10) /* of "gitdir: PATH" */
+#define INDEX_MAX ((size_t)64 << 20)
+
+/* S_IFREG, S_IFDIR, ...; 0 when it is not there, and errno says why. */
+static mode_t
+type_of(const char *folder, const char *name)
+{
+	char *path = path_join(folder, name);
+	struct stat st;
+	mode_t type = path && sys_stat(AT_FDCWD, path, &st) == 0 ? st.st_mode & S_IFMT : 0;
+	int why = path ? errno : ENOMEM;
+
+	free(path);
+	errno = why;
+	return type;
+}
+
+/* The path in a one-line file such as .git or commondir, absolute; NULL if there is none. */
+static char *
+read_pointer(const char *folder, const char *name, const char *prefix)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	mr_auto(sys_close_fd) int fd = -1;
+	struct mr_error ignored = { 0 };
+
+	if (dir_open(AT_FDCWD, folder, &fd, &ignored) != MR_OK ||
+	    file_read(fd, name, POINTER_MAX, &text, &ignored) != MR_OK)
+		return NULL;
+	struct mr_str line = buf_str(&text);
+
+	while (line.len > 0 && (line.ptr[line.len - 1] == '\n' || line.ptr[line.len - 1] == '\r'))
+		line.len--;
+	if (!str_starts(line, prefix))
+		return NULL;
+	line.ptr += strlen(prefix);
+	line = str_trim((struct mr_str){ line.ptr, line.len - strlen(prefix) });
+	if (line.len == 0 || memchr(line.ptr, '\0', line.len))
+		return NULL;
+	mr_auto(buf_done) struct buf path = BUF_INIT;
+
+	buf_add(&path, line);
+	return buf_ok(&path) ? path_full(folder, buf_z(&path)) : NULL;
+}
+
+/* A hidden repository (.git, .bare) lies in the project's folder; any other bare one is by itself,
+ * and then the worktrees can only meet inside it. */
+static char *
+meeting_place(const char *common)
+{
+	return path_name(common)[0] == '.' ? path_parent(common) : path_full("/", common);
+}
+
+/* A linked worktree is one that its repository knows: <common>/worktrees/X/gitdir points back. A folder that only says
+ * that it belongs to somebody's repository must not bring its agents into that repository's room. */
+static bool
+is_linked_back(const char *top, const char *git_dir, const char *common)
+{
+	mr_auto(free_ptr) char *back = read_pointer(git_dir, "gitdir", "");
+	mr_auto(free_ptr) char *own = path_join(top, ".git");
+	mr_auto(free_ptr) char *worktrees = path_join(common, "worktrees");
+	mr_auto(free_ptr) char *above = path_parent(git_dir);
+
+	return back && own && worktrees && above && strcmp(back, own) == 0 && strcmp(worktrees, above) == 0;
+}
+
+static enum mr_rc
+describe(const char *top, struct git_place *ret, bool *ret_found, struct mr_error *err)
+{
+	mr_auto(git_place_done) struct git_place place = { 0 };
+	mode_t head =
+	    type_of(top, ".git/HEAD"); /* one look for most folders: this one is a repository, or has no .git */
+
+	*ret_found = false;
+	if (head == S_IFREG || head == S_IFLNK) {
+		place.git_dir = path_join(top, ".git");
+		place.common = path_join(top, ".git");
+		place.main = strdup(top);
+	} else if (head == 0 && errno == ENOTDIR && type_of(top, ".git") == S_IFREG) {
+		place.git_dir = read_pointer(top, ".git", "gitdir:");
+		if (!place.git_dir || type_of(place.git_dir, "HEAD") != S_IFREG)
+			return MR_OK; /* points nowhere: git does not take it for a repository either */
+		place.common = read_pointer(place.git_dir, "commondir", "");
+		if (place.common && is_linked_back(top, place.git_dir, place.common)) {
+			place.main = meeting_place(place.common);
+		} else {
+			free(place.common);
+			place.common = path_full("/", place.git_dir);
+			place.main = strdup(top);
+		}
+	} else {
+		return MR_OK;
+	}
+	place.worktree = strdup(top);
+	if (!place.worktree || !place.git_dir || !place.common || !place.main)
+		return mr_nomem(err);
+	*ret = place;
+	place = (struct git_place){ 0 };
+	*ret_found = true;
+	return MR_OK;
+}
+
+enum mr_rc
+git_find(const char *folder, struct git_place *ret, struct mr_error *err)
+{
+	mr_auto(free_ptr) char *at = strdup(folder);
+
+	*ret = (struct git_place){ 0 };
+	while (at) {
+		bool found = false;
+
+		/* A room has a stub .git of its own, which is no repository to anyone. */
+		if (strcmp(path_name(at), ROOM_FOLDER) != 0 && describe(at, ret, &found, err) != MR_OK)
+			return err->code;
+		if (found || strcmp(at, "/") == 0)
+			return MR_OK;
+		char *up = path_parent(at);
+
+		free(at);
+		at = up;
+	}
+	return mr_nomem(err);
+}
+
+bool
+git_tracks(const struct git_place *place, const char *path)
+{
+	mr_auto(buf_done) struct buf index = BUF_INIT;
+	mr_auto(sys_close_fd) int fd = -1;
+	struct mr_error ignored = { 0 };
+
+	if (!place->git_dir || dir_open(AT_FDCWD, place->git_dir, &fd, &ignored) != MR_OK ||
+	    file_read(fd, "index", INDEX_MAX, &index, &ignored) != MR_OK)
+		return false;
+	/* Paths stand in the index as they are, ended by a NUL; the NUL keeps 'room' from matching 'roomy'.
+	 */
+	return memmem(index.ptr, index.len, path, strlen(path) + 1) != NULL;
+}
+
+void
+git_place_done(struct git_place *place)
+{
+	free(place->worktree);
+	free(place->git_dir);
+	free(place->common);
+	free(place->main);
+	*place = (struct git_place){ 0 };
+}
+
+/* ---- What is checked out ---- */
+
+#define REF_MAX ((size_t)4 << 20)
+
+/* "<commit> refs/heads/x" in the file of packed references. */
+static void
+find_packed(const char *common, const char *ref, struct buf *commit)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT, line = BUF_INIT;
+	mr_auto(sys_close_fd) int fd = -1;
+	struct mr_error ignored = { 0 };
+
+	buf_addf(&line, " %s\n", ref);
+	if (dir_open(AT_FDCWD, common, &fd, &ignored) != MR_OK ||
+	    file_read(fd, "packed-refs", REF_MAX, &text, &ignored) != MR_OK)
+		return;
+	const char *at = memmem(text.ptr, text.len, line.ptr, line.len), *from = at;
+
+	while (from && from > text.ptr && from[-1] != '\n')
+		from--;
+	if (at)
+		buf_add(commit, (struct mr_str){ from, (size_t)(at - from) });
+}
+
+static struct mr_str
+first_line(const struct buf *text)
+{
+	const char *end = text->len > 0 ? memchr(text->ptr, '\n', text->len) : NULL;
+
+	return str_trim((struct mr_str){ text->ptr, end ? (size_t)(end - text->ptr) : text->len });
+}
+
+bool
+git_head(const char *folder, struct buf *branch, struct buf *commit)
+{
+	mr_auto(git_place_done) struct git_place git = { 0 };
+	mr_auto(buf_done) struct buf head = BUF_INIT, text = BUF_INIT;
+	mr_auto(sys_close_fd) int fd = -1, common = -1;
+	struct mr_error ignored = { 0 };
+
+	if (git_find(folder, &git, &ignored) != MR_OK || !git.git_dir ||
+	    dir_open(AT_FDCWD, git.git_dir, &fd, &ignored) != MR_OK ||
+	    file_read(fd, "HEAD", POINTER_MAX, &head, &ignored) != MR_OK)
+		return false;
+	struct mr_str line = first_line(&head);
+
+	if (!str_starts(line, "ref: ")) { /* detached */
+		buf_add(commit, line);
+		return true;
+	}
+	mr_auto(buf_done) struct buf ref = BUF_INIT;
+
+	buf_add(&ref, (struct mr_str){ line.ptr + 5, line.len - 5 });
+	buf_adds(branch, str_starts(buf_str(&ref), "refs/heads/") ? buf_z(&ref) + strlen("refs/heads/") : buf_z(&ref));
+	if (dir_open(AT_FDCWD, git.common, &common, &ignored) == MR_OK &&
+	    file_read(common, buf_z(&ref), POINTER_MAX, &text, &ignored) == MR_OK)
+		buf_add(commit, first_line(&text));
+	else
+		find_packed(git.common, buf_z(&ref), commit);
+	return true;
+}
+
+char *
+mr_git_branch(const char *folder)
+{
+	mr_auto(free_ptr) char *full = path_full("/", folder);
+	struct buf branch = BUF_INIT;
+	mr_auto(buf_done) struct buf commit = BUF_INIT;
+
+	if (full && git_head(full, &branch, &commit) && branch.len > 0)
+		return buf_take(&branch);
+	buf_done(&branch);
+	return NULL;
+}

@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * init.c - making a native room. The file `room` comes last and by link: a half-made room is no room, and
+ * running init again completes it. In a git repository the room is kept out of git's hands first:
+ *
+ *	info/exclude   `add -A`, `stash -u` and `clean -fd` pass it by; before the stub, because an
+ *	               untracked nested repository without a commit makes `add -A` fail
+ *	.gitignore     the same for whoever copies the folder elsewhere
+ *	stub .git      HEAD, objects/, refs/: the least that git takes for a repository of its own,
+ *	               which `clean -fdx` and `stash -a` leave alone (a file or an empty folder is not enough)
+ */
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/sys.h"
+#include "message/address.h"
+#include "base/id.h"
+#include "office/rules/config.h"
+#include "office/who/who.h"
+#include <fcntl.h>
+#include <unistd.h>
+
+#define EXCLUDE_MAX ((size_t)4 << 20)
+#define LOCK_WAIT_MS 5000
+#define COMPONENT_MAX 64
+#define ROOM_FILE_MAX ((size_t)64 << 10)
+
+struct making {
+	char *path; /* of the room */
+	char *home; /* the folder around it */
+	struct git_place git;
+	int fd;
+	mode_t dir_mode, file_mode;
+	const struct mr_init_options *options;
+};
+
+static void
+making_done(struct making *m)
+{
+	free(m->path);
+	free(m->home);
+	git_place_done(&m->git);
+	sys_close_fd(&m->fd);
+}
+
+/* ---- Where, and by which name ---- */
+
+static enum mr_rc
+choose_place(struct making *m, const char *where, const char *cwd, struct mr_error *err)
+{
+	mr_auto(free_ptr) char *full = path_full(cwd, where ? where : ".");
+	mr_auto(git_place_done) struct git_place git = { 0 };
+	mr_auto(sys_close_fd) int fd = -1;
+
+	if (!full || (!where && git_find(full, &git, err) != MR_OK))
+		return full ? err->code : mr_nomem(err);
+	while (strlen(full) > 1 && full[strlen(full) - 1] == '/')
+		full[strlen(full) - 1] = '\0';
+	bool is_room = strcmp(path_name(full), ROOM_FOLDER) == 0;
+	mr_auto(free_ptr) char *parent = is_room ? path_parent(full) : NULL;
+
+	m->home = path_full("/", git.main ? git.main : is_room ? parent : full);
+	m->path = m->home ? path_join(m->home, ROOM_FOLDER) : NULL;
+	if (!m->path)
+		return mr_nomem(err);
+	if (dir_open(AT_FDCWD, m->home, &fd, err) != MR_OK) {
+		(void)mr_wrap(err, "make a room in '%s'", m->home);
+		return err->code == MR_NOTFOUND ? mr_hint(err, "make that folder first") : err->code;
+	}
+	return git_find(m->home, &m->git, err);
+}
+
+static enum mr_rc
+check_component(const char *name, struct mr_error *err)
+{
+	if (strchr(name, '/'))
+		return mr_fail(err, MR_REFUSED, "'%.80s' has a slash in it", name);
+	return address_check(str_of(name), err);
+}
+
+/* What the folder is called, as far as an address can say it. */
+static void
+name_from_folder(const char *home, struct buf *out)
+{
+	struct mr_error ignored = { 0 };
+	const char *folder = path_name(home);
+
+	for (folder += strspn(folder, "."); *folder && out->len < COMPONENT_MAX; folder++) {
+		bool fine = (*folder >= 'a' && *folder <= 'z') || (*folder >= 'A' && *folder <= 'Z') ||
+			    (*folder >= '0' && *folder <= '9') || strchr("._+-", *folder);
+
+		buf_addc(out, fine ? *folder : '-');
+	}
+	if (out->len == 0 || check_component(buf_z(out), &ignored) != MR_OK) {
+		buf_clear(out);
+		buf_adds(out, "room");
+	}
+}
+
+/* ---- Git ---- */
+
+/* The room as a pattern of info/exclude: from the top of the worktree, special characters escaped. */
+static void
+exclude_line(const struct making *m, struct buf *out)
+{
+	const char *path = m->path;
+	size_t top = strlen(m->git.worktree);
+
+	if (strncmp(path, m->git.worktree, top) == 0 && path[top] == '/')
+		path += top;
+	else
+		path = "/" ROOM_FOLDER; /* in the git folder of a bare repository: no worktree shows it */
+	for (; *path; path++) {
+		if (strchr("*?[]\\ ", *path))
+			buf_addc(out, '\\');
+		buf_addc(out, *path);
+	}
+	buf_addc(out, '/');
+}
+
+static bool
+has_line(struct mr_str text, struct mr_str line)
+{
+	while (text.len > 0) {
+		const char *end = memchr(text.ptr, '\n', text.len);
+		size_t len = end ? (size_t)(end - text.ptr) : text.len;
+
+		if (str_eq((struct mr_str){ text.ptr, len }, line))
+			return true;
+		text.ptr += len + (end ? 1 : 0);
+		text.len -= len + (end ? 1 : 0);
+	}
+	return false;
+}
+
+static enum mr_rc
+exclude_room(const struct making *m, struct mr_error *err)
+{
+	mr_auto(free_ptr) char *folder = path_join(m->git.common, "info");
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	mr_auto(buf_done) struct buf line = BUF_INIT;
+	mr_auto(sys_close_fd) int fd = -1;
+	mode_t mode = 0644;
+	struct stat st;
+
+	exclude_line(m, &line);
+	if (!folder || !buf_ok(&line))
+		return mr_nomem(err);
+	if (dir_make(AT_FDCWD, folder, 0755, false, &fd, err) != MR_OK)
+		return err->code;
+	enum mr_rc rc = file_read(fd, "exclude", EXCLUDE_MAX, &text, err);
+
+	if (rc == MR_OK && sys_stat(fd, "exclude", &st) == 0)
+		mode = st.st_mode & 0777;
+	if ((rc != MR_OK && rc != MR_NOTFOUND) || has_line(buf_str(&text), buf_str(&line)))
+		return rc;
+	if (text.len > 0 && text.ptr[text.len - 1] != '\n')
+		buf_addc(&text, '\n');
+	buf_add(&text, buf_str(&line));
+	buf_addc(&text, '\n');
+	return buf_ok(&text) ? file_replace(fd, "exclude", buf_str(&text), mode, err) : mr_nomem(err);
+}
+
+/* MR_OK also when it is there already, from an init that was cut off. */
+static enum mr_rc
+put_file(const struct making *m, int dir_fd, const char *name, struct mr_str text, struct mr_error *err)
+{
+	enum mr_rc rc = file_publish(dir_fd, dir_fd, name, text, m->file_mode, PUBLISH_FULL, err);
+
+	return rc == MR_EXISTS ? MR_OK : rc;
+}
+
+static enum mr_rc
+make_folder(const struct making *m, const char *path, struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int fd = -1;
+
+	return dir_make(m->fd, path, m->dir_mode, true, &fd, err);
+}
+
+static enum mr_rc
+guard_from_git(const struct making *m, struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int stub = -1;
+	mr_auto(sys_close_fd) int lock = -1;
+	mr_auto(sys_close_fd) int agents = -1;
+
+	if (!m->git.worktree)
+		return MR_OK;
+	if (put_file(m, m->fd, ".gitignore", STR("*\n"), err) != MR_OK || make_folder(m, "agents", err) != MR_OK ||
+	    dir_open(m->fd, "agents", &agents, err) != MR_OK ||
+	    lock_take(agents, ".lock", m->file_mode, LOCK_WAIT_MS, &lock, err) != MR_OK)
+		return err->code;
+	if (exclude_room(m, err) != MR_OK)
+		return mr_wrap(err, "exclude the room in '%s/info/exclude'", m->git.common);
+	if (make_folder(m, ".git/objects", err) != MR_OK || make_folder(m, ".git/refs", err) != MR_OK ||
+	    dir_open(m->fd, ".git", &stub, err) != MR_OK ||
+	    put_file(m, stub, "HEAD", STR("ref: refs/heads/mailroom-keeps-git-away\n"), err) != MR_OK)
+		return err->code;
+	return MR_OK;
+}
+
+/* ---- The room ---- */
+
+static enum mr_rc
+make_folders(const struct making *m, struct mr_error *err)
+{
+	static const char *const folders[] = { "agents", "dead/tmp", "dead/new", "dead/cur", "spool", "keys", "holds",
+		"records" };
+
+	for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++)
+		if (make_folder(m, folders[i], err) != MR_OK)
+			return err->code;
+	return MR_OK;
+}
+
+/* Trust comes before the room: with the file `room` there, a kill would leave a room that its maker must trust by hand.
+ * A room that cannot be noted (no home, a sandbox that keeps the configuration closed) is made all the same. */
+static void
+note_made(const struct making *m, const char *identity)
+{
+	mr_auto(buf_done) struct buf spec = BUF_INIT;
+	struct mr_error why = { 0 };
+	struct stat st;
+	char place[ROOM_PLACE_LEN];
+
+	buf_addf(&spec, "maildir:%s", m->path);
+	if (!buf_ok(&spec) || sys_stat_fd(m->fd, &st) < 0)
+		(void)mr_fail_errno(&why, "cannot look at '%s'", m->path);
+	else if (config_note_made(
+		     m->options->config_dir, buf_z(&spec), room_place(m->fd, &st, place), identity, &why) == MR_OK)
+		why = (struct mr_error){ 0 };
+	if (m->options->ret_trust)
+		*m->options->ret_trust = why;
+}
+
+static enum mr_rc
+publish_room(const struct making *m, const char *name, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	char now[RFC3339_LEN + 1], identity[ROOM_IDENTITY_LEN + 1];
+
+	random_hex(identity, ROOM_IDENTITY_LEN);
+	note_made(m, identity);
+	time_rfc3339(clock_now_ms(), now);
+	buf_addf(&text, "Format: 1\nName: %s\nIdentity: %s\nCreated: %s\n", name, identity, now);
+	if (m->options->share_group)
+		buf_adds(&text, "Share: group\n");
+	buf_addf(&text, "Sync: %s\n", m->options->sync ? m->options->sync : "full");
+	if (!buf_ok(&text))
+		return mr_nomem(err);
+	return file_publish(m->fd, m->fd, "room", buf_str(&text), m->file_mode, PUBLISH_FULL, err);
+}
+
+static enum mr_rc
+ensure_operator(const struct making *m, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf spec = BUF_INIT;
+	struct mr_agent operator= { .name = OPERATOR,
+		.created_ms = clock_now_ms(),
+		.worktree = "",
+		.session = "",
+		.host = "",
+		.role = "the person in charge",
+		.wake = "" };
+	struct mr_room *room = NULL;
+
+	buf_addf(&spec, "maildir:%s", m->path);
+	if (!buf_ok(&spec))
+		return mr_nomem(err);
+	enum mr_rc rc = room_open_spec(buf_z(&spec), NULL, &room, err);
+
+	if (rc == MR_OK)
+		rc = room->driver->add_agent(room, &operator, err);
+	room_free(room);
+	return rc == MR_EXISTS ? MR_OK : rc;
+}
+
+static enum mr_rc
+check_options(const struct mr_init_options *o, struct mr_error *err)
+{
+	if (o->sync && strcmp(o->sync, "full") != 0 && strcmp(o->sync, "fast") != 0 && strcmp(o->sync, "none") != 0) {
+		(void)mr_fail(err, MR_REFUSED, "no way to sync is called '%.40s'", o->sync);
+		return mr_hint(err, "use 'full', 'fast', or 'none' for a room whose mail may be lost at a power cut");
+	}
+	if (o->name && check_component(o->name, err) != MR_OK)
+		return mr_wrap(err, "name of the room");
+	return MR_OK;
+}
+
+static enum mr_rc
+open_own_folder(struct making *m, struct mr_error *err)
+{
+	struct stat st;
+
+	if (dir_make(AT_FDCWD, m->path, m->dir_mode, true, &m->fd, err) != MR_OK)
+		return mr_wrap(err, "make a room in '%s'", m->home);
+	if (sys_stat_fd(m->fd, &st) < 0)
+		return mr_fail_errno(err, "cannot look at '%s'", m->path);
+	if (st.st_uid != geteuid()) {
+		(void)mr_fail(err, MR_REFUSED, "'%s' belongs to another user", m->path);
+		return mr_hint(err, "make a room elsewhere: mailroom init FOLDER");
+	}
+	return MR_OK;
+}
+
+/* A room that exists: what a cut off init left undone, or a `git init` since then made necessary. Best
+ * effort: the answer is the same. */
+static void
+complete_room(struct making *m)
+{
+	struct mr_error ignored = { 0 };
+	struct stat st;
+
+	if ((m->fd < 0 && open_own_folder(m, &ignored) != MR_OK) || sys_stat_fd(m->fd, &st) < 0)
+		return;
+	m->dir_mode = st.st_mode & 070 ? 02770 : 0700;
+	m->file_mode = st.st_mode & 070 ? 0660 : 0600;
+	(void)guard_from_git(m, &ignored);
+	(void)ensure_operator(m, &ignored);
+}
+
+/* ---- What an init that was cut off leaves ---- */
+
+struct stranger {
+	const char *ours; /* names with a space around each */
+	char name[64];    /* the first that is not among them; or "" */
+};
+
+static bool
+note_stranger(void *ctx, const struct dir_entry *entry)
+{
+	struct stranger *s = ctx;
+	struct mr_str name = str_of(entry->name);
+	mr_auto(buf_done) struct buf spaced = BUF_INIT;
+
+	buf_addf(&spaced, " %s ", entry->name);
+	if (strstr(s->ours, buf_z(&spaced)) || (str_starts(name, "mr-") && str_ends(name, ".tmp"))) /* stage.c's */
+		return true;
+	(void)snprintf(s->name, sizeof(s->name), "%.60s", entry->name);
+	return false;
+}
+
+/* A folder .mailroom without `room` may be our own half-made one. What came with a clone or an archive is not: with
+ * `room` in it, its agents, groups and types would be those of a trusted room. */
+static enum mr_rc
+check_half_made(const struct making *m, struct mr_error *err)
+{
+	static const struct {
+		const char *folder, *ours;
+	} parts[] = {
+		{ ".", " .gitignore .git agents dead spool keys holds records reserve " },
+		{ "agents", " .lock " },
+		{ "dead", " tmp new cur " },
+		{ "dead/new", "" },
+		{ "dead/cur", "" },
+		{ "spool", "" },
+		{ "keys", "" },
+		{ "holds", "" },
+		{ "records", "" },
+	};
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		mr_auto(sys_close_fd) int fd = -1;
+		struct stranger s = { .ours = parts[i].ours };
+		enum mr_rc rc = dir_open(m->fd, parts[i].folder, &fd, err);
+
+		if (rc == MR_OK)
+			rc = dir_each(fd, note_stranger, &s, err);
+		if (rc != MR_OK && rc != MR_NOTFOUND)
+			return rc;
+		if (!s.name[0])
+			continue;
+		(void)mr_fail(
+		    err, MR_REFUSED, "'%s' is no room, but has '%s/%s' in it", m->path, parts[i].folder, s.name);
+		return mr_hint(err, "it came from elsewhere: look at it, move it away, then run mailroom init again");
+	}
+	*err = (struct mr_error){ 0 };
+	return MR_OK;
+}
+
+enum mr_rc
+room_give_identity(const char *path, char ret[ROOM_IDENTITY_LEN + 1], struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int fd = -1, agents = -1, lock = -1;
+	mr_auto(buf_done) struct buf old = BUF_INIT, text = BUF_INIT;
+	mr_auto(record_done) struct record lines = { 0 };
+	char identity[ROOM_IDENTITY_LEN + 1];
+	struct stat st;
+
+	if (dir_open(AT_FDCWD, path, &fd, err) != MR_OK || dir_open(fd, "agents", &agents, err) != MR_OK ||
+	    lock_take(agents, ".lock", 0600, LOCK_WAIT_MS, &lock, err) != MR_OK ||
+	    file_read(fd, "room", ROOM_FILE_MAX, &old, err) != MR_OK ||
+	    record_parse(buf_str(&old), &lines, err) != MR_OK)
+		return err->code;
+	if (sys_stat(fd, "room", &st) < 0)
+		return mr_fail_errno(err, "cannot look at '%s/room'", path);
+	if (st.st_uid != geteuid()) {
+		(void)mr_fail(err, MR_REFUSED,
+		    "the room has no identity yet, and only its owner (uid %ld) can give it one", (long)st.st_uid);
+		return mr_hint(err, "let the owner run: mailroom trust '%.160s'", path);
+	}
+	random_hex(identity, ROOM_IDENTITY_LEN);
+	for (size_t i = 0; i < lines.n; i++)
+		if (!ascii_caseeq(lines.lines[i].name, "Identity") &&
+		    header_add(&text, lines.lines[i].name, str_of(lines.lines[i].value), err) != MR_OK)
+			return err->code;
+	buf_addf(&text, "Identity: %s\n", identity);
+	if (!buf_ok(&text))
+		return mr_nomem(err);
+	if (file_replace(fd, "room", buf_str(&text), st.st_mode & 0777, err) != MR_OK)
+		return err->code;
+	memcpy(ret, identity, sizeof(identity));
+	return MR_OK;
+}
+
+static enum mr_rc
+make_room(struct making *m, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf name = BUF_INIT;
+
+	if (m->options->name)
+		buf_adds(&name, m->options->name);
+	else
+		name_from_folder(m->home, &name);
+	if (!buf_ok(&name))
+		return mr_nomem(err);
+	if (check_half_made(m, err) != MR_OK)
+		return path_has_room(m->path) ? MR_EXISTS : err->code; /* another init was quicker */
+	if (guard_from_git(m, err) != MR_OK || make_folders(m, err) != MR_OK)
+		return err->code;
+	return publish_room(m, buf_z(&name), err);
+}
+
+enum mr_rc
+mr_room_init(
+    const char *where, const char *cwd, const struct mr_init_options *options, char **ret_path, struct mr_error *err)
+{
+	static const struct mr_init_options plain = { 0 };
+	mr_auto(making_done) struct making m = { .fd = -1, .options = options ? options : &plain };
+
+	m.dir_mode = m.options->share_group ? 02770 : 0700;
+	m.file_mode = m.options->share_group ? 0660 : 0600;
+	if (check_options(m.options, err) != MR_OK || choose_place(&m, where, cwd, err) != MR_OK)
+		return err->code;
+	bool there = path_has_room(m.path);
+
+	if (!there && open_own_folder(&m, err) != MR_OK)
+		return err->code;
+	enum mr_rc rc = there ? MR_EXISTS : make_room(&m, err);
+
+	if (rc == MR_EXISTS) {
+		complete_room(&m);
+		(void)mr_fail(err, MR_EXISTS, "there is a room in '%s' already", m.home);
+		(void)mr_hint(err, "use it as it is; 'mailroom where' tells which room is used and why");
+	} else if (rc == MR_OK) {
+		rc = ensure_operator(&m, err);
+	}
+	if (rc == MR_OK || rc == MR_EXISTS) {
+		*ret_path = m.path;
+		m.path = NULL;
+	}
+	return rc;
+}

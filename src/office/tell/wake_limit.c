@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * wake_limit.c - how often mail from one to another in a thread has woken somebody lately: one small record of the
+ * room, a line for each,
+ *
+ *	<sha256 of the thread> <+ or -: was the operator told> <unix ms> ...
+ *
+ * changed under its lock. What is older than a day goes with the next change. In the rooms of other programs nothing of
+ * ours may be left: there it is a file in the state folder.
+ */
+#include "office/tell/wake.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/id.h"
+#include "base/sys.h"
+#include "office/who/who.h"
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#define WAKES_NAME "threads"
+#define WAKES_MAX ((size_t)4 << 20)
+#define DAY_MS ((int64_t)24 * 3600 * 1000)
+#define LOCK_WAIT_MS 3000
+
+/* ---- As text ---- */
+
+void
+wakes_done(struct wakes *w)
+{
+	free(w->v);
+	*w = (struct wakes){ 0 };
+}
+
+static struct wake_thread *
+add_thread(struct wakes *w)
+{
+	if (w->n == w->cap) {
+		size_t cap = w->cap ? 2 * w->cap : 16;
+		struct wake_thread *v = reallocarray(w->v, cap, sizeof *v);
+
+		if (!v)
+			return NULL;
+		w->v = v;
+		w->cap = cap;
+	}
+	w->v[w->n] = (struct wake_thread){ 0 };
+	return &w->v[w->n++];
+}
+
+static bool
+next_word(struct mr_str *rest, struct mr_str *ret)
+{
+	size_t n = 0;
+
+	while (rest->len > 0 && *rest->ptr == ' ') {
+		rest->ptr++;
+		rest->len--;
+	}
+	while (n < rest->len && rest->ptr[n] != ' ')
+		n++;
+	*ret = (struct mr_str){ rest->ptr, n };
+	rest->ptr += n;
+	rest->len -= n;
+	return n > 0;
+}
+
+static void
+parse_line(struct mr_str line, struct wakes *w)
+{
+	struct mr_str hash, told, word;
+	struct wake_thread *t;
+	uint64_t ms;
+
+	if (!next_word(&line, &hash) || hash.len != 64 || !next_word(&line, &told) || !(t = add_thread(w)))
+		return;
+	memcpy(t->hash, hash.ptr, 64);
+	t->told = told.ptr[0] == '+';
+	while (t->n < WAKE_LIMIT_MAX && next_word(&line, &word) && str_to_u64(word, &ms) && ms <= INT64_MAX)
+		t->at_ms[t->n++] = (int64_t)ms;
+}
+
+static void
+parse(struct mr_str text, struct wakes *w)
+{
+	while (text.len > 0) {
+		const char *lf = memchr(text.ptr, '\n', text.len);
+		size_t len = lf ? (size_t)(lf - text.ptr) : text.len, step = lf ? len + 1 : len;
+
+		parse_line((struct mr_str){ text.ptr, len }, w);
+		text.ptr += step;
+		text.len -= step;
+	}
+}
+
+static void
+format(const struct wakes *w, int64_t now_ms, struct buf *out)
+{
+	for (size_t i = 0; i < w->n; i++) {
+		const struct wake_thread *t = &w->v[i];
+
+		if (t->n == 0 || t->at_ms[t->n - 1] < now_ms - DAY_MS)
+			continue;
+		buf_addf(out, "%s %c", t->hash, t->told ? '+' : '-');
+		for (size_t k = 0; k < t->n; k++)
+			buf_addf(out, " %" PRId64, t->at_ms[k]);
+		buf_addc(out, '\n');
+	}
+}
+
+/* ---- Keys ---- */
+
+#define AUTO "auto\n" /* before the key of what programs write */
+
+/* Answers of programs to programs have no end. */
+static bool
+is_automatic(const struct mr_message *msg)
+{
+	const char *how = mr_message_header(msg, "Auto-Submitted");
+
+	return (how && !ascii_caseeq(how, "no")) || ascii_caseeq(msg->type, "notice");
+}
+
+void
+wake_thread_key(const struct mr_room *room, const struct mr_message *msg, const char *agent, struct buf *out)
+{
+	bool swap = strcmp(msg->from, agent) > 0;
+
+	if ((room->driver->abilities & ROOM_THREADS) && *msg->thread)
+		buf_addf(out, "thread\n%s", msg->thread);
+	else
+		buf_addf(out, "pair\n%s\n%s", swap ? agent : msg->from, swap ? msg->from : agent);
+}
+
+void
+wake_key(const struct mr_room *room, const struct mr_message *msg, const char *agent, struct buf *out)
+{
+	if (is_automatic(msg))
+		buf_adds(out, AUTO);
+	wake_thread_key(room, msg, agent, out);
+	buf_addf(out, "\n%s\n%s", msg->from, agent);
+}
+
+void
+wake_nudge_key(const char *from, const char *agent, struct buf *out)
+{
+	buf_addf(out, "nudge\n%s\n%s", from, agent);
+}
+
+static struct wake_thread *
+find(const struct wakes *w, const char *key)
+{
+	char hash[65];
+
+	sha256_hex(str_of(key), hash);
+	for (size_t i = 0; i < w->n; i++)
+		if (strcmp(w->v[i].hash, hash) == 0)
+			return &w->v[i];
+	return NULL;
+}
+
+bool
+wakes_told(const struct wakes *w, const char *thread)
+{
+	const struct wake_thread *t = find(w, thread);
+
+	return t && t->told;
+}
+
+/* Of the time after the last wake: the mail wakes when it is over, and a loop goes on at that pace at most. A clock
+ * that was set back keeps nobody asleep. */
+int64_t
+wakes_until(const struct wakes *w, const char *key)
+{
+	const struct wake_thread *t = find(w, key);
+
+	if (!t || t->n == 0)
+		return 0;
+	if (str_starts(str_of(key), AUTO))
+		return WAKE_NEVER;
+	int64_t now_ms = clock_now_ms(), last = t->at_ms[t->n - 1], until = last + w->rule.window_ms;
+
+	if (t->n < w->rule.limit || last - t->at_ms[t->n - w->rule.limit] >= w->rule.window_ms)
+		return 0;
+	return last <= now_ms && now_ms < until ? until : 0;
+}
+
+bool
+wake_rule_parse(const char *line, struct wake_rule *ret)
+{
+	const char *slash = line ? strchr(line, '/') : NULL;
+	uint64_t n = 0;
+	int64_t ms = 0;
+
+	*ret = (struct wake_rule){ WAKE_LIMIT, WAKE_WINDOW_MS };
+	if (!line)
+		return true;
+	if (!slash || !str_to_u64((struct mr_str){ line, (size_t)(slash - line) }, &n) || n < 1 || n > WAKE_LIMIT_MAX ||
+	    !duration_parse(str_of(slash + 1), &ms) || ms < 1000 || ms > DAY_MS)
+		return false;
+	*ret = (struct wake_rule){ (size_t)n, ms };
+	return true;
+}
+
+/* ---- Where it is kept ---- */
+
+static bool
+has_records(const struct mr_room *room)
+{
+	return room->driver->record_get && room->driver->record_change;
+}
+
+static enum mr_rc
+open_state(const struct mr_room *room, int *ret_fd, char ret_name[65], struct mr_error *err)
+{
+	if (!room->state_dir)
+		return mr_fail(err, MR_NOTFOUND, "there is no folder for what mailroom remembers");
+	sha256_hex(str_of(room->spec), ret_name);
+	return dir_below(room->state_dir, WAKES, true, false, ret_fd, err);
+}
+
+void
+wakes_load(struct mr_room *room, struct wakes *ret)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	mr_auto(sys_close_fd) int fd = -1;
+	struct mr_error ignored = { 0 };
+	char name[65];
+
+	if (has_records(room))
+		(void)room->driver->record_get(room, WAKES, "", WAKES_NAME, &text, &ignored);
+	else if (open_state(room, &fd, name, &ignored) == MR_OK)
+		(void)file_read(fd, name, WAKES_MAX, &text, &ignored);
+	(void)wake_rule_parse(mr_room_setting(room, "Wake-Limit"), &ret->rule);
+	parse(buf_str(&text), ret);
+}
+
+typedef enum mr_rc edit_fn(void *ctx, bool exists, struct buf *text, struct mr_error *err);
+
+static enum mr_rc
+change(struct mr_room *room, edit_fn *edit, void *ctx, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	mr_auto(sys_close_fd) int fd = -1;
+	mr_auto(sys_close_fd) int lock = -1;
+	char name[65];
+
+	if (has_records(room))
+		return room->driver->record_change(room, WAKES, "", WAKES_NAME, edit, ctx, err);
+	if (open_state(room, &fd, name, err) != MR_OK ||
+	    lock_take(fd, ".lock", 0600, LOCK_WAIT_MS, &lock, err) != MR_OK)
+		return err->code;
+	struct mr_error ignored = { 0 };
+	bool exists = file_read(fd, name, WAKES_MAX, &text, &ignored) == MR_OK;
+	enum mr_rc rc = edit(ctx, exists, &text, err);
+
+	return rc == MR_OK ? file_replace(fd, name, buf_str(&text), 0600, err) : rc;
+}
+
+/* ---- Changes ---- */
+
+struct changing {
+	const struct mr_names *keys;
+	size_t limit;
+	bool told; /* else: woken */
+};
+
+static void
+note_wake(struct wake_thread *t, size_t limit, int64_t now_ms)
+{
+	if (t->n >= limit) {
+		memmove(t->at_ms, t->at_ms + (t->n - limit + 1), (limit - 1) * sizeof t->at_ms[0]);
+		t->n = limit - 1;
+	}
+	t->at_ms[t->n++] = now_ms;
+}
+
+static enum mr_rc
+edit_threads(void *ctx, bool exists, struct buf *text, struct mr_error *err)
+{
+	const struct changing *c = ctx;
+	mr_auto(wakes_done) struct wakes w = { 0 };
+	int64_t now_ms = clock_now_ms();
+
+	(void)exists;
+	parse(buf_str(text), &w);
+	for (size_t i = 0; i < c->keys->n; i++) {
+		struct wake_thread *t = find(&w, c->keys->v[i]);
+
+		if (!t && (t = add_thread(&w)))
+			sha256_hex(str_of(c->keys->v[i]), t->hash);
+		if (!t)
+			return mr_nomem(err);
+		t->told = t->told || c->told;
+		note_wake(t, c->limit, now_ms); /* of a thread that was told of: when */
+	}
+	buf_clear(text);
+	format(&w, now_ms, text);
+	return text->failed ? mr_nomem(err) : MR_OK;
+}
+
+enum mr_rc
+wakes_count(struct mr_room *room, const struct mr_names *keys, struct mr_error *err)
+{
+	struct wake_rule rule;
+
+	(void)wake_rule_parse(mr_room_setting(room, "Wake-Limit"), &rule);
+	struct changing c = { .keys = keys, .limit = rule.limit };
+
+	return keys->n > 0 ? change(room, edit_threads, &c, err) : MR_OK;
+}
+
+enum mr_rc
+wakes_note_told(struct mr_room *room, const char *key, struct mr_error *err)
+{
+	mr_auto(mr_names_done) struct mr_names keys = { 0 };
+	struct changing c = { .keys = &keys, .limit = 1, .told = true };
+
+	return names_add(&keys, str_of(key)) ? change(room, edit_threads, &c, err) : mr_nomem(err);
+}

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT */
+/* agent.c - the agents of a room: list, presence by evidence, names and near names, what is in a mailbox. */
+#include "base/clock.h"
+#include "base/format.h"
+#include "base/id.h"
+#include "base/process.h"
+#include "base/text.h"
+#include "message/address.h"
+#include "office/office.h"
+#include "office/who/who.h"
+
+void
+mr_agent_done(struct mr_agent *agent)
+{
+	if (!agent)
+		return;
+	arena_free(agent->own);
+	*agent = (struct mr_agent){ 0 };
+}
+
+bool
+agent_has_life(const struct mr_agent *agent)
+{
+	return agent->life > 0 && (agent->started_ms == 0 || agent->started_ms >= agent->created_ms);
+}
+
+enum mr_presence
+mr_agent_presence(const struct mr_agent *agent)
+{
+	if (!agent_has_life(agent))
+		return MR_GONE;
+	/* Another machine's processes cannot be judged from here, its boot id least of all. Nor can those of another
+	 * pid namespace: a name is never free because its process cannot be seen. */
+	if (agent->process.pid == 0 || (agent->host && agent->host[0] && strcmp(agent->host, host_name()) != 0))
+		return MR_UNKNOWN;
+	switch (process_state(&agent->process)) {
+	case PROCESS_ALIVE:
+		return agent->session && thread_is_unloaded(agent->session, &agent->process) ? MR_GONE : MR_LIVE;
+	case PROCESS_DEAD:
+		return MR_GONE;
+	case PROCESS_UNKNOWN:
+		break;
+	}
+	return MR_UNKNOWN;
+}
+
+enum mr_rc
+mr_each_agent(struct mr_room *room, mr_agent_fn *fn, void *ctx, struct mr_error *err)
+{
+	if (!room->driver->each_agent)
+		return office_lacks(room, "list of agents", err);
+	return room->driver->each_agent(room, fn, ctx, err);
+}
+
+/* ---- Names ---- */
+
+static bool
+is_operator(struct mr_str name)
+{
+	static const char *const names[] = { OPERATOR, "human", "overseer", "@overseer", "@human" };
+
+	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+		if (str_caseeq(name, str_of(names[i])))
+			return true;
+	return false;
+}
+
+bool
+agent_is_operator(const char *name)
+{
+	return is_operator(str_of(name));
+}
+
+enum mr_rc
+agent_local_name(const struct mr_room *room, const char *address, char *ret, struct mr_error *err)
+{
+	struct mr_str agent = str_of(address), at = { 0 };
+
+	if (address[0] != '@')
+		address_split(str_of(address), &agent, &at);
+	if (at.len > 0 && !str_eq(at, str_of(room->name))) {
+		(void)mr_fail(err, MR_REFUSED, "'%.100s' is an agent of another room", address);
+		return mr_hint(err, "this room is '%s'; name another one with --room", room->name);
+	}
+	return address_normal(is_operator(agent) ? STR(OPERATOR) : agent, ret, err);
+}
+
+enum mr_rc
+agent_spelled(struct mr_room *room, const char *given, char ret[MR_ADDRESS_MAX + 1], struct mr_error *err)
+{
+	if (room->driver->spell)
+		return room->driver->spell(room, given, ret, err);
+	return office_has_lives(room) ? agent_local_name(room, given, ret, err)
+				      : address_normal(str_of(given), ret, err);
+}
+
+enum mr_rc
+agent_exists(struct mr_room *room, const char *name, struct mr_error *err)
+{
+	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
+
+	if (room->driver->has_agent)
+		return room->driver->has_agent(room, name, err);
+	return room->driver->find_agent ? room->driver->find_agent(room, name, &agent, err) : MR_OK;
+}
+
+enum mr_rc
+mr_agent_get(struct mr_room *room, const char *name, struct mr_agent *ret, struct mr_error *err)
+{
+	char local[MR_ADDRESS_MAX + 1];
+	enum mr_rc rc;
+
+	if (!room->driver->find_agent)
+		return office_lacks(room, "registered agents", err);
+	rc = agent_spelled(room, name, local, err);
+	if (rc != MR_OK)
+		return rc;
+	rc = room->driver->find_agent(room, local, ret, err);
+	return rc == MR_NOTFOUND ? agent_unknown(room, local, err) : rc;
+}
+
+#define NEAR_MAX 3
+#define NEAR_DISTANCE 3 /* "witnes" and "witness2", not every four-letter name */
+
+struct near { /* the nearest few names seen so far, nearest first; the last place is for the one that drops
+		 out */
+	const char *wanted;
+	struct {
+		char name[MR_ADDRESS_MAX + 1];
+		size_t distance;
+	} v[NEAR_MAX + 1];
+	size_t n;
+};
+
+static bool
+keep_if_near(void *ctx, const struct mr_agent *agent)
+{
+	struct near *near = ctx;
+	size_t half = strlen(near->wanted) / 2;
+	size_t limit = half < NEAR_DISTANCE ? half : NEAR_DISTANCE;
+	size_t distance = edit_distance(near->wanted, agent->name, limit), at = near->n;
+
+	if (distance > limit)
+		return true;
+	for (; at > 0 && near->v[at - 1].distance > distance; at--)
+		near->v[at] = near->v[at - 1];
+	memcpy(near->v[at].name, agent->name, sizeof near->v[at].name);
+	near->v[at].distance = distance;
+	if (near->n < NEAR_MAX)
+		near->n++;
+	return true;
+}
+
+enum mr_rc
+agent_unknown(struct mr_room *room, const char *name, struct mr_error *err)
+{
+	struct near near = { .wanted = name };
+	struct mr_error ignored = { 0 };
+	mr_auto(buf_done) struct buf list = BUF_INIT;
+
+	if (room->driver->each_agent)
+		(void)room->driver->each_agent(room, keep_if_near, &near, &ignored);
+	for (size_t i = 0; i < near.n; i++)
+		format_addf(&list, "%s'%s'", i ? ", " : "", near.v[i].name);
+	(void)mr_fail(err, MR_NOTFOUND, "no agent '%.160s' in room '%s'", name, room->name);
+	if (!(room->driver->abilities & ROOM_REGISTER))
+		return near.n ? mr_hint(err, "near names: %s", buf_z(&list)) : mr_hint(err, "mailroom who lists them");
+	return near.n ? mr_hint(err, "near names: %s; or register it: mailroom register %.80s", buf_z(&list), name)
+		      : mr_hint(err, "register it: mailroom register %.160s", name);
+}
+
+void
+agent_describe_life(const struct mr_agent *agent, struct buf *out)
+{
+	char since[24];
+
+	buf_addf(out, "life %u", agent->life);
+	if (agent->session[0])
+		format_addf(out, ", session '%.60s'", agent->session);
+	if (agent->process.pid)
+		buf_addf(out, ", process %lld%s", (long long)agent->process.pid,
+		    process_is_elsewhere(&agent->process) ? " of another pid namespace" : "");
+	if (agent->host[0] && strcmp(agent->host, host_name()) != 0)
+		format_addf(out, " on '%.40s'", agent->host);
+	if (agent->worktree[0])
+		format_addf(out, ", in '%.80s'", agent->worktree);
+	if (agent->started_ms > 0 && agent->started_ms <= clock_now_ms()) {
+		duration_text(clock_now_ms() - agent->started_ms, since);
+		buf_addf(out, ", since %s", since);
+	}
+}
+
+/* ---- What is in a mailbox ---- */
+
+static bool
+count_one(void *ctx, const struct mr_message *msg)
+{
+	struct mr_counts *counts = ctx;
+	int64_t at = id_time_ms(msg->id); /* names alone carry no date */
+
+	if (msg->folder == MR_HELD) {
+		counts->held++;
+	} else if (msg->flags & MR_SEEN) {
+		counts->seen++;
+	} else {
+		counts->unread++;
+		if (counts->oldest_unread_ms == 0 || at < counts->oldest_unread_ms)
+			counts->oldest_unread_ms = at;
+	}
+	return true;
+}
+
+static bool
+count_urgent(void *ctx, const struct mr_message *msg)
+{
+	struct mr_counts *counts = ctx;
+
+	if (msg->priority == MR_URGENT)
+		counts->urgent++;
+	return true;
+}
+
+enum mr_rc
+mr_count(struct mr_room *room, const char *agent, struct mr_counts *ret, struct mr_error *err)
+{
+	struct mr_counts counts = { 0 };
+	struct scan_request names = { .folders = MR_INBOX | MR_HELD, .depth = SCAN_NAMES };
+	struct scan_request headers = { .folders = MR_INBOX, .depth = SCAN_HEADERS, .unread_only = true };
+
+	scan_sweep(room, agent); /* what a dead holder had is unread again, and an operator must see that */
+	enum mr_rc rc = office_scan(room, agent, &names, count_one, &counts, err);
+
+	if (rc == MR_OK && counts.unread > 0 && (room->driver->abilities & ROOM_PRIORITIES))
+		rc = office_scan(room, agent, &headers, count_urgent, &counts, err);
+	if (rc == MR_OK)
+		*ret = counts;
+	return rc;
+}
+
+enum mr_rc
+agent_unread(struct mr_room *room, const char *name, size_t *ret, struct mr_error *err)
+{
+	struct mr_counts counts = { 0 };
+	struct scan_request names = { .folders = MR_INBOX, .depth = SCAN_NAMES, .unread_only = true };
+	enum mr_rc rc = office_scan(room, name, &names, count_one, &counts, err);
+
+	if (rc == MR_OK)
+		*ret = counts.unread;
+	return rc;
+}

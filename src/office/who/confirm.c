@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * confirm.c - was mail that a command showed also seen? In a harness the text goes into the result of a tool, and that
+ * is thrown away when the user interrupts the call, cut short by `| head`, or replaced by a preview. The hooks of the
+ * session get the result as the model gets it. So a command of a session with such hooks notes in the session's binding
+ * what it is about to consume, and a hook looks whether the ids are in what the model got:
+ *
+ *	unread --note, consume--> noted --its id is in a result--> read, for good
+ *	                            |--the call or the turn is over--> unread again, once
+ *
+ * Noted first, consumed then; brought back first, forgotten then: a kill at any point shows mail twice and never loses
+ * it. What was brought back once and consumed again counts as read, or `drain | jq .subject` would never come to an
+ *end.
+ */
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/sys.h"
+#include "office/tell/inject.h"
+#include "office/who/who.h"
+#include <fcntl.h>
+
+#define NOTED_MAX 8000 /* bytes of ids in a binding: the oldest are forgotten first */
+#define FOLDER "tool-hooks"
+#define KNOWN_MS ((int64_t)7 * 24 * 3600 * 1000)
+#define RETURNED '-' /* behind an id */
+
+/* The binding of the very life that acts. */
+static bool
+load(struct mr_room *room, const struct mr_self *self, struct binding *ret)
+{
+	mr_auto(binding_done) struct binding b = { 0 };
+	struct mr_error ignored = { 0 };
+
+	if (!room->state_dir || !self->session[0] ||
+	    session_load(room->state_dir, self->session, room->spec, &b, &ignored) != MR_OK ||
+	    strcmp(b.agent, self->agent) != 0 || b.life != self->life)
+		return false;
+	*ret = b;
+	b = (struct binding){ 0 };
+	return true;
+}
+
+static void
+save(struct mr_room *room, struct binding *b, struct buf *noted)
+{
+	struct mr_error ignored = { 0 };
+	struct mr_str text = buf_str(noted);
+
+	while (text.len > NOTED_MAX) {
+		const char *space = memchr(text.ptr, ' ', text.len);
+		size_t step = space ? (size_t)(space - text.ptr) + 1 : text.len;
+
+		text = (struct mr_str){ text.ptr + step, text.len - step };
+	}
+	free(b->noted);
+	b->noted = strndup(text.ptr ? text.ptr : "", text.len);
+	b->lists = true;
+	if (b->noted)
+		(void)session_save(room->state_dir, room->spec, b, &ignored);
+}
+
+bool
+confirm_is_due(const char *noted)
+{
+	for (const char *at = noted ? noted : ""; *at; at += strspn(at, " ")) {
+		at += strcspn(at, " ");
+		if (at[-1] != RETURNED)
+			return true;
+	}
+	return false;
+}
+
+void
+confirm_note(struct mr_room *room, const struct mr_self *self, const struct hold *shown, size_t n)
+{
+	mr_auto(binding_done) struct binding b = { 0 };
+	mr_auto(buf_done) struct buf noted = BUF_INIT;
+
+	if (!self->hooked || n == 0)
+		return;
+	mr_auto(sys_close_fd) int lock = session_lock(room->state_dir);
+
+	if (lock < 0 || !load(room, self, &b))
+		return;
+	buf_adds(&noted, b.noted ? b.noted : "");
+	for (size_t i = 0; i < n; i++)
+		if (!strstr(buf_z(&noted), shown[i].id)) /* noted already, or brought back before */
+			buf_addf(&noted, "%s%s", noted.len > 0 ? " " : "", shown[i].id);
+	if (buf_ok(&noted) && strcmp(buf_z(&noted), b.noted ? b.noted : "") != 0)
+		save(room, &b, &noted);
+}
+
+/* Told of again, too. */
+static void
+forget_announced(struct mr_room *room, const struct mr_self *self, const struct mr_names *ids)
+{
+	struct announced told = { 0 };
+	struct mr_error ignored = { 0 };
+	size_t n = 0;
+
+	announced_load(room, self, &told);
+	for (size_t i = 0; i < told.n; i++)
+		if (!names_has(ids, told.v[i].id))
+			told.v[n++] = told.v[i];
+	bool changed = n != told.n;
+
+	told.n = n;
+	if (changed)
+		(void)announced_save(room, self, &told, &ignored);
+	announced_done(&told);
+}
+
+static void
+bring_back(struct mr_room *room, const struct mr_self *self, const struct mr_names *ids)
+{
+	struct mr_error ignored = { 0 };
+
+	for (size_t i = 0; i < ids->n; i++) {
+		(void)room->driver->mark(
+		    room, self->agent, ids->v[i], 0, MR_SEEN, &ignored); /* purged meanwhile: gone */
+		(void)room->driver->move(room, self->agent, ids->v[i], MR_INBOX, &ignored);
+	}
+	(void)office_flush(room, &ignored);
+	forget_announced(room, self, ids);
+}
+
+/* What stays noted, and what is to come back. False: out of memory. */
+static bool
+judge(const char *noted, struct mr_str seen, bool over, struct buf *rest, struct mr_names *back)
+{
+	for (const char *at = noted; *at; at += strspn(at, " ")) {
+		size_t len = strcspn(at, " ");
+		bool returned = at[len - 1] == RETURNED;
+		struct mr_str id = { at, returned ? len - 1 : len };
+
+		at += len;
+		if (seen.len > 0 && memmem(seen.ptr, seen.len, id.ptr, id.len))
+			continue;
+		if (over && !returned && !names_add(back, id))
+			return false;
+		buf_addf(rest, "%s%.*s%s", rest->len > 0 ? " " : "", (int)id.len, id.ptr, returned || over ? "-" : "");
+	}
+	return buf_ok(rest);
+}
+
+void
+mr_confirm(struct mr_room *room, const struct mr_self *self, const char *seen, size_t seen_len, bool over)
+{
+	mr_auto(binding_done) struct binding b = { 0 };
+	mr_auto(mr_names_done) struct mr_names back = { 0 };
+	mr_auto(buf_done) struct buf rest = BUF_INIT;
+
+	if (!self->unconfirmed || !room->driver->mark || !room->driver->move)
+		return;
+	mr_auto(sys_close_fd) int lock = session_lock(room->state_dir);
+
+	if (lock < 0 || !load(room, self, &b) || !b.noted ||
+	    !judge(b.noted, (struct mr_str){ seen, seen_len }, over, &rest, &back))
+		return;
+	if (back.n > 0)
+		bring_back(room, self, &back);
+	if (strcmp(buf_z(&rest), b.noted) != 0)
+		save(room, &b, &rest);
+}
+
+/* ---- Does this session have such hooks? ---- */
+
+/* That a hook runs after tools is known when one has run; for the first call of a session, when one ran in another. */
+static bool
+harness_is_known(const char *state_dir, const char *harness, bool says)
+{
+	mr_auto(sys_close_fd) int folder = -1;
+	struct mr_error ignored = { 0 };
+	struct stat st;
+
+	if (dir_below(state_dir, FOLDER, says, true, &folder, &ignored) != MR_OK)
+		return says;
+	if (says) {
+		(void)file_replace(folder, harness, (struct mr_str){ 0 }, 0600, &ignored);
+		return true;
+	}
+	return sys_stat(folder, harness, &st) == 0 && clock_now_ms() - (int64_t)st.st_mtim.tv_sec * 1000 < KNOWN_MS;
+}
+
+void
+mr_confirm_begin(struct mr_room *room, const struct mr_self *self, const char *harness, bool after_tool)
+{
+	mr_auto(binding_done) struct binding b = { 0 };
+	mr_auto(buf_done) struct buf noted = BUF_INIT;
+
+	if (self->hooked || !self->bound || !room->state_dir || !office_has_lives(room) || !room->driver->move ||
+	    !harness_is_known(room->state_dir, harness, after_tool))
+		return;
+	mr_auto(sys_close_fd) int lock = session_lock(room->state_dir);
+
+	if (lock < 0 || !load(room, self, &b) || b.hooked)
+		return;
+	b.hooked = true;
+	buf_adds(&noted, b.noted ? b.noted : "");
+	if (buf_ok(&noted))
+		save(room, &b, &noted);
+}
