@@ -27,8 +27,7 @@
 
 /*
  * On btrfs there is none. It keeps space for removals by itself, and what is removed there gives nothing back before
- * the next commit. And with a reserve on it 2 to 4 of 30 to 40 power cuts let a carried message arrive twice, without
- * one none of 30: why is not known.
+ * the next commit. (The files also made the two names after a power cut, see queue_settle.c, more frequent.)
  */
 
 #define RESERVE "reserve"
