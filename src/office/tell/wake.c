@@ -187,9 +187,12 @@ limited_until(struct wake_look *l, const char *agent, const char *id, struct mr_
 	mr_auto(buf_done) struct buf key = BUF_INIT;
 	struct mr_error ignored = { 0 };
 
+	wakes_load(l->room, &l->wakes);
+	if (l->wakes.n ==
+	    0) /* nobody was woken lately; in the rooms of other programs a fetch reads the whole mailbox */
+		return 0;
 	if (l->room->driver->fetch(l->room, agent, id, MR_INBOX, SCAN_HEADERS, ret_msg, &ignored) != MR_OK)
 		return 0; /* read already */
-	wakes_load(l->room, &l->wakes);
 	wake_key(l->room, ret_msg, agent, &key);
 	return buf_ok(&key) ? wakes_until(&l->wakes, buf_z(&key)) : 0;
 }
