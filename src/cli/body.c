@@ -85,7 +85,7 @@ cli_body(struct cli *cli, const char *text, const char *file, struct buf *ret)
 		rc = mr_fail(&err, MR_REFUSED, "the body is longer than 16 MiB");
 	if (rc == MR_OK && body.len == 0) {
 		(void)mr_fail(&err, MR_REFUSED, "the body is empty");
-		rc = mr_hint(&err, "give the text on stdin (<<'EOF'), with -m TEXT or with -f FILE");
+		rc = mr_hint(&err, "give the text with -m TEXT, with -f FILE, or on stdin with -f - (<<'EOF')");
 	}
 	if (rc != MR_OK)
 		return cli_fail(cli, &err);
