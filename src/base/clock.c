@@ -203,8 +203,8 @@ mr_duration_parse(const char *text, int64_t *ret_ms, struct mr_error *err)
 {
 	if (duration_parse(str_of(text), ret_ms))
 		return MR_OK;
-	(void)mr_fail(err, MR_REFUSED, "not a duration: '%s'", text);
-	return mr_hint(err, "write a number and a unit: 90s, 30m, 2h, 7d, 1w, or plain seconds");
+	return mr_fail(err, MR_REFUSED,
+	    "not a duration: '%s'\nwrite a number and a unit: 90s, 30m, 2h, 7d, 1w, or plain seconds", text);
 }
 
 enum mr_rc
@@ -218,6 +218,6 @@ mr_time_parse(const char *text, int64_t *ret_ms, struct mr_error *err)
 		*ret_ms = clock_now_ms() - ago_ms;
 		return MR_OK;
 	}
-	(void)mr_fail(err, MR_REFUSED, "not a time: '%s'", text);
-	return mr_hint(err, "write 2026-03-05T10:30:00Z, 2026-03-05, or how long ago: 30m, 2h, 7d");
+	return mr_fail(err, MR_REFUSED,
+	    "not a time: '%s'\nwrite 2026-03-05T10:30:00Z, 2026-03-05, or how long ago: 30m, 2h, 7d", text);
 }

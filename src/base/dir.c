@@ -47,8 +47,7 @@ make_in(int parent_fd, const char *name, mode_t mode, bool durable, int *ret_fd,
 
 	if (sys_mkdir(parent_fd, name, mode) < 0 && errno != EEXIST)
 		return mr_fail_errno(err, "cannot make folder '%s'", name);
-	if (dir_open(parent_fd, name, &fd, err) != MR_OK)
-		return err->code;
+	TRY(dir_open(parent_fd, name, &fd, err));
 	/* Also when another process was faster: it may not have come to its own sync yet. The folder itself first:
 	 * without a journal its first block may be on the disk later than its name, and fsck then takes it for damaged.
 	 */
@@ -270,8 +269,7 @@ dir_each(int dir_fd, dir_fn *fn, void *ctx, struct mr_error *err)
 	mr_auto(sys_close_fd) int fd = -1;
 
 	/* A descriptor of our own: the caller's may be shared with a forked process, position and all. */
-	if (dir_open(dir_fd, ".", &fd, err) != MR_OK)
-		return err->code;
+	TRY(dir_open(dir_fd, ".", &fd, err));
 	return read_entries(fd, fn, ctx, err);
 }
 

@@ -14,7 +14,7 @@ mr_fail(struct mr_error *err, enum mr_rc code, const char *fmt, ...)
 	va_list args;
 
 	va_start(args, fmt);
-	format_print(fresh.message, sizeof(fresh.message), fmt, args);
+	format_lines(fresh.message, sizeof(fresh.message), fresh.hint, sizeof(fresh.hint), fmt, args);
 	va_end(args);
 	*err = fresh;
 	return code;

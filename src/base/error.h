@@ -9,6 +9,11 @@
 
 #include "mailroom.h"
 
+/* What follows a newline in fmt is the hint:
+ *
+ *	return mr_fail(err, MR_NOTFOUND, "no agent '%s'\n"
+ *					 "mailroom who lists them", name);
+ */
 enum mr_rc mr_fail(struct mr_error *err, enum mr_rc code, const char *fmt, ...) MR_PRINTF(3, 4);
 /* Takes errno: ENOSPC and EDQUOT become MR_FULL, ENOMEM MR_NOMEM, all else MR_IO. EROFS, EACCES
  * and EPERM get a hint about sandboxes and ownership unless one is set later. */
@@ -20,5 +25,16 @@ enum mr_rc mr_hint(struct mr_error *err, const char *fmt, ...) MR_PRINTF(2, 3);
 enum mr_rc mr_nomem(struct mr_error *err);
 
 #define mr_auto(fn) __attribute__((cleanup(fn)))
+
+/* Returns from this function unless the call is MR_OK. What this function owns is mr_auto, so it is freed. */
+#define TRY(call)                                                                                                      \
+	do {                                                                                                           \
+		enum mr_rc try_rc_ = (call);                                                                           \
+		if (try_rc_ != MR_OK)                                                                                  \
+			return try_rc_;                                                                                \
+	} while (0)
+
+/* For a call whose reason nobody will read. */
+#define IGNORED (&(struct mr_error){ 0 })
 
 #endif

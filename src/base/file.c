@@ -56,8 +56,7 @@ file_publish(int dir_fd, int tmp_fd, const char *name, struct mr_str bytes, mode
 	if (stage_open(&s, dir_fd, tmp_fd, mode, err) != MR_OK || stage_write(&s, bytes, err) != MR_OK ||
 	    (sync == PUBLISH_FULL && stage_sync(&s, err) != MR_OK))
 		return mr_wrap(err, "cannot write '%s'", name);
-	if (stage_link(&s, dir_fd, name, err) != MR_OK)
-		return err->code;
+	TRY(stage_link(&s, dir_fd, name, err));
 	return sync == PUBLISH_FULL ? make_durable(&s, dir_fd, name, err) : MR_OK;
 }
 

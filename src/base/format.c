@@ -2,6 +2,8 @@
 /* format.c - see format.h. */
 #include "base/format.h"
 
+#include <assert.h>
+
 static bool
 is_word(char c)
 {
@@ -151,28 +153,58 @@ put_char(void *ctx, char c)
 	return true;
 }
 
-void
-format_print(char *ret, size_t size, const char *fmt, va_list args)
+/* Takes the arguments of all of fmt, also when the text had to be cut off. */
+static void
+print_all(char *ret, size_t size, const char *fmt, va_list *args)
 {
 	struct target t = { .ret = ret, .size = size };
 	struct format f = { .rest = fmt };
 	struct format_piece piece;
 	bool whole = true;
-	va_list own;
+	char quote = '\0'; /* that was open where the text was cut off */
 
-	va_copy(own, args); /* a parameter of this type cannot be pointed to everywhere */
-	while (whole && format_next(&f, &own, &piece))
+	while (format_next(&f, args, &piece)) {
+		if (!whole)
+			continue;
 		whole = put_piece(&piece, put_char, &t);
-	va_end(own);
-	if (!whole && piece.quote && t.len > 0) /* what is cut off within quotes must not leave them open */
+		quote = piece.quote;
+	}
+	if (!whole && quote && t.len > 0) /* what is cut off within quotes must not leave them open */
 		t.len--;
 	while (!whole && t.len > 0 && ((unsigned char)ret[t.len - 1] & 0xC0) == 0x80)
 		t.len--;
 	if (!whole && t.len > 0 && (unsigned char)ret[t.len - 1] >= 0xC0)
 		t.len--;
-	if (!whole && piece.quote && t.len + 1 < size)
-		ret[t.len++] = piece.quote;
+	if (!whole && quote && t.len + 1 < size)
+		ret[t.len++] = quote;
 	ret[t.len] = '\0';
+}
+
+void
+format_print(char *ret, size_t size, const char *fmt, va_list args)
+{
+	va_list own;
+
+	va_copy(own, args); /* a parameter of this type cannot be pointed to everywhere */
+	print_all(ret, size, fmt, &own);
+	va_end(own);
+}
+
+void
+format_lines(char *ret, size_t size, char *ret_rest, size_t rest_size, const char *fmt, va_list args)
+{
+	size_t len = strcspn(fmt, "\n");
+	char line[512];
+	va_list own;
+
+	assert(len < sizeof(line));
+	memcpy(line, fmt, len);
+	line[len] = '\0';
+	va_copy(own, args);
+	print_all(ret, size, line, &own);
+	if (fmt[len] == '\n')
+		print_all(ret_rest, rest_size, fmt + len + 1, &own);
+	va_end(own);
 }
 
 static bool

@@ -16,6 +16,10 @@
 
 /* As vsnprintf; what had to be cut off does not end within a UTF-8 character. */
 void format_print(char *ret, size_t size, const char *fmt, va_list args) MR_PRINTF(3, 0);
+/* The first line of the format into ret, what follows its newline into ret_rest. Without a newline ret_rest is left
+ * alone. A newline in an argument is text. */
+void format_lines(char *ret, size_t size, char *ret_rest, size_t rest_size, const char *fmt, va_list args)
+    MR_PRINTF(5, 0);
 
 /* buf_addf of such a sentence, for one that is shown in the end: it is fenced there. */
 void format_addf(struct buf *out, const char *fmt, ...) MR_PRINTF(2, 3);

@@ -85,8 +85,8 @@ fail_to_lock(const char *name, struct mr_error *err)
 {
 	if (errno != EWOULDBLOCK)
 		return mr_fail_errno(err, "cannot lock '%s'", name);
-	(void)mr_fail(err, MR_BUSY, "'%s' is locked by another process", name);
-	return mr_hint(err, "try again in a moment; the lock goes when that process ends");
+	return mr_fail(err, MR_BUSY,
+	    "'%s' is locked by another process\ntry again in a moment; the lock goes when that process ends", name);
 }
 
 enum mr_rc

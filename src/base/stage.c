@@ -102,9 +102,9 @@ copy_to_named(struct staged *s, struct mr_error *err)
 	if (sys_stat_fd(s->fd, &st) < 0)
 		return mr_fail_errno(err, "cannot look at the temporary file");
 	copy.tmp_fd = s->tmp_fd;
-	if (open_named(s->tmp_fd, st.st_mode & 07777, copy.name, &copy.fd, err) != MR_OK ||
-	    copy_bytes(s->fd, copy.fd, err) != MR_OK || stage_sync(&copy, err) != MR_OK)
-		return err->code;
+	TRY(open_named(s->tmp_fd, st.st_mode & 07777, copy.name, &copy.fd, err));
+	TRY(copy_bytes(s->fd, copy.fd, err));
+	TRY(stage_sync(&copy, err));
 	stage_done(s);
 	*s = copy;
 	copy = STAGED_INIT;

@@ -121,10 +121,8 @@ read_time(struct reading *r, struct json_value value, int64_t *ret_ms)
 	struct mr_error ignored = { 0 };
 	const char *text = NULL;
 	int64_t wait_ms;
-	enum mr_rc rc = read_text(r, value, &text, NULL);
 
-	if (rc != MR_OK)
-		return rc;
+	TRY(read_text(r, value, &text, NULL));
 	if (mr_duration_parse(text, &wait_ms, &ignored) == MR_OK) /* first: "30m" is also a time, that long ago */
 		*ret_ms = clock_now_ms() + wait_ms;
 	else if (mr_time_parse(text, ret_ms, &ignored) != MR_OK)
@@ -268,10 +266,10 @@ static const struct member {
 static enum mr_rc
 unknown_member(struct json_value key, struct mr_error *err)
 {
-	(void)mr_fail(
-	    err, MR_REFUSED, "%.*s is no part of a message", (int)(key.raw.len < 60 ? key.raw.len : 60), key.raw.ptr);
-	return mr_hint(err, "there are: to, cc, subject, body, type, fields, headers, priority, thread, reply_to, key, "
-			    "replace_key, by, not_before, hold, force");
+	return mr_fail(err, MR_REFUSED,
+	    "%.*s is no part of a message\n"
+	    "there are: to, cc, subject, body, type, fields, headers, priority, thread, reply_to, key, replace_key, by, not_before, hold, force",
+	    (int)(key.raw.len < 60 ? key.raw.len : 60), key.raw.ptr);
 }
 
 static enum mr_rc
@@ -296,17 +294,16 @@ batch_line(struct mr_str line, struct arena **own, struct mr_draft *ret, struct 
 
 	*ret = (struct mr_draft){ 0 };
 	if (!json_whole(line, &all, &problem) || all.kind != JSON_OBJECT) {
-		(void)mr_fail(err, MR_REFUSED, "the line is no JSON object%s%s", *problem ? ": it " : "", problem);
-		return mr_hint(err, "one message a line: {\"to\": \"bob\", \"body\": \"hi\"}");
+		return mr_fail(err, MR_REFUSED,
+		    "the line is no JSON object%s%s\none message a line: {\"to\": \"bob\", \"body\": \"hi\"}",
+		    *problem ? ": it " : "", problem);
 	}
 	for (size_t at = 0; rc == MR_OK && json_member(all, &at, &key, &value);)
 		rc = read_member(&r, key, value);
 	if (rc != MR_OK)
 		return rc;
-	if (!ret->to || !ret->to[0]) {
-		(void)mr_fail(err, MR_REFUSED, "the message has no recipient");
-		return mr_hint(err, "name at least one agent in \"to\"");
-	}
+	if (!ret->to || !ret->to[0])
+		return mr_fail(err, MR_REFUSED, "the message has no recipient\nname at least one agent in \"to\"");
 	if (ret->fields_n > 0 && !ret->type)
 		return mr_fail(err, MR_REFUSED, "'fields' need a 'type', which says how they are written");
 	return MR_OK;

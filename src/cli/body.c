@@ -20,10 +20,10 @@ read_limited(int fd, const char *what, struct buf *ret, struct mr_error *err)
 			return MR_OK;
 		ret->len += (size_t)got;
 		ret->ptr[ret->len] = '\0';
-		if (ret->len > MR_BODY_MAX) {
-			(void)mr_fail(err, MR_REFUSED, "the body from '%s' is longer than 16 MiB", what);
-			return mr_hint(err, "put it in a file that the recipient can read, and mail the path");
-		}
+		if (ret->len > MR_BODY_MAX)
+			return mr_fail(err, MR_REFUSED,
+			    "the body from '%s' is longer than 16 MiB\nput it in a file that the recipient can read, and mail the path",
+			    what);
 	}
 }
 

@@ -73,8 +73,7 @@ write_output(const char *path, struct mr_str bytes, struct mr_error *err)
 	buf_add(&folder, (struct mr_str){ path, (size_t)(name - path) });
 	if (!buf_ok(&folder))
 		return mr_nomem(err);
-	if (dir_make(AT_FDCWD, buf_z(&folder), 0755, false, &fd, err) != MR_OK)
-		return err->code;
+	TRY(dir_make(AT_FDCWD, buf_z(&folder), 0755, false, &fd, err));
 	return file_replace(fd, name, bytes, 0644, err);
 }
 

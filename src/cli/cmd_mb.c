@@ -39,8 +39,7 @@ call(const struct mb *mb, const char *const *args, struct mr_str input, struct m
 	mr_auto(free_ptr) char *text = NULL;
 	size_t len = 0;
 
-	if (mr_room_face(mb->cli->room, mb->verb, args, input.ptr, input.len, &text, &len, err) != MR_OK)
-		return err->code;
+	TRY(mr_room_face(mb->cli->room, mb->verb, args, input.ptr, input.len, &text, &len, err));
 	buf_add(&mb->cli->out, (struct mr_str){ text, len });
 	return MR_OK;
 }

@@ -261,10 +261,10 @@ open_folder_of(struct cli *cli, const char *path, const char **ret_name, int *re
 		return mr_fail(err, MR_REFUSED, "the way to '%s' has a link in it, or no folder", path);
 	if (*ret_fd < 0)
 		return mr_fail_errno(err, "cannot open the folder of '%s'", path);
-	if (is_in_store(cli, *ret_fd)) {
-		(void)mr_fail(err, MR_REFUSED, "the folder of '%s' is a part of a room or a repository's own", path);
-		return mr_hint(err, "give a name in another folder");
-	}
+	if (is_in_store(cli, *ret_fd))
+		return mr_fail(err, MR_REFUSED,
+		    "the folder of '%s' is a part of a room or a repository's own\ngive a name in another folder",
+		    path);
 	*ret_name = slash ? slash + 1 : below;
 	return MR_OK;
 }

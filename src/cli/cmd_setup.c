@@ -136,8 +136,7 @@ save(struct setup *s, const struct setup_where *where, enum setup_way way, struc
 	for (int i = 0; i < TRIES && rc == MR_BUSY; i++) {
 		if (i > 0) {
 			*err = (struct mr_error){ 0 };
-			if (plan_file(s, where, way, f, err) != MR_OK)
-				return err->code;
+			TRY(plan_file(s, where, way, f, err));
 		}
 		rc = f->changed ? save_file(s, f, err) : MR_OK;
 	}

@@ -87,8 +87,7 @@ gather(struct cli *cli, struct status *s, struct mr_error *err)
 
 	if (cli_know_self(cli, &s->nobody) == MR_OK && count_mine(cli, &s->mine, err) != MR_OK)
 		return err->code;
-	if (roster_load(cli, all, &s->roster, err) != MR_OK)
-		return err->code;
+	TRY(roster_load(cli, all, &s->roster, err));
 	if (all)
 		find_problems(cli, s);
 	return MR_OK;

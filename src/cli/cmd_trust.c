@@ -80,9 +80,8 @@ open_as_it_is(struct cli *cli, struct mr_error *err)
 
 	if (!cwd)
 		return mr_fail_errno(err, "cannot tell the working folder");
-	if (mr_room_find(spec_expand(cli, given, cwd), given ? NULL : spec_expand(cli, env_get("MAILROOM"), cwd), cwd,
-		&cli->place, err) != MR_OK)
-		return err->code;
+	TRY(mr_room_find(spec_expand(cli, given, cwd), given ? NULL : spec_expand(cli, env_get("MAILROOM"), cwd), cwd,
+	    &cli->place, err));
 	return mr_room_open(cli->place.spec, &options, &cli->room, err);
 }
 

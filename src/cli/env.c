@@ -241,9 +241,10 @@ env_not_in_session(struct cli *cli, const char *what, struct mr_error *err)
 
 	if (!session)
 		return MR_OK;
-	(void)mr_fail(
-	    err, MR_REFUSED, "%s is for the user to do, not for an agent in a harness session (%.80s)", what, session);
-	return mr_hint(err, "ask the user to run it in a terminal of their own");
+	return mr_fail(err, MR_REFUSED,
+	    "%s is for the user to do, not for an agent in a harness session (%.80s)\n"
+	    "ask the user to run it in a terminal of their own",
+	    what, session);
 }
 
 /* Claude Code keeps a run without a terminal (-p, an SDK) waiting for its hooks to end, at the start and at the stop,

@@ -125,11 +125,11 @@ cli_open_as_self(struct cli *cli, struct mr_error *err)
 enum mr_rc
 cli_know_self(struct cli *cli, struct mr_error *err)
 {
-	if (cli->second_session && !cli->as_option) {
-		(void)mr_fail(err, MR_REFUSED, "two harness sessions are in the environment, '%s' is the second",
+	if (cli->second_session && !cli->as_option)
+		return mr_fail(err, MR_REFUSED,
+		    "two harness sessions are in the environment, '%s' is the second\n"
+		    "say who you are with --as NAME, or unset the variable of the outer harness",
 		    cli->second_session);
-		return mr_hint(err, "say who you are with --as NAME, or unset the variable of the outer harness");
-	}
 	if (cli->gt)
 		gt_find_agent(cli);
 	if (mr_self_resolve(cli->room, &cli->env, &cli->self, err) != MR_OK &&

@@ -53,8 +53,7 @@ roster_load(struct cli *cli, bool counts, struct roster *ret, struct mr_error *e
 {
 	mr_auto(roster_done) struct roster r = { .lives = mr_room_has_lives(cli->room) };
 
-	if (mr_each_agent(cli->room, add_entry, &r, err) != MR_OK)
-		return err->code;
+	TRY(mr_each_agent(cli->room, add_entry, &r, err));
 	if (r.failed)
 		return mr_nomem(err);
 	if (r.n > 1)

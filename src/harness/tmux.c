@@ -51,8 +51,7 @@ tmux_look(const struct tmux *t, struct tmux_pane *ret, struct mr_error *err)
 	uint64_t n[FACTS] = { 0 };
 	size_t found = 0;
 
-	if (run(t, args, &line, err) != MR_OK)
-		return err->code;
+	TRY(run(t, args, &line, err));
 	char *rest = line.ptr;
 
 	while (rest && found < FACTS - 1)
@@ -125,8 +124,7 @@ tmux_type(const struct tmux *t, struct mr_str text, struct mr_error *err)
 			return mr_nomem(err);
 		const char *args[] = { "send-keys", "-t", t->pane, "-l", "--", buf_z(&chunk), NULL };
 
-		if (run(t, args, NULL, err) != MR_OK)
-			return err->code;
+		TRY(run(t, args, NULL, err));
 	}
 	return MR_OK;
 }

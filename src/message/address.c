@@ -136,9 +136,8 @@ address_normal(struct mr_str address, char *ret, struct mr_error *err)
 {
 	if (address.len > 1 && address.ptr[address.len - 1] == '/')
 		address.len--;
-	enum mr_rc rc = address_check(address, err);
-	if (rc != MR_OK)
-		return rc;
+
+	TRY(address_check(address, err));
 	memcpy(ret, address.ptr, address.len);
 	ret[address.len] = '\0';
 	return MR_OK;

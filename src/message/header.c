@@ -213,13 +213,12 @@ header_add(struct buf *out, const char *name, struct mr_str value, struct mr_err
 {
 	const char *problem = header_value_problem(value);
 
-	if (!header_name_valid(str_of(name))) {
-		(void)mr_fail(err, MR_REFUSED, "header name is not valid");
-		return mr_hint(err, "use 1-76 printable ASCII characters without space and colon");
-	}
+	if (!header_name_valid(str_of(name)))
+		return mr_fail(err, MR_REFUSED,
+		    "header name is not valid\nuse 1-76 printable ASCII characters without space and colon");
 	if (problem) {
-		(void)mr_fail(err, MR_REFUSED, "header '%s' %s", name, problem);
-		return mr_hint(err, "a header is one line of UTF-8 text; more belongs into the body");
+		return mr_fail(err, MR_REFUSED,
+		    "header '%s' %s\na header is one line of UTF-8 text; more belongs into the body", name, problem);
 	}
 	value = str_trim(value);
 	buf_adds(out, name);

@@ -55,8 +55,7 @@ mr_priority_parse(const char *word, enum mr_priority *ret, struct mr_error *err)
 			return MR_OK;
 		}
 	}
-	(void)mr_fail(err, MR_REFUSED, "'%.40s' is not a priority", word);
-	return mr_hint(err, "use urgent, high, normal or low");
+	return mr_fail(err, MR_REFUSED, "'%.40s' is not a priority\nuse urgent, high, normal or low", word);
 }
 
 struct mr_str

@@ -147,10 +147,9 @@ refuse(const struct check *c, const struct type_field *f, const char *must, stru
 	mr_auto(buf_done) struct buf shown = BUF_INIT;
 
 	text_clean_line(&shown, utf8_cut(value, 60));
-	(void)mr_fail(
-	    c->err, MR_REFUSED, "field '%s' of %s must be %s, not '%s'", f->name, c->def->name, must, buf_z(&shown));
-	return mr_hint(
-	    c->err, "'mailroom types show %s' tells its fields", c->def->name); /* a sender hears of --force, too */
+	return mr_fail(c->err, MR_REFUSED,
+	    "field '%s' of %s must be %s, not '%s'\n'mailroom types show %s' tells its fields", f->name, c->def->name,
+	    must, buf_z(&shown), c->def->name); /* a sender hears of --force, too */
 }
 
 static enum mr_rc
@@ -175,9 +174,9 @@ check_place(const struct check *c, const struct type_field *f)
 {
 	if (!c->strict || !f->only_field || holds(c, f->only_field, f->only_value))
 		return MR_OK;
-	(void)mr_fail(c->err, MR_REFUSED, "field '%s' of %s may stand only when %s is %s", f->name, c->def->name,
-	    f->only_field, f->only_value);
-	return mr_hint(c->err, "leave it out, or change '%s'", f->only_field);
+	return mr_fail(c->err, MR_REFUSED,
+	    "field '%s' of %s may stand only when %s is %s\nleave it out, or change '%s'", f->name, c->def->name,
+	    f->only_field, f->only_value, f->only_field);
 }
 
 static bool
@@ -259,10 +258,8 @@ static enum mr_rc
 check_member(const struct check *c, const struct type_field *f, struct json_value v)
 {
 	mr_auto(buf_done) struct buf text = BUF_INIT, scratch = BUF_INIT;
-	enum mr_rc rc = check_place(c, f);
 
-	if (rc != MR_OK)
-		return rc;
+	TRY(check_place(c, f));
 	if (!c->strict && c->def->receive_type && f->kind != TYPE_LITERAL)
 		return MR_OK;
 	const char *must = json_problem(f, v);

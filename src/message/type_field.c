@@ -226,8 +226,9 @@ type_field_parse(struct type_def *def, struct mr_str line, struct type_field *re
 static enum mr_rc
 refuse(const struct type_def *def, const char *what, const char *field, const char *problem, struct mr_error *err)
 {
-	(void)mr_fail(err, MR_REFUSED, "type '%s': %s '%s' %s", def->name, what, field, problem);
-	return mr_hint(err, "every name must be that of a 'Field:' line, and no two may make the same variable");
+	return mr_fail(err, MR_REFUSED,
+	    "type '%s': %s '%s' %s\nevery name must be that of a 'Field:' line, and no two may make the same variable",
+	    def->name, what, field, problem);
 }
 
 static enum mr_rc

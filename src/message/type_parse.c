@@ -340,9 +340,9 @@ parse_lines(struct parser *p, struct mr_str text, struct mr_error *err)
 			mr_auto(buf_done) struct buf shown = BUF_INIT;
 
 			text_clean_line(&shown, utf8_cut(line, 80));
-			(void)mr_fail(
-			    err, MR_REFUSED, "line %u of type '%s': '%s' %s", n, p->def->name, buf_z(&shown), problem);
-			return mr_hint(err, "mailroom-types(5) tells the lines that a type file may have");
+			return mr_fail(err, MR_REFUSED,
+			    "line %u of type '%s': '%s' %s\nmailroom-types(5) tells the lines that a type file may have",
+			    n, p->def->name, buf_z(&shown), problem);
 		}
 	}
 	if (!(p->seen & 1))
@@ -366,10 +366,9 @@ is_name(struct mr_str name)
 static enum mr_rc
 begin(struct type_def *def, const char *pack, const char *name, struct mr_error *err)
 {
-	if (!is_name(str_of(name))) {
-		(void)mr_fail(err, MR_REFUSED, "'%.80s' is no name of a type", name);
-		return mr_hint(err, "use letters, digits, '_', '-', '.' and ':', at most 64");
-	}
+	if (!is_name(str_of(name)))
+		return mr_fail(err, MR_REFUSED,
+		    "'%.80s' is no name of a type\nuse letters, digits, '_', '-', '.' and ':', at most 64", name);
 	*def = (struct type_def){ .summary = "",
 		.subject = "",
 		.intro = "",

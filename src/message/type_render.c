@@ -56,8 +56,9 @@ take_given(struct render *r, const struct mr_header *one, bool force)
 	if (i == TYPE_NONE && (!force || r->extra_n == TYPE_FIELDS_MAX))
 		return unknown_field(r, one->name);
 	if (problem) {
-		(void)mr_fail(r->err, MR_REFUSED, "field '%s' of %s %s", one->name, r->def->name, problem);
-		return mr_hint(r->err, "a field is one line; what is longer goes into the text after the fields");
+		return mr_fail(r->err, MR_REFUSED,
+		    "field '%s' of %s %s\na field is one line; what is longer goes into the text after the fields",
+		    one->name, r->def->name, problem);
 	}
 	copy = type_dup(&r->values.own, value);
 	if (!copy)

@@ -31,8 +31,8 @@ check_value(const char *field, const char *value, struct mr_error *err)
 
 	if (!problem)
 		return MR_OK;
-	(void)mr_fail(err, MR_REFUSED, "%s %s", field, problem);
-	return mr_hint(err, "a header is one line of UTF-8 text; more belongs into the body");
+	return mr_fail(
+	    err, MR_REFUSED, "%s %s\na header is one line of UTF-8 text; more belongs into the body", field, problem);
 }
 
 static enum mr_rc
@@ -44,17 +44,16 @@ check_plain(const char *field, const char *value, const char *what, struct mr_er
 		return rc;
 	mr_auto(buf_done) struct buf shown = BUF_INIT;
 	text_clean_line(&shown, utf8_cut(str_of(value), 60));
-	(void)mr_fail(err, MR_REFUSED, "%s '%s' is not %s", field, buf_z(&shown), what);
-	return mr_hint(err, "it cannot be empty and has no spaces, commas, quotes or brackets");
+	return mr_fail(err, MR_REFUSED,
+	    "%s '%s' is not %s\nit cannot be empty and has no spaces, commas, quotes or brackets", field, buf_z(&shown),
+	    what);
 }
 
 static enum mr_rc
 check_names(const char *field, const struct mr_names *names, struct mr_error *err)
 {
 	for (size_t i = 0; i < names->n; i++) {
-		enum mr_rc rc = check_plain(field, names->v[i], "an address", err);
-		if (rc != MR_OK)
-			return rc;
+		TRY(check_plain(field, names->v[i], "an address", err));
 	}
 	return MR_OK;
 }
@@ -87,13 +86,14 @@ check_extra(const struct mr_header *header, struct mr_error *err)
 	if (!header_name_valid(name)) {
 		mr_auto(buf_done) struct buf shown = BUF_INIT;
 		text_clean_line(&shown, utf8_cut(name, 60));
-		(void)mr_fail(err, MR_REFUSED, "header name '%s' is not valid", buf_z(&shown));
-		return mr_hint(err, "use 1-76 printable ASCII characters without space and colon");
+		return mr_fail(err, MR_REFUSED,
+		    "header name '%s' is not valid\nuse 1-76 printable ASCII characters without space and colon",
+		    buf_z(&shown));
 	}
-	if (message_header_reserved(name)) {
-		(void)mr_fail(err, MR_REFUSED, "header '%s' is written by mailroom itself", header->name);
-		return mr_hint(err, "use the option for it, or a name of your own such as 'X-%s'", header->name);
-	}
+	if (message_header_reserved(name))
+		return mr_fail(err, MR_REFUSED,
+		    "header '%s' is written by mailroom itself\nuse the option for it, or a name of your own such as 'X-%s'",
+		    header->name, header->name);
 	(void)snprintf(field, sizeof(field), "header '%s'", header->name);
 	return check_value(field, header->value, err);
 }

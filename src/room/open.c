@@ -22,10 +22,10 @@ refuse_kind(struct mr_str kind, struct mr_error *err)
 
 	for (const struct room_driver *const *d = room_drivers(); *d && len < sizeof known; d++)
 		len += (size_t)snprintf(known + len, sizeof known - len, "%s%s", len ? ", " : "", (*d)->kind);
-	(void)mr_fail(err, MR_REFUSED, "cannot open a room of kind '%.*s': no such kind",
-	    (int)(kind.len < 60 ? kind.len : 60), kind.ptr);
-	return mr_hint(err, "kinds of room are %s; write a path with a colon in it as ./%.*s:...", known,
-	    (int)(kind.len < 60 ? kind.len : 60), kind.ptr);
+	return mr_fail(err, MR_REFUSED,
+	    "cannot open a room of kind '%.*s': no such kind\n"
+	    "kinds of room are %s; write a path with a colon in it as ./%.*s:...",
+	    (int)(kind.len < 60 ? kind.len : 60), kind.ptr, known, (int)(kind.len < 60 ? kind.len : 60), kind.ptr);
 }
 
 /* "KIND:WHERE", or a path. A word before the first colon is always meant as a kind: taking a
@@ -35,10 +35,9 @@ split_spec(const char *spec, const struct room_driver **ret_driver, const char *
 {
 	const char *colon = strchr(spec, ':');
 
-	if (spec[0] == '\0') {
-		(void)mr_fail(err, MR_REFUSED, "cannot open room '': the name is empty");
-		return mr_hint(err, "give the room's folder, or KIND:WHERE");
-	}
+	if (spec[0] == '\0')
+		return mr_fail(
+		    err, MR_REFUSED, "cannot open room '': the name is empty\ngive the room's folder, or KIND:WHERE");
 	if (colon && spec[0] != '/' && spec[0] != '.') {
 		struct mr_str kind = { spec, (size_t)(colon - spec) };
 
@@ -79,8 +78,7 @@ room_open_spec(const char *spec, const struct mr_room_options *options, struct m
 	const struct room_driver *driver = NULL;
 	const char *where = NULL;
 
-	if (split_spec(spec, &driver, &where, err) != MR_OK)
-		return err->code;
+	TRY(split_spec(spec, &driver, &where, err));
 
 	struct mr_room *room = calloc(1, sizeof *room);
 	struct buf full = BUF_INIT;

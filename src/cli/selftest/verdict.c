@@ -132,8 +132,7 @@ read_journal(const struct campaign *c, unsigned worker, struct trial *t,
 	char name[32];
 
 	(void)snprintf(name, sizeof name, "journal.%u", worker);
-	if (file_read(c->scratch->fd, name, JOURNAL_MAX, &text, err) != MR_OK)
-		return err->code;
+	TRY(file_read(c->scratch->fd, name, JOURNAL_MAX, &text, err));
 	for (const char *line = buf_z(&text); *line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : "")
 		take(t, line);
 	return t->failed ? mr_nomem(err) : MR_OK;
@@ -215,10 +214,8 @@ judge_queue(struct trial *t, struct mr_room *room, struct mr_error *err)
 {
 	struct mr_queue_counts counts = { 0 };
 	size_t claimed = 0;
-	enum mr_rc rc = mr_queue_count(room, "work", &counts, NULL, NULL, err);
 
-	if (rc != MR_OK)
-		return rc;
+	TRY(mr_queue_count(room, "work", &counts, NULL, NULL, err));
 	for (size_t i = 0; i < t->n; i++) {
 		claimed += t->all[i].claimed;
 		if (t->all[i].kind == 'q' && t->all[i].claimed)

@@ -202,15 +202,17 @@ put_server(
 
 	if (f->command.end > 0 || f->args.end > 0 || f->server.end > 0 || f->server_table.end > 0) {
 		if (!is_ours(s, text, f)) {
-			(void)mr_fail(err, MR_EXISTS, "it has another server called '%s'", SETUP_SERVER_NAME);
-			return mr_hint(err, "give that one another name, or remove it; then run this again");
+			return mr_fail(err, MR_EXISTS,
+			    "it has another server called '%s'\ngive that one another name, or remove it; then run this again",
+			    SETUP_SERVER_NAME);
 		}
 		mend_server(s, text, f);
 		return MR_OK;
 	}
 	if (f->servers.end > 0) {
-		(void)mr_fail(err, MR_REFUSED, "'mcp_servers' is one value, to which no table can be added");
-		return mr_hint(err, "write its servers as tables, [mcp_servers.NAME]; then run this again");
+		return mr_fail(err, MR_REFUSED,
+		    "'mcp_servers' is one value, to which no table can be added\n"
+		    "write its servers as tables, [mcp_servers.NAME]; then run this again");
 	}
 	buf_adds(&block, MARK "\n[mcp_servers." SETUP_SERVER_NAME "]\ncommand = ");
 	json_stringify(&block, str_of(s->command));
@@ -366,15 +368,15 @@ put_root(const struct setup_file *file, struct buf *text, const char *root, stru
 	mr_auto(buf_done) struct buf line = BUF_INIT, out = BUF_INIT;
 	struct found f;
 
-	if (find(text, &f, err) != MR_OK)
-		return err->code;
+	TRY(find(text, &f, err));
 	if (has_root(text, &f, root))
 		return MR_OK;
 	if (f.roots.end > 0 && text->ptr[f.roots.at] != '[')
 		return mr_fail(err, MR_CORRUPT, "'writable_roots' in it is no array");
 	if (f.sandbox.end > 0 && f.roots.end == 0) {
-		(void)mr_fail(err, MR_REFUSED, "'" SANDBOX "' is one value, to which nothing can be added");
-		return mr_hint(err, "write it as a table, [" SANDBOX "]; then run this again");
+		return mr_fail(err, MR_REFUSED,
+		    "'" SANDBOX "' is one value, to which nothing can be added\n"
+		    "write it as a table, [" SANDBOX "]; then run this again");
 	}
 	if (f.roots.end == 0 && f.sandbox_table.end == 0 && f.sandbox_n > 0)
 		buf_adds(&line, SANDBOX ".");
@@ -447,10 +449,10 @@ check_roots_are_apart(const struct setup *s, struct mr_error *err)
 		if (!roots[i] || !s->config_dir || strncmp(s->config_dir, roots[i], len) != 0 ||
 		    (s->config_dir[len] != '/' && s->config_dir[len] != '\0'))
 			continue;
-		(void)mr_fail(err, MR_REFUSED,
-		    "mailroom's configuration '%.120s' lies in '%.120s', which Codex's sandbox would write",
+		return mr_fail(err, MR_REFUSED,
+		    "mailroom's configuration '%.120s' lies in '%.120s', which Codex's sandbox would write\n"
+		    "give $XDG_STATE_HOME and $XDG_CONFIG_HOME two different folders",
 		    s->config_dir, roots[i]);
-		return mr_hint(err, "give $XDG_STATE_HOME and $XDG_CONFIG_HOME two different folders");
 	}
 	return MR_OK;
 }
@@ -509,8 +511,7 @@ codex_command(
 	mr_auto(buf_done) struct buf command = BUF_INIT;
 	struct found f;
 
-	if (find(text, &f, err) != MR_OK)
-		return err->code;
+	TRY(find(text, &f, err));
 	if (f.command.end > 0 && toml_string(value_of(text, &f.command), &command) &&
 	    (!names_add(argv, str_of(buf_z(&command))) ||
 		(f.args.end > 0 && !toml_strings(value_of(text, &f.args), argv))))

@@ -166,8 +166,7 @@ add_new(const struct setup *s, struct buf *text, struct jsonc *doc, struct mr_er
 		return MR_OK;
 	mr_auto(jsonc_done) struct jsonc again = { 0 };
 
-	if (text_object(text, &again, err) != MR_OK)
-		return err->code;
+	TRY(text_object(text, &again, err));
 	jsonc_insert(&again, again.root, "version", STR("1"), &changed);
 	text_take(text, &changed);
 	return MR_OK;
@@ -252,8 +251,7 @@ drop_version(struct buf *text, bool keep_root, struct mr_error *err)
 	mr_auto(jsonc_done) struct jsonc doc = { 0 };
 	mr_auto(buf_done) struct buf changed = BUF_INIT;
 
-	if (text_object(text, &doc, err) != MR_OK)
-		return err->code;
+	TRY(text_object(text, &doc, err));
 	const struct jsonc_node *hooks = jsonc_member(doc.root, "hooks");
 
 	if (hooks && hooks->next && jsonc_name_is(hooks->next, "version")) {

@@ -33,13 +33,15 @@ find_program(struct setup *s, struct mr_error *err)
 	ssize_t len = readlink("/proc/self/exe", path, sizeof path - 1);
 
 	if (len <= 0 || path[0] != '/') {
-		(void)mr_fail(err, MR_NOTFOUND, "cannot tell where this program is: '/proc/self/exe' says nothing");
-		return mr_hint(err, "settings need its absolute path; run it where /proc is mounted");
+		return mr_fail(err, MR_NOTFOUND,
+		    "cannot tell where this program is: '/proc/self/exe' says nothing\n"
+		    "settings need its absolute path; run it where /proc is mounted");
 	}
 	path[len] = '\0';
 	if (access(path, X_OK) < 0) { /* replaced while it ran: "... (deleted)" */
-		(void)mr_fail(err, MR_NOTFOUND, "the program '%s' is not there any more", path);
-		return mr_hint(err, "run the command again: with the program that is there now");
+		return mr_fail(err, MR_NOTFOUND,
+		    "the program '%s' is not there any more\nrun the command again: with the program that is there now",
+		    path);
 	}
 	s->program = arena_dup(&s->cli->own, str_of(path));
 	s->command = s->project ? "mailroom" : s->program;
@@ -149,8 +151,8 @@ setup_place(struct setup *s, struct mr_error *err)
 
 	if (!cwd)
 		return mr_fail_errno(err, "cannot tell the working folder");
-	if (find_program(s, err) != MR_OK || find_room(s, cwd, err) != MR_OK)
-		return err->code;
+	TRY(find_program(s, err));
+	TRY(find_room(s, cwd, err));
 	s->project_dir = find_project(s, cwd, err);
 	s->hook = command_line(s, false, err);
 	s->waiter = command_line(s, true, err);

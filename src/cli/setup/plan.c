@@ -212,8 +212,7 @@ note_list(const struct setup_file *f, struct buf *text, struct mr_names *ret, st
 		return codex_roots(text, ret, err);
 	if (!(f->parts & SETUP_ALLOW) || splice_is_blank(buf_str(text)))
 		return MR_OK;
-	if (text_object(text, &doc, err) != MR_OK)
-		return err->code;
+	TRY(text_object(text, &doc, err));
 	for (size_t i = 0; i < setup_permissions_n + 2 && fine; i++) {
 		const char *permission = i < 2 ? setup_old_permissions[i] : setup_permissions[i - 2];
 

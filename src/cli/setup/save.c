@@ -28,8 +28,7 @@ new_mode(const struct setup *s, mode_t full)
 static enum mr_rc
 changed_meanwhile(const struct setup_file *f, struct mr_error *err)
 {
-	(void)mr_fail(err, MR_BUSY, "'%s' was changed by another program at the same time", f->path);
-	return mr_hint(err, "run this again");
+	return mr_fail(err, MR_BUSY, "'%s' was changed by another program at the same time\nrun this again", f->path);
 }
 
 static enum mr_rc
@@ -152,10 +151,7 @@ write_file(int dir_fd, const struct setup *s, const struct setup_file *f, struct
 static enum mr_rc
 remove_file(int dir_fd, const struct setup_file *f, struct mr_error *err)
 {
-	enum mr_rc rc = is_still_the_same(dir_fd, f, err);
-
-	if (rc != MR_OK)
-		return rc;
+	TRY(is_still_the_same(dir_fd, f, err));
 	if ((sys_unlink(dir_fd, f->name) < 0 && errno != ENOENT) || sys_fsync(dir_fd) < 0)
 		return mr_fail_errno(err, "cannot remove '%s'", f->path);
 	for (size_t i = f->memory.folders.n; i > 0; i--)

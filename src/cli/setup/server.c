@@ -72,8 +72,9 @@ mend_server(const struct setup *s, const struct jsonc *doc, const struct jsonc_n
 static enum mr_rc
 not_ours(struct mr_error *err)
 {
-	(void)mr_fail(err, MR_EXISTS, "it has another server called '%s'", SETUP_SERVER_NAME);
-	return mr_hint(err, "give that one another name, or remove it; then run this again");
+	return mr_fail(err, MR_EXISTS,
+	    "it has another server called '%s'\ngive that one another name, or remove it; then run this again",
+	    SETUP_SERVER_NAME);
 }
 
 /* MR_EMPTY: nothing to do. */

@@ -56,10 +56,8 @@ find_spec(struct team *t, const char *team, struct mr_error *err)
 	buf_addf(&spec, "teams:%s", team);
 	if (!cwd || !buf_ok(&spec))
 		return mr_nomem(err);
-	enum mr_rc rc = mr_room_find(spec_expand(t->cli, buf_z(&spec), cwd), NULL, cwd, &place, err);
 
-	if (rc != MR_OK)
-		return rc;
+	TRY(mr_room_find(spec_expand(t->cli, buf_z(&spec), cwd), NULL, cwd, &place, err));
 	t->spec = arena_dup(&t->cli->own, str_of(place.spec));
 	return t->spec ? MR_OK : mr_nomem(err);
 }

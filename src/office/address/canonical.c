@@ -79,10 +79,8 @@ find_by_spelling(struct resolver *r, const struct parts *given, const char *name
 	mr_auto(buf_done) struct buf list = BUF_INIT;
 	const struct known_agent *found = NULL;
 	size_t n = 0;
-	enum mr_rc rc = resolver_agents(r, err);
 
-	if (rc != MR_OK)
-		return rc;
+	TRY(resolver_agents(r, err));
 	for (size_t i = 0; i < r->agents_n; i++)
 		if (is_spelling_of(given, r->agents[i].name)) {
 			found = &r->agents[i];
@@ -93,8 +91,8 @@ find_by_spelling(struct resolver *r, const struct parts *given, const char *name
 	*ret = found;
 	if (n == 1)
 		return MR_OK;
-	(void)mr_fail(err, MR_REFUSED, "'%s' is short for %zu agents", name, n);
-	return mr_hint(err, "write one of them out: %s", buf_z(&list));
+	return mr_fail(
+	    err, MR_REFUSED, "'%s' is short for %zu agents\nwrite one of them out: %s", name, n, buf_z(&list));
 }
 
 enum mr_rc

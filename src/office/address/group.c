@@ -196,8 +196,9 @@ append_member(struct buf *text, const char *member, struct mr_error *err)
 		return mr_nomem(err);
 	if (text->len <= GROUP_BYTES_MAX)
 		return MR_OK;
-	(void)mr_fail(err, MR_REFUSED, "the group has no room for '%s': its record is at most 1 MiB", member);
-	return mr_hint(err, "make a second group and add it as group:NAME");
+	return mr_fail(err, MR_REFUSED,
+	    "the group has no room for '%s': its record is at most 1 MiB\nmake a second group and add it as group:NAME",
+	    member);
 }
 
 /* ---- Changing ---- */
@@ -218,10 +219,9 @@ edit_create(void *ctx, bool exists, struct buf *text, struct mr_error *err)
 	char now[RFC3339_LEN + 1], member[MEMBER_LEN];
 	enum mr_rc rc = MR_OK;
 
-	if (exists) {
-		(void)mr_fail(err, MR_EXISTS, "the group '%s' exists already", e->name);
-		return mr_hint(err, "`mailroom group add %s MEMBER` adds to it", e->name);
-	}
+	if (exists)
+		return mr_fail(err, MR_EXISTS,
+		    "the group '%s' exists already\n`mailroom group add %s MEMBER` adds to it", e->name, e->name);
 	time_rfc3339(clock_now_ms(), now);
 	buf_clear(text);
 	buf_addf(text, "Name: %s\nCreated: %s\nCreated-By: %s\n", e->name, now, e->by);
@@ -236,8 +236,8 @@ edit_create(void *ctx, bool exists, struct buf *text, struct mr_error *err)
 static enum mr_rc
 no_group(const struct group_edit *e, struct mr_error *err)
 {
-	(void)mr_fail(err, MR_NOTFOUND, "no group '%s' in room '%s'", e->name, e->room->name);
-	return mr_hint(err, "`mailroom group create %s` makes it", e->name);
+	return mr_fail(err, MR_NOTFOUND, "no group '%s' in room '%s'\n`mailroom group create %s` makes it", e->name,
+	    e->room->name, e->name);
 }
 
 static enum mr_rc

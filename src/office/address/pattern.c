@@ -47,9 +47,9 @@ pattern_check(struct mr_str text, struct mr_error *err)
 		return mr_nomem(err);
 	if (address_check(buf_str(&plain), err) == MR_OK)
 		return MR_OK;
-	(void)mr_fail(
-	    err, MR_REFUSED, "'%.*s' is no pattern of addresses", (int)(text.len < 60 ? text.len : 60), text.ptr);
-	return mr_hint(err, "'*' stands for one whole part between slashes, as in 'rig/crew/*'");
+	return mr_fail(err, MR_REFUSED,
+	    "'%.*s' is no pattern of addresses\n'*' stands for one whole part between slashes, as in 'rig/crew/*'",
+	    (int)(text.len < 60 ? text.len : 60), text.ptr);
 }
 
 /* ---- Matching ---- */
@@ -96,8 +96,8 @@ match(struct resolver *r, struct mr_str list, bool operator_too, const char *sho
 	if (r->reached > reached || (only_sender && r->depth > 0))
 		return resolver_trail(r, err, "'%s' matches %zu of the %zu agents%s", shown, r->reached - reached,
 		    r->agents_n, only_sender ? ", the sender left out" : "");
-	(void)mr_fail(err, MR_NOTFOUND, "nobody %smatches '%s'", only_sender ? "but you " : "", shown);
-	return mr_hint(err, "`mailroom who` lists the agents of this room");
+	return mr_fail(err, MR_NOTFOUND, "nobody %smatches '%s'\n`mailroom who` lists the agents of this room",
+	    only_sender ? "but you " : "", shown);
 }
 
 enum mr_rc

@@ -235,8 +235,8 @@ recipients_resolve(struct mr_room *room, const char *sender, const char *const *
 	if (rc != MR_OK)
 		return rc;
 	if (out.all.n == 0) {
-		(void)mr_fail(err, MR_REFUSED, "the message has no recipient");
-		return mr_hint(err, "name at least one agent; `mailroom who` lists them");
+		return mr_fail(err, MR_REFUSED,
+		    "the message has no recipient\nname at least one agent; `mailroom who` lists them");
 	}
 	*ret = out;
 	out = (struct recipients){ 0 };

@@ -117,8 +117,8 @@ refuse_ambiguous(const char *name, const bool is[4], struct mr_error *err)
 	for (size_t i = 0; i < 4; i++)
 		if (is[i])
 			buf_addf(&forms, "%s%s%s", forms.len > 0 ? ", " : "", prefixes[i].prefix, name);
-	(void)mr_fail(err, MR_REFUSED, "'%s' is ambiguous: it could be %s", name, buf_z(&forms));
-	return mr_hint(err, "write which one you mean: %s", buf_z(&forms));
+	return mr_fail(err, MR_REFUSED, "'%s' is ambiguous: it could be %s\nwrite which one you mean: %s", name,
+	    buf_z(&forms), buf_z(&forms));
 }
 
 static bool

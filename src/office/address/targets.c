@@ -42,9 +42,9 @@ target_name_check(const char *kind, const char *name, struct mr_error *err)
 	if (target_name_valid(kind, name))
 		return MR_OK;
 	text_clean_line(&shown, utf8_cut(str_of(name), 60));
-	(void)mr_fail(err, MR_REFUSED, "'%s' cannot name a %s", buf_z(&shown), kind);
-	return mr_hint(err, "1 to %d of a-z 0-9 _ -, beginning with a letter or digit%s", MR_NAME_MAX,
-	    strcmp(kind, "queue") == 0 ? "; of a rig: RIG/NAME" : "");
+	return mr_fail(err, MR_REFUSED,
+	    "'%s' cannot name a %s\n1 to %d of a-z 0-9 _ -, beginning with a letter or digit%s", buf_z(&shown), kind,
+	    MR_NAME_MAX, strcmp(kind, "queue") == 0 ? "; of a rig: RIG/NAME" : "");
 }
 
 struct pattern_search {
@@ -68,8 +68,10 @@ target_name_free(struct mr_room *room, const char *kind, const char *name, struc
 
 	pattern_each(room, note_if_pattern, &search);
 	if (search.found || canonical_operator(search.name)) {
-		(void)mr_fail(err, MR_REFUSED, "cannot make a %s '%s': '@%s' has a meaning already", kind, name, name);
-		return mr_hint(err, "pick another name; `mailroom resolve @%s` says who is meant", name);
+		return mr_fail(err, MR_REFUSED,
+		    "cannot make a %s '%s': '@%s' has a meaning already\n"
+		    "pick another name; `mailroom resolve @%s` says who is meant",
+		    kind, name, name, name);
 	}
 	if (!room->driver->find_agent && !room->driver->has_agent) /* a kind without registration */
 		return MR_OK;
@@ -81,8 +83,10 @@ target_name_free(struct mr_room *room, const char *kind, const char *name, struc
 		*err = ignored;
 		return rc;
 	}
-	(void)mr_fail(err, MR_REFUSED, "cannot make a %s '%s': an agent is called so", kind, name);
-	return mr_hint(err, "with both, mail to '%s' would be ambiguous; pick another name, such as %ss", name, name);
+	return mr_fail(err, MR_REFUSED,
+	    "cannot make a %s '%s': an agent is called so\n"
+	    "with both, mail to '%s' would be ambiguous; pick another name, such as %ss",
+	    kind, name, name, name);
 }
 
 /* ---- Settings ---- */
@@ -153,6 +157,6 @@ target_check(struct mr_room *room, const char *target, struct mr_error *err)
 	status = record_get(&settings, "Status");
 	if (!status || !ascii_caseeq(status, "closed"))
 		return MR_OK;
-	(void)mr_fail(err, MR_REFUSED, "%s '%s' is closed: it takes no mail", kind, name);
-	return mr_hint(err, "`mailroom %s show %s` tells more", kind, name);
+	return mr_fail(err, MR_REFUSED, "%s '%s' is closed: it takes no mail\n`mailroom %s show %s` tells more", kind,
+	    name, kind, name);
 }

@@ -95,8 +95,7 @@ carry_headers(const struct mr_message *msg, const char *step, struct mr_room *to
 
 	if (!headers)
 		return mr_nomem(err);
-	if (check_trail(before ? before : "", step, err) != MR_OK)
-		return err->code;
+	TRY(check_trail(before ? before : "", step, err));
 	for (size_t i = 0; i < msg->headers_n; i++) {
 		const struct mr_header *h = &msg->headers[i];
 

@@ -87,10 +87,8 @@ read_memory(struct mr_str text, struct memory *ret, struct mr_error *err)
 {
 	mr_auto(record_done) struct record lines = { 0 };
 	struct memory m = { .local = "", .foreign = "" };
-	enum mr_rc rc = record_parse(text, &lines, err);
 
-	if (rc != MR_OK)
-		return rc;
+	TRY(record_parse(text, &lines, err));
 	m.own = lines.own;
 	lines.own = NULL;
 	m.v = arena_alloc(&m.own, (lines.n + 2) * sizeof(*m.v)); /* one more, for who adds one */

@@ -197,20 +197,21 @@ static enum mr_rc
 check_name(struct mr_room *room, const char *name, struct mr_error *err)
 {
 	static const char *const words[] = { "list", "name" };
-	enum mr_rc rc = target_name_check(LINK_KIND, name, err);
 
-	if (rc != MR_OK)
-		return rc;
+	TRY(target_name_check(LINK_KIND, name, err));
 	if (strlen(name) > MR_LINK_NAME_MAX)
 		return mr_fail(err, MR_REFUSED, "the name of a link has at most %d characters", MR_LINK_NAME_MAX);
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		if (strcmp(name, words[i]) == 0) {
-			(void)mr_fail(err, MR_REFUSED, "a link cannot be called '%s'", name);
-			return mr_hint(err, "`mailroom link %s` means something else; pick another name", name);
+			return mr_fail(err, MR_REFUSED,
+			    "a link cannot be called '%s'\n`mailroom link %s` means something else; pick another name",
+			    name, name);
 		}
 	if (ascii_caseeq(name, room->name)) {
-		(void)mr_fail(err, MR_REFUSED, "a link cannot be called '%s': that is this room", name);
-		return mr_hint(err, "what stands after the @ would mean two rooms; pick another name");
+		return mr_fail(err, MR_REFUSED,
+		    "a link cannot be called '%s': that is this room\n"
+		    "what stands after the @ would mean two rooms; pick another name",
+		    name);
 	}
 	return MR_OK;
 }
@@ -226,15 +227,13 @@ check_is_another(struct mr_room *room, struct mr_room *there, struct mr_error *e
 
 	if (!same && there->driver->record_get) {
 		token_new(token);
-		if (room->driver->record_put(room, "linking", "", token, STR("Linking: yes\n"), err) != MR_OK)
-			return err->code;
+		TRY(room->driver->record_put(room, "linking", "", token, STR("Linking: yes\n"), err));
 		same = there->driver->record_get(there, "linking", "", token, &seen, &ignored) == MR_OK;
 		(void)room->driver->record_drop(room, "linking", "", token, &ignored);
 	}
 	if (!same)
 		return MR_OK;
-	(void)mr_fail(err, MR_REFUSED, "'%.160s' is this very room", there->spec);
-	return mr_hint(err, "a link names another room");
+	return mr_fail(err, MR_REFUSED, "'%.160s' is this very room\na link names another room", there->spec);
 }
 
 struct same_room {
@@ -265,8 +264,8 @@ check_is_new(struct mr_room *room, const char *spec, struct mr_error *err)
 	*err = (struct mr_error){ 0 };
 	if (!same.name[0])
 		return MR_OK;
-	(void)mr_fail(err, MR_EXISTS, "'%.160s' is linked already, as '%s'", spec, same.name);
-	return mr_hint(err, "write to AGENT@%s", same.name);
+	return mr_fail(
+	    err, MR_EXISTS, "'%.160s' is linked already, as '%s'\nwrite to AGENT@%s", spec, same.name, same.name);
 }
 
 static enum mr_rc
@@ -289,10 +288,9 @@ make_queue(struct mr_room *room, const struct mr_self *self, const char *link, s
 		return rc;
 	*err = (struct mr_error){ 0 };
 	rc = mr_queue_get(room, name, &there, err);
-	if (rc == MR_OK && strcmp(there.claimers, LINK_CLAIMERS) != 0) {
-		(void)mr_fail(err, MR_EXISTS, "the queue '%s' is there already, and is not that of a link", name);
-		return mr_hint(err, "call the link something else");
-	}
+	if (rc == MR_OK && strcmp(there.claimers, LINK_CLAIMERS) != 0)
+		return mr_fail(err, MR_EXISTS,
+		    "the queue '%s' is there already, and is not that of a link\ncall the link something else", name);
 	/* Left behind by a kill, maybe closed. */
 	return rc == MR_OK ? mr_queue_set_status(room, name, MR_QUEUE_ACTIVE, err) : rc;
 }
@@ -405,11 +403,10 @@ mr_link_remove(struct mr_room *room, const char *name, bool force, size_t *ret_d
 	link_queue_of(name, queue);
 	rc = mr_queue_delete(room, queue, force, &dead, err);
 	if (rc == MR_REFUSED) {
-		(void)mr_fail(err, MR_REFUSED, "mail waits to be carried to '%s'", name);
-		return mr_hint(err,
-		    "`mailroom carry %s` carries it; with --force it goes to dead letters, and its"
-		    " senders are told",
-		    name);
+		return mr_fail(err, MR_REFUSED,
+		    "mail waits to be carried to '%s'\n"
+		    "`mailroom carry %s` carries it; with --force it goes to dead letters, and its senders are told",
+		    name, name);
 	}
 	if (rc == MR_NOTFOUND) /* an unlink that was cut off here */
 		rc = MR_OK;

@@ -47,10 +47,10 @@ find_there(struct resolver *r, struct mr_room *there, const char *name, char ret
 	rc = resolver_take(&other, name, err);
 	if (rc != MR_OK)
 		return rc;
-	if (!other.form || (strcmp(other.form, "agent") != 0 && strcmp(other.form, "operator") != 0)) {
-		(void)mr_fail(err, MR_REFUSED, "'%.80s' is no agent in room '%s'", name, there->name);
-		return mr_hint(err, "mail to another room goes to agents by their names");
-	}
+	if (!other.form || (strcmp(other.form, "agent") != 0 && strcmp(other.form, "operator") != 0))
+		return mr_fail(err, MR_REFUSED,
+		    "'%.80s' is no agent in room '%s'\nmail to another room goes to agents by their names", name,
+		    there->name);
 	(void)snprintf(ret, MR_ADDRESS_MAX + 1, "%s", other.name);
 	*ret_missing = out.missing;
 	return MR_OK;
@@ -63,10 +63,9 @@ reach(struct resolver *r, const struct mr_link *link, const char *agent, bool mi
 	const char *ours = link_local_of(link, agent);
 	enum mr_rc rc;
 
-	if (ours) {
-		(void)mr_fail(err, MR_REFUSED, "'%s@%s' is what '%s' is called there", agent, link->name, ours);
-		return mr_hint(err, "write to '%s'", ours);
-	}
+	if (ours)
+		return mr_fail(err, MR_REFUSED, "'%s@%s' is what '%s' is called there\nwrite to '%s'", agent,
+		    link->name, ours, ours);
 	(void)snprintf(address, sizeof(address), "%s@%s", agent, link->name);
 	if (strlen(address) > MR_ADDRESS_MAX)
 		return mr_fail(err, MR_REFUSED, "'%.80s...' has more than %d bytes", address, MR_ADDRESS_MAX);

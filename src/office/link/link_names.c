@@ -124,9 +124,9 @@ struct entering {
 static enum mr_rc
 refuse_taken(const struct entering *e, const char *foreign, const char *who, struct mr_error *err)
 {
-	(void)mr_fail(
-	    err, MR_EXISTS, "'%s' cannot be '%s' in '%s': %s is called so there", e->local, foreign, e->link, who);
-	return mr_hint(err, "`mailroom link name %s %s OTHER` gives another name", e->link, e->local);
+	return mr_fail(err, MR_EXISTS,
+	    "'%s' cannot be '%s' in '%s': %s is called so there\n`mailroom link name %s %s OTHER` gives another name",
+	    e->local, foreign, e->link, who, e->link, e->local);
 }
 
 /* MR_EMPTY: nothing to change, e->had says which name it is. */
@@ -139,8 +139,7 @@ enter(void *ctx, bool exists, struct buf *text, struct mr_error *err)
 
 	if (!exists)
 		return mr_fail(err, MR_NOTFOUND, "no link '%s'", e->link);
-	if (record_parse(buf_str(text), &lines, err) != MR_OK)
-		return err->code;
+	TRY(record_parse(buf_str(text), &lines, err));
 	for (size_t i = 0; i < lines.n; i++) {
 		const char *value = lines.lines[i].value, *space = strchr(value, ' ');
 
@@ -220,10 +219,10 @@ link_is_stand_in(struct mr_room *room, struct mr_room *there, const char *link, 
 		return MR_OK;
 	if (link_lives_there(there, foreign, err) == MR_NOTFOUND) /* a kind in which everybody can be written to */
 		return MR_NOTFOUND;
-	(void)mr_fail(
-	    err, MR_EXISTS, "'%.80s' in '%s' is not a mailbox that this link made for '%.80s'", foreign, link, local);
-	return mr_hint(err, "if it is meant, type in a terminal: mailroom link name %s '%.60s' '%.60s' --adopt", link,
-	    local, foreign);
+	return mr_fail(err, MR_EXISTS,
+	    "'%.80s' in '%s' is not a mailbox that this link made for '%.80s'\n"
+	    "if it is meant, type in a terminal: mailroom link name %s '%.60s' '%.60s' --adopt",
+	    foreign, link, local, link, local, foreign);
 }
 
 bool
@@ -296,8 +295,9 @@ introduce(struct mr_room *room, struct mr_room *there, const char *link, const c
 		known = e.had; /* another carrier was quicker */
 	}
 	if (foreign && strcmp(known, foreign) != 0) {
-		(void)mr_fail(err, MR_EXISTS, "'%s' is known in '%s' already, as '%s'", local, link, known);
-		return mr_hint(err, "answers come to that name; it is kept as long as the link");
+		return mr_fail(err, MR_EXISTS,
+		    "'%s' is known in '%s' already, as '%s'\nanswers come to that name; it is kept as long as the link",
+		    local, link, known);
 	}
 	(void)snprintf(ret, MR_ADDRESS_MAX + 1, "%s", known);
 	*err = (struct mr_error){ 0 };
@@ -326,10 +326,8 @@ check_local(
     struct mr_room *room, const char *link, const char *given, char ret[MR_ADDRESS_MAX + 1], struct mr_error *err)
 {
 	mr_auto(mr_resolution_done) struct mr_resolution found = { 0 };
-	enum mr_rc rc = mr_resolve(room, "", given, &found, err);
 
-	if (rc != MR_OK)
-		return rc;
+	TRY(mr_resolve(room, "", given, &found, err));
 	if (strcmp(found.form, "agent") != 0 && strcmp(found.form, "operator") != 0 && strcmp(found.form, "link") != 0)
 		return mr_fail(
 		    err, MR_REFUSED, "'%.80s' is a %s: only agents can be known in '%s'", given, found.form, link);

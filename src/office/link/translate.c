@@ -225,8 +225,7 @@ sort_headers(struct mr_room *to, struct translated *t, struct buf *lines, struct
 		}
 		header_clean(&clean, str_of(header->value));
 		held[n].name = header->name;
-		if (keep_text(t, &clean, &held[n].value, err) != MR_OK)
-			return err->code;
+		TRY(keep_text(t, &clean, &held[n].value, err));
 		n++;
 	}
 	t->msg.headers = held;
@@ -256,9 +255,10 @@ clean_values(struct translated *t, struct mr_error *err)
 	struct mr_message *msg = &t->msg;
 
 	msg->from = msg->from ? msg->from : "";
-	if (clean_value(t, &msg->subject, err) != MR_OK || clean_value(t, &msg->type, err) != MR_OK ||
-	    clean_value(t, &msg->thread, err) != MR_OK || clean_value(t, &msg->reply_to, err) != MR_OK)
-		return err->code;
+	TRY(clean_value(t, &msg->subject, err));
+	TRY(clean_value(t, &msg->type, err));
+	TRY(clean_value(t, &msg->thread, err));
+	TRY(clean_value(t, &msg->reply_to, err));
 	return clean_value(t, &msg->replace_key, err);
 }
 

@@ -32,14 +32,12 @@ answer_expect(struct mr_room *room, const char *id, const char *spoken, const ch
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 	mr_auto(sys_close_fd) int notes = -1;
 
-	if (header_add(&text, "Room", str_of(room->spec), err) != MR_OK ||
-	    header_add(&text, "Dir", str_of(dir), err) != MR_OK ||
-	    header_add(&text, "Called", str_of(*spoken ? spoken : id), err) != MR_OK)
-		return err->code;
+	TRY(header_add(&text, "Room", str_of(room->spec), err));
+	TRY(header_add(&text, "Dir", str_of(dir), err));
+	TRY(header_add(&text, "Called", str_of(*spoken ? spoken : id), err));
 	if (!buf_ok(&text))
 		return mr_nomem(err);
-	if (open_notes(room, true, &notes, err) != MR_OK)
-		return err->code;
+	TRY(open_notes(room, true, &notes, err));
 	return file_replace(notes, id, buf_str(&text), 0600, err);
 }
 
@@ -89,8 +87,10 @@ find_expected(struct mr_room *room, const char *id, const char *dir, struct expe
 		ret->called = id;
 	if (ret->dir)
 		return MR_OK;
-	(void)mr_fail(err, MR_NOTFOUND, "no message '%.60s' was sent with a reply path", id);
-	return mr_hint(err, "give the id that `mailroom send --reply-path` printed, or the folder with --reply-path");
+	return mr_fail(err, MR_NOTFOUND,
+	    "no message '%.60s' was sent with a reply path\n"
+	    "give the id that `mailroom send --reply-path` printed, or the folder with --reply-path",
+	    id);
 }
 
 bool

@@ -165,10 +165,8 @@ enum mr_rc
 mr_channel_close(struct mr_room *room, const char *name, bool closed, struct mr_error *err)
 {
 	char local[MR_ADDRESS_MAX + 1];
-	enum mr_rc rc = check_name(room, name, local, err);
 
-	if (rc != MR_OK)
-		return rc;
+	TRY(check_name(room, name, local, err));
 	return settings_change(room, CHANNEL, local,
 	    (struct settings_edit){ SETTINGS_SET, "Status", closed ? "closed" : "active" }, NULL, err);
 }
@@ -200,10 +198,8 @@ mr_channel_read(struct mr_room *room, const char *name, uint64_t after, bool bod
     struct mr_error *err)
 {
 	mr_auto(mr_channel_done) struct mr_channel channel = { 0 };
-	enum mr_rc rc = mr_channel_get(room, name, &channel, err);
 
-	if (rc != MR_OK)
-		return rc;
+	TRY(mr_channel_get(room, name, &channel, err));
 	return room->driver->channel_scan(room, channel.name, after, bodies ? SCAN_BODIES : SCAN_HEADERS, fn, ctx, err);
 }
 
@@ -212,10 +208,8 @@ mr_channel_count(struct mr_room *room, const char *name, uint64_t *ret_last, siz
 {
 	mr_auto(mr_channel_done) struct mr_channel channel = { 0 };
 	uint64_t first = 0;
-	enum mr_rc rc = mr_channel_get(room, name, &channel, err);
 
-	if (rc != MR_OK)
-		return rc;
+	TRY(mr_channel_get(room, name, &channel, err));
 	return room->driver->channel_range(room, channel.name, &first, ret_last, ret_count, err);
 }
 

@@ -162,13 +162,13 @@ find_letter(struct mr_room *room, const char *given, char ret_id[MR_ID_LEN + 1],
 	if (rc != MR_OK)
 		return rc;
 	if (s.n == 0) {
-		(void)mr_fail(err, MR_NOTFOUND, "no dead letter '%s' in room '%s'", spelled, room->name);
-		return mr_hint(err, "`mailroom dead list` shows them; `mailroom why %s` looks everywhere", spelled);
+		return mr_fail(err, MR_NOTFOUND,
+		    "no dead letter '%s' in room '%s'\n`mailroom dead list` shows them; `mailroom why %s` looks everywhere",
+		    spelled, room->name, spelled);
 	}
-	if (s.n > 1) {
-		(void)mr_fail(err, MR_REFUSED, "several dead letters end in '%s'", spelled);
-		return mr_hint(err, "one of: %s%s", buf_z(&ids), s.n > AMBIGUOUS_MAX ? ", ..." : "");
-	}
+	if (s.n > 1)
+		return mr_fail(err, MR_REFUSED, "several dead letters end in '%s'\none of: %s%s", spelled, buf_z(&ids),
+		    s.n > AMBIGUOUS_MAX ? ", ..." : "");
 	(void)snprintf(ret_id, MR_ID_LEN + 1, "%s", s.id);
 	(void)snprintf(ret_queue, MR_ADDRESS_MAX + 1, "%s", s.queue);
 	return MR_OK;

@@ -32,18 +32,17 @@ retrying_done(struct retrying *r)
 static enum mr_rc
 check_owners(struct retrying *r, struct mr_error *err)
 {
-	if (r->owners.n == 0) {
-		(void)mr_fail(err, MR_REFUSED, "nobody to whom '%s' was sent is without it", r->letter.id);
-		return mr_hint(err, "say who shall get it: --to AGENT");
-	}
+	if (r->owners.n == 0)
+		return mr_fail(err, MR_REFUSED,
+		    "nobody to whom '%s' was sent is without it\nsay who shall get it: --to AGENT", r->letter.id);
 	for (size_t i = 0; i < r->owners.n; i++) {
 		const char *name = r->owners.v[i];
 
 		if (!str_starts(str_of(name), "queue:") || target_exists(r->room, "queue", name + strlen("queue:")))
 			continue;
-		(void)mr_fail(err, MR_NOTFOUND, "queue '%s' is gone", name + strlen("queue:"));
-		return mr_hint(
-		    err, "`mailroom queue create %s`, or say who shall get it: --to ADDRESS", name + strlen("queue:"));
+		return mr_fail(err, MR_NOTFOUND,
+		    "queue '%s' is gone\n`mailroom queue create %s`, or say who shall get it: --to ADDRESS",
+		    name + strlen("queue:"), name + strlen("queue:"));
 	}
 	return MR_OK;
 }

@@ -141,10 +141,8 @@ plan_rename(struct crossing *c, const char *given, struct mr_error *err)
 	mr_auto(buf_done) struct buf old = BUF_INIT;
 	const char *equals = strrchr(given, '=');
 
-	if (!equals || equals == given || equals[1] == '\0') {
-		(void)mr_fail(err, MR_REFUSED, "'%.80s' does not say what is called how", given);
-		return mr_hint(err, "write OLD=NEW");
-	}
+	if (!equals || equals == given || equals[1] == '\0')
+		return mr_fail(err, MR_REFUSED, "'%.80s' does not say what is called how\nwrite OLD=NEW", given);
 	buf_add(&old, (struct mr_str){ given, (size_t)(equals - given) });
 	if (!buf_ok(&old))
 		return mr_nomem(err);
@@ -163,10 +161,10 @@ plan_owner(struct crossing *c, const char *agent, struct mr_error *err)
 	char there[MR_ADDRESS_MAX + 1];
 	enum mr_rc rc;
 
-	if (!owner) {
-		(void)mr_fail(err, MR_REFUSED, "'%s' is not one agent's: it has names of its own", c->from->name);
-		return mr_hint(err, "name its agents, and rename them with --name OLD=NEW");
-	}
+	if (!owner)
+		return mr_fail(err, MR_REFUSED,
+		    "'%s' is not one agent's: it has names of its own\nname its agents, and rename them with --name OLD=NEW",
+		    c->from->name);
 	rc = agent_spelled(c->to, agent, there, err);
 	return rc == MR_OK ? pairs_add(&c->renamed, owner, there, err) : rc;
 }
@@ -186,9 +184,9 @@ plan_agent(struct crossing *c, const char *here, struct mr_error *err)
 	for (size_t i = 0; i < c->agents.n; i++) {
 		if (strcmp(c->agents.v[i].there, there) != 0)
 			continue;
-		(void)mr_fail(
-		    err, MR_REFUSED, "'%s' and '%s' would both become '%s'", c->agents.v[i].here, here, there);
-		return mr_hint(err, "give one of them another name: --name '%s=NEW'", here);
+		return mr_fail(err, MR_REFUSED,
+		    "'%s' and '%s' would both become '%s'\ngive one of them another name: --name '%s=NEW'",
+		    c->agents.v[i].here, here, there, here);
 	}
 	return pairs_add(&c->agents, here, there, err);
 }

@@ -11,10 +11,8 @@ mr_room_face(struct mr_room *room, const char *verb, const char *const *args, co
 
 	if (!room->driver->face)
 		return office_lacks(room, "verbs of another program", err);
-	enum mr_rc rc = room->driver->face(room, verb, args, (struct mr_str){ input, input_len }, &out, err);
 
-	if (rc != MR_OK)
-		return rc;
+	TRY(room->driver->face(room, verb, args, (struct mr_str){ input, input_len }, &out, err));
 	*ret_len = out.len;
 	if (out.len == 0)
 		buf_addc(&out, '\0');

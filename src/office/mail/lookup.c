@@ -21,8 +21,8 @@ is_id_char(char c)
 static enum mr_rc
 refuse_spelling(const char *given, struct mr_error *err)
 {
-	(void)mr_fail(err, MR_REFUSED, "'%.60s' is not a message id", given);
-	return mr_hint(err, "an id is 26 letters and digits; its last 6 or more are enough");
+	return mr_fail(err, MR_REFUSED,
+	    "'%.60s' is not a message id\nan id is 26 letters and digits; its last 6 or more are enough", given);
 }
 
 enum mr_rc
@@ -41,10 +41,10 @@ lookup_spelling(
 		if (!is_id_char(id[i]))
 			return refuse_spelling(given, err);
 	}
-	if (inner.len < SHORT_ID_MIN) {
-		(void)mr_fail(err, MR_REFUSED, "'%s' is too short for a message id", id);
-		return mr_hint(err, "give at least %d characters from the end of the id", SHORT_ID_MIN);
-	}
+	if (inner.len < SHORT_ID_MIN)
+		return mr_fail(err, MR_REFUSED,
+		    "'%s' is too short for a message id\ngive at least %d characters from the end of the id", id,
+		    SHORT_ID_MIN);
 	if (inner.len == MR_ID_LEN && !id_valid(str_of(id)))
 		return refuse_spelling(given, err);
 	*ret_full = inner.len == MR_ID_LEN;
@@ -116,8 +116,7 @@ settle_on_one(const struct found_ids *found, const char *given, char ret_id[MR_I
 		buf_addf(&list, "%s%s", i > 0 ? ", " : "", found->v[i]);
 	if (found->n > AMBIGUOUS_MAX)
 		buf_adds(&list, ", ...");
-	(void)mr_fail(err, MR_REFUSED, "several messages end in '%s'", given);
-	return mr_hint(err, "one of: %s", buf_z(&list));
+	return mr_fail(err, MR_REFUSED, "several messages end in '%s'\none of: %s", given, buf_z(&list));
 }
 
 /* ---- What another program calls a message ---- */
@@ -225,8 +224,9 @@ lookup_anywhere(
 		return rc;
 	if (found.n > 0)
 		return settle_on_one(&found, spelled, ret_id, err);
-	(void)mr_fail(err, MR_NOTFOUND, "no message '%s' in room '%s'", spelled, room->name);
-	return mr_hint(err, "a message that was purged is known by its full id only");
+	return mr_fail(err, MR_NOTFOUND,
+	    "no message '%s' in room '%s'\na message that was purged is known by its full id only", spelled,
+	    room->name);
 }
 
 enum mr_rc

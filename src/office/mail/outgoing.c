@@ -36,8 +36,9 @@ check_sender(struct mr_room *room, const struct mr_self *self, struct mr_error *
 	enum mr_rc rc;
 
 	if (self->bound && strcmp(self->agent, OPERATOR) == 0) {
-		(void)mr_fail(err, MR_REFUSED, "an agent's session may not send as '%s'", OPERATOR);
-		return mr_hint(err, "that name belongs to the person who runs the room; send as yourself");
+		return mr_fail(err, MR_REFUSED,
+		    "an agent's session may not send as '%s'\nthat name belongs to the person who runs the room; send as yourself",
+		    OPERATOR);
 	}
 	rc = office_not_fenced(room, self, err);
 	if (rc == MR_OK &&
@@ -47,8 +48,9 @@ check_sender(struct mr_room *room, const struct mr_self *self, struct mr_error *
 		rc = agent_exists(room, self->agent, err);
 	if (rc != MR_NOTFOUND)
 		return rc;
-	(void)mr_fail(err, MR_NOTFOUND, "the sender '%s' is not registered in room '%s'", self->agent, room->name);
-	return mr_hint(err, "`mailroom register %s` makes its mailbox", self->agent);
+	return mr_fail(err, MR_NOTFOUND,
+	    "the sender '%s' is not registered in room '%s'\n`mailroom register %s` makes its mailbox", self->agent,
+	    room->name, self->agent);
 }
 
 /* ---- May this draft be sent ---- */
@@ -91,15 +93,13 @@ check_body(const struct mr_draft *draft, struct mr_error *err)
 	while (
 	    i < body.len && (body.ptr[i] == ' ' || body.ptr[i] == '\t' || body.ptr[i] == '\n' || body.ptr[i] == '\r'))
 		i++;
-	if (i == body.len && !draft->no_text) {
-		(void)mr_fail(err, MR_REFUSED, "the message has no text");
-		return mr_hint(err, "give it with -m TEXT, with -f FILE or on stdin");
-	}
-	if (body.len > MR_BODY_MAX) {
-		(void)mr_fail(
-		    err, MR_REFUSED, "the text has %zu bytes: at most %zu (16 MiB) are allowed", body.len, MR_BODY_MAX);
-		return mr_hint(err, "put it into a file and send its path");
-	}
+	if (i == body.len && !draft->no_text)
+		return mr_fail(
+		    err, MR_REFUSED, "the message has no text\ngive it with -m TEXT, with -f FILE or on stdin");
+	if (body.len > MR_BODY_MAX)
+		return mr_fail(err, MR_REFUSED,
+		    "the text has %zu bytes: at most %zu (16 MiB) are allowed\nput it into a file and send its path",
+		    body.len, MR_BODY_MAX);
 	return MR_OK;
 }
 
@@ -114,10 +114,9 @@ check_headers(const struct mr_draft *draft, struct mr_error *err)
 
 		if (!header->name || !header->value)
 			return mr_fail(err, MR_REFUSED, "an extra header has no name or no value");
-		if (ascii_caseeq(header->name, "References")) {
-			(void)mr_fail(err, MR_REFUSED, "header 'References' is written by mailroom itself");
-			return mr_hint(err, "say which message this one answers, or name a thread");
-		}
+		if (ascii_caseeq(header->name, "References"))
+			return mr_fail(err, MR_REFUSED,
+			    "header 'References' is written by mailroom itself\nsay which message this one answers, or name a thread");
 		if (strlen(header->value) > HEADER_VALUE_MAX)
 			return mr_fail(
 			    err, MR_REFUSED, "the header '%.76s' has over %d bytes", header->name, HEADER_VALUE_MAX);
@@ -153,8 +152,7 @@ check_draft(const struct mr_room *room, const struct mr_draft *draft, struct mr_
 		    draft->type, TYPE_MAX);
 	if (draft->priority < MR_LOW || draft->priority > MR_URGENT)
 		return mr_fail(err, MR_REFUSED, "%d is no priority", (int)draft->priority);
-	if (check_subject(draft, err) != MR_OK)
-		return err->code;
+	TRY(check_subject(draft, err));
 	if ((draft->key || draft->replace_key) && !(room->driver->abilities & ROOM_KEYS))
 		return office_lacks(room, "send keys", err);
 	if (draft->reply_path && !(room->driver->abilities & ROOM_REPLY_PATHS))
@@ -182,16 +180,15 @@ check_promises(const struct outgoing *l, struct mr_error *err)
 	const char *queue = first_of_kind(&l->who.all, "queue:", true);
 	const char *channel = first_of_kind(&l->who.all, "channel:", true);
 
-	if (l->draft->not_before_ms != 0 && other) {
-		(void)mr_fail(
-		    err, MR_REFUSED, "only mail to a work queue can wait for a time, and '%s' is none", other);
-		return mr_hint(err, "send it to queue:NAME alone, or leave out --not-before");
-	}
-	if (l->draft->replace_key && (queue || channel)) {
-		(void)mr_fail(err, MR_REFUSED, "a replace key does nothing in '%s': no mail is retired there",
+	if (l->draft->not_before_ms != 0 && other)
+		return mr_fail(err, MR_REFUSED,
+		    "only mail to a work queue can wait for a time, and '%s' is none\n"
+		    "send it to queue:NAME alone, or leave out --not-before",
+		    other);
+	if (l->draft->replace_key && (queue || channel))
+		return mr_fail(err, MR_REFUSED,
+		    "a replace key does nothing in '%s': no mail is retired there\nleave out --replace-key, or send to agents only",
 		    queue ? queue : channel);
-		return mr_hint(err, "leave out --replace-key, or send to agents only");
-	}
 	return MR_OK;
 }
 

@@ -227,19 +227,21 @@ go_on(struct purge *p, struct mr_error *err)
 static enum mr_rc
 check_may(const struct purge *p, const struct mr_self *self, struct mr_error *err)
 {
-	if (strcmp(self->agent, OPERATOR) == 0 && self->bound) {
-		(void)mr_fail(err, MR_REFUSED, "an agent's session may not purge as '%s'", OPERATOR);
-		return mr_hint(err, "that name belongs to the person who runs the room: ask it with mailroom escalate");
-	}
+	if (strcmp(self->agent, OPERATOR) == 0 && self->bound)
+		return mr_fail(err, MR_REFUSED,
+		    "an agent's session may not purge as '%s'\n"
+		    "that name belongs to the person who runs the room: ask it with mailroom escalate",
+		    OPERATOR);
 	if (strcmp(self->agent, OPERATOR) == 0 || (*p->from && strcmp(self->agent, p->from) == 0))
 		return MR_OK;
-	if (!*p->from || strchr(p->from, '@')) {
-		(void)mr_fail(
-		    err, MR_REFUSED, "only the operator may purge '%s': its sender is not in this room", p->id);
-		return mr_hint(err, "ask: mailroom send operator -m 'please purge %s'", p->id);
-	}
-	(void)mr_fail(err, MR_REFUSED, "only its sender '%.100s' or the operator may purge '%s'", p->from, p->id);
-	return mr_hint(err, "ask: mailroom send %.80s -m 'please purge %s'", p->from, p->id);
+	if (!*p->from || strchr(p->from, '@'))
+		return mr_fail(err, MR_REFUSED,
+		    "only the operator may purge '%s': its sender is not in this room\n"
+		    "ask: mailroom send operator -m 'please purge %s'",
+		    p->id, p->id);
+	return mr_fail(err, MR_REFUSED,
+	    "only its sender '%.100s' or the operator may purge '%s'\nask: mailroom send %.80s -m 'please purge %s'",
+	    p->from, p->id, p->from, p->id);
 }
 
 /* Finds out all that must be known before the first copy goes. */
@@ -257,10 +259,10 @@ begin(struct purge *p, const struct mr_self *self, const char *reason, struct mr
 		rc = mr_nomem(err);
 	if (rc != MR_OK || p->continued)
 		return rc == MR_OK ? check_may(p, self, err) : rc;
-	if (p->copies == 0) {
-		(void)mr_fail(err, MR_NOTFOUND, "no copy of '%s' anywhere in room '%s'", p->id, p->room->name);
-		return mr_hint(err, "`mailroom why %s` tells what is known of it", p->id);
-	}
+	if (p->copies == 0)
+		return mr_fail(err, MR_NOTFOUND,
+		    "no copy of '%s' anywhere in room '%s'\n`mailroom why %s` tells what is known of it", p->id,
+		    p->room->name, p->id);
 	bool known = fetch_any(p, &ignored) == MR_OK;
 
 	p->by = self->agent;

@@ -63,10 +63,8 @@ static enum mr_rc
 rehearse(struct outgoing *l, struct mr_receipt *ret, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf text = BUF_INIT;
-	enum mr_rc rc = message_write(&l->msg, l->room->name, &text, err);
 
-	if (rc != MR_OK)
-		return rc;
+	TRY(message_write(&l->msg, l->room->name, &text, err));
 	*ret = (struct mr_receipt){ 0 };
 	(void)snprintf(ret->id, sizeof(ret->id), "%s", l->msg.id);
 	names_move(&ret->to, &l->who.all);

@@ -146,8 +146,10 @@ take_once(struct mr_show *show, const char *id, struct mr_message *msg, struct m
 		return hold_for_show(show, id, msg, err);
 	if (msg->folder != MR_HELD || is_own_lease(show, id))
 		return MR_OK;
-	(void)mr_fail(err, MR_BUSY, "another command is showing or working on '%s'", id);
-	return mr_hint(err, "it comes back by itself when that command ends without finishing it");
+	return mr_fail(err, MR_BUSY,
+	    "another command is showing or working on '%s'\n"
+	    "it comes back by itself when that command ends without finishing it",
+	    id);
 }
 
 enum mr_rc
@@ -254,9 +256,10 @@ mr_show_finish(struct mr_show *show, bool archive, size_t *ret_marked, struct mr
 	if (rc != MR_OK)
 		return mr_wrap(err, "mark shown mail of '%s'", show->self.agent);
 	if (fenced > 0) {
-		(void)mr_fail(err, MR_REFUSED, "%zu of the messages shown left this life of '%s' meanwhile", fenced,
-		    show->self.agent);
-		return mr_hint(err, "a newer life took over and gets them; stop acting as '%s'", show->self.agent);
+		return mr_fail(err, MR_REFUSED,
+		    "%zu of the messages shown left this life of '%s' meanwhile\n"
+		    "a newer life took over and gets them; stop acting as '%s'",
+		    fenced, show->self.agent, show->self.agent);
 	}
 	if (ret_marked)
 		*ret_marked = marked;

@@ -425,9 +425,9 @@ mr_why(
 	mr_names_done(&t.have);
 	mr_names_done(&t.answerers);
 	mr_names_done(&t.readers);
-	if (rc == MR_OK && t.facts == 0) {
-		(void)mr_fail(err, MR_NOTFOUND, "nothing is known of '%s' in room '%s'", full, room->name);
-		return mr_hint(err, "it was never sent here, or removed by another program");
-	}
+	if (rc == MR_OK && t.facts == 0)
+		return mr_fail(err, MR_NOTFOUND,
+		    "nothing is known of '%s' in room '%s'\nit was never sent here, or removed by another program",
+		    full, room->name);
 	return rc;
 }

@@ -21,10 +21,9 @@ check(const struct mr_nudge *nudge, struct mr_error *err)
 
 	if (len == 0)
 		return mr_fail(err, MR_REFUSED, "a nudge without words says nothing");
-	if (len > MR_NUDGE_MAX) {
-		(void)mr_fail(err, MR_REFUSED, "the nudge has %zu bytes, more than %zu", len, MR_NUDGE_MAX);
-		return mr_hint(err, "send it as mail: mailroom send");
-	}
+	if (len > MR_NUDGE_MAX)
+		return mr_fail(err, MR_REFUSED,
+		    "the nudge has %zu bytes, more than %zu\nsend it as mail: mailroom send", len, MR_NUDGE_MAX);
 	if (!utf8_valid(str_of(nudge->text)))
 		return mr_fail(err, MR_REFUSED, "the nudge is no text: it is not UTF-8");
 	if (nudge->expires_ms != 0 && nudge->expires_ms <= clock_now_ms())
@@ -76,9 +75,10 @@ tell_not_typed(enum pane_result result, const struct mr_nudge_options *options, 
 {
 	if (result == PANE_NOT && options->mode != MR_NUDGE_IMMEDIATE)
 		return MR_OK;
-	(void)mr_fail(err, result == PANE_DOUBT ? MR_INDOUBT : MR_IO, "the nudge for '%s' was not submitted: %s", agent,
-	    ret->why);
-	return mr_hint(err, "it is queued, and shown with the next hook or 'mailroom wait' of %.80s", agent);
+	return mr_fail(err, result == PANE_DOUBT ? MR_INDOUBT : MR_IO,
+	    "the nudge for '%s' was not submitted: %s\n"
+	    "it is queued, and shown with the next hook or 'mailroom wait' of %.80s",
+	    agent, ret->why, agent);
 }
 
 static enum mr_rc
@@ -116,9 +116,10 @@ mr_nudge_send(struct mr_room *room, const struct mr_self *self, const char *to, 
 	n.kind = n.kind ? n.kind : "";
 	n.thread = n.thread ? n.thread : "";
 	*ret = (struct mr_nudged){ .way = MR_NUDGE_SKIPPED };
-	if (nudge_able(room, err) != MR_OK || check(&n, err) != MR_OK || office_not_fenced(room, self, err) != MR_OK ||
-	    find_recipient(room, to, agent, err) != MR_OK)
-		return err->code;
+	TRY(nudge_able(room, err));
+	TRY(check(&n, err));
+	TRY(office_not_fenced(room, self, err));
+	TRY(find_recipient(room, to, agent, err));
 	if (room->driver->nudge_put) {
 		n.at_ms = clock_now_ms();
 		ret->way = MR_NUDGE_PLACED;
@@ -130,8 +131,7 @@ mr_nudge_send(struct mr_room *room, const struct mr_self *self, const char *to, 
 		return MR_OK;
 	bool waited = options->mode != MR_NUDGE_QUEUE && somebody_waits(room, agent); /* asked first: it ends with it */
 
-	if (nudge_enqueue(room, agent, &n, name, &ret->coalesced, err) != MR_OK)
-		return err->code;
+	TRY(nudge_enqueue(room, agent, &n, name, &ret->coalesced, err));
 	ret->way = MR_NUDGE_QUEUED;
 	return try_quicker(room, agent, name, &n, options, waited, ret, err);
 }

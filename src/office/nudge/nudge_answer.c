@@ -29,8 +29,7 @@ mr_nudge_answer(struct mr_room *room, const struct mr_self *self, const char *fr
 
 	if (!room->driver->nudge_get)
 		return office_lacks(room, "nudges that want an answer; ask with mail", err);
-	if (agent_spelled(room, from, agent, err) != MR_OK)
-		return err->code;
+	TRY(agent_spelled(room, from, agent, err));
 	for (;;) {
 		struct mr_nudge nudge = { 0 };
 		struct arena *own = NULL;

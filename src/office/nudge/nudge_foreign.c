@@ -66,7 +66,6 @@ nudge_foreign_seen(struct mr_room *room, const char *agent, const struct mr_nudg
 	if (nudge->at_ms <= last_seen_ms(room, agent))
 		return MR_OK;
 	time_rfc3339(nudge->at_ms, stamp);
-	if (open_memory(room, agent, true, &fd, name, err) != MR_OK)
-		return err->code;
+	TRY(open_memory(room, agent, true, &fd, name, err));
 	return file_replace(fd, name, str_of(stamp), 0600, err);
 }

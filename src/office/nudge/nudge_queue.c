@@ -176,8 +176,7 @@ put(struct adding *a, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 
-	if (nudge_write(&a->nudge, &text, err) != MR_OK)
-		return err->code;
+	TRY(nudge_write(&a->nudge, &text, err));
 	return a->room->driver->record_put(a->room, NUDGE, a->agent, a->name, buf_str(&text), err);
 }
 
@@ -269,11 +268,10 @@ nudge_enqueue(struct mr_room *room, const char *agent, const struct mr_nudge *nu
 	if (room->driver->record_change(room, STATE_KIND, agent, STATE_NAME, add_or_refuse, &a, err) != MR_OK)
 		return mr_wrap(err, "cannot queue a nudge for '%s'", agent);
 	if (a.full) {
-		(void)mr_fail(err, MR_REFUSED, "cannot nudge '%s': %zu nudges wait for it already", agent, a.waiting);
-		return mr_hint(err,
-		    "it is told so with the next one that it sees; what must not be lost is mail: "
-		    "mailroom send %.80s",
-		    agent);
+		return mr_fail(err, MR_REFUSED,
+		    "cannot nudge '%s': %zu nudges wait for it already\n"
+		    "it is told so with the next one that it sees; what must not be lost is mail: mailroom send %.80s",
+		    agent, a.waiting, agent);
 	}
 	memcpy(ret_name, a.name, sizeof a.name);
 	*ret_coalesced = a.coalesced;

@@ -38,13 +38,14 @@ nudge_write(const struct mr_nudge *nudge, struct buf *out, struct mr_error *err)
 	char times[24];
 
 	(void)snprintf(times, sizeof times, "%u", nudge->times);
-	if (add_word(out, "From", nudge->from, err) != MR_OK || add_time(out, "At", nudge->at_ms, err) != MR_OK ||
-	    add_time(out, "Expires", nudge->expires_ms, err) != MR_OK ||
-	    add_time(out, "Not-Before", nudge->not_before_ms, err) != MR_OK ||
-	    add_word(out, "Priority", nudge->priority == MR_URGENT ? "urgent" : "", err) != MR_OK ||
-	    add_word(out, "Kind", nudge->kind, err) != MR_OK || add_word(out, "Thread", nudge->thread, err) != MR_OK ||
-	    add_word(out, "Times", nudge->times > 1 ? times : "", err) != MR_OK)
-		return err->code;
+	TRY(add_word(out, "From", nudge->from, err));
+	TRY(add_time(out, "At", nudge->at_ms, err));
+	TRY(add_time(out, "Expires", nudge->expires_ms, err));
+	TRY(add_time(out, "Not-Before", nudge->not_before_ms, err));
+	TRY(add_word(out, "Priority", nudge->priority == MR_URGENT ? "urgent" : "", err));
+	TRY(add_word(out, "Kind", nudge->kind, err));
+	TRY(add_word(out, "Thread", nudge->thread, err));
+	TRY(add_word(out, "Times", nudge->times > 1 ? times : "", err));
 	buf_addf(out, "\n%s\n", nudge->text);
 	return buf_ok(out) ? MR_OK : mr_nomem(err);
 }

@@ -222,8 +222,8 @@ lock_mailbox(struct patrol *p, void **ret, struct mr_error *err)
 
 	if (rc != MR_BUSY)
 		return rc;
-	(void)mr_fail(err, MR_BUSY, "another patrol is at the mailbox of '%s'", p->self->agent);
-	return mr_hint(err, "one is enough: leave it to that one");
+	return mr_fail(err, MR_BUSY, "another patrol is at the mailbox of '%s'\none is enough: leave it to that one",
+	    p->self->agent);
 }
 
 enum mr_rc

@@ -82,10 +82,8 @@ enum mr_rc
 note_load(struct mr_room *room, const char *agent, const char *id, struct note *ret, struct mr_error *err)
 {
 	mr_auto(record_done) struct record lines = { 0 };
-	enum mr_rc rc = notes_load(room, NOTE_KIND, agent, id, &lines, err);
 
-	if (rc != MR_OK)
-		return rc;
+	TRY(notes_load(room, NOTE_KIND, agent, id, &lines, err));
 	note_done(ret);
 	read_lines(ret, &lines);
 	return MR_OK;

@@ -230,10 +230,8 @@ spawn_handler(struct errand *e, const struct mr_names *words, struct spawned *re
 {
 	mr_auto(mr_names_done) struct mr_names env = { 0 };
 	size_t len = 0;
-	enum mr_rc rc = make_env(e, e->note.attempt, &env, err);
 
-	if (rc != MR_OK)
-		return rc;
+	TRY(make_env(e, e->note.attempt, &env, err));
 	mr_auto(free_ptr) const char **argv = list_of(words);
 	mr_auto(free_ptr) const char **envp = list_of(&env);
 	mr_auto(free_ptr) char *input = e->p->options->render(e->p->options->ctx, &e->msg, &len);

@@ -186,11 +186,11 @@ by_looking(const char *cwd, const struct git_place *git, bool warns, struct mr_p
 	mr_auto(free_ptr) char *shared = git->main && strcmp(git->main, git->worktree) != 0 ? look_up(git->main) : NULL;
 	const char *room = near ? near : shared;
 
-	if (!room) {
-		(void)mr_fail(err, MR_NOTFOUND, "no room found from '%s' upwards", cwd);
-		return mr_hint(err, "run 'mailroom init' in the project's folder, or name a room with --room or "
-				    "$MAILROOM");
-	}
+	if (!room)
+		return mr_fail(err, MR_NOTFOUND,
+		    "no room found from '%s' upwards\n"
+		    "run 'mailroom init' in the project's folder, or name a room with --room or $MAILROOM",
+		    cwd);
 	buf_adds(&why, near ? "nearest " ROOM_FOLDER " above " : "nearest " ROOM_FOLDER " above the main worktree ");
 	buf_adds(&why, near ? cwd : git->main);
 	if (warns) {
@@ -242,8 +242,7 @@ mr_place_worktree(struct mr_place *place, struct mr_error *err)
 		return MR_OK;
 	if (!here)
 		return mr_fail_errno(err, "cannot tell the working folder");
-	if (git_find(here, &git, err) != MR_OK)
-		return err->code;
+	TRY(git_find(here, &git, err));
 	place->worktree = strdup(git.worktree ? git.worktree : here);
 	return place->worktree ? MR_OK : mr_nomem(err);
 }
@@ -263,8 +262,7 @@ find(const char *option, const char *env, const char *cwd, bool warns, struct mr
 	/* Who hears no warning mostly needs to know nothing but the room. */
 	if (near)
 		return find_near(near, here, ret, err);
-	if (git_find(here, &git, err) != MR_OK)
-		return err->code;
+	TRY(git_find(here, &git, err));
 	place.worktree = strdup(git.worktree ? git.worktree : here);
 	if (!place.worktree)
 		return mr_nomem(err);

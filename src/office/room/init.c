@@ -145,8 +145,7 @@ exclude_room(const struct making *m, struct mr_error *err)
 	exclude_line(m, &line);
 	if (!folder || !buf_ok(&line))
 		return mr_nomem(err);
-	if (dir_make(AT_FDCWD, folder, 0755, false, &fd, err) != MR_OK)
-		return err->code;
+	TRY(dir_make(AT_FDCWD, folder, 0755, false, &fd, err));
 	enum mr_rc rc = file_read(fd, "exclude", EXCLUDE_MAX, &text, err);
 
 	if (rc == MR_OK && sys_stat(fd, "exclude", &st) == 0)
@@ -186,16 +185,16 @@ guard_from_git(const struct making *m, struct mr_error *err)
 
 	if (!m->git.worktree)
 		return MR_OK;
-	if (put_file(m, m->fd, ".gitignore", STR("*\n"), err) != MR_OK || make_folder(m, "agents", err) != MR_OK ||
-	    dir_open(m->fd, "agents", &agents, err) != MR_OK ||
-	    lock_take(agents, ".lock", m->file_mode, LOCK_WAIT_MS, &lock, err) != MR_OK)
-		return err->code;
+	TRY(put_file(m, m->fd, ".gitignore", STR("*\n"), err));
+	TRY(make_folder(m, "agents", err));
+	TRY(dir_open(m->fd, "agents", &agents, err));
+	TRY(lock_take(agents, ".lock", m->file_mode, LOCK_WAIT_MS, &lock, err));
 	if (exclude_room(m, err) != MR_OK)
 		return mr_wrap(err, "exclude the room in '%s/info/exclude'", m->git.common);
-	if (make_folder(m, ".git/objects", err) != MR_OK || make_folder(m, ".git/refs", err) != MR_OK ||
-	    dir_open(m->fd, ".git", &stub, err) != MR_OK ||
-	    put_file(m, stub, "HEAD", STR("ref: refs/heads/mailroom-keeps-git-away\n"), err) != MR_OK)
-		return err->code;
+	TRY(make_folder(m, ".git/objects", err));
+	TRY(make_folder(m, ".git/refs", err));
+	TRY(dir_open(m->fd, ".git", &stub, err));
+	TRY(put_file(m, stub, "HEAD", STR("ref: refs/heads/mailroom-keeps-git-away\n"), err));
 	return MR_OK;
 }
 
@@ -208,8 +207,7 @@ make_folders(const struct making *m, struct mr_error *err)
 		"records" };
 
 	for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++)
-		if (make_folder(m, folders[i], err) != MR_OK)
-			return err->code;
+		TRY(make_folder(m, folders[i], err));
 	return MR_OK;
 }
 
@@ -278,10 +276,11 @@ ensure_operator(const struct making *m, struct mr_error *err)
 static enum mr_rc
 check_options(const struct mr_init_options *o, struct mr_error *err)
 {
-	if (o->sync && strcmp(o->sync, "full") != 0 && strcmp(o->sync, "fast") != 0 && strcmp(o->sync, "none") != 0) {
-		(void)mr_fail(err, MR_REFUSED, "no way to sync is called '%.40s'", o->sync);
-		return mr_hint(err, "use 'full', 'fast', or 'none' for a room whose mail may be lost at a power cut");
-	}
+	if (o->sync && strcmp(o->sync, "full") != 0 && strcmp(o->sync, "fast") != 0 && strcmp(o->sync, "none") != 0)
+		return mr_fail(err, MR_REFUSED,
+		    "no way to sync is called '%.40s'\n"
+		    "use 'full', 'fast', or 'none' for a room whose mail may be lost at a power cut",
+		    o->sync);
 	if (o->name && check_component(o->name, err) != MR_OK)
 		return mr_wrap(err, "name of the room");
 	return MR_OK;
@@ -296,10 +295,9 @@ open_own_folder(struct making *m, struct mr_error *err)
 		return mr_wrap(err, "make a room in '%s'", m->home);
 	if (sys_stat_fd(m->fd, &st) < 0)
 		return mr_fail_errno(err, "cannot look at '%s'", m->path);
-	if (st.st_uid != geteuid()) {
-		(void)mr_fail(err, MR_REFUSED, "'%s' belongs to another user", m->path);
-		return mr_hint(err, "make a room elsewhere: mailroom init FOLDER");
-	}
+	if (st.st_uid != geteuid())
+		return mr_fail(err, MR_REFUSED,
+		    "'%s' belongs to another user\nmake a room elsewhere: mailroom init FOLDER", m->path);
 	return MR_OK;
 }
 
@@ -370,9 +368,10 @@ check_half_made(const struct making *m, struct mr_error *err)
 			return rc;
 		if (!s.name[0])
 			continue;
-		(void)mr_fail(
-		    err, MR_REFUSED, "'%s' is no room, but has '%s/%s' in it", m->path, parts[i].folder, s.name);
-		return mr_hint(err, "it came from elsewhere: look at it, move it away, then run mailroom init again");
+		return mr_fail(err, MR_REFUSED,
+		    "'%s' is no room, but has '%s/%s' in it\n"
+		    "it came from elsewhere: look at it, move it away, then run mailroom init again",
+		    m->path, parts[i].folder, s.name);
 	}
 	*err = (struct mr_error){ 0 };
 	return MR_OK;
@@ -387,18 +386,18 @@ room_give_identity(const char *path, char ret[ROOM_IDENTITY_LEN + 1], struct mr_
 	char identity[ROOM_IDENTITY_LEN + 1];
 	struct stat st;
 
-	if (dir_open(AT_FDCWD, path, &fd, err) != MR_OK || dir_open(fd, "agents", &agents, err) != MR_OK ||
-	    lock_take(agents, ".lock", 0600, LOCK_WAIT_MS, &lock, err) != MR_OK ||
-	    file_read(fd, "room", ROOM_FILE_MAX, &old, err) != MR_OK ||
-	    record_parse(buf_str(&old), &lines, err) != MR_OK)
-		return err->code;
+	TRY(dir_open(AT_FDCWD, path, &fd, err));
+	TRY(dir_open(fd, "agents", &agents, err));
+	TRY(lock_take(agents, ".lock", 0600, LOCK_WAIT_MS, &lock, err));
+	TRY(file_read(fd, "room", ROOM_FILE_MAX, &old, err));
+	TRY(record_parse(buf_str(&old), &lines, err));
 	if (sys_stat(fd, "room", &st) < 0)
 		return mr_fail_errno(err, "cannot look at '%s/room'", path);
-	if (st.st_uid != geteuid()) {
-		(void)mr_fail(err, MR_REFUSED,
-		    "the room has no identity yet, and only its owner (uid %ld) can give it one", (long)st.st_uid);
-		return mr_hint(err, "let the owner run: mailroom trust '%.160s'", path);
-	}
+	if (st.st_uid != geteuid())
+		return mr_fail(err, MR_REFUSED,
+		    "the room has no identity yet, and only its owner (uid %ld) can give it one\n"
+		    "let the owner run: mailroom trust '%.160s'",
+		    (long)st.st_uid, path);
 	random_hex(identity, ROOM_IDENTITY_LEN);
 	for (size_t i = 0; i < lines.n; i++)
 		if (!ascii_caseeq(lines.lines[i].name, "Identity") &&
@@ -407,8 +406,7 @@ room_give_identity(const char *path, char ret[ROOM_IDENTITY_LEN + 1], struct mr_
 	buf_addf(&text, "Identity: %s\n", identity);
 	if (!buf_ok(&text))
 		return mr_nomem(err);
-	if (file_replace(fd, "room", buf_str(&text), st.st_mode & 0777, err) != MR_OK)
-		return err->code;
+	TRY(file_replace(fd, "room", buf_str(&text), st.st_mode & 0777, err));
 	memcpy(ret, identity, sizeof(identity));
 	return MR_OK;
 }
@@ -426,8 +424,8 @@ make_room(struct making *m, struct mr_error *err)
 		return mr_nomem(err);
 	if (check_half_made(m, err) != MR_OK)
 		return path_has_room(m->path) ? MR_EXISTS : err->code; /* another init was quicker */
-	if (guard_from_git(m, err) != MR_OK || make_folders(m, err) != MR_OK)
-		return err->code;
+	TRY(guard_from_git(m, err));
+	TRY(make_folders(m, err));
 	return publish_room(m, buf_z(&name), err);
 }
 
@@ -440,8 +438,8 @@ mr_room_init(
 
 	m.dir_mode = m.options->share_group ? 02770 : 0700;
 	m.file_mode = m.options->share_group ? 0660 : 0600;
-	if (check_options(m.options, err) != MR_OK || choose_place(&m, where, cwd, err) != MR_OK)
-		return err->code;
+	TRY(check_options(m.options, err));
+	TRY(choose_place(&m, where, cwd, err));
 	bool there = path_has_room(m.path);
 
 	if (!there && open_own_folder(&m, err) != MR_OK)

@@ -45,9 +45,9 @@ config_read_file(int folder, const char *path, struct record *ret, struct mr_err
 	if (fd < 0 || sys_stat_fd(fd, &st) < 0)
 		return mr_fail_errno(err, "cannot read the configuration '%s'", path);
 	if (!S_ISREG(st.st_mode) || st.st_uid != sys_euid() || (st.st_mode & 022)) {
-		(void)mr_fail(
-		    err, MR_REFUSED, "the configuration '%s' is not a file that this user alone can write", path);
-		return mr_hint(err, "look at it; chmod 600 if it is yours");
+		return mr_fail(err, MR_REFUSED,
+		    "the configuration '%s' is not a file that this user alone can write\nlook at it; chmod 600 if it is yours",
+		    path);
 	}
 	if (file_read_sized(fd, st.st_size, CONFIG_MAX, &text, err) != MR_OK ||
 	    record_parse(buf_str(&text), ret, err) != MR_OK)
@@ -174,10 +174,8 @@ mr_config_each(struct mr_room *room, mr_config_fn *fn, void *ctx, struct mr_erro
 enum mr_rc
 config_folder(const char *config_dir, bool make, int *ret_fd, struct mr_error *err)
 {
-	if (!config_dir) {
-		(void)mr_fail(err, MR_NOTFOUND, "there is no configuration folder");
-		return mr_hint(err, "set HOME or XDG_CONFIG_HOME");
-	}
+	if (!config_dir)
+		return mr_fail(err, MR_NOTFOUND, "there is no configuration folder\nset HOME or XDG_CONFIG_HOME");
 	return dir_below(config_dir, FOLDER, make, true, ret_fd, err);
 }
 
@@ -219,9 +217,9 @@ config_note_made(
 	mr_auto(sys_close_fd) int folder = -1, lock = -1;
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 
-	if (lock_folder(config_dir, &folder, &lock, err) != MR_OK ||
-	    add_head(&text, spec, place, identity, err) != MR_OK || add_trusted(&text, "init", err) != MR_OK)
-		return err->code;
+	TRY(lock_folder(config_dir, &folder, &lock, err));
+	TRY(add_head(&text, spec, place, identity, err));
+	TRY(add_trusted(&text, "init", err));
 	return buf_ok(&text) ? file_replace(folder, identity, buf_str(&text), 0600, err) : mr_nomem(err);
 }
 
@@ -263,10 +261,10 @@ config_change(struct mr_room *room, const struct config_change *c, struct mr_err
 	bool removed = false;
 	enum mr_rc rc;
 
-	if (!config_file_of(room, name)) {
-		(void)mr_fail(err, MR_REFUSED, "room '%.160s' has no identity yet", config_path_of(room->spec));
-		return mr_hint(err, "mailroom trust '%.160s' gives it one", config_path_of(room->spec));
-	}
+	if (!config_file_of(room, name))
+		return mr_fail(err, MR_REFUSED,
+		    "room '%.160s' has no identity yet\nmailroom trust '%.160s' gives it one",
+		    config_path_of(room->spec), config_path_of(room->spec));
 	rc = lock_folder(room->user ? room->user->dir : NULL, &folder, &lock, err);
 	if (rc != MR_OK)
 		return rc;
@@ -274,12 +272,11 @@ config_change(struct mr_room *room, const struct config_change *c, struct mr_err
 	if (rc == MR_NOTFOUND)
 		rc = MR_OK;
 	if (rc == MR_OK && old.n > 0 && !c->moved && !config_fits(&old, room)) {
-		if (config_room_is_there(&old)) {
-			(void)mr_fail(err, MR_REFUSED, "room '%.100s' is a copy of '%.100s' and has its identity",
-			    config_path_of(room->spec), config_path_of(record_get(&old, "Room")));
-			return mr_hint(
-			    err, "mailroom trust '%.160s' gives it one of its own", config_path_of(room->spec));
-		}
+		if (config_room_is_there(&old))
+			return mr_fail(err, MR_REFUSED,
+			    "room '%.100s' is a copy of '%.100s' and has its identity\nmailroom trust '%.160s' gives it one of its own",
+			    config_path_of(room->spec), config_path_of(record_get(&old, "Room")),
+			    config_path_of(room->spec));
 		record_done(&old);
 	}
 	if (rc == MR_OK)
@@ -298,8 +295,7 @@ mr_config_set(struct mr_room *room, const char *name, const char *value, bool ad
 {
 	struct config_change c = { .name = name, .value = value, .add = add };
 
-	if (mr_config_check(name, value, err) != MR_OK)
-		return err->code;
+	TRY(mr_config_check(name, value, err));
 	return config_change(room, &c, err);
 }
 

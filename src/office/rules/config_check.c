@@ -77,9 +77,10 @@ refuse_program_text(const char *open, const char *close, struct mr_error *err)
 
 	buf_add(&field, (struct mr_str){ open + 1, (size_t)(close - open - 1) });
 	type_variable(&variable, buf_z(&field));
-	(void)mr_fail(err, MR_REFUSED, "the command would run {%.40s} of a message as program text", buf_z(&field));
-	return mr_hint(
-	    err, "write \"$%.80s\" in its place: the field is in that environment variable", buf_z(&variable));
+	return mr_fail(err, MR_REFUSED,
+	    "the command would run {%.40s} of a message as program text\n"
+	    "write \"$%.80s\" in its place: the field is in that environment variable",
+	    buf_z(&field), buf_z(&variable));
 }
 
 enum mr_rc

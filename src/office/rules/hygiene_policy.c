@@ -68,8 +68,10 @@ read_shipped(struct mr_room *room, const char *name, struct buf *ret, struct mr_
 		rest.ptr += step;
 		rest.len -= step;
 	}
-	(void)mr_fail(err, MR_NOTFOUND, "no policy '%.80s' for this room's mail", name);
-	return mr_hint(err, "'gastown' comes with mailroom; a room's settings name one as Hygiene-Policy:");
+	return mr_fail(err, MR_NOTFOUND,
+	    "no policy '%.80s' for this room's mail\n"
+	    "'gastown' comes with mailroom; a room's settings name one as Hygiene-Policy:",
+	    name);
 }
 
 static enum mr_rc

@@ -110,8 +110,8 @@ hygiene_check(struct mr_room *room, const struct mr_self *self, const struct mr_
 	if (rc != MR_OK || warnings.n == 0)
 		return rc;
 	if (policy.mode == HYGIENE_REFUSE) {
-		(void)mr_fail(err, MR_REFUSED, "%s", warnings.v[0]);
-		return mr_hint(err, "this room refuses such mail (Hygiene: refuse); --force sends it all the same");
+		return mr_fail(err, MR_REFUSED,
+		    "%s\nthis room refuses such mail (Hygiene: refuse); --force sends it all the same", warnings.v[0]);
 	}
 	for (size_t i = 0; i < warnings.n; i++)
 		if (!names_add(ret_warnings, str_of(warnings.v[i])))

@@ -75,8 +75,8 @@ check_not_empty(const struct record *lines, struct mr_error *err)
 {
 	if (lines->n > 0)
 		return MR_OK;
-	(void)mr_fail(err, MR_CORRUPT, "there is no line in it");
-	return mr_hint(err, "write its lines again, or remove that file and create it anew: what is in it stays");
+	return mr_fail(err, MR_CORRUPT,
+	    "there is no line in it\nwrite its lines again, or remove that file and create it anew: what is in it stays");
 }
 
 enum mr_rc
@@ -152,8 +152,8 @@ settings_create(
 	rc = room->driver->record_change(room, kind, "", name, write_new, lines, err);
 	if (rc != MR_EXISTS)
 		return rc;
-	(void)mr_fail(err, MR_EXISTS, "there is a %s '%s' already", kind, name);
-	return mr_hint(err, "`mailroom %s show %s` tells what it is", kind, name);
+	return mr_fail(err, MR_EXISTS, "there is a %s '%s' already\n`mailroom %s show %s` tells what it is", kind, name,
+	    kind, name);
 }
 
 /* Is this line one that the edit takes away? */

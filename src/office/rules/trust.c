@@ -99,8 +99,9 @@ config_trusts(struct mr_room *room, struct mr_error *err)
 
 	if (!room->user->found || mr_room_trust(room, &since_ms) != MR_TRUST_NONE)
 		return MR_OK;
-	(void)mr_fail(err, MR_UNTRUSTED, "room '%.200s' is not trusted: %s", config_path_of(room->spec), reason(room));
-	return mr_hint(err, "if it is yours, type in a terminal: mailroom trust '%.140s'", config_path_of(room->spec));
+	return mr_fail(err, MR_UNTRUSTED,
+	    "room '%.200s' is not trusted: %s\nif it is yours, type in a terminal: mailroom trust '%.140s'",
+	    config_path_of(room->spec), reason(room), config_path_of(room->spec));
 }
 
 /* ---- Trusting a room ---- */

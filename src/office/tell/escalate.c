@@ -74,9 +74,8 @@ tell(struct mr_room *room, const struct mr_self *self, const struct mr_escalatio
 		return rc;
 	struct mr_error why = *err;
 
-	(void)mr_fail(
-	    err, MR_INDOUBT, "escalation '%s' is on record, but nobody could be told: %.200s", e->id, why.message);
-	return mr_hint(err, "%s", why.hint[0] ? why.hint : "`mailroom escalate stale` tries again");
+	return mr_fail(err, MR_INDOUBT, "escalation '%s' is on record, but nobody could be told: %.200s\n%s", e->id,
+	    why.message, why.hint[0] ? why.hint : "`mailroom escalate stale` tries again");
 }
 
 static enum mr_rc
@@ -167,10 +166,10 @@ end_one(void *ctx, struct mr_escalation *e, struct mr_error *err)
 {
 	struct ending *x = ctx;
 
-	if (e->status == MR_ESCALATION_CLOSED) {
-		(void)mr_fail(err, MR_REFUSED, "escalation '%s' was closed by '%.80s'", e->id, e->closed_by);
-		return mr_hint(err, "`mailroom escalate show %s` tells why", e->id);
-	}
+	if (e->status == MR_ESCALATION_CLOSED)
+		return mr_fail(err, MR_REFUSED,
+		    "escalation '%s' was closed by '%.80s'\n`mailroom escalate show %s` tells why", e->id, e->closed_by,
+		    e->id);
 	if (!x->reason && e->status == MR_ESCALATION_ACKED)
 		return MR_EMPTY;
 	x->changed = true;

@@ -30,8 +30,7 @@ mr_level_parse(const char *word, enum mr_level *ret, struct mr_error *err)
 			*ret = (enum mr_level)i;
 			return MR_OK;
 		}
-	(void)mr_fail(err, MR_REFUSED, "'%.40s' is no severity", word);
-	return mr_hint(err, "critical, high, medium or low");
+	return mr_fail(err, MR_REFUSED, "'%.40s' is no severity\ncritical, high, medium or low", word);
 }
 
 void

@@ -53,8 +53,7 @@ memory_read(struct mr_room *room, const struct mr_self *self, const char *kind, 
 		return room->driver->record_get(room, kind, self->agent, name, ret, err);
 	}
 	file_name(room, self, name);
-	if (open_state(room, kind, false, &fd, err) != MR_OK)
-		return err->code;
+	TRY(open_state(room, kind, false, &fd, err));
 	return file_read(fd, name, MEMORY_MAX, ret, err);
 }
 

@@ -54,10 +54,8 @@ wait_with(struct mr_room *room, const struct mr_self *self, const struct mr_wake
 {
 	for (;;) {
 		mr_auto(wake_look_done) struct wake_look l = { .room = room, .self = self, .options = options };
-		enum mr_rc rc = wake_look(&l, err);
 
-		if (rc != MR_OK)
-			return rc;
+		TRY(wake_look(&l, err));
 		if (wake_found(&l)) {
 			if (!l.nudged)
 				gather(room, self->agent, watch, options->gather_ms);

@@ -249,9 +249,8 @@ change(struct mr_room *room, edit_fn *edit, void *ctx, struct mr_error *err)
 
 	if (has_records(room))
 		return room->driver->record_change(room, WAKES, "", WAKES_NAME, edit, ctx, err);
-	if (open_state(room, &fd, name, err) != MR_OK ||
-	    lock_take(fd, ".lock", 0600, LOCK_WAIT_MS, &lock, err) != MR_OK)
-		return err->code;
+	TRY(open_state(room, &fd, name, err));
+	TRY(lock_take(fd, ".lock", 0600, LOCK_WAIT_MS, &lock, err));
 	struct mr_error ignored = { 0 };
 	bool exists = file_read(fd, name, WAKES_MAX, &text, &ignored) == MR_OK;
 	enum mr_rc rc = edit(ctx, exists, &text, err);

@@ -85,10 +85,10 @@ put_text(void *ctx, bool exists, struct buf *text, struct mr_error *err)
 {
 	const struct putting *p = ctx;
 
-	if (exists && !p->replace) {
-		(void)mr_fail(err, MR_EXISTS, "this room has a type '%s' already", p->name);
-		return mr_hint(err, "change its file, types/%s of the room, or replace it with --force", p->name);
-	}
+	if (exists && !p->replace)
+		return mr_fail(err, MR_EXISTS,
+		    "this room has a type '%s' already\nchange its file, types/%s of the room, or replace it with --force",
+		    p->name, p->name);
 	buf_clear(text);
 	buf_add(text, p->text);
 	return MR_OK;

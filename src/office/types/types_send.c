@@ -115,9 +115,9 @@ check_routes(struct typed *t, const struct typed_from *from, struct mr_error *er
 			continue;
 		describe_misroute(t->def, sender, to, &sentence);
 		if (wanted && ascii_caseeq(wanted, "refuse") && !t->draft.force) {
-			(void)mr_fail(err, MR_REFUSED, "%s", buf_z(&sentence));
-			return mr_hint(
-			    err, "this room refuses it (Wrong-Route: refuse); --force sends it all the same");
+			return mr_fail(err, MR_REFUSED,
+			    "%s\nthis room refuses it (Wrong-Route: refuse); --force sends it all the same",
+			    buf_z(&sentence));
 		}
 		warn(t, &sentence);
 		break;
@@ -280,8 +280,8 @@ find_type(struct typed *t, struct mr_room *room, struct mr_error *err)
 	*err = unknown;
 	if (rc != MR_NOTFOUND)
 		return mr_wrap(err, "the type '%.64s' cannot be used", t->draft.type);
-	(void)mr_fail(err, MR_REFUSED, "there is no type '%.64s' that says how fields are written", t->draft.type);
-	return mr_hint(err, "%s", unknown.hint);
+	return mr_fail(err, MR_REFUSED, "there is no type '%.64s' that says how fields are written\n%s", t->draft.type,
+	    unknown.hint);
 }
 
 enum mr_rc
@@ -294,8 +294,8 @@ typed_compose(struct typed *t, const struct mr_draft *given, const struct typed_
 	if (!given->type || !given->type[0]) {
 		if (given->fields_n == 0)
 			return MR_OK;
-		(void)mr_fail(err, MR_REFUSED, "fields need a type, which says how they are written");
-		return mr_hint(err, "give --type TYPE; `mailroom types list` shows them");
+		return mr_fail(err, MR_REFUSED,
+		    "fields need a type, which says how they are written\ngive --type TYPE; `mailroom types list` shows them");
 	}
 	rc = find_type(t, from->room, err);
 	if (rc != MR_OK || !t->def)
@@ -328,7 +328,8 @@ typed_check_member(struct mr_room *room, const char *sender, const struct mr_mes
 		return MR_OK;
 	if (driver->find_agent(room, sender, &known, &ignored) == MR_OK && !known.stray)
 		return MR_OK;
-	(void)mr_fail(
-	    err, MR_REFUSED, "'%s' is no member of '%s', and only members send '%s'", sender, room->name, msg->type);
-	return mr_hint(err, "`mailroom who` lists the members; send it as one of them, or as prose");
+	return mr_fail(err, MR_REFUSED,
+	    "'%s' is no member of '%s', and only members send '%s'\n"
+	    "`mailroom who` lists the members; send it as one of them, or as prose",
+	    sender, room->name, msg->type);
 }

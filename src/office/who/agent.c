@@ -79,8 +79,9 @@ agent_local_name(const struct mr_room *room, const char *address, char *ret, str
 	if (address[0] != '@')
 		address_split(str_of(address), &agent, &at);
 	if (at.len > 0 && !str_eq(at, str_of(room->name))) {
-		(void)mr_fail(err, MR_REFUSED, "'%.100s' is an agent of another room", address);
-		return mr_hint(err, "this room is '%s'; name another one with --room", room->name);
+		return mr_fail(err, MR_REFUSED,
+		    "'%.100s' is an agent of another room\nthis room is '%s'; name another one with --room", address,
+		    room->name);
 	}
 	return address_normal(is_operator(agent) ? STR(OPERATOR) : agent, ret, err);
 }

@@ -38,10 +38,8 @@ static enum mr_rc
 find_by_life(struct mr_room *room, const char *session, struct binding *ret, struct mr_error *err)
 {
 	struct life_search search = { .session = session };
-	enum mr_rc rc = mr_each_agent(room, keep_if_session, &search, err);
 
-	if (rc != MR_OK)
-		return rc;
+	TRY(mr_each_agent(room, keep_if_session, &search, err));
 	if (search.n != 1)
 		return mr_fail(err, MR_NOTFOUND, "session '%.80s' is not bound to an agent", session);
 	search.found.session = strdup(session);
@@ -171,10 +169,10 @@ self_check(struct mr_room *room, const struct mr_env *env, const struct binding 
 		return MR_OK;
 	}
 	agent_describe_life(&now, &who);
-	(void)mr_fail(err, MR_REFUSED, "this session was life %u of '%s' and is fenced: the name was taken over by %s",
-	    b->life, b->agent, buf_z(&who));
-	return mr_hint(
-	    err, "mailroom register NAME takes another name, mailroom takeover %.80s takes this one back", b->agent);
+	return mr_fail(err, MR_REFUSED,
+	    "this session was life %u of '%s' and is fenced: the name was taken over by %s\n"
+	    "mailroom register NAME takes another name, mailroom takeover %.80s takes this one back",
+	    b->life, b->agent, buf_z(&who), b->agent);
 }
 
 /* ---- Tying ---- */
@@ -228,10 +226,8 @@ self_adopt_life(struct mr_room *room, const struct mr_env *env, const struct mr_
 		now.worktree = env->worktree;
 	if ((other_process || other_session) && room->driver->update_life) {
 		now.host = host_name();
-		enum mr_rc rc = room->driver->update_life(room, &now, err);
 
-		if (rc != MR_OK)
-			return rc;
+		TRY(room->driver->update_life(room, &now, err));
 	}
 	save_binding(room, env, &now);
 	return MR_OK;
@@ -258,10 +254,8 @@ self_take_life(struct mr_room *room, const struct mr_env *env, const struct mr_a
 		next.started_ms = agent->created_ms;
 	next.seen_ms = next.started_ms;
 	memcpy(next.name, agent->name, sizeof next.name);
-	enum mr_rc rc = room->driver->take_life(room, &next, &returned, err);
 
-	if (rc != MR_OK)
-		return rc;
+	TRY(room->driver->take_life(room, &next, &returned, err));
 	save_binding(room, env, &next);
 	pane_remember(room, next.name, next.life, env);
 	*ret_life = next.life;

@@ -68,8 +68,9 @@ check_share(const struct census *c, struct mr_error *err)
 {
 	if (c->force || c->stale.n <= 1 || c->stale.n * 2 <= c->total)
 		return MR_OK;
-	(void)mr_fail(err, MR_REFUSED, "that would remove %zu of %zu agents", c->stale.n, c->total);
-	return mr_hint(err, "see who they are with --dry-run, then name them or use --force");
+	return mr_fail(err, MR_REFUSED,
+	    "that would remove %zu of %zu agents\nsee who they are with --dry-run, then name them or use --force",
+	    c->stale.n, c->total);
 }
 
 /* A life whose process cannot be judged from here (another container or machine) and that was seen lately may be at
@@ -84,9 +85,8 @@ check_not_alive(const struct mr_agent *agent, struct mr_error *err)
 	if (presence != MR_LIVE && !unseen)
 		return MR_OK;
 	agent_describe_life(agent, &who);
-	(void)mr_fail(err, MR_REFUSED, "cannot prune '%s': it %s, %s", agent->name,
+	return mr_fail(err, MR_REFUSED, "cannot prune '%s': it %s, %s\nend it first, or use --force", agent->name,
 	    presence == MR_LIVE ? "is live" : "was seen within a day and may be alive", buf_z(&who));
-	return mr_hint(err, "end it first, or use --force");
 }
 
 /* The names given, checked and normal, are added to those found stale. */
@@ -95,14 +95,11 @@ add_named(struct mr_room *room, const struct mr_prune_options *options, struct m
 {
 	for (const char *const *name = options->names; name && *name; name++) {
 		mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
-		enum mr_rc rc = mr_agent_get(room, *name, &agent, err);
 
-		if (rc != MR_OK)
-			return rc;
-		if (office_has_lives(room) && agent_is_operator(agent.name)) {
-			(void)mr_fail(err, MR_REFUSED, "cannot prune '%s': every room has an operator", *name);
-			return mr_hint(err, "leave it out");
-		}
+		TRY(mr_agent_get(room, *name, &agent, err));
+		if (office_has_lives(room) && agent_is_operator(agent.name))
+			return mr_fail(
+			    err, MR_REFUSED, "cannot prune '%s': every room has an operator\nleave it out", *name);
 		if (!options->force && check_not_alive(&agent, err) != MR_OK)
 			return err->code;
 		if (!names_has(all, agent.name) && !names_add(all, str_of(agent.name)))
@@ -131,8 +128,8 @@ foresee(
 
 	if (rc != MR_OK || *ret_dead == 0 || force || office_has_lives(room))
 		return rc;
-	(void)mr_fail(err, MR_REFUSED, "cannot prune '%s': it has %zu unread", name, *ret_dead);
-	return mr_hint(err, "read it first, or use --force, which deletes it");
+	return mr_fail(err, MR_REFUSED,
+	    "cannot prune '%s': it has %zu unread\nread it first, or use --force, which deletes it", name, *ret_dead);
 }
 
 static enum mr_rc

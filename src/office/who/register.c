@@ -21,15 +21,15 @@
 static enum mr_rc
 check_name(const struct mr_room *room, const char *given, char *ret, struct mr_error *err)
 {
-	if (agent_is_operator(given)) {
-		(void)mr_fail(
-		    err, MR_REFUSED, "cannot register '%s': it is the mailbox of the person in charge", given);
-		return mr_hint(err, "to act as the operator: mailroom --as operator ...");
-	}
-	if (given[0] == '@' || ascii_caseeq(given, "mailroom")) {
-		(void)mr_fail(err, MR_REFUSED, "cannot register '%.100s': the name is reserved", given);
-		return mr_hint(err, "pick another name, such as your task's or your worktree's");
-	}
+	if (agent_is_operator(given))
+		return mr_fail(err, MR_REFUSED,
+		    "cannot register '%s': it is the mailbox of the person in charge\n"
+		    "to act as the operator: mailroom --as operator ...",
+		    given);
+	if (given[0] == '@' || ascii_caseeq(given, "mailroom"))
+		return mr_fail(err, MR_REFUSED,
+		    "cannot register '%.100s': the name is reserved\npick another name, such as your task's or your worktree's",
+		    given);
 	return agent_local_name(room, given, ret, err);
 }
 
@@ -52,10 +52,10 @@ check_session(struct mr_room *room, const char *name, const struct mr_env *env, 
 		agent = (struct mr_agent){ 0 };
 		return MR_OK;
 	}
-	(void)mr_fail(err, MR_REFUSED, "cannot register '%s': this session already is '%s'", name, b.agent);
-	return mr_hint(err,
+	return mr_fail(err, MR_REFUSED,
+	    "cannot register '%s': this session already is '%s'\n"
 	    "a helper of yours registers in a session of its own; to become '%.80s' yourself: mailroom takeover %.80s",
-	    name, name);
+	    name, b.agent, name, name);
 }
 
 /* The session has become another agent. Its old name stays behind as a life that is gone, free for the next session of
@@ -84,16 +84,15 @@ check_new_name(struct mr_room *room, const char *name, struct mr_error *err)
 	if (agent_exists(room, name, &ignored) == MR_OK)
 		return MR_OK;
 	if (last && strchr(name, '/') == last && (strcmp(last + 1, "mayor") == 0 || strcmp(last + 1, "deacon") == 0) &&
-	    agent_exists(room, last + 1, &ignored) == MR_OK) {
-		(void)mr_fail(err, MR_REFUSED, "cannot register '%s': it is another spelling of '%s'", name, last + 1);
-		return mr_hint(err, "mailroom register %s", last + 1);
-	}
+	    agent_exists(room, last + 1, &ignored) == MR_OK)
+		return mr_fail(err, MR_REFUSED,
+		    "cannot register '%s': it is another spelling of '%s'\nmailroom register %s", name, last + 1,
+		    last + 1);
 	for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
-		if (target_exists(room, kinds[i], name)) {
-			(void)mr_fail(
-			    err, MR_REFUSED, "cannot register '%s': there is a %s of that name", name, kinds[i]);
-			return mr_hint(err, "pick another name: mail to '%s' would be ambiguous", name);
-		}
+		if (target_exists(room, kinds[i], name))
+			return mr_fail(err, MR_REFUSED,
+			    "cannot register '%s': there is a %s of that name\npick another name: mail to '%s' would be ambiguous",
+			    name, kinds[i], name);
 	return MR_OK;
 }
 
@@ -110,8 +109,7 @@ static enum mr_rc
 add_name(struct mr_room *room, const char *name, const struct mr_env *env, const struct mr_register_options *options,
     struct mr_error *err)
 {
-	if (check_new_name(room, name, err) != MR_OK)
-		return err->code;
+	TRY(check_new_name(room, name, err));
 	struct mr_agent agent = {
 		.created_ms = clock_now_ms(),
 		.worktree = "",
@@ -159,10 +157,8 @@ claim_life(struct mr_room *room, const char *name, const struct mr_env *env, con
     struct mr_registration *reg, struct mr_error *err)
 {
 	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
-	enum mr_rc rc = room->driver->find_agent(room, name, &agent, err);
 
-	if (rc != MR_OK)
-		return rc;
+	TRY(room->driver->find_agent(room, name, &agent, err));
 	if (self_is_life(env, &agent) || (!options->takeover && is_said_to_be(room, env, name, &agent))) {
 		reg->continued = true;
 		reg->life = agent.life;
@@ -219,11 +215,11 @@ register_plain(struct mr_room *room, const char *given, const struct mr_env *env
 	bool known = self_plain_binding(room, env, &b, &ignored) == MR_OK;
 	enum mr_rc rc;
 
-	if (options->takeover && options->role) {
-		(void)mr_fail(err, MR_REFUSED,
-		    "cannot give '%.160s' a role: this kind of room keeps the one of its mailbox", given);
-		return mr_hint(err, "without --role: mailroom takeover '%.80s'", given);
-	}
+	if (options->takeover && options->role)
+		return mr_fail(err, MR_REFUSED,
+		    "cannot give '%.160s' a role: this kind of room keeps the one of its mailbox\n"
+		    "without --role: mailroom takeover '%.80s'",
+		    given, given);
 	if (options->takeover) {
 		rc = mr_agent_get(room, given, &agent, err);
 		(void)snprintf(name, sizeof name, "%s", agent.name);
@@ -235,8 +231,9 @@ register_plain(struct mr_room *room, const char *given, const struct mr_env *env
 		reg.created = rc == MR_OK && !reg.continued;
 	}
 	if (rc == MR_EXISTS) {
-		(void)mr_fail(err, MR_EXISTS, "cannot register '%.160s': the name is taken", given);
-		return mr_hint(err, "pick another name; if it is yours: mailroom takeover '%.80s'", given);
+		return mr_fail(err, MR_EXISTS,
+		    "cannot register '%.160s': the name is taken\npick another name; if it is yours: mailroom takeover '%.80s'",
+		    given, given);
 	}
 	if (rc == MR_OK)
 		rc = agent_unread(room, name, &reg.unread, err);

@@ -107,10 +107,8 @@ by_option(struct mr_room *room, const struct mr_env *env, struct mr_self *ret, s
 	struct mr_error ignored = { 0 };
 	struct mr_self self = { 0 };
 	bool saved = false;
-	enum mr_rc rc = mr_self_named(room, env->as, &self, err);
 
-	if (rc != MR_OK)
-		return rc;
+	TRY(mr_self_named(room, env->as, &self, err));
 	/* Looking through all lives is worth it only where it decides something. */
 	bool bound = self_session(env)[0] &&
 		     (agent_is_operator(self.agent) ? self_binding(room, env, &b, &saved, &ignored) == MR_OK
@@ -171,10 +169,8 @@ by_session(struct mr_room *room, const struct mr_env *env, struct mr_self *ret, 
 	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
 	struct mr_error ignored = { 0 };
 	bool saved = false;
-	enum mr_rc rc = self_binding(room, env, &b, &saved, err);
 
-	if (rc != MR_OK)
-		return rc;
+	TRY(self_binding(room, env, &b, &saved, err));
 	bool resumed =
 	    env->process.pid && !process_same(&env->process, &b.process) && process_state(&b.process) == PROCESS_DEAD;
 	bool settled = saved && !resumed && is_newest(room, &b);
@@ -249,11 +245,10 @@ by_variable(struct mr_room *room, const struct mr_env *env, struct mr_self *ret,
 			return refuse_variable(env, source, &agent, err);
 		return is_agent(ret, env, name, agent.life, false, source);
 	}
-	if (agent_is_operator(name)) {
-		(void)mr_fail(
-		    err, MR_REFUSED, "%s says '%s', but a harness session is not the operator", source, env->agent);
-		return mr_hint(err, "mailroom register NAME takes a name of your own");
-	}
+	if (agent_is_operator(name))
+		return mr_fail(err, MR_REFUSED,
+		    "%s says '%s', but a harness session is not the operator\nmailroom register NAME takes a name of your own",
+		    source, env->agent);
 	bool nobodys = agent.process.pid == 0 && agent.session[0] == '\0';
 
 	if (self_is_life(env, &agent) || (agent_has_life(&agent) && nobodys))
@@ -366,8 +361,9 @@ not_one(const struct worktree_search *search, struct mr_error *err)
 
 	for (size_t i = 0; i < search->plain.n && names.len < 80; i++)
 		format_addf(&names, "%s'%.60s'", i ? ", " : "", search->plain.v[i]);
-	(void)mr_fail(err, MR_NOTFOUND, "which agent are you? %s %s", search->registered, buf_z(&names));
-	return mr_hint(err, "mailroom --as %.60s ..., or export MAILROOM_AGENT=%.60s", one, one);
+	return mr_fail(err, MR_NOTFOUND,
+	    "which agent are you? %s %s\nmailroom --as %.60s ..., or export MAILROOM_AGENT=%.60s", search->registered,
+	    buf_z(&names), one, one);
 }
 
 /* Inside of a harness, where it counts for nothing, what this terminal registered is at least worth a hint. */

@@ -218,10 +218,9 @@ write_lines(struct buf *out, const char *room_spec, const struct binding *b, con
 	if (b->shell.pid)
 		process_format(&b->shell, &shell);
 	time_rfc3339(b->lists && b->bound_ms ? b->bound_ms : clock_now_ms(), bound);
-	if (header_add(out, "Room", str_of(room_spec), err) != MR_OK ||
-	    header_add(out, "Session", str_of(b->session), err) != MR_OK ||
-	    header_add(out, "Agent", str_of(b->agent), err) != MR_OK)
-		return err->code;
+	TRY(header_add(out, "Room", str_of(room_spec), err));
+	TRY(header_add(out, "Session", str_of(b->session), err));
+	TRY(header_add(out, "Agent", str_of(b->agent), err));
 	buf_addf(out, "Life: %u\n", b->life);
 	if ((process.len && header_add(out, "Process", buf_str(&process), err) != MR_OK) ||
 	    (shell.len && header_add(out, "Shell", buf_str(&shell), err) != MR_OK) ||

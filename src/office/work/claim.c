@@ -220,9 +220,10 @@ say_if_over(const struct hold *hold, enum mr_rc rc, struct mr_error *err)
 {
 	if (rc != MR_NOTFOUND)
 		return rc;
-	(void)mr_fail(
-	    err, MR_NOTFOUND, "the claim '%s' on '%s' is over: lease ran out, released or done", hold->token, hold->id);
-	return mr_hint(err, "the message may be with someone else now; `mailroom why %s` tells", hold->id);
+	return mr_fail(err, MR_NOTFOUND,
+	    "the claim '%s' on '%s' is over: lease ran out, released or done\n"
+	    "the message may be with someone else now; `mailroom why %s` tells",
+	    hold->token, hold->id, hold->id);
 }
 
 static enum mr_rc
@@ -261,10 +262,10 @@ reserve_for(struct mr_room *room, const struct mr_release *how, struct hold *hol
 	struct mr_resolution meant = { 0 };
 	enum mr_rc rc;
 
-	if (!*hold->queue) {
-		(void)mr_fail(err, MR_REFUSED, "'%s' is your own mail: nobody else can claim it", hold->id);
-		return mr_hint(err, "`mailroom send %s -m TEXT --reply-to %s` passes it on", how->to, hold->id);
-	}
+	if (!*hold->queue)
+		return mr_fail(err, MR_REFUSED,
+		    "'%s' is your own mail: nobody else can claim it\n`mailroom send %s -m TEXT --reply-to %s` passes it on",
+		    hold->id, how->to, hold->id);
 	rc = mr_resolve(room, hold->agent, how->to, &meant, err);
 	if (rc == MR_OK && (meant.targets.n != 1 || strchr(meant.targets.v[0], ':'))) {
 		rc = mr_fail(err, MR_REFUSED, "'%.100s' is not one agent", how->to);
@@ -276,10 +277,9 @@ reserve_for(struct mr_room *room, const struct mr_release *how, struct hold *hol
 	mr_resolution_done(&meant);
 	if (rc != MR_OK)
 		return rc;
-	if (!office_lets_claim(queue.claimers, agent)) {
-		(void)mr_fail(err, MR_REFUSED, "'%s' may not claim from the queue '%s'", agent, queue.name);
-		return mr_hint(err, "its claimers are '%.120s'", queue.claimers);
-	}
+	if (!office_lets_claim(queue.claimers, agent))
+		return mr_fail(err, MR_REFUSED, "'%s' may not claim from the queue '%s'\nits claimers are '%.120s'",
+		    agent, queue.name, queue.claimers);
 	hold->only_for = agent;
 	hold->only_until_ms = clock_now_ms() + (how->to_ms > 0 ? how->to_ms : queue.lease_ms);
 	return MR_OK;

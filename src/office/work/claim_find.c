@@ -86,15 +86,17 @@ search_queues(struct mr_room *room, struct claim_search *s, struct mr_error *err
 static enum mr_rc
 refuse_older_life(const struct mr_self *self, struct mr_error *err)
 {
-	(void)mr_fail(err, MR_REFUSED, "that claim belongs to an older life of '%s'", self->agent);
-	return mr_hint(err, "its mail comes back by itself; `mailroom recv` gives the next");
+	return mr_fail(err, MR_REFUSED,
+	    "that claim belongs to an older life of '%s'\nits mail comes back by itself; `mailroom recv` gives the next",
+	    self->agent);
 }
 
 static enum mr_rc
 refuse_others(const struct hold *hold, struct mr_error *err)
 {
-	(void)mr_fail(err, MR_REFUSED, "that claim belongs to '%s'", hold->agent);
-	return mr_hint(err, "only its holder can settle it; `mailroom recv` gives you work of your own");
+	return mr_fail(err, MR_REFUSED,
+	    "that claim belongs to '%s'\nonly its holder can settle it; `mailroom recv` gives you work of your own",
+	    hold->agent);
 }
 
 static enum mr_rc
@@ -108,16 +110,17 @@ choose_claim(const struct claim_search *s, const struct mr_self *self, struct ho
 		*ret = s->token_found ? s->by_token : s->by_id;
 		return MR_OK;
 	}
-	if (s->ids_found > 1) {
-		(void)mr_fail(err, MR_REFUSED, "several claims match '%s'", s->what);
-		return mr_hint(err, "give one of the tokens: %s", buf_z(&s->tokens));
-	}
+	if (s->ids_found > 1)
+		return mr_fail(err, MR_REFUSED, "several claims match '%s'\ngive one of the tokens: %s", s->what,
+		    buf_z(&s->tokens));
 	if (s->older)
 		return refuse_older_life(self, err);
 	if (s->others_found)
 		return refuse_others(&s->others, err);
-	(void)mr_fail(err, MR_NOTFOUND, "no claim '%s': that claim is over (lease ran out, released or done)", s->what);
-	return mr_hint(err, "`mailroom recv` gives the next message; `mailroom inbox` lists what waits");
+	return mr_fail(err, MR_NOTFOUND,
+	    "no claim '%s': that claim is over (lease ran out, released or done)\n"
+	    "`mailroom recv` gives the next message; `mailroom inbox` lists what waits",
+	    s->what);
 }
 
 /* ---- A claim that is over: how it ended ---- */

@@ -45,10 +45,10 @@ put_on(void *ctx, bool exists, struct buf *text, struct mr_error *err)
 	if (exists && hook_read(buf_str(text), before, err) != MR_OK)
 		before[0] = '\0'; /* what cannot be read holds nothing */
 	*err = (struct mr_error){ 0 };
-	if (!h->force && strcmp(before, h->id) != 0 && is_there(h->room, h->self->agent, before)) {
-		(void)mr_fail(err, MR_REFUSED, "'%s' is on the hook of '%s'", before, h->self->agent);
-		return mr_hint(err, "archive it when it is done, or replace it with --force");
-	}
+	if (!h->force && strcmp(before, h->id) != 0 && is_there(h->room, h->self->agent, before))
+		return mr_fail(err, MR_REFUSED,
+		    "'%s' is on the hook of '%s'\narchive it when it is done, or replace it with --force", before,
+		    h->self->agent);
 	time_rfc3339(clock_now_ms(), at);
 	buf_clear(text);
 	buf_addf(text, "Id: %s\nSince: %s\n", h->id, at);

@@ -99,9 +99,10 @@ check_claimers(const char *claimers, struct mr_error *err)
 	}
 	if (fine)
 		return MR_OK;
-	(void)mr_fail(err, MR_REFUSED, "'%.80s' is no pattern of agents", claimers);
-	return mr_hint(err, "'*' is everybody; else an address in which '*' stands for one whole part, as in"
-			    " 'rig/crew/*'");
+	return mr_fail(err, MR_REFUSED,
+	    "'%.80s' is no pattern of agents\n"
+	    "'*' is everybody; else an address in which '*' stands for one whole part, as in 'rig/crew/*'",
+	    claimers);
 }
 
 /* ---- Settings ---- */
@@ -377,11 +378,11 @@ mr_queue_delete(struct mr_room *room, const char *name, bool force, size_t *ret_
 	}
 	if (rc == MR_OK)
 		rc = room->driver->queue_remove(room, queue.name, force, &dead, err);
-	if (rc == MR_REFUSED) {
-		(void)mr_fail(err, MR_REFUSED, "there is work in the queue '%s'", queue.name);
-		return mr_hint(err, "wait until it is done, or give --force: it goes to dead letters, and its"
-				    " senders are told");
-	}
+	if (rc == MR_REFUSED)
+		return mr_fail(err, MR_REFUSED,
+		    "there is work in the queue '%s'\n"
+		    "wait until it is done, or give --force: it goes to dead letters, and its senders are told",
+		    queue.name);
 	if (rc == MR_OK)
 		rc = drop_settings(room, &queue, err);
 	if (rc != MR_OK)

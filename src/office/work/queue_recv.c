@@ -277,15 +277,16 @@ static enum mr_rc
 check_open(const struct mr_queue *queue, const struct mr_self *self, struct mr_error *err)
 {
 	if (queue->status == MR_QUEUE_PAUSED) {
-		(void)mr_fail(err, MR_REFUSED, "the queue '%s' is paused", queue->name);
-		return mr_hint(err, "mail to it waits; `mailroom queue resume %s` lets it be claimed", queue->name);
+		return mr_fail(err, MR_REFUSED,
+		    "the queue '%s' is paused\nmail to it waits; `mailroom queue resume %s` lets it be claimed",
+		    queue->name, queue->name);
 	}
 	if (queue->status == MR_QUEUE_CLOSED)
 		return mr_fail(err, MR_REFUSED, "the queue '%s' is closed", queue->name);
 	if (office_lets_claim(queue->claimers, self->agent))
 		return MR_OK;
-	(void)mr_fail(err, MR_REFUSED, "'%s' may not claim from the queue '%s'", self->agent, queue->name);
-	return mr_hint(err, "its claimers are '%.120s'", queue->claimers);
+	return mr_fail(err, MR_REFUSED, "'%s' may not claim from the queue '%s'\nits claimers are '%.120s'",
+	    self->agent, queue->name, queue->claimers);
 }
 
 static void
@@ -388,9 +389,10 @@ take_once(struct taking *t, struct mr_error *err)
 	if (rc == MR_EMPTY)
 		return mr_fail(err, MR_EMPTY, "no work is waiting in the queue '%s'", queue.name);
 	if (rc == MR_BUSY) {
-		(void)mr_fail(err, MR_BUSY, "%u %s live in the queue '%s': no more are allowed", queue.max_claims,
-		    queue.max_claims == 1 ? "claim is" : "claims are", queue.name);
-		return mr_hint(err, "try again with --wait; `mailroom queue show %s` tells who holds them", queue.name);
+		return mr_fail(err, MR_BUSY,
+		    "%u %s live in the queue '%s': no more are allowed\n"
+		    "try again with --wait; `mailroom queue show %s` tells who holds them",
+		    queue.max_claims, queue.max_claims == 1 ? "claim is" : "claims are", queue.name, queue.name);
 	}
 	return rc;
 }

@@ -131,10 +131,8 @@ note_attempt(void *ctx, bool exists, struct buf *text, struct mr_error *err)
 {
 	struct redispatch *r = ctx;
 	mr_auto(entry_done) struct entry e = { 0 };
-	enum mr_rc rc = entry_parse(exists ? buf_str(text) : STR(""), &e, err);
 
-	if (rc != MR_OK)
-		return rc;
+	TRY(entry_parse(exists ? buf_str(text) : STR(""), &e, err));
 	if (r->escalating) {
 		e.escalated_ms = r->now_ms;
 		entry_write(&e, e.rig, text);
@@ -199,8 +197,9 @@ choose_rig(struct redispatch *r, struct mr_error *err)
 		(void)snprintf(r->ret->rig, sizeof(r->ret->rig), "%.*s", (int)rig.len, rig.ptr);
 		return MR_OK;
 	}
-	(void)mr_fail(err, MR_NOTFOUND, "no rig is known for '%s'", r->bead);
-	return mr_hint(err, "give --rig RIG, or add a line 'Bead-Prefixes: PREFIX=RIG' to the room's settings");
+	return mr_fail(err, MR_NOTFOUND,
+	    "no rig is known for '%s'\ngive --rig RIG, or add a line 'Bead-Prefixes: PREFIX=RIG' to the room's settings",
+	    r->bead);
 }
 
 static enum mr_rc

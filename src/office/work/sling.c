@@ -23,8 +23,8 @@ sling_check_bead(const char *bead, struct mr_error *err)
 		ok = strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-", *p) != NULL;
 	if (ok)
 		return MR_OK;
-	(void)mr_fail(err, MR_REFUSED, "'%.60s' is no id of a bead", bead);
-	return mr_hint(err, "letters, digits, '.', '_' and '-', such as gt-abc12");
+	return mr_fail(
+	    err, MR_REFUSED, "'%.60s' is no id of a bead\nletters, digits, '.', '_' and '-', such as gt-abc12", bead);
 }
 
 /* Runs the command of a setting with further words behind its own. MR_NOTFOUND: the user allows none. */
@@ -36,10 +36,10 @@ run_setting(struct mr_room *room, const char *setting, const char *const *more, 
 	mr_auto(mr_names_done) struct mr_names words = { 0 };
 	mr_auto(buf_done) struct buf place = BUF_INIT;
 
-	if (!command) {
-		(void)mr_fail(err, MR_NOTFOUND, "your configuration has no '%s' for this room", setting);
-		return mr_hint(err, "type in a terminal: mailroom config set %s COMMAND", setting);
-	}
+	if (!command)
+		return mr_fail(err, MR_NOTFOUND,
+		    "your configuration has no '%s' for this room\ntype in a terminal: mailroom config set %s COMMAND",
+		    setting, setting);
 	words = split_command(command, err);
 	if (words.n == 0)
 		return mr_wrap(err, "setting '%s'", setting);

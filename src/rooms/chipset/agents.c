@@ -105,10 +105,8 @@ describe(struct chipset *cs, const char *id, struct mr_agent *ret, struct mr_err
 {
 	struct mr_agent agent = { .worktree = "", .session = "", .host = "", .role = "", .wake = "" };
 	struct arena *own = NULL;
-	enum mr_rc rc = foreign_to_address(str_of(id), agent.name, err);
 
-	if (rc != MR_OK)
-		return rc;
+	TRY(foreign_to_address(str_of(id), agent.name, err));
 	agent.role = role_of(cs, id, &own);
 	agent.own = own;
 	*ret = agent;

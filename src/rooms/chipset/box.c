@@ -138,8 +138,9 @@ chipset_box_lock(int box_fd, const char *id, struct mr_error *err)
 		if (errno != EWOULDBLOCK)
 			return mr_fail_errno(err, "cannot lock the mailbox of '%s'", id);
 		if (clock_boot_ms() >= end_ms) {
-			(void)mr_fail(err, MR_BUSY, "the mailbox of '%s' is locked by another process", id);
-			return mr_hint(err, "try again in a moment; the lock goes when that process ends");
+			return mr_fail(err, MR_BUSY,
+			    "the mailbox of '%s' is locked by another process\ntry again in a moment; the lock goes when that process ends",
+			    id);
 		}
 		lock_pause_us(LOCK_PAUSE_US);
 	}

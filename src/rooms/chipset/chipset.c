@@ -15,10 +15,9 @@ check_place(const char *path, bool must_exist, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int fd = -1;
 
-	if (path[0] != '/') {
-		(void)mr_fail(err, MR_REFUSED, "'%s' is no absolute path", path);
-		return mr_hint(err, "a chipset room is chipset:PATH, PATH being its state folder");
-	}
+	if (path[0] != '/')
+		return mr_fail(err, MR_REFUSED,
+		    "'%s' is no absolute path\na chipset room is chipset:PATH, PATH being its state folder", path);
 	enum mr_rc rc = dir_open(AT_FDCWD, path, &fd, err);
 
 	if (rc == MR_NOTFOUND && must_exist)
@@ -43,8 +42,7 @@ chipset_open(struct mr_room *room, const char *where, struct mr_error *err)
 	room->name = strdup("chipset");
 	if (!cs->path || !room->name)
 		return mr_nomem(err);
-	if (check_place(cs->path, room->must_exist, err) != MR_OK)
-		return err->code;
+	TRY(check_place(cs->path, room->must_exist, err));
 	buf_addf(&spec, "chipset:%s", cs->path);
 	char *whole = buf_take(&spec);
 

@@ -76,8 +76,8 @@ check_text(const struct mr_message *msg, struct mr_error *err)
 {
 	if (is_text(msg) && utf8_valid(str_of(msg->subject)) && utf8_valid(str_of(msg->type)))
 		return MR_OK;
-	(void)mr_fail(err, MR_REFUSED, "the message is no text (UTF-8), and a chipset room holds nothing else");
-	return mr_hint(err, "put it into a file and send its path");
+	return mr_fail(err, MR_REFUSED,
+	    "the message is no text (UTF-8), and a chipset room holds nothing else\nput it into a file and send its path");
 }
 
 static enum mr_rc
@@ -98,9 +98,10 @@ make_bytes(const struct sending *s, const char *to, struct buf *out, struct mr_e
 		return mr_nomem(err);
 	if (out->len <= CHIPSET_MESSAGE_MAX)
 		return MR_OK;
-	(void)mr_fail(err, MR_REFUSED, "the message has %zu bytes: at most %zu (64 KiB) are allowed in a chipset room",
+	return mr_fail(err, MR_REFUSED,
+	    "the message has %zu bytes: at most %zu (64 KiB) are allowed in a chipset room\n"
+	    "put it into a file and send its path",
 	    out->len, CHIPSET_MESSAGE_MAX);
-	return mr_hint(err, "put it into a file and send its path");
 }
 
 static enum mr_rc
@@ -241,10 +242,8 @@ publish_once(struct sending *s, int box_fd, const char *to, struct mr_error *err
 	chipset_name_make(s->ms, s->from, s->name);
 	if (is_archived(box_fd, s->name))
 		return mr_fail(err, MR_EXISTS, "'%s' is in the archive", s->name);
-	enum mr_rc rc = make_bytes(s, to, &bytes, err);
 
-	if (rc != MR_OK)
-		return rc;
+	TRY(make_bytes(s, to, &bytes, err));
 	if (s->what->staged)
 		return publish_staged(s, box_fd, to, buf_str(&bytes), err);
 	return file_publish(box_fd, box_fd, s->name, buf_str(&bytes), chipset_file_mode(box_fd), PUBLISH_FULL, err);
@@ -284,8 +283,9 @@ say_missing(const struct delivery *what, size_t from, struct delivered *ret, str
 	for (size_t i = from; i < what->to->n; i++)
 		if (!names_add(&ret->missing, str_of(what->to->v[i])))
 			return mr_nomem(err);
-	(void)mr_fail(err, MR_INDOUBT, "%zu of %zu have it, the others not: %s", from, what->to->n, first.message);
-	return mr_hint(err, "send it again to those only who are missing");
+	return mr_fail(err, MR_INDOUBT,
+	    "%zu of %zu have it, the others not: %s\nsend it again to those only who are missing", from, what->to->n,
+	    first.message);
 }
 
 static enum mr_rc

@@ -306,8 +306,7 @@ chipset_letter(struct mr_str text, const struct chipset_origin *at, enum scan_de
 		.size_bytes = text.len };
 	struct maker m = { .at = at, .msg = &msg };
 
-	if (chipset_object(text, &m.object, err) != MR_OK)
-		return err->code;
+	TRY(chipset_object(text, &m.object, err));
 	chipset_message_id(at->name, &m.object, msg.id);
 	msg.flags = chipset_is_read(m.object) ? MR_SEEN : 0;
 	make_fields(&m, depth);

@@ -32,8 +32,8 @@ same_file(const struct stat *a, const struct stat *b)
 static enum mr_rc
 gone(const struct marking *m, struct mr_error *err)
 {
-	(void)mr_fail(err, MR_NOTFOUND, "'%s' is gone: archived or removed by another", m->name);
-	return mr_hint(err, "look again with: mailroom inbox --all");
+	return mr_fail(err, MR_NOTFOUND,
+	    "'%s' is gone: archived or removed by another\nlook again with: mailroom inbox --all", m->name);
 }
 
 /* The bytes, and which file they are of. */
@@ -155,8 +155,7 @@ mark_file(struct marking *m, bool *ret_changed, struct mr_error *err)
 	}
 	if (!again)
 		return MR_OK;
-	(void)mr_fail(err, MR_BUSY, "'%s' is being changed by another program", m->name);
-	return mr_hint(err, "try again in a moment");
+	return mr_fail(err, MR_BUSY, "'%s' is being changed by another program\ntry again in a moment", m->name);
 }
 
 /* The other marks have no place in the format: that mail was answered is seen from the answer; the office asks for the

@@ -30,8 +30,8 @@ same_bytes(const struct moving *m, const char *target)
 static enum mr_rc
 gone(const struct moving *m, struct mr_error *err)
 {
-	(void)mr_fail(err, MR_NOTFOUND, "'%s' is gone: moved or removed by another", m->name);
-	return mr_hint(err, "look again with: mailroom inbox --all");
+	return mr_fail(err, MR_NOTFOUND,
+	    "'%s' is gone: moved or removed by another\nlook again with: mailroom inbox --all", m->name);
 }
 
 /* MR_EXISTS: the name is taken. */

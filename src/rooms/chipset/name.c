@@ -48,8 +48,10 @@ chipset_id(const char *address, char ret[CHIPSET_ID_MAX + 1], struct mr_error *e
 		return MR_OK;
 	}
 	text_clean_line(&shown, utf8_cut(buf_str(&id), 60));
-	(void)mr_fail(err, MR_REFUSED, "'%s' cannot be an agent of a chipset room: it %s", buf_z(&shown), problem);
-	return mr_hint(err, "a name there has 1 to 64 of A-Z a-z 0-9 . _ - and does not begin with '.'");
+	return mr_fail(err, MR_REFUSED,
+	    "'%s' cannot be an agent of a chipset room: it %s\n"
+	    "a name there has 1 to 64 of A-Z a-z 0-9 . _ - and does not begin with '.'",
+	    buf_z(&shown), problem);
 }
 
 /* ---- Files ---- */

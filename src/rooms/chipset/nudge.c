@@ -21,8 +21,10 @@ check_type(const char *type, struct mr_error *err)
 	for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
 		if (strcmp(types[i], type) == 0)
 			return MR_OK;
-	(void)mr_fail(err, MR_UNSUPPORTED, "a chipset room knows no nudge of kind '%.60s'", type);
-	return mr_hint(err, "health_check, stall_warning, priority_change, abort, sync_request or nudge_response");
+	return mr_fail(err, MR_UNSUPPORTED,
+	    "a chipset room knows no nudge of kind '%.60s'\n"
+	    "health_check, stall_warning, priority_change, abort, sync_request or nudge_response",
+	    type);
 }
 
 static void
@@ -53,11 +55,9 @@ check_fields(const struct mr_nudge *nudge, struct mr_error *err)
 {
 	if (nudge->kind[0] && check_type(nudge->kind, err) != MR_OK)
 		return err->code;
-	if (nudge->priority == MR_URGENT || nudge->thread[0] || nudge->expires_ms || nudge->not_before_ms) {
-		(void)mr_fail(
-		    err, MR_UNSUPPORTED, "a nudge in a chipset room has no urgency, no thread and no time to live");
-		return mr_hint(err, "send it as mail: mailroom send");
-	}
+	if (nudge->priority == MR_URGENT || nudge->thread[0] || nudge->expires_ms || nudge->not_before_ms)
+		return mr_fail(err, MR_UNSUPPORTED,
+		    "a nudge in a chipset room has no urgency, no thread and no time to live\nsend it as mail: mailroom send");
 	return MR_OK;
 }
 
@@ -68,16 +68,15 @@ chipset_nudge_put(struct mr_room *room, const char *to, const struct mr_nudge *n
 	mr_auto(buf_done) struct buf text = BUF_INIT, path = BUF_INIT;
 	char from_id[CHIPSET_ID_MAX + 1], to_id[CHIPSET_ID_MAX + 1];
 
-	if (check_fields(nudge, err) != MR_OK || chipset_id(nudge->from, from_id, err) != MR_OK ||
-	    chipset_id(to, to_id, err) != MR_OK)
-		return err->code;
+	TRY(check_fields(nudge, err));
+	TRY(chipset_id(nudge->from, from_id, err));
+	TRY(chipset_id(to, to_id, err));
 	write_nudge(&text, from_id, to_id, nudge);
 	buf_addf(&path, NUDGE_FOLDER "/%s", to_id);
 	if (!buf_ok(&text) || !buf_ok(&path))
 		return mr_nomem(err);
-	if (dir_open(AT_FDCWD, chipset_of(room)->path, &root_fd, err) != MR_OK ||
-	    dir_make(root_fd, buf_z(&path), chipset_folder_mode(root_fd), true, &fd, err) != MR_OK)
-		return err->code;
+	TRY(dir_open(AT_FDCWD, chipset_of(room)->path, &root_fd, err));
+	TRY(dir_make(root_fd, buf_z(&path), chipset_folder_mode(root_fd), true, &fd, err));
 	return file_replace(fd, LATEST, buf_str(&text), chipset_file_mode(fd), err);
 }
 
@@ -114,14 +113,13 @@ chipset_nudge_get(
 	struct json_value object, wanted;
 	struct mr_nudge n = { .thread = "", .times = 1 };
 
-	if (chipset_id(agent, id, err) != MR_OK)
-		return err->code;
+	TRY(chipset_id(agent, id, err));
 	buf_addf(&path, NUDGE_FOLDER "/%s", id);
 	if (!buf_ok(&path))
 		return mr_nomem(err);
-	if (chipset_open_below(chipset_of(room), buf_z(&path), &fd, err) != MR_OK ||
-	    chipset_file_read(fd, LATEST, &text, err) != MR_OK || chipset_object(buf_str(&text), &object, err) != MR_OK)
-		return err->code;
+	TRY(chipset_open_below(chipset_of(room), buf_z(&path), &fd, err));
+	TRY(chipset_file_read(fd, LATEST, &text, err));
+	TRY(chipset_object(buf_str(&text), &object, err));
 	if (!json_find_text(object, "timestamp", &stamp) || !time_parse_rfc3339(buf_str(&stamp), &n.at_ms))
 		return mr_fail(err, MR_CORRUPT, "'%s/" LATEST "' has no timestamp", buf_z(&path));
 	n.from = keep_sender(object, own);

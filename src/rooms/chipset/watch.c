@@ -91,10 +91,8 @@ begin(struct watch *w, struct mr_error *err)
 {
 	sys_close_fd(&w->folder_fd);
 	w->folder_fd = -1;
-	enum mr_rc rc = open_nearest(w, err);
 
-	if (rc != MR_OK)
-		return rc;
+	TRY(open_nearest(w, err));
 	w->changed_ns = change_of(w->folder_fd);
 	arm(w);
 	return MR_OK;

@@ -47,14 +47,13 @@ folder_open(struct mr_room *room, const char *where, struct mr_error *err)
 	f->fd = sys_open(AT_FDCWD, where, O_RDONLY | O_DIRECTORY, 0);
 	if (f->fd < 0)
 		return mr_fail_errno(err, "cannot open the folder '%s'", where);
-	if (!has(f->fd, "cur", S_IFDIR) || !has(f->fd, "new", S_IFDIR)) {
-		(void)mr_fail(err, MR_NOTFOUND, "'%s' is no Maildir: it has no folders cur and new", where);
-		return mr_hint(err, "give the folder that has cur, new and tmp in it");
-	}
-	if (has(f->fd, "agent", S_IFREG)) {
-		(void)mr_fail(err, MR_REFUSED, "'%s' is an agent's mailbox of a room", where);
-		return mr_hint(err, "name the room that it is in, and the agent");
-	}
+	if (!has(f->fd, "cur", S_IFDIR) || !has(f->fd, "new", S_IFDIR))
+		return mr_fail(err, MR_NOTFOUND,
+		    "'%s' is no Maildir: it has no folders cur and new\ngive the folder that has cur, new and tmp in it",
+		    where);
+	if (has(f->fd, "agent", S_IFREG))
+		return mr_fail(err, MR_REFUSED,
+		    "'%s' is an agent's mailbox of a room\nname the room that it is in, and the agent", where);
 	return name_it(room, f, where, err);
 }
 
@@ -102,8 +101,10 @@ folder_deliver(struct mr_room *room, struct delivery *what, struct delivered *re
 {
 	(void)what;
 	(void)ret;
-	(void)mr_fail(err, MR_UNSUPPORTED, "'%s' is a folder of another program: it is only read", room->name);
-	return mr_hint(err, "copy its mail into a room: mailroom import --from folder:PATH --agent NAME");
+	return mr_fail(err, MR_UNSUPPORTED,
+	    "'%s' is a folder of another program: it is only read\n"
+	    "copy its mail into a room: mailroom import --from folder:PATH --agent NAME",
+	    room->name);
 }
 
 const struct room_driver room_folder = {

@@ -87,8 +87,7 @@ handoff_each_agent(struct mr_room *room, mr_agent_fn *fn, void *ctx, struct mr_e
 
 	if (rc != MR_OK)
 		return rc == MR_NOTFOUND ? MR_OK : rc;
-	if (handoff_registry_read(h, &r, err) != MR_OK)
-		return err->code;
+	TRY(handoff_registry_read(h, &r, err));
 	for (size_t i = 0; i < r.n && l.more; i++) {
 		const struct registry_entry *e = &r.v[i];
 
@@ -109,8 +108,8 @@ handoff_find_agent(struct mr_room *room, const char *name, struct mr_agent *ret,
 	const struct registry_entry *entry = NULL;
 	char id[HANDOFF_ID_MAX + 1];
 
-	if (handoff_registry_read(h, &r, err) != MR_OK || handoff_mailbox_of(h, &r, name, id, &entry, err) != MR_OK)
-		return err->code;
+	TRY(handoff_registry_read(h, &r, err));
+	TRY(handoff_mailbox_of(h, &r, name, id, &entry, err));
 	return describe(name, id, entry, ret, err);
 }
 
@@ -121,8 +120,7 @@ handoff_spell(struct mr_room *room, const char *given, char ret[MR_ADDRESS_MAX +
 	mr_auto(registry_done) struct registry r = { 0 };
 	mr_auto(buf_done) struct buf plain = BUF_INIT;
 
-	if (handoff_registry_read(h, &r, err) != MR_OK)
-		return err->code;
+	TRY(handoff_registry_read(h, &r, err));
 	foreign_from_address(given, &plain); /* an address is taken, too */
 	const struct registry_entry *entry = registry_named(&r, str_of(given));
 
@@ -152,15 +150,14 @@ check_free(const struct taking *t, const struct registry *r, struct mr_error *er
 	if (registry_named(r, str_of(name)))
 		return mr_fail(err, MR_EXISTS, "cannot register '%s': the name is taken", name);
 	for (size_t i = 0; t->who->strict && i < r->n; i++)
-		if (ascii_caseeq(r->v[i].name, name)) {
-			(void)mr_fail(err, MR_REFUSED, "cannot register '%s': it differs from '%s' only in case", name,
-			    r->v[i].name);
-			return mr_hint(err, "use '%s', or pick another name", r->v[i].name);
-		}
-	if (t->who->strict && strcmp(name, t->who->id) != 0 && handoff_has_mailbox(t->h, name)) {
-		(void)mr_fail(err, MR_REFUSED, "cannot register '%s': it is the id of another mailbox", name);
-		return mr_hint(err, "mail for that id would go to you: pick another name");
-	}
+		if (ascii_caseeq(r->v[i].name, name))
+			return mr_fail(err, MR_REFUSED,
+			    "cannot register '%s': it differs from '%s' only in case\nuse '%s', or pick another name",
+			    name, r->v[i].name, r->v[i].name);
+	if (t->who->strict && strcmp(name, t->who->id) != 0 && handoff_has_mailbox(t->h, name))
+		return mr_fail(err, MR_REFUSED,
+		    "cannot register '%s': it is the id of another mailbox\nmail for that id would go to you: pick another name",
+		    name);
 	return MR_OK;
 }
 
@@ -171,8 +168,7 @@ take_name(void *ctx, struct registry *r, struct mr_error *err)
 	mr_auto(buf_done) struct buf inbox = BUF_INIT;
 	char created[RFC3339_LEN + 1], pid[24];
 
-	if (check_free(t, r, err) != MR_OK)
-		return err->code;
+	TRY(check_free(t, r, err));
 	time_rfc3339(clock_now_ms(), created);
 	memcpy(created + 19, "Z", 2); /* whole seconds */
 	(void)snprintf(pid, sizeof pid, "%" PRId64, t->who->pid);
@@ -195,8 +191,8 @@ handoff_register(struct handoff *h, const struct registering *who, struct mr_err
 {
 	struct taking t = { h, who };
 
-	if (handoff_name_check(str_of(who->name), err) != MR_OK || handoff_id_check(who->id, err) != MR_OK)
-		return err->code;
+	TRY(handoff_name_check(str_of(who->name), err));
+	TRY(handoff_id_check(who->id, err));
 	return handoff_registry_change(h, take_name, &t, err);
 }
 
@@ -216,8 +212,7 @@ handoff_add_agent(struct mr_room *room, const struct mr_agent *agent, struct mr_
 		.strict = true };
 	/* The name first: of many who want it one wins, and only that one makes folders. Killed in between, the first
 	 * delivery makes them. */
-	if (handoff_register(h, &who, err) != MR_OK)
-		return err->code;
+	TRY(handoff_register(h, &who, err));
 	return handoff_make_mailbox(h, id, err);
 }
 
@@ -262,8 +257,9 @@ empty_folder(struct handoff *h, const char *id, const char *folder, struct empty
 static enum mr_rc
 refuse_unread(const char *name, size_t unread, struct mr_error *err)
 {
-	(void)mr_fail(err, MR_REFUSED, "'%s' has %zu unread %s", name, unread, unread == 1 ? "message" : "messages");
-	return mr_hint(err, "let somebody read it first; --force deletes it with the mailbox");
+	return mr_fail(err, MR_REFUSED,
+	    "'%s' has %zu unread %s\nlet somebody read it first; --force deletes it with the mailbox", name, unread,
+	    unread == 1 ? "message" : "messages");
 }
 
 struct removing {
@@ -282,15 +278,13 @@ drop_entry(void *ctx, struct registry *r, struct mr_error *err)
 	struct emptying look = { .count_only = true };
 	const struct registry_entry *entry = NULL;
 
-	if (handoff_mailbox_of(m->h, r, m->address, m->id, &entry, err) != MR_OK)
-		return err->code;
+	TRY(handoff_mailbox_of(m->h, r, m->address, m->id, &entry, err));
 	if (entry)
 		registry_remove(r, entry);
 	m->shared = registry_with_id(r, str_of(m->id)) != NULL;
 	if (m->shared)
 		return MR_OK;
-	if (empty_folder(m->h, m->id, "inbox", &look, err) != MR_OK)
-		return err->code;
+	TRY(empty_folder(m->h, m->id, "inbox", &look, err));
 	m->unread = look.mail;
 	return m->unread && !m->force ? refuse_unread(m->address, m->unread, err) : MR_OK;
 }
@@ -312,8 +306,7 @@ remove_tree(struct removing *m, struct mr_error *err)
 	for (size_t i = 0; i < 3; i++) {
 		struct emptying x = { .count_only = i == 0 && !m->force };
 
-		if (empty_folder(m->h, m->id, folders[i], &x, err) != MR_OK)
-			return err->code;
+		TRY(empty_folder(m->h, m->id, folders[i], &x, err));
 		if (i == 0)
 			m->unread = x.mail;
 		if (i == 0 && x.mail && !m->force)
@@ -334,8 +327,7 @@ handoff_remove_agent(struct mr_room *room, const char *name, bool force, size_t 
 
 	if (handoff_root(m.h, false, &root_fd, err) != MR_OK)
 		return mr_fail(err, MR_NOTFOUND, "no agent '%s' in this room", name);
-	if (handoff_registry_change(m.h, drop_entry, &m, err) != MR_OK)
-		return err->code;
+	TRY(handoff_registry_change(m.h, drop_entry, &m, err));
 	if (!m.shared && remove_tree(&m, err) != MR_OK)
 		return mr_wrap(err, "the name '%s' is free now, but its mailbox is still there", name);
 	*ret_dead = m.shared ? 0 : m.unread;

@@ -61,8 +61,7 @@ box_folder(struct handoff *h, const char *id, const char *folder, int *ret_fd, s
 	char path[HANDOFF_ID_MAX + 16];
 	int root_fd = -1;
 
-	if (handoff_root(h, true, &root_fd, err) != MR_OK)
-		return err->code;
+	TRY(handoff_root(h, true, &root_fd, err));
 	(void)snprintf(path, sizeof path, "%s/%s", id, folder);
 	return dir_make(root_fd, path, 0700, true, ret_fd, err);
 }
@@ -70,8 +69,8 @@ box_folder(struct handoff *h, const char *id, const char *folder, int *ret_fd, s
 static enum mr_rc
 box_open(struct box *b, struct handoff *h, const char *id, struct mr_error *err)
 {
-	if (handoff_id_check(id, err) != MR_OK || box_folder(h, id, "tmp", &b->tmp_fd, err) != MR_OK)
-		return err->code;
+	TRY(handoff_id_check(id, err));
+	TRY(box_folder(h, id, "tmp", &b->tmp_fd, err));
 	return box_folder(h, id, "inbox", &b->inbox_fd, err);
 }
 
@@ -81,8 +80,7 @@ handoff_make_mailbox(struct handoff *h, const char *id, struct mr_error *err)
 	mr_auto(box_done) struct box box = BOX_INIT;
 	mr_auto(sys_close_fd) int archive_fd = -1;
 
-	if (box_open(&box, h, id, err) != MR_OK)
-		return err->code;
+	TRY(box_open(&box, h, id, err));
 	return box_folder(h, id, "archive", &archive_fd, err);
 }
 
@@ -128,8 +126,7 @@ publish(struct sending *s, const struct box *box, const char *id, struct mr_erro
 
 	s->letter.msg_id = str_of(s->msg_id);
 	s->letter.to = str_of(id);
-	if (letter_write(&s->letter, &bytes, err) != MR_OK)
-		return err->code;
+	TRY(letter_write(&s->letter, &bytes, err));
 	if (s->mtime_ns || (s->what && s->what->staged))
 		return publish_prepared(s, box, id, buf_str(&bytes), err);
 	return file_publish(box->inbox_fd, box->tmp_fd, s->name, buf_str(&bytes), 0600, PUBLISH_FULL, err);
@@ -171,11 +168,9 @@ handoff_post(struct handoff *h, struct handoff_post *post, struct mr_error *err)
 		    .reply_to = str_of(post->reply_to),
 		    .body = post->body } };
 
-	if (handoff_id_check(post->from, err) != MR_OK)
-		return err->code;
+	TRY(handoff_id_check(post->from, err));
 	mint(&s);
-	if (send_new(&s, post->to, err) != MR_OK)
-		return err->code;
+	TRY(send_new(&s, post->to, err));
 	memcpy(post->msg_id, s.msg_id, sizeof s.msg_id);
 	memcpy(post->name, s.name, sizeof s.name);
 	return MR_OK;
@@ -193,9 +188,8 @@ look_at(struct sending *s, const char *id, const char *folder, struct mr_error *
 	int root_fd = -1;
 
 	(void)snprintf(path, sizeof path, "%s/%s/%s", id, folder, s->name);
-	if (handoff_root(s->h, true, &root_fd, err) != MR_OK ||
-	    file_read(root_fd, path, HANDOFF_FILE_MAX, &text, err) != MR_OK)
-		return err->code;
+	TRY(handoff_root(s->h, true, &root_fd, err));
+	TRY(file_read(root_fd, path, HANDOFF_FILE_MAX, &text, err));
 	if (letter_parse(buf_str(&text), &there) && str_eq(there.msg_id, str_of(s->msg_id)))
 		return mr_fail(err, MR_EXISTS, "'%s' is in the %s of '%s' already", s->name, folder, id);
 	return MR_OK;
@@ -211,8 +205,7 @@ send_kept(struct sending *s, const char *id, struct mr_error *err)
 	buf_addf(&seed, "%s %" PRId64 " %s", msg->id, msg->date_ms, msg->from);
 	if (!buf_ok(&seed))
 		return mr_nomem(err);
-	if (box_open(&box, s->h, id, err) != MR_OK)
-		return err->code;
+	TRY(box_open(&box, s->h, id, err));
 	for (unsigned i = 0, tries = 0; tries < TRIES; tries++) {
 		handoff_msg_id_from(msg->date_ms, buf_str(&seed), i, s->msg_id);
 		handoff_file_name(msg->date_ms, s->msg_id, msg->subject, s->name);
@@ -262,8 +255,10 @@ resolve_sender(struct handoff *h, const struct registry *r, const char *from, ch
 
 	if (rc != MR_NOTFOUND)
 		return rc;
-	(void)mr_fail(err, MR_REFUSED, "'%s' has no mailbox in this room, so nobody could answer", from);
-	return mr_hint(err, "register first: mailroom --room handoff:%s register %s", h->path, from);
+	return mr_fail(err, MR_REFUSED,
+	    "'%s' has no mailbox in this room, so nobody could answer\n"
+	    "register first: mailroom --room handoff:%s register %s",
+	    from, h->path, from);
 }
 
 /* Ids of all recipients, before anything is written. Those that do not exist are put into ret_missing. */
@@ -300,12 +295,10 @@ find_ends(struct mr_room *room, const struct delivery *what, char ret_from[HANDO
 
 		mr_names_done(ret_ids);
 		*ret_ids = (struct mr_names){ 0 };
-		if (handoff_registry_read(h, &r, err) != MR_OK ||
-		    resolve_all(h, &r, what, ret_ids, &missing, err) != MR_OK)
-			return err->code;
+		TRY(handoff_registry_read(h, &r, err));
+		TRY(resolve_all(h, &r, what, ret_ids, &missing, err));
 		if (missing.n > 0 && round == 0) {
-			if (make_missing(room, &missing, err) != MR_OK)
-				return err->code;
+			TRY(make_missing(room, &missing, err));
 			continue;
 		}
 		if (missing.n > 0)
@@ -323,8 +316,9 @@ stopped(const struct delivery *what, size_t at, struct delivered *ret, struct mr
 	for (size_t i = at; i < what->to->n; i++)
 		if (!names_add(&ret->missing, str_of(what->to->v[i])))
 			return mr_nomem(err);
-	(void)mr_fail(err, MR_INDOUBT, "delivered to %zu of %zu, then: %s", at, what->to->n, cause.message);
-	return mr_hint(err, "send it again to those only who have not got it");
+	return mr_fail(err, MR_INDOUBT,
+	    "delivered to %zu of %zu, then: %s\nsend it again to those only who have not got it", at, what->to->n,
+	    cause.message);
 }
 
 static void
@@ -343,8 +337,7 @@ handoff_deliver(struct mr_room *room, struct delivery *what, struct delivered *r
 	char from[HANDOFF_ID_MAX + 1] = "";
 	size_t there = 0;
 
-	if (find_ends(room, what, from, &ids, err) != MR_OK)
-		return err->code;
+	TRY(find_ends(room, what, from, &ids, err));
 	struct sending s = { .h = handoff_of(room), .what = what };
 
 	s.letter = (struct letter){ .from = str_of(from),

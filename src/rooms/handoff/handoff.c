@@ -17,18 +17,16 @@
 static enum mr_rc
 check_root(const struct handoff *h, const struct stat *st, struct mr_error *err)
 {
-	if (st->st_uid != geteuid()) {
-		(void)mr_fail(err, MR_REFUSED, "the mailboxes in '%s' belong to another user (uid %ld)", h->path,
-		    (long)st->st_uid);
-		return mr_hint(
-		    err, "use a root of your own: --room handoff:PATH, and MB_TEST_ROOT for the skill itself");
-	}
+	if (st->st_uid != geteuid())
+		return mr_fail(err, MR_REFUSED,
+		    "the mailboxes in '%s' belong to another user (uid %ld)\n"
+		    "use a root of your own: --room handoff:PATH, and MB_TEST_ROOT for the skill itself",
+		    h->path, (long)st->st_uid);
 	/* Many systems give each user a group of their own and umask 002: that is nobody else. */
-	if (st->st_mode & S_IWOTH || (st->st_mode & S_IWGRP && st->st_gid != getegid())) {
-		(void)mr_fail(
-		    err, MR_REFUSED, "others can write to '%s', so they could put mail there or take it away", h->path);
-		return mr_hint(err, "look who did, then: chmod go-w %s", h->path);
-	}
+	if (st->st_mode & S_IWOTH || (st->st_mode & S_IWGRP && st->st_gid != getegid()))
+		return mr_fail(err, MR_REFUSED,
+		    "others can write to '%s', so they could put mail there or take it away\nlook who did, then: chmod go-w %s",
+		    h->path, h->path);
 	return MR_OK;
 }
 
@@ -42,11 +40,11 @@ open_root(struct handoff *h, struct mr_error *err)
 		return check_root(h, &st, err);
 	if (errno == ENOENT)
 		return mr_fail(err, MR_NOTFOUND, "no folder '%s'", h->path);
-	if (errno == ELOOP || errno == ENOTDIR || errno == EXDEV) {
-		(void)mr_fail(err, MR_REFUSED, "'%s' is no folder, or behind a symbolic link", h->path);
-		return mr_hint(
-		    err, "a link in the place of the root may be somebody else's: look at it before you go on");
-	}
+	if (errno == ELOOP || errno == ENOTDIR || errno == EXDEV)
+		return mr_fail(err, MR_REFUSED,
+		    "'%s' is no folder, or behind a symbolic link\n"
+		    "a link in the place of the root may be somebody else's: look at it before you go on",
+		    h->path);
 	return mr_fail_errno(err, "cannot open '%s'", h->path);
 }
 
@@ -133,8 +131,7 @@ handoff_open(struct mr_room *room, const char *where, struct mr_error *err)
 	room->state = h;
 	if (where[0] != '/' || where[1] == '\0')
 		return mr_fail(err, MR_REFUSED, "cannot open '%s': not the absolute path of a folder", room->spec);
-	if (set_place(room, h, where, err) != MR_OK)
-		return err->code;
+	TRY(set_place(room, h, where, err));
 	enum mr_rc rc = handoff_root(h, false, &fd, err);
 
 	if (rc == MR_NOTFOUND && !room->must_exist)

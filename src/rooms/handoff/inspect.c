@@ -110,8 +110,7 @@ inspect_registry(struct inspection *x, struct mr_error *err)
 	char text[400];
 
 	if (x->f.fix && (elsewhere || !good)) {
-		if (handoff_registry_change(x->h, put_right, x, err) != MR_OK)
-			return err->code;
+		TRY(handoff_registry_change(x->h, put_right, x, err));
 		fixed = true;
 	}
 	if (x->registry->broken)
@@ -235,8 +234,7 @@ handoff_inspect(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, st
 
 	if (rc != MR_OK)
 		return rc == MR_NOTFOUND ? MR_OK : rc;
-	if (handoff_registry_read(x.h, &r, err) != MR_OK)
-		return err->code;
+	TRY(handoff_registry_read(x.h, &r, err));
 	findings_keep_in_state(&x.f, room->state_dir);
 	findings_space(&x.f, x.root_fd);
 	inspect_modes(&x);

@@ -73,10 +73,11 @@ static enum mr_rc
 add_field(struct buf *out, const char *key, struct mr_str value, struct mr_error *err)
 {
 	for (size_t i = 0; i < value.len; i++)
-		if ((unsigned char)value.ptr[i] < 0x20 || value.ptr[i] == 0x7f) {
-			(void)mr_fail(err, MR_REFUSED, "the %s of a message has a control character in it", key);
-			return mr_hint(err, "a field is one line here: leave line ends and tabs out of it");
-		}
+		if ((unsigned char)value.ptr[i] < 0x20 || value.ptr[i] == 0x7f)
+			return mr_fail(err, MR_REFUSED,
+			    "the %s of a message has a control character in it\n"
+			    "a field is one line here: leave line ends and tabs out of it",
+			    key);
 	buf_addf(out, "%s: ", key);
 	buf_add(out, value);
 	buf_addc(out, '\n');

@@ -187,8 +187,7 @@ handoff_list(struct handoff *h, const char *mailbox, unsigned folders, struct ha
 	mr_auto(handoff_list_done) struct handoff_list list = { 0 };
 	int passes = 0;
 
-	if (folders_open(h, mailbox, folders, &f, err) != MR_OK)
-		return err->code;
+	TRY(folders_open(h, mailbox, folders, &f, err));
 	(void)has_changed(&f);
 	do {
 		for (size_t i = 0; i < 2; i++) {
@@ -256,8 +255,7 @@ handoff_list_one(struct handoff *h, const char *mailbox, unsigned folders, const
 
 	if (find_known(h, mailbox, folders, id, ret))
 		return MR_OK;
-	if (handoff_list(h, mailbox, folders, &all, err) != MR_OK)
-		return err->code;
+	TRY(handoff_list(h, mailbox, folders, &all, err));
 	for (size_t i = 0; i < all.n; i++)
 		if (strcmp(all.v[i].id, id) == 0)
 			return keep_only(ret, all.v[i].name, all.v[i].folder, id) ? MR_OK : mr_nomem(err);

@@ -29,11 +29,10 @@ open_ends(struct handoff *h, const char *mailbox, enum mr_folder from, struct en
 	char path[HANDOFF_ID_MAX + 16];
 	int root_fd = -1;
 
-	if (handoff_id_check(mailbox, err) != MR_OK || handoff_root(h, false, &root_fd, err) != MR_OK)
-		return err->code;
+	TRY(handoff_id_check(mailbox, err));
+	TRY(handoff_root(h, false, &root_fd, err));
 	(void)snprintf(path, sizeof path, "%s/%s", mailbox, handoff_folder(from));
-	if (dir_open(root_fd, path, &e->from_fd, err) != MR_OK)
-		return err->code;
+	TRY(dir_open(root_fd, path, &e->from_fd, err));
 	(void)snprintf(path, sizeof path, "%s/%s", mailbox, handoff_folder(to));
 	return dir_make(root_fd, path, 0700, true, &e->to_fd, err);
 }
@@ -76,8 +75,7 @@ handoff_move_file(struct handoff *h, const char *mailbox, const char *name, enum
 {
 	mr_auto(ends_done) struct ends e = { -1, -1 };
 
-	if (open_ends(h, mailbox, from, &e, err) != MR_OK)
-		return err->code;
+	TRY(open_ends(h, mailbox, from, &e, err));
 	/* A number behind the name says that another message has the name; and with it nobody would list it. */
 	if (from == MR_ARCHIVE && !handoff_name_is_mail(name, MR_INBOX))
 		return mr_fail(err, MR_REFUSED, "'%s' cannot go back: its name was taken by another message", name);
@@ -100,10 +98,9 @@ move_message(struct mr_room *room, const char *agent, const char *id, enum mr_fo
 	mr_auto(handoff_list_done) struct handoff_list list = { 0 };
 	char mailbox[HANDOFF_ID_MAX + 1];
 
-	if (handoff_registry_read(h, &r, err) != MR_OK ||
-	    handoff_mailbox_of(h, &r, agent, mailbox, NULL, err) != MR_OK ||
-	    handoff_list_one(h, mailbox, MR_INBOX | MR_ARCHIVE, id, &list, err) != MR_OK)
-		return err->code;
+	TRY(handoff_registry_read(h, &r, err));
+	TRY(handoff_mailbox_of(h, &r, agent, mailbox, NULL, err));
+	TRY(handoff_list_one(h, mailbox, MR_INBOX | MR_ARCHIVE, id, &list, err));
 	if (list.n == 0)
 		return mr_fail(err, MR_NOTFOUND, "no message '%s' in the mailbox of '%s'", id, agent);
 	if (to == 0 || list.v[0].folder == to)
@@ -120,10 +117,10 @@ handoff_mark(
 {
 	enum mr_folder to = 0;
 
-	if (set & (MR_PINNED | MR_TRASHED)) {
-		(void)mr_fail(err, MR_UNSUPPORTED, "a message in a handoff room is read or unread, nothing else");
-		return mr_hint(err, "mark it read, or archive it, which is the same here");
-	}
+	if (set & (MR_PINNED | MR_TRASHED))
+		return mr_fail(err, MR_UNSUPPORTED,
+		    "a message in a handoff room is read or unread, nothing else\n"
+		    "mark it read, or archive it, which is the same here");
 	if (set & MR_SEEN)
 		to = MR_ARCHIVE;
 	else if (clear & MR_SEEN)

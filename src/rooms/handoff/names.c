@@ -36,9 +36,10 @@ handoff_id_check(const char *id, struct mr_error *err)
 	if (handoff_id_ok(str_of(id)))
 		return MR_OK;
 	text_clean_line(&shown, utf8_cut(str_of(id), 60));
-	(void)mr_fail(err, MR_REFUSED, "'%s' cannot be the id of a mailbox", buf_z(&shown));
-	return mr_hint(
-	    err, "an id has 1 to %d of the characters A-Z a-z 0-9 . _ - and does not begin with a dot", HANDOFF_ID_MAX);
+	return mr_fail(err, MR_REFUSED,
+	    "'%s' cannot be the id of a mailbox\n"
+	    "an id has 1 to %d of the characters A-Z a-z 0-9 . _ - and does not begin with a dot",
+	    buf_z(&shown), HANDOFF_ID_MAX);
 }
 
 enum mr_rc
@@ -55,8 +56,9 @@ handoff_name_check(struct mr_str name, struct mr_error *err)
 	if (fine)
 		return MR_OK;
 	text_clean_line(&shown, utf8_cut(name, 60));
-	(void)mr_fail(err, MR_REFUSED, "'%s' cannot be a registered name", buf_z(&shown));
-	return mr_hint(err, "no quote, backslash or control character, no dash in front, not 'collision'");
+	return mr_fail(err, MR_REFUSED,
+	    "'%s' cannot be a registered name\nno quote, backslash or control character, no dash in front, not 'collision'",
+	    buf_z(&shown));
 }
 
 /* ---- On disk ---- */
@@ -83,16 +85,15 @@ handoff_registry_change(struct handoff *h, registry_edit *edit, void *ctx, struc
 	mr_auto(sys_close_fd) int lock = -1;
 	int root_fd = -1;
 
-	if (handoff_root(h, true, &root_fd, err) != MR_OK)
-		return err->code;
+	TRY(handoff_root(h, true, &root_fd, err));
 	/* The original locks the same file with flock(1); it is never removed. */
 	if (lock_take(root_fd, LOCK, 0600, LOCK_WAIT_MS, &lock, err) != MR_OK) {
 		if (err->code == MR_BUSY)
 			(void)mr_hint(err, "another process has held %s/%s for 10 s: try again", h->path, LOCK);
 		return mr_wrap(err, "cannot change the registry");
 	}
-	if (handoff_registry_read(h, &r, err) != MR_OK || edit(ctx, &r, err) != MR_OK)
-		return err->code;
+	TRY(handoff_registry_read(h, &r, err));
+	TRY(edit(ctx, &r, err));
 	registry_write(&r, h->path, &out);
 	if (!buf_ok(&out))
 		return mr_nomem(err);
@@ -131,9 +132,10 @@ handoff_mailbox_of(struct handoff *h, const struct registry *r, const char *addr
 	const char *id = entry ? entry->id : buf_z(&name);
 
 	if (entry && !handoff_id_ok(str_of(id))) {
-		(void)mr_fail(err, MR_REFUSED, "'%s' is registered with an id that is no folder of this room", address);
-		return mr_hint(
-		    err, "somebody wrote that into %s/" REGISTRY "; look at it, and register again", h->path);
+		return mr_fail(err, MR_REFUSED,
+		    "'%s' is registered with an id that is no folder of this room\n"
+		    "somebody wrote that into %s/" REGISTRY "; look at it, and register again",
+		    address, h->path);
 	}
 	if (!entry && !handoff_has_mailbox(h, id))
 		return mr_fail(err, MR_NOTFOUND, "no agent '%s' in this room", address);

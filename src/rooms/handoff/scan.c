@@ -28,8 +28,7 @@ open_mailbox(struct mr_room *room, const char *agent, struct opened *o, const st
 {
 	o->h = handoff_of(room);
 	o->agent = agent;
-	if (handoff_registry_read(o->h, &o->registry, err) != MR_OK)
-		return err->code;
+	TRY(handoff_registry_read(o->h, &o->registry, err));
 	return handoff_mailbox_of(o->h, &o->registry, agent, o->mailbox, ret_entry, err);
 }
 
@@ -41,8 +40,7 @@ read_file(const struct opened *o, const struct handoff_item *item, struct buf *r
 	int root_fd = -1;
 
 	*ret_folder = item->folder;
-	if (handoff_root(o->h, false, &root_fd, err) != MR_OK)
-		return err->code;
+	TRY(handoff_root(o->h, false, &root_fd, err));
 	for (int round = 0; round < 2; round++) {
 		(void)snprintf(path, sizeof path, "%s/%s/%s", o->mailbox, handoff_folder(*ret_folder), item->name);
 		enum mr_rc rc = file_read(root_fd, path, HANDOFF_FILE_MAX, ret, err);
@@ -66,15 +64,14 @@ load(const struct opened *o, const struct handoff_item *item, bool body, struct 
 	struct letter_at at = { .agent = o->agent, .mailbox = o->mailbox, .name = item->name };
 	struct stat st;
 
-	if (read_file(o, item, &text, &st, &at.folder, err) != MR_OK)
-		return err->code;
-	if (!letter_parse(buf_str(&text), &letter)) {
-		(void)mr_fail(err, MR_CORRUPT, "'%s' has no sender and no msg_id in it", item->name);
-		return mr_hint(err, "it is no message of this format: look at it, and take it out of the inbox");
-	}
+	TRY(read_file(o, item, &text, &st, &at.folder, err));
+	if (!letter_parse(buf_str(&text), &letter))
+		return mr_fail(err, MR_CORRUPT,
+		    "'%s' has no sender and no msg_id in it\n"
+		    "it is no message of this format: look at it, and take it out of the inbox",
+		    item->name);
 	at.mtime_ms = handoff_mtime_ms(&st);
-	if (letter_to_message(&letter, &at, &o->registry, body, ret, err) != MR_OK)
-		return err->code;
+	TRY(letter_to_message(&letter, &at, &o->registry, body, ret, err));
 	ret->size_bytes = text.len;
 	*ret_astray = letter.to.len > 0 && !str_eq(letter.to, str_of(o->mailbox));
 	return MR_OK;
@@ -176,9 +173,8 @@ handoff_scan(struct mr_room *room, const char *agent, const struct scan_request 
 
 	if (agent[0] == '\0') /* the room's own folders: there are none */
 		return MR_OK;
-	if (open_mailbox(room, agent, &o, &entry, err) != MR_OK ||
-	    handoff_list(o.h, o.mailbox, folders, &list, err) != MR_OK)
-		return err->code;
+	TRY(open_mailbox(room, agent, &o, &entry, err));
+	TRY(handoff_list(o.h, o.mailbox, folders, &list, err));
 	report_elsewhere(&o, entry, want);
 	for (size_t i = 0; i < list.n; i++) {
 		const struct handoff_item *item = &list.v[want->newest_first ? list.n - 1 - i : i];
@@ -209,9 +205,8 @@ handoff_fetch(struct mr_room *room, const char *agent, const char *id, unsigned 
 	mr_auto(handoff_list_done) struct handoff_list list = { 0 };
 	bool astray = false;
 
-	if (open_mailbox(room, agent, &o, NULL, err) != MR_OK ||
-	    handoff_list_one(o.h, o.mailbox, folders ? folders : MR_INBOX | MR_ARCHIVE, id, &list, err) != MR_OK)
-		return err->code;
+	TRY(open_mailbox(room, agent, &o, NULL, err));
+	TRY(handoff_list_one(o.h, o.mailbox, folders ? folders : MR_INBOX | MR_ARCHIVE, id, &list, err));
 	if (list.n == 0)
 		return no_message(agent, id, err);
 	const struct handoff_item *item = &list.v[0];
@@ -222,8 +217,7 @@ handoff_fetch(struct mr_room *room, const char *agent, const char *id, unsigned 
 	}
 	struct mr_message msg = { 0 };
 
-	if (load(&o, item, depth == SCAN_BODIES, &msg, &astray, err) != MR_OK)
-		return err->code;
+	TRY(load(&o, item, depth == SCAN_BODIES, &msg, &astray, err));
 	if (folders && !(msg.folder & folders)) { /* moved meanwhile */
 		mr_message_done(&msg);
 		return no_message(agent, id, err);
@@ -240,8 +234,7 @@ handoff_fetch_raw(struct mr_room *room, const char *agent, const char *id, struc
 	enum mr_folder folder;
 	struct stat st;
 
-	if (open_mailbox(room, agent, &o, NULL, err) != MR_OK ||
-	    handoff_list_one(o.h, o.mailbox, MR_INBOX | MR_ARCHIVE, id, &list, err) != MR_OK)
-		return err->code;
+	TRY(open_mailbox(room, agent, &o, NULL, err));
+	TRY(handoff_list_one(o.h, o.mailbox, MR_INBOX | MR_ARCHIVE, id, &list, err));
 	return list.n > 0 ? read_file(&o, &list.v[0], ret, &st, &folder, err) : no_message(agent, id, err);
 }

@@ -95,9 +95,9 @@ handoff_watch(struct mr_room *room, const char *agent, void **ret_watch, struct 
 	char mailbox[HANDOFF_ID_MAX + 1];
 	struct watch *w = NULL;
 
-	if (handoff_registry_read(h, &r, err) != MR_OK ||
-	    handoff_mailbox_of(h, &r, agent, mailbox, NULL, err) != MR_OK || watch_open(h, mailbox, &w, err) != MR_OK)
-		return err->code;
+	TRY(handoff_registry_read(h, &r, err));
+	TRY(handoff_mailbox_of(h, &r, agent, mailbox, NULL, err));
+	TRY(watch_open(h, mailbox, &w, err));
 	*ret_watch = w;
 	return MR_OK;
 }
@@ -124,8 +124,7 @@ wait_with(struct handoff *h, struct watch *w, const char *mailbox, int64_t timeo
 	for (;;) {
 		mr_auto(handoff_list_done) struct handoff_list list = { 0 };
 
-		if (handoff_list(h, mailbox, MR_INBOX, &list, err) != MR_OK)
-			return err->code;
+		TRY(handoff_list(h, mailbox, MR_INBOX, &list, err));
 		if (list.n > 0)
 			return MR_OK;
 		int64_t left_ms = end_ms - clock_boot_ms();
@@ -141,8 +140,7 @@ handoff_wait(struct handoff *h, const char *mailbox, int64_t timeout_ms, struct 
 {
 	struct watch *w = NULL;
 
-	if (watch_open(h, mailbox, &w, err) != MR_OK)
-		return err->code;
+	TRY(watch_open(h, mailbox, &w, err));
 	enum mr_rc rc = wait_with(h, w, mailbox, timeout_ms, err);
 
 	watch_free(w);

@@ -66,8 +66,7 @@ walk_below(struct walk *walk, struct mr_error *err)
 
 		if (n < 0 || (size_t)n >= sizeof address || address_check(str_of(address), &not_one) != MR_OK)
 			continue; /* too deep or too long: nothing that we made */
-		if (walk_folder(walk, address, err) != MR_OK)
-			return err->code;
+		TRY(walk_folder(walk, address, err));
 	}
 	return MR_OK;
 }
@@ -137,9 +136,8 @@ read_agent(struct mailbox *box, struct mr_agent *ret, struct arena **own, struct
 	char first[500];
 	mr_auto(buf_done) struct buf text = BUF_IN(first);
 
-	if (file_read(box->fd, "agent", AGENT_FILE_MAX, &text, err) != MR_OK ||
-	    record_parse(buf_str(&text), &lines, err) != MR_OK)
-		return err->code;
+	TRY(file_read(box->fd, "agent", AGENT_FILE_MAX, &text, err));
+	TRY(record_parse(buf_str(&text), &lines, err));
 	const char *created = record_get(&lines, "Created");
 
 	(void)snprintf(ret->name, sizeof ret->name, "%s", box->agent);
@@ -158,9 +156,8 @@ maildir_find_agent(struct mr_room *room, const char *name, struct mr_agent *ret,
 	struct mr_agent agent = { .worktree = "", .session = "", .host = "" };
 	struct arena *own = NULL;
 
-	if (shared_check_agent(maildir_of(room), name, err) != MR_OK ||
-	    mailbox_open_any(&box, maildir_of(room), name, err) != MR_OK)
-		return err->code;
+	TRY(shared_check_agent(maildir_of(room), name, err));
+	TRY(mailbox_open_any(&box, maildir_of(room), name, err));
 	if (read_agent(&box, &agent, &own, err) != MR_OK) {
 		arena_free(own);
 		if (err->code == MR_NOTFOUND) /* a folder without `agent` is nobody's */
@@ -255,11 +252,10 @@ check_case(struct maildir *md, const char *address, struct mr_error *err)
 			return MR_OK;
 		if (rc != MR_OK || dir_each(fd, find_clash, &s, err) != MR_OK)
 			return err->code;
-		if (s.clash[0]) {
-			(void)mr_fail(
-			    err, MR_REFUSED, "name '%s' differs from '%s%s' only in case", address, parent, s.clash);
-			return mr_hint(err, "use '%s%s', or another name", parent, s.clash);
-		}
+		if (s.clash[0])
+			return mr_fail(err, MR_REFUSED,
+			    "name '%s' differs from '%s%s' only in case\nuse '%s%s', or another name", address, parent,
+			    s.clash, parent, s.clash);
 		at += len;
 		at += address[at] == '/';
 	}
@@ -272,9 +268,8 @@ write_agent(const struct maildir *md, const struct mr_agent *agent, struct buf *
 	char created[RFC3339_LEN + 1];
 
 	time_rfc3339(agent->created_ms ? agent->created_ms : clock_now_ms(), created);
-	if (header_add(out, "Name", str_of(agent->name), err) != MR_OK ||
-	    header_add(out, "Created", str_of(created), err) != MR_OK)
-		return err->code;
+	TRY(header_add(out, "Name", str_of(agent->name), err));
+	TRY(header_add(out, "Created", str_of(created), err));
 	if (agent->role && agent->role[0] && header_add(out, "Role", str_of(agent->role), err) != MR_OK)
 		return err->code;
 	shared_add_user(md, out);
@@ -288,8 +283,7 @@ maildir_has_agent(struct mr_room *room, const char *name, struct mr_error *err)
 	char path[MR_ADDRESS_MAX + 8];
 	struct stat st;
 
-	if (shared_check_agent(maildir_of(room), name, err) != MR_OK)
-		return err->code;
+	TRY(shared_check_agent(maildir_of(room), name, err));
 	text_join(path, sizeof path, name, "/agent", NULL);
 	bool looked = sys_stat(maildir_of(room)->agents_fd, path, &st) == 0;
 
@@ -321,12 +315,11 @@ maildir_add_agent(struct mr_room *room, const struct mr_agent *agent, struct mr_
 	struct maildir *md = maildir_of(room);
 	int tmp_fd;
 
-	if (address_check(str_of(agent->name), err) != MR_OK || write_agent(md, agent, &text, err) != MR_OK)
-		return err->code;
+	TRY(address_check(str_of(agent->name), err));
+	TRY(write_agent(md, agent, &text, err));
 	if (lock_take(md->agents_fd, ".lock", md->file_mode, LOCK_WAIT_MS, &lock_fd, err) != MR_OK)
 		return mr_wrap(err, "cannot register '%s'", agent->name);
-	if (check_case(md, agent->name, err) != MR_OK)
-		return err->code;
+	TRY(check_case(md, agent->name, err));
 	if (mailbox_make(md, agent->name, err) != MR_OK || mailbox_open_any(&box, md, agent->name, err) != MR_OK ||
 	    mailbox_folder(&box, BOX_TMP, &tmp_fd, err) != MR_OK || dir_open(box.fd, ".", &fd, err) != MR_OK)
 		return mr_wrap(err, "cannot make mailbox '%s'", agent->name);
@@ -365,8 +358,7 @@ maildir_set_role(struct mr_room *room, const char *name, const char *role, struc
 	mr_auto(sys_close_fd) int lock_fd = -1, fd = -1;
 	struct maildir *md = maildir_of(room);
 
-	if (shared_check_agent(md, name, err) != MR_OK)
-		return err->code;
+	TRY(shared_check_agent(md, name, err));
 	if (shared_is_others(md, name)) /* whose file it is proves whose agent it is */
 		return mr_fail(err, MR_REFUSED, "cannot change the role of '%s': it is another user's", name);
 	/* Whoever removes an agent holds the same lock: it does not come back by this. */

@@ -21,8 +21,7 @@ move_to_dead(struct maildir *md, struct mailbox *dead, int from_fd, const struct
 	struct file_name parts;
 	bool info = name_parse(str_of(at->name), &parts) && parts.has_info;
 
-	if (mailbox_folder(dead, info ? BOX_CUR : BOX_NEW, &to_fd, err) != MR_OK)
-		return err->code;
+	TRY(mailbox_folder(dead, info ? BOX_CUR : BOX_NEW, &to_fd, err));
 	enum mr_rc rc = commit_move(md, from_fd, at->name, to_fd, at->name, err);
 
 	if (rc != MR_EXISTS)
@@ -67,13 +66,12 @@ bury_all(struct mailbox *box, size_t *ret, struct mr_error *err)
 {
 	mr_auto(mailbox_done) struct mailbox dead = MAILBOX_INIT;
 
-	if (mailbox_open_dead(&dead, box->md, err) != MR_OK)
-		return err->code;
+	TRY(mailbox_open_dead(&dead, box->md, err));
 	for (unsigned quiet = 0; quiet < 2;) {
 		size_t before = *ret, returned = 0;
 
-		if (life_fence(box, UINT32_MAX, &returned, err) != MR_OK || bury_unread(box, &dead, ret, err) != MR_OK)
-			return err->code;
+		TRY(life_fence(box, UINT32_MAX, &returned, err));
+		TRY(bury_unread(box, &dead, ret, err));
 		quiet = *ret == before && returned == 0 ? quiet + 1 : 0;
 	}
 	return commit_flush(box->md, err);
@@ -100,9 +98,8 @@ bury_leftovers(struct maildir *md, const char *name, size_t *ret, struct mr_erro
 	mr_auto(sys_close_fd) int lock_fd = -1;
 	struct stat st;
 
-	if (lock_take(md->agents_fd, ".lock", md->file_mode, LOCK_WAIT_MS, &lock_fd, err) != MR_OK ||
-	    mailbox_open_any(&box, md, name, err) != MR_OK)
-		return err->code;
+	TRY(lock_take(md->agents_fd, ".lock", md->file_mode, LOCK_WAIT_MS, &lock_fd, err));
+	TRY(mailbox_open_any(&box, md, name, err));
 	if (sys_stat(box.fd, "agent", &st) == 0)
 		return MR_OK; /* registered again meanwhile: it is that agent's mail now */
 	return tell_senders(lock_fd, err) == MR_OK ? bury_all(&box, ret, err) : err->code;
@@ -118,9 +115,9 @@ maildir_remove_agent(struct mr_room *room, const char *name, bool force, size_t 
 	size_t moved = 0;
 
 	/* The lock keeps a new agent of this name from losing its first mail to us. */
-	if (lock_take(md->agents_fd, ".lock", md->file_mode, LOCK_WAIT_MS, &lock_fd, err) != MR_OK ||
-	    mailbox_open(&box, md, name, err) != MR_OK || dir_open(box.fd, ".", &fd, err) != MR_OK)
-		return err->code;
+	TRY(lock_take(md->agents_fd, ".lock", md->file_mode, LOCK_WAIT_MS, &lock_fd, err));
+	TRY(mailbox_open(&box, md, name, err));
+	TRY(dir_open(box.fd, ".", &fd, err));
 	if (tell_senders(lock_fd, err) != MR_OK) /* also before: a full disk is noticed while nothing is done */
 		return mr_wrap(err, "cannot remove agent '%s'", name);
 	if (sys_unlink(fd, "agent") < 0 && errno != ENOENT)

@@ -78,8 +78,9 @@ take_lock(struct channel *c, int how, struct mr_error *err)
 		if (errno != EWOULDBLOCK)
 			return mr_fail_errno(err, "cannot lock channel '%s'", c->name);
 		if (clock_boot_ms() >= end_ms) {
-			(void)mr_fail(err, MR_BUSY, "channel '%s' is locked by another process", c->name);
-			return mr_hint(err, "try again in a moment; the lock goes when that process ends");
+			return mr_fail(err, MR_BUSY,
+			    "channel '%s' is locked by another process\ntry again in a moment; the lock goes when that process ends",
+			    c->name);
 		}
 		lock_pause_us((unsigned)pause_ms * 1000);
 		pause_ms = pause_ms * 2 < LOCK_PAUSE_MAX_MS ? pause_ms * 2 : LOCK_PAUSE_MAX_MS;
@@ -132,8 +133,7 @@ maildir_channel_make(struct mr_room *room, const char *channel, struct mr_error 
 	mr_auto(sys_close_fd) int fd = -1;
 	char path[NAME_LEN + 8], folder[NAME_LEN];
 
-	if (channel_name_check(channel, err) != MR_OK)
-		return err->code;
+	TRY(channel_name_check(channel, err));
 	folder_of(channel, folder);
 	(void)snprintf(path, sizeof path, "%s/posts", folder);
 	if (dir_make(md->root_fd, path, md->dir_mode, md->sync, &fd, err) != MR_OK)
@@ -186,8 +186,7 @@ maildir_channel_remove(struct mr_room *room, const char *channel, struct mr_erro
 	mr_auto(channel_done) struct channel c = CHANNEL_INIT;
 	char gone[32] = ".gone.", folder[NAME_LEN];
 
-	if (channel_open(&c, md, channel, CHANNEL_ALONE, err) != MR_OK)
-		return err->code;
+	TRY(channel_open(&c, md, channel, CHANNEL_ALONE, err));
 	/* One rename, so that after a crash the channel is there or not. Its settings are the office's. */
 	random_hex(gone + strlen(gone), 12);
 	if (sys_rename_new(c.fd, "posts", c.fd, gone) < 0)
@@ -198,12 +197,11 @@ maildir_channel_remove(struct mr_room *room, const char *channel, struct mr_erro
 		return mr_fail_errno(err, "cannot remove channel '%s'", channel);
 	if (md->sync && sys_fsync(c.fd) < 0)
 		return mr_fail_errno(err, "cannot make the removal of channel '%s' durable", channel);
-	if (dir_each(c.fd, remove_gone_folder, &r, err) != MR_OK)
-		return err->code;
-	if (r.failed) {
-		(void)mr_fail(err, MR_IO, "channel '%s' is removed, but not all its files", channel);
-		return mr_hint(err, "what is left in 'channels/%s' can be removed by hand", channel);
-	}
+	TRY(dir_each(c.fd, remove_gone_folder, &r, err));
+	if (r.failed)
+		return mr_fail(err, MR_IO,
+		    "channel '%s' is removed, but not all its files\nwhat is left in 'channels/%s' can be removed by hand",
+		    channel, channel);
 	(void)sys_unlink(c.fd, CHANNEL_ENDS);
 	folder_of(channel, folder);
 	(void)sys_rmdir(md->root_fd, folder); /* unless the settings are still there */

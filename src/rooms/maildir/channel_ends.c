@@ -147,8 +147,9 @@ read_floor(const struct channel *c, uint64_t *ret, struct mr_error *err)
 		digits.len--;
 	if (str_to_u64(digits, ret))
 		return MR_OK;
-	(void)mr_fail(err, MR_CORRUPT, "'channels/%s/%s' is no number", c->name, CHANNEL_FLOOR);
-	return mr_hint(err, "write the number of the channel's newest post into it, so that none comes twice");
+	return mr_fail(err, MR_CORRUPT,
+	    "'channels/%s/%s' is no number\nwrite the number of the channel's newest post into it, so that none comes twice",
+	    c->name, CHANNEL_FLOOR);
 }
 
 enum mr_rc
@@ -159,8 +160,8 @@ post_last(const struct channel *c, uint64_t *ret, struct mr_error *err)
 
 	/* If that post is there, all up to the newest are: they are removed from the other end. */
 	if (last == 0 || !post_exists(c, last)) {
-		if (read_floor(c, &floor, err) != MR_OK || post_list_read(c, 0, &list, err) != MR_OK)
-			return err->code;
+		TRY(read_floor(c, &floor, err));
+		TRY(post_list_read(c, 0, &list, err));
 		last = list.n > 0 ? list.v[list.n - 1] : 0;
 		last = last > floor ? last : floor;
 	}
@@ -194,16 +195,14 @@ maildir_channel_range(struct mr_room *room, const char *channel, uint64_t *ret_f
 	mr_auto(post_list_done) struct post_list list = { 0 };
 	struct post_ends ends = { 0 };
 
-	if (channel_open(&c, maildir_of(room), channel, CHANNEL_UNLOCKED, err) != MR_OK)
-		return err->code;
+	TRY(channel_open(&c, maildir_of(room), channel, CHANNEL_UNLOCKED, err));
 	if (find_ends_quickly(&c, &ends)) {
 		*ret_first = ends.first;
 		*ret_last = ends.last;
 		*ret_count = (size_t)(ends.last - ends.first + 1);
 		return MR_OK;
 	}
-	if (post_list_read(&c, 0, &list, err) != MR_OK)
-		return err->code;
+	TRY(post_list_read(&c, 0, &list, err));
 	*ret_first = list.n > 0 ? list.v[0] : 0;
 	*ret_last = list.n > 0 ? list.v[list.n - 1] : 0;
 	*ret_count = list.n;
@@ -222,8 +221,7 @@ next_post(const struct channel *c, uint64_t from, uint64_t *ret, struct mr_error
 		*ret = from;
 		return MR_OK;
 	}
-	if (post_list_read(c, from, &list, err) != MR_OK)
-		return err->code;
+	TRY(post_list_read(c, from, &list, err));
 	*ret = list.n > 0 ? list.v[0] : 0;
 	return MR_OK;
 }
@@ -247,9 +245,8 @@ maildir_channel_drop(
 	char name[POST_NAME_LEN];
 	size_t removed = 0;
 
-	if (channel_open(&c, maildir_of(room), channel, CHANNEL_ALONE, err) != MR_OK ||
-	    post_last(&c, &last, err) != MR_OK)
-		return err->code;
+	TRY(channel_open(&c, maildir_of(room), channel, CHANNEL_ALONE, err));
+	TRY(post_last(&c, &last, err));
 	/* What is above the floor stays, whatever was asked: its number would come again. */
 	if (below > last && last > 0 && write_floor(&c, last, err) != MR_OK)
 		return err->code;
@@ -260,8 +257,7 @@ maildir_channel_drop(
 	if (first == 0 || !post_exists(&c, first) || (first > 1 && post_exists(&c, first - 1)))
 		first = 1;
 	for (number = first;; number++) {
-		if (next_post(&c, number, &number, err) != MR_OK)
-			return err->code;
+		TRY(next_post(&c, number, &number, err));
 		if (number == 0 || number >= below)
 			break;
 		post_name(number, name);

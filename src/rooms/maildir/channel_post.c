@@ -39,10 +39,9 @@ prepare_copy(struct posting *p, struct mr_error *err)
 	const struct channel *c = p->c;
 
 	p->copies = true;
-	if (file_read(p->from_fd, p->from, FILE_LIMIT, &text, err) != MR_OK ||
-	    stage_open(&p->copy, c->posts_fd, c->fd, c->md->message_mode, err) != MR_OK ||
-	    stage_write(&p->copy, buf_str(&text), err) != MR_OK)
-		return err->code;
+	TRY(file_read(p->from_fd, p->from, FILE_LIMIT, &text, err));
+	TRY(stage_open(&p->copy, c->posts_fd, c->fd, c->md->message_mode, err));
+	TRY(stage_write(&p->copy, buf_str(&text), err));
 	return c->md->sync ? stage_sync(&p->copy, err) : MR_OK;
 }
 
@@ -63,11 +62,9 @@ take_number(struct posting *p, const struct stat *from, uint64_t number, struct 
 								  : mr_fail(err, MR_EXISTS, "post '%s' is taken", name);
 		if (!needs_copy(errno))
 			return mr_fail_errno(err, "cannot publish '%s'", name);
-		if (prepare_copy(p, err) != MR_OK)
-			return err->code;
+		TRY(prepare_copy(p, err));
 	}
-	if (stage_link(&p->copy, c->posts_fd, name, err) != MR_OK)
-		return err->code;
+	TRY(stage_link(&p->copy, c->posts_fd, name, err));
 	/* Its bytes were flushed; now its link count, for a file system without a journal. A disk that fails here fails
 	 * the caller too, who syncs the folder. */
 	if (c->md->sync)
@@ -81,8 +78,7 @@ post(struct posting *p, const struct stat *from, struct mr_error *err)
 	struct mr_error taken = { 0 };
 	struct post_ends known = { 0 };
 
-	if (post_last(p->c, &known.last, err) != MR_OK)
-		return err->code;
+	TRY(post_last(p->c, &known.last, err));
 	enum mr_rc rc;
 
 	do {
@@ -109,8 +105,7 @@ channel_give(struct mr_room *room, const char *channel, int from_fd, const char 
 
 	if (sys_stat(from_fd, from, &st) < 0)
 		return mr_fail_errno(err, "cannot look at message '%s'", id);
-	if (channel_open(&c, maildir_of(room), channel, CHANNEL_SHARED, err) != MR_OK)
-		return err->code;
+	TRY(channel_open(&c, maildir_of(room), channel, CHANNEL_SHARED, err));
 	enum mr_rc rc = post(&p, &st, err);
 
 	stage_done(&p.copy);
@@ -128,8 +123,8 @@ same_bytes(int a_fd, const char *a, int b_fd, const char *b, bool *ret, struct m
 {
 	mr_auto(buf_done) struct buf left = BUF_INIT, right = BUF_INIT;
 
-	if (file_read(a_fd, a, FILE_LIMIT, &left, err) != MR_OK || file_read(b_fd, b, FILE_LIMIT, &right, err) != MR_OK)
-		return err->code;
+	TRY(file_read(a_fd, a, FILE_LIMIT, &left, err));
+	TRY(file_read(b_fd, b, FILE_LIMIT, &right, err));
 	*ret = str_eq(buf_str(&left), buf_str(&right));
 	return MR_OK;
 }
@@ -145,8 +140,8 @@ channel_has(struct maildir *md, const char *channel, int from_fd, const char *fr
 	if (sys_stat(from_fd, from, &ours) < 0)
 		return mr_fail_errno(err, "cannot look at message '%s'", from);
 	/* Retention must not remove what we are looking at, and the folder must not lose names while it is read. */
-	if (channel_open(&c, md, channel, CHANNEL_SHARED, err) != MR_OK || post_list_read(&c, 0, &list, err) != MR_OK)
-		return err->code;
+	TRY(channel_open(&c, md, channel, CHANNEL_SHARED, err));
+	TRY(post_list_read(&c, 0, &list, err));
 	for (size_t i = list.n; i > 0 && !found; i--) {
 		char name[POST_NAME_LEN];
 

@@ -71,9 +71,8 @@ parse(struct scanning *s, const char *name, const struct stat *st, struct mr_mes
 	};
 	char path[NAME_LEN];
 
-	if (message_parse(buf_str(&s->text), s->room->name, s->depth == SCAN_BODIES ? MESSAGE_ALL : MESSAGE_HEADERS,
-		&msg, err) != MR_OK)
-		return err->code;
+	TRY(message_parse(
+	    buf_str(&s->text), s->room->name, s->depth == SCAN_BODIES ? MESSAGE_ALL : MESSAGE_HEADERS, &msg, err));
 	msg.proof = shared_proof(maildir_of(s->room), msg.from, st);
 	if (msg.id[0] == '\0')
 		id_from_name((int64_t)st->st_mtim.tv_sec * 1000, str_of(name), msg.id);
@@ -148,8 +147,7 @@ go_on(struct scanning *s, uint64_t number, uint64_t *ret, struct mr_error *err)
 		*ret = ends.first;
 		return MR_OK;
 	}
-	if (post_list_read(s->c, 0, &list, err) != MR_OK)
-		return err->code;
+	TRY(post_list_read(s->c, 0, &list, err));
 	while (up < list.n && list.v[up] < number)
 		up++;
 	if (up == list.n)
@@ -192,8 +190,7 @@ walk(struct scanning *s, uint64_t after, struct mr_error *err)
 			number++;
 			continue;
 		}
-		if (go_on(s, number, &number, err) != MR_OK)
-			return err->code;
+		TRY(go_on(s, number, &number, err));
 		if (number == 0)
 			break;
 	}
@@ -209,8 +206,7 @@ maildir_channel_scan(struct mr_room *room, const char *channel, uint64_t after, 
 
 	if (after == UINT64_MAX)
 		return MR_OK;
-	if (channel_open(&c, maildir_of(room), channel, CHANNEL_UNLOCKED, err) != MR_OK)
-		return err->code;
+	TRY(channel_open(&c, maildir_of(room), channel, CHANNEL_UNLOCKED, err));
 	enum mr_rc rc = walk(&s, after, err);
 
 	buf_done(&s.text);

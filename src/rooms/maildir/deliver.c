@@ -129,14 +129,14 @@ publish(struct mailbox *box, const char *id, struct mr_str text, struct staged *
 	int new_fd, tmp_fd;
 	char name[NAME_LEN];
 
-	if (mailbox_folder(box, BOX_NEW, &new_fd, err) != MR_OK ||
-	    mailbox_folder(box, BOX_TMP, &tmp_fd, err) != MR_OK ||
-	    stage_open(file, new_fd, tmp_fd, box->md->message_mode, err) != MR_OK ||
-	    stage_write(file, text, err) != MR_OK || maildir_settle_bytes(box->md, file, err) != MR_OK)
-		return err->code;
+	TRY(mailbox_folder(box, BOX_NEW, &new_fd, err));
+	TRY(mailbox_folder(box, BOX_TMP, &tmp_fd, err));
+	TRY(stage_open(file, new_fd, tmp_fd, box->md->message_mode, err));
+	TRY(stage_write(file, text, err));
+	TRY(maildir_settle_bytes(box->md, file, err));
 	name_for_id(id, name);
-	if (stage_link(file, new_fd, name, err) != MR_OK || check_still_there(box, new_fd, name, err) != MR_OK)
-		return err->code;
+	TRY(stage_link(file, new_fd, name, err));
+	TRY(check_still_there(box, new_fd, name, err));
 	return deliver_make_durable(box->md, box->agent, file->fd, new_fd, name, err);
 }
 
@@ -230,8 +230,7 @@ deliver_one(struct mr_room *room, struct delivery *what, struct delivered *ret, 
 		mr_auto(stage_done) struct staged file = STAGED_INIT;
 
 		buf_clear(&text);
-		if (message_write(msg, room->name, &text, err) != MR_OK)
-			return err->code;
+		TRY(message_write(msg, room->name, &text, err));
 		rc = to.is_queue ? queue_publish(&to.queue, msg, buf_str(&text), &file, err)
 				 : publish(&to.box, msg->id, buf_str(&text), &file, err);
 		if (rc == MR_EXISTS && !what->keep && tries < NEW_IDS_MAX) {

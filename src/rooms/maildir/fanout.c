@@ -60,11 +60,9 @@ write_record(const struct sending *s, struct buf *out, struct mr_error *err)
 {
 	const struct delivery *what = s->what;
 
-	if (header_add(out, "Id", str_of(what->msg->id), err) != MR_OK)
-		return err->code;
+	TRY(header_add(out, "Id", str_of(what->msg->id), err));
 	for (size_t i = 0; i < what->to->n; i++)
-		if (header_add(out, "To", str_of(what->to->v[i]), err) != MR_OK)
-			return err->code;
+		TRY(header_add(out, "To", str_of(what->to->v[i]), err));
 	buf_addf(out, "From: %s\n", what->sender ? what->sender : "");
 	if (what->key)
 		buf_addf(out, "Digest: %s\nKey: %s\n", s->digest, what->key);
@@ -78,9 +76,8 @@ write_record(const struct sending *s, struct buf *out, struct mr_error *err)
 static enum mr_rc
 stage(struct sending *s, struct staged *file, struct mr_str text, mode_t mode, struct mr_error *err)
 {
-	if (stage_open(file, s->job.spool_fd, s->job.spool_fd, mode, err) != MR_OK ||
-	    stage_write(file, text, err) != MR_OK)
-		return err->code;
+	TRY(stage_open(file, s->job.spool_fd, s->job.spool_fd, mode, err));
+	TRY(stage_write(file, text, err));
 	return maildir_settle_bytes(s->job.md, file, err);
 }
 
@@ -91,11 +88,10 @@ stage_both(struct sending *s, struct mr_error *err)
 	mr_auto(buf_done) struct buf message = BUF_INIT, record = BUF_INIT;
 	struct maildir *md = s->job.md;
 
-	if (message_write(s->what->msg, s->job.room->name, &message, err) != MR_OK ||
-	    write_record(s, &record, err) != MR_OK ||
-	    stage(s, &s->message, buf_str(&message), md->message_mode, err) != MR_OK ||
-	    stage(s, &s->record, buf_str(&record), md->file_mode, err) != MR_OK)
-		return err->code;
+	TRY(message_write(s->what->msg, s->job.room->name, &message, err));
+	TRY(write_record(s, &record, err));
+	TRY(stage(s, &s->message, buf_str(&message), md->message_mode, err));
+	TRY(stage(s, &s->record, buf_str(&record), md->file_mode, err));
 	s->job.counter_at = (off_t)record.len - SPOOL_COUNTER_DIGITS - 1;
 	if (sys_flock(s->record.fd, LOCK_EX) < 0)
 		return mr_fail_errno(err, "cannot lock the record of message '%s'", s->job.id);
@@ -137,8 +133,7 @@ publish_both(struct sending *s, struct mr_error *err)
 	struct spool_job *job = &s->job;
 	int locked_fd = s->record.fd;
 
-	if (stage_link(&s->message, job->spool_fd, job->message, err) != MR_OK)
-		return err->code;
+	TRY(stage_link(&s->message, job->spool_fd, job->message, err));
 	if (stage_link(&s->record, job->spool_fd, job->id, err) != MR_OK) {
 		(void)sys_unlink(job->spool_fd, job->message);
 		return err->code;
@@ -192,9 +187,9 @@ send_once(struct mr_room *room, struct delivery *what, const char *digest, struc
 	job->to = *what->to;
 	job->make_mailboxes = what->make_mailboxes;
 	job->removals = what->removals;
-	if (spool_check_recipients(job, err) != MR_OK || spool_open(job, true, err) != MR_OK ||
-	    stage_both(&s, err) != MR_OK)
-		return err->code;
+	TRY(spool_check_recipients(job, err));
+	TRY(spool_open(job, true, err));
+	TRY(stage_both(&s, err));
 	if (publish_both(&s, err) != MR_OK)
 		return job->record_fd < 0 ? err->code : withdraw(&s, ret, err);
 	if (what->key && key_take(job, what->sender, what->key, err) != MR_OK)

@@ -54,8 +54,10 @@ hold_deadline_s(int64_t lease_ms)
 static enum mr_rc
 hold_is_over(const struct hold *hold, struct mr_error *err)
 {
-	(void)mr_fail(err, MR_NOTFOUND, "that hold on '%s' is over", hold->id);
-	return mr_hint(err, "it ran out, was settled or the name was taken over; the message may be with someone else");
+	return mr_fail(err, MR_NOTFOUND,
+	    "that hold on '%s' is over\n"
+	    "it ran out, was settled or the name was taken over; the message may be with someone else",
+	    hold->id);
 }
 
 /* ---- Taking ---- */
@@ -97,9 +99,10 @@ open_held(struct taking *t, int *ret_fd, struct mr_error *err)
 	if (rc != MR_OK)
 		return rc;
 	if (newest > t->terms->life) {
-		(void)mr_fail(err, MR_REFUSED, "'%s' was taken over by its life %u, this is life %u", t->box->agent,
-		    newest, t->terms->life);
-		return mr_hint(err, "the mail is with the new life; register under another name to go on");
+		return mr_fail(err, MR_REFUSED,
+		    "'%s' was taken over by its life %u, this is life %u\n"
+		    "the mail is with the new life; register under another name to go on",
+		    t->box->agent, newest, t->terms->life);
 	}
 	return MR_OK;
 }
@@ -111,13 +114,12 @@ find_unread(struct taking *t, struct arena **own, struct listed *ret, struct mr_
 	struct listed at;
 
 	/* The archive only because finding it there is quicker than being sure that it is nowhere. */
-	enum mr_rc rc = list_find(t->box, id, MR_INBOX | MR_HELD | MR_ARCHIVE, own, &at, err);
-	if (rc != MR_OK)
-		return rc;
-	if (at.folder == MR_HELD) {
-		(void)mr_fail(err, MR_BUSY, "message '%s' is being shown or worked on by another", id);
-		return mr_hint(err, "it comes back by itself when that ends without success");
-	}
+
+	TRY(list_find(t->box, id, MR_INBOX | MR_HELD | MR_ARCHIVE, own, &at, err));
+	if (at.folder == MR_HELD)
+		return mr_fail(err, MR_BUSY,
+		    "message '%s' is being shown or worked on by another\nit comes back by itself when that ends without success",
+		    id);
 	if (at.folder != MR_INBOX || (at.flags & MR_SEEN))
 		return mr_fail(err, MR_NOTFOUND, "message '%s' is not unread any more", id);
 	*ret = at;
@@ -196,9 +198,8 @@ end_in_archive(
 	char month[24];
 
 	name_month(n->id, month);
-	enum mr_rc rc = mailbox_subfolder(box, month, true, &fd, err);
-	if (rc != MR_OK)
-		return rc;
+
+	TRY(mailbox_subfolder(box, month, true, &fd, err));
 	unsigned flags = name_flags(n, false) | MR_SEEN | mark_carry_acked(box, "", month, n);
 	if (acked && mailbox_map_acked(box, month)) {
 		flags |= MR_ACKED;
@@ -215,9 +216,7 @@ end_in_box(struct mailbox *box, int held_fd, const char *name, struct file_name 
 	bool with_info = seen || n->has_info;
 	unsigned flags = name_flags(n, false) | (seen ? (unsigned)MR_SEEN : 0);
 
-	enum mr_rc rc = mailbox_folder(box, with_info ? BOX_CUR : BOX_NEW, &fd, err);
-	if (rc != MR_OK)
-		return rc;
+	TRY(mailbox_folder(box, with_info ? BOX_CUR : BOX_NEW, &fd, err));
 	return mark_rename(box->md, held_fd, name, fd, n, attempt, flags, with_info, err);
 }
 
@@ -312,9 +311,8 @@ find_held(int held_fd, const struct hold *hold, char ret[NAME_LEN], struct mr_er
 		return MR_OK;
 	if (likely_name(hold, true, ret) && sys_stat(held_fd, ret, &st) == 0)
 		return MR_OK;
-	enum mr_rc rc = dir_each(held_fd, match_hold, &m, err);
-	if (rc != MR_OK)
-		return rc;
+
+	TRY(dir_each(held_fd, match_hold, &m, err));
 	return m.found ? MR_OK : hold_is_over(hold, err);
 }
 

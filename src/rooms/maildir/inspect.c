@@ -71,8 +71,7 @@ check_nobodys(struct inspection *in, struct mailbox *box, const char *agent, str
 	mr_auto(listing_done) struct listing unread = { 0 };
 	size_t buried = 0;
 
-	if (list_folders(box, MR_INBOX | MR_HELD, true, NULL, &unread, err) != MR_OK)
-		return err->code;
+	TRY(list_folders(box, MR_INBOX | MR_HELD, true, NULL, &unread, err));
 	if (unread.n > 0 && in->f.fix && bury_leftovers(in->md, agent, &buried, err) != MR_OK)
 		return err->code;
 	if (unread.n > 0)

@@ -35,8 +35,8 @@ key_check(const char *key, struct mr_error *err)
 
 	if (s.len > 0 && s.len <= KEY_MAX && header_value_valid(s) && str_trim(s).len == s.len)
 		return MR_OK;
-	(void)mr_fail(err, MR_REFUSED, "that key cannot be used");
-	return mr_hint(err, "a key is 1-%d bytes of UTF-8 text, one line, no spaces around it", KEY_MAX);
+	return mr_fail(err, MR_REFUSED,
+	    "that key cannot be used\na key is 1-%d bytes of UTF-8 text, one line, no spaces around it", KEY_MAX);
 }
 
 struct key_place {
@@ -190,12 +190,13 @@ key_find(struct mr_room *room, const char *sender, const char *key, const char *
 	mr_auto(place_done) struct key_place place = { .fd = -1 };
 	mr_auto(owner_done) struct key_owner owner = { .fd = -1 };
 
-	if (place_open(&place, maildir_of(room), sender, key, false, err) != MR_OK ||
-	    read_owner(&place, key, &owner, err) != MR_OK)
-		return err->code;
+	TRY(place_open(&place, maildir_of(room), sender, key, false, err));
+	TRY(read_owner(&place, key, &owner, err));
 	if (digest && strcmp(owner.digest, digest) != 0) {
-		(void)mr_fail(err, MR_REFUSED, "key '%s' was used for another message (%s)", key, owner.id);
-		return mr_hint(err, "a retry must repeat the message exactly; a new message needs a new key");
+		return mr_fail(err, MR_REFUSED,
+		    "key '%s' was used for another message (%s)\n"
+		    "a retry must repeat the message exactly; a new message needs a new key",
+		    key, owner.id);
 	}
 	enum mr_rc rc = complete_owner(room, &place, &owner, err);
 

@@ -124,9 +124,8 @@ add_maildir(struct pass *p, struct mailbox *box, enum mr_folder folder, struct m
 		struct source s = { .fd = box->folder[order[i]],
 			.place = { .folder = (unsigned char)folder, .box = (unsigned char)order[i] } };
 		s.closed = s.fd < 0 ? box : NULL;
-		enum mr_rc rc = add_source(p, s, err);
-		if (rc != MR_OK)
-			return rc;
+
+		TRY(add_source(p, s, err));
 	}
 	return MR_OK;
 }
@@ -287,9 +286,8 @@ read_sources(struct pass *p, bool *ret_exact, struct mr_error *err)
 	for (size_t i = 0; i < p->n; i++) {
 		if (p->v[i].only_watch)
 			continue;
-		enum mr_rc rc = read_source(p, &p->v[i], err);
-		if (rc != MR_OK)
-			return rc;
+
+		TRY(read_source(p, &p->v[i], err));
 		if (p->failed)
 			return mr_nomem(err);
 	}

@@ -80,8 +80,7 @@ fill_life(struct mr_str text, struct mr_agent *ret, struct arena **own, struct m
 {
 	mr_auto(record_done) struct record lines = { 0 };
 
-	if (record_parse(text, &lines, err) != MR_OK)
-		return err->code;
+	TRY(record_parse(text, &lines, err));
 	const char *started = record_get(&lines, "Started"), *process = record_get(&lines, "Process");
 
 	if (started)
@@ -140,11 +139,10 @@ write_life(const struct maildir *md, const struct mr_agent *agent, struct buf *o
 	if (agent->process.pid)
 		process_format(&agent->process, &process);
 	buf_addf(out, "Life: %u\nStarted: %s\n", agent->life, started);
-	if (add_line(out, "Session", agent->session, err) != MR_OK ||
-	    add_line(out, "Process", buf_z(&process), err) != MR_OK ||
-	    add_line(out, "Worktree", agent->worktree, err) != MR_OK ||
-	    add_line(out, "Host", agent->host, err) != MR_OK)
-		return err->code;
+	TRY(add_line(out, "Session", agent->session, err));
+	TRY(add_line(out, "Process", buf_z(&process), err));
+	TRY(add_line(out, "Worktree", agent->worktree, err));
+	TRY(add_line(out, "Host", agent->host, err));
 	shared_add_user(md, out);
 	return buf_ok(out) && !process.failed ? MR_OK : mr_nomem(err);
 }
@@ -217,9 +215,9 @@ link_life(struct mailbox *box, const struct mr_agent *agent, int lives_fd, struc
 	char name[16];
 	int tmp_fd;
 
-	if (write_life(md, agent, &text, err) != MR_OK || newest_in(lives_fd, true, &newest, err) != MR_OK ||
-	    mailbox_folder(box, BOX_TMP, &tmp_fd, err) != MR_OK)
-		return err->code;
+	TRY(write_life(md, agent, &text, err));
+	TRY(newest_in(lives_fd, true, &newest, err));
+	TRY(mailbox_folder(box, BOX_TMP, &tmp_fd, err));
 	(void)snprintf(name, sizeof name, "%u", agent->life);
 	enum mr_rc rc = newest >= agent->life ? MR_EXISTS
 					      : file_publish(lives_fd, tmp_fd, name, buf_str(&text), md->file_mode,
@@ -238,10 +236,9 @@ maildir_take_life(struct mr_room *room, const struct mr_agent *agent, size_t *re
 	struct maildir *md = maildir_of(room);
 	size_t returned = 0;
 
-	if (mailbox_open(&box, md, agent->name, err) != MR_OK ||
-	    dir_make(box.fd, "lives", md->dir_mode, md->sync, &fd, err) != MR_OK ||
-	    link_life(&box, agent, fd, err) != MR_OK)
-		return err->code;
+	TRY(mailbox_open(&box, md, agent->name, err));
+	TRY(dir_make(box.fd, "lives", md->dir_mode, md->sync, &fd, err));
+	TRY(link_life(&box, agent, fd, err));
 	if (life_fence(&box, agent->life, &returned, err) != MR_OK || commit_flush(md, err) != MR_OK)
 		return mr_wrap(
 		    err, "life %u of '%s' has begun, but its mail is not all back", agent->life, agent->name);
@@ -314,8 +311,7 @@ maildir_newest_life(struct mr_room *room, const char *name, unsigned *ret, struc
 {
 	mr_auto(sys_close_fd) int fd = -1;
 
-	if (maildir_has_agent(room, name, err) != MR_OK)
-		return err->code;
+	TRY(maildir_has_agent(room, name, err));
 	if (has_first_life_only(maildir_of(room), name)) {
 		*ret = 1;
 		return MR_OK;
@@ -338,9 +334,8 @@ maildir_update_life(struct mr_room *room, const struct mr_agent *agent, struct m
 	char name[16];
 
 	(void)snprintf(name, sizeof name, "%u", agent->life);
-	if (write_life(maildir_of(room), agent, &text, err) != MR_OK ||
-	    open_lives(room, agent->name, &fd, err) != MR_OK)
-		return err->code;
+	TRY(write_life(maildir_of(room), agent, &text, err));
+	TRY(open_lives(room, agent->name, &fd, err));
 	if (sys_stat(fd, name, &st) < 0)
 		return errno == ENOENT
 			   ? mr_fail(err, MR_NOTFOUND, "agent '%s' has no life %u", agent->name, agent->life)
@@ -361,8 +356,7 @@ check_session(struct maildir *md, const char *path, const char *session, struct 
 	if (fd < 0 || sys_stat_fd(fd, &st) < 0 || !S_ISREG(st.st_mode))
 		return mr_fail(err, MR_NOTFOUND, "no life '%s'", path);
 	note_look(md, path, &st);
-	if (file_read_sized(fd, st.st_size, LIFE_FILE_MAX, &text, err) != MR_OK)
-		return err->code;
+	TRY(file_read_sized(fd, st.st_size, LIFE_FILE_MAX, &text, err));
 	for (struct header_cursor c = header_begin(buf_str(&text)); header_next(&c, &line);)
 		if (str_caseeq(line.name, STR("Session")) && str_eq(line.raw, str_of(session)))
 			return MR_OK;
@@ -396,11 +390,10 @@ maildir_check_life(struct mr_room *room, const char *name, unsigned life, const 
 	if (rc != MR_OK)
 		return rc;
 	(void)newest_in(fd, false, &newest, err);
-	(void)mr_fail(err, MR_REFUSED,
-	    "agent '%s' is now life %u, this is life %u: its mail belongs to the "
-	    "new one",
-	    name, newest, life);
-	return mr_hint(err, "register under another name, or take it back with: mailroom takeover %s", name);
+	return mr_fail(err, MR_REFUSED,
+	    "agent '%s' is now life %u, this is life %u: its mail belongs to the new one\n"
+	    "register under another name, or take it back with: mailroom takeover %s",
+	    name, newest, life, name);
 }
 
 /* A look costs a fifth of a change. Who acts many times a minute was seen often enough. What is remembered may be too

@@ -28,9 +28,8 @@ open_at(
 
 	opened.md = md;
 	text_join(opened.agent, sizeof(opened.agent), agent, NULL);
-	enum mr_rc rc = dir_reach(parent_fd, path, &opened.fd, err);
-	if (rc != MR_OK)
-		return rc;
+
+	TRY(dir_reach(parent_fd, path, &opened.fd, err));
 	*box = opened;
 	return MR_OK;
 }

@@ -33,10 +33,11 @@ mark_rename(struct maildir *md, int from_fd, const char *from, int to_fd, const 
 			(void)snprintf(tail, sizeof(tail), "%.*s,D=%s", (int)n->tail.len, n->tail.ptr, random);
 			named.tail = str_of(tail);
 		}
-		if (!name_build(&named, attempt, flags, with_info, to)) {
-			(void)mr_fail(err, MR_REFUSED, "the file name '%.60s...' is too long to be changed", from);
-			return mr_hint(err, "rename the file: its name without flags may have at most 180 bytes");
-		}
+		if (!name_build(&named, attempt, flags, with_info, to))
+			return mr_fail(err, MR_REFUSED,
+			    "the file name '%.60s...' is too long to be changed\n"
+			    "rename the file: its name without flags may have at most 180 bytes",
+			    from);
 		rc = commit_move(md, from_fd, from, to_fd, to, err);
 	}
 	return rc;
@@ -93,13 +94,10 @@ found_done(struct found *f)
 static enum mr_rc
 find_movable(struct found *f, const char *id, unsigned folders, struct mr_error *err)
 {
-	enum mr_rc rc = list_find(f->box, id, folders | MR_HELD, &f->own, &f->at, err);
-	if (rc != MR_OK)
-		return rc;
-	if (f->at.folder == MR_HELD) {
-		(void)mr_fail(err, MR_BUSY, "message '%s' is being shown or worked on", id);
-		return mr_hint(err, "try again when it is done or released");
-	}
+	TRY(list_find(f->box, id, folders | MR_HELD, &f->own, &f->at, err));
+	if (f->at.folder == MR_HELD)
+		return mr_fail(err, MR_BUSY,
+		    "message '%s' is being shown or worked on\ntry again when it is done or released", id);
 	if (!name_parse(str_of(f->at.name), &f->parts))
 		return mr_fail(err, MR_CORRUPT, "'%s' is no name of a message", f->at.name);
 	return list_open_folder(f->box, &f->at, &f->fd, err);
@@ -125,8 +123,10 @@ until_moved(struct mailbox *box, const char *id, unsigned folders,
 		if (rc != MR_NOTFOUND)
 			return rc;
 	}
-	(void)mr_fail(err, MR_BUSY, "message '%s' is renamed by others all the time", id);
-	return mr_hint(err, "try again; if it goes on, look for a mail client that works on this mailbox");
+	return mr_fail(err, MR_BUSY,
+	    "message '%s' is renamed by others all the time\n"
+	    "try again; if it goes on, look for a mail client that works on this mailbox",
+	    id);
 }
 
 /* ---- Marks ---- */
@@ -198,9 +198,8 @@ to_archive(struct found *f, struct mr_error *err)
 	char month[24];
 
 	name_month(f->at.id, month);
-	enum mr_rc rc = mailbox_subfolder(f->box, month, true, &fd, err);
-	if (rc != MR_OK)
-		return rc;
+
+	TRY(mailbox_subfolder(f->box, month, true, &fd, err));
 	unsigned acked = mark_carry_acked(f->box, "", month, &f->parts);
 	return mark_rename(f->box->md, f->fd, f->at.name, fd, &f->parts, f->parts.attempt,
 	    name_flags(&f->parts, false) | acked, true, err);
@@ -211,9 +210,7 @@ to_inbox(struct found *f, struct mr_error *err)
 {
 	int fd = -1;
 
-	enum mr_rc rc = mailbox_folder(f->box, BOX_CUR, &fd, err);
-	if (rc != MR_OK)
-		return rc;
+	TRY(mailbox_folder(f->box, BOX_CUR, &fd, err));
 	unsigned acked = mark_carry_acked(f->box, subfolder_of(&f->at), "", &f->parts);
 	return mark_rename(f->box->md, f->fd, f->at.name, fd, &f->parts, f->parts.attempt,
 	    name_flags(&f->parts, false) | acked, true, err);

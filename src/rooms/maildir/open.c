@@ -17,8 +17,7 @@
 static enum mr_rc
 no_room(const char *where, struct mr_error *err)
 {
-	(void)mr_fail(err, MR_NOTFOUND, "no room in '%s'", where);
-	return mr_hint(err, "make one with: mailroom init");
+	return mr_fail(err, MR_NOTFOUND, "no room in '%s'\nmake one with: mailroom init", where);
 }
 
 static bool
@@ -102,8 +101,7 @@ find_root(struct maildir *md, const char *where, struct buf *settings, struct mr
 	enum mr_rc rc = file_read(md->root_fd, "room", ROOM_FILE_MAX, settings, err);
 
 	if (rc == MR_NOTFOUND) {
-		if (step_inside(md, err) != MR_OK)
-			return err->code;
+		TRY(step_inside(md, err));
 		rc = file_read(md->root_fd, "room", ROOM_FILE_MAX, settings, err);
 	}
 	if (rc == MR_NOTFOUND)
@@ -126,19 +124,16 @@ check_settings(struct mr_room *room, struct maildir *md, struct mr_error *err)
 
 	if (format < 1)
 		return mr_fail(err, MR_CORRUPT, "cannot open room '%s': its file 'room' has no Format:", md->path);
-	if (format > FORMAT_NEWEST) {
-		(void)mr_fail(err, MR_REFUSED,
-		    "cannot open room '%s': made by a newer mailroom (Format: %lld, this one knows %d)", md->path,
-		    (long long)format, FORMAT_NEWEST);
-		return mr_hint(err, "install a newer mailroom");
-	}
+	if (format > FORMAT_NEWEST)
+		return mr_fail(err, MR_REFUSED,
+		    "cannot open room '%s': made by a newer mailroom (Format: %lld, this one knows %d)\ninstall a newer mailroom",
+		    md->path, (long long)format, FORMAT_NEWEST);
 	struct stat st;
 	bool shared = setting_is(room, "Share", "group");
 
 	if (sys_stat_fd(md->root_fd, &st) < 0)
 		return mr_fail_errno(err, "cannot look at room '%s'", md->path);
-	if (check_owner(&st, shared, md->path, err) != MR_OK)
-		return err->code;
+	TRY(check_owner(&st, shared, md->path, err));
 	const char *identity = record_get(&room->settings, "Identity");
 
 	(void)room_place(md->root_fd, &st, room->place);
@@ -188,12 +183,10 @@ maildir_open(struct mr_room *room, const char *where, struct mr_error *err)
 	md->root_fd = md->agents_fd = md->process_hold_fd = -1;
 	md->barred = &room->barred;
 	room->state = md;
-	if (find_root(md, where, &settings, err) != MR_OK)
-		return err->code;
+	TRY(find_root(md, where, &settings, err));
 	if (record_parse(buf_str(&settings), &room->settings, err) != MR_OK)
 		return mr_wrap(err, "cannot open room '%s'", md->path);
-	if (check_settings(room, md, err) != MR_OK)
-		return err->code;
+	TRY(check_settings(room, md, err));
 	if (dir_reach(md->root_fd, "agents", &md->agents_fd, err) != MR_OK) {
 		/* Made again where someone removed it: an empty room is better than a dead one. */
 		if (err->code != MR_NOTFOUND ||

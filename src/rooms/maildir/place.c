@@ -185,9 +185,8 @@ maildir_each_place(struct mr_room *room, const char *id, place_fn *fn, void *ctx
 {
 	struct telling telling = { .fn = fn, .ctx = ctx };
 
-	if (tell_spool(room, id, &telling, err) != MR_OK ||
-	    each_copy(maildir_of(room), EVERY_FOLDER, id, tell_copy, &telling, err) != MR_OK)
-		return err->code;
+	TRY(tell_spool(room, id, &telling, err));
+	TRY(each_copy(maildir_of(room), EVERY_FOLDER, id, tell_copy, &telling, err));
 	return place_tell_shared(room, id, fn, ctx, err);
 }
 
@@ -240,8 +239,7 @@ maildir_purge(struct mr_room *room, const char *id, size_t *ret_removed, struct 
 	size_t removed = 0, before;
 	unsigned passes = 0;
 
-	if (remove_spooled(room, id, err) != MR_OK)
-		return err->code;
+	TRY(remove_spooled(room, id, err));
 	/* Mail moves between folders while we walk: only a pass that meets none ends it. The sender's own copy goes
 	 * last: as long as it is there, a purge that was cut off can be repeated. */
 	do {

@@ -24,8 +24,7 @@ folder_name(const char *queue, char ret[NAME_LEN + 8])
 enum mr_rc
 queue_missing(const char *name, struct mr_error *err)
 {
-	(void)mr_fail(err, MR_NOTFOUND, "no queue '%.170s'", name);
-	return mr_hint(err, "see: mailroom queue list");
+	return mr_fail(err, MR_NOTFOUND, "no queue '%.170s'\nsee: mailroom queue list", name);
 }
 
 bool
@@ -57,8 +56,7 @@ queue_open(struct queue *q, struct maildir *md, const char *name, struct mr_erro
 {
 	mr_auto(queue_done) struct queue found = QUEUE_INIT;
 
-	if (queue_open_any(&found, md, name, err) != MR_OK)
-		return err->code;
+	TRY(queue_open_any(&found, md, name, err));
 	if (!queue_is_there(&found))
 		return queue_missing(name, err);
 	*q = found;

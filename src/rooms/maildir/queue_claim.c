@@ -297,10 +297,10 @@ take(struct claiming *c, const struct candidate *want, struct mr_error *err)
 	if (!work_parse(QUEUE_READY, str_of(want->name), &n))
 		return mr_fail(err, MR_CORRUPT, "'%s' is no name of work", want->name);
 	c->hold.attempt = n.file.attempt + 1;
-	if (!work_claimed_name(c->hold.token, c->hold.deadline_ms / 1000, c->hold.attempt, want->p, want->name, name)) {
-		(void)mr_fail(err, MR_REFUSED, "the file name '%.60s...' is too long to be claimed", want->name);
-		return mr_hint(err, "rename the file: its name may have at most 200 bytes");
-	}
+	if (!work_claimed_name(c->hold.token, c->hold.deadline_ms / 1000, c->hold.attempt, want->p, want->name, name))
+		return mr_fail(err, MR_REFUSED,
+		    "the file name '%.60s...' is too long to be claimed\nrename the file: its name may have at most 200 bytes",
+		    want->name);
 	enum mr_rc rc = commit_move(c->q.md, c->bucket_fd[want->p], want->name, c->claimed_fd, name, err);
 	if (rc == MR_OK)
 		memcpy(c->hold.id, want->id, sizeof(c->hold.id));
@@ -370,10 +370,10 @@ check_limit(struct claiming *c, struct mr_error *err)
 		count += work_parse(QUEUE_CLAIMED, str_of(live.names.v[i]), &n) && !token_is_over(c->q.md, &n.file);
 	}
 	mr_names_done(&live.names);
-	if (rc == MR_OK && count >= c->terms->max_claims) {
-		(void)mr_fail(err, MR_BUSY, "queue '%s' has %u live claims, which is its limit", c->q.name, count);
-		return mr_hint(err, "try again when one of them is done");
-	}
+	if (rc == MR_OK && count >= c->terms->max_claims)
+		return mr_fail(err, MR_BUSY,
+		    "queue '%s' has %u live claims, which is its limit\ntry again when one of them is done", c->q.name,
+		    count);
 	return rc;
 }
 

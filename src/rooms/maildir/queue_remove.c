@@ -80,8 +80,9 @@ look_for_work(void *ctx, const struct work_folder *at, struct mr_error *err)
 	enum mr_rc rc = dir_each(at->fd, is_work, &found, err);
 	if (rc != MR_OK || !found)
 		return rc;
-	(void)mr_fail(err, MR_REFUSED, "queue '%s' has work in '%s'", ((struct queue *)ctx)->name, at->path);
-	return mr_hint(err, "finish it, or remove the queue with --force, which moves it to the dead letters");
+	return mr_fail(err, MR_REFUSED,
+	    "queue '%s' has work in '%s'\nfinish it, or remove the queue with --force, which moves it to the dead letters",
+	    ((struct queue *)ctx)->name, at->path);
 }
 
 /* ---- Folders ---- */

@@ -119,9 +119,9 @@ queue_publish(
 	struct incoming in = { .q = q, .id = msg->id, .file = file };
 
 	/* In the queue's own folder and not in the bucket, which others may remove while we write. */
-	if (stage_open(file, q->fd, q->fd, q->md->message_mode, err) != MR_OK ||
-	    stage_write(file, text, err) != MR_OK || maildir_settle_bytes(q->md, file, err) != MR_OK)
-		return err->code;
+	TRY(stage_open(file, q->fd, q->fd, q->md->message_mode, err));
+	TRY(stage_write(file, text, err));
+	TRY(maildir_settle_bytes(q->md, file, err));
 	enum mr_rc rc = put(&in, msg->priority, msg->not_before_ms, &fd, err);
 	if (rc == MR_OK)
 		rc = check_still_there(&in, fd, err);

@@ -15,8 +15,10 @@
 static enum mr_rc
 claim_is_over(const struct hold *hold, struct mr_error *err)
 {
-	(void)mr_fail(err, MR_NOTFOUND, "that claim on '%s' is over", hold->id);
-	return mr_hint(err, "it ran out or was settled; another may be at work on it: stop, and change nothing more");
+	return mr_fail(err, MR_NOTFOUND,
+	    "that claim on '%s' is over\n"
+	    "it ran out or was settled; another may be at work on it: stop, and change nothing more",
+	    hold->id);
 }
 
 /* ---- Finding it ---- */

@@ -32,9 +32,8 @@ open_folder(struct reader *r, const struct listed *at, int *ret_fd, struct mr_er
 	if (r->folder_fd < 0 || !same_folder(&r->folder, at)) {
 		sys_close_fd(&r->folder_fd);
 		r->folder_fd = -1;
-		enum mr_rc rc = list_open_folder(r->box, at, &r->folder_fd, err);
-		if (rc != MR_OK)
-			return rc;
+
+		TRY(list_open_folder(r->box, at, &r->folder_fd, err));
 		r->folder = *at;
 		(void)snprintf(r->subfolder, sizeof(r->subfolder), "%s", at->subfolder != NULL ? at->subfolder : "");
 		r->folder.subfolder = at->subfolder != NULL ? r->subfolder : NULL;
@@ -66,9 +65,7 @@ open_file(struct reader *r, const struct listed *at, int *ret_fd, struct stat *r
 	struct stat st;
 	int folder_fd = -1;
 
-	enum mr_rc rc = open_folder(r, at, &folder_fd, err);
-	if (rc != MR_OK)
-		return rc;
+	TRY(open_folder(r, at, &folder_fd, err));
 	/* Without O_NONBLOCK a planted pipe would keep us here for ever. */
 	fd = sys_open(folder_fd, at->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
 	if (fd < 0 && errno == ENOENT)

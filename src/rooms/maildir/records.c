@@ -90,10 +90,9 @@ find_place(const char *kind, const char *owner, const char *name, struct record_
 	if (!plain_word(kind))
 		return mr_fail(err, MR_REFUSED, "kind of record '%s' is no plain word", kind);
 	*ret = (struct record_place){ .office = office_kind_of(kind, owner) };
-	if (name != NULL && !name_fits(ret->office, name)) {
-		(void)mr_fail(err, MR_REFUSED, "'%.160s' cannot name a record", name);
-		return mr_hint(err, "1-80 characters A-Z a-z 0-9 . _ -, not beginning with a dot");
-	}
+	if (name != NULL && !name_fits(ret->office, name))
+		return mr_fail(err, MR_REFUSED,
+		    "'%.160s' cannot name a record\n1-80 characters A-Z a-z 0-9 . _ -, not beginning with a dot", name);
 	if (ret->office != NULL) {
 		text_join(ret->folder, sizeof ret->folder, ret->office->folder, NULL);
 		if (name != NULL)
@@ -143,8 +142,7 @@ write_record(struct mr_room *room, const struct record_place *place, int folder_
 	if (!record_exists(folder_fd, place) && place->office->make(room, name, err) != MR_OK)
 		return err->code;
 	name_escape(name, escaped);
-	if (dir_open(folder_fd, escaped, &own_fd, err) != MR_OK)
-		return err->code;
+	TRY(dir_open(folder_fd, escaped, &own_fd, err));
 	return file_replace(own_fd, "settings", text, mode, err);
 }
 

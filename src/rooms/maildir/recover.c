@@ -23,8 +23,7 @@
 static enum mr_rc
 no_record(struct spool_job *job, const char *what, struct mr_error *err)
 {
-	(void)mr_fail(err, MR_CORRUPT, "'spool/%s' %s", job->id, what);
-	return mr_hint(err, "look at it, and at: mailroom doctor");
+	return mr_fail(err, MR_CORRUPT, "'spool/%s' %s\nlook at it, and at: mailroom doctor", job->id, what);
 }
 
 /* The names stay in the record's memory; only the array is ours. */
@@ -46,8 +45,7 @@ read_record(struct spool_job *job, struct mr_error *err)
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 	uint64_t next = 0;
 
-	if (file_read_fd(job->record_fd, RECORD_MAX, &text, err) != MR_OK)
-		return err->code;
+	TRY(file_read_fd(job->record_fd, RECORD_MAX, &text, err));
 	size_t tail = sizeof "Next: " - 1 + SPOOL_COUNTER_DIGITS + 1;
 	struct mr_str end = buf_str(&text);
 
@@ -58,16 +56,14 @@ read_record(struct spool_job *job, struct mr_error *err)
 	if (!str_starts(end, "Next: ") || !str_ends(end, "\n") ||
 	    !str_to_u64((struct mr_str){ end.ptr + 6, SPOOL_COUNTER_DIGITS }, &next))
 		return no_record(job, "is cut off", err);
-	if (record_parse(buf_str(&text), &job->lines, err) != MR_OK)
-		return err->code;
+	TRY(record_parse(buf_str(&text), &job->lines, err));
 	const char *id = record_get(&job->lines, "Id"), *boot = record_get(&job->lines, "Boot");
 	const char *make = record_get(&job->lines, "Make-Mailboxes");
 	const char *removals = record_get(&job->lines, "Removals"); /* what the sender saw before its links */
 
 	if (!id || strcmp(id, job->id) != 0)
 		return no_record(job, "has another id inside", err);
-	if (collect_recipients(job, err) != MR_OK)
-		return err->code;
+	TRY(collect_recipients(job, err));
 	job->make_mailboxes = make && ascii_caseeq(make, "yes");
 	if (removals && !str_to_u64(str_of(removals), &job->removals))
 		job->removals = 0;
@@ -116,8 +112,7 @@ spool_lock(struct spool_job *job, const char *id, int64_t wait_ms, struct mr_err
 			return mr_fail(err, MR_NOTFOUND, "no delivery of '%s' is under way", id);
 		return mr_fail_errno(err, "cannot open 'spool/%s'", id);
 	}
-	if (wait_for_lock(job->record_fd, id, wait_ms, err) != MR_OK)
-		return err->code;
+	TRY(wait_for_lock(job->record_fd, id, wait_ms, err));
 	/* Whoever had the lock before may have finished: then we hold a file without a name. */
 	if (sys_stat_fd(job->record_fd, &held) < 0)
 		return mr_fail_errno(err, "cannot look at 'spool/%s'", id);
@@ -125,8 +120,7 @@ spool_lock(struct spool_job *job, const char *id, int64_t wait_ms, struct mr_err
 		return mr_fail(err, MR_NOTFOUND, "no delivery of '%s' is under way", id);
 	if (!S_ISREG(held.st_mode))
 		return no_record(job, "is not a file", err);
-	if (read_record(job, err) != MR_OK)
-		return err->code;
+	TRY(read_record(job, err));
 	job->message_fd = sys_open(job->spool_fd, job->message, O_RDONLY, 0);
 	if (job->message_fd < 0 && errno == ENOENT)
 		return no_record(job, "has lost its message", err);
@@ -166,8 +160,7 @@ spool_roll_forward(struct spool_job *job, bool *ret_lost, struct mr_error *err)
 		if (rc != MR_OK)
 			return rc;
 	}
-	if (spool_give_all(job, err) != MR_OK)
-		return err->code;
+	TRY(spool_give_all(job, err));
 	if (deliver_sent_place(job->md, sender, job->id, sent_name, &sent_fd))
 		(void)sys_link(job->spool_fd, job->message, sent_fd, sent_name);
 	return spool_remove(job, err);
@@ -245,8 +238,7 @@ recover_one(struct mr_room *room, const char *id, struct mr_error *err)
 	bool lost;
 
 	spool_init(&job, room);
-	if (spool_open(&job, false, err) != MR_OK)
-		return err->code;
+	TRY(spool_open(&job, false, err));
 	enum mr_rc rc = spool_lock(&job, id, 0, err);
 
 	if (rc == MR_CORRUPT && job.to.n > 0 && job.message_fd < 0 && is_only_litter(&job))

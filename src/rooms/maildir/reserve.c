@@ -81,8 +81,8 @@ make_file(struct maildir *md, int fd, const char *name, struct mr_error *err)
 {
 	mr_auto(stage_done) struct staged s = STAGED_INIT;
 
-	if (stage_open(&s, fd, fd, md->file_mode, err) != MR_OK || stage_write(&s, STR(ABOUT), err) != MR_OK)
-		return err->code;
+	TRY(stage_open(&s, fd, fd, md->file_mode, err));
+	TRY(stage_write(&s, STR(ABOUT), err));
 	if (sys_allocate(s.fd, FILE_BYTES) < 0)
 		return mr_fail_errno(err, "cannot allocate '%s'", name);
 	enum mr_rc rc = stage_link(&s, fd, name, err);

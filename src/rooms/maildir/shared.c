@@ -137,8 +137,10 @@ shared_check_agent(struct maildir *md, const char *agent, struct mr_error *err)
 	if (!maildir_is_shared(md) || !find_closed(md, agent, false, path, sizeof path))
 		return MR_OK;
 	describe(md, path, &what);
-	(void)mr_fail(err, MR_REFUSED, "the mailbox of '%s' cannot be used: %s", agent, buf_z(&what));
-	return mr_hint(err, "the user it belongs to must open it to the group of the room: chmod -R g+rwX");
+	return mr_fail(err, MR_REFUSED,
+	    "the mailbox of '%s' cannot be used: %s\n"
+	    "the user it belongs to must open it to the group of the room: chmod -R g+rwX",
+	    agent, buf_z(&what));
 }
 
 /* ---- Proof ---- */

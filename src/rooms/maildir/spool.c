@@ -97,8 +97,7 @@ drop_folder(struct spool_job *job, size_t i)
 enum mr_rc
 spool_check_recipients(struct spool_job *job, struct mr_error *err)
 {
-	if (prepare_folders(job, err) != MR_OK)
-		return err->code;
+	TRY(prepare_folders(job, err));
 	for (size_t i = 0; i < job->to.n; i++) {
 		int fd = -1;
 
@@ -163,8 +162,7 @@ sync_folders(struct spool_job *job, struct mr_error *err)
 				return mr_wrap(err, "cannot make message '%s' durable for '%s'", job->id, job->to.v[i]);
 			job->open_n += job->folder_fd[i] >= 0;
 		}
-		if (sync_one(job, i, err) != MR_OK)
-			return err->code;
+		TRY(sync_one(job, i, err));
 	}
 	return MR_OK;
 }
@@ -199,8 +197,7 @@ recheck_removed(struct spool_job *job, struct mr_error *err)
 enum mr_rc
 spool_give_all(struct spool_job *job, struct mr_error *err)
 {
-	if (prepare_folders(job, err) != MR_OK)
-		return err->code;
+	TRY(prepare_folders(job, err));
 	while (job->next < job->to.n) {
 		if (give_one(job, job->next, err) != MR_OK) {
 			note_progress(job, job->next);

@@ -83,8 +83,7 @@ maildir_storage(struct mr_room *room, struct mr_storage *ret, struct mr_error *e
 	struct maildir *md = maildir_of(room);
 	struct mr_storage found = { 0 };
 
-	if (storage_of(md->root_fd, md->path, &found, err) != MR_OK)
-		return err->code;
+	TRY(storage_of(md->root_fd, md->path, &found, err));
 	tell_sync(md, &found);
 	if (!md->sync) {
 		found.power_safe = false;

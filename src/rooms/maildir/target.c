@@ -90,9 +90,9 @@ give_dead(struct spool_job *job, struct mr_error *err)
 	mr_auto(mailbox_done) struct mailbox dead = MAILBOX_INIT;
 	int new_fd;
 
-	if (mailbox_open_dead(&dead, job->md, err) != MR_OK || mailbox_folder(&dead, BOX_NEW, &new_fd, err) != MR_OK ||
-	    give_into(job, "", new_fd, err) != MR_OK)
-		return err->code;
+	TRY(mailbox_open_dead(&dead, job->md, err));
+	TRY(mailbox_folder(&dead, BOX_NEW, &new_fd, err));
+	TRY(give_into(job, "", new_fd, err));
 	if (job->md->sync && (sys_fsync(job->message_fd) < 0 || sys_fsync(new_fd) < 0))
 		return mr_fail_errno(err, "cannot make message '%s' durable", job->id);
 	return MR_OK;
@@ -103,8 +103,7 @@ give_dead(struct spool_job *job, struct mr_error *err)
 static enum mr_rc
 take_new(struct mailbox *box, int *ret_fd, struct mr_error *err)
 {
-	if (mailbox_folder(box, BOX_NEW, ret_fd, err) != MR_OK)
-		return err->code;
+	TRY(mailbox_folder(box, BOX_NEW, ret_fd, err));
 	box->folder[BOX_NEW] = -1; /* ours now */
 	return MR_OK;
 }
@@ -138,8 +137,7 @@ open_new(struct spool_job *job, const char *agent, int *ret_fd, struct mr_error 
 
 	if (open_new_quickly(job, agent, ret_fd))
 		return MR_OK;
-	if (deliver_open(job->room, agent, job->make_mailboxes, &box, err) != MR_OK)
-		return err->code;
+	TRY(deliver_open(job->room, agent, job->make_mailboxes, &box, err));
 	return take_new(&box, ret_fd, err);
 }
 
@@ -152,8 +150,7 @@ target_agent_has(struct spool_job *job, const char *agent, bool *ret, struct mr_
 	struct arena *own = NULL;
 	struct listed at;
 
-	if (mailbox_open(&box, job->md, agent, err) != MR_OK)
-		return err->code;
+	TRY(mailbox_open(&box, job->md, agent, err));
 	enum mr_rc rc = list_find(&box, job->id, MR_INBOX | MR_HELD | MR_ARCHIVE, &own, &at, err);
 
 	if (rc == MR_NOTFOUND && job->to.n == 1) {
@@ -178,8 +175,7 @@ move_if_pruned(struct spool_job *job, const char *agent, int new_fd, struct mr_e
 	text_join(path, sizeof path, agent, "/agent", NULL);
 	if (sys_stat(job->md->agents_fd, path, &st) == 0 || errno != ENOENT)
 		return MR_OK;
-	if (give_dead(job, err) != MR_OK)
-		return err->code;
+	TRY(give_dead(job, err));
 	(void)sys_unlink(new_fd, job->name); /* gone: the pruner was faster, to the same place */
 	return MR_OK;
 }
@@ -268,8 +264,7 @@ target_open(struct spool_job *job, const char *to, int *ret_fd, struct mr_error 
 	}
 	if (channel_exists(job->md, name))
 		return MR_OK;
-	(void)mr_fail(err, MR_NOTFOUND, "no channel '%s'", name);
-	return mr_hint(err, "see: mailroom channel list");
+	return mr_fail(err, MR_NOTFOUND, "no channel '%s'\nsee: mailroom channel list", name);
 }
 
 enum mr_rc

@@ -81,16 +81,15 @@ write_record(struct buf *out, const struct holder *h, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf who = BUF_INIT;
 
-	if (header_add(out, "Agent", str_of(h->agent), err) != MR_OK ||
-	    add_number(out, "Life", h->life, err) != MR_OK || add_word(out, "Queue", h->queue, err) != MR_OK ||
-	    add_word(out, "Session", h->session, err) != MR_OK)
-		return err->code;
+	TRY(header_add(out, "Agent", str_of(h->agent), err));
+	TRY(add_number(out, "Life", h->life, err));
+	TRY(add_word(out, "Queue", h->queue, err));
+	TRY(add_word(out, "Session", h->session, err));
 	if (h->since_ms > 0 && add_number(out, "Since", h->since_ms, err) != MR_OK)
 		return err->code;
 	if (h->process->pid != 0) {
 		process_format(h->process, &who);
-		if (header_add(out, "Process", buf_str(&who), err) != MR_OK)
-			return err->code;
+		TRY(header_add(out, "Process", buf_str(&who), err));
 	}
 	return buf_ok(out) && buf_ok(&who) ? MR_OK : mr_nomem(err);
 }
@@ -122,8 +121,8 @@ publish_locked(
 {
 	mr_auto(stage_done) struct staged s = STAGED_INIT;
 
-	if (stage_open(&s, holds_fd, holds_fd, md->file_mode, err) != MR_OK || stage_write(&s, record, err) != MR_OK)
-		return err->code;
+	TRY(stage_open(&s, holds_fd, holds_fd, md->file_mode, err));
+	TRY(stage_write(&s, record, err));
 	if (sys_flock(s.fd, LOCK_EX) < 0)
 		return mr_fail_errno(err, "cannot lock a hold");
 	enum mr_rc rc = stage_link(&s, holds_fd, token, err);

@@ -70,8 +70,7 @@ add_folder(struct watch *w, const char *path, bool leaving, struct mr_error *err
 
 	if (w->folders_n == FOLDERS_MAX)
 		return MR_OK;
-	if (dir_open(w->md->root_fd, path, &fd, err) != MR_OK)
-		return err->code;
+	TRY(dir_open(w->md->root_fd, path, &fd, err));
 	if (sys_stat_fd(fd, &st) < 0 || is_watched(w, &st))
 		return MR_OK;
 	buf_addf(&absolute, "%s/%s", w->md->path, path);
@@ -131,8 +130,7 @@ add_queue_folders(struct watch *w, const char *queue, struct mr_error *err)
 	struct mr_error ignored = { 0 };
 	char escaped[NAME_LEN], path[NAME_LEN * 2];
 
-	if (queue_open(&q, w->md, queue, err) != MR_OK)
-		return err->code;
+	TRY(queue_open(&q, w->md, queue, err));
 	name_escape(queue, escaped);
 	for (size_t i = 0; i < 3; i++) {
 		static const char *const folders[] = { "claimed", "delayed", "ready" };
@@ -168,8 +166,7 @@ add_folders(struct watch *w, struct mr_error *err)
 		return add_agent_folders(w, err);
 	const char *channel = w->name + strlen("channel:");
 
-	if (channel_name_check(channel, err) != MR_OK)
-		return err->code;
+	TRY(channel_name_check(channel, err));
 	(void)snprintf(path, sizeof path, "channels/%s/posts", channel);
 	return add_folder(w, path, false, err);
 }

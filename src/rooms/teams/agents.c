@@ -193,13 +193,11 @@ teams_each_agent(struct mr_room *room, mr_agent_fn *fn, void *ctx, struct mr_err
 	struct json_value member;
 	char name[MR_ADDRESS_MAX + 1];
 
-	if (roster_read(room, &r, err) != MR_OK)
-		return err->code;
+	TRY(roster_read(room, &r, err));
 	for (size_t at = 0; config_next(&r.config, &at, &member, name);) {
 		struct mr_agent agent = { 0 };
 
-		if (config_agent(member, name, &agent, err) != MR_OK)
-			return err->code;
+		TRY(config_agent(member, name, &agent, err));
 		bool more = fn(ctx, &agent);
 
 		arena_free(agent.own);
@@ -227,8 +225,7 @@ teams_find_agent(struct mr_room *room, const char *name, struct mr_agent *ret, s
 	struct json_value member;
 	char file[TEAM_NAME_LEN];
 
-	if (roster_read(room, &r, err) != MR_OK)
-		return err->code;
+	TRY(roster_read(room, &r, err));
 	if (is_member(&r, name, &member))
 		return config_agent(member, name, ret, err);
 	if (!is_known(&r, name))
@@ -244,8 +241,7 @@ teams_check_recipients(struct mr_room *room, const struct mr_names *to, bool mak
 	mr_auto(roster_done) struct roster r = { 0 };
 	char near[MR_ADDRESS_MAX + 1];
 
-	if (roster_read(room, &r, err) != MR_OK)
-		return err->code;
+	TRY(roster_read(room, &r, err));
 	for (size_t i = 0; i < to->n; i++) {
 		if (is_known(&r, to->v[i]))
 			continue;
@@ -253,8 +249,9 @@ teams_check_recipients(struct mr_room *room, const struct mr_names *to, bool mak
 			return nobody(&r, to->v[i], err);
 		if (!find_near(&r, to->v[i], near))
 			continue;
-		(void)mr_fail(err, MR_REFUSED, "'%s' is too like '%s' to get an inbox of its own", to->v[i], near);
-		return mr_hint(err, "write to '%s', or choose another name", near);
+		return mr_fail(err, MR_REFUSED,
+		    "'%s' is too like '%s' to get an inbox of its own\nwrite to '%s', or choose another name", to->v[i],
+		    near, near);
 	}
 	return MR_OK;
 }
@@ -281,8 +278,7 @@ make_inbox(struct mr_room *room, const char *name, const char *note, struct mr_e
 	struct stat st;
 
 	teams_inbox_name(name, file);
-	if (teams_make_inboxes(teams_of(room), &fd, err) != MR_OK)
-		return err->code;
+	TRY(teams_make_inboxes(teams_of(room), &fd, err));
 	if (note && note[0] && sys_stat(fd, file, &st) == 0)
 		return mr_fail(err, MR_EXISTS, "'%s' has an inbox already", name);
 	if (note && note[0] &&
@@ -299,12 +295,9 @@ teams_add_agent(struct mr_room *room, const struct mr_agent *agent, struct mr_er
 	char near[MR_ADDRESS_MAX + 1];
 	enum mr_rc rc;
 
-	if (roster_read(room, &r, err) != MR_OK)
-		return err->code;
-	if (find_near(&r, agent->name, near)) {
-		(void)mr_fail(err, MR_REFUSED, "'%s' is too like '%s'", agent->name, near);
-		return mr_hint(err, "choose another name");
-	}
+	TRY(roster_read(room, &r, err));
+	if (find_near(&r, agent->name, near))
+		return mr_fail(err, MR_REFUSED, "'%s' is too like '%s'\nchoose another name", agent->name, near);
 	if (!r.config.there)
 		rc = make_inbox(room, agent->name, agent->role, err);
 	else
@@ -364,17 +357,17 @@ teams_remove_agent(struct mr_room *room, const char *name, bool force, size_t *r
 	size_t all = 0, unread = 0;
 
 	teams_inbox_name(name, file);
-	if (roster_read(room, &r, err) != MR_OK)
-		return err->code;
+	TRY(roster_read(room, &r, err));
 	bool registered = is_member(&r, name, &member), inbox = names_has(&r.files, file);
 
 	if (!registered && !inbox)
 		return nobody(&r, name, err);
-	if (count(room, name, false, &all, err) != MR_OK || count(room, name, true, &unread, err) != MR_OK)
-		return err->code;
+	TRY(count(room, name, false, &all, err));
+	TRY(count(room, name, true, &unread, err));
 	if (unread > 0 && !force) {
-		(void)mr_fail(err, MR_REFUSED, "'%s' has %zu unread message%s", name, unread, unread == 1 ? "" : "s");
-		return mr_hint(err, "a team has no dead letters; --force deletes them");
+		return mr_fail(err, MR_REFUSED,
+		    "'%s' has %zu unread message%s\na team has no dead letters; --force deletes them", name, unread,
+		    unread == 1 ? "" : "s");
 	}
 	if (registered && config_remove(teams_of(room), name, err) != MR_OK)
 		return err->code;

@@ -17,8 +17,7 @@ open_folder(const struct teams *t, int *ret_fd, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int root_fd = -1;
 
-	if (dir_open(AT_FDCWD, t->root, &root_fd, err) != MR_OK)
-		return err->code;
+	TRY(dir_open(AT_FDCWD, t->root, &root_fd, err));
 	return dir_open(root_fd, t->config_dir, ret_fd, err);
 }
 
@@ -37,8 +36,8 @@ parse(struct config *c, struct mr_error *err)
 	const char *problem = "is no object";
 
 	if (!json_whole(buf_str(&c->text), &all, &problem) || all.kind != JSON_OBJECT) {
-		(void)mr_fail(err, MR_CORRUPT, "the team's config.json %s", problem);
-		return mr_hint(err, "it is left as it is; its team lead writes it");
+		return mr_fail(err, MR_CORRUPT,
+		    "the team's config.json %s\nit is left as it is; its team lead writes it", problem);
 	}
 	c->members = (struct json_value){ 0 };
 	if (json_find(all, "members", &members) && members.kind == JSON_ARRAY)
@@ -214,9 +213,8 @@ check_free(const struct config *c, const char *agent, struct mr_error *err)
 		teams_inbox_name(other, other_file);
 		if (!ascii_caseeq(other_file, file))
 			continue;
-		(void)mr_fail(err, MR_REFUSED, "'%s' is too like the member '%s': %s", agent, other,
-		    ascii_caseeq(other, agent) ? "only the case differs" : "both would have one inbox");
-		return mr_hint(err, "choose another name");
+		return mr_fail(err, MR_REFUSED, "'%s' is too like the member '%s': %s\nchoose another name", agent,
+		    other, ascii_caseeq(other, agent) ? "only the case differs" : "both would have one inbox");
 	}
 	return MR_OK;
 }
@@ -275,8 +273,8 @@ change(const struct teams *t, const struct mr_agent *add, const char *remove, st
 	mr_auto(sys_close_fd) int fd = -1;
 	mr_auto(team_lock_done) struct team_lock l = TEAM_LOCK_INIT;
 
-	if (open_folder(t, &fd, err) != MR_OK || team_lock_take(&l, fd, FILE_NAME, t->patience_ms, err) != MR_OK)
-		return err->code;
+	TRY(open_folder(t, &fd, err));
+	TRY(team_lock_take(&l, fd, FILE_NAME, t->patience_ms, err));
 	return change_locked(t, &l, fd, add, remove, err);
 }
 

@@ -99,13 +99,11 @@ add_fast(const struct posting *p, struct fresh *f, bool *ret_done, struct mr_err
 	if (fd < 0 || sys_stat_fd(fd, &st) < 0 || !S_ISREG(st.st_mode) || (uintmax_t)st.st_size > INBOX_MAX ||
 	    p->what->keep || !is_plain(fd, st.st_size))
 		return MR_OK;
-	if (maybe_tied(p, fd, st.st_size, &tied, err) != MR_OK)
-		return err->code;
+	TRY(maybe_tied(p, fd, st.st_size, &tied, err));
 	if (tied)
 		return MR_OK;
-	if (fresh_open(f, p->dir_fd, p->file, st.st_mode & 0777, p->what->staged != NULL, err) != MR_OK ||
-	    copy_and_add(p, fd, st.st_size, f, err) != MR_OK)
-		return err->code;
+	TRY(fresh_open(f, p->dir_fd, p->file, st.st_mode & 0777, p->what->staged != NULL, err));
+	TRY(copy_and_add(p, fd, st.st_size, f, err));
 	*ret_done = true;
 	return MR_OK;
 }
@@ -140,13 +138,12 @@ add_slowly(const struct posting *p, struct fresh *f, struct mr_error *err)
 
 	if (!in)
 		return mr_nomem(err);
-	if (store_read_locked(p->room, in, p->dir_fd, p->file, err) != MR_OK || settle_date(p, in, err) != MR_OK ||
-	    edit_inbox(in, p->letter, &text, &changed, err) != MR_OK)
-		return err->code;
+	TRY(store_read_locked(p->room, in, p->dir_fd, p->file, err));
+	TRY(settle_date(p, in, err));
+	TRY(edit_inbox(in, p->letter, &text, &changed, err));
 	mode_t mode = in->state == INBOX_MISSING ? 0600 : in->st.st_mode & 0777;
 
-	if (fresh_open(f, p->dir_fd, p->file, mode, p->what->staged != NULL, err) != MR_OK)
-		return err->code;
+	TRY(fresh_open(f, p->dir_fd, p->file, mode, p->what->staged != NULL, err));
 	return fresh_write(f, buf_str(&text), err);
 }
 
@@ -174,8 +171,8 @@ check_size(const struct posting *p, const struct fresh *f, struct mr_error *err)
 		return mr_fail_errno(err, "cannot look at '%s'", f->name);
 	if ((uintmax_t)st.st_size <= INBOX_MAX)
 		return MR_OK;
-	(void)mr_fail(err, MR_REFUSED, "the inbox of '%s' is full: %zu MB", p->agent, INBOX_MAX / 1000000);
-	return mr_hint(err, "its reader must empty it first");
+	return mr_fail(err, MR_REFUSED, "the inbox of '%s' is full: %zu MB\nits reader must empty it first", p->agent,
+	    INBOX_MAX / 1000000);
 }
 
 static enum mr_rc
@@ -276,8 +273,10 @@ teams_append(
 	}
 	if (rc != MR_OK)
 		return rc;
-	(void)mr_fail(err, MR_INDOUBT, "the inbox of '%s' was written over by a program that keeps no lock", agent);
-	return mr_hint(err, "see whether the message is there before sending it again");
+	return mr_fail(err, MR_INDOUBT,
+	    "the inbox of '%s' was written over by a program that keeps no lock\n"
+	    "see whether the message is there before sending it again",
+	    agent);
 }
 
 /* ---- The slots ---- */
@@ -312,9 +311,8 @@ teams_deliver(struct mr_room *room, struct delivery *what, struct delivered *ret
 	mr_auto(letter_done) struct letter letter = { 0 };
 	enum mr_rc rc = MR_OK;
 
-	if (teams_check_recipients(room, what->to, what->make_mailboxes, err) != MR_OK ||
-	    letter_make(&letter, what, err) != MR_OK)
-		return err->code;
+	TRY(teams_check_recipients(room, what->to, what->make_mailboxes, err));
+	TRY(letter_make(&letter, what, err));
 	for (size_t i = 0; i < what->to->n; i++) {
 		rc = teams_append(room, what, what->to->v[i], &letter, err);
 		if (rc == MR_EXISTS) /* of an import: the others may lack it */

@@ -236,8 +236,9 @@ inbox_read(struct inbox *in, int dir_fd, const char *file, struct mr_error *err)
 
 	if (rc != MR_REFUSED)
 		return rc == MR_OK ? rc : mr_wrap(err, "'%s'", file);
-	(void)mr_fail(err, MR_REFUSED, "'%s' is larger than %zu MB, the limit of an inbox", file, INBOX_MAX / 1000000);
-	return mr_hint(err, "nobody reads it any more: save what matters and empty it");
+	return mr_fail(err, MR_REFUSED,
+	    "'%s' is larger than %zu MB, the limit of an inbox\nnobody reads it any more: save what matters and empty it",
+	    file, INBOX_MAX / 1000000);
 }
 
 /* Has it changed since? Within the grain of the kernel's clock nobody can tell. */
@@ -313,8 +314,7 @@ inbox_load(struct teams *t, const char *agent, bool cached, struct inbox **ret, 
 		in = t->cache;
 		in->refs++;
 	} else if (rc == MR_OK) {
-		if (read_patiently(&in, dir_fd, file, err) != MR_OK)
-			return err->code;
+		TRY(read_patiently(&in, dir_fd, file, err));
 		overlay_marks(t, in);
 		inbox_drop(t->cache);
 		t->cache = in;

@@ -13,10 +13,10 @@ check_body(const struct delivery *what, struct mr_str body, bool *ret_control, s
 {
 	mr_auto(buf_done) struct buf type = BUF_INIT, shown = BUF_INIT;
 
-	if (!utf8_valid(body)) {
-		(void)mr_fail(err, MR_REFUSED, "a team's inbox holds text only, and this body is not UTF-8");
-		return mr_hint(err, "put it in a file that the recipient can read, and mail the path");
-	}
+	if (!utf8_valid(body))
+		return mr_fail(err, MR_REFUSED,
+		    "a team's inbox holds text only, and this body is not UTF-8\n"
+		    "put it in a file that the recipient can read, and mail the path");
 	*ret_control = entry_control_type(body, &type);
 	if (!*ret_control)
 		return MR_OK;
@@ -72,8 +72,7 @@ letter_make(struct letter *l, const struct delivery *what, struct mr_error *err)
 	mr_auto(buf_done) struct buf raw = BUF_INIT;
 	bool control = false;
 
-	if (check_body(what, body, &control, err) != MR_OK)
-		return err->code;
+	TRY(check_body(what, body, &control, err));
 	*l = (struct letter){ 0 };
 	foreign_from_address(msg->from, &raw);
 	teams_attribute(&l->from, buf_str(&raw));
@@ -90,8 +89,10 @@ letter_make(struct letter *l, const struct delivery *what, struct mr_error *err)
 	}
 	if (l->from.len == 0 || !str_eq(buf_str(&l->from), buf_str(&raw))) {
 		letter_done(l);
-		(void)mr_fail(err, MR_REFUSED, "'%s' cannot be the sender of a message to a team", msg->from);
-		return mr_hint(err, "a name without quotes, angle brackets and line breaks is needed");
+		return mr_fail(err, MR_REFUSED,
+		    "'%s' cannot be the sender of a message to a team\n"
+		    "a name without quotes, angle brackets and line breaks is needed",
+		    msg->from);
 	}
 	if (what->keep)
 		make_msg_id(l, msg->id);

@@ -70,8 +70,9 @@ take_kernel_lock(struct team_lock *l, int64_t deadline_ms, struct mr_error *err)
 		if (errno != EWOULDBLOCK)
 			return mr_fail_errno(err, "cannot lock the folder of '%s'", l->name);
 		if (clock_boot_ms() >= deadline_ms) {
-			(void)mr_fail(err, MR_BUSY, "another mailroom command is changing this team's inboxes");
-			return mr_hint(err, "try again in a moment; the lock goes when that process ends");
+			return mr_fail(err, MR_BUSY,
+			    "another mailroom command is changing this team's inboxes\n"
+			    "try again in a moment; the lock goes when that process ends");
 		}
 		queued = true;
 		team_nap_us(team_random(1000, 8000));
@@ -127,14 +128,15 @@ give_up(const struct team_lock *l, const struct stat *st, struct mr_error *err)
 	char when[RFC3339_LEN + 1];
 
 	time_rfc3339(mtime_ns(st) / 1000000, when);
-	if (!S_ISDIR(st->st_mode)) {
-		(void)mr_fail(
-		    err, MR_BUSY, "'%s' is no folder as a lock should be, but is in its place since %s", l->name, when);
-		return mr_hint(
-		    err, "nobody can write to that inbox before it is gone: see whose it is, then remove it");
-	}
-	(void)mr_fail(err, MR_BUSY, "'%s' is held by another program of this team, last seen alive %s", l->name, when);
-	return mr_hint(err, "try again; a holder that died is taken over 10 seconds after its last sign of life");
+	if (!S_ISDIR(st->st_mode))
+		return mr_fail(err, MR_BUSY,
+		    "'%s' is no folder as a lock should be, but is in its place since %s\n"
+		    "nobody can write to that inbox before it is gone: see whose it is, then remove it",
+		    l->name, when);
+	return mr_fail(err, MR_BUSY,
+	    "'%s' is held by another program of this team, last seen alive %s\n"
+	    "try again; a holder that died is taken over 10 seconds after its last sign of life",
+	    l->name, when);
 }
 
 /* One try. MR_EMPTY: again. */

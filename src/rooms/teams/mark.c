@@ -13,8 +13,7 @@ teams_mark(struct mr_room *room, const char *agent, const char *id, unsigned set
 	struct teams *t = teams_of(room);
 	mr_auto(inbox_unref) struct inbox *in = NULL;
 
-	if (inbox_load(t, agent, true, &in, err) != MR_OK)
-		return err->code;
+	TRY(inbox_load(t, agent, true, &in, err));
 	struct entry *e = inbox_find(in, id);
 
 	if (!e)
@@ -65,8 +64,7 @@ change_locked(struct change *c, struct team_lock *l, int dir_fd, const char *fil
 
 	if (!in)
 		return mr_nomem(err);
-	if (store_read_locked(c->room, in, dir_fd, file, err) != MR_OK)
-		return err->code;
+	TRY(store_read_locked(c->room, in, dir_fd, file, err));
 	if (in->state == INBOX_MISSING)
 		return MR_OK; /* gone meanwhile, with all that was in it */
 	if (c->clear) {
@@ -75,8 +73,7 @@ change_locked(struct change *c, struct team_lock *l, int dir_fd, const char *fil
 		buf_adds(&text, "[]");
 	} else {
 		take_marks(teams_of(c->room), in);
-		if (edit_inbox(in, NULL, &text, &changed, err) != MR_OK)
-			return err->code;
+		TRY(edit_inbox(in, NULL, &text, &changed, err));
 	}
 	if (!changed)
 		return MR_OK;
@@ -133,8 +130,7 @@ teams_flush(struct mr_room *room, struct mr_error *err)
 		struct change c = { .room = room, .agent = agent };
 
 		memcpy(agent, t->marks[0].agent, sizeof agent);
-		if (change_file(&c, err) != MR_OK)
-			return err->code;
+		TRY(change_file(&c, err));
 		forget_marks(t, agent);
 	}
 	return MR_OK;

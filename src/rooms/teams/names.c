@@ -91,8 +91,7 @@ teams_open_inboxes(const struct teams *t, int *ret_fd, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int root_fd = -1;
 
-	if (dir_open(AT_FDCWD, t->root, &root_fd, err) != MR_OK)
-		return err->code;
+	TRY(dir_open(AT_FDCWD, t->root, &root_fd, err));
 	return dir_open(root_fd, t->inboxes, ret_fd, err);
 }
 

@@ -12,8 +12,9 @@
 static enum mr_rc
 refuse_where(const char *where, struct mr_error *err)
 {
-	(void)mr_fail(err, MR_REFUSED, "'%s' is not the folder of all teams and the name of a team", where);
-	return mr_hint(err, "write teams:TEAM, or teams:/path/of/teams/TEAM");
+	return mr_fail(err, MR_REFUSED,
+	    "'%s' is not the folder of all teams and the name of a team\nwrite teams:TEAM, or teams:/path/of/teams/TEAM",
+	    where);
 }
 
 static char *

@@ -18,8 +18,7 @@ load(struct mr_room *room, const char *agent, bool cached, struct inbox **ret, s
 {
 	struct mr_agent found = { 0 };
 
-	if (inbox_load(teams_of(room), agent, cached, ret, err) != MR_OK)
-		return err->code;
+	TRY(inbox_load(teams_of(room), agent, cached, ret, err));
 	if ((*ret)->state == INBOX_MISSING) {
 		enum mr_rc rc = teams_find_agent(room, agent, &found, err);
 
@@ -59,8 +58,7 @@ teams_scan(struct mr_room *room, const char *agent, const struct scan_request *w
 
 	if (!(want->folders & MR_INBOX) && (want->folders & MR_DEAD))
 		return MR_OK; /* the room's own dead letters: there are none */
-	if (load(room, agent, false, &in, err) != MR_OK)
-		return err->code;
+	TRY(load(room, agent, false, &in, err));
 	if (!(want->folders & MR_INBOX))
 		return MR_OK;
 	path_of(agent, path);
@@ -71,8 +69,7 @@ teams_scan(struct mr_room *room, const char *agent, const struct scan_request *w
 
 		if ((want->unread_only && e->seen) || (want->id_suffix && !str_ends(str_of(e->id), want->id_suffix)))
 			continue;
-		if (entry_message(e, agent, path, want->depth, &msg, err) != MR_OK)
-			return err->code;
+		TRY(entry_message(e, agent, path, want->depth, &msg, err));
 		msg.place = (size_t)(e - in->v) + 1;
 		bool more = fn(ctx, &msg);
 
@@ -89,8 +86,7 @@ find(struct mr_room *room, const char *agent, const char *id, unsigned folders, 
 {
 	struct entry *found = NULL;
 
-	if (load(room, agent, true, ret_in, err) != MR_OK)
-		return err->code;
+	TRY(load(room, agent, true, ret_in, err));
 	if (folders == 0 || (folders & MR_INBOX))
 		found = inbox_find(*ret_in, id);
 	if (!found)
@@ -107,11 +103,9 @@ teams_fetch(struct mr_room *room, const char *agent, const char *id, unsigned fo
 	struct entry *e = NULL;
 	char path[TEAM_NAME_LEN + 16];
 
-	if (find(room, agent, id, folders, &in, &e, err) != MR_OK)
-		return err->code;
+	TRY(find(room, agent, id, folders, &in, &e, err));
 	path_of(agent, path);
-	if (entry_message(e, agent, path, depth, ret, err) != MR_OK)
-		return err->code;
+	TRY(entry_message(e, agent, path, depth, ret, err));
 	ret->place = (size_t)(e - in->v) + 1;
 	return MR_OK;
 }
@@ -122,8 +116,7 @@ teams_fetch_raw(struct mr_room *room, const char *agent, const char *id, struct 
 	mr_auto(inbox_unref) struct inbox *in = NULL;
 	struct entry *e = NULL;
 
-	if (find(room, agent, id, 0, &in, &e, err) != MR_OK)
-		return err->code;
+	TRY(find(room, agent, id, 0, &in, &e, err));
 	buf_add(ret, e->raw);
 	return buf_ok(ret) ? MR_OK : mr_nomem(err);
 }

@@ -77,9 +77,10 @@ store_replace(struct team_lock *l, int dir_fd, const char *file, mode_t mode, st
 {
 	mr_auto(fresh_done) struct fresh f = FRESH_INIT;
 
-	if (fresh_open(&f, dir_fd, file, mode, false, err) != MR_OK || fresh_write(&f, bytes, err) != MR_OK ||
-	    fresh_sync(&f, err) != MR_OK || team_lock_keep(l, err) != MR_OK)
-		return err->code;
+	TRY(fresh_open(&f, dir_fd, file, mode, false, err));
+	TRY(fresh_write(&f, bytes, err));
+	TRY(fresh_sync(&f, err));
+	TRY(team_lock_keep(l, err));
 	return fresh_publish(&f, file, err);
 }
 
@@ -132,12 +133,10 @@ store_read_locked(struct mr_room *room, struct inbox *in, int dir_fd, const char
 	 * know no lock. */
 	for (unsigned pause_ms = 5;; pause_ms *= 2) {
 		forget_entries(in);
-		if (inbox_read(in, dir_fd, file, err) != MR_OK)
-			return err->code;
+		TRY(inbox_read(in, dir_fd, file, err));
 		if (in->state == INBOX_MISSING)
 			return MR_OK;
-		if (inbox_parse(in, err) != MR_OK)
-			return err->code;
+		TRY(inbox_parse(in, err));
 		if (in->state != INBOX_TORN || pause_ms > 80)
 			break;
 		team_nap_us(pause_ms * 1000);

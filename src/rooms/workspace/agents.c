@@ -76,10 +76,11 @@ folder_of(const char *address, struct buf *ret, struct mr_error *err)
 	if (!buf_ok(&name))
 		return mr_nomem(err);
 	if (s.len == 0 || memchr(s.ptr, '/', s.len) || memo_value_problem(s) || str_eq(s, STR(".")) ||
-	    str_eq(s, STR(".."))) {
-		(void)mr_fail(err, MR_REFUSED, "'%s' cannot be the name of a workspace's folder", address);
-		return mr_hint(err, "a workspace is called like its folder: one name without a slash");
-	}
+	    str_eq(s, STR("..")))
+		return mr_fail(err, MR_REFUSED,
+		    "'%s' cannot be the name of a workspace's folder\n"
+		    "a workspace is called like its folder: one name without a slash",
+		    address);
 	buf_add(ret, s);
 	return MR_OK;
 }
@@ -151,22 +152,20 @@ spell_path(struct workspace *ws, const char *given, char ret[MR_ADDRESS_MAX + 1]
 	mr_auto(buf_done) struct buf here = BUF_INIT;
 	struct mr_str path = real ? str_of(real) : STR(""), found;
 
-	if (!real) {
-		(void)mr_fail(err, MR_REFUSED, "no folder '%s'", given);
-		return mr_hint(err, "give the path of a workspace, or of its inbox");
-	}
+	if (!real)
+		return mr_fail(err, MR_REFUSED, "no folder '%s'\ngive the path of a workspace, or of its inbox", given);
 	if (workspace_in_path(path, &found))
 		path = found;
 	else if (str_ends(path, "/.mailbox"))
 		path.len -= strlen("/.mailbox");
-	if (foreign_to_address(last_part(path), ret, err) != MR_OK || workspace_path(ws, ret, &here, err) != MR_OK)
-		return err->code;
+	TRY(foreign_to_address(last_part(path), ret, err));
+	TRY(workspace_path(ws, ret, &here, err));
 	if (str_eq(buf_str(&here), path))
 		return MR_OK;
-	if (workspace_peer(ws, ret) || has_inbox(ws, ret)) {
-		(void)mr_fail(err, MR_REFUSED, "'%s' is also the name of '%s'", given, buf_z(&here));
-		return mr_hint(err, "use the room workspace:PATH of a folder next to the one that you mean");
-	}
+	if (workspace_peer(ws, ret) || has_inbox(ws, ret))
+		return mr_fail(err, MR_REFUSED,
+		    "'%s' is also the name of '%s'\nuse the room workspace:PATH of a folder next to the one that you mean",
+		    given, buf_z(&here));
 	workspace_remember(ws, ret, path);
 	return MR_OK;
 }
@@ -190,10 +189,9 @@ workspace_spell(struct mr_room *room, const char *given, char ret[MR_ADDRESS_MAX
 
 	if (given[0] == '/' || str_starts(name, "./") || str_starts(name, "../"))
 		return spell_path(ws, given, ret, err);
-	if (strchr(given, '/')) {
-		(void)mr_fail(err, MR_REFUSED, "'%s' cannot be the name of a workspace's folder", given);
-		return mr_hint(err, "write a path as ./%s", given);
-	}
+	if (strchr(given, '/'))
+		return mr_fail(err, MR_REFUSED, "'%s' cannot be the name of a workspace's folder\nwrite a path as ./%s",
+		    given, given);
 	/* As mailroom shows it, unless a folder is really called "100%20". */
 	if (address_check(name, &ignored) == MR_OK && !(strchr(given, '%') && folder_exists(ws, given)))
 		return address_normal(name, ret, err);

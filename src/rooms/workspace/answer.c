@@ -128,8 +128,8 @@ check_asker(const struct delivery *what, const struct memo *question, struct mr_
 	workspace_address_in(question->reply, asker);
 	if (what->to->n == 1 && (question->reply.len == 0 || strcmp(what->to->v[0], asker) == 0))
 		return MR_OK;
-	(void)mr_fail(err, MR_REFUSED, "an answer goes to the one who asked, '%s', and to nobody else", asker);
-	return mr_hint(err, "send others a message of their own");
+	return mr_fail(err, MR_REFUSED,
+	    "an answer goes to the one who asked, '%s', and to nobody else\nsend others a message of their own", asker);
 }
 
 static enum mr_rc
@@ -141,14 +141,13 @@ answer_one(struct workspace *ws, struct box *from, struct entry *question, struc
 	bool waits = question->folder == MR_INBOX;
 
 	(void)snprintf(a->id, sizeof a->id, "%s", question->request_id);
-	if (entry_text(from, question, &text, err) != MR_OK)
-		return err->code;
+	TRY(entry_text(from, question, &text, err));
 	if (memo_parse(buf_str(&text), &memo))
 		return mr_fail(err, MR_NOTFOUND, "'%s' is another message by now", question->name);
 	if (a->what && check_asker(a->what, &memo, err) != MR_OK)
 		return err->code;
-	if (route_answer(from, &memo, &route, err) != MR_OK || write_answer(a, from, &memo, &route, err) != MR_OK)
-		return err->code;
+	TRY(route_answer(from, &memo, &route, err));
+	TRY(write_answer(a, from, &memo, &route, err));
 	if (waits && claim_take(from, question, err) != MR_OK)
 		return err->code;
 	if (waits && (sys_fsync(from->scratch_fd) < 0 || sys_fsync(from->inbox_fd) < 0)) {
@@ -236,10 +235,7 @@ answer_deliver(struct workspace *ws, struct box *from, struct delivery *what, st
 	struct entry *question = &all->v[at];
 	bool supersedes = !what->only && !question->is_reply && question->channel[0] && is_newest(all, at);
 
-	enum mr_rc rc = answer_one(ws, from, question, &a, err);
-
-	if (rc != MR_OK)
-		return rc;
+	TRY(answer_one(ws, from, question, &a, err));
 	memo_id(a.posting.mtime_ns, a.posting.bytes, ret->id);
 	memcpy(what->msg->id, ret->id, sizeof ret->id);
 	(void)snprintf(ret->spoken, sizeof ret->spoken, "%s", a.id);

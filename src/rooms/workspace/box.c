@@ -12,8 +12,10 @@
 static enum mr_rc
 no_workspace(const char *address, struct mr_error *err)
 {
-	(void)mr_fail(err, MR_NOTFOUND, "no workspace of '%s' with an inbox here", address);
-	return mr_hint(err, "'mailroom who' lists those there are; another one is named by its path");
+	return mr_fail(err, MR_NOTFOUND,
+	    "no workspace of '%s' with an inbox here\n"
+	    "'mailroom who' lists those there are; another one is named by its path",
+	    address);
 }
 
 static enum mr_rc
@@ -57,8 +59,7 @@ box_open(struct box *box, struct workspace *ws, const char *address, enum box_ma
 
 	*box = BOX_INIT;
 	(void)snprintf(box->address, sizeof box->address, "%s", address);
-	if (workspace_path(ws, address, &path, err) != MR_OK)
-		return err->code;
+	TRY(workspace_path(ws, address, &path, err));
 	box->path = buf_take(&path);
 	if (!box->path)
 		return mr_nomem(err);

@@ -12,8 +12,7 @@
 enum mr_rc
 claim_take(struct box *box, struct entry *e, struct mr_error *err)
 {
-	if (box_need_scratch(box, err) != MR_OK)
-		return err->code;
+	TRY(box_need_scratch(box, err));
 	for (unsigned n = 0; n < NUMBERS_MAX; n++) {
 		mr_auto(buf_done) struct buf name = BUF_INIT;
 
@@ -76,9 +75,8 @@ workspace_mark(
 	const struct listing listing = { .folders = MR_INBOX | MR_ARCHIVE, .id = id };
 	struct entry *e = NULL;
 
-	if (box_open(&box, ws, agent, BOX_AS_IT_IS, err) != MR_OK ||
-	    entries_read(ws, &box, &listing, &all, err) != MR_OK)
-		return err->code;
+	TRY(box_open(&box, ws, agent, BOX_AS_IT_IS, err));
+	TRY(entries_read(ws, &box, &listing, &all, err));
 	for (size_t i = 0; i < all.n && !e; i++)
 		if (strcmp(all.v[i].id, id) == 0)
 			e = &all.v[i];
@@ -86,11 +84,9 @@ workspace_mark(
 		return mr_fail(err, MR_NOTFOUND, "no message '%s' for '%s'", id, agent);
 	/* Read or not is all that the format can remember. */
 	if ((set & MR_SEEN) && e->folder == MR_INBOX) {
-		if (claim_take(&box, e, err) != MR_OK)
-			return err->code;
+		TRY(claim_take(&box, e, err));
 	} else if ((clear & MR_SEEN) && e->folder == MR_ARCHIVE) {
-		if (claim_back(&box, e, err) != MR_OK)
-			return err->code;
+		TRY(claim_back(&box, e, err));
 	} else {
 		return MR_OK;
 	}

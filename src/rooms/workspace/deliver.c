@@ -60,16 +60,15 @@ workspace_lacks(struct mr_room *room, const struct mr_message *msg)
 enum mr_rc
 check_memo(const struct box *from, struct mr_str bytes, struct mr_error *err)
 {
-	if (bytes.len > MEMO_MAX) {
-		(void)mr_fail(err, MR_REFUSED, "the message is larger than 1 MiB");
-		return mr_hint(err, "put it in a file that the recipient can read, and mail the path");
-	}
+	if (bytes.len > MEMO_MAX)
+		return mr_fail(err, MR_REFUSED,
+		    "the message is larger than 1 MiB\nput it in a file that the recipient can read, and mail the path");
 	if (!is_text(bytes))
 		return mr_fail(err, MR_REFUSED, "the message is not UTF-8 text, and a workspace holds nothing else");
-	if (from && box_scratch_named(from, bytes)) {
-		(void)mr_fail(err, MR_REFUSED, "the message names the scratch folder of '%s'", from->address);
-		return mr_hint(err, "scratch is private: copy what others shall see to another folder");
-	}
+	if (from && box_scratch_named(from, bytes))
+		return mr_fail(err, MR_REFUSED,
+		    "the message names the scratch folder of '%s'\nscratch is private: copy what others shall see to another folder",
+		    from->address);
 	return MR_OK;
 }
 
@@ -132,8 +131,7 @@ add_reply_path(struct workspace *ws, const struct delivery *what, struct draft *
 		buf_addf(&d->reply, "/%s", d->request_id);
 		return MR_OK;
 	}
-	if (workspace_path(ws, what->msg->from, &d->reply, err) != MR_OK)
-		return err->code;
+	TRY(workspace_path(ws, what->msg->from, &d->reply, err));
 	buf_addf(&d->reply, "/.mailbox/inbox/%s", d->request_id);
 	return MR_OK;
 }
@@ -148,8 +146,7 @@ compose(struct workspace *ws, const struct delivery *what, const struct box *fro
 
 	choose_id(what, d->request_id);
 	buf_addf(&d->receiver, "%s/.mailbox/inbox/%s", to->path, d->request_id);
-	if (add_reply_path(ws, what, d, err) != MR_OK)
-		return err->code;
+	TRY(add_reply_path(ws, what, d, err));
 	add_body(&d->body, msg);
 	if (!buf_ok(&d->receiver) || !buf_ok(&d->reply) || d->body.failed)
 		return mr_nomem(err);
@@ -216,8 +213,8 @@ deliver_one(struct workspace *ws, struct delivery *what, struct box *from, const
 	mr_auto(draft_done) struct draft d = { 0 };
 	mr_auto(box_done) struct box to = BOX_INIT;
 
-	if (box_open(&to, ws, recipient, BOX_MAKE_OWN, err) != MR_OK || compose(ws, what, from, &to, &d, err) != MR_OK)
-		return err->code;
+	TRY(box_open(&to, ws, recipient, BOX_MAKE_OWN, err));
+	TRY(compose(ws, what, from, &to, &d, err));
 	if (what->keep && is_imported(ws, &to, d.request_id, ret->id)) {
 		(void)snprintf(ret->spoken, sizeof ret->spoken, "%s", d.request_id);
 		return mr_fail(err, MR_EXISTS, "'%s' has that message already", recipient);
@@ -225,10 +222,8 @@ deliver_one(struct workspace *ws, struct delivery *what, struct box *from, const
 	struct posting p = { .bytes = buf_str(&d.bytes),
 		.mtime_ns = what->keep ? what->msg->date_ms * 1000000 : post_stamp(ws),
 		.what = what };
-	enum mr_rc rc = hand_over(ws, what, from, &to, &d, &p, err);
 
-	if (rc != MR_OK)
-		return rc;
+	TRY(hand_over(ws, what, from, &to, &d, &p, err));
 	memo_id(p.mtime_ns, p.bytes, ret->id);
 	(void)snprintf(ret->spoken, sizeof ret->spoken, "%s", d.request_id);
 	return MR_OK;
@@ -260,8 +255,8 @@ stopped_halfway(const struct mr_names *to, size_t left, struct delivered *ret, s
 	for (size_t i = left; i < to->n; i++)
 		if (!names_add(&ret->missing, str_of(to->v[i])))
 			return mr_nomem(err);
-	(void)mr_fail(err, MR_INDOUBT, "%zu of %zu got it: %s", left, to->n, why.message);
-	return mr_hint(err, "send it again to those only who have not got it");
+	return mr_fail(err, MR_INDOUBT, "%zu of %zu got it: %s\nsend it again to those only who have not got it", left,
+	    to->n, why.message);
 }
 
 /* The sender is told of the first. */
@@ -307,8 +302,10 @@ open_sender(struct workspace *ws, const struct delivery *what, struct box *ret, 
 	*ret_has = rc == MR_OK;
 	if (rc != MR_NOTFOUND)
 		return rc;
-	(void)mr_fail(err, MR_REFUSED, "'%s' has no workspace here, so nobody could answer", sender);
-	return mr_hint(err, "send from a workspace, or give --reply-path DIR, where the answer shall be put");
+	return mr_fail(err, MR_REFUSED,
+	    "'%s' has no workspace here, so nobody could answer\n"
+	    "send from a workspace, or give --reply-path DIR, where the answer shall be put",
+	    sender);
 }
 
 enum mr_rc
@@ -321,17 +318,16 @@ workspace_deliver(struct mr_room *room, struct delivery *what, struct delivered 
 	bool has_box = false;
 	size_t at = 0;
 
-	if (open_sender(ws, what, &from, &has_box, err) != MR_OK)
-		return err->code;
+	TRY(open_sender(ws, what, &from, &has_box, err));
 	if (has_box && what->msg->reply_to && what->msg->reply_to[0]) {
-		if (entries_read(ws, &from, &listing, &all, err) != MR_OK)
-			return err->code;
+		TRY(entries_read(ws, &from, &listing, &all, err));
 		if (answer_find(&all, what->msg->reply_to, &at))
 			return answer_deliver(ws, &from, what, &all, at, ret, err);
 		if (!what->carried &&
 		    !what->keep) { /* the office has seen it: an answer must not become a new message */
-			(void)mr_fail(err, MR_NOTFOUND, "the message that this answers cannot be found any more");
-			return mr_hint(err, "nothing was sent; look with `mailroom inbox`, then try again");
+			return mr_fail(err, MR_NOTFOUND,
+			    "the message that this answers cannot be found any more\n"
+			    "nothing was sent; look with `mailroom inbox`, then try again");
 		}
 	}
 	return deliver_new(ws, what, has_box ? &from : NULL, ret, err);

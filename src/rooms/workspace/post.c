@@ -78,8 +78,7 @@ post_by_rename(
 	} else {
 		(void)snprintf(temporary, sizeof temporary, ".%s.tmp-%s", name, random);
 	}
-	if (file_prepare(dir_fd, temporary, p->bytes, mode_for(dir_fd), p->mtime_ns, err) != MR_OK)
-		return err->code;
+	TRY(file_prepare(dir_fd, temporary, p->bytes, mode_for(dir_fd), p->mtime_ns, err));
 	enum mr_rc rc = sys_stat(dir_fd, temporary, &st) < 0 ? mr_fail_errno(err, "cannot look at '%s'", temporary)
 							     : ask_staged(p->what, dir, temporary, err);
 
@@ -121,8 +120,10 @@ take_back(int dir_fd, const char *name, struct mr_error *err)
 	}
 	struct mr_error first = *err;
 
-	(void)mr_fail(err, MR_INDOUBT, "'%s' is visible but may not survive a power cut: %s", name, first.message);
-	return mr_hint(err, "look at the disk; the message is whole: do not send it again");
+	return mr_fail(err, MR_INDOUBT,
+	    "'%s' is visible but may not survive a power cut: %s\n"
+	    "look at the disk; the message is whole: do not send it again",
+	    name, first.message);
 }
 
 /* *ret_cannot: this system has no unnamed files. */
@@ -253,8 +254,7 @@ post_over_empty(struct workspace *ws, int dir_fd, const char *name, struct posti
 		return mr_fail(err, MR_EXISTS, "'%s' is there already", name);
 	random_hex(random, 16);
 	(void)snprintf(temporary, sizeof temporary, ".%s.tmp-%s", name, random);
-	if (file_prepare(dir_fd, temporary, p->bytes, mode_for(dir_fd), p->mtime_ns, err) != MR_OK)
-		return err->code;
+	TRY(file_prepare(dir_fd, temporary, p->bytes, mode_for(dir_fd), p->mtime_ns, err));
 	if (sys_stat(dir_fd, temporary, &st) < 0 || sys_rename_exchange(dir_fd, temporary, dir_fd, name) < 0) {
 		(void)sys_unlink(dir_fd, temporary);
 		return mr_fail(err, MR_EXISTS, "'%s' is there already", name);
@@ -265,8 +265,9 @@ post_over_empty(struct workspace *ws, int dir_fd, const char *name, struct posti
 	(void)sys_unlink(dir_fd, temporary);
 	if (sys_fsync(dir_fd) == 0)
 		return MR_OK;
-	(void)mr_fail(err, MR_INDOUBT, "'%s' is visible but may not survive a power cut", name);
-	return mr_hint(err, "look at the disk; the message is whole: do not send it again");
+	return mr_fail(err, MR_INDOUBT,
+	    "'%s' is visible but may not survive a power cut\nlook at the disk; the message is whole: do not send it again",
+	    name);
 }
 
 /* Its name is taken. A conversation has one name, so what stands there may go any moment; the answer to another request
@@ -335,15 +336,14 @@ not_sent(struct mr_error *err)
 {
 	struct mr_error first = *err;
 
-	(void)mr_fail(err, MR_IO, "cannot keep a copy in scratch: %s", first.message);
-	return mr_hint(err, "nothing was sent; look at the disk, then send it again");
+	return mr_fail(err, MR_IO,
+	    "cannot keep a copy in scratch: %s\nnothing was sent; look at the disk, then send it again", first.message);
 }
 
 enum mr_rc
 post_draft(struct workspace *ws, struct box *box, const char *id, struct posting *p, struct mr_error *err)
 {
-	if (box_need_scratch(box, err) != MR_OK)
-		return err->code;
+	TRY(box_need_scratch(box, err));
 	for (unsigned tries = 0; tries < 100; tries++) {
 		enum mr_rc rc = post_file(ws, box->scratch_fd, id, p, err);
 
@@ -351,8 +351,7 @@ post_draft(struct workspace *ws, struct box *box, const char *id, struct posting
 			return not_sent(err);
 		if (rc != MR_EXISTS)
 			return rc;
-		if (make_way(box, id, err) != MR_OK)
-			return err->code;
+		TRY(make_way(box, id, err));
 	}
 	return mr_fail(err, MR_BUSY, "others keep writing to '%s' in scratch", id);
 }

@@ -210,8 +210,7 @@ read_entry(struct workspace *ws, const struct box *box, const struct entry *e, e
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 	char id[MR_ID_LEN + 1];
 
-	if (entry_text(box, e, &text, err) != MR_OK)
-		return err->code;
+	TRY(entry_text(box, e, &text, err));
 	memo_id(e->mtime_ns, buf_str(&text), id);
 	if (strcmp(id, e->id) != 0)
 		return mr_fail(err, MR_NOTFOUND, "'%s' is another message by now", e->name);
@@ -238,9 +237,8 @@ workspace_scan(struct mr_room *room, const char *agent, const struct scan_reques
 
 	if (want->folders == MR_DEAD)
 		return MR_OK;
-	if (box_open(&box, ws, agent, BOX_AS_IT_IS, err) != MR_OK ||
-	    entries_read(ws, &box, &listing, &all, err) != MR_OK)
-		return err->code;
+	TRY(box_open(&box, ws, agent, BOX_AS_IT_IS, err));
+	TRY(entries_read(ws, &box, &listing, &all, err));
 	for (size_t i = 0; i < all.n; i++) {
 		const struct entry *e = &all.v[want->newest_first ? all.n - 1 - i : i];
 		mr_auto(mr_message_done) struct mr_message msg = { 0 };
@@ -267,8 +265,7 @@ find_entry(struct workspace *ws, const struct box *box, const char *id, unsigned
 {
 	const struct listing listing = { .folders = folders ? folders : MR_INBOX | MR_ARCHIVE | MR_SENT, .id = id };
 
-	if (entries_read(ws, box, &listing, all, err) != MR_OK)
-		return err->code;
+	TRY(entries_read(ws, box, &listing, all, err));
 	for (size_t i = 0; i < all->n; i++)
 		if (strcmp(all->v[i].id, id) == 0) {
 			*ret = &all->v[i];
@@ -286,9 +283,8 @@ workspace_fetch(struct mr_room *room, const char *agent, const char *id, unsigne
 	mr_auto(entries_done) struct entries all = { 0 };
 	struct entry *e = NULL;
 
-	if (box_open(&box, ws, agent, BOX_AS_IT_IS, err) != MR_OK ||
-	    find_entry(ws, &box, id, folders, &all, &e, err) != MR_OK)
-		return err->code;
+	TRY(box_open(&box, ws, agent, BOX_AS_IT_IS, err));
+	TRY(find_entry(ws, &box, id, folders, &all, &e, err));
 	return read_entry(ws, &box, e, depth, ret, err);
 }
 
@@ -300,9 +296,8 @@ workspace_fetch_raw(struct mr_room *room, const char *agent, const char *id, str
 	mr_auto(entries_done) struct entries all = { 0 };
 	struct entry *e = NULL;
 
-	if (box_open(&box, ws, agent, BOX_AS_IT_IS, err) != MR_OK ||
-	    find_entry(ws, &box, id, 0, &all, &e, err) != MR_OK)
-		return err->code;
+	TRY(box_open(&box, ws, agent, BOX_AS_IT_IS, err));
+	TRY(find_entry(ws, &box, id, 0, &all, &e, err));
 	return entry_text(&box, e, ret, err);
 }
 
@@ -341,15 +336,13 @@ workspace_fetch_answer(
 		return mr_nomem(err);
 	if (!memo_id_safe(str_of(id)))
 		return mr_fail(err, MR_REFUSED, "'%s' is not the REQUEST_ID of a message", id);
-	if (route_open_dir(str_of(dir), &dir_fd, err) != MR_OK)
-		return err->code;
+	TRY(route_open_dir(str_of(dir), &dir_fd, err));
 	if (sys_stat(dir_fd, id, &file.st) < 0 || file.st.st_size == 0)
 		return mr_fail(err, MR_NOTFOUND, "no answer to '%s' in '%s' yet", id, dir);
 	candidates_settle(ws, dir_fd, &file, 1);
 	if (!file.ready)
 		return mr_fail(err, MR_NOTFOUND, "the answer to '%s' is still being written", id);
-	if (file_read(dir_fd, id, MEMO_MAX, &text, err) != MR_OK)
-		return err->code;
+	TRY(file_read(dir_fd, id, MEMO_MAX, &text, err));
 	if (memo_unfinished(buf_str(&text)))
 		return mr_fail(err, MR_NOTFOUND, "the answer to '%s' is still being written", id);
 	e.mtime_ns = mtime_of(&file.st);

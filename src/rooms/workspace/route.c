@@ -140,15 +140,15 @@ check_text(const struct memo *memo, struct mr_error *err)
 	int len = (int)(memo->reply.len < 160 ? memo->reply.len : 160);
 	const char *problem = path_problem(memo->reply);
 
-	if (memo->reply.len == 0) {
-		(void)mr_fail(err, MR_REFUSED, "'%.*s' wants no answer: it has no REPLY_INBOX_PATH",
+	if (memo->reply.len == 0)
+		return mr_fail(err, MR_REFUSED,
+		    "'%.*s' wants no answer: it has no REPLY_INBOX_PATH\nwrite a new message with 'mailroom send'",
 		    (int)memo->request_id.len, memo->request_id.ptr);
-		return mr_hint(err, "write a new message with 'mailroom send'");
-	}
 	if (!problem)
 		return MR_OK;
-	(void)mr_fail(err, MR_REFUSED, "its answer would go to '%.*s', which %s", len, memo->reply.ptr, problem);
-	return mr_hint(err, "the sender has to ask again with another REPLY_INBOX_PATH");
+	return mr_fail(err, MR_REFUSED,
+	    "its answer would go to '%.*s', which %s\nthe sender has to ask again with another REPLY_INBOX_PATH", len,
+	    memo->reply.ptr, problem);
 }
 
 /* No loops: an answer to ourselves would come back as the next message. And nothing may stand where the file goes but
@@ -161,10 +161,10 @@ check_place(const struct box *from, int dir_fd, const char *name, struct mr_erro
 	if (sys_stat_fd(dir_fd, &there) < 0)
 		return mr_fail_errno(err, "cannot look at the folder for the answer");
 	if (from->inbox_fd >= 0 && sys_stat_fd(from->inbox_fd, &own) == 0 && own.st_dev == there.st_dev &&
-	    own.st_ino == there.st_ino) {
-		(void)mr_fail(err, MR_REFUSED, "its answer would go to the inbox of '%s' itself", from->address);
-		return mr_hint(err, "finish it with 'mailroom mark read'");
-	}
+	    own.st_ino == there.st_ino)
+		return mr_fail(err, MR_REFUSED,
+		    "its answer would go to the inbox of '%s' itself\nfinish it with 'mailroom mark read'",
+		    from->address);
 	if (sys_stat(dir_fd, name, &there) == 0 && !S_ISREG(there.st_mode))
 		return mr_fail(err, MR_REFUSED, "where its answer would go stands '%s', which is no message", name);
 	return MR_OK;
@@ -203,15 +203,13 @@ route_answer(const struct box *from, const struct memo *memo, struct route *ret,
 	struct mr_str dir, file;
 	const char *problem;
 
-	if (check_text(memo, err) != MR_OK)
-		return err->code;
+	TRY(check_text(memo, err));
 	route_split(memo->reply, memo->request_id, &dir, &file);
 	problem = name_problem(file);
-	if (problem) {
-		(void)mr_fail(err, MR_REFUSED, "its answer would be the file '%.*s', whose name %s",
+	if (problem)
+		return mr_fail(err, MR_REFUSED,
+		    "its answer would be the file '%.*s', whose name %s\nthe sender has to ask again with another REPLY_INBOX_PATH",
 		    (int)(file.len < 60 ? file.len : 60), file.ptr, problem);
-		return mr_hint(err, "the sender has to ask again with another REPLY_INBOX_PATH");
-	}
 	if (dir.len <= 1 || (!str_ends(dir, "/.mailbox/inbox") && !is_listed(from, dir)))
 		return refuse_dir(from, memo, dir, err);
 	if (route_open_dir(dir, &ret->dir_fd, err) != MR_OK) {

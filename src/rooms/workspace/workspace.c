@@ -55,8 +55,7 @@ know_owner(struct workspace *ws, struct mr_error *err)
 
 	if (!slash || !slash[1])
 		return mr_fail(err, MR_REFUSED, "the root folder is no workspace");
-	if (foreign_to_address(str_of(slash + 1), ws->owner, err) != MR_OK)
-		return err->code;
+	TRY(foreign_to_address(str_of(slash + 1), ws->owner, err));
 	ws->own = ws->yard;
 	ws->yard = strndup(ws->own, (size_t)(slash - ws->yard));
 	return ws->yard ? MR_OK : mr_nomem(err);
@@ -98,15 +97,15 @@ workspace_open(struct mr_room *room, const char *where, struct mr_error *err)
 	ws->busy_ms = WORKSPACE_BUSY_MS;
 	ws->yard = where[0] == '/' ? realpath(where, NULL) : NULL;
 	fd = ws->yard ? sys_open(AT_FDCWD, ws->yard, O_RDONLY | O_DIRECTORY, 0) : -1;
-	if (fd < 0) {
-		(void)mr_fail(err, MR_NOTFOUND, "no workspace in '%s': no such folder", where);
-		return mr_hint(
-		    err, "give the absolute path of an agent's working folder, or of the folder above several");
-	}
+	if (fd < 0)
+		return mr_fail(err, MR_NOTFOUND,
+		    "no workspace in '%s': no such folder\n"
+		    "give the absolute path of an agent's working folder, or of the folder above several",
+		    where);
 	if (memo_value_problem(str_of(ws->yard)))
 		return mr_fail(err, MR_REFUSED, "the path of this workspace %s", memo_value_problem(str_of(ws->yard)));
-	if (is_yard(fd, &yard, err) != MR_OK || name_room(room, ws->yard, err) != MR_OK)
-		return err->code;
+	TRY(is_yard(fd, &yard, err));
+	TRY(name_room(room, ws->yard, err));
 	if (!yard)
 		return know_owner(ws, err);
 	if (strcmp(ws->yard, "/") == 0)

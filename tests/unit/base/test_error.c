@@ -24,6 +24,23 @@ an_error_says_what_failed_and_why(void **state)
 }
 
 static void
+the_second_line_of_the_format_is_the_hint(void **state)
+{
+	(void)state;
+	struct mr_error err = { 0 };
+	char longer[1000];
+
+	assert_int_equal(mr_fail(&err, MR_NOTFOUND, "no agent '%s'\ntry '%s' or %d", "a\nb", "c", 7), MR_NOTFOUND);
+	assert_string_equal(err.message, "no agent 'a\nb'");
+	assert_string_equal(err.hint, "try 'c' or 7");
+	memset(longer, 'x', sizeof(longer) - 1);
+	longer[sizeof(longer) - 1] = '\0';
+	(void)mr_fail(&err, MR_NOTFOUND, "no agent '%s' in %d\ntry '%s' or %d", longer, 1, "c", 7);
+	assert_true(str_ends(str_of(err.message), "x'")); /* cut off, and the arguments behind it are still in step */
+	assert_string_equal(err.hint, "try 'c' or 7");
+}
+
+static void
 each_errno_has_its_code_and_those_of_sandboxes_a_hint(void **state)
 {
 	(void)state;
@@ -100,6 +117,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_error_says_what_failed_and_why),
+		cmocka_unit_test(the_second_line_of_the_format_is_the_hint),
 		cmocka_unit_test(each_errno_has_its_code_and_those_of_sandboxes_a_hint),
 		cmocka_unit_test(what_is_too_long_loses_the_subject_and_keeps_the_reason),
 		cmocka_unit_test(an_error_may_be_made_from_itself),
