@@ -50,6 +50,25 @@ struct record { /* finish with record_done */
 enum mr_rc record_parse(struct mr_str text, struct record *ret, struct mr_error *err);
 const char *record_get(const struct record *r, const char *name); /* first of that name, any case; or NULL */
 int64_t record_int(const struct record *r, const char *name, int64_t otherwise);
+int64_t record_time(const struct record *r, const char *name); /* RFC 3339 -> ms; 0: not there, or no time */
 void record_done(struct record *r);
+
+/* A struct as lines of a record: a row for each member. Lines of other names are passed over. */
+enum record_kind {
+	RECORD_TEXT,  /* const char *; read: borrowed from the record, "" when missing. Written cleaned, "" is left out
+		       */
+	RECORD_COUNT, /* unsigned */
+	RECORD_TIME,  /* int64_t, ms <-> RFC 3339; 0: left out */
+	RECORD_PROCESS, /* struct mr_process; without a pid: left out */
+};
+struct record_field {
+	const char *name;
+	enum record_kind kind;
+	size_t at; /* offsetof */
+};
+#define RECORD_FIELDS(table) (table), sizeof(table) / sizeof((table)[0])
+void record_read(const struct record *r, const struct record_field *fields, size_t n, void *ret);
+void record_write(struct buf *out, const struct record_field *fields, size_t n, const void *from);
+void record_add(struct buf *out, const char *name, const char *value); /* one line, cleaned; "" or NULL: none */
 
 #endif

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* record.c - the small files of a room: header lines from top to bottom, empty lines allowed. */
+#include "base/clock.h"
 #include "base/error.h"
+#include "base/process.h"
 #include "message/header.h"
+#include <stdio.h>
 
 /* Borrowed from scratch. */
 static struct mr_str
@@ -93,4 +96,83 @@ record_done(struct record *r)
 		return;
 	arena_free(r->own);
 	*r = (struct record){ 0 };
+}
+
+int64_t
+record_time(const struct record *r, const char *name)
+{
+	const char *value = record_get(r, name);
+	int64_t ms;
+
+	return value && time_parse_rfc3339(str_of(value), &ms) ? ms : 0;
+}
+
+/* ---- A struct as lines ---- */
+
+void
+record_read(const struct record *r, const struct record_field *fields, size_t n, void *ret)
+{
+	for (const struct record_field *f = fields; f < fields + n; f++) {
+		void *at = (char *)ret + f->at;
+		const char *value = record_get(r, f->name);
+		int64_t number = record_int(r, f->name, 0);
+
+		switch (f->kind) {
+		case RECORD_TEXT:
+			*(const char **)at = value ? value : "";
+			break;
+		case RECORD_COUNT:
+			*(unsigned *)at = number > 0 && number <= UINT32_MAX ? (unsigned)number : 0;
+			break;
+		case RECORD_TIME:
+			*(int64_t *)at = record_time(r, f->name);
+			break;
+		case RECORD_PROCESS:
+			if (!value || !process_parse(str_of(value), at))
+				*(struct mr_process *)at = (struct mr_process){ 0 };
+			break;
+		}
+	}
+}
+
+void
+record_add(struct buf *out, const char *name, const char *value)
+{
+	mr_auto(buf_done) struct buf clean = BUF_INIT;
+
+	if (!value || !*value)
+		return;
+	header_clean(&clean, str_of(value));
+	if (!buf_ok(&clean) || header_add(out, name, str_trim(buf_str(&clean)), IGNORED) != MR_OK)
+		out->failed = true;
+}
+
+void
+record_write(struct buf *out, const struct record_field *fields, size_t n, const void *from)
+{
+	for (const struct record_field *f = fields; f < fields + n; f++) {
+		const void *at = (const char *)from + f->at;
+		mr_auto(buf_done) struct buf process = BUF_INIT;
+		char text[RFC3339_LEN + 1] = "";
+
+		switch (f->kind) {
+		case RECORD_TEXT:
+			record_add(out, f->name, *(const char *const *)at);
+			continue;
+		case RECORD_COUNT:
+			(void)snprintf(text, sizeof(text), "%u", *(const unsigned *)at);
+			break;
+		case RECORD_TIME:
+			if (*(const int64_t *)at > 0)
+				time_rfc3339(*(const int64_t *)at, text);
+			break;
+		case RECORD_PROCESS:
+			if (((const struct mr_process *)at)->pid != 0)
+				process_format(at, &process);
+			out->failed |= process.failed;
+			record_add(out, f->name, buf_z(&process));
+			continue;
+		}
+		record_add(out, f->name, text);
+	}
 }

@@ -257,7 +257,6 @@ enum mr_rc settings_name(const char *kind, const char *given, char *ret, struct 
 enum mr_rc settings_load(
     struct mr_room *room, const char *kind, const char *name, struct record *ret, struct mr_error *err);
 enum mr_rc settings_names(struct mr_room *room, const char *kind, struct mr_names *ret, struct mr_error *err);
-int64_t settings_time(const struct record *r, const char *field); /* 0: not there */
 /* Adds Created: and Created-By: to the lines and takes the name. MR_EXISTS. */
 enum mr_rc settings_create(
     struct mr_room *room, const char *kind, const char *name, const char *by, struct buf *lines, struct mr_error *err);

@@ -141,7 +141,7 @@ read_link(struct record *lines, const char *name, struct mr_link *ret, struct mr
 		.names = names,
 		.names_n = n,
 		.created_by = by ? by : "",
-		.created_ms = settings_time(lines, "Created"),
+		.created_ms = record_time(lines, "Created"),
 		.own = lines->own,
 	};
 	(void)snprintf(ret->name, sizeof(ret->name), "%s", name);

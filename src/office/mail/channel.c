@@ -60,7 +60,7 @@ read_settings(struct record *lines, const char *name, struct mr_channel *ret, st
 	c.retain_count = count > 0 ? count : 0;
 	c.retain_ms = hours > 0 && hours <= RETAIN_HOURS_MAX ? hours * HOUR_MS : 0;
 	c.closed = status && !ascii_caseeq(status, "active");
-	c.created_ms = settings_time(lines, "Created");
+	c.created_ms = record_time(lines, "Created");
 	for (size_t i = 0; i < lines->n; i++)
 		if (ascii_caseeq(lines->lines[i].name, "Subscriber") &&
 		    !names_has(&c.subscribers, lines->lines[i].value) &&

@@ -33,7 +33,7 @@ left_of(const struct errand *e, const char *name, struct mr_error *err)
 	if (notes_load(e->p->room, KIND, "", name, &last, err) != MR_OK)
 		return 0;
 	const char *id = record_get(&last, "Id");
-	int64_t since = clock_now_ms() - settings_time(&last, "At");
+	int64_t since = clock_now_ms() - record_time(&last, "At");
 
 	if (!id || since < 0 || since >= e->def->cooldown_ms)
 		return 0;

@@ -64,9 +64,9 @@ read_lines(struct note *ret, const struct record *lines)
 	ret->failures = (unsigned)record_int(lines, "Failures", 0);
 	if (process && !process_parse(str_of(process), &ret->process))
 		ret->process = (struct mr_process){ 0 };
-	ret->until_ms = settings_time(lines, "Until");
-	ret->at_ms = settings_time(lines, "At");
-	ret->first_ms = settings_time(lines, "First");
+	ret->until_ms = record_time(lines, "Until");
+	ret->at_ms = record_time(lines, "At");
+	ret->first_ms = record_time(lines, "First");
 	ret->type = text_of(ret, lines, "Type");
 	ret->from = text_of(ret, lines, "From");
 	ret->handler = text_of(ret, lines, "Handler");

@@ -113,7 +113,7 @@ claim(struct patrol *p, const struct sleeper *s, const char *oldest, struct mr_e
 	const char *result = rc == MR_OK ? record_get(&last, "Result") : NULL;
 
 	if (known && result && strcmp(known, oldest) == 0 && record_int(&last, "Life", 0) == (int64_t)s->life &&
-	    (strcmp(result, "exit 0") == 0 || clock_now_ms() - settings_time(&last, "At") < AGAIN_AFTER_MS))
+	    (strcmp(result, "exit 0") == 0 || clock_now_ms() - record_time(&last, "At") < AGAIN_AFTER_MS))
 		rc = mr_fail(err, MR_EXISTS, "'%s' was woken", s->agent);
 	if (rc == MR_OK)
 		rc = save(p, s, oldest, "begun", err);

@@ -111,15 +111,6 @@ settings_names(struct mr_room *room, const char *kind, struct mr_names *ret, str
 	return rc == MR_OK ? room->driver->record_each(room, kind, "", note_name, ret, err) : rc;
 }
 
-int64_t
-settings_time(const struct record *r, const char *field)
-{
-	const char *value = record_get(r, field);
-	int64_t ms;
-
-	return value && time_parse_rfc3339(str_of(value), &ms) ? ms : 0;
-}
-
 /* ---- Writing ---- */
 
 static enum mr_rc

@@ -153,7 +153,7 @@ read_settings(struct record *lines, const char *name, struct mr_queue *ret)
 		.attempts = small_number(lines, "Attempts", 3),
 		.status = status_of(record_get(lines, "Status")),
 		.created_by = by ? by : "",
-		.created_ms = settings_time(lines, "Created"),
+		.created_ms = record_time(lines, "Created"),
 		.own = lines->own,
 	};
 	if (!lease || !duration_parse(str_of(lease), &ret->lease_ms) || ret->lease_ms <= 0 ||
