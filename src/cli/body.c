@@ -52,10 +52,10 @@ static int
 no_body(struct cli *cli)
 {
 	cli_usage(cli, "there is no text to send: give it on stdin, with -m TEXT or with -f FILE");
-	if (!cli->json && cli->cmd->examples && cli->cmd->examples[0]) {
+	if (!cli->json && cli->cmd->help->examples && cli->cmd->help->examples[0]) {
 		mr_auto(buf_done) struct buf text = BUF_INIT;
 
-		buf_addf(&text, "  for example:\n%s\n", cli->cmd->examples[0]);
+		buf_addf(&text, "  for example:\n%s\n", cli->cmd->help->examples[0]);
 		if (buf_ok(&text))
 			cli_say(cli, &text);
 	}

@@ -2,8 +2,8 @@
 /*
  * cli.h - the command line: one table that defines the commands, their help and their man pages.
  *
- * A command is a struct cmd in its own file cmd_<name>.c, listed in table.c. --help, the man page,
- * `describe --all` and the parser all read that struct: nothing is said twice.
+ * A command is a struct cmd in its own file cmd_<name>.c, listed in table.c, and a text file help/<name>.txt. --help,
+ * the man page, `describe --all` and the parser all read that text: nothing is said twice.
  * main.c parses the global options, opens what the command's `needs` ask for, and runs it.
  * Data goes to stdout, words to stderr; a flush error on stdout is a failure.
  *
@@ -48,42 +48,37 @@ enum cmd_needs {
 	CMD_BRINGS = 8,   /* with self: mail that waits in linked rooms is brought first */
 };
 
-struct opt {               /* OPT_END ends a table */
+struct opt {               /* an empty row ends a table */
 	char letter;       /* or 0 */
 	const char *name;  /* "subject" */
 	const char *value; /* "TEXT"; NULL: a flag. May be given several times when it ends in "..." */
 	const char *help;
 	bool hidden; /* accepted, not taught (--body, --to) */
 };
-#define OPT(letter, name, value, help)                                                                                 \
-	{                                                                                                              \
-		letter, name, value, help, false                                                                       \
-	}
-#define OPT_HIDDEN(letter, name, value)                                                                                \
-	{                                                                                                              \
-		letter, name, value, NULL, true                                                                        \
-	}
-#define OPT_END                                                                                                        \
-	{                                                                                                              \
-		0, NULL, NULL, NULL, false                                                                             \
-	}
+
+/* What a file of help/ says. tools/gen-help makes help_NAME from each; helptext.h declares them. Lists end in NULL. */
+struct help {
+	const char *synopsis;           /* after the name: "[-s SUBJECT] [-m TEXT | -f FILE] TO..." */
+	const char *summary;            /* one line, lower case */
+	const struct opt *opts;         /* or NULL */
+	const char *const *about;       /* paragraphs, or NULL */
+	const char *const *examples;    /* shell lines, or NULL; the tests run each in a room with alice and bob */
+	const char *const *differences; /* man section DIFFERENCES, or NULL */
+	const char *exits;  /* exit codes beyond 0, 1 and 2 that can occur: "45"; NULL: by needs (room: 4 and 5) */
+	const char *lesson; /* of describe: the text for an agent */
+	const char *const *environment;   /* of mailroom itself: a name, its meaning, a name ... */
+	const char *const *exit_meanings; /* of mailroom itself, by exit code */
+};
 
 struct cmd { /* use designated initialisers */
 	const char *name;
+	const struct help *help;
 	const char *const *aliases; /* accepted, not taught; NULL-terminated or NULL */
 	unsigned needs;
-	const char *synopsis; /* after the name: "[-s SUBJECT] [-m TEXT | -f FILE] TO..." */
-	const char *summary;  /* one line, lower case */
-	const struct opt *opts;
-	const char *const *about; /* paragraphs, NULL-terminated */
-	const char *const
-	    *examples; /* shell lines, each run by the tests in a room with agents alice and bob; NULL-terminated */
-	const char *const *differences;       /* man section DIFFERENCES, or NULL */
 	const struct cmd *const *subcommands; /* with options of their own, names in full; NULL-terminated, or NULL */
-	const char *exits;      /* exit codes beyond 0, 1 and 2 that can occur: "45"; NULL: by needs (room: 4 and 5) */
-	int min_args, max_args; /* operands; max -1: any number */
-	bool hidden;            /* not in help: man-page */
-	int (*run)(struct cli *cli); /* returns an enum exit_code */
+	int min_args, max_args;               /* operands; max -1: any number */
+	bool hidden;                          /* not in help: man-page */
+	int (*run)(struct cli *cli);          /* returns an enum exit_code */
 };
 
 enum line_mark { LINE_UNREAD = 1, LINE_READ = 2, LINE_URGENT = 4, LINE_PINNED = 8 };
@@ -265,8 +260,6 @@ void text_post(struct cli *cli, struct buf *out, uint64_t number, const struct m
 bool text_hides_body(struct cli *cli, const struct mr_message *msg);
 
 /* ---- budget.c: how much text, and its fence (promise 9) ---- */
-#define BUDGET_OPT                                                                                                     \
-	OPT(0, "budget", "N", "print at most N characters of text; 0: no limit (default: 9000 off a terminal)")
 /* Reads --budget if the command has it. False: a usage error was printed. */
 bool budget_begin(struct cli *cli);
 /* Appends the piece (cleaned text that ends in a newline) to cli->out if it fits whole, with room left for the closing
@@ -289,11 +282,6 @@ void budget_legend(struct cli *cli);
 void budget_end(struct cli *cli, const char *noun, const char *how);
 
 /* ---- filter.c: the filters of inbox, mark, wait, archive ---- */
-#define FILTER_OPTS                                                                                                    \
-	OPT(0, "from", "AGENT", "only mail from this agent"), OPT(0, "type", "TYPE", "only mail of this type"),        \
-	    OPT(0, "priority", "LEVEL", "only mail of this priority: urgent, high, normal, low"),                      \
-	    OPT(0, "thread", "ID", "only mail of the thread with this id, or with this message in it"),                \
-	    OPT(0, "since", "TIME", "only mail since a time (RFC 3339, a date) or so long ago (2h, 7d)")
 struct filter_store {
 	enum mr_priority priority;
 }; /* what ret points into */
@@ -353,11 +341,6 @@ bool trust_offer(struct cli *cli, const struct mr_room_options *options);
 void trust_text(struct buf *out, enum mr_trust by, int64_t since_ms); /* "mailroom init, since Mar 05" */
 
 /* ---- cmd_register.c, also for takeover ---- */
-#define REGISTER_OPTS                                                                                                  \
-	OPT(0, "role", "TEXT", "what this agent does, for others to see in `who`"),                                    \
-	    OPT(0, "wake", "COMMAND",                                                                                  \
-		"command that your patrol runs when mail waits and nobody lives here (config Wake-NAME)"),             \
-	    OPT(0, "pid", "PID", "the process that is this life; when it ends, the name is free again")
 int cli_register(struct cli *cli, bool takeover);
 
 /* ---- hook/cmd_hook.c ---- */
@@ -369,10 +352,8 @@ void help_command(struct cli *cli, const struct cmd *cmd, struct buf *out); /* -
 void help_usage(struct buf *out, const struct cmd *cmd); /* a few lines: usage and the first example */
 void help_overview(struct cli *cli, struct buf *out);
 void help_wrap(struct buf *out, const char *text, size_t indent); /* a paragraph, folded at 79 columns */
-extern const struct opt global_opts[];
-const char *exit_meaning(int code);
-void exit_codes_of(const struct cmd *cmd, char ret[8]);   /* digits in order */
-void man_command(struct buf *out, const struct cmd *cmd); /* man.c: roff for section 1 */
+void exit_codes_of(const struct cmd *cmd, char ret[8]);           /* digits in order */
+void man_command(struct buf *out, const struct cmd *cmd);         /* man.c: roff for section 1 */
 void man_overview(struct buf *out);
 
 #endif

@@ -3,32 +3,7 @@
 #include "printout.h"
 
 #include "base/clock.h"
-
-static const struct opt opts[] = {
-	OPT(0, "older-than", "TIME", "mail older than that: 24h, 7d"),
-	OPT('r', "all-read", NULL, "all mail that was read"),
-	OPT('u', "include-unread", NULL, "unread mail too"),
-	OPT('n', "dry-run", NULL, "only say how many"),
-	OPT_END,
-};
-static const char *const about[] = {
-	"Moves mail out of the inbox into the archive of its month, where 'search', 'thread' and 'read' still find it. "
-	"Nothing is "
-	"deleted. Pinned mail stays, and so does unread mail unless --include-unread is given. Prints how many were "
-	"moved.",
-	NULL,
-};
-static const char *const examples[] = {
-	"mailroom --as bob archive --older-than 24h",
-	"mailroom --as bob archive --all-read",
-	NULL,
-};
-static const char *const differences[] = {
-	"The mail-async skill documents that mail older than 24 hours is archived whether it was read or not, after "
-	"which no "
-	"reader looks at it again. Here unread mail stays until it was read or --include-unread says otherwise.",
-	NULL,
-};
+#include "helptext.h"
 
 struct choice {
 	struct printout base; /* first: trouble is reported through it */
@@ -152,13 +127,8 @@ run(struct cli *cli)
 
 const struct cmd cmd_archive = {
 	.name = "archive",
+	.help = &help_archive,
 	.needs = CMD_SELF,
-	.synopsis = "ID... | --older-than TIME | --all-read [--include-unread]",
-	.summary = "move mail out of the inbox, into the archive of its month",
-	.opts = opts,
-	.about = about,
-	.examples = examples,
-	.differences = differences,
 	.max_args = -1,
 	.run = run,
 };

@@ -2,6 +2,7 @@
 /* cmd_carry.c - mailroom carry: the mail of the links, once, or until it is told to stop. */
 #include "base/format.h"
 #include "cli/cli.h"
+#include "helptext.h"
 
 #include <poll.h>
 #include <signal.h>
@@ -209,45 +210,10 @@ run(struct cli *cli)
 	return r.code;
 }
 
-static const struct opt opts[] = {
-	OPT(0, "once", NULL, "carry what there is and end (the default)"),
-	OPT('w', "watch", NULL, "stay, and carry whatever comes until it is told to end (SIGTERM, SIGINT)"),
-	OPT_END,
-};
-static const char *const about[] = {
-	"Carries the mail of the links (all, or those named): what waits for another room is delivered there, and what "
-	"came "
-	"there for agents of this room is delivered here, from NAME@LINK, and marked as read there. An answer becomes "
-	"a real "
-	"answer, in the thread of what it answers: by its reference where the other format has such, else by its "
-	"subject, "
-	"else it answers the newest message that he has not answered.",
-	"Each message arrives once, however often carriers are killed or run at the same time. What a format cannot "
-	"hold "
-	"(a priority, a type) is stated at the end of the text. What can never arrive is sent back to its sender; what "
-	"cannot go now waits, and is said each time. A message never goes in circles.",
-	"When a mailbox over there, or the whole room, is removed with mail in it that nobody had read, its sender "
-	"gets that "
-	"mail back once. 'send' carries its own mail at once; 'carry' is needed for answers, and for what could not go "
-	"then.",
-	NULL,
-};
-static const char *const examples[] = {
-	"mkdir blue && mailroom init ./blue\nmailroom --room ./blue register carol\nmailroom link blue ./blue\n"
-	"mailroom --as alice send carol@blue -m 'ready?'\nmailroom carry",
-	"mkdir blue && mailroom init ./blue\nmailroom link blue ./blue\ntimeout 1 mailroom carry --watch blue || true",
-	NULL,
-};
-
 const struct cmd cmd_carry = {
 	.name = "carry",
+	.help = &help_carry,
 	.needs = CMD_ROOM,
-	.synopsis = "[--once | --watch] [LINK...]",
-	.summary = "carry mail to linked rooms and back",
-	.opts = opts,
-	.about = about,
-	.examples = examples,
-	.exits = "45",
 	.max_args = -1,
 	.run = run,
 };

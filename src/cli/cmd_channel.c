@@ -5,6 +5,7 @@
 #include "cli/channel_read.h"
 #include "cli/draft.h"
 #include "cli/subword.h"
+#include "helptext.h"
 
 #define HOUR_MS ((int64_t)3600 * 1000)
 
@@ -337,67 +338,10 @@ run(struct cli *cli)
 	return subword_run(cli, words);
 }
 
-static const struct opt opts[] = {
-	OPT(0, "retain-count", "N", "create: keep the last N posts (default 0: all)"),
-	OPT(0, "retain-hours", "N", "create: keep posts for N hours (default 0: for ever)"),
-	OPT(0, "since", "WHERE", "read: what came after a post (its number or id), or since a time (2h, 2026-03-05)"),
-	OPT('f', "follow", NULL, "read: go on with what is posted, until killed, --timeout or --limit"),
-	OPT('t', "timeout", "TIME", "read --follow: end after that time"),
-	OPT('n', "limit", "N", "read: at most N posts: the first ones with --since or --follow, else the newest"),
-	OPT('s', "subject", "TEXT", "post: the subject; else the first line of the text"),
-	OPT('m', "message", "TEXT", "post: the text; else standard input"),
-	OPT(0, "open", NULL, "close: the other way round, posts are accepted again"),
-	OPT(0, "all", NULL, "prune: every channel of the room"),
-	BUDGET_OPT,
-	OPT_END,
-};
-static const char *const about[] = {
-	"A message to channel:NAME is kept in the channel under the next number, and every subscriber but "
-	"its sender gets it in "
-	"the inbox; 'post NAME' is the same as 'send channel:NAME'. An agent that has not subscribed can read the "
-	"channel all the same. "
-	"Reading marks nothing.",
-	"With --retain-count or --retain-hours the oldest posts go after each post; both limits count. What "
-	"subscribers have got is "
-	"theirs and stays. 'prune' applies the limits without a post, for a patrol: by number only when "
-	"there are more than 110 %.",
-	"'read' prints the posts with their numbers, oldest first; whoever remembers the last number and "
-	"gives it to --since misses "
-	"none and sees none twice. With --follow every batch of new posts has the whole --budget; a batch "
-	"that does not fit ends the following, and the last line says how to go on. A closed channel takes no "
-	"posts and can still be read.",
-	NULL,
-};
-static const char *const examples[] = {
-	"mailroom --as alice channel create news --retain-count 100\nmailroom --as bob channel subscribe "
-	"news\n"
-	"mailroom --as alice send channel:news <<'EOF'\nmain is frozen until noon\nEOF\nmailroom channel read news\n"
-	"mailroom --as bob inbox",
-	"mailroom --as alice channel create news\nmailroom --as alice send channel:news -m 'one'\n"
-	"mailroom --as alice channel post news -m 'two'\nmailroom channel read news --since 1 --follow "
-	"--timeout 1s",
-	NULL,
-};
-static const char *const differences[] = {
-	"Gas Town's patrol never prunes channels, and one who subscribed to its own posts depends on an "
-	"environment variable. Here "
-	"'prune' works, and subscribing takes the agent's name.",
-	NULL,
-};
-
 const struct cmd cmd_channel = {
 	.name = "channel",
+	.help = &help_channel,
 	.needs = CMD_ROOM,
-	.synopsis =
-	    "create NAME | list | show NAME | read NAME | post NAME | subscribe NAME [AGENT] | unsubscribe NAME "
-	    "[AGENT] | "
-	    "subscribers NAME | close NAME | delete NAME | prune NAME | prune --all",
-	.summary = "channels: post to all who subscribed, read what was posted",
-	.opts = opts,
-	.about = about,
-	.examples = examples,
-	.differences = differences,
-	.exits = "345",
 	.max_args = -1,
 	.run = run,
 };

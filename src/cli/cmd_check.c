@@ -4,36 +4,7 @@
  * its model, or nothing. A hook must never fail its harness: with --inject the exit code is 0 whatever happens.
  */
 #include "printout.h"
-
-static const struct opt opts[] = {
-	OPT(0, "inject", NULL, "print what an agent is to be told, for the hook of a harness; always exits with 0"),
-	OPT(0, "format", "FORM", "with --inject: system-reminder (the default) or teams-xml"),
-	OPT_END,
-};
-static const char *const about[] = {
-	"Says how much unread mail there is. Exits with 0 when there is some and with 3 when there is none. Control "
-	"messages, by which programs steer each other, do not count: they wait for a patrol. Mail that cannot be read "
-	"does not count either, and is named on standard error; in JSON it is counted as \"unreadable\".",
-	"With --inject it prints text for the context of an agent, or nothing: a hand-off that it wrote to itself, "
-	"then "
-	"mail by priority, with who wrote it and what about (a single message of up to 600 characters with its text); "
-	"then nudges, which are removed once "
-	"they were printed, and questions of its own that nobody answered in time. A message is announced once in a "
-	"life, urgent mail and the hand-off until they are read, at most once a minute, and mail that cannot be read "
-	"is, too. Of a long list ten are shown and the rest is counted; those come with the next prompts.",
-	"What others wrote stands between two lines with random digits, each message on one line, and cannot "
-	"close the block or open another. With --format teams-xml each message is a <teammate-message> block "
-	"with the beginning of its text, as a team's harness has it and in the order of the inbox: at most 10 blocks "
-	"and "
-	"about 6,000 characters at once, 1,500 of a text. What is left out is counted there, and comes with the next "
-	"call.",
-	NULL,
-};
-static const char *const examples[] = {
-	"mailroom --as alice send bob -m 'the build is green'\nmailroom --as bob check",
-	"mailroom --as alice send bob --priority urgent -m 'stop the deploy'\nmailroom --as bob check --inject",
-	NULL,
-};
+#include "helptext.h"
 
 static bool
 read_format(struct cli *cli, enum mr_inject_format *ret)
@@ -142,13 +113,8 @@ run(struct cli *cli)
 
 const struct cmd cmd_check = {
 	.name = "check",
+	.help = &help_check,
 	.needs = CMD_NOTHING,
-	.synopsis = "[--inject [--format system-reminder|teams-xml]]",
-	.summary = "is there mail? also for the hooks of a harness",
-	.opts = opts,
-	.about = about,
-	.examples = examples,
-	.exits = "345",
 	.max_args = 0,
 	.run = run,
 };

@@ -3,6 +3,7 @@
 #include "cli.h"
 
 #include "base/clock.h"
+#include "helptext.h"
 
 struct settled {
 	char id[MR_ID_LEN + 1];
@@ -141,127 +142,41 @@ run_extend(struct cli *cli)
 	return EXIT_DONE;
 }
 
-#define CLAIM_EXAMPLE(last)                                                                                            \
-	"mailroom --as alice send bob -m 'please run the tests'\nmailroom --as bob recv --json >work\n"                \
-	"mailroom --as bob " last " \"$(jq -r .token work)\""
-
-static const struct opt done_opts[] = {
-	OPT('m', "message", "TEXT", "a result: it goes to the sender as an answer, and then the work is done"),
-	OPT('f', "file", "FILE", "the same from a file; - is standard input"),
-	OPT_END,
-};
-static const struct opt fail_opts[] = {
-	OPT('r', "reason", "TEXT", "why; the sender reads it in the bounce"),
-	OPT_END,
-};
-static const struct opt release_opts[] = {
-	OPT('r', "reason", "TEXT", "why; 'mailroom why' tells it (work of a queue)"),
-	OPT(0, "to", "AGENT", "for a time only that agent may take it (work of a queue)"),
-	OPT(0, "for", "TIME", "how long, with --to (default: as long as a lease of the queue)"),
-	OPT_END,
-};
-static const struct opt extend_opts[] = {
-	OPT('l', "lease", "TIME", "from now on (default 10m)"),
-	OPT_END,
-};
-
 static const char *const done_aliases[] = { "ack", NULL };
-static const char *const done_about[] = {
-	"Says that the work taken with 'mailroom recv' is finished: the message goes to the archive (work of a queue: "
-	"to what is done there). Give the "
-	"token that recv printed, or the id when you hold exactly one claim on it.",
-	"With -m or -f it first sends the result to the sender, an answer in the thread of the message. Killed between "
-	"the two "
-	"it has sent the answer and the work is still yours: the same command once more sends nothing twice and "
-	"finishes it.",
-	"Refused with exit code 4 or 5 when the claim is over: its lease ran out, a newer life of you took over, or it "
-	"was "
-	"settled before. Somebody else may be working on it then. It says which: done, released, "
-	"failed or "
-	"run out, by whom and when (of your own mail for at least a month).",
-	NULL,
-};
-static const char *const done_examples[] = { CLAIM_EXAMPLE("done"), CLAIM_EXAMPLE("done -m 'all 214 pass'"), NULL };
 const struct cmd cmd_done = {
 	.name = "done",
+	.help = &help_done,
 	.aliases = done_aliases,
 	.needs = CMD_SELF,
-	.synopsis = "[-m TEXT | -f FILE] TOKEN|ID...",
-	.summary = "finish work taken with recv",
-	.opts = done_opts,
-	.about = done_about,
-	.examples = done_examples,
 	.min_args = 1,
 	.max_args = -1,
 	.run = run_done,
 };
 
 static const char *const release_aliases[] = { "nack", NULL };
-static const char *const release_about[] = {
-	"Puts work taken with 'mailroom recv' back, behind all that waits with its priority. You get it again only "
-	"when "
-	"nothing else is there for you; others may take it at once. The next claim has a new token.",
-	"A release is no attempt: only a claim that was not ended, because its lease ran out or its holder is gone, "
-	"counts.",
-	"--reason and --to are for work of a queue: the reason is told by 'mailroom why', and with --to nobody but "
-	"that "
-	"agent can take it until the time is up.",
-	NULL,
-};
-static const char *const release_examples[] = {
-	CLAIM_EXAMPLE("release"),
-	"mailroom --as alice queue create builds\nmailroom --as alice send queue:builds -m 'build main'\n"
-	"mailroom --as bob recv queue:builds --json >work\n"
-	"mailroom --as bob release --reason 'no compiler here' --to alice \"$(jq -r .token work)\"",
-	NULL,
-};
 const struct cmd cmd_release = {
 	.name = "release",
+	.help = &help_release,
 	.aliases = release_aliases,
 	.needs = CMD_SELF,
-	.synopsis = "[--reason TEXT] [--to AGENT [--for TIME]] TOKEN|ID...",
-	.summary = "put work back, for another",
-	.opts = release_opts,
-	.about = release_about,
-	.examples = release_examples,
 	.min_args = 1,
 	.max_args = -1,
 	.run = run_release,
 };
 
-static const char *const fail_about[] = {
-	"Gives up work taken with 'mailroom recv': first its sender gets a message of type bounce with the reason, "
-	"then the "
-	"original goes to the room's dead letters. A bounce never bounces.",
-	NULL,
-};
-static const char *const fail_examples[] = { CLAIM_EXAMPLE("fail --reason 'no compiler here'"), NULL };
 const struct cmd cmd_fail = {
 	.name = "fail",
+	.help = &help_fail,
 	.needs = CMD_SELF,
-	.synopsis = "--reason TEXT TOKEN|ID...",
-	.summary = "give work back to its sender, with a reason",
-	.opts = fail_opts,
-	.about = fail_about,
-	.examples = fail_examples,
 	.min_args = 1,
 	.max_args = -1,
 	.run = run_fail,
 };
 
-static const char *const extend_about[] = {
-	"Asks for more time on work taken with 'mailroom recv'. The token stays the same.",
-	NULL,
-};
-static const char *const extend_examples[] = { CLAIM_EXAMPLE("extend --lease 1h"), NULL };
 const struct cmd cmd_extend = {
 	.name = "extend",
+	.help = &help_extend,
 	.needs = CMD_SELF,
-	.synopsis = "[--lease TIME] TOKEN|ID",
-	.summary = "keep work longer",
-	.opts = extend_opts,
-	.about = extend_about,
-	.examples = extend_examples,
 	.min_args = 1,
 	.max_args = 1,
 	.run = run_extend,

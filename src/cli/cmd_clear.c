@@ -1,22 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* mailroom clear: what the programs of some rooms do with an inbox. */
 #include "cli/cli.h"
-
-static const char *const about[] = {
-	"Removes all mail of your inbox for good, read or not. Only rooms whose own programs have such an operation "
-	"know "
-	"it (agent teams); elsewhere it is refused: 'mailroom archive' takes mail out of the inbox and keeps it.",
-	NULL,
-};
-static const char *const examples[] = {
-	"team=$(mktemp -d)/blue\nmailroom --room teams:\"$team\" --as bob clear",
-	NULL,
-};
-static const char *const differences[] = {
-	"The original writes over the file without its lock and leaves the tail of the old text behind; this takes the "
-	"lock, replaces the file whole, and never makes one.",
-	NULL,
-};
+#include "helptext.h"
 
 static int
 run_clear(struct cli *cli)
@@ -42,11 +27,7 @@ run_clear(struct cli *cli)
 
 const struct cmd cmd_clear = {
 	.name = "clear",
+	.help = &help_clear,
 	.needs = CMD_SELF,
-	.synopsis = "",
-	.summary = "remove all mail of your inbox for good, where a room knows that",
-	.about = about,
-	.examples = examples,
-	.differences = differences,
 	.run = run_clear,
 };

@@ -6,6 +6,7 @@
 #include "base/sys.h"
 #include "cli/subword.h"
 #include "message/header.h"
+#include "helptext.h"
 
 #include <fcntl.h>
 #include <sys/wait.h>
@@ -266,50 +267,10 @@ run_config(struct cli *cli)
 	return subword_run(cli, words);
 }
 
-static const struct opt opts[] = {
-	OPT(0, "add", NULL, "set: beside the lines of that name that are there"),
-	OPT_END,
-};
-static const char *const about[] = {
-	"A room is data: nothing in it can start a program or make mailroom touch another room. What may do so stands "
-	"in your own "
-	"configuration, one small file a room in $XDG_CONFIG_HOME/mailroom/rooms (~/.config/mailroom/rooms), and "
-	"counts only for "
-	"the very folder that it was written for. The room may describe (a type names its handler 'merge', a link has "
-	"a spec), "
-	"the configuration decides (Handler-merge: /path args, Link-blue: maildir:/path).",
-	"The settings are Notify (a shell line, run when the operator gets mail, with MAILROOM_ID, MAILROOM_FROM and "
-	"MAILROOM_SUBJECT), Handler-NAME (what a patrol runs for mail of the type NAME, or of a type that names its "
-	"handler so), "
-	"Wake-AGENT (what your patrol runs when mail waits for an agent whose life is gone), Link-NAME (the room with "
-	"which that "
-	"link may exchange mail; `mailroom link` writes it), Adopt-LINK (LOCAL FOREIGN: a mailbox there that the link "
-	"did not make; "
-	"`link name --adopt` writes it), Sling and Bead-Status (Gas Town), and Session-Handlers (yes: `patrol "
-	"--handler` works "
-	"in harness sessions, too). mailroom-config(5) has the details.",
-	"'adopt' shows the lines in the room that an earlier mailroom obeyed and this one ignores, and moves them into "
-	"your "
-	"configuration once you have said yes at a terminal. Inside a harness session nothing can be changed (exit "
-	"code 4).",
-	NULL,
-};
-static const char *const examples[] = {
-	"mailroom config set Notify 'printf \"%s\\n\" \"$MAILROOM_SUBJECT\" >>notes'\nmailroom config list\nmailroom "
-	"config unset Notify",
-	"mailroom config set Handler-HELP 'echo {Problem}'\nmailroom config list --json",
-	NULL,
-};
-
 const struct cmd cmd_config = {
 	.name = "config",
+	.help = &help_config,
 	.needs = CMD_ROOM | CMD_AS_IT_IS,
-	.synopsis = "list | set [--add] NAME VALUE | unset NAME | edit | adopt",
-	.summary = "say what this room may start, and which rooms it may touch",
-	.opts = opts,
-	.about = about,
-	.examples = examples,
-	.exits = "45",
 	.max_args = -1,
 	.run = run_config,
 };

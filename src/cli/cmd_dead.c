@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* mailroom dead: what could not be done or delivered, and what becomes of it. */
 #include "cli/subword.h"
+#include "helptext.h"
 
 /* ---- list, show ---- */
 
@@ -193,46 +194,10 @@ run(struct cli *cli)
 	return subword_run(cli, words);
 }
 
-static const struct opt opts[] = {
-	OPT(0, "to", "ADDRESS...", "retry: deliver it there, not to whom it was sent"),
-	OPT(0, "force", NULL, "drop: yes, delete it"),
-	BUDGET_OPT,
-	OPT_END,
-};
-static const char *const about[] = {
-	"Dead letters are mail that an agent gave up ('mailroom fail'), work of a queue that failed or whose "
-	"attempts are used up, and "
-	"what was unread or undone when its agent was pruned or its queue deleted. The sender was told by a "
-	"message of type bounce, "
-	"and the original is kept here until somebody decides.",
-	"'retry' delivers it again, under a new id: work to its queue, mail to those of its recipients who "
-	"have no copy of it and were not given it by a retry before, or to "
-	"whom --to names. Then it is removed from the dead letters. A retry that was cut off can be "
-	"repeated: nobody gets it twice.",
-	"Without a word it is 'list'.",
-	"'drop' deletes it for good. Besides 'purge' it is the only command that deletes mail, and wants "
-	"--force. 'mailroom why' tells later what became of a letter.",
-	NULL,
-};
-static const char *const examples[] = {
-	"mailroom --as alice send bob -m 'please run the tests'\nmailroom --as bob recv --json >work\n"
-	"mailroom --as bob fail \"$(jq -r .token work)\" --reason 'no compiler here'\nmailroom dead list\n"
-	"mailroom --as alice dead retry \"$(jq -r .id work)\" --to bob",
-	"mailroom --as alice send bob -m 'please run the tests'\nmailroom --as bob recv --json >work\n"
-	"mailroom --as bob fail \"$(jq -r .token work)\" --reason 'no compiler here'\n"
-	"mailroom --as alice dead drop \"$(jq -r .id work)\" --force",
-	NULL,
-};
-
 const struct cmd cmd_dead = {
 	.name = "dead",
+	.help = &help_dead,
 	.needs = CMD_ROOM,
-	.synopsis = "list | show ID... | retry ID... [--to ADDRESS] | drop ID... --force",
-	.summary = "mail that could not be done or delivered: look, deliver again, delete",
-	.opts = opts,
-	.about = about,
-	.examples = examples,
-	.exits = "456",
 	.max_args = -1,
 	.run = run,
 };

@@ -2,18 +2,7 @@
 /* mailroom dnd: do not disturb. */
 #include "base/clock.h"
 #include "subword.h"
-
-static const char *const about[] = {
-	"While it is on, nobody nudges you, and mail comes without a nudge; mail itself comes as ever. 'mailroom "
-	"nudge' "
-	"says "
-	"that you were skipped, and --force nudges you all the same.",
-	NULL,
-};
-static const char *const examples[] = {
-	"mailroom --as bob dnd on\nmailroom --as alice nudge bob -m 'are you there?'\nmailroom --as bob dnd off",
-	NULL,
-};
+#include "helptext.h"
 
 static int
 report(struct cli *cli, bool on, int64_t since_ms)
@@ -89,11 +78,8 @@ run(struct cli *cli)
 
 const struct cmd cmd_dnd = {
 	.name = "dnd",
+	.help = &help_dnd,
 	.needs = CMD_SELF,
-	.synopsis = "on | off | status",
-	.summary = "do not disturb: no nudges while it is on",
-	.about = about,
-	.examples = examples,
 	.min_args = 1,
 	.max_args = 1,
 	.run = run,

@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/doctor_hooks.h"
+#include "helptext.h"
 
 struct visit {
 	struct cli *cli;
@@ -94,38 +95,9 @@ run_doctor(struct cli *cli)
 	return v.problems > 0 ? EXIT_FAILED : EXIT_DONE;
 }
 
-static const struct opt opts[] = {
-	OPT(0, "fix", NULL, "repair what is safe to repair; what is taken away is kept in the attic"),
-	OPT_END,
-};
-static const char *const about[] = {
-	"Checks the room and explains each finding: what is so, why, and what to do. It changes nothing without --fix. "
-	"The exit code is 1 while problems remain; notes are no problems.",
-	"It looks for: leftovers of killed commands, also in the rooms of other programs; messages that are empty or "
-	"torn, files that are not ours, symbolic links; modes and owners; claims and holds of the dead, deliveries to "
-	"several that stopped half-way, locks that nobody renews; flags that nobody explains; links that lead nowhere, "
-	"and what is left of links; mail and files from the future; disks that are nearly full (below 64 MiB, or 1 % "
-	"of "
-	"blocks or inodes); storage that may lose mail in a power cut; mail that nobody fetches; sessions of a harness "
-	"without our hooks, and notes of sessions that ended more than 30 days ago.",
-	"--fix is narrow. It closes modes, puts back what the dead held, completes deliveries, removes dead locks, "
-	"makes the operator's mailbox. Temporary files, empty messages and old records it moves to the room's folder "
-	"attic/DATE (for sessions and the rooms of other programs: in mailroom's state folder), where attic/log says "
-	"what, whence and why; it deletes nothing. What is younger than 36 hours, locked, or held by somebody who "
-	"lives "
-	"is left alone. Mail in the attic is not found by purge: empty it by hand.",
-	"With --json each finding is a line: severity (fine, note, problem), code, path, what, why, fix, fixed.",
-	NULL,
-};
-static const char *const examples[] = { "mailroom doctor", "mailroom doctor --fix", NULL };
-
 const struct cmd cmd_doctor = {
 	.name = "doctor",
+	.help = &help_doctor,
 	.needs = CMD_ROOM | CMD_AS_IT_IS,
-	.synopsis = "[--fix]",
-	.summary = "check the room, explain what is wrong, and repair it when told to",
-	.opts = opts,
-	.about = about,
-	.examples = examples,
 	.run = run_doctor,
 };

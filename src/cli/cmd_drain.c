@@ -5,33 +5,9 @@
  * drops its lock.
  */
 #include "printout.h"
+#include "helptext.h"
 
 #define CHUNK 100 /* messages held at a time: what a killed drain shows again at most */
-
-static const struct opt opts[] = {
-	FILTER_OPTS,
-	OPT('n', "limit", "N", "at most N messages"),
-	OPT(0, "keep", NULL, "only mark read; do not archive"),
-	BUDGET_OPT,
-	OPT_END,
-};
-static const char *const about[] = {
-	"Shows all unread mail, urgent first, then the oldest, and archives what it showed whole, after standard "
-	"output took it. "
-	"Off a terminal it stops at the budget; what did not fit stays unread for the next drain. "
-	"Of a message that is longer than the budget it shows the beginning, each time, until 'mailroom read ID --to "
-	"FILE.txt' or 'mailroom archive ID --include-unread' took it.",
-	"In a session of Claude Code with mailroom's hooks, mail whose id is not in the result of the call that the "
-	"model "
-	"gets, because it was interrupted or cut short, becomes unread again, once.",
-	NULL,
-};
-static const char *const examples[] = {
-	"mailroom --as bob drain",
-	"mailroom --as bob drain --json",
-	"mailroom --as bob drain --limit 5 --keep",
-	NULL,
-};
 
 struct queue {                /* ids waiting to be shown, in work order */
 	struct printout base; /* first: trouble is reported through it */
@@ -153,12 +129,8 @@ run(struct cli *cli)
 
 const struct cmd cmd_drain = {
 	.name = "drain",
+	.help = &help_drain,
 	.needs = CMD_SELF | CMD_BRINGS,
-	.synopsis = "[--limit N] [--keep] [--budget N]",
-	.summary = "show all unread mail, then archive what was shown",
-	.opts = opts,
-	.about = about,
-	.examples = examples,
 	.max_args = 0,
 	.run = run,
 };

@@ -2,6 +2,7 @@
 /* mailroom escalate: trouble that somebody must see to, kept on record until it is closed. */
 #include "base/clock.h"
 #include "cli/subword.h"
+#include "helptext.h"
 
 /* ---- Showing ---- */
 
@@ -334,48 +335,10 @@ run(struct cli *cli)
 	return cli->argc == 0 ? subword_run(cli, words) : run_new(cli);
 }
 
-static const struct opt opts[] = {
-	OPT('s', "severity", "LEVEL", "critical, high, medium (the default) or low"),
-	OPT('r', "reason", "TEXT", "why; with 'close': how it was settled"),
-	OPT(0, "related", "THING", "the issue or message that it is about"),
-	OPT(0, "source", "WHAT", "what found it, such as patrol:witness"),
-	OPT(0, "force", NULL, "also when the same is open already"),
-	OPT('n', "dry-run", NULL, "only say what would be done"),
-	OPT('a', "all", NULL, "list: closed ones, too"),
-	OPT_END,
-};
-static const char *const about[] = {
-	"Puts trouble on record, tells those on the route of its severity by mail, and prints its id. The mail has the "
-	"type ESCALATE and the id as its thread. The same text of the same agent is not escalated a second time "
-	"while "
-	"it is open.",
-	"'new' may be left out where the first word of the text is none of list, show, ack, close and stale: those are "
-	"never taken for a text.",
-	"Routes are lines of the room's settings, addresses with commas between them: Escalate-Low:, Escalate-Medium:, "
-	"Escalate-High:, Escalate-Critical:. Without one, the operator is told, and the mayor where there is one.",
-	"'ack' says that you see to it, 'close' that it is settled, and how. 'stale' raises what nobody acknowledged "
-	"within four hours (Escalate-Stale:) by one step, at most twice, and tells the new route; it also tells those "
-	"who "
-	"could not be told before. A patrol runs it.",
-	NULL,
-};
-static const char *const examples[] = {
-	"mailroom --as alice escalate -s high 'main does not build' --reason 'the compiler is gone'",
-	"id=$(mailroom --as alice escalate 'the disk is nearly full')\nmailroom escalate list\n"
-	"mailroom --as bob escalate ack \"$id\"\nmailroom --as bob escalate close \"$id\" --reason 'old logs removed'",
-	NULL,
-};
-
 const struct cmd cmd_escalate = {
 	.name = "escalate",
+	.help = &help_escalate,
 	.needs = CMD_ROOM,
-	.synopsis = "[new] TEXT... [-s SEVERITY] [-r REASON] | list [--all] | show ID | ack ID | close ID --reason "
-		    "TEXT | stale",
-	.summary = "put trouble on record and tell those who must see to it",
-	.opts = opts,
-	.about = about,
-	.examples = examples,
-	.exits = "456",
 	.max_args = -1,
 	.run = run,
 };

@@ -8,6 +8,7 @@
 
 #include "base/sys.h"
 #include "cli/progress.h"
+#include "helptext.h"
 
 #define NAMES_MAX 256
 
@@ -191,78 +192,17 @@ run_import(struct cli *cli)
 
 /* ---- Help ---- */
 
-#define COMMON_OPTS                                                                                                    \
-	OPT(0, "name", "OLD=NEW...", "call the agent OLD of the first room NEW in the second"),                        \
-	    OPT(0, "agent", "NAME", "whose mail it is, when the first room is a plain Maildir"),                       \
-	    OPT('n', "dry-run", NULL, "only say how many")
-
-static const struct opt export_opts[] = {
-	OPT(0, "to", "ROOM", "the room to copy into: KIND:WHERE or a path"),
-	COMMON_OPTS,
-	OPT_END,
-};
-static const struct opt import_opts[] = {
-	OPT(0, "from", "ROOM", "the room to copy from: KIND:WHERE, a path, or folder:PATH for a plain Maildir"),
-	COMMON_OPTS,
-	OPT_END,
-};
-static const char *const export_about[] = {
-	"Copies the mail of all agents, or of those named, into another room of any kind: inbox and archive, each "
-	"message "
-	"with its sender, its date, its thread and whether it was read. Agents that are missing there are made. "
-	"Nothing is "
-	"removed here. Sent mail and dead letters stay.",
-	"It can be repeated: what is there already is not copied again, so a run that was cut off is continued by the "
-	"same "
-	"command. What the other kind of room has no field for is stated at the end of the body, behind a line '-- ', "
-	"and "
-	"a body that is a command of some program is shown as text.",
-	"Names are spelled as the other room has them. Two agents that would become one are an error before anything "
-	"is "
-	"written; --name gives one of them another name. A message that cannot be read, or not be held there, is "
-	"reported "
-	"and skipped; the others are copied, and the exit code is 1.",
-	NULL,
-};
-static const char *const import_about[] = {
-	"The same as 'mailroom export', the other way round: copies the mail of another room into this one.",
-	"It also reads a plain Maildir of any mail program, one with the folders cur, new and tmp: say whose mail it "
-	"is "
-	"with --agent. Its marks are kept: seen, replied, flagged (here pinned) and trashed. Subfolders whose names "
-	"begin "
-	"with '.Archive' become the archive, other ones are left alone, and nothing in it is changed.",
-	NULL,
-};
-static const char *const export_examples[] = {
-	"mkdir backup\nmailroom init backup\nmailroom export --to backup",
-	"mkdir backup\nmailroom init backup\nmailroom export --to backup --name bob=old-bob bob",
-	NULL,
-};
-static const char *const import_examples[] = {
-	"mkdir backup\nmailroom init backup\nmailroom import --from backup --dry-run",
-	"mkdir -p Maildir/cur Maildir/new Maildir/tmp\nmailroom import --from folder:Maildir --agent bob",
-	NULL,
-};
-
 const struct cmd cmd_export = {
 	.name = "export",
+	.help = &help_export,
 	.needs = CMD_ROOM,
-	.synopsis = "--to ROOM [--name OLD=NEW] [--dry-run] [AGENT...]",
-	.summary = "copy all mail into another room, of any kind",
-	.opts = export_opts,
-	.about = export_about,
-	.examples = export_examples,
 	.max_args = -1,
 	.run = run_export,
 };
 const struct cmd cmd_import = {
 	.name = "import",
+	.help = &help_import,
 	.needs = CMD_ROOM,
-	.synopsis = "--from ROOM [--agent NAME] [--name OLD=NEW] [--dry-run] [AGENT...]",
-	.summary = "copy all mail of another room, or of a Maildir, into this one",
-	.opts = import_opts,
-	.about = import_about,
-	.examples = import_examples,
 	.max_args = -1,
 	.run = run_import,
 };

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "cli/cli.h"
 #include "message/memo.h"
+#include "helptext.h"
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -160,23 +161,9 @@ run_generate_message(struct cli *cli)
 	return EXIT_DONE;
 }
 
-static const struct opt opts[] = {
-	OPT(0, "request-id", "ID", "the REQUEST_ID; none or empty: a new one"),
-	OPT(0, "message-type", "TYPE", "NEW, which is the default, or REPLY"),
-	OPT(0, "channel-id", "TEXT", "the CHANNEL_ID; none or empty: no such line"),
-	OPT(0, "receiver-inbox-path", "PATH", "where the message will be put"),
-	OPT(0, "reply-inbox-path", "PATH", "where its answer shall be put; may be empty"),
-	OPT(0, "body", "TEXT", "the text; else --body-file, else stdin"),
-	OPT(0, "body-file", "FILE", "a file with the text"),
-	OPT(0, "output", "FILE", "write it there instead of to stdout; missing folders are made"),
-	OPT_END,
-};
-
 const struct cmd cmd_generate_message = {
 	.name = "generate-message",
-	.synopsis = "--receiver-inbox-path PATH --reply-inbox-path PATH [OPTION]...",
-	.summary = "print a message for a workspace mailbox",
-	.opts = opts,
+	.help = &help_generate_message,
 	.hidden = true,
 	.run = run_generate_message,
 };

@@ -2,6 +2,7 @@
 /* cmd_group.c - groups: named lists of addresses. One command whose first word says what to do. */
 #include "base/clock.h"
 #include "cli/cli.h"
+#include "helptext.h"
 
 /* ---- list, show ---- */
 
@@ -297,48 +298,10 @@ run_group(struct cli *cli)
 	return cli_usage(cli, "'%s' is none of list, show, create, add, remove, delete", cli->argv[0]);
 }
 
-static const char *const about[] = {
-	"A group is a named list of addresses. Mail to group:NAME (also list:NAME, @NAME, or NAME alone when "
-	"nothing else is "
-	"called so) goes to all of its members, to each once, and not to its sender. A member is an agent, a "
-	"wildcard such as "
-	"rig/crew/*, a pattern such as @witnesses, another group as group:NAME, or queue:NAME and "
-	"channel:NAME.",
-	"Groups may contain each other: each is entered once. Members that reach nobody are named when mail "
-	"is sent and do not "
-	"stop it; a group that reaches nobody at all is refused. Adding a member that is in the group, and "
-	"removing one that "
-	"is not, succeeds and changes nothing. Any number of agents may join at once.",
-	"'show' lists the members as they were written and those whom they come to now. 'delete' removes the "
-	"list, never mail.",
-	NULL,
-};
-static const char *const examples[] = {
-	"mailroom --as alice group create builders alice bob\nmailroom --as alice send group:builders <<'EOF'\n"
-	"the build is green\nEOF",
-	"mailroom --as alice group create builders\nmailroom group add builders bob\nmailroom group show "
-	"builders",
-	"mailroom --as alice group create builders bob\nmailroom group remove builders bob\nmailroom group "
-	"delete builders",
-	"mailroom group list --json",
-	NULL,
-};
-static const char *const differences[] = {
-	"Gas Town skips members it cannot resolve without a word, reports success for a group that reaches "
-	"nobody, can deliver "
-	"twice to an agent with two spellings, and does not leave out the sender.",
-	NULL,
-};
-
 const struct cmd cmd_group = {
 	.name = "group",
+	.help = &help_group,
 	.needs = CMD_ROOM,
-	.synopsis = "list | show NAME | create NAME [MEMBER...] | add NAME MEMBER... | remove NAME MEMBER... "
-		    "| delete NAME",
-	.summary = "named lists of addresses that can be sent to",
-	.about = about,
-	.examples = examples,
-	.differences = differences,
 	.max_args = -1,
 	.run = run_group,
 };

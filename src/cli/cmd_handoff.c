@@ -1,38 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* mailroom handoff: a note to one's own next life. */
 #include "cli/draft.h"
-
-static const struct opt opts[] = {
-	OPT('s', "subject", "TEXT", "what it is about; default: the first line of the text"),
-	OPT('m', "message", "TEXT", "the text"),
-	OPT('f', "file", "FILE", "read the text from a file; - is standard input"),
-	OPT('c', "collect", NULL,
-	    "add the state of the git worktree, the work in hand, unread mail and open questions"),
-	OPT('n', "dry-run", NULL, "check everything, send nothing"),
-	OPT_END,
-};
-static const char *const about[] = {
-	"Writes a message of type HANDOFF to yourself and prints its id. It is on stable storage when the command "
-	"ends, "
-	"pinned, and the first thing that your next life is shown: by 'mailroom check --inject', 'drain' and 'inbox'.",
-	"Say what the next life cannot see: what you were about (## Context), how far it is (## Status), what comes "
-	"next (## Next). The text comes from -m, -f, or standard input when that is a pipe or a file; without any, the "
-	"note says that there is none. Hand-offs that were read are archived by the next one.",
-	"-c adds what is easily forgotten: branch, commit and the last moves of HEAD, a merge or rebase in progress, "
-	"tracked "
-	"files that changed or are missing; what you hold; unread mail; what you asked and nobody answered (mail with "
-	"--by or a question mark); and what you read and did not answer. Git is not run, as it would run what the "
-	"repository's configuration says: its files are read, and changes are seen by size and time. What is staged "
-	"and "
-	"untracked files are not known, and it says so.",
-	NULL,
-};
-static const char *const examples[] = {
-	"mailroom --as alice handoff <<'EOF'\n## Context\nporting the parser to the new grammar\n## Status\nall tests "
-	"but two pass\n## Next\nsee why quoted names fail\nEOF",
-	"mailroom --as alice handoff -s 'parser half done' -c",
-	NULL,
-};
+#include "helptext.h"
 
 static int
 run(struct cli *cli)
@@ -65,13 +34,8 @@ run(struct cli *cli)
 
 const struct cmd cmd_handoff = {
 	.name = "handoff",
+	.help = &help_handoff,
 	.needs = CMD_SELF,
-	.synopsis = "[-s SUBJECT] [-m TEXT | -f FILE | <stdin] [-c]",
-	.summary = "leave a note for your own next life",
-	.opts = opts,
-	.about = about,
-	.examples = examples,
-	.exits = "456",
 	.max_args = 0,
 	.run = run,
 };

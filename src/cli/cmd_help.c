@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd_help.c - `mailroom help [COMMAND | options]`, for those who try that word first. */
 #include "cli/cli.h"
+#include "helptext.h"
 
 static int
 run_help(struct cli *cli)
@@ -23,13 +24,9 @@ run_help(struct cli *cli)
 	return EXIT_DONE;
 }
 
-static const char *const examples[] = { "mailroom help send", "mailroom help options", NULL };
-
 const struct cmd cmd_help = {
 	.name = "help",
-	.synopsis = "[COMMAND | options]",
-	.summary = "list the commands, explain one, or the options and exit codes of all",
-	.examples = examples,
+	.help = &help_help,
 	.max_args = 1,
 	.hidden = true,
 	.run = run_help,

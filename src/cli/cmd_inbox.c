@@ -2,34 +2,9 @@
 /* mailroom inbox: looking never consumes. */
 #include "nudges.h"
 #include "printout.h"
+#include "helptext.h"
 
-static const struct opt opts[] = {
-	OPT('a', "all", NULL, "also mail that was read, and what is being worked on, of queues too"),
-	OPT('u', "unread", NULL, "only unread mail (the default)"),
-	FILTER_OPTS,
-	OPT('n', "limit", "N", "at most N messages"),
-	BUDGET_OPT,
-	OPT_END,
-};
 static const char *const aliases[] = { "list", "peek", NULL };
-static const char *const about[] = {
-	"Lists your mail, urgent and high priority first, then the newest. Looking changes nothing: mail stays unread "
-	"until "
-	"'mailroom read', 'drain' or 'mark read'. The six characters at the start of a line are the end of the "
-	"message's id; "
-	"every command takes them.",
-	"Nudges that wait for you are shown first; they stay until 'mailroom wait' or a hook has shown them, or their "
-	"time is over.",
-	"The cost follows what is unread, not what was ever received: read mail is filed by month.",
-	NULL,
-};
-static const char *const examples[] = {
-	"mailroom --as bob inbox",
-	"mailroom --as bob inbox --all --from alice --since 2d",
-	"mailroom --as bob inbox --json",
-	NULL,
-};
-
 struct in_hand {
 	struct printout *l;
 	int64_t limit; /* 0: none */
@@ -116,13 +91,9 @@ run(struct cli *cli)
 
 const struct cmd cmd_inbox = {
 	.name = "inbox",
+	.help = &help_inbox,
 	.aliases = aliases,
 	.needs = CMD_SELF | CMD_BRINGS,
-	.synopsis = "[--all] [--from AGENT] [--type TYPE] [--since TIME] [--limit N]",
-	.summary = "list your mail; changes nothing",
-	.opts = opts,
-	.about = about,
-	.examples = examples,
 	.max_args = 0,
 	.run = run,
 };

@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "cli/cli.h"
+#include "helptext.h"
 
 static bool
 read_options(struct cli *cli, struct mr_init_options *ret)
@@ -100,35 +101,10 @@ run_init(struct cli *cli)
 	return EXIT_DONE;
 }
 
-static const struct opt opts[] = {
-	OPT(0, "name", "NAME", "name of the room, what stands after @ in addresses (default: the folder's)"),
-	OPT(0, "share", "group", "let the Unix group of the folder use the room, not only you"),
-	OPT(0, "sync", "HOW",
-	    "full; fast: as safe, with fewer syncs, where the file system is known to keep the order, and else full; "
-	    "none: a power cut can lose mail"),
-	OPT_END,
-};
-static const char *const about[] = {
-	"Makes a folder .mailroom in PATH. Without PATH it goes into the main worktree of the git "
-	"repository around the working folder, so that agents in all its worktrees meet in one "
-	"room, else into the working folder. In a repository it is hidden from git, also from "
-	"`add -A`, `stash -u` and `clean -fdx`.",
-	"It is trusted, because you made it: the note is in ~/.config/mailroom, see mailroom-trust(1).",
-	"The room has one mailbox from the start, operator, for the person in charge. If the room "
-	"is already there, nothing changes and the exit code is 0.",
-	NULL,
-};
-static const char *const examples[] = { "mailroom init", "mkdir town && mailroom init town --name town", NULL };
-
 const struct cmd cmd_init = {
 	.name = "init",
+	.help = &help_init,
 	.needs = CMD_NOTHING,
-	.synopsis = "[--name NAME] [--share group] [--sync full|fast|none] [PATH]",
-	.summary = "make a room",
-	.opts = opts,
-	.about = about,
-	.examples = examples,
-	.exits = "45",
 	.max_args = 1,
 	.run = run_init,
 };

@@ -2,6 +2,7 @@
 /* cmd_link.c - links to other rooms: link NAME SPEC, link list, link name; and unlink. */
 #include "base/clock.h"
 #include "cli/cli.h"
+#include "helptext.h"
 
 #include <unistd.h>
 
@@ -239,91 +240,18 @@ run_unlink(struct cli *cli)
 
 /* ---- The commands ---- */
 
-static const struct opt link_opts[] = {
-	OPT(0, "name", "LOCAL=FOREIGN...",
-	    "NAME SPEC: what this agent is called over there (LOCAL= : made of its name)"),
-	OPT(0, "make", NULL, "NAME SPEC: makes what is not there yet: the folder of a team, of chipset, of handoff"),
-	OPT(0, "adopt", NULL, "a mailbox of that name may be there already, and is that agent's from now on"),
-	OPT_END,
-};
-static const char *const link_about[] = {
-	"Makes another room known by a short name. SPEC is a path or KIND:WHERE as after --room: maildir:PATH, "
-	"teams:[TEAM], "
-	"chipset:PATH, handoff:[PATH], workspace:PATH. From then on 'mailroom send alice@NAME' delivers into that "
-	"room, in "
-	"its own format, and 'mailroom carry' brings answers back. This room can have any number of links; one to "
-	"itself, two to one room, and without --make one to a place that is not there, are refused. A place that goes "
-	"away later is not made again: mail to it waits until it is back.",
-	"Who writes to a linked room gets a mailbox there, under his own name in the letters that kind of room allows: "
-	"rig/polecats/nux is rig-polecats-nux in a team, bob@chip, from a third room, is bob-at-chip. The table of "
-	"these "
-	"names is part of the link, and a name has one meaning in both directions: if somebody is called so over "
-	"there, "
-	"or another of us is, that is an error, and 'link name LINK LOCAL FOREIGN' gives another name. It is also how "
-	"an "
-	"agent becomes known over there before he has written: then they can write first.",
-	"'list' shows the links, the mail that waits to go out, whether your configuration allows the link, and the "
-	"names. The "
-	"link is a small file of this room, links/NAME; the other room is not changed but for the mailboxes. That this "
-	"room may "
-	"exchange mail with that one is a line Link-NAME of your own configuration, which this command writes, so it "
-	"is refused "
-	"in a harness session; a link that came with a room is listed and never carried. A carrier reads only "
-	"mailboxes over "
-	"there that this link made, which carry its mark, or that you let it have with --adopt, and writes only in "
-	"their names.",
-	NULL,
-};
-static const char *const link_examples[] = {
-	"mkdir blue && mailroom init ./blue\nmailroom --room ./blue register carol\nmailroom link blue ./blue\n"
-	"mailroom --as alice send carol@blue -m 'is the port 8080?'\n"
-	"id=$(mailroom --room ./blue --as carol inbox --json | jq -r .id)\n"
-	"mailroom --room ./blue --as carol reply \"$id\" -m 'no, 8081'\nmailroom carry blue\nmailroom --as alice drain",
-	"mkdir blue && mailroom init ./blue\nmailroom link blue ./blue --name bob=bob-of-town\nmailroom link name blue "
-	"alice\n"
-	"mailroom link list",
-	NULL,
-};
-
 const struct cmd cmd_link = {
 	.name = "link",
+	.help = &help_link,
 	.needs = CMD_ROOM,
-	.synopsis = "NAME SPEC [--make] [--name LOCAL=FOREIGN] | list | name LINK LOCAL [FOREIGN]",
-	.summary = "make another room known by a short name",
-	.opts = link_opts,
-	.about = link_about,
-	.examples = link_examples,
-	.exits = "45",
 	.max_args = 4,
 	.run = run_link,
 };
 
-static const struct opt unlink_opts[] = {
-	OPT(0, "force", NULL, "also when mail waits to go out: it goes to dead letters, and its senders are told"),
-	OPT_END,
-};
-static const char *const unlink_about[] = {
-	"Forgets a link. Mail that waits to go out makes it refuse; 'mailroom carry' first, or --force. The other room "
-	"and "
-	"the mailboxes there are left as they are; when it is linked again, 'mailroom link name' with --adopt takes "
-	"them "
-	"over.",
-	NULL,
-};
-static const char *const unlink_examples[] = {
-	"mkdir blue && mailroom init ./blue\nmailroom link blue ./blue\nmailroom unlink blue",
-	NULL,
-};
-
 const struct cmd cmd_unlink = {
 	.name = "unlink",
+	.help = &help_unlink,
 	.needs = CMD_ROOM,
-	.synopsis = "NAME [--force]",
-	.summary = "forget a link",
-	.opts = unlink_opts,
-	.about = unlink_about,
-	.examples = unlink_examples,
-	.exits = "45",
 	.min_args = 1,
 	.max_args = 1,
 	.run = run_unlink,

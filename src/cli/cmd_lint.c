@@ -2,36 +2,9 @@
 /* mailroom lint: mail that breaks the room's rules for mail. */
 #include "base/clock.h"
 #include "cli/cli.h"
+#include "helptext.h"
 
 #define LINT_SINCE_MS ((int64_t)24 * 3600 * 1000)
-
-static const struct opt opts[] = {
-	OPT(0, "since", "TIME", "mail since a time (RFC 3339, a date) or so long ago (default 24h)"),
-	OPT(0, "policy", "NAME", "judge by this policy; default: the room's Hygiene-Policy:"),
-	OPT_END,
-};
-static const char *const about[] = {
-	"Looks through what was sent lately and names what should not have been mail: over the budget of a role, the "
-	"same thing twice within ten minutes, types that are nudges, answers to health checks, placeholders that "
-	"nobody "
-	"filled in, a status that says only that all is well, hand-offs that say nothing. It changes nothing. The exit "
-	"code is 1 when there are findings.",
-	"The rules are lines of the room's settings: 'Hygiene-Policy: gastown' chooses a policy, 'Hygiene: warn' or "
-	"'refuse' says what 'mailroom send' does about it, 'off' that it does nothing.",
-	"A policy is a file of header lines, share/mailroom/policy/NAME, or the room's own, records/policy/_/NAME. "
-	"'Budget: "
-	"polecat 1 except POLECAT_DONE' lets an agent in that role send one message a life, not counting those of that "
-	"type; "
-	"'Budget: refinery MERGED MERGE_FAILED' only mail of these types. 'Always:' names types that every role may "
-	"send, "
-	"'No-Answer:' those that are not answered with mail, 'Duplicate-Within:' a time.",
-	NULL,
-};
-static const char *const examples[] = {
-	"mailroom lint",
-	"mailroom lint --since 7d --policy gastown --json",
-	NULL,
-};
 
 struct listing {
 	struct cli *cli;
@@ -88,12 +61,8 @@ run(struct cli *cli)
 
 const struct cmd cmd_lint = {
 	.name = "lint",
+	.help = &help_lint,
 	.needs = CMD_ROOM,
-	.synopsis = "[--since TIME] [--policy NAME]",
-	.summary = "mail that should not have been mail",
-	.opts = opts,
-	.about = about,
-	.examples = examples,
 	.max_args = 0,
 	.run = run,
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd_man_page.c - `mailroom man-page NAME`, for the build: the man page of a command as roff. */
 #include "cli/cli.h"
+#include "helptext.h"
 
 static int
 run_man_page(struct cli *cli)
@@ -30,16 +31,9 @@ run_man_page(struct cli *cli)
 	return EXIT_DONE;
 }
 
-static const struct opt opts[] = {
-	OPT(0, "list", NULL, "the names of all pages"),
-	OPT_END,
-};
-
 const struct cmd cmd_man_page = {
 	.name = "man-page",
-	.synopsis = "NAME | --list",
-	.summary = "print a man page as roff",
-	.opts = opts,
+	.help = &help_man_page,
 	.max_args = 1,
 	.hidden = true,
 	.run = run_man_page,

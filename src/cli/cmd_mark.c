@@ -1,31 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* mailroom mark */
 #include "printout.h"
-
-static const struct opt opts[] = {
-	OPT('a', "all", NULL, "all mail in the inbox"),
-	OPT(0, "at", "N...", "the message at this place in the inbox, from 0; or several: 0,2,5"),
-	FILTER_OPTS,
-	OPT_END,
-};
-static const char *const about[] = {
-	"Sets or clears a mark on messages: by id, on all of the inbox with --all, or on what the filters let through. "
-	"'mark read' consumes without showing, so it asks for ids, --all or a filter. Pinned mail is never archived by "
-	"age.",
-	"--at counts as the programs of agent teams do: from 0, all that is in the inbox, read or not. In a team a "
-	"place "
-	"is that in the file, whatever the dates say, and an entry that is no message has one, too; in other rooms the "
-	"oldest message is at 0. Places change when mail comes or goes; an id never does.",
-	NULL,
-};
-static const char *const examples[] = {
-	"id=$(mailroom --as alice send bob -m 'hello')\nmailroom --as bob mark pinned \"$id\"\nmailroom --as bob mark "
-	"read \"$id\"",
-	"mailroom --as bob mark read --from alice",
-	"mailroom --as bob mark unread --all",
-	"mailroom --as alice send bob -m 'first'\nmailroom --as bob mark read --at 0",
-	NULL,
-};
+#include "helptext.h"
 
 static const struct word {
 	const char *name;
@@ -238,12 +214,8 @@ run(struct cli *cli)
 
 const struct cmd cmd_mark = {
 	.name = "mark",
+	.help = &help_mark,
 	.needs = CMD_SELF,
-	.synopsis = "read|unread|pinned|unpinned [ID... | --at N | --all | filters]",
-	.summary = "mark messages read, unread or pinned",
-	.opts = opts,
-	.about = about,
-	.examples = examples,
 	.min_args = 1,
 	.max_args = -1,
 	.run = run,

@@ -14,6 +14,7 @@
 #include "base/id.h"
 #include "base/sys.h"
 #include "cli/cli.h"
+#include "helptext.h"
 
 #define WAIT_SECONDS "540"
 #define NAME_TRIES 20
@@ -257,13 +258,9 @@ run_mb(struct cli *cli)
 	return cli_usage(cli, "there is no verb '%s' of mb", mb.verb);
 }
 
-static const struct opt opts[] = { OPT_END };
-
 const struct cmd cmd_mb = {
 	.name = "mb",
-	.synopsis = "VERB [ARGUMENT...]",
-	.summary = "the verbs of the mailbox skill, for share/mailroom/mailbox.sh",
-	.opts = opts,
+	.help = &help_mb,
 	.min_args = 1,
 	.max_args = 5,
 	.hidden = true,

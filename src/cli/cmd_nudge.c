@@ -3,61 +3,9 @@
 #include "nudges.h"
 
 #include "base/clock.h"
+#include "helptext.h"
 
 #define PATIENCE_MS 15000
-
-static const struct opt opts[] = {
-	OPT('m', "message", "TEXT", "the text"),
-	OPT('f', "file", "FILE", "read the text from a file; - is standard input"),
-	OPT(0, "mode", "MODE", "wait-idle (the default), queue, or immediate"),
-	OPT('u', "urgent", NULL, "shown before others, kept longer, and let into a full queue"),
-	OPT(0, "ttl", "TIME", "not shown after so long (default 30m, urgent 2h; settings Nudge-TTL, Nudge-Urgent-TTL)"),
-	OPT(0, "patience", "TIME", "with wait-idle: how long to wait for an idle terminal (default 15s)"),
-	OPT(0, "not-before", "TIME", "not shown for so long (10m)"),
-	OPT(0, "kind", "WORD", "what it is: health_check, escalation"),
-	OPT(0, "thread", "ID", "the conversation that it belongs to"),
-	OPT(0, "answer-wanted", NULL, "in a chipset room: it asks for a nudge_response"),
-	OPT(0, "await", "TIME",
-	    "with --answer-wanted: wait for the answer, the format's rule is 60s; none: exit code 3"),
-	OPT(0, "escalate-to", "AGENT", "with --await: who gets a health_escalation when no answer came"),
-	OPT(0, "force", NULL, "also one who is not to be disturbed"),
-	OPT_HIDDEN(0, "stdin", NULL),
-	OPT_HIDDEN(0, "priority", "LEVEL"),
-	OPT_END,
-};
-
-static const char *const about[] = {
-	"Taps an agent on the shoulder. A nudge is no mail: it is not kept, it may be lost after its time, and what "
-	"must "
-	"not be lost is sent with 'mailroom send'. The command says which way it went.",
-	"An agent that is in 'mailroom wait' gets it at once. Else it is queued, and shown with the "
-	"agent's next hook, 'mailroom wait' or 'mailroom check --inject'. Nothing is removed from the queue before it "
-	"was shown.",
-	"If the agent registered inside tmux, a notice that a nudge waits is also typed into that pane and submitted, "
-	"when the pane shows an idle prompt twice in a row: never into a dialog, into a line that somebody is typing, "
-	"into a shell, or while somebody scrolls there. 'typed' means that it was seen to be submitted. What is typed "
-	"is the word of the user to a model, so TEXT itself is not typed: the hook of that prompt shows it, as text of "
-	"another agent.",
-	"--mode queue only queues; --mode immediate types that notice without waiting for an idle prompt, also while "
-	"the agent "
-	"works, "
-	"and exits with 1 where that cannot be done. In both cases, and with exit code 6 (typed, but that Enter had an "
-	"effect cannot be seen), the nudge is in the queue.",
-	"At most 50 nudges wait for an agent (setting Nudge-Depth; 10 more if urgent); one more is refused with exit "
-	"code 4, and the agent is told with the next one that it sees. The same nudge twice is one, with its number. "
-	"An agent that is not to be disturbed (mailroom dnd) is skipped, with exit code 0.",
-	"In a chipset room it is written to nudge/ID/latest.json, where it replaces the last one: that is the format's "
-	"rule. One with --answer-wanted is to be answered within a minute: '--await 60s --escalate-to mayor' waits "
-	"for that and else reports it.",
-	NULL,
-};
-static const char *const examples[] = {
-	"mailroom --as alice nudge bob -m 'still on task 12?'",
-	"mailroom --as alice nudge bob --urgent --mode queue <<'EOF'\nStop: main is broken.\nEOF\nmailroom --as bob "
-	"wait "
-	"--timeout 0",
-	NULL,
-};
 
 static bool
 read_mode(struct cli *cli, enum mr_nudge_mode *ret)
@@ -223,13 +171,8 @@ run(struct cli *cli)
 
 const struct cmd cmd_nudge = {
 	.name = "nudge",
+	.help = &help_nudge,
 	.needs = CMD_SELF,
-	.synopsis = "AGENT [-m TEXT | -f FILE | <stdin] [--mode wait-idle | queue | immediate] [--urgent]",
-	.summary = "tap an agent on the shoulder",
-	.opts = opts,
-	.about = about,
-	.examples = examples,
-	.exits = "3456",
 	.min_args = 1,
 	.max_args = 2,
 	.run = run,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd_patrol.c - mailroom patrol: mail that programs handle, once, or until it is told to stop; and what was done. */
 #include "cli/cli.h"
+#include "helptext.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -315,94 +316,10 @@ run(struct cli *cli)
 	return r.watch ? stay(&r) : once(&r);
 }
 
-static const struct opt opts[] = {
-	OPT(0, "once", NULL, "go round once (the default)"),
-	OPT('w', "watch", NULL, "stay, and handle whatever comes until it is told to end (SIGTERM, SIGINT)"),
-	OPT(0, "dry-run", NULL, "say what would be done, and do nothing"),
-	OPT(0, "handler", "TYPE=COMMAND...", "what handles that type in this run"),
-	OPT(0, "set", "NAME=VALUE...", "a setting for this run, see below"),
-	OPT('n', "limit", "N", "with log: the newest N entries (default 50; 0: all)"),
-	OPT_END,
-};
-static const char *const about[] = {
-	"Goes through your unread mail and runs, for each message whose type has a handler, that command; what has "
-	"none "
-	"is left alone. A handler is a list of words, never a shell line. {Field} in it is filled in with a field of "
-	"the "
-	"message; a field that begins with a dash, or is to be the program itself, is not run. It gets the message as "
-	"JSON "
-	"on its standard input, its fields as MAILROOM_FIELD_NAME (up to 100 KiB each), and MAILROOM_ID, "
-	"MAILROOM_FROM, "
-	"MAILROOM_TYPE, MAILROOM_SUBJECT, MAILROOM_ATTEMPT; MAILROOM and MAILROOM_AGENT say in which room and as whom, "
-	"so "
-	"that it can send. It runs in the folder where the patrol was started.",
-	"Exit 0 means handled: that is written down durably, then the message is acknowledged. What was written down "
-	"as "
-	"handled never runs again. What a kill cut off runs again, with the same id and the next attempt number, and "
-	"never "
-	"while its first run is still going on. A handler should keep the ids it has seen: cut off behind its work and "
-	"before its end, it is run again.",
-	"Any other exit, or no end within its time limit, is a failure: the message stays unread and is tried again in "
-	"the "
-	"next round (with --watch after a pause that grows up to a minute). After Escalate-After failures somebody is "
-	"told, "
-	"the sender too, and the message goes to dead letters; so it does when it was cut off ten times "
-	"and more in five minutes and more, for then its handler may be what takes the patrol down. A type with a "
-	"cooldown is not handled again within it "
-	"for "
-	"the same key; the message waits. A report that an earlier life of its sender sent is set aside: archived and "
-	"not "
-	"acted on, unless its type says 'Earlier-Life: act'. One with a wrong field is left as it is and told once.",
-	"Each round also returns mail whose lease ran out, sends you an OVERDUE mail for an answer that did not come "
-	"in "
-	"time, prunes channels that are 10 % above their limit, archives old mail, and runs the Wake-AGENT command "
-	"of your configuration for agents whose life is gone and who have mail, once a backlog.",
-	"Settings are lines 'Patrol-NAME: value' of the room's settings, or --set NAME=VALUE: Escalate-To (who is "
-	"told; "
-	"default operator), Escalate-After (3; 0: never), Time-Limit (60s; of a type without its own), Stale-Guard "
-	"(all: "
-	"those whose type does not say otherwise; none, or the types whose old reports are set aside), Watch (agents, "
-	"'*' for a part of a name, who must give a "
-	"sign "
-	"of life), Stale-After (5m: then Alert-To gets one ALERT an outage, however many patrols watch), Alert-To "
-	"(default "
-	"Escalate-To), Archive-After (default never: read mail older than that), Keep (30d: how long it is remembered "
-	"what "
-	"was done), and Wake, Channels, Leases, Overdue (yes or no).",
-	"Handlers are not settings of the room: a room holds no commands. They stand in your own configuration, as "
-	"Handler-TYPE, or Handler-NAME where the type says 'Handler: NAME' (mailroom config set Handler-HELP COMMAND), "
-	"or "
-	"are given with --handler for one run. In a harness session --handler is refused unless your configuration has "
-	"'Session-Handlers: yes'. A command that hands a field to a shell as program text (sh -c '... {Problem}') is "
-	"refused: there the field is in \"$MAILROOM_FIELD_PROBLEM\".",
-	"In the room of another program there are no leases, lives and dead letters: handled mail is marked as read, "
-	"what "
-	"was given up too, and what is remembered is kept below $XDG_STATE_HOME/mailroom/patrol. One patrol at a time "
-	"goes "
-	"through a mailbox there.",
-	"'patrol log' shows what was done. Exits with 1 when a handler failed, with 3 when all that there is waits "
-	"(for a "
-	"cooldown, or for a handler that still runs).",
-	NULL,
-};
-static const char *const examples[] = {
-	"mailroom --as alice send bob -s 'HELP: tests' -m 'Problem: they hang'\n"
-	"mailroom --as bob patrol --handler HELP='echo {Problem}' --dry-run",
-	"mailroom --as bob patrol\nmailroom --as bob patrol log --json",
-	"mailroom --as alice send bob -s 'HELP: build' -m 'Problem: it hangs'\n"
-	"timeout 1 mailroom --as bob patrol --watch --handler HELP='echo {Problem}' --set Escalate-To=alice || true",
-	NULL,
-};
-
 const struct cmd cmd_patrol = {
 	.name = "patrol",
+	.help = &help_patrol,
 	.needs = CMD_SELF,
-	.synopsis = "[--once | --watch | --dry-run] [--handler TYPE=COMMAND] [--set NAME=VALUE] | log [-n N]",
-	.summary = "handle mail by its type, with programs",
-	.opts = opts,
-	.about = about,
-	.examples = examples,
-	.exits = "345",
 	.max_args = 1,
 	.run = run,
 };

@@ -2,6 +2,7 @@
 /* cmd_prune.c - taking agents off the room; their unread mail goes to the dead letters. */
 #include "base/clock.h"
 #include "cli/cli.h"
+#include "helptext.h"
 
 struct pruning {
 	struct cli *cli;
@@ -69,31 +70,10 @@ run_prune(struct cli *cli)
 	return EXIT_DONE;
 }
 
-static const struct opt opts[] = {
-	OPT(0, "stale", "TIME", "prune agents that were not seen for so long: 7d, 12h"),
-	OPT('n', "dry-run", NULL, "only say who would go"),
-	OPT(0, "force", NULL, "also agents that are live, also more than half of them, also with mail that is lost"),
-	OPT_END,
-};
-static const char *const about[] = {
-	"Takes agents off the room. Their unread mail goes to the room's dead letters, never "
-	"away, and its senders get a message of type bounce; if the name is registered again, its lives go on "
-	"counting. Live agents are refused without --force, and so are those of another container or machine that "
-	"were seen within a day, a prune of more than half of the room, and one under a clock that looks wrong.",
-	"The rooms of other programs have no dead letters: there an agent with unread mail is refused, and --force "
-	"deletes that mail. Those that do not register agents refuse to prune at all.",
-	NULL,
-};
-static const char *const examples[] = { "mailroom prune --stale 7d --dry-run", "mailroom prune bob", NULL };
-
 const struct cmd cmd_prune = {
 	.name = "prune",
+	.help = &help_prune,
 	.needs = CMD_ROOM,
-	.synopsis = "[-n] [--force] NAME... | --stale TIME",
-	.summary = "take agents off the room; their unread mail is kept as dead letters",
-	.opts = opts,
-	.about = about,
-	.examples = examples,
 	.min_args = 0,
 	.max_args = -1,
 	.run = run_prune,

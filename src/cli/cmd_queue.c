@@ -2,6 +2,7 @@
 /* mailroom queue: work queues, from which one of many takes each message. */
 #include "base/clock.h"
 #include "cli/subword.h"
+#include "helptext.h"
 
 #define TASKS 20             /* shown at most */
 #define WAIT_MS (100 * 1000) /* harnesses end a tool call after two minutes */
@@ -454,70 +455,10 @@ run(struct cli *cli)
 	return subword_run(cli, words);
 }
 
-static const struct opt opts[] = {
-	OPT(0, "claimers", "PATTERN", "create: who may take work: '*' everybody (default), 'rig/crew/*', one address"),
-	OPT(0, "order", "ORDER", "create: fifo (default), or priority: urgent first, then the oldest"),
-	OPT(0, "max-claims", "N", "create: at most N live claims in the whole queue (default 0: no limit)"),
-	OPT('l', "lease", "TIME", "create: how long a claim lasts without a sign of life (default 10m)"),
-	OPT(0, "attempts", "N",
-	    "create: after N claims that were not ended it is failed; a release does not count (default 3; 0: never)"),
-	OPT(0, "empty", NULL, "wait: until nothing is ready, delayed or claimed"),
-	OPT('t', "timeout", "TIME", "wait: how long (default 100s); 0 looks once"),
-	OPT('n', "limit", "N", "show: at most N tasks (default 20)"),
-	OPT(0, "done", NULL, "show: also what is done, and by whom"),
-	OPT(0, "force", NULL, "delete: also with work in it, which goes to dead letters"),
-	OPT_END,
-};
-static const char *const about[] = {
-	"Mail to queue:NAME is work for whoever takes it first: 'mailroom recv queue:NAME' hands each "
-	"message to exactly one "
-	"agent, under a lease. 'done', 'release', 'fail' and 'extend' go on from there. A queue of a rig is "
-	"called RIG/NAME.",
-	"The work of a claimant that died, or whose lease ran out, comes back with its attempt counted. "
-	"After the last attempt it is "
-	"failed: the sender gets a message of type bounce, and the original is kept (mailroom dead). A claim that was "
-	"released is no attempt.",
-	"'pause' lets mail in and gives no work out, 'close' does neither; work that is claimed can be "
-	"finished in both. "
-	"'delete' is refused while there is work, unless --force is given; senders of what was not done are "
-	"told.",
-	"'show' counts what is there: work that is ready, delayed (send --not-before), claimed, done and "
-	"failed, and tells who "
-	"holds what since when. It lists the tasks: state, holder (reserved: for whom; failed and with --done done: "
-	"the last one), "
-	"since when, attempt and subject; 'mailroom why ID' tells the history of one.",
-	"'wait' waits until something is ready; with --empty until all work is done or failed. Work that somebody "
-	"holds may come "
-	"back, so it counts. Exits with 3 when the time is up.",
-	NULL,
-};
-static const char *const examples[] = {
-	"mailroom --as alice queue create builds --attempts 3\nmailroom --as alice send queue:builds <<'EOF'\n"
-	"build main\nEOF\n"
-	"mailroom --as bob recv queue:builds --json >work\nmailroom queue show builds\n"
-	"mailroom --as bob done \"$(jq -r .token work)\"",
-	"mailroom --as alice queue create builds --order priority --max-claims 2\nmailroom --as alice queue "
-	"pause builds\n"
-	"mailroom queue list",
-	NULL,
-};
-static const char *const differences[] = {
-	"In Gas Town a queue made by 'queue create' cannot get mail, two claimers can take the same message, "
-	"and limits, order, "
-	"status and counters are shown but not kept. Here they are.",
-	NULL,
-};
-
 const struct cmd cmd_queue = {
 	.name = "queue",
+	.help = &help_queue,
 	.needs = CMD_ROOM,
-	.synopsis = "create NAME | list | show NAME | wait NAME [--empty] | pause NAME | resume NAME | close NAME | "
-		    "delete NAME",
-	.summary = "work queues: make them, see what is in them, stop them",
-	.opts = opts,
-	.about = about,
-	.examples = examples,
-	.differences = differences,
 	.max_args = -1,
 	.run = run,
 };

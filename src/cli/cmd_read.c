@@ -4,49 +4,13 @@
 #include "base/sys.h"
 #include "base/text.h"
 #include "cli.h"
+#include "helptext.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <unistd.h>
 
-static const struct opt opts[] = {
-	OPT('p', "peek", NULL, "only look: mark nothing"),
-	OPT(0, "raw", NULL, "print the stored bytes as they are; marks nothing"),
-	OPT(0, "to", "FILE",
-	    "write them into a new file below this folder, FILE.txt or FILE.eml, however long they are"),
-	BUDGET_OPT,
-	OPT_END,
-};
 static const char *const aliases[] = { "show", NULL };
-static const char *const about[] = {
-	"Shows messages and then marks them read: after standard output took them, and only those that were shown "
-	"whole. A "
-	"command that is killed in between has consumed nothing; the mail is unread again at once. In a session of "
-	"Claude "
-	"Code with mailroom's hooks that also holds for a call whose result the model does not get.",
-	"Off a terminal the text is framed by a delimiter that nobody can foresee, because what is inside is data from "
-	"others, "
-	"not instructions, and a '<' that could begin a tag is shown as '&lt;'. Characters that steer a terminal or "
-	"hide "
-	"text are shown as '<U+001B>'; --json is true to every byte, and so is --raw, but for a terminal, where it "
-	"shows "
-	"such characters, too. A message longer than the budget is shown in part and stays unread: 'read ID --to "
-	"FILE.txt' writes all of it into a new file and marks it read, 'archive ID --include-unread' puts it away. "
-	"--to overwrites "
-	"nothing, follows no link, and takes only names that end in .txt or .eml, below the working folder or that for "
-	"temporary files, without a part that begins with a dot, and not in a room: what others wrote shall not become "
-	"a "
-	"file that some program obeys.",
-	"Off a terminal control messages, which wait for a patrol, are refused with 4; --json shows them.",
-	NULL,
-};
-static const char *const examples[] = {
-	"id=$(mailroom --as alice send bob -m 'hello')\nmailroom --as bob read \"$id\"",
-	"id=$(mailroom --as alice send bob -m 'a long story')\nmailroom --as bob read \"$id\" --to story.txt",
-	"id=$(mailroom --as alice send bob -m 'hello again')\nmailroom --as bob read --raw \"$id\" | head -n 4",
-	NULL,
-};
-
 /* What programs tell each other is no text for an agent, who might take it for an order. */
 static bool
 refuses(struct cli *cli, const struct mr_message *msg, int *ret_exit)
@@ -332,13 +296,9 @@ run(struct cli *cli)
 
 const struct cmd cmd_read = {
 	.name = "read",
+	.help = &help_read,
 	.aliases = aliases,
 	.needs = CMD_SELF,
-	.synopsis = "[--peek | --raw | --to FILE] ID...",
-	.summary = "show messages, then mark them read",
-	.opts = opts,
-	.about = about,
-	.examples = examples,
 	.min_args = 1,
 	.max_args = -1,
 	.run = run,

@@ -4,53 +4,12 @@
 #include "printout.h"
 
 #include "base/clock.h"
+#include "helptext.h"
 
 #define DRAIN_SLICE_MS 1000
 #define DEFAULT_LEASE_MS (10 * 60 * 1000)
 
-static const struct opt opts[] = {
-	OPT('l', "lease", "TIME", "how long it stays yours without a sign of life (default 10m; a queue has its own)"),
-	OPT('w', "wait", "TIME", "when there is nothing, wait so long for the first message"),
-	OPT(0, "until-drained", NULL,
-	    "wait as long as others hold work of the queue that may come back, or some is delayed"),
-	FILTER_OPTS,
-	OPT('n', "limit", "N", "take up to N messages (default 1)"),
-	BUDGET_OPT,
-	OPT_END,
-};
 static const char *const aliases[] = { "claim", NULL };
-static const char *const about[] = {
-	"Takes the next unread message, urgent first, then the oldest, out of your inbox and shows it with a token. "
-	"Nobody else "
-	"gets it until the lease ends. 'mailroom done TOKEN' says that the work is finished, 'release' puts it back, "
-	"'fail' "
-	"sends it back to its sender with a reason, 'extend' asks for more time.",
-	"When the lease runs out, or a new life of you begins, the message is in the inbox again with the same id and "
-	"a higher attempt number; a late 'done' is refused. Work of a queue says which attempt of how many it is; a "
-	"claim "
-	"that was released does not count. A lease held by a harness session does not run out while "
-	"its process is seen to live. From another container nobody sees it: there the lease is over at its time, "
-	"unless the session's hooks or 'extend' prolonged it. On another machine it is over a minute later.",
-	"With queue:NAME it takes the next work of that queue, which others may be taking from, too: each message goes "
-	"to exactly "
-	"one of them. It is refused with 4 while the queue is paused or closed, to whom its claimers do not name, and "
-	"when as many "
-	"claims are live as it allows. 'claim NAME' is the same.",
-	"Exits with 3 when there is nothing to take. For a queue it says what may still come: work that others hold, "
-	"that is "
-	"delayed, or that is reserved for another; with --json a line with these numbers. With --until-drained it "
-	"waits for "
-	"that, too (with --wait so long at most), and 3 means that all of it is done or failed, or in your own hands.",
-	NULL,
-};
-static const char *const examples[] = {
-	"mailroom --as alice send bob -m 'please run the tests'\nmailroom --as bob recv --lease 30m --json >work\n"
-	"mailroom --as bob done \"$(jq -r .token work)\"",
-	"mailroom --as alice queue create builds\nmailroom --as alice send queue:builds -m 'build main'\n"
-	"mailroom --as bob recv queue:builds --wait 10s",
-	NULL,
-};
-
 /* The tokens stand in front of the fence, all of them: inside, mail could imitate one. */
 static void
 print_claim(struct cli *cli, const struct mr_claim *claim, const struct mr_message *msg, struct buf *tokens)
@@ -271,14 +230,9 @@ run(struct cli *cli)
 
 const struct cmd cmd_recv = {
 	.name = "recv",
+	.help = &help_recv,
 	.aliases = aliases,
 	.needs = CMD_SELF | CMD_BRINGS,
-	.synopsis = "[queue:NAME] [--lease TIME] [--wait TIME] [--until-drained] [--limit N]",
-	.summary = "take the next message as work, under a lease",
-	.opts = opts,
-	.about = about,
-	.examples = examples,
-	.exits = "345",
 	.max_args = 1,
 	.run = run,
 };

@@ -4,6 +4,7 @@
 #include "base/process.h"
 #include "base/text.h"
 #include "cli/cli.h"
+#include "helptext.h"
 
 static bool
 read_pid(struct cli *cli)
@@ -184,44 +185,10 @@ run_register(struct cli *cli)
 	return cli_register(cli, false);
 }
 
-static const struct opt opts[] = { REGISTER_OPTS, OPT_END };
-static const char *const about[] = {
-	"Takes a free name, or one whose last life is gone: its process ended, or the machine was "
-	"started again since. Of several that try at once exactly one gets it. If that life is "
-	"still there the name is refused, with who has it and where; `mailroom takeover NAME` "
-	"moves it.",
-	"Inside a harness (Claude Code, Codex, Gemini CLI) the session is bound to the agent, so "
-	"that every later command of that session knows who it is, without an exported variable. "
-	"A session that registers its own name again keeps its life.",
-	"Outside of a harness it is the terminal session that is bound, for as long as its shell runs, and the shell "
-	"that "
-	"registered a name may do so again. With a second "
-	"agent registered from the same terminal neither is taken for you, and --as says who you are. `mailroom --as "
-	"NAME "
-	"register NAME` says that a name which was registered without a session is you, and keeps its life.",
-	"In a room of another program that has a list of agents nobody is fenced: a session is bound to the first name "
-	"that it registers or to the one that it takes over; further ones, and one that is registered while a variable "
-	"names the agent, are for others. A variable is nearer than the binding there.",
-	"--role says what you do, for `who` and for types that are for a role only; it replaces the one that the name "
-	"had, also where the mailbox was made by `send --hold`. Without it the role stays.",
-	"A name is up to 4 parts joined by \"/\", each 1 to 64 of A-Z a-z 0-9 . _ + - and not "
-	"beginning with a dot.",
-	NULL,
-};
-static const char *const examples[] = {
-	"mailroom register carol --role 'reviews pull requests'",
-	"mailroom register greenplace/witness",
-	NULL,
-};
-
 const struct cmd cmd_register = {
 	.name = "register",
+	.help = &help_register,
 	.needs = CMD_ROOM,
-	.synopsis = "[--role TEXT] [--wake COMMAND] [--pid PID] NAME",
-	.summary = "become an agent of this room",
-	.opts = opts,
-	.about = about,
-	.examples = examples,
 	.min_args = 1,
 	.max_args = 1,
 	.run = run_register,

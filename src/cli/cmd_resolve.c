@@ -3,6 +3,7 @@
 #include "base/format.h"
 #include "cli/cli.h"
 #include "message/foreign.h"
+#include "helptext.h"
 
 static void
 print_list(struct cli *cli, const char *heading, const struct mr_names *names)
@@ -83,37 +84,10 @@ run_resolve(struct cli *cli)
 	return code;
 }
 
-static const char *const about[] = {
-	"Says what kind of thing an address is, who would get mail that is sent to it, how that was found, "
-	"and which members "
-	"of a group reach nobody. It sends nothing. The forms of addresses are explained in mailroom(7).",
-	"It exits with 5 when nothing is called so, with the names that are near, and with 4 when the "
-	"address is ambiguous, "
-	"with the forms that are not, or when what it names takes no mail now.",
-	NULL,
-};
-static const char *const examples[] = {
-	"mailroom resolve bob",
-	"mailroom --as alice resolve @all",
-	"mailroom --as alice group create builders alice bob\nmailroom --as alice resolve group:builders "
-	"--json",
-	NULL,
-};
-static const char *const differences[] = {
-	"Gas Town resolves an address only while sending, and falls back to other ways when that fails; here "
-	"what `resolve` says "
-	"is what `send` does.",
-	NULL,
-};
-
 const struct cmd cmd_resolve = {
 	.name = "resolve",
+	.help = &help_resolve,
 	.needs = CMD_ROOM,
-	.synopsis = "ADDRESS...",
-	.summary = "explain what an address means and who would get the mail",
-	.about = about,
-	.examples = examples,
-	.differences = differences,
 	.min_args = 1,
 	.max_args = -1,
 	.run = run_resolve,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* mailroom search, thread, sent: looking at more than the inbox. */
 #include "printout.h"
+#include "helptext.h"
 
 #define EVERYWHERE (MR_INBOX | MR_HELD | MR_ARCHIVE | MR_SENT)
 
@@ -18,29 +19,6 @@ finish(struct printout *l, const char *nothing, const char *how)
 }
 
 /* ---- search ---- */
-
-static const struct opt search_opts[] = {
-	OPT('E', "regex", "EXPR", "an extended regular expression instead of words"),
-	FILTER_OPTS,
-	OPT('n', "limit", "N", "at most N messages"),
-	BUDGET_OPT,
-	OPT_END,
-};
-static const char *const search_about[] = {
-	"Finds messages that have all the words, in any case, in sender, recipients, subject, type or text, over "
-	"inbox, archive "
-	"and sent mail, newest first. Marks nothing. Results come as they are found.",
-	NULL,
-};
-static const char *const search_examples[] = {
-	"mailroom --as bob search build green",
-	"mailroom --as bob search --regex 'port [0-9]+' --since 7d",
-	NULL,
-};
-static const char *const search_differences[] = {
-	"Gas Town's help promises regular expressions and searching the archive and does neither; here both work.",
-	NULL,
-};
 
 static int
 run_search(struct cli *cli)
@@ -71,36 +49,13 @@ run_search(struct cli *cli)
 
 const struct cmd cmd_search = {
 	.name = "search",
+	.help = &help_search,
 	.needs = CMD_SELF,
-	.synopsis = "WORD... | --regex EXPR",
-	.summary = "find messages in inbox, archive and sent mail",
-	.opts = search_opts,
-	.about = search_about,
-	.examples = search_examples,
-	.differences = search_differences,
 	.max_args = -1,
 	.run = run_search,
 };
 
 /* ---- thread ---- */
-
-static const struct opt thread_opts[] = {
-	OPT('b', "brief", NULL, "a line for each message"),
-	BUDGET_OPT,
-	OPT_END,
-};
-static const char *const thread_about[] = {
-	"Shows a whole conversation, oldest first: yours and the others' messages, wherever they are filed. Takes a "
-	"thread id or the id of any message in it. Marks nothing.",
-	"Off a terminal the newest messages are shown whole as far as the budget goes; of older ones there is a line, "
-	"as with --brief. 'mailroom read --peek ID' shows one of them.",
-	NULL,
-};
-static const char *const thread_examples[] = {
-	"id=$(mailroom --as alice send bob -m 'which port?')\nmailroom --as bob reply \"$id\" -m '8081'\nmailroom --as "
-	"alice thread \"$id\"",
-	NULL,
-};
 
 static int
 run_thread(struct cli *cli)
@@ -137,33 +92,14 @@ run_thread(struct cli *cli)
 
 const struct cmd cmd_thread = {
 	.name = "thread",
+	.help = &help_thread,
 	.needs = CMD_SELF,
-	.synopsis = "[--brief] ID",
-	.summary = "show a whole conversation",
-	.opts = thread_opts,
-	.about = thread_about,
-	.examples = thread_examples,
 	.min_args = 1,
 	.max_args = 1,
 	.run = run_thread,
 };
 
 /* ---- sent ---- */
-
-static const struct opt sent_opts[] = {
-	FILTER_OPTS,
-	OPT('n', "limit", "N", "at most N messages (default 20; 0: all)"),
-	BUDGET_OPT,
-	OPT_END,
-};
-static const char *const sent_about[] = {
-	"Lists the mail that you sent, newest first, and what became of each: how many of its recipients have it "
-	"unread, read, archived, held and so on. ● is one that somebody has not read yet. 'mailroom why ID' tells all "
-	"of one, with the evidence; in JSON 'became' has the state for each recipient.",
-	NULL,
-};
-static const char *const sent_examples[] = { "mailroom --as alice sent", "mailroom --as alice sent --since 1h --json",
-	NULL };
 
 struct sent_list {
 	struct printout base; /* first: trouble is reported through it */
@@ -344,12 +280,8 @@ run_sent(struct cli *cli)
 
 const struct cmd cmd_sent = {
 	.name = "sent",
+	.help = &help_sent,
 	.needs = CMD_SELF,
-	.synopsis = "[--limit N] [--since TIME]",
-	.summary = "list the mail that you sent",
-	.opts = sent_opts,
-	.about = sent_about,
-	.examples = sent_examples,
 	.max_args = 0,
 	.run = run_sent,
 };

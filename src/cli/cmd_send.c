@@ -4,87 +4,9 @@
 #include "draft.h"
 
 #include "base/clock.h"
-
-static const struct opt opts[] = {
-	OPT('s', "subject", "TEXT", "subject; default: the first line of the text; in a team '' means none"),
-	DRAFT_OPTS,
-	OPT(0, "cc", "AGENT...", "a further recipient, named in Cc"),
-	OPT(0, "thread", "ID", "put it into this conversation: a message id, or a word of your own"),
-	OPT(0, "reply-to", "ID", "mark it as an answer to this message ('mailroom reply' does more)"),
-	OPT(0, "replace-key", "KEY",
-	    "after delivery, retire your older unread mail with the same key: for status mail"),
-	OPT(0, "not-before", "TIME",
-	    "to a queue: nobody can claim it before this time (RFC 3339) or for so long (30m)"),
-	OPT(0, "reply-path", "DIR",
-	    "in a workspace room, for who has no mailbox: have the answer put into this folder, for 'wait --id'"),
-	OPT(0, "hold", NULL, "make the mailbox of a recipient that nobody has registered yet"),
-	OPT('n', "dry-run", NULL, "check everything, send nothing"),
-	OPT(0, "batch", NULL, "send many: a JSON object a line on standard input, a line each on standard output"),
-	OPT_HIDDEN(0, "to", "AGENT..."),
-	OPT_END,
-};
+#include "helptext.h"
 
 static const char *const aliases[] = { "broadcast", NULL };
-
-static const char *const about[] = {
-	"Sends one message to one or more agents and prints its id. When the command succeeds, the message is on "
-	"stable "
-	"storage in every recipient's mailbox; when it is refused, nobody has it.",
-	"The text comes from -m, from -f FILE, or from standard input when that is a pipe or a file. Prefer the "
-	"heredoc with "
-	"a quoted word (<<'EOF'): inside -m \"...\" the shell runs backticks and $(...).",
-	"A recipient is an agent's address such as bob or rig/witness, @all for every agent but you and the operator, "
-	"a "
-	"pattern such as */witness, in which * stands for one whole component, a group, a work queue or a channel "
-	"(group:NAME, "
-	"queue:NAME, channel:NAME); mailroom(7) lists all forms, and 'mailroom resolve' says who is meant. Unknown "
-	"names are "
-	"refused with the names that are near; --hold makes a mailbox that waits for an agent yet to come. Members of "
-	"a group that "
-	"reach nobody are named on standard error, and the rest get the mail.",
-	"--type says what the message is. Where the room knows the type, subject and text are made from --field "
-	"NAME=VALUE, or "
-	"a text of your own is checked; what its type does not allow is refused with the field's name (exit code 4), "
-	"unless --force is given. 'mailroom types show TYPE' explains a type; others pass as plain mail.",
-	"With --key a retry is safe: the first send with that key wins, and a repeated one completes it if need be and "
-	"prints the "
-	"same id. The key is yours alone and is kept for seven days.",
-	"In the rooms of other programs a recipient is written as it is called there, also with blanks ('Old Bob'). "
-	"What such "
-	"a room cannot hold (a priority, a thread, a header) is refused with exit code 4, never dropped. Who has no "
-	"workspace can write to one with --reply-path and get the answer with 'mailroom wait --id'.",
-	"With --batch there are many messages, a JSON object on each line of standard input, which costs a fraction of "
-	"a "
-	"command each: up to 1,000 are made durable together. Its members are to (a string or an array), cc, subject, "
-	"body, "
-	"type, fields and headers (objects), priority, thread, reply_to, key, replace_key, by, not_before, hold and "
-	"force. "
-	"For each line, in order, one is printed: {\"line\":1,\"id\":...,\"to\":[...]} once that message is on stable "
-	"storage, "
-	"or {\"line\":2,\"error\":{\"code\",\"message\",\"hint\"}}. A line that is refused does not stop the others. "
-	"The exit "
-	"code is 0 when all were accepted (also when there was none), else that of the worst line: 6 in doubt, 1 "
-	"failed, "
-	"4 refused, 5 no such recipient. After a kill, lines without an answer may have been sent: give each a key, "
-	"and the "
-	"whole input can be sent again. Messages with a key, with several recipients, or to queues and channels go one "
-	"by "
-	"one.",
-	"Exit code 6 means in doubt: some recipients have the message and the rest will get it with the next command "
-	"of "
-	"anybody in the room. Do not send it again without --key.",
-	NULL,
-};
-static const char *const examples[] = {
-	"mailroom --as alice send bob <<'EOF'\nThe build is green again.\n\nSee `make test` for details.\nEOF",
-	"mailroom --as alice send bob --priority high -s 'please review' -m 'branch feature-x is ready'",
-	"mailroom --as alice send bob --key deploy-42 -m 'deploy 42 is out'",
-	"mailroom --as alice send bob --type HELP --field Topic='the build' --field Problem='it is red since noon'",
-	"mailroom --as alice send bob --by 30m -m 'which port does the server use?'",
-	"mailroom --as alice send --batch "
-	"<<'EOF'\n{\"to\":\"bob\",\"body\":\"one\"}\n{\"to\":\"bob\",\"body\":\"two\"}\nEOF",
-	NULL,
-};
 
 /* Operands and the hidden --to, as one NULL-terminated list. */
 static const char **
@@ -204,15 +126,9 @@ run(struct cli *cli)
 
 const struct cmd cmd_send = {
 	.name = "send",
+	.help = &help_send,
 	.aliases = aliases,
 	.needs = CMD_SELF,
-	.synopsis =
-	    "TO... [-s SUBJECT] [-m TEXT | -f FILE | <stdin] [--type TYPE [--field NAME=VALUE]...] | --batch <stdin",
-	.summary = "send a message and print its id",
-	.opts = opts,
-	.about = about,
-	.examples = examples,
-	.exits = "456",
 	.min_args = 0,
 	.max_args = -1,
 	.run = run,

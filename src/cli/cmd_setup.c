@@ -3,6 +3,7 @@
 #include "base/sys.h"
 #include "cli/setup/setup.h"
 #include "message/diff.h"
+#include "helptext.h"
 
 #define TRIES 10
 
@@ -245,77 +246,9 @@ run_setup(struct cli *cli)
 	return check ? check_run(&s) : run_files(&s, way, preview);
 }
 
-static const struct opt opts[] = {
-	OPT(0, "preview", NULL, "show what would change and write nothing (the default; also with --remove)"),
-	OPT(0, "apply", NULL, "show what changes, and write it"),
-	OPT(0, "remove", NULL, "take our entries out again, and nothing else"),
-	OPT(0, "check", NULL, "try it: does a message reach the hook and the MCP server as they are configured?"),
-	OPT(0, "project", NULL, "the files of this project in place of your own"),
-	OPT(0, "team", "TEAM", "claude-code: link this team and make our agents (or those named) its members"),
-	OPT_END,
-};
-static const char *const about[] = {
-	"Makes mailroom part of a harness: claude-code, codex, gemini or cursor. Hooks tell its agents of mail when a "
-	"session starts, with each prompt, after tools and before it stops; in Claude Code one also wakes an idle "
-	"session. "
-	"The MCP server 'mailroom' gives them the tools. Claude Code may use, unasked, the commands and tools that "
-	"start no program and change neither your "
-	"configuration nor who is who (send, reply, inbox, read, recv, done, ...; `mailroom describe --all` marks them "
-	"as "
-	"granted); for all others it asks. In Codex's "
-	"sandbox "
-	"mailroom's state folder and the room around the working folder become writable; its server is told "
-	"XDG_STATE_HOME where that is set. All command lines have the "
-	"absolute path of this very program. Where there is no room they do nothing, so your own settings are the "
-	"right "
-	"place. --project writes into the project's, which others may get with git: there the command is the bare name "
-	"mailroom, found in $PATH, and Codex's folders and variables are left to your own file; what is missing for "
-	"that is told. With --room SPEC they use that room, wherever they run.",
-	"Files: ~/.claude/settings.json and ~/.claude.json, in a project .claude/settings.json and .mcp.json; "
-	"hooks.json "
-	"and config.toml in .codex; settings.json in .gemini; hooks.json and mcp.json in .cursor. CLAUDE_CONFIG_DIR "
-	"and "
-	"CODEX_HOME are heeded.",
-	"Only our own entries are touched, byte for byte: comments, unknown keys, the hooks of others, line ends and "
-	"indentation stay, a symbolic link stays one, mode and owner are kept. --apply twice changes nothing the "
-	"second "
-	"time; --remove afterwards gives back the bytes that were there. A file that cannot be understood is refused, "
-	"and "
-	"then none is changed. Which files were there, and which permissions and writable folders --apply added, is "
-	"remembered in the folder 'setup' of mailroom's configuration folder, which is in no sandbox's writable "
-	"folders. "
-	"--remove takes out only those: without that memory, and a second time, permissions stay, and it says so.",
-	"--check starts the hook and the server that it finds in the files, in a room of its own that is removed "
-	"afterwards, with a made-up session and a message for it, and says for each part whether the message was seen, "
-	"and "
-	"what to do if not. Exit code 1: something is wrong.",
-	"--team TEAM links a team of Claude Code under its own name, as 'mailroom link' does, and enters our agents in "
-	"its "
-	"config.json, under its lock: then 'mailroom send alice@TEAM' reaches a running teammate, and what it answers "
-	"comes "
-	"back with the next look for mail, a hook's or a command's. With --remove they leave the team, after the mail "
-	"that is there for them was "
-	"carried, "
-	"and the link is forgotten.",
-	NULL,
-};
-static const char *const examples[] = {
-	"mailroom setup claude-code",
-	"mailroom setup codex --apply\nmailroom setup codex --check\nmailroom setup codex --remove",
-	"mkdir -p ~/.claude/teams/crew && echo '{\"name\":\"crew\",\"members\":[]}' >~/.claude/teams/crew/config.json\n"
-	"mailroom setup claude-code --team crew --apply\nmailroom setup claude-code --team crew --remove",
-	NULL,
-};
-
 const struct cmd cmd_setup = {
 	.name = "setup",
-	.synopsis =
-	    "HARNESS [--project] [--preview | --apply | --remove | --check] | claude-code --team TEAM [AGENT...]",
-	.summary = "make mailroom part of a harness, or take it out",
-	.opts = opts,
-	.about = about,
-	.examples = examples,
-	.exits = "45",
+	.help = &help_setup,
 	.min_args = 1,
 	.max_args = -1,
 	.run = run_setup,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd_stats.c - how much mail there is, by agent and in all. */
 #include "cli/roster.h"
+#include "helptext.h"
 
 static struct mr_counts
 total_of(const struct roster *roster)
@@ -108,20 +109,9 @@ run_stats(struct cli *cli)
 	return ok ? EXIT_DONE : EXIT_FAILED;
 }
 
-static const char *const about[] = {
-	"Counts the mailboxes: unread mail (and how much of it is urgent), mail that is being "
-	"shown or worked on, read mail that is still in the inbox, and the age of the oldest "
-	"unread message. Archived mail is not counted: that would cost by history.",
-	NULL,
-};
-static const char *const examples[] = { "mailroom stats", "mailroom stats --json", NULL };
-
 const struct cmd cmd_stats = {
 	.name = "stats",
+	.help = &help_stats,
 	.needs = CMD_ROOM,
-	.synopsis = "",
-	.summary = "count the mail of every agent, and the dead letters",
-	.about = about,
-	.examples = examples,
 	.run = run_stats,
 };

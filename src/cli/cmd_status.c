@@ -6,6 +6,7 @@
  */
 #include "base/text.h"
 #include "cli/roster.h"
+#include "helptext.h"
 
 #define DEAD_COUNTED 1000
 
@@ -254,9 +255,8 @@ run_status(struct cli *cli)
 
 const struct cmd cmd_status = {
 	.name = "status",
+	.help = &help_status,
 	.needs = CMD_ROOM,
-	.synopsis = "",
-	.summary = "who you are, the room, unread mail, who is live; to newcomers six commands",
 	.hidden = true,
 	.run = run_status,
 };

@@ -2,6 +2,7 @@
 /* cmd_trust.c - which rooms this user lets mailroom use where it finds them. */
 #include "base/fence.h"
 #include "cli/cli.h"
+#include "helptext.h"
 
 #include <poll.h>
 #include <unistd.h>
@@ -243,48 +244,10 @@ trust_offer(struct cli *cli, const struct mr_room_options *options)
 	return done;
 }
 
-static const struct opt opts[] = {
-	OPT(0, "list", NULL, "list the rooms that are trusted, by what and since when"),
-	OPT(0, "remove", NULL, "trust this room no more, and forget what it was allowed"),
-	OPT(0, "prune", NULL, "forget the rooms that are gone"),
-	OPT(0, "dry-run", NULL, "with --prune: only say which"),
-	OPT_END,
-};
-static const char *const about[] = {
-	"A room that mailroom finds on its way (the nearest .mailroom upwards) is used only if this user trusts it. A "
-	"room is "
-	"trusted when this user made it with `mailroom init` on this machine, or by this command. The record is in "
-	"$XDG_CONFIG_HOME/mailroom/rooms (~/.config/mailroom/rooms) and has the room's path, device, inode and the "
-	"random "
-	"identity that init wrote into it: a clone, a copy, a moved or a replaced folder is not the trusted one. PATH "
-	"is the "
-	"room or the folder around it; without it the nearest room is meant.",
-	"An untrusted room is refused with exit code 4 and the line to type; hooks stay silent but for one line to the "
-	"user "
-	"when a session starts; no other room further up is used in its place. A room that is named with --room or "
-	"$MAILROOM "
-	"is read and written without trust. Trust lets a room be used, no more: what may start a program or touch "
-	"another "
-	"room stands in your configuration, see mailroom-config(1).",
-	"In a container, where rooms are mounted under other paths and nobody can be asked, $MAILROOM_TRUST lists the "
-	"paths of "
-	"trusted rooms, with ':' between them. Inside a harness session this command is refused: an agent cannot trust "
-	"a room "
-	"for its user.",
-	NULL,
-};
-static const char *const examples[] = { "mailroom trust", "mailroom trust --list --json",
-	"mailroom trust --prune --dry-run", NULL };
-
 const struct cmd cmd_trust = {
 	.name = "trust",
+	.help = &help_trust,
 	.needs = CMD_NOTHING,
-	.synopsis = "[PATH] | --remove [PATH] | --list | --prune [--dry-run]",
-	.summary = "let mailroom use a room where it finds it",
-	.opts = opts,
-	.about = about,
-	.examples = examples,
-	.exits = "45",
 	.max_args = 1,
 	.run = run_trust,
 };

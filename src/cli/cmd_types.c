@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "cli/subword.h"
 #include "message/type.h"
+#include "helptext.h"
 
 /* ---- list ---- */
 
@@ -347,43 +348,10 @@ run(struct cli *cli)
 	return subword_run(cli, words);
 }
 
-static const struct opt opts[] = {
-	OPT(0, "pack", "PACK", "list: only those of this pack; 'room' for the room's own"),
-	OPT('f', "file", "FILE", "new: take the definition from this file; - is standard input"),
-	OPT(0, "force", NULL, "new: replace the one that the room has"),
-	OPT_END,
-};
-static const char *const about[] = {
-	"A message type says how the subject and the text of a message look, which fields it has, and who sends it to "
-	"whom. Types are files: those of the packs that come with mailroom (gastown, teams, chipset, workspace), and "
-	"those of the room itself, in its folder types/, which stand before a pack's of the same name. The room's "
-	"setting "
-	"'Types: gastown chipset' says which packs count; without it all of them do.",
-	"'mailroom send --type NAME --field FIELD=VALUE' makes a message from its fields and checks it; 'read --json' "
-	"gives "
-	"the fields of mail. Mail that has a type's subject is of that type whoever wrote it.",
-	"'show' explains one type, 'check' says what is wrong with a type file, 'new' makes a type of the room: from "
-	"-f "
-	"FILE, else with a few lines to begin with. The format is in mailroom-types(5). In the rooms of other programs "
-	"only packs count.",
-	NULL,
-};
-static const char *const examples[] = {
-	"mailroom types list",
-	"mailroom types new DEPLOY\nmailroom --as alice send bob --type DEPLOY --field Subject='to production'\n"
-	"mailroom --as bob inbox --type DEPLOY",
-	NULL,
-};
-
 const struct cmd cmd_types = {
 	.name = "types",
+	.help = &help_types,
 	.needs = CMD_NOTHING,
-	.synopsis = "list [--pack PACK] | show NAME | check FILE... | new NAME [-f FILE]",
-	.summary = "message types: list, explain, check and make them",
-	.opts = opts,
-	.about = about,
-	.examples = examples,
-	.exits = "45",
 	.max_args = -1,
 	.run = run,
 };

@@ -4,44 +4,12 @@
 #include "printout.h"
 
 #include "base/clock.h"
+#include "helptext.h"
 #include <poll.h>
 
 /* Harnesses end a tool call after two minutes or ten; a person at a terminal may be patient. */
 #define PATIENCE_TTY_MS (540 * 1000)
 #define PATIENCE_MS (100 * 1000)
-
-static const struct opt opts[] = {
-	OPT('t', "timeout", "TIME", "how long (default 540s, off a terminal 100s); 0 looks once"),
-	OPT(0, "id", "ID", "wait for the answer to this message"),
-	OPT(0, "read", NULL, "show the mail whole and mark it read, as 'mailroom read' does"),
-	OPT(0, "reply-path", "DIR", "with --id: the folder that 'send --reply-path' named, if that is not remembered"),
-	FILTER_OPTS,
-	BUDGET_OPT,
-	OPT_END,
-};
-static const char *const about[] = {
-	"Waits until there is unread mail and lists it; returns at once when some is waiting already. It consumes "
-	"nothing: go on "
-	"with 'mailroom read', 'drain' or 'recv'. With filters or --id only mail that passes them counts. "
-	"What this life wrote with 'mailroom handoff' is for the next one and ends no wait.",
-	"With --read the mail is shown whole, and marked read after standard output took it; what does not fit stays "
-	"unread.",
-	"The answer to a message that was sent with --reply-path comes into that folder and no mailbox: it is shown, "
-	"and "
-	"removed after standard output took it.",
-	"A nudge ends the wait, too: it is shown, and removed after standard output took it. With filters or --id only "
-	"one "
-	"that comes meanwhile does, and the exit code is 3 then, because the mail that was asked for has not come.",
-	"Exits with 3 when the time is up. Mail that cannot be read ends no wait; it is named on standard error then.",
-	NULL,
-};
-static const char *const examples[] = {
-	"mailroom --as alice send bob -m 'ready'\nmailroom --as bob wait --timeout 5s",
-	"mailroom --as alice send bob -m 'ready'\nmailroom --as bob wait --read --timeout 5s",
-	"id=$(mailroom --as alice send bob -m 'which port?')\nmailroom --as bob reply \"$id\" -m 8081\n"
-	"mailroom --as alice wait --id \"$id\" --timeout 5s",
-	NULL,
-};
 
 /* For a sender without a mailbox. */
 static int
@@ -256,13 +224,8 @@ run(struct cli *cli)
 
 const struct cmd cmd_wait = {
 	.name = "wait",
+	.help = &help_wait,
 	.needs = CMD_SELF,
-	.synopsis = "[--timeout TIME] [--read] [--id ID [--reply-path DIR]]",
-	.summary = "wait for mail; returns at once when some is there",
-	.opts = opts,
-	.about = about,
-	.examples = examples,
-	.exits = "345",
 	.max_args = 0,
 	.run = run,
 };

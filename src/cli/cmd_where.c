@@ -2,6 +2,7 @@
 /* cmd_where.c - which room is used and why, and what a power cut may do there. */
 #include "base/text.h"
 #include "cli/cli.h"
+#include "helptext.h"
 
 static void
 print_json(struct cli *cli, const struct mr_storage *storage)
@@ -77,23 +78,9 @@ run_where(struct cli *cli)
 	return EXIT_DONE;
 }
 
-static const char *const about[] = {
-	"A room is found like a git repository: --room, then $MAILROOM, then the nearest "
-	".mailroom upwards from the working folder, then, in a linked git worktree, upwards from "
-	"the main worktree. A second room on the way, or one that git tracks, is warned about on "
-	"stderr.",
-	"The rooms of other programs are named by their kind: teams:[TEAM], chipset:[PATH], handoff:[PATH], "
-	"workspace:[PATH]; see mailroom-teams(5) and the like.",
-	NULL,
-};
-static const char *const examples[] = { "mailroom where", NULL };
-
 const struct cmd cmd_where = {
 	.name = "where",
+	.help = &help_where,
 	.needs = CMD_ROOM,
-	.synopsis = "",
-	.summary = "say which room is used, and why",
-	.about = about,
-	.examples = examples,
 	.run = run_where,
 };

@@ -2,6 +2,7 @@
 /* cmd_who.c - who is in this room, whether they live, and what waits for them. */
 #include "base/clock.h"
 #include "cli/roster.h"
+#include "helptext.h"
 
 static void
 print_json(struct cli *cli, const struct roster_entry *e, const char *trust)
@@ -104,37 +105,10 @@ run_who(struct cli *cli)
 }
 
 static const char *const aliases[] = { "agents", NULL };
-static const struct opt opts[] = {
-	OPT(0, "live", NULL, "only agents whose process is running"),
-	OPT_END,
-};
-static const char *const about[] = {
-	"STATE is live when the process of the newest life runs on this machine, gone when its process ended or the "
-	"machine was started again since, and never for a mailbox that waits for its first agent. It is found out from "
-	"the process, not guessed from age; where nothing can be found out it is unknown: that life has no process to "
-	"look at (a plain shell, a script), the process is on another machine or in another container, /proc is not to "
-	"be seen from here, or the room is another program's, which keeps no lives. 'queue show' counts by the same "
-	"words.",
-	"UNREAD counts mail that nobody has read, OLDEST is the age of the oldest of it, SEEN is "
-	"the last command of that life.",
-	NULL,
-};
-static const char *const examples[] = { "mailroom who", "mailroom who --live --json", NULL };
-static const char *const differences[] = {
-	"Gas Town and agent teams show who was started or configured; this shows who lives, from "
-	"the process itself.",
-	NULL,
-};
-
 const struct cmd cmd_who = {
 	.name = "who",
+	.help = &help_who,
 	.aliases = aliases,
 	.needs = CMD_ROOM,
-	.synopsis = "[--live]",
-	.summary = "list the agents of the room, whether they live, and their unread mail",
-	.opts = opts,
-	.about = about,
-	.examples = examples,
-	.differences = differences,
 	.run = run_who,
 };

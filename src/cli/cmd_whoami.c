@@ -2,6 +2,7 @@
 /* cmd_whoami.c - which agent this command acts as, and how that was found out. */
 #include "base/text.h"
 #include "cli/cli.h"
+#include "helptext.h"
 
 static int
 run_whoami(struct cli *cli)
@@ -31,30 +32,9 @@ run_whoami(struct cli *cli)
 	return EXIT_DONE;
 }
 
-static const char *const about[] = {
-	"In this order: --as; the agent that this harness session is bound to (of two sessions in the environment the "
-	"one whose hooks have noted the other as inherited), or where a harness tells its shells "
-	"and servers no session, the one that the nearest bound harness process above is bound to; $MAILROOM_AGENT and "
-	"the variables of other systems, except in the background server of Codex, where they are another terminal's; "
-	"outside of a harness the one agent that this terminal session registered, "
-	"else the one that was registered from this worktree without a session; the one agent of this worktree whose "
-	"life is gone. Otherwise it is an error with the line to type: mailroom never guesses.",
-	NULL,
-};
-static const char *const examples[] = { "mailroom --as alice whoami", NULL };
-static const char *const differences[] = {
-	"Where Gas Town takes an agent it cannot identify for the human, this says that nobody is "
-	"known and exits with 5.",
-	NULL,
-};
-
 const struct cmd cmd_whoami = {
 	.name = "whoami",
+	.help = &help_whoami,
 	.needs = CMD_SELF,
-	.synopsis = "",
-	.summary = "say which agent you are, and why",
-	.about = about,
-	.examples = examples,
-	.differences = differences,
 	.run = run_whoami,
 };

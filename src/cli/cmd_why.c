@@ -1,24 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* mailroom why, purge: what happened to a message, and making one go away. */
 #include "cli.h"
+#include "helptext.h"
 
 /* ---- why ---- */
-
-static const struct opt no_opts[] = { OPT_END };
-static const char *const why_about[] = {
-	"Tells what happened to a message: for everyone it was sent to, whether it is unread, read, held, archived, "
-	"dead or gone, "
-	"and how that is known. It tells each claim that is over: by whom, since when, and how it "
-	"ended (on an agent's own mail for at least a month); when it was announced, as far as that is still known, "
-	"when "
-	"the file of mail that was read changed last, and the answers to it. "
-	"It claims no more than the evidence: a message in cur/ was shown, not understood.",
-	NULL,
-};
-static const char *const why_examples[] = {
-	"id=$(mailroom --as alice send bob -m 'hello')\nmailroom --as alice why \"$id\"",
-	NULL,
-};
 
 struct trail {
 	struct cli *cli;
@@ -69,40 +54,14 @@ run_why(struct cli *cli)
 
 const struct cmd cmd_why = {
 	.name = "why",
+	.help = &help_why,
 	.needs = CMD_SELF,
-	.synopsis = "ID",
-	.summary = "tell what happened to a message, with evidence",
-	.opts = no_opts,
-	.about = why_about,
-	.examples = why_examples,
 	.min_args = 1,
 	.max_args = 1,
 	.run = run_why,
 };
 
 /* ---- purge ---- */
-
-static const struct opt purge_opts[] = {
-	OPT('r', "reason", "TEXT", "why; kept in the tombstone, and told to agents who had not read it"),
-	OPT_END,
-};
-static const char *const purge_about[] = {
-	"Removes a message from every mailbox of the room, for a key or password that was sent by mistake. It is the "
-	"one command that deletes mail, and it leaves a tombstone, without the text, that 'mailroom why' shows. What "
-	"an "
-	"agent has read it has read: change the key too.",
-	"Only its sender and the operator may. Agents who had not read it get a short mail of type 'purged' with the "
-	"reason, and without its text or subject. A copy that was carried to a linked room is named and not removed: "
-	"purge it there.",
-	"It works on a full disk: without space to note what it does it removes the message first. If it is cut off, "
-	"repeat it.",
-	NULL,
-};
-static const char *const purge_examples[] = {
-	"id=$(mailroom --as alice send bob -m 'password: hunter2')\nmailroom --as alice purge --reason 'leaked a "
-	"password' \"$id\"",
-	NULL,
-};
 
 static int
 run_purge(struct cli *cli)
@@ -136,12 +95,8 @@ run_purge(struct cli *cli)
 
 const struct cmd cmd_purge = {
 	.name = "purge",
+	.help = &help_purge,
 	.needs = CMD_SELF,
-	.synopsis = "[--reason TEXT] ID",
-	.summary = "remove a message from every mailbox, leaving a tombstone",
-	.opts = purge_opts,
-	.about = purge_about,
-	.examples = purge_examples,
 	.min_args = 1,
 	.max_args = 1,
 	.run = run_purge,

@@ -5,20 +5,6 @@
 
 #include "cli.h"
 
-#define DRAFT_OPTS                                                                                                     \
-	OPT('m', "message", "TEXT", "the text"),                                                                       \
-	    OPT('f', "file", "FILE", "read the text from a file; - is standard input"),                                \
-	    OPT(0, "type", "TYPE", "message type, such as MERGE_READY; 'mailroom types' explains them"),               \
-	    OPT(0, "field", "NAME=VALUE...", "a field of the type: subject and text are made from it"),                \
-	    OPT(0, "force", NULL, "send it even if its type does not allow it"),                                       \
-	    OPT(0, "priority", "LEVEL", "urgent, high, normal or low"),                                                \
-	    OPT(0, "header", "NAME: VALUE...", "a further header line"),                                               \
-	    OPT(0, "key", "KEY", "make a retry safe: a repeated send with this key returns the first id"),             \
-	    OPT(0, "by", "TIME", "tell me with my next command if nobody answered within that time (30m)"),            \
-	    OPT(0, "notify", NULL, "nudge the recipients: who wrote, and which id"),                                   \
-	    OPT(0, "no-notify", NULL, "do not, also where the room's Nudge-On-Send says so"),                          \
-	    OPT_HIDDEN(0, "body", "TEXT")
-
 /* Body, type, priority, headers, key, by. Returns EXIT_DONE, or the exit code after saying what is wrong. */
 int draft_read(struct cli *cli, struct mr_draft *draft, struct buf *body);
 /* -s; an empty one means none in a team, where a summary may be missing. */

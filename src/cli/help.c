@@ -1,40 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* help.c - --help and usage errors, printed from the command's own struct. */
 #include "base/text.h"
-#include "cli/cli.h"
+#include "helptext.h"
 
 #define WIDTH 79
 #define OPTION_COLUMN 26
 
-const struct opt global_opts[] = {
-	OPT(0, "room", "SPEC",
-	    "the room: a path, or KIND:WHERE (default: $MAILROOM, else the nearest .mailroom upwards)"),
-	OPT(0, "as", "AGENT", "act as this agent"),
-	OPT(0, "json", NULL, "one JSON object, or one a line, on stdout; errors as JSON on stderr"),
-	OPT('h', "help", NULL, "this text"),
-	OPT_END,
-};
-
-const char *
-exit_meaning(int code)
-{
-	static const char *const meanings[] = {
-		"done",
-		"failed (I/O, a corrupt room); stderr says why",
-		"wrong usage",
-		"nothing there",
-		"refused: a rule, a policy, or a newer life of this agent",
-		"not found: no such message, agent or room",
-		"in doubt: accepted in part, or done and the answer lost; do not send again without --key",
-	};
-
-	return code >= 0 && code <= EXIT_DOUBT ? meanings[code] : "";
-}
-
 void
 exit_codes_of(const struct cmd *cmd, char ret[8])
 {
-	const char *more = cmd->exits ? cmd->exits : cmd->needs ? "45" : "";
+	const char *more = cmd->help->exits ? cmd->help->exits : cmd->needs ? "45" : "";
 	size_t n = 0;
 
 	if (str_starts(str_of(cmd->name), "gt ")) { /* that is all that gt has */
@@ -104,18 +79,18 @@ add_option(struct buf *out, const struct opt *o)
 static void
 add_synopsis(struct buf *out, const struct cmd *cmd)
 {
-	buf_addf(out, "mailroom %s%s%s\n", cmd->name, cmd->synopsis[0] ? " " : "", cmd->synopsis);
+	buf_addf(out, "mailroom %s%s%s\n", cmd->name, cmd->help->synopsis[0] ? " " : "", cmd->help->synopsis);
 }
 
 static void
 add_options(struct cli *cli, const struct cmd *cmd, struct buf *out)
 {
-	if (!cmd->opts || !cmd->opts->name)
+	if (!cmd->help->opts || !cmd->help->opts->name)
 		return;
 	buf_addc(out, '\n');
 	out_styled(cli, out, STYLE_BOLD, "Options");
 	buf_addc(out, '\n');
-	for (const struct opt *o = cmd->opts; o->name; o++) {
+	for (const struct opt *o = cmd->help->opts; o->name; o++) {
 		if (!o->hidden)
 			add_option(out, o);
 	}
@@ -126,13 +101,13 @@ help_options(struct cli *cli, struct buf *out)
 {
 	out_styled(cli, out, STYLE_BOLD, "Options of every command");
 	buf_addc(out, '\n');
-	for (const struct opt *o = global_opts; o->name; o++)
+	for (const struct opt *o = help_mailroom.opts; o->name; o++)
 		add_option(out, o);
 	buf_addc(out, '\n');
 	out_styled(cli, out, STYLE_BOLD, "Exit codes");
 	buf_addc(out, '\n');
 	for (int code = 0; code <= EXIT_DOUBT; code++)
-		buf_addf(out, "  %d  %s\n", code, exit_meaning(code));
+		buf_addf(out, "  %d  %s\n", code, help_mailroom.exit_meanings[code]);
 }
 
 static void
@@ -144,8 +119,8 @@ add_subcommands(struct cli *cli, const struct cmd *cmd, struct buf *out)
 	out_styled(cli, out, STYLE_BOLD, "Commands");
 	buf_addc(out, '\n');
 	for (const struct cmd *const *c = cmd->subcommands; *c; c++) {
-		buf_addf(out, "  %s%s%s\n", (*c)->name, (*c)->synopsis[0] ? " " : "", (*c)->synopsis);
-		help_wrap(out, (*c)->summary, 6);
+		buf_addf(out, "  %s%s%s\n", (*c)->name, (*c)->help->synopsis[0] ? " " : "", (*c)->help->synopsis);
+		help_wrap(out, (*c)->help->summary, 6);
 	}
 }
 
@@ -157,16 +132,16 @@ help_command(struct cli *cli, const struct cmd *cmd, struct buf *out)
 	out_styled(cli, out, STYLE_BOLD, "Usage");
 	buf_adds(out, "\n  ");
 	add_synopsis(out, cmd);
-	buf_addf(out, "  %s\n", cmd->summary);
-	if (cmd->examples && cmd->examples[0]) {
+	buf_addf(out, "  %s\n", cmd->help->summary);
+	if (cmd->help->examples && cmd->help->examples[0]) {
 		buf_addc(out, '\n');
-		out_styled(cli, out, STYLE_BOLD, cmd->examples[1] ? "Examples" : "Example");
+		out_styled(cli, out, STYLE_BOLD, cmd->help->examples[1] ? "Examples" : "Example");
 		buf_addc(out, '\n');
 		/* Not indented: a here-document's last line must stay at the margin to be pasted. */
-		for (const char *const *e = cmd->examples; *e; e++)
+		for (const char *const *e = cmd->help->examples; *e; e++)
 			buf_addf(out, "%s\n", *e);
 	}
-	for (const char *const *p = cmd->about; p && *p; p++) {
+	for (const char *const *p = cmd->help->about; p && *p; p++) {
 		buf_addc(out, '\n');
 		help_wrap(out, *p, 0);
 	}
@@ -184,9 +159,9 @@ help_usage(struct buf *out, const struct cmd *cmd)
 {
 	buf_adds(out, "usage: ");
 	add_synopsis(out, cmd);
-	buf_addf(out, "  %s\n", cmd->summary);
-	if (cmd->examples && cmd->examples[0])
-		buf_addf(out, "for example:\n%s\n", cmd->examples[0]);
+	buf_addf(out, "  %s\n", cmd->help->summary);
+	if (cmd->help->examples && cmd->help->examples[0])
+		buf_addf(out, "for example:\n%s\n", cmd->help->examples[0]);
 	buf_addf(out, "more: mailroom %s --help\n", cmd->name);
 }
 
@@ -206,7 +181,7 @@ help_overview(struct cli *cli, struct buf *out)
 			buf_addc(out, '\n');
 		}
 		if (!commands[i]->hidden)
-			buf_addf(out, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
+			buf_addf(out, "  %-10s %s\n", commands[i]->name, commands[i]->help->summary);
 	}
 	buf_adds(out, "\nmailroom COMMAND --help explains one of them; mailroom describe teaches an agent "
 		      "six of them.\n");

@@ -238,7 +238,7 @@ explain(struct cli *cli)
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 
 	if (cli->json)
-		return cli_usage(cli, "usage: mailroom %s %s", cli->cmd->name, cli->cmd->synopsis);
+		return cli_usage(cli, "usage: mailroom %s %s", cli->cmd->name, cli->cmd->help->synopsis);
 	help_usage(&text, cli->cmd);
 	if (buf_ok(&text))
 		cli_say(cli, &text);

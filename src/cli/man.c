@@ -6,7 +6,7 @@
 #include <ctype.h>
 
 #include "base/text.h"
-#include "cli/cli.h"
+#include "helptext.h"
 
 #define MAN_DATE "2026-11-15"
 
@@ -70,7 +70,7 @@ add_paragraphs(struct buf *out, const char *const *paragraphs)
 static void
 add_title(struct buf *out, const char *name)
 {
-	buf_adds(out, ".\\\" Made by `mailroom man-page`: change the command's struct instead.\n.TH \"MAILROOM");
+	buf_adds(out, ".\\\" Made by `mailroom man-page`: change its text in help/ instead.\n.TH \"MAILROOM");
 	if (name)
 		buf_addc(out, '-');
 	for (const char *p = name ? name : ""; *p; p++)
@@ -104,7 +104,7 @@ add_options(struct buf *out, const struct opt *own)
 		if (!o->hidden)
 			add_option(out, o);
 	}
-	for (const struct opt *o = global_opts; o->name; o++)
+	for (const struct opt *o = help_mailroom.opts; o->name; o++)
 		add_option(out, o);
 }
 
@@ -114,7 +114,7 @@ add_exit_status(struct buf *out, const char *codes)
 	buf_adds(out, ".SH EXIT STATUS\n");
 	for (const char *c = codes; *c; c++) {
 		buf_addf(out, ".TP\n\\fB%c\\fR\n", *c);
-		add_line(out, exit_meaning(*c - '0'));
+		add_line(out, help_mailroom.exit_meanings[*c - '0']);
 	}
 }
 
@@ -145,17 +145,17 @@ add_subcommands(struct buf *out, const struct cmd *const *list)
 		buf_adds(out, ".TP\n\\fB");
 		add_roff(out, c->name);
 		buf_adds(out, "\\fR ");
-		add_line(out, c->synopsis);
-		add_line(out, c->summary);
+		add_line(out, c->help->synopsis);
+		add_line(out, c->help->summary);
 		for (const char *const *a = c->aliases; a && *a; a++) {
 			buf_adds(out, ".br\nAlso \\fB");
 			add_roff(out, *a);
 			buf_adds(out, "\\fR.\n");
 		}
-		if (!c->opts || !c->opts->name)
+		if (!c->help->opts || !c->help->opts->name)
 			continue;
 		buf_adds(out, ".RS\n");
-		for (const struct opt *o = c->opts; o->name; o++)
+		for (const struct opt *o = c->help->opts; o->name; o++)
 			add_option(out, o);
 		buf_adds(out, ".RE\n");
 	}
@@ -171,69 +171,46 @@ man_command(struct buf *out, const struct cmd *cmd)
 	buf_adds(out, ".SH NAME\nmailroom\\-");
 	add_roff(out, cmd->name);
 	buf_adds(out, " \\- ");
-	add_line(out, cmd->summary);
+	add_line(out, cmd->help->summary);
 	buf_adds(out, ".SH SYNOPSIS\n\\fBmailroom ");
 	add_roff(out, cmd->name);
 	buf_adds(out, "\\fR ");
-	add_line(out, cmd->synopsis);
+	add_line(out, cmd->help->synopsis);
 	buf_adds(out, ".SH DESCRIPTION\n");
-	if (cmd->about && cmd->about[0])
-		add_paragraphs(out, cmd->about);
+	if (cmd->help->about && cmd->help->about[0])
+		add_paragraphs(out, cmd->help->about);
 	else
-		add_line(out, cmd->summary);
+		add_line(out, cmd->help->summary);
 	add_subcommands(out, cmd->subcommands);
-	add_options(out, cmd->opts);
+	add_options(out, cmd->help->opts);
 	exit_codes_of(cmd, codes);
 	add_exit_status(out, codes);
-	add_examples(out, cmd->examples);
+	add_examples(out, cmd->help->examples);
 	buf_adds(out, ".SH DIFFERENCES\n");
-	add_paragraphs(out, cmd->differences ? cmd->differences : no_original);
+	add_paragraphs(out, cmd->help->differences ? cmd->help->differences : no_original);
 	buf_adds(out, ".SH SEE ALSO\n.BR mailroom (1),\n.BR mailroom (7),\n.BR mailroom\\-maildir (5)\n");
 }
 
 void
 man_overview(struct buf *out)
 {
-	static const char *const about[] = {
-		"mailroom gives every AI agent a mailbox that survives it: durable, on plain "
-		"files, with no daemon. Agents that run side by side, die and restart hand work "
-		"to each other with it; any mail program can read along.",
-		"Without a command it prints who you are, the room and why it is that one, unread "
-		"mail, who is live, and to one who has no name yet six commands. To a person on a terminal it shows "
-		"what "
-		"needs attention first.",
-		"Off a terminal, mail is framed by lines with a random delimiter, as data and not "
-		"as instructions, and a command prints at most 9,000 characters of it; what was "
-		"left out is said, and not marked as read.",
-		NULL,
-	};
-	static const char *const environment[][2] = {
-		{ "MAILROOM", "the room, when --room is not given" },
-		{ "MAILROOM_AGENT", "who you are, when --as is not given and your session is not bound to an agent" },
-		{ "CLAUDE_CODE_SESSION_ID, CODEX_THREAD_ID, GEMINI_SESSION_ID",
-		    "the harness session; `register` binds it" },
-		{ "XDG_STATE_HOME", "its folder mailroom keeps the bindings of sessions (default: ~/.local/state)" },
-		{ "NO_COLOR", "no colours on a terminal" },
-		{ "MAILROOM_DEBUG", "1: trace operations on stderr" },
-	};
-
 	add_title(out, NULL);
 	buf_adds(out, ".SH NAME\nmailroom \\- mail for AI agents\n.SH SYNOPSIS\n\\fBmailroom\\fR "
 		      "[\\fB\\-\\-room\\fR \\fISPEC\\fR] "
 		      "[\\fB\\-\\-as\\fR \\fIAGENT\\fR] [\\fB\\-\\-json\\fR] [\\fICOMMAND\\fR ...]\n.SH DESCRIPTION\n");
-	add_paragraphs(out, about);
+	add_paragraphs(out, help_mailroom.about);
 	buf_adds(out, ".SH COMMANDS\n");
 	for (size_t i = 0; commands[i]; i++) {
 		if (commands[i]->hidden)
 			continue;
 		buf_addf(out, ".TP\n\\fB%s\\fR\n", commands[i]->name);
-		add_line(out, commands[i]->summary);
+		add_line(out, commands[i]->help->summary);
 	}
 	add_options(out, NULL);
 	buf_adds(out, ".SH ENVIRONMENT\n");
-	for (size_t i = 0; i < sizeof(environment) / sizeof(environment[0]); i++) {
-		buf_addf(out, ".TP\n\\fB%s\\fR\n", environment[i][0]);
-		add_line(out, environment[i][1]);
+	for (const char *const *e = help_mailroom.environment; *e; e += 2) {
+		buf_addf(out, ".TP\n\\fB%s\\fR\n", e[0]);
+		add_line(out, e[1]);
 	}
 	add_exit_status(out, "0123456");
 	buf_adds(out, ".SH SEE ALSO\n.BR mailroom (7),\n.BR mailroom\\-maildir (5)\n");

@@ -4,7 +4,7 @@
  * and operands in any order, because agents put them anywhere. The global options are known in every command.
  */
 #include "base/text.h"
-#include "cli/cli.h"
+#include "helptext.h"
 
 struct opt_value { /* in the order given */
 	const struct opt *opt;
@@ -25,9 +25,9 @@ find_in(const struct opt *table, struct mr_str name, char letter)
 static const struct opt *
 find_opt(const struct cli *cli, struct mr_str name, char letter)
 {
-	const struct opt *o = cli->cmd ? find_in(cli->cmd->opts, name, letter) : NULL;
+	const struct opt *o = cli->cmd ? find_in(cli->cmd->help->opts, name, letter) : NULL;
 
-	return o ? o : find_in(global_opts, name, letter);
+	return o ? o : find_in(help_mailroom.opts, name, letter);
 }
 
 static void
@@ -52,8 +52,8 @@ unknown(struct cli *cli, const char *shown, struct mr_str name)
 
 	text_clean_line(&word, name);
 	if (name.len > 1) {
-		consider(cli->cmd ? cli->cmd->opts : NULL, buf_z(&word), &best, &distance);
-		consider(global_opts, buf_z(&word), &best, &distance);
+		consider(cli->cmd ? cli->cmd->help->opts : NULL, buf_z(&word), &best, &distance);
+		consider(help_mailroom.opts, buf_z(&word), &best, &distance);
 	}
 	if (best)
 		cli_usage(cli, "there is no option '%s'; did you mean '--%s'?", shown, best);
@@ -65,14 +65,14 @@ unknown(struct cli *cli, const char *shown, struct mr_str name)
 static bool
 keep(struct cli *cli, const struct opt *o, const char *text)
 {
-	/* In the order of global_opts. */
-	if (o == &global_opts[0])
+	/* In the order of help_mailroom.opts. */
+	if (o == &help_mailroom.opts[0])
 		cli->room_option = text;
-	else if (o == &global_opts[1])
+	else if (o == &help_mailroom.opts[1])
 		cli->as_option = text;
-	else if (o == &global_opts[2])
+	else if (o == &help_mailroom.opts[2])
 		cli->json = cli->json_given = true;
-	else if (o == &global_opts[3])
+	else if (o == &help_mailroom.opts[3])
 		cli->want_help = true;
 	else {
 		struct opt_value *v = arena_alloc(&cli->own, sizeof(*v));

@@ -62,7 +62,7 @@ has_option(const struct cli *cli, struct mr_str name)
 	for (size_t i = 0; common[i]; i++)
 		if (str_eq(name, str_of(common[i])))
 			return true;
-	for (const struct opt *o = cli->cmd ? cli->cmd->opts : NULL; o && o->name; o++)
+	for (const struct opt *o = cli->cmd ? cli->cmd->help->opts : NULL; o && o->name; o++)
 		if (str_eq(name, str_of(o->name)))
 			return true;
 	return false;

@@ -44,7 +44,7 @@ is_for(const struct opt *opt, const struct subword *table, const char *word)
 static const struct opt *
 option_of_another(struct cli *cli, const struct subword *table, const char *word)
 {
-	for (const struct opt *o = cli->cmd->opts; o && o->name; o++)
+	for (const struct opt *o = cli->cmd->help->opts; o && o->name; o++)
 		if (opt_flag(cli, o->name) && !is_for(o, table, word))
 			return o;
 	return NULL;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* escalate.c - gt escalate ...: trouble that somebody must see to. */
 #include "cli/gt/gt.h"
+#include "helptext.h"
 
 /* ---- Making one ---- */
 
@@ -309,73 +310,46 @@ run_stale(struct cli *cli)
 
 /* ---- The commands ---- */
 
-static const struct opt escalate_opts[] = {
-	OPT('s', "severity", "LEVEL", "critical, high, medium (the default) or low"),
-	OPT('r', "reason", "TEXT", "more about it"),
-	OPT(0, "stdin", NULL, "the reason comes from standard input; without TEXT, the text does"),
-	OPT(0, "source", "TEXT", "what found it: plugin:name"),
-	OPT(0, "related", "BEAD", "the work that it is about"),
-	GT_DRY_RUN,
-	GT_JSON,
-	OPT_END,
-};
-static const struct opt list_opts[] = { OPT(0, "all", NULL, "closed ones, too"), GT_JSON, OPT_END };
-static const struct opt show_opts[] = { GT_JSON, OPT_END };
-static const struct opt close_opts[] = { OPT(0, "reason", "TEXT", "why it is over; required"), OPT_END };
-static const struct opt stale_opts[] = { GT_DRY_RUN, GT_JSON, OPT_END };
-static const struct opt no_opts[] = { OPT_END };
 const struct cmd gt_escalate = {
 	.name = "gt escalate",
+	.help = &help_gt_escalate,
 	.needs = CMD_SELF,
-	.synopsis = "TEXT...",
-	.summary = "tell those who must see to trouble, and keep it on record until it is closed",
-	.opts = escalate_opts,
 	.max_args = -1,
 	.run = run_escalate,
 };
 const struct cmd gt_escalate_list = {
 	.name = "gt escalate list",
+	.help = &help_gt_escalate_list,
 	.needs = CMD_ROOM,
-	.synopsis = "",
-	.summary = "list what is open",
-	.opts = list_opts,
 	.run = run_list,
 };
 const struct cmd gt_escalate_show = {
 	.name = "gt escalate show",
+	.help = &help_gt_escalate_show,
 	.needs = CMD_ROOM,
-	.synopsis = "ID",
-	.summary = "show one",
-	.opts = show_opts,
 	.min_args = 1,
 	.max_args = 1,
 	.run = run_show,
 };
 const struct cmd gt_escalate_ack = {
 	.name = "gt escalate ack",
+	.help = &help_gt_escalate_ack,
 	.needs = CMD_SELF,
-	.synopsis = "ID",
-	.summary = "say that you are seeing to it",
-	.opts = no_opts,
 	.min_args = 1,
 	.max_args = 1,
 	.run = run_ack,
 };
 const struct cmd gt_escalate_close = {
 	.name = "gt escalate close",
+	.help = &help_gt_escalate_close,
 	.needs = CMD_SELF,
-	.synopsis = "ID --reason TEXT",
-	.summary = "say that it is over",
-	.opts = close_opts,
 	.min_args = 1,
 	.max_args = 1,
 	.run = run_close,
 };
 const struct cmd gt_escalate_stale = {
 	.name = "gt escalate stale",
+	.help = &help_gt_escalate_stale,
 	.needs = CMD_SELF,
-	.synopsis = "",
-	.summary = "raise what nobody acknowledged for hours",
-	.opts = stale_opts,
 	.run = run_stale,
 };

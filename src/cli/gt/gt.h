@@ -15,9 +15,6 @@
 
 #define GT_EXIT(code) (100 + (code))
 
-#define GT_JSON OPT(0, "json", NULL, "print JSON")
-#define GT_DRY_RUN OPT('n', "dry-run", NULL, "only say what would be done")
-
 /* ---- table.c ---- */
 extern const struct cmd *const gt_commands[]; /* NULL-terminated */
 /* The command that the words behind argv[*at] ("gt") name; *at is its last word then. NULL after a usage error. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* mail_channel.c - gt mail channel ... and announces: what everybody may read. gt's announces are channels, too. */
 #include "cli/gt/gt.h"
+#include "helptext.h"
 
 #define HOUR_MS ((int64_t)3600 * 1000)
 
@@ -285,86 +286,67 @@ run_subscribers(struct cli *cli)
 
 /* ---- The commands ---- */
 
-static const struct opt no_opts[] = { OPT_END };
-static const struct opt json_opts[] = { GT_JSON, OPT_END };
-static const struct opt create_opts[] = {
-	OPT(0, "retain-count", "N", "keep the last N posts; 0: all"),
-	OPT(0, "retain-hours", "N", "keep posts so long; 0: for ever"),
-	OPT_END,
-};
-#define ONE_NAME .synopsis = "NAME", .min_args = 1, .max_args = 1
+#define ONE_NAME .min_args = 1, .max_args = 1
 
 const struct cmd gt_mail_announces = {
 	.name = "gt mail announces",
+	.help = &help_gt_mail_announces,
 	.needs = CMD_ROOM,
-	.synopsis = "[CHANNEL]",
-	.summary = "list the channels, or show what was posted to one, the newest first",
-	.opts = json_opts,
 	.max_args = 1,
 	.run = run_announces,
 };
 const struct cmd gt_mail_channel = {
 	.name = "gt mail channel",
+	.help = &help_gt_mail_channel,
 	.needs = CMD_ROOM,
-	.synopsis = "[NAME]",
-	.summary = "list the channels, or show one",
-	.opts = json_opts,
 	.max_args = 1,
 	.run = run_channel,
 };
 const struct cmd gt_mail_channel_list = {
 	.name = "gt mail channel list",
+	.help = &help_gt_mail_channel_list,
 	.needs = CMD_ROOM,
-	.synopsis = "",
-	.summary = "list the channels",
-	.opts = json_opts,
 	.run = run_list,
 };
 const struct cmd gt_mail_channel_show = {
 	.name = "gt mail channel show",
+	.help = &help_gt_mail_channel_show,
 	.needs = CMD_ROOM,
 	ONE_NAME,
-	.summary = "show what was posted, the newest first",
-	.opts = json_opts,
 	.run = run_show,
 };
 const struct cmd gt_mail_channel_create = {
 	.name = "gt mail channel create",
+	.help = &help_gt_mail_channel_create,
 	.needs = CMD_SELF,
 	ONE_NAME,
-	.summary = "make a channel",
-	.opts = create_opts,
 	.run = run_create,
 };
 const struct cmd gt_mail_channel_delete = {
 	.name = "gt mail channel delete",
+	.help = &help_gt_mail_channel_delete,
 	.needs = CMD_ROOM,
 	ONE_NAME,
-	.summary = "delete a channel and its posts; copies of subscribers stay",
-	.opts = no_opts,
 	.run = run_delete,
 };
 const struct cmd gt_mail_channel_subscribe = {
 	.name = "gt mail channel subscribe",
+	.help = &help_gt_mail_channel_subscribe,
 	.needs = CMD_SELF,
 	ONE_NAME,
-	.summary = "get a copy of every post",
-	.opts = no_opts,
 	.run = run_subscribe,
 };
 const struct cmd gt_mail_channel_unsubscribe = {
 	.name = "gt mail channel unsubscribe",
+	.help = &help_gt_mail_channel_unsubscribe,
 	.needs = CMD_SELF,
 	ONE_NAME,
-	.summary = "get no more copies",
-	.opts = no_opts,
 	.run = run_unsubscribe,
 };
 const struct cmd gt_mail_channel_subscribers = {
 	.name = "gt mail channel subscribers",
+	.help = &help_gt_mail_channel_subscribers,
 	.needs = CMD_ROOM,
 	ONE_NAME,
-	.summary = "list who gets copies",
-	.opts = json_opts,
 	.run = run_subscribers,
 };

@@ -2,6 +2,7 @@
 /* mail_check.c - gt mail check: for hooks. 0 there is unread mail, 1 there is none; with --inject always 0. */
 #include "cli/gt/gt.h"
 #include "cli/printout.h"
+#include "helptext.h"
 
 /* A hook must never stop its harness: what goes wrong is said on stderr at most, also outside a room. */
 static int
@@ -69,17 +70,9 @@ run_check(struct cli *cli)
 	return unread > 0 ? EXIT_DONE : EXIT_FAILED;
 }
 
-static const struct opt opts[] = {
-	OPT(0, "inject", NULL, "print what an agent shall be told, as <system-reminder> blocks; exits with 0"),
-	OPT(0, "identity", "ADDRESS", "whose mail; default: yours"),
-	GT_JSON,
-	OPT_END,
-};
 const struct cmd gt_mail_check = {
 	.name = "gt mail check",
-	.synopsis = "",
-	.summary = "is there unread mail? 0 yes, 1 no",
-	.opts = opts,
+	.help = &help_gt_mail_check,
 	.max_args = 0,
 	.run = run_check,
 };

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "cli/gt/gt.h"
+#include "helptext.h"
 
 struct entry {
 	char address[MR_ADDRESS_MAX + 16];
@@ -143,14 +144,11 @@ run_directory(struct cli *cli)
 	return code;
 }
 
-static const struct opt json_opts[] = { GT_JSON, OPT_END };
 static const char *const directory_aliases[] = { "gt mail dir", "gt mail addresses", NULL };
 const struct cmd gt_mail_directory = {
 	.name = "gt mail directory",
+	.help = &help_gt_mail_directory,
 	.aliases = directory_aliases,
 	.needs = CMD_ROOM,
-	.synopsis = "",
-	.summary = "list all addresses",
-	.opts = json_opts,
 	.run = run_directory,
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* mail_group.c - gt mail group ... */
 #include "cli/gt/gt.h"
+#include "helptext.h"
 
 /* ---- Printing ---- */
 
@@ -152,66 +153,48 @@ run_delete(struct cli *cli)
 	return EXIT_DONE;
 }
 
-static const struct opt json_opts[] = { GT_JSON, OPT_END };
-static const struct opt no_opts[] = { OPT_END };
-static const struct opt create_opts[] = {
-	OPT(0, "member", "ADDRESS...", "a member, like the operands"),
-	OPT_END,
-};
 const struct cmd gt_mail_group_list = {
 	.name = "gt mail group list",
+	.help = &help_gt_mail_group_list,
 	.needs = CMD_ROOM,
-	.synopsis = "",
-	.summary = "list the groups",
-	.opts = json_opts,
 	.run = run_list,
 };
 const struct cmd gt_mail_group_show = {
 	.name = "gt mail group show",
+	.help = &help_gt_mail_group_show,
 	.needs = CMD_ROOM,
-	.synopsis = "NAME",
-	.summary = "show one group and its members",
-	.opts = json_opts,
 	.min_args = 1,
 	.max_args = 1,
 	.run = run_show,
 };
 const struct cmd gt_mail_group_create = {
 	.name = "gt mail group create",
+	.help = &help_gt_mail_group_create,
 	.needs = CMD_SELF,
-	.synopsis = "NAME [MEMBER...]",
-	.summary = "make a group",
-	.opts = create_opts,
 	.min_args = 1,
 	.max_args = -1,
 	.run = run_create,
 };
 const struct cmd gt_mail_group_add = {
 	.name = "gt mail group add",
+	.help = &help_gt_mail_group_add,
 	.needs = CMD_ROOM,
-	.synopsis = "NAME MEMBER",
-	.summary = "add a member; one that is in it already is no error",
-	.opts = no_opts,
 	.min_args = 2,
 	.max_args = 2,
 	.run = run_add,
 };
 const struct cmd gt_mail_group_remove = {
 	.name = "gt mail group remove",
+	.help = &help_gt_mail_group_remove,
 	.needs = CMD_ROOM,
-	.synopsis = "NAME MEMBER",
-	.summary = "remove a member",
-	.opts = no_opts,
 	.min_args = 2,
 	.max_args = 2,
 	.run = run_remove,
 };
 const struct cmd gt_mail_group_delete = {
 	.name = "gt mail group delete",
+	.help = &help_gt_mail_group_delete,
 	.needs = CMD_ROOM,
-	.synopsis = "NAME",
-	.summary = "delete a group",
-	.opts = no_opts,
 	.min_args = 1,
 	.max_args = 1,
 	.run = run_delete,

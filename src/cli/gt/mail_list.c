@@ -4,6 +4,7 @@
 
 #include "cli/gt/gt.h"
 #include "message/type.h"
+#include "helptext.h"
 
 #define EVERYWHERE (MR_INBOX | MR_HELD | MR_ARCHIVE | MR_SENT)
 
@@ -124,27 +125,15 @@ run_inbox(struct cli *cli)
 	return list(&l, &scan, "Inbox", "(no messages)");
 }
 
-static const struct opt inbox_opts[] = {
-	OPT(0, "identity", "ADDRESS", "whose inbox; default: yours"),
-	OPT(0, "address", "ADDRESS", "the same as --identity"),
-	OPT('u', "unread", NULL, "only unread mail"),
-	OPT('a', "all", NULL, "read mail too: the default"),
-	GT_JSON,
-	OPT_END,
-};
 const struct cmd gt_mail_inbox = {
 	.name = "gt mail inbox",
+	.help = &help_gt_mail_inbox,
 	.needs = CMD_SELF,
-	.synopsis = "[ADDRESS]",
-	.summary = "list the inbox, urgent first, then the newest",
-	.opts = inbox_opts,
 	.max_args = 1,
 	.run = run_inbox,
 };
 
 /* ---- thread ---- */
-
-static const struct opt json_opts[] = { GT_JSON, OPT_END };
 
 static int
 run_thread(struct cli *cli)
@@ -158,10 +147,8 @@ run_thread(struct cli *cli)
 
 const struct cmd gt_mail_thread = {
 	.name = "gt mail thread",
+	.help = &help_gt_mail_thread,
 	.needs = CMD_SELF,
-	.synopsis = "ID",
-	.summary = "list a conversation, the oldest first; ID is its own or that of a message in it",
-	.opts = json_opts,
 	.min_args = 1,
 	.max_args = 1,
 	.run = run_thread,
@@ -204,20 +191,10 @@ run_search(struct cli *cli)
 	return list(&l, &scan, NULL, "No messages found");
 }
 
-static const struct opt search_opts[] = {
-	OPT(0, "from", "TEXT", "only from senders whose address has this in it"),
-	OPT(0, "subject", NULL, "look in subjects only"),
-	OPT(0, "body", NULL, "look in texts only"),
-	OPT(0, "archive", NULL, "look in the archive too: that is always so"),
-	GT_JSON,
-	OPT_END,
-};
 const struct cmd gt_mail_search = {
 	.name = "gt mail search",
+	.help = &help_gt_mail_search,
 	.needs = CMD_SELF,
-	.synopsis = "TEXT",
-	.summary = "find mail of the inbox and the archive that has this text in it, in any case",
-	.opts = search_opts,
 	.min_args = 1,
 	.max_args = 1,
 	.run = run_search,

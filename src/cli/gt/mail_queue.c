@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* mail_queue.c - gt mail claim, release, queue ...: work that one of many takes. */
 #include "cli/gt/gt.h"
+#include "helptext.h"
 
 /* ---- claim, release ---- */
 
@@ -111,23 +112,17 @@ run_release(struct cli *cli)
 	return EXIT_DONE;
 }
 
-static const struct opt no_opts[] = { OPT_END };
-static const struct opt json_opts[] = { GT_JSON, OPT_END };
 const struct cmd gt_mail_claim = {
 	.name = "gt mail claim",
+	.help = &help_gt_mail_claim,
 	.needs = CMD_SELF,
-	.synopsis = "[QUEUE]",
-	.summary = "take the next work of a queue, or of any that lets you",
-	.opts = no_opts,
 	.max_args = 1,
 	.run = run_claim,
 };
 const struct cmd gt_mail_release = {
 	.name = "gt mail release",
+	.help = &help_gt_mail_release,
 	.needs = CMD_SELF,
-	.synopsis = "ID",
-	.summary = "give back work that you claimed",
-	.opts = no_opts,
 	.min_args = 1,
 	.max_args = 1,
 	.run = run_release,
@@ -301,46 +296,32 @@ run_list(struct cli *cli)
 	return code;
 }
 
-static const struct opt create_opts[] = {
-	OPT(0, "claimers", "PATTERN", "who may claim: *, an address, or rig/polecats/*; required"),
-	OPT(0, "order", "ORDER", "fifo (default), or priority: urgent first, then the oldest"),
-	OPT(0, "max-claims", "N", "at most N live claims in the whole queue (default 0: no limit)"),
-	OPT_END,
-};
 const struct cmd gt_mail_queue_create = {
 	.name = "gt mail queue create",
+	.help = &help_gt_mail_queue_create,
 	.needs = CMD_SELF,
-	.synopsis = "NAME --claimers PATTERN [--order ORDER] [--max-claims N]",
-	.summary = "make a queue",
-	.opts = create_opts,
 	.min_args = 1,
 	.max_args = 1,
 	.run = run_create,
 };
 const struct cmd gt_mail_queue_show = {
 	.name = "gt mail queue show",
+	.help = &help_gt_mail_queue_show,
 	.needs = CMD_ROOM,
-	.synopsis = "NAME",
-	.summary = "show a queue and what is in it",
-	.opts = json_opts,
 	.min_args = 1,
 	.max_args = 1,
 	.run = run_show,
 };
 const struct cmd gt_mail_queue_list = {
 	.name = "gt mail queue list",
+	.help = &help_gt_mail_queue_list,
 	.needs = CMD_ROOM,
-	.synopsis = "",
-	.summary = "list the queues",
-	.opts = json_opts,
 	.run = run_list,
 };
 const struct cmd gt_mail_queue_delete = {
 	.name = "gt mail queue delete",
+	.help = &help_gt_mail_queue_delete,
 	.needs = CMD_ROOM,
-	.synopsis = "NAME",
-	.summary = "delete a queue; its work goes to the room's dead letters",
-	.opts = no_opts,
 	.min_args = 1,
 	.max_args = 1,
 	.run = run_delete,

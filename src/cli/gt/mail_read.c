@@ -2,6 +2,7 @@
 /* mail_read.c - gt mail read, peek: one message. */
 #include "base/text.h"
 #include "cli/gt/gt.h"
+#include "helptext.h"
 
 #define PEEK_BYTES 500
 
@@ -141,15 +142,12 @@ run_read(struct cli *cli)
 	return code;
 }
 
-static const struct opt read_opts[] = { GT_JSON, OPT_END };
 static const char *const read_aliases[] = { "gt mail show", NULL };
 const struct cmd gt_mail_read = {
 	.name = "gt mail read",
+	.help = &help_gt_mail_read,
 	.aliases = read_aliases,
 	.needs = CMD_SELF,
-	.synopsis = "ID | NUMBER",
-	.summary = "show a message, by id or by its number in the inbox, then mark it read",
-	.opts = read_opts,
 	.min_args = 1,
 	.max_args = 1,
 	.run = run_read,
@@ -211,8 +209,7 @@ run_peek(struct cli *cli)
 
 const struct cmd gt_mail_peek = {
 	.name = "gt mail peek",
-	.synopsis = "",
-	.summary = "show the beginning of the first unread message; 1 and nothing else if there is none",
+	.help = &help_gt_mail_peek,
 	.max_args = 0,
 	.run = run_peek,
 };

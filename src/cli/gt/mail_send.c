@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "cli/draft.h"
 #include "cli/gt/gt.h"
+#include "helptext.h"
 
 static const char *const types[] = { "task", "scavenge", "notification", "reply", "escalation", NULL };
 
@@ -252,34 +253,10 @@ run_send(struct cli *cli)
 	return deliver(cli, &draft, type, opt_flag(cli, "pinned"));
 }
 
-static const struct opt send_opts[] = {
-	OPT(0, "to", "ADDRESS", "the recipient, instead of the operand"),
-	OPT(0, "self", NULL, "to yourself"),
-	OPT('s', "subject", "TEXT", "subject; required"),
-	OPT('m', "message", "TEXT", "the text"),
-	OPT(0, "body", "TEXT", "the same as -m"),
-	OPT(0, "stdin", NULL, "the text comes from standard input, where no shell reads its quotes"),
-	OPT(0, "priority", "N", "0 urgent, 1 high, 2 normal, 3 low, 4 backlog (low)"),
-	OPT(0, "urgent", NULL, "priority 0"),
-	OPT(0, "type", "TYPE", "task, scavenge, notification, reply or escalation"),
-	OPT(0, "reply-to", "ID", "the message that it answers"),
-	OPT('n', "notify", NULL, "a normal message becomes one of high priority"),
-	OPT(0, "no-notify", NULL, "do not disturb the recipient: the mail waits"),
-	OPT(0, "pinned", NULL, "it stays in the inbox until it is archived by its id"),
-	OPT(0, "wisp", NULL, "it may be cleared away once it was read: the default"),
-	OPT(0, "permanent", NULL, "it may not"),
-	OPT(0, "cc", "ADDRESS...", "a further recipient"),
-	OPT(0, "force", NULL, "also what the room's rules refuse"),
-	OPT(0, "from", "ADDRESS", "the sender, for whoever hands on the mail of another"),
-	GT_JSON,
-	OPT_END,
-};
 const struct cmd gt_mail_send = {
 	.name = "gt mail send",
+	.help = &help_gt_mail_send,
 	.needs = CMD_SELF,
-	.synopsis = "[ADDRESS] -s SUBJECT [-m TEXT | --stdin]",
-	.summary = "send a message",
-	.opts = send_opts,
 	.max_args = 1,
 	.run = run_send,
 };
@@ -323,19 +300,10 @@ run_reply(struct cli *cli)
 	return flushed ? EXIT_DONE : EXIT_FAILED;
 }
 
-static const struct opt reply_opts[] = {
-	OPT('s', "subject", "TEXT", "instead of the first one's with \"Re: \""),
-	OPT('m', "message", "TEXT", "the text"),
-	OPT(0, "body", "TEXT", "the same as -m"),
-	OPT(0, "stdin", NULL, "the text comes from standard input"),
-	OPT_END,
-};
 const struct cmd gt_mail_reply = {
 	.name = "gt mail reply",
+	.help = &help_gt_mail_reply,
 	.needs = CMD_SELF,
-	.synopsis = "ID [TEXT]",
-	.summary = "answer a message: one \"Re: \", the same thread",
-	.opts = reply_opts,
 	.min_args = 1,
 	.max_args = 2,
 	.run = run_reply,

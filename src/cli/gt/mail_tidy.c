@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/id.h"
 #include "cli/gt/gt.h"
+#include "helptext.h"
 
 /* ---- Several ids at once ---- */
 
@@ -146,28 +147,19 @@ run_mark_unread(struct cli *cli)
 	return do_operands(cli, MARK_UNREAD, "marked as unread");
 }
 
-static const struct opt mark_read_opts[] = {
-	OPT(0, "all", NULL, "all unread mail of the inbox"),
-	OPT_END,
-};
-static const struct opt no_opts[] = { OPT_END };
 static const char *const mark_read_aliases[] = { "gt mail ack", NULL };
 const struct cmd gt_mail_mark_read = {
 	.name = "gt mail mark-read",
+	.help = &help_gt_mail_mark_read,
 	.aliases = mark_read_aliases,
 	.needs = CMD_SELF,
-	.synopsis = "ID... | --all",
-	.summary = "mark mail read; it stays in the inbox",
-	.opts = mark_read_opts,
 	.max_args = -1,
 	.run = run_mark_read,
 };
 const struct cmd gt_mail_mark_unread = {
 	.name = "gt mail mark-unread",
+	.help = &help_gt_mail_mark_unread,
 	.needs = CMD_SELF,
-	.synopsis = "ID...",
-	.summary = "mark mail unread",
-	.opts = no_opts,
 	.min_args = 1,
 	.max_args = -1,
 	.run = run_mark_unread,
@@ -229,40 +221,25 @@ run_clear(struct cli *cli)
 	return code == EXIT_DONE ? do_all(cli, CLOSE, &c.ids, "cleared") : code;
 }
 
-static const struct opt archive_opts[] = {
-	OPT(0, "stale", NULL, "all mail from before this life of yours; pinned mail stays"),
-	GT_DRY_RUN,
-	OPT_END,
-};
-static const struct opt clear_opts[] = {
-	OPT(0, "all", NULL, "read and unread mail: that is always so"),
-	OPT_END,
-};
 const struct cmd gt_mail_archive = {
 	.name = "gt mail archive",
+	.help = &help_gt_mail_archive,
 	.needs = CMD_SELF,
-	.synopsis = "ID... | --stale",
-	.summary = "move mail out of the inbox; work of a queue is done with it",
-	.opts = archive_opts,
 	.max_args = -1,
 	.run = run_archive,
 };
 const struct cmd gt_mail_delete = {
 	.name = "gt mail delete",
+	.help = &help_gt_mail_delete,
 	.needs = CMD_SELF,
-	.synopsis = "ID...",
-	.summary = "the same as archive",
-	.opts = no_opts,
 	.min_args = 1,
 	.max_args = -1,
 	.run = run_delete,
 };
 const struct cmd gt_mail_clear = {
 	.name = "gt mail clear",
+	.help = &help_gt_mail_clear,
 	.needs = CMD_SELF,
-	.synopsis = "[ADDRESS]",
-	.summary = "archive all mail of an inbox",
-	.opts = clear_opts,
 	.max_args = 1,
 	.run = run_clear,
 };
@@ -335,19 +312,10 @@ run_drain(struct cli *cli)
 	return code;
 }
 
-static const struct opt drain_opts[] = {
-	OPT(0, "max-age", "TIME", "only mail that is older (default 30m)"),
-	OPT(0, "all", NULL, "of any age"),
-	OPT(0, "identity", "ADDRESS", "whose inbox; default: yours"),
-	GT_DRY_RUN,
-	OPT_END,
-};
 const struct cmd gt_mail_drain = {
 	.name = "gt mail drain",
+	.help = &help_gt_mail_drain,
 	.needs = CMD_SELF,
-	.synopsis = "",
-	.summary = "archive old protocol mail and wisps that were read; never HELP or HANDOFF",
-	.opts = drain_opts,
 	.max_args = 0,
 	.run = run_drain,
 };

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "cli/gt/gt.h"
 #include "cli/nudges.h"
+#include "helptext.h"
 
 #define PATIENCE_MS 15000
 #define MAIL_PATIENCE_MS 3000
@@ -149,21 +150,10 @@ run_nudge(struct cli *cli)
 	return code;
 }
 
-static const struct opt nudge_opts[] = {
-	OPT('m', "message", "TEXT", "the text"),
-	OPT(0, "stdin", NULL, "the text comes from standard input"),
-	OPT('f', "force", NULL, "also one who is not to be disturbed"),
-	OPT(0, "mode", "MODE", "wait-idle (the default), queue, or immediate"),
-	OPT(0, "priority", "LEVEL", "normal or urgent"),
-	OPT(0, "if-fresh", NULL, "do nothing when your life is older than a minute"),
-	OPT_END,
-};
 const struct cmd gt_nudge = {
 	.name = "gt nudge",
+	.help = &help_gt_nudge,
 	.needs = CMD_SELF,
-	.synopsis = "TARGET [TEXT]",
-	.summary = "tap an agent, a group or the subscribers of a channel on the shoulder",
-	.opts = nudge_opts,
 	.min_args = 1,
 	.max_args = 2,
 	.run = run_nudge,
@@ -191,13 +181,10 @@ run_dnd(struct cli *cli)
 	return EXIT_DONE;
 }
 
-static const struct opt no_opts[] = { OPT_END };
 const struct cmd gt_dnd = {
 	.name = "gt dnd",
+	.help = &help_gt_dnd,
 	.needs = CMD_SELF,
-	.synopsis = "[on | off | status]",
-	.summary = "no nudges while it is on; mail comes as ever",
-	.opts = no_opts,
 	.max_args = 1,
 	.run = run_dnd,
 };

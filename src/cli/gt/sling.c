@@ -2,6 +2,7 @@
 /* sling.c - gt sling, gt deacon redispatch: giving work out, once and again. */
 #include "base/clock.h"
 #include "cli/gt/gt.h"
+#include "helptext.h"
 
 /* ---- sling ---- */
 
@@ -29,18 +30,10 @@ run_sling(struct cli *cli)
 	return EXIT_DONE;
 }
 
-static const struct opt sling_opts[] = {
-	OPT(0, "force", NULL, "handed on to the command"),
-	OPT(0, "no-convoy", NULL, "handed on to the command"),
-	OPT(0, "agent", "NAME", "handed on to the command"),
-	OPT_END,
-};
 const struct cmd gt_sling = {
 	.name = "gt sling",
+	.help = &help_gt_sling,
 	.needs = CMD_ROOM,
-	.synopsis = "BEAD RIG",
-	.summary = "run the room's Sling: command, which gives a bead to a worker of the rig",
-	.opts = sling_opts,
 	.min_args = 2,
 	.max_args = 2,
 	.run = run_sling,
@@ -114,28 +107,17 @@ run_redispatch_state(struct cli *cli)
 	return EXIT_DONE;
 }
 
-static const struct opt redispatch_opts[] = {
-	OPT(0, "rig", "RIG", "to whom; default: by the room's Bead-Prefixes:"),
-	OPT(0, "max-attempts", "N", "then the mayor is told (default 3)"),
-	OPT(0, "cooldown", "TIME", "between two attempts (default 5m)"),
-	OPT_END,
-};
-static const struct opt no_opts[] = { OPT_END };
 const struct cmd gt_deacon_redispatch = {
 	.name = "gt deacon redispatch",
+	.help = &help_gt_deacon_redispatch,
 	.needs = CMD_SELF,
-	.synopsis = "BEAD",
-	.summary = "give out work again whose worker is gone; 2 too soon, 3 the bead is not open",
-	.opts = redispatch_opts,
 	.min_args = 1,
 	.max_args = 1,
 	.run = run_redispatch,
 };
 const struct cmd gt_deacon_redispatch_state = {
 	.name = "gt deacon redispatch-state",
+	.help = &help_gt_deacon_redispatch_state,
 	.needs = CMD_ROOM,
-	.synopsis = "",
-	.summary = "list what was given out again, and how often",
-	.opts = no_opts,
 	.run = run_redispatch_state,
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* work.c - gt handoff, hook, done: what an agent says about its own work. */
 #include "cli/gt/gt.h"
+#include "helptext.h"
 
 #include <unistd.h>
 
@@ -64,26 +65,10 @@ run_handoff(struct cli *cli)
 	return hand_off(cli, subject, text.len > 0 ? buf_z(&text) : NULL);
 }
 
-static const struct opt handoff_opts[] = {
-	OPT('s', "subject", "TEXT", "what it is about"),
-	OPT('m', "message", "TEXT", "what the next life must know"),
-	OPT(0, "stdin", NULL, "the text comes from standard input"),
-	OPT('c', "collect", NULL, "add the state of git, work in hand and the head of the inbox"),
-	OPT(0, "auto", NULL, "called by a hook: the same"),
-	OPT(0, "cycle", NULL, "the harness ends the session itself: the same"),
-	OPT(0, "reason", "TEXT", "why"),
-	OPT(0, "no-git-check", NULL, "git is never checked here: the same"),
-	OPT('y', "yes", NULL, "nothing is asked here: the same"),
-	OPT('w', "watch", NULL, "no session is started here: the same"),
-	GT_DRY_RUN,
-	OPT_END,
-};
 const struct cmd gt_handoff = {
 	.name = "gt handoff",
+	.help = &help_gt_handoff,
 	.needs = CMD_SELF,
-	.synopsis = "[BEAD | ROLE]",
-	.summary = "leave a message to your own next life, which is shown it first",
-	.opts = handoff_opts,
 	.max_args = 1,
 	.run = run_handoff,
 };
@@ -116,28 +101,17 @@ run_hook(struct cli *cli)
 	return subject || text ? hand_off(cli, subject, text) : EXIT_DONE;
 }
 
-static const struct opt hook_opts[] = {
-	OPT('s', "subject", "TEXT", "also leave a hand-off, with this subject"),
-	OPT('m', "message", "TEXT", "... with this text"),
-	GT_DRY_RUN,
-	OPT('f', "force", NULL, "replace what is on the hook and not done"),
-	OPT_END,
-};
 const struct cmd gt_hook = {
 	.name = "gt hook",
+	.help = &help_gt_hook,
 	.needs = CMD_SELF,
-	.synopsis = "[ID]",
-	.summary = "make a message your work until it is archived; without ID say which one is",
-	.opts = hook_opts,
 	.max_args = 1,
 	.run = run_hook,
 };
 const struct cmd gt_mail_hook = {
 	.name = "gt mail hook",
+	.help = &help_gt_mail_hook,
 	.needs = CMD_SELF,
-	.synopsis = "ID",
-	.summary = "make a message your work until it is archived",
-	.opts = hook_opts,
 	.min_args = 1,
 	.max_args = 1,
 	.run = run_hook,
@@ -233,26 +207,10 @@ run_done(struct cli *cli)
 	return report_done(cli, status ? status : "COMPLETED", "");
 }
 
-static const struct opt done_opts[] = {
-	OPT(0, "status", "WORD",
-	    "COMPLETED (the default), MERGED (the same, with --mr that it is merged), ESCALATED, DEFERRED or "
-	    "PHASE_COMPLETE"),
-	OPT(0, "issue", "BEAD", "the work"),
-	OPT(0, "mr", "ID", "the merge request, if there is one"),
-	OPT(0, "branch", "NAME", "the branch; default: that of the working folder"),
-	OPT(0, "target", "BRANCH", "where it shall be merged"),
-	OPT('p', "priority", "N", "of the message: 0 urgent to 4 backlog"),
-	OPT(0, "cleanup-status", "WORD", "clean, uncommitted, unpushed, stash or unknown"),
-	OPT(0, "resume", NULL, "after an interruption: the same"),
-	OPT(0, "pre-verified", NULL, "tests ran already"),
-	OPT_END,
-};
 const struct cmd gt_done = {
 	.name = "gt done",
+	.help = &help_gt_done,
 	.needs = CMD_SELF,
-	.synopsis = "",
-	.summary = "report to the witness of your rig that your work is over",
-	.opts = done_opts,
 	.max_args = 0,
 	.run = run_done,
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd_hook.c - `mailroom hook HARNESS`: see hook.h. */
 #include "cli/hook/hook.h"
+#include "helptext.h"
 
 #include <unistd.h>
 
@@ -121,54 +122,10 @@ run(struct cli *cli)
 	return EXIT_DONE;
 }
 
-static const struct opt opts[] = {
-	OPT(0, "wait", NULL, "stay beside the idle session until there is something to wake it for, then exit with 2"),
-	OPT(0, "gather", "TIME", "with --wait: tell what comes within this time together (default: 2s)"),
-	OPT_END,
-};
-static const char *const about[] = {
-	"A harness runs this at certain moments of a session, with the event as JSON on standard input; `mailroom "
-	"setup` "
-	"writes the lines for it. The answer is in the form of that harness, or nothing at all.",
-	"When a session starts, it is bound to an agent: the one that it was, or the one of its worktree, or a new one "
-	"with "
-	"the name of the worktree's folder. It is told who it is, what it left itself as a hand-off, and what mail is "
-	"unread. With each prompt it is told of new mail and nudges, after each tool only of urgent ones. When it is "
-	"about "
-	"to stop, and there is unread urgent mail or work in its hands, the turn goes on with that, once for each. In "
-	"the "
-	"room of a team its lead gets an idle_notification instead. Helpers inside of a session (agent_id) are left "
-	"alone. "
-	"Work in the hands of the agent gets a new lease each time.",
-	"With --wait it stays until there is mail that the session was not told of, a nudge, or work in a queue that "
-	"the "
-	"agent may claim, gathers for two seconds what else comes, prints it on standard error and exits with 2, which "
-	"starts a turn in a session of Claude Code that is idle. There is one for each session: an older one leaves "
-	"when "
-	"a newer one comes. After 30 wakes by mail of one agent in one thread within 10 minutes (the room's "
-	"Wake-Limit, "
-	"30/10m) further mail in that direction wakes when 10 minutes have passed; its sender and 'mailroom why' are "
-	"told, and the operator once. Mail with Auto-Submitted, or of type notice, wakes once in a thread.",
-	"Where there is no room it does nothing. Whatever goes wrong, it exits with 0 within five seconds and says why "
-	"in "
-	"hook.log in mailroom's state folder.",
-	NULL,
-};
-static const char *const examples[] = {
-	"echo '{\"hook_event_name\":\"SessionStart\",\"session_id\":\"1\",\"source\":\"startup\"}' | mailroom hook "
-	"claude-code",
-	NULL,
-};
-
 const struct cmd cmd_hook = {
 	.name = "hook",
+	.help = &help_hook,
 	.needs = CMD_NOTHING,
-	.synopsis = "[--wait [--gather TIME]] claude-code|codex|gemini|cursor",
-	.summary = "what the hooks of a harness run: binds its session, tells it of mail, wakes it",
-	.opts = opts,
-	.about = about,
-	.examples = examples,
-	.exits = "",
 	.min_args = 1,
 	.max_args = 1,
 	.run = run,
