@@ -80,6 +80,33 @@ str_trim(struct mr_str s)
 }
 
 bool
+str_cut(struct mr_str *rest, char separator, struct mr_str *ret)
+{
+	if (rest->len == 0)
+		return false;
+	const char *end = memchr(rest->ptr, separator, rest->len);
+	size_t len = end ? (size_t)(end - rest->ptr) : rest->len, taken = end ? len + 1 : len;
+
+	*ret = (struct mr_str){ rest->ptr, len };
+	*rest = (struct mr_str){ rest->ptr + taken, rest->len - taken };
+	return true;
+}
+
+bool
+str_word(struct mr_str *rest, const char *separators, struct mr_str *ret)
+{
+	size_t from = 0, end;
+
+	while (from < rest->len && rest->ptr[from] && strchr(separators, rest->ptr[from]))
+		from++;
+	for (end = from; end < rest->len && !(rest->ptr[end] && strchr(separators, rest->ptr[end])); end++)
+		;
+	*ret = (struct mr_str){ rest->ptr + from, end - from };
+	*rest = (struct mr_str){ rest->ptr + end, rest->len - end };
+	return ret->len > 0;
+}
+
+bool
 str_to_u64(struct mr_str s, uint64_t *ret)
 {
 	uint64_t value = 0;

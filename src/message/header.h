@@ -51,6 +51,7 @@ enum mr_rc record_parse(struct mr_str text, struct record *ret, struct mr_error 
 const char *record_get(const struct record *r, const char *name); /* first of that name, any case; or NULL */
 int64_t record_int(const struct record *r, const char *name, int64_t otherwise);
 int64_t record_time(const struct record *r, const char *name); /* RFC 3339 -> ms; 0: not there, or no time */
+bool record_has(const struct record *r, const char *name, const char *value); /* a line with exactly that value */
 void record_done(struct record *r);
 
 /* A struct as lines of a record: a row for each member. Lines of other names are passed over. */
@@ -58,6 +59,8 @@ enum record_kind {
 	RECORD_TEXT,  /* const char *; read: borrowed from the record, "" when missing. Written cleaned, "" is left out
 		       */
 	RECORD_COUNT, /* unsigned */
+	RECORD_SOME,  /* unsigned; 0: left out */
+	RECORD_YES,   /* bool, yes or no; read: missing or another word is no */
 	RECORD_TIME,  /* int64_t, ms <-> RFC 3339; 0: left out */
 	RECORD_PROCESS, /* struct mr_process; without a pid: left out */
 };

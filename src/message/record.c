@@ -89,6 +89,15 @@ record_int(const struct record *r, const char *name, int64_t otherwise)
 	return negative ? -(int64_t)number : (int64_t)number;
 }
 
+bool
+record_has(const struct record *r, const char *name, const char *value)
+{
+	for (size_t i = 0; i < r->n; i++)
+		if (ascii_caseeq(r->lines[i].name, name) && strcmp(r->lines[i].value, value) == 0)
+			return true;
+	return false;
+}
+
 void
 record_done(struct record *r)
 {
@@ -122,7 +131,11 @@ record_read(const struct record *r, const struct record_field *fields, size_t n,
 			*(const char **)at = value ? value : "";
 			break;
 		case RECORD_COUNT:
+		case RECORD_SOME:
 			*(unsigned *)at = number > 0 && number <= UINT32_MAX ? (unsigned)number : 0;
+			break;
+		case RECORD_YES:
+			*(bool *)at = value && ascii_caseeq(value, "yes");
 			break;
 		case RECORD_TIME:
 			*(int64_t *)at = record_time(r, f->name);
@@ -159,6 +172,14 @@ record_write(struct buf *out, const struct record_field *fields, size_t n, const
 		case RECORD_TEXT:
 			record_add(out, f->name, *(const char *const *)at);
 			continue;
+		case RECORD_YES:
+			record_add(out, f->name, *(const bool *)at ? "yes" : "no");
+			continue;
+		case RECORD_SOME:
+			if (*(const unsigned *)at == 0)
+				continue;
+			(void)snprintf(text, sizeof(text), "%u", *(const unsigned *)at);
+			break;
 		case RECORD_COUNT:
 			(void)snprintf(text, sizeof(text), "%u", *(const unsigned *)at);
 			break;

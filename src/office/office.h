@@ -249,6 +249,15 @@ enum mr_rc due_each(struct mr_room *room, const char *sender, mr_due_fn *fn, voi
 /* Best effort: a leftover is found out by mr_overdue. */
 void due_drop(struct mr_room *room, const char *sender, const char *id);
 
+/* ---- settings.c: records of the room ---- */
+
+/* The names of all records of that kind and owner; the driver has record_each. */
+enum mr_rc office_records(
+    struct mr_room *room, const char *kind, const char *owner, struct mr_names *ret, struct mr_error *err);
+/* The lines of one; the driver has record_get. MR_NOTFOUND, MR_CORRUPT. */
+enum mr_rc office_record(struct mr_room *room, const char *kind, const char *owner, const char *name,
+    struct record *ret, struct mr_error *err);
+
 /* ---- settings.c: the records behind queues and channels; kind is "queue" or "channel" ---- */
 
 /* The name without its prefix, checked. ret has room for MR_ADDRESS_MAX + 1. */

@@ -104,11 +104,26 @@ note_name(void *ctx, const char *name)
 }
 
 enum mr_rc
+office_records(struct mr_room *room, const char *kind, const char *owner, struct mr_names *ret, struct mr_error *err)
+{
+	return room->driver->record_each(room, kind, owner, note_name, ret, err);
+}
+
+enum mr_rc
+office_record(struct mr_room *room, const char *kind, const char *owner, const char *name, struct record *ret,
+    struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+
+	TRY(room->driver->record_get(room, kind, owner, name, &text, err));
+	return record_parse(buf_str(&text), ret, err);
+}
+
+enum mr_rc
 settings_names(struct mr_room *room, const char *kind, struct mr_names *ret, struct mr_error *err)
 {
-	enum mr_rc rc = check_records(room, kind, err);
-
-	return rc == MR_OK ? room->driver->record_each(room, kind, "", note_name, ret, err) : rc;
+	TRY(check_records(room, kind, err));
+	return office_records(room, kind, "", ret, err);
 }
 
 /* ---- Writing ---- */

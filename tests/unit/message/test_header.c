@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "check.h"
 #include "message/header.h"
+#include <stddef.h>
 
 static void
 expect_line(struct header_cursor *c, const char *name, const char *value)
@@ -190,6 +191,41 @@ a_record_keeps_values_c_strings_can_hold(void **state)
 	assert_string_equal(record_get(&r, "B"), "café");
 }
 
+struct example {
+	const char *text, *none;
+	int64_t at_ms;
+	unsigned tries, raised;
+	bool mailed;
+};
+static const struct record_field example_fields[] = {
+	{ "Text", RECORD_TEXT, offsetof(struct example, text) },
+	{ "None", RECORD_TEXT, offsetof(struct example, none) },
+	{ "At", RECORD_TIME, offsetof(struct example, at_ms) },
+	{ "Tries", RECORD_COUNT, offsetof(struct example, tries) },
+	{ "Raised", RECORD_SOME, offsetof(struct example, raised) },
+	{ "Mailed", RECORD_YES, offsetof(struct example, mailed) },
+};
+
+static void
+one_table_reads_and_writes_a_struct(void **state)
+{
+	static const char lines[] = "Text: two words\nAt: 2026-03-05T10:30:00.123Z\nTries: 0\nMailed: yes\n";
+	mr_auto(record_done) struct record r = { 0 };
+	mr_auto(buf_done) struct buf out = BUF_INIT;
+	struct mr_error err = { 0 };
+	struct example x = { .raised = 4 };
+
+	(void)state;
+	assert_int_equal(record_parse(str_of(lines), &r, &err), MR_OK);
+	record_read(&r, RECORD_FIELDS(example_fields), &x);
+	assert_string_equal(x.text, "two words");
+	assert_string_equal(x.none, "");
+	assert_int_equal(x.raised, 0);
+	assert_true(x.mailed);
+	record_write(&out, RECORD_FIELDS(example_fields), &x);
+	assert_string_equal(buf_z(&out), lines);
+}
+
 int
 main(void)
 {
@@ -201,6 +237,7 @@ main(void)
 		cmocka_unit_test(refuses_values_that_would_leave_their_line),
 		cmocka_unit_test(long_values_fold_under_998_bytes_and_unfold_to_the_same),
 		cmocka_unit_test(a_long_value_without_spaces_stays_one_line),
+		cmocka_unit_test(one_table_reads_and_writes_a_struct),
 		cmocka_unit_test(a_record_is_read_through_empty_lines_and_garbage),
 		cmocka_unit_test(a_record_of_garbage_is_corrupt_and_an_empty_one_is_empty),
 		cmocka_unit_test(a_record_keeps_values_c_strings_can_hold),
