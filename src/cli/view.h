@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * view.h - what a command shows, once: a list of cells, each with its key in JSON, its heading in a table, or both.
+ *
+ * A list is a table as text and a line of JSON for each row:
+ *
+ *	struct listing list = { .cli = cli };
+ *	... list_row(&list, col("NAME", kv_str("name", q->name)), col("READY", kv_int("ready", n)),
+ *		kv_time("created", q->created_ms));            a cell without col() is in JSON only
+ *	return list_end(&list, "no queues\n");
+ *
+ * An answer is an object in JSON; as text it is whatever the command says:
+ *
+ *	if (!out_json(cli, kv_str("name", name), kv_str("state", "made")))
+ *		fence_addf(&cli->out, "made %s\n", name);
+ *
+ * Cells borrow their strings. Out of memory sets cli->out.failed, which cli_flush reports.
+ */
+#ifndef CLI_VIEW_H
+#define CLI_VIEW_H
+
+#include "cli/cli.h"
+
+enum cell_kind {
+	CELL_END,
+	CELL_NONE, /* is not shown */
+	CELL_STR,  /* NULL is null, and "-" in a table */
+	CELL_INT,
+	CELL_BOOL,
+	CELL_TIME, /* RFC 3339 in JSON, an age or a date in a table; 0 is null and "-" */
+	CELL_NAMES,
+	CELL_JSON,   /* is JSON already */
+	CELL_FENCED, /* is fenced already; in a table only */
+	CELL_OPEN,   /* begins an object */
+	CELL_CLOSE,
+};
+struct cell {
+	enum cell_kind kind;
+	bool quoted;         /* in a table as FENCE_NAME, "-" when it is empty */
+	const char *key;     /* NULL: not in JSON */
+	const char *heading; /* NULL: not in the table */
+	union {
+		struct mr_str text;
+		int64_t number;
+		const struct mr_names *names;
+	};
+};
+
+struct cell kv_str(const char *key, const char *value);
+struct cell kv_opt(const char *key, const char *value); /* null when it is empty */
+struct cell kv_if(const char *key, const char *value);  /* left out when it is empty or NULL */
+struct cell kv_text(const char *key, struct mr_str value);
+struct cell kv_int(const char *key, int64_t value);
+struct cell kv_size(const char *key, size_t value);
+struct cell kv_bool(const char *key, bool value);
+struct cell kv_time(const char *key, int64_t ms);
+struct cell kv_names(const char *key, const struct mr_names *names);
+struct cell kv_json(const char *key, const struct buf *json); /* NULL: left out */
+struct cell kv_open(const char *key);                         /* the cells up to kv_close are an object of that name */
+struct cell kv_close(void);
+struct cell kv_none(void);
+
+struct cell col(const char *heading, struct cell cell);
+struct cell col_name(const char *heading, struct cell cell);                /* text of others */
+struct cell col_str(const char *heading, const char *text);                 /* in the table only */
+struct cell col_fenced(const char *heading, const struct buf *fenced_text); /* in the table only */
+
+#define CELLS(...) ((const struct cell[]){ __VA_ARGS__, { .kind = CELL_END } })
+
+/* Inside an open object. */
+void json_cells(struct json *j, const struct cell *cells);
+/* With --json: a line with one object, and true. Else false. */
+#define out_json(cli, ...) out_json_cells(cli, CELLS(__VA_ARGS__))
+bool out_json_cells(struct cli *cli, const struct cell *cells);
+
+enum listing_form {
+	LIST_LINES, /* a line of JSON for each row */
+	LIST_ARRAY, /* list_json has all rows as one array */
+	LIST_KEYED, /* ... as one object; the first cell of a row is also its key */
+};
+struct listing { /* finish with list_end or list_done */
+	struct cli *cli;
+	enum listing_form form;
+	size_t n; /* rows */
+	struct table table;
+	struct buf json_text; /* not with LIST_LINES */
+	struct json json;
+};
+/* With --json writes the row as JSON and returns true. Else adds its columns to the table. */
+#define list_row(list, ...) list_cells(list, CELLS(__VA_ARGS__))
+bool list_cells(struct listing *list, const struct cell *cells);
+/* Prints the table, or `nothing` if it has no rows. Returns EXIT_DONE. */
+int list_end(struct listing *list, const char *nothing);
+const struct buf *list_json(struct listing *list);
+void list_done(struct listing *list);
+
+#endif
