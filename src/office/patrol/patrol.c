@@ -6,12 +6,181 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "office/patrol/patrol.h"
+#include "office/rules/config.h"
 #include "office/types/types_store.h"
 #include <poll.h>
+#include <stddef.h>
 
-#define PAUSE_MAX_MS 2000 /* a cooldown that ends, a lease that runs out: nobody rings for that */
+#define PAUSE_MAX_MS 2000 /* nothing announces the end of a cooldown or of a lease */
+#define PREFIX "Patrol-"
+#define HANDLER "Handler"
 
-/* ---- What there is to do ---- */
+/* ---- Settings ----
+ *
+ * Lines "Patrol-NAME: value" of the room's settings, or the same NAME given for one run, which counts first. Commands
+ * are not among them: see config.h. A value that cannot be understood is refused before anything is done: a patrol with
+ * half its settings would do half of what was meant.
+ */
+enum kind { TEXT, NUMBER, SPAN, YES_NO, NAMES };
+
+#define AT(member) offsetof(struct patrol_settings, member)
+static const struct setting {
+	const char *name;
+	enum kind kind;
+	size_t at;
+	const char *otherwise;
+} known[] = {
+	{ "Escalate-To", TEXT, AT(escalate_to), "" },
+	{ "Alert-To", TEXT, AT(alert_to), "" },
+	{ "Escalate-After", NUMBER, AT(escalate_after), "3" },
+	{ "Time-Limit", SPAN, AT(time_limit_ms), "60s" },
+	{ "Stale-After", SPAN, AT(stale_after_ms), "5m" },
+	{ "Archive-After", SPAN, AT(archive_after_ms), "0s" },
+	{ "Keep", SPAN, AT(keep_ms), "30d" },
+	{ "Watch", NAMES, AT(watch), "" },
+	{ "Stale-Guard", NAMES, AT(stale_guard), "all" },
+	{ "Wake", YES_NO, AT(wake), "yes" },
+	{ "Channels", YES_NO, AT(channels), "yes" },
+	{ "Leases", YES_NO, AT(leases), "yes" },
+	{ "Overdue", YES_NO, AT(overdue), "yes" },
+};
+#define KNOWN_N (sizeof(known) / sizeof(known[0]))
+
+static enum mr_rc
+check_name(const char *name, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf list = BUF_INIT;
+
+	if (ascii_caseeq(name, HANDLER))
+		return MR_OK;
+	for (size_t i = 0; i < KNOWN_N; i++) {
+		if (ascii_caseeq(name, known[i].name))
+			return MR_OK;
+		buf_addf(&list, "%s, ", known[i].name);
+	}
+	return mr_fail(err, MR_REFUSED, "a patrol has no setting '%.60s'\nthere are %s" HANDLER, name, buf_z(&list));
+}
+
+/* The last one given for this run, else the line of the room; or NULL. */
+static const char *
+find_setting(const struct patrol *p, const char *name)
+{
+	char full[64];
+
+	for (size_t i = p->options->settings_n; i > 0; i--)
+		if (ascii_caseeq(p->options->settings[i - 1].name, name))
+			return p->options->settings[i - 1].value;
+	(void)snprintf(full, sizeof(full), PREFIX "%s", name);
+	return mr_room_setting(p->room, full);
+}
+
+static enum mr_rc
+read_setting(struct patrol *p, const struct setting *s, struct mr_error *err)
+{
+	static const char *const wanted[] = {
+		[NUMBER] = "a number", [SPAN] = "a time such as 90s, 5m or 2h", [YES_NO] = "yes or no"
+	};
+	void *at = (char *)&p->set + s->at;
+	const char *given = find_setting(p, s->name);
+	const char *value = given ? given : s->otherwise;
+	uint64_t number = 0;
+	bool ok = false;
+
+	switch (s->kind) {
+	case TEXT:
+		*(const char **)at = arena_dup(&p->set.own, str_of(value));
+		return *(const char **)at ? MR_OK : mr_nomem(err);
+	case NAMES:
+		for (size_t n; value += strspn(value, " ,\t"), (n = strcspn(value, " ,\t")) > 0; value += n)
+			if (!names_add(at, (struct mr_str){ value, n }))
+				return mr_nomem(err);
+		return MR_OK;
+	case NUMBER:
+		ok = str_to_u64(str_of(value), &number) && number <= 1000000;
+		*(int64_t *)at = (int64_t)number;
+		break;
+	case SPAN:
+		ok = duration_parse(str_of(value), at);
+		break;
+	case YES_NO:
+		*(bool *)at = ascii_caseeq(value, "yes");
+		ok = *(bool *)at || ascii_caseeq(value, "no");
+		break;
+	}
+	if (ok)
+		return MR_OK;
+	return mr_fail(
+	    err, MR_REFUSED, "the setting '%s' of a patrol is %s, not '%.60s'", s->name, wanted[s->kind], value);
+}
+
+static enum mr_rc
+read_settings(struct patrol *p, struct mr_error *err)
+{
+	for (size_t i = 0; i < p->options->settings_n; i++) {
+		const char *value = p->options->settings[i].value;
+
+		TRY(check_name(p->options->settings[i].name, err));
+		if (ascii_caseeq(p->options->settings[i].name, HANDLER))
+			TRY(config_check_command(value + strcspn(value, " \t"), err));
+	}
+	for (size_t i = 0; i < p->room->settings.n; i++)
+		if (str_starts(str_of(p->room->settings.lines[i].name), PREFIX))
+			TRY(check_name(p->room->settings.lines[i].name + strlen(PREFIX), err));
+	for (size_t i = 0; i < KNOWN_N; i++)
+		TRY(read_setting(p, &known[i], err));
+	/* By default the person behind the room is told, where there is one. */
+	if (!*p->set.escalate_to && office_has_lives(p->room))
+		p->set.escalate_to = OPERATOR;
+	if (!*p->set.alert_to)
+		p->set.alert_to = p->set.escalate_to;
+	if (p->set.time_limit_ms > 0)
+		return MR_OK;
+	return mr_fail(err, MR_REFUSED, "the setting 'Time-Limit' of a patrol must be more than nothing");
+}
+
+bool
+patrol_handler_is_name(const char *handler)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+
+	return handler[strspn(handler, letters)] == '\0';
+}
+
+/* The command line ("TYPE command") counts first; then the user's configuration, by the name of the type, then by the
+ * name that the type gives its handler. A command in the type itself, which lies in the room, does not count. */
+const char *
+patrol_handler(const struct patrol *p, const struct type_def *def)
+{
+	const char *command = NULL;
+
+	for (size_t i = p->options->settings_n; i > 0; i--) {
+		const char *value = p->options->settings[i - 1].value;
+		size_t n = strcspn(value, " \t");
+
+		if (ascii_caseeq(p->options->settings[i - 1].name, HANDLER) &&
+		    str_eq((struct mr_str){ value, n }, str_of(def->name)))
+			return value + n + strspn(value + n, " \t");
+	}
+	command = config_get_of(p->room, HANDLER "-", def->name);
+	if (!command && *def->handler && patrol_handler_is_name(def->handler))
+		command = config_get_of(p->room, HANDLER "-", def->handler);
+	return command ? command : "";
+}
+
+/* ---- Mail ---- */
+
+void
+patrol_tell(const struct patrol *p, struct mr_patrol_step step)
+{
+	const char **const texts[] = { &step.id, &step.type, &step.from, &step.handler, &step.result };
+
+	if (!p->options->fn)
+		return;
+	step.at_ms = clock_now_ms();
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		*texts[i] = *texts[i] ? *texts[i] : "";
+	p->options->fn(p->options->ctx, &step);
+}
 
 struct gathering {
 	struct patrol *p;
@@ -19,106 +188,43 @@ struct gathering {
 	struct mr_names unhandled; /* types that were told */
 };
 
-/* Once a round for each type: mail of it waits for a handler that the type names and nobody has allowed. */
-static void
-tell_unhandled(struct gathering *g, const struct type_def *def)
-{
-	mr_auto(buf_done) struct buf text = BUF_INIT;
-	bool named = patrol_handler_is_name(def->handler);
-
-	if (names_has(&g->unhandled, def->name))
-		return;
-	(void)names_add(&g->unhandled, str_of(def->name)); /* without memory it is said again */
-	buf_addf(&text, "your configuration has no handler for it: mailroom config set Handler-%s COMMAND",
-	    named ? def->handler : def->name);
-	patrol_tell(g->p, &(struct mr_patrol_step){ .at_ms = clock_now_ms(),
-			      .what = "unhandled",
-			      .id = "",
-			      .type = def->name,
-			      .from = "",
-			      .handler = "",
-			      .result = buf_z(&text) });
-}
-
-static void
-tell_unproven(struct gathering *g, const struct mr_message *msg, const struct type_def *def)
-{
-	g->p->count.left++;
-	patrol_tell(g->p, &(struct mr_patrol_step){ .at_ms = clock_now_ms(),
-			      .what = "unproven",
-			      .id = msg->id,
-			      .type = def->name,
-			      .from = msg->from,
-			      .handler = "",
-			      .result = "its file belongs to another user than its sender: it is not acted on" });
-}
-
 static bool
 gather(void *ctx, const struct mr_message *msg)
 {
 	struct gathering *g = ctx;
 	const struct type_def *def = types_of(g->p->room, msg);
+	bool has_handler = def && *patrol_handler(g->p, def);
 
-	/* Another member of a shared room wrote it in that name: no handler acts on it. */
-	if (def && msg->proof == MR_UNPROVEN && *patrol_handler(g->p, def)) {
-		tell_unproven(g, msg, def);
-		return true;
-	}
-	if (def && *patrol_handler(g->p, def))
+	if (has_handler && msg->proof != MR_UNPROVEN)
 		return candidates_add(&g->found, msg);
-	if (def && *def->handler)
-		tell_unhandled(g, def);
 	g->p->count.left++;
+	if (has_handler) { /* another member of a shared room wrote it in that name */
+		patrol_tell(
+		    g->p, (struct mr_patrol_step){ .what = "unproven",
+			      .id = msg->id,
+			      .type = def->name,
+			      .from = msg->from,
+			      .result = "its file belongs to another user than its sender: it is not acted on" });
+	} else if (def && *def->handler && !names_has(&g->unhandled, def->name)) {
+		mr_auto(buf_done) struct buf text = BUF_INIT;
+
+		(void)names_add(&g->unhandled, str_of(def->name)); /* without memory it is told again */
+		buf_addf(&text, "your configuration has no handler for it: mailroom config set Handler-%s COMMAND",
+		    patrol_handler_is_name(def->handler) ? def->handler : def->name);
+		patrol_tell(
+		    g->p, (struct mr_patrol_step){ .what = "unhandled", .type = def->name, .result = buf_z(&text) });
+	}
 	return true;
 }
 
 static void
-tell_trouble(struct patrol *p, const char *id, const struct mr_error *err)
-{
-	patrol_tell(p, &(struct mr_patrol_step){
-			   .at_ms = clock_now_ms(),
-			   .what = "trouble",
-			   .id = id,
-			   .type = "",
-			   .from = "",
-			   .handler = "",
-			   .result = err->message,
-		       });
-}
-
-static void
-skip_unreadable(void *ctx, const char *path, const struct mr_error *err)
+tell_unreadable(void *ctx, const char *path, const struct mr_error *err)
 {
 	const struct gathering *g = ctx;
 
 	(void)path;
-	tell_trouble(g->p, "", err);
+	patrol_tell(g->p, (struct mr_patrol_step){ .what = "trouble", .result = err->message });
 }
-
-static enum mr_rc
-find_work(struct patrol *p, struct candidates *ret, struct mr_error *err)
-{
-	struct gathering g = { .p = p };
-	struct scan_request want = {
-		.folders = MR_INBOX,
-		.depth = SCAN_HEADERS,
-		.unread_only = true,
-		.trouble = skip_unreadable,
-		.trouble_ctx = &g,
-	};
-
-	scan_sweep(p->room, p->self->agent);
-	enum mr_rc rc = office_scan(p->room, p->self->agent, &want, gather, &g, err);
-
-	if (rc == MR_OK && g.found.failed)
-		rc = mr_nomem(err);
-	mr_names_done(&g.unhandled);
-	candidates_sort(&g.found, MR_WORK_ORDER);
-	*ret = g.found;
-	return rc;
-}
-
-/* ---- Doing it ---- */
 
 static bool
 is_stopped(const struct patrol *p)
@@ -126,28 +232,39 @@ is_stopped(const struct patrol *p)
 	return p->options->stop && p->options->stop(p->options->ctx);
 }
 
-static bool
-ends_round(enum mr_rc rc)
-{
-	return rc == MR_NOMEM || rc == MR_FULL;
-}
-
 static enum mr_rc
-work_through(struct patrol *p, const struct candidates *work, struct mr_error *err)
+do_mail(struct patrol *p, struct mr_error *err)
 {
+	mr_auto(candidates_done) struct candidates work = { 0 };
+	struct gathering g = { .p = p };
+	struct scan_request want = {
+		.folders = MR_INBOX,
+		.depth = SCAN_HEADERS,
+		.unread_only = true,
+		.trouble = tell_unreadable,
+		.trouble_ctx = &g,
+	};
 	enum mr_rc worst = MR_OK;
 
-	for (size_t i = 0; i < work->n && !ends_round(worst) && !is_stopped(p); i++) {
+	scan_sweep(p->room, p->self->agent);
+	worst = office_scan(p->room, p->self->agent, &want, gather, &g, err);
+	work = g.found;
+	mr_names_done(&g.unhandled);
+	if (worst == MR_OK && work.failed)
+		worst = mr_nomem(err);
+	if (worst != MR_OK)
+		return worst;
+	candidates_sort(&work, MR_WORK_ORDER);
+	for (size_t i = 0; i < work.n && worst != MR_NOMEM && worst != MR_FULL && !is_stopped(p); i++) {
 		struct mr_error trouble = { 0 };
-		enum mr_rc rc = office_not_fenced(p->room, p->self, err);
 
-		if (rc != MR_OK)
-			return rc;
-		rc = patrol_message(p, work->v[i].id, &trouble);
+		TRY(office_not_fenced(p->room, p->self, err));
+		enum mr_rc rc = patrol_message(p, work.v[i].id, &trouble);
 		if (rc == MR_OK)
 			continue;
-		tell_trouble(p, work->v[i].id, &trouble);
-		if (worst == MR_OK || ends_round(rc)) {
+		patrol_tell(
+		    p, (struct mr_patrol_step){ .what = "trouble", .id = work.v[i].id, .result = trouble.message });
+		if (worst == MR_OK || rc == MR_NOMEM || rc == MR_FULL) {
 			*err = trouble;
 			worst = rc;
 		}
@@ -156,55 +273,29 @@ work_through(struct patrol *p, const struct candidates *work, struct mr_error *e
 }
 
 static enum mr_rc
-do_mail(struct patrol *p, struct mr_error *err)
+do_round(struct patrol *p, struct mr_error *err)
 {
-	mr_auto(candidates_done) struct candidates work = { 0 };
 	struct mr_error late = { 0 };
-	enum mr_rc rc = find_work(p, &work, err);
+	enum mr_rc rc = do_mail(p, err);
 
-	if (rc == MR_OK)
-		rc = work_through(p, &work, err);
 	if (!p->options->dry_run && office_flush(p->room, &late) != MR_OK && rc == MR_OK) {
 		*err = late;
 		rc = late.code;
 	}
 	if (p->count.handled > 0)
 		patrol_forget_old(p);
-	return rc;
-}
-
-static enum mr_rc
-do_round(struct patrol *p, struct mr_error *err)
-{
-	enum mr_rc rc = do_mail(p, err);
-
-	if (is_stopped(p))
-		return rc;
-	if (rc == MR_OK)
-		rc = patrol_alerts(p, err);
-	if (rc == MR_OK)
-		rc = patrol_wakes(p, err);
-	if (rc == MR_OK)
-		rc = patrol_care(p, err);
-	return rc;
-}
-
-/* ---- Waiting for more ---- */
-
-static bool
-did_something(const struct mr_patrolled *c)
-{
-	return c->handled + c->failed + c->dead + c->aside > 0;
+	return rc != MR_OK || is_stopped(p) ? rc : patrol_care(p, err);
 }
 
 /* Mail that waits or is left alone lies there unread, so waiting for unread mail would not wait: the watch was armed
  * before the round and rings for what came since. */
 static void
-rest(struct patrol *p, void *watch)
+rest(const struct patrol *p, void *watch)
 {
+	const struct mr_patrolled *did = &p->count;
 	int64_t ms = p->options->rest_ms < PAUSE_MAX_MS ? p->options->rest_ms : PAUSE_MAX_MS;
 
-	if (did_something(&p->count) || ms <= 0 || is_stopped(p))
+	if (did->handled + did->failed + did->dead + did->aside > 0 || ms <= 0 || is_stopped(p))
 		return;
 	if (watch)
 		p->room->driver->watch_wait(p->room, watch, ms);
@@ -212,48 +303,45 @@ rest(struct patrol *p, void *watch)
 		(void)poll(NULL, 0, (int)ms);
 }
 
-/* Where nobody can hold a message, one patrol at a time goes through a mailbox. */
-static enum mr_rc
-lock_mailbox(struct patrol *p, void **ret, struct mr_error *err)
+static void
+patrol_done(struct patrol *p)
 {
-	if (p->room->driver->abilities & ROOM_HOLDS)
-		return MR_OK;
-	enum mr_rc rc = notes_lock(p->room, NOTE_KIND, p->self->agent, 0, ret, err);
-
-	if (rc != MR_BUSY)
-		return rc;
-	return mr_fail(err, MR_BUSY, "another patrol is at the mailbox of '%s'\none is enough: leave it to that one",
-	    p->self->agent);
+	mr_names_done(&p->set.watch);
+	mr_names_done(&p->set.stale_guard);
+	arena_free(p->set.own);
 }
 
 enum mr_rc
 mr_patrol(struct mr_room *room, const struct mr_self *self, const struct mr_patrol_options *options,
     struct mr_patrolled *ret, struct mr_error *err)
 {
-	struct patrol p = { .room = room, .self = self, .options = options };
+	mr_auto(patrol_done) struct patrol p = { .room = room, .self = self, .options = options };
 	void *lock = NULL, *watch = NULL;
-	struct mr_error ignored = { 0 };
-	enum mr_rc rc = notes_able(room, err);
 
-	if (rc == MR_OK)
-		rc = patrol_settings_read(&p, err);
-	if (rc == MR_OK)
-		rc = office_not_fenced(room, self, err);
-	if (rc == MR_OK && !options->dry_run)
-		rc = lock_mailbox(&p, &lock, err);
-	if (rc == MR_OK) {
-		if (options->rest_ms > 0 && room->driver->watch)
-			(void)room->driver->watch(room, self->agent, &watch, &ignored);
-		if (options->patient) /* whoever stays for days sees types that were added or changed */
-			types_reread(room);
-		rc = do_round(&p, err);
+	*ret = p.count;
+	TRY(notes_able(room, err));
+	TRY(read_settings(&p, err));
+	TRY(office_not_fenced(room, self, err));
+	/* Where nobody can hold a message, one patrol at a time goes through a mailbox. */
+	if (!options->dry_run && !(room->driver->abilities & ROOM_HOLDS)) {
+		enum mr_rc rc = notes_lock(room, NOTE_KIND, self->agent, 0, &lock, err);
+		if (rc == MR_BUSY)
+			return mr_fail(err, MR_BUSY,
+			    "another patrol is at the mailbox of '%s'\none is enough: leave it to that one",
+			    self->agent);
+		if (rc != MR_OK)
+			return rc;
 	}
+	if (options->rest_ms > 0 && room->driver->watch)
+		(void)room->driver->watch(room, self->agent, &watch, IGNORED);
+	if (options->patient) /* a patrol that runs for days sees types that were added or changed */
+		types_reread(room);
+	enum mr_rc rc = do_round(&p, err);
 	notes_unlock(room, lock);
 	if (rc == MR_OK)
 		rest(&p, watch);
 	if (watch)
 		room->driver->watch_close(room, watch);
-	patrol_settings_done(&p.set);
 	*ret = p.count;
 	return rc;
 }

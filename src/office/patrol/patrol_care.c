@@ -1,21 +1,290 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * patrol_care.c - what else a round does: holds and claims that are over come back, nudges that are out of date go,
- * answers that did not come are told, channels keep their limits, old read mail is archived. Each is best effort and
- * told where it fails: a broken channel is no reason to leave the archive alone.
+ * patrol_care.c - what else a round does: agents that are unseen are reported, agents with mail whose life is gone are
+ * woken; claims that are over come back, nudges that are out of date go, answers that did not come are told, channels
+ * keep their limits, old read mail is archived. From the claims on each is best effort and told where it fails: a
+ * broken channel is no reason to leave the archive alone.
  */
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/id.h"
 #include "office/patrol/patrol.h"
+#include "office/rules/config.h"
+#include "office/who/who.h"
+#include <stdlib.h>
+
+#define ALERT "alert"
+#define WOKEN "woken"
+#define WAKE_AGAIN_MS ((int64_t)5 * 60 * 1000)
+
+struct absent { /* an agent that is not seen */
+	char agent[MR_ADDRESS_MAX + 1];
+	unsigned life;
+	int64_t since_ms;
+};
+struct absents {
+	const struct patrol *p;
+	struct absent *v;
+	size_t n;
+	bool failed; /* out of memory */
+};
 
 static void
-say_trouble(struct patrol *p, const char *what, struct mr_error *err)
+absents_done(struct absents *a)
+{
+	free(a->v);
+}
+
+static bool
+absents_add(struct absents *a, const struct mr_agent *agent, int64_t since_ms)
+{
+	struct absent *v = reallocarray(a->v, a->n + 1, sizeof(*v));
+
+	a->failed = !v;
+	if (!v)
+		return false;
+	a->v = v;
+	v[a->n] = (struct absent){ .life = agent->life, .since_ms = since_ms };
+	(void)snprintf(v[a->n++].agent, sizeof(v->agent), "%s", agent->name);
+	return true;
+}
+
+/* ---- Alerts ----
+ *
+ * An agent on the list that has given no sign for long, and whose process is not seen to live, is reported once an
+ * outage, however many patrols look. An outage is the life and its last sign. Its record says who reports it before the
+ * mail goes out, and a patrol that finds it unsent sends the same mail in that one's name under the same key: none is
+ * lost, and none is sent twice.
+ */
+
+static bool
+note_outage(void *ctx, const struct mr_agent *agent)
+{
+	struct absents *found = ctx;
+	const struct patrol *p = found->p;
+	int64_t seen = agent->seen_ms > agent->started_ms ? agent->seen_ms : agent->started_ms;
+	bool watched = false;
+
+	for (size_t i = 0; i < p->set.watch.n && !watched; i++)
+		watched = pattern_fits(str_of(p->set.watch.v[i]), str_of(agent->name));
+	if (agent->life == 0 || !watched || strcmp(agent->name, p->self->agent) == 0 ||
+	    clock_now_ms() - seen < p->set.stale_after_ms || mr_agent_presence(agent) == MR_LIVE)
+		return true;
+	return absents_add(found, agent, seen);
+}
+
+/* Nothing in it depends on who writes it or when. */
+static enum mr_rc
+send_alert(struct patrol *p, const struct absent *o, const char *by, const char *key, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf subject = BUF_INIT, body = BUF_INIT;
+	mr_auto(mr_receipt_done) struct mr_receipt receipt = { 0 };
+	struct mr_self teller = { 0 };
+	char seen[RFC3339_LEN + 1], limit[24];
+
+	time_rfc3339(o->since_ms, seen);
+	duration_text(p->set.stale_after_ms, limit);
+	buf_addf(&subject, "ALERT: %s is not seen any more", o->agent);
+	buf_addf(&body, "%s gave no sign for more than %s.\n\n", o->agent, limit);
+	buf_addf(&body, "Agent: %s\nLife: %u\nLast-Seen: %s\nReported-By: %s\n", o->agent, o->life, seen, by);
+	if (!buf_ok(&subject) || !buf_ok(&body))
+		return mr_nomem(err);
+	(void)snprintf(teller.agent, sizeof(teller.agent), "%s", by);
+	struct mr_draft draft = {
+		.to = (const char *[]){ p->set.alert_to, NULL },
+		.subject = buf_z(&subject),
+		.body = buf_z(&body),
+		.body_len = body.len,
+		.priority = MR_URGENT,
+		.key = key,
+	};
+	enum mr_rc rc = mr_send(p->room, &teller, &draft, &receipt, err);
+
+	return rc == MR_INDOUBT ? MR_OK : rc;
+}
+
+static enum mr_rc
+save_alert(struct patrol *p, const char *name, const struct absent *o, const char *key, const char *by, bool sent,
+    struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 
-	buf_addf(&text, "%s: %s", what, err->message);
-	patrol_event(p, "trouble", "", buf_z(&text));
-	*err = (struct mr_error){ 0 };
+	buf_addf(&text, "Agent: %s\nOutage: %s\nBy: %s\nSent: %s\n", o->agent, key, by, sent ? "yes" : "no");
+	return buf_ok(&text) ? notes_put(p->room, ALERT, "", name, buf_str(&text), err) : mr_nomem(err);
+}
+
+static enum mr_rc
+report(struct patrol *p, const struct absent *o, struct mr_error *err)
+{
+	mr_auto(record_done) struct record known = { 0 };
+	char name[33], key[80];
+
+	notes_name(o->agent, name);
+	(void)snprintf(key, sizeof(key), "alert-%.16s-%u-%lld", name, o->life, (long long)o->since_ms);
+	TRY(notes_load(p->room, ALERT, "", name, &known, err));
+	const char *outage = record_get(&known, "Outage"), *sent = record_get(&known, "Sent");
+	const char *by = record_get(&known, "By");
+	bool begun = outage && sent && by && strcmp(outage, key) == 0;
+	if (begun && strcmp(sent, "yes") == 0)
+		return MR_OK;
+	by = begun ? by : p->self->agent;
+	if (!begun)
+		TRY(save_alert(p, name, o, key, by, false, err));
+	TRY(send_alert(p, o, by, key, err));
+	TRY(save_alert(p, name, o, key, by, true, err));
+	patrol_event(p, "alert", "", "%s is not seen any more, told %s", o->agent, p->set.alert_to);
+	return MR_OK;
+}
+
+static enum mr_rc
+send_alerts(struct patrol *p, struct mr_error *err)
+{
+	mr_auto(absents_done) struct absents found = { .p = p };
+	void *lock = NULL;
+	enum mr_rc rc = MR_OK;
+
+	if (p->set.watch.n == 0 || p->set.stale_after_ms <= 0 || !*p->set.alert_to)
+		return MR_OK;
+	TRY(mr_each_agent(p->room, note_outage, &found, err));
+	if (found.failed)
+		return mr_nomem(err);
+	if (!p->options->dry_run && found.n > 0)
+		TRY(notes_lock(p->room, ALERT, "", NOTES_WAIT_MS, &lock, err));
+	for (size_t i = 0; i < found.n && rc == MR_OK; i++) {
+		if (p->options->dry_run)
+			patrol_event(p, "would-alert", "", "%s", found.v[i].agent);
+		else
+			rc = report(p, &found.v[i], err);
+	}
+	notes_unlock(p->room, lock);
+	return rc;
+}
+
+/* ---- Wakes ----
+ *
+ * The command Wake-AGENT of the user's configuration wakes an agent whose life is gone and that has mail. Once a
+ * backlog: its oldest message and the life that left it are written down before the command runs, so that several
+ * patrols run it once. A command that failed is tried again after a while.
+ */
+
+static bool
+note_sleeper(void *ctx, const struct mr_agent *agent)
+{
+	struct absents *found = ctx;
+
+	return !config_get_of(found->p->room, "Wake-", agent->name) || mr_agent_presence(agent) != MR_GONE ||
+	       absents_add(found, agent, 0);
+}
+
+static bool
+note_first(void *ctx, const struct mr_message *msg)
+{
+	(void)snprintf(ctx, MR_ID_LEN + 1, "%s", msg->id);
+	return false;
+}
+
+static enum mr_rc
+save_wake(struct patrol *p, const struct absent *s, const char *oldest, const char *result, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT, clean = BUF_INIT;
+	char name[33], now[RFC3339_LEN + 1];
+
+	notes_name(s->agent, name);
+	time_rfc3339(clock_now_ms(), now);
+	header_clean(&clean, str_of(result));
+	buf_addf(&text, "Agent: %s\nLife: %u\nOldest: %s\nAt: %s\nResult: %s\n", s->agent, s->life, oldest, now,
+	    buf_z(&clean));
+	return buf_ok(&text) ? notes_put(p->room, WOKEN, "", name, buf_str(&text), err) : mr_nomem(err);
+}
+
+/* Takes the wake for this patrol. MR_EXISTS: somebody runs it, or did. */
+static enum mr_rc
+begin_wake(struct patrol *p, const struct absent *s, const char *oldest, struct mr_error *err)
+{
+	mr_auto(record_done) struct record last = { 0 };
+	void *lock = NULL;
+	char name[33];
+
+	notes_name(s->agent, name);
+	TRY(notes_lock(p->room, WOKEN, "", NOTES_WAIT_MS, &lock, err));
+	enum mr_rc rc = notes_load(p->room, WOKEN, "", name, &last, err);
+	const char *known = record_get(&last, "Oldest"), *result = record_get(&last, "Result");
+	if (known && result && strcmp(known, oldest) == 0 && record_int(&last, "Life", 0) == (int64_t)s->life &&
+	    (strcmp(result, "exit 0") == 0 || clock_now_ms() - record_time(&last, "At") < WAKE_AGAIN_MS))
+		rc = MR_EXISTS;
+	if (rc == MR_OK)
+		rc = save_wake(p, s, oldest, "begun", err);
+	notes_unlock(p->room, lock);
+	return rc;
+}
+
+static enum mr_rc
+run_wake(struct patrol *p, const struct absent *s, const char *command, const char *oldest, struct buf *result,
+    struct mr_error *err)
+{
+	mr_auto(mr_names_done) struct mr_names words = split_command(command, err), env = { 0 };
+	mr_auto(spawned_done) struct spawned ran = { 0 };
+	struct spawn how = { .without = patrol_keeps_back,
+		.input = STR(""),
+		.limit_ms = p->set.time_limit_ms,
+		.output_max = (size_t)64 << 10 };
+
+	if (words.n == 0)
+		return err->code;
+	if (!run_env(&env, "MAILROOM", p->room->spec) || !run_env(&env, "MAILROOM_AGENT", s->agent) ||
+	    !run_env(&env, "MAILROOM_ID", oldest))
+		return mr_nomem(err);
+	TRY(run_words(&words, &env, how, &ran, err));
+	if (ran.exit_code == 0 && !ran.timed_out)
+		buf_adds(result, "exit 0");
+	else
+		patrol_describe(result, &ran, how.limit_ms);
+	return MR_OK;
+}
+
+static enum mr_rc
+wake(struct patrol *p, const struct absent *s, const char *oldest, struct mr_error *err)
+{
+	const char *found = config_get_of(p->room, "Wake-", s->agent);
+	mr_auto(free_ptr) char *command = strdup(found ? found : "");
+	mr_auto(buf_done) struct buf result = BUF_INIT;
+	struct mr_error wrong = { 0 };
+
+	if (!command)
+		return mr_nomem(err);
+	enum mr_rc rc = begin_wake(p, s, oldest, err);
+	if (rc != MR_OK)
+		return rc == MR_EXISTS ? MR_OK : rc;
+	if (run_wake(p, s, command, oldest, &result, &wrong) != MR_OK)
+		buf_adds(&result, wrong.message);
+	rc = save_wake(p, s, oldest, buf_z(&result), err);
+	patrol_event(p, "woke", "", "%s with '%s': %s", s->agent, command, buf_z(&result));
+	return rc;
+}
+
+static enum mr_rc
+wake_sleepers(struct patrol *p, struct mr_error *err)
+{
+	mr_auto(absents_done) struct absents found = { .p = p };
+	struct scan_request oldest_unread = { .folders = MR_INBOX, .depth = SCAN_NAMES, .unread_only = true };
+
+	if (!p->set.wake)
+		return MR_OK;
+	TRY(mr_each_agent(p->room, note_sleeper, &found, err));
+	if (found.failed)
+		return mr_nomem(err);
+	for (size_t i = 0; i < found.n; i++) {
+		const char *agent = found.v[i].agent;
+		char oldest[MR_ID_LEN + 1] = "";
+
+		if (office_scan(p->room, agent, &oldest_unread, note_first, oldest, IGNORED) != MR_OK || !*oldest)
+			continue;
+		if (p->options->dry_run)
+			patrol_event(p, "would-wake", "", "%s", agent);
+		else
+			TRY(wake(p, &found.v[i], oldest, err));
+	}
+	return MR_OK;
 }
 
 /* ---- Leases, nudges ---- */
@@ -24,17 +293,6 @@ static bool
 note_agent(void *ctx, const struct mr_agent *agent)
 {
 	return names_add(ctx, str_of(agent->name));
-}
-
-/* Opening them is enough: who opens them puts aside what nobody shall see any more. */
-static void
-drop_old_nudges(struct mr_room *room, const char *agent)
-{
-	struct mr_nudges *nudges = NULL;
-	struct mr_error ignored = { 0 };
-
-	if (mr_nudges_open(room, agent, true, &nudges, &ignored) == MR_OK)
-		mr_nudges_close(nudges);
 }
 
 static bool
@@ -55,13 +313,17 @@ recover_leases(struct patrol *p)
 	if (!p->set.leases || !(p->room->driver->abilities & ROOM_HOLDS))
 		return;
 	if (mr_each_agent(p->room, note_agent, &agents, &err) != MR_OK)
-		say_trouble(p, "leases", &err);
+		patrol_event(p, "trouble", "", "leases: %s", err.message);
 	for (size_t i = 0; i < agents.n; i++) {
+		struct mr_nudges *nudges = NULL;
+
 		scan_sweep(p->room, agents.v[i]);
-		drop_old_nudges(p->room, agents.v[i]);
+		/* Opening the nudges puts aside what nobody shall see any more. */
+		if (mr_nudges_open(p->room, agents.v[i], true, &nudges, IGNORED) == MR_OK)
+			mr_nudges_close(nudges);
 	}
 	if ((p->room->driver->abilities & ROOM_QUEUES) && mr_queue_each(p->room, sweep_queue, p, &err) != MR_OK)
-		say_trouble(p, "queues", &err);
+		patrol_event(p, "trouble", "", "queues: %s", err.message);
 }
 
 /* ---- Overdue answers ---- */
@@ -71,7 +333,7 @@ static void
 tell_overdue(void *ctx, const struct mr_due *due)
 {
 	struct patrol *p = ctx;
-	mr_auto(buf_done) struct buf subject = BUF_INIT, body = BUF_INIT, text = BUF_INIT;
+	mr_auto(buf_done) struct buf subject = BUF_INIT, body = BUF_INIT;
 	mr_auto(mr_receipt_done) struct mr_receipt receipt = { 0 };
 	struct mr_error err = { 0 };
 	char by[RFC3339_LEN + 1], key[16 + MR_ID_LEN];
@@ -80,7 +342,6 @@ tell_overdue(void *ctx, const struct mr_due *due)
 	(void)snprintf(key, sizeof(key), "overdue-%s", due->id);
 	buf_addf(&subject, "OVERDUE: %s", due->subject);
 	buf_addf(&body, "No answer came in time.\n\nMessage: %s\nTo: %s\nBy: %s\n", due->id, due->to, by);
-	buf_addf(&text, "no answer from %s to %s by %s", due->to, due->id, by);
 	if (!buf_ok(&subject) || !buf_ok(&body))
 		return;
 	struct mr_draft draft = {
@@ -91,23 +352,12 @@ tell_overdue(void *ctx, const struct mr_due *due)
 		.key = key,
 	};
 	enum mr_rc rc = mr_send(p->room, p->self, &draft, &receipt, &err);
-
 	if (rc != MR_OK && rc != MR_INDOUBT) { /* the next round tries again */
-		say_trouble(p, "overdue answer", &err);
+		patrol_event(p, "trouble", "", "overdue answer: %s", err.message);
 		return;
 	}
 	due_drop(p->room, p->self->agent, due->id);
-	patrol_event(p, "overdue", "", buf_z(&text));
-}
-
-static void
-report_overdue(struct patrol *p)
-{
-	struct mr_error err = { 0 };
-
-	if (p->set.overdue && (p->room->driver->abilities & ROOM_KEYS) &&
-	    due_each(p->room, p->self->agent, tell_overdue, p, &err) != MR_OK)
-		say_trouble(p, "overdue answers", &err);
+	patrol_event(p, "overdue", "", "no answer from %s to %s by %s", due->to, due->id, by);
 }
 
 /* ---- Channels ---- */
@@ -127,16 +377,14 @@ prune_channels(struct patrol *p)
 	if (!p->set.channels || !(p->room->driver->abilities & ROOM_CHANNELS))
 		return;
 	if (mr_channel_each(p->room, note_channel, &channels, &err) != MR_OK)
-		say_trouble(p, "channels", &err);
+		patrol_event(p, "trouble", "", "channels: %s", err.message);
 	for (size_t i = 0; i < channels.n; i++) {
-		mr_auto(buf_done) struct buf text = BUF_INIT;
 		size_t removed = 0;
 
 		if (mr_channel_prune(p->room, channels.v[i], true, &removed, &err) != MR_OK)
-			say_trouble(p, channels.v[i], &err);
-		buf_addf(&text, "channel:%s, %zu posts", channels.v[i], removed);
+			patrol_event(p, "trouble", "", "%s: %s", channels.v[i], err.message);
 		if (removed > 0)
-			patrol_event(p, "pruned", "", buf_z(&text));
+			patrol_event(p, "pruned", "", "channel:%s, %zu posts", channels.v[i], removed);
 	}
 }
 
@@ -152,7 +400,6 @@ static void
 archive_old(struct patrol *p)
 {
 	mr_auto(mr_names_done) struct mr_names ids = { 0 };
-	mr_auto(buf_done) struct buf text = BUF_INIT;
 	struct mr_error err = { 0 };
 	struct mr_scan old = { .filter = { .folders = MR_INBOX, .seen = true } };
 	size_t moved = 0;
@@ -161,21 +408,28 @@ archive_old(struct patrol *p)
 		return;
 	old.filter.before_ms = clock_now_ms() - p->set.archive_after_ms;
 	if (mr_scan(p->room, p->self->agent, &old, note_old, &ids, &err) != MR_OK)
-		say_trouble(p, "archive", &err);
+		patrol_event(p, "trouble", "", "archive: %s", err.message);
 	for (size_t i = 0; i < ids.n; i++)
-		moved += mr_archive(p->room, p->self, ids.v[i], &err) == MR_OK;
-	buf_addf(&text, "%zu read messages", moved);
+		moved += mr_archive(p->room, p->self, ids.v[i], IGNORED) == MR_OK;
 	if (moved > 0)
-		patrol_event(p, "archived", "", buf_z(&text));
+		patrol_event(p, "archived", "", "%zu read messages", moved);
 }
 
 enum mr_rc
 patrol_care(struct patrol *p, struct mr_error *err)
 {
+	struct mr_error trouble = { 0 };
+
+	if (office_has_lives(p->room)) {
+		TRY(send_alerts(p, err));
+		TRY(wake_sleepers(p, err));
+	}
 	if (p->options->dry_run)
 		return MR_OK;
 	recover_leases(p);
-	report_overdue(p);
+	if (p->set.overdue && (p->room->driver->abilities & ROOM_KEYS) &&
+	    due_each(p->room, p->self->agent, tell_overdue, p, &trouble) != MR_OK)
+		patrol_event(p, "trouble", "", "overdue answers: %s", trouble.message);
 	prune_channels(p);
 	archive_old(p);
 	return office_flush(p->room, err);

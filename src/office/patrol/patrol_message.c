@@ -4,12 +4,23 @@
  * which only waits is not taken and put back in every round (each time counts as an attempt to hand it out). What
  * others may have done meanwhile is judged again when it is taken: then nobody but us changes its note.
  *
- * Taken is held as long as this process lives, so that a patrol that is killed gives it back at once. In a room without
- * holds the lock of the whole patrol stands for that (patrol.c), and to acknowledge is to mark as read.
+ * A taken message is held as long as this process lives, so that a patrol that is killed gives it back at once. In a
+ * room without holds the lock of the whole patrol stands for that (patrol.c), and to acknowledge is to mark as read.
  */
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/process.h"
+#include "base/text.h"
 #include "office/patrol/patrol.h"
+#include <signal.h>
+
+#define BACKOFF_FIRST_MS 1000
+#define BACKOFF_MAX_MS 60000
+/* A handler that ends its patrol does it each time; somebody who kills patrols at random does not go on for so long. */
+#define CUT_OFFS_MAX 10
+#define CUT_OFFS_MS ((int64_t)5 * 60 * 1000)
+#define KILL_GRACE_MS 5000 /* the patrol that started it ends it itself, if it lives */
+#define COOLDOWN "cooldown"
 
 static void
 errand_done(struct errand *e)
@@ -23,39 +34,201 @@ errand_done(struct errand *e)
 static void
 tell(const struct errand *e, const char *what, const char *result)
 {
-	patrol_tell(e->p, &(struct mr_patrol_step){
-			      .at_ms = clock_now_ms(),
-			      .what = what,
+	patrol_tell(e->p, (struct mr_patrol_step){ .what = what,
 			      .id = e->msg.id,
 			      .type = e->def->name,
 			      .from = e->msg.from,
-			      .handler = e->note.handler ? e->note.handler : "",
+			      .handler = e->note.handler,
 			      .result = result,
-			      .attempt = e->note.attempt,
-			  });
+			      .attempt = e->note.attempt });
 }
 
-enum mr_rc
-errand_turn(struct errand *e, enum note_state state, const char *word, const char *result, struct mr_error *err)
+/* Changes the note, durably, and tells it. */
+static enum mr_rc
+turn(struct errand *e, enum note_state state, const char *word, const char *result, struct mr_error *err)
 {
 	e->note.type = e->def->name;
 	e->note.from = e->msg.from;
-	enum mr_rc rc = note_turn(&e->note, state, word, result, err);
+	TRY(note_turn(&e->note, state, word, result, err));
+	TRY(note_save(e->p->room, e->p->self->agent, e->msg.id, &e->note, err));
+	tell(e, word, result);
+	return MR_OK;
+}
 
-	if (rc == MR_OK)
-		rc = note_save(e->p->room, e->p->self->agent, e->msg.id, &e->note, err);
-	if (rc == MR_OK)
-		tell(e, word, result);
+/* ---- Cooldown ----
+ *
+ * A type that is handled at most once in so long, for each value of its key (a bead that is dispatched again and
+ * again). The time of the last start counts, whether it succeeded or not; a patrol that was killed in between may
+ * finish what it had begun. The records are the whole room's: two mailboxes with the same type share them.
+ */
+
+static enum mr_rc
+cooldown_name(const struct errand *e, char ret[33], struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+
+	buf_addf(&text, "%s\n", e->def->name);
+	if (e->def->cooldown_key)
+		type_fill(&text, e->def->cooldown_key, &e->values);
+	if (!buf_ok(&text))
+		return mr_nomem(err);
+	notes_name(buf_z(&text), ret);
+	return MR_OK;
+}
+
+/* So long until the type may be handled again with that key; 0: now. */
+static int64_t
+cooldown_left(const struct errand *e)
+{
+	mr_auto(record_done) struct record last = { 0 };
+	char name[33];
+
+	if (e->def->cooldown_ms <= 0 || cooldown_name(e, name, IGNORED) != MR_OK ||
+	    notes_load(e->p->room, COOLDOWN, "", name, &last, IGNORED) != MR_OK)
+		return 0;
+	const char *id = record_get(&last, "Id");
+	int64_t since = clock_now_ms() - record_time(&last, "At");
+	if (!id || since < 0 || since >= e->def->cooldown_ms ||
+	    (strcmp(id, e->msg.id) == 0 && e->note.state == NOTE_RUNNING))
+		return 0;
+	return e->def->cooldown_ms - since;
+}
+
+/* Takes it for this message, one winner. MR_BUSY: another just did. */
+static enum mr_rc
+cooldown_take(const struct errand *e, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	char name[33], now[RFC3339_LEN + 1];
+	void *lock = NULL;
+	enum mr_rc rc = MR_BUSY;
+
+	if (e->def->cooldown_ms <= 0)
+		return MR_OK;
+	TRY(cooldown_name(e, name, err));
+	TRY(notes_lock(e->p->room, COOLDOWN, "", NOTES_WAIT_MS, &lock, err));
+	if (cooldown_left(e) == 0) {
+		time_rfc3339(clock_now_ms(), now);
+		buf_addf(&text, "Type: %s\nAt: %s\nId: %s\n", e->def->name, now, e->msg.id);
+		rc = buf_ok(&text) ? notes_put(e->p->room, COOLDOWN, "", name, buf_str(&text), err) : mr_nomem(err);
+	}
+	notes_unlock(e->p->room, lock);
 	return rc;
 }
 
-/* ---- Taking and ending ---- */
+/* ---- Judging ---- */
+
+enum verdict { ACT_RUN, ACT_WAIT, ACT_FINISH, ACT_ASIDE, ACT_GIVE_UP };
+
+/* After so many failures a message is given up; 0: never. */
+static unsigned
+patience(const struct errand *e)
+{
+	return e->def->escalate_after > 0 ? e->def->escalate_after : (unsigned)e->p->set.escalate_after;
+}
 
 static bool
-has_holds(const struct mr_room *room)
+is_over(const struct note *note)
 {
-	return (room->driver->abilities & ROOM_HOLDS) && room->driver->hold && room->driver->settle;
+	return note->state == NOTE_HANDLED || note->state == NOTE_ASIDE || note->state == NOTE_DEAD;
 }
+
+/* Its handler was cut off so often and for so long, this time included, that it may be what ends the patrols. */
+static bool
+is_deadly(const struct note *note)
+{
+	return note->state == NOTE_RUNNING && note->attempt >= note->failures + CUT_OFFS_MAX &&
+	       clock_now_ms() - note->first_ms >= CUT_OFFS_MS;
+}
+
+/* Does the handler that a dead patrol started still run? One that is far beyond its time is ended here (may_end). */
+static bool
+still_runs(const struct errand *e, bool may_end)
+{
+	const struct note *note = &e->note;
+	int64_t late_ms = clock_now_ms() - note->until_ms;
+	char entry[sizeof "MAILROOM_ID=" + MR_ID_LEN];
+
+	if (note->state != NOTE_RUNNING || note->process.pid <= 1)
+		return false;
+	switch (process_state(&note->process)) {
+	case PROCESS_DEAD:
+		return false;
+	case PROCESS_ALIVE:
+		/* The note lies in the room, and could name any process of this user. A handler has the id of its
+		 * message in its environment, where nobody else can write it. */
+		(void)snprintf(entry, sizeof(entry), "MAILROOM_ID=%s", e->msg.id);
+		if (late_ms > KILL_GRACE_MS && may_end && spawned_with(&note->process, entry))
+			(void)kill(-(pid_t)note->process.pid, SIGKILL);
+		return true; /* also when it was just ended: the next round finds it gone */
+	case PROCESS_UNKNOWN:
+		break;
+	}
+	return late_ms <= CLOCK_GRACE_MS; /* of another container or machine, whose patrol ends it */
+}
+
+static bool
+is_backing_off(const struct errand *e)
+{
+	int64_t pause = BACKOFF_FIRST_MS;
+
+	if (e->note.state != NOTE_FAILED || !e->p->options->patient)
+		return false;
+	for (unsigned i = 1; i < e->note.failures && pause < BACKOFF_MAX_MS; i++)
+		pause *= 2;
+	return clock_now_ms() < e->note.at_ms + (pause < BACKOFF_MAX_MS ? pause : BACKOFF_MAX_MS);
+}
+
+/* A report of an earlier life of its sender says how things were: acting on it now could undo the work of the new one.
+ * 0: it is not stale; else the newest life. */
+static unsigned
+newer_life(const struct errand *e)
+{
+	mr_auto(mr_agent_done) struct mr_agent sender = { 0 };
+	struct mr_room *room = e->p->room;
+	const struct mr_names *guarded = &e->p->set.stale_guard;
+	bool is_guarded = (names_has(guarded, "all") && !e->def->any_life) || names_has(guarded, e->def->name);
+
+	if (e->msg.sender_life == 0 || !is_guarded || !room->driver->find_agent ||
+	    room->driver->find_agent(room, e->msg.from, &sender, IGNORED) != MR_OK)
+		return 0;
+	return sender.life > e->msg.sender_life ? sender.life : 0;
+}
+
+/* `why` says why it waits or is set aside. */
+static enum verdict
+judge(const struct errand *e, struct buf *why)
+{
+	const struct note *note = &e->note;
+	unsigned life;
+	int64_t left;
+	char time[24];
+
+	if (is_over(note))
+		return ACT_FINISH;
+	if (still_runs(e, !e->p->options->dry_run)) {
+		buf_adds(why, "its handler still runs");
+		return ACT_WAIT;
+	}
+	if (patience(e) > 0 && (note->failures >= patience(e) || is_deadly(note)))
+		return ACT_GIVE_UP;
+	if ((life = newer_life(e)) > 0) {
+		buf_addf(why, "sent by life %u of its sender, who is at life %u now", e->msg.sender_life, life);
+		return ACT_ASIDE;
+	}
+	if (is_backing_off(e)) {
+		buf_adds(why, "it failed a moment ago");
+		return ACT_WAIT;
+	}
+	if ((left = cooldown_left(e)) > 0) {
+		duration_text(left, time);
+		buf_addf(why, "cooldown, for %s", time);
+		return ACT_WAIT;
+	}
+	return ACT_RUN;
+}
+
+/* ---- Taking and ending ---- */
 
 /* MR_EMPTY: another was quicker. */
 static enum mr_rc
@@ -64,31 +237,29 @@ take(struct errand *e, struct mr_error *err)
 	const struct mr_self *self = e->p->self;
 	struct mr_room *room = e->p->room;
 	struct hold_terms terms = { .kind = HOLD_PROCESS, .life = self->life, .session = self->session };
-	enum mr_rc rc;
 
-	if (has_holds(room)) {
-		rc = room->driver->hold(room, self->agent, e->msg.id, &terms, &e->hold, err);
-		if (rc == MR_BUSY || rc == MR_NOTFOUND)
-			return MR_EMPTY;
+	if (room->driver->abilities & ROOM_HOLDS) {
+		enum mr_rc rc = room->driver->hold(room, self->agent, e->msg.id, &terms, &e->hold, err);
 		if (rc != MR_OK)
-			return rc;
+			return rc == MR_BUSY || rc == MR_NOTFOUND ? MR_EMPTY : rc;
 	}
 	e->taken = true;
-	rc = note_load(room, self->agent, e->msg.id, &e->note, err);
-	if (rc == MR_OK && e->line.len > 0)
+	TRY(note_load(room, self->agent, e->msg.id, &e->note, err));
+	if (e->line.len > 0)
 		e->note.handler = buf_z(&e->line);
-	return rc;
+	return MR_OK;
 }
 
-/* The note is durable, and says the same: losing this in a power cut only means that it is done again. */
-enum mr_rc
-errand_settle(struct errand *e, enum settle how, struct mr_error *err)
+/* Ends the hold, or marks it read. The note is durable, and says the same: losing this in a power cut only means that
+ * it is done again. */
+static enum mr_rc
+settle(struct errand *e, enum settle how, struct mr_error *err)
 {
 	struct mr_room *room = e->p->room;
 	enum mr_rc rc;
 
 	e->taken = false;
-	if (has_holds(room))
+	if (room->driver->abilities & ROOM_HOLDS)
 		rc = room->driver->settle(room, &e->hold, how, err);
 	else
 		rc = how == SETTLE_BACK ? MR_OK : mr_mark(room, e->p->self, e->msg.id, MR_SEEN, 0, err);
@@ -98,68 +269,96 @@ errand_settle(struct errand *e, enum settle how, struct mr_error *err)
 	return MR_OK;
 }
 
-/* ---- Acting ---- */
+/* ---- Giving up ----
+ *
+ * Somebody is told, the sender too, then the message goes to dead letters. Everything said follows from the note, which
+ * is durable, and goes out under a key: cut off anywhere, the next patrol says the same again and it arrives once. A
+ * room without keys may get it twice then.
+ */
 
-static enum mr_rc
-finish(struct errand *e, struct mr_error *err)
+static const char *
+ear_of(const struct errand *e)
 {
-	enum note_state state = e->note.state;
-
-	tell(e,
-	    state == NOTE_HANDLED ? "handled"
-	    : state == NOTE_ASIDE ? "set-aside"
-				  : "dead",
-	    "it was, before a patrol ended: now acknowledged");
-	return errand_settle(e,
-	    state == NOTE_HANDLED ? SETTLE_DONE
-	    : state == NOTE_ASIDE ? SETTLE_ARCHIVE
-				  : SETTLE_DEAD,
-	    err);
+	return e->def->escalate_to && *e->def->escalate_to ? e->def->escalate_to : e->p->set.escalate_to;
 }
 
 static enum mr_rc
-set_aside(struct errand *e, const char *why, struct mr_error *err)
+send_escalation(const struct errand *e, const char *to, struct mr_error *err)
 {
-	enum mr_rc rc = errand_turn(e, NOTE_ASIDE, "set-aside", why, err);
+	mr_auto(buf_done) struct buf subject = BUF_INIT, body = BUF_INIT;
+	mr_auto(mr_receipt_done) struct mr_receipt receipt = { 0 };
+	struct mr_room *room = e->p->room;
+	char key[16 + MR_ID_LEN];
 
-	if (rc == MR_OK)
-		rc = errand_settle(e, SETTLE_ARCHIVE, err);
-	if (rc == MR_OK)
-		e->p->count.aside++;
-	return rc;
+	(void)snprintf(key, sizeof(key), "escalate-%s", e->msg.id);
+	buf_addf(&subject, "ESCALATION: %s from %s failed %u times", e->def->name, e->msg.from, e->note.failures);
+	buf_addf(&body, "%s could not handle this message, and it will not be tried again.\n\n", e->p->self->agent);
+	buf_addf(&body, "Type: %s\nMessage: %s\nFrom: %s\nSubject: %s\n", e->def->name, e->msg.id, e->msg.from,
+	    e->msg.subject);
+	buf_addf(&body, "Failures: %u\nLast: %s\n", e->note.failures, e->note.result);
+	if (office_folders(room, MR_DEAD))
+		buf_adds(&body, "\nThe message is kept: mailroom dead list\n");
+	if (!buf_ok(&subject) || !buf_ok(&body))
+		return mr_nomem(err);
+	struct mr_draft draft = {
+		.to = (const char *[]){ to, NULL },
+		.subject = buf_z(&subject),
+		.body = buf_z(&body),
+		.body_len = body.len,
+		.priority = room->driver->abilities & ROOM_PRIORITIES ? MR_HIGH : MR_NORMAL,
+		.key = room->driver->abilities & ROOM_KEYS ? key : NULL,
+	};
+	enum mr_rc rc = send_draft(room, e->p->self, &draft, FIELD_SUBJECT, &receipt, err);
+
+	return rc == MR_INDOUBT ? MR_OK : rc; /* stored; any later command completes it */
 }
 
-/* Told once; and looked at again each time, for its type may be put right. Noted only while we have it: another, with
- * other settings, may be handling it. */
+/* An address that cannot be reached must not keep the failure secret: where there is an operator, the operator is told
+ * instead. */
 static enum mr_rc
-note_broken(struct errand *e, const char *why, struct mr_error *err)
+escalate(struct errand *e, struct mr_error *err)
 {
-	enum mr_rc rc;
+	const char *to = ear_of(e);
 
-	e->p->count.broken++;
-	if (e->p->options->dry_run)
-		tell(e, "broken", why);
-	if (e->p->options->dry_run || (e->note.state == NOTE_BROKEN && strcmp(e->note.result, why) == 0))
+	if (!*to)
 		return MR_OK;
-	rc = take(e, err);
-	if (rc == MR_OK && !note_is_over(&e->note) && !note_runs(&e->note, e->msg.id, true))
-		rc = errand_turn(e, NOTE_BROKEN, "broken", why, err);
+	enum mr_rc rc = send_escalation(e, to, err);
+	if (rc != MR_OK && office_has_lives(e->p->room) && strcmp(to, OPERATOR) != 0) {
+		patrol_event(e->p, "trouble", e->def->name, "cannot escalate to '%s' (%s): the operator is told", to,
+		    err->message);
+		to = OPERATOR;
+		*err = (struct mr_error){ 0 };
+		rc = send_escalation(e, to, err);
+	}
+	if (rc == MR_OK)
+		patrol_event(
+		    e->p, "escalated", e->def->name, "%s told %s after %u failures", e->msg.id, to, e->note.failures);
 	return rc;
 }
 
 static enum mr_rc
-fail(struct errand *e, const char *result, struct mr_error *err)
+give_up(struct errand *e, struct mr_error *err)
 {
-	unsigned patience = patrol_patience(e);
+	struct mr_room *room = e->p->room;
+	mr_auto(buf_done) struct buf last = BUF_INIT;
+	char key[16 + MR_ID_LEN];
 
-	e->note.failures++;
-	enum mr_rc rc = errand_turn(e, NOTE_FAILED, "failed", result, err);
-
-	if (rc == MR_OK && patience > 0 && e->note.failures >= patience)
-		return patrol_give_up(e, err);
-	e->p->count.failed++;
-	return rc == MR_OK ? errand_settle(e, SETTLE_BACK, err) : rc;
+	if (is_deadly(&e->note)) { /* until now only the number of attempts tells of those */
+		e->note.failures = e->note.attempt;
+		e->note.result = "cut off each time: whoever ran it ended before it did";
+	}
+	TRY(escalate(e, err));
+	(void)snprintf(key, sizeof(key), "gave-up-%s", e->msg.id);
+	buf_adds(&last, e->note.result);
+	if (office_has_lives(room) && strcmp(e->msg.from, ear_of(e)) != 0)
+		TRY(bounce_send(room, e->p->self, &e->msg, buf_z(&last), key, err));
+	TRY(turn(e, NOTE_DEAD, "dead", buf_z(&last), err));
+	TRY(settle(e, SETTLE_DEAD, err));
+	e->p->count.dead++;
+	return MR_OK;
 }
+
+/* ---- Acting ---- */
 
 static enum mr_rc
 run(struct errand *e, struct mr_error *err)
@@ -170,51 +369,114 @@ run(struct errand *e, struct mr_error *err)
 
 	if (rc == MR_BUSY) {
 		e->p->count.waiting++;
-		return errand_settle(e, SETTLE_BACK, err);
+		return settle(e, SETTLE_BACK, err);
 	}
-	if (rc == MR_OK)
-		rc = patrol_run(e, &succeeded, &result, err);
-	if (rc == MR_OK && !buf_ok(&result))
-		rc = mr_nomem(err);
 	if (rc != MR_OK)
 		return rc;
-	if (!succeeded)
-		return fail(e, buf_z(&result), err);
-	rc = errand_turn(e, NOTE_HANDLED, "handled", buf_z(&result), err);
-	if (rc == MR_OK)
-		rc = errand_settle(e, SETTLE_DONE, err);
-	if (rc == MR_OK)
+	TRY(patrol_run(e, &succeeded, &result, err));
+	if (!buf_ok(&result))
+		return mr_nomem(err);
+	if (succeeded) {
+		TRY(turn(e, NOTE_HANDLED, "handled", buf_z(&result), err));
+		TRY(settle(e, SETTLE_DONE, err));
 		e->p->count.handled++;
-	return rc;
+		return MR_OK;
+	}
+	e->note.failures++;
+	rc = turn(e, NOTE_FAILED, "failed", buf_z(&result), err);
+	if (rc == MR_OK && patience(e) > 0 && e->note.failures >= patience(e))
+		return give_up(e, err);
+	e->p->count.failed++;
+	return rc == MR_OK ? settle(e, SETTLE_BACK, err) : rc;
 }
 
 static enum mr_rc
 act(struct errand *e, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf why = BUF_INIT;
+	enum note_state state = e->note.state;
 
-	switch (errand_judge(e, &why)) {
+	switch (judge(e, &why)) {
 	case ACT_RUN:
 		return run(e, err);
 	case ACT_WAIT:
 		e->p->count.waiting++;
-		return errand_settle(e, SETTLE_BACK, err);
+		return settle(e, SETTLE_BACK, err);
 	case ACT_FINISH:
-		return finish(e, err);
+		tell(e,
+		    state == NOTE_HANDLED ? "handled"
+		    : state == NOTE_ASIDE ? "set-aside"
+					  : "dead",
+		    "it was, before a patrol ended: now acknowledged");
+		return settle(e,
+		    state == NOTE_HANDLED ? SETTLE_DONE
+		    : state == NOTE_ASIDE ? SETTLE_ARCHIVE
+					  : SETTLE_DEAD,
+		    err);
 	case ACT_ASIDE:
-		return set_aside(e, buf_z(&why), err);
+		TRY(turn(e, NOTE_ASIDE, "set-aside", buf_z(&why), err));
+		TRY(settle(e, SETTLE_ARCHIVE, err));
+		e->p->count.aside++;
+		return MR_OK;
 	case ACT_GIVE_UP:
-		return patrol_give_up(e, err);
+		return give_up(e, err);
 	}
 	return MR_OK;
 }
 
-/* ---- From the inbox ---- */
-
-/* MR_EMPTY: it is gone, or nothing handles it. */
+/* Told once; and looked at again each time, for its type may be put right. Noted only while we have it: another, with
+ * other settings, may be handling it. */
 static enum mr_rc
-look(struct errand *e, const char *id, struct mr_error *err)
+note_broken(struct errand *e, const char *why, struct mr_error *err)
 {
+	e->p->count.broken++;
+	if (e->p->options->dry_run)
+		tell(e, "broken", why);
+	if (e->p->options->dry_run || (e->note.state == NOTE_BROKEN && strcmp(e->note.result, why) == 0))
+		return MR_OK;
+	TRY(take(e, err));
+	if (is_over(&e->note) || still_runs(e, true))
+		return MR_OK;
+	return turn(e, NOTE_BROKEN, "broken", why, err);
+}
+
+/* Fields, and the words of the command that they make. MR_EMPTY: it is broken, which was noted. */
+static enum mr_rc
+prepare(struct errand *e, struct mr_error *err)
+{
+	mr_auto(mr_names_done) struct mr_names words = { 0 };
+	enum mr_rc rc = types_usable(e->p->room, e->p->self->agent, &e->msg, &e->values, err);
+
+	if (rc == MR_OK)
+		rc = patrol_words(e, &words, err);
+	if (rc == MR_CORRUPT || rc == MR_REFUSED) {
+		struct mr_error wrong = *err;
+
+		*err = (struct mr_error){ 0 };
+		TRY(note_broken(e, wrong.message, err));
+		return MR_EMPTY;
+	}
+	for (size_t i = 0; i < words.n; i++) {
+		if (i > 0)
+			buf_addc(&e->line, ' ');
+		text_clean_line(&e->line, str_of(words.v[i]));
+	}
+	e->note.handler = buf_z(&e->line);
+	return rc;
+}
+
+/* From the look to the end of it. MR_EMPTY: it is gone, nothing handles it, or another was quicker. */
+static enum mr_rc
+go_through(struct errand *e, const char *id, struct mr_error *err)
+{
+	static const char *const rehearsed[] = {
+		[ACT_RUN] = "would-run",
+		[ACT_WAIT] = "waiting",
+		[ACT_FINISH] = "would-acknowledge",
+		[ACT_ASIDE] = "would-set-aside",
+		[ACT_GIVE_UP] = "would-give-up",
+	};
+	mr_auto(buf_done) struct buf why = BUF_INIT;
 	struct mr_room *room = e->p->room;
 	const char *agent = e->p->self->agent;
 	enum mr_rc rc = room->driver->fetch(room, agent, id, MR_INBOX, SCAN_BODIES, &e->msg, err);
@@ -227,59 +489,13 @@ look(struct errand *e, const char *id, struct mr_error *err)
 	e->command = e->def ? patrol_handler(e->p, e->def) : "";
 	if (!*e->command)
 		return MR_EMPTY;
-	return note_load(room, agent, id, &e->note, err);
-}
-
-/* Fields, and the words of the command that they make. False: *ret_rc is the end of it. */
-static bool
-is_sound(struct errand *e, enum mr_rc *ret_rc, struct mr_error *err)
-{
-	mr_auto(mr_names_done) struct mr_names words = { 0 };
-	struct mr_error wrong = { 0 };
-	enum mr_rc rc = types_usable(e->p->room, e->p->self->agent, &e->msg, &e->values, &wrong);
-
-	if (rc == MR_OK)
-		rc = patrol_words(e, &words, &wrong);
-	if (rc == MR_CORRUPT || rc == MR_REFUSED) {
-		*ret_rc = note_broken(e, wrong.message, err);
-		return false;
-	}
-	patrol_join(&e->line, &words);
-	e->note.handler = buf_z(&e->line);
-	*ret_rc = rc;
-	if (rc != MR_OK)
-		*err = wrong;
-	return rc == MR_OK;
-}
-
-static void
-rehearse(struct errand *e, enum verdict verdict, const char *why)
-{
-	static const char *const words[] = {
-		[ACT_RUN] = "would-run",
-		[ACT_WAIT] = "waiting",
-		[ACT_FINISH] = "would-acknowledge",
-		[ACT_ASIDE] = "would-set-aside",
-		[ACT_GIVE_UP] = "would-give-up",
-	};
-
-	e->note.attempt += verdict == ACT_RUN;
-	tell(e, words[verdict], why);
-}
-
-/* From the look to the end of it. */
-static enum mr_rc
-go_through(struct errand *e, const char *id, struct mr_error *err)
-{
-	mr_auto(buf_done) struct buf why = BUF_INIT;
-	enum mr_rc rc = look(e, id, err);
-
-	if (rc != MR_OK || (!note_is_over(&e->note) && !is_sound(e, &rc, err)))
-		return rc;
-	enum verdict verdict = errand_judge(e, &why);
-
+	TRY(note_load(room, agent, id, &e->note, err));
+	if (!is_over(&e->note))
+		TRY(prepare(e, err));
+	enum verdict verdict = judge(e, &why);
 	if (e->p->options->dry_run) {
-		rehearse(e, verdict, buf_z(&why));
+		e->note.attempt += verdict == ACT_RUN;
+		tell(e, rehearsed[verdict], buf_z(&why));
 		return MR_OK;
 	}
 	if (verdict == ACT_WAIT) {
@@ -287,18 +503,17 @@ go_through(struct errand *e, const char *id, struct mr_error *err)
 		tell(e, "waiting", buf_z(&why));
 		return MR_OK;
 	}
-	rc = take(e, err);
-	return rc == MR_OK ? act(e, err) : rc;
+	TRY(take(e, err));
+	return act(e, err);
 }
 
 enum mr_rc
 patrol_message(struct patrol *p, const char *id, struct mr_error *err)
 {
 	mr_auto(errand_done) struct errand e = { .p = p };
-	struct mr_error ignored = { 0 };
 	enum mr_rc rc = go_through(&e, id, err);
 
-	if (e.taken) /* not ended, or not as it should: whoever comes next begins where the note says */
-		(void)errand_settle(&e, SETTLE_BACK, &ignored);
+	if (e.taken) /* not ended, or not as it should: the next patrol begins where the note says */
+		(void)settle(&e, SETTLE_BACK, IGNORED);
 	return rc == MR_EMPTY ? MR_OK : rc;
 }

@@ -1,22 +1,50 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * patrol_notes.c - where a patrol keeps what it knows. A native room has records. The room of another program is not
- * ours to put files into, so there it is
+ * patrol_notes.c - what a patrol knows. A native room has records. The room of another program is not ours to put files
+ * into, so there it is
  *
  *	<state>/patrol/<hash of the room>/<kind>/<hash of the owner>/<name>
  *
  * outside the room; patrols that shall know of each other there must run under one user.
+ *
+ * The note of a message says how far it is, and its story:
+ *
+ *	State: handled
+ *	At: 2026-03-05T10:30:00.123Z
+ *	First: 2026-03-05T10:29:00.000Z    start of its handler
+ *	Attempt: 2
+ *	Failures: 1
+ *	Process: ...                       of its handler, while it runs
+ *	Until: ...                         its time limit
+ *	Type: MERGED
+ *	From: gp/refinery
+ *	Handler: ./on-merged nux
+ *	Result: exit 0
+ *	Did: 2026-03-05T10:29:00.000Z 1 failed exit 3: no such branch
+ *	Did: 2026-03-05T10:30:00.123Z 2 handled exit 0
+ *
+ * Notes are durable before anything is acknowledged, so the log, which is read from them, lacks nothing that was done.
+ * What is no message's is kept as lines of one record, the newest of them.
  */
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/id.h"
-#include "base/sys.h"
 #include "office/patrol/patrol.h"
-#include <fcntl.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #define NOTE_MAX ((size_t)1 << 20)
 #define LOCK_NAME "patrol"
+#define STORY_MAX 40 /* lines */
+#define EVENT_KIND "patrol"
+#define EVENTS "events"
+#define EVENTS_MAX 300
+#define EVENT_WAIT_MS 2000
+
+/* ---- Where notes are kept ---- */
 
 static bool
 has_records(const struct mr_room *room)
@@ -44,8 +72,7 @@ notes_name(const char *text, char ret[33])
 	(void)snprintf(ret, 33, "%.32s", hash);
 }
 
-/* ---- Outside the room ---- */
-
+/* Outside the room. */
 static enum mr_rc
 open_folder(
     const struct mr_room *room, const char *kind, const char *owner, bool make, int *ret_fd, struct mr_error *err)
@@ -57,6 +84,74 @@ open_folder(
 	notes_name(owner, whose);
 	buf_addf(&path, "patrol/%s/%s/%s", here, kind, whose);
 	return buf_ok(&path) ? dir_below(room->state_dir, buf_z(&path), make, true, ret_fd, err) : mr_nomem(err);
+}
+
+enum mr_rc
+notes_put(struct mr_room *room, const char *kind, const char *owner, const char *name, struct mr_str text,
+    struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int fd = -1;
+
+	if (has_records(room))
+		return room->driver->record_put(room, kind, owner, name, text, err);
+	TRY(open_folder(room, kind, owner, true, &fd, err));
+	return file_replace(fd, name, text, 0600, err);
+}
+
+enum mr_rc
+notes_load(struct mr_room *room, const char *kind, const char *owner, const char *name, struct record *ret,
+    struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int fd = -1;
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	enum mr_rc rc = has_records(room) ? room->driver->record_get(room, kind, owner, name, &text, err)
+					  : open_folder(room, kind, owner, false, &fd, err);
+
+	if (rc == MR_OK && fd >= 0)
+		rc = file_read(fd, name, NOTE_MAX, &text, err);
+	if (rc == MR_OK)
+		rc = record_parse(buf_str(&text), ret, err);
+	if (rc != MR_NOTFOUND && rc != MR_CORRUPT)
+		return rc;
+	*err = (struct mr_error){ 0 };
+	*ret = (struct record){ 0 };
+	return MR_OK;
+}
+
+enum mr_rc
+notes_lock(
+    struct mr_room *room, const char *kind, const char *owner, int64_t wait_ms, void **ret_lock, struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int folder_fd = -1;
+
+	if (has_records(room))
+		return room->driver->record_lock(room, kind, owner, LOCK_NAME, wait_ms, ret_lock, err);
+	mr_auto(free_ptr) int *fd = malloc(sizeof(*fd));
+
+	if (!fd)
+		return mr_nomem(err);
+	TRY(open_folder(room, kind, owner, true, &folder_fd, err));
+	TRY(lock_take(folder_fd, "." LOCK_NAME ".lock", 0600, wait_ms, fd, err));
+	*ret_lock = fd;
+	fd = NULL;
+	return MR_OK;
+}
+
+void
+notes_unlock(struct mr_room *room, void *lock)
+{
+	if (lock && has_records(room)) {
+		room->driver->record_unlock(room, lock);
+	} else if (lock) {
+		sys_close_fd(lock);
+		free(lock);
+	}
+}
+
+static bool
+collect_name(void *ctx, const char *name)
+{
+	return names_add(ctx, str_of(name));
 }
 
 static bool
@@ -71,124 +166,263 @@ by_bytes(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+/* The ids of all messages that have a note, in order. */
 static enum mr_rc
-file_names(const struct mr_room *room, const char *kind, const char *owner, struct mr_names *ret, struct mr_error *err)
+noted_ids(struct mr_room *room, const char *agent, struct mr_names *ret, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int fd = -1;
-	enum mr_rc rc = open_folder(room, kind, owner, false, &fd, err);
 
-	if (rc == MR_NOTFOUND)
-		return MR_OK;
-	if (rc == MR_OK)
-		rc = dir_each(fd, collect_file, ret, err);
-	if (rc == MR_OK && ret->n > 1)
+	if (has_records(room))
+		return room->driver->record_each(room, NOTE_KIND, agent, collect_name, ret, err);
+	enum mr_rc rc = open_folder(room, NOTE_KIND, agent, false, &fd, err);
+	if (rc != MR_OK)
+		return rc == MR_NOTFOUND ? MR_OK : rc;
+	TRY(dir_each(fd, collect_file, ret, err));
+	if (ret->n > 1)
 		qsort(ret->v, ret->n, sizeof(*ret->v), by_bytes);
-	return rc;
+	return MR_OK;
 }
 
-/* ---- Both ---- */
+/* ---- How far a message is ---- */
 
-enum mr_rc
-notes_get(
-    struct mr_room *room, const char *kind, const char *owner, const char *name, struct buf *ret, struct mr_error *err)
-{
-	mr_auto(sys_close_fd) int fd = -1;
+static const char *const states[] = {
+	[NOTE_NEW] = "new",
+	[NOTE_RUNNING] = "running",
+	[NOTE_HANDLED] = "handled",
+	[NOTE_FAILED] = "failed",
+	[NOTE_ASIDE] = "set-aside",
+	[NOTE_BROKEN] = "broken",
+	[NOTE_DEAD] = "dead",
+};
 
-	if (has_records(room))
-		return room->driver->record_get(room, kind, owner, name, ret, err);
-	enum mr_rc rc = open_folder(room, kind, owner, false, &fd, err);
-
-	return rc == MR_OK ? file_read(fd, name, NOTE_MAX, ret, err) : rc;
-}
-
-enum mr_rc
-notes_put(struct mr_room *room, const char *kind, const char *owner, const char *name, struct mr_str text,
-    struct mr_error *err)
-{
-	mr_auto(sys_close_fd) int fd = -1;
-
-	if (has_records(room))
-		return room->driver->record_put(room, kind, owner, name, text, err);
-	enum mr_rc rc = open_folder(room, kind, owner, true, &fd, err);
-
-	return rc == MR_OK ? file_replace(fd, name, text, 0600, err) : rc;
-}
+static const struct record_field note_fields[] = {
+	{ "At", RECORD_TIME, offsetof(struct note, at_ms) },
+	{ "First", RECORD_TIME, offsetof(struct note, first_ms) },
+	{ "Attempt", RECORD_COUNT, offsetof(struct note, attempt) },
+	{ "Failures", RECORD_COUNT, offsetof(struct note, failures) },
+	{ "Process", RECORD_PROCESS, offsetof(struct note, process) },
+	{ "Until", RECORD_TIME, offsetof(struct note, until_ms) },
+	{ "Type", RECORD_TEXT, offsetof(struct note, type) },
+	{ "From", RECORD_TEXT, offsetof(struct note, from) },
+	{ "Handler", RECORD_TEXT, offsetof(struct note, handler) },
+	{ "Result", RECORD_TEXT, offsetof(struct note, result) },
+};
 
 void
-notes_drop(struct mr_room *room, const char *kind, const char *owner, const char *name)
+note_done(struct note *note)
 {
-	mr_auto(sys_close_fd) int fd = -1;
-	struct mr_error ignored = { 0 };
+	mr_names_done(&note->did);
+	record_done(&note->lines);
+	*note = (struct note){ 0 };
+}
 
-	if (has_records(room))
-		(void)room->driver->record_drop(room, kind, owner, name, &ignored);
-	else if (open_folder(room, kind, owner, false, &fd, &ignored) == MR_OK)
-		(void)sys_unlink(fd, name);
+/* A note that is there and says nothing (a power cut on storage that is not safe) counts as one that was never
+ * written: the handler runs again, which it must be able to bear anyway. */
+enum mr_rc
+note_load(struct mr_room *room, const char *agent, const char *id, struct note *ret, struct mr_error *err)
+{
+	mr_auto(record_done) struct record lines = { 0 };
+
+	TRY(notes_load(room, NOTE_KIND, agent, id, &lines, err));
+	note_done(ret);
+	record_read(&lines, RECORD_FIELDS(note_fields), ret);
+	const char *state = record_get(&lines, "State");
+	for (size_t i = 0; state && i < sizeof(states) / sizeof(states[0]); i++)
+		if (strcmp(states[i], state) == 0)
+			ret->state = (enum note_state)i;
+	for (size_t i = 0; i < lines.n; i++)
+		if (ascii_caseeq(lines.lines[i].name, "Did"))
+			(void)names_add(&ret->did, str_of(lines.lines[i].value));
+	ret->lines = lines;
+	lines = (struct record){ 0 };
+	return MR_OK;
+}
+
+enum mr_rc
+note_save(struct mr_room *room, const char *agent, const char *id, const struct note *note, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	struct note now = *note;
+
+	if (note->state != NOTE_RUNNING) {
+		now.process = (struct mr_process){ 0 };
+		now.until_ms = 0;
+	}
+	record_add(&text, "State", states[note->state]);
+	record_write(&text, RECORD_FIELDS(note_fields), &now);
+	for (size_t i = note->did.n > STORY_MAX ? note->did.n - STORY_MAX : 0; i < note->did.n; i++)
+		record_add(&text, "Did", note->did.v[i]);
+	if (!buf_ok(&text))
+		return mr_nomem(err);
+	return notes_put(room, NOTE_KIND, agent, id, buf_str(&text), err);
+}
+
+enum mr_rc
+note_turn(struct note *note, enum note_state state, const char *word, const char *result, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf line = BUF_INIT;
+	char at[RFC3339_LEN + 1];
+
+	note->state = state;
+	note->at_ms = clock_now_ms();
+	note->result = arena_dup(&note->lines.own, str_of(result));
+	time_rfc3339(note->at_ms, at);
+	buf_addf(&line, "%s %u %s %s", at, note->attempt, word, result);
+	return note->result && buf_ok(&line) && names_add(&note->did, buf_str(&line)) ? MR_OK : mr_nomem(err);
 }
 
 static bool
-collect_name(void *ctx, const char *name)
+may_be_forgotten(struct mr_room *room, const char *agent, const char *id, int64_t before_ms)
 {
-	return names_add(ctx, str_of(name));
-}
+	mr_auto(note_done) struct note note = { 0 };
+	mr_auto(mr_message_done) struct mr_message msg = { 0 };
 
-enum mr_rc
-notes_names(struct mr_room *room, const char *kind, const char *owner, struct mr_names *ret, struct mr_error *err)
-{
-	if (has_records(room))
-		return room->driver->record_each(room, kind, owner, collect_name, ret, err);
-	return file_names(room, kind, owner, ret, err);
-}
-
-enum mr_rc
-notes_lock(
-    struct mr_room *room, const char *kind, const char *owner, int64_t wait_ms, void **ret_lock, struct mr_error *err)
-{
-	mr_auto(sys_close_fd) int folder_fd = -1;
-
-	if (has_records(room))
-		return room->driver->record_lock(room, kind, owner, LOCK_NAME, wait_ms, ret_lock, err);
-	int *fd = malloc(sizeof(*fd));
-
-	if (!fd)
-		return mr_nomem(err);
-	*fd = -1;
-	enum mr_rc rc = open_folder(room, kind, owner, true, &folder_fd, err);
-
-	if (rc == MR_OK)
-		rc = lock_take(folder_fd, "." LOCK_NAME ".lock", 0600, wait_ms, fd, err);
-	if (rc == MR_OK)
-		*ret_lock = fd;
-	else
-		free(fd);
-	return rc;
+	if (note_load(room, agent, id, &note, IGNORED) != MR_OK || note.at_ms > before_ms || note.state == NOTE_RUNNING)
+		return false;
+	/* What could be taken for new mail is remembered as long as it lies there. */
+	return room->driver->fetch(
+		   room, agent, id, office_folders(room, MR_INBOX | MR_HELD), SCAN_NAMES, &msg, IGNORED) == MR_NOTFOUND;
 }
 
 void
-notes_unlock(struct mr_room *room, void *lock)
+patrol_forget_old(struct patrol *p)
 {
-	if (!lock)
+	mr_auto(mr_names_done) struct mr_names ids = { 0 };
+	mr_auto(sys_close_fd) int fd = -1;
+	const char *agent = p->self->agent;
+	int64_t before_ms = clock_now_ms() - p->set.keep_ms;
+
+	if (p->set.keep_ms <= 0 || noted_ids(p->room, agent, &ids, IGNORED) != MR_OK)
 		return;
-	if (has_records(room)) {
-		room->driver->record_unlock(room, lock);
-		return;
+	/* Ids begin with their time: the first that is young enough ends it. */
+	for (size_t i = 0; i < ids.n && id_time_ms(ids.v[i]) < before_ms; i++) {
+		if (!may_be_forgotten(p->room, agent, ids.v[i], before_ms))
+			continue;
+		if (has_records(p->room))
+			(void)p->room->driver->record_drop(p->room, NOTE_KIND, agent, ids.v[i], IGNORED);
+		else if (fd >= 0 || open_folder(p->room, NOTE_KIND, agent, false, &fd, IGNORED) == MR_OK)
+			(void)sys_unlink(fd, ids.v[i]);
 	}
-	sys_close_fd(lock);
-	free(lock);
+}
+
+/* ---- Events ---- */
+
+void
+patrol_event(struct patrol *p, const char *what, const char *type, const char *fmt, ...)
+{
+	mr_auto(free_ptr) char *result = NULL;
+	mr_auto(record_done) struct record lines = { 0 };
+	mr_auto(buf_done) struct buf text = BUF_INIT, line = BUF_INIT;
+	const char *agent = p->self->agent;
+	char at[RFC3339_LEN + 1];
+	void *lock = NULL;
+	va_list args;
+
+	va_start(args, fmt);
+	if (vasprintf(&result, fmt, args) < 0)
+		result = NULL;
+	va_end(args);
+	p->count.cared++;
+	patrol_tell(p, (struct mr_patrol_step){ .what = what, .type = type, .result = result });
+	if (p->options->dry_run || notes_lock(p->room, EVENT_KIND, agent, EVENT_WAIT_MS, &lock, IGNORED) != MR_OK)
+		return;
+	time_rfc3339(clock_now_ms(), at);
+	buf_addf(&line, "%s %s %s %s", at, what, *type ? type : "-", result ? result : "");
+	if (notes_load(p->room, EVENT_KIND, agent, EVENTS, &lines, IGNORED) == MR_OK) {
+		for (size_t i = lines.n > EVENTS_MAX - 1 ? lines.n - (EVENTS_MAX - 1) : 0; i < lines.n; i++)
+			record_add(&text, lines.lines[i].name, lines.lines[i].value);
+		record_add(&text, "Did", buf_z(&line));
+		if (buf_ok(&text))
+			(void)notes_put(p->room, EVENT_KIND, agent, EVENTS, buf_str(&text), IGNORED);
+	}
+	notes_unlock(p->room, lock);
+}
+
+/* ---- The log ---- */
+
+struct entry {
+	struct mr_patrol_step step;
+	size_t place; /* as it was written down: several things happen within a millisecond */
+};
+struct log {
+	struct entry *v;
+	size_t n, cap;
+	struct arena *own;
+	bool failed;
+};
+
+static void
+log_done(struct log *log)
+{
+	free(log->v);
+	arena_free(log->own);
+}
+
+/* A line of a note, "TIME ATTEMPT WORD TEXT", or with note NULL of the events, "TIME WORD TYPE TEXT". */
+static void
+log_add(struct log *log, const char *line, const char *id, const struct note *note)
+{
+	char *rest = arena_dup(&log->own, str_of(line));
+	const char *at = strsep(&rest, " "), *second = strsep(&rest, " "), *third = strsep(&rest, " ");
+	struct mr_patrol_step step = { .id = id, .result = rest ? rest : "" };
+	uint64_t attempt = 0;
+
+	if (!third || !time_parse_rfc3339(str_of(at), &step.at_ms) || (note && !str_to_u64(str_of(second), &attempt)))
+		return;
+	step.attempt = (unsigned)attempt;
+	step.what = note ? third : second;
+	step.type = note ? arena_dup(&log->own, str_of(note->type)) : strcmp(third, "-") == 0 ? "" : third;
+	step.from = note ? arena_dup(&log->own, str_of(note->from)) : "";
+	step.handler = note ? arena_dup(&log->own, str_of(note->handler)) : "";
+	if (log->n == log->cap) {
+		size_t cap = log->cap ? 2 * log->cap : 64;
+		struct entry *v = reallocarray(log->v, cap, sizeof(*v));
+
+		log->failed |= !v;
+		if (!v)
+			return;
+		log->v = v;
+		log->cap = cap;
+	}
+	log->failed |= !step.type || !step.from || !step.handler;
+	log->v[log->n] = (struct entry){ .step = step, .place = log->n };
+	log->n++;
+}
+
+static int
+by_time(const void *va, const void *vb)
+{
+	const struct entry *a = va, *b = vb;
+
+	if (a->step.at_ms != b->step.at_ms)
+		return a->step.at_ms < b->step.at_ms ? -1 : 1;
+	return (a->place > b->place) - (a->place < b->place);
 }
 
 enum mr_rc
-notes_load(struct mr_room *room, const char *kind, const char *owner, const char *name, struct record *ret,
-    struct mr_error *err)
+mr_patrol_log(struct mr_room *room, const char *agent, size_t limit, mr_patrol_fn *fn, void *ctx, struct mr_error *err)
 {
-	mr_auto(buf_done) struct buf text = BUF_INIT;
-	enum mr_rc rc = notes_get(room, kind, owner, name, &text, err);
+	mr_auto(log_done) struct log log = { 0 };
+	mr_auto(mr_names_done) struct mr_names ids = { 0 };
+	mr_auto(record_done) struct record events = { 0 };
 
-	if (rc == MR_OK)
-		rc = record_parse(buf_str(&text), ret, err);
-	if (rc != MR_NOTFOUND && rc != MR_CORRUPT)
-		return rc;
-	*err = (struct mr_error){ 0 };
-	*ret = (struct record){ 0 };
+	TRY(notes_able(room, err));
+	TRY(noted_ids(room, agent, &ids, err));
+	for (size_t i = 0; i < ids.n; i++) {
+		mr_auto(note_done) struct note note = { 0 };
+
+		TRY(note_load(room, agent, ids.v[i], &note, err));
+		for (size_t k = 0; k < note.did.n; k++)
+			log_add(&log, note.did.v[k], ids.v[i], &note);
+	}
+	TRY(notes_load(room, EVENT_KIND, agent, EVENTS, &events, err));
+	for (size_t i = 0; i < events.n; i++)
+		log_add(&log, events.lines[i].value, "", NULL);
+	if (log.failed)
+		return mr_nomem(err);
+	if (log.n > 1)
+		qsort(log.v, log.n, sizeof(*log.v), by_time);
+	for (size_t i = limit > 0 && log.n > limit ? log.n - limit : 0; i < log.n; i++)
+		fn(ctx, &log.v[i].step);
 	return MR_OK;
 }

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * patrol_run.c - running a handler. Its command is cut into words first and filled in afterwards, word by word: what
- * stands in a message never becomes another word, and there is no shell. Nor may it become an option: a word that
- * begins with a field is not run when the field begins with a dash.
+ * patrol_run.c - running a command. It is cut into words first and filled in afterwards, word by word: what stands in a
+ * message never becomes another word, and there is no shell. Nor may it become an option: a word that begins with a
+ * field is not run when the field begins with a dash.
  */
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/process.h"
-#include "base/spawn.h"
 #include "base/text.h"
 #include "office/patrol/patrol.h"
 #include <stdlib.h>
@@ -15,6 +14,11 @@
 #define ENV_VALUE_MAX ((size_t)100 << 10) /* the kernel takes 128 KiB; what is longer is in the JSON only */
 #define ENV_ALL_MAX ((size_t)512 << 10)
 #define SAID_CHARS 160
+
+/* What a patrol outside of this one said of its message; and the session in which this one runs, which would make the
+ * command act as the agent of that session and not as the one whom MAILROOM_AGENT names. */
+const char *const patrol_keeps_back[] = { "MAILROOM_FIELD_", "MAILROOM_FROM=", "MAILROOM_TYPE=", "MAILROOM_ATTEMPT=",
+	"MAILROOM_SUBJECT=", "CLAUDE_CODE_SESSION_ID=", "CLAUDE_PID=", "CODEX_THREAD_ID=", "GEMINI_SESSION_ID=", NULL };
 
 /* ---- Words ---- */
 
@@ -52,13 +56,9 @@ split_command(const char *command, struct mr_error *err)
 		if (!*command)
 			break;
 		bool closed = next_word(&command, &word);
-
 		if (closed && !word.failed && names_add(&words, (struct mr_str){ buf_z(&word), word.len }))
 			continue;
-		if (closed)
-			(void)mr_nomem(err);
-		else
-			(void)mr_fail(err, MR_REFUSED, "a quote is not closed in the command");
+		(void)(closed ? mr_nomem(err) : mr_fail(err, MR_REFUSED, "a quote is not closed in the command"));
 		mr_names_done(&words);
 		return (struct mr_names){ 0 };
 	}
@@ -93,25 +93,10 @@ patrol_words(const struct errand *e, struct mr_names *ret, struct mr_error *err)
 	return MR_OK;
 }
 
-void
-patrol_join(struct buf *out, const struct mr_names *words)
-{
-	for (size_t i = 0; i < words->n; i++) {
-		if (i > 0)
-			buf_addc(out, ' ');
-		text_clean_line(out, str_of(words->v[i]));
-	}
-}
+/* ---- Running ---- */
 
-/* ---- Environment ---- */
-
-/* What a patrol outside of this one said of its message; and the session in which this one runs, which would make the
- * command act as the agent of that session and not as the one whom MAILROOM_AGENT names. */
-const char *const patrol_keeps_back[] = { "MAILROOM_FIELD_", "MAILROOM_FROM=", "MAILROOM_TYPE=", "MAILROOM_ATTEMPT=",
-	"MAILROOM_SUBJECT=", "CLAUDE_CODE_SESSION_ID=", "CLAUDE_PID=", "CODEX_THREAD_ID=", "GEMINI_SESSION_ID=", NULL };
-
-static bool
-set(struct mr_names *env, const char *name, const char *value)
+bool
+run_env(struct mr_names *env, const char *name, const char *value)
 {
 	mr_auto(buf_done) struct buf line = BUF_INIT;
 
@@ -120,94 +105,22 @@ set(struct mr_names *env, const char *name, const char *value)
 	return buf_ok(&line) && names_add(env, buf_str(&line));
 }
 
-static bool
-is_set(const struct mr_names *env, const char *name)
+enum mr_rc
+run_words(const struct mr_names *words, const struct mr_names *env, struct spawn how, struct spawned *ret,
+    struct mr_error *err)
 {
-	size_t n = strlen(name);
+	mr_auto(free_ptr) const char **argv = calloc(words->n + 1, sizeof(*argv));
+	mr_auto(free_ptr) const char **envp = calloc(env->n + 1, sizeof(*envp));
 
+	if (!argv || !envp)
+		return mr_nomem(err);
+	for (size_t i = 0; i < words->n; i++)
+		argv[i] = words->v[i];
 	for (size_t i = 0; i < env->n; i++)
-		if (strncmp(env->v[i], name, n) == 0 && env->v[i][n] == '=')
-			return true;
-	return false;
-}
-
-/* The first of two of one name counts, as in the message. */
-static bool
-set_fields(struct mr_names *env, const struct type_values *values)
-{
-	size_t all = 0;
-	bool ok = true;
-
-	for (size_t i = 0; i < values->n && ok; i++) {
-		mr_auto(buf_done) struct buf name = BUF_INIT;
-		size_t len = strlen(values->v[i].value);
-
-		type_variable(&name, values->v[i].name);
-		if (len > ENV_VALUE_MAX || all + len > ENV_ALL_MAX || is_set(env, buf_z(&name)))
-			continue;
-		all += len;
-		ok = buf_ok(&name) && set(env, buf_z(&name), values->v[i].value);
-	}
-	return ok;
-}
-
-static enum mr_rc
-make_env(const struct errand *e, unsigned attempt, struct mr_names *ret, struct mr_error *err)
-{
-	char number[16];
-
-	(void)snprintf(number, sizeof(number), "%u", attempt);
-	if (set(ret, "MAILROOM", e->p->room->spec) && set(ret, "MAILROOM_AGENT", e->p->self->agent) &&
-	    set(ret, "MAILROOM_ID", e->msg.id) && set(ret, "MAILROOM_FROM", e->msg.from) &&
-	    set(ret, "MAILROOM_TYPE", e->def->name) && set(ret, "MAILROOM_ATTEMPT", number) &&
-	    set(ret, "MAILROOM_SUBJECT", e->msg.subject) && set_fields(ret, &e->values))
-		return MR_OK;
-	return mr_nomem(err);
-}
-
-/* ---- Running ---- */
-
-/* names as a NULL-terminated list; the strings are borrowed. */
-static const char **
-list_of(const struct mr_names *names)
-{
-	const char **list = calloc(names->n + 1, sizeof(*list));
-
-	for (size_t i = 0; list && i < names->n; i++)
-		list[i] = names->v[i];
-	return list;
-}
-
-static int64_t
-limit_of(const struct errand *e)
-{
-	return e->def->time_limit_ms > 0 ? e->def->time_limit_ms : e->p->set.time_limit_ms;
-}
-
-/* Before the handler's first instruction: whoever finds this note after our death can tell whether it still runs. */
-static enum mr_rc
-note_process(void *ctx, int64_t pid, struct mr_error *err)
-{
-	struct errand *e = ctx;
-
-	e->note.process = (struct mr_process){ 0 };
-	if (!process_describe(pid, &e->note.process))
-		e->note.process.pid = pid;
-	return note_save(e->p->room, e->p->self->agent, e->msg.id, &e->note, err);
-}
-
-static void
-begin_note(struct errand *e)
-{
-	e->note.state = NOTE_RUNNING;
-	e->note.attempt++;
-	e->note.at_ms = clock_now_ms();
-	e->note.until_ms = e->note.at_ms + limit_of(e);
-	if (e->note.first_ms == 0)
-		e->note.first_ms = e->note.at_ms;
-	e->note.type = e->def->name;
-	e->note.from = e->msg.from;
-	e->msg.attempt = e->note.attempt;
+		envp[i] = env->v[i];
+	how.argv = argv;
+	how.env = envp;
+	return spawn_run(&how, ret, err);
 }
 
 void
@@ -225,45 +138,93 @@ patrol_describe(struct buf *out, const struct spawned *ran, int64_t limit_ms)
 	text_clean_line(out, utf8_cut(said, SAID_CHARS));
 }
 
-static enum mr_rc
-spawn_handler(struct errand *e, const struct mr_names *words, struct spawned *ret, struct mr_error *err)
+static bool
+is_set(const struct mr_names *env, const char *name)
 {
-	mr_auto(mr_names_done) struct mr_names env = { 0 };
-	size_t len = 0;
+	size_t n = strlen(name);
 
-	TRY(make_env(e, e->note.attempt, &env, err));
-	mr_auto(free_ptr) const char **argv = list_of(words);
-	mr_auto(free_ptr) const char **envp = list_of(&env);
-	mr_auto(free_ptr) char *input = e->p->options->render(e->p->options->ctx, &e->msg, &len);
+	for (size_t i = 0; i < env->n; i++)
+		if (strncmp(env->v[i], name, n) == 0 && env->v[i][n] == '=')
+			return true;
+	return false;
+}
 
-	if (!argv || !envp || !input)
-		return mr_nomem(err);
-	struct spawn what = {
-		.argv = argv,
-		.input = { input, len },
-		.env = envp,
-		.without = patrol_keeps_back,
-		.limit_ms = limit_of(e),
-		.output_max = (size_t)64 << 10,
-		.started = note_process,
-		.started_ctx = e,
+/* False: out of memory. */
+static bool
+make_env(const struct errand *e, struct mr_names *env)
+{
+	char attempt[16];
+	size_t all = 0;
+	const char *const lines[][2] = {
+		{ "MAILROOM", e->p->room->spec },
+		{ "MAILROOM_AGENT", e->p->self->agent },
+		{ "MAILROOM_ID", e->msg.id },
+		{ "MAILROOM_FROM", e->msg.from },
+		{ "MAILROOM_TYPE", e->def->name },
+		{ "MAILROOM_ATTEMPT", attempt },
+		{ "MAILROOM_SUBJECT", e->msg.subject },
 	};
 
-	return spawn_run(&what, ret, err);
+	(void)snprintf(attempt, sizeof(attempt), "%u", e->note.attempt);
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
+		if (!run_env(env, lines[i][0], lines[i][1]))
+			return false;
+	for (size_t i = 0; i < e->values.n; i++) {
+		mr_auto(buf_done) struct buf name = BUF_INIT;
+		size_t len = strlen(e->values.v[i].value);
+
+		type_variable(&name, e->values.v[i].name);
+		/* The first of two of one name counts, as in the message. */
+		if (len > ENV_VALUE_MAX || all + len > ENV_ALL_MAX || is_set(env, buf_z(&name)))
+			continue;
+		all += len;
+		if (!buf_ok(&name) || !run_env(env, buf_z(&name), e->values.v[i].value))
+			return false;
+	}
+	return true;
+}
+
+/* Before the handler's first instruction: after our death this note tells whether it still runs. */
+static enum mr_rc
+note_process(void *ctx, int64_t pid, struct mr_error *err)
+{
+	struct errand *e = ctx;
+
+	e->note.process = (struct mr_process){ 0 };
+	if (!process_describe(pid, &e->note.process))
+		e->note.process.pid = pid;
+	return note_save(e->p->room, e->p->self->agent, e->msg.id, &e->note, err);
 }
 
 enum mr_rc
 patrol_run(struct errand *e, bool *ret_succeeded, struct buf *result, struct mr_error *err)
 {
-	mr_auto(mr_names_done) struct mr_names words = { 0 };
+	mr_auto(mr_names_done) struct mr_names words = { 0 }, env = { 0 };
 	mr_auto(spawned_done) struct spawned ran = { 0 };
-	enum mr_rc rc = patrol_words(e, &words, err);
+	struct note *note = &e->note;
+	struct spawn how = {
+		.without = patrol_keeps_back,
+		.limit_ms = e->def->time_limit_ms > 0 ? e->def->time_limit_ms : e->p->set.time_limit_ms,
+		.output_max = (size_t)64 << 10,
+		.started = note_process,
+		.started_ctx = e,
+	};
 
-	if (rc != MR_OK)
-		return rc;
-	begin_note(e);
-	rc = spawn_handler(e, &words, &ran, err);
 	*ret_succeeded = false;
+	TRY(patrol_words(e, &words, err));
+	note->state = NOTE_RUNNING;
+	note->attempt++;
+	note->at_ms = clock_now_ms();
+	note->until_ms = note->at_ms + how.limit_ms;
+	note->first_ms = note->first_ms ? note->first_ms : note->at_ms;
+	note->type = e->def->name;
+	note->from = e->msg.from;
+	e->msg.attempt = note->attempt;
+	mr_auto(free_ptr) char *input = e->p->options->render(e->p->options->ctx, &e->msg, &how.input.len);
+	how.input.ptr = input;
+	if (!input || !make_env(e, &env))
+		return mr_nomem(err);
+	enum mr_rc rc = run_words(&words, &env, how, &ran, err);
 	if (rc == MR_NOTFOUND || rc == MR_REFUSED) { /* no such program: it may be installed by the next time */
 		buf_adds(result, err->message);
 		*err = (struct mr_error){ 0 };
@@ -271,7 +232,7 @@ patrol_run(struct errand *e, bool *ret_succeeded, struct buf *result, struct mr_
 	}
 	if (rc != MR_OK)
 		return rc;
-	patrol_describe(result, &ran, limit_of(e));
+	patrol_describe(result, &ran, how.limit_ms);
 	*ret_succeeded = ran.exit_code == 0 && !ran.timed_out;
 	return MR_OK;
 }
