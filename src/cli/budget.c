@@ -15,7 +15,6 @@
 #include "cli/cli.h"
 
 #define BUDGET_DEFAULT 9000
-#define BUDGET_LEAST 500
 #define CLOSING 300 /* kept free for the end of the fence and the note */
 #define HOW_MAX 120
 #define CUT_LEAST 200 /* less than that of a message is not worth showing */
@@ -29,12 +28,8 @@ budget_begin(struct cli *cli)
 
 	*b = (struct budget){ .fenced = !cli->out_tty && !cli->json };
 	fence_mark(b->mark);
-	if (!opt_number(cli, "budget", &limit))
-		return false;
-	if (limit > 0 && limit < BUDGET_LEAST) {
-		cli_usage(cli, "option '--budget' needs at least %d, or 0 for no limit", BUDGET_LEAST);
-		return false;
-	}
+	if (cli->budget_option >= 0)
+		limit = cli->budget_option;
 	b->limit = limit == 0 || cli->json ? INT64_MAX : limit;
 	b->used = (int64_t)utf8_chars(buf_str(&cli->out));
 	return true;

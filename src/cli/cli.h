@@ -48,12 +48,27 @@ enum cmd_needs {
 	CMD_BRINGS = 8,   /* with self: mail that waits in linked rooms is brought first */
 };
 
+enum opt_type {       /* and the type of its member */
+	OPT_FLAG,     /* bool */
+	OPT_TEXT,     /* const char *, the last one given; NULL: none */
+	OPT_LIST,     /* const char *const *, all that were given, NULL-terminated; never NULL */
+	OPT_NUMBER,   /* int64_t, not negative when given */
+	OPT_DURATION, /* int64_t, milliseconds */
+	OPT_TIME,     /* int64_t, milliseconds since 1970 */
+	OPT_PRIORITY, /* const enum mr_priority *; NULL: none */
+	OPT_BUDGET,   /* int64_t: see budget_begin */
+};
+
 struct opt {               /* an empty row ends a table */
 	char letter;       /* or 0 */
 	const char *name;  /* "subject" */
-	const char *value; /* "TEXT"; NULL: a flag. May be given several times when it ends in "..." */
+	const char *value; /* "TEXT"; NULL: a flag */
 	const char *help;
 	bool hidden; /* accepted, not taught (--body, --to) */
+	enum opt_type type;
+	bool in_cli;    /* its member is one of struct cli, else of the command's own struct */
+	size_t offset;  /* of the member */
+	int64_t absent; /* what a number is when the option is not given */
 };
 
 /* What a file of help/ says. tools/gen-help makes help_NAME from each; helptext.h declares them. Lists end in NULL. */
@@ -61,6 +76,7 @@ struct help {
 	const char *synopsis;           /* after the name: "[-s SUBJECT] [-m TEXT | -f FILE] TO..." */
 	const char *summary;            /* one line, lower case */
 	const struct opt *opts;         /* or NULL */
+	size_t options_size;            /* of struct NAME_options in helptext.h, which cli->opts points to */
 	const char *const *about;       /* paragraphs, or NULL */
 	const char *const *examples;    /* shell lines, or NULL; the tests run each in a room with alice and bob */
 	const char *const *differences; /* man section DIFFERENCES, or NULL */
@@ -127,7 +143,13 @@ struct cli {
 	bool self_known;
 	int argc; /* operands */
 	char **argv;
-	struct opt_value *values; /* parsed options, see opt_* below */
+	void *opts;               /* the command's struct NAME_options, filled by the parser */
+	uint64_t given;           /* a bit for each option of the command, by its place in the table */
+	struct opt_value *values; /* for opt_text and its like */
+	bool dry_run;             /* --dry-run */
+	int64_t budget_option;    /* --budget; -1: not given */
+	bool gt_json;             /* --json of a command of gt */
+	struct mr_error err;      /* of the last call that failed, for TRY_CLI */
 	bool out_tty, color;      /* color: stdout may be coloured */
 	bool unheard;             /* a hook: nobody reads warnings, so nothing is looked for that only warns */
 	bool hooked;              /* see struct mr_env */
@@ -176,10 +198,14 @@ extern const struct cmd cmd_doctor, cmd_selftest, cmd_stats, cmd_describe, cmd_h
     cmd_generate_message, cmd_mb;
 
 /* ---- opt.c ---- */
-/* Parses argv[1..] (argv[0] is the command's name); options and operands may be mixed, "--" ends options. Globals
- * (--room, --as, --json, --help) are taken anywhere. Prints a usage error with a hint (near option names) and returns
- * false. */
+/* Parses argv[1..] (argv[0] is the command's name) into cli->argv, cli->opts and cli itself; options and operands may
+ * be mixed, "--" ends options. Globals (--room, --as, --json, --help) are taken anywhere. Prints a usage error with a
+ * hint (near option names) and returns false. */
 bool opt_parse(struct cli *cli, int argc, char **argv);
+bool opt_is_given(const struct cli *cli, const struct opt *opt);
+/* The first of these names (NULL-terminated) whose option was given, or NULL. */
+const char *opt_first_given(const struct cli *cli, const char *const *names);
+/* Going away: commands read their own struct, cli->opts. */
 bool opt_flag(const struct cli *cli, const char *name);
 const char *opt_text(const struct cli *cli, const char *name);          /* the last one, or NULL */
 const char *opt_nth(const struct cli *cli, const char *name, size_t i); /* the i-th, or NULL */
@@ -188,12 +214,17 @@ bool opt_number(struct cli *cli, const char *name, int64_t *ret); /* not negativ
 bool opt_duration(struct cli *cli, const char *name, int64_t *ret_ms);
 bool opt_time(struct cli *cli, const char *name, int64_t *ret_ms);
 bool opt_priority(struct cli *cli, const char *name, enum mr_priority *ret);
-void opt_free(struct cli *cli);
 
 /* ---- out.c: printing ---- */
 int exit_of(enum mr_rc rc); /* the one map from results to exit codes */
 /* Prints the error as text or JSON on stderr and returns its exit code. */
 int cli_fail(struct cli *cli, const struct mr_error *err);
+/* Returns from a command, saying why, unless the call is MR_OK; the call writes its error to cli->err. */
+#define TRY_CLI(call)                                                                                                  \
+	do {                                                                                                           \
+		if ((call) != MR_OK)                                                                                   \
+			return cli_fail(cli, &cli->err);                                                               \
+	} while (0)
 int cli_usage(struct cli *cli, const char *fmt, ...) MR_PRINTF(2, 3); /* returns EXIT_USAGE, with a hint at --help */
 void cli_warn(struct cli *cli, const char *fmt, ...)
     MR_PRINTF(2, 3);                                   /* "mailroom: ..." on stderr; with --json {"warning":...} */
@@ -260,7 +291,8 @@ void text_post(struct cli *cli, struct buf *out, uint64_t number, const struct m
 bool text_hides_body(struct cli *cli, const struct mr_message *msg);
 
 /* ---- budget.c: how much text, and its fence (promise 9) ---- */
-/* Reads --budget if the command has it. False: a usage error was printed. */
+#define BUDGET_LEAST 500
+/* Begins the text of a command, with the budget of --budget if it was given. */
 bool budget_begin(struct cli *cli);
 /* Appends the piece (cleaned text that ends in a newline) to cli->out if it fits whole, with room left for the closing
  * lines; false: it does not fit, and is counted as left out. The fence is opened before the first piece. */

@@ -19,6 +19,7 @@
 #include "cli/cli.h"
 #include "cli/faults.h"
 #include "cli/gt/gt.h"
+#include "helptext.h"
 
 static void
 trace_line(void *ctx, const char *line)
@@ -166,9 +167,11 @@ say_due(void *ctx, const struct mr_due *due)
 static bool
 is_client(struct cli *cli)
 {
-	const char *id = cli->cmd == &cmd_wait ? opt_text(cli, "id") : NULL;
+	const struct wait_options *wait = cli->cmd == &cmd_wait ? cli->opts : NULL;
+	const struct send_options *send = cli->cmd == &cmd_send ? cli->opts : NULL;
+	const char *folder = wait ? wait->reply_path : send ? send->reply_path : NULL;
 
-	if (!opt_text(cli, "reply-path") && !(id && mr_answer_expected(cli->room, id)))
+	if (!folder && !(wait && wait->id && mr_answer_expected(cli->room, wait->id)))
 		return false;
 	cli->self = (struct mr_self){ .agent = "client", .how = "it has no mailbox" };
 	return true;
@@ -202,7 +205,7 @@ run(struct cli *cli)
 	int code = cli->cmd->run(cli);
 	/* What a failing command had gathered is still true: it is shown, and the failure stays the exit
 	 * code. */
-	if (code == EXIT_DONE && command_changes(cli->cmd, cli->subword) && !opt_flag(cli, "dry-run"))
+	if (code == EXIT_DONE && command_changes(cli->cmd, cli->subword) && !cli->dry_run)
 		cli->changed = true;
 	/* A reminder: whatever comes of it, the command itself is done. A sink may answer with the text, and nothing
 	 * said afterwards would be heard. */
@@ -423,7 +426,6 @@ cli_done(struct cli *cli)
 {
 	mr_room_close(cli->room);
 	mr_place_done(&cli->place);
-	opt_free(cli);
 	buf_done(&cli->out);
 	arena_free(cli->own);
 }
@@ -431,7 +433,9 @@ cli_done(struct cli *cli)
 int
 cli_call(const struct cli_call *call, int argc, char **argv)
 {
-	struct cli cli = { .budget.limit = INT64_MAX, .sink = call->sink, .caller_session = call->session };
+	struct cli cli = {
+		.budget.limit = INT64_MAX, .budget_option = -1, .sink = call->sink, .caller_session = call->session
+	};
 
 	cli.env_aged = call->env_aged;
 	cli.room_option = call->room;
@@ -445,7 +449,7 @@ cli_call(const struct cli_call *call, int argc, char **argv)
 int
 main(int argc, char **argv)
 {
-	struct cli cli = { .budget.limit = INT64_MAX };
+	struct cli cli = { .budget.limit = INT64_MAX, .budget_option = -1 };
 
 	guard_standard_files();
 	(void)signal(SIGPIPE, SIG_IGN);

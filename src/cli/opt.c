@@ -6,54 +6,36 @@
 #include "base/text.h"
 #include "helptext.h"
 
-struct opt_value { /* in the order given */
-	const struct opt *opt;
-	const char *text;
-	struct opt_value *next;
-};
-
-static const struct opt *
-find_in(const struct opt *table, struct mr_str name, char letter)
-{
-	for (const struct opt *o = table; o && o->name; o++) {
-		if (letter ? o->letter == letter : str_eq(str_of(o->name), name))
-			return o;
-	}
-	return NULL;
-}
-
 static const struct opt *
 find_opt(const struct cli *cli, struct mr_str name, char letter)
 {
-	const struct opt *o = cli->cmd ? find_in(cli->cmd->help->opts, name, letter) : NULL;
+	const struct opt *tables[] = { cli->cmd ? cli->cmd->help->opts : NULL, help_mailroom.opts };
 
-	return o ? o : find_in(help_mailroom.opts, name, letter);
-}
-
-static void
-consider(const struct opt *table, const char *name, const char **best, size_t *best_distance)
-{
-	for (const struct opt *o = table; o && o->name; o++) {
-		size_t d = edit_distance(o->name, name, 3);
-
-		if (!o->hidden && d < *best_distance) {
-			*best = o->name;
-			*best_distance = d;
-		}
-	}
+	for (size_t t = 0; t < 2; t++)
+		for (const struct opt *o = tables[t]; o && o->name; o++)
+			if (letter ? o->letter == letter : str_eq(str_of(o->name), name))
+				return o;
+	return NULL;
 }
 
 static bool
 unknown(struct cli *cli, const char *shown, struct mr_str name)
 {
 	mr_auto(buf_done) struct buf word = BUF_INIT;
+	const struct opt *tables[] = { cli->cmd ? cli->cmd->help->opts : NULL, help_mailroom.opts };
 	const char *best = NULL;
 	size_t distance = name.len > 3 ? 3 : 2; /* a two-letter slip in a short name is another name */
 
 	text_clean_line(&word, name);
-	if (name.len > 1) {
-		consider(cli->cmd ? cli->cmd->help->opts : NULL, buf_z(&word), &best, &distance);
-		consider(help_mailroom.opts, buf_z(&word), &best, &distance);
+	for (size_t t = 0; t < 2 && name.len > 1; t++) {
+		for (const struct opt *o = tables[t]; o && o->name; o++) {
+			size_t d = edit_distance(o->name, buf_z(&word), 3);
+
+			if (!o->hidden && d < distance) {
+				best = o->name;
+				distance = d;
+			}
+		}
 	}
 	if (best)
 		cli_usage(cli, "there is no option '%s'; did you mean '--%s'?", shown, best);
@@ -62,30 +44,134 @@ unknown(struct cli *cli, const char *shown, struct mr_str name)
 	return false;
 }
 
-static bool
-keep(struct cli *cli, const struct opt *o, const char *text)
+/* The option's member, in the command's struct or in cli itself. */
+static void *
+member_of(struct cli *cli, const struct opt *o)
 {
-	/* In the order of help_mailroom.opts. */
-	if (o == &help_mailroom.opts[0])
-		cli->room_option = text;
-	else if (o == &help_mailroom.opts[1])
-		cli->as_option = text;
-	else if (o == &help_mailroom.opts[2])
-		cli->json = cli->json_given = true;
-	else if (o == &help_mailroom.opts[3])
-		cli->want_help = true;
-	else {
-		struct opt_value *v = arena_alloc(&cli->own, sizeof(*v));
-		struct opt_value **end = &cli->values;
+	return (o->in_cli ? (char *)cli : (char *)cli->opts) + o->offset;
+}
 
-		if (!v)
-			return false;
-		*v = (struct opt_value){ .opt = o, .text = text };
-		while (*end)
-			end = &(*end)->next;
-		*end = v;
+/* Makes the command's struct, with what its members are when the options are not given. */
+static bool
+set_defaults(struct cli *cli)
+{
+	static const char *const none[] = { NULL };
+	const struct help *help = cli->cmd->help;
+
+	cli->opts = help->options_size > 0 ? arena_alloc(&cli->own, help->options_size) : NULL;
+	if (help->options_size > 0 && !cli->opts)
+		return false;
+	for (const struct opt *o = help->opts; o && o->name; o++) {
+		if (o->type == OPT_LIST)
+			*(const char *const **)member_of(cli, o) = none;
+		else if (o->type == OPT_NUMBER || o->type == OPT_DURATION || o->type == OPT_TIME)
+			*(int64_t *)member_of(cli, o) = o->absent;
 	}
 	return true;
+}
+
+static bool
+add_to_list(struct cli *cli, const char *const **list, const char *text)
+{
+	size_t n = 0;
+
+	while ((*list)[n])
+		n++;
+	const char **longer = arena_alloc(&cli->own, (n + 2) * sizeof(*longer));
+
+	if (!longer)
+		return false;
+	memcpy(longer, *list, n * sizeof(*longer));
+	longer[n] = text;
+	*list = longer;
+	return true;
+}
+
+static bool
+set_number(struct cli *cli, const struct opt *o, const char *text)
+{
+	uint64_t value = 0;
+
+	if (!str_to_u64(str_of(text), &value) || value > INT64_MAX)
+		return cli_usage(cli, "option '--%s' needs a number, not '%s'", o->name, text), false;
+	if (o->type == OPT_BUDGET && value > 0 && value < BUDGET_LEAST)
+		return cli_usage(cli, "option '--budget' needs at least %d, or 0 for no limit", BUDGET_LEAST), false;
+	*(int64_t *)member_of(cli, o) = (int64_t)value;
+	return true;
+}
+
+/* Its bit in cli->given; 0: it is not one of the command's own. */
+static uint64_t
+bit_of(const struct cli *cli, const struct opt *o)
+{
+	const struct opt *own = cli->cmd->help->opts;
+
+	for (size_t i = 0; own && own[i].name; i++)
+		if (&own[i] == o)
+			return (uint64_t)1 << i;
+	return 0;
+}
+
+struct opt_value { /* in the order given */
+	const struct opt *opt;
+	const char *text;
+	struct opt_value *next;
+};
+
+static bool
+remember(struct cli *cli, const struct opt *o, const char *text)
+{
+	struct opt_value *v = arena_alloc(&cli->own, sizeof(*v)), **end = &cli->values;
+
+	if (!v)
+		return false;
+	*v = (struct opt_value){ .opt = o, .text = text };
+	while (*end)
+		end = &(*end)->next;
+	*end = v;
+	return true;
+}
+
+/* Fills the option's member; text is NULL for a flag. */
+static bool
+set(struct cli *cli, const struct opt *o, const char *text)
+{
+	void *member = member_of(cli, o);
+	struct mr_error *err = &cli->err;
+	enum mr_rc rc = MR_OK;
+
+	cli->given |= bit_of(cli, o);
+	if (!remember(cli, o, text))
+		return false;
+	switch (o->type) {
+	case OPT_FLAG:
+		*(bool *)member = true;
+		return true;
+	case OPT_TEXT:
+		*(const char **)member = text;
+		return true;
+	case OPT_LIST:
+		return add_to_list(cli, member, text);
+	case OPT_NUMBER:
+	case OPT_BUDGET:
+		return set_number(cli, o, text);
+	case OPT_DURATION:
+		rc = mr_duration_parse(text, member, err);
+		break;
+	case OPT_TIME:
+		rc = mr_time_parse(text, member, err);
+		break;
+	case OPT_PRIORITY: {
+		enum mr_priority *priority = arena_alloc(&cli->own, sizeof(*priority));
+
+		rc = priority ? mr_priority_parse(text, priority, err) : mr_nomem(err);
+		*(const enum mr_priority **)member = priority;
+		break;
+	}
+	}
+	if (rc != MR_OK)
+		cli_usage(cli, "option '--%s': %s%s%s", o->name, err->message, err->hint[0] ? "; " : "", err->hint);
+	return rc == MR_OK;
 }
 
 struct words { /* what is left of the command line */
@@ -102,16 +188,13 @@ take_long(struct cli *cli, struct words *w, const char *word)
 
 	if (!o)
 		return unknown(cli, word, name);
-	if (!o->value) {
-		if (equals)
-			return cli_usage(cli, "option '--%s' takes no value", o->name), false;
-		return keep(cli, o, NULL);
-	}
-	if (equals)
-		return keep(cli, o, equals + 1);
+	if (!o->value && equals)
+		return cli_usage(cli, "option '--%s' takes no value", o->name), false;
+	if (!o->value || equals)
+		return set(cli, o, equals ? equals + 1 : NULL);
 	if (w->at >= w->argc)
 		return cli_usage(cli, "option '--%s' needs a value: --%s %s", o->name, o->name, o->value), false;
-	return keep(cli, o, w->argv[w->at++]);
+	return set(cli, o, w->argv[w->at++]);
 }
 
 static bool
@@ -123,15 +206,15 @@ take_short(struct cli *cli, struct words *w, const char *word)
 		if (!o)
 			return unknown(cli, word, (struct mr_str){ p, 1 });
 		if (!o->value) {
-			if (!keep(cli, o, NULL))
+			if (!set(cli, o, NULL))
 				return false;
 			continue;
 		}
 		if (p[1])
-			return keep(cli, o, p + 1);
+			return set(cli, o, p + 1);
 		if (w->at >= w->argc)
 			return cli_usage(cli, "option '-%c' needs a value: -%c %s", *p, *p, o->value), false;
-		return keep(cli, o, w->argv[w->at++]);
+		return set(cli, o, w->argv[w->at++]);
 	}
 	return true;
 }
@@ -143,7 +226,7 @@ opt_parse(struct cli *cli, int argc, char **argv)
 	bool only_operands = false;
 
 	cli->argv = arena_alloc(&cli->own, sizeof(char *) * ((size_t)argc + 2));
-	if (!cli->argv)
+	if (!cli->argv || !set_defaults(cli))
 		return false;
 	while (w.at < w.argc) {
 		char *word = w.argv[w.at++];
@@ -157,6 +240,23 @@ opt_parse(struct cli *cli, int argc, char **argv)
 	}
 	return true;
 }
+
+bool
+opt_is_given(const struct cli *cli, const struct opt *opt)
+{
+	return (cli->given & bit_of(cli, opt)) != 0;
+}
+
+const char *
+opt_first_given(const struct cli *cli, const char *const *names)
+{
+	for (; *names; names++)
+		if (opt_is_given(cli, find_opt(cli, str_of(*names), 0)))
+			return *names;
+	return NULL;
+}
+
+/* ---- Going away ---- */
 
 const char *
 opt_nth(const struct cli *cli, const char *name, size_t i)
@@ -242,10 +342,4 @@ opt_priority(struct cli *cli, const char *name, enum mr_priority *ret)
 	if (text && mr_priority_parse(text, ret, &err) != MR_OK)
 		return explain(cli, name, &err);
 	return true;
-}
-
-void
-opt_free(struct cli *cli)
-{
-	cli->values = NULL; /* the values live in cli->own */
 }

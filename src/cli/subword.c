@@ -45,7 +45,7 @@ static const struct opt *
 option_of_another(struct cli *cli, const struct subword *table, const char *word)
 {
 	for (const struct opt *o = cli->cmd->help->opts; o && o->name; o++)
-		if (opt_flag(cli, o->name) && !is_for(o, table, word))
+		if (opt_is_given(cli, o) && !is_for(o, table, word))
 			return o;
 	return NULL;
 }

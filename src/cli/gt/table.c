@@ -183,7 +183,7 @@ gt_take_json(struct cli *cli)
 {
 	if (cli->json_given)
 		return cli_usage(cli, "'%s' has no --json", cli->cmd->name), false;
-	cli->json = opt_flag(cli, "json");
+	cli->json = cli->gt_json;
 	return true;
 }
 
