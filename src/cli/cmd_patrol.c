@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd_patrol.c - mailroom patrol: mail that programs handle, once, or until it is told to stop; and what was done. */
-#include "cli/cli.h"
+#include "cli/view.h"
 #include "helptext.h"
 
 #include <signal.h>
@@ -36,23 +36,6 @@ struct round {
 /* ---- Telling ---- */
 
 static void
-step_json(struct cli *cli, const struct mr_patrol_step *step)
-{
-	struct json j = JSON_INIT(&cli->out);
-
-	json_open(&j, '{');
-	json_key_time(&j, "at", step->at_ms);
-	json_key_str(&j, "what", step->what);
-	json_key_str(&j, "id", *step->id ? step->id : NULL);
-	json_key_str(&j, "type", *step->type ? step->type : NULL);
-	json_key_str(&j, "from", *step->from ? step->from : NULL);
-	json_key_str(&j, "handler", *step->handler ? step->handler : NULL);
-	json_key_str(&j, "result", *step->result ? step->result : NULL);
-	json_key_int(&j, "attempt", step->attempt);
-	out_json_line(cli, &j);
-}
-
-static void
 add_part(struct cli *cli, struct buf *out, const char *before, const char *text)
 {
 	if (!*text)
@@ -84,10 +67,10 @@ print_step(struct cli *cli, const struct mr_patrol_step *step, bool when)
 {
 	mr_auto(buf_done) struct buf line = BUF_INIT;
 
-	if (cli->json) {
-		step_json(cli, step);
+	if (out_json(cli, kv_time("at", step->at_ms), kv_str("what", step->what), kv_opt("id", step->id),
+		kv_opt("type", step->type), kv_opt("from", step->from), kv_opt("handler", step->handler),
+		kv_opt("result", step->result), kv_int("attempt", step->attempt)))
 		return;
-	}
 	if (when) {
 		text_when(&line, step->at_ms);
 		buf_addc(&line, '\t');
@@ -123,23 +106,6 @@ render(void *ctx, const struct mr_message *msg, size_t *ret_len)
 }
 
 static void
-summary_json(struct cli *cli, const struct mr_patrolled *done)
-{
-	struct json j = JSON_INIT(&cli->out);
-
-	json_open(&j, '{');
-	json_key_str(&j, "what", "round");
-	json_key_int(&j, "handled", (int64_t)done->handled);
-	json_key_int(&j, "failed", (int64_t)done->failed);
-	json_key_int(&j, "dead", (int64_t)done->dead);
-	json_key_int(&j, "aside", (int64_t)done->aside);
-	json_key_int(&j, "waiting", (int64_t)done->waiting);
-	json_key_int(&j, "broken", (int64_t)done->broken);
-	json_key_int(&j, "left", (int64_t)done->left);
-	out_json_line(cli, &j);
-}
-
-static void
 summary(struct cli *cli, const struct mr_patrolled *done)
 {
 	const struct {
@@ -148,10 +114,10 @@ summary(struct cli *cli, const struct mr_patrolled *done)
 	} parts[] = { { done->failed, "failed" }, { done->dead, "dead" }, { done->aside, "set aside" },
 		{ done->waiting, "waiting" }, { done->broken, "broken" }, { done->left, "left alone" } };
 
-	if (cli->json) {
-		summary_json(cli, done);
+	if (out_json(cli, kv_str("what", "round"), kv_size("handled", done->handled), kv_size("failed", done->failed),
+		kv_size("dead", done->dead), kv_size("aside", done->aside), kv_size("waiting", done->waiting),
+		kv_size("broken", done->broken), kv_size("left", done->left)))
 		return;
-	}
 	buf_addf(&cli->out, "%zu handled", done->handled);
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
 		if (parts[i].n > 0)

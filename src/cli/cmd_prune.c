@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd_prune.c - taking agents off the room; their unread mail goes to the dead letters. */
 #include "base/clock.h"
-#include "cli/cli.h"
+#include "cli/view.h"
 #include "helptext.h"
 
 struct pruning {
@@ -19,20 +19,10 @@ say_pruned(void *ctx, const struct mr_agent *agent, size_t dead)
 	bool keeps = mr_room_has_lives(p->cli->room); /* elsewhere there are no dead letters */
 
 	p->agents++;
-	if (p->cli->json) {
-		struct json j = JSON_INIT(out);
-
-		json_open(&j, '{');
-		json_key_str(&j, "agent", agent->name);
-		json_key_int(&j, "dead_letters", keeps ? (int64_t)dead : 0);
-		if (!keeps)
-			json_key_int(&j, "deleted", (int64_t)dead);
-		json_key_int(&j, "returned_work", (int64_t)p->returned);
-		json_key_time(&j, "seen", agent->seen_ms);
-		json_key_bool(&j, "dry_run", p->dry_run);
-		out_json_line(p->cli, &j);
+	if (out_json(p->cli, kv_str("agent", agent->name), kv_size("dead_letters", keeps ? dead : 0),
+		keeps ? kv_none() : kv_size("deleted", dead), kv_size("returned_work", p->returned),
+		kv_time("seen", agent->seen_ms), kv_bool("dry_run", p->dry_run)))
 		return;
-	}
 	fence_addf(out, "%s %s: ", p->dry_run ? "would prune" : "pruned", agent->name);
 	out_count(out, dead, "unread message");
 	buf_adds(out, dead == 0 ? "" : keeps ? " to dead letters" : " deleted");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* mailroom recv: take work under a lease, of one's own mail or of a queue; 'done' finishes it, and the work of a dead
  * agent comes back. */
+#include "cli/view.h"
 #include "printout.h"
 
 #include "base/clock.h"
@@ -116,17 +117,8 @@ say_left(struct cli *cli, const struct mr_error *err, const struct mr_queue_left
 	add_left(&rest, left->reserved, "reserved for another");
 	add_left(&rest, left->delayed, "delayed");
 	cli_warn(cli, "nothing to take: %s%s%s", err->message, rest.len > 0 ? "; " : "", buf_z(&rest));
-	if (!cli->json)
-		return;
-	struct json j = JSON_INIT(&cli->out);
-	json_open(&j, '{');
-	json_key_str(&j, "state", "empty");
-	json_key_int(&j, "ready", (int64_t)left->ready);
-	json_key_int(&j, "claimed", (int64_t)left->claimed);
-	json_key_int(&j, "mine", (int64_t)left->mine);
-	json_key_int(&j, "reserved", (int64_t)left->reserved);
-	json_key_int(&j, "delayed", (int64_t)left->delayed);
-	out_json_line(cli, &j);
+	out_json(cli, kv_str("state", "empty"), kv_size("ready", left->ready), kv_size("claimed", left->claimed),
+	    kv_size("mine", left->mine), kv_size("reserved", left->reserved), kv_size("delayed", left->delayed));
 }
 
 static int

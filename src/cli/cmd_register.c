@@ -3,7 +3,7 @@
  * force. */
 #include "base/process.h"
 #include "base/text.h"
-#include "cli/cli.h"
+#include "cli/view.h"
 #include "helptext.h"
 
 static bool
@@ -97,25 +97,6 @@ print_text(struct cli *cli, const char *name, const struct mr_registration *r)
 	}
 }
 
-static void
-print_json(struct cli *cli, const char *name, const char *mailbox, const struct mr_registration *r)
-{
-	struct json j = JSON_INIT(&cli->out);
-
-	json_open(&j, '{');
-	json_key_str(&j, "agent", name);
-	json_key_int(&j, "life", (int64_t)r->life);
-	json_key_bool(&j, "created", r->created);
-	json_key_bool(&j, "continued", r->continued);
-	json_key_int(&j, "unread", (int64_t)r->unread);
-	json_key_int(&j, "returned", (int64_t)r->returned);
-	json_key_int(&j, "returned_work", (int64_t)r->returned_work);
-	json_key_str(&j, "session", cli->env.session);
-	if (mailbox[0])
-		json_key_str(&j, "mailbox", mailbox);
-	out_json_line(cli, &j);
-}
-
 /* The mailbox skill knows an agent by the id of its mailbox, which its commands are told in a variable. */
 static const char *
 mailbox_of(struct cli *cli, const char *name)
@@ -170,9 +151,10 @@ cli_register(struct cli *cli, bool takeover)
 		return cli_fail(cli, &err);
 	const char *mailbox = mailbox_of(cli, name);
 
-	if (cli->json) {
-		print_json(cli, name, mailbox, &done);
-	} else {
+	if (!out_json(cli, kv_str("agent", name), kv_int("life", done.life), kv_bool("created", done.created),
+		kv_bool("continued", done.continued), kv_size("unread", done.unread),
+		kv_size("returned", done.returned), kv_size("returned_work", done.returned_work),
+		kv_str("session", cli->env.session), kv_if("mailbox", mailbox))) {
 		print_text(cli, name, &done);
 		print_way(cli, name, mailbox, &done);
 	}

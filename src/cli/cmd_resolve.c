@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd_resolve.c - what an address means, before anything is sent to it. */
 #include "base/format.h"
-#include "cli/cli.h"
+#include "cli/view.h"
 #include "message/foreign.h"
 #include "helptext.h"
 
@@ -42,22 +42,6 @@ print_text(struct cli *cli, const struct mr_resolution *r)
 	print_list(cli, "trouble", &r->trouble);
 }
 
-static void
-print_json(struct cli *cli, const char *address, const struct mr_resolution *r)
-{
-	struct json j = JSON_INIT(&cli->out);
-
-	json_open(&j, '{');
-	json_key_str(&j, "address", address);
-	json_key_str(&j, "form", r->form);
-	json_key_str(&j, "name", r->name);
-	json_key_names(&j, "targets", &r->targets);
-	json_key_names(&j, "trouble", &r->trouble);
-	json_key_names(&j, "trail", &r->trail);
-	json_key_str(&j, "room", mr_room_name(cli->room));
-	out_json_line(cli, &j);
-}
-
 static int
 run_resolve(struct cli *cli)
 {
@@ -75,9 +59,9 @@ run_resolve(struct cli *cli)
 			code = cli_fail(cli, &err);
 			continue;
 		}
-		if (cli->json)
-			print_json(cli, cli->argv[i], &r);
-		else
+		if (!out_json(cli, kv_str("address", cli->argv[i]), kv_str("form", r.form), kv_str("name", r.name),
+			kv_names("targets", &r.targets), kv_names("trouble", &r.trouble), kv_names("trail", &r.trail),
+			kv_str("room", mr_room_name(cli->room))))
 			print_text(cli, &r);
 		mr_resolution_done(&r);
 	}

@@ -2,73 +2,44 @@
 /* mailroom types: what message types there are, what one looks like, and how a room gets one of its own. */
 #include "base/text.h"
 #include "cli/subword.h"
+#include "cli/view.h"
 #include "message/type.h"
 #include "helptext.h"
 
 /* ---- list ---- */
 
-struct listing {
-	struct cli *cli;
-	struct table table;
-	size_t n;
-	bool failed; /* out of memory */
-};
-
 static void
 say_wrong(void *ctx, const char *path, const struct mr_error *err)
 {
-	const struct listing *l = ctx;
+	const struct listing *list = ctx;
 
-	cli_warn(l->cli, "'%s' is left out: %s", path, err->message);
+	cli_warn(list->cli, "'%s' is left out: %s", path, err->message);
 }
 
 static bool
 list_one(void *ctx, const struct mr_type *type)
 {
-	struct listing *l = ctx;
-	const char *wanted = opt_text(l->cli, "pack");
+	struct listing *list = ctx;
+	const char *wanted = opt_text(list->cli, "pack"), *pack = type->pack[0] ? type->pack : "room";
 
-	if (wanted && strcmp(wanted, type->pack[0] ? type->pack : "room") != 0)
-		return true;
-	l->n++;
-	if (l->cli->json) {
-		struct json j = JSON_INIT(&l->cli->out);
-
-		json_open(&j, '{');
-		json_key_str(&j, "name", type->name);
-		json_key_str(&j, "pack", type->pack[0] ? type->pack : NULL);
-		json_key_str(&j, "summary", type->summary);
-		json_key_str(&j, "subject", type->subject[0] ? type->subject : NULL);
-		json_key_str(&j, "via", type->nudge ? "nudge" : "mail");
-		json_key_bool(&j, "control", type->routed);
-		out_json_line(l->cli, &j);
-		return true;
-	}
-	l->failed |= !table_add(&l->table, type->name) || !table_add(&l->table, type->pack[0] ? type->pack : "room") ||
-		     !table_add(&l->table, type->nudge ? "nudge" : "mail") || !table_name(&l->table, type->summary);
-	return !l->failed;
+	if (!wanted || strcmp(wanted, pack) == 0)
+		list_row(list, col("NAME", kv_str("name", type->name)), kv_opt("pack", type->pack),
+		    col_str("PACK", pack), kv_str("summary", type->summary), kv_opt("subject", type->subject),
+		    col("VIA", kv_str("via", type->nudge ? "nudge" : "mail")), kv_bool("control", type->routed),
+		    col_name("SUMMARY", kv_str(NULL, type->summary)));
+	return true;
 }
 
 static int
 run_list(struct cli *cli)
 {
-	static const char *const heading[] = { "NAME", "PACK", "VIA", "SUMMARY" };
-	struct listing l = { .cli = cli, .table = { .columns = 4 } };
+	struct listing list = { .cli = cli };
 	struct mr_error err = { 0 };
-	enum mr_rc rc = cli_open_room(cli, &err);
 
-	for (size_t i = 0; i < 4; i++)
-		l.failed |= !table_add(&l.table, heading[i]);
-	if (rc == MR_OK)
-		rc = mr_type_each(cli->room, list_one, say_wrong, &l, &err);
-	if (rc == MR_OK && l.failed)
-		rc = mr_nomem(&err);
-	if (rc == MR_OK && !cli->json && l.n > 0)
-		table_print(cli, &l.table, &cli->out);
-	else if (rc == MR_OK && !cli->json)
-		buf_adds(&cli->out, "there are no such types; mailroom types new NAME makes one\n");
-	mr_names_done(&l.table.cells);
-	return rc == MR_OK ? EXIT_DONE : cli_fail(cli, &err);
+	if (cli_open_room(cli, &err) == MR_OK && mr_type_each(cli->room, list_one, say_wrong, &list, &err) == MR_OK)
+		return list_end(&list, "there are no such types; mailroom types new NAME makes one\n");
+	list_done(&list);
+	return cli_fail(cli, &err);
 }
 
 /* ---- show ---- */
@@ -85,49 +56,27 @@ body_word(enum type_body body)
 }
 
 static void
-json_field(struct json *j, const struct type_field *f)
-{
-	json_open(j, '{');
-	json_key_str(j, "name", f->name);
-	json_key_str(j, "kind", type_kind_word(f->kind));
-	json_key_names(j, "choices", &f->choices);
-	json_key_bool(j, "required", f->required);
-	json_key_str(j, "when_field", f->when_field);
-	json_key_str(j, "when_value", f->when_value);
-	json_key_str(j, "only_field", f->only_field);
-	json_key_str(j, "only_value", f->only_value);
-	json_key_str(j, "default", f->fallback);
-	json_key_str(j, "derive", f->derive);
-	json_key_bool(j, "in_subject", f->in_subject);
-	json_key_bool(j, "answers", f->answers);
-	json_close(j);
-}
-
-static void
 show_json(struct cli *cli, const struct type_def *def, struct mr_str text)
 {
-	struct json j = JSON_INIT(&cli->out);
+	struct listing fields = { .cli = cli, .form = LIST_ARRAY };
 
-	json_open(&j, '{');
-	json_key_str(&j, "name", def->name);
-	json_key_str(&j, "pack", def->pack[0] ? def->pack : NULL);
-	json_key_str(&j, "summary", def->summary);
-	json_key_str(&j, "subject", def->subject[0] ? def->subject : NULL);
-	json_key_names(&j, "routes", &def->routes);
-	json_key_str(&j, "via", def->nudge ? "nudge" : "mail");
-	json_key_str(&j, "priority", mr_priority_word(def->priority));
-	json_key_str(&j, "body", body_word(def->body));
-	json_key_bool(&j, "control", def->routed);
-	json_key_str(&j, "handler", def->handler[0] ? def->handler : NULL);
-	json_key_str(&j, "earlier_life", def->any_life ? "act" : "aside");
-	json_key(&j, "fields");
-	json_open(&j, '[');
-	for (size_t i = 0; i < def->fields_n; i++)
-		json_field(&j, &def->fields[i]);
-	json_close(&j);
-	json_key(&j, "file");
-	json_str(&j, text);
-	out_json_line(cli, &j);
+	for (size_t i = 0; i < def->fields_n; i++) {
+		const struct type_field *f = &def->fields[i];
+
+		list_row(&fields, kv_str("name", f->name), kv_str("kind", type_kind_word(f->kind)),
+		    kv_names("choices", &f->choices), kv_bool("required", f->required),
+		    kv_str("when_field", f->when_field), kv_str("when_value", f->when_value),
+		    kv_str("only_field", f->only_field), kv_str("only_value", f->only_value),
+		    kv_str("default", f->fallback), kv_str("derive", f->derive), kv_bool("in_subject", f->in_subject),
+		    kv_bool("answers", f->answers));
+	}
+	out_json(cli, kv_str("name", def->name), kv_opt("pack", def->pack), kv_str("summary", def->summary),
+	    kv_opt("subject", def->subject), kv_names("routes", &def->routes),
+	    kv_str("via", def->nudge ? "nudge" : "mail"), kv_str("priority", mr_priority_word(def->priority)),
+	    kv_str("body", body_word(def->body)), kv_bool("control", def->routed), kv_opt("handler", def->handler),
+	    kv_str("earlier_life", def->any_life ? "act" : "aside"), kv_json("fields", list_json(&fields)),
+	    kv_text("file", text));
+	list_done(&fields);
 }
 
 /* "one-of MERGED ESCALATED, required if Exit=MERGED, derive rig" */
@@ -267,15 +216,8 @@ run_check(struct cli *cli)
 
 		if (got == EXIT_DONE && type_parse(buf_str(&text), "", last_part(cli->argv[i]), &def, &err) != MR_OK) {
 			got = cli_fail(cli, &err);
-		} else if (got == EXIT_DONE && cli->json) {
-			struct json j = JSON_INIT(&cli->out);
-
-			json_open(&j, '{');
-			json_key_str(&j, "file", cli->argv[i]);
-			json_key_str(&j, "name", def.name);
-			json_key_bool(&j, "fine", true);
-			out_json_line(cli, &j);
-		} else if (got == EXIT_DONE) {
+		} else if (got == EXIT_DONE && !out_json(cli, kv_str("file", cli->argv[i]), kv_str("name", def.name),
+						   kv_bool("fine", true))) {
 			fence_addf(&cli->out, "%s: fine, ", cli->argv[i]);
 			out_count(&cli->out, def.fields_n, "field");
 			buf_addc(&cli->out, '\n');
@@ -319,16 +261,8 @@ run_new(struct cli *cli)
 	if (cli_open_room(cli, &err) != MR_OK ||
 	    mr_type_put(cli->room, name, buf_z(&text), text.len, opt_flag(cli, "force"), &err) != MR_OK)
 		return cli_fail(cli, &err);
-	if (cli->json) {
-		struct json j = JSON_INIT(&cli->out);
-
-		json_open(&j, '{');
-		json_key_str(&j, "name", name);
-		json_key_bool(&j, "made", true);
-		out_json_line(cli, &j);
-	} else {
+	if (!out_json(cli, kv_str("name", name), kv_bool("made", true)))
 		fence_addf(&cli->out, "made type %s: its file is types/%s in the room\n", name, name);
-	}
 	return EXIT_DONE;
 }
 

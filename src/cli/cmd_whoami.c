@@ -1,25 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd_whoami.c - which agent this command acts as, and how that was found out. */
 #include "base/text.h"
-#include "cli/cli.h"
+#include "cli/view.h"
 #include "helptext.h"
 
 static int
 run_whoami(struct cli *cli)
 {
-	if (cli->json) {
-		struct json j = JSON_INIT(&cli->out);
-
-		json_open(&j, '{');
-		json_key_str(&j, "agent", cli->self.agent);
-		json_key_int(&j, "life", (int64_t)cli->self.life);
-		json_key_str(&j, "room", mr_room_name(cli->room));
-		json_key_str(&j, "how", cli->self.how);
-		json_key_bool(&j, "bound", cli->self.bound);
-		json_key_str(&j, "session", cli->self.session[0] ? cli->self.session : NULL);
-		out_json_line(cli, &j);
+	if (out_json(cli, kv_str("agent", cli->self.agent), kv_int("life", cli->self.life),
+		kv_str("room", mr_room_name(cli->room)), kv_str("how", cli->self.how),
+		kv_bool("bound", cli->self.bound), kv_opt("session", cli->self.session)))
 		return EXIT_DONE;
-	}
 	text_name(cli, &cli->out, cli->self.agent);
 	buf_adds(&cli->out, "\n  ");
 	if (mr_room_has_lives(cli->room))
