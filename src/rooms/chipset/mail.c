@@ -1,0 +1,482 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * mail.c - what is in a mailbox: names that end in .json, in the inbox and in its archive. The format has no index, so
+ * a look at a mailbox costs by all that is in it. Planted files are reported and passed over.
+ *
+ * "read" is a field inside the message, so a mark makes a new file. It takes the place of the old one by an exchange:
+ * if the message was archived or removed meanwhile, there is nothing to exchange with and nothing comes back to life.
+ * What the exchange gave us is compared with the file that was read: if it is another one, somebody replaced it in
+ * between; it goes back, and the mark is tried again.
+ */
+#include "base/error.h"
+#include "base/id.h"
+#include "base/sys.h"
+#include "rooms/chipset/chipset.h"
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/file.h>
+
+#define LOCK_WAIT_MS 10000
+#define LOCK_PAUSE_US 2000
+#define REPLACED_TRIES 20
+#define BESIDE_MAX 1000
+
+struct box {
+	struct kit_box kit;
+	struct chipset *cs;
+	char id[CHIPSET_ID_MAX + 1];
+	int inbox_fd, archive_fd; /* -1: there is none */
+};
+
+static void
+box_done(struct box *box)
+{
+	sys_close_fd(&box->inbox_fd);
+	sys_close_fd(&box->archive_fd);
+}
+
+static int
+folder_fd(const struct box *box, enum mr_folder folder)
+{
+	return folder == MR_ARCHIVE ? box->archive_fd : box->inbox_fd;
+}
+
+static bool
+is_file(int fd, const char *name)
+{
+	struct stat st;
+
+	return fd >= 0 && sys_stat(fd, name, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+/* ---- Listing ---- */
+
+struct collector {
+	struct box *box;
+	struct kit_items *items;
+	enum mr_folder folder;
+	const char *path, *only_id;
+};
+
+static bool
+read_object(int fd, const char *name, struct buf *text, struct json_value *ret)
+{
+	return file_read(fd, name, CHIPSET_READ_MAX, text, IGNORED) == MR_OK &&
+	       chipset_object(buf_str(text), ret, IGNORED) == MR_OK;
+}
+
+/* Only a name without a time makes us look inside. */
+static bool
+collect(void *ctx, const struct dir_entry *entry)
+{
+	const struct collector *c = ctx;
+	struct chipset_name parts;
+	bool timed = chipset_name_parse(str_of(entry->name), &parts);
+
+	if (entry->type == DT_DIR || !chipset_is_message(entry->name))
+		return true;
+	/* A name whose time is another cannot have that id: no hash is needed to see it. */
+	if (c->only_id && timed && (parts.ms > 0 ? parts.ms : 0) != id_time_ms(c->only_id))
+		return true;
+	struct kit_item *item = kit_add(c->items, c->path, entry->name, c->folder);
+
+	if (!item)
+		return false;
+	item->steady = timed;
+	if (timed) {
+		id_from_name(parts.ms, str_of(entry->name), item->id);
+	} else {
+		mr_auto(buf_done) struct buf text = BUF_INIT;
+		struct json_value object;
+		bool whole = read_object(folder_fd(c->box, c->folder), entry->name, &text, &object);
+
+		chipset_message_id(entry->name, whole ? &object : NULL, item->id);
+	}
+	return true;
+}
+
+static bool
+read_as_unread(const struct box *box, const struct kit_item *item, struct buf *ret)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	struct json_value object;
+
+	if (!read_object(folder_fd(box, item->folder), item->name, &text, &object))
+		return false;
+	if (!chipset_set_read(buf_str(&text), object, false, ret))
+		buf_add(ret, buf_str(&text));
+	return buf_ok(ret);
+}
+
+/* Mark-read of the original brings archived mail back into the inbox: that is one message, shown once. Another message
+ * that merely got the name again is another. */
+static bool
+is_same_message(const struct box *box, const struct kit_item *a, const struct kit_item *b)
+{
+	mr_auto(buf_done) struct buf left = BUF_INIT, right = BUF_INIT;
+
+	return strcmp(a->id, b->id) == 0 && strcmp(a->name, b->name) == 0 && read_as_unread(box, a, &left) &&
+	       read_as_unread(box, b, &right) && str_eq(buf_str(&left), buf_str(&right));
+}
+
+static enum mr_rc
+list(struct kit_box *kit, const struct scan_request *want, const char *only_id, struct kit_items *ret,
+    struct mr_error *err)
+{
+	/* The inbox before the archive: what is moved in between is seen twice, not never. */
+	static const enum mr_folder order[] = { MR_INBOX, MR_ARCHIVE };
+	struct box *box = (struct box *)kit;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < 2; i++) {
+		mr_auto(buf_done) struct buf path = BUF_INIT;
+
+		chipset_box_path(&path, box->id, order[i]);
+		struct collector c = { box, ret, order[i], buf_z(&path), only_id };
+		int fd = folder_fd(box, order[i]);
+
+		if ((want->folders & order[i]) && fd >= 0 && dir_each(fd, collect, &c, err) != MR_OK)
+			return mr_wrap(err, "the mailbox of '%s'", box->id);
+	}
+	kit_sort(ret);
+	for (size_t i = 0; i < ret->n; i++)
+		if (kept == 0 || !is_same_message(box, &ret->v[kept - 1], &ret->v[i]))
+			ret->v[kept++] = ret->v[i];
+	ret->n = kept;
+	return MR_OK;
+}
+
+static enum mr_rc
+read_item(struct kit_box *kit, const struct kit_item *item, enum scan_depth depth, struct mr_message *ret,
+    struct mr_error *err)
+{
+	const struct box *box = (struct box *)kit;
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	struct stat st;
+
+	TRY(file_read_stat(folder_fd(box, item->folder), item->name, CHIPSET_READ_MAX, &text, &st, err));
+	struct chipset_origin at = { .box = box->id,
+		.name = item->name,
+		.folder = item->folder,
+		.mtime_ms = (int64_t)st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1000000 };
+	enum mr_rc rc = chipset_letter(buf_str(&text), &at, depth, ret, err);
+
+	return rc == MR_OK ? rc : mr_wrap(err, "'%s'", item->name);
+}
+
+static bool
+is_there(struct kit_box *kit, unsigned folders, struct kit_item *item)
+{
+	const struct box *box = (struct box *)kit;
+	bool inbox = (folders & MR_INBOX) && is_file(box->inbox_fd, item->name);
+
+	item->folder = inbox ? MR_INBOX : MR_ARCHIVE;
+	return inbox || ((folders & MR_ARCHIVE) && is_file(box->archive_fd, item->name));
+}
+
+static enum mr_rc
+open_folder(const struct box *box, enum mr_folder folder, int *ret_fd, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf path = BUF_INIT;
+
+	chipset_box_path(&path, box->id, folder);
+	enum mr_rc rc = buf_ok(&path) ? chipset_open_below(box->cs, buf_z(&path), ret_fd, err) : mr_nomem(err);
+
+	if (rc == MR_OK || rc == MR_NOTFOUND)
+		return MR_OK;
+	return mr_wrap(err, "the mailbox of '%s'", box->id);
+}
+
+/* A mailbox that is not there is an empty one. */
+static enum mr_rc
+box_open(struct box *box, struct mr_room *room, const char *agent, struct mr_error *err)
+{
+	static const struct kit_reader reader = { list, read_item, is_there };
+	struct chipset *cs = chipset_of(room);
+
+	*box = (struct box){ { &reader, &cs->known, agent }, .cs = cs, .inbox_fd = -1, .archive_fd = -1 };
+	TRY(chipset_id(agent, box->id, err));
+	TRY(open_folder(box, MR_INBOX, &box->inbox_fd, err));
+	return box->inbox_fd >= 0 ? open_folder(box, MR_ARCHIVE, &box->archive_fd, err) : MR_OK;
+}
+#define BOX_INIT ((struct box){ .inbox_fd = -1, .archive_fd = -1 })
+
+/* ---- Looking ---- */
+
+enum mr_rc
+chipset_scan(struct mr_room *room, const char *agent, const struct scan_request *want, mr_message_fn *fn, void *ctx,
+    struct mr_error *err)
+{
+	mr_auto(box_done) struct box box = BOX_INIT;
+
+	if (!(want->folders & CHIPSET_FOLDERS)) /* no mail is sent, held or dead here */
+		return MR_OK;
+	TRY(box_open(&box, room, agent, err));
+	return kit_scan(&box.kit, want, fn, ctx, err);
+}
+
+enum mr_rc
+chipset_fetch(struct mr_room *room, const char *agent, const char *id, unsigned folders, enum scan_depth depth,
+    struct mr_message *ret, struct mr_error *err)
+{
+	mr_auto(box_done) struct box box = BOX_INIT;
+
+	TRY(box_open(&box, room, agent, err));
+	return kit_fetch(&box.kit, id, folders ? folders : CHIPSET_FOLDERS, depth, ret, err);
+}
+
+enum mr_rc
+chipset_fetch_raw(struct mr_room *room, const char *agent, const char *id, struct buf *ret, struct mr_error *err)
+{
+	mr_auto(box_done) struct box box = BOX_INIT;
+	mr_auto(kit_items_done) struct kit_items items = { 0 };
+	struct kit_item *item = NULL;
+
+	TRY(box_open(&box, room, agent, err));
+	TRY(kit_find(&box.kit, id, CHIPSET_FOLDERS, &items, &item, err));
+	return file_read(folder_fd(&box, item->folder), item->name, CHIPSET_READ_MAX, ret, err);
+}
+
+/* ---- Changing ---- */
+
+/* Orders our own changes in a mailbox: the lock goes with the descriptor. */
+static enum mr_rc
+lock_box(int box_fd, const char *id, struct mr_error *err)
+{
+	int64_t end_ms = clock_boot_ms() + LOCK_WAIT_MS;
+
+	while (sys_flock(box_fd, LOCK_EX | LOCK_NB) < 0) {
+		if (errno != EWOULDBLOCK)
+			return mr_fail_errno(err, "cannot lock the mailbox of '%s'", id);
+		if (clock_boot_ms() >= end_ms)
+			return mr_fail(err, MR_BUSY,
+			    "the mailbox of '%s' is locked by another process\n"
+			    "try again in a moment; the lock goes when that process ends",
+			    id);
+		lock_pause_us(LOCK_PAUSE_US);
+	}
+	return MR_OK;
+}
+
+static void
+dirty(const struct box *box, enum mr_folder folder, int fd)
+{
+	mr_auto(buf_done) struct buf path = BUF_INIT;
+
+	buf_addf(&path, "%s/", box->cs->path);
+	chipset_box_path(&path, box->id, folder);
+	if (buf_ok(&path))
+		kit_dirty(&box->cs->dirty, buf_z(&path), fd);
+	else
+		(void)sys_fsync(fd); /* no memory to put it off */
+}
+
+struct marking {
+	int fd; /* of the folder */
+	const char *name;
+	struct stat seen; /* the file whose bytes we changed */
+	char temporary[64];
+};
+
+static enum mr_rc
+gone(const char *name, const char *how, struct mr_error *err)
+{
+	return mr_fail(err, MR_NOTFOUND,
+	    "'%s' is gone: %s or removed by another\nlook again with: mailroom inbox --all", name, how);
+}
+
+/* The bytes, and which file they are of. */
+static enum mr_rc
+read_now(struct marking *m, struct buf *text, struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int fd = sys_open(m->fd, m->name, O_RDONLY | O_NONBLOCK, 0);
+
+	if (fd < 0 && errno == ENOENT)
+		return gone(m->name, "archived", err);
+	if (fd < 0 || sys_stat_fd(fd, &m->seen) < 0)
+		return mr_fail_errno(err, "cannot read '%s'", m->name);
+	if (!S_ISREG(m->seen.st_mode))
+		return mr_fail(err, MR_REFUSED, "'%s' is no file", m->name);
+	enum mr_rc rc = file_read_fd(fd, CHIPSET_READ_MAX, text, err);
+
+	return rc == MR_OK ? rc : mr_wrap(err, "'%s'", m->name);
+}
+
+/* With the mode and the time of the old one: a mark is no news. */
+static enum mr_rc
+write_beside(struct marking *m, struct mr_str bytes, struct mr_error *err)
+{
+	char random[17];
+
+	random_hex(random, 16);
+	(void)snprintf(m->temporary, sizeof m->temporary, "%s%s.tmp", CHIPSET_MARK_PREFIX, random);
+	mr_auto(sys_close_fd) int fd = sys_open(m->fd, m->temporary, O_RDWR | O_CREAT | O_EXCL, m->seen.st_mode & 0777);
+
+	if (fd < 0)
+		return mr_fail_errno(err, "cannot make '%s'", m->temporary);
+	if (sys_write_all(fd, bytes.ptr, bytes.len) == 0 &&
+	    sys_set_mtime(fd, (int64_t)m->seen.st_mtim.tv_sec * 1000000000 + m->seen.st_mtim.tv_nsec) == 0 &&
+	    sys_fsync(fd) == 0)
+		return MR_OK;
+	(void)mr_fail_errno(err, "cannot write '%s'", m->temporary);
+	(void)sys_unlink(m->fd, m->temporary);
+	return err->code;
+}
+
+static enum mr_rc
+put_in_place(const struct marking *m, bool *ret_replaced, struct mr_error *err)
+{
+	struct stat taken;
+
+	*ret_replaced = false;
+	if (sys_rename_exchange(m->fd, m->temporary, m->fd, m->name) == 0) {
+		*ret_replaced = sys_stat(m->fd, m->temporary, &taken) == 0 &&
+				(taken.st_dev != m->seen.st_dev || taken.st_ino != m->seen.st_ino);
+		/* A newer file is under our temporary name: back with it. If ours was archived in this very moment, the
+		 * newer one takes the free name; if that is taken once more, the other's next look shows what is there.
+		 */
+		if (*ret_replaced && sys_rename_exchange(m->fd, m->temporary, m->fd, m->name) < 0)
+			(void)sys_rename_new(m->fd, m->temporary, m->fd, m->name);
+		else
+			(void)sys_unlink(m->fd, m->temporary);
+		return MR_OK;
+	}
+	/* Where the system cannot exchange: as near as it gets. */
+	if (errno == ENOSYS && sys_stat(m->fd, m->name, &taken) == 0 &&
+	    sys_rename(m->fd, m->temporary, m->fd, m->name) == 0)
+		return MR_OK;
+	enum mr_rc rc =
+	    errno == ENOENT ? gone(m->name, "archived", err) : mr_fail_errno(err, "cannot mark '%s'", m->name);
+
+	(void)sys_unlink(m->fd, m->temporary);
+	return rc;
+}
+
+static enum mr_rc
+mark_file(struct marking *m, bool read, bool *ret_changed, struct mr_error *err)
+{
+	for (int tries = 0; tries < REPLACED_TRIES; tries++) {
+		mr_auto(buf_done) struct buf text = BUF_INIT, changed = BUF_INIT;
+		struct json_value object;
+		bool replaced = false;
+
+		TRY(read_now(m, &text, err));
+		if (chipset_object(buf_str(&text), &object, err) != MR_OK)
+			return mr_wrap(err, "'%s' is unreadable", m->name);
+		if (!chipset_set_read(buf_str(&text), object, read, &changed))
+			return MR_OK;
+		if (!buf_ok(&changed))
+			return mr_nomem(err);
+		TRY(write_beside(m, buf_str(&changed), err));
+		TRY(put_in_place(m, &replaced, err));
+		*ret_changed = !replaced;
+		if (!replaced)
+			return MR_OK;
+	}
+	return mr_fail(err, MR_BUSY, "'%s' is being changed by another program\ntry again in a moment", m->name);
+}
+
+/* The other marks have no place in the format: that mail was answered is seen from the answer; the office asks for the
+ * rest only where a room has them. */
+enum mr_rc
+chipset_mark(
+    struct mr_room *room, const char *agent, const char *id, unsigned set, unsigned clear, struct mr_error *err)
+{
+	mr_auto(box_done) struct box box = BOX_INIT;
+	mr_auto(kit_items_done) struct kit_items items = { 0 };
+	struct kit_item *item = NULL;
+	bool changed = false;
+
+	if ((set | clear) & (MR_PINNED | MR_TRASHED))
+		return mr_fail(err, MR_UNSUPPORTED, "a chipset room remembers only what was read");
+	TRY(box_open(&box, room, agent, err));
+	TRY(kit_find(&box.kit, id, CHIPSET_FOLDERS, &items, &item, err));
+	if (!((set | clear) & MR_SEEN))
+		return MR_OK;
+	struct marking m = { .fd = folder_fd(&box, item->folder), .name = item->name };
+
+	TRY(lock_box(box.inbox_fd, box.id, err));
+	TRY(mark_file(&m, set & MR_SEEN, &changed, err));
+	if (changed)
+		dirty(&box, item->folder, m.fd);
+	return MR_OK;
+}
+
+/* ---- To the archive and back ---- */
+
+static bool
+same_bytes(int from_fd, const char *name, int to_fd, const char *target)
+{
+	mr_auto(buf_done) struct buf here = BUF_INIT, there = BUF_INIT;
+
+	return file_read(from_fd, name, CHIPSET_READ_MAX, &here, IGNORED) == MR_OK &&
+	       file_read(to_fd, target, CHIPSET_READ_MAX, &there, IGNORED) == MR_OK &&
+	       str_eq(buf_str(&here), buf_str(&there));
+}
+
+/* MR_EXISTS: the name is taken by other bytes. By the same ones: the message is there already. */
+static enum mr_rc
+move_as(int from_fd, const char *name, int to_fd, const char *target, struct mr_error *err)
+{
+	if (sys_rename_new(from_fd, name, to_fd, target) == 0)
+		return MR_OK;
+	if (errno == EEXIST) {
+		if (!same_bytes(from_fd, name, to_fd, target))
+			return mr_fail(err, MR_EXISTS, "'%s' is there already", target);
+		if (sys_unlink(from_fd, name) == 0)
+			return MR_OK;
+		if (errno != ENOENT)
+			return mr_fail_errno(err, "cannot remove '%s'", name);
+	}
+	return errno == ENOENT ? gone(name, "moved", err) : mr_fail_errno(err, "cannot move '%s'", name);
+}
+
+/* One rename that never overwrites: where the name is taken by another message it becomes NAME.1.json, which gives it
+ * another id. */
+static enum mr_rc
+move_file(int from_fd, const char *name, int to_fd, struct mr_error *err)
+{
+	enum mr_rc rc = move_as(from_fd, name, to_fd, name, err);
+
+	for (int i = 1; rc == MR_EXISTS && i < BESIDE_MAX; i++) {
+		char target[CHIPSET_NAME_MAX + 1];
+		int n = snprintf(target, sizeof target, "%.*s.%d.json", (int)(strlen(name) - strlen(".json")), name, i);
+
+		if (n < 0 || (size_t)n >= sizeof target)
+			break;
+		rc = move_as(from_fd, name, to_fd, target, err);
+	}
+	return rc;
+}
+
+enum mr_rc
+chipset_move(struct mr_room *room, const char *agent, const char *id, enum mr_folder to, struct mr_error *err)
+{
+	mr_auto(box_done) struct box box = BOX_INIT;
+	mr_auto(kit_items_done) struct kit_items items = { 0 };
+	mr_auto(sys_close_fd) int to_fd = -1;
+	struct kit_item *item = NULL;
+
+	if (to != MR_INBOX && to != MR_ARCHIVE)
+		return mr_fail(err, MR_UNSUPPORTED, "a chipset room has an inbox and an archive, nothing else");
+	TRY(box_open(&box, room, agent, err));
+	enum mr_rc rc = kit_find(&box.kit, id, to == MR_INBOX ? MR_ARCHIVE : MR_INBOX, &items, &item, err);
+
+	if (rc == MR_NOTFOUND) { /* there already? */
+		kit_items_done(&items);
+		return kit_find(&box.kit, id, to, &items, &item, err);
+	}
+	if (rc != MR_OK)
+		return rc;
+	int from_fd = folder_fd(&box, item->folder);
+
+	TRY(chipset_box_make(box.cs, box.id, to, &to_fd, err));
+	/* The mailbox itself is what every change of ours locks. */
+	TRY(lock_box(to == MR_INBOX ? to_fd : from_fd, box.id, err));
+	TRY(move_file(from_fd, item->name, to_fd, err));
+	dirty(&box, to, to_fd); /* where it is now first: a power cut in between leaves two, not none */
+	dirty(&box, item->folder, from_fd);
+	return MR_OK;
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * kit.h - what a driver for the files of another program needs, whatever their format.
+ *
+ *	kit.c      names and specs, building a message and an agent, unsupported fields, publishing with a ticket,
+ *flushing list.c     mailboxes without an index: a listing of items, one look at all of them, finding one, where it is
+ *	watch.c    waiting for a change of a folder
+ *
+ * A driver says how its items are listed and how one of them is read (struct kit_reader); scan, fetch and each_place
+ * follow from that. The kit knows no format and no driver. It calls room, message and base; drivers call the kit and
+ * never each other. docs/ADDING-A-ROOM.md builds a driver from it step by step.
+ */
+#ifndef ROOMS_KIT_KIT_H
+#define ROOMS_KIT_KIT_H
+
+#include "base/file.h"
+#include "base/findings.h"
+#include "room/room.h"
+
+/* ---- Opening: kit.c ---- */
+/* Sets room->spec to KIND:PATH. */
+enum mr_rc kit_set_spec(struct mr_room *room, const char *path, struct mr_error *err);
+/* Sets room->name to that name as an address; `otherwise` where it cannot be one. */
+enum mr_rc kit_set_name(struct mr_room *room, struct mr_str name, const char *otherwise, struct mr_error *err);
+/* The last part of a path; slashes at its end do not count. */
+struct mr_str kit_last_part(struct mr_str path);
+struct mr_str kit_trim_slashes(struct mr_str path);
+/* An agent of that name of whom nothing else is known. */
+struct mr_agent kit_agent(const char *name);
+/* The text of a small file, kept in *own; "" where there is none. */
+const char *kit_note(int dir_fd, const char *name, struct arena **own);
+
+/* ---- Building a message: kit.c ---- */
+struct kit_message { /* out of memory is seen at the end */
+	struct mr_message msg;
+	struct arena *own;
+	bool failed;
+};
+struct kit_message kit_message(const char *id, enum mr_folder folder, unsigned flags);
+/* A copy that lives as long as the message. Never NULL. */
+const char *kit_keep(struct kit_message *m, struct mr_str s);
+const char *kit_keep_buf(struct kit_message *m, const struct buf *text);
+/* The name as an address; "" where it cannot be one. */
+const char *kit_keep_address(struct kit_message *m, struct mr_str name);
+void kit_to(struct kit_message *m, const char *address);
+/* Adds a line to msg.headers, or to msg.envelope. The name is a literal or kept. */
+void kit_header(struct kit_message *m, const char *name, const char *value);
+void kit_envelope(struct kit_message *m, const char *name, const char *value);
+void kit_body(struct kit_message *m, struct mr_str body);
+enum mr_rc kit_message_end(struct kit_message *m, struct mr_message *ret, struct mr_error *err);
+
+/* ---- Sending: kit.c ---- */
+/* The fields that this message uses beyond sender, recipient, subject and text (enum room_field); the driver clears
+ * those that its format has. Headers in `known` (NULL-terminated) do not count. */
+unsigned kit_fields(const struct mr_message *msg, const char *const *known);
+struct mr_str kit_text(const struct mr_message *msg); /* the body; empty where there is none */
+/* A delivery stopped: those from `from` on are missing. Returns MR_OK so that the driver says the rest. */
+enum mr_rc kit_missing(const struct delivery *what, size_t from, struct delivered *ret, struct mr_error *err);
+struct kit_file {
+	int tmp_fd, dir_fd; /* where it is written, where it appears */
+	const char *name;
+	struct mr_str bytes;
+	mode_t mode;
+	int64_t mtime_ns; /* 0: now */
+	struct stat *st;  /* of the file, filled in; or NULL */
+};
+/* Whole and durable, by a rename that never overwrites (MR_EXISTS). Where `what` (or NULL) asks for a ticket, that is
+ * FOLDER/NAME, and after an error the temporary file stays: gone, it would say that the message was published. */
+enum mr_rc kit_publish(
+    const struct kit_file *file, const struct delivery *what, const char *folder, struct mr_error *err);
+/* Splits a ticket; false: it is none. */
+bool kit_ticket(const char *ticket, struct mr_str *ret_folder, const char **ret_name);
+
+/* Folders with changes that are not yet durable: the one that gained a name is added before the one that lost it. */
+void kit_dirty(struct mr_names *dirty, const char *path, int fd);
+enum mr_rc kit_flush(struct mr_names *dirty, struct mr_error *err);
+
+/* ---- Looking: list.c ---- */
+struct kit_item { /* one message */
+	char id[MR_ID_LEN + 1];
+	const char *path; /* for people: FOLDER/NAME */
+	const char *name; /* the end of it: what follows the folder */
+	enum mr_folder folder;
+	unsigned flags;   /* where the listing tells */
+	bool steady;      /* the id follows from the name alone, so the next look need not list everything */
+	size_t rank;      /* among equal ids: the order of adding, unless the driver sets it */
+	int64_t mtime_ns; /* where the driver needs it */
+	const void *more; /* the driver's own, in items.own; or NULL */
+};
+struct kit_items { /* zeroed is empty; finish with kit_items_done */
+	struct kit_item *v;
+	size_t n, cap;
+	struct arena *own;
+	bool failed; /* out of memory */
+};
+/* NULL: out of memory. The caller fills in the rest. */
+struct kit_item *kit_add(struct kit_items *items, const char *folder_path, const char *name, enum mr_folder folder);
+void kit_sort(struct kit_items *items);
+/* In sorted items: the first with that id, or NULL. */
+struct kit_item *kit_with_id(const struct kit_items *items, const char *id);
+void kit_items_done(struct kit_items *items);
+
+struct kit_known { /* the steady items of the last look at a whole mailbox; zeroed is empty */
+	char *mailbox;
+	struct kit_items items;
+};
+void kit_known_done(struct kit_known *known);
+
+struct kit_box { /* an open mailbox: the first member of the driver's own struct */
+	const struct kit_reader *reader;
+	struct kit_known *known; /* of the room; or NULL */
+	const char *agent;       /* its address */
+};
+struct kit_reader { /* what the kit asks of a driver */
+	/* Adds the items of these folders in any order. only_id: others may be left out; NULL: all. */
+	enum mr_rc (*list)(struct kit_box *box, const struct scan_request *want, const char *only_id,
+	    struct kit_items *ret, struct mr_error *err);
+	/* MR_NOTFOUND: it is gone, which is no trouble. */
+	enum mr_rc (*read)(struct kit_box *box, const struct kit_item *item, enum scan_depth depth,
+	    struct mr_message *ret, struct mr_error *err);
+	/* Is a known item still there, in one of these folders? It may set item->folder. NULL: nothing is remembered.
+	 */
+	bool (*is_there)(struct kit_box *box, unsigned folders, struct kit_item *item);
+};
+enum mr_rc kit_list(struct kit_box *box, const struct scan_request *want, const char *only_id, struct kit_items *ret,
+    struct mr_error *err);
+enum mr_rc kit_scan(
+    struct kit_box *box, const struct scan_request *want, mr_message_fn *fn, void *ctx, struct mr_error *err);
+/* The item belongs to *items. MR_NOTFOUND. */
+enum mr_rc kit_find(struct kit_box *box, const char *id, unsigned folders, struct kit_items *items,
+    struct kit_item **ret, struct mr_error *err);
+enum mr_rc kit_fetch(struct kit_box *box, const char *id, unsigned folders, enum scan_depth depth,
+    struct mr_message *ret, struct mr_error *err);
+
+/* each_place by a look into each mailbox. `describe` (or NULL) adds the evidence. */
+typedef void kit_describe_fn(const struct mr_message *msg, struct buf *evidence);
+enum mr_rc kit_places(
+    struct mr_room *room, const char *id, kit_describe_fn *describe, place_fn *fn, void *ctx, struct mr_error *err);
+/* A slot each_place: "it is PATH, where unread mail is kept". */
+enum mr_rc kit_each_place(struct mr_room *room, const char *id, place_fn *fn, void *ctx, struct mr_error *err);
+
+/* ---- For the doctor: list.c ---- */
+/* Temporary files of ours in a folder, by their names. `path` is the folder's, for people. */
+void kit_leftovers(struct findings *f, int fd, const char *path, bool (*is_ours)(const char *name));
+/* For scan_request.trouble, with a struct findings: mail that cannot be read. */
+void kit_tell_trouble(void *ctx, const char *path, const struct mr_error *why);
+bool kit_pass_over(void *ctx, const struct mr_message *msg);
+
+/* ---- Waiting: watch.c ---- */
+/* Watches a folder, or the nearest one above it while it is missing. With `file` only that name wakes. */
+enum mr_rc kit_watch(const char *path, const char *file, void **ret_watch, struct mr_error *err);
+/* The slots. */
+void kit_watch_wait(struct mr_room *room, void *watch, int64_t timeout_ms);
+void kit_watch_close(struct mr_room *room, void *watch);
+
+#endif

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * watch.c - waiting for a change of a folder. It is armed before the caller looks, so nothing falls in between. Beside
+ * the kernel's events the wait ends at least once a second: the folder may be replaced, be on a shared mount, or the
+ * machine may be out of inotify watches, and then the caller looks a few times a second.
+ */
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/sys.h"
+#include "rooms/kit/kit.h"
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+
+#if defined(__linux__) && !defined(MR_PORTABLE)
+#include <sys/inotify.h>
+#define HAVE_INOTIFY 1
+#else
+#define HAVE_INOTIFY 0
+#endif
+
+#define LOOK_AGAIN_MS 1000
+#define POLL_MS 100
+
+struct watch {
+	char *path;
+	const char *file; /* behind path, or NULL */
+	int inotify_fd;   /* -1: poll */
+	int folder_fd;    /* what is watched; -1: nothing */
+	bool nearest;     /* it is a folder above the one that is wanted */
+};
+
+/* Opens the folder, or what there is of the way to it. */
+static void
+open_nearest(struct watch *w)
+{
+	mr_auto(buf_done) struct buf path = BUF_INIT;
+
+	sys_close_fd(&w->folder_fd);
+	buf_adds(&path, w->path);
+	w->folder_fd = sys_open(AT_FDCWD, buf_z(&path), O_RDONLY | O_DIRECTORY, 0);
+	for (w->nearest = w->folder_fd < 0; w->folder_fd < 0 && path.len > 1;) {
+		while (path.len > 1 && path.ptr[path.len - 1] != '/')
+			path.len--;
+		while (path.len > 1 && path.ptr[path.len - 1] == '/')
+			path.len--;
+		path.ptr[path.len] = '\0';
+		w->folder_fd = sys_open(AT_FDCWD, buf_z(&path), O_RDONLY | O_DIRECTORY, 0);
+	}
+}
+
+static void
+arm(struct watch *w)
+{
+	sys_close_fd(&w->inotify_fd);
+	w->inotify_fd = -1;
+	open_nearest(w);
+#if HAVE_INOTIFY
+	const uint32_t events = IN_CREATE | IN_MOVED_TO | IN_CLOSE_WRITE | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR;
+	char path[64];
+
+	w->inotify_fd = w->folder_fd >= 0 ? inotify_init1(IN_NONBLOCK | IN_CLOEXEC) : -1;
+	/* By descriptor: the folder that was opened, whatever has its name now. */
+	(void)snprintf(path, sizeof path, "/proc/self/fd/%d", w->folder_fd);
+	if (w->inotify_fd >= 0 && inotify_add_watch(w->inotify_fd, path, events) < 0) {
+		sys_close_fd(&w->inotify_fd);
+		w->inotify_fd = -1;
+	}
+#endif
+}
+
+enum mr_rc
+kit_watch(const char *path, const char *file, void **ret_watch, struct mr_error *err)
+{
+	struct watch *w = calloc(1, sizeof *w);
+	struct buf both = BUF_INIT;
+
+	if (!w)
+		return mr_nomem(err);
+	buf_addf(&both, "%s%c%s", path, '\0', file ? file : "");
+	w->inotify_fd = w->folder_fd = -1;
+	w->path = buf_take(&both);
+	if (!w->path) {
+		free(w);
+		return mr_nomem(err);
+	}
+	w->file = file ? w->path + strlen(w->path) + 1 : NULL;
+	arm(w);
+	*ret_watch = w;
+	return MR_OK;
+}
+
+/* Takes all events out. True: one was of the file that is waited for, or of the folder itself. */
+static bool
+was_woken(const struct watch *w)
+{
+	char events[4096];
+	bool woken = false;
+	ssize_t n;
+
+	while ((n = sys_read(w->inotify_fd, events, sizeof events)) > 0) {
+#if HAVE_INOTIFY
+		struct inotify_event e;
+
+		for (size_t at = 0; at + sizeof e <= (size_t)n; at += sizeof e + e.len) {
+			memcpy(&e, events + at, sizeof e);
+			woken |= !w->file || w->nearest || e.len == 0 || strcmp(events + at + sizeof e, w->file) == 0;
+		}
+#endif
+	}
+	return woken;
+}
+
+void
+kit_watch_wait(struct mr_room *room, void *watch, int64_t timeout_ms)
+{
+	struct watch *w = watch;
+	const int64_t most = w->inotify_fd >= 0 ? LOOK_AGAIN_MS : POLL_MS;
+	int64_t end_ms = clock_boot_ms() + (timeout_ms < most ? timeout_ms : most), left_ms;
+	struct pollfd p = { .fd = w->inotify_fd, .events = POLLIN };
+	struct stat st;
+
+	(void)room;
+	while ((left_ms = end_ms - clock_boot_ms()) > 0)
+		if (poll(&p, w->inotify_fd >= 0 ? 1 : 0, (int)left_ms) > 0 && was_woken(w))
+			break;
+	/* The folder may have come, or gone and come again: what is watched is settled before the caller looks. */
+	if (w->nearest || w->folder_fd < 0 || sys_stat_fd(w->folder_fd, &st) < 0 || st.st_nlink == 0)
+		arm(w);
+}
+
+void
+kit_watch_close(struct mr_room *room, void *watch)
+{
+	struct watch *w = watch;
+
+	(void)room;
+	if (!w)
+		return;
+	sys_close_fd(&w->inotify_fd);
+	sys_close_fd(&w->folder_fd);
+	free(w->path);
+	free(w);
+}
