@@ -95,11 +95,12 @@ room_open_spec(const char *spec, const struct mr_room_options *options, struct m
 		free(state);
 		return mr_nomem(err);
 	}
-	room->driver = driver;
+	room_fill(&room->table, driver);
+	room->driver = &room->table;
 	room->state_dir = state;
 	room->must_exist = options && options->must_exist;
 	room->spec = owned; /* as given; a driver that knows the absolute place replaces it */
-	enum mr_rc rc = driver->open(room, where, err);
+	enum mr_rc rc = room->driver->open(room, where, err);
 
 	if (rc != MR_OK) {
 		room_free(room);
@@ -168,7 +169,5 @@ mr_room_setting(const struct mr_room *room, const char *name)
 enum mr_rc
 mr_room_storage(struct mr_room *room, struct mr_storage *ret, struct mr_error *err)
 {
-	if (!room->driver->storage)
-		return mr_fail(err, MR_UNSUPPORTED, "a %s room does not tell how it stores mail", room->driver->kind);
 	return room->driver->storage(room, ret, err);
 }

@@ -125,7 +125,7 @@ something_is_said_once_a_life(void **state)
 	struct world *w = *state;
 
 	add_agent(w, "bob");
-	if (!w->ops->once)
+	if (!DRIVER_HAS(w->ops, once))
 		skip();
 	(void)take_life(w, "bob", 1);
 	assert_true(w->ops->once(w->room, "bob", 1, "storage"));

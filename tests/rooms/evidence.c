@@ -46,12 +46,12 @@ in_whose_mailbox_and_whether_it_was_read_is_told(void **state)
 	char id[MR_ID_LEN + 1];
 
 	add_people(w);
-	if (!w->ops->each_place)
+	if (!DRIVER_HAS(w->ops, each_place))
 		fail_msg("nobody can ask what became of a message here");
 	send_to(w, "bob", "hi", id);
 	assert_told(w, id, "unread", "unread");
 	EXPECT(MR_OK, w->ops->mark(w->room, "bob", id, MR_SEEN, 0, &err));
-	EXPECT(MR_OK, w->ops->flush ? w->ops->flush(w->room, &err) : MR_OK);
+	EXPECT(MR_OK, DRIVER_HAS(w->ops, flush) ? w->ops->flush(w->room, &err) : MR_OK);
 	assert_told(w, id, "read", "archived"); /* where read mail is archived mail */
 	EXPECT(MR_OK, w->ops->each_place(w->room, "00000000000000000000000000", note_place, &none, &err));
 	assert_int_equal(none.n, 0);
@@ -66,7 +66,7 @@ what_a_power_cut_may_do_is_told(void **state)
 	add_people(w);
 	if (w->folder[0] == '\0') /* not on a disk */
 		return;
-	assert_non_null(w->ops->storage);
+	assert_true(DRIVER_HAS(w->ops, storage));
 	EXPECT(MR_OK, w->ops->storage(w->room, &storage, &err));
 	assert_true(storage.file_system[0] != '\0');
 	assert_int_equal(storage.power_safe, storage.reason[0] == '\0');
@@ -98,8 +98,8 @@ a_doctor_finds_a_room_in_order_and_leaves_it_so(void **state)
 
 	add_people(w);
 	send_to(w, "bob", "hi", id);
-	assert_true(w->ops->inspect || w->folder[0] == '\0');
-	if (!w->ops->inspect) /* not on a disk */
+	assert_true(DRIVER_HAS(w->ops, inspect) || w->folder[0] == '\0');
+	if (!DRIVER_HAS(w->ops, inspect)) /* not on a disk */
 		return;
 	for (int fix = 0; fix < 2; fix++) {
 		struct looked l = { 0 };
@@ -118,7 +118,7 @@ mark_through(const char *spec, const char *id, unsigned set, unsigned clear)
 
 	EXPECT(MR_OK, room_open_spec(spec, NULL, &other, &err));
 	EXPECT(MR_OK, other->driver->mark(other, "bob", id, set, clear, &err));
-	EXPECT(MR_OK, other->driver->flush ? other->driver->flush(other, &err) : MR_OK);
+	EXPECT(MR_OK, DRIVER_HAS(other->driver, flush) ? other->driver->flush(other, &err) : MR_OK);
 	room_free(other);
 }
 

@@ -50,7 +50,7 @@ send_with_fault(const struct room_driver *driver, const struct letter *letter, u
 	bool hit = sys_plan_hit();
 
 	sys_plan_set(NULL);
-	if (w->ops->recover)
+	if (DRIVER_HAS(w->ops, recover))
 		EXPECT(MR_OK, w->ops->recover(w->room, &err));
 	size_t each = rc == MR_OK || rc == MR_INDOUBT ? 1 : 0;
 

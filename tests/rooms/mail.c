@@ -63,7 +63,7 @@ lacking(struct world *w)
 		.body = "\xff",
 		.body_len = 1 };
 
-	return w->ops->lacks ? w->ops->lacks(w->room, &msg) : 0;
+	return DRIVER_HAS(w->ops, lacks) ? w->ops->lacks(w->room, &msg) : 0;
 }
 
 static void
@@ -93,7 +93,7 @@ mail_reaches_every_recipient_once(void **state)
 		assert_int_equal(msg.to.n, lacks & FIELD_TO ? 1 : 3);
 		assert_string_equal(msg.to.v[msg.to.n - 1], lacks & FIELD_TO ? letter.to[i] : "rig/witness");
 		assert_string_equal(msg.thread, done.id);
-		if (w->ops->take_life)
+		if (DRIVER_HAS(w->ops, take_life))
 			assert_int_equal(msg.sender_life, 1);
 		assert_int_equal(msg.flags, 0);
 		assert_int_equal(msg.attempt, 0);
@@ -257,7 +257,8 @@ a_scan_shows_only_what_was_asked_for(void **state)
 	/* Where anybody may be written to, a mailbox that is not there is an empty one. */
 	struct mr_agent nobody = { 0 };
 	struct mr_error gone = { 0 };
-	enum mr_rc known = w->ops->find_agent ? w->ops->find_agent(w->room, "nobody", &nobody, &gone) : MR_OK;
+	enum mr_rc known =
+	    DRIVER_HAS(w->ops, find_agent) ? w->ops->find_agent(w->room, "nobody", &nobody, &gone) : MR_OK;
 
 	arena_free(nobody.own);
 	EXPECT(known, w->ops->scan(w->room, "nobody", &want, list_one, NULL, &err));
@@ -349,7 +350,7 @@ marks_are_set_and_cleared(void **state)
 	assert_int_equal(count_unread(w, "bob"), 1);
 	EXPECT(MR_NOTFOUND, w->ops->mark(w->room, "bob", "01k9w3b7zq8m4c2v6t1x5n0prs", MR_SEEN, 0, &err));
 	EXPECT(MR_NOTFOUND, w->ops->mark(w->room, "alice", id, MR_SEEN, 0, &err)); /* hers is in sent */
-	if (w->ops->flush)
+	if (DRIVER_HAS(w->ops, flush))
 		EXPECT(MR_OK, w->ops->flush(w->room, &err));
 }
 
@@ -375,7 +376,7 @@ mail_moves_to_the_archive_and_back_with_its_marks(void **state)
 	assert_int_equal(count_in(w, "bob", MR_INBOX | MR_ARCHIVE), 0);
 	assert_int_equal(count_in(w, "", MR_DEAD), 1);
 	EXPECT(MR_NOTFOUND, w->ops->move(w->room, "bob", id, MR_ARCHIVE, &err));
-	if (w->ops->flush)
+	if (DRIVER_HAS(w->ops, flush))
 		EXPECT(MR_OK, w->ops->flush(w->room, &err));
 }
 
@@ -426,7 +427,7 @@ a_watch_ends_when_mail_comes(void **state)
 	void *watch = NULL;
 
 	add_people(w);
-	if (!w->ops->watch)
+	if (!DRIVER_HAS(w->ops, watch))
 		skip();
 	EXPECT(MR_OK, w->ops->watch(w->room, "bob", &watch, &err));
 	send_to(w, "bob", "hi", id);

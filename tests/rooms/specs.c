@@ -67,7 +67,7 @@ a_trace_line_tells_what_was_asked_and_what_came_of_it(void **state)
 	room->trace = keep_line;
 	room->trace_ctx = line;
 	room_wrap_trace(room);
-	assert_null(room->driver->watch); /* what a kind cannot do it cannot do traced either */
+	assert_false(ROOM_HAS(room, watch)); /* what a kind cannot do it cannot do traced either */
 	EXPECT(MR_NOTFOUND, room->driver->find_agent(room, "bob", &found, &err));
 	assert_true(str_starts(str_of(line), "find_agent 'bob': not-found "));
 	assert_non_null(strstr(line, "us: no agent 'bob' in this room"));

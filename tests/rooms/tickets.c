@@ -67,7 +67,7 @@ has_tickets(struct world *w)
 {
 	add_agent(w, "alice");
 	add_agent(w, "bob");
-	return w->ops->settle_ticket != NULL;
+	return DRIVER_HAS(w->ops, settle_ticket);
 }
 
 static void

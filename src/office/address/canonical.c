@@ -105,14 +105,14 @@ canonical_agent(
 
 	text_join(ret, MR_ADDRESS_MAX + 1, canonical_operator(str_of(name)) ? OPERATOR : name, NULL);
 	*ret_live = true;
-	if (!r->room->driver->find_agent) /* a kind without registration: whoever is written to exists */
+	if (!ROOM_HAS(r->room, find_agent)) /* a kind without registration: whoever is written to exists */
 		return MR_OK;
 	rc = find(r, ret, ret_live, err);
 	if (rc == MR_NOTFOUND && is_of_the_town(&parts)) {
 		(void)snprintf(ret, MR_ADDRESS_MAX + 1, "%.*s", (int)parts.v[1].len, parts.v[1].ptr);
 		rc = find(r, ret, ret_live, err);
 	}
-	if (rc != MR_NOTFOUND || parts.n < 2 || !r->room->driver->each_agent)
+	if (rc != MR_NOTFOUND || parts.n < 2 || !ROOM_HAS(r->room, each_agent))
 		return rc;
 	rc = find_by_spelling(r, &parts, name, &found, err);
 	if (rc == MR_OK) {

@@ -98,7 +98,7 @@ resolver_expect_many(struct resolver *r, size_t n)
 
 	r->many = r->many || n > NOT_LIVE_MAX;
 	/* For one recipient another look is cheaper. Once somebody was found it is too late: that was before. */
-	if (n > 1 && r->out->all.n == 0 && !r->agents_read && r->out->removals == 0 && driver->removals)
+	if (n > 1 && r->out->all.n == 0 && !r->agents_read && r->out->removals == 0)
 		r->out->removals = driver->removals(r->room);
 }
 
@@ -149,7 +149,7 @@ resolver_agents(struct resolver *r, struct mr_error *err)
 
 	if (r->agents_read)
 		return MR_OK;
-	if (!r->room->driver->each_agent)
+	if (!ROOM_HAS(r->room, each_agent))
 		return office_lacks(r->room, "list of agents to match patterns with", err);
 	r->agents_n = 0;
 	rc = r->room->driver->each_agent(r->room, note_or_fail, &noting, err);

@@ -136,7 +136,7 @@ has_any(struct resolver *r, size_t kind)
 	struct mr_error ignored = { 0 };
 	bool any = false;
 
-	if (r->any[kind] == 0 && r->room->driver->record_each) {
+	if (r->any[kind] == 0 && ROOM_HAS(r->room, record_each)) {
 		enum mr_rc rc =
 		    r->room->driver->record_each(r->room, prefixes[kind].kind, "", stop_at_one, &any, &ignored);
 		r->any[kind] = any || rc != MR_OK ? 1 : -1;
@@ -188,7 +188,7 @@ is_spelled_name(struct mr_room *room, const char *given)
 	char name[MR_ADDRESS_MAX + 1];
 	struct mr_error ignored = { 0 };
 
-	return room->driver->spell && room->driver->find_agent &&
+	return ROOM_HAS(room, spell) && ROOM_HAS(room, find_agent) &&
 	       room->driver->spell(room, given, name, &ignored) == MR_OK && agent_exists(room, name, &ignored) == MR_OK;
 }
 

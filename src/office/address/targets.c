@@ -73,7 +73,7 @@ target_name_free(struct mr_room *room, const char *kind, const char *name, struc
 		    "pick another name; `mailroom resolve @%s` says who is meant",
 		    kind, name, name, name);
 	}
-	if (!room->driver->find_agent && !room->driver->has_agent) /* a kind without registration */
+	if (!ROOM_HAS(room, find_agent) && !ROOM_HAS(room, has_agent)) /* a kind without registration */
 		return MR_OK;
 	enum mr_rc rc = agent_exists(room, name, &ignored);
 
@@ -100,7 +100,7 @@ target_supported(const struct mr_room *room, const char *kind, struct mr_error *
 		return office_lacks(room, "queues", err);
 	if (strcmp(kind, "channel") == 0 && !(abilities & ROOM_CHANNELS))
 		return office_lacks(room, "channels", err);
-	if (!room->driver->record_get || !room->driver->record_each || !room->driver->record_change)
+	if (!ROOM_HAS(room, record_get) || !ROOM_HAS(room, record_each) || !ROOM_HAS(room, record_change))
 		return office_lacks(room, "groups", err);
 	return MR_OK;
 }

@@ -81,7 +81,7 @@ check_trail(const char *trail, const char *step, struct mr_error *err)
 static bool
 holds_headers(struct mr_room *room, const struct mr_message *msg)
 {
-	return !room->driver->lacks || !(room->driver->lacks(room, msg) & FIELD_HEADERS);
+	return !ROOM_HAS(room, lacks) || !(room->driver->lacks(room, msg) & FIELD_HEADERS);
 }
 
 enum mr_rc

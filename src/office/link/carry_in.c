@@ -195,9 +195,9 @@ mark_read(struct arrival *a, struct mr_error *err)
 	const struct room_driver *d = there->driver;
 	enum mr_rc rc = MR_OK;
 
-	if (d->mark && (d->abilities & ROOM_READ_STATE))
+	if (DRIVER_HAS(d, mark) && (d->abilities & ROOM_READ_STATE))
 		rc = d->mark(there, a->proxy, a->msg.id, MR_SEEN, 0, err);
-	else if (d->move && (d->abilities & ROOM_ARCHIVE))
+	else if (DRIVER_HAS(d, move) && (d->abilities & ROOM_ARCHIVE))
 		rc = d->move(there, a->proxy, a->msg.id, MR_ARCHIVE, err);
 	if (rc == MR_NOTFOUND) /* another carrier was quicker, or its owner cleared it */
 		rc = MR_OK;

@@ -72,7 +72,7 @@ look_after(struct carrier *c, const struct memory *m, const struct carried_line 
 	if (rc != MR_NOTFOUND)
 		return rc;
 	*err = (struct mr_error){ 0 };
-	if (!c->there->driver->find_agent && !c->there->driver->has_agent) {
+	if (!ROOM_HAS(c->there, find_agent) && !ROOM_HAS(c->there, has_agent)) {
 		*ret = CARRIED_READ;
 		return MR_OK;
 	}

@@ -179,7 +179,7 @@ tidy(struct journey *j, const char *ticket)
 	struct mr_error ignored = { 0 };
 	bool published;
 
-	if (*ticket && there->driver->settle_ticket)
+	if (*ticket && ROOM_HAS(there, settle_ticket))
 		(void)there->driver->settle_ticket(there, ticket, &published, &ignored);
 }
 
@@ -305,7 +305,7 @@ settle_ticket(struct journey *j, bool *ret_published, struct mr_error *err)
 	enum mr_rc rc;
 
 	*ret_published = false;
-	if (!*j->plan.ticket || !there->driver->settle_ticket)
+	if (!*j->plan.ticket || !ROOM_HAS(there, settle_ticket))
 		return MR_OK;
 	rc = there->driver->settle_ticket(there, j->plan.ticket, ret_published, err);
 	if (rc == MR_OK && *ret_published)

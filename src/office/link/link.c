@@ -19,8 +19,8 @@ link_able(const struct mr_room *room, struct mr_error *err)
 {
 	const struct room_driver *d = room->driver;
 
-	if (d->record_change && d->record_get && d->record_each && d->record_drop && d->record_put &&
-	    (d->abilities & ROOM_KEYS))
+	if (DRIVER_HAS(d, record_change) && DRIVER_HAS(d, record_get) && DRIVER_HAS(d, record_each) &&
+	    DRIVER_HAS(d, record_drop) && DRIVER_HAS(d, record_put) && (d->abilities & ROOM_KEYS))
 		return office_queue_able(room, err);
 	return office_lacks(room, "links", err);
 }
@@ -225,7 +225,7 @@ check_is_another(struct mr_room *room, struct mr_room *there, struct mr_error *e
 	char token[MR_TOKEN_LEN + 1];
 	bool same = strcmp(room->spec, there->spec) == 0;
 
-	if (!same && there->driver->record_get) {
+	if (!same && ROOM_HAS(there, record_get)) {
 		token_new(token);
 		TRY(room->driver->record_put(room, "linking", "", token, STR("Linking: yes\n"), err));
 		same = there->driver->record_get(there, "linking", "", token, &seen, &ignored) == MR_OK;
@@ -333,7 +333,7 @@ mr_link_create(struct mr_room *room, const struct mr_self *self, const char *nam
 	}
 	if (rc == MR_OK)
 		rc = check_is_new(room, there->spec, err);
-	if (rc == MR_OK && make && there->driver->make)
+	if (rc == MR_OK && make && ROOM_HAS(there, make))
 		rc = there->driver->make(there, err);
 	(void)snprintf(grant, sizeof(grant), "Link-%s", name);
 	if (rc == MR_OK) /* the right before the link: a right without a link does nothing */

@@ -124,7 +124,7 @@ hold_one(struct mr_room *room, const char *address, struct mr_error *err)
 		rc = link_open(room, &link, &there, err);
 	if (rc != MR_OK)
 		return rc;
-	if (there->driver->add_agent)
+	if (ROOM_HAS(there, add_agent))
 		rc = there->driver->add_agent(there, &agent, err);
 	mr_room_close(there);
 	return rc == MR_EXISTS ? MR_OK : rc;

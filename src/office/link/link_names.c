@@ -79,8 +79,8 @@ make_name(const struct mr_room *there, const char *local, char ret[MR_ADDRESS_MA
 static enum mr_rc
 spell_name(struct mr_room *there, const char *given, char ret[MR_ADDRESS_MAX + 1], struct mr_error *err)
 {
-	return there->driver->spell ? there->driver->spell(there, given, ret, err)
-				    : address_normal(str_of(given), ret, err);
+	return ROOM_HAS(there, spell) ? there->driver->spell(there, given, ret, err)
+				      : address_normal(str_of(given), ret, err);
 }
 
 /* ---- The table ---- */
@@ -107,9 +107,10 @@ link_lives_there(struct mr_room *there, const char *name, struct mr_error *err)
 	enum mr_rc rc = MR_NOTFOUND;
 
 	if (!(d->abilities & ROOM_OPEN_BOXES))
-		return d->find_agent || d->has_agent ? agent_exists(there, name, err) : MR_NOTFOUND;
+		return DRIVER_HAS(d, find_agent) || DRIVER_HAS(d, has_agent) ? agent_exists(there, name, err)
+									     : MR_NOTFOUND;
 	/* Where everybody can be written to, he is there who has a mailbox. */
-	if (d->each_agent)
+	if (DRIVER_HAS(d, each_agent))
 		rc = d->each_agent(there, note_if_found, &search, err);
 	return rc == MR_OK && !search.found ? MR_NOTFOUND : rc;
 }
@@ -206,7 +207,7 @@ link_is_stand_in(struct mr_room *room, struct mr_room *there, const char *link, 
 	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
 	mr_auto(buf_done) struct buf right = BUF_INIT, pair = BUF_INIT;
 	char mark[MARK_LEN + 1];
-	enum mr_rc rc = there->driver->find_agent ? there->driver->find_agent(there, foreign, &agent, err) : MR_OK;
+	enum mr_rc rc = ROOM_HAS(there, find_agent) ? there->driver->find_agent(there, foreign, &agent, err) : MR_OK;
 
 	if (rc != MR_OK)
 		return rc;
@@ -247,7 +248,7 @@ make_mailbox(struct mr_room *room, struct mr_room *there, const char *link, cons
 	mr_auto(buf_done) struct buf role = BUF_INIT;
 	struct mr_agent agent = { .worktree = "", .session = "", .host = "", .wake = "" };
 
-	if (!there->driver->add_agent)
+	if (!ROOM_HAS(there, add_agent))
 		return MR_OK;
 	make_mark(room, link, local, mark);
 	buf_addf(&role, "stands for %s of another room (mailroom link, mark %s)", local, mark);

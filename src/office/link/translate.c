@@ -181,7 +181,7 @@ static bool
 is_extra(struct mr_room *to, const struct mr_header *header)
 {
 	if (ascii_caseeq(header->name, "References"))
-		return !to->driver->lacks;
+		return !ROOM_HAS(to, lacks);
 	return !message_header_reserved(str_of(header->name));
 }
 
@@ -200,7 +200,7 @@ can_hold(struct mr_room *to, const struct mr_header *header)
 		.headers_n = 1 };
 
 	return header_name_valid(str_of(header->name)) &&
-	       (!to->driver->lacks || !(to->driver->lacks(to, &alone) & FIELD_HEADERS));
+	       (!ROOM_HAS(to, lacks) || !(to->driver->lacks(to, &alone) & FIELD_HEADERS));
 }
 
 /* Each header by itself: one that can be held is not stated because of another that cannot. */
@@ -290,7 +290,7 @@ translate_all(struct mr_room *to, struct translated *t, struct mr_error *err)
 		rc = sort_headers(to, t, &extra, err);
 	if (rc != MR_OK)
 		return rc;
-	unsigned lacks = to->driver->lacks ? to->driver->lacks(to, &t->msg) : 0;
+	unsigned lacks = ROOM_HAS(to, lacks) ? to->driver->lacks(to, &t->msg) : 0;
 
 	if (t->msg.reply_to[0] && !address_plain(str_of(t->msg.reply_to))) /* no id of anybody's */
 		lacks |= FIELD_REPLY_TO;

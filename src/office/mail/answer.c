@@ -77,7 +77,7 @@ find_expected(struct mr_room *room, const char *id, const char *dir, struct expe
 {
 	struct mr_error unknown = { 0 };
 
-	if (!room->driver->fetch_answer)
+	if (!ROOM_HAS(room, fetch_answer))
 		return office_lacks(room, "reply paths", err);
 	enum mr_rc rc = load_note(room, id, &ret->note, &unknown);
 
@@ -99,7 +99,7 @@ mr_answer_expected(struct mr_room *room, const char *id)
 	mr_auto(record_done) struct record note = { 0 };
 	struct mr_error ignored = { 0 };
 
-	return room->driver->fetch_answer && load_note(room, id, &note, &ignored) == MR_OK;
+	return ROOM_HAS(room, fetch_answer) && load_note(room, id, &note, &ignored) == MR_OK;
 }
 
 enum mr_rc

@@ -79,7 +79,7 @@ goes_alone(const struct outgoing *l)
 	const struct mr_draft *d = l->draft;
 	const char *to = l->who.all.n == 1 ? l->who.all.v[0] : "";
 
-	return !l->room->driver->deliver_many || l->who.all.n != 1 || strncmp(to, "queue:", 6) == 0 ||
+	return !ROOM_HAS(l->room, deliver_many) || l->who.all.n != 1 || strncmp(to, "queue:", 6) == 0 ||
 	       strncmp(to, "channel:", 8) == 0 || l->who.away.n > 0 || l->who.missing || d->dry_run || d->key ||
 	       d->replace_key || d->reply_path || l->msg.by_ms != 0 || mr_room_setting(l->room, "Hygiene") ||
 	       mr_room_setting(l->room, "Hygiene-Policy");

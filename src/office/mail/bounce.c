@@ -87,7 +87,7 @@ wants_bounce(struct mr_room *room, const struct mr_message *failed)
 
 	if (strcmp(failed->type, BOUNCE_TYPE) == 0 || address_check(str_of(failed->from), &ignored) != MR_OK)
 		return false;
-	return !room->driver->find_agent ||
+	return !ROOM_HAS(room, find_agent) ||
 	       room->driver->find_agent(room, failed->from, &sender, &ignored) != MR_NOTFOUND;
 }
 

@@ -23,8 +23,8 @@ check_able(const struct mr_room *room, struct mr_error *err)
 {
 	const struct room_driver *d = room->driver;
 
-	if ((d->abilities & ROOM_CHANNELS) && d->channel_make && d->channel_remove && d->channel_scan &&
-	    d->channel_range && d->channel_drop)
+	if ((d->abilities & ROOM_CHANNELS) && DRIVER_HAS(d, channel_make) && DRIVER_HAS(d, channel_remove) &&
+	    DRIVER_HAS(d, channel_scan) && DRIVER_HAS(d, channel_range) && DRIVER_HAS(d, channel_drop))
 		return MR_OK;
 	return office_lacks(room, "channels", err);
 }
@@ -153,7 +153,7 @@ mr_channel_subscribe(
 	if (rc == MR_OK)
 		rc = agent_local_name(room, agent, who, err);
 	/* Whoever is gone can still be taken off the list. */
-	if (rc == MR_OK && on && room->driver->find_agent)
+	if (rc == MR_OK && on && ROOM_HAS(room, find_agent))
 		rc = mr_agent_get(room, who, &known, err);
 	if (rc != MR_OK)
 		return rc;
@@ -254,7 +254,7 @@ mr_channel_wait(struct mr_room *room, const char *name, uint64_t after, int64_t 
 		return rc;
 	(void)snprintf(watched, sizeof(watched), CHANNEL ":%s", channel.name);
 	/* Armed before the first look. A fleet can run out of watches: then the poll alone has to do. */
-	if (timeout_ms != 0 && driver->watch && driver->watch(room, watched, &watch, &ignored) != MR_OK)
+	if (timeout_ms != 0 && DRIVER_HAS(driver, watch) && driver->watch(room, watched, &watch, &ignored) != MR_OK)
 		watch = NULL;
 	rc = wait_until(room, channel.name, after, watch, timeout_ms, err);
 	if (watch)

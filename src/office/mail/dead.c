@@ -80,7 +80,7 @@ mr_dead_each(struct mr_room *room, mr_dead_fn *fn, void *ctx, struct mr_error *e
 	struct scan_request want = { .folders = MR_DEAD, .depth = SCAN_HEADERS };
 	enum mr_rc rc;
 
-	if (!room->driver->dead_drop)
+	if (!ROOM_HAS(room, dead_drop))
 		return office_lacks(room, "dead letters", err);
 	rc = room->driver->scan(room, OPERATOR, &want, pass_on, &l, err);
 
@@ -147,7 +147,7 @@ find_letter(struct mr_room *room, const char *given, char ret_id[MR_ID_LEN + 1],
 	bool full;
 	enum mr_rc rc;
 
-	if (!room->driver->dead_drop)
+	if (!ROOM_HAS(room, dead_drop))
 		return office_lacks(room, "dead letters", err);
 	rc = lookup_spelling(room, given, spelled, &full, err);
 	if (rc != MR_OK)
@@ -262,7 +262,7 @@ dead_owners(struct mr_room *room, const struct mr_message *letter, const char *q
 		(void)snprintf(target, sizeof(target), "queue:%s", queue);
 		return names_add(ret, str_of(target)) ? MR_OK : mr_nomem(err);
 	}
-	if (rc == MR_OK && room->driver->each_place)
+	if (rc == MR_OK && ROOM_HAS(room, each_place))
 		rc = room->driver->each_place(room, letter->id, note_place, &c, err);
 	if (rc == MR_OK && c.failed)
 		rc = mr_nomem(err);
@@ -282,10 +282,10 @@ dead_check_hand(struct mr_room *room, const struct mr_self *self, struct mr_erro
 	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
 	enum mr_rc rc;
 
-	if (!room->driver->dead_drop)
+	if (!ROOM_HAS(room, dead_drop))
 		return office_lacks(room, "dead letters", err);
 	rc = office_not_fenced(room, self, err);
-	if (rc == MR_OK && room->driver->find_agent && strcmp(self->agent, OPERATOR) != 0)
+	if (rc == MR_OK && ROOM_HAS(room, find_agent) && strcmp(self->agent, OPERATOR) != 0)
 		rc = mr_agent_get(room, self->agent, &agent, err);
 	return rc;
 }

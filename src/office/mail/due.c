@@ -17,7 +17,7 @@ due_put(struct mr_room *room, const char *sender, const struct mr_message *msg, 
 	char by[RFC3339_LEN + 1];
 	enum mr_rc rc;
 
-	if (!room->driver->record_put)
+	if (!ROOM_HAS(room, record_put))
 		return office_lacks(room, "memory for answers that are due", err);
 	time_rfc3339(msg->by_ms, by);
 	rc = header_add(&text, "By", str_of(by), err);
@@ -37,7 +37,7 @@ due_drop(struct mr_room *room, const char *sender, const char *id)
 {
 	struct mr_error ignored = { 0 };
 
-	if (room->driver->record_drop)
+	if (ROOM_HAS(room, record_drop))
 		(void)room->driver->record_drop(room, DUE, sender, id, &ignored);
 }
 
@@ -63,7 +63,7 @@ went_out(struct mr_room *room, const char *id)
 	struct mr_error ignored = { 0 };
 	bool exists = false;
 
-	if (!room->driver->each_place || room->driver->each_place(room, id, note_place, &exists, &ignored) != MR_OK)
+	if (!ROOM_HAS(room, each_place) || room->driver->each_place(room, id, note_place, &exists, &ignored) != MR_OK)
 		return true;
 	return exists;
 }
@@ -119,7 +119,7 @@ due_each(struct mr_room *room, const char *sender, mr_due_fn *fn, void *ctx, str
 	mr_auto(mr_names_done) struct mr_names ids = { 0 };
 	enum mr_rc rc;
 
-	if (!room->driver->record_each || !room->driver->record_get)
+	if (!ROOM_HAS(room, record_each) || !ROOM_HAS(room, record_get))
 		return MR_OK; /* nothing can be due where nothing can be asked for */
 	rc = room->driver->record_each(room, DUE, sender, note_record, &ids, err);
 	for (size_t i = 0; rc == MR_OK && i < ids.n; i++) {

@@ -187,7 +187,7 @@ mr_export(struct mr_room *from, struct mr_room *to, const struct mr_export_optio
 	*ret = (struct mr_exported){ 0 };
 	if (strcmp(from->spec, to->spec) == 0)
 		return mr_fail(err, MR_REFUSED, "cannot copy '%s' into itself", from->spec);
-	if (!to->driver->add_agent) {
+	if (!ROOM_HAS(to, add_agent)) {
 		(void)office_lacks(to, "way to take in mail", err);
 		return mr_hint(err, "it is only read");
 	}

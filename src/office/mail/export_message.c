@@ -10,7 +10,7 @@
 static bool
 can_hold(struct mr_room *room, const struct mr_message *msg, unsigned field)
 {
-	return !room->driver->lacks || !(room->driver->lacks(room, msg) & field);
+	return !ROOM_HAS(room, lacks) || !(room->driver->lacks(room, msg) & field);
 }
 
 /* What the other room calls a message that was copied. MR_NOTFOUND: it was not, or is gone again. */
@@ -39,7 +39,7 @@ cross_answer(struct export_run *e, struct known *answered, struct mr_message *ms
 {
 	enum mr_rc rc;
 
-	if (!e->c.to->driver->lacks) { /* it keeps our ids */
+	if (!ROOM_HAS(e->c.to, lacks)) { /* it keeps our ids */
 		msg->reply_to = answered->id;
 		return MR_OK;
 	}
@@ -109,7 +109,7 @@ set_state(struct export_run *e, const char *id, const struct mr_message *msg, st
 	struct mr_room *to = e->c.to;
 	const char *agent = e->c.agents.v[e->agent].there;
 	unsigned abilities = to->driver->abilities, flags = was_read(e, msg) ? MR_SEEN : 0;
-	bool marks = (abilities & ROOM_READ_STATE) && to->driver->mark;
+	bool marks = (abilities & ROOM_READ_STATE) && ROOM_HAS(to, mark);
 	bool archive = msg->folder == MR_ARCHIVE || (!marks && flags);
 	enum mr_rc rc = MR_OK;
 
@@ -119,7 +119,7 @@ set_state(struct export_run *e, const char *id, const struct mr_message *msg, st
 		flags |= msg->flags & MR_ACKED;
 	if (marks && flags)
 		rc = to->driver->mark(to, agent, id, flags, 0, err);
-	if (rc == MR_OK && archive && (abilities & ROOM_ARCHIVE) && to->driver->move)
+	if (rc == MR_OK && archive && (abilities & ROOM_ARCHIVE) && ROOM_HAS(to, move))
 		rc = to->driver->move(to, agent, id, MR_ARCHIVE, err);
 	return rc == MR_NOTFOUND || rc == MR_BUSY || rc == MR_EXISTS ? MR_OK : rc;
 }
@@ -145,7 +145,7 @@ rehearse(struct export_run *e, const struct mr_message *msg, const char *agent, 
 	struct mr_error ignored = { 0 };
 	struct mr_room *to = e->c.to;
 
-	if (!to->driver->lacks &&
+	if (!ROOM_HAS(to, lacks) &&
 	    to->driver->fetch(to, agent, msg->id, MAIL_FOLDERS, SCAN_NAMES, &found, &ignored) == MR_OK)
 		return mr_fail(err, MR_EXISTS, "it is there already");
 	return MR_OK;

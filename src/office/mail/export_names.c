@@ -67,15 +67,15 @@ spell_there(struct mr_room *to, const char *name, char ret[MR_ADDRESS_MAX + 1], 
 {
 	mr_auto(buf_done) struct buf plain = BUF_INIT;
 
-	if (!to->driver->spell && is_foreign(name) && strlen(name) <= MR_ADDRESS_MAX && address_plain(str_of(name))) {
+	if (!ROOM_HAS(to, spell) && is_foreign(name) && strlen(name) <= MR_ADDRESS_MAX && address_plain(str_of(name))) {
 		(void)snprintf(ret, MR_ADDRESS_MAX + 1, "%s", name);
 		return MR_OK;
 	}
 	foreign_from_address(name, &plain);
 	if (!buf_ok(&plain))
 		return mr_nomem(err);
-	return to->driver->spell ? to->driver->spell(to, buf_z(&plain), ret, err)
-				 : address_normal(str_of(name), ret, err);
+	return ROOM_HAS(to, spell) ? to->driver->spell(to, buf_z(&plain), ret, err)
+				   : address_normal(str_of(name), ret, err);
 }
 
 enum mr_rc
@@ -157,7 +157,7 @@ plan_rename(struct crossing *c, const char *given, struct mr_error *err)
 static enum mr_rc
 plan_owner(struct crossing *c, const char *agent, struct mr_error *err)
 {
-	const char *owner = c->from->driver->owner ? c->from->driver->owner(c->from) : NULL;
+	const char *owner = ROOM_HAS(c->from, owner) ? c->from->driver->owner(c->from) : NULL;
 	char there[MR_ADDRESS_MAX + 1];
 	enum mr_rc rc;
 
@@ -203,7 +203,7 @@ plan_all(struct crossing *c, struct mr_error *err)
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
 	enum mr_rc rc;
 
-	if (!c->from->driver->each_agent)
+	if (!ROOM_HAS(c->from, each_agent))
 		return office_lacks(c->from, "list of its agents: name those whose mail shall be copied", err);
 	rc = c->from->driver->each_agent(c->from, note_name, &names, err);
 	for (size_t i = 0; i < names.n && rc == MR_OK; i++)
@@ -244,9 +244,9 @@ crossing_make(struct crossing *c, size_t i, struct mr_error *err)
 	struct mr_error ignored = { 0 };
 	enum mr_rc rc;
 
-	if (!c->to->driver->add_agent || agent_exists(c->to, pair->there, &ignored) == MR_OK)
+	if (!ROOM_HAS(c->to, add_agent) || agent_exists(c->to, pair->there, &ignored) == MR_OK)
 		return MR_OK;
-	if (c->from->driver->find_agent &&
+	if (ROOM_HAS(c->from, find_agent) &&
 	    c->from->driver->find_agent(c->from, pair->here, &known, &ignored) == MR_OK && known.role)
 		agent.role = known.role;
 	(void)snprintf(agent.name, sizeof(agent.name), "%s", pair->there);

@@ -9,7 +9,7 @@ mr_room_face(struct mr_room *room, const char *verb, const char *const *args, co
 {
 	mr_auto(buf_done) struct buf out = BUF_INIT;
 
-	if (!room->driver->face)
+	if (!ROOM_HAS(room, face))
 		return office_lacks(room, "verbs of another program", err);
 
 	TRY(room->driver->face(room, verb, args, (struct mr_str){ input, input_len }, &out, err));

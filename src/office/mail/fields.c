@@ -43,7 +43,7 @@ fields_check(
 	struct mr_message own = *msg; /* without References, which nobody asked for */
 	unsigned lacks, refused;
 
-	if (!room->driver->lacks)
+	if (!ROOM_HAS(room, lacks))
 		return MR_OK;
 	own.headers_n = draft->headers_n;
 	lacks = room->driver->lacks(room, &own);

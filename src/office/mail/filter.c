@@ -130,7 +130,7 @@ filter_can_tell_answers(struct mr_room *room, const struct mr_message *question,
 		.body = "" };
 	enum mr_rc rc = MR_OK;
 
-	if (!room->driver->lacks)
+	if (!ROOM_HAS(room, lacks))
 		return MR_OK;
 	answer.reply_to = lookup_spoken_id(room, question, &own);
 	if (!answer.reply_to)

@@ -85,7 +85,7 @@ lacks(struct mr_room *room, const char *subject)
 		.body_len = 1,
 		.path = "" };
 
-	return room->driver->lacks ? room->driver->lacks(room, &probe) : 0;
+	return ROOM_HAS(room, lacks) ? room->driver->lacks(room, &probe) : 0;
 }
 
 static void
@@ -125,7 +125,7 @@ put_earlier_away(struct mr_room *room, const struct mr_self *self, const char *i
 	struct earlier e = { .agent = self->agent, .id = id };
 	struct mr_error ignored = { 0 };
 
-	if (!room->driver->mark || !room->driver->move || !(room->driver->abilities & ROOM_ARCHIVE))
+	if (!ROOM_HAS(room, mark) || !ROOM_HAS(room, move) || !(room->driver->abilities & ROOM_ARCHIVE))
 		return;
 	(void)office_scan(room, self->agent, &want, note_earlier, &e, &ignored);
 	for (size_t i = 0; i < e.old.n; i++) {
@@ -165,7 +165,7 @@ mr_handoff(struct mr_room *room, const struct mr_self *self, const struct mr_han
 	if (rc != MR_OK || what->dry_run)
 		return rc;
 	/* It is accepted: whatever goes wrong from here on costs a mark. */
-	if (room->driver->mark && (room->driver->abilities & ROOM_PIN))
+	if (ROOM_HAS(room, mark) && (room->driver->abilities & ROOM_PIN))
 		(void)room->driver->mark(room, self->agent, ret->id, MR_PINNED, 0, &ignored);
 	put_earlier_away(room, self, ret->id);
 	if (self->life > 0)

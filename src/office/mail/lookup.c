@@ -187,7 +187,7 @@ mr_resolve_id(struct mr_room *room, const char *agent, const char *id, unsigned 
 	if (found.n > 0)
 		return settle_on_one(&found, spelled, ret_id, err);
 	(void)mr_fail(err, MR_NOTFOUND, "no message '%s' in the mailbox of '%s'", spelled, agent);
-	if (!room->driver->each_place)
+	if (!ROOM_HAS(room, each_place))
 		return mr_hint(err, "`mailroom inbox --all` lists ids");
 	return mr_hint(err, "`mailroom inbox --all` lists ids; `mailroom why %s` looks everywhere", spelled);
 }
@@ -210,7 +210,7 @@ lookup_anywhere(
 	bool full;
 	enum mr_rc rc = mr_resolve_id(room, agent, given, 0, ret_id, err);
 
-	if (rc != MR_NOTFOUND || !room->driver->each_agent)
+	if (rc != MR_NOTFOUND || !ROOM_HAS(room, each_agent))
 		return rc;
 	rc = lookup_spelling(room, given, spelled, &full, err);
 	if (rc == MR_OK)
@@ -235,7 +235,7 @@ lookup_anyones(struct mr_room *room, const char *id, struct mr_message *ret, str
 	mr_auto(mr_names_done) struct mr_names agents = { 0 };
 	enum mr_rc rc = MR_NOTFOUND;
 
-	if (!room->driver->each_agent || room->driver->each_agent(room, note_name, &agents, err) != MR_OK)
+	if (!ROOM_HAS(room, each_agent) || room->driver->each_agent(room, note_name, &agents, err) != MR_OK)
 		return mr_fail(err, MR_NOTFOUND, "no message '%s' in room '%s'", id, room->name);
 	for (size_t i = 0; rc != MR_OK && rc != MR_NOMEM && i < agents.n; i++) {
 		*err = (struct mr_error){ 0 };
@@ -379,7 +379,7 @@ mr_fetch_raw(struct mr_room *room, const char *agent, const char *id, char **ret
 	char full[MR_ID_LEN + 1];
 	enum mr_rc rc;
 
-	if (!room->driver->fetch_raw)
+	if (!ROOM_HAS(room, fetch_raw))
 		return office_lacks(room, "raw messages", err);
 	rc = mr_resolve_id(room, agent, id, 0, full, err);
 	if (rc == MR_OK)

@@ -42,7 +42,7 @@ check_sender(struct mr_room *room, const struct mr_self *self, struct mr_error *
 	}
 	rc = office_not_fenced(room, self, err);
 	if (rc == MR_OK &&
-	    !room->driver->take_life) /* anybody may write; where it needs a return address the driver says so */
+	    !ROOM_HAS(room, take_life)) /* anybody may write; where it needs a return address the driver says so */
 		return MR_OK;
 	if (rc == MR_OK)
 		rc = agent_exists(room, self->agent, err);

@@ -74,7 +74,7 @@ get_record(struct mr_room *room, const char *name, struct record *ret, struct mr
 {
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 	enum mr_rc rc =
-	    room->driver->record_get ? room->driver->record_get(room, PURGED, "", name, &text, err) : MR_NOTFOUND;
+	    ROOM_HAS(room, record_get) ? room->driver->record_get(room, PURGED, "", name, &text, err) : MR_NOTFOUND;
 
 	return rc == MR_OK ? record_parse(buf_str(&text), ret, err) : rc;
 }
@@ -444,7 +444,7 @@ static enum mr_rc
 purge(struct purge *p, struct mr_purged *ret, struct mr_error *err)
 {
 	const struct room_driver *driver = p->room->driver;
-	bool keeps = driver->record_put && driver->record_change && driver->record_drop;
+	bool keeps = ROOM_HAS(p->room, record_put);
 	struct mr_error late = { 0 };
 	enum mr_rc rc, told = MR_FULL;
 	bool begun = !keeps || p->continued || put_intent(p, err) == MR_OK;
@@ -490,7 +490,7 @@ mr_purge(struct mr_room *room, const struct mr_self *self, const char *id, const
 	mr_auto(mr_purged_done) struct mr_purged result = { 0 };
 	enum mr_rc rc;
 
-	if (!room->driver->purge || !room->driver->each_place || !(room->driver->abilities & ROOM_PURGE))
+	if (!ROOM_HAS(room, purge) || !ROOM_HAS(room, each_place) || !(room->driver->abilities & ROOM_PURGE))
 		return office_lacks(room, "way to purge mail", err);
 	relief_begin(&relief, room);
 	rc = office_not_fenced(room, self, err);
@@ -499,7 +499,7 @@ mr_purge(struct mr_room *room, const struct mr_self *self, const char *id, const
 	if (rc == MR_OK && reason && header_value_problem(str_of(reason)))
 		rc = mr_fail(err, MR_REFUSED, "the reason %s", header_value_problem(str_of(reason)));
 	/* Without a lock, where there is no space for it or another user closed the folder, it goes on all the same. */
-	if (rc == MR_OK && room->driver->record_lock &&
+	if (rc == MR_OK && ROOM_HAS(room, record_lock) &&
 	    room->driver->record_lock(room, PURGED, "", "purge", LOCK_WAIT_MS, &p.lock, err) == MR_BUSY)
 		rc = MR_BUSY;
 	if (rc == MR_OK)

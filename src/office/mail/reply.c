@@ -69,7 +69,7 @@ mark_replied(struct mr_room *room, const struct mr_self *self, const struct mr_m
 
 	/* Held mail keeps its place; its end comes with `done`. The answer is out by now: that a flag could
 	 * not be set is no reason to report a failure that would make the caller answer again. */
-	if (!room->driver->mark || !(room->driver->abilities & ROOM_READ_STATE))
+	if (!ROOM_HAS(room, mark) || !(room->driver->abilities & ROOM_READ_STATE))
 		return;
 	if (original->folder != MR_INBOX && original->folder != MR_ARCHIVE)
 		return;

@@ -127,7 +127,7 @@ scan_sweep(struct mr_room *room, const char *agent)
 {
 	struct mr_error ignored = { 0 };
 
-	if (room->driver->sweep)
+	if (ROOM_HAS(room, sweep))
 		(void)room->driver->sweep(room, agent, &ignored);
 }
 

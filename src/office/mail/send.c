@@ -31,7 +31,7 @@ ignored_notify(const struct outgoing *l)
 	const struct room_driver *driver = l->room->driver;
 
 	if (!names_has(&l->who.all, OPERATOR) || !mr_room_setting(l->room, "Notify") || config_get(l->room, "Notify") ||
-	    !driver->once || !driver->once(l->room, l->self->agent, l->self->life, "notify"))
+	    !DRIVER_HAS(driver, once) || !driver->once(l->room, l->self->agent, l->self->life, "notify"))
 		return NULL;
 	return strdup(
 	    "the room's own Notify: is not run, because a room holds no commands; the user can allow it with: "

@@ -42,7 +42,7 @@ mr_show_open(struct mr_room *room, const struct mr_self *self, struct mr_show **
 static bool
 room_has_holds(const struct mr_room *room)
 {
-	return (room->driver->abilities & ROOM_HOLDS) && room->driver->hold && room->driver->settle;
+	return (room->driver->abilities & ROOM_HOLDS) && ROOM_HAS(room, hold) && ROOM_HAS(room, settle);
 }
 
 static struct hold *
@@ -99,7 +99,7 @@ is_own_lease(const struct mr_show *show, const char *id)
 	struct own_lease own = { .id = id, .life = show->self.life };
 	struct mr_error ignored = { 0 };
 
-	if (show->room->driver->each_hold)
+	if (ROOM_HAS(show->room, each_hold))
 		(void)show->room->driver->each_hold(show->room, show->self.agent, note_own_lease, &own, &ignored);
 	return own.found;
 }
@@ -212,9 +212,9 @@ mark_shown(struct mr_show *show, const struct hold *hold, bool archive, struct m
 	const struct room_driver *driver = show->room->driver;
 	enum mr_rc rc = MR_OK;
 
-	if (driver->mark)
+	if (ROOM_HAS(show->room, mark))
 		rc = driver->mark(show->room, hold->agent, hold->id, MR_SEEN, 0, err);
-	if (rc == MR_OK && archive && driver->move && (driver->abilities & ROOM_ARCHIVE))
+	if (rc == MR_OK && archive && ROOM_HAS(show->room, move) && (driver->abilities & ROOM_ARCHIVE))
 		rc = driver->move(show->room, hold->agent, hold->id, MR_ARCHIVE, err);
 	return rc;
 }

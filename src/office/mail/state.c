@@ -14,7 +14,7 @@ office_lacks(const struct mr_room *room, const char *what, struct mr_error *err)
 bool
 office_has_lives(const struct mr_room *room)
 {
-	return room->driver->take_life != NULL;
+	return ROOM_HAS(room, take_life);
 }
 
 void
@@ -43,7 +43,7 @@ mr_room_has_lives(const struct mr_room *room)
 bool
 mr_room_registers(const struct mr_room *room)
 {
-	return (room->driver->abilities & ROOM_REGISTER) && room->driver->add_agent;
+	return (room->driver->abilities & ROOM_REGISTER) && ROOM_HAS(room, add_agent);
 }
 
 unsigned
@@ -55,7 +55,7 @@ office_folders(const struct mr_room *room, unsigned folders)
 		folders &= ~(unsigned)MR_HELD;
 	if (!(driver->abilities & ROOM_SENT))
 		folders &= ~(unsigned)MR_SENT;
-	if (!driver->dead_drop)
+	if (!ROOM_HAS(room, dead_drop))
 		folders &= ~(unsigned)MR_DEAD;
 	return folders;
 }
@@ -95,7 +95,7 @@ office_scan(struct mr_room *room, const char *agent, const struct scan_request *
 enum mr_rc
 office_not_fenced(struct mr_room *room, const struct mr_self *self, struct mr_error *err)
 {
-	if (self->life == 0 || !room->driver->check_life)
+	if (self->life == 0 || !ROOM_HAS(room, check_life))
 		return MR_OK;
 	return room->driver->check_life(room, self->agent, self->life, NULL, err);
 }
@@ -103,7 +103,7 @@ office_not_fenced(struct mr_room *room, const struct mr_self *self, struct mr_er
 enum mr_rc
 office_flush(struct mr_room *room, struct mr_error *err)
 {
-	return room->driver->flush ? room->driver->flush(room, err) : MR_OK;
+	return room->driver->flush(room, err);
 }
 
 /* Where mail has no marks, having been read is having left the inbox. */
@@ -114,7 +114,7 @@ mark_by_place(struct mr_room *room, const struct mr_self *self, const char *id, 
 	char full[MR_ID_LEN + 1];
 	enum mr_rc rc;
 
-	if ((set | clear) != MR_SEEN || !room->driver->move || !(room->driver->abilities & ROOM_ARCHIVE))
+	if ((set | clear) != MR_SEEN || !ROOM_HAS(room, move) || !(room->driver->abilities & ROOM_ARCHIVE))
 		return office_lacks(room, "marks on mail", err);
 	rc = office_not_fenced(room, self, err);
 	if (rc == MR_OK)
@@ -133,7 +133,7 @@ mr_mark(struct mr_room *room, const struct mr_self *self, const char *id, unsign
 	enum mr_rc rc;
 
 	relief_begin(&relief, room);
-	if (!room->driver->mark || !(room->driver->abilities & ROOM_READ_STATE))
+	if (!ROOM_HAS(room, mark) || !(room->driver->abilities & ROOM_READ_STATE))
 		return mark_by_place(room, self, id, set, clear, err);
 	if (((set | clear) & MR_PINNED) && !(room->driver->abilities & ROOM_PIN))
 		return office_lacks(room, "pinned mail", err);
@@ -153,7 +153,7 @@ mr_archive(struct mr_room *room, const struct mr_self *self, const char *id, str
 	enum mr_rc rc;
 
 	relief_begin(&relief, room);
-	if (!room->driver->move || !(room->driver->abilities & ROOM_ARCHIVE))
+	if (!ROOM_HAS(room, move) || !(room->driver->abilities & ROOM_ARCHIVE))
 		return office_lacks(room, "archive", err);
 	rc = office_not_fenced(room, self, err);
 	if (rc == MR_OK)
@@ -169,7 +169,7 @@ mr_clear(struct mr_room *room, const struct mr_self *self, size_t *ret_removed, 
 	size_t removed = 0;
 	enum mr_rc rc;
 
-	if (!room->driver->clear) {
+	if (!ROOM_HAS(room, clear)) {
 		(void)office_lacks(room, "way to clear an inbox", err);
 		return mr_hint(err, room->driver->abilities & ROOM_ARCHIVE
 					? "`mailroom archive --all-read` takes mail out of the inbox and keeps it"
@@ -241,7 +241,7 @@ state_retire(struct mr_room *room, const struct mr_message *msg, const struct mr
 	struct mr_error ignored = { 0 };
 	size_t retired = 0;
 
-	if (!*msg->replace_key || !room->driver->mark || !room->driver->move)
+	if (!*msg->replace_key || !ROOM_HAS(room, mark) || !ROOM_HAS(room, move))
 		return 0;
 	for (size_t i = 0; i < agents->n; i++)
 		if (!strchr(agents->v[i], ':')) /* what waits in a queue or stands in a channel is not replaced */

@@ -170,8 +170,8 @@ came_now(struct waiting *w, void *watch)
 	const struct room_driver *d = w->room->driver;
 	mr_auto(mr_message_done) struct mr_message msg = { 0 };
 
-	return w->matcher.depth == SCAN_NAMES && d->watch_saw_mail && d->watch_saw_mail(w->room, watch, &msg) &&
-	       !is_for_others(w, &msg);
+	return w->matcher.depth == SCAN_NAMES && DRIVER_HAS(d, watch_saw_mail) &&
+	       d->watch_saw_mail(w->room, watch, &msg) && !is_for_others(w, &msg);
 }
 
 /* pause_ms grows only where there is no watch. */
@@ -230,7 +230,7 @@ announce(struct waiting *w, int64_t timeout_ms)
 	struct mr_error ignored = { 0 };
 	void *lock = NULL;
 
-	if (w->wants_nudges && timeout_ms != 0 && w->room->driver->record_lock)
+	if (w->wants_nudges && timeout_ms != 0 && ROOM_HAS(w->room, record_lock))
 		(void)w->room->driver->record_lock(
 		    w->room, NUDGE, w->agent, NUDGE_WAITER, ANNOUNCE_MS, &lock, &ignored);
 	return lock;
@@ -245,7 +245,7 @@ wait_for(struct waiting *w, const struct mr_filter *filter, int64_t timeout_ms, 
 	enum mr_rc rc;
 
 	/* A fleet can run out of watches: then the poll alone has to do. */
-	if (timeout_ms != 0 && driver->watch && driver->watch(w->room, w->agent, &watch, &ignored) != MR_OK)
+	if (timeout_ms != 0 && DRIVER_HAS(driver, watch) && driver->watch(w->room, w->agent, &watch, &ignored) != MR_OK)
 		watch = NULL;
 	rc = matcher_init(&w->matcher, w->room, w->agent, filter, err);
 	if (rc == MR_OK && w->wants_nudges && asks_for_some(w->matcher.filter))

@@ -43,7 +43,7 @@ add_presence(struct buf *out, struct mr_room *room, const char *name)
 	struct mr_error ignored = { 0 };
 	char ago[24];
 
-	if (!room->driver->find_agent || !office_has_lives(room))
+	if (!ROOM_HAS(room, find_agent) || !office_has_lives(room))
 		return;
 	enum mr_rc rc = room->driver->find_agent(room, name, &agent, &ignored);
 
@@ -78,7 +78,7 @@ tell_announced(struct trail *t, const struct place_of *place, const char *id)
 	struct mr_self self = { 0 };
 	char at[RFC3339_LEN + 1];
 
-	if (!office_has_lives(t->room) || !t->room->driver->find_agent ||
+	if (!office_has_lives(t->room) || !ROOM_HAS(t->room, find_agent) ||
 	    t->room->driver->find_agent(t->room, place->agent, &agent, &ignored) != MR_OK || agent.life == 0)
 		return;
 	(void)snprintf(self.agent, sizeof(self.agent), "%s", place->agent);
@@ -205,7 +205,7 @@ tell_claims(struct trail *t, const char *id)
 	mr_auto(mr_names_done) struct mr_names queues = { 0 };
 	struct mr_error ignored = { 0 };
 
-	if (!t->room->driver->queue_past)
+	if (!ROOM_HAS(t->room, queue_past))
 		return;
 	(void)t->room->driver->queue_past(t->room, "", id, NULL, tell_past, t, &ignored);
 	if (settings_names(t->room, "queue", &queues, &ignored) != MR_OK)
@@ -270,7 +270,7 @@ letter_ends(struct mr_room *room, const char *id, letter_end_fn *fn, void *ctx, 
 	struct arena *own = NULL;
 	enum mr_rc rc = MR_NOTFOUND;
 
-	if (room->driver->record_get)
+	if (ROOM_HAS(room, record_get))
 		rc = room->driver->record_get(room, ENDS, "", id, &text, err);
 	if (rc == MR_OK)
 		rc = record_parse(buf_str(&text), &record, err);
@@ -316,7 +316,7 @@ letter_note_end(struct mr_room *room, const char *id, const struct letter_end *e
 	struct letter_end now = *end;
 	char at[RFC3339_LEN + 1];
 
-	if (!room->driver->record_change)
+	if (!ROOM_HAS(room, record_change))
 		return MR_OK;
 	time_rfc3339(clock_now_ms(), at);
 	now.at = at;
@@ -407,7 +407,7 @@ mr_why(
 	char full[MR_ID_LEN + 1];
 	enum mr_rc rc;
 
-	if (!room->driver->each_place)
+	if (!ROOM_HAS(room, each_place))
 		return office_lacks(room, "trail of its mail", err);
 	t.id = full;
 	rc = lookup_anywhere(room, self->agent, id, full, err);

@@ -120,7 +120,7 @@ mr_nudge_send(struct mr_room *room, const struct mr_self *self, const char *to, 
 	TRY(check(&n, err));
 	TRY(office_not_fenced(room, self, err));
 	TRY(find_recipient(room, to, agent, err));
-	if (room->driver->nudge_put) {
+	if (ROOM_HAS(room, nudge_put)) {
 		n.at_ms = clock_now_ms();
 		ret->way = MR_NUDGE_PLACED;
 		return room->driver->nudge_put(room, agent, &n, err);

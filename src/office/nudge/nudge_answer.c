@@ -27,7 +27,7 @@ mr_nudge_answer(struct mr_room *room, const struct mr_self *self, const char *fr
 	int64_t end_ms = clock_boot_ms() + wait_ms;
 	char agent[MR_ADDRESS_MAX + 1];
 
-	if (!room->driver->nudge_get)
+	if (!ROOM_HAS(room, nudge_get))
 		return office_lacks(room, "nudges that want an answer; ask with mail", err);
 	TRY(agent_spelled(room, from, agent, err));
 	for (;;) {

@@ -21,7 +21,8 @@ nudge_able(const struct mr_room *room, struct mr_error *err)
 {
 	const struct room_driver *d = room->driver;
 
-	if (d->nudge_put || (d->record_put && d->record_change && d->record_each && d->record_lock))
+	if (DRIVER_HAS(d, nudge_put) || (DRIVER_HAS(d, record_put) && DRIVER_HAS(d, record_change) &&
+					    DRIVER_HAS(d, record_each) && DRIVER_HAS(d, record_lock)))
 		return MR_OK;
 	(void)office_lacks(room, "nudges", err);
 	return mr_hint(err, "send mail instead: mailroom send");
@@ -60,7 +61,7 @@ note_name(void *ctx, const char *name)
 enum mr_rc
 nudge_names(struct mr_room *room, const char *agent, struct mr_names *ret, struct mr_error *err)
 {
-	if (!room->driver->record_each)
+	if (!ROOM_HAS(room, record_each))
 		return MR_OK;
 	return room->driver->record_each(room, NUDGE, agent, note_name, ret, err);
 }

@@ -45,7 +45,7 @@ pane_remember(struct mr_room *room, const char *agent, unsigned life, const stru
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 	struct mr_error ignored = { 0 };
 
-	if (!room->driver->record_put || !room->driver->record_drop)
+	if (!ROOM_HAS(room, record_put) || !ROOM_HAS(room, record_drop))
 		return;
 	bool known = env->tmux && env->tmux[0] == '/' && env->tmux_pane && env->tmux_pane[0] == '%';
 

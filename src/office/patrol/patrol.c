@@ -332,7 +332,7 @@ mr_patrol(struct mr_room *room, const struct mr_self *self, const struct mr_patr
 		if (rc != MR_OK)
 			return rc;
 	}
-	if (options->rest_ms > 0 && room->driver->watch)
+	if (options->rest_ms > 0 && ROOM_HAS(room, watch))
 		(void)room->driver->watch(room, self->agent, &watch, IGNORED);
 	if (options->patient) /* a patrol that runs for days sees types that were added or changed */
 		types_reread(room);

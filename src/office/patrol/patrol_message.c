@@ -189,7 +189,7 @@ newer_life(const struct errand *e)
 	const struct mr_names *guarded = &e->p->set.stale_guard;
 	bool is_guarded = (names_has(guarded, "all") && !e->def->any_life) || names_has(guarded, e->def->name);
 
-	if (e->msg.sender_life == 0 || !is_guarded || !room->driver->find_agent ||
+	if (e->msg.sender_life == 0 || !is_guarded || !ROOM_HAS(room, find_agent) ||
 	    room->driver->find_agent(room, e->msg.from, &sender, IGNORED) != MR_OK)
 		return 0;
 	return sender.life > e->msg.sender_life ? sender.life : 0;

@@ -51,7 +51,8 @@ has_records(const struct mr_room *room)
 {
 	const struct room_driver *d = room->driver;
 
-	return d->record_put && d->record_get && d->record_drop && d->record_each && d->record_lock && d->record_unlock;
+	return DRIVER_HAS(d, record_put) && DRIVER_HAS(d, record_get) && DRIVER_HAS(d, record_drop) &&
+	       DRIVER_HAS(d, record_each) && DRIVER_HAS(d, record_lock) && DRIVER_HAS(d, record_unlock);
 }
 
 enum mr_rc

@@ -56,7 +56,7 @@ examine_operator(struct examination *x)
 	const struct room_driver *driver = x->room->driver;
 	struct mr_error err = { 0 };
 
-	if (!office_has_lives(x->room) || !driver->find_agent || !driver->add_agent ||
+	if (!office_has_lives(x->room) || !ROOM_HAS(x->room, find_agent) || !ROOM_HAS(x->room, add_agent) ||
 	    !(driver->abilities & ROOM_REGISTER) || driver->find_agent(x->room, OPERATOR, &found, &err) != MR_NOTFOUND)
 		return;
 	operator.created_ms = clock_now_ms();
@@ -118,7 +118,7 @@ examine_storage(struct examination *x)
 	struct mr_error why = { 0 };
 	struct mr_finding like = { .severity = MR_NOTE, .code = "storage", .fix = why.hint };
 
-	if (!x->room->driver->storage)
+	if (!ROOM_HAS(x->room, storage))
 		return;
 	if (x->room->driver->storage(x->room, &storage, &why) != MR_OK) {
 		findings_say(&x->f, &like, "%s", why.message);
@@ -223,7 +223,7 @@ mr_doctor(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, struct m
 
 	findings_keep_in_state(&x.f, room->state_dir);
 	examine_storage(&x);
-	if (room->driver->inspect)
+	if (ROOM_HAS(room, inspect))
 		rc = room->driver->inspect(room, fix, fn, ctx, err);
 	examine_trust(&x);
 	if (rc == MR_OK)
@@ -236,7 +236,7 @@ mr_doctor(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, struct m
 	if (rc == MR_OK)
 		rc = doctor_links(&x, err);
 	doctor_sessions(&x);
-	if (rc == MR_OK && room->driver->each_agent)
+	if (rc == MR_OK && ROOM_HAS(room, each_agent))
 		rc = room->driver->each_agent(room, note_if_gone, &x, err);
 	for (size_t i = 0; rc == MR_OK && i < x.gone.n; i++)
 		rc = examine_backlog(&x, x.gone.v[i], err);

@@ -25,7 +25,7 @@ life_is_gone(struct mr_room *room, const struct binding *b)
 	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
 	struct mr_error err = { 0 };
 
-	if (!office_has_lives(room) || !room->driver->find_agent)
+	if (!office_has_lives(room) || !ROOM_HAS(room, find_agent))
 		return false;
 	enum mr_rc rc = room->driver->find_agent(room, b->agent, &agent, &err);
 

@@ -18,7 +18,7 @@ void
 relief_begin(struct relief *r, struct mr_room *room)
 {
 	*r = (struct relief){ .how = { .free_some = free_some, .ctx = room } };
-	r->before = sys_relief_set(room->driver->spend_reserve ? &r->how : NULL);
+	r->before = sys_relief_set(ROOM_HAS(room, spend_reserve) ? &r->how : NULL);
 }
 
 void

@@ -120,7 +120,7 @@ mr_config_leftovers(struct mr_room *room, mr_leftover_fn *fn, void *ctx, struct 
 	struct mr_error ignored = { 0 };
 
 	look_at_settings(&s);
-	if (s.more && room->driver->each_agent && office_has_lives(room))
+	if (s.more && ROOM_HAS(room, each_agent) && office_has_lives(room))
 		(void)mr_each_agent(room, look_at_agent, &s, &ignored);
 	if (s.more)
 		look_at_handlers(&s, &ignored);

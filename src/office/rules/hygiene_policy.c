@@ -81,7 +81,7 @@ read_policy(struct mr_room *room, const char *name, struct buf *ret, struct mr_e
 
 	if (!is_plain(name))
 		return mr_fail(err, MR_REFUSED, "'%.80s' cannot be the name of a policy", name);
-	if (room->driver->record_get && room->driver->record_get(room, POLICY, "", name, ret, &ignored) == MR_OK)
+	if (ROOM_HAS(room, record_get) && room->driver->record_get(room, POLICY, "", name, ret, &ignored) == MR_OK)
 		return MR_OK;
 	return read_shipped(room, name, ret, err);
 }

@@ -76,7 +76,8 @@ judge(struct mr_room *room, const struct policy *policy, const struct mr_self *s
 	struct hygiene_mail mail;
 	struct mr_error ignored = { 0 };
 	struct arena *own = NULL;
-	bool known = room->driver->find_agent && room->driver->find_agent(room, self->agent, &agent, &ignored) == MR_OK;
+	bool known =
+	    ROOM_HAS(room, find_agent) && room->driver->find_agent(room, self->agent, &agent, &ignored) == MR_OK;
 	enum mr_rc rc = hygiene_mail_of(room, msg, known ? agent.role : "", &mail, &own, err);
 
 	if (rc == MR_OK && original->id[0]) {

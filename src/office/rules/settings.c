@@ -61,9 +61,7 @@ say_unknown(struct mr_room *room, const char *kind, const char *name, struct mr_
 static enum mr_rc
 check_records(const struct mr_room *room, const char *kind, struct mr_error *err)
 {
-	const struct room_driver *driver = room->driver;
-
-	if (driver->record_change && driver->record_get && driver->record_each && driver->record_drop)
+	if (ROOM_HAS(room, record_change))
 		return MR_OK;
 	return office_lacks(room, strcmp(kind, "queue") == 0 ? "work queues" : "channels", err);
 }

@@ -11,7 +11,7 @@
 static enum mr_rc
 find_agent(struct mr_room *room, const char *given, char ret[MR_ADDRESS_MAX + 1], struct mr_error *err)
 {
-	if (!room->driver->record_put || !room->driver->record_drop || !room->driver->record_get)
+	if (!ROOM_HAS(room, record_put) || !ROOM_HAS(room, record_drop) || !ROOM_HAS(room, record_get))
 		return office_lacks(room, "memory for who is not to be disturbed", err);
 	enum mr_rc rc = agent_spelled(room, given, ret, err);
 
@@ -71,5 +71,5 @@ dnd_is_on(struct mr_room *room, const char *agent)
 	int64_t since;
 	bool on = false;
 
-	return room->driver->record_get && mr_dnd_get(room, agent, &on, &since, &ignored) == MR_OK && on;
+	return ROOM_HAS(room, record_get) && mr_dnd_get(room, agent, &on, &since, &ignored) == MR_OK && on;
 }

@@ -101,7 +101,7 @@ record_new(struct mr_room *room, struct mr_escalation *e, bool force, struct mr_
 	void *lock = NULL;
 	enum mr_rc rc = MR_OK;
 
-	if (room->driver->record_lock)
+	if (ROOM_HAS(room, record_lock))
 		rc = room->driver->record_lock(room, ESCALATION, "", "new", LOCK_WAIT_MS, &lock, err);
 	if (rc == MR_OK && !force)
 		rc = mr_escalation_each(room, false, find_same, &search, err);

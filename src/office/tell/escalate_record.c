@@ -45,9 +45,7 @@ mr_escalation_done(struct mr_escalation *e)
 enum mr_rc
 escalation_able(const struct mr_room *room, struct mr_error *err)
 {
-	const struct room_driver *driver = room->driver;
-
-	if (driver->record_change && driver->record_get && driver->record_each)
+	if (ROOM_HAS(room, record_change))
 		return MR_OK;
 	(void)office_lacks(room, "escalations", err);
 	return mr_hint(err, "send mail to whom it concerns");

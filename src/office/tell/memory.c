@@ -16,7 +16,7 @@
 static bool
 has_records(const struct mr_room *room)
 {
-	return room->driver->record_get && room->driver->record_put;
+	return ROOM_HAS(room, record_get) && ROOM_HAS(room, record_put);
 }
 
 static void
@@ -78,7 +78,7 @@ forget_other_lives(struct mr_room *room, const struct mr_self *self, const char 
 	struct other_lives others = { .mine = mine };
 	struct mr_error ignored = { 0 };
 
-	if (room->driver->record_each && room->driver->record_drop &&
+	if (ROOM_HAS(room, record_each) && ROOM_HAS(room, record_drop) &&
 	    room->driver->record_each(room, kind, self->agent, note_other, &others, &ignored) == MR_OK)
 		for (size_t i = 0; i < others.names.n; i++)
 			(void)room->driver->record_drop(room, kind, self->agent, others.names.v[i], &ignored);
@@ -114,7 +114,7 @@ memory_forget(struct mr_room *room, const struct mr_self *self, const char *kind
 
 	if (has_records(room)) {
 		record_name(self, name);
-		if (room->driver->record_drop)
+		if (ROOM_HAS(room, record_drop))
 			(void)room->driver->record_drop(room, kind, self->agent, name, &ignored);
 		return;
 	}

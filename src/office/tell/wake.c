@@ -76,9 +76,9 @@ mr_wake_wait(
 	void *watch = NULL, *lock = NULL;
 
 	/* Whoever nudges this agent sees by the lock that it will be shown at once. */
-	if (d->record_lock)
+	if (DRIVER_HAS(d, record_lock))
 		(void)d->record_lock(room, NUDGE, self->agent, NUDGE_WAITER, ANNOUNCE_MS, &lock, &ignored);
-	if (d->watch && d->watch(room, self->agent, &watch, &ignored) != MR_OK)
+	if (DRIVER_HAS(d, watch) && d->watch(room, self->agent, &watch, &ignored) != MR_OK)
 		watch = NULL;
 	enum mr_rc rc = wait_with(room, self, options, watch, err);
 

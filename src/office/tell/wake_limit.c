@@ -209,7 +209,7 @@ wake_rule_parse(const char *line, struct wake_rule *ret)
 static bool
 has_records(const struct mr_room *room)
 {
-	return room->driver->record_get && room->driver->record_change;
+	return ROOM_HAS(room, record_get) && ROOM_HAS(room, record_change);
 }
 
 static enum mr_rc

@@ -97,7 +97,8 @@ wake_tell_operator(struct wake_look *l, const struct mr_message *msg, const char
 	wake_thread_key(l->room, msg, agent, &thread);
 	if (!buf_ok(&thread) || wakes_told(&l->wakes, buf_z(&thread)))
 		return;
-	if (d->record_lock && d->record_lock(l->room, WAKES, "", "telling", LOCK_WAIT_MS, &lock, &ignored) != MR_OK)
+	if (DRIVER_HAS(d, record_lock) &&
+	    d->record_lock(l->room, WAKES, "", "telling", LOCK_WAIT_MS, &lock, &ignored) != MR_OK)
 		return;
 	wakes_load(l->room, &now);
 	if (!wakes_told(&now, buf_z(&thread)) && send_notice(l, msg, agent, buf_z(&thread)))

@@ -36,7 +36,7 @@ types_file(struct mr_room *room, const char *name, struct buf *ret, const char *
 	if (!is_file_name(name))
 		return mr_fail(err, MR_NOTFOUND, "'%.80s' cannot be the name of a type", name);
 	*ret_pack = "";
-	if (room->driver->record_get)
+	if (ROOM_HAS(room, record_get))
 		rc = room->driver->record_get(room, "type", "", name, ret, &ignored);
 	if (rc == MR_OK)
 		return MR_OK;
@@ -145,7 +145,7 @@ types_read_own(struct mr_room *room, struct mr_error *err)
 
 	if (rc != MR_OK || s->own_read)
 		return rc;
-	if (room->driver->record_each && room->driver->record_get)
+	if (ROOM_HAS(room, record_each) && ROOM_HAS(room, record_get))
 		rc = room->driver->record_each(room, "type", "", note_own, &own, err);
 	if (rc == MR_OK && own.failed)
 		rc = mr_nomem(err);

@@ -306,11 +306,11 @@ types_attach(struct mr_room *room, struct mr_error *err)
 	s->table = *room->driver;
 	s->table.scan = typed_scan;
 	s->table.fetch = typed_fetch;
-	if (s->table.fetch_answer)
+	if (ROOM_HAS(room, fetch_answer))
 		s->table.fetch_answer = typed_fetch_answer;
-	if (s->table.queue_fetch)
+	if (ROOM_HAS(room, queue_fetch))
 		s->table.queue_fetch = typed_queue_fetch;
-	if (s->table.channel_scan)
+	if (ROOM_HAS(room, channel_scan))
 		s->table.channel_scan = typed_channel_scan;
 	room->driver = &s->table;
 	return MR_OK;

@@ -80,7 +80,8 @@ role_of(struct mr_room *room, const char *agent, struct buf *ret)
 	mr_auto(mr_agent_done) struct mr_agent known = { 0 };
 	struct mr_error ignored = { 0 };
 
-	if (room->driver->find_agent && room->driver->find_agent(room, agent, &known, &ignored) == MR_OK && known.role)
+	if (ROOM_HAS(room, find_agent) && room->driver->find_agent(room, agent, &known, &ignored) == MR_OK &&
+	    known.role)
 		buf_adds(ret, known.role);
 }
 
@@ -323,8 +324,9 @@ typed_check_member(struct mr_room *room, const char *sender, const struct mr_mes
 	struct mr_error ignored = { 0 };
 	const struct room_driver *driver = room->driver;
 
-	if (office_has_lives(room) || !(driver->abilities & ROOM_REGISTER) || !msg->type[0] || !driver->lacks ||
-	    (driver->lacks(room, msg) & FIELD_TYPE) || !control_is((struct mr_str){ msg->body, msg->body_len }))
+	if (office_has_lives(room) || !(driver->abilities & ROOM_REGISTER) || !msg->type[0] ||
+	    !DRIVER_HAS(driver, lacks) || (driver->lacks(room, msg) & FIELD_TYPE) ||
+	    !control_is((struct mr_str){ msg->body, msg->body_len }))
 		return MR_OK;
 	if (driver->find_agent(room, sender, &known, &ignored) == MR_OK && !known.stray)
 		return MR_OK;

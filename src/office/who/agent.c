@@ -47,7 +47,7 @@ mr_agent_presence(const struct mr_agent *agent)
 enum mr_rc
 mr_each_agent(struct mr_room *room, mr_agent_fn *fn, void *ctx, struct mr_error *err)
 {
-	if (!room->driver->each_agent)
+	if (!ROOM_HAS(room, each_agent))
 		return office_lacks(room, "list of agents", err);
 	return room->driver->each_agent(room, fn, ctx, err);
 }
@@ -89,7 +89,7 @@ agent_local_name(const struct mr_room *room, const char *address, char *ret, str
 enum mr_rc
 agent_spelled(struct mr_room *room, const char *given, char ret[MR_ADDRESS_MAX + 1], struct mr_error *err)
 {
-	if (room->driver->spell)
+	if (ROOM_HAS(room, spell))
 		return room->driver->spell(room, given, ret, err);
 	return office_has_lives(room) ? agent_local_name(room, given, ret, err)
 				      : address_normal(str_of(given), ret, err);
@@ -100,9 +100,9 @@ agent_exists(struct mr_room *room, const char *name, struct mr_error *err)
 {
 	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
 
-	if (room->driver->has_agent)
+	if (ROOM_HAS(room, has_agent))
 		return room->driver->has_agent(room, name, err);
-	return room->driver->find_agent ? room->driver->find_agent(room, name, &agent, err) : MR_OK;
+	return ROOM_HAS(room, find_agent) ? room->driver->find_agent(room, name, &agent, err) : MR_OK;
 }
 
 enum mr_rc
@@ -111,7 +111,7 @@ mr_agent_get(struct mr_room *room, const char *name, struct mr_agent *ret, struc
 	char local[MR_ADDRESS_MAX + 1];
 	enum mr_rc rc;
 
-	if (!room->driver->find_agent)
+	if (!ROOM_HAS(room, find_agent))
 		return office_lacks(room, "registered agents", err);
 	rc = agent_spelled(room, name, local, err);
 	if (rc != MR_OK)
@@ -159,7 +159,7 @@ agent_unknown(struct mr_room *room, const char *name, struct mr_error *err)
 	struct mr_error ignored = { 0 };
 	mr_auto(buf_done) struct buf list = BUF_INIT;
 
-	if (room->driver->each_agent)
+	if (ROOM_HAS(room, each_agent))
 		(void)room->driver->each_agent(room, keep_if_near, &near, &ignored);
 	for (size_t i = 0; i < near.n; i++)
 		format_addf(&list, "%s'%s'", i ? ", " : "", near.v[i].name);

@@ -59,7 +59,7 @@ self_binding(struct mr_room *room, const struct mr_env *env, struct binding *ret
 	enum mr_rc rc = MR_NOTFOUND;
 
 	*ret_saved = false;
-	if (!self_session(env)[0] || !room->driver->find_agent || !room->driver->each_agent)
+	if (!self_session(env)[0] || !ROOM_HAS(room, find_agent) || !ROOM_HAS(room, each_agent))
 		return mr_fail(err, MR_NOTFOUND, "no harness session is known");
 	if (env->state_dir) {
 		rc = session_load(env->state_dir, env->session, room->spec, ret, &broken);
@@ -87,7 +87,7 @@ self_plain_binding(struct mr_room *room, const struct mr_env *env, struct bindin
 	mr_auto(binding_done) struct binding b = { 0 };
 	struct mr_error ignored = { 0 };
 
-	if (!self_session(env)[0] || !env->state_dir || !room->driver->find_agent)
+	if (!self_session(env)[0] || !env->state_dir || !ROOM_HAS(room, find_agent))
 		return mr_fail(err, MR_NOTFOUND, "no harness session is known");
 	if (session_load(env->state_dir, env->session, room->spec, &b, &ignored) != MR_OK &&
 	    session_find_process(env->state_dir, env->session, room->spec, &env->process, &b, &ignored) != MR_OK)
@@ -224,7 +224,7 @@ self_adopt_life(struct mr_room *room, const struct mr_env *env, const struct mr_
 		now.session = env->session;
 	if (!now.worktree[0] && env->worktree)
 		now.worktree = env->worktree;
-	if ((other_process || other_session) && room->driver->update_life) {
+	if ((other_process || other_session) && ROOM_HAS(room, update_life)) {
 		now.host = host_name();
 
 		TRY(room->driver->update_life(room, &now, err));

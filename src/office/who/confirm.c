@@ -150,7 +150,7 @@ mr_confirm(struct mr_room *room, const struct mr_self *self, const char *seen, s
 	mr_auto(mr_names_done) struct mr_names back = { 0 };
 	mr_auto(buf_done) struct buf rest = BUF_INIT;
 
-	if (!self->unconfirmed || !room->driver->mark || !room->driver->move)
+	if (!self->unconfirmed || !ROOM_HAS(room, mark) || !ROOM_HAS(room, move))
 		return;
 	mr_auto(sys_close_fd) int lock = session_lock(room->state_dir);
 
@@ -188,7 +188,7 @@ mr_confirm_begin(struct mr_room *room, const struct mr_self *self, const char *h
 	mr_auto(binding_done) struct binding b = { 0 };
 	mr_auto(buf_done) struct buf noted = BUF_INIT;
 
-	if (self->hooked || !self->bound || !room->state_dir || !office_has_lives(room) || !room->driver->move ||
+	if (self->hooked || !self->bound || !room->state_dir || !office_has_lives(room) || !ROOM_HAS(room, move) ||
 	    !harness_is_known(room->state_dir, harness, after_tool))
 		return;
 	mr_auto(sys_close_fd) int lock = session_lock(room->state_dir);

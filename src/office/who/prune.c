@@ -166,7 +166,7 @@ mr_prune(struct mr_room *room, const struct mr_prune_options *options, mr_prune_
 	struct census c = { .now_ms = clock_now_ms(), .stale_ms = options->stale_ms, .force = options->force };
 	enum mr_rc rc;
 
-	if (!room->driver->remove_agent || !room->driver->each_agent)
+	if (!ROOM_HAS(room, remove_agent) || !ROOM_HAS(room, each_agent))
 		return office_lacks(room, "registered agents", err);
 	if (options->stale_ms > 0 && !office_has_lives(room)) {
 		(void)office_lacks(room, "record of when its agents were last seen", err);

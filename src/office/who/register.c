@@ -66,7 +66,7 @@ leave_life(struct mr_room *room, const struct mr_agent *was)
 	struct mr_agent now = *was; /* borrows its strings */
 	struct mr_error ignored = { 0 };
 
-	if (!was->name[0] || !room->driver->update_life || !process_describe(getpid(), &now.process))
+	if (!was->name[0] || !ROOM_HAS(room, update_life) || !process_describe(getpid(), &now.process))
 		return;
 	now.session = "";
 	(void)room->driver->update_life(room, &now, &ignored); /* best effort: else it is gone with its session */
@@ -176,7 +176,7 @@ give_role(struct mr_room *room, const char *name, const struct mr_register_optio
 	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
 	enum mr_rc rc;
 
-	if (!options->role || !room->driver->set_role)
+	if (!options->role || !ROOM_HAS(room, set_role))
 		return MR_OK;
 	rc = room->driver->find_agent(room, name, &agent, err);
 	if (rc != MR_OK || (agent.role && strcmp(agent.role, options->role) == 0))

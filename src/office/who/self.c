@@ -39,7 +39,7 @@ is_agent(struct mr_self *ret, const struct mr_env *env, const char *agent, unsig
 static enum mr_rc
 find_agent(struct mr_room *room, const char *name, bool whole, struct mr_agent *ret, struct mr_error *err)
 {
-	if (whole || !room->driver->newest_life)
+	if (whole || !ROOM_HAS(room, newest_life))
 		return room->driver->find_agent(room, name, ret, err);
 	return room->driver->newest_life(room, name, &ret->life, err);
 }
@@ -59,7 +59,7 @@ registered_name(struct mr_room *room, const char *given, bool whole, char ret[MR
 	if (rc != MR_OK)
 		return rc;
 	(void)snprintf(ret, MR_ADDRESS_MAX + 1, "%s", local);
-	if (!room->driver->find_agent)
+	if (!ROOM_HAS(room, find_agent))
 		return MR_OK;
 	rc = find_agent(room, local, whole, ret_agent, &unknown);
 	if (rc != MR_NOTFOUND) {
@@ -94,7 +94,7 @@ mr_self_named(struct mr_room *room, const char *agent, struct mr_self *ret, stru
 void
 mr_self_seen(struct mr_room *room, const struct mr_self *self)
 {
-	if (self->life > 0 && room->driver->seen)
+	if (self->life > 0 && ROOM_HAS(room, seen))
 		room->driver->seen(room, self->agent, self->life);
 }
 
@@ -131,7 +131,8 @@ is_newest(struct mr_room *room, const struct binding *b)
 	const struct room_driver *driver = room->driver;
 	struct mr_error ignored = { 0 };
 
-	return driver->has_agent && driver->check_life && driver->has_agent(room, b->agent, &ignored) == MR_OK &&
+	return DRIVER_HAS(driver, has_agent) && DRIVER_HAS(driver, check_life) &&
+	       driver->has_agent(room, b->agent, &ignored) == MR_OK &&
 	       driver->check_life(room, b->agent, b->life, b->session, &ignored) == MR_OK;
 }
 
@@ -236,7 +237,7 @@ by_variable(struct mr_room *room, const struct mr_env *env, struct mr_self *ret,
 	snprintf(source, sizeof source, "$%s", env->agent_source ? env->agent_source : "MAILROOM_AGENT");
 	if (rc != MR_OK)
 		return mr_wrap(err, "%s", source);
-	if (!room->driver->find_agent || !room->driver->take_life)
+	if (!ROOM_HAS(room, find_agent) || !ROOM_HAS(room, take_life))
 		return is_agent(ret, env, name, agent.life, false, source);
 	enum mr_presence presence = mr_agent_presence(&agent);
 
@@ -330,7 +331,7 @@ by_worktree(struct mr_room *room, const struct mr_env *env, struct worktree_sear
 	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
 	const char *how = "the one agent of this worktree, whose last life is gone";
 
-	if (!env->worktree || !env->worktree[0] || !room->driver->each_agent || !room->driver->take_life)
+	if (!env->worktree || !env->worktree[0] || !ROOM_HAS(room, each_agent) || !ROOM_HAS(room, take_life))
 		return mr_fail(err, MR_NOTFOUND, "no agents by worktree");
 	search->worktree = env->worktree;
 	search->outside = env->outside;
@@ -448,7 +449,7 @@ resolve_once(struct mr_room *room, const struct mr_env *env, struct mr_self *ret
 	}
 	if (env->agent && env->agent[0])
 		return by_variable(room, env, ret, err);
-	if (room->driver->owner && room->driver->owner(room))
+	if (ROOM_HAS(room, owner) && room->driver->owner(room))
 		return is_agent(ret, env, room->driver->owner(room), 0, false, "the room is its own");
 	if (!binds && by_plain_session(room, env, ret, &unbound) == MR_OK)
 		return MR_OK;

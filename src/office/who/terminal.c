@@ -67,7 +67,7 @@ terminal_agents(struct mr_room *room, const struct mr_env *env, struct mr_names 
 	struct terminal_search search = { .room = room, .found = ret };
 	struct mr_error ignored = { 0 };
 
-	if (!env->outside || !env->state_dir || !room->driver->find_agent || !process_terminal(&search.leader))
+	if (!env->outside || !env->state_dir || !ROOM_HAS(room, find_agent) || !process_terminal(&search.leader))
 		return MR_OK;
 	(void)session_each(env->state_dir, examine_terminal, &search, &ignored);
 	return search.failed ? mr_nomem(err) : MR_OK;

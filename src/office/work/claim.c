@@ -17,7 +17,8 @@ claim_able(const struct mr_room *room, struct mr_error *err)
 {
 	const struct room_driver *driver = room->driver;
 
-	if ((driver->abilities & ROOM_HOLDS) && driver->hold && driver->settle && driver->each_hold)
+	if ((driver->abilities & ROOM_HOLDS) && DRIVER_HAS(driver, hold) && DRIVER_HAS(driver, settle) &&
+	    DRIVER_HAS(driver, each_hold))
 		return MR_OK;
 	(void)office_lacks(room, "claims on mail", err);
 	return mr_hint(err, "read it instead, which files it: mailroom drain");
@@ -119,7 +120,7 @@ claim_describe_holder(struct mr_room *room, const struct mr_self *self, struct h
 	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
 	struct mr_error ignored = { 0 };
 
-	if (room->driver->find_agent && room->driver->find_agent(room, self->agent, &agent, &ignored) == MR_OK &&
+	if (ROOM_HAS(room, find_agent) && room->driver->find_agent(room, self->agent, &agent, &ignored) == MR_OK &&
 	    agent.life == self->life)
 		terms->process = agent.process;
 }
@@ -410,7 +411,7 @@ mr_claim_extend(struct mr_room *room, const struct mr_self *self, const char *wh
 	struct hold hold = { 0 };
 	enum mr_rc rc = check_lease(&lease_ms, err);
 
-	if (rc == MR_OK && !room->driver->extend)
+	if (rc == MR_OK && !ROOM_HAS(room, extend))
 		rc = office_lacks(room, "way to extend a claim", err);
 	if (rc == MR_OK)
 		rc = claim_find(room, self, what, &hold, err);

@@ -156,7 +156,7 @@ find_ending(struct mr_room *room, const struct mr_self *self, const char *what, 
 	char id[MR_ID_LEN + 1];
 
 	*ret = (struct ending){ 0 };
-	if (!room->driver->queue_past)
+	if (!ROOM_HAS(room, queue_past))
 		return false;
 	if (token_valid(str_of(what)))
 		(void)room->driver->queue_past(room, NULL, NULL, what, note_ending, ret, &ignored);

@@ -63,7 +63,7 @@ mr_hook_set(struct mr_room *room, const struct mr_self *self, const char *id, bo
 	struct hooking hooking = { .room = room, .self = self, .id = full, .force = force };
 	enum mr_rc rc = office_not_fenced(room, self, err);
 
-	if (rc == MR_OK && !room->driver->record_change)
+	if (rc == MR_OK && !ROOM_HAS(room, record_change))
 		return office_lacks(room, "hooks", err);
 	if (rc == MR_OK)
 		rc = mr_resolve_id(room, self->agent, id, MR_INBOX | MR_HELD, full, err);
@@ -85,7 +85,7 @@ mr_hook_get(struct mr_room *room, const char *agent, char ret_id[MR_ID_LEN + 1],
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 	char id[MR_ID_LEN + 1] = "";
 
-	if (!room->driver->record_get)
+	if (!ROOM_HAS(room, record_get))
 		return office_lacks(room, "hooks", err);
 	enum mr_rc rc = room->driver->record_get(room, HOOK, agent, CURRENT, &text, err);
 

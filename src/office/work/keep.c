@@ -49,7 +49,7 @@ mr_claims_keep(struct mr_room *room, const struct mr_self *self, struct mr_error
 	struct mr_error ignored = { 0 };
 	enum mr_rc rc;
 
-	if (claim_able(room, &ignored) != MR_OK || !room->driver->extend)
+	if (claim_able(room, &ignored) != MR_OK || !ROOM_HAS(room, extend))
 		return MR_OK;
 	rc = office_not_fenced(room, self, err);
 	if (rc == MR_OK)

@@ -18,8 +18,9 @@ office_queue_able(const struct mr_room *room, struct mr_error *err)
 {
 	const struct room_driver *d = room->driver;
 
-	if ((d->abilities & ROOM_QUEUES) && d->queue_make && d->queue_remove && d->queue_claim && d->queue_settle &&
-	    d->queue_extend && d->queue_each && d->queue_fetch && d->queue_find_claim)
+	if ((d->abilities & ROOM_QUEUES) && DRIVER_HAS(d, queue_make) && DRIVER_HAS(d, queue_remove) &&
+	    DRIVER_HAS(d, queue_claim) && DRIVER_HAS(d, queue_settle) && DRIVER_HAS(d, queue_extend) &&
+	    DRIVER_HAS(d, queue_each) && DRIVER_HAS(d, queue_fetch) && DRIVER_HAS(d, queue_find_claim))
 		return MR_OK;
 	return office_lacks(room, "work queues", err);
 }

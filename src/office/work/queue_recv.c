@@ -61,7 +61,7 @@ office_claim_over(struct mr_room *room, const struct hold *hold)
 	struct mr_error ignored = { 0 };
 	enum mr_rc rc;
 
-	if (hold->over || hold->agent[0] == '\0' || !room->driver->find_agent)
+	if (hold->over || hold->agent[0] == '\0' || !ROOM_HAS(room, find_agent))
 		return hold->over;
 	rc = room->driver->find_agent(room, hold->agent, &agent, &ignored);
 	if (rc == MR_NOTFOUND)
@@ -251,7 +251,7 @@ mr_queue_count(struct mr_room *room, const char *name, struct mr_queue_counts *r
 		return rc;
 	office_queue_sweep(room, &queue);
 	rc = room->driver->queue_each(room, queue.name, all, count_item, &c, err);
-	if (rc == MR_OK && room->driver->each_agent)
+	if (rc == MR_OK && ROOM_HAS(room, each_agent))
 		rc = room->driver->each_agent(room, count_claimer, &c, err);
 	if (rc == MR_OK)
 		*ret = c.counts;
@@ -456,7 +456,7 @@ mr_queue_recv(struct mr_room *room, const struct mr_self *self, const char *name
 	claim_describe_holder(room, self, &t.holder);
 	(void)snprintf(watched, sizeof(watched), "queue:%s", local);
 	/* Armed before the first look. A fleet can run out of watches: then the poll alone has to do. */
-	if (wait_ms != 0 && driver->watch && driver->watch(room, watched, &watch, &ignored) != MR_OK)
+	if (wait_ms != 0 && DRIVER_HAS(driver, watch) && driver->watch(room, watched, &watch, &ignored) != MR_OK)
 		watch = NULL;
 	rc = take_until(&t, watch, wait_ms, err);
 	if (watch)

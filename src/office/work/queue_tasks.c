@@ -107,7 +107,7 @@ tell_task(struct mr_room *room, const char *queue, struct task *task, mr_queue_t
 	bool over = task->state == QUEUE_DONE || task->state == QUEUE_FAILED;
 	bool read = room->driver->queue_fetch(room, queue, task->id, &msg, &ignored) == MR_OK;
 
-	if (over && room->driver->queue_past)
+	if (over && ROOM_HAS(room, queue_past))
 		(void)room->driver->queue_past(room, queue, task->id, NULL, note_end, task, &ignored);
 	struct mr_queue_task told = {
 		.id = task->id,

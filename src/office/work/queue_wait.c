@@ -77,7 +77,7 @@ mr_queue_wait(struct mr_room *room, const char *name, bool drained, int64_t time
 	enum mr_rc rc;
 
 	(void)snprintf(watched, sizeof(watched), "queue:%s", strncmp(name, "queue:", 6) == 0 ? name + 6 : name);
-	if (!drained && timeout_ms > 0 && room->driver->watch &&
+	if (!drained && timeout_ms > 0 && ROOM_HAS(room, watch) &&
 	    room->driver->watch(room, watched, &watch, &ignored) != MR_OK)
 		watch = NULL;
 	for (;;) {

@@ -84,7 +84,7 @@ able(const struct mr_room *room, struct mr_error *err)
 {
 	const struct room_driver *d = room->driver;
 
-	if (d->record_change && d->record_get && d->record_each)
+	if (DRIVER_HAS(d, record_change) && DRIVER_HAS(d, record_get) && DRIVER_HAS(d, record_each))
 		return MR_OK;
 	return office_lacks(room, "memory for work that is given out again", err);
 }

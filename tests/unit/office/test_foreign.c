@@ -105,9 +105,9 @@ clear_some(struct mr_room *room, const char *agent, size_t *ret_removed, struct 
 static void
 cut_down(struct room_driver *d, unsigned abilities)
 {
-	struct room_driver all = *d;
+	const struct room_driver all = *d;
 
-	*d = (struct room_driver){
+	const struct room_driver left = {
 		.kind = "strange",
 		.abilities = abilities,
 		.open = all.open,
@@ -124,6 +124,7 @@ cut_down(struct room_driver *d, unsigned abilities)
 		.mark = abilities & ROOM_READ_STATE ? all.mark : NULL,
 		.move = abilities & ROOM_ARCHIVE ? all.move : NULL,
 	};
+	room_fill(d, &left);
 }
 
 static struct foreign

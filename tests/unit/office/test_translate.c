@@ -27,7 +27,7 @@ fake_lacks(struct mr_room *room, const struct mr_message *msg)
 
 static const struct room_driver poor = { .kind = "poor", .lacks = fake_lacks };
 static const struct room_driver rich = { .kind = "rich" };
-static struct mr_room poor_room = { .driver = &poor }, rich_room = { .driver = &rich };
+static struct mr_room poor_room = { .driver = &poor_room.table }, rich_room = { .driver = &rich_room.table };
 
 static struct mr_message
 letter(const char *body)
@@ -225,5 +225,7 @@ main(void)
 		cmocka_unit_test(what_is_no_text_becomes_base64),
 	};
 
+	room_fill(&poor_room.table, &poor);
+	room_fill(&rich_room.table, &rich);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

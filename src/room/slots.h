@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * slots.h - the operations of a driver, one SLOT each. room.h makes struct room_driver from this list, stubs.c the
+ * stand-in for a slot that a driver leaves out, trace.c and the tests' room_fault.c a wrapper around each.
+ *
+ *	SLOT(name, parameters, arguments, result of the stub, words of the trace...)      returns enum mr_rc
+ *	SLOT_VOID(name, parameters, arguments, words...)                                  the stub does nothing
+ *	SLOT_VALUE(type, name, parameters, arguments, value of the stub, words...)
+ *
+ * Words are printed after the call and may use rc or value. They have no body, subject or record text: traces are
+ * pasted into bug reports. A slot leaves its ret_ parameters alone on failure, but where said, and fills in err.
+ * There is no include guard: the list is included once for each use.
+ */
+
+/* ---- Opening ---- */
+/* Required. Sets room->state, ->name, ->settings. MR_NOTFOUND, MR_REFUSED (newer format, another user's).
+ * Where nothing need be there: MR_NOTFOUND only with room->must_exist. */
+SLOT(open, (struct mr_room * room, const char *where, struct mr_error *err), (room, where, err),
+    room_lacks(room, "way in", err), "open")
+/* also after a failed open */
+SLOT_VOID(close, (struct mr_room * room), (room), "close %s", room->spec)
+/* The place of a room that was opened without being there, which else the first message makes. There already:
+ * MR_OK. Durable. NULL: what was opened is there. */
+SLOT(make, (struct mr_room * room, struct mr_error *err), (room, err), MR_OK, "make")
+/* Completes what crashed commands left behind, as far as nobody is working on it; cheap when
+ * there is nothing. NULL: nothing is ever left behind. */
+SLOT(recover, (struct mr_room * room, struct mr_error *err), (room, err), MR_OK, "recover")
+/* The disk is full, and this command empties a mailbox: frees a part of what the room keeps for that. False:
+ * nothing is left of it. NULL: nothing is kept. The driver makes it again by itself. */
+SLOT_VALUE(bool, spend_reserve, (struct mr_room * room), (room), false, "spend_reserve %s", value ? "yes" : "no")
+/* NULL: unknown. */
+SLOT(storage, (struct mr_room * room, struct mr_storage *ret, struct mr_error *err), (room, ret, err),
+    room_lacks(room, "word on how it stores mail", err), "storage")
+
+/* ---- Who lives here ---- */
+SLOT(each_agent, (struct mr_room * room, mr_agent_fn *fn, void *ctx, struct mr_error *err), (room, fn, ctx, err),
+    room_lacks(room, "list of agents", err), "each_agent")
+/* MR_NOTFOUND: nobody registered that name. */
+SLOT(find_agent, (struct mr_room * room, const char *name, struct mr_agent *ret, struct mr_error *err),
+    (room, name, ret, err), room_lacks(room, "registered agents", err), "find_agent '%s'", name)
+/* Only whether it is registered, for a fan-out to a thousand. NULL: find_agent tells. */
+SLOT(has_agent, (struct mr_room * room, const char *name, struct mr_error *err), (room, name, err),
+    room_lacks(room, "registered agents", err), "has_agent '%s'", name)
+/* A number that changes whenever an agent is removed; 0: unknown. Asked before the recipients of a fan-out are
+ * looked up, it spares another look at each of them (delivery.removals). NULL: unknown. */
+SLOT_VALUE(uint64_t, removals, (struct mr_room * room), (room), 0, "removals %llu", (unsigned long long)value)
+/* Only the number of its newest life (0: none yet), for every command's own. NULL: find_agent tells. */
+SLOT(newest_life, (struct mr_room * room, const char *name, unsigned *ret, struct mr_error *err),
+    (room, name, ret, err), room_lacks(room, "lives", err), "newest_life '%s'", name)
+/* With ROOM_REGISTER: makes the mailbox and takes the name. MR_EXISTS: taken (one winner among many);
+ * MR_REFUSED: differs from another name only in case. agent->life is ignored. A kind without lives, whose
+ * mailboxes have ids of their own: agent->session is the id that the mailbox shall have, or "". Durable. The
+ * role is kept with the mailbox and comes back from find_agent, at once with it or not at all: links tell by
+ * it whose mailbox it is. */
+SLOT(add_agent, (struct mr_room * room, const struct mr_agent *agent, struct mr_error *err), (room, agent, err),
+    room_lacks(room, "registered agents", err), "add_agent '%s'", agent->name)
+/* Gives an agent another role, in one step, durable. MR_REFUSED: it is another user's. NULL: an agent keeps the
+ * role that it was made with. */
+SLOT(set_role, (struct mr_room * room, const char *name, const char *role, struct mr_error *err),
+    (room, name, role, err), room_lacks(room, "roles", err), "set_role '%s'", name)
+/* Takes life `agent->life` with agent's process, session, worktree, host. MR_EXISTS: another took that
+ * number. Then fences the life before: its held mail comes back, *ret_returned says how much. Durable. */
+SLOT(take_life, (struct mr_room * room, const struct mr_agent *agent, size_t *ret_returned, struct mr_error *err),
+    (room, agent, ret_returned, err), room_lacks(room, "lives", err), "take_life '%s' %u", agent->name, agent->life)
+/* Rewrites what is known of a life (process after a resume). */
+SLOT(update_life, (struct mr_room * room, const struct mr_agent *agent, struct mr_error *err), (room, agent, err),
+    room_lacks(room, "lives", err), "update_life '%s' %u", agent->name, agent->life)
+/* MR_REFUSED when a newer life than `life` exists. Cheap: called by every command that acts. session NULL, or
+ * the one that the life must name: else MR_NOTFOUND, with or without such a life. */
+SLOT(check_life, (struct mr_room * room, const char *name, unsigned life, const char *session, struct mr_error *err),
+    (room, name, life, session, err), room_lacks(room, "lives", err), "check_life '%s' %u", name, life)
+/* best effort */
+SLOT_VOID(
+    seen, (struct mr_room * room, const char *name, unsigned life), (room, name, life), "seen '%s' %u", name, life)
+/* Takes the name away first, then moves the unread mail to dead letters until nothing is left. Numbers of
+ * lives survive. A kind without dead letters: MR_REFUSED while there is unread mail, unless `force`, which
+ * deletes it and counts it. */
+SLOT(remove_agent, (struct mr_room * room, const char *name, bool force, size_t *ret_dead, struct mr_error *err),
+    (room, name, force, ret_dead, err), room_lacks(room, "registered agents", err), "remove_agent '%s'", name)
+/* Something said once per life (the storage warning): true the first time. NULL: never. */
+SLOT_VALUE(bool, once, (struct mr_room * room, const char *name, unsigned life, const char *what),
+    (room, name, life, what), false, "once '%s' %u %s %s", name, life, what, value ? "yes" : "no")
+
+/* What a person writes for an agent where names have other letters, or are looked up ("Old Bob", a path): its
+ * address; what is an address already stands for itself. It need not exist. MR_REFUSED: it cannot be a name
+ * here. NULL: an address is written as it is. */
+SLOT(spell, (struct mr_room * room, const char *given, char ret[MR_ADDRESS_MAX + 1], struct mr_error *err),
+    (room, given, ret, err), room_lacks(room, "names of its own", err), "spell '%.60s'", given)
+/* The agent to whom this room belongs, where it is one agent's: who acts when nothing else says. NULL: none. */
+SLOT_VALUE(const char *, owner, (struct mr_room * room), (room), NULL, "owner '%.100s'", value ? value : "")
+
+/* ---- Mail ---- */
+/* Which of the fields that this message has can this format not hold (enum room_field)? NULL: it holds all. The
+ * office refuses those of a sender here, and states those of a carried message in its body. */
+SLOT_VALUE(unsigned, lacks, (struct mr_room * room, const struct mr_message *msg), (room, msg), 0, "lacks %u", value)
+/* Required. MR_OK: whole, visible and durable for everyone in `to`; an err that is MR_OK, too, but has a hint:
+ * what else did not go well, said to the sender. MR_INDOUBT: some have it, the rest will (ret is filled in).
+ * Anything else: nobody has it. With a key: MR_REFUSED when it was used for another content, unless key_is_all.
+ * A format with ids of its own: msg->reply_to is in that form, as the header Message-ID of the message answered
+ * had it. */
+SLOT(deliver, (struct mr_room * room, struct delivery *what, struct delivered *ret, struct mr_error *err),
+    (room, what, ret, err), room_lacks(room, "delivery", err), "deliver %s from '%s' to %zu", what->msg->id,
+    what->sender, what->to->n)
+/* Each parcel as deliver does it, all of them durable together: cheaper. They become visible in any order.
+ * NULL: one at a time. */
+SLOT_VOID(deliver_many, (struct mr_room * room, struct parcel *parcels, size_t n), (room, parcels, n),
+    "deliver_many %zu from '%s'", n, n > 0 ? parcels[0].what.sender : "")
+/* After a kill behind `staged`: was it published? What is left of one that was not is removed. */
+SLOT(settle_ticket, (struct mr_room * room, const char *ticket, bool *ret_published, struct mr_error *err),
+    (room, ticket, ret_published, err), room_lacks(room, "tickets", err), "settle_ticket '%.100s'", ticket)
+/* With ROOM_REPLY_PATHS: the answer to the message that this room calls `id` (delivered.spoken), put into the
+ * folder `dir` of a client without a mailbox. With `take` it is removed. MR_NOTFOUND: it is not there yet. */
+SLOT(fetch_answer,
+    (struct mr_room * room, const char *dir, const char *id, bool take, struct mr_message *ret, struct mr_error *err),
+    (room, dir, id, take, ret, err), room_lacks(room, "reply paths", err), "fetch_answer '%.100s' %.100s", dir, id)
+/* Removes all mail of an agent's inbox, read or not. A mailbox that does not exist is not made. */
+SLOT(clear, (struct mr_room * room, const char *agent, size_t *ret_removed, struct mr_error *err),
+    (room, agent, ret_removed, err), room_lacks(room, "way to clear an inbox", err), "clear '%s'", agent)
+/* Required. fn gets each message once, in order of ids. A mailbox that does not exist is MR_NOTFOUND. */
+SLOT(scan,
+    (struct mr_room * room, const char *agent, const struct scan_request *want, mr_message_fn *fn, void *ctx,
+	struct mr_error *err),
+    (room, agent, want, fn, ctx, err), room_lacks(room, "mail", err), "scan '%s' folders %u %s%s%s", agent,
+    want->folders, depth_word(want->depth), want->unread_only ? " unread" : "", want->newest_first ? " newest" : "")
+/* Required. Looks in `folders` (0: everywhere of that agent). */
+SLOT(fetch,
+    (struct mr_room * room, const char *agent, const char *id, unsigned folders, enum scan_depth depth,
+	struct mr_message *ret, struct mr_error *err),
+    (room, agent, id, folders, depth, ret, err), room_lacks(room, "mail", err), "fetch '%s' %s folders %u %s", agent,
+    id, folders, depth_word(depth))
+SLOT(fetch_raw, (struct mr_room * room, const char *agent, const char *id, struct buf *ret, struct mr_error *err),
+    (room, agent, id, ret, err), room_lacks(room, "raw messages", err), "fetch_raw '%s' %s", agent, id)
+/* With ROOM_READ_STATE. MR_NOTFOUND when it is not in inbox or archive, MR_BUSY when held. */
+SLOT(mark,
+    (struct mr_room * room, const char *agent, const char *id, unsigned set, unsigned clear, struct mr_error *err),
+    (room, agent, id, set, clear, err), room_lacks(room, "marks on mail", err), "mark '%s' %s +%u -%u", agent, id, set,
+    clear)
+/* With ROOM_ARCHIVE: MR_INBOX <-> MR_ARCHIVE, MR_INBOX -> MR_DEAD. Marks are kept. */
+SLOT(move, (struct mr_room * room, const char *agent, const char *id, enum mr_folder to, struct mr_error *err),
+    (room, agent, id, to, err), room_lacks(room, "archive", err), "move '%s' %s to %s", agent, id, folder_word(to))
+/* Makes marks, moves and settles since the last flush durable. NULL: they already are. */
+SLOT(flush, (struct mr_room * room, struct mr_error *err), (room, err), MR_OK, "flush")
+
+/* ---- Holds, with ROOM_HOLDS ---- */
+/* Takes unread mail out of the inbox. MR_NOTFOUND: not in the inbox; MR_BUSY: another holds it. */
+SLOT(hold,
+    (struct mr_room * room, const char *agent, const char *id, const struct hold_terms *terms, struct hold *ret,
+	struct mr_error *err),
+    (room, agent, id, terms, ret, err), room_lacks(room, "claims on mail", err), "hold '%s' %s life %u %s", agent, id,
+    terms->life, terms->kind == HOLD_LEASE ? "lease" : "process")
+/* MR_NOTFOUND: that hold is over (expired, taken over, settled): the fence. */
+SLOT(settle, (struct mr_room * room, const struct hold *hold, enum settle how, struct mr_error *err),
+    (room, hold, how, err), room_lacks(room, "claims on mail", err), "settle '%s' %s token %s %s", hold->agent,
+    hold->id, hold->token, settle_word(how))
+SLOT(extend, (struct mr_room * room, struct hold *hold, int64_t lease_ms, struct mr_error *err),
+    (room, hold, lease_ms, err), room_lacks(room, "way to extend a claim", err), "extend '%s' %s token %s by %lldms",
+    hold->agent, hold->id, hold->token, (long long)lease_ms)
+/* The holds of an agent, of all lives. */
+SLOT(each_hold,
+    (struct mr_room * room, const char *agent, bool (*fn)(void *ctx, const struct hold *hold), void *ctx,
+	struct mr_error *err),
+    (room, agent, fn, ctx, err), room_lacks(room, "claims on mail", err), "each_hold '%s'", agent)
+/* Puts back what expired or whose holder died. Cheap when nothing is held. */
+SLOT(sweep, (struct mr_room * room, const char *agent, struct mr_error *err), (room, agent, err), MR_OK, "sweep '%s'",
+    agent)
+
+/* ---- Waiting ---- */
+/* Arms before the caller scans. NULL: the office polls. `agent` may be "queue:NAME" or "channel:NAME". */
+SLOT(watch, (struct mr_room * room, const char *agent, void **ret_watch, struct mr_error *err),
+    (room, agent, ret_watch, err), room_lacks(room, "watch", err), "watch '%s'", agent)
+/* Something may have changed, or the time is up: either way look again. */
+SLOT_VOID(watch_wait, (struct mr_room * room, void *watch, int64_t timeout_ms), (room, watch, timeout_ms),
+    "watch_wait up to %lldms", (long long)timeout_ms)
+/* After watch_wait: did unread mail of the agent come in this very moment? True, with its headers in *ret, only
+ * if it is there and can be read; false proves nothing. NULL: look. */
+SLOT_VALUE(bool, watch_saw_mail, (struct mr_room * room, void *watch, struct mr_message *ret), (room, watch, ret),
+    false, "watch_saw_mail %s", value ? ret->id : "no")
+SLOT_VOID(watch_close, (struct mr_room * room, void *watch), (room, watch), "watch_close")
+
+/* ---- Records of the post office: small named values (due answers, tombstones, later groups ...) ---- */
+/* kind is a word such as "due"; owner an agent or ""; name 1-80 bytes [A-Za-z0-9._-]. Each op is atomic and
+ * durable. */
+/* replaces */
+SLOT(record_put,
+    (struct mr_room * room, const char *kind, const char *owner, const char *name, struct mr_str text,
+	struct mr_error *err),
+    (room, kind, owner, name, text, err), room_lacks(room, "records", err), "record_put %s '%s' '%s' %zu bytes", kind,
+    owner, name, text.len)
+SLOT(record_get,
+    (struct mr_room * room, const char *kind, const char *owner, const char *name, struct buf *ret,
+	struct mr_error *err),
+    (room, kind, owner, name, ret, err), room_lacks(room, "records", err), "record_get %s '%s' '%s'", kind, owner, name)
+/* MR_NOTFOUND when it is not there */
+SLOT(record_drop, (struct mr_room * room, const char *kind, const char *owner, const char *name, struct mr_error *err),
+    (room, kind, owner, name, err), room_lacks(room, "records", err), "record_drop %s '%s' '%s'", kind, owner, name)
+/* none: MR_OK */
+SLOT(record_each,
+    (struct mr_room * room, const char *kind, const char *owner, bool (*fn)(void *ctx, const char *name), void *ctx,
+	struct mr_error *err),
+    (room, kind, owner, fn, ctx, err), room_lacks(room, "records", err), "record_each %s '%s'", kind, owner)
+
+/* Reads a record (empty text, exists false, when there is none), lets `edit` change the text, writes it: all
+ * under a lock, so that of any number of changes at once none is lost. What edit returns is returned; only
+ * MR_OK writes. The kinds group, queue and channel (owner "") are what a person finds under groups/, queues/
+ * and channels/. */
+SLOT(record_change,
+    (struct mr_room * room, const char *kind, const char *owner, const char *name,
+	enum mr_rc (*edit)(void *ctx, bool exists, struct buf *text, struct mr_error *err), void *ctx,
+	struct mr_error *err),
+    (room, kind, owner, name, edit, ctx, err), room_lacks(room, "records", err), "record_change %s '%s' '%s'", kind,
+    owner, name)
+
+/* A lock of that name beside the records of that kind and owner, not the one of record_change; the kernel lets
+ * it go when this process ends. wait_ms 0: tries once. MR_BUSY: another has it. */
+SLOT(record_lock,
+    (struct mr_room * room, const char *kind, const char *owner, const char *name, int64_t wait_ms, void **ret_lock,
+	struct mr_error *err),
+    (room, kind, owner, name, wait_ms, ret_lock, err), room_lacks(room, "records", err),
+    "record_lock %s '%s' '%s' up to %lldms", kind, owner, name, (long long)wait_ms)
+SLOT_VOID(record_unlock, (struct mr_room * room, void *lock), (room, lock), "record_unlock")
+
+/* ---- Nudges, where another program's room has a place for them; elsewhere they are records ---- */
+/* Replaces the last one: that is the format's rule. */
+SLOT(nudge_put, (struct mr_room * room, const char *to, const struct mr_nudge *nudge, struct mr_error *err),
+    (room, to, nudge, err), room_lacks(room, "nudges of its own", err), "nudge_put '%s'", to)
+/* MR_NOTFOUND: there is none. Strings are kept in *own. */
+SLOT(nudge_get,
+    (struct mr_room * room, const char *agent, struct mr_nudge *ret, struct arena **own, struct mr_error *err),
+    (room, agent, ret, own, err), room_lacks(room, "nudges of its own", err), "nudge_get '%s'", agent)
+
+/* ---- Work queues, with ROOM_QUEUES. Settings are records of kind "queue"; these know only the work. ---- */
+/* exists already: MR_OK */
+SLOT(queue_make, (struct mr_room * room, const char *queue, struct mr_error *err), (room, queue, err),
+    room_lacks(room, "work queues", err), "queue_make '%s'", queue)
+/* MR_REFUSED with work in it (ready, delayed or claimed), unless to_dead, which moves that to dead letters
+ * first and counts it. Failed work goes there in any case. */
+SLOT(queue_remove, (struct mr_room * room, const char *queue, bool to_dead, size_t *ret_dead, struct mr_error *err),
+    (room, queue, to_dead, ret_dead, err), room_lacks(room, "work queues", err), "queue_remove '%s'", queue)
+/* One winner a message. MR_EMPTY: nothing is ready. MR_BUSY: max_claims are live. The cost does not grow with
+ * what waits. */
+SLOT(queue_claim,
+    (struct mr_room * room, const char *queue, const struct claim_terms *terms, struct hold *ret, struct mr_error *err),
+    (room, queue, terms, ret, err), room_lacks(room, "work queues", err), "queue_claim '%s' for '%s'%s%s", queue,
+    terms->claimer, rc == MR_OK ? " " : "", rc == MR_OK ? ret->id : "")
+/* Like settle. SETTLE_BACK: ready again; SETTLE_DONE: done; SETTLE_DEAD: failed. MR_NOTFOUND: that claim is
+ * over. Durable after flush. SETTLE_LATER needs hold->agent. What is known of the claim becomes its past. */
+SLOT(queue_settle, (struct mr_room * room, const struct hold *hold, enum settle how, struct mr_error *err),
+    (room, hold, how, err), room_lacks(room, "work queues", err), "queue_settle '%s' %s token %s %s", hold->queue,
+    hold->id, hold->token, settle_word(how))
+SLOT(queue_extend, (struct mr_room * room, struct hold *hold, int64_t lease_ms, struct mr_error *err),
+    (room, hold, lease_ms, err), room_lacks(room, "work queues", err), "queue_extend '%s' %s token %s by %lldms",
+    hold->queue, hold->id, hold->token, (long long)lease_ms)
+/* Items in any of the states. Only for claims is the cost bounded by their number. */
+SLOT(queue_each,
+    (struct mr_room * room, const char *queue, unsigned states, bool (*fn)(void *ctx, const struct queue_item *item),
+	void *ctx, struct mr_error *err),
+    (room, queue, states, fn, ctx, err), room_lacks(room, "work queues", err), "queue_each '%s' states %u", queue,
+    states)
+SLOT(queue_fetch,
+    (struct mr_room * room, const char *queue, const char *id, struct mr_message *ret, struct mr_error *err),
+    (room, queue, id, ret, err), room_lacks(room, "work queues", err), "queue_fetch '%s' %s", queue, id)
+/* The claim with this token, in whatever queue: hold->queue is set. MR_NOTFOUND: over, or never was. */
+SLOT(queue_find_claim, (struct mr_room * room, const char *token, struct hold *ret, struct mr_error *err),
+    (room, token, ret, err), room_lacks(room, "work queues", err), "queue_find_claim %s", token)
+
+/* The claims on `id` that are over, in the order of their ends: in that queue, or with queue "" on agents' own
+ * mail; or with id NULL the one with that token, in whatever queue or mailbox. As far as there is evidence:
+ * none is MR_OK, a power cut may take some, and those on own mail are kept for a month or two. */
+SLOT(queue_past,
+    (struct mr_room * room, const char *queue, const char *id, const char *token,
+	void (*fn)(void *ctx, const struct past_claim *past), void *ctx, struct mr_error *err),
+    (room, queue, id, token, fn, ctx, err), room_lacks(room, "work queues", err), "queue_past %s", id ? id : token)
+
+/* ---- Channels, with ROOM_CHANNELS. Settings are records of kind "channel". ---- */
+SLOT(channel_make, (struct mr_room * room, const char *channel, struct mr_error *err), (room, channel, err),
+    room_lacks(room, "channels", err), "channel_make '%s'", channel)
+SLOT(channel_remove, (struct mr_room * room, const char *channel, struct mr_error *err), (room, channel, err),
+    room_lacks(room, "channels", err), "channel_remove '%s'", channel)
+/* Posts after that number, in order; numbers become visible in order, so a cursor never skips one. */
+SLOT(channel_scan,
+    (struct mr_room * room, const char *channel, uint64_t after, enum scan_depth depth,
+	bool (*fn)(void *ctx, uint64_t number, const struct mr_message *msg), void *ctx, struct mr_error *err),
+    (room, channel, after, depth, fn, ctx, err), room_lacks(room, "channels", err), "channel_scan '%s' after %llu %s",
+    channel, (unsigned long long)after, depth_word(depth))
+/* First and last number that are there; 0, 0 when there is none. */
+SLOT(channel_range,
+    (struct mr_room * room, const char *channel, uint64_t *ret_first, uint64_t *ret_last, size_t *ret_count,
+	struct mr_error *err),
+    (room, channel, ret_first, ret_last, ret_count, err), room_lacks(room, "channels", err), "channel_range '%s'",
+    channel)
+/* Removes the posts below that number (a retained copy; subscribers keep theirs). */
+SLOT(channel_drop,
+    (struct mr_room * room, const char *channel, uint64_t below, size_t *ret_removed, struct mr_error *err),
+    (room, channel, below, ret_removed, err), room_lacks(room, "channels", err), "channel_drop '%s' below %llu",
+    channel, (unsigned long long)below)
+
+/* ---- Evidence and care ---- */
+/* Removes a dead letter of the room, or with `queue` (else "") failed work of that queue; nobody else's copy.
+ * Durable. */
+SLOT(dead_drop, (struct mr_room * room, const char *queue, const char *id, struct mr_error *err),
+    (room, queue, id, err), room_lacks(room, "dead letters", err), "dead_drop '%s' %s", queue, id)
+SLOT(each_place, (struct mr_room * room, const char *id, place_fn *fn, void *ctx, struct mr_error *err),
+    (room, id, fn, ctx, err), room_lacks(room, "trail of its mail", err), "each_place %s", id)
+/* With ROOM_PURGE: removes every copy. */
+SLOT(purge, (struct mr_room * room, const char *id, size_t *ret_removed, struct mr_error *err),
+    (room, id, ret_removed, err), room_lacks(room, "way to purge mail", err), "purge %s", id)
+SLOT(inspect, (struct mr_room * room, bool fix, mr_finding_fn *fn, void *ctx, struct mr_error *err),
+    (room, fix, fn, ctx, err), room_lacks(room, "inspection", err), "inspect%s", fix ? " and fix" : "")
+
+/* The verbs of the program whose format this is, for a face that its users know: what it prints is added to
+ * out. args ends with NULL. NULL: there is no such face. */
+SLOT(face,
+    (struct mr_room * room, const char *verb, const char *const *args, struct mr_str input, struct buf *out,
+	struct mr_error *err),
+    (room, verb, args, input, out, err), room_lacks(room, "verbs of another program", err), "face '%.40s'", verb)
+
+#undef SLOT
+#undef SLOT_VOID
+#undef SLOT_VALUE
