@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* buf.c - borrowed strings, the growing buffer, the arena, lists of names. */
 #include "base/buf.h"
-#include "base/thread.h"
 
 #include <stdarg.h>
 #include <stdalign.h>
@@ -249,7 +248,7 @@ buf_done(struct buf *b)
 
 /* ---- Arena ---- */
 
-#define ARENA_FIRST 960 /* most have but a few names in them, and a page that nobody touches costs nothing */
+#define ARENA_FIRST 960 /* most arenas hold a few names */
 #define ARENA_BLOCK 4000
 
 struct arena { /* one block; the newest is first */
@@ -257,42 +256,6 @@ struct arena { /* one block; the newest is first */
 	size_t used, size;
 	alignas(max_align_t) unsigned char bytes[];
 };
-
-/* A few blocks are kept for the next arena. Commands make and free many small arenas one after the other, and an
- * allocator that maps and unmaps a page for each (musl's does) costs more than all the rest of a look at an inbox. */
-#ifdef __SANITIZE_ADDRESS__
-#define SPARE_MAX 0 /* reuse would hide what the sanitizer is there to find */
-#else
-#define SPARE_MAX 8
-#endif
-static PER_THREAD struct arena *spare;
-static PER_THREAD unsigned spare_n;
-
-static struct arena *
-new_block(size_t room)
-{
-	struct arena *block = spare;
-
-	if (room != ARENA_FIRST || block == NULL)
-		return calloc(1, sizeof(*block) + room);
-	spare = block->next;
-	spare_n--;
-	memset(block->bytes, 0, block->used);
-	block->used = 0;
-	return block;
-}
-
-static void
-free_block(struct arena *block)
-{
-	if (block->size != ARENA_FIRST || spare_n == SPARE_MAX) {
-		free(block);
-		return;
-	}
-	block->next = spare;
-	spare = block;
-	spare_n++;
-}
 
 void *
 arena_alloc(struct arena **a, size_t size)
@@ -305,7 +268,7 @@ arena_alloc(struct arena **a, size_t size)
 	if (*a == NULL || (*a)->size - (*a)->used < size) {
 		size_t usual = *a == NULL ? ARENA_FIRST : ARENA_BLOCK;
 		size_t room = size > usual ? size : usual;
-		struct arena *block = new_block(room);
+		struct arena *block = calloc(1, sizeof(*block) + room);
 		if (block == NULL)
 			return NULL;
 		block->size = room;
@@ -333,7 +296,7 @@ arena_free(struct arena *a)
 {
 	while (a != NULL) {
 		struct arena *next = a->next;
-		free_block(a);
+		free(a);
 		a = next;
 	}
 }

@@ -4,7 +4,6 @@
 #include "base/error.h"
 
 #include <stdio.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -22,24 +21,12 @@ clock_shift_ms(int64_t offset_ms)
 	shift_ms = offset_ms;
 }
 
-/* The kernel's own page for this is quicker from the second dozen of calls on; before that, mapping and searching it
- * costs more. */
-static void
-read_clock(clockid_t which, struct timespec *ret)
-{
-#if defined(MR_ONE_SHOT) && defined(SYS_clock_gettime) && defined(__LP64__)
-	(void)syscall(SYS_clock_gettime, which, ret);
-#else
-	(void)clock_gettime(which, ret);
-#endif
-}
-
 static int64_t
 read_ns(clockid_t which)
 {
 	struct timespec t = { 0 };
 
-	read_clock(which, &t);
+	(void)clock_gettime(which, &t);
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 

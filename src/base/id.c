@@ -3,7 +3,6 @@
 #include "base/id.h"
 #include "base/clock.h"
 #include "base/sys.h"
-#include "base/thread.h"
 
 #include <stdlib.h>
 
@@ -120,7 +119,7 @@ wide_of_now(void)
 void
 id_new(char ret[MR_ID_LEN + 1])
 {
-	static PER_THREAD struct wide last;
+	static _Thread_local struct wide last;
 	struct wide v = wide_of_now();
 
 	if (!is_greater(v, last)) {

@@ -9,7 +9,6 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/sys.h"
-#include "base/thread.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +21,7 @@
 #define PROBE_PAUSE_US 200U
 #define PROBE_TRIES 3
 
-static PER_THREAD int64_t waited_us;
+static _Thread_local int64_t waited_us;
 
 void
 lock_pause_us(unsigned us)

@@ -15,7 +15,6 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/sys.h"
-#include "base/thread.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -151,7 +150,7 @@ boot_id_pretend(const char *id)
 const char *
 boot_id(void)
 {
-	static PER_THREAD char id[40];
+	static _Thread_local char id[40];
 
 #ifdef MR_FAULT_ENV
 	if (pretended_boot != NULL)
@@ -545,7 +544,7 @@ process_parse(struct mr_str s, struct mr_process *ret)
 const char *
 host_name(void)
 {
-	static PER_THREAD char name[256];
+	static _Thread_local char name[256];
 
 	if (name[0] == '\0') {
 		if (gethostname(name, sizeof(name) - 1) < 0 || name[0] == '\0')

@@ -2,10 +2,9 @@
 /* retry.c - is a call that failed worth another attempt? */
 #include "base/fault.h"
 #include "base/sys.h"
-#include "base/thread.h"
 #include <errno.h>
 
-static PER_THREAD const struct sys_relief *relief;
+static _Thread_local const struct sys_relief *relief;
 
 const struct sys_relief *
 sys_relief_set(const struct sys_relief *next)
