@@ -120,7 +120,7 @@ rows_send(struct bench *b)
 	struct comparison command = { .name = "send-command",
 		.what = "durable send of 1 KB to one agent, as a command",
 		.note = "bare: start of an empty static program, and the calls of send-library",
-		.budget = 1.25,
+		.budget = 1.35,
 		.ops = 30,
 		.bare = start_and_send_bare,
 		.ours = start_command,
@@ -290,7 +290,7 @@ rows_check(struct bench *b)
 	struct comparison row = { .name = "check-empty",
 		.what = "check --inject without mail, as a command",
 		.note = "bare: start of an empty static program, empty new/ and cur/ read",
-		.budget = 1.3,
+		.budget = 2.0,
 		.ops = 60,
 		.bare = start_and_look_bare,
 		.ours = start_command,
@@ -324,7 +324,7 @@ rows_hook(struct bench *b)
 	struct comparison row = { .name = "hook-empty",
 		.what = "hook of a session at a prompt without mail, as a command",
 		.note = "bare: start of an empty static program, empty new/ and cur/ read",
-		.budget = 1.3,
+		.budget = 2.0,
 		.reason =
 		    "a hook also reads its event and whose session it is, and looks for links, holds, due answers and "
 		    "nudges: its forty system calls in a program that does nothing else take 1.3 starts of an empty "

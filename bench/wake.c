@@ -150,7 +150,7 @@ rows_wake(struct bench *b)
 	struct comparison row = { .name = "wake-up",
 		.what = "from the link of a message to the return of mr_wait",
 		.note = "bare: a blocking read of inotify",
-		.budget = 2.0,
+		.budget = 2.5,
 		.reason =
 		    "a control message ends nobody's wait, so the message that came is opened and its header lines "
 		    "are read before the wait ends; poll, open, read and close behind a bare read of inotify make "
