@@ -139,10 +139,10 @@ save(struct setup *s, const struct setup_where *where, enum setup_way way, struc
 			*err = (struct mr_error){ 0 };
 			TRY(plan_file(s, where, way, f, err));
 		}
-		rc = f->changed ? save_file(s, f, err) : MR_OK;
+		rc = f->changed ? save_file(s, way, f, err) : MR_OK;
 	}
 	if (rc == MR_OK && way == SETUP_OUT)
-		setup_memory_drop(s, f);
+		prior_drop(s, f);
 	return rc;
 }
 
@@ -179,7 +179,7 @@ run_files(struct setup *s, enum setup_way way, bool preview)
 	mr_auto(plans_done) struct plans plans = { 0 };
 	struct mr_error err = { 0 };
 	bool changes = false;
-	mr_auto(sys_close_fd) int lock = preview ? -1 : setup_memory_lock(s, way);
+	mr_auto(sys_close_fd) int lock = preview ? -1 : prior_lock(s, way);
 
 	if (plan_all(s, way, &plans, &err) != MR_OK)
 		return cli_fail(s->cli, &err);
@@ -229,11 +229,11 @@ run_setup(struct cli *cli)
 	bool preview = opt_flag(cli, "preview");
 	enum setup_way way = remove ? SETUP_OUT : SETUP_IN;
 
-	s.harness = setup_harness(cli->argv[0]);
+	s.harness = harness_named(cli->argv[0]);
 	if (!s.harness) {
 		mr_auto(buf_done) struct buf names = BUF_INIT;
 
-		setup_harness_names(&names);
+		harness_names(&names);
 		return cli_usage(cli, "'%s' is no harness that can be set up: it is %s", cli->argv[0], buf_z(&names));
 	}
 	if (check_options(cli, preview, apply, remove, check) != EXIT_DONE)

@@ -15,14 +15,14 @@ struct look {
 };
 
 /* "claude-code-1234" is of the harness "claude-code". */
-static const struct setup_harness *
+static const struct harness *
 harness_of(const char *session)
 {
 	char name[40];
 
 	for (const char *dash = session ? strchr(session, '-') : NULL; dash; dash = strchr(dash + 1, '-')) {
 		(void)snprintf(name, sizeof name, "%.*s", (int)(dash - session), session);
-		const struct setup_harness *harness = setup_harness(name);
+		const struct harness *harness = harness_named(name);
 
 		if (harness)
 			return harness;
@@ -71,7 +71,7 @@ note_hooks(struct setup *s, unsigned *missing)
 }
 
 static void
-examine(struct look *l, const struct mr_agent *agent, const struct setup_harness *harness)
+examine(struct look *l, const struct mr_agent *agent, const struct harness *harness)
 {
 	mr_auto(buf_done) struct buf what = BUF_INIT, fix = BUF_INIT;
 	struct mr_error ignored = { 0 };
@@ -109,7 +109,7 @@ look_at(void *ctx, const struct mr_agent *agent)
 {
 	struct look *l = ctx;
 	mr_auto(buf_done) struct buf key = BUF_INIT;
-	const struct setup_harness *harness = mr_agent_presence(agent) == MR_GONE ? NULL : harness_of(agent->session);
+	const struct harness *harness = mr_agent_presence(agent) == MR_GONE ? NULL : harness_of(agent->session);
 
 	if (!harness)
 		return true;

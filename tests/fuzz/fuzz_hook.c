@@ -5,9 +5,8 @@
  */
 #include "fuzz.h"
 
-#include "cli/hook/answer.c"
+#include "cli/harness.c"
 #include "cli/hook/event.c"
-#include "cli/hook/transcript.c"
 
 static void
 check_word(const char *word)
@@ -59,7 +58,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct mr_str text = input_of(data, size);
 	mr_auto(buf_done) struct buf out = BUF_INIT;
 
-	for (size_t i = 0; i < HARNESSES; i++)
+	for (size_t i = 0; i < harnesses_n; i++)
 		check_event(harnesses[i].name, text);
 	if (transcript_last_peer(text, "team-lead", &out))
 		assert(str_starts(buf_str(&out), "[to "));

@@ -74,7 +74,7 @@ take_session(struct cli *cli, const struct harness *harness, const struct event 
 
 	if (!event->session[0])
 		return;
-	buf_adds(&name, harness_name(harness));
+	buf_adds(&name, harness->name);
 	buf_addc(&name, '-');
 	buf_adds(&name, event->session);
 	if (buf_ok(&name))
@@ -100,13 +100,13 @@ run(struct cli *cli)
 
 	if (!harness)
 		return refuse_harness(cli);
-	if (wait && !harness_can_wake(harness))
+	if (wait && !harness->wakes)
 		return cli_usage(cli, "--wait: a session of %s cannot be woken by its hooks", cli->argv[0]);
-	log_begin(cli, harness_name(harness));
+	log_begin(cli, harness->name);
 	time_limit(TIME_LIMIT_S);
 	cli->sink = &sink;
 	if (!read_event(cli, harness, &text, &event) || event.moment == MOMENT_NONE ||
-	    (event.subagent && !(event.moment == MOMENT_TOOL && harness_shows_results(harness))))
+	    (event.subagent && !(event.moment == MOMENT_TOOL && harness->shows_results)))
 		return EXIT_DONE;
 	log_event(event.name);
 	take_session(cli, harness, &event);

@@ -1,98 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * event.c - what a harness says, and the table of how each of them calls it. Unknown events and fields are none of our
- * business. Only the members of the outermost object are looked at, one after the other, so that a text that was cut
- * off behind the ones that count (a tool's answer can be long) is still an event.
+ * event.c - what a harness says, what it is told, and what its record of a session shows: pure functions on bytes. How
+ * each harness names things is in cli/harness.c.
+ *
+ * Of an event only the members of the outermost object are looked at, one after the other, so that a text that was cut
+ * off behind the ones that count (a tool's answer can be long) is still an event. Unknown events and fields are
+ * ignored.
  */
-#include "cli/hook/harness.h"
+#include "cli/hook/hook.h"
 
 #include "message/json_read.h"
 
-static const struct named_moment claude_events[] = {
-	{ "SessionStart", MOMENT_START },
-	{ "UserPromptSubmit", MOMENT_PROMPT },
-	{ "PostToolUse", MOMENT_TOOL },
-	{ "PostToolUseFailure", MOMENT_TOOL },
-	{ "Stop", MOMENT_STOP },
-	{ "SessionEnd", MOMENT_END },
-	{ NULL, MOMENT_NONE },
-};
-static const struct named_moment codex_events[] = {
-	{ "SessionStart", MOMENT_START },
-	{ "UserPromptSubmit", MOMENT_PROMPT },
-	{ "PostToolUse", MOMENT_TOOL },
-	{ "Stop", MOMENT_STOP },
-	{ "SessionEnd", MOMENT_END },
-	{ NULL, MOMENT_NONE },
-};
-static const struct named_moment gemini_events[] = {
-	{ "SessionStart", MOMENT_START },
-	{ "BeforeAgent", MOMENT_PROMPT },
-	{ "AfterTool", MOMENT_TOOL },
-	{ "AfterAgent", MOMENT_STOP },
-	{ "SessionEnd", MOMENT_END },
-	{ NULL, MOMENT_NONE },
-};
-static const struct named_moment cursor_events[] = {
-	{ "sessionStart", MOMENT_START },
-	{ "beforeSubmitPrompt", MOMENT_PROMPT },
-	{ "postToolUse", MOMENT_TOOL },
-	{ "stop", MOMENT_STOP },
-	{ "sessionEnd", MOMENT_END },
-	{ NULL, MOMENT_NONE },
-};
-
-static const struct harness harnesses[] = {
-	{ "claude-code", "session_id", claude_events, FORM_SPECIFIC, "block", true, true, true },
-	{ "codex", "session_id", codex_events, FORM_SPECIFIC, "block", false, true, false },
-	{ "gemini", "session_id", gemini_events, FORM_SPECIFIC, "deny", false, true, false },
-	{ "cursor", "conversation_id", cursor_events, FORM_CURSOR, NULL, false, false, false },
-};
-#define HARNESSES (sizeof harnesses / sizeof harnesses[0])
 #define SESSION_MAX 120
 #define PREVIEW_LEN 2000
+#define SUMMARY_UNITS 80 /* of UTF-16, as JavaScript counts */
 
-const struct harness *
-harness_named(const char *name)
-{
-	for (size_t i = 0; i < HARNESSES; i++)
-		if (strcmp(harnesses[i].name, name) == 0)
-			return &harnesses[i];
-	return NULL;
-}
-
-const char *
-harness_name(const struct harness *harness)
-{
-	return harness->name;
-}
-
-void
-harness_names(struct buf *out)
-{
-	for (size_t i = 0; i < HARNESSES; i++)
-		buf_addf(out, "%s%s", i == 0 ? "" : i + 1 < HARNESSES ? ", " : " or ", harnesses[i].name);
-}
-
-bool
-harness_says_session(const struct harness *harness)
-{
-	return harness->says_session;
-}
-
-bool
-harness_shows_results(const struct harness *harness)
-{
-	return harness->shows_results;
-}
-
-bool
-harness_can_wake(const struct harness *harness)
-{
-	return harness->wakes;
-}
-
-/* ---- Fields ---- */
+/* ---- Events ---- */
 
 /* One line of plain text, or nothing: it becomes a name or a path. */
 static const char *
@@ -111,55 +34,33 @@ word_of(struct json_value value, struct arena **own)
 	return kept ? kept : "";
 }
 
-static const char *
-first_word_of(struct json_value array, struct arena **own)
-{
-	struct json_value first;
-	size_t at = 0;
-
-	return array.kind == JSON_ARRAY && json_item(array, &at, &first) ? word_of(first, own) : "";
-}
-
-static void
-take_event_name(const struct harness *harness, const char *name, struct event *ret)
-{
-	for (const struct named_moment *m = harness->events; m->name; m++)
-		if (strcmp(m->name, name) == 0) {
-			ret->name = m->name;
-			ret->moment = m->moment;
-		}
-}
-
-/* Claude Code puts a long result into a file, and shows the model how it begins. */
-static struct mr_str
-part_seen(struct mr_str result)
-{
-	static const char word[] = "persistedOutputPath";
-
-	if (result.len > PREVIEW_LEN && memmem(result.ptr, result.len, word, sizeof word - 1))
-		result.len = PREVIEW_LEN;
-	return result;
-}
-
 static void
 take_field(const struct harness *harness, struct json_value key, struct json_value value, struct arena **own,
     struct event *ret, bool *ret_named)
 {
+	static const char persisted[] = "persistedOutputPath";
+	const struct {
+		const char *key, **word;
+	} words[] = { { harness->session_key, &ret->session }, { "cwd", &ret->cwd }, { "source", &ret->source },
+		{ "reason", &ret->reason }, { "transcript_path", &ret->transcript } };
+	struct json_value first;
+	size_t at = 0;
+
+	for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+		if (json_key_is(key, words[i].key))
+			*words[i].word = word_of(value, own);
 	if (json_key_is(key, "hook_event_name")) {
-		take_event_name(harness, word_of(value, own), ret);
+		const char *name = word_of(value, own);
+
 		*ret_named = value.kind == JSON_STRING;
-	} else if (json_key_is(key, harness->session_key)) {
-		ret->session = word_of(value, own);
-	} else if (json_key_is(key, "cwd")) {
-		ret->cwd = word_of(value, own);
+		for (const struct harness_event *e = harness->events; e->name; e++)
+			if (strcmp(e->name, name) == 0) {
+				ret->name = e->name;
+				ret->moment = e->moment;
+			}
 	} else if (json_key_is(key, "workspace_roots") && !*ret->cwd) {
-		ret->cwd = first_word_of(value, own);
-	} else if (json_key_is(key, "source")) {
-		ret->source = word_of(value, own);
-	} else if (json_key_is(key, "reason")) {
-		ret->reason = word_of(value, own);
-	} else if (json_key_is(key, "transcript_path")) {
-		ret->transcript = word_of(value, own);
+		if (value.kind == JSON_ARRAY && json_item(value, &at, &first))
+			ret->cwd = word_of(first, own);
 	} else if (json_key_is(key, "stop_hook_active") || json_key_is(key, "loop_count")) {
 		ret->stopping = json_truthy(value);
 	} else if (json_key_is(key, "status")) {
@@ -167,7 +68,10 @@ take_field(const struct harness *harness, struct json_value key, struct json_val
 
 		ret->aborted = strcmp(status, "aborted") == 0 || strcmp(status, "error") == 0;
 	} else if (json_key_is(key, "tool_response") || (json_key_is(key, "error") && ret->result.len == 0)) {
-		ret->result = part_seen(value.raw);
+		ret->result = value.raw;
+		/* Claude Code puts a long result into a file, and shows the model how it begins. */
+		if (value.raw.len > PREVIEW_LEN && memmem(value.raw.ptr, value.raw.len, persisted, strlen(persisted)))
+			ret->result.len = PREVIEW_LEN;
 	} else if (json_key_is(key, "tool_name") || json_key_is(key, "tool_input")) {
 		ret->mailroom |= memmem(value.raw.ptr, value.raw.len, "mailroom", strlen("mailroom")) != NULL;
 	} else if (json_key_is(key, "agent_id")) {
@@ -209,4 +113,154 @@ event_parse(
 		return false;
 	*ret = e;
 	return true;
+}
+
+/* ---- Answers ---- */
+
+bool
+answer_fits(const struct harness *harness, const struct event *event, enum answer answer)
+{
+	if (answer == ANSWER_GO_ON)
+		return event->moment == MOMENT_STOP;
+	if (answer == ANSWER_USER) /* Cursor has no such word */
+		return harness->form == FORM_SPECIFIC;
+	if (harness->form == FORM_CURSOR && event->moment == MOMENT_TOOL)
+		return false; /* it takes the text and drops it, and it would be said after every tool */
+	return event->moment == MOMENT_START || event->moment == MOMENT_PROMPT || event->moment == MOMENT_TOOL;
+}
+
+/* Cursor shows its model what a start and a stop say. At a prompt only some versions are said to do so. */
+bool
+answer_reaches(const struct harness *harness, const struct event *event)
+{
+	return harness->form != FORM_CURSOR || event->moment == MOMENT_START || event->moment == MOMENT_STOP;
+}
+
+/* A harness wraps what its hooks say in tags of its own, and Claude Code writes "&lt;system-reminder>" where it finds
+ * one inside, which looks like a forgery. What others wrote has no such line: each of theirs begins with a dash. */
+void
+answer_without_tags(struct mr_str text, struct buf *out)
+{
+	while (text.len > 0) {
+		const char *end = memchr(text.ptr, '\n', text.len);
+		struct mr_str line = { text.ptr, end ? (size_t)(end - text.ptr) + 1 : text.len };
+
+		if (!str_eq(line, STR("<system-reminder>\n")) && !str_eq(line, STR("</system-reminder>\n")))
+			buf_add(out, line);
+		text = (struct mr_str){ text.ptr + line.len, text.len - line.len };
+	}
+}
+
+/* Some harnesses refuse an answer with a key that they do not know. */
+void
+answer_write(
+    const struct harness *harness, const struct event *event, enum answer answer, struct mr_str text, struct buf *out)
+{
+	mr_auto(buf_done) struct buf whole = BUF_INIT;
+	struct json j = JSON_INIT(out);
+
+	answer_without_tags(text, &whole);
+	if (!buf_ok(&whole))
+		return;
+	json_open(&j, '{');
+	if (harness->form == FORM_CURSOR) {
+		if (event->moment == MOMENT_PROMPT)
+			json_key_bool(&j, "continue", true);
+		json_key_str(&j, answer == ANSWER_GO_ON ? "followup_message" : "additional_context", buf_z(&whole));
+	} else if (answer == ANSWER_USER) {
+		json_key_str(&j, "systemMessage", buf_z(&whole));
+	} else if (answer == ANSWER_GO_ON) {
+		json_key_str(&j, "decision", harness->decision);
+		json_key_str(&j, "reason", buf_z(&whole));
+	} else {
+		json_key(&j, "hookSpecificOutput");
+		json_open(&j, '{');
+		json_key_str(&j, "hookEventName", event->name);
+		json_key_str(&j, "additionalContext", buf_z(&whole));
+		json_close(&j);
+	}
+	json_close(&j);
+	buf_addc(out, '\n');
+}
+
+/*
+ * ---- Transcripts ----
+ *
+ * Whom did a worker write to last? By the rule of the original (mailroom-teams(5)): from the end of the record back to
+ * the last prompt, which is a user's entry whose content is a plain string; in an entry of the assistant the first call
+ * of SendMessage that has a string for `to` and for `message`, and goes neither to everybody nor to the lead.
+ */
+
+static bool
+text_is(struct json_value object, const char *key, const char *want)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+
+	return json_find_text(object, key, &text) && strcmp(buf_z(&text), want) == 0;
+}
+
+/* Half of a pair at the end becomes what json_text makes of it everywhere: U+FFFD. */
+static void
+add_units(struct buf *out, struct mr_str text, size_t units)
+{
+	for (size_t at = 0; at < text.len && units > 0;) {
+		unsigned char c = (unsigned char)text.ptr[at];
+		size_t len = c < 0x80 ? 1 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
+
+		if (len > text.len - at)
+			len = text.len - at;
+		if (len == 4 && units == 1) {
+			buf_adds(out, "\xEF\xBF\xBD");
+			return;
+		}
+		buf_add(out, (struct mr_str){ text.ptr + at, len });
+		units -= len == 4 ? 2 : 1;
+		at += len;
+	}
+}
+
+static bool
+add_if_to_peer(struct json_value block, const char *lead, struct buf *out)
+{
+	mr_auto(buf_done) struct buf to = BUF_INIT, message = BUF_INIT, summary = BUF_INIT;
+	struct json_value input;
+
+	if (!text_is(block, "type", "tool_use") || !text_is(block, "name", "SendMessage") ||
+	    !json_find(block, "input", &input) || !json_find_text(input, "to", &to) ||
+	    !json_find_text(input, "message", &message) || strcmp(buf_z(&to), "*") == 0 ||
+	    ascii_caseeq(buf_z(&to), lead))
+		return false;
+	buf_addf(out, "[to %s] ", buf_z(&to));
+	if (json_find_text(input, "summary", &summary))
+		buf_add(out, buf_str(&summary));
+	else
+		add_units(out, buf_str(&message), SUMMARY_UNITS);
+	return true;
+}
+
+bool
+transcript_last_peer(struct mr_str text, const char *lead, struct buf *out)
+{
+	while (text.len > 0) {
+		struct json_value entry, message, content, block;
+		const char *problem = NULL;
+		size_t begin = text.len, at = 0;
+
+		while (begin > 0 && text.ptr[begin - 1] != '\n')
+			begin--;
+		struct mr_str line = { text.ptr + begin, text.len - begin };
+
+		text.len = begin > 0 ? begin - 1 : 0;
+		if (line.len == 0 || !json_whole(line, &entry, &problem) || !json_find(entry, "message", &message) ||
+		    !json_find(message, "content", &content))
+			continue;
+		if (text_is(entry, "type", "user") && content.kind == JSON_STRING)
+			return false; /* the prompt */
+		if (!text_is(entry, "type", "assistant") || content.kind != JSON_ARRAY)
+			continue;
+		while (json_item(content, &at, &block))
+			if (add_if_to_peer(block, lead, out))
+				return true;
+	}
+	return false;
 }

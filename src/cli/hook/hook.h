@@ -3,15 +3,13 @@
  * hook.h - `mailroom hook HARNESS`: a harness runs it at certain moments with the event as JSON on stdin, and reads
  * the answer in a form of its own.
  *
- *	event.c       what the harness says, from its JSON (pure, fuzzed)
- *	answer.c      what it is told, in its own form (pure)
+ *	event.c       what the harness says, what it is told, whom a worker wrote to last (pure, fuzzed)
  *	input.c       standard input, bounded, and the time limit of the whole
  *	log.c         why a hook did nothing: a small file in the state folder
  *	moments.c     what is done at which moment
  *	once.c        a session is told once, however many hooks run at that moment
  *	greeting.c    what a session is told at its start: who it is
  *	idle.c        in a team: the lead is told that a worker is idle
- *	transcript.c  whom a worker wrote to last, from the harness's record of the session (pure)
  *	waiter.c      --wait: beside an idle session, until there is something to wake it for
  *
  * A hook must never be in the way of an agent: whatever goes wrong here is written into the log, and the answer is
@@ -21,23 +19,7 @@
 #define CLI_HOOK_HOOK_H
 
 #include "cli/cli.h"
-
-enum moment {
-	MOMENT_NONE, /* nothing of ours */
-	MOMENT_START,
-	MOMENT_PROMPT,
-	MOMENT_TOOL,
-	MOMENT_STOP,
-	MOMENT_END,
-};
-
-struct harness;
-const struct harness *harness_named(const char *name); /* NULL: none of ours */
-const char *harness_name(const struct harness *harness);
-bool harness_says_session(const struct harness *harness);  /* to its shells and servers, by a variable */
-void harness_names(struct buf *out);                       /* "a, b or c" */
-bool harness_shows_results(const struct harness *harness); /* to a hook after each tool, as its model gets them */
-bool harness_can_wake(const struct harness *harness);      /* a hook that ends later begins a new turn */
+#include "cli/harness.h"
 
 struct event { /* strings are "" when missing, and live in the arena */
 	enum moment moment;

@@ -201,10 +201,10 @@ confirm(struct cli *cli, const struct harness *harness, const struct event *even
 {
 	bool tool = event->moment == MOMENT_TOOL;
 
-	if (event->moment == MOMENT_END || !harness_shows_results(harness))
+	if (event->moment == MOMENT_END || !harness->shows_results)
 		return;
 	if (tool || event->moment == MOMENT_START)
-		mr_confirm_begin(cli->room, &cli->self, harness_name(harness), tool);
+		mr_confirm_begin(cli->room, &cli->self, harness->name, tool);
 	if (event->subagent) /* what a helper got, the session itself did not */
 		return;
 	mr_confirm(cli->room, &cli->self, event->result.ptr, event->result.len, !tool || event->mailroom);

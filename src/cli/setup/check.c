@@ -1,24 +1,36 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * check.c - does a message reach an agent of this harness? Not what we would write is tried, but what stands in the
- * files: the very command lines, in a room of their own.
+ * check.c - does a message reach an agent of this harness? What stands in the settings files is tried, not what we
+ * would write: the very command lines of hooks and server, and a shell. They run in a temporary folder with a room, a
+ * state folder, an agent that a made-up session is bound to, and mail for it. Nothing of it is left.
  */
+#include "base/file.h"
+#include "base/id.h"
+#include "base/process.h"
 #include "base/spawn.h"
+#include "base/sys.h"
 #include "base/text.h"
 #include "cli/setup/setup.h"
 
-#include <limits.h>
+#include <fcntl.h>
+#include <stdarg.h>
 #include <unistd.h>
 
-#define HOOK_LIMIT_MS 10000
+#define LIMIT_MS 10000
+#define AGENT "probe"
+#define ENV_MAX 16
 
 struct check {
 	struct setup *s;
-	struct probe probe;
 	size_t wrong;
+	const char *apply; /* the command that repairs most of it */
+	char root[256];    /* the temporary folder; "": none */
+	char session[40];
+	char mark[24]; /* in the subject of the last message: nobody else writes it */
+	struct mr_room *room;
+	/* Of the hooks, servers and shells that are tried: what the harness tells them, and no more. */
+	const char *env[ENV_MAX], *shell_env[ENV_MAX];
 };
-
-/* ---- Saying ---- */
 
 /* problem NULL: it is fine. */
 static void
@@ -48,249 +60,371 @@ say(struct check *c, const char *part, const char *problem, const char *repair)
 	buf_addc(&cli->out, '\n');
 }
 
-static const char *
-apply_line(struct check *c)
+/* The same with a part of two words. */
+static void
+say_of(struct check *c, const char *sort, const char *name, const char *problem, const char *repair)
 {
-	mr_auto(buf_done) struct buf line = BUF_INIT;
+	mr_auto(buf_done) struct buf part = BUF_INIT;
 
-	buf_addf(&line, "mailroom setup %s%s --apply", c->s->harness->name, c->s->project ? " --project" : "");
-	const char *kept = arena_dup(&c->s->cli->own, buf_str(&line));
-
-	return kept ? kept : "mailroom setup";
+	buf_addf(&part, "%s %s", sort, name);
+	say(c, buf_z(&part), problem, repair);
 }
 
-/* ---- Hooks ---- */
+/* ---- The room in which things are tried ---- */
 
-static void
-add_event(const struct check *c, const char *event, struct buf *out)
+MR_PRINTF(2, 3)
+static const char *
+keep(struct check *c, const char *fmt, ...)
 {
-	struct json j = JSON_INIT(out);
+	char text[512];
+	va_list args;
 
+	va_start(args, fmt);
+	(void)vsnprintf(text, sizeof text, fmt, args);
+	va_end(args);
+	return arena_dup(&c->s->cli->own, str_of(text));
+}
+
+/* Only the made-up session may be seen, wherever --check is run, and only through `variable`. */
+static enum mr_rc
+fill_env(struct check *c, const char *variable, const char **env, struct mr_error *err)
+{
+	static const char *const unset[] = { "CLAUDE_CODE_SESSION_ID=", "CODEX_THREAD_ID=", "GEMINI_SESSION_ID=",
+		"CLAUDE_PID=", "CLAUDE_CODE_AGENT_NAME=", "AGENT_MAILBOX_ID=", "GT_ROLE=", "BD_ACTOR=", "TMUX=" };
+	size_t n = 0;
+
+	for (size_t i = 0; i < sizeof unset / sizeof unset[0]; i++)
+		if (!variable || strncmp(unset[i], variable, strlen(variable)) != 0)
+			env[n++] = unset[i];
+	env[n++] = keep(c, "MAILROOM=%s", mr_room_spec(c->room));
+	env[n++] = keep(c, "XDG_STATE_HOME=%s/state", c->root);
+	env[n++] = keep(c, "CLAUDE_PROJECT_DIR=%s", c->root);
+	if (variable)
+		env[n++] = keep(c, "%s=%s", variable, c->session);
+	/* Cursor tells its shells nothing: there the user names the agent. */
+	env[n++] = keep(c, "MAILROOM_AGENT=%s", harness_says_session(c->s->harness) ? "" : AGENT);
+	for (size_t i = 0; i < n; i++)
+		if (!env[i])
+			return mr_nomem(err);
+	return MR_OK;
+}
+
+static enum mr_rc
+open_room(struct check *c, struct mr_error *err)
+{
+	const struct harness *harness = c->s->harness;
+	const char *tmp = getenv("TMPDIR");
+	mr_auto(free_ptr) char *path = NULL;
+	struct mr_env env = { .worktree = c->root };
+	struct mr_registration made;
+	char random[13];
+
+	random_hex(random, 12);
+	(void)snprintf(c->session, sizeof c->session, "mailroom-check-%s", random);
+	if (!tmp || tmp[0] != '/' || strlen(tmp) > 200)
+		tmp = "/tmp";
+	(void)snprintf(c->root, sizeof c->root, "%s/mailroom-check-%s", tmp, random);
+	if (sys_mkdir(AT_FDCWD, c->root, 0700) < 0) {
+		(void)mr_fail_errno(err, "cannot make '%s'", c->root);
+		c->root[0] = '\0';
+		return err->code;
+	}
+	env.state_dir = keep(c, "%s/state/mailroom", c->root);
+	env.session = keep(c, "%s-%s", harness->name, c->session);
+	if (!env.state_dir || !env.session)
+		return mr_nomem(err);
+	TRY(mr_room_init(c->root, c->root, &(struct mr_init_options){ .name = "check", .sync = "none" }, &path, err));
+	TRY(mr_room_open(path, &(struct mr_room_options){ .state_dir = env.state_dir }, &c->room, err));
+	/* For what is started here, this process is the harness. */
+	if (harness->by_process)
+		(void)process_describe((int64_t)getpid(), &env.process);
+	TRY(mr_register(c->room, AGENT, &env, &(struct mr_register_options){ 0 }, &made, err));
+	TRY(fill_env(c, harness->session_variable, c->env, err));
+	return fill_env(c, harness->shell_variable, c->shell_env, err);
+}
+
+/* Mail for the agent, under a new mark. */
+static enum mr_rc
+send_mail(struct check *c, struct mr_error *err)
+{
+	mr_auto(mr_receipt_done) struct mr_receipt receipt = { 0 };
+	mr_auto(buf_done) struct buf subject = BUF_INIT;
+	struct mr_self self = { 0 };
+	const char *const to[] = { AGENT, NULL };
+	char random[9];
+
+	random_hex(random, 8);
+	(void)snprintf(c->mark, sizeof c->mark, "check-%s", random);
+	buf_addf(&subject, "setup %s %s", c->s->harness->name, c->mark);
+	TRY(mr_self_named(c->room, "operator", &self, err));
+	return mr_send(c->room, &self,
+	    &(struct mr_draft){ .to = to,
+		.subject = buf_z(&subject),
+		.body = "nothing to do",
+		.body_len = strlen("nothing to do"),
+		.priority = MR_URGENT,
+		.priority_given = true },
+	    &receipt, err);
+}
+
+static bool
+has_mark(const struct check *c, struct mr_str text)
+{
+	return text.len > 0 && memmem(text.ptr, text.len, c->mark, strlen(c->mark));
+}
+
+/* What a program said, for a message. */
+static void
+add_words(struct buf *out, const char *before, struct mr_str words)
+{
+	buf_adds(out, words.len > 0 ? before : "");
+	text_clean_line(out, utf8_cut(words, 120));
+}
+
+/* ---- Hooks and shells ---- */
+
+static enum mr_rc
+run_line(struct check *c, const char *line, struct mr_str input, const char *const *env, struct spawned *ret,
+    struct mr_error *err)
+{
+	const char *const argv[] = { "sh", "-c", line, NULL };
+
+	return spawn_run(
+	    &(struct spawn){ .argv = argv, .input = input, .env = env, .dir = c->root, .limit_ms = LIMIT_MS }, ret,
+	    err);
+}
+
+/* The command line of the settings, with our room in the place of the one that it names; else as it is. */
+static enum mr_rc
+run_hook(struct check *c, const char *line, const struct harness_event *event, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf input = BUF_INIT, ours = BUF_INIT, why = BUF_INIT;
+	mr_auto(mr_names_done) struct mr_names words = { 0 };
+	mr_auto(spawned_done) struct spawned ran = { 0 };
+	struct json j = JSON_INIT(&input);
+
+	TRY(send_mail(c, err));
+	if (command_split(line, &words))
+		for (size_t i = 0; i < words.n; i++) {
+			bool room = i > 0 && strcmp(words.v[i - 1], "--room") == 0;
+
+			buf_adds(&ours, i > 0 ? " " : "");
+			command_quote(&ours, room ? mr_room_spec(c->room) : words.v[i]);
+		}
 	json_open(&j, '{');
-	json_key_str(&j, c->s->harness->session_key, c->probe.session);
-	json_key_str(&j, "hook_event_name", event);
-	json_key_str(&j, "cwd", c->probe.root);
+	json_key_str(&j, c->s->harness->session_key, c->session);
+	json_key_str(&j, "hook_event_name", event->name);
+	json_key_str(&j, "cwd", c->root);
 	json_key(&j, "workspace_roots");
 	json_open(&j, '[');
-	json_str(&j, str_of(c->probe.root));
+	json_str(&j, str_of(c->root));
 	json_close(&j);
 	json_key_str(&j, "source", "startup");
 	json_key_str(&j, "prompt", "is there mail?");
 	json_close(&j);
-	buf_addc(out, '\n');
-}
-
-static enum mr_rc
-run_hook(struct check *c, const char *line, const struct setup_event *event, struct mr_error *err)
-{
-	mr_auto(buf_done) struct buf input = BUF_INIT, why = BUF_INIT;
-	const char *const argv[] = { "sh", "-c", probe_line(&c->probe, line), NULL };
-	struct spawned ran = { 0 };
-	enum mr_rc rc = probe_send(&c->probe, c->s, err);
-
-	add_event(c, event->name, &input);
-	if (rc == MR_OK && (!buf_ok(&input) || !argv[2]))
-		rc = mr_nomem(err);
-	if (rc == MR_OK)
-		rc = spawn_run(&(struct spawn){ .argv = argv,
-				   .input = buf_str(&input),
-				   .env = c->probe.env,
-				   .dir = c->probe.root,
-				   .limit_ms = HOOK_LIMIT_MS },
-		    &ran, err);
-	bool seen = !event->shows || memmem(buf_z(&ran.out), ran.out.len, c->probe.mark, strlen(c->probe.mark));
-
-	if (rc == MR_OK && (ran.exit_code != 0 || !seen)) {
-		struct mr_str words = ran.err.len > 0 ? buf_str(&ran.err) : buf_str(&ran.out);
-
-		spawned_describe(&ran, HOOK_LIMIT_MS, &why);
-		buf_adds(&why, words.len > 0 ? ": " : "");
-		text_clean_line(&why, utf8_cut(words, 120));
-		rc = mr_fail(err, MR_REFUSED, "the message is not in what it prints (%s)", buf_z(&why));
-	}
-	spawned_done(&ran);
-	return rc;
+	buf_addc(&input, '\n');
+	if (!buf_ok(&input) || !buf_ok(&ours))
+		return mr_nomem(err);
+	TRY(run_line(c, ours.len > 0 ? buf_z(&ours) : line, buf_str(&input), c->env, &ran, err));
+	if (ran.exit_code == 0 && (!event->shows || has_mark(c, buf_str(&ran.out))))
+		return MR_OK;
+	spawned_describe(&ran, LIMIT_MS, &why);
+	add_words(&why, ": ", ran.err.len > 0 ? buf_str(&ran.err) : buf_str(&ran.out));
+	return mr_fail(err, MR_REFUSED, "the message is not in what it prints (%s)", buf_z(&why));
 }
 
 static void
 check_hooks(struct check *c, const struct jsonc_node *root)
 {
-	for (const struct setup_event *e = c->s->harness->events; e->name; e++) {
-		mr_auto(buf_done) struct buf line = BUF_INIT, waiter = BUF_INIT, part = BUF_INIT;
+	for (const struct harness_event *e = c->s->harness->events; e->name; e++) {
+		mr_auto(buf_done) struct buf line = BUF_INIT, waiter = BUF_INIT;
 		struct mr_error err = { 0 };
+		const char *problem = NULL;
 
-		buf_addf(&part, "hook %s", e->name);
 		if (!hooks_command(c->s, root, e->name, false, &line))
-			say(c, buf_z(&part), "it is not configured", apply_line(c));
+			problem = "it is not configured";
 		else if (e->waits && !hooks_command(c->s, root, e->name, true, &waiter))
-			say(c, buf_z(&part), "the waiter that wakes an idle session is not configured", apply_line(c));
+			problem = "the waiter that wakes an idle session is not configured";
 		else if (run_hook(c, buf_z(&line), e, &err) != MR_OK)
-			say(c, buf_z(&part), err.message, apply_line(c));
-		else
-			say(c, buf_z(&part), NULL, NULL);
+			problem = err.message;
+		say_of(c, "hook", e->name, problem, c->apply);
 	}
+}
+
+/* A command that the agent types: is it the agent that the hooks speak to? */
+static enum mr_rc
+run_shell(struct check *c, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf line = BUF_INIT, why = BUF_INIT;
+	mr_auto(spawned_done) struct spawned ran = { 0 };
+
+	command_quote(&line, c->s->program);
+	buf_adds(&line, " inbox; :"); /* so that a shell stays in between, as it does in a harness */
+	TRY(run_line(c, buf_z(&line), (struct mr_str){ 0 }, c->shell_env, &ran, err));
+	if (has_mark(c, buf_str(&ran.out)))
+		return MR_OK;
+	add_words(&why, "", ran.err.len > 0 ? buf_str(&ran.err) : buf_str(&ran.out));
+	return mr_fail(err, MR_REFUSED, "a command there does not see the message: %s", buf_z(&why));
+}
+
+static void
+check_shell(struct check *c)
+{
+	mr_auto(buf_done) struct buf link = BUF_INIT;
+	struct mr_error err = { 0 };
+
+	if (send_mail(c, &err) != MR_OK)
+		say(c, "shell", err.message, c->apply);
+	else
+		say(c, "shell", run_shell(c, &err) == MR_OK ? NULL : err.message,
+		    "mailroom --as NAME with each command of the agent, or a newer version of the harness");
+	/* Agents type "mailroom", and that is what they are allowed. */
+	buf_addf(&link, "ln -s %s DIR, where DIR is a folder of $PATH", c->s->program);
+	say(c, "mailroom in $PATH", command_in_path(c->s) ? NULL : "a shell does not find it by its name",
+	    buf_z(&link));
 }
 
 /* ---- The server ---- */
 
-/* With the probe's room in the place of the one that is named. */
-static bool
-make_argv(struct check *c, const struct mr_names *words, const char *ret[16])
+/* The answer to the second request: the line that has its id. */
+static struct mr_str
+answer_in(struct mr_str out)
 {
-	size_t n = 0;
+	while (out.len > 0) {
+		const char *end = memchr(out.ptr, '\n', out.len);
+		struct mr_str line = { out.ptr, end ? (size_t)(end - out.ptr) : out.len };
+		struct json_value all, got;
+		const char *problem;
 
-	for (size_t i = 0; i < words->n && n < 15; i++) {
-		bool room = i > 0 && strcmp(words->v[i - 1], "--room") == 0;
-
-		ret[n++] = room ? mr_room_spec(c->probe.room) : words->v[i];
+		if (end && json_whole(line, &all, &problem) && json_find(all, "id", &got) && str_eq(got.raw, STR("2")))
+			return line;
+		out.ptr += line.len + (end != NULL);
+		out.len -= line.len + (end != NULL);
 	}
-	ret[n] = NULL;
-	return n > 0;
+	return (struct mr_str){ 0 };
 }
 
-static void
-check_permission(struct check *c, const struct jsonc_node *root, const char *permission)
+static bool
+has_answered(void *ctx, const struct buf *out)
 {
-	mr_auto(buf_done) struct buf part = BUF_INIT;
-
-	buf_addf(&part, "permission %s", permission);
-	say(c, buf_z(&part), allow_has(root, permission) ? NULL : "it is not given", apply_line(c));
+	(void)ctx;
+	return answer_in(buf_str(out)).len > 0;
 }
 
-/* Every command without asking, also those that start programs: an earlier setup wrote it, or the user. */
-static void
-check_no_permission(struct check *c, const struct jsonc_node *root, const char *permission)
+static struct mr_str
+first_line(struct mr_str text)
 {
-	mr_auto(buf_done) struct buf part = BUF_INIT;
-
-	if (!allow_has(root, permission))
-		return;
-	buf_addf(&part, "permission %s", permission);
-	say(c, buf_z(&part), "it lets an agent start any program through mailroom (patrol --handler, config)",
-	    "take it out, or let --apply do it if an earlier setup wrote it");
+	return (struct mr_str){ text.ptr, text.len > 0 ? strcspn(text.ptr, "\n") : 0 };
 }
 
+/* Starts the server and asks it for the inbox, as a client would. */
+static enum mr_rc
+run_server(struct check *c, const char *const *argv, const char *const *env, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf requests = BUF_INIT, why = BUF_INIT;
+	mr_auto(spawned_done) struct spawned ran = { 0 };
+
+	TRY(send_mail(c, err));
+	buf_adds(&requests,
+	    "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"2025-06-18\","
+	    "\"capabilities\":{},\"clientInfo\":{\"name\":\"mailroom-setup\",\"version\":\"1\"}}}\n"
+	    "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n"
+	    "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/call\",\"params\":{\"name\":\"inbox\",\"arguments\":{}");
+	if (strcmp(c->s->harness->name, "codex") == 0)
+		buf_addf(&requests, ",\"_meta\":{\"threadId\":\"%s\"}", c->session);
+	buf_adds(&requests, "}}\n");
+	if (!buf_ok(&requests))
+		return mr_nomem(err);
+	TRY(spawn_run(&(struct spawn){ .argv = argv,
+			  .input = buf_str(&requests),
+			  .env = env,
+			  .dir = c->root,
+			  .limit_ms = LIMIT_MS,
+			  .enough = has_answered },
+	    &ran, err));
+	struct mr_str answer = answer_in(buf_str(&ran.out));
+
+	if (has_mark(c, answer))
+		return MR_OK;
+	if (answer.len > 0) {
+		add_words(&why, ": ", first_line(answer));
+		return mr_fail(err, MR_REFUSED, "its inbox is without the message%s", buf_z(&why));
+	}
+	spawned_describe(&ran, LIMIT_MS, &why);
+	add_words(&why, ": ", first_line(buf_str(&ran.err)));
+	return mr_fail(err, MR_REFUSED, "it gives no answer (%s)", buf_z(&why));
+}
+
+/* With our room in the place of the one that is named; `more`: its environment, or NULL. */
 static void
 check_server(struct check *c, const struct mr_names *words, const struct mr_names *more)
 {
-	const char *argv[16], *env[64];
+	const char *argv[16] = { 0 }, *env[64];
 	struct mr_error err = { 0 };
 	size_t n = 0;
 
-	if (!make_argv(c, words, argv)) {
-		say(c, "MCP server", "it is not configured", apply_line(c));
-		return;
-	}
+	for (size_t i = 0; i < words->n && i < 15; i++)
+		argv[i] = i > 0 && strcmp(words->v[i - 1], "--room") == 0 ? mr_room_spec(c->room) : words->v[i];
 	for (size_t i = 0; more && i < more->n && n < 40; i++)
 		env[n++] = more->v[i];
-	for (size_t i = 0; c->probe.env[i]; i++)
-		env[n++] = c->probe.env[i];
+	for (size_t i = 0; c->env[i]; i++)
+		env[n++] = c->env[i];
 	env[n] = NULL;
-	if (probe_send(&c->probe, c->s, &err) != MR_OK || talk_to_server(c->s, &c->probe, argv, env, &err) != MR_OK)
-		say(c, "MCP server", err.message, apply_line(c));
+	if (!argv[0])
+		say(c, "MCP server", "it is not configured", c->apply);
 	else
-		say(c, "MCP server", NULL, NULL);
-}
-
-/* ---- Shells ---- */
-
-/* A command that the agent types: is it the agent that the hooks speak to? */
-static void
-check_shell(struct check *c)
-{
-	mr_auto(buf_done) struct buf line = BUF_INIT, why = BUF_INIT;
-	struct mr_error err = { 0 };
-	struct spawned ran = { 0 };
-
-	if (probe_send(&c->probe, c->s, &err) != MR_OK) {
-		say(c, "shell", err.message, apply_line(c));
-		return;
-	}
-	command_quote(&line, c->s->program);
-	buf_adds(&line, " inbox; :"); /* so that a shell stays in between, as it does in a harness */
-	const char *const argv[] = { "sh", "-c", buf_z(&line), NULL };
-	enum mr_rc rc = spawn_run(
-	    &(struct spawn){ .argv = argv, .env = c->probe.shell_env, .dir = c->probe.root, .limit_ms = HOOK_LIMIT_MS },
-	    &ran, &err);
-
-	if (rc == MR_OK && !memmem(buf_z(&ran.out), ran.out.len, c->probe.mark, strlen(c->probe.mark))) {
-		text_clean_line(&why, utf8_cut(ran.err.len > 0 ? buf_str(&ran.err) : buf_str(&ran.out), 120));
-		rc = mr_fail(&err, MR_REFUSED, "a command there does not see the message: %s", buf_z(&why));
-	}
-	say(c, "shell", rc == MR_OK ? NULL : err.message,
-	    "mailroom --as NAME with each command of the agent, or a newer version of the harness");
-	spawned_done(&ran);
+		say(c, "MCP server", run_server(c, argv, env, &err) == MR_OK ? NULL : err.message, c->apply);
 }
 
 /* ---- Files ---- */
 
-static void
-check_roots(struct check *c, const struct mr_names *roots)
-{
-	const char *const wanted[] = { c->s->state_dir, c->s->room_dir };
-
-	for (size_t i = 0; i < 2; i++) {
-		mr_auto(buf_done) struct buf part = BUF_INIT;
-
-		if (!wanted[i])
-			continue;
-		buf_addf(&part, "writable root %s", wanted[i]);
-		say(c, buf_z(&part), names_has(roots, wanted[i]) ? NULL : "commands in Codex's sandbox cannot write it",
-		    apply_line(c));
-	}
-}
-
 /* Codex tells its servers no variable but these, and what is tried here had them all. */
 static void
-check_homes(struct check *c, const char *state, const char *config)
+check_home(struct check *c, size_t i, const char *has, const char *part, const char *or_else)
 {
-	const char *want = c->s->state_home ? c->s->state_home : "";
 	mr_auto(buf_done) struct buf problem = BUF_INIT;
+	const char *want = c->s->homes[i] ? c->s->homes[i] : "";
 
-	buf_addf(&problem, "it has XDG_STATE_HOME '%s', and the hooks '%s': they would not be one agent", state, want);
-	say(c, "state folder of the MCP server", strcmp(state, want) == 0 ? NULL : buf_z(&problem), apply_line(c));
-	want = c->s->config_home ? c->s->config_home : "";
-	buf_clear(&problem);
-	buf_addf(&problem, "it has XDG_CONFIG_HOME '%s', and the hooks '%s': they would not trust the same rooms",
-	    config, want);
-	say(c, "configuration of the MCP server", strcmp(config, want) == 0 ? NULL : buf_z(&problem), apply_line(c));
+	buf_addf(
+	    &problem, "it has %s '%s', and the hooks '%s': they would not %s", setup_home_names[i], has, want, or_else);
+	say(c, part, strcmp(has, want) == 0 ? NULL : buf_z(&problem), c->apply);
 }
 
 /* For a project, with the roots and variables of the user's own file: Codex reads both. */
 static void
 check_toml(struct check *c, struct setup_file *f)
 {
-	struct buf homes[2] = { BUF_INIT, BUF_INIT };
-	struct mr_names argv = { 0 }, roots = { 0 };
-	struct mr_error err = { 0 };
-
-	struct mr_names unused = { 0 };
 	mr_auto(file_done) struct setup_file own = { 0 };
+	mr_auto(codex_says_done) struct codex_says says = { 0 };
+	const char *const wanted[] = { c->s->state_dir, c->s->room_dir };
+	struct mr_error err = { 0 };
 	struct setup as_user = *c->s;
 
 	as_user.project = false;
-	if ((c->s->project && (read_settings(&as_user, &c->s->harness->files[1], &own, &err) != MR_OK ||
-				  codex_command(&own.before, &unused, &roots, homes, &err) != MR_OK)) ||
-	    codex_command(&f->before, &argv, &roots, homes, &err) != MR_OK)
+	if (c->s->project && read_settings(&as_user, &c->s->harness->files[1], &own, &err) == MR_OK &&
+	    codex_read(&own.before, &says, &err) == MR_OK)
+		mr_names_done(&says.argv);
+	if (err.code != MR_OK || codex_read(&f->before, &says, &err) != MR_OK) {
 		say(c, f->path, err.message, "mend the file by hand");
-	else {
-		check_server(c, &argv, NULL);
-		if (argv.n > 0)
-			check_homes(c, buf_z(&homes[0]), buf_z(&homes[1]));
-		check_roots(c, &roots);
+		return;
 	}
-	buf_done(&homes[0]);
-	buf_done(&homes[1]);
-	mr_names_done(&argv);
-	mr_names_done(&roots);
-	mr_names_done(&unused);
+	check_server(c, &says.argv, NULL);
+	if (says.argv.n > 0) {
+		check_home(c, 0, buf_z(&says.homes[0]), "state folder of the MCP server", "be one agent");
+		check_home(c, 1, buf_z(&says.homes[1]), "configuration of the MCP server", "trust the same rooms");
+	}
+	for (size_t i = 0; i < 2; i++)
+		if (wanted[i])
+			say_of(c, "writable root", wanted[i],
+			    names_has(&says.roots, wanted[i]) ? NULL : "commands in Codex's sandbox cannot write it",
+			    c->apply);
 }
 
 static void
 check_json(struct check *c, struct setup_file *f)
 {
 	mr_auto(jsonc_done) struct jsonc doc = { 0 };
-	struct mr_names argv = { 0 }, env = { 0 };
+	mr_auto(mr_names_done) struct mr_names argv = { 0 }, env = { 0 };
 	struct mr_error err = { 0 };
 
 	if (text_object(&f->before, &doc, &err) != MR_OK && err.code != MR_EMPTY) {
@@ -300,26 +434,18 @@ check_json(struct check *c, struct setup_file *f)
 	if (f->parts & SETUP_HOOKS)
 		check_hooks(c, doc.root);
 	for (size_t i = 0; i < setup_permissions_n && (f->parts & SETUP_ALLOW); i++)
-		check_permission(c, doc.root, setup_permissions[i]);
-	for (size_t i = 0; i < 2 && (f->parts & SETUP_ALLOW); i++)
-		check_no_permission(c, doc.root, setup_old_permissions[i]);
+		say_of(c, "permission", setup_permissions[i],
+		    allow_has(doc.root, setup_permissions[i]) ? NULL : "it is not given", c->apply);
+	/* Every command without asking, also those that start programs: an earlier setup wrote it, or the user. */
+	for (size_t i = 0; i < SETUP_OLD_PERMISSIONS && (f->parts & SETUP_ALLOW); i++)
+		if (allow_has(doc.root, setup_old_permissions[i]))
+			say_of(c, "permission", setup_old_permissions[i],
+			    "it lets an agent start any program through mailroom (patrol --handler, config)",
+			    "take it out, or let --apply do it if an earlier setup wrote it");
 	if (f->parts & SETUP_SERVER) {
 		(void)server_command(doc.root, &argv, &env);
 		check_server(c, &argv, &env);
 	}
-	mr_names_done(&argv);
-	mr_names_done(&env);
-}
-
-/* Agents type "mailroom", and that is what they are allowed. */
-static void
-check_path(struct check *c)
-{
-	mr_auto(buf_done) struct buf repair = BUF_INIT;
-
-	buf_addf(&repair, "ln -s %s DIR, where DIR is a folder of $PATH", c->s->program);
-	say(c, "mailroom in $PATH", command_in_path(c->s) ? NULL : "a shell does not find it by its name",
-	    buf_z(&repair));
 }
 
 int
@@ -327,8 +453,11 @@ check_run(struct setup *s)
 {
 	struct check c = { .s = s };
 	struct mr_error err = { 0 };
-	enum mr_rc rc = probe_open(s, &c.probe, &err);
+	enum mr_rc rc = open_room(&c, &err);
 
+	c.apply = keep(&c, "mailroom setup %s%s --apply", s->harness->name, s->project ? " --project" : "");
+	if (!c.apply)
+		c.apply = "mailroom setup";
 	for (size_t i = 0; i < s->harness->files_n && rc == MR_OK; i++) {
 		mr_auto(file_done) struct setup_file f = { 0 };
 
@@ -338,11 +467,11 @@ check_run(struct setup *s)
 		else if (rc == MR_OK)
 			check_json(&c, &f);
 	}
-	if (rc == MR_OK) {
+	if (rc == MR_OK)
 		check_shell(&c);
-		check_path(&c);
-	}
-	probe_close(&c.probe);
+	mr_room_close(c.room);
+	if (c.root[0])
+		dir_remove_tree(AT_FDCWD, c.root);
 	if (rc != MR_OK)
 		return cli_fail(s->cli, &err);
 	return c.wrong > 0 ? EXIT_FAILED : EXIT_DONE;

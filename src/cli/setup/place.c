@@ -1,18 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* place.c - where the files are, and what our entries are to say: which program, which room. */
-#include <errno.h>
+/* place.c - where the settings files are, and what our entries say: which program, which room, in command lines that a
+ * shell reads as we mean them. A line with more in it than plain words is somebody else's, and is left alone. */
 #include <limits.h>
 #include <unistd.h>
 
 #include "cli/setup/setup.h"
 
-static const char *
-variable(const char *name)
-{
-	const char *value = name ? getenv(name) : NULL;
-
-	return value && value[0] ? value : NULL;
-}
+const char *const setup_home_names[2] = { "XDG_STATE_HOME", "XDG_CONFIG_HOME" };
 
 static const char *
 kept(struct setup *s, const struct buf *text, struct mr_error *err)
@@ -24,39 +18,107 @@ kept(struct setup *s, const struct buf *text, struct mr_error *err)
 	return copy;
 }
 
-/* ---- The program ---- */
+/* ---- Command lines ---- */
 
-static enum mr_rc
-find_program(struct setup *s, struct mr_error *err)
+void
+command_quote(struct buf *out, const char *word)
 {
-	char path[PATH_MAX];
-	ssize_t len = readlink("/proc/self/exe", path, sizeof path - 1);
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+./:@%=,";
 
-	if (len <= 0 || path[0] != '/') {
-		return mr_fail(err, MR_NOTFOUND,
-		    "cannot tell where this program is: '/proc/self/exe' says nothing\n"
-		    "settings need its absolute path; run it where /proc is mounted");
+	if (word[0] && !word[strspn(word, plain)]) {
+		buf_adds(out, word);
+		return;
 	}
-	path[len] = '\0';
-	if (access(path, X_OK) < 0) { /* replaced while it ran: "... (deleted)" */
-		return mr_fail(err, MR_NOTFOUND,
-		    "the program '%s' is not there any more\nrun the command again: with the program that is there now",
-		    path);
+	buf_addc(out, '\'');
+	for (const char *c = word; *c; c++)
+		if (*c == '\'')
+			buf_adds(out, "'\\''");
+		else
+			buf_addc(out, *c);
+	buf_addc(out, '\'');
+}
+
+/* One piece of a word: up to the end of its quotes, or one character. NULL: no plain word. */
+static const char *
+take_piece(const char *at, struct buf *word)
+{
+	if (*at == '\'') {
+		const char *end = strchr(at + 1, '\'');
+
+		if (!end)
+			return NULL;
+		buf_add(word, (struct mr_str){ at + 1, (size_t)(end - at - 1) });
+		return end + 1;
 	}
-	s->program = arena_dup(&s->cli->own, str_of(path));
-	s->command = s->project ? "mailroom" : s->program;
-	return s->program ? MR_OK : mr_nomem(err);
+	if (*at == '"') {
+		for (at++; *at && *at != '"'; at++) {
+			if (*at == '$' || *at == '`')
+				return NULL;
+			if (*at == '\\' && at[1] && strchr("\"\\$`", at[1]))
+				at++;
+			buf_addc(word, *at);
+		}
+		return *at ? at + 1 : NULL;
+	}
+	if (*at == '\\' && at[1])
+		at++;
+	else if (strchr("|&;<>()$`*?[]#~!{}\n\\", *at))
+		return NULL;
+	buf_addc(word, *at);
+	return at + 1;
+}
+
+bool
+command_split(const char *line, struct mr_names *ret)
+{
+	for (const char *at = line;;) {
+		mr_auto(buf_done) struct buf word = BUF_INIT;
+
+		at += strspn(at, " \t");
+		if (!*at)
+			return true;
+		while (at && *at && *at != ' ' && *at != '\t')
+			at = take_piece(at, &word);
+		if (!at || !buf_ok(&word) || !names_add(ret, str_of(buf_z(&word))))
+			return false;
+	}
+}
+
+bool
+command_is_program(const struct setup *s, const char *word)
+{
+	const char *slash = strrchr(word, '/');
+
+	return strcmp(word, s->program) == 0 || strcmp(slash ? slash + 1 : word, "mailroom") == 0;
+}
+
+bool
+command_is_hook(const struct setup *s, const char *line, bool *ret_waits)
+{
+	mr_auto(mr_names_done) struct mr_names words = { 0 };
+
+	if (!command_split(line, &words) || words.n < 3 || !command_is_program(s, words.v[0]) ||
+	    strcmp(words.v[1], "hook") != 0 || strcmp(words.v[2], s->harness->name) != 0)
+		return false;
+	*ret_waits = false;
+	for (size_t i = 3; i < words.n; i++) {
+		if (strcmp(words.v[i], "--wait") == 0)
+			*ret_waits = true;
+		else if (strcmp(words.v[i], "--room") == 0 && i + 1 < words.n)
+			i++;
+		else
+			return false;
+	}
+	return true;
 }
 
 static const char *
-command_line(struct setup *s, bool waits, struct mr_error *err)
+hook_line(struct setup *s, bool waits, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf line = BUF_INIT;
 
 	command_quote(&line, s->command);
-	buf_addf(&line, " hook %s", s->harness->name);
-	if (waits)
-		buf_adds(&line, " --wait");
+	buf_addf(&line, " hook %s%s", s->harness->name, waits ? " --wait" : "");
 	if (s->room) {
 		buf_adds(&line, " --room ");
 		command_quote(&line, s->room);
@@ -68,7 +130,7 @@ const char *
 command_in_path(struct setup *s)
 {
 	mr_auto(buf_done) struct buf file = BUF_INIT;
-	const char *path = variable("PATH");
+	const char *path = env_get("PATH");
 
 	for (const char *at = path ? path : ""; *at; at += strcspn(at, ":"), at += *at == ':') {
 		buf_clear(&file);
@@ -79,30 +141,36 @@ command_in_path(struct setup *s)
 	return NULL;
 }
 
-/* ---- The room ---- */
+/* ---- The program, the room, the project ---- */
 
-/* No sandbox is opened for a folder that only lay on the way. */
-static bool
-is_usable(struct setup *s, const struct mr_place *place)
+static enum mr_rc
+find_program(struct setup *s, struct mr_error *err)
 {
-	struct mr_room_options options = { .found = place->found,
-		.no_recover = true,
-		.config_dir = env_config_dir(s->cli),
-		.trust_paths = env_get("MAILROOM_TRUST") };
-	struct mr_room *room = NULL;
-	struct mr_error err = { 0 };
-	enum mr_rc rc = mr_room_open(place->spec, &options, &room, &err);
+	char path[PATH_MAX];
+	ssize_t len = readlink("/proc/self/exe", path, sizeof path - 1);
 
-	mr_room_close(room);
-	return rc != MR_UNTRUSTED;
+	if (len <= 0 || path[0] != '/')
+		return mr_fail(err, MR_NOTFOUND,
+		    "cannot tell where this program is: '/proc/self/exe' says nothing\n"
+		    "settings need its absolute path; run it where /proc is mounted");
+	path[len] = '\0';
+	if (access(path, X_OK) < 0) /* replaced while it ran: "... (deleted)" */
+		return mr_fail(err, MR_NOTFOUND,
+		    "the program '%s' is not there any more\nrun the command again: with the program that is there now",
+		    path);
+	s->program = arena_dup(&s->cli->own, str_of(path));
+	s->command = s->project ? "mailroom" : s->program;
+	return s->program ? MR_OK : mr_nomem(err);
 }
 
 static enum mr_rc
 find_room(struct setup *s, const char *cwd, struct mr_error *err)
 {
 	mr_auto(mr_place_done) struct mr_place place = { 0 };
-	const char *env = variable("MAILROOM"), *option = s->cli->room_option;
-	enum mr_rc rc = mr_room_find(spec_expand(s->cli, option, cwd), spec_expand(s->cli, env, cwd), cwd, &place, err);
+	const char *option = s->cli->room_option;
+	struct mr_room *room = NULL;
+	enum mr_rc rc = mr_room_find(
+	    spec_expand(s->cli, option, cwd), spec_expand(s->cli, env_get("MAILROOM"), cwd), cwd, &place, err);
 
 	if (rc == MR_NOTFOUND && !option) {
 		*err = (struct mr_error){ 0 };
@@ -111,15 +179,21 @@ find_room(struct setup *s, const char *cwd, struct mr_error *err)
 	if (rc != MR_OK)
 		return rc;
 	const char *spec = arena_dup(&s->cli->own, str_of(place.spec)), *colon = spec ? strchr(spec, ':') : NULL;
+	struct mr_room_options options = { .found = place.found,
+		.no_recover = true,
+		.config_dir = env_config_dir(s->cli),
+		.trust_paths = env_get("MAILROOM_TRUST") };
 
 	if (!spec)
 		return mr_nomem(err);
 	if (option)
 		s->room = spec;
-	if (is_usable(s, &place))
+	/* A sandbox is not opened for a room that happens to lie on the way. */
+	if (mr_room_open(place.spec, &options, &room, IGNORED) != MR_UNTRUSTED)
 		s->room_dir = colon ? colon + 1 : spec;
 	else
 		cli_warn(s->cli, "the room '%s' is not trusted, and is left out; if it is yours: mailroom trust", spec);
+	mr_room_close(room);
 	return MR_OK;
 }
 
@@ -154,16 +228,15 @@ setup_place(struct setup *s, struct mr_error *err)
 	TRY(find_program(s, err));
 	TRY(find_room(s, cwd, err));
 	s->project_dir = find_project(s, cwd, err);
-	s->hook = command_line(s, false, err);
-	s->waiter = command_line(s, true, err);
+	s->hook = hook_line(s, false, err);
+	s->waiter = hook_line(s, true, err);
 	s->state_dir = env_state_dir(s->cli);
 	s->config_dir = env_config_dir(s->cli);
-	s->state_home = variable("XDG_STATE_HOME");
-	if (s->state_home && s->state_home[0] != '/')
-		s->state_home = NULL;
-	s->config_home = variable("XDG_CONFIG_HOME");
-	if (s->config_home && s->config_home[0] != '/')
-		s->config_home = NULL;
+	for (size_t i = 0; i < 2; i++) {
+		const char *home = env_get(setup_home_names[i]);
+
+		s->homes[i] = home && home[0] == '/' ? home : NULL;
+	}
 	return s->project_dir && s->hook && s->waiter ? MR_OK : err->code;
 }
 
@@ -171,7 +244,7 @@ const char *
 setup_path(struct setup *s, const struct setup_where *where, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf path = BUF_INIT;
-	const char *own = variable(where->variable), *home = variable("HOME");
+	const char *own = where->variable ? env_get(where->variable) : NULL, *home = env_get("HOME");
 
 	if (s->project) {
 		buf_addf(&path, "%s/%s", s->project_dir, where->in_project);
@@ -182,8 +255,8 @@ setup_path(struct setup *s, const struct setup_where *where, struct mr_error *er
 	} else if (home && home[0] == '/') {
 		buf_addf(&path, "%s/%s%s%s", home, where->folder, where->folder[0] ? "/" : "", where->name);
 	} else {
-		(void)mr_fail(err, MR_NOTFOUND, "cannot tell the home folder: $HOME is not set");
-		(void)mr_hint(err, "set HOME, or use --project");
+		(void)mr_fail(
+		    err, MR_NOTFOUND, "cannot tell the home folder: $HOME is not set\nset HOME, or use --project");
 		return NULL;
 	}
 	return kept(s, &path, err);

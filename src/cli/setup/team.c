@@ -27,12 +27,15 @@ team_done(struct team *t)
 
 /* ---- What there is ---- */
 
-/* A link's name has fewer letters than a team's may have. */
-static void
-name_link(struct team *t, const char *team)
+static enum mr_rc
+find_spec(struct team *t, const char *team, struct mr_error *err)
 {
+	mr_auto(buf_done) struct buf spec = BUF_INIT;
+	mr_auto(free_ptr) char *cwd = getcwd(NULL, 0);
+	mr_auto(mr_place_done) struct mr_place place = { 0 };
 	size_t n = 0;
 
+	/* A link's name has fewer letters than a team's may have. */
 	for (const char *c = team; *c && n < MR_LINK_NAME_MAX; c++) {
 		char low = *c >= 'A' && *c <= 'Z' ? (char)(*c - 'A' + 'a') : *c;
 		bool plain =
@@ -41,55 +44,25 @@ name_link(struct team *t, const char *team)
 		if (plain || n > 0)
 			t->name[n++] = plain ? low : '-';
 	}
-	t->name[n] = '\0';
-}
-
-static enum mr_rc
-find_spec(struct team *t, const char *team, struct mr_error *err)
-{
-	mr_auto(buf_done) struct buf spec = BUF_INIT;
-	mr_auto(free_ptr) char *cwd = getcwd(NULL, 0);
-	mr_auto(mr_place_done) struct mr_place place = { 0 };
-
 	if (!team[0] || strchr(team, '/'))
 		return mr_fail(err, MR_REFUSED, "'%s' is no name of a team", team);
 	buf_addf(&spec, "teams:%s", team);
 	if (!cwd || !buf_ok(&spec))
 		return mr_nomem(err);
-
 	TRY(mr_room_find(spec_expand(t->cli, buf_z(&spec), cwd), NULL, cwd, &place, err));
 	t->spec = arena_dup(&t->cli->own, str_of(place.spec));
 	return t->spec ? MR_OK : mr_nomem(err);
 }
 
-struct link_search {
-	const char *spec;
-	char name[MR_LINK_NAME_MAX + 1];
-};
-
 static bool
 note_link(void *ctx, const struct mr_link *link)
 {
-	struct link_search *search = ctx;
+	struct team *t = ctx;
 
-	if (strcmp(link->room, search->spec) != 0)
-		return true;
-	(void)snprintf(search->name, sizeof search->name, "%s", link->name);
-	return false;
-}
-
-/* Under whichever name the team is linked. */
-static enum mr_rc
-find_link(struct team *t, struct mr_error *err)
-{
-	struct link_search search = { .spec = t->spec };
-	enum mr_rc rc = mr_link_each(t->cli->room, note_link, &search, err);
-
-	if (rc != MR_OK || !search.name[0])
-		return rc;
-	memcpy(t->name, search.name, sizeof t->name);
-	t->linked = true;
-	return mr_link_get(t->cli->room, t->name, &t->link, err);
+	t->linked = strcmp(link->room, t->spec) == 0;
+	if (t->linked)
+		(void)snprintf(t->name, sizeof t->name, "%s", link->name);
+	return !t->linked;
 }
 
 static bool
@@ -102,163 +75,113 @@ note_agent(void *ctx, const struct mr_agent *agent)
 	return !t->nomem;
 }
 
-static enum mr_rc
-find_agents(struct team *t, struct mr_error *err)
-{
-	enum mr_rc rc = MR_OK;
-
-	for (int i = 1; i < t->cli->argc; i++)
-		t->nomem |= !names_add(&t->agents, str_of(t->cli->argv[i]));
-	if (t->cli->argc < 2)
-		rc = mr_each_agent(t->cli->room, note_agent, t, err);
-	return t->nomem ? mr_nomem(err) : rc;
-}
-
-static const char *
-name_there(const struct team *t, const char *local)
-{
-	for (size_t i = 0; i < t->link.names_n; i++)
-		if (strcmp(t->link.names[i].local, local) == 0)
-			return t->link.names[i].foreign;
-	return NULL;
-}
-
 /* ---- Saying ---- */
 
+/* local NULL: of the link itself. */
 static void
-say_link(struct team *t, const char *action)
+say(struct team *t, const char *local, const char *foreign, const char *action)
 {
 	struct cli *cli = t->cli;
+	bool none = strcmp(action, "none") == 0;
 
 	if (cli->json) {
 		struct json j = JSON_INIT(&cli->out);
 
 		json_open(&j, '{');
 		json_key_str(&j, "link", t->name);
-		json_key_str(&j, "room", t->spec);
+		json_key_str(&j, local ? "local" : "room", local ? local : t->spec);
+		if (local)
+			json_key_str(&j, "foreign", foreign);
 		json_key_str(&j, "action", action);
-		json_key_bool(&j, "written", !t->preview && strcmp(action, "none") != 0);
+		json_key_bool(&j, "written", !t->preview && !none);
 		out_json_line(cli, &j);
 		return;
 	}
-	if (strcmp(action, "none") == 0)
+	if (none && local)
+		fence_addf(&cli->out, "%s is a member already\n", local);
+	else if (none)
 		fence_addf(&cli->out, "%s is linked to %.4096s already\n", t->name, t->spec);
 	else
-		fence_addf(&cli->out, "%s%s%s %s, %.4096s\n", t->preview ? "would " : "", action,
-		    t->preview ? "" : "ed", t->name, t->spec);
+		fence_addf(&cli->out, "%s%s%s %s%s%.4096s\n", t->preview ? "would " : "", action,
+		    t->preview ? "" : "ed", local ? local : t->name, local ? foreign ? ", there " : "" : ", ",
+		    local ? foreign ? foreign : "" : t->spec);
 }
 
-static void
-say_agent(struct team *t, const char *local, const char *foreign, const char *action)
+static enum mr_rc
+open_team(const struct team *t, struct mr_room **ret, struct mr_error *err)
 {
-	struct cli *cli = t->cli;
-
-	if (cli->json) {
-		struct json j = JSON_INIT(&cli->out);
-
-		json_open(&j, '{');
-		json_key_str(&j, "link", t->name);
-		json_key_str(&j, "local", local);
-		json_key_str(&j, "foreign", foreign);
-		json_key_str(&j, "action", action);
-		json_key_bool(&j, "written", !t->preview && strcmp(action, "none") != 0);
-		out_json_line(cli, &j);
-		return;
-	}
-	if (strcmp(action, "none") == 0)
-		fence_addf(&cli->out, "%s is a member already\n", local);
-	else
-		fence_addf(&cli->out, "%s%s%s %s%s%s\n", t->preview ? "would " : "", action, t->preview ? "" : "ed",
-		    local, foreign ? ", there " : "", foreign ? foreign : "");
+	return mr_room_open(
+	    t->spec, &(struct mr_room_options){ .state_dir = t->cli->env.state_dir, .must_exist = true }, ret, err);
 }
 
 /* ---- In ---- */
 
-/* A person who does this need not be an agent. */
-static enum mr_rc
-know_maker(struct cli *cli, struct mr_error *err)
-{
-	if (cli_know_self(cli, err) == MR_OK || err->code != MR_NOTFOUND || cli->as_option)
-		return err->code;
-	*err = (struct mr_error){ 0 };
-	return mr_self_named(cli->room, "operator", &cli->self, err);
-}
-
-static enum mr_rc
-must_be_there(const struct team *t, struct mr_error *err)
-{
-	struct mr_room_options options = { .state_dir = t->cli->env.state_dir, .must_exist = true };
-	struct mr_room *there = NULL;
-	enum mr_rc rc = mr_room_open(t->spec, &options, &there, err);
-
-	if (rc == MR_OK)
-		mr_room_close(there);
-	return rc;
-}
-
 static enum mr_rc
 make_link(struct team *t, struct mr_error *err)
 {
-	enum mr_rc rc = MR_OK;
+	struct cli *cli = t->cli;
+	struct mr_room *there = NULL;
 
-	if (t->linked) {
-		say_link(t, "none");
+	if (t->preview) {
+		TRY(open_team(t, &there, err));
+		mr_room_close(there);
 		return MR_OK;
 	}
-	rc = t->preview ? must_be_there(t, err) : env_not_in_session(t->cli, "linking a team", err);
-	if (rc == MR_OK && !t->preview)
-		rc = know_maker(t->cli, err);
-	if (rc == MR_OK && !t->preview)
-		rc = mr_link_create(t->cli->room, &t->cli->self, t->name, t->spec, false, err);
-	if (rc == MR_NOTFOUND)
-		return mr_hint(
-		    err, "is the team's name right? its folder is there as soon as its lead has made a teammate");
-	if (rc == MR_OK)
-		say_link(t, "link");
-	t->cli->changed |= rc == MR_OK && !t->preview;
-	return rc;
-}
-
-/* One name that is taken over there is no reason to leave out the others. */
-static int
-enter_all(struct team *t)
-{
-	int code = EXIT_DONE;
-
-	for (size_t i = 0; i < t->agents.n; i++) {
-		const char *local = t->agents.v[i], *known = name_there(t, local);
-		char foreign[MR_ADDRESS_MAX + 1] = "";
-		struct mr_error err = { 0 };
-
-		if (t->preview) {
-			say_agent(t, local, known, known ? "none" : "register");
-			continue;
-		}
-		if (mr_link_introduce(t->cli->room, t->name, local, NULL, false, foreign, &err) != MR_OK) {
-			code = cli_fail(t->cli, &err);
-			continue;
-		}
-		say_agent(t, local, foreign, known ? "none" : "register");
-		t->cli->changed = true;
+	TRY(env_not_in_session(cli, "linking a team", err));
+	if (cli_know_self(cli, err) != MR_OK) {
+		if (err->code != MR_NOTFOUND || cli->as_option)
+			return err->code;
+		*err = (struct mr_error){ 0 }; /* a person who does this need not be an agent */
+		TRY(mr_self_named(cli->room, "operator", &cli->self, err));
 	}
-	return code;
+	TRY(mr_link_create(cli->room, &cli->self, t->name, t->spec, false, err));
+	cli->changed = true;
+	return MR_OK;
 }
 
 static int
 come_in(struct team *t)
 {
+	struct cli *cli = t->cli;
 	struct mr_error err = { 0 };
+	enum mr_rc rc = MR_OK;
+	int code = EXIT_DONE;
 
-	if (find_agents(t, &err) != MR_OK || make_link(t, &err) != MR_OK)
-		return cli_fail(t->cli, &err);
-	int code = enter_all(t);
+	for (int i = 1; i < cli->argc; i++)
+		t->nomem |= !names_add(&t->agents, str_of(cli->argv[i]));
+	if (cli->argc < 2)
+		rc = mr_each_agent(cli->room, note_agent, t, &err);
+	if (t->nomem)
+		rc = mr_nomem(&err);
+	if (rc == MR_OK && !t->linked) {
+		rc = make_link(t, &err);
+		if (rc == MR_NOTFOUND)
+			(void)mr_hint(&err,
+			    "is the team's name right? its folder is there as soon as its lead has made a teammate");
+	}
+	if (rc != MR_OK)
+		return cli_fail(cli, &err);
+	say(t, NULL, NULL, t->linked ? "none" : "link");
+	/* One name that is taken over there is no reason to leave out the others. */
+	for (size_t i = 0; i < t->agents.n; i++) {
+		const char *local = t->agents.v[i], *known = NULL;
+		char foreign[MR_ADDRESS_MAX + 1] = "";
 
-	if (t->cli->json)
-		return code;
-	if (t->preview)
-		buf_adds(&t->cli->out, "nothing was written; --apply does it\n");
-	else
-		buf_addf(&t->cli->out,
+		for (size_t n = 0; n < t->link.names_n && !known; n++)
+			if (strcmp(t->link.names[n].local, local) == 0)
+				known = t->link.names[n].foreign;
+		err = (struct mr_error){ 0 };
+		if (!t->preview && mr_link_introduce(cli->room, t->name, local, NULL, false, foreign, &err) != MR_OK) {
+			code = cli_fail(cli, &err);
+			continue;
+		}
+		say(t, local, t->preview ? known : foreign, known ? "none" : "register");
+		cli->changed |= !t->preview;
+	}
+	if (!cli->json && t->preview)
+		buf_adds(&cli->out, "nothing was written; --apply does it\n");
+	else if (!cli->json)
+		buf_addf(&cli->out,
 		    "write to AGENT@%s; `mailroom carry --watch %s` brings their answers as soon as they are there\n",
 		    t->name, t->name);
 	return code;
@@ -291,23 +214,21 @@ leave_as(struct mr_room *there, const char *name, struct mr_error *err)
 	if (rc == MR_OK)
 		rc = mr_prune(
 		    there, &(struct mr_prune_options){ .names = names, .force = true }, ignore_pruned, NULL, err);
-	if (rc == MR_NOTFOUND) {
-		*err = (struct mr_error){ 0 };
-		rc = MR_OK;
-	}
-	return rc;
+	if (rc != MR_NOTFOUND)
+		return rc;
+	*err = (struct mr_error){ 0 };
+	return MR_OK;
 }
 
-/* Mail that came for them meanwhile is carried first: with their mailboxes it would be gone. */
+/* Mail that came for our agents meanwhile is carried first: with their mailboxes it would be gone. */
 static enum mr_rc
 leave(struct team *t, struct mr_error *err)
 {
-	struct mr_room_options options = { .state_dir = t->cli->env.state_dir, .must_exist = true };
 	struct mr_room *there = NULL;
 	struct mr_carried carried = { 0 };
-	enum mr_rc rc = mr_room_open(t->spec, &options, &there, err);
+	enum mr_rc rc = open_team(t, &there, err);
 
-	if (rc == MR_NOTFOUND) { /* the team is over: nobody is left to leave */
+	if (rc == MR_NOTFOUND) { /* the team is over: there is nothing to leave */
 		*err = (struct mr_error){ 0 };
 		return MR_OK;
 	}
@@ -316,7 +237,7 @@ leave(struct team *t, struct mr_error *err)
 	for (size_t i = 0; i < t->link.names_n && rc == MR_OK; i++) {
 		rc = leave_as(there, t->link.names[i].foreign, err);
 		if (rc == MR_OK)
-			say_agent(t, t->link.names[i].local, t->link.names[i].foreign, "unregister");
+			say(t, t->link.names[i].local, t->link.names[i].foreign, "unregister");
 	}
 	mr_room_close(there);
 	return rc;
@@ -326,26 +247,20 @@ static int
 go_out(struct team *t)
 {
 	struct mr_error err = { 0 };
-	enum mr_rc rc = MR_OK;
 
 	if (!t->linked) {
 		if (!t->cli->json)
 			fence_addf(&t->cli->out, "there is no link to %.4096s: nothing to do\n", t->spec);
 		return EXIT_DONE;
 	}
-	if (t->preview) {
-		for (size_t i = 0; i < t->link.names_n; i++)
-			say_agent(t, t->link.names[i].local, t->link.names[i].foreign, "unregister");
-		say_link(t, "unlink");
-		return EXIT_DONE;
+	for (size_t i = 0; i < t->link.names_n && t->preview; i++)
+		say(t, t->link.names[i].local, t->link.names[i].foreign, "unregister");
+	if (!t->preview) {
+		if (leave(t, &err) != MR_OK || mr_link_remove(t->cli->room, t->name, false, NULL, &err) != MR_OK)
+			return cli_fail(t->cli, &err);
+		t->cli->changed = true;
 	}
-	rc = leave(t, &err);
-	if (rc == MR_OK)
-		rc = mr_link_remove(t->cli->room, t->name, false, NULL, &err);
-	if (rc != MR_OK)
-		return cli_fail(t->cli, &err);
-	t->cli->changed = true;
-	say_link(t, "unlink");
+	say(t, NULL, NULL, "unlink");
 	return EXIT_DONE;
 }
 
@@ -355,8 +270,10 @@ team_run(struct cli *cli, const char *team, enum setup_way way, bool preview)
 	mr_auto(team_done) struct team t = { .cli = cli, .preview = preview };
 	struct mr_error err = { 0 };
 
-	name_link(&t, team);
-	if (cli_open_room(cli, &err) != MR_OK || find_spec(&t, team, &err) != MR_OK || find_link(&t, &err) != MR_OK)
+	/* The link to the team may have any name. */
+	if (cli_open_room(cli, &err) != MR_OK || find_spec(&t, team, &err) != MR_OK ||
+	    mr_link_each(cli->room, note_link, &t, &err) != MR_OK ||
+	    (t.linked && mr_link_get(cli->room, t.name, &t.link, &err) != MR_OK))
 		return cli_fail(cli, &err);
 	return way == SETUP_IN ? come_in(&t) : go_out(&t);
 }

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+/* harness.c - the table of harnesses, and the only place that knows one from another by name. */
+#include "cli/harness.h"
+
+const struct harness harnesses[] = {
+	{
+	    .name = "claude-code",
+	    .title = "Claude Code",
+	    .session_key = "session_id",
+	    .events = {
+		{ "SessionStart", MOMENT_START, .waits = true, .shows = true },
+		{ "UserPromptSubmit", MOMENT_PROMPT, .shows = true },
+		{ "PostToolUse", MOMENT_TOOL, .shows = true },
+		{ "PostToolUseFailure", MOMENT_TOOL, .shows = true },
+		{ "Stop", MOMENT_STOP, .waits = true, .shows = true },
+		{ "SessionEnd", MOMENT_END },
+	    },
+	    .form = FORM_SPECIFIC,
+	    .decision = "block",
+	    .wakes = true,
+	    .shows_results = true,
+	    .files = {
+		{ "CLAUDE_CONFIG_DIR", ".claude", "settings.json", ".claude/settings.json", SETUP_HOOKS | SETUP_ALLOW },
+		{ "CLAUDE_CONFIG_DIR", "", ".claude.json", ".mcp.json", SETUP_SERVER },
+	    },
+	    .files_n = 2,
+	    .timeout = 10,
+	    .typed = true,
+	    .session_variable = "CLAUDE_CODE_SESSION_ID",
+	    .by_process = true, /* 2.1.90 and before tell their shells nothing */
+	    .note = "sessions that run already see it after a restart; a server in .mcp.json must be approved once",
+	},
+	{
+	    .name = "codex",
+	    .title = "Codex",
+	    .session_key = "session_id",
+	    .events = {
+		{ "SessionStart", MOMENT_START, .shows = true },
+		{ "UserPromptSubmit", MOMENT_PROMPT, .shows = true },
+		{ "PostToolUse", MOMENT_TOOL, .shows = true },
+		{ "Stop", MOMENT_STOP, .shows = true },
+		{ "SessionEnd", MOMENT_END, .timeout = 3 }, /* it allows no more, and says so at each start */
+	    },
+	    .form = FORM_SPECIFIC,
+	    .decision = "block",
+	    .files = {
+		{ "CODEX_HOME", ".codex", "hooks.json", ".codex/hooks.json", SETUP_HOOKS },
+		{ "CODEX_HOME", ".codex", "config.toml", ".codex/config.toml", SETUP_TOML },
+	    },
+	    .files_n = 2,
+	    .timeout = 10,
+	    .shell_variable = "CODEX_THREAD_ID",
+	    .note = "Codex asks once whether these hooks are to be trusted, and again when they change",
+	},
+	{
+	    .name = "gemini",
+	    .title = "Gemini CLI",
+	    .session_key = "session_id",
+	    .events = {
+		{ "SessionStart", MOMENT_START, .shows = true },
+		{ "BeforeAgent", MOMENT_PROMPT, .shows = true },
+		{ "AfterTool", MOMENT_TOOL, .shows = true },
+		{ "AfterAgent", MOMENT_STOP, .shows = true },
+		{ "SessionEnd", MOMENT_END },
+	    },
+	    .form = FORM_SPECIFIC,
+	    .decision = "deny",
+	    .files = {
+		{ NULL, ".gemini", "settings.json", ".gemini/settings.json", SETUP_HOOKS | SETUP_SERVER },
+	    },
+	    .files_n = 1,
+	    .timeout = 10000,
+	    .named = true,
+	    .by_process = true,
+	    .note = "Gemini CLI uses it only in folders that it trusts",
+	},
+	{
+	    .name = "cursor",
+	    .title = "Cursor",
+	    .session_key = "conversation_id",
+	    .events = {
+		{ "sessionStart", MOMENT_START, .shows = true },
+		{ "beforeSubmitPrompt", MOMENT_PROMPT },
+		{ "postToolUse", MOMENT_TOOL }, /* for leases only: Cursor drops the answer */
+		{ "stop", MOMENT_STOP, .shows = true },
+		{ "sessionEnd", MOMENT_END },
+	    },
+	    .form = FORM_CURSOR,
+	    .files = {
+		{ NULL, ".cursor", "hooks.json", ".cursor/hooks.json", SETUP_HOOKS },
+		{ NULL, ".cursor", "mcp.json", ".cursor/mcp.json", SETUP_SERVER },
+	    },
+	    .files_n = 2,
+	    .flat = true,
+	},
+};
+const size_t harnesses_n = sizeof harnesses / sizeof harnesses[0];
+
+const struct harness *
+harness_named(const char *name)
+{
+	for (size_t i = 0; i < harnesses_n; i++)
+		if (strcmp(harnesses[i].name, name) == 0)
+			return &harnesses[i];
+	return NULL;
+}
+
+void
+harness_names(struct buf *out)
+{
+	for (size_t i = 0; i < harnesses_n; i++)
+		buf_addf(out, "%s%s", i == 0 ? "" : i + 1 < harnesses_n ? ", " : " or ", harnesses[i].name);
+}
+
+bool
+harness_says_session(const struct harness *harness)
+{
+	return harness->by_process || harness->session_variable || harness->shell_variable;
+}

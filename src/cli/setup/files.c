@@ -1,0 +1,537 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * files.c - one settings file: read it, plan what is to be in it, write it.
+ *
+ * Writing: whole and durable beside the old file, with its mode and owner, then renamed over it. Right before that the
+ * old one is read again: a harness writes its settings whenever it likes, and a change of its own must not be lost.
+ * Between that look and the rename there is no lock that all of them know.
+ *
+ * What the text of a file cannot tell is kept in a record (struct setup_prior), one small file each in the
+ * configuration folder, where no sandbox can write, because --remove believes it: whether the file and its folder were
+ * there before us, and which permissions and writable roots --apply put in, as they could as well be the user's own. It
+ * is written before the settings file is changed. Without it the text alone decides, and permissions and roots stay.
+ */
+#include "base/file.h"
+#include "base/findings.h"
+#include "base/id.h"
+#include "base/sys.h"
+#include "cli/setup/setup.h"
+#include "message/header.h"
+#include "message/splice.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <unistd.h>
+
+#define SETTINGS_MAX ((size_t)64 << 20)
+#define LINKS_MAX 40
+#define PRIOR_MAX ((size_t)64 << 10)
+#define PRIOR_NAME_LEN 32
+#define LOCK_WAIT_MS 20000
+#define RANDOM_LEN 12
+
+void
+file_done(struct setup_file *f)
+{
+	buf_done(&f->before);
+	buf_done(&f->after);
+	mr_names_done(&f->prior.folders);
+	mr_names_done(&f->prior.added);
+	mr_names_done(&f->left);
+	*f = (struct setup_file){ 0 };
+}
+
+void
+text_take(struct buf *text, struct buf *changed)
+{
+	struct buf old = *text;
+
+	if (changed->failed) {
+		text->failed = true;
+		return;
+	}
+	*text = *changed;
+	*changed = old;
+	buf_clear(changed);
+}
+
+enum mr_rc
+text_object(struct buf *text, struct jsonc *ret, struct mr_error *err)
+{
+	if (text->failed)
+		return mr_nomem(err);
+	TRY(jsonc_parse(buf_str(text), ret, err));
+	if (ret->root->kind == JSON_OBJECT)
+		return MR_OK;
+	jsonc_done(ret);
+	return mr_fail(err, MR_CORRUPT, "line %zu: it is no object", splice_line(buf_str(text), 0));
+}
+
+/* ---- Reading ---- */
+
+/* Without symbolic links, also where its end is not there yet. */
+static const char *
+real_folder(struct setup *s, const char *path)
+{
+	mr_auto(buf_done) struct buf whole = BUF_INIT;
+
+	for (size_t len = strlen(path);; len--) {
+		mr_auto(free_ptr) char *part = strndup(path, len);
+		mr_auto(free_ptr) char *real =
+		    part && (len == 0 || path[len] == '/' || !path[len]) ? realpath(len > 0 ? part : "/", NULL) : NULL;
+
+		if (!part)
+			return NULL;
+		if (!real && len > 0)
+			continue;
+		buf_addf(&whole, "%s%s", real && strcmp(real, "/") != 0 ? real : "", path + len);
+		return arena_dup(&s->cli->own, whole.len > 0 ? buf_str(&whole) : STR("/"));
+	}
+}
+
+/* Symbolic links are followed to the file that is to be written: the link stays a link. */
+static enum mr_rc
+follow_links(struct setup *s, struct setup_file *f, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf path = BUF_INIT;
+	char target[PATH_MAX];
+
+	buf_adds(&path, f->path);
+	for (int i = 0; buf_ok(&path); i++) {
+		ssize_t len = readlink(buf_z(&path), target, sizeof target - 1);
+
+		if (len < 0)
+			break;
+		if (i == LINKS_MAX)
+			return mr_fail(err, MR_REFUSED, "'%s' is a symbolic link that leads nowhere", f->path);
+		target[len] = '\0';
+		if (target[0] == '/')
+			path.len = 0;
+		else
+			while (path.len > 0 && path.ptr[path.len - 1] != '/')
+				path.len--;
+		buf_adds(&path, target);
+	}
+	if (!buf_ok(&path))
+		return mr_nomem(err);
+	char *slash = strrchr(path.ptr, '/');
+
+	*slash = '\0';
+	f->name = arena_dup(&s->cli->own, str_of(slash + 1));
+	f->folder = real_folder(s, path.ptr);
+	return f->folder && f->name ? MR_OK : mr_nomem(err);
+}
+
+enum mr_rc
+read_settings(struct setup *s, const struct setup_where *where, struct setup_file *f, struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int dir_fd = -1, fd = -1;
+
+	file_done(f);
+	f->parts = where->parts;
+	f->path = setup_path(s, where, err);
+	if (!f->path)
+		return err->code;
+	TRY(follow_links(s, f, err));
+	enum mr_rc rc = dir_open(AT_FDCWD, f->folder, &dir_fd, err);
+
+	if (rc == MR_NOTFOUND) {
+		*err = (struct mr_error){ 0 };
+		return MR_OK;
+	}
+	if (rc != MR_OK)
+		return rc;
+	fd = sys_open(dir_fd, f->name, O_RDONLY | O_NONBLOCK, 0);
+	if (fd < 0 && errno == ENOENT)
+		return MR_OK;
+	if (fd < 0 || sys_stat_fd(fd, &f->st) < 0)
+		return mr_fail_errno(err, "cannot read '%s'", f->path);
+	if (!S_ISREG(f->st.st_mode))
+		return mr_fail(err, MR_REFUSED, "'%s' is no regular file", f->path);
+	f->there = true;
+	rc = file_read_fd(fd, SETTINGS_MAX, &f->before, err);
+	return rc == MR_OK ? rc : mr_wrap(err, "cannot read '%s'", f->path);
+}
+
+/* ---- The record of what was there before us ---- */
+
+static const char *const was_words[] = { "unknown", "missing", "blank", "there" };
+
+static enum mr_rc
+open_records(const struct setup *s, bool make, int *ret_fd, struct mr_error *err)
+{
+	if (!s->config_dir)
+		return mr_fail(err, MR_NOTFOUND, "there is no configuration folder");
+	return dir_below(s->config_dir, "setup", make, true, ret_fd, err);
+}
+
+static void
+prior_name(const struct setup_file *f, char ret[65])
+{
+	sha256_hex(str_of(f->path), ret);
+	ret[PRIOR_NAME_LEN] = '\0';
+}
+
+int
+prior_lock(const struct setup *s, enum setup_way way)
+{
+	mr_auto(sys_close_fd) int dir_fd = -1;
+	int fd = -1;
+
+	if (open_records(s, way == SETUP_IN, &dir_fd, IGNORED) == MR_OK)
+		(void)lock_take(dir_fd, ".lock", 0600, LOCK_WAIT_MS, &fd, IGNORED);
+	return fd;
+}
+
+bool
+prior_added(const struct setup_file *f, const char *string)
+{
+	return !f->keep_all && names_has(&f->prior.added, string);
+}
+
+/* Whatever is wrong with the record: then nothing is known. */
+static enum mr_rc
+prior_load(const struct setup *s, struct setup_file *f, struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int fd = -1;
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	mr_auto(record_done) struct record lines = { 0 };
+	struct setup_prior *prior = &f->prior;
+	char name[65];
+	bool fine = true;
+
+	prior_name(f, name);
+	if (open_records(s, false, &fd, IGNORED) != MR_OK || file_read(fd, name, PRIOR_MAX, &text, IGNORED) != MR_OK ||
+	    record_parse(buf_str(&text), &lines, IGNORED) != MR_OK)
+		return MR_OK;
+	prior->known = true;
+	for (size_t i = 0; i < lines.n && fine; i++) {
+		const char *key = lines.lines[i].name, *value = lines.lines[i].value;
+
+		if (ascii_caseeq(key, "Folder"))
+			fine = names_add(&prior->folders, str_of(value));
+		else if (ascii_caseeq(key, "Added"))
+			fine = names_add(&prior->added, str_of(value));
+		for (int w = WAS_MISSING; w <= WAS_THERE && ascii_caseeq(key, "Was"); w++)
+			if (strcmp(value, was_words[w]) == 0)
+				prior->was = w;
+	}
+	return fine ? MR_OK : mr_nomem(err);
+}
+
+static enum mr_rc
+prior_save(const struct setup *s, const struct setup_file *f, struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int fd = -1;
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	char name[65];
+
+	TRY(header_add(&text, "File", str_of(f->path), err));
+	TRY(header_add(&text, "Was", str_of(was_words[f->prior.was]), err));
+	for (size_t i = 0; i < f->prior.folders.n; i++)
+		TRY(header_add(&text, "Folder", str_of(f->prior.folders.v[i]), err));
+	for (size_t i = 0; i < f->prior.added.n; i++)
+		TRY(header_add(&text, "Added", str_of(f->prior.added.v[i]), err));
+	TRY(open_records(s, true, &fd, err));
+	prior_name(f, name);
+	return file_replace(fd, name, buf_str(&text), 0600, err);
+}
+
+/* Not one that came meanwhile: an --apply beside us, before there was a folder for the lock, has just added what it
+ * says. */
+void
+prior_drop(const struct setup *s, const struct setup_file *f)
+{
+	mr_auto(sys_close_fd) int fd = -1;
+	char name[65];
+
+	prior_name(f, name);
+	if (f->prior.known && open_records(s, false, &fd, IGNORED) == MR_OK)
+		(void)sys_unlink(fd, name);
+}
+
+/* ---- Planning ---- */
+
+static enum mr_rc
+edit(const struct setup *s, const struct setup_file *f, enum setup_way way, struct buf *text, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf object = BUF_INIT;
+
+	if (f->parts & SETUP_TOML) {
+		TRY(codex_edit(s, f, way, text, err));
+	} else if (!splice_is_blank(buf_str(text))) {
+		TRY(json_edit(s, f, way, text, err));
+	} else if (way == SETUP_IN) {
+		/* A file without anything in it gets an object behind whatever white space it has; a new one ends in a
+		 * newline, which is how they can be told apart later. */
+		buf_adds(&object, "{}");
+		TRY(json_edit(s, f, way, &object, err));
+		jsonc_pretty(buf_str(&object), splice_newline(buf_str(text)), text);
+		if (!f->there)
+			buf_addc(text, '\n');
+		text->failed |= object.failed;
+	}
+	return text->failed ? mr_nomem(err) : MR_OK;
+}
+
+/* In: if there is nothing that can only be ours, what is there was there before us. A permission or a writable root can
+ * be the user's own. */
+static enum mr_rc
+note_prior(const struct setup *s, struct setup_file *f, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	struct setup_prior *prior = &f->prior;
+
+	buf_add(&text, buf_str(&f->before));
+	f->keep_all = true;
+	TRY(edit(s, f, SETUP_OUT, &text, err));
+	f->keep_all = false;
+	f->fresh = str_eq(buf_str(&text), buf_str(&f->before));
+	if (!f->fresh)
+		return MR_OK;
+	mr_names_done(&prior->folders);
+	mr_names_done(&prior->added);
+	*prior = (struct setup_prior){ 0 };
+	prior->was = !f->there ? WAS_MISSING : splice_is_blank(buf_str(&f->before)) ? WAS_BLANK : WAS_THERE;
+	for (size_t i = 1; i <= strlen(f->folder); i++) { /* those that saving will have to make */
+		mr_auto(buf_done) struct buf part = BUF_INIT;
+
+		if (f->folder[i] != '/' && f->folder[i] != '\0')
+			continue;
+		buf_add(&part, (struct mr_str){ f->folder, i });
+		if (access(buf_z(&part), F_OK) < 0 && !names_add(&prior->folders, buf_str(&part)))
+			return mr_nomem(err);
+	}
+	return MR_OK;
+}
+
+/* Permissions or writable roots in that text. */
+static enum mr_rc
+list_grants(const struct setup_file *f, struct buf *text, struct mr_names *ret, struct mr_error *err)
+{
+	mr_auto(jsonc_done) struct jsonc doc = { 0 };
+
+	if (f->parts & SETUP_TOML)
+		return codex_roots(text, ret, err);
+	if (!(f->parts & SETUP_ALLOW) || splice_is_blank(buf_str(text)))
+		return MR_OK;
+	TRY(text_object(text, &doc, err));
+	for (size_t i = 0; i < setup_permissions_n + SETUP_OLD_PERMISSIONS; i++) {
+		const char *permission =
+		    i < SETUP_OLD_PERMISSIONS ? setup_old_permissions[i] : setup_permissions[i - SETUP_OLD_PERMISSIONS];
+
+		if (allow_has(doc.root, permission) && !names_add(ret, str_of(permission)))
+			return mr_nomem(err);
+	}
+	return MR_OK;
+}
+
+/* In: what is in it now and was not before is ours, as is what was ours and is still there. Out: what is left. */
+static enum mr_rc
+note_grants(struct setup_file *f, enum setup_way way, struct mr_error *err)
+{
+	mr_auto(mr_names_done) struct mr_names before = { 0 }, after = { 0 }, noted = { 0 };
+	struct mr_names *into = way == SETUP_IN ? &f->prior.added : &f->left, old = *into;
+
+	if (way == SETUP_OUT && (f->parts & SETUP_TOML)) /* a root may be anybody's: only permissions name mailroom */
+		return MR_OK;
+	TRY(list_grants(f, &f->before, &before, err));
+	TRY(list_grants(f, &f->after, &after, err));
+	for (size_t i = 0; i < after.n; i++) {
+		if (way == SETUP_IN && names_has(&before, after.v[i]) && !names_has(&f->prior.added, after.v[i]))
+			continue;
+		if (!names_add(&noted, str_of(after.v[i])))
+			return mr_nomem(err);
+	}
+	*into = noted;
+	noted = old;
+	return MR_OK;
+}
+
+/* Nothing is left of it but what we wrote around it. */
+static bool
+is_gone(const struct setup_file *f)
+{
+	struct mr_str before = buf_str(&f->before), after = buf_str(&f->after);
+
+	if (!splice_is_blank(after) || f->prior.was == WAS_BLANK || f->prior.was == WAS_THERE)
+		return false;
+	if (f->prior.was == WAS_MISSING)
+		return true;
+	if (f->parts & SETUP_TOML)
+		return after.len == 0 && str_ends(before, "\n");
+	return str_eq(after, STR("\n")) && str_starts(before, "{");
+}
+
+static enum mr_rc
+plan_text(const struct setup *s, enum setup_way way, struct setup_file *f, struct mr_error *err)
+{
+	buf_add(&f->after, buf_str(&f->before));
+	TRY(prior_load(s, f, err));
+	if (way == SETUP_IN)
+		TRY(note_prior(s, f, err));
+	TRY(edit(s, f, way, &f->after, err));
+	return note_grants(f, way, err);
+}
+
+enum mr_rc
+plan_file(
+    struct setup *s, const struct setup_where *where, enum setup_way way, struct setup_file *f, struct mr_error *err)
+{
+	TRY(read_settings(s, where, f, err));
+	if (plan_text(s, way, f, err) != MR_OK) {
+		char hint[sizeof err->hint];
+
+		(void)snprintf(hint, sizeof hint, "%s", err->hint);
+		(void)mr_wrap(err, "cannot set up '%s'", f->path);
+		return mr_hint(
+		    err, "%s", hint[0] ? hint : "no file was changed; mend it, or move it away, and run this again");
+	}
+	f->changed = !f->there ? f->after.len > 0 : !str_eq(buf_str(&f->before), buf_str(&f->after));
+	f->gone = way == SETUP_OUT && f->there && f->changed && is_gone(f);
+	return MR_OK;
+}
+
+/* ---- Writing ---- */
+
+static mode_t
+new_mode(const struct setup *s, mode_t full)
+{
+	mode_t mask = umask(0);
+
+	(void)umask(mask);
+	return s->project ? full & ~mask : full & 0700;
+}
+
+static enum mr_rc
+changed_meanwhile(const struct setup_file *f, struct mr_error *err)
+{
+	return mr_fail(err, MR_BUSY, "'%s' was changed by another program at the same time\nrun this again", f->path);
+}
+
+static enum mr_rc
+is_still_the_same(int dir_fd, const struct setup_file *f, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf now = BUF_INIT;
+	enum mr_rc rc = file_read(dir_fd, f->name, f->before.len + 1, &now, err);
+
+	if (rc == MR_NOTFOUND || rc == MR_REFUSED || (rc == MR_OK && !str_eq(buf_str(&now), buf_str(&f->before))))
+		return changed_meanwhile(f, err);
+	return rc;
+}
+
+/* Root may set up another user's files: they keep their owner. */
+static enum mr_rc
+keep_owner(int dir_fd, const char *temporary, const struct setup_file *f, struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int fd = sys_open(dir_fd, temporary, O_RDONLY, 0);
+	struct stat st;
+
+	if (fd < 0 && errno == ENOENT) /* another setup has swept it away */
+		return changed_meanwhile(f, err);
+	if (fd < 0 || sys_stat_fd(fd, &st) < 0)
+		return mr_fail_errno(err, "cannot read '%s'", temporary);
+	if (st.st_uid == f->st.st_uid && st.st_gid == f->st.st_gid)
+		return MR_OK;
+	if (sys_chown_fd(fd, f->st.st_uid, f->st.st_gid) < 0 || sys_chmod_fd(fd, f->st.st_mode & 07777) < 0 ||
+	    sys_fsync(fd) < 0)
+		return mr_fail_errno(err, "cannot keep the owner of '%s'", f->path);
+	return MR_OK;
+}
+
+struct sweep {
+	int dir_fd;
+	struct buf prefix;
+};
+
+static bool
+sweep_one(void *ctx, const struct dir_entry *entry)
+{
+	const struct sweep *s = ctx;
+	struct mr_str name = str_of(entry->name);
+
+	if (name.len == s->prefix.len + RANDOM_LEN && str_starts(name, s->prefix.ptr) &&
+	    !findings_in_use(s->dir_fd, entry->name))
+		(void)sys_unlink(s->dir_fd, entry->name);
+	return true;
+}
+
+/* A setup that is alive, just before its rename, notices that its file is gone and begins again. */
+void
+save_sweep(const struct setup_file *f)
+{
+	mr_auto(sys_close_fd) int dir_fd = -1;
+	struct sweep s = { .prefix = BUF_INIT };
+
+	buf_addf(&s.prefix, ".%s.mailroom-", f->name);
+	if (buf_ok(&s.prefix) && dir_open(AT_FDCWD, f->folder, &dir_fd, IGNORED) == MR_OK) {
+		s.dir_fd = dir_fd;
+		(void)dir_each(dir_fd, sweep_one, &s, IGNORED);
+	}
+	buf_done(&s.prefix);
+}
+
+static enum mr_rc
+put_in_place(int dir_fd, const char *temporary, const struct setup_file *f, struct mr_error *err)
+{
+	if (!f->there) {
+		enum mr_rc rc = file_prepared_publish(dir_fd, temporary, dir_fd, f->name, err);
+
+		return rc == MR_EXISTS || rc == MR_NOTFOUND ? changed_meanwhile(f, err) : rc;
+	}
+	TRY(keep_owner(dir_fd, temporary, f, err));
+	TRY(is_still_the_same(dir_fd, f, err));
+	if (sys_rename(dir_fd, temporary, dir_fd, f->name) < 0)
+		return errno == ENOENT ? changed_meanwhile(f, err) : mr_fail_errno(err, "cannot replace '%s'", f->path);
+	if (sys_fsync(dir_fd) < 0)
+		return mr_fail_errno(err, "cannot make '%s' durable", f->path);
+	return MR_OK;
+}
+
+static enum mr_rc
+write_file(int dir_fd, const struct setup *s, const struct setup_file *f, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf temporary = BUF_INIT;
+	char random[RANDOM_LEN + 1];
+
+	random_hex(random, RANDOM_LEN);
+	buf_addf(&temporary, ".%s.mailroom-%s", f->name, random);
+	if (!buf_ok(&temporary))
+		return mr_nomem(err);
+	enum mr_rc rc = file_prepare(dir_fd, buf_z(&temporary), buf_str(&f->after),
+	    f->there ? f->st.st_mode & 07777 : new_mode(s, 0666), 0, err);
+
+	if (rc == MR_OK)
+		rc = put_in_place(dir_fd, buf_z(&temporary), f, err);
+	if (rc != MR_OK)
+		(void)sys_unlink(dir_fd, buf_z(&temporary));
+	return rc;
+}
+
+enum mr_rc
+save_file(const struct setup *s, enum setup_way way, struct setup_file *f, struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int dir_fd = -1;
+	struct mr_error forgotten = { 0 };
+
+	if (f->there && access(f->path, W_OK) < 0) {
+		if (errno == ENOENT)
+			return changed_meanwhile(f, err);
+		(void)mr_fail_errno(err, "cannot write '%s'", f->path);
+		return mr_hint(err, "it is write-protected; if something else makes this file, change it there");
+	}
+	if (way == SETUP_IN && prior_save(s, f, &forgotten) != MR_OK)
+		cli_warn(s->cli, "what was there before is not remembered: %s", forgotten.message);
+	TRY(dir_make(AT_FDCWD, f->folder, new_mode(s, 0777), true, &dir_fd, err));
+	if (!f->gone)
+		return write_file(dir_fd, s, f, err);
+	TRY(is_still_the_same(dir_fd, f, err));
+	if ((sys_unlink(dir_fd, f->name) < 0 && errno != ENOENT) || sys_fsync(dir_fd) < 0)
+		return mr_fail_errno(err, "cannot remove '%s'", f->path);
+	/* The folders that we made go with the file, if nothing else is in them. */
+	for (size_t i = f->prior.folders.n; i > 0; i--)
+		if (sys_rmdir(AT_FDCWD, f->prior.folders.v[i - 1]) < 0)
+			break;
+	return MR_OK;
+}

@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * json.c - our entries in settings files of JSON:
+ *
+ *	"hooks"        an array for each event, of groups {"hooks": [handlers]}, or (flat) of handlers
+ *	"mcpServers"   an object with a member for each server
+ *	"permissions"  "allow" in it is an array of strings
+ *
+ * Each edit below makes one change in a parsed text, or none (MR_EMPTY); edit_all repeats it on the changed text until
+ * there is nothing left to do.
+ */
+#include "cli/setup/setup.h"
+
+#define WAITER_TIMEOUT 86400 /* seconds: longer than anybody sleeps */
+
+#define IN_SHELL(words) "Bash(mailroom " words " *)",
+#define BY_SERVER(tool) "mcp__" SETUP_SERVER_NAME "__" tool,
+const char *const setup_permissions[] = { GRANTED_COMMANDS(IN_SHELL) GRANTED_TOOLS(BY_SERVER) };
+const size_t setup_permissions_n = sizeof(setup_permissions) / sizeof(setup_permissions[0]);
+const char *const setup_old_permissions[SETUP_OLD_PERMISSIONS] = { "Bash(mailroom *)", "mcp__" SETUP_SERVER_NAME };
+
+typedef enum mr_rc edit_fn(
+    const struct setup *s, const struct setup_file *f, const struct jsonc *doc, struct buf *out, struct mr_error *err);
+
+/* `value` as the member `name` of the object `outer`, or (`listed`) as the last item of the array of that name. What
+ * is missing of them is made with it. */
+static enum mr_rc
+insert(const struct jsonc *doc, const char *outer, const char *name, bool listed, const struct buf *value,
+    struct buf *out, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf whole = BUF_INIT;
+	const struct jsonc_node *object = jsonc_member(doc->root, outer), *list = jsonc_member(object, name);
+
+	if (object && object->kind != JSON_OBJECT)
+		return mr_fail(err, MR_CORRUPT, "'%s' in it is no object", outer);
+	if (listed && list && list->kind != JSON_ARRAY)
+		return mr_fail(err, MR_CORRUPT, "'%s' in it is no array", name);
+	if (!object)
+		buf_addf(&whole, "{\"%s\":", name);
+	buf_addf(&whole, listed && !list ? "[%s]" : "%s", buf_z(value));
+	buf_adds(&whole, object ? "" : "}");
+	if (value->failed || whole.failed)
+		return mr_nomem(err);
+	if (list)
+		jsonc_insert(doc, list, NULL, buf_str(&whole), out);
+	else
+		jsonc_insert(doc, object ? object : doc->root, object ? name : outer, buf_str(&whole), out);
+	return MR_OK;
+}
+
+static void
+replace_string(const struct jsonc *doc, const struct jsonc_node *node, const char *string, struct buf *out)
+{
+	mr_auto(buf_done) struct buf value = BUF_INIT;
+
+	json_stringify(&value, str_of(string));
+	jsonc_replace(doc, node, buf_str(&value), out);
+	out->failed |= value.failed;
+}
+
+static bool
+keeps_root(const struct setup_file *f)
+{
+	return f->prior.was == WAS_THERE;
+}
+
+static enum mr_rc
+edit_all(const struct setup *s, const struct setup_file *f, edit_fn *edit, struct buf *text, struct mr_error *err)
+{
+	for (;;) {
+		mr_auto(jsonc_done) struct jsonc doc = { 0 };
+		mr_auto(buf_done) struct buf changed = BUF_INIT;
+		enum mr_rc rc = text_object(text, &doc, err); /* MR_EMPTY: no text is left at all */
+
+		if (rc == MR_OK)
+			rc = edit(s, f, &doc, &changed, err);
+		if (rc == MR_EMPTY) {
+			*err = (struct mr_error){ 0 };
+			return MR_OK;
+		}
+		if (rc != MR_OK)
+			return rc;
+		text_take(text, &changed);
+	}
+}
+
+/* ---- hooks ---- */
+
+static void
+add_handler(const struct setup *s, struct json *j, const struct harness_event *e, bool waits)
+{
+	json_open(j, '{');
+	if (!s->harness->flat)
+		json_key_str(j, "type", "command");
+	if (s->harness->named)
+		json_key_str(j, "name", SETUP_SERVER_NAME);
+	json_key_str(j, "command", waits ? s->waiter : s->hook);
+	if (waits)
+		json_key_bool(j, "asyncRewake", true);
+	if (s->harness->timeout > 0)
+		json_key_int(j, "timeout", waits ? WAITER_TIMEOUT : e->timeout ? e->timeout : s->harness->timeout);
+	json_close(j);
+}
+
+enum sort { ANY = -1, HOOK = false, WAITER = true };
+
+static bool
+is_ours(const struct setup *s, const struct jsonc_node *handler, enum sort sort)
+{
+	mr_auto(buf_done) struct buf line = BUF_INIT;
+	bool waits = false;
+
+	return jsonc_string(jsonc_member(handler, "command"), &line) && buf_ok(&line) &&
+	       command_is_hook(s, buf_z(&line), &waits) && (sort == ANY || waits == (sort == WAITER));
+}
+
+/* The last handler of ours of that sort in an event's array. */
+static const struct jsonc_node *
+find_handler(const struct setup *s, const struct jsonc_node *event, enum sort sort)
+{
+	for (const struct jsonc_node *entry = event && event->kind == JSON_ARRAY ? event->last : NULL; entry;
+	     entry = entry->prev) {
+		const struct jsonc_node *group = jsonc_member(entry, "hooks");
+
+		if (is_ours(s, entry, sort))
+			return entry;
+		for (const struct jsonc_node *h = group && group->kind == JSON_ARRAY ? group->last : NULL; h;
+		     h = h->prev)
+			if (is_ours(s, h, sort))
+				return h;
+	}
+	return NULL;
+}
+
+/* Another command where ours stands; false: it is the right one. */
+static bool
+mend_command(const struct jsonc *doc, const struct jsonc_node *handler, const char *line, struct buf *out)
+{
+	const struct jsonc_node *command = jsonc_member(handler, "command");
+
+	if (!command || jsonc_is(command, line))
+		return false;
+	replace_string(doc, command, line, out);
+	return true;
+}
+
+static enum mr_rc
+put_handlers(const struct setup *s, const struct jsonc *doc, const struct harness_event *e, bool hook, bool waiter,
+    struct buf *out, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf value = BUF_INIT;
+	struct json j = JSON_INIT(&value);
+	bool first = !jsonc_member(doc->root, "hooks");
+
+	if (!s->harness->flat) {
+		json_open(&j, '{');
+		json_key(&j, "hooks");
+		json_open(&j, '[');
+	}
+	if (hook)
+		add_handler(s, &j, e, false);
+	if (waiter)
+		add_handler(s, &j, e, true);
+	while (j.depth > 0)
+		json_close(&j);
+	TRY(insert(doc, "hooks", e->name, true, &value, out, err));
+	if (!first || !s->harness->flat || jsonc_member(doc->root, "version"))
+		return MR_OK;
+	mr_auto(jsonc_done) struct jsonc again = { 0 };
+	mr_auto(buf_done) struct buf with_version = BUF_INIT;
+
+	TRY(text_object(out, &again, err));
+	jsonc_insert(&again, again.root, "version", STR("1"), &with_version);
+	text_take(out, &with_version);
+	return MR_OK;
+}
+
+static enum mr_rc
+put_hooks(
+    const struct setup *s, const struct setup_file *f, const struct jsonc *doc, struct buf *out, struct mr_error *err)
+{
+	(void)f;
+	for (const struct harness_event *e = s->harness->events; e->name; e++) {
+		const struct jsonc_node *event = jsonc_member(jsonc_member(doc->root, "hooks"), e->name);
+		const struct jsonc_node *hook = find_handler(s, event, HOOK);
+		const struct jsonc_node *waiter = e->waits ? find_handler(s, event, WAITER) : NULL;
+
+		if (!hook || (e->waits && !waiter))
+			return put_handlers(s, doc, e, !hook, e->waits && !waiter, out, err);
+		if (mend_command(doc, hook, s->hook, out) || mend_command(doc, waiter, s->waiter, out))
+			return MR_OK;
+	}
+	return MR_EMPTY;
+}
+
+static enum mr_rc
+take_hooks(
+    const struct setup *s, const struct setup_file *f, const struct jsonc *doc, struct buf *out, struct mr_error *err)
+{
+	const struct jsonc_node *hooks = jsonc_member(doc->root, "hooks");
+
+	(void)err;
+	for (const struct jsonc_node *event = hooks && hooks->kind == JSON_OBJECT ? hooks->last : NULL; event;
+	     event = event->prev) {
+		const struct jsonc_node *handler = find_handler(s, event, ANY), *in = handler ? handler->parent : NULL;
+
+		if (!handler)
+			continue;
+		/* A group without handlers goes as a whole, with whatever else is said in it. */
+		if (in->n == 1 && jsonc_name_is(in, "hooks") && in->parent->parent->kind == JSON_ARRAY)
+			handler = in->parent;
+		jsonc_remove(doc, handler, keeps_root(f), out);
+		return MR_OK;
+	}
+	return MR_EMPTY;
+}
+
+/* A version that follows the hooks came with them (put_handlers), and goes with them: before them, as the later one,
+ * and only if a try shows that nothing of the hooks is left. */
+static enum mr_rc
+take_version(const struct setup *s, const struct setup_file *f, struct buf *text, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf without = BUF_INIT, changed = BUF_INIT;
+	mr_auto(jsonc_done) struct jsonc doc = { 0 }, rest = { 0 };
+	struct setup_file trial = *f;
+
+	trial.prior.was = WAS_THERE;
+	buf_add(&without, buf_str(text));
+	TRY(edit_all(s, &trial, take_hooks, &without, err));
+	if (str_eq(buf_str(&without), buf_str(text)))
+		return MR_OK;
+	TRY(text_object(&without, &rest, err));
+	TRY(text_object(text, &doc, err));
+	const struct jsonc_node *hooks = jsonc_member(doc.root, "hooks");
+
+	if (jsonc_member(rest.root, "hooks") || !hooks->next || !jsonc_name_is(hooks->next, "version"))
+		return MR_OK;
+	jsonc_remove(&doc, hooks->next, keeps_root(f), &changed);
+	text_take(text, &changed);
+	return MR_OK;
+}
+
+bool
+hooks_command(const struct setup *s, const struct jsonc_node *root, const char *event, bool waits, struct buf *ret)
+{
+	const struct jsonc_node *all = jsonc_member(jsonc_member(root, "hooks"), event);
+
+	return jsonc_string(jsonc_member(find_handler(s, all, waits ? WAITER : HOOK), "command"), ret);
+}
+
+/* ---- mcpServers ---- */
+
+static void
+add_args(const struct setup *s, struct json *j)
+{
+	json_open(j, '[');
+	json_str(j, STR("mcp"));
+	if (s->room) {
+		json_str(j, STR("--room"));
+		json_str(j, str_of(s->room));
+	}
+	json_close(j);
+}
+
+static const struct jsonc_node *
+server_of(const struct jsonc_node *root)
+{
+	return jsonc_member(jsonc_member(root, "mcpServers"), SETUP_SERVER_NAME);
+}
+
+static bool
+is_our_server(const struct setup *s, const struct jsonc_node *entry)
+{
+	mr_auto(buf_done) struct buf command = BUF_INIT;
+	const struct jsonc_node *args = jsonc_member(entry, "args");
+
+	return jsonc_string(jsonc_member(entry, "command"), &command) && buf_ok(&command) &&
+	       command_is_program(s, buf_z(&command)) && args && args->kind == JSON_ARRAY &&
+	       jsonc_is(args->first, "mcp");
+}
+
+static enum mr_rc
+put_server(
+    const struct setup *s, const struct setup_file *f, const struct jsonc *doc, struct buf *out, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf value = BUF_INIT;
+	struct json j = JSON_INIT(&value);
+	const struct jsonc_node *entry = server_of(doc->root), *args = jsonc_member(entry, "args");
+
+	(void)f;
+	if (!entry) {
+		json_open(&j, '{');
+		if (s->harness->typed)
+			json_key_str(&j, "type", "stdio");
+		json_key_str(&j, "command", s->command);
+		json_key(&j, "args");
+		add_args(s, &j);
+		json_close(&j);
+		return insert(doc, "mcpServers", SETUP_SERVER_NAME, false, &value, out, err);
+	}
+	if (!is_our_server(s, entry))
+		return mr_fail(err, MR_EXISTS,
+		    "it has another server called '%s'\ngive that one another name, or remove it; then run this again",
+		    SETUP_SERVER_NAME);
+	if (mend_command(doc, entry, s->command, out))
+		return MR_OK;
+	if (s->room ? args->n == 3 && jsonc_is(args->first->next, "--room") && jsonc_is(args->last, s->room)
+		    : args->n == 1)
+		return MR_EMPTY;
+	add_args(s, &j);
+	jsonc_replace(doc, args, buf_str(&value), out);
+	out->failed |= value.failed;
+	return MR_OK;
+}
+
+static enum mr_rc
+take_server(
+    const struct setup *s, const struct setup_file *f, const struct jsonc *doc, struct buf *out, struct mr_error *err)
+{
+	const struct jsonc_node *entry = server_of(doc->root);
+
+	(void)err;
+	if (!entry || !is_our_server(s, entry))
+		return MR_EMPTY;
+	jsonc_remove(doc, entry, keeps_root(f), out);
+	return MR_OK;
+}
+
+static bool
+add_string(const struct jsonc_node *node, const char *before, struct mr_names *ret)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+
+	buf_adds(&text, before);
+	return jsonc_string(node, &text) && buf_ok(&text) && names_add(ret, str_of(buf_z(&text)));
+}
+
+bool
+server_command(const struct jsonc_node *root, struct mr_names *argv, struct mr_names *env)
+{
+	const struct jsonc_node *entry = server_of(root);
+	const struct jsonc_node *args = jsonc_member(entry, "args"), *more = jsonc_member(entry, "env");
+
+	if (!add_string(jsonc_member(entry, "command"), "", argv))
+		return false;
+	for (const struct jsonc_node *one = args ? args->first : NULL; one; one = one->next)
+		if (!add_string(one, "", argv))
+			return false;
+	for (const struct jsonc_node *one = more ? more->first : NULL; one; one = one->next) {
+		mr_auto(buf_done) struct buf name = BUF_INIT;
+
+		json_text((struct json_value){ JSON_STRING, { one->text.ptr + one->name, one->name_end - one->name } },
+		    &name);
+		buf_addc(&name, '=');
+		(void)add_string(one, buf_z(&name), env);
+	}
+	return true;
+}
+
+/* ---- permissions ---- */
+
+static const struct jsonc_node *
+find_permission(const struct jsonc_node *root, const char *permission)
+{
+	const struct jsonc_node *allow = jsonc_member(jsonc_member(root, "permissions"), "allow");
+
+	for (const struct jsonc_node *one = allow && allow->kind == JSON_ARRAY ? allow->last : NULL; one;
+	     one = one->prev)
+		if (jsonc_is(one, permission))
+			return one;
+	return NULL;
+}
+
+bool
+allow_has(const struct jsonc_node *root, const char *permission)
+{
+	return find_permission(root, permission) != NULL;
+}
+
+/* An earlier build left hooks of ours and no record: then its general permission is taken to be its own. */
+static enum mr_rc
+put_allow(
+    const struct setup *s, const struct setup_file *f, const struct jsonc *doc, struct buf *out, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf value = BUF_INIT;
+
+	(void)s;
+	for (size_t i = SETUP_OLD_PERMISSIONS; i > 0 && !f->fresh && !f->prior.known; i--) {
+		const struct jsonc_node *old = find_permission(doc->root, setup_old_permissions[i - 1]);
+
+		if (old) {
+			jsonc_remove(doc, old, true, out);
+			return MR_OK;
+		}
+	}
+	for (size_t i = 0; i < setup_permissions_n; i++) {
+		if (find_permission(doc->root, setup_permissions[i]))
+			continue;
+		buf_addf(&value, "\"%s\"", setup_permissions[i]);
+		return insert(doc, "permissions", "allow", true, &value, out, err);
+	}
+	return MR_EMPTY;
+}
+
+/* In the opposite order, as everything that is taken out. */
+static enum mr_rc
+take_allow(
+    const struct setup *s, const struct setup_file *f, const struct jsonc *doc, struct buf *out, struct mr_error *err)
+{
+	(void)s;
+	(void)err;
+	for (size_t i = setup_permissions_n; i > 0; i--) {
+		const struct jsonc_node *one = find_permission(doc->root, setup_permissions[i - 1]);
+
+		if (one && prior_added(f, setup_permissions[i - 1])) {
+			jsonc_remove(doc, one, keeps_root(f), out);
+			return MR_OK;
+		}
+	}
+	return MR_EMPTY;
+}
+
+/* ---- All of it ---- */
+
+enum mr_rc
+json_edit(const struct setup *s, const struct setup_file *f, enum setup_way way, struct buf *text, struct mr_error *err)
+{
+	static const struct {
+		unsigned part;
+		edit_fn *put, *take;
+	} parts[] = {
+		{ SETUP_HOOKS, put_hooks, take_hooks },
+		{ SETUP_SERVER, put_server, take_server },
+		{ SETUP_ALLOW, put_allow, take_allow },
+	};
+	const size_t n = sizeof parts / sizeof parts[0];
+
+	for (size_t i = 0; i < n; i++) {
+		size_t at = way == SETUP_IN ? i : n - 1 - i;
+
+		if (!(f->parts & parts[at].part))
+			continue;
+		if (way == SETUP_OUT && parts[at].part == SETUP_HOOKS && s->harness->flat)
+			TRY(take_version(s, f, text, err));
+		TRY(edit_all(s, f, way == SETUP_IN ? parts[at].put : parts[at].take, text, err));
+	}
+	return MR_OK;
+}
