@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/sys.h"
 #include "nudges.h"
+#include "helptext.h"
 #include <sys/resource.h>
 #include <errno.h>
 #include <poll.h>
@@ -94,7 +95,7 @@ static void
 print_line(struct batch *b, size_t line, const struct mr_sent *sent, const struct mr_error *err)
 {
 	struct json j = JSON_INIT(&b->cli->out);
-	bool dry = opt_flag(b->cli, "dry-run");
+	bool dry = b->cli->dry_run;
 
 	json_open(&j, '{');
 	json_key_int(&j, "line", (int64_t)line);
@@ -200,9 +201,11 @@ take_line(struct batch *b, struct mr_str line)
 	if (is_blank(line))
 		return true;
 	if (batch_line(line, &b->own, draft, &err) == MR_OK) {
-		draft->dry_run = opt_flag(b->cli, "dry-run");
-		draft->hold |= opt_flag(b->cli, "hold");
-		draft->force |= opt_flag(b->cli, "force");
+		const struct send_options *o = b->cli->opts;
+
+		draft->dry_run = b->cli->dry_run;
+		draft->hold |= o->hold;
+		draft->force |= o->draft.force;
 		b->entries[b->entries_n++] = (struct entry){ .line = b->lines };
 		b->drafts_n++;
 	} else {

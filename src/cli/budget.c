@@ -20,7 +20,7 @@
 #define CUT_LEAST 200 /* less than that of a message is not worth showing */
 #define CUT_NOTE 210
 
-bool
+void
 budget_begin(struct cli *cli)
 {
 	struct budget *b = &cli->budget;
@@ -32,7 +32,6 @@ budget_begin(struct cli *cli)
 		limit = cli->budget_option;
 	b->limit = limit == 0 || cli->json ? INT64_MAX : limit;
 	b->used = (int64_t)utf8_chars(buf_str(&cli->out));
-	return true;
 }
 
 static void

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/id.h"
+#include "helptext.h"
 #include <poll.h>
 
 #define STUCK_PAUSE_FIRST_MS 50
@@ -216,8 +217,7 @@ follow(struct reading *r, const char *name, int64_t timeout_ms)
 	for (bool first = true;; first = false) {
 		uint64_t before = r->after;
 
-		if (!budget_begin(r->cli))
-			return EXIT_USAGE;
+		budget_begin(r->cli);
 		enum mr_rc rc = show_batch(r, name, &more, &err);
 
 		if (r->failed)
@@ -269,21 +269,20 @@ say_nothing(struct reading *r, const char *name, bool since)
 int
 channel_read(struct cli *cli)
 {
-	struct reading r = { .cli = cli };
+	const struct channel_options *o = cli->opts;
+	struct reading r = { .cli = cli, .limit = o->limit };
 	struct mr_error err = { 0 };
-	const char *name = cli->argv[0], *since = opt_text(cli, "since");
-	int64_t timeout_ms = -1;
+	const char *name = cli->argv[0], *since = o->since;
 	bool more;
 
-	if (!opt_number(cli, "limit", &r.limit) || !opt_duration(cli, "timeout", &timeout_ms) || !budget_begin(cli))
-		return EXIT_USAGE;
+	budget_begin(cli);
 	name = strncmp(name, "channel:", 8) == 0 ? name + 8 : name;
 	int code = read_since(&r, name, since);
 
 	if (code != EXIT_DONE)
 		return code;
-	if (opt_flag(cli, "follow"))
-		return follow(&r, name, timeout_ms);
+	if (o->follow)
+		return follow(&r, name, o->timeout_ms);
 	if (r.limit > 0 && !since && begin_at_newest(&r, name, &err) != MR_OK)
 		return cli_fail(cli, &err);
 	enum mr_rc rc = show_batch(&r, name, &more, &err);

@@ -9,8 +9,7 @@
  *
  * A command that shows mail:
  *
- *	if (!budget_begin(cli))                          reads --budget
- *		return EXIT_USAGE;
+ *	budget_begin(cli);
  *	... for each message:
  *		whole = budget_message(cli, &msg, 0);    or text_line + budget_add for listings
  *		(with cli->json: cli_json_message)
@@ -38,7 +37,6 @@ enum exit_code {
 };
 
 struct cli;
-struct opt_value;
 
 enum cmd_needs {
 	CMD_NOTHING = 0,
@@ -143,18 +141,18 @@ struct cli {
 	bool self_known;
 	int argc; /* operands */
 	char **argv;
-	void *opts;               /* the command's struct NAME_options, filled by the parser */
-	uint64_t given;           /* a bit for each option of the command, by its place in the table */
-	struct opt_value *values; /* for opt_text and its like */
-	bool dry_run;             /* --dry-run */
-	int64_t budget_option;    /* --budget; -1: not given */
-	bool gt_json;             /* --json of a command of gt */
-	struct mr_error err;      /* of the last call that failed, for TRY_CLI */
-	bool out_tty, color;      /* color: stdout may be coloured */
-	bool unheard;             /* a hook: nobody reads warnings, so nothing is looked for that only warns */
-	bool hooked;              /* see struct mr_env */
-	size_t columns;           /* of the terminal; 0: not one, do not cut lines */
-	struct buf out;           /* text waiting for stdout */
+	void *opts;             /* the command's struct NAME_options, filled by the parser */
+	uint64_t given;         /* a bit for each option of the command, by its place in the table */
+	bool dry_run;           /* --dry-run */
+	bool notify, no_notify; /* --notify, --no-notify: whether the recipients of mail are nudged */
+	int64_t budget_option;  /* --budget; -1: not given */
+	bool gt_json;           /* --json of a command of gt */
+	struct mr_error err;    /* of the last call that failed, for TRY_CLI */
+	bool out_tty, color;    /* color: stdout may be coloured */
+	bool unheard;           /* a hook: nobody reads warnings, so nothing is looked for that only warns */
+	bool hooked;            /* see struct mr_env */
+	size_t columns;         /* of the terminal; 0: not one, do not cut lines */
+	struct buf out;         /* text waiting for stdout */
 	struct budget budget;
 	const char *subword; /* "create" of "queue create"; NULL: the command has none */
 	bool changed;        /* the room was changed: an answer that stdout does not take is no reason to repeat it */
@@ -205,15 +203,6 @@ bool opt_parse(struct cli *cli, int argc, char **argv);
 bool opt_is_given(const struct cli *cli, const struct opt *opt);
 /* The first of these names (NULL-terminated) whose option was given, or NULL. */
 const char *opt_first_given(const struct cli *cli, const char *const *names);
-/* Going away: commands read their own struct, cli->opts. */
-bool opt_flag(const struct cli *cli, const char *name);
-const char *opt_text(const struct cli *cli, const char *name);          /* the last one, or NULL */
-const char *opt_nth(const struct cli *cli, const char *name, size_t i); /* the i-th, or NULL */
-/* Each returns false after printing a usage error. Absent: *ret is left alone. */
-bool opt_number(struct cli *cli, const char *name, int64_t *ret); /* not negative */
-bool opt_duration(struct cli *cli, const char *name, int64_t *ret_ms);
-bool opt_time(struct cli *cli, const char *name, int64_t *ret_ms);
-bool opt_priority(struct cli *cli, const char *name, enum mr_priority *ret);
 
 /* ---- out.c: printing ---- */
 int exit_of(enum mr_rc rc); /* the one map from results to exit codes */
@@ -293,7 +282,7 @@ bool text_hides_body(struct cli *cli, const struct mr_message *msg);
 /* ---- budget.c: how much text, and its fence (promise 9) ---- */
 #define BUDGET_LEAST 500
 /* Begins the text of a command, with the budget of --budget if it was given. */
-bool budget_begin(struct cli *cli);
+void budget_begin(struct cli *cli);
 /* Appends the piece (cleaned text that ends in a newline) to cli->out if it fits whole, with room left for the closing
  * lines; false: it does not fit, and is counted as left out. The fence is opened before the first piece. */
 bool budget_add(struct cli *cli, struct mr_str piece);
@@ -314,10 +303,9 @@ void budget_legend(struct cli *cli);
 void budget_end(struct cli *cli, const char *noun, const char *how);
 
 /* ---- filter.c: the filters of inbox, mark, wait, archive ---- */
-struct filter_store {
-	enum mr_priority priority;
-}; /* what ret points into */
-bool filter_read(struct cli *cli, struct mr_filter *ret, struct filter_store *store);
+struct filter_options;
+struct mr_filter filter_of(const struct cli *cli, const struct filter_options *o);
+bool filter_is_given(const struct filter_options *o);
 
 /* ---- notify.c ---- */
 /* Starts the user's Notify command for the operator's mail, if the receipt names one; does not wait for it. */

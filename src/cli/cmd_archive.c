@@ -54,20 +54,18 @@ consider_named(struct cli *cli, struct choice *c, const char *id)
 static int
 choose(struct cli *cli, struct choice *c)
 {
+	const struct archive_options *o = cli->opts;
 	struct mr_scan scan = { .order = MR_OLDEST_FIRST, .trouble = printout_trouble };
 	struct mr_error err = { 0 };
-	int64_t age_ms = 0;
 	int code = EXIT_DONE;
 
-	if (!opt_duration(cli, "older-than", &age_ms))
-		return EXIT_USAGE;
 	for (int i = 0; i < cli->argc; i++) {
 		int one = consider_named(cli, c, cli->argv[i]);
 		code = one != EXIT_DONE ? one : code;
 	}
 	if (cli->argc > 0)
 		return code;
-	scan.filter.before_ms = age_ms > 0 ? clock_now_ms() - age_ms : 0;
+	scan.filter.before_ms = o->older_than_ms > 0 ? clock_now_ms() - o->older_than_ms : 0;
 	if (mr_scan(cli->room, cli->self.agent, &scan, consider, c, &err) != MR_OK)
 		return cli_fail(cli, &err);
 	return EXIT_DONE;
@@ -98,14 +96,15 @@ report(struct cli *cli, const struct choice *c, size_t moved, bool dry)
 static int
 run(struct cli *cli)
 {
-	struct choice c = { .base = { .cli = cli }, .include_unread = opt_flag(cli, "include-unread") };
+	const struct archive_options *o = cli->opts;
+	struct choice c = { .base = { .cli = cli }, .include_unread = o->include_unread };
 	struct mr_error err = { 0 };
-	bool dry = opt_flag(cli, "dry-run");
+	bool dry = cli->dry_run;
 	size_t moved = 0;
 
-	if (cli->argc == 0 && !opt_text(cli, "older-than") && !opt_flag(cli, "all-read"))
+	if (cli->argc == 0 && o->older_than_ms < 0 && !o->all_read)
 		return cli_usage(cli, "archive what? give ids, --older-than or --all-read");
-	if (cli->argc > 0 && (opt_text(cli, "older-than") || opt_flag(cli, "all-read")))
+	if (cli->argc > 0 && (o->older_than_ms >= 0 || o->all_read))
 		return cli_usage(cli, "give ids, or --older-than and --all-read, not both");
 	if (mr_room_folders(cli->room, MR_ARCHIVE, &err) != MR_OK)
 		return cli_fail(cli, &err);

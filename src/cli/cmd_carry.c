@@ -193,10 +193,11 @@ stay(struct round *r)
 static int
 run(struct cli *cli)
 {
-	struct round r = { .cli = cli, .watch = opt_flag(cli, "watch") };
+	const struct carry_options *o = cli->opts;
+	struct round r = { .cli = cli, .watch = o->watch };
 	struct sigaction action = { .sa_handler = ask_stop };
 
-	if (r.watch && opt_flag(cli, "once"))
+	if (r.watch && o->once)
 		return cli_usage(cli, "--once and --watch exclude each other");
 	if (r.watch) {
 		(void)sigaction(SIGTERM, &action, NULL);

@@ -29,14 +29,13 @@ say(struct cli *cli, const char *name, const char *state)
 static int
 run_create(struct cli *cli)
 {
+	const struct channel_options *o = cli->opts;
 	struct mr_error err = { 0 };
-	int64_t count = 0, hours = 0;
+	int64_t hours = o->retain_hours;
 
-	if (!opt_number(cli, "retain-count", &count) || !opt_number(cli, "retain-hours", &hours))
-		return EXIT_USAGE;
 	if (hours > INT64_MAX / HOUR_MS)
 		return cli_usage(cli, "that number of hours is too large");
-	if (mr_channel_create(cli->room, &cli->self, cli->argv[0], count, hours * HOUR_MS, &err) != MR_OK)
+	if (mr_channel_create(cli->room, &cli->self, cli->argv[0], o->retain_count, hours * HOUR_MS, &err) != MR_OK)
 		return cli_fail(cli, &err);
 	return say(cli, cli->argv[0], "created");
 }
@@ -219,8 +218,9 @@ run_unsubscribe(struct cli *cli)
 static int
 run_close(struct cli *cli)
 {
+	const struct channel_options *o = cli->opts;
 	struct mr_error err = { 0 };
-	bool open = opt_flag(cli, "open");
+	bool open = o->open;
 
 	if (mr_channel_close(cli->room, cli->argv[0], !open, &err) != MR_OK)
 		return cli_fail(cli, &err);
@@ -247,11 +247,12 @@ prune_one(void *ctx, const struct mr_channel *c)
 {
 	struct pruning *p = ctx;
 	struct cli *cli = p->cli;
+	const struct channel_options *o = cli->opts;
 	struct mr_error err = { 0 };
 	size_t removed = 0;
 	enum mr_rc rc = mr_channel_prune(cli->room, c->name, true, &removed, &err);
 
-	if (rc == MR_NOTFOUND && opt_flag(cli, "all")) /* deleted this very moment */
+	if (rc == MR_NOTFOUND && o->all) /* deleted this very moment */
 		return true;
 	if (rc != MR_OK) {
 		p->code = cli_fail(cli, &err);
@@ -275,10 +276,11 @@ prune_one(void *ctx, const struct mr_channel *c)
 static int
 run_prune(struct cli *cli)
 {
+	const struct channel_options *o = cli->opts;
 	struct pruning p = { .cli = cli };
 	struct mr_error err = { 0 };
 
-	if (opt_flag(cli, "all") == (cli->argc > 0))
+	if (o->all == (cli->argc > 0))
 		return cli_usage(cli, "name one channel, or give --all");
 	if (cli->argc > 0) {
 		mr_auto(mr_channel_done) struct mr_channel c = { 0 };
@@ -299,14 +301,17 @@ run_prune(struct cli *cli)
 static int
 run_post(struct cli *cli)
 {
+	const struct channel_options *o = cli->opts;
 	mr_auto(buf_done) struct buf body = BUF_INIT, target = BUF_INIT;
 	struct mr_receipt receipt = { 0 };
 	struct mr_error err = { 0 };
 	bool whole = strncmp(cli->argv[0], "channel:", 8) == 0;
 
 	buf_addf(&target, "%s%s", whole ? "" : "channel:", cli->argv[0]);
-	struct mr_draft draft = { .to = (const char *[]){ buf_z(&target), NULL }, .subject = opt_text(cli, "subject") };
-	int code = draft_read(cli, &draft, &body);
+	struct mr_draft draft = { .to = (const char *[]){ buf_z(&target), NULL }, .subject = o->subject };
+	static const char *const none[] = { NULL };
+	struct draft_options text = { .message = o->message, .header = none, .field = none };
+	int code = draft_read(cli, &text, &draft, &body);
 
 	if (code != EXIT_DONE)
 		return code;

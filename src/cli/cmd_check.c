@@ -9,7 +9,8 @@
 static bool
 read_format(struct cli *cli, enum mr_inject_format *ret)
 {
-	const char *word = opt_text(cli, "format");
+	const struct check_options *o = cli->opts;
+	const char *word = o->format;
 
 	*ret = MR_INJECT_REMINDER;
 	if (word == NULL || strcmp(word, "system-reminder") == 0)
@@ -72,6 +73,7 @@ inject(struct cli *cli, enum mr_inject_format format)
 static int
 run(struct cli *cli)
 {
+	const struct check_options *o = cli->opts;
 	enum mr_inject_format format;
 	struct mr_error err = { 0 };
 	struct printout l = { .cli = cli };
@@ -79,9 +81,9 @@ run(struct cli *cli)
 
 	if (!read_format(cli, &format))
 		return EXIT_USAGE;
-	if (opt_flag(cli, "inject"))
+	if (o->inject)
 		return inject(cli, format);
-	if (opt_text(cli, "format") != NULL)
+	if (o->format != NULL)
 		return cli_usage(cli, "--format goes with --inject");
 	if (cli_open_as_self(cli, &err) != MR_OK)
 		return cli_fail(cli, &err);

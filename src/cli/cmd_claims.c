@@ -58,23 +58,26 @@ finish(struct cli *cli, const char *what, struct settled *ret, struct mr_error *
 static enum mr_rc
 put_back(struct cli *cli, const char *what, struct settled *ret, struct mr_error *err)
 {
-	struct mr_release how = { .reason = opt_text(cli, "reason"), .to = opt_text(cli, "to") };
+	const struct release_options *o = cli->opts;
+	struct mr_release how = { .reason = o->reason, .to = o->to, .to_ms = o->for_ms > 0 ? o->for_ms : 0 };
 
-	return opt_duration(cli, "for", &how.to_ms) ? mr_claim_put_back(cli->room, &cli->self, what, &how, ret->id, err)
-						    : MR_REFUSED;
+	return mr_claim_put_back(cli->room, &cli->self, what, &how, ret->id, err);
 }
 
 static enum mr_rc
 give_up(struct cli *cli, const char *what, struct settled *ret, struct mr_error *err)
 {
-	return mr_claim_fail(cli->room, &cli->self, what, opt_text(cli, "reason"), ret->id, err);
+	const struct fail_options *o = cli->opts;
+
+	return mr_claim_fail(cli->room, &cli->self, what, o->reason, ret->id, err);
 }
 
 static int
 run_done(struct cli *cli)
 {
+	const struct done_options *o = cli->opts;
 	mr_auto(buf_done) struct buf body = BUF_INIT;
-	const char *text = opt_text(cli, "message"), *file = opt_text(cli, "file");
+	const char *text = o->message, *file = o->file;
 	struct settled got = { 0 };
 	struct mr_error err = { 0 };
 
@@ -96,11 +99,9 @@ run_done(struct cli *cli)
 static int
 run_release(struct cli *cli)
 {
-	int64_t for_ms = 0;
+	const struct release_options *o = cli->opts;
 
-	if (!opt_duration(cli, "for", &for_ms))
-		return EXIT_USAGE;
-	if (opt_text(cli, "for") && (for_ms <= 0 || !opt_text(cli, "to")))
+	if (o->for_ms >= 0 && (o->for_ms == 0 || !o->to))
 		return cli_usage(cli, "--for is how long only --to AGENT may take it: more than nothing");
 	return settle_each(cli, put_back, "released");
 }
@@ -108,7 +109,9 @@ run_release(struct cli *cli)
 static int
 run_fail(struct cli *cli)
 {
-	if (opt_text(cli, "reason") == NULL)
+	const struct fail_options *o = cli->opts;
+
+	if (o->reason == NULL)
 		return cli_usage(cli, "say why with --reason: the sender reads it");
 	return settle_each(cli, give_up, "failed");
 }
@@ -116,15 +119,13 @@ run_fail(struct cli *cli)
 static int
 run_extend(struct cli *cli)
 {
+	const struct extend_options *o = cli->opts;
 	struct mr_error err = { 0 };
 	struct mr_claim claim = { 0 };
-	int64_t lease_ms = 10 * 60 * 1000;
 
-	if (!opt_duration(cli, "lease", &lease_ms))
-		return EXIT_USAGE;
-	if (lease_ms <= 0)
+	if (o->lease_ms <= 0)
 		return cli_usage(cli, "--lease must be more than nothing");
-	if (mr_claim_extend(cli->room, &cli->self, cli->argv[0], lease_ms, &claim, &err) != MR_OK)
+	if (mr_claim_extend(cli->room, &cli->self, cli->argv[0], o->lease_ms, &claim, &err) != MR_OK)
 		return cli_fail(cli, &err);
 	if (cli->json) {
 		struct json j = JSON_INIT(&cli->out);

@@ -59,10 +59,11 @@ run_list(struct cli *cli)
 static int
 change(struct cli *cli, const char *name, const char *value)
 {
+	const struct config_options *o = cli->opts;
 	struct mr_error err = { 0 };
 
 	if (env_not_in_session(cli, "changing the configuration", &err) != MR_OK ||
-	    mr_config_set(cli->room, name, value, opt_flag(cli, "add"), &err) != MR_OK)
+	    mr_config_set(cli->room, name, value, o->add, &err) != MR_OK)
 		return cli_fail(cli, &err);
 	print_line(cli, name, value ? value : "(unset)");
 	return EXIT_DONE;

@@ -41,8 +41,7 @@ run_list(struct cli *cli)
 	struct listing l = { .cli = cli };
 	struct mr_error err = { 0 };
 
-	if (!budget_begin(cli))
-		return EXIT_USAGE;
+	budget_begin(cli);
 	if (mr_dead_each(cli->room, list_one, &l, &err) != MR_OK)
 		return cli_fail(cli, &err);
 	if (l.n == 0 && !cli->json)
@@ -57,8 +56,7 @@ run_show(struct cli *cli)
 {
 	int code = EXIT_DONE;
 
-	if (!budget_begin(cli))
-		return EXIT_USAGE;
+	budget_begin(cli);
 	for (int i = 0; i < cli->argc; i++) {
 		mr_auto(mr_message_done) struct mr_message msg = { 0 };
 		char queue[MR_ADDRESS_MAX + 1] = "";
@@ -127,18 +125,19 @@ say_what_is_left(struct cli *cli, const char *given)
 static int
 run_retry(struct cli *cli)
 {
-	const char *to[65] = { 0 };
+	const struct dead_options *o = cli->opts;
+	const char *const *to = o->to[0] ? o->to : NULL;
 	int code = EXIT_DONE;
+	size_t n = 0;
 
-	for (size_t i = 0; i < 65 && opt_nth(cli, "to", i); i++) {
-		if (i == 64)
-			return cli_usage(cli, "too many --to");
-		to[i] = opt_nth(cli, "to", i);
-	}
+	while (o->to[n])
+		n++;
+	if (n > 64)
+		return cli_usage(cli, "too many --to");
 	for (int i = 0; i < cli->argc; i++) {
 		struct mr_receipt receipt = { 0 };
 		struct mr_error err = { 0 };
-		enum mr_rc rc = mr_dead_retry(cli->room, &cli->self, cli->argv[i], to[0] ? to : NULL, &receipt, &err);
+		enum mr_rc rc = mr_dead_retry(cli->room, &cli->self, cli->argv[i], to, &receipt, &err);
 
 		if (rc == MR_OK || rc == MR_INDOUBT)
 			say_retried(cli, cli->argv[i], &receipt);
@@ -154,9 +153,10 @@ run_retry(struct cli *cli)
 static int
 run_drop(struct cli *cli)
 {
+	const struct dead_options *o = cli->opts;
 	int code = EXIT_DONE;
 
-	if (!opt_flag(cli, "force"))
+	if (!o->force)
 		return cli_usage(cli, "this deletes mail for good: say so with --force");
 	for (int i = 0; i < cli->argc; i++) {
 		struct mr_error err = { 0 };

@@ -125,7 +125,9 @@ print_contract(struct cli *cli)
 static int
 run_describe(struct cli *cli)
 {
-	if (opt_flag(cli, "all")) {
+	const struct describe_options *o = cli->opts;
+
+	if (o->all) {
 		print_contract(cli);
 	} else if (cli->json) {
 		struct json j = JSON_INIT(&cli->out);

@@ -78,9 +78,10 @@ report(void *ctx, const struct mr_finding *f)
 static int
 run_doctor(struct cli *cli)
 {
+	const struct doctor_options *o = cli->opts;
 	struct visit v = { .cli = cli };
 	struct mr_error err = { 0 };
-	bool fix = opt_flag(cli, "fix");
+	bool fix = o->fix;
 
 	if (mr_doctor(cli->room, fix, report, &v, &err) != MR_OK || doctor_hooks(cli, report, &v, &err) != MR_OK)
 		return cli_fail(cli, &err);

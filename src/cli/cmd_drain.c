@@ -74,6 +74,7 @@ show_one(struct cli *cli, struct mr_show *show, const char *id, size_t *ret_show
 static size_t
 drain_chunk(struct cli *cli, const struct mr_names *ids, size_t i, size_t *ret_shown, int *ret_exit)
 {
+	const struct drain_options *o = cli->opts;
 	struct mr_error err = { 0 };
 	struct mr_show *show = NULL;
 	size_t end = ids->n - i > CHUNK ? i + CHUNK : ids->n;
@@ -93,7 +94,7 @@ drain_chunk(struct cli *cli, const struct mr_names *ids, size_t i, size_t *ret_s
 	}
 	if (!cli_flush(cli))
 		*ret_exit = EXIT_FAILED;
-	else if (mr_show_finish(show, !opt_flag(cli, "keep"), NULL, &err) != MR_OK)
+	else if (mr_show_finish(show, !o->keep, NULL, &err) != MR_OK)
 		*ret_exit = cli_fail(cli, &err);
 	mr_show_close(show);
 	return last || *ret_exit == EXIT_FAILED ? ids->n : i;
@@ -102,18 +103,18 @@ drain_chunk(struct cli *cli, const struct mr_names *ids, size_t i, size_t *ret_s
 static int
 run(struct cli *cli)
 {
-	struct filter_store store;
-	struct mr_scan scan = { .order = MR_WORK_ORDER, .trouble = printout_trouble };
+	const struct drain_options *o = cli->opts;
+	struct mr_scan scan = { .order = MR_WORK_ORDER,
+		.limit = (size_t)o->limit,
+		.filter = filter_of(cli, &o->filter),
+		.trouble = printout_trouble };
 	struct mr_error err = { 0 };
 	struct queue queue = { .base = { .cli = cli } };
-	int64_t limit = 0;
 	int code = EXIT_DONE;
 	size_t shown = 0;
 
-	if (!filter_read(cli, &scan.filter, &store) || !opt_number(cli, "limit", &limit) || !budget_begin(cli))
-		return EXIT_USAGE;
+	budget_begin(cli);
 	scan.filter.unread = scan.filter.no_control = true;
-	scan.limit = (size_t)limit;
 	if (mr_scan(cli->room, cli->self.agent, &scan, collect, &queue, &err) != MR_OK)
 		code = cli_fail(cli, &err);
 	for (size_t i = 0; code != EXIT_FAILED && i < queue.ids.n;)

@@ -63,9 +63,10 @@ list_one(void *ctx, const struct mr_escalation *e)
 static int
 run_list(struct cli *cli)
 {
+	const struct escalate_options *o = cli->opts;
 	struct listing l = { .cli = cli, .table = { .columns = 6 } };
 	struct mr_error err = { 0 };
-	bool all = opt_flag(cli, "all");
+	bool all = o->all;
 
 	if (mr_escalation_each(cli->room, all, list_one, &l, &err) != MR_OK)
 		return cli_fail(cli, &err);
@@ -153,11 +154,12 @@ json_delivery(struct json *j, const char *target, const char *error)
 static void
 json_escalated(struct cli *cli, const struct mr_escalated *e)
 {
-	const char *source = opt_text(cli, "source");
+	const struct escalate_options *o = cli->opts;
+	const char *source = o->source;
 	struct json j = JSON_INIT(&cli->out);
 
 	json_open(&j, '{');
-	json_key_str(&j, "id", opt_flag(cli, "dry-run") ? NULL : e->id);
+	json_key_str(&j, "id", cli->dry_run ? NULL : e->id);
 	json_key_str(&j, "severity", mr_level_word(e->severity));
 	json_key(&j, "actions");
 	json_open(&j, '[');
@@ -197,24 +199,24 @@ say_escalated(struct cli *cli, const struct mr_escalated *e)
 		json_escalated(cli, e);
 		return;
 	}
-	if (!opt_flag(cli, "dry-run"))
+	if (!cli->dry_run)
 		fence_addf(&cli->out, "%s\n", e->id);
 	else
 		buf_addf(&cli->out, "nothing was done; it would be told to");
-	for (size_t i = 0; opt_flag(cli, "dry-run") && i < e->to.n; i++)
+	for (size_t i = 0; cli->dry_run && i < e->to.n; i++)
 		fence_addf(&cli->out, "%s %s%s", i > 0 ? "," : "", e->to.v[i], i + 1 == e->to.n ? "\n" : "");
 }
 
 static int
 run_new(struct cli *cli)
 {
+	const struct escalate_options *o = cli->opts;
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 	mr_auto(mr_escalated_done) struct mr_escalated made = { 0 };
-	struct mr_escalation what = { .severity = MR_LEVEL_MEDIUM,
-		.reason = opt_text(cli, "reason"),
-		.source = opt_text(cli, "source"),
-		.related = opt_text(cli, "related") };
-	const char *severity = opt_text(cli, "severity");
+	struct mr_escalation what = {
+		.severity = MR_LEVEL_MEDIUM, .reason = o->reason, .source = o->source, .related = o->related
+	};
+	const char *severity = o->severity;
 	struct mr_error err = { 0 };
 
 	if (severity && mr_level_parse(severity, &what.severity, &err) != MR_OK)
@@ -224,13 +226,12 @@ run_new(struct cli *cli)
 	for (int i = 0; i < cli->argc; i++)
 		buf_addf(&text, "%s%s", i > 0 ? " " : "", cli->argv[i]);
 	what.text = buf_z(&text);
-	enum mr_rc rc =
-	    mr_escalate(cli->room, &cli->self, &what, opt_flag(cli, "force"), opt_flag(cli, "dry-run"), &made, &err);
+	enum mr_rc rc = mr_escalate(cli->room, &cli->self, &what, o->force, cli->dry_run, &made, &err);
 
 	if (rc != MR_OK && rc != MR_INDOUBT)
 		return cli_fail(cli, &err);
 	say_escalated(cli, &made);
-	cli->changed = !opt_flag(cli, "dry-run");
+	cli->changed = !cli->dry_run;
 	if (!cli_flush(cli))
 		return cli->changed ? EXIT_DOUBT : EXIT_FAILED;
 	if (made.repeated)
@@ -257,7 +258,8 @@ run_ack(struct cli *cli)
 static int
 run_close(struct cli *cli)
 {
-	const char *reason = opt_text(cli, "reason");
+	const struct escalate_options *o = cli->opts;
+	const char *reason = o->reason;
 	struct mr_error err = { 0 };
 
 	if (!reason || !*reason)
@@ -298,7 +300,7 @@ run_stale(struct cli *cli)
 {
 	struct raising r = { .cli = cli };
 	struct mr_error err = { 0 };
-	bool dry_run = opt_flag(cli, "dry-run");
+	bool dry_run = cli->dry_run;
 
 	if (mr_escalation_stale(cli->room, &cli->self, dry_run, say_raised, &r, &err) != MR_OK)
 		return cli_fail(cli, &err);

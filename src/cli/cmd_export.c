@@ -123,28 +123,27 @@ report(struct cli *cli, const struct mr_exported *got, bool dry)
 }
 
 static int
-copy(struct cli *cli, struct mr_room *from, struct mr_room *to)
+copy(struct cli *cli, const struct copy_options *o, struct mr_room *from, struct mr_room *to)
 {
 	struct journey j = { .cli = cli, .progress = progress_begin(cli) };
-	const char *names[NAMES_MAX + 1] = { 0 }, *agents[NAMES_MAX + 1] = { 0 };
+	const char *agents[NAMES_MAX + 1] = { 0 };
 	struct mr_exported got = { 0 };
 	struct mr_error err = { 0 };
 	size_t n = 0;
 
-	for (; opt_nth(cli, "name", n); n++) {
-		if (n == NAMES_MAX)
-			return cli_usage(cli, "more than %d names", NAMES_MAX);
-		names[n] = opt_nth(cli, "name", n);
-	}
+	while (o->name[n])
+		n++;
+	if (n > NAMES_MAX)
+		return cli_usage(cli, "more than %d names", NAMES_MAX);
 	if (cli->argc > NAMES_MAX)
 		return cli_usage(cli, "more than %d agents", NAMES_MAX);
 	for (int i = 0; i < cli->argc; i++)
 		agents[i] = cli->argv[i];
 	struct mr_export_options options = {
 		.agents = agents[0] ? agents : NULL,
-		.names = names,
-		.agent = opt_text(cli, "agent"),
-		.dry_run = opt_flag(cli, "dry-run"),
+		.names = o->name,
+		.agent = o->agent,
+		.dry_run = cli->dry_run,
 	};
 	if (strcmp(mr_room_kind(from), "folder") == 0 && !options.agent)
 		return cli_usage(cli, "whose mail is it? a Maildir has no names in it: say --agent NAME");
@@ -160,20 +159,19 @@ copy(struct cli *cli, struct mr_room *from, struct mr_room *to)
 	return got.skipped > 0 || got.stopped ? EXIT_FAILED : EXIT_DONE;
 }
 
+/* The other room is at `place`. */
 static int
-run_with(struct cli *cli, const char *option)
+run_with(struct cli *cli, const char *place, const struct copy_options *o)
 {
-	const char *given = opt_text(cli, option);
 	struct mr_room *other = NULL;
-	struct mr_error err = { 0 };
-	int code;
+	bool out = cli->cmd == &cmd_export;
 
-	if (!given)
-		return cli_usage(cli, "%s say the other room with --%s ROOM",
-		    cli->cmd == &cmd_export ? "where to?" : "where from?", option);
-	if (open_other(cli, given, &other, &err) != MR_OK)
-		return cli_fail(cli, &err);
-	code = cli->cmd == &cmd_export ? copy(cli, cli->room, other) : copy(cli, other, cli->room);
+	if (!place)
+		return cli_usage(cli, "%s ROOM",
+		    out ? "where to? say the other room with --to" : "where from? say the other room with --from");
+	TRY_CLI(open_other(cli, place, &other, &cli->err));
+	int code = out ? copy(cli, o, cli->room, other) : copy(cli, o, other, cli->room);
+
 	mr_room_close(other);
 	return code;
 }
@@ -181,16 +179,18 @@ run_with(struct cli *cli, const char *option)
 static int
 run_export(struct cli *cli)
 {
-	return run_with(cli, "to");
+	const struct export_options *o = cli->opts;
+
+	return run_with(cli, o->to, &o->copy);
 }
 
 static int
 run_import(struct cli *cli)
 {
-	return run_with(cli, "from");
-}
+	const struct import_options *o = cli->opts;
 
-/* ---- Help ---- */
+	return run_with(cli, o->from, &o->copy);
+}
 
 const struct cmd cmd_export = {
 	.name = "export",

@@ -49,7 +49,8 @@ read_file(const char *path, struct buf *ret, struct mr_error *err)
 static enum mr_rc
 read_body(struct cli *cli, struct buf *ret, struct mr_error *err)
 {
-	const char *text = opt_text(cli, "body"), *file = opt_text(cli, "body-file");
+	const struct generate_message_options *o = cli->opts;
+	const char *text = o->body, *file = o->body_file;
 
 	if (file)
 		return read_file(file, ret, err);
@@ -78,35 +79,40 @@ write_output(const char *path, struct mr_str bytes, struct mr_error *err)
 	return file_replace(fd, name, bytes, 0644, err);
 }
 
-static const char *const valued[] = { "request-id", "channel-id", "receiver-inbox-path", "reply-inbox-path" };
-
 static int
 check_options(struct cli *cli)
 {
-	const char *type = opt_text(cli, "message-type");
+	const struct generate_message_options *o = cli->opts;
+	const char *type = o->message_type;
+	const struct {
+		const char *name, *value;
+	} valued[] = {
+		{ "request-id", o->request_id },
+		{ "channel-id", o->channel_id },
+		{ "receiver-inbox-path", o->receiver_inbox_path },
+		{ "reply-inbox-path", o->reply_inbox_path },
+	};
 
-	if (!opt_text(cli, "receiver-inbox-path") || !opt_text(cli, "reply-inbox-path"))
+	if (!o->receiver_inbox_path || !o->reply_inbox_path)
 		return cli_usage(
 		    cli, "--receiver-inbox-path and --reply-inbox-path are both needed; they may be empty");
 	if (type && strcmp(type, "NEW") != 0 && strcmp(type, "REPLY") != 0)
 		return cli_usage(cli, "--message-type is NEW or REPLY, not '%s'", type);
-	if (opt_text(cli, "body") && opt_text(cli, "body-file"))
+	if (o->body && o->body_file)
 		return cli_usage(cli, "--body and --body-file are both given; the text comes from one place");
 	for (size_t i = 0; i < sizeof(valued) / sizeof(*valued); i++) {
-		const char *value = opt_text(cli, valued[i]);
+		const char *problem = valued[i].value ? memo_value_problem(str_of(valued[i].value)) : NULL;
 
-		if (value && memo_value_problem(str_of(value)))
-			return cli_usage(cli, "the value of --%s %s", valued[i], memo_value_problem(str_of(value)));
+		if (problem)
+			return cli_usage(cli, "the value of --%s %s", valued[i].name, problem);
 	}
 	return EXIT_DONE;
 }
 
 static struct mr_str
-option(const struct cli *cli, const char *name)
+str_or_empty(const char *text)
 {
-	const char *value = opt_text(cli, name);
-
-	return str_of(value ? value : "");
+	return str_of(text ? text : "");
 }
 
 /* A UUID of version 4 without its dashes. */
@@ -122,11 +128,12 @@ static enum mr_rc
 compose(const struct cli *cli, struct mr_str body, struct buf *out, struct mr_error *err)
 {
 	char fresh[MEMO_ID_LEN + 1];
-	struct memo memo = { .request_id = option(cli, "request-id"),
-		.is_reply = str_eq(option(cli, "message-type"), STR("REPLY")),
-		.channel = option(cli, "channel-id"),
-		.receiver = option(cli, "receiver-inbox-path"),
-		.reply = option(cli, "reply-inbox-path"),
+	const struct generate_message_options *o = cli->opts;
+	struct memo memo = { .request_id = str_or_empty(o->request_id),
+		.is_reply = str_eq(str_or_empty(o->message_type), STR("REPLY")),
+		.channel = str_or_empty(o->channel_id),
+		.receiver = str_or_empty(o->receiver_inbox_path),
+		.reply = str_or_empty(o->reply_inbox_path),
 		.body = body };
 
 	if (!utf8_valid(body))
@@ -141,9 +148,10 @@ compose(const struct cli *cli, struct mr_str body, struct buf *out, struct mr_er
 static int
 run_generate_message(struct cli *cli)
 {
+	const struct generate_message_options *o = cli->opts;
 	mr_auto(buf_done) struct buf body = BUF_INIT, bytes = BUF_INIT;
 	struct mr_error err = { 0 };
-	const char *output = opt_text(cli, "output");
+	const char *output = o->output;
 	int exit = check_options(cli);
 
 	if (exit != EXIT_DONE)

@@ -6,12 +6,12 @@
 static int
 run(struct cli *cli)
 {
+	const struct handoff_options *o = cli->opts;
 	mr_auto(buf_done) struct buf text = BUF_INIT;
-	struct mr_handoff what = { .subject = opt_text(cli, "subject"),
-		.collect = opt_flag(cli, "collect"),
-		.dir = cli->place.worktree,
-		.dry_run = opt_flag(cli, "dry-run") };
-	const char *given = opt_text(cli, "message"), *file = opt_text(cli, "file");
+	struct mr_handoff what = {
+		.subject = o->subject, .collect = o->collect, .dir = cli->place.worktree, .dry_run = cli->dry_run
+	};
+	const char *given = o->message, *file = o->file;
 	struct mr_receipt receipt = { 0 };
 	struct mr_error err = { 0 };
 	int code;

@@ -38,11 +38,11 @@ count_work(void *ctx, const struct mr_message *msg)
 static void
 say_empty(struct cli *cli, bool all)
 {
+	const struct inbox_options *o = cli->opts;
 	struct mr_error ignored = { 0 };
 	struct mr_counts counts = { 0 };
 
-	bool filtered = opt_text(cli, "from") || opt_text(cli, "type") || opt_text(cli, "priority") ||
-			opt_text(cli, "thread") || opt_text(cli, "since");
+	bool filtered = filter_is_given(&o->filter);
 
 	buf_addf(&cli->out, "no %smail for ", all ? "" : "unread ");
 	text_name(cli, &cli->out, cli->self.agent);
@@ -59,27 +59,26 @@ say_empty(struct cli *cli, bool all)
 static int
 run(struct cli *cli)
 {
-	struct filter_store store;
+	const struct inbox_options *o = cli->opts;
 	struct mr_scan scan = { .order = MR_BY_PRIORITY };
 	struct printout l = { .cli = cli };
 	struct mr_error err = { 0 };
-	int64_t limit = 0;
-	bool all = opt_flag(cli, "all");
+	bool all = o->all;
 	int code = EXIT_DONE;
 
-	if (all && opt_flag(cli, "unread"))
+	if (all && o->unread)
 		return cli_usage(cli, "--all and --unread exclude each other");
-	if (!filter_read(cli, &scan.filter, &store) || !opt_number(cli, "limit", &limit) || !budget_begin(cli))
-		return EXIT_USAGE;
-	scan.limit = (size_t)limit;
+	budget_begin(cli);
+	scan.filter = filter_of(cli, &o->filter);
+	scan.limit = (size_t)o->limit;
 	scan.filter.unread = !all;
 	scan.filter.folders = all ? MR_INBOX | MR_HELD : MR_INBOX;
 	if (!cli->json)
 		nudges_look(cli);
 	if (!printout_run(&l, &scan, &code))
 		return code;
-	if (all && mr_queue_held(cli->room, cli->self.agent, &scan.filter, print_work, &(struct in_hand){ &l, limit },
-		       &err) != MR_OK)
+	if (all && mr_queue_held(cli->room, cli->self.agent, &scan.filter, print_work,
+		       &(struct in_hand){ &l, o->limit }, &err) != MR_OK)
 		return cli_fail(cli, &err);
 	if (cli->json)
 		return EXIT_DONE;

@@ -9,10 +9,11 @@
 static bool
 read_options(struct cli *cli, struct mr_init_options *ret)
 {
-	const char *share = opt_text(cli, "share");
+	const struct init_options *o = cli->opts;
+	const char *share = o->share;
 
-	ret->name = opt_text(cli, "name");
-	ret->sync = opt_text(cli, "sync");
+	ret->name = o->name;
+	ret->sync = o->sync;
 	ret->share_group = share != NULL;
 	if (share && strcmp(share, "group") != 0)
 		return cli_usage(cli, "option '--share' is 'group', not '%s'", share), false;

@@ -106,12 +106,13 @@ run_list(struct cli *cli)
 static int
 introduce(struct cli *cli, const char *link, const char *local, const char *foreign)
 {
+	const struct link_options *o = cli->opts;
 	struct mr_error err = { 0 };
 	char made[MR_ADDRESS_MAX + 1];
 
-	if (opt_flag(cli, "adopt") && env_not_in_session(cli, "adopting a mailbox of another room", &err) != MR_OK)
+	if (o->adopt && env_not_in_session(cli, "adopting a mailbox of another room", &err) != MR_OK)
 		return cli_fail(cli, &err);
-	if (mr_link_introduce(cli->room, link, local, foreign, opt_flag(cli, "adopt"), made, &err) != MR_OK)
+	if (mr_link_introduce(cli->room, link, local, foreign, o->adopt, made, &err) != MR_OK)
 		return cli_fail(cli, &err);
 	if (cli->json) {
 		struct json j = JSON_INIT(&cli->out);
@@ -148,22 +149,23 @@ know_maker(struct cli *cli, struct mr_error *err)
 static int
 run_create(struct cli *cli)
 {
+	const struct link_options *o = cli->opts;
 	mr_auto(free_ptr) char *cwd = getcwd(NULL, 0);
 	mr_auto(mr_place_done) struct mr_place place = { 0 };
 	struct mr_error err = { 0 };
-	const char *name = cli->argv[0], *pair;
+	const char *name = cli->argv[0];
 	int code = EXIT_DONE;
 
 	if (cli->argc != 2)
 		return cli_usage(cli, "usage: mailroom link NAME KIND:WHERE");
-	for (size_t i = 0; (pair = opt_nth(cli, "name", i)); i++)
-		if (!strchr(pair, '=') || pair[0] == '=')
-			return cli_usage(cli, "--name '%s' is not LOCAL=FOREIGN", pair);
+	for (const char *const *pair = o->name; *pair; pair++)
+		if (!strchr(*pair, '=') || (*pair)[0] == '=')
+			return cli_usage(cli, "--name '%s' is not LOCAL=FOREIGN", *pair);
 	if (env_not_in_session(cli, "linking rooms", &err) != MR_OK)
 		return cli_fail(cli, &err);
 	if (!cwd || know_maker(cli, &err) != MR_OK ||
 	    mr_room_find(spec_expand(cli, cli->argv[1], cwd), NULL, cwd, &place, &err) != MR_OK ||
-	    mr_link_create(cli->room, &cli->self, name, place.spec, opt_flag(cli, "make"), &err) != MR_OK)
+	    mr_link_create(cli->room, &cli->self, name, place.spec, o->make, &err) != MR_OK)
 		return cli_fail(cli, &err);
 	cli->changed = true;
 	if (cli->json) {
@@ -177,9 +179,9 @@ run_create(struct cli *cli)
 	} else {
 		fence_addf(&cli->out, "linked %s to %s; write to AGENT@%s\n", name, place.spec, name);
 	}
-	for (size_t i = 0; (pair = opt_nth(cli, "name", i)) && code == EXIT_DONE; i++) {
-		const char *equals = strchr(pair, '=');
-		const char *local = arena_dup(&cli->own, (struct mr_str){ pair, (size_t)(equals - pair) });
+	for (const char *const *pair = o->name; *pair && code == EXIT_DONE; pair++) {
+		const char *equals = strchr(*pair, '=');
+		const char *local = arena_dup(&cli->own, (struct mr_str){ *pair, (size_t)(equals - *pair) });
 
 		code = local ? introduce(cli, name, local, equals[1] ? equals + 1 : NULL) : EXIT_FAILED;
 	}
@@ -210,13 +212,14 @@ run_link(struct cli *cli)
 static int
 run_unlink(struct cli *cli)
 {
+	const struct unlink_options *o = cli->opts;
 	struct mr_error err = { 0 };
 	size_t dead = 0;
 	const char *name = cli->argv[0];
 
 	if (env_not_in_session(cli, "unlinking rooms", &err) != MR_OK)
 		return cli_fail(cli, &err);
-	if (mr_link_remove(cli->room, name, opt_flag(cli, "force"), &dead, &err) != MR_OK)
+	if (mr_link_remove(cli->room, name, o->force, &dead, &err) != MR_OK)
 		return cli_fail(cli, &err);
 	if (cli->json) {
 		struct json j = JSON_INIT(&cli->out);

@@ -41,14 +41,13 @@ report(void *ctx, const struct mr_lint *f)
 static int
 run(struct cli *cli)
 {
+	const struct lint_options *o = cli->opts;
 	struct listing l = { .cli = cli };
 	struct mr_error err = { 0 };
-	int64_t since_ms = clock_now_ms() - LINT_SINCE_MS;
+	int64_t since_ms = o->since_ms >= 0 ? o->since_ms : clock_now_ms() - LINT_SINCE_MS;
 	size_t looked_at = 0;
 
-	if (!opt_time(cli, "since", &since_ms))
-		return EXIT_USAGE;
-	if (mr_lint_room(cli->room, opt_text(cli, "policy"), since_ms, report, &l, &looked_at, &err) != MR_OK)
+	if (mr_lint_room(cli->room, o->policy, since_ms, report, &l, &looked_at, &err) != MR_OK)
 		return cli_fail(cli, &err);
 	if (!cli->json) {
 		out_count(&cli->out, l.n, "finding");

@@ -6,10 +6,11 @@
 static int
 run_man_page(struct cli *cli)
 {
+	const struct man_page_options *o = cli->opts;
 	const char *name = cli->argc > 0 ? cli->argv[0] : "";
 	bool alias = false;
 
-	if (opt_flag(cli, "list")) {
+	if (o->list) {
 		buf_adds(&cli->out, "mailroom\n");
 		for (size_t i = 0; commands[i]; i++) {
 			if (!commands[i]->hidden)

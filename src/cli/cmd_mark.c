@@ -61,8 +61,10 @@ next_place(const char **list, uint64_t *ret, bool *ret_ok)
 static bool
 is_wanted(const struct cli *cli, uint64_t place)
 {
-	for (size_t i = 0; opt_nth(cli, "at", i); i++) {
-		const char *list = opt_nth(cli, "at", i);
+	const struct mark_options *o = cli->opts;
+
+	for (const char *const *at = o->at; *at; at++) {
+		const char *list = *at;
 		uint64_t n = 0;
 		bool ok = true;
 
@@ -92,18 +94,18 @@ collect_places(void *ctx, const struct mr_message *msg)
 static size_t
 count_places(struct cli *cli)
 {
+	const struct mark_options *o = cli->opts;
 	size_t places = 0;
 
-	for (size_t i = 0; opt_nth(cli, "at", i); i++) {
-		const char *list = opt_nth(cli, "at", i);
+	for (const char *const *at = o->at; *at; at++) {
+		const char *list = *at;
 		uint64_t n = 0;
 		bool ok = *list != '\0';
 
 		while (ok && next_place(&list, &n, &ok))
 			places++;
 		if (!ok) {
-			(void)cli_usage(
-			    cli, "option '--at': '%s' is no list of places, such as 0 or 0,2,5", opt_nth(cli, "at", i));
+			(void)cli_usage(cli, "option '--at': '%s' is no list of places, such as 0 or 0,2,5", *at);
 			return 0;
 		}
 	}
@@ -135,15 +137,16 @@ choose_places(struct cli *cli, struct marking *m)
 static bool
 has_filter(const struct cli *cli)
 {
-	return opt_text(cli, "from") || opt_text(cli, "type") || opt_text(cli, "priority") || opt_text(cli, "thread") ||
-	       opt_text(cli, "since");
+	const struct mark_options *o = cli->opts;
+
+	return filter_is_given(&o->filter);
 }
 
 /* The ids to mark: the operands, or what the filters find. Returns an exit code. */
 static int
 choose(struct cli *cli, struct marking *m)
 {
-	struct filter_store store;
+	const struct mark_options *o = cli->opts;
 	struct mr_scan scan = { .order = MR_OLDEST_FIRST, .trouble = printout_trouble };
 	struct mr_error err = { 0 };
 
@@ -152,11 +155,10 @@ choose(struct cli *cli, struct marking *m)
 			return EXIT_FAILED;
 	if (cli->argc > 1)
 		return EXIT_DONE;
-	if (opt_text(cli, "at"))
+	if (o->at[0])
 		return choose_places(cli, m);
-	if (!filter_read(cli, &scan.filter, &store))
-		return EXIT_USAGE;
-	scan.filter.no_control = !opt_text(cli, "type"); /* nobody has seen those: they wait for a patrol */
+	scan.filter = filter_of(cli, &o->filter);
+	scan.filter.no_control = !o->filter.type; /* nobody has seen those: they wait for a patrol */
 	if (mr_scan(cli->room, cli->self.agent, &scan, collect, m, &err) != MR_OK)
 		return cli_fail(cli, &err);
 	return EXIT_DONE;
@@ -195,11 +197,12 @@ mark_all(struct cli *cli, struct marking *m)
 static int
 run(struct cli *cli)
 {
+	const struct mark_options *o = cli->opts;
 	struct marking m = { .base = { .cli = cli }, .word = word_named(cli->argv[0]) };
 
 	if (m.word == NULL)
 		return cli_usage(cli, "mark as what? '%s' is none of read, unread, pinned, unpinned", cli->argv[0]);
-	bool chosen = opt_flag(cli, "all") || has_filter(cli), placed = opt_text(cli, "at") != NULL;
+	bool chosen = o->all || has_filter(cli), placed = o->at[0] != NULL;
 
 	if (cli->argc == 1 && !chosen && !placed)
 		return cli_usage(cli, "mark what? give ids, --at, --all, or a filter");

@@ -6,10 +6,11 @@
 static int
 run(struct cli *cli)
 {
+	const struct mcp_options *o = cli->opts;
 	struct mcp_server server = { .room = cli->room_option, .as = cli->as_option };
 
 #ifdef MR_FAULT_ENV
-	if (opt_flag(cli, "conformance"))
+	if (o->conformance)
 		server.extra = &mcp_fixtures;
 #endif
 	return mcp_serve(&server);

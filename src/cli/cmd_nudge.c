@@ -5,15 +5,14 @@
 #include "base/clock.h"
 #include "helptext.h"
 
-#define PATIENCE_MS 15000
-
 static bool
 read_mode(struct cli *cli, enum mr_nudge_mode *ret)
 {
+	const struct nudge_options *o = cli->opts;
 	static const char *const words[] = {
 		[MR_NUDGE_WAIT_IDLE] = "wait-idle", [MR_NUDGE_QUEUE] = "queue", [MR_NUDGE_IMMEDIATE] = "immediate"
 	};
-	const char *word = opt_text(cli, "mode");
+	const char *word = o->mode;
 
 	if (!word)
 		return true;
@@ -29,21 +28,22 @@ read_mode(struct cli *cli, enum mr_nudge_mode *ret)
 static bool
 read_options(struct cli *cli, struct mr_nudge *nudge, struct mr_nudge_options *how)
 {
-	int64_t ttl_ms = 0, delay_ms = 0;
+	const struct nudge_options *o = cli->opts;
+	int64_t from_ms = clock_now_ms() + o->not_before_ms;
 
-	how->patience_ms = PATIENCE_MS;
-	if (!read_mode(cli, &how->mode) || !opt_duration(cli, "ttl", &ttl_ms) ||
-	    !opt_duration(cli, "patience", &how->patience_ms) || !opt_duration(cli, "not-before", &delay_ms) ||
-	    !opt_priority(cli, "priority", &nudge->priority))
+	if (!read_mode(cli, &how->mode))
 		return false;
-	how->force = opt_flag(cli, "force");
-	if (opt_flag(cli, "urgent"))
+	how->patience_ms = o->patience_ms;
+	if (o->priority)
+		nudge->priority = *o->priority;
+	how->force = o->force;
+	if (o->urgent)
 		nudge->priority = MR_URGENT;
-	nudge->kind = opt_text(cli, "kind");
-	nudge->thread = opt_text(cli, "thread");
-	nudge->answer_wanted = opt_flag(cli, "answer-wanted");
-	nudge->not_before_ms = delay_ms > 0 ? clock_now_ms() + delay_ms : 0;
-	nudge->expires_ms = ttl_ms > 0 ? clock_now_ms() + delay_ms + ttl_ms : 0;
+	nudge->kind = o->kind;
+	nudge->thread = o->thread;
+	nudge->answer_wanted = o->answer_wanted;
+	nudge->not_before_ms = o->not_before_ms > 0 ? from_ms : 0;
+	nudge->expires_ms = o->ttl_ms > 0 ? from_ms + o->ttl_ms : 0;
 	return true;
 }
 
@@ -51,11 +51,12 @@ read_options(struct cli *cli, struct mr_nudge *nudge, struct mr_nudge_options *h
 static int
 read_text(struct cli *cli, struct buf *text)
 {
-	const char *given = opt_text(cli, "message"), *file = opt_text(cli, "file");
+	const struct nudge_options *o = cli->opts;
+	const char *given = o->message, *file = o->file;
 
 	if (cli->argc > 1 && given)
 		return cli_usage(cli, "the text is given twice, with -m and without");
-	if (opt_flag(cli, "stdin") && !file)
+	if (o->stdin_ && !file)
 		file = "-";
 	int code = cli_body(cli, cli->argc > 1 ? cli->argv[1] : given, file, text);
 
@@ -91,9 +92,10 @@ print_done(struct cli *cli, const char *agent, const struct mr_nudged *done)
 static int
 escalate(struct cli *cli, const char *agent, const char *kind, int64_t waited_ms)
 {
+	const struct nudge_options *o = cli->opts;
 	mr_auto(buf_done) struct buf subject = BUF_INIT, body = BUF_INIT;
 	mr_auto(mr_receipt_done) struct mr_receipt receipt = { 0 };
-	const char *to[] = { opt_text(cli, "escalate-to"), NULL };
+	const char *to[] = { o->escalate_to, NULL };
 	struct mr_error err = { 0 };
 	char time[24];
 
@@ -143,19 +145,21 @@ await(struct cli *cli, const struct mr_nudge *nudge, int64_t since_ms, int64_t w
 static int
 run(struct cli *cli)
 {
+	const struct nudge_options *o = cli->opts;
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 	struct mr_nudge nudge = { 0 };
 	struct mr_nudge_options how = { 0 };
 	struct mr_nudged done = { 0 };
 	struct mr_error err = { 0 };
 
-	int64_t wait_ms = -1, since_ms = clock_now_ms();
+	int64_t wait_ms = o->await_ms, since_ms = clock_now_ms();
 
-	if (!read_options(cli, &nudge, &how) || !opt_duration(cli, "await", &wait_ms) || !budget_begin(cli))
+	if (!read_options(cli, &nudge, &how))
 		return EXIT_USAGE;
+	budget_begin(cli);
 	if (wait_ms >= 0 && !nudge.answer_wanted)
 		return cli_usage(cli, "--await goes with --answer-wanted");
-	if (opt_text(cli, "escalate-to") && wait_ms < 0)
+	if (o->escalate_to && wait_ms < 0)
 		return cli_usage(cli, "--escalate-to goes with --await");
 	int code = read_text(cli, &text);
 

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 
 #define REST_MS 2000
-#define LOG_DEFAULT 50
 
 static volatile sig_atomic_t stop_asked;
 
@@ -158,18 +157,23 @@ add_setting(struct round *r, const char *option, const char *given)
 static bool
 read_settings(struct round *r)
 {
-	static const char *const options[] = { "set", "handler" };
-	size_t n = 0;
+	const struct patrol_options *o = r->cli->opts;
+	size_t sets = 0, handlers = 0;
 
-	for (size_t o = 0; o < 2; o++)
-		for (size_t i = 0; opt_nth(r->cli, options[o], i); i++)
-			n++;
-	r->settings = arena_alloc(&r->cli->own, (n + 1) * sizeof(*r->settings));
-	for (size_t o = 0; o < 2 && r->settings; o++)
-		for (size_t i = 0; opt_nth(r->cli, options[o], i); i++)
-			if (!add_setting(r, options[o], opt_nth(r->cli, options[o], i)))
-				return false;
-	return r->settings != NULL;
+	while (o->set[sets])
+		sets++;
+	while (o->handler[handlers])
+		handlers++;
+	r->settings = arena_alloc(&r->cli->own, (sets + handlers + 1) * sizeof(*r->settings));
+	if (!r->settings)
+		return false;
+	for (size_t i = 0; i < sets; i++)
+		if (!add_setting(r, "set", o->set[i]))
+			return false;
+	for (size_t i = 0; i < handlers; i++)
+		if (!add_setting(r, "handler", o->handler[i]))
+			return false;
+	return true;
 }
 
 /* ---- Rounds ---- */
@@ -191,8 +195,7 @@ once(struct round *r)
 	struct mr_patrolled done = { 0 };
 	struct mr_error err = { 0 };
 
-	if (!budget_begin(r->cli))
-		return EXIT_USAGE;
+	budget_begin(r->cli);
 	enum mr_rc rc = mr_patrol(r->cli->room, &r->cli->self, &options, &done, &err);
 
 	budget_end(r->cli, "line", "mailroom patrol log --json");
@@ -236,12 +239,11 @@ print_entry(void *ctx, const struct mr_patrol_step *step)
 static int
 run_log(struct cli *cli)
 {
+	const struct patrol_options *o = cli->opts;
 	struct mr_error err = { 0 };
-	int64_t limit = LOG_DEFAULT;
 
-	if (!opt_number(cli, "limit", &limit) || !budget_begin(cli))
-		return EXIT_USAGE;
-	if (mr_patrol_log(cli->room, cli->self.agent, (size_t)limit, print_entry, cli, &err) != MR_OK)
+	budget_begin(cli);
+	if (mr_patrol_log(cli->room, cli->self.agent, (size_t)o->limit, print_entry, cli, &err) != MR_OK)
 		return cli_fail(cli, &err);
 	budget_end(cli, "line", "mailroom patrol log --json");
 	if (!cli->json && cli->out.len == 0)
@@ -264,8 +266,9 @@ may_give_handlers(struct cli *cli, struct mr_error *err)
 static int
 run(struct cli *cli)
 {
+	const struct patrol_options *o = cli->opts;
 	struct mr_error err = { 0 };
-	struct round r = { .cli = cli, .watch = opt_flag(cli, "watch"), .dry_run = opt_flag(cli, "dry-run") };
+	struct round r = { .cli = cli, .watch = o->watch, .dry_run = cli->dry_run };
 
 	if (cli->argc > 0 && strcmp(cli->argv[0], "log") == 0) {
 		cli->subword = "log";
@@ -273,11 +276,11 @@ run(struct cli *cli)
 	}
 	if (cli->argc > 0)
 		return cli_usage(cli, "'patrol %s' is no command; there is 'patrol log'", cli->argv[0]);
-	if (r.watch && (opt_flag(cli, "once") || r.dry_run))
+	if (r.watch && (o->once || r.dry_run))
 		return cli_usage(cli, "--watch excludes --once and --dry-run");
 	if (!read_settings(&r))
 		return EXIT_USAGE;
-	if (opt_nth(cli, "handler", 0) && may_give_handlers(cli, &err) != MR_OK)
+	if (o->handler[0] && may_give_handlers(cli, &err) != MR_OK)
 		return cli_fail(cli, &err);
 	return r.watch ? stay(&r) : once(&r);
 }

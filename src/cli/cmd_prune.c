@@ -37,19 +37,19 @@ say_pruned(void *ctx, const struct mr_agent *agent, size_t dead)
 static int
 run_prune(struct cli *cli)
 {
-	struct pruning p = { .cli = cli, .dry_run = opt_flag(cli, "dry-run") };
-	struct mr_prune_options options = {
-		.dry_run = p.dry_run, .force = opt_flag(cli, "force"), .ret_returned = &p.returned
-	};
+	const struct prune_options *o = cli->opts;
+	struct pruning p = { .cli = cli, .dry_run = cli->dry_run };
+	struct mr_prune_options options = { .dry_run = p.dry_run,
+		.force = o->force,
+		.stale_ms = o->stale_ms > 0 ? o->stale_ms : 0,
+		.ret_returned = &p.returned };
 	struct mr_error err = { 0 };
 
-	if (!opt_duration(cli, "stale", &options.stale_ms))
-		return EXIT_USAGE;
-	if (cli->argc == 0 && !opt_text(cli, "stale"))
+	if (cli->argc == 0 && o->stale_ms < 0)
 		return cli_usage(cli, "name the agents to prune, or give --stale 7d");
-	if (cli->argc > 0 && opt_text(cli, "stale"))
+	if (cli->argc > 0 && o->stale_ms >= 0)
 		return cli_usage(cli, "names and --stale are both given; prune takes one of them");
-	if (opt_text(cli, "stale") && options.stale_ms <= 0)
+	if (o->stale_ms == 0)
 		return cli_usage(cli, "option '--stale' needs a time, such as 7d");
 	/* argv ends in NULL: opt_parse takes its list from zeroed memory. */
 	options.names = cli->argc > 0 ? (const char *const *)cli->argv : NULL;

@@ -5,9 +5,6 @@
 #include "cli/view.h"
 #include "helptext.h"
 
-#define TASKS 20             /* shown at most */
-#define WAIT_MS (100 * 1000) /* harnesses end a tool call after two minutes */
-
 static const char *
 status_word(enum mr_queue_status status)
 {
@@ -23,23 +20,20 @@ status_word(enum mr_queue_status status)
 static bool
 read_settings(struct cli *cli, struct mr_queue *q)
 {
-	int64_t max_claims = 0, attempts = 3;
-	const char *order = opt_text(cli, "order");
+	const struct queue_options *o = cli->opts;
+	const char *order = o->order;
 
-	q->claimers = opt_text(cli, "claimers") ? opt_text(cli, "claimers") : "*";
-	q->lease_ms = 10 * 60 * 1000;
-	if (!opt_number(cli, "max-claims", &max_claims) || !opt_number(cli, "attempts", &attempts) ||
-	    !opt_duration(cli, "lease", &q->lease_ms))
-		return false;
+	q->claimers = o->claimers ? o->claimers : "*";
+	q->lease_ms = o->lease_ms;
 	if (order && strcmp(order, "fifo") != 0 && strcmp(order, "priority") != 0)
 		return cli_usage(cli, "option '--order' is fifo or priority, not '%s'", order), false;
-	if (max_claims > 1000000 || attempts > 1000000)
+	if (o->max_claims > 1000000 || o->attempts > 1000000)
 		return cli_usage(cli, "that number is too large: at most 1000000"), false;
 	if (q->lease_ms <= 0)
 		return cli_usage(cli, "--lease must be more than nothing"), false;
 	q->by_priority = order && strcmp(order, "priority") == 0;
-	q->max_claims = (unsigned)max_claims;
-	q->attempts = (unsigned)attempts;
+	q->max_claims = (unsigned)o->max_claims;
+	q->attempts = (unsigned)o->attempts;
 	return true;
 }
 
@@ -213,21 +207,19 @@ show_text(struct cli *cli, const struct mr_queue *q, const struct mr_queue_count
 static int
 run_show(struct cli *cli)
 {
+	const struct queue_options *o = cli->opts;
 	mr_auto(mr_queue_done) struct mr_queue q = { 0 };
 	mr_auto(showing_done) struct showing s = { .claims = { .cli = cli, .form = LIST_ARRAY },
 		.tasks = { .cli = cli, .form = LIST_ARRAY } };
 	struct mr_queue_counts counts = { 0 };
 	struct mr_error err = { 0 };
-	int64_t limit = TASKS;
 	size_t more = 0;
 
-	if (!opt_number(cli, "limit", &limit))
-		return EXIT_USAGE;
 	if (mr_queue_get(cli->room, cli->argv[0], &q, &err) != MR_OK)
 		return cli_fail(cli, &err);
 	s.attempts = q.attempts;
 	if (mr_queue_count(cli->room, q.name, &counts, show_claim, &s, &err) != MR_OK ||
-	    mr_queue_tasks(cli->room, q.name, opt_flag(cli, "done"), (size_t)limit, add_task, &s, &more, &err) != MR_OK)
+	    mr_queue_tasks(cli->room, q.name, o->done, (size_t)o->limit, add_task, &s, &more, &err) != MR_OK)
 		return cli_fail(cli, &err);
 	if (cli->json) {
 		list_queue(
@@ -247,14 +239,12 @@ run_show(struct cli *cli)
 static int
 run_wait(struct cli *cli)
 {
+	const struct queue_options *o = cli->opts;
 	struct mr_queue_left left = { 0 };
 	struct mr_error err = { 0 };
-	int64_t timeout_ms = WAIT_MS;
-	bool drained = opt_flag(cli, "empty");
+	bool drained = o->empty;
 
-	if (!opt_duration(cli, "timeout", &timeout_ms))
-		return EXIT_USAGE;
-	enum mr_rc rc = mr_queue_wait(cli->room, cli->argv[0], drained, timeout_ms, &left, &err);
+	enum mr_rc rc = mr_queue_wait(cli->room, cli->argv[0], drained, o->timeout_ms, &left, &err);
 
 	if (rc != MR_OK && rc != MR_EMPTY)
 		return cli_fail(cli, &err);
@@ -304,10 +294,11 @@ run_close(struct cli *cli)
 static int
 run_delete(struct cli *cli)
 {
+	const struct queue_options *o = cli->opts;
 	struct mr_error err = { 0 };
 	size_t dead = 0;
 
-	if (mr_queue_delete(cli->room, cli->argv[0], opt_flag(cli, "force"), &dead, &err) != MR_OK)
+	if (mr_queue_delete(cli->room, cli->argv[0], o->force, &dead, &err) != MR_OK)
 		return cli_fail(cli, &err);
 	if (dead > 0)
 		cli_warn(cli, "%zu message%s went to dead letters: mailroom dead list", dead, dead == 1 ? "" : "s");

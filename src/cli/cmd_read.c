@@ -135,9 +135,10 @@ take_all(struct cli *cli, struct mr_show *show)
 static bool
 check_file_name(struct cli *cli, const char *path)
 {
+	const struct read_options *o = cli->opts;
 	size_t len = strlen(path);
 
-	if (cli->json || opt_flag(cli, "raw") || opt_flag(cli, "peek") || opt_text(cli, "budget"))
+	if (cli->json || o->raw || o->peek || cli->budget_option >= 0)
 		return cli_usage(cli, "--to goes with none of --peek, --raw, --budget and --json"), false;
 	if (len > 4 && path[len - 5] != '/' &&
 	    (strcmp(path + len - 4, ".txt") == 0 || strcmp(path + len - 4, ".eml") == 0))
@@ -262,19 +263,21 @@ write_file(struct cli *cli, const char *path, struct mr_error *err)
 static int
 run(struct cli *cli)
 {
+	const struct read_options *o = cli->opts;
 	struct mr_error err = { 0 };
 	struct mr_show *show = NULL;
-	const char *to = opt_text(cli, "to");
+	const char *to = o->to;
 
-	if ((to && !check_file_name(cli, to)) || !budget_begin(cli))
+	if (to && !check_file_name(cli, to))
 		return EXIT_USAGE;
+	budget_begin(cli);
 	if (to) {
 		cli->budget.limit = INT64_MAX;
 		cli->budget.fenced = true;
 	}
-	if (opt_flag(cli, "raw"))
+	if (o->raw)
 		return read_raw(cli);
-	if (opt_flag(cli, "peek"))
+	if (o->peek)
 		return peek(cli);
 	if (mr_show_open(cli->room, &cli->self, &show, &err) != MR_OK)
 		return cli_fail(cli, &err);

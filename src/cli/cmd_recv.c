@@ -52,7 +52,6 @@ give_back(struct cli *cli, const struct mr_names *tokens)
 struct request {
 	const char *queue; /* NULL: one's own mail */
 	struct mr_filter filter;
-	struct filter_store store;
 	int64_t lease_ms, limit;
 	int64_t wait_ms; /* for the first */
 	bool until_drained;
@@ -83,7 +82,8 @@ take_queued(struct cli *cli, const struct request *want, int64_t wait_ms, struct
     struct mr_message *msg, struct mr_error *err)
 {
 	int64_t deadline_ms = clock_boot_ms() + wait_ms, slice_ms = want->until_drained ? 0 : wait_ms;
-	bool bounded = !want->until_drained || opt_text(cli, "wait");
+	const struct recv_options *o = cli->opts;
+	bool bounded = !want->until_drained || o->wait_ms >= 0;
 
 	for (;;) {
 		*err = (struct mr_error){ 0 };
@@ -170,28 +170,29 @@ take(struct cli *cli, const struct request *want, struct mr_names *tokens, struc
 static bool
 read_request(struct cli *cli, struct request *ret)
 {
+	const struct recv_options *o = cli->opts;
 	static const char *const filters[] = { "from", "type", "priority", "thread", "since", NULL };
+	const char *filter = opt_first_given(cli, filters);
 
-	*ret = (struct request){ .queue = cli->argc > 0 ? cli->argv[0] : NULL, .limit = 1 };
-	ret->lease_ms = ret->queue ? 0 : DEFAULT_LEASE_MS;
-	if (!filter_read(cli, &ret->filter, &ret->store) || !opt_duration(cli, "lease", &ret->lease_ms) ||
-	    !opt_duration(cli, "wait", &ret->wait_ms) || !opt_number(cli, "limit", &ret->limit) || !budget_begin(cli))
-		return false;
-	if ((ret->lease_ms <= 0 && opt_text(cli, "lease")) || ret->limit <= 0) {
+	*ret = (struct request){ .queue = cli->argc > 0 ? cli->argv[0] : NULL, .limit = o->limit };
+	ret->lease_ms = o->lease_ms >= 0 ? o->lease_ms : ret->queue ? 0 : DEFAULT_LEASE_MS;
+	ret->wait_ms = o->wait_ms > 0 ? o->wait_ms : 0;
+	ret->filter = filter_of(cli, &o->filter);
+	budget_begin(cli);
+	if (o->lease_ms == 0 || ret->limit <= 0) {
 		cli_usage(cli, "--lease and --limit must be more than nothing");
 		return false;
 	}
 	ret->filter.life = cli->self.life; /* what it left for the next one is no work for this one */
-	ret->until_drained = opt_flag(cli, "until-drained");
+	ret->until_drained = o->until_drained;
 	if (ret->until_drained && !ret->queue) {
 		cli_usage(cli, "--until-drained needs a queue: mailroom recv queue:NAME --until-drained");
 		return false;
 	}
-	for (size_t i = 0; ret->queue && filters[i]; i++)
-		if (opt_text(cli, filters[i])) {
-			cli_usage(cli, "a queue gives out what is next: --%s is for your own mail", filters[i]);
-			return false;
-		}
+	if (ret->queue && filter) {
+		cli_usage(cli, "a queue gives out what is next: --%s is for your own mail", filter);
+		return false;
+	}
 	return true;
 }
 

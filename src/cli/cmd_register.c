@@ -9,14 +9,12 @@
 static bool
 read_pid(struct cli *cli)
 {
-	int64_t pid = 0;
+	const struct life_options *o = cli->opts;
 
-	if (!opt_number(cli, "pid", &pid))
-		return false;
-	if (!opt_text(cli, "pid"))
+	if (o->pid < 0)
 		return true;
-	if (pid <= 0 || !process_describe(pid, &cli->env.process))
-		return cli_usage(cli, "option '--pid': there is no process %lld here", (long long)pid), false;
+	if (o->pid == 0 || !process_describe(o->pid, &cli->env.process))
+		return cli_usage(cli, "option '--pid': there is no process %lld here", (long long)o->pid), false;
 	return true;
 }
 
@@ -133,9 +131,10 @@ check_wake(struct cli *cli, const char *name, const char *wake, struct mr_error 
 int
 cli_register(struct cli *cli, bool takeover)
 {
+	const struct life_options *o = cli->opts;
 	const char *name = cli->argv[0];
-	struct mr_register_options options = { .role = opt_text(cli, "role"), .takeover = takeover };
-	const char *wake = opt_text(cli, "wake");
+	struct mr_register_options options = { .role = o->role, .takeover = takeover };
+	const char *wake = o->wake;
 	struct mr_registration done = { 0 };
 	struct mr_error err = { 0 };
 

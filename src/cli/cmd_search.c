@@ -23,23 +23,22 @@ finish(struct printout *l, const char *nothing, const char *how)
 static int
 run_search(struct cli *cli)
 {
+	const struct search_options *o = cli->opts;
 	mr_auto(buf_done) struct buf words = BUF_INIT;
-	struct filter_store store;
-	struct mr_scan scan = { .order = MR_NEWEST_FIRST };
+	struct mr_scan scan = {
+		.order = MR_NEWEST_FIRST, .limit = (size_t)o->limit, .filter = filter_of(cli, &o->filter)
+	};
 	struct printout l = { .cli = cli, .each_once = true, .stream = cli->json || cli->out_tty };
-	int64_t limit = 0;
 	int code = EXIT_DONE;
 
-	if (!filter_read(cli, &scan.filter, &store) || !opt_number(cli, "limit", &limit) || !budget_begin(cli))
-		return EXIT_USAGE;
-	scan.filter.regex = opt_text(cli, "regex");
+	budget_begin(cli);
+	scan.filter.regex = o->regex;
 	if (cli->argc == 0 && scan.filter.regex == NULL)
 		return cli_usage(cli, "search for what? give words or --regex");
 	for (int i = 0; i < cli->argc; i++)
 		buf_addf(&words, "%s%s", i > 0 ? " " : "", cli->argv[i]);
 	scan.filter.words = words.len > 0 ? buf_z(&words) : NULL;
 	scan.filter.folders = EVERYWHERE;
-	scan.limit = (size_t)limit;
 	if (!printout_run(&l, &scan, &code)) {
 		printout_done(&l);
 		return code;
@@ -60,18 +59,18 @@ const struct cmd cmd_search = {
 static int
 run_thread(struct cli *cli)
 {
+	const struct thread_options *o = cli->opts;
 	struct mr_scan scan = { .order = cli->json ? MR_OLDEST_FIRST : MR_NEWEST_FIRST };
 	struct printout l = {
 		.cli = cli,
 		.form = cli->json ? PRINTOUT_WHOLE : PRINTOUT_TURNS,
-		.brief = opt_flag(cli, "brief"),
+		.brief = o->brief,
 		.each_once = true,
 	};
 	char how[80];
 	int code = EXIT_DONE;
 
-	if (!budget_begin(cli))
-		return EXIT_USAGE;
+	budget_begin(cli);
 	(void)snprintf(how, sizeof(how), "mailroom thread %.30s --json", cli->argv[0]);
 	scan.filter.folders = EVERYWHERE;
 	scan.filter.thread = cli->argv[0];
@@ -254,17 +253,17 @@ show_sent(struct cli *cli, const char *id, int *ret_code)
 static int
 run_sent(struct cli *cli)
 {
-	struct filter_store store;
-	struct mr_scan scan = { .order = MR_NEWEST_FIRST, .trouble = printout_trouble };
+	const struct sent_options *o = cli->opts;
+	struct mr_scan scan = { .order = MR_NEWEST_FIRST,
+		.limit = (size_t)o->limit,
+		.filter = filter_of(cli, &o->filter),
+		.trouble = printout_trouble };
 	struct sent_list l = { .base = { .cli = cli } };
 	struct mr_error err = { 0 };
-	int64_t limit = 20;
 	int code = EXIT_DONE;
 
-	if (!filter_read(cli, &scan.filter, &store) || !opt_number(cli, "limit", &limit) || !budget_begin(cli))
-		return EXIT_USAGE;
+	budget_begin(cli);
 	scan.filter.folders = MR_SENT;
-	scan.limit = (size_t)limit;
 	cli->budget.own = true;
 	if (mr_scan(cli->room, cli->self.agent, &scan, note_sent, &l, &err) != MR_OK)
 		code = cli_fail(cli, &err);

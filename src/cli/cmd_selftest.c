@@ -10,24 +10,22 @@
 static int
 run_selftest(struct cli *cli)
 {
+	const struct selftest_options *o = cli->opts;
 	struct scratch scratch = SCRATCH_INIT;
 	struct mr_error err = { 0 };
-	int64_t time_ms = TIME_MS, seed = 0;
-	bool crash = opt_flag(cli, "crash"), keep = false;
+	int64_t time_ms = o->time_ms >= 0 ? o->time_ms : TIME_MS;
+	bool crash = o->crash, keep = false;
 	uint32_t random = 0;
 
-	if (!opt_duration(cli, "time", &time_ms) || !opt_number(cli, "seed", &seed))
-		return EXIT_USAGE;
-	if (!crash && (opt_text(cli, "time") || opt_text(cli, "seed")))
+	if (!crash && (o->time_ms >= 0 || o->seed >= 0))
 		return cli_usage(cli, "--time and --seed are for --crash");
 	if (time_ms <= 0 || time_ms > TIME_MAX_MS)
 		return cli_usage(cli, "option '--time' is from a second to a day");
 	random_bytes(&random, sizeof random);
-	if (!opt_text(cli, "seed"))
-		seed = random;
-	if (scratch_make(cli, opt_text(cli, "dir"), &scratch, &err) != MR_OK)
+	if (scratch_make(cli, o->dir, &scratch, &err) != MR_OK)
 		return cli_fail(cli, &err);
-	int code = crash ? crash_run(cli, &scratch, time_ms, (uint64_t)seed, &keep) : probe_run(cli, &scratch);
+	int code = crash ? crash_run(cli, &scratch, time_ms, o->seed >= 0 ? (uint64_t)o->seed : random, &keep)
+			 : probe_run(cli, &scratch);
 
 	if (keep)
 		scratch_keep(&scratch);

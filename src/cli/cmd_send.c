@@ -12,13 +12,14 @@ static const char *const aliases[] = { "broadcast", NULL };
 static const char **
 recipients(struct cli *cli)
 {
-	size_t n = (size_t)cli->argc;
+	const struct send_options *o = cli->opts;
+	size_t n = (size_t)cli->argc, more = 0;
 
-	while (opt_nth(cli, "to", n - (size_t)cli->argc) != NULL)
-		n++;
-	const char **to = arena_alloc(&cli->own, (n + 1) * sizeof(*to));
-	for (size_t i = 0; to != NULL && i < n; i++)
-		to[i] = i < (size_t)cli->argc ? cli->argv[i] : opt_nth(cli, "to", i - (size_t)cli->argc);
+	while (o->to[more] != NULL)
+		more++;
+	const char **to = arena_alloc(&cli->own, (n + more + 1) * sizeof(*to));
+	for (size_t i = 0; to != NULL && i < n + more; i++)
+		to[i] = i < n ? cli->argv[i] : o->to[i - n];
 	return to;
 }
 
@@ -26,7 +27,8 @@ recipients(struct cli *cli)
 static bool
 read_not_before(struct cli *cli, int64_t *ret_ms)
 {
-	const char *text = opt_text(cli, "not-before");
+	const struct send_options *o = cli->opts;
+	const char *text = o->not_before;
 	struct mr_error err = { 0 };
 	int64_t wait_ms;
 
@@ -76,23 +78,25 @@ static int
 run_batch(struct cli *cli)
 {
 	static const char *const others[] = { "to", "cc", "subject", "message", "body", "file", "type", "field",
-		"priority", "header", "key", "by", "thread", "reply-to", "replace-key", "not-before", "reply-path" };
+		"priority", "header", "key", "by", "thread", "reply-to", "replace-key", "not-before", "reply-path",
+		NULL };
+	const char *other = opt_first_given(cli, others);
 
 	if (cli->argc > 0)
 		return cli_usage(cli, "with --batch the recipients stand in the lines: 'to'");
-	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-		if (opt_text(cli, others[i]) != NULL)
-			return cli_usage(cli, "--%s does not go with --batch: it stands in each line", others[i]);
+	if (other != NULL)
+		return cli_usage(cli, "--%s does not go with --batch: it stands in each line", other);
 	return batch_run(cli);
 }
 
 static int
 run(struct cli *cli)
 {
+	const struct send_options *o = cli->opts;
 	mr_auto(buf_done) struct buf body = BUF_INIT;
 	struct mr_draft draft = { 0 };
 
-	if (opt_flag(cli, "batch"))
+	if (o->batch)
 		return run_batch(cli);
 	draft.to = recipients(cli);
 	if (draft.to == NULL || draft.to[0] == NULL)
@@ -101,17 +105,17 @@ run(struct cli *cli)
 		return EXIT_USAGE;
 	int code = check_operands(cli, draft.to);
 	if (code == EXIT_DONE)
-		code = draft_read(cli, &draft, &body);
+		code = draft_read(cli, &o->draft, &draft, &body);
 	if (code != EXIT_DONE)
 		return code;
-	draft.cc = draft_list(cli, "cc");
-	draft_subject(cli, &draft);
-	draft.thread = opt_text(cli, "thread");
-	draft.reply_to = opt_text(cli, "reply-to");
-	draft.replace_key = opt_text(cli, "replace-key");
-	draft.reply_path = cli_folder(cli, opt_text(cli, "reply-path"));
-	draft.hold = opt_flag(cli, "hold");
-	draft.dry_run = opt_flag(cli, "dry-run");
+	draft.cc = o->cc;
+	draft_subject(cli, o->subject, &draft);
+	draft.thread = o->thread;
+	draft.reply_to = o->reply_to;
+	draft.replace_key = o->replace_key;
+	draft.reply_path = cli_folder(cli, o->reply_path);
+	draft.hold = o->hold;
+	draft.dry_run = cli->dry_run;
 
 	struct mr_error err = { 0 };
 	struct mr_receipt receipt = { 0 };

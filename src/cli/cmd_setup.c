@@ -207,11 +207,12 @@ run_files(struct setup *s, enum setup_way way, bool preview)
 static int
 check_options(struct cli *cli, bool preview, bool apply, bool remove, bool check)
 {
-	bool team = opt_text(cli, "team") != NULL;
+	const struct setup_options *o = cli->opts;
+	bool team = o->team != NULL;
 
 	if (apply + remove + check > 1 || (check && preview))
 		return cli_usage(cli, "--preview, --apply, --remove and --check exclude each other");
-	if (team && (check || opt_flag(cli, "project")))
+	if (team && (check || o->project))
 		return cli_usage(cli, "--team goes with --preview, --apply or --remove only");
 	if (team && strcmp(cli->argv[0], "claude-code") != 0)
 		return cli_usage(cli, "teams are Claude Code's: mailroom setup claude-code --team TEAM");
@@ -223,10 +224,11 @@ check_options(struct cli *cli, bool preview, bool apply, bool remove, bool check
 static int
 run_setup(struct cli *cli)
 {
-	struct setup s = { .cli = cli, .project = opt_flag(cli, "project") };
+	const struct setup_options *o = cli->opts;
+	struct setup s = { .cli = cli, .project = o->project };
 	struct mr_error err = { 0 };
-	bool apply = opt_flag(cli, "apply"), remove = opt_flag(cli, "remove"), check = opt_flag(cli, "check");
-	bool preview = opt_flag(cli, "preview");
+	bool apply = o->apply, remove = o->remove, check = o->check;
+	bool preview = o->preview;
 	enum setup_way way = remove ? SETUP_OUT : SETUP_IN;
 
 	s.harness = harness_named(cli->argv[0]);
@@ -239,8 +241,8 @@ run_setup(struct cli *cli)
 	if (check_options(cli, preview, apply, remove, check) != EXIT_DONE)
 		return EXIT_USAGE;
 	preview |= !apply && !remove;
-	if (opt_text(cli, "team"))
-		return team_run(cli, opt_text(cli, "team"), way, preview);
+	if (o->team)
+		return team_run(cli, o->team, way, preview);
 	if (setup_place(&s, &err) != MR_OK)
 		return cli_fail(cli, &err);
 	return check ? check_run(&s) : run_files(&s, way, preview);

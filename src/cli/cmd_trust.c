@@ -171,10 +171,10 @@ list(struct cli *cli, bool prune)
 	struct mr_error err = { 0 };
 	enum mr_rc rc = MR_OK;
 
-	if (prune && !opt_flag(cli, "dry-run"))
+	if (prune && !cli->dry_run)
 		rc = env_not_in_session(cli, "pruning trust records", &err);
 	if (rc == MR_OK)
-		rc = prune ? mr_trust_prune(env_config_dir(cli), opt_flag(cli, "dry-run"), print_record, &l, &err)
+		rc = prune ? mr_trust_prune(env_config_dir(cli), cli->dry_run, print_record, &l, &err)
 			   : mr_trust_each(env_config_dir(cli), print_record, &l, &err);
 	if (rc != MR_OK)
 		return cli_fail(cli, &err);
@@ -187,7 +187,8 @@ list(struct cli *cli, bool prune)
 static int
 run_trust(struct cli *cli)
 {
-	bool lists = opt_flag(cli, "list"), removes = opt_flag(cli, "remove"), prunes = opt_flag(cli, "prune");
+	const struct trust_options *o = cli->opts;
+	bool lists = o->list, removes = o->remove, prunes = o->prune;
 
 	if (lists + removes + prunes > 1)
 		return cli_usage(cli, "--list, --remove and --prune exclude each other");

@@ -20,7 +20,8 @@ static bool
 list_one(void *ctx, const struct mr_type *type)
 {
 	struct listing *list = ctx;
-	const char *wanted = opt_text(list->cli, "pack"), *pack = type->pack[0] ? type->pack : "room";
+	const struct types_options *o = list->cli->opts;
+	const char *wanted = o->pack, *pack = type->pack[0] ? type->pack : "room";
 
 	if (!wanted || strcmp(wanted, pack) == 0)
 		list_row(list, col("NAME", kv_str("name", type->name)), kv_opt("pack", type->pack),
@@ -247,8 +248,9 @@ add_template(struct buf *out, const char *name)
 static int
 run_new(struct cli *cli)
 {
+	const struct types_options *o = cli->opts;
 	mr_auto(buf_done) struct buf text = BUF_INIT;
-	const char *name = cli->argv[0], *file = opt_text(cli, "file");
+	const char *name = cli->argv[0], *file = o->file;
 	struct mr_error err = { 0 };
 	int code = EXIT_DONE;
 
@@ -259,7 +261,7 @@ run_new(struct cli *cli)
 	if (code != EXIT_DONE)
 		return code;
 	if (cli_open_room(cli, &err) != MR_OK ||
-	    mr_type_put(cli->room, name, buf_z(&text), text.len, opt_flag(cli, "force"), &err) != MR_OK)
+	    mr_type_put(cli->room, name, buf_z(&text), text.len, o->force, &err) != MR_OK)
 		return cli_fail(cli, &err);
 	if (!out_json(cli, kv_str("name", name), kv_bool("made", true)))
 		fence_addf(&cli->out, "made type %s: its file is types/%s in the room\n", name, name);

@@ -80,8 +80,9 @@ wait_for_any(struct cli *cli, const struct mr_filter *filter, int64_t timeout_ms
 static bool
 asks_for_some(struct cli *cli)
 {
-	return opt_text(cli, "from") || opt_text(cli, "type") || opt_text(cli, "priority") || opt_text(cli, "thread") ||
-	       opt_text(cli, "since") || opt_text(cli, "id");
+	const struct wait_options *o = cli->opts;
+
+	return filter_is_given(&o->filter) || o->id;
 }
 
 /* Nudges first, then mail; nudges are gone once stdout has taken all of it. */
@@ -180,15 +181,14 @@ show_whole(struct cli *cli, struct mr_scan *scan, struct mr_nudges *nudges)
 static int
 run(struct cli *cli)
 {
-	struct filter_store store;
-	struct mr_scan scan = { .order = MR_BY_PRIORITY };
+	const struct wait_options *o = cli->opts;
+	struct mr_scan scan = { .order = MR_BY_PRIORITY, .filter = filter_of(cli, &o->filter) };
 	struct mr_error err = { 0 };
 	char answered[MR_ID_LEN + 1];
-	int64_t timeout_ms = cli->out_tty ? PATIENCE_TTY_MS : PATIENCE_MS;
+	int64_t timeout_ms = o->timeout_ms >= 0 ? o->timeout_ms : cli->out_tty ? PATIENCE_TTY_MS : PATIENCE_MS;
 
-	if (!filter_read(cli, &scan.filter, &store) || !opt_duration(cli, "timeout", &timeout_ms) || !budget_begin(cli))
-		return EXIT_USAGE;
-	const char *id = opt_text(cli, "id"), *dir = cli_folder(cli, opt_text(cli, "reply-path"));
+	budget_begin(cli);
+	const char *id = o->id, *dir = cli_folder(cli, o->reply_path);
 
 	if (dir != NULL && id == NULL)
 		return cli_usage(cli, "--reply-path goes with --id: the message whose answer is wanted");
@@ -216,7 +216,7 @@ run(struct cli *cli)
 	}
 	if (rc != MR_OK)
 		return cli_fail(cli, &err);
-	int code = opt_flag(cli, "read") ? show_whole(cli, &scan, nudges) : show(cli, &scan, nudges);
+	int code = o->read ? show_whole(cli, &scan, nudges) : show(cli, &scan, nudges);
 
 	mr_nudges_close(nudges);
 	return code;

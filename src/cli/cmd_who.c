@@ -27,10 +27,11 @@ list_agent(struct listing *list, const struct roster_entry *e, enum mr_trust tru
 static int
 run_who(struct cli *cli)
 {
+	const struct who_options *o = cli->opts;
 	mr_auto(roster_done) struct roster roster = { 0 };
 	struct listing list = { .cli = cli };
 	struct mr_error err = { 0 };
-	bool only_live = opt_flag(cli, "live");
+	bool only_live = o->live;
 	int64_t since_ms;
 	enum mr_trust trust = mr_room_trust(cli->room, &since_ms);
 

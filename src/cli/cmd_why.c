@@ -41,12 +41,13 @@ const struct cmd cmd_why = {
 static int
 run_purge(struct cli *cli)
 {
+	const struct purge_options *o = cli->opts;
 	mr_auto(mr_purged_done) struct mr_purged purged = { 0 };
 	struct mr_error err = { 0 };
 	char id[MR_ID_LEN + 1];
 
 	if (mr_resolve_id(cli->room, cli->self.agent, cli->argv[0], 0, id, &err) != MR_OK ||
-	    mr_purge(cli->room, &cli->self, id, opt_text(cli, "reason"), &purged, &err) != MR_OK)
+	    mr_purge(cli->room, &cli->self, id, o->reason, &purged, &err) != MR_OK)
 		return cli_fail(cli, &err);
 	if (purged.warning)
 		cli_warn(cli, "%s is removed, but: %s", id, purged.warning);

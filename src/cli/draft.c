@@ -3,24 +3,10 @@
 #include "nudges.h"
 
 #include "base/clock.h"
+#include "helptext.h"
 #include <strings.h>
 
 #define LIMITED_MAX 16 /* recipients who are asked whether it wakes them */
-
-const char *const *
-draft_list(struct cli *cli, const char *option)
-{
-	size_t n = 0;
-
-	while (opt_nth(cli, option, n) != NULL)
-		n++;
-	if (n == 0)
-		return NULL;
-	const char **list = arena_alloc(&cli->own, (n + 1) * sizeof(*list));
-	for (size_t i = 0; list != NULL && i < n; i++)
-		list[i] = opt_nth(cli, option, i);
-	return list;
-}
 
 /* An agent of a team is told by its colour, which its harness says. */
 static const char *
@@ -31,7 +17,7 @@ own_color(struct cli *cli, const char *const *lines)
 
 	if (!color || !color[0] || strcmp(mr_room_kind(cli->room), "teams") != 0)
 		return NULL;
-	for (; lines != NULL && *lines != NULL; lines++)
+	for (; *lines != NULL; lines++)
 		if (strncasecmp(*lines, "Color:", 6) == 0)
 			return NULL;
 	buf_addf(&line, "Color: %s", color);
@@ -40,13 +26,12 @@ own_color(struct cli *cli, const char *const *lines)
 
 /* "Name: value" of --header into draft->headers; names and values are judged by the library. */
 static int
-read_headers(struct cli *cli, struct mr_draft *draft)
+read_headers(struct cli *cli, const char *const *lines, struct mr_draft *draft)
 {
-	const char *const *lines = draft_list(cli, "header");
 	const char *color = own_color(cli, lines);
 	size_t n = 0;
 
-	while (lines != NULL && lines[n] != NULL)
+	while (lines[n] != NULL)
 		n++;
 	size_t given = n;
 
@@ -75,14 +60,13 @@ static const struct own_field {
 #define OWN_FIELDS (sizeof(own_fields) / sizeof(own_fields[0]))
 
 static void
-add_own_fields(struct cli *cli, struct mr_header *fields, size_t *n)
+add_own_fields(struct cli *cli, const char *type, struct mr_header *fields, size_t *n)
 {
-	const char *type = opt_text(cli, "type");
 	size_t given = *n;
 
 	for (size_t i = 0; i < OWN_FIELDS && strcmp(mr_room_kind(cli->room), "teams") == 0; i++) {
 		const struct own_field *own = &own_fields[i];
-		const char *value = type && strcmp(type, own->type) == 0 ? getenv(own->variable) : NULL;
+		const char *value = strcmp(type, own->type) == 0 ? getenv(own->variable) : NULL;
 		bool is_given = false;
 
 		for (size_t k = 0; k < given; k++)
@@ -94,12 +78,11 @@ add_own_fields(struct cli *cli, struct mr_header *fields, size_t *n)
 
 /* "Name=value" of --field into draft->fields. */
 static int
-read_fields(struct cli *cli, struct mr_draft *draft)
+read_fields(struct cli *cli, const char *const *given, struct mr_draft *draft)
 {
-	const char *const *given = draft_list(cli, "field");
 	size_t n = 0;
 
-	while (given != NULL && given[n] != NULL)
+	while (given[n] != NULL)
 		n++;
 	struct mr_header *fields = n > 0 ? arena_alloc(&cli->own, (n + OWN_FIELDS) * sizeof(*fields)) : NULL;
 	for (size_t i = 0; fields != NULL && i < n; i++) {
@@ -109,64 +92,47 @@ read_fields(struct cli *cli, struct mr_draft *draft)
 		fields[i].name = arena_dup(&cli->own, (struct mr_str){ given[i], (size_t)(equals - given[i]) });
 		fields[i].value = equals + 1;
 	}
-	if (n > 0 && opt_text(cli, "type") == NULL)
+	if (n > 0 && draft->type == NULL)
 		return cli_usage(cli, "--field needs --type: the type says how its fields are written");
 	if (fields != NULL)
-		add_own_fields(cli, fields, &n);
+		add_own_fields(cli, draft->type, fields, &n);
 	draft->fields = fields;
 	draft->fields_n = fields != NULL ? n : 0;
 	return EXIT_DONE;
 }
 
-/* Fields, or a type without any, need no text: then stdin is read only where it was named, or has some. */
-static int
-read_body(struct cli *cli, const struct mr_draft *draft, const char *text, struct buf *body)
-{
-	const char *file = opt_text(cli, "file");
-
-	if (text == NULL && file == NULL && (draft->fields_n > 0 || (draft->type != NULL && !cli_stdin_has_text())))
-		return EXIT_DONE;
-	return cli_body(cli, text, file, body);
-}
-
 void
-draft_subject(struct cli *cli, struct mr_draft *draft)
+draft_subject(struct cli *cli, const char *given, struct mr_draft *draft)
 {
-	draft->subject = opt_text(cli, "subject");
-	draft->no_subject =
-	    draft->subject != NULL && !draft->subject[0] && strcmp(mr_room_kind(cli->room), "teams") == 0;
+	draft->subject = given;
+	draft->no_subject = given != NULL && !given[0] && strcmp(mr_room_kind(cli->room), "teams") == 0;
 }
 
 int
-draft_read(struct cli *cli, struct mr_draft *draft, struct buf *body)
+draft_read(struct cli *cli, const struct draft_options *o, struct mr_draft *draft, struct buf *body)
 {
-	const char *text = opt_text(cli, "message");
-	int64_t wait_ms = 0;
+	const char *text = o->message ? o->message : o->body;
 
-	if (!opt_priority(cli, "priority", &draft->priority) || !opt_duration(cli, "by", &wait_ms))
-		return EXIT_USAGE;
-	if (opt_text(cli, "body") != NULL) {
-		if (text != NULL)
-			return cli_usage(cli, "--body and -m are the same: give one of them");
-		text = opt_text(cli, "body");
-	}
-	if (opt_flag(cli, "notify") && opt_flag(cli, "no-notify"))
+	if (o->message != NULL && o->body != NULL)
+		return cli_usage(cli, "--body and -m are the same: give one of them");
+	if (cli->notify && cli->no_notify)
 		return cli_usage(cli, "--notify and --no-notify exclude each other");
-	draft->type = opt_text(cli, "type");
-	draft->force = opt_flag(cli, "force");
-	draft->priority_given = opt_text(cli, "priority") != NULL;
-	int code = read_headers(cli, draft);
+	draft->type = o->type;
+	draft->force = o->force;
+	draft->priority = o->priority ? *o->priority : MR_NORMAL;
+	draft->priority_given = o->priority != NULL;
+	draft->key = o->key;
+	draft->by_ms = o->by_ms > 0 ? clock_now_ms() + o->by_ms : 0;
+	int code = read_headers(cli, o->header, draft);
 	if (code == EXIT_DONE)
-		code = read_fields(cli, draft);
-	if (code == EXIT_DONE)
-		code = read_body(cli, draft, text, body);
-	if (code != EXIT_DONE)
-		return code;
+		code = read_fields(cli, o->field, draft);
+	/* Fields, or a type without any, need no text: then stdin is read only where it was named, or has some. */
+	bool needless = draft->fields_n > 0 || (draft->type != NULL && !cli_stdin_has_text());
+	if (code == EXIT_DONE && (text != NULL || o->file != NULL || !needless))
+		code = cli_body(cli, text, o->file, body);
 	draft->body = body->ptr;
 	draft->body_len = body->len;
-	draft->key = opt_text(cli, "key");
-	draft->by_ms = wait_ms > 0 ? clock_now_ms() + wait_ms : 0;
-	return EXIT_DONE;
+	return code;
 }
 
 /* "bob (gone since 2h), carol (never lived here yet)": said at once, because "sent, but never seen" is what hurts most.

@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /* filter.c - the filter options that several commands share. */
-#include "cli/cli.h"
+#include "helptext.h"
+
+struct mr_filter
+filter_of(const struct cli *cli, const struct filter_options *o)
+{
+	return (struct mr_filter){
+		.from = o->from,
+		.type = o->type,
+		.priority = o->priority,
+		.thread = o->thread,
+		.since_ms = o->since_ms,
+		.no_control = !cli->json, /* those are for programs, and wait for a patrol */
+	};
+}
 
 bool
-filter_read(struct cli *cli, struct mr_filter *ret, struct filter_store *store)
+filter_is_given(const struct filter_options *o)
 {
-	struct mr_filter filter = { 0 };
-
-	filter.from = opt_text(cli, "from");
-	filter.type = opt_text(cli, "type");
-	filter.no_control = !cli->json; /* those are for programs, and wait for a patrol */
-	filter.thread = opt_text(cli, "thread");
-	if (!opt_time(cli, "since", &filter.since_ms))
-		return false;
-	if (opt_text(cli, "priority")) {
-		if (!opt_priority(cli, "priority", &store->priority))
-			return false;
-		filter.priority = &store->priority;
-	}
-	*ret = filter;
-	return true;
+	return o->from || o->type || o->priority || o->thread || o->since_ms != 0;
 }

@@ -176,12 +176,10 @@ void
 nudges_of_mail(struct cli *cli, const struct mr_draft *draft, const struct mr_receipt *receipt)
 {
 	const char *rule = mr_room_setting(cli->room, "Nudge-On-Send");
-	bool asked = opt_flag(cli, "notify");
-
 	const char *own = mr_config_get(cli->room, "Nudge-On-Send");
 
-	if (opt_flag(cli, "no-notify") ||
-	    (!asked && !(rule && ascii_caseeq(rule, "yes")) && !(own && ascii_caseeq(own, "yes"))))
+	if (cli->no_notify ||
+	    (!cli->notify && !(rule && ascii_caseeq(rule, "yes")) && !(own && ascii_caseeq(own, "yes"))))
 		return;
 	for (size_t i = 0; i < receipt->to.n; i++) {
 		const char *to = receipt->to.v[i];

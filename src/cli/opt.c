@@ -112,26 +112,6 @@ bit_of(const struct cli *cli, const struct opt *o)
 	return 0;
 }
 
-struct opt_value { /* in the order given */
-	const struct opt *opt;
-	const char *text;
-	struct opt_value *next;
-};
-
-static bool
-remember(struct cli *cli, const struct opt *o, const char *text)
-{
-	struct opt_value *v = arena_alloc(&cli->own, sizeof(*v)), **end = &cli->values;
-
-	if (!v)
-		return false;
-	*v = (struct opt_value){ .opt = o, .text = text };
-	while (*end)
-		end = &(*end)->next;
-	*end = v;
-	return true;
-}
-
 /* Fills the option's member; text is NULL for a flag. */
 static bool
 set(struct cli *cli, const struct opt *o, const char *text)
@@ -141,8 +121,6 @@ set(struct cli *cli, const struct opt *o, const char *text)
 	enum mr_rc rc = MR_OK;
 
 	cli->given |= bit_of(cli, o);
-	if (!remember(cli, o, text))
-		return false;
 	switch (o->type) {
 	case OPT_FLAG:
 		*(bool *)member = true;
@@ -254,92 +232,4 @@ opt_first_given(const struct cli *cli, const char *const *names)
 		if (opt_is_given(cli, find_opt(cli, str_of(*names), 0)))
 			return *names;
 	return NULL;
-}
-
-/* ---- Going away ---- */
-
-const char *
-opt_nth(const struct cli *cli, const char *name, size_t i)
-{
-	for (const struct opt_value *v = cli->values; v; v = v->next) {
-		if (strcmp(v->opt->name, name) == 0 && i-- == 0)
-			return v->text;
-	}
-	return NULL;
-}
-
-const char *
-opt_text(const struct cli *cli, const char *name)
-{
-	const char *last = NULL;
-
-	for (const struct opt_value *v = cli->values; v; v = v->next) {
-		if (strcmp(v->opt->name, name) == 0)
-			last = v->text;
-	}
-	return last;
-}
-
-bool
-opt_flag(const struct cli *cli, const char *name)
-{
-	for (const struct opt_value *v = cli->values; v; v = v->next) {
-		if (strcmp(v->opt->name, name) == 0)
-			return true;
-	}
-	return false;
-}
-
-bool
-opt_number(struct cli *cli, const char *name, int64_t *ret)
-{
-	const char *text = opt_text(cli, name);
-	uint64_t value = 0;
-
-	if (!text)
-		return true;
-	if (!str_to_u64(str_of(text), &value) || value > INT64_MAX)
-		return cli_usage(cli, "option '--%s' needs a number, not '%s'", name, text), false;
-	*ret = (int64_t)value;
-	return true;
-}
-
-static bool
-explain(struct cli *cli, const char *name, const struct mr_error *err)
-{
-	cli_usage(cli, "option '--%s': %s%s%s", name, err->message, err->hint[0] ? "; " : "", err->hint);
-	return false;
-}
-
-bool
-opt_duration(struct cli *cli, const char *name, int64_t *ret_ms)
-{
-	struct mr_error err = { 0 };
-	const char *text = opt_text(cli, name);
-
-	if (text && mr_duration_parse(text, ret_ms, &err) != MR_OK)
-		return explain(cli, name, &err);
-	return true;
-}
-
-bool
-opt_time(struct cli *cli, const char *name, int64_t *ret_ms)
-{
-	struct mr_error err = { 0 };
-	const char *text = opt_text(cli, name);
-
-	if (text && mr_time_parse(text, ret_ms, &err) != MR_OK)
-		return explain(cli, name, &err);
-	return true;
-}
-
-bool
-opt_priority(struct cli *cli, const char *name, enum mr_priority *ret)
-{
-	struct mr_error err = { 0 };
-	const char *text = opt_text(cli, name);
-
-	if (text && mr_priority_parse(text, ret, &err) != MR_OK)
-		return explain(cli, name, &err);
-	return true;
 }

@@ -91,16 +91,17 @@ join_operands(struct cli *cli, struct buf *text)
 static int
 run_escalate(struct cli *cli)
 {
+	const struct gt_escalate_options *o = cli->opts;
 	mr_auto(buf_done) struct buf text = BUF_INIT, stdin_text = BUF_INIT;
 	struct mr_escalation what = { .severity = MR_LEVEL_MEDIUM };
 	mr_auto(mr_escalated_done) struct mr_escalated done = { 0 };
 	struct mr_error err = { 0 };
-	const char *severity = opt_text(cli, "severity"), *reason = opt_text(cli, "reason");
-	bool dry = opt_flag(cli, "dry-run"), given = false;
+	const char *severity = o->severity, *reason = o->reason;
+	bool dry = cli->dry_run;
 
 	if (severity && mr_level_parse(severity, &what.severity, &err) != MR_OK)
 		return cli_fail(cli, &err);
-	int code = gt_body(cli, NULL, &stdin_text, &given);
+	int code = gt_body(cli, NULL, o->stdin_, &stdin_text);
 
 	if (code != EXIT_DONE)
 		return code;
@@ -112,8 +113,8 @@ run_escalate(struct cli *cli)
 	/* The reason may come from standard input, where no shell reads it; without operands, all of it does. */
 	what.text = cli->argc > 0 ? buf_z(&text) : buf_z(&stdin_text);
 	what.reason = reason ? reason : cli->argc > 0 ? buf_z(&stdin_text) : "";
-	what.source = opt_text(cli, "source") ? opt_text(cli, "source") : "";
-	what.related = opt_text(cli, "related") ? opt_text(cli, "related") : "";
+	what.source = o->source ? o->source : "";
+	what.related = o->related ? o->related : "";
 	if (!what.text[0])
 		return cli_usage(cli, "escalate what? gt escalate TEXT");
 	enum mr_rc rc = mr_escalate(cli->room, &cli->self, &what, false, dry, &done, &err);
@@ -122,7 +123,7 @@ run_escalate(struct cli *cli)
 		return cli_fail(cli, &err);
 	cli->changed = !dry;
 	if (cli->json)
-		print_json(cli, &done, opt_text(cli, "source"));
+		print_json(cli, &done, o->source);
 	else
 		print_text(cli, &done, dry);
 	return EXIT_DONE;
@@ -206,6 +207,7 @@ print_listing(struct listing *l, const char *nothing)
 static int
 run_list(struct cli *cli)
 {
+	const struct gt_escalate_list_options *o = cli->opts;
 	struct listing l = { .cli = cli };
 	struct mr_error err = { 0 };
 
@@ -214,7 +216,7 @@ run_list(struct cli *cli)
 		json_open(&l.json, '[');
 	int code = EXIT_DONE;
 
-	if (mr_escalation_each(cli->room, opt_flag(cli, "all"), list_one, &l, &err) != MR_OK)
+	if (mr_escalation_each(cli->room, o->all, list_one, &l, &err) != MR_OK)
 		code = cli_fail(cli, &err);
 	print_listing(&l, "No escalations");
 	return code;
@@ -271,8 +273,9 @@ run_ack(struct cli *cli)
 static int
 run_close(struct cli *cli)
 {
+	const struct gt_escalate_close_options *o = cli->opts;
 	struct mr_error err = { 0 };
-	const char *reason = opt_text(cli, "reason");
+	const char *reason = o->reason;
 
 	if (!reason || !reason[0])
 		return cli_usage(cli, "why is it over? --reason TEXT is required");
@@ -295,7 +298,7 @@ run_stale(struct cli *cli)
 {
 	struct listing l = { .cli = cli };
 	struct mr_error err = { 0 };
-	bool dry = opt_flag(cli, "dry-run");
+	bool dry = cli->dry_run;
 	int code = EXIT_DONE;
 
 	l.json = JSON_INIT(&l.text);

@@ -43,8 +43,8 @@ const char *gt_recipient(struct cli *cli, const char *given);
  * caller's rig, then in the others. */
 const char *gt_name(struct cli *cli, const char *kind, const char *given);
 void gt_add_id(struct buf *out, const char *kind, const char *name); /* "hq-q-builds", "gt-q-builds" of rig/builds */
-/* 0 urgent ... 4 backlog, or one of our words. False after a usage error. */
-bool gt_priority(struct cli *cli, const char *option, enum mr_priority *ret);
+/* The value of --priority: 0 urgent ... 4 backlog, or one of our words; NULL: *ret stays. False after a usage error. */
+bool gt_priority(struct cli *cli, const char *text, enum mr_priority *ret);
 int gt_priority_number(enum mr_priority priority);
 
 /* ---- print.c ---- */
@@ -80,7 +80,7 @@ struct gt_letter {
 int gt_mail(struct cli *cli, const struct gt_letter *letter, char ret_id[MR_ID_LEN + 1]);
 /* nudge.c: those who got it are told, as far as they can be. */
 void gt_nudge_mail(struct cli *cli, const struct mr_receipt *receipt, enum mr_priority priority);
-/* The text of a message from -m, --body or --stdin; *ret_given: there was one, if an empty one. */
-int gt_body(struct cli *cli, const char *positional, struct buf *ret, bool *ret_given);
+/* The text of a message: `text`, or standard input; both is a usage error. */
+int gt_body(struct cli *cli, const char *text, bool from_stdin, struct buf *ret);
 
 #endif

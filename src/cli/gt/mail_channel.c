@@ -201,15 +201,14 @@ run_announces(struct cli *cli)
 static int
 run_create(struct cli *cli)
 {
+	const struct gt_mail_channel_create_options *o = cli->opts;
 	const char *name = gt_name(cli, "channel", cli->argv[0]);
 	struct mr_error err = { 0 };
-	int64_t count = 0, hours = 0;
+	int64_t hours = o->retain_hours;
 
-	if (!opt_number(cli, "retain-count", &count) || !opt_number(cli, "retain-hours", &hours))
-		return EXIT_USAGE;
 	if (hours > INT64_MAX / HOUR_MS)
 		return cli_usage(cli, "--retain-hours is too large");
-	if (mr_channel_create(cli->room, &cli->self, name, count, hours * HOUR_MS, &err) != MR_OK)
+	if (mr_channel_create(cli->room, &cli->self, name, o->retain_count, hours * HOUR_MS, &err) != MR_OK)
 		return cli_fail(cli, &err);
 	cli->changed = true;
 	fence_addf(&cli->out, "✓ Created channel '%s'\n  ID: hq-channel-%s\n", name, name);

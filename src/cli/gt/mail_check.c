@@ -8,12 +8,13 @@
 static int
 inject(struct cli *cli)
 {
+	const struct gt_mail_check_options *o = cli->opts;
 	struct mr_error err = { 0 };
 	struct mr_injection *inj = NULL;
 
 	if (cli_open_room(cli, &err) != MR_OK || cli_know_self(cli, &err) != MR_OK)
 		return EXIT_DONE;
-	const char *identity = opt_text(cli, "identity");
+	const char *identity = o->identity;
 
 	if (identity && mr_self_named(cli->room, identity, &cli->self, &err) != MR_OK)
 		return EXIT_DONE;
@@ -47,15 +48,16 @@ print_json(struct cli *cli, size_t unread)
 static int
 run_check(struct cli *cli)
 {
+	const struct gt_mail_check_options *o = cli->opts;
 	struct mr_error err = { 0 };
 	struct printout l = { .cli = cli };
 	size_t unread = 0;
 
-	if (opt_flag(cli, "inject"))
+	if (o->inject)
 		return inject(cli);
 	if (cli_open_room(cli, &err) != MR_OK || cli_know_self(cli, &err) != MR_OK)
 		return cli_fail(cli, &err);
-	if (!gt_act_as(cli, opt_text(cli, "identity")))
+	if (!gt_act_as(cli, o->identity))
 		return EXIT_FAILED;
 	if (mr_check_all(cli->room, cli->self.agent, printout_trouble, &l, &unread, &err) != MR_OK)
 		return cli_fail(cli, &err);

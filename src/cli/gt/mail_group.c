@@ -89,18 +89,19 @@ run_show(struct cli *cli)
 static int
 run_create(struct cli *cli)
 {
+	const struct gt_mail_group_create_options *o = cli->opts;
 	const char *name = gt_name(cli, "group", cli->argv[0]);
 	struct mr_error err = { 0 };
 	size_t n = 0, more = 0;
 
-	while (opt_nth(cli, "member", more))
+	while (o->member[more])
 		more++;
 	const char **members = arena_alloc(&cli->own, ((size_t)cli->argc + more + 1) * sizeof(*members));
 
 	for (int i = 1; members && i < cli->argc; i++)
 		members[n++] = gt_recipient(cli, cli->argv[i]);
 	for (size_t i = 0; members && i < more; i++)
-		members[n++] = gt_recipient(cli, opt_nth(cli, "member", i));
+		members[n++] = gt_recipient(cli, o->member[i]);
 	if (mr_group_create(cli->room, &cli->self, name, members, &err) != MR_OK)
 		return cli_fail(cli, &err);
 	cli->changed = true;

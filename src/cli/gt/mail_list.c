@@ -109,14 +109,15 @@ list(struct listing *l, struct mr_scan *scan, const char *heading, const char *n
 static int
 run_inbox(struct cli *cli)
 {
-	struct mr_scan scan = { .order = MR_BY_PRIORITY, .filter.unread = opt_flag(cli, "unread") };
-	const char *identity = opt_text(cli, "identity");
+	const struct gt_mail_inbox_options *o = cli->opts;
+	struct mr_scan scan = { .order = MR_BY_PRIORITY, .filter.unread = o->unread };
+	const char *identity = o->identity;
 
 	if (!identity)
-		identity = opt_text(cli, "address");
+		identity = o->address;
 	if (!identity && cli->argc > 0)
 		identity = cli->argv[0];
-	if (opt_flag(cli, "unread") && opt_flag(cli, "all"))
+	if (o->unread && o->all)
 		return cli_usage(cli, "--unread and --all exclude each other");
 	if (!gt_act_as(cli, identity))
 		return EXIT_FAILED;
@@ -170,8 +171,9 @@ has(struct mr_str text, const char *what)
 static bool
 matches(struct cli *cli, const struct mr_message *msg)
 {
-	const char *from = opt_text(cli, "from"), *query = cli->argv[0];
-	bool subject = opt_flag(cli, "subject"), body = opt_flag(cli, "body");
+	const struct gt_mail_search_options *o = cli->opts;
+	const char *from = o->from, *query = cli->argv[0];
+	bool subject = o->subject, body = o->body;
 
 	if (from && !has(str_of(msg->from), from) && !has(str_of(gt_spelled(cli, msg->from)), from))
 		return false;

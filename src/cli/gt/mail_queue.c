@@ -143,20 +143,18 @@ add_limits(struct buf *out, const struct mr_queue *queue)
 static int
 run_create(struct cli *cli)
 {
-	struct mr_queue settings = { .claimers = opt_text(cli, "claimers") };
-	const char *name = gt_name(cli, "queue", cli->argv[0]), *order = opt_text(cli, "order");
+	const struct gt_mail_queue_create_options *o = cli->opts;
+	struct mr_queue settings = { .claimers = o->claimers };
+	const char *name = gt_name(cli, "queue", cli->argv[0]), *order = o->order;
 	struct mr_error err = { 0 };
-	int64_t max_claims = 0;
 
 	if (!settings.claimers)
 		return cli_usage(cli, "who may claim? --claimers PATTERN is required");
-	if (!opt_number(cli, "max-claims", &max_claims))
-		return EXIT_USAGE;
-	if (max_claims < 0 || max_claims > 1000000)
+	if (o->max_claims > 1000000)
 		return cli_usage(cli, "--max-claims is at most 1000000; 0: no limit");
 	if (order && strcmp(order, "fifo") != 0 && strcmp(order, "priority") != 0)
 		return cli_usage(cli, "option '--order' is fifo or priority, not '%s'", order);
-	settings.max_claims = (unsigned)max_claims;
+	settings.max_claims = (unsigned)o->max_claims;
 	settings.by_priority = order && strcmp(order, "priority") == 0;
 	if (strlen(name) > MR_ADDRESS_MAX)
 		return cli_usage(cli, "the name of a queue has at most %d characters", MR_NAME_MAX);

@@ -21,16 +21,14 @@ type_named(const char *word)
 /* ---- The text ---- */
 
 int
-gt_body(struct cli *cli, const char *positional, struct buf *ret, bool *ret_given)
+gt_body(struct cli *cli, const char *text, bool from_stdin, struct buf *ret)
 {
 	struct mr_error err = { 0 };
-	const char *text = opt_text(cli, "message") ? opt_text(cli, "message") : opt_text(cli, "body");
 
-	*ret_given = text || positional || opt_flag(cli, "stdin");
-	if (opt_flag(cli, "stdin") && (text || positional))
+	if (from_stdin && text)
 		return cli_usage(cli, "--stdin and -m exclude each other: the text comes from one place");
-	if (!opt_flag(cli, "stdin")) {
-		buf_adds(ret, positional ? positional : text ? text : "");
+	if (!from_stdin) {
+		buf_adds(ret, text ? text : "");
 		return EXIT_DONE;
 	}
 	if (file_read_fd(STDIN_FILENO, MR_BODY_MAX, ret, &err) != MR_OK) {
@@ -103,16 +101,16 @@ gt_mail(struct cli *cli, const struct gt_letter *letter, char ret_id[MR_ID_LEN +
 /* ---- send ---- */
 
 static const char **
-copies(struct cli *cli)
+copies(struct cli *cli, const char *const *given)
 {
 	size_t n = 0;
 
-	while (opt_nth(cli, "cc", n))
+	while (given[n])
 		n++;
 	const char **list = n > 0 ? arena_alloc(&cli->own, (n + 1) * sizeof(*list)) : NULL;
 
 	for (size_t i = 0; list && i < n; i++)
-		list[i] = gt_recipient(cli, opt_nth(cli, "cc", i));
+		list[i] = gt_recipient(cli, given[i]);
 	return list;
 }
 
@@ -172,6 +170,7 @@ pin(struct cli *cli, const struct mr_receipt *receipt)
 static int
 deliver(struct cli *cli, const struct mr_draft *draft, const char *type, bool pinned)
 {
+	const struct gt_mail_send_options *o = cli->opts;
 	struct mr_error err = { 0 };
 	struct mr_receipt receipt = { 0 };
 	enum mr_rc rc = mr_send(cli->room, &cli->self, draft, &receipt, &err);
@@ -192,7 +191,7 @@ deliver(struct cli *cli, const struct mr_draft *draft, const char *type, bool pi
 	if (pinned)
 		pin(cli, &receipt);
 	cli_notify(cli, &receipt, cli->self.agent, draft->subject);
-	if (!opt_flag(cli, "no-notify"))
+	if (!o->no_notify)
 		gt_nudge_mail(cli, &receipt, draft->priority);
 	mr_receipt_done(&receipt);
 	return flushed ? EXIT_DONE : EXIT_FAILED;
@@ -201,56 +200,58 @@ deliver(struct cli *cli, const struct mr_draft *draft, const char *type, bool pi
 static const char *
 address(struct cli *cli)
 {
-	if (opt_flag(cli, "self")) /* also when --from makes it another's */
+	const struct gt_mail_send_options *o = cli->opts;
+
+	if (o->self) /* also when --from makes it another's */
 		return arena_dup(&cli->own, str_of(cli->self.agent));
-	if (opt_text(cli, "to"))
-		return gt_recipient(cli, opt_text(cli, "to"));
+	if (o->to)
+		return gt_recipient(cli, o->to);
 	return cli->argc > 0 ? gt_recipient(cli, cli->argv[0]) : NULL;
 }
 
 static int
 run_send(struct cli *cli)
 {
+	const struct gt_mail_send_options *o = cli->opts;
 	mr_auto(buf_done) struct buf body = BUF_INIT;
 	const char *to[] = { address(cli), NULL };
-	const char *type = type_named(opt_text(cli, "type"));
-	struct mr_draft draft = { .to = to, .cc = copies(cli), .subject = opt_text(cli, "subject") };
+	const char *type = type_named(o->type);
+	struct mr_draft draft = { .to = to, .cc = copies(cli, o->cc), .subject = o->subject };
 	struct marks marks = { 0 };
-	bool given = false;
 
 	if (!to[0])
 		return cli_usage(cli, "send to whom? give an address, --to ADDRESS or --self");
 	if (!draft.subject || !draft.subject[0])
 		return cli_usage(cli, "a message needs a subject: -s SUBJECT");
-	if (opt_flag(cli, "notify") && opt_flag(cli, "no-notify"))
+	if (o->notify && o->no_notify)
 		return cli_usage(cli, "--notify and --no-notify exclude each other");
-	if (!gt_priority(cli, "priority", &draft.priority))
+	if (!gt_priority(cli, o->priority, &draft.priority))
 		return EXIT_USAGE;
-	draft.priority_given = opt_text(cli, "priority") != NULL;
-	if (opt_flag(cli, "notify") && draft.priority == MR_NORMAL)
+	draft.priority_given = o->priority != NULL;
+	if (o->notify && draft.priority == MR_NORMAL)
 		draft.priority = MR_HIGH;
-	if (opt_flag(cli, "urgent"))
+	if (o->urgent)
 		draft.priority = MR_URGENT;
-	int code = gt_body(cli, NULL, &body, &given);
+	int code = gt_body(cli, o->message ? o->message : o->body, o->stdin_, &body);
 
 	if (code != EXIT_DONE)
 		return code;
-	if (!gt_act_as(cli, opt_text(cli, "from")))
+	if (!gt_act_as(cli, o->from))
 		return EXIT_FAILED;
 	draft.body = body.len > 0 ? body.ptr : "";
 	draft.body_len = body.len;
 	draft.no_text = true;
-	draft.force = opt_flag(cli, "force");
-	draft.reply_to = opt_text(cli, "reply-to");
+	draft.force = o->force;
+	draft.reply_to = o->reply_to;
 	if (strcmp(type, "notification") != 0)
 		mark(&marks, "GT-Type", type);
-	if (!opt_flag(cli, "permanent") && mr_room_has_lives(cli->room))
+	if (!o->permanent && mr_room_has_lives(cli->room))
 		mark(&marks, "GT-Wisp", "yes");
-	if (opt_flag(cli, "pinned"))
+	if (o->pinned)
 		mark(&marks, "GT-Pinned", "yes");
 	draft.headers = marks.v;
 	draft.headers_n = marks.n;
-	return deliver(cli, &draft, type, opt_flag(cli, "pinned"));
+	return deliver(cli, &draft, type, o->pinned);
 }
 
 const struct cmd gt_mail_send = {
@@ -266,12 +267,13 @@ const struct cmd gt_mail_send = {
 static int
 run_reply(struct cli *cli)
 {
+	const struct gt_mail_reply_options *o = cli->opts;
 	mr_auto(buf_done) struct buf body = BUF_INIT;
 	struct mr_error err = { 0 };
 	struct mr_receipt receipt = { 0 };
-	struct mr_draft draft = { .subject = opt_text(cli, "subject") };
-	bool given = false;
-	int code = gt_body(cli, cli->argc > 1 ? cli->argv[1] : NULL, &body, &given);
+	struct mr_draft draft = { .subject = o->subject };
+	const char *text = cli->argc > 1 ? cli->argv[1] : o->message ? o->message : o->body;
+	int code = gt_body(cli, text, o->stdin_, &body);
 
 	if (code != EXIT_DONE)
 		return code;

@@ -130,9 +130,10 @@ want_stale(struct choice *c, const struct mr_message *msg)
 static int
 run_mark_read(struct cli *cli)
 {
+	const struct gt_mail_mark_read_options *o = cli->opts;
 	mr_auto(choice_done) struct choice c = { .cli = cli, .wanted = want_all };
 
-	if (opt_flag(cli, "all") == (cli->argc > 0))
+	if (o->all == (cli->argc > 0))
 		return cli_usage(cli, "give ids, or --all: one of them");
 	if (cli->argc > 0)
 		return do_operands(cli, MARK_READ, "marked as read");
@@ -179,13 +180,14 @@ say_would(struct cli *cli, const struct mr_names *ids, const char *done_word)
 static int
 run_archive(struct cli *cli)
 {
+	const struct gt_mail_archive_options *o = cli->opts;
 	mr_auto(choice_done) struct choice c = { .cli = cli, .wanted = want_stale };
 	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
 	struct mr_names operands = { cli->argv, (size_t)cli->argc };
 	struct mr_error err = { 0 };
-	bool dry = opt_flag(cli, "dry-run");
+	bool dry = cli->dry_run;
 
-	if (opt_flag(cli, "stale") == (cli->argc > 0))
+	if (o->stale == (cli->argc > 0))
 		return cli_usage(cli, "give ids, or --stale: one of them");
 	if (cli->argc > 0)
 		return dry ? say_would(cli, &operands, "archived") : do_operands(cli, CLOSE, "archived");
@@ -246,8 +248,6 @@ const struct cmd gt_mail_clear = {
 
 /* ---- drain ---- */
 
-#define MAX_AGE_MS ((int64_t)30 * 60 * 1000)
-
 static bool
 is_protocol(const struct mr_message *msg)
 {
@@ -286,15 +286,13 @@ want_drained(struct choice *c, const struct mr_message *msg)
 static int
 run_drain(struct cli *cli)
 {
+	const struct gt_mail_drain_options *o = cli->opts;
 	mr_auto(choice_done) struct choice c = { .cli = cli, .wanted = want_drained };
-	int64_t age_ms = MAX_AGE_MS;
-	bool dry = opt_flag(cli, "dry-run");
+	bool dry = cli->dry_run;
 
-	if (!opt_duration(cli, "max-age", &age_ms))
-		return EXIT_USAGE;
-	if (!gt_act_as(cli, opt_text(cli, "identity")))
+	if (!gt_act_as(cli, o->identity))
 		return EXIT_FAILED;
-	int code = choose(&c, &(struct mr_filter){ .before_ms = opt_flag(cli, "all") ? 0 : clock_now_ms() - age_ms });
+	int code = choose(&c, &(struct mr_filter){ .before_ms = o->all ? 0 : clock_now_ms() - o->max_age_ms });
 
 	if (code != EXIT_DONE)
 		return code;

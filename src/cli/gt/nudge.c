@@ -42,7 +42,8 @@ gt_nudge_mail(struct cli *cli, const struct mr_receipt *receipt, enum mr_priorit
 static bool
 read_mode(struct cli *cli, enum mr_nudge_mode *ret)
 {
-	const char *word = opt_text(cli, "mode");
+	const struct gt_nudge_options *o = cli->opts;
+	const char *word = o->mode;
 
 	*ret = MR_NUDGE_WAIT_IDLE;
 	if (word && strcmp(word, "queue") == 0)
@@ -57,7 +58,8 @@ read_mode(struct cli *cli, enum mr_nudge_mode *ret)
 static bool
 read_priority(struct cli *cli, enum mr_priority *ret)
 {
-	const char *word = opt_text(cli, "priority");
+	const struct gt_nudge_options *o = cli->opts;
+	const char *word = o->priority;
 
 	if (word && strcmp(word, "urgent") == 0)
 		*ret = MR_URGENT;
@@ -117,23 +119,23 @@ nudge_all(
 static int
 run_nudge(struct cli *cli)
 {
+	const struct gt_nudge_options *o = cli->opts;
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 	struct mr_nudge nudge = { 0 };
-	struct mr_nudge_options how = { .force = opt_flag(cli, "force"), .patience_ms = PATIENCE_MS };
+	struct mr_nudge_options how = { .force = o->force, .patience_ms = PATIENCE_MS };
 	struct mr_resolution meant = { 0 };
 	struct mr_error err = { 0 };
-	bool given = false;
 
 	if (!read_mode(cli, &how.mode) || !read_priority(cli, &nudge.priority))
 		return EXIT_USAGE;
-	int code = gt_body(cli, cli->argc > 1 ? cli->argv[1] : NULL, &text, &given);
+	int code = gt_body(cli, cli->argc > 1 ? cli->argv[1] : o->message, o->stdin_, &text);
 
 	if (code != EXIT_DONE)
 		return code;
 	if (text.len == 0)
 		return cli_usage(cli, "a nudge needs a text: gt nudge TARGET TEXT");
 	nudge.text = buf_z(&text);
-	if (opt_flag(cli, "if-fresh") && !is_fresh(cli))
+	if (o->if_fresh && !is_fresh(cli))
 		return EXIT_DONE;
 	if (mr_resolve(cli->room, cli->self.agent, target(cli, gt_recipient(cli, cli->argv[0])), &meant, &err) != MR_OK)
 		return cli_fail(cli, &err);

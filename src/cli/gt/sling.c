@@ -9,18 +9,19 @@
 static int
 run_sling(struct cli *cli)
 {
+	const struct gt_sling_options *o = cli->opts;
 	mr_auto(free_ptr) char *output = NULL;
 	const char *options[8] = { NULL };
 	struct mr_error err = { 0 };
 	size_t n = 0;
 
-	if (opt_flag(cli, "force"))
+	if (o->force)
 		options[n++] = "--force";
-	if (opt_flag(cli, "no-convoy"))
+	if (o->no_convoy)
 		options[n++] = "--no-convoy";
-	if (opt_text(cli, "agent")) {
+	if (o->agent) {
 		options[n++] = "--agent";
-		options[n++] = opt_text(cli, "agent");
+		options[n++] = o->agent;
 	}
 	if (mr_sling(cli->room, cli->argv[0], cli->argv[1], options, &output, &err) != MR_OK)
 		return cli_fail(cli, &err);
@@ -70,14 +71,12 @@ say_end(struct cli *cli, const char *bead, const struct mr_redispatched *r)
 static int
 run_redispatch(struct cli *cli)
 {
-	struct mr_redispatch_options options = { .rig = opt_text(cli, "rig"), .cooldown_ms = (int64_t)5 * 60 * 1000 };
+	const struct gt_deacon_redispatch_options *o = cli->opts;
+	struct mr_redispatch_options options = { .rig = o->rig, .cooldown_ms = o->cooldown_ms };
 	struct mr_redispatched result = { 0 };
 	struct mr_error err = { 0 };
-	int64_t max = 3;
 
-	if (!opt_number(cli, "max-attempts", &max) || !opt_duration(cli, "cooldown", &options.cooldown_ms))
-		return EXIT_USAGE;
-	options.max_attempts = max < 1000000 ? (unsigned)max : 1000000;
+	options.max_attempts = o->max_attempts < 1000000 ? (unsigned)o->max_attempts : 1000000;
 	if (mr_redispatch(cli->room, &cli->self, cli->argv[0], &options, &result, &err) != MR_OK)
 		return cli_fail(cli, &err);
 	cli->changed = result.end == MR_REDISPATCH_SLUNG || result.end == MR_REDISPATCH_ESCALATED;

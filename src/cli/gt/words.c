@@ -107,15 +107,17 @@ gt_add_id(struct buf *out, const char *kind, const char *name)
 }
 
 bool
-gt_priority(struct cli *cli, const char *option, enum mr_priority *ret)
+gt_priority(struct cli *cli, const char *text, enum mr_priority *ret)
 {
 	static const enum mr_priority levels[] = { MR_URGENT, MR_HIGH, MR_NORMAL, MR_LOW, MR_LOW };
-	const char *text = opt_text(cli, option);
+	struct mr_error *err = &cli->err;
 	uint64_t n = 0;
 
-	if (!text || !str_to_u64(str_of(text), &n))
-		return opt_priority(cli, option, ret);
-	*ret = n < sizeof(levels) / sizeof(levels[0]) ? levels[n] : MR_NORMAL;
+	if (text && str_to_u64(str_of(text), &n))
+		*ret = n < sizeof(levels) / sizeof(levels[0]) ? levels[n] : MR_NORMAL;
+	else if (text && mr_priority_parse(text, ret, err) != MR_OK)
+		return cli_usage(cli, "option '--priority': %s%s%s", err->message, err->hint[0] ? "; " : "", err->hint),
+		       false;
 	return true;
 }
 

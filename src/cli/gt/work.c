@@ -8,12 +8,9 @@
 /* ---- handoff ---- */
 
 static int
-hand_off(struct cli *cli, const char *subject, const char *text)
+hand_off(struct cli *cli, const char *subject, const char *text, bool collect)
 {
-	struct mr_handoff what = { .subject = subject,
-		.text = text,
-		.collect = opt_flag(cli, "collect"),
-		.dry_run = opt_flag(cli, "dry-run") };
+	struct mr_handoff what = { .subject = subject, .text = text, .collect = collect, .dry_run = cli->dry_run };
 	struct mr_receipt receipt = { 0 };
 	struct mr_error err = { 0 };
 	enum mr_rc rc = mr_handoff(cli->room, &cli->self, &what, &receipt, &err);
@@ -41,28 +38,27 @@ is_polecat(const char *agent)
 	return !strchr(name, '/') || str_starts(str_of(name), "polecats/");
 }
 
-static int report_done(struct cli *cli, const char *status, const char *note);
+static int report_done(struct cli *cli, const struct gt_done_options *o, const char *status, const char *note);
 
 static int
 run_handoff(struct cli *cli)
 {
+	const struct gt_handoff_options *o = cli->opts;
 	mr_auto(buf_done) struct buf text = BUF_INIT;
-	const char *reason = opt_text(cli, "reason"), *subject = opt_text(cli, "subject");
-	bool given = false;
-	int code = gt_body(cli, NULL, &text, &given);
+	int code = gt_body(cli, o->message, o->stdin_, &text);
 
 	if (code != EXIT_DONE)
 		return code;
 	/* A role is somebody else's session, which we do not start; anything else is the work that goes on. */
 	if (cli->argc > 0)
 		buf_addf(&text, "%sHook: %s", text.len > 0 ? "\n\n" : "", cli->argv[0]);
-	if (reason)
-		buf_addf(&text, "%sReason: %s", text.len > 0 ? "\n\n" : "", reason);
+	if (o->reason)
+		buf_addf(&text, "%sReason: %s", text.len > 0 ? "\n\n" : "", o->reason);
 	if (!buf_ok(&text) && text.failed)
 		cli->out.failed = true;
 	if (is_polecat(cli->self.agent))
-		return report_done(cli, "DEFERRED", buf_z(&text));
-	return hand_off(cli, subject, text.len > 0 ? buf_z(&text) : NULL);
+		return report_done(cli, &(struct gt_done_options){ 0 }, "DEFERRED", buf_z(&text));
+	return hand_off(cli, o->subject, text.len > 0 ? buf_z(&text) : NULL, o->collect);
 }
 
 const struct cmd gt_handoff = {
@@ -78,10 +74,10 @@ const struct cmd gt_handoff = {
 static int
 run_hook(struct cli *cli)
 {
+	const struct task_options *o = cli->opts;
 	struct mr_error err = { 0 };
 	char id[MR_ID_LEN + 1] = "";
-	const char *subject = opt_text(cli, "subject"), *text = opt_text(cli, "message");
-	bool dry = opt_flag(cli, "dry-run");
+	bool dry = cli->dry_run;
 
 	if (cli->argc == 0) {
 		enum mr_rc rc = mr_hook_get(cli->room, cli->self.agent, id, &err);
@@ -92,13 +88,13 @@ run_hook(struct cli *cli)
 		return EXIT_DONE;
 	}
 	enum mr_rc rc = dry ? mr_resolve_id(cli->room, cli->self.agent, cli->argv[0], MR_INBOX | MR_HELD, id, &err)
-			    : mr_hook_set(cli->room, &cli->self, cli->argv[0], opt_flag(cli, "force"), id, &err);
+			    : mr_hook_set(cli->room, &cli->self, cli->argv[0], o->force, id, &err);
 
 	if (rc != MR_OK)
 		return cli_fail(cli, &err);
 	cli->changed = !dry;
 	fence_addf(&cli->out, "%s %s\n", dry ? "would put on the hook:" : "✓ On the hook:", id);
-	return subject || text ? hand_off(cli, subject, text) : EXIT_DONE;
+	return o->subject || o->message ? hand_off(cli, o->subject, o->message, false) : EXIT_DONE;
 }
 
 const struct cmd gt_hook = {
@@ -137,10 +133,10 @@ add_field(struct buf *out, const char *name, const char *value)
 }
 
 static int
-report_done(struct cli *cli, const char *status, const char *note)
+report_done(struct cli *cli, const struct gt_done_options *o, const char *status, const char *note)
 {
 	mr_auto(buf_done) struct buf to = BUF_INIT, subject = BUF_INIT, body = BUF_INIT, branch = BUF_INIT;
-	const char *agent = cli->self.agent, *given = opt_text(cli, "branch");
+	const char *agent = cli->self.agent, *given = o->branch;
 	struct mr_str rig = gt_rig_of(agent);
 	char id[MR_ID_LEN + 1] = "";
 
@@ -151,13 +147,13 @@ report_done(struct cli *cli, const char *status, const char *note)
 	buf_adds(&to, "/witness");
 	buf_addf(&subject, "POLECAT_DONE %s", strrchr(agent, '/') + 1);
 	add_field(&body, "Exit", status);
-	add_field(&body, "Issue", opt_text(cli, "issue"));
-	add_field(&body, "MR", opt_text(cli, "mr"));
+	add_field(&body, "Issue", o->issue);
+	add_field(&body, "MR", o->mr);
 	add_field(&body, "Branch", buf_z(&branch));
 	buf_addc(&body, '\n');
-	add_field(&body, "Target", opt_text(cli, "target"));
-	add_field(&body, "Cleanup Status", opt_text(cli, "cleanup-status"));
-	add_field(&body, "Pre-Verified", opt_flag(cli, "pre-verified") ? "true" : NULL);
+	add_field(&body, "Target", o->target);
+	add_field(&body, "Cleanup Status", o->cleanup_status);
+	add_field(&body, "Pre-Verified", o->pre_verified ? "true" : NULL);
 	buf_adds(&body, note);
 	while (body.len > 0 && body.ptr[body.len - 1] == '\n')
 		body.ptr[--body.len] = '\0';
@@ -165,7 +161,7 @@ report_done(struct cli *cli, const char *status, const char *note)
 		.to = buf_z(&to), .subject = buf_z(&subject), .body = buf_z(&body), .body_len = body.len, .wisp = true
 	};
 
-	if (!gt_priority(cli, "priority", &letter.priority))
+	if (!gt_priority(cli, o->priority, &letter.priority))
 		return EXIT_USAGE;
 	int code = gt_mail(cli, &letter, id);
 
@@ -188,14 +184,15 @@ run_done(struct cli *cli)
 {
 	static const char *const states[] = { "MERGED", "COMPLETED", "ESCALATED", "DEFERRED", "PHASE_COMPLETE", NULL };
 	static const char *const clean[] = { "clean", "uncommitted", "unpushed", "stash", "unknown", NULL };
-	const char *status = opt_text(cli, "status"), *cleanup = opt_text(cli, "cleanup-status");
+	const struct gt_done_options *o = cli->opts;
+	const char *status = o->status, *cleanup = o->cleanup_status;
 	struct mr_error err = { 0 };
 
 	if (status && !is_one_of(status, states))
 		return cli_usage(
 		    cli, "'%.40s' is none of COMPLETED, MERGED, ESCALATED, DEFERRED, PHASE_COMPLETE", status);
 	/* What Gas Town's documents call MERGED its command calls COMPLETED; only with a merge request is it more. */
-	if (status && strcmp(status, "MERGED") == 0 && !opt_text(cli, "mr"))
+	if (status && strcmp(status, "MERGED") == 0 && !o->mr)
 		status = "COMPLETED";
 	if (cleanup && !is_one_of(cleanup, clean))
 		return cli_usage(cli, "'%.40s' is none of clean, uncommitted, unpushed, stash, unknown", cleanup);
@@ -204,7 +201,7 @@ run_done(struct cli *cli)
 		(void)mr_hint(&err, "only RIG/NAME and RIG/polecats/NAME report to a witness");
 		return cli_fail(cli, &err);
 	}
-	return report_done(cli, status ? status : "COMPLETED", "");
+	return report_done(cli, o, status ? status : "COMPLETED", "");
 }
 
 const struct cmd gt_done = {

@@ -93,10 +93,11 @@ refuse_harness(struct cli *cli)
 static int
 run(struct cli *cli)
 {
+	const struct hook_options *o = cli->opts;
 	const struct harness *harness = harness_named(cli->argv[0]);
 	mr_auto(buf_done) struct buf text = BUF_INIT; /* a part of it is in the event */
 	struct event event = { 0 };
-	bool wait = opt_flag(cli, "wait");
+	bool wait = o->wait;
 
 	if (!harness)
 		return refuse_harness(cli);

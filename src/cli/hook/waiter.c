@@ -13,6 +13,7 @@
 #include "base/id.h"
 #include "base/process.h"
 #include "base/sys.h"
+#include "helptext.h"
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -20,7 +21,6 @@
 
 #define MARK_LEN 16
 #define LOCK_WAIT_MS 3000
-#define GATHER_MS 2000
 
 struct waiter {
 	struct cli *cli;
@@ -187,10 +187,10 @@ waiter_run(struct cli *cli, const struct event *event)
 {
 	struct waiter w = { .cli = cli, .folder = -1, .parent = getppid() };
 	struct mr_arrival arrival = { 0 };
-	int64_t gather_ms = GATHER_MS;
+	const struct hook_options *o = cli->opts;
 	struct mr_error err = { 0 };
 
-	if (!opt_duration(cli, "gather", &gather_ms) || env_is_headless())
+	if (env_is_headless())
 		return EXIT_DONE;
 	enum mr_rc rc = moment_know_self(cli, event, false, &arrival, &err);
 
@@ -204,7 +204,7 @@ waiter_run(struct cli *cli, const struct event *event)
 	(void)signal(SIGINT, end_quietly);
 	(void)signal(SIGHUP, end_quietly);
 	open_folder(&w, true);
-	int code = wait_and_wake(&w, gather_ms);
+	int code = wait_and_wake(&w, o->gather_ms);
 
 	sys_close_fd(&w.folder);
 	return code;
