@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* message.c - small questions to a message, and its digest. */
+/* message.c - small questions to a message, its digest, copies of it, subjects that we make ourselves. */
 #include "message/message.h"
 
 #include "base/error.h"
 #include "base/id.h"
+#include "base/text.h"
 #include <inttypes.h>
 
 static const struct {
@@ -151,4 +152,149 @@ message_digest(const struct mr_message *msg, char ret[65])
 	sha256_end(&hash, sum);
 	for (size_t i = 0; i < sizeof(sum); i++)
 		(void)snprintf(ret + 2 * i, 3, "%02x", sum[i]);
+}
+
+/* ---- Copies, with an arena of their own ---- */
+
+struct copying {
+	struct arena *own;
+	bool failed; /* out of memory */
+};
+
+static char *
+copy_text(struct copying *c, const char *text)
+{
+	char *mine = arena_dup(&c->own, str_of(text ? text : ""));
+
+	c->failed |= !mine;
+	return mine;
+}
+
+static void
+copy_names(struct copying *c, const struct mr_names *from, struct mr_names *to)
+{
+	*to = (struct mr_names){ 0 };
+	if (from->n == 0)
+		return;
+	to->v = arena_alloc(&c->own, from->n * sizeof(*to->v));
+	c->failed |= !to->v;
+	for (; to->v && to->n < from->n; to->n++)
+		to->v[to->n] = copy_text(c, from->v[to->n]);
+}
+
+/* NULL when there are none. */
+static const struct mr_header *
+copy_headers(struct copying *c, const struct mr_header *from, size_t n)
+{
+	struct mr_header *headers = n > 0 ? arena_alloc(&c->own, n * sizeof(*headers)) : NULL;
+
+	c->failed |= n > 0 && !headers;
+	for (size_t i = 0; headers && i < n; i++) {
+		headers[i].name = copy_text(c, from[i].name);
+		headers[i].value = copy_text(c, from[i].value);
+	}
+	return headers;
+}
+
+enum mr_rc
+message_copy(const struct mr_message *from, struct mr_message *ret, struct mr_error *err)
+{
+	struct copying c = { 0 };
+	struct mr_message to = *from;
+
+	to.from = copy_text(&c, from->from);
+	to.subject = copy_text(&c, from->subject);
+	to.type = copy_text(&c, from->type);
+	to.thread = copy_text(&c, from->thread);
+	to.reply_to = copy_text(&c, from->reply_to);
+	to.replace_key = copy_text(&c, from->replace_key);
+	to.path = copy_text(&c, from->path);
+	copy_names(&c, &from->to, &to.to);
+	copy_names(&c, &from->cc, &to.cc);
+	to.headers = copy_headers(&c, from->headers, from->headers_n);
+	to.envelope = copy_headers(&c, from->envelope, from->envelope_n);
+	if (from->body) {
+		to.body = arena_dup(&c.own, (struct mr_str){ from->body, from->body_len });
+		c.failed |= !to.body;
+	}
+	if (c.failed) {
+		arena_free(c.own);
+		return mr_nomem(err);
+	}
+	to.own = c.own;
+	*ret = to;
+	return MR_OK;
+}
+
+/* ---- Subjects ---- */
+
+enum { SUBJECT_CHARS = 78 };
+
+/* Bytes of "Re:", "re :" or "RE[2]:" at the start, 0 if there is none. */
+static size_t
+reply_prefix(struct mr_str s)
+{
+	size_t at = 2;
+
+	if (s.len < 3 || !str_caseeq((struct mr_str){ s.ptr, 2 }, STR("re")))
+		return 0;
+	if (s.ptr[at] == '[') {
+		do
+			at++;
+		while (at < s.len && s.ptr[at] >= '0' && s.ptr[at] <= '9');
+		if (at == 3 || at >= s.len || s.ptr[at] != ']')
+			return 0;
+		at++;
+	}
+	while (at < s.len && s.ptr[at] == ' ')
+		at++;
+	return at < s.len && s.ptr[at] == ':' ? at + 1 : 0;
+}
+
+void
+subject_reply(struct buf *out, struct mr_str subject)
+{
+	size_t n;
+
+	subject = str_trim(subject);
+	while ((n = reply_prefix(subject)) > 0)
+		subject = str_trim((struct mr_str){ subject.ptr + n, subject.len - n });
+	buf_adds(out, subject.len > 0 ? "Re: " : "Re:");
+	buf_add(out, subject);
+}
+
+static struct mr_str
+first_line(struct mr_str body)
+{
+	while (body.len > 0) {
+		const char *lf = memchr(body.ptr, '\n', body.len);
+		size_t len = lf ? (size_t)(lf - body.ptr) : body.len;
+		struct mr_str line = { body.ptr, len };
+		if (len > 0 && line.ptr[len - 1] == '\r')
+			line.len--;
+		line = str_trim(line);
+		if (line.len > 0)
+			return line;
+		size_t taken = lf ? len + 1 : len;
+		body.ptr += taken;
+		body.len -= taken;
+	}
+	return body;
+}
+
+void
+subject_from_body(struct buf *out, struct mr_str body)
+{
+	char first[400];
+	mr_auto(buf_done) struct buf clean = BUF_IN(first);
+
+	/* The cut comes first as well: a body may be one line of 16 MiB. */
+	text_clean_line(&clean, utf8_cut(first_line(body), SUBJECT_CHARS + 1));
+	struct mr_str line = str_trim(buf_str(&clean));
+	if (utf8_chars(line) <= SUBJECT_CHARS) {
+		buf_add(out, line);
+		return;
+	}
+	buf_add(out, str_trim(utf8_cut(line, SUBJECT_CHARS - 1)));
+	buf_adds(out, "…");
 }

@@ -49,11 +49,4 @@ void toml_array_drop(struct mr_str text, size_t at, size_t end, size_t i, struct
 /* Is it an array that we made, with one item? */
 bool toml_array_is_ours(struct mr_str text, size_t at, size_t end);
 
-/* ---- toml_scan.c: each returns what is wrong, or NULL and *at behind it ---- */
-const char *toml_skip_value(struct mr_str t, size_t *at);
-/* Blanks; with `lines` also newlines; with either, comments. */
-size_t toml_skip_blank(struct mr_str t, size_t at, bool lines);
-/* A key with dots; its parts are added to path, with TOML_DOT before each but the first thing in it. */
-const char *toml_take_key(struct mr_str t, size_t *at, char path[TOML_PATH_MAX + 1]);
-
 #endif
