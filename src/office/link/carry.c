@@ -3,12 +3,18 @@
  * carry.c - the mail of one link, both ways: first what came, then what goes, so that a notice about mail that could
  * not be taken in goes out with the same call.
  *
- * There is no lock a link: any number may carry at once. Going out, the claim of the queue gives a message to one of
- * them (carry_out.c); coming in, a key of this room lets it in once (carry_in.c).
+ * There is no lock of a link: any number of carriers may run at once. Going out, the claim of the queue gives a message
+ * to one of them (carry_out.c); coming in, a key of this room lets it in once (carry_in.c).
  *
  * Nothing goes in circles: a message names the rooms and links that it was carried through, where the format has
  * headers; it never goes through the same one twice, and through at most eight.
+ *
+ * The folder of a team is deleted by its owner when it leaves: what nobody had read is gone with it, and only its
+ * sender's copy is left. The sender is told, once, with the text. A message that is gone from a mailbox that is still
+ * there is no loss: in many formats, reading takes a message away.
  */
+#include "base/clock.h"
+#include "base/id.h"
 #include "message/address.h"
 #include "message/message.h"
 #include "office/link/link.h"
@@ -16,6 +22,7 @@
 
 #define TRAIL_HEADER "X-Mailroom-Carried" /* "town/blue, hall/red" */
 #define HOPS_MAX 8
+#define NOTICE_TYPE "bounce" /* a bounce never bounces */
 
 void
 carrier_trouble(const struct carrier *c, struct mr_error *err)
@@ -25,67 +32,67 @@ carrier_trouble(const struct carrier *c, struct mr_error *err)
 	*err = (struct mr_error){ 0 };
 }
 
-bool
-carry_is_temporary(enum mr_rc rc)
-{
-	return rc == MR_IO || rc == MR_FULL || rc == MR_NOMEM || rc == MR_BUSY || rc == MR_INDOUBT || rc == MR_CORRUPT;
-}
-
 enum mr_rc
 carry_target(struct mr_room *room, const char *address, char ret[MR_ADDRESS_MAX + 8], struct mr_error *err)
 {
 	struct mr_str agent, link;
-	char name[MR_LINK_NAME_MAX + 1], queue[MR_NAME_MAX + 1];
+	char queue[MR_NAME_MAX + 1];
 
 	address_split(str_of(address), &agent, &link);
 	if (link.len == 0) {
-		enum mr_rc rc = address_check(agent, err);
-
-		if (rc == MR_OK)
-			rc = agent_exists(room, address, err);
-		if (rc == MR_OK)
-			(void)snprintf(ret, MR_ADDRESS_MAX + 8, "%s", address);
-		return rc;
+		TRY(address_check(agent, err));
+		TRY(agent_exists(room, address, err));
+		(void)snprintf(ret, MR_ADDRESS_MAX + 8, "%s", address);
+		return MR_OK;
 	}
-	if (link.len > MR_LINK_NAME_MAX)
+	if (link.len > MR_LINK_NAME_MAX || !link_exists(room, link.ptr))
 		return mr_fail(err, MR_NOTFOUND, "no link for '%.80s'", address);
-	(void)snprintf(name, sizeof(name), "%.*s", (int)link.len, link.ptr);
-	if (!link_exists(room, name))
-		return mr_fail(err, MR_NOTFOUND, "no link for '%.80s'", address);
-	link_queue_of(name, queue);
+	link_queue_of(link.ptr, queue);
 	(void)snprintf(ret, MR_ADDRESS_MAX + 8, "queue:%s", queue);
 	return MR_OK;
 }
 
-/* ---- Circles ---- */
+/* ---- Records of what is under way ---- */
+
+void
+carrying_name(const char *prefix, const char *id, const char *who, char ret[64])
+{
+	char hash[65];
+
+	sha256_hex(str_of(who), hash);
+	(void)snprintf(ret, 64, "%s%s-%.16s", prefix, id, hash);
+}
+
+enum mr_rc
+carrying_put(struct carrier *c, const char *name, struct mr_str text, struct mr_error *err)
+{
+	return c->room->driver->record_put(c->room, CARRYING_KIND, c->link.name, name, text, err);
+}
+
+void
+carrying_drop(struct carrier *c, const char *name)
+{
+	(void)c->room->driver->record_drop(c->room, CARRYING_KIND, c->link.name, name, IGNORED);
+}
+
+/* ---- The message as the other side has it ---- */
 
 static enum mr_rc
 check_trail(const char *trail, const char *step, struct mr_error *err)
 {
 	size_t hops = 0;
 
-	for (struct mr_str rest = str_of(trail); rest.len > 0; hops++) {
-		const char *comma = memchr(rest.ptr, ',', rest.len);
-		size_t len = comma ? (size_t)(comma - rest.ptr) : rest.len;
-
-		if (str_eq(str_trim((struct mr_str){ rest.ptr, len }), str_of(step)))
+	for (struct mr_str rest = str_of(trail), one; str_cut(&rest, ',', &one); hops++)
+		if (str_eq(str_trim(one), str_of(step)))
 			return mr_fail(err, MR_REFUSED, "it was carried through '%s' before: it goes in circles", step);
-		len += comma ? 1 : 0;
-		rest = (struct mr_str){ rest.ptr + len, rest.len - len };
-	}
 	if (hops < HOPS_MAX)
 		return MR_OK;
 	return mr_fail(err, MR_REFUSED, "it was carried %d times: it goes in circles", HOPS_MAX);
 }
 
-static bool
-holds_headers(struct mr_room *room, const struct mr_message *msg)
-{
-	return !ROOM_HAS(room, lacks) || !(room->driver->lacks(room, msg) & FIELD_HEADERS);
-}
-
-enum mr_rc
-carry_headers(const struct mr_message *msg, const char *step, struct mr_room *to, struct mr_message *ret,
+/* Gives `ret` the extra headers of a message, and the trail with this step. */
+static enum mr_rc
+take_headers(const struct mr_message *msg, const char *step, struct mr_room *to, struct mr_message *ret,
     struct arena **own, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf trail = BUF_INIT;
@@ -110,8 +117,245 @@ carry_headers(const struct mr_message *msg, const char *step, struct mr_room *to
 		return mr_nomem(err);
 	ret->headers = headers;
 	ret->headers_n = n + 1;
-	if (!holds_headers(to, ret)) /* no reader there looks for it, and as text it would only be noise */
+	/* Without headers no reader there looks for it, and as text it would only be noise. */
+	if (to->driver->lacks(to, ret) & FIELD_HEADERS)
 		ret->headers_n = n;
+	return MR_OK;
+}
+
+/* Agents of the other room by their name there, those of this room by the name that they have there, and all others
+ * with their room. One more place is left at the end. */
+static enum mr_rc
+map_names(const struct carrier *c, enum carry_way way, const struct mr_names *from, struct mr_names *ret,
+    struct arena **own, struct mr_error *err)
+{
+	*ret = (struct mr_names){ .v = arena_alloc(own, (from->n + 1) * sizeof(*ret->v)) };
+	if (!ret->v)
+		return mr_nomem(err);
+	for (size_t i = 0; i < from->n; i++) {
+		mr_auto(buf_done) struct buf name = BUF_INIT;
+		const char *one = from->v[i];
+		const char *known = way == CARRY_WAY_IN ? link_local_of(&c->link, one) : link_foreign_of(&c->link, one);
+		struct mr_str agent, room;
+
+		address_split(str_of(one), &agent, &room);
+		if (way == CARRY_WAY_OUT && str_eq(room, str_of(c->link.name)))
+			buf_add(&name, agent);
+		else if (known)
+			buf_adds(&name, known);
+		else if (way == CARRY_WAY_IN ? strchr(one, '@') != NULL : room.len > 0)
+			buf_adds(&name, one); /* of a room that we need not know */
+		else
+			buf_addf(&name, "%s@%s", one, way == CARRY_WAY_IN ? c->link.name : c->room->name);
+		ret->v[i] = buf_ok(&name) ? arena_dup(own, buf_str(&name)) : NULL;
+		if (!ret->v[i])
+			return mr_nomem(err);
+		ret->n++;
+	}
+	return MR_OK;
+}
+
+/* Another format may have anything where ours has a line of text. */
+static const char *
+one_line(const char *text, struct arena **own)
+{
+	mr_auto(buf_done) struct buf clean = BUF_INIT;
+
+	if (header_value_valid(str_of(text)))
+		return text;
+	header_clean(&clean, str_of(text));
+	return buf_ok(&clean) ? arena_dup(own, str_trim(buf_str(&clean))) : NULL;
+}
+
+enum mr_rc
+carry_compose(const struct carrier *c, enum carry_way way, const struct mr_message *msg, const char *from,
+    struct mr_message *ret, struct arena **own, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf step = BUF_INIT;
+	const char *here = c->room->name, *link = c->link.name;
+
+	*ret = (struct mr_message){
+		.from = from,
+		.subject = one_line(msg->subject, own),
+		.date_ms = msg->date_ms,
+		.type = one_line(msg->type_by_subject ? "" : msg->type, own),
+		.priority = msg->priority,
+		.thread = "",
+		.reply_to = "",
+		.replace_key = "",
+		.by_ms = msg->by_ms,
+		.body = msg->body,
+		.body_len = msg->body_len,
+		.path = "",
+	};
+	if (!ret->subject || !ret->type)
+		return mr_nomem(err);
+	buf_addf(&step, "%s/%s", way == CARRY_WAY_IN ? link : here, way == CARRY_WAY_IN ? here : link);
+	TRY(map_names(c, way, &msg->to, &ret->to, own, err));
+	TRY(map_names(c, way, &msg->cc, &ret->cc, own, err));
+	return take_headers(msg, buf_z(&step), way == CARRY_WAY_IN ? c->room : c->there, ret, own, err);
+}
+
+/* ---- Telling a sender what became of its mail ----
+ *
+ * A sender in a linked room gets the notice through the queue of that link. The key lets a carrier that finds out again
+ * after a kill tell nothing twice. The key alone says that it was told: the reason may read otherwise by then, and that
+ * must not keep the link from going on. */
+
+enum mr_rc
+notice_send(struct mr_room *room, const struct notice *notice, const struct mr_message *about, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf subject = BUF_INIT, body = BUF_INIT, to = BUF_INIT;
+	char target[MR_ADDRESS_MAX + 8], *where = target, date[RFC3339_LEN + 1];
+	struct delivered got = { 0 };
+
+	if (strcmp(about->type, NOTICE_TYPE) == 0 || !*notice->to ||
+	    carry_target(room, notice->to, target, IGNORED) != MR_OK)
+		return MR_OK;
+	if (*about->subject)
+		buf_addf(&subject, "Failed: %s", about->subject);
+	else /* it was purged here: nothing else is known */
+		buf_addf(&subject, "Failed: your message %s", about->id);
+	time_rfc3339(about->date_ms, date);
+	buf_addf(&body, "%s\n\n", notice->story);
+	if (*notice->reason)
+		buf_addf(&body, "Reason: %s\n", notice->reason);
+	buf_addf(&body, "Message: %s\n", about->id);
+	if (*about->subject)
+		buf_addf(&body, "Subject: %s\n", about->subject);
+	buf_addf(&body, "Sent: %s\n\n%s\n", date, notice->advice);
+	if (about->body && about->body_len > 0) {
+		buf_adds(&body, "\nThis was its text:\n\n");
+		buf_add(&body, (struct mr_str){ about->body, about->body_len });
+	}
+	buf_adds(&to, notice->to);
+	if (!buf_ok(&subject) || !buf_ok(&body) || !buf_ok(&to))
+		return mr_nomem(err);
+	struct mr_names targets = { &where, 1 };
+	struct mr_message msg = {
+		.from = notice->from,
+		.to = { &to.ptr, 1 },
+		.subject = buf_z(&subject),
+		.date_ms = clock_now_ms(),
+		.type = NOTICE_TYPE,
+		.priority = about->priority,
+		.thread = about->thread,
+		.reply_to = about->id,
+		.replace_key = "",
+		.body = buf_z(&body),
+		.body_len = body.len,
+		.path = "",
+	};
+	struct delivery what = {
+		.msg = &msg, .to = &targets, .sender = LINK_CLAIMERS, .key = notice->key, .key_is_all = true
+	};
+
+	id_new(msg.id);
+	enum mr_rc rc = room->driver->deliver(room, &what, &got, err);
+
+	mr_names_done(&got.missing);
+	/* In doubt: durable, and any later command completes it. Not found: pruned since we looked. */
+	if (rc == MR_OK || rc == MR_INDOUBT || rc == MR_NOTFOUND)
+		return MR_OK;
+	return mr_wrap(err, "notice to '%s'", notice->to);
+}
+
+/* ---- Mail that is gone over there before it was read ---- */
+
+/* With the sender's own copy. The sender may be in a third room: then only what the line knows is left. */
+static enum mr_rc
+tell_lost(struct carrier *c, const struct correspondence *m, const struct carried_line *l, struct mr_error *err)
+{
+	mr_auto(mr_message_done) struct mr_message about = { 0 };
+	mr_auto(buf_done) struct buf story = BUF_INIT, advice = BUF_INIT, key = BUF_INIT, from = BUF_INIT;
+	struct mr_room *room = c->room;
+
+	if ((strchr(m->local, '@') ||
+		room->driver->fetch(room, m->local, l->id, ALL_FOLDERS, SCAN_BODIES, &about, IGNORED) != MR_OK) &&
+	    room->driver->queue_fetch(room, c->queue, l->id, &about, IGNORED) != MR_OK) {
+		about =
+		    (struct mr_message){ .from = "", .subject = "", .type = "", .thread = l->thread, .reply_to = "" };
+		about.date_ms = id_time_ms(l->id); /* purged: the id still knows its time */
+		(void)snprintf(about.id, sizeof(about.id), "%s", l->id);
+	}
+	buf_addf(&from, "%s@%s", m->foreign, c->link.name);
+	buf_addf(&story, "%s had not read this message when %s was removed. Nobody will read it there.", buf_z(&from),
+	    c->there ? "that mailbox" : "that room");
+	buf_addf(&advice, "If it still matters, send it to somebody else, or again when %s is back.", buf_z(&from));
+	buf_addf(&key, "lost:%s:%s:%s", c->link.name, l->id, m->foreign);
+	if (!buf_ok(&story) || !buf_ok(&advice) || !buf_ok(&key) || !buf_ok(&from))
+		return mr_nomem(err);
+	return notice_send(room,
+	    &(struct notice){ buf_z(&from), m->local, buf_z(&story), "", buf_z(&advice), buf_z(&key) }, &about, err);
+}
+
+/* CARRIED_SENT: nothing new. */
+static enum mr_rc
+look_after(struct carrier *c, const struct correspondence *m, const struct carried_line *l, enum carried_state *ret,
+    struct mr_error *err)
+{
+	mr_auto(mr_message_done) struct mr_message msg = { 0 };
+	enum mr_rc rc;
+
+	*ret = CARRIED_LOST;
+	if (!c->there)
+		return MR_OK;
+	rc = c->there->driver->fetch(c->there, m->foreign, l->there, 0, SCAN_NAMES, &msg, err);
+	if (rc == MR_OK)
+		*ret = msg.folder == MR_INBOX && !(msg.flags & MR_SEEN) ? CARRIED_SENT : CARRIED_READ;
+	if (rc != MR_NOTFOUND)
+		return rc;
+	*err = (struct mr_error){ 0 };
+	rc = MR_OK;
+	if (ROOM_HAS(c->there, find_agent) || ROOM_HAS(c->there, has_agent))
+		rc = link_lives_there(c->there, m->foreign, err);
+	if (rc == MR_OK)
+		*ret = CARRIED_READ;
+	if (rc != MR_NOTFOUND)
+		return rc;
+	*err = (struct mr_error){ 0 };
+	return MR_OK;
+}
+
+static bool
+note_id(void *ctx, const struct mr_message *msg)
+{
+	return names_add(ctx, str_of(msg->id));
+}
+
+/* The notice has a key, and is sent before the line is noted as lost: killed in between, it is sent again and arrives
+ * once. */
+static enum mr_rc
+look_at_pair(void *ctx, const struct correspondence *m, struct mr_error *err)
+{
+	struct scan_request want = { .folders = MR_INBOX, .depth = SCAN_NAMES, .unread_only = true };
+	mr_auto(mr_names_done) struct mr_names unread = { 0 };
+	struct carrier *c = ctx;
+	bool any = false;
+
+	for (size_t i = 0; i < m->n; i++)
+		any |= m->v[i].state == CARRIED_SENT;
+	/* Most of it waits, and one look at the mailbox finds that; only the others are asked for one by one. */
+	if (any && c->there)
+		(void)c->there->driver->scan(c->there, m->foreign, &want, note_id, &unread, IGNORED);
+	for (size_t i = 0; i < m->n; i++) {
+		struct carried_line l = m->v[i];
+		enum carried_state state = CARRIED_SENT;
+
+		if (l.state != CARRIED_SENT || names_has(&unread, l.there))
+			continue;
+		enum mr_rc rc = look_after(c, m, &l, &state, err);
+
+		if (rc == MR_OK && state == CARRIED_LOST)
+			rc = tell_lost(c, m, &l, err);
+		if (rc == MR_OK && state != CARRIED_SENT) {
+			l.state = state;
+			rc = correspondence_note(c->room, c->link.name, m->local, m->foreign, &l, "", err);
+		}
+		c->count.vanished += rc == MR_OK && state == CARRIED_LOST;
+		if (rc != MR_OK) /* asked again next time; the others are looked at now */
+			carrier_trouble(c, err);
+	}
 	return MR_OK;
 }
 
@@ -126,17 +370,18 @@ carrier_done(struct carrier *c)
 }
 
 static enum mr_rc
-carry_both(struct carrier *c, unsigned ways, struct mr_error *err)
+carry(struct carrier *c, const char *link, unsigned ways, struct mr_error *err)
 {
+	struct mr_error second = { 0 };
+
+	TRY(mr_link_get(c->room, link, &c->link, err));
+	link_queue_of(link, c->queue);
 	enum mr_rc rc = link_open(c->room, &c->link, &c->there, err);
 
-	if (rc == MR_NOTFOUND && (ways & MR_CARRY_IN)) {
-		struct mr_error second = { 0 };
-
-		/* The room is gone, and with it what nobody had read. */
-		if (carry_lost(c, &second) != MR_OK)
-			carrier_trouble(c, &second);
-	}
+	/* The room is gone, and with it what nobody had read. */
+	if (rc == MR_NOTFOUND && (ways & MR_CARRY_IN) &&
+	    correspondence_each(c->room, link, look_at_pair, c, &second) != MR_OK)
+		carrier_trouble(c, &second);
 	if (rc != MR_OK)
 		return rc;
 	if (ways & MR_CARRY_IN)
@@ -144,8 +389,8 @@ carry_both(struct carrier *c, unsigned ways, struct mr_error *err)
 	if (rc == MR_OK && (ways & MR_CARRY_OUT))
 		rc = carry_out(c, err);
 	if (rc == MR_OK && (ways & MR_CARRY_IN))
-		rc = carry_lost(c, err);
-	return rc == MR_OK ? MR_OK : mr_wrap(err, "link '%s'", c->link.name);
+		rc = correspondence_each(c->room, link, look_at_pair, c, err);
+	return rc == MR_OK ? MR_OK : mr_wrap(err, "link '%s'", link);
 }
 
 enum mr_rc
@@ -153,12 +398,8 @@ mr_carry(struct mr_room *room, const char *link, unsigned ways, mr_carry_trouble
     struct mr_carried *ret, struct mr_error *err)
 {
 	mr_auto(carrier_done) struct carrier c = { .room = room, .trouble = trouble, .ctx = ctx };
-	enum mr_rc rc = mr_link_get(room, link, &c.link, err);
+	enum mr_rc rc = carry(&c, link, ways, err);
 
-	if (rc != MR_OK)
-		return rc;
-	link_queue_of(link, c.queue);
-	rc = carry_both(&c, ways, err);
 	*ret = c.count;
 	return rc;
 }
@@ -168,12 +409,8 @@ carry_after_send(struct mr_room *room, const char *link, const char *id, mr_carr
     bool *ret_waits, struct mr_error *err)
 {
 	mr_auto(carrier_done) struct carrier c = { .room = room, .own = id, .trouble = trouble, .ctx = ctx };
-	enum mr_rc rc = mr_link_get(room, link, &c.link, err);
+	enum mr_rc rc = carry(&c, link, MR_CARRY_OUT, err);
 
-	if (rc != MR_OK)
-		return rc;
-	link_queue_of(link, c.queue);
-	rc = carry_both(&c, MR_CARRY_OUT, err);
 	*ret_waits = c.own_waits;
 	return rc;
 }

@@ -4,24 +4,37 @@
  * there.
  *
  *	1  read over there
- *	2  its place in our threads noted in a record: repeated with a key, a delivery must be the same, and the memory
- *	   of carry_memory.c may know more by then
- *	3  delivered here, with a key made of link, name and id: whoever does it again, or at the same time, delivers
+ *	2  its place in our threads noted in a record: repeated with a key, a delivery must be the same, and the
+ *	   correspondence may know more by then
+ *	3  delivered here, with a key made of link, name and id: a second carrier, later or at the same time, delivers
  *	   nothing twice
- *	4  remembered: which message there is which one here
+ *	4  noted in the correspondence: which message there is which one here
  *	5  marked as read over there, durably; the record goes
  *
  * Killed before 5 it is read again; 3 then says which message it was. Keys are kept for a week only, and 4 tells as
  * well: a mailbox that can be read and not written is not carried again every week.
  *
- * Mail for somebody who is not here any more goes into this link's own queue of outgoing mail, as it is: carry_out.c
+ * Mail for an agent that is not here any more goes into this link's own queue of outgoing mail, as it is: carry_out.c
  * finds nobody over there that it is for, tells its sender, and makes it a dead letter.
  */
 #include "base/id.h"
 #include "message/address.h"
 #include "message/message.h"
-#include "office/link/arrival.h"
-#include "office/link/translate.h"
+#include "office/link/link.h"
+
+#define PLACE_PREFIX "in-" /* of the records that note a place */
+
+struct arrival { /* one message over there for an agent of this room; finish with arrival_done */
+	struct carrier *c;
+	const char *local, *proxy;
+	struct mr_message msg; /* as it is there */
+	char from[2 * MR_ADDRESS_MAX + 2];
+	struct mr_message carried;
+	char answers[MR_ID_LEN + 1]; /* our message that it answers, or "" */
+	char id[MR_ID_LEN + 1];      /* here */
+	char place[64];              /* name of the record */
+	struct arena *own;
+};
 
 static void
 arrival_done(struct arrival *a)
@@ -30,117 +43,123 @@ arrival_done(struct arrival *a)
 	arena_free(a->own);
 }
 
-/* ---- The message as it is here ---- */
-
-/* Another format may have anything where ours has a line of text. */
-static const char *
-one_line(struct arrival *a, const char *text)
-{
-	mr_auto(buf_done) struct buf clean = BUF_INIT;
-
-	if (header_value_valid(str_of(text)))
-		return text;
-	header_clean(&clean, str_of(text));
-	return buf_ok(&clean) ? arena_dup(&a->own, str_trim(buf_str(&clean))) : NULL;
-}
+/* ---- Which message of ours does it answer ---- */
 
 static enum mr_rc
-map_names(struct arrival *a, const struct mr_names *from, struct mr_names *ret, struct mr_error *err)
+answer(struct arrival *a, const char *id, const char *thread, struct mr_error *err)
 {
-	const struct mr_link *link = &a->c->link;
+	(void)snprintf(a->answers, sizeof(a->answers), "%s", id);
+	a->carried.reply_to = a->answers;
+	a->carried.thread = arena_dup(&a->own, str_of(thread));
+	return a->carried.thread ? MR_OK : mr_nomem(err);
+}
 
-	*ret = (struct mr_names){ 0 };
-	ret->v = arena_alloc(&a->own, (from->n + 1) * sizeof(*ret->v));
-	if (!ret->v)
-		return mr_nomem(err);
-	for (size_t i = 0; i < from->n; i++) {
-		mr_auto(buf_done) struct buf name = BUF_INIT;
-		const char *ours = link_local_of(link, from->v[i]);
+/* Formats without references: the newest message to that agent with its subject, else the newest that it has not
+ * answered. */
+static const struct carried_line *
+guess_answered(const struct arrival *a, const struct correspondence *m)
+{
+	bool knows_threads = a->c->there->driver->abilities & ROOM_THREADS;
+	const struct carried_line *open = NULL;
+	char subject[17];
 
-		if (ours)
-			buf_adds(&name, ours);
-		else if (strchr(from->v[i], '@')) /* of a room that we need not know */
-			buf_adds(&name, from->v[i]);
-		else
-			buf_addf(&name, "%s@%s", from->v[i], link->name);
-		ret->v[i] = buf_ok(&name) ? arena_dup(&a->own, buf_str(&name)) : NULL;
-		if (!ret->v[i])
-			return mr_nomem(err);
-		ret->n++;
+	if (knows_threads && strncasecmp(a->msg.subject, "Re:", 3) != 0)
+		return NULL;
+	correspondence_subject(a->msg.subject, subject);
+	for (size_t i = m->n; i > 0; i--) {
+		const struct carried_line *l = &m->v[i - 1];
+
+		if (l->state == CARRIED_GOT)
+			continue;
+		if (strcmp(l->subject, subject) == 0)
+			return l;
+		if (!open && !l->answered)
+			open = l;
 	}
-	return MR_OK;
+	return knows_threads ? NULL : open;
+}
+
+/* An answer may come from another agent than the one that was asked. */
+static enum mr_rc
+look_elsewhere(void *ctx, const struct correspondence *m, struct mr_error *err)
+{
+	struct arrival *a = ctx;
+	const struct carried_line *l = NULL;
+
+	if (!a->answers[0] && strcmp(m->local, a->local) == 0)
+		l = correspondence_by_there(m, a->msg.reply_to);
+	return l ? answer(a, l->id, l->thread, err) : MR_OK;
 }
 
 static enum mr_rc
-compose(struct arrival *a, const struct memory *m, struct mr_error *err)
+find_place(struct arrival *a, const struct correspondence *m, struct mr_error *err)
 {
-	const struct mr_message *msg = &a->msg;
-	mr_auto(buf_done) struct buf step = BUF_INIT;
-	enum mr_rc rc;
+	const struct carried_line *l = correspondence_by_there(m, a->msg.reply_to);
+	const char *native = mr_message_header(&a->msg, "Message-ID"), *thread = a->msg.thread;
 
-	a->carried = (struct mr_message){
-		.from = a->from,
-		.subject = one_line(a, msg->subject),
-		.date_ms = msg->date_ms,
-		.type = one_line(a, msg->type_by_subject ? "" : msg->type),
-		.priority = msg->priority,
-		.thread = "",
-		.reply_to = "",
-		.replace_key = "",
-		.by_ms = msg->by_ms,
-		.body = msg->body,
-		.body_len = msg->body_len,
-		.path = "",
-	};
-	if (!a->carried.subject || !a->carried.type)
-		return mr_nomem(err);
-	id_new(a->carried.id);
-	buf_addf(&step, "%s/%s", a->c->link.name, a->c->room->name);
-	rc = map_names(a, &msg->to, &a->carried.to, err);
-	if (rc == MR_OK)
-		rc = map_names(a, &msg->cc, &a->carried.cc, err);
-	if (rc == MR_OK)
-		rc = carry_headers(msg, buf_z(&step), a->c->room, &a->carried, &a->own, err);
-	return rc == MR_OK ? arrival_place(a, m, err) : rc;
+	if (strcmp(thread, a->msg.id) == 0 || (native && strcmp(thread, native) == 0)) /* it starts one */
+		thread = "";
+	a->carried.thread = thread;
+	if (!l && *a->msg.reply_to) {
+		TRY(correspondence_each(a->c->room, a->c->link.name, look_elsewhere, a, err));
+		if (a->answers[0])
+			return MR_OK;
+	} else if (!l) {
+		l = guess_answered(a, m);
+	}
+	if (l)
+		return answer(a, l->id, *l->thread ? l->thread : l->id, err);
+	for (size_t i = m->n; i > 0 && *thread; i--)
+		if (strcmp(m->v[i - 1].there_thread, thread) == 0) {
+			a->carried.thread = arena_dup(&a->own, str_of(m->v[i - 1].thread));
+			return a->carried.thread ? MR_OK : mr_nomem(err);
+		}
+	return MR_OK;
 }
 
-/* For a recipient of a third room the message must name him, or that link would not know whom it is for. */
+/* Fills in carried.thread, carried.reply_to and answers: as it was found before, or now, and then durably noted. */
 static enum mr_rc
-name_recipient(struct arrival *a, struct mr_error *err)
+place(struct arrival *a, const struct correspondence *m, struct mr_error *err)
 {
-	if (names_has(&a->carried.to, a->local) || names_has(&a->carried.cc, a->local))
-		return MR_OK;
-	a->carried.to.v[a->carried.to.n] = arena_dup(&a->own, str_of(a->local)); /* map_names left room */
-	if (!a->carried.to.v[a->carried.to.n])
-		return mr_nomem(err);
-	a->carried.to.n++;
-	return MR_OK;
+	mr_auto(record_done) struct record lines = { 0 };
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+
+	if (office_record(a->c->room, CARRYING_KIND, a->c->link.name, a->place, &lines, IGNORED) == MR_OK &&
+	    record_get(&lines, "Arrived")) {
+		const char *answers = record_get(&lines, "Answers"), *thread = record_get(&lines, "Thread");
+
+		return answer(a, answers ? answers : "", thread ? thread : "", err);
+	}
+	TRY(find_place(a, m, err));
+	buf_addf(&text, "Arrived: %s\n", a->from);
+	if (*a->answers)
+		buf_addf(&text, "Answers: %s\n", a->answers);
+	if (*a->carried.thread)
+		buf_addf(&text, "Thread: %s\n", a->carried.thread);
+	return buf_ok(&text) ? carrying_put(a->c, a->place, buf_str(&text), err) : mr_nomem(err);
 }
 
 /* ---- Delivering ---- */
 
 static enum mr_rc
-deliver_to(struct arrival *a, const char *given, struct mr_error *err)
+deliver_to(struct arrival *a, char *target, struct mr_error *err)
 {
 	mr_auto(translated_done) struct translated t = { 0 };
-	mr_auto(buf_done) struct buf key = BUF_INIT, target = BUF_INIT;
+	mr_auto(buf_done) struct buf key = BUF_INIT;
 	struct mr_room *room = a->c->room;
 	struct delivered got = { 0 };
-	enum mr_rc rc = translate(room, &a->carried, &t, err);
+	struct mr_names to = { &target, 1 };
 
-	if (rc != MR_OK)
-		return rc;
-	buf_adds(&target, given);
-	/* The same for whoever carries it, and whatever it became when it could not be delivered. */
+	TRY(translate(room, &a->carried, &t, err));
+	/* The same for every carrier, and whatever it became when it could not be delivered. */
 	buf_addf(&key, "link:%s:%.80s:%s", a->c->link.name, a->proxy, a->msg.id);
-	if (!buf_ok(&target) || !buf_ok(&key))
+	if (!buf_ok(&key))
 		return mr_nomem(err);
-	struct mr_names to = { &target.ptr, 1 };
 	struct delivery what = {
 		.msg = &t.msg, .to = &to, .sender = LINK_CLAIMERS, .key = buf_z(&key), .carried = true
 	};
+	enum mr_rc rc = room->driver->deliver(room, &what, &got, err);
 
-	rc = room->driver->deliver(room, &what, &got, err);
 	mr_names_done(&got.missing);
 	if (rc != MR_OK)
 		return rc;
@@ -153,15 +172,22 @@ static enum mr_rc
 deliver(struct arrival *a, struct mr_error *err)
 {
 	char target[MR_ADDRESS_MAX + 8];
-	struct mr_error why = { 0 };
-	enum mr_rc rc = carry_target(a->c->room, a->local, target, &why);
+	struct mr_names *to = &a->carried.to;
+
+	/* For a recipient of a third room the message must name it, or that link would not know whom it is for. */
+	if (!names_has(to, a->local) && !names_has(&a->carried.cc, a->local)) {
+		to->v[to->n] = arena_dup(&a->own, str_of(a->local)); /* carry_compose left a place */
+		if (!to->v[to->n])
+			return mr_nomem(err);
+		to->n++;
+	}
+	enum mr_rc rc = carry_target(a->c->room, a->local, target, err);
 
 	if (rc == MR_OK)
-		rc = deliver_to(a, target, &why);
-	if (rc != MR_NOTFOUND) {
-		*err = why;
+		rc = deliver_to(a, target, err);
+	if (rc != MR_NOTFOUND)
 		return rc;
-	}
+	*err = (struct mr_error){ 0 };
 	(void)snprintf(target, sizeof(target), "queue:%s", a->c->queue);
 	return deliver_to(a, target, err);
 }
@@ -169,23 +195,23 @@ deliver(struct arrival *a, struct mr_error *err)
 static enum mr_rc
 remember(struct arrival *a, const char *sender, struct mr_error *err)
 {
-	const char *spoken = mr_message_header(&a->msg, "Message-ID");
-	bool native = office_has_lives(a->c->there); /* there it is made of the id */
+	const char *native = mr_message_header(&a->msg, "Message-ID");
+	bool derived = office_has_lives(a->c->there); /* there it is made of the id */
 	struct carried_line l = {
 		.state = CARRIED_GOT,
 		.id = a->id,
 		.thread = *a->carried.thread ? a->carried.thread : a->id,
 		.there = a->msg.id,
 		.there_thread = *a->msg.thread ? a->msg.thread : a->msg.id,
-		.spoken = spoken && !native ? spoken : "",
+		.native = native && !derived ? native : "",
 	};
 
 	if (!*a->id)
 		return MR_OK;
-	memory_subject(a->msg.subject, l.subject);
-	if (*a->answers) /* whoever asked for it by a time has it */
+	correspondence_subject(a->msg.subject, l.subject);
+	if (*a->answers) /* the answer that was asked for by a time is here */
 		due_drop(a->c->room, a->local, a->answers);
-	return memory_note(a->c->room, a->c->link.name, a->local, sender, &l, a->answers, err);
+	return correspondence_note(a->c->room, a->c->link.name, a->local, sender, &l, a->answers, err);
 }
 
 static enum mr_rc
@@ -199,50 +225,44 @@ mark_read(struct arrival *a, struct mr_error *err)
 		rc = d->mark(there, a->proxy, a->msg.id, MR_SEEN, 0, err);
 	else if (DRIVER_HAS(d, move) && (d->abilities & ROOM_ARCHIVE))
 		rc = d->move(there, a->proxy, a->msg.id, MR_ARCHIVE, err);
-	if (rc == MR_NOTFOUND) /* another carrier was quicker, or its owner cleared it */
-		rc = MR_OK;
-	return rc == MR_OK ? office_flush(there, err) : rc;
-}
-
-static bool
-was_got(const struct memory *m, const char *there)
-{
-	for (size_t i = 0; i < m->n; i++)
-		if (m->v[i].state == CARRIED_GOT && strcmp(m->v[i].there, there) == 0)
-			return true;
-	return false;
+	if (rc != MR_OK && rc != MR_NOTFOUND) /* not found: another carrier was quicker, or its owner cleared it */
+		return rc;
+	return office_flush(there, err);
 }
 
 static enum mr_rc
 take(struct arrival *a, struct mr_error *err)
 {
-	mr_auto(memory_done) struct memory m = { 0 };
+	mr_auto(correspondence_done) struct correspondence m = { 0 };
 	const char *sender = *a->msg.from ? a->msg.from : "unknown";
-	enum mr_rc rc = memory_load(a->c->room, a->c->link.name, a->local, sender, &m, err);
+	enum mr_rc rc = correspondence_load(a->c->room, a->c->link.name, a->local, sender, &m, err);
+	bool got = false;
 
 	(void)snprintf(a->from, sizeof(a->from), "%.160s@%s", sender, a->c->link.name);
-	if (rc == MR_CORRUPT) {
+	carrying_name(PLACE_PREFIX, a->msg.id, a->proxy, a->place);
+	if (rc == MR_CORRUPT)
 		*err = (struct mr_error){ 0 };
-		rc = MR_OK;
-	}
-	if (rc == MR_OK && !was_got(&m, a->msg.id)) {
-		rc = compose(a, &m, err);
+	else if (rc != MR_OK)
+		return rc;
+	for (size_t i = 0; i < m.n && !got; i++)
+		got = m.v[i].state == CARRIED_GOT && strcmp(m.v[i].there, a->msg.id) == 0;
+	if (!got) {
+		rc = carry_compose(a->c, CARRY_WAY_IN, &a->msg, a->from, &a->carried, &a->own, err);
+		id_new(a->carried.id);
+		if (rc == MR_OK)
+			rc = place(a, &m, err);
 		if (rc == MR_REFUSED) { /* it goes in circles: it stays where it is, read, and is said once */
 			carrier_trouble(a->c, err);
 			return mark_read(a, err);
 		}
-		if (rc == MR_OK)
-			rc = name_recipient(a, err);
-		if (rc == MR_OK)
-			rc = deliver(a, err);
-		if (rc == MR_OK)
-			rc = remember(a, sender, err);
+		if (rc != MR_OK)
+			return rc;
+		TRY(deliver(a, err));
+		TRY(remember(a, sender, err));
 	}
-	if (rc == MR_OK)
-		rc = mark_read(a, err);
-	if (rc == MR_OK)
-		arrival_placed(a);
-	return rc;
+	TRY(mark_read(a, err));
+	carrying_drop(a->c, a->place);
+	return MR_OK;
 }
 
 /* ---- One mailbox ---- */
@@ -317,18 +337,45 @@ take_mailbox(struct carrier *c, const struct mr_link_name *name, struct mr_error
 	return rc;
 }
 
+/* ---- Leftovers of a kill between the mark and the end of the record ---- */
+
+/* Is that message still waiting in the mailbox that the record was made for? */
+static bool
+is_waiting(struct carrier *c, const char *name)
+{
+	char id[MR_ID_LEN + 1], made[64];
+
+	(void)snprintf(id, sizeof(id), "%s", name + sizeof(PLACE_PREFIX) - 1);
+	for (size_t i = 0; i < c->link.names_n; i++) {
+		mr_auto(mr_message_done) struct mr_message msg = { 0 };
+		const char *proxy = c->link.names[i].foreign;
+
+		carrying_name(PLACE_PREFIX, id, proxy, made);
+		if (strcmp(made, name) != 0)
+			continue;
+		enum mr_rc rc = c->there->driver->fetch(c->there, proxy, id, MR_INBOX, SCAN_NAMES, &msg, IGNORED);
+
+		return rc == MR_OK ? !(msg.flags & MR_SEEN) : rc != MR_NOTFOUND;
+	}
+	return false;
+}
+
 enum mr_rc
 carry_in(struct carrier *c, struct mr_error *err)
 {
-	enum mr_rc rc = MR_OK;
+	mr_auto(mr_names_done) struct mr_names notes = { 0 };
 
 	for (size_t i = 0; i < c->link.names_n; i++) {
-		rc = take_mailbox(c, &c->link.names[i], err);
+		enum mr_rc rc = take_mailbox(c, &c->link.names[i], err);
+
 		if (rc == MR_NOMEM)
 			return rc;
 		if (rc != MR_OK)
 			carrier_trouble(c, err);
 	}
-	arrival_tidy(c);
+	(void)office_records(c->room, CARRYING_KIND, c->link.name, &notes, IGNORED);
+	for (size_t i = 0; i < notes.n; i++)
+		if (str_starts(str_of(notes.v[i]), PLACE_PREFIX) && !is_waiting(c, notes.v[i]))
+			carrying_drop(c, notes.v[i]);
 	return MR_OK;
 }

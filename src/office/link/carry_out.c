@@ -2,28 +2,336 @@
 /*
  * carry_out.c - the queue of mail that goes to one other room.
  *
- * A message is claimed for as long as this process lives, carried to each recipient over there (carry_one.c), and
- * settled. Killed at any point, the claim is over and the next carrier claims it, and finds in the records of
- * carry_one.c who has it. What waits for something (the other room is full, locked, away) goes back at the end, so that
- * it does not come again at once and keep the rest from going. It is never given up: it says so each time.
+ * A message is claimed for as long as this process lives, carried to each recipient over there, and settled. Killed at
+ * any point, the claim is over and the next carrier claims it, and finds in the records below who has it. What waits
+ * for something (the other room is full, locked, away) goes back at the end, so that it does not come again at once and
+ * keep the rest from going. It is never given up: each carry says so.
  *
  * What can never arrive is told to its sender, with the text, before it is noted as failed: killed in between, the next
- * tells it again with the same key, which tells nothing twice. If nobody got it, it becomes a dead letter.
+ * carrier tells it again with the same key, which tells nothing twice. If nobody got it, it becomes a dead letter.
+ *
+ * One message goes to one recipient exactly once, whenever the carrier is killed. How far it is stands in a record of
+ * this room ("carrying", named after the message and the recipient), each step durable before the next begins:
+ *
+ *	            nothing has happened
+ *	As: ...     planned: under which name, as an answer to what. It is not thought about again: the table of names
+ *	            and the correspondence may change, and a delivery that is repeated must be the same
+ *	Ticket: ... all is written over there, and not visible; the next step is a rename
+ *	Done: ...   it is there
+ *	Failed:     it can never be there, and its sender was told
+ *
+ * A room with keys needs no ticket: repeated with the same key it says which message that was. In the others, a carrier
+ * that finds a ticket asks that room whether it was published. Only the one that holds the claim of the message does
+ * that, so nobody publishes meanwhile. After an error the ticket is taken back first, durably, and what is left over
+ * there is removed then: gone, it would say that it was published.
+ *
+ * The record goes after the message is settled in its queue. A kill in between leaves a record; a later carry drops it.
  */
 #include "base/error.h"
+#include "base/id.h"
 #include "message/address.h"
 #include "office/link/link.h"
+#include <stddef.h>
 #include <stdlib.h>
 
 #define TRIES_MAX 16 /* of recipients who cannot get mail now, one after the other: then it is the room, not they */
 #define SEND_WAITING_MAX 64 /* that a send passes by to carry its own; carry looks at all */
 
-struct item { /* a message that was claimed */
+struct plan { /* the lines of the record; all "" when there is none */
+	const char *to, *as, *reply_to, *thread, *ticket, *id, *done, *native, *failed;
+};
+static const struct record_field plan_fields[] = {
+	{ "To", RECORD_TEXT, offsetof(struct plan, to) },
+	{ "As", RECORD_TEXT, offsetof(struct plan, as) },
+	{ "Reply-To", RECORD_TEXT, offsetof(struct plan, reply_to) },
+	{ "Thread", RECORD_TEXT, offsetof(struct plan, thread) },
+	{ "Ticket", RECORD_TEXT, offsetof(struct plan, ticket) },
+	{ "Id", RECORD_TEXT, offsetof(struct plan, id) },
+	{ "Done", RECORD_TEXT, offsetof(struct plan, done) },
+	{ "Spoken", RECORD_TEXT, offsetof(struct plan, native) },
+	{ "Failed", RECORD_TEXT, offsetof(struct plan, failed) },
+};
+
+struct journey { /* one message to one recipient under way; finish with journey_done */
+	struct carrier *c;
+	const struct mr_message *msg;
+	const char *recipient;
+	char there[MR_ADDRESS_MAX + 1]; /* the recipient without @LINK */
+	char name[64];                  /* of the record */
+	struct record lines;
+	struct plan plan;
+	const struct mr_message *on_the_way; /* as the driver has it */
+	char ticket[ROOM_TICKET_MAX + 1];    /* that this try was given */
+	struct delivered got;
+	struct arena *own;
+};
+
+static void
+journey_done(struct journey *j)
+{
+	record_done(&j->lines);
+	arena_free(j->own);
+}
+
+static enum mr_rc
+load(struct journey *j, struct mr_error *err)
+{
+	struct mr_str agent, link;
+	enum mr_rc rc;
+
+	address_split(str_of(j->recipient), &agent, &link);
+	(void)snprintf(j->there, sizeof(j->there), "%.*s", (int)agent.len, agent.ptr);
+	carrying_name("", j->msg->id, j->recipient, j->name);
+	rc = office_record(j->c->room, CARRYING_KIND, j->c->link.name, j->name, &j->lines, err);
+	if (rc != MR_OK && rc != MR_NOTFOUND)
+		return rc;
+	*err = (struct mr_error){ 0 };
+	record_read(&j->lines, RECORD_FIELDS(plan_fields), &j->plan);
+	j->plan.to = j->recipient;
+	return MR_OK;
+}
+
+static enum mr_rc
+save(struct journey *j, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+
+	record_write(&text, RECORD_FIELDS(plan_fields), &j->plan);
+	return buf_ok(&text) ? carrying_put(j->c, j->name, buf_str(&text), err) : mr_nomem(err);
+}
+
+/* ---- Planning ---- */
+
+struct finding {
+	struct journey *j;
+	bool found;
+};
+
+/* In whichever conversation over this link the message was that this one answers. */
+static enum mr_rc
+find_answered(void *ctx, const struct correspondence *m, struct mr_error *err)
+{
+	struct finding *f = ctx;
+	struct journey *j = f->j;
+	const struct carried_line *l = f->found ? NULL : correspondence_by_id(m, j->msg->reply_to);
+
+	if (!l)
+		return MR_OK;
+	f->found = true;
+	j->plan.reply_to = arena_dup(&j->own, str_of(*l->native ? l->native : l->there));
+	j->plan.thread = arena_dup(&j->own, str_of(l->there_thread));
+	return j->plan.reply_to && j->plan.thread ? MR_OK : mr_nomem(err);
+}
+
+static enum mr_rc
+make_plan(struct journey *j, struct mr_error *err)
+{
+	mr_auto(correspondence_done) struct correspondence m = { 0 };
+	struct carrier *c = j->c;
+	const struct mr_message *msg = j->msg;
+	struct finding f = { .j = j };
+	char as[MR_ADDRESS_MAX + 1];
+
+	TRY(link_proxy(c->room, c->there, c->link.name, msg->from, as, err));
+	/* What starts a thread here starts one there. */
+	j->plan.thread = strcmp(msg->thread, msg->id) == 0 ? "" : msg->thread;
+	if (*msg->reply_to) {
+		TRY(correspondence_load(c->room, c->link.name, msg->from, j->there, &m, err));
+		TRY(find_answered(&f, &m, err));
+		if (!f.found)
+			TRY(correspondence_each(c->room, c->link.name, find_answered, &f, err));
+	}
+	j->plan.as = arena_dup(&j->own, str_of(as));
+	return j->plan.as ? save(j, err) : mr_nomem(err);
+}
+
+/* ---- Delivering ---- */
+
+/* Removes what an older ticket left. */
+static void
+tidy(struct journey *j, const char *ticket)
+{
+	struct mr_room *there = j->c->there;
+	bool published;
+
+	if (*ticket)
+		(void)there->driver->settle_ticket(there, ticket, &published, IGNORED);
+}
+
+static enum mr_rc
+note_ticket(void *ctx, const char *ticket, struct mr_error *err)
+{
+	struct journey *j = ctx;
+	char before[ROOM_TICKET_MAX + 1];
+
+	if (strlen(ticket) > ROOM_TICKET_MAX)
+		return mr_fail(err, MR_REFUSED, "the ticket '%.40s...' is too long", ticket);
+	memcpy(before, j->ticket, sizeof(before));
+	(void)snprintf(j->ticket, sizeof(j->ticket), "%s", ticket);
+	j->plan.ticket = j->ticket;
+	/* What the driver knows of the message by now is what is known of it after a kill. */
+	j->plan.id = j->on_the_way->id;
+	j->plan.native = j->got.spoken;
+	TRY(save(j, err));
+	tidy(j, before);
+	return MR_OK;
+}
+
+static enum mr_rc
+deliver(struct journey *j, struct mr_error *err)
+{
+	mr_auto(translated_done) struct translated t = { 0 };
+	struct mr_message carried;
+	struct mr_room *there = j->c->there;
+	char *name = j->there, key[96], hash[65];
+	struct mr_names to = { &name, 1 };
+	bool keys = there->driver->abilities & ROOM_KEYS;
+
+	/* The plan lies in this room: whom it names as the sender is asked over there, each time. */
+	TRY(link_is_stand_in(j->c->room, there, j->c->link.name, j->msg->from, j->plan.as, err));
+	TRY(carry_compose(j->c, CARRY_WAY_OUT, j->msg, j->plan.as, &carried, &j->own, err));
+	(void)snprintf(carried.id, sizeof(carried.id), "%s", j->msg->id);
+	carried.thread = j->plan.thread;
+	carried.reply_to = j->plan.reply_to;
+	TRY(translate(there, &carried, &t, err));
+	sha256_hex(str_of(j->recipient), hash);
+	(void)snprintf(key, sizeof(key), "carry:%s:%.32s", j->msg->id, hash);
+	struct delivery what = {
+		.msg = &t.msg,
+		.to = &to,
+		.sender = j->plan.as,
+		.key = keys ? key : NULL,
+		.key_is_all = true, /* the names of its other recipients may have changed since */
+		.carried = true,
+		.staged = keys ? NULL : note_ticket,
+		.staged_ctx = keys ? NULL : j,
+	};
+
+	j->on_the_way = &t.msg;
+	enum mr_rc rc = there->driver->deliver(there, &what, &j->got, err);
+
+	mr_names_done(&j->got.missing);
+	j->got.missing = (struct mr_names){ 0 };
+	if (rc != MR_OK && rc != MR_INDOUBT && *j->ticket) {
+		/* Nobody has it. If this cannot be noted, the next try asks about the ticket. */
+		j->plan.ticket = j->plan.id = j->plan.native = "";
+		if (save(j, IGNORED) == MR_OK)
+			tidy(j, j->ticket);
+	}
+	return rc;
+}
+
+struct search { /* for what was published before a kill */
+	struct journey *j;
+	struct correspondence known; /* other messages of the two */
+};
+
+static bool
+note_if_it(void *ctx, const struct mr_message *msg)
+{
+	struct search *s = ctx;
+	const char *native = mr_message_header(msg, "Message-ID");
+
+	if (strcmp(msg->from, s->j->plan.as) != 0 || strcmp(msg->subject, s->j->msg->subject) != 0 ||
+	    correspondence_by_there(&s->known, msg->id))
+		return true;
+	(void)snprintf(s->j->got.id, sizeof(s->j->got.id), "%s", msg->id);
+	(void)snprintf(s->j->got.spoken, sizeof(s->j->got.spoken), "%s", native ? native : "");
+	return false;
+}
+
+/* A kill or an error came after the ticket: is it there? If it is, what it is called over there is found, so that its
+ * answer finds its thread. If its reader took it already, only the subject will tell. */
+static enum mr_rc
+settle_ticket(struct journey *j, bool *ret_published, struct mr_error *err)
+{
+	struct mr_room *there = j->c->there;
+	struct search s = { .j = j };
+	struct scan_request want = {
+		.folders = office_folders(there, MR_INBOX | MR_ARCHIVE), .depth = SCAN_HEADERS, .newest_first = true
+	};
+
+	if (!*j->plan.ticket || !ROOM_HAS(there, settle_ticket))
+		return MR_OK;
+	if (there->driver->settle_ticket(there, j->plan.ticket, ret_published, err) != MR_OK)
+		return mr_wrap(err, "cannot find out whether '%s' was delivered", j->msg->id);
+	if (!*ret_published)
+		return MR_OK;
+	(void)snprintf(j->got.id, sizeof(j->got.id), "%s", j->plan.id);
+	(void)snprintf(j->got.spoken, sizeof(j->got.spoken), "%s", j->plan.native);
+	if (!*j->plan.native &&
+	    correspondence_load(j->c->room, j->c->link.name, j->msg->from, j->there, &s.known, IGNORED) == MR_OK)
+		(void)there->driver->scan(there, j->there, &want, note_if_it, &s, IGNORED);
+	correspondence_done(&s.known);
+	return MR_OK;
+}
+
+/* For the thread of the answer, and to find out what became of it. */
+static enum mr_rc
+remember(struct journey *j, struct mr_error *err)
+{
+	const struct plan *p = &j->plan;
+	const char *there = strcmp(p->done, "unknown") == 0 ? "" : p->done;
+	struct carried_line l = {
+		.state = *there ? CARRIED_SENT : CARRIED_READ,
+		.id = j->msg->id,
+		.thread = j->msg->thread,
+		.there = there,
+		.there_thread = *p->thread   ? p->thread
+				: *p->native ? p->native
+					     : there,
+		.native = p->native,
+	};
+
+	correspondence_subject(j->msg->subject, l.subject);
+	return correspondence_note(j->c->room, j->c->link.name, j->msg->from, j->there, &l, j->msg->reply_to, err);
+}
+
+/* Nothing is planned, and yet it was carried before: a power cut brought the message back into the queue that it had
+ * left. The correspondence is durable before that. */
+static enum mr_rc
+was_carried(struct journey *j, bool *ret, struct mr_error *err)
+{
+	mr_auto(correspondence_done) struct correspondence m = { 0 };
+
+	TRY(correspondence_load(j->c->room, j->c->link.name, j->msg->from, j->there, &m, err));
+	*ret = correspondence_by_id(&m, j->msg->id) != NULL;
+	return MR_OK;
+}
+
+/* As far as it is not there. MR_EXISTS and what is temporary: it waits. Anything else: it can never arrive. */
+static enum mr_rc
+travel(struct journey *j, struct mr_error *err)
+{
+	bool published = false, before = false;
+
+	if (!*j->plan.as) {
+		TRY(was_carried(j, &before, err));
+		if (before)
+			return MR_OK;
+		TRY(make_plan(j, err));
+	}
+	if (!*j->plan.done) {
+		TRY(settle_ticket(j, &published, err));
+		if (!published)
+			TRY(deliver(j, err));
+		j->plan.ticket = j->plan.id = "";
+		j->plan.done = j->got.id[0] ? j->got.id : "unknown";
+		j->plan.native = j->got.spoken;
+		TRY(save(j, err));
+		j->c->count.out++;
+	}
+	return remember(j, err);
+}
+
+/* ---- One message ---- */
+
+struct item { /* a message that was claimed; finish with item_done */
 	struct carrier *c;
 	struct hold hold;
 	struct mr_message msg;
 	struct mr_names recipients; /* over there */
-	size_t arrived, failed, waiting;
+	size_t arrived, waiting;
 };
 
 static void
@@ -47,30 +355,7 @@ find_recipients(struct item *i, const struct mr_names *names)
 	return true;
 }
 
-/* ---- What can never arrive ---- */
-
-static enum mr_rc
-tell_failed(struct item *i, const char *recipient, const char *why, struct mr_error *err)
-{
-	mr_auto(buf_done) struct buf story = BUF_INIT, key = BUF_INIT;
-
-	buf_addf(&story, "This message could not be delivered to %s, and it will not be tried again.", recipient);
-	buf_addf(&key, "failed:%s:%s", i->msg.id, recipient);
-	if (!buf_ok(&story) || !buf_ok(&key))
-		return mr_nomem(err);
-	struct notice notice = {
-		.from = recipient,
-		.to = i->msg.from,
-		.story = buf_z(&story),
-		.reason = why,
-		.advice = "Put right what is wrong and send it again.",
-		.key = buf_z(&key),
-	};
-
-	return notice_send(i->c->room, &notice, &i->msg, err);
-}
-
-/* It came in over this link for somebody who is not here any more: see carry_in.c. */
+/* It came in over this link for an agent that is not here any more: see carry_in.c. */
 static enum mr_rc
 tell_not_here(struct item *i, struct mr_error *err)
 {
@@ -93,7 +378,29 @@ tell_not_here(struct item *i, struct mr_error *err)
 	return notice_send(i->c->room, &notice, &i->msg, err);
 }
 
-/* ---- One message ---- */
+static enum mr_rc
+fail(struct item *i, const struct journey *j, const char *why, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf story = BUF_INIT, key = BUF_INIT;
+
+	buf_addf(&story, "This message could not be delivered to %s, and it will not be tried again.", j->recipient);
+	buf_addf(&key, "failed:%s:%s", i->msg.id, j->recipient);
+	if (!buf_ok(&story) || !buf_ok(&key))
+		return mr_nomem(err);
+	struct notice notice = {
+		.from = j->recipient,
+		.to = i->msg.from,
+		.story = buf_z(&story),
+		.reason = why,
+		.advice = "Put right what is wrong and send it again.",
+		.key = buf_z(&key),
+	};
+
+	TRY(notice_send(i->c->room, &notice, &i->msg, err));
+	TRY(carrying_put(i->c, j->name, STR("Failed: yes\n"), err));
+	i->c->count.failed++;
+	return MR_OK;
+}
 
 static void
 say(struct item *i, const char *recipient, const struct mr_error *why)
@@ -106,7 +413,7 @@ say(struct item *i, const char *recipient, const struct mr_error *why)
 	carrier_trouble(i->c, &said);
 }
 
-/* What one sender or one recipient cannot do now, he cannot do a moment later either: the rest of his mail waits
+/* What one sender or one recipient cannot do now, it cannot do a moment later either: the rest of its mail waits
  * without another try, in its order, and takes nobody else's turn. */
 static const struct stuck *
 find_stuck(const struct item *i, const char *recipient)
@@ -133,85 +440,56 @@ note_stuck(struct carrier *c, const char *name, const struct mr_error *why, stru
 static enum mr_rc
 carry_to(struct item *i, const char *recipient, struct mr_error *err)
 {
-	enum carry_state state = CARRY_NEW;
+	mr_auto(journey_done) struct journey j = { .c = i->c, .msg = &i->msg, .recipient = recipient };
 	const struct stuck *stuck = find_stuck(i, recipient);
 	struct mr_error why = { 0 };
-	enum mr_rc rc = carry_state(i->c, i->msg.id, recipient, &state, err);
 
-	if (rc != MR_OK)
-		return rc;
-	if (state == CARRY_FAILED) {
-		i->failed++;
+	TRY(load(&j, err));
+	if (*j.plan.failed)
 		return MR_OK;
-	}
-	if (stuck && state != CARRY_DONE) {
+	if (stuck && !*j.plan.done) {
 		i->waiting++;
 		if (i->c->own)
 			say(i, recipient, &stuck->why);
 		return MR_OK;
 	}
-	rc = carry_one(i->c, &i->msg, recipient, &why);
+	enum mr_rc rc = travel(&j, &why);
+
 	if (rc == MR_OK) {
 		i->arrived++;
 		i->c->in_vain = 0;
 		return MR_OK;
 	}
 	say(i, recipient, &why);
+	bool temporary =
+	    rc == MR_IO || rc == MR_FULL || rc == MR_NOMEM || rc == MR_BUSY || rc == MR_INDOUBT || rc == MR_CORRUPT;
+
+	if (!temporary && rc != MR_EXISTS)
+		return fail(i, &j, why.message, err);
 	/* A name that is taken over there can be changed: then it goes. */
-	if (carry_is_temporary(rc) || rc == MR_EXISTS) {
-		i->waiting++;
-		i->c->in_vain += rc != MR_EXISTS;
-		return note_stuck(i->c, rc == MR_EXISTS ? i->msg.from : recipient, &why, err);
-	}
-	rc = tell_failed(i, recipient, why.message, err);
-	if (rc == MR_OK)
-		rc = carry_note_failed(i->c, i->msg.id, recipient, err);
-	i->failed += rc == MR_OK;
-	i->c->count.failed += rc == MR_OK;
-	return rc;
+	i->waiting++;
+	i->c->in_vain += temporary;
+	return note_stuck(i->c, temporary ? recipient : i->msg.from, &why, err);
 }
 
 static enum mr_rc
 settle(struct item *i, enum settle how, struct mr_error *err)
 {
 	struct mr_room *room = i->c->room;
-	enum mr_rc rc = room->driver->queue_settle(room, &i->hold, how, err);
+	char name[64];
 
-	if (rc == MR_OK)
-		rc = office_flush(room, err);
-	if (rc == MR_OK)
-		for (size_t n = 0; n < i->recipients.n; n++)
-			carry_forget(i->c, i->msg.id, i->recipients.v[n]);
-	return rc;
+	TRY(room->driver->queue_settle(room, &i->hold, how, err));
+	TRY(office_flush(room, err));
+	for (size_t n = 0; n < i->recipients.n; n++) {
+		carrying_name("", i->msg.id, i->recipients.v[n], name);
+		carrying_drop(i->c, name);
+	}
+	return MR_OK;
 }
 
 /* MR_BUSY: it waits, and stays claimed until the others had their turn. */
 static enum mr_rc
-carry_item(struct item *i, struct mr_error *err)
-{
-	enum mr_rc rc = MR_OK;
-
-	if (!find_recipients(i, &i->msg.to) || !find_recipients(i, &i->msg.cc))
-		return mr_nomem(err);
-	if (i->recipients.n == 0) {
-		rc = tell_not_here(i, err);
-		i->c->count.failed++;
-		return rc == MR_OK ? settle(i, SETTLE_DEAD, err) : rc;
-	}
-	for (size_t n = 0; n < i->recipients.n && rc == MR_OK; n++)
-		rc = carry_to(i, i->recipients.v[n], err);
-	if (rc != MR_OK)
-		return rc;
-	if (i->waiting > 0) {
-		i->c->count.waiting += i->waiting;
-		i->c->own_waits |= i->c->own && strcmp(i->c->own, i->msg.id) == 0;
-		return MR_BUSY;
-	}
-	return settle(i, i->arrived > 0 ? SETTLE_DONE : SETTLE_DEAD, err);
-}
-
-static enum mr_rc
-take_item(struct carrier *c, const struct hold *hold, struct mr_error *err)
+carry_item(struct carrier *c, const struct hold *hold, struct mr_error *err)
 {
 	mr_auto(item_done) struct item i = { .c = c, .hold = *hold };
 	enum mr_rc rc = c->room->driver->queue_fetch(c->room, c->queue, hold->id, &i.msg, err);
@@ -225,39 +503,50 @@ take_item(struct carrier *c, const struct hold *hold, struct mr_error *err)
 		c->count.failed++;
 		return settle(&i, SETTLE_DEAD, err);
 	}
-	return rc == MR_OK ? carry_item(&i, err) : rc;
+	if (rc != MR_OK)
+		return rc;
+	if (!find_recipients(&i, &i.msg.to) || !find_recipients(&i, &i.msg.cc))
+		return mr_nomem(err);
+	if (i.recipients.n == 0) {
+		c->count.failed++;
+		TRY(tell_not_here(&i, err));
+		return settle(&i, SETTLE_DEAD, err);
+	}
+	for (size_t n = 0; n < i.recipients.n; n++)
+		TRY(carry_to(&i, i.recipients.v[n], err));
+	if (i.waiting > 0) {
+		c->count.waiting += i.waiting;
+		c->own_waits |= c->own && strcmp(c->own, i.msg.id) == 0;
+		return MR_BUSY;
+	}
+	return settle(&i, i.arrived > 0 ? SETTLE_DONE : SETTLE_DEAD, err);
 }
 
 /* ---- Leftovers ---- */
 
 struct leftovers {
 	struct carrier *c;
-	const struct claims *waiting;
 	struct mr_names names;
 };
-
-static bool
-note_leftover(void *ctx, const char *name)
-{
-	struct leftovers *l = ctx;
-
-	for (size_t i = 0; i < l->waiting->n; i++)
-		if (str_starts(str_of(name), l->waiting->v[i].id))
-			return true; /* on its way, not left over */
-	return names_add(&l->names, str_of(name));
-}
 
 static bool
 drop_leftover(void *ctx, const struct queue_item *item)
 {
 	struct leftovers *l = ctx;
-	struct mr_room *room = l->c->room;
-	struct mr_error ignored = { 0 };
 
 	for (size_t i = 0; i < l->names.n; i++)
 		if (str_starts(str_of(l->names.v[i]), item->id))
-			(void)room->driver->record_drop(room, CARRYING_KIND, l->c->link.name, l->names.v[i], &ignored);
+			carrying_drop(l->c, l->names.v[i]);
 	return true;
+}
+
+static bool
+is_waiting(const struct claims *waiting, const char *name)
+{
+	for (size_t i = 0; i < waiting->n; i++)
+		if (str_starts(str_of(name), waiting->v[i].id))
+			return true;
+	return false;
 }
 
 /* Records of what waits are no reason to look through all that was ever carried. Only of what is settled for good: a
@@ -266,43 +555,32 @@ drop_leftover(void *ctx, const struct queue_item *item)
 static void
 drop_leftovers(struct carrier *c, const struct claims *waiting)
 {
-	struct leftovers l = { .c = c, .waiting = waiting };
-	struct mr_error ignored = { 0 };
+	mr_auto(mr_names_done) struct mr_names all = { 0 };
+	struct leftovers l = { .c = c };
 
-	(void)c->room->driver->record_each(c->room, CARRYING_KIND, c->link.name, note_leftover, &l, &ignored);
+	(void)office_records(c->room, CARRYING_KIND, c->link.name, &all, IGNORED);
+	for (size_t i = 0; i < all.n; i++)
+		if (!is_waiting(waiting, all.v[i]) && !names_add(&l.names, str_of(all.v[i])))
+			break;
 	if (l.names.n > 0)
 		(void)c->room->driver->queue_each(
-		    c->room, c->queue, QUEUE_DONE | QUEUE_FAILED, drop_leftover, &l, &ignored);
+		    c->room, c->queue, QUEUE_DONE | QUEUE_FAILED, drop_leftover, &l, IGNORED);
 	mr_names_done(&l.names);
 }
 
 /* ---- The queue ---- */
 
-static void
-put_back(struct carrier *c, struct claims *waiting)
-{
-	struct mr_error ignored = { 0 };
-
-	/* Cut off here, they are claimed by a process that is gone: the next carrier puts them back. */
-	for (size_t i = 0; i < waiting->n; i++)
-		(void)c->room->driver->queue_settle(c->room, &waiting->v[i], SETTLE_BACK, &ignored);
-	if (waiting->n > 0)
-		(void)office_flush(c->room, &ignored);
-	claims_done(waiting);
-}
-
 enum mr_rc
 carry_out(struct carrier *c, struct mr_error *err)
 {
 	mr_auto(mr_queue_done) struct mr_queue queue = { 0 };
-	struct claims waiting = { 0 };
+	mr_auto(claims_done) struct claims waiting = { 0 };
 	struct claim_terms terms = {
 		.hold = { .kind = HOLD_PROCESS, .session = "" }, .claimer = OPERATOR, .by_priority = true
 	};
-	enum mr_rc rc = mr_queue_get(c->room, c->queue, &queue, err);
+	enum mr_rc rc = MR_OK;
 
-	if (rc != MR_OK)
-		return rc;
+	TRY(mr_queue_get(c->room, c->queue, &queue, err));
 	office_queue_sweep(c->room, &queue);
 	while (c->in_vain < TRIES_MAX && !(c->own && waiting.n >= SEND_WAITING_MAX)) {
 		struct hold hold = { 0 };
@@ -310,7 +588,7 @@ carry_out(struct carrier *c, struct mr_error *err)
 		rc = c->room->driver->queue_claim(c->room, c->queue, &terms, &hold, err);
 		if (rc != MR_OK)
 			break;
-		rc = take_item(c, &hold, err);
+		rc = carry_item(c, &hold, err);
 		if (rc == MR_OK)
 			continue;
 		if (!claims_add(&waiting, &hold) && rc == MR_BUSY)
@@ -318,11 +596,15 @@ carry_out(struct carrier *c, struct mr_error *err)
 		if (rc != MR_BUSY)
 			break;
 	}
-	c->own_waits |=
-	    c->own && (c->in_vain >= TRIES_MAX || waiting.n >= SEND_WAITING_MAX); /* its turn may be to come */
+	if (c->own && (c->in_vain >= TRIES_MAX || waiting.n >= SEND_WAITING_MAX))
+		c->own_waits = true;   /* its turn may be to come */
 	if (!(c->own && c->own_waits)) /* else not all that waits was seen: the next carry tidies up */
 		drop_leftovers(c, &waiting);
-	put_back(c, &waiting);
+	/* Cut off here, they are claimed by a process that is gone: the next carrier puts them back. */
+	for (size_t i = 0; i < waiting.n; i++)
+		(void)c->room->driver->queue_settle(c->room, &waiting.v[i], SETTLE_BACK, IGNORED);
+	if (waiting.n > 0)
+		(void)office_flush(c->room, IGNORED);
 	if (rc != MR_EMPTY && rc != MR_BUSY)
 		return rc;
 	*err = (struct mr_error){ 0 };

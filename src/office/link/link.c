@@ -2,25 +2,29 @@
 /*
  * link.c - a link is a record of this room: the short name of another room, its spec, and the table of names.
  *
- * The queue of its outgoing mail is made before the record and removed before it: whoever finds a link finds its queue,
- * but for one that is being removed, and then the mail is refused as for any queue that is not there. A kill in between
- * leaves a queue without a link (the next `link` of that name takes it over) or a link without a queue (`unlink`
- * again).
+ * The queue of its outgoing mail is made before the record and removed before it, so a link that is found has its
+ * queue, but for one that is being removed; then the mail is refused as for any queue that is not there. A kill in
+ * between leaves a queue without a link (the next `link` of that name takes it over) or a link without a queue
+ * (`unlink` again).
+ *
+ * AGENT@LINK as a recipient is looked up in the other room, by its own rules, before anything is accepted: a misspelled
+ * name is refused where it was written. The mail itself goes into the queue of the link, with everything that a queue
+ * promises; carrying it may fail now, and is repeated.
  */
 #include "office/link/link.h"
 
 #include "base/clock.h"
 #include "base/id.h"
-#include "office/rules/config.h"
+#include "message/address.h"
 #include "office/address/targets.h"
+#include "office/rules/config.h"
 
 enum mr_rc
 link_able(const struct mr_room *room, struct mr_error *err)
 {
 	const struct room_driver *d = room->driver;
 
-	if (DRIVER_HAS(d, record_change) && DRIVER_HAS(d, record_get) && DRIVER_HAS(d, record_each) &&
-	    DRIVER_HAS(d, record_drop) && DRIVER_HAS(d, record_put) && (d->abilities & ROOM_KEYS))
+	if (DRIVER_HAS(d, record_change) && (d->abilities & ROOM_KEYS))
 		return office_queue_able(room, err);
 	return office_lacks(room, "links", err);
 }
@@ -29,11 +33,9 @@ bool
 link_exists(struct mr_room *room, const char *name)
 {
 	mr_auto(buf_done) struct buf text = BUF_INIT;
-	struct mr_error ignored = { 0 };
 
-	if (link_able(room, &ignored) != MR_OK || !target_name_valid(LINK_KIND, name))
-		return false;
-	return room->driver->record_get(room, LINK_KIND, "", name, &text, &ignored) != MR_NOTFOUND;
+	return link_able(room, IGNORED) == MR_OK && target_name_valid(LINK_KIND, name) &&
+	       room->driver->record_get(room, LINK_KIND, "", name, &text, IGNORED) != MR_NOTFOUND;
 }
 
 void
@@ -50,8 +52,11 @@ link_of_target(const char *target)
 	return str_starts(str_of(target), prefix) ? target + sizeof(prefix) - 1 : NULL;
 }
 
-enum mr_rc
-link_allowed(struct mr_room *room, const struct mr_link *link, struct mr_error *err)
+/* ---- Opening the other room ---- */
+
+/* Does the user's configuration let this room exchange mail with that one? */
+static enum mr_rc
+check_allowed(struct mr_room *room, const struct mr_link *link, struct mr_error *err)
 {
 	const char *granted = config_get_of(room, "Link-", link->name);
 
@@ -70,28 +75,37 @@ link_allowed(struct mr_room *room, const struct mr_link *link, struct mr_error *
 bool
 mr_link_allowed(struct mr_room *room, const struct mr_link *link)
 {
-	struct mr_error ignored = { 0 };
+	return check_allowed(room, link, IGNORED) == MR_OK;
+}
 
-	return link_allowed(room, link, &ignored) == MR_OK;
+static enum mr_rc
+open_other(struct mr_room *room, const char *spec, bool must_exist, struct mr_room **ret, struct mr_error *err)
+{
+	struct mr_room_options options = {
+		.state_dir = room->state_dir, .data_dir = room->data_dir, .must_exist = must_exist
+	};
+
+	return mr_room_open(spec, &options, ret, err);
 }
 
 enum mr_rc
 link_open(struct mr_room *room, const struct mr_link *link, struct mr_room **ret, struct mr_error *err)
 {
-	struct mr_room_options options = {
-		.state_dir = room->state_dir, .data_dir = room->data_dir, .must_exist = true
-	};
-	enum mr_rc rc = link_allowed(room, link, err);
+	TRY(check_allowed(room, link, err));
+	enum mr_rc rc = open_other(room, link->room, true, ret, err);
 
-	if (rc != MR_OK)
-		return rc;
-	rc = mr_room_open(link->room, &options, ret, err);
 	if (rc == MR_OK)
 		return MR_OK;
 	(void)mr_wrap(err, "link '%s' to '%.120s'", link->name, link->room);
 	if (rc == MR_NOTFOUND && !err->hint[0])
 		(void)mr_hint(err, "is its disk mounted? `mailroom unlink %s` forgets it", link->name);
 	return rc;
+}
+
+void
+link_close(struct mr_room **there)
+{
+	mr_room_close(*there);
 }
 
 /* ---- Reading ---- */
@@ -105,63 +119,50 @@ mr_link_done(struct mr_link *link)
 	*link = (struct mr_link){ 0 };
 }
 
-/* "LOCAL FOREIGN": neither has a space. */
-static bool
-read_name(struct arena **own, const char *value, struct mr_link_name *ret)
-{
-	const char *space = strchr(value, ' ');
-
-	if (!space || space == value)
-		return true; /* another program wrote it */
-	ret->local = arena_dup(own, (struct mr_str){ value, (size_t)(space - value) });
-	ret->foreign = arena_dup(own, str_trim(str_of(space)));
-	return ret->local && ret->foreign;
-}
-
-static enum mr_rc
-read_link(struct record *lines, const char *name, struct mr_link *ret, struct mr_error *err)
-{
-	const char *room = record_get(lines, "Room"), *by = record_get(lines, "Created-By");
-	struct mr_link_name *names = arena_alloc(&lines->own, (lines->n + 1) * sizeof(*names));
-	size_t n = 0;
-
-	if (!names)
-		return mr_nomem(err);
-	if (!room)
-		return mr_fail(err, MR_CORRUPT, "link '%s' does not say which room", name);
-	for (size_t i = 0; i < lines->n; i++) {
-		if (!ascii_caseeq(lines->lines[i].name, "Name"))
-			continue;
-		if (!read_name(&lines->own, lines->lines[i].value, &names[n]))
-			return mr_nomem(err);
-		n += names[n].local && names[n].foreign;
-	}
-	*ret = (struct mr_link){
-		.room = room,
-		.names = names,
-		.names_n = n,
-		.created_by = by ? by : "",
-		.created_ms = record_time(lines, "Created"),
-		.own = lines->own,
-	};
-	(void)snprintf(ret->name, sizeof(ret->name), "%s", name);
-	lines->own = NULL; /* the strings are the link's now */
-	return MR_OK;
-}
-
 enum mr_rc
 mr_link_get(struct mr_room *room, const char *name, struct mr_link *ret, struct mr_error *err)
 {
 	mr_auto(record_done) struct record lines = { 0 };
-	enum mr_rc rc = link_able(room, err);
 
-	if (rc == MR_OK)
-		rc = target_name_check(LINK_KIND, name, err);
-	if (rc == MR_OK)
-		rc = settings_load(room, LINK_KIND, name, &lines, err);
+	TRY(link_able(room, err));
+	TRY(target_name_check(LINK_KIND, name, err));
+	enum mr_rc rc = settings_load(room, LINK_KIND, name, &lines, err);
+
 	if (rc == MR_NOTFOUND && !strstr(err->hint, "did you mean"))
 		return mr_hint(err, "`mailroom link list` shows them, `mailroom link %s KIND:WHERE` makes one", name);
-	return rc == MR_OK ? read_link(&lines, name, ret, err) : rc;
+	if (rc != MR_OK)
+		return rc;
+	const char *spec = record_get(&lines, "Room"), *by = record_get(&lines, "Created-By");
+	struct mr_link_name *names = arena_alloc(&lines.own, (lines.n + 1) * sizeof(*names));
+	size_t n = 0;
+
+	if (!names)
+		return mr_nomem(err);
+	if (!spec)
+		return mr_fail(err, MR_CORRUPT, "link '%s' does not say which room", name);
+	for (size_t i = 0; i < lines.n; i++) {
+		const char *value = lines.lines[i].value, *space = strchr(value, ' ');
+
+		/* "LOCAL FOREIGN", neither with a space; another form was written by another program. */
+		if (!ascii_caseeq(lines.lines[i].name, "Name") || !space || space == value)
+			continue;
+		names[n].local = arena_dup(&lines.own, (struct mr_str){ value, (size_t)(space - value) });
+		names[n].foreign = arena_dup(&lines.own, str_trim(str_of(space)));
+		if (!names[n].local || !names[n].foreign)
+			return mr_nomem(err);
+		n++;
+	}
+	*ret = (struct mr_link){
+		.room = spec,
+		.names = names,
+		.names_n = n,
+		.created_by = by ? by : "",
+		.created_ms = record_time(&lines, "Created"),
+		.own = lines.own,
+	};
+	(void)snprintf(ret->name, sizeof(ret->name), "%s", name);
+	lines.own = NULL; /* the strings are the link's now */
+	return MR_OK;
 }
 
 enum mr_rc
@@ -169,11 +170,10 @@ mr_link_each(struct mr_room *room, mr_link_fn *fn, void *ctx, struct mr_error *e
 {
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
 	struct mr_error broken = { 0 };
-	enum mr_rc rc = link_able(room, err);
 
-	if (rc == MR_OK)
-		rc = settings_names(room, LINK_KIND, &names, err);
-	for (size_t i = 0; rc == MR_OK && i < names.n; i++) {
+	TRY(link_able(room, err));
+	TRY(settings_names(room, LINK_KIND, &names, err));
+	for (size_t i = 0; i < names.n; i++) {
 		mr_auto(mr_link_done) struct mr_link link = { 0 };
 		enum mr_rc one = mr_link_get(room, names.v[i], &link, err);
 
@@ -185,8 +185,6 @@ mr_link_each(struct mr_room *room, mr_link_fn *fn, void *ctx, struct mr_error *e
 			return one;
 		broken = broken.code == MR_OK ? *err : broken; /* one that is broken does not hide the others */
 	}
-	if (rc != MR_OK)
-		return rc;
 	*err = broken;
 	return broken.code;
 }
@@ -196,40 +194,34 @@ mr_link_each(struct mr_room *room, mr_link_fn *fn, void *ctx, struct mr_error *e
 static enum mr_rc
 check_name(struct mr_room *room, const char *name, struct mr_error *err)
 {
-	static const char *const words[] = { "list", "name" };
-
 	TRY(target_name_check(LINK_KIND, name, err));
 	if (strlen(name) > MR_LINK_NAME_MAX)
 		return mr_fail(err, MR_REFUSED, "the name of a link has at most %d characters", MR_LINK_NAME_MAX);
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		if (strcmp(name, words[i]) == 0) {
-			return mr_fail(err, MR_REFUSED,
-			    "a link cannot be called '%s'\n`mailroom link %s` means something else; pick another name",
-			    name, name);
-		}
-	if (ascii_caseeq(name, room->name)) {
+	if (strcmp(name, "list") == 0 || strcmp(name, "name") == 0)
+		return mr_fail(err, MR_REFUSED,
+		    "a link cannot be called '%s'\n`mailroom link %s` means something else; pick another name", name,
+		    name);
+	if (ascii_caseeq(name, room->name))
 		return mr_fail(err, MR_REFUSED,
 		    "a link cannot be called '%s': that is this room\n"
 		    "what stands after the @ would mean two rooms; pick another name",
 		    name);
-	}
 	return MR_OK;
 }
 
-/* Specs may differ and mean one folder. What is written into one and read in the other tells. */
+/* Specs may differ and mean one folder: what is written into one room and read in the other tells. */
 static enum mr_rc
 check_is_another(struct mr_room *room, struct mr_room *there, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf seen = BUF_INIT;
-	struct mr_error ignored = { 0 };
 	char token[MR_TOKEN_LEN + 1];
 	bool same = strcmp(room->spec, there->spec) == 0;
 
 	if (!same && ROOM_HAS(there, record_get)) {
 		token_new(token);
 		TRY(room->driver->record_put(room, "linking", "", token, STR("Linking: yes\n"), err));
-		same = there->driver->record_get(there, "linking", "", token, &seen, &ignored) == MR_OK;
-		(void)room->driver->record_drop(room, "linking", "", token, &ignored);
+		same = there->driver->record_get(there, "linking", "", token, &seen, IGNORED) == MR_OK;
+		(void)room->driver->record_drop(room, "linking", "", token, IGNORED);
 	}
 	if (!same)
 		return MR_OK;
@@ -252,7 +244,7 @@ note_same_room(void *ctx, const struct mr_link *link)
 	return false;
 }
 
-/* Two links to one room would be two names for everybody there, and his mail carried twice. */
+/* Two links to one room would be two names for every agent there, and its mail carried twice. */
 static enum mr_rc
 check_is_new(struct mr_room *room, const char *spec, struct mr_error *err)
 {
@@ -281,144 +273,257 @@ make_queue(struct mr_room *room, const struct mr_self *self, const char *link, s
 	buf_addf(&lines,
 	    "Name: %s\nClaimers: %s\nOrder: priority\nMax-Claims: 0\nLease: 600s\nAttempts: 0\nStatus: active\n", name,
 	    LINK_CLAIMERS);
-	rc = room->driver->queue_make(room, name, err);
-	if (rc == MR_OK)
-		rc = settings_create(room, "queue", name, self->agent, &lines, err);
+	TRY(room->driver->queue_make(room, name, err));
+	rc = settings_create(room, "queue", name, self->agent, &lines, err);
 	if (rc != MR_EXISTS)
 		return rc;
 	*err = (struct mr_error){ 0 };
-	rc = mr_queue_get(room, name, &there, err);
-	if (rc == MR_OK && strcmp(there.claimers, LINK_CLAIMERS) != 0)
+	TRY(mr_queue_get(room, name, &there, err));
+	if (strcmp(there.claimers, LINK_CLAIMERS) != 0)
 		return mr_fail(err, MR_EXISTS,
 		    "the queue '%s' is there already, and is not that of a link\ncall the link something else", name);
-	/* Left behind by a kill, maybe closed. */
-	return rc == MR_OK ? mr_queue_set_status(room, name, MR_QUEUE_ACTIVE, err) : rc;
-}
-
-/* Without `make` nothing is made of a mistyped name, or in the place of what is away. */
-static enum mr_rc
-open_new(struct mr_room *room, const char *spec, bool make, struct mr_room **ret, struct mr_error *err)
-{
-	struct mr_room_options options = {
-		.state_dir = room->state_dir, .data_dir = room->data_dir, .must_exist = !make
-	};
-	enum mr_rc rc = mr_room_open(spec, &options, ret, err);
-
-	if (rc == MR_NOTFOUND && !make && !err->hint[0])
-		(void)mr_hint(err, "if that is the right place, --make makes it");
-	return rc;
+	return mr_queue_set_status(room, name, MR_QUEUE_ACTIVE, err); /* left behind by a kill, maybe closed */
 }
 
 enum mr_rc
 mr_link_create(struct mr_room *room, const struct mr_self *self, const char *name, const char *spec, bool make,
     struct mr_error *err)
 {
+	mr_auto(link_close) struct mr_room *there = NULL;
 	mr_auto(buf_done) struct buf lines = BUF_INIT;
-	struct mr_room *there = NULL;
 	char grant[MR_LINK_NAME_MAX + 8];
-	enum mr_rc rc = link_able(room, err);
 
-	if (rc == MR_OK)
-		rc = office_not_fenced(room, self, err);
-	if (rc == MR_OK)
-		rc = check_name(room, name, err);
-	if (rc == MR_OK)
-		rc = open_new(room, spec, make, &there, err);
+	TRY(link_able(room, err));
+	TRY(office_not_fenced(room, self, err));
+	TRY(check_name(room, name, err));
+	/* Without `make` nothing is made of a mistyped name, or in the place of what is away. */
+	enum mr_rc rc = open_other(room, spec, !make, &there, err);
+
+	if (rc == MR_NOTFOUND && !make && !err->hint[0])
+		(void)mr_hint(err, "if that is the right place, --make makes it");
 	if (rc != MR_OK)
 		return rc;
-	rc = check_is_another(room, there, err);
-	if (rc == MR_OK && link_exists(room, name)) {
-		(void)mr_fail(err, MR_EXISTS, "there is a link '%s' already", name);
-		rc = mr_hint(err, "`mailroom link list` shows where it leads");
-	}
-	if (rc == MR_OK)
-		rc = check_is_new(room, there->spec, err);
-	if (rc == MR_OK && make && ROOM_HAS(there, make))
-		rc = there->driver->make(there, err);
+	TRY(check_is_another(room, there, err));
+	if (link_exists(room, name))
+		return mr_fail(
+		    err, MR_EXISTS, "there is a link '%s' already\n`mailroom link list` shows where it leads", name);
+	TRY(check_is_new(room, there->spec, err));
+	if (make)
+		TRY(there->driver->make(there, err));
 	(void)snprintf(grant, sizeof(grant), "Link-%s", name);
-	if (rc == MR_OK) /* the right before the link: a right without a link does nothing */
-		rc = mr_config_set(room, grant, there->spec, false, err);
-	if (rc == MR_OK)
-		rc = make_queue(room, self, name, err);
-	if (rc == MR_OK)
-		rc = header_add(&lines, "Room", str_of(there->spec), err);
-	if (rc == MR_OK)
-		rc = settings_create(room, LINK_KIND, name, self->agent, &lines, err);
-	mr_room_close(there);
-	return rc;
+	/* The right before the link: a right without a link does nothing. */
+	TRY(mr_config_set(room, grant, there->spec, false, err));
+	TRY(make_queue(room, self, name, err));
+	TRY(header_add(&lines, "Room", str_of(there->spec), err));
+	return settings_create(room, LINK_KIND, name, self->agent, &lines, err);
 }
 
 /* ---- Removing ---- */
 
-struct record_names {
-	struct mr_names names;
-};
-
-static bool
-note_record(void *ctx, const char *name)
-{
-	struct record_names *all = ctx;
-
-	return names_add(&all->names, str_of(name));
-}
-
 static void
 drop_records(struct mr_room *room, const char *kind, const char *link)
 {
-	struct record_names all = { 0 };
-	struct mr_error ignored = { 0 };
+	mr_auto(mr_names_done) struct mr_names names = { 0 };
 
-	(void)room->driver->record_each(room, kind, link, note_record, &all, &ignored);
-	for (size_t i = 0; i < all.names.n; i++)
-		(void)room->driver->record_drop(room, kind, link, all.names.v[i], &ignored);
-	mr_names_done(&all.names);
-}
-
-static void
-drop_rights(struct mr_room *room, const char *link)
-{
-	static const char *const rights[] = { "Link-", "Adopt-" };
-	struct mr_error ignored = { 0 };
-
-	for (size_t i = 0; i < 2; i++) {
-		char name[MR_LINK_NAME_MAX + 8];
-
-		(void)snprintf(name, sizeof(name), "%s%s", rights[i], link);
-		(void)mr_config_set(room, name, NULL, false, &ignored); /* there may be none */
-	}
+	(void)office_records(room, kind, link, &names, IGNORED);
+	for (size_t i = 0; i < names.n; i++)
+		(void)room->driver->record_drop(room, kind, link, names.v[i], IGNORED);
 }
 
 enum mr_rc
 mr_link_remove(struct mr_room *room, const char *name, bool force, size_t *ret_dead, struct mr_error *err)
 {
+	static const char *const rights[] = { "Link-", "Adopt-" };
 	mr_auto(mr_link_done) struct mr_link link = { 0 };
-	char queue[MR_NAME_MAX + 1];
+	char queue[MR_NAME_MAX + 1], right[MR_LINK_NAME_MAX + 8];
 	size_t dead = 0;
 	enum mr_rc rc = mr_link_get(room, name, &link, err);
 
-	if (rc == MR_CORRUPT && force)
-		rc = MR_OK;
-	if (rc != MR_OK)
+	if (rc != MR_OK && !(rc == MR_CORRUPT && force))
 		return rc;
 	link_queue_of(name, queue);
 	rc = mr_queue_delete(room, queue, force, &dead, err);
-	if (rc == MR_REFUSED) {
+	if (rc == MR_REFUSED)
 		return mr_fail(err, MR_REFUSED,
 		    "mail waits to be carried to '%s'\n"
 		    "`mailroom carry %s` carries it; with --force it goes to dead letters, and its senders are told",
 		    name, name);
-	}
-	if (rc == MR_NOTFOUND) /* an unlink that was cut off here */
-		rc = MR_OK;
-	if (rc == MR_OK)
-		rc = room->driver->record_drop(room, LINK_KIND, "", name, err);
-	if (rc != MR_OK)
+	if (rc != MR_OK && rc != MR_NOTFOUND) /* not found: an unlink that was cut off here */
 		return rc;
-	drop_rights(room, name);
+	TRY(room->driver->record_drop(room, LINK_KIND, "", name, err));
+	for (size_t i = 0; i < 2; i++) {
+		(void)snprintf(right, sizeof(right), "%s%s", rights[i], name);
+		(void)mr_config_set(room, right, NULL, false, IGNORED); /* there may be none */
+	}
 	drop_records(room, CARRIED_KIND, name);
 	drop_records(room, CARRYING_KIND, name);
 	*err = (struct mr_error){ 0 };
 	if (ret_dead)
 		*ret_dead = dead;
 	return MR_OK;
+}
+
+/* ---- AGENT@LINK ---- */
+
+static enum mr_rc
+refuse_room(struct resolver *r, struct mr_str room, struct mr_error *err)
+{
+	bool able = link_able(r->room, IGNORED) == MR_OK;
+
+	return mr_fail(err, MR_REFUSED, "no link to room '%.*s'\nthis room is '%s'%s",
+	    (int)(room.len < 60 ? room.len : 60), room.ptr, r->room->name,
+	    able ? "; `mailroom link list` shows the others, `mailroom link NAME KIND:WHERE` makes one" : "");
+}
+
+/* One agent over there, in its registered spelling. */
+static enum mr_rc
+find_there(struct resolver *r, const struct mr_link *link, const char *name, char ret[MR_ADDRESS_MAX + 1],
+    bool *ret_missing, struct mr_error *err)
+{
+	mr_auto(link_close) struct mr_room *there = NULL;
+	mr_auto(recipients_done) struct recipients out = { 0 };
+	mr_auto(resolver_done) struct resolver other = { 0 };
+
+	TRY(link_open(r->room, link, &there, err));
+	resolver_init(&other, there, "", r->hold, &out);
+	TRY(resolver_take(&other, name, err));
+	if (!other.form || (strcmp(other.form, "agent") != 0 && strcmp(other.form, "operator") != 0))
+		return mr_fail(err, MR_REFUSED,
+		    "'%.80s' is no agent in room '%s'\nmail to another room goes to agents by their names", name,
+		    there->name);
+	(void)snprintf(ret, MR_ADDRESS_MAX + 1, "%s", other.name);
+	*ret_missing = out.missing;
+	return MR_OK;
+}
+
+enum mr_rc
+link_resolve(struct resolver *r, struct mr_str agent, struct mr_str room, struct mr_error *err)
+{
+	mr_auto(mr_link_done) struct mr_link link = { 0 };
+	char name[2 * MR_ADDRESS_MAX + 1], found[MR_ADDRESS_MAX + 1], link_name[MR_LINK_NAME_MAX + 1];
+	char address[2 * MR_ADDRESS_MAX], target[MR_NAME_MAX + 8], queue[MR_NAME_MAX + 1];
+	bool missing = false;
+
+	if (room.len > MR_LINK_NAME_MAX)
+		return refuse_room(r, room, err);
+	(void)snprintf(link_name, sizeof(link_name), "%.*s", (int)room.len, room.ptr);
+	if (!link_exists(r->room, link_name))
+		return refuse_room(r, room, err);
+	if (str_starts(agent, "agent:")) /* how an answer names its recipient */
+		agent = (struct mr_str){ agent.ptr + 6, agent.len - 6 };
+	if (agent.len == 0 || agent.len > 2 * MR_ADDRESS_MAX)
+		return mr_fail(err, MR_REFUSED, "'%.60s' names nobody", agent.len > 0 ? agent.ptr : "");
+	(void)snprintf(name, sizeof(name), "%.*s", (int)agent.len, agent.ptr);
+	TRY(mr_link_get(r->room, link_name, &link, err));
+	TRY(find_there(r, &link, name, found, &missing, err));
+	const char *ours = link_local_of(&link, found);
+
+	if (ours)
+		return mr_fail(err, MR_REFUSED, "'%s@%s' is what '%s' is called there\nwrite to '%s'", found, link_name,
+		    ours, ours);
+	(void)snprintf(address, sizeof(address), "%s@%s", found, link_name);
+	if (strlen(address) > MR_ADDRESS_MAX)
+		return mr_fail(err, MR_REFUSED, "'%.80s...' has more than %d bytes", address, MR_ADDRESS_MAX);
+	link_queue_of(link_name, queue);
+	(void)snprintf(target, sizeof(target), "queue:%s", queue);
+	TRY(target_check(r->room, target, err));
+	TRY(resolver_trail(r, err, "'%s' lives in the linked room %s", address, link.room));
+	resolver_form(r, LINK_KIND, address);
+	return resolver_reach_away(r, target, address, missing, err);
+}
+
+/* ---- Around a send ---- */
+
+enum mr_rc
+link_hold(struct mr_room *room, const struct mr_names *away, struct mr_error *err)
+{
+	for (size_t i = 0; i < away->n; i++) {
+		mr_auto(link_close) struct mr_room *there = NULL;
+		mr_auto(mr_link_done) struct mr_link link = { 0 };
+		struct mr_agent agent = { .worktree = "", .session = "", .host = "", .role = "", .wake = "" };
+		struct mr_str name, of;
+		enum mr_rc rc = MR_OK;
+
+		address_split(str_of(away->v[i]), &name, &of);
+		(void)snprintf(agent.name, sizeof(agent.name), "%.*s", (int)name.len, name.ptr);
+		TRY(mr_link_get(room, of.ptr, &link, err));
+		TRY(link_open(room, &link, &there, err));
+		if (ROOM_HAS(there, add_agent))
+			rc = there->driver->add_agent(there, &agent, err);
+		if (rc != MR_OK && rc != MR_EXISTS)
+			return rc;
+	}
+	return MR_OK;
+}
+
+static void
+tell_trouble(void *ctx, const char *link, const struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+
+	buf_addf(&text, "%s: %s%s%s", link, err->message, err->hint[0] ? "; " : "", err->hint);
+	if (buf_ok(&text))
+		(void)names_add(ctx, buf_str(&text));
+}
+
+static void
+carry_now(struct mr_room *room, const char *id, const char *link, struct mr_names *trouble)
+{
+	struct mr_error err = { 0 };
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	bool waits = false;
+	enum mr_rc rc = carry_after_send(room, link, id, tell_trouble, trouble, &waits, &err);
+
+	if (rc == MR_OK && !waits)
+		return;
+	if (rc != MR_OK)
+		buf_addf(&text, "%s; ", err.message);
+	buf_addf(&text, "the mail to %s is stored; `mailroom carry %s` delivers it", link, link);
+	if (buf_ok(&text))
+		(void)names_add(trouble, buf_str(&text));
+}
+
+static bool
+add_those_of(struct mr_names *list, const struct mr_names *names, const char *link)
+{
+	for (size_t i = 0; i < names->n; i++) {
+		struct mr_str agent, of;
+
+		address_split(str_of(names->v[i]), &agent, &of);
+		if (str_eq(of, str_of(link)) && !names_add(list, str_of(names->v[i])))
+			return false;
+	}
+	return true;
+}
+
+void
+link_after_delivery(struct mr_room *room, const char *id, struct mr_names *targets, const struct mr_names *to,
+    const struct mr_names *cc, struct mr_names *trouble)
+{
+	mr_auto(mr_names_done) struct mr_names shown = { 0 };
+	bool fine = true, any = false;
+
+	for (size_t i = 0; i < targets->n && !any; i++)
+		any = link_of_target(targets->v[i]) != NULL;
+	if (!any) /* nearly always */
+		return;
+	any = false;
+	for (size_t i = 0; i < targets->n; i++) {
+		const char *link = link_of_target(targets->v[i]);
+		bool linked = link && link_exists(room, link);
+
+		if (linked && trouble)
+			carry_now(room, id, link, trouble);
+		any |= linked;
+		if (linked)
+			fine = fine && add_those_of(&shown, to, link) && add_those_of(&shown, cc, link);
+		else
+			fine = fine && names_add(&shown, str_of(targets->v[i]));
+	}
+	if (fine && any) {
+		struct mr_names queues = *targets;
+
+		*targets = shown;
+		shown = queues;
+	}
 }

@@ -1,19 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * link.h - what the files of links and carrying share.
+ * link.h - links to other rooms, and carrying mail over them exactly once (docs/ARCHITECTURE.md, "Links and carrying").
  *
- *	link.c           the record of a link: making, listing, removing
- *	link_names.c     who of us is called what over there, and the mailbox that stands for him
- *	link_address.c   AGENT@LINK as a recipient
- *	carry.c          one link, both ways
- *	carry_out.c      the queue of outgoing mail, one message after the other
- *	carry_one.c      one message to one recipient over there, exactly once
- *	carry_plan.c     how far it is
- *	carry_in.c       the mailboxes that stand for us over there
- *	carry_place.c    which message of ours one of theirs answers
- *	carry_memory.c   which message here is which one there: threads
- *	carry_notice.c   telling a sender what became of his mail
- *	carry_lost.c     mail that is gone over there before anybody read it
+ *	link.c            the record of a link: making, listing, removing; AGENT@LINK as a recipient
+ *	link_names.c      which name an agent of this room has over there, and the mailbox that stands for it
+ *	carry.c           one link, both ways; what both ways share; notices to senders; mail that is gone unread
+ *	carry_out.c       the queue of outgoing mail: one message to one recipient, each step durable before the next
+ *	carry_in.c        the mailboxes that stand for agents of this room over there, and their mail's place in our
+ *threads correspondence.c  which message here is which one there translate.c       a message as another kind of room
+ *can hold it
+ *
+ * May call address, who, mail, work, rules and types; patrol and room may call it. Sending and resolving call it, too.
  */
 #ifndef OFFICE_LINK_H
 #define OFFICE_LINK_H
@@ -24,7 +21,7 @@
 #define CARRYING_KIND "carrying"  /* of a link: how far a message is on its way to one recipient */
 #define CARRIED_KIND "carried"    /* of a link: the newest messages of two correspondents */
 #define LINK_QUEUE_PREFIX "link-" /* their outgoing mail waits in such a queue */
-#define LINK_CLAIMERS "@carry"    /* no agent is called so */
+#define LINK_CLAIMERS "@carry"    /* no agent has that name */
 
 /* AGENT@LINK has at most MR_ADDRESS_MAX bytes, like every address. */
 
@@ -36,44 +33,40 @@ bool link_exists(struct mr_room *room, const char *name);
 void link_queue_of(const char *name, char ret[MR_NAME_MAX + 1]);
 /* "queue:link-NAME" -> NAME; NULL: it is none. */
 const char *link_of_target(const char *target);
-/* Does the user's configuration let this room exchange mail with that one? MR_REFUSED, with what to type. */
-enum mr_rc link_allowed(struct mr_room *room, const struct mr_link *link, struct mr_error *err);
-/* Opens the other room, if it is allowed. MR_NOTFOUND: it is not there any more. */
+/* Opens the other room, if the user's configuration allows it. MR_REFUSED with what to type; MR_NOTFOUND: it is gone.
+ */
 enum mr_rc link_open(struct mr_room *room, const struct mr_link *link, struct mr_room **ret, struct mr_error *err);
+void link_close(struct mr_room **there); /* for mr_auto */
+
+/* `agent` is the part before the last @, as it was written. */
+enum mr_rc link_resolve(struct resolver *r, struct mr_str agent, struct mr_str link, struct mr_error *err);
+/* Makes the mailboxes of recipients over there that have none (--hold). */
+enum mr_rc link_hold(struct mr_room *room, const struct mr_names *away, struct mr_error *err);
+/* After a send: carries what it put into the queues of links, and shows the recipients instead of the queues. A failure
+ * is a sentence in `trouble`, never an error: the mail is stored. */
+void link_after_delivery(struct mr_room *room, const char *id, struct mr_names *targets, const struct mr_names *to,
+    const struct mr_names *cc, struct mr_names *trouble);
 
 /* ---- link_names.c ---- */
 
 const char *link_foreign_of(const struct mr_link *link, const char *local); /* NULL: not known over there */
-const char *link_local_of(const struct mr_link *link, const char *foreign); /* NULL: none of us */
+const char *link_local_of(const struct mr_link *link, const char *foreign); /* NULL: no agent of this room */
 /* The name under which `local` writes over there; entered in the table and given a mailbox when it is new. */
 enum mr_rc link_proxy(struct mr_room *room, struct mr_room *there, const char *link, const char *local,
     char ret[MR_ADDRESS_MAX + 1], struct mr_error *err);
-
 /* May the carrier use that mailbox over there? Only one that this link made for `local`, or that the user's
  * configuration lets it adopt. The table of names lies in this room and proves nothing; the mark lies over there.
- * MR_EXISTS: it is somebody's. MR_NOTFOUND: there is no such mailbox. */
+ * MR_EXISTS: it belongs to another agent. MR_NOTFOUND: there is no such mailbox. */
 enum mr_rc link_is_stand_in(struct mr_room *room, struct mr_room *there, const char *link, const char *local,
     const char *foreign, struct mr_error *err);
-/* The same for a door that has not opened the other room. */
+/* The same for a caller that has not opened the other room. */
 bool link_is_marked(struct mr_room *room, const struct mr_link *link, const struct mr_link_name *name);
-
-/* Has he a mailbox there? MR_NOTFOUND: no. */
+/* Has it a mailbox there? MR_NOTFOUND: no. */
 enum mr_rc link_lives_there(struct mr_room *there, const char *name, struct mr_error *err);
-
-/* ---- link_address.c ---- */
-
-/* `agent` is what stands before the last @, as it was written. */
-enum mr_rc link_resolve(struct resolver *r, struct mr_str agent, struct mr_str link, struct mr_error *err);
-/* Makes the mailboxes of recipients over there that have none (--hold). */
-enum mr_rc link_hold(struct mr_room *room, const struct mr_names *away, struct mr_error *err);
-/* After a send: carries what it put into the queues of links, and shows the recipients instead of the queues. What did
- * not work is a sentence in `trouble`, never an error: the mail is stored. */
-void link_after_delivery(struct mr_room *room, const char *id, struct mr_names *targets, const struct mr_names *to,
-    const struct mr_names *cc, struct mr_names *trouble);
 
 /* ---- carry.c ---- */
 
-struct stuck { /* who cannot write there now, or be written to */
+struct stuck { /* an agent that cannot write there now, or be written to */
 	char name[MR_ADDRESS_MAX + 1];
 	struct mr_error why;
 };
@@ -93,32 +86,36 @@ void carrier_trouble(const struct carrier *c, struct mr_error *err);
 /* Carries what waits to go out, and tells only of the message `id`: does it still wait? */
 enum mr_rc carry_after_send(struct mr_room *room, const char *link, const char *id, mr_carry_trouble_fn *trouble,
     void *ctx, bool *ret_waits, struct mr_error *err);
-/* Where mail for somebody goes: an agent of this room, or the queue of his link. MR_NOTFOUND: no such link. */
+/* Where mail for an address goes: an agent of this room, or the queue of its link. MR_NOTFOUND: no such link. */
 enum mr_rc carry_target(struct mr_room *room, const char *address, char ret[MR_ADDRESS_MAX + 8], struct mr_error *err);
-/* Trying again later may help, and the sender need not know. */
-bool carry_is_temporary(enum mr_rc rc);
-/* Gives `ret` the extra headers of a message, and the trail of rooms that it was carried through, with this step.
- * MR_REFUSED: it goes in circles. */
-enum mr_rc carry_headers(const struct mr_message *msg, const char *step, struct mr_room *to, struct mr_message *ret,
-    struct arena **own, struct mr_error *err);
+/* The message as the other side has it, from `from`, with every name as it is known there, and with the trail of rooms
+ * that it was carried through; without id, thread and what it answers. MR_REFUSED: it goes in circles. */
+enum carry_way { CARRY_WAY_OUT, CARRY_WAY_IN };
+enum mr_rc carry_compose(const struct carrier *c, enum carry_way way, const struct mr_message *msg, const char *from,
+    struct mr_message *ret, struct arena **own, struct mr_error *err);
 
-/* ---- carry_out.c, carry_one.c, carry_plan.c, carry_in.c, carry_lost.c ---- */
+/* Records of kind CARRYING_KIND: "<prefix><id>-<hash of who>". */
+void carrying_name(const char *prefix, const char *id, const char *who, char ret[64]);
+enum mr_rc carrying_put(struct carrier *c, const char *name, struct mr_str text, struct mr_error *err); /* durable */
+void carrying_drop(struct carrier *c, const char *name); /* best effort */
 
 enum mr_rc carry_out(struct carrier *c, struct mr_error *err);
-/* One message of the queue to one recipient, AGENT@LINK, as far as it is not there. MR_EXISTS and what is temporary:
- * it waits. Anything else: it can never arrive. */
-enum mr_rc carry_one(struct carrier *c, const struct mr_message *msg, const char *recipient, struct mr_error *err);
-/* Was it delivered to him, or was he found to be unable to get it? */
-enum carry_state { CARRY_NEW, CARRY_ON_THE_WAY, CARRY_DONE, CARRY_FAILED };
-enum mr_rc carry_state(
-    struct carrier *c, const char *id, const char *recipient, enum carry_state *ret, struct mr_error *err);
-enum mr_rc carry_note_failed(struct carrier *c, const char *id, const char *recipient, struct mr_error *err);
-void carry_forget(struct carrier *c, const char *id, const char *recipient);
 enum mr_rc carry_in(struct carrier *c, struct mr_error *err);
-/* `there` NULL: the whole room is gone. */
-enum mr_rc carry_lost(struct carrier *c, struct mr_error *err);
 
-/* ---- carry_memory.c ---- */
+struct notice {             /* tells a sender what became of its mail */
+	const char *from;   /* in whose name */
+	const char *to;     /* the sender: an agent, or AGENT@LINK */
+	const char *story;  /* what happened, a sentence */
+	const char *reason; /* "": none */
+	const char *advice; /* what to do, a sentence */
+	const char *key;    /* the same notice is sent once */
+};
+/* `about` has its text if it is to be sent back. MR_OK also when there is nobody to tell: a notice about a notice, a
+ * sender that is gone. */
+enum mr_rc notice_send(
+    struct mr_room *room, const struct notice *notice, const struct mr_message *about, struct mr_error *err);
+
+/* ---- correspondence.c ---- */
 
 enum carried_state {
 	CARRIED_SENT, /* delivered over there, not known to be read */
@@ -131,47 +128,47 @@ struct carried_line { /* one message: here and there */
 	bool answered;
 	const char *id, *thread;          /* here */
 	const char *there, *there_thread; /* over there */
-	const char *spoken;               /* what that room calls it, where that is not its id; "" */
+	const char *native;               /* what that room calls it, where that is not its id; "" */
 	char subject[17];                 /* hash of its subject without "Re:" */
 };
-struct memory { /* of two correspondents, oldest first; finish with memory_done */
+struct correspondence { /* of two correspondents, oldest first; finish with correspondence_done */
 	const char *local, *foreign;
 	struct carried_line *v;
 	size_t n;
 	struct arena *own;
 };
-void memory_done(struct memory *m);
-/* Nothing is remembered: MR_OK, n is 0. */
-enum mr_rc memory_load(struct mr_room *room, const char *link, const char *local, const char *foreign,
-    struct memory *ret, struct mr_error *err);
+void correspondence_done(struct correspondence *m);
+/* Nothing is noted: MR_OK, n is 0. */
+enum mr_rc correspondence_load(struct mr_room *room, const char *link, const char *local, const char *foreign,
+    struct correspondence *ret, struct mr_error *err);
 /* Every pair of this link. */
-typedef enum mr_rc memory_fn(void *ctx, const struct memory *m, struct mr_error *err);
-enum mr_rc memory_each(struct mr_room *room, const char *link, memory_fn *fn, void *ctx, struct mr_error *err);
+typedef enum mr_rc correspondence_fn(void *ctx, const struct correspondence *m, struct mr_error *err);
+enum mr_rc correspondence_each(
+    struct mr_room *room, const char *link, correspondence_fn *fn, void *ctx, struct mr_error *err);
 /* Adds the line, or replaces the one of the same message. `answers`: the id of the message here that it answers, or
  * "": that one is answered, and read. */
-enum mr_rc memory_note(struct mr_room *room, const char *link, const char *local, const char *foreign,
+enum mr_rc correspondence_note(struct mr_room *room, const char *link, const char *local, const char *foreign,
     const struct carried_line *line, const char *answers, struct mr_error *err);
-const struct carried_line *memory_by_id(const struct memory *m, const char *id);
-const struct carried_line *memory_by_there(const struct memory *m, const char *spoken);
-void memory_subject(const char *subject, char ret[17]);
+const struct carried_line *correspondence_by_id(const struct correspondence *m, const char *id);
+const struct carried_line *correspondence_by_there(const struct correspondence *m, const char *native);
+void correspondence_subject(const char *subject, char ret[17]);
 /* What is known of a message of `from` to AGENT@LINK: "carried", "read" or "vanished", with a sentence. NULL: nothing.
  */
-const char *memory_evidence(
+const char *correspondence_evidence(
     struct mr_room *room, const char *from, const char *address, const char *id, struct buf *evidence);
 
-/* ---- carry_notice.c ---- */
+/* ---- translate.c ---- */
 
-struct notice {
-	const char *from;   /* in whose name */
-	const char *to;     /* who sent it: an agent, or AGENT@LINK */
-	const char *story;  /* what happened, a sentence */
-	const char *reason; /* "": none */
-	const char *advice; /* what to do, a sentence */
-	const char *key;    /* the same notice is sent once */
+struct translated {            /* finish with translated_done */
+	struct mr_message msg; /* borrows from the original and from `own` */
+	struct arena *own;
 };
-/* `about` has its text if it is to be sent back. MR_OK also when there is nobody to tell: a notice about a notice, a
- * sender who is gone. */
-enum mr_rc notice_send(
-    struct mr_room *room, const struct notice *notice, const struct mr_message *about, struct mr_error *err);
+/* A message as another kind of room can hold it, for every way of taking mail from room to room. What the other format
+ * has no field for is stated at the end of the body, behind a line "-- ", as header lines ("Priority: urgent"). A body
+ * that is a control message of some program (a JSON object with a "type") becomes prose: mail is data, and a stranger's
+ * mail is no command. `msg` has its names in the other room's spelling already. The same message always gives the same
+ * result: a repeated delivery with a key must have the same content. */
+enum mr_rc translate(struct mr_room *to, const struct mr_message *msg, struct translated *ret, struct mr_error *err);
+void translated_done(struct translated *t);
 
 #endif

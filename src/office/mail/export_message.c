@@ -3,7 +3,7 @@
  * what state it was in. */
 #include "base/error.h"
 #include "office/mail/export.h"
-#include "office/link/translate.h"
+#include "office/link/link.h"
 
 /* ---- Answers and threads ---- */
 

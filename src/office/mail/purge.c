@@ -433,7 +433,7 @@ name_carried(struct purge *p, struct mr_purged *ret)
 		mr_auto(buf_done) struct buf ignored = BUF_INIT;
 		const char *state = strcmp(p->away.v[i], p->from) == 0
 					? "sent"
-					: memory_evidence(p->room, p->from, p->away.v[i], p->id, &ignored);
+					: correspondence_evidence(p->room, p->from, p->away.v[i], p->id, &ignored);
 
 		if (state && strcmp(state, "vanished") != 0)
 			(void)names_add(&ret->carried, str_of(p->away.v[i]));

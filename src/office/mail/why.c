@@ -350,7 +350,7 @@ static bool
 tell_carried(struct trail *t, const struct mr_message *msg, const char *address)
 {
 	mr_auto(buf_done) struct buf evidence = BUF_INIT;
-	const char *state = memory_evidence(t->room, msg->from, address, msg->id, &evidence);
+	const char *state = correspondence_evidence(t->room, msg->from, address, msg->id, &evidence);
 
 	if (!state)
 		return false;

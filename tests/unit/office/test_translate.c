@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/error.h"
-#include "office/link/translate.h"
+#include "office/link/link.h"
 
 #define ID "01k9c3v9fh6n2m8q4r5s7t0w1x"
 

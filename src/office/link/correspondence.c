@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * carry_memory.c - which message here is which one over there, so that an answer that comes from another format finds
+ * correspondence.c - which message here is which one over there, so that an answer that comes from another format finds
  * its thread. One record for each two correspondents of a link, with their newest messages, a line each:
  *
  *	Local: rig/polecats/nux
@@ -26,19 +26,19 @@ static const char *const state_words[] = {
 };
 
 void
-memory_done(struct memory *m)
+correspondence_done(struct correspondence *m)
 {
 	arena_free(m->own);
-	*m = (struct memory){ 0 };
+	*m = (struct correspondence){ 0 };
 }
 
 void
-memory_subject(const char *subject, char ret[17])
+correspondence_subject(const char *subject, char ret[17])
 {
 	mr_auto(buf_done) struct buf reply = BUF_INIT;
 	char hash[65];
 
-	/* With one "Re:" in either case: so what is answered and its answer have one subject. */
+	/* With one "Re:" in either case, so that a message and its answer have one subject. */
 	subject_reply(&reply, str_of(subject));
 	sha256_hex(buf_str(&reply), hash);
 	(void)snprintf(ret, 17, "%.16s", hash);
@@ -65,59 +65,50 @@ next_word(char **rest)
 	return !word || strcmp(word, "-") == 0 ? "" : word;
 }
 
-static bool
-read_line(struct arena **own, const struct mr_header *from, struct carried_line *ret)
-{
-	char *rest = arena_dup(own, str_of(from->value));
-
-	if (!rest)
-		return false;
-	ret->id = next_word(&rest);
-	ret->thread = next_word(&rest);
-	ret->there = next_word(&rest);
-	ret->there_thread = next_word(&rest);
-	(void)snprintf(ret->subject, sizeof(ret->subject), "%s", next_word(&rest));
-	ret->answered = strcmp(next_word(&rest), "+") == 0;
-	ret->spoken = rest ? rest : "";
-	return true;
-}
-
 static enum mr_rc
-read_memory(struct mr_str text, struct memory *ret, struct mr_error *err)
+parse(struct mr_str text, struct correspondence *ret, struct mr_error *err)
 {
 	mr_auto(record_done) struct record lines = { 0 };
-	struct memory m = { .local = "", .foreign = "" };
+	mr_auto(correspondence_done) struct correspondence m = { 0 };
 
 	TRY(record_parse(text, &lines, err));
 	m.own = lines.own;
 	lines.own = NULL;
-	m.v = arena_alloc(&m.own, (lines.n + 2) * sizeof(*m.v)); /* one more, for who adds one */
-	for (size_t i = 0; m.v && i < lines.n; i++) {
-		if (ascii_caseeq(lines.lines[i].name, "Local"))
-			m.local = lines.lines[i].value;
-		else if (ascii_caseeq(lines.lines[i].name, "Foreign"))
-			m.foreign = lines.lines[i].value;
+	m.v = arena_alloc(&m.own, (lines.n + 2) * sizeof(*m.v)); /* one more, for a caller that adds one */
+	if (!m.v)
+		return mr_nomem(err);
+	m.local = record_get(&lines, "Local");
+	m.foreign = record_get(&lines, "Foreign");
+	m.local = m.local ? m.local : "";
+	m.foreign = m.foreign ? m.foreign : "";
+	for (size_t i = 0; i < lines.n; i++)
 		for (size_t s = 0; s < sizeof(state_words) / sizeof(state_words[0]); s++) {
+			struct carried_line *l = &m.v[m.n];
+			char *rest;
+
 			if (strcmp(lines.lines[i].name, state_words[s]) != 0)
 				continue;
-			m.v[m.n].state = (enum carried_state)s;
-			if (!read_line(&m.own, &lines.lines[i], &m.v[m.n++])) {
-				memory_done(&m);
+			rest = arena_dup(&m.own, str_of(lines.lines[i].value));
+			if (!rest)
 				return mr_nomem(err);
-			}
+			l->state = (enum carried_state)s;
+			l->id = next_word(&rest);
+			l->thread = next_word(&rest);
+			l->there = next_word(&rest);
+			l->there_thread = next_word(&rest);
+			(void)snprintf(l->subject, sizeof(l->subject), "%s", next_word(&rest));
+			l->answered = strcmp(next_word(&rest), "+") == 0;
+			l->native = rest ? rest : "";
+			m.n++;
 		}
-	}
-	if (!m.v) {
-		memory_done(&m);
-		return mr_nomem(err);
-	}
 	*ret = m;
+	m = (struct correspondence){ 0 };
 	return MR_OK;
 }
 
 enum mr_rc
-memory_load(struct mr_room *room, const char *link, const char *local, const char *foreign, struct memory *ret,
-    struct mr_error *err)
+correspondence_load(struct mr_room *room, const char *link, const char *local, const char *foreign,
+    struct correspondence *ret, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 	char name[33];
@@ -128,36 +119,29 @@ memory_load(struct mr_room *room, const char *link, const char *local, const cha
 	if (rc != MR_OK && rc != MR_NOTFOUND)
 		return rc;
 	*err = (struct mr_error){ 0 };
-	return read_memory(buf_str(&text), ret, err);
-}
-
-static bool
-note_record(void *ctx, const char *name)
-{
-	return names_add(ctx, str_of(name));
+	return parse(buf_str(&text), ret, err);
 }
 
 enum mr_rc
-memory_each(struct mr_room *room, const char *link, memory_fn *fn, void *ctx, struct mr_error *err)
+correspondence_each(struct mr_room *room, const char *link, correspondence_fn *fn, void *ctx, struct mr_error *err)
 {
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
-	enum mr_rc rc = room->driver->record_each(room, CARRIED_KIND, link, note_record, &names, err);
 
-	for (size_t i = 0; i < names.n && rc == MR_OK; i++) {
+	TRY(office_records(room, CARRIED_KIND, link, &names, err));
+	for (size_t i = 0; i < names.n; i++) {
 		mr_auto(buf_done) struct buf text = BUF_INIT;
-		mr_auto(memory_done) struct memory m = { 0 };
-		struct mr_error ignored = { 0 };
+		mr_auto(correspondence_done) struct correspondence m = { 0 };
 
-		/* What cannot be read is only a thread that is not found. */
-		if (room->driver->record_get(room, CARRIED_KIND, link, names.v[i], &text, &ignored) == MR_OK &&
-		    read_memory(buf_str(&text), &m, &ignored) == MR_OK)
-			rc = fn(ctx, &m, err);
+		/* A record that cannot be read is only a thread that is not found. */
+		if (room->driver->record_get(room, CARRIED_KIND, link, names.v[i], &text, IGNORED) == MR_OK &&
+		    parse(buf_str(&text), &m, IGNORED) == MR_OK)
+			TRY(fn(ctx, &m, err));
 	}
-	return rc;
+	return MR_OK;
 }
 
 const struct carried_line *
-memory_by_id(const struct memory *m, const char *id)
+correspondence_by_id(const struct correspondence *m, const char *id)
 {
 	for (size_t i = m->n; i > 0 && *id; i--)
 		if (strcmp(m->v[i - 1].id, id) == 0)
@@ -166,19 +150,19 @@ memory_by_id(const struct memory *m, const char *id)
 }
 
 const struct carried_line *
-memory_by_there(const struct memory *m, const char *spoken)
+correspondence_by_there(const struct correspondence *m, const char *native)
 {
-	for (size_t i = m->n; i > 0 && *spoken; i--)
-		if (strcmp(m->v[i - 1].there, spoken) == 0 || strcmp(m->v[i - 1].spoken, spoken) == 0)
+	for (size_t i = m->n; i > 0 && *native; i--)
+		if (strcmp(m->v[i - 1].there, native) == 0 || strcmp(m->v[i - 1].native, native) == 0)
 			return &m->v[i - 1];
 	return NULL;
 }
 
 const char *
-memory_evidence(struct mr_room *room, const char *from, const char *address, const char *id, struct buf *evidence)
+correspondence_evidence(
+    struct mr_room *room, const char *from, const char *address, const char *id, struct buf *evidence)
 {
-	mr_auto(memory_done) struct memory m = { 0 };
-	struct mr_error ignored = { 0 };
+	mr_auto(correspondence_done) struct correspondence m = { 0 };
 	struct mr_str agent, link;
 	char name[MR_ADDRESS_MAX + 1];
 
@@ -186,9 +170,9 @@ memory_evidence(struct mr_room *room, const char *from, const char *address, con
 	if (link.len == 0 || agent.len > MR_ADDRESS_MAX || !link_exists(room, link.ptr))
 		return NULL;
 	(void)snprintf(name, sizeof(name), "%.*s", (int)agent.len, agent.ptr);
-	if (memory_load(room, link.ptr, from, name, &m, &ignored) != MR_OK)
+	if (correspondence_load(room, link.ptr, from, name, &m, IGNORED) != MR_OK)
 		return NULL;
-	const struct carried_line *l = memory_by_id(&m, id);
+	const struct carried_line *l = correspondence_by_id(&m, id);
 
 	if (!l || l->state == CARRIED_GOT)
 		return NULL;
@@ -218,39 +202,22 @@ word(const char *s)
 	return *s && !strpbrk(s, " \t\r\n") ? s : "-";
 }
 
-static enum mr_rc
-write_line(struct buf *out, const struct carried_line *l, struct mr_error *err)
-{
-	mr_auto(buf_done) struct buf value = BUF_INIT;
-
-	buf_addf(&value, "%s %s %s %s %s %s %s", word(l->id), word(l->thread), word(l->there), word(l->there_thread),
-	    word(l->subject), l->answered ? "+" : "-", l->spoken);
-	if (!buf_ok(&value))
-		return mr_nomem(err);
-	return header_add(out, state_words[l->state], buf_str(&value), err);
-}
-
-static bool
-is_same(const struct carried_line *a, const struct carried_line *b)
-{
-	return (a->state == CARRIED_GOT) == (b->state == CARRIED_GOT) && strcmp(a->id, b->id) == 0 &&
-	       strcmp(a->there, b->there) == 0;
-}
-
 static void
-put_line(struct memory *m, const struct carried_line *line)
+put_line(struct correspondence *m, const struct carried_line *line)
 {
-	for (size_t i = 0; i < m->n; i++)
-		if (is_same(&m->v[i], line)) {
-			bool answered = m->v[i].answered;
+	for (size_t i = 0; i < m->n; i++) {
+		struct carried_line *l = &m->v[i];
+		bool answered = l->answered;
 
-			/* What is known of it stays known. */
-			if (line->state == CARRIED_SENT && m->v[i].state != CARRIED_SENT)
-				return;
-			m->v[i] = *line;
-			m->v[i].answered |= answered;
-			return;
-		}
+		if ((l->state == CARRIED_GOT) != (line->state == CARRIED_GOT) || strcmp(l->id, line->id) != 0 ||
+		    strcmp(l->there, line->there) != 0)
+			continue;
+		if (line->state == CARRIED_SENT && l->state != CARRIED_SENT)
+			return; /* what is known of it stays known */
+		*l = *line;
+		l->answered |= answered;
+		return;
+	}
 	m->v[m->n++] = *line;
 }
 
@@ -258,12 +225,12 @@ static enum mr_rc
 edit(void *ctx, bool exists, struct buf *text, struct mr_error *err)
 {
 	const struct noting *n = ctx;
-	mr_auto(memory_done) struct memory m = { 0 };
-	enum mr_rc rc = read_memory(exists ? buf_str(text) : STR(""), &m, err);
+	mr_auto(correspondence_done) struct correspondence m = { 0 };
+	enum mr_rc rc = parse(exists ? buf_str(text) : STR(""), &m, err);
 
 	if (rc == MR_CORRUPT) { /* begun anew: it is a help, not the mail */
 		*err = (struct mr_error){ 0 };
-		rc = read_memory(STR(""), &m, err);
+		rc = parse(STR(""), &m, err);
 	}
 	if (rc != MR_OK)
 		return rc;
@@ -275,16 +242,23 @@ edit(void *ctx, bool exists, struct buf *text, struct mr_error *err)
 				m.v[i].state = CARRIED_READ;
 		}
 	buf_clear(text);
-	rc = header_add(text, "Local", str_of(n->local), err);
-	if (rc == MR_OK)
-		rc = header_add(text, "Foreign", str_of(n->foreign), err);
-	for (size_t i = m.n > LINES_MAX ? m.n - LINES_MAX : 0; i < m.n && rc == MR_OK; i++)
-		rc = write_line(text, &m.v[i], err);
-	return rc;
+	TRY(header_add(text, "Local", str_of(n->local), err));
+	TRY(header_add(text, "Foreign", str_of(n->foreign), err));
+	for (size_t i = m.n > LINES_MAX ? m.n - LINES_MAX : 0; i < m.n; i++) {
+		mr_auto(buf_done) struct buf value = BUF_INIT;
+		const struct carried_line *l = &m.v[i];
+
+		buf_addf(&value, "%s %s %s %s %s %s %s", word(l->id), word(l->thread), word(l->there),
+		    word(l->there_thread), word(l->subject), l->answered ? "+" : "-", l->native);
+		if (!buf_ok(&value))
+			return mr_nomem(err);
+		TRY(header_add(text, state_words[l->state], buf_str(&value), err));
+	}
+	return MR_OK;
 }
 
 enum mr_rc
-memory_note(struct mr_room *room, const char *link, const char *local, const char *foreign,
+correspondence_note(struct mr_room *room, const char *link, const char *local, const char *foreign,
     const struct carried_line *line, const char *answers, struct mr_error *err)
 {
 	struct noting n = { .local = local, .foreign = foreign, .answers = answers, .line = line };
