@@ -157,10 +157,9 @@ read_item(struct kit_box *kit, const struct kit_item *item, enum scan_depth dept
 	struct stat st;
 
 	TRY(file_read_stat(folder_fd(box, item->folder), item->name, CHIPSET_READ_MAX, &text, &st, err));
-	struct chipset_origin at = { .box = box->id,
-		.name = item->name,
-		.folder = item->folder,
-		.mtime_ms = (int64_t)st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1000000 };
+	struct chipset_origin at = {
+		.box = box->id, .name = item->name, .folder = item->folder, .mtime_ms = kit_mtime_ns(&st) / 1000000
+	};
 	enum mr_rc rc = chipset_letter(buf_str(&text), &at, depth, ret, err);
 
 	return rc == MR_OK ? rc : mr_wrap(err, "'%s'", item->name);
@@ -316,8 +315,7 @@ write_beside(struct marking *m, struct mr_str bytes, struct mr_error *err)
 
 	if (fd < 0)
 		return mr_fail_errno(err, "cannot make '%s'", m->temporary);
-	if (sys_write_all(fd, bytes.ptr, bytes.len) == 0 &&
-	    sys_set_mtime(fd, (int64_t)m->seen.st_mtim.tv_sec * 1000000000 + m->seen.st_mtim.tv_nsec) == 0 &&
+	if (sys_write_all(fd, bytes.ptr, bytes.len) == 0 && sys_set_mtime(fd, kit_mtime_ns(&m->seen)) == 0 &&
 	    sys_fsync(fd) == 0)
 		return MR_OK;
 	(void)mr_fail_errno(err, "cannot write '%s'", m->temporary);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * agents.c - registering, finding and removing agents. An agent is a mailbox: who has several names is listed under
+ * agents.c - registering, finding and removing agents. An agent is a mailbox: one with several names is listed under
  * the first, and found under each. A folder that nobody registered a name for is listed by its id.
  */
 #include "rooms/handoff/handoff.h"
@@ -12,7 +12,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* ---- Describing ---- */
+/* ---- Looking ---- */
 
 /* life stays 0 and process empty: the pid that the registry has is of some shell that may be long gone. */
 static enum mr_rc
@@ -20,7 +20,7 @@ describe(
     const char *address, const char *id, const struct registry_entry *entry, struct mr_agent *ret, struct mr_error *err)
 {
 	struct arena *own = NULL;
-	struct mr_agent agent = { .worktree = "", .host = "", .wake = "", .role = "" };
+	struct mr_agent agent = kit_agent(address);
 
 	agent.session = arena_dup(&own, str_of(id));
 	if (entry && entry->harness[0])
@@ -31,47 +31,10 @@ describe(
 	}
 	if (entry)
 		(void)time_parse_rfc3339(str_of(entry->created), &agent.created_ms);
-	(void)snprintf(agent.name, sizeof agent.name, "%s", address);
 	agent.stray = entry == NULL;
 	agent.own = own;
 	*ret = agent;
 	return MR_OK;
-}
-
-struct listing {
-	struct handoff *h;
-	const struct registry *r;
-	mr_agent_fn *fn;
-	void *ctx;
-	struct mr_error *err;
-	enum mr_rc rc;
-	bool more;
-};
-
-static bool
-show(struct listing *l, const char *address, const char *id, const struct registry_entry *entry)
-{
-	struct mr_agent agent = { 0 };
-
-	l->rc = describe(address, id, entry, &agent, l->err);
-	l->more = l->rc == MR_OK && l->fn(l->ctx, &agent);
-	arena_free(agent.own);
-	return l->more;
-}
-
-static bool
-show_folder(void *ctx, const struct dir_entry *e)
-{
-	struct listing *l = ctx;
-	struct mr_str id = str_of(e->name);
-	char address[MR_ADDRESS_MAX + 1];
-	struct mr_error ignored = { 0 };
-
-	/* A name that leads elsewhere hides a folder of that id. */
-	if (registry_with_id(l->r, id) || registry_named(l->r, id) || !handoff_has_mailbox(l->h, e->name) ||
-	    foreign_to_address(id, address, &ignored) != MR_OK)
-		return true;
-	return show(l, address, e->name, NULL);
 }
 
 enum mr_rc
@@ -79,25 +42,34 @@ handoff_each_agent(struct mr_room *room, mr_agent_fn *fn, void *ctx, struct mr_e
 {
 	struct handoff *h = handoff_of(room);
 	mr_auto(registry_done) struct registry r = { 0 };
-	struct listing l = { h, &r, fn, ctx, err, MR_OK, true };
-	struct mr_error ignored = { 0 };
-	char address[MR_ADDRESS_MAX + 1];
+	mr_auto(mr_names_done) struct mr_names folders = { 0 };
 	int root_fd = -1;
 	enum mr_rc rc = handoff_root(h, false, &root_fd, err);
 
 	if (rc != MR_OK)
 		return rc == MR_NOTFOUND ? MR_OK : rc;
 	TRY(handoff_registry_read(h, &r, err));
-	for (size_t i = 0; i < r.n && l.more; i++) {
-		const struct registry_entry *e = &r.v[i];
+	TRY(kit_names(root_fd, &folders, err));
+	for (size_t i = 0; i < r.n + folders.n; i++) {
+		const struct registry_entry *e = i < r.n ? &r.v[i] : NULL;
+		const char *id = e ? e->id : folders.v[i - r.n];
+		mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
+		char address[MR_ADDRESS_MAX + 1];
 
-		if (registry_with_id(&r, str_of(e->id)) == e && registry_named(&r, str_of(e->name)) == e &&
-		    handoff_id_ok(str_of(e->id)) && foreign_to_address(str_of(e->name), address, &ignored) == MR_OK)
-			(void)show(&l, address, e->id, e);
+		if (e && (registry_with_id(&r, str_of(id)) != e || registry_named(&r, str_of(e->name)) != e ||
+			     !handoff_id_ok(str_of(id))))
+			continue;
+		/* A name that leads elsewhere hides a folder of that id. */
+		if (!e &&
+		    (registry_with_id(&r, str_of(id)) || registry_named(&r, str_of(id)) || !handoff_has_mailbox(h, id)))
+			continue;
+		if (foreign_to_address(str_of(e ? e->name : id), address, IGNORED) != MR_OK)
+			continue;
+		TRY(describe(address, id, e, &agent, err));
+		if (!fn(ctx, &agent))
+			break;
 	}
-	if (l.more && dir_each(root_fd, show_folder, &l, err) != MR_OK)
-		return err->code;
-	return l.rc;
+	return MR_OK;
 }
 
 enum mr_rc
@@ -130,70 +102,52 @@ handoff_spell(struct mr_room *room, const char *given, char ret[MR_ADDRESS_MAX +
 		entry = registry_with_id(&r, str_of(given));
 	if (entry)
 		return foreign_to_address(str_of(entry->name), ret, err);
-	if (!handoff_has_mailbox(h, given) && handoff_name_check(buf_str(&plain), err) != MR_OK)
-		return err->code;
+	if (!handoff_has_mailbox(h, given))
+		TRY(handoff_name_check(buf_str(&plain), err));
 	return foreign_to_address(buf_str(&plain), ret, err);
 }
 
 /* ---- Registering ---- */
 
-struct taking {
-	struct handoff *h;
-	const struct registering *who;
-};
-
-static enum mr_rc
-check_free(const struct taking *t, const struct registry *r, struct mr_error *err)
+enum mr_rc
+handoff_register(struct handoff *h, const struct registering *who, struct mr_error *err)
 {
-	const char *name = t->who->name;
+	mr_auto(registry_done) struct registry r = { 0 };
+	mr_auto(buf_done) struct buf inbox = BUF_INIT;
+	mr_auto(sys_close_fd) int lock = -1;
+	const char *name = who->name;
+	char created[RFC3339_LEN + 1], pid[24];
 
-	if (registry_named(r, str_of(name)))
+	TRY(handoff_name_check(str_of(name), err));
+	TRY(handoff_id_check(who->id, err));
+	TRY(handoff_registry_lock(h, &lock, &r, err));
+	if (registry_named(&r, str_of(name)))
 		return mr_fail(err, MR_EXISTS, "cannot register '%s': the name is taken", name);
-	for (size_t i = 0; t->who->strict && i < r->n; i++)
-		if (ascii_caseeq(r->v[i].name, name))
+	for (size_t i = 0; who->strict && i < r.n; i++)
+		if (ascii_caseeq(r.v[i].name, name))
 			return mr_fail(err, MR_REFUSED,
 			    "cannot register '%s': it differs from '%s' only in case\nuse '%s', or pick another name",
-			    name, r->v[i].name, r->v[i].name);
-	if (t->who->strict && strcmp(name, t->who->id) != 0 && handoff_has_mailbox(t->h, name))
+			    name, r.v[i].name, r.v[i].name);
+	if (who->strict && strcmp(name, who->id) != 0 && handoff_has_mailbox(h, name))
 		return mr_fail(err, MR_REFUSED,
 		    "cannot register '%s': it is the id of another mailbox\nmail for that id would go to you: pick another name",
 		    name);
-	return MR_OK;
-}
-
-static enum mr_rc
-take_name(void *ctx, struct registry *r, struct mr_error *err)
-{
-	const struct taking *t = ctx;
-	mr_auto(buf_done) struct buf inbox = BUF_INIT;
-	char created[RFC3339_LEN + 1], pid[24];
-
-	TRY(check_free(t, r, err));
 	time_rfc3339(clock_now_ms(), created);
 	memcpy(created + 19, "Z", 2); /* whole seconds */
-	(void)snprintf(pid, sizeof pid, "%" PRId64, t->who->pid);
-	handoff_inbox_path(t->h, t->who->id, &inbox);
+	(void)snprintf(pid, sizeof pid, "%" PRId64, who->pid);
+	handoff_inbox_path(h, who->id, &inbox);
 	if (!buf_ok(&inbox))
 		return mr_nomem(err);
-	return registry_add(r,
-	    &(struct registry_entry){ .name = t->who->name,
-		.id = t->who->id,
-		.harness = t->who->harness[0] ? t->who->harness : "unknown",
+	TRY(registry_add(&r,
+	    &(struct registry_entry){ .name = name,
+		.id = who->id,
+		.harness = who->harness[0] ? who->harness : "unknown",
 		.inbox = buf_z(&inbox),
 		.created = created,
 		.pid = pid,
 		.more = "" },
-	    err);
-}
-
-enum mr_rc
-handoff_register(struct handoff *h, const struct registering *who, struct mr_error *err)
-{
-	struct taking t = { h, who };
-
-	TRY(handoff_name_check(str_of(who->name), err));
-	TRY(handoff_id_check(who->id, err));
-	return handoff_registry_change(h, take_name, &t, err);
+	    err));
+	return handoff_registry_store(h, &r, err);
 }
 
 enum mr_rc
@@ -218,40 +172,22 @@ handoff_add_agent(struct mr_room *room, const struct mr_agent *agent, struct mr_
 
 /* ---- Removing ---- */
 
-struct emptying {
-	int fd;
-	size_t mail, failed;
-	bool count_only;
-};
-
-static bool
-remove_file(void *ctx, const struct dir_entry *e)
-{
-	struct emptying *x = ctx;
-
-	x->mail += handoff_name_is_mail(e->name, MR_INBOX);
-	if (!x->count_only && sys_unlink(x->fd, e->name) < 0 && errno != ENOENT)
-		x->failed++;
-	return true;
-}
-
-/* A folder that is not there has nothing. */
+/* Counts the mail in a folder, and removes all that is in it unless `keep`. A missing folder has nothing. */
 static enum mr_rc
-empty_folder(struct handoff *h, const char *id, const char *folder, struct emptying *x, struct mr_error *err)
+empty_folder(struct handoff *h, const char *id, const char *folder, bool keep, size_t *ret_mail, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int fd = -1;
-	char path[HANDOFF_ID_MAX + 16];
-	int root_fd = -1;
-
-	(void)snprintf(path, sizeof path, "%s/%s", id, folder);
-	enum mr_rc rc = handoff_root(h, false, &root_fd, err);
+	mr_auto(mr_names_done) struct mr_names names = { 0 };
+	enum mr_rc rc = handoff_dir(h, id, folder, false, &fd, err);
 
 	if (rc == MR_OK)
-		rc = dir_open(root_fd, path, &fd, err);
-	if (rc != MR_OK)
-		return rc == MR_NOTFOUND ? MR_OK : rc;
-	x->fd = fd;
-	return dir_each(fd, remove_file, x, err);
+		rc = kit_names(fd, &names, err);
+	for (size_t i = 0; i < names.n; i++) {
+		*ret_mail += handoff_name_is_mail(names.v[i], MR_INBOX);
+		if (!keep)
+			(void)sys_unlink(fd, names.v[i]); /* what stays is told when the folder cannot be removed */
+	}
+	return rc == MR_NOTFOUND ? MR_OK : rc;
 }
 
 static enum mr_rc
@@ -262,74 +198,72 @@ refuse_unread(const char *name, size_t unread, struct mr_error *err)
 	    unread == 1 ? "message" : "messages");
 }
 
-struct removing {
-	struct handoff *h;
-	const char *address;
-	bool force;
-	char id[HANDOFF_ID_MAX + 1];
-	size_t unread;
-	bool shared; /* the mailbox has another name */
-};
-
-static enum mr_rc
-drop_entry(void *ctx, struct registry *r, struct mr_error *err)
-{
-	struct removing *m = ctx;
-	struct emptying look = { .count_only = true };
-	const struct registry_entry *entry = NULL;
-
-	TRY(handoff_mailbox_of(m->h, r, m->address, m->id, &entry, err));
-	if (entry)
-		registry_remove(r, entry);
-	m->shared = registry_with_id(r, str_of(m->id)) != NULL;
-	if (m->shared)
-		return MR_OK;
-	TRY(empty_folder(m->h, m->id, "inbox", &look, err));
-	m->unread = look.mail;
-	return m->unread && !m->force ? refuse_unread(m->address, m->unread, err) : MR_OK;
-}
-
 /* Read mail goes, too: that is what removing a mailbox means here. Without force the inbox goes only while it is
- * empty, for whoever knows the id can still send to it. */
+ * empty, for with its id mail can still be sent to it. */
 static enum mr_rc
-remove_tree(struct removing *m, struct mr_error *err)
+remove_tree(struct handoff *h, const char *id, bool force, size_t *ret_unread, struct mr_error *err)
 {
 	static const char *const folders[] = { "inbox", "tmp", "archive" };
-	int root_fd = -1;
 	mr_auto(sys_close_fd) int box_fd = -1;
-	enum mr_rc rc = handoff_root(m->h, false, &root_fd, err);
+	int root_fd = -1;
+	enum mr_rc rc = handoff_root(h, false, &root_fd, err);
 
 	if (rc == MR_OK)
-		rc = dir_open(root_fd, m->id, &box_fd, err);
+		rc = dir_open(root_fd, id, &box_fd, err);
 	if (rc != MR_OK)
 		return rc == MR_NOTFOUND ? MR_OK : rc;
 	for (size_t i = 0; i < 3; i++) {
-		struct emptying x = { .count_only = i == 0 && !m->force };
+		size_t mail = 0;
 
-		TRY(empty_folder(m->h, m->id, folders[i], &x, err));
+		TRY(empty_folder(h, id, folders[i], i == 0 && !force, &mail, err));
 		if (i == 0)
-			m->unread = x.mail;
-		if (i == 0 && x.mail && !m->force)
-			return refuse_unread(m->id, x.mail, err);
+			*ret_unread = mail;
+		if (i == 0 && mail && !force)
+			return refuse_unread(id, mail, err);
 		if (sys_rmdir(box_fd, folders[i]) < 0 && errno != ENOENT)
-			return mr_fail_errno(err, "cannot remove '%s/%s'", m->id, folders[i]);
+			return mr_fail_errno(err, "cannot remove '%s/%s'", id, folders[i]);
 	}
-	if (sys_rmdir(root_fd, m->id) < 0 || sys_fsync(root_fd) < 0)
-		return mr_fail_errno(err, "cannot remove '%s'", m->id);
+	if (sys_rmdir(root_fd, id) < 0 || sys_fsync(root_fd) < 0)
+		return mr_fail_errno(err, "cannot remove '%s'", id);
 	return MR_OK;
+}
+
+/* The entry goes under the lock, the folders afterwards. */
+static enum mr_rc
+remove_entry(struct handoff *h, const char *address, bool force, char ret_id[HANDOFF_ID_MAX + 1], bool *ret_shared,
+    struct mr_error *err)
+{
+	mr_auto(registry_done) struct registry r = { 0 };
+	mr_auto(sys_close_fd) int lock = -1;
+	const struct registry_entry *entry = NULL;
+	size_t unread = 0;
+
+	TRY(handoff_registry_lock(h, &lock, &r, err));
+	TRY(handoff_mailbox_of(h, &r, address, ret_id, &entry, err));
+	if (entry)
+		registry_remove(&r, entry);
+	*ret_shared = registry_with_id(&r, str_of(ret_id)) != NULL; /* the mailbox has another name */
+	if (!*ret_shared)
+		TRY(empty_folder(h, ret_id, "inbox", true, &unread, err));
+	if (unread > 0 && !force)
+		return refuse_unread(address, unread, err);
+	return handoff_registry_store(h, &r, err);
 }
 
 enum mr_rc
 handoff_remove_agent(struct mr_room *room, const char *name, bool force, size_t *ret_dead, struct mr_error *err)
 {
-	struct removing m = { .h = handoff_of(room), .address = name, .force = force };
+	struct handoff *h = handoff_of(room);
+	char id[HANDOFF_ID_MAX + 1];
+	bool shared = false;
+	size_t unread = 0;
 	int root_fd = -1;
 
-	if (handoff_root(m.h, false, &root_fd, err) != MR_OK)
+	if (handoff_root(h, false, &root_fd, err) != MR_OK)
 		return mr_fail(err, MR_NOTFOUND, "no agent '%s' in this room", name);
-	TRY(handoff_registry_change(m.h, drop_entry, &m, err));
-	if (!m.shared && remove_tree(&m, err) != MR_OK)
+	TRY(remove_entry(h, name, force, id, &shared, err));
+	if (!shared && remove_tree(h, id, force, &unread, err) != MR_OK)
 		return mr_wrap(err, "the name '%s' is free now, but its mailbox is still there", name);
-	*ret_dead = m.shared ? 0 : m.unread;
+	*ret_dead = unread;
 	return MR_OK;
 }

@@ -12,6 +12,7 @@
  * Names and paths were chosen by other agents, and each is one line of the output: they go through the fence, which
  * leaves those of the original's alphabet as they are.
  */
+#include "base/clock.h"
 #include "base/fence.h"
 #include "rooms/handoff/handoff.h"
 
@@ -55,8 +56,7 @@ send_letter(const struct asked *a)
 		.reply_to = a->args[3],
 		.body = a->input };
 
-	if (handoff_post(a->h, &post, a->err) != MR_OK)
-		return a->err->code;
+	TRY(handoff_post(a->h, &post, a->err));
 	buf_adds(a->out, post.name);
 	return MR_OK;
 }
@@ -64,7 +64,7 @@ send_letter(const struct asked *a)
 static int
 by_name(const void *a, const void *b)
 {
-	const struct handoff_item *x = a, *y = b;
+	const struct kit_item *x = a, *y = b;
 
 	return strcmp(x->name, y->name);
 }
@@ -72,11 +72,10 @@ by_name(const void *a, const void *b)
 static enum mr_rc
 list_inbox(const struct asked *a)
 {
-	mr_auto(handoff_list_done) struct handoff_list list = { 0 };
+	mr_auto(kit_items_done) struct kit_items list = { 0 };
 
-	if (handoff_id_check(a->args[0], a->err) != MR_OK ||
-	    handoff_list(a->h, a->args[0], MR_INBOX, &list, a->err) != MR_OK)
-		return a->err->code;
+	TRY(handoff_id_check(a->args[0], a->err));
+	TRY(handoff_list(a->h, a->args[0], MR_INBOX, &list, a->err));
 	if (list.n > 0)
 		qsort(list.v, list.n, sizeof *list.v, by_name);
 	for (size_t i = 0; i < list.n; i++) {
@@ -91,8 +90,7 @@ archive(const struct asked *a)
 {
 	const char *slash = strrchr(a->args[0], '/'), *name = slash ? slash + 1 : a->args[0];
 
-	if (handoff_id_check(a->args[1], a->err) != MR_OK)
-		return a->err->code;
+	TRY(handoff_id_check(a->args[1], a->err));
 	if (name[0] == '\0' || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
 		return mr_fail(a->err, MR_REFUSED, "'%s' is not the name of a message", a->args[0]);
 	enum mr_rc rc = handoff_move_file(a->h, a->args[1], name, MR_INBOX, a->err);
@@ -102,14 +100,38 @@ archive(const struct asked *a)
 	return rc == MR_NOTFOUND ? MR_OK : rc;
 }
 
+/* Until a message is in the inbox, which is made, or the time is up: MR_EMPTY. */
+static enum mr_rc
+wait_with(const struct asked *a, const char *mailbox, int64_t timeout_ms, void *watch)
+{
+	int64_t end_ms = clock_boot_ms() + timeout_ms;
+
+	for (;;) {
+		mr_auto(kit_items_done) struct kit_items list = { 0 };
+		int64_t left_ms = end_ms - clock_boot_ms();
+
+		TRY(handoff_list(a->h, mailbox, MR_INBOX, &list, a->err));
+		if (list.n > 0)
+			return MR_OK;
+		if (left_ms <= 0)
+			return mr_fail(a->err, MR_EMPTY, "no mail for '%s'", mailbox);
+		kit_watch_wait(NULL, watch, left_ms);
+	}
+}
+
 static enum mr_rc
 wait_for_mail(const struct asked *a)
 {
 	uint64_t ms = 0;
+	void *watch = NULL;
 
 	if (!str_to_u64(str_of(a->args[0]), &ms) || ms > INT32_MAX * (uint64_t)1000)
 		return mr_fail(a->err, MR_REFUSED, "'%s' is no time to wait", a->args[0]);
-	return handoff_wait(a->h, a->args[1], (int64_t)ms, a->err);
+	TRY(handoff_watch_box(a->h, a->args[1], &watch, a->err));
+	enum mr_rc rc = wait_with(a, a->args[1], (int64_t)ms, watch);
+
+	kit_watch_close(NULL, watch);
+	return rc;
 }
 
 static enum mr_rc
@@ -129,8 +151,7 @@ lookup(const struct asked *a)
 {
 	mr_auto(registry_done) struct registry r = { 0 };
 
-	if (handoff_registry_read(a->h, &r, a->err) != MR_OK)
-		return a->err->code;
+	TRY(handoff_registry_read(a->h, &r, a->err));
 	const struct registry_entry *e = registry_named(&r, str_of(a->args[0]));
 
 	if (!e)
@@ -151,8 +172,7 @@ whois(const struct asked *a)
 	mr_auto(registry_done) struct registry r = { 0 };
 	size_t found = 0;
 
-	if (handoff_registry_read(a->h, &r, a->err) != MR_OK)
-		return a->err->code;
+	TRY(handoff_registry_read(a->h, &r, a->err));
 	for (size_t i = 0; i < r.n; i++)
 		if (strcmp(r.v[i].id, a->args[0]) == 0) {
 			add_line(a->out, r.v[i].name);
@@ -166,8 +186,7 @@ names(const struct asked *a)
 {
 	mr_auto(registry_done) struct registry r = { 0 };
 
-	if (handoff_registry_read(a->h, &r, a->err) != MR_OK)
-		return a->err->code;
+	TRY(handoff_registry_read(a->h, &r, a->err));
 	for (size_t i = 0; i < r.n; i++)
 		add_line(a->out, r.v[i].name);
 	return MR_OK;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * handoff.c - the table of the driver for the mailbox skill's mailboxes, and their root.
+ * handoff.c - the table of the driver for the mailbox skill's mailboxes, their root, and the doctor.
  *
  * The root has a well-known name in /tmp, so anybody on the machine may be there first: a link, another user's folder
  * and one that others can write to are refused. One that is missing is made by the first command that writes.
@@ -9,120 +9,95 @@
 
 #include "base/storage.h"
 #include "base/sys.h"
-#include "room/places.h"
+#include "base/text.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <unistd.h>
 
+/* ---- The root ---- */
+
 static enum mr_rc
-check_root(const struct handoff *h, const struct stat *st, struct mr_error *err)
+open_root(struct handoff *h, int *ret_fd, struct mr_error *err)
 {
-	if (st->st_uid != geteuid())
+	struct stat st;
+
+	*ret_fd = sys_open(AT_FDCWD, h->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+	if (*ret_fd < 0 || sys_stat_fd(*ret_fd, &st) < 0) {
+		if (errno == ENOENT)
+			return mr_fail(err, MR_NOTFOUND, "no folder '%s'", h->path);
+		if (errno == ELOOP || errno == ENOTDIR || errno == EXDEV)
+			return mr_fail(err, MR_REFUSED,
+			    "'%s' is no folder, or behind a symbolic link\n"
+			    "a link in the place of the root may be somebody else's: look at it before you go on",
+			    h->path);
+		return mr_fail_errno(err, "cannot open '%s'", h->path);
+	}
+	if (st.st_uid != geteuid())
 		return mr_fail(err, MR_REFUSED,
 		    "the mailboxes in '%s' belong to another user (uid %ld)\n"
 		    "use a root of your own: --room handoff:PATH, and MB_TEST_ROOT for the skill itself",
-		    h->path, (long)st->st_uid);
+		    h->path, (long)st.st_uid);
 	/* Many systems give each user a group of their own and umask 002: that is nobody else. */
-	if (st->st_mode & S_IWOTH || (st->st_mode & S_IWGRP && st->st_gid != getegid()))
+	if (st.st_mode & S_IWOTH || (st.st_mode & S_IWGRP && st.st_gid != getegid()))
 		return mr_fail(err, MR_REFUSED,
 		    "others can write to '%s', so they could put mail there or take it away\nlook who did, then: chmod go-w %s",
 		    h->path, h->path);
 	return MR_OK;
 }
 
-static enum mr_rc
-open_root(struct handoff *h, struct mr_error *err)
-{
-	struct stat st;
-
-	h->root_fd = sys_open(AT_FDCWD, h->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
-	if (h->root_fd >= 0 && sys_stat_fd(h->root_fd, &st) == 0)
-		return check_root(h, &st, err);
-	if (errno == ENOENT)
-		return mr_fail(err, MR_NOTFOUND, "no folder '%s'", h->path);
-	if (errno == ELOOP || errno == ENOTDIR || errno == EXDEV)
-		return mr_fail(err, MR_REFUSED,
-		    "'%s' is no folder, or behind a symbolic link\n"
-		    "a link in the place of the root may be somebody else's: look at it before you go on",
-		    h->path);
-	return mr_fail_errno(err, "cannot open '%s'", h->path);
-}
-
 enum mr_rc
 handoff_root(struct handoff *h, bool make, int *ret_fd, struct mr_error *err)
 {
-	mr_auto(sys_close_fd) int made = -1;
+	mr_auto(sys_close_fd) int made = -1, fd = -1;
 
-	if (h->root_fd < 0 && make && dir_make(AT_FDCWD, h->path, 0700, true, &made, err) != MR_OK)
-		return err->code;
-	if (h->root_fd < 0 && open_root(h, err) != MR_OK) {
-		sys_close_fd(&h->root_fd);
-		h->root_fd = -1;
-		return err->code;
+	if (h->root_fd < 0) {
+		if (make)
+			TRY(dir_make(AT_FDCWD, h->path, 0700, true, &made, err));
+		TRY(open_root(h, &fd, err));
+		h->root_fd = fd;
+		fd = -1;
 	}
 	*ret_fd = h->root_fd;
 	return MR_OK;
 }
 
+enum mr_rc
+handoff_dir(struct handoff *h, const char *id, const char *name, bool make, int *ret_fd, struct mr_error *err)
+{
+	char path[HANDOFF_ID_MAX + 16];
+	int root_fd = -1;
+
+	TRY(handoff_root(h, make, &root_fd, err));
+	(void)snprintf(path, sizeof path, "%s/%s", id, name);
+	return make ? dir_make(root_fd, path, 0700, true, ret_fd, err) : dir_open(root_fd, path, ret_fd, err);
+}
+
+/* ---- Opening ---- */
+
 /* What stands after @: the last part of the path, as far as it can. */
 static char *
-name_of(const char *path)
+name_of(struct mr_str last)
 {
 	struct buf name = BUF_INIT;
-	const char *last = strrchr(path, '/');
 
-	for (const char *p = last ? last + 1 : path; *p; p++)
-		if ((*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') || (*p >= '0' && *p <= '9') ||
-		    (name.len > 0 && strchr("._+-", *p)))
-			buf_addc(&name, *p);
+	for (size_t i = 0; i < last.len; i++) {
+		char c = last.ptr[i];
+
+		if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+		    (name.len > 0 && memchr("._+-", c, 4)))
+			buf_addc(&name, c);
+	}
 	if (name.len == 0)
 		buf_adds(&name, "handoff");
 	return buf_take(&name);
 }
 
 static enum mr_rc
-set_place(struct mr_room *room, struct handoff *h, const char *where, struct mr_error *err)
-{
-	struct buf path = BUF_INIT, spec = BUF_INIT;
-	struct mr_str trimmed = str_of(where);
-
-	while (trimmed.len > 1 && trimmed.ptr[trimmed.len - 1] == '/')
-		trimmed.len--;
-	buf_add(&path, trimmed);
-	h->path = buf_take(&path);
-	if (!h->path)
-		return mr_nomem(err);
-	buf_addf(&spec, "handoff:%s", h->path);
-	char *whole = buf_take(&spec);
-
-	room->name = name_of(h->path);
-	if (!whole || !room->name) {
-		free(whole);
-		return mr_nomem(err);
-	}
-	free(room->spec);
-	room->spec = whole;
-	return MR_OK;
-}
-
-/* A root that is missing is no error, for the original makes it too; but a typing error in the way there is. */
-static enum mr_rc
-check_parent(const struct handoff *h, struct mr_error *err)
-{
-	mr_auto(buf_done) struct buf parent = BUF_INIT;
-	mr_auto(sys_close_fd) int fd = -1;
-	const char *slash = strrchr(h->path, '/');
-
-	buf_add(&parent, slash == h->path ? STR("/") : (struct mr_str){ h->path, (size_t)(slash - h->path) });
-	if (!buf_ok(&parent))
-		return mr_nomem(err);
-	return dir_open(AT_FDCWD, buf_z(&parent), &fd, err);
-}
-
-static enum mr_rc
 handoff_open(struct mr_room *room, const char *where, struct mr_error *err)
 {
 	struct handoff *h = calloc(1, sizeof *h);
+	struct mr_str path = kit_trim_slashes(str_of(where)), last = kit_last_part(path);
 	int fd = -1;
 
 	if (!h)
@@ -131,11 +106,21 @@ handoff_open(struct mr_room *room, const char *where, struct mr_error *err)
 	room->state = h;
 	if (where[0] != '/' || where[1] == '\0')
 		return mr_fail(err, MR_REFUSED, "cannot open '%s': not the absolute path of a folder", room->spec);
-	TRY(set_place(room, h, where, err));
+	h->path = strndup(path.ptr, path.len);
+	room->name = name_of(last);
+	if (!h->path || !room->name)
+		return mr_nomem(err);
+	TRY(kit_set_spec(room, h->path, err));
 	enum mr_rc rc = handoff_root(h, false, &fd, err);
 
-	if (rc == MR_NOTFOUND && !room->must_exist)
-		rc = check_parent(h, err);
+	/* A root that is missing is no error, for the original makes it too; but a typing error in the way there is. */
+	if (rc == MR_NOTFOUND && !room->must_exist) {
+		mr_auto(buf_done) struct buf parent = BUF_INIT;
+		mr_auto(sys_close_fd) int parent_fd = -1;
+
+		buf_add(&parent, kit_trim_slashes((struct mr_str){ path.ptr, (size_t)(last.ptr - path.ptr) }));
+		rc = buf_ok(&parent) ? dir_open(AT_FDCWD, buf_z(&parent), &parent_fd, err) : mr_nomem(err);
+	}
 	return rc == MR_OK ? MR_OK : mr_wrap(err, "cannot open room '%s'", h->path);
 }
 
@@ -155,7 +140,7 @@ handoff_close(struct mr_room *room)
 	if (!h)
 		return;
 	sys_close_fd(&h->root_fd);
-	known_done(&h->known);
+	kit_known_done(&h->known);
 	free(h->path);
 	free(h);
 	room->state = NULL;
@@ -165,6 +150,211 @@ static enum mr_rc
 handoff_storage(struct mr_room *room, struct mr_storage *ret, struct mr_error *err)
 {
 	return storage_of_path(handoff_of(room)->path, ret, err);
+}
+
+enum mr_rc
+handoff_watch_box(struct handoff *h, const char *mailbox, void **ret_watch, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf path = BUF_INIT;
+	mr_auto(sys_close_fd) int fd = -1;
+
+	TRY(handoff_id_check(mailbox, err));
+	TRY(handoff_dir(h, mailbox, "inbox", true, &fd, err));
+	handoff_inbox_path(h, mailbox, &path);
+	return buf_ok(&path) ? kit_watch(buf_z(&path), NULL, ret_watch, err) : mr_nomem(err);
+}
+
+static enum mr_rc
+handoff_watch(struct mr_room *room, const char *agent, void **ret_watch, struct mr_error *err)
+{
+	struct handoff *h = handoff_of(room);
+	mr_auto(registry_done) struct registry r = { 0 };
+	char mailbox[HANDOFF_ID_MAX + 1];
+
+	TRY(handoff_registry_read(h, &r, err));
+	TRY(handoff_mailbox_of(h, &r, agent, mailbox, NULL, err));
+	return handoff_watch_box(h, mailbox, ret_watch, err);
+}
+
+/* ---- The doctor ---- */
+
+struct inspection {
+	struct handoff *h;
+	int root_fd;
+	struct findings f;
+	struct registry registry;
+};
+
+static void
+find(struct inspection *x, const char *code, const char *text, const char *why, const char *fix, bool fixed)
+{
+	findings_say(&x->f,
+	    &(struct mr_finding){ .severity = MR_PROBLEM,
+		.code = code,
+		.path = "registry.json",
+		.why = why,
+		.fix = fixed ? "it was written anew" : fix,
+		.fixed = fixed },
+	    "%s", text);
+}
+
+static void
+inspect_entry(struct inspection *x, const struct registry_entry *e)
+{
+	mr_auto(buf_done) struct buf name = BUF_INIT;
+	char text[400];
+
+	text_clean_line(&name, utf8_cut(str_of(e->name), 80));
+	if (!handoff_id_ok(str_of(e->id))) {
+		(void)snprintf(
+		    text, sizeof text, "'%s' is registered with an id that is no folder of this room", buf_z(&name));
+		find(x, "registry", text, "mail to that name cannot be stored", "take the entry out of registry.json",
+		    false);
+	} else if (registry_named(&x->registry, str_of(e->name)) != e) {
+		(void)snprintf(text, sizeof text, "the name '%s' is registered twice", buf_z(&name));
+		find(x, "registry", text, "the first one counts", "take the other out of registry.json", false);
+	} else if (strcmp(e->name, e->id) != 0 && handoff_has_mailbox(x->h, e->name)) {
+		(void)snprintf(text, sizeof text, "the name '%s' is also the id of another mailbox", buf_z(&name));
+		find(x, "registry", text, "mailroom reaches only the name", "register under another name", false);
+	}
+}
+
+/* Is registry.json as we would write it, or missing? */
+static bool
+is_canonical(const struct inspection *x)
+{
+	mr_auto(buf_done) struct buf here = BUF_INIT, canonical = BUF_INIT;
+	struct mr_error why = { 0 };
+
+	if (file_read(x->root_fd, "registry.json", (size_t)4 << 20, &here, &why) != MR_OK)
+		return why.code == MR_NOTFOUND;
+	registry_write(&x->registry, x->h->path, &canonical);
+	return str_eq(buf_str(&here), buf_str(&canonical));
+}
+
+static enum mr_rc
+inspect_registry(struct inspection *x, struct mr_error *err)
+{
+	const struct registry *r = &x->registry;
+	size_t elsewhere = 0;
+	bool good = is_canonical(x), fixed = false;
+	char text[400];
+
+	for (size_t i = 0; i < r->n; i++)
+		elsewhere += handoff_is_elsewhere(x->h, &r->v[i]);
+	if (x->f.fix && (elsewhere || !good)) {
+		mr_auto(registry_done) struct registry now = { 0 };
+		mr_auto(sys_close_fd) int lock = -1;
+
+		TRY(handoff_registry_lock(x->h, &lock, &now, err));
+		for (size_t i = 0; i < now.n; i++)
+			if (handoff_is_elsewhere(x->h, &now.v[i]))
+				now.v[i].inbox = ""; /* filled in when it is written */
+		TRY(handoff_registry_store(x->h, &now, err));
+		fixed = true;
+	}
+	if (r->broken)
+		find(x, "registry", "registry.json is no JSON; only some of its entries can be read",
+		    "two programs wrote it at the same time, or one was killed",
+		    "mailroom doctor --fix writes those again; the others have to register anew", fixed);
+	else if (!good)
+		find(x, "registry", "registry.json has not the layout that the mailbox skill reads",
+		    "another program wrote it, and the skill finds no names in it",
+		    "mailroom doctor --fix, or any registration through mailroom, writes it again", fixed);
+	if (elsewhere) {
+		(void)snprintf(
+		    text, sizeof text, "%zu of %zu registered inboxes are not in '%s'", elsewhere, r->n, x->h->path);
+		find(x, "root", text, "the root was moved, or this is a copy",
+		    "is this the right root? If it was moved, mailroom doctor --fix writes its paths", fixed);
+	}
+	for (size_t i = 0; i < r->n; i++)
+		inspect_entry(x, &r->v[i]);
+	return MR_OK;
+}
+
+static void
+tell_unreadable(void *ctx, const char *path, const struct mr_error *err)
+{
+	if (strcmp(path, "registry.json") == 0)
+		return; /* inspect_registry tells of that */
+	findings_say(ctx,
+	    &(struct mr_finding){ .severity = MR_PROBLEM,
+		.code = "messages",
+		.path = path,
+		.why = "it is damaged, or another program put it there: commands pass it over, and say so",
+		.fix = "look at it; put it right, or move it out of the mailbox" },
+	    "%s", err->message);
+}
+
+static bool
+is_ours(const char *name)
+{
+	(void)name;
+	return true; /* nothing but what is being sent is in tmp/ */
+}
+
+static void
+inspect_modes(struct inspection *x)
+{
+	struct stat st;
+
+	if (sys_stat_fd(x->root_fd, &st) < 0 || (st.st_mode & 077) == 0)
+		return;
+	bool fixed = x->f.fix && sys_chmod_fd(x->root_fd, 0700) == 0;
+
+	findings_say(&x->f,
+	    &(struct mr_finding){ .severity = MR_NOTE,
+		.code = "modes",
+		.path = ".",
+		.why = "a mailbox is its owner's alone",
+		.fix = fixed ? "its mode is 0700 now" : "mailroom doctor --fix closes it: mode 0700",
+		.fixed = fixed },
+	    "other users can look into the root");
+}
+
+static enum mr_rc
+inspect_all(struct mr_room *room, struct inspection *x, struct mr_error *err)
+{
+	mr_auto(mr_names_done) struct mr_names names = { 0 };
+	const struct scan_request want = {
+		.folders = MR_INBOX, .depth = SCAN_BODIES, .trouble = tell_unreadable, .trouble_ctx = &x->f
+	};
+
+	findings_space(&x->f, x->root_fd);
+	inspect_modes(x);
+	TRY(inspect_registry(x, err));
+	TRY(kit_names(x->root_fd, &names, err));
+	for (size_t i = 0; i < names.n; i++) {
+		const char *name = names.v[i];
+		mr_auto(sys_close_fd) int fd = -1;
+		char path[HANDOFF_ID_MAX + 16];
+
+		if (str_starts(str_of(name), ".registry.json.") && str_ends(str_of(name), ".tmp"))
+			findings_leftover(&x->f, x->root_fd, name, name);
+		if (!handoff_has_mailbox(x->h, name))
+			continue;
+		(void)handoff_scan(room, name, &want, kit_pass_over, NULL, IGNORED);
+		(void)snprintf(path, sizeof path, "%s/tmp", name);
+		if (handoff_dir(x->h, name, "tmp", false, &fd, IGNORED) == MR_OK)
+			kit_leftovers(&x->f, fd, path, is_ours);
+	}
+	return MR_OK;
+}
+
+static enum mr_rc
+handoff_inspect(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, struct mr_error *err)
+{
+	struct inspection x = { .h = handoff_of(room), .f = findings_begin(fix, fn, ctx) };
+	enum mr_rc rc = handoff_root(x.h, false, &x.root_fd, err);
+
+	if (rc != MR_OK)
+		return rc == MR_NOTFOUND ? MR_OK : rc;
+	TRY(handoff_registry_read(x.h, &x.registry, err));
+	findings_keep_in_state(&x.f, room->state_dir);
+	rc = inspect_all(room, &x, err);
+	findings_end(&x.f);
+	registry_done(&x.registry);
+	return rc;
 }
 
 const struct room_driver room_handoff = {
@@ -179,7 +369,7 @@ const struct room_driver room_handoff = {
 	.add_agent = handoff_add_agent,
 	.remove_agent = handoff_remove_agent,
 	.spell = handoff_spell,
-	.lacks = handoff_lacks,
+	.lacks = handoff_unsupported,
 	.deliver = handoff_deliver,
 	.settle_ticket = handoff_settle_ticket,
 	.scan = handoff_scan,
@@ -188,9 +378,9 @@ const struct room_driver room_handoff = {
 	.mark = handoff_mark,
 	.move = handoff_move,
 	.watch = handoff_watch,
-	.watch_wait = handoff_watch_wait,
-	.watch_close = handoff_watch_close,
-	.each_place = room_search_places,
+	.watch_wait = kit_watch_wait,
+	.watch_close = kit_watch_close,
+	.each_place = kit_each_place,
 	.inspect = handoff_inspect,
 	.face = handoff_face,
 };

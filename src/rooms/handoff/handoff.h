@@ -6,28 +6,30 @@
  *	<root>/.registry.lock         flock(2) around each change of it
  *	<root>/<id>/tmp inbox archive message files; inbox = unread, archive = consumed
  *
- * handoff.c the table and the root; registry.c the bytes of registry.json; names.c the registry on disk and who is who;
- * agents.c registering and removing; name.c file names and ids; letter.c the bytes of a message; deliver.c, list.c,
- * scan.c, move.c, watch.c, inspect.c; face.c the verbs of the original.
+ *	format.c     file names, ids and the bytes of a message (pure)
+ *	registry.c   the registry, as bytes and on disk; the mailbox behind a name
+ *	agents.c     registering, finding and removing agents
+ *	mail.c       what is in a mailbox, and moving it between inbox and archive
+ *	deliver.c    sending
+ *	handoff.c    the table, the root, the doctor
+ *	face.c       the verbs of the original
  */
 #ifndef ROOMS_HANDOFF_HANDOFF_H
 #define ROOMS_HANDOFF_HANDOFF_H
 
-#include "base/buf.h"
 #include "base/error.h"
-#include "base/file.h"
-#include "room/known.h"
-#include <sys/stat.h>
+#include "rooms/kit/kit.h"
 
 #define HANDOFF_ID_MAX 200
 #define HANDOFF_NAME_MAX 200 /* bytes of a message's file name that we make */
 #define HANDOFF_UUID_LEN 36
 #define HANDOFF_FILE_MAX (MR_BODY_MAX + ((size_t)64 << 10))
+#define HANDOFF_FOLDERS (MR_INBOX | MR_ARCHIVE)
 
 struct handoff {
-	char *path;         /* of the root, absolute */
-	int root_fd;        /* -1: it is not there yet; handoff_root makes it */
-	struct known known; /* only names with a time in them, whose id no change of the file changes */
+	char *path;  /* of the root, absolute */
+	int root_fd; /* -1: it is not there yet; handoff_root makes it */
+	struct kit_known known;
 };
 static inline struct handoff *
 handoff_of(const struct mr_room *room)
@@ -36,9 +38,11 @@ handoff_of(const struct mr_room *room)
 }
 /* The root's descriptor, borrowed. Missing: MR_NOTFOUND, or made when `make`. */
 enum mr_rc handoff_root(struct handoff *h, bool make, int *ret_fd, struct mr_error *err);
+/* The folder <id>/<name>. Missing: MR_NOTFOUND, or made when `make`. */
+enum mr_rc handoff_dir(
+    struct handoff *h, const char *id, const char *name, bool make, int *ret_fd, struct mr_error *err);
 
-/* ---- registry.c: bytes to entries and back, no I/O ---- */
-
+/* ---- registry.c ---- */
 struct registry_entry {
 	const char *name, *id, *harness, *inbox, *created; /* never NULL */
 	const char *pid;                                   /* a JSON number */
@@ -61,24 +65,23 @@ const struct registry_entry *registry_with_id(const struct registry *r, struct m
 enum mr_rc registry_add(struct registry *r, const struct registry_entry *entry, struct mr_error *err);
 void registry_remove(struct registry *r, const struct registry_entry *entry);
 
-/* ---- names.c: the registry on disk, ids and addresses ---- */
+enum mr_rc handoff_registry_read(struct handoff *h, struct registry *ret, struct mr_error *err); /* none: empty */
+/* For a change: takes the lock, which goes when *ret_lock is closed, and reads. */
+enum mr_rc handoff_registry_lock(struct handoff *h, int *ret_lock, struct registry *ret, struct mr_error *err);
+enum mr_rc handoff_registry_store(struct handoff *h, const struct registry *r, struct mr_error *err);
 
 bool handoff_id_ok(struct mr_str id); /* a folder of the root that mail may be written to */
 enum mr_rc handoff_id_check(const char *id, struct mr_error *err);
 /* A name that the original can register and find again. */
 enum mr_rc handoff_name_check(struct mr_str name, struct mr_error *err);
-enum mr_rc handoff_registry_read(struct handoff *h, struct registry *ret, struct mr_error *err); /* none: empty */
-/* Under the lock: reads, lets `edit` change it, writes. Only MR_OK from edit writes. */
-typedef enum mr_rc registry_edit(void *ctx, struct registry *r, struct mr_error *err);
-enum mr_rc handoff_registry_change(struct handoff *h, registry_edit *edit, void *ctx, struct mr_error *err);
 bool handoff_has_mailbox(struct handoff *h, const char *id); /* its folder is there */
 /* The mailbox behind an address: a registered name, or the id of a folder. MR_NOTFOUND: neither. MR_REFUSED: registered
  * with an id that leads out of the room. ret_entry (may be NULL) is NULL for a folder without a name. */
 enum mr_rc handoff_mailbox_of(struct handoff *h, const struct registry *r, const char *address,
     char ret_id[HANDOFF_ID_MAX + 1], const struct registry_entry **ret_entry, struct mr_error *err);
-/* How an id is shown: its first name, else itself. False: it cannot be an address. */
-bool handoff_address_of(const struct registry *r, struct mr_str id, char ret[MR_ADDRESS_MAX + 1]);
 void handoff_inbox_path(const struct handoff *h, const char *id, struct buf *out); /* as the registry has it */
+/* Does the registry name another inbox than the one of this root? */
+bool handoff_is_elsewhere(const struct handoff *h, const struct registry_entry *e);
 
 /* ---- agents.c ---- */
 enum mr_rc handoff_each_agent(struct mr_room *room, mr_agent_fn *fn, void *ctx, struct mr_error *err);
@@ -95,7 +98,7 @@ struct registering {
 };
 enum mr_rc handoff_register(struct handoff *h, const struct registering *who, struct mr_error *err);
 
-/* ---- name.c ---- */
+/* ---- format.c ---- */
 void handoff_uuid(char ret[HANDOFF_UUID_LEN + 1]);
 /* For a message sent at that moment: its first 32 bits grow within a second. */
 void handoff_msg_id_at(int64_t ns, char ret[HANDOFF_UUID_LEN + 1]);
@@ -108,7 +111,6 @@ bool handoff_name_is_mail(const char *name, enum mr_folder folder);
 void handoff_message_id(const char *name, int64_t mtime_ms, char ret[MR_ID_LEN + 1]);
 bool handoff_name_has_stamp(const char *name);
 
-/* ---- letter.c: the bytes of a message, no I/O ---- */
 struct letter {
 	struct mr_str from, msg_id, subject, reply_to, to, body;
 	struct mr_str head; /* all lines of the front matter; empty when there is none */
@@ -116,58 +118,17 @@ struct letter {
 bool letter_parse(struct mr_str text, struct letter *ret); /* false: nothing in it says that it is a message */
 /* MR_REFUSED: a field that cannot stand on a line. */
 enum mr_rc letter_write(const struct letter *letter, struct buf *out, struct mr_error *err);
-struct letter_at { /* where it was found */
-	const char *agent, *mailbox, *name;
-	enum mr_folder folder;
-	int64_t mtime_ms;
-};
-enum mr_rc letter_to_message(const struct letter *letter, const struct letter_at *at, const struct registry *r,
-    bool body, struct mr_message *ret, struct mr_error *err);
 
-/* ---- deliver.c ---- */
-unsigned handoff_lacks(struct mr_room *room, const struct mr_message *msg);
-enum mr_rc handoff_deliver(struct mr_room *room, struct delivery *what, struct delivered *ret, struct mr_error *err);
-enum mr_rc handoff_settle_ticket(struct mr_room *room, const char *ticket, bool *ret_published, struct mr_error *err);
-/* One letter to one mailbox, whose folders are made; retried with a new msg_id when the name is taken. */
-struct handoff_post {
-	const char *from, *to; /* ids */
-	const char *subject, *reply_to;
-	struct mr_str body;
-	char msg_id[HANDOFF_UUID_LEN + 1]; /* out */
-	char name[HANDOFF_NAME_MAX + 1];   /* out: of the file */
-};
-enum mr_rc handoff_post(struct handoff *h, struct handoff_post *post, struct mr_error *err);
-enum mr_rc handoff_make_mailbox(struct handoff *h, const char *id, struct mr_error *err);
-
-/* ---- list.c ---- */
-struct handoff_item {
-	char *name;
-	enum mr_folder folder;
-	char id[MR_ID_LEN + 1];
-};
-struct handoff_list {
-	struct handoff_item *v;
-	size_t n, cap;
-};
-void handoff_list_done(struct handoff_list *list);
-/* Sorted by id, each once. A mailbox without these folders has none. */
+/* ---- mail.c ---- */
+/* Messages of a mailbox by its id. */
 enum mr_rc handoff_list(
-    struct handoff *h, const char *mailbox, unsigned folders, struct handoff_list *ret, struct mr_error *err);
-/* The one message with that id; an empty list: it is not in these folders. */
-enum mr_rc handoff_list_one(struct handoff *h, const char *mailbox, unsigned folders, const char *id,
-    struct handoff_list *ret, struct mr_error *err);
-const char *handoff_folder(enum mr_folder folder); /* "inbox", "archive" */
-int64_t handoff_mtime_ms(const struct stat *st);
-
-/* ---- scan.c ---- */
+    struct handoff *h, const char *mailbox, unsigned folders, struct kit_items *ret, struct mr_error *err);
 enum mr_rc handoff_scan(struct mr_room *room, const char *agent, const struct scan_request *want, mr_message_fn *fn,
     void *ctx, struct mr_error *err);
 enum mr_rc handoff_fetch(struct mr_room *room, const char *agent, const char *id, unsigned folders,
     enum scan_depth depth, struct mr_message *ret, struct mr_error *err);
 enum mr_rc handoff_fetch_raw(
     struct mr_room *room, const char *agent, const char *id, struct buf *ret, struct mr_error *err);
-
-/* ---- move.c ---- */
 enum mr_rc handoff_mark(
     struct mr_room *room, const char *agent, const char *id, unsigned set, unsigned clear, struct mr_error *err);
 enum mr_rc handoff_move(
@@ -176,14 +137,23 @@ enum mr_rc handoff_move(
 enum mr_rc handoff_move_file(
     struct handoff *h, const char *mailbox, const char *name, enum mr_folder from, struct mr_error *err);
 
-/* ---- watch.c ---- */
-enum mr_rc handoff_watch(struct mr_room *room, const char *agent, void **ret_watch, struct mr_error *err);
-void handoff_watch_wait(struct mr_room *room, void *watch, int64_t timeout_ms);
-void handoff_watch_close(struct mr_room *room, void *watch);
-/* Until a message is in the inbox, which is made, or the time is up: MR_EMPTY. */
-enum mr_rc handoff_wait(struct handoff *h, const char *mailbox, int64_t timeout_ms, struct mr_error *err);
+/* ---- deliver.c ---- */
+unsigned handoff_unsupported(struct mr_room *room, const struct mr_message *msg);
+enum mr_rc handoff_deliver(struct mr_room *room, struct delivery *what, struct delivered *ret, struct mr_error *err);
+enum mr_rc handoff_settle_ticket(struct mr_room *room, const char *ticket, bool *ret_published, struct mr_error *err);
+/* One letter to one mailbox, whose folders are made; retried with a new msg_id when the name is taken. */
+struct handoff_post {
+	const char *from, *to; /* ids */
+	const char *subject, *reply_to;
+	struct mr_str body;
+	char name[HANDOFF_NAME_MAX + 1]; /* out: of the file */
+};
+enum mr_rc handoff_post(struct handoff *h, struct handoff_post *post, struct mr_error *err);
+enum mr_rc handoff_make_mailbox(struct handoff *h, const char *id, struct mr_error *err);
 
-enum mr_rc handoff_inspect(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, struct mr_error *err);
+/* ---- handoff.c, face.c ---- */
+/* Watches an inbox, which is made. */
+enum mr_rc handoff_watch_box(struct handoff *h, const char *mailbox, void **ret_watch, struct mr_error *err);
 enum mr_rc handoff_face(struct mr_room *room, const char *verb, const char *const *args, struct mr_str input,
     struct buf *out, struct mr_error *err);
 

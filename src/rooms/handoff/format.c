@@ -1,19 +1,31 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * name.c - file names, and the ids that follow from them.
+ * format.c - file names, the ids that follow from them, and the bytes of a message.
  *
  *	20260701T081530Z-3b1f9c02-parser-next-steps.md
  *
  * Names sort by second; within a second the original's eight random digits do not. Ours are the first 32 bits of a
  * msg_id that begins with the nanoseconds (times four, plus two random bits), so that our mail sorts as it was sent. An
- *id of ours is made of the same two parts and a hash of the name: it sorts as the names do, and stays while the file
- *has its name.
+ * id of ours is made of the same two parts and a hash of the name: it sorts as the names do, and stays while the file
+ * has its name.
+ *
+ *	---
+ *	from: lead-01
+ *	msg_id: 3b1f9c02-77aa-4c1e-9d5e-0a1b2c3d4e5f
+ *	subject: Parser: next steps
+ *	reply_to: ...                 only in an answer
+ *	to: worker-7
+ *	---
+ *	                              one empty line, then the body byte for byte
+ *
+ * Agents look at it with `head -8`: no field more. Nothing is quoted, a value is the rest of its line; so what would
+ * end the line is refused.
  */
 #include "rooms/handoff/handoff.h"
 
 #include "base/clock.h"
 #include "base/id.h"
-#include <inttypes.h>
+#include "message/front.h"
 #include <stdio.h>
 
 #define STAMP_LEN 16 /* 20260701T081530Z */
@@ -138,43 +150,33 @@ handoff_name_is_mail(const char *name, enum mr_folder folder)
 	return str_ends(s, SUFFIX);
 }
 
-/* Number from `digits` characters, decimal or hexadecimal; false: others are among them. */
-static bool
-number_at(const char *s, size_t digits, unsigned base, uint32_t *ret)
-{
-	uint32_t value = 0;
-
-	for (size_t i = 0; i < digits; i++) {
-		unsigned d = 99;
-
-		if (s[i] >= '0' && s[i] <= '9')
-			d = (unsigned)(s[i] - '0');
-		else if (s[i] >= 'a' && s[i] <= 'f')
-			d = (unsigned)(s[i] - 'a') + 10;
-		if (d >= base)
-			return false;
-		value = value * base + d;
-	}
-	*ret = value;
-	return true;
-}
-
 static bool
 moment_of(const char *name, int64_t *ret_s, uint32_t *ret_ns)
 {
-	uint32_t y, mo, d, h, mi, s, hex;
+	static const struct {
+		size_t at, digits;
+		unsigned base;
+	} parts[] = { { 0, 4, 10 }, { 4, 2, 10 }, { 6, 2, 10 }, { 9, 2, 10 }, { 11, 2, 10 }, { 13, 2, 10 },
+		{ STAMP_LEN + 1, HEX_LEN, 16 } };
+	static const char digits[] = "0123456789abcdef";
+	uint32_t v[7] = { 0 };
 
-	if (strlen(name) < STAMP_LEN + 1 + HEX_LEN || !number_at(name, 4, 10, &y) || !number_at(name + 4, 2, 10, &mo) ||
-	    !number_at(name + 6, 2, 10, &d) || name[8] != 'T' || !number_at(name + 9, 2, 10, &h) ||
-	    !number_at(name + 11, 2, 10, &mi) || !number_at(name + 13, 2, 10, &s) || name[15] != 'Z' ||
-	    name[16] != '-' || !number_at(name + STAMP_LEN + 1, HEX_LEN, 16, &hex))
+	if (strlen(name) < STAMP_LEN + 1 + HEX_LEN || name[8] != 'T' || name[15] != 'Z' || name[16] != '-')
 		return false;
-	struct civil c = { (int)y, (int)mo, (int)d, (int)h, (int)mi, (int)s, 0 };
+	for (size_t i = 0; i < 7; i++)
+		for (size_t j = 0; j < parts[i].digits; j++) {
+			const char *digit = memchr(digits, name[parts[i].at + j], parts[i].base);
+
+			if (!digit)
+				return false;
+			v[i] = v[i] * parts[i].base + (uint32_t)(digit - digits);
+		}
+	struct civil c = { (int)v[0], (int)v[1], (int)v[2], (int)v[3], (int)v[4], (int)v[5], 0 };
 
 	if (!civil_valid(&c))
 		return false;
 	*ret_s = civil_to_unix(&c);
-	*ret_ns = hex >> 2 < 999999999 ? hex >> 2 : 999999999; /* of the original's random digits, one in fourteen */
+	*ret_ns = v[6] >> 2 < 999999999 ? v[6] >> 2 : 999999999; /* of the original's random digits, one in fourteen */
 	return *ret_s >= 0;
 }
 
@@ -204,4 +206,72 @@ handoff_message_id(const char *name, int64_t mtime_ms, char ret[MR_ID_LEN + 1])
 
 	for (size_t i = 0; i < 4; i++, below >>= 5)
 		ret[13 - i] = alphabet[below & 31];
+}
+
+/* ---- The bytes of a message ---- */
+
+#define FIELDS 5
+static const char *const keys[FIELDS] = { "from", "msg_id", "subject", "reply_to", "to" };
+
+/* As the original finds a field: the first line of the whole file that begins so. */
+static bool
+first_line(struct mr_str text, const char *key, struct mr_str *ret)
+{
+	struct mr_str line;
+	const size_t n = strlen(key);
+
+	while (front_line(&text, &line))
+		if (str_starts(line, key) && line.len > n + 1 && line.ptr[n] == ':' && line.ptr[n + 1] == ' ') {
+			*ret = str_trim((struct mr_str){ line.ptr + n + 2, line.len - n - 2 });
+			return true;
+		}
+	return false;
+}
+
+bool
+letter_parse(struct mr_str text, struct letter *ret)
+{
+	struct letter l = { .body = text };
+	struct mr_str *const fields[FIELDS] = { &l.from, &l.msg_id, &l.subject, &l.reply_to, &l.to };
+	struct front front;
+	struct mr_str rest, line;
+	bool is_front = front_split(text, &front), found[FIELDS];
+
+	for (size_t i = 0; i < FIELDS; i++)
+		found[i] = is_front ? front_get(front.head, keys[i], fields[i]) : first_line(text, keys[i], fields[i]);
+	if (is_front) {
+		l.head = front.head;
+		l.body = rest = front.body;
+		if (front_line(&rest, &line) && line.len == 0)
+			l.body = rest;
+	} else if (!found[0] && !found[1]) {
+		return false;
+	}
+	*ret = l;
+	return true;
+}
+
+enum mr_rc
+letter_write(const struct letter *letter, struct buf *out, struct mr_error *err)
+{
+	const struct mr_str values[FIELDS] = { letter->from, letter->msg_id, letter->subject, letter->reply_to,
+		letter->to };
+
+	buf_adds(out, "---\n");
+	for (size_t i = 0; i < FIELDS; i++) {
+		if (values[i].len == 0 && strcmp(keys[i], "reply_to") == 0)
+			continue;
+		for (size_t j = 0; j < values[i].len; j++)
+			if ((unsigned char)values[i].ptr[j] < 0x20 || values[i].ptr[j] == 0x7f)
+				return mr_fail(err, MR_REFUSED,
+				    "the %s of a message has a control character in it\n"
+				    "a field is one line here: leave line ends and tabs out of it",
+				    keys[i]);
+		buf_addf(out, "%s: ", keys[i]);
+		buf_add(out, values[i]);
+		buf_addc(out, '\n');
+	}
+	buf_adds(out, "---\n\n");
+	buf_add(out, letter->body);
+	return buf_ok(out) ? MR_OK : mr_nomem(err);
 }

@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * mail.c - the messages of a mailbox: listing, reading, and moving between inbox and archive, which is all the read
+ * state that there is.
+ *
+ * Others move files between inbox/ and archive/ while we read. A file that moved from a folder not yet read into one
+ * already read would be missed, so the folders are read again until neither changed meanwhile, and what any pass saw
+ * counts, where the last one saw it. A file that is gone when we open it is looked for in the other folder.
+ */
+#include "rooms/handoff/handoff.h"
+
+#include "base/sys.h"
+#include "base/text.h"
+#include "message/foreign.h"
+#include "message/front.h"
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+
+#define PASSES 4
+#define NUMBERS 100 /* x.md.1, x.md.2, ... */
+
+struct box {
+	struct kit_box kit;
+	struct handoff *h;
+	struct registry registry;
+	char mailbox[HANDOFF_ID_MAX + 1];
+	const struct scan_request *want; /* whom to tell of oddities; or NULL */
+};
+
+static void
+box_done(struct box *box)
+{
+	registry_done(&box->registry);
+}
+
+static const enum mr_folder both[] = { MR_INBOX, MR_ARCHIVE };
+
+static const char *
+folder_name(enum mr_folder folder)
+{
+	return folder == MR_ARCHIVE ? "archive" : "inbox";
+}
+
+/* ---- Listing ---- */
+
+struct reading {
+	struct kit_items *items;
+	int fd;
+	enum mr_folder folder;
+	char path[HANDOFF_ID_MAX + 16];
+	int64_t changed_ns;
+};
+
+struct readings {
+	struct reading v[2]; /* inbox, archive */
+};
+
+static void
+readings_done(struct readings *r)
+{
+	sys_close_fd(&r->v[0].fd);
+	sys_close_fd(&r->v[1].fd);
+}
+
+static bool
+note(void *ctx, const struct dir_entry *e)
+{
+	const struct reading *r = ctx;
+	bool stamped = handoff_name_has_stamp(e->name);
+	struct stat st = { 0 };
+
+	if (!handoff_name_is_mail(e->name, r->folder))
+		return true;
+	/* Links and folders are nobody's mail. A name with its time in it needs no look at the file for that. */
+	if (e->type != DT_REG || !stamped)
+		if (sys_stat(r->fd, e->name, &st) < 0 || !S_ISREG(st.st_mode))
+			return true;
+	struct kit_item *item = kit_add(r->items, r->path, e->name, r->folder);
+
+	if (!item)
+		return false;
+	handoff_message_id(e->name, kit_mtime_ns(&st) / 1000000, item->id);
+	item->steady = stamped;
+	return true;
+}
+
+static bool
+has_changed(struct readings *both_folders)
+{
+	struct reading *r = both_folders->v;
+	bool changed = false;
+
+	for (size_t i = 0; i < 2; i++) {
+		struct stat st;
+		int64_t now = r[i].fd >= 0 && sys_stat_fd(r[i].fd, &st) == 0 ? kit_mtime_ns(&st) : 0;
+
+		changed |= now != r[i].changed_ns;
+		r[i].changed_ns = now;
+	}
+	return changed;
+}
+
+static enum mr_rc
+list(struct kit_box *kit, const struct scan_request *want, const char *only_id, struct kit_items *ret,
+    struct mr_error *err)
+{
+	const struct box *box = (struct box *)kit;
+	mr_auto(readings_done) struct readings folders = { { { .fd = -1 }, { .fd = -1 } } };
+	struct reading *r = folders.v;
+	int passes = 0;
+	size_t kept = 0;
+
+	(void)only_id;
+	for (size_t i = 0; i < 2; i++) {
+		r[i].items = ret;
+		r[i].folder = both[i];
+		(void)snprintf(r[i].path, sizeof r[i].path, "%s/%s", box->mailbox, folder_name(both[i]));
+		enum mr_rc rc = (want->folders & both[i])
+				    ? handoff_dir(box->h, box->mailbox, folder_name(both[i]), false, &r[i].fd, err)
+				    : MR_OK;
+
+		if (rc != MR_OK && rc != MR_NOTFOUND) /* a missing folder is made when it is needed */
+			return rc;
+	}
+	(void)has_changed(&folders);
+	do {
+		for (size_t i = 0; i < 2; i++)
+			if (r[i].fd >= 0)
+				TRY(dir_each(r[i].fd, note, &r[i], err));
+	} while (++passes < PASSES && has_changed(&folders));
+	kit_sort(ret);
+	for (size_t i = 0; i < ret->n; i++) /* of each name only where it was seen last */
+		if (i + 1 == ret->n || strcmp(ret->v[i].name, ret->v[i + 1].name) != 0)
+			ret->v[kept++] = ret->v[i];
+	ret->n = kept;
+	return MR_OK;
+}
+
+/* In both folders it is archived, as it is for list. */
+static bool
+is_there(struct kit_box *kit, unsigned folders, struct kit_item *item)
+{
+	const struct box *box = (struct box *)kit;
+
+	for (size_t i = 2; i-- > 0;) {
+		mr_auto(sys_close_fd) int fd = -1;
+		struct stat st;
+
+		item->folder = both[i];
+		if ((folders & both[i]) && handoff_name_is_mail(item->name, both[i]) &&
+		    handoff_dir(box->h, box->mailbox, folder_name(both[i]), false, &fd, IGNORED) == MR_OK &&
+		    sys_stat(fd, item->name, &st) == 0 && S_ISREG(st.st_mode))
+			return true;
+	}
+	return false;
+}
+
+/* ---- Reading ---- */
+
+static enum mr_rc
+read_file(const struct box *box, const struct kit_item *item, struct buf *ret, struct stat *st,
+    enum mr_folder *ret_folder, struct mr_error *err)
+{
+	int root_fd = -1;
+
+	*ret_folder = item->folder;
+	TRY(handoff_root(box->h, false, &root_fd, err));
+	for (int round = 0; round < 2; round++) {
+		char path[HANDOFF_ID_MAX + 300];
+
+		(void)snprintf(path, sizeof path, "%s/%s/%s", box->mailbox, folder_name(*ret_folder), item->name);
+		enum mr_rc rc = file_read_stat(root_fd, path, HANDOFF_FILE_MAX, ret, st, err);
+
+		if (rc != MR_NOTFOUND)
+			return rc;
+		*ret_folder = *ret_folder == MR_INBOX ? MR_ARCHIVE : MR_INBOX;
+	}
+	return mr_fail(err, MR_NOTFOUND, "'%s' is gone", item->name);
+}
+
+/* An id as its first name, else as itself. */
+static const char *
+keep_agent(struct kit_message *m, const struct registry *r, struct mr_str id)
+{
+	const struct registry_entry *entry = registry_with_id(r, id);
+	const char *address = entry ? kit_keep_address(m, str_of(entry->name)) : "";
+
+	return address[0] ? address : kit_keep_address(m, id);
+}
+
+/* The format's own id, and fields that we do not know. */
+static void
+keep_headers(struct kit_message *m, const struct letter *letter)
+{
+	struct mr_str rest = letter->head, key, value;
+
+	if (letter->msg_id.len > 0)
+		kit_header(m, "Message-ID", kit_keep(m, letter->msg_id));
+	while (front_next(&rest, &key, &value))
+		if (!str_eq(key, STR("from")) && !str_eq(key, STR("msg_id")) && !str_eq(key, STR("subject")) &&
+		    !str_eq(key, STR("reply_to")) && !str_eq(key, STR("to")))
+			kit_header(m, kit_keep(m, key), kit_keep(m, value));
+}
+
+static enum mr_rc
+read_item(struct kit_box *kit, const struct kit_item *item, enum scan_depth depth, struct mr_message *ret,
+    struct mr_error *err)
+{
+	const struct box *box = (struct box *)kit;
+	mr_auto(buf_done) struct buf text = BUF_INIT, path = BUF_INIT;
+	struct kit_message m = kit_message(item->id, item->folder, item->folder == MR_ARCHIVE ? MR_SEEN : 0);
+	enum mr_folder folder;
+	struct letter letter;
+	struct stat st;
+
+	if (depth == SCAN_NAMES)
+		return kit_message_end(&m, ret, err);
+	TRY(read_file(box, item, &text, &st, &folder, err));
+	if (!letter_parse(buf_str(&text), &letter))
+		return mr_fail(err, MR_CORRUPT,
+		    "'%s' has no sender and no msg_id in it\n"
+		    "it is no message of this format: look at it, and take it out of the inbox",
+		    item->name);
+	handoff_message_id(item->name, kit_mtime_ns(&st) / 1000000, m.msg.id);
+	m.msg.folder = folder;
+	m.msg.flags = folder == MR_ARCHIVE ? MR_SEEN : 0;
+	m.msg.from = keep_agent(&m, &box->registry, letter.from);
+	m.msg.subject = kit_keep(&m, letter.subject);
+	m.msg.reply_to = kit_keep(&m, letter.reply_to);
+	m.msg.thread = kit_keep(&m, str_of(m.msg.id));
+	m.msg.date_ms = kit_mtime_ns(&st) / 1000000;
+	m.msg.size_bytes = text.len;
+	buf_addf(&path, "%s/%s/%s", box->mailbox, folder_name(folder), item->name);
+	m.msg.path = kit_keep_buf(&m, &path);
+	kit_to(&m, box->kit.agent);
+	keep_headers(&m, &letter);
+	if (depth == SCAN_BODIES)
+		kit_body(&m, letter.body);
+	TRY(kit_message_end(&m, ret, err));
+	if (letter.to.len > 0 && !str_eq(letter.to, str_of(box->mailbox)) && box->want && box->want->trouble &&
+	    (folder & box->want->folders)) {
+		struct mr_error astray = { 0 };
+
+		(void)mr_fail(&astray, MR_CORRUPT,
+		    "'%s' says that it is for another mailbox\nit is shown all the same: the folder decides",
+		    item->name);
+		box->want->trouble(box->want->trouble_ctx, item->path, &astray);
+	}
+	return MR_OK;
+}
+
+/* ---- The slots that look ---- */
+
+static const struct kit_reader reader = { list, read_item, is_there };
+
+enum mr_rc
+handoff_list(struct handoff *h, const char *mailbox, unsigned folders, struct kit_items *ret, struct mr_error *err)
+{
+	struct box box = { { &reader, NULL, mailbox }, .h = h };
+	const struct scan_request want = { .folders = folders };
+
+	(void)snprintf(box.mailbox, sizeof box.mailbox, "%s", mailbox);
+	return kit_list(&box.kit, &want, NULL, ret, err);
+}
+
+static enum mr_rc
+box_open(struct box *box, struct mr_room *room, const char *agent, const struct registry_entry **ret_entry,
+    struct mr_error *err)
+{
+	struct handoff *h = handoff_of(room);
+
+	*box = (struct box){ { &reader, &h->known, agent }, .h = h };
+	TRY(handoff_registry_read(h, &box->registry, err));
+	return handoff_mailbox_of(h, &box->registry, agent, box->mailbox, ret_entry, err);
+}
+
+static enum mr_rc
+find(struct box *box, const char *id, unsigned folders, struct kit_items *items, struct kit_item **ret,
+    struct mr_error *err)
+{
+	enum mr_rc rc = kit_find(&box->kit, id, folders, items, ret, err);
+
+	return rc != MR_NOTFOUND
+		   ? rc
+		   : mr_fail(err, MR_NOTFOUND, "no message '%s' in the mailbox of '%s'", id, box->kit.agent);
+}
+
+/* A root that was moved or copied: senders who follow the registry's paths write elsewhere. */
+static void
+report_elsewhere(const struct box *box, const struct registry_entry *entry, const struct scan_request *want)
+{
+	mr_auto(buf_done) struct buf shown = BUF_INIT;
+	struct mr_error problem = { 0 };
+
+	if (!entry || !want->trouble || !handoff_is_elsewhere(box->h, entry))
+		return;
+	text_clean_line(&shown, utf8_cut(str_of(entry->inbox), 200));
+	(void)mr_fail(&problem, MR_CORRUPT,
+	    "the registry says that the inbox of '%s' is '%s'\n"
+	    "mail sent there is not seen here; `mailroom doctor --fix` writes the paths of this root",
+	    box->kit.agent, buf_z(&shown));
+	want->trouble(want->trouble_ctx, "registry.json", &problem);
+}
+
+enum mr_rc
+handoff_scan(struct mr_room *room, const char *agent, const struct scan_request *asked, mr_message_fn *fn, void *ctx,
+    struct mr_error *err)
+{
+	mr_auto(box_done) struct box box = { 0 };
+	struct scan_request want = *asked;
+	const struct registry_entry *entry = NULL;
+
+	if (agent[0] == '\0') /* the room's own folders: there are none */
+		return MR_OK;
+	TRY(box_open(&box, room, agent, &entry, err));
+	want.folders &= want.unread_only ? MR_INBOX : HANDOFF_FOLDERS;
+	box.want = &want;
+	report_elsewhere(&box, entry, &want);
+	return kit_scan(&box.kit, &want, fn, ctx, err);
+}
+
+enum mr_rc
+handoff_fetch(struct mr_room *room, const char *agent, const char *id, unsigned folders, enum scan_depth depth,
+    struct mr_message *ret, struct mr_error *err)
+{
+	mr_auto(box_done) struct box box = { 0 };
+	mr_auto(kit_items_done) struct kit_items items = { 0 };
+	struct kit_item *item = NULL;
+
+	TRY(box_open(&box, room, agent, NULL, err));
+	TRY(find(&box, id, folders ? folders : HANDOFF_FOLDERS, &items, &item, err));
+	TRY(read_item(&box.kit, item, depth, ret, err));
+	if (!folders || (ret->folder & folders))
+		return MR_OK;
+	mr_message_done(ret); /* moved meanwhile */
+	return mr_fail(err, MR_NOTFOUND, "no message '%s' in the mailbox of '%s'", id, agent);
+}
+
+enum mr_rc
+handoff_fetch_raw(struct mr_room *room, const char *agent, const char *id, struct buf *ret, struct mr_error *err)
+{
+	mr_auto(box_done) struct box box = { 0 };
+	mr_auto(kit_items_done) struct kit_items items = { 0 };
+	struct kit_item *item = NULL;
+	enum mr_folder folder;
+	struct stat st;
+
+	TRY(box_open(&box, room, agent, NULL, err));
+	TRY(find(&box, id, HANDOFF_FOLDERS, &items, &item, err));
+	return read_file(&box, item, ret, &st, &folder, err);
+}
+
+/* ---- Moving. The original renames over what is there; we never do. Each move is durable when it returns. ---- */
+
+static bool
+same_bytes(int from_fd, int to_fd, const char *name)
+{
+	mr_auto(buf_done) struct buf here = BUF_INIT, there = BUF_INIT;
+
+	return file_read(from_fd, name, HANDOFF_FILE_MAX, &here, IGNORED) == MR_OK &&
+	       file_read(to_fd, name, HANDOFF_FILE_MAX, &there, IGNORED) == MR_OK &&
+	       str_eq(buf_str(&here), buf_str(&there));
+}
+
+/* 0, or -1 and errno. */
+static int
+move_to_free_name(int from_fd, int to_fd, const char *name)
+{
+	char numbered[300];
+
+	if (sys_rename_new(from_fd, name, to_fd, name) == 0)
+		return 0;
+	if (errno == EEXIST && same_bytes(from_fd, to_fd, name)) /* a copy: an interrupted archive, or a backup */
+		return sys_unlink(from_fd, name);
+	for (int i = 1; errno == EEXIST && i <= NUMBERS; i++) {
+		(void)snprintf(numbered, sizeof numbered, "%s.%d", name, i);
+		if (sys_rename_new(from_fd, name, to_fd, numbered) == 0)
+			return 0;
+	}
+	return -1;
+}
+
+enum mr_rc
+handoff_move_file(struct handoff *h, const char *mailbox, const char *name, enum mr_folder from, struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int from_fd = -1, to_fd = -1;
+	const enum mr_folder to = from == MR_INBOX ? MR_ARCHIVE : MR_INBOX;
+
+	TRY(handoff_id_check(mailbox, err));
+	TRY(handoff_dir(h, mailbox, folder_name(from), false, &from_fd, err));
+	TRY(handoff_dir(h, mailbox, folder_name(to), true, &to_fd, err));
+	/* A number behind the name says that another message has the name; and with it nobody would list it. */
+	if (from == MR_ARCHIVE && !handoff_name_is_mail(name, MR_INBOX))
+		return mr_fail(err, MR_REFUSED, "'%s' cannot go back: its name was taken by another message", name);
+	if (move_to_free_name(from_fd, to_fd, name) < 0) {
+		if (errno == ENOENT)
+			return mr_fail(err, MR_NOTFOUND, "'%s' is not in the %s", name, folder_name(from));
+		return mr_fail_errno(err, "cannot move '%s'", name);
+	}
+	/* The new place first: a power cut in between leaves two names, not none. */
+	if (sys_fsync(to_fd) < 0 || sys_fsync(from_fd) < 0)
+		return mr_fail_errno(err, "cannot make the move of '%s' durable", name);
+	return MR_OK;
+}
+
+static enum mr_rc
+move_message(struct mr_room *room, const char *agent, const char *id, enum mr_folder to, struct mr_error *err)
+{
+	mr_auto(box_done) struct box box = { 0 };
+	mr_auto(kit_items_done) struct kit_items items = { 0 };
+	struct kit_item *item = NULL;
+
+	TRY(box_open(&box, room, agent, NULL, err));
+	TRY(find(&box, id, HANDOFF_FOLDERS, &items, &item, err));
+	if (to == 0 || item->folder == to)
+		return MR_OK;
+	enum mr_rc rc = handoff_move_file(box.h, box.mailbox, item->name, item->folder, err);
+
+	/* Moved by another meanwhile: to where we want it, as there is no third place. */
+	return rc == MR_NOTFOUND ? MR_OK : rc;
+}
+
+enum mr_rc
+handoff_mark(
+    struct mr_room *room, const char *agent, const char *id, unsigned set, unsigned clear, struct mr_error *err)
+{
+	if (set & (MR_PINNED | MR_TRASHED))
+		return mr_fail(err, MR_UNSUPPORTED,
+		    "a message in a handoff room is read or unread, nothing else\n"
+		    "mark it read, or archive it, which is the same here");
+	return move_message(room, agent, id, set & MR_SEEN ? MR_ARCHIVE : clear & MR_SEEN ? MR_INBOX : 0, err);
+}
+
+enum mr_rc
+handoff_move(struct mr_room *room, const char *agent, const char *id, enum mr_folder to, struct mr_error *err)
+{
+	if (to != MR_INBOX && to != MR_ARCHIVE)
+		return mr_fail(err, MR_UNSUPPORTED, "a handoff room has an inbox and an archive, nothing else");
+	return move_message(room, agent, id, to, err);
+}
