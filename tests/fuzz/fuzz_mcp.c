@@ -5,13 +5,12 @@
  */
 #include "fuzz.h"
 
-#include "cli/mcp/arguments.c"
 #include "cli/mcp/request.c"
 #include "cli/mcp/tools.c"
 
 static const char *const with_value[] = { "--message", "--subject", "--priority", "--type", "--key", "--reply-to",
 	"--from", "--limit", "--budget", "--timeout", "--id", "--lease", "--reason", NULL };
-static const char *const flags[] = { "--all", "--live", "--urgent", NULL };
+static const char *const flags[] = { "--all", "--live", "--urgent", "--read", "--only", NULL };
 static const char *const commands_known[] = { "send", "reply", "inbox", "read", "wait", "recv", "done", "release",
 	"fail", "who", "nudge", NULL };
 
@@ -47,7 +46,7 @@ check_arguments(struct json_value arguments)
 
 		if (!args_read(&mcp_tools[i], arguments, &args, &wrong))
 			assert(wrong.len > 0 && utf8_valid(buf_str(&wrong)));
-		else if (!mcp_tools[i].command(&args, &words, &problem))
+		else if (!args_command(&mcp_tools[i], &args, &words, &problem))
 			assert(problem && problem[0]);
 		else
 			check_words(&words);

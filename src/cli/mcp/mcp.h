@@ -2,13 +2,11 @@
 /*
  * mcp.h - the MCP server over standard input and output: one JSON-RPC message a line.
  *
- *	serve.c      the loop: lines in, answers of workers out, cancelling, leaving
- *	request.c    one line as a request, and which era of the protocol it is of
- *	answer.c     results, errors and notices as lines
- *	methods.c    what each method answers
- *	tools.c      the eight tools; definitions.c is how they are listed, arguments.c reads the arguments of a call
- *	worker.c     a process for each call, which runs that command line; calls.c is the server's side of it
- *	subscribe.c  who wants to hear of new mail; watch.c is the process that looks
+ *	serve.c    the loop: lines in, answers of workers and news of watchers out, cancelling, leaving
+ *	request.c  one line as a request, and which era of the protocol it is of
+ *	methods.c  what each method answers, and the form of answers, errors and notices
+ *	tools.c    the eight tools: their table, how they are listed, and a call as a command line
+ *	worker.c   the processes that the server starts: one for each call, one for each subscription
  *
  * The server itself never touches a room. Each call runs in a process of its own: a `wait` blocks nobody, a crash is
  * one failed call, and cancelling is closing its socket. A worker marks mail as shown only after the server said that
@@ -25,6 +23,7 @@
 #define MCP_LINE_MAX ((size_t)32 << 20)
 #define MCP_CALLS_MAX 16
 #define MCP_LISTENERS_MAX 16
+#define MCP_CHILDREN_MAX (MCP_CALLS_MAX + MCP_LISTENERS_MAX)
 #define MCP_INBOX_URI "mailroom://inbox"
 #define MCP_META "io.modelcontextprotocol/"
 
@@ -55,10 +54,11 @@ struct mcp_request { /* borrows the line */
 	char version[40]; /* MCP_VERSION: the one that was asked for */
 };
 
-struct mcp_call { /* a worker; pid 0: the place is free */
-	pid_t pid;
-	int fd;
-	char *id;       /* raw */
+struct mcp_child { /* what is under way for a request; id NULL: the place is free */
+	char *id;  /* raw; "" is the one of resources/subscribe */
+	pid_t pid; /* its process; 0: it needs none (a subscription to lists, which never change) */
+	int fd;    /* of a call: its answer; of a watcher: a byte for each piece of news */
+	/* Of a call: */
 	char *progress; /* raw token, or NULL */
 	bool patient;   /* it waits for mail: it is not waited for when the client leaves */
 	bool settling;  /* answered; it marks what was shown, and ends */
@@ -66,21 +66,13 @@ struct mcp_call { /* a worker; pid 0: the place is free */
 	struct buf answer;
 };
 
-struct mcp_listener { /* id NULL: the place is free */
-	char *id;     /* of subscriptions/listen; "" is the one of resources/subscribe */
-	bool inbox;   /* of new mail; else only of lists, which never change */
-	pid_t pid;    /* of the process that looks; 0: none */
-	int fd;       /* a byte for each piece of news; -1: none */
-};
-
 struct mcp_extra;
 struct mcp_server {
 	const char *room, *as; /* options of the command line, or NULL */
 	const struct mcp_extra *extra;
-	bool initialized; /* a client of the handshake era is there */
-	bool gone;        /* stdout takes nothing any more */
-	struct mcp_call calls[MCP_CALLS_MAX];
-	struct mcp_listener listeners[MCP_LISTENERS_MAX];
+	bool initialized;                            /* a client of the handshake era is there */
+	bool gone;                                   /* stdout takes nothing any more */
+	struct mcp_child children[MCP_CHILDREN_MAX]; /* calls first, then MCP_LISTENERS_MAX subscriptions */
 };
 
 /* Tools, resources and prompts of the protocol's conformance suite: test builds, with --conformance. */
@@ -93,7 +85,7 @@ struct mcp_extra {
 	bool (*request)(struct mcp_server *s, const struct mcp_request *r);
 };
 #ifdef MR_FAULT_ENV
-extern const struct mcp_extra mcp_fixtures; /* fixtures.c */
+extern const struct mcp_extra mcp_fixtures; /* tests/support/mcp_fixtures.c */
 #endif
 
 /* ---- request.c ---- */
@@ -102,12 +94,13 @@ bool request_is(const struct mcp_request *r, const char *method);
 /* "codex-<id>" when the caller's harness names its session in _meta; NULL: it does not. The caller frees it. */
 char *request_session(const struct mcp_request *r);
 
-/* ---- answer.c ---- */
-/* An answer is begun, its members are added, and it is ended with the line; `j` writes to `line`. */
+/* ---- methods.c ---- */
+void mcp_handle(struct mcp_server *s, const struct mcp_request *r);
+/* An answer is begun, its members are added, and it is ended with the line. */
 void answer_begin(struct json *j, const struct mcp_request *r);
 void answer_end(struct json *j, const struct mcp_request *r);
-void answer_cache(
-    struct json *j, const struct mcp_request *r, int64_t ttl_ms, bool everybody); /* modern: how long it holds */
+/* Modern: for how long it holds. */
+void answer_cache(struct json *j, const struct mcp_request *r, int64_t ttl_ms, bool everybody);
 void answer_error(struct buf *line, const struct mcp_request *r, enum mcp_code code, const char *fmt, ...)
     MR_PRINTF(4, 5);
 /* {"jsonrpc","method","params":{ stays open; notice_end closes it. */
@@ -117,19 +110,21 @@ void notice_end(struct json *j);
 bool mcp_write(struct mcp_server *s, const struct buf *line);
 void mcp_error(struct mcp_server *s, const struct mcp_request *r, enum mcp_code code, const char *fmt, ...)
     MR_PRINTF(4, 5);
-void mcp_no_resource(struct mcp_server *s, const struct mcp_request *r, const char *uri);
-
-/* ---- methods.c ---- */
-void mcp_handle(struct mcp_server *s, const struct mcp_request *r);
+void mcp_tool_error(struct mcp_server *s, const struct mcp_request *r, const char *message);
+/* A subscription told that there is news. */
+void mcp_inbox_changed(struct mcp_server *s, const struct mcp_child *listener);
 
 /* ---- tools.c ---- */
 enum arg_kind { ARG_TEXT, ARG_NAMES /* "a,b"; also a list */, ARG_LIST /* also one text */, ARG_NUMBER, ARG_FLAG };
+#define ARG_OPERAND "--"
 struct arg { /* name NULL ends a table */
 	const char *name;
 	enum arg_kind kind;
+	const char *option; /* of the command, or ARG_OPERAND; NULL: the tool's own function reads it */
+	const char *help;   /* or NULL */
 	bool required;
-	const char *choices; /* "urgent|high|normal|low", or NULL */
-	const char *help;    /* or NULL */
+	const char *choices;   /* "urgent|high|normal|low", or NULL */
+	const char *otherwise; /* the value when it is not given, or NULL */
 };
 #define ARGS_MAX 8
 
@@ -138,40 +133,36 @@ struct args {
 	struct mr_names values[ARGS_MAX]; /* no entry: not given. A flag that is false is not given. */
 };
 const char *args_text(const struct args *a, const char *name); /* or NULL */
-const struct mr_names *args_list(const struct args *a, const char *name);
 
 struct words { /* a command line for cli_call */
 	struct mr_names v;
 	bool failed;
 };
 void words_add(struct words *w, const char *word);
-void words_option(struct words *w, const char *option, const char *value); /* value NULL: nothing */
-void words_flag(struct words *w, const char *option, bool on);
+void words_done(struct words *w);
 
 enum tool_output { TOOL_TEXT, TOOL_SENT /* id */, TOOL_MAIL /* ids, left */, TOOL_WORK /* id, token, attempt */ };
 struct tool {
 	const char *name, *title, *about;
-	const struct arg *args;
+	struct arg args[ARGS_MAX + 1];
 	bool reads, destroys, repeats; /* readOnlyHint, destructiveHint, idempotentHint; openWorldHint is false */
 	enum tool_output output;
 	bool fence;         /* the command does not fence what others wrote */
 	int64_t patience_s; /* it waits by itself, so long when nothing is said; 0: it does not */
-	/* The command line. False: the arguments do not go together, *ret_problem says why. */
+	/* NULL: the command has the name of the tool. Else it adds the command, and the arguments that have no option.
+	 * False: the arguments do not go together, *ret_problem says why. */
 	bool (*command)(const struct args *a, struct words *w, const char **ret_problem);
 };
 extern const char *const mcp_instructions;
 extern const struct tool mcp_tools[];
 extern const size_t mcp_tools_n;
 const struct tool *tool_named(struct mr_str name);
-
-/* ---- definitions.c ---- */
 void tool_json(struct json *j, const struct tool *tool);
-
-/* ---- arguments.c ---- */
-/* False: *ret_problem says what is wrong, and what there is. */
+/* The arguments of a call. False: *ret_problem says what is wrong, and what there is. */
 bool args_read(const struct tool *tool, struct json_value arguments, struct args *ret, struct buf *ret_problem);
 void args_done(struct args *a);
-void words_done(struct words *w);
+/* ... as a command line. False: see tool->command. */
+bool args_command(const struct tool *tool, const struct args *a, struct words *w, const char **ret_problem);
 
 /* ---- worker.c ---- */
 struct job {
@@ -181,35 +172,18 @@ struct job {
 };
 /* In the new process: runs the job, answers through fd, and ends. */
 _Noreturn void worker_run(struct mcp_server *s, const struct mcp_request *r, const struct job *job, int fd);
-/* What every process that the server starts does first. */
-void worker_detach(struct mcp_server *s);
-/* From now on the end of the server ends this process. */
-void worker_follow(int fd);
-
-/* ---- calls.c ---- */
-/* Starts a worker. False: it was answered with an error. */
-bool call_start(struct mcp_server *s, const struct mcp_request *r, const struct job *job, int64_t limit_ms);
-void call_answer_tool_error(struct mcp_server *s, const struct mcp_request *r, const char *message, const char *hint);
-void call_cancel(struct mcp_server *s, struct mr_str id);
-bool call_known(const struct mcp_server *s, struct mr_str id);
-void call_readable(struct mcp_server *s, struct mcp_call *call);
-/* Tells how long calls have been waiting. Returns the milliseconds until the next time; -1: never. */
-int64_t calls_progress(struct mcp_server *s);
-void call_end(struct mcp_call *call);
-
-/* ---- subscribe.c ---- */
-void subscribe_legacy(struct mcp_server *s, const struct mcp_request *r, bool on);
-void subscribe_listen(struct mcp_server *s, const struct mcp_request *r);
-void subscribe_cancel(struct mcp_server *s, struct mr_str id);
-bool subscribe_known(const struct mcp_server *s, struct mr_str id);
-void subscribe_readable(struct mcp_server *s, struct mcp_listener *l);
-void listener_end(struct mcp_listener *l);
-
-/* ---- watch.c ---- */
 /* In a process of its own: a byte to fd each time mail comes, until the server ends. */
 _Noreturn void watch_run(struct mcp_server *s, const struct mcp_request *r, int fd);
 
 /* ---- serve.c ---- */
 int mcp_serve(struct mcp_server *s);
+/* Starts a worker, or answers with an error. */
+void call_start(struct mcp_server *s, const struct mcp_request *r, const struct job *job, int64_t limit_ms);
+/* A subscription, with a watcher if it is to the inbox. False: it was answered with an error. */
+bool listener_start(struct mcp_server *s, const struct mcp_request *r, struct mr_str id, bool inbox);
+/* What is under way with that id; NULL: nothing. */
+struct mcp_child *child_named(struct mcp_server *s, struct mr_str id);
+/* Its process sees that its socket ends. */
+void child_end(struct mcp_child *child);
 
 #endif

@@ -1,8 +1,168 @@
 /* SPDX-License-Identifier: MIT */
-/* methods.c - what each method of the protocol answers. */
+/* methods.c - what each method of the protocol answers, and the lines for the client: results in the form of the
+ * request's era, errors, notices. */
+#include <stdarg.h>
+
 #include "cli/mcp/mcp.h"
 
 #define CONSTANT_MS (60 * 60 * 1000) /* what only another version of mailroom changes */
+
+/* ---- Lines ---- */
+
+static void
+add_raw(struct json *j, const char *key, struct mr_str value)
+{
+	json_key(j, key);
+	json_raw(j, value);
+}
+
+static void
+end_line(struct json *j)
+{
+	while (j->depth > 0)
+		json_close(j);
+	buf_addc(j->out, '\n');
+}
+
+bool
+mcp_write(struct mcp_server *s, const struct buf *line)
+{
+	if (!s->gone && (!buf_ok(line) || out_write(line->ptr, line->len) < 0))
+		s->gone = true; /* half a line may be out: nothing that follows could be understood */
+	return !s->gone;
+}
+
+void
+answer_begin(struct json *j, const struct mcp_request *r)
+{
+	json_open(j, '{');
+	json_key_str(j, "jsonrpc", "2.0");
+	add_raw(j, "id", r->id);
+	json_key(j, "result");
+	json_open(j, '{');
+	if (r->era == MCP_MODERN)
+		json_key_str(j, "resultType", "complete");
+}
+
+void
+answer_cache(struct json *j, const struct mcp_request *r, int64_t ttl_ms, bool everybody)
+{
+	if (r->era != MCP_MODERN)
+		return;
+	json_key_int(j, "ttlMs", ttl_ms);
+	json_key_str(j, "cacheScope", everybody ? "public" : "private");
+}
+
+void
+answer_end(struct json *j, const struct mcp_request *r)
+{
+	if (r->era == MCP_MODERN)
+		add_raw(j, "_meta",
+		    STR("{\"" MCP_META "serverInfo\":{\"name\":\"mailroom\",\"version\":\"" MAILROOM_VERSION "\"}}"));
+	end_line(j);
+}
+
+static void
+answer_write(struct mcp_server *s, const struct mcp_request *r, struct json *j)
+{
+	answer_end(j, r);
+	(void)mcp_write(s, j->out);
+}
+
+static void
+answer_nothing(struct mcp_server *s, const struct mcp_request *r)
+{
+	mr_auto(buf_done) struct buf line = BUF_INIT;
+	struct json j = JSON_INIT(&line);
+
+	answer_begin(&j, r);
+	answer_write(s, r, &j);
+}
+
+static void
+add_error(struct buf *line, const struct mcp_request *r, enum mcp_code code, const char *message, const char *uri)
+{
+	struct json j = JSON_INIT(line);
+
+	json_open(&j, '{');
+	json_key_str(&j, "jsonrpc", "2.0");
+	add_raw(&j, "id", r->id);
+	json_key(&j, "error");
+	json_open(&j, '{');
+	json_key_int(&j, "code", code);
+	json_key_str(&j, "message", message);
+	if (code == MCP_VERSION || uri) {
+		json_key(&j, "data");
+		json_open(&j, '{');
+	}
+	if (code == MCP_VERSION) {
+		add_raw(&j, "supported", STR("[\"" MCP_MODERN_VERSION "\"]"));
+		json_key_str(&j, "requested", r->version);
+	}
+	if (uri)
+		json_key_str(&j, "uri", uri);
+	end_line(&j);
+}
+
+void
+answer_error(struct buf *line, const struct mcp_request *r, enum mcp_code code, const char *fmt, ...)
+{
+	char message[700];
+	va_list args;
+
+	va_start(args, fmt);
+	(void)vsnprintf(message, sizeof(message), fmt, args);
+	va_end(args);
+	add_error(line, r, code, message, NULL);
+}
+
+void
+mcp_error(struct mcp_server *s, const struct mcp_request *r, enum mcp_code code, const char *fmt, ...)
+{
+	mr_auto(buf_done) struct buf line = BUF_INIT;
+	char message[700];
+	va_list args;
+
+	va_start(args, fmt);
+	(void)vsnprintf(message, sizeof(message), fmt, args);
+	va_end(args);
+	add_error(&line, r, code, message, NULL);
+	(void)mcp_write(s, &line);
+}
+
+void
+mcp_tool_error(struct mcp_server *s, const struct mcp_request *r, const char *message)
+{
+	mr_auto(buf_done) struct buf line = BUF_INIT;
+	struct json j = JSON_INIT(&line);
+
+	answer_begin(&j, r);
+	json_key(&j, "content");
+	json_open(&j, '[');
+	json_open(&j, '{');
+	json_key_str(&j, "type", "text");
+	json_key_str(&j, "text", message);
+	json_close(&j);
+	json_close(&j);
+	json_key_bool(&j, "isError", true);
+	answer_write(s, r, &j);
+}
+
+void
+notice_begin(struct json *j, const char *method)
+{
+	json_open(j, '{');
+	json_key_str(j, "jsonrpc", "2.0");
+	json_key_str(j, "method", method);
+	json_key(j, "params");
+	json_open(j, '{');
+}
+
+void
+notice_end(struct json *j)
+{
+	end_line(j);
+}
 
 /* ---- Opening ---- */
 
@@ -11,10 +171,8 @@ add_capabilities(struct mcp_server *s, struct json *j, enum mcp_era era)
 {
 	json_key(j, "capabilities");
 	json_open(j, '{');
-	json_key(j, "tools");
-	json_raw(j, STR("{}"));
-	json_key(j, "resources");
-	json_raw(j, STR("{\"subscribe\":true}"));
+	add_raw(j, "tools", STR("{}"));
+	add_raw(j, "resources", STR("{\"subscribe\":true}"));
 	if (s->extra)
 		s->extra->capabilities(j, era);
 	json_close(j);
@@ -39,15 +197,10 @@ initialize(struct mcp_server *s, const struct mcp_request *r)
 	answer_begin(&j, r);
 	json_key_str(&j, "protocolVersion", version);
 	add_capabilities(s, &j, MCP_LEGACY);
-	json_key(&j, "serverInfo");
-	json_open(&j, '{');
-	json_key_str(&j, "name", "mailroom");
-	json_key_str(&j, "title", "mailroom");
-	json_key_str(&j, "version", MAILROOM_VERSION);
-	json_close(&j);
+	add_raw(&j, "serverInfo",
+	    STR("{\"name\":\"mailroom\",\"title\":\"mailroom\",\"version\":\"" MAILROOM_VERSION "\"}"));
 	json_key_str(&j, "instructions", mcp_instructions);
-	answer_end(&j, r);
-	(void)mcp_write(s, &line);
+	answer_write(s, r, &j);
 }
 
 static void
@@ -57,43 +210,21 @@ discover(struct mcp_server *s, const struct mcp_request *r)
 	struct json j = JSON_INIT(&line);
 
 	answer_begin(&j, r);
-	json_key(&j, "supportedVersions");
-	json_raw(&j, STR("[\"" MCP_MODERN_VERSION "\"]"));
+	add_raw(&j, "supportedVersions", STR("[\"" MCP_MODERN_VERSION "\"]"));
 	add_capabilities(s, &j, MCP_MODERN);
 	json_key_str(&j, "instructions", mcp_instructions);
 	answer_cache(&j, r, CONSTANT_MS, true);
-	answer_end(&j, r);
-	(void)mcp_write(s, &line);
-}
-
-static void
-ping(struct mcp_server *s, const struct mcp_request *r)
-{
-	mr_auto(buf_done) struct buf line = BUF_INIT;
-	struct json j = JSON_INIT(&line);
-
-	answer_begin(&j, r);
-	answer_end(&j, r);
-	(void)mcp_write(s, &line);
+	answer_write(s, r, &j);
 }
 
 /* ---- Lists ---- */
 
 static void
-add_inbox_resource(struct json *j)
+list(struct mcp_server *s, const struct mcp_request *r)
 {
-	json_open(j, '{');
-	json_key_str(j, "uri", MCP_INBOX_URI);
-	json_key_str(j, "name", "inbox");
-	json_key_str(j, "title", "Unread mail");
-	json_key_str(j, "description", "Your unread mail as a list; reading it changes nothing");
-	json_key_str(j, "mimeType", "text/plain");
-	json_close(j);
-}
-
-static void
-list(struct mcp_server *s, const struct mcp_request *r, const char *what)
-{
+	const char *what = request_is(r, "tools/list")       ? "tools"
+			   : request_is(r, "resources/list") ? "resources"
+							     : "resourceTemplates";
 	mr_auto(buf_done) struct buf line = BUF_INIT;
 	struct json j = JSON_INIT(&line);
 	struct json_value cursor;
@@ -105,64 +236,36 @@ list(struct mcp_server *s, const struct mcp_request *r, const char *what)
 	answer_begin(&j, r);
 	json_key(&j, what);
 	json_open(&j, '[');
-	if (strcmp(what, "tools") == 0)
-		for (size_t i = 0; i < mcp_tools_n; i++)
-			tool_json(&j, &mcp_tools[i]);
+	for (size_t i = 0; i < mcp_tools_n && strcmp(what, "tools") == 0; i++)
+		tool_json(&j, &mcp_tools[i]);
 	if (strcmp(what, "resources") == 0)
-		add_inbox_resource(&j);
+		json_raw(&j, STR("{\"uri\":\"" MCP_INBOX_URI "\",\"name\":\"inbox\",\"title\":\"Unread mail\","
+				 "\"description\":\"Your unread mail as a list; reading it changes nothing\","
+				 "\"mimeType\":\"text/plain\"}"));
 	if (s->extra)
 		s->extra->list(&j, what, r->era);
 	json_close(&j);
 	answer_cache(&j, r, CONSTANT_MS, true);
-	answer_end(&j, r);
-	(void)mcp_write(s, &line);
+	answer_write(s, r, &j);
 }
 
 /* ---- Calls ---- */
 
-static int64_t
-limit_of(const struct tool *tool, const struct args *args)
-{
-	uint64_t seconds = (uint64_t)tool->patience_s;
-	const char *given = args_text(args, "timeout");
-
-	if (given)
-		(void)str_to_u64(str_of(given), &seconds);
-	return (int64_t)seconds * 1000;
-}
-
-static void
-start_tool(struct mcp_server *s, const struct mcp_request *r, const struct tool *tool, struct json_value arguments)
-{
-	mr_auto(args_done) struct args args = { 0 };
-	mr_auto(buf_done) struct buf problem = BUF_INIT;
-	struct job job = { .tool = tool };
-	const char *wrong = NULL;
-
-	if (!args_read(tool, arguments, &args, &problem))
-		call_answer_tool_error(s, r, buf_z(&problem), NULL);
-	else if (!tool->command(&args, &job.words, &wrong))
-		call_answer_tool_error(s, r, wrong, NULL);
-	else if (job.words.failed)
-		mcp_error(s, r, MCP_INTERNAL, "out of memory");
-	else
-		(void)call_start(s, r, &job, limit_of(tool, &args));
-	words_done(&job.words);
-}
-
 static void
 call_tool(struct mcp_server *s, const struct mcp_request *r)
 {
-	mr_auto(buf_done) struct buf name = BUF_INIT;
+	mr_auto(buf_done) struct buf name = BUF_INIT, problem = BUF_INIT;
+	mr_auto(args_done) struct args args = { 0 };
 	struct json_value arguments = { JSON_OBJECT, STR("{}") }, given;
+	const char *wrong = NULL;
 
 	if (!json_find_text(r->params, "name", &name)) {
 		mcp_error(s, r, MCP_PARAMS, "'name' of the tool is missing");
 		return;
 	}
-	const struct tool *tool = tool_named(buf_str(&name));
+	struct job job = { .tool = tool_named(buf_str(&name)) };
 
-	if (!tool) {
+	if (!job.tool) {
 		mcp_error(s, r, MCP_PARAMS, "there is no tool '%.60s'", buf_z(&name));
 		return;
 	}
@@ -172,62 +275,126 @@ call_tool(struct mcp_server *s, const struct mcp_request *r)
 		mcp_error(s, r, MCP_PARAMS, "'arguments' must be an object");
 		return;
 	}
-	start_tool(s, r, tool, arguments);
+	uint64_t limit_s = (uint64_t)job.tool->patience_s;
+
+	if (!args_read(job.tool, arguments, &args, &problem)) {
+		mcp_tool_error(s, r, buf_z(&problem));
+	} else if (!args_command(job.tool, &args, &job.words, &wrong)) {
+		mcp_tool_error(s, r, wrong);
+	} else if (job.words.failed) {
+		mcp_error(s, r, MCP_INTERNAL, "out of memory");
+	} else {
+		if (args_text(&args, "timeout"))
+			(void)str_to_u64(str_of(args_text(&args, "timeout")), &limit_s);
+		call_start(s, r, &job, (int64_t)limit_s * 1000);
+	}
+	words_done(&job.words);
+}
+
+/* False: it is not about our resource, and was answered with an error. */
+static bool
+is_about_inbox(struct mcp_server *s, const struct mcp_request *r)
+{
+	mr_auto(buf_done) struct buf uri = BUF_INIT, line = BUF_INIT;
+	char message[300];
+
+	if (!json_find_text(r->params, "uri", &uri)) {
+		mcp_error(s, r, MCP_PARAMS, "'uri' of the resource is missing");
+		return false;
+	}
+	if (strcmp(buf_z(&uri), MCP_INBOX_URI) == 0)
+		return true;
+	(void)snprintf(message, sizeof(message), "there is no resource '%.200s'", buf_z(&uri));
+	add_error(&line, r, r->era == MCP_MODERN ? MCP_PARAMS : MCP_NO_RESOURCE, message, buf_z(&uri));
+	(void)mcp_write(s, &line);
+	return false;
 }
 
 static void
 read_resource(struct mcp_server *s, const struct mcp_request *r)
 {
-	mr_auto(buf_done) struct buf uri = BUF_INIT;
 	struct job job = { .tool = tool_named(STR("inbox")), .resource = true };
 
-	if (!json_find_text(r->params, "uri", &uri)) {
-		mcp_error(s, r, MCP_PARAMS, "'uri' of the resource is missing");
+	if (!is_about_inbox(s, r))
 		return;
-	}
-	if (strcmp(buf_z(&uri), MCP_INBOX_URI) != 0) {
-		mcp_no_resource(s, r, buf_z(&uri));
-		return;
-	}
 	words_add(&job.words, "inbox");
 	if (!job.words.failed)
-		(void)call_start(s, r, &job, 0);
+		call_start(s, r, &job, 0);
 	words_done(&job.words);
+}
+
+/*
+ * ---- Subscriptions ----
+ *
+ * The lists of tools and resources never change while the server runs. A client that asks only for those is
+ * acknowledged with nothing, and hears nothing.
+ */
+
+/* A legacy client has one subscription, by resources/subscribe; its id is "". */
+static void
+subscribe(struct mcp_server *s, const struct mcp_request *r)
+{
+	bool on = request_is(r, "resources/subscribe");
+	struct mcp_child *listener = child_named(s, STR(""));
+
+	if (!is_about_inbox(s, r) || (on && !listener && !listener_start(s, r, STR(""), true)))
+		return;
+	if (!on && listener)
+		child_end(listener);
+	answer_nothing(s, r);
+}
+
+static void
+add_subscription_id(struct json *j, struct mr_str id)
+{
+	json_key(j, "_meta");
+	json_open(j, '{');
+	add_raw(j, MCP_META "subscriptionId", id);
+	json_close(j);
+}
+
+/* The request stays open: its result would end the subscription. */
+static void
+open_subscription(struct mcp_server *s, const struct mcp_request *r)
+{
+	mr_auto(buf_done) struct buf line = BUF_INIT;
+	struct json j = JSON_INIT(&line);
+	struct json_value wanted, uris, one;
+	bool inbox = false;
+
+	if (!json_find(r->params, "notifications", &wanted) || wanted.kind != JSON_OBJECT) {
+		mcp_error(s, r, MCP_PARAMS, "'notifications' must be an object that says what to hear of");
+		return;
+	}
+	if (json_find(wanted, "resourceSubscriptions", &uris))
+		for (size_t at = 0; json_item(uris, &at, &one);)
+			inbox |= one.kind == JSON_STRING && json_key_is(one, MCP_INBOX_URI);
+	if (!listener_start(s, r, r->id, inbox))
+		return;
+	notice_begin(&j, "notifications/subscriptions/acknowledged");
+	add_subscription_id(&j, r->id);
+	add_raw(&j, "notifications", inbox ? STR("{\"resourceSubscriptions\":[\"" MCP_INBOX_URI "\"]}") : STR("{}"));
+	notice_end(&j);
+	(void)mcp_write(s, &line);
+}
+
+void
+mcp_inbox_changed(struct mcp_server *s, const struct mcp_child *listener)
+{
+	mr_auto(buf_done) struct buf line = BUF_INIT;
+	struct json j = JSON_INIT(&line);
+
+	notice_begin(&j, "notifications/resources/updated");
+	if (listener->id[0])
+		add_subscription_id(&j, str_of(listener->id));
+	json_key_str(&j, "uri", MCP_INBOX_URI);
+	notice_end(&j);
+	(void)mcp_write(s, &line);
 }
 
 /* ---- Choosing ---- */
 
-static void
-subscribe(struct mcp_server *s, const struct mcp_request *r)
-{
-	subscribe_legacy(s, r, true);
-}
-
-static void
-unsubscribe(struct mcp_server *s, const struct mcp_request *r)
-{
-	subscribe_legacy(s, r, false);
-}
-
-static void
-list_tools(struct mcp_server *s, const struct mcp_request *r)
-{
-	list(s, r, "tools");
-}
-
-static void
-list_resources(struct mcp_server *s, const struct mcp_request *r)
-{
-	list(s, r, "resources");
-}
-
-static void
-list_templates(struct mcp_server *s, const struct mcp_request *r)
-{
-	list(s, r, "resourceTemplates");
-}
-
-enum { IN_LEGACY = 1, IN_MODERN = 2 };
+enum { IN_LEGACY = 1, IN_MODERN = 2, IN_BOTH = 3 };
 
 static const struct {
 	const char *name;
@@ -235,16 +402,16 @@ static const struct {
 	void (*answer)(struct mcp_server *s, const struct mcp_request *r);
 } methods[] = {
 	{ "initialize", IN_LEGACY, initialize },
-	{ "ping", IN_LEGACY, ping },
+	{ "ping", IN_LEGACY, answer_nothing },
 	{ "server/discover", IN_MODERN, discover },
-	{ "tools/list", IN_LEGACY | IN_MODERN, list_tools },
-	{ "tools/call", IN_LEGACY | IN_MODERN, call_tool },
-	{ "resources/list", IN_LEGACY | IN_MODERN, list_resources },
-	{ "resources/templates/list", IN_LEGACY | IN_MODERN, list_templates },
-	{ "resources/read", IN_LEGACY | IN_MODERN, read_resource },
+	{ "tools/list", IN_BOTH, list },
+	{ "tools/call", IN_BOTH, call_tool },
+	{ "resources/list", IN_BOTH, list },
+	{ "resources/templates/list", IN_BOTH, list },
+	{ "resources/read", IN_BOTH, read_resource },
 	{ "resources/subscribe", IN_LEGACY, subscribe },
-	{ "resources/unsubscribe", IN_LEGACY, unsubscribe },
-	{ "subscriptions/listen", IN_MODERN, subscribe_listen },
+	{ "resources/unsubscribe", IN_LEGACY, subscribe },
+	{ "subscriptions/listen", IN_MODERN, open_subscription },
 };
 
 static void
@@ -252,7 +419,7 @@ answer(struct mcp_server *s, const struct mcp_request *r)
 {
 	unsigned era = r->era == MCP_MODERN ? IN_MODERN : IN_LEGACY;
 
-	if (call_known(s, r->id) || subscribe_known(s, r->id)) {
+	if (child_named(s, r->id)) {
 		mcp_error(s, r, MCP_INVALID, "another request with this id is running");
 		return;
 	}
@@ -267,26 +434,21 @@ answer(struct mcp_server *s, const struct mcp_request *r)
 	    r->method.ptr);
 }
 
-static void
-notice(struct mcp_server *s, const struct mcp_request *r)
-{
-	struct json_value id;
-
-	if (!request_is(r, "notifications/cancelled") || !json_find(r->params, "requestId", &id))
-		return;
-	call_cancel(s, id.raw);
-	subscribe_cancel(s, id.raw);
-}
-
 void
 mcp_handle(struct mcp_server *s, const struct mcp_request *r)
 {
+	struct json_value id;
+	struct mcp_child *cancelled = NULL;
+
 	switch (r->kind) {
 	case MCP_REQUEST:
 		answer(s, r);
 		break;
 	case MCP_NOTICE:
-		notice(s, r);
+		if (request_is(r, "notifications/cancelled") && json_find(r->params, "requestId", &id))
+			cancelled = child_named(s, id.raw);
+		if (cancelled)
+			child_end(cancelled); /* a client that cancels gets no answer */
 		break;
 	case MCP_RESPONSE: /* we ask clients nothing */
 		break;

@@ -57,14 +57,25 @@ find_object(struct json_value in, const char *key, struct json_value *ret)
 	return true;
 }
 
+/* `initialize` and `ping` are of the old era alone, `server/discover` and `subscriptions/listen` of the new one. */
 static void
-read_modern(struct mcp_request *r, struct json_value version)
+read_era(struct mcp_request *r, bool initialized)
 {
 	mr_auto(buf_done) struct buf text = BUF_INIT;
-	struct json_value capabilities;
+	struct json_value version, capabilities, info;
+	bool has_version = json_find(r->meta, MCP_META "protocolVersion", &version);
+	bool has_capabilities = json_find(r->meta, MCP_META "clientCapabilities", &capabilities);
 
+	if (request_is(r, "initialize") && !has_version)
+		return;
+	if (!has_version && !has_capabilities && !json_find(r->meta, MCP_META "clientInfo", &info) &&
+	    !request_is(r, "server/discover") && !request_is(r, "subscriptions/listen")) {
+		if (!initialized && !request_is(r, "ping"))
+			bad(r, MCP_PARAMS, "_meta needs '" MCP_META "protocolVersion', or 'initialize' comes first");
+		return;
+	}
 	r->era = MCP_MODERN;
-	if (version.kind != JSON_STRING) {
+	if (!has_version || version.kind != JSON_STRING) {
 		bad(r, MCP_PARAMS, "_meta needs '" MCP_META "protocolVersion', a string");
 		return;
 	}
@@ -72,34 +83,9 @@ read_modern(struct mcp_request *r, struct json_value version)
 	if (strcmp(buf_z(&text), MCP_MODERN_VERSION) != 0) {
 		bad(r, MCP_VERSION, "this version of the protocol is not supported");
 		(void)snprintf(r->version, sizeof(r->version), "%s", buf_z(&text));
-		return;
-	}
-	if (!json_find(r->meta, MCP_META "clientCapabilities", &capabilities) || capabilities.kind != JSON_OBJECT)
+	} else if (!has_capabilities || capabilities.kind != JSON_OBJECT) {
 		bad(r, MCP_PARAMS, "_meta needs '" MCP_META "clientCapabilities', an object");
-}
-
-static bool
-has_modern_key(struct json_value meta)
-{
-	struct json_value ignored;
-
-	return json_find(meta, MCP_META "clientCapabilities", &ignored) ||
-	       json_find(meta, MCP_META "clientInfo", &ignored);
-}
-
-/* `initialize` and `ping` are of the old era alone, `server/discover` and `subscriptions/listen` of the new one. */
-static void
-read_era(struct mcp_request *r, bool initialized)
-{
-	struct json_value version = empty_object; /* no string: missing */
-
-	if (request_is(r, "initialize") && !json_find(r->meta, MCP_META "protocolVersion", &version))
-		return;
-	if (json_find(r->meta, MCP_META "protocolVersion", &version) || has_modern_key(r->meta) ||
-	    request_is(r, "server/discover") || request_is(r, "subscriptions/listen"))
-		read_modern(r, version);
-	else if (!initialized && !request_is(r, "ping") && r->kind == MCP_REQUEST)
-		bad(r, MCP_PARAMS, "_meta needs '" MCP_META "protocolVersion', or 'initialize' comes first");
+	}
 }
 
 static void

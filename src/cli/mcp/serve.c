@@ -10,6 +10,8 @@
  */
 #include <poll.h>
 #include <signal.h>
+#include <stdlib.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,57 +20,203 @@
 #include "cli/mcp/mcp.h"
 
 #define READ_STEP ((size_t)64 << 10)
-#define SETTLE_MS 5000 /* a worker that marks for longer is not waited for */
-#define LEAVE_MS 5000  /* for calls at work when the client has left */
+#define SETTLE_MS 5000   /* a worker that marks for longer is not waited for */
+#define LEAVE_MS 5000    /* for calls at work when the client has left */
+#define PROGRESS_MS 5000 /* clients give up on a silent call after a minute or less */
+
+/* ---- Children ---- */
+
+struct mcp_child *
+child_named(struct mcp_server *s, struct mr_str id)
+{
+	for (struct mcp_child *c = s->children; c < s->children + MCP_CHILDREN_MAX; c++)
+		if (c->id && !c->settling && str_eq(str_of(c->id), id))
+			return c;
+	return NULL;
+}
+
+void
+child_end(struct mcp_child *child)
+{
+	if (child->pid > 0)
+		(void)sys_close(child->fd);
+	free(child->id);
+	free(child->progress);
+	buf_done(&child->answer);
+	*child = (struct mcp_child){ 0 };
+}
+
+static struct mcp_child *
+free_place(struct mcp_server *s, size_t from, size_t n)
+{
+	for (struct mcp_child *c = s->children + from; c < s->children + from + n; c++)
+		if (!c->id)
+			return c;
+	return NULL;
+}
+
+/* In a free place; job NULL: a watcher. */
+static bool
+start_process(struct mcp_server *s, const struct mcp_request *r, const struct job *job, struct mcp_child *child)
+{
+	int ends[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
+		return false;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		(void)sys_close(ends[0]);
+		if (job)
+			worker_run(s, r, job, ends[1]);
+		watch_run(s, r, ends[1]);
+	}
+	(void)sys_close(ends[1]);
+	if (pid < 0) {
+		(void)sys_close(ends[0]);
+		return false;
+	}
+	child->pid = pid;
+	child->fd = ends[0];
+	return true;
+}
+
+static void
+refuse_call(
+    struct mcp_server *s, const struct mcp_request *r, const struct job *job, const char *message, const char *hint)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+
+	buf_addf(&text, "%s\nhint: %s", message, hint);
+	if (job->resource)
+		mcp_error(s, r, MCP_INTERNAL, "%s", message);
+	else
+		mcp_tool_error(s, r, buf_z(&text));
+}
+
+void
+call_start(struct mcp_server *s, const struct mcp_request *r, const struct job *job, int64_t limit_ms)
+{
+	struct mcp_child *child = free_place(s, 0, MCP_CALLS_MAX);
+	struct json_value token;
+
+	if (!child) {
+		refuse_call(s, r, job, "too many calls are running", "cancel a wait, or call again when one has ended");
+		return;
+	}
+	if (!start_process(s, r, job, child) || !(child->id = strndup(r->id.ptr, r->id.len))) {
+		child_end(child);
+		refuse_call(s, r, job, "the call could not be started", "try again");
+		return;
+	}
+	child->patient = job->tool->patience_s > 0;
+	child->started_ms = child->told_ms = clock_boot_ms();
+	child->limit_ms = limit_ms;
+	if (json_find(r->meta, "progressToken", &token) && (token.kind == JSON_STRING || token.kind == JSON_NUMBER))
+		child->progress = strndup(token.raw.ptr, token.raw.len);
+}
+
+bool
+listener_start(struct mcp_server *s, const struct mcp_request *r, struct mr_str id, bool inbox)
+{
+	struct mcp_child *child = free_place(s, MCP_CALLS_MAX, MCP_LISTENERS_MAX);
+
+	if (!child) {
+		mcp_error(s, r, MCP_INTERNAL, "too many subscriptions are open: cancel one");
+		return false;
+	}
+	child->id = strndup(id.ptr, id.len);
+	if (child->id && (!inbox || start_process(s, r, NULL, child)))
+		return true;
+	child_end(child);
+	mcp_error(s, r, MCP_INTERNAL, "the mail cannot be watched now: try again");
+	return false;
+}
+
+/* The answer is one line, so its end is its line break; without one the worker died. */
+static void
+read_call(struct mcp_server *s, struct mcp_child *call)
+{
+	struct buf *answer = &call->answer;
+	ssize_t got = buf_reserve(answer, READ_STEP) ? sys_read(call->fd, answer->ptr + answer->len, READ_STEP) : -1;
+	char taken = 'y';
+
+	if (got <= 0) {
+		struct mcp_request r = { .id = str_of(call->id) };
+
+		if (!call->settling)
+			mcp_error(s, &r, MCP_INTERNAL, "the call ended without an answer; what it did is not known");
+		child_end(call);
+		return;
+	}
+	answer->len += (size_t)got;
+	/* When stdout does not take it the server leaves, and the worker sees that. */
+	if (answer->ptr[answer->len - 1] != '\n' || call->settling || !mcp_write(s, answer))
+		return;
+	call->settling = true;
+	call->told_ms = clock_boot_ms();
+	buf_clear(answer);
+	(void)send(call->fd, &taken, 1, MSG_NOSIGNAL);
+}
+
+static void
+read_listener(struct mcp_server *s, struct mcp_child *listener)
+{
+	char bytes[64];
+
+	if (sys_read(listener->fd, bytes, sizeof(bytes)) > 0) {
+		mcp_inbox_changed(s, listener);
+		return;
+	}
+	(void)sys_close(listener->fd); /* it died: there is nothing to hear any more */
+	listener->pid = 0;
+}
+
+/* Tells how long calls have been waiting. Returns the milliseconds until the next time; -1: never. */
+static int64_t
+tell_progress(struct mcp_server *s)
+{
+	int64_t now_ms = clock_boot_ms(), next_ms = -1;
+
+	for (struct mcp_child *call = s->children; call < s->children + MCP_CALLS_MAX; call++) {
+		mr_auto(buf_done) struct buf line = BUF_INIT;
+		struct json j = JSON_INIT(&line);
+
+		if (!call->id || call->settling || !call->progress || !call->patient)
+			continue;
+		if (now_ms - call->told_ms >= PROGRESS_MS) {
+			call->told_ms = now_ms;
+			notice_begin(&j, "notifications/progress");
+			json_key(&j, "progressToken");
+			json_raw(&j, str_of(call->progress));
+			json_key_int(&j, "progress", (now_ms - call->started_ms) / 1000);
+			json_key_int(&j, "total", call->limit_ms / 1000);
+			json_key_str(&j, "message", "waiting for mail");
+			notice_end(&j);
+			(void)mcp_write(s, &line);
+		}
+		int64_t left_ms = PROGRESS_MS - (now_ms - call->told_ms);
+
+		if (next_ms < 0 || left_ms < next_ms)
+			next_ms = left_ms;
+	}
+	return next_ms;
+}
+
+/* ---- Lines ---- */
 
 struct input {
 	struct buf bytes;
-	size_t from;   /* of what was not handled yet */
 	size_t looked; /* bytes in which there is no line break */
 	bool skipping; /* the rest of a line that was too long */
 	bool ended;
 };
 
-/* ---- Lines ---- */
-
-static void
-handle_line(struct mcp_server *s, struct mr_str line)
-{
-	struct mcp_request r;
-
-	if (line.len > 0 && line.ptr[line.len - 1] == '\r')
-		line.len--;
-	if (json_skip_space(line, 0) == line.len)
-		return;
-	request_parse(line, s->initialized, &r);
-	mcp_handle(s, &r);
-}
-
-static void
-refuse_long_line(struct mcp_server *s)
-{
-	struct mcp_request r = { .id = STR("null") };
-
-	mcp_error(s, &r, MCP_INVALID, "the line is longer than %zu MiB", MCP_LINE_MAX >> 20);
-}
-
-static void
-drop_long_line(struct mcp_server *s, struct input *in)
-{
-	if (in->bytes.len - in->from <= MCP_LINE_MAX)
-		return;
-	if (!in->skipping)
-		refuse_long_line(s);
-	in->skipping = true;
-	in->from = in->looked = 0;
-	buf_clear(&in->bytes);
-}
-
 static bool
 is_settling(const struct mcp_server *s)
 {
 	for (size_t i = 0; i < MCP_CALLS_MAX; i++)
-		if (s->calls[i].settling && clock_boot_ms() - s->calls[i].told_ms < SETTLE_MS)
+		if (s->children[i].settling && clock_boot_ms() - s->children[i].told_ms < SETTLE_MS)
 			return true;
 	return false;
 }
@@ -77,41 +225,53 @@ is_settling(const struct mcp_server *s)
 static void
 handle_lines(struct mcp_server *s, struct input *in)
 {
+	struct mcp_request r = { .id = STR("null") };
+	size_t from = 0; /* of what was not handled yet */
+
 	while (!s->gone && !is_settling(s)) {
-		const char *from = in->bytes.ptr + in->looked;
-		const char *end = in->bytes.len > in->looked ? memchr(from, '\n', in->bytes.len - in->looked) : NULL;
+		const char *end = in->bytes.len > in->looked
+				      ? memchr(in->bytes.ptr + in->looked, '\n', in->bytes.len - in->looked)
+				      : NULL;
 
 		if (!end) {
 			in->looked = in->bytes.len;
 			break;
 		}
-		struct mr_str line = { in->bytes.ptr + in->from, (size_t)(end - in->bytes.ptr) - in->from };
+		struct mr_str line = { in->bytes.ptr + from, (size_t)(end - in->bytes.ptr) - from };
 
-		in->from = in->looked = (size_t)(end - in->bytes.ptr) + 1;
-		if (!in->skipping)
-			handle_line(s, line);
+		from = in->looked = (size_t)(end - in->bytes.ptr) + 1;
+		if (line.len > 0 && line.ptr[line.len - 1] == '\r')
+			line.len--;
+		if (!in->skipping && json_skip_space(line, 0) < line.len) {
+			request_parse(line, s->initialized, &r);
+			mcp_handle(s, &r);
+		}
 		in->skipping = false;
 	}
-	if (in->from > 0) {
-		memmove(in->bytes.ptr, in->bytes.ptr + in->from, in->bytes.len - in->from);
-		in->bytes.len -= in->from;
-		in->looked -= in->from;
-		in->from = 0;
+	if (from > 0) {
+		memmove(in->bytes.ptr, in->bytes.ptr + from, in->bytes.len - from);
+		in->bytes.len -= from;
+		in->looked -= from;
 	}
-	drop_long_line(s, in);
+	if (in->bytes.len <= MCP_LINE_MAX)
+		return;
+	r = (struct mcp_request){ .id = STR("null") };
+	if (!in->skipping)
+		mcp_error(s, &r, MCP_INVALID, "the line is longer than %zu MiB", MCP_LINE_MAX >> 20);
+	in->skipping = true;
+	in->looked = 0;
+	buf_clear(&in->bytes);
 }
 
 static void
 read_more(struct mcp_server *s, struct input *in)
 {
-	ssize_t got = -1;
+	ssize_t got = buf_reserve(&in->bytes, READ_STEP) ? sys_read(0, in->bytes.ptr + in->bytes.len, READ_STEP) : -1;
 
-	if (buf_reserve(&in->bytes, READ_STEP))
-		got = sys_read(0, in->bytes.ptr + in->bytes.len, READ_STEP);
 	if (got > 0)
 		in->bytes.len += (size_t)got;
 	in->ended = got <= 0;
-	if (in->ended && in->bytes.len > in->from && !in->skipping) { /* a last line without its break */
+	if (in->ended && in->bytes.len > 0) { /* a last line without its break */
 		buf_addc(&in->bytes, '\n');
 		if (!buf_ok(&in->bytes))
 			s->gone = true;
@@ -120,71 +280,40 @@ read_more(struct mcp_server *s, struct input *in)
 
 /* ---- The loop ---- */
 
-struct ready {
-	struct pollfd fds[1 + MCP_CALLS_MAX + MCP_LISTENERS_MAX];
-	nfds_t n;
-};
-
-static void
-add_fd(struct ready *p, int fd)
-{
-	p->fds[p->n++] = (struct pollfd){ .fd = fd, .events = POLLIN };
-}
-
-/* The first is stdin; -1 is passed over by poll. */
-static void
-gather(struct mcp_server *s, const struct input *in, struct ready *p)
-{
-	p->n = 0;
-	add_fd(p, in->ended || is_settling(s) ? -1 : 0);
-	for (size_t i = 0; i < MCP_CALLS_MAX; i++)
-		add_fd(p, s->calls[i].pid > 0 ? s->calls[i].fd : -1);
-	for (size_t i = 0; i < MCP_LISTENERS_MAX; i++)
-		add_fd(p, s->listeners[i].id ? s->listeners[i].fd : -1);
-}
-
-static void
-serve_ready(struct mcp_server *s, struct input *in, const struct ready *p)
-{
-	for (size_t i = 0; i < MCP_CALLS_MAX; i++)
-		if (p->fds[1 + i].revents && s->calls[i].pid > 0)
-			call_readable(s, &s->calls[i]);
-	for (size_t i = 0; i < MCP_LISTENERS_MAX; i++)
-		if (p->fds[1 + MCP_CALLS_MAX + i].revents && s->listeners[i].id)
-			subscribe_readable(s, &s->listeners[i]);
-	if (p->fds[0].revents)
-		read_more(s, in);
-	handle_lines(s, in);
-}
-
 static bool
 is_at_work(const struct mcp_server *s)
 {
 	for (size_t i = 0; i < MCP_CALLS_MAX; i++)
-		if (s->calls[i].pid > 0 && !s->calls[i].patient && !s->calls[i].settling)
+		if (s->children[i].id && !s->children[i].patient && !s->children[i].settling)
 			return true;
 	return false;
 }
 
-static int
-pause_of(struct mcp_server *s, const struct input *in)
-{
-	int64_t ms = calls_progress(s);
-
-	if (in->ended || is_settling(s)) /* their ends are polled, but have limits, too */
-		ms = ms < 0 || ms > 100 ? 100 : ms;
-	return (int)ms;
-}
-
+/* Waits for stdin and all children, and serves those that have something. */
 static void
-leave(struct mcp_server *s)
+serve_once(struct mcp_server *s, struct input *in)
 {
-	for (size_t i = 0; i < MCP_CALLS_MAX; i++)
-		if (s->calls[i].pid > 0)
-			call_end(&s->calls[i]);
-	for (size_t i = 0; i < MCP_LISTENERS_MAX; i++)
-		if (s->listeners[i].id)
-			listener_end(&s->listeners[i]);
+	struct pollfd fds[MCP_CHILDREN_MAX + 1]; /* the last is stdin; -1 is passed over by poll */
+	bool deaf = in->ended || is_settling(s);
+	int64_t pause_ms = tell_progress(s);
+
+	if (deaf && (pause_ms < 0 || pause_ms > 100)) /* the ends of children are polled, but have limits, too */
+		pause_ms = 100;
+	for (size_t i = 0; i < MCP_CHILDREN_MAX; i++)
+		fds[i] = (struct pollfd){ .fd = s->children[i].pid > 0 ? s->children[i].fd : -1, .events = POLLIN };
+	fds[MCP_CHILDREN_MAX] = (struct pollfd){ .fd = deaf ? -1 : 0, .events = POLLIN };
+	if (poll(fds, MCP_CHILDREN_MAX + 1, (int)pause_ms) > 0) {
+		for (size_t i = 0; i < MCP_CHILDREN_MAX; i++)
+			if (fds[i].revents && i < MCP_CALLS_MAX)
+				read_call(s, &s->children[i]);
+			else if (fds[i].revents)
+				read_listener(s, &s->children[i]);
+		if (fds[MCP_CHILDREN_MAX].revents)
+			read_more(s, in);
+	}
+	handle_lines(s, in);
+	while (waitpid(-1, NULL, WNOHANG) > 0)
+		;
 }
 
 static void
@@ -198,7 +327,6 @@ int
 mcp_serve(struct mcp_server *s)
 {
 	struct input in = { 0 };
-	struct ready p;
 	int64_t ended_ms = 0;
 
 	(void)signal(SIGINT, leave_at_once);
@@ -208,15 +336,10 @@ mcp_serve(struct mcp_server *s)
 			ended_ms = clock_boot_ms();
 		if (in.ended && in.bytes.len == 0 && (!is_at_work(s) || clock_boot_ms() - ended_ms > LEAVE_MS))
 			break;
-		gather(s, &in, &p);
-		if (poll(p.fds, p.n, pause_of(s, &in)) > 0)
-			serve_ready(s, &in, &p);
-		else
-			handle_lines(s, &in);
-		while (waitpid(-1, NULL, WNOHANG) > 0)
-			;
+		serve_once(s, &in);
 	}
-	leave(s);
+	for (size_t i = 0; i < MCP_CHILDREN_MAX; i++)
+		child_end(&s->children[i]);
 	buf_done(&in.bytes);
 	return s->gone ? EXIT_FAILED : EXIT_DONE;
 }

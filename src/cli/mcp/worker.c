@@ -1,22 +1,88 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * worker.c - one call, in a process of its own: runs the command with its text caught, answers through a socket, and
- * goes on (marks mail as read, keeps a claim) only when the server has said that stdout took the answer.
+ * worker.c - the processes that the server starts.
  *
- * When the answer goes out: a command that shows mail flushes before it marks, so its first flush is the answer. One
- * that has changed the room already cannot be undone by a lost answer, so its text waits for the warnings behind it.
+ * A worker runs one call: the command with its text caught. It answers through a socket, and goes on (marks mail as
+ * read, keeps a claim) only when the server has said that stdout took the answer. When the answer goes out: a command
+ * that shows mail flushes before it marks, so its first flush is the answer. One that has changed the room already
+ * cannot be undone by a lost answer, so its text waits for the warnings behind it.
  *
- * How it ends early: the server closes the socket, by cancelling or by dying. One that waits for mail holds nothing
- * and is ended by SIGIO at once. Any other is at work for milliseconds, finds out when it answers, and puts back what
- * nobody saw; killed in that moment it would keep a claim until its lease ends.
+ * How it ends early: the server closes the socket, by cancelling or by dying. A worker that waits for mail holds
+ * nothing and is ended by SIGIO at once. Any other is at work for milliseconds, finds out when it answers, and puts
+ * back what nobody saw; killed in that moment it would keep a claim until its lease ends.
+ *
+ * A watcher looks for new mail for a subscription and writes a byte when some came. It consumes nothing and marks
+ * nothing. New is what was not unread at the last look, by id: a wait alone would end at once while older mail is
+ * unread. The wait therefore asks only for mail younger than all that is known. Dates are whole seconds, and a slow
+ * sender delivers behind the others: such mail is found by the count of what is unread, looked at every two seconds
+ * (more often right after mail came), and at the latest by a full look once a minute. Which agent we are may change
+ * meanwhile (a session is bound late, a name is taken over): it is asked again each minute, and while there is no
+ * answer, every two seconds.
  */
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/sys.h"
 #include "cli/mcp/mcp.h"
+
+#define GLANCE_MS 2000
+#define BUSY_GLANCE_MS 200
+#define FULL_LOOK_MS (60 * 1000)
+#define CROWDED_PAUSE_MS 500 /* what woke us is nothing that we can see */
+
+/* ---- The process ---- */
+
+static void
+heed_nothing(int signal_number)
+{
+	(void)signal_number;
+}
+
+static void
+detach(struct mcp_server *s)
+{
+	int null_fd = sys_open(AT_FDCWD, "/dev/null", O_RDWR, 0);
+
+	/* A handler, not SIG_IGN, which programs that a command starts would inherit. */
+	(void)signal(SIGINT, heed_nothing);
+	(void)signal(SIGTERM, heed_nothing);
+	for (int fd = 0; fd < 2; fd++)
+		if (null_fd < 0 || dup2(null_fd, fd) < 0)
+			_exit(EXIT_FAILED);
+	/* The other children must see it when the server ends: nobody else may hold its ends of their sockets. */
+	for (size_t i = 0; i < MCP_CHILDREN_MAX; i++)
+		if (s->children[i].pid > 0)
+			(void)sys_close(s->children[i].fd);
+}
+
+static int followed_fd = -1; /* for the signal handler */
+
+/* The server writes nothing to one that follows it: what can be read is the end. */
+static void
+look_up(int signal_number)
+{
+	struct pollfd end = { .fd = followed_fd, .events = POLLIN };
+
+	(void)signal_number;
+	if (poll(&end, 1, 0) > 0)
+		_exit(EXIT_DONE);
+}
+
+/* From now on the end of the server ends this process. */
+static void
+follow(int fd)
+{
+	followed_fd = fd;
+	(void)signal(SIGIO, look_up);
+	(void)fcntl(fd, F_SETOWN, (int)getpid());
+	(void)fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_ASYNC);
+	look_up(SIGIO); /* it may have ended before */
+}
+
+/* ---- A worker's answer ---- */
 
 struct worker {
 	const struct mcp_request *request;
@@ -32,92 +98,23 @@ struct worker {
 	unsigned attempt;
 };
 
-/* ---- The process ---- */
-
-static void
-heed_nothing(int signal_number)
-{
-	(void)signal_number;
-}
-
-void
-worker_detach(struct mcp_server *s)
-{
-	int null_fd = sys_open(AT_FDCWD, "/dev/null", O_RDWR, 0);
-
-	/* A handler, not SIG_IGN, which programs that a command starts would inherit. */
-	(void)signal(SIGINT, heed_nothing);
-	(void)signal(SIGTERM, heed_nothing);
-	for (int fd = 0; fd < 2; fd++)
-		if (null_fd < 0 || dup2(null_fd, fd) < 0)
-			_exit(EXIT_FAILED);
-	/* The other workers must see it when the server ends: nobody else may hold its ends of their sockets. */
-	for (size_t i = 0; i < MCP_CALLS_MAX; i++)
-		if (s->calls[i].pid > 0)
-			(void)sys_close(s->calls[i].fd);
-	for (size_t i = 0; i < MCP_LISTENERS_MAX; i++)
-		if (s->listeners[i].pid > 0)
-			(void)sys_close(s->listeners[i].fd);
-}
-
-static int followed_fd = -1;
-
-/* The server writes nothing to one that follows it: what can be read is the end. */
-static void
-look_up(int signal_number)
-{
-	struct pollfd end = { .fd = followed_fd, .events = POLLIN };
-
-	(void)signal_number;
-	if (poll(&end, 1, 0) > 0)
-		_exit(EXIT_DONE);
-}
-
-void
-worker_follow(int fd)
-{
-	followed_fd = fd;
-	(void)signal(SIGIO, look_up);
-	(void)fcntl(fd, F_SETOWN, (int)getpid());
-	(void)fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_ASYNC);
-	look_up(SIGIO); /* it may have ended before */
-}
-
-static void
-stand_alone(int fd)
-{
-	(void)fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_ASYNC);
-	(void)signal(SIGIO, heed_nothing);
-}
-
-/* ---- The answer ---- */
-
-static void
-add_names(struct json *j, const char *key, const struct mr_names *names)
-{
-	json_key(j, key);
-	json_open(j, '[');
-	for (size_t i = 0; i < names->n; i++)
-		json_str(j, str_of(names->v[i]));
-	json_close(j);
-}
-
 /* Nothing in it that others wrote, but the text: ids and tokens are ours. */
 static void
 add_structured(struct json *j, const struct worker *w, struct mr_str text)
 {
+	enum tool_output output = w->job->tool->output;
+
 	json_key(j, "structuredContent");
 	json_open(j, '{');
 	json_key(j, "text");
 	json_str(j, text);
-	if (w->job->tool->output == TOOL_SENT)
+	if (output == TOOL_SENT || (output == TOOL_WORK && w->token[0]))
 		json_key_str(j, "id", w->id);
-	if (w->job->tool->output == TOOL_MAIL)
-		add_names(j, "ids", &w->whole);
-	if (w->job->tool->output == TOOL_MAIL && w->cut.n > 0)
-		add_names(j, "cut", &w->cut);
-	if (w->job->tool->output == TOOL_WORK && w->token[0]) {
-		json_key_str(j, "id", w->id);
+	if (output == TOOL_MAIL)
+		json_key_names(j, "ids", &w->whole);
+	if (output == TOOL_MAIL && w->cut.n > 0)
+		json_key_names(j, "cut", &w->cut);
+	if (output == TOOL_WORK && w->token[0]) {
 		json_key_str(j, "token", w->token);
 		json_key_int(j, "attempt", w->attempt);
 	}
@@ -128,46 +125,26 @@ static void
 add_result(struct buf *line, const struct worker *w, struct mr_str text, bool error)
 {
 	struct json j = JSON_INIT(line);
+	bool resource = w->job->resource;
 
 	answer_begin(&j, w->request);
-	json_key(&j, w->job->resource ? "contents" : "content");
+	json_key(&j, resource ? "contents" : "content");
 	json_open(&j, '[');
 	json_open(&j, '{');
-	if (w->job->resource) {
-		json_key_str(&j, "uri", MCP_INBOX_URI);
+	json_key_str(&j, resource ? "uri" : "type", resource ? MCP_INBOX_URI : "text");
+	if (resource)
 		json_key_str(&j, "mimeType", "text/plain");
-	} else {
-		json_key_str(&j, "type", "text");
-	}
 	json_key(&j, "text");
 	json_str(&j, text);
 	json_close(&j);
 	json_close(&j);
-	if (w->job->resource)
+	if (resource)
 		answer_cache(&j, w->request, 0, false);
-	if (!w->job->resource && !error)
+	if (!resource && !error)
 		add_structured(&j, w, text);
-	if (!w->job->resource)
+	if (!resource)
 		json_key_bool(&j, "isError", error);
 	answer_end(&j, w->request);
-}
-
-/* What the command said, its words behind its text: the fence ends before them. */
-static void
-add_text(struct buf *out, const struct worker *w)
-{
-	char mark[FENCE_MARK_LEN + 1];
-	bool fence = w->job->tool->fence && w->text.len > 0;
-
-	fence_mark(mark);
-	if (fence)
-		fence_open(out, mark);
-	buf_add(out, buf_str(&w->text));
-	if (fence)
-		fence_close(out, mark);
-	buf_add(out, buf_str(&w->words));
-	while (out->len > 0 && out->ptr[out->len - 1] == '\n')
-		out->ptr[--out->len] = '\0';
 }
 
 /* True: the server's stdout took it. */
@@ -175,11 +152,22 @@ static bool
 deliver(struct worker *w, bool error)
 {
 	mr_auto(buf_done) struct buf text = BUF_INIT, line = BUF_INIT;
-	char byte;
+	char mark[FENCE_MARK_LEN + 1], byte;
+	bool fence = w->job->tool->fence && w->text.len > 0;
 
 	w->sink.closed = true;
-	stand_alone(w->fd);
-	add_text(&text, w);
+	/* The server's next byte is its word that stdout took the answer, not its end. */
+	(void)fcntl(w->fd, F_SETFL, fcntl(w->fd, F_GETFL) & ~O_ASYNC);
+	(void)signal(SIGIO, heed_nothing);
+	fence_mark(mark);
+	if (fence)
+		fence_open(&text, mark);
+	buf_add(&text, buf_str(&w->text));
+	if (fence)
+		fence_close(&text, mark); /* before the words, which are ours */
+	buf_add(&text, buf_str(&w->words));
+	while (text.len > 0 && text.ptr[text.len - 1] == '\n')
+		text.ptr[--text.len] = '\0';
 	if (w->text.failed || w->words.failed || text.failed)
 		return false;
 	if (w->job->resource && error)
@@ -201,9 +189,7 @@ take(void *ctx, const struct cli *cli, struct mr_str text)
 		(void)snprintf(w->id, sizeof(w->id), "%s", cli->done_id);
 	if (w->text.failed)
 		return false;
-	if (cli->changed)
-		return true;
-	return deliver(w, w->failed && w->whole.n + w->cut.n == 0);
+	return cli->changed || deliver(w, w->failed && w->whole.n + w->cut.n == 0);
 }
 
 static void
@@ -213,7 +199,7 @@ say(void *ctx, bool error, const char *message, const char *hint)
 	mr_auto(buf_done) struct buf late = BUF_INIT;
 	struct buf *out = w->sink.closed ? &late : &w->words;
 
-	w->failed = w->failed || error;
+	w->failed |= error;
 	buf_addf(out, "%s\n", message);
 	if (hint[0])
 		buf_addf(out, "hint: %s\n", hint);
@@ -228,7 +214,7 @@ note_shown(void *ctx, const struct mr_message *msg, bool whole)
 
 	if (!names_add(whole ? &w->whole : &w->cut, str_of(msg->id)))
 		w->text.failed = true;
-	if (!w->job->tool || w->job->tool->output != TOOL_WORK)
+	if (w->job->tool->output != TOOL_WORK)
 		return;
 	(void)snprintf(w->id, sizeof(w->id), "%s", msg->id);
 	(void)snprintf(w->token, sizeof(w->token), "%s", msg->token);
@@ -239,15 +225,16 @@ _Noreturn void
 worker_run(struct mcp_server *s, const struct mcp_request *r, const struct job *job, int fd)
 {
 	struct worker w = { .request = r, .job = job, .fd = fd };
-	struct cli_call call = { .sink = &w.sink, .room = s->room, .as = s->as, .env_aged = true };
+	struct cli_call call = {
+		.sink = &w.sink, .room = s->room, .as = s->as, .session = request_session(r), .env_aged = true
+	};
 	char **argv = calloc(job->words.v.n + 2, sizeof(char *));
 	static char self[] = "mailroom";
 
-	worker_detach(s);
-	call.session = request_session(r);
+	detach(s);
 	w.sink = (struct cli_sink){ .take = take, .say = say, .shown = note_shown, .ctx = &w };
 	if (job->tool->patience_s > 0)
-		worker_follow(fd);
+		follow(fd);
 	if (!argv || job->words.failed)
 		_exit(EXIT_FAILED);
 	argv[0] = self;
@@ -258,4 +245,116 @@ worker_run(struct mcp_server *s, const struct mcp_request *r, const struct job *
 	if (!w.sink.closed)
 		(void)deliver(&w, code != EXIT_DONE && code != EXIT_NOTHING);
 	_exit(code);
+}
+
+/* ---- A watcher ---- */
+
+struct look {
+	struct mr_names known, now;
+	int64_t newest_ms;
+	bool fresh;
+};
+
+static bool
+note_unread(void *ctx, const struct mr_message *msg)
+{
+	struct look *k = ctx;
+
+	if (msg->date_ms > k->newest_ms)
+		k->newest_ms = msg->date_ms;
+	k->fresh |= !names_has(&k->known, msg->id);
+	return names_add(&k->now, str_of(msg->id));
+}
+
+/* True: something is unread that was not before. */
+static bool
+look_for_new(struct cli *cli, struct look *k)
+{
+	struct mr_scan scan = { .filter = { .unread = true, .no_control = true } };
+
+	k->fresh = false;
+	if (mr_scan(cli->room, cli->self.agent, &scan, note_unread, k, IGNORED) != MR_OK) {
+		mr_names_done(&k->now);
+		return false;
+	}
+	mr_names_done(&k->known);
+	k->known = k->now;
+	k->now = (struct mr_names){ 0 };
+	return k->fresh;
+}
+
+static void
+tell(int fd)
+{
+	if (sys_write_all(fd, "m", 1) < 0)
+		_exit(EXIT_DONE);
+}
+
+/* For a minute; `k` knows what is unread. */
+static void
+watch_a_while(struct cli *cli, struct look *k, int fd)
+{
+	int64_t end_ms = clock_boot_ms() + FULL_LOOK_MS, carried_ms = 0;
+	struct mr_counts before = { 0 };
+
+	(void)mr_count(cli->room, cli->self.agent, &before, IGNORED);
+	while (clock_boot_ms() < end_ms) {
+		struct mr_filter younger = { .since_ms = k->newest_ms + 1 };
+		struct mr_counts counts = { 0 };
+		bool busy = clock_now_ms() - k->newest_ms < 2 * GLANCE_MS;
+
+		if (clock_boot_ms() - carried_ms >= GLANCE_MS) { /* mail from linked rooms is mail */
+			carried_ms = clock_boot_ms();
+			cli_bring(cli, 0);
+		}
+		enum mr_rc rc =
+		    mr_wait(cli->room, cli->self.agent, &younger, busy ? BUSY_GLANCE_MS : GLANCE_MS, IGNORED);
+
+		if ((rc != MR_OK && rc != MR_EMPTY) || mr_count(cli->room, cli->self.agent, &counts, IGNORED) != MR_OK)
+			return;
+		if (rc == MR_EMPTY && counts.unread == before.unread)
+			continue;
+		before = counts;
+		if (look_for_new(cli, k))
+			tell(fd);
+		else if (rc == MR_OK)
+			(void)poll(NULL, 0, CROWDED_PAUSE_MS);
+	}
+}
+
+static void
+say_nothing(void *ctx, bool error, const char *message, const char *hint)
+{
+	(void)ctx, (void)error, (void)message, (void)hint;
+}
+
+_Noreturn void
+watch_run(struct mcp_server *s, const struct mcp_request *r, int fd)
+{
+	struct cli_sink sink = { .say = say_nothing };
+	struct look k = { 0 };
+	char agent[MR_ADDRESS_MAX + 1] = "";
+	char *session = request_session(r);
+
+	detach(s);
+	follow(fd);
+	for (;;) {
+		struct cli cli = {
+			.sink = &sink, .room_option = s->room, .as_option = s->as, .caller_session = session
+		};
+
+		if (cli_open_room(&cli, IGNORED) == MR_OK && (!cli.second_session || cli.as_option) &&
+		    mr_self_resolve(cli.room, &cli.env, &cli.self, IGNORED) == MR_OK) {
+			bool same = strcmp(agent, cli.self.agent) == 0, fresh = look_for_new(&cli, &k);
+
+			/* The first look is what the client can see for itself. */
+			if (same && fresh)
+				tell(fd);
+			(void)snprintf(agent, sizeof(agent), "%s", cli.self.agent);
+			watch_a_while(&cli, &k, fd);
+		} else {
+			(void)poll(NULL, 0, GLANCE_MS);
+		}
+		cli_done(&cli);
+	}
 }

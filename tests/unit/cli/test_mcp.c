@@ -174,7 +174,7 @@ arguments_become_command_lines(void **state)
 		buf_addc(&got, '!');
 		if (!args_read(tool, arguments, &args, &got)) {
 			got.len = got.len < strlen(cases[i].words) ? got.len : strlen(cases[i].words);
-		} else if (!tool->command(&args, &words, &problem)) {
+		} else if (!args_command(tool, &args, &words, &problem)) {
 			buf_add(&got, (struct mr_str){ problem, strlen(cases[i].words) - 1 });
 		} else {
 			buf_clear(&got);
