@@ -237,7 +237,8 @@ begin_json(struct listing *list)
 	if (list->json.out)
 		return;
 	list->json = JSON_INIT(&list->json_text);
-	json_open(&list->json, list->form == LIST_KEYED ? '{' : '[');
+	if (list->form != LIST_ONE)
+		json_open(&list->json, list->form == LIST_KEYED ? '{' : '[');
 }
 
 bool

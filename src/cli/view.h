@@ -77,6 +77,7 @@ enum listing_form {
 	LIST_LINES, /* a line of JSON for each row */
 	LIST_ARRAY, /* list_json has all rows as one array */
 	LIST_KEYED, /* ... as one object; the first cell of a row is also its key */
+	LIST_ONE,   /* list_json has the only row */
 };
 struct listing { /* finish with list_end or list_done */
 	struct cli *cli;

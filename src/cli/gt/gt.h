@@ -1,9 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * gt.h - `mailroom gt ...`, and the same command under the name `gt`: the messaging commands of Gas Town with their
- * flags, JSON keys and exit codes, over a mailroom. Each command is a struct cmd whose name is all its words ("gt mail
- * send"); table.c lists them. They are built on the same library calls as our own commands, so the promises are the
- * same: shown before marked, durable before said.
+ * flags, JSON keys and exit codes, over a mailroom. They are built on the same library calls as our own commands, so
+ * the promises are the same: shown before marked, durable before said.
+ *
+ *	table.c       the commands, one row each, and how one is found
+ *	who.c         which agent calls
+ *	words.c       how gt spells names, ids, priorities and JSON
+ *	mail_look.c   inbox, thread, search, read, peek, check
+ *	mail_send.c   send, reply, nudge, dnd
+ *	mail_tidy.c   mark-read, mark-unread, archive, delete, clear, drain
+ *	mail_names.c  groups, queues, channels, the directory
+ *	work.c        handoff, hook, done, sling, deacon redispatch
+ *	escalate.c    escalate and its subcommands
  *
  * A run function returns an exit code as ever. gt knows only 0 and 1, so main turns every other code into 1 in the
  * end, but for those that are made with GT_EXIT.
@@ -11,7 +20,8 @@
 #ifndef CLI_GT_GT_H
 #define CLI_GT_GT_H
 
-#include "cli/cli.h"
+#include "cli/view.h"
+#include "helptext.h"
 
 #define GT_EXIT(code) (100 + (code))
 
@@ -23,6 +33,16 @@ const struct cmd *gt_command(struct cli *cli, int argc, char **argv, int *at);
 bool gt_take_json(struct cli *cli);
 int gt_exit(int code);
 
+typedef int gt_run(struct cli *cli);
+gt_run gt_send, gt_reply, gt_nudge, gt_dnd;
+gt_run gt_inbox, gt_thread, gt_search, gt_read, gt_peek, gt_check;
+gt_run gt_mark, gt_archive, gt_clear, gt_drain;
+gt_run gt_directory, gt_group_list, gt_group_show, gt_group_create, gt_group_change, gt_group_delete;
+gt_run gt_claim, gt_release, gt_queue_create, gt_queue_show, gt_queue_list, gt_queue_delete;
+gt_run gt_channel, gt_channel_create, gt_channel_delete, gt_subscribe, gt_subscribers;
+gt_run gt_escalate, gt_escalate_list, gt_escalate_show, gt_escalate_ack, gt_escalate_close, gt_escalate_stale;
+gt_run gt_handoff, gt_hook, gt_done, gt_sling, gt_redispatch, gt_redispatch_state;
+
 /* ---- who.c ---- */
 /* The room of the town that the environment names, or NULL. */
 const char *gt_town(struct cli *cli);
@@ -30,28 +50,32 @@ const char *gt_town(struct cli *cli);
 void gt_find_agent(struct cli *cli);
 /* Nobody was found: a person without a harness is the overseer. */
 bool gt_is_overseer(struct cli *cli);
-/* Acts as the agent of an option or operand from now on; NULL changes nothing. False: said what is wrong. */
-bool gt_act_as(struct cli *cli, const char *agent);
+/* Acts as the agent of an option or operand from now on; NULL changes nothing. The error is in cli->err. */
+enum mr_rc gt_act_as(struct cli *cli, const char *agent);
 /* The rig of an address, "gastown" of gastown/polecats/nux; "" for an agent of the town. */
 struct mr_str gt_rig_of(const char *agent);
 
-/* ---- words.c: how gt spells what we have ---- */
+/* ---- words.c ---- */
+const char *gt_verb(const struct cli *cli);                 /* the last word of the command's name */
 const char *gt_spelled(struct cli *cli, const char *agent); /* "mayor/", "overseer"; anything else as it is */
 /* What a person wrote for a recipient: hq-group-x is group:x, and so on. */
 const char *gt_recipient(struct cli *cli, const char *given);
 /* "hq-group-x" and "group:x" are x; kind is "group", "queue" or "channel". For gt-q-x the queue is looked for in the
  * caller's rig, then in the others. */
 const char *gt_name(struct cli *cli, const char *kind, const char *given);
-void gt_add_id(struct buf *out, const char *kind, const char *name); /* "hq-q-builds", "gt-q-builds" of rig/builds */
-/* The value of --priority: 0 urgent ... 4 backlog, or one of our words; NULL: *ret stays. False after a usage error. */
-bool gt_priority(struct cli *cli, const char *text, enum mr_priority *ret);
-int gt_priority_number(enum mr_priority priority);
+/* 0 urgent ... 4 backlog, or one of our words; NULL changes nothing. False after a usage error. */
+bool gt_priority(struct cli *cli, const char *given, enum mr_priority *ret);
 
-/* ---- print.c ---- */
-/* One value of compact JSON, indented by two blanks as gt prints it, to stdout. */
-void gt_json_out(struct cli *cli, const struct buf *compact);
-/* `owner` is whose mailbox it is from; "" for a queue or channel. */
-void gt_json_message(struct cli *cli, struct json *j, const struct mr_message *msg, const char *owner);
+/* With --json: an object, indented by two blanks as gt prints it, and true. Else false. */
+#define gt_json(cli, ...) gt_json_cells(cli, CELLS(__VA_ARGS__))
+bool gt_json_cells(struct cli *cli, const struct cell *cells);
+/* Ends a list that is not LIST_LINES: prints its JSON in the same form, or, as text, `nothing` and a line break when it
+ * has no rows. rc and cli->err are those of the call that filled it. Returns the exit code. */
+int gt_list_end(struct listing *list, enum mr_rc rc, const char *nothing);
+void gt_json_out(struct cli *cli, const struct buf *compact); /* one value of compact JSON in that form */
+
+/* The message as a row of JSON; true as list_row. `owner` is whose mailbox it is from; "" for a queue or channel. */
+bool gt_list_message(struct listing *list, const struct mr_message *msg, const char *owner);
 /* Its body without the line ends behind it, which mail has and gt has not. */
 struct mr_str gt_text_of(const struct mr_message *msg);
 const char *gt_type(const struct mr_message *msg); /* task, escalation, scavenge, notification or reply */
@@ -67,20 +91,9 @@ void gt_trouble(
     void *ctx, const char *path, const struct mr_error *err); /* for mr_scan; ctx starts with a struct cli * */
 
 /* ---- mail_send.c ---- */
-struct gt_letter {
-	const char *to; /* one address */
-	const char *subject, *body;
-	size_t body_len;
-	enum mr_priority priority;
-	const char *type; /* of gt's, or NULL */
-	const char *key;
-	bool wisp, no_notify;
-};
-/* For commands that send something by themselves. The error is printed, EXIT_DONE: it is there. */
-int gt_mail(struct cli *cli, const struct gt_letter *letter, char ret_id[MR_ID_LEN + 1]);
-/* nudge.c: those who got it are told, as far as they can be. */
-void gt_nudge_mail(struct cli *cli, const struct mr_receipt *receipt, enum mr_priority priority);
-/* The text of a message: `text`, or standard input; both is a usage error. */
+/* Sends what a command of gt sends by itself, and nudges its recipient. The error is printed; EXIT_DONE: it is sent. */
+int gt_mail(struct cli *cli, struct mr_draft *draft, char ret_id[MR_ID_LEN + 1]);
+/* The text of a message: the operand or option, else with --stdin standard input. Returns an exit code. */
 int gt_body(struct cli *cli, const char *text, bool from_stdin, struct buf *ret);
 
 #endif

@@ -1,154 +1,122 @@
 /* SPDX-License-Identifier: MIT */
-/* mail_send.c - gt mail send, reply, and the mail that other commands of gt send by themselves. */
+/* mail_send.c - gt mail send, reply, nudge, dnd, and the mail that other commands of gt send by themselves. */
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "cli/draft.h"
 #include "cli/gt/gt.h"
-#include "helptext.h"
+#include "cli/nudges.h"
 
-static const char *const types[] = { "task", "scavenge", "notification", "reply", "escalation", NULL };
-
-static const char *
-type_named(const char *word)
-{
-	for (size_t i = 0; word && types[i]; i++)
-		if (strcmp(types[i], word) == 0)
-			return types[i];
-	return "notification";
-}
-
-/* ---- The text ---- */
+#define PATIENCE_MS 15000
+#define MAIL_PATIENCE_MS 3000
+#define FRESH_MS 60000
 
 int
 gt_body(struct cli *cli, const char *text, bool from_stdin, struct buf *ret)
 {
-	struct mr_error err = { 0 };
-
 	if (from_stdin && text)
 		return cli_usage(cli, "--stdin and -m exclude each other: the text comes from one place");
 	if (!from_stdin) {
 		buf_adds(ret, text ? text : "");
 		return EXIT_DONE;
 	}
-	if (file_read_fd(STDIN_FILENO, MR_BODY_MAX, ret, &err) != MR_OK) {
-		(void)mr_wrap(&err, "the text from standard input");
-		return cli_fail(cli, &err);
+	if (file_read_fd(STDIN_FILENO, MR_BODY_MAX, ret, &cli->err) != MR_OK) {
+		(void)mr_wrap(&cli->err, "the text from standard input");
+		return cli_fail(cli, &cli->err);
 	}
 	while (ret->len > 0 && ret->ptr[ret->len - 1] == '\n')
 		ret->ptr[--ret->len] = '\0';
 	return EXIT_DONE;
 }
 
-/* ---- Headers for what only gt has ---- */
+/* ---- What follows a delivery ---- */
 
-struct marks {
-	struct mr_header v[4];
-	size_t n;
-};
-
+/* Those who got it are told, as far as they can be. */
 static void
-mark(struct marks *m, const char *name, const char *value)
+nudge_recipients(struct cli *cli, const struct mr_receipt *receipt, enum mr_priority priority)
 {
-	m->v[m->n++] = (struct mr_header){ name, value };
+	size_t n = receipt->to.n;
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+
+	buf_addf(&text, "you have mail from %s: gt mail read %s", gt_spelled(cli, cli->self.agent), receipt->id);
+	for (size_t i = 0; i < n; i++) {
+		struct mr_nudge nudge = {
+			.text = buf_z(&text), .kind = "mail", .priority = priority >= MR_HIGH ? MR_URGENT : MR_NORMAL
+		};
+		struct mr_nudge_options how = { .patience_ms = n == 1 ? MAIL_PATIENCE_MS : 0 };
+		struct mr_nudged done = { 0 };
+		struct mr_error err = { 0 };
+		const char *to = receipt->to.v[i];
+
+		/* Queues and channels have no shoulder, and the sender knows of its own mail. */
+		if (strpbrk(to, ":@") || strcmp(to, cli->self.agent) == 0 || strcmp(to, "operator") == 0)
+			continue;
+		enum mr_rc rc = mr_nudge_send(cli->room, &cli->self, to, &nudge, &how, &done, &err);
+
+		if (rc != MR_OK && rc != MR_UNSUPPORTED)
+			cli_warn(cli, "the mail is delivered, but: %s", err.message);
+	}
 }
 
-static void
-say_warnings(struct cli *cli, const struct mr_receipt *receipt)
+/* The mail is delivered, maybe in doubt: cli->err says why. Prints what waits in cli->out, then warns and notifies. */
+static int
+finish_send(struct cli *cli, const struct mr_draft *draft, enum mr_rc rc, const struct mr_receipt *receipt, bool nudges)
 {
+	cli->changed = true;
+	cli->done_id = receipt->id;
+	bool flushed = cli_flush(cli);
+
+	cli->done_id = NULL;
+	if (rc == MR_INDOUBT)
+		cli_warn(cli, "%s", cli->err.message);
 	for (size_t i = 0; i < receipt->warnings.n; i++)
 		cli_warn(cli, "%s", receipt->warnings.v[i]);
 	for (size_t i = 0; i < receipt->trouble.n; i++)
 		cli_warn(cli, "%s", receipt->trouble.v[i]);
+	cli_notify(cli, receipt, cli->self.agent, draft->subject);
+	if (nudges)
+		nudge_recipients(cli, receipt, draft->priority);
+	return flushed ? EXIT_DONE : EXIT_FAILED;
 }
 
 int
-gt_mail(struct cli *cli, const struct gt_letter *letter, char ret_id[MR_ID_LEN + 1])
+gt_mail(struct cli *cli, struct mr_draft *draft, char ret_id[MR_ID_LEN + 1])
 {
-	const char *to[] = { letter->to, NULL };
-	struct marks marks = { 0 };
-	struct mr_error err = { 0 };
-	struct mr_receipt receipt = { 0 };
-
-	if (letter->type)
-		mark(&marks, "GT-Type", letter->type);
-	if (letter->wisp && mr_room_has_lives(cli->room)) /* the formats of others have no place for it */
-		mark(&marks, "GT-Wisp", "yes");
-	struct mr_draft draft = { .to = to,
-		.subject = letter->subject,
-		.body = letter->body,
-		.body_len = letter->body_len,
-		.priority = letter->priority,
-		.key = letter->key,
-		.headers = marks.v,
-		.headers_n = marks.n };
-	enum mr_rc rc = mr_send(cli->room, &cli->self, &draft, &receipt, &err);
+	mr_auto(mr_receipt_done) struct mr_receipt receipt = { 0 };
+	enum mr_rc rc = mr_send(cli->room, &cli->self, draft, &receipt, &cli->err);
 
 	if (rc != MR_OK && rc != MR_INDOUBT)
-		return cli_fail(cli, &err);
-	if (rc == MR_INDOUBT)
-		cli_warn(cli, "%s", err.message);
-	cli->changed = true;
+		return cli_fail(cli, &cli->err);
 	(void)snprintf(ret_id, MR_ID_LEN + 1, "%s", receipt.id);
-	say_warnings(cli, &receipt);
-	cli_notify(cli, &receipt, cli->self.agent, letter->subject);
-	if (!letter->no_notify)
-		gt_nudge_mail(cli, &receipt, letter->priority);
-	mr_receipt_done(&receipt);
-	return EXIT_DONE;
+	return finish_send(cli, draft, rc, &receipt, true);
 }
 
 /* ---- send ---- */
 
-static const char **
-copies(struct cli *cli, const char *const *given)
-{
-	size_t n = 0;
-
-	while (given[n])
-		n++;
-	const char **list = n > 0 ? arena_alloc(&cli->own, (n + 1) * sizeof(*list)) : NULL;
-
-	for (size_t i = 0; list && i < n; i++)
-		list[i] = gt_recipient(cli, given[i]);
-	return list;
-}
-
-static void
-add_agents(struct cli *cli, const char *label, const struct mr_names *names)
-{
-	fence_addf(&cli->out, "  %s: ", label);
-	for (size_t i = 0; i < names->n; i++)
-		fence_addf(&cli->out, "%s%s", i > 0 ? ", " : "", gt_spelled(cli, names->v[i]));
-	buf_addc(&cli->out, '\n');
-}
-
 static void
 report(struct cli *cli, const struct mr_draft *draft, const char *type, const struct mr_receipt *receipt)
 {
-	mr_auto(buf_done) struct buf text = BUF_INIT;
-	struct json j = JSON_INIT(&text);
+	struct buf *out = &cli->out;
 
-	if (cli->json) {
-		json_open(&j, '{');
-		json_key_str(&j, "id", receipt->id);
-		json_key_names(&j, "recipients", &receipt->to);
-		json_close(&j);
-		gt_json_out(cli, &text);
+	if (gt_json(cli, kv_str("id", receipt->id), kv_names("recipients", &receipt->to)))
 		return;
+	buf_adds(out, "✓ Message sent to ");
+	gt_clean(out, draft->to[0]);
+	buf_adds(out, "\n  Subject: ");
+	gt_clean(out, draft->subject);
+	buf_addc(out, '\n');
+	if (receipt->to.n != 1 || strcmp(receipt->to.v[0], draft->to[0]) != 0) {
+		buf_adds(out, "  Recipients: ");
+		for (size_t i = 0; i < receipt->to.n; i++)
+			fence_addf(out, "%s%s", i > 0 ? ", " : "", gt_spelled(cli, receipt->to.v[i]));
+		buf_addc(out, '\n');
 	}
-	buf_adds(&cli->out, "✓ Message sent to ");
-	gt_clean(&cli->out, draft->to[0]);
-	buf_adds(&cli->out, "\n  Subject: ");
-	gt_clean(&cli->out, draft->subject);
-	buf_addc(&cli->out, '\n');
-	if (receipt->to.n != 1 || strcmp(receipt->to.v[0], draft->to[0]) != 0)
-		add_agents(cli, "Recipients", &receipt->to);
 	for (size_t i = 0; draft->cc && draft->cc[i]; i++)
-		fence_addf(&cli->out, "  CC: %s\n", draft->cc[i]);
+		fence_addf(out, "  CC: %s\n", draft->cc[i]);
 	if (strcmp(type, "notification") != 0)
-		fence_addf(&cli->out, "  Type: %s\n", type);
-	fence_addf(&cli->out, "  ID: %s\n", receipt->id);
+		fence_addf(out, "  Type: %s\n", type);
+	fence_addf(out, "  ID: %s\n", receipt->id);
 }
 
 /* What is pinned stays until somebody archives it by its id. The header says so from the first moment on; the mark,
@@ -156,69 +124,32 @@ report(struct cli *cli, const struct mr_draft *draft, const char *type, const st
 static void
 pin(struct cli *cli, const struct mr_receipt *receipt)
 {
-	struct mr_error ignored = { 0 };
-
 	for (size_t i = 0; i < receipt->to.n; i++) {
 		struct mr_self owner = { 0 };
 
-		if (mr_self_named(cli->room, receipt->to.v[i], &owner, &ignored) == MR_OK)
-			(void)mr_mark(cli->room, &owner, receipt->id, MR_PINNED, 0, &ignored);
+		if (mr_self_named(cli->room, receipt->to.v[i], &owner, IGNORED) == MR_OK)
+			(void)mr_mark(cli->room, &owner, receipt->id, MR_PINNED, 0, IGNORED);
 	}
-	(void)mr_flush(cli->room, &ignored);
+	(void)mr_flush(cli->room, IGNORED);
 }
 
-static int
-deliver(struct cli *cli, const struct mr_draft *draft, const char *type, bool pinned)
+int
+gt_send(struct cli *cli)
 {
-	const struct gt_mail_send_options *o = cli->opts;
-	struct mr_error err = { 0 };
-	struct mr_receipt receipt = { 0 };
-	enum mr_rc rc = mr_send(cli->room, &cli->self, draft, &receipt, &err);
-
-	if (rc != MR_OK && rc != MR_INDOUBT)
-		return cli_fail(cli, &err);
-	if (draft->thread || draft->reply_to)
-		draft_note_limited(cli, &receipt);
-	cli->changed = true;
-	cli->done_id = receipt.id;
-	report(cli, draft, type, &receipt);
-	bool flushed = cli_flush(cli);
-
-	cli->done_id = NULL;
-	if (rc == MR_INDOUBT)
-		cli_warn(cli, "%s", err.message);
-	say_warnings(cli, &receipt);
-	if (pinned)
-		pin(cli, &receipt);
-	cli_notify(cli, &receipt, cli->self.agent, draft->subject);
-	if (!o->no_notify)
-		gt_nudge_mail(cli, &receipt, draft->priority);
-	mr_receipt_done(&receipt);
-	return flushed ? EXIT_DONE : EXIT_FAILED;
-}
-
-static const char *
-address(struct cli *cli)
-{
-	const struct gt_mail_send_options *o = cli->opts;
-
-	if (o->self) /* also when --from makes it another's */
-		return arena_dup(&cli->own, str_of(cli->self.agent));
-	if (o->to)
-		return gt_recipient(cli, o->to);
-	return cli->argc > 0 ? gt_recipient(cli, cli->argv[0]) : NULL;
-}
-
-static int
-run_send(struct cli *cli)
-{
+	static const char *const types[] = { "task", "scavenge", "reply", "escalation" };
 	const struct gt_mail_send_options *o = cli->opts;
 	mr_auto(buf_done) struct buf body = BUF_INIT;
-	const char *to[] = { address(cli), NULL };
-	const char *type = type_named(o->type);
-	struct mr_draft draft = { .to = to, .cc = copies(cli, o->cc), .subject = o->subject };
-	struct marks marks = { 0 };
+	mr_auto(mr_receipt_done) struct mr_receipt receipt = { 0 };
+	const char *type = "notification", *given = o->to ? o->to : cli->argc > 0 ? cli->argv[0] : NULL;
+	const char *to[] = { NULL, NULL };
+	struct mr_header headers[3]; /* for what only gt has */
+	struct mr_draft draft = { .to = to, .subject = o->subject, .headers = headers, .no_text = true };
+	size_t copies = 0;
 
+	if (o->self) /* also when --from makes it another's */
+		to[0] = arena_dup(&cli->own, str_of(cli->self.agent));
+	else if (given)
+		to[0] = gt_recipient(cli, given);
 	if (!to[0])
 		return cli_usage(cli, "send to whom? give an address, --to ADDRESS or --self");
 	if (!draft.subject || !draft.subject[0])
@@ -236,41 +167,43 @@ run_send(struct cli *cli)
 
 	if (code != EXIT_DONE)
 		return code;
-	if (!gt_act_as(cli, o->from))
-		return EXIT_FAILED;
+	TRY_CLI(gt_act_as(cli, o->from));
 	draft.body = body.len > 0 ? body.ptr : "";
 	draft.body_len = body.len;
-	draft.no_text = true;
 	draft.force = o->force;
 	draft.reply_to = o->reply_to;
-	if (strcmp(type, "notification") != 0)
-		mark(&marks, "GT-Type", type);
-	if (!o->permanent && mr_room_has_lives(cli->room))
-		mark(&marks, "GT-Wisp", "yes");
+	while (o->cc[copies])
+		copies++;
+	const char **cc = copies > 0 ? arena_alloc(&cli->own, (copies + 1) * sizeof(*cc)) : NULL;
+
+	for (size_t i = 0; cc && i < copies; i++)
+		cc[i] = gt_recipient(cli, o->cc[i]);
+	draft.cc = cc;
+	for (size_t i = 0; o->type && i < sizeof(types) / sizeof(types[0]); i++)
+		if (strcmp(types[i], o->type) == 0)
+			headers[draft.headers_n++] = (struct mr_header){ "GT-Type", type = types[i] };
+	if (!o->permanent && mr_room_has_lives(cli->room)) /* the formats of others have no place for it */
+		headers[draft.headers_n++] = (struct mr_header){ "GT-Wisp", "yes" };
 	if (o->pinned)
-		mark(&marks, "GT-Pinned", "yes");
-	draft.headers = marks.v;
-	draft.headers_n = marks.n;
-	return deliver(cli, &draft, type, o->pinned);
+		headers[draft.headers_n++] = (struct mr_header){ "GT-Pinned", "yes" };
+	enum mr_rc rc = mr_send(cli->room, &cli->self, &draft, &receipt, &cli->err);
+
+	if (rc != MR_OK && rc != MR_INDOUBT)
+		return cli_fail(cli, &cli->err);
+	if (draft.reply_to)
+		draft_note_limited(cli, &receipt);
+	if (o->pinned)
+		pin(cli, &receipt);
+	report(cli, &draft, type, &receipt);
+	return finish_send(cli, &draft, rc, &receipt, !o->no_notify);
 }
 
-const struct cmd gt_mail_send = {
-	.name = "gt mail send",
-	.help = &help_gt_mail_send,
-	.needs = CMD_SELF,
-	.max_args = 1,
-	.run = run_send,
-};
-
-/* ---- reply ---- */
-
-static int
-run_reply(struct cli *cli)
+int
+gt_reply(struct cli *cli)
 {
 	const struct gt_mail_reply_options *o = cli->opts;
 	mr_auto(buf_done) struct buf body = BUF_INIT;
-	struct mr_error err = { 0 };
-	struct mr_receipt receipt = { 0 };
+	mr_auto(mr_receipt_done) struct mr_receipt receipt = { 0 };
 	struct mr_draft draft = { .subject = o->subject };
 	const char *text = cli->argc > 1 ? cli->argv[1] : o->message ? o->message : o->body;
 	int code = gt_body(cli, text, o->stdin_, &body);
@@ -281,32 +214,105 @@ run_reply(struct cli *cli)
 		return cli_usage(cli, "a reply needs a text: gt mail reply ID -m TEXT");
 	draft.body = body.ptr;
 	draft.body_len = body.len;
-	enum mr_rc rc = mr_reply(cli->room, &cli->self, cli->argv[0], &draft, false, &receipt, &err);
+	enum mr_rc rc = mr_reply(cli->room, &cli->self, cli->argv[0], &draft, false, &receipt, &cli->err);
 
 	if (rc != MR_OK && rc != MR_INDOUBT)
-		return cli_fail(cli, &err);
+		return cli_fail(cli, &cli->err);
 	draft_note_limited(cli, &receipt);
-	cli->changed = true;
-	cli->done_id = receipt.id;
 	fence_addf(&cli->out, "✓ Reply sent to %s\n  ID: %s\n",
 	    receipt.to.n > 0 ? gt_spelled(cli, receipt.to.v[0]) : "", receipt.id);
-	bool flushed = cli_flush(cli);
-
-	cli->done_id = NULL;
-	if (rc == MR_INDOUBT)
-		cli_warn(cli, "%s", err.message);
-	say_warnings(cli, &receipt);
-	cli_notify(cli, &receipt, cli->self.agent, draft.subject);
-	gt_nudge_mail(cli, &receipt, draft.priority);
-	mr_receipt_done(&receipt);
-	return flushed ? EXIT_DONE : EXIT_FAILED;
+	return finish_send(cli, &draft, rc, &receipt, true);
 }
 
-const struct cmd gt_mail_reply = {
-	.name = "gt mail reply",
-	.help = &help_gt_mail_reply,
-	.needs = CMD_SELF,
-	.min_args = 1,
-	.max_args = 2,
-	.run = run_reply,
-};
+/* ---- nudge, dnd ---- */
+
+/* "witness" and "refinery" are those of the caller's own rig. */
+static const char *
+nudge_target(struct cli *cli, const char *given)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	struct mr_str rig = gt_rig_of(cli->self.agent);
+
+	if ((strcmp(given, "witness") != 0 && strcmp(given, "refinery") != 0) || rig.len == 0)
+		return given;
+	buf_add(&text, rig);
+	buf_addf(&text, "/%s", given);
+	const char *copy = arena_dup(&cli->own, buf_str(&text));
+
+	return copy ? copy : given;
+}
+
+int
+gt_nudge(struct cli *cli)
+{
+	static const char *const modes[] = {
+		[MR_NUDGE_WAIT_IDLE] = "wait-idle", [MR_NUDGE_QUEUE] = "queue", [MR_NUDGE_IMMEDIATE] = "immediate"
+	};
+	const struct gt_nudge_options *o = cli->opts;
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	mr_auto(mr_resolution_done) struct mr_resolution meant = { 0 };
+	mr_auto(mr_channel_done) struct mr_channel channel = { 0 };
+	mr_auto(mr_agent_done) struct mr_agent self = { 0 };
+	struct mr_nudge nudge = { 0 };
+	struct mr_nudge_options how = { .force = o->force, .patience_ms = PATIENCE_MS };
+	size_t mode = 0, modes_n = sizeof(modes) / sizeof(modes[0]);
+
+	while (o->mode && mode < modes_n && strcmp(modes[mode], o->mode) != 0)
+		mode++;
+	if (mode == modes_n)
+		return cli_usage(cli, "'%.40s' is none of wait-idle, queue, immediate", o->mode);
+	how.mode = (enum mr_nudge_mode)mode;
+	if (o->priority && strcmp(o->priority, "urgent") == 0)
+		nudge.priority = MR_URGENT;
+	else if (o->priority && strcmp(o->priority, "normal") != 0)
+		return cli_usage(cli, "the priority of a nudge is normal or urgent, not '%.40s'", o->priority);
+	int code = gt_body(cli, cli->argc > 1 ? cli->argv[1] : o->message, o->stdin_, &text);
+
+	if (code != EXIT_DONE)
+		return code;
+	if (text.len == 0)
+		return cli_usage(cli, "a nudge needs a text: gt nudge TARGET TEXT");
+	nudge.text = buf_z(&text);
+	/* A life that began more than a minute ago has nothing new to tell. */
+	if (o->if_fresh && (mr_agent_get(cli->room, cli->self.agent, &self, IGNORED) != MR_OK ||
+			       clock_now_ms() - self.started_ms > FRESH_MS))
+		return EXIT_DONE;
+	TRY_CLI(mr_resolve(
+	    cli->room, cli->self.agent, nudge_target(cli, gt_recipient(cli, cli->argv[0])), &meant, &cli->err));
+	const struct mr_names *agents = &meant.targets;
+
+	if (strcmp(meant.form, "channel") == 0) { /* its posts are for all, a nudge is for those who follow it */
+		TRY_CLI(mr_channel_get(cli->room, meant.name, &channel, &cli->err));
+		agents = &channel.subscribers;
+	}
+	for (size_t i = 0; i < agents->n; i++) {
+		struct mr_nudged done = { 0 };
+
+		if (mr_nudge_send(cli->room, &cli->self, agents->v[i], &nudge, &how, &done, &cli->err) != MR_OK) {
+			code = cli_fail(cli, &cli->err);
+			continue;
+		}
+		cli->changed = true;
+		nudges_say_way(&cli->out, gt_spelled(cli, agents->v[i]), &done);
+		buf_addc(&cli->out, '\n');
+	}
+	return code;
+}
+
+int
+gt_dnd(struct cli *cli)
+{
+	const char *word = cli->argc > 0 ? cli->argv[0] : "status";
+	int64_t since_ms = 0;
+	bool on = strcmp(word, "on") == 0, asks = strcmp(word, "status") == 0;
+
+	if (!asks && !on && strcmp(word, "off") != 0)
+		return cli_usage(cli, "'%.40s' is none of on, off, status", word);
+	if (!asks)
+		TRY_CLI(mr_dnd_set(cli->room, cli->self.agent, on, &cli->err));
+	cli->changed = !asks;
+	TRY_CLI(mr_dnd_get(cli->room, cli->self.agent, &on, &since_ms, &cli->err));
+	fence_addf(&cli->out, "%s Do not disturb is %s for %s\n", on ? "🔕" : "🔔", on ? "on" : "off",
+	    gt_spelled(cli, cli->self.agent));
+	return EXIT_DONE;
+}

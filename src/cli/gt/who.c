@@ -58,24 +58,6 @@ address_of(struct cli *cli, const char *role, const char *rig, const char *name)
 }
 
 static const char *
-agent_in(struct cli *cli, const char *path)
-{
-	mr_auto(sys_close_fd) int fd = sys_open_user(path, O_NONBLOCK);
-	mr_auto(buf_done) struct buf text = BUF_INIT, role = BUF_INIT, rig = BUF_INIT, name = BUF_INIT;
-	struct mr_error ignored = { 0 };
-	struct json_value all;
-	const char *problem;
-
-	if (fd < 0 || file_read_fd(fd, AGENT_FILE_MAX, &text, &ignored) != MR_OK ||
-	    !json_whole(buf_str(&text), &all, &problem))
-		return NULL;
-	(void)json_find_text(all, "role", &role);
-	(void)json_find_text(all, "rig", &rig);
-	(void)json_find_text(all, "name", &name);
-	return address_of(cli, buf_z(&role), buf_z(&rig), buf_z(&name));
-}
-
-static const char *
 by_file(struct cli *cli, const char *cwd)
 {
 	mr_auto(buf_done) struct buf dir = BUF_INIT;
@@ -83,11 +65,21 @@ by_file(struct cli *cli, const char *cwd)
 
 	buf_adds(&dir, cwd);
 	while (buf_ok(&dir) && !found && dir.len > 0) {
-		mr_auto(buf_done) struct buf path = BUF_INIT;
-		const char *slash = strrchr(dir.ptr, '/');
+		mr_auto(buf_done) struct buf path = BUF_INIT, text = BUF_INIT;
+		mr_auto(buf_done) struct buf role = BUF_INIT, rig = BUF_INIT, name = BUF_INIT;
+		const char *slash = strrchr(dir.ptr, '/'), *problem;
+		struct json_value all;
 
 		buf_addf(&path, "%s/" AGENT_FILE, dir.ptr);
-		found = agent_in(cli, buf_z(&path));
+		mr_auto(sys_close_fd) int fd = sys_open_user(buf_z(&path), O_NONBLOCK);
+
+		if (fd >= 0 && file_read_fd(fd, AGENT_FILE_MAX, &text, IGNORED) == MR_OK &&
+		    json_whole(buf_str(&text), &all, &problem)) {
+			(void)json_find_text(all, "role", &role);
+			(void)json_find_text(all, "rig", &rig);
+			(void)json_find_text(all, "name", &name);
+			found = address_of(cli, buf_z(&role), buf_z(&rig), buf_z(&name));
+		}
 		dir.len = slash ? (size_t)(slash - dir.ptr) : 0;
 		dir.ptr[dir.len] = '\0';
 	}
@@ -95,22 +87,6 @@ by_file(struct cli *cli, const char *cwd)
 }
 
 /* ---- The working folder ---- */
-
-static struct mr_str
-part_behind(const char *at)
-{
-	return (struct mr_str){ at, strcspn(at, "/") };
-}
-
-static struct mr_str
-part_before(const char *start, const char *end)
-{
-	const char *from = end;
-
-	while (from > start && from[-1] != '/')
-		from--;
-	return (struct mr_str){ from, (size_t)(end - from) };
-}
 
 /* The first that is in the path counts, in this order. */
 static const struct {
@@ -131,15 +107,22 @@ by_folder(struct cli *cli, const char *cwd)
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
 		mr_auto(buf_done) struct buf text = BUF_INIT;
 		const char *at = strstr(cwd, places[i].part), *behind = at ? at + strlen(places[i].part) : NULL;
-		bool whole = at && (behind[-1] == '/' || behind[0] == '/' || behind[0] == '\0');
 
-		if (!whole || part_before(cwd, at).len == 0 || (behind[-1] == '/' && part_behind(behind).len == 0))
+		if (!at || (behind[-1] != '/' && behind[0] != '/' && behind[0] != '\0'))
+			continue;
+		const char *from = at;
+
+		while (from > cwd && from[-1] != '/')
+			from--;
+		struct mr_str before = { from, (size_t)(at - from) }, name = { behind, strcspn(behind, "/") };
+
+		if (before.len == 0 || (behind[-1] == '/' && name.len == 0))
 			continue;
 		for (const char *p = places[i].form; *p; p++) {
 			if (p[0] != '%')
 				buf_addc(&text, *p);
 			else
-				buf_add(&text, *++p == 'r' ? part_before(cwd, at) : part_behind(behind));
+				buf_add(&text, *++p == 'r' ? before : name);
 		}
 		return arena_dup(&cli->own, buf_str(&text));
 	}
@@ -166,26 +149,20 @@ gt_find_agent(struct cli *cli)
 bool
 gt_is_overseer(struct cli *cli)
 {
-	struct mr_error ignored = { 0 };
-
 	return !cli->env.session && !cli->env.agent && !cli->as_option &&
-	       mr_self_named(cli->room, "operator", &cli->self, &ignored) == MR_OK;
+	       mr_self_named(cli->room, "operator", &cli->self, IGNORED) == MR_OK;
 }
 
-bool
+enum mr_rc
 gt_act_as(struct cli *cli, const char *agent)
 {
-	struct mr_error err = { 0 };
 	struct mr_self self = { 0 };
 
 	if (!agent)
-		return true;
-	if (mr_self_named(cli->room, agent, &self, &err) != MR_OK) {
-		(void)cli_fail(cli, &err);
-		return false;
-	}
+		return MR_OK;
+	TRY(mr_self_named(cli->room, agent, &self, &cli->err));
 	cli->self = self;
-	return true;
+	return MR_OK;
 }
 
 struct mr_str

@@ -1,15 +1,28 @@
 /* SPDX-License-Identifier: MIT */
-/* words.c - names, ids and priorities as gt writes them, and back. */
+/* words.c - names, ids, priorities and messages as gt writes them, and back. */
+#include <strings.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/text.h"
 #include "cli/gt/gt.h"
 
-static const struct {
-	const char *id, *kind;
-} ids[] = {
-	{ "hq-group-", "group" },
-	{ "hq-q-", "queue" },
-	{ "gt-q-", "queue" },
-	{ "hq-channel-", "channel" },
-};
+/* ---- Names ---- */
+
+const char *
+gt_verb(const struct cli *cli)
+{
+	return strrchr(cli->cmd->name, ' ') + 1;
+}
+
+/* A copy that lives as long as the command; out of memory: what was given. */
+static const char *
+kept(struct cli *cli, const struct buf *text, const char *given)
+{
+	const char *copy = arena_dup(&cli->own, buf_str(text));
+
+	return copy ? copy : given;
+}
 
 const char *
 gt_spelled(struct cli *cli, const char *agent)
@@ -21,15 +34,13 @@ gt_spelled(struct cli *cli, const char *agent)
 	if (strcmp(agent, "mayor") != 0 && strcmp(agent, "deacon") != 0)
 		return agent;
 	buf_addf(&text, "%s/", agent);
-	const char *copy = arena_dup(&cli->own, buf_str(&text));
-
-	return copy ? copy : agent;
+	return kept(cli, &text, agent);
 }
 
 struct rig_search {
-	const char *name, *rig;
-	size_t rig_len;
-	char found[MR_ADDRESS_MAX + 1];
+	const char *name;
+	struct mr_str rig;
+	struct buf found;
 	bool in_rig;
 };
 
@@ -39,28 +50,24 @@ match_queue(void *ctx, const struct mr_queue *queue)
 	struct rig_search *s = ctx;
 	const char *slash = strrchr(queue->name, '/');
 
-	if (!slash || strcmp(slash + 1, s->name) != 0 || s->in_rig)
+	if (!slash || strcmp(slash + 1, s->name) != 0)
 		return true;
-	s->in_rig = (size_t)(slash - queue->name) == s->rig_len && strncmp(queue->name, s->rig, s->rig_len) == 0;
-	if (s->in_rig || !s->found[0])
-		(void)snprintf(s->found, sizeof(s->found), "%s", queue->name);
-	return true;
+	s->in_rig = str_eq((struct mr_str){ queue->name, (size_t)(slash - queue->name) }, s->rig);
+	if (s->in_rig || s->found.len == 0) {
+		buf_clear(&s->found);
+		buf_adds(&s->found, queue->name);
+	}
+	return !s->in_rig;
 }
 
-/* The queue of a rig by its last part: the caller's rig first. Where there is none, the name says what is missing. */
-static const char *
-rig_queue(struct cli *cli, const char *name)
-{
-	struct mr_str rig = gt_rig_of(cli->self_known ? cli->self.agent : "");
-	struct rig_search search = { .name = name, .rig = rig.ptr, .rig_len = rig.len };
-	struct mr_error ignored = { 0 };
-
-	if (mr_queue_each(cli->room, match_queue, &search, &ignored) != MR_OK || !search.found[0])
-		return name;
-	const char *copy = arena_dup(&cli->own, str_of(search.found));
-
-	return copy ? copy : name;
-}
+static const struct {
+	const char *id, *kind;
+} ids[] = {
+	{ "hq-group-", "group" },
+	{ "hq-q-", "queue" },
+	{ "gt-q-", "queue" },
+	{ "hq-channel-", "channel" },
+};
 
 const char *
 gt_name(struct cli *cli, const char *kind, const char *given)
@@ -74,7 +81,15 @@ gt_name(struct cli *cli, const char *kind, const char *given)
 			continue;
 		const char *name = given + strlen(ids[i].id);
 
-		return ids[i].id[0] == 'g' ? rig_queue(cli, name) : name;
+		if (ids[i].id[0] == 'h')
+			return name;
+		/* The queue of a rig by its last part. Where there is none, the name says what is missing. */
+		struct rig_search search = { .name = name, .rig = gt_rig_of(cli->self_known ? cli->self.agent : "") };
+		bool found = mr_queue_each(cli->room, match_queue, &search, IGNORED) == MR_OK && search.found.len > 0;
+		const char *queue = found ? kept(cli, &search.found, name) : name;
+
+		buf_done(&search.found);
+		return queue;
 	}
 	return given;
 }
@@ -88,41 +103,247 @@ gt_recipient(struct cli *cli, const char *given)
 		if (!str_starts(str_of(given), ids[i].id))
 			continue;
 		buf_addf(&text, "%s:%s", ids[i].kind, gt_name(cli, ids[i].kind, given));
-		const char *copy = arena_dup(&cli->own, buf_str(&text));
-
-		return copy ? copy : given;
+		return kept(cli, &text, given);
 	}
 	return strcmp(given, "@overseer") == 0 ? "operator" : given;
 }
 
-void
-gt_add_id(struct buf *out, const char *kind, const char *name)
+bool
+gt_priority(struct cli *cli, const char *given, enum mr_priority *ret)
 {
-	const char *slash = strrchr(name, '/');
+	static const enum mr_priority levels[] = { MR_URGENT, MR_HIGH, MR_NORMAL, MR_LOW, MR_LOW };
+	struct mr_error err = { 0 };
+	uint64_t n = 0;
 
-	if (strcmp(kind, "queue") != 0)
-		buf_addf(out, "hq-%s-%s", kind, name);
-	else
-		buf_addf(out, "%s-q-%s", slash ? "gt" : "hq", slash ? slash + 1 : name);
+	if (!given)
+		return true;
+	if (str_to_u64(str_of(given), &n)) {
+		*ret = n < sizeof(levels) / sizeof(levels[0]) ? levels[n] : MR_NORMAL;
+		return true;
+	}
+	if (mr_priority_parse(given, ret, &err) == MR_OK)
+		return true;
+	(void)cli_usage(cli, "option '--priority': %s%s%s", err.message, err.hint[0] ? "; " : "", err.hint);
+	return false;
+}
+
+/* ---- JSON with line breaks ---- */
+
+static void
+break_line(struct buf *out, size_t depth)
+{
+	buf_addc(out, '\n');
+	for (size_t i = 0; i < depth; i++)
+		buf_adds(out, "  ");
+}
+
+void
+gt_json_out(struct cli *cli, const struct buf *compact)
+{
+	struct buf *out = &cli->out;
+	size_t depth = 0;
+
+	if (compact->failed)
+		out->failed = true;
+	for (size_t i = 0; i < compact->len; i++) {
+		const char *p = compact->ptr + i;
+		bool opens = *p == '{' || *p == '[', closes = *p == '}' || *p == ']';
+
+		if (*p == '"') {
+			size_t len = 1;
+
+			while (i + len < compact->len && p[len] != '"')
+				len += p[len] == '\\' ? 2 : 1;
+			len = i + len < compact->len ? len + 1 : compact->len - i;
+			buf_add(out, (struct mr_str){ p, len });
+			i += len - 1;
+			continue;
+		}
+		if (closes && p[-1] != '{' && p[-1] != '[')
+			break_line(out, depth - 1);
+		buf_addc(out, *p);
+		depth += opens ? 1 : 0;
+		depth -= closes ? 1 : 0;
+		if (*p == ':')
+			buf_addc(out, ' ');
+		else if (*p == ',' || (opens && p[1] != '}' && p[1] != ']'))
+			break_line(out, depth);
+	}
+	buf_addc(out, '\n');
 }
 
 bool
-gt_priority(struct cli *cli, const char *text, enum mr_priority *ret)
+gt_json_cells(struct cli *cli, const struct cell *cells)
 {
-	static const enum mr_priority levels[] = { MR_URGENT, MR_HIGH, MR_NORMAL, MR_LOW, MR_LOW };
-	struct mr_error *err = &cli->err;
-	uint64_t n = 0;
+	mr_auto(list_done) struct listing one = { .cli = cli, .form = LIST_ONE };
 
-	if (text && str_to_u64(str_of(text), &n))
-		*ret = n < sizeof(levels) / sizeof(levels[0]) ? levels[n] : MR_NORMAL;
-	else if (text && mr_priority_parse(text, ret, err) != MR_OK)
-		return cli_usage(cli, "option '--priority': %s%s%s", err->message, err->hint[0] ? "; " : "", err->hint),
-		       false;
-	return true;
+	if (cli->json && list_cells(&one, cells))
+		gt_json_out(cli, list_json(&one));
+	return cli->json;
 }
 
 int
-gt_priority_number(enum mr_priority priority)
+gt_list_end(struct listing *list, enum mr_rc rc, const char *nothing)
 {
-	return 2 - (int)priority;
+	struct cli *cli = list->cli;
+	int code = rc == MR_OK ? EXIT_DONE : cli_fail(cli, &cli->err);
+
+	if (code == EXIT_DONE && cli->json)
+		gt_json_out(cli, list_json(list));
+	else if (code == EXIT_DONE && list->n == 0)
+		fence_addf(&cli->out, "%s\n", nothing);
+	list_done(list);
+	return code;
+}
+
+/* ---- What gt knows of a message that we keep in headers ---- */
+
+const char *
+gt_type(const struct mr_message *msg)
+{
+	static const char *const types[] = { "task", "escalation", "scavenge", "notification", "reply" };
+	const char *given = mr_message_header(msg, "GT-Type");
+
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+		if (strcasecmp(given ? given : msg->type, types[i]) == 0)
+			return types[i];
+	return msg->reply_to[0] ? "reply" : "notification";
+}
+
+bool
+gt_is_wisp(const struct mr_message *msg)
+{
+	static const char *const prefixes[] = { "polecat_started", "polecat_done", "work_done", "start_work", "nudge",
+		"lifecycle:", "merged", "merge_ready", "merge_failed" };
+
+	if (mr_message_header(msg, "GT-Wisp"))
+		return true;
+	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
+		if (strncasecmp(msg->subject, prefixes[i], strlen(prefixes[i])) == 0)
+			return true;
+	return false;
+}
+
+bool
+gt_is_pinned(const struct mr_message *msg)
+{
+	return (msg->flags & MR_PINNED) != 0 || mr_message_header(msg, "GT-Pinned");
+}
+
+/* The one recipient that gt has: the owner of the mailbox, else the first that is named. */
+static const char *
+addressee(const struct mr_message *msg, const char *owner)
+{
+	if (owner[0] && (msg->to.n == 0 || names_has(&msg->to, owner)))
+		return owner;
+	return msg->to.n > 0 ? msg->to.v[0] : owner;
+}
+
+struct mr_str
+gt_text_of(const struct mr_message *msg)
+{
+	struct mr_str text = { msg->body ? msg->body : "", msg->body ? msg->body_len : 0 };
+
+	while (text.len > 0 && text.ptr[text.len - 1] == '\n')
+		text.len--;
+	return text;
+}
+
+bool
+gt_list_message(struct listing *list, const struct mr_message *msg, const char *owner)
+{
+	struct cli *cli = list->cli;
+	mr_auto(mr_names_done) struct mr_names cc = { 0 };
+	bool read = (msg->flags & MR_SEEN) != 0 || msg->folder == MR_ARCHIVE;
+	const char *target = addressee(msg, owner), *name = strchr(target, ':');
+	bool queue = str_starts(str_of(target), "queue:"), channel = str_starts(str_of(target), "channel:");
+
+	for (size_t i = 0; i < msg->cc.n; i++)
+		cli->out.failed |= !names_add(&cc, str_of(gt_spelled(cli, msg->cc.v[i])));
+	return list_row(list, kv_str("id", msg->id), kv_str("from", gt_spelled(cli, msg->from)),
+	    queue     ? kv_str("queue", name + 1)
+	    : channel ? kv_str("channel", name + 1)
+		      : kv_str("to", gt_spelled(cli, target)),
+	    kv_str("subject", msg->subject), kv_text("body", gt_text_of(msg)), kv_time("timestamp", msg->date_ms),
+	    kv_bool("read", read), kv_str("priority", mr_priority_word(msg->priority)), kv_str("type", gt_type(msg)),
+	    kv_if("thread_id", msg->thread), kv_if("reply_to", msg->reply_to),
+	    gt_is_pinned(msg) ? kv_bool("pinned", true) : kv_none(),
+	    gt_is_wisp(msg) ? kv_bool("wisp", true) : kv_none(), cc.n > 0 ? kv_names("cc", &cc) : kv_none(),
+	    kv_if("claimed_by", msg->token[0] ? gt_spelled(cli, owner) : ""),
+	    kv_str("delivery_state", read ? "acked" : "pending"),
+	    kv_if("delivery_acked_by", read ? gt_spelled(cli, owner) : ""));
+}
+
+/* What programs tell each other is no text for an agent. JSON is for programs, and what one sent oneself is known. */
+bool
+gt_hides(struct cli *cli, const struct mr_message *msg, const char *owner)
+{
+	struct mr_error err = { 0 };
+
+	if (cli->json || msg->folder == MR_SENT)
+		return false;
+	if (mr_is_control(cli->room, owner, msg, &err))
+		return true;
+	if (err.code != MR_OK)
+		cli_warn(cli, "the control message %s cannot be used: %s", msg->id, err.message);
+	return false;
+}
+
+/* ---- Text ---- */
+
+void
+gt_clean(struct buf *out, const char *text)
+{
+	(void)fence_add(out, str_of(text), FENCE_LINE, 0);
+}
+
+void
+gt_text_when(struct buf *out, int64_t ms)
+{
+	time_t seconds = (time_t)(ms / 1000);
+	struct tm tm;
+	char text[32];
+
+	if (localtime_r(&seconds, &tm) && strftime(text, sizeof(text), "%Y-%m-%d %H:%M", &tm) > 0)
+		buf_adds(out, text);
+}
+
+static void
+add_header(struct buf *out, const char *name, const char *value)
+{
+	if (!value[0])
+		return;
+	buf_addf(out, "%s: ", name);
+	gt_clean(out, value);
+	buf_addc(out, '\n');
+}
+
+void
+gt_text_message(struct cli *cli, struct buf *out, const struct mr_message *msg, const char *owner)
+{
+	add_header(out, "Subject", msg->subject);
+	add_header(out, "From", gt_spelled(cli, msg->from));
+	add_header(out, "To", gt_spelled(cli, addressee(msg, owner)));
+	for (size_t i = 0; i < msg->cc.n; i++)
+		add_header(out, "CC", gt_spelled(cli, msg->cc.v[i]));
+	buf_adds(out, "Date: ");
+	gt_text_when(out, msg->date_ms);
+	buf_addc(out, '\n');
+	add_header(out, "ID", msg->id);
+	add_header(out, "Thread", msg->thread);
+	add_header(out, "Reply-To", msg->reply_to);
+	buf_addc(out, '\n');
+	if (text_hides_body(cli, msg))
+		buf_adds(out, "(a control message, for programs: --json shows it)\n");
+	else
+		(void)fence_add(out, (struct mr_str){ msg->body ? msg->body : "", msg->body ? msg->body_len : 0 },
+		    out_form(cli, FENCE_TEXT), 0);
+	if (out->len > 0 && out->ptr[out->len - 1] != '\n')
+		buf_addc(out, '\n');
+}
+
+void
+gt_trouble(void *ctx, const char *path, const struct mr_error *err)
+{
+	cli_warn(*(struct cli **)ctx, "skipped '%s': %s (it is kept; 'mailroom doctor' says more)", path, err->message);
 }

@@ -1,0 +1,566 @@
+/* SPDX-License-Identifier: MIT */
+/* mail_names.c - gt mail group, queue, claim, release, channel, announces, directory: what is written to by a name. */
+#include <stdlib.h>
+
+#include "cli/gt/gt.h"
+
+#define HOUR_MS ((int64_t)3600 * 1000)
+
+/* ---- Groups ---- */
+
+static bool
+list_group(void *ctx, const struct mr_group *group)
+{
+	struct listing *list = ctx;
+
+	if (!list_row(list, kv_str("Name", group->name), kv_names("Members", &group->members),
+		kv_str("CreatedBy", group->created_by[0] ? group->created_by : "unknown"),
+		kv_time("CreatedAt", group->created_ms)))
+		fence_addf(&list->cli->out, "  %s (%zu members)\n", group->name, group->members.n);
+	return true;
+}
+
+int
+gt_group_list(struct cli *cli)
+{
+	struct listing list = { .cli = cli, .form = LIST_KEYED };
+
+	return gt_list_end(&list, mr_group_each(cli->room, list_group, &list, &cli->err), "No groups defined");
+}
+
+int
+gt_group_show(struct cli *cli)
+{
+	mr_auto(mr_group_done) struct mr_group group = { 0 };
+	struct listing one = { .cli = cli, .form = LIST_ONE };
+
+	TRY_CLI(mr_group_get(cli->room, gt_name(cli, "group", cli->argv[0]), &group, &cli->err));
+	if (cli->json) {
+		(void)list_group(&one, &group);
+		return gt_list_end(&one, MR_OK, "");
+	}
+	fence_addf(&cli->out, "Group: %s\n  ID: hq-group-%s\n  Created by: '%s'\n  Members:\n", group.name, group.name,
+	    group.created_by);
+	for (size_t i = 0; i < group.members.n; i++) {
+		buf_adds(&cli->out, "    - ");
+		fence_name(&cli->out, group.members.v[i]);
+		buf_addc(&cli->out, '\n');
+	}
+	return EXIT_DONE;
+}
+
+int
+gt_group_create(struct cli *cli)
+{
+	const struct gt_mail_group_create_options *o = cli->opts;
+	const char *name = gt_name(cli, "group", cli->argv[0]);
+	size_t n = 0, more = 0;
+
+	while (o->member[more])
+		more++;
+	const char **members = arena_alloc(&cli->own, ((size_t)cli->argc + more + 1) * sizeof(*members));
+
+	for (int i = 1; members && i < cli->argc; i++)
+		members[n++] = gt_recipient(cli, cli->argv[i]);
+	for (size_t i = 0; members && i < more; i++)
+		members[n++] = gt_recipient(cli, o->member[i]);
+	TRY_CLI(mr_group_create(cli->room, &cli->self, name, members, &cli->err));
+	cli->changed = true;
+	fence_addf(&cli->out, "✓ Created group '%s' with %zu members\n  ID: hq-group-%s\n", name, n, name);
+	return EXIT_DONE;
+}
+
+int
+gt_group_change(struct cli *cli)
+{
+	const char *name = gt_name(cli, "group", cli->argv[0]), *member = gt_recipient(cli, cli->argv[1]);
+	bool add = strcmp(gt_verb(cli), "add") == 0, changed = false;
+
+	TRY_CLI((add ? mr_group_add : mr_group_remove)(cli->room, name, member, &changed, &cli->err));
+	cli->changed = changed;
+	if (changed)
+		fence_addf(&cli->out, "✓ %s '%s' %s group '%s'\n", add ? "Added" : "Removed", member,
+		    add ? "to" : "from", name);
+	else
+		fence_addf(&cli->out, "✓ '%s' was %s member of group '%s'\n", member, add ? "already a" : "no", name);
+	return EXIT_DONE;
+}
+
+int
+gt_group_delete(struct cli *cli)
+{
+	const char *name = gt_name(cli, "group", cli->argv[0]);
+
+	TRY_CLI(mr_group_delete(cli->room, name, &cli->err));
+	cli->changed = true;
+	fence_addf(&cli->out, "✓ Deleted group '%s'\n", name);
+	return EXIT_DONE;
+}
+
+/* ---- Queues: claim, release ---- */
+
+/* Shows what it takes. What nobody saw goes back at once. */
+static int
+claim_from(struct cli *cli, const char *queue, enum mr_rc *ret_rc)
+{
+	mr_auto(mr_message_done) struct mr_message msg = { 0 };
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	struct mr_claim claim = { 0 };
+	char id[MR_ID_LEN + 1];
+
+	*ret_rc = mr_queue_recv(cli->room, &cli->self, queue, 0, 0, &claim, &msg, &cli->err);
+	if (claim.skipped[0])
+		cli_warn(cli, "%s", claim.skipped);
+	if (*ret_rc != MR_OK)
+		return EXIT_FAILED;
+	fence_addf(&cli->out, "✓ Claimed message from queue %s\n", queue);
+	gt_text_message(cli, &text, &msg, cli->self.agent);
+	out_fenced(cli, &text);
+	if (cli_flush(cli))
+		return EXIT_DONE;
+	(void)mr_claim_put_back(
+	    cli->room, &cli->self, claim.token, &(struct mr_release){ .unseen = true }, id, IGNORED);
+	return EXIT_FAILED;
+}
+
+static bool
+note_name(void *ctx, const struct mr_queue *queue)
+{
+	/* link-NAME is outgoing mail of a link, for `carry`. */
+	return queue->status != MR_QUEUE_ACTIVE || str_starts(str_of(queue->name), "link-") ||
+	       names_add(ctx, str_of(queue->name));
+}
+
+int
+gt_claim(struct cli *cli)
+{
+	mr_auto(mr_names_done) struct mr_names queues = { 0 };
+	bool eligible = false;
+	enum mr_rc rc;
+
+	if (cli->argc > 0) {
+		const char *queue = gt_name(cli, "queue", cli->argv[0]);
+		int code = claim_from(cli, queue, &rc);
+
+		if (rc == MR_EMPTY) {
+			fence_addf(&cli->out, "No messages available in queue %s\n", queue);
+			return EXIT_DONE;
+		}
+		return rc == MR_OK ? code : cli_fail(cli, &cli->err);
+	}
+	/* All active queues that let us, in order, until one has work: a queue that is empty is no reason to give up.
+	 */
+	TRY_CLI(mr_queue_each(cli->room, note_name, &queues, &cli->err));
+	for (size_t i = 0; i < queues.n; i++) {
+		int code = claim_from(cli, queues.v[i], &rc);
+
+		if (rc == MR_OK)
+			return code;
+		eligible |= rc == MR_EMPTY || rc == MR_BUSY;
+		if (rc != MR_EMPTY && rc != MR_BUSY && rc != MR_REFUSED && rc != MR_NOTFOUND)
+			return cli_fail(cli, &cli->err);
+	}
+	buf_adds(&cli->out, eligible ? "No messages available to claim\n" : "No queue that you may claim from\n");
+	return EXIT_DONE;
+}
+
+int
+gt_release(struct cli *cli)
+{
+	char id[MR_ID_LEN + 1];
+
+	TRY_CLI(mr_claim_release(cli->room, &cli->self, cli->argv[0], id, &cli->err));
+	TRY_CLI(mr_flush(cli->room, &cli->err));
+	cli->changed = true;
+	fence_addf(&cli->out, "✓ Released message %s\n", id);
+	return EXIT_DONE;
+}
+
+/* ---- Queues: settings ---- */
+
+static void
+add_id(struct buf *out, const char *queue)
+{
+	const char *slash = strrchr(queue, '/');
+
+	buf_addf(out, "%s-q-%s", slash ? "gt" : "hq", slash ? slash + 1 : queue);
+}
+
+static void
+add_limits(struct buf *out, const struct mr_queue *queue)
+{
+	buf_addf(out, "  Order: %s\n  Max claims: ", queue->by_priority ? "priority" : "fifo");
+	if (queue->max_claims > 0)
+		buf_addf(out, "%u\n", queue->max_claims);
+	else
+		buf_adds(out, "no limit\n");
+}
+
+int
+gt_queue_create(struct cli *cli)
+{
+	const struct gt_mail_queue_create_options *o = cli->opts;
+	struct mr_queue settings = { .claimers = o->claimers, .max_claims = (unsigned)o->max_claims };
+	const char *name = gt_name(cli, "queue", cli->argv[0]), *order = o->order ? o->order : "fifo";
+
+	if (!settings.claimers)
+		return cli_usage(cli, "who may claim? --claimers PATTERN is required");
+	if (o->max_claims > 1000000)
+		return cli_usage(cli, "--max-claims is at most 1000000; 0: no limit");
+	settings.by_priority = strcmp(order, "priority") == 0;
+	if (!settings.by_priority && strcmp(order, "fifo") != 0)
+		return cli_usage(cli, "option '--order' is fifo or priority, not '%s'", order);
+	if (strlen(name) > MR_ADDRESS_MAX)
+		return cli_usage(cli, "the name of a queue has at most %d characters", MR_NAME_MAX);
+	(void)snprintf(settings.name, sizeof(settings.name), "%s", name);
+	TRY_CLI(mr_queue_create(cli->room, &cli->self, &settings, &cli->err));
+	cli->changed = true;
+	fence_addf(&cli->out, "✓ Created queue %s\n  ID: ", name);
+	add_id(&cli->out, name);
+	fence_addf(&cli->out, "\n  Claimers: %s\n", settings.claimers);
+	add_limits(&cli->out, &settings);
+	return EXIT_DONE;
+}
+
+int
+gt_queue_delete(struct cli *cli)
+{
+	const char *name = gt_name(cli, "queue", cli->argv[0]);
+	size_t dead = 0;
+
+	TRY_CLI(mr_queue_delete(cli->room, name, true, &dead, &cli->err));
+	cli->changed = true;
+	fence_addf(&cli->out, "✓ Deleted queue %s\n", name);
+	if (dead > 0)
+		buf_addf(&cli->out, "  %zu messages were in it: mailroom dead list\n", dead);
+	return EXIT_DONE;
+}
+
+static const char *
+status_word(enum mr_queue_status status)
+{
+	return status == MR_QUEUE_PAUSED ? "paused" : status == MR_QUEUE_CLOSED ? "closed" : "active";
+}
+
+int
+gt_queue_show(struct cli *cli)
+{
+	mr_auto(mr_queue_done) struct mr_queue q = { 0 };
+	mr_auto(buf_done) struct buf id = BUF_INIT;
+	struct mr_queue_counts c = { 0 };
+	const char *name = gt_name(cli, "queue", cli->argv[0]);
+
+	TRY_CLI(mr_queue_get(cli->room, name, &q, &cli->err));
+	TRY_CLI(mr_queue_count(cli->room, name, &c, NULL, NULL, &cli->err));
+	add_id(&id, q.name);
+	if (gt_json(cli, kv_str("id", buf_z(&id)), kv_str("name", q.name), kv_str("claim_pattern", q.claimers),
+		kv_str("status", status_word(q.status)), kv_size("available_count", c.ready + c.delayed),
+		kv_size("processing_count", c.claimed), kv_size("completed_count", c.done),
+		kv_size("failed_count", c.failed), kv_str("created_by", q.created_by),
+		kv_time("created_at", q.created_ms), kv_str("processing_order", q.by_priority ? "priority" : "fifo"),
+		kv_int("max_claims", q.max_claims)))
+		return EXIT_DONE;
+	fence_addf(&cli->out, "Queue: %s\n  ID: %s\n  Claimers: '%s'\n  Status: %s\n", q.name, buf_z(&id), q.claimers,
+	    status_word(q.status));
+	buf_addf(&cli->out, "  Available: %zu\n  Processing: %zu\n  Completed: %zu\n  Failed: %zu\n",
+	    c.ready + c.delayed, c.claimed, c.done, c.failed);
+	add_limits(&cli->out, &q);
+	return EXIT_DONE;
+}
+
+static bool
+list_queue(void *ctx, const struct mr_queue *q)
+{
+	struct listing *list = ctx;
+	mr_auto(buf_done) struct buf id = BUF_INIT;
+
+	add_id(&id, q->name);
+	if (!list_row(list, kv_str("id", buf_z(&id)), kv_str("name", q->name), kv_str("claim_pattern", q->claimers),
+		kv_str("status", status_word(q->status))))
+		fence_addf(&list->cli->out, "  %s (%s, claimers '%s')\n", q->name, status_word(q->status), q->claimers);
+	return true;
+}
+
+int
+gt_queue_list(struct cli *cli)
+{
+	struct listing list = { .cli = cli, .form = LIST_ARRAY };
+
+	return gt_list_end(&list, mr_queue_each(cli->room, list_queue, &list, &cli->err), "No queues defined");
+}
+
+/* ---- Channels: the list; gt's announces are channels, too ---- */
+
+static bool
+is_announces(const struct cli *cli)
+{
+	return strcmp(gt_verb(cli), "announces") == 0;
+}
+
+static bool
+list_channel(void *ctx, const struct mr_channel *c)
+{
+	struct listing *list = ctx;
+
+	if (!list->cli->json)
+		fence_addf(&list->cli->out, "  %s (%zu subscribers%s)\n", c->name, c->subscribers.n,
+		    c->closed ? ", closed" : "");
+	if (list->form == LIST_ARRAY)
+		list_row(list, kv_str("name", c->name), kv_names("readers", &c->subscribers),
+		    kv_int("retain_count", c->retain_count));
+	else
+		list_row(list, kv_str("Name", c->name), kv_names("Subscribers", &c->subscribers),
+		    kv_str("Status", c->closed ? "closed" : "active"), kv_int("RetentionCount", c->retain_count),
+		    kv_int("RetentionHours", c->retain_ms / HOUR_MS), kv_str("CreatedBy", c->created_by),
+		    kv_time("CreatedAt", c->created_ms));
+	return true;
+}
+
+/* ---- Channels: the posts of one, newest first ---- */
+
+struct posts {
+	struct cli *cli;
+	struct mr_names rendered; /* the oldest first, each a piece of text or a JSON object */
+};
+
+static bool
+take_post(void *ctx, uint64_t number, const struct mr_message *msg)
+{
+	struct posts *p = ctx;
+	struct cli *cli = p->cli;
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	struct mr_str body = gt_text_of(msg);
+	struct json j = JSON_INIT(&text);
+
+	(void)number;
+	if (cli->json) {
+		json_open(&j, '{');
+		json_cells(&j, CELLS(kv_str("id", msg->id), kv_str("title", msg->subject),
+				   body.len > 0 ? kv_text(is_announces(cli) ? "description" : "body", body) : kv_none(),
+				   kv_str("from", gt_spelled(cli, msg->from)), kv_time("created", msg->date_ms),
+				   kv_int("priority", 2 - (int)msg->priority)));
+		json_close(&j);
+	} else {
+		gt_text_message(cli, &text, msg, "");
+		buf_addc(&text, '\n');
+	}
+	cli->out.failed |= !buf_ok(&text) || !names_add(&p->rendered, buf_str(&text));
+	return !cli->out.failed;
+}
+
+static int
+show_posts(struct cli *cli)
+{
+	struct posts p = { .cli = cli };
+	mr_auto(buf_done) struct buf all = BUF_INIT;
+	const char *name = gt_name(cli, "channel", cli->argv[0]);
+	char mark[FENCE_MARK_LEN + 1];
+	enum mr_rc rc = mr_channel_read(cli->room, name, 0, true, take_post, &p, &cli->err);
+	size_t n = p.rendered.n;
+
+	fence_mark(mark);
+	buf_adds(&all, cli->json ? "[" : "");
+	for (size_t i = n; i-- > 0;) {
+		if (!cli->json && !cli->out_tty) /* no post can pass for two */
+			buf_addf(&all, "--- message %s ---\n", mark);
+		buf_adds(&all, p.rendered.v[i]);
+		buf_adds(&all, cli->json && i > 0 ? "," : "");
+	}
+	mr_names_done(&p.rendered);
+	TRY_CLI(rc);
+	if (cli->json) {
+		buf_addc(&all, ']');
+		gt_json_out(cli, &all);
+		return EXIT_DONE;
+	}
+	fence_addf(&cli->out, "📢 Channel: %s (%zu messages)\n", name, n);
+	if (n > 0)
+		out_fenced(cli, &all);
+	return EXIT_DONE;
+}
+
+/* channel, channel list, channel show, announces: the operand makes it one channel. */
+int
+gt_channel(struct cli *cli)
+{
+	bool announces = is_announces(cli);
+	struct listing list = { .cli = cli, .form = announces ? LIST_ARRAY : LIST_KEYED };
+
+	if (cli->argc > 0)
+		return show_posts(cli);
+	return gt_list_end(&list, mr_channel_each(cli->room, list_channel, &list, &cli->err),
+	    announces ? "No announce channels defined" : "No channels defined");
+}
+
+/* ---- Channels: changing ---- */
+
+int
+gt_channel_create(struct cli *cli)
+{
+	const struct gt_mail_channel_create_options *o = cli->opts;
+	const char *name = gt_name(cli, "channel", cli->argv[0]);
+
+	if (o->retain_hours > INT64_MAX / HOUR_MS)
+		return cli_usage(cli, "--retain-hours is too large");
+	TRY_CLI(mr_channel_create(cli->room, &cli->self, name, o->retain_count, o->retain_hours * HOUR_MS, &cli->err));
+	cli->changed = true;
+	fence_addf(&cli->out, "✓ Created channel '%s'\n  ID: hq-channel-%s\n", name, name);
+	return EXIT_DONE;
+}
+
+int
+gt_channel_delete(struct cli *cli)
+{
+	const char *name = gt_name(cli, "channel", cli->argv[0]);
+
+	TRY_CLI(mr_channel_delete(cli->room, name, &cli->err));
+	cli->changed = true;
+	fence_addf(&cli->out, "✓ Deleted channel '%s'\n", name);
+	return EXIT_DONE;
+}
+
+int
+gt_subscribe(struct cli *cli)
+{
+	const char *name = gt_name(cli, "channel", cli->argv[0]), *agent = cli->self.agent;
+	bool on = strcmp(gt_verb(cli), "subscribe") == 0, changed = false;
+
+	TRY_CLI(mr_channel_subscribe(cli->room, name, agent, on, &changed, &cli->err));
+	cli->changed = changed;
+	fence_addf(&cli->out, "✓ %s %s %s channel '%s'\n", gt_spelled(cli, agent), changed ? "is now" : "was already",
+	    on ? "subscribed to" : "not subscribed to", name);
+	return EXIT_DONE;
+}
+
+int
+gt_subscribers(struct cli *cli)
+{
+	mr_auto(mr_channel_done) struct mr_channel channel = { 0 };
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	struct json j = JSON_INIT(&text);
+
+	TRY_CLI(mr_channel_get(cli->room, gt_name(cli, "channel", cli->argv[0]), &channel, &cli->err));
+	json_open(&j, '[');
+	for (size_t i = 0; i < channel.subscribers.n; i++) {
+		const char *agent = gt_spelled(cli, channel.subscribers.v[i]);
+
+		json_str(&j, str_of(agent));
+		if (!cli->json) {
+			fence_name(&cli->out, agent);
+			buf_addc(&cli->out, '\n');
+		}
+	}
+	json_close(&j);
+	if (cli->json)
+		gt_json_out(cli, &text);
+	else if (channel.subscribers.n == 0)
+		buf_adds(&cli->out, "No subscribers\n");
+	return EXIT_DONE;
+}
+
+/* ---- The directory: everything that can be written to ---- */
+
+struct entry {
+	char address[MR_ADDRESS_MAX + 16];
+	const char *type;
+};
+struct directory {
+	struct cli *cli;
+	struct entry *v;
+	size_t n, room_for;
+	struct mr_names rigs;
+};
+
+static bool
+add_entry(struct directory *d, const char *type, const char *prefix, const char *name)
+{
+	if (d->n == d->room_for) {
+		size_t more = d->room_for ? d->room_for * 2 : 64;
+		struct entry *v = realloc(d->v, more * sizeof(*v));
+
+		if (!v)
+			return d->cli->out.failed = true, false;
+		d->v = v;
+		d->room_for = more;
+	}
+	d->v[d->n].type = type;
+	(void)snprintf(d->v[d->n].address, sizeof(d->v[d->n].address), "%s%s", prefix, name);
+	d->n++;
+	return true;
+}
+
+static bool
+add_agent(void *ctx, const struct mr_agent *agent)
+{
+	struct directory *d = ctx;
+	struct mr_str rig = gt_rig_of(agent->name);
+	char name[MR_ADDRESS_MAX + 1];
+	bool known = strcmp(agent->name, "mayor") == 0 || strcmp(agent->name, "deacon") == 0 ||
+		     strcmp(agent->name, "operator") == 0;
+
+	(void)snprintf(name, sizeof(name), "%.*s", (int)rig.len, rig.ptr);
+	if (rig.len > 0 && !names_has(&d->rigs, name) && !names_add(&d->rigs, rig))
+		return d->cli->out.failed = true, false;
+	return add_entry(d, known ? "well-known" : "agent", "", gt_spelled(d->cli, agent->name));
+}
+
+static bool
+add_group(void *ctx, const struct mr_group *group)
+{
+	return add_entry(ctx, "group", "group:", group->name);
+}
+
+static bool
+add_queue(void *ctx, const struct mr_queue *queue)
+{
+	return add_entry(ctx, "queue", "queue:", queue->name);
+}
+
+static bool
+add_channel(void *ctx, const struct mr_channel *channel)
+{
+	return add_entry(ctx, "channel", "channel:", channel->name);
+}
+
+static int
+by_type(const void *a, const void *b)
+{
+	const struct entry *x = a, *y = b;
+	int order = strcmp(x->type, y->type);
+
+	return order ? order : strcmp(x->address, y->address);
+}
+
+/* A kind of room that has no groups has none to list. */
+static bool
+is_wrong(enum mr_rc rc)
+{
+	return rc != MR_OK && rc != MR_UNSUPPORTED;
+}
+
+int
+gt_directory(struct cli *cli)
+{
+	static const char *const town[] = { "@overseer", "@town", "@witnesses", "@refineries", "@deacons", "@dogs" };
+	static const char *const of_rig[] = { "@rig/", "@crew/", "@polecats/" };
+	struct directory d = { .cli = cli };
+	struct listing list = { .cli = cli, .form = LIST_ARRAY };
+	bool wrong = is_wrong(mr_each_agent(cli->room, add_agent, &d, &cli->err)) ||
+		     is_wrong(mr_group_each(cli->room, add_group, &d, &cli->err)) ||
+		     is_wrong(mr_queue_each(cli->room, add_queue, &d, &cli->err)) ||
+		     is_wrong(mr_channel_each(cli->room, add_channel, &d, &cli->err));
+
+	for (size_t i = 0; i < sizeof(town) / sizeof(town[0]); i++)
+		(void)add_entry(&d, "special", "", town[i]);
+	for (size_t r = 0; r < d.rigs.n; r++)
+		for (size_t i = 0; i < sizeof(of_rig) / sizeof(of_rig[0]); i++)
+			(void)add_entry(&d, "special", of_rig[i], d.rigs.v[r]);
+	if (d.n > 0)
+		qsort(d.v, d.n, sizeof(*d.v), by_type);
+	for (size_t i = 0; i < d.n && !wrong; i++)
+		if (!list_row(&list, kv_str("address", d.v[i].address), kv_str("type", d.v[i].type)))
+			fence_addf(&cli->out, "%-12s %s\n", d.v[i].type, d.v[i].address);
+	free(d.v);
+	mr_names_done(&d.rigs);
+	return gt_list_end(&list, wrong ? cli->err.code : MR_OK, "");
+}
