@@ -2,8 +2,8 @@
 /*
  * cli.h - the command line: one table that defines the commands, their help and their man pages.
  *
- * A command is a struct cmd in its own file cmd_<name>.c, listed in table.c, and a text file help/<name>.txt. --help,
- * the man page, `describe --all` and the parser all read that text: nothing is said twice.
+ * A command is a function cmd_NAME in a file cmd_*.c and a text, help/NAME.txt. --help, the man page, `describe --all`,
+ * the parser and main all read that text: nothing is said twice.
  * main.c parses the global options, opens what the command's `needs` ask for, and runs it.
  * Data goes to stdout, words to stderr; a flush error on stdout is a failure.
  *
@@ -84,7 +84,7 @@ struct help {
 	const char *const *exit_meanings; /* of mailroom itself, by exit code */
 };
 
-struct cmd { /* use designated initialisers */
+struct cmd { /* from the RULES of its text; declared in helptext.h as command_NAME, and run as cmd_NAME */
 	const char *name;
 	const struct help *help;
 	const char *const *aliases; /* accepted, not taught; NULL-terminated or NULL */
@@ -92,7 +92,9 @@ struct cmd { /* use designated initialisers */
 	const struct cmd *const *subcommands; /* with options of their own, names in full; NULL-terminated, or NULL */
 	int min_args, max_args;               /* operands; max -1: any number */
 	bool hidden;                          /* not in help: man-page */
-	int (*run)(struct cli *cli);          /* returns an enum exit_code */
+	const char
+	    *changes; /* does it change the room before it prints? NULL: no; "": yes; " add delete ": these words do */
+	int (*run)(struct cli *cli); /* returns an enum exit_code */
 };
 
 enum line_mark { LINE_UNREAD = 1, LINE_READ = 2, LINE_URGENT = 4, LINE_PINNED = 8 };
@@ -162,8 +164,11 @@ struct cli {
 
 /* ---- table.c ---- */
 extern const struct cmd *const commands[]; /* NULL-terminated, in the order of help; hidden ones last */
+extern const struct heading {
+	const struct cmd *first;
+	const char *text; /* above it in the list of all; NULL: nothing */
+} command_headings[];
 const struct cmd *command_named(const char *word, bool *ret_alias);
-const char *command_heading(const struct cmd *cmd); /* above it in the list of all, or NULL */
 /* Does it change the room before it prints? `word` is its subword; NULL asks whether any of them does. */
 bool command_changes(const struct cmd *cmd, const char *word);
 /* What setup lets agents run unasked, in every harness: commands that start no program and change neither the user's
@@ -179,21 +184,6 @@ bool command_changes(const struct cmd *cmd, const char *word);
 #define GRANTED_TOOLS(X) X("send") X("inbox") X("read") X("wait") X("recv") X("done") X("who")
 /* Is that command, or that command with that second word, one of them? */
 bool command_granted(const char *words);
-extern const struct cmd cmd_init, cmd_where, cmd_trust, cmd_config, cmd_register, cmd_whoami, cmd_who, cmd_takeover,
-    cmd_prune;
-extern const struct cmd cmd_send, cmd_reply, cmd_inbox, cmd_read, cmd_recv, cmd_done, cmd_release, cmd_fail, cmd_extend,
-    cmd_mark, cmd_archive, cmd_clear, cmd_drain, cmd_wait, cmd_thread, cmd_sent, cmd_why, cmd_search, cmd_purge;
-extern const struct cmd cmd_resolve, cmd_group, cmd_types;
-extern const struct cmd cmd_export, cmd_import;
-extern const struct cmd cmd_link, cmd_unlink, cmd_carry, cmd_gt;
-extern const struct cmd cmd_mcp;
-extern const struct cmd cmd_queue, cmd_channel, cmd_dead;
-extern const struct cmd cmd_patrol;
-extern const struct cmd cmd_nudge, cmd_dnd;
-extern const struct cmd cmd_hook, cmd_setup;
-extern const struct cmd cmd_check, cmd_handoff, cmd_escalate, cmd_lint;
-extern const struct cmd cmd_doctor, cmd_selftest, cmd_stats, cmd_describe, cmd_help, cmd_status, cmd_man_page,
-    cmd_generate_message, cmd_mb;
 
 /* ---- opt.c ---- */
 /* Parses argv[1..] (argv[0] is the command's name) into cli->argv, cli->opts and cli itself; options and operands may

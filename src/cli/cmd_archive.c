@@ -93,8 +93,8 @@ report(struct cli *cli, const struct choice *c, size_t moved, bool dry)
 	buf_addc(&cli->out, '\n');
 }
 
-static int
-run(struct cli *cli)
+int
+cmd_archive(struct cli *cli)
 {
 	const struct archive_options *o = cli->opts;
 	struct choice c = { .base = { .cli = cli }, .include_unread = o->include_unread };
@@ -123,11 +123,3 @@ run(struct cli *cli)
 	mr_names_done(&c.ids);
 	return code;
 }
-
-const struct cmd cmd_archive = {
-	.name = "archive",
-	.help = &help_archive,
-	.needs = CMD_SELF,
-	.max_args = -1,
-	.run = run,
-};

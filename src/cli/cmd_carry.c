@@ -190,8 +190,8 @@ stay(struct round *r)
 	}
 }
 
-static int
-run(struct cli *cli)
+int
+cmd_carry(struct cli *cli)
 {
 	const struct carry_options *o = cli->opts;
 	struct round r = { .cli = cli, .watch = o->watch };
@@ -210,11 +210,3 @@ run(struct cli *cli)
 	mr_names_done(&r.said);
 	return r.code;
 }
-
-const struct cmd cmd_carry = {
-	.name = "carry",
-	.help = &help_carry,
-	.needs = CMD_ROOM,
-	.max_args = -1,
-	.run = run,
-};

@@ -337,16 +337,8 @@ static const struct subword words[] = {
 	{ 0 },
 };
 
-static int
-run(struct cli *cli)
+int
+cmd_channel(struct cli *cli)
 {
 	return subword_run(cli, words);
 }
-
-const struct cmd cmd_channel = {
-	.name = "channel",
-	.help = &help_channel,
-	.needs = CMD_ROOM,
-	.max_args = -1,
-	.run = run,
-};

@@ -70,8 +70,8 @@ inject(struct cli *cli, enum mr_inject_format format)
 	return EXIT_DONE;
 }
 
-static int
-run(struct cli *cli)
+int
+cmd_check(struct cli *cli)
 {
 	const struct check_options *o = cli->opts;
 	enum mr_inject_format format;
@@ -112,11 +112,3 @@ run(struct cli *cli)
 	}
 	return unread > 0 ? EXIT_DONE : EXIT_NOTHING;
 }
-
-const struct cmd cmd_check = {
-	.name = "check",
-	.help = &help_check,
-	.needs = CMD_NOTHING,
-	.max_args = 0,
-	.run = run,
-};

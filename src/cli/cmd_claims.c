@@ -72,8 +72,8 @@ give_up(struct cli *cli, const char *what, struct settled *ret, struct mr_error 
 	return mr_claim_fail(cli->room, &cli->self, what, o->reason, ret->id, err);
 }
 
-static int
-run_done(struct cli *cli)
+int
+cmd_done(struct cli *cli)
 {
 	const struct done_options *o = cli->opts;
 	mr_auto(buf_done) struct buf body = BUF_INIT;
@@ -96,8 +96,8 @@ run_done(struct cli *cli)
 	return report(cli, "done", &got, &err);
 }
 
-static int
-run_release(struct cli *cli)
+int
+cmd_release(struct cli *cli)
 {
 	const struct release_options *o = cli->opts;
 
@@ -106,8 +106,8 @@ run_release(struct cli *cli)
 	return settle_each(cli, put_back, "released");
 }
 
-static int
-run_fail(struct cli *cli)
+int
+cmd_fail(struct cli *cli)
 {
 	const struct fail_options *o = cli->opts;
 
@@ -116,8 +116,8 @@ run_fail(struct cli *cli)
 	return settle_each(cli, give_up, "failed");
 }
 
-static int
-run_extend(struct cli *cli)
+int
+cmd_extend(struct cli *cli)
 {
 	const struct extend_options *o = cli->opts;
 	struct mr_error err = { 0 };
@@ -142,43 +142,3 @@ run_extend(struct cli *cli)
 	}
 	return EXIT_DONE;
 }
-
-static const char *const done_aliases[] = { "ack", NULL };
-const struct cmd cmd_done = {
-	.name = "done",
-	.help = &help_done,
-	.aliases = done_aliases,
-	.needs = CMD_SELF,
-	.min_args = 1,
-	.max_args = -1,
-	.run = run_done,
-};
-
-static const char *const release_aliases[] = { "nack", NULL };
-const struct cmd cmd_release = {
-	.name = "release",
-	.help = &help_release,
-	.aliases = release_aliases,
-	.needs = CMD_SELF,
-	.min_args = 1,
-	.max_args = -1,
-	.run = run_release,
-};
-
-const struct cmd cmd_fail = {
-	.name = "fail",
-	.help = &help_fail,
-	.needs = CMD_SELF,
-	.min_args = 1,
-	.max_args = -1,
-	.run = run_fail,
-};
-
-const struct cmd cmd_extend = {
-	.name = "extend",
-	.help = &help_extend,
-	.needs = CMD_SELF,
-	.min_args = 1,
-	.max_args = 1,
-	.run = run_extend,
-};

@@ -3,8 +3,8 @@
 #include "cli/cli.h"
 #include "helptext.h"
 
-static int
-run_clear(struct cli *cli)
+int
+cmd_clear(struct cli *cli)
 {
 	struct mr_error err = { 0 };
 	size_t removed = 0;
@@ -24,10 +24,3 @@ run_clear(struct cli *cli)
 	buf_adds(&cli->out, " removed\n");
 	return EXIT_DONE;
 }
-
-const struct cmd cmd_clear = {
-	.name = "clear",
-	.help = &help_clear,
-	.needs = CMD_SELF,
-	.run = run_clear,
-};

@@ -253,8 +253,8 @@ run_adopt(struct cli *cli)
 
 /* ---- The command ---- */
 
-static int
-run_config(struct cli *cli)
+int
+cmd_config(struct cli *cli)
 {
 	static const struct subword words[] = {
 		{ "list", "", 0, 0, false, run_list },
@@ -267,11 +267,3 @@ run_config(struct cli *cli)
 
 	return subword_run(cli, words);
 }
-
-const struct cmd cmd_config = {
-	.name = "config",
-	.help = &help_config,
-	.needs = CMD_ROOM | CMD_AS_IT_IS,
-	.max_args = -1,
-	.run = run_config,
-};

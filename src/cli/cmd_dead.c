@@ -188,16 +188,8 @@ static const struct subword words[] = {
 	{ 0 },
 };
 
-static int
-run(struct cli *cli)
+int
+cmd_dead(struct cli *cli)
 {
 	return subword_run(cli, words);
 }
-
-const struct cmd cmd_dead = {
-	.name = "dead",
-	.help = &help_dead,
-	.needs = CMD_ROOM,
-	.max_args = -1,
-	.run = run,
-};

@@ -122,8 +122,8 @@ print_contract(struct cli *cli)
 	out_json_line(cli, &j);
 }
 
-static int
-run_describe(struct cli *cli)
+int
+cmd_describe(struct cli *cli)
 {
 	const struct describe_options *o = cli->opts;
 
@@ -140,10 +140,3 @@ run_describe(struct cli *cli)
 	}
 	return EXIT_DONE;
 }
-
-const struct cmd cmd_describe = {
-	.name = "describe",
-	.help = &help_describe,
-	.needs = CMD_NOTHING,
-	.run = run_describe,
-};

@@ -70,17 +70,8 @@ static const struct subword words[] = {
 	{ 0 },
 };
 
-static int
-run(struct cli *cli)
+int
+cmd_dnd(struct cli *cli)
 {
 	return subword_run(cli, words);
 }
-
-const struct cmd cmd_dnd = {
-	.name = "dnd",
-	.help = &help_dnd,
-	.needs = CMD_SELF,
-	.min_args = 1,
-	.max_args = 1,
-	.run = run,
-};

@@ -75,8 +75,8 @@ report(void *ctx, const struct mr_finding *f)
 		print_text(v->cli, f);
 }
 
-static int
-run_doctor(struct cli *cli)
+int
+cmd_doctor(struct cli *cli)
 {
 	const struct doctor_options *o = cli->opts;
 	struct visit v = { .cli = cli };
@@ -95,10 +95,3 @@ run_doctor(struct cli *cli)
 	}
 	return v.problems > 0 ? EXIT_FAILED : EXIT_DONE;
 }
-
-const struct cmd cmd_doctor = {
-	.name = "doctor",
-	.help = &help_doctor,
-	.needs = CMD_ROOM | CMD_AS_IT_IS,
-	.run = run_doctor,
-};

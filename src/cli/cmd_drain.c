@@ -100,8 +100,8 @@ drain_chunk(struct cli *cli, const struct mr_names *ids, size_t i, size_t *ret_s
 	return last || *ret_exit == EXIT_FAILED ? ids->n : i;
 }
 
-static int
-run(struct cli *cli)
+int
+cmd_drain(struct cli *cli)
 {
 	const struct drain_options *o = cli->opts;
 	struct mr_scan scan = { .order = MR_WORK_ORDER,
@@ -127,11 +127,3 @@ run(struct cli *cli)
 	mr_names_done(&queue.ids);
 	return code;
 }
-
-const struct cmd cmd_drain = {
-	.name = "drain",
-	.help = &help_drain,
-	.needs = CMD_SELF | CMD_BRINGS,
-	.max_args = 0,
-	.run = run,
-};

@@ -321,8 +321,8 @@ static const struct subword words[] = {
 
 /* A first word that is one of ours is always that word: trouble must not be on record by a typing error, nor be left
  * out because its text began with one. */
-static int
-run(struct cli *cli)
+int
+cmd_escalate(struct cli *cli)
 {
 	for (const struct subword *s = words; s->word && cli->argc > 0; s++) {
 		if (strcmp(cli->argv[0], s->word) != 0)
@@ -336,11 +336,3 @@ run(struct cli *cli)
 	}
 	return cli->argc == 0 ? subword_run(cli, words) : run_new(cli);
 }
-
-const struct cmd cmd_escalate = {
-	.name = "escalate",
-	.help = &help_escalate,
-	.needs = CMD_ROOM,
-	.max_args = -1,
-	.run = run,
-};

@@ -164,7 +164,7 @@ static int
 run_with(struct cli *cli, const char *place, const struct copy_options *o)
 {
 	struct mr_room *other = NULL;
-	bool out = cli->cmd == &cmd_export;
+	bool out = cli->cmd == &command_export;
 
 	if (!place)
 		return cli_usage(cli, "%s ROOM",
@@ -176,33 +176,18 @@ run_with(struct cli *cli, const char *place, const struct copy_options *o)
 	return code;
 }
 
-static int
-run_export(struct cli *cli)
+int
+cmd_export(struct cli *cli)
 {
 	const struct export_options *o = cli->opts;
 
 	return run_with(cli, o->to, &o->copy);
 }
 
-static int
-run_import(struct cli *cli)
+int
+cmd_import(struct cli *cli)
 {
 	const struct import_options *o = cli->opts;
 
 	return run_with(cli, o->from, &o->copy);
 }
-
-const struct cmd cmd_export = {
-	.name = "export",
-	.help = &help_export,
-	.needs = CMD_ROOM,
-	.max_args = -1,
-	.run = run_export,
-};
-const struct cmd cmd_import = {
-	.name = "import",
-	.help = &help_import,
-	.needs = CMD_ROOM,
-	.max_args = -1,
-	.run = run_import,
-};

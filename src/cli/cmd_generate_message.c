@@ -145,8 +145,8 @@ compose(const struct cli *cli, struct mr_str body, struct buf *out, struct mr_er
 	return buf_ok(out) ? MR_OK : mr_nomem(err);
 }
 
-static int
-run_generate_message(struct cli *cli)
+int
+cmd_generate_message(struct cli *cli)
 {
 	const struct generate_message_options *o = cli->opts;
 	mr_auto(buf_done) struct buf body = BUF_INIT, bytes = BUF_INIT;
@@ -168,10 +168,3 @@ run_generate_message(struct cli *cli)
 		buf_add(&cli->out, buf_str(&bytes));
 	return EXIT_DONE;
 }
-
-const struct cmd cmd_generate_message = {
-	.name = "generate-message",
-	.help = &help_generate_message,
-	.hidden = true,
-	.run = run_generate_message,
-};

@@ -277,8 +277,8 @@ drop_prefix(struct cli *cli)
 	}
 }
 
-static int
-run_group(struct cli *cli)
+int
+cmd_group(struct cli *cli)
 {
 	if (cli->argc == 0) /* looking costs nothing */
 		return run_list(cli);
@@ -297,11 +297,3 @@ run_group(struct cli *cli)
 	}
 	return cli_usage(cli, "'%s' is none of list, show, create, add, remove, delete", cli->argv[0]);
 }
-
-const struct cmd cmd_group = {
-	.name = "group",
-	.help = &help_group,
-	.needs = CMD_ROOM,
-	.max_args = -1,
-	.run = run_group,
-};

@@ -3,8 +3,8 @@
 #include "cli/draft.h"
 #include "helptext.h"
 
-static int
-run(struct cli *cli)
+int
+cmd_handoff(struct cli *cli)
 {
 	const struct handoff_options *o = cli->opts;
 	mr_auto(buf_done) struct buf text = BUF_INIT;
@@ -31,11 +31,3 @@ run(struct cli *cli)
 	mr_receipt_done(&receipt);
 	return code;
 }
-
-const struct cmd cmd_handoff = {
-	.name = "handoff",
-	.help = &help_handoff,
-	.needs = CMD_SELF,
-	.max_args = 0,
-	.run = run,
-};

@@ -3,8 +3,8 @@
 #include "cli/cli.h"
 #include "helptext.h"
 
-static int
-run_help(struct cli *cli)
+int
+cmd_help(struct cli *cli)
 {
 	bool alias = false;
 
@@ -23,11 +23,3 @@ run_help(struct cli *cli)
 	help_command(cli, cmd, &cli->out);
 	return EXIT_DONE;
 }
-
-const struct cmd cmd_help = {
-	.name = "help",
-	.help = &help_help,
-	.max_args = 1,
-	.hidden = true,
-	.run = run_help,
-};

@@ -4,7 +4,6 @@
 #include "printout.h"
 #include "helptext.h"
 
-static const char *const aliases[] = { "list", "peek", NULL };
 struct in_hand {
 	struct printout *l;
 	int64_t limit; /* 0: none */
@@ -56,8 +55,8 @@ say_empty(struct cli *cli, bool all)
 	buf_addc(&cli->out, '\n');
 }
 
-static int
-run(struct cli *cli)
+int
+cmd_inbox(struct cli *cli)
 {
 	const struct inbox_options *o = cli->opts;
 	struct mr_scan scan = { .order = MR_BY_PRIORITY };
@@ -87,12 +86,3 @@ run(struct cli *cli)
 		say_empty(cli, all);
 	return EXIT_DONE;
 }
-
-const struct cmd cmd_inbox = {
-	.name = "inbox",
-	.help = &help_inbox,
-	.aliases = aliases,
-	.needs = CMD_SELF | CMD_BRINGS,
-	.max_args = 0,
-	.run = run,
-};

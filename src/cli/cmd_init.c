@@ -68,8 +68,8 @@ say_if_untrusted(struct cli *cli)
 		cli_warn(cli, "this room was here before and is not trusted; if it is yours: mailroom trust");
 }
 
-static int
-run_init(struct cli *cli)
+int
+cmd_init(struct cli *cli)
 {
 	mr_auto(free_ptr) char *cwd = getcwd(NULL, 0), *path = NULL;
 	struct mr_error untrusted = { 0 };
@@ -101,11 +101,3 @@ run_init(struct cli *cli)
 	warn_storage(cli, &storage, options.sync);
 	return EXIT_DONE;
 }
-
-const struct cmd cmd_init = {
-	.name = "init",
-	.help = &help_init,
-	.needs = CMD_NOTHING,
-	.max_args = 1,
-	.run = run_init,
-};

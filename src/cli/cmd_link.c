@@ -188,8 +188,8 @@ run_create(struct cli *cli)
 	return code;
 }
 
-static int
-run_link(struct cli *cli)
+int
+cmd_link(struct cli *cli)
 {
 	const char *word = cli->argc > 0 ? cli->argv[0] : "list"; /* looking costs nothing */
 
@@ -209,8 +209,8 @@ run_link(struct cli *cli)
 
 /* ---- unlink ---- */
 
-static int
-run_unlink(struct cli *cli)
+int
+cmd_unlink(struct cli *cli)
 {
 	const struct unlink_options *o = cli->opts;
 	struct mr_error err = { 0 };
@@ -240,22 +240,3 @@ run_unlink(struct cli *cli)
 	buf_addc(&cli->out, '\n');
 	return EXIT_DONE;
 }
-
-/* ---- The commands ---- */
-
-const struct cmd cmd_link = {
-	.name = "link",
-	.help = &help_link,
-	.needs = CMD_ROOM,
-	.max_args = 4,
-	.run = run_link,
-};
-
-const struct cmd cmd_unlink = {
-	.name = "unlink",
-	.help = &help_unlink,
-	.needs = CMD_ROOM,
-	.min_args = 1,
-	.max_args = 1,
-	.run = run_unlink,
-};

@@ -38,8 +38,8 @@ report(void *ctx, const struct mr_lint *f)
 	fence_addf(out, ": %.300s\n", f->text);
 }
 
-static int
-run(struct cli *cli)
+int
+cmd_lint(struct cli *cli)
 {
 	const struct lint_options *o = cli->opts;
 	struct listing l = { .cli = cli };
@@ -57,11 +57,3 @@ run(struct cli *cli)
 	}
 	return l.n > 0 ? EXIT_FAILED : EXIT_DONE;
 }
-
-const struct cmd cmd_lint = {
-	.name = "lint",
-	.help = &help_lint,
-	.needs = CMD_ROOM,
-	.max_args = 0,
-	.run = run,
-};

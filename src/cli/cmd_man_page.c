@@ -3,8 +3,8 @@
 #include "cli/cli.h"
 #include "helptext.h"
 
-static int
-run_man_page(struct cli *cli)
+int
+cmd_man_page(struct cli *cli)
 {
 	const struct man_page_options *o = cli->opts;
 	const char *name = cli->argc > 0 ? cli->argv[0] : "";
@@ -31,11 +31,3 @@ run_man_page(struct cli *cli)
 	man_command(&cli->out, cmd);
 	return EXIT_DONE;
 }
-
-const struct cmd cmd_man_page = {
-	.name = "man-page",
-	.help = &help_man_page,
-	.max_args = 1,
-	.hidden = true,
-	.run = run_man_page,
-};

@@ -194,8 +194,8 @@ mark_all(struct cli *cli, struct marking *m)
 	return code;
 }
 
-static int
-run(struct cli *cli)
+int
+cmd_mark(struct cli *cli)
 {
 	const struct mark_options *o = cli->opts;
 	struct marking m = { .base = { .cli = cli }, .word = word_named(cli->argv[0]) };
@@ -214,12 +214,3 @@ run(struct cli *cli)
 	mr_names_done(&m.ids);
 	return code;
 }
-
-const struct cmd cmd_mark = {
-	.name = "mark",
-	.help = &help_mark,
-	.needs = CMD_SELF,
-	.min_args = 1,
-	.max_args = -1,
-	.run = run,
-};

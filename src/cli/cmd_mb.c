@@ -241,8 +241,8 @@ run_verb(struct mb *mb, size_t which)
 	return rc == MR_OK ? EXIT_DONE : cli_fail(cli, &err);
 }
 
-static int
-run_mb(struct cli *cli)
+int
+cmd_mb(struct cli *cli)
 {
 	struct mb mb = { .cli = cli, .verb = cli->argv[0], .self = variable("AGENT_MAILBOX_ID") };
 
@@ -257,12 +257,3 @@ run_mb(struct cli *cli)
 	}
 	return cli_usage(cli, "there is no verb '%s' of mb", mb.verb);
 }
-
-const struct cmd cmd_mb = {
-	.name = "mb",
-	.help = &help_mb,
-	.min_args = 1,
-	.max_args = 5,
-	.hidden = true,
-	.run = run_mb,
-};

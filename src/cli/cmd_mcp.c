@@ -3,8 +3,8 @@
 #include "cli/mcp/mcp.h"
 #include "helptext.h"
 
-static int
-run(struct cli *cli)
+int
+cmd_mcp(struct cli *cli)
 {
 	const struct mcp_options *o = cli->opts;
 	struct mcp_server server = { .room = cli->room_option, .as = cli->as_option };
@@ -15,10 +15,3 @@ run(struct cli *cli)
 #endif
 	return mcp_serve(&server);
 }
-
-const struct cmd cmd_mcp = {
-	.name = "mcp",
-	.help = &help_mcp,
-	.max_args = 0,
-	.run = run,
-};

@@ -142,8 +142,8 @@ await(struct cli *cli, const struct mr_nudge *nudge, int64_t since_ms, int64_t w
 	return nudges_print_one(cli, &answer) ? EXIT_DONE : EXIT_FAILED;
 }
 
-static int
-run(struct cli *cli)
+int
+cmd_nudge(struct cli *cli)
 {
 	const struct nudge_options *o = cli->opts;
 	mr_auto(buf_done) struct buf text = BUF_INIT;
@@ -172,12 +172,3 @@ run(struct cli *cli)
 	print_done(cli, cli->argv[0], &done);
 	return wait_ms >= 0 ? await(cli, &nudge, since_ms, wait_ms) : EXIT_DONE;
 }
-
-const struct cmd cmd_nudge = {
-	.name = "nudge",
-	.help = &help_nudge,
-	.needs = CMD_SELF,
-	.min_args = 1,
-	.max_args = 2,
-	.run = run,
-};

@@ -263,8 +263,8 @@ may_give_handlers(struct cli *cli, struct mr_error *err)
 	return env_not_in_session(cli, "patrol --handler", err);
 }
 
-static int
-run(struct cli *cli)
+int
+cmd_patrol(struct cli *cli)
 {
 	const struct patrol_options *o = cli->opts;
 	struct mr_error err = { 0 };
@@ -284,11 +284,3 @@ run(struct cli *cli)
 		return cli_fail(cli, &err);
 	return r.watch ? stay(&r) : once(&r);
 }
-
-const struct cmd cmd_patrol = {
-	.name = "patrol",
-	.help = &help_patrol,
-	.needs = CMD_SELF,
-	.max_args = 1,
-	.run = run,
-};

@@ -34,8 +34,8 @@ say_pruned(void *ctx, const struct mr_agent *agent, size_t dead)
 	buf_addc(out, '\n');
 }
 
-static int
-run_prune(struct cli *cli)
+int
+cmd_prune(struct cli *cli)
 {
 	const struct prune_options *o = cli->opts;
 	struct pruning p = { .cli = cli, .dry_run = cli->dry_run };
@@ -59,12 +59,3 @@ run_prune(struct cli *cli)
 		buf_adds(&cli->out, "nobody to prune\n");
 	return EXIT_DONE;
 }
-
-const struct cmd cmd_prune = {
-	.name = "prune",
-	.help = &help_prune,
-	.needs = CMD_ROOM,
-	.min_args = 0,
-	.max_args = -1,
-	.run = run_prune,
-};

@@ -317,16 +317,8 @@ static const struct subword words[] = {
 	{ 0 },
 };
 
-static int
-run(struct cli *cli)
+int
+cmd_queue(struct cli *cli)
 {
 	return subword_run(cli, words);
 }
-
-const struct cmd cmd_queue = {
-	.name = "queue",
-	.help = &help_queue,
-	.needs = CMD_ROOM,
-	.max_args = -1,
-	.run = run,
-};

@@ -10,7 +10,6 @@
 #include <limits.h>
 #include <unistd.h>
 
-static const char *const aliases[] = { "show", NULL };
 /* What programs tell each other is no text for an agent, who might take it for an order. */
 static bool
 refuses(struct cli *cli, const struct mr_message *msg, int *ret_exit)
@@ -260,8 +259,8 @@ write_file(struct cli *cli, const char *path, struct mr_error *err)
 	return true;
 }
 
-static int
-run(struct cli *cli)
+int
+cmd_read(struct cli *cli)
 {
 	const struct read_options *o = cli->opts;
 	struct mr_error err = { 0 };
@@ -296,13 +295,3 @@ run(struct cli *cli)
 	mr_show_close(show);
 	return code;
 }
-
-const struct cmd cmd_read = {
-	.name = "read",
-	.help = &help_read,
-	.aliases = aliases,
-	.needs = CMD_SELF,
-	.min_args = 1,
-	.max_args = -1,
-	.run = run,
-};

@@ -10,7 +10,6 @@
 #define DRAIN_SLICE_MS 1000
 #define DEFAULT_LEASE_MS (10 * 60 * 1000)
 
-static const char *const aliases[] = { "claim", NULL };
 /* The tokens stand in front of the fence, all of them: inside, mail could imitate one. */
 static void
 print_claim(struct cli *cli, const struct mr_claim *claim, const struct mr_message *msg, struct buf *tokens)
@@ -196,8 +195,8 @@ read_request(struct cli *cli, struct request *ret)
 	return true;
 }
 
-static int
-run(struct cli *cli)
+int
+cmd_recv(struct cli *cli)
 {
 	struct request want;
 	struct mr_names tokens = { 0 };
@@ -220,12 +219,3 @@ run(struct cli *cli)
 	mr_names_done(&tokens);
 	return code;
 }
-
-const struct cmd cmd_recv = {
-	.name = "recv",
-	.help = &help_recv,
-	.aliases = aliases,
-	.needs = CMD_SELF | CMD_BRINGS,
-	.max_args = 1,
-	.run = run,
-};

@@ -160,17 +160,8 @@ cli_register(struct cli *cli, bool takeover)
 	return EXIT_DONE;
 }
 
-static int
-run_register(struct cli *cli)
+int
+cmd_register(struct cli *cli)
 {
 	return cli_register(cli, false);
 }
-
-const struct cmd cmd_register = {
-	.name = "register",
-	.help = &help_register,
-	.needs = CMD_ROOM,
-	.min_args = 1,
-	.max_args = 1,
-	.run = run_register,
-};

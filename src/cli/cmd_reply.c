@@ -3,8 +3,8 @@
 #include "draft.h"
 #include "helptext.h"
 
-static int
-run(struct cli *cli)
+int
+cmd_reply(struct cli *cli)
 {
 	const struct reply_options *o = cli->opts;
 	mr_auto(buf_done) struct buf body = BUF_INIT;
@@ -25,12 +25,3 @@ run(struct cli *cli)
 	mr_receipt_done(&receipt);
 	return code;
 }
-
-const struct cmd cmd_reply = {
-	.name = "reply",
-	.help = &help_reply,
-	.needs = CMD_SELF,
-	.min_args = 1,
-	.max_args = 1,
-	.run = run,
-};

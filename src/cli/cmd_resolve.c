@@ -42,8 +42,8 @@ print_text(struct cli *cli, const struct mr_resolution *r)
 	print_list(cli, "trouble", &r->trouble);
 }
 
-static int
-run_resolve(struct cli *cli)
+int
+cmd_resolve(struct cli *cli)
 {
 	struct mr_error err = { 0 };
 	int code = EXIT_DONE;
@@ -67,12 +67,3 @@ run_resolve(struct cli *cli)
 	}
 	return code;
 }
-
-const struct cmd cmd_resolve = {
-	.name = "resolve",
-	.help = &help_resolve,
-	.needs = CMD_ROOM,
-	.min_args = 1,
-	.max_args = -1,
-	.run = run_resolve,
-};

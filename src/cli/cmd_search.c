@@ -20,8 +20,8 @@ finish(struct printout *l, const char *nothing, const char *how)
 
 /* ---- search ---- */
 
-static int
-run_search(struct cli *cli)
+int
+cmd_search(struct cli *cli)
 {
 	const struct search_options *o = cli->opts;
 	mr_auto(buf_done) struct buf words = BUF_INIT;
@@ -46,18 +46,10 @@ run_search(struct cli *cli)
 	return finish(&l, "nothing found", "more words, --since or --limit");
 }
 
-const struct cmd cmd_search = {
-	.name = "search",
-	.help = &help_search,
-	.needs = CMD_SELF,
-	.max_args = -1,
-	.run = run_search,
-};
-
 /* ---- thread ---- */
 
-static int
-run_thread(struct cli *cli)
+int
+cmd_thread(struct cli *cli)
 {
 	const struct thread_options *o = cli->opts;
 	struct mr_scan scan = { .order = cli->json ? MR_OLDEST_FIRST : MR_NEWEST_FIRST };
@@ -88,15 +80,6 @@ run_thread(struct cli *cli)
 	printout_turn(&l);
 	return finish(&l, "", how);
 }
-
-const struct cmd cmd_thread = {
-	.name = "thread",
-	.help = &help_thread,
-	.needs = CMD_SELF,
-	.min_args = 1,
-	.max_args = 1,
-	.run = run_thread,
-};
 
 /* ---- sent ---- */
 
@@ -250,8 +233,8 @@ show_sent(struct cli *cli, const char *id, int *ret_code)
 	return true;
 }
 
-static int
-run_sent(struct cli *cli)
+int
+cmd_sent(struct cli *cli)
 {
 	const struct sent_options *o = cli->opts;
 	struct mr_scan scan = { .order = MR_NEWEST_FIRST,
@@ -276,11 +259,3 @@ run_sent(struct cli *cli)
 		return code;
 	return finish(&l.base, "nothing sent yet", "mailroom sent --limit N");
 }
-
-const struct cmd cmd_sent = {
-	.name = "sent",
-	.help = &help_sent,
-	.needs = CMD_SELF,
-	.max_args = 0,
-	.run = run_sent,
-};

@@ -7,8 +7,8 @@
 #define TIME_MS ((int64_t)60 * 1000)
 #define TIME_MAX_MS ((int64_t)24 * 3600 * 1000)
 
-static int
-run_selftest(struct cli *cli)
+int
+cmd_selftest(struct cli *cli)
 {
 	const struct selftest_options *o = cli->opts;
 	struct scratch scratch = SCRATCH_INIT;
@@ -33,9 +33,3 @@ run_selftest(struct cli *cli)
 		scratch_remove(&scratch);
 	return code;
 }
-
-const struct cmd cmd_selftest = {
-	.name = "selftest",
-	.help = &help_selftest,
-	.run = run_selftest,
-};

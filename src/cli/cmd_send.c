@@ -6,8 +6,6 @@
 #include "base/clock.h"
 #include "helptext.h"
 
-static const char *const aliases[] = { "broadcast", NULL };
-
 /* Operands and the hidden --to, as one NULL-terminated list. */
 static const char **
 recipients(struct cli *cli)
@@ -89,8 +87,8 @@ run_batch(struct cli *cli)
 	return batch_run(cli);
 }
 
-static int
-run(struct cli *cli)
+int
+cmd_send(struct cli *cli)
 {
 	const struct send_options *o = cli->opts;
 	mr_auto(buf_done) struct buf body = BUF_INIT;
@@ -127,13 +125,3 @@ run(struct cli *cli)
 	mr_receipt_done(&receipt);
 	return code;
 }
-
-const struct cmd cmd_send = {
-	.name = "send",
-	.help = &help_send,
-	.aliases = aliases,
-	.needs = CMD_SELF,
-	.min_args = 0,
-	.max_args = -1,
-	.run = run,
-};

@@ -221,8 +221,8 @@ check_options(struct cli *cli, bool preview, bool apply, bool remove, bool check
 	return EXIT_DONE;
 }
 
-static int
-run_setup(struct cli *cli)
+int
+cmd_setup(struct cli *cli)
 {
 	const struct setup_options *o = cli->opts;
 	struct setup s = { .cli = cli, .project = o->project };
@@ -247,11 +247,3 @@ run_setup(struct cli *cli)
 		return cli_fail(cli, &err);
 	return check ? check_run(&s) : run_files(&s, way, preview);
 }
-
-const struct cmd cmd_setup = {
-	.name = "setup",
-	.help = &help_setup,
-	.min_args = 1,
-	.max_args = -1,
-	.run = run_setup,
-};

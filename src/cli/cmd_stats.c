@@ -14,8 +14,8 @@ list_counts(struct listing *list, const struct roster_entry *e, const struct mr_
 	    col("READ", kv_size("read", c->seen)), col("OLDEST", kv_time("oldest_unread", c->oldest_unread_ms)));
 }
 
-static int
-run_stats(struct cli *cli)
+int
+cmd_stats(struct cli *cli)
 {
 	mr_auto(roster_done) struct roster roster = { 0 };
 	struct listing list = { .cli = cli, .form = LIST_ARRAY };
@@ -50,10 +50,3 @@ run_stats(struct cli *cli)
 	}
 	return EXIT_DONE;
 }
-
-const struct cmd cmd_stats = {
-	.name = "stats",
-	.help = &help_stats,
-	.needs = CMD_ROOM,
-	.run = run_stats,
-};

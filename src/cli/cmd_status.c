@@ -238,8 +238,8 @@ print_text(struct cli *cli, const struct status *s)
 		print_commands(cli);
 }
 
-static int
-run_status(struct cli *cli)
+int
+cmd_status(struct cli *cli)
 {
 	mr_auto(status_done) struct status s = { 0 };
 	struct mr_error err = { 0 };
@@ -252,11 +252,3 @@ run_status(struct cli *cli)
 		print_text(cli, &s);
 	return EXIT_DONE;
 }
-
-const struct cmd cmd_status = {
-	.name = "status",
-	.help = &help_status,
-	.needs = CMD_ROOM,
-	.hidden = true,
-	.run = run_status,
-};

@@ -3,17 +3,8 @@
 #include "cli/cli.h"
 #include "helptext.h"
 
-static int
-run_takeover(struct cli *cli)
+int
+cmd_takeover(struct cli *cli)
 {
 	return cli_register(cli, true);
 }
-
-const struct cmd cmd_takeover = {
-	.name = "takeover",
-	.help = &help_takeover,
-	.needs = CMD_ROOM,
-	.min_args = 1,
-	.max_args = 1,
-	.run = run_takeover,
-};

@@ -184,8 +184,8 @@ list(struct cli *cli, bool prune)
 	return EXIT_DONE;
 }
 
-static int
-run_trust(struct cli *cli)
+int
+cmd_trust(struct cli *cli)
 {
 	const struct trust_options *o = cli->opts;
 	bool lists = o->list, removes = o->remove, prunes = o->prune;
@@ -244,11 +244,3 @@ trust_offer(struct cli *cli, const struct mr_room_options *options)
 	cli->room = NULL;
 	return done;
 }
-
-const struct cmd cmd_trust = {
-	.name = "trust",
-	.help = &help_trust,
-	.needs = CMD_NOTHING,
-	.max_args = 1,
-	.run = run_trust,
-};

@@ -278,16 +278,8 @@ static const struct subword words[] = {
 	{ 0 },
 };
 
-static int
-run(struct cli *cli)
+int
+cmd_types(struct cli *cli)
 {
 	return subword_run(cli, words);
 }
-
-const struct cmd cmd_types = {
-	.name = "types",
-	.help = &help_types,
-	.needs = CMD_NOTHING,
-	.max_args = -1,
-	.run = run,
-};

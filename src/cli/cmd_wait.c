@@ -178,8 +178,8 @@ show_whole(struct cli *cli, struct mr_scan *scan, struct mr_nudges *nudges)
 	return missed ? EXIT_NOTHING : code;
 }
 
-static int
-run(struct cli *cli)
+int
+cmd_wait(struct cli *cli)
 {
 	const struct wait_options *o = cli->opts;
 	struct mr_scan scan = { .order = MR_BY_PRIORITY, .filter = filter_of(cli, &o->filter) };
@@ -221,11 +221,3 @@ run(struct cli *cli)
 	mr_nudges_close(nudges);
 	return code;
 }
-
-const struct cmd cmd_wait = {
-	.name = "wait",
-	.help = &help_wait,
-	.needs = CMD_SELF,
-	.max_args = 0,
-	.run = run,
-};

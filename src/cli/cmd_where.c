@@ -12,8 +12,8 @@ add_fact(struct buf *out, const char *name, const char *value)
 	buf_addc(out, '\n');
 }
 
-static int
-run_where(struct cli *cli)
+int
+cmd_where(struct cli *cli)
 {
 	struct mr_storage storage = { 0 };
 	struct mr_error err = { 0 };
@@ -53,10 +53,3 @@ run_where(struct cli *cli)
 	}
 	return EXIT_DONE;
 }
-
-const struct cmd cmd_where = {
-	.name = "where",
-	.help = &help_where,
-	.needs = CMD_ROOM,
-	.run = run_where,
-};

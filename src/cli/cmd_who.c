@@ -24,8 +24,8 @@ list_agent(struct listing *list, const struct roster_entry *e, enum mr_trust tru
 	    kv_str("role", a->role), kv_str("room_trust", mr_trust_word(trust)));
 }
 
-static int
-run_who(struct cli *cli)
+int
+cmd_who(struct cli *cli)
 {
 	const struct who_options *o = cli->opts;
 	mr_auto(roster_done) struct roster roster = { 0 };
@@ -50,12 +50,3 @@ run_who(struct cli *cli)
 	}
 	return EXIT_DONE;
 }
-
-static const char *const aliases[] = { "agents", NULL };
-const struct cmd cmd_who = {
-	.name = "who",
-	.help = &help_who,
-	.aliases = aliases,
-	.needs = CMD_ROOM,
-	.run = run_who,
-};

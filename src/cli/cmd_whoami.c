@@ -4,8 +4,8 @@
 #include "cli/view.h"
 #include "helptext.h"
 
-static int
-run_whoami(struct cli *cli)
+int
+cmd_whoami(struct cli *cli)
 {
 	if (out_json(cli, kv_str("agent", cli->self.agent), kv_int("life", cli->self.life),
 		kv_str("room", mr_room_name(cli->room)), kv_str("how", cli->self.how),
@@ -22,10 +22,3 @@ run_whoami(struct cli *cli)
 	buf_addc(&cli->out, '\n');
 	return EXIT_DONE;
 }
-
-const struct cmd cmd_whoami = {
-	.name = "whoami",
-	.help = &help_whoami,
-	.needs = CMD_SELF,
-	.run = run_whoami,
-};

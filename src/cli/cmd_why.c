@@ -15,8 +15,8 @@ list_fact(void *ctx, const struct mr_trail *fact)
 	    col_fenced("EVIDENCE", &evidence), kv_str("evidence", fact->evidence));
 }
 
-static int
-run_why(struct cli *cli)
+int
+cmd_why(struct cli *cli)
 {
 	struct listing list = { .cli = cli };
 	struct mr_error err = { 0 };
@@ -27,19 +27,10 @@ run_why(struct cli *cli)
 	return cli_fail(cli, &err);
 }
 
-const struct cmd cmd_why = {
-	.name = "why",
-	.help = &help_why,
-	.needs = CMD_SELF,
-	.min_args = 1,
-	.max_args = 1,
-	.run = run_why,
-};
-
 /* ---- purge ---- */
 
-static int
-run_purge(struct cli *cli)
+int
+cmd_purge(struct cli *cli)
 {
 	const struct purge_options *o = cli->opts;
 	mr_auto(mr_purged_done) struct mr_purged purged = { 0 };
@@ -61,12 +52,3 @@ run_purge(struct cli *cli)
 		fence_addf(&cli->out, "a copy is with %s; it is not removed there\n", purged.carried.v[i]);
 	return EXIT_DONE;
 }
-
-const struct cmd cmd_purge = {
-	.name = "purge",
-	.help = &help_purge,
-	.needs = CMD_SELF,
-	.min_args = 1,
-	.max_args = 1,
-	.run = run_purge,
-};

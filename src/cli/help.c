@@ -173,11 +173,11 @@ help_overview(struct cli *cli, struct buf *out)
 	buf_adds(out, "\n  mailroom [--room SPEC] [--as AGENT] [--json] COMMAND ...\n"
 		      "  mailroom                  who you are, the room, unread mail, who is live\n\n");
 	for (size_t i = 0; commands[i]; i++) {
-		const char *heading = command_heading(commands[i]);
-
-		if (heading) {
+		for (const struct heading *h = command_headings; h->first; h++) {
+			if (h->first != commands[i] || !h->text)
+				continue;
 			buf_adds(out, i > 0 ? "\n" : "");
-			out_styled(cli, out, STYLE_BOLD, heading);
+			out_styled(cli, out, STYLE_BOLD, h->text);
 			buf_addc(out, '\n');
 		}
 		if (!commands[i]->hidden)

@@ -83,7 +83,7 @@ know_surroundings(struct cli *cli)
 {
 	struct mr_error ignored = { 0 };
 
-	bool registers = cli->cmd == &cmd_register || cli->cmd == &cmd_takeover;
+	bool registers = cli->cmd == &command_register || cli->cmd == &command_takeover;
 
 	env_find_process(cli);
 	cli->env.outside = (!cli->as_option || registers) && env_is_outside(cli);
@@ -167,8 +167,8 @@ say_due(void *ctx, const struct mr_due *due)
 static bool
 is_client(struct cli *cli)
 {
-	const struct wait_options *wait = cli->cmd == &cmd_wait ? cli->opts : NULL;
-	const struct send_options *send = cli->cmd == &cmd_send ? cli->opts : NULL;
+	const struct wait_options *wait = cli->cmd == &command_wait ? cli->opts : NULL;
+	const struct send_options *send = cli->cmd == &command_send ? cli->opts : NULL;
 	const char *folder = wait ? wait->reply_path : send ? send->reply_path : NULL;
 
 	if (!folder && !(wait && wait->id && mr_answer_expected(cli->room, wait->id)))
@@ -227,7 +227,7 @@ run(struct cli *cli)
 static int
 print_help(struct cli *cli)
 {
-	if (cli->cmd == &cmd_status || !cli->cmd)
+	if (cli->cmd == &command_status || !cli->cmd)
 		help_overview(cli, &cli->out);
 	else
 		help_command(cli, cli->cmd, &cli->out);
@@ -341,10 +341,10 @@ dispatch(struct cli *cli, int argc, char **argv)
 		buf_addf(&cli->out, "mailroom %s\n", MAILROOM_VERSION);
 		return cli_flush(cli) ? EXIT_DONE : EXIT_FAILED;
 	}
-	cli->cmd = at < argc ? command_named(argv[at], &alias) : &cmd_status;
+	cli->cmd = at < argc ? command_named(argv[at], &alias) : &command_status;
 	if (!cli->cmd)
 		return unknown_command(cli, argv[at]);
-	cli->gt = cli->cmd == &cmd_gt;
+	cli->gt = cli->cmd == &command_gt;
 	if (cli->gt)
 		at = move_globals(argc, argv, at);
 	int from = at;
@@ -455,13 +455,13 @@ main(int argc, char **argv)
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)signal(SIGXFSZ, SIG_IGN); /* a file above `ulimit -f`: the write says so */
 	faults_from_env();
-	if (argc < 2 || strcmp(argv[1], cmd_hook.name) != 0) /* a hook speaks to a harness */
+	if (argc < 2 || strcmp(argv[1], command_hook.name) != 0) /* a hook speaks to a harness */
 		look_at_terminal(&cli);
 	int code = is_called_gt(argv) ? dispatch_gt(&cli, argc, argv) : dispatch(&cli, argc, argv);
 
 	if (cli.gt)
 		code = gt_exit(code);
-	if (cli.cmd == &cmd_hook)
+	if (cli.cmd == &command_hook)
 		code = hook_exit(code);
 	cli_done(&cli);
 	return code;

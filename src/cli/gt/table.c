@@ -145,11 +145,11 @@ incomplete(struct cli *cli, int argc, char **argv, int at)
 		help |= strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0;
 	add_words(&words, argc, argv, at, 3);
 	if (strcmp(buf_z(&words), "gt") == 0) /* `gt --help` and nothing at all are about gt itself */
-		return &cmd_gt;
+		return &command_gt;
 	if (!add_continuations(&more, &words))
 		return unknown(cli, argc, argv, at);
 	if (help)
-		return &cmd_gt;
+		return &command_gt;
 	(void)cli_usage(cli, "which command of '%s'? %s", buf_z(&words), buf_z(&more));
 	return NULL;
 }
@@ -201,7 +201,7 @@ run_gt(struct cli *cli)
 	return cli_usage(cli, "which command of gt? 'mailroom gt --help' lists them");
 }
 
-const struct cmd cmd_gt = {
+const struct cmd command_gt = {
 	.name = "gt",
 	.help = &help_gt,
 	.subcommands = gt_commands,

@@ -90,8 +90,8 @@ refuse_harness(struct cli *cli)
 	return cli_usage(cli, "'%.40s' is no harness that has hooks here: %s", cli->argv[0], buf_z(&names));
 }
 
-static int
-run(struct cli *cli)
+int
+cmd_hook(struct cli *cli)
 {
 	const struct hook_options *o = cli->opts;
 	const struct harness *harness = harness_named(cli->argv[0]);
@@ -122,12 +122,3 @@ run(struct cli *cli)
 	moment_run(cli, harness, &event);
 	return EXIT_DONE;
 }
-
-const struct cmd cmd_hook = {
-	.name = "hook",
-	.help = &help_hook,
-	.needs = CMD_NOTHING,
-	.min_args = 1,
-	.max_args = 1,
-	.run = run,
-};
