@@ -24,7 +24,8 @@
 #ifndef BENCH_H
 #define BENCH_H
 
-#include <mailroom.h>
+#include <mailroom-hooks.h>
+#include <mailroom-town.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -25,6 +25,8 @@
 #include "base/error.h"
 #include "base/fence.h"
 #include "message/json.h"
+#include "mailroom-hooks.h"
+#include "mailroom-town.h"
 
 enum exit_code {
 	EXIT_DONE = 0,

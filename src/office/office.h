@@ -10,6 +10,8 @@
 #include "base/buf.h"
 #include "base/sys.h"
 #include "room/room.h"
+#include "mailroom-hooks.h"
+#include "mailroom-town.h"
 #include <regex.h>
 
 #define OPERATOR "operator"

@@ -13,6 +13,7 @@
 #define ROOM_ROOM_H
 
 #include "base/buf.h"
+#include "mailroom-town.h"
 #include "message/header.h"
 #include <sys/stat.h>
 

@@ -9,7 +9,8 @@
 #ifndef TESTS_CRASH_H
 #define TESTS_CRASH_H
 
-#include "mailroom.h"
+#include "mailroom-hooks.h"
+#include "mailroom-town.h"
 #include "base/sys.h"
 
 #define BODY world_body()

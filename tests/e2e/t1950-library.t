@@ -4,7 +4,7 @@
 
 exits 0 'make install' env MAILROOM_NO_INSTALL=1 make -s -C "$top" install DESTDIR="$scratch/dest" PREFIX=/usr
 usr=$scratch/dest/usr
-for file in bin/mailroom lib/libmailroom.a lib/libmailroom.so lib/libmailroom.so.0 include/mailroom.h lib/pkgconfig/mailroom.pc \
+for file in bin/mailroom lib/libmailroom.a lib/libmailroom.so lib/libmailroom.so.0 include/mailroom.h include/mailroom-town.h include/mailroom-hooks.h lib/pkgconfig/mailroom.pc \
 	share/man/man1/mailroom.1 share/man/man1/mailroom-send.1 share/man/man5/mailroom-maildir.5 share/man/man7/mailroom.7 \
 	share/doc/mailroom/README.md share/doc/mailroom/NEWS.md share/doc/mailroom/LICENSE share/doc/mailroom/examples/hello.c \
 	share/doc/mailroom/examples/gastown/README.md share/doc/mailroom/examples/gastown/handlers/merged share/doc/mailroom/examples/gastown/types/REWORK; do
@@ -63,7 +63,7 @@ nm -D --defined-only "$usr/lib/libmailroom.so" | awk '$2 != "A" { print $3 }' | 
 same '' "$(cat foreign)" 'the shared library exports mr_* and nothing else'
 nm -g --defined-only "$usr/lib/libmailroom.a" | awk 'NF == 3 { print $3 }' | grep -v '^mr_' >foreign
 same '' "$(cat foreign)" 'so does the static one'
-sed -n 's/^MR_API.*[ *]\(mr_[a-z_]*\)(.*/\1/p' "$usr/include/mailroom.h" | sort -u >declared
+sed -n 's/^MR_API.*[ *]\(mr_[a-z_]*\)(.*/\1/p' "$usr"/include/mailroom*.h | sort -u >declared
 nm -D --defined-only "$usr/lib/libmailroom.so" | awk '{ print $3 }' | sort -u >exported
 [ "$(wc -l <declared)" -gt 40 ] && ok "the header declares $(wc -l <declared) functions" || not_ok "the header declares $(wc -l <declared) functions"
 same '' "$(comm -23 declared exported)" 'all of them are there'

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The public header alone, as strict C99. */
-#include <mailroom.h>
+/* The public headers alone, as strict C99. */
+#include <mailroom-hooks.h>
+#include <mailroom-town.h>
 
 int main(void);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The public header alone, as C++: it compiles, and links by C names. */
-#include <mailroom.h>
+/* The public headers alone, as C++: it compiles, and links by C names. */
+#include <mailroom-hooks.h>
+#include <mailroom-town.h>
 
 int
 main()

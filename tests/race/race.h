@@ -16,7 +16,8 @@
 #ifndef TESTS_RACE_H
 #define TESTS_RACE_H
 
-#include "mailroom.h"
+#include "mailroom-hooks.h"
+#include "mailroom-town.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -16,7 +16,8 @@
 #include <cmocka.h>
 
 #include "base/sys.h"
-#include "mailroom.h"
+#include "mailroom-hooks.h"
+#include "mailroom-town.h"
 #include <errno.h>
 #include <ftw.h>
 #include <signal.h>

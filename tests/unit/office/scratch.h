@@ -23,7 +23,8 @@
 #include <cmocka.h>
 
 #include "base/process.h"
-#include "mailroom.h"
+#include "mailroom-hooks.h"
+#include "mailroom-town.h"
 
 #define HARNESSES_MAX 16
 
