@@ -345,6 +345,30 @@ names_has(const struct mr_names *n, const char *s)
 	return false;
 }
 
+bool
+names_add_once(struct mr_names *n, const char *s)
+{
+	return names_has(n, s) || names_add(n, str_of(s));
+}
+
+bool
+array_grow(void *array, size_t n, size_t *cap, size_t item)
+{
+	void *old;
+
+	if (n < *cap)
+		return true;
+	memcpy(&old, array, sizeof(old));
+	size_t more = *cap ? 2 * *cap : 16;
+	void *grown = reallocarray(old, more, item);
+
+	if (!grown)
+		return false;
+	memcpy(array, &grown, sizeof(grown));
+	*cap = more;
+	return true;
+}
+
 void
 mr_names_done(struct mr_names *names)
 {

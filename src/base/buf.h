@@ -67,6 +67,25 @@ void arena_free(struct arena *a);
 /* Adds a copy; false: out of memory. Grows only lists that were zero or grown here. */
 bool names_add(struct mr_names *n, struct mr_str s);
 bool names_has(const struct mr_names *n, const char *s);
+bool names_add_once(struct mr_names *n, const char *s); /* unless it is there; for short lists */
+
+/* nameset.c: the names of a long list, to find them */
+#define NAMESET_FEW 8
+struct nameset { /* borrowed names; finish with nameset_done */
+	const char **v;
+	size_t n, cap; /* cap 0: they are in `few` */
+	const char *few[NAMESET_FEW];
+};
+bool nameset_has(const struct nameset *s, const char *name);
+/* Adds the name to the list, unless it is there; the list keeps what the set borrows. False: out of memory. */
+bool nameset_add_once(struct nameset *s, struct mr_names *list, const char *name);
+void nameset_done(struct nameset *s);
+uint64_t hash_bytes(struct mr_str s);
+
+/* ---- Arrays ---- */
+/* Room for one more behind the n that an array of *cap items has; doubles it. `array` is the address of the pointer:
+ * array_grow(&v, n, &cap, sizeof(*v)). False: out of memory, the array is as it was. */
+bool array_grow(void *array, size_t n, size_t *cap, size_t item);
 
 /* The strings up to NULL one behind the other, cut off at size - 1 bytes: what snprintf does with "%s%s", in a tenth of
  * the time, for what every command does. */

@@ -64,23 +64,6 @@ enum mr_rc agent_exists(struct mr_room *room, const char *name, struct mr_error 
  * up. It need not exist. */
 enum mr_rc agent_spelled(struct mr_room *room, const char *given, char ret[MR_ADDRESS_MAX + 1], struct mr_error *err);
 
-/* ---- recipients.c: from addresses to agents, queues and channels ---- */
-
-struct recipients { /* finish with recipients_done */
-	struct mr_names to,
-	    cc; /* what the message says: agents, "queue:Q", "channel:C"; nobody twice, also not across the two */
-	struct mr_names all;      /* who gets it, in order, once each: both of those, and the subscribers of channels */
-	struct mr_names not_live; /* of all: agents whose life is gone or who never lived; never the operator */
-	struct mr_names trouble;  /* members of groups and subscribers that reach nobody, a sentence each */
-	struct mr_names away;     /* AGENT@LINK who have no mailbox in their room yet: it is to be made */
-	bool missing;             /* some have no mailbox yet: it is to be made (--hold) */
-	uint64_t removals;        /* of the driver, asked before the first of them was looked up; 0: not asked */
-};
-/* `hold` (or the room's Unknown-Recipients: hold) lets unknown names through. */
-enum mr_rc recipients_resolve(struct mr_room *room, const char *sender, const char *const *to, const char *const *cc,
-    bool hold, struct recipients *ret, struct mr_error *err);
-void recipients_done(struct recipients *r);
-
 /* ---- send.c ---- */
 
 /* mr_send; the fields (enum room_field) in `implied` came from the message that it answers, not from the sender: what
@@ -99,26 +82,6 @@ enum mr_rc fields_check(
 /* Remembers where the answer to a sent message shall be put, for mr_answer_wait. */
 enum mr_rc answer_expect(
     struct mr_room *room, const char *id, const char *spoken, const char *dir, struct mr_error *err);
-
-/* ---- targets.c: the names and settings of groups, queues and channels ---- */
-
-/* Kinds are "group", "queue" and "channel". A name is [a-z0-9][a-z0-9_-]{0,63}, of a queue also RIG/NAME. */
-bool target_name_valid(const char *kind, const char *name);
-enum mr_rc target_name_check(const char *kind, const char *name, struct mr_error *err);
-/* Can this room have that kind at all: MR_OK or MR_UNSUPPORTED. */
-enum mr_rc target_supported(const struct mr_room *room, const char *kind, struct mr_error *err);
-/* The lines of its settings. MR_NOTFOUND: there is none of that name. */
-enum mr_rc target_settings(
-    struct mr_room *room, const char *kind, const char *name, struct record *ret, struct mr_error *err);
-/* Also true when its settings are there but cannot be read: whoever reads them says why. */
-bool target_exists(struct mr_room *room, const char *kind, const char *name);
-/* May mail go to "queue:x" or "channel:x" now? MR_REFUSED: it is closed. Anything else is an agent: MR_OK. */
-enum mr_rc target_check(struct mr_room *room, const char *target, struct mr_error *err);
-
-/* ---- pattern.c ---- */
-
-/* Does the name of an agent fit? In the pattern '*' stands for one whole part between slashes. */
-bool pattern_fits(struct mr_str pattern, struct mr_str name);
 
 /* ---- lookup.c: ids ---- */
 

@@ -1,26 +1,96 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * expand.c - what stands for others, into those others: groups and the room's own patterns into their
- * members, depth first, channels into their subscribers.
+ * expand.c - what stands for others, into those others: wildcards, in which a star is one whole part of the address;
+ * @patterns, which are wildcards with a name; groups and the room's own patterns into their members, depth first;
+ * channels into their subscribers.
  *
  * Each group is entered once for an address, so cycles end and a diamond delivers once. A member that reaches
  * nobody does not stop the mail to the rest: it is named in the receipt. An address that reaches nobody at
  * all is an error.
  */
 #include "message/address.h"
-#include "office/address/resolve.h"
+#include "office/address/address.h"
 
 #define DEPTH_MAX 32 /* groups within groups: far more than anyone keeps in mind, far less than the stack holds */
+#define OWN_PATTERN "Pattern-" /* lines "Pattern-NAME: ADDRESS, ..." of the room's settings */
+
+/* ---- Wildcards ---- */
+
+bool
+pattern_fits(struct mr_str pattern, struct mr_str name)
+{
+	struct mr_str want, have;
+
+	while (name.len > 0 && str_cut(&pattern, '/', &want) && str_cut(&name, '/', &have))
+		if (!str_eq(want, STR("*")) && !str_eq(want, have))
+			return false;
+	return pattern.len == 0 && name.len == 0;
+}
+
+enum mr_rc
+pattern_check(struct mr_str text, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf plain = BUF_INIT;
+	struct mr_str rest = text, part;
+
+	/* What is left when every lone star is a letter must be an address. */
+	while (str_cut(&rest, '/', &part)) {
+		buf_add(&plain, str_eq(part, STR("*")) ? STR("x") : part);
+		if (rest.len > 0 || (part.len < text.len && rest.ptr[-1] == '/'))
+			buf_addc(&plain, '/');
+	}
+	if (!buf_ok(&plain))
+		return mr_nomem(err);
+	if (address_check(buf_str(&plain), err) == MR_OK)
+		return MR_OK;
+	return mr_fail(err, MR_REFUSED,
+	    "'%.*s' is no pattern of addresses\n'*' stands for one whole part between slashes, as in 'rig/crew/*'",
+	    (int)(text.len < 60 ? text.len : 60), text.ptr);
+}
+
+/* Reaches the agents whose names fit one of the patterns, which have commas between them. */
+static enum mr_rc
+match(struct resolver *r, struct mr_str patterns, bool operator_too, const char *shown, struct mr_error *err)
+{
+	size_t reached = r->reached, left_out = r->left_out;
+
+	resolver_expect_many(r, 2);
+	TRY(resolver_agents(r, err));
+	for (size_t i = 0; i < r->agents_n; i++) {
+		const struct known_agent *agent = &r->agents[i];
+		struct mr_str rest = patterns, pattern;
+		bool fits = false;
+
+		while (!fits && str_cut(&rest, ',', &pattern))
+			fits = pattern_fits(str_trim(pattern), str_of(agent->name));
+		if (!operator_too &&
+		    (agent->stray || (office_has_lives(r->room) && strcmp(agent->name, OPERATOR) == 0)))
+			fits = false;
+		if (fits && !resolver_leaves_out(r, agent->name))
+			resolver_reach(r, agent->name, !agent->live);
+	}
+	bool only_sender = r->left_out > left_out;
+
+	/* A member of a group may find only the sender; a sender who writes the pattern wants somebody to read it. */
+	if (r->reached == reached && !(only_sender && r->depth > 0))
+		return mr_fail(err, MR_NOTFOUND, "nobody %smatches '%s'\n`mailroom who` lists the agents of this room",
+		    only_sender ? "but you " : "", shown);
+	resolver_trail(r, "'%s' matches %zu of the %zu agents%s", shown, r->reached - reached, r->agents_n,
+	    only_sender ? ", the sender left out" : "");
+	return MR_OK;
+}
+
+enum mr_rc
+expand_wildcard(struct resolver *r, const char *text, struct mr_error *err)
+{
+	TRY(pattern_check(str_of(text), err));
+	resolver_form(r, "wildcard", text);
+	return match(r, str_of(text), true, text, err);
+}
 
 /* ---- Members ---- */
 
-/* Wrong or unknown members are the group's trouble; a room that cannot be read is everybody's. */
-static bool
-is_trouble(enum mr_rc rc)
-{
-	return rc == MR_NOTFOUND || rc == MR_REFUSED || rc == MR_UNSUPPORTED || rc == MR_CORRUPT;
-}
-
+/* Wrong or unknown members become sentences in the receipt; a room that cannot be read stops the send. */
 static enum mr_rc
 take_member(struct resolver *r, const char *owner, const char *member, struct mr_error *err)
 {
@@ -28,54 +98,47 @@ take_member(struct resolver *r, const char *owner, const char *member, struct mr
 	enum mr_rc rc;
 
 	r->depth++;
-	rc = resolve_address(r, member, &why);
+	rc = r->subscribers ? resolve_agent(r, str_of(member), &why) : resolve_address(r, member, &why);
 	r->depth--;
-	if (rc == MR_OK)
+	if (rc == MR_NOTFOUND || rc == MR_REFUSED || rc == MR_UNSUPPORTED || rc == MR_CORRUPT) {
+		resolver_trouble(
+		    r, "%s '%.160s' of %s: %s", r->subscribers ? "subscriber" : "member", member, owner, why.message);
 		return MR_OK;
-	if (is_trouble(rc))
-		return resolver_trouble(r, err, "member '%.160s' of %s: %s", member, owner, why.message);
-	*err = why;
+	}
+	if (rc != MR_OK)
+		*err = why;
 	return rc;
 }
 
-/* False: this address has led here before. */
+/* `owner` is what sentences call it. */
 static enum mr_rc
-enter(struct resolver *r, const char *kind, const char *name, bool *ret_new, struct mr_error *err)
+expand_members(struct resolver *r, const char *kind, const char *name, const char *owner,
+    const struct mr_names *members, const char *hint, struct mr_error *err)
 {
 	char key[MR_ADDRESS_MAX + 16];
 
 	(void)snprintf(key, sizeof(key), "%s:%s", kind, name);
-	*ret_new = !names_has(&r->visited, key);
-	if (!*ret_new)
-		return resolver_trail(r, err, "%s '%s' was met before: it adds nobody", kind, name);
+	if (names_has(&r->visited, key)) {
+		resolver_trail(r, "%s '%s' was met before: it adds nobody", kind, name);
+		return MR_OK;
+	}
 	if (r->depth >= DEPTH_MAX)
 		return mr_fail(err, MR_REFUSED, "%s '%s' is nested more than %d deep", kind, name, DEPTH_MAX);
-	return names_add(&r->visited, str_of(key)) ? MR_OK : mr_nomem(err);
-}
-
-/* Only for what the sender named: inside a group its own members have said what is wrong with them. */
-static enum mr_rc
-reaches_nobody(struct resolver *r, const char *owner, const char *hint, struct mr_error *err)
-{
+	if (!names_add(&r->visited, str_of(key)))
+		return mr_nomem(err);
+	resolver_form(r, kind, name);
+	resolver_trail(r, "%s has %zu member%s", owner, members->n, members->n == 1 ? "" : "s");
+	resolver_expect_many(r, members->n);
+	for (size_t i = 0; i < members->n; i++)
+		TRY(take_member(r, owner, members->v[i], err));
+	if (members->n == 0 && r->depth > 0)
+		resolver_trouble(r, "%s has no members", owner);
+	/* Inside a group its own members have said what is wrong with them. */
 	if (r->depth > 0 || r->reached > 0)
 		return MR_OK;
 	(void)mr_fail(err, MR_REFUSED, "%s reaches nobody%s", owner, r->left_out > 0 ? " but you" : "");
-	if (r->out->trouble.n > r->trouble_before)
-		return mr_hint(err, "%s", r->out->trouble.v[r->out->trouble.n - 1]);
-	return mr_hint(err, "%s", hint);
-}
-
-static enum mr_rc
-take_members(struct resolver *r, const char *owner, const struct mr_names *members, struct mr_error *err)
-{
-	enum mr_rc rc = resolver_trail(r, err, "%s has %zu member%s", owner, members->n, members->n == 1 ? "" : "s");
-
-	resolver_expect_many(r, members->n);
-	for (size_t i = 0; rc == MR_OK && i < members->n; i++)
-		rc = take_member(r, owner, members->v[i], err);
-	if (rc == MR_OK && members->n == 0 && r->depth > 0)
-		rc = resolver_trouble(r, err, "%s has no members", owner);
-	return rc;
+	return mr_hint(
+	    err, "%s", r->out->trouble.n > r->trouble_before ? r->out->trouble.v[r->out->trouble.n - 1] : hint);
 }
 
 enum mr_rc
@@ -83,76 +146,119 @@ expand_group(struct resolver *r, const char *name, struct mr_error *err)
 {
 	mr_auto(mr_group_done) struct mr_group group = { 0 };
 	char owner[MR_NAME_MAX + 16], hint[MR_NAME_MAX + 60];
-	bool is_new = false;
 	enum mr_rc rc = mr_group_get(r->room, name, &group, err);
 
 	if (rc == MR_NOTFOUND)
-		return near_unknown(r, "group", name, err);
-	if (rc == MR_OK)
-		rc = enter(r, "group", name, &is_new, err);
-	if (rc != MR_OK || !is_new)
-		return rc;
-	resolver_form(r, "group", name);
+		return resolve_unknown(r, "group", name, err);
+	TRY(rc);
 	(void)snprintf(owner, sizeof(owner), "group '%s'", name);
 	(void)snprintf(hint, sizeof(hint), "`mailroom group add %s AGENT` adds a member", name);
-	rc = take_members(r, owner, &group.members, err);
-	return rc == MR_OK ? reaches_nobody(r, owner, hint, err) : rc;
+	return expand_members(r, "group", name, owner, &group.members, hint, err);
 }
 
-/* ---- The room's own patterns ---- */
+/* ---- Patterns with a name ---- */
 
-static bool
-add_listed(struct mr_names *members, struct mr_str list)
+static const struct named_pattern {
+	const char *name; /* "rig/" is followed by the name of a rig, which takes the place of % */
+	const char *means;
+} built_in[] = {
+	{ "all", "*, */*, */*/*, */*/*/*" },
+	{ "town", "*" },
+	{ "witnesses", "*/witness" },
+	{ "refineries", "*/refinery" },
+	{ "deacons", "deacon, */deacon" },
+	{ "dogs", "deacon/dogs/*" },
+	{ "crew", "*/crew/*" },
+	{ "polecats", "*/polecats/*" },
+	{ "rig/", "%/*, %/*/*, %/*/*/*" },
+	{ "crew/", "%/crew/*" },
+	{ "polecats/", "%/polecats/*" },
+};
+#define BUILT_IN (sizeof(built_in) / sizeof(built_in[0]))
+
+/* The name of the room's own pattern that a line of its settings defines; empty: none. */
+static struct mr_str
+own_pattern(const struct mr_header *line)
 {
-	while (list.len > 0) {
-		const char *comma = memchr(list.ptr, ',', list.len);
-		size_t len = comma ? (size_t)(comma - list.ptr) : list.len;
-		struct mr_str item = str_trim((struct mr_str){ list.ptr, len });
-
-		if (item.len > 0 && !names_add(members, item))
-			return false;
-		len += comma ? 1 : 0;
-		list = (struct mr_str){ list.ptr + len, list.len - len };
-	}
-	return true;
-}
-
-static bool
-defines(const struct mr_header *line, const char *name)
-{
+	struct mr_str name = str_of(line->name);
 	size_t skip = sizeof(OWN_PATTERN) - 1;
 
-	return strlen(line->name) > skip && str_caseeq((struct mr_str){ line->name, skip }, STR(OWN_PATTERN)) &&
-	       ascii_caseeq(line->name + skip, name);
+	if (name.len <= skip || !str_caseeq((struct mr_str){ name.ptr, skip }, STR(OWN_PATTERN)))
+		return (struct mr_str){ "", 0 };
+	return (struct mr_str){ name.ptr + skip, name.len - skip };
 }
 
 bool
-expand_has_pattern(const struct mr_room *room, const char *name)
+pattern_names(const struct mr_room *room, struct mr_names *ret)
 {
+	bool ok = true;
+
+	for (size_t i = 0; i < BUILT_IN; i++)
+		if (!str_ends(str_of(built_in[i].name), "/"))
+			ok = ok && names_add(ret, str_of(built_in[i].name));
 	for (size_t i = 0; i < room->settings.n; i++)
-		if (defines(&room->settings.lines[i], name))
-			return true;
-	return false;
+		if (own_pattern(&room->settings.lines[i]).len > 0)
+			ok = ok && names_add(ret, own_pattern(&room->settings.lines[i]));
+	return ok;
+}
+
+static enum mr_rc
+match_named(struct resolver *r, const struct named_pattern *pattern, const char *name, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf means = BUF_INIT;
+	const char *rig = name + strlen(pattern->name);
+	char shown[MR_ADDRESS_MAX + 2];
+	bool all = office_has_lives(r->room) && (strcmp(name, "all") == 0 || strcmp(name, "town") == 0);
+
+	if (strchr(rig, '/'))
+		return mr_fail(err, MR_REFUSED, "'@%.80s' names no rig: that is one part, without a slash", name);
+	if (*rig)
+		TRY(address_check(str_of(rig), err));
+	for (const char *p = pattern->means; *p; p++)
+		buf_add(&means, *p == '%' ? str_of(rig) : (struct mr_str){ p, 1 });
+	if (!buf_ok(&means))
+		return mr_nomem(err);
+	resolver_form(r, "pattern", name);
+	(void)snprintf(shown, sizeof(shown), "@%s", name);
+	resolver_trail(r, "'%s' means %s%s", shown, buf_z(&means), all ? ", but not the operator" : "");
+	return match(r, buf_str(&means), false, shown, err);
 }
 
 enum mr_rc
-expand_pattern(struct resolver *r, const char *name, struct mr_error *err)
+expand_at(struct resolver *r, const char *name, struct mr_error *err)
 {
 	mr_auto(mr_names_done) struct mr_names members = { 0 };
 	const struct record *settings = &r->room->settings;
 	char owner[MR_ADDRESS_MAX + 16];
-	bool is_new = false;
-	enum mr_rc rc = enter(r, "pattern", name, &is_new, err);
+	bool own = false;
 
-	if (rc != MR_OK || !is_new)
-		return rc;
-	for (size_t i = 0; i < settings->n; i++)
-		if (defines(&settings->lines[i], name) && !add_listed(&members, str_of(settings->lines[i].value)))
-			return mr_nomem(err);
-	resolver_form(r, "pattern", name);
-	(void)snprintf(owner, sizeof(owner), "pattern '@%.150s'", name);
-	rc = take_members(r, owner, &members, err);
-	return rc == MR_OK ? reaches_nobody(r, owner, "it is a line of the room's settings", err) : rc;
+	if (target_exists(r->room, "group", name))
+		return expand_group(r, name, err);
+	for (size_t i = 0; i < settings->n; i++) {
+		struct mr_str defined = own_pattern(&settings->lines[i]);
+		struct mr_str rest = str_of(settings->lines[i].value), member;
+
+		if (defined.len == 0 || !str_caseeq(defined, str_of(name)))
+			continue;
+		own = true;
+		while (str_cut(&rest, ',', &member))
+			if (str_trim(member).len > 0 && !names_add(&members, str_trim(member)))
+				return mr_nomem(err);
+	}
+	if (own) {
+		(void)snprintf(owner, sizeof(owner), "pattern '@%.150s'", name);
+		return expand_members(r, "pattern", name, owner, &members, "it is a line of the room's settings", err);
+	}
+	if (office_has_lives(r->room) && address_is_operator(str_of(name)))
+		return resolve_agent(r, STR(OPERATOR), err);
+	for (size_t i = 0; i < BUILT_IN; i++) {
+		const char *known = built_in[i].name;
+		size_t len = strlen(known);
+
+		if (known[len - 1] == '/' ? str_starts(str_of(name), known) && name[len] : strcmp(name, known) == 0)
+			return match_named(r, &built_in[i], name, err);
+	}
+	return resolve_unknown(r, "pattern", name, err);
 }
 
 /* ---- Queues and channels ---- */
@@ -166,55 +272,42 @@ reach_target(struct resolver *r, const char *kind, const char *name, struct mr_e
 	(void)snprintf(target, sizeof(target), "%s:%.160s", kind, name);
 	rc = target_check(r->room, target, err);
 	if (rc == MR_NOTFOUND)
-		return near_unknown(r, kind, name, err);
-	if (rc != MR_OK)
-		return rc;
+		return resolve_unknown(r, kind, name, err);
+	TRY(rc);
 	resolver_form(r, kind, name);
-	return resolver_reach(r, target, true, true, err);
+	resolver_reach(r, target, false);
+	return MR_OK;
 }
 
 enum mr_rc
 expand_queue(struct resolver *r, const char *name, struct mr_error *err)
 {
-	enum mr_rc rc = reach_target(r, "queue", name, err);
-
-	return rc == MR_OK ? resolver_trail(r, err, "one claimer of queue '%s' gets it", name) : rc;
-}
-
-static enum mr_rc
-take_subscriber(struct resolver *r, const char *channel, const char *name, struct mr_error *err)
-{
-	struct mr_error why = { 0 };
-	enum mr_rc rc;
-
-	r->depth++;
-	r->unlisted = true;
-	rc = resolve_agent(r, str_of(name), &why);
-	r->unlisted = false;
-	r->depth--;
-	if (rc == MR_OK)
-		return MR_OK;
-	if (is_trouble(rc))
-		return resolver_trouble(r, err, "subscriber '%.160s' of channel '%s': %s", name, channel, why.message);
-	*err = why;
-	return rc;
+	TRY(reach_target(r, "queue", name, err));
+	resolver_trail(r, "one claimer of queue '%s' gets it", name);
+	return MR_OK;
 }
 
 enum mr_rc
 expand_channel(struct resolver *r, const char *name, struct mr_error *err)
 {
 	mr_auto(record_done) struct record settings = { 0 };
-	size_t reached;
-	enum mr_rc rc = reach_target(r, "channel", name, err);
+	char owner[MR_NAME_MAX + 16];
+	enum mr_rc rc = MR_OK;
 
-	if (rc == MR_OK)
-		rc = target_settings(r->room, "channel", name, &settings, err);
-	reached = r->reached;
+	TRY(reach_target(r, "channel", name, err));
+	TRY(target_settings(r->room, "channel", name, &settings, err));
+	size_t before = r->reached;
+
+	(void)snprintf(owner, sizeof(owner), "channel '%s'", name);
+	r->subscribers = true;
 	for (size_t i = 0; rc == MR_OK && i < settings.n; i++)
 		if (ascii_caseeq(settings.lines[i].name, "Subscriber"))
-			rc = take_subscriber(r, name, settings.lines[i].value, err);
-	if (rc != MR_OK)
-		return rc;
-	return resolver_trail(r, err, "channel '%s' keeps it, and %zu subscriber%s get%s it", name,
-	    r->reached - reached, r->reached - reached == 1 ? "" : "s", r->reached - reached == 1 ? "s" : "");
+			rc = take_member(r, owner, settings.lines[i].value, err);
+	r->subscribers = false;
+	TRY(rc);
+	size_t n = r->reached - before;
+
+	resolver_trail(
+	    r, "channel '%s' keeps it, and %zu subscriber%s get%s it", name, n, n == 1 ? "" : "s", n == 1 ? "s" : "");
+	return MR_OK;
 }

@@ -7,36 +7,349 @@
  *	with a star   a wildcard over the registered agents
  *	with a slash  an agent
  *	NAME          an agent, a group, a queue or a channel; of several kinds it is refused, never guessed
+ *
+ * An agent has spellings, which meet in one mailbox. A name that somebody registered is that agent, always. Only what
+ * nobody registered is looked at as another spelling:
+ *
+ *	rig/mayor, rig/deacon             mayor and deacon: there is one a town
+ *	rig/name                          the one agent rig/TYPE/name
+ *	rig/crew/name, rig/polecats/name  rig/name, or the other of the two: they share their names
  */
+#include "base/format.h"
 #include "base/text.h"
 #include "message/address.h"
 #include "office/link/link.h"
+
+/* ---- What comes out ---- */
+
+void
+resolver_reach(struct resolver *r, const char *target, bool gone)
+{
+	r->reached++;
+	if (gone && strcmp(target, OPERATOR) != 0 && !nameset_has(&r->in_all, target))
+		r->failed |= !names_add(&r->out->not_live, str_of(target));
+	r->failed |= !nameset_add_once(&r->in_all, &r->out->all, target);
+	if (!r->subscribers)
+		r->failed |= !nameset_add_once(&r->in_header, r->header, target);
+}
+
+void
+resolver_reach_away(struct resolver *r, const char *target, const char *address, bool missing)
+{
+	r->reached++;
+	r->failed |= !nameset_add_once(&r->in_all, &r->out->all, target) ||
+		     (missing && !names_add_once(&r->out->away, address)) ||
+		     !nameset_add_once(&r->in_header, r->header, address);
+}
+
+bool
+resolver_leaves_out(struct resolver *r, const char *name)
+{
+	if (strcmp(name, r->sender) != 0)
+		return false;
+	r->left_out++;
+	return true;
+}
+
+void
+resolver_form(struct resolver *r, const char *form, const char *name)
+{
+	if (r->depth > 0 || r->form)
+		return;
+	r->form = form;
+	text_join(r->name, sizeof(r->name), name, NULL);
+}
+
+void
+resolver_trail(struct resolver *r, const char *fmt, ...)
+{
+	char text[600];
+	va_list args;
+
+	va_start(args, fmt);
+	format_print(text, sizeof(text), fmt, args);
+	va_end(args);
+	r->failed |= !names_add(&r->trail, str_of(text));
+}
+
+void
+resolver_trouble(struct resolver *r, const char *fmt, ...)
+{
+	char text[600];
+	va_list args;
+
+	va_start(args, fmt);
+	format_print(text, sizeof(text), fmt, args);
+	va_end(args);
+	r->failed |= !names_add_once(&r->out->trouble, text); /* two groups may name the same missing member */
+}
+
+/* ---- The agents of the room ---- */
+
+void
+resolver_expect_many(struct resolver *r, size_t n)
+{
+	const struct room_driver *driver = r->room->driver;
+
+	r->many = r->many || n > NOT_LIVE_MAX;
+	/* For one recipient another look is cheaper. Once somebody was found it is too late: that was before. */
+	if (n > 1 && r->out->all.n == 0 && !r->agents_read && r->out->removals == 0)
+		r->out->removals = driver->removals(r->room);
+}
+
+static bool
+is_live(const struct resolver *r, const struct mr_agent *agent)
+{
+	return !office_has_lives(r->room) || (agent->life > 0 && mr_agent_presence(agent) != MR_GONE);
+}
+
+static bool
+note_agent(void *ctx, const struct mr_agent *agent)
+{
+	struct resolver *r = ctx;
+	struct known_agent known = { arena_dup(&r->own, str_of(agent->name)), is_live(r, agent), agent->stray };
+
+	if (!known.name || !array_grow(&r->agents, r->agents_n, &r->agents_cap, sizeof(*r->agents))) {
+		r->failed = true;
+		return false;
+	}
+	r->agents[r->agents_n++] = known;
+	return true;
+}
+
+enum mr_rc
+resolver_agents(struct resolver *r, struct mr_error *err)
+{
+	if (r->agents_read)
+		return MR_OK;
+	if (!ROOM_HAS(r->room, each_agent))
+		return office_lacks(r->room, "list of agents to match patterns with", err);
+	r->agents_n = 0;
+	TRY(r->room->driver->each_agent(r->room, note_agent, r, err));
+	if (r->failed)
+		return mr_nomem(err);
+	r->agents_read = true;
+	return MR_OK;
+}
+
+/* ---- Names near one that is unknown ---- */
+
+#define NEAR_MAX 4
+#define NEAR_DISTANCE 2
+
+struct near { /* the nearest few, nearest first; the last place is for the one that drops out */
+	const char *wanted;
+	const char *prefix; /* "group:" and the like, put before the name that is offered */
+	struct {
+		char shown[MR_ADDRESS_MAX + 16];
+		size_t distance;
+	} v[NEAR_MAX + 1];
+	size_t n;
+};
+
+static const char *
+last_part(const char *name)
+{
+	const char *slash = strrchr(name, '/');
+
+	return slash ? slash + 1 : name;
+}
+
+static bool
+offer(void *ctx, const char *name)
+{
+	struct near *near = ctx;
+	size_t distance = edit_distance(near->wanted, name, NEAR_DISTANCE), at = near->n;
+
+	/* "witness" may mean "green/witness". */
+	if (distance > NEAR_DISTANCE && ascii_caseeq(last_part(near->wanted), last_part(name)))
+		distance = NEAR_DISTANCE;
+	if (distance > NEAR_DISTANCE || (distance > 0 && distance >= strlen(near->wanted)))
+		return true;
+	for (; at > 0 && near->v[at - 1].distance > distance; at--)
+		near->v[at] = near->v[at - 1];
+	(void)snprintf(near->v[at].shown, sizeof(near->v[at].shown), "%s%.160s", near->prefix, name);
+	near->v[at].distance = distance;
+	if (near->n < NEAR_MAX)
+		near->n++;
+	return true;
+}
+
+enum mr_rc
+resolve_unknown(struct resolver *r, const char *what, const char *name, struct mr_error *err)
+{
+	static const struct {
+		const char *kind, *prefix, *advice; /* the advice where no name is near */
+	} kinds[] = {
+		{ "group", "group:", "`mailroom group list` lists them" },
+		{ "queue", "queue:", "`mailroom queue list` lists them" },
+		{ "channel", "channel:", "`mailroom channel list` lists them" },
+		{ "pattern", "@",
+		    "known are @all @town @overseer @witnesses @refineries @deacons @dogs @crew @polecats @rig/R "
+		    "@crew/R @polecats/R, groups, and Pattern- lines of the room" },
+	};
+	mr_auto(mr_names_done) struct mr_names patterns = { 0 };
+	mr_auto(buf_done) struct buf list = BUF_INIT;
+	struct near near = { .wanted = name, .prefix = "" };
+	bool may_wait = strstr(what, "agent") && (r->room->driver->abilities & ROOM_REGISTER);
+	const char *advice = "`mailroom who` lists the agents; --hold makes a mailbox that waits";
+
+	(void)mr_fail(err, MR_NOTFOUND, "no %s '%s%.160s' in room '%s'", what, strcmp(what, "pattern") == 0 ? "@" : "",
+	    name, r->room->name);
+	if (r->depth > 0) /* nobody sees the hint of a member */
+		return err->code;
+	if (resolver_agents(r, IGNORED) == MR_OK)
+		for (size_t i = 0; i < r->agents_n; i++)
+			(void)offer(&near, r->agents[i].name);
+	for (size_t i = 0; i < 4; i++) {
+		near.prefix = kinds[i].prefix;
+		if (i < 3 && target_supported(r->room, kinds[i].kind, IGNORED) == MR_OK)
+			(void)r->room->driver->record_each(r->room, kinds[i].kind, "", offer, &near, IGNORED);
+		if (strcmp(what, kinds[i].kind) == 0)
+			advice = kinds[i].advice;
+	}
+	(void)pattern_names(r->room, &patterns);
+	for (size_t i = 0; i < patterns.n; i++)
+		(void)offer(&near, patterns.v[i]);
+	for (size_t i = 0; i < near.n; i++)
+		format_addf(&list, "%s'%s'", i > 0 ? ", " : "", near.v[i].shown);
+	if (near.n > 0 && buf_ok(&list))
+		return mr_hint(
+		    err, "did you mean %.180s?%s", buf_z(&list), may_wait ? " --hold makes a mailbox that waits" : "");
+	return mr_hint(err, "%s", office_has_lives(r->room) ? advice : "`mailroom who` lists the agents");
+}
+
+/* ---- Spellings of one agent ---- */
+
+bool
+address_is_operator(struct mr_str name)
+{
+	return str_caseeq(name, STR("human")) || str_caseeq(name, STR("overseer")) || str_caseeq(name, STR(OPERATOR));
+}
+
+struct parts { /* of an address */
+	struct mr_str v[4];
+	size_t n;
+};
+
+static struct parts
+parts_of(const char *name)
+{
+	struct mr_str rest = str_of(name);
+	struct parts parts = { 0 };
+
+	while (parts.n < 4 && str_cut(&rest, '/', &parts.v[parts.n]))
+		parts.n++;
+	return parts;
+}
+
+static bool
+is_worker_type(struct mr_str type)
+{
+	return str_eq(type, STR("crew")) || str_eq(type, STR("polecats"));
+}
+
+static bool
+is_spelling_of(const struct parts *given, const char *name)
+{
+	struct parts have = parts_of(name);
+
+	if (given->n < 2 || have.n < 2 || given->n > 3 || have.n > 3 || !str_eq(given->v[0], have.v[0]) ||
+	    !str_eq(given->v[given->n - 1], have.v[have.n - 1]))
+		return false;
+	if (given->n == 2)
+		return have.n == 3;
+	return is_worker_type(given->v[1]) && (have.n == 2 || is_worker_type(have.v[1]));
+}
+
+static enum mr_rc
+find_registered(struct resolver *r, const char *name, bool *ret_live, struct mr_error *err)
+{
+	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
+	enum mr_rc rc =
+	    r->many ? agent_exists(r->room, name, err) : r->room->driver->find_agent(r->room, name, &agent, err);
+
+	if (rc == MR_OK && !r->many)
+		*ret_live = is_live(r, &agent);
+	return rc == MR_OK || rc == MR_NOTFOUND ? rc : mr_wrap(err, "recipient '%s'", name);
+}
+
+/* `name` is a normal address. MR_NOTFOUND: nobody; ret is then the name under which a mailbox would be made.
+ * MR_REFUSED: it is short for several. */
+static enum mr_rc
+find_spelled(struct resolver *r, const char *name, char ret[MR_ADDRESS_MAX + 1], bool *ret_live, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf list = BUF_INIT;
+	struct parts parts = parts_of(name);
+	size_t n = 0;
+	enum mr_rc rc;
+
+	text_join(ret, MR_ADDRESS_MAX + 1, address_is_operator(str_of(name)) ? OPERATOR : name, NULL);
+	*ret_live = true;
+	if (!ROOM_HAS(r->room, find_agent)) /* a kind without registration: whoever is written to exists */
+		return MR_OK;
+	rc = find_registered(r, ret, ret_live, err);
+	if (rc == MR_NOTFOUND && parts.n == 2 &&
+	    (str_eq(parts.v[1], STR("mayor")) || str_eq(parts.v[1], STR("deacon")))) {
+		(void)snprintf(ret, MR_ADDRESS_MAX + 1, "%.*s", (int)parts.v[1].len, parts.v[1].ptr);
+		rc = find_registered(r, ret, ret_live, err);
+	}
+	if (rc != MR_NOTFOUND || parts.n < 2 || !ROOM_HAS(r->room, each_agent))
+		return rc;
+	TRY(resolver_agents(r, err));
+	for (size_t i = 0; i < r->agents_n; i++) {
+		if (!is_spelling_of(&parts, r->agents[i].name))
+			continue;
+		format_addf(&list, "%s'%s'", n++ > 0 ? ", " : "", r->agents[i].name);
+		(void)snprintf(ret, MR_ADDRESS_MAX + 1, "%s", r->agents[i].name);
+		*ret_live = r->agents[i].live;
+	}
+	if (n <= 1)
+		return n == 1 ? MR_OK : MR_NOTFOUND;
+	return mr_fail(
+	    err, MR_REFUSED, "'%s' is short for %zu agents\nwrite one of them out: %s", name, n, buf_z(&list));
+}
+
+enum mr_rc
+address_registered(struct mr_room *room, const char *name, char ret[MR_ADDRESS_MAX + 1], struct mr_error *err)
+{
+	mr_auto(recipients_done) struct recipients nobody = { 0 };
+	mr_auto(resolver_done) struct resolver r;
+	bool live;
+
+	resolver_init(&r, room, "", false, &nobody);
+	return find_spelled(&r, name, ret, &live, err);
+}
 
 /* ---- Agents ---- */
 
 /* `spelling` as it was written, `found` as it is registered. */
 static enum mr_rc
-reach_agent(struct resolver *r, const char *spelling, const char *found, bool live, struct mr_error *err)
+reach_agent(struct resolver *r, const char *spelling, const char *found, bool live)
 {
-	mr_auto(buf_done) struct buf name = BUF_INIT;
-	bool operator= strcmp(found, OPERATOR) == 0;
+	resolver_form(r, strcmp(found, OPERATOR) == 0 ? "operator" : "agent", found);
+	if (strcmp(spelling, found) != 0) {
+		mr_auto(buf_done) struct buf name = BUF_INIT;
 
-	resolver_form(r, operator? "operator" : "agent", found);
-	if (strcmp(spelling, found) != 0)
 		office_name(r->room, found, &name);
-	if (strcmp(spelling, found) != 0 && !str_eq(buf_str(&name), str_of(spelling)) &&
-	    resolver_trail(r, err, "'%s' is another spelling of '%s'", spelling, found) != MR_OK)
-		return err->code;
-	return resolver_reach(r, found, live, r->depth == 0, err);
+		if (!str_eq(buf_str(&name), str_of(spelling)))
+			resolver_trail(r, "'%s' is another spelling of '%s'", spelling, found);
+	}
+	if (r->depth == 0 || !resolver_leaves_out(r, found))
+		resolver_reach(r, found, !live);
+	return MR_OK;
 }
 
+/* Nobody has that name: with --hold its mailbox is made. */
 static enum mr_rc
 make_agent(struct resolver *r, const char *name, struct mr_error *err)
 {
 	*err = (struct mr_error){ 0 };
 	r->out->missing = true;
 	resolver_form(r, "agent", name);
-	return resolver_reach(r, name, false, r->depth == 0, err);
+	if (r->depth == 0 || !resolver_leaves_out(r, name))
+		resolver_reach(r, name, true);
+	return MR_OK;
 }
 
 enum mr_rc
@@ -44,16 +357,15 @@ resolve_agent(struct resolver *r, struct mr_str spelling, struct mr_error *err)
 {
 	char name[MR_ADDRESS_MAX + 1], found[MR_ADDRESS_MAX + 1];
 	bool live = false;
-	enum mr_rc rc = address_normal(spelling, name, err);
 
-	if (rc != MR_OK)
-		return rc;
-	rc = canonical_agent(r, name, found, &live, err);
+	TRY(address_normal(spelling, name, err));
+	enum mr_rc rc = find_spelled(r, name, found, &live, err);
+
 	if (rc == MR_OK)
-		return reach_agent(r, name, found, live, err);
+		return reach_agent(r, name, found, live);
 	if (rc != MR_NOTFOUND)
 		return rc;
-	return r->hold ? make_agent(r, found, err) : near_unknown(r, "agent", name, err);
+	return r->hold ? make_agent(r, found, err) : resolve_unknown(r, "agent", name, err);
 }
 
 /* In a room of another program: its own spelling, and no names that stand for another. Where nobody registers, whoever
@@ -61,23 +373,23 @@ resolve_agent(struct resolver *r, struct mr_str spelling, struct mr_error *err)
 static enum mr_rc
 resolve_foreign(struct resolver *r, const char *given, struct mr_error *err)
 {
-	const struct room_driver *driver = r->room->driver;
+	unsigned abilities = r->room->driver->abilities;
 	char name[MR_ADDRESS_MAX + 1];
 	enum mr_rc rc = agent_spelled(r->room, given, name, err);
+	bool spelled = rc == MR_OK;
 
-	if (rc != MR_OK)
-		return rc == MR_NOTFOUND ? near_unknown(r, "agent", given, err) : rc;
-	rc = agent_exists(r->room, name, err);
+	if (spelled)
+		rc = agent_exists(r->room, name, err);
 	if (rc == MR_OK)
-		return reach_agent(r, given, name, true, err);
+		return reach_agent(r, given, name, true);
 	if (rc != MR_NOTFOUND)
 		return rc;
-	if (r->hold || ((driver->abilities & ROOM_OPEN_BOXES) && !(driver->abilities & ROOM_REGISTER)))
+	if (spelled && (r->hold || ((abilities & ROOM_OPEN_BOXES) && !(abilities & ROOM_REGISTER))))
 		return make_agent(r, name, err);
-	return near_unknown(r, "agent", given, err);
+	return resolve_unknown(r, "agent", given, err);
 }
 
-/* ---- Names with a prefix ---- */
+/* ---- Names with a prefix, bare names ---- */
 
 static const struct {
 	const char *prefix, *kind;
@@ -93,32 +405,13 @@ static const struct {
 static enum mr_rc
 resolve_kind(struct resolver *r, const char *kind, const char *name, struct mr_error *err)
 {
-	enum mr_rc rc;
-
 	if (strcmp(kind, "agent") == 0)
 		return office_has_lives(r->room) ? resolve_agent(r, str_of(name), err) : resolve_foreign(r, name, err);
-	rc = target_supported(r->room, kind, err);
-	if (rc == MR_OK)
-		rc = target_name_check(kind, name, err);
-	if (rc != MR_OK)
-		return rc;
+	TRY(target_supported(r->room, kind, err));
+	TRY(target_name_check(kind, name, err));
 	if (strcmp(kind, "group") == 0)
 		return expand_group(r, name, err);
 	return strcmp(kind, "queue") == 0 ? expand_queue(r, name, err) : expand_channel(r, name, err);
-}
-
-/* ---- Bare names ---- */
-
-static enum mr_rc
-refuse_ambiguous(const char *name, const bool is[4], struct mr_error *err)
-{
-	mr_auto(buf_done) struct buf forms = BUF_INIT;
-
-	for (size_t i = 0; i < 4; i++)
-		if (is[i])
-			buf_addf(&forms, "%s%s%s", forms.len > 0 ? ", " : "", prefixes[i].prefix, name);
-	return mr_fail(err, MR_REFUSED, "'%s' is ambiguous: it could be %s\nwrite which one you mean: %s", name,
-	    buf_z(&forms), buf_z(&forms));
 }
 
 static bool
@@ -133,12 +426,11 @@ stop_at_one(void *ctx, const char *name)
 static bool
 has_any(struct resolver *r, size_t kind)
 {
-	struct mr_error ignored = { 0 };
 	bool any = false;
 
 	if (r->any[kind] == 0 && ROOM_HAS(r->room, record_each)) {
 		enum mr_rc rc =
-		    r->room->driver->record_each(r->room, prefixes[kind].kind, "", stop_at_one, &any, &ignored);
+		    r->room->driver->record_each(r->room, prefixes[kind].kind, "", stop_at_one, &any, IGNORED);
 		r->any[kind] = any || rc != MR_OK ? 1 : -1;
 	}
 	return r->any[kind] > 0;
@@ -148,103 +440,79 @@ static enum mr_rc
 resolve_bare(struct resolver *r, const char *name, struct mr_error *err)
 {
 	char found[MR_ADDRESS_MAX + 1] = "";
-	bool is[4] = { false }, live = false;
+	bool is[4], live = false;
 	size_t kinds = 0, which = 0;
-	enum mr_rc rc = address_check(str_of(name), err), agent = rc;
+	enum mr_rc agent = address_check(str_of(name), err);
 
-	if (rc == MR_OK)
-		agent = canonical_agent(r, name, found, &live, err);
+	if (agent == MR_OK)
+		agent = find_spelled(r, name, found, &live, err);
 	if (agent != MR_OK && agent != MR_NOTFOUND && agent != MR_REFUSED)
 		return agent;
-	is[0] = agent == MR_OK;
 	for (size_t i = 0; i < 4; i++) {
-		if (i > 0)
-			is[i] = has_any(r, i) && target_exists(r->room, prefixes[i].kind, name);
-		if (is[i]) {
-			kinds++;
-			which = i;
-		}
+		is[i] = i == 0 ? agent == MR_OK : has_any(r, i) && target_exists(r->room, prefixes[i].kind, name);
+		kinds += is[i];
+		which = is[i] ? i : which;
 	}
-	if (kinds > 1)
-		return refuse_ambiguous(name, is, err);
+	if (kinds > 1) {
+		mr_auto(buf_done) struct buf forms = BUF_INIT;
+
+		for (size_t i = 0; i < 4; i++)
+			if (is[i])
+				buf_addf(&forms, "%s%s%s", forms.len > 0 ? ", " : "", prefixes[i].prefix, name);
+		return mr_fail(err, MR_REFUSED, "'%s' is ambiguous: it could be %s\nwrite which one you mean: %s", name,
+		    buf_z(&forms), buf_z(&forms));
+	}
 	if (kinds == 1 && which == 0)
-		return reach_agent(r, name, found, live, err);
+		return reach_agent(r, name, found, live);
 	if (kinds == 1) {
 		*err = (struct mr_error){ 0 };
-		rc = resolver_trail(r, err, "'%s' is a %s", name, prefixes[which].kind);
-		return rc == MR_OK ? resolve_kind(r, prefixes[which].kind, name, err) : rc;
+		resolver_trail(r, "'%s' is a %s", name, prefixes[which].kind);
+		return resolve_kind(r, prefixes[which].kind, name, err);
 	}
 	if (agent == MR_REFUSED)
 		return agent;
-	return r->hold ? make_agent(r, found, err) : near_unknown(r, "agent, group, queue or channel", name, err);
+	return r->hold ? make_agent(r, found, err) : resolve_unknown(r, "agent, group, queue or channel", name, err);
 }
 
 /* ---- One address ---- */
 
-/* "Old Bob": a name with a blank in it, that somebody has. */
+/* "Old Bob": a name with a blank in it, that somebody has here, or perhaps in the linked room "Old Bob@hand". */
 static bool
-is_spelled_name(struct mr_room *room, const char *given)
+may_be_spelled_so(struct resolver *r, const char *given, struct mr_str room)
 {
+	const struct room_driver *driver = r->room->driver;
 	char name[MR_ADDRESS_MAX + 1];
-	struct mr_error ignored = { 0 };
 
-	return ROOM_HAS(room, spell) && ROOM_HAS(room, find_agent) &&
-	       room->driver->spell(room, given, name, &ignored) == MR_OK && agent_exists(room, name, &ignored) == MR_OK;
-}
-
-/* "agent@room" of another room. */
-static bool
-is_elsewhere(const struct resolver *r, const char *given, struct mr_str *ret_agent, struct mr_str *ret_room)
-{
-	address_split(str_of(given), ret_agent, ret_room);
-	return ret_room->len > 0 && !str_eq(*ret_room, str_of(r->room->name));
-}
-
-/* "Old Bob@hand": the linked room says whether somebody there is called so. */
-static bool
-is_linked_name(const struct resolver *r, const char *given)
-{
-	struct mr_str agent, room;
-
-	return is_elsewhere(r, given, &agent, &room) && room.len <= MR_LINK_NAME_MAX && link_exists(r->room, room.ptr);
-}
-
-static enum mr_rc
-no_recipient(const char *given, const char *why, struct mr_error *err)
-{
-	mr_auto(buf_done) struct buf shown = BUF_INIT;
-
-	text_clean_line(&shown, utf8_cut(str_of(given), 60));
-	return mr_fail(err, MR_REFUSED, "'%s' is not a recipient%s", buf_z(&shown), why);
-}
-
-static enum mr_rc
-check_shape(struct resolver *r, const char *given, struct mr_error *err)
-{
-	if (*given == '\0')
-		return mr_fail(err, MR_REFUSED, "an empty address is not a recipient");
-	if (strpbrk(given, " \t\r\n") && !is_spelled_name(r->room, given) && !is_linked_name(r, given)) {
-		(void)no_recipient(given, "", err);
-		return mr_hint(err, "did you mean -m? the text goes after -m, or in on stdin");
-	}
-	if (strlen(given) > 2 * MR_ADDRESS_MAX || !header_value_valid(str_of(given)))
-		return no_recipient(given, ": it is too long or no text", err);
-	return MR_OK;
+	if (DRIVER_HAS(driver, spell) && DRIVER_HAS(driver, find_agent) &&
+	    driver->spell(r->room, given, name, IGNORED) == MR_OK && agent_exists(r->room, name, IGNORED) == MR_OK)
+		return true;
+	return room.len > 0 && room.len <= MR_LINK_NAME_MAX && link_exists(r->room, room.ptr);
 }
 
 enum mr_rc
 resolve_address(struct resolver *r, const char *given, struct mr_error *err)
 {
-	char name[2 * MR_ADDRESS_MAX + 1];
+	mr_auto(buf_done) struct buf shown = BUF_INIT;
 	struct mr_str agent = { 0 }, room = { 0 };
-	enum mr_rc rc = check_shape(r, given, err);
+	char name[2 * MR_ADDRESS_MAX + 1];
 
-	if (rc == MR_OK && *given == '@')
-		return pattern_at(r, given, err);
-	if (rc == MR_OK && is_elsewhere(r, given, &agent, &room))
+	if (*given == '\0')
+		return mr_fail(err, MR_REFUSED, "an empty address is not a recipient");
+	address_split(str_of(given), &agent, &room);
+	if (str_eq(room, str_of(r->room->name)))
+		room.len = 0;
+	bool blank = strpbrk(given, " \t\r\n") && !may_be_spelled_so(r, given, room);
+
+	if (blank || strlen(given) > 2 * MR_ADDRESS_MAX || !header_value_valid(str_of(given))) {
+		text_clean_line(&shown, utf8_cut(str_of(given), 60));
+		(void)mr_fail(err, MR_REFUSED, "'%s' is not a recipient%s", buf_z(&shown),
+		    blank ? "" : ": it is too long or no text");
+		return mr_hint(err, "%s", blank ? "did you mean -m? the text goes after -m, or in on stdin" : "");
+	}
+	if (*given == '@')
+		return expand_at(r, given + 1, err);
+	if (room.len > 0)
 		return link_resolve(r, agent, room, err);
-	if (rc != MR_OK)
-		return rc;
 	if (agent.len == 0)
 		return mr_fail(err, MR_REFUSED, "'%.60s' names nobody", given);
 	memcpy(name, agent.ptr, agent.len);
@@ -253,15 +521,89 @@ resolve_address(struct resolver *r, const char *given, struct mr_error *err)
 		if (str_starts(agent, prefixes[i].prefix))
 			return resolve_kind(r, prefixes[i].kind, name + strlen(prefixes[i].prefix), err);
 	if (strchr(name, '*'))
-		return pattern_wildcard(r, str_of(name), err);
+		return expand_wildcard(r, name, err);
 	if (!office_has_lives(r->room))
 		return resolve_foreign(r, name, err);
-	if (strchr(name, '/'))
-		return resolve_agent(r, str_of(name), err);
-	return resolve_bare(r, name, err);
+	return strchr(name, '/') ? resolve_agent(r, str_of(name), err) : resolve_bare(r, name, err);
 }
 
-/* ---- For whoever asks ---- */
+/* ---- All of them ---- */
+
+void
+resolver_init(struct resolver *r, struct mr_room *room, const char *sender, bool hold, struct recipients *out)
+{
+	const char *rule = mr_room_setting(room, "Unknown-Recipients");
+
+	*r = (struct resolver){
+		.room = room,
+		.sender = sender ? sender : "",
+		.hold = hold || (rule && ascii_caseeq(rule, "hold")),
+		.out = out,
+		.header = &out->to,
+	};
+}
+
+void
+resolver_done(struct resolver *r)
+{
+	nameset_done(&r->in_all);
+	nameset_done(&r->in_header);
+	mr_names_done(&r->trail);
+	mr_names_done(&r->visited);
+	free(r->agents);
+	arena_free(r->own);
+}
+
+enum mr_rc
+resolver_take(struct resolver *r, const char *given, struct mr_error *err)
+{
+	/* What one address reaches is counted for itself: a group whose members all stood before it is not
+	 * empty. */
+	mr_names_done(&r->visited);
+	r->form = NULL;
+	r->reached = r->left_out = 0;
+	r->trouble_before = r->out->trouble.n;
+	TRY(resolve_address(r, given, err));
+	return r->failed ? mr_nomem(err) : MR_OK;
+}
+
+enum mr_rc
+recipients_resolve(struct mr_room *room, const char *sender, const char *const *to, const char *const *cc, bool hold,
+    struct recipients *ret, struct mr_error *err)
+{
+	mr_auto(recipients_done) struct recipients out = { 0 };
+	mr_auto(resolver_done) struct resolver r;
+	const char *const *lists[] = { to, cc };
+	size_t n = 0;
+
+	resolver_init(&r, room, sender, hold, &out);
+	for (size_t i = 0; i < 2; i++)
+		for (size_t j = 0; lists[i] && lists[i][j]; j++)
+			n++;
+	resolver_expect_many(&r, n);
+	for (size_t i = 0; i < 2; i++) {
+		r.header = i == 0 ? &out.to : &out.cc;
+		for (size_t j = 0; lists[i] && lists[i][j]; j++)
+			TRY(resolver_take(&r, lists[i][j], err));
+	}
+	if (out.all.n == 0)
+		return mr_fail(err, MR_REFUSED,
+		    "the message has no recipient\nname at least one agent; `mailroom who` lists them");
+	*ret = out;
+	out = (struct recipients){ 0 };
+	return MR_OK;
+}
+
+void
+recipients_done(struct recipients *r)
+{
+	mr_names_done(&r->to);
+	mr_names_done(&r->cc);
+	mr_names_done(&r->all);
+	mr_names_done(&r->not_live);
+	mr_names_done(&r->trouble);
+	mr_names_done(&r->away);
+}
 
 enum mr_rc
 mr_resolve(
@@ -269,14 +611,11 @@ mr_resolve(
 {
 	mr_auto(recipients_done) struct recipients out = { 0 };
 	mr_auto(resolver_done) struct resolver r;
-	enum mr_rc rc;
 
 	resolver_init(&r, room, sender, false, &out);
-	rc = resolver_take(&r, address, err);
-	if (rc == MR_OK && out.missing)
-		rc = resolver_trail(&r, err, "nobody has registered '%s': the first mail makes its mailbox", r.name);
-	if (rc != MR_OK)
-		return rc;
+	TRY(resolver_take(&r, address, err));
+	if (out.missing)
+		resolver_trail(&r, "nobody has registered '%s': the first mail makes its mailbox", r.name);
 	*ret = (struct mr_resolution){ .form = r.form, .targets = out.all, .trouble = out.trouble, .trail = r.trail };
 	(void)snprintf(ret->name, sizeof(ret->name), "%s", r.name);
 	out.all = out.trouble = r.trail = (struct mr_names){ 0 };

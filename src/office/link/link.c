@@ -16,7 +16,6 @@
 #include "base/clock.h"
 #include "base/id.h"
 #include "message/address.h"
-#include "office/address/targets.h"
 #include "office/rules/config.h"
 
 enum mr_rc
@@ -34,7 +33,7 @@ link_exists(struct mr_room *room, const char *name)
 {
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 
-	return link_able(room, IGNORED) == MR_OK && target_name_valid(LINK_KIND, name) &&
+	return link_able(room, IGNORED) == MR_OK && target_name_check(LINK_KIND, name, IGNORED) == MR_OK &&
 	       room->driver->record_get(room, LINK_KIND, "", name, &text, IGNORED) != MR_NOTFOUND;
 }
 
@@ -427,9 +426,10 @@ link_resolve(struct resolver *r, struct mr_str agent, struct mr_str room, struct
 	link_queue_of(link_name, queue);
 	(void)snprintf(target, sizeof(target), "queue:%s", queue);
 	TRY(target_check(r->room, target, err));
-	TRY(resolver_trail(r, err, "'%s' lives in the linked room %s", address, link.room));
+	resolver_trail(r, "'%s' lives in the linked room %s", address, link.room);
 	resolver_form(r, LINK_KIND, address);
-	return resolver_reach_away(r, target, address, missing, err);
+	resolver_reach_away(r, target, address, missing);
+	return MR_OK;
 }
 
 /* ---- Around a send ---- */

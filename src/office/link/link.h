@@ -15,7 +15,7 @@
 #ifndef OFFICE_LINK_H
 #define OFFICE_LINK_H
 
-#include "office/address/resolve.h"
+#include "office/address/address.h"
 
 #define LINK_KIND "link"          /* records: the links themselves */
 #define CARRYING_KIND "carrying"  /* of a link: how far a message is on its way to one recipient */

@@ -7,8 +7,8 @@
  */
 #include "base/clock.h"
 #include "base/error.h"
+#include "office/address/address.h"
 #include "office/office.h"
-#include "office/address/targets.h"
 #include "office/who/who.h"
 #include <poll.h>
 

@@ -3,7 +3,7 @@
 #ifndef OFFICE_DEAD_H
 #define OFFICE_DEAD_H
 
-#include "office/office.h"
+#include "office/address/address.h"
 
 /* May self act on dead letters: the operator, or whoever is registered. */
 enum mr_rc dead_check_hand(struct mr_room *room, const struct mr_self *self, struct mr_error *err);

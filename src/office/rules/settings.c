@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "base/text.h"
+#include "office/address/address.h"
 #include "office/office.h"
 
 #define NEAR_MAX 4

@@ -3,6 +3,7 @@
 #ifndef OFFICE_TYPES_SEND_H
 #define OFFICE_TYPES_SEND_H
 
+#include "office/address/address.h"
 #include "office/office.h"
 #include "office/types/types.h"
 

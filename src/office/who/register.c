@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/process.h"
 #include "base/sys.h"
+#include "office/address/address.h"
 #include "message/foreign.h"
 #include "office/nudge/nudge.h"
 #include "office/office.h"

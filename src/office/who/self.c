@@ -18,7 +18,7 @@
 #include "base/format.h"
 #include "base/process.h"
 #include "base/sys.h"
-#include "office/address/resolve.h"
+#include "office/address/address.h"
 #include "office/who/who.h"
 
 #define TRIES 10
@@ -51,9 +51,6 @@ registered_name(struct mr_room *room, const char *given, bool whole, char ret[MR
 {
 	struct mr_error unknown = { 0 };
 	char local[MR_ADDRESS_MAX + 1], found[MR_ADDRESS_MAX + 1];
-	struct recipients nobody = { 0 };
-	struct resolver r;
-	bool live;
 	enum mr_rc rc = agent_spelled(room, given, local, err);
 
 	if (rc != MR_OK)
@@ -70,10 +67,7 @@ registered_name(struct mr_room *room, const char *given, bool whole, char ret[MR
 	/* A kind without lives keeps no list of who may act: its own programs ask nobody either. */
 	if (!office_has_lives(room))
 		return MR_OK;
-	resolver_init(&r, room, "", false, &nobody);
-	rc = canonical_agent(&r, local, found, &live, err);
-	resolver_done(&r);
-	recipients_done(&nobody);
+	rc = address_registered(room, local, found, err);
 	if (rc != MR_OK)
 		return rc == MR_NOTFOUND ? agent_unknown(room, local, err) : rc;
 	(void)snprintf(ret, MR_ADDRESS_MAX + 1, "%s", found);

@@ -6,9 +6,9 @@
  */
 #include "base/clock.h"
 #include "base/error.h"
+#include "office/address/address.h"
 #include "message/address.h"
 #include "office/office.h"
-#include "office/address/targets.h"
 
 #define QUEUE "queue"
 #define LEASE_DEFAULT_MS ((int64_t)10 * 60 * 1000)

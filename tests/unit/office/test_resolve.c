@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What addresses mean: the forms, the order in which they are tried, spellings that meet in one mailbox. */
+#include "office/address/address.h"
 #include "town.h"
 
 /* ---- A town of rigs ---- */

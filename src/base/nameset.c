@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /* nameset.c - has this name been seen? A fan-out may have tens of thousands, so it is a hash table; most sends
  * have one, so the first few are in an array. */
-#include "office/address/resolve.h"
+#include "base/buf.h"
 
-static uint64_t
-hash_of(const char *name)
+uint64_t
+hash_bytes(struct mr_str s)
 {
-	uint64_t h = 14695981039346656037u;
+	uint64_t h = UINT64_C(14695981039346656037);
 
 	/* FNV-1a: names come from the room's own people, not from an enemy. */
-	for (; *name; name++)
-		h = (h ^ (unsigned char)*name) * 1099511628211u;
+	for (size_t i = 0; i < s.len; i++)
+		h = (h ^ (unsigned char)s.ptr[i]) * UINT64_C(1099511628211);
 	return h;
 }
 
-/* The place of the name, or the free one where it belongs. There is always a free one. */
+/* The slot of the name, or the free one where it belongs. There is always a free one. */
 static const char **
-place_of_name(const struct nameset *s, const char *name)
+slot_of(const struct nameset *s, const char *name)
 {
-	size_t at = (size_t)hash_of(name) & (s->cap - 1);
+	size_t at = (size_t)hash_bytes(str_of(name)) & (s->cap - 1);
 
 	while (s->v[at] && strcmp(s->v[at], name) != 0)
 		at = (at + 1) & (s->cap - 1);
@@ -35,9 +35,9 @@ grow(struct nameset *s)
 		return false;
 	for (size_t i = 0; i < s->cap; i++)
 		if (s->v[i])
-			*place_of_name(&bigger, s->v[i]) = s->v[i];
+			*slot_of(&bigger, s->v[i]) = s->v[i];
 	for (size_t i = 0; s->cap == 0 && i < s->n; i++)
-		*place_of_name(&bigger, s->few[i]) = s->few[i];
+		*slot_of(&bigger, s->few[i]) = s->few[i];
 	free(s->v);
 	*s = bigger;
 	return true;
@@ -47,30 +47,30 @@ bool
 nameset_has(const struct nameset *s, const char *name)
 {
 	if (s->cap > 0)
-		return *place_of_name(s, name) != NULL;
+		return *slot_of(s, name) != NULL;
 	for (size_t i = 0; i < s->n; i++)
 		if (strcmp(s->few[i], name) == 0)
 			return true;
 	return false;
 }
 
-enum mr_rc
-nameset_add_once(struct nameset *s, struct mr_names *list, const char *name, struct mr_error *err)
+bool
+nameset_add_once(struct nameset *s, struct mr_names *list, const char *name)
 {
 	if (nameset_has(s, name))
-		return MR_OK;
+		return true;
 	if (!names_add(list, str_of(name)))
-		return mr_nomem(err);
+		return false;
 	name = list->v[list->n - 1];
 	if (s->cap == 0 && s->n < NAMESET_FEW) {
 		s->few[s->n++] = name;
-		return MR_OK;
+		return true;
 	}
 	if (2 * (s->n + 1) > s->cap && !grow(s))
-		return mr_nomem(err);
-	*place_of_name(s, name) = name;
+		return false;
+	*slot_of(s, name) = name;
 	s->n++;
-	return MR_OK;
+	return true;
 }
 
 void
