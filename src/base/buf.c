@@ -369,6 +369,19 @@ array_grow(void *array, size_t n, size_t *cap, size_t item)
 	return true;
 }
 
+static int
+by_bytes(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+void
+names_sort(struct mr_names *n)
+{
+	if (n->n > 1)
+		qsort(n->v, n->n, sizeof *n->v, by_bytes);
+}
+
 void
 mr_names_done(struct mr_names *names)
 {

@@ -279,6 +279,29 @@ dir_each_once(int dir_fd, dir_fn *fn, void *ctx, struct mr_error *err)
 	return read_entries(dir_fd, fn, ctx, err);
 }
 
+struct gathering {
+	struct mr_names *names;
+	bool failed;
+};
+
+static bool
+note_name(void *ctx, const struct dir_entry *entry)
+{
+	struct gathering *g = ctx;
+
+	g->failed = !names_add(g->names, str_of(entry->name));
+	return !g->failed;
+}
+
+enum mr_rc
+dir_names(int dir_fd, struct mr_names *ret, struct mr_error *err)
+{
+	struct gathering g = { .names = ret };
+
+	TRY(dir_each(dir_fd, note_name, &g, err));
+	return g.failed ? mr_nomem(err) : MR_OK;
+}
+
 /* ---- Removing ---- */
 
 #define DEEPEST 16 /* what we make is never so deep */

@@ -312,3 +312,13 @@ file_read_stat(int dir_fd, const char *name, size_t limit, struct buf *ret, stru
 	*ret_st = st;
 	return MR_OK;
 }
+
+bool
+file_is_same(int a_fd, const char *a, int b_fd, const char *b)
+{
+	struct stat sa, sb;
+
+	return (a ? sys_stat(a_fd, a, &sa) : sys_stat_fd(a_fd, &sa)) == 0 &&
+	       (b ? sys_stat(b_fd, b, &sb) : sys_stat_fd(b_fd, &sb)) == 0 && sa.st_dev == sb.st_dev &&
+	       sa.st_ino == sb.st_ino;
+}

@@ -73,6 +73,9 @@ enum mr_rc file_read_fd(int fd, size_t limit, struct buf *ret, struct mr_error *
 /* The same where its size was just looked up: asks for no more than is there. */
 enum mr_rc file_read_sized(int fd, off_t size, size_t limit, struct buf *ret, struct mr_error *err);
 
+/* Are these one file, by device and inode? Name NULL: the open file itself. False also when one cannot be seen. */
+bool file_is_same(int a_fd, const char *a, int b_fd, const char *b);
+
 /* MR_NOTFOUND if it is not there, MR_REFUSED if it is a link or no folder. */
 enum mr_rc dir_open(int dir_fd, const char *path, int *ret_fd, struct mr_error *err);
 /* The same for a folder that is only the way to what is beneath it: see sys_open_reach. */
@@ -101,6 +104,8 @@ typedef bool dir_fn(void *ctx, const struct dir_entry *entry); /* false stops */
 enum mr_rc dir_each(int dir_fd, dir_fn *fn, void *ctx, struct mr_error *err);
 /* The same through the descriptor itself, which was just opened, is read once, and is nobody else's. */
 enum mr_rc dir_each_once(int dir_fd, dir_fn *fn, void *ctx, struct mr_error *err);
+/* The names of all entries, unsorted, for a caller that moves or removes some of them. Added to *ret. */
+enum mr_rc dir_names(int dir_fd, struct mr_names *ret, struct mr_error *err);
 
 /* Removes that and all beneath it, as far as it can; links are not followed. For folders of our own making. */
 void dir_remove_tree(int dir_fd, const char *name);
