@@ -380,15 +380,6 @@ sys_set_mtime(int fd, int64_t ns)
 }
 
 int
-sys_set_atime(int dir_fd, const char *name, int64_t ns)
-{
-	struct timespec times[2] = { { .tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000) },
-		{ .tv_nsec = UTIME_OMIT } };
-
-	return (int)RETRYING(POINT_OTHER, utimensat(dir_fd, name, times, AT_SYMLINK_NOFOLLOW));
-}
-
-int
 sys_flock(int fd, int operation)
 {
 	if (sys_break_is(BREAK_NO_LOCKS))

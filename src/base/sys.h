@@ -68,9 +68,8 @@ int sys_stat_fd(int fd, struct stat *st);
 int sys_access(int dir_fd, const char *path, int mode); /* may we, as we are now: R_OK | W_OK | X_OK; only a look */
 int sys_touch(int dir_fd, const char *name);            /* both times to now */
 int sys_set_mtime(int fd, int64_t ns);
-int sys_set_atime(int dir_fd, const char *name, int64_t ns); /* of a folder; never of what a link points to */
-int sys_flock(int fd, int operation);                        /* LOCK_*; EWOULDBLOCK as in flock(2) */
-ssize_t sys_getdents(int fd, void *buf, size_t n);           /* getdents64; ENOSYS in a portable build */
+int sys_flock(int fd, int operation);              /* LOCK_*; EWOULDBLOCK as in flock(2) */
+ssize_t sys_getdents(int fd, void *buf, size_t n); /* getdents64; ENOSYS in a portable build */
 
 /* ---- A full disk ---- */
 /* For a command that makes room: while one is set in this thread, a call that finds no space or no inode (ENOSPC,

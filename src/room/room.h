@@ -157,7 +157,6 @@ struct scan_request {
 	bool newest_first;     /* by id; across the folders asked for */
 	bool unread_only;      /* only without MR_SEEN: lets a driver skip work */
 	bool one_is_enough;    /* any message will do, whichever: lets a driver stop at the first it meets */
-	bool glance;           /* asked at every prompt: lets a driver remember that there was nothing */
 	const char *id_suffix; /* only ids that end so; NULL: all */
 	mr_trouble_fn *trouble;
 	void *trouble_ctx;

@@ -37,7 +37,7 @@ settled() { touch -d '1 minute ago' .mailroom/spool .mailroom/holds ".mailroom/a
 settled bob
 
 at_most 88 'a hook without mail, the first time' "$BIN" --as bob check --inject
-at_most 37 'a hook without mail' "$BIN" --as bob check --inject
+at_most 76 'a hook without mail' "$BIN" --as bob check --inject
 same '' "$(cat out err)" 'says nothing'
 same 0 "$(syncs)" 'syncs nothing'
 silent_about trace 'utimensat' 'and does not say again that bob was seen'
@@ -46,10 +46,10 @@ silent_about trace '/proc/' 'nor looks at processes'
 export CLAUDE_CODE_SESSION_ID=calls-1
 mr register carol >/dev/null 2>&1
 settled carol; mr check --inject
-at_most 48 'check of a bound session' "$BIN" check --inject
+at_most 80 'check of a bound session' "$BIN" check --inject
 unset CLAUDE_CODE_SESSION_ID
 printf '{"session_id":"calls-1","cwd":"%s","hook_event_name":"UserPromptSubmit","prompt":"x"}' "$(pwd -P)" >event
-in=event; at_most 50 'a hook of a bound session' "$BIN" hook claude-code; in=
+in=event; at_most 83 'a hook of a bound session' "$BIN" hook claude-code; in=
 
 # ---- nothing remembered hides mail ----
 told() { mr --as bob check --inject | grep -c "$1"; }
@@ -83,6 +83,7 @@ mr --as bob check --inject >/dev/null; mr --as bob check --inject >/dev/null
 records() { ls .mailroom/spool | grep -v '\.'; }
 n=20; while [ $n -lt 120 ] && [ -z "$(records)" ]; do
 	MAILROOM_FAULT=kill-before:$n "$DEVBIN" --as alice send bob alice -s 'cut off' -m x </dev/null >/dev/null 2>&1; n=$((n + 1))
+	[ -n "$(records)" ] || rm -f .mailroom/spool/* # each message without a record is one more look in the next try
 done
 if [ -n "$(records)" ]; then
 	mr --as bob check --inject >one; [ "$(grep -c 'cut off' one)" -ge 1 ] && [ -z "$(records)" ] && ok 'a send that was cut off is completed by a look' || { ls .mailroom/spool | note; note <one; not_ok 'a send that was cut off is completed by a look'; }

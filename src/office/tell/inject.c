@@ -174,9 +174,11 @@ depth_of(const struct mr_injection *inj, const struct candidates *ids)
 static enum mr_rc
 gather_by_name(struct mr_injection *inj, struct mr_error *err)
 {
-	struct scan_request want = { .folders = MR_INBOX, .depth = SCAN_NAMES, .unread_only = true, .glance = true };
+	struct scan_request want = { .folders = MR_INBOX, .depth = SCAN_NAMES, .unread_only = true };
 	mr_auto(candidates_done) struct candidates ids = { 0 };
 	size_t turns = 0;
+
+	scan_sweep(inj->room, inj->self.agent); /* what a dead process held is unread again */
 	enum mr_rc rc = office_scan(inj->room, inj->self.agent, &want, note_name, &ids, err);
 
 	if (ids.failed)

@@ -1,5 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* channel.c - a channel's folder: its lock, its ends, making and removing it. channel.h tells how it works. */
+/*
+ * channel.c - channels: folders of numbered posts.
+ *
+ *	channels/<name>/posts/<number>   twelve digits, so that ls sorts; the first is 000000000001
+ *	channels/<name>/.ends            "<first> <last>\n": a guess that is checked before it is used, and the lock
+ *	channels/<name>/.floor           the last number, once its post was removed too
+ *
+ * Why numbers are never skipped and never used twice:
+ *
+ * - A post takes last + 1 by link(2) and goes one up when another was faster. A number is never given back, so there
+ *   are no holes, and a reader that sees number n can see all before it that are still kept.
+ * - Posts are removed from the low end only, one after the other, by retention. A poster that had found the end,
+ *   was stopped, and woke up after all that it had seen was removed would take a number for a second time. So
+ *   posters share a lock of .ends, and retention has it alone: posters never wait for each other, and one that
+ *   is stopped delays retention only.
+ * - If the newest post goes too, its number is first written to .floor, durably.
+ * - A purged post leaves an empty file: its number stays taken.
+ *
+ * A reader shows nothing whose number a power cut could take away again (it syncs the folder once for all that it
+ * found), because the next post would get that number, and the reader's cursor would pass it over.
+ */
 #include "rooms/maildir/channel.h"
 
 #include "base/clock.h"
@@ -8,11 +28,19 @@
 #include "base/sys.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
+#include <inttypes.h>
 #include <sys/file.h>
 
+#define ENDS_FILE ".ends"
+#define FLOOR_FILE ".floor"
+#define POST_DIGITS 12
+#define POST_NAME 24
+#define FILE_LIMIT ((size_t)64 << 20)
 #define LOCK_WAIT_MS 10000
 #define LOCK_PAUSE_MAX_MS 20
+#define REMOVE_TRIES 5
+
+/* ---- Opening ---- */
 
 enum mr_rc
 channel_name_check(const char *name, struct mr_error *err)
@@ -26,14 +54,6 @@ channel_name_check(const char *name, struct mr_error *err)
 	return mr_fail(err, MR_REFUSED, "'%.80s' cannot name a channel", name);
 }
 
-static void
-folder_of(const char *channel, char ret[NAME_LEN])
-{
-	(void)snprintf(ret, NAME_LEN, "channels/%.80s", channel);
-}
-
-/* ---- Opening ---- */
-
 void
 channel_done(struct channel *c)
 {
@@ -43,49 +63,32 @@ channel_done(struct channel *c)
 	*c = CHANNEL_INIT;
 }
 
-static enum mr_rc
-no_channel(const char *name, struct mr_error *err)
-{
-	return mr_fail(err, MR_NOTFOUND, "no channel '%s'", name);
-}
-
-/* A lock on a file that lost its name keeps nobody out: then the channel was removed while we waited. */
-static enum mr_rc
-check_lock(const struct channel *c, struct mr_error *err)
-{
-	struct stat ours, there;
-
-	if (sys_stat_fd(c->lock_fd, &ours) < 0)
-		return mr_fail_errno(err, "cannot look at the lock of channel '%s'", c->name);
-	if (sys_stat(c->fd, CHANNEL_ENDS, &there) < 0) {
-		if (errno == ENOENT)
-			return no_channel(c->name, err);
-		return mr_fail_errno(err, "cannot look at the lock of channel '%s'", c->name);
-	}
-	return ours.st_dev == there.st_dev && ours.st_ino == there.st_ino ? MR_OK : no_channel(c->name, err);
-}
-
+/* MR_NOTFOUND: the channel was removed while we waited. A lock on a file that lost its name keeps nobody out. */
 static enum mr_rc
 take_lock(struct channel *c, int how, struct mr_error *err)
 {
 	int64_t end_ms = clock_boot_ms() + LOCK_WAIT_MS;
+	struct stat ours, there = { 0 };
 
-	c->lock_fd = sys_open(c->fd, CHANNEL_ENDS, O_RDWR | O_CREAT | O_NONBLOCK, c->md->file_mode);
+	c->lock_fd = sys_open(c->fd, ENDS_FILE, O_RDWR | O_CREAT | O_NONBLOCK, c->md->file_mode);
 	if (c->lock_fd < 0)
-		return errno == ENOENT ? no_channel(c->name, err)
+		return errno == ENOENT ? mr_fail(err, MR_NOTFOUND, "no lock")
 				       : mr_fail_errno(err, "cannot open the lock of channel '%s'", c->name);
 	for (int pause_ms = 1; sys_flock(c->lock_fd, how | LOCK_NB) < 0;) {
 		if (errno != EWOULDBLOCK)
 			return mr_fail_errno(err, "cannot lock channel '%s'", c->name);
-		if (clock_boot_ms() >= end_ms) {
+		if (clock_boot_ms() >= end_ms)
 			return mr_fail(err, MR_BUSY,
 			    "channel '%s' is locked by another process\ntry again in a moment; the lock goes when that process ends",
 			    c->name);
-		}
 		lock_pause_us((unsigned)pause_ms * 1000);
 		pause_ms = pause_ms * 2 < LOCK_PAUSE_MAX_MS ? pause_ms * 2 : LOCK_PAUSE_MAX_MS;
 	}
-	return check_lock(c, err);
+	if (sys_stat_fd(c->lock_fd, &ours) < 0 || (sys_stat(c->fd, ENDS_FILE, &there) < 0 && errno != ENOENT))
+		return mr_fail_errno(err, "cannot look at the lock of channel '%s'", c->name);
+	if (ours.st_dev != there.st_dev || ours.st_ino != there.st_ino)
+		return mr_fail(err, MR_NOTFOUND, "no lock");
+	return MR_OK;
 }
 
 enum mr_rc
@@ -97,17 +100,17 @@ channel_open(struct channel *c, struct maildir *md, const char *name, enum chann
 	opened.md = md;
 	opened.name = name;
 	if (channel_name_check(name, err) != MR_OK)
-		return no_channel(name, err);
-	folder_of(name, folder);
+		return mr_fail(err, MR_NOTFOUND, "no channel '%s'", name);
+	text_join(folder, sizeof folder, "channels/", name, NULL);
 	enum mr_rc rc = dir_open(md->root_fd, folder, &opened.fd, err);
 
 	if (rc == MR_OK && lock != CHANNEL_UNLOCKED)
 		rc = take_lock(&opened, lock == CHANNEL_ALONE ? LOCK_EX : LOCK_SH, err);
-	/* After the lock: who removes a channel renames posts/ away while having it alone. */
+	/* After the lock: a removal renames posts/ away while having it alone. */
 	if (rc == MR_OK)
 		rc = dir_open(opened.fd, "posts", &opened.posts_fd, err);
 	if (rc == MR_NOTFOUND)
-		return no_channel(name, err);
+		return mr_fail(err, MR_NOTFOUND, "no channel '%s'", name);
 	if (rc != MR_OK)
 		return mr_wrap(err, "channel '%s'", name);
 	*c = opened;
@@ -115,13 +118,15 @@ channel_open(struct channel *c, struct maildir *md, const char *name, enum chann
 	return MR_OK;
 }
 
-bool
-channel_exists(struct maildir *md, const char *channel)
+enum mr_rc
+channel_open_posts(struct maildir *md, const char *channel, int *ret_fd, struct mr_error *err)
 {
 	mr_auto(channel_done) struct channel c = CHANNEL_INIT;
-	struct mr_error ignored = { 0 };
 
-	return channel_open(&c, md, channel, CHANNEL_UNLOCKED, &ignored) == MR_OK;
+	TRY(channel_open(&c, md, channel, CHANNEL_UNLOCKED, err));
+	*ret_fd = c.posts_fd;
+	c.posts_fd = -1;
+	return MR_OK;
 }
 
 /* ---- Making and removing ---- */
@@ -131,79 +136,536 @@ maildir_channel_make(struct mr_room *room, const char *channel, struct mr_error 
 {
 	struct maildir *md = maildir_of(room);
 	mr_auto(sys_close_fd) int fd = -1;
-	char path[NAME_LEN + 8], folder[NAME_LEN];
+	char path[NAME_LEN];
 
 	TRY(channel_name_check(channel, err));
-	folder_of(channel, folder);
-	(void)snprintf(path, sizeof path, "%s/posts", folder);
+	text_join(path, sizeof path, "channels/", channel, "/posts", NULL);
 	if (dir_make(md->root_fd, path, md->dir_mode, md->sync, &fd, err) != MR_OK)
 		return mr_wrap(err, "cannot make channel '%s'", channel);
 	return MR_OK;
 }
 
-struct removal {
-	int parent_fd, fd;
-	bool failed;
-};
-
-static bool
-remove_file(void *ctx, const struct dir_entry *entry)
-{
-	struct removal *r = ctx;
-
-	r->failed |= sys_unlink(r->fd, entry->name) < 0 && errno != ENOENT;
-	return true;
-}
-
-static bool
-remove_gone_folder(void *ctx, const struct dir_entry *entry)
-{
-	struct removal *r = ctx;
-	struct mr_error ignored = { 0 };
-
-	if (!str_starts(str_of(entry->name), ".gone."))
-		return true;
-	mr_auto(sys_close_fd) int fd = -1;
-	struct removal inner = { .parent_fd = r->fd };
-
-	if (dir_open(r->fd, entry->name, &fd, &ignored) != MR_OK)
-		return true;
-	inner.fd = fd;
-	/* A reader of a folder from which files go may miss some: until it is empty. */
-	for (int tries = 0; tries < 5 && !inner.failed; tries++) {
-		(void)dir_each(fd, remove_file, &inner, &ignored);
-		if (sys_rmdir(r->fd, entry->name) == 0)
-			return true;
-	}
-	r->failed = true;
-	return true;
-}
-
 enum mr_rc
 maildir_channel_remove(struct mr_room *room, const char *channel, struct mr_error *err)
 {
-	struct maildir *md = maildir_of(room);
 	mr_auto(channel_done) struct channel c = CHANNEL_INIT;
+	mr_auto(mr_names_done) struct mr_names names = { 0 };
+	struct maildir *md = maildir_of(room);
 	char gone[32] = ".gone.", folder[NAME_LEN];
+	struct stat st;
+	bool left = false;
 
 	TRY(channel_open(&c, md, channel, CHANNEL_ALONE, err));
 	/* One rename, so that after a crash the channel is there or not. Its settings are the office's. */
 	random_hex(gone + strlen(gone), 12);
 	if (sys_rename_new(c.fd, "posts", c.fd, gone) < 0)
 		return mr_fail_errno(err, "cannot remove channel '%s'", channel);
-	struct removal r = { .fd = c.fd };
-
-	if (sys_unlink(c.fd, CHANNEL_FLOOR) < 0 && errno != ENOENT)
+	if (sys_unlink(c.fd, FLOOR_FILE) < 0 && errno != ENOENT)
 		return mr_fail_errno(err, "cannot remove channel '%s'", channel);
 	if (md->sync && sys_fsync(c.fd) < 0)
 		return mr_fail_errno(err, "cannot make the removal of channel '%s' durable", channel);
-	TRY(dir_each(c.fd, remove_gone_folder, &r, err));
-	if (r.failed)
+	TRY(dir_names(c.fd, &names, err));
+	for (size_t i = 0; i < names.n; i++) {
+		if (!str_starts(str_of(names.v[i]), ".gone."))
+			continue;
+		/* A reader of a folder from which files go may miss some: until it is gone. */
+		for (int tries = 0; tries < REMOVE_TRIES && sys_stat(c.fd, names.v[i], &st) == 0; tries++)
+			dir_remove_tree(c.fd, names.v[i]);
+		left |= sys_stat(c.fd, names.v[i], &st) == 0;
+	}
+	if (left)
 		return mr_fail(err, MR_IO,
 		    "channel '%s' is removed, but not all its files\nwhat is left in 'channels/%s' can be removed by hand",
 		    channel, channel);
-	(void)sys_unlink(c.fd, CHANNEL_ENDS);
-	folder_of(channel, folder);
+	(void)sys_unlink(c.fd, ENDS_FILE);
+	text_join(folder, sizeof folder, "channels/", channel, NULL);
 	(void)sys_rmdir(md->root_fd, folder); /* unless the settings are still there */
 	return MR_OK;
+}
+
+/* ---- Numbers ---- */
+
+static void
+post_name(uint64_t number, char ret[POST_NAME])
+{
+	(void)snprintf(ret, POST_NAME, "%0*" PRIu64, POST_DIGITS, number);
+}
+
+static bool
+post_exists(const struct channel *c, uint64_t number)
+{
+	char name[POST_NAME];
+	struct stat st;
+
+	post_name(number, name);
+	return sys_stat(c->posts_fd, name, &st) == 0;
+}
+
+/* 0: not a post. "7" is not our spelling of 7. */
+static uint64_t
+number_of(const char *name)
+{
+	char again[POST_NAME];
+	uint64_t number = 0;
+
+	if (!str_to_u64(str_of(name), &number))
+		return 0;
+	post_name(number, again);
+	return strcmp(again, name) == 0 ? number : 0;
+}
+
+struct posts_walk {
+	struct posts *posts;
+	uint64_t from;
+};
+
+static bool
+note_post(void *ctx, const struct dir_entry *entry)
+{
+	const struct posts_walk *walk = ctx;
+	struct posts *p = walk->posts;
+	uint64_t number = number_of(entry->name);
+
+	if (number == 0)
+		return true;
+	p->n++;
+	p->first = p->first == 0 || number < p->first ? number : p->first;
+	p->last = number > p->last ? number : p->last;
+	if (number >= walk->from && (p->next == 0 || number < p->next))
+		p->next = number;
+	return true;
+}
+
+enum mr_rc
+channel_posts(const struct channel *c, uint64_t from, struct posts *ret, struct mr_error *err)
+{
+	struct posts_walk walk = { .posts = ret, .from = from };
+
+	*ret = (struct posts){ 0 };
+	if (dir_each(c->posts_fd, note_post, &walk, err) != MR_OK)
+		return mr_wrap(err, "channel '%s'", c->name);
+	return MR_OK;
+}
+
+struct ends {
+	uint64_t first, last; /* 0: not known */
+};
+
+static struct ends
+guess_ends(const struct channel *c)
+{
+	mr_auto(sys_close_fd) int own_fd = -1;
+	struct ends guess = { 0 };
+	char text[POST_DIGITS * 2 + 1];
+	int fd = c->lock_fd;
+
+	if (fd < 0)
+		fd = own_fd = sys_open(c->fd, ENDS_FILE, O_RDONLY | O_NONBLOCK, 0);
+	if (fd < 0 || sys_pread(fd, text, sizeof text, 0) != (ssize_t)sizeof text ||
+	    !str_to_u64((struct mr_str){ text, POST_DIGITS }, &guess.first) ||
+	    !str_to_u64((struct mr_str){ text + POST_DIGITS + 1, POST_DIGITS }, &guess.last))
+		return (struct ends){ 0 };
+	return guess;
+}
+
+/* 0: as it was. Not locked against other posters, not synced, free to fail: every reader checks it. */
+static void
+note_ends(const struct channel *c, uint64_t first, uint64_t last)
+{
+	struct ends ends = guess_ends(c);
+	char text[2 * POST_NAME + 2];
+
+	int n = snprintf(text, sizeof text, "%0*" PRIu64 " %0*" PRIu64 "\n", POST_DIGITS, first ? first : ends.first,
+	    POST_DIGITS, last ? last : ends.last);
+
+	if (n == 2 * POST_DIGITS + 2)
+		(void)sys_pwrite_all(c->lock_fd, text, (size_t)n, 0);
+}
+
+static enum mr_rc
+read_floor(const struct channel *c, uint64_t *ret, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	enum mr_rc rc = file_read(c->fd, FLOOR_FILE, 64, &text, err);
+	struct mr_str digits = buf_str(&text);
+
+	if (rc != MR_OK)
+		return rc == MR_NOTFOUND ? MR_OK : mr_wrap(err, "channel '%s'", c->name);
+	while (digits.len > 0 && digits.ptr[digits.len - 1] == '\n')
+		digits.len--;
+	if (str_to_u64(digits, ret))
+		return MR_OK;
+	return mr_fail(err, MR_CORRUPT,
+	    "'channels/%s/%s' is no number\nwrite the number of the channel's newest post into it, so that none comes twice",
+	    c->name, FLOOR_FILE);
+}
+
+/* Highest number that was ever taken. Under a lock it stays true of all that is removed. */
+static enum mr_rc
+find_last(const struct channel *c, uint64_t *ret, struct mr_error *err)
+{
+	uint64_t last = guess_ends(c).last, floor = 0;
+	struct posts posts;
+
+	/* If that post is there, all up to the newest are: they are removed from the other end. */
+	if (last == 0 || !post_exists(c, last)) {
+		TRY(read_floor(c, &floor, err));
+		TRY(channel_posts(c, 0, &posts, err));
+		last = posts.last > floor ? posts.last : floor;
+	}
+	while (post_exists(c, last + 1))
+		last++;
+	*ret = last;
+	return MR_OK;
+}
+
+enum mr_rc
+maildir_channel_range(struct mr_room *room, const char *channel, uint64_t *ret_first, uint64_t *ret_last,
+    size_t *ret_count, struct mr_error *err)
+{
+	mr_auto(channel_done) struct channel c = CHANNEL_INIT;
+	struct posts posts = { 0 };
+
+	TRY(channel_open(&c, maildir_of(room), channel, CHANNEL_UNLOCKED, err));
+	struct ends ends = guess_ends(&c);
+
+	if (ends.first > 0 && ends.last >= ends.first && post_exists(&c, ends.first) && post_exists(&c, ends.last) &&
+	    (ends.first == 1 || !post_exists(&c, ends.first - 1))) {
+		while (post_exists(&c, ends.last + 1))
+			ends.last++;
+		posts = (struct posts){ ends.first, ends.last, .n = (size_t)(ends.last - ends.first + 1) };
+	} else {
+		TRY(channel_posts(&c, 0, &posts, err));
+	}
+	*ret_first = posts.first;
+	*ret_last = posts.last;
+	*ret_count = posts.n;
+	return MR_OK;
+}
+
+/* ---- Retention ---- */
+
+enum mr_rc
+maildir_channel_drop(
+    struct mr_room *room, const char *channel, uint64_t below, size_t *ret_removed, struct mr_error *err)
+{
+	mr_auto(channel_done) struct channel c = CHANNEL_INIT;
+	uint64_t last = 0, number;
+	char name[POST_NAME], text[POST_NAME + 1];
+	size_t removed = 0;
+
+	TRY(channel_open(&c, maildir_of(room), channel, CHANNEL_ALONE, err));
+	TRY(find_last(&c, &last, err));
+	/* What is above the floor stays, whatever was asked: its number would come again. */
+	if (below > last && last > 0) {
+		post_name(last, name);
+		text_join(text, sizeof text, name, "\n", NULL);
+		TRY(file_replace(c.fd, FLOOR_FILE, str_of(text), c.md->file_mode, err));
+	}
+	below = below > last ? last + 1 : below;
+	uint64_t first = guess_ends(&c).first;
+
+	/* Upwards from the first. Not synced: what a power cut brings back goes with the next drop. */
+	if (first == 0 || !post_exists(&c, first) || (first > 1 && post_exists(&c, first - 1)))
+		first = 1;
+	for (number = first;; number++) {
+		struct posts posts;
+
+		if (!post_exists(&c, number)) { /* only where a post is missing is the folder read */
+			TRY(channel_posts(&c, number, &posts, err));
+			number = posts.next;
+		}
+		if (number == 0 || number >= below)
+			break;
+		post_name(number, name);
+		if (sys_unlink(c.posts_fd, name) < 0)
+			return mr_fail_errno(err, "cannot remove post %" PRIu64 " of channel '%s'", number, channel);
+		removed++;
+	}
+	if (number > 0)
+		note_ends(&c, number, 0);
+	*ret_removed = removed;
+	return MR_OK;
+}
+
+/* Retention must not be at work: it might have removed this number and gone on. */
+enum mr_rc
+channel_blank_post(struct maildir *md, const char *channel, uint64_t number, size_t *removed, struct mr_error *err)
+{
+	mr_auto(channel_done) struct channel c = CHANNEL_INIT;
+	char name[POST_NAME];
+	enum mr_rc rc = channel_open(&c, md, channel, CHANNEL_ALONE, err);
+
+	if (rc != MR_OK)
+		return rc == MR_NOTFOUND ? MR_OK : rc;
+	if (!post_exists(&c, number))
+		return MR_OK;
+	post_name(number, name);
+	TRY(file_replace(c.posts_fd, name, STR(""), md->message_mode, err));
+	++*removed;
+	return MR_OK;
+}
+
+/* ---- Posting ---- */
+
+/* MR_EXISTS: another was faster. Nothing fails once the name is there: it could not be taken back, because the number
+ * may have been read and a later post may stand on it. `copy` is used where a link is not possible. */
+static enum mr_rc
+take_number(
+    const struct channel *c, int from_fd, const char *from, struct staged *copy, uint64_t number, struct mr_error *err)
+{
+	char name[POST_NAME];
+
+	post_name(number, name);
+	if (copy->fd < 0) {
+		mr_auto(buf_done) struct buf text = BUF_INIT;
+
+		if (sys_link(from_fd, from, c->posts_fd, name) == 0)
+			return MR_OK;
+		if (errno == EEXIST)
+			return file_is_same(from_fd, from, c->posts_fd, name)
+				   ? MR_OK
+				   : mr_fail(err, MR_EXISTS, "post '%s' is taken", name);
+		if (!deliver_needs_copy(errno))
+			return mr_fail_errno(err, "cannot publish '%s'", name);
+		TRY(file_read(from_fd, from, FILE_LIMIT, &text, err));
+		TRY(stage_open(copy, c->posts_fd, c->fd, c->md->message_mode, err));
+		TRY(stage_write(copy, buf_str(&text), err));
+		if (c->md->sync)
+			TRY(stage_sync(copy, err));
+	}
+	TRY(stage_link(copy, c->posts_fd, name, err));
+	/* Its bytes were flushed; now its link count, for a file system without a journal. A disk that fails here fails
+	 * the caller too, who syncs the folder. */
+	if (c->md->sync)
+		(void)sys_fsync(copy->fd);
+	return MR_OK;
+}
+
+enum mr_rc
+channel_give(struct mr_room *room, const char *channel, int from_fd, const char *from, const char *id, int *ret_fd,
+    struct mr_error *err)
+{
+	mr_auto(channel_done) struct channel c = CHANNEL_INIT;
+	mr_auto(stage_done) struct staged copy = STAGED_INIT;
+	uint64_t number = 0;
+	struct stat st;
+
+	if (sys_stat(from_fd, from, &st) < 0)
+		return mr_fail_errno(err, "cannot look at message '%s'", id);
+	TRY(channel_open(&c, maildir_of(room), channel, CHANNEL_SHARED, err));
+	enum mr_rc rc = find_last(&c, &number, err);
+
+	if (rc == MR_OK) {
+		do
+			rc = take_number(&c, from_fd, from, &copy, ++number, err);
+		while (rc == MR_EXISTS);
+	}
+	if (rc != MR_OK)
+		return mr_wrap(err, "cannot post message '%s' in channel '%s'", id, channel);
+	*err = (struct mr_error){ 0 }; /* of numbers that were taken */
+	note_ends(&c, number == 1 || !post_exists(&c, number - 1) ? number : 0, number);
+	*ret_fd = c.posts_fd;
+	c.posts_fd = -1;
+	return MR_OK;
+}
+
+/* Was it posted before a crash? A copy has the same bytes, and they have the id in them. */
+enum mr_rc
+channel_has(struct maildir *md, const char *channel, int from_fd, const char *from, bool *ret, struct mr_error *err)
+{
+	mr_auto(channel_done) struct channel c = CHANNEL_INIT;
+	mr_auto(mr_names_done) struct mr_names names = { 0 };
+	struct stat ours, there;
+	bool found = false;
+
+	if (sys_stat(from_fd, from, &ours) < 0)
+		return mr_fail_errno(err, "cannot look at message '%s'", from);
+	/* Retention must not remove what we are looking at, and the folder must not lose names while it is read. */
+	TRY(channel_open(&c, md, channel, CHANNEL_SHARED, err));
+	if (dir_names(c.posts_fd, &names, err) != MR_OK)
+		return mr_wrap(err, "channel '%s'", channel);
+	names_sort(&names);
+	for (size_t i = names.n; i > 0 && !found; i--) {
+		const char *name = names.v[i - 1];
+		mr_auto(buf_done) struct buf a = BUF_INIT, b = BUF_INIT;
+
+		if (number_of(name) == 0 || sys_stat(c.posts_fd, name, &there) < 0)
+			continue;
+		found = there.st_dev == ours.st_dev && there.st_ino == ours.st_ino;
+		if (found || !S_ISREG(there.st_mode) || there.st_size != ours.st_size)
+			continue;
+		if (file_read(from_fd, from, FILE_LIMIT, &a, err) != MR_OK ||
+		    file_read(c.posts_fd, name, FILE_LIMIT, &b, err) != MR_OK)
+			return mr_wrap(err, "channel '%s'", channel);
+		found = str_eq(buf_str(&a), buf_str(&b));
+	}
+	*ret = found;
+	return MR_OK;
+}
+
+/* ---- Reading from a number on ---- */
+
+/*
+ * A scan goes from number to number by opening the next, so that reading costs what is new and a post that arrives
+ * meanwhile comes in its turn. Only when the next is not there, and that is not surely the end, is the folder read.
+ * What cannot be read, or is missing where nothing may be missing, does not stop the others; the scan ends with the
+ * first such trouble as its error.
+ */
+struct scanning {
+	struct mr_room *room;
+	struct channel *c;
+	enum scan_depth depth;
+	bool (*fn)(void *ctx, uint64_t number, const struct mr_message *msg);
+	void *ctx;
+	struct buf text;
+	uint64_t durable;        /* numbers up to this one survive a power cut */
+	bool stopped;            /* fn wants no more */
+	struct mr_error trouble; /* the first */
+};
+
+static void
+note_trouble(struct scanning *s, const struct mr_error *err)
+{
+	if (s->trouble.code == MR_OK)
+		s->trouble = *err;
+}
+
+/* MR_NOTFOUND: no such post. */
+static enum mr_rc
+show(struct scanning *s, uint64_t number, struct mr_error *err)
+{
+	mr_auto(mr_message_done) struct mr_message msg = { 0 };
+	mr_auto(sys_close_fd) int fd = -1;
+	char name[POST_NAME], path[NAME_LEN];
+	struct stat st;
+
+	post_name(number, name);
+	text_join(path, sizeof path, "channels/", s->c->name, "/posts/", name, NULL);
+	enum mr_rc rc = message_open(s->c->posts_fd, name, &fd, &st, err);
+
+	if (rc == MR_OK && st.st_size == 0)
+		return MR_OK; /* purged */
+	if (rc == MR_REFUSED)
+		err->code = rc = MR_IO;
+	if (rc == MR_OK)
+		rc = message_read(s->room, fd, &st, s->depth, path, &s->text, &msg, err);
+	if (rc != MR_OK)
+		return mr_wrap(err, "post %" PRIu64, number);
+	if (msg.id[0] == '\0')
+		id_from_name((int64_t)st.st_mtim.tv_sec * 1000, str_of(name), msg.id);
+	/* A reader that is shown a number goes on after it: it must not be lost to a power cut and given to another
+	 * post. A disk that fails here will tell the poster, who waits for the same. */
+	if (s->c->md->sync && number > s->durable) {
+		uint64_t last = guess_ends(s->c).last;
+
+		s->durable = last > number && post_exists(s->c, last) ? last : number;
+		(void)sys_fsync(s->c->posts_fd);
+	}
+	s->stopped = !s->fn(s->ctx, number, &msg);
+	return MR_OK;
+}
+
+/* `number` was not there. *ret: where to go on, 0: that was the end. */
+static enum mr_rc
+go_on(struct scanning *s, uint64_t number, uint64_t *ret, struct mr_error *err)
+{
+	struct ends ends = guess_ends(s->c);
+	struct mr_error missing = { 0 };
+	struct posts posts;
+
+	*ret = 0;
+	/* The one before is there, so retention has not passed us, and nobody has noted a later one. */
+	if (number > 1 && ends.last < number && post_exists(s->c, number - 1))
+		return MR_OK;
+	/* Retention noted where it stopped. */
+	if (ends.first > number && post_exists(s->c, ends.first) && !post_exists(s->c, ends.first - 1)) {
+		*ret = ends.first;
+		return MR_OK;
+	}
+	TRY(channel_posts(s->c, number, &posts, err));
+	*ret = posts.next;
+	/* The end; or those before it went by retention; or it was posted just now. */
+	if (posts.next == 0 || posts.next == posts.first || posts.next == number)
+		return MR_OK;
+	/* Lower ones are there, and higher ones, but not this. Posted while the folder was read, or gone by retention
+	 * since then? Removal begins at the lowest, so if that is still there, this one should be. */
+	if (post_exists(s->c, number) || !post_exists(s->c, posts.first)) {
+		*ret = number;
+		return MR_OK;
+	}
+	(void)mr_fail(&missing, MR_CORRUPT,
+	    "post %" PRIu64 " is missing between others\n"
+	    "a file was removed by hand; use retention, which removes the oldest first",
+	    number);
+	note_trouble(s, &missing);
+	return MR_OK;
+}
+
+static enum mr_rc
+walk(struct scanning *s, uint64_t number, struct mr_error *err)
+{
+	while (!s->stopped && number > 0) {
+		struct mr_error failure = { 0 };
+		enum mr_rc rc = show(s, number, &failure);
+
+		if (rc == MR_NOMEM)
+			return mr_nomem(err);
+		if (rc == MR_NOTFOUND) {
+			TRY(go_on(s, number, &number, err));
+			continue;
+		}
+		if (rc != MR_OK)
+			note_trouble(s, &failure);
+		/* Where nothing can be opened any more, no number would ever be the end. */
+		if (rc != MR_OK && rc != MR_CORRUPT && !post_exists(s->c, number))
+			break;
+		number++;
+	}
+	return MR_OK;
+}
+
+enum mr_rc
+maildir_channel_scan(struct mr_room *room, const char *channel, uint64_t after, enum scan_depth depth,
+    bool (*fn)(void *ctx, uint64_t number, const struct mr_message *msg), void *ctx, struct mr_error *err)
+{
+	mr_auto(channel_done) struct channel c = CHANNEL_INIT;
+	struct scanning s = { .room = room, .c = &c, .depth = depth, .fn = fn, .ctx = ctx, .text = BUF_INIT };
+
+	if (after == UINT64_MAX)
+		return MR_OK;
+	TRY(channel_open(&c, maildir_of(room), channel, CHANNEL_UNLOCKED, err));
+	enum mr_rc rc = walk(&s, after + 1, err);
+
+	buf_done(&s.text);
+	if (rc == MR_OK && s.trouble.code != MR_OK) {
+		*err = s.trouble;
+		rc = err->code;
+	}
+	return rc == MR_OK ? rc : mr_wrap(err, "channel '%s'", channel);
+}
+
+struct id_search {
+	const char *id;
+	uint64_t number;
+};
+
+static bool
+match_id(void *ctx, uint64_t number, const struct mr_message *msg)
+{
+	struct id_search *s = ctx;
+
+	if (strcmp(msg->id, s->id) == 0)
+		s->number = number;
+	return s->number == 0;
+}
+
+enum mr_rc
+channel_find(struct mr_room *room, const char *channel, const char *id, uint64_t *ret, struct mr_error *err)
+{
+	struct id_search s = { .id = id };
+	enum mr_rc rc = maildir_channel_scan(room, channel, 0, SCAN_HEADERS, match_id, &s, err);
+
+	*ret = s.number;
+	return s.number > 0 ? MR_OK : rc;
 }

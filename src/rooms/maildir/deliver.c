@@ -34,6 +34,12 @@ deliver_new_id(struct mr_message *msg)
 }
 
 bool
+deliver_needs_copy(int error)
+{
+	return error == EXDEV || error == EMLINK || error == EPERM || error == EOPNOTSUPP;
+}
+
+bool
 deliver_sent_place(struct maildir *md, const char *sender, const char *id, char ret_name[NAME_LEN + 8], int *ret_cur_fd)
 {
 	mr_auto(mailbox_done) struct mailbox box = MAILBOX_INIT;

@@ -43,4 +43,8 @@ int64_t hold_deadline_s(int64_t lease_ms);
 enum mr_rc hold_end(
     struct mailbox *box, int held_fd, const char *name, struct file_name *n, enum settle how, struct mr_error *err);
 
+/* ---- sweep.c ---- */
+/* Gives the mail back that the agent's dead processes and old lives held; their files in holds/ stay. */
+enum mr_rc sweep_mail(struct maildir *md, const char *agent, struct mr_error *err);
+
 #endif

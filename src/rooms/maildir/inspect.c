@@ -135,7 +135,7 @@ check_mailbox(struct inspection *in, const char *agent, struct held_count *held,
 		rc = maildir_each_hold(in->room, agent, count_hold, &before, err);
 		mr_names_done(&before.tokens);
 		if (rc == MR_OK)
-			rc = maildir_sweep(in->room, agent, err);
+			rc = sweep_mail(in->md, agent, err);
 	}
 	if (rc == MR_OK)
 		rc = maildir_each_hold(in->room, agent, count_hold, held, err);

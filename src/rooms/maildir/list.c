@@ -27,7 +27,7 @@
  *
  * What is dropped. After an exact pass: all that it did not see. Without one: only what three
  * passes in a row did not see and what is not there under its last name either. A file that was
- * renamed looks exactly like one that is gone, so the doubt goes to the file; whoever opens it looks
+ * renamed looks exactly like one that is gone, so the doubt goes to the file; a reader that opens it looks
  * it up again (scan.c).
  *
  * Inbox, held and archive are stations of one copy and share one entry an id. A copy in .Sent or in
@@ -39,9 +39,8 @@
 #include "base/error.h"
 #include "base/id.h"
 #include "base/sys.h"
-#include "rooms/maildir/listing.h"
+#include "rooms/maildir/maildir.h"
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #define TICK_NS 20000000 /* twice the coarsest kernel tick */
@@ -49,8 +48,7 @@
 #define PASSES_AGREED 3u /* that many in a row without a new id */
 #define PASSES_MAX 100u
 #define CROWDED_AT 128 /* mark.c files the oldest then */
-
-/* ---- One pass over the folders of a group ---- */
+#define SLOTS_FIRST 64
 
 struct source { /* a folder to read, or only to watch for changes */
 	int fd;
@@ -59,44 +57,278 @@ struct source { /* a folder to read, or only to watch for changes */
 	struct listed place;    /* folder, box, life, subfolder for what is found in it */
 	int64_t changed_ns;     /* its mtime before the pass */
 };
-struct pass {
-	struct listing_walk *walk;
+
+struct walk { /* a group of folders that are read together until they hold still */
 	struct mailbox *box;
+	struct listing *list;
+	size_t first;    /* entries before it belong to other groups */
+	uint32_t *slots; /* hash of id -> index + 1 */
+	size_t slots_n;  /* a power of two */
+	int keyword;     /* enum keyword of the group's folder, -1: not read yet */
+	bool unread_only;
+	const char *id_suffix;
+	int64_t began_ms;
+	/* the present pass */
+	unsigned char number;
 	struct source *v;
 	size_t n, cap;
 	const struct source *now; /* being read */
-	size_t fresh;             /* ids nobody knew, older than the listing itself */
+	size_t fresh;             /* ids that were not known, older than the listing itself */
 	size_t seen_in_cur;
-	unsigned char number;
 	bool failed; /* out of memory */
 };
 
-static void
-pass_done(struct pass *p)
+/* ---- Entries, united by id ---- */
+
+static uint32_t *
+find_slot(const struct walk *w, const char *id)
 {
-	for (size_t i = 0; i < p->n; i++)
-		if (p->v[i].owned)
-			sys_close_fd(&p->v[i].fd);
-	free(p->v);
+	uint64_t h = UINT64_C(14695981039346656037);
+
+	for (size_t i = 10; i < MR_ID_LEN; i++) /* the end of an id is random or a hash, the beginning is time */
+		h = (h ^ (unsigned char)id[i]) * UINT64_C(1099511628211);
+	size_t at = (size_t)(h ^ (h >> 32)) & (w->slots_n - 1);
+
+	while (w->slots[at] != 0 && memcmp(w->list->v[w->slots[at] - 1].id, id, MR_ID_LEN) != 0)
+		at = (at + 1) & (w->slots_n - 1);
+	return &w->slots[at];
 }
 
-static enum mr_rc
-add_source(struct pass *p, struct source source, struct mr_error *err)
+/* Makes room for one more entry; at most half of the slots are used, so that a search ends soon. */
+static bool
+grow(struct walk *w)
 {
-	if (p->n == p->cap) {
-		size_t cap = p->cap == 0 ? 8 : p->cap * 2;
-		struct source *grown = realloc(p->v, cap * sizeof(*grown));
-		if (grown == NULL) {
+	struct listing *l = w->list;
+
+	if (l->n == l->cap) {
+		size_t cap = l->cap == 0 ? 32 : l->cap * 2;
+		struct listed *grown = realloc(l->v, cap * sizeof *grown);
+
+		if (!grown || cap > UINT32_MAX)
+			return false;
+		l->v = grown;
+		l->cap = cap;
+	}
+	if (w->slots_n > 0 && (l->n - w->first) * 2 < w->slots_n)
+		return true;
+	size_t wanted = w->slots_n == 0 ? SLOTS_FIRST : w->slots_n * 2;
+	uint32_t *slots = calloc(wanted, sizeof *slots);
+
+	if (!slots)
+		return false;
+	free(w->slots);
+	w->slots = slots;
+	w->slots_n = wanted;
+	for (size_t i = w->first; i < l->n; i++)
+		*find_slot(w, l->v[i].id) = (uint32_t)(i + 1);
+	return true;
+}
+
+static bool
+take_entry(void *ctx, const struct dir_entry *entry)
+{
+	struct walk *w = ctx;
+	struct listing *l = w->list;
+	struct mr_str name = str_of(entry->name);
+	struct listed found = w->now->place;
+	struct file_name parts;
+
+	if (found.folder == MR_HELD ? !name_parse_held(name, &parts) : !name_parse(name, &parts))
+		return true;
+	bool has_a = memchr(parts.flags.ptr ? parts.flags.ptr : "", 'a', parts.flags.len) != NULL;
+
+	if (has_a && w->keyword < 0) /* read when the first 'a' is met, once a group */
+		w->keyword = (int)mailbox_keyword(w->box, found.subfolder ? found.subfolder : "");
+	found.flags = name_flags(&parts, has_a && w->keyword == (int)KEYWORD_OURS);
+	if (found.folder == MR_INBOX && found.box == BOX_CUR && (found.flags & (MR_SEEN | MR_PINNED)) == MR_SEEN)
+		w->seen_in_cur++;
+	if (w->id_suffix && !str_ends((struct mr_str){ parts.id, MR_ID_LEN }, w->id_suffix))
+		return true;
+	bool skip = w->unread_only && (found.flags & MR_SEEN) != 0;
+
+	if (skip && l->n == w->first)
+		return true;
+	w->failed = !grow(w);
+	if (w->failed)
+		return false;
+	uint32_t *slot = find_slot(w, parts.id);
+	struct listed *known = *slot ? &l->v[*slot - 1] : NULL;
+
+	if (!known && skip) /* never seen unread: nothing to correct */
+		return true;
+	memcpy(found.id, parts.id, sizeof found.id);
+	found.attempt = parts.held ? parts.hold_attempt : parts.attempt;
+	found.pass = w->number;
+	found.name = known && strcmp(known->name, entry->name) == 0 ? known->name : arena_dup(&l->own, name);
+	w->failed = !found.name;
+	if (w->failed)
+		return false;
+	if (!known) {
+		w->fresh += id_time_ms(found.id) < w->began_ms;
+		known = &l->v[l->n++];
+		*slot = (uint32_t)l->n;
+	}
+	*known = found; /* later passes and later folders know better: new before cur, cur before held */
+	return true;
+}
+
+/* Of each id the entry that was added last. It was moved there while we read: the archive wins over the inbox. */
+static enum mr_rc
+keep_last_of_each(struct listing *l, struct mr_error *err)
+{
+	struct walk w = { .list = l };
+	size_t n = l->n;
+
+	l->n = 0;
+	for (size_t i = 0; i < n; i++) {
+		struct listed entry = l->v[i];
+
+		if (!grow(&w)) {
+			free(w.slots);
+			return mr_nomem(err);
+		}
+		uint32_t *slot = find_slot(&w, entry.id);
+
+		if (*slot == 0)
+			*slot = (uint32_t)++l->n;
+		l->v[*slot - 1] = entry;
+	}
+	free(w.slots);
+	return MR_OK;
+}
+
+void
+listing_done(struct listing *l)
+{
+	if (!l)
+		return;
+	free(l->v);
+	arena_free(l->own);
+	*l = (struct listing){ 0 };
+}
+
+static int
+by_oldest(const void *a, const void *b)
+{
+	const struct listed *x = a, *y = b;
+	int order = memcmp(x->id, y->id, MR_ID_LEN);
+
+	return order != 0 ? order : (int)!!(x->folder & (MR_SENT | MR_DEAD)) - (int)!!(y->folder & (MR_SENT | MR_DEAD));
+}
+
+static int
+by_newest(const void *a, const void *b)
+{
+	const struct listed *x = a, *y = b;
+
+	return memcmp(x->id, y->id, MR_ID_LEN) != 0 ? by_oldest(b, a) : by_oldest(a, b);
+}
+
+void
+listing_sort(struct listing *l, bool newest_first)
+{
+	if (l->n > 1)
+		qsort(l->v, l->n, sizeof *l->v, newest_first ? by_newest : by_oldest);
+}
+
+/* ---- The folders of a pass ---- */
+
+static enum mr_rc
+add_source(struct walk *w, struct source source, struct mr_error *err)
+{
+	if (w->n == w->cap) {
+		size_t cap = w->cap == 0 ? 8 : w->cap * 2;
+		struct source *grown = realloc(w->v, cap * sizeof *grown);
+
+		if (!grown) {
 			if (source.owned)
 				sys_close_fd(&source.fd);
 			return mr_nomem(err);
 		}
-		p->v = grown;
-		p->cap = cap;
+		w->v = grown;
+		w->cap = cap;
 	}
-	p->v[p->n++] = source;
+	w->v[w->n++] = source;
 	return MR_OK;
 }
+
+static void
+forget_sources(struct walk *w)
+{
+	for (size_t i = 0; i < w->n; i++)
+		if (w->v[i].owned)
+			sys_close_fd(&w->v[i].fd);
+	w->n = 0;
+}
+
+static void
+walk_done(struct walk *w)
+{
+	forget_sources(w);
+	free(w->v);
+	free(w->slots);
+}
+
+/* new/ and cur/ of the mailbox itself, or of a Maildir++ folder in it; a folder that is not there is empty. Most
+ * commands list once: then the descriptor that the mailbox keeps is also the one that is read. It is opened after the
+ * look at the mtime, because some file systems show what was there when the folder was opened, and not what came in
+ * between. */
+static enum mr_rc
+add_pair(struct walk *w, enum mr_folder folder, const char *subfolder, struct mr_error *err)
+{
+	for (unsigned which = BOX_NEW; which <= BOX_CUR; which++) {
+		struct source s = { .fd = subfolder ? -1 : w->box->folder[which],
+			.owned = subfolder != NULL,
+			.place = {
+			    .folder = (unsigned char)folder, .box = (unsigned char)which, .subfolder = subfolder } };
+		char path[LISTED_PATH];
+
+		if (subfolder) {
+			list_path(w->box, &s.place, path);
+			enum mr_rc rc = list_open_folder(w->box, &s.place, &s.fd, err);
+
+			if (rc == MR_NOTFOUND || (rc != MR_OK && shared_skip(w->box->md, err, "%s", path)))
+				continue;
+			if (rc != MR_OK)
+				return rc;
+		} else if (s.fd < 0) {
+			s.closed = w->box;
+		}
+		TRY(add_source(w, s, err));
+	}
+	return MR_OK;
+}
+
+static enum mr_rc
+add_held(struct walk *w, struct mr_error *err)
+{
+	mr_auto(mr_names_done) struct mr_names lives = { 0 };
+	struct source top = { .only_watch = true };
+
+	TRY(mailbox_folder(w->box, BOX_HELD, &top.fd, err));
+	TRY(add_source(w, top, err)); /* before reading it: a life that begins meanwhile shows */
+	TRY(dir_names(top.fd, &lives, err));
+	for (size_t i = 0; i < lives.n; i++) {
+		struct source s = { .fd = -1, .owned = true, .place = { .folder = MR_HELD } };
+		uint64_t life = 0;
+
+		/* ".gone.N" is mail on its way back; the folder it comes to changes with it. */
+		if (!str_to_u64(str_of(lives.v[i]), &life) || life > UINT32_MAX)
+			continue;
+		s.place.life = (unsigned)life;
+		enum mr_rc rc = mailbox_held(w->box, s.place.life, false, &s.fd, err);
+
+		if (rc == MR_NOTFOUND || /* fenced meanwhile; held/ has changed, so we come again */
+		    (rc != MR_OK && shared_skip(w->box->md, err, "agents/%s/held/%s", w->box->agent, lives.v[i])))
+			continue;
+		if (rc != MR_OK)
+			return rc;
+		TRY(add_source(w, s, err));
+	}
+	return MR_OK;
+}
+
+/* ---- Passes until it is enough ---- */
 
 static int64_t
 mtime_ns(const struct stat *st)
@@ -104,294 +336,125 @@ mtime_ns(const struct stat *st)
 	return (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
 }
 
-static int64_t
-folder_changed_ns(int fd)
+/* Are all of them old enough that another change must show? The clock is read after the mtimes: a process that is put
+ * to sleep in between must not take a young one for old. */
+static bool
+look_at_times(struct walk *w)
 {
 	struct stat st;
-
-	return sys_stat_fd(fd, &st) < 0 ? -1 : mtime_ns(&st);
-}
-
-/* new/ and cur/ of a mailbox whose descriptors it keeps. Most commands list once: then the descriptor that the mailbox
- * keeps is also the one that is read. It is opened after the look at the mtime, because some file systems show
- * what was there when the folder was opened, and not what came in between. */
-static enum mr_rc
-add_maildir(struct pass *p, struct mailbox *box, enum mr_folder folder, struct mr_error *err)
-{
-	static const enum box_folder order[] = { BOX_NEW, BOX_CUR };
-
-	for (size_t i = 0; i < 2; i++) {
-		struct source s = { .fd = box->folder[order[i]],
-			.place = { .folder = (unsigned char)folder, .box = (unsigned char)order[i] } };
-		s.closed = s.fd < 0 ? box : NULL;
-
-		TRY(add_source(p, s, err));
-	}
-	return MR_OK;
-}
-
-static bool
-note_life(void *ctx, const struct dir_entry *entry)
-{
-	uint64_t life = 0;
-
-	/* ".gone.N" is mail on its way back; the folder it comes to changes with it. */
-	if (!str_to_u64(str_of(entry->name), &life) || life > UINT32_MAX)
-		return true;
-	return names_add(ctx, str_of(entry->name));
-}
-
-static enum mr_rc
-add_held(struct pass *p, struct mr_error *err)
-{
-	struct source top = { .only_watch = true };
-	mr_auto(mr_names_done) struct mr_names lives = { 0 };
-
-	enum mr_rc rc = mailbox_folder(p->box, BOX_HELD, &top.fd, err);
-	if (rc == MR_OK)
-		rc = add_source(p, top, err); /* before reading it: a life that begins meanwhile shows */
-	if (rc == MR_OK)
-		rc = dir_each(top.fd, note_life, &lives, err);
-	for (size_t i = 0; i < lives.n && rc == MR_OK; i++) {
-		uint64_t life = 0;
-		(void)str_to_u64(str_of(lives.v[i]), &life);
-		struct source s = { .fd = -1, .owned = true, .place = { .folder = MR_HELD, .life = (unsigned)life } };
-		rc = mailbox_held(p->box, s.place.life, false, &s.fd, err);
-		if (rc == MR_NOTFOUND || /* fenced meanwhile; held/ has changed, so we come again */
-		    (rc != MR_OK && shared_skip(p->box->md, err, "agents/%s/held/%s", p->box->agent, lives.v[i]))) {
-			rc = MR_OK;
-			continue;
-		}
-		if (rc == MR_OK)
-			rc = add_source(p, s, err);
-	}
-	return rc;
-}
-
-/* A Maildir++ folder. One that is not there is empty. */
-static enum mr_rc
-add_subfolder(struct pass *p, enum mr_folder folder, const char *name, struct mr_error *err)
-{
-	static const enum box_folder order[] = { BOX_NEW, BOX_CUR };
-	const char *kept = arena_dup(&p->walk->list->own, str_of(name));
-
-	if (kept == NULL)
-		return mr_nomem(err);
-	for (size_t i = 0; i < 2; i++) {
-		struct source s = { .fd = -1,
-			.owned = true,
-			.place = {
-			    .folder = (unsigned char)folder, .box = (unsigned char)order[i], .subfolder = kept } };
-		enum mr_rc rc = list_open_folder(p->box, &s.place, &s.fd, err);
-		if (rc == MR_NOTFOUND || (rc != MR_OK && shared_skip(p->box->md, err, "agents/%s/%s/%s", p->box->agent,
-							     name, mailbox_folder_name(order[i]))))
-			continue;
-		if (rc == MR_OK)
-			rc = add_source(p, s, err);
-		if (rc != MR_OK)
-			return rc;
-	}
-	return MR_OK;
-}
-
-/* ---- What a pass finds ---- */
-
-static bool
-acked_mapped(struct pass *p)
-{
-	struct listing_walk *w = p->walk;
-
-	if (w->keyword < 0) /* read when the first 'a' is met, once a group */
-		w->keyword = (int)mailbox_keyword(p->box, p->now->place.subfolder ? p->now->place.subfolder : "");
-	return w->keyword == (int)KEYWORD_OURS;
-}
-
-static bool
-take_entry(void *ctx, const struct dir_entry *entry)
-{
-	struct pass *p = ctx;
-	struct listing_walk *w = p->walk;
-	struct mr_str name = str_of(entry->name);
-	struct file_name parts;
-	struct listed found = p->now->place;
-
-	if (found.folder == MR_HELD ? !name_parse_held(name, &parts) : !name_parse(name, &parts))
-		return true;
-	bool has_a = memchr(parts.flags.ptr != NULL ? parts.flags.ptr : "", 'a', parts.flags.len) != NULL;
-	found.flags = name_flags(&parts, has_a && acked_mapped(p));
-	if (found.folder == MR_INBOX && found.box == BOX_CUR && (found.flags & (MR_SEEN | MR_PINNED)) == MR_SEEN)
-		p->seen_in_cur++;
-	if (w->id_suffix != NULL && !str_ends((struct mr_str){ parts.id, MR_ID_LEN }, w->id_suffix))
-		return true;
-	memcpy(found.id, parts.id, sizeof(found.id));
-	found.name = entry->name;
-	found.attempt = parts.held ? parts.hold_attempt : parts.attempt;
-	found.pass = p->number;
-	switch (listing_unite(w, &found)) {
-	case UNITE_NEW:
-		if (id_time_ms(found.id) < w->began_ms)
-			p->fresh++;
-		return true;
-	case UNITE_KNOWN:
-		return true;
-	case UNITE_NOMEM:
-		break;
-	}
-	p->failed = true;
-	return false;
-}
-
-/* Are all of them old enough that another change must show? Asked of the clock after the mtimes were read: a process
- * that is put to sleep in between must not take a young one for old. */
-static bool
-look_at_times(struct pass *p)
-{
 	bool old = true;
 
-	for (size_t i = 0; i < p->n; i++) {
-		struct source *s = &p->v[i];
-		struct stat st;
+	for (size_t i = 0; i < w->n; i++) {
+		struct source *s = &w->v[i];
+		bool seen = (s->closed ? sys_stat(s->closed->fd, mailbox_folder_name(s->place.box), &st)
+				       : sys_stat_fd(s->fd, &st)) == 0;
 
-		if (s->closed != NULL)
-			s->changed_ns =
-			    sys_stat(s->closed->fd, mailbox_folder_name(s->place.box), &st) < 0 ? -1 : mtime_ns(&st);
-		else
-			s->changed_ns = folder_changed_ns(s->fd);
+		s->changed_ns = seen ? mtime_ns(&st) : -1;
 	}
 	int64_t now_ns = clock_now_ns();
-	for (size_t i = 0; i < p->n; i++) {
-		int64_t age_ns = now_ns - p->v[i].changed_ns;
-		if (p->v[i].changed_ns < 0 || (age_ns < TICK_NS && age_ns > -TICK_NS))
+
+	for (size_t i = 0; i < w->n; i++) {
+		int64_t age_ns = now_ns - w->v[i].changed_ns;
+
+		if (w->v[i].changed_ns < 0 || (age_ns < TICK_NS && age_ns > -TICK_NS))
 			old = false;
 	}
 	return old;
 }
 
-static enum mr_rc
-read_source(struct pass *p, struct source *s, struct mr_error *err)
-{
-	p->now = s;
-	if (s->closed == NULL)
-		return dir_each(s->fd, take_entry, p, err);
-	enum mr_rc rc = mailbox_folder(s->closed, s->place.box, &s->fd, err);
-	return rc == MR_OK ? dir_each_once(s->fd, take_entry, p, err) : rc;
-}
-
 /* Reads every source; *ret_exact when surely nothing moved meanwhile. */
 static enum mr_rc
-read_sources(struct pass *p, bool *ret_exact, struct mr_error *err)
+read_sources(struct walk *w, bool *ret_exact, struct mr_error *err)
 {
-	bool exact = look_at_times(p);
+	bool exact = look_at_times(w);
+	struct stat st;
 
-	for (size_t i = 0; i < p->n; i++) {
-		if (p->v[i].only_watch)
+	for (size_t i = 0; i < w->n; i++) {
+		struct source *s = &w->v[i];
+
+		if (s->only_watch)
 			continue;
-
-		TRY(read_source(p, &p->v[i], err));
-		if (p->failed)
+		w->now = s;
+		if (s->closed)
+			TRY(mailbox_folder(s->closed, s->place.box, &s->fd, err));
+		TRY((s->closed ? dir_each_once : dir_each)(s->fd, take_entry, w, err));
+		if (w->failed)
 			return mr_nomem(err);
 	}
-	for (size_t i = 0; i < p->n; i++)
-		if (folder_changed_ns(p->v[i].fd) != p->v[i].changed_ns)
+	for (size_t i = 0; i < w->n; i++)
+		if (sys_stat_fd(w->v[i].fd, &st) < 0 || mtime_ns(&st) != w->v[i].changed_ns)
 			exact = false;
 	*ret_exact = exact;
 	return MR_OK;
 }
 
-/* ---- Passes until it is enough ---- */
-
-struct group {              /* folders that are read together until they hold still */
-	unsigned folders;   /* MR_INBOX, MR_HELD, MR_DEAD */
-	enum mr_folder sub; /* or one Maildir++ folder */
-	const char *name;
-	struct mailbox *dead; /* with MR_DEAD */
-};
-
-static enum mr_rc
-add_sources(struct pass *p, const struct group *g, struct mr_error *err)
-{
-	enum mr_rc rc = MR_OK;
-
-	if (g->folders & MR_INBOX)
-		rc = add_maildir(p, p->box, MR_INBOX, err);
-	if (rc == MR_OK && (g->folders & MR_HELD))
-		rc = add_held(p, err);
-	if (rc == MR_OK && (g->folders & MR_DEAD))
-		rc = add_maildir(p, g->dead, MR_DEAD, err);
-	if (rc == MR_OK && g->name != NULL)
-		rc = add_subfolder(p, g->sub, g->name, err);
-	return rc;
-}
-
-/* Is it really gone? See "What is dropped" above. */
-static bool
-is_gone(struct mailbox *box, const struct listed *at)
-{
-	mr_auto(sys_close_fd) int fd = -1;
-	struct mr_error ignored = { 0 };
-	struct stat st;
-
-	enum mr_rc rc = list_open_folder(box, at, &fd, &ignored);
-	if (rc != MR_OK)
-		return rc == MR_NOTFOUND;
-	return sys_stat(fd, at->name, &st) < 0 && errno == ENOENT;
-}
-
+/* Drops what is gone: see "What is dropped" above. */
 static void
-drop_gone(struct listing_walk *w, struct mailbox *box, unsigned last_pass, bool exact)
+drop_gone(struct walk *w, bool exact)
 {
 	struct listing *l = w->list;
 	size_t kept = w->first;
+	struct stat st;
 
 	for (size_t i = w->first; i < l->n; i++) {
 		const struct listed *e = &l->v[i];
-		bool missed = exact ? e->pass != last_pass : e->pass + PASSES_AGREED <= last_pass && is_gone(box, e);
+		bool missed = exact ? e->pass != w->number : e->pass + PASSES_AGREED <= w->number;
+
+		if (missed && !exact) {
+			mr_auto(sys_close_fd) int fd = -1;
+			enum mr_rc rc = list_open_folder(w->box, e, &fd, IGNORED);
+
+			missed = rc == MR_OK ? sys_stat(fd, e->name, &st) < 0 && errno == ENOENT : rc == MR_NOTFOUND;
+		}
 		if (!missed && !(w->unread_only && (e->flags & MR_SEEN)))
 			l->v[kept++] = *e;
 	}
 	l->n = kept;
 }
 
-/* Something was listed, and by the last pass nothing of it is left. */
+/* Something was listed, and the last pass saw nothing of it. */
 static bool
-all_left(const struct listing_walk *w, unsigned last_pass)
+all_left(const struct walk *w)
 {
 	const struct listing *l = w->list;
 
 	for (size_t i = w->first; i < l->n; i++)
-		if (l->v[i].pass == last_pass && !(w->unread_only && (l->v[i].flags & MR_SEEN)))
+		if (l->v[i].pass == w->number && !(w->unread_only && (l->v[i].flags & MR_SEEN)))
 			return false;
 	return l->n > w->first;
 }
 
+/* Adds what is in inbox and held, in a Maildir++ folder, or, of the box of the dead letters, in that. */
 static enum mr_rc
-list_group(struct mailbox *box, const struct group *g, bool unread_only, const char *id_suffix, struct listing *ret,
-    struct mr_error *err)
+list_group(struct mailbox *box, unsigned folders, const char *subfolder, bool unread_only, const char *id_suffix,
+    struct listing *ret, struct mr_error *err)
 {
-	mr_auto(listing_walk_done) struct listing_walk w = { .list = ret,
+	mr_auto(walk_done) struct walk w = { .box = box,
+		.list = ret,
 		.first = ret->n,
 		.keyword = -1,
 		.unread_only = unread_only,
 		.id_suffix = id_suffix,
 		.began_ms = clock_now_ms() };
+	unsigned agreed = 0;
 	bool exact = false;
-	unsigned number = 0, agreed = 0;
 
-	while (
-	    !exact && number < PASSES_MAX && (number < PASSES_MIN || agreed < PASSES_AGREED || all_left(&w, number))) {
-		mr_auto(pass_done) struct pass p = { .walk = &w, .box = box, .number = (unsigned char)++number };
-		enum mr_rc rc = add_sources(&p, g, err);
-		if (rc == MR_OK)
-			rc = read_sources(&p, &exact, err);
-		if (rc != MR_OK)
-			return rc;
-		agreed = p.fresh == 0 ? agreed + 1 : 0;
-		for (size_t i = 0; exact && g->folders == MR_INBOX && i < 2; i++)
-			ret->still_ns[i] = p.v[i].changed_ns;
-		if (p.seen_in_cur > CROWDED_AT)
-			(void)snprintf(box->md->crowded, sizeof(box->md->crowded), "%s", box->agent);
+	if (subfolder && !(subfolder = arena_dup(&ret->own, str_of(subfolder))))
+		return mr_nomem(err);
+	while (!exact && w.number < PASSES_MAX && (w.number < PASSES_MIN || agreed < PASSES_AGREED || all_left(&w))) {
+		w.number++;
+		w.fresh = w.seen_in_cur = 0;
+		forget_sources(&w);
+		if (folders & ~(unsigned)MR_HELD)
+			TRY(add_pair(&w, (enum mr_folder)(folders & ~(unsigned)MR_HELD), subfolder, err));
+		if (folders & MR_HELD)
+			TRY(add_held(&w, err));
+		TRY(read_sources(&w, &exact, err));
+		agreed = w.fresh == 0 ? agreed + 1 : 0;
+		if (w.seen_in_cur > CROWDED_AT)
+			text_join(box->md->crowded, sizeof box->md->crowded, box->agent, NULL);
 	}
-	drop_gone(&w, box, number, exact);
+	drop_gone(&w, exact);
 	return MR_OK;
 }
 
@@ -401,9 +464,7 @@ enum mr_rc
 list_month(struct mailbox *box, const char *name, bool unread_only, const char *id_suffix, struct listing *ret,
     struct mr_error *err)
 {
-	struct group g = { .sub = MR_ARCHIVE, .name = name };
-
-	return list_group(box, &g, unread_only, id_suffix, ret, err);
+	return list_group(box, MR_ARCHIVE, name, unread_only, id_suffix, ret, err);
 }
 
 enum mr_rc
@@ -413,28 +474,21 @@ list_folders(struct mailbox *box, unsigned folders, bool unread_only, const char
 	mr_auto(mailbox_done) struct mailbox dead = MAILBOX_INIT;
 	mr_auto(mr_names_done) struct mr_names months = { 0 };
 	mr_auto(listing_done) struct listing l = { 0 };
-	struct group live = { .folders = folders & (MR_INBOX | MR_HELD) };
-	struct group sent = { .sub = MR_SENT, .name = ".Sent" };
-	struct group letters = { .folders = MR_DEAD, .dead = &dead };
-	enum mr_rc rc = MR_OK;
+	unsigned live = folders & (MR_INBOX | MR_HELD);
 
-	if (live.folders != 0)
-		rc = list_group(box, &live, unread_only, id_suffix, &l, err);
-	if (rc == MR_OK && (folders & MR_ARCHIVE))
-		rc = list_months(box, &months, err);
-	for (size_t i = 0; i < months.n && rc == MR_OK; i++)
-		rc = list_month(box, months.v[i], unread_only, id_suffix, &l, err);
-	if (rc == MR_OK)
-		rc = listing_unique(&l, err); /* archived while we read: it is in both groups */
-	if (rc == MR_OK && (folders & MR_SENT))
-		rc = list_group(box, &sent, unread_only, id_suffix, &l, err);
-	if (rc == MR_OK && (folders & MR_DEAD)) {
-		rc = mailbox_open_dead(&dead, box->md, err);
-		if (rc == MR_OK)
-			rc = list_group(box, &letters, unread_only, id_suffix, &l, err);
+	if (live)
+		TRY(list_group(box, live, NULL, unread_only, id_suffix, &l, err));
+	if (folders & MR_ARCHIVE)
+		TRY(list_months(box, &months, err));
+	for (size_t i = 0; i < months.n; i++)
+		TRY(list_month(box, months.v[i], unread_only, id_suffix, &l, err));
+	TRY(keep_last_of_each(&l, err)); /* archived while we read: it is in both groups */
+	if (folders & MR_SENT)
+		TRY(list_group(box, MR_SENT, ".Sent", unread_only, id_suffix, &l, err));
+	if (folders & MR_DEAD) {
+		TRY(mailbox_open_dead(&dead, box->md, err));
+		TRY(list_group(&dead, MR_DEAD, NULL, unread_only, id_suffix, &l, err));
 	}
-	if (rc != MR_OK)
-		return rc;
 	*ret = l;
 	l = (struct listing){ 0 };
 	return MR_OK;

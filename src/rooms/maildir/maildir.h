@@ -9,9 +9,9 @@
  *	agents.c    names: find, each, add (under agents/.lock)
  *	bury.c      removing an agent: its unread mail goes to the dead letters
  *	lives.c     lives: newest, take, seen; life_fence.c: what an older one held
- *	list.c      reading folders while others move files (essay on races); listing.c: its entries
+ *	list.c      reading folders while others move files (essay on races)
  *	find.c      one message by its id
- *	scan.c      scan and fetch; read.c: from a file to a message
+ *	scan.c      scan and fetch, from a file to a message
  *	mark.c      marks, moves, archive by month, filing old seen mail
  *	hold.c      holds: take, settle, extend (essay on races)
  *	token.c     holds/<token>: who holds, and still does
@@ -22,7 +22,7 @@
  *	spool.c     a fan-out under way: counter, syncs
  *	target.c    one link of it: into a mailbox, a queue, a channel, or the dead letters
  *	queue*.c    work queues (queue.h draws them, queue_bucket.c has the essay)
- *	channel*.c  channels (channel.h tells how numbers are taken)
+ *	channel.c   channels (essay on numbers)
  *	recover.c   completes what crashed commands left in spool/: records, locks, roll forward
  *	keys.c      send keys
  *	commit.c    the one module that makes changes durable
@@ -30,7 +30,7 @@
  *	reserve.c   space that is kept for a full disk
  *	shared.c    several users in one room: proof of senders, what is closed (essay)
  *	records.c   small values of the post office
- *	place.c     where a message is, purge; place_shared.c: in queues and channels
+ *	copies.c    every copy of a message: where it is, purge; dropping a dead letter
  *	storage.c   what the file system promises
  *	inspect*.c  doctor (inspect.h)
  */
@@ -64,7 +64,6 @@ struct maildir {     /* room->state */
 	dev_t fast_dev;         /* of the file system that was looked at */
 	struct dirty dirty[64]; /* flushed early when full */
 	size_t dirty_n;
-	struct watch *kept_watch; /* the last one, for who waits again; or NULL */
 	int process_hold_fd; /* holds/<token> locked by this process, or -1; one token serves all its process holds */
 	char process_token[MR_TOKEN_LEN + 1];
 	int dirty_errno;                  /* an early sync failed: the next flush says so */
@@ -174,7 +173,6 @@ struct listing {
 	struct listed *v;
 	size_t n, cap;
 	struct arena *own;
-	int64_t still_ns[2]; /* inbox: the mtimes of new/ and cur/, when surely nothing moved in them; else 0 */
 };
 /* Everything in `folders` (id_suffix NULL: all), unsorted. Looks again until nothing moved meanwhile or enough
  * passes agree. Inbox, held and archive are stations of one copy: an id comes once for the three of them, and
@@ -182,12 +180,6 @@ struct listing {
 enum mr_rc list_folders(struct mailbox *box, unsigned folders, bool unread_only, const char *id_suffix,
     struct listing *ret, struct mr_error *err);
 void listing_done(struct listing *l);
-/* Was there nothing in the folder, and has nothing changed since? False: nobody knows. */
-bool quiet_is(int dir_fd, const char *folder);
-/* Gives back what the dead held; mostly by one look that nobody holds anything. */
-void sweep_at_a_glance(struct mr_room *room, const char *agent);
-/* There was nothing in it when it had been changed then. */
-void quiet_mark(int dir_fd, const char *folder, int64_t changed_ns);
 void listing_sort(struct listing *l, bool newest_first); /* by id; of two with one id, sent and dead come last */
 /* The names of the archive folders, oldest first; the caller frees them. */
 enum mr_rc list_months(struct mailbox *box, struct mr_names *ret, struct mr_error *err);
@@ -197,8 +189,25 @@ enum mr_rc list_month(struct mailbox *box, const char *name, bool unread_only, c
 /* One message by full id: likely names first, then the folders. MR_NOTFOUND only when no folder changed meanwhile. */
 enum mr_rc list_find(struct mailbox *box, const char *id, unsigned folders, struct arena **own, struct listed *ret,
     struct mr_error *err);
-/* Opens the folder that a listed message is in (owned by the caller). */
+/* The folder of a listed message, relative to the room. */
+#define LISTED_PATH (MR_ADDRESS_MAX + NAME_LEN + 32)
+void list_path(const struct mailbox *box, const struct listed *at, char ret[LISTED_PATH]);
+/* Opens it (owned by the caller). */
 enum mr_rc list_open_folder(struct mailbox *box, const struct listed *at, int *ret_fd, struct mr_error *err);
+
+/* ---- scan.c: from a file to a message ---- */
+/* MR_NOTFOUND: it was moved. MR_REFUSED: a link, or no file. */
+enum mr_rc message_open(int dir_fd, const char *name, int *ret_fd, struct stat *ret_st, struct mr_error *err);
+/* Adds to *msg what is in the file: headers, or with SCAN_BODIES all of it. `text` is where it is read into. */
+enum mr_rc message_read(struct mr_room *room, int fd, const struct stat *st, enum scan_depth depth, const char *path,
+    struct buf *text, struct mr_message *msg, struct mr_error *err);
+/* A copy of `path` that lives as long as the message; the message is freed on failure. */
+enum mr_rc message_keep_path(struct mr_message *msg, const char *path, struct mr_error *err);
+static inline void
+arena_done(struct arena **own) /* for mr_auto */
+{
+	arena_free(*own);
+}
 
 /* ---- commit.c: all durable changes go through here ---- */
 /* rename that never overwrites; both folders are synced (target first) at the next flush. MR_NOTFOUND: the
@@ -288,6 +297,9 @@ enum mr_rc deliver_open(struct mr_room *room, const char *agent, bool make, stru
  */
 enum mr_rc deliver_make_durable(
     struct maildir *md, const char *to, int file_fd, int folder_fd, const char *name, struct mr_error *err);
+/* Why a link failed: another file system, too many links, a kernel or sandbox that links only one's own files. A
+ * further copy is as good, it only takes space. */
+bool deliver_needs_copy(int error);
 /* A new id after a collision; a thread that began with this message follows. */
 void deliver_new_id(struct mr_message *msg);
 /* Several recipients, or a key. */
@@ -413,7 +425,6 @@ size_t reserve_missing(struct maildir *md); /* how many files */
 /* ---- watching, records, evidence ---- */
 enum mr_rc maildir_watch(struct mr_room *room, const char *agent, void **ret_watch, struct mr_error *err);
 void maildir_watch_wait(struct mr_room *room, void *watch, int64_t timeout_ms);
-void maildir_watch_forget(struct maildir *md); /* closes the one that is kept */
 bool maildir_watch_saw_mail(struct mr_room *room, void *watch, struct mr_message *ret);
 void maildir_watch_close(struct mr_room *room, void *watch);
 enum mr_rc maildir_record_put(struct mr_room *room, const char *kind, const char *owner, const char *name,
@@ -425,12 +436,8 @@ enum mr_rc maildir_record_drop(
 enum mr_rc maildir_record_each(struct mr_room *room, const char *kind, const char *owner,
     bool (*fn)(void *ctx, const char *name), void *ctx, struct mr_error *err);
 enum mr_rc maildir_each_place(struct mr_room *room, const char *id, place_fn *fn, void *ctx, struct mr_error *err);
-enum mr_rc maildir_dead_drop(
-    struct mr_room *room, const char *queue, const char *id, struct mr_error *err); /* dead.c */
+enum mr_rc maildir_dead_drop(struct mr_room *room, const char *queue, const char *id, struct mr_error *err);
 enum mr_rc maildir_purge(struct mr_room *room, const char *id, size_t *ret_removed, struct mr_error *err);
-/* place_shared.c: copies in queues and channels; *removed is added to. */
-enum mr_rc place_tell_shared(struct mr_room *room, const char *id, place_fn *fn, void *ctx, struct mr_error *err);
-enum mr_rc place_purge_shared(struct mr_room *room, const char *id, size_t *removed, struct mr_error *err);
 enum mr_rc maildir_inspect(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, struct mr_error *err);
 
 /* ---- queue.c, channel.c: targets of a delivery that are no agents ("queue:NAME", "channel:NAME") ---- */
@@ -442,7 +449,8 @@ enum mr_rc queue_give(struct mr_room *room, const char *queue, int from_fd, cons
 enum mr_rc channel_give(struct mr_room *room, const char *channel, int from_fd, const char *from, const char *id,
     int *ret_fd, struct mr_error *err);
 bool queue_exists(struct maildir *md, const char *queue);
-bool channel_exists(struct maildir *md, const char *channel);
+/* Its folder posts/, owned by the caller. */
+enum mr_rc channel_open_posts(struct maildir *md, const char *channel, int *ret_fd, struct mr_error *err);
 /* Roll forward: is this message there in any state? If so *ret_fd is its folder, to be synced by the caller, owned by
  * him. */
 enum mr_rc queue_has(

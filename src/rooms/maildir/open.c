@@ -207,7 +207,6 @@ maildir_close(struct mr_room *room)
 	hold_close(md);
 	if (md->reserve_spent) /* once more: the file of a hold was in its way */
 		reserve_keep(md);
-	maildir_watch_forget(md);
 	sys_close_fd(&md->agents_fd);
 	sys_close_fd(&md->root_fd);
 	free(md->path);

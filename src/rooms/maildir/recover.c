@@ -256,20 +256,12 @@ maildir_recover(struct mr_room *room, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int fd = -1;
 	struct leftovers left = { 0 };
-	struct stat st;
-
-	if (quiet_is(maildir_of(room)->root_fd, "spool"))
-		return MR_OK;
 	enum mr_rc rc = dir_open(maildir_of(room)->root_fd, "spool", &fd, err);
 
 	if (rc == MR_NOTFOUND)
 		return MR_OK;
-	bool looked = rc == MR_OK && sys_stat_fd(fd, &st) == 0; /* before it is read: see list.c */
 	if (rc == MR_OK)
 		rc = dir_each_once(fd, sort_leftover, &left, err);
-	if (rc == MR_OK && looked && left.records.n == 0 && left.rest.n == 0)
-		quiet_mark(
-		    maildir_of(room)->root_fd, "spool", (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec);
 	if (rc == MR_OK && left.failed)
 		rc = mr_nomem(err);
 	/* One that cannot be completed must not keep the others waiting; the first error is told. */

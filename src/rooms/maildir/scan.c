@@ -1,48 +1,204 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * scan.c - scan and fetch: names first (list.c), then one message at a time (read.c).
+ * scan.c - scan and fetch: names first (list.c), then one message at a time.
  *
- * Between listing and reading a message may move. Then it is looked up again in the folders asked for; only
- * if it is in none of them it is left out. The archive is streamed a month at a time, so that memory is bounded by
- * one month; it is read after the inbox because that is the way mail moves. Mail that is taken out of the
- * archive during a scan of both may be missed by that scan.
+ * Between listing and reading a message may move. Then it is looked up again in the folders asked for, and left out
+ * only if it is in none of them. The archive is streamed a month at a time, so that memory is bounded by one month; it
+ * is read after the inbox because mail moves that way. A scan of both may miss mail that is taken out of the archive
+ * meanwhile.
+ *
+ * A link, a pipe, a device or a file of a terabyte that somebody planted in a mailbox is refused with a reason, never
+ * followed, waited for or swallowed.
  */
 #include "base/error.h"
-#include "rooms/maildir/reader.h"
+#include "base/sys.h"
+#include "message/message.h"
+#include "rooms/maildir/maildir.h"
+#include <errno.h>
+#include <fcntl.h>
 
 #define FIND_TRIES 20
+#define FIRST_READ ((size_t)8 << 10) /* holds the headers of nearly all mail */
+#define FILE_LIMIT ((size_t)64 << 20)
 
-struct scan { /* one scan under way */
-	struct reader reader;
+/* ---- From a file to a message ---- */
+
+enum mr_rc
+message_open(int dir_fd, const char *name, int *ret_fd, struct stat *ret_st, struct mr_error *err)
+{
+	/* Without O_NONBLOCK a planted pipe would keep us here for ever. */
+	mr_auto(sys_close_fd) int fd = sys_open(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
+
+	if (fd < 0 && errno == ENOENT)
+		return mr_fail(err, MR_NOTFOUND, "'%s' is not there any more", name);
+	if (fd < 0 && (errno == ELOOP || errno == EMLINK))
+		return mr_fail(err, MR_REFUSED, "'%s' is a symbolic link, which is not followed", name);
+	if (fd < 0 || sys_stat_fd(fd, ret_st) < 0)
+		return mr_fail_errno(err, "cannot read '%s'", name);
+	if (!S_ISREG(ret_st->st_mode))
+		return mr_fail(err, MR_REFUSED, "'%s' is not a file", name);
+	*ret_fd = fd;
+	fd = -1;
+	return MR_OK;
+}
+
+enum mr_rc
+message_read(struct mr_room *room, int fd, const struct stat *st, enum scan_depth depth, const char *path,
+    struct buf *text, struct mr_message *msg, struct mr_error *err)
+{
+	bool whole = depth == SCAN_BODIES;
+	size_t size = (size_t)st->st_size;
+
+	buf_clear(text);
+	if (whole && size > FILE_LIMIT)
+		return mr_fail(err, MR_REFUSED, "%zu bytes are over the limit of %zu", size, FILE_LIMIT);
+	if (whole)
+		TRY(file_read_fd(fd, FILE_LIMIT, text, err));
+	/* Headers: 8 KiB, then as much again, until they are whole. The size spares the read that would find the end.
+	 */
+	while (!whole && text->len < size && !message_headers_complete(buf_str(text))) {
+		size_t more = text->len > FIRST_READ ? text->len : FIRST_READ;
+
+		if (!buf_reserve(text, more))
+			return mr_nomem(err);
+		ssize_t got = sys_read(fd, text->ptr + text->len, more);
+
+		if (got < 0)
+			return mr_fail_errno(err, "cannot read");
+		if (got == 0)
+			break;
+		text->len += (size_t)got;
+		text->ptr[text->len] = '\0';
+	}
+	msg->size_bytes = size;
+	TRY(message_parse(buf_str(text), room->name, whole ? MESSAGE_ALL : MESSAGE_HEADERS, msg, err));
+	msg->proof = shared_proof(maildir_of(room), msg->from, st);
+	return message_keep_path(msg, path, err);
+}
+
+enum mr_rc
+message_keep_path(struct mr_message *msg, const char *path, struct mr_error *err)
+{
+	struct arena *own = msg->own;
+
+	msg->path = arena_dup(&own, str_of(path));
+	msg->own = own;
+	if (msg->path)
+		return MR_OK;
+	mr_message_done(msg);
+	return mr_nomem(err);
+}
+
+/* ---- From a listing to messages ---- */
+
+struct scan { /* one scan or fetch under way */
+	struct mr_room *room;
+	struct mailbox box;
+	int folder_fd;              /* of the last message: the next one is mostly in it too */
+	char folder[LISTED_PATH];   /* which one that is */
+	char path[LISTED_PATH * 2]; /* of the last message */
+	struct buf text;            /* kept from message to message */
 	const struct scan_request *want;
 	mr_message_fn *fn;
 	void *ctx;
 	char last_id[MR_ID_LEN + 1]; /* a message comes once, also when it is in two folders */
 	bool stopped;
 };
+#define SCAN_INIT(in_room) ((struct scan){ .room = (in_room), .box = MAILBOX_INIT, .folder_fd = -1 })
 
 static void
-report(struct scan *s, const struct listed *at, const struct mr_error *what)
+scan_done(struct scan *s)
 {
-	if (s->want->trouble != NULL)
-		s->want->trouble(s->want->trouble_ctx, reader_path(&s->reader, at), what);
+	sys_close_fd(&s->folder_fd);
+	mailbox_done(&s->box);
+	shared_forget(maildir_of(s->room));
+	buf_done(&s->text);
 }
 
-/* Reads it where it was listed, else wherever it is now. MR_NOTFOUND: in none of the folders. */
+/* The dead letters are the room's: for them alone it does not matter who asks. */
 static enum mr_rc
-read_or_find(struct reader *r, const struct listed *at, unsigned folders, enum scan_depth depth, struct arena **own,
-    struct listed *ret_at, struct mr_message *ret, struct mr_error *err)
+open_box(struct scan *s, const char *agent, unsigned folders, struct mr_error *err)
 {
-	struct listed now = *at;
-	enum mr_rc rc = reader_read(r, &now, depth, ret, err);
+	if (folders == MR_DEAD)
+		return mailbox_open_dead(&s->box, maildir_of(s->room), err);
+	return mailbox_open(&s->box, maildir_of(s->room), agent, err);
+}
+
+static const char *
+path_of(struct scan *s, const struct listed *at)
+{
+	char folder[LISTED_PATH];
+
+	list_path(&s->box, at, folder);
+	text_join(s->path, sizeof s->path, folder, "/", at->name, NULL);
+	return s->path;
+}
+
+/* MR_NOTFOUND: it was moved since it was listed. */
+static enum mr_rc
+open_listed(struct scan *s, const struct listed *at, int *ret_fd, struct stat *ret_st, struct mr_error *err)
+{
+	char folder[LISTED_PATH];
+	int folder_fd = -1;
+
+	if (at->folder == MR_INBOX) {
+		TRY(mailbox_folder(&s->box, (enum box_folder)at->box, &folder_fd, err));
+		return message_open(folder_fd, at->name, ret_fd, ret_st, err);
+	}
+	list_path(&s->box, at, folder);
+	if (s->folder_fd < 0 || strcmp(folder, s->folder) != 0) {
+		sys_close_fd(&s->folder_fd);
+		TRY(dir_open(s->box.md->root_fd, folder, &s->folder_fd, err));
+		memcpy(s->folder, folder, sizeof s->folder);
+	}
+	return message_open(s->folder_fd, at->name, ret_fd, ret_st, err);
+}
+
+/* With SCAN_NAMES the file is not touched, and msg->path is borrowed until the next call. */
+static enum mr_rc
+read_listed(
+    struct scan *s, const struct listed *at, enum scan_depth depth, struct mr_message *ret, struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int fd = -1;
+	struct mr_message msg = { .from = "",
+		.subject = "",
+		.type = "",
+		.thread = "",
+		.reply_to = "",
+		.replace_key = "",
+		.path = path_of(s, at),
+		.flags = at->flags,
+		.attempt = at->attempt,
+		.folder = (enum mr_folder)at->folder };
+	struct file_name parts;
+	struct released released;
+	struct stat st;
+
+	memcpy(msg.id, at->id, sizeof msg.id);
+	if (at->folder == MR_HELD && name_parse_held(str_of(at->name), &parts))
+		memcpy(msg.token, parts.token, sizeof msg.token);
+	if (strstr(at->name, ",B=") && name_parse(str_of(at->name), &parts) && name_released(&parts, &released))
+		msg.released_ms = released.at_ms;
+	if (depth != SCAN_NAMES) {
+		TRY(open_listed(s, at, &fd, &st, err));
+		if (message_read(s->room, fd, &st, depth, s->path, &s->text, &msg, err) != MR_OK)
+			return mr_wrap(err, "'%s'", at->name);
+	}
+	*ret = msg;
+	return MR_OK;
+}
+
+/* Reads it where it was listed, else where it is now. MR_NOTFOUND: in none of the folders. */
+static enum mr_rc
+read_or_find(struct scan *s, struct listed *at, unsigned folders, enum scan_depth depth, struct arena **own,
+    struct mr_message *ret, struct mr_error *err)
+{
+	enum mr_rc rc = read_listed(s, at, depth, ret, err);
 
 	for (int tries = 0; rc == MR_NOTFOUND && tries < FIND_TRIES; tries++) {
-		rc = list_find(r->box, at->id, folders, own, &now, err);
-		if (rc != MR_OK)
-			break;
-		rc = reader_read(r, &now, depth, ret, err);
+		TRY(list_find(&s->box, at->id, folders, own, at, err));
+		rc = read_listed(s, at, depth, ret, err);
 	}
-	*ret_at = now;
 	return rc;
 }
 
@@ -50,34 +206,26 @@ static enum mr_rc
 emit(struct scan *s, const struct listed *at, struct mr_error *err)
 {
 	mr_auto(mr_message_done) struct mr_message msg = { 0 };
-	struct arena *own = NULL;
+	mr_auto(arena_done) struct arena *own = NULL;
 	struct listed now = *at;
 	struct mr_error trouble = { 0 };
 
 	if (strcmp(s->last_id, at->id) == 0)
 		return MR_OK;
-	enum mr_rc rc = read_or_find(&s->reader, at, s->want->folders, s->want->depth, &own, &now, &msg, &trouble);
-	if (rc == MR_NOMEM) {
-		*err = trouble;
-	} else if (rc != MR_OK && rc != MR_NOTFOUND) {
-		report(s, &now, &trouble);
-		rc = MR_OK;
-	} else if (rc == MR_NOTFOUND || (s->want->unread_only && (msg.flags & MR_SEEN))) {
-		rc = MR_OK; /* gone, or read by another since it was listed */
-	} else {
-		memcpy(s->last_id, at->id, sizeof(s->last_id));
-		s->stopped = !s->fn(s->ctx, &msg);
+	enum mr_rc rc = read_or_find(s, &now, s->want->folders, s->want->depth, &own, &msg, &trouble);
+
+	if (rc == MR_NOTFOUND || (rc == MR_OK && s->want->unread_only && (msg.flags & MR_SEEN)))
+		return MR_OK; /* gone, or read by another since it was listed */
+	if (rc == MR_NOMEM)
+		return mr_nomem(err);
+	if (rc != MR_OK) {
+		if (s->want->trouble)
+			s->want->trouble(s->want->trouble_ctx, path_of(s, &now), &trouble);
+		return MR_OK;
 	}
-	arena_free(own);
-	return rc;
-}
-
-static bool
-comes_before(const struct scan *s, const struct listed *a, const struct listed *b)
-{
-	int order = memcmp(a->id, b->id, MR_ID_LEN);
-
-	return s->want->newest_first ? order > 0 : order < 0;
+	memcpy(s->last_id, at->id, sizeof s->last_id);
+	s->stopped = !s->fn(s->ctx, &msg);
+	return MR_OK;
 }
 
 /* Emits a month of the archive and, in between, what of the other folders belongs before its last. */
@@ -86,173 +234,77 @@ emit_month(struct scan *s, const char *month, const struct listing *rest, size_t
 {
 	mr_auto(listing_done) struct listing archived = { 0 };
 
-	enum mr_rc rc = list_month(s->reader.box, month, s->want->unread_only, s->want->id_suffix, &archived, err);
+	TRY(list_month(&s->box, month, s->want->unread_only, s->want->id_suffix, &archived, err));
 	listing_sort(&archived, s->want->newest_first);
-	for (size_t i = 0; i < archived.n && rc == MR_OK && !s->stopped;) {
-		bool other = *at < rest->n && comes_before(s, &rest->v[*at], &archived.v[i]);
-		rc = other ? emit(s, &rest->v[(*at)++], err) : emit(s, &archived.v[i++], err);
+	for (size_t i = 0; i < archived.n && !s->stopped;) {
+		int order = *at < rest->n ? memcmp(rest->v[*at].id, archived.v[i].id, MR_ID_LEN) : 0;
+		bool other = s->want->newest_first ? order > 0 : order < 0;
+
+		TRY(emit(s, other ? &rest->v[(*at)++] : &archived.v[i++], err));
 	}
-	return rc;
-}
-
-/* ---- Is there any? ---- */
-
-struct first {
-	struct listed at;
-	char name[NAME_LEN];
-};
-
-static bool
-note_first(void *ctx, const struct dir_entry *entry)
-{
-	struct first *first = ctx;
-	struct file_name parts;
-
-	if (!name_parse(str_of(entry->name), &parts) || parts.has_info)
-		return true;
-	(void)snprintf(first->name, sizeof(first->name), "%s", entry->name);
-	first->at =
-	    (struct listed){ .folder = MR_INBOX, .box = BOX_NEW, .attempt = parts.attempt, .name = first->name };
-	memcpy(first->at.id, parts.id, sizeof(first->at.id));
-	return false;
-}
-
-/* One look into new/ for whoever waits: a file there is unread mail, whatever else moves meanwhile. Nothing there
- * proves nothing, and the whole listing decides. */
-static enum mr_rc
-emit_any(struct scan *s, struct mr_error *err)
-{
-	struct first first = { 0 };
-	int new_fd = -1;
-	enum mr_rc rc = mailbox_folder(s->reader.box, BOX_NEW, &new_fd, err);
-
-	if (rc == MR_OK)
-		rc = dir_each(new_fd, note_first, &first, err);
-	return rc == MR_OK && first.at.name != NULL ? emit(s, &first.at, err) : rc;
-}
-
-static bool
-wants_any(const struct scan_request *want)
-{
-	return want->one_is_enough && want->depth != SCAN_BODIES && want->unread_only && want->folders == MR_INBOX &&
-	       want->id_suffix == NULL;
-}
-
-static const char *const glance_at[] = { "new", "cur" };
-
-static bool
-wants_glance(const struct scan_request *want)
-{
-	return want->glance && want->unread_only && want->folders == MR_INBOX && want->id_suffix == NULL;
-}
-
-static bool
-glance_is_enough(const struct maildir *md, const char *agent)
-{
-	char path[MR_ADDRESS_MAX + 8];
-
-	for (size_t i = 0; i < 2; i++) {
-		text_join(path, sizeof path, agent, "/", glance_at[i], NULL);
-		if (!quiet_is(md->agents_fd, path))
-			return false;
-	}
-	return true;
-}
-
-static enum mr_rc
-emit_all(struct scan *s, struct mr_error *err)
-{
-	mr_auto(listing_done) struct listing rest = { 0 };
-	mr_auto(mr_names_done) struct mr_names months = { 0 };
-	const struct scan_request *want = s->want;
-	size_t at = 0;
-
-	enum mr_rc rc = list_folders(
-	    s->reader.box, want->folders & ~(unsigned)MR_ARCHIVE, want->unread_only, want->id_suffix, &rest, err);
-	for (size_t i = 0; rc == MR_OK && wants_glance(want) && rest.n == 0 && i < 2; i++)
-		quiet_mark(s->reader.box->fd, glance_at[i], rest.still_ns[i]);
-	if (rc == MR_OK && (want->folders & MR_ARCHIVE))
-		rc = list_months(s->reader.box, &months, err);
-	listing_sort(&rest, want->newest_first);
-	for (size_t i = 0; i < months.n && rc == MR_OK && !s->stopped; i++)
-		rc = emit_month(s, months.v[want->newest_first ? months.n - 1 - i : i], &rest, &at, err);
-	while (at < rest.n && rc == MR_OK && !s->stopped)
-		rc = emit(s, &rest.v[at++], err);
-	return rc;
-}
-
-/* The dead letters are the room's: for them alone it does not matter who asks. */
-static enum mr_rc
-open_box(struct mailbox *box, struct mr_room *room, const char *agent, unsigned folders, struct mr_error *err)
-{
-	if (folders == MR_DEAD)
-		return mailbox_open_dead(box, maildir_of(room), err);
-	return mailbox_open(box, maildir_of(room), agent, err);
+	return MR_OK;
 }
 
 enum mr_rc
 maildir_scan(struct mr_room *room, const char *agent, const struct scan_request *want, mr_message_fn *fn, void *ctx,
     struct mr_error *err)
 {
-	mr_auto(mailbox_done) struct mailbox box = MAILBOX_INIT;
-	struct scan s = { .reader = READER_INIT(room, &box), .want = want, .fn = fn, .ctx = ctx };
+	mr_auto(scan_done) struct scan s = SCAN_INIT(room);
+	mr_auto(listing_done) struct listing rest = { 0 };
+	mr_auto(mr_names_done) struct mr_names months = { 0 };
+	size_t at = 0;
 
-	if (wants_glance(want) && agent[0] != '\0' && strlen(agent) <= MR_ADDRESS_MAX) {
-		sweep_at_a_glance(room, agent);
-		if (glance_is_enough(maildir_of(room), agent))
-			return MR_OK;
-	}
-	enum mr_rc rc = open_box(&box, room, agent, want->folders, err);
-	if (rc == MR_OK && wants_any(want))
-		rc = emit_any(&s, err);
-	if (rc == MR_OK && !s.stopped)
-		rc = emit_all(&s, err);
-	reader_done(&s.reader);
-	return rc;
+	s.want = want;
+	s.fn = fn;
+	s.ctx = ctx;
+	TRY(open_box(&s, agent, want->folders, err));
+	TRY(list_folders(
+	    &s.box, want->folders & ~(unsigned)MR_ARCHIVE, want->unread_only, want->id_suffix, &rest, err));
+	if (want->folders & MR_ARCHIVE)
+		TRY(list_months(&s.box, &months, err));
+	listing_sort(&rest, want->newest_first);
+	for (size_t i = 0; i < months.n && !s.stopped; i++)
+		TRY(emit_month(&s, months.v[want->newest_first ? months.n - 1 - i : i], &rest, &at, err));
+	while (at < rest.n && !s.stopped)
+		TRY(emit(&s, &rest.v[at++], err));
+	return MR_OK;
 }
 
 enum mr_rc
 maildir_fetch(struct mr_room *room, const char *agent, const char *id, unsigned folders, enum scan_depth depth,
     struct mr_message *ret, struct mr_error *err)
 {
-	mr_auto(mailbox_done) struct mailbox box = MAILBOX_INIT;
-	mr_auto(reader_done) struct reader reader = READER_INIT(room, &box);
-	struct arena *own = NULL;
-	struct listed at, now;
+	mr_auto(scan_done) struct scan s = SCAN_INIT(room);
+	mr_auto(arena_done) struct arena *own = NULL;
 	struct mr_message msg = { 0 };
+	struct listed at;
 
-	enum mr_rc rc = open_box(&box, room, agent, folders, err);
-	if (rc == MR_OK)
-		rc = list_find(&box, id, folders, &own, &at, err);
-	if (rc == MR_OK)
-		rc = read_or_find(&reader, &at, folders, depth, &own, &now, &msg, err);
-	if (rc == MR_OK && depth == SCAN_NAMES) /* its path is only borrowed */
-		rc = reader_own_path(&reader, &now, &msg, err);
-	arena_free(own);
-	if (rc == MR_OK)
-		*ret = msg;
-	return rc;
+	TRY(open_box(&s, agent, folders, err));
+	TRY(list_find(&s.box, id, folders, &own, &at, err));
+	TRY(read_or_find(&s, &at, folders, depth, &own, &msg, err));
+	if (depth == SCAN_NAMES)
+		TRY(message_keep_path(&msg, s.path, err));
+	*ret = msg;
+	return MR_OK;
 }
 
 enum mr_rc
 maildir_fetch_raw(struct mr_room *room, const char *agent, const char *id, struct buf *ret, struct mr_error *err)
 {
-	mr_auto(mailbox_done) struct mailbox box = MAILBOX_INIT;
-	mr_auto(reader_done) struct reader reader = READER_INIT(room, &box);
-	struct arena *own = NULL;
-	struct listed at;
+	mr_auto(scan_done) struct scan s = SCAN_INIT(room);
+	mr_auto(arena_done) struct arena *own = NULL;
+	enum mr_rc rc = MR_NOTFOUND;
 
-	enum mr_rc rc = mailbox_open(&box, maildir_of(room), agent, err);
-	if (rc != MR_OK)
-		return rc;
-	for (int tries = 0; tries < FIND_TRIES; tries++) {
-		rc = list_find(&box, id, 0, &own, &at, err);
-		if (rc != MR_OK)
-			break;
-		rc = reader_raw(&reader, &at, ret, err);
-		if (rc != MR_NOTFOUND) /* moved between finding and opening: find it again */
-			break;
+	TRY(open_box(&s, agent, 0, err));
+	for (int tries = 0; rc == MR_NOTFOUND && tries < FIND_TRIES; tries++) {
+		mr_auto(sys_close_fd) int fd = -1;
+		struct listed at;
+		struct stat st;
+
+		TRY(list_find(&s.box, id, 0, &own, &at, err));
+		rc = open_listed(&s, &at, &fd, &st, err); /* moved between finding and opening: find it again */
+		if (rc == MR_OK && file_read_fd(fd, FILE_LIMIT, ret, err) != MR_OK)
+			return mr_wrap(err, "'%s'", at.name);
 	}
-	arena_free(own);
 	return rc;
 }

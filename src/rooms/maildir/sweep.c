@@ -14,6 +14,7 @@
 
 #define GONE_PREFIX ".gone."
 #define RETURN_ROUNDS 10
+#define TOKENS_MAX 8 /* beyond that a sweep does not look for dead ones: doctor does */
 
 static bool
 note_name(void *ctx, const struct dir_entry *entry)
@@ -121,14 +122,14 @@ sweep_life(struct mailbox *box, unsigned life, size_t *count, struct mr_error *e
 }
 
 enum mr_rc
-maildir_sweep(struct mr_room *room, const char *agent, struct mr_error *err)
+sweep_mail(struct maildir *md, const char *agent, struct mr_error *err)
 {
 	mr_auto(mailbox_done) struct mailbox box = MAILBOX_INIT;
 	mr_auto(mr_names_done) struct mr_names lives = { 0 };
 	size_t count = 0;
 	int held_fd = -1;
 
-	enum mr_rc rc = mailbox_open_any(&box, maildir_of(room), agent, err);
+	enum mr_rc rc = mailbox_open_any(&box, md, agent, err);
 	if (rc == MR_OK)
 		rc = mailbox_folder(&box, BOX_HELD, &held_fd, err);
 	if (rc == MR_OK)
@@ -145,67 +146,42 @@ maildir_sweep(struct mr_room *room, const char *agent, struct mr_error *err)
 	return rc == MR_OK ? rc : mr_wrap(err, "give back held mail of '%s'", agent);
 }
 
-#define GLANCE_MAX 8
-
-struct glance { /* at holds/ */
-	char tokens[GLANCE_MAX][MR_TOKEN_LEN + 1];
-	size_t n;
-	bool more;
-};
-
-static bool
-note_token(void *ctx, const struct dir_entry *entry)
-{
-	struct glance *g = ctx;
-
-	g->more = g->n == GLANCE_MAX || !token_valid(str_of(entry->name));
-	if (!g->more)
-		(void)snprintf(g->tokens[g->n++], sizeof(g->tokens[0]), "%s", entry->name);
-	return !g->more;
-}
-
-/* A command that was killed before it held anything, or after it had settled all, leaves a file that would make every
- * hook look through the mailbox again. Only the agent's own: what others' commands held has not been given back yet,
- * and their hooks look for it as long as there is a file. */
+/* A command that was killed before it held anything, or after it had settled all, leaves its file in holds/. Only files
+ * of this agent's dead processes: what others' commands held has not been given back yet. */
 static void
-choose_dead(int holds_fd, const char *agent, struct glance *g, bool remove)
+choose_dead(int holds_fd, const char *agent, struct mr_names *names, bool remove)
 {
-	size_t n = 0;
+	mr_auto(mr_names_done) struct mr_names dead = { 0 };
 
-	for (size_t i = 0; i < g->n; i++) {
-		mr_auto(sys_close_fd) int dead_fd = token_of_dead(holds_fd, g->tokens[i], agent);
-		if (dead_fd < 0)
-			continue;
-		if (remove)
-			(void)sys_unlink(holds_fd, g->tokens[i]);
-		else
-			memmove(g->tokens[n++], g->tokens[i], sizeof(g->tokens[0]));
+	for (size_t i = 0; i < names->n; i++) {
+		mr_auto(sys_close_fd) int dead_fd =
+		    token_valid(str_of(names->v[i])) ? token_of_dead(holds_fd, names->v[i], agent) : -1;
+
+		if (dead_fd >= 0 && remove)
+			(void)sys_unlink(holds_fd, names->v[i]);
+		else if (dead_fd >= 0)
+			(void)names_add(&dead, str_of(names->v[i]));
 	}
-	g->n = n;
+	struct mr_names all = *names;
+
+	*names = dead;
+	dead = all;
 }
 
-/* Every hold has its file in holds/ before the mail moves, until after it has moved back: where nobody holds anything,
- * no mailbox needs to be looked through. */
-void
-sweep_at_a_glance(struct mr_room *room, const char *agent)
+enum mr_rc
+maildir_sweep(struct mr_room *room, const char *agent, struct mr_error *err)
 {
 	struct maildir *md = maildir_of(room);
-	mr_auto(sys_close_fd) int fd = -1;
-	struct mr_error ignored = { 0 };
-	struct glance g = { 0 };
-	struct stat st;
+	mr_auto(mr_names_done) struct mr_names tokens = { 0 };
+	mr_auto(sys_close_fd) int holds_fd = -1;
 
-	if (quiet_is(md->root_fd, "holds") || (sys_stat(md->root_fd, "holds", &st) < 0 && errno == ENOENT))
-		return;
-	bool looked = dir_open(md->root_fd, "holds", &fd, &ignored) == MR_OK && sys_stat_fd(fd, &st) == 0 &&
-		      dir_each_once(fd, note_token, &g, &ignored) == MR_OK;
-	bool none = looked && g.n == 0 && !g.more;
-
-	/* Who is dead before the sweep has put all it will ever hold where the sweep finds it. */
-	choose_dead(fd, agent, &g, false);
-	if (maildir_sweep(room, agent, &ignored) != MR_OK)
-		return;
-	choose_dead(fd, agent, &g, true);
-	if (none)
-		quiet_mark(md->root_fd, "holds", (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec);
+	/* A process that is dead before the sweep has put all it will ever hold where the sweep finds it. */
+	if (dir_open(md->root_fd, "holds", &holds_fd, IGNORED) == MR_OK &&
+	    dir_names(holds_fd, &tokens, IGNORED) == MR_OK && tokens.n <= TOKENS_MAX)
+		choose_dead(holds_fd, agent, &tokens, false);
+	else
+		mr_names_done(&tokens);
+	TRY(sweep_mail(md, agent, err));
+	choose_dead(holds_fd, agent, &tokens, true);
+	return MR_OK;
 }

@@ -5,7 +5,6 @@
  */
 #include "base/error.h"
 #include "base/sys.h"
-#include "rooms/maildir/channel.h"
 #include "rooms/maildir/queue.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -34,14 +33,6 @@ target_kind(const char *to, const char **ret_name)
 
 /* ---- Links and copies ---- */
 
-/* Not by link: another file system, too many links, a kernel or sandbox that links only one's own
- * files. A further copy is as good, it only takes space. */
-static bool
-needs_copy(int error)
-{
-	return error == EXDEV || error == EMLINK || error == EPERM || error == EOPNOTSUPP;
-}
-
 /* agent "": the dead letters. */
 static enum mr_rc
 give_copy(struct spool_job *job, const char *agent, int new_fd, const char *name, struct mr_error *err)
@@ -58,15 +49,6 @@ give_copy(struct spool_job *job, const char *agent, int new_fd, const char *name
 	    job->md->sync ? PUBLISH_FULL : PUBLISH_NOSYNC, err);
 }
 
-static bool
-same_file(int a_fd, const char *a, int b_fd, const char *b)
-{
-	struct stat sa, sb;
-
-	return sys_stat(a_fd, a, &sa) == 0 && sys_stat(b_fd, b, &sb) == 0 && sa.st_dev == sb.st_dev &&
-	       sa.st_ino == sb.st_ino;
-}
-
 static enum mr_rc
 give_into(struct spool_job *job, const char *agent, int new_fd, struct mr_error *err)
 {
@@ -75,10 +57,10 @@ give_into(struct spool_job *job, const char *agent, int new_fd, struct mr_error 
 	if (sys_link_open(job->message_fd, job->spool_fd, job->message, new_fd, name) == 0)
 		return MR_OK;
 	if (errno == EEXIST)
-		return same_file(job->spool_fd, job->message, new_fd, name)
+		return file_is_same(job->spool_fd, job->message, new_fd, name)
 			   ? MR_OK
 			   : mr_fail(err, MR_EXISTS, "another message is named '%s'", name);
-	if (!needs_copy(errno))
+	if (!deliver_needs_copy(errno))
 		return mr_fail_errno(err, "cannot publish '%s'", name);
 	return give_copy(job, agent, new_fd, name, err);
 }
@@ -211,19 +193,6 @@ target_recheck(struct spool_job *job, const char *to, int fd, struct mr_error *e
 /* ---- Queues and channels ---- */
 
 static enum mr_rc
-open_posts(struct maildir *md, const char *channel, int *ret_fd, struct mr_error *err)
-{
-	mr_auto(channel_done) struct channel c = CHANNEL_INIT;
-
-	enum mr_rc rc = channel_open(&c, md, channel, CHANNEL_UNLOCKED, err);
-	if (rc == MR_OK) {
-		*ret_fd = c.posts_fd;
-		c.posts_fd = -1;
-	}
-	return rc;
-}
-
-static enum mr_rc
 give_queue(struct spool_job *job, const char *queue, int *fd, struct mr_error *err)
 {
 	enum mr_rc rc = MR_OK;
@@ -243,7 +212,7 @@ give_channel(struct spool_job *job, const char *channel, int *fd, struct mr_erro
 	if (job->search)
 		rc = channel_has(job->md, channel, job->spool_fd, job->message, &has, err);
 	if (rc == MR_OK && has)
-		return open_posts(job->md, channel, fd, err);
+		return channel_open_posts(job->md, channel, fd, err);
 	return rc != MR_OK ? rc : channel_give(job->room, channel, job->spool_fd, job->message, job->id, fd, err);
 }
 
@@ -262,7 +231,9 @@ target_open(struct spool_job *job, const char *to, int *ret_fd, struct mr_error 
 	case TARGET_CHANNEL:
 		break;
 	}
-	if (channel_exists(job->md, name))
+	mr_auto(sys_close_fd) int posts_fd = -1;
+
+	if (channel_open_posts(job->md, name, &posts_fd, IGNORED) == MR_OK)
 		return MR_OK;
 	return mr_fail(err, MR_NOTFOUND, "no channel '%s'\nsee: mailroom channel list", name);
 }
@@ -309,7 +280,7 @@ target_reopen(struct spool_job *job, const char *to, int *ret_fd, struct mr_erro
 		rc = queue_has(job->md, name, job->id, &has, ret_fd, err);
 		break;
 	case TARGET_CHANNEL:
-		rc = open_posts(job->md, name, ret_fd, err);
+		rc = channel_open_posts(job->md, name, ret_fd, err);
 		break;
 	}
 	/* Its folders are gone, and whoever removed them took the mail. */

@@ -9,15 +9,12 @@ static size_t
 files_in(struct box *b)
 {
 	struct channel c = CHANNEL_INIT;
-	struct post_list list = { 0 };
+	struct posts posts;
 
 	EXPECT(MR_OK, channel_open(&c, maildir_of(&b->room), "news", CHANNEL_UNLOCKED, &err));
-	EXPECT(MR_OK, post_list_read(&c, 0, &list, &err));
-	size_t n = list.n;
-
-	post_list_done(&list);
+	EXPECT(MR_OK, channel_posts(&c, 0, &posts, &err));
 	channel_done(&c);
-	return n;
+	return posts.n;
 }
 
 static void
