@@ -1,7 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * deliver.c - a new message: a copy in the sender's scratch, then the same bytes in the recipient's inbox. Every
- * recipient gets an id of its own, because the answers of two would else meet under one name in our inbox.
+ * deliver.c - a new message, and an answer: a copy in the sender's scratch, then the same bytes in the recipient's
+ * inbox. Every recipient gets an id of its own, because the answers of two would else meet under one name in our inbox.
+ *
+ * The question is taken out of the inbox before its answer goes out, because the next message of the conversation may
+ * come under the same name the moment after, and is not to be removed with it:
+ *
+ *	waits in inbox --claim--> scratch/<id>.in --draft, deliver--> answered
+ *	        ^--------- back, when the answer could not be delivered
+ *
+ * Older questions of the same channel and the same sender that nobody answered are superseded: each gets its own
+ * answer, the empty one. What others asked there stays open. One sender is one folder for the answers.
  */
 #include "base/error.h"
 #include "base/id.h"
@@ -9,22 +18,10 @@
 #include "base/text.h"
 #include "rooms/workspace/workspace.h"
 #include <stdio.h>
-#include <stdlib.h>
+
+#define RECEIVED (MR_INBOX | MR_ARCHIVE)
 
 /* ---- What the format can hold ---- */
-
-static bool
-is_known_to(struct workspace *ws, const char *agent, const char *request_id)
-{
-	mr_auto(box_done) struct box box = BOX_INIT;
-	mr_auto(entries_done) struct entries all = { 0 };
-	const struct listing listing = { .folders = MR_INBOX | MR_ARCHIVE };
-	struct mr_error ignored = { 0 };
-	size_t at = 0;
-
-	return box_open(&box, ws, agent, BOX_AS_IT_IS, &ignored) == MR_OK &&
-	       entries_read(ws, &box, &listing, &all, &ignored) == MR_OK && answer_find(&all, request_id, &at);
-}
 
 static bool
 is_text(struct mr_str s)
@@ -32,51 +29,64 @@ is_text(struct mr_str s)
 	return utf8_valid(s) && (s.len == 0 || !memchr(s.ptr, '\0', s.len));
 }
 
-unsigned
-workspace_lacks(struct mr_room *room, const struct mr_message *msg)
+/* Earlier by arrival: mtime, ctime, name. */
+static bool
+is_older(const struct kit_item *a, const struct kit_item *b)
 {
-	unsigned lacks = 0;
-
-	if (msg->cc.n > 0)
-		lacks |= FIELD_CC;
-	if (msg->to.n > 1)
-		lacks |= FIELD_TO;
-	if (msg->type && msg->type[0])
-		lacks |= FIELD_TYPE;
-	if (msg->priority != MR_NORMAL)
-		lacks |= FIELD_PRIORITY;
-	if (msg->by_ms)
-		lacks |= FIELD_BY;
-	if (msg->headers_n > 0)
-		lacks |= FIELD_HEADERS;
-	if (msg->body && !is_text((struct mr_str){ msg->body, msg->body_len }))
-		lacks |= FIELD_BINARY;
-	/* An answer goes back to where its question came from, or is none here. */
-	if (msg->reply_to && msg->reply_to[0] && !is_known_to(workspace_of(room), msg->from, msg->reply_to))
-		lacks |= FIELD_REPLY_TO;
-	return lacks;
+	if (a->mtime_ns != b->mtime_ns)
+		return a->mtime_ns < b->mtime_ns;
+	if (entry_of(a)->ctime_ns != entry_of(b)->ctime_ns)
+		return entry_of(a)->ctime_ns < entry_of(b)->ctime_ns;
+	return strcmp(a->name, b->name) < 0;
 }
 
-enum mr_rc
-check_memo(const struct box *from, struct mr_str bytes, struct mr_error *err)
+/* The message that a REQUEST_ID means to this agent: the one that waits, else the newest that was taken; or NULL. */
+static struct kit_item *
+find_question(const struct kit_items *all, const char *request_id)
 {
-	if (bytes.len > MEMO_MAX)
-		return mr_fail(err, MR_REFUSED,
-		    "the message is larger than 1 MiB\nput it in a file that the recipient can read, and mail the path");
-	if (!is_text(bytes))
-		return mr_fail(err, MR_REFUSED, "the message is not UTF-8 text, and a workspace holds nothing else");
-	if (from && box_scratch_named(from, bytes))
-		return mr_fail(err, MR_REFUSED,
-		    "the message names the scratch folder of '%s'\nscratch is private: copy what others shall see to another folder",
-		    from->address);
-	return MR_OK;
+	struct kit_item *best = NULL;
+
+	for (size_t i = 0; i < all->n; i++) {
+		struct kit_item *item = &all->v[i];
+
+		if (item->folder == MR_SENT || strcmp(entry_of(item)->request_id, request_id) != 0)
+			continue;
+		if (!best || (best->folder != MR_INBOX && item->folder == MR_INBOX) ||
+		    (best->folder == item->folder && is_older(best, item)))
+			best = item;
+	}
+	return best;
+}
+
+static bool
+is_known_to(struct workspace *ws, const char *agent, const char *request_id)
+{
+	mr_auto(box_done) struct box box = BOX_INIT;
+	mr_auto(kit_items_done) struct kit_items all = { 0 };
+
+	return box_open(&box, ws, agent, BOX_AS_IT_IS, IGNORED) == MR_OK &&
+	       workspace_list(&box, RECEIVED, &all, IGNORED) == MR_OK && find_question(&all, request_id);
+}
+
+unsigned
+workspace_unsupported(struct mr_room *room, const struct mr_message *msg)
+{
+	unsigned fields = kit_fields(msg, NULL) & ~(unsigned)FIELD_THREAD;
+
+	if (!is_text(kit_text(msg)))
+		fields |= FIELD_BINARY;
+	/* An answer goes back to where its question came from, or is none here. */
+	if ((fields & FIELD_REPLY_TO) && is_known_to(workspace_of(room), msg->from, msg->reply_to))
+		fields &= ~(unsigned)FIELD_REPLY_TO;
+	return fields;
 }
 
 /* ---- One message ---- */
 
 struct draft { /* one message to one recipient */
-	char request_id[MEMO_ID_LEN + 1];
+	char id[ROOM_SPOKEN_MAX + 1];
 	struct buf receiver, reply, body, bytes;
+	struct posting posting; /* as delivered */
 };
 
 static void
@@ -88,53 +98,61 @@ draft_done(struct draft *d)
 	buf_done(&d->bytes);
 }
 
-/* A subject that is not the first line anyway becomes a heading. */
+/* A subject that is not the first line anyway becomes a heading; that of an answer only where it was changed. */
 static void
-add_body(struct buf *out, const struct mr_message *msg)
+add_body(struct buf *out, const struct mr_message *msg, bool answer)
 {
 	mr_auto(buf_done) struct buf seen = BUF_INIT;
-	struct mr_str body = { msg->body ? msg->body : "", msg->body ? msg->body_len : 0 };
 
-	memo_subject(&seen, body);
-	if (msg->subject && msg->subject[0] && !str_eq(buf_str(&seen), str_of(msg->subject)))
+	memo_subject(&seen, kit_text(msg));
+	if (msg->subject && msg->subject[0] && !(answer && str_starts(str_of(msg->subject), "Re:")) &&
+	    !str_eq(buf_str(&seen), str_of(msg->subject)))
 		buf_addf(out, "# %s\n\n", msg->subject);
-	buf_add(out, body);
+	buf_add(out, kit_text(msg));
 }
 
-/* Of an import the id follows from the message, so that a second one finds it. */
-static void
-choose_id(const struct delivery *what, char ret[MEMO_ID_LEN + 1])
-{
-	mr_auto(buf_done) struct buf identity = BUF_INIT;
-	char hex[65];
-
-	if (!what->keep) {
-		random_hex(ret, MEMO_ID_LEN);
-		return;
-	}
-	buf_addf(&identity, "%s\n%lld\n%s", what->msg->id, (long long)what->msg->date_ms, what->msg->from);
-	sha256_hex(buf_str(&identity), hex);
-	memcpy(ret, hex, MEMO_ID_LEN);
-	ret[MEMO_ID_LEN] = '\0';
-}
-
-/* Where the answer shall go. Somebody without a workspace here, whose mail is imported, is at least named by it. */
+/* MR_REFUSED: not UTF-8, too large, or it names the scratch folder of its sender. */
 static enum mr_rc
-add_reply_path(struct workspace *ws, const struct delivery *what, struct draft *d, struct mr_error *err)
+write_memo(struct draft *d, struct memo *memo, const struct box *from, struct mr_error *err)
 {
-	if (what->reply_path) {
-		size_t len = strlen(what->reply_path);
-
-		while (len > 1 && what->reply_path[len - 1] == '/')
-			len--;
-		buf_add(&d->reply, (struct mr_str){ what->reply_path, len });
-		buf_addf(&d->reply, "/%s", d->request_id);
-		return MR_OK;
-	}
-	TRY(workspace_path(ws, what->msg->from, &d->reply, err));
-	buf_addf(&d->reply, "/.mailbox/inbox/%s", d->request_id);
+	if (d->receiver.failed || d->reply.failed || d->body.failed)
+		return mr_nomem(err);
+	memo_write(&d->bytes, memo);
+	if (!buf_ok(&d->bytes))
+		return mr_nomem(err);
+	if (d->bytes.len > MEMO_MAX)
+		return mr_fail(err, MR_REFUSED,
+		    "the message is larger than 1 MiB\nput it in a file that the recipient can read, and mail the path");
+	if (!is_text(buf_str(&d->bytes)))
+		return mr_fail(err, MR_REFUSED, "the message is not UTF-8 text, and a workspace holds nothing else");
+	if (from && box_scratch_named(from, buf_str(&d->bytes)))
+		return mr_fail(err, MR_REFUSED,
+		    "the message names the scratch folder of '%s'\nscratch is private: copy what others shall see to another folder",
+		    from->address);
+	d->posting.bytes = buf_str(&d->bytes);
 	return MR_OK;
 }
+
+/* Scratch first, as the format wants it; but of mail that is carried the copy comes last: after a kill before that, it
+ * would tell of a message that is sent again under another id. from NULL: no copy is kept. */
+static enum mr_rc
+hand_over(struct workspace *ws, struct box *from, int dir_fd, const char *dir, const char *name, struct draft *d,
+    struct mr_error *err)
+{
+	bool staged = d->posting.what && d->posting.what->staged;
+
+	if (from && !staged)
+		TRY(post_draft(ws, from, d->id, &d->posting, err));
+	enum mr_rc rc = post_deliver(ws, dir_fd, dir, name, &d->posting, err);
+
+	if (rc == MR_OK && from && staged)
+		(void)post_draft(ws, from, d->id, &d->posting, IGNORED); /* delivered is delivered */
+	if (rc != MR_OK && rc != MR_INDOUBT && from && !staged)
+		(void)sys_unlink(from->scratch_fd, d->id); /* our own copy of what was never sent */
+	return rc;
+}
+
+/* ---- A new message ---- */
 
 static enum mr_rc
 compose(struct workspace *ws, const struct delivery *what, const struct box *from, const struct box *to,
@@ -142,68 +160,38 @@ compose(struct workspace *ws, const struct delivery *what, const struct box *fro
 {
 	const struct mr_message *msg = what->msg;
 	bool own_thread = !msg->thread || !msg->thread[0] || strcmp(msg->thread, msg->id) == 0;
-	struct memo memo = { .channel = str_of(own_thread ? "" : msg->thread) };
 
-	choose_id(what, d->request_id);
-	buf_addf(&d->receiver, "%s/.mailbox/inbox/%s", to->path, d->request_id);
-	TRY(add_reply_path(ws, what, d, err));
-	add_body(&d->body, msg);
-	if (!buf_ok(&d->receiver) || !buf_ok(&d->reply) || d->body.failed)
-		return mr_nomem(err);
-	memo.request_id = str_of(d->request_id);
-	memo.receiver = buf_str(&d->receiver);
-	memo.reply = buf_str(&d->reply);
-	memo.body = buf_str(&d->body);
+	if (what->keep) { /* the id follows from the message, so that a second import finds it */
+		mr_auto(buf_done) struct buf identity = BUF_INIT;
+		char hex[65];
+
+		buf_addf(&identity, "%s\n%lld\n%s", msg->id, (long long)msg->date_ms, msg->from);
+		sha256_hex(buf_str(&identity), hex);
+		(void)snprintf(d->id, sizeof d->id, "%.*s", MEMO_ID_LEN, hex);
+	} else {
+		random_hex(d->id, MEMO_ID_LEN);
+	}
+	buf_addf(&d->receiver, "%s/.mailbox/inbox/%s", to->path, d->id);
+	/* Where the answer shall go. A sender without a workspace here, whose mail is imported, is at least named. */
+	if (what->reply_path) {
+		buf_add(&d->reply, kit_trim_slashes(str_of(what->reply_path)));
+		buf_addf(&d->reply, "/%s", d->id);
+	} else {
+		TRY(workspace_path(ws, msg->from, &d->reply, err));
+		buf_addf(&d->reply, "/.mailbox/inbox/%s", d->id);
+	}
+	add_body(&d->body, msg, false);
+	struct memo memo = { .request_id = str_of(d->id),
+		.channel = str_of(own_thread ? "" : msg->thread),
+		.receiver = buf_str(&d->receiver),
+		.reply = buf_str(&d->reply),
+		.body = buf_str(&d->body) };
+
 	if (memo_value_problem(memo.channel))
 		return mr_fail(err, MR_REFUSED, "the thread %s", memo_value_problem(memo.channel));
 	if (memo_value_problem(memo.reply) || memo_value_problem(memo.receiver))
 		return mr_fail(err, MR_REFUSED, "a path of this message has a control character or is not UTF-8");
-	memo_write(&d->bytes, &memo);
-	if (!buf_ok(&d->bytes))
-		return mr_nomem(err);
-	return check_memo(from, buf_str(&d->bytes), err);
-}
-
-/* Wherever an earlier import of it is now. */
-static bool
-is_imported(struct workspace *ws, const struct box *to, const char *request_id, char ret_id[MR_ID_LEN + 1])
-{
-	mr_auto(entries_done) struct entries all = { 0 };
-	const struct listing listing = { .folders = MR_INBOX | MR_ARCHIVE };
-	struct mr_error ignored = { 0 };
-
-	if (entries_read(ws, to, &listing, &all, &ignored) != MR_OK)
-		return false;
-	for (size_t i = 0; i < all.n; i++)
-		if (strcmp(all.v[i].request_id, request_id) == 0) {
-			memcpy(ret_id, all.v[i].id, MR_ID_LEN + 1);
-			return true;
-		}
-	return false;
-}
-
-/* Scratch first, as the format wants it; but of mail that is carried the copy comes last: after a kill before that, it
- * would tell of a message that is sent again under another id. */
-static enum mr_rc
-hand_over(struct workspace *ws, const struct delivery *what, struct box *from, const struct box *to,
-    const struct draft *d, struct posting *p, struct mr_error *err)
-{
-	mr_auto(buf_done) struct buf dir = BUF_INIT;
-	struct mr_error ignored = { 0 };
-	bool copy = from && !what->keep;
-
-	buf_addf(&dir, "%s/.mailbox/inbox", to->path);
-	if (!buf_ok(&dir))
-		return mr_nomem(err);
-	if (copy && !what->staged && post_draft(ws, from, d->request_id, p, err) != MR_OK)
-		return err->code;
-	enum mr_rc rc = post_deliver(ws, to->inbox_fd, buf_z(&dir), d->request_id, p, err);
-
-	if (rc == MR_OK && copy && what->staged)
-		(void)post_draft(ws, from, d->request_id, p, &ignored); /* delivered is delivered */
-	if (rc != MR_OK && rc != MR_INDOUBT && copy && !what->staged)
-		(void)sys_unlink(from->scratch_fd, d->request_id); /* our own copy of what was never sent */
-	return rc;
+	return write_memo(d, &memo, from, err);
 }
 
 static enum mr_rc
@@ -212,28 +200,40 @@ deliver_one(struct workspace *ws, struct delivery *what, struct box *from, const
 {
 	mr_auto(draft_done) struct draft d = { 0 };
 	mr_auto(box_done) struct box to = BOX_INIT;
+	mr_auto(buf_done) struct buf dir = BUF_INIT;
 
 	TRY(box_open(&to, ws, recipient, BOX_MAKE_OWN, err));
 	TRY(compose(ws, what, from, &to, &d, err));
-	if (what->keep && is_imported(ws, &to, d.request_id, ret->id)) {
-		(void)snprintf(ret->spoken, sizeof ret->spoken, "%s", d.request_id);
-		return mr_fail(err, MR_EXISTS, "'%s' has that message already", recipient);
-	}
-	struct posting p = { .bytes = buf_str(&d.bytes),
-		.mtime_ns = what->keep ? what->msg->date_ms * 1000000 : post_stamp(ws),
-		.what = what };
+	(void)snprintf(ret->spoken, sizeof ret->spoken, "%s", d.id);
+	if (what->keep) { /* wherever an earlier import of it is now */
+		mr_auto(kit_items_done) struct kit_items all = { 0 };
+		const struct kit_item *there =
+		    workspace_list(&to, RECEIVED, &all, IGNORED) == MR_OK ? find_question(&all, d.id) : NULL;
 
-	TRY(hand_over(ws, what, from, &to, &d, &p, err));
-	memo_id(p.mtime_ns, p.bytes, ret->id);
-	(void)snprintf(ret->spoken, sizeof ret->spoken, "%s", d.request_id);
+		if (there) {
+			memcpy(ret->id, there->id, sizeof ret->id);
+			return mr_fail(err, MR_EXISTS, "'%s' has that message already", recipient);
+		}
+	}
+	d.posting.mtime_ns = what->keep ? what->msg->date_ms * 1000000 : post_stamp(ws);
+	d.posting.what = what;
+	buf_addf(&dir, "%s/.mailbox/inbox", to.path);
+	if (!buf_ok(&dir))
+		return mr_nomem(err);
+	TRY(hand_over(ws, what->keep ? NULL : from, to.inbox_fd, buf_z(&dir), d.id, &d, err));
+	workspace_message_id(d.posting.mtime_ns, d.posting.bytes, ret->id);
 	return MR_OK;
 }
 
-/* ---- All of them ---- */
-
+/* The sender is told of the first. */
 static enum mr_rc
-check_recipients(struct workspace *ws, const struct mr_names *to, struct mr_error *err)
+deliver_new(struct workspace *ws, struct delivery *what, struct box *from, struct delivered *ret, struct mr_error *err)
 {
+	const struct mr_names *to = what->to;
+	struct delivered first = { 0 };
+	enum mr_rc rc = MR_OK;
+	size_t done = 0;
+
 	for (size_t i = 0; i < to->n; i++) {
 		mr_auto(box_done) struct box box = BOX_INIT;
 
@@ -243,46 +243,183 @@ check_recipients(struct workspace *ws, const struct mr_names *to, struct mr_erro
 			return mr_hint(err, "who has no workspace can only be answered: 'mailroom reply ID'");
 		return err->code;
 	}
-	return MR_OK;
-}
-
-/* Some have it, the rest from `left` on has not. */
-static enum mr_rc
-stopped_halfway(const struct mr_names *to, size_t left, struct delivered *ret, struct mr_error *err)
-{
-	struct mr_error why = *err;
-
-	for (size_t i = left; i < to->n; i++)
-		if (!names_add(&ret->missing, str_of(to->v[i])))
-			return mr_nomem(err);
-	return mr_fail(err, MR_INDOUBT, "%zu of %zu got it: %s\nsend it again to those only who have not got it", left,
-	    to->n, why.message);
-}
-
-/* The sender is told of the first. */
-static enum mr_rc
-deliver_new(struct workspace *ws, struct delivery *what, struct box *from, struct delivered *ret, struct mr_error *err)
-{
-	struct delivered first = { 0 };
-	enum mr_rc rc = check_recipients(ws, what->to, err);
-	size_t done = 0;
-
-	while (rc == MR_OK && done < what->to->n) {
+	while (rc == MR_OK && done < to->n) {
 		struct delivered one = { 0 };
 
-		rc = deliver_one(ws, what, from, what->to->v[done], &one, err);
+		rc = deliver_one(ws, what, from, to->v[done], &one, err);
 		if (done == 0)
 			first = one;
 		done += rc == MR_OK;
 	}
-	if (rc != MR_OK && done > 0)
-		rc = stopped_halfway(what->to, done, &first, err);
+	if (rc != MR_OK && done > 0) {
+		struct mr_error why = *err;
+
+		TRY(kit_missing(what, done, &first, err));
+		rc = mr_fail(err, MR_INDOUBT, "%zu of %zu got it: %s\nsend it again to those only who have not got it",
+		    done, to->n, why.message);
+	}
 	if (rc == MR_OK || rc == MR_INDOUBT || rc == MR_EXISTS) {
 		*ret = first;
 		memcpy(what->msg->id, first.id, sizeof first.id);
 	}
 	return rc;
 }
+
+/* ---- An answer ---- */
+
+/* The question was claimed first; without an answer it waits again. */
+static enum mr_rc
+give_back(const struct box *from, const struct kit_item *question, struct mr_error *err)
+{
+	if (claim_back(from, question, IGNORED) == MR_OK && sys_fsync(from->inbox_fd) == 0)
+		return err->code;
+	return mr_hint(err, "the question is not in the inbox any more: it is kept as scratch/%s", question->name);
+}
+
+/* The path of a file without its last part. */
+static const char *
+folder_of(const struct route *route, struct buf *ret)
+{
+	buf_add(ret, (struct mr_str){ route->path, strlen(route->path) - strlen(route->name) - 1 });
+	return buf_z(ret);
+}
+
+/* what NULL: the empty answer, which ends the conversation; after any other one the answerer may be asked further. */
+static enum mr_rc
+answer_one(struct box *from, struct kit_items *all, struct kit_item *question, struct delivery *what, struct draft *d,
+    struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT, dir = BUF_INIT;
+	mr_auto(route_done) struct route route = ROUTE_INIT;
+	struct memo asked;
+	char asker[MR_ADDRESS_MAX + 1];
+	bool waits = question->folder == MR_INBOX;
+
+	(void)snprintf(d->id, sizeof d->id, "%s", entry_of(question)->request_id);
+	TRY(workspace_text(from, question, &text, err));
+	if (memo_parse(buf_str(&text), &asked))
+		return mr_fail(err, MR_NOTFOUND, "'%s' is another message by now", question->name);
+	workspace_address_in(asked.reply, asker);
+	if (what && !(what->to->n == 1 && (asked.reply.len == 0 || strcmp(what->to->v[0], asker) == 0)))
+		return mr_fail(err, MR_REFUSED,
+		    "an answer goes to the one who asked, '%s', and to nobody else\nsend others a message of their own",
+		    asker);
+	TRY(route_answer(from, &asked, &route, err));
+	struct memo memo = { .request_id = asked.request_id,
+		.is_reply = true,
+		.channel = asked.channel,
+		.receiver = str_of(route.path),
+		.body = STR("\"\"") };
+
+	if (what) {
+		add_body(&d->body, what->msg, true);
+		buf_addf(&d->reply, "%s/.mailbox/inbox/%s", from->path, d->id);
+		memo.body = buf_str(&d->body);
+		memo.reply = buf_str(&d->reply);
+	}
+	TRY(write_memo(d, &memo, from, err));
+	if (waits)
+		TRY(claim_take(from, all, question, err));
+	if (waits && (sys_fsync(from->scratch_fd) < 0 || sys_fsync(from->inbox_fd) < 0)) {
+		(void)mr_fail_errno(err, "cannot make the claim of '%s' durable", question->name);
+		return give_back(from, question, err);
+	}
+	d->posting.mtime_ns = post_stamp(from->ws);
+	d->posting.what = what;
+	d->posting.over_empty = what != NULL;
+	d->posting.at_once = what == NULL;
+	enum mr_rc rc = hand_over(from->ws, from, route.dir_fd, folder_of(&route, &dir), route.name, d, err);
+
+	return rc == MR_OK || rc == MR_INDOUBT || !waits ? rc : give_back(from, question, err);
+}
+
+static bool
+is_answered(const struct kit_items *all, const struct kit_item *question)
+{
+	for (size_t i = 0; i < all->n; i++) {
+		const struct kit_item *item = &all->v[i];
+
+		if (item->folder == MR_SENT && entry_of(item)->is_reply &&
+		    strcmp(entry_of(item)->request_id, entry_of(question)->request_id) == 0 && is_older(question, item))
+			return true;
+	}
+	return false;
+}
+
+static bool
+same_sender(const struct entry *a, const struct entry *b)
+{
+	struct mr_str dir_a, dir_b, name;
+
+	if (!a->reply[0] || !b->reply[0])
+		return false;
+	route_split(str_of(a->reply), str_of(a->request_id), &dir_a, &name);
+	route_split(str_of(b->reply), str_of(b->request_id), &dir_b, &name);
+	return str_eq(dir_a, dir_b);
+}
+
+/* Another open question of the one who asked this, in its channel? */
+static bool
+is_open_beside(const struct kit_items *all, const struct kit_item *item, const struct kit_item *question)
+{
+	const struct entry *e = entry_of(item), *asked = entry_of(question);
+
+	return item != question && item->folder != MR_SENT && !e->is_reply && strcmp(e->channel, asked->channel) == 0 &&
+	       same_sender(e, asked) && !is_answered(all, item);
+}
+
+static bool
+is_newest(const struct kit_items *all, const struct kit_item *question)
+{
+	for (size_t i = 0; i < all->n; i++)
+		if (is_open_beside(all, &all->v[i], question) && is_older(question, &all->v[i]))
+			return false;
+	return true;
+}
+
+/* What fails here undoes nothing: the answer is out. err->hint tells how many, and why the last. */
+static void
+answer_superseded(
+    struct box *from, struct kit_items *all, const struct kit_item *newest, struct mr_names *done, struct mr_error *err)
+{
+	size_t failed = 0;
+	struct mr_error last = { 0 };
+
+	for (size_t i = 0; i < all->n; i++) {
+		mr_auto(draft_done) struct draft empty = { 0 };
+		struct kit_item *item = &all->v[i];
+
+		if (!is_open_beside(all, item, newest) || !is_older(item, newest))
+			continue;
+		if (answer_one(from, all, item, NULL, &empty, &last) != MR_OK)
+			failed++;
+		else if (done)
+			(void)names_add(done, str_of(item->id)); /* it is out: no memory to say so is no failure */
+	}
+	if (failed > 0)
+		(void)mr_hint(err, "%zu older question%s of channel '%.40s' %s not answered: %.120s", failed,
+		    failed == 1 ? "" : "s", entry_of(newest)->channel, failed == 1 ? "was" : "were", last.message);
+}
+
+static enum mr_rc
+deliver_answer(struct box *from, struct delivery *what, struct kit_items *all, struct kit_item *question,
+    struct delivered *ret, struct mr_error *err)
+{
+	mr_auto(draft_done) struct draft d = { 0 };
+	const struct entry *e = entry_of(question);
+	bool supersedes = !what->only && !e->is_reply && e->channel[0] && is_newest(all, question);
+
+	TRY(answer_one(from, all, question, what, &d, err));
+	workspace_message_id(d.posting.mtime_ns, d.posting.bytes, ret->id);
+	memcpy(what->msg->id, ret->id, sizeof ret->id);
+	(void)snprintf(ret->spoken, sizeof ret->spoken, "%s", d.id);
+	*err = (struct mr_error){ 0 }; /* its hint is what is said of the others */
+	if (supersedes)
+		answer_superseded(from, all, question, what->superseded, err);
+	return MR_OK;
+}
+
+/* ---- The slot ---- */
 
 /* The sender's folders: own ones are made; those of a stand-in for an agent of another room, too, or nobody could
  * answer it. A client has none, and an import needs none. */
@@ -313,22 +450,20 @@ workspace_deliver(struct mr_room *room, struct delivery *what, struct delivered 
 {
 	struct workspace *ws = workspace_of(room);
 	mr_auto(box_done) struct box from = BOX_INIT;
-	mr_auto(entries_done) struct entries all = { 0 };
-	const struct listing listing = { .folders = MR_INBOX | MR_ARCHIVE | MR_SENT };
+	mr_auto(kit_items_done) struct kit_items all = { 0 };
 	bool has_box = false;
-	size_t at = 0;
 
 	TRY(open_sender(ws, what, &from, &has_box, err));
 	if (has_box && what->msg->reply_to && what->msg->reply_to[0]) {
-		TRY(entries_read(ws, &from, &listing, &all, err));
-		if (answer_find(&all, what->msg->reply_to, &at))
-			return answer_deliver(ws, &from, what, &all, at, ret, err);
-		if (!what->carried &&
-		    !what->keep) { /* the office has seen it: an answer must not become a new message */
+		TRY(workspace_list(&from, RECEIVED | MR_SENT, &all, err));
+		struct kit_item *question = find_question(&all, what->msg->reply_to);
+
+		if (question)
+			return deliver_answer(&from, what, &all, question, ret, err);
+		if (!what->carried && !what->keep) /* the office has seen it: an answer must not become a new message */
 			return mr_fail(err, MR_NOTFOUND,
 			    "the message that this answers cannot be found any more\n"
 			    "nothing was sent; look with `mailroom inbox`, then try again");
-		}
 	}
 	return deliver_new(ws, what, has_box ? &from : NULL, ret, err);
 }

@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #define BUSY_STEP_MS 50
@@ -42,89 +41,50 @@ mode_for(int dir_fd)
 static void
 note(struct workspace *ws, struct posting *p, const struct stat *st)
 {
-	p->mtime_ns = mtime_of(st);
-	settled_add(ws, st);
+	p->mtime_ns = kit_mtime_ns(st);
+	workspace_settled(ws, st);
 }
 
 /* ---- With a name that begins with a dot ---- */
 
 static enum mr_rc
-ask_staged(const struct delivery *what, const char *dir, const char *temporary, struct mr_error *err)
-{
-	mr_auto(buf_done) struct buf ticket = BUF_INIT;
-
-	if (!what || !what->staged)
-		return MR_OK;
-	buf_addf(&ticket, "%s/%s", dir, temporary);
-	if (!buf_ok(&ticket))
-		return mr_nomem(err);
-	if (ticket.len > ROOM_TICKET_MAX)
-		return mr_fail(err, MR_REFUSED, "the path '%.60s...' is too long for mail that is carried", dir);
-	return what->staged(what->staged_ctx, buf_z(&ticket), err);
-}
-
-static enum mr_rc
 post_by_rename(
     struct workspace *ws, int dir_fd, const char *dir, const char *name, struct posting *p, struct mr_error *err)
 {
-	bool staged = p->what && p->what->staged;
-	char random[17], temporary[300];
 	struct stat st;
 
-	random_hex(random, 16);
-	if (staged) {
-		file_void_clean(dir_fd);
-		(void)snprintf(temporary, sizeof temporary, FILE_CARRY "%s.tmp", random);
-	} else {
-		(void)snprintf(temporary, sizeof temporary, ".%s.tmp-%s", name, random);
-	}
-	TRY(file_prepare(dir_fd, temporary, p->bytes, mode_for(dir_fd), p->mtime_ns, err));
-	enum mr_rc rc = sys_stat(dir_fd, temporary, &st) < 0 ? mr_fail_errno(err, "cannot look at '%s'", temporary)
-							     : ask_staged(p->what, dir, temporary, err);
-
-	if (rc == MR_OK)
-		rc = file_prepared_publish(dir_fd, temporary, dir_fd, name, err);
-	if (rc == MR_OK)
-		note(ws, p, &st);
-	else if (!staged) /* with a ticket, gone would mean published: settle_ticket removes it */
-		(void)sys_unlink(dir_fd, temporary);
-	return rc;
+	TRY(kit_publish(&(struct kit_file){ .tmp_fd = dir_fd,
+			    .dir_fd = dir_fd,
+			    .name = name,
+			    .bytes = p->bytes,
+			    .mode = mode_for(dir_fd),
+			    .mtime_ns = p->mtime_ns,
+			    .st = &st },
+	    p->what, dir, err));
+	note(ws, p, &st);
+	return MR_OK;
 }
 
 enum mr_rc
 workspace_settle_ticket(struct mr_room *room, const char *ticket, bool *ret_published, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int dir_fd = -1;
-	const char *slash = strrchr(ticket, '/');
+	struct mr_str dir;
+	const char *name;
 
 	(void)room;
-	if (!slash || !str_starts(str_of(slash + 1), FILE_CARRY) || !str_ends(str_of(slash), ".tmp"))
+	if (!kit_ticket(ticket, &dir, &name) || !str_ends(str_of(name), ".tmp"))
 		return mr_fail(err, MR_REFUSED, "'%.100s' is no ticket of this kind of room", ticket);
-	if (route_open_dir((struct mr_str){ ticket, (size_t)(slash - ticket) }, &dir_fd, err) != MR_OK) {
-		if (err->code != MR_NOTFOUND)
-			return err->code;
-		*ret_published = false; /* the inbox is gone, and what was in it */
+	enum mr_rc rc = route_open_dir(dir, &dir_fd, err);
+
+	if (rc == MR_NOTFOUND) { /* the inbox is gone, and what was in it */
+		*ret_published = false;
 		return MR_OK;
 	}
-	return file_prepared_void(dir_fd, slash + 1, ret_published, err);
+	return rc == MR_OK ? file_prepared_void(dir_fd, name, ret_published, err) : rc;
 }
 
 /* ---- Without a name ---- */
-
-static enum mr_rc
-take_back(int dir_fd, const char *name, struct mr_error *err)
-{
-	if (sys_unlink(dir_fd, name) == 0) {
-		(void)sys_fsync(dir_fd);
-		return err->code;
-	}
-	struct mr_error first = *err;
-
-	return mr_fail(err, MR_INDOUBT,
-	    "'%s' is visible but may not survive a power cut: %s\n"
-	    "look at the disk; the message is whole: do not send it again",
-	    name, first.message);
-}
 
 /* *ret_cannot: this system has no unnamed files. */
 static enum mr_rc
@@ -148,7 +108,16 @@ post_unnamed(
 	}
 	if (sys_fsync(fd) < 0 || sys_fsync(dir_fd) < 0) {
 		(void)mr_fail_errno(err, "cannot make '%s' durable", name);
-		return take_back(dir_fd, name, err);
+		struct mr_error first = *err;
+
+		if (sys_unlink(dir_fd, name) == 0) {
+			(void)sys_fsync(dir_fd);
+			return err->code;
+		}
+		return mr_fail(err, MR_INDOUBT,
+		    "'%s' is visible but may not survive a power cut: %s\n"
+		    "look at the disk; the message is whole: do not send it again",
+		    name, first.message);
 	}
 	note(ws, p, &st);
 	return MR_OK;
@@ -168,17 +137,6 @@ post_at(struct workspace *ws, int dir_fd, const char *dir, const char *name, str
 	return post_by_rename(ws, dir_fd, dir, name, p, err);
 }
 
-enum mr_rc
-post_file(struct workspace *ws, int dir_fd, const char *name, struct posting *p, struct mr_error *err)
-{
-	struct posting plain = { .bytes = p->bytes, .mtime_ns = p->mtime_ns };
-	enum mr_rc rc = post_at(ws, dir_fd, "", name, &plain, err);
-
-	if (rc == MR_OK)
-		p->mtime_ns = plain.mtime_ns;
-	return rc;
-}
-
 /* ---- At a destination ---- */
 
 /* A resend finds its own bytes: it has that one's date then. */
@@ -186,13 +144,11 @@ static bool
 is_there_already(int dir_fd, const char *name, struct posting *p)
 {
 	mr_auto(buf_done) struct buf text = BUF_INIT;
-	struct mr_error ignored = { 0 };
 	struct stat st;
 
-	if (sys_stat(dir_fd, name, &st) < 0 || file_read(dir_fd, name, MEMO_MAX, &text, &ignored) != MR_OK ||
-	    !str_eq(buf_str(&text), p->bytes))
+	if (file_read_stat(dir_fd, name, MEMO_MAX, &text, &st, IGNORED) != MR_OK || !str_eq(buf_str(&text), p->bytes))
 		return false;
-	p->mtime_ns = mtime_of(&st);
+	p->mtime_ns = kit_mtime_ns(&st);
 	return true;
 }
 
@@ -206,11 +162,10 @@ static struct occupant
 look_at(int dir_fd, const char *name, struct mr_str ours)
 {
 	mr_auto(buf_done) struct buf text = BUF_INIT;
-	struct mr_error ignored = { 0 };
 	struct occupant o = { 0 };
 	struct memo memo, own;
 
-	if (file_read(dir_fd, name, MEMO_MAX, &text, &ignored) != MR_OK || memo_parse(buf_str(&text), &memo))
+	if (file_read(dir_fd, name, MEMO_MAX, &text, IGNORED) != MR_OK || memo_parse(buf_str(&text), &memo))
 		return o;
 	while (memo.body.len > 0 && (unsigned char)memo.body.ptr[memo.body.len - 1] <= ' ')
 		memo.body.len--;
@@ -227,19 +182,6 @@ is_empty_answer(int dir_fd, const char *name, const struct posting *p)
 	struct occupant o = look_at(dir_fd, name, p->bytes);
 
 	return o.same_request && o.empty_answer;
-}
-
-/* Another message came under that name in the moment of the swap. It goes back; the file of that inode is ours. */
-static enum mr_rc
-swap_back(int dir_fd, const char *temporary, const char *name, ino_t own, struct mr_error *err)
-{
-	struct stat st;
-
-	if (sys_rename_exchange(dir_fd, temporary, dir_fd, name) < 0)
-		(void)sys_rename_new(dir_fd, temporary, dir_fd, name);
-	else if (sys_stat(dir_fd, temporary, &st) == 0 && st.st_ino == own)
-		(void)sys_unlink(dir_fd, temporary);
-	return mr_fail(err, MR_EXISTS, "'%s' is there already", name);
 }
 
 /* The question got the empty answer, nobody took that yet, and now it is answered in earnest: the two change places, so
@@ -259,8 +201,17 @@ post_over_empty(struct workspace *ws, int dir_fd, const char *name, struct posti
 		(void)sys_unlink(dir_fd, temporary);
 		return mr_fail(err, MR_EXISTS, "'%s' is there already", name);
 	}
-	if (!is_empty_answer(dir_fd, temporary, p))
-		return swap_back(dir_fd, temporary, name, st.st_ino, err);
+	if (!is_empty_answer(dir_fd, temporary, p)) {
+		/* Another message came under that name in the moment of the swap. It goes back; what then has the
+		 * temporary name is ours if it is our inode. */
+		struct stat left;
+
+		if (sys_rename_exchange(dir_fd, temporary, dir_fd, name) < 0)
+			(void)sys_rename_new(dir_fd, temporary, dir_fd, name);
+		else if (sys_stat(dir_fd, temporary, &left) == 0 && left.st_ino == st.st_ino)
+			(void)sys_unlink(dir_fd, temporary);
+		return mr_fail(err, MR_EXISTS, "'%s' is there already", name);
+	}
 	note(ws, p, &st);
 	(void)sys_unlink(dir_fd, temporary);
 	if (sys_fsync(dir_fd) == 0)
@@ -330,25 +281,23 @@ make_way(const struct box *box, const char *id, struct mr_error *err)
 	return mr_fail(err, MR_BUSY, "scratch has too many copies of '%s'", id);
 }
 
-/* Only the copy is in doubt: nobody has the message. */
-static enum mr_rc
-not_sent(struct mr_error *err)
-{
-	struct mr_error first = *err;
-
-	return mr_fail(err, MR_IO,
-	    "cannot keep a copy in scratch: %s\nnothing was sent; look at the disk, then send it again", first.message);
-}
-
 enum mr_rc
 post_draft(struct workspace *ws, struct box *box, const char *id, struct posting *p, struct mr_error *err)
 {
 	TRY(box_need_scratch(box, err));
 	for (unsigned tries = 0; tries < 100; tries++) {
-		enum mr_rc rc = post_file(ws, box->scratch_fd, id, p, err);
+		struct posting plain = { .bytes = p->bytes, .mtime_ns = p->mtime_ns };
+		enum mr_rc rc = post_at(ws, box->scratch_fd, "", id, &plain, err);
 
-		if (rc == MR_INDOUBT)
-			return not_sent(err);
+		if (rc == MR_INDOUBT) { /* only the copy is in doubt: nobody has the message */
+			struct mr_error first = *err;
+
+			return mr_fail(err, MR_IO,
+			    "cannot keep a copy in scratch: %s\nnothing was sent; look at the disk, then send it again",
+			    first.message);
+		}
+		if (rc == MR_OK)
+			p->mtime_ns = plain.mtime_ns;
 		if (rc != MR_EXISTS)
 			return rc;
 		TRY(make_way(box, id, err));

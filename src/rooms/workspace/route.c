@@ -25,14 +25,6 @@ route_done(struct route *route)
 	*route = ROUTE_INIT;
 }
 
-static struct mr_str
-without_slashes(struct mr_str path)
-{
-	while (path.len > 1 && path.ptr[path.len - 1] == '/')
-		path.len--;
-	return path;
-}
-
 static bool
 goes_up(struct mr_str path)
 {
@@ -52,16 +44,6 @@ path_problem(struct mr_str path)
 	return goes_up(path) ? "has '..' in it" : memo_value_problem(path);
 }
 
-/* The same of a file's name, a part of such a path: readers pass over what begins with a dot, and so do we, because
- * files that are still being written are called so. The temporary name and scratch/NAME.in.N have to fit, too. */
-static const char *
-name_problem(struct mr_str name)
-{
-	if (name.len > NAME_BYTES_MAX)
-		return "is longer than 200 bytes";
-	return str_starts(name, ".") ? "begins with a dot, and readers of a mailbox pass over such files" : NULL;
-}
-
 /* The last part is opened by itself, so that it is no link; of an inbox the last two. */
 enum mr_rc
 route_open_dir(struct mr_str dir, int *ret_fd, struct mr_error *err)
@@ -71,7 +53,7 @@ route_open_dir(struct mr_str dir, int *ret_fd, struct mr_error *err)
 	const char *problem = path_problem(dir);
 	size_t at;
 
-	dir = without_slashes(dir);
+	dir = kit_trim_slashes(dir);
 	if (problem)
 		return mr_fail(err, MR_REFUSED, "'%.*s' %s", (int)(dir.len < 200 ? dir.len : 200), dir.ptr, problem);
 	at = dir.len;
@@ -98,14 +80,13 @@ static bool
 is_listed(const struct box *from, struct mr_str dir)
 {
 	mr_auto(buf_done) struct buf text = BUF_INIT;
-	struct mr_error ignored = { 0 };
 	struct mr_str rest, line;
 
-	if (file_read(from->fd, ".mailbox/reply-paths", MEMO_MAX, &text, &ignored) != MR_OK)
+	if (file_read(from->fd, ".mailbox/reply-paths", MEMO_MAX, &text, IGNORED) != MR_OK)
 		return false;
 	rest = buf_str(&text);
 	while (front_line(&rest, &line)) {
-		line = without_slashes(str_trim(line));
+		line = kit_trim_slashes(str_trim(line));
 		if (line.len > 0 && line.ptr[0] == '/' && str_eq(line, dir))
 			return true;
 	}
@@ -170,27 +151,20 @@ check_place(const struct box *from, int dir_fd, const char *name, struct mr_erro
 	return MR_OK;
 }
 
-static bool
-is_folder(struct mr_str path)
-{
-	mr_auto(buf_done) struct buf name = BUF_INIT;
-	struct stat st;
-
-	buf_add(&name, path);
-	return buf_ok(&name) && sys_stat(AT_FDCWD, buf_z(&name), &st) == 0 && S_ISDIR(st.st_mode);
-}
-
 void
 route_split(struct mr_str reply, struct mr_str request_id, struct mr_str *ret_dir, struct mr_str *ret_name)
 {
-	struct mr_str path = without_slashes(reply);
-	size_t at = path.len;
+	struct mr_str path = kit_trim_slashes(reply);
+	mr_auto(buf_done) struct buf whole = BUF_INIT;
+	struct stat st;
 
-	while (at > 0 && path.ptr[at - 1] != '/')
-		at--;
-	*ret_name = (struct mr_str){ path.ptr + at, path.len - at };
-	*ret_dir = without_slashes((struct mr_str){ path.ptr, at });
-	if (!str_eq(*ret_name, request_id) && (str_ends(path, "/.mailbox/inbox") || is_folder(path))) {
+	*ret_name = kit_last_part(path);
+	*ret_dir = kit_trim_slashes((struct mr_str){ path.ptr, path.len - ret_name->len });
+	if (str_eq(*ret_name, request_id))
+		return;
+	buf_add(&whole, path);
+	if (str_ends(path, "/.mailbox/inbox") ||
+	    (buf_ok(&whole) && sys_stat(AT_FDCWD, buf_z(&whole), &st) == 0 && S_ISDIR(st.st_mode))) {
 		*ret_dir = path;
 		*ret_name = request_id;
 	}
@@ -201,11 +175,16 @@ route_answer(const struct box *from, const struct memo *memo, struct route *ret,
 {
 	mr_auto(buf_done) struct buf path = BUF_INIT, name = BUF_INIT;
 	struct mr_str dir, file;
-	const char *problem;
+	const char *problem = NULL;
 
 	TRY(check_text(memo, err));
 	route_split(memo->reply, memo->request_id, &dir, &file);
-	problem = name_problem(file);
+	/* Readers pass over names with a dot in front, and so do we, because files that are still being written are
+	 * called so. The temporary name and scratch/NAME.in.N have to fit, too. */
+	if (file.len > NAME_BYTES_MAX)
+		problem = "is longer than 200 bytes";
+	else if (str_starts(file, "."))
+		problem = "begins with a dot, and readers of a mailbox pass over such files";
 	if (problem)
 		return mr_fail(err, MR_REFUSED,
 		    "its answer would be the file '%.*s', whose name %s\nthe sender has to ask again with another REPLY_INBOX_PATH",
@@ -217,8 +196,7 @@ route_answer(const struct box *from, const struct memo *memo, struct route *ret,
 		return err->code == MR_NOTFOUND ? mr_hint(err, "the one who asked has moved or is gone") : err->code;
 	}
 	buf_add(&name, file);
-	if (buf_ok(&name) && check_place(from, ret->dir_fd, buf_z(&name), err) != MR_OK)
-		return err->code;
+	TRY(check_place(from, ret->dir_fd, buf_z(&name), err));
 	buf_add(&path, dir);
 	buf_addf(&path, "/%s", buf_z(&name));
 	ret->path = buf_take(&path);

@@ -5,16 +5,21 @@
  * A yard is a folder with workspaces in it, one an agent: <yard>/<name>/.mailbox/{inbox,scratch}. A file in inbox is a
  * message that waits; taking it is a rename to scratch/<name>.in, and that rename is what decides between two workers.
  * Nothing is ever unlinked from an inbox by name: the next message of the conversation has the same name.
+ *
+ *	workspace.c  opening, names and places of agents, the doctor
+ *	mail.c       what is in an agent's folders, whether it is complete, as messages; taking it and putting it back
+ *	post.c       one file into one folder
+ *	route.c      where an answer may go
+ *	deliver.c    new messages and answers
  */
 #ifndef ROOMS_WORKSPACE_WORKSPACE_H
 #define ROOMS_WORKSPACE_WORKSPACE_H
 
-#include "base/file.h"
 #include "message/memo.h"
-#include "room/known.h"
+#include "rooms/kit/kit.h"
 
 #define WORKSPACE_BUSY_MS 30000 /* how long a taken name at the destination is waited for */
-#define CLIENT "client"         /* who has no workspace is called so */
+#define CLIENT "client"         /* the name of a sender without a workspace */
 
 struct peer { /* a workspace outside the yard that was named by its path, or a client */
 	char address[MR_ADDRESS_MAX + 1];
@@ -32,10 +37,10 @@ struct workspace {
 	size_t peers_n;
 	struct settled *settled;
 	size_t settled_n;
-	struct known known;
-	struct mr_names dirty; /* agents whose folders changed since the last flush */
-	int64_t last_ms;       /* date of the last message that this handle wrote */
-	int64_t busy_ms;       /* WORKSPACE_BUSY_MS, but for tests */
+	struct kit_known known;
+	struct mr_names dirty;
+	int64_t last_ms; /* date of the last message that this handle wrote */
+	int64_t busy_ms; /* WORKSPACE_BUSY_MS, but for tests */
 };
 
 static inline struct workspace *
@@ -44,7 +49,7 @@ workspace_of(struct mr_room *room)
 	return room->state;
 }
 
-/* ---- agents.c: names and places ---- */
+/* ---- workspace.c: names and places ---- */
 /* The workspace of an address, whether it exists or not. MR_REFUSED: it can be none here. */
 enum mr_rc workspace_path(struct workspace *ws, const char *address, struct buf *ret, struct mr_error *err);
 /* ".../lead/.mailbox/inbox/<id>" or ".../lead/.mailbox/inbox": the workspace. False: no such path. */
@@ -53,14 +58,11 @@ bool workspace_in_path(struct mr_str path, struct mr_str *ret);
 void workspace_address_in(struct mr_str path, char ret[MR_ADDRESS_MAX + 1]);
 /* For find_agent and deliver: that address is there. One that is in the yard, or known already, is left alone. */
 void workspace_remember(struct workspace *ws, const char *address, struct mr_str path);
-const struct peer *workspace_peer(const struct workspace *ws, const char *address);
-enum mr_rc workspace_spell(struct mr_room *room, const char *given, char ret[MR_ADDRESS_MAX + 1], struct mr_error *err);
-enum mr_rc workspace_each_agent(struct mr_room *room, mr_agent_fn *fn, void *ctx, struct mr_error *err);
-enum mr_rc workspace_find_agent(struct mr_room *room, const char *name, struct mr_agent *ret, struct mr_error *err);
-enum mr_rc workspace_add_agent(struct mr_room *room, const struct mr_agent *agent, struct mr_error *err);
 
-/* ---- box.c: one agent's folders ---- */
+/* ---- workspace.c: one agent's folders ---- */
 struct box {
+	struct kit_box kit;
+	struct workspace *ws;
 	char address[MR_ADDRESS_MAX + 1];
 	char *path;                   /* of the workspace */
 	int fd, inbox_fd, scratch_fd; /* -1: not there (the owner's before first need; scratch of anybody) */
@@ -68,9 +70,6 @@ struct box {
 #define BOX_INIT ((struct box){ .fd = -1, .inbox_fd = -1, .scratch_fd = -1 })
 enum box_make { BOX_AS_IT_IS, BOX_MAKE_OWN, BOX_MAKE_ANY };
 /* MR_NOTFOUND: nobody's inbox. Only the owner's own is ever made, unless BOX_MAKE_ANY. */
-/* A mailbox that says from its first moment what it is for. MR_EXISTS. */
-#define WORKSPACE_NOTE ".mailroom-stand-in"
-enum mr_rc box_publish(struct workspace *ws, const char *address, struct mr_str note, struct mr_error *err);
 enum mr_rc box_open(
     struct box *box, struct workspace *ws, const char *address, enum box_make make, struct mr_error *err);
 enum mr_rc box_need_scratch(struct box *box, struct mr_error *err);
@@ -78,51 +77,34 @@ void box_done(struct box *box);
 /* Does this text name the box's scratch folder? Nobody else may know it. */
 bool box_scratch_named(const struct box *box, struct mr_str text);
 
-/* ---- list.c: what is there ---- */
+/* ---- mail.c ---- */
+extern const struct kit_reader workspace_reader;
+/* What the listing knows of an item beside: item.folder is INBOX, ARCHIVE (scratch/<id>.in) or SENT (scratch/<id>). */
 struct entry {
-	char *name;            /* of the file */
-	enum mr_folder folder; /* INBOX, ARCHIVE (scratch/<id>.in), SENT (scratch/<id>) */
-	int64_t mtime_ns, ctime_ns;
-	char id[MR_ID_LEN + 1];
-	char *request_id, *channel;
-	char *reply; /* where the answer shall go */
+	const char *request_id, *channel;
+	const char *reply; /* where the answer shall go */
 	bool is_reply;
+	int64_t ctime_ns;
 };
-struct entries {
-	struct entry *v;
-	size_t n, cap;
-};
-struct listing { /* what is wanted */
-	unsigned folders;
-	const char *id; /* only this one; NULL: all */
-	mr_trouble_fn *trouble;
-	void *trouble_ctx;
-};
-/* Complete, well-formed messages in the order of their ids; what is not is told. */
-enum mr_rc entries_read(
-    struct workspace *ws, const struct box *box, const struct listing *want, struct entries *ret, struct mr_error *err);
-void entries_done(struct entries *entries);
+static inline const struct entry *
+entry_of(const struct kit_item *item)
+{
+	return item->more;
+}
+/* Complete, well-formed messages with their entries, in the order of their ids. */
+enum mr_rc workspace_list(struct box *box, unsigned folders, struct kit_items *ret, struct mr_error *err);
 /* Its bytes. MR_NOTFOUND: it moved on. */
-enum mr_rc entry_text(const struct box *box, const struct entry *e, struct buf *ret, struct mr_error *err);
-/* Earlier by arrival: mtime, ctime, name. */
-bool entry_is_older(const struct entry *a, const struct entry *b);
-int entry_fd(const struct box *box, const struct entry *e);
-void memo_id(int64_t mtime_ns, struct mr_str bytes, char ret[MR_ID_LEN + 1]);
+enum mr_rc workspace_text(const struct box *box, const struct kit_item *item, struct buf *ret, struct mr_error *err);
+void workspace_message_id(int64_t mtime_ns, struct mr_str bytes, char ret[MR_ID_LEN + 1]);
+/* Is this file complete for sure? */
+void workspace_settled(struct workspace *ws, const struct stat *st);
 
-/* ---- ready.c: is a file complete? ---- */
-struct candidate {
-	char *name;
-	struct stat st;
-	bool ready;
-};
-/* Sets ready; looks twice, 50 ms apart, when one of them is young. */
-void candidates_settle(struct workspace *ws, int dir_fd, struct candidate *v, size_t n);
-void settled_add(struct workspace *ws, const struct stat *st);
-int64_t mtime_of(const struct stat *st);
+/* Renames inbox/<name> to scratch/<name>.in, numbered if that is taken; *item is where it is now. MR_NOTFOUND: another
+ * was faster. */
+enum mr_rc claim_take(struct box *box, struct kit_items *items, struct kit_item *item, struct mr_error *err);
+/* MR_BUSY: the next message of the conversation waits under that name. */
+enum mr_rc claim_back(const struct box *box, const struct kit_item *item, struct mr_error *err);
 
-/* ---- read.c: from a file to a message ---- */
-enum mr_rc memo_to_message(struct workspace *ws, const struct box *box, const struct entry *e, struct mr_str text,
-    enum scan_depth depth, struct mr_message *ret, struct mr_error *err);
 enum mr_rc workspace_scan(struct mr_room *room, const char *agent, const struct scan_request *want, mr_message_fn *fn,
     void *ctx, struct mr_error *err);
 enum mr_rc workspace_fetch(struct mr_room *room, const char *agent, const char *id, unsigned folders,
@@ -131,18 +113,10 @@ enum mr_rc workspace_fetch_raw(
     struct mr_room *room, const char *agent, const char *id, struct buf *ret, struct mr_error *err);
 enum mr_rc workspace_fetch_answer(
     struct mr_room *room, const char *dir, const char *id, bool take, struct mr_message *ret, struct mr_error *err);
-
-/* ---- claim.c: taking mail out of an inbox and putting it back ---- */
-/* Renames inbox/<name> to scratch/<name>.in, numbered if that is taken; *e is where it is now. MR_NOTFOUND: another
- * was faster. */
-enum mr_rc claim_take(struct box *box, struct entry *e, struct mr_error *err);
-/* MR_BUSY: the next message of the conversation waits under that name. */
-enum mr_rc claim_back(const struct box *box, struct entry *e, struct mr_error *err);
 enum mr_rc workspace_mark(
     struct mr_room *room, const char *agent, const char *id, unsigned set, unsigned clear, struct mr_error *err);
-enum mr_rc workspace_flush(struct mr_room *room, struct mr_error *err);
 
-/* ---- route.c: where an answer may go ---- */
+/* ---- route.c ---- */
 struct route {
 	int dir_fd;
 	char *path; /* of the file to be */
@@ -157,7 +131,7 @@ enum mr_rc route_answer(const struct box *from, const struct memo *memo, struct 
 enum mr_rc route_open_dir(struct mr_str dir, int *ret_fd, struct mr_error *err);
 void route_done(struct route *route);
 
-/* ---- post.c: one file into one folder ---- */
+/* ---- post.c ---- */
 struct posting {
 	struct mr_str bytes;
 	int64_t mtime_ns;            /* in: wanted; out: as the file system keeps it */
@@ -165,10 +139,8 @@ struct posting {
 	bool over_empty;             /* the empty answer to the same question makes room for it */
 	bool at_once;                /* no wait for a name that is taken */
 };
-/* Whole, durable, never over another: MR_EXISTS. */
-enum mr_rc post_file(struct workspace *ws, int dir_fd, const char *name, struct posting *p, struct mr_error *err);
-/* The same at a destination: what has these bytes already is success, a message of the same conversation is waited for,
- * then MR_BUSY; one of another request is MR_BUSY at once. `dir` is the folder's path, for the ticket. */
+/* Whole, durable, never over another. What has these bytes already is success, a message of the same conversation is
+ * waited for, then MR_BUSY; one of another request is MR_BUSY at once. `dir` is the folder's path, for the ticket. */
 enum mr_rc post_deliver(
     struct workspace *ws, int dir_fd, const char *dir, const char *name, struct posting *p, struct mr_error *err);
 /* scratch/<id>, after what has that name went to scratch/<id>.<n>. */
@@ -177,23 +149,8 @@ enum mr_rc post_draft(struct workspace *ws, struct box *box, const char *id, str
 int64_t post_stamp(struct workspace *ws);
 enum mr_rc workspace_settle_ticket(struct mr_room *room, const char *ticket, bool *ret_published, struct mr_error *err);
 
-/* ---- deliver.c, answer.c ---- */
-unsigned workspace_lacks(struct mr_room *room, const struct mr_message *msg);
+/* ---- deliver.c ---- */
+unsigned workspace_unsupported(struct mr_room *room, const struct mr_message *msg);
 enum mr_rc workspace_deliver(struct mr_room *room, struct delivery *what, struct delivered *ret, struct mr_error *err);
-/* The message that a REQUEST_ID means to this agent: the one that waits, else the newest that was taken. *ret is an
- * index. False: none. */
-bool answer_find(const struct entries *all, const char *request_id, size_t *ret);
-enum mr_rc answer_deliver(struct workspace *ws, struct box *from, struct delivery *what, struct entries *all, size_t at,
-    struct delivered *ret, struct mr_error *err);
-/* MR_REFUSED: not UTF-8, too large, or it names the scratch folder of its sender. */
-enum mr_rc check_memo(const struct box *from, struct mr_str bytes, struct mr_error *err);
-
-/* ---- watch.c ---- */
-enum mr_rc workspace_watch(struct mr_room *room, const char *agent, void **ret_watch, struct mr_error *err);
-void workspace_watch_wait(struct mr_room *room, void *watch, int64_t timeout_ms);
-void workspace_watch_close(struct mr_room *room, void *watch);
-
-/* ---- inspect.c ---- */
-enum mr_rc workspace_inspect(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, struct mr_error *err);
 
 #endif

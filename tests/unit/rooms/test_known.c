@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "room/known.h"
+#include "rooms/kit/kit.h"
 #include <fcntl.h>
 #include <ftw.h>
 #include <stdio.h>
@@ -212,36 +212,64 @@ a_name_with_another_message_is_not_taken_for_it(void **state)
 }
 
 static void
-what_is_known_is_of_one_mailbox(void **state)
+items_are_found_by_their_ids(void **state)
 {
-	struct known k = { 0 };
+	mr_auto(kit_items_done) struct kit_items items = { 0 };
 	char id[MR_ID_LEN + 1];
 
 	(void)state;
-	assert_null(known_find(&k, "bob", "00000000000000000000000000"));
-	known_begin(&k, "bob");
-	for (int i = 0; i < 300; i += 2) {
+	assert_null(kit_with_id(&items, "00000000000000000000000000"));
+	for (int i = 298; i >= 0; i -= 2) {
 		(void)snprintf(id, sizeof id, "%026d", i);
-		known_add(&k, id, MR_INBOX, id + 20);
+		struct kit_item *item = kit_add(&items, "bob/inbox", id + 20, MR_INBOX);
+
+		assert_non_null(item);
+		memcpy(item->id, id, sizeof id);
 	}
+	kit_sort(&items);
 	for (int i = -1; i <= 300; i++) {
 		(void)snprintf(id, sizeof id, "%026d", i < 0 ? 999 : i);
-		const struct known_file *file = known_find(&k, "bob", id);
+		const struct kit_item *item = kit_with_id(&items, id);
 
-		assert_int_equal(file != NULL, i >= 0 && i < 300 && i % 2 == 0);
-		if (file)
-			assert_string_equal(file->name, id + 20);
-		assert_null(known_find(&k, "alice", id));
+		assert_int_equal(item != NULL, i >= 0 && i < 300 && i % 2 == 0);
+		if (item) {
+			assert_string_equal(item->name, id + 20);
+			assert_int_equal(strncmp(item->path, "bob/inbox/", 10), 0);
+		}
 	}
-	known_begin(&k, "alice");
-	assert_null(known_find(&k, "bob", "00000000000000000000000000"));
-	known_done(&k);
+}
+
+/* What was seen in one mailbox is not looked for in another. */
+static void
+what_is_known_is_of_one_mailbox(void **state)
+{
+	const struct scan_request all = { .folders = MR_INBOX, .depth = SCAN_HEADERS };
+	mr_auto(free_ptr) struct ids *ids = calloc(1, sizeof *ids);
+
+	(void)state;
+	for (size_t k = 0; k < 2; k++) {
+		struct mr_error err = { 0 };
+		struct mr_message msg = { 0 };
+		char root[64], path[300];
+		struct mr_room *room = open_with(&kinds[k], 3, root);
+
+		ids->n = 0;
+		(void)snprintf(path, sizeof path, "%s/%salice", root, k == 0 ? "mail/" : "");
+		assert_int_equal(mkdir(path, 0700), 0);
+		assert_int_equal(room->driver->scan(room, "bob", &all, note_id, ids, &err), MR_OK);
+		assert_int_equal(ids->n, 3);
+		assert_int_equal(
+		    room->driver->fetch(room, "alice", ids->v[0], MR_INBOX, SCAN_BODIES, &msg, &err), MR_NOTFOUND);
+		room_free(room);
+		(void)nftw(root, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+	}
 }
 
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(items_are_found_by_their_ids),
 		cmocka_unit_test(what_is_known_is_of_one_mailbox),
 		cmocka_unit_test(a_name_with_another_message_is_not_taken_for_it),
 		cmocka_unit_test(one_of_many_is_found_at_the_cost_of_one),

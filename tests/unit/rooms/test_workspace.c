@@ -326,14 +326,14 @@ two_workers_never_get_the_same(void **state)
 		if (own)
 			room = own;
 		size_t which = pid == 0 ? i : MANY - 1 - i;
-		const struct listing all = { .folders = MR_INBOX, .id = sent[which].id };
-		struct entries found = { 0 };
+		struct kit_items found = { 0 };
+		struct kit_item *item = NULL;
 		struct box box = BOX_INIT;
 
 		(void)box_open(&box, workspace_of(room), "tester", BOX_AS_IT_IS, &err);
-		(void)entries_read(workspace_of(room), &box, &all, &found, &err);
-		taken[pid == 0] += found.n == 1 && claim_take(&box, &found.v[0], &err) == MR_OK;
-		entries_done(&found);
+		taken[pid == 0] += kit_find(&box.kit, sent[which].id, MR_INBOX, &found, &item, &err) == MR_OK &&
+				   claim_take(&box, &found, item, &err) == MR_OK;
+		kit_items_done(&found);
 		box_done(&box);
 		if (i == MANY - 1)
 			room_free(room);

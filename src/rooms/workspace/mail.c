@@ -1,0 +1,596 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * mail.c - what is in an agent's folders. An id is made of a file's date and bytes: a rename keeps both, and the next
+ * message of a conversation, which has the same name, differs in both. So a name says nothing about which message a
+ * file is.
+ *
+ * Is a file complete? Our own appear whole, but a peer's cp makes an empty file, writes, closes. A file that nobody
+ * wrote to for 200 ms is taken as complete; a younger one when two looks, 50 ms apart, find it the same.
+ *
+ * The format has no sender: its name is that of the workspace where the answer shall go, and that of an answer without
+ * such a path is the one whom we asked.
+ */
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/id.h"
+#include "base/sys.h"
+#include "message/front.h"
+#include "rooms/workspace/workspace.h"
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define ALL_FOLDERS (MR_INBOX | MR_ARCHIVE | MR_SENT)
+#define OLD_NS 200000000
+#define LOOK_AGAIN_MS 50
+#define SETTLED_MAX 4096
+#define UNFINISHED_NS 10000000000 /* front matter without an end is waited for so long, then told */
+#define NUMBERS_MAX 10000
+#define HEADERS_MAX 32
+
+/* ---- Is it complete? ---- */
+
+struct candidate {
+	const char *name;
+	struct stat st;
+	bool ready;
+};
+
+void
+workspace_settled(struct workspace *ws, const struct stat *st)
+{
+	if (!ws->settled)
+		ws->settled = calloc(SETTLED_MAX, sizeof *ws->settled);
+	if (!ws->settled)
+		return; /* it is only looked at once more */
+	ws->settled[ws->settled_n++ % SETTLED_MAX] = (struct settled){
+		.inode = (uint64_t)st->st_ino, .mtime_ns = kit_mtime_ns(st), .size = (int64_t)st->st_size
+	};
+}
+
+static bool
+is_settled(const struct workspace *ws, const struct stat *st)
+{
+	for (size_t i = 0; i < ws->settled_n && i < SETTLED_MAX; i++) {
+		const struct settled *s = &ws->settled[i];
+
+		if (s->inode == (uint64_t)st->st_ino && s->mtime_ns == kit_mtime_ns(st) &&
+		    s->size == (int64_t)st->st_size)
+			return true;
+	}
+	return false;
+}
+
+/* Sets ready; looks twice when one of them is young. */
+static void
+settle(struct workspace *ws, int dir_fd, struct candidate *v, size_t n)
+{
+	int64_t now_ns = clock_now_ns();
+	size_t young = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		int64_t mtime_ns = kit_mtime_ns(&v[i].st);
+
+		/* A date in the future says nothing about its age. */
+		v[i].ready = (mtime_ns <= now_ns && now_ns - mtime_ns > OLD_NS) || is_settled(ws, &v[i].st);
+		young += !v[i].ready;
+	}
+	if (young == 0)
+		return;
+	(void)poll(NULL, 0, LOOK_AGAIN_MS);
+	for (size_t i = 0; i < n; i++) {
+		struct stat st;
+
+		if (v[i].ready || sys_stat(dir_fd, v[i].name, &st) < 0 || st.st_ino != v[i].st.st_ino ||
+		    st.st_size != v[i].st.st_size || kit_mtime_ns(&st) != kit_mtime_ns(&v[i].st))
+			continue;
+		v[i].ready = true;
+		workspace_settled(ws, &st);
+	}
+}
+
+/* ---- Listing ---- */
+
+void
+workspace_message_id(int64_t mtime_ns, struct mr_str bytes, char ret[MR_ID_LEN + 1])
+{
+	mr_auto(buf_done) struct buf name = BUF_INIT;
+
+	buf_addf(&name, "%lld\n", (long long)mtime_ns);
+	buf_add(&name, bytes);
+	id_from_name(mtime_ns / 1000000, buf_str(&name), ret);
+}
+
+static int
+folder_fd(const struct box *box, enum mr_folder folder)
+{
+	return folder == MR_INBOX ? box->inbox_fd : box->scratch_fd;
+}
+
+enum mr_rc
+workspace_text(const struct box *box, const struct kit_item *item, struct buf *ret, struct mr_error *err)
+{
+	return file_read(folder_fd(box, item->folder), item->name, MEMO_MAX, ret, err);
+}
+
+/* ".7" or "" */
+static bool
+is_number_or_nothing(struct mr_str s)
+{
+	uint64_t n = 0;
+
+	return s.len == 0 || (s.ptr[0] == '.' && str_to_u64((struct mr_str){ s.ptr + 1, s.len - 1 }, &n));
+}
+
+/* <id> and <id>.<n> were sent, <id>.in and <id>.in.<n> received. An id may itself look like one of these, so the one
+ * that the file names comes first. */
+static enum mr_folder
+folder_in_scratch(struct mr_str name, struct mr_str request_id)
+{
+	bool named = name.len >= request_id.len && memcmp(name.ptr, request_id.ptr, request_id.len) == 0;
+
+	if (named && is_number_or_nothing((struct mr_str){ name.ptr + request_id.len, name.len - request_id.len }))
+		return MR_SENT;
+	for (size_t at = 0; at + 3 <= name.len; at++)
+		if (memcmp(name.ptr + at, ".in", 3) == 0 &&
+		    is_number_or_nothing((struct mr_str){ name.ptr + at + 3, name.len - at - 3 }))
+			return MR_ARCHIVE;
+	return MR_SENT;
+}
+
+struct reading {
+	const struct box *box;
+	const struct scan_request *want;
+	struct kit_items *ret;
+	bool scratch;
+	char path[MR_ADDRESS_MAX + 32]; /* of the folder, for people */
+};
+
+static void
+tell(const struct reading *r, const char *name, const struct mr_error *trouble)
+{
+	mr_auto(buf_done) struct buf path = BUF_INIT;
+
+	buf_addf(&path, "%s/%s", r->path, name);
+	if (r->want->trouble && buf_ok(&path))
+		r->want->trouble(r->want->trouble_ctx, buf_z(&path), trouble);
+}
+
+static const char *
+keep(struct kit_items *items, struct mr_str s)
+{
+	const char *copy = s.len > 0 ? arena_dup(&items->own, s) : "";
+
+	items->failed |= !copy;
+	return copy;
+}
+
+/* What is private in scratch and no message is nobody's trouble. */
+static enum mr_rc
+read_candidate(const struct reading *r, int dir_fd, const struct candidate *c, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	struct mr_error trouble = { 0 };
+	struct memo memo;
+
+	if (file_read(dir_fd, c->name, MEMO_MAX, &text, &trouble) != MR_OK) {
+		if (trouble.code == MR_NOMEM)
+			return mr_nomem(err);
+		if (!r->scratch)
+			tell(r, c->name, &trouble);
+		return MR_OK;
+	}
+	const char *problem = memo_parse(buf_str(&text), &memo);
+	bool young = memo_unfinished(buf_str(&text)) && clock_now_ns() - kit_mtime_ns(&c->st) < UNFINISHED_NS;
+
+	if (problem && !r->scratch && !young) {
+		(void)mr_fail(&trouble, MR_CORRUPT, "it %s", problem);
+		tell(r, c->name, &trouble);
+	}
+	if (problem)
+		return MR_OK;
+	if (!r->scratch && box_scratch_named(r->box, buf_str(&text))) {
+		(void)mr_fail(&trouble, MR_REFUSED, "it names the scratch folder, which nobody else may know");
+		tell(r, c->name, &trouble);
+		return MR_OK;
+	}
+	enum mr_folder folder = r->scratch ? folder_in_scratch(str_of(c->name), memo.request_id) : MR_INBOX;
+
+	if (!(r->want->folders & folder))
+		return MR_OK;
+	struct kit_item *item = kit_add(r->ret, r->path, c->name, folder);
+	struct entry *e = arena_alloc(&r->ret->own, sizeof *e);
+
+	if (!item || !e)
+		return mr_nomem(err);
+	*e = (struct entry){ .request_id = keep(r->ret, memo.request_id),
+		.channel = keep(r->ret, memo.channel),
+		.reply = keep(r->ret, memo.reply),
+		.is_reply = memo.is_reply,
+		.ctime_ns = (int64_t)c->st.st_ctim.tv_sec * 1000000000 + c->st.st_ctim.tv_nsec };
+	item->more = e;
+	item->mtime_ns = kit_mtime_ns(&c->st);
+	item->rank = folder; /* of one message in several places the one that waits comes first */
+	item->steady = true; /* is_there compares the id */
+	workspace_message_id(item->mtime_ns, buf_str(&text), item->id);
+	return MR_OK;
+}
+
+static enum mr_rc
+list_folder(struct reading *r, const char *only_id, struct mr_error *err)
+{
+	int dir_fd = r->scratch ? r->box->scratch_fd : r->box->inbox_fd;
+	mr_auto(mr_names_done) struct mr_names names = { 0 };
+	mr_auto(free_ptr) struct candidate *v = NULL;
+	size_t n = 0;
+
+	(void)snprintf(r->path, sizeof r->path, "%s/.mailbox/%s", r->box->address, r->scratch ? "scratch" : "inbox");
+	if (dir_fd < 0)
+		return MR_OK;
+	TRY(kit_names(dir_fd, &names, err));
+	v = calloc(names.n + 1, sizeof *v);
+	if (!v)
+		return mr_nomem(err);
+	for (size_t i = 0; i < names.n; i++) {
+		struct candidate c = { .name = names.v[i], .ready = r->scratch };
+
+		if (c.name[0] == '.' || sys_stat(dir_fd, c.name, &c.st) < 0 || !S_ISREG(c.st.st_mode) ||
+		    c.st.st_size == 0 || (only_id && kit_mtime_ns(&c.st) / 1000000 != id_time_ms(only_id)))
+			continue;
+		v[n++] = c;
+	}
+	if (!r->scratch)
+		settle(r->box->ws, dir_fd, v, n);
+	for (size_t i = 0; i < n; i++)
+		if (v[i].ready)
+			TRY(read_candidate(r, dir_fd, &v[i], err));
+	return MR_OK;
+}
+
+static enum mr_rc
+list(struct kit_box *kit, const struct scan_request *want, const char *only_id, struct kit_items *ret,
+    struct mr_error *err)
+{
+	struct reading r = { .box = (struct box *)kit, .want = want, .ret = ret };
+
+	if (want->folders & MR_INBOX)
+		TRY(list_folder(&r, only_id, err));
+	r.scratch = true;
+	if (want->folders & (MR_ARCHIVE | MR_SENT))
+		TRY(list_folder(&r, only_id, err));
+	kit_sort(ret);
+	return MR_OK;
+}
+
+enum mr_rc
+workspace_list(struct box *box, unsigned folders, struct kit_items *ret, struct mr_error *err)
+{
+	const struct scan_request want = { .folders = folders };
+
+	return kit_list(&box->kit, &want, NULL, ret, err);
+}
+
+static bool
+is_there(struct kit_box *kit, unsigned folders, struct kit_item *item)
+{
+	const struct box *box = (struct box *)kit;
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	struct candidate c = { .name = item->name, .ready = item->folder != MR_INBOX };
+	int fd = folder_fd(box, item->folder);
+	char id[MR_ID_LEN + 1];
+
+	if (!(folders & item->folder) || fd < 0 || sys_stat(fd, c.name, &c.st) < 0 || !S_ISREG(c.st.st_mode))
+		return false;
+	if (!c.ready)
+		settle(box->ws, fd, &c, 1);
+	if (!c.ready || file_read(fd, c.name, MEMO_MAX, &text, IGNORED) != MR_OK)
+		return false;
+	workspace_message_id(kit_mtime_ns(&c.st), buf_str(&text), id);
+	return strcmp(id, item->id) == 0;
+}
+
+/* ---- As a message ---- */
+
+/* Whom did we ask under this id? Looks at our copies of what was sent, the newest first by name. */
+static bool
+asked_whom(const struct box *box, struct mr_str request_id, char ret[MR_ADDRESS_MAX + 1])
+{
+	for (unsigned n = 0; n < 10 && box->scratch_fd >= 0; n++) {
+		mr_auto(buf_done) struct buf name = BUF_INIT, text = BUF_INIT;
+		struct mr_str place;
+		struct memo memo;
+
+		buf_add(&name, request_id);
+		if (n > 0)
+			buf_addf(&name, ".%u", n);
+		if (file_read(box->scratch_fd, buf_z(&name), MEMO_MAX, &text, IGNORED) != MR_OK)
+			continue;
+		if (!memo_parse(buf_str(&text), &memo) && workspace_in_path(memo.receiver, &place) &&
+		    !str_eq(place, str_of(box->path))) {
+			workspace_address_in(memo.receiver, ret);
+			return true;
+		}
+	}
+	return false;
+}
+
+static void
+find_sender(const struct box *box, const struct memo *memo, char ret[MR_ADDRESS_MAX + 1])
+{
+	struct mr_str place = STR("");
+
+	if (memo->is_reply && memo->reply.len == 0 && asked_whom(box, memo->request_id, ret))
+		return;
+	workspace_address_in(memo->reply, ret);
+	/* So that an answer finds whom it is for, in the yard or not; who wants none is refused with that reason. */
+	if ((memo->reply.len > 0 && workspace_in_path(memo->reply, &place)) || strcmp(ret, CLIENT) == 0)
+		workspace_remember(box->ws, ret, place);
+}
+
+/* Message-ID, then what the front matter has beside the five keys: it is shown and changes nothing. */
+static void
+fill_headers(struct kit_message *m, const struct memo *memo, const struct kit_item *item)
+{
+	struct mr_str rest = memo->head, key, value;
+
+	kit_header(m, "Message-ID", kit_keep(m, memo->request_id));
+	if (item->folder == MR_INBOX && !str_eq(memo->request_id, str_of(item->name)))
+		kit_header(m, "Warning", "the file is not named like its REQUEST_ID");
+	else if (memo->quoted)
+		kit_header(m, "Warning", "quotes around a value of the front matter were left out");
+	while (m->msg.headers_n < HEADERS_MAX && front_next(&rest, &key, &value)) {
+		mr_auto(buf_done) struct buf clean = BUF_INIT;
+
+		if (!memo_key_unknown(key) || !header_name_valid(key))
+			continue;
+		header_clean(&clean, value);
+		kit_header(m, kit_keep(m, key), kit_keep_buf(m, &clean));
+	}
+}
+
+static void
+fill_fields(struct kit_message *m, const struct box *box, const struct kit_item *item, const struct memo *memo)
+{
+	/* What only this format has: whether it is a question or an answer, and where the two are. */
+	const struct {
+		const char *name;
+		struct mr_str value;
+	} lines[] = {
+		{ "REQUEST_ID", memo->request_id },
+		{ "MESSAGE_TYPE", memo->is_reply ? STR("REPLY") : STR("NEW") },
+		{ "CHANNEL_ID", memo->channel },
+		{ "RECEIVER_INBOX_PATH", memo->receiver },
+		{ "REPLY_INBOX_PATH", memo->reply },
+	};
+	mr_auto(buf_done) struct buf subject = BUF_INIT;
+	char other[MR_ADDRESS_MAX + 1];
+
+	if (item->folder == MR_SENT)
+		workspace_address_in(memo->receiver, other);
+	else
+		find_sender(box, memo, other);
+	m->msg.from = kit_keep(m, str_of(item->folder == MR_SENT ? box->address : other));
+	kit_to(m, item->folder == MR_SENT ? other : box->address);
+	memo_subject(&subject, memo->body);
+	m->msg.subject = kit_keep_buf(m, &subject);
+	m->msg.thread = kit_keep(m, memo->channel.len > 0 ? memo->channel : memo->request_id);
+	m->msg.reply_to = memo->is_reply ? kit_keep(m, memo->request_id) : "";
+	m->msg.path = kit_keep(m, str_of(item->path));
+	fill_headers(m, memo, item);
+	for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
+		if (lines[i].value.len > 0)
+			kit_envelope(m, lines[i].name, kit_keep(m, lines[i].value));
+}
+
+static enum mr_rc
+to_message(const struct box *box, const struct kit_item *item, struct mr_str text, enum scan_depth depth,
+    struct mr_message *ret, struct mr_error *err)
+{
+	struct kit_message m = kit_message(item->id, item->folder, item->folder == MR_INBOX ? 0 : MR_SEEN);
+	struct memo memo;
+	const char *problem = memo_parse(text, &memo);
+
+	if (problem && depth != SCAN_NAMES)
+		return mr_fail(err, MR_CORRUPT, "'%s' %s", item->name, problem);
+	m.msg.date_ms = item->mtime_ns / 1000000;
+	m.msg.size_bytes = text.len;
+	if (depth != SCAN_NAMES)
+		fill_fields(&m, box, item, &memo);
+	if (depth == SCAN_BODIES)
+		kit_body(&m, memo.body);
+	return kit_message_end(&m, ret, err);
+}
+
+static enum mr_rc
+read_item(struct kit_box *kit, const struct kit_item *item, enum scan_depth depth, struct mr_message *ret,
+    struct mr_error *err)
+{
+	const struct box *box = (struct box *)kit;
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	char id[MR_ID_LEN + 1];
+
+	TRY(workspace_text(box, item, &text, err));
+	workspace_message_id(item->mtime_ns, buf_str(&text), id);
+	if (strcmp(id, item->id) != 0)
+		return mr_fail(err, MR_NOTFOUND, "'%s' is another message by now", item->name);
+	return to_message(box, item, buf_str(&text), depth, ret, err);
+}
+
+const struct kit_reader workspace_reader = { list, read_item, is_there };
+
+/* ---- Looking ---- */
+
+enum mr_rc
+workspace_scan(struct mr_room *room, const char *agent, const struct scan_request *asked, mr_message_fn *fn, void *ctx,
+    struct mr_error *err)
+{
+	mr_auto(box_done) struct box box = BOX_INIT;
+	struct scan_request want = *asked;
+
+	if (want.folders == MR_DEAD)
+		return MR_OK;
+	TRY(box_open(&box, workspace_of(room), agent, BOX_AS_IT_IS, err));
+	if (want.unread_only)
+		want.folders &= MR_INBOX;
+	return kit_scan(&box.kit, &want, fn, ctx, err);
+}
+
+enum mr_rc
+workspace_fetch(struct mr_room *room, const char *agent, const char *id, unsigned folders, enum scan_depth depth,
+    struct mr_message *ret, struct mr_error *err)
+{
+	mr_auto(box_done) struct box box = BOX_INIT;
+
+	TRY(box_open(&box, workspace_of(room), agent, BOX_AS_IT_IS, err));
+	return kit_fetch(&box.kit, id, folders ? folders : ALL_FOLDERS, depth, ret, err);
+}
+
+enum mr_rc
+workspace_fetch_raw(struct mr_room *room, const char *agent, const char *id, struct buf *ret, struct mr_error *err)
+{
+	mr_auto(box_done) struct box box = BOX_INIT;
+	mr_auto(kit_items_done) struct kit_items items = { 0 };
+	struct kit_item *item = NULL;
+
+	TRY(box_open(&box, workspace_of(room), agent, BOX_AS_IT_IS, err));
+	TRY(kit_find(&box.kit, id, ALL_FOLDERS, &items, &item, err));
+	return workspace_text(&box, item, ret, err);
+}
+
+/* ---- A client's answer ---- */
+
+/* Out of the way first: what comes under this name afterwards is another message. */
+static enum mr_rc
+remove_answer(int dir_fd, const char *id, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf taken = BUF_INIT;
+	char random[13];
+
+	random_hex(random, 12);
+	buf_addf(&taken, ".%s.taken-%s", id, random);
+	if (!buf_ok(&taken))
+		return mr_nomem(err);
+	if (sys_rename_new(dir_fd, id, dir_fd, buf_z(&taken)) < 0 || sys_unlink(dir_fd, buf_z(&taken)) < 0 ||
+	    sys_fsync(dir_fd) < 0)
+		return mr_fail_errno(err, "cannot remove the answer '%s'", id);
+	return MR_OK;
+}
+
+enum mr_rc
+workspace_fetch_answer(
+    struct mr_room *room, const char *dir, const char *id, bool take, struct mr_message *ret, struct mr_error *err)
+{
+	struct box nowhere = {
+		.ws = workspace_of(room), .address = CLIENT, .fd = -1, .inbox_fd = -1, .scratch_fd = -1
+	};
+	mr_auto(sys_close_fd) int dir_fd = -1;
+	mr_auto(buf_done) struct buf text = BUF_INIT, path = BUF_INIT;
+	struct candidate file = { .name = id };
+
+	if (!memo_id_safe(str_of(id)))
+		return mr_fail(err, MR_REFUSED, "'%s' is not the REQUEST_ID of a message", id);
+	TRY(route_open_dir(str_of(dir), &dir_fd, err));
+	if (sys_stat(dir_fd, id, &file.st) < 0 || file.st.st_size == 0)
+		return mr_fail(err, MR_NOTFOUND, "no answer to '%s' in '%s' yet", id, dir);
+	settle(nowhere.ws, dir_fd, &file, 1);
+	if (file.ready)
+		TRY(file_read(dir_fd, id, MEMO_MAX, &text, err));
+	if (!file.ready || memo_unfinished(buf_str(&text)))
+		return mr_fail(err, MR_NOTFOUND, "the answer to '%s' is still being written", id);
+	buf_addf(&path, CLIENT "/.mailbox/inbox/%s", id);
+	struct kit_item item = {
+		.path = buf_z(&path), .name = id, .folder = MR_INBOX, .mtime_ns = kit_mtime_ns(&file.st)
+	};
+
+	workspace_message_id(item.mtime_ns, buf_str(&text), item.id);
+	TRY(to_message(&nowhere, &item, buf_str(&text), SCAN_BODIES, ret, err));
+	if (take && remove_answer(dir_fd, id, err) != MR_OK) {
+		mr_message_done(ret);
+		return err->code;
+	}
+	return MR_OK;
+}
+
+/* ---- Taking mail out of an inbox: a rename, of which one worker gets it. To another program it looks as after its own
+ * delete. ---- */
+
+enum mr_rc
+claim_take(struct box *box, struct kit_items *items, struct kit_item *item, struct mr_error *err)
+{
+	TRY(box_need_scratch(box, err));
+	for (unsigned n = 0; n < NUMBERS_MAX; n++) {
+		mr_auto(buf_done) struct buf name = BUF_INIT;
+
+		buf_addf(&name, "%s.in", item->name);
+		if (n > 0)
+			buf_addf(&name, ".%u", n);
+		const char *kept = buf_ok(&name) ? arena_dup(&items->own, buf_str(&name)) : NULL;
+
+		if (!kept)
+			return mr_nomem(err);
+		if (sys_rename_new(box->inbox_fd, item->name, box->scratch_fd, kept) == 0) {
+			item->name = kept;
+			item->folder = MR_ARCHIVE;
+			return MR_OK;
+		}
+		if (errno == ENOENT)
+			return mr_fail(err, MR_NOTFOUND, "'%s' was taken out of the inbox by another", item->name);
+		if (errno != EEXIST)
+			return mr_fail_errno(err, "cannot take '%s' out of the inbox", item->name);
+	}
+	return mr_fail(
+	    err, MR_BUSY, "cannot take '%s' out of the inbox: scratch has too many of that name", item->name);
+}
+
+enum mr_rc
+claim_back(const struct box *box, const struct kit_item *item, struct mr_error *err)
+{
+	const char *end = item->name, *in;
+
+	for (const char *at = item->name; (in = strstr(at, ".in")) != NULL; at = in + 1)
+		end = in; /* the last one: an id may have .in in it */
+	mr_auto(free_ptr) char *name = strndup(item->name, (size_t)(end - item->name));
+
+	if (!name)
+		return mr_nomem(err);
+	if (sys_rename_new(box->scratch_fd, item->name, box->inbox_fd, name) == 0)
+		return MR_OK;
+	if (errno == EEXIST)
+		return mr_fail(err, MR_BUSY,
+		    "cannot put '%s' back: the next message of that conversation waits there\nread that one first",
+		    name);
+	if (errno == ENOENT)
+		return mr_fail(err, MR_NOTFOUND, "'%s' is not there any more", item->name);
+	return mr_fail_errno(err, "cannot put '%s' back", name);
+}
+
+/* Read or not is all that the format can remember. */
+enum mr_rc
+workspace_mark(
+    struct mr_room *room, const char *agent, const char *id, unsigned set, unsigned clear, struct mr_error *err)
+{
+	struct workspace *ws = workspace_of(room);
+	mr_auto(box_done) struct box box = BOX_INIT;
+	mr_auto(kit_items_done) struct kit_items items = { 0 };
+	struct kit_item *item = NULL;
+
+	TRY(box_open(&box, ws, agent, BOX_AS_IT_IS, err));
+	TRY(kit_find(&box.kit, id, MR_INBOX | MR_ARCHIVE, &items, &item, err));
+	bool take = (set & MR_SEEN) && item->folder == MR_INBOX;
+
+	if (!take && !((clear & MR_SEEN) && item->folder == MR_ARCHIVE))
+		return MR_OK;
+	TRY(take ? claim_take(&box, &items, item, err) : claim_back(&box, item, err));
+	/* The folder that gained the name first: without a journal the other order can lose both. */
+	for (int i = 0; i < 2; i++) {
+		mr_auto(buf_done) struct buf path = BUF_INIT;
+		bool scratch = (i == 0) == take;
+
+		buf_addf(&path, "%s/.mailbox/%s", box.path, scratch ? "scratch" : "inbox");
+		if (!buf_ok(&path))
+			return mr_nomem(err);
+		kit_dirty(&ws->dirty, buf_z(&path), scratch ? box.scratch_fd : box.inbox_fd);
+	}
+	return MR_OK;
+}
