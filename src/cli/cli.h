@@ -219,7 +219,9 @@ void out_json_line(struct cli *cli, struct json *j); /* closes what is open, end
 /* "12 messages", "1 message", "8,400 characters" */
 void out_count(struct buf *out, size_t n, const char *noun);
 enum style { STYLE_PLAIN, STYLE_BOLD, STYLE_DIM, STYLE_RED, STYLE_YELLOW, STYLE_GREEN };
-/* One line through the fence, coloured when cli->color. */
+/* One line of others, whole, through the fence. */
+void out_line(struct buf *out, const char *text);
+/* The same, coloured when cli->color; a "<" stays one when a person looks. */
 void out_styled(struct cli *cli, struct buf *out, enum style style, const char *text);
 /* The same with text that is ours or fenced already. */
 void out_colored(struct cli *cli, struct buf *out, enum style style, struct mr_str fenced);
@@ -351,9 +353,6 @@ enum mr_rc cli_storage(struct cli *cli, struct mr_storage *ret, struct mr_error 
 /* A person at a terminal is asked whether to trust the room that was found here. True: it is trusted now. */
 bool trust_offer(struct cli *cli, const struct mr_room_options *options);
 void trust_text(struct buf *out, enum mr_trust by, int64_t since_ms); /* "mailroom init, since Mar 05" */
-
-/* ---- cmd_register.c, also for takeover ---- */
-int cli_register(struct cli *cli, bool takeover);
 
 /* ---- hook/cmd_hook.c ---- */
 int hook_exit(int code); /* what a harness may see of it */

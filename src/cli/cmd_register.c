@@ -1,22 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* cmd_register.c - becoming an agent: a free name, or one whose last life is gone. Takeover is the same with
- * force. */
+/* cmd_register.c - agents that come and go. register takes a free name, or one whose last life is gone; takeover is the
+ * same with force; prune removes agents, and their unread mail goes to the dead letters. */
 #include "base/process.h"
 #include "base/text.h"
 #include "cli/view.h"
 #include "helptext.h"
 
-static bool
-read_pid(struct cli *cli)
-{
-	const struct life_options *o = cli->opts;
-
-	if (o->pid < 0)
-		return true;
-	if (o->pid == 0 || !process_describe(o->pid, &cli->env.process))
-		return cli_usage(cli, "option '--pid': there is no process %lld here", (long long)o->pid), false;
-	return true;
-}
+/* ---- register, takeover ---- */
 
 /* In single quotes, so that a shell takes it as one word. */
 static void
@@ -73,16 +63,13 @@ print_text(struct cli *cli, const char *name, const struct mr_registration *r)
 	struct buf *out = &cli->out;
 
 	buf_adds(out, "you are ");
-	(void)fence_add(out, str_of(name), FENCE_LINE, 0);
+	out_line(out, name);
 	if (r->life > 0)
 		buf_addf(out, ", life %u", r->life);
 	buf_adds(out, r->continued ? ", as before" : r->created ? ", new here" : "");
-	buf_addc(out, '\n');
-	buf_adds(out, "  ");
+	buf_adds(out, "\n  ");
 	out_count(out, r->unread, "unread message");
-	if (r->unread > 0)
-		buf_adds(out, ": mailroom inbox");
-	buf_addc(out, '\n');
+	buf_adds(out, r->unread > 0 ? ": mailroom inbox\n" : "\n");
 	if (r->returned > 0) {
 		buf_adds(out, "  ");
 		out_count(out, r->returned, "message");
@@ -95,73 +82,100 @@ print_text(struct cli *cli, const char *name, const struct mr_registration *r)
 	}
 }
 
-/* The mailbox skill knows an agent by the id of its mailbox, which its commands are told in a variable. */
-static const char *
-mailbox_of(struct cli *cli, const char *name)
-{
-	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
-	struct mr_error ignored = { 0 };
-	const char *id = NULL;
-
-	if (strcmp(mr_room_kind(cli->room), "handoff") == 0 && mr_agent_get(cli->room, name, &agent, &ignored) == MR_OK)
-		id = arena_dup(&cli->own, str_of(agent.session));
-	return id ? id : "";
-}
-
-static const char *
-wake_setting(struct cli *cli, const char *name)
-{
-	mr_auto(buf_done) struct buf setting = BUF_INIT;
-	const char *copy;
-
-	buf_addf(&setting, "Wake-%s", name);
-	copy = arena_dup(&cli->own, buf_str(&setting));
-	return copy ? copy : "Wake-";
-}
-
-/* A command is the user's to give: it goes into the configuration, not into the room. */
-static enum mr_rc
-check_wake(struct cli *cli, const char *name, const char *wake, struct mr_error *err)
-{
-	enum mr_rc rc = env_not_in_session(cli, "giving a command with --wake", err);
-
-	return rc == MR_OK ? mr_config_check(wake_setting(cli, name), wake, err) : rc;
-}
-
 int
-cli_register(struct cli *cli, bool takeover)
+cmd_register(struct cli *cli)
 {
 	const struct life_options *o = cli->opts;
 	const char *name = cli->argv[0];
-	struct mr_register_options options = { .role = o->role, .takeover = takeover };
-	const char *wake = o->wake;
+	struct mr_register_options options = { .role = o->role, .takeover = cli->cmd == &command_takeover };
+	mr_auto(mr_agent_done) struct mr_agent agent = { .session = "" };
+	mr_auto(buf_done) struct buf wake = BUF_INIT;
 	struct mr_registration done = { 0 };
-	struct mr_error err = { 0 };
 
 	if (cli->as_option && strcmp(cli->as_option, name) != 0)
 		return cli_usage(cli, "--as %s and the name %s are two different agents", cli->as_option, name);
-	if (!read_pid(cli))
-		return EXIT_USAGE;
-	if (wake && check_wake(cli, name, wake, &err) != MR_OK)
-		return cli_fail(cli, &err);
-	if (mr_register(cli->room, name, &cli->env, &options, &done, &err) != MR_OK)
-		return cli_fail(cli, &err);
-	if (wake && mr_config_set(cli->room, wake_setting(cli, name), wake, false, &err) != MR_OK)
-		return cli_fail(cli, &err);
-	const char *mailbox = mailbox_of(cli, name);
-
+	if (o->pid == 0 || (o->pid > 0 && !process_describe(o->pid, &cli->env.process)))
+		return cli_usage(cli, "option '--pid': there is no process %lld here", (long long)o->pid);
+	/* A command is the user's to give: it goes into the configuration, not into the room. */
+	buf_addf(&wake, "Wake-%s", name);
+	if (o->wake) {
+		TRY_CLI(env_not_in_session(cli, "giving a command with --wake", &cli->err));
+		TRY_CLI(mr_config_check(buf_z(&wake), o->wake, &cli->err));
+	}
+	TRY_CLI(mr_register(cli->room, name, &cli->env, &options, &done, &cli->err));
+	if (o->wake)
+		TRY_CLI(mr_config_set(cli->room, buf_z(&wake), o->wake, false, &cli->err));
+	/* The mailbox skill knows an agent by the id of its mailbox, which its commands are told in a variable. A room
+	 * without lives has that id, if its kind has one, in the place of the session. */
+	if (!mr_room_has_lives(cli->room))
+		(void)mr_agent_get(cli->room, name, &agent, IGNORED);
 	if (!out_json(cli, kv_str("agent", name), kv_int("life", done.life), kv_bool("created", done.created),
 		kv_bool("continued", done.continued), kv_size("unread", done.unread),
 		kv_size("returned", done.returned), kv_size("returned_work", done.returned_work),
-		kv_str("session", cli->env.session), kv_if("mailbox", mailbox))) {
+		kv_str("session", cli->env.session), kv_if("mailbox", agent.session))) {
 		print_text(cli, name, &done);
-		print_way(cli, name, mailbox, &done);
+		print_way(cli, name, agent.session, &done);
 	}
 	return EXIT_DONE;
 }
 
 int
-cmd_register(struct cli *cli)
+cmd_takeover(struct cli *cli)
 {
-	return cli_register(cli, false);
+	return cmd_register(cli);
+}
+
+/* ---- prune ---- */
+
+struct pruning {
+	struct cli *cli;
+	size_t agents;
+	size_t returned; /* work of the agent at hand */
+};
+
+static void
+say_pruned(void *ctx, const struct mr_agent *agent, size_t dead)
+{
+	struct pruning *p = ctx;
+	struct buf *out = &p->cli->out;
+	bool keeps = mr_room_has_lives(p->cli->room); /* elsewhere there are no dead letters */
+
+	p->agents++;
+	if (out_json(p->cli, kv_str("agent", agent->name), kv_size("dead_letters", keeps ? dead : 0),
+		keeps ? kv_none() : kv_size("deleted", dead), kv_size("returned_work", p->returned),
+		kv_time("seen", agent->seen_ms), kv_bool("dry_run", p->cli->dry_run)))
+		return;
+	fence_addf(out, "%s %s: ", p->cli->dry_run ? "would prune" : "pruned", agent->name);
+	out_count(out, dead, "unread message");
+	buf_adds(out, dead == 0 ? "" : keeps ? " to dead letters" : " deleted");
+	if (p->returned > 0) {
+		buf_adds(out, ", ");
+		out_count(out, p->returned, "claim");
+		buf_adds(out, " back to queues");
+	}
+	buf_addc(out, '\n');
+}
+
+int
+cmd_prune(struct cli *cli)
+{
+	const struct prune_options *o = cli->opts;
+	struct pruning p = { .cli = cli };
+	struct mr_prune_options options = { .dry_run = cli->dry_run,
+		.force = o->force,
+		.stale_ms = o->stale_ms > 0 ? o->stale_ms : 0,
+		.ret_returned = &p.returned };
+
+	if (cli->argc == 0 && o->stale_ms < 0)
+		return cli_usage(cli, "name the agents to prune, or give --stale 7d");
+	if (cli->argc > 0 && o->stale_ms >= 0)
+		return cli_usage(cli, "names and --stale are both given; prune takes one of them");
+	if (o->stale_ms == 0)
+		return cli_usage(cli, "option '--stale' needs a time, such as 7d");
+	/* argv ends in NULL: opt_parse takes its list from zeroed memory. */
+	options.names = cli->argc > 0 ? (const char *const *)cli->argv : NULL;
+	TRY_CLI(mr_prune(cli->room, &options, say_pruned, &p, &cli->err));
+	if (p.agents == 0 && !cli->json)
+		buf_adds(&cli->out, "nobody to prune\n");
+	return EXIT_DONE;
 }

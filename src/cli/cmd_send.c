@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* mailroom send, and the parts of it that reply shares. */
+/* cmd_send.c - mailroom send, reply. */
 #include "batch.h"
 #include "draft.h"
 
@@ -21,54 +21,21 @@ recipients(struct cli *cli)
 	return to;
 }
 
-/* A time, or so long from now. False after a usage error. */
-static bool
-read_not_before(struct cli *cli, int64_t *ret_ms)
-{
-	const struct send_options *o = cli->opts;
-	const char *text = o->not_before;
-	struct mr_error err = { 0 };
-	int64_t wait_ms;
-
-	if (text == NULL)
-		return true;
-	if (mr_duration_parse(text, &wait_ms, &err) == MR_OK) {
-		*ret_ms = clock_now_ms() + wait_ms;
-		return true;
-	}
-	if (mr_time_parse(text, ret_ms, &err) == MR_OK)
-		return true;
-	(void)cli_usage(cli, "option '--not-before': '%.60s' is no time; give 30m, 2h, or 2026-03-05T10:30:00Z", text);
-	return false;
-}
-
-/* Other programs have agents with blanks in their names. */
-static bool
-is_name(struct cli *cli, const char *given)
-{
-	struct mr_resolution meant = { 0 };
-	struct mr_error ignored = { 0 };
-	bool known = mr_resolve(cli->room, cli->self.agent, given, &meant, &ignored) == MR_OK;
-
-	mr_resolution_done(&meant);
-	return known;
-}
-
 /* The text where a recipient belongs is the commonest slip, and without -m there is no body either: what is said first
  * must be the help that is needed. */
-static int
-check_operands(struct cli *cli, const char *const *to)
+static enum mr_rc
+check_recipients(struct cli *cli, const char *const *to, struct mr_error *err)
 {
-	struct mr_error err = { 0 };
-
 	for (; *to != NULL; to++) {
-		if (strpbrk(*to, " \t\r\n") == NULL || is_name(cli, *to))
-			continue;
-		(void)mr_fail(&err, MR_REFUSED, "'%.60s' is not a recipient", *to);
-		(void)mr_hint(&err, "did you mean -m? the text goes after -m, or in on stdin");
-		return cli_fail(cli, &err);
+		mr_auto(mr_resolution_done) struct mr_resolution meant = { 0 };
+
+		/* Other programs have agents with blanks in their names. */
+		if (strpbrk(*to, " \t\r\n") != NULL &&
+		    mr_resolve(cli->room, cli->self.agent, *to, &meant, IGNORED) != MR_OK)
+			return mr_fail(err, MR_REFUSED,
+			    "'%.60s' is not a recipient\ndid you mean -m? the text goes after -m, or in on stdin", *to);
 	}
-	return EXIT_DONE;
+	return MR_OK;
 }
 
 /* What belongs to one message stands in its line. */
@@ -92,36 +59,56 @@ cmd_send(struct cli *cli)
 {
 	const struct send_options *o = cli->opts;
 	mr_auto(buf_done) struct buf body = BUF_INIT;
-	struct mr_draft draft = { 0 };
+	mr_auto(mr_receipt_done) struct mr_receipt receipt = { 0 };
+	struct mr_draft draft = {
+		.cc = o->cc,
+		.thread = o->thread,
+		.reply_to = o->reply_to,
+		.replace_key = o->replace_key,
+		.reply_path = cli_folder(cli, o->reply_path),
+		.hold = o->hold,
+		.dry_run = cli->dry_run,
+	};
 
 	if (o->batch)
 		return run_batch(cli);
 	draft.to = recipients(cli);
 	if (draft.to == NULL || draft.to[0] == NULL)
 		return cli_usage(cli, "send to whom? name at least one agent");
-	if (!read_not_before(cli, &draft.not_before_ms))
-		return EXIT_USAGE;
-	int code = check_operands(cli, draft.to);
-	if (code == EXIT_DONE)
-		code = draft_read(cli, &o->draft, &draft, &body);
+	if (o->not_before && mr_duration_parse(o->not_before, &draft.not_before_ms, IGNORED) == MR_OK)
+		draft.not_before_ms += clock_now_ms();
+	else if (o->not_before && mr_time_parse(o->not_before, &draft.not_before_ms, IGNORED) != MR_OK)
+		return cli_usage(cli,
+		    "option '--not-before': '%.60s' is no time; give 30m, 2h, or 2026-03-05T10:30:00Z", o->not_before);
+	TRY_CLI(check_recipients(cli, draft.to, &cli->err));
+	int code = draft_read(cli, &o->draft, &draft, &body);
+
 	if (code != EXIT_DONE)
 		return code;
-	draft.cc = o->cc;
 	draft_subject(cli, o->subject, &draft);
-	draft.thread = o->thread;
-	draft.reply_to = o->reply_to;
-	draft.replace_key = o->replace_key;
-	draft.reply_path = cli_folder(cli, o->reply_path);
-	draft.hold = o->hold;
-	draft.dry_run = cli->dry_run;
+	enum mr_rc rc = mr_send(cli->room, &cli->self, &draft, &receipt, &cli->err);
 
-	struct mr_error err = { 0 };
-	struct mr_receipt receipt = { 0 };
-	enum mr_rc rc = mr_send(cli->room, &cli->self, &draft, &receipt, &err);
 	/* The first of a thread has woken nobody yet; where there are no threads each is one of many. */
 	if (rc == MR_OK && !draft.dry_run && (draft.thread || draft.reply_to || !mr_room_has_lives(cli->room)))
 		draft_note_limited(cli, &receipt);
-	code = draft_report(cli, &draft, rc, &receipt, &err);
-	mr_receipt_done(&receipt);
-	return code;
+	return draft_report(cli, &draft, rc, &receipt, &cli->err);
+}
+
+int
+cmd_reply(struct cli *cli)
+{
+	const struct reply_options *o = cli->opts;
+	mr_auto(buf_done) struct buf body = BUF_INIT;
+	mr_auto(mr_receipt_done) struct mr_receipt receipt = { 0 };
+	struct mr_draft draft = { .only = o->only };
+	int code = draft_read(cli, &o->draft, &draft, &body);
+
+	if (code != EXIT_DONE)
+		return code;
+	draft_subject(cli, o->subject, &draft);
+	enum mr_rc rc = mr_reply(cli->room, &cli->self, cli->argv[0], &draft, o->all, &receipt, &cli->err);
+
+	if (rc == MR_OK)
+		draft_note_limited(cli, &receipt);
+	return draft_report(cli, &draft, rc, &receipt, &cli->err);
 }

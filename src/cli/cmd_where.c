@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* cmd_where.c - which room is used and why, and what a power cut may do there. */
+/* cmd_where.c - which room, which agent and which address is meant, and why: where, whoami, resolve. */
+#include "base/format.h"
 #include "base/text.h"
 #include "cli/view.h"
+#include "message/foreign.h"
 #include "helptext.h"
+
+/* ---- where ---- */
 
 static void
 add_fact(struct buf *out, const char *name, const char *value)
 {
 	buf_addf(out, "  %-9s ", name);
-	(void)fence_add(out, str_of(value), FENCE_LINE, 0);
+	out_line(out, value);
 	buf_addc(out, '\n');
 }
 
@@ -16,13 +20,11 @@ int
 cmd_where(struct cli *cli)
 {
 	struct mr_storage storage = { 0 };
-	struct mr_error err = { 0 };
 	mr_auto(buf_done) struct buf disk = BUF_INIT, trust = BUF_INIT;
 	int64_t since_ms;
 	enum mr_trust by = mr_room_trust(cli->room, &since_ms);
 
-	if (cli_storage(cli, &storage, &err) != MR_OK)
-		return cli_fail(cli, &err);
+	TRY_CLI(cli_storage(cli, &storage, &cli->err));
 	if (out_json(cli, kv_str("spec", mr_room_spec(cli->room)), kv_str("name", mr_room_name(cli->room)),
 		kv_str("kind", mr_room_kind(cli->room)), kv_str("why", cli->place.why),
 		kv_str("worktree", cli->place.worktree), kv_str("warning", cli->place.warning),
@@ -31,7 +33,7 @@ cmd_where(struct cli *cli)
 		kv_opt("reason", storage.reason), kv_opt("sync", storage.sync),
 		kv_opt("sync_reason", storage.sync_reason), kv_close()))
 		return EXIT_DONE;
-	(void)fence_add(&cli->out, str_of(mr_room_spec(cli->room)), FENCE_LINE, 0);
+	out_line(&cli->out, mr_room_spec(cli->room));
 	buf_addc(&cli->out, '\n');
 	add_fact(&cli->out, "why", cli->place.why);
 	add_fact(&cli->out, "name", mr_room_name(cli->room));
@@ -52,4 +54,86 @@ cmd_where(struct cli *cli)
 		add_fact(&cli->out, "sync", buf_z(&disk));
 	}
 	return EXIT_DONE;
+}
+
+/* ---- whoami ---- */
+
+int
+cmd_whoami(struct cli *cli)
+{
+	if (out_json(cli, kv_str("agent", cli->self.agent), kv_int("life", cli->self.life),
+		kv_str("room", mr_room_name(cli->room)), kv_str("how", cli->self.how),
+		kv_bool("bound", cli->self.bound), kv_opt("session", cli->self.session)))
+		return EXIT_DONE;
+	text_name(cli, &cli->out, cli->self.agent);
+	buf_adds(&cli->out, "\n  ");
+	if (mr_room_has_lives(cli->room))
+		buf_addf(&cli->out, "life %u ", cli->self.life);
+	buf_adds(&cli->out, "in room ");
+	out_line(&cli->out, mr_room_name(cli->room));
+	buf_adds(&cli->out, ": ");
+	out_line(&cli->out, cli->self.how);
+	buf_addc(&cli->out, '\n');
+	return EXIT_DONE;
+}
+
+/* ---- resolve ---- */
+
+static void
+print_list(struct cli *cli, const char *heading, const struct mr_names *names)
+{
+	if (names->n == 0)
+		return;
+	out_styled(cli, &cli->out, STYLE_DIM, heading);
+	buf_addc(&cli->out, '\n');
+	for (size_t i = 0; i < names->n; i++) {
+		buf_adds(&cli->out, "  ");
+		out_styled(cli, &cli->out, STYLE_PLAIN, names->v[i]);
+		buf_addc(&cli->out, '\n');
+	}
+}
+
+/* Only of agents other programs have other names. */
+static void
+print_text(struct cli *cli, const struct mr_resolution *r)
+{
+	mr_auto(buf_done) struct buf line = BUF_INIT, name = BUF_INIT;
+
+	if (!mr_room_has_lives(cli->room) && strcmp(r->form, "agent") == 0)
+		foreign_from_address(r->name, &name);
+	else
+		buf_adds(&name, r->name);
+	format_addf(&line, "%s '%s%s': ", r->form, strcmp(r->form, "pattern") == 0 ? "@" : "", buf_z(&name));
+	out_count(&line, r->targets.n, "recipient");
+	if (r->targets.n > 0)
+		out_styled(cli, &cli->out, STYLE_DIM, buf_z(&line));
+	for (size_t i = 0; i < r->targets.n; i++) {
+		buf_adds(&cli->out, i == 0 ? "\n  " : "  ");
+		text_name(cli, &cli->out, r->targets.v[i]);
+		buf_addc(&cli->out, '\n');
+	}
+	print_list(cli, "how", &r->trail);
+	print_list(cli, "trouble", &r->trouble);
+}
+
+int
+cmd_resolve(struct cli *cli)
+{
+	int code = EXIT_DONE;
+
+	/* Groups leave their sender out, so it matters who asks; but nobody in particular may ask too. */
+	if (cli_know_self(cli, &cli->err) != MR_OK && cli->as_option)
+		return cli_fail(cli, &cli->err);
+	for (int i = 0; i < cli->argc; i++) {
+		mr_auto(mr_resolution_done) struct mr_resolution r = { 0 };
+		struct mr_error err = { 0 };
+
+		if (mr_resolve(cli->room, cli->self_known ? cli->self.agent : "", cli->argv[i], &r, &err) != MR_OK)
+			code = cli_fail(cli, &err);
+		else if (!out_json(cli, kv_str("address", cli->argv[i]), kv_str("form", r.form), kv_str("name", r.name),
+			     kv_names("targets", &r.targets), kv_names("trouble", &r.trouble),
+			     kv_names("trail", &r.trail), kv_str("room", mr_room_name(cli->room))))
+			print_text(cli, &r);
+	}
+	return code;
 }

@@ -1,11 +1,122 @@
 /* SPDX-License-Identifier: MIT */
-/* cmd_who.c - who is in this room, whether they live, and what waits for them. */
-#include "cli/roster.h"
+/*
+ * cmd_who.c - the agents of a room and the state of their mailboxes: who, stats, and bare `mailroom`.
+ *
+ * Bare `mailroom` is what an agent types first, so it works without an identity; a person on a terminal sees what needs
+ * attention before all else.
+ */
+#include "base/text.h"
 #include "cli/view.h"
 #include "helptext.h"
 
+#define DEAD_COUNTED 1000 /* by bare mailroom */
+#define NAMES_SHOWN 12    /* ... of those who are live */
+
+/* ---- The agents, sorted by name ---- */
+
+struct entry {
+	struct mr_agent agent; /* its strings belong to the roster */
+	enum mr_presence presence;
+	struct mr_counts counts;
+	const char *state; /* "live", "gone", "never" before the first life, "unknown", also in a room without lives */
+};
+struct roster { /* finish with roster_done */
+	struct entry *v;
+	size_t n, room_for;
+	bool lives; /* the room knows who lives */
+	struct arena *own;
+	bool failed; /* out of memory */
+};
+
 static void
-list_agent(struct listing *list, const struct roster_entry *e, enum mr_trust trust)
+roster_done(struct roster *roster)
+{
+	free(roster->v);
+	arena_free(roster->own);
+}
+
+static bool
+add_entry(void *ctx, const struct mr_agent *agent)
+{
+	struct roster *r = ctx;
+
+	if (r->n == r->room_for) {
+		size_t more = r->room_for ? r->room_for * 2 : 16;
+		struct entry *v = realloc(r->v, more * sizeof(*v));
+
+		if (!v)
+			return r->failed = true, false;
+		r->v = v;
+		r->room_for = more;
+	}
+	struct entry *e = &r->v[r->n++];
+
+	*e = (struct entry){ .agent = *agent, .presence = mr_agent_presence(agent) };
+	e->state = !r->lives                   ? "unknown"
+		   : agent->life == 0          ? "never"
+		   : e->presence == MR_LIVE    ? "live"
+		   : e->presence == MR_UNKNOWN ? "unknown"
+					       : "gone";
+	e->agent.own = NULL;
+	const char **strings[] = { &e->agent.worktree, &e->agent.session, &e->agent.host, &e->agent.role,
+		&e->agent.wake };
+
+	for (size_t i = 0; i < sizeof(strings) / sizeof(strings[0]); i++) {
+		*strings[i] = arena_dup(&r->own, str_of(*strings[i]));
+		r->failed |= !*strings[i];
+	}
+	return !r->failed;
+}
+
+static int
+by_name(const void *a, const void *b)
+{
+	const struct entry *x = a, *y = b;
+
+	return strcmp(x->agent.name, y->agent.name);
+}
+
+/* With `counts`, also looks into every mailbox. */
+static enum mr_rc
+roster_load(struct cli *cli, bool counts, struct roster *r)
+{
+	r->lives = mr_room_has_lives(cli->room);
+	TRY(mr_each_agent(cli->room, add_entry, r, &cli->err));
+	if (r->failed)
+		return mr_nomem(&cli->err);
+	if (r->n > 1)
+		qsort(r->v, r->n, sizeof(*r->v), by_name);
+	for (size_t i = 0; counts && i < r->n; i++) {
+		enum mr_rc rc = mr_count(cli->room, r->v[i].agent.name, &r->v[i].counts, &cli->err);
+
+		if (rc != MR_OK && rc != MR_NOTFOUND) /* pruned while we looked: nothing to count */
+			return rc;
+	}
+	return MR_OK;
+}
+
+static bool
+count_one(void *ctx, const struct mr_message *msg)
+{
+	(void)msg;
+	++*(size_t *)ctx;
+	return true;
+}
+
+/* Mail in the room's dead letters, counted up to `limit`; a kind without dead letters has none. */
+static enum mr_rc
+dead_letters(struct cli *cli, size_t limit, size_t *ret, struct mr_error *err)
+{
+	struct mr_scan scan = { .filter.folders = MR_DEAD, .order = MR_NEWEST_FIRST, .limit = limit };
+	enum mr_rc rc = mr_scan(cli->room, "", &scan, count_one, ret, err);
+
+	return rc == MR_UNSUPPORTED ? MR_OK : rc;
+}
+
+/* ---- who ---- */
+
+static void
+list_agent(struct listing *list, const struct entry *e, enum mr_trust trust)
 {
 	mr_auto(buf_done) struct buf place = BUF_INIT, name = BUF_INIT;
 	const struct mr_agent *a = &e->agent;
@@ -14,14 +125,13 @@ list_agent(struct listing *list, const struct roster_entry *e, enum mr_trust tru
 	if (a->role[0])
 		fence_addf(&place, "  ('%s')", a->role);
 	text_name(list->cli, &name, a->name);
-	list_row(list, col_fenced("NAME", &name), kv_str("name", a->name),
-	    col("STATE", kv_str("state", roster_state(e))), col("LIFE", kv_int("life", a->life)),
-	    col("UNREAD", kv_size("unread", e->counts.unread)), kv_size("urgent", e->counts.urgent),
-	    kv_size("held", e->counts.held), col("OLDEST", kv_time("oldest_unread", e->counts.oldest_unread_ms)),
-	    kv_time("created", a->created_ms), kv_time("started", a->started_ms),
-	    col("SEEN", kv_time("seen", a->seen_ms)), col_fenced("WORKTREE", &place), kv_str("worktree", a->worktree),
-	    kv_str("session", a->session), kv_str("host", a->host), kv_int("pid", a->process.pid),
-	    kv_str("role", a->role), kv_str("room_trust", mr_trust_word(trust)));
+	list_row(list, col_fenced("NAME", &name), kv_str("name", a->name), col("STATE", kv_str("state", e->state)),
+	    col("LIFE", kv_int("life", a->life)), col("UNREAD", kv_size("unread", e->counts.unread)),
+	    kv_size("urgent", e->counts.urgent), kv_size("held", e->counts.held),
+	    col("OLDEST", kv_time("oldest_unread", e->counts.oldest_unread_ms)), kv_time("created", a->created_ms),
+	    kv_time("started", a->started_ms), col("SEEN", kv_time("seen", a->seen_ms)), col_fenced("WORKTREE", &place),
+	    kv_str("worktree", a->worktree), kv_str("session", a->session), kv_str("host", a->host),
+	    kv_int("pid", a->process.pid), kv_str("role", a->role), kv_str("room_trust", mr_trust_word(trust)));
 }
 
 int
@@ -30,17 +140,14 @@ cmd_who(struct cli *cli)
 	const struct who_options *o = cli->opts;
 	mr_auto(roster_done) struct roster roster = { 0 };
 	struct listing list = { .cli = cli };
-	struct mr_error err = { 0 };
-	bool only_live = o->live;
 	int64_t since_ms;
 	enum mr_trust trust = mr_room_trust(cli->room, &since_ms);
 
-	if (roster_load(cli, true, &roster, &err) != MR_OK)
-		return cli_fail(cli, &err);
+	TRY_CLI(roster_load(cli, true, &roster));
 	for (size_t i = 0; i < roster.n; i++)
-		if (!only_live || (roster.v[i].presence == MR_LIVE && roster.v[i].agent.life > 0))
+		if (!o->live || (roster.v[i].presence == MR_LIVE && roster.v[i].agent.life > 0))
 			list_agent(&list, &roster.v[i], trust);
-	(void)list_end(&list, only_live ? "nobody is known to be live here; mailroom who shows all\n"
+	(void)list_end(&list, o->live ? "nobody is known to be live here; mailroom who shows all\n"
 			      : mr_room_registers(cli->room) ? "nobody is here yet; mailroom register NAME\n"
 							     : "nobody is here yet\n");
 	if (!cli->json && list.n > 0) {
@@ -48,5 +155,216 @@ cmd_who(struct cli *cli)
 		trust_text(&cli->out, trust, since_ms);
 		buf_addc(&cli->out, '\n');
 	}
+	return EXIT_DONE;
+}
+
+/* ---- stats ---- */
+
+/* e NULL: the sum of all agents, the last line of the table. */
+static void
+list_counts(struct listing *list, const struct entry *e, const struct mr_counts *c)
+{
+	list_row(list, e ? col("NAME", kv_str("name", e->agent.name)) : col_str("NAME", "in all"),
+	    e ? kv_str("state", e->state) : kv_none(), col("UNREAD", kv_size("unread", c->unread)),
+	    col("URGENT", kv_size("urgent", c->urgent)), col("HELD", kv_size("held", c->held)),
+	    col("READ", kv_size("read", c->seen)), col("OLDEST", kv_time("oldest_unread", c->oldest_unread_ms)));
+}
+
+int
+cmd_stats(struct cli *cli)
+{
+	mr_auto(roster_done) struct roster roster = { 0 };
+	struct listing list = { .cli = cli, .form = LIST_ARRAY }, sum = { .cli = cli, .form = LIST_ONE };
+	struct mr_counts total = { 0 };
+	size_t dead = 0;
+
+	TRY_CLI(roster_load(cli, true, &roster));
+	TRY_CLI(dead_letters(cli, 0, &dead, &cli->err));
+	for (size_t i = 0; i < roster.n; i++) {
+		const struct mr_counts *c = &roster.v[i].counts;
+
+		list_counts(&list, &roster.v[i], c);
+		total.unread += c->unread;
+		total.seen += c->seen;
+		total.held += c->held;
+		total.urgent += c->urgent;
+		if (c->oldest_unread_ms > 0 &&
+		    (total.oldest_unread_ms == 0 || c->oldest_unread_ms < total.oldest_unread_ms))
+			total.oldest_unread_ms = c->oldest_unread_ms;
+	}
+	list_counts(cli->json ? &sum : &list, NULL, &total);
+	out_json(cli, kv_str("room", mr_room_name(cli->room)), kv_json("agents", list_json(&list)),
+	    kv_json("total", list_json(&sum)), kv_size("dead_letters", dead));
+	list_done(&sum);
+	(void)list_end(&list, "");
+	if (!cli->json && mr_room_folders(cli->room, MR_DEAD, &cli->err) == MR_OK) {
+		out_count(&cli->out, dead, "dead letter");
+		buf_addc(&cli->out, '\n');
+	}
+	return EXIT_DONE;
+}
+
+/* ---- Bare mailroom ---- */
+
+static void
+add_problem(struct mr_names *problems, struct buf *text)
+{
+	(void)names_add(problems, buf_str(text)); /* out of memory: one line fewer */
+	buf_clear(text);
+}
+
+static void
+find_problems(struct cli *cli, const struct roster *roster, struct mr_names *problems)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	struct mr_storage storage = { 0 };
+	size_t dead = 0;
+
+	for (size_t i = 0; i < roster->n; i++) {
+		const struct entry *e = &roster->v[i];
+
+		if (e->presence != MR_GONE || e->agent.life == 0 || e->counts.unread == 0)
+			continue;
+		buf_addf(&text, "%s is gone, with ", e->agent.name);
+		out_count(&text, e->counts.unread, "unread message");
+		add_problem(problems, &text);
+	}
+	if (dead_letters(cli, DEAD_COUNTED, &dead, IGNORED) == MR_OK && dead > 0) {
+		out_count(&text, dead, "dead letter");
+		buf_adds(&text, dead == DEAD_COUNTED ? " or more: mailroom dead list" : ": mailroom dead list");
+		add_problem(problems, &text);
+	}
+	if (mr_room_storage(cli->room, &storage, IGNORED) == MR_OK && !storage.power_safe) {
+		buf_addf(&text, "a power cut can lose mail here (%s): %s", storage.file_system, storage.reason);
+		add_problem(problems, &text);
+	}
+}
+
+/* What is in one's hands is mail of one's own and work of queues. */
+static enum mr_rc
+count_mine(struct cli *cli, struct mr_counts *ret)
+{
+	enum mr_rc rc = mr_count(cli->room, cli->self.agent, ret, &cli->err);
+
+	if (rc == MR_NOTFOUND) /* a name in a variable that has no mailbox here yet */
+		return MR_OK;
+	return rc == MR_OK ? mr_queue_held(cli->room, cli->self.agent, NULL, count_one, &ret->held, &cli->err) : rc;
+}
+
+static void
+names_in_state(const struct roster *roster, const char *state, struct mr_names *ret)
+{
+	for (size_t i = 0; i < roster->n; i++)
+		if (strcmp(roster->v[i].state, state) == 0)
+			(void)names_add(ret, str_of(roster->v[i].agent.name));
+}
+
+static void
+print_self(struct cli *cli, const struct mr_counts *mine, const struct mr_error *nobody)
+{
+	mr_auto(buf_done) struct buf name = BUF_INIT;
+	struct buf *out = &cli->out;
+
+	out_styled(cli, out, STYLE_DIM, "you   ");
+	if (!cli->self_known) {
+		out_line(out, nobody->message);
+		buf_adds(out, "\n      ");
+		out_line(out, nobody->hint[0] ? nobody->hint : "mailroom register NAME");
+		buf_addc(out, '\n');
+		return;
+	}
+	text_name(cli, &name, cli->self.agent);
+	out_colored(cli, out, STYLE_BOLD, buf_str(&name));
+	if (mr_room_has_lives(cli->room))
+		buf_addf(out, ", life %u", cli->self.life);
+	buf_adds(out, " (");
+	out_line(out, cli->self.how);
+	buf_adds(out, ")\n");
+	out_styled(cli, out, STYLE_DIM, "mail  ");
+	buf_addf(out, "%zu unread", mine->unread);
+	if (mine->urgent > 0)
+		buf_addf(out, ", %zu of it urgent", mine->urgent);
+	if (mine->held > 0)
+		buf_addf(out, ", %zu in your hands", mine->held);
+	buf_addc(out, '\n');
+}
+
+static void
+print_names(struct cli *cli, const char *state, const struct mr_names *names)
+{
+	struct buf *out = &cli->out;
+
+	for (size_t i = 0; i < names->n && i < NAMES_SHOWN; i++) {
+		if (i == 0)
+			buf_addf(out, "      %s: ", state);
+		else
+			buf_adds(out, ", ");
+		text_name(cli, out, names->v[i]);
+	}
+	if (names->n > NAMES_SHOWN)
+		buf_addf(out, " and %zu more", names->n - NAMES_SHOWN);
+	buf_adds(out, names->n > 0 ? "\n" : "");
+}
+
+static void
+print_commands(struct cli *cli)
+{
+	static const char *const six[][2] = {
+		{ "mailroom register NAME", "become an agent here" },
+		{ "mailroom send NAME -s SUBJECT <<'EOF'", "send the lines up to EOF" },
+		{ "mailroom inbox", "look at your mail" },
+		{ "mailroom read ID", "read a message" },
+		{ "mailroom reply ID <<'EOF'", "answer it" },
+		{ "mailroom wait", "wait for mail" },
+	};
+
+	buf_addc(&cli->out, '\n');
+	for (size_t i = mr_room_registers(cli->room) ? 0 : 1; i < 6; i++)
+		fence_addf(&cli->out, "  %-39s %s\n", six[i][0], six[i][1]);
+	buf_adds(&cli->out, "  more: mailroom --help, mailroom describe\n");
+}
+
+int
+cmd_status(struct cli *cli)
+{
+	mr_auto(roster_done) struct roster roster = { 0 };
+	mr_auto(mr_names_done) struct mr_names problems = { 0 }, live = { 0 }, unknown = { 0 }, gone = { 0 };
+	struct mr_counts mine = { 0 };
+	struct mr_error nobody = { 0 }; /* why there is no identity, and the line to type */
+	struct buf *out = &cli->out;
+	bool all = cli->out_tty || cli->json; /* looking into every mailbox is for those who watch the fleet */
+
+	if (cli_know_self(cli, &nobody) == MR_OK)
+		TRY_CLI(count_mine(cli, &mine));
+	TRY_CLI(roster_load(cli, all, &roster));
+	if (all)
+		find_problems(cli, &roster, &problems);
+	names_in_state(&roster, "live", &live);
+	names_in_state(&roster, "unknown", &unknown);
+	names_in_state(&roster, "gone", &gone);
+	if (out_json(cli, kv_str("agent", cli->self_known ? cli->self.agent : NULL), kv_int("life", cli->self.life),
+		kv_str("how", cli->self_known ? cli->self.how : nobody.message),
+		kv_str("hint", cli->self_known ? NULL : nobody.hint), kv_str("room", mr_room_name(cli->room)),
+		kv_str("spec", mr_room_spec(cli->room)), kv_str("why", cli->place.why), kv_size("unread", mine.unread),
+		kv_size("urgent", mine.urgent), kv_size("held", mine.held), kv_names("live", &live),
+		kv_names("unknown", &unknown), kv_names("gone", &gone), kv_names("problems", &problems)))
+		return EXIT_DONE;
+	for (size_t i = 0; i < problems.n; i++) {
+		out_styled(cli, out, STYLE_RED, "! ");
+		out_line(out, problems.v[i]);
+		buf_addc(out, '\n');
+	}
+	print_self(cli, &mine, &nobody);
+	out_styled(cli, out, STYLE_DIM, "room  ");
+	out_styled(cli, out, STYLE_PLAIN, mr_room_name(cli->room));
+	buf_adds(out, ": ");
+	out_line(out, mr_room_spec(cli->room));
+	buf_adds(out, " (");
+	out_line(out, cli->place.why);
+	buf_adds(out, ")\n");
+	print_names(cli, "live", &live);
+	print_names(cli, "unknown", &unknown);
+	if (!cli->self_known) /* an agent that has a name has learnt them */
+		print_commands(cli);
 	return EXIT_DONE;
 }

@@ -318,6 +318,12 @@ out_colored(struct cli *cli, struct buf *out, enum style style, struct mr_str fe
 }
 
 void
+out_line(struct buf *out, const char *text)
+{
+	(void)fence_add(out, str_of(text), FENCE_LINE, 0);
+}
+
+void
 out_styled(struct cli *cli, struct buf *out, enum style style, const char *text)
 {
 	mr_auto(buf_done) struct buf fenced = BUF_INIT;

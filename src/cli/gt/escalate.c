@@ -117,9 +117,9 @@ list_one(void *ctx, const struct mr_escalation *e)
 		kv_int("reescalation_count", e->raised), kv_time("last_reescalated_at", e->raised_ms)))
 		return true;
 	buf_addf(out, "%s [%s] %s ", e->id, mr_level_word(e->severity), mr_escalation_status_word(e->status));
-	gt_clean(out, e->text);
+	out_line(out, e->text);
 	buf_adds(out, "\n    from ");
-	gt_clean(out, gt_spelled(cli, e->by));
+	out_line(out, gt_spelled(cli, e->by));
 	buf_adds(out, ", ");
 	gt_text_when(out, e->at_ms);
 	buf_addc(out, '\n');
@@ -186,7 +186,7 @@ gt_escalate_show(struct cli *cli)
 		if (!more[i][1][0])
 			continue;
 		buf_addf(&one.text, "    %s: ", more[i][0]);
-		gt_clean(&one.text, more[i][1]);
+		out_line(&one.text, more[i][1]);
 		buf_addc(&one.text, '\n');
 	}
 	return end_list(&one, MR_OK, "");

@@ -48,10 +48,10 @@ add_message(void *ctx, const struct mr_message *msg)
 		return gt_list_message(&l->json, msg, cli->self.agent);
 	cli->budget.marks |= (seen ? LINE_READ : LINE_UNREAD) | (urgent ? LINE_URGENT : 0);
 	buf_addf(&l->text, "%zu. %s ", l->seen.n, seen ? "○" : "●");
-	gt_clean(&l->text, msg->subject);
+	out_line(&l->text, msg->subject);
 	buf_addf(&l->text, "%s%s%s", notable ? " [" : "", notable ? type : "", notable ? "]" : "");
 	buf_addf(&l->text, "%s%s\n    %s from ", urgent ? " !" : "", gt_is_wisp(msg) ? " (wisp)" : "", msg->id);
-	gt_clean(&l->text, gt_spelled(cli, msg->from));
+	out_line(&l->text, gt_spelled(cli, msg->from));
 	buf_adds(&l->text, "\n    ");
 	gt_text_when(&l->text, msg->date_ms);
 	buf_addc(&l->text, '\n');
@@ -281,9 +281,9 @@ peek_one(void *ctx, const struct mr_message *msg)
 		while (body.len > 0 && ((unsigned char)body.ptr[body.len] & 0xc0) == 0x80)
 			body.len--;
 	}
-	gt_clean(&p->text, msg->subject);
+	out_line(&p->text, msg->subject);
 	buf_adds(&p->text, "\nFrom: ");
-	gt_clean(&p->text, gt_spelled(p->cli, msg->from));
+	out_line(&p->text, gt_spelled(p->cli, msg->from));
 	buf_addf(&p->text, "\nID: %s\n\n", msg->id);
 	(void)fence_add(&p->text, body, FENCE_TEXT, 0);
 	buf_adds(&p->text, body.len < msg->body_len ? "...\n" : "\n");

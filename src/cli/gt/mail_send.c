@@ -102,9 +102,9 @@ report(struct cli *cli, const struct mr_draft *draft, const char *type, const st
 	if (gt_json(cli, kv_str("id", receipt->id), kv_names("recipients", &receipt->to)))
 		return;
 	buf_adds(out, "✓ Message sent to ");
-	gt_clean(out, draft->to[0]);
+	out_line(out, draft->to[0]);
 	buf_adds(out, "\n  Subject: ");
-	gt_clean(out, draft->subject);
+	out_line(out, draft->subject);
 	buf_addc(out, '\n');
 	if (receipt->to.n != 1 || strcmp(receipt->to.v[0], draft->to[0]) != 0) {
 		buf_adds(out, "  Recipients: ");

@@ -92,7 +92,7 @@ add_words(struct buf *out, int argc, char **argv, int at, int most)
 	buf_adds(out, "gt");
 	for (int i = at + 1; i < argc && i <= at + most && argv[i][0] != '-'; i++) {
 		buf_addc(out, ' ');
-		gt_clean(out, argv[i]);
+		out_line(out, argv[i]);
 	}
 }
 

@@ -292,12 +292,6 @@ gt_hides(struct cli *cli, const struct mr_message *msg, const char *owner)
 /* ---- Text ---- */
 
 void
-gt_clean(struct buf *out, const char *text)
-{
-	(void)fence_add(out, str_of(text), FENCE_LINE, 0);
-}
-
-void
 gt_text_when(struct buf *out, int64_t ms)
 {
 	time_t seconds = (time_t)(ms / 1000);
@@ -314,7 +308,7 @@ add_header(struct buf *out, const char *name, const char *value)
 	if (!value[0])
 		return;
 	buf_addf(out, "%s: ", name);
-	gt_clean(out, value);
+	out_line(out, value);
 	buf_addc(out, '\n');
 }
 
