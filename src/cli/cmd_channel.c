@@ -1,28 +1,36 @@
 /* SPDX-License-Identifier: MIT */
-/* mailroom channel: what is posted stays in the channel and goes to every subscriber. Reading is in
- * channel_read.c. */
+/*
+ * mailroom channel: what is posted stays in the channel and goes to every subscriber.
+ *
+ * Reading: each post is one piece of text, shown whole or not at all, so that the last number shown is a cursor that
+ * neither skips nor repeats. A post that does not fit the budget ends the reading, and the rest is only counted.
+ * --follow gets a new budget with every batch; a post that does not fit ends that, too.
+ */
 #include "base/clock.h"
-#include "cli/channel_read.h"
+#include "base/id.h"
 #include "cli/draft.h"
 #include "cli/subword.h"
+#include "cli/view.h"
 #include "helptext.h"
+#include <poll.h>
 
 #define HOUR_MS ((int64_t)3600 * 1000)
+#define STUCK_PAUSE_FIRST_MS 50
+#define STUCK_PAUSE_MAX_MS 2000
+
+static const char *
+bare(const char *name)
+{
+	return strncmp(name, "channel:", 8) == 0 ? name + 8 : name;
+}
 
 static int
-say(struct cli *cli, const char *name, const char *state)
+say(struct cli *cli, const char *state)
 {
-	name = strncmp(name, "channel:", 8) == 0 ? name + 8 : name;
-	if (cli->json) {
-		struct json j = JSON_INIT(&cli->out);
+	const char *name = bare(cli->argv[0]);
 
-		json_open(&j, '{');
-		json_key_str(&j, "name", name);
-		json_key_str(&j, "state", state);
-		out_json_line(cli, &j);
-	} else {
+	if (!out_json(cli, kv_str("name", name), kv_str("state", state)))
 		fence_addf(&cli->out, "%s channel:%s\n", state, name);
-	}
 	return EXIT_DONE;
 }
 
@@ -30,36 +38,15 @@ static int
 run_create(struct cli *cli)
 {
 	const struct channel_options *o = cli->opts;
-	struct mr_error err = { 0 };
 	int64_t hours = o->retain_hours;
 
 	if (hours > INT64_MAX / HOUR_MS)
 		return cli_usage(cli, "that number of hours is too large");
-	if (mr_channel_create(cli->room, &cli->self, cli->argv[0], o->retain_count, hours * HOUR_MS, &err) != MR_OK)
-		return cli_fail(cli, &err);
-	return say(cli, cli->argv[0], "created");
+	TRY_CLI(mr_channel_create(cli->room, &cli->self, cli->argv[0], o->retain_count, hours * HOUR_MS, &cli->err));
+	return say(cli, "created");
 }
 
 /* ---- list, show, subscribers ---- */
-
-struct listing {
-	struct cli *cli;
-	struct table table;
-	size_t n;
-};
-
-static void
-json_channel(struct json *j, const struct mr_channel *c)
-{
-	json_open(j, '{');
-	json_key_str(j, "name", c->name);
-	json_key_str(j, "status", c->closed ? "closed" : "active");
-	json_key_int(j, "retain_count", c->retain_count);
-	json_key_int(j, "retain_hours", c->retain_ms / HOUR_MS);
-	json_key_names(j, "subscribers", &c->subscribers);
-	json_key_str(j, "created_by", c->created_by);
-	json_key_time(j, "created", c->created_ms);
-}
 
 static void
 text_limits(struct buf *out, const struct mr_channel *c)
@@ -72,42 +59,35 @@ text_limits(struct buf *out, const struct mr_channel *c)
 		buf_adds(out, "everything");
 }
 
+/* last NULL: a row of the list. */
+static bool
+list_channel(struct listing *list, const struct mr_channel *c, const uint64_t *last, size_t posts)
+{
+	mr_auto(buf_done) struct buf limits = BUF_INIT;
+
+	text_limits(&limits, c);
+	return list_row(list, col("NAME", kv_str("name", c->name)),
+	    col("STATUS", kv_str("status", c->closed ? "closed" : "active")), kv_int("retain_count", c->retain_count),
+	    kv_int("retain_hours", c->retain_ms / HOUR_MS), kv_names("subscribers", &c->subscribers),
+	    col("SUBSCRIBERS", kv_size(NULL, c->subscribers.n)), kv_str("created_by", c->created_by),
+	    kv_time("created", c->created_ms), col_str("KEEPS", buf_z(&limits)),
+	    last ? kv_size("posts", posts) : kv_none(), last ? kv_int("last", (int64_t)*last) : kv_none());
+}
+
 static bool
 list_one(void *ctx, const struct mr_channel *c)
 {
-	struct listing *l = ctx;
-	mr_auto(buf_done) struct buf limits = BUF_INIT;
-	char subscribers[24];
-
-	l->n++;
-	if (l->cli->json) {
-		struct json j = JSON_INIT(&l->cli->out);
-
-		json_channel(&j, c);
-		out_json_line(l->cli, &j);
-		return true;
-	}
-	text_limits(&limits, c);
-	(void)snprintf(subscribers, sizeof(subscribers), "%zu", c->subscribers.n);
-	return table_add(&l->table, c->name) && table_add(&l->table, c->closed ? "closed" : "active") &&
-	       table_add(&l->table, subscribers) && table_add(&l->table, buf_z(&limits));
+	(void)list_channel(ctx, c, NULL, 0);
+	return true;
 }
 
 static int
 run_list(struct cli *cli)
 {
-	struct listing l = { .cli = cli, .table = { .columns = 4 } };
-	struct mr_error err = { 0 };
-	bool ok = table_add(&l.table, "NAME") && table_add(&l.table, "STATUS") && table_add(&l.table, "SUBSCRIBERS") &&
-		  table_add(&l.table, "KEEPS");
-	enum mr_rc rc = ok ? mr_channel_each(cli->room, list_one, &l, &err) : mr_nomem(&err);
+	mr_auto(list_done) struct listing list = { .cli = cli };
 
-	if (rc == MR_OK && !cli->json && l.n > 0)
-		table_print(cli, &l.table, &cli->out);
-	else if (rc == MR_OK && !cli->json)
-		buf_adds(&cli->out, "no channels; mailroom channel create NAME makes one\n");
-	mr_names_done(&l.table.cells);
-	return rc == MR_OK ? EXIT_DONE : cli_fail(cli, &err);
+	TRY_CLI(mr_channel_each(cli->room, list_one, &list, &cli->err));
+	return list_end(&list, "no channels; mailroom channel create NAME makes one\n");
 }
 
 static void
@@ -124,33 +104,24 @@ static int
 run_show(struct cli *cli)
 {
 	mr_auto(mr_channel_done) struct mr_channel c = { 0 };
-	struct mr_error err = { 0 };
+	char created[RFC3339_LEN + 1];
 	uint64_t last = 0;
 	size_t n = 0;
 
-	if (mr_channel_get(cli->room, cli->argv[0], &c, &err) != MR_OK)
-		return cli_fail(cli, &err);
-	if (mr_channel_count(cli->room, c.name, &last, &n, &err) != MR_OK)
-		return cli_fail(cli, &err);
+	TRY_CLI(mr_channel_get(cli->room, cli->argv[0], &c, &cli->err));
+	TRY_CLI(mr_channel_count(cli->room, c.name, &last, &n, &cli->err));
 	if (cli->json) {
-		struct json j = JSON_INIT(&cli->out);
-
-		json_channel(&j, &c);
-		json_key_int(&j, "posts", (int64_t)n);
-		json_key_int(&j, "last", (int64_t)last);
-		out_json_line(cli, &j);
-	} else {
-		char created[RFC3339_LEN + 1];
-
-		time_rfc3339(c.created_ms, created);
-		fence_addf(&cli->out, "channel:%s is %s\n  keeps ", c.name, c.closed ? "closed" : "active");
-		text_limits(&cli->out, &c);
-		buf_addf(&cli->out, "; %zu kept now, the last is number %llu\n", n, (unsigned long long)last);
-		fence_addf(&cli->out, "  created by '%s', %s\n  ", c.created_by, created);
-		out_count(&cli->out, c.subscribers.n, "subscriber");
-		buf_addc(&cli->out, '\n');
-		print_subscribers(cli, &c, "    ");
+		(void)list_channel(&(struct listing){ .cli = cli }, &c, &last, n);
+		return EXIT_DONE;
 	}
+	time_rfc3339(c.created_ms, created);
+	fence_addf(&cli->out, "channel:%s is %s\n  keeps ", c.name, c.closed ? "closed" : "active");
+	text_limits(&cli->out, &c);
+	buf_addf(&cli->out, "; %zu kept now, the last is number %llu\n", n, (unsigned long long)last);
+	fence_addf(&cli->out, "  created by '%s', %s\n  ", c.created_by, created);
+	out_count(&cli->out, c.subscribers.n, "subscriber");
+	buf_addc(&cli->out, '\n');
+	print_subscribers(cli, &c, "    ");
 	return EXIT_DONE;
 }
 
@@ -158,48 +129,28 @@ static int
 run_subscribers(struct cli *cli)
 {
 	mr_auto(mr_channel_done) struct mr_channel c = { 0 };
-	struct mr_error err = { 0 };
 
-	if (mr_channel_get(cli->room, cli->argv[0], &c, &err) != MR_OK)
-		return cli_fail(cli, &err);
-	if (cli->json) {
-		struct json j = JSON_INIT(&cli->out);
-
-		json_open(&j, '{');
-		json_key_str(&j, "name", c.name);
-		json_key_names(&j, "subscribers", &c.subscribers);
-		out_json_line(cli, &j);
-	} else if (c.subscribers.n == 0) {
+	TRY_CLI(mr_channel_get(cli->room, cli->argv[0], &c, &cli->err));
+	if (out_json(cli, kv_str("name", c.name), kv_names("subscribers", &c.subscribers)))
+		return EXIT_DONE;
+	if (c.subscribers.n == 0)
 		fence_addf(&cli->out, "nobody has subscribed to %s; mailroom channel subscribe %s\n", c.name, c.name);
-	} else {
-		print_subscribers(cli, &c, "");
-	}
+	print_subscribers(cli, &c, "");
 	return EXIT_DONE;
 }
 
-/* ---- subscribe, close, delete, prune ---- */
+/* ---- subscribe, close, delete, prune, post ---- */
 
 static int
 subscribe(struct cli *cli, bool on)
 {
 	const char *who = cli->argc > 1 ? cli->argv[1] : cli->self.agent, *name = cli->argv[0];
-	struct mr_error err = { 0 };
 	bool changed = false;
 
-	if (mr_channel_subscribe(cli->room, name, who, on, &changed, &err) != MR_OK)
-		return cli_fail(cli, &err);
-	if (cli->json) {
-		struct json j = JSON_INIT(&cli->out);
-
-		json_open(&j, '{');
-		json_key_str(&j, "name", strncmp(name, "channel:", 8) == 0 ? name + 8 : name);
-		json_key_str(&j, "agent", who);
-		json_key_bool(&j, "subscribed", on);
-		json_key_bool(&j, "changed", changed);
-		out_json_line(cli, &j);
-	} else {
+	TRY_CLI(mr_channel_subscribe(cli->room, name, who, on, &changed, &cli->err));
+	if (!out_json(cli, kv_str("name", bare(name)), kv_str("agent", who), kv_bool("subscribed", on),
+		kv_bool("changed", changed)))
 		fence_addf(&cli->out, "%s %s %s\n", who, on ? "gets what is posted in" : "gets no more of", name);
-	}
 	return EXIT_DONE;
 }
 
@@ -219,22 +170,16 @@ static int
 run_close(struct cli *cli)
 {
 	const struct channel_options *o = cli->opts;
-	struct mr_error err = { 0 };
-	bool open = o->open;
 
-	if (mr_channel_close(cli->room, cli->argv[0], !open, &err) != MR_OK)
-		return cli_fail(cli, &err);
-	return say(cli, cli->argv[0], open ? "opened" : "closed");
+	TRY_CLI(mr_channel_close(cli->room, cli->argv[0], !o->open, &cli->err));
+	return say(cli, o->open ? "opened" : "closed");
 }
 
 static int
 run_delete(struct cli *cli)
 {
-	struct mr_error err = { 0 };
-
-	if (mr_channel_delete(cli->room, cli->argv[0], &err) != MR_OK)
-		return cli_fail(cli, &err);
-	return say(cli, cli->argv[0], "deleted");
+	TRY_CLI(mr_channel_delete(cli->room, cli->argv[0], &cli->err));
+	return say(cli, "deleted");
 }
 
 struct pruning {
@@ -248,24 +193,14 @@ prune_one(void *ctx, const struct mr_channel *c)
 	struct pruning *p = ctx;
 	struct cli *cli = p->cli;
 	const struct channel_options *o = cli->opts;
-	struct mr_error err = { 0 };
 	size_t removed = 0;
-	enum mr_rc rc = mr_channel_prune(cli->room, c->name, true, &removed, &err);
+	enum mr_rc rc = mr_channel_prune(cli->room, c->name, true, &removed, &cli->err);
 
 	if (rc == MR_NOTFOUND && o->all) /* deleted this very moment */
 		return true;
 	if (rc != MR_OK) {
-		p->code = cli_fail(cli, &err);
-		return true;
-	}
-	if (cli->json) {
-		struct json j = JSON_INIT(&cli->out);
-
-		json_open(&j, '{');
-		json_key_str(&j, "name", c->name);
-		json_key_int(&j, "removed", (int64_t)removed);
-		out_json_line(cli, &j);
-	} else {
+		p->code = cli_fail(cli, &cli->err);
+	} else if (!out_json(cli, kv_str("name", c->name), kv_size("removed", removed))) {
 		fence_addf(&cli->out, "%s: ", c->name);
 		out_count(&cli->out, removed, "post");
 		buf_adds(&cli->out, " removed\n");
@@ -277,21 +212,17 @@ static int
 run_prune(struct cli *cli)
 {
 	const struct channel_options *o = cli->opts;
+	mr_auto(mr_channel_done) struct mr_channel c = { 0 };
 	struct pruning p = { .cli = cli };
-	struct mr_error err = { 0 };
 
 	if (o->all == (cli->argc > 0))
 		return cli_usage(cli, "name one channel, or give --all");
 	if (cli->argc > 0) {
-		mr_auto(mr_channel_done) struct mr_channel c = { 0 };
-
-		if (mr_channel_get(cli->room, cli->argv[0], &c, &err) != MR_OK)
-			return cli_fail(cli, &err);
+		TRY_CLI(mr_channel_get(cli->room, cli->argv[0], &c, &cli->err));
 		(void)prune_one(&p, &c);
 		return p.code;
 	}
-	if (mr_channel_each(cli->room, prune_one, &p, &err) != MR_OK)
-		return cli_fail(cli, &err);
+	TRY_CLI(mr_channel_each(cli->room, prune_one, &p, &cli->err));
 	if (cli->out.len == 0 && !cli->json && p.code == EXIT_DONE)
 		buf_adds(&cli->out, "no channels\n");
 	return p.code;
@@ -301,32 +232,265 @@ run_prune(struct cli *cli)
 static int
 run_post(struct cli *cli)
 {
+	static const char *const none[] = { NULL };
 	const struct channel_options *o = cli->opts;
 	mr_auto(buf_done) struct buf body = BUF_INIT, target = BUF_INIT;
-	struct mr_receipt receipt = { 0 };
-	struct mr_error err = { 0 };
-	bool whole = strncmp(cli->argv[0], "channel:", 8) == 0;
-
-	buf_addf(&target, "%s%s", whole ? "" : "channel:", cli->argv[0]);
-	struct mr_draft draft = { .to = (const char *[]){ buf_z(&target), NULL }, .subject = o->subject };
-	static const char *const none[] = { NULL };
+	mr_auto(mr_receipt_done) struct mr_receipt receipt = { 0 };
 	struct draft_options text = { .message = o->message, .header = none, .field = none };
+
+	buf_addf(&target, "channel:%s", bare(cli->argv[0]));
+	struct mr_draft draft = { .to = (const char *[]){ buf_z(&target), NULL }, .subject = o->subject };
 	int code = draft_read(cli, &text, &draft, &body);
 
 	if (code != EXIT_DONE)
 		return code;
-	enum mr_rc rc = mr_send(cli->room, &cli->self, &draft, &receipt, &err);
+	enum mr_rc rc = mr_send(cli->room, &cli->self, &draft, &receipt, &cli->err);
 
-	code = draft_report(cli, &draft, rc, &receipt, &err);
-	mr_receipt_done(&receipt);
-	return code;
+	return draft_report(cli, &draft, rc, &receipt, &cli->err);
+}
+
+/* ---- read: where to begin ---- */
+
+struct reading {
+	struct cli *cli;
+	const char *name; /* of the channel */
+	uint64_t after;   /* last number seen */
+	int64_t since_ms; /* posts from before are passed over */
+	const char *id;   /* only while looking for it: the end of an id */
+	uint64_t found;   /* its number */
+	size_t matches;
+	int64_t limit;       /* 0: none */
+	int64_t shown, left; /* left out by the budget */
+	uint64_t *numbers;   /* only while counting */
+	size_t n, cap;
+	bool failed;
+};
+
+static bool
+match_id(void *ctx, uint64_t number, const struct mr_message *msg)
+{
+	struct reading *r = ctx;
+
+	if (str_ends(str_of(msg->id), r->id)) {
+		r->found = number;
+		r->matches++;
+	}
+	return true;
+}
+
+/* A number, a time, or an id: digits alone are a number. */
+static int
+read_since(struct reading *r, const char *since)
+{
+	struct cli *cli = r->cli;
+	uint64_t number = 0;
+
+	if (!since)
+		return EXIT_DONE;
+	if (strlen(since) < MR_ID_LEN - 1 && str_to_u64(str_of(since), &number)) {
+		r->after = number;
+		return EXIT_DONE;
+	}
+	if (strlen(since) != MR_ID_LEN && mr_time_parse(since, &r->since_ms, IGNORED) == MR_OK)
+		return EXIT_DONE;
+	if (strlen(since) < 6)
+		return cli_usage(cli, "option '--since' needs a number, a time or an id, not '%s'", since);
+	r->id = since;
+	enum mr_rc rc = mr_channel_read(cli->room, r->name, 0, false, match_id, r, &cli->err);
+
+	if (rc != MR_OK && rc != MR_CORRUPT)
+		return cli_fail(cli, &cli->err);
+	if (r->matches > 1)
+		return cli_usage(cli, "several posts end in '%s': give more of the id, or the number", since);
+	if (r->matches == 0)
+		TRY_CLI(mr_fail(&cli->err, MR_NOTFOUND,
+		    "'%s' is no number, time or post of '%s'\n"
+		    "a post that the channel no longer keeps cannot be found; mailroom channel read %s",
+		    since, r->name, r->name));
+	r->after = r->found;
+	return EXIT_DONE;
+}
+
+static bool
+note_number(void *ctx, uint64_t number, const struct mr_message *msg)
+{
+	struct reading *r = ctx;
+
+	(void)msg;
+	if (r->n == r->cap) {
+		size_t cap = r->cap ? 2 * r->cap : 256;
+		uint64_t *grown = reallocarray(r->numbers, cap, sizeof(*grown));
+
+		if (!grown) {
+			r->failed = true;
+			return false;
+		}
+		r->numbers = grown;
+		r->cap = cap;
+	}
+	r->numbers[r->n++] = number;
+	return true;
+}
+
+/* Without --since the newest are meant: the number before them is where to begin. */
+static enum mr_rc
+begin_at_newest(struct reading *r, struct mr_error *err)
+{
+	enum mr_rc rc = mr_channel_read(r->cli->room, r->name, 0, false, note_number, r, err);
+
+	if (rc == MR_OK && r->failed)
+		rc = mr_nomem(err);
+	if ((rc == MR_OK || rc == MR_CORRUPT) && (int64_t)r->n > r->limit)
+		r->after = r->numbers[(int64_t)r->n - r->limit - 1];
+	free(r->numbers);
+	r->numbers = NULL;
+	return rc == MR_CORRUPT ? MR_OK : rc;
+}
+
+/* ---- read: showing ---- */
+
+static bool
+show_post(void *ctx, uint64_t number, const struct mr_message *msg)
+{
+	struct reading *r = ctx;
+	struct cli *cli = r->cli;
+
+	if (id_time_ms(msg->id) < r->since_ms) {
+		if (r->left == 0)
+			r->after = number;
+		return true;
+	}
+	if (cli->json) {
+		struct json j = JSON_INIT(&cli->out);
+
+		json_open(&j, '{');
+		json_key_int(&j, "number", (int64_t)number);
+		json_message_keys(&j, msg, cli->room, true);
+		out_json_line(cli, &j);
+	} else {
+		mr_auto(buf_done) struct buf piece = BUF_INIT;
+
+		text_post(cli, &piece, number, msg);
+		cli->out.failed |= !buf_ok(&piece); /* cli_flush says so */
+		if (cli->out.failed || !budget_add(cli, buf_str(&piece))) {
+			r->left++;
+			return !cli->out.failed && (r->limit == 0 || r->shown + r->left < r->limit);
+		}
+	}
+	r->after = number;
+	r->shown++;
+	/* A stream is of use while it runs: hand over as it comes. */
+	if (cli->json && !cli_flush(cli)) {
+		r->failed = true;
+		return false;
+	}
+	return r->limit == 0 || r->shown < r->limit;
+}
+
+/* One batch. *ret_more: there may be more to come. */
+static enum mr_rc
+show_batch(struct reading *r, bool *ret_more, struct mr_error *err)
+{
+	struct cli *cli = r->cli;
+	char how[160];
+	enum mr_rc rc = mr_channel_read(cli->room, r->name, r->after, true, show_post, r, err);
+
+	if (!cli->json) {
+		(void)snprintf(
+		    how, sizeof(how), "mailroom channel read %s --since %llu", r->name, (unsigned long long)r->after);
+		budget_end(cli, "post", how);
+	}
+	if (!cli_flush(cli))
+		r->failed = true;
+	*ret_more = !r->failed && !cli->budget.full && (r->limit == 0 || r->shown < r->limit);
+	return rc;
+}
+
+static int
+follow(struct reading *r, int64_t timeout_ms)
+{
+	struct cli *cli = r->cli;
+	int64_t deadline_ms = clock_boot_ms() + timeout_ms;
+	bool more = true, told = false;
+	int pause_ms = STUCK_PAUSE_FIRST_MS;
+
+	for (bool first = true;; first = false) {
+		uint64_t before = r->after;
+
+		budget_begin(cli);
+		enum mr_rc rc = show_batch(r, &more, &cli->err);
+
+		if (r->failed)
+			return EXIT_FAILED;
+		if (rc == MR_CORRUPT && !told) /* passed over: the others go on */
+			cli_warn(cli, "%s", cli->err.message);
+		told = rc == MR_CORRUPT;
+		if (rc != MR_OK && rc != MR_CORRUPT)
+			return cli_fail(cli, &cli->err);
+		/* A post that was purged or cannot be read keeps its number and is never shown: then the channel says
+		 * that there is more, and reading gets nothing. Looking again must not become a busy loop. */
+		if (r->after != before) {
+			pause_ms = STUCK_PAUSE_FIRST_MS;
+		} else if (!first) {
+			(void)poll(NULL, 0, pause_ms);
+			pause_ms = 2 * pause_ms < STUCK_PAUSE_MAX_MS ? 2 * pause_ms : STUCK_PAUSE_MAX_MS;
+		}
+		int64_t rest_ms = timeout_ms < 0 ? -1 : deadline_ms - clock_boot_ms();
+
+		if (!more || (timeout_ms >= 0 && rest_ms <= 0))
+			return EXIT_DONE;
+		rc = mr_channel_wait(cli->room, r->name, r->after, rest_ms, &cli->err);
+		if (rc != MR_OK)
+			return rc == MR_EMPTY ? EXIT_DONE : cli_fail(cli, &cli->err);
+	}
+}
+
+static bool
+note_last(void *ctx, uint64_t number, const struct mr_message *msg)
+{
+	(void)msg;
+	*(uint64_t *)ctx = number;
+	return true;
+}
+
+static int
+run_read(struct cli *cli)
+{
+	const struct channel_options *o = cli->opts;
+	struct reading r = { .cli = cli, .name = bare(cli->argv[0]), .limit = o->limit };
+	uint64_t last = 0;
+	bool more;
+
+	budget_begin(cli);
+	int code = read_since(&r, o->since);
+
+	if (code != EXIT_DONE)
+		return code;
+	if (o->follow)
+		return follow(&r, o->timeout_ms);
+	if (r.limit > 0 && !o->since)
+		TRY_CLI(begin_at_newest(&r, &cli->err));
+	TRY_CLI(show_batch(&r, &more, &cli->err));
+	if (r.failed)
+		return EXIT_FAILED;
+	if (r.shown > 0 || cli->json || cli->budget.full)
+		return EXIT_DONE;
+	/* A cursor from beyond the end is a mistake that "nothing new" would hide for ever. */
+	if (o->since && r.after > 0)
+		(void)mr_channel_read(cli->room, r.name, 0, false, note_last, &last, IGNORED);
+	if (last > 0 && last < r.after)
+		buf_addf(&cli->out, "nothing after %llu in %s: the last post is %llu\n", (unsigned long long)r.after,
+		    r.name, (unsigned long long)last);
+	else
+		buf_addf(&cli->out, "nothing %s in %s\n", o->since ? "new" : "posted", r.name);
+	return EXIT_DONE;
 }
 
 static const struct subword words[] = {
 	{ "create", "NAME", 1, 1, true, run_create },
 	{ "list", "", 0, 0, false, run_list },
 	{ "show", "NAME", 1, 1, false, run_show },
-	{ "read", "NAME", 1, 1, false, channel_read },
+	{ "read", "NAME", 1, 1, false, run_read },
 	{ "post", "NAME", 1, 1, true, run_post },
 	{ "subscribe", "NAME [AGENT]", 1, 2, true, run_subscribe },
 	{ "unsubscribe", "NAME [AGENT]", 1, 2, true, run_unsubscribe },

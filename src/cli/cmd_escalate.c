@@ -2,79 +2,41 @@
 /* mailroom escalate: trouble that somebody must see to, kept on record until it is closed. */
 #include "base/clock.h"
 #include "cli/subword.h"
+#include "cli/view.h"
 #include "helptext.h"
 
 /* ---- Showing ---- */
 
-static void
-json_escalation(struct cli *cli, const struct mr_escalation *e)
+static bool
+list_escalation(struct listing *list, const struct mr_escalation *e)
 {
-	struct json j = JSON_INIT(&cli->out);
-
-	json_open(&j, '{');
-	json_key_str(&j, "id", e->id);
-	json_key_str(&j, "severity", mr_level_word(e->severity));
-	json_key_str(&j, "original_severity", mr_level_word(e->original));
-	json_key_str(&j, "status", mr_escalation_status_word(e->status));
-	json_key_str(&j, "text", e->text);
-	json_key_str(&j, "reason", *e->reason ? e->reason : NULL);
-	json_key_str(&j, "source", *e->source ? e->source : NULL);
-	json_key_str(&j, "related", *e->related ? e->related : NULL);
-	json_key_str(&j, "escalated_by", e->by);
-	json_key_time(&j, "escalated_at", e->at_ms);
-	json_key_str(&j, "acked_by", *e->acked_by ? e->acked_by : NULL);
-	json_key_time(&j, "acked_at", e->acked_ms);
-	json_key_str(&j, "closed_by", *e->closed_by ? e->closed_by : NULL);
-	json_key_time(&j, "closed_at", e->closed_ms);
-	json_key_str(&j, "closed_reason", *e->closed_reason ? e->closed_reason : NULL);
-	json_key_int(&j, "reescalation_count", (int64_t)e->raised);
-	json_key_time(&j, "last_reescalated_at", e->raised_ms);
-	json_key_bool(&j, "mailed", e->mailed);
-	out_json_line(cli, &j);
+	return list_row(list, col("ID", kv_str("id", e->id)),
+	    col("SEVERITY", kv_str("severity", mr_level_word(e->severity))),
+	    kv_str("original_severity", mr_level_word(e->original)),
+	    col("STATUS", kv_str("status", mr_escalation_status_word(e->status))), kv_str("text", e->text),
+	    kv_opt("reason", e->reason), kv_opt("source", e->source), kv_opt("related", e->related),
+	    col_name("BY", kv_str("escalated_by", e->by)), col("SINCE", kv_time("escalated_at", e->at_ms)),
+	    kv_opt("acked_by", e->acked_by), kv_time("acked_at", e->acked_ms), kv_opt("closed_by", e->closed_by),
+	    kv_time("closed_at", e->closed_ms), kv_opt("closed_reason", e->closed_reason),
+	    kv_int("reescalation_count", (int64_t)e->raised), kv_time("last_reescalated_at", e->raised_ms),
+	    kv_bool("mailed", e->mailed), col_name("TEXT", kv_str(NULL, e->text)));
 }
-
-struct listing {
-	struct cli *cli;
-	struct table table;
-};
 
 static bool
 list_one(void *ctx, const struct mr_escalation *e)
 {
-	struct listing *l = ctx;
-	mr_auto(buf_done) struct buf when = BUF_INIT;
-
-	if (l->cli->json) {
-		json_escalation(l->cli, e);
-		return true;
-	}
-	if (l->table.cells.n == 0) {
-		static const char *const heading[] = { "ID", "SEVERITY", "STATUS", "BY", "SINCE", "TEXT" };
-
-		for (size_t i = 0; i < 6; i++)
-			(void)table_add(&l->table, heading[i]);
-	}
-	text_when(&when, e->at_ms);
-	return table_add(&l->table, e->id) && table_add(&l->table, mr_level_word(e->severity)) &&
-	       table_add(&l->table, mr_escalation_status_word(e->status)) && table_name(&l->table, e->by) &&
-	       table_add(&l->table, buf_z(&when)) && table_name(&l->table, e->text);
+	(void)list_escalation(ctx, e);
+	return true;
 }
 
 static int
 run_list(struct cli *cli)
 {
 	const struct escalate_options *o = cli->opts;
-	struct listing l = { .cli = cli, .table = { .columns = 6 } };
-	struct mr_error err = { 0 };
-	bool all = o->all;
+	mr_auto(list_done) struct listing list = { .cli = cli };
 
-	if (mr_escalation_each(cli->room, all, list_one, &l, &err) != MR_OK)
-		return cli_fail(cli, &err);
-	if (!cli->json && l.table.cells.n == 0)
-		fence_addf(&cli->out, "no %sescalations\n", all ? "" : "open ");
-	else if (!cli->json)
-		table_print(cli, &l.table, &cli->out);
-	return EXIT_DONE;
+	TRY_CLI(mr_escalation_each(cli->room, o->all, list_one, &list, &cli->err));
+	return list_end(&list, o->all ? "no escalations\n" : "no open escalations\n");
 }
 
 static void
@@ -105,17 +67,15 @@ run_show(struct cli *cli)
 {
 	mr_auto(mr_escalation_done) struct mr_escalation e = { 0 };
 	mr_auto(buf_done) struct buf text = BUF_INIT;
-	struct mr_error err = { 0 };
 
-	enum mr_rc rc = mr_escalation_get(cli->room, cli->argv[0], &e, &err);
+	enum mr_rc rc = mr_escalation_get(cli->room, cli->argv[0], &e, &cli->err);
 
 	if (rc == MR_NOTFOUND)
-		(void)mr_hint(&err, "mailroom escalate list shows them; if it is a text: mailroom escalate new %s ...",
-		    cli->subword);
-	if (rc != MR_OK)
-		return cli_fail(cli, &err);
+		(void)mr_hint(&cli->err,
+		    "mailroom escalate list shows them; if it is a text: mailroom escalate new %s ...", cli->subword);
+	TRY_CLI(rc);
 	if (cli->json) {
-		json_escalation(cli, &e);
+		(void)list_escalation(&(struct listing){ .cli = cli }, &e);
 		return EXIT_DONE;
 	}
 	add_line(cli, &text, "id", e.id);
@@ -139,72 +99,37 @@ run_show(struct cli *cli)
 /* ---- Making one ---- */
 
 static void
-json_delivery(struct json *j, const char *target, const char *error)
+list_delivery(struct listing *list, struct mr_str target, const char *error)
 {
-	json_open(j, '{');
-	json_key_str(j, "target", target);
-	json_key_str(j, "channel", "mail");
-	json_key_bool(j, "created", error == NULL);
-	json_key_bool(j, "persisted", error == NULL);
-	if (error)
-		json_key_str(j, "error", error);
-	json_close(j);
+	list_row(list, kv_text("target", target), kv_str("channel", "mail"), kv_bool("created", error == NULL),
+	    kv_bool("persisted", error == NULL), error ? kv_str("error", error) : kv_none());
 }
 
 static void
 json_escalated(struct cli *cli, const struct mr_escalated *e)
 {
 	const struct escalate_options *o = cli->opts;
-	const char *source = o->source;
-	struct json j = JSON_INIT(&cli->out);
+	mr_auto(list_done) struct listing delivery = { .cli = cli, .form = LIST_ARRAY };
+	mr_auto(mr_names_done) struct mr_names actions = { 0 };
 
-	json_open(&j, '{');
-	json_key_str(&j, "id", cli->dry_run ? NULL : e->id);
-	json_key_str(&j, "severity", mr_level_word(e->severity));
-	json_key(&j, "actions");
-	json_open(&j, '[');
-	json_str(&j, STR("record"));
+	cli->out.failed |= !names_add(&actions, STR("record"));
 	for (size_t i = 0; i < e->to.n; i++) {
 		mr_auto(buf_done) struct buf action = BUF_INIT;
 
 		buf_addf(&action, "mail:%s", e->to.v[i]);
-		json_str(&j, buf_str(&action));
+		cli->out.failed |= !names_add(&actions, buf_str(&action));
+		list_delivery(&delivery, str_of(e->to.v[i]), NULL);
 	}
-	json_close(&j);
-	json_key_names(&j, "targets", &e->to);
-	json_key(&j, "delivery");
-	json_open(&j, '[');
-	for (size_t i = 0; i < e->to.n; i++)
-		json_delivery(&j, e->to.v[i], NULL);
 	for (size_t i = 0; i < e->failed.n; i++) {
-		const char *colon = strstr(e->failed.v[i], ": ");
-		mr_auto(buf_done) struct buf target = BUF_INIT;
+		const char *one = e->failed.v[i], *colon = strstr(one, ": ");
 
-		buf_add(&target, (struct mr_str){ e->failed.v[i],
-				     colon ? (size_t)(colon - e->failed.v[i]) : strlen(e->failed.v[i]) });
-		json_delivery(&j, buf_z(&target), colon ? colon + 2 : "");
+		list_delivery(&delivery, (struct mr_str){ one, colon ? (size_t)(colon - one) : strlen(one) },
+		    colon ? colon + 2 : "");
 	}
-	json_close(&j);
-	json_key_str(&j, "status", e->failed.n > 0 ? "partial_failure" : "ok");
-	json_key_bool(&j, "repeated", e->repeated);
-	if (source)
-		json_key_str(&j, "source", source);
-	out_json_line(cli, &j);
-}
-
-static void
-say_escalated(struct cli *cli, const struct mr_escalated *e)
-{
-	if (cli->json) {
-		json_escalated(cli, e);
-		return;
-	}
-	if (!cli->dry_run)
-		fence_addf(&cli->out, "%s\n", e->id);
-	else
-		buf_addf(&cli->out, "nothing was done; it would be told to");
-	for (size_t i = 0; cli->dry_run && i < e->to.n; i++)
-		fence_addf(&cli->out, "%s %s%s", i > 0 ? "," : "", e->to.v[i], i + 1 == e->to.n ? "\n" : "");
+	(void)out_json(cli, kv_str("id", cli->dry_run ? NULL : e->id), kv_str("severity", mr_level_word(e->severity)),
+	    kv_names("actions", &actions), kv_names("targets", &e->to), kv_json("delivery", list_json(&delivery)),
+	    kv_str("status", e->failed.n > 0 ? "partial_failure" : "ok"), kv_bool("repeated", e->repeated),
+	    o->source ? kv_str("source", o->source) : kv_none());
 }
 
 static int
@@ -216,27 +141,32 @@ run_new(struct cli *cli)
 	struct mr_escalation what = {
 		.severity = MR_LEVEL_MEDIUM, .reason = o->reason, .source = o->source, .related = o->related
 	};
-	const char *severity = o->severity;
-	struct mr_error err = { 0 };
+	struct mr_error *err = &cli->err;
 
-	if (severity && mr_level_parse(severity, &what.severity, &err) != MR_OK)
-		return cli_usage(cli, "option '--severity': %s; %s", err.message, err.hint);
-	if (cli_know_self(cli, &err) != MR_OK)
-		return cli_fail(cli, &err);
+	if (o->severity && mr_level_parse(o->severity, &what.severity, err) != MR_OK)
+		return cli_usage(cli, "option '--severity': %s; %s", err->message, err->hint);
+	TRY_CLI(cli_know_self(cli, err));
 	for (int i = 0; i < cli->argc; i++)
 		buf_addf(&text, "%s%s", i > 0 ? " " : "", cli->argv[i]);
 	what.text = buf_z(&text);
-	enum mr_rc rc = mr_escalate(cli->room, &cli->self, &what, o->force, cli->dry_run, &made, &err);
+	enum mr_rc rc = mr_escalate(cli->room, &cli->self, &what, o->force, cli->dry_run, &made, err);
 
 	if (rc != MR_OK && rc != MR_INDOUBT)
-		return cli_fail(cli, &err);
-	say_escalated(cli, &made);
+		return cli_fail(cli, err);
+	if (cli->json)
+		json_escalated(cli, &made);
+	else if (!cli->dry_run)
+		fence_addf(&cli->out, "%s\n", made.id);
+	else
+		buf_addf(&cli->out, "nothing was done; it would be told to");
+	for (size_t i = 0; cli->dry_run && !cli->json && i < made.to.n; i++)
+		fence_addf(&cli->out, "%s %s%s", i > 0 ? "," : "", made.to.v[i], i + 1 == made.to.n ? "\n" : "");
 	cli->changed = !cli->dry_run;
 	if (!cli_flush(cli))
 		return cli->changed ? EXIT_DOUBT : EXIT_FAILED;
 	if (made.repeated)
 		cli_warn(cli, "the same was escalated before and is open: nobody is told again (--force does)");
-	return rc == MR_OK ? EXIT_DONE : cli_fail(cli, &err);
+	return rc == MR_OK ? EXIT_DONE : cli_fail(cli, err);
 }
 
 /* ---- What becomes of it ---- */
@@ -244,11 +174,9 @@ run_new(struct cli *cli)
 static int
 run_ack(struct cli *cli)
 {
-	struct mr_error err = { 0 };
 	bool changed = false;
 
-	if (mr_escalation_ack(cli->room, &cli->self, cli->argv[0], &changed, &err) != MR_OK)
-		return cli_fail(cli, &err);
+	TRY_CLI(mr_escalation_ack(cli->room, &cli->self, cli->argv[0], &changed, &cli->err));
 	if (cli->json)
 		return run_show(cli);
 	fence_addf(&cli->out, changed ? "acknowledged %s\n" : "%s was acknowledged before\n", cli->argv[0]);
@@ -259,52 +187,39 @@ static int
 run_close(struct cli *cli)
 {
 	const struct escalate_options *o = cli->opts;
-	const char *reason = o->reason;
-	struct mr_error err = { 0 };
 
-	if (!reason || !*reason)
+	if (!o->reason || !o->reason[0])
 		return cli_usage(cli, "how was it settled? say so with --reason TEXT");
-	if (mr_escalation_close(cli->room, &cli->self, cli->argv[0], reason, &err) != MR_OK)
-		return cli_fail(cli, &err);
+	TRY_CLI(mr_escalation_close(cli->room, &cli->self, cli->argv[0], o->reason, &cli->err));
 	if (cli->json)
 		return run_show(cli);
 	fence_addf(&cli->out, "closed %s\n", cli->argv[0]);
 	return EXIT_DONE;
 }
 
-struct raising {
-	struct cli *cli;
-	size_t n;
-};
-
 static void
 say_raised(void *ctx, const struct mr_escalation *e, const struct mr_escalated *told)
 {
-	struct raising *r = ctx;
+	struct listing *list = ctx;
+	struct cli *cli = list->cli;
 
-	r->n++;
-	if (r->cli->json) {
-		json_escalation(r->cli, e);
+	if (list_escalation(list, e))
 		return;
-	}
-	fence_addf(&r->cli->out, "%s  %s%s  ", e->id, mr_level_word(e->severity), e->raised > 0 ? " (raised)" : "");
-	out_styled(r->cli, &r->cli->out, STYLE_PLAIN, e->text);
-	buf_addf(&r->cli->out, "  told: ");
+	fence_addf(&cli->out, "%s  %s%s  ", e->id, mr_level_word(e->severity), e->raised > 0 ? " (raised)" : "");
+	out_styled(cli, &cli->out, STYLE_PLAIN, e->text);
+	buf_addf(&cli->out, "  told: ");
 	for (size_t i = 0; i < told->to.n; i++)
-		fence_addf(&r->cli->out, "%s%s", i > 0 ? ", " : "", told->to.v[i]);
-	buf_addc(&r->cli->out, '\n');
+		fence_addf(&cli->out, "%s%s", i > 0 ? ", " : "", told->to.v[i]);
+	buf_addc(&cli->out, '\n');
 }
 
 static int
 run_stale(struct cli *cli)
 {
-	struct raising r = { .cli = cli };
-	struct mr_error err = { 0 };
-	bool dry_run = cli->dry_run;
+	mr_auto(list_done) struct listing list = { .cli = cli };
 
-	if (mr_escalation_stale(cli->room, &cli->self, dry_run, say_raised, &r, &err) != MR_OK)
-		return cli_fail(cli, &err);
-	if (!cli->json && r.n == 0)
+	TRY_CLI(mr_escalation_stale(cli->room, &cli->self, cli->dry_run, say_raised, &list, &cli->err));
+	if (!cli->json && list.n == 0)
 		buf_adds(&cli->out, "nothing is stale\n");
 	return EXIT_DONE;
 }
@@ -329,8 +244,7 @@ cmd_escalate(struct cli *cli)
 			continue;
 		if (s->max_args >= 0 && cli->argc - 1 > s->max_args)
 			return cli_usage(cli,
-			    "usage: mailroom escalate %s %s; a text that begins with '%s': mailroom escalate new %s "
-			    "...",
+			    "usage: mailroom escalate %s %s; a text that begins with '%s': mailroom escalate new %s ...",
 			    s->word, s->operands, s->word, s->word);
 		return subword_run(cli, words);
 	}

@@ -1,139 +1,83 @@
 /* SPDX-License-Identifier: MIT */
-/* cmd_link.c - links to other rooms: link NAME SPEC, link list, link name; and unlink. */
+/* cmd_link.c - links to other rooms: link NAME SPEC, link list, link name; unlink; and carry, which moves their mail.
+ */
 #include "base/clock.h"
-#include "cli/cli.h"
+#include "base/format.h"
+#include "cli/view.h"
 #include "helptext.h"
 
+#include <poll.h>
+#include <signal.h>
 #include <unistd.h>
 
-/* ---- list ---- */
+#define POLL_FIRST_MS 100
+#define POLL_MAX_MS 2000
+#define NO_LINKS "there are no links; mailroom link NAME KIND:WHERE\n"
 
+/* ---- link list ---- */
+
+/* waiting NULL: not a row of the list. */
 static void
-json_link(struct json *j, const struct mr_link *link)
+list_link(struct listing *list, const struct mr_link *link, const size_t *waiting)
 {
-	json_open(j, '{');
-	json_key_str(j, "name", link->name);
-	json_key_str(j, "room", link->room);
-	json_key(j, "names");
-	json_open(j, '[');
+	mr_auto(buf_done) struct buf pairs = BUF_INIT;
+	mr_auto(list_done) struct listing names = { .cli = list->cli, .form = LIST_ARRAY };
+	bool allowed = waiting && mr_link_allowed(list->cli->room, link);
+
 	for (size_t i = 0; i < link->names_n; i++) {
-		json_open(j, '{');
-		json_key_str(j, "local", link->names[i].local);
-		json_key_str(j, "foreign", link->names[i].foreign);
-		json_close(j);
+		mr_auto(buf_done) struct buf pair = BUF_INIT;
+
+		buf_addf(&pair, "%s=%s", link->names[i].local, link->names[i].foreign);
+		buf_adds(&pairs, i > 0 ? ", " : "");
+		fence_name(&pairs, buf_z(&pair));
+		list_row(&names, kv_str("local", link->names[i].local), kv_str("foreign", link->names[i].foreign));
 	}
-	json_close(j);
-	json_key_str(j, "created_by", link->created_by[0] ? link->created_by : NULL);
-	json_key_time(j, "created", link->created_ms);
-}
-
-struct listing {
-	struct cli *cli;
-	struct table table;
-	size_t n;
-	bool failed; /* out of memory */
-};
-
-static size_t
-count_waiting(struct cli *cli, const char *link)
-{
-	struct mr_queue_counts counts = { 0 };
-	struct mr_error ignored = { 0 };
-	char queue[MR_NAME_MAX + 1];
-
-	(void)snprintf(queue, sizeof(queue), "link-%.*s", MR_LINK_NAME_MAX, link);
-	if (mr_queue_count(cli->room, queue, &counts, NULL, NULL, &ignored) != MR_OK)
-		return 0;
-	return counts.ready + counts.delayed + counts.claimed;
+	buf_adds(&pairs, pairs.len > 0 ? "" : "-");
+	list_row(list, col("NAME", kv_str("name", link->name)), col_name("ROOM", kv_str("room", link->room)),
+	    kv_json("names", list->cli->json ? list_json(&names) : NULL), kv_opt("created_by", link->created_by),
+	    kv_time("created", link->created_ms), waiting ? col("WAITING", kv_size("waiting", *waiting)) : kv_none(),
+	    waiting ? kv_bool("allowed", allowed) : kv_none(), col_str("ALLOWED", allowed ? "yes" : "no"),
+	    col_fenced("NAMES", &pairs));
 }
 
 static bool
 list_one(void *ctx, const struct mr_link *link)
 {
-	struct listing *l = ctx;
-	mr_auto(buf_done) struct buf names = BUF_INIT, waiting = BUF_INIT;
-	size_t n = count_waiting(l->cli, link->name);
+	struct listing *list = ctx;
+	struct mr_queue_counts counts = { 0 };
+	char queue[MR_NAME_MAX + 1];
+	size_t waiting = 0;
 
-	l->n++;
-	if (l->cli->json) {
-		struct json j = JSON_INIT(&l->cli->out);
-
-		json_link(&j, link);
-		json_key_int(&j, "waiting", (int64_t)n);
-		json_key_bool(&j, "allowed", mr_link_allowed(l->cli->room, link));
-		out_json_line(l->cli, &j);
-		return true;
-	}
-	for (size_t i = 0; i < link->names_n; i++) {
-		mr_auto(buf_done) struct buf pair = BUF_INIT;
-
-		buf_addf(&pair, "%s=%s", link->names[i].local, link->names[i].foreign);
-		buf_adds(&names, i > 0 ? ", " : "");
-		fence_name(&names, buf_z(&pair));
-	}
-	buf_adds(&names, names.len > 0 ? "" : "-");
-	buf_addf(&waiting, "%zu", n);
-	l->failed |= !table_add(&l->table, link->name) || !table_name(&l->table, link->room) ||
-		     !table_add(&l->table, buf_z(&waiting)) ||
-		     !table_add(&l->table, mr_link_allowed(l->cli->room, link) ? "yes" : "no") ||
-		     !table_put(&l->table, &names);
-	return !l->failed;
+	(void)snprintf(queue, sizeof(queue), "link-%.*s", MR_LINK_NAME_MAX, link->name);
+	if (mr_queue_count(list->cli->room, queue, &counts, NULL, NULL, IGNORED) == MR_OK)
+		waiting = counts.ready + counts.delayed + counts.claimed;
+	list_link(list, link, &waiting);
+	return true;
 }
 
 static int
 run_list(struct cli *cli)
 {
-	static const char *const heading[] = { "NAME", "ROOM", "WAITING", "ALLOWED", "NAMES" };
-	struct listing l = { .cli = cli, .table = { .columns = 5 } };
-	struct mr_error err = { 0 };
+	mr_auto(list_done) struct listing list = { .cli = cli };
 
-	for (size_t i = 0; i < 5; i++)
-		l.failed |= !table_add(&l.table, heading[i]);
-	enum mr_rc rc = mr_link_each(cli->room, list_one, &l, &err);
-
-	if (rc == MR_OK && l.failed)
-		rc = mr_nomem(&err);
-	if (!cli->json && l.n > 0)
-		table_print(cli, &l.table, &cli->out);
-	else if (!cli->json && rc == MR_OK)
-		buf_adds(&cli->out, "there are no links; mailroom link NAME KIND:WHERE\n");
-	mr_names_done(&l.table.cells);
-	return rc == MR_OK ? EXIT_DONE : cli_fail(cli, &err);
+	TRY_CLI(mr_link_each(cli->room, list_one, &list, &cli->err));
+	return list_end(&list, NO_LINKS);
 }
 
-/* ---- Making, naming ---- */
+/* ---- link, link name, unlink ---- */
 
 static int
 introduce(struct cli *cli, const char *link, const char *local, const char *foreign)
 {
 	const struct link_options *o = cli->opts;
-	struct mr_error err = { 0 };
 	char made[MR_ADDRESS_MAX + 1];
 
-	if (o->adopt && env_not_in_session(cli, "adopting a mailbox of another room", &err) != MR_OK)
-		return cli_fail(cli, &err);
-	if (mr_link_introduce(cli->room, link, local, foreign, o->adopt, made, &err) != MR_OK)
-		return cli_fail(cli, &err);
-	if (cli->json) {
-		struct json j = JSON_INIT(&cli->out);
-
-		json_open(&j, '{');
-		json_key_str(&j, "name", link);
-		json_key_str(&j, "local", local);
-		json_key_str(&j, "foreign", made);
-		out_json_line(cli, &j);
-	} else {
+	if (o->adopt)
+		TRY_CLI(env_not_in_session(cli, "adopting a mailbox of another room", &cli->err));
+	TRY_CLI(mr_link_introduce(cli->room, link, local, foreign, o->adopt, made, &cli->err));
+	if (!out_json(cli, kv_str("name", link), kv_str("local", local), kv_str("foreign", made)))
 		fence_addf(&cli->out, "%s is known in %s as %s\n", local, link, made);
-	}
 	return EXIT_DONE;
-}
-
-static int
-run_name(struct cli *cli)
-{
-	if (cli->argc < 3 || cli->argc > 4)
-		return cli_usage(cli, "usage: mailroom link name LINK LOCAL [FOREIGN]");
-	return introduce(cli, cli->argv[1], cli->argv[2], cli->argc == 4 ? cli->argv[3] : NULL);
 }
 
 /* A person who links rooms need not be an agent. */
@@ -152,7 +96,7 @@ run_create(struct cli *cli)
 	const struct link_options *o = cli->opts;
 	mr_auto(free_ptr) char *cwd = getcwd(NULL, 0);
 	mr_auto(mr_place_done) struct mr_place place = { 0 };
-	struct mr_error err = { 0 };
+	mr_auto(mr_link_done) struct mr_link link = { 0 };
 	const char *name = cli->argv[0];
 	int code = EXIT_DONE;
 
@@ -161,21 +105,16 @@ run_create(struct cli *cli)
 	for (const char *const *pair = o->name; *pair; pair++)
 		if (!strchr(*pair, '=') || (*pair)[0] == '=')
 			return cli_usage(cli, "--name '%s' is not LOCAL=FOREIGN", *pair);
-	if (env_not_in_session(cli, "linking rooms", &err) != MR_OK)
-		return cli_fail(cli, &err);
-	if (!cwd || know_maker(cli, &err) != MR_OK ||
-	    mr_room_find(spec_expand(cli, cli->argv[1], cwd), NULL, cwd, &place, &err) != MR_OK ||
-	    mr_link_create(cli->room, &cli->self, name, place.spec, o->make, &err) != MR_OK)
-		return cli_fail(cli, &err);
+	TRY_CLI(env_not_in_session(cli, "linking rooms", &cli->err));
+	if (!cwd)
+		return cli_fail(cli, &cli->err);
+	TRY_CLI(know_maker(cli, &cli->err));
+	TRY_CLI(mr_room_find(spec_expand(cli, cli->argv[1], cwd), NULL, cwd, &place, &cli->err));
+	TRY_CLI(mr_link_create(cli->room, &cli->self, name, place.spec, o->make, &cli->err));
 	cli->changed = true;
 	if (cli->json) {
-		mr_auto(mr_link_done) struct mr_link link = { 0 };
-		struct json j = JSON_INIT(&cli->out);
-
-		if (mr_link_get(cli->room, name, &link, &err) != MR_OK)
-			return cli_fail(cli, &err);
-		json_link(&j, &link);
-		out_json_line(cli, &j);
+		TRY_CLI(mr_link_get(cli->room, name, &link, &cli->err));
+		list_link(&(struct listing){ .cli = cli }, &link, NULL);
 	} else {
 		fence_addf(&cli->out, "linked %s to %s; write to AGENT@%s\n", name, place.spec, name);
 	}
@@ -195,42 +134,29 @@ cmd_link(struct cli *cli)
 
 	if (strcmp(word, "list") == 0) {
 		cli->subword = "list";
-		if (cli->argc > 1)
-			return cli_usage(cli, "'%s' is one argument too many", cli->argv[1]);
-		return run_list(cli);
+		return cli->argc > 1 ? cli_usage(cli, "'%s' is one argument too many", cli->argv[1]) : run_list(cli);
 	}
 	if (strcmp(word, "name") == 0) {
 		cli->subword = "name";
-		return run_name(cli);
+		if (cli->argc < 3 || cli->argc > 4)
+			return cli_usage(cli, "usage: mailroom link name LINK LOCAL [FOREIGN]");
+		return introduce(cli, cli->argv[1], cli->argv[2], cli->argc == 4 ? cli->argv[3] : NULL);
 	}
 	cli->subword = "create";
 	return run_create(cli);
 }
 
-/* ---- unlink ---- */
-
 int
 cmd_unlink(struct cli *cli)
 {
 	const struct unlink_options *o = cli->opts;
-	struct mr_error err = { 0 };
-	size_t dead = 0;
 	const char *name = cli->argv[0];
+	size_t dead = 0;
 
-	if (env_not_in_session(cli, "unlinking rooms", &err) != MR_OK)
-		return cli_fail(cli, &err);
-	if (mr_link_remove(cli->room, name, o->force, &dead, &err) != MR_OK)
-		return cli_fail(cli, &err);
-	if (cli->json) {
-		struct json j = JSON_INIT(&cli->out);
-
-		json_open(&j, '{');
-		json_key_str(&j, "name", name);
-		json_key_bool(&j, "unlinked", true);
-		json_key_int(&j, "dead", (int64_t)dead);
-		out_json_line(cli, &j);
+	TRY_CLI(env_not_in_session(cli, "unlinking rooms", &cli->err));
+	TRY_CLI(mr_link_remove(cli->room, name, o->force, &dead, &cli->err));
+	if (out_json(cli, kv_str("name", name), kv_bool("unlinked", true), kv_size("dead", dead)))
 		return EXIT_DONE;
-	}
 	fence_addf(&cli->out, "unlinked %s", name);
 	if (dead > 0) {
 		buf_adds(&cli->out, "; ");
@@ -239,4 +165,161 @@ cmd_unlink(struct cli *cli)
 	}
 	buf_addc(&cli->out, '\n');
 	return EXIT_DONE;
+}
+
+/* ---- carry: once, or until it is told to stop ---- */
+
+static volatile sig_atomic_t stop_asked;
+
+static void
+ask_stop(int signal)
+{
+	(void)signal;
+	stop_asked = 1;
+}
+
+struct round { /* all the links that are asked for, once */
+	struct cli *cli;
+	struct mr_names links;
+	bool watch;
+	size_t moved;             /* in this round */
+	struct mr_names said;     /* troubles of the round before: said once, not every two seconds */
+	struct mr_names said_now; /* ... of this one */
+	int code;
+};
+
+static void
+say_trouble(void *ctx, const char *link, const struct mr_error *err)
+{
+	struct round *r = ctx;
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+
+	format_addf(&text, "link '%s': %s%s%s", link, err->message, err->hint[0] ? "; " : "", err->hint);
+	(void)names_add(&r->said_now, buf_str(&text));
+	if (!names_has(&r->said, buf_z(&text)))
+		cli_warn(r->cli, "%s", buf_z(&text));
+}
+
+static bool
+note_link(void *ctx, const struct mr_link *link)
+{
+	return names_add(ctx, str_of(link->name));
+}
+
+static void
+report(struct round *r, const char *link, const struct mr_carried *done)
+{
+	struct buf *out = &r->cli->out;
+	size_t moved = done->out + done->in + done->failed + done->vanished;
+
+	r->moved += moved;
+	if (r->watch && moved == 0)
+		return;
+	if (out_json(r->cli, kv_str("link", link), kv_size("out", done->out), kv_size("in", done->in),
+		kv_size("waiting", done->waiting), kv_size("failed", done->failed),
+		kv_size("vanished", done->vanished)))
+		return;
+	fence_name(out, link);
+	buf_addf(out, ": %zu out, %zu in", done->out, done->in);
+	if (done->waiting > 0)
+		buf_addf(out, ", %zu waiting", done->waiting);
+	if (done->failed > 0)
+		buf_addf(out, ", %zu failed", done->failed);
+	if (done->vanished > 0)
+		buf_addf(out, ", %zu vanished unread", done->vanished);
+	buf_addc(out, '\n');
+}
+
+/* False: the link did not work, and that was said. */
+static bool
+carry_one(struct round *r, const char *link, unsigned ways, struct mr_carried *ret)
+{
+	struct mr_carried done = { 0 };
+	struct mr_error *err = &r->cli->err;
+	enum mr_rc rc = mr_carry(r->cli->room, link, ways, say_trouble, r, &done, err);
+
+	ret->out += done.out;
+	ret->in += done.in;
+	ret->waiting = done.waiting;
+	ret->failed += done.failed;
+	ret->vanished += done.vanished;
+	if (rc != MR_OK && r->watch)
+		say_trouble(r, link, err);
+	else if (rc != MR_OK)
+		r->code = cli_fail(r->cli, err);
+	return rc == MR_OK;
+}
+
+/* Everything comes in first: mail from one link may go on by another. */
+static enum mr_rc
+carry_all(struct round *r, struct mr_error *err)
+{
+	struct cli *cli = r->cli;
+
+	r->moved = 0;
+	mr_names_done(&r->links); /* as they are now: one may be made while we watch */
+	for (int i = 0; i < cli->argc; i++)
+		if (!names_add(&r->links, str_of(cli->argv[i])))
+			return mr_nomem(err);
+	if (cli->argc == 0)
+		TRY(mr_link_each(cli->room, note_link, &r->links, err));
+	size_t n = r->links.n;
+	mr_auto(free_ptr) struct link_round {
+		struct mr_carried done;
+		bool works;
+	} *rounds = calloc(n + 1, sizeof(*rounds));
+
+	if (!rounds)
+		return mr_nomem(err);
+	for (size_t i = 0; i < n; i++)
+		rounds[i].works = n == 1 || carry_one(r, r->links.v[i], MR_CARRY_IN, &rounds[i].done);
+	for (size_t i = 0; i < n; i++) {
+		struct mr_carried *done = &rounds[i].done;
+		unsigned ways = n > 1 ? MR_CARRY_OUT : MR_CARRY_IN | MR_CARRY_OUT;
+
+		if ((rounds[i].works && carry_one(r, r->links.v[i], ways, done)) ||
+		    done->out + done->in + done->failed + done->vanished > 0)
+			report(r, r->links.v[i], done);
+	}
+	mr_names_done(&r->said);
+	r->said = r->said_now;
+	r->said_now = (struct mr_names){ 0 };
+	return MR_OK;
+}
+
+int
+cmd_carry(struct cli *cli)
+{
+	const struct carry_options *o = cli->opts;
+	struct round r = { .cli = cli, .watch = o->watch };
+	struct sigaction action = { .sa_handler = ask_stop };
+	int pause_ms = POLL_FIRST_MS;
+	bool going = true;
+
+	if (o->watch && o->once)
+		return cli_usage(cli, "--once and --watch exclude each other");
+	if (o->watch) {
+		(void)sigaction(SIGTERM, &action, NULL);
+		(void)sigaction(SIGINT, &action, NULL);
+	}
+	while (going) {
+		if (carry_all(&r, &cli->err) != MR_OK) {
+			r.code = cli_fail(cli, &cli->err);
+			break;
+		}
+		going = o->watch && cli_flush(cli) && !stop_asked;
+		/* Soon after something moved, for that is when the next comes; at last every two seconds. */
+		pause_ms = r.moved > 0 ? POLL_FIRST_MS : pause_ms * 2;
+		if (pause_ms > POLL_MAX_MS)
+			pause_ms = POLL_MAX_MS;
+		if (going)
+			(void)poll(NULL, 0, pause_ms);
+		going = going && !stop_asked;
+	}
+	if (!o->watch && r.code == EXIT_DONE && !cli->json && r.links.n == 0)
+		buf_adds(&cli->out, NO_LINKS);
+	mr_names_done(&r.links);
+	mr_names_done(&r.said);
+	mr_names_done(&r.said_now);
+	return r.code;
 }
