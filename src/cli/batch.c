@@ -8,7 +8,6 @@
 #include "cli/draft.h"
 #include "base/error.h"
 #include "base/sys.h"
-#include "nudges.h"
 #include "helptext.h"
 #include <sys/resource.h>
 #include <errno.h>

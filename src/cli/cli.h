@@ -301,6 +301,17 @@ struct filter_options;
 struct mr_filter filter_of(const struct cli *cli, const struct filter_options *o);
 bool filter_is_given(const struct filter_options *o);
 
+/* ---- cmd_nudge.c ---- */
+/* A line of text, or of JSON, for each; NULL has none. Says how many were shown: those may be removed, after the
+ * flush. */
+size_t nudges_print(struct cli *cli, struct mr_nudges *nudges);
+/* Shows those of self and leaves them where they are. */
+void nudges_look(struct cli *cli);
+/* After a send: a nudge for each agent that got it, when --notify or the room asks for it. */
+void nudges_of_mail(struct cli *cli, const struct mr_draft *draft, const struct mr_receipt *receipt);
+/* "queued for bob" and so on, as one line. */
+void nudges_say_way(struct buf *out, const char *agent, const struct mr_nudged *done);
+
 /* ---- notify.c ---- */
 /* Starts the user's Notify command for the operator's mail, if the receipt names one; does not wait for it. */
 void cli_notify(struct cli *cli, const struct mr_receipt *receipt, const char *from, const char *subject);

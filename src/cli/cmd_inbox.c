@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* mailroom inbox: looking never consumes. */
-#include "nudges.h"
 #include "printout.h"
 #include "helptext.h"
 

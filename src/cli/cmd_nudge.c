@@ -1,44 +1,171 @@
 /* SPDX-License-Identifier: MIT */
-/* mailroom nudge */
-#include "nudges.h"
-
+/* Nudges: showing them, nudging those who get mail, mailroom nudge and dnd. */
 #include "base/clock.h"
+#include "cli/subword.h"
+#include "cli/view.h"
 #include "helptext.h"
 
-static bool
-read_mode(struct cli *cli, enum mr_nudge_mode *ret)
-{
-	const struct nudge_options *o = cli->opts;
-	static const char *const words[] = {
-		[MR_NUDGE_WAIT_IDLE] = "wait-idle", [MR_NUDGE_QUEUE] = "queue", [MR_NUDGE_IMMEDIATE] = "immediate"
-	};
-	const char *word = o->mode;
+#define TEXT_MAX 4000         /* characters of one nudge in a listing */
+#define MAIL_PATIENCE_MS 3000 /* for an idle terminal, when one agent got the mail; with several nobody waits */
 
-	if (!word)
+/* ---- Showing ---- */
+
+/* False: it did not fit. */
+static bool
+print_one(struct cli *cli, const struct mr_nudge *n)
+{
+	mr_auto(buf_done) struct buf line = BUF_INIT;
+
+	if (out_json(cli, kv_bool("nudge", true), kv_str("from", n->from), kv_str("text", n->text),
+		kv_str("priority", n->priority == MR_URGENT ? "urgent" : "normal"), kv_opt("kind", n->kind),
+		kv_opt("thread", n->thread), kv_time("date", n->at_ms), kv_int("times", (int64_t)n->times),
+		kv_bool("answer_wanted", n->answer_wanted)))
 		return true;
-	for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-		if (strcmp(words[i], word) == 0) {
-			*ret = (enum mr_nudge_mode)i;
-			return true;
-		}
-	(void)cli_usage(cli, "option '--mode': '%.40s' is none of wait-idle, queue, immediate", word);
-	return false;
+	buf_adds(&line, n->priority == MR_URGENT ? "URGENT nudge from " : "nudge from ");
+	text_name(cli, &line, n->from);
+	if (n->kind[0])
+		fence_addf(&line, ", %s", n->kind);
+	if (n->times > 1)
+		buf_addf(&line, ", %u times", n->times);
+	if (n->answer_wanted)
+		buf_adds(&line, ", an answer is wanted");
+	buf_adds(&line, ": ");
+	size_t left = fence_add(&line, str_of(n->text), out_form(cli, FENCE_LINE), TEXT_MAX);
+
+	if (left > 0)
+		buf_addf(&line, " (%zu more characters)", left);
+	buf_addc(&line, '\n');
+	return buf_ok(&line) && budget_add(cli, buf_str(&line));
 }
+
+size_t
+nudges_print(struct cli *cli, struct mr_nudges *nudges)
+{
+	size_t n = mr_nudges_count(nudges), shown = 0;
+	unsigned refused = mr_nudges_refused(nudges);
+
+	while (shown < n && print_one(cli, mr_nudges_get(nudges, shown)))
+		shown++;
+	if (refused > 0 && shown > 0)
+		cli_warn(cli, "%u further nudge%s for you found the queue full and %s refused", refused,
+		    refused == 1 ? "" : "s", refused == 1 ? "was" : "were");
+	return shown;
+}
+
+void
+nudges_look(struct cli *cli)
+{
+	struct mr_nudges *nudges = NULL;
+
+	if (mr_nudges_open(cli->room, cli->self.agent, false, &nudges, IGNORED) != MR_OK)
+		return;
+	(void)nudges_print(cli, nudges);
+	mr_nudges_close(nudges);
+}
+
+void
+nudges_say_way(struct buf *out, const char *agent, const struct mr_nudged *done)
+{
+	switch (done->way) {
+	case MR_NUDGE_SKIPPED:
+		fence_addf(out, "skipped: %s is not to be disturbed (--force nudges all the same)", agent);
+		break;
+	case MR_NUDGE_QUEUED:
+		fence_addf(out, "queued for %s", agent);
+		if (done->coalesced)
+			buf_adds(out, ", where the same was waiting");
+		if (done->why[0])
+			fence_addf(out, ": %.300s", done->why);
+		break;
+	case MR_NUDGE_SHOWN:
+		fence_addf(out, "shown to %s, who was waiting", agent);
+		break;
+	case MR_NUDGE_TYPED:
+		fence_addf(out, "typed and submitted in the terminal of %s", agent);
+		break;
+	case MR_NUDGE_PLACED:
+		fence_addf(out, "left for %s, in place of the one before", agent);
+		break;
+	}
+}
+
+/* ---- Mail ---- */
+
+static void
+tell_notify(void *ctx, const struct mr_receipt *receipt, const char *subject)
+{
+	struct cli *cli = ctx;
+
+	cli_notify(cli, receipt, cli->self.agent, subject);
+}
+
+/* The text of the mail stays in the mail: what is typed into a terminal is not a place for words of others. */
+static void
+nudge_one(struct cli *cli, const struct mr_draft *draft, const char *id, const char *to, bool only)
+{
+	char text[MR_ADDRESS_MAX + 80];
+	struct mr_nudge nudge = {
+		.text = text, .kind = "mail", .priority = draft->priority >= MR_HIGH ? MR_URGENT : MR_NORMAL
+	};
+	const char *types = mr_config_get(cli->room, "Nudge-On-Send");
+	struct mr_nudge_options how = { .patience_ms = only ? MAIL_PATIENCE_MS : 0,
+		/* Typing runs tmux. Agents may send unasked, so only the user lets a send do it. */
+		.mode = types && ascii_caseeq(types, "yes") ? MR_NUDGE_WAIT_IDLE : MR_NUDGE_QUEUE };
+	struct mr_nudged done = { 0 };
+	struct mr_error err = { 0 };
+
+	if (mr_wake_by_mail(cli->room, &cli->self, to, id, &(struct mr_wake_options){ .told = tell_notify, .ctx = cli },
+		&err) != MR_OK) {
+		cli_warn(cli, "the mail is delivered, but: %s", err.message);
+		return;
+	}
+	(void)snprintf(text, sizeof text, "you have mail from %s: mailroom read %s", cli->self.agent, short_id(id));
+	if (mr_nudge_send(cli->room, &cli->self, to, &nudge, &how, &done, &err) != MR_OK)
+		cli_warn(cli, "the mail is delivered, but: %s", err.message);
+	else if (done.way == MR_NUDGE_TYPED)
+		mr_wake_count(cli->room, to, id);
+}
+
+void
+nudges_of_mail(struct cli *cli, const struct mr_draft *draft, const struct mr_receipt *receipt)
+{
+	const char *rule = mr_room_setting(cli->room, "Nudge-On-Send");
+	const char *own = mr_config_get(cli->room, "Nudge-On-Send");
+
+	if (cli->no_notify ||
+	    (!cli->notify && !(rule && ascii_caseeq(rule, "yes")) && !(own && ascii_caseeq(own, "yes"))))
+		return;
+	for (size_t i = 0; i < receipt->to.n; i++) {
+		const char *to = receipt->to.v[i];
+
+		/* Queues and channels have no shoulder, people in other rooms are out of reach, and who writes to
+		 * itself knows. */
+		if (strpbrk(to, ":@") == NULL && strcmp(to, cli->self.agent) != 0)
+			nudge_one(cli, draft, receipt->id, to, receipt->to.n == 1);
+	}
+}
+
+/* ---- nudge ---- */
 
 static bool
 read_options(struct cli *cli, struct mr_nudge *nudge, struct mr_nudge_options *how)
 {
+	static const char *const modes[] = {
+		[MR_NUDGE_WAIT_IDLE] = "wait-idle", [MR_NUDGE_QUEUE] = "queue", [MR_NUDGE_IMMEDIATE] = "immediate"
+	};
 	const struct nudge_options *o = cli->opts;
 	int64_t from_ms = clock_now_ms() + o->not_before_ms;
+	size_t mode = 0, n = sizeof modes / sizeof modes[0];
 
-	if (!read_mode(cli, &how->mode))
-		return false;
-	how->patience_ms = o->patience_ms;
-	if (o->priority)
-		nudge->priority = *o->priority;
-	how->force = o->force;
-	if (o->urgent)
-		nudge->priority = MR_URGENT;
+	while (o->mode && mode < n && strcmp(modes[mode], o->mode) != 0)
+		mode++;
+	if (mode == n)
+		return cli_usage(cli, "option '--mode': '%.40s' is none of wait-idle, queue, immediate", o->mode),
+		       false;
+	*how = (struct mr_nudge_options){ .patience_ms = o->patience_ms, .force = o->force };
+	if (o->mode)
+		how->mode = (enum mr_nudge_mode)mode;
+	nudge->priority = o->urgent ? MR_URGENT : o->priority ? *o->priority : MR_NORMAL;
 	nudge->kind = o->kind;
 	nudge->thread = o->thread;
 	nudge->answer_wanted = o->answer_wanted;
@@ -52,13 +179,11 @@ static int
 read_text(struct cli *cli, struct buf *text)
 {
 	const struct nudge_options *o = cli->opts;
-	const char *given = o->message, *file = o->file;
+	const char *file = o->stdin_ && !o->file ? "-" : o->file;
 
-	if (cli->argc > 1 && given)
+	if (cli->argc > 1 && o->message)
 		return cli_usage(cli, "the text is given twice, with -m and without");
-	if (o->stdin_ && !file)
-		file = "-";
-	int code = cli_body(cli, cli->argc > 1 ? cli->argv[1] : given, file, text);
+	int code = cli_body(cli, cli->argc > 1 ? cli->argv[1] : o->message, file, text);
 
 	if (code != EXIT_DONE)
 		return code;
@@ -69,51 +194,30 @@ read_text(struct cli *cli, struct buf *text)
 	return EXIT_DONE;
 }
 
-static void
-print_done(struct cli *cli, const char *agent, const struct mr_nudged *done)
-{
-	if (cli->json) {
-		struct json j = JSON_INIT(&cli->out);
-
-		json_open(&j, '{');
-		json_key_str(&j, "agent", agent);
-		json_key_str(&j, "way", nudges_way_word(done->way));
-		json_key_str(&j, "why", done->why[0] ? done->why : NULL);
-		json_key_bool(&j, "coalesced", done->coalesced);
-		out_json_line(cli, &j);
-		return;
-	}
-	nudges_say_way(&cli->out, agent, done);
-	buf_addc(&cli->out, '\n');
-}
-
-/* ---- An answer ---- */
-
 static int
-escalate(struct cli *cli, const char *agent, const char *kind, int64_t waited_ms)
+escalate(struct cli *cli, const char *agent)
 {
 	const struct nudge_options *o = cli->opts;
 	mr_auto(buf_done) struct buf subject = BUF_INIT, body = BUF_INIT;
 	mr_auto(mr_receipt_done) struct mr_receipt receipt = { 0 };
 	const char *to[] = { o->escalate_to, NULL };
-	struct mr_error err = { 0 };
 	char time[24];
 
 	if (!to[0])
 		return EXIT_NOTHING;
-	duration_text(waited_ms, time);
+	duration_text(o->await_ms, time);
 	buf_addf(&subject, "no answer from %s", agent);
-	buf_addf(&body, "%s did not answer a nudge (%s) within %s.\n", agent, kind ? kind : "no kind", time);
+	buf_addf(&body, "%s did not answer a nudge (%s) within %s.\n", agent, o->kind ? o->kind : "no kind", time);
 	struct mr_draft draft = { .to = to,
 		.subject = buf_z(&subject),
 		.body = buf_z(&body),
 		.body_len = body.len,
 		.type = "health_escalation",
 		.priority = MR_URGENT };
-	enum mr_rc rc = mr_send(cli->room, &cli->self, &draft, &receipt, &err);
+	enum mr_rc rc = mr_send(cli->room, &cli->self, &draft, &receipt, &cli->err);
 
 	if (rc != MR_OK && rc != MR_INDOUBT)
-		return cli_fail(cli, &err);
+		return cli_fail(cli, &cli->err);
 	for (size_t i = 0; i < receipt.warnings.n; i++)
 		cli_warn(cli, "%s", receipt.warnings.v[i]);
 	cli_warn(cli, "%s was told: %s", to[0], receipt.id);
@@ -121,54 +225,116 @@ escalate(struct cli *cli, const char *agent, const char *kind, int64_t waited_ms
 }
 
 static int
-await(struct cli *cli, const struct mr_nudge *nudge, int64_t since_ms, int64_t wait_ms)
+await(struct cli *cli, int64_t since_ms, int64_t wait_ms)
 {
 	mr_auto(free_ptr) char *text = NULL;
-	struct mr_error err = { 0 };
 	const char *agent = cli->argv[0];
 
 	if (!cli_flush(cli))
 		return EXIT_FAILED;
-	enum mr_rc rc = mr_nudge_answer(cli->room, &cli->self, agent, since_ms, wait_ms, &text, &err);
+	enum mr_rc rc = mr_nudge_answer(cli->room, &cli->self, agent, since_ms, wait_ms, &text, &cli->err);
 
 	if (rc == MR_EMPTY) {
-		cli_warn(cli, "%s", err.message);
-		return escalate(cli, agent, nudge->kind, wait_ms);
+		cli_warn(cli, "%s", cli->err.message);
+		return escalate(cli, agent);
 	}
-	if (rc != MR_OK)
-		return cli_fail(cli, &err);
-	struct mr_nudge answer = { .from = agent, .text = text, .kind = "nudge_response", .thread = "", .times = 1 };
+	TRY_CLI(rc);
+	bool shown = print_one(
+	    cli, &(struct mr_nudge){ .from = agent, .text = text, .kind = "nudge_response", .thread = "", .times = 1 });
 
-	return nudges_print_one(cli, &answer) ? EXIT_DONE : EXIT_FAILED;
+	if (!cli->json)
+		budget_end(cli, "nudge", "mailroom wait");
+	return shown ? EXIT_DONE : EXIT_FAILED;
 }
 
 int
 cmd_nudge(struct cli *cli)
 {
+	static const char *const ways[] = { [MR_NUDGE_SKIPPED] = "skipped",
+		[MR_NUDGE_QUEUED] = "queued",
+		[MR_NUDGE_SHOWN] = "shown",
+		[MR_NUDGE_TYPED] = "typed",
+		[MR_NUDGE_PLACED] = "placed" };
 	const struct nudge_options *o = cli->opts;
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 	struct mr_nudge nudge = { 0 };
-	struct mr_nudge_options how = { 0 };
+	struct mr_nudge_options how;
 	struct mr_nudged done = { 0 };
-	struct mr_error err = { 0 };
-
-	int64_t wait_ms = o->await_ms, since_ms = clock_now_ms();
+	int64_t since_ms = clock_now_ms();
+	const char *agent = cli->argv[0];
 
 	if (!read_options(cli, &nudge, &how))
 		return EXIT_USAGE;
 	budget_begin(cli);
-	if (wait_ms >= 0 && !nudge.answer_wanted)
+	if (o->await_ms >= 0 && !nudge.answer_wanted)
 		return cli_usage(cli, "--await goes with --answer-wanted");
-	if (o->escalate_to && wait_ms < 0)
+	if (o->escalate_to && o->await_ms < 0)
 		return cli_usage(cli, "--escalate-to goes with --await");
 	int code = read_text(cli, &text);
 
 	if (code != EXIT_DONE)
 		return code;
 	nudge.text = buf_z(&text);
-	if (mr_nudge_send(cli->room, &cli->self, cli->argv[0], &nudge, &how, &done, &err) != MR_OK)
-		return cli_fail(cli, &err);
+	TRY_CLI(mr_nudge_send(cli->room, &cli->self, agent, &nudge, &how, &done, &cli->err));
 	cli->changed = done.way != MR_NUDGE_SKIPPED;
-	print_done(cli, cli->argv[0], &done);
-	return wait_ms >= 0 ? await(cli, &nudge, since_ms, wait_ms) : EXIT_DONE;
+	if (!out_json(cli, kv_str("agent", agent), kv_str("way", ways[done.way]), kv_opt("why", done.why),
+		kv_bool("coalesced", done.coalesced))) {
+		nudges_say_way(&cli->out, agent, &done);
+		buf_addc(&cli->out, '\n');
+	}
+	return o->await_ms >= 0 ? await(cli, since_ms, o->await_ms) : EXIT_DONE;
+}
+
+/* ---- dnd: do not disturb ---- */
+
+static int
+run_status(struct cli *cli)
+{
+	int64_t since_ms = 0;
+	bool on = false;
+	char since[24];
+
+	TRY_CLI(mr_dnd_get(cli->room, cli->self.agent, &on, &since_ms, &cli->err));
+	if (out_json(cli, kv_str("agent", cli->self.agent), kv_bool("dnd", on), kv_time("since", since_ms)))
+		return EXIT_DONE;
+	fence_addf(&cli->out, "%s %s", cli->self.agent, on ? "is not to be disturbed" : "can be nudged");
+	if (on && since_ms > 0) {
+		duration_text(clock_now_ms() - since_ms, since);
+		fence_addf(&cli->out, ", since %s", since);
+	}
+	buf_addc(&cli->out, '\n');
+	return EXIT_DONE;
+}
+
+static int
+set_dnd(struct cli *cli, bool on)
+{
+	TRY_CLI(mr_dnd_set(cli->room, cli->self.agent, on, &cli->err));
+	cli->changed = true;
+	return run_status(cli);
+}
+
+static int
+run_on(struct cli *cli)
+{
+	return set_dnd(cli, true);
+}
+
+static int
+run_off(struct cli *cli)
+{
+	return set_dnd(cli, false);
+}
+
+int
+cmd_dnd(struct cli *cli)
+{
+	static const struct subword words[] = {
+		{ "on", "", 0, 0, true, run_on },
+		{ "off", "", 0, 0, true, run_off },
+		{ "status", "", 0, 0, true, run_status },
+		{ 0 },
+	};
+
+	return subword_run(cli, words);
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* mailroom wait */
-#include "nudges.h"
 #include "printout.h"
 
 #include "base/clock.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include "draft.h"
-#include "nudges.h"
 
 #include "base/clock.h"
 #include "helptext.h"

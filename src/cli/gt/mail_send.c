@@ -6,7 +6,6 @@
 #include "base/file.h"
 #include "cli/draft.h"
 #include "cli/gt/gt.h"
-#include "cli/nudges.h"
 
 #define PATIENCE_MS 15000
 #define MAIL_PATIENCE_MS 3000
