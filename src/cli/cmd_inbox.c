@@ -1,27 +1,32 @@
 /* SPDX-License-Identifier: MIT */
-/* mailroom inbox: looking never consumes. */
+/*
+ * mailroom inbox: looking never consumes.
+ *
+ * mailroom drain: hold, show, flush, then mark and archive. Several drains share out the mail, because a held
+ * message is in nobody else's sight; one that is killed gives its mail back at once, because the kernel
+ * drops its lock.
+ */
 #include "printout.h"
 #include "helptext.h"
 
-struct in_hand {
-	struct printout *l;
-	int64_t limit; /* 0: none */
-};
+#define CHUNK 100 /* messages held at a time: what a killed drain shows again at most */
+
+/* ---- inbox ---- */
 
 static bool
 print_work(void *ctx, const struct mr_message *msg)
 {
-	const struct in_hand *h = ctx;
-	struct cli *cli = h->l->cli;
+	struct printout *l = ctx;
+	struct cli *cli = l->cli;
+	const struct inbox_options *o = cli->opts;
 
-	if (h->limit > 0 && (int64_t)h->l->n >= h->limit)
+	if (o->limit > 0 && (int64_t)l->n >= o->limit)
 		return false;
-	h->l->n++;
-	if (cli->json) {
+	l->n++;
+	if (cli->json)
 		cli_json_message(cli, msg, false);
-		return true;
-	}
-	(void)budget_line(cli, msg);
+	else
+		(void)budget_line(cli, msg);
 	return true;
 }
 
@@ -33,55 +38,159 @@ count_work(void *ctx, const struct mr_message *msg)
 	return true;
 }
 
-static void
-say_empty(struct cli *cli, bool all)
-{
-	const struct inbox_options *o = cli->opts;
-	struct mr_error ignored = { 0 };
-	struct mr_counts counts = { 0 };
-
-	bool filtered = filter_is_given(&o->filter);
-
-	buf_addf(&cli->out, "no %smail for ", all ? "" : "unread ");
-	text_name(cli, &cli->out, cli->self.agent);
-	buf_adds(&cli->out, filtered ? " that matches" : "");
-	if (!all)
-		(void)mr_count(cli->room, cli->self.agent, &counts, &ignored);
-	if (!all)
-		(void)mr_queue_held(cli->room, cli->self.agent, NULL, count_work, &counts.held, &ignored);
-	if (counts.held > 0)
-		buf_addf(&cli->out, " (%zu held: see 'mailroom inbox --all')", counts.held);
-	buf_addc(&cli->out, '\n');
-}
-
 int
 cmd_inbox(struct cli *cli)
 {
 	const struct inbox_options *o = cli->opts;
-	struct mr_scan scan = { .order = MR_BY_PRIORITY };
+	struct mr_scan scan = {
+		.order = MR_BY_PRIORITY, .filter = filter_of(cli, &o->filter), .limit = (size_t)o->limit
+	};
 	struct printout l = { .cli = cli };
-	struct mr_error err = { 0 };
-	bool all = o->all;
+	struct mr_counts counts = { 0 };
 	int code = EXIT_DONE;
 
-	if (all && o->unread)
+	if (o->all && o->unread)
 		return cli_usage(cli, "--all and --unread exclude each other");
 	budget_begin(cli);
-	scan.filter = filter_of(cli, &o->filter);
-	scan.limit = (size_t)o->limit;
-	scan.filter.unread = !all;
-	scan.filter.folders = all ? MR_INBOX | MR_HELD : MR_INBOX;
+	scan.filter.unread = !o->all;
+	scan.filter.folders = o->all ? MR_INBOX | MR_HELD : MR_INBOX;
 	if (!cli->json)
 		nudges_look(cli);
 	if (!printout_run(&l, &scan, &code))
 		return code;
-	if (all && mr_queue_held(cli->room, cli->self.agent, &scan.filter, print_work,
-		       &(struct in_hand){ &l, o->limit }, &err) != MR_OK)
-		return cli_fail(cli, &err);
+	if (o->all)
+		TRY_CLI(mr_queue_held(cli->room, cli->self.agent, &scan.filter, print_work, &l, &cli->err));
 	if (cli->json)
 		return EXIT_DONE;
 	budget_end(cli, "message", "mailroom inbox with filters");
-	if (l.n == 0)
-		say_empty(cli, all);
+	if (l.n > 0)
+		return EXIT_DONE;
+	buf_addf(&cli->out, "no %smail for ", o->all ? "" : "unread ");
+	text_name(cli, &cli->out, cli->self.agent);
+	buf_adds(&cli->out, filter_is_given(&o->filter) ? " that matches" : "");
+	if (!o->all) {
+		(void)mr_count(cli->room, cli->self.agent, &counts, IGNORED);
+		(void)mr_queue_held(cli->room, cli->self.agent, NULL, count_work, &counts.held, IGNORED);
+	}
+	if (counts.held > 0)
+		buf_addf(&cli->out, " (%zu held: see 'mailroom inbox --all')", counts.held);
+	buf_addc(&cli->out, '\n');
 	return EXIT_DONE;
+}
+
+/* ---- drain ---- */
+
+struct queue {                /* ids waiting to be shown, in work order */
+	struct printout base; /* first: trouble is reported through it */
+	struct mr_names ids;
+	size_t notes; /* the first so many: to oneself */
+};
+
+static bool
+collect(void *ctx, const struct mr_message *msg)
+{
+	struct queue *q = ctx;
+	struct cli *cli = q->base.cli;
+	bool own = mr_handoff_is_own(&cli->self, msg);
+
+	/* What this life left for the next one is not for this one to put away. */
+	if ((cli->self.life > 0 && msg->sender_life == cli->self.life && own) || printout_hides(&q->base, msg))
+		return true;
+	if (!names_add(&q->ids, str_of(msg->id)))
+		return false;
+	/* Where there are no priorities mail comes by its age: what an earlier life left is still the first. */
+	if (own) {
+		char *last = q->ids.v[q->ids.n - 1];
+
+		memmove(q->ids.v + q->notes + 1, q->ids.v + q->notes, (q->ids.n - 1 - q->notes) * sizeof(last));
+		q->ids.v[q->notes++] = last;
+	}
+	return true;
+}
+
+/* Shows one message. False: stop, the budget is used up (or *ret_exit says what failed). */
+static bool
+show_one(struct cli *cli, struct mr_show *show, const char *id, size_t *ret_shown, int *ret_exit)
+{
+	mr_auto(mr_message_done) struct mr_message msg = { 0 };
+	enum mr_rc rc = mr_show_take(show, id, &msg, &cli->err);
+
+	/* Another drain has it, or had it, or a recv of this very life took it as work since it was listed: that is how
+	 * they share. */
+	bool elsewhere = (msg.flags & MR_SEEN) || msg.token[0] != '\0' || (msg.folder & (MR_ARCHIVE | MR_DEAD));
+
+	if (rc == MR_BUSY || rc == MR_NOTFOUND || (rc == MR_OK && elsewhere))
+		return true;
+	if (rc != MR_OK) {
+		*ret_exit = cli_fail(cli, &cli->err);
+		return rc == MR_CORRUPT;
+	}
+	bool whole = true;
+
+	if (cli->json)
+		cli_json_message(cli, &msg, true);
+	else
+		whole = budget_message(cli, &msg, 1500);
+	if (whole)
+		++*ret_shown;
+	else if (mr_show_back(show, msg.id, &cli->err) != MR_OK)
+		*ret_exit = cli_fail(cli, &cli->err);
+	return cli->json || !cli->budget.full;
+}
+
+/* One chunk: from i on. Returns the next index; *ret_exit is set on trouble. */
+static size_t
+drain_chunk(struct cli *cli, const struct mr_names *ids, size_t i, size_t *ret_shown, int *ret_exit)
+{
+	const struct drain_options *o = cli->opts;
+	struct mr_show *show = NULL;
+	size_t end = ids->n - i > CHUNK ? i + CHUNK : ids->n;
+	bool more = true;
+
+	if (mr_show_open(cli->room, &cli->self, &show, &cli->err) != MR_OK) {
+		*ret_exit = cli_fail(cli, &cli->err);
+		return ids->n;
+	}
+	while (i < end && more)
+		more = show_one(cli, show, ids->v[i++], ret_shown, ret_exit);
+	bool last = !more || i == ids->n;
+
+	if (last && !cli->json) {
+		budget_left(cli, ids->n - i);
+		if (cli->budget.shown + cli->budget.cut + cli->budget.left > 0)
+			budget_end(cli, "message", "mailroom drain again");
+	}
+	if (!cli_flush(cli))
+		*ret_exit = EXIT_FAILED;
+	else if (mr_show_finish(show, !o->keep, NULL, &cli->err) != MR_OK)
+		*ret_exit = cli_fail(cli, &cli->err);
+	mr_show_close(show);
+	return last || *ret_exit == EXIT_FAILED ? ids->n : i;
+}
+
+int
+cmd_drain(struct cli *cli)
+{
+	const struct drain_options *o = cli->opts;
+	struct mr_scan scan = { .order = MR_WORK_ORDER,
+		.limit = (size_t)o->limit,
+		.filter = filter_of(cli, &o->filter),
+		.trouble = printout_trouble };
+	struct queue queue = { .base = { .cli = cli } };
+	int code = EXIT_DONE;
+	size_t shown = 0;
+
+	budget_begin(cli);
+	scan.filter.unread = scan.filter.no_control = true;
+	if (mr_scan(cli->room, cli->self.agent, &scan, collect, &queue, &cli->err) != MR_OK)
+		code = cli_fail(cli, &cli->err);
+	for (size_t i = 0; code != EXIT_FAILED && i < queue.ids.n;)
+		i = drain_chunk(cli, &queue.ids, i, &shown, &code);
+	if (!cli->json && shown == 0 && queue.ids.n == 0 && code == EXIT_DONE) {
+		buf_adds(&cli->out, "no unread mail for ");
+		text_name(cli, &cli->out, cli->self.agent);
+		buf_addc(&cli->out, '\n');
+	}
+	mr_names_done(&queue.ids);
+	return code;
 }

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* mailroom mark */
+/* mailroom mark, archive, clear: what an agent does with mail in its inbox besides reading it. */
+#include "base/clock.h"
+#include "cli/view.h"
 #include "printout.h"
 #include "helptext.h"
+
+/* ---- mark ---- */
 
 static const struct word {
 	const char *name;
@@ -11,185 +15,130 @@ static const struct word {
 	{ "unread", 0, MR_SEEN },
 	{ "pinned", MR_PINNED, 0 },
 	{ "unpinned", 0, MR_PINNED },
+	{ 0 },
 };
 
-struct marking {
+struct choice {               /* of messages to mark or to archive */
 	struct printout base; /* first: trouble is reported through it */
-	const struct word *word;
 	struct mr_names ids;
-	uint64_t place; /* behind the last message so far */
-	size_t met;     /* places of --at that there are */
+	const struct word *word;
+	uint64_t place;        /* behind the last message so far */
+	size_t met;            /* places of --at that there are */
+	size_t unread, pinned; /* that are not archived */
 };
-
-static const struct word *
-word_named(const char *name)
-{
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		if (strcmp(words[i].name, name) == 0)
-			return &words[i];
-	return NULL;
-}
 
 static bool
 collect(void *ctx, const struct mr_message *msg)
 {
-	struct marking *m = ctx;
+	struct choice *c = ctx;
 
-	if ((msg->flags & m->word->set) != m->word->set || (msg->flags & m->word->clear) != 0)
-		return names_add(&m->ids, str_of(msg->id));
+	if ((msg->flags & c->word->set) != c->word->set || (msg->flags & c->word->clear) != 0)
+		return names_add(&c->ids, str_of(msg->id));
 	return true;
 }
 
-/* ---- By their places ---- */
-
-/* The next number of a list with commas. False: the list is at its end, or *ret_ok is false. */
-static bool
-next_place(const char **list, uint64_t *ret, bool *ret_ok)
+/* How often the place is in the lists of --at, "0,2,5"; ANY_PLACE counts all of them. *ret_bad: no such list. */
+#define ANY_PLACE UINT64_MAX
+static size_t
+count_places(const struct mark_options *o, uint64_t place, const char **ret_bad)
 {
-	size_t len = strcspn(*list, ",");
-	bool more = len > 0;
-
-	if (**list == '\0')
-		return false;
-	*ret_ok = more && str_to_u64((struct mr_str){ *list, len }, ret);
-	*list += len;
-	if (**list == ',' && *++*list == '\0') /* "1," */
-		*ret_ok = false;
-	return *ret_ok;
-}
-
-static bool
-is_wanted(const struct cli *cli, uint64_t place)
-{
-	const struct mark_options *o = cli->opts;
+	size_t n = 0;
 
 	for (const char *const *at = o->at; *at; at++) {
-		const char *list = *at;
-		uint64_t n = 0;
-		bool ok = true;
+		const char *p = *at;
 
-		while (next_place(&list, &n, &ok))
-			if (n == place)
-				return true;
+		do {
+			size_t len = strcspn(p, ",");
+			uint64_t number = 0;
+
+			if (!str_to_u64((struct mr_str){ p, len }, &number)) {
+				*ret_bad = *at;
+				return 0;
+			}
+			n += place == ANY_PLACE || place == number;
+			p += len;
+		} while (*p++ == ',');
 	}
-	return false;
+	return n;
 }
 
 static bool
 collect_places(void *ctx, const struct mr_message *msg)
 {
-	struct marking *m = ctx;
+	struct choice *c = ctx;
+	const char *bad;
+	uint64_t place = msg->place > 0 ? msg->place - 1 : c->place;
 
-	uint64_t place = msg->place > 0 ? msg->place - 1 : m->place;
-
-	if (place >= m->place)
-		m->place = place + 1;
-	if (!is_wanted(m->base.cli, place))
+	if (place >= c->place)
+		c->place = place + 1;
+	if (count_places(c->base.cli->opts, place, &bad) == 0)
 		return true;
-	m->met++;
+	c->met++;
 	return collect(ctx, msg);
 }
 
-/* How many places --at names; 0 after a usage error. */
-static size_t
-count_places(struct cli *cli)
-{
-	const struct mark_options *o = cli->opts;
-	size_t places = 0;
-
-	for (const char *const *at = o->at; *at; at++) {
-		const char *list = *at;
-		uint64_t n = 0;
-		bool ok = *list != '\0';
-
-		while (ok && next_place(&list, &n, &ok))
-			places++;
-		if (!ok) {
-			(void)cli_usage(cli, "option '--at': '%s' is no list of places, such as 0 or 0,2,5", *at);
-			return 0;
-		}
-	}
-	return places;
-}
-
 static int
-choose_places(struct cli *cli, struct marking *m)
+choose_places(struct cli *cli, struct choice *c)
 {
 	struct mr_scan scan = { .order = MR_OLDEST_FIRST, .trouble = printout_trouble };
-	struct mr_error err = { 0 };
-	size_t places = count_places(cli);
+	const char *bad = NULL;
+	size_t places = count_places(cli->opts, ANY_PLACE, &bad);
 
-	if (places == 0)
-		return EXIT_USAGE;
-	if (mr_scan(cli->room, cli->self.agent, &scan, collect_places, m, &err) != MR_OK)
-		return cli_fail(cli, &err);
-	if (m->met == 0) {
-		(void)mr_fail(&err, MR_NOTFOUND, "the inbox of '%s' has no message at that place", cli->self.agent);
-		if (m->place > 0)
-			(void)mr_hint(&err, "the last one is at %zu", (size_t)m->place - 1);
-		return cli_fail(cli, &err);
+	if (bad)
+		return cli_usage(cli, "option '--at': '%s' is no list of places, such as 0 or 0,2,5", bad);
+	TRY_CLI(mr_scan(cli->room, cli->self.agent, &scan, collect_places, c, &cli->err));
+	if (c->met == 0) {
+		(void)mr_fail(
+		    &cli->err, MR_NOTFOUND, "the inbox of '%s' has no message at that place", cli->self.agent);
+		if (c->place > 0)
+			(void)mr_hint(&cli->err, "the last one is at %zu", (size_t)c->place - 1);
+		return cli_fail(cli, &cli->err);
 	}
-	if (m->met < places)
+	if (c->met < places)
 		cli_warn(cli, "some of these places have no message, or were named twice");
 	return EXIT_DONE;
 }
 
-static bool
-has_filter(const struct cli *cli)
-{
-	const struct mark_options *o = cli->opts;
-
-	return filter_is_given(&o->filter);
-}
-
-/* The ids to mark: the operands, or what the filters find. Returns an exit code. */
+/* The ids to mark: the operands, or what --at or the filters find. */
 static int
-choose(struct cli *cli, struct marking *m)
+choose_marked(struct cli *cli, struct choice *c)
 {
 	const struct mark_options *o = cli->opts;
-	struct mr_scan scan = { .order = MR_OLDEST_FIRST, .trouble = printout_trouble };
-	struct mr_error err = { 0 };
+	struct mr_scan scan = {
+		.order = MR_OLDEST_FIRST, .filter = filter_of(cli, &o->filter), .trouble = printout_trouble
+	};
 
 	for (int i = 1; i < cli->argc; i++)
-		if (!names_add(&m->ids, str_of(cli->argv[i])))
+		if (!names_add(&c->ids, str_of(cli->argv[i])))
 			return EXIT_FAILED;
 	if (cli->argc > 1)
 		return EXIT_DONE;
 	if (o->at[0])
-		return choose_places(cli, m);
-	scan.filter = filter_of(cli, &o->filter);
+		return choose_places(cli, c);
 	scan.filter.no_control = !o->filter.type; /* nobody has seen those: they wait for a patrol */
-	if (mr_scan(cli->room, cli->self.agent, &scan, collect, m, &err) != MR_OK)
-		return cli_fail(cli, &err);
+	TRY_CLI(mr_scan(cli->room, cli->self.agent, &scan, collect, c, &cli->err));
 	return EXIT_DONE;
 }
 
 static int
-mark_all(struct cli *cli, struct marking *m)
+mark_all(struct cli *cli, const struct choice *c)
 {
-	struct mr_error err = { 0 };
 	size_t done = 0;
 	int code = EXIT_DONE;
 
-	for (size_t i = 0; i < m->ids.n; i++) {
-		enum mr_rc rc = mr_mark(cli->room, &cli->self, m->ids.v[i], m->word->set, m->word->clear, &err);
+	for (size_t i = 0; i < c->ids.n; i++) {
+		enum mr_rc rc = mr_mark(cli->room, &cli->self, c->ids.v[i], c->word->set, c->word->clear, &cli->err);
+
 		if (rc == MR_OK)
 			done++;
 		else if (cli->argc > 1 ||
 			 rc != MR_NOTFOUND) /* found by a filter, then moved by another: not ours to tell */
-			code = cli_fail(cli, &err);
+			code = cli_fail(cli, &cli->err);
 	}
-	if (mr_flush(cli->room, &err) != MR_OK) /* where marks are written together, none was: no count */
-		return cli_fail(cli, &err);
-	if (cli->json) {
-		struct json j = JSON_INIT(&cli->out);
-		json_open(&j, '{');
-		json_key_str(&j, "mark", m->word->name);
-		json_key_int(&j, "changed", (int64_t)done);
-		out_json_line(cli, &j);
-	} else {
+	TRY_CLI(mr_flush(cli->room, &cli->err)); /* where marks are written together, none was: no count */
+	if (!out_json(cli, kv_str("mark", c->word->name), kv_size("changed", done))) {
 		out_count(&cli->out, done, "message");
-		fence_addf(&cli->out, " marked %s\n", m->word->name);
+		fence_addf(&cli->out, " marked %s\n", c->word->name);
 	}
 	return code;
 }
@@ -198,19 +147,132 @@ int
 cmd_mark(struct cli *cli)
 {
 	const struct mark_options *o = cli->opts;
-	struct marking m = { .base = { .cli = cli }, .word = word_named(cli->argv[0]) };
+	struct choice c = { .base = { .cli = cli }, .word = words };
+	bool chosen = o->all || filter_is_given(&o->filter), placed = o->at[0] != NULL;
 
-	if (m.word == NULL)
+	while (c.word->name && strcmp(c.word->name, cli->argv[0]) != 0)
+		c.word++;
+	if (!c.word->name)
 		return cli_usage(cli, "mark as what? '%s' is none of read, unread, pinned, unpinned", cli->argv[0]);
-	bool chosen = o->all || has_filter(cli), placed = o->at[0] != NULL;
-
 	if (cli->argc == 1 && !chosen && !placed)
 		return cli_usage(cli, "mark what? give ids, --at, --all, or a filter");
 	if ((cli->argc > 1) + chosen + placed > 1)
 		return cli_usage(cli, "give ids, or --at, or --all and filters: one of them");
-	int code = choose(cli, &m);
+	int code = choose_marked(cli, &c);
+
 	if (code == EXIT_DONE)
-		code = mark_all(cli, &m);
-	mr_names_done(&m.ids);
+		code = mark_all(cli, &c);
+	mr_names_done(&c.ids);
 	return code;
+}
+
+/* ---- archive ---- */
+
+static bool
+consider(void *ctx, const struct mr_message *msg)
+{
+	struct choice *c = ctx;
+	const struct archive_options *o = c->base.cli->opts;
+
+	if (msg->flags & MR_PINNED)
+		c->pinned++;
+	else if (!(msg->flags & MR_SEEN) && !o->include_unread)
+		c->unread++;
+	else
+		return names_add(&c->ids, str_of(msg->id));
+	return true;
+}
+
+/* An id that was named: the same rules, but staying is an error with the reason. */
+static int
+consider_named(struct cli *cli, struct choice *c, const char *id)
+{
+	mr_auto(mr_message_done) struct mr_message msg = { 0 };
+	struct choice one = { .base = c->base };
+
+	TRY_CLI(mr_fetch(cli->room, cli->self.agent, id, &msg, &cli->err));
+	bool fine = consider(&one, &msg);
+
+	mr_names_done(&one.ids);
+	if (one.pinned)
+		TRY_CLI(mr_fail(
+		    &cli->err, MR_REFUSED, "'%s' is pinned\nmailroom mark unpinned %s", msg.id, short_id(msg.id)));
+	if (one.unread)
+		TRY_CLI(
+		    mr_fail(&cli->err, MR_REFUSED, "'%s' is unread\nread it first, or add --include-unread", msg.id));
+	return fine && names_add(&c->ids, str_of(msg.id)) ? EXIT_DONE : EXIT_FAILED;
+}
+
+static int
+choose_archived(struct cli *cli, struct choice *c)
+{
+	const struct archive_options *o = cli->opts;
+	struct mr_scan scan = { .order = MR_OLDEST_FIRST, .trouble = printout_trouble };
+	int code = EXIT_DONE;
+
+	for (int i = 0; i < cli->argc; i++) {
+		int one = consider_named(cli, c, cli->argv[i]);
+
+		code = one != EXIT_DONE ? one : code;
+	}
+	if (cli->argc > 0)
+		return code;
+	scan.filter.before_ms = o->older_than_ms > 0 ? clock_now_ms() - o->older_than_ms : 0;
+	TRY_CLI(mr_scan(cli->room, cli->self.agent, &scan, consider, c, &cli->err));
+	return EXIT_DONE;
+}
+
+int
+cmd_archive(struct cli *cli)
+{
+	const struct archive_options *o = cli->opts;
+	struct choice c = { .base = { .cli = cli } };
+	bool dry = cli->dry_run;
+	size_t moved = 0;
+
+	if (cli->argc == 0 && o->older_than_ms < 0 && !o->all_read)
+		return cli_usage(cli, "archive what? give ids, --older-than or --all-read");
+	if (cli->argc > 0 && (o->older_than_ms >= 0 || o->all_read))
+		return cli_usage(cli, "give ids, or --older-than and --all-read, not both");
+	TRY_CLI(mr_room_folders(cli->room, MR_ARCHIVE, &cli->err));
+	int code = choose_archived(cli, &c);
+
+	for (size_t i = 0; i < c.ids.n; i++) {
+		enum mr_rc rc = dry ? MR_OK : mr_archive(cli->room, &cli->self, c.ids.v[i], &cli->err);
+
+		if (rc == MR_OK)
+			moved++;
+		else if (cli->argc > 0 ||
+			 (rc != MR_NOTFOUND && rc != MR_BUSY)) /* moved or taken by another meanwhile */
+			code = cli_fail(cli, &cli->err);
+	}
+	mr_names_done(&c.ids);
+	if (mr_flush(cli->room, &cli->err) != MR_OK)
+		code = cli_fail(cli, &cli->err);
+	if (out_json(cli, kv_size("archived", dry ? 0 : moved), kv_size("would_archive", dry ? moved : 0),
+		kv_size("kept_unread", c.unread), kv_size("kept_pinned", c.pinned)))
+		return code;
+	out_count(&cli->out, moved, "message");
+	buf_adds(&cli->out, dry ? " would be archived" : " archived");
+	if (c.unread > 0)
+		buf_addf(&cli->out, ", %zu unread kept", c.unread);
+	if (c.pinned > 0)
+		buf_addf(&cli->out, ", %zu pinned kept", c.pinned);
+	buf_addc(&cli->out, '\n');
+	return code;
+}
+
+/* ---- clear: what the programs of some rooms do with an inbox ---- */
+
+int
+cmd_clear(struct cli *cli)
+{
+	size_t removed = 0;
+
+	TRY_CLI(mr_clear(cli->room, &cli->self, &removed, &cli->err));
+	if (!out_json(cli, kv_str("agent", cli->self.agent), kv_size("removed", removed))) {
+		out_count(&cli->out, removed, "message");
+		buf_adds(&cli->out, " removed\n");
+	}
+	return EXIT_DONE;
 }
