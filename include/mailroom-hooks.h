@@ -14,6 +14,9 @@ extern "C" {
 
 /* ---- What an agent is told ---- */
 
+/* The agent that the others tell when they are idle, as in a team of Claude Code, whose agents also read their mail as
+ * MR_INJECT_TEAMS. NULL: there is none. */
+MR_API const char *mr_room_lead(const struct mr_room *room);
 struct mr_injection;
 enum mr_inject_format {
 	MR_INJECT_REMINDER, /* <system-reminder> blocks: who wrote, and what about */

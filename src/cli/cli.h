@@ -365,7 +365,7 @@ enum mr_rc cli_storage(struct cli *cli, struct mr_storage *ret, struct mr_error 
 bool trust_offer(struct cli *cli, const struct mr_room_options *options);
 void trust_text(struct buf *out, enum mr_trust by, int64_t since_ms); /* "mailroom init, since Mar 05" */
 
-/* ---- hook/cmd_hook.c ---- */
+/* ---- hook/moments.c ---- */
 int hook_exit(int code); /* what a harness may see of it */
 
 /* ---- help.c ---- */

@@ -175,6 +175,7 @@ typedef void place_fn(void *ctx, const struct place_of *place);
 struct room_driver {
 	const char *kind;   /* "maildir", as in maildir:/path */
 	unsigned abilities; /* enum room_ability */
+	const char *lead;   /* the agent that the others tell when they are idle; NULL: none */
 
 #define SLOT(name, params, args, missing, ...) enum mr_rc(*name) params;
 #define SLOT_VOID(name, params, args, ...) void(*name) params;

@@ -3,14 +3,10 @@
  * hook.h - `mailroom hook HARNESS`: a harness runs it at certain moments with the event as JSON on stdin, and reads
  * the answer in a form of its own.
  *
- *	event.c       what the harness says, what it is told, whom a worker wrote to last (pure, fuzzed)
- *	input.c       standard input, bounded, and the time limit of the whole
- *	log.c         why a hook did nothing: a small file in the state folder
- *	moments.c     what is done at which moment
- *	once.c        a session is told once, however many hooks run at that moment
- *	greeting.c    what a session is told at its start: who it is
- *	idle.c        in a team: the lead is told that a worker is idle
- *	waiter.c      --wait: beside an idle session, until there is something to wake it for
+ *	event.c    what the harness says, what it is told, whom a worker wrote to last (pure, fuzzed)
+ *	moments.c  the command, and what is done at which moment
+ *	session.c  a session is told once, however many hooks run at that moment; --wait: beside an idle session
+ *	log.c      standard input, the time limit, and why a hook did nothing: a small file in the state folder
  *
  * A hook must never be in the way of an agent: whatever goes wrong here is written into the log, and the answer is
  * silence and exit 0.
@@ -35,6 +31,18 @@ struct event { /* strings are "" when missing, and live in the arena */
 	bool mailroom;          /* of a tool: it is ours, or its command names us */
 	bool subagent;          /* a helper inside the session: it has no mailbox of its own */
 };
+
+struct hook {
+	struct cli *cli;
+	const struct harness *harness;
+	struct event event;
+	struct cli_sink sink; /* what the command says beside its answer goes to the log */
+	const char *log_dir;  /* NULL: there is no log */
+	int telling;          /* the lock of the process that tells this session something; -1: not ours */
+	bool repeat;          /* another process has just told of this very start */
+};
+
+/* ---- event.c ---- */
 /* Takes any bytes. False: no event of that harness can be seen in them, *ret_problem says why. Text that was cut off is
  * read as far as it goes. */
 bool event_parse(
@@ -55,43 +63,37 @@ void answer_without_tags(struct mr_str text, struct buf *out);
 void answer_write(
     const struct harness *harness, const struct event *event, enum answer answer, struct mr_str text, struct buf *out);
 
-/* Standard input to its end; of more than INPUT_MAX the rest is read and dropped. */
-enum mr_rc input_read(struct buf *ret, struct mr_error *err);
-#define INPUT_MAX ((size_t)4 << 20)
-/* After so long the process ends with 0, with a line in the log. 0: no limit any more. */
-void time_limit(int seconds);
-
-/* One line, "<time> <harness> <event>: <text>". Best effort. */
-void log_begin(struct cli *cli, const char *harness);
-void log_event(const char *event);
-void log_line(const char *text);
-void log_error(const struct mr_error *err);
-void log_late(void); /* from a signal handler: that the time is up */
-
-/* What is done at this moment; text for the harness goes to cli->out. */
-void moment_run(struct cli *cli, const struct harness *harness, const struct event *event);
-/* Opens the room and finds out who this session is. MR_NOTFOUND: outside of any room, or nobody. `tells`: this process
- * says what is unread, so that at a start all of it is new. */
-enum mr_rc moment_know_self(
-    struct cli *cli, const struct event *event, bool tells, struct mr_arrival *ret_arrival, struct mr_error *err);
-/* Nobody else tells this session anything until this process ends. What was read before is to be read again. */
-void once_begin(struct cli *cli, const struct event *event);
-bool once_is_repeat(void);                 /* another process has just told of this very start */
-void once_note(const struct event *event); /* this one has */
-void once_forget(struct cli *cli);         /* the session ended */
-enum mr_inject_format moment_format(const struct cli *cli);
-void greeting_add(struct cli *cli, const struct harness *harness, const struct mr_arrival *arrival, struct buf *out);
-
-/* Room of a team: tells its lead that this worker is idle. */
-void idle_notify(struct cli *cli, const struct event *event);
 /* "[to NAME] SUMMARY" by the rule of the original; false: nothing to say. `text` is the end of a record of a session,
  * an entry a line. */
 bool transcript_last_peer(struct mr_str text, const char *lead, struct buf *out);
 
-/* Returns the exit code: EXIT_WAKE with text on stderr wakes the session. */
-#define EXIT_WAKE 2
-int waiter_run(struct cli *cli, const struct event *event);
-/* The session ended: nobody waits for it any more. */
-void waiter_dismiss(struct cli *cli);
+/* ---- log.c ---- */
+/* Standard input to its end; of more than INPUT_MAX the rest is read and dropped. */
+enum mr_rc input_read(struct buf *ret, struct mr_error *err);
+#define INPUT_MAX ((size_t)4 << 20)
+/* One line, "<time> <harness> <event>: <text>". Best effort. */
+void log_line(const struct hook *h, const char *text);
+void log_error(const struct hook *h, const struct mr_error *err);
+/* After so long the process ends with 0, with a line in the log that has the harness and the event as they are known
+ * now. 0: no limit any more. */
+void time_limit(const struct hook *h, int seconds);
+void time_limit_named(const struct hook *h); /* the event is known now */
+
+/* ---- moments.c ---- */
+/* Opens the room and finds out who this session is. MR_NOTFOUND: outside of any room, or nobody. `tells`: this process
+ * says what is unread, so that at a start all of it is new. */
+enum mr_rc hook_know_self(struct hook *h, bool tells, struct mr_arrival *ret_arrival, struct mr_error *err);
+enum mr_inject_format hook_format(const struct hook *h);
+
+/* ---- session.c ---- */
+/* From now on no other process tells this session anything, until this one ends. True: one has since `read_ms` (of the
+ * boot clock), so what was read then must be read again. */
+bool telling_begin(struct hook *h, int64_t read_ms);
+void telling_note(const struct hook *h); /* this process has told it something, and that is remembered */
+/* The session ended: its files go, and with them its waiter. */
+void session_forget(const struct hook *h);
+/* Returns the exit code: HOOK_WAKES after text on stderr, which wakes the session. */
+#define HOOK_WAKES 102 /* hook_exit makes of it what the harness understands */
+int waiter_run(struct hook *h, int64_t gather_ms);
 
 #endif

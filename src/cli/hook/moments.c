@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * moments.c - what is done at which moment of a session:
+ * moments.c - the command `hook`, and what is done at which moment of a session:
  *
  *	start    it is bound, registered if it is nobody; who it is, its hand-off, its mail
  *	prompt   new mail and nudges
@@ -14,45 +14,50 @@
  * At start, tool and stop work in its hands gets a new lease. What was told is remembered only after stdout took it.
  */
 #include "cli/hook/hook.h"
+#include "helptext.h"
 
+#include "base/clock.h"
+#include "base/sys.h"
+#include "message/foreign.h"
+#include <fcntl.h>
 #include <unistd.h>
 
-#define BRING_MOMENT_MS 400 /* for answers from linked rooms; what comes later wakes */
+#define TIME_LIMIT_S 5
+#define END_LIMIT_S 1       /* when a session ends its hooks get little time */
+#define CARRY_MOMENT_MS 400 /* for answers from linked rooms; what comes later wakes */
+#define TAIL_MAX                                                                                                       \
+	((off_t)4 << 20) /* of the record of a session: it may be long, and the last prompt is near its end            \
+			  */
 
-static bool
-source_is(const struct event *event, const char *word)
-{
-	return strcmp(event->source, word) == 0;
-}
+/* ---- Who the session is ---- */
 
 static enum mr_rc
-arrive(struct cli *cli, const struct event *event, bool tells, struct mr_arrival *ret, struct mr_error *err)
+arrive(struct hook *h, bool tells, struct mr_arrival *ret, struct mr_error *err)
 {
-	bool start = event->moment == MOMENT_START;
-	struct mr_arrive_options how = {
-		.begins = start,
-		.goes_on =
-		    start && (source_is(event, "clear") || source_is(event, "compact") || source_is(event, "resume")),
-		.cleared = start && source_is(event, "clear"),
-		.anew = start && tells && !source_is(event, "resume") && !once_is_repeat(),
-	};
+	const char *source = h->event.moment == MOMENT_START ? h->event.source : "";
+	bool start = h->event.moment == MOMENT_START, resumed = strcmp(source, "resume") == 0;
+	bool cleared = strcmp(source, "clear") == 0;
 
 	*err = (struct mr_error){ 0 };
-	return mr_arrive(cli->room, &cli->env, &how, ret, err);
+	return mr_arrive(h->cli->room, &h->cli->env,
+	    &(struct mr_arrive_options){ .begins = start,
+		.goes_on = cleared || resumed || strcmp(source, "compact") == 0,
+		.cleared = cleared,
+		.anew = start && tells && !resumed && !h->repeat },
+	    ret, err);
 }
 
 enum mr_rc
-moment_know_self(
-    struct cli *cli, const struct event *event, bool tells, struct mr_arrival *ret_arrival, struct mr_error *err)
+hook_know_self(struct hook *h, bool tells, struct mr_arrival *ret_arrival, struct mr_error *err)
 {
-	bool start = event->moment == MOMENT_START;
+	struct cli *cli = h->cli;
+	bool start = h->event.moment == MOMENT_START, end = h->event.moment == MOMENT_END;
 
 	/* The room and the worktree are those of the session's folder, wherever the hook was started. */
-	if (event->cwd[0] == '/' && chdir(event->cwd) < 0)
-		log_line("the session's folder cannot be entered");
+	if (h->event.cwd[0] == '/' && chdir(h->event.cwd) < 0)
+		log_line(h, "the session's folder cannot be entered");
 	cli->unheard = true;
 	cli->hooked = true; /* a session that is resumed begins with the event for it */
-	bool end = event->moment == MOMENT_END;
 	enum mr_rc rc = start || end ? cli_open_room(cli, err) : cli_open_as_self(cli, err);
 
 	/* A session that was nobody does not become somebody at its end. */
@@ -60,7 +65,6 @@ moment_know_self(
 		cli->env.agent = cli->env.worktree = NULL;
 	if (rc == MR_OK && end)
 		rc = cli_know_self(cli, err);
-
 	cli->self_known = false; /* answers that did not come are told with the mail */
 	if (!cli->room)
 		return rc;
@@ -69,9 +73,9 @@ moment_know_self(
 		return mr_fail(err, MR_NOTFOUND, "the event says no session id");
 	ret_arrival->self = cli->self;
 	if (start && tells)
-		once_begin(cli, event);
-	if (start || (event->moment == MOMENT_PROMPT && (rc == MR_NOTFOUND || rc == MR_REFUSED)))
-		rc = arrive(cli, event, tells, ret_arrival, err);
+		(void)telling_begin(h, 0);
+	if (start || (h->event.moment == MOMENT_PROMPT && (rc == MR_NOTFOUND || rc == MR_REFUSED)))
+		rc = arrive(h, tells, ret_arrival, err);
 	if (rc != MR_OK)
 		return rc;
 	cli->self = ret_arrival->self;
@@ -81,69 +85,117 @@ moment_know_self(
 }
 
 enum mr_inject_format
-moment_format(const struct cli *cli)
+hook_format(const struct hook *h)
 {
-	return strcmp(mr_room_kind(cli->room), "teams") == 0 ? MR_INJECT_TEAMS : MR_INJECT_REMINDER;
+	return mr_room_lead(h->cli->room) ? MR_INJECT_TEAMS : MR_INJECT_REMINDER;
 }
 
 /* False: stdout did not take it. */
 static bool
-answer(struct cli *cli, const struct harness *harness, const struct event *event, enum answer kind, struct mr_str text)
+answer(struct hook *h, enum answer kind, struct mr_str text)
 {
-	if (!answer_fits(harness, event, kind) || text.len == 0)
+	if (!answer_fits(h->harness, &h->event, kind) || text.len == 0)
 		return false;
-	answer_write(harness, event, kind, text, &cli->out);
-	if (cli_flush(cli))
+	answer_write(h->harness, &h->event, kind, text, &h->cli->out);
+	if (cli_flush(h->cli))
 		return true;
-	log_line("the harness did not take the answer");
+	log_line(h, "the harness did not take the answer");
 	return false;
 }
 
 /* ---- Start, prompt, tool ---- */
 
-static enum mr_rc
-open_mail(struct cli *cli, const struct event *event, struct mr_injection **ret, struct mr_error *err)
-{
-	return event->moment == MOMENT_TOOL ? mr_inject_open_urgent(cli->room, &cli->self, moment_format(cli), ret, err)
-					    : mr_inject_open(cli->room, &cli->self, moment_format(cli), ret, err);
-}
-
-/* Mostly there is nothing to tell, and nothing to keep others from. */
-static enum mr_rc
-open_mail_alone(struct cli *cli, const struct event *event, struct mr_injection **ret, struct mr_error *err)
-{
-	enum mr_rc rc = open_mail(cli, event, ret, err);
-
-	if (rc != MR_OK || event->moment == MOMENT_START)
-		return rc;
-	mr_inject_close(*ret);
-	*ret = NULL;
-	once_begin(cli, event);
-	return open_mail(cli, event, ret, err);
-}
-
 static void
-tell(struct cli *cli, const struct harness *harness, const struct event *event, const struct mr_arrival *arrival)
+count(void *ctx, const char *path, const struct mr_error *err)
 {
+	(void)path, (void)err;
+	++*(size_t *)ctx;
+}
+
+/* What a session is told at its start. Stated as facts: models take what reads like orders from nowhere for an attack.
+ */
+static void
+add_greeting(struct hook *h, const struct mr_arrival *arrival, struct buf *out)
+{
+	struct cli *cli = h->cli;
+	const struct mr_self *self = &arrival->self;
+	mr_auto(buf_done) struct buf name = BUF_INIT;
+	size_t unread = 0, unreadable = 0;
+
+	if (mr_room_has_lives(cli->room))
+		buf_adds(&name, self->agent);
+	else
+		foreign_from_address(self->agent, &name);
+	fence_addf(out, "<system-reminder>\nThis session is the agent '%s' of the mailroom '%s'", buf_z(&name),
+	    mr_room_name(cli->room));
+	if (self->life > 0)
+		buf_addf(out, ", life %u", self->life);
+	buf_adds(out, ": other agents write to it by that name, with `mailroom send`.\n");
+	if (arrival->was[0])
+		fence_addf(out, "Before, this session was '%s', life %u; another session took that name since. ",
+		    arrival->was, arrival->was_life);
+	if (arrival->was[0] && strcmp(arrival->was, self->agent) == 0)
+		buf_addf(out,
+		    "That one is gone, and this session has the name again, as life %u: mail and work here may be "
+		    "meant for the one in between.\n",
+		    self->life);
+	else if (arrival->was[0])
+		fence_addf(out, "Mail to '%s' goes to that one now, and no longer comes here.\n", arrival->was);
+	if (arrival->maybe[0])
+		fence_addf(out,
+		    "Before /clear it may have been one of '%s'; the harness does not say which. If the user says "
+		    "which one this terminal was: mailroom takeover NAME.\n",
+		    arrival->maybe);
+	if (!harness_says_session(h->harness))
+		fence_addf(out, "Nothing tells a shell here which session it belongs to: mailroom --as '%s' ...\n",
+		    buf_z(&name));
+	if (mr_check_all(cli->room, cli->self.agent, count, &unreadable, &unread, IGNORED) == MR_OK) {
+		if (unread > 0)
+			out_count(out, unread, "unread message");
+		buf_adds(out, unread > 0       ? ": mailroom inbox. "
+			      : unreadable > 0 ? "No unread mail that can be read. "
+					       : "No unread mail. ");
+	}
+	if (arrival->returned > 0) {
+		out_count(out, arrival->returned, "message");
+		buf_adds(out, " that the last life had in its hands came back. ");
+	}
+	buf_adds(out, "`mailroom describe` explains the commands. Helpers (subagents) share this mailbox: they may "
+		      "send, and leave read, drain and recv to this session.\n</system-reminder>\n");
+}
+
+/* Mostly there is nothing to tell, so the lock is taken when something was found. */
+static void
+tell(struct hook *h, const struct mr_arrival *arrival)
+{
+	struct cli *cli = h->cli;
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 	struct mr_injection *mail = NULL;
 	struct mr_error err = { 0 };
+	bool start = h->event.moment == MOMENT_START;
+	int64_t read_ms;
+	enum mr_rc rc;
 
-	if (!answer_fits(harness, event, ANSWER_CONTEXT) || once_is_repeat())
+	if (!answer_fits(h->harness, &h->event, ANSWER_CONTEXT) || h->repeat)
 		return;
-	enum mr_rc rc = open_mail_alone(cli, event, &mail, &err);
-
-	if (event->moment == MOMENT_START || arrival->registered)
-		greeting_add(cli, harness, arrival, &text);
+	do {
+		mr_inject_close(mail);
+		mail = NULL;
+		read_ms = clock_boot_ms();
+		rc = h->event.moment == MOMENT_TOOL
+			 ? mr_inject_open_urgent(cli->room, &cli->self, hook_format(h), &mail, &err)
+			 : mr_inject_open(cli->room, &cli->self, hook_format(h), &mail, &err);
+	} while (rc == MR_OK && telling_begin(h, read_ms));
+	if (start || arrival->registered)
+		add_greeting(h, arrival, &text);
 	if (rc == MR_OK)
 		buf_adds(&text, mr_inject_text(mail));
 	else if (rc != MR_EMPTY)
-		log_error(&err);
-	if (buf_ok(&text) && answer(cli, harness, event, ANSWER_CONTEXT, buf_str(&text))) {
-		if (event->moment == MOMENT_START)
-			once_note(event);
-		if (mail && answer_reaches(harness, event) && mr_inject_shown(mail, &err) != MR_OK)
-			log_error(&err);
+		log_error(h, &err);
+	if (buf_ok(&text) && answer(h, ANSWER_CONTEXT, buf_str(&text))) {
+		if (mail && answer_reaches(h->harness, &h->event) && mr_inject_shown(mail, &err) != MR_OK)
+			log_error(h, &err);
+		telling_note(h);
 	}
 	mr_inject_close(mail);
 }
@@ -152,96 +204,221 @@ tell(struct cli *cli, const struct harness *harness, const struct event *event, 
 
 /* True: the turn goes on. */
 static bool
-hold_up(struct cli *cli, const struct harness *harness, const struct event *event)
+hold_up(struct hook *h)
 {
+	struct cli *cli = h->cli;
 	struct mr_stop *stop = NULL;
 	struct mr_error err = { 0 };
-	bool held_up = false;
+	int64_t read_ms;
+	enum mr_rc rc;
 
-	if (event->stopping || event->aborted)
+	if (h->event.stopping || h->event.aborted)
 		return false;
-	enum mr_rc rc = mr_stop_open(cli->room, &cli->self, moment_format(cli), &stop, &err);
-
-	if (rc == MR_OK) {
+	do {
 		mr_stop_close(stop);
 		stop = NULL;
-		once_begin(cli, event);
-		rc = mr_stop_open(cli->room, &cli->self, moment_format(cli), &stop, &err);
-	}
-	if (rc == MR_OK)
-		held_up = answer(cli, harness, event, ANSWER_GO_ON, str_of(mr_stop_text(stop)));
-	if (held_up)
+		read_ms = clock_boot_ms();
+		rc = mr_stop_open(cli->room, &cli->self, hook_format(h), &stop, &err);
+	} while (rc == MR_OK && telling_begin(h, read_ms));
+	bool held_up = rc == MR_OK && answer(h, ANSWER_GO_ON, str_of(mr_stop_text(stop)));
+
+	if (held_up) {
 		rc = mr_stop_shown(stop, &err);
+		telling_note(h);
+	}
 	if (rc != MR_OK && rc != MR_EMPTY)
-		log_error(&err);
+		log_error(h, &err);
 	mr_stop_close(stop);
 	return held_up;
 }
 
-/* ---- End ---- */
+/* Whom it wrote to last. The path comes from the harness, which knows its own files; with a wrong one there is no
+ * summary. */
+static void
+add_summary(const struct hook *h, const char *lead, struct buf *out)
+{
+	const char *path = h->event.transcript;
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	mr_auto(sys_close_fd) int fd = path[0] == '/' ? sys_open_user(path, O_NONBLOCK) : -1;
+	struct stat st;
+
+	if (fd < 0 || sys_stat_fd(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return;
+	off_t from = st.st_size > TAIL_MAX ? st.st_size - TAIL_MAX : 0;
+	size_t want = (size_t)(st.st_size - from);
+	ssize_t n = buf_reserve(&text, want) ? sys_pread(fd, text.ptr, want, from) : -1;
+
+	text.len = n > 0 ? (size_t)n : 0;
+	(void)transcript_last_peer(buf_str(&text), lead, out);
+}
+
+/* A worker of a team that stops tells its lead, as the workers of the original do by themselves. */
+static void
+tell_lead(struct hook *h)
+{
+	struct cli *cli = h->cli;
+	const char *lead = mr_room_lead(cli->room), *to[] = { lead, NULL };
+	mr_auto(buf_done) struct buf summary = BUF_INIT;
+	mr_auto(mr_receipt_done) struct mr_receipt receipt = { 0 };
+	struct mr_header fields[2] = { { "idleReason", h->event.aborted ? "interrupted" : "available" } };
+	struct mr_draft draft = {
+		.to = to, .type = "idle_notification", .fields = fields, .fields_n = 1, .no_text = true, .body = ""
+	};
+	struct mr_error err = { 0 };
+
+	if (!lead || ascii_caseeq(cli->self.agent, lead))
+		return;
+	add_summary(h, lead, &summary);
+	if (buf_ok(&summary) && summary.len > 0)
+		fields[draft.fields_n++] = (struct mr_header){ "summary", buf_z(&summary) };
+	if (mr_send(cli->room, &cli->self, &draft, &receipt, &err) != MR_OK)
+		log_error(h, &err);
+}
+
+/* ---- Every moment ---- */
 
 static void
-leave(struct cli *cli, const struct event *event)
+leave(struct hook *h)
 {
 	struct mr_error err = { 0 };
 
-	waiter_dismiss(cli);
-	once_forget(cli);
+	session_forget(h);
 	/* The agent goes on as another session of the same process, which has a waiter of its own. */
-	if (strcmp(event->reason, "clear") == 0 || strcmp(event->reason, "resume") == 0)
+	if (strcmp(h->event.reason, "clear") == 0 || strcmp(h->event.reason, "resume") == 0)
 		return;
-	if (mr_leave(cli->room, &cli->self, &err) != MR_OK)
-		log_error(&err);
+	if (mr_leave(h->cli->room, &h->cli->self, &err) != MR_OK)
+		log_error(h, &err);
 }
 
 /* Did the model get what commands of this session showed? A call that names us is the one that showed it, and is over
  * now; what another, interrupted or in the background, showed is judged when the turn is over. */
 static void
-confirm(struct cli *cli, const struct harness *harness, const struct event *event)
+confirm(struct hook *h)
 {
+	const struct event *event = &h->event;
+	struct cli *cli = h->cli;
 	bool tool = event->moment == MOMENT_TOOL;
 
-	if (event->moment == MOMENT_END || !harness->shows_results)
+	if (event->moment == MOMENT_END || !h->harness->shows_results)
 		return;
 	if (tool || event->moment == MOMENT_START)
-		mr_confirm_begin(cli->room, &cli->self, harness->name, tool);
-	if (event->subagent) /* what a helper got, the session itself did not */
-		return;
-	mr_confirm(cli->room, &cli->self, event->result.ptr, event->result.len, !tool || event->mailroom);
+		mr_confirm_begin(cli->room, &cli->self, h->harness->name, tool);
+	if (!event->subagent) /* what a helper got, the session itself did not */
+		mr_confirm(cli->room, &cli->self, event->result.ptr, event->result.len, !tool || event->mailroom);
 }
 
-void
-moment_run(struct cli *cli, const struct harness *harness, const struct event *event)
+static void
+run_moment(struct hook *h)
 {
+	struct cli *cli = h->cli;
+	enum moment moment = h->event.moment;
 	struct mr_arrival arrival = { 0 };
 	struct mr_error err = { 0 };
-	enum mr_rc rc = moment_know_self(cli, event, true, &arrival, &err);
+	enum mr_rc rc = hook_know_self(h, true, &arrival, &err);
 
 	if (rc == MR_UNTRUSTED) {
-		if (event->moment == MOMENT_START)
-			(void)answer(cli, harness, event, ANSWER_USER,
+		if (moment == MOMENT_START)
+			(void)answer(h, ANSWER_USER,
 			    STR("mailroom: a room in this folder is not trusted, and is not used: mailroom trust"));
 		return;
 	}
 	/* Outside of any room, and nobody in the middle of a session, is nothing to write down each time. */
-	if (rc != MR_OK && (rc != MR_NOTFOUND || (cli->room && event->moment == MOMENT_START) || cli->room_option))
-		log_error(&err);
+	if (rc != MR_OK && (rc != MR_NOTFOUND || (cli->room && moment == MOMENT_START) || cli->room_option))
+		log_error(h, &err);
 	if (rc != MR_OK)
 		return;
-	confirm(cli, harness, event);
-	if (event->subagent) /* a helper shares the mailbox of its session, and is told nothing */
+	confirm(h);
+	if (h->event.subagent) /* a helper shares the mailbox of its session, and is told nothing */
 		return;
-	if (event->moment == MOMENT_START || event->moment == MOMENT_PROMPT || event->moment == MOMENT_STOP)
-		cli_bring(cli, BRING_MOMENT_MS);
-	if (event->moment == MOMENT_END) {
-		leave(cli, event);
+	if (moment == MOMENT_END) {
+		leave(h);
 		return;
 	}
-	if (event->moment != MOMENT_STOP)
-		tell(cli, harness, event, &arrival);
-	else if (!hold_up(cli, harness, event))
-		idle_notify(cli, event);
+	if (moment != MOMENT_TOOL)
+		cli_bring(cli, CARRY_MOMENT_MS);
+	if (moment != MOMENT_STOP)
+		tell(h, &arrival);
+	else if (!hold_up(h))
+		tell_lead(h);
 	/* Not at a prompt, which must cost next to nothing: a tool or a stop follows. */
-	if (event->moment != MOMENT_PROMPT && mr_claims_keep(cli->room, &cli->self, &err) != MR_OK)
-		log_error(&err);
+	if (moment != MOMENT_PROMPT && mr_claims_keep(cli->room, &cli->self, &err) != MR_OK)
+		log_error(h, &err);
+}
+
+/* ---- The command ---- */
+
+/* A harness takes 2 for "blocked": a mistake in its settings must not stop its user at every prompt. With --wait it
+ * means "awake". */
+int
+hook_exit(int code)
+{
+	return code == HOOK_WAKES ? 2 : code == EXIT_USAGE ? EXIT_FAILED : code;
+}
+
+static bool
+take(void *ctx, const struct cli *cli, struct mr_str text)
+{
+	(void)ctx, (void)cli;
+	return out_write(text.ptr, text.len) == 0;
+}
+
+/* What the library and the other parts of the command say goes to the log alone. */
+static void
+say(void *ctx, bool error, const char *message, const char *hint)
+{
+	(void)hint;
+	if (error)
+		log_line(ctx, message);
+}
+
+static void
+shown(void *ctx, const struct mr_message *msg, bool whole)
+{
+	(void)ctx, (void)msg, (void)whole;
+}
+
+int
+cmd_hook(struct cli *cli)
+{
+	const struct hook_options *o = cli->opts;
+	struct hook *h = arena_alloc(&cli->own, sizeof *h);             /* the sink is used after this function */
+	mr_auto(buf_done) struct buf text = BUF_INIT, words = BUF_INIT; /* a part of the text is in the event */
+	const char *problem = NULL;
+	struct mr_error err = { 0 };
+
+	if (!h)
+		return EXIT_DONE;
+	*h = (struct hook){ .cli = cli, .harness = harness_named(cli->argv[0]), .telling = -1 };
+	h->sink = (struct cli_sink){ .take = take, .say = say, .shown = shown, .ctx = h };
+	if (!h->harness) {
+		harness_names(&words);
+		return cli_usage(cli, "'%.40s' is no harness that has hooks here: %s", cli->argv[0], buf_z(&words));
+	}
+	if (o->wait && !h->harness->wakes)
+		return cli_usage(cli, "--wait: a session of %s cannot be woken by its hooks", cli->argv[0]);
+	h->log_dir = env_state_dir(cli);
+	time_limit(h, TIME_LIMIT_S);
+	cli->sink = &h->sink;
+	if (input_read(&text, &err) != MR_OK) {
+		log_error(h, &err);
+		return EXIT_DONE;
+	}
+	if (!event_parse(h->harness, buf_str(&text), &cli->own, &h->event, &problem)) {
+		buf_addf(&words, "this is no event: %s", problem);
+		log_line(h, buf_z(&words));
+		return EXIT_DONE;
+	}
+	if (h->event.moment == MOMENT_NONE ||
+	    (h->event.subagent && !(h->event.moment == MOMENT_TOOL && h->harness->shows_results)))
+		return EXIT_DONE;
+	time_limit_named(h);
+	buf_addf(&words, "%s-%s", h->harness->name, h->event.session);
+	if (h->event.session[0] && buf_ok(&words))
+		cli->caller_session = arena_dup(&cli->own, buf_str(&words));
+	if (h->event.moment == MOMENT_END)
+		time_limit(h, END_LIMIT_S);
+	if (o->wait)
+		return waiter_run(h, o->gather_ms);
+	run_moment(h);
+	return EXIT_DONE;
 }

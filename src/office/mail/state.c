@@ -34,6 +34,12 @@ office_shares_room(const struct mr_room *room)
 	return share && ascii_caseeq(share, "group");
 }
 
+const char *
+mr_room_lead(const struct mr_room *room)
+{
+	return room->driver->lead;
+}
+
 bool
 mr_room_has_lives(const struct mr_room *room)
 {

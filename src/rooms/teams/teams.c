@@ -12,6 +12,7 @@ teams_storage(struct mr_room *room, struct mr_storage *ret, struct mr_error *err
 const struct room_driver room_teams = {
 	.kind = "teams",
 	.abilities = ROOM_READ_STATE | ROOM_REGISTER | ROOM_TYPES | ROOM_OPEN_BOXES,
+	.lead = "team-lead",
 
 	.open = teams_open,
 	.close = teams_close,
