@@ -4,7 +4,6 @@
  * there is nothing more to read at the moment, so that a slow writer does not wait. The answers of a group are printed
  * when all of it is durable, and before the next is sent: whoever reads an id has the promise.
  */
-#include "cli/batch.h"
 #include "cli/draft.h"
 #include "base/error.h"
 #include "base/sys.h"

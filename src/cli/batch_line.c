@@ -5,7 +5,7 @@
  */
 #include "base/clock.h"
 #include "base/error.h"
-#include "cli/batch.h"
+#include "cli/draft.h"
 #include "message/json_read.h"
 
 #define LIST_MAX ((size_t)10000)
@@ -44,58 +44,34 @@ read_text(struct reading *r, struct json_value value, const char **ret, size_t *
 	return MR_OK;
 }
 
-static size_t
-count_items(struct json_value array)
-{
-	struct json_value one;
-	size_t n = 0;
-
-	for (size_t at = 0; json_item(array, &at, &one);)
-		n++;
-	return n;
-}
-
 /* One string, or an array of them. */
 static enum mr_rc
 read_list(struct reading *r, struct json_value value, const char *const **ret)
 {
-	size_t cap = value.kind == JSON_ARRAY ? count_items(value) : 1, n = 0;
-	const char **list = cap <= LIST_MAX ? arena_alloc(r->own, (cap + 1) * sizeof(*list)) : NULL;
 	struct json_value one;
-	enum mr_rc rc = MR_OK;
+	size_t cap = value.kind != JSON_ARRAY, n = 0;
 
+	for (size_t at = 0; value.kind == JSON_ARRAY && json_item(value, &at, &one);)
+		cap++;
 	if (cap > LIST_MAX)
 		return wrong(r, "has too many entries");
+	const char **list = arena_alloc(r->own, (cap + 1) * sizeof(*list));
+
 	if (!list)
 		return mr_nomem(r->err);
-	if (value.kind != JSON_ARRAY)
-		rc = read_text(r, value, &list[n], NULL);
-	else
-		for (size_t at = 0; rc == MR_OK && json_item(value, &at, &one);)
-			rc = read_text(r, one, &list[n++], NULL);
 	*ret = list;
-	return rc;
-}
-
-static enum mr_rc
-read_pair(struct reading *r, struct json_value key, struct json_value value, struct mr_header *ret)
-{
-	enum mr_rc rc = read_text(r, key, &ret->name, NULL);
-
-	if (rc != MR_OK || value.kind == JSON_STRING)
-		return rc == MR_OK ? read_text(r, value, &ret->value, NULL) : rc;
-	if (value.kind == JSON_ARRAY || value.kind == JSON_OBJECT || value.kind == JSON_NULL)
-		return wrong(r, "must have a text for each name");
-	ret->value = arena_dup(r->own, value.raw); /* a number, or true */
-	return ret->value ? MR_OK : mr_nomem(r->err);
+	if (value.kind != JSON_ARRAY)
+		return read_text(r, value, &list[n], NULL);
+	for (size_t at = 0; json_item(value, &at, &one);)
+		TRY(read_text(r, one, &list[n++], NULL));
+	return MR_OK;
 }
 
 static enum mr_rc
 read_pairs(struct reading *r, struct json_value value, const struct mr_header **ret, size_t *ret_n)
 {
 	struct json_value key, one;
-	size_t cap = 0, n = 0;
-	enum mr_rc rc = MR_OK;
+	size_t cap = 0;
 
 	if (value.kind != JSON_OBJECT)
 		return wrong(r, "must be an object: {\"Name\": \"value\"}");
@@ -103,173 +79,98 @@ read_pairs(struct reading *r, struct json_value value, const struct mr_header **
 		cap++;
 	if (cap > LIST_MAX)
 		return wrong(r, "has too many entries");
-	struct mr_header *pairs = arena_alloc(r->own, (cap + 1) * sizeof(*pairs));
+	struct mr_header *pair = arena_alloc(r->own, (cap + 1) * sizeof(*pair));
 
-	if (!pairs)
+	if (!pair)
 		return mr_nomem(r->err);
-	for (size_t at = 0; rc == MR_OK && json_member(value, &at, &key, &one);)
-		rc = read_pair(r, key, one, &pairs[n++]);
-	*ret = pairs;
-	*ret_n = n;
-	return rc;
+	*ret = pair;
+	*ret_n = cap;
+	for (size_t at = 0; json_member(value, &at, &key, &one); pair++) {
+		TRY(read_text(r, key, &pair->name, NULL));
+		if (one.kind == JSON_ARRAY || one.kind == JSON_OBJECT || one.kind == JSON_NULL)
+			return wrong(r, "must have a text for each name");
+		if (one.kind == JSON_STRING)
+			TRY(read_text(r, one, &pair->value, NULL));
+		else /* a number, or true */
+			pair->value = arena_dup(r->own, one.raw);
+		if (!pair->value)
+			return mr_nomem(r->err);
+	}
+	return MR_OK;
 }
 
 /* "30m" from now, or a time. */
 static enum mr_rc
 read_time(struct reading *r, struct json_value value, int64_t *ret_ms)
 {
-	struct mr_error ignored = { 0 };
 	const char *text = NULL;
 	int64_t wait_ms;
 
 	TRY(read_text(r, value, &text, NULL));
-	if (mr_duration_parse(text, &wait_ms, &ignored) == MR_OK) /* first: "30m" is also a time, that long ago */
+	if (mr_duration_parse(text, &wait_ms, IGNORED) == MR_OK) /* first: "30m" is also a time, that long ago */
 		*ret_ms = clock_now_ms() + wait_ms;
-	else if (mr_time_parse(text, ret_ms, &ignored) != MR_OK)
+	else if (mr_time_parse(text, ret_ms, IGNORED) != MR_OK)
 		return wrong(r, "is no time: give 30m, 2h, or 2026-03-05T10:30:00Z");
-	return MR_OK;
-}
-
-static enum mr_rc
-read_flag(struct reading *r, struct json_value value, bool *ret)
-{
-	if (value.kind != JSON_TRUE && value.kind != JSON_FALSE)
-		return wrong(r, "must be true or false");
-	*ret = value.kind == JSON_TRUE;
 	return MR_OK;
 }
 
 /* ---- Members ---- */
 
-static enum mr_rc
-read_to(struct reading *r, struct json_value value)
-{
-	return read_list(r, value, &r->draft->to);
-}
-
-static enum mr_rc
-read_cc(struct reading *r, struct json_value value)
-{
-	return read_list(r, value, &r->draft->cc);
-}
-
-static enum mr_rc
-read_subject(struct reading *r, struct json_value value)
-{
-	return read_text(r, value, &r->draft->subject, NULL);
-}
-
-static enum mr_rc
-read_body(struct reading *r, struct json_value value)
-{
-	return read_text(r, value, &r->draft->body, &r->draft->body_len);
-}
-
-static enum mr_rc
-read_type(struct reading *r, struct json_value value)
-{
-	return read_text(r, value, &r->draft->type, NULL);
-}
-
-static enum mr_rc
-read_fields(struct reading *r, struct json_value value)
-{
-	return read_pairs(r, value, &r->draft->fields, &r->draft->fields_n);
-}
-
-static enum mr_rc
-read_headers(struct reading *r, struct json_value value)
-{
-	return read_pairs(r, value, &r->draft->headers, &r->draft->headers_n);
-}
-
-static enum mr_rc
-read_priority(struct reading *r, struct json_value value)
-{
-	const char *word = NULL;
-	enum mr_rc rc = read_text(r, value, &word, NULL);
-
-	r->draft->priority_given = true;
-	return rc == MR_OK ? mr_priority_parse(word, &r->draft->priority, r->err) : rc;
-}
-
-static enum mr_rc
-read_thread(struct reading *r, struct json_value value)
-{
-	return read_text(r, value, &r->draft->thread, NULL);
-}
-
-static enum mr_rc
-read_reply_to(struct reading *r, struct json_value value)
-{
-	return read_text(r, value, &r->draft->reply_to, NULL);
-}
-
-static enum mr_rc
-read_key(struct reading *r, struct json_value value)
-{
-	return read_text(r, value, &r->draft->key, NULL);
-}
-
-static enum mr_rc
-read_replace_key(struct reading *r, struct json_value value)
-{
-	return read_text(r, value, &r->draft->replace_key, NULL);
-}
-
-static enum mr_rc
-read_by(struct reading *r, struct json_value value)
-{
-	return read_time(r, value, &r->draft->by_ms);
-}
-
-static enum mr_rc
-read_not_before(struct reading *r, struct json_value value)
-{
-	return read_time(r, value, &r->draft->not_before_ms);
-}
-
-static enum mr_rc
-read_hold(struct reading *r, struct json_value value)
-{
-	return read_flag(r, value, &r->draft->hold);
-}
-
-static enum mr_rc
-read_force(struct reading *r, struct json_value value)
-{
-	return read_flag(r, value, &r->draft->force);
-}
+enum kind { TEXT, BODY, LIST, PAIRS, PRIORITY, TIME, FLAG };
 
 static const struct member {
 	const char *name;
-	enum mr_rc (*read)(struct reading *r, struct json_value value);
+	enum kind kind;
+	size_t at, at_len; /* of struct mr_draft */
 } members[] = {
-	{ "to", read_to },
-	{ "cc", read_cc },
-	{ "subject", read_subject },
-	{ "body", read_body },
-	{ "type", read_type },
-	{ "fields", read_fields },
-	{ "headers", read_headers },
-	{ "priority", read_priority },
-	{ "thread", read_thread },
-	{ "reply_to", read_reply_to },
-	{ "key", read_key },
-	{ "replace_key", read_replace_key },
-	{ "by", read_by },
-	{ "not_before", read_not_before },
-	{ "hold", read_hold },
-	{ "force", read_force },
+#define AT(member) offsetof(struct mr_draft, member)
+	{ "to", LIST, AT(to), 0 },
+	{ "cc", LIST, AT(cc), 0 },
+	{ "subject", TEXT, AT(subject), 0 },
+	{ "body", BODY, AT(body), AT(body_len) },
+	{ "type", TEXT, AT(type), 0 },
+	{ "fields", PAIRS, AT(fields), AT(fields_n) },
+	{ "headers", PAIRS, AT(headers), AT(headers_n) },
+	{ "priority", PRIORITY, AT(priority), 0 },
+	{ "thread", TEXT, AT(thread), 0 },
+	{ "reply_to", TEXT, AT(reply_to), 0 },
+	{ "key", TEXT, AT(key), 0 },
+	{ "replace_key", TEXT, AT(replace_key), 0 },
+	{ "by", TIME, AT(by_ms), 0 },
+	{ "not_before", TIME, AT(not_before_ms), 0 },
+	{ "hold", FLAG, AT(hold), 0 },
+	{ "force", FLAG, AT(force), 0 },
+#undef AT
 };
 
 static enum mr_rc
-unknown_member(struct json_value key, struct mr_error *err)
+read_value(struct reading *r, const struct member *m, struct json_value value)
 {
-	return mr_fail(err, MR_REFUSED,
-	    "%.*s is no part of a message\n"
-	    "there are: to, cc, subject, body, type, fields, headers, priority, thread, reply_to, key, replace_key, by, not_before, hold, force",
-	    (int)(key.raw.len < 60 ? key.raw.len : 60), key.raw.ptr);
+	void *at = (char *)r->draft + m->at, *at_len = (char *)r->draft + m->at_len;
+	const char *word = NULL;
+
+	switch (m->kind) {
+	case TEXT:
+		return read_text(r, value, at, NULL);
+	case BODY:
+		return read_text(r, value, at, at_len);
+	case LIST:
+		return read_list(r, value, at);
+	case PAIRS:
+		return read_pairs(r, value, at, at_len);
+	case TIME:
+		return read_time(r, value, at);
+	case PRIORITY:
+		r->draft->priority_given = true;
+		TRY(read_text(r, value, &word, NULL));
+		return mr_priority_parse(word, at, r->err);
+	case FLAG:
+		if (value.kind != JSON_TRUE && value.kind != JSON_FALSE)
+			return wrong(r, "must be true or false");
+		*(bool *)at = value.kind == JSON_TRUE;
+		return MR_OK;
+	}
+	return MR_OK;
 }
 
 static enum mr_rc
@@ -279,9 +180,12 @@ read_member(struct reading *r, struct json_value key, struct json_value value)
 		if (!json_key_is(key, members[i].name))
 			continue;
 		r->name = members[i].name;
-		return value.kind == JSON_NULL ? MR_OK : members[i].read(r, value);
+		return value.kind == JSON_NULL ? MR_OK : read_value(r, &members[i], value);
 	}
-	return unknown_member(key, r->err);
+	return mr_fail(r->err, MR_REFUSED,
+	    "%.*s is no part of a message\n"
+	    "there are: to, cc, subject, body, type, fields, headers, priority, thread, reply_to, key, replace_key, by, not_before, hold, force",
+	    (int)(key.raw.len < 60 ? key.raw.len : 60), key.raw.ptr);
 }
 
 enum mr_rc
@@ -290,18 +194,14 @@ batch_line(struct mr_str line, struct arena **own, struct mr_draft *ret, struct 
 	struct reading r = { .own = own, .draft = ret, .err = err };
 	struct json_value all, key, value;
 	const char *problem = "";
-	enum mr_rc rc = MR_OK;
 
 	*ret = (struct mr_draft){ 0 };
-	if (!json_whole(line, &all, &problem) || all.kind != JSON_OBJECT) {
+	if (!json_whole(line, &all, &problem) || all.kind != JSON_OBJECT)
 		return mr_fail(err, MR_REFUSED,
 		    "the line is no JSON object%s%s\none message a line: {\"to\": \"bob\", \"body\": \"hi\"}",
 		    *problem ? ": it " : "", problem);
-	}
-	for (size_t at = 0; rc == MR_OK && json_member(all, &at, &key, &value);)
-		rc = read_member(&r, key, value);
-	if (rc != MR_OK)
-		return rc;
+	for (size_t at = 0; json_member(all, &at, &key, &value);)
+		TRY(read_member(&r, key, value));
 	if (!ret->to || !ret->to[0])
 		return mr_fail(err, MR_REFUSED, "the message has no recipient\nname at least one agent in \"to\"");
 	if (ret->fields_n > 0 && !ret->type)

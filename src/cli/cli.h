@@ -241,7 +241,7 @@ bool table_put(struct table *t, const struct buf *fenced); /* what went through 
 void table_print(
     struct cli *cli, struct table *t, struct buf *out); /* the first row is the heading; empties the table */
 
-/* ---- body.c ---- */
+/* ---- draft.c ---- */
 /* The text to send: `text` (-m), else `file` (-f; "-" is stdin), else stdin, but only when that is a pipe or a file: an
  * agent's shell may hold an open socket there. Returns EXIT_DONE, or the exit code after saying what is wrong (both
  * given, none given, empty, over 16 MiB, unreadable). */

@@ -3,11 +3,14 @@
 #include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/sys.h"
-#include "cli/progress.h"
+#include "base/text.h"
+#include "cli/view.h"
 #include "helptext.h"
 
 #define NAMES_MAX 256
@@ -61,6 +64,63 @@ open_other(struct cli *cli, const char *given, struct mr_room **ret, struct mr_e
 	return rc == MR_OK ? mr_room_open(place.spec, &options, ret, err) : rc;
 }
 
+/* ---- Progress ---- */
+
+/* One line on a terminal that says how far it is, drawn ten times a second at most, and not at all in a run that is
+ * over before that. */
+struct progress {
+	bool wanted; /* stderr is a terminal, and nobody asked for JSON */
+	bool drawn;
+	size_t columns;
+	int64_t next_ms; /* on the clock that nobody sets: not drawn again earlier */
+};
+
+enum { FIRST_MS = 300, EVERY_MS = 100, BAR_MAX = 40, BAR_MIN = 10, AROUND_BAR = 40 };
+
+static struct progress
+progress_begin(const struct cli *cli)
+{
+	struct winsize size = { 0 };
+	struct progress p = { .wanted = !cli->json && ioctl(2, TIOCGWINSZ, &size) == 0, .columns = 80 };
+
+	if (p.wanted && size.ws_col > 0)
+		p.columns = size.ws_col;
+	p.next_ms = clock_boot_ms() + FIRST_MS;
+	return p;
+}
+
+static void
+progress_draw(struct progress *p, size_t done, size_t total, const char *what)
+{
+	mr_auto(buf_done) struct buf line = BUF_INIT, name = BUF_INIT;
+	size_t width = p->columns > AROUND_BAR + BAR_MAX   ? BAR_MAX
+		       : p->columns > AROUND_BAR + BAR_MIN ? p->columns - AROUND_BAR
+							   : BAR_MIN;
+	int64_t now = p->wanted ? clock_boot_ms() : 0;
+
+	if (!p->wanted || now < p->next_ms || total == 0)
+		return;
+	p->next_ms = now + EVERY_MS;
+	p->drawn = true;
+	buf_adds(&line, "\r[");
+	for (size_t i = 0; i < width; i++)
+		buf_addc(&line, i * total < done * width ? '#' : ' ');
+	(void)fence_add(&name, utf8_cut(str_of(what), 16), FENCE_LINE, 0);
+	buf_addf(&line, "] %zu of %zu  %s\033[K", done, total, buf_z(&name));
+	if (buf_ok(&line))
+		(void)sys_write_all(2, line.ptr, line.len);
+}
+
+static void
+progress_clear(struct progress *p)
+{
+	static const char wipe[] = "\r\033[K";
+
+	if (p->drawn)
+		(void)sys_write_all(2, wipe, sizeof(wipe) - 1);
+	p->drawn = false;
+}
+
 /* ---- The run ---- */
 
 static volatile sig_atomic_t interrupted;
@@ -70,16 +130,6 @@ on_interrupt(int signal)
 {
 	(void)signal;
 	interrupted = 1;
-}
-
-/* The message under way is finished, then it ends: a second interrupt kills as usual, which hurts nothing either. */
-static void
-end_on_interrupt(void)
-{
-	struct sigaction action = { .sa_handler = on_interrupt, .sa_flags = SA_RESTART | (int)SA_RESETHAND };
-
-	(void)sigaction(SIGINT, &action, NULL);
-	(void)sigaction(SIGTERM, &action, NULL);
 }
 
 struct journey {
@@ -101,34 +151,14 @@ on_step(void *ctx, const struct mr_export_step *step)
 	return !interrupted;
 }
 
-static void
-report(struct cli *cli, const struct mr_exported *got, bool dry)
-{
-	if (cli->json) {
-		struct json j = JSON_INIT(&cli->out);
-
-		json_open(&j, '{');
-		json_key_int(&j, "agents", (int64_t)got->agents);
-		json_key_int(&j, dry ? "would_copy" : "copied", (int64_t)got->copied);
-		json_key_int(&j, "there", (int64_t)got->there);
-		json_key_int(&j, "skipped", (int64_t)got->skipped);
-		json_key_bool(&j, "stopped", got->stopped);
-		out_json_line(cli, &j);
-		return;
-	}
-	fence_addf(&cli->out, "%s %zu, already there %zu, skipped %zu\n", dry ? "would copy" : "copied", got->copied,
-	    got->there, got->skipped);
-	if (got->stopped)
-		cli_warn(cli, "stopped before the end; the same command again copies the rest");
-}
-
 static int
 copy(struct cli *cli, const struct copy_options *o, struct mr_room *from, struct mr_room *to)
 {
+	struct sigaction action = { .sa_handler = on_interrupt, .sa_flags = SA_RESTART | (int)SA_RESETHAND };
 	struct journey j = { .cli = cli, .progress = progress_begin(cli) };
-	const char *agents[NAMES_MAX + 1] = { 0 };
+	struct mr_export_options options = { .names = o->name, .agent = o->agent, .dry_run = cli->dry_run };
 	struct mr_exported got = { 0 };
-	struct mr_error err = { 0 };
+	bool dry = cli->dry_run;
 	size_t n = 0;
 
 	while (o->name[n])
@@ -137,25 +167,27 @@ copy(struct cli *cli, const struct copy_options *o, struct mr_room *from, struct
 		return cli_usage(cli, "more than %d names", NAMES_MAX);
 	if (cli->argc > NAMES_MAX)
 		return cli_usage(cli, "more than %d agents", NAMES_MAX);
-	for (int i = 0; i < cli->argc; i++)
-		agents[i] = cli->argv[i];
-	struct mr_export_options options = {
-		.agents = agents[0] ? agents : NULL,
-		.names = o->name,
-		.agent = o->agent,
-		.dry_run = cli->dry_run,
-	};
+	if (cli->argc > 0) /* argv ends in NULL */
+		options.agents = (const char *const *)cli->argv;
 	if (strcmp(mr_room_kind(from), "folder") == 0 && !options.agent)
 		return cli_usage(cli, "whose mail is it? a Maildir has no names in it: say --agent NAME");
-	end_on_interrupt();
-	enum mr_rc rc = mr_export(from, to, &options, on_step, &j, &got, &err);
+	/* The message under way is finished, then it ends: a second interrupt kills as usual, which hurts nothing
+	 * either. */
+	(void)sigaction(SIGINT, &action, NULL);
+	(void)sigaction(SIGTERM, &action, NULL);
+	enum mr_rc rc = mr_export(from, to, &options, on_step, &j, &got, &cli->err);
 
 	progress_clear(&j.progress);
 	if (rc != MR_OK && got.copied + got.there + got.skipped == 0)
-		return cli_fail(cli, &err);
-	report(cli, &got, options.dry_run);
-	if (rc != MR_OK)
-		return cli_fail(cli, &err);
+		return cli_fail(cli, &cli->err);
+	if (!out_json(cli, kv_size("agents", got.agents), kv_size(dry ? "would_copy" : "copied", got.copied),
+		kv_size("there", got.there), kv_size("skipped", got.skipped), kv_bool("stopped", got.stopped))) {
+		fence_addf(&cli->out, "%s %zu, already there %zu, skipped %zu\n", dry ? "would copy" : "copied",
+		    got.copied, got.there, got.skipped);
+		if (got.stopped)
+			cli_warn(cli, "stopped before the end; the same command again copies the rest");
+	}
+	TRY_CLI(rc);
 	return got.skipped > 0 || got.stopped ? EXIT_FAILED : EXIT_DONE;
 }
 

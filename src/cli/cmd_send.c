@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd_send.c - mailroom send, reply. */
-#include "batch.h"
 #include "draft.h"
 
 #include "base/clock.h"

@@ -1,11 +1,97 @@
 /* SPDX-License-Identifier: MIT */
-#include "draft.h"
-
+/* draft.c - a message from the command line: its text from -m, -f, or stdin when that is a pipe or a file, its other
+ * parts from options; and what became of it. */
 #include "base/clock.h"
+#include "base/sys.h"
+#include "cli/view.h"
+#include "draft.h"
 #include "helptext.h"
+#include <errno.h>
 #include <strings.h>
+#include <sys/stat.h>
 
 #define LIMITED_MAX 16 /* recipients who are asked whether it wakes them */
+
+/* ---- The text ---- */
+
+/* Stops one byte after the limit: an endless pipe must not fill the memory before it is refused. */
+static enum mr_rc
+read_limited(int fd, const char *what, struct buf *ret, struct mr_error *err)
+{
+	for (;;) {
+		if (!buf_reserve(ret, 65536))
+			return mr_nomem(err);
+		ssize_t got = sys_read(fd, ret->ptr + ret->len, 65536);
+		if (got < 0)
+			return mr_fail_errno(err, "cannot read '%s'", what);
+		if (got == 0)
+			return MR_OK;
+		ret->len += (size_t)got;
+		ret->ptr[ret->len] = '\0';
+		if (ret->len > MR_BODY_MAX)
+			return mr_fail(err, MR_REFUSED,
+			    "the body from '%s' is longer than 16 MiB\nput it in a file that the recipient can read, and mail the path",
+			    what);
+	}
+}
+
+static enum mr_rc
+read_file(const char *path, struct buf *ret, struct mr_error *err)
+{
+	/* The user's own file, links and all: not a name in a room. */
+	mr_auto(sys_close_fd) int fd = sys_open_user(path, 0);
+
+	if (fd < 0 && errno == ENOENT)
+		return mr_fail(err, MR_NOTFOUND, "there is no file '%s'", path);
+	if (fd < 0)
+		return mr_fail_errno(err, "cannot open '%s'", path);
+	return read_limited(fd, path, ret, err);
+}
+
+bool
+cli_stdin_has_text(void)
+{
+	struct stat st;
+
+	return sys_stat_fd(0, &st) == 0 && (S_ISFIFO(st.st_mode) || S_ISREG(st.st_mode));
+}
+
+int
+cli_body(struct cli *cli, const char *text, const char *file, struct buf *ret)
+{
+	mr_auto(buf_done) struct buf body = BUF_INIT, example = BUF_INIT;
+	const char *const *examples = cli->cmd->help->examples;
+	struct mr_error *err = &cli->err;
+
+	if (text && file)
+		return cli_usage(cli, "-m and -f are both given; the text comes from one place");
+	if (!text && !file && !cli_stdin_has_text()) {
+		cli_usage(cli, "there is no text to send: give it on stdin, with -m TEXT or with -f FILE");
+		buf_addf(&example, "  for example:\n%s\n", examples ? examples[0] : "");
+		if (!cli->json && examples && buf_ok(&example))
+			cli_say(cli, &example);
+		return EXIT_USAGE;
+	}
+	if (text)
+		buf_adds(&body, text);
+	else if (file && strcmp(file, "-") != 0)
+		TRY_CLI(read_file(file, &body, err));
+	else
+		TRY_CLI(read_limited(0, "stdin", &body, err));
+	if (body.failed)
+		TRY_CLI(mr_nomem(err));
+	if (body.len > MR_BODY_MAX)
+		TRY_CLI(mr_fail(err, MR_REFUSED, "the body is longer than 16 MiB"));
+	if (body.len == 0)
+		TRY_CLI(mr_fail(err, MR_REFUSED,
+		    "the body is empty\ngive the text with -m TEXT, with -f FILE, or on stdin with -f - (<<'EOF')"));
+	buf_done(ret);
+	*ret = body;
+	body = BUF_INIT;
+	return EXIT_DONE;
+}
+
+/* ---- The other parts ---- */
 
 /* An agent of a team is told by its colour, which its harness says. */
 static const char *
@@ -134,42 +220,26 @@ draft_read(struct cli *cli, const struct draft_options *o, struct mr_draft *draf
 	return code;
 }
 
+/* ---- What became of it ---- */
+
 /* "bob (gone since 2h), carol (never lived here yet)": said at once, because "sent, but never seen" is what hurts most.
  */
 static void
 warn_absent(struct cli *cli, const struct mr_receipt *receipt)
 {
 	for (size_t i = 0; i < receipt->not_live.n; i++) {
-		struct mr_error ignored = { 0 };
-		struct mr_agent agent = { 0 };
+		mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
 		const char *name = receipt->not_live.v[i];
-		if (mr_agent_get(cli->room, name, &agent, &ignored) != MR_OK)
-			continue;
 		char since[24];
+
+		if (mr_agent_get(cli->room, name, &agent, IGNORED) != MR_OK)
+			continue;
 		duration_text(clock_now_ms() - agent.seen_ms, since);
 		if (agent.life == 0)
 			cli_warn(cli, "'%s' is not here yet: the mail waits for it", name);
 		else
 			cli_warn(cli, "'%s' is gone, last seen %s ago: the mail waits for its next life", name, since);
-		mr_agent_done(&agent);
 	}
-}
-
-/* An answer that ended others, too: which ones, and what to give to leave them open, on a command line or to the tool.
- */
-static void
-tell_superseded(struct cli *cli, const struct mr_receipt *receipt)
-{
-	mr_auto(buf_done) struct buf ids = BUF_INIT;
-	size_t n = receipt->superseded.n;
-
-	for (size_t i = 0; i < n; i++)
-		buf_addf(&ids, "%s%s", i > 0 ? ", " : "", receipt->superseded.v[i]);
-	if (n > 0 && buf_ok(&ids))
-		cli_warn(cli,
-		    "%zu older question%s of the same sender and channel got an empty answer: %s "
-		    "('only' leaves them open)",
-		    n, n == 1 ? "" : "s", buf_z(&ids));
 }
 
 void
@@ -188,52 +258,36 @@ draft_note_limited(struct cli *cli, struct mr_receipt *receipt)
 	}
 }
 
-static void
-report_json(struct cli *cli, const struct mr_draft *draft, const struct mr_receipt *receipt)
-{
-	struct json j = JSON_INIT(&cli->out);
-
-	json_open(&j, '{');
-	json_key_str(&j, "id", draft->dry_run ? NULL : receipt->id);
-	json_key_names(&j, "to", &receipt->to);
-	json_key_names(&j, "not_live", &receipt->not_live);
-	json_key_names(&j, "missing", &receipt->missing);
-	json_key_names(&j, "trouble", &receipt->trouble);
-	json_key_names(&j, "warnings", &receipt->warnings);
-	json_key_bool(&j, "repeated", receipt->repeated);
-	json_key_int(&j, "retired", (int64_t)receipt->retired);
-	json_key_names(&j, "superseded", &receipt->superseded);
-	json_fields_value(&j, receipt->fields);
-	json_key_bool(&j, "dry_run", draft->dry_run);
-	json_key_str(&j, "room", mr_room_name(cli->room));
-	out_json_line(cli, &j);
-}
-
-static void
-report_text(struct cli *cli, const struct mr_draft *draft, const struct mr_receipt *receipt)
-{
-	if (!draft->dry_run) {
-		fence_addf(&cli->out, "%s\n", receipt->id);
-		return;
-	}
-	buf_adds(&cli->out, "nothing was sent; it would go to");
-	for (size_t i = 0; i < receipt->to.n; i++) {
-		buf_adds(&cli->out, i > 0 ? ", " : " ");
-		text_name(cli, &cli->out, receipt->to.v[i]);
-	}
-	buf_addc(&cli->out, '\n');
-}
-
 int
 draft_report(struct cli *cli, const struct mr_draft *draft, enum mr_rc rc, const struct mr_receipt *receipt,
     const struct mr_error *err)
 {
+	struct json j = JSON_INIT(&cli->out);
+	mr_auto(buf_done) struct buf ids = BUF_INIT;
+	size_t n = receipt->superseded.n;
+
 	if (rc != MR_OK && rc != MR_INDOUBT)
 		return cli_fail(cli, err);
-	if (cli->json)
-		report_json(cli, draft, receipt);
-	else
-		report_text(cli, draft, receipt);
+	if (cli->json) {
+		json_open(&j, '{');
+		json_cells(&j, CELLS(kv_str("id", draft->dry_run ? NULL : receipt->id), kv_names("to", &receipt->to),
+				   kv_names("not_live", &receipt->not_live), kv_names("missing", &receipt->missing),
+				   kv_names("trouble", &receipt->trouble), kv_names("warnings", &receipt->warnings),
+				   kv_bool("repeated", receipt->repeated), kv_size("retired", receipt->retired),
+				   kv_names("superseded", &receipt->superseded)));
+		json_fields_value(&j, receipt->fields);
+		json_cells(&j, CELLS(kv_bool("dry_run", draft->dry_run), kv_str("room", mr_room_name(cli->room))));
+		out_json_line(cli, &j);
+	} else if (!draft->dry_run) {
+		fence_addf(&cli->out, "%s\n", receipt->id);
+	} else {
+		buf_adds(&cli->out, "nothing was sent; it would go to");
+		for (size_t i = 0; i < receipt->to.n; i++) {
+			buf_adds(&cli->out, i > 0 ? ", " : " ");
+			text_name(cli, &cli->out, receipt->to.v[i]);
+		}
+		buf_addc(&cli->out, '\n');
+	}
 	/* The id goes out before any word of warning: a reader that stops here has the one thing that matters. */
 	cli->changed = rc == MR_OK && !draft->dry_run;
 	cli->done_id = receipt->id;
@@ -250,7 +304,14 @@ draft_report(struct cli *cli, const struct mr_draft *draft, enum mr_rc rc, const
 		cli_warn(cli, "%s", receipt->trouble.v[i]);
 	for (size_t i = 0; i < receipt->warnings.n; i++)
 		cli_warn(cli, "%s", receipt->warnings.v[i]);
-	tell_superseded(cli, receipt);
+	/* An answer that ended others, too: which ones, and what to give to leave them open, on a command line or to
+	 * the tool. */
+	for (size_t i = 0; i < n; i++)
+		buf_addf(&ids, "%s%s", i > 0 ? ", " : "", receipt->superseded.v[i]);
+	if (n > 0 && buf_ok(&ids))
+		cli_warn(cli,
+		    "%zu older question%s of the same sender and channel got an empty answer: %s ('only' leaves them open)",
+		    n, n == 1 ? "" : "s", buf_z(&ids));
 	warn_absent(cli, receipt);
 	if (!draft->dry_run && !receipt->repeated) {
 		cli_notify(cli, receipt, cli->self.agent, draft->subject);

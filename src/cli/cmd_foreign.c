@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cmd_mb.c - `mailroom mb VERB ...`, behind share/mailroom/mailbox.sh: the verbs of the mailbox skill with its
- * arguments, outputs and exit codes. Where the original would act for an id that nobody has, send an empty message
- * because a file is missing, or lose mail, this one says so and fails. See mailroom-handoff(5).
+ * cmd_foreign.c - hidden commands behind scripts that stand in for those of other programs.
+ *
+ * `mailroom mb VERB ...`, behind share/mailroom/mailbox.sh: the verbs of the mailbox skill with its arguments, outputs
+ * and exit codes. Where the original would act for an id that nobody has, send an empty message because a file is
+ * missing, or lose mail, this one says so and fails. See mailroom-handoff(5).
+ *
+ * `mailroom generate-message`, behind share/mailroom/generate_message: the bytes of a message for a workspace mailbox,
+ * from options. It delivers nothing and looks at no room. See mailroom-workspace(5).
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,8 +19,12 @@
 #include "base/file.h"
 #include "base/id.h"
 #include "base/sys.h"
+#include "base/text.h"
 #include "cli/cli.h"
+#include "message/memo.h"
 #include "helptext.h"
+
+/* ---- mb ---- */
 
 #define WAIT_SECONDS "540"
 #define NAME_TRIES 20
@@ -53,9 +63,10 @@ given_or_self(const struct mb *mb, const char *given, struct mr_error *err)
 		return given;
 	if (mb->self[0])
 		return mb->self;
-	(void)mr_fail(
-	    err, MR_REFUSED, "AGENT_MAILBOX_ID is not set, so '%s' does not know whose mailbox it is about", mb->verb);
-	(void)mr_hint(err, "export AGENT_MAILBOX_ID=$(mb_resolve_self) once, or the id that mb_lookup NAME prints");
+	(void)mr_fail(err, MR_REFUSED,
+	    "AGENT_MAILBOX_ID is not set, so '%s' does not know whose mailbox it is about\n"
+	    "export AGENT_MAILBOX_ID=$(mb_resolve_self) once, or the id that mb_lookup NAME prints",
+	    mb->verb);
 	return NULL;
 }
 
@@ -81,8 +92,6 @@ run_plain(const struct mb *mb, struct mr_error *err) /* one argument, or none */
 {
 	return call(mb, (const char *[]){ mb->cli->argc > 1 ? mb->arg[0] : NULL, NULL }, STR(""), err);
 }
-
-/* ---- send ---- */
 
 static enum mr_rc
 read_body(const char *path, struct buf *ret, struct mr_error *err)
@@ -111,8 +120,6 @@ run_send(const struct mb *mb, struct mr_error *err)
 	mb->cli->changed = true;
 	return call(mb, (const char *[]){ mb->arg[0], from, mb->arg[2], mb->arg[3], NULL }, buf_str(&body), err);
 }
-
-/* ---- archive, wait, register ---- */
 
 static enum mr_rc
 run_archive(const struct mb *mb, struct mr_error *err)
@@ -191,8 +198,6 @@ run_register(const struct mb *mb, struct mr_error *err)
 	return MR_OK;
 }
 
-/* ---- The command ---- */
-
 static const struct {
 	const char *verb;
 	int min, max; /* arguments */
@@ -218,27 +223,23 @@ run_verb(struct mb *mb, size_t which)
 {
 	mr_auto(free_ptr) char *cwd = getcwd(NULL, 0);
 	struct cli *cli = mb->cli;
-	struct mr_error err = { 0 };
 	const char *spec = cwd ? spec_expand(cli, "handoff:", cwd) : NULL;
 
-	if (!spec) {
-		(void)mr_nomem(&err);
-		return cli_fail(cli, &err);
-	}
+	if (!spec)
+		TRY_CLI(mr_nomem(&cli->err));
 	if (!verbs[which].run) { /* root, dir: where it would be */
 		buf_adds(&cli->out, spec + strlen("handoff:"));
 		if (verbs[which].max > 0)
 			buf_addf(&cli->out, "/%s", mb->arg[0]);
 		return EXIT_DONE;
 	}
-	enum mr_rc rc = mr_room_open(spec, NULL, &cli->room, &err);
+	TRY_CLI(mr_room_open(spec, NULL, &cli->room, &cli->err));
+	enum mr_rc rc = verbs[which].run(mb, &cli->err);
 
-	if (rc == MR_OK) {
-		rc = verbs[which].run(mb, &err);
-		if (rc != MR_OK && rc == verbs[which].silent)
-			return EXIT_FAILED;
-	}
-	return rc == MR_OK ? EXIT_DONE : cli_fail(cli, &err);
+	if (rc != MR_OK && rc == verbs[which].silent)
+		return EXIT_FAILED;
+	TRY_CLI(rc);
+	return EXIT_DONE;
 }
 
 int
@@ -256,4 +257,118 @@ cmd_mb(struct cli *cli)
 		return run_verb(&mb, i);
 	}
 	return cli_usage(cli, "there is no verb '%s' of mb", mb.verb);
+}
+
+/* ---- generate-message ---- */
+
+/* The body; from a file with CRLF and CR as LF, as in one that is read as text. */
+static enum mr_rc
+read_memo_body(const struct generate_message_options *o, struct buf *ret, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	mr_auto(sys_close_fd) int fd = o->body_file ? sys_open_user(o->body_file, 0) : -1; /* links and all */
+
+	if (!o->body_file && o->body) {
+		buf_adds(ret, o->body);
+		return MR_OK;
+	}
+	if (!o->body_file)
+		return file_read_fd(0, MEMO_MAX, ret, err) == MR_OK ? MR_OK : mr_wrap(err, "cannot read the body");
+	if (fd < 0)
+		return mr_fail_errno(err, "cannot open '%s'", o->body_file);
+	if (file_read_fd(fd, MEMO_MAX, &text, err) != MR_OK)
+		return mr_wrap(err, "cannot read '%s'", o->body_file);
+	for (size_t i = 0; i < text.len; i++) {
+		if (text.ptr[i] != '\r')
+			buf_addc(ret, text.ptr[i]);
+		else if (i + 1 == text.len || text.ptr[i + 1] != '\n')
+			buf_addc(ret, '\n');
+	}
+	return MR_OK;
+}
+
+/* Its folders are made. Whole or not at all, unlike a plain write: somebody may watch that folder. */
+static enum mr_rc
+write_output(const char *path, struct mr_str bytes, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf folder = BUF_INIT;
+	mr_auto(sys_close_fd) int fd = -1;
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	mr_auto(free_ptr) char *cwd = path[0] == '/' ? NULL : getcwd(NULL, 0);
+
+	if (!name[0])
+		return mr_fail(err, MR_REFUSED, "'%s' is the name of a folder", path);
+	buf_addf(&folder, "%s/", cwd ? cwd : "");
+	buf_add(&folder, (struct mr_str){ path, (size_t)(name - path) });
+	if (!buf_ok(&folder))
+		return mr_nomem(err);
+	TRY(dir_make(AT_FDCWD, buf_z(&folder), 0755, false, &fd, err));
+	return file_replace(fd, name, bytes, 0644, err);
+}
+
+static struct mr_str
+str_or_empty(const char *text)
+{
+	return str_of(text ? text : "");
+}
+
+static enum mr_rc
+generate(struct cli *cli, struct mr_error *err)
+{
+	const struct generate_message_options *o = cli->opts;
+	mr_auto(buf_done) struct buf body = BUF_INIT, bytes = BUF_INIT;
+	char fresh[MEMO_ID_LEN + 1]; /* a UUID of version 4 without its dashes */
+	struct memo memo = { .request_id = str_or_empty(o->request_id),
+		.is_reply = str_eq(str_or_empty(o->message_type), STR("REPLY")),
+		.channel = str_or_empty(o->channel_id),
+		.receiver = str_or_empty(o->receiver_inbox_path),
+		.reply = str_or_empty(o->reply_inbox_path) };
+
+	TRY(read_memo_body(o, &body, err));
+	memo.body = buf_str(&body);
+	if (!utf8_valid(memo.body))
+		return mr_fail(err, MR_REFUSED, "the body is not UTF-8 text");
+	random_hex(fresh, MEMO_ID_LEN);
+	fresh[12] = '4';
+	fresh[16] = "89ab"[fresh[16] & 3];
+	if (memo.request_id.len == 0)
+		memo.request_id = str_of(fresh);
+	memo_write(&bytes, &memo);
+	if (!buf_ok(&bytes))
+		return mr_nomem(err);
+	if (o->output)
+		return write_output(o->output, buf_str(&bytes), err);
+	buf_add(&cli->out, buf_str(&bytes));
+	return MR_OK;
+}
+
+int
+cmd_generate_message(struct cli *cli)
+{
+	const struct generate_message_options *o = cli->opts;
+	const char *type = o->message_type;
+	const struct {
+		const char *name, *value;
+	} valued[] = {
+		{ "request-id", o->request_id },
+		{ "channel-id", o->channel_id },
+		{ "receiver-inbox-path", o->receiver_inbox_path },
+		{ "reply-inbox-path", o->reply_inbox_path },
+	};
+
+	if (!o->receiver_inbox_path || !o->reply_inbox_path)
+		return cli_usage(
+		    cli, "--receiver-inbox-path and --reply-inbox-path are both needed; they may be empty");
+	if (type && strcmp(type, "NEW") != 0 && strcmp(type, "REPLY") != 0)
+		return cli_usage(cli, "--message-type is NEW or REPLY, not '%s'", type);
+	if (o->body && o->body_file)
+		return cli_usage(cli, "--body and --body-file are both given; the text comes from one place");
+	for (size_t i = 0; i < sizeof(valued) / sizeof(*valued); i++) {
+		const char *problem = valued[i].value ? memo_value_problem(str_of(valued[i].value)) : NULL;
+
+		if (problem)
+			return cli_usage(cli, "the value of --%s %s", valued[i].name, problem);
+	}
+	TRY_CLI(generate(cli, &cli->err));
+	return EXIT_DONE;
 }
