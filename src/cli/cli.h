@@ -45,7 +45,7 @@ enum cmd_needs {
 	CMD_ROOM = 1,
 	CMD_SELF = 2,     /* implies room */
 	CMD_AS_IT_IS = 4, /* with room: what crashed commands left behind is not completed by opening it */
-	CMD_BRINGS = 8,   /* with self: mail that waits in linked rooms is brought first */
+	CMD_CARRIES = 8,  /* with self: mail that waits in linked rooms is brought first */
 };
 
 enum opt_type {       /* and the type of its member */
@@ -338,11 +338,11 @@ const char *spec_expand(struct cli *cli, const char *spec, const char *cwd);
 /* A folder that was named on the command line, absolute. NULL stays NULL. */
 const char *cli_folder(struct cli *cli, const char *path);
 
-/* ---- bring.c ---- */
-#define BRING_PATIENCE_MS 3000
+/* ---- carry_first.c ---- */
+#define CARRY_PATIENCE_MS 3000
 bool cli_has_links(struct cli *cli);
 /* Sends a carrier to the linked rooms, if there are any, and waits for it, but not longer than that. */
-void cli_bring(struct cli *cli, int64_t patience_ms);
+void cli_carry_first(struct cli *cli, int64_t patience_ms);
 
 /* ---- main.c ---- */
 /* Runs one command line with everything it says going to the sink; room, as and session may be NULL. Returns its exit

@@ -17,7 +17,7 @@ inject(struct cli *cli, enum mr_inject_format format)
 	enum mr_rc rc = cli_open_as_self(cli, err);
 
 	if (rc == MR_OK)
-		cli_bring(cli, BRING_PATIENCE_MS);
+		cli_carry_first(cli, CARRY_PATIENCE_MS);
 	cli->self_known = false; /* answers that did not come are told here, not on stderr */
 	if (rc == MR_OK)
 		rc = mr_inject_open(cli->room, &cli->self, format, &inj, err);
@@ -50,7 +50,7 @@ cmd_check(struct cli *cli)
 	if (o->format)
 		return cli_usage(cli, "--format goes with --inject");
 	TRY_CLI(cli_open_as_self(cli, &cli->err));
-	cli_bring(cli, BRING_PATIENCE_MS);
+	cli_carry_first(cli, CARRY_PATIENCE_MS);
 	TRY_CLI(mr_check_all(cli->room, cli->self.agent, printout_trouble, &l, &unread, &cli->err));
 	if (!out_json(cli, kv_str("address", cli->self.agent), kv_size("unread", unread),
 		kv_bool("has_new", unread > 0), l.trouble > 0 ? kv_size("unreadable", l.trouble) : kv_none())) {

@@ -38,7 +38,7 @@ wait_for_answer(struct cli *cli, const char *id, const char *dir, int64_t timeou
 	return EXIT_DONE;
 }
 
-#define BRING_EVERY_MS 1000
+#define CARRY_EVERY_MS 1000
 #define BUSY_PAUSE_MS 50 /* another process of the agent shows the nudges just now */
 
 /* Until there is mail, or nudges that are ours to show: *ret_nudges, else NULL. */
@@ -47,8 +47,8 @@ wait_for_any(struct cli *cli, const struct mr_filter *filter, int64_t timeout_ms
     struct mr_error *err)
 {
 	/* What comes from linked rooms ends the wait, so nobody waits for the carrier; who only looks does. */
-	cli_bring(cli, timeout_ms > 0 ? 0 : BRING_PATIENCE_MS);
-	int64_t end_ms = clock_boot_ms() + timeout_ms, slice_ms = cli_has_links(cli) ? BRING_EVERY_MS : INT64_MAX;
+	cli_carry_first(cli, timeout_ms > 0 ? 0 : CARRY_PATIENCE_MS);
+	int64_t end_ms = clock_boot_ms() + timeout_ms, slice_ms = cli_has_links(cli) ? CARRY_EVERY_MS : INT64_MAX;
 
 	for (;;) {
 		struct mr_error ignored = { 0 };
@@ -62,7 +62,7 @@ wait_for_any(struct cli *cli, const struct mr_filter *filter, int64_t timeout_ms
 
 		if (rc == MR_EMPTY && !last) {
 			*err = (struct mr_error){ 0 };
-			cli_bring(cli, 0); /* what it brings ends the next slice */
+			cli_carry_first(cli, 0); /* what it brings ends the next slice */
 			continue;
 		}
 		if (rc != MR_OK)

@@ -200,8 +200,8 @@ run(struct cli *cli)
 		rc = cli_open_room(cli, &err);
 	if (rc != MR_OK && !(cli->room && err.code == MR_NOTFOUND && (needs & CMD_SELF) && is_client(cli)))
 		return cli_fail(cli, &err);
-	if (needs & CMD_BRINGS)
-		cli_bring(cli, BRING_PATIENCE_MS);
+	if (needs & CMD_CARRIES)
+		cli_carry_first(cli, CARRY_PATIENCE_MS);
 	int code = cli->cmd->run(cli);
 	/* What a failing command had gathered is still true: it is shown, and the failure stays the exit
 	 * code. */

@@ -335,7 +335,7 @@ run_moment(struct hook *h)
 		return;
 	}
 	if (moment != MOMENT_TOOL)
-		cli_bring(cli, CARRY_MOMENT_MS);
+		cli_carry_first(cli, CARRY_MOMENT_MS);
 	if (moment != MOMENT_STOP)
 		tell(h, &arrival);
 	else if (!hold_up(h))

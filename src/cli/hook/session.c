@@ -161,7 +161,7 @@ stay(void *ctx)
 	const struct mr_process *harness = &w->hook->cli->env.process;
 	struct pollfd err = { .fd = 2 };
 
-	cli_bring(w->hook->cli, 0);
+	cli_carry_first(w->hook->cli, 0);
 	return is_newest(w) && (poll(&err, 1, 0) <= 0 || !(err.revents & (POLLERR | POLLHUP | POLLNVAL))) &&
 	       getppid() == w->parent && (harness->pid == 0 || process_state(harness) != PROCESS_DEAD);
 }

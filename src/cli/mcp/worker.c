@@ -305,7 +305,7 @@ watch_a_while(struct cli *cli, struct look *k, int fd)
 
 		if (clock_boot_ms() - carried_ms >= GLANCE_MS) { /* mail from linked rooms is mail */
 			carried_ms = clock_boot_ms();
-			cli_bring(cli, 0);
+			cli_carry_first(cli, 0);
 		}
 		enum mr_rc rc =
 		    mr_wait(cli->room, cli->self.agent, &younger, busy ? BUSY_GLANCE_MS : GLANCE_MS, IGNORED);

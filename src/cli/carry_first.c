@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * bring.c - answers from linked rooms come by themselves: whoever looks for mail sends a carrier first.
+ * carry_first.c - before a command looks for mail, a carrier fetches what waits in linked rooms.
  *
  * The carrier is a process of its own. Another room may be slow (a team's lock is waited for up to half a minute), and
- * whoever looks wants to see what is here; so he waits a moment for the carrier, then goes on without him. What it
+ * a look is to show what is here: so the command waits a moment for its carrier, then goes on without it. What it
  * brings later is there at the next look, and ends a wait. Any number of carriers may run (office/link/carry.c), but
  * none for long: where another room hangs, each look would leave one more.
  */
@@ -21,7 +21,7 @@
 #define LOOK_MS 2
 #define CARRIER_LIMIT_S 60 /* twice as long as a lock of another room is waited for */
 
-static pid_t carrier; /* that was still at it when we went on; 0: none */
+static pid_t carrier; /* of this process, and still at work; 0: none */
 
 static bool
 note_link(void *ctx, const char *name, const char *value)
@@ -35,30 +35,19 @@ note_link(void *ctx, const char *name, const char *value)
 bool
 cli_has_links(struct cli *cli)
 {
-	struct mr_error ignored = { 0 };
 	bool any = false;
 
 	if (cli->room)
-		(void)mr_config_each(cli->room, note_link, &any, &ignored);
+		(void)mr_config_each(cli->room, note_link, &any, IGNORED);
 	return any;
 }
 
-/* What whoever sent us does on a signal (a hook writes its log, a worker looks at its socket) is not for us. Killed, it
- * is completed by the next one. */
-static void
-limit_life(void)
-{
-	static const int own[] = { SIGALRM, SIGTERM, SIGINT, SIGHUP, SIGIO };
-
-	for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
-		(void)signal(own[i], SIG_DFL);
-	(void)alarm(CARRIER_LIMIT_S);
-}
-
-/* The harness waits until nobody holds the hook's pipes, so none of them may stay open here. */
+/* The harness waits until nobody holds the hook's pipes, so none of them may stay open here; nor are locks and signal
+ * handlers of the command ours. Killed, it is completed by the next carrier. */
 static void
 carry(struct cli *cli)
 {
+	static const int signals[] = { SIGALRM, SIGTERM, SIGINT, SIGHUP, SIGIO };
 	const struct cli_call call = { .room = mr_room_spec(cli->room) };
 	char *argv[] = { (char[]){ "mailroom" }, (char[]){ "carry" }, NULL };
 
@@ -67,9 +56,11 @@ carry(struct cli *cli)
 		if (sys_open(AT_FDCWD, "/dev/null", O_RDWR, 0) != fd)
 			_exit(EXIT_FAILED);
 	}
-	sys_close_from(3); /* locks and pipes of whoever sent us are not ours to keep */
+	sys_close_from(3);
 	(void)setsid();
-	limit_life();
+	for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
+		(void)signal(signals[i], SIG_DFL);
+	(void)alarm(CARRIER_LIMIT_S);
 	_exit(cli_call(&call, 2, argv));
 }
 
@@ -82,7 +73,7 @@ is_busy(void)
 }
 
 void
-cli_bring(struct cli *cli, int64_t patience_ms)
+cli_carry_first(struct cli *cli, int64_t patience_ms)
 {
 	int64_t end_ms = clock_boot_ms() + patience_ms;
 
