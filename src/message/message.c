@@ -2,6 +2,7 @@
 /* message.c - small questions to a message, its digest, copies of it, subjects that we make ourselves. */
 #include "message/message.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/id.h"
 #include "base/text.h"
@@ -194,6 +195,26 @@ copy_headers(struct copying *c, const struct mr_header *from, size_t n)
 		headers[i].value = copy_text(c, from[i].value);
 	}
 	return headers;
+}
+
+struct mr_message
+message_new(const char *from, const char *subject, struct mr_str body)
+{
+	struct mr_message msg = {
+		.from = from,
+		.subject = subject,
+		.date_ms = clock_now_ms(),
+		.type = "",
+		.thread = "",
+		.reply_to = "",
+		.replace_key = "",
+		.body = body.ptr,
+		.body_len = body.len,
+		.path = "",
+	};
+
+	id_new(msg.id);
+	return msg;
 }
 
 enum mr_rc

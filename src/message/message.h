@@ -29,6 +29,8 @@ enum mr_rc message_parse(
 /* True when text surely holds the whole header block. */
 bool message_headers_complete(struct mr_str text);
 
+/* A message of now with a new id, and every other string "". It borrows what it is given. */
+struct mr_message message_new(const char *from, const char *subject, struct mr_str body);
 /* A copy with an arena of its own. */
 enum mr_rc message_copy(const struct mr_message *from, struct mr_message *ret, struct mr_error *err);
 

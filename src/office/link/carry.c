@@ -17,6 +17,7 @@
 #include "base/id.h"
 #include "message/address.h"
 #include "message/message.h"
+#include "office/mail/mail.h"
 #include "office/link/link.h"
 #include <stdlib.h>
 

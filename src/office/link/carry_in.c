@@ -20,6 +20,7 @@
 #include "base/id.h"
 #include "message/address.h"
 #include "message/message.h"
+#include "office/mail/mail.h"
 #include "office/link/link.h"
 
 #define PLACE_PREFIX "in-" /* of the records that note a place */

@@ -1,40 +1,31 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * channel.c - channels: settings, subscribers, reading what was posted. Posting is sending (send
+ * channel.c - channels: settings, subscribers, reading what was posted, what is kept. Posting is sending (send
  * channel:NAME): the post stays in the channel, and each subscriber but the sender gets the same message.
  * Subscribers are lines of one record that is changed under its lock: of fifty who subscribe at once none is
  * lost.
  */
+#include "base/id.h"
 #include "base/clock.h"
-#include "base/error.h"
 #include "office/address/address.h"
-#include "office/office.h"
+#include "office/mail/mail.h"
 #include "office/who/who.h"
-#include <poll.h>
 
 #define CHANNEL "channel"
 #define HOUR_MS ((int64_t)3600 * 1000)
 #define RETAIN_HOURS_MAX ((int64_t)1000000)
-#define POLL_MAX_MS 2000
-#define BLIND_POLL_MS 250
 
 static enum mr_rc
 check_able(const struct mr_room *room, struct mr_error *err)
 {
-	const struct room_driver *d = room->driver;
-
-	if ((d->abilities & ROOM_CHANNELS) && DRIVER_HAS(d, channel_make) && DRIVER_HAS(d, channel_remove) &&
-	    DRIVER_HAS(d, channel_scan) && DRIVER_HAS(d, channel_range) && DRIVER_HAS(d, channel_drop))
-		return MR_OK;
-	return office_lacks(room, "channels", err);
+	return room->driver->abilities & ROOM_CHANNELS ? MR_OK : room_lacks(room, "channels", err);
 }
 
 static enum mr_rc
 check_name(const struct mr_room *room, const char *given, char ret[MR_ADDRESS_MAX + 1], struct mr_error *err)
 {
-	enum mr_rc rc = check_able(room, err);
-
-	return rc == MR_OK ? settings_name(CHANNEL, given, ret, err) : rc;
+	TRY(check_able(room, err));
+	return settings_name(CHANNEL, given, ret, err);
 }
 
 /* ---- Settings ---- */
@@ -49,64 +40,55 @@ mr_channel_done(struct mr_channel *channel)
 	*channel = (struct mr_channel){ 0 };
 }
 
-static enum mr_rc
-read_settings(struct record *lines, const char *name, struct mr_channel *ret, struct mr_error *err)
+enum mr_rc
+mr_channel_get(struct mr_room *room, const char *name, struct mr_channel *ret, struct mr_error *err)
 {
+	mr_auto(record_done) struct record lines = { 0 };
 	mr_auto(mr_channel_done) struct mr_channel c = { 0 };
-	const char *by = record_get(lines, "Created-By"), *status = record_get(lines, "Status");
-	int64_t count = record_int(lines, "Retain-Count", 0), hours = record_int(lines, "Retain-Hours", 0);
+	char local[MR_ADDRESS_MAX + 1];
 
-	(void)snprintf(c.name, sizeof(c.name), "%.*s", MR_NAME_MAX, name);
+	TRY(check_name(room, name, local, err));
+	TRY(settings_load(room, CHANNEL, local, &lines, err));
+	const char *by = record_get(&lines, "Created-By"), *status = record_get(&lines, "Status");
+	int64_t count = record_int(&lines, "Retain-Count", 0), hours = record_int(&lines, "Retain-Hours", 0);
+
+	(void)snprintf(c.name, sizeof(c.name), "%.*s", MR_NAME_MAX, local);
 	c.retain_count = count > 0 ? count : 0;
 	c.retain_ms = hours > 0 && hours <= RETAIN_HOURS_MAX ? hours * HOUR_MS : 0;
 	c.closed = status && !ascii_caseeq(status, "active");
-	c.created_ms = record_time(lines, "Created");
-	for (size_t i = 0; i < lines->n; i++)
-		if (ascii_caseeq(lines->lines[i].name, "Subscriber") &&
-		    !names_has(&c.subscribers, lines->lines[i].value) &&
-		    !names_add(&c.subscribers, str_of(lines->lines[i].value)))
+	c.created_ms = record_time(&lines, "Created");
+	for (size_t i = 0; i < lines.n; i++)
+		if (ascii_caseeq(lines.lines[i].name, "Subscriber") &&
+		    !names_add_once(&c.subscribers, lines.lines[i].value))
 			return mr_nomem(err);
 	c.created_by = by ? by : "";
-	c.own = lines->own;
-	lines->own = NULL; /* the strings are the channel's now */
+	c.own = lines.own;
+	lines.own = NULL; /* the strings are the channel's now */
 	*ret = c;
 	c = (struct mr_channel){ 0 };
 	return MR_OK;
 }
 
 enum mr_rc
-mr_channel_get(struct mr_room *room, const char *name, struct mr_channel *ret, struct mr_error *err)
-{
-	mr_auto(record_done) struct record lines = { 0 };
-	char local[MR_ADDRESS_MAX + 1];
-	enum mr_rc rc = check_name(room, name, local, err);
-
-	if (rc == MR_OK)
-		rc = settings_load(room, CHANNEL, local, &lines, err);
-	return rc == MR_OK ? read_settings(&lines, local, ret, err) : rc;
-}
-
-enum mr_rc
 mr_channel_each(struct mr_room *room, mr_channel_fn *fn, void *ctx, struct mr_error *err)
 {
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
-	enum mr_rc rc = check_able(room, err);
 
-	if (rc == MR_OK)
-		rc = settings_names(room, CHANNEL, &names, err);
-	for (size_t i = 0; rc == MR_OK && i < names.n; i++) {
+	TRY(check_able(room, err));
+	TRY(settings_names(room, CHANNEL, &names, err));
+	for (size_t i = 0; i < names.n; i++) {
 		mr_auto(mr_channel_done) struct mr_channel channel = { 0 };
+		enum mr_rc rc = mr_channel_get(room, names.v[i], &channel, err);
 
-		rc = mr_channel_get(room, names.v[i], &channel, err);
 		if (rc == MR_NOTFOUND) { /* deleted this very moment */
 			*err = (struct mr_error){ 0 };
-			rc = MR_OK;
 			continue;
 		}
-		if (rc == MR_OK && !fn(ctx, &channel))
+		TRY(rc);
+		if (!fn(ctx, &channel))
 			break;
 	}
-	return rc;
+	return MR_OK;
 }
 
 enum mr_rc
@@ -114,32 +96,18 @@ mr_channel_create(struct mr_room *room, const struct mr_self *self, const char *
     int64_t retain_ms, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf lines = BUF_INIT;
-	char local[MR_ADDRESS_MAX + 1], count[24], hours[24];
-	enum mr_rc rc = check_name(room, name, local, err);
+	char local[MR_ADDRESS_MAX + 1];
 
-	if (rc == MR_OK)
-		rc = office_not_fenced(room, self, err);
-	if (rc == MR_OK)
-		rc = target_name_free(room, CHANNEL, local, err);
-	if (rc == MR_OK && (retain_count < 0 || retain_ms < 0 || retain_ms / HOUR_MS >= RETAIN_HOURS_MAX))
-		rc = mr_fail(err, MR_REFUSED, "such a limit cannot be kept: posts and hours count from 0 (no limit)");
-	if (rc != MR_OK)
-		return rc;
-	(void)snprintf(count, sizeof(count), "%lld", (long long)retain_count);
-	(void)snprintf(hours, sizeof(hours), "%lld", (long long)((retain_ms + HOUR_MS - 1) / HOUR_MS));
-	rc = header_add(&lines, "Name", str_of(local), err);
-	if (rc == MR_OK)
-		rc = header_add(&lines, "Retain-Count", str_of(count), err);
-	if (rc == MR_OK)
-		rc = header_add(&lines, "Retain-Hours", str_of(hours), err);
-	if (rc == MR_OK)
-		rc = header_add(&lines, "Status", STR("active"), err);
+	TRY(check_name(room, name, local, err));
+	TRY(office_not_fenced(room, self, err));
+	TRY(target_name_free(room, CHANNEL, local, err));
+	if (retain_count < 0 || retain_ms < 0 || retain_ms / HOUR_MS >= RETAIN_HOURS_MAX)
+		return mr_fail(err, MR_REFUSED, "such a limit cannot be kept: posts and hours count from 0 (no limit)");
+	buf_addf(&lines, "Name: %s\nRetain-Count: %lld\nRetain-Hours: %lld\nStatus: active\n", local,
+	    (long long)retain_count, (long long)((retain_ms + HOUR_MS - 1) / HOUR_MS));
 	/* The place for the posts first: the settings are what makes it a channel. */
-	if (rc == MR_OK)
-		rc = room->driver->channel_make(room, local, err);
-	if (rc == MR_OK)
-		rc = settings_create(room, CHANNEL, local, self->agent, &lines, err);
-	return rc;
+	TRY(room->driver->channel_make(room, local, err));
+	return settings_create(room, CHANNEL, local, self->agent, &lines, err);
 }
 
 enum mr_rc
@@ -148,15 +116,12 @@ mr_channel_subscribe(
 {
 	mr_auto(mr_agent_done) struct mr_agent known = { 0 };
 	char local[MR_ADDRESS_MAX + 1], who[MR_ADDRESS_MAX + 1];
-	enum mr_rc rc = check_name(room, name, local, err);
 
-	if (rc == MR_OK)
-		rc = agent_local_name(room, agent, who, err);
-	/* Whoever is gone can still be taken off the list. */
-	if (rc == MR_OK && on && ROOM_HAS(room, find_agent))
-		rc = mr_agent_get(room, who, &known, err);
-	if (rc != MR_OK)
-		return rc;
+	TRY(check_name(room, name, local, err));
+	TRY(agent_local_name(room, agent, who, err));
+	/* An agent that is gone can still be taken off the list. */
+	if (on && ROOM_HAS(room, find_agent))
+		TRY(mr_agent_get(room, who, &known, err));
 	return settings_change(room, CHANNEL, local,
 	    (struct settings_edit){ on ? SETTINGS_ADD : SETTINGS_REMOVE, "Subscriber", who }, ret_changed, err);
 }
@@ -175,14 +140,12 @@ enum mr_rc
 mr_channel_delete(struct mr_room *room, const char *name, struct mr_error *err)
 {
 	mr_auto(mr_channel_done) struct mr_channel channel = { 0 };
-	enum mr_rc rc = mr_channel_get(room, name, &channel, err);
 
+	TRY(mr_channel_get(room, name, &channel, err));
 	/* Closed first, so that nobody posts into what is being removed. */
-	if (rc == MR_OK)
-		rc = mr_channel_close(room, channel.name, true, err);
-	if (rc != MR_OK)
-		return rc;
-	rc = room->driver->channel_remove(room, channel.name, err);
+	TRY(mr_channel_close(room, channel.name, true, err));
+	enum mr_rc rc = room->driver->channel_remove(room, channel.name, err);
+
 	if (rc == MR_OK || rc == MR_NOTFOUND)
 		rc = room->driver->record_drop(room, CHANNEL, "", channel.name, err);
 	if (rc != MR_NOTFOUND) /* gone with the posts, or by another's hand */
@@ -213,51 +176,88 @@ mr_channel_count(struct mr_room *room, const char *name, uint64_t *ret_last, siz
 	return room->driver->channel_range(room, channel.name, &first, ret_last, ret_count, err);
 }
 
-static enum mr_rc
-wait_until(
-    struct mr_room *room, const char *name, uint64_t after, void *watch, int64_t timeout_ms, struct mr_error *err)
-{
-	int64_t deadline_ms = clock_boot_ms() + timeout_ms;
-
-	for (;;) {
-		uint64_t first = 0, last = 0;
-		size_t count = 0;
-		enum mr_rc rc = room->driver->channel_range(room, name, &first, &last, &count, err);
-
-		if (rc != MR_OK || last > after)
-			return rc;
-		int64_t rest_ms = timeout_ms < 0 ? INT64_MAX : deadline_ms - clock_boot_ms();
-		int64_t pause_ms = watch ? POLL_MAX_MS : BLIND_POLL_MS;
-
-		if (rest_ms <= 0)
-			return mr_fail(err, MR_EMPTY, "nothing was posted in '%s' in time", name);
-		if (rest_ms < pause_ms)
-			pause_ms = rest_ms;
-		if (watch)
-			room->driver->watch_wait(room, watch, pause_ms);
-		else
-			(void)poll(NULL, 0, (int)pause_ms);
-	}
-}
-
 enum mr_rc
 mr_channel_wait(struct mr_room *room, const char *name, uint64_t after, int64_t timeout_ms, struct mr_error *err)
 {
-	const struct room_driver *driver = room->driver;
 	mr_auto(mr_channel_done) struct mr_channel channel = { 0 };
+	mr_auto(waiter_end) struct waiter waiter = { 0 };
 	char watched[MR_NAME_MAX + 16];
-	struct mr_error ignored = { 0 };
-	void *watch = NULL;
-	enum mr_rc rc = mr_channel_get(room, name, &channel, err);
 
-	if (rc != MR_OK)
-		return rc;
+	TRY(mr_channel_get(room, name, &channel, err));
 	(void)snprintf(watched, sizeof(watched), CHANNEL ":%s", channel.name);
-	/* Armed before the first look. A fleet can run out of watches: then the poll alone has to do. */
-	if (timeout_ms != 0 && DRIVER_HAS(driver, watch) && driver->watch(room, watched, &watch, &ignored) != MR_OK)
-		watch = NULL;
-	rc = wait_until(room, channel.name, after, watch, timeout_ms, err);
-	if (watch)
-		driver->watch_close(room, watch);
-	return rc;
+	waiter_begin(&waiter, room, watched, timeout_ms);
+	do {
+		uint64_t first = 0, last = 0;
+		size_t count = 0;
+
+		TRY(room->driver->channel_range(room, channel.name, &first, &last, &count, err));
+		if (last > after)
+			return MR_OK;
+	} while (waiter_pause(&waiter));
+	return mr_fail(err, MR_EMPTY, "nothing was posted in '%s' in time", channel.name);
+}
+
+/* ---- What is kept ----
+ *
+ * Two limits, both apply: posts older than so many hours go, and the oldest until no more than so many are left. After
+ * a post both are exact. A patrol leaves the count alone until it is 10 % above the limit, so that it does not remove
+ * one post each time it comes by. Only the channel's own copies go; what subscribers have got is theirs. */
+
+struct aging {
+	int64_t oldest_ms; /* posts from before go */
+	uint64_t kept;     /* number of the first that stays; 0: none was found */
+};
+
+/* A post's time is that of its id: when the message was accepted, whatever it says itself. */
+static bool
+note_first_kept(void *ctx, uint64_t number, const struct mr_message *msg)
+{
+	struct aging *a = ctx;
+
+	if (id_time_ms(msg->id) < a->oldest_ms)
+		return true;
+	a->kept = number;
+	return false;
+}
+
+enum mr_rc
+mr_channel_prune(struct mr_room *room, const char *name, bool buffer, size_t *ret_removed, struct mr_error *err)
+{
+	mr_auto(mr_channel_done) struct mr_channel channel = { 0 };
+	uint64_t first = 0, last = 0, below = 0;
+	size_t count = 0, removed = 0;
+
+	TRY(mr_channel_get(room, name, &channel, err));
+	size_t most = (size_t)channel.retain_count;
+
+	TRY(room->driver->channel_range(room, channel.name, &first, &last, &count, err));
+	if (count > 0 && channel.retain_ms > 0) {
+		struct aging aging = { .oldest_ms = clock_now_ms() - channel.retain_ms };
+		enum mr_rc rc =
+		    room->driver->channel_scan(room, channel.name, 0, SCAN_HEADERS, note_first_kept, &aging, err);
+
+		/* One that cannot be read does not keep the others for ever: what is before one that stays goes. */
+		if (rc != MR_CORRUPT || aging.kept == 0)
+			TRY(rc);
+		/* What comes after `last`, the newest that we know of, is not ours to judge. */
+		below = aging.kept > 0 ? aging.kept : last + 1;
+	}
+	if (below > first) /* numbers have no holes */
+		count = below > last ? 0 : (size_t)(last - below) + 1;
+	if (most > 0 && count > (buffer ? most + most / 10 : most))
+		below = last - most + 1;
+	if (below > first)
+		TRY(room->driver->channel_drop(room, channel.name, below, &removed, err));
+	TRY(room->driver->flush(room, err));
+	if (ret_removed)
+		*ret_removed = removed;
+	return MR_OK;
+}
+
+void
+channel_after_delivery(struct mr_room *room, const struct mr_names *targets)
+{
+	for (size_t i = 0; i < targets->n; i++)
+		if (str_starts(str_of(targets->v[i]), "channel:"))
+			(void)mr_channel_prune(room, targets->v[i], false, NULL, IGNORED);
 }

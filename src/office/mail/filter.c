@@ -1,178 +1,98 @@
 /* SPDX-License-Identifier: MIT */
 /* filter.c - does a message pass a filter. A filter is compiled once into a matcher, which also knows how
  * much of a message must be read to decide: most need only headers, an empty one only the name. */
-#include "base/error.h"
 #include "message/address.h"
-#include "office/mail/handoff.h"
-#include "office/office.h"
+#include "message/message.h"
+#include "office/address/address.h"
+#include "office/mail/mail.h"
 
 /* ---- Compiling ---- */
 
+/* The sender as messages of this room name it. */
 static enum mr_rc
 compile_from(struct matcher *m, struct mr_room *room, struct mr_error *err)
 {
 	char spelled[MR_ADDRESS_MAX + 1];
-	struct mr_error ignored = { 0 };
 	struct mr_str agent, at;
 
-	if (!m->filter->from)
-		return MR_OK;
-	if (!office_has_lives(room)) {
-		const char *name =
-		    agent_spelled(room, m->filter->from, spelled, &ignored) == MR_OK ? spelled : m->filter->from;
-
-		m->from = arena_dup(&m->own, str_of(name));
-		return m->from ? MR_OK : mr_nomem(err);
-	}
 	address_split(str_of(m->filter->from), &agent, &at);
-	if (at.len > 0 && !str_eq(at, str_of(room->name)))
-		agent = str_of(m->filter->from); /* someone in another room */
-	if (agent.len > 1 && agent.ptr[agent.len - 1] == '/')
-		agent.len--;
-	if (str_caseeq(agent, STR("human")) || str_caseeq(agent, STR("overseer")))
-		agent = STR(OPERATOR);
+	if (!office_has_lives(room)) {
+		bool known = agent_spelled(room, m->filter->from, spelled, IGNORED) == MR_OK;
+
+		agent = str_of(known ? spelled : m->filter->from);
+	} else {
+		if (at.len > 0 && !str_eq(at, str_of(room->name)))
+			agent = str_of(m->filter->from); /* someone in another room */
+		if (agent.len > 1 && agent.ptr[agent.len - 1] == '/')
+			agent.len--;
+		if (address_is_operator(agent))
+			agent = STR(OPERATOR);
+	}
 	m->from = arena_dup(&m->own, agent);
 	return m->from ? MR_OK : mr_nomem(err);
 }
 
-/* A thread is named by its word or root, or by any message in it. */
-static enum mr_rc
-compile_thread(struct matcher *m, struct mr_room *room, const char *agent, struct mr_error *err)
+static char
+lower(char c)
 {
-	mr_auto(mr_message_done) struct mr_message msg = { 0 };
-	struct mr_error ignored = { 0 };
-	char id[MR_ID_LEN + 1];
-	const char *thread = m->filter->thread;
-	bool full;
-	char *copy;
-
-	if (!thread)
-		return MR_OK;
-	if (lookup_spelling(room, thread, id, &full, &ignored) == MR_OK) {
-		enum mr_rc rc = mr_resolve_id(room, agent, thread, 0, id, err);
-
-		if (rc != MR_OK && rc != MR_NOTFOUND)
-			return rc;
-		if (rc == MR_OK) {
-			thread = id;
-			if (room->driver->fetch(room, agent, id, office_folders(room, ALL_FOLDERS), SCAN_HEADERS, &msg,
-				&ignored) == MR_OK &&
-			    *msg.thread)
-				thread = msg.thread;
-		}
-		*err = (struct mr_error){ 0 };
-	}
-	copy = arena_dup(&m->own, str_of(thread));
-	if (!copy)
-		return mr_nomem(err);
-	m->thread = str_of(copy);
-	return MR_OK;
+	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
 static enum mr_rc
-compile_words(struct matcher *m, struct mr_error *err)
+compile_text(struct matcher *m, struct mr_error *err)
 {
-	const char *at = m->filter->words ? m->filter->words : "";
+	struct mr_str rest = str_of(m->filter->words ? m->filter->words : ""), word;
+	char reason[120];
 
-	for (at += strspn(at, " \t\n"); *at; at += strspn(at, " \t\n")) {
-		size_t len = strcspn(at, " \t\n");
-
-		if (!names_add(&m->words, (struct mr_str){ at, len }))
+	while (str_word(&rest, " \t\n", &word)) {
+		if (!names_add(&m->words, word))
 			return mr_nomem(err);
 		for (char *c = m->words.v[m->words.n - 1]; *c; c++)
-			if (*c >= 'A' && *c <= 'Z')
-				*c = (char)(*c - 'A' + 'a');
-		at += len;
+			*c = lower(*c);
 	}
-	return MR_OK;
-}
-
-static enum mr_rc
-compile_regex(struct matcher *m, struct mr_error *err)
-{
-	char reason[120];
-	int code;
-
 	if (!m->filter->regex)
 		return MR_OK;
-	code = regcomp(&m->regex, m->filter->regex, REG_EXTENDED | REG_ICASE | REG_NEWLINE | REG_NOSUB);
-	if (code == 0) {
-		m->has_regex = true;
+	int code = regcomp(&m->regex, m->filter->regex, REG_EXTENDED | REG_ICASE | REG_NEWLINE | REG_NOSUB);
+
+	m->has_regex = code == 0;
+	if (code == 0)
 		return MR_OK;
-	}
 	(void)regerror(code, &m->regex, reason, sizeof(reason));
 	return mr_fail(err, MR_REFUSED, "cannot understand the pattern '%.80s': %s", m->filter->regex, reason);
-}
-
-static enum scan_depth
-depth_needed(const struct matcher *m)
-{
-	const struct mr_filter *f = m->filter;
-
-	if (m->words.n > 0 || m->has_regex)
-		return SCAN_BODIES;
-	if (m->from || f->type || m->thread.len > 0 || *m->reply_to || f->priority || f->since_ms || f->before_ms ||
-	    f->no_control)
-		return SCAN_HEADERS;
-	return SCAN_NAMES;
 }
 
 enum mr_rc
 filter_can_tell_answers(struct mr_room *room, const struct mr_message *question, struct mr_error *err)
 {
+	struct mr_message answer = message_new(question->to.n > 0 ? question->to.v[0] : "", "", STR(""));
 	struct arena *own = NULL;
-	struct mr_message answer = { .from = question->to.n > 0 ? question->to.v[0] : "",
-		.subject = "",
-		.type = "",
-		.thread = "",
-		.replace_key = "",
-		.path = "",
-		.body = "" };
 	enum mr_rc rc = MR_OK;
 
-	if (!ROOM_HAS(room, lacks))
-		return MR_OK;
-	answer.reply_to = lookup_spoken_id(room, question, &own);
+	answer.reply_to = lookup_native_id(room, question, &own);
 	if (!answer.reply_to)
 		rc = mr_nomem(err);
 	else if (room->driver->lacks(room, &answer) & FIELD_REPLY_TO)
-		rc = office_lacks(room, "answers that say what they answer", err);
+		rc = room_lacks(room, "answers that say what they answer", err);
 	arena_free(own);
 	return rc;
 }
 
 /* An answer names the message as its writer called it. */
 static enum mr_rc
-find_answered(struct matcher *m, struct mr_room *room, const char *agent, struct mr_error *err)
+compile_reply_to(struct matcher *m, struct mr_room *room, const char *agent, struct mr_error *err)
 {
 	mr_auto(mr_message_done) struct mr_message msg = { 0 };
-	struct mr_error ignored = { 0 };
-	enum mr_rc rc = mr_resolve_id(room, agent, m->filter->reply_to, 0, m->reply_to, err), found;
 
-	if (rc != MR_OK)
-		return rc;
-	found = room->driver->fetch(
-	    room, agent, m->reply_to, office_folders(room, ALL_FOLDERS), SCAN_HEADERS, &msg, &ignored);
+	TRY(mr_resolve_id(room, agent, m->filter->reply_to, 0, m->reply_to, err));
+	enum mr_rc rc = lookup_own(room, agent, m->reply_to, SCAN_HEADERS, &msg, IGNORED);
+
 	/* Where senders keep no copy, the recipient's says what it is called. */
-	if (found != MR_OK && !(room->driver->abilities & ROOM_SENT))
-		found = lookup_anyones(room, m->reply_to, &msg, &ignored);
-	if (found != MR_OK)
+	if (rc != MR_OK && !(room->driver->abilities & ROOM_SENT))
+		rc = lookup_anyones(room, m->reply_to, &msg, IGNORED);
+	if (rc != MR_OK)
 		return MR_OK;
-	m->reply_to_spoken = lookup_spoken_id(room, &msg, &m->own);
+	m->reply_to_native = lookup_native_id(room, &msg, &m->own);
 	return filter_can_tell_answers(room, &msg, err);
-}
-
-/* To ask for what no message of this room can have is a mistake: an empty answer would look like "none came". */
-static enum mr_rc
-check_fields(struct mr_room *room, const struct mr_filter *filter, struct mr_error *err)
-{
-	unsigned abilities = room->driver->abilities;
-
-	if (filter->thread && !(abilities & ROOM_THREADS))
-		return office_lacks(room, "threads", err);
-	if (filter->priority && !(abilities & ROOM_PRIORITIES))
-		return office_lacks(room, "priorities", err);
-	return MR_OK;
 }
 
 enum mr_rc
@@ -180,23 +100,29 @@ matcher_init(
     struct matcher *m, struct mr_room *room, const char *agent, const struct mr_filter *filter, struct mr_error *err)
 {
 	static const struct mr_filter everything = { 0 };
-	enum mr_rc rc;
+	const struct mr_filter *f = filter ? filter : &everything;
+	unsigned abilities = room->driver->abilities;
 
-	*m = (struct matcher){ .room = room, .agent = agent, .filter = filter ? filter : &everything };
-	rc = check_fields(room, m->filter, err);
-	if (rc == MR_OK)
-		rc = compile_from(m, room, err);
-	if (rc == MR_OK)
-		rc = compile_thread(m, room, agent, err);
-	if (rc == MR_OK && m->filter->reply_to)
-		rc = find_answered(m, room, agent, err);
-	if (rc == MR_OK)
-		rc = compile_words(m, err);
-	if (rc == MR_OK)
-		rc = compile_regex(m, err);
-	if (rc == MR_OK)
-		m->depth = depth_needed(m);
-	return rc;
+	*m = (struct matcher){ .room = room, .agent = agent, .filter = f };
+	/* To ask for what no message of this room can have is a mistake: an empty answer would look like "none came".
+	 */
+	if (f->thread && !(abilities & ROOM_THREADS))
+		return room_lacks(room, "threads", err);
+	if (f->priority && !(abilities & ROOM_PRIORITIES))
+		return room_lacks(room, "priorities", err);
+	if (f->from)
+		TRY(compile_from(m, room, err));
+	if (f->thread)
+		TRY(lookup_thread(room, agent, f->thread, &m->own, &m->thread, err));
+	if (f->reply_to)
+		TRY(compile_reply_to(m, room, agent, err));
+	TRY(compile_text(m, err));
+	m->depth = m->words.n > 0 || m->has_regex ? SCAN_BODIES
+		   : m->from || f->type || (m->thread && *m->thread) || *m->reply_to || f->priority || f->since_ms ||
+			   f->before_ms || f->no_control
+		       ? SCAN_HEADERS
+		       : SCAN_NAMES;
+	return MR_OK;
 }
 
 void
@@ -211,12 +137,6 @@ matcher_done(struct matcher *m)
 
 /* ---- Matching ---- */
 
-static unsigned char
-lower(unsigned char c)
-{
-	return c >= 'A' && c <= 'Z' ? (unsigned char)(c - 'A' + 'a') : c;
-}
-
 /* `word` is in lower case. Bytes beyond ASCII must be the same. */
 static bool
 has_word(struct mr_str text, const char *word)
@@ -226,7 +146,7 @@ has_word(struct mr_str text, const char *word)
 	for (size_t i = 0; i + len <= text.len; i++) {
 		size_t k = 0;
 
-		while (k < len && lower((unsigned char)text.ptr[i + k]) == (unsigned char)word[k])
+		while (k < len && lower(text.ptr[i + k]) == word[k])
 			k++;
 		if (k == len)
 			return true;
@@ -272,8 +192,6 @@ fits_regex(const struct matcher *m, const struct mr_message *msg)
 {
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 
-	if (!m->has_regex)
-		return true;
 	buf_addf(&text, "From: %s\n", msg->from);
 	add_names_line(&text, "To: ", &msg->to);
 	add_names_line(&text, "Cc: ", &msg->cc);
@@ -299,14 +217,6 @@ fits_from(const struct matcher *m, const struct mr_message *msg)
 	return room.len > 0 && str_eq(agent, str_of(m->from));
 }
 
-static bool
-is_hidden(const struct matcher *m, const struct mr_message *msg)
-{
-	struct mr_error ignored = { 0 };
-
-	return m->filter->no_control && msg->folder != MR_SENT && mr_is_control(m->room, m->agent, msg, &ignored);
-}
-
 bool
 matcher_fits(const struct matcher *m, const struct mr_message *msg)
 {
@@ -314,20 +224,22 @@ matcher_fits(const struct matcher *m, const struct mr_message *msg)
 
 	if ((f->unread && (msg->flags & MR_SEEN)) || (f->seen && !(msg->flags & MR_SEEN)))
 		return false;
-	if (f->life > 0 && msg->sender_life == f->life && handoff_is_own(msg, m->agent))
+	if (f->life > 0 && msg->sender_life == f->life && successor_is_own(msg, m->agent))
 		return false;
 	if (m->depth == SCAN_NAMES)
 		return true;
 	if (!fits_from(m, msg) || (f->type && !ascii_caseeq(f->type, msg->type)))
 		return false;
-	if (m->thread.len > 0 && !str_eq(m->thread, str_of(msg->thread)) && !str_eq(m->thread, str_of(msg->id)))
+	if (m->thread && *m->thread && strcmp(m->thread, msg->thread) != 0 && strcmp(m->thread, msg->id) != 0)
 		return false;
 	if (*m->reply_to && strcmp(m->reply_to, msg->reply_to) != 0 &&
-	    (!m->reply_to_spoken || strcmp(m->reply_to_spoken, msg->reply_to) != 0))
+	    (!m->reply_to_native || strcmp(m->reply_to_native, msg->reply_to) != 0))
 		return false;
 	if (f->priority && *f->priority != msg->priority)
 		return false;
 	if ((f->since_ms && msg->date_ms < f->since_ms) || (f->before_ms && msg->date_ms >= f->before_ms))
 		return false;
-	return fits_words(m, msg) && fits_regex(m, msg) && !is_hidden(m, msg);
+	if (!fits_words(m, msg) || (m->has_regex && !fits_regex(m, msg)))
+		return false;
+	return !f->no_control || msg->folder == MR_SENT || !mr_is_control(m->room, m->agent, msg, IGNORED);
 }

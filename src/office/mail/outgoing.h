@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* outgoing.h - a send under way: outgoing.c prepares it, send.c delivers one, batch.c many. */
+/* outgoing.h - a send under way: draft.c prepares it, send.c delivers it. */
 #ifndef OFFICE_OUTGOING_H
 #define OFFICE_OUTGOING_H
 
+#include "office/mail/mail.h"
 #include "office/types/types_send.h"
 
 struct outgoing { /* the message's strings are borrowed from here and from the draft; it must not be moved */
@@ -23,12 +24,6 @@ struct outgoing { /* the message's strings are borrowed from here and from the d
 
 /* Checks and composes. room, self, draft, implied and before are set, the rest is zero. */
 enum mr_rc outgoing_prepare(struct outgoing *l, struct mr_error *err);
-/* Delivers it, or with dry_run only tells what it would be. Also filled in with MR_INDOUBT. */
-enum mr_rc outgoing_send(struct outgoing *l, struct mr_receipt *ret, struct mr_error *err);
-/* What the driver is asked for; borrows from the letter. */
-struct delivery outgoing_delivery(struct outgoing *l);
-/* It was delivered (MR_OK, MR_INDOUBT): what is to be done and told after that. Takes what `got` has. */
-void outgoing_after(struct outgoing *l, enum mr_rc rc, struct delivered *got, struct mr_receipt *ret);
 void outgoing_done(struct outgoing *l);
 
 #endif

@@ -9,10 +9,11 @@
  * everything in it, names that say nothing of an id), and nobody else holds mail there: what the scan showed is kept
  * and not fetched again. Where there are no priorities, an order by priority is one by time.
  */
-#include "base/error.h"
 #include "message/message.h"
-#include "office/mail/handoff.h"
-#include "office/office.h"
+#include "message/type.h"
+#include "office/mail/mail.h"
+#include "office/types/control.h"
+#include "office/types/types.h"
 
 #define SCAN_TRIES 20
 #define KEPT_MAX 64 /* of whose headers a copy is kept, where nothing more will be shown */
@@ -22,16 +23,9 @@
 bool
 candidates_add(struct candidates *c, const struct mr_message *msg)
 {
-	if (c->n == c->cap) {
-		size_t cap = c->cap ? 2 * c->cap : 64;
-		struct candidate *v = reallocarray(c->v, cap, sizeof(*v));
-
-		if (!v) {
-			c->failed = true;
-			return false;
-		}
-		c->v = v;
-		c->cap = cap;
+	if (!array_grow(&c->v, c->n, &c->cap, sizeof(*c->v))) {
+		c->failed = true;
+		return false;
 	}
 	c->v[c->n] =
 	    (struct candidate){ .priority = msg->priority, .folder = msg->folder, .released_ms = msg->released_ms };
@@ -40,7 +34,7 @@ candidates_add(struct candidates *c, const struct mr_message *msg)
 }
 
 static int
-compare_urgency(const struct candidate *a, const struct candidate *b)
+by_urgency(const struct candidate *a, const struct candidate *b)
 {
 	if (a->handoff != b->handoff)
 		return a->handoff ? -1 : 1;
@@ -51,7 +45,7 @@ static int
 by_priority(const void *va, const void *vb)
 {
 	const struct candidate *a = va, *b = vb;
-	int urgency = compare_urgency(a, b);
+	int urgency = by_urgency(a, b);
 
 	return urgency ? urgency : strcmp(b->id, a->id);
 }
@@ -60,7 +54,7 @@ static int
 by_work_order(const void *va, const void *vb)
 {
 	const struct candidate *a = va, *b = vb;
-	int urgency = compare_urgency(a, b);
+	int urgency = by_urgency(a, b);
 
 	if ((a->released_ms > 0) != (b->released_ms > 0)) /* what was released comes after everything else */
 		return a->released_ms > 0 ? 1 : -1;
@@ -78,23 +72,6 @@ candidates_sort(struct candidates *c, enum mr_order order)
 		qsort(c->v, c->n, sizeof(*c->v), order == MR_BY_PRIORITY ? by_priority : by_work_order);
 }
 
-/* With what the scan showed of it. */
-static bool
-candidates_keep(struct candidates *c, const struct mr_message *msg)
-{
-	struct mr_message *copy = calloc(1, sizeof(*copy));
-	struct mr_error ignored = { 0 };
-
-	if (copy && message_copy(msg, copy, &ignored) == MR_OK && candidates_add(c, msg)) {
-		c->v[c->n - 1].copy = copy;
-		return true;
-	}
-	mr_message_done(copy);
-	free(copy);
-	c->failed = true;
-	return false;
-}
-
 void
 candidates_done(struct candidates *c)
 {
@@ -106,29 +83,12 @@ candidates_done(struct candidates *c)
 	*c = (struct candidates){ 0 };
 }
 
-/* ---- Scanning ---- */
-
-struct scanning {
-	struct mr_room *room;
-	const char *agent;
-	const struct mr_scan *scan;
-	struct matcher *matcher;
-	mr_message_fn *fn;
-	void *ctx;
-	size_t shown;
-	uint64_t judged;          /* which ids were shown, or refused by the filter: the sum of their hashes */
-	bool again;               /* trouble was told the first time */
-	bool keeps;               /* however many: what was shown once is not fetched again */
-	struct candidates sorted; /* only for the orders by priority */
-};
+/* ---- Small questions ---- */
 
 void
 scan_sweep(struct mr_room *room, const char *agent)
 {
-	struct mr_error ignored = { 0 };
-
-	if (ROOM_HAS(room, sweep))
-		(void)room->driver->sweep(room, agent, &ignored);
+	(void)room->driver->sweep(room, agent, IGNORED);
 }
 
 static bool
@@ -145,28 +105,108 @@ scan_finds_names(struct mr_room *room, const char *agent, unsigned folders, bool
 	struct scan_request want = {
 		.folders = folders, .depth = SCAN_NAMES, .unread_only = unread_only, .one_is_enough = true
 	};
-	struct mr_error ignored = { 0 };
 	bool any = false;
 
-	(void)office_scan(room, agent, &want, stop_at_any, &any, &ignored);
+	(void)office_scan(room, agent, &want, stop_at_any, &any, IGNORED);
 	return any;
 }
 
-/* Sums of these tell sets of ids apart without keeping them. */
-static uint64_t
-hash_id(const char *id)
+/* Control messages, by which programs steer each other, are no mail: they wait for a patrol and are never shown to an
+ * agent as text. One of them that no program can use is shown, for it would be lost otherwise. */
+bool
+mr_is_control(struct mr_room *room, const char *agent, const struct mr_message *msg, struct mr_error *err)
 {
-	uint64_t h = UINT64_C(14695981039346656037);
+	mr_auto(mr_message_done) struct mr_message whole = { 0 };
+	struct type_values values = { 0 };
+	struct mr_error broken = { 0 };
 
-	for (; *id; id++)
-		h = (h ^ (unsigned char)*id) * UINT64_C(1099511628211);
-	return h ^ (h >> 29);
+	*err = (struct mr_error){ 0 };
+	/* The types are files, and reading them all costs more than looking at a mailbox: most mail has no type. */
+	if (!*msg->type && type_word(str_of(msg->subject)).len == 0 &&
+	    !(msg->body && control_is((struct mr_str){ msg->body, msg->body_len })))
+		return false;
+	const struct type_def *def = types_of(room, msg);
+
+	if (!def || !def->routed)
+		return false;
+	if (!msg->body) {
+		if (room->driver->fetch(room, agent, msg->id, msg->folder, SCAN_BODIES, &whole, IGNORED) != MR_OK)
+			return true; /* gone meanwhile, or nobody can read it: that is told elsewhere */
+		msg = &whole;
+	}
+	enum mr_rc rc = types_usable(room, agent, msg, &values, &broken);
+
+	type_values_done(&values);
+	if (rc == MR_OK)
+		return true;
+	*err = broken;
+	(void)mr_wrap(err, "type '%s'", def->name);
+	return false;
+}
+
+struct counting {
+	struct mr_room *room;
+	const char *agent;
+	size_t n;
+};
+
+static bool
+count_mail(void *ctx, const struct mr_message *msg)
+{
+	struct counting *c = ctx;
+
+	c->n += !(msg->flags & MR_SEEN) && !mr_is_control(c->room, c->agent, msg, IGNORED);
+	return true;
+}
+
+enum mr_rc
+mr_check_all(struct mr_room *room, const char *agent, mr_trouble_fn *trouble, void *ctx, size_t *ret_unread,
+    struct mr_error *err)
+{
+	struct scan_request want = {
+		.folders = MR_INBOX, .depth = SCAN_HEADERS, .unread_only = true, .trouble = trouble, .trouble_ctx = ctx
+	};
+	struct counting c = { .room = room, .agent = agent };
+
+	scan_sweep(room, agent);
+	TRY(office_scan(room, agent, &want, count_mail, &c, err));
+	*ret_unread = c.n;
+	return MR_OK;
+}
+
+enum mr_rc
+mr_check(struct mr_room *room, const char *agent, size_t *ret_unread, struct mr_error *err)
+{
+	return mr_check_all(room, agent, NULL, NULL, ret_unread, err);
+}
+
+/* ---- Scanning ---- */
+
+struct scanning {
+	struct mr_room *room;
+	const char *agent;
+	const struct mr_scan *scan;
+	struct matcher matcher;
+	mr_message_fn *fn;
+	void *ctx;
+	size_t shown;
+	uint64_t judged;          /* which ids were shown, or refused by the filter: the sum of their hashes */
+	bool again;               /* trouble was told the first time */
+	bool keeps;               /* however many: what was shown once is not fetched again */
+	struct candidates sorted; /* only for the orders by priority */
+};
+
+static void
+scanning_done(struct scanning *s)
+{
+	candidates_done(&s->sorted);
+	matcher_done(&s->matcher);
 }
 
 static bool
 sum_names(void *ctx, const struct mr_message *msg)
 {
-	*(uint64_t *)ctx += hash_id(msg->id);
+	*(uint64_t *)ctx += hash_bytes(str_of(msg->id));
 	return true;
 }
 
@@ -177,10 +217,9 @@ static bool
 is_certain(const struct scanning *s, const struct scan_request *want, uint64_t *last)
 {
 	struct scan_request names = { .folders = want->folders, .depth = SCAN_NAMES, .unread_only = want->unread_only };
-	struct mr_error ignored = { 0 };
 	uint64_t now = 0;
 
-	(void)office_scan(s->room, s->agent, &names, sum_names, &now, &ignored);
+	(void)office_scan(s->room, s->agent, &names, sum_names, &now, IGNORED);
 	bool certain = now == s->judged || now == *last;
 
 	*last = now;
@@ -188,15 +227,21 @@ is_certain(const struct scanning *s, const struct scan_request *want, uint64_t *
 }
 
 static bool
+wants_more(const struct scanning *s)
+{
+	return s->scan->limit == 0 || s->shown < s->scan->limit;
+}
+
+static bool
 stream_one(void *ctx, const struct mr_message *msg)
 {
 	struct scanning *s = ctx;
 
-	s->judged += hash_id(msg->id);
-	if (!matcher_fits(s->matcher, msg))
+	(void)sum_names(&s->judged, msg);
+	if (!matcher_fits(&s->matcher, msg))
 		return true;
 	s->shown++;
-	return s->fn(s->ctx, msg) && (s->scan->limit == 0 || s->shown < s->scan->limit);
+	return s->fn(s->ctx, msg) && wants_more(s);
 }
 
 static bool
@@ -204,16 +249,18 @@ collect_one(void *ctx, const struct mr_message *msg)
 {
 	struct scanning *s = ctx;
 
-	if (!matcher_fits(s->matcher, msg)) {
-		s->judged += hash_id(msg->id);
-		return true;
-	}
-	bool keep = s->keeps || (!s->scan->bodies && !msg->body && s->sorted.n < KEPT_MAX);
-
-	if (!(keep ? candidates_keep(&s->sorted, msg) : candidates_add(&s->sorted, msg)))
+	if (!matcher_fits(&s->matcher, msg))
+		return sum_names(&s->judged, msg);
+	if (!candidates_add(&s->sorted, msg))
 		return false;
-	s->sorted.v[s->sorted.n - 1].handoff = handoff_is_own(msg, s->agent);
-	return true;
+	struct candidate *c = &s->sorted.v[s->sorted.n - 1];
+
+	c->handoff = successor_is_own(msg, s->agent);
+	if (!s->keeps && (s->scan->bodies || msg->body || s->sorted.n > KEPT_MAX))
+		return true;
+	c->copy = calloc(1, sizeof(*c->copy));
+	s->sorted.failed |= !c->copy || message_copy(msg, c->copy, IGNORED) != MR_OK;
+	return !s->sorted.failed;
 }
 
 static void
@@ -225,34 +272,29 @@ pass_trouble(void *ctx, const char *path, const struct mr_error *trouble)
 		s->scan->trouble(s->ctx, path, trouble);
 }
 
-/* MR_NOTFOUND: moved on since, no longer what was asked for. */
-static enum mr_rc
-turn_of(struct scanning *s, struct candidate *c, struct mr_message *ret, struct mr_error *err)
-{
-	enum scan_depth depth = s->scan->bodies ? SCAN_BODIES : SCAN_HEADERS;
-
-	if (!c->copy)
-		return s->room->driver->fetch(s->room, s->agent, c->id, c->folder, depth, ret, err);
-	*ret = *c->copy;
-	*c->copy = (struct mr_message){ 0 };
-	return MR_OK;
-}
-
 static enum mr_rc
 show_sorted(struct scanning *s, struct mr_error *err)
 {
+	enum scan_depth depth = s->scan->bodies ? SCAN_BODIES : SCAN_HEADERS;
+
 	if (s->sorted.failed)
 		return mr_nomem(err);
 	candidates_sort(&s->sorted, s->scan->order);
-	for (size_t i = 0; i < s->sorted.n && (s->scan->limit == 0 || s->shown < s->scan->limit); i++) {
+	for (size_t i = 0; i < s->sorted.n && wants_more(s); i++) {
 		mr_auto(mr_message_done) struct mr_message msg = { 0 };
 		struct candidate *c = &s->sorted.v[i];
 		struct mr_error trouble = { 0 };
-		enum mr_rc rc = turn_of(s, c, &msg, &trouble);
+		enum mr_rc rc = MR_OK;
 
+		if (c->copy) {
+			msg = *c->copy;
+			*c->copy = (struct mr_message){ 0 };
+		} else {
+			rc = s->room->driver->fetch(s->room, s->agent, c->id, c->folder, depth, &msg, &trouble);
+		}
 		if (rc == MR_NOMEM)
 			return mr_nomem(err);
-		if (rc == MR_NOTFOUND)
+		if (rc == MR_NOTFOUND) /* moved on since, no longer what was asked for */
 			continue;
 		if (rc != MR_OK) {
 			pass_trouble(s, c->id, &trouble);
@@ -265,54 +307,32 @@ show_sorted(struct scanning *s, struct mr_error *err)
 	return MR_OK;
 }
 
-static bool
-shows_newest_first(const struct mr_scan *scan)
-{
-	return scan->order == MR_NEWEST_FIRST || scan->order == MR_BY_PRIORITY;
-}
-
-static bool
-is_by_time(const struct mr_room *room, const struct mr_scan *scan)
-{
-	return scan->order == MR_OLDEST_FIRST || scan->order == MR_NEWEST_FIRST ||
-	       !(room->driver->abilities & ROOM_PRIORITIES);
-}
-
-static enum scan_depth
-depth_of(const struct matcher *m, const struct mr_scan *scan, bool at_once)
-{
-	if (m->depth == SCAN_BODIES || (scan->bodies && at_once))
-		return SCAN_BODIES;
-	return SCAN_HEADERS;
-}
-
 enum mr_rc
 mr_scan(struct mr_room *room, const char *agent, const struct mr_scan *scan, mr_message_fn *fn, void *ctx,
     struct mr_error *err)
 {
-	mr_auto(matcher_done) struct matcher matcher = { 0 };
-	struct scanning s = { .room = room, .agent = agent, .scan = scan, .matcher = &matcher, .fn = fn, .ctx = ctx };
-	bool streams = is_by_time(room, scan);
-	unsigned folders = scan->filter.folders ? scan->filter.folders : MR_INBOX;
-	enum mr_rc rc = mr_room_folders(room, folders, err);
+	mr_auto(scanning_done) struct scanning s = { .room = room, .agent = agent, .scan = scan, .fn = fn, .ctx = ctx };
+	unsigned folders = scan->filter.folders ? scan->filter.folders : MR_INBOX, abilities = room->driver->abilities;
+	bool newest = scan->order == MR_NEWEST_FIRST || scan->order == MR_BY_PRIORITY;
+	bool streams =
+	    scan->order == MR_OLDEST_FIRST || scan->order == MR_NEWEST_FIRST || !(abilities & ROOM_PRIORITIES);
+	uint64_t last = 0;
+	enum mr_rc rc = MR_OK;
 
-	if (rc == MR_OK)
-		rc = matcher_init(&matcher, room, agent, &scan->filter, err);
-	if (rc != MR_OK)
-		return rc;
+	TRY(mr_room_folders(room, folders, err));
+	TRY(matcher_init(&s.matcher, room, agent, &scan->filter, err));
 	if (folders & MR_INBOX)
 		scan_sweep(room, agent);
-	s.keeps = !(room->driver->abilities & ROOM_HOLDS);
+	s.keeps = !(abilities & ROOM_HOLDS);
+	bool bodies = s.matcher.depth == SCAN_BODIES || (scan->bodies && (streams || s.keeps));
 	struct scan_request want = {
 		.folders = folders,
-		.depth = depth_of(&matcher, scan, streams || s.keeps),
-		.newest_first = streams && shows_newest_first(scan),
+		.depth = bodies ? SCAN_BODIES : SCAN_HEADERS,
+		.newest_first = streams && newest,
 		.unread_only = scan->filter.unread,
 		.trouble = pass_trouble,
 		.trouble_ctx = &s,
 	};
-
-	uint64_t last = 0;
 
 	for (int tries = 0; tries < SCAN_TRIES; tries++) {
 		s.judged = 0;

@@ -1,42 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * send.c - one accepted send, from letter to receipt. Everything that can be refused was refused before the
- * driver is asked to deliver (outgoing.c); what comes after the delivery (retiring older mail, the receipt's news about
- * the recipients) never turns an accepted message into a failure.
+ * send.c - accepted sends, from letter to receipt: one, an answer, many at once. Everything that can be refused was
+ * refused before the driver is asked to deliver (draft.c); what comes after the delivery (retiring older mail, the
+ * receipt's news about the recipients) never turns an accepted message into a failure.
  */
-#include "base/error.h"
 #include "message/message.h"
-#include "office/rules/config.h"
-#include "office/mail/outgoing.h"
 #include "office/link/link.h"
+#include "office/mail/outgoing.h"
+#include "office/rules/config.h"
 
 /* ---- After the delivery ---- */
-
-static char *
-notify_command(const struct outgoing *l)
-{
-	const char *command;
-
-	if (!names_has(&l->who.all, OPERATOR) || strcmp(l->self->agent, OPERATOR) == 0)
-		return NULL;
-	command = config_get(l->room, "Notify");
-	return command ? strdup(command) : NULL;
-}
-
-/* A room of an earlier build says Notify: itself. Nobody is notified any more, and the sender hears of it once a life.
- */
-static char *
-ignored_notify(const struct outgoing *l)
-{
-	const struct room_driver *driver = l->room->driver;
-
-	if (!names_has(&l->who.all, OPERATOR) || !mr_room_setting(l->room, "Notify") || config_get(l->room, "Notify") ||
-	    !DRIVER_HAS(driver, once) || !driver->once(l->room, l->self->agent, l->self->life, "notify"))
-		return NULL;
-	return strdup(
-	    "the room's own Notify: is not run, because a room holds no commands; the user can allow it with: "
-	    "mailroom config adopt");
-}
 
 static void
 names_move(struct mr_names *to, struct mr_names *from)
@@ -45,39 +18,44 @@ names_move(struct mr_names *to, struct mr_names *from)
 	*from = (struct mr_names){ 0 };
 }
 
-/* What the type made by itself is told: a request's id is what its answer will name. */
-static struct mr_fields *
-fields_of(const struct outgoing *l)
+/* The user's Notify: command is for mail to the operator. A room of an earlier build says Notify: itself. That is not
+ * run any more, and the sender hears of it once a life. */
+static void
+add_notify(const struct outgoing *l, struct mr_receipt *ret)
 {
-	struct mr_fields *fields = l->typed.def ? calloc(1, sizeof(*fields)) : NULL;
-	struct mr_error ignored = { 0 };
+	const struct room_driver *driver = l->room->driver;
 
-	if (fields)
-		(void)mr_message_fields(l->room, &l->msg, fields, &ignored);
-	return fields;
+	if (!names_has(&ret->to, OPERATOR))
+		return;
+	const char *command = config_get(l->room, "Notify");
+
+	if (command && !ret->repeated && strcmp(l->self->agent, OPERATOR) != 0)
+		ret->notify = strdup(command);
+	if (!command && mr_room_setting(l->room, "Notify") &&
+	    driver->once(l->room, l->self->agent, l->self->life, "notify"))
+		ret->warning = strdup(
+		    "the room's own Notify: is not run, because a room holds no commands; the user can allow it with: "
+		    "mailroom config adopt");
 }
 
-/* ---- The send ---- */
-
-static enum mr_rc
-rehearse(struct outgoing *l, struct mr_receipt *ret, struct mr_error *err)
+/* What the receipt says of a send and of a rehearsal alike. */
+static void
+fill_receipt(struct outgoing *l, const char *id, bool sent, struct mr_receipt *ret)
 {
-	mr_auto(buf_done) struct buf text = BUF_INIT;
-
-	TRY(message_write(&l->msg, l->room->name, &text, err));
-	*ret = (struct mr_receipt){ 0 };
-	(void)snprintf(ret->id, sizeof(ret->id), "%s", l->msg.id);
+	(void)snprintf(ret->id, sizeof(ret->id), "%s", id);
 	names_move(&ret->to, &l->who.all);
 	names_move(&ret->not_live, &l->who.not_live);
 	names_move(&ret->trouble, &l->who.trouble);
 	names_move(&ret->warnings, &l->typed.warnings);
-	ret->fields = fields_of(l);
-	link_after_delivery(l->room, ret->id, &ret->to, &l->who.to, &l->who.cc, NULL);
-	return MR_OK;
+	/* What the type made by itself is told: a request's id is what its answer will name. */
+	if (l->typed.def && (ret->fields = calloc(1, sizeof(*ret->fields))))
+		(void)mr_message_fields(l->room, &l->msg, ret->fields, IGNORED);
+	link_after_delivery(l->room, ret->id, &ret->to, &l->who.to, &l->who.cc, sent ? &ret->trouble : NULL);
 }
 
-struct delivery
-outgoing_delivery(struct outgoing *l)
+/* What the driver is asked for; borrows from the letter. */
+static struct delivery
+delivery_of(struct outgoing *l)
 {
 	return (struct delivery){
 		.msg = &l->msg,
@@ -92,106 +70,75 @@ outgoing_delivery(struct outgoing *l)
 	};
 }
 
-static enum mr_rc
-deliver(struct outgoing *l, struct delivered *ret, struct mr_error *err)
-{
-	struct delivery what = outgoing_delivery(l);
-	struct mr_error ignored = { 0 };
-	char planned[MR_ID_LEN + 1];
-	enum mr_rc rc;
-
-	memcpy(planned, l->msg.id, sizeof(planned));
-	rc = link_hold(l->room, &l->who.away, err);
-	if (rc != MR_OK)
-		return rc;
-	if (l->msg.by_ms) {
-		rc = due_put(l->room, l->self->agent, &l->msg, err);
-		if (rc != MR_OK)
-			return rc;
-	}
-	types_note_asked(l->room, l->typed.def, &l->msg, &l->who.all);
-	*err = (struct mr_error){ 0 };
-	rc = l->room->driver->deliver(l->room, &what, ret, err);
-	if (rc == MR_OK && err->code == MR_OK && err->hint[0])
-		(void)names_add(
-		    &l->who.trouble, str_of(err->hint)); /* it is out: no memory to say more is no failure */
-	if (l->msg.by_ms && ((rc != MR_OK && rc != MR_INDOUBT) || strcmp(planned, ret->id) != 0)) {
-		/* Nothing went out under the id that was written down. A known key keeps its first record. */
-		due_drop(l->room, l->self->agent, planned);
-		if ((rc == MR_OK || rc == MR_INDOUBT) && !ret->repeated) {
-			(void)snprintf(l->msg.id, sizeof(l->msg.id), "%s", ret->id);
-			(void)due_put(l->room, l->self->agent, &l->msg, &ignored);
-		}
-	}
-	return rc;
-}
-
+/* It was delivered (MR_OK, MR_INDOUBT): what is to be done and told after that. Takes what `got` has. */
 static void
-fill_receipt(struct outgoing *l, enum mr_rc rc, struct delivered *got, struct mr_receipt *ret)
-{
-	*ret = (struct mr_receipt){ .repeated = got->repeated };
-	memcpy(ret->id, got->id, sizeof(ret->id));
-	retention_after_delivery(l->room, &l->who.all);
-	if (rc == MR_OK)
-		ret->retired = state_retire(l->room, &l->msg, &l->who.all, got->id);
-	/* Whoever asked for this answer has it now, except when one answers oneself. */
-	if (*l->msg.reply_to && strcmp(l->original.from, l->self->agent) != 0)
-		due_drop(l->room, l->original.from, l->original.id);
-	ret->warning = ignored_notify(l);
-	ret->notify = got->repeated ? NULL : notify_command(l);
-	names_move(&ret->to, &l->who.all);
-	names_move(&ret->not_live, &l->who.not_live);
-	names_move(&ret->trouble, &l->who.trouble);
-	names_move(&ret->warnings, &l->typed.warnings);
-	names_move(&ret->missing, &got->missing);
-	names_move(&ret->superseded, &l->superseded);
-	ret->fields = fields_of(l);
-	link_after_delivery(l->room, ret->id, &ret->to, &l->who.to, &l->who.cc, &ret->trouble);
-}
-
-/* The message is out: that its answer must be looked for by hand is a warning. */
-static void
-expect_answer(const struct outgoing *l, const struct delivered *got, struct mr_receipt *ret)
+finish(struct outgoing *l, enum mr_rc rc, struct delivered *got, struct mr_receipt *ret)
 {
 	struct mr_error err = { 0 };
 	struct buf text = BUF_INIT;
 
-	if (!l->draft->reply_path || answer_expect(l->room, got->id, got->spoken, l->draft->reply_path, &err) == MR_OK)
-		return;
-	buf_addf(&text, "where the answer comes is not remembered (%s): give `wait` --reply-path and --id %s",
-	    err.message, got->spoken);
-	free(ret->warning);
-	ret->warning = buf_take(&text);
+	*ret = (struct mr_receipt){ .repeated = got->repeated };
+	channel_after_delivery(l->room, &l->who.all);
+	if (rc == MR_OK)
+		ret->retired = mail_retire(l->room, &l->msg, &l->who.all, got->id);
+	/* The sender of the question has its answer now, except when one answers oneself. */
+	if (*l->msg.reply_to && strcmp(l->original.from, l->self->agent) != 0)
+		due_drop(l->room, l->original.from, l->original.id);
+	names_move(&ret->missing, &got->missing);
+	names_move(&ret->superseded, &l->superseded);
+	fill_receipt(l, got->id, true, ret);
+	add_notify(l, ret);
+	/* The message is out: that its answer must be looked for by hand is a warning. */
+	if (l->draft->reply_path && answer_expect(l->room, got->id, got->spoken, l->draft->reply_path, &err) != MR_OK) {
+		buf_addf(&text, "where the answer comes is not remembered (%s): give `wait` --reply-path and --id %s",
+		    err.message, got->spoken);
+		free(ret->warning);
+		ret->warning = buf_take(&text);
+	}
 }
 
-void
-outgoing_after(struct outgoing *l, enum mr_rc rc, struct delivered *got, struct mr_receipt *ret)
-{
-	fill_receipt(l, rc, got, ret);
-	expect_answer(l, got, ret);
-}
+/* ---- One ---- */
 
-enum mr_rc
-outgoing_send(struct outgoing *l, struct mr_receipt *ret, struct mr_error *err)
+/* Delivers a prepared letter, or with dry_run only tells what it would be. */
+static enum mr_rc
+send_letter(struct outgoing *l, struct mr_receipt *ret, struct mr_error *err)
 {
+	struct delivery what = delivery_of(l);
 	struct delivered got = { 0 };
-	enum mr_rc rc;
+	char planned[MR_ID_LEN + 1];
 
-	if (l->draft->dry_run)
-		return rehearse(l, ret, err);
-	rc = deliver(l, &got, err);
-	if (rc == MR_OK || rc == MR_INDOUBT)
-		outgoing_after(l, rc, &got, ret);
+	if (l->draft->dry_run) {
+		mr_auto(buf_done) struct buf text = BUF_INIT;
+
+		TRY(message_write(&l->msg, l->room->name, &text, err));
+		*ret = (struct mr_receipt){ 0 };
+		fill_receipt(l, l->msg.id, false, ret);
+		return MR_OK;
+	}
+	memcpy(planned, l->msg.id, sizeof(planned));
+	TRY(link_hold(l->room, &l->who.away, err));
+	if (l->msg.by_ms)
+		TRY(due_put(l->room, l->self->agent, &l->msg, err));
+	types_note_asked(l->room, l->typed.def, &l->msg, &l->who.all);
+	*err = (struct mr_error){ 0 };
+	enum mr_rc rc = l->room->driver->deliver(l->room, &what, &got, err);
+	bool out = rc == MR_OK || rc == MR_INDOUBT;
+
+	if (rc == MR_OK && err->code == MR_OK && err->hint[0])
+		(void)names_add(
+		    &l->who.trouble, str_of(err->hint)); /* it is out: no memory to say more is no failure */
+	if (l->msg.by_ms && (!out || strcmp(planned, got.id) != 0)) {
+		/* Nothing went out under the id that was written down. A known key keeps its first record. */
+		due_drop(l->room, l->self->agent, planned);
+		(void)snprintf(l->msg.id, sizeof(l->msg.id), "%s", got.id);
+		if (out && !got.repeated)
+			(void)due_put(l->room, l->self->agent, &l->msg, IGNORED);
+	}
+	if (out)
+		finish(l, rc, &got, ret);
 	else
 		mr_names_done(&got.missing);
 	return rc;
-}
-
-enum mr_rc
-mr_send(struct mr_room *room, const struct mr_self *self, const struct mr_draft *draft, struct mr_receipt *ret,
-    struct mr_error *err)
-{
-	return send_draft(room, self, draft, 0, ret, err);
 }
 
 enum mr_rc
@@ -199,9 +146,16 @@ send_draft(struct mr_room *room, const struct mr_self *self, const struct mr_dra
     struct mr_receipt *ret, struct mr_error *err)
 {
 	mr_auto(outgoing_done) struct outgoing l = { .room = room, .self = self, .draft = draft, .implied = implied };
-	enum mr_rc rc = outgoing_prepare(&l, err);
 
-	return rc == MR_OK ? outgoing_send(&l, ret, err) : rc;
+	TRY(outgoing_prepare(&l, err));
+	return send_letter(&l, ret, err);
+}
+
+enum mr_rc
+mr_send(struct mr_room *room, const struct mr_self *self, const struct mr_draft *draft, struct mr_receipt *ret,
+    struct mr_error *err)
+{
+	return send_draft(room, self, draft, 0, ret, err);
 }
 
 void
@@ -220,4 +174,219 @@ mr_receipt_done(struct mr_receipt *receipt)
 	free(receipt->warning);
 	free(receipt->notify);
 	*receipt = (struct mr_receipt){ 0 };
+}
+
+/* ---- An answer: recipients, subject, thread and priority come from the original ---- */
+
+struct address_list { /* NULL-terminated; `agent:` before agents, so that no group or queue of that name is meant */
+	const char **v;
+	size_t n, cap;
+	struct arena *own;
+	bool failed; /* out of memory */
+};
+
+static void
+address_list_done(struct address_list *list)
+{
+	free(list->v);
+	arena_free(list->own);
+}
+
+static void
+add_address(struct address_list *list, const char *name)
+{
+	char exact[2 * MR_ADDRESS_MAX + 16];
+
+	(void)snprintf(exact, sizeof(exact), "%s%s", strchr(name, ':') ? "" : "agent:", name);
+	char *copy = arena_dup(&list->own, str_of(exact));
+
+	if (!copy || !array_grow(&list->v, list->n + 1, &list->cap, sizeof(*list->v))) {
+		list->failed = true;
+		return;
+	}
+	list->v[list->n++] = copy;
+	list->v[list->n] = NULL;
+}
+
+/* Only agents get a copy of an answer: in a queue it would be new work, in a channel a post to all. */
+static void
+add_other_agents(struct address_list *list, const struct mr_names *names, const char *self)
+{
+	for (size_t i = 0; i < names->n; i++)
+		if (strcmp(names->v[i], self) != 0 && !strchr(names->v[i], ':'))
+			add_address(list, names->v[i]);
+}
+
+static enum mr_rc
+send_answer(struct mr_room *room, const struct mr_self *self, const struct mr_message *original,
+    const struct mr_draft *given, bool all, struct mr_receipt *ret, struct mr_error *err)
+{
+	static const char *const nobody[] = { NULL };
+	mr_auto(address_list_done) struct address_list to = { 0 }, cc = { 0 };
+	mr_auto(buf_done) struct buf subject = BUF_INIT;
+	struct mr_draft draft = *given;
+	unsigned implied = FIELD_REPLY_TO | FIELD_THREAD;
+	bool own = strcmp(original->from, self->agent) == 0;
+
+	/* To the sender; mail of one's own to the agents who got it, else to the queue or channel that it went to, else
+	 * to oneself. */
+	if (own)
+		add_other_agents(&to, &original->to, self->agent);
+	for (size_t i = 0; own && to.n == 0 && i < original->to.n; i++)
+		if (strchr(original->to.v[i], ':'))
+			add_address(&to, original->to.v[i]);
+	if (to.n == 0)
+		add_address(&to, original->from);
+	if (all) {
+		add_other_agents(&cc, &original->to, self->agent);
+		add_other_agents(&cc, &original->cc, self->agent);
+	}
+	subject_reply(&subject, str_of(original->subject));
+	if (!buf_ok(&subject) || to.failed || cc.failed)
+		return mr_nomem(err);
+	if (!draft.to)
+		draft.to = to.v;
+	if (!draft.cc) {
+		draft.cc = cc.v ? cc.v : nobody;
+		implied |= FIELD_CC;
+	}
+	if (!draft.no_subject && (!draft.subject || !*draft.subject)) {
+		draft.subject = buf_z(&subject);
+		implied |= FIELD_SUBJECT;
+	}
+	if (draft.priority == MR_NORMAL && original->priority > MR_NORMAL) {
+		draft.priority = original->priority;
+		implied |= FIELD_PRIORITY;
+	}
+	draft.reply_to = original->id;
+	return send_draft(room, self, &draft, implied, ret, err);
+}
+
+enum mr_rc
+mr_reply(struct mr_room *room, const struct mr_self *self, const char *id, const struct mr_draft *draft, bool all,
+    struct mr_receipt *ret, struct mr_error *err)
+{
+	mr_auto(mr_message_done) struct mr_message original = { 0 };
+
+	TRY(lookup_original(room, self->agent, id, &original, err));
+	enum mr_rc rc = send_answer(room, self, &original, draft, all, ret, err);
+
+	/* Held mail keeps its place; its end comes with `done`. The answer is out by now: that a flag could not be set
+	 * is no reason to report a failure that would make the caller answer again. */
+	if ((rc == MR_OK || rc == MR_INDOUBT) && !draft->dry_run && (room->driver->abilities & ROOM_READ_STATE) &&
+	    (original.folder & (MR_INBOX | MR_ARCHIVE)) &&
+	    room->driver->mark(room, self->agent, original.id, MR_REPLIED, 0, IGNORED) == MR_OK)
+		(void)office_flush(room, IGNORED);
+	return rc;
+}
+
+/* ---- Many at once ---- */
+
+/* Each letter is checked and composed by itself; those that are one plain message for one agent are handed to the
+ * driver together, the others are sent where they stand, after what came before them. At a time: files that are open
+ * (the driver takes fewer where the process may not open so many), bytes that are written and not flushed. */
+#define GROUP_MAX 1000
+#define GROUP_BYTES ((size_t)8 << 20)
+
+struct group { /* written together; letters[i] is told in *sent[i] */
+	struct mr_room *room;
+	struct outgoing *letters; /* one more than n may be in use */
+	struct parcel *parcels;
+	struct mr_sent **sent;
+	size_t n, bytes;
+};
+
+static void
+group_done(struct group *g)
+{
+	for (size_t i = 0; i < g->n; i++)
+		outgoing_done(&g->letters[i]);
+	free(g->letters);
+	free(g->parcels);
+	free(g->sent);
+}
+
+static void
+flush(struct group *g)
+{
+	for (size_t i = 0; i < g->n; i++)
+		g->parcels[i] = (struct parcel){ .what = delivery_of(&g->letters[i]) };
+	if (g->n > 0)
+		g->room->driver->deliver_many(g->room, g->parcels, g->n);
+	for (size_t i = 0; i < g->n; i++) {
+		struct parcel *p = &g->parcels[i];
+
+		g->sent[i]->rc = p->rc;
+		if (p->rc != MR_OK)
+			g->sent[i]->error = p->err;
+		if (p->rc == MR_OK || p->rc == MR_INDOUBT)
+			finish(&g->letters[i], p->rc, &p->got, &g->sent[i]->receipt);
+		else
+			mr_names_done(&p->got.missing);
+		outgoing_done(&g->letters[i]);
+	}
+	g->n = g->bytes = 0;
+}
+
+/* Needs more than one link and one flush, or must see what became of those before it. */
+static bool
+goes_alone(const struct outgoing *l)
+{
+	const struct mr_draft *d = l->draft;
+
+	return !ROOM_HAS(l->room, deliver_many) || l->who.all.n != 1 || strchr(l->who.all.v[0], ':') ||
+	       l->who.away.n > 0 || l->who.missing || d->dry_run || d->key || d->replace_key || d->reply_path ||
+	       l->msg.by_ms != 0 || mr_room_setting(l->room, "Hygiene") || mr_room_setting(l->room, "Hygiene-Policy");
+}
+
+void
+mr_send_many(
+    struct mr_room *room, const struct mr_self *self, const struct mr_draft *drafts, size_t n, struct mr_sent *ret)
+{
+	size_t cap = n < GROUP_MAX ? n : GROUP_MAX;
+	mr_auto(group_done) struct group g = {
+		.room = room,
+		.letters = calloc(cap, sizeof(*g.letters)),
+		.parcels = calloc(cap, sizeof(*g.parcels)),
+		.sent = calloc(cap, sizeof(struct mr_sent *)),
+	};
+
+	for (size_t i = 0; i < n; i++) {
+		ret[i] = (struct mr_sent){ 0 };
+		if (!g.letters || !g.parcels || !g.sent) {
+			ret[i].rc = mr_nomem(&ret[i].error);
+			continue;
+		}
+		struct outgoing *l = &g.letters[g.n];
+
+		*l = (struct outgoing){
+			.room = room, .self = self, .draft = &drafts[i], .before = g.letters, .before_n = g.n
+		};
+		ret[i].rc = outgoing_prepare(l, &ret[i].error);
+		if (ret[i].rc == MR_OK && !goes_alone(l)) {
+			g.bytes += l->msg.body_len;
+			g.sent[g.n++] = &ret[i];
+			ret[i].error = (struct mr_error){ 0 };
+			if (g.n == cap || g.bytes >= GROUP_BYTES)
+				flush(&g);
+			continue;
+		}
+		if (ret[i].rc == MR_OK) {
+			flush(&g); /* what came before comes before; this letter stays where it is */
+			ret[i].rc = send_letter(l, &ret[i].receipt, &ret[i].error);
+		}
+		if (ret[i].rc == MR_OK) /* what was tried in vain on the way to a success is nobody's business */
+			ret[i].error = (struct mr_error){ 0 };
+		outgoing_done(l);
+	}
+	flush(&g);
+}
+
+void
+mr_sent_done(struct mr_sent *sent)
+{
+	if (!sent)
+		return;
+	mr_receipt_done(&sent->receipt);
+	*sent = (struct mr_sent){ 0 };
 }

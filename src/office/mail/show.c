@@ -7,10 +7,11 @@
  *
  *	not taken --take--> held --finish--> seen or archived
  *	                     |--back, close, death--> not taken
+ *
+ * Then the marks that an agent sets itself, and retiring what a newer message replaces.
  */
-#include "base/error.h"
 #include "base/sys_break.h"
-#include "office/office.h"
+#include "office/mail/mail.h"
 #include "office/who/who.h"
 
 #define TAKE_TRIES 8 /* a message can change folders under our eyes, but not for ever */
@@ -18,31 +19,25 @@
 struct mr_show {
 	struct mr_room *room;
 	struct mr_self self;
-	struct hold *taken; /* in a room without holds only agent and id count */
+	bool holds; /* the room has them; else only agent and id of `taken` count */
+	struct hold *taken;
 	size_t n, cap;
 };
 
 enum mr_rc
 mr_show_open(struct mr_room *room, const struct mr_self *self, struct mr_show **ret, struct mr_error *err)
 {
-	enum mr_rc rc = office_not_fenced(room, self, err);
 	struct mr_show *show;
 
-	if (rc != MR_OK)
-		return rc;
+	TRY(office_not_fenced(room, self, err));
 	show = calloc(1, sizeof(*show));
 	if (!show)
 		return mr_nomem(err);
 	show->room = room;
 	show->self = *self;
+	show->holds = room->driver->abilities & ROOM_HOLDS;
 	*ret = show;
 	return MR_OK;
-}
-
-static bool
-room_has_holds(const struct mr_room *room)
-{
-	return (room->driver->abilities & ROOM_HOLDS) && ROOM_HAS(room, hold) && ROOM_HAS(room, settle);
 }
 
 static struct hold *
@@ -52,27 +47,6 @@ find_taken(const struct mr_show *show, const char *id)
 		if (strcmp(show->taken[i].id, id) == 0)
 			return &show->taken[i];
 	return NULL;
-}
-
-static void
-forget_taken(struct mr_show *show, struct hold *hold)
-{
-	*hold = show->taken[--show->n];
-}
-
-static bool
-reserve_taken(struct mr_show *show)
-{
-	if (show->n < show->cap)
-		return true;
-	size_t cap = show->cap ? 2 * show->cap : 16;
-	struct hold *v = reallocarray(show->taken, cap, sizeof(*v));
-
-	if (!v)
-		return false;
-	show->taken = v;
-	show->cap = cap;
-	return true;
 }
 
 /* ---- Taking ---- */
@@ -92,59 +66,42 @@ note_own_lease(void *ctx, const struct hold *hold)
 	return !own->found;
 }
 
-/* Work that this very life has received may be looked at again. */
-static bool
-is_own_lease(const struct mr_show *show, const char *id)
-{
-	struct own_lease own = { .id = id, .life = show->self.life };
-	struct mr_error ignored = { 0 };
-
-	if (ROOM_HAS(show->room, each_hold))
-		(void)show->room->driver->each_hold(show->room, show->self.agent, note_own_lease, &own, &ignored);
-	return own.found;
-}
-
-static enum mr_rc
-hold_for_show(struct mr_show *show, const char *id, struct mr_message *msg, struct mr_error *err)
-{
-	struct hold_terms terms = { .kind = HOLD_PROCESS, .life = show->self.life, .session = show->self.session };
-	struct hold hold = { 0 };
-	enum mr_rc rc;
-
-	if (!room_has_holds(show->room)) {
-		(void)snprintf(hold.agent, sizeof(hold.agent), "%s", show->self.agent);
-		(void)snprintf(hold.id, sizeof(hold.id), "%s", id);
-		show->taken[show->n++] = hold;
-		return MR_OK;
-	}
-	rc = show->room->driver->hold(show->room, show->self.agent, id, &terms, &hold, err);
-	if (rc != MR_OK)
-		return rc;
-	show->taken[show->n++] = hold;
-	msg->folder = MR_HELD;
-	msg->attempt = hold.attempt; /* but no token: the hold ends with this process, nobody can settle it by name */
-	return MR_OK;
-}
-
 /* MR_NOTFOUND: it moved between the look and the hold; look again. */
 static enum mr_rc
 take_once(struct mr_show *show, const char *id, struct mr_message *msg, struct mr_error *err)
 {
-	struct mr_error ignored = { 0 };
-	enum mr_rc rc = show->room->driver->fetch(
-	    show->room, show->self.agent, id, office_folders(show->room, ALL_FOLDERS), SCAN_BODIES, msg, err);
+	const struct room_driver *driver = show->room->driver;
+	struct own_lease own = { .id = id, .life = show->self.life };
+	struct hold hold = { 0 };
 
-	/* Work of a queue is looked at, not taken: it is in our hands already. */
-	if (rc == MR_NOTFOUND && lookup_claimed(show->room, show->self.agent, id, msg, &ignored) == MR_OK)
-		return MR_OK;
-	if (rc == MR_NOTFOUND && office_folders(show->room, MR_DEAD) &&
-	    show->room->driver->fetch(show->room, show->self.agent, id, MR_DEAD, SCAN_BODIES, msg, &ignored) == MR_OK)
+	enum mr_rc rc = lookup_own(show->room, show->self.agent, id, SCAN_BODIES, msg, err);
+
+	/* Work of a queue, and a dead letter, is looked at and not taken. */
+	if (rc == MR_NOTFOUND && lookup_elsewhere(show->room, show->self.agent, id, msg))
 		return MR_OK;
 	if (rc != MR_OK || find_taken(show, id))
 		return rc;
-	if (msg->folder == MR_INBOX && !(msg->flags & MR_SEEN))
-		return hold_for_show(show, id, msg, err);
-	if (msg->folder != MR_HELD || is_own_lease(show, id))
+	if (msg->folder == MR_INBOX && !(msg->flags & MR_SEEN)) {
+		struct hold_terms terms = {
+			.kind = HOLD_PROCESS, .life = show->self.life, .session = show->self.session
+		};
+
+		(void)snprintf(hold.agent, sizeof(hold.agent), "%s", show->self.agent);
+		(void)snprintf(hold.id, sizeof(hold.id), "%s", id);
+		if (show->holds) {
+			TRY(driver->hold(show->room, show->self.agent, id, &terms, &hold, err));
+			msg->folder = MR_HELD;
+			msg->attempt =
+			    hold.attempt; /* but no token: nobody can settle a hold of this process by name */
+		}
+		show->taken[show->n++] = hold;
+		return MR_OK;
+	}
+	if (msg->folder != MR_HELD)
+		return MR_OK;
+	/* Work that this very life has received may be looked at again. */
+	(void)driver->each_hold(show->room, show->self.agent, note_own_lease, &own, IGNORED);
+	if (own.found)
 		return MR_OK;
 	return mr_fail(err, MR_BUSY,
 	    "another command is showing or working on '%s'\n"
@@ -157,18 +114,17 @@ mr_show_take(struct mr_show *show, const char *id, struct mr_message *ret_msg, s
 {
 	mr_auto(relief_end) struct relief relief = { 0 };
 	char full[MR_ID_LEN + 1];
-	enum mr_rc rc = mr_resolve_id(show->room, show->self.agent, id, 0, full, err);
 
+	TRY(mr_resolve_id(show->room, show->self.agent, id, 0, full, err));
 	relief_begin(&relief, show->room);
-	if (rc != MR_OK)
-		return rc;
-	if (!reserve_taken(show))
+	if (!array_grow(&show->taken, show->n, &show->cap, sizeof(*show->taken)))
 		return mr_nomem(err);
 	for (int tries = 0;; tries++) {
 		mr_auto(mr_message_done) struct mr_message msg = { 0 };
 
 		*err = (struct mr_error){ 0 };
-		rc = take_once(show, full, &msg, err);
+		enum mr_rc rc = take_once(show, full, &msg, err);
+
 		if (rc == MR_BUSY && tries == 0) { /* its holder may be dead */
 			scan_sweep(show->room, show->self.agent);
 			continue;
@@ -192,39 +148,35 @@ mr_show_back(struct mr_show *show, const char *id, struct mr_error *err)
 {
 	mr_auto(relief_end) struct relief relief = { 0 };
 	char full[MR_ID_LEN + 1];
-	enum mr_rc rc = mr_resolve_id(show->room, show->self.agent, id, 0, full, err);
-	struct hold *hold = rc == MR_OK ? find_taken(show, full) : NULL;
 
-	relief_begin(&relief, show->room);
-	if (!hold)
-		return rc; /* seen mail was never taken */
-	if (room_has_holds(show->room))
-		rc = show->room->driver->settle(show->room, hold, SETTLE_BACK, err);
-	if (rc == MR_OK || rc == MR_NOTFOUND) /* over already: it is back */
-		forget_taken(show, hold);
-	return rc == MR_NOTFOUND ? MR_OK : rc;
-}
-
-/* A room without holds: marked only now, so that looking did not consume. */
-static enum mr_rc
-mark_shown(struct mr_show *show, const struct hold *hold, bool archive, struct mr_error *err)
-{
-	const struct room_driver *driver = show->room->driver;
+	TRY(mr_resolve_id(show->room, show->self.agent, id, 0, full, err));
+	struct hold *hold = find_taken(show, full);
 	enum mr_rc rc = MR_OK;
 
-	if (ROOM_HAS(show->room, mark))
-		rc = driver->mark(show->room, hold->agent, hold->id, MR_SEEN, 0, err);
-	if (rc == MR_OK && archive && ROOM_HAS(show->room, move) && (driver->abilities & ROOM_ARCHIVE))
-		rc = driver->move(show->room, hold->agent, hold->id, MR_ARCHIVE, err);
-	return rc;
+	if (!hold)
+		return MR_OK; /* seen mail was never taken */
+	relief_begin(&relief, show->room);
+	if (show->holds)
+		rc = show->room->driver->settle(show->room, hold, SETTLE_BACK, err);
+	if (rc != MR_OK && rc != MR_NOTFOUND) /* over already: it is back */
+		return rc;
+	*hold = show->taken[--show->n];
+	return MR_OK;
 }
 
 static enum mr_rc
 settle_shown(struct mr_show *show, const struct hold *hold, bool archive, struct mr_error *err)
 {
-	if (!room_has_holds(show->room))
-		return mark_shown(show, hold, archive, err);
-	return show->room->driver->settle(show->room, hold, archive ? SETTLE_ARCHIVE : SETTLE_SEEN, err);
+	const struct room_driver *driver = show->room->driver;
+
+	if (show->holds)
+		return driver->settle(show->room, hold, archive ? SETTLE_ARCHIVE : SETTLE_SEEN, err);
+	/* A room without holds: marked only now, so that looking did not consume. */
+	if (ROOM_HAS(show->room, mark))
+		TRY(driver->mark(show->room, hold->agent, hold->id, MR_SEEN, 0, err));
+	if (archive && (driver->abilities & ROOM_ARCHIVE))
+		TRY(driver->move(show->room, hold->agent, hold->id, MR_ARCHIVE, err));
+	return MR_OK;
 }
 
 enum mr_rc
@@ -236,31 +188,27 @@ mr_show_finish(struct mr_show *show, bool archive, size_t *ret_marked, struct mr
 
 	relief_begin(&relief, show->room);
 	confirm_note(show->room, &show->self, show->taken, show->n);
-	while (show->n > 0 && rc == MR_OK) {
+	for (; show->n > 0; show->n--) {
 		struct mr_error one = { 0 };
 
 		rc = settle_shown(show, &show->taken[show->n - 1], archive, &one);
-		if (rc == MR_NOTFOUND) {
-			fenced++;
-			rc = MR_OK;
-		} else if (rc == MR_OK) {
-			marked++;
-		} else {
+		marked += rc == MR_OK;
+		fenced += rc == MR_NOTFOUND;
+		if (rc != MR_OK && rc != MR_NOTFOUND) {
 			*err = one;
 			break; /* what is left goes back at close: shown again rather than lost */
 		}
-		show->n--;
+		rc = MR_OK;
 	}
 	if (rc == MR_OK)
-		rc = office_flush(show->room, err);
+		rc = show->room->driver->flush(show->room, err);
 	if (rc != MR_OK)
 		return mr_wrap(err, "mark shown mail of '%s'", show->self.agent);
-	if (fenced > 0) {
+	if (fenced > 0)
 		return mr_fail(err, MR_REFUSED,
 		    "%zu of the messages shown left this life of '%s' meanwhile\n"
 		    "a newer life took over and gets them; stop acting as '%s'",
 		    fenced, show->self.agent, show->self.agent);
-	}
 	if (ret_marked)
 		*ret_marked = marked;
 	return MR_OK;
@@ -270,17 +218,133 @@ void
 mr_show_close(struct mr_show *show)
 {
 	mr_auto(relief_end) struct relief relief = { 0 };
-	struct mr_error ignored = { 0 };
-	size_t given_back = 0;
 
 	if (!show)
 		return;
 	relief_begin(&relief, show->room);
-	if (room_has_holds(show->room))
-		for (; given_back < show->n; given_back++)
-			(void)show->room->driver->settle(show->room, &show->taken[given_back], SETTLE_BACK, &ignored);
-	if (given_back > 0)
-		(void)office_flush(show->room, &ignored);
+	for (size_t i = 0; show->holds && i < show->n; i++)
+		(void)show->room->driver->settle(show->room, &show->taken[i], SETTLE_BACK, IGNORED);
+	if (show->holds && show->n > 0)
+		(void)show->room->driver->flush(show->room, IGNORED);
 	free(show->taken);
 	free(show);
+}
+
+/* ---- Marks of one's own ---- */
+
+enum mr_rc
+mr_mark(struct mr_room *room, const struct mr_self *self, const char *id, unsigned set, unsigned clear,
+    struct mr_error *err)
+{
+	const struct room_driver *driver = room->driver;
+	mr_auto(relief_end) struct relief relief = { 0 };
+	char full[MR_ID_LEN + 1];
+
+	relief_begin(&relief, room);
+	if (!(driver->abilities & ROOM_READ_STATE)) {
+		/* Where mail has no marks, having been read is having left the inbox. */
+		if ((set | clear) != MR_SEEN || !(driver->abilities & ROOM_ARCHIVE))
+			return room_lacks(room, "marks on mail", err);
+		TRY(office_not_fenced(room, self, err));
+		TRY(mr_resolve_id(room, self->agent, id, MR_INBOX | MR_ARCHIVE, full, err));
+		return driver->move(room, self->agent, full, set ? MR_ARCHIVE : MR_INBOX, err);
+	}
+	if (((set | clear) & MR_PINNED) && !(driver->abilities & ROOM_PIN))
+		return room_lacks(room, "pinned mail", err);
+	TRY(office_not_fenced(room, self, err));
+	TRY(mr_resolve_id(room, self->agent, id, MR_INBOX | MR_HELD | MR_ARCHIVE, full, err));
+	return driver->mark(room, self->agent, full, set, clear, err);
+}
+
+enum mr_rc
+mr_archive(struct mr_room *room, const struct mr_self *self, const char *id, struct mr_error *err)
+{
+	mr_auto(relief_end) struct relief relief = { 0 };
+	char full[MR_ID_LEN + 1];
+
+	relief_begin(&relief, room);
+	if (!(room->driver->abilities & ROOM_ARCHIVE))
+		return room_lacks(room, "archive", err);
+	TRY(office_not_fenced(room, self, err));
+	TRY(mr_resolve_id(room, self->agent, id, MR_INBOX | MR_HELD | MR_ARCHIVE, full, err));
+	return room->driver->move(room, self->agent, full, MR_ARCHIVE, err);
+}
+
+enum mr_rc
+mr_clear(struct mr_room *room, const struct mr_self *self, size_t *ret_removed, struct mr_error *err)
+{
+	size_t removed = 0;
+
+	if (!ROOM_HAS(room, clear)) {
+		(void)room_lacks(room, "way to clear an inbox", err);
+		return mr_hint(err, room->driver->abilities & ROOM_ARCHIVE
+					? "`mailroom archive --all-read` takes mail out of the inbox and keeps it"
+					: "`mailroom mark read --all` marks it all read");
+	}
+	TRY(office_not_fenced(room, self, err));
+	enum mr_rc rc = room->driver->clear(room, self->agent, &removed, err);
+
+	if (rc == MR_NOTFOUND && (room->driver->abilities & ROOM_OPEN_BOXES)) {
+		*err = (struct mr_error){ 0 };
+		rc = MR_OK;
+	}
+	if (rc == MR_OK && ret_removed)
+		*ret_removed = removed;
+	return rc;
+}
+
+enum mr_rc
+mr_flush(struct mr_room *room, struct mr_error *err)
+{
+	mr_auto(relief_end) struct relief relief = { 0 };
+
+	relief_begin(&relief, room);
+	return room->driver->flush(room, err);
+}
+
+/* ---- Retiring what a newer message replaces ---- */
+
+struct retiring {
+	const struct mr_message *msg;
+	const char *id; /* of the message that replaces them */
+	struct mr_names old;
+};
+
+static bool
+note_if_replaced(void *ctx, const struct mr_message *msg)
+{
+	struct retiring *r = ctx;
+
+	if (strcmp(msg->replace_key, r->msg->replace_key) != 0 || strcmp(msg->from, r->msg->from) != 0)
+		return true;
+	/* Only smaller ids: of two sends at once the larger id stays, whichever looks last, so never none. */
+	return strcmp(msg->id, r->id) >= 0 || names_add(&r->old, str_of(msg->id));
+}
+
+size_t
+mail_retire(struct mr_room *room, const struct mr_message *msg, const struct mr_names *agents, const char *id)
+{
+	struct scan_request want = { .folders = MR_INBOX, .depth = SCAN_HEADERS, .unread_only = true };
+	const struct room_driver *driver = room->driver;
+	size_t retired = 0;
+
+	for (size_t i = 0; *msg->replace_key && i < agents->n; i++) {
+		struct retiring r = { .msg = msg, .id = id };
+		const char *agent = agents->v[i];
+
+		if (strchr(agent, ':')) /* what waits in a queue or stands in a channel is not replaced */
+			continue;
+		/* Mail that someone holds is being read or worked on: scan does not see it, mark and move refuse it. */
+		(void)driver->scan(room, agent, &want, note_if_replaced, &r, IGNORED);
+		for (size_t j = 0; j < r.old.n; j++) {
+			if (driver->mark(room, agent, r.old.v[j], MR_SEEN, 0, IGNORED) != MR_OK)
+				continue;
+			retired++;
+			(void)driver->move(room, agent, r.old.v[j], MR_ARCHIVE, IGNORED);
+		}
+		mr_names_done(&r.old);
+	}
+	if (retired > 0) /* lost in a power cut, old status mail is unread again: no harm */
+		(void)driver->flush(room, IGNORED);
+	return retired;
 }

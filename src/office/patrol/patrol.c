@@ -5,6 +5,7 @@
  */
 #include "base/clock.h"
 #include "base/error.h"
+#include "office/mail/mail.h"
 #include "office/patrol/patrol.h"
 #include "office/rules/config.h"
 #include "office/types/types_store.h"

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/id.h"
+#include "office/mail/mail.h"
 #include "office/address/address.h"
 #include "office/patrol/patrol.h"
 #include "office/rules/config.h"

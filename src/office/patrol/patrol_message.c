@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/process.h"
 #include "base/text.h"
+#include "office/mail/mail.h"
 #include "office/patrol/patrol.h"
 #include <signal.h>
 

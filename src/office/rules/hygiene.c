@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* hygiene.c - the rules: see hygiene.h. */
+#include "office/mail/mail.h"
 #include "office/rules/hygiene.h"
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/format.h"
 #include "message/type.h"
-#include "office/mail/handoff.h"
 
 #define EMPTY_NOTE 20 /* letters; less than that says nothing */
 
@@ -391,6 +391,6 @@ hygiene_judge(
 	}
 	if (!*mail->type && !mail->answers && hygiene_is_routine(str_of(mail->subject), body))
 		fn(ctx, mail, "routine", "that all is well is no mail: mailroom nudge AGENT -m TEXT, or nothing");
-	if (ascii_caseeq(mail->type, HANDOFF) && hygiene_is_empty_handoff(body))
+	if (ascii_caseeq(mail->type, SUCCESSOR_TYPE) && hygiene_is_empty_handoff(body))
 		fn(ctx, mail, "empty-handoff", "this hand-off says nothing that the next life does not know");
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* hygiene_lint.c - what was sent lately, judged as if it were sent now. */
 #include "base/error.h"
+#include "office/mail/mail.h"
 #include "office/rules/hygiene.h"
 #include "office/types/types.h"
 #include <stdlib.h>

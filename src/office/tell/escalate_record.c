@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* escalate_record.c - escalations as records: header lines, changed under a lock. */
+#include "office/mail/mail.h"
 #include "office/tell/escalate.h"
 
 #include "base/clock.h"

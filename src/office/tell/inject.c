@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* inject.c - what an agent is to be told now: see inject.h. */
+#include "office/mail/mail.h"
 #include "office/tell/inject.h"
 
 #include "base/clock.h"
@@ -9,7 +10,6 @@
 #include "base/text.h"
 #include "message/type.h"
 #include "office/types/control.h"
-#include "office/mail/handoff.h"
 #include "office/nudge/nudge.h"
 #include <stdlib.h>
 
@@ -69,7 +69,7 @@ add_item(struct mr_injection *inj, const struct mr_message *msg, const struct mr
 	item->subject = keep(inj, str_of(msg->subject));
 	item->color = keep(inj, str_of(color ? color : ""));
 	item->priority = msg->priority;
-	item->handoff = handoff_is_own(msg, inj->self.agent);
+	item->handoff = successor_is_own(msg, inj->self.agent);
 	item->told = announced_listed(&inj->before, msg->id);
 	item->unproven = msg->proof == MR_UNPROVEN;
 	item->broken = broken->code != MR_OK ? keep(inj, str_of(broken->message)) : NULL;

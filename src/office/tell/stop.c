@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/fence.h"
+#include "office/mail/mail.h"
 #include "office/tell/inject.h"
 #include "office/tell/memory.h"
 #include <stdlib.h>

@@ -6,12 +6,12 @@
  * Mail of a thread that has woken an agent too often lately wakes it only when some time has passed (wake_limit.c): it
  * is there, and is announced with the next prompt. The operator is told of such a thread, once.
  */
+#include "office/mail/mail.h"
 #include "office/tell/wake.h"
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/id.h"
-#include "office/mail/handoff.h"
 #include "office/tell/memory.h"
 #include "office/nudge/nudge.h"
 
@@ -119,7 +119,7 @@ judge(struct wake_look *l, const struct mr_message *msg)
 	    mr_is_control(l->room, l->self->agent, msg, &broken))
 		return;
 	/* What this life leaves for the next one it knows. */
-	if (l->self->life > 0 && msg->sender_life == l->self->life && handoff_is_own(msg, l->self->agent))
+	if (l->self->life > 0 && msg->sender_life == l->self->life && successor_is_own(msg, l->self->agent))
 		return;
 	wake_key(l->room, msg, l->self->agent, &key);
 	if (!buf_ok(&key))

@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/id.h"
 #include "base/sys.h"
+#include "office/mail/mail.h"
 #include "office/office.h"
 #include "office/types/types_send.h"
 

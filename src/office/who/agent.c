@@ -6,6 +6,7 @@
 #include "base/process.h"
 #include "base/text.h"
 #include "message/address.h"
+#include "office/mail/mail.h"
 #include "office/office.h"
 #include "office/who/who.h"
 

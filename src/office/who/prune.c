@@ -5,6 +5,7 @@
  * refuse, and so is removing most of the room at once.
  */
 #include "base/clock.h"
+#include "office/mail/mail.h"
 #include "office/who/who.h"
 
 #define DAY_MS ((int64_t)24 * 3600 * 1000)

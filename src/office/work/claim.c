@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/id.h"
+#include "office/mail/mail.h"
 #include "office/office.h"
 
 #define LEASE_DEFAULT_MS ((int64_t)15 * 60 * 1000)

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/id.h"
+#include "office/mail/mail.h"
 #include "office/office.h"
 
 struct claim_search {

@@ -6,6 +6,7 @@
  */
 #include "base/clock.h"
 #include "base/error.h"
+#include "office/mail/mail.h"
 #include "office/address/address.h"
 #include "message/address.h"
 #include "office/office.h"

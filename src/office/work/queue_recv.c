@@ -12,6 +12,7 @@
  */
 #include "base/clock.h"
 #include "base/error.h"
+#include "office/mail/mail.h"
 #include "office/office.h"
 #include <poll.h>
 

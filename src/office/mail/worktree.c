@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * handoff_git.c - the state of a git worktree, read from git's files. Running git would run what the folder's own
- * configuration says (filters, a monitor), and a hand-off may be written unasked.
+ * worktree.c - the state of a git worktree, read from git's files. Running git would run what the folder's own
+ * configuration says (filters, a monitor), and a note to the next life may be written unasked.
  *
  * Tracked files are compared with the index by type, size and time; their contents are not read. What that cannot tell
  * (staged changes, untracked files) is said. The work has bounds, and says so when it was cut.
@@ -11,7 +11,7 @@
 #include "base/file.h"
 #include "base/sys.h"
 #include "message/gitfile.h"
-#include "office/mail/handoff.h"
+#include "office/mail/mail.h"
 #include "office/who/who.h"
 
 #include <errno.h>
@@ -170,37 +170,29 @@ add_files(struct buf *out, const char *worktree, int git_fd, size_t hash_len)
 
 /* ---- All of it ---- */
 
-static void
-add_unfinished(struct buf *out, int git_fd)
+void
+worktree_describe(struct buf *out, const char *dir)
 {
 	static const struct {
 		const char *name, *what;
 	} signs[] = { { "MERGE_HEAD", "merge" }, { "rebase-merge", "rebase" }, { "rebase-apply", "rebase" },
 		{ "CHERRY_PICK_HEAD", "cherry-pick" }, { "REVERT_HEAD", "revert" }, { "BISECT_LOG", "bisection" } };
-	struct stat st;
-
-	for (size_t i = 0; i < sizeof signs / sizeof signs[0]; i++)
-		if (sys_stat(git_fd, signs[i].name, &st) == 0)
-			buf_addf(out, "- a %s is in progress\n", signs[i].what);
-}
-
-void
-handoff_git(struct buf *out, const char *dir)
-{
 	mr_auto(buf_done) struct buf branch = BUF_INIT, commit = BUF_INIT;
 	mr_auto(free_ptr) char *here = dir ? NULL : getcwd(NULL, 0);
 	mr_auto(git_place_done) struct git_place git = { 0 };
 	mr_auto(sys_close_fd) int git_fd = -1;
-	struct mr_error ignored = { 0 };
+	struct stat st;
 
 	dir = dir ? dir : here;
-	if (!dir || !git_head(dir, &branch, &commit) || git_find(dir, &git, &ignored) != MR_OK || !git.git_dir ||
-	    dir_open(AT_FDCWD, git.git_dir, &git_fd, &ignored) != MR_OK)
+	if (!dir || !git_head(dir, &branch, &commit) || git_find(dir, &git, IGNORED) != MR_OK || !git.git_dir ||
+	    dir_open(AT_FDCWD, git.git_dir, &git_fd, IGNORED) != MR_OK)
 		return;
 	fence_addf(out, "\n## Git\n\n- worktree: %.300s\n", git.worktree);
 	fence_addf(out, "- branch: %s\n- commit: %s\n", branch.len > 0 ? buf_z(&branch) : "(detached)",
 	    commit.len > 0 ? buf_z(&commit) : "(none yet)");
-	add_unfinished(out, git_fd);
+	for (size_t i = 0; i < sizeof signs / sizeof signs[0]; i++)
+		if (sys_stat(git_fd, signs[i].name, &st) == 0)
+			buf_addf(out, "- a %s is in progress\n", signs[i].what);
 	add_moves(out, git_fd);
 	add_files(out, git.worktree, git_fd, commit.len == (size_t)2 * GIT_SHA256 ? GIT_SHA256 : GIT_SHA1);
 	buf_adds(out, "- not known without running git: what is staged, and untracked files; `git status` tells\n");

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * answers.c - answers that a sender waits for.
+ *
+ * Those asked for by a time (send --by) are records of kind "due", durable before the message goes out: an answer can
+ * come, and drop it, the moment after. A record whose message never went out, or whose answer came by another way (a
+ * mail client), is found out when its time is up.
+ *
+ * The answer to a sender without a mailbox is put into a folder that the sender named (send --reply-path). Which
+ * folder, and what the room calls the message, is remembered outside the room, one small file a message:
+ *
+ *	<state>/replies/<id>    Room:, Dir:, Called:
+ *
+ * The answer is removed only by mr_answer_taken, after it was shown; cut off in between, it is shown again.
+ */
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/sys.h"
+#include "office/mail/mail.h"
+
+#define DUE "due"
+#define NOTE_MAX 8192
+
+/* ---- Answers by a time ---- */
+
+struct due { /* a record */
+	int64_t by_ms;
+	const char *to, *subject;
+};
+static const struct record_field due_fields[] = {
+	{ "By", RECORD_TIME, offsetof(struct due, by_ms) },
+	{ "To", RECORD_TEXT, offsetof(struct due, to) },
+	{ "Subject", RECORD_TEXT, offsetof(struct due, subject) },
+};
+
+enum mr_rc
+due_put(struct mr_room *room, const char *sender, const struct mr_message *msg, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	struct due due = { msg->by_ms, msg->to.n > 0 ? msg->to.v[0] : "", msg->subject };
+
+	if (!ROOM_HAS(room, record_put))
+		return room_lacks(room, "memory for answers that are due", err);
+	record_write(&text, RECORD_FIELDS(due_fields), &due);
+	if (!buf_ok(&text))
+		return mr_nomem(err);
+	return room->driver->record_put(room, DUE, sender, msg->id, buf_str(&text), err);
+}
+
+void
+due_drop(struct mr_room *room, const char *sender, const char *id)
+{
+	(void)room->driver->record_drop(room, DUE, sender, id, IGNORED);
+}
+
+static bool
+stop_at_answer(void *ctx, const struct mr_message *msg)
+{
+	(void)msg;
+	*(bool *)ctx = true;
+	return false;
+}
+
+/* Was it never sent, or answered? The copy in the sender's folder is not synced, so its absence proves nothing: ask for
+ * any copy. */
+static bool
+is_settled(struct mr_room *room, const char *agent, const char *id)
+{
+	struct mr_scan answers = { .filter = { .folders = MR_INBOX | MR_HELD, .reply_to = id }, .limit = 1 };
+	bool exists = false, answered = false;
+
+	if (office_has_copy(room, id, &exists, IGNORED) == MR_OK && !exists)
+		return true;
+	(void)mr_scan(room, agent, &answers, stop_at_answer, &answered, IGNORED);
+	return answered;
+}
+
+enum mr_rc
+due_each(struct mr_room *room, const char *sender, mr_due_fn *fn, void *ctx, struct mr_error *err)
+{
+	mr_auto(mr_names_done) struct mr_names ids = { 0 };
+
+	if (!ROOM_HAS(room, record_each) || !ROOM_HAS(room, record_get))
+		return MR_OK; /* nothing can be due where nothing can be asked for */
+	TRY(office_records(room, DUE, sender, &ids, err));
+	for (size_t i = 0; i < ids.n; i++) {
+		mr_auto(record_done) struct record record = { 0 };
+		struct due due = { 0 };
+		enum mr_rc rc = office_record(room, DUE, sender, ids.v[i], &record, err);
+
+		if (rc == MR_NOTFOUND || rc == MR_CORRUPT) /* answered this very moment, or nobody can read it */
+			continue;
+		TRY(rc);
+		record_read(&record, RECORD_FIELDS(due_fields), &due);
+		if (due.by_ms == 0 || due.by_ms > clock_now_ms())
+			continue;
+		if (is_settled(room, sender, ids.v[i])) {
+			due_drop(room, sender, ids.v[i]);
+			continue;
+		}
+		struct mr_due told = { .to = due.to, .subject = due.subject, .by_ms = due.by_ms };
+
+		(void)snprintf(told.id, sizeof(told.id), "%s", ids.v[i]);
+		fn(ctx, &told);
+	}
+	return MR_OK;
+}
+
+struct telling {
+	struct mr_room *room;
+	const char *agent;
+	mr_due_fn *fn;
+	void *ctx;
+};
+
+static void
+tell_and_forget(void *ctx, const struct mr_due *due)
+{
+	const struct telling *t = ctx;
+
+	t->fn(t->ctx, due);
+	due_drop(t->room, t->agent, due->id);
+}
+
+enum mr_rc
+mr_overdue(struct mr_room *room, const struct mr_self *self, mr_due_fn *fn, void *ctx, struct mr_error *err)
+{
+	struct telling t = { .room = room, .agent = self->agent, .fn = fn, .ctx = ctx };
+
+	return due_each(room, self->agent, tell_and_forget, &t, err);
+}
+
+/* ---- Answers in a folder ---- */
+
+static enum mr_rc
+open_notes(const struct mr_room *room, bool make, int *ret_fd, struct mr_error *err)
+{
+	if (!room->state_dir)
+		return mr_fail(err, MR_NOTFOUND, "there is no folder for what mailroom remembers");
+	return dir_below(room->state_dir, "replies", make, true, ret_fd, err);
+}
+
+enum mr_rc
+answer_expect(struct mr_room *room, const char *id, const char *native, const char *dir, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	mr_auto(sys_close_fd) int notes = -1;
+
+	TRY(header_add(&text, "Room", str_of(room->spec), err));
+	TRY(header_add(&text, "Dir", str_of(dir), err));
+	TRY(header_add(&text, "Called", str_of(*native ? native : id), err));
+	if (!buf_ok(&text))
+		return mr_nomem(err);
+	TRY(open_notes(room, true, &notes, err));
+	return file_replace(notes, id, buf_str(&text), 0600, err);
+}
+
+static enum mr_rc
+load_note(struct mr_room *room, const char *id, struct record *ret, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	mr_auto(sys_close_fd) int notes = -1;
+
+	if (strchr(id, '/'))
+		return mr_fail(err, MR_NOTFOUND, "'%.60s' is no message id", id);
+	TRY(open_notes(room, false, &notes, err));
+	TRY(file_read(notes, id, NOTE_MAX, &text, err));
+	TRY(record_parse(buf_str(&text), ret, err));
+	if (record_has(ret, "Room", room->spec))
+		return MR_OK;
+	return mr_fail(err, MR_NOTFOUND, "'%.60s' was sent in another room", id);
+}
+
+struct expected { /* borrows from note */
+	struct record note;
+	const char *dir, *called;
+};
+
+static void
+expected_done(struct expected *e)
+{
+	record_done(&e->note);
+}
+
+/* Where to look. What is not remembered has to be given. */
+static enum mr_rc
+find_expected(struct mr_room *room, const char *id, const char *dir, struct expected *ret, struct mr_error *err)
+{
+	if (!ROOM_HAS(room, fetch_answer))
+		return room_lacks(room, "reply paths", err);
+	bool known = load_note(room, id, &ret->note, IGNORED) == MR_OK;
+	const char *called = known ? record_get(&ret->note, "Called") : NULL;
+
+	ret->called = called ? called : id;
+	ret->dir = dir ? dir : known ? record_get(&ret->note, "Dir") : NULL;
+	if (ret->dir)
+		return MR_OK;
+	return mr_fail(err, MR_NOTFOUND,
+	    "no message '%.60s' was sent with a reply path\n"
+	    "give the id that `mailroom send --reply-path` printed, or the folder with --reply-path",
+	    id);
+}
+
+bool
+mr_answer_expected(struct mr_room *room, const char *id)
+{
+	mr_auto(record_done) struct record note = { 0 };
+
+	return ROOM_HAS(room, fetch_answer) && load_note(room, id, &note, IGNORED) == MR_OK;
+}
+
+enum mr_rc
+mr_answer_wait(struct mr_room *room, const char *id, const char *dir, int64_t timeout_ms, struct mr_message *ret,
+    struct mr_error *err)
+{
+	mr_auto(expected_done) struct expected e = { 0 };
+	mr_auto(waiter_end) struct waiter waiter = { 0 };
+
+	TRY(find_expected(room, id, dir, &e, err));
+	waiter_begin(&waiter, room, NULL, timeout_ms > 0 ? timeout_ms : 0);
+	for (;;) {
+		enum mr_rc rc = room->driver->fetch_answer(room, e.dir, e.called, false, ret, err);
+
+		if (rc != MR_NOTFOUND)
+			return rc;
+		*err = (struct mr_error){ 0 };
+		if (!waiter_pause(&waiter))
+			return mr_fail(err, MR_EMPTY, "no answer to '%.60s' came in time", id);
+	}
+}
+
+enum mr_rc
+mr_answer_taken(struct mr_room *room, const char *id, const char *dir, struct mr_error *err)
+{
+	mr_auto(expected_done) struct expected e = { 0 };
+	mr_auto(mr_message_done) struct mr_message answer = { 0 };
+	mr_auto(sys_close_fd) int notes = -1;
+
+	TRY(find_expected(room, id, dir, &e, err));
+	TRY(room->driver->fetch_answer(room, e.dir, e.called, true, &answer, err));
+	/* A note that stays behind only says where an answer was. */
+	if (e.note.n > 0 && open_notes(room, false, &notes, IGNORED) == MR_OK)
+		(void)sys_unlink(notes, id);
+	return MR_OK;
+}

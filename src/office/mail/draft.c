@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * draft.c - from a draft to a message that may be sent: everything that can be refused is refused here, before the
+ * driver is asked to deliver. What a sender asked for and a kind of room cannot hold is refused, never dropped; what
+ * came by itself, from the message that is answered, is left out.
+ */
+#include "base/text.h"
+#include "message/message.h"
+#include "office/mail/outgoing.h"
+#include "office/rules/hygiene.h"
+
+#define SUBJECT_MAX 2000
+#define TYPE_MAX 64
+#define KEY_MAX 200
+#define THREAD_MAX 80
+#define HEADERS_MAX 100
+#define HEADER_VALUE_MAX 8192
+#define LOOK_BACK 32 /* letters of a batch whose recipients may be copied */
+
+void
+outgoing_done(struct outgoing *l)
+{
+	recipients_done(&l->who);
+	typed_done(&l->typed);
+	mr_message_done(&l->original);
+	mr_names_done(&l->superseded);
+	arena_free(l->own);
+}
+
+/* ---- May this self send ---- */
+
+static enum mr_rc
+check_sender(struct mr_room *room, const struct mr_self *self, struct mr_error *err)
+{
+	if (self->bound && strcmp(self->agent, OPERATOR) == 0)
+		return mr_fail(err, MR_REFUSED,
+		    "an agent's session may not send as '%s'\nthat name belongs to the person who runs the room; send as yourself",
+		    OPERATOR);
+	TRY(office_not_fenced(room, self, err));
+	if (!office_has_lives(room)) /* anybody may write; where it needs a return address the driver says so */
+		return MR_OK;
+	enum mr_rc rc = agent_exists(room, self->agent, err);
+
+	if (rc != MR_NOTFOUND)
+		return rc;
+	return mr_fail(err, MR_NOTFOUND,
+	    "the sender '%s' is not registered in room '%s'\n`mailroom register %s` makes its mailbox", self->agent,
+	    room->name, self->agent);
+}
+
+/* ---- May this draft be sent ---- */
+
+static bool
+is_word(const char *s, size_t max, const char *also)
+{
+	size_t n = 0;
+
+	for (; s[n]; n++) {
+		bool letter = (s[n] >= 'a' && s[n] <= 'z') || (s[n] >= 'A' && s[n] <= 'Z');
+
+		if (n == max || !(letter || (s[n] >= '0' && s[n] <= '9') || strchr(also, s[n])))
+			return false;
+	}
+	return n > 0;
+}
+
+static enum mr_rc
+check_key(const char *option, const char *key, struct mr_error *err)
+{
+	size_t len = key ? strlen(key) : 1;
+
+	if (len == 0 || len > KEY_MAX)
+		return mr_fail(err, MR_REFUSED, "the %s has %zu bytes: 1 to %d are allowed", option, len, KEY_MAX);
+	for (const char *c = key ? key : ""; *c; c++)
+		if ((unsigned char)*c < 0x20 || *c == 0x7f)
+			return mr_fail(err, MR_REFUSED, "the %s has a control character", option);
+	return MR_OK;
+}
+
+static enum mr_rc
+check_body(const struct mr_draft *draft, struct mr_error *err)
+{
+	size_t len = draft->body ? draft->body_len : 0, i = 0;
+
+	while (i < len && draft->body[i] && strchr(" \t\r\n", draft->body[i]))
+		i++;
+	if (i == len && !draft->no_text)
+		return mr_fail(
+		    err, MR_REFUSED, "the message has no text\ngive it with -m TEXT, with -f FILE or on stdin");
+	if (len > MR_BODY_MAX)
+		return mr_fail(err, MR_REFUSED,
+		    "the text has %zu bytes: at most %zu (16 MiB) are allowed\nput it into a file and send its path",
+		    len, MR_BODY_MAX);
+	return MR_OK;
+}
+
+static enum mr_rc
+check_subject(const struct mr_draft *draft, struct mr_error *err)
+{
+	if (draft->subject && strlen(draft->subject) > SUBJECT_MAX)
+		return mr_fail(err, MR_REFUSED, "the subject has %zu bytes: at most %d are allowed",
+		    strlen(draft->subject), SUBJECT_MAX);
+	return MR_OK;
+}
+
+static enum mr_rc
+check_headers(const struct mr_draft *draft, struct mr_error *err)
+{
+	if (draft->headers_n > HEADERS_MAX)
+		return mr_fail(
+		    err, MR_REFUSED, "%zu extra headers: at most %d are allowed", draft->headers_n, HEADERS_MAX);
+	for (size_t i = 0; i < draft->headers_n; i++) {
+		const struct mr_header *header = &draft->headers[i];
+
+		if (!header->name || !header->value)
+			return mr_fail(err, MR_REFUSED, "an extra header has no name or no value");
+		if (ascii_caseeq(header->name, "References"))
+			return mr_fail(err, MR_REFUSED,
+			    "header 'References' is written by mailroom itself\nsay which message this one answers, or name a thread");
+		if (strlen(header->value) > HEADER_VALUE_MAX)
+			return mr_fail(
+			    err, MR_REFUSED, "the header '%.76s' has over %d bytes", header->name, HEADER_VALUE_MAX);
+	}
+	return MR_OK;
+}
+
+static enum mr_rc
+check_draft(const struct mr_room *room, const struct mr_draft *draft, struct mr_error *err)
+{
+	unsigned abilities = room->driver->abilities;
+	bool made = draft->type && *draft->type && (draft->fields_n > 0 || draft->body_len == 0);
+
+	if (!made) /* a body that its type makes is looked at then */
+		TRY(check_body(draft, err));
+	TRY(check_key("key", draft->key, err));
+	TRY(check_key("replace key", draft->replace_key, err));
+	TRY(check_headers(draft, err));
+	if (draft->type && !is_word(draft->type, TYPE_MAX, "_.:-"))
+		return mr_fail(err, MR_REFUSED, "'%.80s' is no message type: 1 to %d of A-Z a-z 0-9 _ . : -",
+		    draft->type, TYPE_MAX);
+	if (draft->priority < MR_LOW || draft->priority > MR_URGENT)
+		return mr_fail(err, MR_REFUSED, "%d is no priority", (int)draft->priority);
+	TRY(check_subject(draft, err));
+	if ((draft->key || draft->replace_key) && !(abilities & ROOM_KEYS))
+		return office_lacks(room, "send keys", err);
+	if (draft->reply_path && !(abilities & ROOM_REPLY_PATHS))
+		return office_lacks(room, "reply paths", err);
+	if (draft->reply_path && draft->reply_path[0] != '/')
+		return mr_fail(err, MR_REFUSED, "the reply path '%.100s' is not absolute", draft->reply_path);
+	return MR_OK;
+}
+
+/* A delay is a promise that only a queue can keep: an agent's own mail is readable at once. And only an agent's mail
+ * can be retired: what waits in a queue is work that somebody may have begun. */
+static enum mr_rc
+check_promises(const struct outgoing *l, struct mr_error *err)
+{
+	const char *other = NULL, *queue = NULL, *channel = NULL; /* the first of each */
+
+	for (size_t i = l->who.all.n; i-- > 0;) {
+		const char *name = l->who.all.v[i];
+
+		if (str_starts(str_of(name), "queue:"))
+			queue = name;
+		else
+			other = name;
+		if (str_starts(str_of(name), "channel:"))
+			channel = name;
+	}
+	if (l->draft->not_before_ms != 0 && other)
+		return mr_fail(err, MR_REFUSED,
+		    "only mail to a work queue can wait for a time, and '%s' is none\n"
+		    "send it to queue:NAME alone, or leave out --not-before",
+		    other);
+	if (l->draft->replace_key && (queue || channel))
+		return mr_fail(err, MR_REFUSED,
+		    "a replace key does nothing in '%s': no mail is retired there\nleave out --replace-key, or send to agents only",
+		    queue ? queue : channel);
+	return MR_OK;
+}
+
+/* ---- What the room cannot hold ---- */
+
+static const struct {
+	enum room_field field;
+	const char *what, *hint;
+} fields[] = {
+	{ FIELD_SUBJECT, "subjects", "leave out -s: the first line of the text can say it" },
+	{ FIELD_CC, "copies that say so", "leave out --cc: name everyone as a recipient" },
+	{ FIELD_TYPE, "message types", "leave out --type, and say it in the text" },
+	{ FIELD_PRIORITY, "priorities", "leave out --priority, and say it in the text" },
+	{ FIELD_THREAD, "threads", "leave out --thread" },
+	{ FIELD_REPLY_TO, "answers that say what they answer", "leave out --reply-to" },
+	{ FIELD_HEADERS, "such headers", "leave out --header, and say it in the text" },
+	{ FIELD_BY, "times by which an answer is wanted", "leave out --by, and say it in the text" },
+	{ FIELD_BINARY, "way to hold what is not text", "put it into a file and send its path" },
+};
+
+/* Refuses what the sender asked for; takes out of the message what came by itself. */
+static enum mr_rc
+check_fields(struct outgoing *l, struct mr_error *err)
+{
+	const struct room_driver *driver = l->room->driver;
+	const struct mr_draft *d = l->draft;
+	struct mr_message own = l->msg; /* without References, which nobody asked for */
+	unsigned lacks, asked = FIELD_BINARY;
+
+	asked |= d->subject && *d->subject ? FIELD_SUBJECT : 0;
+	asked |= d->cc && d->cc[0] ? FIELD_CC : 0;
+	asked |= d->type && *d->type ? FIELD_TYPE : 0;
+	asked |= d->priority != MR_NORMAL ? FIELD_PRIORITY : 0;
+	asked |= d->thread && *d->thread ? FIELD_THREAD : 0;
+	asked |= d->reply_to && *d->reply_to ? FIELD_REPLY_TO : 0;
+	asked |= d->headers_n > 0 ? FIELD_HEADERS : 0;
+	asked |= d->by_ms ? FIELD_BY : 0;
+	own.headers_n = d->headers_n;
+	lacks = driver->lacks(l->room, &own);
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+		if (!(lacks & asked & ~l->implied & fields[i].field))
+			continue;
+		if (fields[i].field == FIELD_PRIORITY && (driver->abilities & ROOM_PRIORITIES))
+			(void)mr_fail(err, MR_UNSUPPORTED, "a %s room has no priority '%s'", driver->kind,
+			    mr_priority_word(d->priority));
+		else
+			(void)office_lacks(l->room, fields[i].what, err);
+		return mr_hint(err, "%s", fields[i].hint);
+	}
+	if (lacks & FIELD_PRIORITY)
+		l->msg.priority = MR_NORMAL;
+	if (lacks & FIELD_TYPE) /* the subject says it */
+		l->msg.type = "";
+	if (lacks & FIELD_THREAD)
+		l->msg.thread = "";
+	if (driver->lacks(l->room, &l->msg) & FIELD_HEADERS)
+		l->msg.headers_n = d->headers_n;
+	return MR_OK;
+}
+
+/* ---- Composing ---- */
+
+/* What it answers, and the thread: that of the answered message, or one that the draft names by a word or a message. */
+static enum mr_rc
+compose_thread(struct outgoing *l, struct mr_error *err)
+{
+	const char *thread = l->draft->thread, *answered = l->draft->reply_to;
+
+	if (answered && *answered) {
+		if (lookup_original(l->room, l->self->agent, answered, &l->original, err) != MR_OK)
+			return mr_wrap(err, "reply to '%.60s'", answered);
+		l->msg.reply_to = lookup_native_id(l->room, &l->original, &l->own);
+		if (!l->msg.reply_to)
+			return mr_nomem(err);
+		l->msg.thread = *l->original.thread ? l->original.thread : l->original.id;
+	}
+	if (!thread || !*thread)
+		return MR_OK;
+	if (!is_word(thread, THREAD_MAX, "._-") && !lookup_is_id(l->room, thread))
+		return mr_fail(err, MR_REFUSED, "'%.90s' is no thread: a message id, or 1 to %d of A-Z a-z 0-9 . _ -",
+		    thread, THREAD_MAX);
+	return lookup_thread(l->room, l->self->agent, thread, &l->own, &l->msg.thread, err);
+}
+
+/* Needs to know who gets it and what it answers: its fields may come from there. */
+static enum mr_rc
+compose_type(struct outgoing *l, struct mr_error *err)
+{
+	struct typed_from from = {
+		.room = l->room, .self = l->self, .who = &l->who, .original = &l->original, .implied = l->implied
+	};
+
+	TRY(typed_compose(&l->typed, l->draft, &from, err));
+	if (!l->typed.def)
+		return MR_OK;
+	l->draft = &l->typed.draft;
+	l->implied |= l->typed.implied;
+	l->msg.type = l->draft->type;
+	l->msg.priority = l->draft->priority;
+	l->msg.body = l->draft->body;
+	l->msg.body_len = l->draft->body_len;
+	TRY(check_body(l->draft, err));
+	return check_subject(l->draft, err);
+}
+
+static enum mr_rc
+compose_headers(struct outgoing *l, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf references = BUF_INIT;
+	size_t n = l->draft->headers_n;
+	struct mr_header *headers = arena_alloc(&l->own, (n + 1) * sizeof(*headers));
+
+	if (!headers)
+		return mr_nomem(err);
+	for (size_t i = 0; i < n; i++)
+		headers[i] = l->draft->headers[i];
+	if (*l->msg.reply_to) {
+		references_of(&references, l->room, &l->original);
+		headers[n].name = "References";
+		headers[n].value = buf_ok(&references) ? arena_dup(&l->own, buf_str(&references)) : NULL;
+		if (!headers[n++].value)
+			return mr_nomem(err);
+	}
+	l->msg.headers = headers;
+	l->msg.headers_n = n;
+	return MR_OK;
+}
+
+static enum mr_rc
+compose_subject(struct outgoing *l, struct mr_error *err)
+{
+	char first[400];
+	mr_auto(buf_done) struct buf subject = BUF_IN(first);
+	const char *given = l->draft->subject;
+
+	if (l->typed.no_subject) /* programs of another system look at the text alone; a person here sees the type */
+		given = office_has_lives(l->room) ? l->typed.def->name : "";
+	else if (!given || !*given)
+		given = l->draft->no_subject ? "" : NULL;
+	if (!given) {
+		subject_from_body(&subject, (struct mr_str){ l->draft->body, l->draft->body_len });
+		given = buf_ok(&subject) ? arena_dup(&l->own, buf_str(&subject)) : NULL;
+	}
+	l->msg.subject = given;
+	return given ? MR_OK : mr_nomem(err);
+}
+
+static enum mr_rc
+compose(struct outgoing *l, struct mr_error *err)
+{
+	const struct mr_draft *d = l->draft;
+
+	l->msg = message_new(l->self->agent, "", (struct mr_str){ d->body, d->body_len });
+	l->msg.to = l->who.to;
+	l->msg.cc = l->who.cc;
+	l->msg.type = d->type ? d->type : "";
+	l->msg.priority = d->priority;
+	l->msg.replace_key = d->replace_key ? d->replace_key : "";
+	l->msg.sender_life = l->self->life;
+	l->msg.by_ms = d->by_ms;
+	l->msg.not_before_ms = d->not_before_ms;
+	/* A thread of its own is "": what is read back has its id there, and a send key does not depend on it. */
+	TRY(compose_thread(l, err));
+	TRY(compose_type(l, err));
+	TRY(compose_headers(l, err));
+	return compose_subject(l, err);
+}
+
+/* ---- All of it ---- */
+
+static bool
+same_list(const char *const *a, const char *const *b)
+{
+	static const char *const nobody[] = { NULL };
+	size_t i = 0;
+
+	a = a ? a : nobody;
+	b = b ? b : nobody;
+	while (a[i] && b[i] && strcmp(a[i], b[i]) == 0)
+		i++;
+	return !a[i] && !b[i];
+}
+
+/* From a letter of the same batch with just these. False: there is none, or no memory. */
+static bool
+copy_recipients(struct outgoing *l)
+{
+	for (size_t i = l->before_n, tries = 0; i-- > 0 && tries < LOOK_BACK; tries++) {
+		const struct outgoing *other = &l->before[i];
+		const struct recipients *have = &other->who;
+		mr_auto(
+		    recipients_done) struct recipients who = { .missing = have->missing, .removals = have->removals };
+		struct mr_names *to[] = { &who.to, &who.cc, &who.all, &who.not_live, &who.trouble, &who.away };
+		const struct mr_names *from[] = { &have->to, &have->cc, &have->all, &have->not_live, &have->trouble,
+			&have->away };
+		bool ok = true;
+
+		if (!same_list(l->draft->to, other->draft->to) || !same_list(l->draft->cc, other->draft->cc) ||
+		    l->draft->hold != other->draft->hold)
+			continue;
+		for (size_t j = 0; j < sizeof(to) / sizeof(to[0]); j++)
+			for (size_t k = 0; ok && k < from[j]->n; k++)
+				ok = names_add(to[j], str_of(from[j]->v[k]));
+		if (ok) {
+			l->who = who;
+			who = (struct recipients){ 0 };
+		}
+		return ok;
+	}
+	return false;
+}
+
+enum mr_rc
+outgoing_prepare(struct outgoing *l, struct mr_error *err)
+{
+	const struct mr_draft *draft = l->draft;
+
+	TRY(check_draft(l->room, draft, err));
+	if (l->before_n == 0)
+		TRY(check_sender(l->room, l->self, err));
+	if (!copy_recipients(l))
+		TRY(recipients_resolve(l->room, l->self->agent, draft->to, draft->cc, draft->hold, &l->who, err));
+	TRY(check_promises(l, err));
+	TRY(compose(l, err));
+	TRY(typed_check_member(l->room, l->self->agent, &l->msg, err));
+	TRY(check_fields(l, err));
+	if (draft->force)
+		return MR_OK;
+	return hygiene_check(l->room, l->self, &l->msg, &l->original, draft->key != NULL, &l->typed.warnings, err);
+}

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * mail.h - sending, looking, showing, waiting, and what happens to mail in the end.
+ *
+ *	draft.c      a draft into a message: everything that can be refused is refused there
+ *	send.c       delivering it: one, an answer, many at once (outgoing.h is between the two)
+ *	lookup.c     ids and the ends of ids; fetching what an id means
+ *	filter.c     does a message pass?       scan.c       going through a mailbox
+ *	show.c       shown before it is consumed; marks; retiring what a newer message replaces
+ *	wait.c       until mail comes           answers.c    answers that are due, answers in a folder
+ *	notice.c     mail of the post office itself: bounces and other notices
+ *	dead.c       dead letters               purge.c      removing a message for good
+ *	why.c        what happened to a message
+ *	channel.c    channels                   export.c, export_names.c   all mail of a room into another
+ *	successor.c, worktree.c   an agent's note to its next life
+ *
+ * May call address, who, types and rules; and upwards work (claims on mail), tell (what was told), nudge and link, each
+ * by one or two functions.
+ */
+#ifndef OFFICE_MAIL_H
+#define OFFICE_MAIL_H
+
+#include "base/error.h"
+#include "office/office.h"
+#include <regex.h>
+
+/* ---- send.c ---- */
+
+/* mr_send; the fields (enum room_field) in `implied` came from the message that it answers, not from the sender: what
+ * of them this room cannot hold is left out and not refused. */
+enum mr_rc send_draft(struct mr_room *room, const struct mr_self *self, const struct mr_draft *draft, unsigned implied,
+    struct mr_receipt *ret, struct mr_error *err);
+
+/* ---- lookup.c: ids ---- */
+
+/* Where mr_resolve_id and mr_fetch look when they are told 0. */
+#define ALL_FOLDERS ((unsigned)(MR_INBOX | MR_HELD | MR_ARCHIVE | MR_SENT))
+#define SHORT_ID_MIN 6
+
+/* The inside of "<id@room>" in lower case, checked to be a full id or the end of one; ret_full says which. */
+enum mr_rc lookup_spelling(
+    const struct mr_room *room, const char *given, char ret[MR_ID_LEN + 1], bool *ret_full, struct mr_error *err);
+bool lookup_is_id(const struct mr_room *room, const char *given); /* spelled like one, or like the end of one */
+
+/* Searching by the end of an id: found_add what ends so, then found_one. */
+#define FOUND_SHOWN 5
+struct found_ids {
+	char v[FOUND_SHOWN + 1][MR_ID_LEN + 1]; /* one more than is listed: there are others */
+	size_t n;
+};
+void found_add(struct found_ids *found, const char *id);
+/* MR_REFUSED lists them: "several <what> end in ...". n is at least 1. */
+enum mr_rc found_one(const struct found_ids *found, const char *what, const char *given, char ret_id[MR_ID_LEN + 1],
+    struct mr_error *err);
+
+/* In the agent's own mailbox first, then in everyone's. */
+enum mr_rc lookup_anywhere(
+    struct mr_room *room, const char *agent, const char *given, char ret_id[MR_ID_LEN + 1], struct mr_error *err);
+
+/* Fetching by a full id. An agent's own mail, sent mail included; */
+enum mr_rc lookup_own(struct mr_room *room, const char *agent, const char *id, enum scan_depth depth,
+    struct mr_message *ret, struct mr_error *err);
+/* work of a queue that is in this agent's hands; */
+enum mr_rc lookup_claimed(
+    struct mr_room *room, const char *agent, const char *id, struct mr_message *ret, struct mr_error *err);
+/* whatever else the agent may see, with its text: such work, or a dead letter; false: nothing; */
+bool lookup_elsewhere(struct mr_room *room, const char *agent, const char *id, struct mr_message *ret);
+/* anybody's copy, with its headers, where the sender has none. */
+enum mr_rc lookup_anyones(struct mr_room *room, const char *id, struct mr_message *ret, struct mr_error *err);
+/* What is being answered: in the agent's mailbox, in its hands, or (by its full id) done in a queue. */
+enum mr_rc lookup_original(
+    struct mr_room *room, const char *agent, const char *given, struct mr_message *ret, struct mr_error *err);
+/* A thread by its word or root, or by any message of the agent's in it. */
+enum mr_rc lookup_thread(struct mr_room *room, const char *agent, const char *given, struct arena **own,
+    const char **ret, struct mr_error *err);
+/* The native id, by which others know a message: our id, or the Message-ID that another program gave it. NULL: out of
+ * memory. */
+const char *lookup_native_id(const struct mr_room *room, const struct mr_message *msg, struct arena **own);
+
+/* ---- filter.c: does a message pass ---- */
+
+struct matcher { /* finish with matcher_done; borrows the filter, room and agent */
+	struct mr_room *room;
+	const char *agent;
+	const struct mr_filter *filter;
+	const char *from;   /* normal form, or NULL */
+	const char *thread; /* or NULL */
+	char reply_to[MR_ID_LEN + 1];
+	const char *reply_to_native; /* the same message as its writer calls it, or NULL */
+	struct mr_names words;       /* lower case */
+	regex_t regex;
+	bool has_regex;
+	enum scan_depth depth; /* what must be read to decide */
+	struct arena *own;
+};
+/* filter may be NULL. Looks up the thread of a message id, and short ids, in that agent's mailbox. */
+enum mr_rc matcher_init(
+    struct matcher *m, struct mr_room *room, const char *agent, const struct mr_filter *filter, struct mr_error *err);
+/* MR_UNSUPPORTED: an answer to that message would not say what it answers. */
+enum mr_rc filter_can_tell_answers(struct mr_room *room, const struct mr_message *question, struct mr_error *err);
+bool matcher_fits(const struct matcher *m, const struct mr_message *msg);
+void matcher_done(struct matcher *m);
+
+/* ---- scan.c ---- */
+
+struct candidate {
+	char id[MR_ID_LEN + 1];
+	enum mr_priority priority;
+	enum mr_folder folder;
+	int64_t released_ms;     /* 0: it was not */
+	bool handoff;            /* what the agent wrote to itself: before everything else */
+	struct mr_message *copy; /* or NULL: it is fetched when its turn comes */
+};
+struct candidates { /* finish with candidates_done */
+	struct candidate *v;
+	size_t n, cap;
+	bool failed; /* out of memory */
+};
+bool candidates_add(struct candidates *c, const struct mr_message *msg);
+void candidates_sort(struct candidates *c, enum mr_order order);
+void candidates_done(struct candidates *c);
+/* Puts back what expired before anyone looks. Best effort: a room that cannot be written can still be read. */
+void scan_sweep(struct mr_room *room, const char *agent);
+/* Is there any message, by names alone? To be asked before saying that there is none: see scan.c. */
+bool scan_finds_names(struct mr_room *room, const char *agent, unsigned folders, bool unread_only);
+
+/* ---- show.c ---- */
+
+/* After `msg` was delivered under that id: the agents' unread mail from the same sender with the same replace
+ * key and a smaller id is marked seen and archived. Best effort; says how many. */
+size_t mail_retire(struct mr_room *room, const struct mr_message *msg, const struct mr_names *agents, const char *id);
+
+/* ---- notice.c ---- */
+
+struct office_notice {
+	const char *from;
+	unsigned life; /* of from; 0: unknown */
+	const struct mr_names *to;
+	const struct buf *subject, *body;
+	const char *type;
+	const char *id;  /* NULL: a new one */
+	const char *key; /* the same notice is sent once, where the room has keys; or NULL */
+	const struct mr_message
+	    *about; /* what it answers: thread, priority and references are that message's; or NULL */
+};
+/* Durable. MR_OK also when the delivery is in doubt: any later command completes it. */
+enum mr_rc notice_deliver(struct mr_room *room, const struct office_notice *notice, struct mr_error *err);
+
+#define BOUNCE_TYPE "bounce"
+struct bounce {
+	const char *from;   /* who could not do it, or held it last */
+	unsigned life;      /* of from; 0: unknown */
+	const char *story;  /* a sentence */
+	const char *reason; /* "": none given */
+	const char *key;    /* tells one bounce from another, so that several senders send one; NULL: does not matter */
+};
+/* Tells the sender of `failed` why, durably. MR_OK also when there is nobody to tell: a bounce never bounces, and
+ * a sender that is gone is not written to. */
+enum mr_rc bounce_deliver(
+    struct mr_room *room, const struct bounce *bounce, const struct mr_message *failed, struct mr_error *err);
+/* The same for mail that self gave up. An agent does not tell itself that it failed. */
+enum mr_rc bounce_send(struct mr_room *room, const struct mr_self *self, const struct mr_message *failed,
+    const char *reason, const char *key, struct mr_error *err);
+/* The sender was an agent and is none any more. */
+bool bounce_sender_gone(struct mr_room *room, const struct mr_message *failed);
+/* Tells the senders of an agent's unread mail that it is leaving the room; but not those who are leaving, too. */
+enum mr_rc bounce_unread(struct mr_room *room, const char *agent, const struct mr_names *leaving, struct mr_error *err);
+/* References of an answer to `original`: its own and its id, at most 20, the first kept. */
+void references_of(struct buf *out, const struct mr_room *room, const struct mr_message *original);
+
+/* ---- answers.c ---- */
+
+enum mr_rc due_put(struct mr_room *room, const char *sender, const struct mr_message *msg, struct mr_error *err);
+/* Tells those that are overdue, and forgets none of them: that is due_drop, once they were told. */
+enum mr_rc due_each(struct mr_room *room, const char *sender, mr_due_fn *fn, void *ctx, struct mr_error *err);
+/* Best effort: a leftover is found out by mr_overdue. */
+void due_drop(struct mr_room *room, const char *sender, const char *id);
+/* Remembers where the answer to a sent message shall be put, for mr_answer_wait. */
+enum mr_rc answer_expect(
+    struct mr_room *room, const char *id, const char *native, const char *dir, struct mr_error *err);
+
+/* ---- dead.c: what became of dead letters, kept for mr_why ---- */
+
+struct letter_end {
+	const char *again;  /* the id under which it was delivered again; "": dropped */
+	const char *by;     /* who did that */
+	const char *at;     /* when */
+	struct mr_names of; /* whose copies these were, as far as that is known: agents, "queue:Q" */
+};
+typedef void letter_end_fn(void *ctx, const struct letter_end *end);
+/* In order. None: MR_OK. */
+enum mr_rc letter_ends(struct mr_room *room, const char *id, letter_end_fn *fn, void *ctx, struct mr_error *err);
+
+/* ---- purge.c ---- */
+
+struct tombstone { /* of a message that was purged; strings live in the record */
+	const char *by, *at, *reason;
+	bool unfinished; /* the purge was cut off: repeating it completes it */
+};
+/* MR_NOTFOUND: it was not purged. *own is finished with record_done, also on failure. */
+enum mr_rc tombstone_get(
+    struct mr_room *room, const char *id, struct tombstone *ret, struct record *own, struct mr_error *err);
+
+/* ---- channel.c ---- */
+
+/* After a delivery, for the channels among its targets: the oldest posts beyond their limits go. Best effort: the post
+ * was accepted. */
+void channel_after_delivery(struct mr_room *room, const struct mr_names *targets);
+
+/* ---- successor.c, worktree.c ---- */
+
+#define SUCCESSOR_TYPE "HANDOFF"
+/* A note to the next life that the agent wrote to itself, by its type or its subject. */
+bool successor_is_own(const struct mr_message *msg, const char *agent);
+/* The worktree around that folder, or here; nothing outside of one. */
+void worktree_describe(struct buf *out, const char *dir);
+
+#endif

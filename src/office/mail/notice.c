@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * notice.c - mail that the post office writes itself: a bounce tells a sender that its message failed, others tell what
+ * was done. And the references that keep an answer in its thread.
+ */
+#include "base/clock.h"
+#include "message/address.h"
+#include "message/message.h"
+#include "office/mail/mail.h"
+
+#define REFERENCES_MAX 20
+
+/* ---- References ---- */
+
+/* Takes the next "<...>" of a References value; an empty result is the end. */
+static struct mr_str
+next_reference(struct mr_str *rest)
+{
+	const char *open = memchr(rest->ptr, '<', rest->len);
+	const char *shut = open ? memchr(open, '>', rest->len - (size_t)(open - rest->ptr)) : NULL;
+
+	if (!shut) {
+		rest->len = 0;
+		return (struct mr_str){ "", 0 };
+	}
+	rest->len -= (size_t)(shut + 1 - rest->ptr);
+	rest->ptr = shut + 1;
+	return (struct mr_str){ open, (size_t)(shut + 1 - open) };
+}
+
+void
+references_of(struct buf *out, const struct mr_room *room, const struct mr_message *original)
+{
+	const char *value = mr_message_header(original, "References");
+	struct mr_str all = str_of(value ? value : ""), rest = all;
+	size_t n = 0;
+
+	while (next_reference(&rest).len > 0)
+		n++;
+	/* The first one names the thread's root for every mail program: when some must go, it stays. */
+	size_t skip = n >= REFERENCES_MAX ? n - (REFERENCES_MAX - 1) : 0;
+
+	rest = all;
+	for (size_t i = 0; i < n; i++) {
+		struct mr_str reference = next_reference(&rest);
+
+		if (i == 0 || i > skip)
+			buf_addf(out, "%s%.*s", out->len > 0 ? " " : "", (int)reference.len, reference.ptr);
+	}
+	/* Mail of another program has a Message-ID that its own readers know; ours is made of the id anyway. */
+	value = mr_message_header(original, "Message-ID");
+	rest = str_of(value ? value : "");
+	struct mr_str last = next_reference(&rest);
+
+	buf_adds(out, out->len > 0 ? " " : "");
+	if (last.len > 0)
+		buf_add(out, last);
+	else
+		buf_addf(out, "<%s@%s>", original->id, room->name);
+}
+
+/* ---- Any notice ---- */
+
+enum mr_rc
+notice_deliver(struct mr_room *room, const struct office_notice *n, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf references = BUF_INIT;
+	struct mr_message msg = message_new(n->from, buf_z(n->subject), buf_str(n->body));
+	struct mr_header header = { "References", "" };
+	struct delivery what = { .msg = &msg, .to = n->to, .sender = n->from };
+	struct delivered got = { 0 };
+
+	if (n->id)
+		(void)snprintf(msg.id, sizeof(msg.id), "%s", n->id);
+	msg.to = *n->to;
+	msg.type = n->type;
+	msg.sender_life = n->life;
+	if (n->about) {
+		msg.priority = n->about->priority;
+		msg.thread = n->about->thread;
+		msg.reply_to = n->about->id;
+		references_of(&references, room, n->about);
+		header.value = buf_z(&references);
+		msg.headers = &header;
+		msg.headers_n = 1;
+	} else {
+		msg.thread = msg.id;
+	}
+	if (!buf_ok(n->subject) || !buf_ok(n->body) || !buf_ok(&references))
+		return mr_nomem(err);
+	if (room->driver->abilities & ROOM_KEYS)
+		what.key = n->key;
+	enum mr_rc rc = room->driver->deliver(room, &what, &got, err);
+
+	mr_names_done(&got.missing);
+	if (rc != MR_INDOUBT) /* in doubt: durable, and any later command completes it */
+		return rc;
+	*err = (struct mr_error){ 0 };
+	return MR_OK;
+}
+
+/* ---- Bounces ---- */
+
+/* A bounce never bounces, and mail to a sender that is not there any more is only kept. A sender that cannot be looked
+ * up now (an I/O error) is not gone: the delivery to it decides, and its error is told. */
+static bool
+wants_bounce(struct mr_room *room, const struct mr_message *failed)
+{
+	mr_auto(mr_agent_done) struct mr_agent sender = { 0 };
+
+	return strcmp(failed->type, BOUNCE_TYPE) != 0 && address_check(str_of(failed->from), IGNORED) == MR_OK &&
+	       (!ROOM_HAS(room, find_agent) ||
+		   room->driver->find_agent(room, failed->from, &sender, IGNORED) != MR_NOTFOUND);
+}
+
+bool
+bounce_sender_gone(struct mr_room *room, const struct mr_message *failed)
+{
+	return strcmp(failed->type, BOUNCE_TYPE) != 0 && *failed->from &&
+	       address_check(str_of(failed->from), IGNORED) == MR_OK && !wants_bounce(room, failed);
+}
+
+enum mr_rc
+bounce_deliver(struct mr_room *room, const struct bounce *bounce, const struct mr_message *failed, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf subject = BUF_INIT, body = BUF_INIT;
+	mr_auto(mr_names_done) struct mr_names to = { 0 };
+	char date[RFC3339_LEN + 1];
+
+	if (!wants_bounce(room, failed))
+		return MR_OK;
+	/* Nothing in the text depends on when it is written: with a key, a second bounce says the same. */
+	time_rfc3339(failed->date_ms, date);
+	buf_addf(&subject, "Failed: %s", failed->subject);
+	buf_addf(&body, "%s\n\nReason: %s\n", bounce->story, *bounce->reason ? bounce->reason : "none given");
+	buf_addf(&body, "Message: %s\nSubject: %s\nSent: %s\n", failed->id, failed->subject, date);
+	buf_adds(&body, "\nThe message is kept: mailroom dead list\n");
+	if (!names_add(&to, str_of(failed->from)))
+		return mr_nomem(err);
+	struct office_notice notice = {
+		.from = bounce->from,
+		.life = bounce->life,
+		.to = &to,
+		.subject = &subject,
+		.body = &body,
+		.type = BOUNCE_TYPE,
+		.about = failed,
+		.key = bounce->key,
+	};
+	enum mr_rc rc = notice_deliver(room, &notice, err);
+
+	if (rc == MR_OK || rc == MR_NOTFOUND) /* pruned since we looked */
+		return MR_OK;
+	return mr_wrap(err, "bounce to '%s'", failed->from);
+}
+
+enum mr_rc
+bounce_send(struct mr_room *room, const struct mr_self *self, const struct mr_message *failed, const char *reason,
+    const char *key, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf story = BUF_INIT;
+	struct bounce bounce = { .from = self->agent, .life = self->life, .reason = reason, .key = key };
+
+	if (strcmp(failed->from, self->agent) == 0)
+		return MR_OK;
+	buf_addf(&story, "%s could not do what this message asked, and it will not be tried again.", self->agent);
+	if (!buf_ok(&story))
+		return mr_nomem(err);
+	bounce.story = buf_z(&story);
+	return bounce_deliver(room, &bounce, failed, err);
+}
+
+/* ---- The mail of an agent who leaves ---- */
+
+static bool
+note_unread(void *ctx, const struct mr_message *msg)
+{
+	return candidates_add(ctx, msg);
+}
+
+enum mr_rc
+bounce_unread(struct mr_room *room, const char *agent, const struct mr_names *leaving, struct mr_error *err)
+{
+	mr_auto(candidates_done) struct candidates unread = { 0 };
+	mr_auto(buf_done) struct buf story = BUF_INIT;
+	struct scan_request want = { .folders = MR_INBOX | MR_HELD, .depth = SCAN_NAMES, .unread_only = true };
+	struct bounce bounce = { .from = agent, .reason = "the agent was pruned" };
+
+	TRY(room->driver->scan(room, agent, &want, note_unread, &unread, err));
+	buf_addf(&story, "%s was taken off the room and had not read this message.", agent);
+	if (unread.failed || !buf_ok(&story))
+		return mr_nomem(err);
+	bounce.story = buf_z(&story);
+	for (size_t i = 0; i < unread.n; i++) {
+		mr_auto(mr_message_done) struct mr_message msg = { 0 };
+		const struct candidate *c = &unread.v[i];
+		char key[16 + MR_ID_LEN];
+
+		/* Gone meanwhile, or not readable: then there is nobody to tell. */
+		if (room->driver->fetch(room, agent, c->id, c->folder, SCAN_HEADERS, &msg, IGNORED) != MR_OK ||
+		    strcmp(msg.from, agent) == 0 || names_has(leaving, msg.from))
+			continue;
+		(void)snprintf(key, sizeof(key), "pruned-%s", msg.id);
+		bounce.key = key;
+		TRY(bounce_deliver(room, &bounce, &msg, err));
+	}
+	return MR_OK;
+}

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+/* office.c - what every folder of the post office asks of a room: what it knows, may this self act, one wait loop. */
+#include "base/clock.h"
+#include "base/error.h"
+#include "message/foreign.h"
+#include "office/office.h"
+#include <poll.h>
+
+#define WATCHED_MS 2000 /* beside a watch: a lease that runs out and a dead holder ring no bell */
+#define BLIND_FIRST_MS 20
+#define BLIND_MAX_MS 250
+
+/* ---- What a room knows ---- */
+
+enum mr_rc
+office_lacks(const struct mr_room *room, const char *what, struct mr_error *err)
+{
+	return room_lacks(room, what, err);
+}
+
+enum mr_rc
+office_flush(struct mr_room *room, struct mr_error *err)
+{
+	return room->driver->flush(room, err);
+}
+
+bool
+office_has_lives(const struct mr_room *room)
+{
+	return ROOM_HAS(room, take_life);
+}
+
+const char *
+mr_room_lead(const struct mr_room *room)
+{
+	return room->driver->lead;
+}
+
+bool
+mr_room_has_lives(const struct mr_room *room)
+{
+	return office_has_lives(room);
+}
+
+bool
+mr_room_registers(const struct mr_room *room)
+{
+	return (room->driver->abilities & ROOM_REGISTER) && ROOM_HAS(room, add_agent);
+}
+
+void
+office_name(const struct mr_room *room, const char *address, struct buf *out)
+{
+	if (office_has_lives(room))
+		buf_adds(out, address);
+	else
+		foreign_from_address(address, out);
+}
+
+bool
+office_shares_room(const struct mr_room *room)
+{
+	const char *share = mr_room_setting(room, "Share");
+
+	return share && ascii_caseeq(share, "group");
+}
+
+unsigned
+office_folders(const struct mr_room *room, unsigned folders)
+{
+	unsigned abilities = room->driver->abilities;
+
+	if (!(abilities & ROOM_HOLDS))
+		folders &= ~(unsigned)MR_HELD;
+	if (!(abilities & ROOM_SENT))
+		folders &= ~(unsigned)MR_SENT;
+	if (!ROOM_HAS(room, dead_drop))
+		folders &= ~(unsigned)MR_DEAD;
+	return folders;
+}
+
+enum mr_rc
+mr_room_folders(const struct mr_room *room, unsigned folders, struct mr_error *err)
+{
+	bool only_archive = folders == MR_ARCHIVE && !(room->driver->abilities & ROOM_ARCHIVE);
+
+	if (office_folders(room, folders) != 0 && !only_archive)
+		return MR_OK;
+	return room_lacks(room,
+	    folders & MR_SENT   ? "copies of sent mail"
+	    : folders & MR_DEAD ? "dead letters"
+	    : only_archive      ? "archive"
+				: "claims on mail",
+	    err);
+}
+
+enum mr_rc
+office_scan(struct mr_room *room, const char *agent, const struct scan_request *want, mr_message_fn *fn, void *ctx,
+    struct mr_error *err)
+{
+	struct scan_request there = *want;
+	enum mr_rc rc;
+
+	there.folders = office_folders(room, want->folders);
+	if (there.folders == 0)
+		return MR_OK;
+	rc = room->driver->scan(room, agent, &there, fn, ctx, err);
+	if (rc != MR_NOTFOUND || !(room->driver->abilities & ROOM_OPEN_BOXES))
+		return rc;
+	*err = (struct mr_error){ 0 };
+	return MR_OK;
+}
+
+static bool
+note_agent(void *ctx, const struct mr_agent *agent)
+{
+	return names_add(ctx, str_of(agent->name));
+}
+
+enum mr_rc
+office_agents(struct mr_room *room, struct mr_names *ret, struct mr_error *err)
+{
+	return room->driver->each_agent(room, note_agent, ret, err);
+}
+
+static void
+note_place(void *ctx, const struct place_of *place)
+{
+	(void)place;
+	*(bool *)ctx = true;
+}
+
+enum mr_rc
+office_has_copy(struct mr_room *room, const char *id, bool *ret, struct mr_error *err)
+{
+	*ret = false;
+	return room->driver->each_place(room, id, note_place, ret, err);
+}
+
+/* ---- May this self act ---- */
+
+enum mr_rc
+office_not_fenced(struct mr_room *room, const struct mr_self *self, struct mr_error *err)
+{
+	if (self->life == 0 || !ROOM_HAS(room, check_life))
+		return MR_OK;
+	return room->driver->check_life(room, self->agent, self->life, NULL, err);
+}
+
+/* ---- Waiting ---- */
+
+void
+waiter_begin(struct waiter *w, struct mr_room *room, const char *whom, int64_t timeout_ms)
+{
+	*w = (struct waiter){ .room = room, .pause_ms = BLIND_FIRST_MS, .endless = timeout_ms < 0 };
+	w->deadline_ms = w->endless ? 0 : clock_boot_ms() + timeout_ms;
+	/* A fleet can run out of watches: then the poll alone has to do. */
+	if (whom && timeout_ms != 0 && room->driver->watch(room, whom, &w->watch, IGNORED) != MR_OK)
+		w->watch = NULL;
+}
+
+bool
+waiter_pause(struct waiter *w)
+{
+	int64_t rest_ms = w->endless ? INT64_MAX : w->deadline_ms - clock_boot_ms();
+	int64_t ms = w->watch ? WATCHED_MS : w->pause_ms;
+
+	if (rest_ms <= 0)
+		return false;
+	ms = rest_ms < ms ? rest_ms : ms;
+	if (w->watch) {
+		w->room->driver->watch_wait(w->room, w->watch, ms);
+		return true;
+	}
+	(void)poll(NULL, 0, (int)ms);
+	w->pause_ms = 2 * w->pause_ms < BLIND_MAX_MS ? 2 * w->pause_ms : BLIND_MAX_MS;
+	return true;
+}
+
+void
+waiter_end(struct waiter *w)
+{
+	if (w->watch)
+		w->room->driver->watch_close(w->room, w->watch);
+	w->watch = NULL;
+}
