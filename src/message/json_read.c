@@ -4,6 +4,8 @@
 
 #include "base/text.h"
 
+const char json_too_deep[] = "is nested too deep";
+
 static bool
 is_space(char c)
 {
@@ -179,7 +181,7 @@ enter(struct mr_str t, size_t *at, struct nest *n, bool *ret_closed)
 	bool object = t.ptr[*at] == '{';
 
 	if (n->depth == JSON_DEPTH_MAX)
-		return "is nested too deep";
+		return json_too_deep;
 	*at = json_skip_space(t, *at + 1);
 	*ret_closed = *at < t.len && t.ptr[*at] == (object ? '}' : ']');
 	if (*ret_closed) {

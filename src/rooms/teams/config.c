@@ -11,15 +11,7 @@
 #include <inttypes.h>
 
 #define FILE_NAME "config.json"
-
-static enum mr_rc
-open_folder(const struct teams *t, int *ret_fd, struct mr_error *err)
-{
-	mr_auto(sys_close_fd) int root_fd = -1;
-
-	TRY(dir_open(AT_FDCWD, t->root, &root_fd, err));
-	return dir_open(root_fd, t->config_dir, ret_fd, err);
-}
+#define CONFIG_MAX ((size_t)4 << 20)
 
 void
 config_done(struct config *c)
@@ -61,7 +53,7 @@ read_in(int fd, struct config *c, struct mr_error *err)
 		rc = parse(c, err);
 		if (rc == MR_OK || pause_ms > 160) /* others write it in place */
 			return rc;
-		team_nap_us(pause_ms * 1000);
+		lock_pause_us(pause_ms * 1000);
 	}
 }
 
@@ -70,7 +62,7 @@ config_read(const struct teams *t, struct config *ret, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int fd = -1;
 	struct config c = { 0 };
-	enum mr_rc rc = open_folder(t, &fd, err);
+	enum mr_rc rc = teams_open_dir(t, t->config_dir, &fd, err);
 
 	if (rc == MR_OK)
 		rc = read_in(fd, &c, err);
@@ -89,10 +81,9 @@ config_next(const struct config *c, size_t *at, struct json_value *ret, char ret
 
 	while (c->members.raw.ptr && json_item(c->members, at, &member)) {
 		mr_auto(buf_done) struct buf name = BUF_INIT;
-		struct mr_error ignored = { 0 };
 
 		if (!json_find_text(member, "name", &name) ||
-		    foreign_to_address(buf_str(&name), ret_address, &ignored) != MR_OK)
+		    foreign_to_address(buf_str(&name), ret_address, IGNORED) != MR_OK)
 			continue;
 		*ret = member;
 		return true;
@@ -116,9 +107,8 @@ config_agent(struct json_value member, const char *address, struct mr_agent *ret
 	struct arena *own = NULL;
 	struct json_value joined = { 0 };
 	uint64_t ms = 0;
-	struct mr_agent agent = { .session = "", .host = "", .wake = "" };
+	struct mr_agent agent = kit_agent(address);
 
-	(void)snprintf(agent.name, sizeof agent.name, "%s", address);
 	agent.worktree = member_text(member, "cwd", &own);
 	agent.role = member_text(member, "agentType", &own);
 	if (json_find(member, "joinedAt", &joined) && joined.kind == JSON_NUMBER && str_to_u64(joined.raw, &ms) &&
@@ -228,10 +218,9 @@ cut_out(const struct config *c, const char *agent, struct buf *out, struct mr_er
 
 	for (size_t at = 0; json_item(c->members, &at, &member); last = member) {
 		mr_auto(buf_done) struct buf text = BUF_INIT;
-		struct mr_error ignored = { 0 };
 
 		if (!json_find_text(member, "name", &text) ||
-		    foreign_to_address(buf_str(&text), name, &ignored) != MR_OK || strcmp(name, agent) != 0)
+		    foreign_to_address(buf_str(&text), name, IGNORED) != MR_OK || strcmp(name, agent) != 0)
 			continue;
 		const char *from = last.raw.ptr ? last.raw.ptr + last.raw.len : member.raw.ptr;
 		const char *to = member.raw.ptr + member.raw.len;
@@ -246,46 +235,24 @@ cut_out(const struct config *c, const char *agent, struct buf *out, struct mr_er
 	return mr_fail(err, MR_NOTFOUND, "'%s' is no member of the team", agent);
 }
 
-static enum mr_rc
-change_locked(const struct teams *t, struct team_lock *l, int fd, const struct mr_agent *add, const char *remove,
-    struct mr_error *err)
-{
-	mr_auto(config_done) struct config c = { 0 };
-	mr_auto(buf_done) struct buf text = BUF_INIT;
-	enum mr_rc rc = read_in(fd, &c, err);
-
-	if (rc == MR_OK && !c.members.raw.ptr)
-		rc = mr_fail(err, MR_CORRUPT, "the team's config.json has no list of members");
-	if (rc == MR_OK && add)
-		rc = check_free(&c, add->name, err);
-	if (rc == MR_OK && add)
-		insert(&c, t, add, &text);
-	if (rc == MR_OK && remove)
-		rc = cut_out(&c, remove, &text, err);
-	if (rc != MR_OK)
-		return rc;
-	return buf_ok(&text) ? store_replace(l, fd, FILE_NAME, c.mode, buf_str(&text), err) : mr_nomem(err);
-}
-
-static enum mr_rc
-change(const struct teams *t, const struct mr_agent *add, const char *remove, struct mr_error *err)
+enum mr_rc
+members_change(const struct teams *t, const struct mr_agent *add, const char *remove, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int fd = -1;
+	mr_auto(config_done) struct config c = { 0 };
+	mr_auto(buf_done) struct buf text = BUF_INIT;
 	mr_auto(team_lock_done) struct team_lock l = TEAM_LOCK_INIT;
 
-	TRY(open_folder(t, &fd, err));
+	TRY(teams_open_dir(t, t->config_dir, &fd, err));
 	TRY(team_lock_take(&l, fd, FILE_NAME, t->patience_ms, err));
-	return change_locked(t, &l, fd, add, remove, err);
-}
-
-enum mr_rc
-config_add(const struct teams *t, const struct mr_agent *agent, struct mr_error *err)
-{
-	return change(t, agent, NULL, err);
-}
-
-enum mr_rc
-config_remove(const struct teams *t, const char *agent, struct mr_error *err)
-{
-	return change(t, NULL, agent, err);
+	TRY(read_in(fd, &c, err));
+	if (!c.members.raw.ptr)
+		return mr_fail(err, MR_CORRUPT, "the team's config.json has no list of members");
+	if (add) {
+		TRY(check_free(&c, add->name, err));
+		insert(&c, t, add, &text);
+	} else {
+		TRY(cut_out(&c, remove, &text, err));
+	}
+	return buf_ok(&text) ? store_replace(&l, fd, FILE_NAME, c.mode, buf_str(&text), err) : mr_nomem(err);
 }

@@ -1,5 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* store.c - putting a new version of a file in the place of the old one; saving what was found broken. */
+/*
+ * store.c - changing a file: its lock, putting a new version in the place of the old one, saving what was found broken.
+ *
+ * The lock of an inbox is an empty folder beside it, whose mtime says that its holder is alive.
+ * The original makes it with mkdir, gives up after 0.7 s, and takes one over that is older than 10 s with stat, rmdir
+ * and mkdir, so that two can win. Ours:
+ *
+ * 1. Our own processes queue at a kernel lock first (flock of the folder of the inboxes: no file, nothing to clean up).
+ *    So one of ours at most stands at the lock of the original, and a stale one is never taken over by two of us.
+ * 2. mkdir; while another holds it, sleep and try again, long enough for any crashed holder to become stale.
+ * 3. A stale lock is renamed away, and only if what was caught is what was judged (inode, mtime) it is removed; a fresh
+ *    one that came in between goes back.
+ * 4. A lock with our mode was made by one of ours. We have the kernel lock, so its maker is dead: it is taken over at
+ *    once, no ten seconds of silence after a kill.
+ * 5. After queueing behind one of ours we wait a few milliseconds more before mkdir, for a client of the original that
+ *    tries only now and then; else a crowd of ours would starve it.
+ *
+ * Nothing is ever put into the folder, and the mtime of another's lock is never touched.
+ */
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/id.h"
@@ -7,6 +25,187 @@
 #include "rooms/teams/teams.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/file.h>
+
+#define OUR_MODE ((mode_t)01700) /* mkdir never gives the sticky bit by itself */
+#define REFRESH_MS 4000
+#define COURTESY_US_MIN 4000
+#define COURTESY_US_MAX 9000
+
+unsigned
+team_random(unsigned from, unsigned to)
+{
+	unsigned r = 0;
+
+	random_bytes(&r, sizeof r);
+	return from + r % (to - from + 1);
+}
+
+/* ---- Our own ---- */
+
+/* A descriptor of its own: the lock belongs to it, not to whoever shares the handle after a fork. */
+static enum mr_rc
+take_kernel_lock(struct team_lock *l, int64_t deadline_ms, struct mr_error *err)
+{
+	struct stat st;
+	bool queued = false;
+
+	l->kernel_fd = sys_open(l->dir_fd, ".", O_RDONLY | O_DIRECTORY, 0);
+	if (l->kernel_fd < 0)
+		return mr_fail_errno(err, "cannot open the folder of '%s'", l->name);
+	while (sys_flock(l->kernel_fd, LOCK_EX | LOCK_NB) < 0) {
+		if (errno != EWOULDBLOCK)
+			return mr_fail_errno(err, "cannot lock the folder of '%s'", l->name);
+		if (clock_boot_ms() >= deadline_ms) {
+			return mr_fail(err, MR_BUSY,
+			    "another mailroom command is changing this team's inboxes\n"
+			    "try again in a moment; the lock goes when that process ends");
+		}
+		queued = true;
+		lock_pause_us(team_random(1000, 8000));
+	}
+	if (sys_stat_fd(l->kernel_fd, &st) < 0)
+		return mr_fail_errno(err, "cannot look at the folder of '%s'", l->name);
+	if (st.st_nlink == 0)
+		return mr_fail(err, MR_NOTFOUND, "the folder of '%s' was removed", l->name);
+	if (queued)
+		lock_pause_us(team_random(COURTESY_US_MIN, COURTESY_US_MAX));
+	return MR_OK;
+}
+
+/* ---- The original's ---- */
+
+/* Renamed away first: only if what was caught is what was judged it is removed. */
+static void
+take_over(const struct team_lock *l, const struct stat *judged)
+{
+	char aside[TEAM_NAME_LEN + 32], random[9];
+	struct stat caught;
+
+	random_hex(random, 8);
+	(void)snprintf(aside, sizeof aside, "%s.stale.%s", l->name, random);
+	if (sys_rename(l->dir_fd, l->name, l->dir_fd, aside) < 0)
+		return; /* somebody else was faster */
+	if (sys_stat(l->dir_fd, aside, &caught) == 0 && caught.st_ino == judged->st_ino &&
+	    kit_mtime_ns(&caught) == kit_mtime_ns(judged))
+		(void)sys_rmdir(l->dir_fd, aside); /* with something inside it stays, for the doctor */
+	else if (sys_rename_new(l->dir_fd, aside, l->dir_fd, l->name) < 0) /* back, unless the place is taken by now */
+		(void)sys_rmdir(l->dir_fd, aside);
+}
+
+static enum mr_rc
+give_up(const struct team_lock *l, const struct stat *st, struct mr_error *err)
+{
+	char when[RFC3339_LEN + 1];
+
+	time_rfc3339(kit_mtime_ns(st) / 1000000, when);
+	if (!S_ISDIR(st->st_mode))
+		return mr_fail(err, MR_BUSY,
+		    "'%s' is no folder as a lock should be, but is in its place since %s\n"
+		    "nobody can write to that inbox before it is gone: see whose it is, then remove it",
+		    l->name, when);
+	return mr_fail(err, MR_BUSY,
+	    "'%s' is held by another program of this team, last seen alive %s\n"
+	    "try again; a holder that died is taken over 10 seconds after its last sign of life",
+	    l->name, when);
+}
+
+/* One try. MR_EMPTY: again. */
+static enum mr_rc
+try_once(struct team_lock *l, bool last, struct mr_error *err)
+{
+	struct stat st;
+
+	if (sys_mkdir(l->dir_fd, l->name, OUR_MODE) == 0) {
+		l->held = true;
+		if (sys_stat(l->dir_fd, l->name, &st) < 0)
+			return mr_fail_errno(err, "cannot look at lock '%s'", l->name);
+		l->inode = st.st_ino;
+		l->mtime_ns = kit_mtime_ns(&st);
+		l->since_ms = clock_boot_ms();
+		return MR_OK;
+	}
+	if (errno == ENOENT)
+		return mr_fail(err, MR_NOTFOUND, "the folder of '%s' was removed", l->name);
+	if (errno != EEXIST)
+		return mr_fail_errno(err, "cannot make lock '%s'", l->name);
+	if (sys_stat(l->dir_fd, l->name, &st) < 0)
+		return errno == ENOENT ? MR_EMPTY : mr_fail_errno(err, "cannot look at lock '%s'", l->name);
+	bool folder = S_ISDIR(st.st_mode);
+	bool old = kit_mtime_ns(&st) < clock_now_ns() - (int64_t)TEAM_LOCK_STALE_MS * 1000000;
+
+	if (last || (!folder && old))
+		return give_up(l, &st, err);
+	if (folder && (old || (st.st_mode & 07777) == OUR_MODE))
+		take_over(l, &st);
+	else
+		lock_pause_us(team_random(1000, 15000));
+	return MR_EMPTY;
+}
+
+enum mr_rc
+team_lock_take(struct team_lock *l, int dir_fd, const char *file, int64_t patience_ms, struct mr_error *err)
+{
+	int64_t deadline_ms = clock_boot_ms() + patience_ms;
+	enum mr_rc rc;
+
+	*l = TEAM_LOCK_INIT;
+	l->dir_fd = dir_fd;
+	(void)snprintf(l->name, sizeof l->name, "%.240s.lock", file);
+	rc = take_kernel_lock(l, deadline_ms, err);
+	if (rc == MR_OK)
+		do
+			rc = try_once(l, clock_boot_ms() >= deadline_ms, err);
+		while (rc == MR_EMPTY);
+	if (rc != MR_OK)
+		team_lock_done(l);
+	return rc;
+}
+
+static bool
+is_ours(const struct team_lock *l)
+{
+	struct stat st;
+
+	return sys_stat(l->dir_fd, l->name, &st) == 0 && st.st_ino == l->inode && kit_mtime_ns(&st) == l->mtime_ns;
+}
+
+enum mr_rc
+team_lock_keep(struct team_lock *l, struct mr_error *err)
+{
+	struct stat st;
+
+	if (!is_ours(l)) {
+		l->held = false;
+		return mr_fail(err, MR_BUSY, "the lock '%s' was taken over by another program", l->name);
+	}
+	if (clock_boot_ms() - l->since_ms < REFRESH_MS)
+		return MR_OK;
+	if (sys_touch(l->dir_fd, l->name) < 0 || sys_stat(l->dir_fd, l->name, &st) < 0)
+		return mr_fail_errno(err, "cannot refresh lock '%s'", l->name);
+	l->mtime_ns = kit_mtime_ns(&st);
+	l->since_ms = clock_boot_ms();
+	return MR_OK;
+}
+
+bool
+team_lock_release(struct team_lock *l)
+{
+	bool ours = l->held && is_ours(l);
+
+	if (ours)
+		(void)sys_rmdir(l->dir_fd, l->name);
+	l->held = false;
+	sys_close_fd(&l->kernel_fd);
+	l->kernel_fd = -1;
+	return ours;
+}
+
+void
+team_lock_done(struct team_lock *l)
+{
+	(void)team_lock_release(l);
+}
 
 /* ---- Beside, then over ---- */
 
@@ -57,9 +256,12 @@ fresh_publish(struct fresh *f, const char *file, struct mr_error *err)
 	/* It is visible, and another may have read it or written after it: it cannot be taken back. */
 	int error = errno;
 
-	(void)mr_fail(err, MR_INDOUBT, "'%s' was changed, but the change may not survive a power cut", file);
+	(void)mr_fail(err, MR_INDOUBT,
+	    "'%s' was changed, but the change may not survive a power cut\n"
+	    "look at the disk; the change is there: do not repeat it",
+	    file);
 	err->sys_errno = error;
-	return mr_hint(err, "look at the disk; the change is there: do not repeat it");
+	return err->code;
 }
 
 void
@@ -116,31 +318,12 @@ save_aside(const struct mr_room *room, const struct inbox *in, struct mr_error *
 	return MR_OK;
 }
 
-static void
-forget_entries(struct inbox *in)
-{
-	free(in->v);
-	free(in->order);
-	in->v = NULL;
-	in->order = NULL;
-	in->n = in->order_n = 0;
-}
-
 enum mr_rc
 store_read_locked(struct mr_room *room, struct inbox *in, int dir_fd, const char *file, struct mr_error *err)
 {
 	/* Under the lock the original does not write, but it makes a new file before it has the lock, and others
 	 * know no lock. */
-	for (unsigned pause_ms = 5;; pause_ms *= 2) {
-		forget_entries(in);
-		TRY(inbox_read(in, dir_fd, file, err));
-		if (in->state == INBOX_MISSING)
-			return MR_OK;
-		TRY(inbox_parse(in, err));
-		if (in->state != INBOX_TORN || pause_ms > 80)
-			break;
-		team_nap_us(pause_ms * 1000);
-	}
+	TRY(inbox_read(in, dir_fd, file, 80, err));
 	if (in->state == INBOX_ALIEN)
 		return inbox_corrupt(in, err);
 	bool lossy = in->state == INBOX_TORN || (in->state == INBOX_CLEARED && in->n > 0);

@@ -1,7 +1,172 @@
 /* SPDX-License-Identifier: MIT */
-/* teams.c - the driver of kind 'teams': inbox files of Claude Code agent teams. See teams.h. */
+/*
+ * teams.c - the driver of kind 'teams': opening, names of files, agents, the doctor.
+ *
+ * Nothing need be there yet, unless that is asked for: the first send makes it. Agents are the members of config.json,
+ * and those who have an inbox. A team without config.json has no list of its members: there, as in the original, every
+ * name can be written to.
+ */
 #include "rooms/teams/teams.h"
+
+#include "base/clock.h"
+#include "base/error.h"
 #include "base/storage.h"
+#include "base/sys.h"
+#include "base/text.h"
+#include "message/address.h"
+#include "message/foreign.h"
+#include <errno.h>
+#include <fcntl.h>
+
+#define PATIENCE_MS 30000 /* more than a dead holder's lock needs to become stale */
+#define SANITISED_MAX 200
+#define DOCTOR_PATIENCE_MS 500
+
+/* A team without config.json has nowhere to say what an inbox is for: a file of that name in a folder of ours does. Not
+ * beside the inbox: on btrfs a second rename in inboxes/ within one commit brought a temporary name back after a power
+ * cut, and such a name says that its message was not published. */
+#define NOTES ".mailroom-stand-ins"
+
+/* ---- Names of teams and agents as names of files, as the original spells them: lossy, in two ways ---- */
+
+static bool
+is_alnum(uint32_t c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
+
+void
+teams_sanitise(struct buf *out, struct mr_str raw, enum sanitise how)
+{
+	while (raw.len > 0) {
+		uint32_t c = 0xfffd;
+		size_t n = utf8_next(raw, &c);
+		bool kept = is_alnum(c) || (how == SANITISE_INBOX && (c == '_' || c == '-'));
+
+		if (kept)
+			buf_addc(out, (char)(how == SANITISE_CONFIG && c >= 'A' && c <= 'Z' ? c + 32 : c));
+		else
+			buf_adds(out, c > 0xffff ? "--" : "-"); /* the original counts UTF-16 units */
+		n = n > 0 ? n : 1;
+		raw = (struct mr_str){ raw.ptr + n, raw.len - n };
+	}
+}
+
+void
+teams_inbox_name(const char *agent, char ret[TEAM_NAME_LEN])
+{
+	mr_auto(buf_done) struct buf raw = BUF_INIT, name = BUF_INIT;
+
+	foreign_from_address(agent, &raw);
+	teams_sanitise(&name, buf_str(&raw), SANITISE_INBOX);
+	(void)snprintf(ret, TEAM_NAME_LEN, "%.180s.json", buf_z(&name));
+}
+
+bool
+teams_is_inbox(const char *file, struct mr_str *ret_stem)
+{
+	struct mr_str name = str_of(file);
+
+	if (name.len <= 5 || name.len > 185 || !str_ends(name, ".json"))
+		return false;
+	name.len -= 5;
+	for (size_t i = 0; i < name.len; i++)
+		if (!is_alnum((unsigned char)name.ptr[i]) && name.ptr[i] != '_' && name.ptr[i] != '-')
+			return false;
+	*ret_stem = name;
+	return true;
+}
+
+/* ---- Opening ---- */
+
+/* The root may be reached through links: that is the user's affair. Below it nothing is followed. */
+enum mr_rc
+teams_open_dir(const struct teams *t, const char *dir, int *ret_fd, struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int root_fd = -1;
+
+	TRY(dir_open(AT_FDCWD, t->root, &root_fd, err));
+	return dir_open(root_fd, dir, ret_fd, err);
+}
+
+enum mr_rc
+teams_make_inboxes(const struct teams *t, int *ret_fd, struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int root_fd = -1;
+
+	if (dir_make(AT_FDCWD, t->root, 0700, true, &root_fd, err) == MR_OK &&
+	    dir_make(root_fd, t->inboxes, 0700, true, ret_fd, err) == MR_OK)
+		return MR_OK;
+	return mr_wrap(err, "cannot make '%s/%s'", t->root, t->inboxes);
+}
+
+static char *
+sanitised(const char *team, enum sanitise how, const char *below)
+{
+	struct buf path = BUF_INIT;
+
+	teams_sanitise(&path, str_of(team), how);
+	buf_adds(&path, below);
+	return buf_take(&path);
+}
+
+static enum mr_rc
+teams_open(struct mr_room *room, const char *where, struct mr_error *err)
+{
+	struct teams *t = calloc(1, sizeof *t);
+	const char *slash = strrchr(where, '/');
+	mr_auto(sys_close_fd) int fd = -1;
+
+	if (!t)
+		return mr_nomem(err);
+	room->state = t;
+	if (where[0] != '/' || !slash[1] || strlen(slash + 1) > SANITISED_MAX)
+		return mr_fail(err, MR_REFUSED,
+		    "'%s' is not the folder of all teams and the name of a team\n"
+		    "write teams:TEAM, or teams:/path/of/teams/TEAM",
+		    where);
+	t->root = slash == where ? strdup("/") : strndup(where, (size_t)(slash - where));
+	t->team = strdup(slash + 1);
+	t->patience_ms = PATIENCE_MS;
+	t->inboxes = sanitised(slash + 1, SANITISE_INBOX, "/inboxes");
+	t->config_dir = sanitised(slash + 1, SANITISE_CONFIG, "");
+	if (!t->root || !t->team || !t->inboxes || !t->config_dir)
+		return mr_nomem(err);
+	TRY(kit_set_name(room, str_of(t->team), "team", err));
+	if (!room->must_exist)
+		return MR_OK;
+	/* Its members or its inboxes: the program makes the members first, and a room of ours may have none. */
+	enum mr_rc rc = teams_open_dir(t, t->inboxes, &fd, err);
+
+	if (rc == MR_NOTFOUND)
+		rc = teams_open_dir(t, t->config_dir, &fd, err);
+	return rc == MR_NOTFOUND ? mr_fail(err, MR_NOTFOUND, "there is no team '%s' in '%s'", t->team, t->root) : rc;
+}
+
+static enum mr_rc
+teams_make(struct mr_room *room, struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int fd = -1;
+
+	return teams_make_inboxes(teams_of(room), &fd, err);
+}
+
+static void
+teams_close(struct mr_room *room)
+{
+	struct teams *t = teams_of(room);
+
+	if (!t)
+		return;
+	inbox_unref(&t->cache);
+	free(t->marks);
+	free(t->root);
+	free(t->team);
+	free(t->inboxes);
+	free(t->config_dir);
+	free(t);
+	room->state = NULL;
+}
 
 static enum mr_rc
 teams_storage(struct mr_room *room, struct mr_storage *ret, struct mr_error *err)
@@ -9,23 +174,477 @@ teams_storage(struct mr_room *room, struct mr_storage *ret, struct mr_error *err
 	return storage_of_path(teams_of(room)->root, ret, err);
 }
 
+/* Only events of that one file count, so that a busy team does not wake everybody. */
+static enum mr_rc
+teams_watch(struct mr_room *room, const char *agent, void **ret_watch, struct mr_error *err)
+{
+	const struct teams *t = teams_of(room);
+	mr_auto(buf_done) struct buf path = BUF_INIT;
+	char file[TEAM_NAME_LEN];
+
+	teams_inbox_name(agent, file);
+	buf_addf(&path, "%s/%s", t->root, t->inboxes);
+	return buf_ok(&path) ? kit_watch(buf_z(&path), file, ret_watch, err) : mr_nomem(err);
+}
+
+/* ---- The roster: everything at once, small beside any inbox ---- */
+
+struct roster {
+	struct config config;
+	struct mr_names files; /* in the folder of the inboxes */
+};
+
+static void
+roster_done(struct roster *r)
+{
+	config_done(&r->config);
+	mr_names_done(&r->files);
+}
+
+static enum mr_rc
+roster_read(struct mr_room *room, struct roster *r, struct mr_error *err)
+{
+	const struct teams *t = teams_of(room);
+	mr_auto(sys_close_fd) int fd = -1;
+
+	TRY(config_read(t, &r->config, err));
+	enum mr_rc rc = teams_open_dir(t, t->inboxes, &fd, err);
+
+	if (rc == MR_OK)
+		rc = kit_names(fd, &r->files, err);
+	return rc == MR_NOTFOUND ? MR_OK : rc;
+}
+
+/* The member whose inbox that is, or any case of it. */
+static bool
+member_with_file(const struct roster *r, const char *file, bool any_case, char ret[MR_ADDRESS_MAX + 1])
+{
+	struct json_value member;
+	char name[TEAM_NAME_LEN];
+
+	for (size_t at = 0; config_next(&r->config, &at, &member, ret);) {
+		teams_inbox_name(ret, name);
+		if (any_case ? ascii_caseeq(name, file) : strcmp(name, file) == 0)
+			return true;
+	}
+	return false;
+}
+
+static bool
+stem_address(const char *file, char ret[MR_ADDRESS_MAX + 1])
+{
+	struct mr_str stem;
+
+	return teams_is_inbox(file, &stem) && foreign_to_address(stem, ret, IGNORED) == MR_OK;
+}
+
+/* Somebody whose name differs only in case: most likely who was meant. */
+static bool
+find_near(const struct roster *r, const char *name, char ret[MR_ADDRESS_MAX + 1])
+{
+	char file[TEAM_NAME_LEN];
+
+	teams_inbox_name(name, file);
+	if (member_with_file(r, file, true, ret))
+		return strcmp(ret, name) != 0;
+	for (size_t i = 0; i < r->files.n; i++)
+		if (ascii_caseeq(r->files.v[i], file) && strcmp(r->files.v[i], file) != 0 &&
+		    stem_address(r->files.v[i], ret))
+			return true;
+	return false;
+}
+
+static enum mr_rc
+nobody(const struct roster *r, const char *name, struct mr_error *err)
+{
+	char near[MR_ADDRESS_MAX + 1];
+
+	(void)mr_fail(err, MR_NOTFOUND, "nobody called '%s' is in this team", name);
+	if (find_near(r, name, near))
+		return mr_hint(err, "did you mean '%s'? names of a team differ in case", near);
+	return mr_hint(err, "`mailroom who` lists the team; --hold makes an inbox for somebody who will come");
+}
+
+static bool
+is_member(const struct roster *r, const char *name, struct json_value *ret)
+{
+	char other[MR_ADDRESS_MAX + 1];
+
+	for (size_t at = 0; config_next(&r->config, &at, ret, other);)
+		if (strcmp(other, name) == 0)
+			return true;
+	return false;
+}
+
+static bool
+is_known(const struct roster *r, const char *name)
+{
+	struct json_value member;
+	char file[TEAM_NAME_LEN], near[MR_ADDRESS_MAX + 1];
+
+	teams_inbox_name(name, file);
+	if (is_member(r, name, &member) || names_has(&r->files, file))
+		return true;
+	return !r->config.there && !find_near(r, name, near);
+}
+
+/* ---- Looking for agents ---- */
+
+static enum mr_rc
+open_notes(const struct teams *t, bool make, int *ret_fd, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf path = BUF_INIT;
+
+	buf_addf(&path, "%s/" NOTES, t->config_dir);
+	return buf_ok(&path) ? dir_below(t->root, buf_z(&path), make, true, ret_fd, err) : mr_nomem(err);
+}
+
+/* An agent of whom there is only an inbox. */
+static struct mr_agent
+mere_inbox(struct mr_room *room, const struct roster *r, const char *name)
+{
+	const struct teams *t = teams_of(room);
+	mr_auto(sys_close_fd) int fd = -1, notes = -1;
+	struct mr_agent agent = kit_agent(name);
+	struct arena *own = NULL;
+	char file[TEAM_NAME_LEN];
+	struct stat st;
+
+	teams_inbox_name(name, file);
+	if (teams_open_dir(t, t->inboxes, &fd, IGNORED) == MR_OK && sys_stat(fd, file, &st) == 0)
+		agent.created_ms = kit_mtime_ns(&st) / 1000000;
+	agent.stray = r->config.there;
+	if (!agent.stray && open_notes(t, false, &notes, IGNORED) == MR_OK)
+		agent.role = kit_note(notes, file, &own);
+	agent.own = own;
+	return agent;
+}
+
+enum mr_rc
+teams_each_agent(struct mr_room *room, mr_agent_fn *fn, void *ctx, struct mr_error *err)
+{
+	mr_auto(roster_done) struct roster r = { 0 };
+	struct json_value member;
+	char name[MR_ADDRESS_MAX + 1];
+
+	TRY(roster_read(room, &r, err));
+	for (size_t at = 0; config_next(&r.config, &at, &member, name);) {
+		mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
+
+		TRY(config_agent(member, name, &agent, err));
+		if (!fn(ctx, &agent))
+			return MR_OK;
+	}
+	for (size_t i = 0; i < r.files.n; i++) {
+		if (member_with_file(&r, r.files.v[i], false, name) || !stem_address(r.files.v[i], name))
+			continue;
+		mr_auto(mr_agent_done) struct mr_agent agent = mere_inbox(room, &r, name);
+
+		if (!fn(ctx, &agent))
+			break;
+	}
+	return MR_OK;
+}
+
+enum mr_rc
+teams_find_agent(struct mr_room *room, const char *name, struct mr_agent *ret, struct mr_error *err)
+{
+	mr_auto(roster_done) struct roster r = { 0 };
+	struct json_value member;
+
+	TRY(roster_read(room, &r, err));
+	if (is_member(&r, name, &member))
+		return config_agent(member, name, ret, err);
+	if (!is_known(&r, name))
+		return nobody(&r, name, err);
+	*ret = mere_inbox(room, &r, name);
+	return MR_OK;
+}
+
+enum mr_rc
+teams_check_recipients(struct mr_room *room, const struct mr_names *to, bool make_mailboxes, struct mr_error *err)
+{
+	mr_auto(roster_done) struct roster r = { 0 };
+	char near[MR_ADDRESS_MAX + 1];
+
+	TRY(roster_read(room, &r, err));
+	for (size_t i = 0; i < to->n; i++) {
+		if (is_known(&r, to->v[i]))
+			continue;
+		if (!make_mailboxes)
+			return nobody(&r, to->v[i], err);
+		if (!find_near(&r, to->v[i], near))
+			continue;
+		return mr_fail(err, MR_REFUSED,
+		    "'%s' is too like '%s' to get an inbox of its own\nwrite to '%s', or choose another name", to->v[i],
+		    near, near);
+	}
+	return MR_OK;
+}
+
+static enum mr_rc
+teams_spell(struct mr_room *room, const char *given, char ret[MR_ADDRESS_MAX + 1], struct mr_error *err)
+{
+	(void)room;
+	if (address_normal(str_of(given), ret, IGNORED) == MR_OK)
+		return MR_OK;
+	return foreign_to_address(str_of(given), ret, err);
+}
+
+/* ---- Coming and going ---- */
+
+/* The note comes first: killed in between, the inbox is made with the next try, which finds the note. */
+static enum mr_rc
+make_inbox(struct mr_room *room, const char *name, const char *note, struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int fd = -1, notes = -1;
+	char file[TEAM_NAME_LEN];
+	struct stat st;
+
+	teams_inbox_name(name, file);
+	TRY(teams_make_inboxes(teams_of(room), &fd, err));
+	if (note && note[0]) {
+		if (sys_stat(fd, file, &st) == 0)
+			return mr_fail(err, MR_EXISTS, "'%s' has an inbox already", name);
+		TRY(open_notes(teams_of(room), true, &notes, err));
+		TRY(file_replace(notes, file, str_of(note), 0600, err));
+	}
+	return file_publish(fd, fd, file, STR("[]"), 0600, PUBLISH_FULL, err);
+}
+
+static enum mr_rc
+teams_add_agent(struct mr_room *room, const struct mr_agent *agent, struct mr_error *err)
+{
+	mr_auto(roster_done) struct roster r = { 0 };
+	char near[MR_ADDRESS_MAX + 1];
+
+	TRY(roster_read(room, &r, err));
+	if (find_near(&r, agent->name, near))
+		return mr_fail(err, MR_REFUSED, "'%s' is too like '%s'\nchoose another name", agent->name, near);
+	enum mr_rc rc = r.config.there ? members_change(teams_of(room), agent, NULL, err)
+				       : make_inbox(room, agent->name, agent->role, err);
+
+	if (rc == MR_EXISTS)
+		return mr_fail(err, MR_EXISTS, "'%s' is in this team already", agent->name);
+	if (rc != MR_OK || !r.config.there)
+		return rc;
+	rc = make_inbox(room, agent->name, NULL, err);
+	return rc == MR_EXISTS ? MR_OK : rc;
+}
+
+static bool
+count_one(void *ctx, const struct mr_message *msg)
+{
+	size_t *counts = ctx; /* all, unread */
+
+	counts[0]++;
+	counts[1] += !(msg->flags & MR_SEEN);
+	return true;
+}
+
+/* Under the lock: a writer that waits for it makes the file anew. */
+static enum mr_rc
+remove_inbox(struct mr_room *room, const char *name, struct mr_error *err)
+{
+	struct teams *t = teams_of(room);
+	mr_auto(sys_close_fd) int fd = -1;
+	mr_auto(team_lock_done) struct team_lock l = TEAM_LOCK_INIT;
+	char file[TEAM_NAME_LEN];
+	enum mr_rc rc = teams_open_dir(t, t->inboxes, &fd, err);
+
+	teams_inbox_name(name, file);
+	if (rc == MR_OK)
+		rc = team_lock_take(&l, fd, file, t->patience_ms, err);
+	if (rc != MR_OK)
+		return rc == MR_NOTFOUND ? MR_OK : rc;
+	if ((sys_unlink(fd, file) < 0 && errno != ENOENT) || sys_fsync(fd) < 0)
+		return mr_fail_errno(err, "cannot remove the inbox of '%s'", name);
+	return MR_OK;
+}
+
+static enum mr_rc
+teams_remove_agent(struct mr_room *room, const char *name, bool force, size_t *ret_dead, struct mr_error *err)
+{
+	const struct scan_request want = { .folders = MR_INBOX, .depth = SCAN_NAMES };
+	mr_auto(roster_done) struct roster r = { 0 };
+	struct json_value member;
+	char file[TEAM_NAME_LEN];
+	size_t counts[2] = { 0, 0 }, unread;
+
+	teams_inbox_name(name, file);
+	TRY(roster_read(room, &r, err));
+	bool registered = is_member(&r, name, &member);
+
+	if (!registered && !names_has(&r.files, file))
+		return nobody(&r, name, err);
+	TRY(teams_scan(room, name, &want, count_one, counts, err));
+	unread = counts[1];
+	if (unread > 0 && !force)
+		return mr_fail(err, MR_REFUSED,
+		    "'%s' has %zu unread message%s\na team has no dead letters; --force deletes them", name, unread,
+		    unread == 1 ? "" : "s");
+	if (registered)
+		TRY(members_change(teams_of(room), NULL, name, err));
+	if (counts[0] == 0 || force)
+		TRY(remove_inbox(room, name, err));
+	*ret_dead = unread;
+	return MR_OK;
+}
+
+/* ---- Evidence and care ---- */
+
+static void
+describe_place(const struct mr_message *msg, struct buf *evidence)
+{
+	buf_addf(
+	    evidence, "entry %zu of %s, %s", msg->place - 1, msg->path, msg->flags & MR_SEEN ? "read" : "not read");
+}
+
+static enum mr_rc
+teams_each_place(struct mr_room *room, const char *id, place_fn *fn, void *ctx, struct mr_error *err)
+{
+	return kit_places(room, id, describe_place, fn, ctx, err);
+}
+
+static void
+check_lock(struct findings *f, int fd, const char *name, const struct stat *st)
+{
+	int64_t age = clock_now_ms() - (int64_t)st->st_mtim.tv_sec * 1000;
+	struct mr_finding like = { .severity = MR_NOTE, .code = "locks", .path = name };
+	char since[24], file[TEAM_NAME_LEN];
+
+	duration_text(age, since);
+	if (!S_ISDIR(st->st_mode)) {
+		like.severity = MR_PROBLEM;
+		like.why = "a lock is a folder; nobody can write to that inbox while this is there";
+		like.fix = "see whose it is and remove it";
+		findings_say(f, &like, "'%s' is no folder but stands where a lock goes, since %s", name, since);
+	} else if (age <= TEAM_LOCK_STALE_MS) {
+		like.severity = MR_FINE;
+		findings_say(f, &like, "'%s' is held right now", name);
+	} else {
+		/* Taken as a writer takes it, and let go: a holder that renewed it in this moment keeps it. */
+		mr_auto(team_lock_done) struct team_lock lock = TEAM_LOCK_INIT;
+
+		(void)snprintf(file, sizeof file, "%.*s", (int)(strlen(name) - strlen(".lock")), name);
+		like.why = "a living program renews its lock every few seconds";
+		like.fixed = f->fix && team_lock_take(&lock, fd, file, DOCTOR_PATIENCE_MS, IGNORED) == MR_OK;
+		like.fix =
+		    like.fixed ? "it is gone" : "the next to write takes it over; mailroom doctor --fix removes it";
+		findings_say(f, &like, "'%s' was left by a program that died, %s ago", name, since);
+	}
+}
+
+static void
+check_inbox(struct findings *f, int fd, const char *name)
+{
+	mr_auto(inbox_unref) struct inbox *box = inbox_new(name);
+	struct mr_finding like = { .severity = MR_PROBLEM, .code = "inboxes", .path = name };
+	struct mr_error why = { 0 };
+	size_t bad = 0;
+
+	if (!box || inbox_read(box, fd, name, 0, &why) != MR_OK) {
+		like.fix = why.hint;
+		findings_say(f, &like, "%s", why.message);
+		return;
+	}
+	for (size_t i = 0; i < box->n; i++)
+		bad += box->v[i].problem != NULL;
+	if (box->state == INBOX_ALIEN) {
+		like.why = "another program wrote it";
+		like.fix = "see whose file it is; mailroom leaves it alone";
+		findings_say(f, &like, "'%s' %s", name, box->problem);
+	} else if (box->state == INBOX_TORN) {
+		like.why = "a writer that does not write in one step was killed";
+		like.fix = "the next message to it saves it aside and keeps the whole ones";
+		findings_say(f, &like, "'%s' %s; %zu whole messages are before that", name, box->problem, box->n);
+	} else if (bad > 0) {
+		like.severity = MR_NOTE;
+		like.why = "some versions of the original delete such entries";
+		findings_say(f, &like, "'%s' has %zu entries that are no messages", name, bad);
+	}
+}
+
+/* A file of ours or of the original that is there only while somebody writes. */
+static bool
+is_leftover(const char *file)
+{
+	return strstr(file, ".json.tmp.") || strstr(file, ".json.lock.stale.") ||
+	       str_starts(str_of(file), FILE_CARRY) || str_starts(str_of(file), FILE_VOID);
+}
+
+static void
+check_members(struct findings *f, struct mr_room *room)
+{
+	mr_auto(config_done) struct config config = { 0 };
+	struct mr_error why = { 0 };
+	struct mr_finding like = { .severity = MR_NOTE, .code = "members", .path = "config.json" };
+
+	if (config_read(teams_of(room), &config, &why) != MR_OK) {
+		like.severity = MR_PROBLEM;
+		like.fix = why.hint;
+		findings_say(f, &like, "%s", why.message);
+	} else if (!config.there) {
+		findings_say(f, &like, "there is no config.json: anybody can be written to");
+	}
+}
+
+static enum mr_rc
+teams_inspect(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, struct mr_error *err)
+{
+	mr_auto(findings_end) struct findings f = findings_begin(fix, fn, ctx);
+	mr_auto(mr_names_done) struct mr_names names = { 0 };
+	mr_auto(sys_close_fd) int fd = -1;
+	size_t inboxes = 0;
+	enum mr_rc rc = teams_open_dir(teams_of(room), teams_of(room)->inboxes, &fd, err);
+
+	findings_keep_in_state(&f, room->state_dir);
+	if (rc == MR_NOTFOUND)
+		findings_say(&f,
+		    &(struct mr_finding){
+			.severity = MR_NOTE, .code = "inboxes", .fix = "the first message makes them" },
+		    "this team has no inboxes yet");
+	if (rc != MR_OK)
+		return rc == MR_NOTFOUND ? MR_OK : rc;
+	findings_space(&f, fd);
+	TRY(kit_names(fd, &names, err));
+	for (size_t i = 0; i < names.n; i++) {
+		const char *name = names.v[i];
+		struct mr_str stem;
+		struct stat st;
+
+		if (sys_stat(fd, name, &st) < 0)
+			continue;
+		if (str_ends(str_of(name), ".json.lock"))
+			check_lock(&f, fd, name, &st);
+		else if (is_leftover(name))
+			findings_leftover(&f, fd, name, name);
+		else if (teams_is_inbox(name, &stem)) {
+			check_inbox(&f, fd, name);
+			inboxes++;
+		}
+	}
+	check_members(&f, room);
+	if (f.told == 0)
+		findings_say(&f, &(struct mr_finding){ .severity = MR_FINE, .code = "inboxes" },
+		    "%zu inboxes are in order", inboxes);
+	return MR_OK;
+}
+
 const struct room_driver room_teams = {
 	.kind = "teams",
 	.abilities = ROOM_READ_STATE | ROOM_REGISTER | ROOM_TYPES | ROOM_OPEN_BOXES,
 	.lead = "team-lead",
-
 	.open = teams_open,
 	.close = teams_close,
 	.make = teams_make,
 	.storage = teams_storage,
-
 	.each_agent = teams_each_agent,
 	.find_agent = teams_find_agent,
 	.add_agent = teams_add_agent,
 	.remove_agent = teams_remove_agent,
 	.spell = teams_spell,
-
-	.lacks = teams_lacks,
+	.lacks = teams_unsupported,
 	.deliver = teams_deliver,
 	.settle_ticket = teams_settle_ticket,
 	.clear = teams_clear,
@@ -34,11 +653,9 @@ const struct room_driver room_teams = {
 	.fetch_raw = teams_fetch_raw,
 	.mark = teams_mark,
 	.flush = teams_flush,
-
 	.watch = teams_watch,
-	.watch_wait = teams_watch_wait,
-	.watch_close = teams_watch_close,
-
+	.watch_wait = kit_watch_wait,
+	.watch_close = kit_watch_close,
 	.each_place = teams_each_place,
 	.inspect = teams_inspect,
 };

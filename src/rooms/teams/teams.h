@@ -6,11 +6,12 @@
  *	<root>/<team>/inboxes/<agent>.json.lock   an empty folder while somebody changes the file
  *	<root>/<team, spelled otherwise>/config.json  the members
  *
- *	names.c    how names become names of files        inbox.c    reading a file and what is in it
- *	lock.c     the lock of the original, and ours     entry.c    one entry: as a message, as bytes, its id
- *	store.c    replacing a file, salvage              letter.c   what we write
- *	edit.c     a file with entries added or marked    agents.c   who is there
- *	config.c   config.json                            the rest: the slots of the driver
+ *	entry.c    one entry: as a message, as bytes, its id; what we write (pure)
+ *	inbox.c    a file: what is in it, reading it, its next version
+ *	store.c    the lock of the original and ours; replacing a file; salvage
+ *	mail.c     looking, marking, sending
+ *	config.c   config.json
+ *	teams.c    opening, names of files, agents, the doctor
  *
  * Every change: lock, read, write beside, fsync, rename, fsync of the folder. Nothing is changed in place, and no byte
  * of another entry is touched. Readers take no lock; others write in place, so a file that cannot be parsed is read
@@ -19,14 +20,11 @@
 #ifndef ROOMS_TEAMS_TEAMS_H
 #define ROOMS_TEAMS_TEAMS_H
 
-#include "base/file.h"
 #include "message/json_read.h"
-#include "room/room.h"
-#include <sys/stat.h>
+#include "rooms/kit/kit.h"
 
 #define TEAM_NAME_LEN 256            /* a name of a file, and what is hung on it */
 #define INBOX_MAX ((size_t)48000000) /* bytes; 100,000 usual messages are 37 MB */
-#define CONFIG_MAX ((size_t)4 << 20)
 
 struct teams_mark { /* not written yet */
 	char agent[MR_ADDRESS_MAX + 1];
@@ -53,7 +51,7 @@ teams_of(const struct mr_room *room)
 	return room->state;
 }
 
-/* ---- names.c ---- */
+/* ---- teams.c ---- */
 enum sanitise { SANITISE_INBOX /* all but A-Za-z0-9_- */, SANITISE_CONFIG /* all but A-Za-z0-9; lower case */ };
 /* Each UTF-16 unit that is not allowed becomes one dash. */
 void teams_sanitise(struct buf *out, struct mr_str raw, enum sanitise how);
@@ -61,37 +59,14 @@ void teams_sanitise(struct buf *out, struct mr_str raw, enum sanitise how);
 void teams_inbox_name(const char *agent, char ret[TEAM_NAME_LEN]);
 /* Is it the name of an inbox? *ret_stem is what stands before ".json". */
 bool teams_is_inbox(const char *file, struct mr_str *ret_stem);
-/* A file of ours or of the original that is there only while somebody writes. */
-bool teams_is_leftover(const char *file);
-/* Bytes that would break what the model is shown go: quotes, angle brackets; line breaks become spaces. */
-void teams_attribute(struct buf *out, struct mr_str value);
-/* MR_NOTFOUND: not there yet. */
-enum mr_rc teams_open_inboxes(const struct teams *t, int *ret_fd, struct mr_error *err);
+/* The folder t->inboxes or t->config_dir. MR_NOTFOUND: not there yet. */
+enum mr_rc teams_open_dir(const struct teams *t, const char *dir, int *ret_fd, struct mr_error *err);
 enum mr_rc teams_make_inboxes(const struct teams *t, int *ret_fd, struct mr_error *err);
-/* MR_NOTFOUND: neither members nor inboxes. */
-enum mr_rc teams_exists(const struct teams *t, struct mr_error *err);
-
-/* ---- lock.c ---- */
-struct team_lock {
-	int kernel_fd; /* our own processes among each other; -1: not taken */
-	int dir_fd;    /* borrowed */
-	char name[TEAM_NAME_LEN];
-	uint64_t inode;
-	int64_t mtime_ns;
-	int64_t since_ms; /* clock_boot_ms of the last refresh */
-	bool held;
-};
-#define TEAM_LOCK_INIT ((struct team_lock){ .kernel_fd = -1, .dir_fd = -1 })
-/* Locks the file of that name. MR_BUSY after the patience; MR_NOTFOUND: the folder is gone. */
-enum mr_rc team_lock_take(struct team_lock *l, int dir_fd, const char *file, int64_t patience_ms, struct mr_error *err);
-/* Before publishing, and during long work: is it still ours? Refreshes it in time. MR_BUSY: it was taken away. */
-enum mr_rc team_lock_keep(struct team_lock *l, struct mr_error *err);
-/* False: it had been taken away, so another may have written over what we wrote. */
-bool team_lock_release(struct team_lock *l);
-void team_lock_done(struct team_lock *l);
-#define TEAM_LOCK_STALE_MS 10000
-void team_nap_us(unsigned us);
-unsigned team_random(unsigned from, unsigned to); /* both included */
+enum mr_rc teams_find_agent(struct mr_room *room, const char *name, struct mr_agent *ret, struct mr_error *err);
+enum mr_rc teams_each_agent(struct mr_room *room, mr_agent_fn *fn, void *ctx, struct mr_error *err);
+/* May they be written to? */
+enum mr_rc teams_check_recipients(
+    struct mr_room *room, const struct mr_names *to, bool make_mailboxes, struct mr_error *err);
 
 /* ---- entry.c ---- */
 enum entry_mark { ENTRY_AS_IS, ENTRY_SEEN, ENTRY_UNSEEN };
@@ -107,10 +82,10 @@ struct entry {
 void entry_parse(struct json_value value, struct entry *ret);
 /* nth: among those with the same sender, time and text; 0 for the first. False: out of memory. */
 bool entry_identify(struct entry *e, unsigned nth);
-void entry_id(struct mr_str from, struct mr_str timestamp, struct mr_str text, struct mr_str msg_id, unsigned nth,
-    char ret[MR_ID_LEN + 1]);
 enum mr_rc entry_message(const struct entry *e, const char *agent, const char *path, enum scan_depth depth,
     struct mr_message *ret, struct mr_error *err);
+/* Adds its bytes with its mark. False: they are as they were. */
+bool entry_add(const struct entry *e, struct buf *out);
 /* The type of a body that is a JSON object with such a member, which a team takes for a control message. False: prose.
  * One that cannot be judged counts as control, its type is "". */
 bool entry_control_type(struct mr_str body, struct buf *ret_type);
@@ -148,26 +123,43 @@ struct inbox {
 	int64_t read_ns; /* when */
 };
 struct inbox *inbox_new(const char *agent);
-void inbox_drop(struct inbox *in);
 void inbox_unref(struct inbox **in); /* for mr_auto */
 /* Parses in->text. Only MR_NOMEM. */
 enum mr_rc inbox_parse(struct inbox *in, struct mr_error *err);
-/* The bytes only. A missing file is INBOX_MISSING and MR_OK; state is not set else. */
-enum mr_rc inbox_read(struct inbox *in, int dir_fd, const char *file, struct mr_error *err);
-/* For looking: without a lock, with patience for others who write in place. `cached`: what this handle read before
- * will do if the file has not changed. The caller drops it. */
+/* Reads and parses. A missing file is INBOX_MISSING and MR_OK. What is torn is read again for patience_ms, as others
+ * write in place. */
+enum mr_rc inbox_read(struct inbox *in, int dir_fd, const char *file, unsigned patience_ms, struct mr_error *err);
+/* For looking: without a lock. `cached`: what this handle read before will do if the file has not changed. */
 enum mr_rc inbox_load(struct teams *t, const char *agent, bool cached, struct inbox **ret, struct mr_error *err);
 /* NULL: none */
 struct entry *inbox_find(struct inbox *in, const char *id);
 enum mr_rc inbox_corrupt(const struct inbox *in, struct mr_error *err);
-
-/* ---- edit.c ---- */
 /* The text of the file with the marks of its entries, and with one more entry at its end (NULL: none). All other bytes
  * of a good file are kept. *ret_changed: it is another text. */
 enum mr_rc edit_inbox(
     const struct inbox *in, const struct letter *more, struct buf *ret, bool *ret_changed, struct mr_error *err);
 
 /* ---- store.c ---- */
+struct team_lock {
+	int kernel_fd; /* our own processes among each other; -1: not taken */
+	int dir_fd;    /* borrowed */
+	char name[TEAM_NAME_LEN];
+	uint64_t inode;
+	int64_t mtime_ns;
+	int64_t since_ms; /* clock_boot_ms of the last refresh */
+	bool held;
+};
+#define TEAM_LOCK_INIT ((struct team_lock){ .kernel_fd = -1, .dir_fd = -1 })
+#define TEAM_LOCK_STALE_MS 10000
+/* Locks the file of that name. MR_BUSY after the patience; MR_NOTFOUND: the folder is gone. */
+enum mr_rc team_lock_take(struct team_lock *l, int dir_fd, const char *file, int64_t patience_ms, struct mr_error *err);
+/* Before publishing, and during long work: is it still ours? Refreshes it in time. MR_BUSY: it was taken away. */
+enum mr_rc team_lock_keep(struct team_lock *l, struct mr_error *err);
+/* False: it had been taken away, so another may have written over what we wrote. */
+bool team_lock_release(struct team_lock *l);
+void team_lock_done(struct team_lock *l);
+unsigned team_random(unsigned from, unsigned to); /* both included */
+
 struct fresh { /* the next version of a file, beside it */
 	int fd, dir_fd;
 	char name[TEAM_NAME_LEN]; /* "": none to remove */
@@ -176,8 +168,8 @@ struct fresh { /* the next version of a file, beside it */
 /* As the original names it, or with `ticket` so that nobody cleans it away. */
 enum mr_rc fresh_open(struct fresh *f, int dir_fd, const char *file, mode_t mode, bool ticket, struct mr_error *err);
 enum mr_rc fresh_write(struct fresh *f, struct mr_str bytes, struct mr_error *err);
-/* fsync, rename over `file`, fsync of the folder. */
 enum mr_rc fresh_sync(struct fresh *f, struct mr_error *err);
+/* Rename over `file`, fsync of the folder. */
 enum mr_rc fresh_publish(struct fresh *f, const char *file, struct mr_error *err);
 void fresh_done(struct fresh *f);
 /* A whole file at once, under the lock. */
@@ -201,49 +193,22 @@ void config_done(struct config *c);
 /* The next member with a name that an address can hold. */
 bool config_next(const struct config *c, size_t *at, struct json_value *ret, char ret_address[MR_ADDRESS_MAX + 1]);
 enum mr_rc config_agent(struct json_value member, const char *address, struct mr_agent *ret, struct mr_error *err);
-/* Each under config.json.lock, which the caller has not. MR_EXISTS; MR_NOTFOUND. */
-enum mr_rc config_add(const struct teams *t, const struct mr_agent *agent, struct mr_error *err);
-enum mr_rc config_remove(const struct teams *t, const char *agent, struct mr_error *err);
+/* Adds a member, or removes one (the other is NULL), under config.json.lock. MR_EXISTS; MR_NOTFOUND. */
+enum mr_rc members_change(const struct teams *t, const struct mr_agent *add, const char *remove, struct mr_error *err);
 
-/* ---- The slots ---- */
-enum mr_rc teams_open(struct mr_room *room, const char *where, struct mr_error *err);
-enum mr_rc teams_make(struct mr_room *room, struct mr_error *err);
-void teams_close(struct mr_room *room);
-
-enum mr_rc teams_each_agent(struct mr_room *room, mr_agent_fn *fn, void *ctx, struct mr_error *err);
-enum mr_rc teams_find_agent(struct mr_room *room, const char *name, struct mr_agent *ret, struct mr_error *err);
-enum mr_rc teams_add_agent(struct mr_room *room, const struct mr_agent *agent, struct mr_error *err);
-enum mr_rc teams_remove_agent(
-    struct mr_room *room, const char *name, bool force, size_t *ret_dead, struct mr_error *err);
-enum mr_rc teams_spell(struct mr_room *room, const char *given, char ret[MR_ADDRESS_MAX + 1], struct mr_error *err);
-/* agents.c, for deliver.c: may they be written to? */
-enum mr_rc teams_check_recipients(
-    struct mr_room *room, const struct mr_names *to, bool make_mailboxes, struct mr_error *err);
-
-unsigned teams_lacks(struct mr_room *room, const struct mr_message *msg);
+/* ---- mail.c: the slots ---- */
+unsigned teams_unsupported(struct mr_room *room, const struct mr_message *msg);
 enum mr_rc teams_deliver(struct mr_room *room, struct delivery *what, struct delivered *ret, struct mr_error *err);
 enum mr_rc teams_settle_ticket(struct mr_room *room, const char *ticket, bool *ret_published, struct mr_error *err);
-/* deliver.c: one letter into one inbox. */
-enum mr_rc teams_append(
-    struct mr_room *room, const struct delivery *what, const char *agent, struct letter *letter, struct mr_error *err);
-
 enum mr_rc teams_scan(struct mr_room *room, const char *agent, const struct scan_request *want, mr_message_fn *fn,
     void *ctx, struct mr_error *err);
 enum mr_rc teams_fetch(struct mr_room *room, const char *agent, const char *id, unsigned folders, enum scan_depth depth,
     struct mr_message *ret, struct mr_error *err);
 enum mr_rc teams_fetch_raw(
     struct mr_room *room, const char *agent, const char *id, struct buf *ret, struct mr_error *err);
-
 enum mr_rc teams_mark(
     struct mr_room *room, const char *agent, const char *id, unsigned set, unsigned clear, struct mr_error *err);
 enum mr_rc teams_flush(struct mr_room *room, struct mr_error *err);
 enum mr_rc teams_clear(struct mr_room *room, const char *agent, size_t *ret_removed, struct mr_error *err);
-enum mr_rc teams_each_place(struct mr_room *room, const char *id, place_fn *fn, void *ctx, struct mr_error *err);
-
-enum mr_rc teams_watch(struct mr_room *room, const char *agent, void **ret_watch, struct mr_error *err);
-void teams_watch_wait(struct mr_room *room, void *watch, int64_t timeout_ms);
-void teams_watch_close(struct mr_room *room, void *watch);
-
-enum mr_rc teams_inspect(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, struct mr_error *err);
 
 #endif

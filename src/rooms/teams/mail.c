@@ -1,0 +1,543 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * mail.c - looking at an inbox, marking, sending.
+ *
+ * Looking takes no lock. Marks are gathered: one lock and one write an inbox, at flush. A send to a file that is laid
+ * out as the original does it parses nothing: the kernel copies all of it but the closing bracket into the next
+ * version, behind which the entry is written. So a send costs what a copy in memory and a sync cost, not what reading
+ * and writing JSON cost.
+ */
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/sys.h"
+#include "base/text.h"
+#include "rooms/teams/teams.h"
+#include <errno.h>
+#include <fcntl.h>
+
+#define HEAD "[\n  {"
+#define TAIL "\n  }\n]"
+#define BRACKET 2              /* the end of TAIL that the new entry takes the place of */
+#define TIE_WINDOW (128 << 10) /* bytes at the end in which the same moment is looked for */
+#define SEND_TRIES 4
+#define CHANGE_TRIES 3
+#define SAME_MOMENT_MS 1000
+
+/* ---- Looking ---- */
+
+static void
+path_of(const char *agent, char ret[TEAM_NAME_LEN + 16])
+{
+	char file[TEAM_NAME_LEN];
+
+	teams_inbox_name(agent, file);
+	(void)snprintf(ret, TEAM_NAME_LEN + 16, "inboxes/%s", file);
+}
+
+/* An agent without a file has no mail; a name that is nobody's has no mailbox. */
+static enum mr_rc
+load(struct mr_room *room, const char *agent, bool cached, struct inbox **ret, struct mr_error *err)
+{
+	mr_auto(mr_agent_done) struct mr_agent found = { 0 };
+
+	TRY(inbox_load(teams_of(room), agent, cached, ret, err));
+	if ((*ret)->state == INBOX_MISSING)
+		return teams_find_agent(room, agent, &found, err);
+	return (*ret)->state == INBOX_ALIEN ? inbox_corrupt(*ret, err) : MR_OK;
+}
+
+/* What is there and cannot be shown. */
+static void
+report(const struct inbox *in, const char *path, const struct scan_request *want)
+{
+	struct mr_error why = { 0 };
+
+	if (!want->trouble)
+		return;
+	if (in->state == INBOX_TORN) {
+		(void)inbox_corrupt(in, &why);
+		want->trouble(want->trouble_ctx, path, &why);
+	}
+	for (size_t i = 0; i < in->n; i++)
+		if (in->v[i].problem) {
+			(void)mr_fail(&why, MR_CORRUPT,
+			    "entry %zu of the inbox of '%s' %s\n"
+			    "it is kept as it is; some versions of the original delete such entries",
+			    i, in->agent, in->v[i].problem);
+			want->trouble(want->trouble_ctx, path, &why);
+		}
+}
+
+static enum mr_rc
+show(const struct inbox *in, const struct entry *e, enum scan_depth depth, struct mr_message *ret, struct mr_error *err)
+{
+	char path[TEAM_NAME_LEN + 16];
+
+	path_of(in->agent, path);
+	TRY(entry_message(e, in->agent, path, depth, ret, err));
+	ret->place = (size_t)(e - in->v) + 1;
+	return MR_OK;
+}
+
+enum mr_rc
+teams_scan(struct mr_room *room, const char *agent, const struct scan_request *want, mr_message_fn *fn, void *ctx,
+    struct mr_error *err)
+{
+	mr_auto(inbox_unref) struct inbox *in = NULL;
+	char path[TEAM_NAME_LEN + 16];
+
+	if (!(want->folders & MR_INBOX) && (want->folders & MR_DEAD))
+		return MR_OK; /* the room's own dead letters: there are none */
+	TRY(load(room, agent, false, &in, err));
+	if (!(want->folders & MR_INBOX))
+		return MR_OK;
+	path_of(agent, path);
+	report(in, path, want);
+	for (size_t i = 0; i < in->order_n; i++) {
+		const struct entry *e = in->order[want->newest_first ? in->order_n - 1 - i : i];
+		mr_auto(mr_message_done) struct mr_message msg = { 0 };
+
+		if ((want->unread_only && e->seen) || (want->id_suffix && !str_ends(str_of(e->id), want->id_suffix)))
+			continue;
+		TRY(show(in, e, want->depth, &msg, err));
+		if (!fn(ctx, &msg))
+			break;
+	}
+	return MR_OK;
+}
+
+static enum mr_rc
+find(struct mr_room *room, const char *agent, const char *id, struct inbox **ret_in, struct entry **ret,
+    struct mr_error *err)
+{
+	TRY(load(room, agent, true, ret_in, err));
+	*ret = inbox_find(*ret_in, id);
+	return *ret ? MR_OK : mr_fail(err, MR_NOTFOUND, "no message '%s' for '%s'", id, agent);
+}
+
+enum mr_rc
+teams_fetch(struct mr_room *room, const char *agent, const char *id, unsigned folders, enum scan_depth depth,
+    struct mr_message *ret, struct mr_error *err)
+{
+	mr_auto(inbox_unref) struct inbox *in = NULL;
+	struct entry *e = NULL;
+
+	TRY(find(room, agent, id, &in, &e, err));
+	if (folders != 0 && !(folders & MR_INBOX))
+		return mr_fail(err, MR_NOTFOUND, "no message '%s' for '%s'", id, agent);
+	return show(in, e, depth, ret, err);
+}
+
+enum mr_rc
+teams_fetch_raw(struct mr_room *room, const char *agent, const char *id, struct buf *ret, struct mr_error *err)
+{
+	mr_auto(inbox_unref) struct inbox *in = NULL;
+	struct entry *e = NULL;
+
+	TRY(find(room, agent, id, &in, &e, err));
+	buf_add(ret, e->raw);
+	return buf_ok(ret) ? MR_OK : mr_nomem(err);
+}
+
+/* ---- Marks, and emptying an inbox ---- */
+
+enum mr_rc
+teams_mark(struct mr_room *room, const char *agent, const char *id, unsigned set, unsigned clear, struct mr_error *err)
+{
+	struct teams *t = teams_of(room);
+	mr_auto(inbox_unref) struct inbox *in = NULL;
+
+	TRY(inbox_load(t, agent, true, &in, err));
+	struct entry *e = inbox_find(in, id);
+
+	if (!e)
+		return mr_fail(err, MR_NOTFOUND, "no message '%s' for '%s'", id, agent);
+	bool seen = (set & MR_SEEN) || (e->seen && !(clear & MR_SEEN));
+
+	if (seen == e->seen)
+		return MR_OK;
+	struct teams_mark *marks = realloc(t->marks, (t->marks_n + 1) * sizeof *marks);
+
+	if (!marks)
+		return mr_nomem(err);
+	t->marks = marks;
+	marks[t->marks_n] = (struct teams_mark){ .seen = seen };
+	(void)snprintf(marks[t->marks_n].agent, sizeof marks->agent, "%s", agent);
+	(void)snprintf(marks[t->marks_n].id, sizeof marks->id, "%s", id);
+	t->marks_n++;
+	e->seen = seen;
+	return MR_OK;
+}
+
+/* Writes the marks of this handle, or with ret_removed empties the file. */
+static enum mr_rc
+change_locked(struct mr_room *room, const char *agent, struct team_lock *l, int dir_fd, const char *file,
+    size_t *ret_removed, struct mr_error *err)
+{
+	const struct teams *t = teams_of(room);
+	mr_auto(inbox_unref) struct inbox *in = inbox_new(agent);
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	bool changed = false;
+
+	if (!in)
+		return mr_nomem(err);
+	TRY(store_read_locked(room, in, dir_fd, file, err));
+	if (in->state == INBOX_MISSING)
+		return MR_OK; /* gone meanwhile, with all that was in it */
+	if (ret_removed) {
+		*ret_removed = in->n;
+		changed = !str_eq(buf_str(&in->text), STR("[]"));
+		buf_adds(&text, "[]");
+	} else {
+		for (size_t i = 0; i < t->marks_n; i++) {
+			struct entry *e = strcmp(t->marks[i].agent, agent) == 0 ? inbox_find(in, t->marks[i].id) : NULL;
+
+			if (e)
+				e->mark = t->marks[i].seen ? ENTRY_SEEN : ENTRY_UNSEEN;
+		}
+		TRY(edit_inbox(in, NULL, &text, &changed, err));
+	}
+	return changed ? store_replace(l, dir_fd, file, in->st.st_mode & 0777, buf_str(&text), err) : MR_OK;
+}
+
+/* A folder or a file that is not there is not made. */
+static enum mr_rc
+change_file(struct mr_room *room, const char *agent, size_t *ret_removed, struct mr_error *err)
+{
+	struct teams *t = teams_of(room);
+	mr_auto(sys_close_fd) int dir_fd = -1;
+	char file[TEAM_NAME_LEN];
+	struct stat st;
+	enum mr_rc rc = teams_open_dir(t, t->inboxes, &dir_fd, err);
+
+	teams_inbox_name(agent, file);
+	if (rc == MR_OK && sys_stat(dir_fd, file, &st) < 0)
+		rc = errno == ENOENT ? MR_NOTFOUND : mr_fail_errno(err, "cannot look at '%s'", file);
+	for (int i = 0; rc == MR_OK && i < CHANGE_TRIES; i++) {
+		mr_auto(team_lock_done) struct team_lock l = TEAM_LOCK_INIT;
+
+		rc = team_lock_take(&l, dir_fd, file, t->patience_ms, err);
+		if (rc == MR_OK)
+			rc = change_locked(room, agent, &l, dir_fd, file, ret_removed, err);
+		if (team_lock_release(&l))
+			break; /* else another may have written over it: once more */
+	}
+	if (rc != MR_OK && rc != MR_NOTFOUND)
+		return rc;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < t->marks_n; i++)
+		if (strcmp(t->marks[i].agent, agent) != 0)
+			t->marks[kept++] = t->marks[i];
+	t->marks_n = kept;
+	return MR_OK;
+}
+
+enum mr_rc
+teams_flush(struct mr_room *room, struct mr_error *err)
+{
+	struct teams *t = teams_of(room);
+
+	while (t->marks_n > 0) {
+		char agent[MR_ADDRESS_MAX + 1];
+
+		memcpy(agent, t->marks[0].agent, sizeof agent);
+		TRY(change_file(room, agent, NULL, err));
+	}
+	return MR_OK;
+}
+
+enum mr_rc
+teams_clear(struct mr_room *room, const char *agent, size_t *ret_removed, struct mr_error *err)
+{
+	mr_auto(mr_agent_done) struct mr_agent found = { 0 };
+	size_t removed = 0;
+
+	TRY(teams_find_agent(room, agent, &found, err));
+	TRY(change_file(room, agent, &removed, err));
+	*ret_removed = removed;
+	return MR_OK;
+}
+
+/* ---- One more entry ---- */
+
+struct posting { /* one inbox */
+	struct mr_room *room;
+	const struct delivery *what;
+	const char *agent;
+	char file[TEAM_NAME_LEN];
+	struct letter *letter;
+	int dir_fd;
+	struct team_lock lock;
+};
+
+static void
+posting_done(struct posting *p)
+{
+	team_lock_done(&p->lock);
+	sys_close_fd(&p->dir_fd);
+}
+
+static bool
+bytes_are(int fd, off_t at, const char *want, size_t n)
+{
+	char got[16];
+
+	return sys_pread(fd, got, n, at) == (ssize_t)n && memcmp(got, want, n) == 0;
+}
+
+/* Is there mail of the very same millisecond? Then only parsing tells whether it is the same mail. */
+static enum mr_rc
+maybe_tied(const struct posting *p, int fd, off_t size, bool *ret, struct mr_error *err)
+{
+	size_t n = size < TIE_WINDOW ? (size_t)size : TIE_WINDOW;
+	mr_auto(free_ptr) char *window = malloc(n);
+	char when[RFC3339_LEN + 1];
+
+	if (!window)
+		return mr_nomem(err);
+	ssize_t got = sys_pread(fd, window, n, size - (off_t)n);
+
+	if (got < 0)
+		return mr_fail_errno(err, "cannot read '%s'", p->file);
+	time_rfc3339(p->letter->date_ms, when);
+	*ret = memmem(window, (size_t)got, when, strlen(when)) != NULL;
+	return MR_OK;
+}
+
+/* The fast way. *ret_done stays false where the file has another form. */
+static enum mr_rc
+add_fast(const struct posting *p, struct fresh *f, bool *ret_done, struct mr_error *err)
+{
+	const size_t head = sizeof HEAD - 1, tail = sizeof TAIL - 1;
+	mr_auto(sys_close_fd) int fd = sys_open(p->dir_fd, p->file, O_RDONLY | O_NONBLOCK, 0);
+	mr_auto(buf_done) struct buf end = BUF_INIT;
+	struct stat st;
+	bool tied = true;
+
+	if (fd < 0 || sys_stat_fd(fd, &st) < 0 || !S_ISREG(st.st_mode) || (uintmax_t)st.st_size > INBOX_MAX ||
+	    p->what->keep || st.st_size < (off_t)(head + tail) || !bytes_are(fd, 0, HEAD, head) ||
+	    !bytes_are(fd, st.st_size - (off_t)tail, TAIL, tail))
+		return MR_OK;
+	TRY(maybe_tied(p, fd, st.st_size, &tied, err));
+	if (tied)
+		return MR_OK;
+	TRY(fresh_open(f, p->dir_fd, p->file, st.st_mode & 0777, p->what->staged != NULL, err));
+	buf_adds(&end, ",\n");
+	letter_add(p->letter, &end);
+	buf_adds(&end, "\n]");
+	if (!buf_ok(&end))
+		return mr_nomem(err);
+	if (sys_copy(fd, 0, f->fd, (size_t)st.st_size - BRACKET) < 0)
+		return mr_fail_errno(err, "cannot copy '%s'", p->file);
+	TRY(fresh_write(f, buf_str(&end), err));
+	*ret_done = true;
+	return MR_OK;
+}
+
+/* The careful way. Sender, time and text are what the original takes for the identity of a message: no two may share
+ * it. And what was sent one after the other within a millisecond is read in that order. */
+static enum mr_rc
+add_slowly(const struct posting *p, struct fresh *f, struct mr_error *err)
+{
+	mr_auto(inbox_unref) struct inbox *in = inbox_new(p->agent);
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	bool changed = false;
+
+	if (!in)
+		return mr_nomem(err);
+	TRY(store_read_locked(p->room, in, p->dir_fd, p->file, err));
+	int64_t last_ms = in->n > 0 ? in->v[in->n - 1].date_ms : 0, ahead_ms = last_ms - p->letter->date_ms;
+
+	if (!p->what->keep && ahead_ms >= 0 && ahead_ms < SAME_MOMENT_MS)
+		letter_date(p->letter, last_ms + 1);
+	while (inbox_find(in, p->letter->id)) {
+		if (p->what->keep)
+			return mr_fail(err, MR_EXISTS, "'%s' has that message already", p->agent);
+		letter_date(p->letter, p->letter->date_ms + 1);
+	}
+	TRY(edit_inbox(in, p->letter, &text, &changed, err));
+	mode_t mode = in->state == INBOX_MISSING ? 0600 : in->st.st_mode & 0777;
+
+	TRY(fresh_open(f, p->dir_fd, p->file, mode, p->what->staged != NULL, err));
+	return fresh_write(f, buf_str(&text), err);
+}
+
+static enum mr_rc
+write_next(const struct posting *p, struct fresh *f, struct mr_error *err)
+{
+	bool done = false;
+	struct stat st;
+
+	TRY(add_fast(p, f, &done, err));
+	if (!done)
+		TRY(add_slowly(p, f, err));
+	if (sys_stat_fd(f->fd, &st) < 0)
+		return mr_fail_errno(err, "cannot look at '%s'", f->name);
+	if ((uintmax_t)st.st_size > INBOX_MAX)
+		return mr_fail(err, MR_REFUSED, "the inbox of '%s' is full: %zu MB\nits reader must empty it first",
+		    p->agent, INBOX_MAX / 1000000);
+	return fresh_sync(f, err);
+}
+
+static enum mr_rc
+add_locked(struct posting *p, struct mr_error *err)
+{
+	mr_auto(fresh_done) struct fresh f = FRESH_INIT;
+	enum mr_rc rc = MR_OK;
+
+	TRY(write_next(p, &f, err));
+	if (p->what->staged) {
+		/* The temporary file is durable, name and all, before anybody relies on its being there. */
+		file_void_clean(p->dir_fd);
+		if (sys_fsync(p->dir_fd) < 0)
+			return mr_fail_errno(err, "cannot make '%s' durable", f.name);
+		rc = p->what->staged(p->what->staged_ctx, f.name, err);
+	}
+	if (rc == MR_OK)
+		rc = team_lock_keep(&p->lock, err);
+	if (rc == MR_OK)
+		rc = fresh_publish(&f, p->file, err);
+	if (p->what->staged) /* gone, it would say that it was published: settle_ticket removes what is left */
+		f.name[0] = '\0';
+	return rc;
+}
+
+/* The lock was taken from us while we wrote: is our entry there? An empty inbox was read and emptied by its owner.
+ * MR_INDOUBT: it cannot be read, so nobody knows, and a second try could double it. */
+static enum mr_rc
+look_for_entry(const struct posting *p, bool *ret, struct mr_error *err)
+{
+	mr_auto(inbox_unref) struct inbox *in = NULL;
+	struct mr_error why = { 0 };
+
+	if (inbox_load(teams_of(p->room), p->agent, false, &in, &why) == MR_OK) {
+		*ret = in->n == 0 || inbox_find(in, p->letter->id);
+		return MR_OK;
+	}
+	(void)mr_fail(err, MR_INDOUBT,
+	    "the lock of the inbox of '%s' was lost, and it cannot be read back: %s\n"
+	    "see whether the message is there before sending it again",
+	    p->agent, why.message);
+	err->sys_errno = why.sys_errno;
+	return err->code;
+}
+
+static enum mr_rc
+try_append(struct posting *p, bool *ret_lost, struct mr_error *err)
+{
+	struct teams *t = teams_of(p->room);
+	/* The next write of one handle keeps away for a while: a client of the original tries only 11 times in 0.7 s.
+	 */
+	int64_t past_ms = clock_boot_ms() - t->last_ms;
+	int64_t away_ms = p->what->keep ? team_random(4, 9) : team_random(20, 50);
+
+	if (strcmp(t->last, p->file) == 0 && past_ms < away_ms)
+		lock_pause_us((unsigned)(away_ms - past_ms) * 1000);
+	enum mr_rc rc = teams_make_inboxes(t, &p->dir_fd, err);
+
+	if (rc == MR_OK)
+		rc = team_lock_take(&p->lock, p->dir_fd, p->file, t->patience_ms, err);
+	if (rc == MR_OK)
+		rc = add_locked(p, err);
+	bool taken = p->lock.kernel_fd >= 0;
+	bool ours = team_lock_release(&p->lock);
+
+	memcpy(t->last, p->file, sizeof t->last);
+	t->last_ms = clock_boot_ms();
+	*ret_lost = taken && !ours;
+	return rc;
+}
+
+static enum mr_rc
+append(
+    struct mr_room *room, const struct delivery *what, const char *agent, struct letter *letter, struct mr_error *err)
+{
+	enum mr_rc rc = MR_OK;
+
+	for (int i = 0; i < SEND_TRIES; i++) {
+		mr_auto(posting_done) struct posting p = { room, what, agent, "", letter, -1, TEAM_LOCK_INIT };
+		bool lost = false, there = false;
+
+		teams_inbox_name(agent, p.file);
+		rc = try_append(&p, &lost, err);
+		if (rc == MR_NOTFOUND && i + 1 < SEND_TRIES)
+			continue;              /* the team's folder was removed and is made anew */
+		if (!lost || rc == MR_INDOUBT) /* in doubt it is visible: a second try would double it */
+			return rc;
+		if (rc == MR_OK)
+			TRY(look_for_entry(&p, &there, err));
+		if (there)
+			return MR_OK;
+	}
+	if (rc != MR_OK)
+		return rc;
+	return mr_fail(err, MR_INDOUBT,
+	    "the inbox of '%s' was written over by a program that keeps no lock\n"
+	    "see whether the message is there before sending it again",
+	    agent);
+}
+
+/* One after the other, there is no spool: once somebody has it, a failure leaves the rest without. */
+enum mr_rc
+teams_deliver(struct mr_room *room, struct delivery *what, struct delivered *ret, struct mr_error *err)
+{
+	mr_auto(letter_done) struct letter letter = { 0 };
+	enum mr_rc rc = MR_OK;
+
+	TRY(teams_check_recipients(room, what->to, what->make_mailboxes, err));
+	TRY(letter_make(&letter, what, err));
+	for (size_t i = 0; i < what->to->n; i++) {
+		rc = append(room, what, what->to->v[i], &letter, err);
+		if (rc == MR_OK || rc == MR_EXISTS) /* of an import: the others may lack it */
+			continue;
+		if (rc != MR_INDOUBT && i > 0) {
+			struct mr_error why = *err;
+
+			TRY(kit_missing(what, i, ret, err));
+			rc = mr_fail(err, MR_INDOUBT,
+			    "%zu of %zu have it, '%s' and those after do not: %s\nsend it again to those only", i,
+			    what->to->n, what->to->v[i], why.message);
+			err->sys_errno = why.sys_errno;
+		}
+		break;
+	}
+	if (rc == MR_OK || rc == MR_INDOUBT || rc == MR_EXISTS) {
+		memcpy(ret->id, letter.id, sizeof ret->id);
+		(void)snprintf(ret->spoken, sizeof ret->spoken, "%s", letter.msg_id);
+		memcpy(what->msg->id, letter.id, sizeof what->msg->id);
+		what->msg->date_ms = letter.date_ms;
+	}
+	return rc;
+}
+
+enum mr_rc
+teams_settle_ticket(struct mr_room *room, const char *ticket, bool *ret_published, struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int fd = -1;
+	struct mr_str folder;
+	const char *name;
+
+	if (!kit_ticket(ticket, &folder, &name) || folder.len > 0)
+		return mr_fail(err, MR_CORRUPT, "'%.60s' is no ticket of a team's inbox", ticket);
+	enum mr_rc rc = teams_open_dir(teams_of(room), teams_of(room)->inboxes, &fd, err);
+
+	if (rc == MR_NOTFOUND) { /* the team is gone, and with it whatever it had */
+		*ret_published = true;
+		return MR_OK;
+	}
+	return rc == MR_OK ? file_prepared_void(fd, name, ret_published, err) : rc;
+}
+
+unsigned
+teams_unsupported(struct mr_room *room, const struct mr_message *msg)
+{
+	static const char *const known[] = { "Color", NULL };
+	mr_auto(buf_done) struct buf type = BUF_INIT;
+	unsigned fields = kit_fields(msg, known);
+
+	(void)room;
+	if (msg->type && entry_control_type(kit_text(msg), &type) && strcmp(msg->type, buf_z(&type)) == 0)
+		fields &= ~(unsigned)FIELD_TYPE;
+	return fields;
+}
