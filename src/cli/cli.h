@@ -253,15 +253,12 @@ bool cli_stdin_has_text(void); /* a pipe or a file */
 void json_message(struct json *j, const struct mr_message *msg, struct mr_room *room, bool body);
 void json_message_keys(
     struct json *j, const struct mr_message *msg, struct mr_room *room, bool body); /* inside an open object */
-/* "fields" by the message's type; without its body none. What is wrong with one is in "fields_error". */
 /* An agent's name, as its room's people write it. */
 void text_name(struct cli *cli, struct buf *out, const char *address);
 /* As the value of "fields"; NULL: none. */
 void json_fields_value(struct json *j, const struct mr_fields *fields);
-void json_fields(struct json *j, struct mr_room *room, const struct mr_message *msg, bool body);
 void cli_json_message(struct cli *cli, const struct mr_message *msg, bool body); /* ... as a line of cli->out */
 const char *short_id(const char *id);                                            /* the last 6 characters */
-const char *folder_word(enum mr_folder folder);
 /* "12m" for the last day, else "Mar 05" or "2025-03-05" */
 void text_when(struct buf *out, int64_t ms);
 /* One line of a listing. */
@@ -273,21 +270,18 @@ void text_post(struct cli *cli, struct buf *out, uint64_t number, const struct m
 /* Must the body not be shown, because it is a control message and no person looks? */
 bool text_hides_body(struct cli *cli, const struct mr_message *msg);
 
-/* ---- budget.c: how much text, and its fence (promise 9) ---- */
+/* ---- printout.c: how much text, and its fence (promise 9) ---- */
 #define BUDGET_LEAST 500
 /* Begins the text of a command, with the budget of --budget if it was given. */
 void budget_begin(struct cli *cli);
 /* Appends the piece (cleaned text that ends in a newline) to cli->out if it fits whole, with room left for the closing
  * lines; false: it does not fit, and is counted as left out. The fence is opened before the first piece. */
-bool budget_add(struct cli *cli, struct mr_str piece);
+bool budget_add(struct cli *cli, const struct buf *piece);
 /* text_line within the budget. */
 bool budget_line(struct cli *cli, const struct mr_message *msg);
 /* text_message within the budget. True: shown whole. A message that is longer than the whole budget is shown in part,
  * at most cut_chars of it (0: as much as fits), with a line that says so; that too is false. */
 bool budget_message(struct cli *cli, const struct mr_message *msg, int64_t cut_chars);
-/* The messages of a conversation, the newest first: whole as far as that fits, older ones as a line. *brief: nothing
- * but lines from now on. */
-void budget_turn(struct cli *cli, const struct mr_message *msg, bool *brief);
 /* Counts what is not even tried: its length is unknown. */
 void budget_left(struct cli *cli, size_t pieces);
 /* What the signs of the lines mean, only those in budget.marks. budget_end does it, too. */

@@ -372,7 +372,7 @@ show_post(void *ctx, uint64_t number, const struct mr_message *msg)
 
 		text_post(cli, &piece, number, msg);
 		cli->out.failed |= !buf_ok(&piece); /* cli_flush says so */
-		if (cli->out.failed || !budget_add(cli, buf_str(&piece))) {
+		if (cli->out.failed || !budget_add(cli, &piece)) {
 			r->left++;
 			return !cli->out.failed && (r->limit == 0 || r->shown + r->left < r->limit);
 		}

@@ -34,7 +34,7 @@ list_one(void *ctx, const char *queue, const struct mr_message *msg)
 		line.len--; /* the line break */
 		buf_addf(&line, "  (failed in queue:%s)\n", queue);
 	}
-	(void)budget_add(cli, buf_str(&line));
+	(void)budget_add(cli, &line);
 	return true;
 }
 

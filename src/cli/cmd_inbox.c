@@ -47,7 +47,6 @@ cmd_inbox(struct cli *cli)
 	};
 	struct printout l = { .cli = cli };
 	struct mr_counts counts = { 0 };
-	int code = EXIT_DONE;
 
 	if (o->all && o->unread)
 		return cli_usage(cli, "--all and --unread exclude each other");
@@ -56,8 +55,7 @@ cmd_inbox(struct cli *cli)
 	scan.filter.folders = o->all ? MR_INBOX | MR_HELD : MR_INBOX;
 	if (!cli->json)
 		nudges_look(cli);
-	if (!printout_run(&l, &scan, &code))
-		return code;
+	TRY_CLI(printout_run(&l, &scan));
 	if (o->all)
 		TRY_CLI(mr_queue_held(cli->room, cli->self.agent, &scan.filter, print_work, &l, &cli->err));
 	if (cli->json)

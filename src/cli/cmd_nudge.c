@@ -35,7 +35,7 @@ print_one(struct cli *cli, const struct mr_nudge *n)
 	if (left > 0)
 		buf_addf(&line, " (%zu more characters)", left);
 	buf_addc(&line, '\n');
-	return buf_ok(&line) && budget_add(cli, buf_str(&line));
+	return budget_add(cli, &line);
 }
 
 size_t

@@ -75,7 +75,7 @@ print_step(struct cli *cli, const struct mr_patrol_step *step, bool when)
 		buf_addc(&line, '\t');
 	}
 	step_text(cli, step, &line);
-	(void)budget_add(cli, buf_str(&line));
+	(void)budget_add(cli, &line);
 }
 
 static void

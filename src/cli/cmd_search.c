@@ -1,24 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* mailroom search, thread, sent: looking at more than the inbox. */
-#include "printout.h"
+/* cmd_search.c - mailroom search, thread, sent, why, purge: mail beyond the inbox, and what became of it. */
+#include "cli/printout.h"
+#include "cli/view.h"
 #include "helptext.h"
 
 #define EVERYWHERE (MR_INBOX | MR_HELD | MR_ARCHIVE | MR_SENT)
 
-static int
-finish(struct printout *l, const char *nothing, const char *how)
-{
-	struct cli *cli = l->cli;
+/* ---- search, thread ---- */
 
-	if (!cli->json && l->n == 0)
+static int
+finish(struct cli *cli, size_t n, const char *nothing, const char *how)
+{
+	if (!cli->json && n == 0)
 		fence_addf(&cli->out, "%s\n", nothing);
 	else if (!cli->json)
 		budget_end(cli, "message", how);
-	printout_done(l);
 	return EXIT_DONE;
 }
-
-/* ---- search ---- */
 
 int
 cmd_search(struct cli *cli)
@@ -28,57 +26,44 @@ cmd_search(struct cli *cli)
 	struct mr_scan scan = {
 		.order = MR_NEWEST_FIRST, .limit = (size_t)o->limit, .filter = filter_of(cli, &o->filter)
 	};
-	struct printout l = { .cli = cli, .each_once = true, .stream = cli->json || cli->out_tty };
-	int code = EXIT_DONE;
+	mr_auto(
+	    printout_done) struct printout l = { .cli = cli, .each_once = true, .stream = cli->json || cli->out_tty };
 
 	budget_begin(cli);
-	scan.filter.regex = o->regex;
-	if (cli->argc == 0 && scan.filter.regex == NULL)
+	if (cli->argc == 0 && !o->regex)
 		return cli_usage(cli, "search for what? give words or --regex");
 	for (int i = 0; i < cli->argc; i++)
 		buf_addf(&words, "%s%s", i > 0 ? " " : "", cli->argv[i]);
 	scan.filter.words = words.len > 0 ? buf_z(&words) : NULL;
+	scan.filter.regex = o->regex;
 	scan.filter.folders = EVERYWHERE;
-	if (!printout_run(&l, &scan, &code)) {
-		printout_done(&l);
-		return code;
-	}
-	return finish(&l, "nothing found", "more words, --since or --limit");
+	TRY_CLI(printout_run(&l, &scan));
+	return finish(cli, l.n, "nothing found", "more words, --since or --limit");
 }
-
-/* ---- thread ---- */
 
 int
 cmd_thread(struct cli *cli)
 {
 	const struct thread_options *o = cli->opts;
-	struct mr_scan scan = { .order = cli->json ? MR_OLDEST_FIRST : MR_NEWEST_FIRST };
-	struct printout l = {
+	struct mr_scan scan = { .order = cli->json ? MR_OLDEST_FIRST : MR_NEWEST_FIRST, .filter.folders = EVERYWHERE };
+	mr_auto(printout_done) struct printout l = {
 		.cli = cli,
 		.form = cli->json ? PRINTOUT_WHOLE : PRINTOUT_TURNS,
 		.brief = o->brief,
 		.each_once = true,
 	};
 	char how[80];
-	int code = EXIT_DONE;
 
 	budget_begin(cli);
 	(void)snprintf(how, sizeof(how), "mailroom thread %.30s --json", cli->argv[0]);
-	scan.filter.folders = EVERYWHERE;
 	scan.filter.thread = cli->argv[0];
-	if (!printout_run(&l, &scan, &code)) {
-		printout_done(&l);
-		return code;
-	}
-	if (l.n == 0) {
-		struct mr_error err = { 0 };
-		(void)mr_fail(&err, MR_NOTFOUND, "no thread '%s' in your mail", cli->argv[0]);
-		(void)mr_hint(&err, "mailroom inbox --all and mailroom search show what there is");
-		printout_done(&l);
-		return cli_fail(cli, &err);
-	}
+	TRY_CLI(printout_run(&l, &scan));
+	if (l.n == 0)
+		TRY_CLI(mr_fail(&cli->err, MR_NOTFOUND,
+		    "no thread '%s' in your mail\nmailroom inbox --all and mailroom search show what there is",
+		    cli->argv[0]));
 	printout_turn(&l);
-	return finish(&l, "", how);
+	return finish(cli, l.n, "", how);
 }
 
 /* ---- sent ---- */
@@ -114,16 +99,17 @@ became_done(struct became *b)
 static int
 finality(const char *state)
 {
-	static const char *const how[] = { "sent", "announced", "came back", "released" };
-	static const char *const waiting[] = { "unread", "held", "pending", "carried", "ready", "claimed", "delayed" };
+	static const struct {
+		const char *state;
+		int finality;
+	} words[] = { { "sent", -1 }, { "announced", -1 }, { "came back", -1 }, { "released", -1 }, { "unread", 0 },
+		{ "held", 0 }, { "pending", 0 }, { "carried", 0 }, { "ready", 0 }, { "claimed", 0 }, { "delayed", 0 },
+		{ "answered", 2 } };
 
-	for (size_t i = 0; i < sizeof(how) / sizeof(how[0]); i++)
-		if (strcmp(state, how[i]) == 0)
-			return -1;
-	for (size_t i = 0; i < sizeof(waiting) / sizeof(waiting[0]); i++)
-		if (strcmp(state, waiting[i]) == 0)
-			return 0;
-	return strcmp(state, "answered") == 0 ? 2 : 1;
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (strcmp(state, words[i].state) == 0)
+			return words[i].finality;
+	return 1;
 }
 
 static void
@@ -131,28 +117,27 @@ note_state(void *ctx, const struct mr_trail *fact)
 {
 	struct became *b = ctx;
 	const char *name = b->queue ? b->queue : fact->agent;
+	int final = finality(fact->state);
+	size_t i = 0;
 
-	if (finality(fact->state) < 0)
-		return;
-	for (size_t i = 0; i < b->names.n; i++) {
-		if (strcmp(b->names.v[i], name) != 0)
-			continue;
-		char *state = finality(fact->state) > finality(b->states.v[i]) ? strdup(fact->state) : NULL;
+	while (i < b->names.n && strcmp(b->names.v[i], name) != 0)
+		i++;
+	if (final >= 0 && i == b->names.n) {
+		b->failed |= !names_add(&b->names, str_of(name)) || !names_add(&b->states, str_of(fact->state));
+	} else if (final >= 0 && final > finality(b->states.v[i])) {
+		char *state = strdup(fact->state);
 
-		if (state) {
-			free(b->states.v[i]);
-			b->states.v[i] = state;
-		}
-		return;
+		b->failed |= !state;
+		free(state ? b->states.v[i] : NULL);
+		b->states.v[i] = state ? state : b->states.v[i];
 	}
-	b->failed |= !names_add(&b->names, str_of(name)) || !names_add(&b->states, str_of(fact->state));
 }
 
 /* "read", or "2 read, 1 unread". */
 static void
 add_states(struct buf *out, const struct became *b)
 {
-	bool first = true;
+	const char *comma = "";
 
 	for (size_t i = 0; i < b->states.n; i++) {
 		size_t n = 0, before = 0;
@@ -165,11 +150,11 @@ add_states(struct buf *out, const struct became *b)
 		}
 		if (before > 0)
 			continue;
-		buf_adds(out, first ? "" : ", ");
+		buf_adds(out, comma);
 		if (b->states.n > 1)
 			buf_addf(out, "%zu ", n);
 		buf_adds(out, b->states.v[i]);
-		first = false;
+		comma = ", ";
 	}
 }
 
@@ -202,35 +187,26 @@ print_sent(struct cli *cli, struct mr_message *msg, const struct became *b)
 		add_states(&line, b);
 		buf_adds(&line, ")\n");
 	}
-	if (line.failed)
-		cli->out.failed = true;
-	else
-		(void)budget_add(cli, buf_str(&line));
+	(void)budget_add(cli, &line);
 }
 
-static bool
-show_sent(struct cli *cli, const char *id, int *ret_code)
+static enum mr_rc
+show_sent(struct cli *cli, const char *id)
 {
 	mr_auto(mr_message_done) struct mr_message msg = { 0 };
 	mr_auto(became_done) struct became b = { 0 };
-	struct mr_error err = { 0 }, ignored = { 0 };
-	enum mr_rc rc = mr_fetch(cli->room, cli->self.agent, id, &msg, &err);
+	enum mr_rc rc = mr_fetch(cli->room, cli->self.agent, id, &msg, &cli->err);
 
-	if (rc == MR_NOTFOUND) /* purged this very moment */
-		return true;
-	if (rc == MR_OK && msg.to.n == 1 && msg.cc.n == 0 && strncmp(msg.to.v[0], "queue:", strlen("queue:")) == 0)
+	if (rc != MR_OK)
+		return rc == MR_NOTFOUND ? MR_OK : rc; /* purged this very moment */
+	if (msg.to.n == 1 && msg.cc.n == 0 && str_starts(str_of(msg.to.v[0]), "queue:"))
 		b.queue = msg.to.v[0];
-	if (rc == MR_OK)
-		(void)mr_why(cli->room, &cli->self, id, note_state, &b, &ignored);
-	if (rc == MR_OK && b.failed)
-		rc = mr_nomem(&err);
-	if (rc != MR_OK) {
-		*ret_code = cli_fail(cli, &err);
-		return false;
-	}
+	(void)mr_why(cli->room, &cli->self, id, note_state, &b, IGNORED);
+	if (b.failed)
+		return mr_nomem(&cli->err);
 	msg.folder = MR_SENT; /* one to oneself is in the inbox, too */
 	print_sent(cli, &msg, &b);
-	return true;
+	return MR_OK;
 }
 
 int
@@ -239,23 +215,65 @@ cmd_sent(struct cli *cli)
 	const struct sent_options *o = cli->opts;
 	struct mr_scan scan = { .order = MR_NEWEST_FIRST,
 		.limit = (size_t)o->limit,
-		.filter = filter_of(cli, &o->filter),
-		.trouble = printout_trouble };
+		.trouble = printout_trouble,
+		.filter = filter_of(cli, &o->filter) };
 	struct sent_list l = { .base = { .cli = cli } };
-	struct mr_error err = { 0 };
-	int code = EXIT_DONE;
 
 	budget_begin(cli);
 	scan.filter.folders = MR_SENT;
 	cli->budget.own = true;
-	if (mr_scan(cli->room, cli->self.agent, &scan, note_sent, &l, &err) != MR_OK)
-		code = cli_fail(cli, &err);
-	for (size_t i = 0; i < l.ids.n && code == EXIT_DONE; i++)
-		if (!show_sent(cli, l.ids.v[i], &code))
-			break;
-	l.base.n = l.ids.n;
+	enum mr_rc rc = mr_scan(cli->room, cli->self.agent, &scan, note_sent, &l, &cli->err);
+
+	for (size_t i = 0; i < l.ids.n && rc == MR_OK; i++)
+		rc = show_sent(cli, l.ids.v[i]);
+	size_t n = l.ids.n;
+
 	mr_names_done(&l.ids);
-	if (code != EXIT_DONE)
-		return code;
-	return finish(&l.base, "nothing sent yet", "mailroom sent --limit N");
+	TRY_CLI(rc);
+	return finish(cli, n, "nothing sent yet", "mailroom sent --limit N");
+}
+
+/* ---- why ---- */
+
+static void
+list_fact(void *ctx, const struct mr_trail *fact)
+{
+	mr_auto(buf_done) struct buf evidence = BUF_INIT;
+
+	out_line(&evidence, fact->evidence);
+	list_row(ctx, col_name("WHO", kv_str("agent", fact->agent)), col("STATE", kv_str("state", fact->state)),
+	    col_fenced("EVIDENCE", &evidence), kv_str("evidence", fact->evidence));
+}
+
+int
+cmd_why(struct cli *cli)
+{
+	mr_auto(list_done) struct listing list = { .cli = cli };
+
+	TRY_CLI(mr_why(cli->room, &cli->self, cli->argv[0], list_fact, &list, &cli->err));
+	return list_end(&list, "");
+}
+
+/* ---- purge ---- */
+
+int
+cmd_purge(struct cli *cli)
+{
+	const struct purge_options *o = cli->opts;
+	mr_auto(mr_purged_done) struct mr_purged purged = { 0 };
+	char id[MR_ID_LEN + 1];
+
+	TRY_CLI(mr_resolve_id(cli->room, cli->self.agent, cli->argv[0], 0, id, &cli->err));
+	TRY_CLI(mr_purge(cli->room, &cli->self, id, o->reason, &purged, &cli->err));
+	if (purged.warning)
+		cli_warn(cli, "%s is removed, but: %s", id, purged.warning);
+	if (out_json(cli, kv_str("id", id), kv_size("removed", purged.removed), kv_names("told", &purged.told),
+		kv_names("carried", &purged.carried)))
+		return EXIT_DONE;
+	fence_addf(&cli->out, "%zu %s of %s removed\n", purged.removed, purged.removed == 1 ? "copy" : "copies", id);
+	for (size_t i = 0; i < purged.told.n; i++)
+		fence_addf(&cli->out, "%s had not read it and was told\n", purged.told.v[i]);
+	for (size_t i = 0; i < purged.carried.n; i++)
+		fence_addf(&cli->out, "a copy is with %s; it is not removed there\n", purged.carried.v[i]);
+	return EXIT_DONE;
 }

@@ -1,5 +1,231 @@
 /* SPDX-License-Identifier: MIT */
-#include "printout.h"
+/*
+ * printout.c - mail on stdout: how much text a command shows off a terminal, the fence around it (promises 7 and 9),
+ * and what inbox, sent, search, thread and wait share: run a scan, print what it finds.
+ *
+ * Harnesses cut long output before the model sees it, so mail that stdout took may never have been read. Text
+ * for an agent therefore stays below a budget: a piece is shown whole or not at all, and what was not shown
+ * is counted, so that the caller marks none of it and the last line says how to get it. The first piece that
+ * does not fit ends the showing, so that order is kept; only a message that no call with this budget could
+ * show whole is shown in part, or it would block the ones behind it for ever.
+ *
+ * The lines of the fence (base/fence.h) have 8 random digits. The sender could not know them, so no byte of the
+ * mail can close the fence or begin another message.
+ */
+#include "cli/printout.h"
+
+#include "base/text.h"
+
+#define BUDGET_DEFAULT 9000
+#define CLOSING 300 /* kept free for the end of the fence and the note */
+#define OPENING 75  /* length of the line that opens the fence, and a little */
+#define HOW_MAX 120
+#define CUT_LEAST 200 /* less than that of a message is not worth showing */
+#define CUT_NOTE 210
+
+/* ---- The budget ---- */
+
+void
+budget_begin(struct cli *cli)
+{
+	struct budget *b = &cli->budget;
+	int64_t limit = cli->out_tty || cli->json ? 0 : BUDGET_DEFAULT;
+
+	*b = (struct budget){ .fenced = !cli->out_tty && !cli->json };
+	fence_mark(b->mark);
+	if (cli->budget_option >= 0)
+		limit = cli->budget_option;
+	b->limit = limit == 0 || cli->json ? INT64_MAX : limit;
+	b->used = (int64_t)utf8_chars(buf_str(&cli->out));
+}
+
+static void
+add_counted(struct cli *cli, const struct buf *text)
+{
+	cli->out.failed |= text->failed;
+	buf_add(&cli->out, buf_str(text));
+	cli->budget.used += (int64_t)utf8_chars(buf_str(text));
+}
+
+static void
+open_fence(struct cli *cli)
+{
+	mr_auto(buf_done) struct buf line = BUF_INIT;
+
+	if (!cli->budget.fenced || cli->budget.open)
+		return;
+	cli->budget.open = true;
+	(cli->budget.own ? fence_open_own : fence_open)(&line, cli->budget.mark);
+	add_counted(cli, &line);
+}
+
+static int64_t
+space_left(const struct cli *cli)
+{
+	const struct budget *b = &cli->budget;
+
+	if (b->limit == INT64_MAX)
+		return INT64_MAX;
+	return b->limit - b->used - CLOSING - (b->fenced && !b->open ? OPENING : 0);
+}
+
+bool
+budget_add(struct cli *cli, const struct buf *piece)
+{
+	struct budget *b = &cli->budget;
+	int64_t chars = (int64_t)utf8_chars(buf_str(piece));
+
+	if (piece->failed) {
+		cli->out.failed = true; /* cli_flush says so, and nothing gets marked */
+		return false;
+	}
+	if (b->full || chars > space_left(cli)) {
+		b->full = true;
+		b->left++;
+		b->left_chars += chars;
+		return false;
+	}
+	open_fence(cli);
+	add_counted(cli, piece);
+	b->shown++;
+	return true;
+}
+
+static bool
+add_and_tell(struct cli *cli, const struct mr_message *msg, const struct buf *piece)
+{
+	bool added = budget_add(cli, piece);
+
+	if (added && cli->sink)
+		cli->sink->shown(cli->sink->ctx, msg, true);
+	return added;
+}
+
+bool
+budget_line(struct cli *cli, const struct mr_message *msg)
+{
+	mr_auto(buf_done) struct buf line = BUF_INIT;
+
+	text_line(cli, &line, msg);
+	return add_and_tell(cli, msg, &line);
+}
+
+void
+budget_left(struct cli *cli, size_t pieces)
+{
+	if (pieces == 0)
+		return;
+	cli->budget.left += pieces;
+	cli->budget.full = cli->budget.untried = true;
+}
+
+/* True if a part was shown. */
+static bool
+show_part(struct cli *cli, const struct mr_message *msg, struct mr_str piece, int64_t cut_chars)
+{
+	struct budget *b = &cli->budget;
+	int64_t chars = (int64_t)utf8_chars(piece), room = space_left(cli) - CUT_NOTE;
+	mr_auto(buf_done) struct buf part = BUF_INIT;
+
+	if (cut_chars > 0 && room > cut_chars)
+		room = cut_chars;
+	if (room < CUT_LEAST)
+		return false;
+	buf_add(&part, utf8_cut(piece, (size_t)room));
+	if (part.len > 0 && part.ptr[part.len - 1] != '\n')
+		buf_addc(&part, '\n');
+	/* The delimiter in this line tells it from text of the message itself. */
+	buf_addf(&part, "--- cut %s: ", b->fenced ? b->mark : "here");
+	out_count(&part, (size_t)(chars - room), "more character");
+	buf_addf(&part,
+	    ", not marked; all of it: mailroom read %s --to FILE.txt; away with it: mailroom archive %s "
+	    "--include-unread ---\n",
+	    short_id(msg->id), short_id(msg->id));
+	open_fence(cli);
+	add_counted(cli, &part);
+	b->cut++;
+	return true;
+}
+
+bool
+budget_message(struct cli *cli, const struct mr_message *msg, int64_t cut_chars)
+{
+	mr_auto(buf_done) struct buf piece = BUF_INIT;
+	const struct budget *b = &cli->budget;
+
+	text_message(cli, &piece, msg);
+	int64_t chars = (int64_t)utf8_chars(buf_str(&piece));
+	bool too_long_for_any_call = b->limit != INT64_MAX && chars > b->limit - CLOSING - OPENING;
+
+	if (b->full || piece.failed || !too_long_for_any_call || !show_part(cli, msg, buf_str(&piece), cut_chars))
+		return add_and_tell(cli, msg, &piece);
+	if (cli->sink)
+		cli->sink->shown(cli->sink->ctx, msg, false);
+	return false;
+}
+
+static void
+add_note(struct cli *cli, const char *noun, const char *how)
+{
+	struct budget *b = &cli->budget;
+	mr_auto(buf_done) struct buf note = BUF_INIT;
+
+	buf_addf(&note, "%zu%s %s%s", b->left, b->shown + b->cut > 0 ? " more" : "", noun, b->left == 1 ? "" : "s");
+	if (b->left_chars > 0 && !b->untried) {
+		buf_adds(&note, " (");
+		out_count(&note, (size_t)b->left_chars, "character");
+		buf_adds(&note, ")");
+	}
+	buf_adds(&note, " not shown: ");
+	buf_add(&note, utf8_cut(str_of(how), HOW_MAX));
+	if (b->untried) {
+		buf_adds(&note, ", or a larger --budget");
+	} else if (b->left_chars > 0 && b->limit != INT64_MAX) {
+		int64_t enough = b->used + b->left_chars + CLOSING + OPENING;
+
+		buf_addf(&note, ", or --budget %lld", (long long)((enough + 999) / 1000 * 1000));
+	}
+	buf_addc(&note, '\n');
+	add_counted(cli, &note);
+}
+
+void
+budget_legend(struct cli *cli)
+{
+	static const struct {
+		unsigned mark;
+		const char *text, *own; /* of mail to this agent, of what it sent */
+	} signs[] = { { LINE_UNREAD, "● unread", "● waits" }, { LINE_READ, "○ read", "○ waits for nobody" },
+		{ LINE_URGENT, "! high or urgent", "! high or urgent" }, { LINE_PINNED, "F pinned", "F pinned" } };
+	mr_auto(buf_done) struct buf line = BUF_INIT;
+
+	for (size_t i = 0; i < sizeof(signs) / sizeof(signs[0]); i++)
+		if (cli->budget.marks & signs[i].mark)
+			buf_addf(
+			    &line, "%s%s", line.len > 0 ? ", " : "", cli->budget.own ? signs[i].own : signs[i].text);
+	buf_addc(&line, '\n');
+	add_counted(cli, &line);
+	cli->budget.marks = 0;
+}
+
+void
+budget_end(struct cli *cli, const char *noun, const char *how)
+{
+	struct budget *b = &cli->budget;
+	mr_auto(buf_done) struct buf line = BUF_INIT;
+
+	if (b->open) {
+		fence_close(&line, b->mark);
+		add_counted(cli, &line);
+		b->open = false;
+	}
+	if (b->marks && !cli->json)
+		budget_legend(cli);
+	if (b->left > 0 && !cli->json)
+		add_note(cli, noun, how);
+}
+
+/* ---- Running a scan ---- */
 
 void
 printout_trouble(void *ctx, const char *path, const struct mr_error *err)
@@ -10,31 +236,61 @@ printout_trouble(void *ctx, const char *path, const struct mr_error *err)
 	cli_warn(l->cli, "skipped '%s': %s (it is kept; 'mailroom doctor' says more)", path, err->message);
 }
 
-void
-printout_unreadable(struct printout *l)
+bool
+printout_hides(struct printout *l, const struct mr_message *msg)
 {
-	struct mr_error ignored = { 0 };
-	size_t unread = 0;
+	struct mr_error err = { 0 };
 
-	(void)mr_check_all(l->cli->room, l->cli->self.agent, printout_trouble, l, &unread, &ignored);
+	if (mr_is_control(l->cli->room, l->cli->self.agent, msg, &err))
+		return true;
+	if (err.code != MR_OK)
+		cli_warn(l->cli, "the control message %s cannot be used: %s", short_id(msg->id), err.message);
+	return false;
 }
 
+int
+printout_nothing(struct cli *cli, const char *sentence)
+{
+	mr_auto(buf_done) struct buf name = BUF_INIT;
+	struct printout l = { .cli = cli };
+	size_t unread = 0;
+
+	(void)mr_check_all(cli->room, cli->self.agent, printout_trouble, &l, &unread, IGNORED);
+	text_name(cli, &name, cli->self.agent);
+	cli_warn(cli, "%s %s%s", sentence, buf_z(&name), l.trouble > 0 ? " that can be read" : "");
+	return EXIT_NOTHING;
+}
+
+/* A message of a conversation, the newest first: whole as far as that fits, older ones as a line. A quarter of the
+ * budget is for those lines. */
 static void
 print_turn(struct printout *l, const struct mr_message *msg)
 {
 	struct cli *cli = l->cli;
-	size_t pieces = cli->budget.shown + cli->budget.cut, start = cli->out.len;
+	struct budget *b = &cli->budget;
+	mr_auto(buf_done) struct buf piece = BUF_INIT;
+	size_t pieces = b->shown + b->cut, start = cli->out.len;
 	size_t *grown = realloc(l->starts, (l->starts_n + 2) * sizeof(*grown));
 
-	if (!grown) {
-		cli->out.failed = true;
+	cli->out.failed |= !grown;
+	if (!grown)
 		return;
-	}
 	l->starts = grown;
-	budget_turn(cli, msg, &l->brief);
-	if (cli->budget.shown + cli->budget.cut == pieces)
-		return;                           /* left out */
-	if (l->starts_n == 0 && cli->budget.open) /* behind the line that opens the fence */
+	b->thread = true;
+	if (!l->brief) {
+		text_message(cli, &piece, msg);
+		int64_t chars = (int64_t)utf8_chars(buf_str(&piece)), left = space_left(cli);
+
+		l->brief = chars > left || (b->limit != INT64_MAX && b->shown > 0 && left - chars < b->limit / 4);
+		cli->out.failed |= piece.failed;
+	}
+	if (!l->brief)
+		(void)add_and_tell(cli, msg, &piece);
+	else if (piece.len == 0 || pieces > 0 || !show_part(cli, msg, buf_str(&piece), b->limit / 2))
+		(void)budget_line(cli, msg);
+	if (b->shown + b->cut == pieces)
+		return;                  /* left out */
+	if (l->starts_n == 0 && b->open) /* behind the line that opens the fence */
 		start += strcspn(buf_z(&cli->out) + start, "\n") + 1;
 	l->starts[l->starts_n++] = start;
 }
@@ -56,31 +312,6 @@ printout_turn(struct printout *l)
 		out->failed = true;
 }
 
-static void
-print_text(struct printout *l, const struct mr_message *msg)
-{
-	if (l->form == PRINTOUT_TURNS) {
-		print_turn(l, msg);
-		return;
-	}
-	if (l->form == PRINTOUT_WHOLE)
-		(void)budget_message(l->cli, msg, 0);
-	else
-		(void)budget_line(l->cli, msg);
-}
-
-bool
-printout_hides(struct printout *l, const struct mr_message *msg)
-{
-	struct mr_error err = { 0 };
-
-	if (mr_is_control(l->cli->room, l->cli->self.agent, msg, &err))
-		return true;
-	if (err.code != MR_OK)
-		cli_warn(l->cli, "the control message %s cannot be used: %s", short_id(msg->id), err.message);
-	return false;
-}
-
 static bool
 print_one(void *ctx, const struct mr_message *msg)
 {
@@ -98,22 +329,21 @@ print_one(void *ctx, const struct mr_message *msg)
 	l->n++;
 	if (l->cli->json)
 		cli_json_message(l->cli, msg, l->form == PRINTOUT_WHOLE);
+	else if (l->form == PRINTOUT_TURNS)
+		print_turn(l, msg);
+	else if (l->form == PRINTOUT_WHOLE)
+		(void)budget_message(l->cli, msg, 0);
 	else
-		print_text(l, msg);
+		(void)budget_line(l->cli, msg);
 	return !l->stream || cli_flush(l->cli);
 }
 
-bool
-printout_run(struct printout *l, struct mr_scan *scan, int *ret_exit)
+enum mr_rc
+printout_run(struct printout *l, struct mr_scan *scan)
 {
-	struct mr_error err = { 0 };
-
 	scan->trouble = printout_trouble;
 	scan->bodies = l->form != PRINTOUT_LINES;
-	if (mr_scan(l->cli->room, l->cli->self.agent, scan, print_one, l, &err) == MR_OK)
-		return true;
-	*ret_exit = cli_fail(l->cli, &err);
-	return false;
+	return mr_scan(l->cli->room, l->cli->self.agent, scan, print_one, l, &l->cli->err);
 }
 
 void

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* printout.h - what inbox, sent, search, thread and wait share: run a scan, print what it finds. */
+/* printout.h - what inbox, sent, search, thread and wait share: run a scan, print what it finds. The budget that they
+ * keep is in cli.h. */
 #ifndef CLI_PRINTOUT_H
 #define CLI_PRINTOUT_H
 
@@ -24,8 +25,8 @@ struct printout {
 	size_t trouble; /* messages that could not be read */
 };
 
-/* Runs the scan in self's mailbox and prints; false: the error was printed and *ret_exit set. */
-bool printout_run(struct printout *l, struct mr_scan *scan, int *ret_exit);
+/* Runs the scan in self's mailbox and prints. The error is in cli->err. */
+enum mr_rc printout_run(struct printout *l, struct mr_scan *scan);
 void printout_done(struct printout *l);
 /* Turns what a scan of PRINTOUT_TURNS printed: the oldest first. */
 void printout_turn(struct printout *l);
@@ -35,7 +36,8 @@ bool printout_hides(struct printout *l, const struct mr_message *msg);
 /* Tells on stderr of a message that cannot be read; for mr_scan's trouble. ctx is a struct printout. */
 void printout_trouble(void *ctx, const char *path, const struct mr_error *err);
 
-/* Only that: names what nobody can read among self's unread mail, and counts it. */
-void printout_unreadable(struct printout *l);
+/* Names what nobody can read among self's unread mail, and says the sentence with self's name behind it. Returns
+ * EXIT_NOTHING. */
+int printout_nothing(struct cli *cli, const char *sentence);
 
 #endif

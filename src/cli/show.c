@@ -5,7 +5,7 @@
  */
 #include "base/clock.h"
 #include "base/text.h"
-#include "cli/cli.h"
+#include "cli/view.h"
 #include "message/foreign.h"
 
 #define FROM_WIDTH 18
@@ -15,28 +15,24 @@
 
 /* ---- JSON ---- */
 
-const char *
-folder_word(enum mr_folder folder)
+void
+json_fields_value(struct json *j, const struct mr_fields *fields)
 {
-	switch (folder) {
-	case MR_INBOX:
-		return "inbox";
-	case MR_HELD:
-		return "held";
-	case MR_ARCHIVE:
-		return "archive";
-	case MR_SENT:
-		return "sent";
-	case MR_DEAD:
-		return "dead";
+	json_key(j, "fields");
+	if (fields && fields->json && fields->json[0] && utf8_valid(str_of(fields->json))) {
+		json_raw(j, str_of(fields->json)); /* an object: numbers stay numbers, lists stay lists */
+		return;
 	}
-	return "inbox";
-}
+	json_open(j, '{');
+	for (size_t i = 0; fields && i < fields->n; i++) {
+		size_t first = 0;
 
-static const char *
-null_if_empty(const char *s)
-{
-	return s && s[0] ? s : NULL;
+		while (strcmp(fields->v[first].name, fields->v[i].name) != 0)
+			first++;
+		if (first == i)
+			json_key_str(j, fields->v[i].name, fields->v[i].value);
+	}
+	json_close(j);
 }
 
 /* One key a name. Repeated headers become one value with line breaks, which no single value can contain. */
@@ -48,11 +44,11 @@ json_headers(struct json *j, const struct mr_message *msg)
 	for (size_t i = 0; i < msg->headers_n; i++) {
 		const char *name = msg->headers[i].name;
 		mr_auto(buf_done) struct buf value = BUF_INIT;
-		bool first = true;
+		size_t first = 0;
 
-		for (size_t k = 0; k < i && first; k++)
-			first = !ascii_caseeq(msg->headers[k].name, name);
-		if (!first)
+		while (!ascii_caseeq(msg->headers[first].name, name))
+			first++;
+		if (first < i)
 			continue;
 		buf_adds(&value, msg->headers[i].value);
 		for (size_t k = i + 1; k < msg->headers_n; k++) {
@@ -67,31 +63,27 @@ json_headers(struct json *j, const struct mr_message *msg)
 void
 json_message_keys(struct json *j, const struct mr_message *msg, struct mr_room *room, bool body)
 {
-	json_key_str(j, "id", msg->id);
-	json_key_str(j, "from", msg->from);
-	json_key(j, "proven");
-	if (msg->proof == MR_PROOF_NONE)
-		json_null(j);
-	else
-		json_bool(j, msg->proof == MR_PROVEN);
-	json_key_names(j, "to", &msg->to);
-	json_key_names(j, "cc", &msg->cc);
-	json_key_str(j, "subject", msg->subject);
-	json_key_time(j, "date", msg->date_ms);
-	json_key_str(j, "type", null_if_empty(msg->type));
-	json_key_str(j, "priority", mr_priority_word(msg->priority));
-	json_key_str(j, "thread", null_if_empty(msg->thread));
-	json_key_str(j, "reply_to", null_if_empty(msg->reply_to));
-	json_key_bool(j, "read", (msg->flags & MR_SEEN) != 0);
-	json_key_bool(j, "acked", (msg->flags & MR_ACKED) != 0);
-	json_key_bool(j, "pinned", (msg->flags & MR_PINNED) != 0);
-	json_key_bool(j, "replied", (msg->flags & MR_REPLIED) != 0);
-	json_key(j, "body");
-	if (body && msg->body)
-		json_str(j, (struct mr_str){ msg->body, msg->body_len });
-	else
-		json_null(j);
-	json_fields(j, room, msg, body);
+	static const char *const folders[] = { "inbox", [MR_INBOX] = "inbox", [MR_HELD] = "held",
+		[MR_ARCHIVE] = "archive", [MR_SENT] = "sent", [MR_DEAD] = "dead" };
+	mr_auto(mr_fields_done) struct mr_fields fields = { 0 };
+	struct mr_error err = { 0 };
+	struct mr_str text = body ? (struct mr_str){ msg->body, msg->body_len } : (struct mr_str){ 0 };
+
+	json_cells(
+	    j, CELLS(kv_str("id", msg->id), kv_str("from", msg->from),
+		   msg->proof == MR_PROOF_NONE ? kv_str("proven", NULL) : kv_bool("proven", msg->proof == MR_PROVEN),
+		   kv_names("to", &msg->to), kv_names("cc", &msg->cc), kv_str("subject", msg->subject),
+		   kv_time("date", msg->date_ms), kv_opt("type", msg->type),
+		   kv_str("priority", mr_priority_word(msg->priority)), kv_opt("thread", msg->thread),
+		   kv_opt("reply_to", msg->reply_to), kv_bool("read", (msg->flags & MR_SEEN) != 0),
+		   kv_bool("acked", (msg->flags & MR_ACKED) != 0), kv_bool("pinned", (msg->flags & MR_PINNED) != 0),
+		   kv_bool("replied", (msg->flags & MR_REPLIED) != 0), kv_text("body", text)));
+	/* Fields by the message's type; without its body none. */
+	bool wrong = text.ptr && mr_message_fields(room, msg, &fields, &err) != MR_OK;
+
+	json_fields_value(j, &fields);
+	if (wrong)
+		json_key_str(j, "fields_error", err.message);
 	json_headers(j, msg);
 	if (msg->envelope_n > 0) {
 		json_key(j, "envelope");
@@ -100,14 +92,10 @@ json_message_keys(struct json *j, const struct mr_message *msg, struct mr_room *
 			json_key_str(j, msg->envelope[i].name, msg->envelope[i].value);
 		json_close(j);
 	}
-	json_key_str(j, "room", mr_room_name(room));
-	json_key_str(j, "path", null_if_empty(msg->path));
-	json_key_str(j, "folder", folder_word(msg->folder));
-	json_key_int(j, "attempt", (int64_t)msg->attempt);
-	json_key_str(j, "token", null_if_empty(msg->token));
-	json_key_int(j, "size", (int64_t)msg->size_bytes);
-	json_key_time(j, "by", msg->by_ms);
-	json_key_time(j, "not_before", msg->not_before_ms);
+	json_cells(j,
+	    CELLS(kv_str("room", mr_room_name(room)), kv_opt("path", msg->path), kv_str("folder", folders[msg->folder]),
+		kv_int("attempt", msg->attempt), kv_opt("token", msg->token), kv_size("size", msg->size_bytes),
+		kv_time("by", msg->by_ms), kv_time("not_before", msg->not_before_ms)));
 }
 
 void
@@ -119,15 +107,23 @@ json_message(struct json *j, const struct mr_message *msg, struct mr_room *room,
 }
 
 void
-cli_json_message(struct cli *cli, const struct mr_message *msg, bool body)
+out_json_message(struct cli *cli, const struct mr_message *msg, bool body, const struct cell *more)
 {
 	struct json j = JSON_INIT(&cli->out);
 
-	json_message(&j, msg, cli->room, body);
+	json_open(&j, '{');
+	json_message_keys(&j, msg, cli->room, body);
+	json_cells(&j, more);
 	out_json_line(cli, &j);
 }
 
-/* ---- A line of a listing ---- */
+void
+cli_json_message(struct cli *cli, const struct mr_message *msg, bool body)
+{
+	out_json_message(cli, msg, body, CELLS(kv_none()));
+}
+
+/* ---- Fields as text ---- */
 
 const char *
 short_id(const char *id)
@@ -157,62 +153,6 @@ text_when(struct buf *out, int64_t ms)
 		buf_addf(out, "%04d-%02d-%02d", then.year, then.month, then.day);
 }
 
-/* Pads to `width` columns; longer text is cut only where lines have an end. */
-static void
-add_padded(struct cli *cli, struct buf *out, struct mr_str s, size_t width)
-{
-	size_t w = utf8_width(s);
-
-	if (w > width && cli->columns > 0) {
-		struct mr_str cut = utf8_cut(s, width - 1);
-
-		while (cut.len > 0 && utf8_width(cut) > width - 1)
-			cut = utf8_cut(cut, utf8_chars(cut) - 1);
-		buf_add(out, cut);
-		buf_adds(out, "…");
-		w = utf8_width(cut) + 1;
-	} else {
-		buf_add(out, s);
-	}
-	for (; w < width; w++)
-		buf_addc(out, ' ');
-}
-
-/* The type; else what its format says of it (a workspace: NEW or REPLY). */
-static const char *
-shown_type(const struct mr_message *msg)
-{
-	for (size_t i = 0; !msg->type[0] && i < msg->envelope_n; i++)
-		if (strcmp(msg->envelope[i].name, "MESSAGE_TYPE") == 0)
-			return msg->envelope[i].value;
-	return msg->type;
-}
-
-static void
-add_subject(struct cli *cli, struct buf *out, const struct mr_message *msg, size_t used)
-{
-	mr_auto(buf_done) struct buf subject = BUF_INIT;
-	const char *type = shown_type(msg);
-	size_t extra = type[0] ? utf8_width(str_of(type)) + 4 : 0;
-	bool unread = (msg->flags & MR_SEEN) == 0;
-
-	(void)fence_add(&subject, str_of(msg->subject[0] ? msg->subject : "(no subject)"), out_form(cli, FENCE_LINE),
-	    SUBJECT_CHARS);
-	struct mr_str all = buf_str(&subject), cut = all;
-
-	if (cli->columns > used + extra + 10) {
-		size_t room = cli->columns - used - extra;
-
-		while (cut.len > 0 && utf8_width(cut) + (cut.len < all.len) > room)
-			cut = utf8_cut(cut, utf8_chars(cut) - 1);
-	}
-	out_colored(cli, out, unread ? STYLE_BOLD : STYLE_PLAIN, cut);
-	if (cut.len < all.len)
-		buf_adds(out, "…");
-	if (subject.failed)
-		out->failed = true;
-}
-
 /* In the rooms of other programs names have other letters: shown is what their people wrote, in quotes where it is no
  * address, so that it can be typed and cannot pass for something else. */
 void
@@ -226,6 +166,31 @@ text_name(struct cli *cli, struct buf *out, const char *address)
 		fence_addf(out, "%s", address);
 	else
 		(void)fence_add(out, buf_str(&name), FENCE_NAME, FENCE_FIELD_CHARS);
+}
+
+/* ---- A line of a listing ---- */
+
+/* The longest beginning that is not wider. */
+static struct mr_str
+fit(struct mr_str s, size_t width)
+{
+	while (s.len > 0 && utf8_width(s) > width)
+		s = utf8_cut(s, utf8_chars(s) - 1);
+	return s;
+}
+
+/* Pads to `width` columns; longer text is cut only where lines have an end. */
+static void
+add_padded(struct cli *cli, struct buf *out, struct mr_str s, size_t width)
+{
+	bool cut = cli->columns > 0 && utf8_width(s) > width;
+
+	if (cut)
+		s = fit(utf8_cut(s, width - 1), width - 1);
+	buf_add(out, s);
+	buf_adds(out, cut ? "…" : "");
+	for (size_t w = utf8_width(s) + cut; w < width; w++)
+		buf_addc(out, ' ');
 }
 
 /* Whom the mail comes from; for what one sent oneself, whom it went to. */
@@ -247,9 +212,14 @@ add_correspondent(struct cli *cli, struct buf *out, const struct mr_message *msg
 void
 text_line(struct cli *cli, struct buf *out, const struct mr_message *msg)
 {
-	mr_auto(buf_done) struct buf when = BUF_INIT, from = BUF_INIT, type = BUF_INIT;
+	mr_auto(buf_done) struct buf when = BUF_INIT, from = BUF_INIT, type = BUF_INIT, subject = BUF_INIT;
 	bool unread = (msg->flags & MR_SEEN) == 0, urgent = msg->priority >= MR_HIGH;
+	const char *shown_type = msg->type;
 
+	/* Without a type, what its format says of it (a workspace: NEW or REPLY). */
+	for (size_t i = 0; !shown_type[0] && i < msg->envelope_n; i++)
+		if (strcmp(msg->envelope[i].name, "MESSAGE_TYPE") == 0)
+			shown_type = msg->envelope[i].value;
 	cli->budget.marks |= (unread ? LINE_UNREAD : LINE_READ) | (urgent ? LINE_URGENT : 0) |
 			     (msg->flags & MR_PINNED ? LINE_PINNED : 0);
 	out_styled(cli, out, STYLE_DIM, short_id(msg->id));
@@ -263,9 +233,18 @@ text_line(struct cli *cli, struct buf *out, const struct mr_message *msg)
 	add_correspondent(cli, &from, msg);
 	add_padded(cli, out, buf_str(&from), FROM_WIDTH);
 	buf_addc(out, ' ');
-	add_subject(cli, out, msg, 6 + 1 + 2 + 2 + 6 + 1 + FROM_WIDTH + 1);
-	if (shown_type(msg)[0]) {
-		buf_addf(&type, "[%s]", shown_type(msg));
+	(void)fence_add(&subject, str_of(msg->subject[0] ? msg->subject : "(no subject)"), out_form(cli, FENCE_LINE),
+	    SUBJECT_CHARS);
+	struct mr_str all = buf_str(&subject), cut = all;
+	size_t used = 6 + 1 + 2 + 2 + 6 + 1 + FROM_WIDTH + 1 + (shown_type[0] ? utf8_width(str_of(shown_type)) + 4 : 0);
+
+	if (cli->columns > used + 10 && utf8_width(all) > cli->columns - used)
+		cut = fit(all, cli->columns - used - 1);
+	out_colored(cli, out, unread ? STYLE_BOLD : STYLE_PLAIN, cut);
+	buf_adds(out, cut.len < all.len ? "…" : "");
+	out->failed |= subject.failed;
+	if (shown_type[0]) {
+		buf_addf(&type, "[%s]", shown_type);
 		buf_adds(out, "  ");
 		out_styled(cli, out, STYLE_DIM, buf_z(&type));
 	}
@@ -285,6 +264,15 @@ add_header(struct cli *cli, struct buf *out, const char *name, const char *value
 	buf_adds(out, ": ");
 	out_styled(cli, out, STYLE_PLAIN, value);
 	buf_addc(out, '\n');
+}
+
+static void
+add_number(struct cli *cli, struct buf *out, const char *name, uint64_t number)
+{
+	char digits[24];
+
+	(void)snprintf(digits, sizeof(digits), "%llu", (unsigned long long)number);
+	add_header(cli, out, name, digits);
 }
 
 static void
@@ -314,12 +302,56 @@ add_time(struct cli *cli, struct buf *out, const char *name, int64_t ms)
 	add_header(cli, out, name, date);
 }
 
+/* By whatever way it came here: what programs tell each other is no text for an agent. Of a copy that is nobody's own,
+ * in a queue or among dead letters, the first recipient counts as its owner. */
+bool
+text_hides_body(struct cli *cli, const struct mr_message *msg)
+{
+	const char *first = msg->to.n > 0 ? msg->to.v[0] : "";
+	bool own = msg->folder != MR_DEAD && cli->self.agent[0];
+
+	return !cli->out_tty && msg->folder != MR_SENT &&
+	       mr_is_control(cli->room, own ? cli->self.agent : first, msg, IGNORED);
+}
+
+/* On a terminal the body is indented, as git does it: no line of it can pass for a header or for the next
+ * message. Off a terminal the fence's delimiter does that, and the text stays as it was written. */
 static void
-add_headers(struct cli *cli, struct buf *out, const struct mr_message *msg)
+add_body(struct cli *cli, struct buf *out, const struct mr_message *msg)
+{
+	mr_auto(buf_done) struct buf clean = BUF_INIT;
+
+	if (!msg->body)
+		return;
+	if (text_hides_body(cli, msg)) {
+		buf_addf(out, "(a control message, for programs: --json shows it)\n");
+		return;
+	}
+	(void)fence_add(&clean, (struct mr_str){ msg->body, msg->body_len }, out_form(cli, FENCE_TEXT), 0);
+	out->failed |= clean.failed;
+	for (struct mr_str rest = buf_str(&clean), line; str_cut(&rest, '\n', &line);) {
+		buf_adds(out, !cli->budget.fenced && line.len > 0 ? "    " : "");
+		buf_add(out, line);
+		buf_addc(out, '\n');
+	}
+}
+
+void
+text_message(struct cli *cli, struct buf *out, const struct mr_message *msg)
+{
+	text_post(cli, out, 0, msg);
+}
+
+void
+text_post(struct cli *cli, struct buf *out, uint64_t number, const struct mr_message *msg)
 {
 	mr_auto(buf_done) struct buf from = BUF_INIT;
-	char number[40];
 
+	/* Behind the line that opens the fence the first message needs none of its own. */
+	if (cli->budget.fenced && (cli->budget.open || cli->budget.thread))
+		buf_addf(out, "--- message %s ---\n", cli->budget.mark);
+	if (number > 0)
+		add_number(cli, out, "Number", number);
 	text_name(cli, &from, msg->from);
 	add_header(cli, out, "From", buf_z(&from));
 	if (msg->proof == MR_UNPROVEN)
@@ -341,74 +373,8 @@ add_headers(struct cli *cli, struct buf *out, const struct mr_message *msg)
 		add_time(cli, out, "Answer-By", msg->by_ms);
 	if (msg->not_before_ms > 0)
 		add_time(cli, out, "Not-Before", msg->not_before_ms);
-	if (msg->attempt > (msg->folder == MR_HELD ? 1u : 0u)) { /* the first time goes without saying */
-		(void)snprintf(number, sizeof(number), "%u", msg->attempt);
-		add_header(cli, out, "Attempt", number);
-	}
-}
-
-/* By whatever way it came here: what programs tell each other is no text for an agent. Of a copy that is nobody's own,
- * in a queue or among dead letters, the first recipient counts as its owner. */
-bool
-text_hides_body(struct cli *cli, const struct mr_message *msg)
-{
-	const char *first = msg->to.n > 0 ? msg->to.v[0] : "";
-	bool own = msg->folder != MR_DEAD && cli->self.agent[0];
-	struct mr_error broken = { 0 };
-
-	return !cli->out_tty && msg->folder != MR_SENT &&
-	       mr_is_control(cli->room, own ? cli->self.agent : first, msg, &broken);
-}
-
-/* On a terminal the body is indented, as git does it: no line of it can pass for a header or for the next
- * message. Off a terminal the fence's delimiter does that, and the text stays as it was written. */
-static void
-add_body(struct cli *cli, struct buf *out, const struct mr_message *msg)
-{
-	mr_auto(buf_done) struct buf clean = BUF_INIT;
-
-	if (!msg->body)
-		return;
-	if (text_hides_body(cli, msg)) {
-		buf_addf(out, "(a control message, for programs: --json shows it)\n");
-		return;
-	}
-	(void)fence_add(&clean, (struct mr_str){ msg->body, msg->body_len }, out_form(cli, FENCE_TEXT), 0);
-	if (clean.failed)
-		out->failed = true;
-	struct mr_str rest = buf_str(&clean);
-
-	while (rest.len > 0) {
-		const char *end = memchr(rest.ptr, '\n', rest.len);
-		size_t len = end ? (size_t)(end - rest.ptr) : rest.len;
-
-		if (!cli->budget.fenced && len > 0)
-			buf_adds(out, "    ");
-		buf_add(out, (struct mr_str){ rest.ptr, len });
-		buf_addc(out, '\n');
-		len += end ? 1 : 0;
-		rest = (struct mr_str){ rest.ptr + len, rest.len - len };
-	}
-}
-
-void
-text_message(struct cli *cli, struct buf *out, const struct mr_message *msg)
-{
-	text_post(cli, out, 0, msg);
-}
-
-void
-text_post(struct cli *cli, struct buf *out, uint64_t number, const struct mr_message *msg)
-{
-	char digits[24];
-
-	/* Behind the line that opens the fence the first message needs none of its own. */
-	if (cli->budget.fenced && (cli->budget.open || cli->budget.thread))
-		buf_addf(out, "--- message %s ---\n", cli->budget.mark);
-	(void)snprintf(digits, sizeof(digits), "%llu", (unsigned long long)number);
-	if (number > 0)
-		add_header(cli, out, "Number", digits);
-	add_headers(cli, out, msg);
+	if (msg->attempt > (msg->folder == MR_HELD ? 1u : 0u)) /* the first time goes without saying */
+		add_number(cli, out, "Attempt", msg->attempt);
 	buf_addc(out, '\n');
 	add_body(cli, out, msg);
 	if (!cli->budget.fenced)
