@@ -363,13 +363,8 @@ void trust_text(struct buf *out, enum mr_trust by, int64_t since_ms); /* "mailro
 int hook_exit(int code); /* what a harness may see of it */
 
 /* ---- help.c ---- */
-void help_options(struct cli *cli, struct buf *out); /* of every command, and what exit codes mean */
 void help_command(struct cli *cli, const struct cmd *cmd, struct buf *out); /* --help */
 void help_usage(struct buf *out, const struct cmd *cmd); /* a few lines: usage and the first example */
 void help_overview(struct cli *cli, struct buf *out);
-void help_wrap(struct buf *out, const char *text, size_t indent); /* a paragraph, folded at 79 columns */
-void exit_codes_of(const struct cmd *cmd, char ret[8]);           /* digits in order */
-void man_command(struct buf *out, const struct cmd *cmd);         /* man.c: roff for section 1 */
-void man_overview(struct buf *out);
 
 #endif

@@ -1,38 +1,45 @@
 /* SPDX-License-Identifier: MIT */
-/* help.c - --help and usage errors, printed from the command's own struct. */
+/*
+ * help.c - the texts of help/ in all their forms: --help and `help`, usage errors, man pages as roff, and for programs
+ * and agents `describe`. The build runs `mailroom man-page NAME` for each name, so a page cannot say anything else than
+ * the command does.
+ */
+#include <ctype.h>
+
 #include "base/text.h"
+#include "cli/view.h"
 #include "helptext.h"
 
 #define WIDTH 79
 #define OPTION_COLUMN 26
+#define MAN_DATE "2026-11-15"
 
-void
+/* The exit codes that a command can have, as digits in order. */
+static void
 exit_codes_of(const struct cmd *cmd, char ret[8])
 {
 	const char *more = cmd->help->exits ? cmd->help->exits : cmd->needs ? "45" : "";
 	size_t n = 0;
 
-	if (str_starts(str_of(cmd->name), "gt ")) { /* that is all that gt has */
-		(void)snprintf(ret, 8, "01");
-		return;
-	}
 	for (char c = '0'; c <= '6'; c++) {
-		if (c <= '2' || strchr(more, c) || (c == '6' && command_changes(cmd, NULL)))
+		bool gt = str_starts(str_of(cmd->name), "gt "); /* has no others */
+
+		if (c <= '1' || (!gt && (c == '2' || strchr(more, c) || (c == '6' && command_changes(cmd, NULL)))))
 			ret[n++] = c;
 	}
 	ret[n] = '\0';
 }
 
-void
-help_wrap(struct buf *out, const char *text, size_t indent)
+/* ---- --help ---- */
+
+/* A paragraph, folded. */
+static void
+add_wrapped(struct buf *out, const char *text, size_t indent)
 {
-	struct mr_str rest = str_of(text);
 	size_t column = 0;
 
-	while (rest.len > 0) {
-		const char *space = memchr(rest.ptr, ' ', rest.len);
-		size_t len = space ? (size_t)(space - rest.ptr) : rest.len;
-		struct mr_str word = { rest.ptr, len };
+	for (const char *p = text; *p; p += *p == ' ') {
+		struct mr_str word = { p, strcspn(p, " ") };
 		size_t width = utf8_width(word);
 
 		if (column > 0 && column + 1 + width > WIDTH) {
@@ -47,106 +54,84 @@ help_wrap(struct buf *out, const char *text, size_t indent)
 		}
 		buf_add(out, word);
 		column += width;
-		len += space ? 1 : 0;
-		rest = (struct mr_str){ rest.ptr + len, rest.len - len };
+		p += word.len;
 	}
 	buf_addc(out, '\n');
 }
 
 static void
-add_option(struct buf *out, const struct opt *o)
+add_heading(struct cli *cli, struct buf *out, const char *text)
 {
-	mr_auto(buf_done) struct buf left = BUF_INIT, right = BUF_INIT;
+	out_styled(cli, out, STYLE_BOLD, text);
+	buf_addc(out, '\n');
+}
 
-	if (o->letter)
-		buf_addf(&left, "  -%c, --%s", o->letter, o->name);
-	else
-		buf_addf(&left, "      --%s", o->name);
-	if (o->value)
-		buf_addf(&left, " %s", o->value);
-	help_wrap(&right, o->help ? o->help : "", OPTION_COLUMN);
-	buf_add(out, buf_str(&left));
-	if (left.len + 2 > OPTION_COLUMN || right.len < OPTION_COLUMN) {
-		buf_addc(out, '\n');
-		buf_add(out, buf_str(&right));
-		return;
+static void
+add_options(struct buf *out, const struct opt *opts)
+{
+	for (const struct opt *o = opts; o->name; o++) {
+		mr_auto(buf_done) struct buf left = BUF_INIT, right = BUF_INIT;
+
+		if (o->hidden)
+			continue;
+		if (o->letter)
+			buf_addf(&left, "  -%c, --%s", o->letter, o->name);
+		else
+			buf_addf(&left, "      --%s", o->name);
+		if (o->value)
+			buf_addf(&left, " %s", o->value);
+		add_wrapped(&right, o->help ? o->help : "", OPTION_COLUMN);
+		buf_add(out, buf_str(&left));
+		bool below = left.len + 2 > OPTION_COLUMN || right.len < OPTION_COLUMN;
+
+		for (size_t i = left.len; !below && i < OPTION_COLUMN; i++)
+			buf_addc(out, ' ');
+		buf_adds(out, below ? "\n" : "");
+		buf_adds(out, right.ptr + (below ? 0 : OPTION_COLUMN)); /* its first line stands on this one */
 	}
-	for (size_t i = left.len; i < OPTION_COLUMN; i++)
-		buf_addc(out, ' ');
-	buf_adds(out, right.ptr + OPTION_COLUMN); /* its first line stands on this one */
 }
 
 static void
 add_synopsis(struct buf *out, const struct cmd *cmd)
 {
-	buf_addf(out, "mailroom %s%s%s\n", cmd->name, cmd->help->synopsis[0] ? " " : "", cmd->help->synopsis);
-}
-
-static void
-add_options(struct cli *cli, const struct cmd *cmd, struct buf *out)
-{
-	if (!cmd->help->opts || !cmd->help->opts->name)
-		return;
-	buf_addc(out, '\n');
-	out_styled(cli, out, STYLE_BOLD, "Options");
-	buf_addc(out, '\n');
-	for (const struct opt *o = cmd->help->opts; o->name; o++) {
-		if (!o->hidden)
-			add_option(out, o);
-	}
-}
-
-void
-help_options(struct cli *cli, struct buf *out)
-{
-	out_styled(cli, out, STYLE_BOLD, "Options of every command");
-	buf_addc(out, '\n');
-	for (const struct opt *o = help_mailroom.opts; o->name; o++)
-		add_option(out, o);
-	buf_addc(out, '\n');
-	out_styled(cli, out, STYLE_BOLD, "Exit codes");
-	buf_addc(out, '\n');
-	for (int code = 0; code <= EXIT_DOUBT; code++)
-		buf_addf(out, "  %d  %s\n", code, help_mailroom.exit_meanings[code]);
-}
-
-static void
-add_subcommands(struct cli *cli, const struct cmd *cmd, struct buf *out)
-{
-	if (!cmd->subcommands)
-		return;
-	buf_addc(out, '\n');
-	out_styled(cli, out, STYLE_BOLD, "Commands");
-	buf_addc(out, '\n');
-	for (const struct cmd *const *c = cmd->subcommands; *c; c++) {
-		buf_addf(out, "  %s%s%s\n", (*c)->name, (*c)->help->synopsis[0] ? " " : "", (*c)->help->synopsis);
-		help_wrap(out, (*c)->help->summary, 6);
-	}
+	buf_addf(out, "%s%s%s\n", cmd->name, cmd->help->synopsis[0] ? " " : "", cmd->help->synopsis);
 }
 
 void
 help_command(struct cli *cli, const struct cmd *cmd, struct buf *out)
 {
+	const struct help *help = cmd->help;
 	char codes[8];
 
-	out_styled(cli, out, STYLE_BOLD, "Usage");
-	buf_adds(out, "\n  ");
+	add_heading(cli, out, "Usage");
+	buf_adds(out, "  mailroom ");
 	add_synopsis(out, cmd);
-	buf_addf(out, "  %s\n", cmd->help->summary);
-	if (cmd->help->examples && cmd->help->examples[0]) {
+	buf_addf(out, "  %s\n", help->summary);
+	if (help->examples) {
 		buf_addc(out, '\n');
-		out_styled(cli, out, STYLE_BOLD, cmd->help->examples[1] ? "Examples" : "Example");
-		buf_addc(out, '\n');
-		/* Not indented: a here-document's last line must stay at the margin to be pasted. */
-		for (const char *const *e = cmd->help->examples; *e; e++)
-			buf_addf(out, "%s\n", *e);
+		add_heading(cli, out, help->examples[1] ? "Examples" : "Example");
 	}
-	for (const char *const *p = cmd->help->about; p && *p; p++) {
+	/* Not indented: a here-document's last line must stay at the margin to be pasted. */
+	for (const char *const *e = help->examples; e && *e; e++)
+		buf_addf(out, "%s\n", *e);
+	for (const char *const *p = help->about; p && *p; p++) {
 		buf_addc(out, '\n');
-		help_wrap(out, *p, 0);
+		add_wrapped(out, *p, 0);
 	}
-	add_subcommands(cli, cmd, out);
-	add_options(cli, cmd, out);
+	if (cmd->subcommands) {
+		buf_addc(out, '\n');
+		add_heading(cli, out, "Commands");
+	}
+	for (const struct cmd *const *c = cmd->subcommands; c && *c; c++) {
+		buf_adds(out, "  ");
+		add_synopsis(out, *c);
+		add_wrapped(out, (*c)->help->summary, 6);
+	}
+	if (help->opts && help->opts->name) {
+		buf_addc(out, '\n');
+		add_heading(cli, out, "Options");
+		add_options(out, help->opts);
+	}
 	exit_codes_of(cmd, codes);
 	buf_adds(out, "\nExit codes");
 	for (const char *c = codes; *c; c++)
@@ -157,10 +142,10 @@ help_command(struct cli *cli, const struct cmd *cmd, struct buf *out)
 void
 help_usage(struct buf *out, const struct cmd *cmd)
 {
-	buf_adds(out, "usage: ");
+	buf_adds(out, "usage: mailroom ");
 	add_synopsis(out, cmd);
 	buf_addf(out, "  %s\n", cmd->help->summary);
-	if (cmd->help->examples && cmd->help->examples[0])
+	if (cmd->help->examples)
 		buf_addf(out, "for example:\n%s\n", cmd->help->examples[0]);
 	buf_addf(out, "more: mailroom %s --help\n", cmd->name);
 }
@@ -169,20 +154,360 @@ void
 help_overview(struct cli *cli, struct buf *out)
 {
 	buf_adds(out, "Mail for AI agents: durable, on plain files, with no daemon.\n\n");
-	out_styled(cli, out, STYLE_BOLD, "Usage");
-	buf_adds(out, "\n  mailroom [--room SPEC] [--as AGENT] [--json] COMMAND ...\n"
+	add_heading(cli, out, "Usage");
+	buf_adds(out, "  mailroom [--room SPEC] [--as AGENT] [--json] COMMAND ...\n"
 		      "  mailroom                  who you are, the room, unread mail, who is live\n\n");
 	for (size_t i = 0; commands[i]; i++) {
 		for (const struct heading *h = command_headings; h->first; h++) {
 			if (h->first != commands[i] || !h->text)
 				continue;
 			buf_adds(out, i > 0 ? "\n" : "");
-			out_styled(cli, out, STYLE_BOLD, h->text);
-			buf_addc(out, '\n');
+			add_heading(cli, out, h->text);
 		}
 		if (!commands[i]->hidden)
 			buf_addf(out, "  %-10s %s\n", commands[i]->name, commands[i]->help->summary);
 	}
-	buf_adds(out, "\nmailroom COMMAND --help explains one of them; mailroom describe teaches an agent "
-		      "six of them.\n");
+	buf_adds(
+	    out, "\nmailroom COMMAND --help explains one of them; mailroom describe teaches an agent six of them.\n");
+}
+
+/* `mailroom help [COMMAND | options]`, for those who try that word first. */
+int
+cmd_help(struct cli *cli)
+{
+	bool alias = false;
+	const struct cmd *cmd = cli->argc > 0 ? command_named(cli->argv[0], &alias) : NULL;
+
+	if (cli->argc == 0) {
+		help_overview(cli, &cli->out);
+	} else if (strcmp(cli->argv[0], "options") == 0) {
+		add_heading(cli, &cli->out, "Options of every command");
+		add_options(&cli->out, help_mailroom.opts);
+		buf_addc(&cli->out, '\n');
+		add_heading(cli, &cli->out, "Exit codes");
+		for (int code = 0; code <= EXIT_DOUBT; code++)
+			buf_addf(&cli->out, "  %d  %s\n", code, help_mailroom.exit_meanings[code]);
+	} else if (cmd) {
+		help_command(cli, cmd, &cli->out);
+	} else {
+		return cli_usage(cli, "there is no command '%s'", cli->argv[0]);
+	}
+	return EXIT_DONE;
+}
+
+/* ---- Man pages ---- */
+
+/* Text that roff prints as it is: no requests at the start of a line, no escapes, no smart hyphens in what is
+ * typed. */
+static void
+add_roff(struct buf *out, const char *text)
+{
+	static const struct {
+		char from;
+		const char *to;
+	} escapes[] = { { '\\', "\\e" }, { '-', "\\-" }, { '\'', "\\(aq" }, { '`', "\\(ga" }, { '^', "\\(ha" },
+		{ '~', "\\(ti" } };
+	struct mr_str rest = str_of(text);
+	bool line_start = out->len == 0 || out->ptr[out->len - 1] == '\n';
+
+	while (rest.len > 0) {
+		uint32_t cp = 0;
+		size_t len = utf8_next(rest, &cp), i = 0, n = sizeof(escapes) / sizeof(escapes[0]);
+
+		if (len == 0)
+			break;
+		if (line_start && (cp == '.' || cp == '\''))
+			buf_adds(out, "\\&");
+		while (i < n && (uint32_t)escapes[i].from != cp)
+			i++;
+		if (i < n)
+			buf_adds(out, escapes[i].to);
+		else if (cp >= 0x80)
+			buf_addf(out, "\\[u%04X]", (unsigned)cp);
+		else
+			buf_addc(out, (char)cp);
+		line_start = cp == '\n';
+		rest = (struct mr_str){ rest.ptr + len, rest.len - len };
+	}
+}
+
+static void
+add_line(struct buf *out, const char *text)
+{
+	add_roff(out, text);
+	buf_addc(out, '\n');
+}
+
+static void
+add_paragraphs(struct buf *out, const char *const *paragraphs)
+{
+	for (const char *const *p = paragraphs; p && *p; p++) {
+		if (p != paragraphs)
+			buf_adds(out, ".PP\n");
+		add_line(out, *p);
+	}
+}
+
+static void
+add_title(struct buf *out, const char *name)
+{
+	buf_adds(out, ".\\\" Made by `mailroom man-page`: change its text in help/ instead.\n.TH \"MAILROOM");
+	buf_adds(out, name[0] ? "-" : "");
+	for (const char *p = name; *p; p++)
+		buf_addc(out, (char)toupper((unsigned char)*p));
+	buf_addf(out, "\" \"1\" \"%s\" \"mailroom %s\" \"mailroom\"\n", MAN_DATE, MAILROOM_VERSION);
+}
+
+static void
+add_man_options(struct buf *out, const struct opt *opts, bool hidden)
+{
+	for (const struct opt *o = opts; o && o->name; o++) {
+		if (o->hidden && !hidden)
+			continue;
+		buf_adds(out, ".TP\n");
+		if (o->letter)
+			buf_addf(out, "\\fB\\-%c\\fR, ", o->letter);
+		buf_adds(out, "\\fB\\-\\-");
+		add_roff(out, o->name);
+		buf_adds(out, o->value ? "\\fR \\fI" : "\\fR");
+		add_roff(out, o->value ? o->value : "");
+		buf_adds(out, o->value ? "\\fR\n" : "\n");
+		add_line(out, o->help ? o->help : "");
+	}
+}
+
+static void
+add_exit_status(struct buf *out, const char *codes)
+{
+	buf_adds(out, ".SH EXIT STATUS\n");
+	for (const char *c = codes; *c; c++) {
+		buf_addf(out, ".TP\n\\fB%c\\fR\n", *c);
+		add_line(out, help_mailroom.exit_meanings[*c - '0']);
+	}
+}
+
+static void
+man_command(struct buf *out, const struct cmd *cmd)
+{
+	static const char *const no_original[] = { "This command follows no original.", NULL };
+	const struct help *help = cmd->help;
+	char codes[8];
+
+	add_title(out, cmd->name);
+	buf_adds(out, ".SH NAME\nmailroom\\-");
+	add_roff(out, cmd->name);
+	buf_adds(out, " \\- ");
+	add_line(out, help->summary);
+	buf_adds(out, ".SH SYNOPSIS\n\\fBmailroom ");
+	add_roff(out, cmd->name);
+	buf_adds(out, "\\fR ");
+	add_line(out, help->synopsis);
+	buf_adds(out, ".SH DESCRIPTION\n");
+	if (help->about)
+		add_paragraphs(out, help->about);
+	else
+		add_line(out, help->summary);
+	buf_adds(out, cmd->subcommands ? ".SH COMMANDS\n" : "");
+	for (const struct cmd *const *list = cmd->subcommands; list && *list; list++) {
+		const struct cmd *c = *list;
+
+		buf_adds(out, ".TP\n\\fB");
+		add_roff(out, c->name);
+		buf_adds(out, "\\fR ");
+		add_line(out, c->help->synopsis);
+		add_line(out, c->help->summary);
+		for (const char *const *a = c->aliases; a && *a; a++) {
+			buf_adds(out, ".br\nAlso \\fB");
+			add_roff(out, *a);
+			buf_adds(out, "\\fR.\n");
+		}
+		if (!c->help->opts || !c->help->opts->name)
+			continue;
+		buf_adds(out, ".RS\n");
+		add_man_options(out, c->help->opts, true);
+		buf_adds(out, ".RE\n");
+	}
+	buf_adds(out, ".SH OPTIONS\n");
+	add_man_options(out, help->opts, false);
+	add_man_options(out, help_mailroom.opts, false);
+	exit_codes_of(cmd, codes);
+	add_exit_status(out, codes);
+	buf_adds(out, help->examples ? ".SH EXAMPLES\n" : "");
+	for (const char *const *e = help->examples; e && *e; e++) {
+		buf_adds(out, e != help->examples ? ".PP\n.EX\n" : ".EX\n");
+		add_line(out, *e);
+		buf_adds(out, ".EE\n");
+	}
+	buf_adds(out, ".SH DIFFERENCES\n");
+	add_paragraphs(out, help->differences ? help->differences : no_original);
+	buf_adds(out, ".SH SEE ALSO\n.BR mailroom (1),\n.BR mailroom (7),\n.BR mailroom\\-maildir (5)\n");
+}
+
+static void
+man_overview(struct buf *out)
+{
+	add_title(out, "");
+	buf_adds(out, ".SH NAME\nmailroom \\- mail for AI agents\n.SH SYNOPSIS\n\\fBmailroom\\fR "
+		      "[\\fB\\-\\-room\\fR \\fISPEC\\fR] "
+		      "[\\fB\\-\\-as\\fR \\fIAGENT\\fR] [\\fB\\-\\-json\\fR] [\\fICOMMAND\\fR ...]\n.SH DESCRIPTION\n");
+	add_paragraphs(out, help_mailroom.about);
+	buf_adds(out, ".SH COMMANDS\n");
+	for (size_t i = 0; commands[i]; i++) {
+		if (commands[i]->hidden)
+			continue;
+		buf_addf(out, ".TP\n\\fB%s\\fR\n", commands[i]->name);
+		add_line(out, commands[i]->help->summary);
+	}
+	buf_adds(out, ".SH OPTIONS\n");
+	add_man_options(out, help_mailroom.opts, false);
+	buf_adds(out, ".SH ENVIRONMENT\n");
+	for (const char *const *e = help_mailroom.environment; *e; e += 2) {
+		buf_addf(out, ".TP\n\\fB%s\\fR\n", e[0]);
+		add_line(out, e[1]);
+	}
+	add_exit_status(out, "0123456");
+	buf_adds(out, ".SH SEE ALSO\n.BR mailroom (7),\n.BR mailroom\\-maildir (5)\n");
+}
+
+/* `mailroom man-page NAME`, for the build. */
+int
+cmd_man_page(struct cli *cli)
+{
+	const struct man_page_options *o = cli->opts;
+	const char *name = cli->argc > 0 ? cli->argv[0] : "";
+	bool alias = false;
+
+	buf_adds(&cli->out, o->list ? "mailroom\n" : "");
+	for (size_t i = 0; o->list && commands[i]; i++)
+		if (!commands[i]->hidden)
+			buf_addf(&cli->out, "mailroom-%s\n", commands[i]->name);
+	if (o->list)
+		return EXIT_DONE;
+	if (strcmp(name, "mailroom") == 0) {
+		man_overview(&cli->out);
+		return EXIT_DONE;
+	}
+	if (str_starts(str_of(name), "mailroom-"))
+		name += strlen("mailroom-");
+	const struct cmd *cmd = command_named(name, &alias);
+
+	if (!cmd || alias || cmd->hidden)
+		return cli_usage(cli, "there is no man page '%s'; mailroom man-page --list names them", name);
+	man_command(&cli->out, cmd);
+	return EXIT_DONE;
+}
+
+/* ---- describe: for an agent in at most 500 tokens; --all for programs, the whole contract as one JSON object ---- */
+
+static void
+json_strings(struct json *j, const char *key, const char *const *v)
+{
+	json_key(j, key);
+	json_open(j, '[');
+	for (; v && *v; v++)
+		json_str(j, str_of(*v));
+	json_close(j);
+}
+
+static void
+json_options(struct json *j, const char *key, const struct opt *opts)
+{
+	json_key(j, key);
+	json_open(j, '[');
+	for (const struct opt *o = opts; o && o->name; o++) {
+		const char letter[2] = { o->letter, '\0' };
+
+		if (o->hidden)
+			continue;
+		json_open(j, '{');
+		json_cells(j, CELLS(kv_str("name", o->name), kv_opt("letter", letter), kv_str("value", o->value),
+				  kv_str("help", o->help)));
+		json_close(j);
+	}
+	json_close(j);
+}
+
+static void
+json_exits(struct json *j, const char *codes)
+{
+	json_key(j, "exit_codes");
+	json_open(j, '{');
+	for (; *codes; codes++)
+		json_key_str(j, (const char[]){ *codes, '\0' }, help_mailroom.exit_meanings[*codes - '0']);
+	json_close(j);
+}
+
+/* true, false, or the second words for which it is true */
+static void
+json_granted(struct json *j, const struct cmd *cmd)
+{
+#define NAME(words) words,
+	static const char *const all[] = { GRANTED_COMMANDS(NAME) };
+#undef NAME
+	size_t len = strlen(cmd->name), n = 0;
+
+	json_key(j, "granted");
+	for (size_t i = 0; !command_granted(cmd->name) && i < sizeof(all) / sizeof(all[0]); i++) {
+		if (strncmp(all[i], cmd->name, len) != 0 || all[i][len] != ' ')
+			continue;
+		if (n++ == 0)
+			json_open(j, '[');
+		json_str(j, str_of(all[i] + len + 1));
+	}
+	if (n > 0)
+		json_close(j);
+	else
+		json_bool(j, command_granted(cmd->name));
+}
+
+static void
+print_contract(struct cli *cli)
+{
+	static const char *const message_keys[] = { "id", "from", "proven", "to", "cc", "subject", "date", "type",
+		"priority", "thread", "reply_to", "read", "acked", "pinned", "replied", "body", "fields", "headers",
+		"envelope", "room", "path", "folder", "attempt", "token", "size", "by", "not_before", "lease_until",
+		"queue", "number", NULL };
+	struct json j = JSON_INIT(&cli->out);
+	char codes[8];
+
+	json_open(&j, '{');
+	json_cells(&j, CELLS(kv_str("program", "mailroom"), kv_str("version", MAILROOM_VERSION),
+			   kv_str("usage", "mailroom [--room SPEC] [--as AGENT] [--json] COMMAND ...")));
+	json_options(&j, "global_options", help_mailroom.opts);
+	json_exits(&j, "0123456");
+	json_strings(&j, "message_keys", message_keys);
+	json_key(&j, "commands");
+	json_open(&j, '[');
+	for (size_t i = 0; commands[i]; i++) {
+		const struct cmd *cmd = commands[i];
+
+		if (cmd->hidden)
+			continue;
+		json_open(&j, '{');
+		json_cells(&j, CELLS(kv_str("name", cmd->name), kv_str("synopsis", cmd->help->synopsis),
+				   kv_str("summary", cmd->help->summary)));
+		json_strings(&j, "about", cmd->help->about);
+		json_options(&j, "options", cmd->help->opts);
+		json_strings(&j, "examples", cmd->help->examples);
+		json_key_bool(&j, "needs_room", cmd->needs != CMD_NOTHING);
+		json_granted(&j, cmd);
+		json_key_bool(&j, "needs_agent", (cmd->needs & CMD_SELF) != 0);
+		exit_codes_of(cmd, codes);
+		json_exits(&j, codes);
+		json_close(&j);
+	}
+	json_close(&j);
+	out_json_line(cli, &j);
+}
+
+int
+cmd_describe(struct cli *cli)
+{
+	const struct describe_options *o = cli->opts;
+
+	if (o->all)
+		print_contract(cli);
+	else if (!out_json(cli, kv_str("text", help_describe.lesson)))
+		buf_adds(&cli->out, help_describe.lesson);
+	return EXIT_DONE;
 }
