@@ -164,13 +164,13 @@ struct cli {
 	struct arena *own;   /* strings that live as long as the command */
 };
 
-/* ---- table.c ---- */
+/* ---- The commands ---- */
 extern const struct cmd *const commands[]; /* NULL-terminated, in the order of help; hidden ones last */
 extern const struct heading {
 	const struct cmd *first;
 	const char *text; /* above it in the list of all; NULL: nothing */
 } command_headings[];
-const struct cmd *command_named(const char *word, bool *ret_alias);
+const struct cmd *command_named(const char *word);
 /* Does it change the room before it prints? `word` is its subword; NULL asks whether any of them does. */
 bool command_changes(const struct cmd *cmd, const char *word);
 /* What setup lets agents run unasked, in every harness: commands that start no program and change neither the user's
@@ -192,9 +192,23 @@ bool command_granted(const char *words);
  * be mixed, "--" ends options. Globals (--room, --as, --json, --help) are taken anywhere. Prints a usage error with a
  * hint (near option names) and returns false. */
 bool opt_parse(struct cli *cli, int argc, char **argv);
-bool opt_is_given(const struct cli *cli, const struct opt *opt);
+/* Commands that are several: "queue create", "channel read", "dead list". */
+struct subword { /* a NULL word ends a table */
+	const char *word;
+	const char *operands;        /* for usage errors: "NAME", "NAME [AGENT]" */
+	int min_args, max_args;      /* behind the word; max -1: any number */
+	bool self;                   /* who we are must be known */
+	int (*run)(struct cli *cli); /* argv begins behind the word */
+};
+/* Finds the word in argv[0] and runs it. */
+int subword_run(struct cli *cli, const struct subword *table);
 /* The first of these names (NULL-terminated) whose option was given, or NULL. */
 const char *opt_first_given(const struct cli *cli, const char *const *names);
+
+/* The filters of inbox, mark, wait and others. */
+struct filter_options;
+struct mr_filter filter_of(const struct cli *cli, const struct filter_options *o);
+bool filter_is_given(const struct filter_options *o);
 
 /* ---- out.c: printing ---- */
 int exit_of(enum mr_rc rc); /* the one map from results to exit codes */
@@ -289,11 +303,6 @@ void budget_legend(struct cli *cli);
 /* Closes the fence; when something was left out, one line says how much and how to get it. `how`: "mailroom drain
  * again". */
 void budget_end(struct cli *cli, const char *noun, const char *how);
-
-/* ---- filter.c: the filters of inbox, mark, wait, archive ---- */
-struct filter_options;
-struct mr_filter filter_of(const struct cli *cli, const struct filter_options *o);
-bool filter_is_given(const struct filter_options *o);
 
 /* ---- cmd_nudge.c ---- */
 /* A line of text, or of JSON, for each; NULL has none. Says how many were shown: those may be removed, after the

@@ -9,7 +9,6 @@
 #include "base/clock.h"
 #include "base/id.h"
 #include "cli/draft.h"
-#include "cli/subword.h"
 #include "cli/view.h"
 #include "helptext.h"
 #include <poll.h>

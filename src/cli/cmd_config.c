@@ -4,7 +4,6 @@
 #include "base/file.h"
 #include "base/id.h"
 #include "base/sys.h"
-#include "cli/subword.h"
 #include "cli/view.h"
 #include "message/header.h"
 #include "helptext.h"

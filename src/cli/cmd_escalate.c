@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* mailroom escalate: trouble that somebody must see to, kept on record until it is closed. */
 #include "base/clock.h"
-#include "cli/subword.h"
 #include "cli/view.h"
 #include "helptext.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Nudges: showing them, nudging those who get mail, mailroom nudge and dnd. */
 #include "base/clock.h"
-#include "cli/subword.h"
 #include "cli/view.h"
 #include "helptext.h"
 

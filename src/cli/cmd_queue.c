@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* mailroom queue: work queues, from which one of many takes each message. */
 #include "base/clock.h"
-#include "cli/subword.h"
 #include "cli/view.h"
 #include "helptext.h"
 

@@ -175,8 +175,7 @@ help_overview(struct cli *cli, struct buf *out)
 int
 cmd_help(struct cli *cli)
 {
-	bool alias = false;
-	const struct cmd *cmd = cli->argc > 0 ? command_named(cli->argv[0], &alias) : NULL;
+	const struct cmd *cmd = cli->argc > 0 ? command_named(cli->argv[0]) : NULL;
 
 	if (cli->argc == 0) {
 		help_overview(cli, &cli->out);
@@ -375,7 +374,6 @@ cmd_man_page(struct cli *cli)
 {
 	const struct man_page_options *o = cli->opts;
 	const char *name = cli->argc > 0 ? cli->argv[0] : "";
-	bool alias = false;
 
 	buf_adds(&cli->out, o->list ? "mailroom\n" : "");
 	for (size_t i = 0; o->list && commands[i]; i++)
@@ -389,9 +387,9 @@ cmd_man_page(struct cli *cli)
 	}
 	if (str_starts(str_of(name), "mailroom-"))
 		name += strlen("mailroom-");
-	const struct cmd *cmd = command_named(name, &alias);
+	const struct cmd *cmd = command_named(name);
 
-	if (!cmd || alias || cmd->hidden)
+	if (!cmd || strcmp(cmd->name, name) != 0 || cmd->hidden)
 		return cli_usage(cli, "there is no man page '%s'; mailroom man-page --list names them", name);
 	man_command(&cli->out, cmd);
 	return EXIT_DONE;

@@ -21,6 +21,45 @@
 #include "cli/gt/gt.h"
 #include "helptext.h"
 
+/* ---- The commands ---- */
+
+const struct cmd *
+command_named(const char *word)
+{
+	for (size_t i = 0; commands[i]; i++) {
+		if (strcmp(commands[i]->name, word) == 0)
+			return commands[i];
+		for (const char *const *a = commands[i]->aliases; a && *a; a++)
+			if (strcmp(*a, word) == 0)
+				return commands[i];
+	}
+	return NULL;
+}
+
+bool
+command_changes(const struct cmd *cmd, const char *word)
+{
+	char spaced[40];
+
+	text_join(spaced, sizeof(spaced), " ", word ? word : "", " ", NULL);
+	return cmd->changes && (!word || !cmd->changes[0] || strstr(cmd->changes, spaced) != NULL);
+}
+
+bool
+command_granted(const char *words)
+{
+#define NAME(words) words,
+	static const char *const granted[] = { GRANTED_COMMANDS(NAME) };
+#undef NAME
+
+	for (size_t i = 0; i < sizeof(granted) / sizeof(granted[0]); i++)
+		if (strcmp(granted[i], words) == 0)
+			return true;
+	return false;
+}
+
+/* ---- What a command needs ---- */
+
 static void
 trace_line(void *ctx, const char *line)
 {
@@ -34,19 +73,11 @@ trace_line(void *ctx, const char *line)
 		(void)sys_write_all(2, text.ptr, text.len);
 }
 
-static bool
-env_is(const char *name, const char *value)
-{
-	const char *have = env_get(name);
-
-	return have && strcmp(have, value) == 0;
-}
-
 static enum mr_rc
 open_room(struct cli *cli, struct mr_error *err)
 {
 	struct mr_room_options options = { 0 };
-	const char *option = cli->room_option, *env = env_get("MAILROOM");
+	const char *option = cli->room_option, *env = env_get("MAILROOM"), *debug = env_get("MAILROOM_DEBUG");
 
 	if (!option && cli->gt && !env)
 		option = gt_town(cli);
@@ -54,12 +85,11 @@ open_room(struct cli *cli, struct mr_error *err)
 
 	if ((option || env) && !cwd)
 		return mr_fail_errno(err, "cannot tell the working folder");
-	if ((cli->unheard ? mr_room_find_only : mr_room_find)(
-		spec_expand(cli, option, cwd), spec_expand(cli, env, cwd), cwd, &cli->place, err) != MR_OK)
-		return err->code;
+	TRY((cli->unheard ? mr_room_find_only : mr_room_find)(
+	    spec_expand(cli, option, cwd), spec_expand(cli, env, cwd), cwd, &cli->place, err));
 	if (cli->place.warning)
 		cli_warn(cli, "%s", cli->place.warning);
-	if (env_is("MAILROOM_DEBUG", "1"))
+	if (debug && strcmp(debug, "1") == 0)
 		options.trace = trace_line;
 	env_fill(cli);
 	options.state_dir = cli->env.state_dir;
@@ -77,48 +107,36 @@ open_room(struct cli *cli, struct mr_error *err)
 	return rc;
 }
 
-/* What only matters to somebody whose name does not follow from --as or a binding. */
+/* What only matters to an agent whose name does not follow from --as or a binding. */
 static void
 know_surroundings(struct cli *cli)
 {
-	struct mr_error ignored = { 0 };
-
 	bool registers = cli->cmd == &command_register || cli->cmd == &command_takeover;
 
 	env_find_process(cli);
 	cli->env.outside = (!cli->as_option || registers) && env_is_outside(cli);
-	if ((!cli->as_option || registers) && mr_place_worktree(&cli->place, &ignored) == MR_OK)
+	if ((!cli->as_option || registers) && mr_place_worktree(&cli->place, IGNORED) == MR_OK)
 		cli->env.worktree = cli->place.worktree;
 }
 
 enum mr_rc
 cli_open_room(struct cli *cli, struct mr_error *err)
 {
-	enum mr_rc rc = open_room(cli, err);
-
-	if (rc == MR_OK)
-		know_surroundings(cli);
-	return rc;
-}
-
-/* Who we are, where nothing but the session's binding is needed for it: not in a server, see self_present_session. */
-static bool
-know_bound_self(struct cli *cli)
-{
-	if (cli->gt || cli->second_session || cli->env_aged || !mr_self_bound(cli->room, &cli->env, &cli->self))
-		return false;
-	cli->self_known = true;
-	mr_self_seen(cli->room, &cli->self);
-	return true;
+	TRY(open_room(cli, err));
+	know_surroundings(cli);
+	return MR_OK;
 }
 
 enum mr_rc
 cli_open_as_self(struct cli *cli, struct mr_error *err)
 {
-	enum mr_rc rc = open_room(cli, err);
-
-	if (rc != MR_OK || know_bound_self(cli))
-		return rc;
+	TRY(open_room(cli, err));
+	/* Where nothing but the session's binding is needed for it: not in a server, see self_present_session. */
+	if (!cli->gt && !cli->second_session && !cli->env_aged && mr_self_bound(cli->room, &cli->env, &cli->self)) {
+		cli->self_known = true;
+		mr_self_seen(cli->room, &cli->self);
+		return MR_OK;
+	}
 	know_surroundings(cli);
 	return cli_know_self(cli, err);
 }
@@ -163,7 +181,7 @@ say_due(void *ctx, const struct mr_due *due)
 	    due->subject, when, short_id(due->id));
 }
 
-/* Who has no mailbox and names a folder for the answer need be nobody. */
+/* A caller without a mailbox that names a folder for the answer need be nobody. */
 static bool
 is_client(struct cli *cli)
 {
@@ -177,75 +195,50 @@ is_client(struct cli *cli)
 	return true;
 }
 
-/* What another user of a shared room has closed was left out. Not for hooks, which nobody hears. */
+/* What another user of a shared room has closed and was left out, and answers that did not come. Reminders: whatever
+ * comes of them, the command itself is done. */
 static void
-say_barred(struct cli *cli)
+remind(struct cli *cli)
 {
+	/* Not for hooks, which nobody hears. */
 	const struct mr_names *barred = cli->room && !cli->unheard ? mr_room_barred(cli->room) : NULL;
 
 	for (size_t i = 0; barred && i < barred->n; i++)
 		cli_warn(cli, "%s", barred->v[i]);
+	if (cli->self_known)
+		(void)mr_overdue(cli->room, &cli->self, say_due, cli, &cli->err);
 }
 
 static int
 run(struct cli *cli)
 {
-	struct mr_error err = { 0 };
 	unsigned needs = cli->cmd->needs;
 	enum mr_rc rc = MR_OK;
 
 	if (needs & CMD_SELF)
-		rc = cli_open_as_self(cli, &err);
+		rc = cli_open_as_self(cli, &cli->err);
 	else if (needs & CMD_ROOM)
-		rc = cli_open_room(cli, &err);
-	if (rc != MR_OK && !(cli->room && err.code == MR_NOTFOUND && (needs & CMD_SELF) && is_client(cli)))
-		return cli_fail(cli, &err);
+		rc = cli_open_room(cli, &cli->err);
+	if (rc != MR_OK && !(cli->room && cli->err.code == MR_NOTFOUND && (needs & CMD_SELF) && is_client(cli)))
+		return cli_fail(cli, &cli->err);
 	if (needs & CMD_CARRIES)
 		cli_carry_first(cli, CARRY_PATIENCE_MS);
+	cli->err = (struct mr_error){ 0 };
 	int code = cli->cmd->run(cli);
 	/* What a failing command had gathered is still true: it is shown, and the failure stays the exit
 	 * code. */
 	if (code == EXIT_DONE && command_changes(cli->cmd, cli->subword) && !cli->dry_run)
 		cli->changed = true;
-	/* A reminder: whatever comes of it, the command itself is done. A sink may answer with the text, and nothing
-	 * said afterwards would be heard. */
+	/* A sink may answer with the text, and nothing said afterwards would be heard. */
 	if (cli->sink && !cli->sink->closed)
-		say_barred(cli);
-	if (cli->sink && !cli->sink->closed && cli->self_known)
-		(void)mr_overdue(cli->room, &cli->self, say_due, cli, &err);
+		remind(cli);
 	bool flushed = cli_flush(cli);
 
 	if (!cli->sink)
-		say_barred(cli);
-	if (!cli->sink && cli->self_known)
-		(void)mr_overdue(cli->room, &cli->self, say_due, cli, &err);
+		remind(cli);
 	if (!flushed && code == EXIT_DONE)
 		return cli->changed ? EXIT_DOUBT : EXIT_FAILED;
 	return code;
-}
-
-static int
-print_help(struct cli *cli)
-{
-	if (cli->cmd == &command_status || !cli->cmd)
-		help_overview(cli, &cli->out);
-	else
-		help_command(cli, cli->cmd, &cli->out);
-	return cli_flush(cli) ? EXIT_DONE : EXIT_FAILED;
-}
-
-/* A command without its arguments explains itself. */
-static int
-explain(struct cli *cli)
-{
-	mr_auto(buf_done) struct buf text = BUF_INIT;
-
-	if (cli->json)
-		return cli_usage(cli, "usage: mailroom %s %s", cli->cmd->name, cli->cmd->help->synopsis);
-	help_usage(&text, cli->cmd);
-	if (buf_ok(&text))
-		cli_say(cli, &text);
-	return EXIT_USAGE;
 }
 
 static int
@@ -332,8 +325,8 @@ move_globals(int argc, char **argv, int at)
 static int
 dispatch(struct cli *cli, int argc, char **argv)
 {
+	mr_auto(buf_done) struct buf text = BUF_INIT;
 	int at = find_command(argc, argv);
-	bool alias = false;
 
 	for (int i = 1; i < argc && !cli->json; i++) /* a guess, so that usage errors are JSON too */
 		cli->json = strcmp(argv[i], "--json") == 0;
@@ -341,7 +334,7 @@ dispatch(struct cli *cli, int argc, char **argv)
 		buf_addf(&cli->out, "mailroom %s\n", MAILROOM_VERSION);
 		return cli_flush(cli) ? EXIT_DONE : EXIT_FAILED;
 	}
-	cli->cmd = at < argc ? command_named(argv[at], &alias) : &command_status;
+	cli->cmd = at < argc ? command_named(argv[at]) : &command_status;
 	if (!cli->cmd)
 		return unknown_command(cli, argv[at]);
 	cli->gt = cli->cmd == &command_gt;
@@ -356,38 +349,24 @@ dispatch(struct cli *cli, int argc, char **argv)
 	cli->json = cli->json_given;
 	if (cli->gt && !gt_take_json(cli))
 		return EXIT_USAGE;
-	if (cli->want_help)
-		return print_help(cli);
-	if (cli->argc < cli->cmd->min_args)
-		return explain(cli);
+	if (cli->want_help) {
+		if (cli->cmd == &command_status)
+			help_overview(cli, &cli->out);
+		else
+			help_command(cli, cli->cmd, &cli->out);
+		return cli_flush(cli) ? EXIT_DONE : EXIT_FAILED;
+	}
+	if (cli->argc < cli->cmd->min_args) { /* a command without its arguments explains itself */
+		if (cli->json)
+			return cli_usage(cli, "usage: mailroom %s %s", cli->cmd->name, cli->cmd->help->synopsis);
+		help_usage(&text, cli->cmd);
+		if (buf_ok(&text))
+			cli_say(cli, &text);
+		return EXIT_USAGE;
+	}
 	if (cli->cmd->max_args >= 0 && cli->argc > cli->cmd->max_args)
 		return cli_usage(cli, "'%s' is one argument too many", cli->argv[cli->cmd->max_args]);
 	return run(cli);
-}
-
-static bool
-is_called_gt(char **argv)
-{
-	const char *slash = argv[0] ? strrchr(argv[0], '/') : NULL;
-
-	return argv[0] && strcmp(slash ? slash + 1 : argv[0], "gt") == 0;
-}
-
-/* Installed under that name it is `mailroom gt`. */
-static int
-dispatch_gt(struct cli *cli, int argc, char **argv)
-{
-	static char word[] = "gt";
-	char **words = arena_alloc(&cli->own, sizeof(char *) * ((size_t)argc + 2));
-
-	cli->gt = true;
-	if (!words)
-		return EXIT_FAILED;
-	words[0] = argv[0];
-	words[1] = word;
-	for (int i = 1; i < argc; i++)
-		words[i + 1] = argv[i];
-	return dispatch(cli, argc + 1, words);
 }
 
 static void
@@ -449,7 +428,9 @@ cli_call(const struct cli_call *call, int argc, char **argv)
 int
 main(int argc, char **argv)
 {
+	static char gt[] = "gt";
 	struct cli cli = { .budget.limit = INT64_MAX, .budget_option = -1 };
+	const char *slash = argv[0] ? strrchr(argv[0], '/') : NULL;
 
 	guard_standard_files();
 	(void)signal(SIGPIPE, SIG_IGN);
@@ -457,7 +438,18 @@ main(int argc, char **argv)
 	faults_from_env();
 	if (argc < 2 || strcmp(argv[1], command_hook.name) != 0) /* a hook speaks to a harness */
 		look_at_terminal(&cli);
-	int code = is_called_gt(argv) ? dispatch_gt(&cli, argc, argv) : dispatch(&cli, argc, argv);
+	if (argv[0] && strcmp(slash ? slash + 1 : argv[0], gt) == 0) { /* under that name it is `mailroom gt` */
+		char **words = arena_alloc(&cli.own, sizeof(char *) * ((size_t)argc + 2));
+
+		if (!words)
+			return EXIT_FAILED;
+		words[0] = argv[0];
+		words[1] = gt;
+		memcpy(words + 2, argv + 1, (size_t)(argc - 1) * sizeof(*words));
+		argv = words;
+		argc++;
+	}
+	int code = dispatch(&cli, argc, argv);
 
 	if (cli.gt)
 		code = gt_exit(code);

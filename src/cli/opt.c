@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * opt.c - options by table. "--name value", "--name=value", "-s value", "-svalue" and bundled flags; options
- * and operands in any order, because agents put them anywhere. The global options are known in every command.
+ * opt.c - the words of a command line: options by table, filters, second words. "--name value", "--name=value", "-s
+ * value", "-svalue" and bundled flags; options and operands in any order, because agents put them anywhere. The global
+ * options are known in every command.
  */
 #include "base/text.h"
 #include "helptext.h"
@@ -219,17 +220,99 @@ opt_parse(struct cli *cli, int argc, char **argv)
 	return true;
 }
 
-bool
-opt_is_given(const struct cli *cli, const struct opt *opt)
-{
-	return (cli->given & bit_of(cli, opt)) != 0;
-}
-
 const char *
 opt_first_given(const struct cli *cli, const char *const *names)
 {
 	for (; *names; names++)
-		if (opt_is_given(cli, find_opt(cli, str_of(*names), 0)))
+		if (cli->given & bit_of(cli, find_opt(cli, str_of(*names), 0)))
 			return *names;
 	return NULL;
+}
+
+/* ---- Filters ---- */
+
+struct mr_filter
+filter_of(const struct cli *cli, const struct filter_options *o)
+{
+	return (struct mr_filter){
+		.from = o->from,
+		.type = o->type,
+		.priority = o->priority,
+		.thread = o->thread,
+		.since_ms = o->since_ms,
+		.no_control = !cli->json, /* those are for programs, and wait for a patrol */
+	};
+}
+
+bool
+filter_is_given(const struct filter_options *o)
+{
+	return o->from || o->type || o->priority || o->thread || o->since_ms != 0;
+}
+
+/* ---- Second words ---- */
+
+static int
+unknown_word(struct cli *cli, const struct subword *table, const char *word)
+{
+	mr_auto(buf_done) struct buf words = BUF_INIT, near = BUF_INIT;
+
+	for (const struct subword *s = table; s->word; s++) {
+		buf_addf(&words, "%s%s", s > table ? ", " : "", s->word);
+		if (near.len == 0 && edit_distance(s->word, word, 2) <= 2)
+			buf_addf(&near, "; did you mean '%s'?", s->word);
+	}
+	return cli_usage(cli, "there is no '%s %s'%s (%s)", cli->cmd->name, word, buf_z(&near), buf_z(&words));
+}
+
+/* The help of an option begins with the words that it is for, "create: ..." or "list, show: ...", and is the only place
+ * that says so; help that begins otherwise is for all of them. */
+static bool
+is_for(const struct opt *opt, const struct subword *table, const char *word)
+{
+	struct mr_str rest = str_of(opt->help ? opt->help : "");
+	bool for_some = false;
+
+	while (rest.len > 0) {
+		size_t len = strcspn(rest.ptr, " ,:");
+		struct mr_str first = { rest.ptr, len };
+		bool known = false;
+
+		for (const struct subword *s = table; s->word && !known; s++)
+			known = str_eq(first, str_of(s->word));
+		if (!known || str_eq(first, str_of(word)))
+			return !for_some || known;
+		for_some = true;
+		if (!str_starts((struct mr_str){ rest.ptr + len, rest.len - len }, ", "))
+			return false;
+		rest = (struct mr_str){ rest.ptr + len + 2, rest.len - len - 2 };
+	}
+	return true;
+}
+
+int
+subword_run(struct cli *cli, const struct subword *table)
+{
+	const struct subword *s = table;
+	const char *word = cli->argc > 0 ? cli->argv[0] : "list"; /* looking costs nothing */
+
+	while (s->word && strcmp(s->word, word) != 0)
+		s++;
+	if (!s->word)
+		return unknown_word(cli, table, word);
+	cli->subword = s->word;
+	if (cli->argc > 0) {
+		cli->argv++;
+		cli->argc--;
+	}
+	for (const struct opt *o = cli->cmd->help->opts; o && o->name; o++)
+		if ((cli->given & bit_of(cli, o)) && !is_for(o, table, s->word))
+			return cli_usage(cli, "option '--%s' is not for '%s %s'", o->name, cli->cmd->name, s->word);
+	if (cli->argc < s->min_args)
+		return cli_usage(cli, "usage: mailroom %s %s %s", cli->cmd->name, s->word, s->operands);
+	if (s->max_args >= 0 && cli->argc > s->max_args)
+		return cli_usage(cli, "'%s' is one argument too many", cli->argv[s->max_args]);
+	if (s->self)
+		TRY_CLI(cli_know_self(cli, &cli->err));
+	return s->run(cli);
 }
