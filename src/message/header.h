@@ -56,12 +56,13 @@ void record_done(struct record *r);
 
 /* A struct as lines of a record: a row for each member. Lines of other names are passed over. */
 enum record_kind {
-	RECORD_TEXT,  /* const char *; read: borrowed from the record, "" when missing. Written cleaned, "" is left out
-		       */
-	RECORD_COUNT, /* unsigned */
-	RECORD_SOME,  /* unsigned; 0: left out */
-	RECORD_YES,   /* bool, yes or no; read: missing or another word is no */
-	RECORD_TIME,  /* int64_t, ms <-> RFC 3339; 0: left out */
+	RECORD_TEXT,   /* const char *; read: borrowed from the record, "" when missing. Written cleaned, "" is left out
+			*/
+	RECORD_COUNT,  /* unsigned */
+	RECORD_SOME,   /* unsigned; 0: left out */
+	RECORD_YES,    /* bool, yes or no; read: missing or another word is no */
+	RECORD_NUMBER, /* int64_t; 0: left out */
+	RECORD_TIME,   /* int64_t, ms <-> RFC 3339; 0: left out */
 	RECORD_PROCESS, /* struct mr_process; without a pid: left out */
 };
 struct record_field {

@@ -137,6 +137,9 @@ record_read(const struct record *r, const struct record_field *fields, size_t n,
 		case RECORD_YES:
 			*(bool *)at = value && ascii_caseeq(value, "yes");
 			break;
+		case RECORD_NUMBER:
+			*(int64_t *)at = number;
+			break;
 		case RECORD_TIME:
 			*(int64_t *)at = record_time(r, f->name);
 			break;
@@ -182,6 +185,10 @@ record_write(struct buf *out, const struct record_field *fields, size_t n, const
 			break;
 		case RECORD_COUNT:
 			(void)snprintf(text, sizeof(text), "%u", *(const unsigned *)at);
+			break;
+		case RECORD_NUMBER:
+			if (*(const int64_t *)at != 0)
+				(void)snprintf(text, sizeof(text), "%lld", (long long)*(const int64_t *)at);
 			break;
 		case RECORD_TIME:
 			if (*(const int64_t *)at > 0)

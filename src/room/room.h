@@ -78,34 +78,54 @@ struct parcel {               /* one of many deliveries */
 	struct mr_error err;
 };
 
-enum hold_kind { HOLD_PROCESS, /* as long as this process lives */ HOLD_LEASE /* until the deadline */ };
-struct hold_terms {
-	enum hold_kind kind;
-	unsigned life;             /* of the holder */
-	int64_t lease_ms;          /* HOLD_LEASE */
-	struct mr_process process; /* of the holder's harness, if known: while it lives the lease does not run out */
-	const char *session;       /* or "" */
+/* A claim on one message of a box: mail that an agent is shown or works on, work of a queue. A box is a mailbox, named
+ * by its agent, or "queue:NAME"; a mailbox is a queue with one claimer. */
+enum claim_kind {
+	CLAIM_HANDLE,
+	/* until this handle is closed or its process ends */ CLAIM_LEASE /* until the deadline */
 };
-struct hold {
+#define LEASE_MAX_MS ((int64_t)366 * 24 * 3600 * 1000)
+struct claim_terms {
+	enum claim_kind kind;
+	const char *claimer;       /* of work of a queue: the agent. Mail is claimed by the agent whose box it is */
+	unsigned life;             /* of the claimer */
+	int64_t lease_ms;          /* CLAIM_LEASE; at most LEASE_MAX_MS */
+	struct mr_process process; /* of the claimer's harness, if known: while it lives the lease does not run out */
+	const char *session;       /* or "" */
+	bool by_priority;          /* of work of a queue */
+	unsigned max_claims;       /* 0: no limit; counted and taken under a lock of the queue */
+};
+struct claim {
+	char box[MR_ADDRESS_MAX + 8]; /* where the message is */
 	char agent[MR_ADDRESS_MAX + 1];
 	char id[MR_ID_LEN + 1];
 	char token[MR_TOKEN_LEN + 1];
 	unsigned life;
 	unsigned attempt;    /* 1: first time */
-	int64_t deadline_ms; /* wall clock; 0 for HOLD_PROCESS */
-	enum hold_kind kind;
-	unsigned flags;                 /* of the message, as it was */
-	char queue[MR_ADDRESS_MAX + 1]; /* the queue that it was claimed from; "": the agent's own mail */
-	int64_t since_ms;               /* when it was claimed; 0: unknown */
-	bool over;                      /* from queue_each: the time is up or the holder is dead */
+	int64_t deadline_ms; /* wall clock; 0 for CLAIM_HANDLE */
+	enum claim_kind kind;
+	unsigned flags;   /* of the message, as it was */
+	int64_t since_ms; /* when it was claimed; 0: unknown */
+	bool over;        /* on work of a queue: the time is up or the holder is dead */
 	/* Given with SETTLE_LATER and kept with the past of the work; NULL: not told. */
 	const char *reason;
 	const char *only_for;  /* an agent: nobody else may claim it until then */
 	int64_t only_until_ms; /* wall clock */
 };
+/* "build" of "queue:build"; NULL: the box is a mailbox. */
+static inline const char *
+box_queue(const char *box)
+{
+	return strncmp(box, "queue:", 6) == 0 ? box + 6 : NULL;
+}
+/* "queue:build", "channel:news"; for the length of one call: slot(room, room_box("queue", name).z, ...) */
+struct room_box {
+	char z[MR_ADDRESS_MAX + 16];
+};
+struct room_box room_box(const char *kind, const char *name);
 
 enum queue_state { QUEUE_READY = 1, QUEUE_DELAYED = 2, QUEUE_CLAIMED = 4, QUEUE_DONE = 8, QUEUE_FAILED = 16 };
-struct queue_item {
+struct queue_item { /* one message of a box; mail is only told of when it is claimed */
 	enum queue_state state;
 	char id[MR_ID_LEN + 1];
 	enum mr_priority priority;
@@ -114,24 +134,19 @@ struct queue_item {
 	int64_t released_ms;               /* QUEUE_READY: when it was released; 0: it was not */
 	char only_for[MR_ADDRESS_MAX + 1]; /* QUEUE_READY: nobody else can claim it now; "": everybody can */
 	int64_t only_until_ms;
-	const struct hold *hold; /* QUEUE_CLAIMED, else NULL */
+	const struct claim *claim; /* QUEUE_CLAIMED, else NULL */
 };
-struct claim_terms {
-	struct hold_terms hold;
-	const char *claimer; /* agent */
-	bool by_priority;
-	unsigned max_claims; /* 0: no limit; counted and taken under a lock of the queue */
-};
-enum settle {           /* how a hold ends */
+enum settle {           /* how a claim ends */
 	SETTLE_BACK,    /* to where it was, attempt counted */
 	SETTLE_LATER,   /* released: behind all that waits, not to its holder while there is other work; no attempt */
-	SETTLE_SEEN,    /* shown: into the inbox, seen */
-	SETTLE_ARCHIVE, /* shown and archived */
-	SETTLE_DONE,    /* worked off: archived, acked */
-	SETTLE_DEAD,    /* failed: dead letters */
+	SETTLE_SEEN,    /* mail that was shown: into the inbox, seen */
+	SETTLE_ARCHIVE, /* mail that was shown and archived */
+	SETTLE_DONE,    /* worked off: mail is archived and acked */
+	SETTLE_DEAD,    /* failed: mail goes to the dead letters */
 };
-struct past_claim {              /* on work of a queue, and over */
-	const struct hold *hold; /* agent, life, attempt, token, since_ms, and what was given with SETTLE_LATER */
+struct past_claim { /* a claim that is over */
+	const struct claim
+	    *claim; /* box, agent, life, attempt, token, since_ms, and what was given with SETTLE_LATER */
 	enum settle how;
 	int64_t ended_ms;
 };

@@ -22,9 +22,6 @@ SLOT_VOID(close, (struct mr_room * room), (room), "close %s", room->spec)
 /* The place of a room that was opened without being there, which else the first message makes. There already:
  * MR_OK. Durable. NULL: what was opened is there. */
 SLOT(make, (struct mr_room * room, struct mr_error *err), (room, err), MR_OK, "make")
-/* Completes what crashed commands left behind, as far as nobody is working on it; cheap when
- * there is nothing. NULL: nothing is ever left behind. */
-SLOT(recover, (struct mr_room * room, struct mr_error *err), (room, err), MR_OK, "recover")
 /* The disk is full, and this command empties a mailbox: frees a part of what the room keeps for that. False:
  * nothing is left of it. NULL: nothing is kept. The driver makes it again by itself. */
 SLOT_VALUE(bool, spend_reserve, (struct mr_room * room), (room), false, "spend_reserve %s", value ? "yes" : "no")
@@ -141,28 +138,56 @@ SLOT(move, (struct mr_room * room, const char *agent, const char *id, enum mr_fo
 /* Makes marks, moves and settles since the last flush durable. NULL: they already are. */
 SLOT(flush, (struct mr_room * room, struct mr_error *err), (room, err), MR_OK, "flush")
 
-/* ---- Holds, with ROOM_HOLDS ---- */
-/* Takes unread mail out of the inbox. MR_NOTFOUND: not in the inbox; MR_BUSY: another holds it. */
-SLOT(hold,
-    (struct mr_room * room, const char *agent, const char *id, const struct hold_terms *terms, struct hold *ret,
+/* ---- Claims on the mail of a mailbox, with ROOM_HOLDS, and on the work of a queue, with ROOM_QUEUES ---- */
+/* One winner a message. Of a mailbox: the unread message `id` of its inbox. MR_NOTFOUND: not there; MR_BUSY: it is
+ * claimed; MR_REFUSED: terms->life is not the newest. Of a queue (id NULL): the next that is ready. MR_EMPTY: nothing
+ * is; MR_BUSY: max_claims are live. The cost does not grow with what waits. */
+SLOT(claim,
+    (struct mr_room * room, const char *box, const char *id, const struct claim_terms *terms, struct claim *ret,
 	struct mr_error *err),
-    (room, agent, id, terms, ret, err), room_lacks(room, "claims on mail", err), "hold '%s' %s life %u %s", agent, id,
-    terms->life, terms->kind == HOLD_LEASE ? "lease" : "process")
-/* MR_NOTFOUND: that hold is over (expired, taken over, settled): the fence. */
-SLOT(settle, (struct mr_room * room, const struct hold *hold, enum settle how, struct mr_error *err),
-    (room, hold, how, err), room_lacks(room, "claims on mail", err), "settle '%s' %s token %s %s", hold->agent,
-    hold->id, hold->token, settle_word(how))
-SLOT(extend, (struct mr_room * room, struct hold *hold, int64_t lease_ms, struct mr_error *err),
-    (room, hold, lease_ms, err), room_lacks(room, "way to extend a claim", err), "extend '%s' %s token %s by %lldms",
-    hold->agent, hold->id, hold->token, (long long)lease_ms)
-/* The holds of an agent, of all lives. */
-SLOT(each_hold,
-    (struct mr_room * room, const char *agent, bool (*fn)(void *ctx, const struct hold *hold), void *ctx,
-	struct mr_error *err),
-    (room, agent, fn, ctx, err), room_lacks(room, "claims on mail", err), "each_hold '%s'", agent)
-/* Puts back what expired or whose holder died. Cheap when nothing is held. */
+    (room, box, id, terms, ret, err), room_lacks(room, "claims on mail", err), "claim '%s' for '%s'%s%s", box,
+    terms->claimer ? terms->claimer : box, rc == MR_OK || id ? " " : "",
+    rc == MR_OK ? ret->id
+    : id        ? id
+		: "")
+/* MR_NOTFOUND: that claim is over (expired, taken over, settled): the fence. Work ends with SETTLE_BACK, _LATER, which
+ * needs claim->agent, _DONE or _DEAD. Durable after flush. What is known of the claim becomes its past. */
+SLOT(settle, (struct mr_room * room, const struct claim *claim, enum settle how, struct mr_error *err),
+    (room, claim, how, err), room_lacks(room, "claims on mail", err), "settle '%s' %s token %s %s", claim->box,
+    claim->id, claim->token, settle_word(how))
+SLOT(extend, (struct mr_room * room, struct claim *claim, int64_t lease_ms, struct mr_error *err),
+    (room, claim, lease_ms, err), room_lacks(room, "way to extend a claim", err), "extend '%s' %s token %s by %lldms",
+    claim->box, claim->id, claim->token, (long long)lease_ms)
+/* Messages of the box in any of the states (enum queue_state). Of a mailbox only those that are claimed, by all lives.
+ * Only for claims is the cost bounded by their number. */
+SLOT(each_claim,
+    (struct mr_room * room, const char *box, unsigned states, bool (*fn)(void *ctx, const struct queue_item *item),
+	void *ctx, struct mr_error *err),
+    (room, box, states, fn, ctx, err), room_lacks(room, "claims on mail", err), "each_claim '%s' states %u", box,
+    states)
+/* The claim with this token, in whatever box. MR_NOTFOUND: over, or never was; also a claim on mail of which a power
+ * cut left nothing but the mail: each_claim knows it. */
+SLOT(find_claim, (struct mr_room * room, const char *token, struct claim *ret, struct mr_error *err),
+    (room, token, ret, err), room_lacks(room, "claims on mail", err), "find_claim %s", token)
+/* The claims on `id` that are over, in the order of their ends: in that queue, or with box "" on agents' own mail; or
+ * with id NULL the one with that token, in whatever box. As far as there is evidence: none is MR_OK, a power cut may
+ * take some, and those on own mail are kept for a month or two. */
+SLOT(each_past,
+    (struct mr_room * room, const char *box, const char *id, const char *token,
+	void (*fn)(void *ctx, const struct past_claim *past), void *ctx, struct mr_error *err),
+    (room, box, id, token, fn, ctx, err), room_lacks(room, "claims on mail", err), "each_past %s", id ? id : token)
+/* Puts back what expired or whose holder died in that mailbox. agent NULL: completes what crashed commands left behind
+ * in the room, as far as nobody is working on it. Cheap when there is nothing. */
 SLOT(sweep, (struct mr_room * room, const char *agent, struct mr_error *err), (room, agent, err), MR_OK, "sweep '%s'",
-    agent)
+    agent ? agent : "")
+/* The place of a queue or a channel ("queue:NAME", "channel:NAME"), with ROOM_QUEUES, ROOM_CHANNELS. There already:
+ * MR_OK. Their settings are records of the kinds "queue" and "channel". */
+SLOT(make_box, (struct mr_room * room, const char *box, struct mr_error *err), (room, box, err),
+    room_lacks(room, "work queues", err), "make_box '%s'", box)
+/* A queue: MR_REFUSED with work in it (ready, delayed or claimed), unless to_dead, which moves that to dead letters
+ * first and counts it. Failed work goes there in any case. */
+SLOT(remove_box, (struct mr_room * room, const char *box, bool to_dead, size_t *ret_dead, struct mr_error *err),
+    (room, box, to_dead, ret_dead, err), room_lacks(room, "work queues", err), "remove_box '%s'", box)
 
 /* ---- Waiting ---- */
 /* Arms before the caller scans. NULL: the office polls. `agent` may be "queue:NAME" or "channel:NAME". */
@@ -228,54 +253,11 @@ SLOT(nudge_get,
     (struct mr_room * room, const char *agent, struct mr_nudge *ret, struct arena **own, struct mr_error *err),
     (room, agent, ret, own, err), room_lacks(room, "nudges of its own", err), "nudge_get '%s'", agent)
 
-/* ---- Work queues, with ROOM_QUEUES. Settings are records of kind "queue"; these know only the work. ---- */
-/* exists already: MR_OK */
-SLOT(queue_make, (struct mr_room * room, const char *queue, struct mr_error *err), (room, queue, err),
-    room_lacks(room, "work queues", err), "queue_make '%s'", queue)
-/* MR_REFUSED with work in it (ready, delayed or claimed), unless to_dead, which moves that to dead letters
- * first and counts it. Failed work goes there in any case. */
-SLOT(queue_remove, (struct mr_room * room, const char *queue, bool to_dead, size_t *ret_dead, struct mr_error *err),
-    (room, queue, to_dead, ret_dead, err), room_lacks(room, "work queues", err), "queue_remove '%s'", queue)
-/* One winner a message. MR_EMPTY: nothing is ready. MR_BUSY: max_claims are live. The cost does not grow with
- * what waits. */
-SLOT(queue_claim,
-    (struct mr_room * room, const char *queue, const struct claim_terms *terms, struct hold *ret, struct mr_error *err),
-    (room, queue, terms, ret, err), room_lacks(room, "work queues", err), "queue_claim '%s' for '%s'%s%s", queue,
-    terms->claimer, rc == MR_OK ? " " : "", rc == MR_OK ? ret->id : "")
-/* Like settle. SETTLE_BACK: ready again; SETTLE_DONE: done; SETTLE_DEAD: failed. MR_NOTFOUND: that claim is
- * over. Durable after flush. SETTLE_LATER needs hold->agent. What is known of the claim becomes its past. */
-SLOT(queue_settle, (struct mr_room * room, const struct hold *hold, enum settle how, struct mr_error *err),
-    (room, hold, how, err), room_lacks(room, "work queues", err), "queue_settle '%s' %s token %s %s", hold->queue,
-    hold->id, hold->token, settle_word(how))
-SLOT(queue_extend, (struct mr_room * room, struct hold *hold, int64_t lease_ms, struct mr_error *err),
-    (room, hold, lease_ms, err), room_lacks(room, "work queues", err), "queue_extend '%s' %s token %s by %lldms",
-    hold->queue, hold->id, hold->token, (long long)lease_ms)
-/* Items in any of the states. Only for claims is the cost bounded by their number. */
-SLOT(queue_each,
-    (struct mr_room * room, const char *queue, unsigned states, bool (*fn)(void *ctx, const struct queue_item *item),
-	void *ctx, struct mr_error *err),
-    (room, queue, states, fn, ctx, err), room_lacks(room, "work queues", err), "queue_each '%s' states %u", queue,
-    states)
 SLOT(queue_fetch,
     (struct mr_room * room, const char *queue, const char *id, struct mr_message *ret, struct mr_error *err),
     (room, queue, id, ret, err), room_lacks(room, "work queues", err), "queue_fetch '%s' %s", queue, id)
-/* The claim with this token, in whatever queue: hold->queue is set. MR_NOTFOUND: over, or never was. */
-SLOT(queue_find_claim, (struct mr_room * room, const char *token, struct hold *ret, struct mr_error *err),
-    (room, token, ret, err), room_lacks(room, "work queues", err), "queue_find_claim %s", token)
-
-/* The claims on `id` that are over, in the order of their ends: in that queue, or with queue "" on agents' own
- * mail; or with id NULL the one with that token, in whatever queue or mailbox. As far as there is evidence:
- * none is MR_OK, a power cut may take some, and those on own mail are kept for a month or two. */
-SLOT(queue_past,
-    (struct mr_room * room, const char *queue, const char *id, const char *token,
-	void (*fn)(void *ctx, const struct past_claim *past), void *ctx, struct mr_error *err),
-    (room, queue, id, token, fn, ctx, err), room_lacks(room, "work queues", err), "queue_past %s", id ? id : token)
 
 /* ---- Channels, with ROOM_CHANNELS. Settings are records of kind "channel". ---- */
-SLOT(channel_make, (struct mr_room * room, const char *channel, struct mr_error *err), (room, channel, err),
-    room_lacks(room, "channels", err), "channel_make '%s'", channel)
-SLOT(channel_remove, (struct mr_room * room, const char *channel, struct mr_error *err), (room, channel, err),
-    room_lacks(room, "channels", err), "channel_remove '%s'", channel)
 /* Posts after that number, in order; numbers become visible in order, so a cursor never skips one. */
 SLOT(channel_scan,
     (struct mr_room * room, const char *channel, uint64_t after, enum scan_depth depth,

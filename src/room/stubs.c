@@ -11,6 +11,15 @@ room_lacks(const struct mr_room *room, const char *what, struct mr_error *err)
 	return mr_fail(err, MR_UNSUPPORTED, "a %s room has no %s", room->driver->kind, what);
 }
 
+struct room_box
+room_box(const char *kind, const char *name)
+{
+	struct room_box box;
+
+	(void)snprintf(box.z, sizeof(box.z), "%s:%s", kind, name);
+	return box;
+}
+
 #define SLOT(name, params, args, missing, ...)                                                                         \
 	static enum mr_rc missing_##name params                                                                        \
 	{                                                                                                              \

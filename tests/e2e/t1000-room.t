@@ -249,7 +249,7 @@ mr --as alice queue create jobs >/dev/null 2>&1; mr --as alice channel create ne
 MAILROOM_DEBUG=1 "$BIN" --as alice send queue:jobs -m work >out 2>err </dev/null
 MAILROOM_DEBUG=1 "$BIN" --as alice recv queue:jobs --lease 1m >out 2>>err </dev/null
 MAILROOM_DEBUG=1 "$BIN" --as alice channel show news >out 2>>err </dev/null
-says err "queue_claim 'jobs' for 'alice' [0-9a-z]*: ok" 'a claim'
+says err "claim 'queue:jobs' for 'alice' [0-9a-z]*: ok" 'a claim'
 says err "channel_[a-z]* 'news'.*: ok" 'a channel'
 says err "record_[a-z]* (queue|channel) '' '(jobs|news)'" 'a record'
 silent_about err 'work' 'and nothing of the text'

@@ -319,8 +319,8 @@ there register bob >/dev/null 2>&1
 mr --as bob send carol@blue -m 'waits for a name' >/dev/null 2>&1
 same 1 "$(mr link list --json | jq .waiting)" 'one waits'
 MAILROOM_DEBUG=1 "$BIN" --as alice send carol@blue -m 'number 4' >out 2>err </dev/null
-says err "queue_claim 'link-blue'.*: ok" 'a send carries'
-silent_about err "queue_each 'link-blue' states (8|16|24)" 'and looks at no work that is done'
+says err "claim 'queue:link-blue'.*: ok" 'a send carries'
+silent_about err "each_claim 'queue:link-blue' states (8|16|24)" 'and looks at no work that is done'
 same 4 "$(there --as carol inbox --json | wc -l | tr -d ' ')" 'its mail arrives'
 
 # ---- a message that was purged here and vanished there ----

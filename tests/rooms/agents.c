@@ -150,7 +150,7 @@ pruning_moves_unread_mail_to_dead_letters(void **state)
 	send_to(w, "bob", "unread", unread);
 	send_to(w, "bob", "held", held);
 	EXPECT(MR_OK, w->ops->mark(w->room, "bob", read, MR_SEEN, 0, &err));
-	struct hold hold = hold_ok(w, "bob", held, 1, 60000);
+	struct claim hold = hold_ok(w, "bob", held, 1, 60000);
 
 	EXPECT(MR_OK, w->ops->remove_agent(w->room, "bob", false, &dead, &err));
 	assert_int_equal(dead, 2);

@@ -5,9 +5,9 @@
 static void
 make_channel(struct world *w, const char *name)
 {
-	EXPECT(MR_OK, w->ops->channel_make(w->room, name, &err));
+	EXPECT(MR_OK, w->ops->make_box(w->room, room_box("channel", name).z, &err));
 	EXPECT(MR_OK, w->ops->record_put(w->room, "channel", "", name, STR("Status: active\n"), &err));
-	EXPECT(MR_OK, w->ops->channel_make(w->room, name, &err)); /* once more is no harm */
+	EXPECT(MR_OK, w->ops->make_box(w->room, room_box("channel", name).z, &err)); /* once more is no harm */
 }
 
 static void
@@ -187,9 +187,9 @@ a_removed_channel_is_gone_with_its_posts(void **state)
 
 	make_channel(w, "news");
 	post(w, 3);
-	EXPECT(MR_OK, w->ops->channel_remove(w->room, "news", &err));
+	EXPECT(MR_OK, w->ops->remove_box(w->room, "channel:news", false, NULL, &err));
 	(void)w->ops->record_drop(w->room, "channel", "", "news", &ignored);
-	EXPECT(MR_NOTFOUND, w->ops->channel_remove(w->room, "news", &err));
+	EXPECT(MR_NOTFOUND, w->ops->remove_box(w->room, "channel:news", false, NULL, &err));
 	EXPECT(MR_NOTFOUND, w->ops->channel_scan(w->room, "news", 0, SCAN_HEADERS, note_post, &s, &err));
 	EXPECT(MR_NOTFOUND, try_send(w, &letter, NULL, &err));
 	make_channel(w, "news");
@@ -222,7 +222,7 @@ a_purged_post_is_gone_but_its_number_stays_taken(void **state)
 	size_t removed = 99;
 
 	make_channel(w, "news");
-	EXPECT(MR_OK, w->ops->queue_make(w->room, "builds", &err));
+	EXPECT(MR_OK, w->ops->make_box(w->room, "queue:builds", &err));
 	EXPECT(MR_OK, w->ops->record_put(w->room, "queue", "", "builds", STR("Status: active\n"), &err));
 	post(w, 2);
 	EXPECT(MR_OK, try_send(w, &letter, &done, &err));

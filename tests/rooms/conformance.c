@@ -264,13 +264,13 @@ flags_of(struct world *w, const char *agent, const char *id, unsigned folders)
 	return flags;
 }
 
-struct hold
+struct claim
 hold_ok(struct world *w, const char *agent, const char *id, unsigned life, int64_t lease_ms)
 {
-	struct hold_terms terms = { .kind = HOLD_LEASE, .life = life, .lease_ms = lease_ms, .session = "" };
-	struct hold hold = { 0 };
+	struct claim_terms terms = { .kind = CLAIM_LEASE, .life = life, .lease_ms = lease_ms, .session = "" };
+	struct claim hold = { 0 };
 
-	EXPECT(MR_OK, w->ops->hold(w->room, agent, id, &terms, &hold, &err));
+	EXPECT(MR_OK, w->ops->claim(w->room, agent, id, &terms, &hold, &err));
 	return hold;
 }
 

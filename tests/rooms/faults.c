@@ -11,8 +11,8 @@ a_failed_call_leaves_nothing_visible(void **state)
 	struct world *w = *state;
 	struct letter letter = { .to = { "bob", "carol" } };
 	struct delivered done = { 0 };
-	struct hold hold = { 0 };
-	struct hold_terms terms = { .kind = HOLD_LEASE, .life = 1, .lease_ms = 60000, .session = "" };
+	struct claim hold = { 0 };
+	struct claim_terms terms = { .kind = CLAIM_LEASE, .life = 1, .lease_ms = 60000, .session = "" };
 
 	add_agent(w, "bob");
 	add_agent(w, "carol");
@@ -26,7 +26,7 @@ a_failed_call_leaves_nothing_visible(void **state)
 
 	w->plan = (struct room_fault){ .fail_at = 1, .for_good = true, .code = MR_IO };
 	EXPECT(MR_IO, w->ops->mark(w->room, "bob", done.id, MR_SEEN, 0, &err));
-	EXPECT(MR_IO, w->ops->hold(w->room, "bob", done.id, &terms, &hold, &err));
+	EXPECT(MR_IO, w->ops->claim(w->room, "bob", done.id, &terms, &hold, &err));
 	EXPECT(MR_IO, w->ops->move(w->room, "bob", done.id, MR_ARCHIVE, &err));
 	EXPECT(MR_IO, w->ops->record_put(w->room, "due", "bob", "x", STR("y"), &err));
 	assert_int_equal(w->plan.calls, 4);
@@ -50,8 +50,7 @@ send_with_fault(const struct room_driver *driver, const struct letter *letter, u
 	bool hit = sys_plan_hit();
 
 	sys_plan_set(NULL);
-	if (DRIVER_HAS(w->ops, recover))
-		EXPECT(MR_OK, w->ops->recover(w->room, &err));
+	EXPECT(MR_OK, w->ops->sweep(w->room, NULL, &err));
 	size_t each = rc == MR_OK || rc == MR_INDOUBT ? 1 : 0;
 
 	for (size_t i = 0; i < 4 && letter->to[i]; i++)

@@ -17,12 +17,12 @@ static void
 a_hold_takes_mail_out_of_the_inbox(void **state)
 {
 	struct world *w = *state;
-	struct hold_terms terms = { .kind = HOLD_LEASE, .life = 1, .lease_ms = 60000, .session = "" };
-	struct hold second = { 0 };
+	struct claim_terms terms = { .kind = CLAIM_LEASE, .life = 1, .lease_ms = 60000, .session = "" };
+	struct claim second = { 0 };
 	char id[MR_ID_LEN + 1];
 
 	bob_with_mail(w, id);
-	struct hold hold = hold_ok(w, "bob", id, 1, 60000);
+	struct claim hold = hold_ok(w, "bob", id, 1, 60000);
 
 	assert_string_equal(hold.agent, "bob");
 	assert_string_equal(hold.id, id);
@@ -32,24 +32,24 @@ a_hold_takes_mail_out_of_the_inbox(void **state)
 	assert_true(hold.deadline_ms > clock_now_ms() + 50000);
 	assert_int_equal(count_in(w, "bob", MR_INBOX), 0);
 	assert_int_equal(count_in(w, "bob", MR_HELD), 1);
-	EXPECT(MR_BUSY, w->ops->hold(w->room, "bob", id, &terms, &second, &err));
+	EXPECT(MR_BUSY, w->ops->claim(w->room, "bob", id, &terms, &second, &err));
 	EXPECT(MR_BUSY, w->ops->mark(w->room, "bob", id, MR_SEEN, 0, &err));
-	EXPECT(MR_NOTFOUND, w->ops->hold(w->room, "bob", "01k9w3b7zq8m4c2v6t1x5n0prs", &terms, &second, &err));
+	EXPECT(MR_NOTFOUND, w->ops->claim(w->room, "bob", "01k9w3b7zq8m4c2v6t1x5n0prs", &terms, &second, &err));
 }
 
 static void
 mail_that_was_read_meanwhile_is_not_held(void **state)
 {
 	struct world *w = *state;
-	struct hold_terms terms = { .kind = HOLD_LEASE, .life = 1, .lease_ms = 60000, .session = "" };
-	struct hold hold = { 0 };
+	struct claim_terms terms = { .kind = CLAIM_LEASE, .life = 1, .lease_ms = 60000, .session = "" };
+	struct claim hold = { 0 };
 	char id[MR_ID_LEN + 1];
 
 	bob_with_mail(w, id);
 	EXPECT(MR_OK, w->ops->mark(w->room, "bob", id, MR_SEEN, 0, &err));
-	EXPECT(MR_NOTFOUND, w->ops->hold(w->room, "bob", id, &terms, &hold, &err));
+	EXPECT(MR_NOTFOUND, w->ops->claim(w->room, "bob", id, &terms, &hold, &err));
 	EXPECT(MR_OK, w->ops->mark(w->room, "bob", id, MR_PINNED, MR_SEEN, &err));
-	EXPECT(MR_OK, w->ops->hold(w->room, "bob", id, &terms, &hold, &err));
+	EXPECT(MR_OK, w->ops->claim(w->room, "bob", id, &terms, &hold, &err));
 	assert_int_equal(hold.flags, MR_PINNED);
 	EXPECT(MR_OK, w->ops->settle(w->room, &hold, SETTLE_BACK, &err));
 	assert_int_equal(flags_of(w, "bob", id, MR_INBOX), MR_PINNED);
@@ -76,7 +76,7 @@ a_hold_ends_in_five_ways(void **state)
 	(void)take_life(w, "bob", 1);
 	for (size_t i = 0; i < 5; i++) {
 		send_to(w, "bob", "work", id);
-		struct hold hold = hold_ok(w, "bob", id, 1, 60000);
+		struct claim hold = hold_ok(w, "bob", id, 1, 60000);
 
 		EXPECT(MR_OK, w->ops->settle(w->room, &hold, ends[i].how, &err));
 		EXPECT(MR_NOTFOUND, w->ops->settle(w->room, &hold, ends[i].how, &err));
@@ -93,12 +93,12 @@ static void
 every_hold_has_a_new_attempt_number(void **state)
 {
 	struct world *w = *state;
-	struct hold earlier = { 0 };
+	struct claim earlier = { 0 };
 	char id[MR_ID_LEN + 1];
 
 	bob_with_mail(w, id);
 	for (unsigned attempt = 1; attempt <= 3; attempt++) {
-		struct hold hold = hold_ok(w, "bob", id, 1, 60000);
+		struct claim hold = hold_ok(w, "bob", id, 1, 60000);
 
 		assert_int_equal(hold.attempt, attempt);
 		if (attempt > 1) /* a late `done` finds nothing */
@@ -118,16 +118,16 @@ static void
 a_hold_is_known_by_token_and_attempt(void **state)
 {
 	struct world *w = *state;
-	struct hold_terms terms = { .kind = HOLD_PROCESS, .life = 1, .session = "" };
-	struct hold first = { 0 }, second = { 0 };
+	struct claim_terms terms = { .kind = CLAIM_HANDLE, .life = 1, .session = "" };
+	struct claim first = { 0 }, second = { 0 };
 	char id[MR_ID_LEN + 1];
 
 	bob_with_mail(w, id);
-	EXPECT(MR_OK, w->ops->hold(w->room, "bob", id, &terms, &first, &err));
+	EXPECT(MR_OK, w->ops->claim(w->room, "bob", id, &terms, &first, &err));
 	EXPECT(MR_OK, w->ops->settle(w->room, &first, SETTLE_BACK, &err));
-	EXPECT(MR_OK, w->ops->hold(w->room, "bob", id, &terms, &second, &err));
+	EXPECT(MR_OK, w->ops->claim(w->room, "bob", id, &terms, &second, &err));
 	EXPECT(MR_NOTFOUND, w->ops->settle(w->room, &first, SETTLE_DONE, &err));
-	struct hold forged = second;
+	struct claim forged = second;
 
 	memcpy(forged.token, "000000000000", sizeof forged.token);
 	EXPECT(MR_NOTFOUND, w->ops->settle(w->room, &forged, SETTLE_DONE, &err));
@@ -138,9 +138,9 @@ a_hold_is_known_by_token_and_attempt(void **state)
 }
 
 static bool
-last_hold(void *ctx, const struct hold *hold)
+last_claim(void *ctx, const struct queue_item *item)
 {
-	*(struct hold *)ctx = *hold;
+	*(struct claim *)ctx = *item->claim;
 	return true;
 }
 
@@ -148,20 +148,32 @@ static void
 holds_are_listed_as_they_were_given(void **state)
 {
 	struct world *w = *state;
-	struct hold listed = { 0 };
+	struct claim listed = { 0 }, found = { 0 };
 	char id[MR_ID_LEN + 1];
 
 	bob_with_mail(w, id);
-	struct hold hold = hold_ok(w, "bob", id, 1, 60000);
+	struct claim hold = hold_ok(w, "bob", id, 1, 60000);
 
-	EXPECT(MR_OK, w->ops->each_hold(w->room, "bob", last_hold, &listed, &err));
+	EXPECT(MR_OK, w->ops->each_claim(w->room, "bob", QUEUE_CLAIMED, last_claim, &listed, &err));
 	assert_string_equal(listed.agent, "bob");
 	assert_string_equal(listed.id, id);
 	assert_string_equal(listed.token, hold.token);
 	assert_int_equal(listed.life, 1);
 	assert_int_equal(listed.attempt, 1);
-	assert_int_equal(listed.kind, HOLD_LEASE);
-	EXPECT(MR_OK, w->ops->settle(w->room, &listed, SETTLE_DONE, &err)); /* it is enough to settle with */
+	assert_int_equal(listed.kind, CLAIM_LEASE);
+	assert_string_equal(listed.box, "bob");
+	EXPECT(MR_OK, w->ops->find_claim(w->room, hold.token, &found, &err));
+	assert_string_equal(found.box, "bob");
+	assert_string_equal(found.agent, "bob");
+	assert_string_equal(found.id, id);
+	assert_int_equal(found.life, 1);
+	assert_int_equal(found.attempt, 1);
+	EXPECT(MR_OK, w->ops->settle(w->room, &found, SETTLE_BACK, &err)); /* it is enough to settle with */
+	EXPECT(MR_NOTFOUND, w->ops->find_claim(w->room, hold.token, &found, &err));
+	EXPECT(MR_NOTFOUND, w->ops->settle(w->room, &listed, SETTLE_DONE, &err));
+	(void)hold_ok(w, "bob", id, 1, 60000);
+	EXPECT(MR_OK, w->ops->each_claim(w->room, "bob", QUEUE_CLAIMED, last_claim, &listed, &err));
+	EXPECT(MR_OK, w->ops->settle(w->room, &listed, SETTLE_DONE, &err)); /* and so is this */
 }
 
 static void
@@ -172,8 +184,8 @@ a_lease_runs_out_and_can_be_extended(void **state)
 
 	bob_with_mail(w, ids[0]);
 	send_to(w, "bob", "more", ids[1]);
-	struct hold short_one = hold_ok(w, "bob", ids[0], 1, 1);
-	struct hold extended = hold_ok(w, "bob", ids[1], 1, 1);
+	struct claim short_one = hold_ok(w, "bob", ids[0], 1, 1);
+	struct claim extended = hold_ok(w, "bob", ids[1], 1, 1);
 
 	EXPECT(MR_OK, w->ops->extend(w->room, &extended, 60000, &err));
 	assert_true(extended.deadline_ms > clock_now_ms() + 50000);
@@ -192,7 +204,7 @@ a_lease_ignores_the_wall_clock(void **state)
 	char id[MR_ID_LEN + 1];
 
 	bob_with_mail(w, id);
-	struct hold hold = hold_ok(w, "bob", id, 1, 60000);
+	struct claim hold = hold_ok(w, "bob", id, 1, 60000);
 
 	clock_shift_ms(3600000);
 	EXPECT(MR_OK, w->ops->sweep(w->room, "bob", &err));
@@ -204,14 +216,14 @@ static void
 a_lease_does_not_run_out_while_its_harness_lives(void **state)
 {
 	struct world *w = *state;
-	struct hold_terms terms = { .kind = HOLD_LEASE, .life = 1, .lease_ms = 1, .session = "" };
-	struct hold hold = { 0 };
+	struct claim_terms terms = { .kind = CLAIM_LEASE, .life = 1, .lease_ms = 1, .session = "" };
+	struct claim hold = { 0 };
 	char id[MR_ID_LEN + 1];
 
 	bob_with_mail(w, id);
 	if (!process_describe(getpid(), &terms.process))
 		skip();
-	EXPECT(MR_OK, w->ops->hold(w->room, "bob", id, &terms, &hold, &err));
+	EXPECT(MR_OK, w->ops->claim(w->room, "bob", id, &terms, &hold, &err));
 	(void)usleep(5000);
 	EXPECT(MR_OK, w->ops->sweep(w->room, "bob", &err));
 	EXPECT(MR_OK, w->ops->settle(w->room, &hold, SETTLE_DONE, &err));
@@ -221,13 +233,13 @@ static void
 a_new_life_gets_the_held_mail_of_the_one_before(void **state)
 {
 	struct world *w = *state;
-	struct hold_terms late = { .kind = HOLD_LEASE, .life = 1, .lease_ms = 60000, .session = "" };
-	struct hold none = { 0 };
+	struct claim_terms late = { .kind = CLAIM_LEASE, .life = 1, .lease_ms = 60000, .session = "" };
+	struct claim none = { 0 };
 	char ids[2][MR_ID_LEN + 1];
 
 	bob_with_mail(w, ids[0]);
 	send_to(w, "bob", "more", ids[1]);
-	struct hold hold = hold_ok(w, "bob", ids[0], 1, 60000);
+	struct claim hold = hold_ok(w, "bob", ids[0], 1, 60000);
 
 	assert_int_equal(take_life(w, "bob", 2), 1);
 	assert_int_equal(count_unread(w, "bob"), 2);
@@ -235,9 +247,9 @@ a_new_life_gets_the_held_mail_of_the_one_before(void **state)
 	EXPECT(MR_NOTFOUND, w->ops->extend(w->room, &hold, 60000, &err));
 	struct mr_error refusal = { 0 }; /* a fenced life that has not noticed gets nothing either */
 
-	assert_int_not_equal(w->ops->hold(w->room, "bob", ids[1], &late, &none, &refusal), MR_OK);
+	assert_int_not_equal(w->ops->claim(w->room, "bob", ids[1], &late, &none, &refusal), MR_OK);
 	assert_int_equal(count_unread(w, "bob"), 2);
-	struct hold next = hold_ok(w, "bob", ids[0], 2, 60000);
+	struct claim next = hold_ok(w, "bob", ids[0], 2, 60000);
 
 	assert_int_equal(next.attempt, 2);
 	EXPECT(MR_OK, w->ops->settle(w->room, &next, SETTLE_DONE, &err));
@@ -247,9 +259,9 @@ static void
 a_process_hold_ends_with_its_handle(void **state)
 {
 	struct world *w = *state;
-	struct hold_terms terms = { .kind = HOLD_PROCESS, .life = 1, .session = "" };
+	struct claim_terms terms = { .kind = CLAIM_HANDLE, .life = 1, .session = "" };
 	struct mr_room *second = NULL;
-	struct hold holds[2] = { 0 };
+	struct claim holds[2] = { 0 };
 	char ids[2][MR_ID_LEN + 1];
 
 	bob_with_mail(w, ids[0]);
@@ -261,7 +273,7 @@ a_process_hold_ends_with_its_handle(void **state)
 		holder = second;
 	}
 	for (size_t i = 0; i < 2; i++) {
-		EXPECT(MR_OK, holder->driver->hold(holder, "bob", ids[i], &terms, &holds[i], &err));
+		EXPECT(MR_OK, holder->driver->claim(holder, "bob", ids[i], &terms, &holds[i], &err));
 		assert_int_equal(holds[i].deadline_ms, 0);
 	}
 	EXPECT(MR_OK, w->ops->sweep(w->room, "bob", &err));

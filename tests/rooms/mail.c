@@ -304,7 +304,7 @@ mail_is_fetched_from_every_folder(void **state)
 	add_people(w);
 	for (size_t i = 0; i < 4; i++)
 		send_to(w, "bob", "the body\n", ids[i]);
-	struct hold hold = hold_ok(w, "bob", ids[1], 0, 60000);
+	struct claim hold = hold_ok(w, "bob", ids[1], 0, 60000);
 
 	EXPECT(MR_OK, w->ops->move(w->room, "bob", ids[2], MR_ARCHIVE, &err));
 	EXPECT(MR_OK, w->ops->move(w->room, "bob", ids[3], MR_DEAD, &err));

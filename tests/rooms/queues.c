@@ -8,9 +8,9 @@
 static void
 make_queue(struct world *w, const char *name)
 {
-	EXPECT(MR_OK, w->ops->queue_make(w->room, name, &err));
+	EXPECT(MR_OK, w->ops->make_box(w->room, room_box("queue", name).z, &err));
 	EXPECT(MR_OK, w->ops->record_put(w->room, "queue", "", name, STR("Status: active\n"), &err));
-	EXPECT(MR_OK, w->ops->queue_make(w->room, name, &err)); /* once more is no harm */
+	EXPECT(MR_OK, w->ops->make_box(w->room, room_box("queue", name).z, &err)); /* once more is no harm */
 }
 
 static void
@@ -41,33 +41,31 @@ send_work(struct world *w, const char *to, enum mr_priority priority, int64_t no
 	memcpy(ret_id, done.id, sizeof done.id);
 }
 
-static const struct claim_terms lasting = { .hold = { .kind = HOLD_LEASE, .lease_ms = 60000, .session = "" },
-	.claimer = "bob" };
-static const struct claim_terms fleeting = { .hold = { .kind = HOLD_LEASE, .lease_ms = 1, .session = "" },
-	.claimer = "bob" };
+static const struct claim_terms lasting = { .kind = CLAIM_LEASE, .lease_ms = 60000, .session = "", .claimer = "bob" };
+static const struct claim_terms fleeting = { .kind = CLAIM_LEASE, .lease_ms = 1, .session = "", .claimer = "bob" };
 
-static struct hold
+static struct claim
 claim_ok(struct world *w, const char *queue, const struct claim_terms *terms)
 {
-	struct hold hold = { 0 };
+	struct claim hold = { 0 };
 
-	EXPECT(MR_OK, w->ops->queue_claim(w->room, queue, terms, &hold, &err));
+	EXPECT(MR_OK, w->ops->claim(w->room, room_box("queue", queue).z, NULL, terms, &hold, &err));
 	return hold;
 }
 
 static void
 claim_none(struct world *w, const char *queue, const struct claim_terms *terms, enum mr_rc why)
 {
-	struct hold hold = { 0 };
+	struct claim hold = { 0 };
 
-	EXPECT(why, w->ops->queue_claim(w->room, queue, terms, &hold, &err));
+	EXPECT(why, w->ops->claim(w->room, room_box("queue", queue).z, NULL, terms, &hold, &err));
 	assert_int_equal(hold.id[0], '\0');
 }
 
 struct census {
 	size_t ready, delayed, claimed, done, failed, over;
 	struct queue_item last; /* hold is not kept */
-	struct hold hold;       /* of the last claim */
+	struct claim hold;      /* of the last claim */
 };
 
 static bool
@@ -80,13 +78,13 @@ count_item(void *ctx, const struct queue_item *item)
 	c->claimed += item->state == QUEUE_CLAIMED;
 	c->done += item->state == QUEUE_DONE;
 	c->failed += item->state == QUEUE_FAILED;
-	assert_true((item->state == QUEUE_CLAIMED) == (item->hold != NULL));
-	if (item->hold) {
-		c->over += item->hold->over;
-		c->hold = *item->hold;
+	assert_true((item->state == QUEUE_CLAIMED) == (item->claim != NULL));
+	if (item->claim) {
+		c->over += item->claim->over;
+		c->hold = *item->claim;
 	}
 	c->last = *item;
-	c->last.hold = NULL;
+	c->last.claim = NULL;
 	return true;
 }
 
@@ -95,7 +93,7 @@ count_work(struct world *w, const char *queue, unsigned states)
 {
 	struct census c = { 0 };
 
-	EXPECT(MR_OK, w->ops->queue_each(w->room, queue, states, count_item, &c, &err));
+	EXPECT(MR_OK, w->ops->each_claim(w->room, room_box("queue", queue).z, states, count_item, &c, &err));
 	return c;
 }
 #define EVERYTHING ((unsigned)QUEUE_READY | QUEUE_DELAYED | QUEUE_CLAIMED | QUEUE_DONE | QUEUE_FAILED)
@@ -110,28 +108,28 @@ each_work_has_one_claimant(void **state)
 	claim_none(w, "builds", &lasting, MR_EMPTY);
 	send_work(w, "queue:builds", MR_NORMAL, 0, ids[0]);
 	send_work(w, "queue:builds", MR_NORMAL, 0, ids[1]);
-	struct hold first = claim_ok(w, "builds", &lasting), second = claim_ok(w, "builds", &lasting);
+	struct claim first = claim_ok(w, "builds", &lasting), second = claim_ok(w, "builds", &lasting);
 
 	assert_string_equal(first.id, ids[0]);
 	assert_string_equal(second.id, ids[1]);
 	assert_string_equal(first.agent, "bob");
-	assert_string_equal(first.queue, "builds");
+	assert_string_equal(first.box, "queue:builds");
 	assert_int_equal(first.attempt, 1);
 	assert_int_equal(strlen(first.token), MR_TOKEN_LEN);
 	assert_true(first.deadline_ms > clock_now_ms() + 50000);
 	assert_string_not_equal(first.token, second.token);
 	claim_none(w, "builds", &lasting, MR_EMPTY);
-	EXPECT(MR_OK, w->ops->queue_settle(w->room, &first, SETTLE_DONE, &err));
-	EXPECT(MR_OK, w->ops->queue_settle(w->room, &second, SETTLE_DEAD, &err));
+	EXPECT(MR_OK, w->ops->settle(w->room, &first, SETTLE_DONE, &err));
+	EXPECT(MR_OK, w->ops->settle(w->room, &second, SETTLE_DEAD, &err));
 	struct census c = count_work(w, "builds", EVERYTHING);
 
 	assert_int_equal(c.ready + c.delayed + c.claimed, 0);
 	assert_int_equal(c.done, 1);
 	assert_int_equal(c.failed, 1);
 	claim_none(w, "builds", &lasting, MR_EMPTY);
-	struct hold none = { 0 };
+	struct claim none = { 0 };
 
-	EXPECT(MR_NOTFOUND, w->ops->queue_claim(w->room, "no-such", &lasting, &none, &err));
+	EXPECT(MR_NOTFOUND, w->ops->claim(w->room, "queue:no-such", NULL, &lasting, &none, &err));
 }
 
 static void
@@ -176,17 +174,17 @@ no_more_claims_than_allowed_are_live(void **state)
 	make_queue(w, "builds");
 	for (size_t i = 0; i < 5; i++)
 		send_work(w, "queue:builds", MR_NORMAL, 0, id);
-	struct hold first = claim_ok(w, "builds", &two);
+	struct claim first = claim_ok(w, "builds", &two);
 
 	(void)claim_ok(w, "builds", &short_two);
 	(void)usleep(5000);
-	struct hold third = claim_ok(w, "builds", &two); /* the one that ran out does not count */
+	struct claim third = claim_ok(w, "builds", &two); /* the one that ran out does not count */
 
 	claim_none(w, "builds", &two, MR_BUSY);
-	EXPECT(MR_OK, w->ops->queue_settle(w->room, &first, SETTLE_DONE, &err));
+	EXPECT(MR_OK, w->ops->settle(w->room, &first, SETTLE_DONE, &err));
 	(void)claim_ok(w, "builds", &two);
 	claim_none(w, "builds", &two, MR_BUSY);
-	EXPECT(MR_OK, w->ops->queue_settle(w->room, &third, SETTLE_BACK, &err));
+	EXPECT(MR_OK, w->ops->settle(w->room, &third, SETTLE_BACK, &err));
 	(void)claim_ok(w, "builds", &two);
 	claim_none(w, "builds", &two, MR_BUSY);
 }
@@ -201,11 +199,11 @@ work_that_came_back_has_its_attempt_counted(void **state)
 	send_work(w, "queue:builds", MR_NORMAL, 0, ids[0]);
 	send_work(w, "queue:builds", MR_NORMAL, 0, ids[1]);
 	for (unsigned attempt = 1; attempt <= 3; attempt++) {
-		struct hold hold = claim_ok(w, "builds", &lasting);
+		struct claim hold = claim_ok(w, "builds", &lasting);
 
 		assert_string_equal(hold.id, ids[0]); /* back in its place, before what came later */
 		assert_int_equal(hold.attempt, attempt);
-		EXPECT(MR_OK, w->ops->queue_settle(w->room, &hold, SETTLE_BACK, &err));
+		EXPECT(MR_OK, w->ops->settle(w->room, &hold, SETTLE_BACK, &err));
 		struct mr_message msg = { 0 };
 
 		EXPECT(MR_OK, w->ops->queue_fetch(w->room, "builds", ids[0], &msg, &err));
@@ -229,23 +227,23 @@ released_work_goes_behind_the_rest(void **state)
 	send_work(w, "queue:builds", MR_NORMAL, 0, ids[0]);
 	send_work(w, "queue:builds", MR_NORMAL, 0, ids[1]);
 	(void)usleep(2000);
-	struct hold hold = claim_ok(w, "builds", &lasting);
-	EXPECT(MR_OK, w->ops->queue_settle(w->room, &hold, SETTLE_LATER, &err));
+	struct claim hold = claim_ok(w, "builds", &lasting);
+	EXPECT(MR_OK, w->ops->settle(w->room, &hold, SETTLE_LATER, &err));
 	hold = claim_ok(w, "builds", &lasting);
 	assert_string_equal(hold.id, ids[1]);
-	EXPECT(MR_OK, w->ops->queue_settle(w->room, &hold, SETTLE_DONE, &err));
+	EXPECT(MR_OK, w->ops->settle(w->room, &hold, SETTLE_DONE, &err));
 	hold = claim_ok(w, "builds", &lasting); /* nothing else is left */
 	assert_string_equal(hold.id, ids[0]);
 	assert_int_equal(hold.attempt, 1); /* a release is none */
 	hold.only_for = "carol";
 	hold.only_until_ms = clock_now_ms() + 60000;
-	EXPECT(MR_OK, w->ops->queue_settle(w->room, &hold, SETTLE_LATER, &err));
+	EXPECT(MR_OK, w->ops->settle(w->room, &hold, SETTLE_LATER, &err));
 	claim_none(w, "builds", &lasting, MR_EMPTY);
 	hold = claim_ok(w, "builds", &other);
 	assert_string_equal(hold.id, ids[0]);
 	hold.only_for = "bob";
 	hold.only_until_ms = clock_now_ms() - 2000; /* its time is over */
-	EXPECT(MR_OK, w->ops->queue_settle(w->room, &hold, SETTLE_LATER, &err));
+	EXPECT(MR_OK, w->ops->settle(w->room, &hold, SETTLE_LATER, &err));
 	(void)claim_ok(w, "builds", &other);
 }
 
@@ -257,18 +255,18 @@ a_claim_that_passed_to_another_is_over(void **state)
 
 	make_queue(w, "builds");
 	send_work(w, "queue:builds", MR_NORMAL, 0, id);
-	struct hold late = claim_ok(w, "builds", &lasting);
+	struct claim late = claim_ok(w, "builds", &lasting);
 
-	EXPECT(MR_OK, w->ops->queue_settle(w->room, &late, SETTLE_BACK, &err));
-	struct hold next = claim_ok(w, "builds", &lasting);
+	EXPECT(MR_OK, w->ops->settle(w->room, &late, SETTLE_BACK, &err));
+	struct claim next = claim_ok(w, "builds", &lasting);
 
 	assert_int_equal(next.attempt, 2);
-	EXPECT(MR_NOTFOUND, w->ops->queue_settle(w->room, &late, SETTLE_DONE, &err));
-	EXPECT(MR_NOTFOUND, w->ops->queue_settle(w->room, &late, SETTLE_BACK, &err));
-	EXPECT(MR_NOTFOUND, w->ops->queue_extend(w->room, &late, 60000, &err));
+	EXPECT(MR_NOTFOUND, w->ops->settle(w->room, &late, SETTLE_DONE, &err));
+	EXPECT(MR_NOTFOUND, w->ops->settle(w->room, &late, SETTLE_BACK, &err));
+	EXPECT(MR_NOTFOUND, w->ops->extend(w->room, &late, 60000, &err));
 	assert_int_equal(count_work(w, "builds", EVERYTHING).claimed, 1);
-	EXPECT(MR_OK, w->ops->queue_settle(w->room, &next, SETTLE_DONE, &err));
-	EXPECT(MR_NOTFOUND, w->ops->queue_settle(w->room, &next, SETTLE_DONE, &err));
+	EXPECT(MR_OK, w->ops->settle(w->room, &next, SETTLE_DONE, &err));
+	EXPECT(MR_NOTFOUND, w->ops->settle(w->room, &next, SETTLE_DONE, &err));
 	assert_int_equal(count_work(w, "builds", EVERYTHING).done, 1);
 }
 
@@ -280,7 +278,7 @@ a_claim_that_ran_out_is_reported_and_anyone_can_put_it_back(void **state)
 
 	make_queue(w, "builds");
 	send_work(w, "queue:builds", MR_NORMAL, 0, id);
-	struct hold hold = claim_ok(w, "builds", &fleeting);
+	struct claim hold = claim_ok(w, "builds", &fleeting);
 
 	(void)usleep(5000);
 	struct census c = count_work(w, "builds", QUEUE_CLAIMED);
@@ -288,8 +286,8 @@ a_claim_that_ran_out_is_reported_and_anyone_can_put_it_back(void **state)
 	assert_int_equal(c.claimed, 1);
 	assert_int_equal(c.over, 1);
 	claim_none(w, "builds", &lasting, MR_EMPTY); /* until then it is nobody else's */
-	EXPECT(MR_OK, w->ops->queue_settle(w->room, &c.hold, SETTLE_BACK, &err));
-	EXPECT(MR_NOTFOUND, w->ops->queue_settle(w->room, &hold, SETTLE_DONE, &err));
+	EXPECT(MR_OK, w->ops->settle(w->room, &c.hold, SETTLE_BACK, &err));
+	EXPECT(MR_NOTFOUND, w->ops->settle(w->room, &hold, SETTLE_DONE, &err));
 	assert_int_equal(claim_ok(w, "builds", &lasting).attempt, 2);
 }
 
@@ -301,9 +299,9 @@ a_claim_lasts_when_extended_and_whatever_the_wall_clock_says(void **state)
 
 	make_queue(w, "builds");
 	send_work(w, "queue:builds", MR_NORMAL, 0, id);
-	struct hold hold = claim_ok(w, "builds", &fleeting);
+	struct claim hold = claim_ok(w, "builds", &fleeting);
 
-	EXPECT(MR_OK, w->ops->queue_extend(w->room, &hold, 60000, &err));
+	EXPECT(MR_OK, w->ops->extend(w->room, &hold, 60000, &err));
 	assert_true(hold.deadline_ms > clock_now_ms() + 50000);
 	(void)usleep(5000);
 	clock_shift_ms(3600000);
@@ -312,7 +310,7 @@ a_claim_lasts_when_extended_and_whatever_the_wall_clock_says(void **state)
 	clock_shift_ms(0);
 	assert_int_equal(c.claimed, 1);
 	assert_int_equal(c.over, 0);
-	EXPECT(MR_OK, w->ops->queue_settle(w->room, &hold, SETTLE_DONE, &err));
+	EXPECT(MR_OK, w->ops->settle(w->room, &hold, SETTLE_DONE, &err));
 }
 
 static void
@@ -334,12 +332,12 @@ work_cannot_be_claimed_before_its_time(void **state)
 	assert_string_equal(claim_ok(w, "builds", &lasting).id, now);
 	claim_none(w, "builds", &lasting, MR_EMPTY);
 	clock_shift_ms(3601000);
-	struct hold hold = { 0 };
+	struct claim hold = { 0 };
 	struct mr_error error = { 0 };
-	enum mr_rc rc = w->ops->queue_claim(w->room, "builds", &lasting, &hold, &error);
+	enum mr_rc rc = w->ops->claim(w->room, "queue:builds", NULL, &lasting, &hold, &error);
 
 	clock_shift_ms(0);
-	check_rc(rc, MR_OK, &error, "queue_claim", __FILE__, __LINE__);
+	check_rc(rc, MR_OK, &error, "claim", __FILE__, __LINE__);
 	assert_string_equal(hold.id, later);
 }
 
@@ -355,12 +353,12 @@ a_queue_with_work_in_it_is_not_removed_by_accident(void **state)
 	for (size_t i = 0; i < 3; i++)
 		send_work(w, "queue:builds", MR_NORMAL, 0, ids[i]);
 	send_work(w, "queue:builds", MR_NORMAL, clock_now_ms() + 3600000, ids[3]);
-	struct hold done = claim_ok(w, "builds", &lasting), claimed = claim_ok(w, "builds", &lasting);
+	struct claim done = claim_ok(w, "builds", &lasting), claimed = claim_ok(w, "builds", &lasting);
 
-	EXPECT(MR_OK, w->ops->queue_settle(w->room, &done, SETTLE_DONE, &err));
-	EXPECT(MR_REFUSED, w->ops->queue_remove(w->room, "builds", false, &dead, &err));
+	EXPECT(MR_OK, w->ops->settle(w->room, &done, SETTLE_DONE, &err));
+	EXPECT(MR_REFUSED, w->ops->remove_box(w->room, "queue:builds", false, &dead, &err));
 	assert_int_equal(count_work(w, "builds", EVERYTHING).claimed, 1);
-	EXPECT(MR_OK, w->ops->queue_remove(w->room, "builds", true, &dead, &err));
+	EXPECT(MR_OK, w->ops->remove_box(w->room, "queue:builds", true, &dead, &err));
 	assert_int_equal(dead, 3); /* ready, claimed, delayed */
 	assert_int_equal(count_in(w, "", MR_DEAD), 3);
 	for (size_t i = 1; i < 4; i++) {
@@ -368,7 +366,7 @@ a_queue_with_work_in_it_is_not_removed_by_accident(void **state)
 
 		mr_message_done(&msg);
 	}
-	EXPECT(MR_NOTFOUND, w->ops->queue_settle(w->room, &claimed, SETTLE_DONE, &err));
+	EXPECT(MR_NOTFOUND, w->ops->settle(w->room, &claimed, SETTLE_DONE, &err));
 	struct mr_error ignored = { 0 };
 
 	(void)w->ops->record_drop(w->room, "queue", "", "builds", &ignored); /* may be gone with the queue */
@@ -381,28 +379,28 @@ static void
 an_idle_queue_is_removed(void **state)
 {
 	struct world *w = *state;
-	struct hold none = { 0 };
+	struct claim none = { 0 };
 	char id[MR_ID_LEN + 1];
 	size_t dead = 99;
 
 	make_queue(w, "builds");
 	send_work(w, "queue:builds", MR_NORMAL, 0, id);
-	struct hold hold = claim_ok(w, "builds", &lasting);
+	struct claim hold = claim_ok(w, "builds", &lasting);
 
-	EXPECT(MR_OK, w->ops->queue_settle(w->room, &hold, SETTLE_DONE, &err));
-	EXPECT(MR_OK, w->ops->queue_remove(w->room, "builds", false, &dead, &err));
+	EXPECT(MR_OK, w->ops->settle(w->room, &hold, SETTLE_DONE, &err));
+	EXPECT(MR_OK, w->ops->remove_box(w->room, "queue:builds", false, &dead, &err));
 	assert_int_equal(dead, 0);
 	struct mr_error ignored = { 0 };
 
 	(void)w->ops->record_drop(w->room, "queue", "", "builds", &ignored);
-	EXPECT(MR_NOTFOUND, w->ops->queue_claim(w->room, "builds", &lasting, &none, &err));
+	EXPECT(MR_NOTFOUND, w->ops->claim(w->room, "queue:builds", NULL, &lasting, &none, &err));
 }
 
 static void
 a_claim_is_found_by_its_token_in_whatever_queue(void **state)
 {
 	struct world *w = *state;
-	struct hold found = { 0 };
+	struct claim found = { 0 };
 	char id[MR_ID_LEN + 1];
 
 	make_queue(w, "builds");
@@ -410,19 +408,19 @@ a_claim_is_found_by_its_token_in_whatever_queue(void **state)
 	send_work(w, "queue:builds", MR_NORMAL, 0, id);
 	send_work(w, "queue:rig/builds", MR_NORMAL, 0, id);
 	(void)claim_ok(w, "builds", &lasting);
-	struct hold hold = claim_ok(w, "rig/builds", &lasting);
+	struct claim hold = claim_ok(w, "rig/builds", &lasting);
 
 	assert_string_equal(hold.id, id);
-	EXPECT(MR_OK, w->ops->queue_find_claim(w->room, hold.token, &found, &err));
-	assert_string_equal(found.queue, "rig/builds");
+	EXPECT(MR_OK, w->ops->find_claim(w->room, hold.token, &found, &err));
+	assert_string_equal(found.box, "queue:rig/builds");
 	assert_string_equal(found.id, id);
 	assert_string_equal(found.agent, "bob");
 	assert_string_equal(found.token, hold.token);
 	assert_int_equal(found.attempt, 1);
 	assert_false(found.over);
-	EXPECT(MR_OK, w->ops->queue_settle(w->room, &found, SETTLE_DONE, &err)); /* it is enough to settle with */
-	EXPECT(MR_NOTFOUND, w->ops->queue_find_claim(w->room, hold.token, &found, &err));
-	EXPECT(MR_NOTFOUND, w->ops->queue_find_claim(w->room, "000000000000", &found, &err));
+	EXPECT(MR_OK, w->ops->settle(w->room, &found, SETTLE_DONE, &err)); /* it is enough to settle with */
+	EXPECT(MR_NOTFOUND, w->ops->find_claim(w->room, hold.token, &found, &err));
+	EXPECT(MR_NOTFOUND, w->ops->find_claim(w->room, "000000000000", &found, &err));
 }
 
 static void
@@ -440,13 +438,13 @@ work_can_be_read_in_any_state(void **state)
 	assert_int_equal(msg.body_len, 6);
 	assert_int_equal(msg.attempt, 0);
 	mr_message_done(&msg);
-	struct hold hold = claim_ok(w, "builds", &lasting);
+	struct claim hold = claim_ok(w, "builds", &lasting);
 
 	EXPECT(MR_OK, w->ops->queue_fetch(w->room, "builds", id, &msg, &err));
 	assert_string_equal(msg.token, hold.token);
 	assert_int_equal(msg.attempt, 1);
 	mr_message_done(&msg);
-	EXPECT(MR_OK, w->ops->queue_settle(w->room, &hold, SETTLE_DEAD, &err));
+	EXPECT(MR_OK, w->ops->settle(w->room, &hold, SETTLE_DEAD, &err));
 	EXPECT(MR_OK, w->ops->queue_fetch(w->room, "builds", id, &msg, &err));
 	mr_message_done(&msg);
 	EXPECT(MR_NOTFOUND, w->ops->queue_fetch(w->room, "builds", "01k9w3b7zq8m4c2v6t1x5n0prs", &msg, &err));
@@ -481,7 +479,7 @@ one_send_reaches_an_agent_a_queue_and_a_channel(void **state)
 	add_agent(w, "bob");
 	add_agent(w, "carol");
 	make_queue(w, "builds");
-	EXPECT(MR_OK, w->ops->channel_make(w->room, "news", &err));
+	EXPECT(MR_OK, w->ops->make_box(w->room, "channel:news", &err));
 	EXPECT(MR_OK, try_send(w, &letter, &done, &err));
 	assert_int_equal(count_unread(w, "bob"), 1);
 	assert_int_equal(count_unread(w, "carol"), 1);

@@ -206,7 +206,7 @@ every_copy_is_found_and_purged(void **state)
 	assert_non_null(strstr(before.states, "[rig/eve:unread]"));
 	assert_non_null(strstr(before.states, "[alice:sent]"));
 	assert_non_null(strstr(before.states, "[:dead]"));
-	struct hold hold = hold_ok(w, "rig/eve", done.id, 0, 60000);
+	struct claim hold = hold_ok(w, "rig/eve", done.id, 0, 60000);
 
 	assert_non_null(strstr(places_of(w, done.id).states, "[rig/eve:held]"));
 	EXPECT(MR_OK, w->ops->purge(w->room, done.id, &removed, &err));

@@ -71,6 +71,6 @@ size_t count_unread(struct world *w, const char *agent);
 struct mr_message fetch_ok(struct world *w, const char *agent, const char *id, unsigned folders);
 unsigned flags_of(struct world *w, const char *agent, const char *id, unsigned folders);
 /* A lease of that many ms by life 0 of nobody in particular. */
-struct hold hold_ok(struct world *w, const char *agent, const char *id, unsigned life, int64_t lease_ms);
+struct claim hold_ok(struct world *w, const char *agent, const char *id, unsigned life, int64_t lease_ms);
 
 #endif

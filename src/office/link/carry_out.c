@@ -328,7 +328,7 @@ travel(struct journey *j, struct mr_error *err)
 
 struct item { /* a message that was claimed; finish with item_done */
 	struct carrier *c;
-	struct hold hold;
+	struct claim hold;
 	struct mr_message msg;
 	struct mr_names recipients; /* over there */
 	size_t arrived, waiting;
@@ -478,7 +478,7 @@ settle(struct item *i, enum settle how, struct mr_error *err)
 	struct mr_room *room = i->c->room;
 	char name[64];
 
-	TRY(room->driver->queue_settle(room, &i->hold, how, err));
+	TRY(room->driver->settle(room, &i->hold, how, err));
 	TRY(office_flush(room, err));
 	for (size_t n = 0; n < i->recipients.n; n++) {
 		carrying_name("", i->msg.id, i->recipients.v[n], name);
@@ -489,7 +489,7 @@ settle(struct item *i, enum settle how, struct mr_error *err)
 
 /* MR_BUSY: it waits, and stays claimed until the others had their turn. */
 static enum mr_rc
-carry_item(struct carrier *c, const struct hold *hold, struct mr_error *err)
+carry_item(struct carrier *c, const struct claim *hold, struct mr_error *err)
 {
 	mr_auto(item_done) struct item i = { .c = c, .hold = *hold };
 	enum mr_rc rc = c->room->driver->queue_fetch(c->room, c->queue, hold->id, &i.msg, err);
@@ -563,8 +563,8 @@ drop_leftovers(struct carrier *c, const struct claims *waiting)
 		if (!is_waiting(waiting, all.v[i]) && !names_add(&l.names, str_of(all.v[i])))
 			break;
 	if (l.names.n > 0)
-		(void)c->room->driver->queue_each(
-		    c->room, c->queue, QUEUE_DONE | QUEUE_FAILED, drop_leftover, &l, IGNORED);
+		(void)c->room->driver->each_claim(
+		    c->room, room_box("queue", c->queue).z, QUEUE_DONE | QUEUE_FAILED, drop_leftover, &l, IGNORED);
 	mr_names_done(&l.names);
 }
 
@@ -575,17 +575,15 @@ carry_out(struct carrier *c, struct mr_error *err)
 {
 	mr_auto(mr_queue_done) struct mr_queue queue = { 0 };
 	mr_auto(claims_done) struct claims waiting = { 0 };
-	struct claim_terms terms = {
-		.hold = { .kind = HOLD_PROCESS, .session = "" }, .claimer = OPERATOR, .by_priority = true
-	};
+	struct claim_terms terms = { .kind = CLAIM_HANDLE, .session = "", .claimer = OPERATOR, .by_priority = true };
 	enum mr_rc rc = MR_OK;
 
 	TRY(mr_queue_get(c->room, c->queue, &queue, err));
 	office_queue_sweep(c->room, &queue);
 	while (c->in_vain < TRIES_MAX && !(c->own && waiting.n >= SEND_WAITING_MAX)) {
-		struct hold hold = { 0 };
+		struct claim hold = { 0 };
 
-		rc = c->room->driver->queue_claim(c->room, c->queue, &terms, &hold, err);
+		rc = c->room->driver->claim(c->room, room_box("queue", c->queue).z, NULL, &terms, &hold, err);
 		if (rc != MR_OK)
 			break;
 		rc = carry_item(c, &hold, err);
@@ -602,7 +600,7 @@ carry_out(struct carrier *c, struct mr_error *err)
 		drop_leftovers(c, &waiting);
 	/* Cut off here, they are claimed by a process that is gone: the next carrier puts them back. */
 	for (size_t i = 0; i < waiting.n; i++)
-		(void)c->room->driver->queue_settle(c->room, &waiting.v[i], SETTLE_BACK, IGNORED);
+		(void)c->room->driver->settle(c->room, &waiting.v[i], SETTLE_BACK, IGNORED);
 	if (waiting.n > 0)
 		(void)office_flush(c->room, IGNORED);
 	if (rc != MR_EMPTY && rc != MR_BUSY)

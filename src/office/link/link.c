@@ -272,7 +272,7 @@ make_queue(struct mr_room *room, const struct mr_self *self, const char *link, s
 	buf_addf(&lines,
 	    "Name: %s\nClaimers: %s\nOrder: priority\nMax-Claims: 0\nLease: 600s\nAttempts: 0\nStatus: active\n", name,
 	    LINK_CLAIMERS);
-	TRY(room->driver->queue_make(room, name, err));
+	TRY(room->driver->make_box(room, room_box("queue", name).z, err));
 	rc = settings_create(room, "queue", name, self->agent, &lines, err);
 	if (rc != MR_EXISTS)
 		return rc;

@@ -106,7 +106,7 @@ mr_channel_create(struct mr_room *room, const struct mr_self *self, const char *
 	buf_addf(&lines, "Name: %s\nRetain-Count: %lld\nRetain-Hours: %lld\nStatus: active\n", local,
 	    (long long)retain_count, (long long)((retain_ms + HOUR_MS - 1) / HOUR_MS));
 	/* The place for the posts first: the settings are what makes it a channel. */
-	TRY(room->driver->channel_make(room, local, err));
+	TRY(room->driver->make_box(room, room_box("channel", local).z, err));
 	return settings_create(room, CHANNEL, local, self->agent, &lines, err);
 }
 
@@ -144,7 +144,7 @@ mr_channel_delete(struct mr_room *room, const char *name, struct mr_error *err)
 	TRY(mr_channel_get(room, name, &channel, err));
 	/* Closed first, so that nobody posts into what is being removed. */
 	TRY(mr_channel_close(room, channel.name, true, err));
-	enum mr_rc rc = room->driver->channel_remove(room, channel.name, err);
+	enum mr_rc rc = room->driver->remove_box(room, room_box("channel", channel.name).z, false, NULL, err);
 
 	if (rc == MR_OK || rc == MR_NOTFOUND)
 		rc = room->driver->record_drop(room, CHANNEL, "", channel.name, err);

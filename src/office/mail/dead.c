@@ -95,7 +95,7 @@ note_failed(void *ctx, const struct queue_item *item)
 static enum mr_rc
 failed_ids(struct mr_room *room, const char *queue, struct mr_names *ret, struct mr_error *err)
 {
-	enum mr_rc rc = room->driver->queue_each(room, queue, QUEUE_FAILED, note_failed, ret, err);
+	enum mr_rc rc = room->driver->each_claim(room, room_box("queue", queue).z, QUEUE_FAILED, note_failed, ret, err);
 
 	return rc == MR_NOTFOUND ? MR_OK : rc; /* deleted this very moment */
 }

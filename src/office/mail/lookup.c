@@ -232,7 +232,7 @@ lookup_claimed(struct mr_room *room, const char *agent, const char *id, struct m
 	TRY(claim_held_work(room, agent, id, &claims, err));
 	if (claims.n == 0)
 		return mr_fail(err, MR_NOTFOUND, "'%s' holds no work '%s'", agent, id);
-	TRY(room->driver->queue_fetch(room, claims.v[0].queue, id, ret, err));
+	TRY(claim_message(room, &claims.v[0], ret, err));
 	ret->folder = MR_HELD;
 	ret->attempt = claims.v[0].attempt;
 	(void)snprintf(ret->token, sizeof(ret->token), "%s", claims.v[0].token);
@@ -277,7 +277,8 @@ lookup_original(
 	if (rc == MR_NOTFOUND && !found && office_queue_able(room, IGNORED) == MR_OK)
 		(void)settings_names(room, "queue", &queues, IGNORED);
 	for (size_t i = 0; i < queues.n && !found; i++) {
-		(void)room->driver->queue_each(room, queues.v[i], QUEUE_DONE, note_done, &done, IGNORED);
+		(void)room->driver->each_claim(
+		    room, room_box("queue", queues.v[i]).z, QUEUE_DONE, note_done, &done, IGNORED);
 		found = done.found && room->driver->queue_fetch(room, queues.v[i], full, ret, IGNORED) == MR_OK;
 	}
 	if (!found)

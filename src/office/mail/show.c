@@ -20,7 +20,7 @@ struct mr_show {
 	struct mr_room *room;
 	struct mr_self self;
 	bool holds; /* the room has them; else only agent and id of `taken` count */
-	struct hold *taken;
+	struct claim *taken;
 	size_t n, cap;
 };
 
@@ -40,7 +40,7 @@ mr_show_open(struct mr_room *room, const struct mr_self *self, struct mr_show **
 	return MR_OK;
 }
 
-static struct hold *
+static struct claim *
 find_taken(const struct mr_show *show, const char *id)
 {
 	for (size_t i = 0; i < show->n; i++)
@@ -58,11 +58,12 @@ struct own_lease {
 };
 
 static bool
-note_own_lease(void *ctx, const struct hold *hold)
+note_own_lease(void *ctx, const struct queue_item *item)
 {
+	const struct claim *hold = item->claim;
 	struct own_lease *own = ctx;
 
-	own->found = hold->kind == HOLD_LEASE && hold->life == own->life && strcmp(hold->id, own->id) == 0;
+	own->found = hold->kind == CLAIM_LEASE && hold->life == own->life && strcmp(hold->id, own->id) == 0;
 	return !own->found;
 }
 
@@ -72,7 +73,7 @@ take_once(struct mr_show *show, const char *id, struct mr_message *msg, struct m
 {
 	const struct room_driver *driver = show->room->driver;
 	struct own_lease own = { .id = id, .life = show->self.life };
-	struct hold hold = { 0 };
+	struct claim hold = { 0 };
 
 	enum mr_rc rc = lookup_own(show->room, show->self.agent, id, SCAN_BODIES, msg, err);
 
@@ -82,14 +83,14 @@ take_once(struct mr_show *show, const char *id, struct mr_message *msg, struct m
 	if (rc != MR_OK || find_taken(show, id))
 		return rc;
 	if (msg->folder == MR_INBOX && !(msg->flags & MR_SEEN)) {
-		struct hold_terms terms = {
-			.kind = HOLD_PROCESS, .life = show->self.life, .session = show->self.session
+		struct claim_terms terms = {
+			.kind = CLAIM_HANDLE, .life = show->self.life, .session = show->self.session
 		};
 
 		(void)snprintf(hold.agent, sizeof(hold.agent), "%s", show->self.agent);
 		(void)snprintf(hold.id, sizeof(hold.id), "%s", id);
 		if (show->holds) {
-			TRY(driver->hold(show->room, show->self.agent, id, &terms, &hold, err));
+			TRY(driver->claim(show->room, show->self.agent, id, &terms, &hold, err));
 			msg->folder = MR_HELD;
 			msg->attempt =
 			    hold.attempt; /* but no token: nobody can settle a hold of this process by name */
@@ -100,7 +101,7 @@ take_once(struct mr_show *show, const char *id, struct mr_message *msg, struct m
 	if (msg->folder != MR_HELD)
 		return MR_OK;
 	/* Work that this very life has received may be looked at again. */
-	(void)driver->each_hold(show->room, show->self.agent, note_own_lease, &own, IGNORED);
+	(void)driver->each_claim(show->room, show->self.agent, QUEUE_CLAIMED, note_own_lease, &own, IGNORED);
 	if (own.found)
 		return MR_OK;
 	return mr_fail(err, MR_BUSY,
@@ -150,7 +151,7 @@ mr_show_back(struct mr_show *show, const char *id, struct mr_error *err)
 	char full[MR_ID_LEN + 1];
 
 	TRY(mr_resolve_id(show->room, show->self.agent, id, 0, full, err));
-	struct hold *hold = find_taken(show, full);
+	struct claim *hold = find_taken(show, full);
 	enum mr_rc rc = MR_OK;
 
 	if (!hold)
@@ -165,7 +166,7 @@ mr_show_back(struct mr_show *show, const char *id, struct mr_error *err)
 }
 
 static enum mr_rc
-settle_shown(struct mr_show *show, const struct hold *hold, bool archive, struct mr_error *err)
+settle_shown(struct mr_show *show, const struct claim *hold, bool archive, struct mr_error *err)
 {
 	const struct room_driver *driver = show->room->driver;
 

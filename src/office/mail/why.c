@@ -153,13 +153,13 @@ tell_past(void *ctx, const struct past_claim *past)
 		[SETTLE_DEAD] = { "failed", "failed at " },
 	};
 	struct trail *t = ctx;
-	const struct hold *hold = past->hold;
+	const struct claim *hold = past->claim;
 	mr_auto(buf_done) struct buf evidence = BUF_INIT;
 	enum settle how = ends[past->how].state ? past->how : SETTLE_BACK;
 
 	buf_adds(&evidence, "claimed");
-	if (*hold->queue)
-		format_addf(&evidence, " from queue '%s'", hold->queue);
+	if (box_queue(hold->box))
+		format_addf(&evidence, " from queue '%s'", box_queue(hold->box));
 	if (hold->since_ms > 0)
 		add_time(&evidence, " at ", hold->since_ms);
 	buf_addf(&evidence, " (attempt %u), ", hold->attempt);
@@ -181,11 +181,11 @@ tell_claims(struct trail *t)
 	mr_auto(mr_names_done) struct mr_names queues = { 0 };
 	const struct room_driver *driver = t->room->driver;
 
-	if (driver->queue_past(t->room, "", t->id, NULL, tell_past, t, IGNORED) == MR_UNSUPPORTED)
+	if (driver->each_past(t->room, "", t->id, NULL, tell_past, t, IGNORED) == MR_UNSUPPORTED)
 		return;
 	(void)settings_names(t->room, "queue", &queues, IGNORED);
 	for (size_t i = 0; i < queues.n; i++)
-		(void)driver->queue_past(t->room, queues.v[i], t->id, NULL, tell_past, t, IGNORED);
+		(void)driver->each_past(t->room, room_box("queue", queues.v[i]).z, t->id, NULL, tell_past, t, IGNORED);
 }
 
 static bool

@@ -237,10 +237,10 @@ take(struct errand *e, struct mr_error *err)
 {
 	const struct mr_self *self = e->p->self;
 	struct mr_room *room = e->p->room;
-	struct hold_terms terms = { .kind = HOLD_PROCESS, .life = self->life, .session = self->session };
+	struct claim_terms terms = { .kind = CLAIM_HANDLE, .life = self->life, .session = self->session };
 
 	if (room->driver->abilities & ROOM_HOLDS) {
-		enum mr_rc rc = room->driver->hold(room, self->agent, e->msg.id, &terms, &e->hold, err);
+		enum mr_rc rc = room->driver->claim(room, self->agent, e->msg.id, &terms, &e->hold, err);
 		if (rc != MR_OK)
 			return rc == MR_BUSY || rc == MR_NOTFOUND ? MR_EMPTY : rc;
 	}

@@ -150,21 +150,9 @@ notes_unlock(struct mr_room *room, void *lock)
 }
 
 static bool
-collect_name(void *ctx, const char *name)
-{
-	return names_add(ctx, str_of(name));
-}
-
-static bool
 collect_file(void *ctx, const struct dir_entry *entry)
 {
 	return entry->name[0] == '.' || names_add(ctx, str_of(entry->name));
-}
-
-static int
-by_bytes(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
 /* The ids of all messages that have a note, in order. */
@@ -174,13 +162,12 @@ noted_ids(struct mr_room *room, const char *agent, struct mr_names *ret, struct 
 	mr_auto(sys_close_fd) int fd = -1;
 
 	if (has_records(room))
-		return room->driver->record_each(room, NOTE_KIND, agent, collect_name, ret, err);
+		return office_records(room, NOTE_KIND, agent, ret, err);
 	enum mr_rc rc = open_folder(room, NOTE_KIND, agent, false, &fd, err);
 	if (rc != MR_OK)
 		return rc == MR_NOTFOUND ? MR_OK : rc;
 	TRY(dir_each(fd, collect_file, ret, err));
-	if (ret->n > 1)
-		qsort(ret->v, ret->n, sizeof(*ret->v), by_bytes);
+	names_sort(ret);
 	return MR_OK;
 }
 

@@ -17,12 +17,12 @@ count_claim(void *ctx, const struct queue_item *item)
 {
 	struct claim_count *c = ctx;
 
-	if (!office_claim_over(c->room, item->hold)) {
+	if (!office_claim_over(c->room, item->claim)) {
 		c->live++;
 		return true;
 	}
 	if (c->over++ == 0)
-		memcpy(c->agent, item->hold->agent, sizeof c->agent);
+		memcpy(c->agent, item->claim->agent, sizeof c->agent);
 	return true;
 }
 
@@ -34,12 +34,14 @@ examine_queue(struct examination *x, const char *name, struct mr_error *err)
 	enum mr_rc rc = mr_queue_get(x->room, name, &queue, err);
 
 	if (rc == MR_OK)
-		rc = x->room->driver->queue_each(x->room, name, QUEUE_CLAIMED, count_claim, &before, err);
+		rc = x->room->driver->each_claim(
+		    x->room, room_box("queue", name).z, QUEUE_CLAIMED, count_claim, &before, err);
 	if (rc != MR_OK || before.over == 0)
 		return rc == MR_NOTFOUND ? MR_OK : rc;
 	if (x->f.fix) {
 		office_queue_sweep(x->room, &queue);
-		rc = x->room->driver->queue_each(x->room, name, QUEUE_CLAIMED, count_claim, &after, err);
+		rc = x->room->driver->each_claim(
+		    x->room, room_box("queue", name).z, QUEUE_CLAIMED, count_claim, &after, err);
 	}
 	bool fixed = x->f.fix && rc == MR_OK && after.over == 0;
 

@@ -12,7 +12,7 @@ recover(struct mr_room *room)
 {
 	struct mr_error err = { 0 };
 
-	if (!ROOM_HAS(room, recover) || room->driver->recover(room, &err) == MR_OK || !room->trace)
+	if (room->driver->sweep(room, NULL, &err) == MR_OK || !room->trace)
 		return;
 	mr_auto(buf_done) struct buf line = BUF_INIT;
 

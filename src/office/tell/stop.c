@@ -51,33 +51,14 @@ find_urgent(struct mr_stop *s, struct mr_error *err)
 	return office_scan(s->room, s->self.agent, &want, note_urgent, s, err);
 }
 
-static bool
-note_own_mail(void *ctx, const struct hold *hold)
-{
-	struct mr_stop *s = ctx;
-
-	if (hold->kind == HOLD_LEASE && hold->life == s->self.life && !claims_add(&s->held, hold))
-		s->failed = true;
-	return !s->failed;
-}
-
 static enum mr_rc
 find_held(struct mr_stop *s, struct mr_error *err)
 {
-	mr_auto(claims_done) struct claims work = { 0 };
-	struct mr_error ignored = { 0 };
-	enum mr_rc rc = MR_OK;
-
-	if (claim_able(s->room, &ignored) == MR_OK)
-		rc = s->room->driver->each_hold(s->room, s->self.agent, note_own_mail, s, err);
-	if (rc == MR_OK)
-		rc = claim_held_work(s->room, s->self.agent, NULL, &work, err);
-	for (size_t i = 0; i < work.n && rc == MR_OK; i++)
-		(void)note_own_mail(s, &work.v[i]);
-	for (size_t i = 0; i < s->held.n && rc == MR_OK; i++)
+	TRY(claims_held(s->room, &s->self, &s->held, err));
+	for (size_t i = 0; i < s->held.n; i++)
 		if (!names_add(&s->reasons, str_of(s->held.v[i].token)))
 			s->failed = true;
-	return rc;
+	return MR_OK;
 }
 
 static bool
@@ -97,18 +78,15 @@ is_new(struct mr_stop *s)
 /* ---- As text ---- */
 
 static void
-add_claim(struct mr_stop *s, const struct hold *hold)
+add_claim(struct mr_stop *s, const struct claim *hold)
 {
 	mr_auto(mr_message_done) struct mr_message msg = { 0 };
-	struct mr_error ignored = { 0 };
-	enum mr_rc rc = *hold->queue ? s->room->driver->queue_fetch(s->room, hold->queue, hold->id, &msg, &ignored)
-				     : s->room->driver->fetch(
-					   s->room, s->self.agent, hold->id, MR_HELD, SCAN_HEADERS, &msg, &ignored);
+	enum mr_rc rc = claim_message(s->room, hold, &msg, IGNORED);
 	struct buf *out = &s->text;
 
 	buf_addf(out, "- %s", hold->token);
-	if (*hold->queue)
-		buf_addf(out, ", of queue %s", hold->queue);
+	if (box_queue(hold->box))
+		buf_addf(out, ", of queue %s", box_queue(hold->box));
 	if (rc == MR_OK) {
 		buf_adds(out, ", from ");
 		(void)fence_add(out, str_of(*msg.from ? msg.from : "somebody"), FENCE_LINE, INJECT_NAME_CHARS);

@@ -243,7 +243,8 @@ look_at_queue(void *ctx, const struct mr_queue *queue)
 	if (queue->status != MR_QUEUE_ACTIVE || !office_lets_claim(queue->claimers, l->self->agent))
 		return true;
 	office_queue_sweep(l->room, queue);
-	(void)l->room->driver->queue_each(l->room, queue->name, QUEUE_READY | QUEUE_DELAYED, note_offer, &o, &ignored);
+	(void)l->room->driver->each_claim(
+	    l->room, room_box("queue", queue->name).z, QUEUE_READY | QUEUE_DELAYED, note_offer, &o, &ignored);
 	if (o.news && !names_add(&l->queues, str_of(queue->name)))
 		l->failed = true;
 	return !l->failed;

@@ -71,7 +71,7 @@ confirm_is_due(const char *noted)
 }
 
 void
-confirm_note(struct mr_room *room, const struct mr_self *self, const struct hold *shown, size_t n)
+confirm_note(struct mr_room *room, const struct mr_self *self, const struct claim *shown, size_t n)
 {
 	mr_auto(binding_done) struct binding b = { 0 };
 	mr_auto(buf_done) struct buf noted = BUF_INIT;

@@ -108,7 +108,7 @@ bool thread_has_strangers(const char *state_dir, const char *session, const stru
 /* ---- confirm.c ---- */
 bool confirm_is_due(const char *noted); /* is there one to be confirmed in a binding's list? */
 /* These are about to be consumed, for standard output took them. */
-void confirm_note(struct mr_room *room, const struct mr_self *self, const struct hold *shown, size_t n);
+void confirm_note(struct mr_room *room, const struct mr_self *self, const struct claim *shown, size_t n);
 
 /* ---- agent.c ---- */
 bool agent_is_operator(const char *name); /* by any of its names, "human" and so on */

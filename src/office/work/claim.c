@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * claim.c - work: recv, then done, release, fail or extend. A claim is a hold with a lease; its token is the
- * proof that it is still ours. Each claim has a new token, so a `done` that comes after the lease ran out and
- * the mail went to someone else finds nothing (promise 4).
+ * claim.c - work: recv, then done, release, fail or extend. The token of a claim is the proof that it is still ours.
+ * Each claim has a new token, so a `done` that comes after the lease ran out and the mail went to someone else finds
+ * nothing (promise 4).
  */
 #include "base/clock.h"
 #include "base/error.h"
@@ -16,31 +16,168 @@
 enum mr_rc
 claim_able(const struct mr_room *room, struct mr_error *err)
 {
-	const struct room_driver *driver = room->driver;
-
-	if ((driver->abilities & ROOM_HOLDS) && DRIVER_HAS(driver, hold) && DRIVER_HAS(driver, settle) &&
-	    DRIVER_HAS(driver, each_hold))
+	if (room->driver->abilities & ROOM_HOLDS)
 		return MR_OK;
 	(void)office_lacks(room, "claims on mail", err);
 	return mr_hint(err, "read it instead, which files it: mailroom drain");
 }
 
-static enum mr_rc
-check_lease(int64_t *lease_ms, struct mr_error *err)
+enum mr_rc
+lease_check(int64_t lease_ms, struct mr_error *err)
 {
-	if (*lease_ms == 0)
-		*lease_ms = LEASE_DEFAULT_MS;
-	if (*lease_ms > 0 && *lease_ms <= LEASE_MAX_MS)
+	if (lease_ms >= 0 && lease_ms <= LEASE_MAX_MS)
 		return MR_OK;
 	return mr_fail(err, MR_REFUSED, "a lease is more than nothing and at most 366 days");
 }
 
 void
-claim_fill(const struct hold *hold, struct mr_claim *ret)
+claim_fill(const struct claim *claim, struct mr_claim *ret)
 {
-	*ret = (struct mr_claim){ .attempt = hold->attempt, .deadline_ms = hold->deadline_ms };
-	(void)snprintf(ret->token, sizeof(ret->token), "%s", hold->token);
-	(void)snprintf(ret->id, sizeof(ret->id), "%s", hold->id);
+	*ret = (struct mr_claim){ .attempt = claim->attempt, .deadline_ms = claim->deadline_ms };
+	(void)snprintf(ret->token, sizeof(ret->token), "%s", claim->token);
+	(void)snprintf(ret->id, sizeof(ret->id), "%s", claim->id);
+}
+
+enum mr_rc
+claim_message(struct mr_room *room, const struct claim *claim, struct mr_message *ret, struct mr_error *err)
+{
+	const char *queue = box_queue(claim->box);
+
+	return queue ? room->driver->queue_fetch(room, queue, claim->id, ret, err)
+		     : room->driver->fetch(room, claim->box, claim->id, MR_HELD, SCAN_HEADERS, ret, err);
+}
+
+/* ---- Lists of claims ---- */
+
+void
+claims_done(struct claims *c)
+{
+	free(c->v);
+	*c = (struct claims){ 0 };
+}
+
+bool
+claims_add(struct claims *c, const struct claim *claim)
+{
+	if (c->n == c->cap) {
+		size_t cap = c->cap ? 2 * c->cap : 16;
+		struct claim *v = reallocarray(c->v, cap, sizeof(*v));
+
+		c->failed |= !v;
+		if (!v)
+			return false;
+		c->v = v;
+		c->cap = cap;
+	}
+	c->v[c->n++] = *claim;
+	return true;
+}
+
+static bool
+note_item(void *ctx, const struct queue_item *item)
+{
+	return claims_add(ctx, item->claim);
+}
+
+enum mr_rc
+claims_in(struct mr_room *room, const char *box, struct claims *ret, struct mr_error *err)
+{
+	TRY(room->driver->each_claim(room, box, QUEUE_CLAIMED, note_item, ret, err));
+	return ret->failed ? mr_nomem(err) : MR_OK;
+}
+
+/* In every queue. */
+static enum mr_rc
+claims_on_work(struct mr_room *room, struct claims *ret, struct mr_error *err)
+{
+	mr_auto(mr_names_done) struct mr_names queues = { 0 };
+
+	if (!(room->driver->abilities & ROOM_QUEUES))
+		return MR_OK;
+	TRY(settings_names(room, "queue", &queues, err));
+	for (size_t i = 0; i < queues.n; i++) {
+		enum mr_rc rc = claims_in(room, room_box("queue", queues.v[i]).z, ret, err);
+		if (rc != MR_OK && rc != MR_NOTFOUND) /* not found: deleted this very moment */
+			return rc;
+	}
+	return MR_OK;
+}
+
+enum mr_rc
+claim_held_work(struct mr_room *room, const char *agent, const char *suffix, struct claims *ret, struct mr_error *err)
+{
+	mr_auto(claims_done) struct claims all = { 0 };
+
+	TRY(claims_on_work(room, &all, err));
+	for (size_t i = 0; i < all.n; i++)
+		if (strcmp(all.v[i].agent, agent) == 0 && (!suffix || str_ends(str_of(all.v[i].id), suffix)) &&
+		    !office_claim_over(room, &all.v[i]) && !claims_add(ret, &all.v[i]))
+			return mr_nomem(err);
+	return MR_OK;
+}
+
+enum mr_rc
+claims_held(struct mr_room *room, const struct mr_self *self, struct claims *ret, struct mr_error *err)
+{
+	mr_auto(claims_done) struct claims all = { 0 };
+
+	if (room->driver->abilities & ROOM_HOLDS)
+		TRY(claims_in(room, self->agent, &all, err));
+	TRY(claim_held_work(room, self->agent, NULL, &all, err));
+	for (size_t i = 0; i < all.n; i++)
+		if (all.v[i].kind == CLAIM_LEASE && all.v[i].life == self->life && !claims_add(ret, &all.v[i]))
+			return mr_nomem(err);
+	return MR_OK;
+}
+
+enum mr_rc
+mr_queue_held(struct mr_room *room, const char *agent, const struct mr_filter *filter, mr_message_fn *fn, void *ctx,
+    struct mr_error *err)
+{
+	mr_auto(matcher_done) struct matcher matcher = { 0 };
+	mr_auto(claims_done) struct claims claims = { 0 };
+
+	TRY(matcher_init(&matcher, room, agent, filter, err));
+	TRY(claim_held_work(room, agent, NULL, &claims, err));
+	for (size_t i = 0; i < claims.n; i++) {
+		mr_auto(mr_message_done) struct mr_message msg = { 0 };
+
+		/* Settled this very moment, or not readable: recv says so. */
+		if (claim_message(room, &claims.v[i], &msg, IGNORED) != MR_OK)
+			continue;
+		msg.folder = MR_HELD;
+		msg.attempt = claims.v[i].attempt;
+		(void)snprintf(msg.token, sizeof(msg.token), "%s", claims.v[i].token);
+		if (matcher_fits(&matcher, &msg) && !fn(ctx, &msg))
+			break;
+	}
+	return MR_OK;
+}
+
+/* The work in an agent's hands stays there while it lives. Where its process can be seen the lease does not run out
+ * anyway; where it cannot (a pid namespace, another machine's view of a shared room) its hooks are the sign of life. A
+ * hook runs often, so a lease is renewed only when half of it is over. */
+enum mr_rc
+mr_claims_keep(struct mr_room *room, const struct mr_self *self, struct mr_error *err)
+{
+	mr_auto(claims_done) struct claims held = { 0 };
+	bool renewed = false;
+
+	if (!(room->driver->abilities & ROOM_HOLDS))
+		return MR_OK;
+	TRY(office_not_fenced(room, self, err));
+	TRY(claims_held(room, self, &held, err));
+	for (size_t i = 0; i < held.n; i++) {
+		mr_auto(mr_queue_done) struct mr_queue queue = { .lease_ms = LEASE_DEFAULT_MS };
+		const char *name = box_queue(held.v[i].box);
+
+		if ((name && mr_queue_get(room, name, &queue, IGNORED) != MR_OK) ||
+		    held.v[i].deadline_ms - clock_now_ms() >= queue.lease_ms / 2)
+			continue;
+		(void)room->driver->extend(room, &held.v[i], queue.lease_ms, IGNORED); /* over meanwhile */
+		renewed = true;
+	}
+	return renewed ? office_flush(room, err) : MR_OK;
 }
 
 /* ---- recv ---- */
@@ -54,23 +191,16 @@ struct gathering {
 	struct candidates found;
 };
 
-/* Control messages wait for a patrol; who asks for one by its type is a program. */
-static bool
-is_for_patrol(const struct gathering *g, const struct mr_message *msg)
-{
-	const struct mr_filter *filter = g->matcher->filter;
-	struct mr_error broken = { 0 };
-
-	return !(filter && filter->type) && mr_is_control(g->room, g->agent, msg, &broken);
-}
-
 static bool
 gather(void *ctx, const struct mr_message *msg)
 {
 	struct gathering *g = ctx;
+	const struct mr_filter *filter = g->matcher->filter;
 
 	g->judged++;
-	if (!matcher_fits(g->matcher, msg) || is_for_patrol(g, msg))
+	/* Control messages wait for a patrol; a program may ask for one by its type. */
+	if (!matcher_fits(g->matcher, msg) ||
+	    (!(filter && filter->type) && mr_is_control(g->room, g->agent, msg, IGNORED)))
 		return true;
 	/* They come oldest first, so nothing goes before the first urgent one. */
 	return candidates_add(&g->found, msg) && (g->all || msg->priority < MR_URGENT || msg->released_ms > 0);
@@ -81,7 +211,7 @@ count_trouble(void *ctx, const char *path, const struct mr_error *trouble)
 {
 	struct gathering *g = ctx;
 
-	(void)path; /* told by those who look; work goes on without it */
+	(void)path; /* told by commands that list mail; work goes on without it */
 	(void)trouble;
 	g->judged++;
 }
@@ -101,94 +231,55 @@ gather_work(struct mr_room *room, const char *agent, const struct matcher *match
 	};
 	enum mr_rc rc = room->driver->scan(room, agent, &want, gather, &g, err);
 
-	if (rc == MR_OK && g.found.failed)
-		rc = mr_nomem(err);
-	if (rc == MR_OK && g.found.n == 0)
-		rc = g.judged == 0 && scan_finds_names(room, agent, MR_INBOX, true) ? MR_BUSY : MR_EMPTY;
-	if (rc != MR_OK) {
-		candidates_done(&g.found);
-		return rc;
-	}
-	candidates_sort(&g.found, MR_WORK_ORDER);
 	*ret = g.found;
+	if (rc == MR_OK && g.found.failed)
+		return mr_nomem(err);
+	if (rc != MR_OK)
+		return rc;
+	if (g.found.n == 0)
+		return g.judged == 0 && scan_finds_names(room, agent, MR_INBOX, true) ? MR_BUSY : MR_EMPTY;
+	candidates_sort(ret, MR_WORK_ORDER);
 	return MR_OK;
 }
 
-/* While the harness of a bound session is seen to live, its lease does not run out. */
-void
-claim_describe_holder(struct mr_room *room, const struct mr_self *self, struct hold_terms *terms)
+struct claim_terms
+claim_terms_of(struct mr_room *room, const struct mr_self *self, int64_t lease_ms)
 {
 	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
-	struct mr_error ignored = { 0 };
+	struct claim_terms terms = { .kind = CLAIM_LEASE,
+		.claimer = self->agent,
+		.life = self->life,
+		.lease_ms = lease_ms,
+		.session = self->session };
 
-	if (ROOM_HAS(room, find_agent) && room->driver->find_agent(room, self->agent, &agent, &ignored) == MR_OK &&
-	    agent.life == self->life)
-		terms->process = agent.process;
+	if (room->driver->find_agent(room, self->agent, &agent, IGNORED) == MR_OK && agent.life == self->life)
+		terms.process = agent.process;
+	return terms;
 }
 
 /* MR_EMPTY: another was quicker, or the mail cannot be read; try the next. */
 static enum mr_rc
-claim_one(struct mr_room *room, const struct mr_self *self, const char *id, const struct hold_terms *terms,
+claim_one(struct mr_room *room, const char *agent, const char *id, const struct claim_terms *terms,
     struct mr_claim *ret_claim, struct mr_message *ret_msg, struct mr_error *err)
 {
 	struct mr_message msg = { 0 };
-	struct mr_error ignored = { 0 };
-	struct hold hold = { 0 };
-	enum mr_rc rc = room->driver->hold(room, self->agent, id, terms, &hold, err);
+	struct claim claim = { 0 };
+	enum mr_rc rc = room->driver->claim(room, agent, id, terms, &claim, err);
 
-	if (rc == MR_BUSY || rc == MR_NOTFOUND)
-		return MR_EMPTY;
 	if (rc != MR_OK)
-		return rc;
-	rc = room->driver->fetch(room, self->agent, id, MR_HELD, SCAN_BODIES, &msg, err);
+		return rc == MR_BUSY || rc == MR_NOTFOUND ? MR_EMPTY : rc;
+	rc = room->driver->fetch(room, agent, id, MR_HELD, SCAN_BODIES, &msg, err);
 	if (rc == MR_OK)
 		rc = office_flush(room, err);
 	if (rc != MR_OK) {
-		(void)room->driver->settle(room, &hold, SETTLE_BACK, &ignored);
-		(void)office_flush(room, &ignored);
+		(void)room->driver->settle(room, &claim, SETTLE_BACK, IGNORED);
+		(void)office_flush(room, IGNORED);
 		mr_message_done(&msg);
 		return rc == MR_CORRUPT || rc == MR_NOTFOUND ? MR_EMPTY : rc;
 	}
-	claim_fill(&hold, ret_claim);
+	claim_fill(&claim, ret_claim);
 	*ret_msg = msg;
 	return MR_OK;
-}
-
-static enum mr_rc
-claim_first(struct mr_room *room, const struct mr_self *self, const struct candidates *work, int64_t lease_ms,
-    struct mr_claim *ret_claim, struct mr_message *ret_msg, struct mr_error *err)
-{
-	struct hold_terms terms = {
-		.kind = HOLD_LEASE,
-		.life = self->life,
-		.lease_ms = lease_ms,
-		.session = self->session,
-	};
-	enum mr_rc rc = MR_EMPTY;
-
-	claim_describe_holder(room, self, &terms);
-	for (size_t i = 0; i < work->n && rc == MR_EMPTY; i++)
-		rc = claim_one(room, self, work->v[i].id, &terms, ret_claim, ret_msg, err);
-	return rc;
-}
-
-/* The first round stops at an urgent message; if another was quicker, the second goes through all. */
-static enum mr_rc
-recv_rounds(struct mr_room *room, const struct mr_self *self, const struct matcher *matcher, int64_t lease_ms,
-    struct mr_claim *ret_claim, struct mr_message *ret_msg, struct mr_error *err)
-{
-	enum mr_rc rc = MR_BUSY;
-
-	for (int round = 0; round < 2 || (round < RECV_ROUNDS && rc == MR_BUSY); round++) {
-		mr_auto(candidates_done) struct candidates work = { 0 };
-
-		rc = gather_work(room, self->agent, matcher, round > 0, &work, err);
-		if (rc == MR_OK)
-			rc = claim_first(room, self, &work, lease_ms, ret_claim, ret_msg, err);
-		if (rc != MR_EMPTY && rc != MR_BUSY)
-			return rc;
-	}
-	return MR_EMPTY;
 }
 
 enum mr_rc
@@ -197,93 +288,260 @@ mr_recv(struct mr_room *room, const struct mr_self *self, const struct mr_filter
 {
 	mr_auto(relief_end) struct relief relief = { 0 };
 	mr_auto(matcher_done) struct matcher matcher = { 0 };
-	enum mr_rc rc = claim_able(room, err);
+	enum mr_rc rc = MR_BUSY;
 
 	relief_begin(&relief, room);
-	if (rc == MR_OK)
-		rc = check_lease(&lease_ms, err);
-	if (rc == MR_OK)
-		rc = office_not_fenced(room, self, err);
-	if (rc == MR_OK)
-		rc = matcher_init(&matcher, room, self->agent, filter, err);
-	if (rc != MR_OK)
-		return rc;
+	TRY(claim_able(room, err));
+	TRY(lease_check(lease_ms, err));
+	TRY(office_not_fenced(room, self, err));
+	TRY(matcher_init(&matcher, room, self->agent, filter, err));
 	scan_sweep(room, self->agent);
-	rc = recv_rounds(room, self, &matcher, lease_ms, ret_claim, ret_msg, err);
-	if (rc == MR_EMPTY)
-		return mr_fail(err, MR_EMPTY, "no mail is waiting for '%s'", self->agent);
-	return rc;
+	/* The first round stops at an urgent message; if another was quicker, the second goes through all. */
+	for (int round = 0; round < 2 || (round < RECV_ROUNDS && rc == MR_BUSY); round++) {
+		mr_auto(candidates_done) struct candidates work = { 0 };
+
+		rc = gather_work(room, self->agent, &matcher, round > 0, &work, err);
+		if (rc == MR_OK) {
+			struct claim_terms terms = claim_terms_of(room, self, lease_ms ? lease_ms : LEASE_DEFAULT_MS);
+
+			rc = MR_EMPTY;
+			for (size_t i = 0; i < work.n && rc == MR_EMPTY; i++)
+				rc = claim_one(room, self->agent, work.v[i].id, &terms, ret_claim, ret_msg, err);
+		}
+		if (rc != MR_EMPTY && rc != MR_BUSY)
+			return rc;
+	}
+	return mr_fail(err, MR_EMPTY, "no mail is waiting for '%s'", self->agent);
+}
+
+/* ---- Which claim is meant ---- */
+
+static enum mr_rc
+refuse_others(const struct claim *claim, struct mr_error *err)
+{
+	return mr_fail(err, MR_REFUSED,
+	    "that claim belongs to '%s'\nonly its holder can settle it; `mailroom recv` gives you work of your own",
+	    claim->agent);
+}
+
+/* Of this agent: is it of this life, too? */
+static enum mr_rc
+check_holder(const struct claim *claim, const struct mr_self *self, struct mr_error *err)
+{
+	if (strcmp(claim->agent, self->agent) != 0)
+		return refuse_others(claim, err);
+	if (claim->life == self->life)
+		return MR_OK;
+	return mr_fail(err, MR_REFUSED,
+	    "that claim belongs to an older life of '%s'\nits mail comes back by itself; `mailroom recv` gives the next",
+	    self->agent);
+}
+
+/* By the end of an id on which this life holds exactly one claim, on its own mail or on work of a queue; or by a token
+ * whose file a power cut took. */
+static enum mr_rc
+search_claims(
+    struct mr_room *room, const struct mr_self *self, const char *what, struct claim *ret, struct mr_error *err)
+{
+	mr_auto(claims_done) struct claims all = { 0 };
+	mr_auto(buf_done) struct buf tokens = BUF_INIT;
+	const struct claim *ours = NULL, *older = NULL, *others = NULL;
+	size_t found = 0;
+
+	TRY(claims_in(room, self->agent, &all, err));
+	TRY(claims_on_work(room, &all, err));
+	for (const struct claim *c = all.v; c < all.v + all.n; c++) {
+		bool own = strcmp(c->agent, self->agent) == 0;
+
+		if (c->kind == CLAIM_LEASE && own && strcmp(c->token, what) == 0) {
+			*ret = *c;
+			return check_holder(c, self, err);
+		}
+		if (c->kind != CLAIM_LEASE || !str_ends(str_of(c->id), what))
+			continue;
+		if (!own) {
+			others = c->over ? others : c;
+		} else if (c->life != self->life) {
+			older = c;
+		} else {
+			ours = c;
+			buf_addf(&tokens, "%s%s", found++ > 0 ? ", " : "", c->token);
+		}
+	}
+	if (found > 1)
+		return mr_fail(
+		    err, MR_REFUSED, "several claims match '%s'\ngive one of the tokens: %s", what, buf_z(&tokens));
+	if (ours) {
+		*ret = *ours;
+		return MR_OK;
+	}
+	if (older)
+		return check_holder(older, self, err);
+	if (others)
+		return refuse_others(others, err);
+	return mr_fail(err, MR_NOTFOUND,
+	    "no claim '%s': that claim is over (lease ran out, released or done)\n"
+	    "`mailroom recv` gives the next message; `mailroom inbox` lists what waits",
+	    what);
+}
+
+struct ending {             /* of a claim that is over */
+	const char *agent;  /* whose claims; NULL: anybody's */
+	struct claim claim; /* the last one */
+	enum settle how;
+	int64_t ended_ms;
+	bool found;
+};
+
+static void
+note_ending(void *ctx, const struct past_claim *past)
+{
+	struct ending *e = ctx;
+
+	if (e->agent && strcmp(past->claim->agent, e->agent) != 0)
+		return;
+	e->claim = *past->claim;
+	e->claim.reason = e->claim.only_for = NULL; /* they do not outlive this call */
+	e->how = past->how;
+	e->ended_ms = past->ended_ms;
+	e->found = true;
+}
+
+/* `what` is a token, or an id, which may be short: then the agent's own mail says which is meant. */
+static bool
+find_ending(struct mr_room *room, const struct mr_self *self, const char *what, bool full, struct ending *ret)
+{
+	mr_auto(mr_names_done) struct mr_names queues = { 0 };
+	char id[MR_ID_LEN + 1];
+
+	*ret = (struct ending){ 0 };
+	if (token_valid(str_of(what)))
+		(void)room->driver->each_past(room, NULL, NULL, what, note_ending, ret, IGNORED);
+	(void)snprintf(id, sizeof(id), "%s", what);
+	if (ret->found || (!full && mr_resolve_id(room, self->agent, what, 0, id, IGNORED) != MR_OK))
+		return ret->found;
+	ret->agent = self->agent;
+	(void)room->driver->each_past(room, "", id, NULL, note_ending, ret, IGNORED);
+	if (!ret->found && (room->driver->abilities & ROOM_QUEUES) &&
+	    settings_names(room, "queue", &queues, IGNORED) == MR_OK)
+		for (size_t i = 0; i < queues.n; i++)
+			(void)room->driver->each_past(
+			    room, room_box("queue", queues.v[i]).z, id, NULL, note_ending, ret, IGNORED);
+	return ret->found;
+}
+
+static enum mr_rc
+say_ending(const struct ending *e, const struct mr_self *self, struct mr_error *err)
+{
+	static const char *const words[] = {
+		[SETTLE_DONE] = "done", [SETTLE_LATER] = "released", [SETTLE_DEAD] = "failed"
+	};
+	const char *id = e->claim.id, *queue = box_queue(e->claim.box);
+	bool ours = strcmp(e->claim.agent, self->agent) == 0;
+	char at[RFC3339_LEN + 1], who[MR_ADDRESS_MAX + 32];
+
+	time_rfc3339(e->ended_ms, at);
+	if (e->how == SETTLE_DONE || e->how == SETTLE_LATER || e->how == SETTLE_DEAD) {
+		(void)snprintf(who, sizeof(who), "'%s'", e->claim.agent);
+		(void)mr_fail(err, MR_NOTFOUND, "'%s' was %s by %s at %s", id, words[e->how], ours ? "you" : who, at);
+		if (e->how == SETTLE_DONE)
+			return mr_hint(err, "nothing is left to do; `mailroom why %s` tells the rest", id);
+		if (e->how == SETTLE_DEAD)
+			return mr_hint(err, "it is kept: `mailroom dead list`");
+		return queue ? mr_hint(err, "`mailroom recv queue:%s` gives the next", queue)
+			     : mr_hint(err, "`mailroom recv` gives the next message");
+	}
+	/* It came back: the time was up, or a newer life took over. */
+	(void)snprintf(who, sizeof(who), "the claim of '%s'", e->claim.agent);
+	(void)mr_fail(err, MR_NOTFOUND, "%s on '%s' is over: %s, and it went back at %s", ours ? "your claim" : who, id,
+	    ours && e->claim.life < self->life ? "a newer life took over" : "its lease ran out", at);
+	if (!queue)
+		return mr_hint(err, "it is in the inbox again: `mailroom recv` gives it anew");
+	return mr_hint(err, "another may be at work on it: stop, and change nothing more; `mailroom why %s` tells", id);
+}
+
+/* `what` is a token, or the end of an id. MR_REFUSED: another's or an older life's; MR_NOTFOUND: it is over. */
+static enum mr_rc
+claim_find(struct mr_room *room, const struct mr_self *self, const char *what, struct claim *ret, struct mr_error *err)
+{
+	struct ending ending;
+	char spelled[MR_ID_LEN + 1];
+	bool full;
+	enum mr_rc rc = MR_NOTFOUND;
+
+	TRY(claim_able(room, err));
+	TRY(office_not_fenced(room, self, err));
+	TRY(lookup_spelling(room, what, spelled, &full, err)); /* tokens have the alphabet of ids */
+	if (token_valid(str_of(spelled)))
+		rc = room->driver->find_claim(room, spelled, ret, err);
+	if (rc == MR_OK && (ret->kind == CLAIM_LEASE || box_queue(ret->box)))
+		return check_holder(ret, self, err);
+	if (rc != MR_OK && rc != MR_NOTFOUND)
+		return rc;
+	rc = search_claims(room, self, spelled, ret, err);
+	return rc == MR_NOTFOUND && find_ending(room, self, spelled, full, &ending) ? say_ending(&ending, self, err)
+										    : rc;
 }
 
 /* ---- done, release, fail, extend ---- */
 
 static enum mr_rc
-say_if_over(const struct hold *hold, enum mr_rc rc, struct mr_error *err)
+say_if_over(const struct claim *claim, enum mr_rc rc, struct mr_error *err)
 {
 	if (rc != MR_NOTFOUND)
 		return rc;
 	return mr_fail(err, MR_NOTFOUND,
 	    "the claim '%s' on '%s' is over: lease ran out, released or done\n"
 	    "the message may be with someone else now; `mailroom why %s` tells",
-	    hold->token, hold->id, hold->id);
+	    claim->token, claim->id, claim->id);
 }
 
 static enum mr_rc
 settle_claim(
-    struct mr_room *room, const struct hold *hold, enum settle how, char ret_id[MR_ID_LEN + 1], struct mr_error *err)
+    struct mr_room *room, const struct claim *claim, enum settle how, char ret_id[MR_ID_LEN + 1], struct mr_error *err)
 {
 	mr_auto(relief_end) struct relief relief = { 0 };
-	enum mr_rc rc;
 
 	relief_begin(&relief, room);
-	rc = *hold->queue ? room->driver->queue_settle(room, hold, how, err)
-			  : room->driver->settle(room, hold, how, err);
+	enum mr_rc rc = room->driver->settle(room, claim, how, err);
 	if (rc == MR_OK)
 		rc = office_flush(room, err);
 	if (rc == MR_OK)
-		(void)snprintf(ret_id, MR_ID_LEN + 1, "%s", hold->id);
-	return say_if_over(hold, rc, err);
+		(void)snprintf(ret_id, MR_ID_LEN + 1, "%s", claim->id);
+	return say_if_over(claim, rc, err);
 }
 
 enum mr_rc
 mr_claim_done(struct mr_room *room, const struct mr_self *self, const char *what, char ret_id[MR_ID_LEN + 1],
     struct mr_error *err)
 {
-	struct hold hold = { 0 };
-	enum mr_rc rc = claim_find(room, self, what, &hold, err);
+	struct claim claim = { 0 };
 
-	return rc == MR_OK ? settle_claim(room, &hold, SETTLE_DONE, ret_id, err) : rc;
+	TRY(claim_find(room, self, what, &claim, err));
+	return settle_claim(room, &claim, SETTLE_DONE, ret_id, err);
 }
 
-/* Somebody else alone may claim it for a time: he must be here, and one of the queue's claimers. */
+/* Another agent alone may claim it for a time: it must be here, and one of the queue's claimers. */
 static enum mr_rc
-reserve_for(struct mr_room *room, const struct mr_release *how, struct hold *hold, char agent[MR_ADDRESS_MAX + 1],
+reserve_for(struct mr_room *room, const struct mr_release *how, struct claim *claim, char agent[MR_ADDRESS_MAX + 1],
     struct mr_error *err)
 {
 	mr_auto(mr_queue_done) struct mr_queue queue = { 0 };
-	struct mr_resolution meant = { 0 };
-	enum mr_rc rc;
+	mr_auto(mr_resolution_done) struct mr_resolution meant = { 0 };
 
-	if (!*hold->queue)
+	if (!box_queue(claim->box))
 		return mr_fail(err, MR_REFUSED,
 		    "'%s' is your own mail: nobody else can claim it\n`mailroom send %s -m TEXT --reply-to %s` passes it on",
-		    hold->id, how->to, hold->id);
-	rc = mr_resolve(room, hold->agent, how->to, &meant, err);
-	if (rc == MR_OK && (meant.targets.n != 1 || strchr(meant.targets.v[0], ':'))) {
-		rc = mr_fail(err, MR_REFUSED, "'%.100s' is not one agent", how->to);
-		(void)mr_hint(err, "--to takes the address of an agent of this room");
-	}
-	if (rc == MR_OK)
-		rc = mr_queue_get(room, hold->queue, &queue, err);
-	(void)snprintf(agent, MR_ADDRESS_MAX + 1, "%s", meant.targets.n == 1 ? meant.targets.v[0] : "");
-	mr_resolution_done(&meant);
-	if (rc != MR_OK)
-		return rc;
-	if (!office_lets_claim(queue.claimers, agent))
-		return mr_fail(err, MR_REFUSED, "'%s' may not claim from the queue '%s'\nits claimers are '%.120s'",
-		    agent, queue.name, queue.claimers);
-	hold->only_for = agent;
-	hold->only_until_ms = clock_now_ms() + (how->to_ms > 0 ? how->to_ms : queue.lease_ms);
+		    claim->id, how->to, claim->id);
+	TRY(mr_resolve(room, claim->agent, how->to, &meant, err));
+	if (meant.targets.n != 1 || strchr(meant.targets.v[0], ':'))
+		return mr_fail(err, MR_REFUSED,
+		    "'%.100s' is not one agent\n--to takes the address of an agent of this room", how->to);
+	TRY(mr_queue_get(room, box_queue(claim->box), &queue, err));
+	(void)snprintf(agent, MR_ADDRESS_MAX + 1, "%s", meant.targets.v[0]);
+	TRY(office_check_claimer(&queue, agent, err));
+	claim->only_for = agent;
+	claim->only_until_ms = clock_now_ms() + (how->to_ms > 0 ? how->to_ms : queue.lease_ms);
 	return MR_OK;
 }
 
@@ -291,22 +549,21 @@ enum mr_rc
 mr_claim_put_back(struct mr_room *room, const struct mr_self *self, const char *what, const struct mr_release *how,
     char ret_id[MR_ID_LEN + 1], struct mr_error *err)
 {
-	struct hold hold = { 0 };
+	struct claim claim = { 0 };
 	char agent[MR_ADDRESS_MAX + 1];
-	enum mr_rc rc = claim_find(room, self, what, &hold, err);
 
-	if (rc == MR_OK && how->to_ms > LEASE_MAX_MS)
-		rc = mr_fail(err, MR_REFUSED, "work is reserved for at most 366 days");
-	if (rc == MR_OK && how->to)
-		rc = reserve_for(room, how, &hold, agent, err);
-	if (rc == MR_OK && how->reason && !*hold.queue) {
-		(void)mr_fail(err, MR_REFUSED, "'%s' is your own mail: nobody would read the reason", hold.id);
-		rc = mr_hint(err, "`mailroom fail %s --reason TEXT` tells its sender, and ends it", what);
-	}
-	if (rc != MR_OK)
-		return rc;
-	hold.reason = how->reason && *how->reason ? how->reason : NULL;
-	return settle_claim(room, &hold, how->unseen ? SETTLE_BACK : SETTLE_LATER, ret_id, err);
+	TRY(claim_find(room, self, what, &claim, err));
+	if (how->to_ms > LEASE_MAX_MS)
+		return mr_fail(err, MR_REFUSED, "work is reserved for at most 366 days");
+	if (how->to)
+		TRY(reserve_for(room, how, &claim, agent, err));
+	if (how->reason && !box_queue(claim.box))
+		return mr_fail(err, MR_REFUSED,
+		    "'%s' is your own mail: nobody would read the reason\n"
+		    "`mailroom fail %s --reason TEXT` tells its sender, and ends it",
+		    claim.id, what);
+	claim.reason = how->reason && *how->reason ? how->reason : NULL;
+	return settle_claim(room, &claim, how->unseen ? SETTLE_BACK : SETTLE_LATER, ret_id, err);
 }
 
 enum mr_rc
@@ -316,44 +573,34 @@ mr_claim_release(struct mr_room *room, const struct mr_self *self, const char *w
 	return mr_claim_put_back(room, self, what, &(struct mr_release){ 0 }, ret_id, err);
 }
 
-static enum mr_rc
-fetch_claimed(struct mr_room *room, const struct hold *hold, struct mr_message *ret, struct mr_error *err)
-{
-	if (*hold->queue)
-		return room->driver->queue_fetch(room, hold->queue, hold->id, ret, err);
-	return room->driver->fetch(room, hold->agent, hold->id, MR_HELD, SCAN_HEADERS, ret, err);
-}
-
 enum mr_rc
 mr_claim_fail(struct mr_room *room, const struct mr_self *self, const char *what, const char *reason,
     char ret_id[MR_ID_LEN + 1], struct mr_error *err)
 {
 	mr_auto(mr_message_done) struct mr_message msg = { 0 };
-	struct hold hold = { 0 };
+	struct claim claim = { 0 };
 	char key[16 + MR_TOKEN_LEN];
-	enum mr_rc rc = claim_find(room, self, what, &hold, err);
 
-	if (rc != MR_OK)
-		return rc;
-	rc = fetch_claimed(room, &hold, &msg, err);
+	TRY(claim_find(room, self, what, &claim, err));
 	/* The bounce first: killed in between, the mail is tried again and at worst bounces twice. The other
 	 * way round it would be dead and nobody told. */
-	(void)snprintf(key, sizeof(key), "fail-%s", hold.token);
+	(void)snprintf(key, sizeof(key), "fail-%s", claim.token);
+	enum mr_rc rc = claim_message(room, &claim, &msg, err);
 	if (rc == MR_OK)
-		rc = bounce_send(room, self, &msg, reason ? reason : "", *hold.queue ? key : NULL, err);
+		rc = bounce_send(room, self, &msg, reason ? reason : "", box_queue(claim.box) ? key : NULL, err);
 	if (rc != MR_OK)
-		return say_if_over(&hold, rc, err);
+		return say_if_over(&claim, rc, err);
 	*err = (struct mr_error){ 0 };
-	rc = settle_claim(room, &hold, SETTLE_DEAD, ret_id, err);
-	if (rc == MR_OK && bounce_sender_gone(room, &msg))
+	TRY(settle_claim(room, &claim, SETTLE_DEAD, ret_id, err));
+	if (bounce_sender_gone(room, &msg))
 		(void)mr_hint(err, "its sender '%.100s' is gone: nobody was told", msg.from);
-	return rc;
+	return MR_OK;
 }
 
-/* The answer first: killed in between, the claim is still there, and who finishes it with the same words sends
+/* The answer first: killed in between, the claim is still there, and a second `done` with the same words sends
  * nothing twice, because the claim is the key. The other way round the result could be lost. */
 static enum mr_rc
-send_result(struct mr_room *room, const struct mr_self *self, const struct hold *hold, const char *sender,
+send_result(struct mr_room *room, const struct mr_self *self, const struct claim *claim, const char *sender,
     const struct mr_draft *result, char ret_answer[MR_ID_LEN + 1], struct mr_error *err)
 {
 	char key[16 + MR_TOKEN_LEN], to[MR_ADDRESS_MAX + 16];
@@ -361,19 +608,18 @@ send_result(struct mr_room *room, const struct mr_self *self, const struct hold 
 	struct mr_draft draft = {
 		.to = recipients, .body = result->body, .body_len = result->body_len, .type = result->type, .key = key
 	};
-	struct mr_receipt receipt = { 0 };
+	mr_auto(mr_receipt_done) struct mr_receipt receipt = { 0 };
 
-	(void)snprintf(key, sizeof(key), "done-%s", hold->token);
+	(void)snprintf(key, sizeof(key), "done-%s", claim->token);
 	/* Not mr_reply's default: an answer to work that one sent oneself would be new work of the queue. */
 	(void)snprintf(to, sizeof(to), "agent:%.160s", sender);
-	enum mr_rc rc = mr_reply(room, self, hold->id, &draft, false, &receipt, err);
+	enum mr_rc rc = mr_reply(room, self, claim->id, &draft, false, &receipt, err);
 	(void)snprintf(ret_answer, MR_ID_LEN + 1, "%s", receipt.id);
-	mr_receipt_done(&receipt);
-	if (rc == MR_REFUSED && strstr(err->message, key)) {
-		(void)mr_fail(
-		    err, MR_REFUSED, "a result of this claim on '%s' was sent before, in other words", hold->id);
-		(void)mr_hint(err, "`mailroom done %s` without a text finishes the work", hold->token);
-	}
+	if (rc == MR_REFUSED && strstr(err->message, key))
+		return mr_fail(err, MR_REFUSED,
+		    "a result of this claim on '%s' was sent before, in other words\n"
+		    "`mailroom done %s` without a text finishes the work",
+		    claim->id, claim->token);
 	return rc;
 }
 
@@ -382,22 +628,18 @@ mr_claim_answer(struct mr_room *room, const struct mr_self *self, const char *wh
     char ret_id[MR_ID_LEN + 1], char ret_answer[MR_ID_LEN + 1], struct mr_error *err)
 {
 	mr_auto(mr_message_done) struct mr_message msg = { 0 };
-	struct hold hold = { 0 };
-	enum mr_rc rc = claim_find(room, self, what, &hold, err);
+	struct claim claim = { 0 };
 
 	ret_answer[0] = '\0';
+	TRY(claim_find(room, self, what, &claim, err));
+	enum mr_rc rc = claim_message(room, &claim, &msg, err);
 	if (rc != MR_OK)
-		return rc;
-	rc = fetch_claimed(room, &hold, &msg, err);
-	if (rc != MR_OK)
-		return say_if_over(&hold, rc, err);
+		return say_if_over(&claim, rc, err);
 	bool gone = bounce_sender_gone(room, &msg);
-	if (!gone)
-		rc = send_result(room, self, &hold, msg.from, result, ret_answer, err);
-	if (rc != MR_OK) /* also in doubt: it will be completed, and the claim is still there to be done */
-		return rc;
+	if (!gone) /* in doubt, too: it will be completed, and the claim is still there to be done */
+		TRY(send_result(room, self, &claim, msg.from, result, ret_answer, err));
 	*err = (struct mr_error){ 0 };
-	rc = settle_claim(room, &hold, SETTLE_DONE, ret_id, err);
+	rc = settle_claim(room, &claim, SETTLE_DONE, ret_id, err);
 	if (rc == MR_NOTFOUND && *ret_answer) /* the lease ran out in the meantime */
 		(void)mr_hint(err, "your answer %s was sent; another may do the work once more", ret_answer);
 	if (rc == MR_OK && gone)
@@ -409,20 +651,14 @@ enum mr_rc
 mr_claim_extend(struct mr_room *room, const struct mr_self *self, const char *what, int64_t lease_ms,
     struct mr_claim *ret, struct mr_error *err)
 {
-	struct hold hold = { 0 };
-	enum mr_rc rc = check_lease(&lease_ms, err);
+	struct claim claim = { 0 };
 
-	if (rc == MR_OK && !ROOM_HAS(room, extend))
-		rc = office_lacks(room, "way to extend a claim", err);
-	if (rc == MR_OK)
-		rc = claim_find(room, self, what, &hold, err);
-	if (rc != MR_OK)
-		return rc;
-	rc = *hold.queue ? room->driver->queue_extend(room, &hold, lease_ms, err)
-			 : room->driver->extend(room, &hold, lease_ms, err);
+	TRY(lease_check(lease_ms, err));
+	TRY(claim_find(room, self, what, &claim, err));
+	enum mr_rc rc = room->driver->extend(room, &claim, lease_ms ? lease_ms : LEASE_DEFAULT_MS, err);
 	if (rc == MR_OK)
 		rc = office_flush(room, err);
 	if (rc == MR_OK)
-		claim_fill(&hold, ret);
-	return say_if_over(&hold, rc, err);
+		claim_fill(&claim, ret);
+	return say_if_over(&claim, rc, err);
 }

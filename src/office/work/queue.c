@@ -17,28 +17,10 @@
 enum mr_rc
 office_queue_able(const struct mr_room *room, struct mr_error *err)
 {
-	const struct room_driver *d = room->driver;
-
-	if ((d->abilities & ROOM_QUEUES) && DRIVER_HAS(d, queue_make) && DRIVER_HAS(d, queue_remove) &&
-	    DRIVER_HAS(d, queue_claim) && DRIVER_HAS(d, queue_settle) && DRIVER_HAS(d, queue_extend) &&
-	    DRIVER_HAS(d, queue_each) && DRIVER_HAS(d, queue_fetch) && DRIVER_HAS(d, queue_find_claim))
-		return MR_OK;
-	return office_lacks(room, "work queues", err);
+	return room->driver->abilities & ROOM_QUEUES ? MR_OK : office_lacks(room, "work queues", err);
 }
 
 /* ---- Who may claim ---- */
-
-static struct mr_str
-take_part(struct mr_str *rest)
-{
-	const char *slash = memchr(rest->ptr, '/', rest->len);
-	size_t len = slash ? (size_t)(slash - rest->ptr) : rest->len;
-	struct mr_str part = { rest->ptr, len };
-
-	rest->ptr += len + (slash ? 1 : 0);
-	rest->len -= len + (slash ? 1 : 0);
-	return part;
-}
 
 /* One spelling for those that mean the same agent: "mayor/" and "rig/mayor" are "mayor", "rig/crew/max" and
  * "rig/polecats/max" are "rig/max". ret has room for MR_ADDRESS_MAX + 1. */
@@ -46,21 +28,19 @@ static struct mr_str
 short_spelling(struct mr_str name, char *ret)
 {
 	struct mr_str rest = name, part[3] = { 0 };
-	size_t n = 0, len = 0;
+	size_t n = 0;
 
-	while (rest.len > 0 && n < 3)
-		part[n++] = take_part(&rest);
+	while (n < 3 && str_cut(&rest, '/', &part[n]))
+		n++;
 	if (rest.len > 0)
 		return name;
 	if (n == 2 && (str_eq(part[1], STR("mayor")) || str_eq(part[1], STR("deacon"))))
 		return part[1];
 	if (n < 3 || !(str_eq(part[1], STR("crew")) || str_eq(part[1], STR("polecats"))))
 		return name;
-	memcpy(ret, part[0].ptr, part[0].len);
-	len = part[0].len;
-	ret[len++] = '/';
-	memcpy(ret + len, part[2].ptr, part[2].len);
-	return (struct mr_str){ ret, len + part[2].len };
+	int len = snprintf(
+	    ret, MR_ADDRESS_MAX + 1, "%.*s/%.*s", (int)part[0].len, part[0].ptr, (int)part[2].len, part[2].ptr);
+	return (struct mr_str){ ret, (size_t)len };
 }
 
 static struct mr_str
@@ -68,8 +48,7 @@ without_end_slash(const char *pattern)
 {
 	struct mr_str s = str_of(pattern);
 
-	if (s.len > 1 && s.ptr[s.len - 1] == '/')
-		s.len--;
+	s.len -= s.len > 1 && s.ptr[s.len - 1] == '/';
 	return s;
 }
 
@@ -87,18 +66,23 @@ office_lets_claim(const char *claimers, const char *agent)
 	return str_eq(short_spelling(want, want_short), short_spelling(have, have_short));
 }
 
+enum mr_rc
+office_check_claimer(const struct mr_queue *queue, const char *agent, struct mr_error *err)
+{
+	if (office_lets_claim(queue->claimers, agent))
+		return MR_OK;
+	return mr_fail(err, MR_REFUSED, "'%s' may not claim from the queue '%s'\nits claimers are '%.120s'", agent,
+	    queue->name, queue->claimers);
+}
+
 static enum mr_rc
 check_claimers(const char *claimers, struct mr_error *err)
 {
-	struct mr_str rest = without_end_slash(claimers);
-	struct mr_error why = { 0 };
+	struct mr_str rest = without_end_slash(claimers), part;
 	bool fine = rest.len > 0 && rest.len <= MR_ADDRESS_MAX;
 
-	while (fine && rest.len > 0) {
-		struct mr_str part = take_part(&rest);
-
-		fine = str_eq(part, STR("*")) || address_check(part, &why) == MR_OK;
-	}
+	while (fine && str_cut(&rest, '/', &part))
+		fine = str_eq(part, STR("*")) || address_check(part, IGNORED) == MR_OK;
 	if (fine)
 		return MR_OK;
 	return mr_fail(err, MR_REFUSED,
@@ -124,16 +108,6 @@ mr_queue_done(struct mr_queue *queue)
 	*queue = (struct mr_queue){ 0 };
 }
 
-static enum mr_queue_status
-status_of(const char *word)
-{
-	for (size_t i = 0; word && i < sizeof(status_words) / sizeof(status_words[0]); i++)
-		if (ascii_caseeq(word, status_words[i]))
-			return (enum mr_queue_status)i;
-	/* A word that we do not know was written by a newer program, and stops what we may not do. */
-	return word ? MR_QUEUE_PAUSED : MR_QUEUE_ACTIVE;
-}
-
 static unsigned
 small_number(const struct record *lines, const char *field, unsigned otherwise)
 {
@@ -142,43 +116,38 @@ small_number(const struct record *lines, const char *field, unsigned otherwise)
 	return n < 0 || n > UINT32_MAX ? otherwise : (unsigned)n;
 }
 
-static void
-read_settings(struct record *lines, const char *name, struct mr_queue *ret)
-{
-	const char *claimers = record_get(lines, "Claimers"), *order = record_get(lines, "Order"),
-		   *lease = record_get(lines, "Lease"), *by = record_get(lines, "Created-By");
-
-	*ret = (struct mr_queue){
-		.claimers = claimers ? claimers : "*",
-		.by_priority = order && ascii_caseeq(order, "priority"),
-		.max_claims = small_number(lines, "Max-Claims", 0),
-		.attempts = small_number(lines, "Attempts", 3),
-		.status = status_of(record_get(lines, "Status")),
-		.created_by = by ? by : "",
-		.created_ms = record_time(lines, "Created"),
-		.own = lines->own,
-	};
-	if (!lease || !duration_parse(str_of(lease), &ret->lease_ms) || ret->lease_ms <= 0 ||
-	    ret->lease_ms > LEASE_MAX_MS)
-		ret->lease_ms = LEASE_DEFAULT_MS;
-	(void)snprintf(ret->name, sizeof(ret->name), "%s", name);
-	lines->own = NULL; /* the strings are the queue's now */
-}
-
 enum mr_rc
 mr_queue_get(struct mr_room *room, const char *name, struct mr_queue *ret, struct mr_error *err)
 {
 	mr_auto(record_done) struct record lines = { 0 };
 	char local[MR_ADDRESS_MAX + 1];
-	enum mr_rc rc = office_queue_able(room, err);
 
-	if (rc == MR_OK)
-		rc = settings_name(QUEUE, name, local, err);
-	if (rc == MR_OK)
-		rc = settings_load(room, QUEUE, local, &lines, err);
-	if (rc == MR_OK)
-		read_settings(&lines, local, ret);
-	return rc;
+	TRY(office_queue_able(room, err));
+	TRY(settings_name(QUEUE, name, local, err));
+	TRY(settings_load(room, QUEUE, local, &lines, err));
+	const char *claimers = record_get(&lines, "Claimers"), *order = record_get(&lines, "Order"),
+		   *lease = record_get(&lines, "Lease"), *by = record_get(&lines, "Created-By"),
+		   *status = record_get(&lines, "Status");
+	*ret = (struct mr_queue){
+		.claimers = claimers ? claimers : "*",
+		.by_priority = order && ascii_caseeq(order, "priority"),
+		.max_claims = small_number(&lines, "Max-Claims", 0),
+		.attempts = small_number(&lines, "Attempts", 3),
+		/* A word that we do not know was written by a newer program, and stops what we may not do. */
+		.status = status ? MR_QUEUE_PAUSED : MR_QUEUE_ACTIVE,
+		.created_by = by ? by : "",
+		.created_ms = record_time(&lines, "Created"),
+		.own = lines.own,
+	};
+	for (size_t i = 0; status && i < sizeof(status_words) / sizeof(status_words[0]); i++)
+		if (ascii_caseeq(status, status_words[i]))
+			ret->status = (enum mr_queue_status)i;
+	if (!lease || !duration_parse(str_of(lease), &ret->lease_ms) || ret->lease_ms <= 0 ||
+	    ret->lease_ms > LEASE_MAX_MS)
+		ret->lease_ms = LEASE_DEFAULT_MS;
+	(void)snprintf(ret->name, sizeof(ret->name), "%s", local);
+	lines.own = NULL; /* the strings are the queue's now */
+	return MR_OK;
 }
 
 enum mr_rc
@@ -186,95 +155,59 @@ mr_queue_each(struct mr_room *room, mr_queue_fn *fn, void *ctx, struct mr_error 
 {
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
 	struct mr_error broken = { 0 };
-	enum mr_rc rc = office_queue_able(room, err);
 
-	if (rc == MR_OK)
-		rc = settings_names(room, QUEUE, &names, err);
-	for (size_t i = 0; rc == MR_OK && i < names.n; i++) {
+	TRY(office_queue_able(room, err));
+	TRY(settings_names(room, QUEUE, &names, err));
+	for (size_t i = 0; i < names.n; i++) {
 		mr_auto(mr_queue_done) struct mr_queue queue = { 0 };
+		struct mr_error trouble = { 0 };
+		enum mr_rc rc = mr_queue_get(room, names.v[i], &queue, &trouble);
 
-		rc = mr_queue_get(room, names.v[i], &queue, err);
-		if (rc == MR_NOTFOUND) { /* deleted this very moment */
-			*err = (struct mr_error){ 0 };
-			rc = MR_OK;
-			continue;
-		}
-		if (rc == MR_CORRUPT) { /* one that is broken does not hide the others */
-			broken = broken.code == MR_OK ? *err : broken;
-			rc = MR_OK;
-			continue;
-		}
 		if (rc == MR_OK && !fn(ctx, &queue))
 			break;
+		if (rc == MR_CORRUPT && broken.code == MR_OK) /* it does not hide the others */
+			broken = trouble;
+		if (rc == MR_OK || rc == MR_CORRUPT || rc == MR_NOTFOUND) /* not found: deleted this very moment */
+			continue;
+		*err = trouble;
+		return rc;
 	}
-	if (rc == MR_OK && broken.code != MR_OK)
+	if (broken.code != MR_OK)
 		*err = broken;
-	return rc == MR_OK ? broken.code : rc;
-}
-
-static enum mr_rc
-write_settings(const char *name, const struct mr_queue *q, struct buf *out, struct mr_error *err)
-{
-	int64_t lease_s = ((q->lease_ms > 0 ? q->lease_ms : LEASE_DEFAULT_MS) + 999) / 1000;
-	char lease[32], max_claims[16], attempts[16];
-	const struct {
-		const char *field, *value;
-	} lines[] = {
-		{ "Name", name },
-		{ "Claimers", q->claimers ? q->claimers : "*" },
-		{ "Order", q->by_priority ? "priority" : "fifo" },
-		{ "Max-Claims", max_claims },
-		{ "Lease", lease },
-		{ "Attempts", attempts },
-		{ "Status", status_words[q->status] },
-	};
-	enum mr_rc rc = MR_OK;
-
-	(void)snprintf(lease, sizeof(lease), "%llds", (long long)lease_s);
-	(void)snprintf(max_claims, sizeof(max_claims), "%u", q->max_claims);
-	(void)snprintf(attempts, sizeof(attempts), "%u", q->attempts);
-	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]) && rc == MR_OK; i++)
-		rc = header_add(out, lines[i].field, str_of(lines[i].value), err);
-	return rc;
+	return broken.code;
 }
 
 enum mr_rc
 mr_queue_create(struct mr_room *room, const struct mr_self *self, const struct mr_queue *settings, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf lines = BUF_INIT;
+	const char *claimers = settings->claimers ? settings->claimers : "*";
+	int64_t lease_ms = settings->lease_ms > 0 ? settings->lease_ms : LEASE_DEFAULT_MS;
 	char name[MR_ADDRESS_MAX + 1];
-	enum mr_rc rc = office_queue_able(room, err);
 
-	if (rc == MR_OK)
-		rc = office_not_fenced(room, self, err);
-	if (rc == MR_OK)
-		rc = settings_name(QUEUE, settings->name, name, err);
-	if (rc == MR_OK)
-		rc = target_name_free(room, QUEUE, name, err);
-	if (rc == MR_OK)
-		rc = check_claimers(settings->claimers ? settings->claimers : "*", err);
-	if (rc == MR_OK && (settings->lease_ms < 0 || settings->lease_ms > LEASE_MAX_MS))
-		rc = mr_fail(err, MR_REFUSED, "a lease is more than nothing and at most 366 days");
-	if (rc == MR_OK)
-		rc = write_settings(name, settings, &lines, err);
+	TRY(office_queue_able(room, err));
+	TRY(office_not_fenced(room, self, err));
+	TRY(settings_name(QUEUE, settings->name, name, err));
+	TRY(target_name_free(room, QUEUE, name, err));
+	TRY(check_claimers(claimers, err));
+	TRY(lease_check(settings->lease_ms, err));
+	buf_addf(&lines, "Name: %s\nClaimers: %s\nOrder: %s\nMax-Claims: %u\nLease: %llds\nAttempts: %u\nStatus: %s\n",
+	    name, claimers, settings->by_priority ? "priority" : "fifo", settings->max_claims,
+	    (long long)(lease_ms + 999) / 1000, settings->attempts, status_words[settings->status]);
+	if (!buf_ok(&lines))
+		return mr_nomem(err);
 	/* The place for the work first: the settings are what makes it a queue. */
-	if (rc == MR_OK)
-		rc = room->driver->queue_make(room, name, err);
-	if (rc == MR_OK)
-		rc = settings_create(room, QUEUE, name, self->agent, &lines, err);
-	return rc;
+	TRY(room->driver->make_box(room, room_box(QUEUE, name).z, err));
+	return settings_create(room, QUEUE, name, self->agent, &lines, err);
 }
 
 enum mr_rc
 mr_queue_set_status(struct mr_room *room, const char *name, enum mr_queue_status status, struct mr_error *err)
 {
 	char local[MR_ADDRESS_MAX + 1];
-	enum mr_rc rc = office_queue_able(room, err);
 
-	if (rc == MR_OK)
-		rc = settings_name(QUEUE, name, local, err);
-	if (rc != MR_OK)
-		return rc;
+	TRY(office_queue_able(room, err));
+	TRY(settings_name(QUEUE, name, local, err));
 	return settings_change(
 	    room, QUEUE, local, (struct settings_edit){ SETTINGS_SET, "Status", status_words[status] }, NULL, err);
 }
@@ -282,17 +215,23 @@ mr_queue_set_status(struct mr_room *room, const char *name, enum mr_queue_status
 /* ---- Deleting ---- */
 
 struct undone {
-	struct candidates work;
+	struct mr_names ids;
+	bool failed; /* out of memory */
 };
 
 static bool
 note_undone(void *ctx, const struct queue_item *item)
 {
 	struct undone *undone = ctx;
-	struct mr_message msg = { .priority = item->priority };
 
-	(void)snprintf(msg.id, sizeof(msg.id), "%s", item->id);
-	return candidates_add(&undone->work, &msg);
+	undone->failed = !names_add(&undone->ids, str_of(item->id));
+	return !undone->failed;
+}
+
+static void
+undone_done(struct undone *undone)
+{
+	mr_names_done(&undone->ids);
 }
 
 /* Before the work goes to dead letters: cut off here, some senders were told of a queue that is still there,
@@ -300,20 +239,19 @@ note_undone(void *ctx, const struct queue_item *item)
 static enum mr_rc
 tell_senders(struct mr_room *room, const char *name, struct mr_error *err)
 {
-	struct undone undone = { 0 };
+	mr_auto(undone_done) struct undone undone = { 0 };
 	mr_auto(buf_done) struct buf story = BUF_INIT;
-	enum mr_rc rc = room->driver->queue_each(
-	    room, name, QUEUE_READY | QUEUE_DELAYED | QUEUE_CLAIMED, note_undone, &undone, err);
 
-	if (rc == MR_OK && undone.work.failed)
-		rc = mr_nomem(err);
+	TRY(room->driver->each_claim(
+	    room, room_box(QUEUE, name).z, QUEUE_READY | QUEUE_DELAYED | QUEUE_CLAIMED, note_undone, &undone, err));
+	if (undone.failed)
+		return mr_nomem(err);
 	buf_addf(&story, "This message waited in the queue '%s', which was deleted. Nobody will do it.", name);
-	for (size_t i = 0; i < undone.work.n && rc == MR_OK; i++) {
+	for (size_t i = 0; i < undone.ids.n; i++) {
 		mr_auto(mr_message_done) struct mr_message msg = { 0 };
-		struct mr_error ignored = { 0 };
 		char key[32 + MR_ID_LEN];
 
-		if (room->driver->queue_fetch(room, name, undone.work.v[i].id, &msg, &ignored) != MR_OK)
+		if (room->driver->queue_fetch(room, name, undone.ids.v[i], &msg, IGNORED) != MR_OK)
 			continue; /* done meanwhile, or broken: then nobody can be told */
 		(void)snprintf(key, sizeof(key), "queue-deleted-%s", msg.id);
 		struct bounce bounce = {
@@ -322,25 +260,8 @@ tell_senders(struct mr_room *room, const char *name, struct mr_error *err)
 			.reason = "the queue was deleted",
 			.key = key,
 		};
-
-		rc = bounce_deliver(room, &bounce, &msg, err);
+		TRY(bounce_deliver(room, &bounce, &msg, err));
 	}
-	candidates_done(&undone.work);
-	return rc;
-}
-
-/* They may have gone with the work; then a queue of that name is another's, made since. */
-static enum mr_rc
-drop_settings(struct mr_room *room, const struct mr_queue *queue, struct mr_error *err)
-{
-	mr_auto(mr_queue_done) struct mr_queue now = { 0 };
-	enum mr_rc rc = mr_queue_get(room, queue->name, &now, err);
-
-	if (rc == MR_OK && now.created_ms == queue->created_ms)
-		rc = room->driver->record_drop(room, QUEUE, "", queue->name, err);
-	if (rc != MR_NOTFOUND)
-		return rc;
-	*err = (struct mr_error){ 0 };
 	return MR_OK;
 }
 
@@ -349,47 +270,45 @@ static enum mr_rc
 bury_rest(struct mr_room *room, const char *name, size_t *ret_dead, struct mr_error *err)
 {
 	char local[MR_ADDRESS_MAX + 1];
-	struct mr_error ignored = { 0 };
-	size_t dead = 0;
 
-	if (settings_name(QUEUE, name, local, &ignored) != MR_OK ||
-	    room->driver->queue_remove(room, local, true, &dead, &ignored) != MR_OK || dead == 0)
+	if (settings_name(QUEUE, name, local, IGNORED) != MR_OK ||
+	    room->driver->remove_box(room, room_box(QUEUE, local).z, true, ret_dead, IGNORED) != MR_OK ||
+	    *ret_dead == 0)
 		return err->code;
 	*err = (struct mr_error){ 0 };
-	if (ret_dead)
-		*ret_dead = dead;
 	return MR_OK;
 }
 
 enum mr_rc
 mr_queue_delete(struct mr_room *room, const char *name, bool force, size_t *ret_dead, struct mr_error *err)
 {
-	mr_auto(mr_queue_done) struct mr_queue queue = { 0 };
-	size_t dead = 0;
+	mr_auto(mr_queue_done) struct mr_queue queue = { 0 }, now = { 0 };
+	size_t ignored = 0, *dead = ret_dead ? ret_dead : &ignored;
 	enum mr_rc rc = mr_queue_get(room, name, &queue, err);
 
 	if (rc == MR_NOTFOUND && force)
-		return bury_rest(room, name, ret_dead, err);
+		return bury_rest(room, name, dead, err);
 	if (rc != MR_OK)
 		return rc;
 	if (force) {
 		/* Closed first, so that nothing new arrives behind our back. */
-		rc = mr_queue_set_status(room, queue.name, MR_QUEUE_CLOSED, err);
-		if (rc == MR_OK)
-			rc = tell_senders(room, queue.name, err);
+		TRY(mr_queue_set_status(room, queue.name, MR_QUEUE_CLOSED, err));
+		TRY(tell_senders(room, queue.name, err));
 	}
-	if (rc == MR_OK)
-		rc = room->driver->queue_remove(room, queue.name, force, &dead, err);
+	rc = room->driver->remove_box(room, room_box(QUEUE, queue.name).z, force, dead, err);
 	if (rc == MR_REFUSED)
 		return mr_fail(err, MR_REFUSED,
 		    "there is work in the queue '%s'\n"
 		    "wait until it is done, or give --force: it goes to dead letters, and its senders are told",
 		    queue.name);
-	if (rc == MR_OK)
-		rc = drop_settings(room, &queue, err);
 	if (rc != MR_OK)
 		return rc;
-	if (ret_dead)
-		*ret_dead = dead;
+	/* The settings may have gone with the work; then a queue of that name is another's, made since. */
+	rc = mr_queue_get(room, queue.name, &now, err);
+	if (rc == MR_OK && now.created_ms == queue.created_ms)
+		rc = room->driver->record_drop(room, QUEUE, "", queue.name, err);
+	if (rc != MR_NOTFOUND)
+		return rc;
+	*err = (struct mr_error){ 0 };
 	return MR_OK;
 }

@@ -9,8 +9,8 @@
 #include "base/format.h"
 #include "base/sys.h"
 #include "rooms/maildir/channel.h"
-#include "rooms/maildir/holding.h"
-#include "rooms/maildir/queue.h"
+#include "rooms/maildir/claim.h"
+#include "rooms/maildir/claim.h"
 #include <errno.h>
 #include <inttypes.h>
 
@@ -152,7 +152,7 @@ visit_boxes(struct visit *v, unsigned folders, struct mr_error *err)
 static void
 describe_claim(struct buf *out, struct maildir *md, const struct file_name *n)
 {
-	struct hold hold = { 0 };
+	struct claim hold = { 0 };
 	char until[RFC3339_LEN + 1];
 
 	(void)token_read(md, n->token, &hold, IGNORED);

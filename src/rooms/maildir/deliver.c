@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * deliver.c - mail for one recipient, an agent or a queue (queue_send.c), without a key.
+ * deliver.c - mail for one recipient, an agent or a queue (queue_ready.c), without a key.
  *
  *	open unnamed in new/ - write - fsync - link - fsync - fsync of new/
  *
@@ -17,7 +17,7 @@
 #include "base/id.h"
 #include "base/sys.h"
 #include "message/message.h"
-#include "rooms/maildir/queue.h"
+#include "rooms/maildir/claim.h"
 #include <errno.h>
 
 #define NEW_IDS_MAX 5

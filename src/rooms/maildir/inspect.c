@@ -7,9 +7,9 @@
 #include "base/error.h"
 #include "base/id.h"
 #include "base/sys.h"
-#include "rooms/maildir/holding.h"
+#include "rooms/maildir/claim.h"
 #include "rooms/maildir/inspect.h"
-#include "rooms/maildir/queue.h"
+#include "rooms/maildir/claim.h"
 #include <errno.h>
 
 void
@@ -28,9 +28,10 @@ struct held_count {
 };
 
 static bool
-count_hold(void *ctx, const struct hold *hold)
+count_claim(void *ctx, const struct queue_item *item)
 {
 	struct held_count *count = ctx;
+	const struct claim *hold = item->claim;
 	struct file_name name = { .deadline_s = hold->deadline_ms / 1000 };
 	struct stat st;
 	char path[MR_TOKEN_LEN + 8];
@@ -132,13 +133,13 @@ check_mailbox(struct inspection *in, const char *agent, struct held_count *held,
 
 	before.newest = held->newest;
 	if (rc == MR_OK && in->f.fix) {
-		rc = maildir_each_hold(in->room, agent, count_hold, &before, err);
+		rc = maildir_each_claim(in->room, agent, QUEUE_CLAIMED, count_claim, &before, err);
 		mr_names_done(&before.tokens);
 		if (rc == MR_OK)
 			rc = sweep_mail(in->md, agent, err);
 	}
 	if (rc == MR_OK)
-		rc = maildir_each_hold(in->room, agent, count_hold, held, err);
+		rc = maildir_each_claim(in->room, agent, QUEUE_CLAIMED, count_claim, held, err);
 	if (rc == MR_OK)
 		say_holds(
 		    in, agent, in->f.fix ? before.over : held->over - over, held->over - over, held->orphans - orphans);
@@ -170,12 +171,6 @@ note_visible(void *ctx, const struct dir_entry *entry)
 	return entry->name[0] == '.' || names_add(ctx, str_of(entry->name));
 }
 
-static bool
-count_claim(void *ctx, const struct queue_item *item)
-{
-	return count_hold(ctx, item->hold);
-}
-
 static enum mr_rc
 count_work(void *ctx, const struct work_folder *at, struct mr_error *err)
 {
@@ -192,7 +187,7 @@ check_queue(struct inspection *in, const char *name, struct held_count *held, st
 {
 	mr_auto(queue_done) struct queue q = QUEUE_INIT;
 	size_t left = 0;
-	enum mr_rc rc = maildir_queue_each(in->room, name, QUEUE_CLAIMED, count_claim, held, err);
+	enum mr_rc rc = maildir_each_claim(in->room, room_box("queue", name).z, QUEUE_CLAIMED, count_claim, held, err);
 
 	if (rc != MR_NOTFOUND)
 		return rc;

@@ -1,8 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /* maildir.c - the native room's table of operations; maildir.h says which file has which. */
-#include "rooms/maildir/maildir.h"
+#include "base/error.h"
+#include "rooms/maildir/claim.h"
 
 extern const struct room_driver room_maildir;
+
+static enum mr_rc
+make_box(struct mr_room *room, const char *box, struct mr_error *err)
+{
+	const char *name = NULL;
+
+	return target_kind(box, &name) == TARGET_QUEUE ? maildir_queue_make(room, name, err)
+						       : maildir_channel_make(room, name, err);
+}
+
+static enum mr_rc
+remove_box(struct mr_room *room, const char *box, bool to_dead, size_t *ret_dead, struct mr_error *err)
+{
+	const char *name = NULL;
+
+	return target_kind(box, &name) == TARGET_QUEUE ? maildir_queue_remove(room, name, to_dead, ret_dead, err)
+						       : maildir_channel_remove(room, name, err);
+}
 
 const struct room_driver room_maildir = {
 	.kind = "maildir",
@@ -11,7 +30,6 @@ const struct room_driver room_maildir = {
 
 	.open = maildir_open,
 	.close = maildir_close,
-	.recover = maildir_recover,
 	.storage = maildir_storage,
 	.spend_reserve = maildir_spend_reserve,
 
@@ -38,11 +56,15 @@ const struct room_driver room_maildir = {
 	.move = maildir_move,
 	.flush = maildir_flush,
 
-	.hold = maildir_hold,
+	.claim = maildir_claim,
 	.settle = maildir_settle,
 	.extend = maildir_extend,
-	.each_hold = maildir_each_hold,
+	.each_claim = maildir_each_claim,
+	.find_claim = maildir_find_claim,
+	.each_past = maildir_each_past,
 	.sweep = maildir_sweep,
+	.make_box = make_box,
+	.remove_box = remove_box,
 
 	.watch = maildir_watch,
 	.watch_wait = maildir_watch_wait,
@@ -57,21 +79,11 @@ const struct room_driver room_maildir = {
 	.record_lock = maildir_record_lock,
 	.record_unlock = maildir_record_unlock,
 
-	.channel_make = maildir_channel_make,
-	.channel_remove = maildir_channel_remove,
 	.channel_scan = maildir_channel_scan,
 	.channel_range = maildir_channel_range,
 	.channel_drop = maildir_channel_drop,
 
-	.queue_make = maildir_queue_make,
-	.queue_remove = maildir_queue_remove,
-	.queue_claim = maildir_queue_claim,
-	.queue_settle = maildir_queue_settle,
-	.queue_past = maildir_queue_past,
-	.queue_extend = maildir_queue_extend,
-	.queue_each = maildir_queue_each,
 	.queue_fetch = maildir_queue_fetch,
-	.queue_find_claim = maildir_queue_find_claim,
 
 	.each_place = maildir_each_place,
 	.dead_drop = maildir_dead_drop,

@@ -8,20 +8,18 @@
  *	mailbox.c   an agent's folders, opened lazily
  *	agents.c    names: find, each, add (under agents/.lock)
  *	bury.c      removing an agent: its unread mail goes to the dead letters
- *	lives.c     lives: newest, take, seen; life_fence.c: what an older one held
+ *	lives.c     lives: newest, take, seen
  *	list.c      reading folders while others move files (essay on races)
  *	find.c      one message by its id
  *	scan.c      scan and fetch, from a file to a message
  *	mark.c      marks, moves, archive by month, filing old seen mail
- *	hold.c      holds: take, settle, extend (essay on races)
- *	token.c     holds/<token>: who holds, and still does
- *	sweep.c     giving back what nobody holds any more
+ *	claim.c     claims on mail and on work: take, settle, extend (essay on races); claim.h lists the files around it
  *	deliver.c   one recipient
  *	batch.c     many messages, one recipient each, made durable together
  *	fanout.c    several recipients (essay on states and crash points)
  *	spool.c     a fan-out under way: counter, syncs
  *	target.c    one link of it: into a mailbox, a queue, a channel, or the dead letters
- *	queue*.c    work queues (queue.h draws them, queue_bucket.c has the essay)
+ *	queue*.c    work queues (claim.h draws them, queue_ready.c has the essay)
  *	channel.c   channels (essay on numbers)
  *	recover.c   completes what crashed commands left in spool/: records, locks, roll forward
  *	keys.c      send keys
@@ -230,7 +228,7 @@ enum mr_rc mark_to_dead(struct maildir *md, int from_fd, const char *from, const
     struct mr_error *err);
 void mark_look_for_crowd(struct mailbox *box, const char *id); /* after mail became seen in cur/ */
 
-/* ---- agents.c, lives.c, life_fence.c ---- */
+/* ---- agents.c, lives.c, sweep.c ---- */
 enum mr_rc maildir_each_agent(struct mr_room *room, mr_agent_fn *fn, void *ctx, struct mr_error *err);
 enum mr_rc maildir_find_agent(struct mr_room *room, const char *name, struct mr_agent *ret, struct mr_error *err);
 enum mr_rc maildir_has_agent(struct mr_room *room, const char *name, struct mr_error *err);
@@ -257,10 +255,6 @@ enum mr_rc agents_collect(struct maildir *md, bool registered, struct mr_names *
 enum mr_rc life_read(struct mailbox *box, struct mr_agent *ret, struct arena **own, struct mr_error *err);
 /* Renames held/<M> of every life M < before away, then gives back what was in them. *ret is added to. */
 enum mr_rc life_fence(struct mailbox *box, unsigned before, size_t *ret, struct mr_error *err);
-/* Gives back what is in held/.gone.*: folders of fenced lives, renamed away by take_life, whose return a crash may
- * have cut off. Cheap when there is none. *ret is added to. */
-enum mr_rc life_return_gone(struct mailbox *box, size_t *ret, struct mr_error *err);
-
 /* ---- mail ---- */
 enum mr_rc maildir_open(struct mr_room *room, const char *where, struct mr_error *err);
 void maildir_close(struct mr_room *room);
@@ -376,18 +370,6 @@ enum mr_rc key_find(struct mr_room *room, const char *sender, const char *key, c
 /* Now and then: removes this sender's keys that are older than Keep-Keys:. */
 void key_expire(struct mr_room *room, const char *sender);
 
-/* ---- holds ---- */
-enum mr_rc maildir_hold(struct mr_room *room, const char *agent, const char *id, const struct hold_terms *terms,
-    struct hold *ret, struct mr_error *err);
-enum mr_rc maildir_settle(struct mr_room *room, const struct hold *hold, enum settle how, struct mr_error *err);
-enum mr_rc maildir_extend(struct mr_room *room, struct hold *hold, int64_t lease_ms, struct mr_error *err);
-enum mr_rc maildir_each_hold(struct mr_room *room, const char *agent, bool (*fn)(void *ctx, const struct hold *hold),
-    void *ctx, struct mr_error *err);
-enum mr_rc maildir_sweep(struct mr_room *room, const char *agent, struct mr_error *err);
-/* Gives back everything in an open held folder (a fenced life's, renamed away); *ret counts. Used by lives.c, remove.
- */
-enum mr_rc hold_return_all(struct mailbox *box, int held_fd, size_t *ret, struct mr_error *err);
-
 /* Ends all process holds of this handle: removes holds/<token>, lets go of the lock. For maildir_close. */
 void hold_close(struct maildir *md);
 
@@ -463,20 +445,6 @@ void maildir_record_unlock(struct mr_room *room, void *lock);
 enum mr_rc maildir_record_change(struct mr_room *room, const char *kind, const char *owner, const char *name,
     enum mr_rc (*edit)(void *ctx, bool exists, struct buf *text, struct mr_error *err), void *ctx,
     struct mr_error *err);
-enum mr_rc maildir_queue_make(struct mr_room *room, const char *queue, struct mr_error *err);
-enum mr_rc maildir_queue_remove(
-    struct mr_room *room, const char *queue, bool to_dead, size_t *ret_dead, struct mr_error *err);
-enum mr_rc maildir_queue_claim(
-    struct mr_room *room, const char *queue, const struct claim_terms *terms, struct hold *ret, struct mr_error *err);
-enum mr_rc maildir_queue_past(struct mr_room *room, const char *queue, const char *id, const char *token,
-    void (*fn)(void *ctx, const struct past_claim *past), void *ctx, struct mr_error *err);
-enum mr_rc maildir_queue_settle(struct mr_room *room, const struct hold *hold, enum settle how, struct mr_error *err);
-enum mr_rc maildir_queue_extend(struct mr_room *room, struct hold *hold, int64_t lease_ms, struct mr_error *err);
-enum mr_rc maildir_queue_each(struct mr_room *room, const char *queue, unsigned states,
-    bool (*fn)(void *ctx, const struct queue_item *item), void *ctx, struct mr_error *err);
-enum mr_rc maildir_queue_fetch(
-    struct mr_room *room, const char *queue, const char *id, struct mr_message *ret, struct mr_error *err);
-enum mr_rc maildir_queue_find_claim(struct mr_room *room, const char *token, struct hold *ret, struct mr_error *err);
 enum mr_rc maildir_channel_make(struct mr_room *room, const char *channel, struct mr_error *err);
 enum mr_rc maildir_channel_remove(struct mr_room *room, const char *channel, struct mr_error *err);
 enum mr_rc maildir_channel_scan(struct mr_room *room, const char *channel, uint64_t after, enum scan_depth depth,

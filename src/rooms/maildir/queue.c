@@ -1,13 +1,35 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * queue.c - a queue's folder: open, make, list. A queue is there as long as its settings are; a folder without
- * them is nobody's, like that of an agent without a registration.
+ * queue.c - a queue's folders: open, make, walk, find, read, remove. A queue is there as long as its settings are; a
+ * folder without them is nobody's, like that of an agent without a registration.
+ *
+ * Work moves delayed -> ready -> claimed -> done or failed, and from claimed back to ready. A look in the order of
+ * the moves meets everything that only goes forward. What is given back meanwhile can slip through from behind,
+ * but then claimed/ has changed: "not found" is believed only when it has not.
+ *
+ * The end of a queue: its settings go first, so that nobody sends to it or claims from it any more; then the work that
+ * is left goes to the dead letters, and what failed, which nobody would find here any more; then the folders. done/
+ * stays when there is mail in it: what was worked off is no dead letter. A queue that is made again under this name
+ * finds it. A crash after the settings are gone leaves work in a folder that is no queue; removing once more, or making
+ * the queue again, goes on from there.
  */
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/sys.h"
-#include "rooms/maildir/queue.h"
+#include "message/message.h"
+#include "rooms/maildir/claim.h"
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
+
+#define FIND_PASSES 6
+#define STAMP_MS 50 /* two changes within one tick of the file system's clock look like one */
+#define FETCH_TRIES 20
+#define FILE_LIMIT ((size_t)64 << 20)
+#define LOCK_WAIT_MS 10000
+#define REMOVE_ROUNDS 20 /* a sender that found the queue just before may still put something in */
+
+/* ---- Opening ---- */
 
 static bool
 folder_name(const char *queue, char ret[NAME_LEN + 8])
@@ -32,7 +54,7 @@ queue_is_there(const struct queue *q)
 {
 	struct stat st;
 
-	/* Who cannot look must not conclude that it is gone. */
+	/* A process that cannot look must not conclude that it is gone. */
 	return sys_stat(q->fd, "settings", &st) == 0 || errno != ENOENT;
 }
 
@@ -54,14 +76,11 @@ queue_open_any(struct queue *q, struct maildir *md, const char *name, struct mr_
 enum mr_rc
 queue_open(struct queue *q, struct maildir *md, const char *name, struct mr_error *err)
 {
-	mr_auto(queue_done) struct queue found = QUEUE_INIT;
-
-	TRY(queue_open_any(&found, md, name, err));
-	if (!queue_is_there(&found))
-		return queue_missing(name, err);
-	*q = found;
-	found.fd = -1;
-	return MR_OK;
+	TRY(queue_open_any(q, md, name, err));
+	if (queue_is_there(q))
+		return MR_OK;
+	queue_done(q);
+	return queue_missing(name, err);
 }
 
 void
@@ -75,9 +94,8 @@ bool
 queue_exists(struct maildir *md, const char *queue)
 {
 	mr_auto(queue_done) struct queue q = QUEUE_INIT;
-	struct mr_error ignored = { 0 };
 
-	return queue_open(&q, md, queue, &ignored) == MR_OK;
+	return queue_open(&q, md, queue, IGNORED) == MR_OK;
 }
 
 enum mr_rc
@@ -105,8 +123,6 @@ maildir_queue_make(struct mr_room *room, const char *queue, struct mr_error *err
 	return rc == MR_OK ? rc : mr_wrap(err, "make queue '%s'", queue);
 }
 
-/* ---- All of them ---- */
-
 /* "rig%2Fbuilds" -> "rig/builds" */
 static bool
 note_queue(void *ctx, const struct dir_entry *entry)
@@ -116,12 +132,10 @@ note_queue(void *ctx, const struct dir_entry *entry)
 	if (entry->name[0] == '.')
 		return true;
 	for (const char *p = entry->name; *p != '\0'; p++) {
-		if (strncmp(p, "%2F", 3) == 0) {
-			buf_addc(&name, '/');
-			p += 2;
-		} else {
-			buf_addc(&name, *p);
-		}
+		bool slash = strncmp(p, "%2F", 3) == 0;
+
+		buf_addc(&name, slash ? '/' : *p);
+		p += slash ? 2 : 0;
 	}
 	return buf_ok(&name) && names_add(ctx, buf_str(&name));
 }
@@ -137,18 +151,534 @@ queue_names(struct maildir *md, struct mr_names *ret, struct mr_error *err)
 	return rc == MR_NOTFOUND || (rc != MR_OK && shared_skip(md, err, "queues")) ? MR_OK : rc;
 }
 
-/* ---- Priorities ---- */
+/* ---- Names of work ----
+ *
+ *	ready, done, failed   1772706600.<id>.mr,A=1
+ *	delayed               1772710200000.p2.1772706600.<id>.mr
+ *	claimed               h.<token>.<deadline>.<attempt>.p2.1772706600.<id>.mr,A=1
+ *
+ * "p2" is where it goes back to: its priority cannot be seen from anything else but the message itself.
+ */
 
-unsigned
-queue_digit(enum mr_priority priority)
+bool
+work_parse(enum queue_state state, struct mr_str name, struct work_name *ret)
 {
-	return priority >= MR_URGENT ? 0 : priority == MR_HIGH ? 1 : priority == MR_NORMAL ? 2 : 3;
+	struct work_name n = { 0 };
+	struct file_name held = { 0 };
+	struct mr_str rest = name;
+
+	if (name.len == 0 || name.len >= NAME_LEN)
+		return false;
+	if (state == QUEUE_CLAIMED) {
+		if (!name_parse_held(name, &held))
+			return false;
+		rest = (struct mr_str){ held.base.ptr, name.len - (size_t)(held.base.ptr - name.ptr) };
+	} else if (state == QUEUE_DELAYED) {
+		const char *dot = memchr(name.ptr, '.', name.len);
+		uint64_t ms = 0;
+
+		if (dot == NULL || !str_to_u64((struct mr_str){ name.ptr, (size_t)(dot - name.ptr) }, &ms) ||
+		    ms > INT64_MAX)
+			return false;
+		n.not_before_ms = (int64_t)ms;
+		rest = (struct mr_str){ dot + 1, name.len - (size_t)(dot + 1 - name.ptr) };
+	}
+	if (state == QUEUE_CLAIMED || state == QUEUE_DELAYED) {
+		if (rest.len < 4 || rest.ptr[0] != 'p' || rest.ptr[1] < '0' ||
+		    rest.ptr[1] >= (char)('0' + QUEUE_PRIORITIES) || rest.ptr[2] != '.')
+			return false;
+		n.p = (unsigned)(rest.ptr[1] - '0');
+		rest = (struct mr_str){ rest.ptr + 3, rest.len - 3 };
+	}
+	if (!name_parse(rest, &n.file))
+		return false;
+	if (state == QUEUE_CLAIMED) {
+		n.file.held = true;
+		memcpy(n.file.token, held.token, sizeof(n.file.token));
+		n.file.deadline_s = held.deadline_s;
+		n.file.hold_attempt = held.hold_attempt;
+	}
+	*ret = n;
+	return true;
 }
 
-enum mr_priority
-queue_priority(unsigned digit)
+bool
+work_claimed_name(
+    const char *token, int64_t deadline_s, unsigned attempt, unsigned p, const char *file, char ret[NAME_LEN])
 {
-	static const enum mr_priority of[QUEUE_PRIORITIES] = { MR_URGENT, MR_HIGH, MR_NORMAL, MR_LOW };
+	char with_p[NAME_LEN + 4];
 
-	return of[digit % QUEUE_PRIORITIES];
+	(void)snprintf(with_p, sizeof(with_p), "p%u.%.*s", p % QUEUE_PRIORITIES, NAME_LEN, file);
+	return name_build_held(token, deadline_s, attempt, str_of(with_p), ret);
+}
+
+bool
+work_delayed_name(int64_t not_before_ms, unsigned p, const char *file, char ret[NAME_LEN])
+{
+	int len = snprintf(ret, NAME_LEN, "%" PRId64 ".p%u.%s", not_before_ms, p % QUEUE_PRIORITIES, file);
+
+	return len > 0 && len < NAME_LEN;
+}
+
+unsigned
+work_attempt(const struct work_name *n)
+{
+	return n->file.held ? n->file.hold_attempt : n->file.attempt;
+}
+
+/* ---- Walking ---- */
+
+static bool
+note_name(void *ctx, const struct dir_entry *entry)
+{
+	return entry->name[0] == '.' || names_add(ctx, str_of(entry->name));
+}
+
+enum mr_rc
+names_in(int fd, struct mr_names *ret, struct mr_error *err)
+{
+	TRY(dir_each(fd, note_name, ret, err));
+	names_sort(ret);
+	return MR_OK;
+}
+
+static enum mr_rc
+visit(const struct queue *q, struct work_folder at, work_folder_fn *fn, void *ctx, struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int fd = -1;
+
+	enum mr_rc rc = dir_open(q->fd, at.path, &fd, err);
+	if (rc != MR_OK)
+		return rc == MR_NOTFOUND ? MR_OK : rc;
+	at.fd = fd;
+	return fn(ctx, &at, err);
+}
+
+/* The folders in at.path: buckets of a priority, months of done work. */
+static enum mr_rc
+visit_inside(const struct queue *q, struct work_folder at, work_folder_fn *fn, void *ctx, struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int fd = -1;
+	mr_auto(mr_names_done) struct mr_names names = { 0 };
+
+	enum mr_rc rc = dir_open(q->fd, at.path, &fd, err);
+	if (rc == MR_OK)
+		rc = names_in(fd, &names, err);
+	if (rc != MR_OK)
+		return rc == MR_NOTFOUND ? MR_OK : rc;
+	for (size_t i = 0; i < names.n; i++) {
+		struct work_folder inner = at;
+		char path[NAME_LEN + 16];
+
+		(void)snprintf(path, sizeof(path), "%s/%s", at.path, names.v[i]);
+		inner.path = path;
+		TRY(visit(q, inner, fn, ctx, err));
+	}
+	return MR_OK;
+}
+
+enum mr_rc
+queue_each_folder(const struct queue *q, unsigned states, work_folder_fn *fn, void *ctx, struct mr_error *err)
+{
+	static const struct work_folder folders[] = {
+		{ QUEUE_DELAYED, .path = "delayed" },
+		{ QUEUE_READY, 0, .path = "ready/0" },
+		{ QUEUE_READY, 1, .path = "ready/1" },
+		{ QUEUE_READY, 2, .path = "ready/2" },
+		{ QUEUE_READY, 3, .path = "ready/3" },
+		{ QUEUE_CLAIMED, .path = "claimed" },
+		{ QUEUE_DONE, .path = "done" },
+		{ QUEUE_FAILED, .path = "failed" },
+	};
+
+	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++)
+		if (folders[i].state & states)
+			TRY((folders[i].state & (QUEUE_READY | QUEUE_DONE) ? visit_inside : visit)(
+			    q, folders[i], fn, ctx, err));
+	return MR_OK;
+}
+
+/* ---- One message ---- */
+
+struct search {
+	const char *id;
+	const struct work_folder *folder;
+	struct work_at found;
+	bool has;
+};
+
+static bool
+match_id(void *ctx, const struct dir_entry *entry)
+{
+	struct search *s = ctx;
+	struct work_name n;
+
+	if (!work_parse(s->folder->state, str_of(entry->name), &n) || strcmp(n.file.id, s->id) != 0)
+		return true;
+	s->has = true;
+	s->found.state = s->folder->state;
+	s->found.p = s->folder->state == QUEUE_READY ? s->folder->p : n.p;
+	(void)snprintf(s->found.name, sizeof(s->found.name), "%s", entry->name);
+	(void)snprintf(s->found.path, sizeof(s->found.path), "%.47s", s->folder->path);
+	return false;
+}
+
+/* MR_EXISTS: found, which ends the walk. */
+static enum mr_rc
+search_folder(void *ctx, const struct work_folder *at, struct mr_error *err)
+{
+	struct search *s = ctx;
+	char month[24];
+
+	name_month(s->id, month);
+	if (at->state == QUEUE_DONE && !str_ends(str_of(at->path), month + strlen(".Archive.")))
+		return MR_OK;
+	s->folder = at;
+	TRY(dir_each(at->fd, match_id, s, err));
+	if (!s->has)
+		return MR_OK;
+	TRY(dir_open(at->fd, ".", &s->found.fd, err));
+	return MR_EXISTS;
+}
+
+static int64_t
+changed_ms(int fd)
+{
+	struct stat st;
+
+	if (sys_stat_fd(fd, &st) < 0)
+		return INT64_MAX; /* as if just now */
+	return (int64_t)st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1000000;
+}
+
+enum mr_rc
+queue_find(const struct queue *q, const char *id, struct work_at *ret, struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int claimed_fd = -1;
+	struct search s = { .id = id, .found = WORK_AT_INIT };
+	bool settled = false;
+
+	enum mr_rc rc = dir_open(q->fd, "claimed", &claimed_fd, err);
+	if (rc == MR_NOTFOUND)
+		rc = MR_OK;
+	for (int pass = 0; pass < FIND_PASSES && rc == MR_OK && !settled; pass++) {
+		int64_t before_ms = claimed_fd < 0 ? 0 : changed_ms(claimed_fd), now_ms = clock_now_ms();
+		/* Claimed first: work that is asked for was mostly claimed just before. */
+		rc = queue_each_folder(q, QUEUE_CLAIMED, search_folder, &s, err);
+		if (rc == MR_OK)
+			rc = queue_each_folder(q, QUEUE_ANY, search_folder, &s, err);
+		settled = claimed_fd < 0 || (changed_ms(claimed_fd) == before_ms && before_ms < now_ms - STAMP_MS);
+	}
+	if (rc == MR_OK)
+		return mr_fail(err, MR_NOTFOUND, "no message '%s' in queue '%s'", id, q->name);
+	if (rc != MR_EXISTS)
+		return rc;
+	*ret = s.found;
+	return MR_OK;
+}
+
+void
+work_at_done(struct work_at *at)
+{
+	sys_close_fd(&at->fd);
+	at->fd = -1;
+}
+
+enum mr_rc
+queue_has(struct maildir *md, const char *queue, const char *id, bool *ret, int *ret_fd, struct mr_error *err)
+{
+	mr_auto(queue_done) struct queue q = QUEUE_INIT;
+	mr_auto(work_at_done) struct work_at at = WORK_AT_INIT;
+
+	TRY(queue_open(&q, md, queue, err));
+	enum mr_rc rc = queue_find(&q, id, &at, err);
+	if (rc != MR_OK && rc != MR_NOTFOUND)
+		return rc;
+	*ret = rc == MR_OK;
+	*ret_fd = at.fd;
+	at.fd = -1;
+	return MR_OK;
+}
+
+static enum mr_rc
+parse_found(struct mr_room *room, const struct queue *q, const struct work_at *at, struct mr_str text,
+    const struct stat *st, struct mr_message *ret, struct mr_error *err)
+{
+	struct mr_message msg = { .from = "",
+		.subject = "",
+		.type = "",
+		.thread = "",
+		.reply_to = "",
+		.replace_key = "",
+		.path = "",
+		.size_bytes = text.len };
+	mr_auto(buf_done) struct buf path = BUF_INIT;
+	struct work_name n;
+
+	if (!work_parse(at->state, str_of(at->name), &n))
+		return mr_fail(err, MR_CORRUPT, "'%s' is no name of work", at->name);
+	memcpy(msg.id, n.file.id, sizeof(msg.id));
+	msg.attempt = work_attempt(&n);
+	if (at->state == QUEUE_CLAIMED) {
+		msg.folder = MR_HELD;
+		memcpy(msg.token, n.file.token, sizeof(msg.token));
+	}
+	if (message_parse(text, room->name, MESSAGE_ALL, &msg, err) != MR_OK)
+		return mr_wrap(err, "'%s'", at->name);
+	shared_forget(q->md);
+	msg.proof = shared_proof(q->md, msg.from, st);
+	buf_addf(&path, "queues/%s/%s/%s", q->name, at->path, at->name);
+	struct arena *own = msg.own;
+	msg.path = arena_dup(&own, buf_str(&path));
+	msg.own = own;
+	if (!buf_ok(&path) || msg.path == NULL) {
+		mr_message_done(&msg);
+		return mr_nomem(err);
+	}
+	*ret = msg;
+	return MR_OK;
+}
+
+enum mr_rc
+maildir_queue_fetch(
+    struct mr_room *room, const char *queue, const char *id, struct mr_message *ret, struct mr_error *err)
+{
+	mr_auto(queue_done) struct queue q = QUEUE_INIT;
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	struct stat st;
+
+	TRY(queue_open(&q, maildir_of(room), queue, err));
+	for (int tries = 0; tries < FETCH_TRIES; tries++) {
+		mr_auto(work_at_done) struct work_at at = WORK_AT_INIT;
+
+		TRY(queue_find(&q, id, &at, err));
+		buf_clear(&text);
+		enum mr_rc rc = file_read_stat(at.fd, at.name, FILE_LIMIT, &text, &st, err);
+		if (rc == MR_OK)
+			return parse_found(room, &q, &at, buf_str(&text), &st, ret, err);
+		if (rc == MR_REFUSED) /* a planted link or folder, or larger than any mail: it will never be read */
+			return err->code = MR_CORRUPT;
+		if (rc != MR_NOTFOUND) /* it moved between finding and reading: find it again */
+			return rc;
+	}
+	return mr_fail(err, MR_BUSY, "message '%s' in queue '%s' is moved all the time", id, queue);
+}
+
+/* ---- All of it ---- */
+
+struct listing_all {
+	struct maildir *md;
+	struct mr_names agents; /* of the room, once work is met that is for one of them alone */
+	const char *queue;
+	bool (*fn)(void *ctx, const struct queue_item *item);
+	void *ctx;
+};
+
+bool
+queue_only_for(struct maildir *md, struct mr_names *agents, const struct released *r, char ret[MR_ADDRESS_MAX + 1])
+{
+	char hash[NAME_WHO_LEN + 1];
+
+	if (r->only_for[0] == '\0' || clock_now_ms() >= r->only_until_s * 1000)
+		return false;
+	(void)snprintf(ret, MR_ADDRESS_MAX + 1, "?");
+	if (agents->n == 0 && agents_collect(md, true, agents, IGNORED) != MR_OK)
+		return true;
+	for (size_t i = 0; i < agents->n; i++) {
+		name_who(agents->v[i], hash);
+		if (strcmp(hash, r->only_for) == 0) {
+			(void)snprintf(ret, MR_ADDRESS_MAX + 1, "%s", agents->v[i]);
+			return true;
+		}
+	}
+	ret[0] = '\0';
+	return false;
+}
+
+/* MR_EMPTY: fn wants no more. */
+static enum mr_rc
+list_folder(void *ctx, const struct work_folder *at, struct mr_error *err)
+{
+	static const enum mr_priority priorities[QUEUE_PRIORITIES] = { MR_URGENT, MR_HIGH, MR_NORMAL, MR_LOW };
+	struct listing_all *all = ctx;
+	mr_auto(mr_names_done) struct mr_names names = { 0 };
+
+	TRY(names_in(at->fd, &names, err));
+	for (size_t i = 0; i < names.n; i++) {
+		struct queue_item item = { .state = at->state };
+		struct claim claim = { 0 };
+		struct released r;
+		struct work_name n;
+
+		if (!work_parse(at->state, str_of(names.v[i]), &n))
+			continue;
+		memcpy(item.id, n.file.id, sizeof(item.id));
+		item.priority = at->state & (QUEUE_DONE | QUEUE_FAILED)
+				    ? MR_NORMAL /* the message knows */
+				    : priorities[at->state == QUEUE_READY ? at->p : n.p];
+		item.attempt = work_attempt(&n);
+		item.not_before_ms = n.not_before_ms;
+		if (at->state == QUEUE_READY && name_released(&n.file, &r)) {
+			item.released_ms = r.at_ms;
+			if (queue_only_for(all->md, &all->agents, &r, item.only_for))
+				item.only_until_ms = r.only_until_s * 1000;
+		}
+		if (at->state == QUEUE_CLAIMED) {
+			/* Lost in a power cut: nobody knows the holder. */
+			(void)token_read(all->md, n.file.token, &claim, IGNORED);
+			claim_from_name(&n.file, &claim);
+			(void)snprintf(claim.box, sizeof(claim.box), "queue:%s", all->queue);
+			claim.over = token_is_over(all->md, &n.file);
+			item.claim = &claim;
+		}
+		if (!all->fn(all->ctx, &item))
+			return MR_EMPTY;
+	}
+	return MR_OK;
+}
+
+enum mr_rc
+queue_each(struct maildir *md, const char *queue, unsigned states, bool (*fn)(void *ctx, const struct queue_item *item),
+    void *ctx, struct mr_error *err)
+{
+	mr_auto(queue_done) struct queue q = QUEUE_INIT;
+	struct listing_all all = { .md = md, .queue = queue, .fn = fn, .ctx = ctx };
+
+	TRY(queue_open(&q, md, queue, err));
+	enum mr_rc rc = queue_each_folder(&q, states, list_folder, &all, err);
+	mr_names_done(&all.agents);
+	return rc == MR_EMPTY ? MR_OK : rc;
+}
+
+/* ---- Removing ---- */
+
+struct clearing {
+	struct queue *q;
+	size_t moved;
+};
+
+static enum mr_rc
+bury_folder(void *ctx, const struct work_folder *at, struct mr_error *err)
+{
+	struct clearing *c = ctx;
+	mr_auto(mr_names_done) struct mr_names names = { 0 };
+
+	TRY(names_in(at->fd, &names, err));
+	for (size_t i = 0; i < names.n; i++) {
+		struct work_name n;
+
+		if (!work_parse(at->state, str_of(names.v[i]), &n))
+			continue;
+		n.file.released = (struct mr_str){ 0 };
+		enum mr_rc rc = mark_to_dead(c->q->md, at->fd, names.v[i], &n.file, work_attempt(&n), err);
+		if (rc == MR_NOTFOUND) /* settled just now, or on its way from one folder to the next */
+			continue;
+		if (rc != MR_OK)
+			return rc;
+		c->moved++;
+		if (n.file.held && n.file.deadline_s > 0)
+			token_drop(c->q->md, n.file.token);
+	}
+	return MR_OK;
+}
+
+static enum mr_rc
+bury_all(struct queue *q, unsigned states, size_t *ret, struct mr_error *err)
+{
+	struct clearing c = { .q = q };
+	enum mr_rc rc = MR_OK;
+
+	for (int round = 0; round < REMOVE_ROUNDS && rc == MR_OK; round++) {
+		size_t before = c.moved;
+
+		rc = queue_each_folder(q, states, bury_folder, &c, err);
+		if (c.moved == before)
+			break;
+	}
+	*ret = c.moved;
+	return rc == MR_OK ? commit_flush(q->md, err) : rc;
+}
+
+static enum mr_rc
+refuse_work(void *ctx, const struct work_folder *at, struct mr_error *err)
+{
+	mr_auto(mr_names_done) struct mr_names names = { 0 };
+
+	TRY(names_in(at->fd, &names, err));
+	if (names.n == 0)
+		return MR_OK;
+	return mr_fail(err, MR_REFUSED,
+	    "queue '%s' has work in '%s'\nfinish it, or remove the queue with --force, which moves it to the dead letters",
+	    ((struct queue *)ctx)->name, at->path);
+}
+
+static enum mr_rc
+remove_folder(void *ctx, const struct work_folder *at, struct mr_error *err)
+{
+	(void)err;
+	(void)sys_rmdir(((struct queue *)ctx)->fd, at->path);
+	return MR_OK;
+}
+
+/* rmdir refuses what is not empty. */
+static void
+remove_folders(struct queue *q)
+{
+	static const char *const hints[] = { "ready/0/.low", "ready/0/.high", "ready/1/.low", "ready/1/.high",
+		"ready/2/.low", "ready/2/.high", "ready/3/.low", "ready/3/.high" };
+	static const char *const parents[] = { "ready/0", "ready/1", "ready/2", "ready/3", "ready", "done" };
+	mr_auto(sys_close_fd) int lock_fd = -1;
+	char path[NAME_LEN + 8];
+	struct stat st;
+
+	/* A process that makes the queue again has this lock, and must not lose its new folders to us. */
+	if (lock_take(q->md->root_fd, "queues/.lock", q->md->file_mode, LOCK_WAIT_MS, &lock_fd, IGNORED) != MR_OK ||
+	    queue_is_there(q))
+		return;
+	(void)queue_each_folder(q, QUEUE_ANY, remove_folder, q, IGNORED);
+	for (size_t i = 0; i < sizeof(hints) / sizeof(hints[0]); i++)
+		(void)sys_unlink(q->fd, hints[i]);
+	for (size_t i = 0; i < sizeof(parents) / sizeof(parents[0]); i++)
+		(void)sys_rmdir(q->fd, parents[i]);
+	if (sys_stat(q->fd, "done", &st) < 0) /* nothing is left whose past it would be */
+		past_remove(q, NULL);
+	(void)sys_unlink(q->fd, ".lock");
+	if (folder_name(q->name, path))
+		(void)sys_rmdir(q->md->root_fd, path);
+}
+
+enum mr_rc
+maildir_queue_remove(struct mr_room *room, const char *queue, bool to_dead, size_t *ret_dead, struct mr_error *err)
+{
+	mr_auto(queue_done) struct queue q = QUEUE_INIT;
+	mr_auto(buf_done) struct buf settings = BUF_INIT;
+	struct mr_error late = { 0 };
+	size_t dead = 0, failed = 0;
+
+	TRY(queue_open_any(&q, maildir_of(room), queue, err));
+	if (!to_dead)
+		TRY(queue_each_folder(&q, QUEUE_WORK, refuse_work, &q, err));
+	enum mr_rc rc = maildir_record_get(room, "queue", "", queue, &settings, err);
+	if (rc == MR_OK)
+		rc = maildir_record_drop(room, "queue", "", queue, err);
+	if (rc != MR_OK && rc != MR_NOTFOUND)
+		return rc;
+	if (to_dead) {
+		rc = bury_all(&q, QUEUE_WORK, &dead, err);
+	} else if (queue_each_folder(&q, QUEUE_WORK, refuse_work, &q, err) != MR_OK) {
+		/* Something came in between the look and the end: the queue is there again. */
+		if (settings.len > 0 && file_publish(q.fd, q.fd, "settings", buf_str(&settings), q.md->file_mode,
+					    PUBLISH_FULL, &late) != MR_OK)
+			(void)mr_hint(
+			    err, "its settings could not be put back (%.60s): make the queue again", late.message);
+		return err->code;
+	} else {
+		rc = MR_OK;
+	}
+	if (rc == MR_OK)
+		rc = bury_all(&q, QUEUE_FAILED, &failed, err);
+	*ret_dead = dead;
+	if (rc == MR_OK)
+		remove_folders(&q);
+	return rc;
 }

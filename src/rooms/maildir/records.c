@@ -17,7 +17,7 @@
  */
 #include "base/error.h"
 #include "base/sys.h"
-#include "rooms/maildir/maildir.h"
+#include "rooms/maildir/claim.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

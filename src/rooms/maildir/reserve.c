@@ -27,7 +27,7 @@
 
 /*
  * On btrfs there is none. It keeps space for removals by itself, and what is removed there gives nothing back before
- * the next commit. (The files also made the two names after a power cut, see queue_settle.c, more frequent.)
+ * the next commit. (The files also made the two names after a power cut, see claim.c, more frequent.)
  */
 
 #define RESERVE "reserve"

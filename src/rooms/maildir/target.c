@@ -5,7 +5,7 @@
  */
 #include "base/error.h"
 #include "base/sys.h"
-#include "rooms/maildir/queue.h"
+#include "rooms/maildir/claim.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,109 +1,130 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * token.c - holds/<token>: who holds mail, and whether it still does. hold.c says why it is safe.
+ * token.c - holds/<token>: who holds mail or work, and whether it still does; and what becomes of that file when the
+ * claim is over. claim.c says why it is safe.
  *
- * A process hold is one file a room handle, locked as long as the handle is open. The kernel lets go of the
- * lock when the process dies, in whatever way and in whatever pid namespace. It need not survive a power
- * cut: the lock does not either. A lease is one file a hold; if a power cut takes it, the deadline in
- * the held name decides.
+ * Claims that last as long as a room handle share one file, locked as long as the handle is open. The kernel lets go of
+ * the lock when the process dies, in whatever way and in whatever pid namespace. It need not survive a power cut: the
+ * lock does not either. A lease has a file of its own; if a power cut takes it, the deadline in the held name decides.
+ *
+ * When a lease ends its file is not removed but moved to past/<YYYY-MM>/<id>.<token>.<attempt>.<ended, ms>.<how>, in
+ * the folder of the queue or, for an agent's own mail, at the top of the room: one rename in the place of one unlink,
+ * so the past costs a claimer nothing. It is not synced and nothing depends on it: a kill between the end of a claim
+ * and the move leaves a gap in the story, never in the work. In a queue the month is that of the id, and the past goes
+ * with its work. At the top it is that of the end, and the first claim that ends in a month removes all but this month
+ * and the one before.
  */
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/id.h"
 #include "base/process.h"
 #include "base/sys.h"
-#include "rooms/maildir/holding.h"
-#include <errno.h>
+#include "rooms/maildir/claim.h"
 #include <fcntl.h>
+#include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/file.h>
 #include <unistd.h>
 
 #define RECORD_LIMIT ((size_t)16 << 10)
 #define TOKEN_TRIES 5
+#define PAST_MONTH_LEN 7 /* YYYY-MM */
+#define MONTHS_KEPT 2
+
+int64_t
+lease_clamp(int64_t lease_ms)
+{
+	return lease_ms < 0 ? 0 : lease_ms > LEASE_MAX_MS ? LEASE_MAX_MS : lease_ms;
+}
+
+int64_t
+lease_deadline_s(int64_t lease_ms)
+{
+	return (clock_now_ms() + lease_ms + 999) / 1000;
+}
+
+/* ---- The file ---- */
+
+struct holder { /* what holds/<token> says */
+	const char *agent, *queue, *session;
+	unsigned life;
+	int64_t since_ms;
+	struct mr_process process;
+	/* Which clock the deadline is of; 0: it is no lease. */
+	const char *boot, *host;
+	int64_t boot_began_ms, boot_deadline_ms;
+};
+static const struct record_field holder_fields[] = {
+	{ "Agent", RECORD_TEXT, offsetof(struct holder, agent) },
+	{ "Life", RECORD_COUNT, offsetof(struct holder, life) },
+	{ "Queue", RECORD_TEXT, offsetof(struct holder, queue) },
+	{ "Session", RECORD_TEXT, offsetof(struct holder, session) },
+	{ "Since", RECORD_NUMBER, offsetof(struct holder, since_ms) },
+	{ "Process", RECORD_PROCESS, offsetof(struct holder, process) },
+	{ "Boot", RECORD_TEXT, offsetof(struct holder, boot) },
+	{ "Host", RECORD_TEXT, offsetof(struct holder, host) },
+	{ "Boot-Began", RECORD_NUMBER, offsetof(struct holder, boot_began_ms) },
+	{ "Boot-Deadline", RECORD_NUMBER, offsetof(struct holder, boot_deadline_ms) },
+};
 
 static enum mr_rc
 open_holds(struct maildir *md, int *ret_fd, struct mr_error *err)
 {
 	enum mr_rc rc = dir_open(md->root_fd, "holds", ret_fd, err);
-	if (rc == MR_NOTFOUND)
-		rc = dir_make(md->root_fd, "holds", md->dir_mode, md->sync, ret_fd, err);
-	return rc;
+
+	return rc == MR_NOTFOUND ? dir_make(md->root_fd, "holds", md->dir_mode, md->sync, ret_fd, err) : rc;
 }
 
-/* ---- The record ---- */
-
+/* The strings of ret live in *own. */
 static enum mr_rc
-add_number(struct buf *out, const char *name, int64_t value, struct mr_error *err)
-{
-	char number[24];
-
-	(void)snprintf(number, sizeof(number), "%lld", (long long)value);
-	return header_add(out, name, str_of(number), err);
-}
-
-/* Which clock the deadline is of. Without a boot id the host and the clock's own progress must do; in a time namespace
- * that cannot be known nothing says which clock it is, and then the wall clock decides. */
-static enum mr_rc
-add_boot(struct buf *out, int64_t lease_ms, struct mr_error *err)
-{
-	int64_t now_ms = 0;
-
-	enum mr_rc rc = MR_OK;
-	if (!boot_clock_ms(&now_ms)) {
-		now_ms = clock_boot_ms();
-	} else if (boot_id()[0] != '\0') {
-		rc = header_add(out, "Boot", str_of(boot_id()), err);
-	} else {
-		rc = header_add(out, "Host", str_of(host_name()), err);
-		if (rc == MR_OK)
-			rc = add_number(out, "Boot-Began", now_ms, err);
-	}
-	return rc != MR_OK ? rc : add_number(out, "Boot-Deadline", now_ms + lease_ms, err);
-}
-
-struct holder {
-	const char *agent, *session; /* session: or NULL */
-	const char *queue;           /* that the work came from; "": the agent's own mail */
-	const struct mr_process *process;
-	unsigned life;
-	int64_t since_ms; /* 0: not told */
-};
-
-static enum mr_rc
-add_word(struct buf *out, const char *name, const char *value, struct mr_error *err)
-{
-	return value == NULL || value[0] == '\0' ? MR_OK : header_add(out, name, str_of(value), err);
-}
-
-static enum mr_rc
-write_record(struct buf *out, const struct holder *h, struct mr_error *err)
-{
-	mr_auto(buf_done) struct buf who = BUF_INIT;
-
-	TRY(header_add(out, "Agent", str_of(h->agent), err));
-	TRY(add_number(out, "Life", h->life, err));
-	TRY(add_word(out, "Queue", h->queue, err));
-	TRY(add_word(out, "Session", h->session, err));
-	if (h->since_ms > 0 && add_number(out, "Since", h->since_ms, err) != MR_OK)
-		return err->code;
-	if (h->process->pid != 0) {
-		process_format(h->process, &who);
-		TRY(header_add(out, "Process", buf_str(&who), err));
-	}
-	return buf_ok(out) && buf_ok(&who) ? MR_OK : mr_nomem(err);
-}
-
-static enum mr_rc
-read_record(int holds_fd, const char *token, struct record *ret, struct mr_error *err)
+holder_load(int fd, const char *name, struct record *own, struct holder *ret, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 
-	enum mr_rc rc = file_read(holds_fd, token, RECORD_LIMIT, &text, err);
-	return rc == MR_OK ? record_parse(buf_str(&text), ret, err) : rc;
+	TRY(file_read(fd, name, RECORD_LIMIT, &text, err));
+	TRY(record_parse(buf_str(&text), own, err));
+	record_read(own, RECORD_FIELDS(holder_fields), ret);
+	return MR_OK;
 }
 
-/* ---- Process holds ---- */
+static void
+holder_fill(const struct holder *h, struct claim *ret)
+{
+	(void)snprintf(ret->agent, sizeof(ret->agent), "%s", h->agent);
+	(void)snprintf(ret->box, sizeof(ret->box), "%s%s", *h->queue ? "queue:" : "", *h->queue ? h->queue : h->agent);
+	ret->life = h->life;
+	ret->since_ms = h->since_ms;
+	ret->kind = h->boot_deadline_ms > 0 ? CLAIM_LEASE : CLAIM_HANDLE;
+}
+
+static struct holder
+holder_of(const struct claim *claim)
+{
+	const char *queue = box_queue(claim->box);
+
+	return (struct holder){
+		.agent = claim->agent, .queue = queue ? queue : "", .life = claim->life, .since_ms = claim->since_ms
+	};
+}
+
+/* Without a boot id the host and the clock's own progress must do; in a time namespace that cannot be known nothing
+ * says which clock it is, and then the wall clock decides. */
+static void
+holder_lease(struct holder *h, int64_t lease_ms)
+{
+	int64_t now_ms = 0;
+	bool known = boot_clock_ms(&now_ms);
+	bool has_id = boot_id()[0] != '\0';
+
+	h->boot = known && has_id ? boot_id() : "";
+	h->host = known && !has_id ? host_name() : "";
+	h->boot_began_ms = known && !has_id ? now_ms : 0;
+	h->boot_deadline_ms = (known ? now_ms : clock_boot_ms()) + lease_ms;
+}
+
+/* ---- Taking ---- */
 
 static bool
 is_visible_as(int fd, int holds_fd, const char *token)
@@ -125,11 +146,9 @@ publish_locked(
 	TRY(stage_write(&s, record, err));
 	if (sys_flock(s.fd, LOCK_EX) < 0)
 		return mr_fail_errno(err, "cannot lock a hold");
-	enum mr_rc rc = stage_link(&s, holds_fd, token, err);
-	if (rc != MR_OK)
-		return rc;
+	TRY(stage_link(&s, holds_fd, token, err));
 	/* Where the unnamed file could not be named it was copied, and the copy is not locked yet. Nothing is
-	 * held under the token so far, but who tidies holds/ may just have removed it. */
+	 * held under the token so far, but a process that tidies holds/ may just have removed it. */
 	if (sys_flock(s.fd, LOCK_EX) < 0)
 		return mr_fail_errno(err, "cannot lock a hold");
 	if (!is_visible_as(s.fd, holds_fd, token))
@@ -137,40 +156,54 @@ publish_locked(
 	*ret_fd = fcntl(s.fd, F_DUPFD_CLOEXEC, 0); /* the same open file: the lock stays when s.fd is closed */
 	if (*ret_fd >= 0)
 		return MR_OK;
-	rc = mr_fail_errno(err, "cannot keep a hold");
+	enum mr_rc rc = mr_fail_errno(err, "cannot keep a hold");
 	(void)sys_unlink(holds_fd, token);
 	return rc;
 }
 
 enum mr_rc
-token_for_process(struct maildir *md, const char *agent, const struct hold_terms *terms, char ret[MR_TOKEN_LEN + 1],
-    struct mr_error *err)
+token_take(struct maildir *md, const struct claim_terms *terms, struct claim *claim, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int holds_fd = -1;
 	mr_auto(buf_done) struct buf record = BUF_INIT;
-	struct mr_process self = { 0 };
+	struct holder holder = holder_of(claim);
+	bool lease = terms->kind == CLAIM_LEASE;
+	int64_t lease_ms = lease_clamp(terms->lease_ms);
 	char token[MR_TOKEN_LEN + 1];
 
-	if (md->process_token[0] == '\0') {
-		(void)process_describe((int64_t)getpid(), &self);
-		enum mr_rc rc = open_holds(md, &holds_fd, err);
-		if (rc == MR_OK)
-			rc = write_record(&record,
-			    &(struct holder){
-				.agent = agent, .session = terms->session, .life = terms->life, .process = &self },
-			    err);
-		if (rc != MR_OK)
-			return rc;
-		rc = MR_EXISTS;
-		for (int tries = 0; tries < TOKEN_TRIES && rc == MR_EXISTS; tries++) {
-			token_new(token);
-			rc = publish_locked(md, holds_fd, token, buf_str(&record), &md->process_hold_fd, err);
-		}
-		if (rc != MR_OK)
-			return rc;
-		memcpy(md->process_token, token, sizeof(token));
+	claim->since_ms = clock_now_ms();
+	claim->deadline_ms = 0;
+	holder.session = terms->session;
+	if (!lease && md->process_token[0] != '\0') {
+		memcpy(claim->token, md->process_token, sizeof(claim->token));
+		return MR_OK;
 	}
-	memcpy(ret, md->process_token, sizeof(md->process_token));
+	if (lease) {
+		holder.process = terms->process;
+		holder.since_ms = claim->since_ms;
+		holder_lease(&holder, lease_ms);
+	} else { /* the file is not of this claim alone */
+		holder.queue = "";
+		(void)process_describe((int64_t)getpid(), &holder.process);
+	}
+	TRY(open_holds(md, &holds_fd, err));
+	record_write(&record, RECORD_FIELDS(holder_fields), &holder);
+	if (!buf_ok(&record))
+		return mr_nomem(err);
+	enum mr_rc rc = MR_EXISTS;
+	for (int tries = 0; tries < TOKEN_TRIES && rc == MR_EXISTS; tries++) {
+		token_new(token);
+		rc = lease
+			 ? file_publish(holds_fd, holds_fd, token, buf_str(&record), md->file_mode, PUBLISH_NOSYNC, err)
+			 : publish_locked(md, holds_fd, token, buf_str(&record), &md->process_hold_fd, err);
+	}
+	if (rc != MR_OK)
+		return rc;
+	memcpy(claim->token, token, sizeof(token));
+	if (lease)
+		claim->deadline_ms = lease_deadline_s(lease_ms) * 1000;
+	else
+		memcpy(md->process_token, token, sizeof(token));
 	return MR_OK;
 }
 
@@ -185,155 +218,78 @@ hold_close(struct maildir *md)
 	md->process_token[0] = '\0';
 }
 
-/* ---- Leases ---- */
-
-enum mr_rc
-token_for_lease(struct maildir *md, const char *agent, const char *queue, const struct hold_terms *terms,
-    int64_t lease_ms, char ret[MR_TOKEN_LEN + 1], struct mr_error *err)
+void
+token_drop(struct maildir *md, const char *token)
 {
 	mr_auto(sys_close_fd) int holds_fd = -1;
-	mr_auto(buf_done) struct buf record = BUF_INIT;
-	struct holder holder = { .agent = agent,
-		.session = terms->session,
-		.queue = queue,
-		.process = &terms->process,
-		.life = terms->life,
-		.since_ms = clock_now_ms() };
-	char token[MR_TOKEN_LEN + 1];
 
-	enum mr_rc rc = open_holds(md, &holds_fd, err);
-	if (rc == MR_OK)
-		rc = write_record(&record, &holder, err);
-	if (rc == MR_OK)
-		rc = add_boot(&record, lease_ms, err);
-	if (rc != MR_OK)
-		return rc;
-	rc = MR_EXISTS;
-	for (int tries = 0; tries < TOKEN_TRIES && rc == MR_EXISTS; tries++) {
-		token_new(token);
-		rc = file_publish(holds_fd, holds_fd, token, buf_str(&record), md->file_mode, PUBLISH_NOSYNC, err);
-	}
-	if (rc == MR_OK)
-		memcpy(ret, token, sizeof(token));
-	return rc;
+	if (dir_open(md->root_fd, "holds", &holds_fd, IGNORED) == MR_OK)
+		(void)sys_unlink(holds_fd, token);
 }
+
+/* ---- Reading and changing ---- */
 
 enum mr_rc
-token_extend(struct maildir *md, const struct hold *hold, int64_t lease_ms, struct mr_error *err)
+token_read(struct maildir *md, const char *token, struct claim *claim, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int holds_fd = -1;
-	mr_auto(buf_done) struct buf text = BUF_INIT;
-	mr_auto(record_done) struct record old = { 0 };
-	struct mr_process process = { 0 };
-	struct mr_error ignored = { 0 };
+	mr_auto(record_done) struct record own = { 0 };
+	struct holder holder;
 
-	enum mr_rc rc = open_holds(md, &holds_fd, err);
-	if (rc != MR_OK)
-		return rc;
-	(void)read_record(holds_fd, hold->token, &old, &ignored); /* lost in a power cut: what is left is in `hold` */
-	const char *who = record_get(&old, "Process");
-	if (who != NULL && !process_parse(str_of(who), &process))
-		process = (struct mr_process){ 0 };
-	rc = write_record(&text,
-	    &(struct holder){ .agent = hold->agent,
-		.session = record_get(&old, "Session"),
-		.queue = hold->queue,
-		.process = &process,
-		.life = hold->life,
-		.since_ms = record_int(&old, "Since", hold->since_ms) },
-	    err);
-	if (rc == MR_OK)
-		rc = add_boot(&text, lease_ms, err);
-	if (rc == MR_OK)
-		rc = file_replace(holds_fd, hold->token, buf_str(&text), md->file_mode, err);
-	return rc;
-}
-
-/* Without the lines of a release that came to nothing: what is said now counts. */
-static enum mr_rc
-keep_lines(struct mr_str text, struct buf *out, struct mr_error *err)
-{
-	static const char *const said[] = { "Reason:", "Only-For:", "Only-Until:" };
-	bool keep = true;
-
-	while (text.len > 0) {
-		const char *end = memchr(text.ptr, '\n', text.len);
-		size_t len = end ? (size_t)(end - text.ptr) + 1 : text.len;
-
-		keep |= text.ptr[0] != ' ' && text.ptr[0] != '\t'; /* else it belongs to the line before */
-		for (size_t i = 0; i < sizeof(said) / sizeof(said[0]); i++)
-			keep &= !str_starts(text, said[i]);
-		if (keep)
-			buf_add(out, (struct mr_str){ text.ptr, len });
-		text = (struct mr_str){ text.ptr + len, text.len - len };
-	}
-	return buf_ok(out) ? MR_OK : mr_nomem(err);
-}
-
-enum mr_rc
-token_note(struct maildir *md, const struct hold *hold, struct mr_error *err)
-{
-	mr_auto(sys_close_fd) int holds_fd = -1;
-	mr_auto(buf_done) struct buf old = BUF_INIT, text = BUF_INIT;
-	struct mr_process unknown = { 0 };
-
-	enum mr_rc rc = open_holds(md, &holds_fd, err);
-	if (rc == MR_OK)
-		rc = file_read(holds_fd, hold->token, RECORD_LIMIT, &old, err);
-	if (rc == MR_OK)
-		rc = keep_lines(buf_str(&old), &text, err);
-	else if (rc == MR_NOTFOUND) /* lost in a power cut */
-		rc = write_record(&text,
-		    &(struct holder){ .agent = hold->agent,
-			.queue = hold->queue,
-			.process = &unknown,
-			.life = hold->life,
-			.since_ms = hold->since_ms },
-		    err);
-	if (rc == MR_OK)
-		rc = add_word(&text, "Reason", hold->reason, err);
-	if (rc == MR_OK)
-		rc = add_word(&text, "Only-For", hold->only_for, err);
-	if (rc == MR_OK && hold->only_for != NULL)
-		rc = add_number(&text, "Only-Until", hold->only_until_ms, err);
-	return rc == MR_OK ? file_replace(holds_fd, hold->token, buf_str(&text), md->file_mode, err) : rc;
-}
-
-enum mr_rc
-token_read(struct maildir *md, const char *token, struct hold *hold, struct mr_error *err)
-{
-	mr_auto(sys_close_fd) int holds_fd = -1;
-	mr_auto(record_done) struct record r = { 0 };
-
-	enum mr_rc rc = dir_open(md->root_fd, "holds", &holds_fd, err);
-	if (rc == MR_OK)
-		rc = read_record(holds_fd, token, &r, err);
-	if (rc != MR_OK)
-		return rc;
-	const char *agent = record_get(&r, "Agent"), *queue = record_get(&r, "Queue");
-	int64_t life = record_int(&r, "Life", 0);
-	(void)snprintf(hold->agent, sizeof(hold->agent), "%s", agent != NULL ? agent : "");
-	(void)snprintf(hold->queue, sizeof(hold->queue), "%s", queue != NULL ? queue : "");
-	hold->life = life > 0 && life <= UINT32_MAX ? (unsigned)life : 0;
-	hold->since_ms = record_int(&r, "Since", 0);
-	hold->kind = record_get(&r, "Boot-Deadline") != NULL ? HOLD_LEASE : HOLD_PROCESS;
+	TRY(dir_open(md->root_fd, "holds", &holds_fd, err));
+	TRY(holder_load(holds_fd, token, &own, &holder, err));
+	holder_fill(&holder, claim);
 	return MR_OK;
 }
 
-/* ---- Is it over? ---- */
-
-/* Was the record made in this boot? Without boot ids: on this host, and its clock has not begun anew since. A reboot
- * can go unnoticed then only if this boot is older than that one was, and the lease merely ends later. */
-static bool
-is_of_this_boot(const struct record *r, int64_t boot_now_ms)
+enum mr_rc
+token_extend(struct maildir *md, const struct claim *claim, int64_t lease_ms, struct mr_error *err)
 {
-	const char *boot = record_get(r, "Boot"), *host = record_get(r, "Host");
+	mr_auto(sys_close_fd) int holds_fd = -1;
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	mr_auto(record_done) struct record own = { 0 };
+	struct holder holder = holder_of(claim), old = { 0 };
 
-	if (boot != NULL)
-		return boot[0] != '\0' && strcmp(boot, boot_id()) == 0;
-	return host != NULL && host[0] != '\0' && strcmp(host, host_name()) == 0 &&
-	       boot_now_ms >= record_int(r, "Boot-Began", INT64_MAX);
+	TRY(open_holds(md, &holds_fd, err));
+	/* Lost in a power cut: what is left is in `claim`. */
+	if (holder_load(holds_fd, claim->token, &own, &old, IGNORED) == MR_OK) {
+		holder.session = old.session;
+		holder.process = old.process;
+		holder.since_ms = old.since_ms ? old.since_ms : holder.since_ms;
+	}
+	holder_lease(&holder, lease_ms);
+	record_write(&text, RECORD_FIELDS(holder_fields), &holder);
+	return buf_ok(&text) ? file_replace(holds_fd, claim->token, buf_str(&text), md->file_mode, err) : mr_nomem(err);
 }
+
+/* Without the lines of a release that came to nothing: what is said now counts. */
+enum mr_rc
+token_note(struct maildir *md, const struct claim *claim, struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int holds_fd = -1;
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	mr_auto(record_done) struct record own = { 0 };
+	struct holder holder;
+	char until[24];
+
+	TRY(open_holds(md, &holds_fd, err));
+	enum mr_rc rc = holder_load(holds_fd, claim->token, &own, &holder, err);
+	if (rc == MR_NOTFOUND) /* lost in a power cut */
+		holder = holder_of(claim);
+	else if (rc != MR_OK)
+		return rc;
+	record_write(&text, RECORD_FIELDS(holder_fields), &holder);
+	if (claim->reason)
+		TRY(header_add(&text, "Reason", str_of(claim->reason), err));
+	if (claim->only_for) {
+		(void)snprintf(until, sizeof(until), "%" PRId64, claim->only_until_ms);
+		record_add(&text, "Only-For", claim->only_for);
+		record_add(&text, "Only-Until", until);
+	}
+	return buf_ok(&text) ? file_replace(holds_fd, claim->token, buf_str(&text), md->file_mode, err) : mr_nomem(err);
+}
+
+/* ---- Is it over? ---- */
 
 bool
 lease_time_is_up(const struct lease_time *t)
@@ -342,36 +298,42 @@ lease_time_is_up(const struct lease_time *t)
 	return t->shares_clock ? t->boot_now_ms >= t->boot_deadline_ms : t->now_ms >= t->deadline_ms + CLOCK_GRACE_MS;
 }
 
+/* Was the record made in this boot? Without boot ids: on this host, and its clock has not begun anew since. A reboot
+ * can go unnoticed then only if this boot is older than that one was, and the lease merely ends later. */
+static bool
+is_of_this_boot(const struct holder *h, int64_t boot_now_ms)
+{
+	if (*h->boot)
+		return strcmp(h->boot, boot_id()) == 0;
+	return *h->host && strcmp(h->host, host_name()) == 0 && h->boot_began_ms > 0 && boot_now_ms >= h->boot_began_ms;
+}
+
 /* A process that cannot be judged from here keeps nothing beyond its time: its own commands and hooks extend it. Nor
  * does a server, which is still there when the session is not. */
 static bool
 lease_is_over(int holds_fd, const struct file_name *held)
 {
-	mr_auto(record_done) struct record r = { 0 };
-	struct mr_error ignored = { 0 };
-	struct mr_process process;
+	mr_auto(record_done) struct record own = { 0 };
 	struct lease_time t = { .now_ms = clock_now_ms(), .deadline_ms = held->deadline_s * 1000 };
+	struct holder holder;
 
-	if (read_record(holds_fd, held->token, &r, &ignored) != MR_OK)
+	if (holder_load(holds_fd, held->token, &own, &holder, IGNORED) != MR_OK)
 		return lease_time_is_up(&t);
-	t.boot_deadline_ms = record_int(&r, "Boot-Deadline", 0);
-	t.shares_clock = t.boot_deadline_ms > 0 && boot_clock_ms(&t.boot_now_ms) && is_of_this_boot(&r, t.boot_now_ms);
-	if (!lease_time_is_up(&t))
-		return false;
-	const char *who = record_get(&r, "Process");
-	return who == NULL || !process_parse(str_of(who), &process) || process_state(&process) != PROCESS_ALIVE ||
-	       process_codex(&process) == CODEX_SHARED;
+	t.boot_deadline_ms = holder.boot_deadline_ms;
+	t.shares_clock =
+	    t.boot_deadline_ms > 0 && boot_clock_ms(&t.boot_now_ms) && is_of_this_boot(&holder, t.boot_now_ms);
+	return lease_time_is_up(&t) && (holder.process.pid == 0 || process_state(&holder.process) != PROCESS_ALIVE ||
+					   process_codex(&holder.process) == CODEX_SHARED);
 }
 
 bool
 token_is_over(struct maildir *md, const struct file_name *held)
 {
 	mr_auto(sys_close_fd) int holds_fd = -1;
-	struct mr_error ignored = { 0 };
 
 	if (md->process_token[0] != '\0' && strcmp(held->token, md->process_token) == 0)
 		return false;
-	enum mr_rc rc = dir_open(md->root_fd, "holds", &holds_fd, &ignored);
+	enum mr_rc rc = dir_open(md->root_fd, "holds", &holds_fd, IGNORED);
 	if (rc != MR_OK && rc != MR_NOTFOUND)
 		return false; /* cannot be judged now (no descriptors left): mail stays where it is */
 	if (held->deadline_s == 0)
@@ -385,26 +347,254 @@ int
 token_of_dead(int holds_fd, const char *token, const char *agent)
 {
 	mr_auto(sys_close_fd) int fd = sys_open(holds_fd, token, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
-	mr_auto(record_done) struct record r = { 0 };
-	struct mr_error ignored = { 0 };
+	mr_auto(record_done) struct record own = { 0 };
+	struct holder holder;
 
 	if (fd < 0 || sys_flock(fd, LOCK_EX | LOCK_NB) < 0 || !is_visible_as(fd, holds_fd, token) ||
-	    read_record(holds_fd, token, &r, &ignored) != MR_OK || record_get(&r, "Boot-Deadline") != NULL)
-		return -1;
-	const char *whose = record_get(&r, "Agent");
-	if (whose == NULL || (agent != NULL && strcmp(whose, agent) != 0))
+	    holder_load(holds_fd, token, &own, &holder, IGNORED) != MR_OK || holder.boot_deadline_ms > 0 ||
+	    !*holder.agent || (agent != NULL && strcmp(holder.agent, agent) != 0))
 		return -1;
 	int dead = fd;
 	fd = -1;
 	return dead;
 }
 
+/* ---- The past ---- */
+
+static const struct {
+	enum settle how;
+	char letter;
+} ends[] = { { SETTLE_BACK, 'b' }, { SETTLE_LATER, 'r' }, { SETTLE_DONE, 'd' }, { SETTLE_DEAD, 'f' } };
+
+static void
+month_of_id(const char *id, char ret[PAST_MONTH_LEN + 1])
+{
+	char folder[24];
+
+	name_month(id, folder);
+	(void)snprintf(ret, PAST_MONTH_LEN + 1, "%.*s", PAST_MONTH_LEN, folder + strlen(".Archive."));
+}
+
+/* "<id>.<token>.<attempt>.<ended, ms>.<how>": fills in claim's id, token and attempt. */
+static bool
+past_parse(const char *name, struct claim *claim, struct past_claim *ret)
+{
+	uint64_t attempt = 0, ended = 0;
+
+	if (strlen(name) <= MR_ID_LEN + 1 + MR_TOKEN_LEN + 1 || name[MR_ID_LEN] != '.' ||
+	    name[MR_ID_LEN + 1 + MR_TOKEN_LEN] != '.')
+		return false;
+	const char *rest = name + MR_ID_LEN + 1 + MR_TOKEN_LEN + 1, *dot = strchr(rest, '.');
+	const char *last = dot ? strchr(dot + 1, '.') : NULL;
+	if (last == NULL || !str_to_u64((struct mr_str){ rest, (size_t)(dot - rest) }, &attempt) ||
+	    !str_to_u64((struct mr_str){ dot + 1, (size_t)(last - dot - 1) }, &ended) || attempt > UINT32_MAX ||
+	    ended > INT64_MAX / 2)
+		return false;
+	(void)snprintf(claim->id, sizeof(claim->id), "%.*s", MR_ID_LEN, name);
+	(void)snprintf(claim->token, sizeof(claim->token), "%.*s", MR_TOKEN_LEN, name + MR_ID_LEN + 1);
+	claim->attempt = (unsigned)attempt;
+	ret->ended_ms = (int64_t)ended;
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		if (ends[i].letter == last[1]) {
+			ret->how = ends[i].how;
+			return true;
+		}
+	return false;
+}
+
+struct past_search {
+	const char *id, *token; /* one of them, or NULL */
+	const char *queue;      /* whose past it is; NULL: agents' own mail */
+	struct mr_names names;  /* of files, as they come */
+	size_t told;
+	void (*fn)(void *ctx, const struct past_claim *past);
+	void *ctx;
+};
+
+static bool
+match_past(void *ctx, const struct dir_entry *entry)
+{
+	struct past_search *s = ctx;
+	struct claim claim;
+	struct past_claim past;
+
+	return !past_parse(entry->name, &claim, &past) || (s->id != NULL && strcmp(claim.id, s->id) != 0) ||
+	       (s->token != NULL && strcmp(claim.token, s->token) != 0) || names_add(&s->names, str_of(entry->name));
+}
+
+static int
+by_end(const void *a, const void *b)
+{
+	struct claim ignored;
+	struct past_claim x = { 0 }, y = { 0 };
+
+	(void)past_parse(*(char *const *)a, &ignored, &x);
+	(void)past_parse(*(char *const *)b, &ignored, &y);
+	return (x.ended_ms > y.ended_ms) - (x.ended_ms < y.ended_ms);
+}
+
+static void
+tell_past(struct past_search *s, int fd, const char *name)
+{
+	mr_auto(record_done) struct record own = { 0 };
+	struct holder holder;
+	struct claim claim = { 0 };
+	struct past_claim past = { .claim = &claim };
+
+	if (!past_parse(name, &claim, &past) || holder_load(fd, name, &own, &holder, IGNORED) != MR_OK)
+		return;
+	holder.queue = s->queue ? s->queue : "";
+	holder_fill(&holder, &claim);
+	claim.kind = CLAIM_LEASE;
+	claim.reason = record_get(&own, "Reason");
+	claim.only_for = record_get(&own, "Only-For");
+	claim.only_until_ms = record_int(&own, "Only-Until", 0);
+	s->fn(s->ctx, &past);
+}
+
+static enum mr_rc
+past_in(int past_fd, const char *month, struct past_search *s, struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int fd = -1;
+
+	TRY(dir_open(past_fd, month, &fd, err));
+	enum mr_rc rc = dir_each(fd, match_past, s, err);
+	if (rc == MR_OK && s->names.n > 1)
+		qsort(s->names.v, s->names.n, sizeof(*s->names.v), by_end);
+	for (size_t i = 0; i < s->names.n && rc == MR_OK; i++)
+		tell_past(s, fd, s->names.v[i]);
+	s->told += s->names.n;
+	mr_names_done(&s->names);
+	return rc;
+}
+
+/* The months of a queue, or of the agents' own mail; of a token, until it is found. */
+static enum mr_rc
+past_below(int base_fd, struct past_search *s, struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int past_fd = -1;
+	mr_auto(mr_names_done) struct mr_names months = { 0 };
+	char month[PAST_MONTH_LEN + 1];
+
+	enum mr_rc rc = dir_open(base_fd, "past", &past_fd, err);
+	if (rc == MR_OK && s->id != NULL && s->queue != NULL) {
+		month_of_id(s->id, month);
+		rc = past_in(past_fd, month, s, err);
+	} else if (rc == MR_OK) {
+		rc = names_in(past_fd, &months, err);
+	}
+	for (size_t i = 0; i < months.n && rc == MR_OK && (s->token == NULL || s->told == 0); i++)
+		rc = past_in(past_fd, months.v[i], s, err);
+	return rc == MR_NOTFOUND ? MR_OK : rc;
+}
+
+/* A token does not say which month, nor in which queue. Only an agent that settles a claim twice asks so. */
+enum mr_rc
+maildir_each_past(struct mr_room *room, const char *box, const char *id, const char *token,
+    void (*fn)(void *ctx, const struct past_claim *past), void *ctx, struct mr_error *err)
+{
+	struct maildir *md = maildir_of(room);
+	mr_auto(mr_names_done) struct mr_names queues = { 0 };
+	const char *queue = id != NULL ? box_queue(box) : NULL;
+	struct past_search s = { .id = id, .token = token, .fn = fn, .ctx = ctx };
+
+	if (queue == NULL)
+		TRY(past_below(md->root_fd, &s, err));
+	if (id == NULL)
+		TRY(queue_names(md, &queues, err));
+	else if (queue != NULL && !names_add(&queues, str_of(queue)))
+		return mr_nomem(err);
+	for (size_t i = 0; i < queues.n && s.told == 0; i++) {
+		mr_auto(queue_done) struct queue q = QUEUE_INIT;
+
+		s.queue = queues.v[i];
+		enum mr_rc rc = queue_open_any(&q, md, queues.v[i], err);
+		if (rc == MR_OK)
+			rc = past_below(q.fd, &s, err);
+		if (rc != MR_OK && rc != MR_NOTFOUND && (id != NULL || !shared_skip(md, err, "queues/%s", queues.v[i])))
+			return rc;
+	}
+	return MR_OK;
+}
+
+static void
+remove_month(int past_fd, const char *month, const char *id)
+{
+	mr_auto(sys_close_fd) int fd = -1;
+	struct past_search s = { .id = id };
+
+	if (dir_open(past_fd, month, &fd, IGNORED) == MR_OK)
+		(void)dir_each(fd, match_past, &s, IGNORED);
+	for (size_t i = 0; i < s.names.n; i++)
+		(void)sys_unlink(fd, s.names.v[i]);
+	mr_names_done(&s.names);
+	if (id == NULL)
+		(void)sys_rmdir(past_fd, month);
+}
+
+/* The months but the newest `kept`: their names are in the order of time. */
+static void
+remove_months(int past_fd, size_t kept, const char *id)
+{
+	mr_auto(mr_names_done) struct mr_names months = { 0 };
+
+	if (names_in(past_fd, &months, IGNORED) != MR_OK)
+		return;
+	for (size_t i = 0; i + kept < months.n; i++)
+		remove_month(past_fd, months.v[i], id);
+}
+
 void
-token_drop(struct maildir *md, const char *token)
+past_remove(const struct queue *q, const char *id)
+{
+	mr_auto(sys_close_fd) int past_fd = -1;
+
+	if (dir_open(q->fd, "past", &past_fd, IGNORED) != MR_OK)
+		return;
+	remove_months(past_fd, 0, id);
+	if (id == NULL)
+		(void)sys_rmdir(q->fd, "past");
+}
+
+/* past/<month>, made if need be. */
+static bool
+open_month(struct maildir *md, int base_fd, const char *month, int *ret_fd)
+{
+	mr_auto(sys_close_fd) int past_fd = -1;
+	char path[16];
+
+	(void)snprintf(path, sizeof(path), "past/%.*s", PAST_MONTH_LEN, month);
+	if (dir_open(base_fd, path, ret_fd, IGNORED) == MR_OK)
+		return true;
+	if (dir_make(base_fd, "past", md->dir_mode, false, &past_fd, IGNORED) != MR_OK ||
+	    dir_make(past_fd, month, md->dir_mode, false, ret_fd, IGNORED) != MR_OK)
+		return false;
+	if (base_fd == md->root_fd)
+		remove_months(past_fd, MONTHS_KEPT, NULL);
+	return true;
+}
+
+void
+past_keep(struct maildir *md, const struct queue *q, const struct file_name *n, enum settle how)
 {
 	mr_auto(sys_close_fd) int holds_fd = -1;
-	struct mr_error ignored = { 0 };
+	mr_auto(sys_close_fd) int fd = -1;
+	int64_t now_ms = clock_now_ms();
+	char month[RFC3339_LEN + 1], name[NAME_LEN], letter = '\0';
 
-	if (dir_open(md->root_fd, "holds", &holds_fd, &ignored) == MR_OK)
-		(void)sys_unlink(holds_fd, token);
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		if (ends[i].how == how)
+			letter = ends[i].letter;
+	time_rfc3339(now_ms, month);
+	month[PAST_MONTH_LEN] = '\0';
+	if (q != NULL)
+		month_of_id(n->id, month);
+	(void)snprintf(name, sizeof(name), "%s.%s.%u.%" PRId64 ".%c", n->id, n->token, n->hold_attempt, now_ms, letter);
+	if (dir_open(md->root_fd, "holds", &holds_fd, IGNORED) != MR_OK)
+		return;
+	const struct sys_relief *relief = sys_relief_set(NULL); /* on a full disk the inode is worth more */
+	if (letter == '\0' || md->reserve_spent || !open_month(md, q != NULL ? q->fd : md->root_fd, month, &fd) ||
+	    sys_rename(holds_fd, n->token, fd, name) < 0)
+		token_drop(md, n->token);
+	(void)sys_relief_set(relief);
 }

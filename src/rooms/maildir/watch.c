@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/sys.h"
 #include "rooms/maildir/channel.h"
-#include "rooms/maildir/queue.h"
+#include "rooms/maildir/claim.h"
 #include <inttypes.h>
 #include <poll.h>
 #include <stdlib.h>

@@ -42,7 +42,7 @@ struct mem_copy { /* one message in one mailbox */
 	int64_t released_ms; /* 0: it was not */
 	struct mem_letter *letter;
 	/* while folder is MR_HELD */
-	struct hold hold;
+	struct claim hold;
 	int64_t boot_deadline_ms;
 	struct mr_process process;
 };
@@ -89,7 +89,7 @@ struct mem_work { /* one message in a queue */
 	int64_t not_before_ms;
 	struct mem_letter *letter;
 	/* while state is QUEUE_CLAIMED */
-	struct hold hold;
+	struct claim hold;
 	int64_t boot_deadline_ms;
 	struct mr_process process;
 };
@@ -182,17 +182,17 @@ enum mr_rc mem_move(struct mr_room *room, const char *agent, const char *id, enu
 const char *mem_folder_word(enum mr_folder folder);
 
 /* ---- mem_hold.c ---- */
-enum mr_rc mem_hold(struct mr_room *room, const char *agent, const char *id, const struct hold_terms *terms,
-    struct hold *ret, struct mr_error *err);
-enum mr_rc mem_settle(struct mr_room *room, const struct hold *hold, enum settle how, struct mr_error *err);
-enum mr_rc mem_extend(struct mr_room *room, struct hold *hold, int64_t lease_ms, struct mr_error *err);
-enum mr_rc mem_each_hold(struct mr_room *room, const char *agent, bool (*fn)(void *ctx, const struct hold *hold),
+enum mr_rc mem_hold(struct mr_room *room, const char *agent, const char *id, const struct claim_terms *terms,
+    struct claim *ret, struct mr_error *err);
+enum mr_rc mem_mail_settle(struct mr_room *room, const struct claim *hold, enum settle how, struct mr_error *err);
+enum mr_rc mem_mail_extend(struct mr_room *room, struct claim *hold, int64_t lease_ms, struct mr_error *err);
+enum mr_rc mem_each_hold(struct mr_room *room, const char *agent, bool (*fn)(void *ctx, const struct queue_item *item),
     void *ctx, struct mr_error *err);
 enum mr_rc mem_sweep(struct mr_room *room, const char *agent, struct mr_error *err);
 /* Gives back everything that is held in a box; says how much. */
 size_t mem_hold_return_all(struct mem_box *box);
 /* Is the time of a lease up, and its holder's harness gone? */
-bool mem_lease_is_over(const struct hold *hold, int64_t boot_deadline_ms, const struct mr_process *process);
+bool mem_lease_is_over(const struct claim *hold, int64_t boot_deadline_ms, const struct mr_process *process);
 
 /* ---- mem_records.c ---- */
 enum mr_rc mem_record_put(struct mr_room *room, const char *kind, const char *owner, const char *name,
@@ -236,10 +236,18 @@ enum mr_rc mem_dead_drop(struct mr_room *room, const char *queue, const char *id
 
 /* ---- mem_claim.c ---- */
 enum mr_rc mem_queue_claim(
-    struct mr_room *room, const char *queue, const struct claim_terms *terms, struct hold *ret, struct mr_error *err);
-enum mr_rc mem_queue_settle(struct mr_room *room, const struct hold *hold, enum settle how, struct mr_error *err);
-enum mr_rc mem_queue_extend(struct mr_room *room, struct hold *hold, int64_t lease_ms, struct mr_error *err);
-enum mr_rc mem_queue_find_claim(struct mr_room *room, const char *token, struct hold *ret, struct mr_error *err);
+    struct mr_room *room, const char *queue, const struct claim_terms *terms, struct claim *ret, struct mr_error *err);
+enum mr_rc mem_queue_settle(struct mr_room *room, const struct claim *hold, enum settle how, struct mr_error *err);
+enum mr_rc mem_queue_extend(struct mr_room *room, struct claim *hold, int64_t lease_ms, struct mr_error *err);
+enum mr_rc mem_claim(struct mr_room *room, const char *box, const char *id, const struct claim_terms *terms,
+    struct claim *ret, struct mr_error *err);
+enum mr_rc mem_settle(struct mr_room *room, const struct claim *claim, enum settle how, struct mr_error *err);
+enum mr_rc mem_extend(struct mr_room *room, struct claim *claim, int64_t lease_ms, struct mr_error *err);
+enum mr_rc mem_each_claim(struct mr_room *room, const char *box, unsigned states,
+    bool (*fn)(void *ctx, const struct queue_item *item), void *ctx, struct mr_error *err);
+enum mr_rc mem_find_claim(struct mr_room *room, const char *token, struct claim *ret, struct mr_error *err);
+enum mr_rc mem_make_box(struct mr_room *room, const char *box, struct mr_error *err);
+enum mr_rc mem_remove_box(struct mr_room *room, const char *box, bool to_dead, size_t *ret_dead, struct mr_error *err);
 
 /* ---- mem_channel.c ---- */
 enum mr_rc mem_channel_find(struct mem *mem, const char *name, struct mem_channel **ret, struct mr_error *err);

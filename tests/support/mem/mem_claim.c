@@ -63,7 +63,7 @@ choose(struct mem_queue *queue, const char *claimer, bool by_priority, bool own_
 
 enum mr_rc
 mem_queue_claim(
-    struct mr_room *room, const char *queue, const struct claim_terms *terms, struct hold *ret, struct mr_error *err)
+    struct mr_room *room, const char *queue, const struct claim_terms *terms, struct claim *ret, struct mr_error *err)
 {
 	struct mem_queue *q = NULL;
 
@@ -79,20 +79,19 @@ mem_queue_claim(
 
 	if (!work)
 		return mr_fail(err, MR_EMPTY, "nothing is ready in queue '%s'", queue);
-	struct hold hold = { .life = terms->hold.life,
-		.attempt = ++work->attempt,
-		.kind = terms->hold.kind,
-		.since_ms = clock_now_ms() };
+	struct claim hold = {
+		.life = terms->life, .attempt = ++work->attempt, .kind = terms->kind, .since_ms = clock_now_ms()
+	};
 
 	(void)snprintf(hold.agent, sizeof hold.agent, "%s", terms->claimer);
-	(void)snprintf(hold.queue, sizeof hold.queue, "%s", queue);
+	(void)snprintf(hold.box, sizeof hold.box, "queue:%s", queue);
 	memcpy(hold.id, work->id, sizeof hold.id);
 	token_new(hold.token);
-	if (hold.kind == HOLD_LEASE) {
-		hold.deadline_ms = hold.since_ms + terms->hold.lease_ms;
-		work->boot_deadline_ms = clock_boot_ms() + terms->hold.lease_ms;
+	if (hold.kind == CLAIM_LEASE) {
+		hold.deadline_ms = hold.since_ms + terms->lease_ms;
+		work->boot_deadline_ms = clock_boot_ms() + terms->lease_ms;
 	}
-	work->process = terms->hold.process;
+	work->process = terms->process;
 	work->hold = hold;
 	work->state = QUEUE_CLAIMED;
 	*ret = hold;
@@ -100,13 +99,13 @@ mem_queue_claim(
 }
 
 static enum mr_rc
-find_claim(struct mr_room *room, const struct hold *hold, struct mem_work **ret, struct mr_error *err)
+find_claim(struct mr_room *room, const struct claim *hold, struct mem_work **ret, struct mr_error *err)
 {
 	struct mem_queue *q = NULL;
 	struct mr_error ignored = { 0 };
 	struct mem_work *work = NULL;
 
-	if (mem_queue_find(mem_of(room), hold->queue, &q, &ignored) == MR_OK)
+	if (mem_queue_find(mem_of(room), box_queue(hold->box), &q, &ignored) == MR_OK)
 		work = mem_work_get(q, hold->id);
 	if (!work || work->state != QUEUE_CLAIMED || strcmp(work->hold.token, hold->token) != 0 ||
 	    work->hold.attempt != hold->attempt) {
@@ -118,7 +117,7 @@ find_claim(struct mr_room *room, const struct hold *hold, struct mem_work **ret,
 }
 
 enum mr_rc
-mem_queue_settle(struct mr_room *room, const struct hold *hold, enum settle how, struct mr_error *err)
+mem_queue_settle(struct mr_room *room, const struct claim *hold, enum settle how, struct mr_error *err)
 {
 	struct mem_work *work = NULL;
 
@@ -150,13 +149,13 @@ mem_queue_settle(struct mr_room *room, const struct hold *hold, enum settle how,
 }
 
 enum mr_rc
-mem_queue_extend(struct mr_room *room, struct hold *hold, int64_t lease_ms, struct mr_error *err)
+mem_queue_extend(struct mr_room *room, struct claim *hold, int64_t lease_ms, struct mr_error *err)
 {
 	struct mem_work *work = NULL;
 
 	if (find_claim(room, hold, &work, err) != MR_OK)
 		return err->code;
-	if (work->hold.kind != HOLD_LEASE) /* it lasts as long as its process */
+	if (work->hold.kind != CLAIM_LEASE) /* it lasts as long as its process */
 		return MR_OK;
 	work->hold.deadline_ms = clock_now_ms() + lease_ms;
 	work->boot_deadline_ms = clock_boot_ms() + lease_ms;
@@ -164,11 +163,53 @@ mem_queue_extend(struct mr_room *room, struct hold *hold, int64_t lease_ms, stru
 	return MR_OK;
 }
 
+/* ---- Either kind of box ---- */
+
 enum mr_rc
-mem_queue_find_claim(struct mr_room *room, const char *token, struct hold *ret, struct mr_error *err)
+mem_claim(struct mr_room *room, const char *box, const char *id, const struct claim_terms *terms, struct claim *ret,
+    struct mr_error *err)
+{
+	const char *queue = box_queue(box);
+
+	return queue ? mem_queue_claim(room, queue, terms, ret, err) : mem_hold(room, box, id, terms, ret, err);
+}
+
+enum mr_rc
+mem_settle(struct mr_room *room, const struct claim *claim, enum settle how, struct mr_error *err)
+{
+	return (box_queue(claim->box) ? mem_queue_settle : mem_mail_settle)(room, claim, how, err);
+}
+
+enum mr_rc
+mem_extend(struct mr_room *room, struct claim *claim, int64_t lease_ms, struct mr_error *err)
+{
+	return (box_queue(claim->box) ? mem_queue_extend : mem_mail_extend)(room, claim, lease_ms, err);
+}
+
+enum mr_rc
+mem_each_claim(struct mr_room *room, const char *box, unsigned states,
+    bool (*fn)(void *ctx, const struct queue_item *item), void *ctx, struct mr_error *err)
+{
+	const char *queue = box_queue(box);
+
+	return queue ? mem_queue_each(room, queue, states, fn, ctx, err) : mem_each_hold(room, box, fn, ctx, err);
+}
+
+enum mr_rc
+mem_find_claim(struct mr_room *room, const char *token, struct claim *ret, struct mr_error *err)
 {
 	struct mem *mem = mem_of(room);
 
+	for (size_t i = 0; i < mem->boxes_n; i++) {
+		for (size_t k = 0; k < mem->boxes[i]->copies_n; k++) {
+			const struct mem_copy *copy = &mem->boxes[i]->copies[k];
+
+			if (copy->folder == MR_HELD && strcmp(copy->hold.token, token) == 0) {
+				*ret = copy->hold;
+				return MR_OK;
+			}
+		}
+	}
 	for (size_t i = 0; i < mem->queues_n; i++) {
 		for (size_t k = 0; k < mem->queues[i].work_n; k++) {
 			const struct mem_work *work = &mem->queues[i].work[k];
@@ -181,4 +222,21 @@ mem_queue_find_claim(struct mr_room *room, const char *token, struct hold *ret, 
 		}
 	}
 	return mr_fail(err, MR_NOTFOUND, "no claim '%s': it is over, or never was", token);
+}
+
+enum mr_rc
+mem_make_box(struct mr_room *room, const char *box, struct mr_error *err)
+{
+	const char *queue = box_queue(box);
+
+	return queue ? mem_queue_make(room, queue, err) : mem_channel_make(room, mem_target(box, "channel:"), err);
+}
+
+enum mr_rc
+mem_remove_box(struct mr_room *room, const char *box, bool to_dead, size_t *ret_dead, struct mr_error *err)
+{
+	const char *queue = box_queue(box);
+
+	return queue ? mem_queue_remove(room, queue, to_dead, ret_dead, err)
+		     : mem_channel_remove(room, mem_target(box, "channel:"), err);
 }

@@ -33,7 +33,7 @@ mem_hold_return_all(struct mem_box *box)
 }
 
 enum mr_rc
-mem_hold(struct mr_room *room, const char *agent, const char *id, const struct hold_terms *terms, struct hold *ret,
+mem_hold(struct mr_room *room, const char *agent, const char *id, const struct claim_terms *terms, struct claim *ret,
     struct mr_error *err)
 {
 	struct mem_box *box = NULL;
@@ -49,14 +49,15 @@ mem_hold(struct mr_room *room, const char *agent, const char *id, const struct h
 	if (!copy || (copy->flags & MR_SEEN))
 		return mr_fail(err, MR_NOTFOUND, "no unread message '%s' in the inbox of '%s'", id, agent);
 
-	struct hold hold = {
+	struct claim hold = {
 		.life = terms->life, .attempt = copy->attempt + 1, .kind = terms->kind, .flags = copy->flags
 	};
 
 	(void)snprintf(hold.agent, sizeof hold.agent, "%s", agent);
+	(void)snprintf(hold.box, sizeof hold.box, "%s", agent);
 	memcpy(hold.id, copy->id, sizeof hold.id);
 	token_new(hold.token);
-	if (terms->kind == HOLD_LEASE) {
+	if (terms->kind == CLAIM_LEASE) {
 		hold.deadline_ms = clock_now_ms() + terms->lease_ms;
 		copy->boot_deadline_ms = clock_boot_ms() + terms->lease_ms;
 	}
@@ -68,7 +69,7 @@ mem_hold(struct mr_room *room, const char *agent, const char *id, const struct h
 }
 
 static enum mr_rc
-find_held(struct mr_room *room, const struct hold *hold, struct mem_box **ret_box, struct mem_copy **ret,
+find_held(struct mr_room *room, const struct claim *hold, struct mem_box **ret_box, struct mem_copy **ret,
     struct mr_error *err)
 {
 	struct mem_box *box = mem_box_any(mem_of(room), hold->agent);
@@ -84,7 +85,7 @@ find_held(struct mr_room *room, const struct hold *hold, struct mem_box **ret_bo
 }
 
 enum mr_rc
-mem_settle(struct mr_room *room, const struct hold *hold, enum settle how, struct mr_error *err)
+mem_mail_settle(struct mr_room *room, const struct claim *hold, enum settle how, struct mr_error *err)
 {
 	struct mem_box *box = NULL;
 	struct mem_copy *copy = NULL;
@@ -118,14 +119,14 @@ mem_settle(struct mr_room *room, const struct hold *hold, enum settle how, struc
 }
 
 enum mr_rc
-mem_extend(struct mr_room *room, struct hold *hold, int64_t lease_ms, struct mr_error *err)
+mem_mail_extend(struct mr_room *room, struct claim *hold, int64_t lease_ms, struct mr_error *err)
 {
 	struct mem_box *box = NULL;
 	struct mem_copy *copy = NULL;
 
 	if (find_held(room, hold, &box, &copy, err) != MR_OK)
 		return err->code;
-	if (copy->hold.kind != HOLD_LEASE)
+	if (copy->hold.kind != CLAIM_LEASE)
 		return mr_fail(
 		    err, MR_REFUSED, "hold '%s' has no deadline: it lasts as long as its process", hold->token);
 	copy->hold.deadline_ms = clock_now_ms() + lease_ms;
@@ -135,14 +136,14 @@ mem_extend(struct mr_room *room, struct hold *hold, int64_t lease_ms, struct mr_
 }
 
 enum mr_rc
-mem_each_hold(struct mr_room *room, const char *agent, bool (*fn)(void *ctx, const struct hold *hold), void *ctx,
+mem_each_hold(struct mr_room *room, const char *agent, bool (*fn)(void *ctx, const struct queue_item *item), void *ctx,
     struct mr_error *err)
 {
 	struct mem_box *box = NULL;
 
 	if (mem_box_find(mem_of(room), agent, &box, err) != MR_OK)
 		return err->code;
-	struct hold *held = calloc(box->copies_n + 1, sizeof *held);
+	struct claim *held = calloc(box->copies_n + 1, sizeof *held);
 	size_t n = 0;
 
 	if (!held)
@@ -150,18 +151,22 @@ mem_each_hold(struct mr_room *room, const char *agent, bool (*fn)(void *ctx, con
 	for (size_t i = 0; i < box->copies_n; i++)
 		if (box->copies[i].folder == MR_HELD)
 			held[n++] = box->copies[i].hold;
-	for (size_t i = 0; i < n; i++)
-		if (!fn(ctx, &held[i]))
+	for (size_t i = 0; i < n; i++) {
+		struct queue_item item = { .state = QUEUE_CLAIMED, .attempt = held[i].attempt, .claim = &held[i] };
+
+		memcpy(item.id, held[i].id, sizeof item.id);
+		if (!fn(ctx, &item))
 			break;
+	}
 	free(held);
 	return MR_OK;
 }
 
 /* A process hold cannot outlive the room here: both end with this process. */
 bool
-mem_lease_is_over(const struct hold *hold, int64_t boot_deadline_ms, const struct mr_process *process)
+mem_lease_is_over(const struct claim *hold, int64_t boot_deadline_ms, const struct mr_process *process)
 {
-	if (hold->kind != HOLD_LEASE || clock_boot_ms() < boot_deadline_ms)
+	if (hold->kind != CLAIM_LEASE || clock_boot_ms() < boot_deadline_ms)
 		return false;
 	return process->pid == 0 || process_state(process) != PROCESS_ALIVE || process_codex(process) == CODEX_SHARED;
 }
@@ -171,6 +176,8 @@ mem_sweep(struct mr_room *room, const char *agent, struct mr_error *err)
 {
 	struct mem_box *box = NULL;
 
+	if (!agent) /* nothing is ever left behind */
+		return MR_OK;
 	if (mem_box_find(mem_of(room), agent, &box, err) != MR_OK)
 		return err->code;
 	for (size_t i = 0; i < box->copies_n; i++) {

@@ -198,7 +198,7 @@ mem_queue_each(struct mr_room *room, const char *queue, unsigned states,
 		}
 		if (item.state == QUEUE_CLAIMED) {
 			w->hold.over = mem_lease_is_over(&w->hold, w->boot_deadline_ms, &w->process);
-			item.hold = &w->hold;
+			item.claim = &w->hold;
 		}
 		if (!fn(ctx, &item))
 			break;

@@ -178,16 +178,17 @@ a_takeover_fences_the_claims_of_the_old_life(void **state)
 	town_done(&t);
 }
 
-static struct hold stray; /* of a life that checked its number just before a takeover and held just after it */
+static struct claim stray; /* of a life that checked its number just before a takeover and held just after it */
 
 static enum mr_rc
-each_stray_hold(struct mr_room *room, const char *agent, bool (*fn)(void *ctx, const struct hold *hold), void *ctx,
-    struct mr_error *err)
+each_stray_claim(struct mr_room *room, const char *box, unsigned states,
+    bool (*fn)(void *ctx, const struct queue_item *item), void *ctx, struct mr_error *err)
 {
 	(void)room;
-	(void)agent;
+	(void)box;
+	(void)states;
 	(void)err;
-	(void)fn(ctx, &stray);
+	(void)fn(ctx, &(struct queue_item){ .state = QUEUE_CLAIMED, .claim = &stray });
 	return MR_OK;
 }
 
@@ -202,13 +203,14 @@ a_claim_of_an_older_life_is_not_ours(void **state)
 	char id[MR_ID_LEN + 1];
 
 	town_register(&t, "bob", true, &new_life);
-	stray = (struct hold){ .agent = "bob",
+	stray = (struct claim){ .box = "bob",
+		.agent = "bob",
 		.id = "01k9w3b7zq8m4c2v6t1x5n0prs",
 		.token = "abcdef012345",
 		.life = t.bob.life,
 		.attempt = 1,
-		.kind = HOLD_LEASE };
-	raced.each_hold = each_stray_hold;
+		.kind = CLAIM_LEASE };
+	raced.each_claim = each_stray_claim;
 	t.room->driver = &raced;
 	assert_rc(mr_claim_done(t.room, &new_life, stray.token, id, &err), MR_REFUSED);
 	assert_non_null(strstr(err.message, "older life"));

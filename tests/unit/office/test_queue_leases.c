@@ -116,7 +116,7 @@ after_the_last_attempt_it_is_failed_and_its_sender_told_once(void **state)
 }
 
 static enum mr_rc
-settle_dies(struct mr_room *room, const struct hold *hold, enum settle how, struct mr_error *err)
+settle_dies(struct mr_room *room, const struct claim *hold, enum settle how, struct mr_error *err)
 {
 	(void)room;
 	(void)hold;
@@ -137,7 +137,7 @@ a_sweep_cut_off_after_the_bounce_does_not_bounce_again(void **state)
 	town_send(&t, &t.alice, "queue:builds", "work", sent);
 	(void)take_for(&t, &t.bob, "builds", 1, "work");
 	(void)usleep(20 * 1000);
-	dying.queue_settle = settle_dies;
+	dying.settle = settle_dies;
 	t.room->driver = &dying;
 	assert_no_work(&t, &t.carol, MR_EMPTY);
 	t.room->driver = real;

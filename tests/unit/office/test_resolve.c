@@ -81,9 +81,9 @@ make_record(struct town *t, const char *kind, const char *name, const char *text
 	const struct room_driver *driver = t->room->driver;
 
 	if (strcmp(kind, "queue") == 0)
-		assert_ok(driver->queue_make(t->room, name, &err));
+		assert_ok(driver->make_box(t->room, room_box("queue", name).z, &err));
 	if (strcmp(kind, "channel") == 0)
-		assert_ok(driver->channel_make(t->room, name, &err));
+		assert_ok(driver->make_box(t->room, room_box("channel", name).z, &err));
 	assert_ok(driver->record_put(t->room, kind, "", name, str_of(text), &err));
 }
 

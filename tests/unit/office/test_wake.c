@@ -348,9 +348,9 @@ a_stop_is_held_up_once_for_each_reason(void **state)
 }
 
 static bool
-note_deadline(void *ctx, const struct hold *hold)
+note_deadline(void *ctx, const struct queue_item *item)
 {
-	*(int64_t *)ctx = hold->deadline_ms;
+	*(int64_t *)ctx = item->claim->deadline_ms;
 	return true;
 }
 
@@ -367,11 +367,11 @@ leases_are_renewed_when_half_is_over(void **state)
 	town_send(&t, &t.alice, "bob", "work", NULL);
 	assert_ok(mr_recv(t.room, &t.bob, NULL, 60000, &claim, &msg, &err));
 	assert_ok(mr_claims_keep(t.room, &t.bob, &err));
-	assert_ok(t.room->driver->each_hold(t.room, "bob", note_deadline, &first, &err));
+	assert_ok(t.room->driver->each_claim(t.room, "bob", QUEUE_CLAIMED, note_deadline, &first, &err));
 	assert_true(first > claim.deadline_ms + 600000);
 	clock_shift_ms(today_ms + 60000);
 	assert_ok(mr_claims_keep(t.room, &t.bob, &err));
-	assert_ok(t.room->driver->each_hold(t.room, "bob", note_deadline, &second, &err));
+	assert_ok(t.room->driver->each_claim(t.room, "bob", QUEUE_CLAIMED, note_deadline, &second, &err));
 	assert_true(second == first);
 	town_done(&t);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Who lives there: lives that fence each other, names, and what becomes of a removed agent's mail. */
 #include "support/sys_fault.h"
+#include "rooms/maildir/claim.h"
 #include "station.h"
 
 static void
@@ -42,17 +43,17 @@ held_mail_of_an_older_life_comes_back_and_its_marks_fail(void **state)
 {
 	mr_auto(scratch_done) struct scratch s;
 	struct mr_agent agent = { .name = "a", .life = 1, .worktree = "", .session = "", .host = "" };
-	struct hold_terms terms = { .kind = HOLD_LEASE, .life = 1, .lease_ms = 60000, .session = "" };
+	struct claim_terms terms = { .kind = CLAIM_LEASE, .life = 1, .lease_ms = 60000, .session = "" };
 	struct delivered got = { 0 };
 	struct mr_error err = { 0 };
-	struct hold hold;
+	struct claim hold;
 	size_t returned = 99;
 
 	(void)state;
 	scratch_new(&s);
 	assert_int_equal(maildir_take_life(&s.room, &agent, &returned, &err), MR_OK);
 	assert_int_equal(send_plain(&s, 1, &got, &err), MR_OK);
-	assert_int_equal(maildir_hold(&s.room, "a", got.id, &terms, &hold, &err), MR_OK);
+	assert_int_equal(maildir_claim(&s.room, "a", got.id, &terms, &hold, &err), MR_OK);
 	assert_int_equal(copies_of(&s, "a"), 0);
 	agent.life = 2;
 	assert_int_equal(maildir_take_life(&s.room, &agent, &returned, &err), MR_OK);
@@ -82,16 +83,16 @@ a_takeover_killed_anywhere_loses_no_held_mail(void **state)
 	for (bool hit = true; hit; points++) {
 		mr_auto(scratch_done) struct scratch s;
 		struct mr_agent agent = { .name = "a", .life = 1, .worktree = "", .session = "", .host = "" };
-		struct hold_terms terms = { .kind = HOLD_LEASE, .life = 1, .lease_ms = 60000, .session = "" };
+		struct claim_terms terms = { .kind = CLAIM_LEASE, .life = 1, .lease_ms = 60000, .session = "" };
 		struct delivered got = { 0 };
 		struct mr_error err = { 0 };
-		struct hold hold;
+		struct claim hold;
 		size_t returned;
 
 		scratch_new(&s);
 		assert_int_equal(maildir_take_life(&s.room, &agent, &returned, &err), MR_OK);
 		assert_int_equal(send_plain(&s, 1, &got, &err), MR_OK);
-		assert_int_equal(maildir_hold(&s.room, "a", got.id, &terms, &hold, &err), MR_OK);
+		assert_int_equal(maildir_claim(&s.room, "a", got.id, &terms, &hold, &err), MR_OK);
 		hit = killed_at(&s, SYS_FAULT_KILL_AFTER, points + 1, take_second_life);
 		recover(&s);
 		agent.life = maildir_check_life(&s.room, "a", 1, NULL, &err) == MR_OK ? 2 : 3;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Channels of the native driver: files that lie, copies instead of links, removal, watches. */
 #include "support/sys_fault.h"
+#include "rooms/maildir/claim.h"
 #include "posts.h"
 
 /* ---- Not by link ---- */
@@ -210,15 +211,14 @@ static void
 a_watch_ends_when_work_comes(void **state)
 {
 	struct box *b = *state;
-	struct claim_terms terms = { .hold = { .kind = HOLD_LEASE, .lease_ms = 60000, .session = "" },
-		.claimer = "bob" };
+	struct claim_terms terms = { .kind = CLAIM_LEASE, .lease_ms = 60000, .session = "", .claimer = "bob" };
 	void *watch = NULL;
 
 	EXPECT(MR_NOTFOUND, maildir_watch(&b->room, "queue:builds", &watch, &err));
 	EXPECT(MR_OK, maildir_record_put(&b->room, "queue", "", "builds", STR("Status: active\n"), &err));
 	EXPECT(MR_OK, maildir_watch(&b->room, "queue:builds", &watch, &err));
 	for (int i = 0; i < 3; i++) { /* the first makes a bucket, the next find it */
-		struct hold hold = { 0 };
+		struct claim hold = { 0 };
 		pid_t child = box_fork(b, work_send_work, NULL);
 		int64_t start_ms = clock_boot_ms();
 		enum mr_rc rc = MR_EMPTY;
@@ -227,7 +227,7 @@ a_watch_ends_when_work_comes(void **state)
 			struct mr_error err = { 0 };
 
 			maildir_watch_wait(&b->room, watch, 60000);
-			rc = maildir_queue_claim(&b->room, "builds", &terms, &hold, &err);
+			rc = maildir_claim(&b->room, "queue:builds", NULL, &terms, &hold, &err);
 		}
 		assert_int_equal(rc, MR_OK);
 		assert_true(clock_boot_ms() - start_ms < 10000);

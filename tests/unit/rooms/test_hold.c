@@ -4,13 +4,13 @@
 #include "base/clock.h"
 #include "base/process.h"
 #include "support/sys_fault.h"
-#include "rooms/maildir/holding.h"
+#include "rooms/maildir/claim.h"
 #include <poll.h>
 
 #define SHARED 200
 #define HOLDERS 4
 
-static const struct hold_terms by_process = { .kind = HOLD_PROCESS, .life = 1, .session = "" };
+static const struct claim_terms by_process = { .kind = CLAIM_HANDLE, .life = 1, .session = "" };
 
 static size_t
 count(struct box *b, unsigned folders)
@@ -22,13 +22,13 @@ count(struct box *b, unsigned folders)
 	return l.n;
 }
 
-static struct hold
+static struct claim
 lease(struct box *b, const char *id, int64_t lease_ms)
 {
-	struct hold_terms terms = { .kind = HOLD_LEASE, .life = 1, .session = "", .lease_ms = lease_ms };
-	struct hold hold = { 0 };
+	struct claim_terms terms = { .kind = CLAIM_LEASE, .life = 1, .session = "", .lease_ms = lease_ms };
+	struct claim hold = { 0 };
 
-	EXPECT(MR_OK, maildir_hold(&b->room, "bob", id, &terms, &hold, &err));
+	EXPECT(MR_OK, maildir_claim(&b->room, "bob", id, &terms, &hold, &err));
 	return hold;
 }
 
@@ -55,9 +55,9 @@ hold_all(struct box *b, void *arg)
 	struct contest *c = arg;
 
 	for (size_t i = 0; i < SHARED; i++) {
-		struct hold hold = { 0 };
+		struct claim hold = { 0 };
 		struct mr_error err = { 0 };
-		enum mr_rc rc = maildir_hold(&b->room, "bob", c->ids[i], &by_process, &hold, &err);
+		enum mr_rc rc = maildir_claim(&b->room, "bob", c->ids[i], &by_process, &hold, &err);
 		unsigned char number = (unsigned char)i;
 		if (rc == MR_OK) {
 			if (write(c->pipe[1], &number, 1) != 1 ||
@@ -112,11 +112,11 @@ static void
 hold_and_stay(struct box *b, void *arg)
 {
 	struct contest *c = arg;
-	struct hold hold;
+	struct claim hold;
 	struct mr_error err = { 0 };
 
 	for (size_t i = 0; i < 20; i++)
-		if (maildir_hold(&b->room, "bob", c->ids[i], &by_process, &hold, &err) != MR_OK)
+		if (maildir_claim(&b->room, "bob", c->ids[i], &by_process, &hold, &err) != MR_OK)
 			_exit(2);
 	(void)!write(c->pipe[1], "", 1);
 	for (;;)
@@ -128,7 +128,7 @@ mail_of_a_killed_process_is_back_after_the_next_sweep_and_not_before(void **stat
 {
 	struct box *b = *state;
 	struct contest c = { 0 };
-	struct hold hold;
+	struct claim hold;
 	char byte;
 
 	assert_int_equal(pipe(c.pipe), 0);
@@ -138,13 +138,13 @@ mail_of_a_killed_process_is_back_after_the_next_sweep_and_not_before(void **stat
 	assert_int_equal(read(c.pipe[0], &byte, 1), 1);
 	EXPECT(MR_OK, maildir_sweep(&b->room, "bob", &err));
 	assert_int_equal(count(b, MR_HELD), 20);
-	EXPECT(MR_BUSY, maildir_hold(&b->room, "bob", c.ids[0], &by_process, &hold, &err));
+	EXPECT(MR_BUSY, maildir_claim(&b->room, "bob", c.ids[0], &by_process, &hold, &err));
 	EXPECT(MR_BUSY, maildir_mark(&b->room, "bob", c.ids[0], MR_SEEN, 0, &err));
 	box_kill(pid);
 	EXPECT(MR_OK, maildir_sweep(&b->room, "bob", &err));
 	assert_int_equal(count(b, MR_HELD), 0);
 	assert_int_equal(count(b, MR_INBOX), 20);
-	EXPECT(MR_OK, maildir_hold(&b->room, "bob", c.ids[0], &by_process, &hold, &err));
+	EXPECT(MR_OK, maildir_claim(&b->room, "bob", c.ids[0], &by_process, &hold, &err));
 	assert_int_equal(hold.attempt, 2);
 	(void)close(c.pipe[0]);
 	(void)close(c.pipe[1]);
@@ -154,11 +154,11 @@ static void
 closing_the_room_ends_its_process_holds(void **state)
 {
 	struct box *b = *state;
-	struct hold hold = { 0 };
+	struct claim hold = { 0 };
 	char id[MR_ID_LEN + 1];
 
 	box_mail(b, "cur", "F", id);
-	EXPECT(MR_OK, maildir_hold(&b->room, "bob", id, &by_process, &hold, &err));
+	EXPECT(MR_OK, maildir_claim(&b->room, "bob", id, &by_process, &hold, &err));
 	assert_true(holds_has(b, hold.token));
 	EXPECT(MR_OK, maildir_sweep(&b->room, "bob", &err)); /* our own is not swept */
 	assert_int_equal(count(b, MR_HELD), 1);
@@ -174,12 +174,12 @@ static void
 hold_settle_killed(struct box *b, void *arg)
 {
 	struct contest *c = arg;
-	struct hold hold;
+	struct claim hold;
 	struct mr_error err = { 0 };
 
 	sys_plan_set(&(struct sys_plan){
 	    .fault = c->archive ? SYS_FAULT_KILL_AFTER : SYS_FAULT_KILL_BEFORE, .at = (unsigned long)c->pipe[0] });
-	if (maildir_hold(&b->room, "bob", c->ids[0], &by_process, &hold, &err) == MR_OK)
+	if (maildir_claim(&b->room, "bob", c->ids[0], &by_process, &hold, &err) == MR_OK)
 		(void)maildir_settle(&b->room, &hold, SETTLE_ARCHIVE, &err);
 	sys_plan_set(NULL);
 }
@@ -224,7 +224,7 @@ a_lease_that_ran_out_comes_back_and_its_done_finds_nothing(void **state)
 	char id[MR_ID_LEN + 1];
 
 	box_mail(b, "new", NULL, id);
-	struct hold first = lease(b, id, 60000);
+	struct claim first = lease(b, id, 60000);
 	EXPECT(MR_OK, maildir_sweep(&b->room, "bob", &err));
 	assert_int_equal(count(b, MR_HELD), 1);
 	EXPECT(MR_OK, maildir_extend(&b->room, &first, 0, &err));
@@ -233,7 +233,7 @@ a_lease_that_ran_out_comes_back_and_its_done_finds_nothing(void **state)
 	assert_false(holds_has(b, first.token));
 	EXPECT(MR_NOTFOUND, maildir_extend(&b->room, &first, 60000, &err));
 	assert_false(holds_has(b, first.token));
-	struct hold second = lease(b, id, 60000);
+	struct claim second = lease(b, id, 60000);
 	assert_int_equal(second.attempt, 2);
 	EXPECT(MR_NOTFOUND, maildir_settle(&b->room, &first, SETTLE_DONE, &err));
 	EXPECT(MR_OK, maildir_settle(&b->room, &second, SETTLE_DONE, &err));
@@ -251,7 +251,7 @@ an_extended_lease_does_not_run_out(void **state)
 	char id[MR_ID_LEN + 1];
 
 	box_mail(b, "new", NULL, id);
-	struct hold hold = lease(b, id, 0);
+	struct claim hold = lease(b, id, 0);
 	int64_t before_ms = hold.deadline_ms;
 	EXPECT(MR_OK, maildir_extend(&b->room, &hold, 3600000, &err));
 	assert_true(hold.deadline_ms > before_ms + 3000000);
@@ -268,7 +268,7 @@ a_clock_set_forward_does_not_end_a_lease_within_one_boot(void **state)
 	char id[MR_ID_LEN + 1];
 
 	box_mail(b, "new", NULL, id);
-	struct hold hold = lease(b, id, 60000);
+	struct claim hold = lease(b, id, 60000);
 	clock_shift_ms(3600000);
 	EXPECT(MR_OK, maildir_sweep(&b->room, "bob", &err));
 	assert_int_equal(count(b, MR_HELD), 1);
@@ -350,7 +350,7 @@ a_lease_of_another_boot_or_an_unknown_clock_lasts_by_the_wall_clock(void **state
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
 		char id[MR_ID_LEN + 1];
 		box_mail(b, "new", NULL, id);
-		struct hold hold = lease(b, id, 1); /* by the boot clock it is over at once */
+		struct claim hold = lease(b, id, 1); /* by the boot clock it is over at once */
 		change_record(b, hold.token, boot_id()[0] ? "Boot:" : "Host:", lines[i]);
 		(void)usleep(3000);
 		assert_false(is_swept(b));
@@ -366,15 +366,15 @@ static void
 a_process_that_cannot_be_judged_neither_ends_a_lease_nor_prolongs_it(void **state)
 {
 	struct box *b = *state;
-	struct hold_terms terms = { .kind = HOLD_LEASE, .life = 1, .session = "", .lease_ms = 60000 };
-	struct hold hold = { 0 };
+	struct claim_terms terms = { .kind = CLAIM_LEASE, .life = 1, .session = "", .lease_ms = 60000 };
+	struct claim hold = { 0 };
 	char id[MR_ID_LEN + 1];
 
 	if (!process_describe(getpid(), &terms.process))
 		skip();
 	terms.process.pid_ns++;
 	box_mail(b, "new", NULL, id);
-	EXPECT(MR_OK, maildir_hold(&b->room, "bob", id, &terms, &hold, &err));
+	EXPECT(MR_OK, maildir_claim(&b->room, "bob", id, &terms, &hold, &err));
 	assert_false(is_swept(b));
 	EXPECT(MR_OK, maildir_extend(&b->room, &hold, 1, &err));
 	(void)usleep(3000);
@@ -385,8 +385,8 @@ static void
 a_lease_does_not_run_out_while_its_harness_lives(void **state)
 {
 	struct box *b = *state;
-	struct hold_terms terms = { .kind = HOLD_LEASE, .life = 1, .session = "claude-code-1" };
-	struct hold hold = { 0 };
+	struct claim_terms terms = { .kind = CLAIM_LEASE, .life = 1, .session = "claude-code-1" };
+	struct claim hold = { 0 };
 	char id[MR_ID_LEN + 1];
 
 	pid_t harness = fork();
@@ -401,7 +401,7 @@ a_lease_does_not_run_out_while_its_harness_lives(void **state)
 		skip();
 	}
 	box_mail(b, "new", NULL, id);
-	EXPECT(MR_OK, maildir_hold(&b->room, "bob", id, &terms, &hold, &err));
+	EXPECT(MR_OK, maildir_claim(&b->room, "bob", id, &terms, &hold, &err));
 	EXPECT(MR_OK, maildir_extend(&b->room, &hold, 0, &err)); /* keeps what is known of the holder */
 	EXPECT(MR_OK, maildir_sweep(&b->room, "bob", &err));
 	assert_int_equal(count(b, MR_HELD), 1);
@@ -417,19 +417,19 @@ a_life_that_was_taken_over_holds_nothing_and_gets_nothing(void **state)
 {
 	struct box *b = *state;
 	struct mr_agent agent = { .name = "bob", .life = 1, .worktree = "", .session = "", .host = "" };
-	struct hold old = { 0 }, none = { 0 };
+	struct claim old = { 0 }, none = { 0 };
 	char id[MR_ID_LEN + 1], other[MR_ID_LEN + 1];
 	size_t returned = 0;
 
 	EXPECT(MR_OK, maildir_take_life(&b->room, &agent, &returned, &err));
 	box_mail(b, "new", NULL, id);
 	box_mail(b, "new", NULL, other);
-	EXPECT(MR_OK, maildir_hold(&b->room, "bob", id, &by_process, &old, &err));
+	EXPECT(MR_OK, maildir_claim(&b->room, "bob", id, &by_process, &old, &err));
 	agent.life = 2;
 	EXPECT(MR_OK, maildir_take_life(&b->room, &agent, &returned, &err));
 	assert_int_equal(returned, 1);
 	EXPECT(MR_NOTFOUND, maildir_settle(&b->room, &old, SETTLE_SEEN, &err));
-	EXPECT(MR_REFUSED, maildir_hold(&b->room, "bob", other, &by_process, &none, &err));
+	EXPECT(MR_REFUSED, maildir_claim(&b->room, "bob", other, &by_process, &none, &err));
 	assert_int_equal(count(b, MR_INBOX), 2);
 	assert_int_equal(count(b, MR_HELD), 0);
 }
@@ -438,12 +438,12 @@ static void
 a_takeover_that_was_cut_off_is_finished_by_the_next_sweep(void **state)
 {
 	struct box *b = *state;
-	struct hold hold = { 0 };
+	struct claim hold = { 0 };
 	char id[MR_ID_LEN + 1];
 
 	for (int renamed = 0; renamed < 2; renamed++) {
 		box_mail(b, "new", NULL, id);
-		EXPECT(MR_OK, maildir_hold(&b->room, "bob", id, &by_process, &hold, &err));
+		EXPECT(MR_OK, maildir_claim(&b->room, "bob", id, &by_process, &hold, &err));
 		if (renamed)
 			assert_int_equal(
 			    rename(box_path(b, "agents/bob/held/1"), box_path(b, "agents/bob/held/.gone.1.abcdef")), 0);
@@ -465,14 +465,14 @@ letters_of_other_programs_survive_a_hold(void **state)
 {
 	struct box *b = *state;
 	struct file_name n;
-	struct hold hold = { 0 };
+	struct claim hold = { 0 };
 
 	box_write(b, "agents/bob/cur/17.foreign:2,DPb", "Subject: hi\n\nx\n");
 	assert_true(name_parse(STR("17.foreign"), &n));
-	EXPECT(MR_OK, maildir_hold(&b->room, "bob", n.id, &by_process, &hold, &err));
+	EXPECT(MR_OK, maildir_claim(&b->room, "bob", n.id, &by_process, &hold, &err));
 	EXPECT(MR_OK, maildir_settle(&b->room, &hold, SETTLE_BACK, &err));
 	assert_true(box_has(b, "agents/bob/cur/17.foreign,A=1:2,DPb"));
-	EXPECT(MR_OK, maildir_hold(&b->room, "bob", n.id, &by_process, &hold, &err));
+	EXPECT(MR_OK, maildir_claim(&b->room, "bob", n.id, &by_process, &hold, &err));
 	EXPECT(MR_OK, maildir_settle(&b->room, &hold, SETTLE_SEEN, &err));
 	assert_true(box_has(b, "agents/bob/cur/17.foreign,A=1:2,DPSb"));
 }
@@ -483,14 +483,14 @@ a_name_too_long_to_be_held_is_refused_and_stays(void **state)
 	struct box *b = *state;
 	char name[240], rest[300];
 	struct file_name n;
-	struct hold hold;
+	struct claim hold;
 
 	memset(name, 'x', sizeof(name) - 1);
 	name[sizeof(name) - 1] = '\0';
 	(void)snprintf(rest, sizeof(rest), "agents/bob/new/%s", name);
 	box_write(b, rest, "Subject: hi\n\nx\n");
 	assert_true(name_parse(str_of(name), &n));
-	EXPECT(MR_REFUSED, maildir_hold(&b->room, "bob", n.id, &by_process, &hold, &err));
+	EXPECT(MR_REFUSED, maildir_claim(&b->room, "bob", n.id, &by_process, &hold, &err));
 	assert_int_equal(count(b, MR_INBOX), 1);
 }
 
@@ -498,11 +498,11 @@ static void
 seen_mail_cannot_be_held(void **state)
 {
 	struct box *b = *state;
-	struct hold hold;
+	struct claim hold;
 	char id[MR_ID_LEN + 1];
 
 	box_mail(b, "cur", "S", id);
-	EXPECT(MR_NOTFOUND, maildir_hold(&b->room, "bob", id, &by_process, &hold, &err));
+	EXPECT(MR_NOTFOUND, maildir_claim(&b->room, "bob", id, &by_process, &hold, &err));
 }
 
 /* ---- Waiting ---- */

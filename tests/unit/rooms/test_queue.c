@@ -2,7 +2,7 @@
 /* Work queues of the native driver: the life of a piece of work, exact order, a cost that does not grow. */
 #include "support/sys_fault.h"
 #include "work.h"
-#include "rooms/maildir/holding.h"
+#include "rooms/maildir/claim.h"
 
 /* ---- Life of a piece of work ---- */
 
@@ -12,30 +12,30 @@ work_is_claimed_read_and_done(void **state)
 	struct box *b = *state;
 	char id[MR_ID_LEN + 1];
 	struct mr_message msg = { 0 };
-	struct hold found = { 0 };
+	struct claim found = { 0 };
 
 	send_work(b, MR_HIGH, id);
-	struct hold hold = claim(b, false);
+	struct claim hold = claim(b, false);
 	assert_string_equal(hold.id, id);
-	assert_string_equal(hold.queue, "jobs");
+	assert_string_equal(hold.box, "queue:jobs");
 	assert_int_equal(hold.attempt, 1);
 	EXPECT(MR_OK, maildir_queue_fetch(&b->room, "jobs", id, &msg, &err));
 	assert_string_equal(msg.subject, "build it");
 	assert_string_equal(msg.token, hold.token);
 	assert_int_equal(msg.priority, MR_HIGH);
 	mr_message_done(&msg);
-	EXPECT(MR_OK, maildir_queue_find_claim(&b->room, hold.token, &found, &err));
-	assert_string_equal(found.queue, "jobs");
+	EXPECT(MR_OK, maildir_find_claim(&b->room, hold.token, &found, &err));
+	assert_string_equal(found.box, "queue:jobs");
 	assert_string_equal(found.agent, "bob");
 	assert_int_equal(found.life, 1);
 	assert_false(found.over);
 	assert_true(found.since_ms > 0);
 	claims_nothing(b);
-	EXPECT(MR_OK, maildir_queue_settle(&b->room, &found, SETTLE_DONE, &err));
+	EXPECT(MR_OK, maildir_settle(&b->room, &found, SETTLE_DONE, &err));
 	assert_int_equal(count(b).done, 1);
 	assert_int_equal(total(count(b)), 1);
-	EXPECT(MR_NOTFOUND, maildir_queue_settle(&b->room, &hold, SETTLE_DONE, &err));
-	EXPECT(MR_NOTFOUND, maildir_queue_find_claim(&b->room, hold.token, &found, &err));
+	EXPECT(MR_NOTFOUND, maildir_settle(&b->room, &hold, SETTLE_DONE, &err));
+	EXPECT(MR_NOTFOUND, maildir_find_claim(&b->room, hold.token, &found, &err));
 	EXPECT(MR_OK, maildir_queue_fetch(&b->room, "jobs", id, &msg, &err));
 	mr_message_done(&msg);
 }
@@ -51,9 +51,9 @@ note_past(void *ctx, const struct past_claim *past)
 	struct told *t = ctx;
 
 	t->n++;
-	(void)snprintf(t->reason, sizeof(t->reason), "%s", past->hold->reason != NULL ? past->hold->reason : "");
+	(void)snprintf(t->reason, sizeof(t->reason), "%s", past->claim->reason != NULL ? past->claim->reason : "");
 	(void)snprintf(
-	    t->only_for, sizeof(t->only_for), "%s", past->hold->only_for != NULL ? past->hold->only_for : "");
+	    t->only_for, sizeof(t->only_for), "%s", past->claim->only_for != NULL ? past->claim->only_for : "");
 }
 
 static void
@@ -64,19 +64,19 @@ a_release_that_is_tried_again_says_what_it_says_last(void **state)
 	struct told told = { 0 };
 
 	send_work(b, MR_NORMAL, id);
-	struct hold hold = claim(b, false);
+	struct claim hold = claim(b, false);
 	hold.reason = "a first reason";
 	hold.only_for = "alice";
 	hold.only_until_ms = clock_now_ms() + 60000;
 	EXPECT(MR_OK, token_note(b->room.state, &hold, &err)); /* the rename failed */
 	hold.reason = "another";
 	hold.only_for = NULL;
-	EXPECT(MR_OK, maildir_queue_settle(&b->room, &hold, SETTLE_LATER, &err));
-	EXPECT(MR_OK, maildir_queue_past(&b->room, "jobs", id, NULL, note_past, &told, &err));
+	EXPECT(MR_OK, maildir_settle(&b->room, &hold, SETTLE_LATER, &err));
+	EXPECT(MR_OK, maildir_each_past(&b->room, "queue:jobs", id, NULL, note_past, &told, &err));
 	assert_int_equal(told.n, 1);
 	assert_string_equal(told.reason, "another");
 	assert_string_equal(told.only_for, "");
-	EXPECT(MR_NOTFOUND, maildir_queue_settle(&b->room, &hold, SETTLE_LATER, &err));
+	EXPECT(MR_NOTFOUND, maildir_settle(&b->room, &hold, SETTLE_LATER, &err));
 }
 
 static void
@@ -86,17 +86,17 @@ a_late_done_of_an_earlier_claim_is_refused(void **state)
 	char id[MR_ID_LEN + 1];
 
 	send_work(b, MR_NORMAL, id);
-	struct hold first = claim(b, false);
-	EXPECT(MR_OK, maildir_queue_settle(&b->room, &first, SETTLE_BACK, &err));
-	struct hold second = claim(b, false);
+	struct claim first = claim(b, false);
+	EXPECT(MR_OK, maildir_settle(&b->room, &first, SETTLE_BACK, &err));
+	struct claim second = claim(b, false);
 	assert_string_equal(second.id, id);
 	assert_int_equal(second.attempt, 2);
-	EXPECT(MR_NOTFOUND, maildir_queue_settle(&b->room, &first, SETTLE_DONE, &err));
-	EXPECT(MR_NOTFOUND, maildir_queue_extend(&b->room, &first, 1000, &err));
-	struct hold guessed = second;
+	EXPECT(MR_NOTFOUND, maildir_settle(&b->room, &first, SETTLE_DONE, &err));
+	EXPECT(MR_NOTFOUND, maildir_extend(&b->room, &first, 1000, &err));
+	struct claim guessed = second;
 	memcpy(guessed.token, first.token, sizeof(guessed.token));
-	EXPECT(MR_NOTFOUND, maildir_queue_settle(&b->room, &guessed, SETTLE_DONE, &err));
-	EXPECT(MR_OK, maildir_queue_settle(&b->room, &second, SETTLE_DEAD, &err));
+	EXPECT(MR_NOTFOUND, maildir_settle(&b->room, &guessed, SETTLE_DONE, &err));
+	EXPECT(MR_OK, maildir_settle(&b->room, &second, SETTLE_DEAD, &err));
 	assert_int_equal(count(b).failed, 1);
 	assert_int_equal(total(count(b)), 1);
 }
@@ -107,17 +107,17 @@ a_process_cannot_finish_its_own_earlier_claim(void **state)
 {
 	struct box *b = *state;
 	struct claim_terms terms = terms_of("bob", 0);
-	struct hold first = { 0 }, second = { 0 };
+	struct claim first = { 0 }, second = { 0 };
 	char id[MR_ID_LEN + 1];
 
-	terms.hold.kind = HOLD_PROCESS;
+	terms.kind = CLAIM_HANDLE;
 	send_work(b, MR_NORMAL, id);
-	EXPECT(MR_OK, maildir_queue_claim(&b->room, "jobs", &terms, &first, &err));
-	EXPECT(MR_OK, maildir_queue_settle(&b->room, &first, SETTLE_BACK, &err));
-	EXPECT(MR_OK, maildir_queue_claim(&b->room, "jobs", &terms, &second, &err));
+	EXPECT(MR_OK, maildir_claim(&b->room, "queue:jobs", NULL, &terms, &first, &err));
+	EXPECT(MR_OK, maildir_settle(&b->room, &first, SETTLE_BACK, &err));
+	EXPECT(MR_OK, maildir_claim(&b->room, "queue:jobs", NULL, &terms, &second, &err));
 	assert_string_equal(first.token, second.token);
-	EXPECT(MR_NOTFOUND, maildir_queue_settle(&b->room, &first, SETTLE_DONE, &err));
-	EXPECT(MR_OK, maildir_queue_settle(&b->room, &second, SETTLE_DONE, &err));
+	EXPECT(MR_NOTFOUND, maildir_settle(&b->room, &first, SETTLE_DONE, &err));
+	EXPECT(MR_OK, maildir_settle(&b->room, &second, SETTLE_DONE, &err));
 }
 
 static void
@@ -125,26 +125,26 @@ a_claim_is_over_when_its_time_is_up_and_lasts_when_extended(void **state)
 {
 	struct box *b = *state;
 	struct claim_terms terms = terms_of("bob", 1);
-	struct hold hold = { 0 }, seen = { 0 };
+	struct claim hold = { 0 }, seen = { 0 };
 	char id[MR_ID_LEN + 1];
 
 	send_work(b, MR_LOW, id);
-	EXPECT(MR_OK, maildir_queue_claim(&b->room, "jobs", &terms, &hold, &err));
+	EXPECT(MR_OK, maildir_claim(&b->room, "queue:jobs", NULL, &terms, &hold, &err));
 	usleep(3000);
-	EXPECT(MR_OK, maildir_queue_each(&b->room, "jobs", QUEUE_CLAIMED, remember_hold, &seen, &err));
+	EXPECT(MR_OK, maildir_each_claim(&b->room, "queue:jobs", QUEUE_CLAIMED, remember_hold, &seen, &err));
 	assert_true(seen.over);
 	assert_string_equal(seen.agent, "bob");
-	EXPECT(MR_OK, maildir_queue_extend(&b->room, &hold, 3600 * 1000, &err));
-	EXPECT(MR_OK, maildir_queue_each(&b->room, "jobs", QUEUE_CLAIMED, remember_hold, &seen, &err));
+	EXPECT(MR_OK, maildir_extend(&b->room, &hold, 3600 * 1000, &err));
+	EXPECT(MR_OK, maildir_each_claim(&b->room, "queue:jobs", QUEUE_CLAIMED, remember_hold, &seen, &err));
 	assert_false(seen.over);
 	/* Whoever sets the clock ends no claim: within one boot another clock counts. */
 	clock_shift_ms(INT64_C(2) * 3600 * 1000);
-	EXPECT(MR_OK, maildir_queue_each(&b->room, "jobs", QUEUE_CLAIMED, remember_hold, &seen, &err));
+	EXPECT(MR_OK, maildir_each_claim(&b->room, "queue:jobs", QUEUE_CLAIMED, remember_hold, &seen, &err));
 	assert_false(seen.over);
 	clock_shift_ms(0);
 	assert_int_equal(seen.deadline_ms, hold.deadline_ms);
-	EXPECT(MR_OK, maildir_queue_settle(&b->room, &seen, SETTLE_BACK, &err));
-	struct hold again = claim(b, true);
+	EXPECT(MR_OK, maildir_settle(&b->room, &seen, SETTLE_BACK, &err));
+	struct claim again = claim(b, true);
 	assert_int_equal(again.attempt, 2);
 }
 
@@ -152,11 +152,11 @@ static void
 claim_by_process(struct box *b, void *arg)
 {
 	struct claim_terms terms = terms_of("bob", 0);
-	struct hold hold = { 0 };
+	struct claim hold = { 0 };
 
 	(void)arg;
-	terms.hold.kind = HOLD_PROCESS;
-	EXPECT(MR_OK, maildir_queue_claim(&b->room, "jobs", &terms, &hold, &err));
+	terms.kind = CLAIM_HANDLE;
+	EXPECT(MR_OK, maildir_claim(&b->room, "queue:jobs", NULL, &terms, &hold, &err));
 	(void)kill(getpid(), SIGKILL);
 }
 
@@ -164,17 +164,17 @@ static void
 the_claim_of_a_killed_process_is_over(void **state)
 {
 	struct box *b = *state;
-	struct hold seen = { 0 };
+	struct claim seen = { 0 };
 	char id[MR_ID_LEN + 1];
 	int status;
 
 	send_work(b, MR_NORMAL, id);
 	assert_true(waitpid(box_fork(b, claim_by_process, NULL), &status, 0) > 0);
 	assert_true(WIFSIGNALED(status));
-	EXPECT(MR_OK, maildir_queue_each(&b->room, "jobs", QUEUE_CLAIMED, remember_hold, &seen, &err));
+	EXPECT(MR_OK, maildir_each_claim(&b->room, "queue:jobs", QUEUE_CLAIMED, remember_hold, &seen, &err));
 	assert_true(seen.over);
-	struct hold found = { 0 };
-	EXPECT(MR_OK, maildir_queue_find_claim(&b->room, seen.token, &found, &err));
+	struct claim found = { 0 };
+	EXPECT(MR_OK, maildir_find_claim(&b->room, seen.token, &found, &err));
 	assert_string_equal(found.id, id);
 }
 
@@ -191,7 +191,7 @@ delayed_work_waits_for_its_time(void **state)
 	assert_string_equal(claim(b, true).id, now);
 	claims_nothing(b);
 	clock_shift_ms(INT64_C(2) * 3600 * 1000);
-	struct hold hold = claim(b, true);
+	struct claim hold = claim(b, true);
 	clock_shift_ms(0);
 	assert_string_equal(hold.id, later);
 	assert_int_equal(count(b).delayed, 0);
@@ -209,11 +209,11 @@ one_claimer_gets_the_oldest_first_whatever_its_priority(void **state)
 	for (size_t i = 0; i < 100; i++)
 		send_work(b, mixed[i % 4], ids[i]);
 	for (size_t i = 0; i < 100; i++) {
-		struct hold hold = claim(b, false);
+		struct claim hold = claim(b, false);
 		assert_string_equal(hold.id, ids[i]);
 		/* What is given back is next. */
 		if (i % 7 == 0) {
-			EXPECT(MR_OK, maildir_queue_settle(&b->room, &hold, SETTLE_BACK, &err));
+			EXPECT(MR_OK, maildir_settle(&b->room, &hold, SETTLE_BACK, &err));
 			hold = claim(b, false);
 			assert_string_equal(hold.id, ids[i]);
 		}
@@ -246,14 +246,14 @@ many_messages_fill_several_buckets_and_leave_in_order(void **state)
 		send_work(b, MR_NORMAL, ids[i]);
 	assert_true(buckets_of(b, 2) >= 2);
 	for (size_t i = 0; i < 2000; i++) {
-		struct hold hold = claim(b, i % 2);
+		struct claim hold = claim(b, i % 2);
 		assert_string_equal(hold.id, ids[i]);
 		if (i % 100 == 0) {
-			EXPECT(MR_OK, maildir_queue_settle(&b->room, &hold, SETTLE_BACK, &err));
+			EXPECT(MR_OK, maildir_settle(&b->room, &hold, SETTLE_BACK, &err));
 			hold = claim(b, i % 2);
 			assert_string_equal(hold.id, ids[i]);
 		}
-		EXPECT(MR_OK, maildir_queue_settle(&b->room, &hold, SETTLE_DONE, &err));
+		EXPECT(MR_OK, maildir_settle(&b->room, &hold, SETTLE_DONE, &err));
 	}
 	claims_nothing(b);
 	assert_int_equal(buckets_of(b, 2), 1);
@@ -302,9 +302,9 @@ cost_with(struct box *b, size_t waiting)
 	for (size_t i = count(b).ready; i < waiting; i++)
 		send_work(b, MR_NORMAL, id);
 	sys_plan_set(NULL);
-	struct hold hold = claim(b, false);
+	struct claim hold = claim(b, false);
 	unsigned long calls = sys_calls();
-	EXPECT(MR_OK, maildir_queue_settle(&b->room, &hold, SETTLE_DONE, &err));
+	EXPECT(MR_OK, maildir_settle(&b->room, &hold, SETTLE_DONE, &err));
 	return calls;
 }
 

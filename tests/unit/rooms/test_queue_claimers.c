@@ -33,14 +33,14 @@ claim_until_empty(struct box *b, void *arg)
 	for (;;) {
 		struct claim_terms terms = terms_of("bob", 60000);
 		struct mr_error err = { 0 };
-		struct hold hold = { 0 };
-		enum mr_rc rc = maildir_queue_claim(&b->room, "jobs", &terms, &hold, &err);
+		struct claim hold = { 0 };
+		enum mr_rc rc = maildir_claim(&b->room, "queue:jobs", NULL, &terms, &hold, &err);
 		if (rc == MR_EMPTY)
 			return;
 		if (rc != MR_OK)
 			_exit(2);
 		note_got(s, hold.id);
-		if (maildir_queue_settle(&b->room, &hold, SETTLE_DONE, &err) != MR_OK)
+		if (maildir_settle(&b->room, &hold, SETTLE_DONE, &err) != MR_OK)
 			_exit(3);
 	}
 }
@@ -88,13 +88,13 @@ nothing_is_lost_while_buckets_come_and_go(void **state)
 	while (done < 4 * 700) {
 		struct claim_terms terms = terms_of("bob", 60000);
 		struct mr_error why = { 0 };
-		struct hold hold = { 0 };
-		enum mr_rc rc = maildir_queue_claim(&b->room, "jobs", &terms, &hold, &why);
+		struct claim hold = { 0 };
+		enum mr_rc rc = maildir_claim(&b->room, "queue:jobs", NULL, &terms, &hold, &why);
 		if (rc == MR_EMPTY)
 			continue;
 		assert_int_equal(rc, MR_OK);
 		enum settle how = hold.attempt == 1 && done % 5 == 0 ? SETTLE_BACK : SETTLE_DONE;
-		EXPECT(MR_OK, maildir_queue_settle(&b->room, &hold, how, &err));
+		EXPECT(MR_OK, maildir_settle(&b->room, &hold, how, &err));
 		done += how == SETTLE_DONE;
 		/* A full bucket for every 40 messages instead of 128: rotation at full speed. */
 		if (done % 40 == 0) {
@@ -120,9 +120,9 @@ claim_two_at_most(struct box *b, void *arg)
 	for (size_t done = 0; done < 25;) {
 		struct claim_terms terms = terms_of("bob", 60000);
 		struct mr_error err = { 0 };
-		struct hold hold = { 0 };
+		struct claim hold = { 0 };
 		terms.max_claims = 2;
-		enum mr_rc rc = maildir_queue_claim(&b->room, "jobs", &terms, &hold, &err);
+		enum mr_rc rc = maildir_claim(&b->room, "queue:jobs", NULL, &terms, &hold, &err);
 		if (rc == MR_BUSY) {
 			usleep(200);
 			continue;
@@ -136,7 +136,7 @@ claim_two_at_most(struct box *b, void *arg)
 			continue;
 		usleep(100);
 		(void)__atomic_sub_fetch(&s->live, 1, __ATOMIC_SEQ_CST);
-		if (maildir_queue_settle(&b->room, &hold, SETTLE_DONE, &err) != MR_OK)
+		if (maildir_settle(&b->room, &hold, SETTLE_DONE, &err) != MR_OK)
 			_exit(3);
 		done++;
 	}
@@ -166,17 +166,17 @@ a_claim_that_is_over_does_not_count_against_the_limit(void **state)
 {
 	struct box *b = *state;
 	struct claim_terms terms = terms_of("bob", 1);
-	struct hold hold = { 0 };
+	struct claim hold = { 0 };
 	char id[MR_ID_LEN + 1];
 
 	send_work(b, MR_NORMAL, id);
 	send_work(b, MR_NORMAL, id);
 	terms.max_claims = 1;
-	EXPECT(MR_OK, maildir_queue_claim(&b->room, "jobs", &terms, &hold, &err));
+	EXPECT(MR_OK, maildir_claim(&b->room, "queue:jobs", NULL, &terms, &hold, &err));
 	usleep(3000);
-	terms.hold.lease_ms = 60000;
-	EXPECT(MR_OK, maildir_queue_claim(&b->room, "jobs", &terms, &hold, &err));
-	EXPECT(MR_BUSY, maildir_queue_claim(&b->room, "jobs", &terms, &hold, &err));
+	terms.lease_ms = 60000;
+	EXPECT(MR_OK, maildir_claim(&b->room, "queue:jobs", NULL, &terms, &hold, &err));
+	EXPECT(MR_BUSY, maildir_claim(&b->room, "queue:jobs", NULL, &terms, &hold, &err));
 }
 
 int

@@ -6,7 +6,7 @@
 struct victim { /* by both processes */
 	struct letter letter;
 	enum settle how;
-	struct hold hold;
+	struct claim hold;
 	unsigned long at;
 	bool after, accepted;
 };
@@ -39,7 +39,7 @@ die_claiming(struct box *b, void *arg)
 
 	plan_death(v);
 	terms.max_claims = v->how == SETTLE_DONE ? 3 : 0;
-	v->accepted = maildir_queue_claim(&b->room, "jobs", &terms, &v->hold, &err) == MR_OK;
+	v->accepted = maildir_claim(&b->room, "queue:jobs", NULL, &terms, &v->hold, &err) == MR_OK;
 }
 
 static void
@@ -50,7 +50,7 @@ die_settling(struct box *b, void *arg)
 
 	plan_death(v);
 	v->accepted =
-	    maildir_queue_settle(&b->room, &v->hold, v->how, &err) == MR_OK && maildir_flush(&b->room, &err) == MR_OK;
+	    maildir_settle(&b->room, &v->hold, v->how, &err) == MR_OK && maildir_flush(&b->room, &err) == MR_OK;
 }
 
 /* Runs it with death at call `at`. False: it came through. */
@@ -163,17 +163,17 @@ kill_claims(struct box *b, enum settle how, unsigned long least)
 				assert_int_equal(n.claimed, 1);
 			/* The lease was 1 ms: whoever claimed and died has lost it. */
 			usleep(2000);
-			struct hold hold = { 0 };
+			struct claim hold = { 0 };
 			if (n.claimed == 1) {
-				EXPECT(MR_OK,
-				    maildir_queue_each(&b->room, "jobs", QUEUE_CLAIMED, remember_hold, &hold, &err));
+				EXPECT(MR_OK, maildir_each_claim(
+						  &b->room, "queue:jobs", QUEUE_CLAIMED, remember_hold, &hold, &err));
 				assert_true(hold.over);
-				EXPECT(MR_OK, maildir_queue_settle(&b->room, &hold, SETTLE_BACK, &err));
+				EXPECT(MR_OK, maildir_settle(&b->room, &hold, SETTLE_BACK, &err));
 			}
 			hold = claim(b, false);
 			assert_string_equal(hold.id, id);
 			assert_int_equal(hold.attempt, n.claimed + 1);
-			EXPECT(MR_OK, maildir_queue_settle(&b->room, &hold, SETTLE_DONE, &err));
+			EXPECT(MR_OK, maildir_settle(&b->room, &hold, SETTLE_DONE, &err));
 		}
 		assert_true(v->at > least);
 	}
@@ -216,9 +216,9 @@ a_killed_settle_is_done_or_still_claimed(void **state)
 			if (v->accepted)
 				assert_int_equal(n.claimed, 0);
 			if (n.claimed == 1)
-				EXPECT(MR_OK, maildir_queue_settle(&b->room, &v->hold, SETTLE_DONE, &err));
+				EXPECT(MR_OK, maildir_settle(&b->room, &v->hold, SETTLE_DONE, &err));
 			else
-				EXPECT(MR_NOTFOUND, maildir_queue_settle(&b->room, &v->hold, SETTLE_DONE, &err));
+				EXPECT(MR_NOTFOUND, maildir_settle(&b->room, &v->hold, SETTLE_DONE, &err));
 			(void)work_off(b);
 		}
 		assert_true(v->at > 5);

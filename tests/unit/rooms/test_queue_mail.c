@@ -30,7 +30,7 @@ delay_and_queue_of_a_rig_survive_the_spool(void **state)
 	assert_int_equal(in_inbox(b), 0);
 	EXPECT(MR_OK, maildir_record_put(&b->room, "queue", "", "rig/builds", STR("Name: rig/builds\n"), &err));
 	EXPECT(MR_OK, try_send(b, &l, id, &err));
-	EXPECT(MR_OK, maildir_queue_each(&b->room, "rig/builds", QUEUE_ANY, count_item, &n, &err));
+	EXPECT(MR_OK, maildir_each_claim(&b->room, "queue:rig/builds", QUEUE_ANY, count_item, &n, &err));
 	assert_int_equal(n.delayed, 1);
 	assert_true(box_has(b, "queues/rig%2Fbuilds/settings"));
 	assert_int_equal(in_inbox(b), 1);
@@ -48,8 +48,8 @@ a_queue_with_work_is_removed_only_by_force(void **state)
 	for (size_t i = 0; i < 3; i++)
 		send_work(b, MR_NORMAL, ids[i]);
 	EXPECT(MR_OK, try_send(b, &later, ids[3], &err));
-	struct hold done = claim(b, false), open = claim(b, false);
-	EXPECT(MR_OK, maildir_queue_settle(&b->room, &done, SETTLE_DONE, &err));
+	struct claim done = claim(b, false), open = claim(b, false);
+	EXPECT(MR_OK, maildir_settle(&b->room, &done, SETTLE_DONE, &err));
 	EXPECT(MR_REFUSED, maildir_queue_remove(&b->room, "jobs", false, &dead, &err));
 	assert_int_equal(total(count(b)), 4);
 	EXPECT(MR_OK, maildir_queue_remove(&b->room, "jobs", true, &dead, &err));
@@ -58,7 +58,7 @@ a_queue_with_work_is_removed_only_by_force(void **state)
 		EXPECT(MR_OK, maildir_fetch(&b->room, "", ids[i], MR_DEAD, SCAN_NAMES, &msg, &err));
 		mr_message_done(&msg);
 	}
-	EXPECT(MR_NOTFOUND, maildir_queue_settle(&b->room, &open, SETTLE_DONE, &err));
+	EXPECT(MR_NOTFOUND, maildir_settle(&b->room, &open, SETTLE_DONE, &err));
 	EXPECT(MR_NOTFOUND, try_send(b, &(struct letter){ 0 }, ids[0], &err));
 	assert_false(box_has(b, "queues/jobs/settings"));
 	assert_false(box_has(b, "queues/jobs/ready"));
@@ -100,10 +100,10 @@ evidence_and_purge_know_work(void **state)
 	send_work(b, MR_NORMAL, id);
 	EXPECT(MR_OK, maildir_each_place(&b->room, id, note_state, word, &err));
 	assert_string_equal(word, "ready");
-	struct hold hold = claim(b, false);
+	struct claim hold = claim(b, false);
 	EXPECT(MR_OK, maildir_each_place(&b->room, id, note_state, word, &err));
 	assert_string_equal(word, "claimed");
-	EXPECT(MR_OK, maildir_queue_settle(&b->room, &hold, SETTLE_DONE, &err));
+	EXPECT(MR_OK, maildir_settle(&b->room, &hold, SETTLE_DONE, &err));
 	EXPECT(MR_OK, maildir_each_place(&b->room, id, note_state, word, &err));
 	assert_string_equal(word, "done");
 	EXPECT(MR_OK, maildir_purge(&b->room, id, &removed, &err));
@@ -126,7 +126,7 @@ doctor_keeps_the_record_of_a_claim_and_buries_work_without_a_queue(void **state)
 	size_t problems = 0;
 
 	send_work(b, MR_NORMAL, id);
-	struct hold hold = claim(b, false);
+	struct claim hold = claim(b, false);
 	(void)snprintf(rest, sizeof(rest), "holds/%s", hold.token);
 	assert_int_equal(utimensat(AT_FDCWD, box_path(b, rest), long_ago, 0), 0);
 	EXPECT(MR_OK, maildir_inspect(&b->room, true, count_finding, &problems, &err));

@@ -5,7 +5,7 @@
 
 #include "box.h"
 #include "base/clock.h"
-#include "rooms/maildir/queue.h"
+#include "rooms/maildir/claim.h"
 #include <sys/mman.h>
 
 #define CLAIMERS 8
@@ -86,18 +86,18 @@ send_work(struct box *b, enum mr_priority priority, char ret_id[MR_ID_LEN + 1])
 static inline struct claim_terms
 terms_of(const char *who, int64_t lease_ms)
 {
-	return (struct claim_terms){ .claimer = who,
-		.hold = { .kind = HOLD_LEASE, .life = 1, .lease_ms = lease_ms, .session = "" } };
+	return (
+	    struct claim_terms){ .claimer = who, .kind = CLAIM_LEASE, .life = 1, .lease_ms = lease_ms, .session = "" };
 }
 
-static inline struct hold
+static inline struct claim
 claim(struct box *b, bool by_priority)
 {
 	struct claim_terms terms = terms_of("bob", 60000);
-	struct hold hold = { 0 };
+	struct claim hold = { 0 };
 
 	terms.by_priority = by_priority;
-	EXPECT(MR_OK, maildir_queue_claim(&b->room, "jobs", &terms, &hold, &err));
+	EXPECT(MR_OK, maildir_claim(&b->room, "queue:jobs", NULL, &terms, &hold, &err));
 	return hold;
 }
 
@@ -105,9 +105,9 @@ static inline void
 claims_nothing(struct box *b)
 {
 	struct claim_terms terms = terms_of("bob", 60000);
-	struct hold hold = { 0 };
+	struct claim hold = { 0 };
 
-	EXPECT(MR_EMPTY, maildir_queue_claim(&b->room, "jobs", &terms, &hold, &err));
+	EXPECT(MR_EMPTY, maildir_claim(&b->room, "queue:jobs", NULL, &terms, &hold, &err));
 }
 
 struct counts {
@@ -132,7 +132,7 @@ count(struct box *b)
 {
 	struct counts n = { 0 };
 
-	EXPECT(MR_OK, maildir_queue_each(&b->room, "jobs", QUEUE_ANY, count_item, &n, &err));
+	EXPECT(MR_OK, maildir_each_claim(&b->room, "queue:jobs", QUEUE_ANY, count_item, &n, &err));
 	return n;
 }
 
@@ -158,7 +158,7 @@ buckets_of(struct box *b, unsigned p)
 static inline bool
 remember_hold(void *ctx, const struct queue_item *item)
 {
-	*(struct hold *)ctx = *item->hold;
+	*(struct claim *)ctx = *item->claim;
 	return false;
 }
 
@@ -179,12 +179,12 @@ work_off(struct box *b)
 	struct counts n = count(b);
 
 	for (size_t i = 0; i < n.ready; i++) {
-		struct hold hold = claim(b, false);
+		struct claim hold = claim(b, false);
 		struct mr_message msg = { 0 };
 		EXPECT(MR_OK, maildir_queue_fetch(&b->room, "jobs", hold.id, &msg, &err));
 		assert_int_equal(msg.body_len, 9);
 		mr_message_done(&msg);
-		EXPECT(MR_OK, maildir_queue_settle(&b->room, &hold, SETTLE_DONE, &err));
+		EXPECT(MR_OK, maildir_settle(&b->room, &hold, SETTLE_DONE, &err));
 	}
 	claims_nothing(b);
 	return n.ready;

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/* current_task.c - the one message that an agent works on (Gas Town calls it the hook): a record of its id, and the
+ * message is pinned, so that nothing but its own archiving takes it away. It is the current task until then. */
+#include "base/clock.h"
+#include "base/error.h"
+#include "office/office.h"
+
+#define KIND "hook"
+#define NAME "current"
+
+/* Is the message still in the inbox? Once it is archived there is no current task. */
+static bool
+is_there(struct mr_room *room, const char *agent, const char *id)
+{
+	mr_auto(mr_message_done) struct mr_message msg = { 0 };
+
+	return id[0] && mr_fetch(room, agent, id, &msg, IGNORED) == MR_OK && (msg.folder & (MR_INBOX | MR_HELD));
+}
+
+struct change {
+	struct mr_room *room;
+	const char *agent, *id;
+	bool force;
+};
+
+static enum mr_rc
+change_task(void *ctx, bool exists, struct buf *text, struct mr_error *err)
+{
+	const struct change *c = ctx;
+	mr_auto(record_done) struct record lines = { 0 };
+	char at[RFC3339_LEN + 1];
+
+	if (exists)
+		(void)record_parse(buf_str(text), &lines, IGNORED); /* what cannot be read holds nothing */
+	const char *before = record_get(&lines, "Id");
+	if (!c->force && before && strcmp(before, c->id) != 0 && is_there(c->room, c->agent, before))
+		return mr_fail(err, MR_REFUSED,
+		    "'%s' is on the hook of '%s'\narchive it when it is done, or replace it with --force", before,
+		    c->agent);
+	time_rfc3339(clock_now_ms(), at);
+	buf_clear(text);
+	buf_addf(text, "Id: %s\nSince: %s\n", c->id, at);
+	return buf_ok(text) ? MR_OK : mr_nomem(err);
+}
+
+enum mr_rc
+mr_hook_set(struct mr_room *room, const struct mr_self *self, const char *id, bool force, char ret_id[MR_ID_LEN + 1],
+    struct mr_error *err)
+{
+	char full[MR_ID_LEN + 1];
+	struct change change = { .room = room, .agent = self->agent, .id = full, .force = force };
+
+	TRY(office_not_fenced(room, self, err));
+	if (!ROOM_HAS(room, record_change))
+		return office_lacks(room, "hooks", err);
+	TRY(mr_resolve_id(room, self->agent, id, MR_INBOX | MR_HELD, full, err));
+	/* Pinned first: the current task is never cleared away, not even in between. */
+	TRY(mr_mark(room, self, full, MR_PINNED, 0, err));
+	TRY(mr_flush(room, err));
+	TRY(room->driver->record_change(room, KIND, self->agent, NAME, change_task, &change, err));
+	memcpy(ret_id, full, sizeof(full));
+	return MR_OK;
+}
+
+enum mr_rc
+mr_hook_get(struct mr_room *room, const char *agent, char ret_id[MR_ID_LEN + 1], struct mr_error *err)
+{
+	mr_auto(record_done) struct record lines = { 0 };
+
+	if (!ROOM_HAS(room, record_get))
+		return office_lacks(room, "hooks", err);
+	enum mr_rc rc = office_record(room, KIND, agent, NAME, &lines, err);
+	if (rc != MR_OK && rc != MR_NOTFOUND)
+		return rc;
+	const char *id = record_get(&lines, "Id");
+	if (!id || strlen(id) > MR_ID_LEN || !is_there(room, agent, id))
+		return mr_fail(err, MR_EMPTY, "there is nothing on the hook of '%s'", agent);
+	(void)snprintf(ret_id, MR_ID_LEN + 1, "%s", id);
+	return MR_OK;
+}

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * dispatch.c - giving out work that is kept elsewhere (beads), by lines of the user's configuration and of the room's
+ * settings:
+ *
+ *	Sling: COMMAND           gets BEAD RIG and options, gives the bead to a worker of the rig
+ *	Bead-Status: COMMAND     gets BEAD, prints its status; what it does not know is not open
+ *	Bead-Prefixes: gt=gastown, bd=beads
+ *
+ * The commands are cut into words and get theirs behind them: no shell ever sees the name of a bead.
+ *
+ * Work that lost its worker is given out again, but not for ever. Each bead has a record (kind "redispatch"): how
+ * often, when and to which rig. An attempt is written down before the Sling: command runs, under the record's lock, so
+ * that of two redispatches at once one goes on and the other finds the cooldown; and one that is killed in between has
+ * counted all the same.
+ */
+#include "base/clock.h"
+#include "base/error.h"
+#include "office/office.h"
+#include "office/patrol/patrol.h"
+#include "office/rules/config.h"
+#include <stddef.h>
+
+#define LEDGER "redispatch"
+#define RECORD_NAME_MAX 80
+#define STATUS_LIMIT_MS ((int64_t)30 * 1000)
+#define SLING_LIMIT_MS ((int64_t)10 * 60 * 1000)
+
+/* ---- Commands ---- */
+
+/* The id of a bead is also the name of a record, and never an option. */
+static enum mr_rc
+check_bead(const char *bead, struct mr_error *err)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+	size_t len = strlen(bead);
+
+	if (len > 0 && len <= RECORD_NAME_MAX && bead[0] != '-' && bead[0] != '.' && strspn(bead, letters) == len)
+		return MR_OK;
+	return mr_fail(
+	    err, MR_REFUSED, "'%.60s' is no id of a bead\nletters, digits, '.', '_' and '-', such as gt-abc12", bead);
+}
+
+/* Runs the command of a setting with further words behind its own. MR_NOTFOUND: the user allows none. */
+static enum mr_rc
+run_setting(struct mr_room *room, const char *setting, const char *const *more, int64_t limit_ms, struct spawned *ret,
+    struct mr_error *err)
+{
+	const char *command = config_get(room, setting);
+	mr_auto(mr_names_done) struct mr_names words = { 0 }, env = { 0 };
+
+	if (!command)
+		return mr_fail(err, MR_NOTFOUND,
+		    "your configuration has no '%s' for this room\ntype in a terminal: mailroom config set %s COMMAND",
+		    setting, setting);
+	words = split_command(command, err);
+	if (words.n == 0)
+		return mr_wrap(err, "setting '%s'", setting);
+	for (; *more; more++)
+		if (!names_add(&words, str_of(*more)))
+			return mr_nomem(err);
+	if (!run_env(&env, "MAILROOM", room->spec))
+		return mr_nomem(err);
+	enum mr_rc rc = run_words(&words, &env, (struct spawn){ .limit_ms = limit_ms }, ret, err);
+	return rc == MR_OK ? MR_OK : mr_wrap(err, "setting '%s'", setting);
+}
+
+enum mr_rc
+mr_sling(struct mr_room *room, const char *bead, const char *rig, const char *const *options, char **ret_output,
+    struct mr_error *err)
+{
+	mr_auto(spawned_done) struct spawned ran = { 0 };
+	mr_auto(buf_done) struct buf how = BUF_INIT;
+	const char *more[16] = { bead, rig };
+
+	TRY(check_bead(bead, err));
+	TRY(mr_address_check(rig, err));
+	for (size_t n = 2; options && *options && n < 15; options++)
+		more[n++] = *options;
+	TRY(run_setting(room, "Sling", more, SLING_LIMIT_MS, &ran, err));
+	if (ran.exit_code != 0) {
+		struct mr_str said = str_trim(buf_str(&ran.err));
+		const char *first = said.len > 0 ? said.ptr : "nothing";
+
+		spawned_describe(&ran, SLING_LIMIT_MS, &how);
+		(void)mr_fail(err, MR_REFUSED, "the sling of '%s' to '%s' failed: %s", bead, rig, buf_z(&how));
+		return mr_hint(err, "it says: %.*s", (int)strcspn(first, "\n"), first);
+	}
+	if (!ran.out.ptr)
+		buf_adds(&ran.out, "");
+	*ret_output = buf_take(&ran.out);
+	return *ret_output ? MR_OK : mr_nomem(err);
+}
+
+/* "open", "closed", ...; "" when nobody knows. */
+static void
+bead_status(struct mr_room *room, const char *bead, char ret[32])
+{
+	mr_auto(spawned_done) struct spawned ran = { 0 };
+	const char *more[] = { bead, NULL };
+
+	ret[0] = '\0';
+	if (run_setting(room, "Bead-Status", more, STATUS_LIMIT_MS, &ran, IGNORED) != MR_OK || ran.exit_code != 0)
+		return;
+	const char *text = buf_z(&ran.out);
+	struct mr_str line = str_trim((struct mr_str){ text, strcspn(text, "\r\n") });
+	(void)snprintf(ret, 32, "%.*s", line.len < 31 ? (int)line.len : 31, line.ptr);
+}
+
+/* The rig whose beads begin so, the longest prefix counts; empty: none. */
+static struct mr_str
+rig_of(const struct mr_room *room, const char *bead)
+{
+	const char *list = mr_room_setting(room, "Bead-Prefixes");
+	struct mr_str rest = str_of(list ? list : ""), one, best = STR("");
+	size_t best_len = 0;
+
+	while (str_cut(&rest, ',', &one)) {
+		one = str_trim(one);
+		const char *equals = one.len > 0 ? memchr(one.ptr, '=', one.len) : NULL;
+		size_t len = equals ? (size_t)(equals - one.ptr) : 0;
+
+		if (len > best_len && strncmp(bead, one.ptr, len) == 0 && bead[len] == '-') {
+			best_len = len;
+			best = str_trim((struct mr_str){ equals + 1, one.len - len - 1 });
+		}
+	}
+	return best;
+}
+
+/* ---- The ledger ---- */
+
+struct entry { /* finish with entry_done */
+	struct record lines;
+	unsigned attempts;
+	int64_t last_ms, escalated_ms; /* 0: never */
+	const char *rig;
+};
+static const struct record_field entry_fields[] = {
+	{ "Attempts", RECORD_COUNT, offsetof(struct entry, attempts) },
+	{ "Last-Rig", RECORD_TEXT, offsetof(struct entry, rig) },
+	{ "Last-Attempt", RECORD_TIME, offsetof(struct entry, last_ms) },
+	{ "Escalated", RECORD_TIME, offsetof(struct entry, escalated_ms) },
+};
+
+static void
+entry_done(struct entry *e)
+{
+	record_done(&e->lines);
+}
+
+static enum mr_rc
+entry_load(struct mr_room *room, const char *bead, struct entry *ret, struct mr_error *err)
+{
+	enum mr_rc rc = office_record(room, LEDGER, "", bead, &ret->lines, err);
+
+	if (rc != MR_OK && rc != MR_NOTFOUND)
+		return rc;
+	*err = (struct mr_error){ 0 };
+	record_read(&ret->lines, RECORD_FIELDS(entry_fields), ret);
+	return MR_OK;
+}
+
+static enum mr_rc
+able(const struct mr_room *room, struct mr_error *err)
+{
+	if (ROOM_HAS(room, record_change))
+		return MR_OK;
+	return office_lacks(room, "memory for work that is given out again", err);
+}
+
+enum mr_rc
+mr_redispatch_each(struct mr_room *room, mr_redispatch_fn *fn, void *ctx, struct mr_error *err)
+{
+	mr_auto(mr_names_done) struct mr_names beads = { 0 };
+
+	TRY(able(room, err));
+	TRY(office_records(room, LEDGER, "", &beads, err));
+	for (size_t i = 0; i < beads.n; i++) {
+		mr_auto(entry_done) struct entry e = { 0 };
+
+		TRY(entry_load(room, beads.v[i], &e, err));
+		struct mr_redispatch_entry entry = { .bead = beads.v[i],
+			.rig = e.rig,
+			.attempts = e.attempts,
+			.last_ms = e.last_ms,
+			.escalated_ms = e.escalated_ms };
+		if (e.attempts > 0 && !fn(ctx, &entry))
+			break;
+	}
+	return MR_OK;
+}
+
+/* ---- One redispatch ---- */
+
+struct redispatch {
+	struct mr_room *room;
+	const struct mr_self *self;
+	const char *bead;
+	const struct mr_redispatch_options *options;
+	struct mr_redispatched *ret;
+	int64_t now_ms;
+	bool escalating; /* the mail went out: write that down */
+};
+
+/* The first three checks, on what the ledger says. True: ret->end is the outcome. */
+static bool
+is_over(const struct redispatch *r, const struct entry *e)
+{
+	int64_t since_ms = r->now_ms - e->last_ms, cooldown_ms = r->options->cooldown_ms;
+
+	r->ret->attempts = e->attempts;
+	r->ret->wait_ms = 0;
+	if (e->escalated_ms > 0) {
+		r->ret->end = MR_REDISPATCH_WAS_ESCALATED;
+		return true;
+	}
+	/* A little in the future is another's, who looked at the clock later; far in the future is a clock set wrong.
+	 */
+	if (e->last_ms > 0 && since_ms > -cooldown_ms && since_ms < cooldown_ms) {
+		r->ret->wait_ms = cooldown_ms - since_ms;
+		r->ret->end = MR_REDISPATCH_COOLDOWN;
+		return true;
+	}
+	if (e->attempts < r->options->max_attempts)
+		return false;
+	r->ret->end = MR_REDISPATCH_ESCALATED;
+	return true;
+}
+
+/* MR_EMPTY: another was faster, its attempt counts. */
+static enum mr_rc
+note_attempt(void *ctx, bool exists, struct buf *text, struct mr_error *err)
+{
+	struct redispatch *r = ctx;
+	mr_auto(entry_done) struct entry e = { 0 };
+
+	if (exists && text->len > 0)
+		TRY(record_parse(buf_str(text), &e.lines, err));
+	record_read(&e.lines, RECORD_FIELDS(entry_fields), &e);
+	if (r->escalating) {
+		e.escalated_ms = r->now_ms;
+	} else {
+		if (is_over(r, &e))
+			return MR_EMPTY;
+		r->ret->attempts = ++e.attempts;
+		e.last_ms = r->now_ms;
+		e.rig = r->ret->rig;
+	}
+	buf_clear(text);
+	record_write(text, RECORD_FIELDS(entry_fields), &e);
+	return buf_ok(text) ? MR_OK : mr_nomem(err);
+}
+
+static enum mr_rc
+write_down(struct redispatch *r, struct mr_error *err)
+{
+	return r->room->driver->record_change(r->room, LEDGER, "", r->bead, note_attempt, r, err);
+}
+
+/* The key makes it one mail, also when the sender is killed before that is written down. */
+static enum mr_rc
+escalate(struct redispatch *r, const struct entry *e, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf subject = BUF_INIT, body = BUF_INIT, key = BUF_INIT;
+	mr_auto(mr_receipt_done) struct mr_receipt receipt = { 0 };
+	const char *to[] = { "mayor", NULL };
+	char at[RFC3339_LEN + 1];
+
+	time_rfc3339(e->last_ms, at);
+	buf_addf(&subject, "REDISPATCH_FAILED: %s (%u attempts)", r->bead, e->attempts);
+	buf_addf(&body, "Bead: %s\nAttempts: %u\n", r->bead, e->attempts);
+	if (e->last_ms > 0)
+		buf_addf(&body, "Last Rig: %s\nLast Attempt: %s\n", e->rig, at);
+	buf_addf(&key, "redispatch-%s-%u", r->bead, e->attempts);
+	if (!buf_ok(&subject) || !buf_ok(&body) || !buf_ok(&key))
+		return mr_nomem(err);
+	struct mr_draft draft = { .to = to,
+		.subject = buf_z(&subject),
+		.body = body.ptr,
+		.body_len = body.len,
+		.key = buf_z(&key),
+		.priority = MR_HIGH,
+		.priority_given = true };
+	enum mr_rc rc = mr_send(r->room, r->self, &draft, &receipt, err);
+	if (rc != MR_OK && rc != MR_INDOUBT)
+		return mr_wrap(err, "cannot tell the mayor that '%s' failed %u times", r->bead, e->attempts);
+	r->escalating = true;
+	return write_down(r, err);
+}
+
+static enum mr_rc
+dispatch(struct redispatch *r, struct mr_error *err)
+{
+	static const char *const options[] = { "--force", "--no-convoy", NULL };
+	mr_auto(free_ptr) char *output = NULL;
+	struct mr_str rig = r->options->rig ? str_of(r->options->rig) : rig_of(r->room, r->bead);
+
+	if (rig.len == 0 || rig.len >= sizeof(r->ret->rig))
+		return mr_fail(err, MR_NOTFOUND,
+		    "no rig is known for '%s'\ngive --rig RIG, or add a line 'Bead-Prefixes: PREFIX=RIG' to the room's settings",
+		    r->bead);
+	(void)snprintf(r->ret->rig, sizeof(r->ret->rig), "%.*s", (int)rig.len, rig.ptr);
+	bead_status(r->room, r->bead, r->ret->status);
+	if (strcmp(r->ret->status, "open") != 0) {
+		r->ret->end = MR_REDISPATCH_NOT_OPEN;
+		return MR_OK;
+	}
+	enum mr_rc rc = write_down(r, err);
+	if (rc != MR_OK)
+		return rc == MR_EMPTY ? MR_OK : rc;
+	r->ret->end = MR_REDISPATCH_SLUNG;
+	return mr_sling(r->room, r->bead, r->ret->rig, options, &output, err);
+}
+
+enum mr_rc
+mr_redispatch(struct mr_room *room, const struct mr_self *self, const char *bead,
+    const struct mr_redispatch_options *options, struct mr_redispatched *ret, struct mr_error *err)
+{
+	struct mr_redispatched result = { 0 };
+	struct redispatch r = {
+		.room = room, .self = self, .bead = bead, .options = options, .ret = &result, .now_ms = clock_now_ms()
+	};
+	mr_auto(entry_done) struct entry entry = { 0 };
+
+	TRY(able(room, err));
+	TRY(check_bead(bead, err));
+	TRY(entry_load(room, bead, &entry, err));
+	if (!is_over(&r, &entry))
+		TRY(dispatch(&r, err));
+	else if (result.end == MR_REDISPATCH_ESCALATED)
+		TRY(escalate(&r, &entry, err));
+	*ret = result;
+	return MR_OK;
+}

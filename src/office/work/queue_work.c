@@ -1,0 +1,536 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * queue_work.c - the work of a queue: taking it, what becomes of claims that are over, counting, listing, waiting.
+ *
+ * The driver decides who gets a message: one rename, one winner. Here is what comes before it: may this agent
+ * claim, is the queue open, and are there claims whose holder is gone. A claim is over when the driver says
+ * so (its time is up, its process died) or when a newer life of its holder has begun: the new life knows
+ * nothing of it, and the old one is fenced. Nobody has to run for that: every claimer looks first.
+ *
+ * After the last attempt the sender is told before the work is put aside. Killed in between, it is told again
+ * by the next to look, with the same key: the driver then delivers nothing twice.
+ */
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/id.h"
+#include "office/mail/mail.h"
+#include "office/office.h"
+
+#define BROKEN_MAX 100 /* messages that cannot be read, put aside in one call */
+#define OPEN_WORK ((unsigned)QUEUE_READY | QUEUE_DELAYED | QUEUE_CLAIMED)
+
+/* ---- Claims that are over ---- */
+
+/* A record that a power cut took names no holder: then only the time counts. */
+bool
+office_claim_over(struct mr_room *room, const struct claim *claim)
+{
+	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
+
+	if (claim->over || claim->agent[0] == '\0')
+		return claim->over;
+	enum mr_rc rc = room->driver->find_agent(room, claim->agent, &agent, IGNORED);
+	return rc == MR_NOTFOUND || (rc == MR_OK && claim->life > 0 && claim->life < agent.life);
+}
+
+static enum mr_rc
+tell_sender(struct mr_room *room, const struct mr_queue *queue, const struct claim *claim)
+{
+	mr_auto(mr_message_done) struct mr_message msg = { 0 };
+	mr_auto(buf_done) struct buf story = BUF_INIT;
+	char key[16 + MR_TOKEN_LEN];
+	enum mr_rc rc = claim_message(room, claim, &msg, IGNORED);
+
+	if (rc != MR_OK) /* not readable: nobody can be told. Gone: the settling will notice */
+		return rc == MR_CORRUPT || rc == MR_NOTFOUND ? MR_OK : rc;
+	buf_addf(&story,
+	    "This message was taken from the queue '%s' %u time%s and never finished. It will not be"
+	    " tried again. The last to take it was %s.",
+	    queue->name, claim->attempt, claim->attempt == 1 ? "" : "s", claim->agent);
+	if (!buf_ok(&story))
+		return MR_NOMEM;
+	(void)snprintf(key, sizeof(key), "bounce-%s", claim->token);
+	struct bounce bounce = {
+		.from = claim->agent,
+		.life = claim->life,
+		.story = buf_z(&story),
+		.reason = "attempts used up",
+		.key = key,
+	};
+
+	return bounce_deliver(room, &bounce, &msg, IGNORED);
+}
+
+static bool
+is_tried_again(const struct mr_queue *queue, const struct claim *claim)
+{
+	return queue->attempts == 0 || claim->attempt < queue->attempts;
+}
+
+/* Ends those of `agent` (NULL: anybody) that are over; says how many are ready again. */
+static size_t
+end_claims(struct mr_room *room, const struct mr_queue *queue, const char *agent, bool dry_run)
+{
+	mr_auto(claims_done) struct claims claims = { 0 };
+	size_t back = 0;
+	bool ended = false;
+
+	(void)claims_in(room, room_box("queue", queue->name).z, &claims, IGNORED);
+	for (const struct claim *c = claims.v; c < claims.v + claims.n; c++) {
+		bool again = is_tried_again(queue, c);
+
+		if (agent && strcmp(c->agent, agent) != 0)
+			continue;
+		if (dry_run) {
+			back += again;
+			continue;
+		}
+		if (!office_claim_over(room, c))
+			continue;
+		ended = true;
+		/* Not told: told later, by the next to look; until then it stays claimed. */
+		if (!again && tell_sender(room, queue, c) != MR_OK)
+			continue;
+		/* Not found: another was quicker, or it was settled in the last moment. */
+		back += room->driver->settle(room, c, again ? SETTLE_BACK : SETTLE_DEAD, IGNORED) == MR_OK && again;
+	}
+	if (ended) /* lost in a power cut, the claim is over again: no harm */
+		(void)office_flush(room, IGNORED);
+	return back;
+}
+
+void
+office_queue_sweep(struct mr_room *room, const struct mr_queue *queue)
+{
+	(void)end_claims(room, queue, NULL, false);
+}
+
+size_t
+office_return_work(struct mr_room *room, const char *agent, bool dry_run)
+{
+	mr_auto(mr_names_done) struct mr_names queues = { 0 };
+	size_t back = 0;
+
+	if (office_queue_able(room, IGNORED) != MR_OK || settings_names(room, "queue", &queues, IGNORED) != MR_OK)
+		return 0;
+	for (size_t i = 0; i < queues.n; i++) {
+		mr_auto(mr_queue_done) struct mr_queue queue = { 0 };
+
+		if (mr_queue_get(room, queues.v[i], &queue, IGNORED) == MR_OK)
+			back += end_claims(room, &queue, agent, dry_run);
+	}
+	return back;
+}
+
+/* ---- Counting ---- */
+
+struct counting {
+	struct mr_room *room;
+	const struct mr_queue *queue;
+	struct mr_queue_counts counts;
+	mr_queue_claim_fn *fn;
+	void *ctx;
+};
+
+static bool
+count_item(void *ctx, const struct queue_item *item)
+{
+	struct counting *c = ctx;
+	const struct claim *claim = item->claim;
+
+	c->counts.ready += item->state == QUEUE_READY;
+	c->counts.delayed += item->state == QUEUE_DELAYED;
+	c->counts.claimed += item->state == QUEUE_CLAIMED;
+	c->counts.done += item->state == QUEUE_DONE;
+	c->counts.failed += item->state == QUEUE_FAILED;
+	if (claim && c->fn)
+		c->fn(c->ctx, &(struct mr_queue_claim){
+				  .id = item->id,
+				  .holder = claim->agent,
+				  .token = claim->token,
+				  .attempt = claim->attempt,
+				  .since_ms = claim->since_ms,
+				  .deadline_ms = claim->deadline_ms,
+				  .live = !office_claim_over(c->room, claim),
+			      });
+	return true;
+}
+
+static bool
+count_claimer(void *ctx, const struct mr_agent *agent)
+{
+	struct counting *c = ctx;
+
+	if (!office_lets_claim(c->queue->claimers, agent->name))
+		return true;
+	enum mr_presence presence = mr_agent_presence(agent);
+	c->counts.claimers += presence == MR_LIVE;
+	c->counts.claimers_unknown += presence == MR_UNKNOWN;
+	return true;
+}
+
+enum mr_rc
+mr_queue_count(struct mr_room *room, const char *name, struct mr_queue_counts *ret, mr_queue_claim_fn *fn, void *ctx,
+    struct mr_error *err)
+{
+	mr_auto(mr_queue_done) struct mr_queue queue = { 0 };
+	struct counting c = { .room = room, .queue = &queue, .fn = fn, .ctx = ctx };
+
+	TRY(mr_queue_get(room, name, &queue, err));
+	office_queue_sweep(room, &queue);
+	TRY(room->driver->each_claim(
+	    room, room_box("queue", queue.name).z, OPEN_WORK | QUEUE_DONE | QUEUE_FAILED, count_item, &c, err));
+	TRY(room->driver->each_agent(room, count_claimer, &c, err));
+	*ret = c.counts;
+	return MR_OK;
+}
+
+struct leaving {
+	const char *agent;
+	struct mr_queue_left left;
+};
+
+static bool
+count_left(void *ctx, const struct queue_item *item)
+{
+	struct leaving *l = ctx;
+
+	if (item->state == QUEUE_DELAYED)
+		l->left.delayed++;
+	else if (item->state == QUEUE_CLAIMED)
+		l->left.claimed++;
+	else if (item->only_for[0] && (!l->agent || strcmp(item->only_for, l->agent) != 0))
+		l->left.reserved++;
+	else
+		l->left.ready++;
+	l->left.mine += item->claim && l->agent && strcmp(item->claim->agent, l->agent) == 0;
+	return true;
+}
+
+enum mr_rc
+mr_queue_left(
+    struct mr_room *room, const char *agent, const char *name, struct mr_queue_left *ret, struct mr_error *err)
+{
+	mr_auto(mr_queue_done) struct mr_queue queue = { 0 };
+	struct leaving l = { .agent = agent };
+
+	TRY(mr_queue_get(room, name, &queue, err));
+	office_queue_sweep(room, &queue);
+	TRY(room->driver->each_claim(room, room_box("queue", queue.name).z, OPEN_WORK, count_left, &l, err));
+	*ret = l.left;
+	return MR_OK;
+}
+
+/* ---- Listing: in whose hands, since when, and what it is about ---- */
+
+struct task {
+	char id[MR_ID_LEN + 1];
+	enum queue_state state;
+	char who[MR_ADDRESS_MAX + 1];
+	int64_t since_ms, until_ms;
+	unsigned attempt;
+	enum mr_priority turn; /* of ready work, where priorities count */
+};
+
+struct tasks {
+	struct task *v;
+	size_t n, cap;
+	bool by_priority, failed;
+};
+
+static void
+tasks_done(struct tasks *t)
+{
+	free(t->v);
+}
+
+static bool
+add_task(void *ctx, const struct queue_item *item)
+{
+	struct tasks *t = ctx;
+
+	if (t->n == t->cap) {
+		size_t cap = t->cap ? 2 * t->cap : 64;
+		struct task *v = reallocarray(t->v, cap, sizeof(*v));
+
+		t->failed = !v;
+		if (!v)
+			return false;
+		t->v = v;
+		t->cap = cap;
+	}
+	struct task *task = &t->v[t->n++];
+	*task = (struct task){ .state = item->state, .attempt = item->attempt, .since_ms = id_time_ms(item->id) };
+	(void)snprintf(task->id, sizeof(task->id), "%s", item->id);
+	task->turn = t->by_priority && item->state == QUEUE_READY ? item->priority : MR_NORMAL;
+	(void)snprintf(task->who, sizeof(task->who), "%s", item->claim ? item->claim->agent : item->only_for);
+	if (item->claim) {
+		task->since_ms = item->claim->since_ms;
+		task->until_ms = item->claim->deadline_ms;
+	} else if (item->released_ms > 0) {
+		task->since_ms = item->released_ms;
+		task->until_ms = item->only_until_ms;
+	} else if (item->state == QUEUE_DELAYED) {
+		task->until_ms = item->not_before_ms;
+	}
+	return true;
+}
+
+/* The order of the list, and its words. */
+static const struct {
+	enum queue_state state;
+	const char *word;
+} ranks[] = { { QUEUE_CLAIMED, "claimed" }, { QUEUE_READY, "ready" }, { QUEUE_DELAYED, "delayed" },
+	{ QUEUE_FAILED, "failed" }, { QUEUE_DONE, "done" } };
+#define RANK_OVER 3
+
+static int
+rank(enum queue_state state)
+{
+	int i = 0;
+
+	while (ranks[i].state != state)
+		i++;
+	return i;
+}
+
+/* What is in somebody's hands first, then what is next; what is over last, the newest of it first. */
+static int
+by_turn(const void *va, const void *vb)
+{
+	const struct task *a = va, *b = vb;
+	int ra = rank(a->state), rb = rank(b->state);
+
+	if (ra != rb)
+		return ra < rb ? -1 : 1;
+	if (ra >= RANK_OVER)
+		return strcmp(b->id, a->id);
+	if (a->turn != b->turn)
+		return a->turn > b->turn ? -1 : 1;
+	if (a->since_ms != b->since_ms)
+		return a->since_ms < b->since_ms ? -1 : 1;
+	return strcmp(a->id, b->id);
+}
+
+/* Who ended it, and when: the last one. */
+static void
+note_end(void *ctx, const struct past_claim *past)
+{
+	struct task *task = ctx;
+
+	(void)snprintf(task->who, sizeof(task->who), "%s", past->claim->agent);
+	task->since_ms = past->ended_ms;
+}
+
+enum mr_rc
+mr_queue_tasks(struct mr_room *room, const char *name, bool done, size_t limit, mr_queue_task_fn *fn, void *ctx,
+    size_t *ret_more, struct mr_error *err)
+{
+	mr_auto(mr_queue_done) struct mr_queue queue = { 0 };
+	mr_auto(tasks_done) struct tasks tasks = { 0 };
+	unsigned states = OPEN_WORK | QUEUE_FAILED | (done ? (unsigned)QUEUE_DONE : 0);
+
+	TRY(mr_queue_get(room, name, &queue, err));
+	struct room_box box = room_box("queue", queue.name);
+	tasks.by_priority = queue.by_priority;
+	TRY(room->driver->each_claim(room, box.z, states, add_task, &tasks, err));
+	if (tasks.failed)
+		return mr_nomem(err);
+	if (tasks.n > 1)
+		qsort(tasks.v, tasks.n, sizeof(*tasks.v), by_turn);
+	for (size_t i = 0; i < tasks.n && i < limit; i++) {
+		mr_auto(mr_message_done) struct mr_message msg = { 0 };
+		struct task *task = &tasks.v[i];
+		bool read = room->driver->queue_fetch(room, queue.name, task->id, &msg, IGNORED) == MR_OK;
+
+		if (rank(task->state) >= RANK_OVER)
+			(void)room->driver->each_past(room, box.z, task->id, NULL, note_end, task, IGNORED);
+		fn(ctx, &(struct mr_queue_task){
+			    .id = task->id,
+			    .state =
+				task->state == QUEUE_READY && task->who[0] ? "reserved" : ranks[rank(task->state)].word,
+			    .from = read ? msg.from : "",
+			    .subject = read ? msg.subject : "",
+			    .who = task->who,
+			    .attempt = task->attempt,
+			    .since_ms = task->since_ms,
+			    .until_ms = task->until_ms,
+			});
+	}
+	*ret_more = tasks.n > limit ? tasks.n - limit : 0;
+	return MR_OK;
+}
+
+/* ---- Waiting ---- */
+
+/* A queue is drained when nothing is ready, delayed or claimed: as long as somebody holds a claim, the work may come
+ * back. The end of a claim is seen by looking; what is sent rings, too. */
+enum mr_rc
+mr_queue_wait(struct mr_room *room, const char *name, bool drained, int64_t timeout_ms, struct mr_queue_left *ret,
+    struct mr_error *err)
+{
+	const char *queue = box_queue(name);
+	mr_auto(waiter_end) struct waiter waiter;
+
+	waiter_begin(
+	    &waiter, room, drained ? NULL : room_box("queue", queue ? queue : name).z, timeout_ms > 0 ? timeout_ms : 0);
+	do {
+		TRY(mr_queue_left(room, NULL, name, ret, err));
+		size_t open = ret->ready + ret->reserved;
+		if (drained ? open + ret->delayed + ret->claimed == 0 : open > 0)
+			return MR_OK;
+	} while (waiter_pause(&waiter));
+	return MR_EMPTY;
+}
+
+/* ---- Taking work ---- */
+
+struct taking {
+	struct mr_room *room;
+	const struct mr_self *self;
+	const char *name;
+	struct claim_terms terms; /* lease_ms 0: the queue's */
+	struct mr_claim claim;
+	struct mr_message msg;
+	struct claims unreadable; /* claimed in this try, and to be put back after it */
+	size_t skipped;
+	char first_skipped[160]; /* why */
+};
+
+static enum mr_rc
+check_open(const struct mr_queue *queue, const struct mr_self *self, struct mr_error *err)
+{
+	if (queue->status == MR_QUEUE_PAUSED)
+		return mr_fail(err, MR_REFUSED,
+		    "the queue '%s' is paused\nmail to it waits; `mailroom queue resume %s` lets it be claimed",
+		    queue->name, queue->name);
+	if (queue->status == MR_QUEUE_CLOSED)
+		return mr_fail(err, MR_REFUSED, "the queue '%s' is closed", queue->name);
+	return office_check_claimer(queue, self->agent, err);
+}
+
+/* A sentence, or "". */
+static void
+say_skipped(const struct taking *t, char *ret, size_t size)
+{
+	ret[0] = '\0';
+	if (t->skipped == 1)
+		(void)snprintf(ret, size, "skipped what cannot be read: %s", t->first_skipped);
+	else if (t->skipped > 1)
+		(void)snprintf(
+		    ret, size, "skipped %zu that cannot be read, the first is %s", t->skipped, t->first_skipped);
+}
+
+/* MR_CORRUPT: what was claimed cannot be read; take another. What is broken is put aside as failed. What only cannot
+ * be read now stays claimed until this try is over, so that it does not come again and keep us from all the rest. */
+static enum mr_rc
+show_claimed(struct taking *t, const struct mr_queue *queue, const struct claim *claim, struct mr_error *err)
+{
+	struct mr_room *room = t->room;
+	enum mr_rc rc = claim_message(room, claim, &t->msg, err);
+
+	if (rc == MR_OK)
+		rc = office_flush(room, err);
+	if (rc == MR_OK) {
+		t->msg.folder = MR_HELD;
+		t->msg.attempt = claim->attempt;
+		(void)snprintf(t->msg.token, sizeof(t->msg.token), "%s", claim->token);
+		claim_fill(claim, &t->claim);
+		t->claim.attempts = queue->attempts;
+		return MR_OK;
+	}
+	mr_message_done(&t->msg);
+	if (rc == MR_NOTFOUND) /* taken away this very moment: purged, or the queue deleted */
+		return MR_CORRUPT;
+	if (rc != MR_NOMEM && t->skipped++ == 0)
+		(void)snprintf(t->first_skipped, sizeof(t->first_skipped), "%s (%.110s)", claim->id, err->message);
+	if (rc == MR_CORRUPT || rc == MR_NOMEM || !claims_add(&t->unreadable, claim)) {
+		(void)room->driver->settle(room, claim, rc == MR_CORRUPT ? SETTLE_DEAD : SETTLE_BACK, IGNORED);
+		(void)office_flush(room, IGNORED);
+		return rc;
+	}
+	return MR_CORRUPT;
+}
+
+/* One try. The settings are read anew: a queue may be paused while we wait. */
+static enum mr_rc
+take_once(struct taking *t, struct mr_error *err)
+{
+	mr_auto(mr_queue_done) struct mr_queue queue = { 0 };
+	mr_auto(relief_end) struct relief relief = { 0 };
+	struct claim_terms terms = t->terms;
+	enum mr_rc rc = MR_CORRUPT;
+
+	TRY(mr_queue_get(t->room, t->name, &queue, err));
+	TRY(check_open(&queue, t->self, err));
+	TRY(office_not_fenced(t->room, t->self, err));
+	office_queue_sweep(t->room, &queue); /* may write to senders: no reserve for that */
+	relief_begin(&relief, t->room);
+	terms.by_priority = queue.by_priority;
+	terms.max_claims = queue.max_claims;
+	terms.lease_ms = terms.lease_ms ? terms.lease_ms : queue.lease_ms;
+	for (int broken = 0; broken < BROKEN_MAX && rc == MR_CORRUPT; broken++) {
+		struct claim claim = { 0 };
+
+		rc = t->room->driver->claim(t->room, room_box("queue", queue.name).z, NULL, &terms, &claim, err);
+		if (rc == MR_OK)
+			rc = show_claimed(t, &queue, &claim, err);
+	}
+	for (size_t i = 0; i < t->unreadable.n; i++)
+		(void)t->room->driver->settle(t->room, &t->unreadable.v[i], SETTLE_BACK, IGNORED);
+	if (t->unreadable.n > 0)
+		(void)office_flush(t->room, IGNORED);
+	claims_done(&t->unreadable);
+	if (rc == MR_EMPTY)
+		return mr_fail(err, MR_EMPTY, "no work is waiting in the queue '%s'", queue.name);
+	if (rc == MR_BUSY)
+		return mr_fail(err, MR_BUSY,
+		    "%u %s live in the queue '%s': no more are allowed\n"
+		    "try again with --wait; `mailroom queue show %s` tells who holds them",
+		    queue.max_claims, queue.max_claims == 1 ? "claim is" : "claims are", queue.name, queue.name);
+	return rc;
+}
+
+static enum mr_rc
+take_until(struct taking *t, int64_t wait_ms, struct mr_error *err)
+{
+	mr_auto(waiter_end) struct waiter waiter;
+	enum mr_rc rc;
+
+	waiter_begin(&waiter, t->room, room_box("queue", t->name).z, wait_ms);
+	do {
+		*err = (struct mr_error){ 0 };
+		rc = take_once(t, err);
+		if ((rc != MR_EMPTY && rc != MR_BUSY) || wait_ms == 0)
+			return rc;
+	} while (waiter_pause(&waiter));
+	err->code = MR_EMPTY; /* it waited, and the time is up: whatever for */
+	err->hint[0] = '\0';
+	return MR_EMPTY;
+}
+
+enum mr_rc
+mr_queue_recv(struct mr_room *room, const struct mr_self *self, const char *name, int64_t lease_ms, int64_t wait_ms,
+    struct mr_claim *ret_claim, struct mr_message *ret_msg, struct mr_error *err)
+{
+	struct taking t = { .room = room, .self = self };
+	char local[MR_ADDRESS_MAX + 1];
+
+	TRY(office_queue_able(room, err));
+	TRY(lease_check(lease_ms, err));
+	TRY(settings_name("queue", name, local, err));
+	t.name = local;
+	t.terms = claim_terms_of(room, self, lease_ms);
+	enum mr_rc rc = take_until(&t, wait_ms, err);
+	if (rc == MR_OK) {
+		say_skipped(&t, t.claim.skipped, sizeof(t.claim.skipped));
+		*ret_claim = t.claim;
+		*ret_msg = t.msg;
+	} else if (rc == MR_EMPTY) {
+		if (t.skipped > 0)
+			say_skipped(&t, err->hint, sizeof(err->hint));
+		*ret_claim = (struct mr_claim){ 0 };
+		(void)mr_queue_left(room, self->agent, local, &ret_claim->left, IGNORED);
+	}
+	return rc;
+}

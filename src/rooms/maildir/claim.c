@@ -1,0 +1,476 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * claim.c - mail that someone is being shown or works on, and work of a queue in someone's hands.
+ *
+ * A claim is one rename: new/X -> held/<life>/h.<token>.<deadline>.<attempt>.X, in a queue ready/.../X -> claimed/h...
+ * Rename has one winner, so of any number of agents that want a message exactly one gets it; the others find no source.
+ * Ending the claim is one rename as well, so of the holder that finishes and the sweeper that takes the mail
+ * back exactly one succeeds, and the other is told: "that claim is over". Every held name carries a token
+ * and every new claim a new attempt number, so nobody ends another claim than the one that is meant.
+ *
+ * Which mail may be taken back, and why a sweeper never takes it from a living holder:
+ *
+ * - Claims of a handle (deadline 0) live as long as holds/<token> is locked. The order of the holder is
+ *   (1) make the file without a name, (2) lock it, (3) give it the name holds/<token>, (4) rename mail to held names
+ *   with this token. A sweeper begins at a held name, so it looks at the lock after (4), and by then the
+ *   lock is held until the handle is closed or the process dies. A missing file means that (3) was undone by
+ *   the holder's own close, or by a power cut, which took the lock as well. If the lock is free the sweeper
+ *   renames the held name that it saw; a holder that settled in between has renamed it first and the
+ *   sweeper finds nothing. The name is never used again: the token is random.
+ * - Leases write holds/<token> before the rename, too, so a sweeper that sees the name can read the deadline.
+ *   `extend` writes the new deadline into the file first and renames then: in between, the old
+ *   name has run out but the file says otherwise, and within one boot the file decides. A sweeper that read
+ *   the old file just before goes on to rename the old name; then the holder's rename finds no source and
+ *   `extend` reports that the claim is over. After a reboot the name decides, which by then has either deadline.
+ * - A life that was taken over. takeover links lives/<N+1>, then renames held/<N> away, then gives back
+ *   what is in it. A claim of the old life opens held/<N>, then checks that N is still the newest life, then
+ *   renames into the folder it opened. If N+1 came before the check the claim is refused. If it came
+ *   after, then what takeover renames away is the very folder that was opened, and what is put there late is
+ *   found by the sweep that finishes that folder: it cannot be removed while something is in it (sweep.c).
+ *
+ * A claim need not be durable: a power cut that undoes it gives the mail back, which is what it should do.
+ */
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/id.h"
+#include "base/sys.h"
+#include "rooms/maildir/claim.h"
+#include <errno.h>
+#include <stdio.h>
+
+#define CLAIM_TRIES 20
+
+static enum mr_rc
+claim_is_over(const struct claim *claim, struct mr_error *err)
+{
+	if (box_queue(claim->box))
+		return mr_fail(err, MR_NOTFOUND,
+		    "that claim on '%s' is over\n"
+		    "it ran out or was settled; another may be at work on it: stop, and change nothing more",
+		    claim->id);
+	return mr_fail(err, MR_NOTFOUND,
+	    "that hold on '%s' is over\n"
+	    "it ran out, was settled or the name was taken over; the message may be with someone else",
+	    claim->id);
+}
+
+void
+claim_from_name(const struct file_name *n, struct claim *ret)
+{
+	memcpy(ret->id, n->id, sizeof(ret->id));
+	memcpy(ret->token, n->token, sizeof(ret->token));
+	ret->attempt = n->hold_attempt;
+	ret->deadline_ms = n->deadline_s * 1000;
+	ret->kind = n->deadline_s == 0 ? CLAIM_HANDLE : CLAIM_LEASE;
+}
+
+/* ---- Taking ---- */
+
+/* One try. MR_NOTFOUND with *ret_again: the message was renamed under our hands. */
+static enum mr_rc
+take_mail(
+    struct mailbox *box, const struct claim_terms *terms, struct claim *claim, bool *ret_again, struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int held_fd = -1;
+	mr_auto(sys_close_fd) int from_fd = -1;
+	mr_auto(arena_done) struct arena *own = NULL;
+	struct listed at;
+	char name[NAME_LEN];
+	unsigned newest = 0;
+
+	*ret_again = false;
+	/* The archive only because finding it there is quicker than being sure that it is nowhere. */
+	TRY(list_find(box, claim->id, MR_INBOX | MR_HELD | MR_ARCHIVE, &own, &at, err));
+	if (at.folder == MR_HELD)
+		return mr_fail(err, MR_BUSY,
+		    "message '%s' is being shown or worked on by another\nit comes back by itself when that ends without success",
+		    claim->id);
+	if (at.folder != MR_INBOX || (at.flags & MR_SEEN))
+		return mr_fail(err, MR_NOTFOUND, "message '%s' is not unread any more", claim->id);
+	/* Opens held/<life>, then checks the life: in this order, see above. */
+	TRY(mailbox_held(box, terms->life, true, &held_fd, err));
+	TRY(life_newest(box, &newest, err));
+	if (newest > terms->life)
+		return mr_fail(err, MR_REFUSED,
+		    "'%s' was taken over by its life %u, this is life %u\n"
+		    "the mail is with the new life; register under another name to go on",
+		    box->agent, newest, terms->life);
+	if (claim->token[0] == '\0')
+		TRY(token_take(box->md, terms, claim, err));
+	TRY(list_open_folder(box, &at, &from_fd, err));
+	claim->attempt = at.attempt + 1;
+	claim->flags = at.flags;
+	if (!name_build_held(claim->token, claim->deadline_ms / 1000, claim->attempt, str_of(at.name), name))
+		return mr_fail(err, MR_REFUSED,
+		    "the file name '%.60s...' is too long to be held\nrename the file: its name may have at most 200 bytes",
+		    at.name);
+	enum mr_rc rc = commit_move(box->md, from_fd, at.name, held_fd, name, err);
+	*ret_again = rc == MR_NOTFOUND;
+	if (rc == MR_EXISTS) /* two files of one name, and this handle holds the other */
+		return mr_fail(err, MR_BUSY, "message '%s' is held already", claim->id);
+	return rc;
+}
+
+enum mr_rc
+maildir_claim(struct mr_room *room, const char *box, const char *id, const struct claim_terms *terms, struct claim *ret,
+    struct mr_error *err)
+{
+	mr_auto(mailbox_done) struct mailbox mailbox = MAILBOX_INIT;
+	struct maildir *md = maildir_of(room);
+	const char *queue = box_queue(box);
+	struct claim claim = { .life = terms->life, .kind = terms->kind };
+	enum mr_rc rc;
+
+	(void)snprintf(claim.box, sizeof(claim.box), "%s", box);
+	(void)snprintf(claim.agent, sizeof(claim.agent), "%s", queue ? terms->claimer : box);
+	if (queue) {
+		rc = queue_claim_next(md, queue, terms, &claim, err);
+	} else {
+		(void)snprintf(claim.id, sizeof(claim.id), "%s", id);
+		rc = mailbox_open(&mailbox, md, box, err);
+		bool again = rc == MR_OK;
+		for (int tries = 0; again && tries < CLAIM_TRIES; tries++)
+			rc = take_mail(&mailbox, terms, &claim, &again, err);
+		if (again)
+			rc = mr_fail(err, MR_BUSY, "message '%s' is renamed by others all the time", id);
+	}
+	if (rc == MR_OK)
+		*ret = claim;
+	else if (claim.token[0] != '\0' && terms->kind == CLAIM_LEASE)
+		token_drop(md, claim.token);
+	return rc;
+}
+
+/* ---- Finding a claim again ---- */
+
+struct claimed { /* finish with claimed_done */
+	struct mailbox box;
+	struct queue q; /* fd < 0: the claim is on mail of the mailbox */
+	int fd;         /* held/<life> or claimed/ */
+	char name[NAME_LEN];
+	struct work_name n; /* points into name */
+	unsigned attempt;   /* of the name that it will have */
+};
+#define CLAIMED_INIT ((struct claimed){ .box = MAILBOX_INIT, .q = QUEUE_INIT, .fd = -1 })
+
+static void
+claimed_done(struct claimed *c)
+{
+	sys_close_fd(&c->fd);
+	queue_done(&c->q);
+	mailbox_done(&c->box);
+}
+
+struct match {
+	const struct claim *want;
+	bool exact; /* the very claim; else any with its token */
+	struct claimed *c;
+	bool found;
+};
+
+static bool
+match_claim(void *ctx, const struct dir_entry *entry)
+{
+	struct match *m = ctx;
+	struct claimed *c = m->c;
+	struct work_name n;
+
+	if (!(c->q.fd >= 0 ? work_parse(QUEUE_CLAIMED, str_of(entry->name), &n)
+			   : name_parse_held(str_of(entry->name), &n.file)) ||
+	    strcmp(n.file.token, m->want->token) != 0 ||
+	    (m->exact && (n.file.hold_attempt != m->want->attempt || strcmp(n.file.id, m->want->id) != 0)))
+		return true;
+	(void)snprintf(c->name, sizeof(c->name), "%s", entry->name);
+	m->found = true;
+	return false;
+}
+
+/* The name that a claim on mail of ours most likely has; `from_cur`: it was in cur/ when it was taken. Settling many
+ * one after the other must not read the folder each time. */
+static bool
+has_likely_name(struct claimed *c, const struct claim *claim, bool from_cur)
+{
+	struct file_name n;
+	struct stat st;
+	char base[NAME_LEN], original[NAME_LEN];
+
+	name_for_id(claim->id, base);
+	return name_parse(str_of(base), &n) && claim->attempt > 0 &&
+	       name_build(&n, claim->attempt - 1, claim->flags & ~(unsigned)MR_ACKED, from_cur, original) &&
+	       name_build_held(claim->token, claim->deadline_ms / 1000, claim->attempt, str_of(original), c->name) &&
+	       sys_stat(c->fd, c->name, &st) == 0;
+}
+
+/* In claim->box, of claim->life. MR_NOTFOUND: not there. */
+static enum mr_rc
+find_claimed(struct maildir *md, const struct claim *claim, bool exact, struct claimed *c, struct mr_error *err)
+{
+	struct match m = { .want = claim, .exact = exact, .c = c };
+	const char *queue = box_queue(claim->box);
+
+	if (queue) {
+		TRY(queue_open_any(&c->q, md, queue, err));
+		TRY(dir_open(c->q.fd, "claimed", &c->fd, err));
+	} else {
+		TRY(mailbox_open_any(&c->box, md, claim->box, err));
+		TRY(mailbox_held(&c->box, claim->life, false, &c->fd, err));
+		m.found = exact && (has_likely_name(c, claim, false) || has_likely_name(c, claim, true));
+	}
+	if (!m.found)
+		TRY(dir_each(c->fd, match_claim, &m, err));
+	if (!m.found)
+		return mr_fail(err, MR_NOTFOUND, "no claim '%s' in '%s'", claim->token, claim->box);
+	if (!(queue ? work_parse(QUEUE_CLAIMED, str_of(c->name), &c->n) : name_parse_held(str_of(c->name), &c->n.file)))
+		return mr_fail(err, MR_CORRUPT, "'%s' is no name of held mail", c->name);
+	c->attempt = c->n.file.hold_attempt;
+	return MR_OK;
+}
+
+/* From a token alone. Where a power cut took holds/<token>, or it is a handle's and serves several claims: in every
+ * queue. */
+enum mr_rc
+maildir_find_claim(struct mr_room *room, const char *token, struct claim *ret, struct mr_error *err)
+{
+	struct maildir *md = maildir_of(room);
+	mr_auto(mr_names_done) struct mr_names boxes = { 0 };
+	struct claim claim = { 0 };
+
+	if (!token_valid(str_of(token)))
+		return mr_fail(err, MR_NOTFOUND, "no claim '%s': it is over, or never was", token);
+	enum mr_rc rc = token_read(md, token, &claim, err);
+	bool anywhere = rc == MR_NOTFOUND || rc == MR_CORRUPT || (rc == MR_OK && claim.kind == CLAIM_HANDLE);
+	(void)snprintf(claim.token, sizeof(claim.token), "%s", token);
+	if (anywhere)
+		rc = queue_names(md, &boxes, err);
+	for (size_t i = 0; rc == MR_OK && i < (anywhere ? boxes.n : 1); i++) {
+		mr_auto(claimed_done) struct claimed c = CLAIMED_INIT;
+
+		if (anywhere)
+			(void)snprintf(claim.box, sizeof(claim.box), "queue:%s", boxes.v[i]);
+		rc = find_claimed(md, &claim, false, &c, err);
+		if (rc == MR_OK) {
+			claim_from_name(&c.n.file, &claim);
+			claim.flags = name_flags(&c.n.file, false);
+			claim.over = token_is_over(md, &c.n.file);
+			*ret = claim;
+			return MR_OK;
+		}
+		if (rc == MR_NOTFOUND || (anywhere && shared_skip(md, err, "queues/%s", boxes.v[i])))
+			rc = MR_OK;
+	}
+	return rc == MR_OK ? mr_fail(err, MR_NOTFOUND, "no claim '%s': it is over, or never was", token) : rc;
+}
+
+enum mr_rc
+maildir_each_claim(struct mr_room *room, const char *box, unsigned states,
+    bool (*fn)(void *ctx, const struct queue_item *item), void *ctx, struct mr_error *err)
+{
+	mr_auto(mailbox_done) struct mailbox mailbox = MAILBOX_INIT;
+	mr_auto(listing_done) struct listing l = { 0 };
+	bool go_on = true;
+
+	if (box_queue(box))
+		return queue_each(maildir_of(room), box_queue(box), states, fn, ctx, err);
+	TRY(mailbox_open(&mailbox, maildir_of(room), box, err));
+	TRY(list_folders(&mailbox, MR_HELD, false, NULL, &l, err));
+	listing_sort(&l, false);
+	for (size_t i = 0; i < l.n && go_on; i++) {
+		struct claim claim = { .life = l.v[i].life, .flags = l.v[i].flags };
+		struct queue_item item = { .state = QUEUE_CLAIMED, .claim = &claim };
+		struct file_name n;
+
+		if (!name_parse_held(str_of(l.v[i].name), &n))
+			continue;
+		claim_from_name(&n, &claim);
+		(void)snprintf(claim.agent, sizeof(claim.agent), "%s", box);
+		(void)snprintf(claim.box, sizeof(claim.box), "%s", box);
+		memcpy(item.id, claim.id, sizeof(item.id));
+		item.attempt = claim.attempt;
+		go_on = fn(ctx, &item);
+	}
+	return MR_OK;
+}
+
+/* ---- Ending ---- */
+
+enum mr_rc
+mail_end(struct mailbox *box, int held_fd, const char *name, struct file_name *n, enum settle how, struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int archive_fd = -1;
+	bool archive = how == SETTLE_ARCHIVE || how == SETTLE_DONE, seen = archive || how == SETTLE_SEEN;
+	bool with_info = seen || n->has_info;
+	unsigned flags = name_flags(n, false) | (seen ? (unsigned)MR_SEEN : 0);
+	unsigned attempt = seen ? n->attempt : n->hold_attempt;
+	char text[NAME_RELEASED_LEN], month[24];
+	int fd = -1;
+
+	if (how != SETTLE_BACK)
+		n->released = (struct mr_str){ 0 };
+	if (how == SETTLE_DEAD) {
+		TRY(mark_to_dead(box->md, held_fd, name, n, attempt, err));
+	} else {
+		if (how == SETTLE_LATER) { /* the holder gets it again after everything else; that was no attempt */
+			name_released_text(&(struct released){ .at_ms = clock_now_ms() }, text);
+			n->released = str_of(text);
+			attempt -= attempt > 0;
+		}
+		if (archive) {
+			name_month(n->id, month);
+			TRY(mailbox_subfolder(box, month, true, &archive_fd, err));
+			fd = archive_fd;
+			flags |= mark_carry_acked(box, "", month, n);
+			if (how == SETTLE_DONE && mailbox_map_acked(box, month)) {
+				flags |= MR_ACKED;
+				n->a_is_ours = true;
+			}
+		} else {
+			TRY(mailbox_folder(box, with_info ? BOX_CUR : BOX_NEW, &fd, err));
+		}
+		TRY(mark_rename(box->md, held_fd, name, fd, n, attempt, flags, with_info, err));
+		if (how == SETTLE_SEEN)
+			mark_look_for_crowd(box, n->id);
+	}
+	if (n->deadline_s > 0)
+		past_keep(box->md, NULL, n, how);
+	return MR_OK;
+}
+
+static enum mr_rc
+move_work(void *ctx, int to_fd, struct mr_error *err)
+{
+	struct claimed *c = ctx;
+
+	return mark_rename(c->q.md, c->fd, c->name, to_fd, &c->n.file, c->attempt, name_flags(&c->n.file, false),
+	    c->n.file.has_info, err);
+}
+
+static void
+done_folder(const struct claimed *c, char ret[32])
+{
+	char month[24];
+
+	name_month(c->n.file.id, month);
+	(void)snprintf(ret, 32, "done/%.16s", month + strlen(".Archive."));
+}
+
+/* Was this very claim settled? A power cut can leave the file under both names: without a journal, and on btrfs when
+ * the folder of the month was new (seen). The name in claimed/ is a ghost then, and must not bring the work back. */
+static bool
+is_settled(const struct claimed *c)
+{
+	char month[32], name[NAME_LEN];
+	const char *const folders[] = { month, "failed" };
+	struct file_name named = c->n.file;
+	struct stat here, there;
+
+	done_folder(c, month);
+	named.released = (struct mr_str){ 0 };
+	if (!name_build(&named, named.hold_attempt, name_flags(&named, false), named.has_info, name) ||
+	    sys_stat(c->fd, c->name, &here) < 0)
+		return false;
+	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
+		mr_auto(sys_close_fd) int fd = -1;
+
+		if (dir_open(c->q.fd, folders[i], &fd, IGNORED) == MR_OK && sys_stat(fd, name, &there) == 0 &&
+		    there.st_ino == here.st_ino)
+			return true;
+	}
+	return false;
+}
+
+static enum mr_rc
+work_end(struct claimed *c, const struct claim *claim, enum settle how, struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int fd = -1;
+	struct released r = { .at_ms = clock_now_ms() };
+	char path[32] = "failed", text[NAME_RELEASED_LEN];
+
+	if ((how == SETTLE_BACK || how == SETTLE_DEAD) && is_settled(c))
+		return sys_unlink(c->fd, c->name) == 0 || errno == ENOENT
+			   ? MR_OK
+			   : mr_fail_errno(err, "cannot remove '%s'", c->name);
+	switch (how) {
+	case SETTLE_BACK:
+		return bucket_put(&c->q, c->n.p, BUCKET_LOWEST, move_work, c, NULL, err);
+	case SETTLE_LATER: /* no attempt, and its name says by whom it was released, and for whom alone it is */
+		name_who(claim->agent, r.by);
+		if (claim->only_for != NULL) {
+			name_who(claim->only_for, r.only_for);
+			r.only_until_s = (claim->only_until_ms + 999) / 1000;
+		}
+		name_released_text(&r, text);
+		c->n.file.released = str_of(text);
+		c->attempt -= c->attempt > 0;
+		return bucket_put(&c->q, c->n.p, BUCKET_HIGHEST, move_work, c, NULL, err);
+	case SETTLE_DONE:
+		done_folder(c, path);
+		break;
+	case SETTLE_DEAD:
+		break;
+	case SETTLE_SEEN:
+	case SETTLE_ARCHIVE:
+		return mr_fail(err, MR_REFUSED, "work of a queue ends as done or failed, or goes back");
+	}
+	TRY(queue_folder(&c->q, path, &fd, err));
+	c->n.file.released = (struct mr_str){ 0 };
+	return move_work(c, fd, err);
+}
+
+enum mr_rc
+maildir_settle(struct mr_room *room, const struct claim *claim, enum settle how, struct mr_error *err)
+{
+	mr_auto(claimed_done) struct claimed c = CLAIMED_INIT;
+	struct maildir *md = maildir_of(room);
+	bool work = box_queue(claim->box) != NULL, noted = work && (claim->reason || claim->only_for);
+
+	enum mr_rc rc = find_claimed(md, claim, true, &c, err);
+	if (rc == MR_OK && noted)
+		rc = token_note(md, claim, err);
+	if (rc == MR_OK)
+		rc = work ? work_end(&c, claim, how, err) : mail_end(&c.box, c.fd, c.name, &c.n.file, how, err);
+	if (rc == MR_NOTFOUND) {
+		if (noted && c.n.file.deadline_s > 0)
+			token_drop(md, claim->token); /* the end of the claim moved it away; we just made it again */
+		return claim_is_over(claim, err);
+	}
+	if (rc != MR_OK || !work || c.n.file.deadline_s == 0)
+		return rc;
+	/* After a power cut the claim may be there again, and without its file nobody would know whose it is. So the
+	 * file goes when the end is durable. Work that came back needs none: its time is up. */
+	if (how != SETTLE_BACK)
+		TRY(commit_flush(md, err));
+	past_keep(md, &c.q, &c.n.file, how);
+	return MR_OK;
+}
+
+enum mr_rc
+maildir_extend(struct mr_room *room, struct claim *claim, int64_t lease_ms, struct mr_error *err)
+{
+	mr_auto(claimed_done) struct claimed c = CLAIMED_INIT;
+	struct maildir *md = maildir_of(room);
+	char extended[NAME_LEN];
+
+	enum mr_rc rc = find_claimed(md, claim, true, &c, err);
+	if (rc == MR_NOTFOUND)
+		return claim_is_over(claim, err);
+	if (rc != MR_OK || claim->kind == CLAIM_HANDLE) /* that one lasts as long as its handle */
+		return rc;
+	lease_ms = lease_clamp(lease_ms);
+	int64_t deadline_s = lease_deadline_s(lease_ms);
+	const char *original = c.name;
+	for (int dots = 0; dots < 4; dots++) /* behind h.<token>.<deadline>.<attempt>. */
+		original += strcspn(original, ".") + 1;
+	if (!name_build_held(claim->token, deadline_s, claim->attempt, str_of(original), extended))
+		return mr_fail(err, MR_REFUSED, "the file name '%.60s...' is too long", c.name);
+	/* The file first, then the name: see above. */
+	rc = token_extend(md, claim, lease_ms, err);
+	if (rc == MR_OK && strcmp(c.name, extended) != 0)
+		rc = commit_move(md, c.fd, c.name, c.fd, extended, err);
+	if (rc == MR_NOTFOUND) {
+		token_drop(md, claim->token); /* the end of the claim removed it; we just made it again */
+		return claim_is_over(claim, err);
+	}
+	if (rc == MR_OK)
+		claim->deadline_ms = deadline_s * 1000;
+	return rc;
+}
