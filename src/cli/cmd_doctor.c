@@ -1,32 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* cmd_doctor.c - looks a room over, explains what it finds, and repairs it only when told to. */
-#include "base/text.h"
-#include "cli/cli.h"
-#include "cli/doctor_hooks.h"
+/* cmd_doctor.c - looks a room over, explains what it finds, and repairs it only when told to. Also finds sessions of a
+ * harness in which nothing tells the agent of new mail: its settings are read as `setup --check` reads them, and
+ * nothing is run. */
+#include "base/findings.h"
+#include "cli/setup/setup.h"
+#include "cli/view.h"
 #include "helptext.h"
+
+/* ---- Saying ---- */
 
 struct visit {
 	struct cli *cli;
 	size_t problems, fixed, notes;
 	size_t fixable; /* whose advice is --fix */
 };
-
-static void
-print_json(struct cli *cli, const struct mr_finding *f)
-{
-	static const char *const words[] = { "fine", "note", "problem" };
-	struct json j = JSON_INIT(&cli->out);
-
-	json_open(&j, '{');
-	json_key_str(&j, "severity", words[f->severity]);
-	json_key_str(&j, "code", f->code);
-	json_key_str(&j, "path", f->path[0] ? f->path : NULL);
-	json_key_str(&j, "what", f->what);
-	json_key_str(&j, "why", f->why[0] ? f->why : NULL);
-	json_key_str(&j, "fix", f->fix[0] ? f->fix : NULL);
-	json_key_bool(&j, "fixed", f->fixed);
-	out_json_line(cli, &j);
-}
 
 static void
 print_line(struct buf *out, const char *label, const char *text)
@@ -39,18 +26,26 @@ print_line(struct buf *out, const char *label, const char *text)
 }
 
 static void
-print_text(struct cli *cli, const struct mr_finding *f)
+report(void *ctx, const struct mr_finding *f)
 {
-	struct buf *out = &cli->out;
+	static const struct {
+		const char *key, *label;
+		enum style style;
+	} words[] = { { "fine", "fine   ", STYLE_GREEN }, { "note", "note   ", STYLE_YELLOW },
+		{ "problem", "PROBLEM", STYLE_RED } };
+	struct visit *v = ctx;
+	struct buf *out = &v->cli->out;
 
-	if (f->fixed)
-		out_styled(cli, out, STYLE_GREEN, "fixed  ");
-	else if (f->severity == MR_FINE)
-		out_styled(cli, out, STYLE_GREEN, "fine   ");
-	else if (f->severity == MR_NOTE)
-		out_styled(cli, out, STYLE_YELLOW, "note   ");
-	else
-		out_styled(cli, out, STYLE_RED, "PROBLEM");
+	v->fixed += f->fixed;
+	v->problems += f->severity == MR_PROBLEM && !f->fixed;
+	v->fixable += !f->fixed && f->severity != MR_FINE && strstr(f->fix, "--fix");
+	v->notes += f->severity == MR_NOTE && !f->fixed;
+	if (out_json(v->cli, kv_str("severity", words[f->severity].key), kv_str("code", f->code),
+		kv_opt("path", f->path), kv_str("what", f->what), kv_opt("why", f->why), kv_opt("fix", f->fix),
+		kv_bool("fixed", f->fixed)))
+		return;
+	out_styled(v->cli, out, f->fixed ? STYLE_GREEN : words[f->severity].style,
+	    f->fixed ? "fixed  " : words[f->severity].label);
 	buf_addf(out, "  %s: ", f->code);
 	(void)fence_add(out, str_of(f->what), FENCE_LINE, 0);
 	buf_addc(out, '\n');
@@ -60,19 +55,138 @@ print_text(struct cli *cli, const struct mr_finding *f)
 	print_line(out, f->fixed ? "done" : "fix", f->fix);
 }
 
-static void
-report(void *ctx, const struct mr_finding *f)
-{
-	struct visit *v = ctx;
+/* ---- Hooks ---- */
 
-	v->fixed += f->fixed;
-	v->problems += f->severity == MR_PROBLEM && !f->fixed;
-	v->fixable += !f->fixed && f->severity != MR_FINE && strstr(f->fix, "--fix");
-	v->notes += f->severity == MR_NOTE && !f->fixed;
-	if (v->cli->json)
-		print_json(v->cli, f);
-	else
-		print_text(v->cli, f);
+struct look {
+	struct cli *cli;
+	struct findings f;
+	struct mr_names seen; /* "<harness> <worktree>" */
+	size_t sessions;
+	bool failed;
+};
+
+/* "claude-code-1234" is of the harness "claude-code". */
+static const struct harness *
+harness_of(const char *session)
+{
+	for (size_t i = 0; session && i < harnesses_n; i++) {
+		size_t len = strlen(harnesses[i].name);
+
+		if (strncmp(session, harnesses[i].name, len) == 0 && session[len] == '-')
+			return &harnesses[i];
+	}
+	return NULL;
+}
+
+/* "enabledPlugins": { "mailroom@somewhere": true }: the plugin has the same hooks. */
+static bool
+has_plugin(const struct jsonc_node *root)
+{
+	const struct jsonc_node *all = jsonc_member(root, "enabledPlugins");
+
+	for (const struct jsonc_node *p = all ? all->first : NULL; p; p = p->next) {
+		struct mr_str name = { p->text.ptr + p->name, p->name_end - p->name };
+
+		if (p->name < p->at && str_starts(name, "\"" SETUP_SERVER_NAME "@") && p->kind == JSON_TRUE)
+			return true;
+	}
+	return false;
+}
+
+/* Clears the bit of each event that has its hook in these settings. */
+static void
+note_hooks(struct setup *s, unsigned *missing)
+{
+	const struct harness *harness = s->harness;
+
+	for (size_t i = 0; i < harness->files_n; i++) {
+		mr_auto(file_done) struct setup_file f = { 0 };
+		mr_auto(jsonc_done) struct jsonc doc = { 0 };
+
+		if (!(harness->files[i].parts & SETUP_HOOKS) ||
+		    read_settings(s, &harness->files[i], &f, IGNORED) != MR_OK ||
+		    text_object(&f.before, &doc, IGNORED) != MR_OK)
+			continue;
+		if (has_plugin(doc.root))
+			*missing = 0;
+		for (unsigned e = 0; harness->events[e].name; e++) {
+			mr_auto(buf_done) struct buf line = BUF_INIT;
+
+			if (hooks_command(s, doc.root, harness->events[e].name, false, &line))
+				*missing &= ~(1U << e);
+		}
+	}
+}
+
+static void
+examine(struct look *l, const struct mr_agent *agent, const struct harness *harness)
+{
+	mr_auto(buf_done) struct buf what = BUF_INIT, fix = BUF_INIT;
+	unsigned missing = 0;
+
+	for (unsigned e = 0; harness->events[e].name; e++)
+		missing |= 1U << e;
+	for (int project = 0; project < 2; project++) {
+		struct setup s = { .cli = l->cli, .harness = harness, .project = project == 1 };
+
+		if (setup_place(&s, IGNORED) != MR_OK)
+			return; /* nothing can be said */
+		if (agent->worktree[0])
+			s.project_dir = agent->worktree;
+		note_hooks(&s, &missing);
+	}
+	for (unsigned e = 0; harness->events[e].name; e++)
+		if (missing & (1U << e))
+			buf_addf(&what, "%s%s", what.len ? ", " : "", harness->events[e].name);
+	buf_addf(&fix, "mailroom setup %s --apply", harness->name);
+	if (missing)
+		findings_say(&l->f,
+		    &(struct mr_finding){ .severity = MR_NOTE,
+			.code = "hooks",
+			.path = agent->name,
+			.why = "nothing tells that agent of new mail: it sees it only when it looks by itself",
+			.fix = buf_z(&fix) },
+		    "'%s' lives in a session of %s, whose settings have no hook of mailroom for %s", agent->name,
+		    harness->title, buf_z(&what));
+}
+
+static bool
+look_at(void *ctx, const struct mr_agent *agent)
+{
+	struct look *l = ctx;
+	mr_auto(buf_done) struct buf key = BUF_INIT;
+	const struct harness *harness = mr_agent_presence(agent) == MR_GONE ? NULL : harness_of(agent->session);
+
+	if (!harness)
+		return true;
+	l->sessions++;
+	buf_addf(&key, "%s %s", harness->name, agent->worktree);
+	if (names_has(&l->seen, buf_z(&key)))
+		return true;
+	l->failed |= !names_add(&l->seen, buf_str(&key));
+	examine(l, agent, harness);
+	return !l->failed;
+}
+
+/* A note for each harness and worktree that an agent lives in and whose settings have no hook of mailroom. */
+static enum mr_rc
+look_for_hooks(struct cli *cli, struct visit *v, struct mr_error *err)
+{
+	struct look l = { .cli = cli, .f = findings_begin(false, report, v) };
+	enum mr_rc rc = mr_each_agent(cli->room, look_at, &l, err);
+
+	if (rc == MR_UNSUPPORTED) { /* a room that keeps no list */
+		*err = (struct mr_error){ 0 };
+		rc = MR_OK;
+	}
+	if (rc == MR_OK && l.failed)
+		rc = mr_nomem(err);
+	if (rc == MR_OK && l.sessions > 0 && l.f.told == 0)
+		findings_say(&l.f, &(struct mr_finding){ .severity = MR_FINE, .code = "hooks" },
+		    "the harnesses of %zu agents tell them of new mail", l.sessions);
+	findings_end(&l.f);
+	mr_names_done(&l.seen);
+	return rc;
 }
 
 int
@@ -80,18 +194,16 @@ cmd_doctor(struct cli *cli)
 {
 	const struct doctor_options *o = cli->opts;
 	struct visit v = { .cli = cli };
-	struct mr_error err = { 0 };
-	bool fix = o->fix;
 
-	if (mr_doctor(cli->room, fix, report, &v, &err) != MR_OK || doctor_hooks(cli, report, &v, &err) != MR_OK)
-		return cli_fail(cli, &err);
+	TRY_CLI(mr_doctor(cli->room, o->fix, report, &v, &cli->err));
+	TRY_CLI(look_for_hooks(cli, &v, &cli->err));
 	if (!cli->json) {
 		out_count(&cli->out, v.problems, "problem");
 		buf_adds(&cli->out, ", ");
 		out_count(&cli->out, v.notes, "note");
 		if (v.fixed > 0)
 			buf_addf(&cli->out, ", %zu fixed", v.fixed);
-		buf_adds(&cli->out, v.fixable > 0 && !fix ? "; mailroom doctor --fix repairs what it can\n" : "\n");
+		buf_adds(&cli->out, v.fixable > 0 && !o->fix ? "; mailroom doctor --fix repairs what it can\n" : "\n");
 	}
 	return v.problems > 0 ? EXIT_FAILED : EXIT_DONE;
 }

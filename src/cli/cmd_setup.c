@@ -2,102 +2,58 @@
 /* cmd_setup.c - our entries in the settings of a harness: shown, written, taken out, tried. */
 #include "base/sys.h"
 #include "cli/setup/setup.h"
-#include "message/diff.h"
+#include "cli/view.h"
 #include "helptext.h"
+#include "message/diff.h"
 
 #define TRIES 10
-
-struct plans {
-	struct setup_file files[2];
-	size_t n;
-};
-
-static void
-plans_done(struct plans *p)
-{
-	for (size_t i = 0; i < p->n; i++)
-		file_done(&p->files[i]);
-}
-
-/* All before the first is written. */
-static enum mr_rc
-plan_all(struct setup *s, enum setup_way way, struct plans *p, struct mr_error *err)
-{
-	enum mr_rc rc = MR_OK;
-
-	for (; p->n < s->harness->files_n && rc == MR_OK; p->n++)
-		rc = plan_file(s, &s->harness->files[p->n], way, &p->files[p->n], err);
-	return rc;
-}
+#define FILES_MAX 2
 
 /* ---- Saying ---- */
 
 static void
-add_diff(const struct setup_file *f, struct buf *out)
+print_json(struct cli *cli, const struct setup_file *f, const struct buf *diff, bool written)
 {
-	struct mr_str after = f->gone ? (struct mr_str){ "", 0 } : buf_str(&f->after);
+	(void)out_json(cli, kv_str("file", f->path),
+	    kv_str("action", !f->changed ? "none"
+			     : f->gone   ? "remove"
+			     : f->there  ? "change"
+					 : "create"),
+	    kv_bool("written", written), kv_str("diff", f->changed ? buf_z(diff) : NULL),
+	    f->left.n > 0 ? kv_names("left", &f->left) : kv_none());
+}
+
+/* The plan for a file, with `written` what became of it. */
+static void
+print_file(struct cli *cli, const struct setup_file *f, bool written)
+{
+	mr_auto(buf_done) struct buf diff = BUF_INIT, lines = BUF_INIT;
+	struct mr_str after = f->gone ? STR("") : buf_str(&f->after);
 
 	if (f->changed)
-		diff_unified(buf_str(&f->before), after, f->there ? f->path : NULL, f->gone ? NULL : f->path, out);
-}
-
-static const char *
-action_of(const struct setup_file *f)
-{
-	return !f->changed ? "none" : f->gone ? "remove" : f->there ? "change" : "create";
-}
-
-static void
-print_json(struct cli *cli, const struct setup_file *f, bool written)
-{
-	mr_auto(buf_done) struct buf diff = BUF_INIT;
-	struct json j = JSON_INIT(&cli->out);
-
-	add_diff(f, &diff);
-	json_open(&j, '{');
-	json_key_str(&j, "file", f->path);
-	json_key_str(&j, "action", action_of(f));
-	json_key_bool(&j, "written", written);
-	json_key_str(&j, "diff", f->changed ? buf_z(&diff) : NULL);
-	if (f->left.n > 0) {
-		json_key(&j, "left");
-		json_open(&j, '[');
-		for (size_t i = 0; i < f->left.n; i++)
-			json_str(&j, str_of(f->left.v[i]));
-		json_close(&j);
-	}
-	out_json_line(cli, &j);
-}
-
-static void
-print_plan(struct cli *cli, const struct setup_file *f)
-{
-	mr_auto(buf_done) struct buf diff = BUF_INIT;
-	mr_auto(buf_done) struct buf lines = BUF_INIT;
-
-	if (!f->changed) {
+		diff_unified(buf_str(&f->before), after, f->there ? f->path : NULL, f->gone ? NULL : f->path, &diff);
+	if (cli->json) {
+		print_json(cli, f, &diff, written && f->changed);
+	} else if (written) {
+		if (f->changed)
+			fence_addf(&cli->out, "%s %.4096s\n",
+			    f->gone    ? "removed"
+			    : f->there ? "changed"
+				       : "made",
+			    f->path);
+	} else if (!f->changed) {
 		fence_addf(&cli->out, "%.4096s: nothing to do\n", f->path);
-		return;
+	} else {
+		(void)fence_add(&lines, buf_str(&diff), out_form(cli, FENCE_TEXT), 0);
+		lines.failed |= diff.failed;
+		out_fenced(cli, &lines);
 	}
-	add_diff(f, &diff);
-	(void)fence_add(&lines, buf_str(&diff), out_form(cli, FENCE_TEXT), 0);
-	lines.failed |= diff.failed;
-	out_fenced(cli, &lines);
-}
-
-static void
-print_written(struct cli *cli, const struct setup_file *f)
-{
-	if (cli->json)
-		print_json(cli, f, f->changed);
-	else if (f->changed)
-		fence_addf(&cli->out, "%s %.4096s\n", f->gone ? "removed" : f->there ? "changed" : "made", f->path);
 }
 
 static void
 print_left(struct cli *cli, const struct setup_file *f)
 {
-	if (f->left.n == 0 || cli->json)
+	if (f->left.n == 0)
 		return;
 	fence_addf(&cli->out, "note: %.4096s keeps %s", f->path, f->left.v[0]);
 	if (f->left.n > 1)
@@ -146,78 +102,43 @@ save(struct setup *s, const struct setup_where *where, enum setup_way way, struc
 	return rc;
 }
 
+/* All files are planned and shown before the first is written. */
 static int
-write_all(struct setup *s, enum setup_way way, struct plans *p)
+edit_files(struct setup *s, enum setup_way way, bool preview, struct setup_file files[FILES_MAX])
 {
-	struct mr_error err = { 0 };
-	bool changed = false;
-
-	if (!cli_flush(s->cli)) /* what was not shown is not done */
-		return EXIT_FAILED;
-	for (size_t i = 0; i < p->n; i++) {
-		if (save(s, &s->harness->files[i], way, &p->files[i], &err) != MR_OK)
-			return cli_fail(s->cli, &err);
-		changed |= p->files[i].changed;
-		s->cli->changed |= p->files[i].changed;
-		print_written(s->cli, &p->files[i]);
-	}
-	if (s->cli->json)
-		return EXIT_DONE;
-	for (size_t i = 0; i < p->n; i++)
-		print_left(s->cli, &p->files[i]);
-	if (changed && way == SETUP_IN && s->harness->note)
-		buf_addf(&s->cli->out, "note: %s\n", s->harness->note);
-	if (changed && way == SETUP_IN)
-		buf_addf(&s->cli->out, "next: mailroom setup %s%s --check\n", s->harness->name,
-		    s->project ? " --project" : "");
-	return EXIT_DONE;
-}
-
-static int
-run_files(struct setup *s, enum setup_way way, bool preview)
-{
-	mr_auto(plans_done) struct plans plans = { 0 };
-	struct mr_error err = { 0 };
+	struct cli *cli = s->cli;
+	size_t n = s->harness->files_n;
 	bool changes = false;
-	mr_auto(sys_close_fd) int lock = preview ? -1 : prior_lock(s, way);
 
-	if (plan_all(s, way, &plans, &err) != MR_OK)
-		return cli_fail(s->cli, &err);
-	for (size_t i = 0; i < plans.n; i++) {
-		changes |= plans.files[i].changed;
-		if (!s->cli->json)
-			print_plan(s->cli, &plans.files[i]);
-		else if (preview)
-			print_json(s->cli, &plans.files[i], false);
+	for (size_t i = 0; i < n; i++)
+		TRY_CLI(plan_file(s, &s->harness->files[i], way, &files[i], &cli->err));
+	for (size_t i = 0; i < n; i++) {
+		changes |= files[i].changed;
+		if (preview || !cli->json)
+			print_file(cli, &files[i], false);
 	}
 	if (s->project && way == SETUP_IN)
 		warn_of_project(s);
-	if (!preview)
-		return write_all(s, way, &plans);
-	for (size_t i = 0; i < plans.n; i++)
-		print_left(s->cli, &plans.files[i]);
-	if (changes && !s->cli->json)
+	if (!preview && !cli_flush(cli)) /* what was not shown is not done */
+		return EXIT_FAILED;
+	for (size_t i = 0; i < n && !preview; i++) {
+		TRY_CLI(save(s, &s->harness->files[i], way, &files[i], &cli->err));
+		changes |= files[i].changed;
+		cli->changed |= files[i].changed;
+		print_file(cli, &files[i], true);
+	}
+	if (cli->json)
+		return EXIT_DONE;
+	for (size_t i = 0; i < n; i++)
+		print_left(cli, &files[i]);
+	if (changes && preview)
 		buf_addf(
-		    &s->cli->out, "nothing was written; %s does it\n", way == SETUP_IN ? "--apply" : "--remove alone");
-	return EXIT_DONE;
-}
-
-/* ---- The command ---- */
-
-static int
-check_options(struct cli *cli, bool preview, bool apply, bool remove, bool check)
-{
-	const struct setup_options *o = cli->opts;
-	bool team = o->team != NULL;
-
-	if (apply + remove + check > 1 || (check && preview))
-		return cli_usage(cli, "--preview, --apply, --remove and --check exclude each other");
-	if (team && (check || o->project))
-		return cli_usage(cli, "--team goes with --preview, --apply or --remove only");
-	if (team && strcmp(cli->argv[0], "claude-code") != 0)
-		return cli_usage(cli, "teams are Claude Code's: mailroom setup claude-code --team TEAM");
-	if (!team && cli->argc > 1)
-		return cli_usage(cli, "'%s' is one argument too many", cli->argv[1]);
+		    &cli->out, "nothing was written; %s does it\n", way == SETUP_IN ? "--apply" : "--remove alone");
+	else if (changes && way == SETUP_IN && s->harness->note)
+		buf_addf(&cli->out, "note: %s\n", s->harness->note);
+	if (changes && !preview && way == SETUP_IN)
+		buf_addf(
+		    &cli->out, "next: mailroom setup %s%s --check\n", s->harness->name, s->project ? " --project" : "");
 	return EXIT_DONE;
 }
 
@@ -225,25 +146,34 @@ int
 cmd_setup(struct cli *cli)
 {
 	const struct setup_options *o = cli->opts;
-	struct setup s = { .cli = cli, .project = o->project };
-	struct mr_error err = { 0 };
-	bool apply = o->apply, remove = o->remove, check = o->check;
-	bool preview = o->preview;
-	enum setup_way way = remove ? SETUP_OUT : SETUP_IN;
+	struct setup s = { .cli = cli, .project = o->project, .harness = harness_named(cli->argv[0]) };
+	struct setup_file files[FILES_MAX] = { 0 };
+	enum setup_way way = o->remove ? SETUP_OUT : SETUP_IN;
+	bool preview = o->preview || (!o->apply && !o->remove);
 
-	s.harness = harness_named(cli->argv[0]);
 	if (!s.harness) {
 		mr_auto(buf_done) struct buf names = BUF_INIT;
 
 		harness_names(&names);
 		return cli_usage(cli, "'%s' is no harness that can be set up: it is %s", cli->argv[0], buf_z(&names));
 	}
-	if (check_options(cli, preview, apply, remove, check) != EXIT_DONE)
-		return EXIT_USAGE;
-	preview |= !apply && !remove;
+	if (o->apply + o->remove + o->check > 1 || (o->check && o->preview))
+		return cli_usage(cli, "--preview, --apply, --remove and --check exclude each other");
+	if (o->team && (o->check || o->project))
+		return cli_usage(cli, "--team goes with --preview, --apply or --remove only");
+	if (o->team && strcmp(cli->argv[0], "claude-code") != 0)
+		return cli_usage(cli, "teams are Claude Code's: mailroom setup claude-code --team TEAM");
+	if (!o->team && cli->argc > 1)
+		return cli_usage(cli, "'%s' is one argument too many", cli->argv[1]);
 	if (o->team)
 		return team_run(cli, o->team, way, preview);
-	if (setup_place(&s, &err) != MR_OK)
-		return cli_fail(cli, &err);
-	return check ? check_run(&s) : run_files(&s, way, preview);
+	TRY_CLI(setup_place(&s, &cli->err));
+	if (o->check)
+		return check_run(&s);
+	mr_auto(sys_close_fd) int lock = preview ? -1 : prior_lock(&s, way);
+	int code = edit_files(&s, way, preview, files);
+
+	for (size_t i = 0; i < FILES_MAX; i++)
+		file_done(&files[i]);
+	return code;
 }

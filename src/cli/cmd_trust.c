@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd_trust.c - which rooms this user lets mailroom use where it finds them. */
-#include "base/fence.h"
-#include "cli/cli.h"
+#include "cli/view.h"
 #include "helptext.h"
 
-#include <poll.h>
 #include <unistd.h>
 
 void
@@ -20,22 +18,14 @@ trust_text(struct buf *out, enum mr_trust by, int64_t since_ms)
 /* ---- One room ---- */
 
 static int
-print_one(struct cli *cli, const char *spec, enum mr_trust by, const char *action)
+print_one(struct cli *cli, const char *spec, bool trusted, const char *action)
 {
-	if (cli->json) {
-		struct json j = JSON_INIT(&cli->out);
-
-		json_open(&j, '{');
-		json_key_str(&j, "room", spec);
-		json_key_bool(&j, "trusted", by != MR_TRUST_NONE);
-		json_key_str(&j, "action", action);
-		out_json_line(cli, &j);
+	if (out_json(cli, kv_str("room", spec), kv_bool("trusted", trusted), kv_str("action", action)))
 		return EXIT_DONE;
-	}
 	(void)fence_add(&cli->out, str_of(spec), FENCE_LINE, 0);
 	buf_addf(&cli->out, "\n  is %s\n",
-	    by != MR_TRUST_NONE ? "trusted: commands and hooks use it where they find it"
-				: "not trusted any more; its configuration is removed");
+	    trusted ? "trusted: commands and hooks use it where they find it"
+		    : "not trusted any more; its configuration is removed");
 	return EXIT_DONE;
 }
 
@@ -56,17 +46,15 @@ count_leftover(void *ctx, const struct mr_leftover *l)
 
 /* A room of an earlier build: what it did by itself it does no more, and this is where that is said. */
 static void
-say_leftovers(struct cli *cli)
+say_leftovers(struct cli *cli, struct mr_room *room)
 {
-	struct mr_error ignored = { 0 };
 	size_t n = 0;
 
-	(void)mr_config_leftovers(cli->room, count_leftover, &n, &ignored);
+	(void)mr_config_leftovers(room, count_leftover, &n, IGNORED);
 	if (n > 0)
 		cli_warn(cli,
 		    "%zu %s in this room (commands, links) %s for nothing now: mailroom config adopt shows %s and "
-		    "moves "
-		    "%s into your configuration",
+		    "moves %s into your configuration",
 		    n, n == 1 ? "line" : "lines", n == 1 ? "counts" : "count", n == 1 ? "it" : "them",
 		    n == 1 ? "it" : "them");
 }
@@ -77,34 +65,30 @@ open_as_it_is(struct cli *cli, struct mr_error *err)
 {
 	mr_auto(free_ptr) char *cwd = getcwd(NULL, 0);
 	const char *given = cli->argc > 0 ? cli->argv[0] : cli->room_option;
-	struct mr_room_options options = { .no_recover = true, .config_dir = env_config_dir(cli) };
 
 	if (!cwd)
 		return mr_fail_errno(err, "cannot tell the working folder");
 	TRY(mr_room_find(spec_expand(cli, given, cwd), given ? NULL : spec_expand(cli, env_get("MAILROOM"), cwd), cwd,
 	    &cli->place, err));
-	return mr_room_open(cli->place.spec, &options, &cli->room, err);
+	return mr_room_open(cli->place.spec,
+	    &(struct mr_room_options){ .no_recover = true, .config_dir = env_config_dir(cli) }, &cli->room, err);
 }
 
 static int
 add(struct cli *cli)
 {
-	struct mr_error err = { 0 };
 	int64_t since_ms;
 
-	if (env_not_in_session(cli, "trusting a room", &err) != MR_OK || open_as_it_is(cli, &err) != MR_OK)
-		return cli_fail(cli, &err);
-	enum mr_trust before = mr_room_trust(cli->room, &since_ms);
-
-	if (before >= MR_TRUST_USER)
-		return print_one(cli, mr_room_spec(cli->room), before, "none");
-	if (mr_trust_add(cli->room, &err) != MR_OK)
-		return cli_fail(cli, &err);
+	TRY_CLI(env_not_in_session(cli, "trusting a room", &cli->err));
+	TRY_CLI(open_as_it_is(cli, &cli->err));
+	if (mr_room_trust(cli->room, &since_ms) >= MR_TRUST_USER)
+		return print_one(cli, mr_room_spec(cli->room), true, "none");
+	TRY_CLI(mr_trust_add(cli->room, &cli->err));
 	if (cli->place.tracked)
 		cli_warn(cli, "git tracks this room: whoever can push to the repository can write mail into it");
-	(void)mr_config_each(cli->room, print_allowed, cli, &err);
-	say_leftovers(cli);
-	return print_one(cli, mr_room_spec(cli->room), MR_TRUST_USER, "added");
+	(void)mr_config_each(cli->room, print_allowed, cli, IGNORED);
+	say_leftovers(cli, cli->room);
+	return print_one(cli, mr_room_spec(cli->room), true, "added");
 }
 
 /* A room that is gone cannot be opened: its path will do. */
@@ -112,25 +96,21 @@ static int
 drop(struct cli *cli)
 {
 	mr_auto(buf_done) struct buf spec = BUF_INIT;
-	struct mr_error err = { 0 }, missing = { 0 };
-	enum mr_rc rc = env_not_in_session(cli, "taking trust back", &err);
 
-	if (rc == MR_OK)
-		rc = open_as_it_is(cli, &missing);
-	if (rc == MR_OK)
+	TRY_CLI(env_not_in_session(cli, "taking trust back", &cli->err));
+	if (open_as_it_is(cli, &cli->err) == MR_OK)
 		buf_adds(&spec, mr_room_spec(cli->room));
-	else if (err.code == MR_OK && cli->argc > 0)
+	else if (cli->argc > 0)
 		buf_addf(&spec, "%s%s", strchr(cli->argv[0], ':') ? "" : "maildir:", cli->argv[0]);
 	else
-		return cli_fail(cli, err.code == MR_OK ? &missing : &err);
-	if (mr_trust_remove(env_config_dir(cli), buf_z(&spec), &err) != MR_OK)
-		return cli_fail(cli, &err);
-	return print_one(cli, buf_z(&spec), MR_TRUST_NONE, "removed");
+		return cli_fail(cli, &cli->err);
+	TRY_CLI(mr_trust_remove(env_config_dir(cli), buf_z(&spec), &cli->err));
+	return print_one(cli, buf_z(&spec), false, "removed");
 }
 
 /* ---- All ---- */
 
-struct listing {
+struct records {
 	struct cli *cli;
 	size_t n;
 };
@@ -138,85 +118,58 @@ struct listing {
 static bool
 print_record(void *ctx, const struct mr_trust_record *r)
 {
-	struct listing *l = ctx;
-	struct cli *cli = l->cli;
+	struct records *records = ctx;
+	struct cli *cli = records->cli;
+	bool trusted = r->by != MR_TRUST_NONE;
 
-	l->n++;
-	if (cli->json) {
-		struct json j = JSON_INIT(&cli->out);
-
-		json_open(&j, '{');
-		json_key_str(&j, "room", r->spec);
-		json_key_bool(&j, "trusted", r->by != MR_TRUST_NONE);
-		json_key_str(&j, "by", r->by != MR_TRUST_NONE ? mr_trust_word(r->by) : NULL);
-		json_key_time(&j, "since", r->since_ms);
-		json_key_bool(&j, "gone", r->gone);
-		out_json_line(cli, &j);
+	records->n++;
+	if (out_json(cli, kv_str("room", r->spec), kv_bool("trusted", trusted),
+		kv_str("by", trusted ? mr_trust_word(r->by) : NULL), kv_time("since", r->since_ms),
+		kv_bool("gone", r->gone)))
 		return true;
-	}
 	(void)fence_add(&cli->out, str_of(r->spec), FENCE_LINE, 0);
 	buf_adds(&cli->out, "\n  ");
-	if (r->by == MR_TRUST_NONE)
-		buf_adds(&cli->out, "has settings, and is used when it is named only");
-	else
+	if (trusted)
 		trust_text(&cli->out, r->by, r->since_ms);
+	else
+		buf_adds(&cli->out, "has settings, and is used when it is named only");
 	buf_adds(&cli->out, r->gone ? "; gone: no such room is there any more\n" : "\n");
 	return true;
-}
-
-static int
-list(struct cli *cli, bool prune)
-{
-	struct listing l = { .cli = cli };
-	struct mr_error err = { 0 };
-	enum mr_rc rc = MR_OK;
-
-	if (prune && !cli->dry_run)
-		rc = env_not_in_session(cli, "pruning trust records", &err);
-	if (rc == MR_OK)
-		rc = prune ? mr_trust_prune(env_config_dir(cli), cli->dry_run, print_record, &l, &err)
-			   : mr_trust_each(env_config_dir(cli), print_record, &l, &err);
-	if (rc != MR_OK)
-		return cli_fail(cli, &err);
-	if (!cli->json && l.n == 0)
-		buf_adds(
-		    &cli->out, prune ? "no trusted room is gone\n" : "no room is trusted yet; mailroom trust [PATH]\n");
-	return EXIT_DONE;
 }
 
 int
 cmd_trust(struct cli *cli)
 {
 	const struct trust_options *o = cli->opts;
-	bool lists = o->list, removes = o->remove, prunes = o->prune;
+	struct records records = { .cli = cli };
 
-	if (lists + removes + prunes > 1)
+	if (o->list + o->remove + o->prune > 1)
 		return cli_usage(cli, "--list, --remove and --prune exclude each other");
-	if ((lists || prunes) && cli->argc > 0)
+	if ((o->list || o->prune) && cli->argc > 0)
 		return cli_usage(cli, "unexpected argument '%s'", cli->argv[0]);
-	if (lists || prunes)
-		return list(cli, prunes);
-	return removes ? drop(cli) : add(cli);
+	if (!o->list && !o->prune)
+		return o->remove ? drop(cli) : add(cli);
+	if (o->prune && !cli->dry_run)
+		TRY_CLI(env_not_in_session(cli, "pruning trust records", &cli->err));
+	TRY_CLI(o->prune ? mr_trust_prune(env_config_dir(cli), cli->dry_run, print_record, &records, &cli->err)
+			 : mr_trust_each(env_config_dir(cli), print_record, &records, &cli->err));
+	if (!cli->json && records.n == 0)
+		buf_adds(&cli->out,
+		    o->prune ? "no trusted room is gone\n" : "no room is trusted yet; mailroom trust [PATH]\n");
+	return EXIT_DONE;
 }
 
 /* ---- The question to a person ---- */
-
-static bool
-says_yes(void)
-{
-	char answer[16] = "";
-	ssize_t n = read(0, answer, sizeof(answer) - 1);
-
-	return n > 0 && (answer[0] == 'y' || answer[0] == 'Y');
-}
 
 /* Only where a person sees the question, only for a folder of this user's that did not come with a repository. */
 bool
 trust_offer(struct cli *cli, const struct mr_room_options *options)
 {
 	struct mr_room_options named = *options;
+	mr_auto(buf_done) struct buf question = BUF_INIT;
 	struct mr_error err = { 0 };
 	struct mr_room *room = NULL;
+	char answer[16] = "";
 
 	if (cli->sink || cli->json || !cli->out_tty || cli->place.tracked || !isatty(0) || !isatty(2) ||
 	    env_not_in_session(cli, "this", &err) != MR_OK)
@@ -227,20 +180,17 @@ trust_offer(struct cli *cli, const struct mr_room_options *options)
 	    "the room '%s' is not trusted yet. A room that came from somebody else can hold mail that misleads "
 	    "your agents.",
 	    cli->place.spec);
-	mr_auto(buf_done) struct buf question = BUF_INIT;
-
 	buf_adds(&question, "Did you make it, or do you know who did? Trust it from now on? [y/N] ");
 	cli_say(cli, &question);
-	if (!says_yes() || mr_room_open(cli->place.spec, &named, &room, &err) != MR_OK)
+	if (read(0, answer, sizeof(answer) - 1) <= 0 || (answer[0] != 'y' && answer[0] != 'Y') ||
+	    mr_room_open(cli->place.spec, &named, &room, &err) != MR_OK)
 		return false;
 	bool done = mr_trust_add(room, &err) == MR_OK;
 
-	cli->room = room;
 	if (done)
-		say_leftovers(cli);
+		say_leftovers(cli, room);
 	else
 		(void)cli_fail(cli, &err);
-	mr_room_close(cli->room);
-	cli->room = NULL;
+	mr_room_close(room);
 	return done;
 }

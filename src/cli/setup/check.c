@@ -11,6 +11,7 @@
 #include "base/sys.h"
 #include "base/text.h"
 #include "cli/setup/setup.h"
+#include "cli/view.h"
 
 #include <fcntl.h>
 #include <stdarg.h>
@@ -39,17 +40,9 @@ say(struct check *c, const char *part, const char *problem, const char *repair)
 	struct cli *cli = c->s->cli;
 
 	c->wrong += problem != NULL;
-	if (cli->json) {
-		struct json j = JSON_INIT(&cli->out);
-
-		json_open(&j, '{');
-		json_key_str(&j, "part", part);
-		json_key_bool(&j, "ok", problem == NULL);
-		json_key_str(&j, "problem", problem);
-		json_key_str(&j, "repair", problem ? repair : NULL);
-		out_json_line(cli, &j);
+	if (out_json(cli, kv_str("part", part), kv_bool("ok", problem == NULL), kv_str("problem", problem),
+		kv_str("repair", problem ? repair : NULL)))
 		return;
-	}
 	out_styled(cli, &cli->out, problem ? STYLE_RED : STYLE_GREEN, problem ? "wrong" : "ok   ");
 	buf_addf(&cli->out, "  %s", part);
 	if (problem) {
@@ -212,15 +205,10 @@ run_hook(struct check *c, const char *line, const struct harness_event *event, s
 			command_quote(&ours, room ? mr_room_spec(c->room) : words.v[i]);
 		}
 	json_open(&j, '{');
-	json_key_str(&j, c->s->harness->session_key, c->session);
-	json_key_str(&j, "hook_event_name", event->name);
-	json_key_str(&j, "cwd", c->root);
-	json_key(&j, "workspace_roots");
-	json_open(&j, '[');
-	json_str(&j, str_of(c->root));
-	json_close(&j);
-	json_key_str(&j, "source", "startup");
-	json_key_str(&j, "prompt", "is there mail?");
+	json_cells(
+	    &j, CELLS(kv_str(c->s->harness->session_key, c->session), kv_str("hook_event_name", event->name),
+		    kv_str("cwd", c->root), kv_names("workspace_roots", &(struct mr_names){ (char *[]){ c->root }, 1 }),
+		    kv_str("source", "startup"), kv_str("prompt", "is there mail?")));
 	json_close(&j);
 	buf_addc(&input, '\n');
 	if (!buf_ok(&input) || !buf_ok(&ours))

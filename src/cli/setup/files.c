@@ -440,36 +440,22 @@ keep_owner(int dir_fd, const char *temporary, const struct setup_file *f, struct
 	return MR_OK;
 }
 
-struct sweep {
-	int dir_fd;
-	struct buf prefix;
-};
-
-static bool
-sweep_one(void *ctx, const struct dir_entry *entry)
-{
-	const struct sweep *s = ctx;
-	struct mr_str name = str_of(entry->name);
-
-	if (name.len == s->prefix.len + RANDOM_LEN && str_starts(name, s->prefix.ptr) &&
-	    !findings_in_use(s->dir_fd, entry->name))
-		(void)sys_unlink(s->dir_fd, entry->name);
-	return true;
-}
-
 /* A setup that is alive, just before its rename, notices that its file is gone and begins again. */
 void
 save_sweep(const struct setup_file *f)
 {
 	mr_auto(sys_close_fd) int dir_fd = -1;
-	struct sweep s = { .prefix = BUF_INIT };
+	mr_auto(buf_done) struct buf prefix = BUF_INIT;
+	mr_auto(mr_names_done) struct mr_names names = { 0 };
 
-	buf_addf(&s.prefix, ".%s.mailroom-", f->name);
-	if (buf_ok(&s.prefix) && dir_open(AT_FDCWD, f->folder, &dir_fd, IGNORED) == MR_OK) {
-		s.dir_fd = dir_fd;
-		(void)dir_each(dir_fd, sweep_one, &s, IGNORED);
-	}
-	buf_done(&s.prefix);
+	buf_addf(&prefix, ".%s.mailroom-", f->name);
+	if (!buf_ok(&prefix) || dir_open(AT_FDCWD, f->folder, &dir_fd, IGNORED) != MR_OK ||
+	    dir_names(dir_fd, &names, IGNORED) != MR_OK)
+		return;
+	for (size_t i = 0; i < names.n; i++)
+		if (strlen(names.v[i]) == prefix.len + RANDOM_LEN && str_starts(str_of(names.v[i]), prefix.ptr) &&
+		    !findings_in_use(dir_fd, names.v[i]))
+			(void)sys_unlink(dir_fd, names.v[i]);
 }
 
 static enum mr_rc

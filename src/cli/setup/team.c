@@ -4,6 +4,7 @@
  * sides can write first. What is done is done by the link (mr_link_*); here is what that means for a whole team.
  */
 #include "cli/setup/setup.h"
+#include "cli/view.h"
 
 #include <unistd.h>
 
@@ -84,19 +85,10 @@ say(struct team *t, const char *local, const char *foreign, const char *action)
 	struct cli *cli = t->cli;
 	bool none = strcmp(action, "none") == 0;
 
-	if (cli->json) {
-		struct json j = JSON_INIT(&cli->out);
-
-		json_open(&j, '{');
-		json_key_str(&j, "link", t->name);
-		json_key_str(&j, local ? "local" : "room", local ? local : t->spec);
-		if (local)
-			json_key_str(&j, "foreign", foreign);
-		json_key_str(&j, "action", action);
-		json_key_bool(&j, "written", !t->preview && !none);
-		out_json_line(cli, &j);
+	if (out_json(cli, kv_str("link", t->name), kv_str(local ? "local" : "room", local ? local : t->spec),
+		local ? kv_str("foreign", foreign) : kv_none(), kv_str("action", action),
+		kv_bool("written", !t->preview && !none)))
 		return;
-	}
 	if (none && local)
 		fence_addf(&cli->out, "%s is a member already\n", local);
 	else if (none)
