@@ -31,7 +31,7 @@ enum room_ability {
 	ROOM_PURGE = 1024,
 	ROOM_QUEUES = 2048,      /* work queues: `to` of a delivery may have "queue:NAME" */
 	ROOM_CHANNELS = 4096,    /* channels: ... "channel:NAME" */
-	ROOM_REPLY_PATHS = 8192, /* send --reply-path: deliver takes reply_path, fetch_answer looks there */
+	ROOM_REPLY_PATHS = 8192, /* send --reply-path: face has expect_answer and fetch_answer */
 	ROOM_OPEN_BOXES = 16384, /* who was never written to has an empty mailbox, not none: looking is no error */
 };
 
@@ -53,7 +53,6 @@ struct delivery {                  /* one accepted send */
 	bool carried; /* it comes from another room */
 	bool only;    /* an answer to one question, in a format where it ends older ones of the same sender, too */
 	struct mr_names *superseded; /* gets the ids of those that it ended; or NULL */
-	const char *reply_path; /* of a client without a mailbox: the folder where an answer shall be put; or NULL */
 	/* For whoever must know after a kill whether it was delivered, one recipient only (not with ROOM_KEYS: there a
 	 * key tells). Called once all is written and durable but not visible yet; only MR_OK goes on. The ticket is
 	 * for settle_ticket. It may be called again, with another ticket, when the first try was in vain. Whatever goes
@@ -62,17 +61,18 @@ struct delivery {                  /* one accepted send */
 	enum mr_rc (*staged)(void *ctx, const char *ticket, struct mr_error *err);
 	void *staged_ctx;
 };
-#define ROOM_SPOKEN_MAX 255
+#define ROOM_NATIVE_ID_MAX 255
 #define ROOM_TICKET_MAX 700
 struct delivered {
 	char id[MR_ID_LEN + 1];
-	char spoken[ROOM_SPOKEN_MAX + 1]; /* what this room calls the message, where that is not the id; else "" */
-	bool repeated;                    /* the key was known */
-	struct mr_names missing;          /* with MR_INDOUBT; the caller frees it */
+	char
+	    native_id[ROOM_NATIVE_ID_MAX + 1]; /* what this room calls the message, where that is not the id; else "" */
+	bool repeated;                         /* the key was known */
+	struct mr_names missing;               /* with MR_INDOUBT; the caller frees it */
 };
 
 struct parcel {               /* one of many deliveries */
-	struct delivery what; /* one agent, without key, keep, make_mailboxes, reply_path and staged */
+	struct delivery what; /* one agent, without key, keep, make_mailboxes and staged */
 	struct delivered got;
 	enum mr_rc rc; /* what deliver would have returned */
 	struct mr_error err;
@@ -187,10 +187,32 @@ struct place_of {              /* one copy of a message */
 };
 typedef void place_fn(void *ctx, const struct place_of *place);
 
+/* What one kind has beside mail, for the users of its program. Each may be NULL. It is no part of the table of slots:
+ * nothing else asks for it. */
+struct room_face {
+	/* The verbs of that program: what it prints is added to out. args ends with NULL. */
+	enum mr_rc (*run)(struct mr_room *room, const char *verb, const char *const *args, struct mr_str input,
+	    struct buf *out, struct mr_error *err);
+	/* For a client without a mailbox: the next delivery asks for its answer in that folder. */
+	enum mr_rc (*expect_answer)(struct mr_room *room, const char *folder, struct mr_error *err);
+	/* The answer in that folder to the message with that native id. With `take` it is removed. MR_NOTFOUND: it is
+	 * not there yet. */
+	enum mr_rc (*fetch_answer)(struct mr_room *room, const char *folder, const char *id, bool take,
+	    struct mr_message *ret, struct mr_error *err);
+	/* Where that program has a place for nudges; elsewhere they are records. It replaces the last one: that is the
+	 * format's rule. */
+	enum mr_rc (*nudge_put)(
+	    struct mr_room *room, const char *to, const struct mr_nudge *nudge, struct mr_error *err);
+	/* MR_NOTFOUND: there is none. Strings are kept in *own. */
+	enum mr_rc (*nudge_get)(
+	    struct mr_room *room, const char *agent, struct mr_nudge *ret, struct arena **own, struct mr_error *err);
+};
+
 struct room_driver {
-	const char *kind;   /* "maildir", as in maildir:/path */
-	unsigned abilities; /* enum room_ability */
-	const char *lead;   /* the agent that the others tell when they are idle; NULL: none */
+	const char *kind;             /* "maildir", as in maildir:/path */
+	unsigned abilities;           /* enum room_ability */
+	const char *lead;             /* the agent that the others tell when they are idle; NULL: none */
+	const struct room_face *face; /* or NULL */
 
 #define SLOT(name, params, args, missing, ...) enum mr_rc(*name) params;
 #define SLOT_VOID(name, params, args, ...) void(*name) params;
@@ -228,6 +250,7 @@ void room_fill(struct room_driver *ret, const struct room_driver *driver);
 /* Does this room's driver do that itself? */
 #define DRIVER_HAS(table, slot) ((table)->slot != room_missing.slot)
 #define ROOM_HAS(room, slot) DRIVER_HAS((room)->driver, slot)
+#define ROOM_FACE_HAS(room, op) ((room)->driver->face && (room)->driver->face->op)
 /* MR_UNSUPPORTED: "a teams room has no <what>". */
 enum mr_rc room_lacks(const struct mr_room *room, const char *what, struct mr_error *err);
 

@@ -89,7 +89,8 @@ SLOT_VALUE(const char *, owner, (struct mr_room * room), (room), NULL, "owner '%
 /* ---- Mail ---- */
 /* Which of the fields that this message has can this format not hold (enum room_field)? NULL: it holds all. The
  * office refuses those of a sender here, and states those of a carried message in its body. */
-SLOT_VALUE(unsigned, lacks, (struct mr_room * room, const struct mr_message *msg), (room, msg), 0, "lacks %u", value)
+SLOT_VALUE(
+    unsigned, unsupported, (struct mr_room * room, const struct mr_message *msg), (room, msg), 0, "unsupported %u", value)
 /* Required. MR_OK: whole, visible and durable for everyone in `to`; an err that is MR_OK, too, but has a hint:
  * what else did not go well, said to the sender. MR_INDOUBT: some have it, the rest will (ret is filled in).
  * Anything else: nobody has it. With a key: MR_REFUSED when it was used for another content, unless key_is_all.
@@ -105,11 +106,6 @@ SLOT_VOID(deliver_many, (struct mr_room * room, struct parcel *parcels, size_t n
 /* After a kill behind `staged`: was it published? What is left of one that was not is removed. */
 SLOT(settle_ticket, (struct mr_room * room, const char *ticket, bool *ret_published, struct mr_error *err),
     (room, ticket, ret_published, err), room_lacks(room, "tickets", err), "settle_ticket '%.100s'", ticket)
-/* With ROOM_REPLY_PATHS: the answer to the message that this room calls `id` (delivered.spoken), put into the
- * folder `dir` of a client without a mailbox. With `take` it is removed. MR_NOTFOUND: it is not there yet. */
-SLOT(fetch_answer,
-    (struct mr_room * room, const char *dir, const char *id, bool take, struct mr_message *ret, struct mr_error *err),
-    (room, dir, id, take, ret, err), room_lacks(room, "reply paths", err), "fetch_answer '%.100s' %.100s", dir, id)
 /* Removes all mail of an agent's inbox, read or not. A mailbox that does not exist is not made. */
 SLOT(clear, (struct mr_room * room, const char *agent, size_t *ret_removed, struct mr_error *err),
     (room, agent, ret_removed, err), room_lacks(room, "way to clear an inbox", err), "clear '%s'", agent)
@@ -244,15 +240,6 @@ SLOT(record_lock,
     "record_lock %s '%s' '%s' up to %lldms", kind, owner, name, (long long)wait_ms)
 SLOT_VOID(record_unlock, (struct mr_room * room, void *lock), (room, lock), "record_unlock")
 
-/* ---- Nudges, where another program's room has a place for them; elsewhere they are records ---- */
-/* Replaces the last one: that is the format's rule. */
-SLOT(nudge_put, (struct mr_room * room, const char *to, const struct mr_nudge *nudge, struct mr_error *err),
-    (room, to, nudge, err), room_lacks(room, "nudges of its own", err), "nudge_put '%s'", to)
-/* MR_NOTFOUND: there is none. Strings are kept in *own. */
-SLOT(nudge_get,
-    (struct mr_room * room, const char *agent, struct mr_nudge *ret, struct arena **own, struct mr_error *err),
-    (room, agent, ret, own, err), room_lacks(room, "nudges of its own", err), "nudge_get '%s'", agent)
-
 SLOT(queue_fetch,
     (struct mr_room * room, const char *queue, const char *id, struct mr_message *ret, struct mr_error *err),
     (room, queue, id, ret, err), room_lacks(room, "work queues", err), "queue_fetch '%s' %s", queue, id)
@@ -288,13 +275,6 @@ SLOT(purge, (struct mr_room * room, const char *id, size_t *ret_removed, struct 
     (room, id, ret_removed, err), room_lacks(room, "way to purge mail", err), "purge %s", id)
 SLOT(inspect, (struct mr_room * room, bool fix, mr_finding_fn *fn, void *ctx, struct mr_error *err),
     (room, fix, fn, ctx, err), room_lacks(room, "inspection", err), "inspect%s", fix ? " and fix" : "")
-
-/* The verbs of the program whose format this is, for a face that its users know: what it prints is added to
- * out. args ends with NULL. NULL: there is no such face. */
-SLOT(face,
-    (struct mr_room * room, const char *verb, const char *const *args, struct mr_str input, struct buf *out,
-	struct mr_error *err),
-    (room, verb, args, input, out, err), room_lacks(room, "verbs of another program", err), "face '%.40s'", verb)
 
 #undef SLOT
 #undef SLOT_VOID

@@ -63,7 +63,7 @@ lacking(struct world *w)
 		.body = "\xff",
 		.body_len = 1 };
 
-	return DRIVER_HAS(w->ops, lacks) ? w->ops->lacks(w->room, &msg) : 0;
+	return DRIVER_HAS(w->ops, unsupported) ? w->ops->unsupported(w->room, &msg) : 0;
 }
 
 static void

@@ -119,7 +119,7 @@ take_headers(const struct mr_message *msg, const char *step, struct mr_room *to,
 	ret->headers = headers;
 	ret->headers_n = n + 1;
 	/* Without headers no reader there looks for it, and as text it would only be noise. */
-	if (to->driver->lacks(to, ret) & FIELD_HEADERS)
+	if (to->driver->unsupported(to, ret) & FIELD_HEADERS)
 		ret->headers_n = n;
 	return MR_OK;
 }

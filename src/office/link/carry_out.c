@@ -171,7 +171,7 @@ note_ticket(void *ctx, const char *ticket, struct mr_error *err)
 	j->plan.ticket = j->ticket;
 	/* What the driver knows of the message by now is what is known of it after a kill. */
 	j->plan.id = j->on_the_way->id;
-	j->plan.native = j->got.spoken;
+	j->plan.native = j->got.native_id;
 	TRY(save(j, err));
 	tidy(j, before);
 	return MR_OK;
@@ -236,7 +236,7 @@ note_if_it(void *ctx, const struct mr_message *msg)
 	    correspondence_by_there(&s->known, msg->id))
 		return true;
 	(void)snprintf(s->j->got.id, sizeof(s->j->got.id), "%s", msg->id);
-	(void)snprintf(s->j->got.spoken, sizeof(s->j->got.spoken), "%s", native ? native : "");
+	(void)snprintf(s->j->got.native_id, sizeof(s->j->got.native_id), "%s", native ? native : "");
 	return false;
 }
 
@@ -258,7 +258,7 @@ settle_ticket(struct journey *j, bool *ret_published, struct mr_error *err)
 	if (!*ret_published)
 		return MR_OK;
 	(void)snprintf(j->got.id, sizeof(j->got.id), "%s", j->plan.id);
-	(void)snprintf(j->got.spoken, sizeof(j->got.spoken), "%s", j->plan.native);
+	(void)snprintf(j->got.native_id, sizeof(j->got.native_id), "%s", j->plan.native);
 	if (!*j->plan.native &&
 	    correspondence_load(j->c->room, j->c->link.name, j->msg->from, j->there, &s.known, IGNORED) == MR_OK)
 		(void)there->driver->scan(there, j->there, &want, note_if_it, &s, IGNORED);
@@ -317,7 +317,7 @@ travel(struct journey *j, struct mr_error *err)
 			TRY(deliver(j, err));
 		j->plan.ticket = j->plan.id = "";
 		j->plan.done = j->got.id[0] ? j->got.id : "unknown";
-		j->plan.native = j->got.spoken;
+		j->plan.native = j->got.native_id;
 		TRY(save(j, err));
 		j->c->count.out++;
 	}

@@ -129,7 +129,7 @@ can_hold(struct mr_room *to, const struct mr_header *header)
 		.headers = header,
 		.headers_n = 1 };
 
-	return header_name_valid(str_of(header->name)) && !(to->driver->lacks(to, &alone) & FIELD_HEADERS);
+	return header_name_valid(str_of(header->name)) && !(to->driver->unsupported(to, &alone) & FIELD_HEADERS);
 }
 
 /* Each header by itself: one that can be held is not stated because of another that cannot. */
@@ -148,7 +148,7 @@ sort_headers(struct mr_room *to, struct translated *t, struct buf *lines, struct
 
 		/* Not what is a field of its own, and not the path through the thread: its ends are fields, and the
 		 * names in between mean nothing in another format. */
-		if (ascii_caseeq(header->name, "References") ? ROOM_HAS(to, lacks)
+		if (ascii_caseeq(header->name, "References") ? ROOM_HAS(to, unsupported)
 							     : message_header_reserved(str_of(header->name)))
 			continue;
 		if (!can_hold(to, header)) {
@@ -236,7 +236,7 @@ translate(struct mr_room *to, const struct mr_message *msg, struct translated *r
 	}
 	TRY(clean_values(&t, err));
 	TRY(sort_headers(to, &t, &extra, err));
-	unsigned lacks = to->driver->lacks(to, &t.msg);
+	unsigned lacks = to->driver->unsupported(to, &t.msg);
 
 	if (t.msg.reply_to[0] && !address_plain(str_of(t.msg.reply_to))) /* no id of anybody's */
 		lacks |= FIELD_REPLY_TO;

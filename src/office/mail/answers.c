@@ -17,6 +17,7 @@
 #include "base/file.h"
 #include "base/sys.h"
 #include "office/mail/mail.h"
+#include "office/types/types.h"
 
 #define DUE "due"
 #define NOTE_MAX 8192
@@ -186,7 +187,7 @@ expected_done(struct expected *e)
 static enum mr_rc
 find_expected(struct mr_room *room, const char *id, const char *dir, struct expected *ret, struct mr_error *err)
 {
-	if (!ROOM_HAS(room, fetch_answer))
+	if (!ROOM_FACE_HAS(room, fetch_answer))
 		return room_lacks(room, "reply paths", err);
 	bool known = load_note(room, id, &ret->note, IGNORED) == MR_OK;
 	const char *called = known ? record_get(&ret->note, "Called") : NULL;
@@ -206,7 +207,7 @@ mr_answer_expected(struct mr_room *room, const char *id)
 {
 	mr_auto(record_done) struct record note = { 0 };
 
-	return ROOM_HAS(room, fetch_answer) && load_note(room, id, &note, IGNORED) == MR_OK;
+	return ROOM_FACE_HAS(room, fetch_answer) && load_note(room, id, &note, IGNORED) == MR_OK;
 }
 
 enum mr_rc
@@ -219,8 +220,10 @@ mr_answer_wait(struct mr_room *room, const char *id, const char *dir, int64_t ti
 	TRY(find_expected(room, id, dir, &e, err));
 	waiter_begin(&waiter, room, NULL, timeout_ms > 0 ? timeout_ms : 0);
 	for (;;) {
-		enum mr_rc rc = room->driver->fetch_answer(room, e.dir, e.called, false, ret, err);
+		enum mr_rc rc = room->driver->face->fetch_answer(room, e.dir, e.called, false, ret, err);
 
+		if (rc == MR_OK)
+			types_give(room, ret);
 		if (rc != MR_NOTFOUND)
 			return rc;
 		*err = (struct mr_error){ 0 };
@@ -237,7 +240,7 @@ mr_answer_taken(struct mr_room *room, const char *id, const char *dir, struct mr
 	mr_auto(sys_close_fd) int notes = -1;
 
 	TRY(find_expected(room, id, dir, &e, err));
-	TRY(room->driver->fetch_answer(room, e.dir, e.called, true, &answer, err));
+	TRY(room->driver->face->fetch_answer(room, e.dir, e.called, true, &answer, err));
 	/* A note that stays behind only says where an answer was. */
 	if (e.note.n > 0 && open_notes(room, false, &notes, IGNORED) == MR_OK)
 		(void)sys_unlink(notes, id);

@@ -214,7 +214,7 @@ check_fields(struct outgoing *l, struct mr_error *err)
 	asked |= d->headers_n > 0 ? FIELD_HEADERS : 0;
 	asked |= d->by_ms ? FIELD_BY : 0;
 	own.headers_n = d->headers_n;
-	lacks = driver->lacks(l->room, &own);
+	lacks = driver->unsupported(l->room, &own);
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
 		if (!(lacks & asked & ~l->implied & fields[i].field))
 			continue;
@@ -231,7 +231,7 @@ check_fields(struct outgoing *l, struct mr_error *err)
 		l->msg.type = "";
 	if (lacks & FIELD_THREAD)
 		l->msg.thread = "";
-	if (driver->lacks(l->room, &l->msg) & FIELD_HEADERS)
+	if (driver->unsupported(l->room, &l->msg) & FIELD_HEADERS)
 		l->msg.headers_n = d->headers_n;
 	return MR_OK;
 }

@@ -211,11 +211,11 @@ cross_thread(struct export_run *e, struct mr_message *msg, struct mr_error *err)
 	}
 	if (!answered)
 		return MR_OK;
-	if (!ROOM_HAS(to, lacks)) { /* it keeps our ids */
+	if (!ROOM_HAS(to, unsupported)) { /* it keeps our ids */
 		msg->reply_to = answered->id;
 		return MR_OK;
 	}
-	if (to->driver->lacks(to, msg) & FIELD_REPLY_TO)
+	if (to->driver->unsupported(to, msg) & FIELD_REPLY_TO)
 		return MR_OK;
 	e->too_early = answered->there_id[0] == '\0' && !e->last_chance;
 	if (e->too_early)
@@ -269,7 +269,7 @@ deliver(struct export_run *e, const struct mr_message *msg, struct mr_error *err
 	if (!names_add(&to, str_of(agent)))
 		return mr_nomem(err);
 	if (e->options->dry_run) {
-		if (!ROOM_HAS(there, lacks) &&
+		if (!ROOM_HAS(there, unsupported) &&
 		    there->driver->fetch(there, agent, msg->id, MAIL_FOLDERS, SCAN_NAMES, &found, IGNORED) == MR_OK)
 			return mr_fail(err, MR_EXISTS, "it is there already");
 		return MR_OK;
@@ -288,7 +288,7 @@ deliver(struct export_run *e, const struct mr_message *msg, struct mr_error *err
 		return rc;
 	if (self && got.id[0]) {
 		memcpy(self->there_id, got.id, sizeof(self->there_id));
-		self->there = got.spoken[0] ? arena_dup(&e->own, str_of(got.spoken)) : NULL;
+		self->there = got.native_id[0] ? arena_dup(&e->own, str_of(got.native_id)) : NULL;
 	}
 	if (got.id[0] && set_state(e, got.id, msg, err) != MR_OK)
 		return mr_wrap(err, "it is there, but not marked as it was");

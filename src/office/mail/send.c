@@ -66,7 +66,6 @@ delivery_of(struct outgoing *l)
 		.removals = l->who.missing ? 0 : l->who.removals, /* who has no mailbox yet was not found */
 		.only = l->draft->only,
 		.superseded = &l->superseded,
-		.reply_path = l->draft->reply_path,
 	};
 }
 
@@ -89,9 +88,10 @@ finish(struct outgoing *l, enum mr_rc rc, struct delivered *got, struct mr_recei
 	fill_receipt(l, got->id, true, ret);
 	add_notify(l, ret);
 	/* The message is out: that its answer must be looked for by hand is a warning. */
-	if (l->draft->reply_path && answer_expect(l->room, got->id, got->spoken, l->draft->reply_path, &err) != MR_OK) {
+	if (l->draft->reply_path &&
+	    answer_expect(l->room, got->id, got->native_id, l->draft->reply_path, &err) != MR_OK) {
 		buf_addf(&text, "where the answer comes is not remembered (%s): give `wait` --reply-path and --id %s",
-		    err.message, got->spoken);
+		    err.message, got->native_id);
 		free(ret->warning);
 		ret->warning = buf_take(&text);
 	}
@@ -121,6 +121,8 @@ send_letter(struct outgoing *l, struct mr_receipt *ret, struct mr_error *err)
 		TRY(due_put(l->room, l->self->agent, &l->msg, err));
 	types_note_asked(l->room, l->typed.def, &l->msg, &l->who.all);
 	*err = (struct mr_error){ 0 };
+	if (l->draft->reply_path)
+		TRY(l->room->driver->face->expect_answer(l->room, l->draft->reply_path, err));
 	enum mr_rc rc = l->room->driver->deliver(l->room, &what, &got, err);
 	bool out = rc == MR_OK || rc == MR_INDOUBT;
 

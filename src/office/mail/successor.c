@@ -306,7 +306,7 @@ mr_handoff(struct mr_room *room, const struct mr_self *self, const struct mr_han
 
 	probe.type = SUCCESSOR_TYPE;
 	probe.priority = MR_HIGH;
-	unsigned missing = room->driver->lacks(room, &probe);
+	unsigned missing = room->driver->unsupported(room, &probe);
 
 	if (missing & FIELD_SUBJECT)
 		buf_addf(&body, "%s\n\n", buf_z(&subject));

@@ -120,10 +120,10 @@ mr_nudge_send(struct mr_room *room, const struct mr_self *self, const char *to, 
 	TRY(check(&n, err));
 	TRY(office_not_fenced(room, self, err));
 	TRY(find_recipient(room, to, agent, err));
-	if (ROOM_HAS(room, nudge_put)) {
+	if (ROOM_FACE_HAS(room, nudge_put)) {
 		n.at_ms = clock_now_ms();
 		ret->way = MR_NUDGE_PLACED;
-		return room->driver->nudge_put(room, agent, &n, err);
+		return room->driver->face->nudge_put(room, agent, &n, err);
 	}
 	if (n.answer_wanted)
 		return office_lacks(room, "nudges that want an answer; ask with mail", err);

@@ -27,14 +27,14 @@ mr_nudge_answer(struct mr_room *room, const struct mr_self *self, const char *fr
 	int64_t end_ms = clock_boot_ms() + wait_ms;
 	char agent[MR_ADDRESS_MAX + 1];
 
-	if (!ROOM_HAS(room, nudge_get))
+	if (!ROOM_FACE_HAS(room, nudge_get))
 		return office_lacks(room, "nudges that want an answer; ask with mail", err);
 	TRY(agent_spelled(room, from, agent, err));
 	for (;;) {
 		struct mr_nudge nudge = { 0 };
 		struct arena *own = NULL;
 		struct mr_error ignored = { 0 };
-		bool came = room->driver->nudge_get(room, self->agent, &nudge, &own, &ignored) == MR_OK &&
+		bool came = room->driver->face->nudge_get(room, self->agent, &nudge, &own, &ignored) == MR_OK &&
 			    is_answer(&nudge, agent, since_ms);
 
 		if (came)

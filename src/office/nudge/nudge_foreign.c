@@ -50,7 +50,7 @@ enum mr_rc
 nudge_foreign_get(
     struct mr_room *room, const char *agent, struct mr_nudge *ret, struct arena **own, struct mr_error *err)
 {
-	enum mr_rc rc = room->driver->nudge_get(room, agent, ret, own, err);
+	enum mr_rc rc = room->driver->face->nudge_get(room, agent, ret, own, err);
 
 	if (rc == MR_NOTFOUND || (rc == MR_OK && ret->at_ms <= last_seen_ms(room, agent)))
 		return mr_fail(err, MR_EMPTY, "no nudges for '%s'", agent);

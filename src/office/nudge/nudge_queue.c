@@ -21,8 +21,8 @@ nudge_able(const struct mr_room *room, struct mr_error *err)
 {
 	const struct room_driver *d = room->driver;
 
-	if (DRIVER_HAS(d, nudge_put) || (DRIVER_HAS(d, record_put) && DRIVER_HAS(d, record_change) &&
-					    DRIVER_HAS(d, record_each) && DRIVER_HAS(d, record_lock)))
+	if ((d->face && d->face->nudge_put) || (DRIVER_HAS(d, record_put) && DRIVER_HAS(d, record_change) &&
+						   DRIVER_HAS(d, record_each) && DRIVER_HAS(d, record_lock)))
 		return MR_OK;
 	(void)office_lacks(room, "nudges", err);
 	return mr_hint(err, "send mail instead: mailroom send");

@@ -135,7 +135,7 @@ mr_nudges_open(struct mr_room *room, const char *agent, bool take, struct mr_nud
 		return mr_nomem(err);
 	all->room = room;
 	text_join(all->agent, sizeof all->agent, agent, NULL);
-	rc = ROOM_HAS(room, nudge_get) ? read_foreign(all, err) : read_all(all, take, err);
+	rc = ROOM_FACE_HAS(room, nudge_get) ? read_foreign(all, err) : read_all(all, take, err);
 	if (rc == MR_OK)
 		*ret = all;
 	else
@@ -174,7 +174,7 @@ mr_nudges_shown(struct mr_nudges *nudges, size_t n, struct mr_error *err)
 
 	if (n == 0)
 		return MR_OK;
-	if (DRIVER_HAS(d, nudge_get))
+	if ((d->face && d->face->nudge_get))
 		return nudge_foreign_seen(nudges->room, nudges->agent, &nudges->v[0].nudge, err);
 	if (!nudges->lock)
 		return mr_fail(err, MR_REFUSED, "these nudges were only looked at: open them to take them");

@@ -16,6 +16,8 @@ enum mr_rc types_get(struct mr_room *room, const char *name, const struct type_d
 /* The type of a message: what Mailroom-Type says, else what its subject looks like; NULL: plain mail, or a type that
  * nobody has described. */
 const struct type_def *types_of(struct mr_room *room, const struct mr_message *msg);
+/* Gives a message that does not say its type the one that its subject looks like. */
+void types_give(struct mr_room *room, struct mr_message *msg);
 /* In order of pack and name; type files that are wrong are told to `trouble` (may be NULL) and left out. */
 typedef bool types_fn(void *ctx, const struct type_def *def);
 enum mr_rc types_each(struct mr_room *room, types_fn *fn, mr_trouble_fn *trouble, void *ctx, struct mr_error *err);

@@ -186,10 +186,10 @@ unsaid_type(struct mr_room *room, const struct mr_message *msg)
 }
 
 /* An owned message gets a copy of the name: it may outlive the handle. */
-static void
-give_type(struct mr_room *room, struct mr_message *msg)
+void
+types_give(struct mr_room *room, struct mr_message *msg)
 {
-	const struct type_def *def = unsaid_type(room, msg);
+	const struct type_def *def = room->types ? unsaid_type(room, msg) : NULL;
 	struct arena *own = msg->own;
 	const char *name = def ? arena_dup(&own, str_of(def->name)) : NULL;
 
@@ -259,18 +259,7 @@ typed_fetch(struct mr_room *room, const char *agent, const char *id, unsigned fo
 	enum mr_rc rc = below(room)->fetch(room, agent, id, folders, depth, ret, err);
 
 	if (rc == MR_OK && depth != SCAN_NAMES)
-		give_type(room, ret);
-	return rc;
-}
-
-static enum mr_rc
-typed_fetch_answer(
-    struct mr_room *room, const char *dir, const char *id, bool take, struct mr_message *ret, struct mr_error *err)
-{
-	enum mr_rc rc = below(room)->fetch_answer(room, dir, id, take, ret, err);
-
-	if (rc == MR_OK)
-		give_type(room, ret);
+		types_give(room, ret);
 	return rc;
 }
 
@@ -280,7 +269,7 @@ typed_queue_fetch(struct mr_room *room, const char *queue, const char *id, struc
 	enum mr_rc rc = below(room)->queue_fetch(room, queue, id, ret, err);
 
 	if (rc == MR_OK)
-		give_type(room, ret);
+		types_give(room, ret);
 	return rc;
 }
 
@@ -306,8 +295,6 @@ types_attach(struct mr_room *room, struct mr_error *err)
 	s->table = *room->driver;
 	s->table.scan = typed_scan;
 	s->table.fetch = typed_fetch;
-	if (ROOM_HAS(room, fetch_answer))
-		s->table.fetch_answer = typed_fetch_answer;
 	if (ROOM_HAS(room, queue_fetch))
 		s->table.queue_fetch = typed_queue_fetch;
 	if (ROOM_HAS(room, channel_scan))

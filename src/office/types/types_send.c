@@ -325,7 +325,7 @@ typed_check_member(struct mr_room *room, const char *sender, const struct mr_mes
 	const struct room_driver *driver = room->driver;
 
 	if (office_has_lives(room) || !(driver->abilities & ROOM_REGISTER) || !msg->type[0] ||
-	    !DRIVER_HAS(driver, lacks) || (driver->lacks(room, msg) & FIELD_TYPE) ||
+	    !DRIVER_HAS(driver, unsupported) || (driver->unsupported(room, msg) & FIELD_TYPE) ||
 	    !control_is((struct mr_str){ msg->body, msg->body_len }))
 		return MR_OK;
 	if (driver->find_agent(room, sender, &known, &ignored) == MR_OK && !known.stray)

@@ -523,7 +523,7 @@ const struct room_driver room_chipset = {
 	.find_agent = chipset_find_agent,
 	.add_agent = chipset_add_agent,
 	.spell = chipset_spell,
-	.lacks = chipset_unsupported,
+	.unsupported = chipset_unsupported,
 	.deliver = chipset_deliver,
 	.settle_ticket = chipset_settle_ticket,
 	.scan = chipset_scan,
@@ -537,6 +537,5 @@ const struct room_driver room_chipset = {
 	.watch_close = kit_watch_close,
 	.each_place = chipset_each_place,
 	.inspect = chipset_inspect,
-	.nudge_put = chipset_nudge_put,
-	.nudge_get = chipset_nudge_get,
+	.face = &(const struct room_face){ .nudge_put = chipset_nudge_put, .nudge_get = chipset_nudge_get },
 };

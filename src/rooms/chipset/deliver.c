@@ -209,7 +209,7 @@ static void
 fill_in(const struct sending *s, struct delivered *ret)
 {
 	id_from_name(s->ms, str_of(s->name), ret->id);
-	(void)snprintf(ret->spoken, sizeof ret->spoken, "%s", s->name);
+	(void)snprintf(ret->native_id, sizeof ret->native_id, "%s", s->name);
 }
 
 static enum mr_rc

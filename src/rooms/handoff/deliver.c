@@ -242,7 +242,7 @@ tell(struct sending *s, struct delivery *what, struct delivered *ret)
 {
 	handoff_message_id(s->name, 0, ret->id);
 	memcpy(what->msg->id, ret->id, sizeof ret->id);
-	(void)snprintf(ret->spoken, sizeof ret->spoken, "%s", s->msg_id);
+	(void)snprintf(ret->native_id, sizeof ret->native_id, "%s", s->msg_id);
 }
 
 enum mr_rc

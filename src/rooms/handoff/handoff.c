@@ -369,7 +369,7 @@ const struct room_driver room_handoff = {
 	.add_agent = handoff_add_agent,
 	.remove_agent = handoff_remove_agent,
 	.spell = handoff_spell,
-	.lacks = handoff_unsupported,
+	.unsupported = handoff_unsupported,
 	.deliver = handoff_deliver,
 	.settle_ticket = handoff_settle_ticket,
 	.scan = handoff_scan,
@@ -382,5 +382,5 @@ const struct room_driver room_handoff = {
 	.watch_close = kit_watch_close,
 	.each_place = kit_each_place,
 	.inspect = handoff_inspect,
-	.face = handoff_face,
+	.face = &(const struct room_face){ .run = handoff_face },
 };

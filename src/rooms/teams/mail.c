@@ -504,7 +504,7 @@ teams_deliver(struct mr_room *room, struct delivery *what, struct delivered *ret
 	}
 	if (rc == MR_OK || rc == MR_INDOUBT || rc == MR_EXISTS) {
 		memcpy(ret->id, letter.id, sizeof ret->id);
-		(void)snprintf(ret->spoken, sizeof ret->spoken, "%s", letter.msg_id);
+		(void)snprintf(ret->native_id, sizeof ret->native_id, "%s", letter.msg_id);
 		memcpy(what->msg->id, letter.id, sizeof what->msg->id);
 		what->msg->date_ms = letter.date_ms;
 	}

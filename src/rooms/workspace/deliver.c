@@ -84,7 +84,7 @@ workspace_unsupported(struct mr_room *room, const struct mr_message *msg)
 /* ---- One message ---- */
 
 struct draft { /* one message to one recipient */
-	char id[ROOM_SPOKEN_MAX + 1];
+	char id[ROOM_NATIVE_ID_MAX + 1];
 	struct buf receiver, reply, body, bytes;
 	struct posting posting; /* as delivered */
 };
@@ -173,9 +173,8 @@ compose(struct workspace *ws, const struct delivery *what, const struct box *fro
 	}
 	buf_addf(&d->receiver, "%s/.mailbox/inbox/%s", to->path, d->id);
 	/* Where the answer shall go. A sender without a workspace here, whose mail is imported, is at least named. */
-	if (what->reply_path) {
-		buf_add(&d->reply, kit_trim_slashes(str_of(what->reply_path)));
-		buf_addf(&d->reply, "/%s", d->id);
+	if (ws->reply_path) {
+		buf_addf(&d->reply, "%s/%s", ws->reply_path, d->id);
 	} else {
 		TRY(workspace_path(ws, msg->from, &d->reply, err));
 		buf_addf(&d->reply, "/.mailbox/inbox/%s", d->id);
@@ -204,7 +203,7 @@ deliver_one(struct workspace *ws, struct delivery *what, struct box *from, const
 
 	TRY(box_open(&to, ws, recipient, BOX_MAKE_OWN, err));
 	TRY(compose(ws, what, from, &to, &d, err));
-	(void)snprintf(ret->spoken, sizeof ret->spoken, "%s", d.id);
+	(void)snprintf(ret->native_id, sizeof ret->native_id, "%s", d.id);
 	if (what->keep) { /* wherever an earlier import of it is now */
 		mr_auto(kit_items_done) struct kit_items all = { 0 };
 		const struct kit_item *there =
@@ -412,7 +411,7 @@ deliver_answer(struct box *from, struct delivery *what, struct kit_items *all, s
 	TRY(answer_one(from, all, question, what, &d, err));
 	workspace_message_id(d.posting.mtime_ns, d.posting.bytes, ret->id);
 	memcpy(what->msg->id, ret->id, sizeof ret->id);
-	(void)snprintf(ret->spoken, sizeof ret->spoken, "%s", d.id);
+	(void)snprintf(ret->native_id, sizeof ret->native_id, "%s", d.id);
 	*err = (struct mr_error){ 0 }; /* its hint is what is said of the others */
 	if (supersedes)
 		answer_superseded(from, all, question, what->superseded, err);
@@ -430,8 +429,8 @@ open_sender(struct workspace *ws, const struct delivery *what, struct box *ret, 
 	mr_auto(sys_close_fd) int fd = -1;
 
 	*ret_has = false;
-	if (what->reply_path)
-		return route_open_dir(str_of(what->reply_path), &fd, err);
+	if (ws->reply_path)
+		return route_open_dir(str_of(ws->reply_path), &fd, err);
 	if (what->keep)
 		return MR_OK;
 	enum mr_rc rc = box_open(ret, ws, sender, what->carried ? BOX_MAKE_ANY : BOX_MAKE_OWN, err);
@@ -445,10 +444,9 @@ open_sender(struct workspace *ws, const struct delivery *what, struct box *ret, 
 	    sender);
 }
 
-enum mr_rc
-workspace_deliver(struct mr_room *room, struct delivery *what, struct delivered *ret, struct mr_error *err)
+static enum mr_rc
+deliver(struct workspace *ws, struct delivery *what, struct delivered *ret, struct mr_error *err)
 {
-	struct workspace *ws = workspace_of(room);
 	mr_auto(box_done) struct box from = BOX_INIT;
 	mr_auto(kit_items_done) struct kit_items all = { 0 };
 	bool has_box = false;
@@ -466,4 +464,15 @@ workspace_deliver(struct mr_room *room, struct delivery *what, struct delivered 
 			    "nothing was sent; look with `mailroom inbox`, then try again");
 	}
 	return deliver_new(ws, what, has_box ? &from : NULL, ret, err);
+}
+
+enum mr_rc
+workspace_deliver(struct mr_room *room, struct delivery *what, struct delivered *ret, struct mr_error *err)
+{
+	struct workspace *ws = workspace_of(room);
+	enum mr_rc rc = deliver(ws, what, ret, err);
+
+	free(ws->reply_path);
+	ws->reply_path = NULL;
+	return rc;
 }

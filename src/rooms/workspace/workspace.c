@@ -99,6 +99,7 @@ workspace_close(struct mr_room *room)
 	free(ws->settled);
 	kit_known_done(&ws->known);
 	mr_names_done(&ws->dirty);
+	free(ws->reply_path);
 	free(ws->yard);
 	free(ws->own);
 	free(ws);
@@ -142,6 +143,17 @@ workspace_watch(struct mr_room *room, const char *agent, void **ret_watch, struc
 	TRY(box_open(&box, workspace_of(room), agent, BOX_MAKE_OWN, err));
 	buf_addf(&path, "%s/.mailbox/inbox", box.path);
 	return buf_ok(&path) ? kit_watch(buf_z(&path), NULL, ret_watch, err) : mr_nomem(err);
+}
+
+static enum mr_rc
+workspace_expect_answer(struct mr_room *room, const char *folder, struct mr_error *err)
+{
+	struct workspace *ws = workspace_of(room);
+	struct mr_str path = kit_trim_slashes(str_of(folder));
+
+	free(ws->reply_path);
+	ws->reply_path = strndup(path.ptr, path.len);
+	return ws->reply_path ? MR_OK : mr_nomem(err);
 }
 
 /* ---- Names and places ---- */
@@ -546,10 +558,9 @@ const struct room_driver room_workspace = {
 	.add_agent = workspace_add_agent,
 	.spell = workspace_spell,
 	.owner = workspace_owner,
-	.lacks = workspace_unsupported,
+	.unsupported = workspace_unsupported,
 	.deliver = workspace_deliver,
 	.settle_ticket = workspace_settle_ticket,
-	.fetch_answer = workspace_fetch_answer,
 	.scan = workspace_scan,
 	.fetch = workspace_fetch,
 	.fetch_raw = workspace_fetch_raw,
@@ -560,4 +571,6 @@ const struct room_driver room_workspace = {
 	.watch_close = kit_watch_close,
 	.each_place = kit_each_place,
 	.inspect = workspace_inspect,
+	.face = &(
+	    const struct room_face){ .expect_answer = workspace_expect_answer, .fetch_answer = workspace_fetch_answer },
 };

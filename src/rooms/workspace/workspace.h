@@ -39,8 +39,9 @@ struct workspace {
 	size_t settled_n;
 	struct kit_known known;
 	struct mr_names dirty;
-	int64_t last_ms; /* date of the last message that this handle wrote */
-	int64_t busy_ms; /* WORKSPACE_BUSY_MS, but for tests */
+	char *reply_path; /* of the next delivery: the folder of a client without a mailbox; or NULL */
+	int64_t last_ms;  /* date of the last message that this handle wrote */
+	int64_t busy_ms;  /* WORKSPACE_BUSY_MS, but for tests */
 };
 
 static inline struct workspace *

@@ -61,12 +61,20 @@ counted_fetch(struct mr_room *room, const char *agent, const char *id, unsigned 
 static enum mr_rc
 noting_deliver(struct mr_room *room, struct delivery *what, struct delivered *ret, struct mr_error *err)
 {
-	(void)snprintf(sent_reply_path, sizeof(sent_reply_path), "%s", what->reply_path ? what->reply_path : "");
 	sent_headers = what->msg->headers_n;
 	enum mr_rc rc = whole->deliver(room, what, ret, err);
 
-	(void)snprintf(ret->spoken, sizeof(ret->spoken), "called-%.6s", ret->id + 20);
+	(void)snprintf(ret->native_id, sizeof(ret->native_id), "called-%.6s", ret->id + 20);
 	return rc;
+}
+
+static enum mr_rc
+noting_folder(struct mr_room *room, const char *folder, struct mr_error *err)
+{
+	(void)room;
+	(void)err;
+	(void)snprintf(sent_reply_path, sizeof(sent_reply_path), "%s", folder);
+	return MR_OK;
 }
 
 static enum mr_rc
@@ -117,7 +125,7 @@ cut_down(struct room_driver *d, unsigned abilities)
 		.add_agent = all.add_agent,
 		.remove_agent = all.remove_agent,
 		.spell = spell_escaped,
-		.lacks = lacks_some,
+		.unsupported = lacks_some,
 		.deliver = all.deliver,
 		.scan = all.scan,
 		.fetch = counted_fetch,
@@ -490,7 +498,7 @@ an_answer_comes_into_a_folder(void **state)
 	(void)state;
 	assert_non_null(mkdtemp(dir));
 	f.driver.deliver = noting_deliver;
-	f.driver.fetch_answer = found_answer;
+	f.driver.face = &(const struct room_face){ .expect_answer = noting_folder, .fetch_answer = found_answer };
 	draft.reply_path = "client";
 	assert_rc(mr_send(f.room, &f.alice, &draft, &receipt, &err), MR_REFUSED);
 	draft.reply_path = "/client";

@@ -25,7 +25,7 @@ fake_lacks(struct mr_room *room, const struct mr_message *msg)
 	return lacks;
 }
 
-static const struct room_driver poor = { .kind = "poor", .lacks = fake_lacks };
+static const struct room_driver poor = { .kind = "poor", .unsupported = fake_lacks };
 static const struct room_driver rich = { .kind = "rich" };
 static struct mr_room poor_room = { .driver = &poor_room.table }, rich_room = { .driver = &rich_room.table };
 

@@ -22,7 +22,7 @@ reading_makes_nothing_and_the_first_mail_makes_all(void **state)
 
 	assert_int_equal(stat(in(t, "mail/carol"), &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0755);
-	(void)snprintf(rest, sizeof rest, "mail/carol/%s", done.spoken);
+	(void)snprintf(rest, sizeof rest, "mail/carol/%s", done.native_id);
 	assert_int_equal(stat(in(t, rest), &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0644);
 }
@@ -44,7 +44,7 @@ times_of_one_sender_only_grow(void **state)
 	done[3] = send(t, "alice", "bob", "4");
 	for (size_t i = 1; i < 4; i++) {
 		assert_true(id_time_ms(done[i].id) > id_time_ms(done[i - 1].id));
-		assert_true(strcmp(done[i].spoken, done[i - 1].spoken) > 0);
+		assert_true(strcmp(done[i].native_id, done[i - 1].native_id) > 0);
 	}
 	assert_int_equal(id_time_ms(done[2].id), id_time_ms(done[0].id) + 2);
 	assert_string_equal(scan(t, "bob", MR_INBOX).ids[0], other.id);
@@ -61,12 +61,12 @@ what_the_format_cannot_hold_is_told(void **state)
 	msg.headers = headers;
 	msg.headers_n = 2;
 	msg.reply_to = "2026-07-01T08-16-00.000Z-w9.json";
-	assert_int_equal(t->ops->lacks(t->room, &msg), 0);
+	assert_int_equal(t->ops->unsupported(t->room, &msg), 0);
 	char id[MR_ID_LEN + 1];
 
 	assert_true(chipset_name_id(str_of(msg.reply_to), id));
 	msg.thread = id;
-	assert_int_equal(t->ops->lacks(t->room, &msg), 0);
+	assert_int_equal(t->ops->unsupported(t->room, &msg), 0);
 	msg.headers_n = 3;
 	msg.thread = "build-42";
 	msg.reply_to = "01k9w3b7zq8m4c2v6t1x5n0prs";
@@ -74,8 +74,9 @@ what_the_format_cannot_hold_is_told(void **state)
 	msg.by_ms = 1;
 	msg.to = msg.cc = (struct mr_names){ two, 2 };
 	msg.body = "\xff";
-	assert_int_equal(t->ops->lacks(t->room, &msg), FIELD_HEADERS | FIELD_THREAD | FIELD_REPLY_TO | FIELD_PRIORITY |
-							   FIELD_BY | FIELD_TO | FIELD_CC | FIELD_BINARY);
+	assert_int_equal(t->ops->unsupported(t->room, &msg), FIELD_HEADERS | FIELD_THREAD | FIELD_REPLY_TO |
+								 FIELD_PRIORITY | FIELD_BY | FIELD_TO | FIELD_CC |
+								 FIELD_BINARY);
 }
 
 static void
@@ -182,7 +183,7 @@ a_mark_keeps_id_mode_and_time(void **state)
 	char rest[400];
 	struct stat before, after;
 
-	(void)snprintf(rest, sizeof rest, "mail/bob/%s", done.spoken);
+	(void)snprintf(rest, sizeof rest, "mail/bob/%s", done.native_id);
 	assert_int_equal(chmod(in(t, rest), 0640), 0);
 	assert_int_equal(stat(in(t, rest), &before), 0);
 	EXPECT(MR_OK, t->ops->mark(t->room, "bob", done.id, MR_SEEN, 0, &err));
@@ -274,9 +275,9 @@ an_import_is_found_again(void **state)
 	struct delivered one = { 0 }, two = { 0 }, again = { 0 };
 
 	assert_int_equal(import(t, "01k9w3b7zq8m4c2v6t1x5n0prs", "a", &one), MR_OK);
-	assert_string_equal(one.spoken, "2026-07-01T08-16-00.000Z-alice.json");
+	assert_string_equal(one.native_id, "2026-07-01T08-16-00.000Z-alice.json");
 	assert_int_equal(import(t, "01k9w3b7zq8m4c2v6t1x5n0prt", "a", &two), MR_OK); /* in the same millisecond */
-	assert_string_equal(two.spoken, "2026-07-01T08-16-00.001Z-alice.json");
+	assert_string_equal(two.native_id, "2026-07-01T08-16-00.001Z-alice.json");
 	EXPECT(MR_OK, t->ops->move(t->room, "bob", one.id, MR_ARCHIVE, &err));
 	assert_int_equal(import(t, "01k9w3b7zq8m4c2v6t1x5n0prs", "a", &again), MR_EXISTS);
 	assert_string_equal(again.id, one.id);
@@ -300,7 +301,7 @@ an_import_is_found_again(void **state)
 struct stage_watch {
 	const struct town *t;
 	char ticket[ROOM_TICKET_MAX + 1];
-	char id[MR_ID_LEN + 1], spoken[ROOM_SPOKEN_MAX + 1]; /* as they were when it was staged */
+	char id[MR_ID_LEN + 1], native_id[ROOM_NATIVE_ID_MAX + 1]; /* as they were when it was staged */
 	const struct mr_message *msg;
 	const struct delivered *done;
 	enum mr_rc answer;
@@ -313,7 +314,7 @@ on_staged(void *ctx, const char *ticket, struct mr_error *err)
 
 	(void)snprintf(w->ticket, sizeof w->ticket, "%s", ticket);
 	memcpy(w->id, w->msg->id, sizeof w->id);
-	memcpy(w->spoken, w->done->spoken, sizeof w->spoken);
+	memcpy(w->native_id, w->done->native_id, sizeof w->native_id);
 	assert_int_equal(scan(w->t, "bob", MR_INBOX).n, 0); /* not visible yet */
 	return w->answer == MR_OK ? MR_OK : mr_fail(err, w->answer, "no");
 }
@@ -339,11 +340,11 @@ a_ticket_tells_whether_it_was_published(void **state)
 	}
 	w.answer = MR_OK;
 	EXPECT(MR_OK, deliver(t->room, &msg, "bob", &what, &done, &err));
-	assert_string_equal(done.spoken, "2026-07-01T08-16-00.000Z-alice.json"); /* carried mail keeps its date */
+	assert_string_equal(done.native_id, "2026-07-01T08-16-00.000Z-alice.json"); /* carried mail keeps its date */
 	EXPECT(MR_OK, t->ops->settle_ticket(t->room, w.ticket, &published, &err));
 	assert_true(published);
 	assert_string_equal(w.id, done.id); /* whoever noted the ticket could note the id */
-	assert_string_equal(w.spoken, done.spoken);
+	assert_string_equal(w.native_id, done.native_id);
 	clock_shift_ms((int64_t)8 * 24 * 3600000);
 	(void)send(t, "carol", "bob", "a week later");
 	assert_int_equal(files_in(t, "mail/bob"), 2);

@@ -23,13 +23,13 @@ mail_is_the_format_of_the_original(void **state)
 	assert_string_equal(msg.subject, "Parser: next");
 	assert_string_equal(msg.reply_to, "m-1");
 	assert_string_equal(msg.thread, done.id);
-	assert_string_equal(mr_message_header(&msg, "Message-ID"), done.spoken);
+	assert_string_equal(mr_message_header(&msg, "Message-ID"), done.native_id);
 	assert_true(msg.date_ms > clock_now_ms() - 60000);
 	assert_int_equal(stat(path_of(p, msg.path), &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0600);
 	assert_int_equal(p->ops->fetch_raw(p->room, "Old%20Bob", done.id, &raw, &err), MR_OK);
 	buf_addf(&want, "---\nfrom: %s\nmsg_id: %s\nsubject: Parser: next\nreply_to: m-1\nto: %s\n---\n\nno end",
-	    id_of(p, "alice"), done.spoken, id_of(p, "Old%20Bob"));
+	    id_of(p, "alice"), done.native_id, id_of(p, "Old%20Bob"));
 	assert_string_equal(buf_z(&raw), buf_z(&want));
 	mr_message_done(&msg);
 }

@@ -17,13 +17,13 @@ a_question_is_answered_under_its_id(void **state)
 		    .from = "lead", .to = "tester", .body = "Run it.\n", .subject = "Run it.", .thread = "build-42" },
 		&asked, &err));
 	assert_true(sys_syncs() >= 6); /* for our copy and for theirs: the file, its link, its folder */
-	assert_int_equal(strlen(asked.spoken), 32);
-	(void)snprintf(place, sizeof place, "tester/.mailbox/inbox/%.32s", asked.spoken);
+	assert_int_equal(strlen(asked.native_id), 32);
+	(void)snprintf(place, sizeof place, "tester/.mailbox/inbox/%.32s", asked.native_id);
 	(void)snprintf(want, sizeof want,
 	    "---\nREQUEST_ID: %s\nMESSAGE_TYPE: NEW\nCHANNEL_ID: build-42\nRECEIVER_INBOX_PATH: "
 	    "%s/tester/.mailbox/inbox/%s\n"
 	    "REPLY_INBOX_PATH: %s/lead/.mailbox/inbox/%s\n---\n\nRun it.\n",
-	    asked.spoken, y->path, asked.spoken, y->path, asked.spoken);
+	    asked.native_id, y->path, asked.native_id, y->path, asked.native_id);
 	read_text(y, place, text, sizeof text);
 	assert_string_equal(text, want);
 
@@ -33,17 +33,18 @@ a_question_is_answered_under_its_id(void **state)
 	assert_string_equal(msg.to.v[0], "tester");
 	assert_string_equal(msg.subject, "Run it.");
 	assert_string_equal(msg.thread, "build-42");
-	assert_string_equal(mr_message_header(&msg, "Message-ID"), asked.spoken);
+	assert_string_equal(mr_message_header(&msg, "Message-ID"), asked.native_id);
 	assert_memory_equal(msg.body, "Run it.\n", msg.body_len);
 	mr_message_done(&msg);
 	EXPECT(MR_OK,
-	    post(y, (struct out){ .from = "tester", .to = "lead", .subject = "Re: Run it.", .reply_to = asked.spoken },
+	    post(y,
+		(struct out){ .from = "tester", .to = "lead", .subject = "Re: Run it.", .reply_to = asked.native_id },
 		&answered, &err));
-	assert_string_equal(answered.spoken, asked.spoken);
+	assert_string_equal(answered.native_id, asked.native_id);
 	assert_int_equal(look(y, "tester", MR_INBOX).n, 0);
 	msg = fetch(y, "lead", answered.id);
 	assert_string_equal(msg.from, "tester");
-	assert_string_equal(msg.reply_to, asked.spoken);
+	assert_string_equal(msg.reply_to, asked.native_id);
 	assert_string_equal(msg.thread, "build-42");
 	assert_memory_equal(msg.body, "hi\n", msg.body_len);
 	mr_message_done(&msg);
@@ -62,12 +63,13 @@ a_follow_up_survives_the_answer(void **state)
 	struct delivered one = { 0 }, two = { 0 }, three = { 0 };
 
 	EXPECT(MR_OK, post(y, (struct out){ .from = "lead", .to = "tester" }, &one, &err));
-	EXPECT(MR_OK, post(y, (struct out){ .from = "tester", .to = "lead", .reply_to = one.spoken }, &two, &err));
-	EXPECT(MR_OK, post(y, (struct out){ .from = "lead", .to = "tester", .reply_to = one.spoken, .body = "and?\n" },
-			  &three, &err));
+	EXPECT(MR_OK, post(y, (struct out){ .from = "tester", .to = "lead", .reply_to = one.native_id }, &two, &err));
+	EXPECT(
+	    MR_OK, post(y, (struct out){ .from = "lead", .to = "tester", .reply_to = one.native_id, .body = "and?\n" },
+		       &three, &err));
 	assert_int_equal(look(y, "tester", MR_INBOX).n, 1);
 	assert_string_not_equal(three.id, one.id);
-	assert_string_equal(three.spoken, one.spoken);
+	assert_string_equal(three.native_id, one.native_id);
 	struct mr_message msg = fetch(y, "tester", three.id);
 
 	assert_memory_equal(msg.body, "and?\n", 5);
@@ -91,9 +93,9 @@ a_busy_destination_is_not_written_over(void **state)
 
 	workspace_of(y->room)->busy_ms = 100;
 	EXPECT(MR_OK, post(y, (struct out){ .from = "lead", .to = "tester" }, &one, &err));
-	(void)snprintf(place, sizeof place, "lead/.mailbox/inbox/%.32s", one.spoken);
+	(void)snprintf(place, sizeof place, "lead/.mailbox/inbox/%.32s", one.native_id);
 	write_file(y, place, "something unread");
-	struct out answer = { .from = "tester", .to = "lead", .reply_to = one.spoken };
+	struct out answer = { .from = "tester", .to = "lead", .reply_to = one.native_id };
 
 	EXPECT(MR_BUSY, post(y, answer, NULL, &err));
 	read_text(y, place, text, sizeof text);
@@ -117,12 +119,12 @@ older_questions_of_a_channel_get_the_empty_answer(void **state)
 		EXPECT(MR_OK, post(y, (struct out){ .from = "lead", .to = "tester", .thread = "c" }, &asked[i], &err));
 	EXPECT(MR_OK, post(y, (struct out){ .from = "lead", .to = "tester" }, NULL, &err)); /* not of that channel */
 	EXPECT(MR_OK, y->ops->mark(y->room, "tester", asked[0].id, MR_SEEN, 0, &err));      /* shown, not answered */
-	EXPECT(
-	    MR_OK, post(y, (struct out){ .from = "tester", .to = "lead", .reply_to = asked[2].spoken, .body = "all" },
-		       NULL, &err));
+	EXPECT(MR_OK,
+	    post(y, (struct out){ .from = "tester", .to = "lead", .reply_to = asked[2].native_id, .body = "all" }, NULL,
+		&err));
 	assert_int_equal(look(y, "tester", MR_INBOX).n, 1);
 	for (size_t i = 0; i < 3; i++) {
-		(void)snprintf(place, sizeof place, "lead/.mailbox/inbox/%.32s", asked[i].spoken);
+		(void)snprintf(place, sizeof place, "lead/.mailbox/inbox/%.32s", asked[i].native_id);
 		read_text(y, place, text, sizeof text);
 		assert_non_null(strstr(text, "MESSAGE_TYPE: REPLY\nCHANNEL_ID: c\n"));
 		assert_non_null(strstr(text, i == 2 ? "---\n\nall\n" : "REPLY_INBOX_PATH: \n---\n\n\"\"\n"));
@@ -191,9 +193,9 @@ folders_for_answers_can_be_allowed(void **state)
 
 	EXPECT(MR_REFUSED, post(y, (struct out){ .from = "nobody", .to = "tester" }, NULL, &err));
 	EXPECT(MR_OK, post(y, question, &asked, &err));
-	EXPECT(MR_NOTFOUND, y->ops->fetch_answer(y->room, dir, asked.spoken, false, &answer, &err));
+	EXPECT(MR_NOTFOUND, y->ops->face->fetch_answer(y->room, dir, asked.native_id, false, &answer, &err));
 	assert_false(has(y, "nobody"));
-	struct out reply = { .from = "tester", .to = CLIENT, .reply_to = asked.spoken, .body = "done\n" };
+	struct out reply = { .from = "tester", .to = CLIENT, .reply_to = asked.native_id, .body = "done\n" };
 	struct mr_message msg = fetch(y, "tester", asked.id);
 
 	assert_string_equal(msg.from, CLIENT);
@@ -202,7 +204,7 @@ folders_for_answers_can_be_allowed(void **state)
 	(void)snprintf(text, sizeof text, "# of the chat bridge\n%s/\n", dir);
 	write_file(y, "tester/.mailbox/reply-paths", text);
 	EXPECT(MR_OK, post(y, reply, NULL, &err));
-	EXPECT(MR_OK, y->ops->fetch_answer(y->room, dir, asked.spoken, true, &answer, &err));
+	EXPECT(MR_OK, y->ops->face->fetch_answer(y->room, dir, asked.native_id, true, &answer, &err));
 	assert_string_equal(answer.from, "tester");
 	assert_memory_equal(answer.body, "done\n", 5);
 	mr_message_done(&answer);

@@ -77,7 +77,7 @@ with_fault(void **state, bool answer, unsigned long at)
 	if (answer)
 		EXPECT(MR_OK, post(y, (struct out){ .from = "lead", .to = "tester" }, &asked, &err));
 	struct out out = {
-		.from = answer ? "tester" : "lead", .to = answer ? "lead" : "tester", .reply_to = asked.spoken
+		.from = answer ? "tester" : "lead", .to = answer ? "lead" : "tester", .reply_to = asked.native_id
 	};
 
 	sys_plan_set(&(struct sys_plan){ .fault = SYS_FAULT_ERRNO, .at = at, .error = EIO });
@@ -127,7 +127,7 @@ killed_at(struct yard *y, enum act act, const struct delivered *asked, unsigned 
 		struct mr_error err = { 0 };
 		struct out out = { .from = act == ASK ? "lead" : "tester",
 			.to = act == ASK ? "tester" : "lead",
-			.reply_to = act == ANSWER ? asked->spoken : NULL };
+			.reply_to = act == ANSWER ? asked->native_id : NULL };
 
 		workspace_of(y->room)->busy_ms = 0;
 		sys_plan_set(&(struct sys_plan){ .fault = SYS_FAULT_KILL_BEFORE, .at = at });
@@ -164,7 +164,7 @@ a_kill_at_any_call_tears_and_loses_nothing(void **state)
 			assert_true(here.n <= 1 && (act == ASK || here.n == 1));
 			if (act == ANSWER)
 				EXPECT(MR_OK,
-				    post(y, (struct out){ .from = "tester", .to = "lead", .reply_to = asked.spoken },
+				    post(y, (struct out){ .from = "tester", .to = "lead", .reply_to = asked.native_id },
 					NULL, &err));
 			if (act == ANSWER)
 				assert_int_equal(look(y, "lead", MR_INBOX).n, 1);

@@ -182,7 +182,6 @@ post(struct yard *y, struct out out, struct delivered *ret, struct mr_error *err
 	struct delivery what = { .msg = &msg,
 		.to = &to,
 		.sender = out.from,
-		.reply_path = out.reply_path,
 		.carried = out.carried,
 		.staged = out.staged,
 		.staged_ctx = out.staged_ctx };
@@ -192,6 +191,8 @@ post(struct yard *y, struct out out, struct delivered *ret, struct mr_error *err
 	msg.thread = out.thread ? out.thread : msg.id;
 	assert_true(names_add(&to, str_of(out.to)));
 	msg.to = to;
+	if (out.reply_path)
+		assert_int_equal(y->ops->face->expect_answer(y->room, out.reply_path, err), MR_OK);
 	return y->ops->deliver(y->room, &what, ret ? ret : &ignored, err);
 }
 
