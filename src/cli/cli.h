@@ -244,17 +244,6 @@ void out_fenced(struct cli *cli, const struct buf *lines);
 /* The form in which text of others gets to stdout: a "<" stays one when a person looks. */
 unsigned out_form(const struct cli *cli, enum fence_form form);
 
-/* Rows of cells, aligned by what is widest in a column. The last column is not padded. */
-struct table {
-	struct mr_names cells; /* as they are printed */
-	size_t columns;
-};
-bool table_add(struct table *t, const char *cell);         /* a word of ours, a number, a name that is an address */
-bool table_name(struct table *t, const char *text);        /* text of others as FENCE_NAME; "-" when it is empty */
-bool table_put(struct table *t, const struct buf *fenced); /* what went through the fence already */
-void table_print(
-    struct cli *cli, struct table *t, struct buf *out); /* the first row is the heading; empties the table */
-
 /* ---- draft.c ---- */
 /* The text to send: `text` (-m), else `file` (-f; "-" is stdin), else stdin, but only when that is a pipe or a file: an
  * agent's shell may hold an open socket there. Returns EXIT_DONE, or the exit code after saying what is wrong (both

@@ -67,7 +67,7 @@ json_message_keys(struct json *j, const struct mr_message *msg, struct mr_room *
 		[MR_ARCHIVE] = "archive", [MR_SENT] = "sent", [MR_DEAD] = "dead" };
 	mr_auto(mr_fields_done) struct mr_fields fields = { 0 };
 	struct mr_error err = { 0 };
-	struct mr_str text = body ? (struct mr_str){ msg->body, msg->body_len } : (struct mr_str){ 0 };
+	bool has_body = body && msg->body;
 
 	json_cells(
 	    j, CELLS(kv_str("id", msg->id), kv_str("from", msg->from),
@@ -77,9 +77,10 @@ json_message_keys(struct json *j, const struct mr_message *msg, struct mr_room *
 		   kv_str("priority", mr_priority_word(msg->priority)), kv_opt("thread", msg->thread),
 		   kv_opt("reply_to", msg->reply_to), kv_bool("read", (msg->flags & MR_SEEN) != 0),
 		   kv_bool("acked", (msg->flags & MR_ACKED) != 0), kv_bool("pinned", (msg->flags & MR_PINNED) != 0),
-		   kv_bool("replied", (msg->flags & MR_REPLIED) != 0), kv_text("body", text)));
+		   kv_bool("replied", (msg->flags & MR_REPLIED) != 0),
+		   has_body ? kv_text("body", ((struct mr_str){ msg->body, msg->body_len })) : kv_str("body", NULL)));
 	/* Fields by the message's type; without its body none. */
-	bool wrong = text.ptr && mr_message_fields(room, msg, &fields, &err) != MR_OK;
+	bool wrong = has_body && mr_message_fields(room, msg, &fields, &err) != MR_OK;
 
 	json_fields_value(j, &fields);
 	if (wrong)

@@ -21,49 +21,51 @@
 
 #include "cli/cli.h"
 
-enum cell_kind {
-	CELL_END,
-	CELL_NONE, /* is not shown */
-	CELL_STR,  /* NULL is null, and "-" in a table */
-	CELL_INT,
-	CELL_BOOL,
-	CELL_TIME, /* RFC 3339 in JSON, an age or a date in a table; 0 is null and "-" */
-	CELL_NAMES,
-	CELL_JSON,   /* is JSON already */
-	CELL_FENCED, /* is fenced already; in a table only */
-	CELL_OPEN,   /* begins an object */
-	CELL_CLOSE,
-};
 struct cell {
-	enum cell_kind kind;
+	enum cell_kind {
+		CELL_END,
+		CELL_NONE, /* is not shown */
+		CELL_STR,  /* NULL is null, and "-" in a table */
+		CELL_TEXT, /* bytes */
+		CELL_INT,
+		CELL_BOOL,
+		CELL_TIME, /* RFC 3339 in JSON, an age or a date in a table; 0 is null and "-" */
+		CELL_NAMES,
+		CELL_JSON,   /* is JSON already */
+		CELL_FENCED, /* is fenced already; in a table only */
+		CELL_OPEN,   /* begins an object */
+		CELL_CLOSE,
+	} kind;
 	bool quoted;         /* in a table as FENCE_NAME, "-" when it is empty */
 	const char *key;     /* NULL: not in JSON */
 	const char *heading; /* NULL: not in the table */
 	union {
+		const char *str;
 		struct mr_str text;
 		int64_t number;
 		const struct mr_names *names;
 	};
 };
-
-struct cell kv_str(const char *key, const char *value);
-struct cell kv_opt(const char *key, const char *value); /* null when it is empty */
-struct cell kv_if(const char *key, const char *value);  /* left out when it is empty or NULL */
-struct cell kv_text(const char *key, struct mr_str value);
-struct cell kv_int(const char *key, int64_t value);
-struct cell kv_size(const char *key, size_t value);
-struct cell kv_bool(const char *key, bool value);
-struct cell kv_time(const char *key, int64_t ms);
-struct cell kv_names(const char *key, const struct mr_names *names);
+#define kv_none() ((struct cell){ .kind = CELL_NONE })
+#define kv_str(name, value) ((struct cell){ .kind = CELL_STR, .key = name, .str = value })
+#define kv_text(name, value) ((struct cell){ .kind = CELL_TEXT, .key = name, .text = value })
+#define kv_int(name, value) ((struct cell){ .kind = CELL_INT, .key = name, .number = value })
+#define kv_size(name, value) kv_int(name, (int64_t)(value))
+#define kv_bool(name, value) ((struct cell){ .kind = CELL_BOOL, .key = name, .number = value })
+#define kv_time(name, ms) ((struct cell){ .kind = CELL_TIME, .key = name, .number = ms })
+#define kv_names(name, list) ((struct cell){ .kind = CELL_NAMES, .key = name, .names = list })
+/* The cells up to kv_close are an object of that name. */
+#define kv_open(name) ((struct cell){ .kind = CELL_OPEN, .key = name })
+#define kv_close() ((struct cell){ .kind = CELL_CLOSE })
+struct cell kv_opt(const char *key, const char *value);       /* null when it is empty */
+struct cell kv_if(const char *key, const char *value);        /* left out when it is empty or NULL */
 struct cell kv_json(const char *key, const struct buf *json); /* NULL: left out */
-struct cell kv_open(const char *key);                         /* the cells up to kv_close are an object of that name */
-struct cell kv_close(void);
-struct cell kv_none(void);
 
 struct cell col(const char *heading, struct cell cell);
-struct cell col_name(const char *heading, struct cell cell);                /* text of others */
-struct cell col_str(const char *heading, const char *text);                 /* in the table only */
-struct cell col_fenced(const char *heading, const struct buf *fenced_text); /* in the table only */
+struct cell col_name(const char *heading, struct cell cell); /* text of others */
+/* In the table only. */
+#define col_str(title, value) ((struct cell){ .kind = CELL_STR, .heading = title, .str = value })
+#define col_fenced(title, fenced) ((struct cell){ .kind = CELL_FENCED, .heading = title, .text = buf_str(fenced) })
 
 #define CELLS(...) ((const struct cell[]){ __VA_ARGS__, { .kind = CELL_END } })
 
@@ -85,8 +87,9 @@ enum listing_form {
 struct listing { /* finish with list_end or list_done */
 	struct cli *cli;
 	enum listing_form form;
-	size_t n; /* rows */
-	struct table table;
+	size_t n;              /* rows */
+	struct mr_names cells; /* of the table as they are printed, headings first */
+	size_t columns;
 	struct buf json_text; /* not with LIST_LINES */
 	struct json json;
 };
