@@ -26,7 +26,7 @@ is_stop_asked(void *ctx)
 
 struct round {
 	struct cli *cli;
-	bool watch, dry_run;
+	bool watch, log;
 	size_t rounds; /* that are done */
 	struct mr_header *settings;
 	size_t settings_n;
@@ -43,52 +43,38 @@ add_part(struct cli *cli, struct buf *out, const char *before, const char *text)
 	out_styled(cli, out, STYLE_PLAIN, text);
 }
 
-static void
-step_text(struct cli *cli, const struct mr_patrol_step *step, struct buf *out)
-{
-	bool bad =
-	    strcmp(step->what, "failed") == 0 || strcmp(step->what, "dead") == 0 || strcmp(step->what, "trouble") == 0;
-
-	out_styled(cli, out, bad ? STYLE_RED : STYLE_BOLD, step->what);
-	add_part(cli, out, " ", *step->id ? short_id(step->id) : "");
-	add_part(cli, out, " ", step->type);
-	add_part(cli, out, " from ", step->from);
-	if (step->attempt > 1)
-		buf_addf(out, ", attempt %u", step->attempt);
-	add_part(cli, out, ": ", step->handler);
-	add_part(cli, out, *step->handler ? " -> " : ": ", step->result);
-	buf_addc(out, '\n');
-}
-
 /* Names, fields and what handlers say come from mail: inside the fence. */
-static void
-print_step(struct cli *cli, const struct mr_patrol_step *step, bool when)
-{
-	mr_auto(buf_done) struct buf line = BUF_INIT;
-
-	if (out_json(cli, kv_time("at", step->at_ms), kv_str("what", step->what), kv_opt("id", step->id),
-		kv_opt("type", step->type), kv_opt("from", step->from), kv_opt("handler", step->handler),
-		kv_opt("result", step->result), kv_int("attempt", step->attempt)))
-		return;
-	if (when) {
-		text_when(&line, step->at_ms);
-		buf_addc(&line, '\t');
-	}
-	step_text(cli, step, &line);
-	(void)budget_add(cli, &line);
-}
-
 static void
 tell(void *ctx, const struct mr_patrol_step *step)
 {
 	struct round *r = ctx;
+	struct cli *cli = r->cli;
+	mr_auto(buf_done) struct buf line = BUF_INIT;
+	const char *what = step->what;
+	bool bad = strcmp(what, "failed") == 0 || strcmp(what, "dead") == 0 || strcmp(what, "trouble") == 0;
 
 	/* every two seconds, the same */
-	if (r->watch &&
-	    (strcmp(step->what, "waiting") == 0 ||
-		((strcmp(step->what, "unhandled") == 0 || strcmp(step->what, "unproven") == 0) && r->rounds > 0)))
+	if (r->watch && (strcmp(what, "waiting") == 0 ||
+			    ((strcmp(what, "unhandled") == 0 || strcmp(what, "unproven") == 0) && r->rounds > 0)))
 		return;
-	print_step(r->cli, step, false);
+	if (out_json(cli, kv_time("at", step->at_ms), kv_str("what", what), kv_opt("id", step->id),
+		kv_opt("type", step->type), kv_opt("from", step->from), kv_opt("handler", step->handler),
+		kv_opt("result", step->result), kv_int("attempt", step->attempt)))
+		return;
+	if (r->log) {
+		text_when(&line, step->at_ms);
+		buf_addc(&line, '\t');
+	}
+	out_styled(cli, &line, bad ? STYLE_RED : STYLE_BOLD, what);
+	add_part(cli, &line, " ", short_id(step->id));
+	add_part(cli, &line, " ", step->type);
+	add_part(cli, &line, " from ", step->from);
+	if (step->attempt > 1)
+		buf_addf(&line, ", attempt %u", step->attempt);
+	add_part(cli, &line, ": ", step->handler);
+	add_part(cli, &line, *step->handler ? " -> " : ": ", step->result);
+	buf_addc(&line, '\n');
+	(void)budget_add(cli, &line);
 }
 
 static char *
@@ -158,22 +144,19 @@ static bool
 read_settings(struct round *r)
 {
 	const struct patrol_options *o = r->cli->opts;
-	size_t sets = 0, handlers = 0;
+	size_t n = 0;
+	bool ok = true;
 
-	while (o->set[sets])
-		sets++;
-	while (o->handler[handlers])
-		handlers++;
-	r->settings = arena_alloc(&r->cli->own, (sets + handlers + 1) * sizeof(*r->settings));
-	if (!r->settings)
-		return false;
-	for (size_t i = 0; i < sets; i++)
-		if (!add_setting(r, "set", o->set[i]))
-			return false;
-	for (size_t i = 0; i < handlers; i++)
-		if (!add_setting(r, "handler", o->handler[i]))
-			return false;
-	return true;
+	for (size_t i = 0; o->set[i]; i++)
+		n++;
+	for (size_t i = 0; o->handler[i]; i++)
+		n++;
+	r->settings = arena_alloc(&r->cli->own, (n + 1) * sizeof(*r->settings));
+	for (size_t i = 0; r->settings && ok && o->set[i]; i++)
+		ok = add_setting(r, "set", o->set[i]);
+	for (size_t i = 0; r->settings && ok && o->handler[i]; i++)
+		ok = add_setting(r, "handler", o->handler[i]);
+	return r->settings && ok;
 }
 
 /* ---- Rounds ---- */
@@ -181,10 +164,11 @@ read_settings(struct round *r)
 static int
 once(struct round *r)
 {
+	struct cli *cli = r->cli;
 	struct mr_patrol_options options = {
 		.settings = r->settings,
 		.settings_n = r->settings_n,
-		.dry_run = r->dry_run,
+		.dry_run = cli->dry_run,
 		.patient = r->watch,
 		.rest_ms = r->watch ? REST_MS : 0,
 		.render = render,
@@ -193,19 +177,17 @@ once(struct round *r)
 		.ctx = r,
 	};
 	struct mr_patrolled done = { 0 };
-	struct mr_error err = { 0 };
 
-	budget_begin(r->cli);
-	enum mr_rc rc = mr_patrol(r->cli->room, &r->cli->self, &options, &done, &err);
+	budget_begin(cli);
+	enum mr_rc rc = mr_patrol(cli->room, &cli->self, &options, &done, &cli->err);
 
-	budget_end(r->cli, "line", "mailroom patrol log --json");
-	if (!r->watch && !r->dry_run && (rc == MR_OK || done.handled + done.failed > 0))
-		summary(r->cli, &done);
-	if (rc != MR_OK)
-		return cli_fail(r->cli, &err);
+	budget_end(cli, "line", "mailroom patrol log --json");
+	if (!r->watch && !cli->dry_run && (rc == MR_OK || done.handled + done.failed > 0))
+		summary(cli, &done);
+	TRY_CLI(rc);
 	if (done.failed + done.dead > 0)
 		return EXIT_FAILED;
-	return done.waiting > 0 && done.handled + done.aside == 0 && !r->dry_run ? EXIT_NOTHING : EXIT_DONE;
+	return done.waiting > 0 && done.handled + done.aside == 0 && !cli->dry_run ? EXIT_NOTHING : EXIT_DONE;
 }
 
 static int
@@ -228,59 +210,40 @@ stay(struct round *r)
 	return EXIT_DONE;
 }
 
-/* ---- log ---- */
-
-static void
-print_entry(void *ctx, const struct mr_patrol_step *step)
-{
-	print_step(ctx, step, true);
-}
-
 static int
-run_log(struct cli *cli)
+run_log(struct round *r)
 {
+	struct cli *cli = r->cli;
 	const struct patrol_options *o = cli->opts;
-	struct mr_error err = { 0 };
 
 	budget_begin(cli);
-	if (mr_patrol_log(cli->room, cli->self.agent, (size_t)o->limit, print_entry, cli, &err) != MR_OK)
-		return cli_fail(cli, &err);
+	TRY_CLI(mr_patrol_log(cli->room, cli->self.agent, (size_t)o->limit, tell, r, &cli->err));
 	budget_end(cli, "line", "mailroom patrol log --json");
 	if (!cli->json && cli->out.len == 0)
 		buf_adds(&cli->out, "no patrol has done anything here\n");
 	return EXIT_DONE;
 }
 
-/* A person types it. An agent is let to do so by the user's configuration only: setup allows it to run mailroom, and a
- * handler would let it run anything. */
-static enum mr_rc
-may_give_handlers(struct cli *cli, struct mr_error *err)
-{
-	const char *rule = mr_config_get(cli->room, "Session-Handlers");
-
-	if (rule && ascii_caseeq(rule, "yes"))
-		return MR_OK;
-	return env_not_in_session(cli, "patrol --handler", err);
-}
-
 int
 cmd_patrol(struct cli *cli)
 {
 	const struct patrol_options *o = cli->opts;
-	struct mr_error err = { 0 };
-	struct round r = { .cli = cli, .watch = o->watch, .dry_run = cli->dry_run };
+	const char *rule = mr_config_get(cli->room, "Session-Handlers");
+	struct round r = { .cli = cli, .watch = o->watch };
 
 	if (cli->argc > 0 && strcmp(cli->argv[0], "log") == 0) {
 		cli->subword = "log";
-		return run_log(cli);
+		return run_log(&(struct round){ .cli = cli, .log = true });
 	}
 	if (cli->argc > 0)
 		return cli_usage(cli, "'patrol %s' is no command; there is 'patrol log'", cli->argv[0]);
-	if (r.watch && (o->once || r.dry_run))
+	if (r.watch && (o->once || cli->dry_run))
 		return cli_usage(cli, "--watch excludes --once and --dry-run");
 	if (!read_settings(&r))
 		return EXIT_USAGE;
-	if (o->handler[0] && may_give_handlers(cli, &err) != MR_OK)
-		return cli_fail(cli, &err);
+	/* A person types it. An agent is let to do so by the user's configuration only: setup allows it to run
+	 * mailroom, and a handler would let it run anything. */
+	if (o->handler[0] && !(rule && ascii_caseeq(rule, "yes")))
+		TRY_CLI(env_not_in_session(cli, "patrol --handler", &cli->err));
 	return r.watch ? stay(&r) : once(&r);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* mailroom queue: work queues, from which one of many takes each message. */
+/* cmd_queue.c - mailroom queue: work queues, from which one of many takes each message. */
 #include "base/clock.h"
 #include "cli/view.h"
 #include "helptext.h"
@@ -14,57 +14,72 @@ status_word(enum mr_queue_status status)
 	return words[status];
 }
 
-/* ---- create ---- */
-
-static bool
-read_settings(struct cli *cli, struct mr_queue *q)
+/* The name without its prefix. */
+static const char *
+bare(const char *name)
 {
-	const struct queue_options *o = cli->opts;
-	const char *order = o->order;
-
-	q->claimers = o->claimers ? o->claimers : "*";
-	q->lease_ms = o->lease_ms;
-	if (order && strcmp(order, "fifo") != 0 && strcmp(order, "priority") != 0)
-		return cli_usage(cli, "option '--order' is fifo or priority, not '%s'", order), false;
-	if (o->max_claims > 1000000 || o->attempts > 1000000)
-		return cli_usage(cli, "that number is too large: at most 1000000"), false;
-	if (q->lease_ms <= 0)
-		return cli_usage(cli, "--lease must be more than nothing"), false;
-	q->by_priority = order && strcmp(order, "priority") == 0;
-	q->max_claims = (unsigned)o->max_claims;
-	q->attempts = (unsigned)o->attempts;
-	return true;
+	return str_starts(str_of(name), "queue:") ? name + strlen("queue:") : name;
 }
 
+/* ---- create, pause, resume, close, delete ---- */
+
 static int
-say(struct cli *cli, const char *name, const char *state)
+say(struct cli *cli, const char *state)
 {
+	const char *name = bare(cli->argv[0]);
+
 	if (!out_json(cli, kv_str("name", name), kv_str("state", state)))
 		fence_addf(&cli->out, "%s queue:%s\n", state, name);
 	return EXIT_DONE;
 }
 
-static const char *
-bare(const char *name)
-{
-	return strncmp(name, "queue:", 6) == 0 ? name + 6 : name;
-}
-
 static int
 run_create(struct cli *cli)
 {
-	struct mr_queue q = { 0 };
-	struct mr_error err = { 0 };
-	const char *name = bare(cli->argv[0]);
+	const struct queue_options *o = cli->opts;
+	const char *name = bare(cli->argv[0]), *order = o->order ? o->order : "fifo";
+	struct mr_queue q = {
+		.claimers = o->claimers ? o->claimers : "*",
+		.lease_ms = o->lease_ms,
+		.by_priority = strcmp(order, "priority") == 0,
+		.max_claims = (unsigned)o->max_claims,
+		.attempts = (unsigned)o->attempts,
+	};
 
-	if (!read_settings(cli, &q))
-		return EXIT_USAGE;
+	if (!q.by_priority && strcmp(order, "fifo") != 0)
+		return cli_usage(cli, "option '--order' is fifo or priority, not '%s'", order);
+	if (o->max_claims > 1000000 || o->attempts > 1000000)
+		return cli_usage(cli, "that number is too large: at most 1000000");
+	if (q.lease_ms <= 0)
+		return cli_usage(cli, "--lease must be more than nothing");
 	if (strlen(name) >= sizeof(q.name))
 		return cli_usage(cli, "that name is too long");
 	(void)snprintf(q.name, sizeof(q.name), "%s", name);
-	if (mr_queue_create(cli->room, &cli->self, &q, &err) != MR_OK)
-		return cli_fail(cli, &err);
-	return say(cli, name, "created");
+	TRY_CLI(mr_queue_create(cli->room, &cli->self, &q, &cli->err));
+	return say(cli, "created");
+}
+
+/* pause, resume, close */
+static int
+run_status(struct cli *cli)
+{
+	bool pause = strcmp(cli->subword, "pause") == 0, close = strcmp(cli->subword, "close") == 0;
+	enum mr_queue_status status = pause ? MR_QUEUE_PAUSED : close ? MR_QUEUE_CLOSED : MR_QUEUE_ACTIVE;
+
+	TRY_CLI(mr_queue_set_status(cli->room, cli->argv[0], status, &cli->err));
+	return say(cli, status == MR_QUEUE_ACTIVE ? "resumed" : status_word(status));
+}
+
+static int
+run_delete(struct cli *cli)
+{
+	const struct queue_options *o = cli->opts;
+	size_t dead = 0;
+
+	TRY_CLI(mr_queue_delete(cli->room, cli->argv[0], o->force, &dead, &cli->err));
+	if (dead > 0)
+		cli_warn(cli, "%zu message%s went to dead letters: mailroom dead list", dead, dead == 1 ? "" : "s");
+	return say(cli, "deleted");
 }
 
 /* ---- list, show ---- */
@@ -89,15 +104,16 @@ list_queue(struct listing *list, const struct mr_queue *q, const struct mr_queue
 struct queues {
 	struct listing list;
 	enum mr_rc rc; /* of the counting */
-	struct mr_error err;
 };
 
 static bool
 list_one(void *ctx, const struct mr_queue *q)
 {
 	struct queues *all = ctx;
+	struct cli *cli = all->list.cli;
 	struct mr_queue_counts counts = { 0 };
-	all->rc = mr_queue_count(all->list.cli->room, q->name, &counts, NULL, NULL, &all->err);
+
+	all->rc = mr_queue_count(cli->room, q->name, &counts, NULL, NULL, &cli->err);
 	if (all->rc == MR_OK)
 		list_queue(&all->list, q, &counts, NULL, NULL, 0);
 	else if (all->rc == MR_NOTFOUND) /* deleted this very moment */
@@ -105,18 +121,22 @@ list_one(void *ctx, const struct mr_queue *q)
 	return all->rc == MR_OK;
 }
 
+static void
+queues_done(struct queues *all)
+{
+	list_done(&all->list);
+}
+
 static int
 run_list(struct cli *cli)
 {
-	struct queues all = { .list.cli = cli };
+	mr_auto(queues_done) struct queues all = { .list.cli = cli };
 	struct mr_error err = { 0 };
 
-	enum mr_rc rc = mr_queue_each(cli->room, list_one, &all, &err);
-
-	if (rc == MR_OK && all.rc == MR_OK)
-		return list_end(&all.list, "no queues; mailroom queue create NAME makes one\n");
-	list_done(&all.list);
-	return cli_fail(cli, rc != MR_OK ? &err : &all.err);
+	if (mr_queue_each(cli->room, list_one, &all, &err) != MR_OK)
+		return cli_fail(cli, &err);
+	TRY_CLI(all.rc);
+	return list_end(&all.list, "no queues; mailroom queue create NAME makes one\n");
 }
 
 struct showing {
@@ -211,15 +231,12 @@ run_show(struct cli *cli)
 	mr_auto(showing_done) struct showing s = { .claims = { .cli = cli, .form = LIST_ARRAY },
 		.tasks = { .cli = cli, .form = LIST_ARRAY } };
 	struct mr_queue_counts counts = { 0 };
-	struct mr_error err = { 0 };
 	size_t more = 0;
 
-	if (mr_queue_get(cli->room, cli->argv[0], &q, &err) != MR_OK)
-		return cli_fail(cli, &err);
+	TRY_CLI(mr_queue_get(cli->room, cli->argv[0], &q, &cli->err));
 	s.attempts = q.attempts;
-	if (mr_queue_count(cli->room, q.name, &counts, show_claim, &s, &err) != MR_OK ||
-	    mr_queue_tasks(cli->room, q.name, o->done, (size_t)o->limit, add_task, &s, &more, &err) != MR_OK)
-		return cli_fail(cli, &err);
+	TRY_CLI(mr_queue_count(cli->room, q.name, &counts, show_claim, &s, &cli->err));
+	TRY_CLI(mr_queue_tasks(cli->room, q.name, o->done, (size_t)o->limit, add_task, &s, &more, &cli->err));
 	if (cli->json) {
 		list_queue(
 		    &(struct listing){ .cli = cli }, &q, &counts, list_json(&s.claims), list_json(&s.tasks), more);
@@ -239,69 +256,21 @@ static int
 run_wait(struct cli *cli)
 {
 	const struct queue_options *o = cli->opts;
-	struct mr_queue_left left = { 0 };
-	struct mr_error err = { 0 };
-	bool drained = o->empty;
-
-	enum mr_rc rc = mr_queue_wait(cli->room, cli->argv[0], drained, o->timeout_ms, &left, &err);
-
-	if (rc != MR_OK && rc != MR_EMPTY)
-		return cli_fail(cli, &err);
 	const char *name = bare(cli->argv[0]);
+	struct mr_queue_left left = { 0 };
+	enum mr_rc rc = mr_queue_wait(cli->room, cli->argv[0], o->empty, o->timeout_ms, &left, &cli->err);
 	size_t ready = left.ready + left.reserved;
 
+	if (rc != MR_OK && rc != MR_EMPTY)
+		return cli_fail(cli, &cli->err);
 	if (!out_json(cli, kv_str("name", name), kv_size("ready", ready), kv_size("delayed", left.delayed),
 		kv_size("claimed", left.claimed)))
 		fence_addf(&cli->out, "queue:%s: %zu ready, %zu delayed, %zu claimed\n", name, ready, left.delayed,
 		    left.claimed);
-	if (rc == MR_EMPTY)
-		cli_warn(cli,
-		    drained ? "the time is up, and the queue is not empty" : "the time is up, and nothing is ready");
-	return rc == MR_OK ? EXIT_DONE : EXIT_NOTHING;
-}
-
-/* ---- pause, resume, close, delete ---- */
-
-static int
-set_status(struct cli *cli, enum mr_queue_status status, const char *state)
-{
-	struct mr_error err = { 0 };
-
-	if (mr_queue_set_status(cli->room, cli->argv[0], status, &err) != MR_OK)
-		return cli_fail(cli, &err);
-	return say(cli, bare(cli->argv[0]), state);
-}
-
-static int
-run_pause(struct cli *cli)
-{
-	return set_status(cli, MR_QUEUE_PAUSED, "paused");
-}
-
-static int
-run_resume(struct cli *cli)
-{
-	return set_status(cli, MR_QUEUE_ACTIVE, "resumed");
-}
-
-static int
-run_close(struct cli *cli)
-{
-	return set_status(cli, MR_QUEUE_CLOSED, "closed");
-}
-
-static int
-run_delete(struct cli *cli)
-{
-	const struct queue_options *o = cli->opts;
-	struct mr_error err = { 0 };
-	size_t dead = 0;
-
-	if (mr_queue_delete(cli->room, cli->argv[0], o->force, &dead, &err) != MR_OK)
-		return cli_fail(cli, &err);
-	if (dead > 0)
-		cli_warn(cli, "%zu message%s went to dead letters: mailroom dead list", dead, dead == 1 ? "" : "s");
-	return say(cli, bare(cli->argv[0]), "deleted");
+	if (rc == MR_OK)
+		return EXIT_DONE;
+	cli_warn(cli, "the time is up, and %s", o->empty ? "the queue is not empty" : "nothing is ready");
+	return EXIT_NOTHING;
 }
 
 static const struct subword words[] = {
@@ -309,9 +278,9 @@ static const struct subword words[] = {
 	{ "list", "", 0, 0, false, run_list },
 	{ "show", "NAME", 1, 1, false, run_show },
 	{ "wait", "NAME", 1, 1, false, run_wait },
-	{ "pause", "NAME", 1, 1, true, run_pause },
-	{ "resume", "NAME", 1, 1, true, run_resume },
-	{ "close", "NAME", 1, 1, true, run_close },
+	{ "pause", "NAME", 1, 1, true, run_status },
+	{ "resume", "NAME", 1, 1, true, run_status },
+	{ "close", "NAME", 1, 1, true, run_status },
 	{ "delete", "NAME", 1, 1, true, run_delete },
 	{ 0 },
 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* mailroom read: shown before consumed (promise 9). */
+/* cmd_read.c - mailroom read: shown before consumed (promise 9). */
 #include "base/file.h"
 #include "base/sys.h"
 #include "base/text.h"
-#include "cli.h"
+#include "cli/printout.h"
 #include "helptext.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -16,49 +16,36 @@ refuses(struct cli *cli, const struct mr_message *msg, int *ret_exit)
 {
 	struct mr_error err = { 0 };
 
-	if (cli->json || cli->out_tty || msg->folder == MR_SENT)
+	if (cli->json || cli->out_tty || msg->folder == MR_SENT ||
+	    !printout_hides(&(struct printout){ .cli = cli }, msg))
 		return false;
-	if (!mr_is_control(cli->room, cli->self.agent, msg, &err)) {
-		if (err.code != MR_OK)
-			cli_warn(cli, "the control message %s cannot be used: %s", short_id(msg->id), err.message);
-		return false;
-	}
-	(void)mr_fail(
-	    &err, MR_REFUSED, "%s is a control message of type '%s', for programs", short_id(msg->id), msg->type);
-	(void)mr_hint(&err, "`mailroom patrol` runs its handler; --json shows it");
+	(void)mr_fail(&err, MR_REFUSED,
+	    "%s is a control message of type '%s', for programs\n"
+	    "`mailroom patrol` runs its handler; --json shows it",
+	    short_id(msg->id), msg->type);
 	*ret_exit = cli_fail(cli, &err);
 	return true;
-}
-
-static bool
-refuses_raw(struct cli *cli, const char *id, int *ret_exit)
-{
-	mr_auto(mr_message_done) struct mr_message msg = { 0 };
-	struct mr_error err = { 0 };
-
-	/* One that cannot be parsed is none, and its bytes are what is wanted. */
-	return mr_fetch(cli->room, cli->self.agent, id, &msg, &err) == MR_OK && refuses(cli, &msg, ret_exit);
 }
 
 static int
 read_raw(struct cli *cli)
 {
 	for (int i = 0; i < cli->argc; i++) {
-		struct mr_error err = { 0 };
-		char *bytes = NULL;
+		mr_auto(mr_message_done) struct mr_message msg = { 0 };
+		mr_auto(free_ptr) char *bytes = NULL;
 		size_t len = 0;
 		int code = EXIT_DONE;
 
-		if (refuses_raw(cli, cli->argv[i], &code))
+		/* One that cannot be parsed is no control message, and its bytes are what is wanted. */
+		if (mr_fetch(cli->room, cli->self.agent, cli->argv[i], &msg, IGNORED) == MR_OK &&
+		    refuses(cli, &msg, &code))
 			return code;
-		if (mr_fetch_raw(cli->room, cli->self.agent, cli->argv[i], &bytes, &len, &err) != MR_OK)
-			return cli_fail(cli, &err);
+		TRY_CLI(mr_fetch_raw(cli->room, cli->self.agent, cli->argv[i], &bytes, &len, &cli->err));
 		/* A terminal obeys what it is sent, so there its bytes are shown and not written. */
 		if (cli->out_tty)
 			(void)fence_add(&cli->out, (struct mr_str){ bytes, len }, out_form(cli, FENCE_TEXT), 0);
 		else
 			buf_add(&cli->out, (struct mr_str){ bytes, len });
-		free(bytes);
 		if (!cli_flush(cli))
 			return EXIT_FAILED;
 	}
@@ -75,57 +62,36 @@ print(struct cli *cli, const struct mr_message *msg)
 	return true;
 }
 
+/* Takes and prints what was asked for; without `show` it only looks. What did not fit is given back at once. */
 static int
-peek(struct cli *cli)
+print_all(struct cli *cli, struct mr_show *show)
 {
 	int code = EXIT_DONE;
 
 	for (int i = 0; i < cli->argc; i++) {
+		mr_auto(mr_message_done) struct mr_message msg = { 0 };
 		struct mr_error err = { 0 };
-		struct mr_message msg = { 0 };
-		if (mr_fetch(cli->room, cli->self.agent, cli->argv[i], &msg, &err) != MR_OK) {
-			code = cli_fail(cli, &err);
-			continue;
-		}
-		if (!refuses(cli, &msg, &code))
-			(void)print(cli, &msg);
-		mr_message_done(&msg);
-	}
-	if (!cli->json)
-		budget_end(cli, "message", "mailroom read --peek ID");
-	return code;
-}
+		enum mr_rc rc = show ? mr_show_take(show, cli->argv[i], &msg, &err)
+				     : mr_fetch(cli->room, cli->self.agent, cli->argv[i], &msg, &err);
 
-/* Takes and prints what was asked for. What did not fit is given back at once. */
-static int
-take_all(struct cli *cli, struct mr_show *show)
-{
-	int code = EXIT_DONE;
-
-	for (int i = 0; i < cli->argc; i++) {
-		struct mr_error err = { 0 };
-		struct mr_message msg = { 0 };
-		enum mr_rc rc = mr_show_take(show, cli->argv[i], &msg, &err);
 		if (rc != MR_OK && rc != MR_BUSY) {
 			code = cli_fail(cli, &err);
 			/* A full or read-only disk cannot note that it was read. What it says can be shown all the
 			 * same. */
-			if ((rc == MR_FULL || rc == MR_IO) &&
+			if (show && (rc == MR_FULL || rc == MR_IO) &&
 			    mr_fetch(cli->room, cli->self.agent, cli->argv[i], &msg, &err) == MR_OK)
 				(void)print(cli, &msg);
-			mr_message_done(&msg);
 			continue;
 		}
-		if (rc == MR_BUSY) /* looking is free; whoever holds it will settle it */
+		if (rc == MR_BUSY) /* looking is free; its holder will settle it */
 			cli_warn(cli, "%s", err.message);
 		bool shown = !refuses(cli, &msg, &code) && print(cli, &msg);
 
-		if (!shown && rc == MR_OK && mr_show_back(show, msg.id, &err) != MR_OK)
+		if (show && !shown && rc == MR_OK && mr_show_back(show, msg.id, &err) != MR_OK)
 			code = cli_fail(cli, &err);
-		mr_message_done(&msg);
 	}
 	if (!cli->json)
-		budget_end(cli, "message", "mailroom read ID");
+		budget_end(cli, "message", show ? "mailroom read ID" : "mailroom read --peek ID");
 	return code;
 }
 
@@ -207,13 +173,12 @@ open_folder_of(struct cli *cli, const char *path, const char **ret_name, int *re
 	const char *base = NULL, *below = below_own_folder(cli, path, &base);
 	const char *slash = below ? strrchr(below, '/') : NULL;
 
-	if (!below || has_hidden_part(below)) {
-		(void)mr_fail(err, MR_REFUSED,
-		    below ? "'%s' has a part that begins with a dot"
-			  : "'%s' is neither below this folder nor below that for temporary files",
+	if (!below || has_hidden_part(below))
+		return mr_fail(err, MR_REFUSED,
+		    below ? "'%s' has a part that begins with a dot\ngive a name in this folder, such as mail.txt"
+			  : "'%s' is neither below this folder nor below that for temporary files\n"
+			    "give a name in this folder, such as mail.txt",
 		    path);
-		return mr_hint(err, "give a name in this folder, such as mail.txt");
-	}
 	const char *dir = slash ? arena_dup(&cli->own, (struct mr_str){ below, (size_t)(slash - below) }) : ".";
 
 	if (!dir)
@@ -234,7 +199,7 @@ open_folder_of(struct cli *cli, const char *path, const char **ret_name, int *re
 }
 
 /* What was printed goes into the file instead, and the caller is told where it is. */
-static bool
+static enum mr_rc
 write_file(struct cli *cli, const char *path, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int fd = -1;
@@ -242,56 +207,48 @@ write_file(struct cli *cli, const char *path, struct mr_error *err)
 	size_t chars = utf8_chars(buf_str(&cli->out));
 
 	if (!buf_ok(&cli->out))
-		return mr_nomem(err) == MR_OK;
-	if (open_folder_of(cli, path, &name, &fd, err) != MR_OK)
-		return false;
+		return mr_nomem(err);
+	TRY(open_folder_of(cli, path, &name, &fd, err));
 	enum mr_rc rc = file_publish(fd, fd, name, buf_str(&cli->out), 0600, PUBLISH_FULL, err);
 
-	if (rc == MR_EXISTS) {
-		(void)mr_fail(err, MR_EXISTS, "'%s' is there already, and is not overwritten", path);
-		(void)mr_hint(err, "give the name of a new file");
-	}
-	if (rc != MR_OK)
-		return false;
+	if (rc == MR_EXISTS)
+		return mr_fail(
+		    err, MR_EXISTS, "'%s' is there already, and is not overwritten\ngive the name of a new file", path);
+	TRY(rc);
 	buf_clear(&cli->out);
 	out_count(&cli->out, chars, "character");
 	fence_addf(&cli->out, " written to '%.1000s'; what is in it is data from others\n", path);
-	return true;
+	return MR_OK;
 }
 
 int
 cmd_read(struct cli *cli)
 {
 	const struct read_options *o = cli->opts;
-	struct mr_error err = { 0 };
 	struct mr_show *show = NULL;
-	const char *to = o->to;
 
-	if (to && !check_file_name(cli, to))
+	if (o->to && !check_file_name(cli, o->to))
 		return EXIT_USAGE;
 	budget_begin(cli);
-	if (to) {
+	if (o->to) {
 		cli->budget.limit = INT64_MAX;
 		cli->budget.fenced = true;
 	}
 	if (o->raw)
 		return read_raw(cli);
 	if (o->peek)
-		return peek(cli);
-	if (mr_show_open(cli->room, &cli->self, &show, &err) != MR_OK)
-		return cli_fail(cli, &err);
-	int code = take_all(cli, show);
-	if (to && code == EXIT_DONE && !write_file(cli, to, &err))
-		code = cli_fail(cli, &err);
-	if (to && code != EXIT_DONE) {
+		return print_all(cli, NULL);
+	TRY_CLI(mr_show_open(cli->room, &cli->self, &show, &cli->err));
+	int code = print_all(cli, show);
+
+	if (o->to && code == EXIT_DONE && write_file(cli, o->to, &cli->err) != MR_OK)
+		code = cli_fail(cli, &cli->err);
+	if (o->to && code != EXIT_DONE)
 		buf_clear(&cli->out); /* closing gives it back */
-		mr_show_close(show);
-		return code;
-	}
-	if (!cli_flush(cli))
+	else if (!cli_flush(cli))
 		code = EXIT_FAILED; /* nobody saw it: closing gives it back */
-	else if (mr_show_finish(show, false, NULL, &err) != MR_OK)
-		code = cli_fail(cli, &err);
+	else if (mr_show_finish(show, false, NULL, &cli->err) != MR_OK)
+		code = cli_fail(cli, &cli->err);
 	mr_show_close(show);
 	return code;
 }

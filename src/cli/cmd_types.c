@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* mailroom types: what message types there are, what one looks like, and how a room gets one of its own. */
+/* cmd_types.c - mailroom types: what message types there are, what one looks like, and how a room gets one of its own.
+ */
 #include "base/text.h"
 #include "cli/view.h"
 #include "message/type.h"
@@ -20,9 +21,9 @@ list_one(void *ctx, const struct mr_type *type)
 {
 	struct listing *list = ctx;
 	const struct types_options *o = list->cli->opts;
-	const char *wanted = o->pack, *pack = type->pack[0] ? type->pack : "room";
+	const char *pack = type->pack[0] ? type->pack : "room";
 
-	if (!wanted || strcmp(wanted, pack) == 0)
+	if (!o->pack || strcmp(o->pack, pack) == 0)
 		list_row(list, col("NAME", kv_str("name", type->name)), kv_opt("pack", type->pack),
 		    col_str("PACK", pack), kv_str("summary", type->summary), kv_opt("subject", type->subject),
 		    col("VIA", kv_str("via", type->nudge ? "nudge" : "mail")), kv_bool("control", type->routed),
@@ -33,13 +34,11 @@ list_one(void *ctx, const struct mr_type *type)
 static int
 run_list(struct cli *cli)
 {
-	struct listing list = { .cli = cli };
-	struct mr_error err = { 0 };
+	mr_auto(list_done) struct listing list = { .cli = cli };
 
-	if (cli_open_room(cli, &err) == MR_OK && mr_type_each(cli->room, list_one, say_wrong, &list, &err) == MR_OK)
-		return list_end(&list, "there are no such types; mailroom types new NAME makes one\n");
-	list_done(&list);
-	return cli_fail(cli, &err);
+	TRY_CLI(cli_open_room(cli, &cli->err));
+	TRY_CLI(mr_type_each(cli->room, list_one, say_wrong, &list, &cli->err));
+	return list_end(&list, "there are no such types; mailroom types new NAME makes one\n");
 }
 
 /* ---- show ---- */
@@ -108,36 +107,18 @@ add_line(struct cli *cli, struct buf *out, const char *name, const char *value)
 	if (!value[0])
 		return;
 	buf_addf(out, "  %-9s ", name);
-	(void)fence_add(out, str_of(value), out_form(cli, FENCE_LINE), 0);
+	out_styled(cli, out, STYLE_PLAIN, value);
 	buf_addc(out, '\n');
-}
-
-static void
-add_command(struct cli *cli, struct buf *out, const struct type_def *def)
-{
-	mr_auto(buf_done) struct buf line = BUF_INIT;
-
-	buf_addf(&line, "mailroom send TO --type %s", def->name);
-	for (size_t i = 0; i < def->fields_n; i++) {
-		const struct type_field *f = &def->fields[i];
-
-		bool found = f->derive && !str_starts(str_of(f->derive), "request"); /* that is for answers */
-
-		if (f->required && !f->when_field && !found && !f->fallback && f->kind != TYPE_LITERAL &&
-		    !strstr(f->name, "[]"))
-			buf_addf(&line, strchr(f->name, ' ') ? " --field '%s=...'" : " --field %s=...", f->name);
-	}
-	add_line(cli, out, "send", buf_z(&line));
 }
 
 static void
 show_text(struct cli *cli, const struct type_def *def)
 {
-	mr_auto(buf_done) struct buf lines = BUF_INIT;
+	mr_auto(buf_done) struct buf lines = BUF_INIT, command = BUF_INIT;
 	struct buf *out = &lines;
 
 	fence_addf(out, "%s (%s%s): ", def->name, def->pack[0] ? "pack " : "this room's own", def->pack);
-	(void)fence_add(out, str_of(def->summary), out_form(cli, FENCE_LINE), 0);
+	out_styled(cli, out, STYLE_PLAIN, def->summary);
 	buf_addc(out, '\n');
 	add_line(cli, out, "subject", def->subject);
 	for (size_t i = 0; i < def->routes.n; i++)
@@ -156,8 +137,16 @@ show_text(struct cli *cli, const struct type_def *def)
 		add_rule(&rule, &def->fields[i]);
 		add_line(cli, out, i == 0 ? "fields" : "", buf_z(&rule));
 	}
-	if (!def->nudge)
-		add_command(cli, out, def);
+	buf_addf(&command, "mailroom send TO --type %s", def->name);
+	for (size_t i = 0; i < def->fields_n; i++) {
+		const struct type_field *f = &def->fields[i];
+		bool found = f->derive && !str_starts(str_of(f->derive), "request"); /* that is for answers */
+
+		if (f->required && !f->when_field && !found && !f->fallback && f->kind != TYPE_LITERAL &&
+		    !strstr(f->name, "[]"))
+			buf_addf(&command, strchr(f->name, ' ') ? " --field '%s=...'" : " --field %s=...", f->name);
+	}
+	add_line(cli, out, "send", def->nudge ? "" : buf_z(&command));
 	out_fenced(cli, out);
 }
 
@@ -165,43 +154,31 @@ static int
 run_show(struct cli *cli)
 {
 	mr_auto(free_ptr) char *text = NULL, *pack = NULL;
-	struct mr_error err = { 0 };
-	struct type_def def = { 0 };
-	struct mr_str name = { 0 };
+	mr_auto(type_done) struct type_def def = { 0 };
+	struct mr_str name = str_of(cli->argv[0]), rest, line;
 	size_t len = 0;
 
-	if (cli_open_room(cli, &err) != MR_OK ||
-	    mr_type_text(cli->room, cli->argv[0], &text, &len, &pack, &err) != MR_OK)
-		return cli_fail(cli, &err);
+	TRY_CLI(cli_open_room(cli, &cli->err));
+	TRY_CLI(mr_type_text(cli->room, cli->argv[0], &text, &len, &pack, &cli->err));
 	/* Asked for in another case, the file says how it is spelled; checking that is not the business of showing. */
-	for (const char *line = text; line && !name.len; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL)
-		if (str_starts(str_of(line), "Type:"))
-			name = str_trim((struct mr_str){ line + 5, strcspn(line + 5, "\r\n") });
-	const char *spelled = arena_dup(&cli->own, name.len > 0 ? name : str_of(cli->argv[0]));
+	rest = (struct mr_str){ text, len };
+	while (str_cut(&rest, '\n', &line))
+		if (str_starts(line, "Type:") && str_trim((struct mr_str){ line.ptr + 5, line.len - 5 }).len > 0) {
+			name = str_trim((struct mr_str){ line.ptr + 5, line.len - 5 });
+			break;
+		}
+	const char *spelled = arena_dup(&cli->own, name);
 
-	if (!spelled) {
-		(void)mr_nomem(&err);
-		return cli_fail(cli, &err);
-	}
-	if (type_parse((struct mr_str){ text, len }, pack, spelled, &def, &err) != MR_OK)
-		return cli_fail(cli, &err);
+	TRY_CLI(
+	    spelled ? type_parse((struct mr_str){ text, len }, pack, spelled, &def, &cli->err) : mr_nomem(&cli->err));
 	if (cli->json)
 		show_json(cli, &def, (struct mr_str){ text, len });
 	else
 		show_text(cli, &def);
-	type_done(&def);
 	return EXIT_DONE;
 }
 
 /* ---- check, new ---- */
-
-static const char *
-last_part(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
 
 static int
 run_check(struct cli *cli)
@@ -210,58 +187,49 @@ run_check(struct cli *cli)
 
 	for (int i = 0; i < cli->argc; i++) {
 		mr_auto(buf_done) struct buf text = BUF_INIT;
-		struct mr_error err = { 0 };
-		struct type_def def = { 0 };
-		int got = cli_body(cli, NULL, cli->argv[i], &text);
+		mr_auto(type_done) struct type_def def = { 0 };
+		const char *path = cli->argv[i], *slash = strrchr(path, '/');
+		int got = cli_body(cli, NULL, path, &text);
 
-		if (got == EXIT_DONE && type_parse(buf_str(&text), "", last_part(cli->argv[i]), &def, &err) != MR_OK) {
-			got = cli_fail(cli, &err);
-		} else if (got == EXIT_DONE && !out_json(cli, kv_str("file", cli->argv[i]), kv_str("name", def.name),
-						   kv_bool("fine", true))) {
-			fence_addf(&cli->out, "%s: fine, ", cli->argv[i]);
+		if (got == EXIT_DONE &&
+		    type_parse(buf_str(&text), "", slash ? slash + 1 : path, &def, &cli->err) != MR_OK) {
+			got = cli_fail(cli, &cli->err);
+		} else if (got == EXIT_DONE &&
+			   !out_json(cli, kv_str("file", path), kv_str("name", def.name), kv_bool("fine", true))) {
+			fence_addf(&cli->out, "%s: fine, ", path);
 			out_count(&cli->out, def.fields_n, "field");
 			buf_addc(&cli->out, '\n');
 		}
-		type_done(&def);
 		code = got != EXIT_DONE ? got : code;
 	}
 	return code;
 }
 
-/* A file that works and shows where to go on. */
-static void
-add_template(struct buf *out, const char *name)
-{
-	buf_addf(out,
-	    "# mailroom-types(5) explains the lines.\n"
-	    "Type: %s\n"
-	    "Summary: what it says, in a few words\n"
-	    "Subject: %s {Subject}\n"
-	    "Via: mail\n"
-	    "Body: lines\n"
-	    "Field: Subject; text; required; subject\n"
-	    "Field: From; address; derive sender\n",
-	    name, name);
-}
-
 static int
 run_new(struct cli *cli)
 {
+	/* A file that works and shows where to go on. */
+	static const char template[] = "# mailroom-types(5) explains the lines.\n"
+				       "Type: %s\n"
+				       "Summary: what it says, in a few words\n"
+				       "Subject: %s {Subject}\n"
+				       "Via: mail\n"
+				       "Body: lines\n"
+				       "Field: Subject; text; required; subject\n"
+				       "Field: From; address; derive sender\n";
 	const struct types_options *o = cli->opts;
 	mr_auto(buf_done) struct buf text = BUF_INIT;
-	const char *name = cli->argv[0], *file = o->file;
-	struct mr_error err = { 0 };
+	const char *name = cli->argv[0];
 	int code = EXIT_DONE;
 
-	if (file)
-		code = cli_body(cli, NULL, file, &text);
+	if (o->file)
+		code = cli_body(cli, NULL, o->file, &text);
 	else
-		add_template(&text, name);
+		buf_addf(&text, template, name, name);
 	if (code != EXIT_DONE)
 		return code;
-	if (cli_open_room(cli, &err) != MR_OK ||
-	    mr_type_put(cli->room, name, buf_z(&text), text.len, o->force, &err) != MR_OK)
-		return cli_fail(cli, &err);
+	TRY_CLI(cli_open_room(cli, &cli->err));
+	TRY_CLI(mr_type_put(cli->room, name, buf_z(&text), text.len, o->force, &cli->err));
 	if (!out_json(cli, kv_str("name", name), kv_bool("made", true)))
 		fence_addf(&cli->out, "made type %s: its file is types/%s in the room\n", name, name);
 	return EXIT_DONE;
