@@ -176,7 +176,6 @@ _Noreturn void worker_run(struct mcp_server *s, const struct mcp_request *r, con
 _Noreturn void watch_run(struct mcp_server *s, const struct mcp_request *r, int fd);
 
 /* ---- serve.c ---- */
-int mcp_serve(struct mcp_server *s);
 /* Starts a worker, or answers with an error. */
 void call_start(struct mcp_server *s, const struct mcp_request *r, const struct job *job, int64_t limit_ms);
 /* A subscription, with a watcher if it is to the inbox. False: it was answered with an error. */

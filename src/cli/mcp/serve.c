@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/sys.h"
 #include "cli/mcp/mcp.h"
+#include "helptext.h"
 
 #define READ_STEP ((size_t)64 << 10)
 #define SETTLE_MS 5000   /* a worker that marks for longer is not waited for */
@@ -323,8 +324,8 @@ leave_at_once(int signal_number)
 	_exit(EXIT_DONE); /* the ends of the workers' sockets close with us */
 }
 
-int
-mcp_serve(struct mcp_server *s)
+static int
+serve(struct mcp_server *s)
 {
 	struct input in = { 0 };
 	int64_t ended_ms = 0;
@@ -342,4 +343,18 @@ mcp_serve(struct mcp_server *s)
 		child_end(&s->children[i]);
 	buf_done(&in.bytes);
 	return s->gone ? EXIT_FAILED : EXIT_DONE;
+}
+
+int
+cmd_mcp(struct cli *cli)
+{
+	struct mcp_server server = { .room = cli->room_option, .as = cli->as_option };
+
+#ifdef MR_FAULT_ENV
+	const struct mcp_options *o = cli->opts;
+
+	if (o->conformance)
+		server.extra = &mcp_fixtures;
+#endif
+	return serve(&server);
 }

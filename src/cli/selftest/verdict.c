@@ -83,56 +83,48 @@ sent_as(struct trial *t, const char *tag)
 }
 
 static void
-note_work(struct trial *t, char what, const char *tag)
+take_entry(struct trial *t, const char *line)
 {
-	struct sent *s = sent_as(t, tag);
+	char what = line[0], tag[TAG_LEN] = "";
+	unsigned reader = 0;
+	size_t ran, killed;
 
-	if (!s) {
+	if (sscanf(line, "K %zu %zu", &ran, &killed) == 2) {
+		t->v->commands += ran;
+		t->v->killed += killed;
+		return;
+	}
+	bool shown = sscanf(line, "V %u %23s", &reader, tag) == 2 && reader < READERS;
+	bool work = (what == 'C' || what == 'D') && sscanf(line + 1, " %23s", tag) == 1;
+	struct sent *s = shown || work ? sent_as(t, tag) : NULL;
+
+	t->v->shown += shown;
+	if (shown && !s)
+		broken(t, "'%s' was shown, which nobody sent", tag);
+	else if (work && !s)
 		broken(t, "work '%s' was handed out that nobody sent", tag);
-	} else if (what == 'C') {
-		if (s->done)
-			broken(t, "work '%s' was handed out again after it was done", tag);
+	else if (work && s->done)
+		broken(t, what == 'C' ? "work '%s' was handed out again after it was done" : "work '%s' was done twice",
+		    tag);
+	if (shown && s)
+		s->shown[reader] = true;
+	if (work && s && what == 'C')
 		s->claimed = 1;
-	} else {
-		if (s->done)
-			broken(t, "work '%s' was done twice", tag);
+	if (work && s && what == 'D') {
 		s->done = 1;
 		t->v->done++;
 	}
 }
 
-static void
-take_entry(struct trial *t, const char *line)
-{
-	char tag[TAG_LEN] = "";
-	unsigned reader = 0;
-	size_t ran, killed;
-	struct sent *s;
-
-	if (sscanf(line, "V %u %23s", &reader, tag) == 2 && reader < READERS) {
-		t->v->shown++;
-		s = sent_as(t, tag);
-		if (s)
-			s->shown[reader] = true;
-		else
-			broken(t, "'%s' was shown, which nobody sent", tag);
-	} else if (sscanf(line, "K %zu %zu", &ran, &killed) == 2) {
-		t->v->commands += ran;
-		t->v->killed += killed;
-	} else if ((line[0] == 'C' || line[0] == 'D') && sscanf(line + 1, " %23s", tag) == 1) {
-		note_work(t, line[0], tag);
-	}
-}
-
 static enum mr_rc
-read_journal(const struct campaign *c, unsigned worker, struct trial *t,
-    void (*take)(struct trial *t, const char *line), struct mr_error *err)
+read_journal(int journals_fd, unsigned worker, struct trial *t, void (*take)(struct trial *t, const char *line),
+    struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 	char name[32];
 
 	(void)snprintf(name, sizeof name, "journal.%u", worker);
-	TRY(file_read(c->scratch->fd, name, JOURNAL_MAX, &text, err));
+	TRY(file_read(journals_fd, name, JOURNAL_MAX, &text, err));
 	for (const char *line = buf_z(&text); *line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : "")
 		take(t, line);
 	return t->failed ? mr_nomem(err) : MR_OK;
@@ -169,23 +161,6 @@ static void
 tell_unreadable(void *ctx, const char *path, const struct mr_error *why)
 {
 	broken(ctx, "'%.80s' cannot be read: %.80s", path, why->message);
-}
-
-static enum mr_rc
-look_into_mailboxes(struct trial *t, struct mr_room *room, struct mr_error *err)
-{
-	struct mr_scan all = {
-		.filter = { .folders = MR_INBOX | MR_HELD | MR_ARCHIVE }, .bodies = true, .trouble = tell_unreadable
-	};
-	enum mr_rc rc = MR_OK;
-
-	for (t->reader = 0; t->reader < READERS && rc == MR_OK; t->reader++) {
-		char name[8];
-
-		reader_name(t->reader, name);
-		rc = mr_scan(room, name, &all, judge_copy, t, err);
-	}
-	return rc;
 }
 
 static void
@@ -236,27 +211,35 @@ note_problem(void *ctx, const struct mr_finding *f)
 		broken(ctx, "doctor: %.40s: %.140s", f->code, f->what);
 }
 
-enum mr_rc
-verdict_reach(const struct campaign *c, struct mr_room *room, struct verdict *ret, struct mr_error *err)
+static void
+trial_done(struct trial *t)
 {
-	struct trial t = { .v = ret };
-	enum mr_rc rc = MR_OK;
+	free(t->all);
+}
+
+enum mr_rc
+verdict_reach(int journals_fd, struct mr_room *room, struct verdict *ret, struct mr_error *err)
+{
+	struct mr_scan all = {
+		.filter = { .folders = MR_INBOX | MR_HELD | MR_ARCHIVE }, .bodies = true, .trouble = tell_unreadable
+	};
+	mr_auto(trial_done) struct trial t = { .v = ret };
 
 	*ret = (struct verdict){ 0 };
-	for (unsigned i = 0; i < SENDERS && rc == MR_OK; i++)
-		rc = read_journal(c, i, &t, add_sent, err);
-	if (rc == MR_OK && t.n > 0)
+	for (unsigned i = 0; i < SENDERS; i++)
+		TRY(read_journal(journals_fd, i, &t, add_sent, err));
+	if (t.n > 0)
 		qsort(t.all, t.n, sizeof *t.all, by_tag);
-	for (unsigned i = 0; i <= WORKERS && rc == MR_OK; i++)
-		rc = read_journal(c, i, &t, take_entry, err);
-	if (rc == MR_OK)
-		rc = mr_doctor(room, false, note_problem, &t, err);
-	if (rc == MR_OK)
-		rc = look_into_mailboxes(&t, room, err);
-	if (rc == MR_OK)
-		rc = judge_queue(&t, room, err);
-	for (size_t i = 0; rc == MR_OK && i < t.n; i++)
+	for (unsigned i = 0; i <= WORKERS; i++)
+		TRY(read_journal(journals_fd, i, &t, take_entry, err));
+	TRY(mr_doctor(room, false, note_problem, &t, err));
+	for (t.reader = 0; t.reader < READERS; t.reader++) {
+		const char name[] = { 'r', (char)('0' + t.reader), '\0' };
+
+		TRY(mr_scan(room, name, &all, judge_copy, &t, err));
+	}
+	TRY(judge_queue(&t, room, err));
+	for (size_t i = 0; i < t.n; i++)
 		judge_one(&t, &t.all[i]);
-	free(t.all);
-	return rc == MR_OK && t.failed ? mr_nomem(err) : rc;
+	return t.failed ? mr_nomem(err) : MR_OK;
 }
