@@ -144,7 +144,7 @@ office_not_fenced(struct mr_room *room, const struct mr_self *self, struct mr_er
 {
 	if (self->life == 0 || !ROOM_HAS(room, check_life))
 		return MR_OK;
-	return room->driver->check_life(room, self->agent, self->life, NULL, err);
+	return room->driver->check_life(room, self->agent, self->life, NULL, NULL, err);
 }
 
 /* ---- Waiting ---- */

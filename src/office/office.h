@@ -78,6 +78,8 @@ void relief_end(struct relief *r);
 
 /* MR_NOTFOUND: nobody registered that name. */
 enum mr_rc agent_exists(struct mr_room *room, const char *name, struct mr_error *err);
+/* For what is said once a life: true the first time. False where it cannot be remembered. */
+bool agent_said_first(struct mr_room *room, const struct mr_self *self, const char *what);
 /* The address that a person means, or that a message has, in a room where names are spelled in other letters or looked
  * up. It need not exist. */
 enum mr_rc agent_spelled(struct mr_room *room, const char *given, char ret[MR_ADDRESS_MAX + 1], struct mr_error *err);

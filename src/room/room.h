@@ -47,7 +47,6 @@ struct delivery {                  /* one accepted send */
 	const char *key;           /* or NULL */
 	bool key_is_all;           /* with that key it is the same send, whatever the text says by now */
 	bool make_mailboxes;       /* --hold */
-	uint64_t removals;         /* every agent in `to` was found after this was asked; 0: look for yourself */
 	bool keep;    /* an import: stored with its own date, under the identity that follows from date, sender and id.
 		       * MR_EXISTS: it is there already, whatever became of it; ret->id is filled in then, too. */
 	bool carried; /* it comes from another room */
@@ -253,6 +252,14 @@ void room_fill(struct room_driver *ret, const struct room_driver *driver);
 #define ROOM_FACE_HAS(room, op) ((room)->driver->face && (room)->driver->face->op)
 /* MR_UNSUPPORTED: "a teams room has no <what>". */
 enum mr_rc room_lacks(const struct mr_room *room, const char *what, struct mr_error *err);
+
+/* records.c: reads a record (empty text, exists false, when there is none), lets `edit` change the text, writes it: all
+ * under a lock, so that of any number of changes at once none is lost. What edit returns is returned; only MR_OK
+ * writes. The kinds group, queue and channel (owner "") are what a person finds under groups/, queues/ and channels/.
+ */
+typedef enum mr_rc room_edit_fn(void *ctx, bool exists, struct buf *text, struct mr_error *err);
+enum mr_rc room_record_change(struct mr_room *room, const char *kind, const char *owner, const char *name,
+    room_edit_fn *edit, void *ctx, struct mr_error *err);
 
 /* registry.c: the list of drivers; the only file that names them. */
 const struct room_driver *room_driver_named(struct mr_str kind);

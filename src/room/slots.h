@@ -32,18 +32,10 @@ SLOT(storage, (struct mr_room * room, struct mr_storage *ret, struct mr_error *e
 /* ---- Who lives here ---- */
 SLOT(each_agent, (struct mr_room * room, mr_agent_fn *fn, void *ctx, struct mr_error *err), (room, fn, ctx, err),
     room_lacks(room, "list of agents", err), "each_agent")
-/* MR_NOTFOUND: nobody registered that name. */
+/* MR_NOTFOUND: nobody registered that name. ret NULL: only whether it is registered, for a fan-out to a thousand. */
 SLOT(find_agent, (struct mr_room * room, const char *name, struct mr_agent *ret, struct mr_error *err),
-    (room, name, ret, err), room_lacks(room, "registered agents", err), "find_agent '%s'", name)
-/* Only whether it is registered, for a fan-out to a thousand. NULL: find_agent tells. */
-SLOT(has_agent, (struct mr_room * room, const char *name, struct mr_error *err), (room, name, err),
-    room_lacks(room, "registered agents", err), "has_agent '%s'", name)
-/* A number that changes whenever an agent is removed; 0: unknown. Asked before the recipients of a fan-out are
- * looked up, it spares another look at each of them (delivery.removals). NULL: unknown. */
-SLOT_VALUE(uint64_t, removals, (struct mr_room * room), (room), 0, "removals %llu", (unsigned long long)value)
-/* Only the number of its newest life (0: none yet), for every command's own. NULL: find_agent tells. */
-SLOT(newest_life, (struct mr_room * room, const char *name, unsigned *ret, struct mr_error *err),
-    (room, name, ret, err), room_lacks(room, "lives", err), "newest_life '%s'", name)
+    (room, name, ret, err), room_lacks(room, "registered agents", err), "find_agent '%s'%s", name,
+    ret ? "" : " is there")
 /* With ROOM_REGISTER: makes the mailbox and takes the name. MR_EXISTS: taken (one winner among many);
  * MR_REFUSED: differs from another name only in case. agent->life is ignored. A kind without lives, whose
  * mailboxes have ids of their own: agent->session is the id that the mailbox shall have, or "". Durable. The
@@ -51,21 +43,21 @@ SLOT(newest_life, (struct mr_room * room, const char *name, unsigned *ret, struc
  * it whose mailbox it is. */
 SLOT(add_agent, (struct mr_room * room, const struct mr_agent *agent, struct mr_error *err), (room, agent, err),
     room_lacks(room, "registered agents", err), "add_agent '%s'", agent->name)
-/* Gives an agent another role, in one step, durable. MR_REFUSED: it is another user's. NULL: an agent keeps the
- * role that it was made with. */
-SLOT(set_role, (struct mr_room * room, const char *name, const char *role, struct mr_error *err),
-    (room, name, role, err), room_lacks(room, "roles", err), "set_role '%s'", name)
 /* Takes life `agent->life` with agent's process, session, worktree, host. MR_EXISTS: another took that
  * number. Then fences the life before: its held mail comes back, *ret_returned says how much. Durable. */
 SLOT(take_life, (struct mr_room * room, const struct mr_agent *agent, size_t *ret_returned, struct mr_error *err),
     (room, agent, ret_returned, err), room_lacks(room, "lives", err), "take_life '%s' %u", agent->name, agent->life)
-/* Rewrites what is known of a life (process after a resume). */
-SLOT(update_life, (struct mr_room * room, const struct mr_agent *agent, struct mr_error *err), (room, agent, err),
-    room_lacks(room, "lives", err), "update_life '%s' %u", agent->name, agent->life)
+/* Rewrites what is known of the life agent->life (process, session, worktree, host), or with life 0 the role. In one
+ * step, durable. MR_REFUSED: it is another user's. NULL: an agent stays as it was made. */
+SLOT(update_agent, (struct mr_room * room, const struct mr_agent *agent, struct mr_error *err), (room, agent, err),
+    room_lacks(room, "way to change an agent", err), "update_agent '%s' %u", agent->name, agent->life)
 /* MR_REFUSED when a newer life than `life` exists. Cheap: called by every command that acts. session NULL, or
- * the one that the life must name: else MR_NOTFOUND, with or without such a life. */
-SLOT(check_life, (struct mr_room * room, const char *name, unsigned life, const char *session, struct mr_error *err),
-    (room, name, life, session, err), room_lacks(room, "lives", err), "check_life '%s' %u", name, life)
+ * the one that the life must name: else MR_NOTFOUND, with or without such a life. With ret_newest nothing is checked:
+ * it gets the number of the newest life, 0: none yet. */
+SLOT(check_life,
+    (struct mr_room * room, const char *name, unsigned life, const char *session, unsigned *ret_newest,
+	struct mr_error *err),
+    (room, name, life, session, ret_newest, err), room_lacks(room, "lives", err), "check_life '%s' %u", name, life)
 /* best effort */
 SLOT_VOID(
     seen, (struct mr_room * room, const char *name, unsigned life), (room, name, life), "seen '%s' %u", name, life)
@@ -74,10 +66,6 @@ SLOT_VOID(
  * deletes it and counts it. */
 SLOT(remove_agent, (struct mr_room * room, const char *name, bool force, size_t *ret_dead, struct mr_error *err),
     (room, name, force, ret_dead, err), room_lacks(room, "registered agents", err), "remove_agent '%s'", name)
-/* Something said once per life (the storage warning): true the first time. NULL: never. */
-SLOT_VALUE(bool, once, (struct mr_room * room, const char *name, unsigned life, const char *what),
-    (room, name, life, what), false, "once '%s' %u %s %s", name, life, what, value ? "yes" : "no")
-
 /* What a person writes for an agent where names have other letters, or are looked up ("Old Bob", a path): its
  * address; what is an address already stands for itself. It need not exist. MR_REFUSED: it cannot be a name
  * here. NULL: an address is written as it is. */
@@ -220,19 +208,8 @@ SLOT(record_each,
 	struct mr_error *err),
     (room, kind, owner, fn, ctx, err), room_lacks(room, "records", err), "record_each %s '%s'", kind, owner)
 
-/* Reads a record (empty text, exists false, when there is none), lets `edit` change the text, writes it: all
- * under a lock, so that of any number of changes at once none is lost. What edit returns is returned; only
- * MR_OK writes. The kinds group, queue and channel (owner "") are what a person finds under groups/, queues/
- * and channels/. */
-SLOT(record_change,
-    (struct mr_room * room, const char *kind, const char *owner, const char *name,
-	enum mr_rc (*edit)(void *ctx, bool exists, struct buf *text, struct mr_error *err), void *ctx,
-	struct mr_error *err),
-    (room, kind, owner, name, edit, ctx, err), room_lacks(room, "records", err), "record_change %s '%s' '%s'", kind,
-    owner, name)
-
-/* A lock of that name beside the records of that kind and owner, not the one of record_change; the kernel lets
- * it go when this process ends. wait_ms 0: tries once. MR_BUSY: another has it. */
+/* A lock of that name beside the records of that kind and owner; name "" is the one of room_record_change. The kernel
+ * lets it go when this process ends. wait_ms 0: tries once. MR_BUSY: another has it. */
 SLOT(record_lock,
     (struct mr_room * room, const char *kind, const char *owner, const char *name, int64_t wait_ms, void **ret_lock,
 	struct mr_error *err),

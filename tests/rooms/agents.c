@@ -74,12 +74,12 @@ numbers_of_lives_only_grow(void **state)
 	EXPECT(MR_NOTFOUND, try_life(w, "carol", 1, &err));
 	assert_int_equal(take_life(w, "bob", 1), 0);
 	EXPECT(MR_EXISTS, try_life(w, "bob", 1, &err));
-	EXPECT(MR_OK, w->ops->check_life(w->room, "bob", 1, NULL, &err));
+	EXPECT(MR_OK, w->ops->check_life(w->room, "bob", 1, NULL, NULL, &err));
 	assert_int_equal(take_life(w, "bob", 2), 0);
 	EXPECT(MR_EXISTS, try_life(w, "bob", 1, &err));
 	EXPECT(MR_EXISTS, try_life(w, "bob", 2, &err));
-	EXPECT(MR_REFUSED, w->ops->check_life(w->room, "bob", 1, NULL, &err));
-	EXPECT(MR_OK, w->ops->check_life(w->room, "bob", 2, NULL, &err));
+	EXPECT(MR_REFUSED, w->ops->check_life(w->room, "bob", 1, NULL, NULL, &err));
+	EXPECT(MR_OK, w->ops->check_life(w->room, "bob", 2, NULL, NULL, &err));
 	for (unsigned life = 3; life <= 11; life++) /* 10 comes after 9 */
 		(void)take_life(w, "bob", life);
 	EXPECT(MR_OK, w->ops->find_agent(w->room, "bob", &found, &err));
@@ -108,7 +108,7 @@ what_is_known_of_a_life_can_change(void **state)
 	add_agent(w, "bob");
 	(void)take_life(w, "bob", 1);
 	w->ops->seen(w->room, "bob", 1);
-	EXPECT(MR_OK, w->ops->update_life(w->room, &resumed, &err));
+	EXPECT(MR_OK, w->ops->update_agent(w->room, &resumed, &err));
 	EXPECT(MR_OK, w->ops->find_agent(w->room, "bob", &found, &err));
 	assert_int_equal(found.life, 1);
 	assert_string_equal(found.worktree, "/other");
@@ -117,23 +117,6 @@ what_is_known_of_a_life_can_change(void **state)
 	assert_int_equal(found.process.start, 7);
 	assert_string_equal(found.process.boot, "b");
 	arena_free(found.own);
-}
-
-static void
-something_is_said_once_a_life(void **state)
-{
-	struct world *w = *state;
-
-	add_agent(w, "bob");
-	if (!DRIVER_HAS(w->ops, once))
-		skip();
-	(void)take_life(w, "bob", 1);
-	assert_true(w->ops->once(w->room, "bob", 1, "storage"));
-	assert_false(w->ops->once(w->room, "bob", 1, "storage"));
-	assert_true(w->ops->once(w->room, "bob", 1, "other"));
-	(void)take_life(w, "bob", 2);
-	assert_true(w->ops->once(w->room, "bob", 2, "storage"));
-	EXPECT(MR_OK, w->ops->check_life(w->room, "bob", 2, NULL, &err)); /* and is not taken for a life */
 }
 
 static void
@@ -187,7 +170,6 @@ const struct suite_case agent_cases[] = {
 	CASE(names_that_differ_only_in_case_are_refused, ROOM_REGISTER),
 	CASE(numbers_of_lives_only_grow, ROOM_REGISTER | ROOM_HOLDS),
 	CASE(what_is_known_of_a_life_can_change, ROOM_REGISTER | ROOM_HOLDS),
-	CASE(something_is_said_once_a_life, ROOM_REGISTER | ROOM_HOLDS),
 	CASE(pruning_moves_unread_mail_to_dead_letters, ROOM_REGISTER | ROOM_HOLDS),
 	CASE(numbers_of_lives_survive_pruning, ROOM_REGISTER | ROOM_HOLDS),
 	{ 0 },

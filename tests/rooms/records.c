@@ -96,10 +96,10 @@ a_change_sees_what_is_there_and_replaces_it(void **state)
 	struct world *w = *state;
 	struct change change = { .existed = true, .add = "one\n" };
 
-	EXPECT(MR_OK, w->ops->record_change(w->room, "due", "bob", "list", append, &change, &err));
+	EXPECT(MR_OK, room_record_change(w->room, "due", "bob", "list", append, &change, &err));
 	assert_false(change.existed);
 	change.add = "two\n";
-	EXPECT(MR_OK, w->ops->record_change(w->room, "due", "bob", "list", append, &change, &err));
+	EXPECT(MR_OK, room_record_change(w->room, "due", "bob", "list", append, &change, &err));
 	assert_true(change.existed);
 	assert_record(w, "bob", "list", "one\ntwo\n");
 }
@@ -116,14 +116,14 @@ a_change_that_is_refused_changes_nothing(void **state)
 		mr_auto(buf_done) struct buf got = BUF_INIT;
 		mr_auto(mr_names_done) struct mr_names seen = { 0 };
 
-		assert_int_equal(w->ops->record_change(w->room, kinds[i], "", "it", append, &no, &said), MR_EXISTS);
+		assert_int_equal(room_record_change(w->room, kinds[i], "", "it", append, &no, &said), MR_EXISTS);
 		assert_non_null(strstr(said.message, "said no"));
 		EXPECT(MR_NOTFOUND, w->ops->record_get(w->room, kinds[i], "", "it", &got, &err));
 		EXPECT(MR_OK, w->ops->record_each(w->room, kinds[i], "", collect_record, &seen, &err));
 		assert_int_equal(seen.n, 0);
 	}
 	put(w, "", "it", "as it was");
-	EXPECT(MR_EXISTS, w->ops->record_change(w->room, "due", "", "it", append, &no, &err));
+	EXPECT(MR_EXISTS, room_record_change(w->room, "due", "", "it", append, &no, &err));
 	assert_record(w, "", "it", "as it was");
 }
 
@@ -139,7 +139,7 @@ groups_queues_and_channels_are_records_too(void **state)
 		mr_auto(mr_names_done) struct mr_names seen = { 0 }, left = { 0 };
 		mr_auto(buf_done) struct buf got = BUF_INIT;
 
-		EXPECT(MR_OK, w->ops->record_change(w->room, kinds[i], "", "builds", append, &change, &err));
+		EXPECT(MR_OK, room_record_change(w->room, kinds[i], "", "builds", append, &change, &err));
 		EXPECT(MR_OK, w->ops->record_put(w->room, kinds[i], "", others[i], STR("Name: y\n"), &err));
 		EXPECT(MR_OK, w->ops->record_get(w->room, kinds[i], "", others[i], &got, &err));
 		assert_string_equal(buf_z(&got), "Name: y\n");

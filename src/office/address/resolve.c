@@ -89,12 +89,7 @@ resolver_trouble(struct resolver *r, const char *fmt, ...)
 void
 resolver_expect_many(struct resolver *r, size_t n)
 {
-	const struct room_driver *driver = r->room->driver;
-
 	r->many = r->many || n > NOT_LIVE_MAX;
-	/* For one recipient another look is cheaper. Once somebody was found it is too late: that was before. */
-	if (n > 1 && r->out->all.n == 0 && !r->agents_read && r->out->removals == 0)
-		r->out->removals = driver->removals(r->room);
 }
 
 static bool

@@ -2,7 +2,7 @@
 /*
  * target.c - what is no agent and still gets mail, or stands for those who do: which names groups, queues and channels
  * may have, where their settings are read, and whether mail may go to them now. Then the groups themselves: named lists
- * of addresses. A group is one small record of header lines; every change goes through driver->record_change, which
+ * of addresses. A group is one small record of header lines; every change goes through room_record_change, which
  * reads, edits and writes under a lock: of any number of joins at once none is lost.
  */
 #include "base/clock.h"
@@ -61,7 +61,7 @@ target_name_free(struct mr_room *room, const char *kind, const char *name, struc
 		    "cannot make a %s '%s': '@%s' has a meaning already\n"
 		    "pick another name; `mailroom resolve @%s` says who is meant",
 		    kind, name, name, name);
-	if (!ROOM_HAS(room, find_agent) && !ROOM_HAS(room, has_agent)) /* a kind without registration */
+	if (!ROOM_HAS(room, find_agent)) /* a kind without registration */
 		return MR_OK;
 	enum mr_rc rc = agent_exists(room, name, &unknown);
 
@@ -87,7 +87,7 @@ target_supported(const struct mr_room *room, const char *kind, struct mr_error *
 		return office_lacks(room, "queues", err);
 	if (strcmp(kind, "channel") == 0 && !(abilities & ROOM_CHANNELS))
 		return office_lacks(room, "channels", err);
-	if (!ROOM_HAS(room, record_get) || !ROOM_HAS(room, record_each) || !ROOM_HAS(room, record_change))
+	if (!ROOM_HAS(room, record_get) || !ROOM_HAS(room, record_each) || !ROOM_HAS(room, record_put))
 		return office_lacks(room, "groups", err);
 	return MR_OK;
 }
@@ -360,7 +360,7 @@ mr_group_create(struct mr_room *room, const struct mr_self *self, const char *na
 	TRY(target_supported(room, GROUP, err));
 	TRY(target_name_check(GROUP, name, err));
 	TRY(target_name_free(room, GROUP, name, err));
-	return room->driver->record_change(room, GROUP, "", name, edit_create, &e, err);
+	return room_record_change(room, GROUP, "", name, edit_create, &e, err);
 }
 
 static enum mr_rc
@@ -372,7 +372,7 @@ change_member(
 	TRY(check_member(room, member, e.member, err));
 	TRY(target_supported(room, GROUP, err));
 	TRY(target_name_check(GROUP, name, err));
-	TRY(room->driver->record_change(room, GROUP, "", name, edit_member, &e, err));
+	TRY(room_record_change(room, GROUP, "", name, edit_member, &e, err));
 	*ret_changed = e.changed;
 	return MR_OK;
 }

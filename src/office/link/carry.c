@@ -308,7 +308,7 @@ look_after(struct carrier *c, const struct correspondence *m, const struct carri
 		return rc;
 	*err = (struct mr_error){ 0 };
 	rc = MR_OK;
-	if (ROOM_HAS(c->there, find_agent) || ROOM_HAS(c->there, has_agent))
+	if (ROOM_HAS(c->there, find_agent))
 		rc = link_lives_there(c->there, m->foreign, err);
 	if (rc == MR_OK)
 		*ret = CARRIED_READ;

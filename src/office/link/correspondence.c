@@ -265,5 +265,5 @@ correspondence_note(struct mr_room *room, const char *link, const char *local, c
 	char name[33];
 
 	record_name(local, foreign, name);
-	return room->driver->record_change(room, CARRIED_KIND, link, name, edit, &n, err);
+	return room_record_change(room, CARRIED_KIND, link, name, edit, &n, err);
 }

@@ -23,7 +23,7 @@ link_able(const struct mr_room *room, struct mr_error *err)
 {
 	const struct room_driver *d = room->driver;
 
-	if (DRIVER_HAS(d, record_change) && (d->abilities & ROOM_KEYS))
+	if (DRIVER_HAS(d, record_put) && (d->abilities & ROOM_KEYS))
 		return office_queue_able(room, err);
 	return office_lacks(room, "links", err);
 }

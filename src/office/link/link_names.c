@@ -92,8 +92,7 @@ link_lives_there(struct mr_room *there, const char *name, struct mr_error *err)
 	enum mr_rc rc = MR_NOTFOUND;
 
 	if (!(d->abilities & ROOM_OPEN_BOXES))
-		return DRIVER_HAS(d, find_agent) || DRIVER_HAS(d, has_agent) ? agent_exists(there, name, err)
-									     : MR_NOTFOUND;
+		return DRIVER_HAS(d, find_agent) ? agent_exists(there, name, err) : MR_NOTFOUND;
 	/* Where any name can be written to, an agent is there if it has a mailbox. */
 	if (DRIVER_HAS(d, each_agent))
 		rc = d->each_agent(there, note_if_found, &search, err);
@@ -251,12 +250,12 @@ introduce(struct mr_room *room, struct mr_room *there, const char *link, const c
 
 	if (!known) {
 		TRY(choose_name(there, local, foreign, ret, err));
-		enum mr_rc rc = room->driver->record_change(room, LINK_KIND, "", link, enter, &e, err);
+		enum mr_rc rc = room_record_change(room, LINK_KIND, "", link, enter, &e, err);
 
 		if (rc == MR_OK) {
 			rc = make_mailbox(room, there, link, local, ret, err);
 			if (rc == MR_REFUSED || rc == MR_UNSUPPORTED || rc == MR_EXISTS) /* then it is not its name */
-				(void)room->driver->record_change(room, LINK_KIND, "", link, take_out, &e, IGNORED);
+				(void)room_record_change(room, LINK_KIND, "", link, take_out, &e, IGNORED);
 		}
 		if (rc != MR_EMPTY)
 			return rc;

@@ -330,7 +330,7 @@ put_tombstone(struct purge *p, struct mr_error *err)
 	if (!buf_ok(&value))
 		return mr_nomem(err);
 	line.value = str_trim(buf_str(&value));
-	TRY(p->room->driver->record_change(p->room, PURGED, "", bucket, put_line, &line, err));
+	TRY(room_record_change(p->room, PURGED, "", bucket, put_line, &line, err));
 	if (line.no_room)
 		return put_intent(p, true, err);
 	enum mr_rc rc = p->room->driver->record_drop(p->room, PURGED, "", p->id, err);
@@ -345,7 +345,7 @@ purge(struct purge *p, struct mr_purged *ret, struct mr_error *err)
 {
 	const struct room_driver *driver = p->room->driver;
 	bool keeps =
-	    ROOM_HAS(p->room, record_put) && ROOM_HAS(p->room, record_change) && ROOM_HAS(p->room, record_drop);
+	    ROOM_HAS(p->room, record_put) && ROOM_HAS(p->room, record_drop);
 	bool begun = !keeps || p->continued || put_intent(p, false, err) == MR_OK;
 	struct mr_error late = { 0 };
 	enum mr_rc rc = MR_OK, told = MR_FULL;

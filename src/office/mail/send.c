@@ -32,7 +32,7 @@ add_notify(const struct outgoing *l, struct mr_receipt *ret)
 	if (command && !ret->repeated && strcmp(l->self->agent, OPERATOR) != 0)
 		ret->notify = strdup(command);
 	if (!command && mr_room_setting(l->room, "Notify") &&
-	    driver->once(l->room, l->self->agent, l->self->life, "notify"))
+	    agent_said_first(l->room, l->self, "notify"))
 		ret->warning = strdup(
 		    "the room's own Notify: is not run, because a room holds no commands; the user can allow it with: "
 		    "mailroom config adopt");
@@ -63,7 +63,6 @@ delivery_of(struct outgoing *l)
 		.sender = l->self->agent,
 		.key = l->draft->key,
 		.make_mailboxes = l->who.missing,
-		.removals = l->who.missing ? 0 : l->who.removals, /* who has no mailbox yet was not found */
 		.only = l->draft->only,
 		.superseded = &l->superseded,
 	};

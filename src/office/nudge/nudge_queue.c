@@ -21,8 +21,8 @@ nudge_able(const struct mr_room *room, struct mr_error *err)
 {
 	const struct room_driver *d = room->driver;
 
-	if ((d->face && d->face->nudge_put) || (DRIVER_HAS(d, record_put) && DRIVER_HAS(d, record_change) &&
-						   DRIVER_HAS(d, record_each) && DRIVER_HAS(d, record_lock)))
+	if ((d->face && d->face->nudge_put) ||
+	    (DRIVER_HAS(d, record_put) && DRIVER_HAS(d, record_each) && DRIVER_HAS(d, record_lock)))
 		return MR_OK;
 	(void)office_lacks(room, "nudges", err);
 	return mr_hint(err, "send mail instead: mailroom send");
@@ -147,7 +147,7 @@ nudge_refused_forget(struct mr_room *room, const char *agent, unsigned n)
 	struct mr_error ignored = { 0 };
 
 	if (n > 0)
-		(void)room->driver->record_change(room, STATE_KIND, agent, STATE_NAME, forget, &n, &ignored);
+		(void)room_record_change(room, STATE_KIND, agent, STATE_NAME, forget, &n, &ignored);
 }
 
 /* ---- One more ---- */
@@ -266,7 +266,7 @@ nudge_enqueue(struct mr_room *room, const char *agent, const struct mr_nudge *nu
 		a.nudge.expires_ms = (a.nudge.not_before_ms > a.nudge.at_ms ? a.nudge.not_before_ms : a.nudge.at_ms) +
 				     ttl_of(room, nudge->priority);
 	nudge_name(a.name);
-	if (room->driver->record_change(room, STATE_KIND, agent, STATE_NAME, add_or_refuse, &a, err) != MR_OK)
+	if (room_record_change(room, STATE_KIND, agent, STATE_NAME, add_or_refuse, &a, err) != MR_OK)
 		return mr_wrap(err, "cannot queue a nudge for '%s'", agent);
 	if (a.full) {
 		return mr_fail(err, MR_REFUSED,

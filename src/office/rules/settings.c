@@ -62,7 +62,7 @@ say_unknown(struct mr_room *room, const char *kind, const char *name, struct mr_
 static enum mr_rc
 check_records(const struct mr_room *room, const char *kind, struct mr_error *err)
 {
-	if (ROOM_HAS(room, record_change))
+	if (ROOM_HAS(room, record_put))
 		return MR_OK;
 	return office_lacks(room, strcmp(kind, "queue") == 0 ? "work queues" : "channels", err);
 }
@@ -154,7 +154,7 @@ settings_create(
 		return rc;
 	if (!buf_ok(lines))
 		return mr_nomem(err);
-	rc = room->driver->record_change(room, kind, "", name, write_new, lines, err);
+	rc = room_record_change(room, kind, "", name, write_new, lines, err);
 	if (rc != MR_EXISTS)
 		return rc;
 	return mr_fail(err, MR_EXISTS, "there is a %s '%s' already\n`mailroom %s show %s` tells what it is", kind, name,
@@ -217,7 +217,7 @@ settings_change(struct mr_room *room, const char *kind, const char *name, struct
 
 	if (rc != MR_OK)
 		return rc;
-	rc = room->driver->record_change(room, kind, "", name, edit_lines, &edit, err);
+	rc = room_record_change(room, kind, "", name, edit_lines, &edit, err);
 	if (rc == MR_NOTFOUND)
 		return say_unknown(room, kind, name, err);
 	if (rc != MR_OK && rc != MR_EMPTY)

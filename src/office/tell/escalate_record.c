@@ -46,7 +46,7 @@ mr_escalation_done(struct mr_escalation *e)
 enum mr_rc
 escalation_able(const struct mr_room *room, struct mr_error *err)
 {
-	if (ROOM_HAS(room, record_change))
+	if (ROOM_HAS(room, record_put))
 		return MR_OK;
 	(void)office_lacks(room, "escalations", err);
 	return mr_hint(err, "send mail to whom it concerns");
@@ -223,7 +223,7 @@ escalation_change(struct mr_room *room, const char *id, escalation_edit_fn *edit
     struct mr_error *err)
 {
 	struct change change = { .id = id, .edit = edit, .ctx = ctx, .ret = ret };
-	enum mr_rc rc = room->driver->record_change(room, ESCALATION, "", id, edit_record, &change, err);
+	enum mr_rc rc = room_record_change(room, ESCALATION, "", id, edit_record, &change, err);
 
 	if (rc != MR_EMPTY)
 		return rc;

@@ -209,7 +209,7 @@ wake_rule_parse(const char *line, struct wake_rule *ret)
 static bool
 has_records(const struct mr_room *room)
 {
-	return ROOM_HAS(room, record_get) && ROOM_HAS(room, record_change);
+	return ROOM_HAS(room, record_get) && ROOM_HAS(room, record_put);
 }
 
 static enum mr_rc
@@ -248,7 +248,7 @@ change(struct mr_room *room, edit_fn *edit, void *ctx, struct mr_error *err)
 	char name[65];
 
 	if (has_records(room))
-		return room->driver->record_change(room, WAKES, "", WAKES_NAME, edit, ctx, err);
+		return room_record_change(room, WAKES, "", WAKES_NAME, edit, ctx, err);
 	TRY(open_state(room, &fd, name, err));
 	TRY(lock_take(fd, ".lock", 0600, LOCK_WAIT_MS, &lock, err));
 	struct mr_error ignored = { 0 };

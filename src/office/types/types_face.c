@@ -102,7 +102,7 @@ mr_type_put(
 	struct type_def def = { 0 };
 	enum mr_rc rc;
 
-	if (!ROOM_HAS(room, record_change) || !office_has_lives(room))
+	if (!ROOM_HAS(room, record_put) || !office_has_lives(room))
 		return office_lacks(room, "types of its own", err);
 	rc = type_parse(p.text, "", name, &def, err);
 	if (rc == MR_OK && !patrol_handler_is_name(def.handler)) {
@@ -114,7 +114,7 @@ mr_type_put(
 	}
 	type_done(&def);
 	if (rc == MR_OK)
-		rc = room->driver->record_change(room, "type", "", name, put_text, &p, err);
+		rc = room_record_change(room, "type", "", name, put_text, &p, err);
 	if (rc == MR_OK)
 		types_reread(room);
 	return rc;

@@ -99,11 +99,19 @@ agent_spelled(struct mr_room *room, const char *given, char ret[MR_ADDRESS_MAX +
 enum mr_rc
 agent_exists(struct mr_room *room, const char *name, struct mr_error *err)
 {
-	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
+	return ROOM_HAS(room, find_agent) ? room->driver->find_agent(room, name, NULL, err) : MR_OK;
+}
 
-	if (ROOM_HAS(room, has_agent))
-		return room->driver->has_agent(room, name, err);
-	return ROOM_HAS(room, find_agent) ? room->driver->find_agent(room, name, &agent, err) : MR_OK;
+bool
+agent_said_first(struct mr_room *room, const struct mr_self *self, const char *what)
+{
+	mr_auto(buf_done) struct buf before = BUF_INIT;
+	char life[24];
+
+	(void)snprintf(life, sizeof life, "Life: %u\n", self->life);
+	(void)room->driver->record_get(room, "said", self->agent, what, &before, IGNORED);
+	return self->life > 0 && strcmp(buf_z(&before), life) != 0 &&
+	       room->driver->record_put(room, "said", self->agent, what, str_of(life), IGNORED) == MR_OK;
 }
 
 enum mr_rc

@@ -269,7 +269,7 @@ mr_leave(struct mr_room *room, const struct mr_self *self, struct mr_error *err)
 {
 	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
 
-	if (!office_has_lives(room) || !self->bound || !ROOM_HAS(room, update_life))
+	if (!office_has_lives(room) || !self->bound || !ROOM_HAS(room, update_agent))
 		return MR_OK;
 	enum mr_rc rc = room->driver->find_agent(room, self->agent, &agent, err);
 
@@ -277,5 +277,5 @@ mr_leave(struct mr_room *room, const struct mr_self *self, struct mr_error *err)
 	    !process_describe(getpid(), &agent.process))
 		return rc;
 	agent.host = host_name();
-	return room->driver->update_life(room, &agent, err);
+	return room->driver->update_agent(room, &agent, err);
 }

@@ -224,10 +224,10 @@ self_adopt_life(struct mr_room *room, const struct mr_env *env, const struct mr_
 		now.session = env->session;
 	if (!now.worktree[0] && env->worktree)
 		now.worktree = env->worktree;
-	if ((other_process || other_session) && ROOM_HAS(room, update_life)) {
+	if ((other_process || other_session) && ROOM_HAS(room, update_agent)) {
 		now.host = host_name();
 
-		TRY(room->driver->update_life(room, &now, err));
+		TRY(room->driver->update_agent(room, &now, err));
 	}
 	save_binding(room, env, &now);
 	return MR_OK;

@@ -67,10 +67,10 @@ leave_life(struct mr_room *room, const struct mr_agent *was)
 	struct mr_agent now = *was; /* borrows its strings */
 	struct mr_error ignored = { 0 };
 
-	if (!was->name[0] || !ROOM_HAS(room, update_life) || !process_describe(getpid(), &now.process))
+	if (!was->name[0] || !ROOM_HAS(room, update_agent) || !process_describe(getpid(), &now.process))
 		return;
 	now.session = "";
-	(void)room->driver->update_life(room, &now, &ignored); /* best effort: else it is gone with its session */
+	(void)room->driver->update_agent(room, &now, &ignored); /* best effort: else it is gone with its session */
 }
 
 /* A new name must not split one mailbox in two ("rig/mayor" is how some spell "mayor"), nor make an address ambiguous.
@@ -177,12 +177,14 @@ give_role(struct mr_room *room, const char *name, const struct mr_register_optio
 	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
 	enum mr_rc rc;
 
-	if (!options->role || !ROOM_HAS(room, set_role))
+	if (!options->role || !ROOM_HAS(room, update_agent))
 		return MR_OK;
 	rc = room->driver->find_agent(room, name, &agent, err);
 	if (rc != MR_OK || (agent.role && strcmp(agent.role, options->role) == 0))
 		return rc;
-	return room->driver->set_role(room, name, options->role, err);
+	agent.life = 0;
+	agent.role = options->role;
+	return room->driver->update_agent(room, &agent, err);
 }
 
 /* Will later commands know who they are? */

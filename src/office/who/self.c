@@ -39,9 +39,9 @@ is_agent(struct mr_self *ret, const struct mr_env *env, const char *agent, unsig
 static enum mr_rc
 find_agent(struct mr_room *room, const char *name, bool whole, struct mr_agent *ret, struct mr_error *err)
 {
-	if (whole || !ROOM_HAS(room, newest_life))
+	if (whole || !ROOM_HAS(room, check_life))
 		return room->driver->find_agent(room, name, ret, err);
-	return room->driver->newest_life(room, name, &ret->life, err);
+	return room->driver->check_life(room, name, 0, NULL, &ret->life, err);
 }
 
 /* The name as it is registered: what reaches an agent's mailbox by `send` must be that agent by --as, too. */
@@ -125,9 +125,8 @@ is_newest(struct mr_room *room, const struct binding *b)
 	const struct room_driver *driver = room->driver;
 	struct mr_error ignored = { 0 };
 
-	return DRIVER_HAS(driver, has_agent) && DRIVER_HAS(driver, check_life) &&
-	       driver->has_agent(room, b->agent, &ignored) == MR_OK &&
-	       driver->check_life(room, b->agent, b->life, b->session, &ignored) == MR_OK;
+	return DRIVER_HAS(driver, check_life) && driver->find_agent(room, b->agent, NULL, &ignored) == MR_OK &&
+	       driver->check_life(room, b->agent, b->life, b->session, NULL, &ignored) == MR_OK;
 }
 
 static enum mr_rc

@@ -51,13 +51,13 @@ mr_hook_set(struct mr_room *room, const struct mr_self *self, const char *id, bo
 	struct change change = { .room = room, .agent = self->agent, .id = full, .force = force };
 
 	TRY(office_not_fenced(room, self, err));
-	if (!ROOM_HAS(room, record_change))
+	if (!ROOM_HAS(room, record_put))
 		return office_lacks(room, "hooks", err);
 	TRY(mr_resolve_id(room, self->agent, id, MR_INBOX | MR_HELD, full, err));
 	/* Pinned first: the current task is never cleared away, not even in between. */
 	TRY(mr_mark(room, self, full, MR_PINNED, 0, err));
 	TRY(mr_flush(room, err));
-	TRY(room->driver->record_change(room, KIND, self->agent, NAME, change_task, &change, err));
+	TRY(room_record_change(room, KIND, self->agent, NAME, change_task, &change, err));
 	memcpy(ret_id, full, sizeof(full));
 	return MR_OK;
 }

@@ -164,7 +164,7 @@ entry_load(struct mr_room *room, const char *bead, struct entry *ret, struct mr_
 static enum mr_rc
 able(const struct mr_room *room, struct mr_error *err)
 {
-	if (ROOM_HAS(room, record_change))
+	if (ROOM_HAS(room, record_put))
 		return MR_OK;
 	return office_lacks(room, "memory for work that is given out again", err);
 }
@@ -255,7 +255,7 @@ note_attempt(void *ctx, bool exists, struct buf *text, struct mr_error *err)
 static enum mr_rc
 write_down(struct redispatch *r, struct mr_error *err)
 {
-	return r->room->driver->record_change(r->room, LEDGER, "", r->bead, note_attempt, r, err);
+	return room_record_change(r->room, LEDGER, "", r->bead, note_attempt, r, err);
 }
 
 /* The key makes it one mail, also when the sender is killed before that is written down. */

@@ -256,6 +256,8 @@ chipset_find_agent(struct mr_room *room, const char *name, struct mr_agent *ret,
 
 	TRY(chipset_id(name, id, err));
 	TRY(foreign_to_address(str_of(id), address, err));
+	if (!ret)
+		return MR_OK;
 	*ret = kit_agent(address);
 	ret->role = role_of(chipset_of(room), id, &own);
 	ret->own = own;

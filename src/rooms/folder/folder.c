@@ -80,6 +80,8 @@ folder_find_agent(struct mr_room *room, const char *name, struct mr_agent *ret, 
 
 	if (strcmp(name, f->owner) != 0)
 		return mr_fail(err, MR_NOTFOUND, "'%s' has no mailbox here: all mail is of '%s'", name, f->owner);
+	if (!ret)
+		return MR_OK;
 	*ret = (struct mr_agent){ .worktree = "", .session = "", .host = "", .role = "", .wake = "" };
 	memcpy(ret->name, f->owner, sizeof(ret->name));
 	return MR_OK;

@@ -82,7 +82,7 @@ handoff_find_agent(struct mr_room *room, const char *name, struct mr_agent *ret,
 
 	TRY(handoff_registry_read(h, &r, err));
 	TRY(handoff_mailbox_of(h, &r, name, id, &entry, err));
-	return describe(name, id, entry, ret, err);
+	return ret ? describe(name, id, entry, ret, err) : MR_OK;
 }
 
 enum mr_rc

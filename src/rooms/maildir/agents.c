@@ -1,19 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * agents.c - names. An agent exists when agents/<address>/agent does: that file is made complete and
- * then linked, so one of many who want a name gets it. Folders alone are nobody's: a pruned
- * agent's (its archive and the numbers of its lives stay), or the "rig" of "rig/witness".
+ * then linked, so one of many who want a name gets it. A folder without that file is a pruned agent's
+ * (its archive and the numbers of its lives stay), or the "rig" of "rig/witness".
  *
  * New names are made under agents/.lock, because "Bob" and "bob" are two links and only a look at all
  * the names beside can tell that they clash.
+ *
+ * Removal unlinks `agent`, so that nobody sends to it any more, then appends a byte to agents/.lock, which tells a
+ * fan-out under way (fanout.c), then moves the unread mail to the dead letters. A crash in between leaves unread mail
+ * in a folder without an agent: doctor finds it, and finishes the move with --fix; an agent that registers the name
+ * again gets it.
  */
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/id.h"
 #include "base/sys.h"
+#include "base/sys_break.h"
 #include "message/address.h"
 #include "rooms/maildir/maildir.h"
-#include <dirent.h>
 #include <errno.h>
 
 #define AGENT_FILE_MAX ((size_t)64 << 10)
@@ -21,107 +26,54 @@
 
 /* ---- All of them ---- */
 
-struct walk {
-	struct maildir *md;
-	bool registered;
-	struct mr_names *found;
-	char at[MR_ADDRESS_MAX + 2]; /* the folder being read, "" at the top */
-	struct mr_names below;       /* its subfolders that can be part of an address */
-	bool failed;
-};
-
-static bool
-collect_below(void *ctx, const struct dir_entry *entry)
-{
-	struct walk *walk = ctx;
-	struct mr_error ignored = { 0 };
-
-	if (entry->type != DT_DIR && entry->type != DT_UNKNOWN)
-		return true;
-	if (address_check(str_of(entry->name), &ignored) != MR_OK) /* tmp, new, .Sent ... */
-		return true;
-	walk->failed |= !names_add(&walk->below, str_of(entry->name));
-	return !walk->failed;
-}
-
-static bool
-is_mailbox(int fd, bool registered)
-{
-	struct stat st;
-
-	if (sys_stat(fd, "agent", &st) == 0 && S_ISREG(st.st_mode))
-		return true;
-	return !registered && sys_stat(fd, "new", &st) == 0 && S_ISDIR(st.st_mode);
-}
-
-static enum mr_rc walk_folder(struct walk *up, const char *address, struct mr_error *err);
-
+/* A folder that vanishes while we walk, or that is a link or a file, is no mailbox. */
 static enum mr_rc
-walk_below(struct walk *walk, struct mr_error *err)
+collect(struct maildir *md, const char *address, bool registered, struct mr_names *found, struct mr_error *err)
 {
-	for (size_t i = 0; i < walk->below.n; i++) {
-		char address[MR_ADDRESS_MAX + 2];
-		struct mr_error not_one = { 0 };
-		int n = snprintf(address, sizeof address, "%s%s%s", walk->at, walk->at[0] ? "/" : "", walk->below.v[i]);
-
-		if (n < 0 || (size_t)n >= sizeof address || address_check(str_of(address), &not_one) != MR_OK)
-			continue; /* too deep or too long: nothing that we made */
-		TRY(walk_folder(walk, address, err));
-	}
-	return MR_OK;
-}
-
-/* A folder that vanishes while we walk, or that is a link or a file, is nobody's. */
-static enum mr_rc
-walk_folder(struct walk *up, const char *address, struct mr_error *err)
-{
-	struct walk walk = { .md = up->md, .registered = up->registered, .found = up->found };
+	mr_auto(mr_names_done) struct mr_names names = { 0 };
 	mr_auto(sys_close_fd) int fd = -1;
-	enum mr_rc rc = dir_open(walk.md->agents_fd, address[0] ? address : ".", &fd, err);
+	struct stat st;
+	enum mr_rc rc = dir_open(md->agents_fd, address[0] ? address : ".", &fd, err);
 
-	if (rc == MR_NOTFOUND || rc == MR_REFUSED || (address[0] && shared_skip(walk.md, err, "agents/%s", address)))
+	if (rc == MR_NOTFOUND || rc == MR_REFUSED || (address[0] && shared_skip(md, err, "agents/%s", address)))
 		return MR_OK;
 	if (rc != MR_OK)
 		return mr_wrap(err, "cannot read 'agents/%s'", address);
-	if (address[0] && is_mailbox(fd, walk.registered) && !names_add(walk.found, str_of(address)))
-		return mr_nomem(err);
-	(void)snprintf(walk.at, sizeof walk.at, "%s", address);
-	rc = dir_each(fd, collect_below, &walk, err);
-	if (rc == MR_OK && walk.failed)
-		rc = mr_nomem(err);
-	if (rc == MR_OK)
-		rc = walk_below(&walk, err);
-	mr_names_done(&walk.below);
-	return rc;
-}
+	bool is_mailbox = address[0] && ((sys_stat(fd, "agent", &st) == 0 && S_ISREG(st.st_mode)) ||
+					    (!registered && sys_stat(fd, "new", &st) == 0 && S_ISDIR(st.st_mode)));
 
-static int
-by_bytes(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
+	if (is_mailbox && !names_add(found, str_of(address)))
+		return mr_nomem(err);
+	TRY(dir_names(fd, &names, err));
+	for (size_t i = 0; i < names.n; i++) {
+		char below[MR_ADDRESS_MAX + 2];
+		int n = snprintf(below, sizeof below, "%s%s%s", address, address[0] ? "/" : "", names.v[i]);
+
+		/* tmp, new, .Sent ...; too deep or too long: nothing that we made */
+		if (n < 0 || (size_t)n >= sizeof below || address_check(str_of(names.v[i]), IGNORED) != MR_OK ||
+		    address_check(str_of(below), IGNORED) != MR_OK)
+			continue;
+		TRY(collect(md, below, registered, found, err));
+	}
+	return MR_OK;
 }
 
 enum mr_rc
 agents_collect(struct maildir *md, bool registered, struct mr_names *ret, struct mr_error *err)
 {
-	struct mr_names found = { 0 };
-	struct walk top = { .md = md, .registered = registered, .found = &found };
-	enum mr_rc rc = walk_folder(&top, "", err);
+	mr_auto(mr_names_done) struct mr_names found = { 0 };
 
-	if (rc != MR_OK) {
-		mr_names_done(&found);
-		return rc;
-	}
-	if (found.n > 1)
-		qsort(found.v, found.n, sizeof *found.v, by_bytes);
+	TRY(collect(md, "", registered, &found, err));
+	names_sort(&found);
 	*ret = found;
+	found = (struct mr_names){ 0 };
 	return MR_OK;
 }
 
 /* ---- One of them ---- */
 
-static const char *
-line_of(const struct record *lines, const char *name, struct arena **own)
+const char *
+agent_line(const struct record *lines, const char *name, struct arena **own)
 {
 	const char *value = record_get(lines, name);
 	char *copy = value ? arena_dup(own, str_of(value)) : NULL;
@@ -140,13 +92,30 @@ read_agent(struct mailbox *box, struct mr_agent *ret, struct arena **own, struct
 	TRY(record_parse(buf_str(&text), &lines, err));
 	const char *created = record_get(&lines, "Created");
 
-	(void)snprintf(ret->name, sizeof ret->name, "%s", box->agent);
+	text_join(ret->name, sizeof ret->name, box->agent, NULL);
 	if (created)
 		(void)time_parse_rfc3339(str_of(created), &ret->created_ms);
-	ret->role = line_of(&lines, "Role", own);
-	ret->wake = line_of(&lines, "Wake", own);
+	ret->role = agent_line(&lines, "Role", own);
+	ret->wake = agent_line(&lines, "Wake", own);
 	ret->others = shared_is_others(box->md, box->agent);
 	return life_read(box, ret, own, err);
+}
+
+/* One call. Delivery opens the folder again and follows no link there. */
+static enum mr_rc
+check_registered(struct maildir *md, const char *name, struct mr_error *err)
+{
+	char path[MR_ADDRESS_MAX + 8];
+	struct stat st;
+
+	text_join(path, sizeof path, name, "/agent", NULL);
+	bool looked = sys_stat(md->agents_fd, path, &st) == 0;
+
+	if (looked && S_ISREG(st.st_mode))
+		return MR_OK;
+	if (!looked && errno != ENOENT && errno != ENOTDIR) /* no look: then it must not be said that nobody is there */
+		return mr_fail_errno(err, "cannot look for agent '%s'", name);
+	return mr_fail(err, MR_NOTFOUND, "no agent '%s' is registered", name);
 }
 
 enum mr_rc
@@ -154,13 +123,16 @@ maildir_find_agent(struct mr_room *room, const char *name, struct mr_agent *ret,
 {
 	mr_auto(mailbox_done) struct mailbox box = MAILBOX_INIT;
 	struct mr_agent agent = { .worktree = "", .session = "", .host = "" };
+	struct maildir *md = maildir_of(room);
 	struct arena *own = NULL;
 
-	TRY(shared_check_agent(maildir_of(room), name, err));
-	TRY(mailbox_open_any(&box, maildir_of(room), name, err));
+	TRY(shared_check_agent(md, name, err));
+	if (!ret)
+		return check_registered(md, name, err);
+	TRY(mailbox_open_any(&box, md, name, err));
 	if (read_agent(&box, &agent, &own, err) != MR_OK) {
 		arena_free(own);
-		if (err->code == MR_NOTFOUND) /* a folder without `agent` is nobody's */
+		if (err->code == MR_NOTFOUND)
 			return mr_fail(err, MR_NOTFOUND, "no mailbox '%s'", name);
 		return mr_wrap(err, "cannot read agent '%s'", name);
 	}
@@ -169,7 +141,7 @@ maildir_find_agent(struct mr_room *room, const char *name, struct mr_agent *ret,
 	return MR_OK;
 }
 
-/* One whose files are broken must not hide the others: it is there, with its mail, and nobody knows more. The time
+/* An agent whose files are broken must not hide the others: it is there, with its mail, and no more is known. The time
  * is that of the folder, so that it does not look as if it had been gone since 1970. */
 static struct mr_agent
 unreadable_agent(struct maildir *md, const char *name)
@@ -181,7 +153,7 @@ unreadable_agent(struct maildir *md, const char *name)
 		.role = "its registration cannot be read: mailroom doctor" };
 	struct stat st;
 
-	(void)snprintf(agent.name, sizeof agent.name, "%s", name);
+	text_join(agent.name, sizeof agent.name, name, NULL);
 	agent.created_ms = sys_stat(md->agents_fd, name, &st) == 0 ? (int64_t)st.st_mtim.tv_sec * 1000 : clock_now_ms();
 	return agent;
 }
@@ -189,50 +161,32 @@ unreadable_agent(struct maildir *md, const char *name)
 enum mr_rc
 maildir_each_agent(struct mr_room *room, mr_agent_fn *fn, void *ctx, struct mr_error *err)
 {
-	struct mr_names names = { 0 };
-	enum mr_rc rc = agents_collect(maildir_of(room), true, &names, err);
+	mr_auto(mr_names_done) struct mr_names names = { 0 };
+	struct maildir *md = maildir_of(room);
 	bool more = true;
 
-	for (size_t i = 0; rc == MR_OK && more && i < names.n; i++) {
+	TRY(agents_collect(md, true, &names, err));
+	for (size_t i = 0; more && i < names.n; i++) {
 		struct mr_agent agent = { 0 };
 
-		if (shared_skip_agent(maildir_of(room), names.v[i]))
+		if (shared_skip_agent(md, names.v[i]))
 			continue;
-		rc = maildir_find_agent(room, names.v[i], &agent, err);
-		if (rc == MR_CORRUPT) {
-			agent = unreadable_agent(maildir_of(room), names.v[i]);
-			rc = MR_OK;
+		enum mr_rc rc = maildir_find_agent(room, names.v[i], &agent, err);
+
+		if (rc == MR_CORRUPT)
+			agent = unreadable_agent(md, names.v[i]);
+		else if (rc != MR_OK && rc != MR_NOTFOUND)
+			return rc;
+		if (rc != MR_OK)
 			*err = (struct mr_error){ 0 };
-		}
-		if (rc == MR_OK) {
+		if (rc != MR_NOTFOUND) /* pruned since we collected */
 			more = fn(ctx, &agent);
-			arena_free(agent.own);
-		} else if (rc == MR_NOTFOUND) {
-			rc = MR_OK; /* pruned since we collected */
-		}
+		arena_free(agent.own);
 	}
-	mr_names_done(&names);
-	return rc;
+	return MR_OK;
 }
 
 /* ---- A new one ---- */
-
-struct sibling {
-	struct mr_str wanted;
-	char clash[NAME_LEN];
-};
-
-static bool
-find_clash(void *ctx, const struct dir_entry *entry)
-{
-	struct sibling *s = ctx;
-	struct mr_str name = str_of(entry->name);
-
-	if (!str_caseeq(name, s->wanted) || str_eq(name, s->wanted))
-		return true;
-	(void)snprintf(s->clash, sizeof s->clash, "%s", entry->name);
-	return false;
-}
 
 /* On every level: "Rig/x" clashes with "rig" as well as "bob" with "Bob". Stops at the first folder
  * that does not exist yet. */
@@ -240,70 +194,28 @@ static enum mr_rc
 check_case(struct maildir *md, const char *address, struct mr_error *err)
 {
 	for (size_t at = 0; address[at];) {
+		mr_auto(mr_names_done) struct mr_names names = { 0 };
 		mr_auto(sys_close_fd) int fd = -1;
 		char parent[MR_ADDRESS_MAX + 2];
-		size_t len = strcspn(address + at, "/");
-		struct sibling s = { .wanted = { address + at, len } };
+		struct mr_str wanted = { address + at, strcspn(address + at, "/") };
 
 		(void)snprintf(parent, sizeof parent, "%.*s", (int)at, address);
 		enum mr_rc rc = dir_open(md->agents_fd, at ? parent : ".", &fd, err);
 
 		if (rc == MR_NOTFOUND)
 			return MR_OK;
-		if (rc != MR_OK || dir_each(fd, find_clash, &s, err) != MR_OK)
-			return err->code;
-		if (s.clash[0])
-			return mr_fail(err, MR_REFUSED,
-			    "name '%s' differs from '%s%s' only in case\nuse '%s%s', or another name", address, parent,
-			    s.clash, parent, s.clash);
-		at += len;
+		if (rc != MR_OK)
+			return rc;
+		TRY(dir_names(fd, &names, err));
+		for (size_t i = 0; i < names.n; i++)
+			if (str_caseeq(str_of(names.v[i]), wanted) && !str_eq(str_of(names.v[i]), wanted))
+				return mr_fail(err, MR_REFUSED,
+				    "name '%s' differs from '%s%s' only in case\nuse '%s%s', or another name", address,
+				    parent, names.v[i], parent, names.v[i]);
+		at += wanted.len;
 		at += address[at] == '/';
 	}
 	return MR_OK;
-}
-
-static enum mr_rc
-write_agent(const struct maildir *md, const struct mr_agent *agent, struct buf *out, struct mr_error *err)
-{
-	char created[RFC3339_LEN + 1];
-
-	time_rfc3339(agent->created_ms ? agent->created_ms : clock_now_ms(), created);
-	TRY(header_add(out, "Name", str_of(agent->name), err));
-	TRY(header_add(out, "Created", str_of(created), err));
-	if (agent->role && agent->role[0] && header_add(out, "Role", str_of(agent->role), err) != MR_OK)
-		return err->code;
-	shared_add_user(md, out);
-	return buf_ok(out) ? MR_OK : mr_nomem(err);
-}
-
-/* One call. Delivery opens the folder again and follows no link there. */
-enum mr_rc
-maildir_has_agent(struct mr_room *room, const char *name, struct mr_error *err)
-{
-	char path[MR_ADDRESS_MAX + 8];
-	struct stat st;
-
-	TRY(shared_check_agent(maildir_of(room), name, err));
-	text_join(path, sizeof path, name, "/agent", NULL);
-	bool looked = sys_stat(maildir_of(room)->agents_fd, path, &st) == 0;
-
-	if (looked && S_ISREG(st.st_mode))
-		return MR_OK;
-	if (!looked && errno != ENOENT && errno != ENOTDIR) /* who cannot look must not say that nobody is there */
-		return mr_fail_errno(err, "cannot look for agent '%s'", name);
-	return mr_fail(err, MR_NOTFOUND, "no agent '%s' is registered", name);
-}
-
-/* Whoever removes an agent makes the lock file of agents/ longer (bury.c). Other things than its length are looked at
- * because somebody may have removed and made it anew. */
-uint64_t
-maildir_removals(struct mr_room *room)
-{
-	struct stat st;
-
-	if (sys_stat(maildir_of(room)->agents_fd, ".lock", &st) < 0)
-		return errno == ENOENT ? 1 : 0;
-	return ((uint64_t)st.st_size << 1 | 1) ^ (uint64_t)st.st_ino << 40 ^ (uint64_t)st.st_mtim.tv_nsec << 16;
 }
 
 enum mr_rc
@@ -313,10 +225,18 @@ maildir_add_agent(struct mr_room *room, const struct mr_agent *agent, struct mr_
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 	mr_auto(sys_close_fd) int lock_fd = -1, fd = -1;
 	struct maildir *md = maildir_of(room);
+	char created[RFC3339_LEN + 1];
 	int tmp_fd;
 
 	TRY(address_check(str_of(agent->name), err));
-	TRY(write_agent(md, agent, &text, err));
+	time_rfc3339(agent->created_ms ? agent->created_ms : clock_now_ms(), created);
+	TRY(header_add(&text, "Name", str_of(agent->name), err));
+	TRY(header_add(&text, "Created", str_of(created), err));
+	if (agent->role && agent->role[0])
+		TRY(header_add(&text, "Role", str_of(agent->role), err));
+	shared_add_user(md, &text);
+	if (!buf_ok(&text))
+		return mr_nomem(err);
 	if (lock_take(md->agents_fd, ".lock", md->file_mode, LOCK_WAIT_MS, &lock_fd, err) != MR_OK)
 		return mr_wrap(err, "cannot register '%s'", agent->name);
 	TRY(check_case(md, agent->name, err));
@@ -328,9 +248,10 @@ maildir_add_agent(struct mr_room *room, const struct mr_agent *agent, struct mr_
 
 	if (rc == MR_EXISTS)
 		return mr_fail(err, MR_EXISTS, "agent '%s' is registered already", agent->name);
-	if (rc == MR_OK)
-		reserve_keep(md);
-	return rc == MR_OK ? rc : mr_wrap(err, "cannot register '%s'", agent->name);
+	if (rc != MR_OK)
+		return mr_wrap(err, "cannot register '%s'", agent->name);
+	reserve_keep(md);
+	return MR_OK;
 }
 
 /* ---- Another role ---- */
@@ -340,33 +261,157 @@ static enum mr_rc
 write_role(struct mr_str before, const char *role, struct buf *out, struct mr_error *err)
 {
 	mr_auto(record_done) struct record lines = { 0 };
-	enum mr_rc rc = record_parse(before, &lines, err);
 
-	for (size_t i = 0; rc == MR_OK && i < lines.n; i++)
+	TRY(record_parse(before, &lines, err));
+	for (size_t i = 0; i < lines.n; i++)
 		if (!ascii_caseeq(lines.lines[i].name, "Role"))
-			rc = header_add(out, lines.lines[i].name, str_of(lines.lines[i].value), err);
-	if (rc == MR_OK && *role)
-		rc = header_add(out, "Role", str_of(role), err);
-	return rc == MR_OK && !buf_ok(out) ? mr_nomem(err) : rc;
+			TRY(header_add(out, lines.lines[i].name, str_of(lines.lines[i].value), err));
+	if (*role)
+		TRY(header_add(out, "Role", str_of(role), err));
+	return buf_ok(out) ? MR_OK : mr_nomem(err);
 }
 
-enum mr_rc
-maildir_set_role(struct mr_room *room, const char *name, const char *role, struct mr_error *err)
+static enum mr_rc
+set_role(struct maildir *md, const char *name, const char *role, struct mr_error *err)
 {
 	mr_auto(mailbox_done) struct mailbox box = MAILBOX_INIT;
 	mr_auto(buf_done) struct buf before = BUF_INIT, text = BUF_INIT;
 	mr_auto(sys_close_fd) int lock_fd = -1, fd = -1;
-	struct maildir *md = maildir_of(room);
 
 	TRY(shared_check_agent(md, name, err));
-	if (shared_is_others(md, name)) /* whose file it is proves whose agent it is */
+	if (shared_is_others(md, name)) /* the owner of the file proves whose agent it is */
 		return mr_fail(err, MR_REFUSED, "cannot change the role of '%s': it is another user's", name);
-	/* Whoever removes an agent holds the same lock: it does not come back by this. */
+	/* A removal holds the same lock: a removed agent does not come back by this. */
 	if (lock_take(md->agents_fd, ".lock", md->file_mode, LOCK_WAIT_MS, &lock_fd, err) != MR_OK ||
 	    mailbox_open_any(&box, md, name, err) != MR_OK || dir_open(box.fd, ".", &fd, err) != MR_OK ||
 	    file_read(fd, "agent", AGENT_FILE_MAX, &before, err) != MR_OK ||
 	    write_role(buf_str(&before), role, &text, err) != MR_OK ||
 	    file_replace(fd, "agent", buf_str(&text), md->file_mode, err) != MR_OK)
 		return mr_wrap(err, "cannot change the role of '%s'", name);
+	return MR_OK;
+}
+
+enum mr_rc
+maildir_update_agent(struct mr_room *room, const struct mr_agent *agent, struct mr_error *err)
+{
+	if (agent->life > 0)
+		return life_update(maildir_of(room), agent, err);
+	return set_role(maildir_of(room), agent->name, agent->role, err);
+}
+
+/* ---- Removing one ---- */
+
+/* Other things than the length are looked at because somebody may have removed .lock and made it anew. */
+uint64_t
+agents_removals(struct maildir *md)
+{
+	struct stat st;
+
+	if (sys_stat(md->agents_fd, ".lock", &st) < 0)
+		return errno == ENOENT ? 1 : 0;
+	return ((uint64_t)st.st_size << 1 | 1) ^ (uint64_t)st.st_ino << 40 ^ (uint64_t)st.st_mtim.tv_nsec << 16;
+}
+
+/* Written before the mail is looked for: so either a fan-out sees it, or we see its mail. */
+static enum mr_rc
+note_removal(int lock_fd, struct mr_error *err)
+{
+	struct stat st;
+
+	if (sys_break_is(BREAK_UNTOLD_REMOVAL))
+		return MR_OK;
+	if (sys_stat_fd(lock_fd, &st) < 0 || sys_pwrite_all(lock_fd, ".", 1, st.st_size) < 0)
+		return mr_fail_errno(err, "cannot note that an agent is removed");
+	return MR_OK;
+}
+
+/* Two pruned agents may have had the same message: one inode, one dead letter. Another file under that
+ * name (a copy across file systems) gets a name of its own. */
+static enum mr_rc
+move_to_dead(struct mailbox *box, struct mailbox *dead, const struct listed *at, struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int from_fd = -1;
+	struct file_name parts;
+	int to_fd;
+	bool info = name_parse(str_of(at->name), &parts) && parts.has_info;
+
+	TRY(list_open_folder(box, at, &from_fd, err));
+	TRY(mailbox_folder(dead, info ? BOX_CUR : BOX_NEW, &to_fd, err));
+	enum mr_rc rc = commit_move(box->md, from_fd, at->name, to_fd, at->name, err);
+
+	if (rc != MR_EXISTS)
+		return rc;
+	if (!file_is_same(from_fd, at->name, to_fd, at->name))
+		return mark_to_dead(box->md, from_fd, at->name, &parts, parts.attempt, err);
+	if (sys_unlink(from_fd, at->name) < 0 && errno != ENOENT)
+		return mr_fail_errno(err, "cannot remove '%s'", at->name);
+	return MR_OK;
+}
+
+/* A sender that opened the folder before the name went may still deliver into it: look until two
+ * passes in a row find nothing. *ret counts. */
+static enum mr_rc
+empty_inbox(struct mailbox *box, size_t *ret, struct mr_error *err)
+{
+	mr_auto(mailbox_done) struct mailbox dead = MAILBOX_INIT;
+
+	TRY(mailbox_open_dead(&dead, box->md, err));
+	for (unsigned empty = 0; empty < 2;) {
+		mr_auto(listing_done) struct listing unread = { 0 };
+		size_t moved = 0, returned = 0;
+
+		TRY(life_fence(box, UINT32_MAX, &returned, err));
+		TRY(list_folders(box, MR_INBOX, true, NULL, &unread, err));
+		for (size_t i = 0; i < unread.n; i++) {
+			enum mr_rc rc = move_to_dead(box, &dead, &unread.v[i], err);
+
+			if (rc != MR_OK &&
+			    rc != MR_NOTFOUND) /* marked by another meanwhile: the next pass looks again */
+				return rc;
+			moved += rc == MR_OK;
+		}
+		*ret += moved;
+		empty = moved == 0 && returned == 0 ? empty + 1 : 0;
+	}
+	return commit_flush(box->md, err);
+}
+
+enum mr_rc
+agents_empty_unregistered(struct maildir *md, const char *name, size_t *ret, struct mr_error *err)
+{
+	mr_auto(mailbox_done) struct mailbox box = MAILBOX_INIT;
+	mr_auto(sys_close_fd) int lock_fd = -1;
+	struct stat st;
+
+	TRY(lock_take(md->agents_fd, ".lock", md->file_mode, LOCK_WAIT_MS, &lock_fd, err));
+	TRY(mailbox_open_any(&box, md, name, err));
+	if (sys_stat(box.fd, "agent", &st) == 0)
+		return MR_OK; /* registered again meanwhile: it is that agent's mail now */
+	TRY(note_removal(lock_fd, err));
+	return empty_inbox(&box, ret, err);
+}
+
+enum mr_rc
+maildir_remove_agent(struct mr_room *room, const char *name, bool force, size_t *ret_dead, struct mr_error *err)
+{
+	mr_auto(mailbox_done) struct mailbox box = MAILBOX_INIT;
+	mr_auto(sys_close_fd) int lock_fd = -1, fd = -1;
+	struct maildir *md = maildir_of(room);
+	size_t moved = 0;
+
+	(void)force; /* nothing is lost: the mail goes to the dead letters */
+	/* The lock keeps a new agent of this name from losing its first mail to us. */
+	TRY(lock_take(md->agents_fd, ".lock", md->file_mode, LOCK_WAIT_MS, &lock_fd, err));
+	TRY(mailbox_open(&box, md, name, err));
+	TRY(dir_open(box.fd, ".", &fd, err));
+	if (note_removal(lock_fd, err) != MR_OK) /* also before: a full disk is noticed while nothing is done */
+		return mr_wrap(err, "cannot remove agent '%s'", name);
+	if (sys_unlink(fd, "agent") < 0 && errno != ENOENT)
+		return mr_fail_errno(err, "cannot remove agent '%s'", name);
+	if (md->sync && sys_fsync(fd) < 0)
+		return mr_fail_errno(err, "cannot make the removal of agent '%s' durable", name);
+	if (note_removal(lock_fd, err) != MR_OK || empty_inbox(&box, &moved, err) != MR_OK)
+		return mr_wrap(err, "agent '%s' is removed, but not all its mail is moved", name);
+	*ret_dead = moved;
 	return MR_OK;
 }

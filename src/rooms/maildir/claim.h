@@ -36,17 +36,7 @@
 #define QUEUE_WORK ((unsigned)QUEUE_READY | QUEUE_DELAYED | QUEUE_CLAIMED) /* what is still to be done */
 #define QUEUE_ANY (QUEUE_WORK | QUEUE_DONE | QUEUE_FAILED)
 
-/* ---- Slots ---- */
-enum mr_rc maildir_claim(struct mr_room *room, const char *box, const char *id, const struct claim_terms *terms,
-    struct claim *ret, struct mr_error *err);
-enum mr_rc maildir_settle(struct mr_room *room, const struct claim *claim, enum settle how, struct mr_error *err);
-enum mr_rc maildir_extend(struct mr_room *room, struct claim *claim, int64_t lease_ms, struct mr_error *err);
-enum mr_rc maildir_each_claim(struct mr_room *room, const char *box, unsigned states,
-    bool (*fn)(void *ctx, const struct queue_item *item), void *ctx, struct mr_error *err);
-enum mr_rc maildir_find_claim(struct mr_room *room, const char *token, struct claim *ret, struct mr_error *err);
-enum mr_rc maildir_each_past(struct mr_room *room, const char *box, const char *id, const char *token,
-    void (*fn)(void *ctx, const struct past_claim *past), void *ctx, struct mr_error *err);
-enum mr_rc maildir_sweep(struct mr_room *room, const char *agent, struct mr_error *err);
+/* ---- Of slots ---- */
 enum mr_rc maildir_queue_make(struct mr_room *room, const char *queue, struct mr_error *err);
 enum mr_rc maildir_queue_remove(
     struct mr_room *room, const char *queue, bool to_dead, size_t *ret_dead, struct mr_error *err);

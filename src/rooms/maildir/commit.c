@@ -2,7 +2,16 @@
 /*
  * commit.c - the one module that makes changes of mail durable.
  *
- * Every change of state is a rename. A rename touches two folders, and a file system without a
+ * A new message:
+ *
+ *	full   write - fsync - link - fsync - fsync of the folder
+ *	fast   write - sync_file_range - link - fsync of the folder     one commit
+ *	none   write - link
+ *
+ * fast is right only where bytes that were written out are there when the journal has the name: whether it is so is
+ * asked once, when the first mail is delivered, and in doubt it is full.
+ *
+ * Every later change of state is a rename. A rename touches two folders, and a file system without a
  * journal may write them in any order; if the loss of the old name reached the disk and the new name did
  * not, a power cut would lose the message. So the folder that gained the name is synced first, then
  * the one that lost it. Syncing costs a thousand times more than renaming: a command that marks
@@ -12,8 +21,8 @@
  * promise 9 allows; what it forbids, mail that is consumed without having been shown, cannot
  * come of it.
  */
-#include "base/clock.h"
 #include "base/error.h"
+#include "base/storage.h"
 #include "base/sys.h"
 #include "base/sys_break.h"
 #include "rooms/maildir/maildir.h"
@@ -21,6 +30,52 @@
 #include <fcntl.h>
 
 #define DIRTY_MAX (sizeof(((struct maildir *)0)->dirty) / sizeof(struct dirty))
+
+/* ---- New messages ---- */
+
+bool
+commit_is_fast(struct maildir *md, int fd)
+{
+	struct stat st;
+
+	if (md->fast == FAST_UNKNOWN) {
+		md->fast = FAST_NO;
+		if (md->sync && md->wants_fast && sys_stat_fd(md->root_fd, &st) == 0 &&
+		    !storage_order_doubt(md->root_fd)) {
+			md->fast = FAST_YES;
+			md->fast_dev = st.st_dev;
+		}
+	}
+	/* A folder in the room may be another file system. */
+	return md->fast == FAST_YES && sys_stat_fd(fd, &st) == 0 && st.st_dev == md->fast_dev;
+}
+
+enum mr_rc
+commit_bytes(struct maildir *md, struct staged *file, struct mr_error *err)
+{
+	if (!md->sync)
+		return MR_OK;
+	if (!commit_is_fast(md, file->fd))
+		return stage_sync(file, err);
+	if (sys_write_out(file->fd) == 0)
+		return MR_OK;
+	/* A write that failed is told once: a sync that is asked now would answer "fine". */
+	if (errno != ENOSYS && errno != EPERM && errno != EINVAL && errno != EOPNOTSUPP)
+		return mr_fail_errno(err, "cannot flush the temporary file");
+	md->fast = FAST_NO; /* a sandbox */
+	return stage_sync(file, err);
+}
+
+int
+commit_name(struct maildir *md, int file_fd, int folder_fd)
+{
+	if (!md->sync)
+		return 0;
+	/* The second sync of the file writes its link count where no journal does. */
+	return (!commit_is_fast(md, file_fd) && sys_fsync(file_fd) < 0) || sys_fsync(folder_fd) < 0 ? -1 : 0;
+}
+
+/* ---- Renames ---- */
 
 static void
 sync_folder(struct maildir *md, int fd)
@@ -39,6 +94,7 @@ sync_all(struct maildir *md)
 		for (size_t i = 0; i < md->dirty_n; i++) {
 			const struct dirty *d = &md->dirty[i];
 			int turn = !d->target ? 2 : d->source ? 1 : 0;
+
 			if (turn == (sys_break_is(BREAK_SOURCE_FIRST) ? 2 - round : round))
 				sync_folder(md, d->fd);
 		}
@@ -46,48 +102,30 @@ sync_all(struct maildir *md)
 	commit_forget(md);
 }
 
-static struct dirty *
-find_dirty(struct maildir *md, const struct stat *st)
-{
-	for (size_t i = 0; i < md->dirty_n; i++)
-		if (md->dirty[i].ino == st->st_ino && md->dirty[i].dev == st->st_dev)
-			return &md->dirty[i];
-	return NULL;
-}
-
 /* False: it could not be noted (descriptors ran out), so it has to be synced now. */
 static bool
 note(struct maildir *md, int fd, bool target)
 {
 	struct stat st;
+	size_t i = 0;
 
 	if (sys_stat_fd(fd, &st) < 0)
 		return false;
-	struct dirty *d = find_dirty(md, &st);
-	if (d == NULL) {
+	while (i < md->dirty_n && (md->dirty[i].ino != st.st_ino || md->dirty[i].dev != st.st_dev))
+		i++;
+	struct dirty *d = &md->dirty[i];
+
+	if (i == md->dirty_n) {
 		int own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+
 		if (own < 0)
 			return false;
-		d = &md->dirty[md->dirty_n++];
 		*d = (struct dirty){ .fd = own, .dev = st.st_dev, .ino = st.st_ino };
+		md->dirty_n++;
 	}
 	d->target |= target;
 	d->source |= !target;
 	return true;
-}
-
-static void
-note_move(struct maildir *md, int from_fd, int to_fd)
-{
-	if (!md->sync)
-		return;
-	if (md->dirty_n + 2 > DIRTY_MAX)
-		sync_all(md);
-	if (!note(md, to_fd, true) || !note(md, from_fd, false)) {
-		sync_folder(md, to_fd);
-		sync_all(md);
-		sync_folder(md, from_fd);
-	}
 }
 
 enum mr_rc
@@ -100,7 +138,15 @@ commit_move(struct maildir *md, int from_fd, const char *from, int to_fd, const 
 			return mr_fail_errno(err, "cannot rename '%s' to '%s'", from, to);
 		return mr_fail(err, MR_EXISTS, "cannot rename '%s': '%s' is taken", from, to);
 	}
-	note_move(md, from_fd, to_fd);
+	if (!md->sync)
+		return MR_OK;
+	if (md->dirty_n + 2 > DIRTY_MAX)
+		sync_all(md);
+	if (!note(md, to_fd, true) || !note(md, from_fd, false)) {
+		sync_folder(md, to_fd);
+		sync_all(md);
+		sync_folder(md, from_fd);
+	}
 	return MR_OK;
 }
 
@@ -123,4 +169,28 @@ commit_forget(struct maildir *md)
 	for (size_t i = 0; i < md->dirty_n; i++)
 		sys_close_fd(&md->dirty[i].fd);
 	md->dirty_n = 0;
+}
+
+/* ---- What may become of the mail in this room when the power goes ---- */
+
+enum mr_rc
+maildir_storage(struct mr_room *room, struct mr_storage *ret, struct mr_error *err)
+{
+	struct maildir *md = maildir_of(room);
+	const char *doubt = md->wants_fast ? storage_order_doubt(md->root_fd) : NULL;
+	struct mr_storage found = { 0 };
+
+	TRY(storage_of(md->root_fd, md->path, &found, err));
+	(void)snprintf(found.sync, sizeof found.sync, "%s",
+	    !md->sync                  ? "none"
+	    : md->wants_fast && !doubt ? "fast"
+				       : "full");
+	(void)snprintf(found.sync_reason, sizeof found.sync_reason, "%s", doubt ? doubt : "");
+	if (!md->sync) {
+		found.power_safe = false;
+		(void)snprintf(found.reason, sizeof found.reason,
+		    "the room's settings say Sync: none, so mail is accepted before it is on the disk");
+	}
+	*ret = found;
+	return MR_OK;
 }

@@ -10,7 +10,6 @@
 #include "base/sys.h"
 #include "rooms/maildir/channel.h"
 #include "rooms/maildir/claim.h"
-#include "rooms/maildir/claim.h"
 #include <errno.h>
 #include <inttypes.h>
 

@@ -1,27 +1,50 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * deliver.c - mail for one recipient, an agent or a queue (queue_ready.c), without a key.
+ * deliver.c - mail for one recipient, an agent or a queue (queue_ready.c), without a key; and many such messages at
+ *once.
  *
  *	open unnamed in new/ - write - fsync - link - fsync - fsync of new/
  *
  * A crash before the link leaves nothing: an unnamed file dies with its process. A crash after it
  * leaves the whole message, because its bytes were flushed before it had a name. The second fsync
  * writes the link count where no journal does; the third makes the name durable. Only then is it
- * accepted (promise 1). With Sync: fast the first two are one sync_file_range, see storage.c. It is a link
+ * accepted (promise 1). With Sync: fast the first two are one sync_file_range, see commit.c. It is a link
  * and not a rename, so a taken name is never overwritten (promise 3).
  *
  * An error after the link: the name is taken back, and the send is refused with nothing visible. If a
  * reader was faster, or the disk no longer lets us, then it is there and stays: in doubt.
+ *
+ * Many messages, each for one agent, go the same way, but all take a step before the first takes the next:
+ *
+ *	1 written   unnamed files in spool/, which is on the same file system as every mailbox. A crash leaves nothing.
+ *	2 flushed   one sync of the whole file system, where that is known to be as good as one of each file.
+ *	            Nothing has a name before all bytes are on the disk: never a torn message.
+ *	3 named     a link each into its new/. A crash from here on leaves of each message the whole of it, or
+ *	            nothing; none was accepted yet, so either is right for each.
+ *	4 durable   the second sync of everything (link counts, folders), then one of each new/ for itself. Now
+ *	            all are accepted, and not one of them earlier.
+ *
+ * After each sync of the whole file system follows one of a single file or folder: without a journal ext4 tells the
+ * disk to keep what it got before it has written the last folders, and the single sync tells it again.
+ *
+ * A message that cannot be written or named in this way is sent by itself afterwards. A flush that fails in 2 refuses
+ * all, nothing is visible. One that fails in 4 takes back all of them, because the kernel says only once that something
+ * was lost, and not what; a message that was read already is in doubt.
  */
 #include "base/error.h"
 #include "base/id.h"
+#include "base/storage.h"
 #include "base/sys.h"
 #include "message/message.h"
 #include "rooms/maildir/claim.h"
 #include <errno.h>
+#include <fcntl.h>
 
 #define NEW_IDS_MAX 5
-#define KEEP_WAIT_MS 30000
+#define IMPORT_WAIT_MS 30000
+#define WHOLE_MIN 4 /* for fewer messages, syncing each waits for less that is not ours */
+
+/* ---- For every way to deliver ---- */
 
 void
 deliver_new_id(struct mr_message *msg)
@@ -43,90 +66,73 @@ bool
 deliver_sent_place(struct maildir *md, const char *sender, const char *id, char ret_name[NAME_LEN + 8], int *ret_cur_fd)
 {
 	mr_auto(mailbox_done) struct mailbox box = MAILBOX_INIT;
-	struct mr_error ignored = { 0 };
 	char path[MR_ADDRESS_MAX + 16], base[NAME_LEN];
 
 	if (!sender || sender[0] == '\0')
 		return false;
 	/* Nearly always it is there. */
-	(void)snprintf(path, sizeof path, "%.160s/.Sent/cur", sender);
-	if (dir_reach(md->agents_fd, path, ret_cur_fd, &ignored) != MR_OK &&
-	    (mailbox_open(&box, md, sender, &ignored) != MR_OK ||
-		mailbox_subfolder(&box, ".Sent", true, ret_cur_fd, &ignored) != MR_OK))
+	text_join(path, sizeof path, sender, "/.Sent/cur", NULL);
+	if (dir_reach(md->agents_fd, path, ret_cur_fd, IGNORED) != MR_OK &&
+	    (mailbox_open(&box, md, sender, IGNORED) != MR_OK ||
+		mailbox_subfolder(&box, ".Sent", true, ret_cur_fd, IGNORED) != MR_OK))
 		return false;
 	name_for_id(id, base);
-	(void)snprintf(ret_name, NAME_LEN + 8, "%s:2,S", base);
+	text_join(ret_name, NAME_LEN + 8, base, ":2,S", NULL);
 	return true;
-}
-
-/* Through the open file and not by its name in new/, which a quick reader may have changed already. */
-static void
-link_sent(struct maildir *md, const char *sender, const char *id, struct staged *file)
-{
-	mr_auto(sys_close_fd) int cur_fd = -1;
-	struct mr_error ignored = { 0 };
-	char name[NAME_LEN + 8];
-
-	if (deliver_sent_place(md, sender, id, name, &cur_fd))
-		(void)stage_link(file, cur_fd, name, &ignored);
 }
 
 enum mr_rc
 deliver_open(struct mr_room *room, const char *agent, bool make, struct mailbox *box, struct mr_error *err)
 {
+	struct mr_agent nobody_yet = { .worktree = "", .session = "", .host = "", .role = "", .wake = "" };
 	enum mr_rc rc = mailbox_open(box, maildir_of(room), agent, err);
 
 	if (rc != MR_NOTFOUND || !make)
 		return rc;
-	struct mr_agent nobody_yet = { .worktree = "", .session = "", .host = "", .role = "", .wake = "" };
-
-	(void)snprintf(nobody_yet.name, sizeof nobody_yet.name, "%s", agent);
+	text_join(nobody_yet.name, sizeof nobody_yet.name, agent, NULL);
 	rc = maildir_add_agent(room, &nobody_yet, err);
 	if (rc != MR_OK && rc != MR_EXISTS)
 		return rc;
 	return mailbox_open(box, maildir_of(room), agent, err);
 }
 
-/* The name is there but its durability failed. Gone again: refused. Still there: in doubt. */
-static enum mr_rc
-take_back(const char *to, int folder_fd, const char *name, struct mr_error *err)
+bool
+deliver_is_removed(const struct maildir *md, const char *agent)
 {
-	if (sys_unlink(folder_fd, name) == 0) {
-		if (sys_fsync(folder_fd) < 0)
-			return mr_hint(err, "nothing was delivered; after a power cut the message may "
-					    "show up all the same");
-		return err->code;
-	}
+	char path[MR_ADDRESS_MAX + 8];
+	struct stat st;
+
+	text_join(path, sizeof path, agent, "/agent", NULL);
+	return sys_stat(md->agents_fd, path, &st) < 0 && errno == ENOENT;
+}
+
+static enum mr_rc
+in_doubt(const char *to, struct mr_error *err)
+{
 	err->code = MR_INDOUBT;
 	(void)mr_wrap(err, "'%s' has the message, but it may not survive a power cut", to);
 	return mr_hint(err, "do not send it again; check the disk, then see: mailroom doctor");
+}
+
+static enum mr_rc
+may_come_back(struct mr_error *err)
+{
+	return mr_hint(err, "nothing was delivered; after a power cut the message may show up all the same");
 }
 
 enum mr_rc
 deliver_make_durable(
     struct maildir *md, const char *to, int file_fd, int folder_fd, const char *name, struct mr_error *err)
 {
-	if (maildir_settle_name(md, file_fd, folder_fd) < 0) {
-		(void)mr_fail_errno(err, "cannot make '%s' durable", name);
-		return take_back(to, folder_fd, name, err);
-	}
-	return MR_OK;
-}
-
-/* Was the agent pruned while we delivered? The pruner takes the name away first and moves mail after
- * that, so if the name is still there it will find ours; if not, it may have looked already. */
-static enum mr_rc
-check_still_there(struct mailbox *box, int new_fd, const char *name, struct mr_error *err)
-{
-	struct stat st;
-
-	if (sys_stat(box->fd, "agent", &st) == 0 || errno != ENOENT)
+	if (commit_name(md, file_fd, folder_fd) == 0)
 		return MR_OK;
-	bool ours = sys_unlink(new_fd, name) == 0;
-
-	(void)mr_fail(err, MR_NOTFOUND, "agent '%s' was removed just now", box->agent);
-	return ours ? err->code : mr_hint(err, "a copy of the message is among the dead letters");
+	(void)mr_fail_errno(err, "cannot make '%s' durable", name);
+	if (sys_unlink(folder_fd, name) < 0)
+		return in_doubt(to, err);
+	return sys_fsync(folder_fd) < 0 ? may_come_back(err) : err->code;
 }
+
+/* ---- One message ---- */
 
 /* MR_EXISTS: another message has this id. */
 static enum mr_rc
@@ -139,133 +145,358 @@ publish(struct mailbox *box, const char *id, struct mr_str text, struct staged *
 	TRY(mailbox_folder(box, BOX_TMP, &tmp_fd, err));
 	TRY(stage_open(file, new_fd, tmp_fd, box->md->message_mode, err));
 	TRY(stage_write(file, text, err));
-	TRY(maildir_settle_bytes(box->md, file, err));
+	TRY(commit_bytes(box->md, file, err));
 	name_for_id(id, name);
 	TRY(stage_link(file, new_fd, name, err));
-	TRY(check_still_there(box, new_fd, name, err));
+	/* Was the agent pruned meanwhile? Pruning takes the name away first and moves mail after that, so if the name
+	 * is still there ours will be found; if not, the pruner may have looked already. */
+	if (deliver_is_removed(box->md, box->agent)) {
+		bool ours = sys_unlink(new_fd, name) == 0;
+
+		(void)mr_fail(err, MR_NOTFOUND, "agent '%s' was removed just now", box->agent);
+		return ours ? err->code : mr_hint(err, "a copy of the message is among the dead letters");
+	}
 	return deliver_make_durable(box->md, box->agent, file->fd, new_fd, name, err);
 }
 
-struct recipient { /* a mailbox, or a queue */
-	struct mailbox box;
-	struct queue queue;
-	bool is_queue;
-};
-
-static void
-recipient_done(struct recipient *r)
-{
-	mailbox_done(&r->box);
-	queue_done(&r->queue);
-}
-
+/* An import. MR_EXISTS: the mailbox has the message. The lock makes looking and delivering one step among imports: else
+ * two of them, with a reader in between that moves the copy of the first out of new/, would leave two. */
 static enum mr_rc
-open_recipient(struct mr_room *room, const struct delivery *what, struct recipient *r, struct mr_error *err)
+begin_import(struct mailbox *box, const struct mr_message *msg, int *ret_lock, struct mr_error *err)
 {
-	const char *name;
-
-	r->is_queue = target_kind(what->to->v[0], &name) == TARGET_QUEUE;
-	if (r->is_queue)
-		return queue_open(&r->queue, maildir_of(room), name, err);
-	return deliver_open(room, name, what->make_mailboxes, &r->box, err);
-}
-
-/* ---- Imports ---- */
-
-/* What has no id of its own gets one that the next import finds again. */
-static void
-keep_id(struct mr_message *msg)
-{
-	mr_auto(buf_done) struct buf name = BUF_INIT;
-
-	buf_addf(&name, "%s\n%s\n", msg->from ? msg->from : "", msg->subject ? msg->subject : "");
-	buf_add(&name, (struct mr_str){ msg->body, msg->body ? msg->body_len : 0 });
-	id_from_name(msg->date_ms, buf_str(&name), msg->id);
-}
-
-/* A dead letter does not say whose copy it was, so it counts only where there was but one. */
-static unsigned
-where_it_may_be(const struct mr_message *msg)
-{
-	unsigned own = MR_INBOX | MR_HELD | MR_ARCHIVE;
-
-	return msg->to.n + msg->cc.n <= 1 ? own | MR_DEAD : own;
-}
-
-/* MR_EXISTS: the mailbox has it. The lock makes looking and delivering one step among imports: else two of them,
- * with a reader in between who moves the copy of the first out of new/, would leave two. */
-static enum mr_rc
-keep_begin(struct recipient *to, struct delivery *what, int *ret_lock, struct mr_error *err)
-{
-	struct arena *own = NULL;
+	mr_auto(arena_done) struct arena *own = NULL;
 	struct listed at;
-	enum mr_rc rc;
+	unsigned folders = MR_INBOX | MR_HELD | MR_ARCHIVE;
 
-	if (to->is_queue)
-		return mr_fail(err, MR_REFUSED, "cannot import mail into '%s': only into mailboxes", what->to->v[0]);
-	rc = lock_take(to->box.md->agents_fd, ".keep", to->box.md->file_mode, KEEP_WAIT_MS, ret_lock, err);
-	if (rc != MR_OK)
+	if (msg->to.n + msg->cc.n <= 1) /* a dead letter does not say whose copy it was */
+		folders |= MR_DEAD;
+	TRY(lock_take(box->md->agents_fd, ".keep", box->md->file_mode, IMPORT_WAIT_MS, ret_lock, err));
+	enum mr_rc rc = list_find(box, msg->id, folders, &own, &at, err);
+
+	if (rc == MR_OK)
+		return mr_fail(err, MR_EXISTS, "'%s' has the message '%s' already", box->agent, msg->id);
+	if (rc != MR_NOTFOUND)
 		return rc;
-	rc = list_find(&to->box, what->msg->id, where_it_may_be(what->msg), &own, &at, err);
-	arena_free(own);
-	if (rc == MR_NOTFOUND) {
-		*err = (struct mr_error){ 0 };
-		return MR_OK;
-	}
-	return rc == MR_OK ? mr_fail(err, MR_EXISTS, "'%s' has the message '%s' already", to->box.agent, what->msg->id)
-			   : rc;
+	*err = (struct mr_error){ 0 };
+	return MR_OK;
 }
 
 static enum mr_rc
 deliver_one(struct mr_room *room, struct delivery *what, struct delivered *ret, struct mr_error *err)
 {
-	mr_auto(recipient_done) struct recipient to = { .box = MAILBOX_INIT, .queue = QUEUE_INIT };
+	mr_auto(mailbox_done) struct mailbox box = MAILBOX_INIT;
+	mr_auto(queue_done) struct queue queue = QUEUE_INIT;
 	mr_auto(sys_close_fd) int lock_fd = -1;
 	char first[4000];
 	mr_auto(buf_done) struct buf text = BUF_IN(first);
+	struct maildir *md = maildir_of(room);
 	struct mr_message *msg = what->msg;
-	enum mr_rc rc = open_recipient(room, what, &to, err);
+	const char *to = what->to->v[0], *name;
+	bool is_queue = target_kind(to, &name) == TARGET_QUEUE;
 
-	if (rc == MR_OK && what->keep)
-		rc = keep_begin(&to, what, &lock_fd, err);
-	if (rc == MR_EXISTS && what->keep)
-		(void)snprintf(ret->id, sizeof ret->id, "%s", msg->id);
-	if (rc != MR_OK)
-		return rc;
+	TRY(is_queue ? queue_open(&queue, md, name, err) : deliver_open(room, name, what->make_mailboxes, &box, err));
+	if (what->keep && is_queue)
+		return mr_fail(err, MR_REFUSED, "cannot import mail into '%s': only into mailboxes", to);
+	if (what->keep) {
+		enum mr_rc rc = begin_import(&box, msg, &lock_fd, err);
+
+		if (rc == MR_EXISTS)
+			memcpy(ret->id, msg->id, sizeof ret->id);
+		if (rc != MR_OK)
+			return rc;
+	}
 	for (unsigned tries = 0;; tries++) {
 		mr_auto(stage_done) struct staged file = STAGED_INIT;
+		mr_auto(sys_close_fd) int sent_fd = -1;
+		char sent_name[NAME_LEN + 8];
 
 		buf_clear(&text);
 		TRY(message_write(msg, room->name, &text, err));
-		rc = to.is_queue ? queue_publish(&to.queue, msg, buf_str(&text), &file, err)
-				 : publish(&to.box, msg->id, buf_str(&text), &file, err);
+		enum mr_rc rc = is_queue ? queue_publish(&queue, msg, buf_str(&text), &file, err)
+					 : publish(&box, msg->id, buf_str(&text), &file, err);
+
 		if (rc == MR_EXISTS && !what->keep && tries < NEW_IDS_MAX) {
 			deliver_new_id(msg);
 			continue;
 		}
 		if (rc == MR_OK || rc == MR_INDOUBT) {
-			(void)snprintf(ret->id, sizeof ret->id, "%s", msg->id);
-			link_sent(maildir_of(room), what->sender, msg->id, &file);
+			memcpy(ret->id, msg->id, sizeof ret->id);
+			/* Through the open file, not by its name in new/, which a quick reader may have changed. */
+			if (deliver_sent_place(md, what->sender, msg->id, sent_name, &sent_fd))
+				(void)stage_link(&file, sent_fd, sent_name, IGNORED);
 		}
-		return rc == MR_OK ? rc : mr_wrap(err, "deliver to '%s'", what->to->v[0]);
+		return rc == MR_OK ? rc : mr_wrap(err, "deliver to '%s'", to);
 	}
 }
 
 enum mr_rc
 maildir_deliver(struct mr_room *room, struct delivery *what, struct delivered *ret, struct mr_error *err)
 {
+	struct mr_message *msg = what->msg;
 	const char *name;
 
 	if (what->to->n == 0)
 		return mr_fail(err, MR_REFUSED, "cannot deliver a message to nobody");
-	if (what->keep && !id_valid(str_of(what->msg->id)))
-		keep_id(what->msg);
-	if (what->msg->id[0] == '\0')
-		deliver_new_id(what->msg);
+	if (what->keep && !id_valid(str_of(msg->id))) {
+		/* An import without an id of its own gets one that the next import finds again. */
+		mr_auto(buf_done) struct buf text = BUF_INIT;
+
+		buf_addf(&text, "%s\n%s\n", msg->from ? msg->from : "", msg->subject ? msg->subject : "");
+		buf_add(&text, (struct mr_str){ msg->body, msg->body ? msg->body_len : 0 });
+		id_from_name(msg->date_ms, buf_str(&text), msg->id);
+	}
+	if (msg->id[0] == '\0')
+		deliver_new_id(msg);
 	if (what->keep && (what->to->n != 1 || what->key))
 		return mr_fail(err, MR_REFUSED, "cannot import a message for several at once, or with a key");
 	/* A post gets a number that is never given back, so it is recorded first. */
 	if (what->to->n == 1 && !what->key && target_kind(what->to->v[0], &name) != TARGET_CHANNEL)
 		return deliver_one(room, what, ret, err);
-	return fanout_deliver(room, what, ret, err);
+	return fanout_deliver(room, what, 0, ret, err);
+}
+
+/* ---- Many messages ---- */
+
+struct box {
+	const char *agent;
+	int new_fd;
+	bool used;
+};
+struct item {
+	struct parcel *parcel;
+	struct staged file;
+	struct box *box;
+	char name[NAME_LEN];
+	bool named, taken_back;
+};
+struct batch {
+	struct mr_room *room;
+	struct maildir *md;
+	int spool_fd, sent_fd; /* sent_fd: the sender's .Sent/cur, or -1 */
+	struct item *items;
+	size_t n;
+	struct box *boxes;
+	size_t boxes_n;
+	struct buf text;
+	size_t open_max; /* files and folders */
+	bool whole;      /* syncs are of the whole file system */
+};
+
+static void
+batch_done(struct batch *b)
+{
+	for (size_t i = 0; i < b->n; i++)
+		stage_done(&b->items[i].file);
+	for (size_t i = 0; i < b->boxes_n; i++)
+		sys_close_fd(&b->boxes[i].new_fd);
+	free(b->items);
+	free(b->boxes);
+	buf_done(&b->text);
+	sys_close_fd(&b->sent_fd);
+	sys_close_fd(&b->spool_fd);
+}
+
+/* What is needed to the end is opened first: the files may take all that the process may open. */
+static bool
+batch_open(struct batch *b, const struct parcel *first, size_t n)
+{
+	struct spool_job job;
+	char name[NAME_LEN + 8];
+
+	spool_init(&job, b->room);
+	if (spool_open(&job, true, IGNORED) != MR_OK)
+		return false;
+	b->spool_fd = job.spool_fd;
+	b->open_max = spool_open_max();
+	(void)deliver_sent_place(b->md, first->what.sender, first->what.msg->id, name, &b->sent_fd);
+	b->items = calloc(n, sizeof(*b->items));
+	b->boxes = calloc(n, sizeof(*b->boxes));
+	return b->items && b->boxes;
+}
+
+static struct box *
+box_of(struct batch *b, const char *agent)
+{
+	char path[MR_ADDRESS_MAX + 8];
+
+	for (size_t i = b->boxes_n; i-- > 0;) /* mostly that of the message before */
+		if (strcmp(b->boxes[i].agent, agent) == 0)
+			return &b->boxes[i];
+	text_join(path, sizeof path, agent, "/new", NULL);
+	int fd = deliver_is_removed(b->md, agent) ? -1 : sys_open(b->md->agents_fd, path, O_RDONLY | O_DIRECTORY, 0);
+
+	if (fd < 0)
+		return NULL;
+	b->boxes[b->boxes_n] = (struct box){ .agent = agent, .new_fd = fd };
+	return &b->boxes[b->boxes_n++];
+}
+
+/* State 1. False: that one must be sent by itself, or after these. */
+static bool
+batch_add(struct batch *b, struct parcel *parcel)
+{
+	struct item *item = &b->items[b->n];
+	const char *agent;
+
+	*item = (struct item){ .parcel = parcel, .file = STAGED_INIT };
+	if (b->n + b->boxes_n + 2 > b->open_max || parcel->what.to->n != 1 ||
+	    target_kind(parcel->what.to->v[0], &agent) != TARGET_AGENT ||
+	    (b->n > 0 && strcmp(parcel->what.sender, b->items[0].parcel->what.sender) != 0))
+		return false;
+	buf_clear(&b->text);
+	item->box = box_of(b, agent);
+	if (!item->box || message_write(parcel->what.msg, b->room->name, &b->text, IGNORED) != MR_OK ||
+	    stage_open(&item->file, b->spool_fd, b->spool_fd, b->md->message_mode, IGNORED) != MR_OK)
+		return false;
+	if (stage_write(&item->file, buf_str(&b->text), IGNORED) != MR_OK) {
+		stage_done(&item->file);
+		return false;
+	}
+	name_for_id(parcel->what.msg->id, item->name);
+	b->n++;
+	return true;
+}
+
+/* State 2, and the first half of 4: the files, or the whole file system. */
+static bool
+sync_files(const struct batch *b, bool only_named)
+{
+	if (b->whole)
+		return sys_sync_whole(b->items[0].file.fd) == 0;
+	for (size_t i = 0; i < b->n; i++)
+		if ((!only_named || b->items[i].named) && sys_fsync(b->items[i].file.fd) < 0)
+			return false;
+	return true;
+}
+
+static bool
+sync_boxes(const struct batch *b)
+{
+	bool fine = true;
+
+	for (size_t i = 0; i < b->boxes_n; i++)
+		if (b->boxes[i].used && sys_fsync(b->boxes[i].new_fd) < 0)
+			fine = false;
+	return fine;
+}
+
+/* State 3, and then: was an agent pruned meanwhile? One look for each, after the last link into its mailbox. */
+static void
+name_all(struct batch *b)
+{
+	for (size_t i = 0; i < b->n; i++) {
+		struct item *item = &b->items[i];
+
+		item->named = stage_link(&item->file, item->box->new_fd, item->name, IGNORED) == MR_OK;
+		item->box->used |= item->named;
+	}
+	for (size_t k = 0; k < b->boxes_n; k++) {
+		if (!b->boxes[k].used || !deliver_is_removed(b->md, b->boxes[k].agent))
+			continue;
+		for (size_t i = 0; i < b->n; i++) {
+			struct item *item = &b->items[i];
+
+			if (item->box != &b->boxes[k] || !item->named)
+				continue;
+			item->named = false;
+			if (sys_unlink(item->box->new_fd, item->name) == 0)
+				continue; /* sent by itself, where it hears that nobody is there */
+			item->parcel->rc = mr_fail(&item->parcel->err, MR_NOTFOUND,
+			    "agent '%s' was removed just now\na copy of the message is among the dead letters",
+			    item->box->agent);
+		}
+	}
+}
+
+static void
+take_back(struct batch *b, const struct mr_error *why)
+{
+	for (size_t i = 0; i < b->n; i++) {
+		struct item *item = &b->items[i];
+
+		if (!item->named)
+			continue;
+		item->parcel->err = *why;
+		item->taken_back = sys_unlink(item->box->new_fd, item->name) == 0;
+		item->named = !item->taken_back;
+		if (item->named)
+			(void)in_doubt(item->box->agent, &item->parcel->err);
+	}
+	bool synced = sync_boxes(b);
+
+	for (size_t i = 0; i < b->n; i++) {
+		if (b->items[i].taken_back && !synced)
+			(void)may_come_back(&b->items[i].parcel->err);
+		b->items[i].parcel->rc = b->items[i].parcel->err.code;
+	}
+}
+
+static void
+send_alone(struct mr_room *room, struct parcel *p)
+{
+	p->err = (struct mr_error){ 0 };
+	p->rc = maildir_deliver(room, &p->what, &p->got, &p->err);
+}
+
+/* States 2 to 4 of what was written. */
+static void
+batch_publish(struct batch *b)
+{
+	struct mr_error err = { 0 };
+
+	b->whole = b->md->sync && b->n >= WHOLE_MIN && storage_syncs_whole(b->spool_fd);
+	if (b->md->sync && (!sync_files(b, false) || (b->whole && sys_fsync(b->items[0].file.fd) < 0))) {
+		(void)mr_fail_errno(&err, "cannot flush %zu messages", b->n);
+		for (size_t i = 0; i < b->n; i++) {
+			b->items[i].parcel->err = err;
+			b->items[i].parcel->rc = err.code;
+		}
+		return;
+	}
+	name_all(b);
+	if (b->md->sync && !(sync_files(b, true) && sync_boxes(b))) {
+		(void)mr_fail_errno(&err, "cannot make %zu messages durable", b->n);
+		take_back(b, &err);
+	}
+	for (size_t i = 0; i < b->n; i++) {
+		struct item *item = &b->items[i];
+		char sent_name[NAME_LEN + 8];
+
+		if (!item->named)
+			continue;
+		memcpy(item->parcel->got.id, item->parcel->what.msg->id, sizeof item->parcel->got.id);
+		text_join(sent_name, sizeof sent_name, item->name, ":2,S", NULL);
+		if (b->sent_fd >= 0)
+			(void)stage_link(&item->file, b->sent_fd, sent_name, IGNORED);
+	}
+	for (size_t i = 0; i < b->n; i++)
+		if (!b->items[i].named && b->items[i].parcel->rc == MR_OK)
+			send_alone(b->room, b->items[i].parcel);
+}
+
+void
+maildir_deliver_many(struct mr_room *room, struct parcel *parcels, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		parcels[i].got = (struct delivered){ 0 };
+		parcels[i].rc = MR_OK;
+		parcels[i].err = (struct mr_error){ 0 };
+		if (parcels[i].what.msg->id[0] == '\0')
+			deliver_new_id(parcels[i].what.msg);
+	}
+	/* As many as can be written at once: where files run out, the rest comes after these. */
+	for (size_t done = 0; done < n;) {
+		mr_auto(batch_done) struct batch b = {
+			.room = room, .md = maildir_of(room), .spool_fd = -1, .sent_fd = -1, .text = BUF_INIT
+		};
+
+		if (n - done > 1 && batch_open(&b, &parcels[done], n - done))
+			while (done + b.n < n && batch_add(&b, &parcels[done + b.n]))
+				continue;
+		if (b.n > 0)
+			batch_publish(&b);
+		else
+			send_alone(room, &parcels[done]);
+		done += b.n > 0 ? b.n : 1;
+	}
 }

@@ -15,29 +15,412 @@
  *	                durable: a key whose record is gone means "delivered", so a key that outlives its
  *	                record without a delivery would swallow the retry.
  *	5 under way     some recipients have their link; the counter in the record says how many, at least.
- *	6 everywhere    all links are made. If somebody was removed meanwhile, the copy goes to the dead letters;
+ *	6 everywhere    all links are made. If an agent was removed meanwhile, its copy goes to the dead letters;
  *	                then the file and each folder are synced. Now it is accepted.
  *	7 finished      the record is unlinked, then the message. Not synced: a record that comes back
  *	                after a power cut finds that everybody has the message, and goes again.
  *
- * The record is flocked from before it has a name until it is gone, so whoever gets the lock knows
- * that its sender is dead, and nobody completes a send that is alive.
+ * The record is flocked from before it has a name until it is gone, so a process that gets the lock knows
+ * that the sender is dead, and nobody completes a send that is alive.
  *
  * Errors. Up to the first link everything is taken back, key first (4), then record, then message:
  * refused, nothing is visible. If the record cannot be removed it will be rolled forward, so that is
  * in doubt, and so is every error after the first link: never taken back, because somebody may have
  * read it; the record stays and the rest will get it.
+ *
+ * Removals. Removing an agent unlinks `agent`, then appends a byte to agents/.lock, then moves the mail. A fan-out
+ * reads the length of that file before it looks at its recipients and again behind its last link. If it is the same,
+ * no agent was removed, or the removal will find our copy; else each recipient is looked at again. So a send to a
+ * thousand looks a thousand times and not two thousand times.
  */
 #include "base/error.h"
 #include "base/process.h"
 #include "base/sys.h"
 #include "message/message.h"
-#include "rooms/maildir/maildir.h"
+#include "rooms/maildir/claim.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 
 #define ROUNDS_MAX 10
+#define NOTE_PROGRESS_EVERY 16 /* every send would pay for a note, and only what was killed is searched */
+
+/* ---- A job ---- */
+
+void
+spool_init(struct spool_job *job, struct mr_room *room)
+{
+	*job = (struct spool_job){
+		.room = room, .md = maildir_of(room), .spool_fd = -1, .record_fd = -1, .message_fd = -1
+	};
+}
+
+void
+spool_done(struct spool_job *job)
+{
+	for (size_t i = 0; job->folder_fd && i < job->to.n; i++)
+		sys_close_fd(&job->folder_fd[i]);
+	free(job->folder_fd);
+	if (job->lines.n > 0)
+		free(job->to.v); /* the names are in the record */
+	record_done(&job->lines);
+	sys_close_fd(&job->message_fd);
+	sys_close_fd(&job->record_fd);
+	sys_close_fd(&job->spool_fd);
+}
+
+enum mr_rc
+spool_open(struct spool_job *job, bool make, struct mr_error *err)
+{
+	struct maildir *md = job->md;
+	enum mr_rc rc = dir_open(md->root_fd, "spool", &job->spool_fd, err);
+
+	if (rc == MR_NOTFOUND && make)
+		rc = dir_make(md->root_fd, "spool", md->dir_mode, md->sync, &job->spool_fd, err);
+	return rc;
+}
+
+void
+spool_set_id(struct spool_job *job, const char *id)
+{
+	text_join(job->id, sizeof job->id, id, NULL);
+	text_join(job->message, sizeof job->message, id, ".mr", NULL);
+	name_for_id(id, job->name);
+}
+
+size_t
+spool_open_max(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return 64;
+	return limit.rlim_cur > 8192 ? 4096 : (size_t)limit.rlim_cur / 2;
+}
+
+enum mr_rc
+spool_remove(struct spool_job *job, struct mr_error *err)
+{
+	/* The record first: a message without a record is litter, a record without its message
+	 * would be a promise that nobody can keep. */
+	if (sys_unlink(job->spool_fd, job->id) < 0 && errno != ENOENT)
+		return mr_fail_errno(err, "cannot remove the record of message '%s'", job->id);
+	(void)sys_unlink(job->spool_fd, job->message);
+	return MR_OK;
+}
+
+/* ---- One recipient: an agent's new/, a queue, a channel, or the dead letters ---- */
+
+enum target_kind
+target_kind(const char *to, const char **ret_name)
+{
+	bool queue = str_starts(str_of(to), "queue:"), channel = str_starts(str_of(to), "channel:");
+
+	*ret_name = queue || channel ? strchr(to, ':') + 1 : to;
+	return queue ? TARGET_QUEUE : channel ? TARGET_CHANNEL : TARGET_AGENT;
+}
+
+/* Opens new/ of an agent; with `check` only if that is registered, and made first where that is wanted. */
+static enum mr_rc
+open_new(struct spool_job *job, const char *agent, bool check, int *ret_fd, struct mr_error *err)
+{
+	mr_auto(mailbox_done) struct mailbox box = MAILBOX_INIT;
+	char path[MR_ADDRESS_MAX + 8];
+	struct stat st;
+
+	/* Two calls for what mailbox_open does in four: a fan-out to a thousand is mostly this. */
+	text_join(path, sizeof path, agent, "/new", NULL);
+	int fd = sys_open(job->md->agents_fd, path, O_RDONLY | O_DIRECTORY, 0);
+
+	text_join(path, sizeof path, agent, "/agent", NULL);
+	if (fd >= 0 && (!check || (sys_stat(job->md->agents_fd, path, &st) == 0 && S_ISREG(st.st_mode)))) {
+		*ret_fd = fd;
+		return MR_OK;
+	}
+	sys_close_fd(&fd);
+	TRY(deliver_open(job->room, agent, job->make_mailboxes, &box, err));
+	TRY(mailbox_folder(&box, BOX_NEW, ret_fd, err));
+	box.folder[BOX_NEW] = -1; /* ours now */
+	return MR_OK;
+}
+
+/* agent "": the dead letters. */
+static enum mr_rc
+link_into(struct spool_job *job, const char *agent, int new_fd, struct mr_error *err)
+{
+	mr_auto(mailbox_done) struct mailbox box = MAILBOX_INIT;
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	int tmp_fd;
+
+	if (sys_link_open(job->message_fd, job->spool_fd, job->message, new_fd, job->name) == 0)
+		return MR_OK;
+	if (errno == EEXIST)
+		return file_is_same(job->spool_fd, job->message, new_fd, job->name)
+			   ? MR_OK
+			   : mr_fail(err, MR_EXISTS, "another message is named '%s'", job->name);
+	if (!deliver_needs_copy(errno))
+		return mr_fail_errno(err, "cannot publish '%s'", job->name);
+	TRY(agent[0] ? mailbox_open_any(&box, job->md, agent, err) : mailbox_open_dead(&box, job->md, err));
+	TRY(mailbox_folder(&box, BOX_TMP, &tmp_fd, err));
+	TRY(file_read(job->spool_fd, job->message, SIZE_MAX, &text, err));
+	return file_publish(new_fd, tmp_fd, job->name, buf_str(&text), job->md->message_mode,
+	    job->md->sync ? PUBLISH_FULL : PUBLISH_NOSYNC, err);
+}
+
+/* For a recipient that was removed meanwhile: to where the rest of its unread mail went. */
+static enum mr_rc
+give_dead(struct spool_job *job, struct mr_error *err)
+{
+	mr_auto(mailbox_done) struct mailbox dead = MAILBOX_INIT;
+	int new_fd;
+
+	TRY(mailbox_open_dead(&dead, job->md, err));
+	TRY(mailbox_folder(&dead, BOX_NEW, &new_fd, err));
+	TRY(link_into(job, "", new_fd, err));
+	if (job->md->sync && (sys_fsync(job->message_fd) < 0 || sys_fsync(new_fd) < 0))
+		return mr_fail_errno(err, "cannot make message '%s' durable", job->id);
+	return MR_OK;
+}
+
+/* Pruned between our look and our link? Then nobody may ever look there again. */
+static enum mr_rc
+move_if_pruned(struct spool_job *job, const char *agent, int new_fd, struct mr_error *err)
+{
+	if (!deliver_is_removed(job->md, agent))
+		return MR_OK;
+	TRY(give_dead(job, err));
+	(void)sys_unlink(new_fd, job->name); /* gone: the pruner was faster, to the same place */
+	return MR_OK;
+}
+
+enum mr_rc
+spool_agent_has(struct spool_job *job, const char *agent, bool *ret, struct mr_error *err)
+{
+	mr_auto(mailbox_done) struct mailbox box = MAILBOX_INIT, dead = MAILBOX_INIT;
+	mr_auto(arena_done) struct arena *own = NULL;
+	struct listed at;
+
+	TRY(mailbox_open(&box, job->md, agent, err));
+	enum mr_rc rc = list_find(&box, job->id, MR_INBOX | MR_HELD | MR_ARCHIVE, &own, &at, err);
+
+	/* A dead letter does not say whose copy it was, so it counts only where there was one recipient: twice is
+	 * better than never. */
+	if (rc == MR_NOTFOUND && job->to.n == 1) {
+		TRY(mailbox_open_dead(&dead, job->md, err));
+		rc = list_find(&dead, job->id, MR_INBOX, &own, &at, err);
+	}
+	if (rc != MR_OK && rc != MR_NOTFOUND)
+		return rc;
+	*ret = rc == MR_OK;
+	return MR_OK;
+}
+
+/* Is it there? new/ of an agent is opened, with `look` only if it is registered; of others *ret_fd stays -1. */
+static enum mr_rc
+check_target(struct spool_job *job, const char *to, bool look, int *ret_fd, struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int posts_fd = -1;
+	const char *name;
+
+	switch (target_kind(to, &name)) {
+	case TARGET_AGENT:
+		return open_new(job, name, look, ret_fd, err);
+	case TARGET_QUEUE:
+		return queue_exists(job->md, name) ? MR_OK : queue_missing(name, err);
+	case TARGET_CHANNEL:
+		break;
+	}
+	if (channel_open_posts(job->md, name, &posts_fd, IGNORED) == MR_OK)
+		return MR_OK;
+	return mr_fail(err, MR_NOTFOUND, "no channel '%s'\nsee: mailroom channel list", name);
+}
+
+/* Gives it the message, unless it has it. *fd is its folder, opened here when it is -1, to be synced by the caller. */
+static enum mr_rc
+give_target(struct spool_job *job, const char *to, int *fd, struct mr_error *err)
+{
+	const char *name;
+	bool has = false;
+
+	switch (target_kind(to, &name)) {
+	case TARGET_AGENT:
+		if (*fd < 0)
+			TRY(open_new(job, name, job->removals == 0, fd, err));
+		if (job->search)
+			TRY(spool_agent_has(job, name, &has, err));
+		if (has)
+			return MR_OK;
+		TRY(link_into(job, name, *fd, err));
+		return job->removals == 0 || job->search ? move_if_pruned(job, name, *fd, err) : MR_OK;
+	case TARGET_QUEUE:
+		if (job->search)
+			TRY(queue_has(job->md, name, job->id, &has, fd, err));
+		return has ? MR_OK : queue_give(job->room, name, job->spool_fd, job->message, job->id, fd, err);
+	case TARGET_CHANNEL:
+		break;
+	}
+	if (job->search)
+		TRY(channel_has(job->md, name, job->spool_fd, job->message, &has, err));
+	return has ? channel_open_posts(job->md, name, fd, err)
+		   : channel_give(job->room, name, job->spool_fd, job->message, job->id, fd, err);
+}
+
+/* Opens the folder that has to be synced for this recipient; -1: its folders are gone, and the removal took the mail.
+ */
+static enum mr_rc
+reopen_target(struct spool_job *job, const char *to, int *ret_fd, struct mr_error *err)
+{
+	char path[MR_ADDRESS_MAX + 16];
+	enum mr_rc rc = MR_OK;
+	const char *name;
+	bool has;
+
+	switch (target_kind(to, &name)) {
+	case TARGET_AGENT: /* without a look whether it is registered: the folder is what counts */
+		text_join(path, sizeof path, name, "/new", NULL);
+		rc = dir_open(job->md->agents_fd, path, ret_fd, err);
+		break;
+	case TARGET_QUEUE:
+		rc = queue_has(job->md, name, job->id, &has, ret_fd, err);
+		break;
+	case TARGET_CHANNEL:
+		rc = channel_open_posts(job->md, name, ret_fd, err);
+		break;
+	}
+	return rc == MR_NOTFOUND ? MR_OK : rc;
+}
+
+/* ---- All recipients ---- */
+
+static enum mr_rc
+prepare_folders(struct spool_job *job, struct mr_error *err)
+{
+	if (job->folder_fd)
+		return MR_OK;
+	job->folder_fd = malloc(job->to.n * sizeof *job->folder_fd);
+	if (!job->folder_fd)
+		return mr_nomem(err);
+	for (size_t i = 0; i < job->to.n; i++)
+		job->folder_fd[i] = -1;
+	job->open_max = spool_open_max();
+	return MR_OK;
+}
+
+static void
+close_folder(struct spool_job *job, size_t i)
+{
+	job->open_n -= job->folder_fd[i] >= 0;
+	sys_close_fd(&job->folder_fd[i]);
+}
+
+static enum mr_rc
+sync_one(struct spool_job *job, size_t i, struct mr_error *err)
+{
+	if (job->folder_fd[i] >= 0 && job->md->sync && sys_fsync(job->folder_fd[i]) < 0)
+		return mr_fail_errno(err, "cannot make message '%s' durable for '%s'", job->id, job->to.v[i]);
+	close_folder(job, i);
+	return MR_OK;
+}
+
+static enum mr_rc
+give_one(struct spool_job *job, size_t i, struct mr_error *err)
+{
+	const char *to = job->to.v[i], *name;
+
+	job->open_n -= job->folder_fd[i] >= 0;
+	enum mr_rc rc = give_target(job, to, &job->folder_fd[i], err);
+
+	/* The first one may still be refused; a later one may have been removed since it was accepted. */
+	if (rc == MR_NOTFOUND && (job->search || i > 0)) {
+		sys_close_fd(&job->folder_fd[i]);
+		rc = give_dead(job, err);
+	}
+	job->open_n += job->folder_fd[i] >= 0;
+	if (rc != MR_OK || job->open_n <= job->open_max)
+		return rc;
+	/* An agent's folder is found again for the sync; where in a queue it went may not. */
+	if (target_kind(to, &name) != TARGET_AGENT)
+		return sync_one(job, i, err);
+	close_folder(job, i);
+	return MR_OK;
+}
+
+/* Not synced and free to fail: it only spares the completion after a kill a search, and it is not believed after
+ * another boot. */
+static void
+note_progress(const struct spool_job *job, size_t next)
+{
+	char digits[SPOOL_COUNTER_DIGITS + 1];
+
+	(void)text_number(digits, next % 10000000000u, SPOOL_COUNTER_DIGITS);
+	(void)sys_pwrite_all(job->record_fd, digits, SPOOL_COUNTER_DIGITS, job->counter_at);
+}
+
+static enum mr_rc
+recheck_removed(struct spool_job *job, struct mr_error *err)
+{
+	for (size_t i = 0; i < job->to.n; i++) {
+		mr_auto(sys_close_fd) int own_fd = -1;
+		int fd = job->folder_fd[i];
+		enum mr_rc rc = MR_OK;
+		const char *name;
+
+		if (target_kind(job->to.v[i], &name) != TARGET_AGENT)
+			continue;
+		if (fd < 0) {
+			rc = reopen_target(job, job->to.v[i], &own_fd, err);
+			fd = own_fd;
+		}
+		if (rc == MR_OK && fd >= 0)
+			rc = move_if_pruned(job, name, fd, err);
+		if (rc != MR_OK) {
+			note_progress(job, i); /* its completion looks at this one again, and at the rest */
+			return mr_wrap(err, "deliver to '%s'", job->to.v[i]);
+		}
+	}
+	return MR_OK;
+}
+
+/* Also of those that a sender linked before it died: it died before it synced. */
+static enum mr_rc
+sync_folders(struct spool_job *job, struct mr_error *err)
+{
+	/* The file first: on a file system without a journal its link count must not lag behind its
+	 * names. With one, this is the commit, and the folders have little left to do. */
+	if (!commit_is_fast(job->md, job->message_fd) && sys_fsync(job->message_fd) < 0)
+		return mr_fail_errno(err, "cannot flush message '%s'", job->id);
+	for (size_t i = 0; i < job->to.n; i++) {
+		if (job->folder_fd[i] < 0) {
+			if (reopen_target(job, job->to.v[i], &job->folder_fd[i], err) != MR_OK)
+				return mr_wrap(err, "cannot make message '%s' durable for '%s'", job->id, job->to.v[i]);
+			job->open_n += job->folder_fd[i] >= 0;
+		}
+		TRY(sync_one(job, i, err));
+	}
+	return MR_OK;
+}
+
+enum mr_rc
+spool_give_all(struct spool_job *job, struct mr_error *err)
+{
+	TRY(prepare_folders(job, err));
+	while (job->next < job->to.n) {
+		if (give_one(job, job->next, err) != MR_OK) {
+			note_progress(job, job->next);
+			return mr_wrap(err, "deliver to '%s'", job->to.v[job->next]);
+		}
+		job->next++;
+		if (job->next % NOTE_PROGRESS_EVERY == 0 || job->next == job->to.n)
+			note_progress(job, job->next);
+	}
+	if (job->removals != 0 && job->removals != agents_removals(job->md))
+		TRY(recheck_removed(job, err));
+	return job->md->sync ? sync_folders(job, err) : MR_OK;
+}
+
+/* ---- The sender ---- */
 
 struct sending {
 	struct spool_job job;
@@ -53,6 +436,21 @@ sending_done(struct sending *s)
 	stage_done(&s->message);
 	stage_done(&s->record); /* lets the lock go; both may have a temporary name in spool/ */
 	spool_done(&s->job);
+}
+
+/* Before anything is written: opens every recipient's mailbox, makes those that are to be made. */
+static enum mr_rc
+check_recipients(struct spool_job *job, bool looked, struct mr_error *err)
+{
+	TRY(prepare_folders(job, err));
+	for (size_t i = 0; i < job->to.n; i++) {
+		if (check_target(job, job->to.v[i], !looked, &job->folder_fd[i], err) != MR_OK)
+			return mr_wrap(err, "deliver to '%s'", job->to.v[i]);
+		job->open_n += job->folder_fd[i] >= 0;
+		if (job->open_n > job->open_max)
+			close_folder(job, i);
+	}
+	return MR_OK;
 }
 
 static enum mr_rc
@@ -78,7 +476,7 @@ stage(struct sending *s, struct staged *file, struct mr_str text, mode_t mode, s
 {
 	TRY(stage_open(file, s->job.spool_fd, s->job.spool_fd, mode, err));
 	TRY(stage_write(file, text, err));
-	return maildir_settle_bytes(s->job.md, file, err);
+	return commit_bytes(s->job.md, file, err);
 }
 
 /* State 1. */
@@ -98,40 +496,13 @@ stage_both(struct sending *s, struct mr_error *err)
 	return MR_OK;
 }
 
-static enum mr_rc
-sync_spool(struct sending *s, struct mr_error *err)
-{
-	struct maildir *md = s->job.md;
-
-	if (!md->sync)
-		return MR_OK;
-	if ((!maildir_is_fast(md, s->message.fd) && sys_fsync(s->message.fd) < 0) ||
-	    maildir_settle_name(md, s->record.fd, s->job.spool_fd) < 0)
-		return mr_fail_errno(err, "cannot make the record of message '%s' durable", s->job.id);
-	return MR_OK;
-}
-
-/* Where an unnamed file cannot get a name, a named copy was made and is not locked yet: someone may have
- * completed the send for us meanwhile. */
-static enum mr_rc
-relock(struct spool_job *job, struct mr_error *err)
-{
-	struct stat st;
-
-	if (sys_flock(job->record_fd, LOCK_EX) < 0)
-		return mr_fail_errno(err, "cannot lock the record of message '%s'", job->id);
-	job->search = true;
-	if (sys_stat(job->spool_fd, job->id, &st) < 0 && errno == ENOENT)
-		job->next = job->to.n;
-	return MR_OK;
-}
-
 /* States 2 and 3. MR_EXISTS: the id is taken. */
 static enum mr_rc
 publish_both(struct sending *s, struct mr_error *err)
 {
 	struct spool_job *job = &s->job;
 	int locked_fd = s->record.fd;
+	struct stat st;
 
 	TRY(stage_link(&s->message, job->spool_fd, job->message, err));
 	if (stage_link(&s->record, job->spool_fd, job->id, err) != MR_OK) {
@@ -140,9 +511,19 @@ publish_both(struct sending *s, struct mr_error *err)
 	}
 	job->record_fd = s->record.fd;
 	job->message_fd = s->message.fd;
-	if (job->record_fd != locked_fd && relock(job, err) != MR_OK)
-		return err->code;
-	return sync_spool(s, err);
+	/* Where an unnamed file cannot get a name, a named copy was made and is not locked yet: another command may
+	 * have completed the send for us meanwhile. */
+	if (job->record_fd != locked_fd) {
+		if (sys_flock(job->record_fd, LOCK_EX) < 0)
+			return mr_fail_errno(err, "cannot lock the record of message '%s'", job->id);
+		job->search = true;
+		if (sys_stat(job->spool_fd, job->id, &st) < 0 && errno == ENOENT)
+			job->next = job->to.n;
+	}
+	if (job->md->sync && ((!commit_is_fast(job->md, s->message.fd) && sys_fsync(s->message.fd) < 0) ||
+				 commit_name(job->md, s->record.fd, job->spool_fd) < 0))
+		return mr_fail_errno(err, "cannot make the record of message '%s' durable", job->id);
+	return MR_OK;
 }
 
 static enum mr_rc
@@ -159,21 +540,20 @@ in_doubt(struct sending *s, struct delivered *ret, struct mr_error *err)
 static enum mr_rc
 withdraw(struct sending *s, struct delivered *ret, struct mr_error *err)
 {
-	struct mr_error second = { 0 };
 	const struct delivery *what = s->what;
 
-	if ((what->key && key_drop(&s->job, what->sender, what->key, &second) != MR_OK) ||
-	    spool_remove(&s->job, &second) != MR_OK)
+	if ((what->key && key_drop(&s->job, what->sender, what->key, IGNORED) != MR_OK) ||
+	    spool_remove(&s->job, IGNORED) != MR_OK)
 		return in_doubt(s, ret, err);
 	if (s->job.md->sync && sys_fsync(s->job.spool_fd) < 0)
-		return mr_hint(err, "nothing was delivered; after a power cut the message may show up "
-				    "all the same");
+		return mr_hint(err, "nothing was delivered; after a power cut the message may show up all the same");
 	return err->code;
 }
 
 /* One attempt with the message's present id. MR_EXISTS: that id is taken, or the key was. */
 static enum mr_rc
-send_once(struct mr_room *room, struct delivery *what, const char *digest, struct delivered *ret, struct mr_error *err)
+send_once(struct mr_room *room, struct delivery *what, uint64_t removals, const char *digest, struct delivered *ret,
+    struct mr_error *err)
 {
 	mr_auto(sending_done) struct sending s = {
 		.what = what, .message = STAGED_INIT, .record = STAGED_INIT, .digest = digest
@@ -186,8 +566,8 @@ send_once(struct mr_room *room, struct delivery *what, const char *digest, struc
 	spool_set_id(job, what->msg->id);
 	job->to = *what->to;
 	job->make_mailboxes = what->make_mailboxes;
-	job->removals = what->removals;
-	TRY(spool_check_recipients(job, err));
+	job->removals = removals ? removals : agents_removals(job->md);
+	TRY(check_recipients(job, removals != 0, err));
 	TRY(spool_open(job, true, err));
 	TRY(stage_both(&s, err));
 	if (publish_both(&s, err) != MR_OK)
@@ -198,23 +578,22 @@ send_once(struct mr_room *room, struct delivery *what, const char *digest, struc
 		return job->next == 0 ? withdraw(&s, ret, err) : in_doubt(&s, ret, err);
 	if (deliver_sent_place(job->md, what->sender, job->id, sent_name, &sent_fd))
 		(void)sys_link(job->spool_fd, job->message, sent_fd, sent_name);
-	struct mr_error later = { 0 };
-
-	(void)spool_remove(job, &later); /* everybody has it; a later command tidies up */
+	(void)spool_remove(job, IGNORED); /* everybody has it; a later command tidies up */
 	return MR_OK;
 }
 
 enum mr_rc
-fanout_deliver(struct mr_room *room, struct delivery *what, struct delivered *ret, struct mr_error *err)
+fanout_deliver(
+    struct mr_room *room, struct delivery *what, uint64_t removals, struct delivered *ret, struct mr_error *err)
 {
 	struct mr_message *msg = what->msg;
 	char digest[65] = "";
 	enum mr_rc rc = MR_OK;
 
-	if (what->key && key_check(what->key, err) != MR_OK)
-		return err->code;
-	if (what->key)
+	if (what->key) {
+		TRY(key_check(what->key, err));
 		message_digest(msg, digest);
+	}
 	for (unsigned round = 0; round < ROUNDS_MAX; round++) {
 		if (what->key) {
 			char known[MR_ID_LEN + 1] = "";
@@ -227,7 +606,7 @@ fanout_deliver(struct mr_room *room, struct delivery *what, struct delivered *re
 				return rc;
 			}
 		}
-		rc = send_once(room, what, digest, ret, err);
+		rc = send_once(room, what, removals, digest, ret, err);
 		if (rc != MR_EXISTS) {
 			memcpy(ret->id, msg->id, sizeof ret->id);
 			break;

@@ -73,7 +73,7 @@ check_nobodys(struct inspection *in, struct mailbox *box, const char *agent, str
 	size_t buried = 0;
 
 	TRY(list_folders(box, MR_INBOX | MR_HELD, true, NULL, &unread, err));
-	if (unread.n > 0 && in->f.fix && bury_leftovers(in->md, agent, &buried, err) != MR_OK)
+	if (unread.n > 0 && in->f.fix && agents_empty_unregistered(in->md, agent, &buried, err) != MR_OK)
 		return err->code;
 	if (unread.n > 0)
 		findings_say(&in->f,

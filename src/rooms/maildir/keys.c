@@ -5,7 +5,7 @@
  * keys/<sender>/<sha256 of the key> is a hard link to the spool record of the send that used it, so
  * it says which id and which content (Digest:), and its link count says whether that send is still
  * under way (2: spool/ has it too) or complete (1). link(2) picks one winner among any number of
- * senders. Whoever finds the key taken
+ * senders. A sender that finds the key taken
  *
  *	- refuses, if the content was another and counts;
  *	- else completes that send if its sender died (the record's lock is free), waits if it lives;
@@ -39,58 +39,47 @@ key_check(const char *key, struct mr_error *err)
 	    "that key cannot be used\na key is 1-%d bytes of UTF-8 text, one line, no spaces around it", KEY_MAX);
 }
 
-struct key_place {
+struct key_file {
 	int fd; /* keys/<sender> */
 	char name[65];
 };
 
 static void
-place_done(struct key_place *place)
+key_close(struct key_file *file)
 {
-	sys_close_fd(&place->fd);
+	sys_close_fd(&file->fd);
 }
 
 static enum mr_rc
-place_open(
-    struct key_place *place, struct maildir *md, const char *sender, const char *key, bool make, struct mr_error *err)
+key_open(
+    struct key_file *file, struct maildir *md, const char *sender, const char *key, bool make, struct mr_error *err)
 {
 	char escaped[NAME_LEN], path[NAME_LEN + 8];
 
 	name_escape(sender ? sender : "", escaped);
-	(void)snprintf(path, sizeof path, "keys/%s", escaped);
-	if (key)
-		sha256_hex(str_of(key), place->name);
-	enum mr_rc rc = dir_open(md->root_fd, path, &place->fd, err);
+	text_join(path, sizeof path, "keys/", escaped, NULL);
+	sha256_hex(str_of(key), file->name);
+	enum mr_rc rc = dir_open(md->root_fd, path, &file->fd, err);
 
 	if (rc == MR_NOTFOUND && make)
-		rc = dir_make(md->root_fd, path, md->dir_mode, md->sync, &place->fd, err);
+		rc = dir_make(md->root_fd, path, md->dir_mode, md->sync, &file->fd, err);
 	return rc;
-}
-
-static bool
-is_ours(const struct spool_job *job, const struct key_place *place)
-{
-	struct stat ours, there;
-
-	return sys_stat_fd(job->record_fd, &ours) == 0 && sys_stat(place->fd, place->name, &there) == 0 &&
-	       ours.st_ino == there.st_ino && ours.st_dev == there.st_dev;
 }
 
 enum mr_rc
 key_take(struct spool_job *job, const char *sender, const char *key, struct mr_error *err)
 {
-	mr_auto(place_done) struct key_place place = { .fd = -1 };
-	struct maildir *md = job->md;
+	mr_auto(key_close) struct key_file file = { .fd = -1 };
 
-	if (place_open(&place, md, sender, key, true, err) != MR_OK)
+	if (key_open(&file, job->md, sender, key, true, err) != MR_OK)
 		return mr_wrap(err, "cannot keep key '%s'", key);
-	if (sys_link(job->spool_fd, job->id, place.fd, place.name) < 0) {
+	if (sys_link(job->spool_fd, job->id, file.fd, file.name) < 0) {
 		if (errno != EEXIST)
 			return mr_fail_errno(err, "cannot keep key '%s'", key);
-		if (!is_ours(job, &place))
+		if (!file_is_same(job->record_fd, NULL, file.fd, file.name))
 			return mr_fail(err, MR_EXISTS, "key '%s' is taken", key);
 	}
-	if (maildir_settle_name(md, job->record_fd, place.fd) < 0)
+	if (commit_name(job->md, job->record_fd, file.fd) < 0)
 		return mr_fail_errno(err, "cannot make key '%s' durable", key);
 	return MR_OK;
 }
@@ -98,22 +87,20 @@ key_take(struct spool_job *job, const char *sender, const char *key, struct mr_e
 enum mr_rc
 key_drop(struct spool_job *job, const char *sender, const char *key, struct mr_error *err)
 {
-	mr_auto(place_done) struct key_place place = { .fd = -1 };
-	enum mr_rc rc = place_open(&place, job->md, sender, key, false, err);
+	mr_auto(key_close) struct key_file file = { .fd = -1 };
+	enum mr_rc rc = key_open(&file, job->md, sender, key, false, err);
 
-	if (rc == MR_NOTFOUND || (rc == MR_OK && !is_ours(job, &place)))
+	if (rc == MR_NOTFOUND || (rc == MR_OK && !file_is_same(job->record_fd, NULL, file.fd, file.name)))
 		return MR_OK;
 	if (rc != MR_OK)
 		return rc;
-	if (sys_unlink(place.fd, place.name) < 0 && errno != ENOENT)
-		return mr_fail_errno(err, "cannot give key '%s' back", key);
 	/* Not durable, the key would outlive its record: then the record must stay and be completed. */
-	if (job->md->sync && sys_fsync(place.fd) < 0)
+	if ((sys_unlink(file.fd, file.name) < 0 && errno != ENOENT) || (job->md->sync && sys_fsync(file.fd) < 0))
 		return mr_fail_errno(err, "cannot give key '%s' back", key);
 	return MR_OK;
 }
 
-/* ---- Finding who used it ---- */
+/* ---- Finding the send that used it ---- */
 
 struct key_owner {
 	int fd; /* open for as long as we compare inodes: a number is not given to another file meanwhile */
@@ -129,18 +116,15 @@ owner_done(struct key_owner *owner)
 }
 
 static enum mr_rc
-read_owner(const struct key_place *place, const char *key, struct key_owner *ret, struct mr_error *err)
+read_owner(const struct key_file *file, const char *key, struct key_owner *ret, struct mr_error *err)
 {
 	mr_auto(record_done) struct record lines = { 0 };
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 
-	ret->fd = sys_open(place->fd, place->name, O_RDONLY, 0);
-	if (ret->fd < 0) {
-		if (errno == ENOENT)
-			return mr_fail(err, MR_NOTFOUND, "key '%s' was not used", key);
-		return mr_fail_errno(err, "cannot look up key '%s'", key);
-	}
-	if (sys_stat_fd(ret->fd, &ret->st) < 0)
+	ret->fd = sys_open(file->fd, file->name, O_RDONLY, 0);
+	if (ret->fd < 0 && errno == ENOENT)
+		return mr_fail(err, MR_NOTFOUND, "key '%s' was not used", key);
+	if (ret->fd < 0 || sys_stat_fd(ret->fd, &ret->st) < 0)
 		return mr_fail_errno(err, "cannot look up key '%s'", key);
 	if (file_read_fd(ret->fd, KEY_RECORD_MAX, &text, err) != MR_OK ||
 	    record_parse(buf_str(&text), &lines, err) != MR_OK)
@@ -156,7 +140,7 @@ read_owner(const struct key_place *place, const char *key, struct key_owner *ret
 
 /* Completes the owner's send if that is needed. MR_NOTFOUND: it withdrew, the key is free. */
 static enum mr_rc
-complete_owner(struct mr_room *room, const struct key_place *place, const struct key_owner *owner, struct mr_error *err)
+complete_owner(struct mr_room *room, const struct key_file *file, const struct key_owner *owner, struct mr_error *err)
 {
 	mr_auto(spool_done) struct spool_job job;
 	struct stat now;
@@ -169,16 +153,13 @@ complete_owner(struct mr_room *room, const struct key_place *place, const struct
 		rc = spool_lock(&job, owner->id, KEY_WAIT_MS, err);
 	if (rc == MR_BUSY)
 		return mr_hint(err, "try again with the same key");
-	if (rc == MR_OK) {
-		rc = spool_roll_forward(&job, &lost, err);
-		if (rc != MR_OK) {
-			err->code = MR_INDOUBT;
-			return mr_wrap(err, "cannot complete message '%s'", owner->id);
-		}
-	} else if (rc != MR_NOTFOUND) {
+	if (rc != MR_OK && rc != MR_NOTFOUND)
 		return rc;
+	if (rc == MR_OK && spool_roll_forward(&job, &lost, err) != MR_OK) {
+		err->code = MR_INDOUBT;
+		return mr_wrap(err, "cannot complete message '%s'", owner->id);
 	}
-	if (sys_stat(place->fd, place->name, &now) < 0 || now.st_ino != owner->st.st_ino)
+	if (sys_stat(file->fd, file->name, &now) < 0 || now.st_ino != owner->st.st_ino)
 		return mr_fail(err, MR_NOTFOUND, "message '%s' was withdrawn", owner->id);
 	return MR_OK;
 }
@@ -187,50 +168,29 @@ enum mr_rc
 key_find(struct mr_room *room, const char *sender, const char *key, const char *digest, char ret_id[MR_ID_LEN + 1],
     struct mr_error *err)
 {
-	mr_auto(place_done) struct key_place place = { .fd = -1 };
+	mr_auto(key_close) struct key_file file = { .fd = -1 };
 	mr_auto(owner_done) struct key_owner owner = { .fd = -1 };
 
-	TRY(place_open(&place, maildir_of(room), sender, key, false, err));
-	TRY(read_owner(&place, key, &owner, err));
-	if (digest && strcmp(owner.digest, digest) != 0) {
+	TRY(key_open(&file, maildir_of(room), sender, key, false, err));
+	TRY(read_owner(&file, key, &owner, err));
+	if (digest && strcmp(owner.digest, digest) != 0)
 		return mr_fail(err, MR_REFUSED,
 		    "key '%s' was used for another message (%s)\n"
 		    "a retry must repeat the message exactly; a new message needs a new key",
 		    key, owner.id);
-	}
-	enum mr_rc rc = complete_owner(room, &place, &owner, err);
+	enum mr_rc rc = complete_owner(room, &file, &owner, err);
 
 	if (rc == MR_OK || rc == MR_INDOUBT)
 		memcpy(ret_id, owner.id, sizeof owner.id);
 	return rc;
 }
 
-/* ---- Old keys ---- */
-
-struct expiry {
-	int fd;
-	int64_t before_ms;
-};
-
-static bool
-expire_one(void *ctx, const struct dir_entry *entry)
-{
-	const struct expiry *expiry = ctx;
-	struct stat st;
-
-	/* Two links: its send is still under way, however old. */
-	if (strlen(entry->name) == 64 && sys_stat(expiry->fd, entry->name, &st) == 0 && S_ISREG(st.st_mode) &&
-	    st.st_nlink == 1 && (int64_t)st.st_mtime * 1000 < expiry->before_ms)
-		(void)sys_unlink(expiry->fd, entry->name);
-	return true;
-}
-
 void
 key_expire(struct mr_room *room, const char *sender)
 {
-	mr_auto(place_done) struct key_place place = { .fd = -1 };
+	mr_auto(key_close) struct key_file file = { .fd = -1 };
+	mr_auto(mr_names_done) struct mr_names names = { 0 };
 	const char *keep = record_get(&room->settings, "Keep-Keys");
-	struct mr_error ignored = { 0 };
 	int64_t keep_ms = KEEP_MS;
 	unsigned char dice;
 
@@ -239,9 +199,15 @@ key_expire(struct mr_room *room, const char *sender)
 		return;
 	if (keep && !duration_parse(str_of(keep), &keep_ms))
 		keep_ms = KEEP_MS;
-	if (place_open(&place, maildir_of(room), sender, NULL, false, &ignored) != MR_OK)
+	if (key_open(&file, maildir_of(room), sender, "", false, IGNORED) != MR_OK)
 		return;
-	struct expiry expiry = { .fd = place.fd, .before_ms = clock_now_ms() - keep_ms };
+	(void)dir_names(file.fd, &names, IGNORED);
+	for (size_t i = 0; i < names.n; i++) {
+		struct stat st;
 
-	(void)dir_each(place.fd, expire_one, &expiry, &ignored);
+		/* Two links: its send is still under way, however old. */
+		if (strlen(names.v[i]) == 64 && sys_stat(file.fd, names.v[i], &st) == 0 && S_ISREG(st.st_mode) &&
+		    st.st_nlink == 1 && (int64_t)st.st_mtime * 1000 < clock_now_ms() - keep_ms)
+			(void)sys_unlink(file.fd, names.v[i]);
+	}
 }

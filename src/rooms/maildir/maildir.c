@@ -1,27 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* maildir.c - the native room's table of operations; maildir.h says which file has which. */
-#include "base/error.h"
+/*
+ * maildir.c - the native room: its table of operations, and opening it. Every command pays for opening, so it is few
+ * system calls: the folder, its owner, `room`, and agents/.
+ */
 #include "rooms/maildir/claim.h"
 
+#include "base/error.h"
+#include "base/sys.h"
+#include "message/address.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#define ROOM_FILE_MAX ((size_t)64 << 10)
+#define FORMAT_NEWEST 1
+
 extern const struct room_driver room_maildir;
-
-static enum mr_rc
-make_box(struct mr_room *room, const char *box, struct mr_error *err)
-{
-	const char *name = NULL;
-
-	return target_kind(box, &name) == TARGET_QUEUE ? maildir_queue_make(room, name, err)
-						       : maildir_channel_make(room, name, err);
-}
-
-static enum mr_rc
-remove_box(struct mr_room *room, const char *box, bool to_dead, size_t *ret_dead, struct mr_error *err)
-{
-	const char *name = NULL;
-
-	return target_kind(box, &name) == TARGET_QUEUE ? maildir_queue_remove(room, name, to_dead, ret_dead, err)
-						       : maildir_channel_remove(room, name, err);
-}
 
 const struct room_driver room_maildir = {
 	.kind = "maildir",
@@ -35,17 +29,12 @@ const struct room_driver room_maildir = {
 
 	.each_agent = maildir_each_agent,
 	.find_agent = maildir_find_agent,
-	.has_agent = maildir_has_agent,
-	.removals = maildir_removals,
-	.newest_life = maildir_newest_life,
 	.add_agent = maildir_add_agent,
-	.set_role = maildir_set_role,
 	.take_life = maildir_take_life,
-	.update_life = maildir_update_life,
+	.update_agent = maildir_update_agent,
 	.check_life = maildir_check_life,
 	.seen = maildir_seen,
 	.remove_agent = maildir_remove_agent,
-	.once = maildir_once,
 
 	.deliver = maildir_deliver,
 	.deliver_many = maildir_deliver_many,
@@ -63,8 +52,8 @@ const struct room_driver room_maildir = {
 	.find_claim = maildir_find_claim,
 	.each_past = maildir_each_past,
 	.sweep = maildir_sweep,
-	.make_box = make_box,
-	.remove_box = remove_box,
+	.make_box = maildir_make_box,
+	.remove_box = maildir_remove_box,
 
 	.watch = maildir_watch,
 	.watch_wait = maildir_watch_wait,
@@ -75,7 +64,6 @@ const struct room_driver room_maildir = {
 	.record_get = maildir_record_get,
 	.record_drop = maildir_record_drop,
 	.record_each = maildir_record_each,
-	.record_change = maildir_record_change,
 	.record_lock = maildir_record_lock,
 	.record_unlock = maildir_record_unlock,
 
@@ -90,3 +78,186 @@ const struct room_driver room_maildir = {
 	.purge = maildir_purge,
 	.inspect = maildir_inspect,
 };
+
+enum mr_rc
+maildir_make_box(struct mr_room *room, const char *box, struct mr_error *err)
+{
+	const char *name = NULL;
+
+	return target_kind(box, &name) == TARGET_QUEUE ? maildir_queue_make(room, name, err)
+						       : maildir_channel_make(room, name, err);
+}
+
+enum mr_rc
+maildir_remove_box(struct mr_room *room, const char *box, bool to_dead, size_t *ret_dead, struct mr_error *err)
+{
+	const char *name = NULL;
+
+	return target_kind(box, &name) == TARGET_QUEUE ? maildir_queue_remove(room, name, to_dead, ret_dead, err)
+						       : maildir_channel_remove(room, name, err);
+}
+
+static enum mr_rc
+no_room(const char *where, struct mr_error *err)
+{
+	return mr_fail(err, MR_NOTFOUND, "no room in '%s'\nmake one with: mailroom init", where);
+}
+
+/* Files that we make would be ours, and closed to the room's owner: two users spoil a room that was
+ * not made for sharing. */
+static enum mr_rc
+check_owner(const struct stat *st, bool shared, const char *where, struct mr_error *err)
+{
+	gid_t groups[256];
+	int n = shared ? getgroups(256, groups) : 0;
+	bool member = shared && st->st_gid == getegid();
+
+	for (int i = 0; i < n; i++)
+		member |= groups[i] == st->st_gid;
+	if (member || st->st_uid == sys_euid())
+		return MR_OK;
+	(void)mr_fail(err, MR_REFUSED, "room '%s' belongs to another user (uid %ld)", where, (long)st->st_uid);
+	if (shared)
+		return mr_hint(err, "it is shared with group %ld: become a member of it", (long)st->st_gid);
+	return mr_hint(err, "make your own with: mailroom init, or let its owner set Share: group");
+}
+
+/* Absolute from the start: a relative path may go up or through links, which is the caller's right for
+ * the room itself and nobody's inside it (sys_open). */
+static char *
+absolute(const char *where)
+{
+	mr_auto(free_ptr) char *cwd = where[0] == '/' ? NULL : getcwd(NULL, 0);
+	struct buf path = BUF_INIT;
+
+	if (cwd) {
+		buf_addf(&path, "%s/", cwd);
+		while (where[0] == '.' && where[1] == '/')
+			where += 2;
+	}
+	struct mr_str rest = str_of(where);
+
+	while (rest.len > 1 && rest.ptr[rest.len - 1] == '/')
+		rest.len--;
+	buf_add(&path, rest);
+	return buf_take(&path);
+}
+
+/* The room, or the folder .mailroom below it: opens it and reads its settings. */
+static enum mr_rc
+find_root(struct maildir *md, const char *where, struct buf *settings, struct mr_error *err)
+{
+	md->path = absolute(where);
+	if (!md->path)
+		return mr_nomem(err);
+	md->root_fd = sys_open_reach(AT_FDCWD, md->path);
+	if (md->root_fd < 0 && (errno == ENOENT || errno == ENOTDIR))
+		return no_room(md->path, err);
+	if (md->root_fd < 0)
+		return mr_fail_errno(err, "cannot open room '%s'", md->path);
+	enum mr_rc rc = file_read(md->root_fd, "room", ROOM_FILE_MAX, settings, err);
+
+	if (rc == MR_NOTFOUND) {
+		struct buf path = BUF_INIT;
+		int below = -1;
+
+		if (dir_reach(md->root_fd, ".mailroom", &below, err) != MR_OK)
+			return err->code == MR_NOTFOUND ? no_room(md->path, err) : err->code;
+		sys_close_fd(&md->root_fd);
+		md->root_fd = below;
+		buf_addf(&path, "%s/.mailroom", md->path);
+		free(md->path);
+		md->path = buf_take(&path);
+		if (!md->path)
+			return mr_nomem(err);
+		rc = file_read(md->root_fd, "room", ROOM_FILE_MAX, settings, err);
+	}
+	if (rc == MR_NOTFOUND)
+		return no_room(md->path, err);
+	return rc == MR_OK ? rc : mr_wrap(err, "cannot open room '%s'", md->path);
+}
+
+static bool
+setting_is(const struct mr_room *room, const char *name, const char *value)
+{
+	const char *found = record_get(&room->settings, name);
+
+	return found && ascii_caseeq(found, value);
+}
+
+static enum mr_rc
+use_settings(struct mr_room *room, struct maildir *md, struct mr_error *err)
+{
+	int64_t format = record_int(&room->settings, "Format", 0);
+	const char *identity = record_get(&room->settings, "Identity"), *name = record_get(&room->settings, "Name");
+	bool shared = setting_is(room, "Share", "group");
+	struct buf spec = BUF_INIT;
+	struct stat st;
+
+	if (format < 1)
+		return mr_fail(err, MR_CORRUPT, "cannot open room '%s': its file 'room' has no Format:", md->path);
+	if (format > FORMAT_NEWEST)
+		return mr_fail(err, MR_REFUSED,
+		    "cannot open room '%s': made by a newer mailroom (Format: %lld, this one knows %d)\ninstall a newer mailroom",
+		    md->path, (long long)format, FORMAT_NEWEST);
+	if (sys_stat_fd(md->root_fd, &st) < 0)
+		return mr_fail_errno(err, "cannot look at room '%s'", md->path);
+	TRY(check_owner(&st, shared, md->path, err));
+	(void)room_place(md->root_fd, &st, room->place);
+	if (identity && strlen(identity) == ROOM_IDENTITY_LEN)
+		memcpy(room->identity, identity, sizeof room->identity);
+	md->dir_mode = shared ? 02770 : 0700;
+	md->file_mode = shared ? 0660 : 0600;
+	md->message_mode = shared ? 0440 : 0400;
+	md->sync = !setting_is(room, "Sync", "none");
+	md->wants_fast = setting_is(room, "Sync", "fast");
+	/* What is shown after @ is one part of an address; a room whose file says anything else is called "room", and
+	 * `doctor` tells. */
+	if (!name || strchr(name, '/') || address_check(str_of(name), IGNORED) != MR_OK)
+		name = "room";
+	room->name = strdup(name);
+	buf_addf(&spec, "maildir:%s", md->path);
+	free(room->spec);
+	room->spec = buf_take(&spec);
+	return room->name && room->spec ? MR_OK : mr_nomem(err);
+}
+
+enum mr_rc
+maildir_open(struct mr_room *room, const char *where, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf settings = BUF_INIT;
+	struct maildir *md = calloc(1, sizeof *md);
+
+	if (!md)
+		return mr_nomem(err);
+	md->root_fd = md->agents_fd = md->process_hold_fd = -1;
+	md->barred = &room->barred;
+	room->state = md;
+	TRY(find_root(md, where, &settings, err));
+	if (record_parse(buf_str(&settings), &room->settings, err) != MR_OK)
+		return mr_wrap(err, "cannot open room '%s'", md->path);
+	TRY(use_settings(room, md, err));
+	enum mr_rc rc = dir_reach(md->root_fd, "agents", &md->agents_fd, err);
+
+	if (rc == MR_NOTFOUND) /* made again where someone removed it: an empty room is better than a dead one */
+		rc = dir_make(md->root_fd, "agents", md->dir_mode, md->sync, &md->agents_fd, err);
+	return rc == MR_OK ? rc : mr_wrap(err, "cannot open room '%s'", md->path);
+}
+
+void
+maildir_close(struct mr_room *room)
+{
+	struct maildir *md = maildir_of(room);
+
+	if (!md)
+		return;
+	commit_forget(md);
+	hold_close(md);
+	if (md->reserve_spent) /* once more: the file of a hold was in its way */
+		reserve_keep(md);
+	sys_close_fd(&md->agents_fd);
+	sys_close_fd(&md->root_fd);
+	free(md->path);
+	free(md);
+	room->state = NULL;
+}

@@ -2,34 +2,28 @@
 /*
  * maildir.h - what the files of the native driver share. The layout is drawn in docs/ARCHITECTURE.md.
  *
- *	maildir.c   the table of operations
- *	open.c      the room's settings, format and owner
+ *	maildir.c   the table of operations; opening: the room's settings, format and owner
  *	name.c      file names <-> id, flags, attempt, held names (pure)
  *	mailbox.c   an agent's folders, opened lazily
- *	agents.c    names: find, each, add (under agents/.lock)
- *	bury.c      removing an agent: its unread mail goes to the dead letters
+ *	agents.c    names: find, each, add and remove (under agents/.lock)
  *	lives.c     lives: newest, take, seen
  *	list.c      reading folders while others move files (essay on races)
  *	find.c      one message by its id
  *	scan.c      scan and fetch, from a file to a message
  *	mark.c      marks, moves, archive by month, filing old seen mail
  *	claim.c     claims on mail and on work: take, settle, extend (essay on races); claim.h lists the files around it
- *	deliver.c   one recipient
- *	batch.c     many messages, one recipient each, made durable together
+ *	deliver.c   one recipient; many messages, one recipient each, made durable together
  *	fanout.c    several recipients (essay on states and crash points)
- *	spool.c     a fan-out under way: counter, syncs
- *	target.c    one link of it: into a mailbox, a queue, a channel, or the dead letters
- *	queue*.c    work queues (claim.h draws them, queue_ready.c has the essay)
- *	channel.c   channels (essay on numbers)
  *	recover.c   completes what crashed commands left in spool/: records, locks, roll forward
  *	keys.c      send keys
+ *	queue*.c    work queues (claim.h draws them, queue_ready.c has the essay)
+ *	channel.c   channels (essay on numbers)
  *	commit.c    the one module that makes changes durable
  *	watch.c     inotify
  *	reserve.c   space that is kept for a full disk
  *	shared.c    several users in one room: proof of senders, what is closed (essay)
  *	records.c   small values of the post office
  *	copies.c    every copy of a message: where it is, purge; dropping a dead letter
- *	storage.c   what the file system promises
  *	inspect*.c  doctor (inspect.h)
  */
 #ifndef ROOMS_MAILDIR_MAILDIR_H
@@ -57,7 +51,7 @@ struct maildir {     /* room->state */
 	char *path; /* absolute; for messages only */
 	mode_t dir_mode, file_mode, message_mode;
 	bool sync;       /* Sync: none makes it false */
-	bool wants_fast; /* Sync: fast; whether it is so tells maildir_is_fast */
+	bool wants_fast; /* Sync: fast; commit_is_fast tells whether it is so */
 	enum { FAST_UNKNOWN, FAST_NO, FAST_YES } fast;
 	dev_t fast_dev;         /* of the file system that was looked at */
 	struct dirty dirty[64]; /* flushed early when full */
@@ -72,8 +66,6 @@ struct maildir {     /* room->state */
 	size_t senders_n;                 /* how many were looked up */
 	bool reserve_spent;               /* some of it, by this handle: it is to be made again */
 	bool reserve_looked;              /* whether it is whole, once */
-	char seen[MR_ADDRESS_MAX + 24];   /* the life that was last looked at, as <agent>/lives/<N>; or "" */
-	int64_t seen_ms;                  /* and its mtime then */
 };
 
 static inline struct maildir *
@@ -214,6 +206,12 @@ enum mr_rc commit_move(
     struct maildir *md, int from_fd, const char *from, int to_fd, const char *to, struct mr_error *err);
 enum mr_rc commit_flush(struct maildir *md, struct mr_error *err);
 void commit_forget(struct maildir *md); /* closes what is recorded, syncs nothing */
+/* One commit for bytes and name (Sync: fast): is that asked for, and enough for this file? */
+bool commit_is_fast(struct maildir *md, int fd);
+/* Before a staged file gets its name: its bytes are on the disk, as the room's settings want it. */
+enum mr_rc commit_bytes(struct maildir *md, struct staged *file, struct mr_error *err);
+/* After it got one. -1: errno; sync none does nothing. */
+int commit_name(struct maildir *md, int file_fd, int folder_fd);
 
 /* ---- mark.c ---- */
 /* Renames a message to the name that its parts make in to_fd (see name_build). A name taken by another file gets
@@ -229,56 +227,20 @@ enum mr_rc mark_to_dead(struct maildir *md, int from_fd, const char *from, const
 void mark_look_for_crowd(struct mailbox *box, const char *id); /* after mail became seen in cur/ */
 
 /* ---- agents.c, lives.c, sweep.c ---- */
-enum mr_rc maildir_each_agent(struct mr_room *room, mr_agent_fn *fn, void *ctx, struct mr_error *err);
-enum mr_rc maildir_find_agent(struct mr_room *room, const char *name, struct mr_agent *ret, struct mr_error *err);
-enum mr_rc maildir_has_agent(struct mr_room *room, const char *name, struct mr_error *err);
-uint64_t maildir_removals(struct mr_room *room);
-enum mr_rc maildir_newest_life(struct mr_room *room, const char *name, unsigned *ret, struct mr_error *err);
-enum mr_rc maildir_add_agent(struct mr_room *room, const struct mr_agent *agent, struct mr_error *err);
-enum mr_rc maildir_set_role(struct mr_room *room, const char *name, const char *role, struct mr_error *err);
-enum mr_rc maildir_remove_agent(
-    struct mr_room *room, const char *name, bool force, size_t *ret_dead, struct mr_error *err);
-/* The unread mail of a folder that is nobody's goes to the dead letters; *ret counts. */
-enum mr_rc bury_leftovers(struct maildir *md, const char *name, size_t *ret, struct mr_error *err);
-bool life_number(const char *name, unsigned *ret); /* of a file in lives/, a folder in held/ */
-enum mr_rc life_newest(struct mailbox *box, unsigned *ret, struct mr_error *err); /* 0: none yet */
-enum mr_rc maildir_take_life(
-    struct mr_room *room, const struct mr_agent *agent, size_t *ret_returned, struct mr_error *err);
-enum mr_rc maildir_update_life(struct mr_room *room, const struct mr_agent *agent, struct mr_error *err);
-enum mr_rc maildir_check_life(
-    struct mr_room *room, const char *name, unsigned life, const char *session, struct mr_error *err);
-void maildir_seen(struct mr_room *room, const char *name, unsigned life);
-bool maildir_once(struct mr_room *room, const char *name, unsigned life, const char *what);
 /* Addresses of all mailboxes, sorted by bytes; with `registered` only those that have an `agent` file. */
 enum mr_rc agents_collect(struct maildir *md, bool registered, struct mr_names *ret, struct mr_error *err);
+/* A number that changes whenever an agent is removed; 0: unknown. */
+uint64_t agents_removals(struct maildir *md);
+/* The unread mail of a folder without an agent goes to the dead letters; *ret counts. */
+enum mr_rc agents_empty_unregistered(struct maildir *md, const char *name, size_t *ret, struct mr_error *err);
+const char *agent_line(const struct record *lines, const char *name, struct arena **own); /* a copy, or "" */
+bool life_number(const char *name, unsigned *ret); /* of a file in lives/, a folder in held/ */
+enum mr_rc life_newest(struct mailbox *box, unsigned *ret, struct mr_error *err); /* 0: none yet */
 /* Newest life into ret: life, started, seen, process, session, worktree, host. life 0: none yet. */
 enum mr_rc life_read(struct mailbox *box, struct mr_agent *ret, struct arena **own, struct mr_error *err);
+enum mr_rc life_update(struct maildir *md, const struct mr_agent *agent, struct mr_error *err);
 /* Renames held/<M> of every life M < before away, then gives back what was in them. *ret is added to. */
 enum mr_rc life_fence(struct mailbox *box, unsigned before, size_t *ret, struct mr_error *err);
-/* ---- mail ---- */
-enum mr_rc maildir_open(struct mr_room *room, const char *where, struct mr_error *err);
-void maildir_close(struct mr_room *room);
-enum mr_rc maildir_recover(struct mr_room *room, struct mr_error *err); /* recover.c */
-enum mr_rc maildir_storage(struct mr_room *room, struct mr_storage *ret, struct mr_error *err);
-/* One commit for bytes and name (Sync: fast): is that asked for, and enough for this file? */
-bool maildir_is_fast(struct maildir *md, int fd);
-/* Before a staged file gets its name: its bytes are on the disk, as the room's settings want it. */
-enum mr_rc maildir_settle_bytes(struct maildir *md, struct staged *file, struct mr_error *err);
-/* After it got one. -1: errno; sync none does nothing. */
-int maildir_settle_name(struct maildir *md, int file_fd, int folder_fd);
-enum mr_rc maildir_deliver(struct mr_room *room, struct delivery *what, struct delivered *ret, struct mr_error *err);
-void maildir_deliver_many(struct mr_room *room, struct parcel *parcels, size_t n); /* batch.c */
-enum mr_rc maildir_scan(struct mr_room *room, const char *agent, const struct scan_request *want, mr_message_fn *fn,
-    void *ctx, struct mr_error *err);
-enum mr_rc maildir_fetch(struct mr_room *room, const char *agent, const char *id, unsigned folders,
-    enum scan_depth depth, struct mr_message *ret, struct mr_error *err);
-enum mr_rc maildir_fetch_raw(
-    struct mr_room *room, const char *agent, const char *id, struct buf *ret, struct mr_error *err);
-enum mr_rc maildir_mark(
-    struct mr_room *room, const char *agent, const char *id, unsigned set, unsigned clear, struct mr_error *err);
-enum mr_rc maildir_move(
-    struct mr_room *room, const char *agent, const char *id, enum mr_folder to, struct mr_error *err);
-enum mr_rc maildir_flush(struct mr_room *room, struct mr_error *err);
 
 /* ---- deliver.c, fanout.c ---- */
 /* cur/ of the sender's .Sent and the name that message gets there. False: no such sender, none wanted ("") or not
@@ -294,15 +256,18 @@ enum mr_rc deliver_make_durable(
 /* Why a link failed: another file system, too many links, a kernel or sandbox that links only one's own files. A
  * further copy is as good, it only takes space. */
 bool deliver_needs_copy(int error);
+/* Was the agent pruned? One look. */
+bool deliver_is_removed(const struct maildir *md, const char *agent);
 /* A new id after a collision; a thread that began with this message follows. */
 void deliver_new_id(struct mr_message *msg);
-/* Several recipients, or a key. */
-enum mr_rc fanout_deliver(struct mr_room *room, struct delivery *what, struct delivered *ret, struct mr_error *err);
+/* Several recipients, or a key. removals: agents_removals, asked before the caller looked at every agent in `to`; 0: it
+ * did not look. */
+enum mr_rc fanout_deliver(
+    struct mr_room *room, struct delivery *what, uint64_t removals, struct delivered *ret, struct mr_error *err);
 
-/* ---- spool.c: a fan-out under way ---- */
-#define SPOOL_COUNTER_DIGITS 10                    /* "Next: 0000000000" */
-#define SPOOL_STRAY_MS ((int64_t)36 * 3600 * 1000) /* a leftover older than this is nobody's */
-struct spool_job { /* by value, finish with spool_done: closing it releases the record's lock */
+/* ---- fanout.c, recover.c: a fan-out under way ---- */
+#define SPOOL_COUNTER_DIGITS 10 /* "Next: 0000000000" */
+struct spool_job {              /* by value, finish with spool_done: closing it releases the record's lock */
 	struct mr_room *room;
 	struct maildir *md;
 	int spool_fd;   /* spool/ */
@@ -315,8 +280,8 @@ struct spool_job { /* by value, finish with spool_done: closing it releases the 
 	struct mr_names to;          /* owned when read from a record, else borrowed: see `lines` */
 	struct record lines;         /* of a record that was read; empty for one that we wrote */
 	bool make_mailboxes;
-	uint64_t removals; /* as in struct delivery */
-	bool search;       /* rolling forward: whoever has the id already is passed over */
+	uint64_t removals; /* agents_removals before the recipients were looked at; 0: look at each again */
+	bool search;       /* rolling forward: a recipient that has the id already is passed over */
 	size_t next;       /* recipients before this one have it */
 	int *folder_fd;    /* new/ of each recipient, or -1: kept open from first use to its sync, as far as there */
 	size_t open_n, open_max; /* are descriptors for it */
@@ -330,8 +295,6 @@ void spool_set_id(struct spool_job *job, const char *id);
 /* Locks and reads the record of `id`. MR_NOTFOUND: there is none (any more); MR_BUSY: someone works on it and still did
  * after wait_ms; MR_CORRUPT: it is no record, or its message is missing. */
 enum mr_rc spool_lock(struct spool_job *job, const char *id, int64_t wait_ms, struct mr_error *err);
-/* Before anything is written: opens every recipient's mailbox, makes those that are to be made. */
-enum mr_rc spool_check_recipients(struct spool_job *job, struct mr_error *err);
 /* Links the message to everyone from job->next on, then syncs everyone's folder. On an error job->next says how far it
  * came. */
 enum mr_rc spool_give_all(struct spool_job *job, struct mr_error *err);
@@ -340,21 +303,12 @@ enum mr_rc spool_remove(struct spool_job *job, struct mr_error *err);
 /* Completes a locked record and removes it. *ret_lost: its key belongs to another send, nothing was delivered. */
 enum mr_rc spool_roll_forward(struct spool_job *job, bool *ret_lost, struct mr_error *err);
 
-/* ---- target.c: one recipient of a fan-out ---- */
+/* Completes what crashed commands left in spool/, as far as nobody is working on it. */
+enum mr_rc maildir_recover(struct mr_room *room, struct mr_error *err);
+/* Does this recipient have the message already? */
+enum mr_rc spool_agent_has(struct spool_job *job, const char *agent, bool *ret, struct mr_error *err);
 enum target_kind { TARGET_AGENT, TARGET_QUEUE, TARGET_CHANNEL };
 enum target_kind target_kind(const char *to, const char **ret_name); /* "queue:NAME": the name behind the colon */
-/* Opens new/ of an agent, made first if that is wanted; of others *ret_fd stays -1. MR_NOTFOUND: nobody there (any
- * more). */
-enum mr_rc target_open(struct spool_job *job, const char *to, int *ret_fd, struct mr_error *err);
-/* Gives it the message, unless it has it. *fd is its folder, opened here when it is -1; it is left for the caller to
- * sync. `may_bury`: who is not there any more has its copy among the dead letters then, durable, and *fd is -1. */
-enum mr_rc target_give(struct spool_job *job, const char *to, bool may_bury, int *fd, struct mr_error *err);
-/* Behind all links, when somebody was removed meanwhile: was it this one? fd: its folder, or -1. */
-enum mr_rc target_recheck(struct spool_job *job, const char *to, int fd, struct mr_error *err);
-/* Opens the folder that has to be synced for this recipient; -1: none. */
-enum mr_rc target_reopen(struct spool_job *job, const char *to, int *ret_fd, struct mr_error *err);
-/* Does this recipient have the message already? */
-enum mr_rc target_agent_has(struct spool_job *job, const char *agent, bool *ret, struct mr_error *err);
 
 /* ---- keys.c ---- */
 enum mr_rc key_check(const char *key, struct mr_error *err);
@@ -370,6 +324,7 @@ enum mr_rc key_find(struct mr_room *room, const char *sender, const char *key, c
 /* Now and then: removes this sender's keys that are older than Keep-Keys:. */
 void key_expire(struct mr_room *room, const char *sender);
 
+/* ---- token.c ---- */
 /* Ends all process holds of this handle: removes holds/<token>, lets go of the lock. For maildir_close. */
 void hold_close(struct maildir *md);
 
@@ -396,31 +351,11 @@ void shared_add_user(const struct maildir *md, struct buf *out);
 
 /* ---- reserve.c: what is kept for a full disk ---- */
 #define RESERVE_FILES 32
-/* Gives one file of it back. False: none is left. */
-bool maildir_spend_reserve(struct mr_room *room);
 /* Makes what is missing, as far as it fits. */
 enum mr_rc reserve_make(struct maildir *md, struct mr_error *err);
 /* The same where this handle spent some, or where there is plenty of space. Best effort, cheap when none is missing. */
 void reserve_keep(struct maildir *md);
 size_t reserve_missing(struct maildir *md); /* how many files */
-
-/* ---- watching, records, evidence ---- */
-enum mr_rc maildir_watch(struct mr_room *room, const char *agent, void **ret_watch, struct mr_error *err);
-void maildir_watch_wait(struct mr_room *room, void *watch, int64_t timeout_ms);
-bool maildir_watch_saw_mail(struct mr_room *room, void *watch, struct mr_message *ret);
-void maildir_watch_close(struct mr_room *room, void *watch);
-enum mr_rc maildir_record_put(struct mr_room *room, const char *kind, const char *owner, const char *name,
-    struct mr_str text, struct mr_error *err);
-enum mr_rc maildir_record_get(
-    struct mr_room *room, const char *kind, const char *owner, const char *name, struct buf *ret, struct mr_error *err);
-enum mr_rc maildir_record_drop(
-    struct mr_room *room, const char *kind, const char *owner, const char *name, struct mr_error *err);
-enum mr_rc maildir_record_each(struct mr_room *room, const char *kind, const char *owner,
-    bool (*fn)(void *ctx, const char *name), void *ctx, struct mr_error *err);
-enum mr_rc maildir_each_place(struct mr_room *room, const char *id, place_fn *fn, void *ctx, struct mr_error *err);
-enum mr_rc maildir_dead_drop(struct mr_room *room, const char *queue, const char *id, struct mr_error *err);
-enum mr_rc maildir_purge(struct mr_room *room, const char *id, size_t *ret_removed, struct mr_error *err);
-enum mr_rc maildir_inspect(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, struct mr_error *err);
 
 /* ---- queue.c, channel.c: targets of a delivery that are no agents ("queue:NAME", "channel:NAME") ---- */
 /* Links from_fd/from (a durable message file with this id) to where the target keeps its mail, not synced; *ret_fd is
@@ -431,6 +366,8 @@ enum mr_rc queue_give(struct mr_room *room, const char *queue, int from_fd, cons
 enum mr_rc channel_give(struct mr_room *room, const char *channel, int from_fd, const char *from, const char *id,
     int *ret_fd, struct mr_error *err);
 bool queue_exists(struct maildir *md, const char *queue);
+enum mr_rc maildir_channel_make(struct mr_room *room, const char *channel, struct mr_error *err);
+enum mr_rc maildir_channel_remove(struct mr_room *room, const char *channel, struct mr_error *err);
 /* Its folder posts/, owned by the caller. */
 enum mr_rc channel_open_posts(struct maildir *md, const char *channel, int *ret_fd, struct mr_error *err);
 /* Roll forward: is this message there in any state? If so *ret_fd is its folder, to be synced by the caller, owned by
@@ -439,19 +376,11 @@ enum mr_rc queue_has(
     struct maildir *md, const char *queue, const char *id, bool *ret, int *ret_fd, struct mr_error *err);
 enum mr_rc channel_has(
     struct maildir *md, const char *channel, int from_fd, const char *from, bool *ret, struct mr_error *err);
-enum mr_rc maildir_record_lock(struct mr_room *room, const char *kind, const char *owner, const char *name,
-    int64_t wait_ms, void **ret_lock, struct mr_error *err);
-void maildir_record_unlock(struct mr_room *room, void *lock);
-enum mr_rc maildir_record_change(struct mr_room *room, const char *kind, const char *owner, const char *name,
-    enum mr_rc (*edit)(void *ctx, bool exists, struct buf *text, struct mr_error *err), void *ctx,
-    struct mr_error *err);
-enum mr_rc maildir_channel_make(struct mr_room *room, const char *channel, struct mr_error *err);
-enum mr_rc maildir_channel_remove(struct mr_room *room, const char *channel, struct mr_error *err);
-enum mr_rc maildir_channel_scan(struct mr_room *room, const char *channel, uint64_t after, enum scan_depth depth,
-    bool (*fn)(void *ctx, uint64_t number, const struct mr_message *msg), void *ctx, struct mr_error *err);
-enum mr_rc maildir_channel_range(struct mr_room *room, const char *channel, uint64_t *ret_first, uint64_t *ret_last,
-    size_t *ret_count, struct mr_error *err);
-enum mr_rc maildir_channel_drop(
-    struct mr_room *room, const char *channel, uint64_t below, size_t *ret_removed, struct mr_error *err);
+
+/* ---- The operations of room/slots.h that this driver has are maildir_<name> ---- */
+#define SLOT(name, parameters, ...) enum mr_rc maildir_##name parameters;
+#define SLOT_VOID(name, parameters, ...) void maildir_##name parameters;
+#define SLOT_VALUE(type, name, parameters, ...) type maildir_##name parameters;
+#include "room/slots.h"
 
 #endif

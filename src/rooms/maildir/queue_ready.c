@@ -390,7 +390,7 @@ queue_publish(
 	/* In the queue's own folder and not in the bucket, which others may remove while we write. */
 	TRY(stage_open(file, q->fd, q->fd, q->md->message_mode, err));
 	TRY(stage_write(file, text, err));
-	TRY(maildir_settle_bytes(q->md, file, err));
+	TRY(commit_bytes(q->md, file, err));
 	TRY(come_in(&in, msg, &fd, err));
 	return deliver_make_durable(q->md, q->name, file->fd, fd, in.name, err);
 }

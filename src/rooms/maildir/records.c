@@ -10,29 +10,29 @@
  *	queues/<name>/settings             queue; "/" in the name is "%2F"
  *	channels/<name>/settings           channel
  *
- * Each is replaced by an atomic rename: readers see the old value or the new one, whole, and need no lock. Who
- * changes a value that others change too has the .lock of groups/, queues/, channels/ or records/<kind>/<owner>/.
- * It is one lock for all queues: with one in each queue's folder, asking for a queue that is not there would make
- * its folder.
+ * Each is replaced by an atomic rename: readers see the old value or the new one, whole, and need no lock. A command
+ * that changes a value which others change too takes the .lock of groups/, queues/, channels/ or
+ * records/<kind>/<owner>/ (room_record_change). It is one lock for all queues: with one in each queue's folder, asking
+ * for a queue that is not there would make its folder.
  */
 #include "base/error.h"
 #include "base/sys.h"
 #include "rooms/maildir/claim.h"
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #define RECORD_MAX ((size_t)1 << 20)
 #define LOCK_WAIT_MS 10000
 #define WORD_CHARACTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
+#define PATH_LEN ((size_t)NAME_LEN * 2)
 
-/* The kinds that have their own place: what a person finds there is what they made. */
-static const struct office_kind {
+/* The kinds that have a folder of their own at the top: a person finds there what they made. */
+static const struct top_kind {
 	const char *kind, *folder;
 	bool has_folder; /* the record is <name>/settings, else <name> */
 	enum mr_rc (*make)(struct mr_room *room, const char *name, struct mr_error *err);
-} office_kinds[] = {
+} top_kinds[] = {
 	{ "group", "groups", false, NULL },
 	{ "link", "links", false, NULL },
 	{ "type", "types", false, NULL },
@@ -40,10 +40,11 @@ static const struct office_kind {
 	{ "channel", "channels", true, maildir_channel_make },
 };
 
-struct record_place {
-	const struct office_kind *office; /* or NULL */
-	char folder[NAME_LEN * 2];        /* that has the .lock */
-	char file[NAME_LEN * 2];          /* below it */
+struct record_path {
+	const struct top_kind *top; /* or NULL */
+	char folder[PATH_LEN];      /* that has the .lock */
+	char name[NAME_LEN];        /* in it; of a queue or channel its folder */
+	const char *file;           /* "settings" in that folder, else NULL */
 };
 
 static bool
@@ -56,264 +57,186 @@ plain_word(const char *s)
 
 /* A queue may be RIG/NAME, and RIG is a component of an address. */
 static bool
-queue_word(const char *s)
+name_fits(const struct top_kind *top, const char *s)
 {
-	const char *slash = strchr(s, '/');
+	const char *slash = top && strcmp(top->kind, "queue") == 0 ? strchr(s, '/') : NULL;
 
-	if (slash == NULL)
+	if (!slash)
 		return plain_word(s);
 	return slash > s && slash - s <= 64 && s[0] != '.' && strspn(s, WORD_CHARACTERS "+") == (size_t)(slash - s) &&
 	       plain_word(slash + 1);
 }
 
-static const struct office_kind *
-office_kind_of(const char *kind, const char *owner)
-{
-	for (size_t i = 0; i < sizeof office_kinds / sizeof office_kinds[0]; i++)
-		if (owner[0] == '\0' && strcmp(office_kinds[i].kind, kind) == 0)
-			return &office_kinds[i];
-	return NULL;
-}
-
-static bool
-name_fits(const struct office_kind *office, const char *name)
-{
-	return office != NULL && strcmp(office->kind, "queue") == 0 ? queue_word(name) : plain_word(name);
-}
-
-/* name NULL: only the folder. */
+/* name "": only the folder. */
 static enum mr_rc
-find_place(const char *kind, const char *owner, const char *name, struct record_place *ret, struct mr_error *err)
+find_path(const char *kind, const char *owner, const char *name, struct record_path *ret, struct mr_error *err)
 {
-	char escaped[NAME_LEN] = "";
+	char escaped[NAME_LEN];
 
+	*ret = (struct record_path){ 0 };
 	if (!plain_word(kind))
 		return mr_fail(err, MR_REFUSED, "kind of record '%s' is no plain word", kind);
-	*ret = (struct record_place){ .office = office_kind_of(kind, owner) };
-	if (name != NULL && !name_fits(ret->office, name))
+	for (size_t i = 0; i < sizeof top_kinds / sizeof top_kinds[0] && owner[0] == '\0'; i++)
+		if (strcmp(top_kinds[i].kind, kind) == 0)
+			ret->top = &top_kinds[i];
+	if (name[0] && !name_fits(ret->top, name))
 		return mr_fail(err, MR_REFUSED,
 		    "'%.160s' cannot name a record\n1-80 characters A-Z a-z 0-9 . _ -, not beginning with a dot", name);
-	if (ret->office != NULL) {
-		text_join(ret->folder, sizeof ret->folder, ret->office->folder, NULL);
-		if (name != NULL)
-			name_escape(name, escaped);
-		text_join(ret->file, sizeof ret->file, escaped, ret->office->has_folder ? "/settings" : "", NULL);
-		return MR_OK;
-	}
 	name_escape(owner, escaped); /* "records/due/rig%2Fbob" */
-	if (strcmp(kind, "nudge") == 0)
+	if (ret->top)
+		text_join(ret->folder, sizeof ret->folder, ret->top->folder, NULL);
+	else if (strcmp(kind, "nudge") == 0)
 		text_join(ret->folder, sizeof ret->folder, "nudges/", escaped, NULL);
 	else
 		text_join(ret->folder, sizeof ret->folder, "records/", kind, "/", escaped, NULL);
-	text_join(ret->file, sizeof ret->file, name != NULL ? name : "", NULL);
+	if (ret->top && name[0])
+		name_escape(name, ret->name);
+	else
+		text_join(ret->name, sizeof ret->name, name, NULL);
+	ret->file = ret->top && ret->top->has_folder ? "settings" : NULL;
 	return MR_OK;
 }
 
+/* The folder that has the file, and what the file is called there. */
 static enum mr_rc
-open_folder(struct mr_room *room, const struct record_place *place, bool make, int *ret_fd, struct mr_error *err)
+open_folder(struct mr_room *room, const struct record_path *path, bool make, int *ret_fd, const char **ret_file,
+    struct mr_error *err)
 {
 	struct maildir *md = maildir_of(room);
+	char own[PATH_LEN + NAME_LEN];
 
+	*ret_file = path->file ? path->file : path->name;
+	if (path->file) {
+		text_join(own, sizeof own, path->folder, "/", path->name, NULL);
+		return dir_open(md->root_fd, own, ret_fd, err);
+	}
 	if (make)
-		return dir_make(md->root_fd, place->folder, md->dir_mode, md->sync, ret_fd, err);
-	return dir_open(md->root_fd, place->folder, ret_fd, err);
+		return dir_make(md->root_fd, path->folder, md->dir_mode, md->sync, ret_fd, err);
+	return dir_open(md->root_fd, path->folder, ret_fd, err);
 }
 
-static bool
-record_exists(int folder_fd, const struct record_place *place)
+static enum mr_rc
+put(struct mr_room *room, const char *kind, const char *owner, const char *name, struct mr_str text,
+    struct mr_error *err)
 {
+	mr_auto(sys_close_fd) int fd = -1;
+	char settings[PATH_LEN + NAME_LEN + 16];
+	struct record_path path;
+	const char *file;
 	struct stat st;
 
-	return sys_stat(folder_fd, place->file, &st) == 0;
-}
-
-/* Under the lock where one is needed. */
-static enum mr_rc
-write_record(struct mr_room *room, const struct record_place *place, int folder_fd, const char *name,
-    struct mr_str text, struct mr_error *err)
-{
-	mr_auto(sys_close_fd) int own_fd = -1;
-	char escaped[NAME_LEN];
-	mode_t mode = maildir_of(room)->file_mode;
-
-	if (place->office == NULL || !place->office->has_folder)
-		return file_replace(folder_fd, place->file, text, mode, err);
-	/* The folders first: whoever finds the settings finds a queue or channel that works. */
-	if (!record_exists(folder_fd, place) && place->office->make(room, name, err) != MR_OK)
-		return err->code;
-	name_escape(name, escaped);
-	TRY(dir_open(folder_fd, escaped, &own_fd, err));
-	return file_replace(own_fd, "settings", text, mode, err);
-}
-
-static enum mr_rc
-take_lock(struct mr_room *room, int folder_fd, int *ret_fd, struct mr_error *err)
-{
-	return lock_take(folder_fd, ".lock", maildir_of(room)->file_mode, LOCK_WAIT_MS, ret_fd, err);
+	TRY(find_path(kind, owner, name, &path, err));
+	/* The folders first: a command that finds the settings finds a queue or channel that works. */
+	text_join(settings, sizeof settings, path.folder, "/", path.name, "/settings", NULL);
+	if (path.file && sys_stat(maildir_of(room)->root_fd, settings, &st) < 0)
+		TRY(path.top->make(room, name, err));
+	TRY(open_folder(room, &path, true, &fd, &file, err));
+	return file_replace(fd, file, text, maildir_of(room)->file_mode, err);
 }
 
 enum mr_rc
 maildir_record_put(struct mr_room *room, const char *kind, const char *owner, const char *name, struct mr_str text,
     struct mr_error *err)
 {
-	mr_auto(sys_close_fd) int fd = -1, lock_fd = -1;
-	struct record_place place;
-
-	if (find_place(kind, owner, name, &place, err) != MR_OK || open_folder(room, &place, true, &fd, err) != MR_OK ||
-	    (place.office != NULL && take_lock(room, fd, &lock_fd, err) != MR_OK) ||
-	    write_record(room, &place, fd, name, text, err) != MR_OK)
+	if (put(room, kind, owner, name, text, err) != MR_OK)
 		return mr_wrap(err, "cannot keep record '%s/%s'", kind, name);
 	return MR_OK;
-}
-
-/* Has another user of a shared room closed the folder in which this record would be? Then nobody knows of any, and a
- * name must not pass for taken, or be ambiguous, because of it. */
-static bool
-closes_all(struct maildir *md, const struct record_place *place, struct mr_error *err)
-{
-	return maildir_is_shared(md) && sys_access(md->root_fd, place->folder, X_OK) < 0 &&
-	       shared_skip(md, err, "%s", place->folder);
 }
 
 enum mr_rc
 maildir_record_get(
     struct mr_room *room, const char *kind, const char *owner, const char *name, struct buf *ret, struct mr_error *err)
 {
-	char path[2 * sizeof(((struct record_place *)0)->folder)];
+	char whole[PATH_LEN + NAME_LEN + 16];
 	struct maildir *md = maildir_of(room);
-	struct record_place place;
-	enum mr_rc rc = find_place(kind, owner, name, &place, err);
+	struct record_path path;
+	enum mr_rc rc = find_path(kind, owner, name, &path, err);
 
 	if (rc == MR_OK) {
-		text_join(path, sizeof path, place.folder, "/", place.file, NULL);
-		rc = file_read(md->root_fd, path, RECORD_MAX, ret, err);
+		text_join(whole, sizeof whole, path.folder, "/", path.name, path.file ? "/settings" : "", NULL);
+		rc = file_read(md->root_fd, whole, RECORD_MAX, ret, err);
 	}
-	if (rc != MR_OK && closes_all(md, &place, err))
+	/* Has another user of a shared room closed the folder in which this record would be? Then nobody knows of any,
+	 * and a name must not pass for taken, or be ambiguous, because of it. */
+	if (rc != MR_OK && maildir_is_shared(md) && sys_access(md->root_fd, path.folder, X_OK) < 0 &&
+	    shared_skip(md, err, "%s", path.folder))
 		rc = MR_NOTFOUND;
 	if (rc == MR_NOTFOUND)
 		return mr_fail(err, MR_NOTFOUND, "no record '%s/%s'", kind, name);
 	return rc == MR_OK ? rc : mr_wrap(err, "cannot read record '%s/%s'", kind, name);
 }
 
-enum mr_rc
-maildir_record_change(struct mr_room *room, const char *kind, const char *owner, const char *name,
-    enum mr_rc (*edit)(void *ctx, bool exists, struct buf *text, struct mr_error *err), void *ctx, struct mr_error *err)
-{
-	mr_auto(sys_close_fd) int fd = -1, lock_fd = -1;
-	mr_auto(buf_done) struct buf text = BUF_INIT, before = BUF_INIT;
-	struct record_place place;
-	struct mr_error ignored = { 0 };
-
-	if (find_place(kind, owner, name, &place, err) != MR_OK || open_folder(room, &place, true, &fd, err) != MR_OK ||
-	    take_lock(room, fd, &lock_fd, err) != MR_OK)
-		return mr_wrap(err, "cannot change record '%s/%s'", kind, name);
-	enum mr_rc rc = file_read(fd, place.file, RECORD_MAX, &text, &ignored);
-
-	if (rc != MR_OK && rc != MR_NOTFOUND) {
-		*err = ignored;
-		return mr_wrap(err, "cannot read record '%s/%s'", kind, name);
-	}
-	bool exists = rc == MR_OK;
-
-	buf_add(&before, buf_str(&text));
-	rc = edit(ctx, exists, &text, err);
-	if (rc != MR_OK)
-		return rc;
-	if (!buf_ok(&text) || !buf_ok(&before))
-		return mr_nomem(err);
-	if (exists && str_eq(buf_str(&text), buf_str(&before)))
-		return MR_OK;
-	if (write_record(room, &place, fd, name, buf_str(&text), err) != MR_OK)
-		return mr_wrap(err, "cannot keep record '%s/%s'", kind, name);
-	return MR_OK;
-}
-
-/* Unlinks it durably. */
 static enum mr_rc
-drop_file(struct mr_room *room, int fd, const char *file, struct mr_error *err)
+drop(struct mr_room *room, const struct record_path *path, struct mr_error *err)
 {
+	mr_auto(sys_close_fd) int lock_fd = -1, fd = -1;
+	struct maildir *md = maildir_of(room);
+	char own[PATH_LEN + NAME_LEN], lock[PATH_LEN + 8];
+	const char *file;
+
+	TRY(open_folder(room, path, false, &fd, &file, err));
+	text_join(lock, sizeof lock, path->folder, "/.lock", NULL);
+	if (path->top)
+		TRY(lock_take(md->root_fd, lock, md->file_mode, LOCK_WAIT_MS, &lock_fd, err));
 	if (sys_unlink(fd, file) < 0)
 		return errno == ENOENT ? mr_fail(err, MR_NOTFOUND, "no file '%s'", file)
 				       : mr_fail_errno(err, "cannot remove '%s'", file);
-	if (maildir_of(room)->sync && sys_fsync(fd) < 0)
+	if (md->sync && sys_fsync(fd) < 0)
 		return mr_fail_errno(err, "cannot make the removal of '%s' durable", file);
+	text_join(own, sizeof own, path->folder, "/", path->name, NULL);
+	if (path->file)
+		(void)sys_rmdir(md->root_fd, own); /* only if nothing else is in it: the work was removed before */
 	return MR_OK;
 }
 
 enum mr_rc
 maildir_record_drop(struct mr_room *room, const char *kind, const char *owner, const char *name, struct mr_error *err)
 {
-	mr_auto(sys_close_fd) int fd = -1, lock_fd = -1, own_fd = -1;
-	struct record_place place;
-	char escaped[NAME_LEN];
-	enum mr_rc rc = find_place(kind, owner, name, &place, err);
+	struct record_path path;
+	enum mr_rc rc = find_path(kind, owner, name, &path, err);
 
 	if (rc == MR_OK)
-		rc = open_folder(room, &place, false, &fd, err);
-	if (rc == MR_OK && place.office != NULL)
-		rc = take_lock(room, fd, &lock_fd, err);
-	name_escape(name, escaped);
-	if (rc == MR_OK && place.office != NULL && place.office->has_folder) {
-		rc = dir_open(fd, escaped, &own_fd, err);
-		if (rc == MR_OK)
-			rc = drop_file(room, own_fd, "settings", err);
-		if (rc == MR_OK)
-			(void)sys_rmdir(fd, escaped); /* only if nothing else is in it: the work was removed before */
-	} else if (rc == MR_OK) {
-		rc = drop_file(room, fd, place.file, err);
-	}
+		rc = drop(room, &path, err);
 	if (rc == MR_NOTFOUND)
 		return mr_fail(err, MR_NOTFOUND, "no record '%s/%s'", kind, name);
 	return rc == MR_OK ? rc : mr_wrap(err, "cannot drop record '%s/%s'", kind, name);
 }
 
-/* ---- Locks of whoever works with records for longer than one change ---- */
+/* ---- Locks ---- */
 
 enum mr_rc
 maildir_record_lock(struct mr_room *room, const char *kind, const char *owner, const char *name, int64_t wait_ms,
     void **ret_lock, struct mr_error *err)
 {
-	mr_auto(sys_close_fd) int folder_fd = -1;
-	struct record_place place;
+	mr_auto(sys_close_fd) int folder_fd = -1, lock_fd = -1;
+	struct maildir *md = maildir_of(room);
+	struct record_path path;
 	char file[NAME_LEN];
+
+	TRY(find_path(kind, owner, name, &path, err));
+	(void)snprintf(file, sizeof file, name[0] ? ".%.80s.lock" : ".%slock", name);
+	TRY(dir_make(md->root_fd, path.folder, md->dir_mode, md->sync, &folder_fd, err));
+	TRY(lock_take(folder_fd, file, md->file_mode, wait_ms, &lock_fd, err));
 	int *fd = malloc(sizeof *fd);
 
-	if (fd == NULL)
+	if (!fd)
 		return mr_nomem(err);
-	*fd = -1;
-	(void)snprintf(file, sizeof file, ".%.80s.lock", name);
-	enum mr_rc rc = find_place(kind, owner, name, &place, err);
-
-	if (rc == MR_OK)
-		rc = open_folder(room, &place, true, &folder_fd, err);
-	if (rc == MR_OK)
-		rc = lock_take(folder_fd, file, maildir_of(room)->file_mode, wait_ms, fd, err);
-	if (rc == MR_OK)
-		*ret_lock = fd;
-	else
-		free(fd);
-	return rc;
+	*fd = lock_fd;
+	lock_fd = -1;
+	*ret_lock = fd;
+	return MR_OK;
 }
 
 void
 maildir_record_unlock(struct mr_room *room, void *lock)
 {
 	(void)room;
-	if (lock != NULL)
+	if (lock)
 		sys_close_fd(lock);
 	free(lock);
 }
 
 /* ---- Listing ---- */
-
-struct record_walk {
-	struct maildir *md;
-	const char *folder;
-	const struct office_kind *office;
-	int folder_fd;
-	struct mr_names names;
-	bool failed;
-};
 
 /* "rig%2Fwork" -> "rig/work". False: not written by name_escape. */
 static bool
@@ -322,9 +245,7 @@ unescape(const char *name, char ret[NAME_LEN])
 	size_t len = 0;
 
 	for (const char *p = name; *p != '\0'; p++) {
-		if (len + 1 >= NAME_LEN)
-			return false;
-		if (*p == '%' && strncmp(p, "%2F", 3) != 0)
+		if (len + 1 >= NAME_LEN || (*p == '%' && strncmp(p, "%2F", 3) != 0))
 			return false;
 		ret[len++] = *p == '%' ? '/' : *p;
 		p += *p == '%' ? 2 : 0;
@@ -333,66 +254,50 @@ unescape(const char *name, char ret[NAME_LEN])
 	return true;
 }
 
+/* Is this entry of the folder a record that can be read? */
 static bool
-collect_record(void *ctx, const struct dir_entry *entry)
+is_record(struct maildir *md, const struct record_path *path, int fd, const char *entry, char ret_name[NAME_LEN])
 {
-	struct record_walk *walk = ctx;
-	char name[NAME_LEN], path[NAME_LEN * 2];
+	char file[NAME_LEN + 16];
 	struct stat st;
 
 	/* A value being replaced has a temporary name beside it, and the lock is here: both begin with a dot. */
-	if (!unescape(entry->name, name) || !name_fits(walk->office, name))
-		return true;
-	(void)snprintf(
-	    path, sizeof path, "%s%s", entry->name, walk->office && walk->office->has_folder ? "/settings" : "");
-	if (maildir_is_shared(walk->md) && sys_access(walk->folder_fd, path, R_OK) < 0) {
-		struct mr_error closed = { .sys_errno = errno };
-
-		(void)shared_skip(walk->md, &closed, "%s/%s", walk->folder, path);
-		return true;
+	if (!unescape(entry, ret_name) || !name_fits(path->top, ret_name))
+		return false;
+	text_join(file, sizeof file, entry, path->file ? "/settings" : "", NULL);
+	if (maildir_is_shared(md) && sys_access(fd, file, R_OK) < 0) {
+		(void)shared_skip(md, &(struct mr_error){ .sys_errno = errno }, "%s/%s", path->folder, file);
+		return false;
 	}
-	if (walk->office != NULL && (sys_stat(walk->folder_fd, path, &st) < 0 || !S_ISREG(st.st_mode)))
-		return true;
-	walk->failed |= !names_add(&walk->names, str_of(name));
-	return !walk->failed;
-}
-
-static int
-by_bytes(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
+	return !path->top || (sys_stat(fd, file, &st) == 0 && S_ISREG(st.st_mode));
 }
 
 enum mr_rc
 maildir_record_each(struct mr_room *room, const char *kind, const char *owner, bool (*fn)(void *ctx, const char *name),
     void *ctx, struct mr_error *err)
 {
+	mr_auto(mr_names_done) struct mr_names entries = { 0 }, names = { 0 };
 	mr_auto(sys_close_fd) int fd = -1;
-	struct record_place place;
-	struct record_walk walk = { .md = maildir_of(room), .folder = place.folder };
-	enum mr_rc rc = find_place(kind, owner, NULL, &place, err);
+	struct maildir *md = maildir_of(room);
+	struct record_path path;
 
-	if (rc == MR_OK) {
-		fd = sys_open(maildir_of(room)->root_fd, place.folder, O_RDONLY | O_DIRECTORY, 0);
-		if (fd < 0 && errno == ENOENT) /* mostly: no words for it */
-			return MR_OK;
-		if (fd < 0)
-			rc = open_folder(room, &place, false, &fd, err);
-	}
-	if (rc == MR_NOTFOUND || (rc != MR_OK && shared_skip(walk.md, err, "%s", place.folder)))
+	TRY(find_path(kind, owner, "", &path, err));
+	enum mr_rc rc = dir_open(md->root_fd, path.folder, &fd, err);
+
+	if (rc == MR_NOTFOUND || (rc != MR_OK && shared_skip(md, err, "%s", path.folder)))
 		return MR_OK;
-	walk.office = place.office;
-	walk.folder_fd = fd;
+	if (rc != MR_OK)
+		return rc;
 	/* Names first: fn may drop records, and a folder that changes under a reader skips entries. */
-	if (rc == MR_OK)
-		rc = dir_each_once(fd, collect_record, &walk, err);
-	if (rc == MR_OK && walk.failed)
-		rc = mr_nomem(err);
-	if (rc == MR_OK && walk.names.n > 0) {
-		qsort(walk.names.v, walk.names.n, sizeof *walk.names.v, by_bytes);
-		for (size_t i = 0; i < walk.names.n && fn(ctx, walk.names.v[i]); i++)
-			;
+	TRY(dir_names(fd, &entries, err));
+	for (size_t i = 0; i < entries.n; i++) {
+		char name[NAME_LEN];
+
+		if (is_record(md, &path, fd, entries.v[i], name) && !names_add(&names, str_of(name)))
+			return mr_nomem(err);
 	}
-	mr_names_done(&walk.names);
-	return rc;
+	names_sort(&names);
+	for (size_t i = 0; i < names.n && fn(ctx, names.v[i]); i++)
+		;
+	return MR_OK;
 }

@@ -2,7 +2,7 @@
 /*
  * recover.c - completing what crashed commands left in spool/: reading a record, taking its lock, rolling
  * it forward. Every command asks for it, so it costs one open and one read of an empty folder when there
- * is nothing.
+ * is nothing. fanout.c tells the states of a send.
  */
 #include "base/clock.h"
 #include "base/error.h"
@@ -16,27 +16,14 @@
 #include <sys/file.h>
 
 #define RECORD_MAX ((size_t)64 << 20)
-#define LOCK_POLL_MS 5
+#define LOCK_POLL_US 5000
 
-/* ---- Reading a record ---- */
+/* ---- Locking and reading a record ---- */
 
 static enum mr_rc
 no_record(struct spool_job *job, const char *what, struct mr_error *err)
 {
 	return mr_fail(err, MR_CORRUPT, "'spool/%s' %s\nlook at it, and at: mailroom doctor", job->id, what);
-}
-
-/* The names stay in the record's memory; only the array is ours. */
-static enum mr_rc
-collect_recipients(struct spool_job *job, struct mr_error *err)
-{
-	job->to.v = calloc(job->lines.n, sizeof *job->to.v);
-	if (!job->to.v)
-		return mr_nomem(err);
-	for (size_t i = 0; i < job->lines.n; i++)
-		if (ascii_caseeq(job->lines.lines[i].name, "To"))
-			job->to.v[job->to.n++] = (char *)(uintptr_t)job->lines.lines[i].value;
-	return job->to.n > 0 ? MR_OK : no_record(job, "names no recipient", err);
 }
 
 static enum mr_rc
@@ -63,7 +50,15 @@ read_record(struct spool_job *job, struct mr_error *err)
 
 	if (!id || strcmp(id, job->id) != 0)
 		return no_record(job, "has another id inside", err);
-	TRY(collect_recipients(job, err));
+	/* The names stay in the record's memory; only the array is ours. */
+	job->to.v = calloc(job->lines.n, sizeof *job->to.v);
+	if (!job->to.v)
+		return mr_nomem(err);
+	for (size_t i = 0; i < job->lines.n; i++)
+		if (ascii_caseeq(job->lines.lines[i].name, "To"))
+			job->to.v[job->to.n++] = (char *)(uintptr_t)job->lines.lines[i].value;
+	if (job->to.n == 0)
+		return no_record(job, "names no recipient", err);
 	job->make_mailboxes = make && ascii_caseeq(make, "yes");
 	if (removals && !str_to_u64(str_of(removals), &job->removals))
 		job->removals = 0;
@@ -75,45 +70,26 @@ read_record(struct spool_job *job, struct mr_error *err)
 	return MR_OK;
 }
 
-/* ---- Locking one ---- */
-
-static void
-nap(int64_t ms)
-{
-	struct timespec t = { .tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000 };
-
-	(void)nanosleep(&t, NULL);
-}
-
-static enum mr_rc
-wait_for_lock(int fd, const char *id, int64_t wait_ms, struct mr_error *err)
-{
-	int64_t end = clock_boot_ms() + wait_ms;
-
-	while (sys_flock(fd, LOCK_EX | LOCK_NB) < 0) {
-		if (errno != EWOULDBLOCK)
-			return mr_fail_errno(err, "cannot lock the record of message '%s'", id);
-		if (clock_boot_ms() >= end)
-			return mr_fail(err, MR_BUSY, "message '%s' is still being delivered", id);
-		nap(LOCK_POLL_MS);
-	}
-	return MR_OK;
-}
-
 enum mr_rc
 spool_lock(struct spool_job *job, const char *id, int64_t wait_ms, struct mr_error *err)
 {
+	int64_t end_ms = clock_boot_ms() + wait_ms;
 	struct stat held, named;
 
 	spool_set_id(job, id);
 	job->record_fd = sys_open(job->spool_fd, id, O_RDWR, 0);
-	if (job->record_fd < 0) {
-		if (errno == ENOENT)
-			return mr_fail(err, MR_NOTFOUND, "no delivery of '%s' is under way", id);
+	if (job->record_fd < 0 && errno == ENOENT)
+		return mr_fail(err, MR_NOTFOUND, "no delivery of '%s' is under way", id);
+	if (job->record_fd < 0)
 		return mr_fail_errno(err, "cannot open 'spool/%s'", id);
+	while (sys_flock(job->record_fd, LOCK_EX | LOCK_NB) < 0) {
+		if (errno != EWOULDBLOCK)
+			return mr_fail_errno(err, "cannot lock the record of message '%s'", id);
+		if (clock_boot_ms() >= end_ms)
+			return mr_fail(err, MR_BUSY, "message '%s' is still being delivered", id);
+		lock_pause_us(LOCK_POLL_US);
 	}
-	TRY(wait_for_lock(job->record_fd, id, wait_ms, err));
-	/* Whoever had the lock before may have finished: then we hold a file without a name. */
+	/* The process that had the lock before may have finished: then we hold a file without a name. */
 	if (sys_stat_fd(job->record_fd, &held) < 0)
 		return mr_fail_errno(err, "cannot look at 'spool/%s'", id);
 	if (sys_stat(job->spool_fd, id, &named) < 0 || held.st_ino != named.st_ino || held.st_dev != named.st_dev)
@@ -129,25 +105,17 @@ spool_lock(struct spool_job *job, const char *id, int64_t wait_ms, struct mr_err
 
 /* ---- Rolling forward ---- */
 
-static bool
-was_purged(const struct spool_job *job)
-{
-	char path[64];
-	struct stat st;
-
-	(void)snprintf(path, sizeof path, "records/purged/_/%s", job->id);
-	return sys_stat(job->md->root_fd, path, &st) == 0;
-}
-
 enum mr_rc
 spool_roll_forward(struct spool_job *job, bool *ret_lost, struct mr_error *err)
 {
 	const char *sender = record_get(&job->lines, "From"), *key = record_get(&job->lines, "Key");
 	mr_auto(sys_close_fd) int sent_fd = -1;
-	char sent_name[NAME_LEN + 8];
+	char sent_name[NAME_LEN + 8], purged[64];
+	struct stat st;
 
 	*ret_lost = false;
-	if (was_purged(job))
+	text_join(purged, sizeof purged, "records/purged/_/", job->id, NULL);
+	if (sys_stat(job->md->root_fd, purged, &st) == 0)
 		return spool_remove(job, err);
 	if (key) {
 		enum mr_rc rc = key_take(job, sender ? sender : "", key, err);
@@ -175,60 +143,19 @@ is_only_litter(struct spool_job *job)
 	size_t agents = 0, have = 0;
 
 	for (size_t i = 0; i < job->to.n; i++) {
-		struct mr_error gone = { 0 };
 		const char *name;
 		bool has = false;
 
 		if (target_kind(job->to.v[i], &name) != TARGET_AGENT)
 			continue;
-		enum mr_rc rc = target_agent_has(job, name, &has, &gone);
+		enum mr_rc rc = spool_agent_has(job, name, &has, IGNORED);
+
 		if (rc != MR_OK && rc != MR_NOTFOUND)
 			return false;
 		agents += rc == MR_OK;
 		have += has;
 	}
 	return have == 0 || have == agents;
-}
-
-/* ---- All that was left ---- */
-
-struct leftovers {               /* names in spool/ */
-	struct mr_names records; /* <id> */
-	struct mr_names rest;    /* messages and temporary files */
-	bool failed;
-};
-
-static bool
-sort_leftover(void *ctx, const struct dir_entry *entry)
-{
-	struct leftovers *left = ctx;
-	struct mr_str name = str_of(entry->name);
-
-	if (id_valid(name))
-		left->failed |= !names_add(&left->records, name);
-	else if (str_ends(name, ".mr") || str_ends(name, ".tmp"))
-		left->failed |= !names_add(&left->rest, name);
-	return !left->failed;
-}
-
-/* A message gets its name just before its record, and its sender has it open all the time. Age alone would not tell an
- * orphan from one that is about to get its record: the clock may have been set forward. */
-static void
-remove_orphan(int spool_fd, const char *name)
-{
-	struct stat st;
-	struct mr_str whole = str_of(name);
-	char record[NAME_LEN];
-
-	if (sys_stat(spool_fd, name, &st) < 0 || !S_ISREG(st.st_mode) ||
-	    (int64_t)st.st_mtime * 1000 > clock_now_ms() - SPOOL_STRAY_MS || findings_in_use(spool_fd, name))
-		return;
-	if (str_ends(whole, ".mr")) {
-		(void)snprintf(record, sizeof record, "%.*s", (int)(whole.len - 3), name);
-		if (sys_stat(spool_fd, record, &st) == 0 || errno != ENOENT)
-			return;
-	}
-	(void)sys_unlink(spool_fd, name);
 }
 
 static enum mr_rc
@@ -251,31 +178,50 @@ recover_one(struct mr_room *room, const char *id, struct mr_error *err)
 	return rc == MR_OK ? rc : mr_wrap(err, "cannot complete the delivery of '%s'", id);
 }
 
+/* A message gets its name just before its record, and its sender has it open all the time. Age alone would not tell an
+ * orphan from one that is about to get its record: the clock may have been set forward. */
+static void
+remove_orphan(int spool_fd, const char *name)
+{
+	struct stat st;
+	struct mr_str whole = str_of(name);
+	char record[NAME_LEN];
+
+	if (sys_stat(spool_fd, name, &st) < 0 || !S_ISREG(st.st_mode) ||
+	    (int64_t)st.st_mtime * 1000 > clock_now_ms() - FINDINGS_STRAY_MS || findings_in_use(spool_fd, name))
+		return;
+	if (str_ends(whole, ".mr")) {
+		(void)snprintf(record, sizeof record, "%.*s", (int)(whole.len - 3), name);
+		if (sys_stat(spool_fd, record, &st) == 0 || errno != ENOENT)
+			return;
+	}
+	(void)sys_unlink(spool_fd, name);
+}
+
 enum mr_rc
 maildir_recover(struct mr_room *room, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int fd = -1;
-	struct leftovers left = { 0 };
+	mr_auto(mr_names_done) struct mr_names names = { 0 };
 	enum mr_rc rc = dir_open(maildir_of(room)->root_fd, "spool", &fd, err);
 
 	if (rc == MR_NOTFOUND)
 		return MR_OK;
 	if (rc == MR_OK)
-		rc = dir_each_once(fd, sort_leftover, &left, err);
-	if (rc == MR_OK && left.failed)
-		rc = mr_nomem(err);
+		rc = dir_names(fd, &names, err);
+	if (rc == MR_NOMEM)
+		return rc;
 	/* One that cannot be completed must not keep the others waiting; the first error is told. */
-	for (size_t i = 0; rc != MR_NOMEM && i < left.records.n; i++) {
+	for (size_t i = 0; i < names.n; i++) {
 		struct mr_error one = { 0 };
 
-		if (recover_one(room, left.records.v[i], &one) != MR_OK && rc == MR_OK) {
+		if (id_valid(str_of(names.v[i])) && recover_one(room, names.v[i], &one) != MR_OK && rc == MR_OK) {
 			*err = one;
 			rc = one.code;
 		}
 	}
-	for (size_t i = 0; i < left.rest.n; i++)
-		remove_orphan(fd, left.rest.v[i]);
-	mr_names_done(&left.records);
-	mr_names_done(&left.rest);
+	for (size_t i = 0; i < names.n; i++)
+		if (str_ends(str_of(names.v[i]), ".mr") || str_ends(str_of(names.v[i]), ".tmp"))
+			remove_orphan(fd, names.v[i]);
 	return rc;
 }

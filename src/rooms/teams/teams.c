@@ -354,10 +354,11 @@ teams_find_agent(struct mr_room *room, const char *name, struct mr_agent *ret, s
 
 	TRY(roster_read(room, &r, err));
 	if (is_member(&r, name, &member))
-		return config_agent(member, name, ret, err);
+		return ret ? config_agent(member, name, ret, err) : MR_OK;
 	if (!is_known(&r, name))
 		return nobody(&r, name, err);
-	*ret = mere_inbox(room, &r, name);
+	if (ret)
+		*ret = mere_inbox(room, &r, name);
 	return MR_OK;
 }
 

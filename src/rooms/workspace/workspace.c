@@ -337,9 +337,9 @@ workspace_find_agent(struct mr_room *room, const char *name, struct mr_agent *re
 	const struct peer *peer = find_peer(ws, name);
 
 	if (box_open(&box, ws, name, BOX_AS_IT_IS, err) == MR_OK)
-		return describe(name, &box, ret, err);
+		return ret ? describe(name, &box, ret, err) : MR_OK;
 	if (peer && !peer->path[0]) /* a client: it asked, so it can be answered */
-		return describe(name, &BOX_INIT, ret, err);
+		return ret ? describe(name, &BOX_INIT, ret, err) : MR_OK;
 	return err->code;
 }
 

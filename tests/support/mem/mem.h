@@ -52,7 +52,6 @@ struct mem_life {
 	int64_t started_ms, seen_ms;
 	struct mr_process process;
 	const char *worktree, *session, *host; /* in the box's arena */
-	struct mr_names said;                  /* what mem_once was asked about */
 };
 
 struct mem_box {
@@ -155,15 +154,13 @@ void mem_letter_done(struct mem_letter *letter); /* gives up one reference */
 enum mr_rc mem_each_agent(struct mr_room *room, mr_agent_fn *fn, void *ctx, struct mr_error *err);
 enum mr_rc mem_find_agent(struct mr_room *room, const char *name, struct mr_agent *ret, struct mr_error *err);
 enum mr_rc mem_add_agent(struct mr_room *room, const struct mr_agent *agent, struct mr_error *err);
-enum mr_rc mem_set_role(struct mr_room *room, const char *name, const char *role, struct mr_error *err);
 enum mr_rc mem_take_life(
     struct mr_room *room, const struct mr_agent *agent, size_t *ret_returned, struct mr_error *err);
-enum mr_rc mem_update_life(struct mr_room *room, const struct mr_agent *agent, struct mr_error *err);
-enum mr_rc mem_check_life(
-    struct mr_room *room, const char *name, unsigned life, const char *session, struct mr_error *err);
+enum mr_rc mem_update_agent(struct mr_room *room, const struct mr_agent *agent, struct mr_error *err);
+enum mr_rc mem_check_life(struct mr_room *room, const char *name, unsigned life, const char *session,
+    unsigned *ret_newest, struct mr_error *err);
 void mem_seen(struct mr_room *room, const char *name, unsigned life);
 enum mr_rc mem_remove_agent(struct mr_room *room, const char *name, bool force, size_t *ret_dead, struct mr_error *err);
-bool mem_once(struct mr_room *room, const char *name, unsigned life, const char *what);
 unsigned mem_newest_life(const struct mem_box *box); /* 0: none yet */
 
 /* ---- mem_deliver.c ---- */
@@ -203,9 +200,6 @@ enum mr_rc mem_record_drop(
     struct mr_room *room, const char *kind, const char *owner, const char *name, struct mr_error *err);
 enum mr_rc mem_record_each(struct mr_room *room, const char *kind, const char *owner,
     bool (*fn)(void *ctx, const char *name), void *ctx, struct mr_error *err);
-enum mr_rc mem_record_change(struct mr_room *room, const char *kind, const char *owner, const char *name,
-    enum mr_rc (*edit)(void *ctx, bool exists, struct buf *text, struct mr_error *err), void *ctx,
-    struct mr_error *err);
 enum mr_rc mem_record_lock(struct mr_room *room, const char *kind, const char *owner, const char *name, int64_t wait_ms,
     void **ret_lock, struct mr_error *err);
 void mem_record_unlock(struct mr_room *room, void *lock);

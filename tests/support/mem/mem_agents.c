@@ -82,7 +82,7 @@ mem_find_agent(struct mr_room *room, const char *name, struct mr_agent *ret, str
 
 	if (mem_box_find(mem_of(room), name, &box, err) != MR_OK)
 		return err->code;
-	return describe(box, ret, err);
+	return ret ? describe(box, ret, err) : MR_OK;
 }
 
 static enum mr_rc
@@ -129,21 +129,6 @@ mem_add_agent(struct mr_room *room, const struct mr_agent *agent, struct mr_erro
 	return MR_OK;
 }
 
-enum mr_rc
-mem_set_role(struct mr_room *room, const char *name, const char *role, struct mr_error *err)
-{
-	struct mem_box *box = NULL;
-
-	if (mem_box_find(mem_of(room), name, &box, err) != MR_OK)
-		return err->code;
-	const char *kept = keep(&box->own, role);
-
-	if (!kept)
-		return mr_nomem(err);
-	box->role = kept;
-	return MR_OK;
-}
-
 static enum mr_rc
 fill_life(struct mem_box *box, struct mem_life *life, const struct mr_agent *agent, struct mr_error *err)
 {
@@ -187,12 +172,18 @@ mem_take_life(struct mr_room *room, const struct mr_agent *agent, size_t *ret_re
 }
 
 enum mr_rc
-mem_update_life(struct mr_room *room, const struct mr_agent *agent, struct mr_error *err)
+mem_update_agent(struct mr_room *room, const struct mr_agent *agent, struct mr_error *err)
 {
 	struct mem_box *box = NULL;
 
 	if (mem_box_find(mem_of(room), agent->name, &box, err) != MR_OK)
 		return err->code;
+	if (agent->life == 0) {
+		const char *role = keep(&box->own, agent->role);
+
+		box->role = role ? role : box->role;
+		return role ? MR_OK : mr_nomem(err);
+	}
 	struct mem_life *life = life_numbered(box, agent->life);
 
 	if (!life)
@@ -201,12 +192,17 @@ mem_update_life(struct mr_room *room, const struct mr_agent *agent, struct mr_er
 }
 
 enum mr_rc
-mem_check_life(struct mr_room *room, const char *name, unsigned life, const char *session, struct mr_error *err)
+mem_check_life(struct mr_room *room, const char *name, unsigned life, const char *session, unsigned *ret_newest,
+    struct mr_error *err)
 {
 	struct mem_box *box = NULL;
 
 	if (mem_box_find(mem_of(room), name, &box, err) != MR_OK)
 		return err->code;
+	if (ret_newest) {
+		*ret_newest = mem_newest_life(box);
+		return MR_OK;
+	}
 	if (mem_newest_life(box) > life) {
 		(void)mr_fail(err, MR_REFUSED, "life %u of '%s' is over: life %u has taken its place", life, name,
 		    mem_newest_life(box));
@@ -251,13 +247,4 @@ mem_remove_agent(struct mr_room *room, const char *name, bool force, size_t *ret
 	}
 	*ret_dead = dead;
 	return MR_OK;
-}
-
-bool
-mem_once(struct mr_room *room, const char *name, unsigned life, const char *what)
-{
-	struct mem_box *box = mem_box_any(mem_of(room), name);
-	struct mem_life *found = box ? life_numbered(box, life) : NULL;
-
-	return found && !names_has(&found->said, what) && names_add(&found->said, str_of(what));
 }

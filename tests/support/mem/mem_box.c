@@ -46,8 +46,6 @@ mem_box_done(struct mem_box *box)
 	for (size_t i = 0; i < box->copies_n; i++)
 		mem_letter_done(box->copies[i].letter);
 	free(box->copies);
-	for (size_t i = 0; i < box->lives_n; i++)
-		mr_names_done(&box->lives[i].said);
 	free(box->lives);
 	arena_free(box->own);
 }

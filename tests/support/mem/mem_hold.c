@@ -39,7 +39,7 @@ mem_hold(struct mr_room *room, const char *agent, const char *id, const struct c
 	struct mem_box *box = NULL;
 
 	if (mem_box_find(mem_of(room), agent, &box, err) != MR_OK ||
-	    mem_check_life(room, agent, terms->life, NULL, err) != MR_OK)
+	    mem_check_life(room, agent, terms->life, NULL, NULL, err) != MR_OK)
 		return err->code;
 	struct mem_copy *copy = mem_box_get(box, id, MR_INBOX | MR_HELD);
 

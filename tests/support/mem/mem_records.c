@@ -79,22 +79,6 @@ nomem:
 	return mr_nomem(err);
 }
 
-enum mr_rc
-mem_record_change(struct mr_room *room, const char *kind, const char *owner, const char *name,
-    enum mr_rc (*edit)(void *ctx, bool exists, struct buf *text, struct mr_error *err), void *ctx, struct mr_error *err)
-{
-	const struct mem_record *old = find(mem_of(room), kind, owner, name);
-	mr_auto(buf_done) struct buf text = BUF_INIT;
-
-	if (old)
-		buf_add(&text, buf_str(&old->text));
-	enum mr_rc rc = edit(ctx, old != NULL, &text, err);
-
-	if (rc == MR_OK && !buf_ok(&text))
-		rc = mr_nomem(err);
-	return rc == MR_OK ? mem_record_put(room, kind, owner, name, buf_str(&text), err) : rc;
-}
-
 static enum mr_rc
 no_record(const char *kind, const char *owner, const char *name, struct mr_error *err)
 {

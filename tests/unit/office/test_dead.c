@@ -419,15 +419,14 @@ a_retry_cut_off_before_the_removal_is_finished_without_naming_anybody(void **sta
 }
 
 static enum mr_rc
-note_dies(struct mr_room *room, const char *kind, const char *owner, const char *name,
-    enum mr_rc (*edit)(void *ctx, bool exists, struct buf *text, struct mr_error *err), void *ctx, struct mr_error *err)
+note_dies(struct mr_room *room, const char *kind, const char *owner, const char *name, struct mr_str text,
+    struct mr_error *err)
 {
 	(void)room;
 	(void)kind;
 	(void)owner;
 	(void)name;
-	(void)edit;
-	(void)ctx;
+	(void)text;
 	return mr_fail(err, MR_IO, "killed");
 }
 
@@ -442,7 +441,7 @@ a_letter_stays_as_long_as_its_end_cannot_be_noted(void **state)
 	char id[MR_ID_LEN + 1];
 
 	fail_mail(&t, "mail", id);
-	dying.record_change = note_dies;
+	dying.record_put = note_dies;
 	t.room->driver = &dying;
 	assert_rc(mr_dead_drop(t.room, &t.alice, id, &err), MR_IO);
 	assert_rc(mr_dead_retry(t.room, &t.alice, id, NULL, &receipt, &err), MR_IO);

@@ -14,6 +14,21 @@ refuse(struct town *t, const struct mr_draft *draft, enum mr_rc want)
 }
 
 static void
+something_is_said_once_a_life(void **state)
+{
+	struct town t = town_new(state);
+	struct mr_self next = t.alice;
+
+	next.life++;
+	assert_true(agent_said_first(t.room, &t.alice, "storage"));
+	assert_false(agent_said_first(t.room, &t.alice, "storage"));
+	assert_true(agent_said_first(t.room, &t.alice, "other"));
+	assert_true(agent_said_first(t.room, &next, "storage"));
+	assert_false(agent_said_first(t.room, &next, "storage"));
+	town_done(&t);
+}
+
+static void
 a_refused_send_leaves_nothing(void **state)
 {
 	struct town t = town_new(state);
@@ -568,6 +583,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		ON_BOTH(something_is_said_once_a_life),
 		ON_BOTH(a_refused_send_leaves_nothing),
 		ON_BOTH(a_sender_must_be_registered_and_not_fenced),
 		ON_BOTH(an_unknown_recipient_is_refused_with_near_names),

@@ -68,10 +68,13 @@ box_has(const struct box *b, const char *rest)
 	return lstat(box_path(b, rest), &st) == 0;
 }
 
+extern const struct room_driver room_maildir;
+
 static inline void
 box_open(struct box *b)
 {
 	b->room = (struct mr_room){ 0 };
+	b->room.driver = &room_maildir;
 	EXPECT(MR_OK, maildir_open(&b->room, b->path, &err));
 }
 

@@ -92,9 +92,9 @@ subscribe(void *ctx, bool exists, struct buf *text, struct mr_error *err)
 static void
 work_subscribe(struct box *b, void *arg)
 {
-	EXPECT(MR_OK, maildir_record_change(&b->room, "channel", "", "news", subscribe, arg, &err));
-	EXPECT(MR_OK, maildir_record_change(&b->room, "group", "", "ops", subscribe, arg, &err));
-	EXPECT(MR_OK, maildir_record_change(&b->room, "due", "rig/bob", "x", subscribe, arg, &err));
+	EXPECT(MR_OK, room_record_change(&b->room, "channel", "", "news", subscribe, arg, &err));
+	EXPECT(MR_OK, room_record_change(&b->room, "group", "", "ops", subscribe, arg, &err));
+	EXPECT(MR_OK, room_record_change(&b->room, "due", "rig/bob", "x", subscribe, arg, &err));
 }
 
 static void
