@@ -366,8 +366,7 @@ copy_recipients(struct outgoing *l)
 	for (size_t i = l->before_n, tries = 0; i-- > 0 && tries < LOOK_BACK; tries++) {
 		const struct outgoing *other = &l->before[i];
 		const struct recipients *have = &other->who;
-		mr_auto(
-		    recipients_done) struct recipients who = { .missing = have->missing };
+		mr_auto(recipients_done) struct recipients who = { .missing = have->missing };
 		struct mr_names *to[] = { &who.to, &who.cc, &who.all, &who.not_live, &who.trouble, &who.away };
 		const struct mr_names *from[] = { &have->to, &have->cc, &have->all, &have->not_live, &have->trouble,
 			&have->away };

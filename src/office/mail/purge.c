@@ -344,8 +344,7 @@ static enum mr_rc
 purge(struct purge *p, struct mr_purged *ret, struct mr_error *err)
 {
 	const struct room_driver *driver = p->room->driver;
-	bool keeps =
-	    ROOM_HAS(p->room, record_put) && ROOM_HAS(p->room, record_drop);
+	bool keeps = ROOM_HAS(p->room, record_put) && ROOM_HAS(p->room, record_drop);
 	bool begun = !keeps || p->continued || put_intent(p, false, err) == MR_OK;
 	struct mr_error late = { 0 };
 	enum mr_rc rc = MR_OK, told = MR_FULL;

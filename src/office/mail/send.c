@@ -23,16 +23,13 @@ names_move(struct mr_names *to, struct mr_names *from)
 static void
 add_notify(const struct outgoing *l, struct mr_receipt *ret)
 {
-	const struct room_driver *driver = l->room->driver;
-
 	if (!names_has(&ret->to, OPERATOR))
 		return;
 	const char *command = config_get(l->room, "Notify");
 
 	if (command && !ret->repeated && strcmp(l->self->agent, OPERATOR) != 0)
 		ret->notify = strdup(command);
-	if (!command && mr_room_setting(l->room, "Notify") &&
-	    agent_said_first(l->room, l->self, "notify"))
+	if (!command && mr_room_setting(l->room, "Notify") && agent_said_first(l->room, l->self, "notify"))
 		ret->warning = strdup(
 		    "the room's own Notify: is not run, because a room holds no commands; the user can allow it with: "
 		    "mailroom config adopt");
