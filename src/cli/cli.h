@@ -93,7 +93,7 @@ struct cmd { /* from the RULES of its text; declared in helptext.h as command_NA
 	unsigned needs;
 	const struct cmd *const *subcommands; /* with options of their own, names in full; NULL-terminated, or NULL */
 	int min_args, max_args;               /* operands; max -1: any number */
-	bool hidden;                          /* not in help: man-page */
+	bool hidden;                          /* not in help: mb */
 	const char
 	    *changes; /* does it change the room before it prints? NULL: no; "": yes; " add delete ": these words do */
 	int (*run)(struct cli *cli); /* returns an enum exit_code */

@@ -26,7 +26,7 @@ same '' "$(jq -r '.commands[]|select(.examples|length == 0)|.name' all)" 'no com
 same "cat <<'EOF'" "cat $(jq -r '.commands[]|select(.name == "send")|.examples[0]' all | head -n 1 | grep -o "<<'EOF'")" "the first example of send is a heredoc"
 
 # ---- help, man pages and describe say the same ----
-check 'gen-man writes the pages' "$top/tools/gen-man" "$BIN" man1
+check 'gen-help writes the pages' "$top/tools/gen-help" --man man1
 for command in $(jq -r '.commands[].name' all); do
 	page=man1/mailroom-$command.1
 	[ -f "$page" ] || { echo "$command: no page"; continue; }

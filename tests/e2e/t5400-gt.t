@@ -66,7 +66,8 @@ sling:
 deacon redispatch: rig max-attempts cooldown
 deacon redispatch-state:
 LISTEND
-"$BIN" man-page mailroom-gt | tr -d '\\' >page
+"$top/tools/gen-help" --man man1
+tr -d '\\' <man1/mailroom-gt.1 >page
 while IFS=: read -r words flags; do
 	"$BIN" gt $words --help >help 2>/dev/null </dev/null || echo "no command: gt $words"
 	grep -qF "gt $words" page || echo "gt $words is not in the man page"
@@ -78,7 +79,7 @@ same '' "$(cat missing)" 'every command and every flag of the list is there and 
 "$BIN" gt --help </dev/null | sed -n 's/^  \(gt [a-z -]*\).*/\1/p' | sed 's/ *$//; s/^gt //' | sort >ours
 cut -d: -f1 list | grep -vE '^mail (show|ack|dir|addresses)$' | sort >theirs
 same '' "$(comm -23 ours theirs)" 'and what we have is in the list'
-check 'the page is clean' sh -c '"$BIN" man-page mailroom-gt >gt.1 && mandoc -T lint -W warning gt.1'
+check 'the page is clean' mandoc -T lint -W warning man1/mailroom-gt.1
 exits 1 'gt without a command' mr gt
 exits 1 'an unknown one' mr gt mail indox
 says err "did you mean 'gt mail inbox'" 'is told what is near'

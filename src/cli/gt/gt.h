@@ -4,7 +4,7 @@
  * flags, JSON keys and exit codes, over a mailroom. They are built on the same library calls as our own commands, so
  * the promises are the same: shown before marked, durable before said.
  *
- *	table.c       the commands, one row each, and how one is found
+ *	table.c       how a command is found; help/gt.txt lists them
  *	who.c         which agent calls
  *	words.c       how gt spells names, ids, priorities and JSON
  *	mail_look.c   inbox, thread, search, read, peek, check
@@ -26,22 +26,11 @@
 #define GT_EXIT(code) (100 + (code))
 
 /* ---- table.c ---- */
-extern const struct cmd *const gt_commands[]; /* NULL-terminated */
 /* The command that the words behind argv[*at] ("gt") name; *at is its last word then. NULL after a usage error. */
 const struct cmd *gt_command(struct cli *cli, int argc, char **argv, int *at);
 /* --json is an option of some commands only. False after a usage error. */
 bool gt_take_json(struct cli *cli);
 int gt_exit(int code);
-
-typedef int gt_run(struct cli *cli);
-gt_run gt_send, gt_reply, gt_nudge, gt_dnd;
-gt_run gt_inbox, gt_thread, gt_search, gt_read, gt_peek, gt_check;
-gt_run gt_mark, gt_archive, gt_clear, gt_drain;
-gt_run gt_directory, gt_group_list, gt_group_show, gt_group_create, gt_group_change, gt_group_delete;
-gt_run gt_claim, gt_release, gt_queue_create, gt_queue_show, gt_queue_list, gt_queue_delete;
-gt_run gt_channel, gt_channel_create, gt_channel_delete, gt_subscribe, gt_subscribers;
-gt_run gt_escalate, gt_escalate_list, gt_escalate_show, gt_escalate_ack, gt_escalate_close, gt_escalate_stale;
-gt_run gt_handoff, gt_hook, gt_done, gt_sling, gt_redispatch, gt_redispatch_state;
 
 /* ---- who.c ---- */
 /* The room of the town that the environment names, or NULL. */

@@ -1,71 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* table.c - the commands of gt, how one is found, and what `mailroom gt` itself says. */
+/* table.c - how a command of gt is found. help/gt.txt lists them. */
 #include "base/text.h"
 #include "cli/gt/gt.h"
 #include "helptext.h"
-
-#define ROW(words, text, needs_, min, max, ...)                                                                        \
-	&(const struct cmd)                                                                                            \
-	{                                                                                                              \
-		.name = words, .help = &text, .needs = needs_, .min_args = min, .max_args = max, .run = __VA_ARGS__    \
-	}
-
-/* clang-format off */
-const struct cmd *const gt_commands[] = {
-	ROW("gt mail send", help_gt_mail_send, CMD_SELF, 0, 1, gt_send),
-	ROW("gt mail reply", help_gt_mail_reply, CMD_SELF, 1, 2, gt_reply),
-	ROW("gt mail hook", help_gt_mail_hook, CMD_SELF, 1, 1, gt_hook),
-	ROW("gt mail inbox", help_gt_mail_inbox, CMD_SELF, 0, 1, gt_inbox),
-	ROW("gt mail read", help_gt_mail_read, CMD_SELF, 1, 1, gt_read, .aliases = (const char *const[]){ "gt mail show", NULL }),
-	ROW("gt mail peek", help_gt_mail_peek, CMD_NOTHING, 0, 0, gt_peek),
-	ROW("gt mail mark-read", help_gt_mail_mark_read, CMD_SELF, 0, -1, gt_mark, .aliases = (const char *const[]){ "gt mail ack", NULL }),
-	ROW("gt mail mark-unread", help_gt_mail_mark_unread, CMD_SELF, 1, -1, gt_mark),
-	ROW("gt mail archive", help_gt_mail_archive, CMD_SELF, 0, -1, gt_archive),
-	ROW("gt mail delete", help_gt_mail_delete, CMD_SELF, 1, -1, gt_mark),
-	ROW("gt mail clear", help_gt_mail_clear, CMD_SELF, 0, 1, gt_clear),
-	ROW("gt mail drain", help_gt_mail_drain, CMD_SELF, 0, 0, gt_drain),
-	ROW("gt mail check", help_gt_mail_check, CMD_NOTHING, 0, 0, gt_check),
-	ROW("gt mail thread", help_gt_mail_thread, CMD_SELF, 1, 1, gt_thread),
-	ROW("gt mail search", help_gt_mail_search, CMD_SELF, 1, 1, gt_search),
-	ROW("gt mail directory", help_gt_mail_directory, CMD_ROOM, 0, 0, gt_directory, .aliases = (const char *const[]){ "gt mail dir", "gt mail addresses", NULL }),
-	ROW("gt mail claim", help_gt_mail_claim, CMD_SELF, 0, 1, gt_claim),
-	ROW("gt mail release", help_gt_mail_release, CMD_SELF, 1, 1, gt_release),
-	ROW("gt mail queue create", help_gt_mail_queue_create, CMD_SELF, 1, 1, gt_queue_create),
-	ROW("gt mail queue show", help_gt_mail_queue_show, CMD_ROOM, 1, 1, gt_queue_show),
-	ROW("gt mail queue list", help_gt_mail_queue_list, CMD_ROOM, 0, 0, gt_queue_list),
-	ROW("gt mail queue delete", help_gt_mail_queue_delete, CMD_ROOM, 1, 1, gt_queue_delete),
-	ROW("gt mail announces", help_gt_mail_announces, CMD_ROOM, 0, 1, gt_channel),
-	ROW("gt mail group list", help_gt_mail_group_list, CMD_ROOM, 0, 0, gt_group_list),
-	ROW("gt mail group show", help_gt_mail_group_show, CMD_ROOM, 1, 1, gt_group_show),
-	ROW("gt mail group create", help_gt_mail_group_create, CMD_SELF, 1, -1, gt_group_create),
-	ROW("gt mail group add", help_gt_mail_group_add, CMD_ROOM, 2, 2, gt_group_change),
-	ROW("gt mail group remove", help_gt_mail_group_remove, CMD_ROOM, 2, 2, gt_group_change),
-	ROW("gt mail group delete", help_gt_mail_group_delete, CMD_ROOM, 1, 1, gt_group_delete),
-	ROW("gt mail channel", help_gt_mail_channel, CMD_ROOM, 0, 1, gt_channel),
-	ROW("gt mail channel list", help_gt_mail_channel_list, CMD_ROOM, 0, 0, gt_channel),
-	ROW("gt mail channel show", help_gt_mail_channel_show, CMD_ROOM, 1, 1, gt_channel),
-	ROW("gt mail channel create", help_gt_mail_channel_create, CMD_SELF, 1, 1, gt_channel_create),
-	ROW("gt mail channel delete", help_gt_mail_channel_delete, CMD_ROOM, 1, 1, gt_channel_delete),
-	ROW("gt mail channel subscribe", help_gt_mail_channel_subscribe, CMD_SELF, 1, 1, gt_subscribe),
-	ROW("gt mail channel unsubscribe", help_gt_mail_channel_unsubscribe, CMD_SELF, 1, 1, gt_subscribe),
-	ROW("gt mail channel subscribers", help_gt_mail_channel_subscribers, CMD_ROOM, 1, 1, gt_subscribers),
-	ROW("gt nudge", help_gt_nudge, CMD_SELF, 1, 2, gt_nudge),
-	ROW("gt dnd", help_gt_dnd, CMD_SELF, 0, 1, gt_dnd),
-	ROW("gt escalate", help_gt_escalate, CMD_SELF, 0, -1, gt_escalate),
-	ROW("gt escalate list", help_gt_escalate_list, CMD_ROOM, 0, 0, gt_escalate_list),
-	ROW("gt escalate show", help_gt_escalate_show, CMD_ROOM, 1, 1, gt_escalate_show),
-	ROW("gt escalate ack", help_gt_escalate_ack, CMD_SELF, 1, 1, gt_escalate_ack),
-	ROW("gt escalate close", help_gt_escalate_close, CMD_SELF, 1, 1, gt_escalate_close),
-	ROW("gt escalate stale", help_gt_escalate_stale, CMD_SELF, 0, 0, gt_escalate_stale),
-	ROW("gt handoff", help_gt_handoff, CMD_SELF, 0, 1, gt_handoff),
-	ROW("gt hook", help_gt_hook, CMD_SELF, 0, 1, gt_hook),
-	ROW("gt done", help_gt_done, CMD_SELF, 0, 0, gt_done),
-	ROW("gt sling", help_gt_sling, CMD_ROOM, 2, 2, gt_sling),
-	ROW("gt deacon redispatch", help_gt_deacon_redispatch, CMD_SELF, 1, 1, gt_redispatch),
-	ROW("gt deacon redispatch-state", help_gt_deacon_redispatch_state, CMD_ROOM, 0, 0, gt_redispatch_state),
-	NULL,
-};
-/* clang-format on */
 
 /* ---- Finding one ---- */
 
@@ -195,16 +132,8 @@ gt_exit(int code)
 
 /* ---- gt itself ---- */
 
-static int
-run_gt(struct cli *cli)
+int
+cmd_gt(struct cli *cli)
 {
 	return cli_usage(cli, "which command of gt? 'mailroom gt --help' lists them");
 }
-
-const struct cmd command_gt = {
-	.name = "gt",
-	.help = &help_gt,
-	.subcommands = gt_commands,
-	.max_args = 0,
-	.run = run_gt,
-};
