@@ -194,6 +194,7 @@ run_hook(struct check *c, const char *line, const struct harness_event *event, s
 	mr_auto(buf_done) struct buf input = BUF_INIT, ours = BUF_INIT, why = BUF_INIT;
 	mr_auto(mr_names_done) struct mr_names words = { 0 };
 	mr_auto(spawned_done) struct spawned ran = { 0 };
+	const struct mr_names roots = { (char *[]){ c->root }, 1 };
 	struct json j = JSON_INIT(&input);
 
 	TRY(send_mail(c, err));
@@ -205,10 +206,9 @@ run_hook(struct check *c, const char *line, const struct harness_event *event, s
 			command_quote(&ours, room ? mr_room_spec(c->room) : words.v[i]);
 		}
 	json_open(&j, '{');
-	json_cells(
-	    &j, CELLS(kv_str(c->s->harness->session_key, c->session), kv_str("hook_event_name", event->name),
-		    kv_str("cwd", c->root), kv_names("workspace_roots", &(struct mr_names){ (char *[]){ c->root }, 1 }),
-		    kv_str("source", "startup"), kv_str("prompt", "is there mail?")));
+	json_cells(&j, CELLS(kv_str(c->s->harness->session_key, c->session), kv_str("hook_event_name", event->name),
+			   kv_str("cwd", c->root), kv_names("workspace_roots", &roots), kv_str("source", "startup"),
+			   kv_str("prompt", "is there mail?")));
 	json_close(&j);
 	buf_addc(&input, '\n');
 	if (!buf_ok(&input) || !buf_ok(&ours))
