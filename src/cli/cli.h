@@ -202,6 +202,8 @@ struct subword { /* a NULL word ends a table */
 };
 /* Finds the word in argv[0] and runs it. */
 int subword_run(struct cli *cli, const struct subword *table);
+/* An option of the command, or a global one, by its name, or by its letter if that is not 0; NULL: there is none. */
+const struct opt *opt_find(const struct cli *cli, struct mr_str name, char letter);
 /* The first of these names (NULL-terminated) whose option was given, or NULL. */
 const char *opt_first_given(const struct cli *cli, const char *const *names);
 

@@ -7,8 +7,8 @@
 #include "base/text.h"
 #include "helptext.h"
 
-static const struct opt *
-find_opt(const struct cli *cli, struct mr_str name, char letter)
+const struct opt *
+opt_find(const struct cli *cli, struct mr_str name, char letter)
 {
 	const struct opt *tables[] = { cli->cmd ? cli->cmd->help->opts : NULL, help_mailroom.opts };
 
@@ -163,7 +163,7 @@ take_long(struct cli *cli, struct words *w, const char *word)
 {
 	const char *equals = strchr(word, '=');
 	struct mr_str name = { word + 2, equals ? (size_t)(equals - word) - 2 : strlen(word) - 2 };
-	const struct opt *o = find_opt(cli, name, 0);
+	const struct opt *o = opt_find(cli, name, 0);
 
 	if (!o)
 		return unknown(cli, word, name);
@@ -180,7 +180,7 @@ static bool
 take_short(struct cli *cli, struct words *w, const char *word)
 {
 	for (const char *p = word + 1; *p; p++) {
-		const struct opt *o = find_opt(cli, STR(""), *p);
+		const struct opt *o = opt_find(cli, STR(""), *p);
 
 		if (!o)
 			return unknown(cli, word, (struct mr_str){ p, 1 });
@@ -224,7 +224,7 @@ const char *
 opt_first_given(const struct cli *cli, const char *const *names)
 {
 	for (; *names; names++)
-		if (cli->given & bit_of(cli, find_opt(cli, str_of(*names), 0)))
+		if (cli->given & bit_of(cli, opt_find(cli, str_of(*names), 0)))
 			return *names;
 	return NULL;
 }

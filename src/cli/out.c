@@ -9,33 +9,24 @@
 #include "base/fence.h"
 #include "base/format.h"
 #include "base/sys.h"
-#include "cli/cli.h"
+#include "cli/view.h"
 
 int
 exit_of(enum mr_rc rc)
 {
-	switch (rc) {
-	case MR_OK:
-		return EXIT_DONE;
-	case MR_EMPTY:
-		return EXIT_NOTHING;
-	case MR_NOTFOUND:
-		return EXIT_MISSING;
-	case MR_REFUSED:
-	case MR_UNTRUSTED:
-	case MR_UNSUPPORTED:
-	case MR_EXISTS:
-	case MR_BUSY:
-		return EXIT_REFUSED;
-	case MR_INDOUBT:
-		return EXIT_DOUBT;
-	case MR_FULL:
-	case MR_CORRUPT:
-	case MR_NOMEM:
-	case MR_IO:
-		return EXIT_FAILED;
-	}
-	return EXIT_FAILED;
+	static const char codes[] = {
+		[MR_OK] = EXIT_DONE,
+		[MR_EMPTY] = EXIT_NOTHING,
+		[MR_NOTFOUND] = EXIT_MISSING,
+		[MR_REFUSED] = EXIT_REFUSED,
+		[MR_UNTRUSTED] = EXIT_REFUSED,
+		[MR_UNSUPPORTED] = EXIT_REFUSED,
+		[MR_EXISTS] = EXIT_REFUSED,
+		[MR_BUSY] = EXIT_REFUSED,
+		[MR_INDOUBT] = EXIT_DOUBT,
+	};
+
+	return rc < sizeof(codes) ? codes[rc] : EXIT_FAILED; /* the rest is the world's fault */
 }
 
 static void
@@ -54,20 +45,6 @@ cli_say(struct cli *cli, const struct buf *text)
 		write_err(text);
 }
 
-static bool
-has_option(const struct cli *cli, struct mr_str name)
-{
-	static const char *const common[] = { "as", "room", "json", "help", NULL };
-
-	for (size_t i = 0; common[i]; i++)
-		if (str_eq(name, str_of(common[i])))
-			return true;
-	for (const struct opt *o = cli->cmd ? cli->cmd->help->opts : NULL; o && o->name; o++)
-		if (str_eq(name, str_of(o->name)))
-			return true;
-	return false;
-}
-
 /* Hints are written for mailroom's own commands. Does this one name an option that the command of gt at hand lacks? */
 static bool
 is_of_mailroom(const struct cli *cli, const char *hint)
@@ -79,7 +56,7 @@ is_of_mailroom(const struct cli *cli, const char *hint)
 			part = ++semi;
 		const char *command = strstr(part, "mailroom "); /* an option behind it is its own */
 
-		if (name.len > 0 && !(command && command < p) && !has_option(cli, name))
+		if (name.len > 0 && !(command && command < p) && !opt_find(cli, name, 0))
 			return true;
 		p += 2 + name.len;
 	}
@@ -98,33 +75,26 @@ say(struct cli *cli, const char *code, const char *message, const char *hint)
 		hint = buf_ok(&own) ? buf_z(&own) : hint;
 	}
 	if (cli->sink) {
-		(void)fence_add(&fenced, str_of(message), FENCE_LINE, 0);
-		(void)fence_add(&next, str_of(hint), FENCE_LINE, 0);
+		out_line(&fenced, message);
+		out_line(&next, hint);
 		cli->sink->say(cli->sink->ctx, code != NULL, buf_z(&fenced), buf_z(&next));
 		return;
 	}
-	if (cli->json && !code) {
+	if (cli->json) {
 		struct json j = JSON_INIT(&line);
 
 		json_open(&j, '{');
-		json_key_str(&j, "warning", message);
-		json_close(&j);
-	} else if (cli->json) {
-		struct json j = JSON_INIT(&line);
-
-		json_open(&j, '{');
-		json_key(&j, "error");
-		json_open(&j, '{');
-		json_key_str(&j, "code", code);
-		json_key_str(&j, "message", message);
-		json_key_str(&j, "hint", hint[0] ? hint : NULL);
-		json_close(&j);
+		if (code)
+			json_cells(&j, CELLS(kv_open("error"), kv_str("code", code), kv_str("message", message),
+					   kv_opt("hint", hint), kv_close()));
+		else
+			json_key_str(&j, "warning", message);
 		json_close(&j);
 	} else {
 		buf_adds(&line, "mailroom: ");
-		(void)fence_add(&line, str_of(message), FENCE_LINE, 0);
+		out_line(&line, message);
 		buf_adds(&line, hint[0] ? "\n  hint: " : "");
-		(void)fence_add(&line, str_of(hint), FENCE_LINE, 0);
+		out_line(&line, hint);
 	}
 	buf_addc(&line, '\n');
 	write_err(&line);
@@ -205,51 +175,35 @@ out_write(const char *bytes, size_t n)
 	return 0;
 }
 
-/* What was done stays done when its answer gets lost: whoever repeats a send then sends twice. */
-static void
-say_done_untold(struct cli *cli, const char *reason)
-{
-	struct mr_error err = { 0 };
-	const char *id = cli->done_id;
-
-	(void)mr_fail(&err, MR_INDOUBT, "it was done%s%s%s, but stdout did not take the answer: %s", id ? " (" : "",
-	    id ? id : "", id ? ")" : "", reason);
-	(void)mr_hint(&err, "do not repeat it");
-	(void)cli_fail(cli, &err);
-}
-
 bool
 cli_flush(struct cli *cli)
 {
 	struct mr_error err = { 0 };
+	const char *id = cli->done_id, *reason = "out of memory";
 
-	if (cli->out.failed) {
-		if (cli->changed) {
-			say_done_untold(cli, "out of memory");
-			return false;
-		}
+	if (!cli->out.failed) {
+		if (cli->out.len == 0)
+			return true;
+		bool taken = cli->sink ? cli->sink->take(cli->sink->ctx, cli, buf_str(&cli->out))
+				       : out_write(cli->out.ptr, cli->out.len) == 0;
+
+		reason = strerror(cli->sink ? EPIPE : errno);
+		buf_clear(&cli->out);
+		if (taken)
+			return true;
+	}
+	/* What was done stays done when its answer gets lost: a send that is repeated then is sent twice. */
+	if (cli->changed)
+		(void)mr_fail(&err, MR_INDOUBT,
+		    "it was done%s%s%s, but stdout did not take the answer: %s\ndo not repeat it", id ? " (" : "",
+		    id ? id : "", id ? ")" : "", reason);
+	else if (cli->out.failed)
 		(void)mr_nomem(&err);
-		(void)cli_fail(cli, &err);
-		return false;
-	}
-	if (cli->out.len == 0)
-		return true;
-	bool taken = cli->sink ? cli->sink->take(cli->sink->ctx, cli, buf_str(&cli->out))
-			       : out_write(cli->out.ptr, cli->out.len) == 0;
-	int reason = taken ? 0 : cli->sink ? EPIPE : errno;
-
-	buf_clear(&cli->out);
-	if (taken)
-		return true;
-	if (cli->changed) {
-		say_done_untold(cli, strerror(reason));
-		return false;
-	}
-	(void)mr_fail(&err, MR_IO, "stdout did not take the output: %s", strerror(reason));
-	if (cli->cmd && command_changes(cli->cmd, cli->subword))
-		(void)mr_hint(&err, "a part of it may be done: look before you repeat it");
 	else
-		(void)mr_hint(&err, "what was not shown was not marked either; run the command again");
+		(void)mr_fail(&err, MR_IO, "stdout did not take the output: %s\n%s", reason,
+		    cli->cmd && command_changes(cli->cmd, cli->subword)
+			? "a part of it may be done: look before you repeat it"
+			: "what was not shown was not marked either; run the command again");
 	(void)cli_fail(cli, &err);
 	return false;
 }
@@ -263,23 +217,16 @@ out_json_line(struct cli *cli, struct json *j)
 	buf_addc(&cli->out, '\n');
 }
 
-static void
-add_grouped(struct buf *out, size_t n)
+void
+out_count(struct buf *out, size_t n, const char *noun)
 {
 	char digits[24];
 	int len = snprintf(digits, sizeof(digits), "%zu", n);
 
 	for (int i = 0; i < len; i++) {
-		if (i > 0 && (len - i) % 3 == 0)
-			buf_addc(out, ',');
+		buf_adds(out, i > 0 && (len - i) % 3 == 0 ? "," : "");
 		buf_addc(out, digits[i]);
 	}
-}
-
-void
-out_count(struct buf *out, size_t n, const char *noun)
-{
-	add_grouped(out, n);
 	buf_addf(out, " %s%s", noun, n == 1 ? "" : "s");
 }
 
@@ -294,8 +241,7 @@ out_fenced(struct cli *cli, const struct buf *lines)
 {
 	char mark[FENCE_MARK_LEN + 1];
 
-	if (lines->failed)
-		cli->out.failed = true;
+	cli->out.failed |= lines->failed;
 	fence_mark(mark);
 	if (!cli->out_tty)
 		fence_open(&cli->out, mark);
@@ -330,6 +276,5 @@ out_styled(struct cli *cli, struct buf *out, enum style style, const char *text)
 
 	(void)fence_add(&fenced, str_of(text), out_form(cli, FENCE_LINE), 0);
 	out_colored(cli, out, style, buf_str(&fenced));
-	if (fenced.failed)
-		out->failed = true;
+	out->failed |= fenced.failed;
 }

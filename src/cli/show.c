@@ -78,7 +78,7 @@ json_message_keys(struct json *j, const struct mr_message *msg, struct mr_room *
 		   kv_opt("reply_to", msg->reply_to), kv_bool("read", (msg->flags & MR_SEEN) != 0),
 		   kv_bool("acked", (msg->flags & MR_ACKED) != 0), kv_bool("pinned", (msg->flags & MR_PINNED) != 0),
 		   kv_bool("replied", (msg->flags & MR_REPLIED) != 0),
-		   has_body ? kv_text("body", ((struct mr_str){ msg->body, msg->body_len })) : kv_str("body", NULL)));
+		   has_body ? kv_text("body", (struct mr_str){ msg->body, msg->body_len }) : kv_str("body", NULL)));
 	/* Fields by the message's type; without its body none. */
 	bool wrong = has_body && mr_message_fields(room, msg, &fields, &err) != MR_OK;
 

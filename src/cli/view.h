@@ -47,13 +47,13 @@ struct cell {
 	};
 };
 #define kv_none() ((struct cell){ .kind = CELL_NONE })
-#define kv_str(name, value) ((struct cell){ .kind = CELL_STR, .key = name, .str = value })
-#define kv_text(name, value) ((struct cell){ .kind = CELL_TEXT, .key = name, .text = value })
-#define kv_int(name, value) ((struct cell){ .kind = CELL_INT, .key = name, .number = value })
-#define kv_size(name, value) kv_int(name, (int64_t)(value))
-#define kv_bool(name, value) ((struct cell){ .kind = CELL_BOOL, .key = name, .number = value })
-#define kv_time(name, ms) ((struct cell){ .kind = CELL_TIME, .key = name, .number = ms })
-#define kv_names(name, list) ((struct cell){ .kind = CELL_NAMES, .key = name, .names = list })
+#define kv_str(name, ...) ((struct cell){ .kind = CELL_STR, .key = name, .str = __VA_ARGS__ })
+#define kv_text(name, ...) ((struct cell){ .kind = CELL_TEXT, .key = name, .text = __VA_ARGS__ })
+#define kv_int(name, ...) ((struct cell){ .kind = CELL_INT, .key = name, .number = __VA_ARGS__ })
+#define kv_size(name, ...) kv_int(name, (int64_t)(__VA_ARGS__))
+#define kv_bool(name, ...) ((struct cell){ .kind = CELL_BOOL, .key = name, .number = __VA_ARGS__ })
+#define kv_time(name, ...) ((struct cell){ .kind = CELL_TIME, .key = name, .number = __VA_ARGS__ })
+#define kv_names(name, ...) ((struct cell){ .kind = CELL_NAMES, .key = name, .names = __VA_ARGS__ })
 /* The cells up to kv_close are an object of that name. */
 #define kv_open(name) ((struct cell){ .kind = CELL_OPEN, .key = name })
 #define kv_close() ((struct cell){ .kind = CELL_CLOSE })
