@@ -13,10 +13,13 @@
 
 #define WAITER_MS 2500 /* for a waiting process to show it */
 #define WAITER_POLL_MS 20
+#define ANSWER "nudge_response" /* kind of a nudge that answers one */
+#define ANSWER_POLL_MS 100
 
 static enum mr_rc
 check(const struct mr_nudge *nudge, struct mr_error *err)
 {
+	mr_auto(buf_done) struct buf lines = BUF_INIT;
 	size_t len = nudge->text ? strlen(nudge->text) : 0;
 
 	if (len == 0)
@@ -28,7 +31,8 @@ check(const struct mr_nudge *nudge, struct mr_error *err)
 		return mr_fail(err, MR_REFUSED, "the nudge is no text: it is not UTF-8");
 	if (nudge->expires_ms != 0 && nudge->expires_ms <= clock_now_ms())
 		return mr_fail(err, MR_REFUSED, "the nudge would be over before it began");
-	return MR_OK;
+	TRY(header_add(&lines, "Kind", str_of(nudge->kind), err));
+	return header_add(&lines, "Thread", str_of(nudge->thread), err);
 }
 
 static enum mr_rc
@@ -46,9 +50,8 @@ find_recipient(struct mr_room *room, const char *to, char ret[MR_ADDRESS_MAX + 1
 static bool
 somebody_waits(struct mr_room *room, const char *agent)
 {
-	struct mr_error err = { 0 };
 	void *lock = NULL;
-	enum mr_rc rc = room->driver->record_lock(room, NUDGE, agent, NUDGE_WAITER, 0, &lock, &err);
+	enum mr_rc rc = room->driver->record_lock(room, NUDGE, agent, NUDGE_WAITER, 0, &lock, IGNORED);
 
 	if (rc == MR_OK)
 		room->driver->record_unlock(room, lock);
@@ -70,18 +73,6 @@ was_shown(struct mr_room *room, const char *agent, const char *name, bool waited
 }
 
 static enum mr_rc
-tell_not_typed(enum pane_result result, const struct mr_nudge_options *options, const char *agent,
-    struct mr_nudged *ret, struct mr_error *err)
-{
-	if (result == PANE_NOT && options->mode != MR_NUDGE_IMMEDIATE)
-		return MR_OK;
-	return mr_fail(err, result == PANE_DOUBT ? MR_INDOUBT : MR_IO,
-	    "the nudge for '%s' was not submitted: %s\n"
-	    "it is queued, and shown with the next hook or 'mailroom wait' of %.80s",
-	    agent, ret->why, agent);
-}
-
-static enum mr_rc
 try_quicker(struct mr_room *room, const char *agent, const char *name, const struct mr_nudge *nudge,
     const struct mr_nudge_options *options, bool waited, struct mr_nudged *ret, struct mr_error *err)
 {
@@ -97,8 +88,11 @@ try_quicker(struct mr_room *room, const char *agent, const char *name, const str
 		ret->way = MR_NUDGE_TYPED;
 	else if (result == PANE_GONE)
 		ret->way = MR_NUDGE_SHOWN;
-	else
-		return tell_not_typed(result, options, agent, ret, err);
+	else if (result == PANE_DOUBT || options->mode == MR_NUDGE_IMMEDIATE)
+		return mr_fail(err, result == PANE_DOUBT ? MR_INDOUBT : MR_IO,
+		    "the nudge for '%s' was not submitted: %s\n"
+		    "it is queued, and shown with the next hook or 'mailroom wait' of %.80s",
+		    agent, ret->why, agent);
 	return MR_OK;
 }
 
@@ -134,4 +128,35 @@ mr_nudge_send(struct mr_room *room, const struct mr_self *self, const char *to, 
 	TRY(nudge_enqueue(room, agent, &n, name, &ret->coalesced, err));
 	ret->way = MR_NUDGE_QUEUED;
 	return try_quicker(room, agent, name, &n, options, waited, ret, err);
+}
+
+/* ---- The answer ---- */
+
+/* In the room of a program where the answer to a nudge is a nudge itself. There the next one replaces it, so it is
+ * looked for often; and whether somebody has seen it already does not matter. */
+enum mr_rc
+mr_nudge_answer(struct mr_room *room, const struct mr_self *self, const char *from, int64_t since_ms, int64_t wait_ms,
+    char **ret_text, struct mr_error *err)
+{
+	int64_t end_ms = clock_boot_ms() + wait_ms;
+	char agent[MR_ADDRESS_MAX + 1];
+
+	if (!ROOM_FACE_HAS(room, nudge_get))
+		return office_lacks(room, "nudges that want an answer; ask with mail", err);
+	TRY(agent_spelled(room, from, agent, err));
+	for (;;) {
+		struct mr_nudge n = { 0 };
+		struct arena *own = NULL;
+		bool came = room->driver->face->nudge_get(room, self->agent, &n, &own, IGNORED) == MR_OK &&
+			    strcmp(n.kind, ANSWER) == 0 && strcmp(n.from, agent) == 0 && n.at_ms >= since_ms;
+
+		if (came)
+			*ret_text = strdup(n.text);
+		arena_free(own);
+		if (came)
+			return *ret_text ? MR_OK : mr_nomem(err);
+		if (clock_boot_ms() >= end_ms)
+			return mr_fail(err, MR_EMPTY, "no answer from '%s'", agent);
+		(void)poll(NULL, 0, ANSWER_POLL_MS);
+	}
 }

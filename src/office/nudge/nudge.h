@@ -2,20 +2,13 @@
 /*
  * nudge.h - shared by the half of the post office that taps on shoulders.
  *
- *	nudge.c          in which way one goes: a waiting process, a terminal, the queue
- *	nudge_queue.c    putting one into the queue: depth, the same one twice, how long it counts
- *	nudge_show.c     showing them and removing them afterwards
- *	nudge_record.c   one as text (pure)
- *	nudge_answer.c   the answer to one, where a room has such
- *	nudge_foreign.c  rooms of programs that have a place for nudges themselves
+ *	nudge.c          in which way one goes: a waiting process, a terminal, the queue; the answer to one
+ *	queue.c          the queue: putting one in, showing them, removing them; rooms that keep nudges themselves
  *	pane.c           which terminal an agent has, and typing into it
- *	tmux.c           the tmux commands for that
- *	screen.c         what a terminal shows: idle, busy, a dialog, what was typed (pure)
- *	dnd.c            do not disturb
  *
- * A nudge is in the queue from the beginning. Whoever shows it, a hook, a waiting command or the one that types it into
- * a terminal, has the lock "shown" of that agent meanwhile, and removes it afterwards. So two never show the same, and
- * what a crash cuts off is shown again.
+ * A nudge is in the queue from the beginning. The process that shows it (a hook, a waiting command, the one that types
+ *it into a terminal) has the lock "shown" of that agent meanwhile, and removes it afterwards. So two never show the
+ *same, and what a crash cuts off is shown again.
  */
 #ifndef OFFICE_NUDGE_H
 #define OFFICE_NUDGE_H
@@ -28,39 +21,17 @@
 #define NUDGE_WAITER "waiting" /* lock: of a process that waits for them */
 #define NUDGE_NAME_LEN 40
 
-/* ---- nudge_record.c ---- */
-enum mr_rc nudge_write(const struct mr_nudge *nudge, struct buf *out, struct mr_error *err);
-/* MR_CORRUPT: it is none. */
-enum mr_rc nudge_parse(struct mr_str text, struct mr_nudge *ret, struct arena **own, struct mr_error *err);
-/* "<unix-ns>-<8 hex>": in the order of sending. */
-void nudge_name(char ret[NUDGE_NAME_LEN + 1]);
-int64_t nudge_name_ms(const char *name); /* -1: no such name */
-
-/* ---- nudge_queue.c ---- */
+/* ---- queue.c ---- */
 enum mr_rc nudge_able(const struct mr_room *room, struct mr_error *err); /* MR_UNSUPPORTED */
 /* Takes at_ms, times and where it is 0 expires_ms itself. MR_REFUSED: the queue is full; that is counted. */
 enum mr_rc nudge_enqueue(struct mr_room *room, const char *agent, const struct mr_nudge *nudge,
     char ret_name[NUDGE_NAME_LEN + 1], bool *ret_coalesced, struct mr_error *err);
 /* Is it still waiting to be shown? */
 bool nudge_waits(struct mr_room *room, const char *agent, const char *name);
-void nudge_drop(struct mr_room *room, const char *agent, const char *name);
 enum mr_rc nudge_names(struct mr_room *room, const char *agent, struct mr_names *ret, struct mr_error *err);
-/* Is there one that could be shown now? Cheap when there is none. */
-bool nudge_any(struct mr_room *room, const char *agent);
+/* Is there one that could be shown now, and is none of these? Cheap when there is none. */
 bool nudge_any_but(struct mr_room *room, const char *agent, const struct mr_names *names);
-/* How many found the queue full; with `forget` that many are forgotten. */
-unsigned nudge_refused(struct mr_room *room, const char *agent);
-void nudge_refused_forget(struct mr_room *room, const char *agent, unsigned n);
-
-/* ---- nudge_show.c ---- */
 const char *nudges_name(const struct mr_nudges *nudges, size_t i); /* "" where the room is another program's */
-
-/* ---- nudge_foreign.c: only where the driver has nudge_put ---- */
-/* MR_EMPTY: none, or it was seen already. */
-enum mr_rc nudge_foreign_get(
-    struct mr_room *room, const char *agent, struct mr_nudge *ret, struct arena **own, struct mr_error *err);
-enum mr_rc nudge_foreign_seen(
-    struct mr_room *room, const char *agent, const struct mr_nudge *nudge, struct mr_error *err);
 
 /* ---- pane.c ---- */
 /* Remembers the terminal of this life, or that it has none. Best effort: without one, nudges are queued. */
