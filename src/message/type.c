@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* type.c - finding fields by any spelling of their names, values by name, and filling in forms. See type.h. */
+/*
+ * type.c - fields by any spelling of their names, values by name, filling in forms; which type a subject says and which
+ * fields are in it; may this sender send it to that recipient. See type.h.
+ */
 #include "base/error.h"
+#include "base/text.h"
+#include "message/address.h"
 #include "message/type_own.h"
 
 void
@@ -21,16 +26,16 @@ type_values_done(struct type_values *values)
 	*values = (struct type_values){ 0 };
 }
 
-bool
-type_one_line(const struct type_def *def)
-{
-	return def->body != TYPE_BODY_JSON;
-}
-
 static bool
 is_filler(char c)
 {
 	return c == '-' || c == '_' || c == ' ';
+}
+
+bool
+type_is_key_byte(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || is_filler(c);
 }
 
 static char
@@ -118,13 +123,6 @@ type_dup(struct arena **own, struct mr_str s)
 
 /* ---- Forms ---- */
 
-static bool
-is_name_byte(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || is_filler(c) || c == '.' ||
-	       c == '[' || c == ']' || c == ':';
-}
-
 bool
 type_next_brace(const char *form, size_t *at, size_t *ret_from, struct mr_str *ret_name)
 {
@@ -133,7 +131,7 @@ type_next_brace(const char *form, size_t *at, size_t *ret_from, struct mr_str *r
 
 		if (form[i] != '{')
 			continue;
-		while (is_name_byte(form[end]))
+		while (type_is_key_byte(form[end]) || (form[end] && strchr(".[]:", form[end])))
 			end++;
 		if (form[end] != '}' || end == i + 1)
 			continue; /* a brace that is no field */
@@ -174,4 +172,274 @@ type_variable(struct buf *out, const char *field)
 		else
 			buf_addc(out, (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ? c : '_');
 	}
+}
+
+/* ---- Subjects ---- */
+
+static struct mr_str
+behind(struct mr_str s, size_t n)
+{
+	return (struct mr_str){ s.ptr + n, s.len - n };
+}
+
+static bool
+is_blank(char c)
+{
+	return c == ' ' || c == '\t';
+}
+
+/* A handshake, a warning sign: signs and what joins to them. Letters of other alphabets are none. */
+static struct mr_str
+skip_signs(struct mr_str s)
+{
+	uint32_t cp;
+	size_t n;
+
+	for (s = str_trim(s); s.len > 0; s = str_trim(behind(s, n))) {
+		n = utf8_next(s, &cp);
+		if (n == 0 || !((cp >= 0x2000 && cp < 0x2c00) || cp == 0xfe0f || cp >= 0x1f000))
+			break;
+	}
+	return s;
+}
+
+/* Without "Re:"s and signs before it. */
+static struct mr_str
+strip(struct mr_str subject)
+{
+	subject = skip_signs(subject);
+	while (subject.len >= 3 && str_caseeq((struct mr_str){ subject.ptr, 3 }, STR("re:")))
+		subject = skip_signs(behind(subject, 3));
+	return subject;
+}
+
+static bool
+is_capital(char c)
+{
+	return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+struct mr_str
+type_word(struct mr_str subject)
+{
+	struct mr_str s = strip(subject);
+	size_t n = 0;
+
+	while (n < s.len && is_capital(s.ptr[n]))
+		n++;
+	size_t next = n < s.len && s.ptr[n] == ':' ? n + 1 : n; /* "LIFECYCLE:Shutdown" is one word */
+
+	if (n < 3 || !(s.ptr[0] >= 'A' && s.ptr[0] <= 'Z') || (next < s.len && !is_blank(s.ptr[next])))
+		return (struct mr_str){ s.ptr, 0 };
+	return (struct mr_str){ s.ptr, n };
+}
+
+/* ---- A form: head, then {Field}s with something between them ---- */
+
+/* "MERGED " -> "MERGED", "HELP: " -> "HELP" */
+static struct mr_str
+head_of(const char *form)
+{
+	size_t at = 0, from = strlen(form);
+	struct mr_str name, head;
+
+	(void)type_next_brace(form, &at, &from, &name);
+	head = skip_signs((struct mr_str){ form, from });
+	if (head.len > 0 && head.ptr[head.len - 1] == ':')
+		head.len--;
+	return head;
+}
+
+/* A word in capitals may be followed by a blank or a colon, whichever the form has. Anything else is taken exactly, and
+ * all that the form has must be there: "[HIGH] disk full" is an escalation, "[channel:x] hello" is none. */
+static bool
+head_is_word(struct mr_str head)
+{
+	size_t letters = 0;
+
+	for (size_t i = 0; i < head.len; i++) {
+		if (head.ptr[i] >= 'a' && head.ptr[i] <= 'z' && letters < 3)
+			return false;
+		letters += is_capital(head.ptr[i]);
+	}
+	return letters >= 3;
+}
+
+/* Takes the head, which lies in the form, from the subject. False: it has another one. */
+static bool
+take_head(struct mr_str head, struct mr_str *subject)
+{
+	if (head.len == 0 || subject->len < head.len || memcmp(subject->ptr, head.ptr, head.len) != 0)
+		return false;
+	const char *colon = head.ptr + head.len; /* in the form */
+
+	*subject = behind(*subject, head.len);
+	if (!head_is_word(head)) {
+		if (*colon == ':' && (subject->len == 0 || subject->ptr[0] != ':'))
+			return false;
+	} else if (subject->len > 0 && subject->ptr[0] != ':' && !is_blank(subject->ptr[0])) {
+		return false;
+	}
+	if (subject->len > 0 && subject->ptr[0] == ':')
+		*subject = behind(*subject, 1);
+	*subject = str_trim(*subject);
+	return true;
+}
+
+/* The value of one {Field}: up to the text that follows it in the form; else one word, or all of it. */
+static struct mr_str
+take_value(const struct type_field *field, struct mr_str literal, struct mr_str *rest, bool *ret_exact)
+{
+	const char *end =
+	    literal.len > 0 && rest->len > 0 ? memmem(rest->ptr, rest->len, literal.ptr, literal.len) : NULL;
+	struct mr_str value, copy = *rest;
+
+	if (end) {
+		value = (struct mr_str){ rest->ptr, (size_t)(end - rest->ptr) };
+		*rest = behind(*rest, value.len + literal.len);
+		return str_trim(value);
+	}
+	*ret_exact = *ret_exact && literal.len == 0;
+	bool whole = !field || field->kind == TYPE_TEXT || field->kind == TYPE_LIST || field->kind == TYPE_JSON;
+
+	if (whole || type_is_placeholder(*rest) || !str_word(&copy, " \t", &value))
+		value = *rest;
+	*rest = str_trim(behind(*rest, value.len));
+	return value;
+}
+
+bool
+type_subject_parts(const struct type_def *def, struct mr_str subject, struct mr_str *ret, size_t max, size_t *ret_n,
+    size_t *ret_weight)
+{
+	size_t at = 0, from, next, n = 0;
+	struct mr_str rest = strip(subject), head = head_of(def->subject), name, following;
+	mr_auto(buf_done) struct buf scratch = BUF_INIT;
+	bool exact = true;
+
+	if (def->subject[0] == '{' && head.len == 0)
+		rest = str_trim(subject); /* fits everything, and says nothing about the type */
+	else if (!def->subject[0] || !take_head(head, &rest))
+		return false;
+	for (bool more = type_next_brace(def->subject, &at, &from, &name); more && n < max; n++) {
+		size_t literal = at;
+		size_t i = type_index(def, name);
+		const struct type_field *field = i == TYPE_NONE ? NULL : &def->fields[i];
+
+		more = type_next_brace(def->subject, &at, &next, &following);
+		if (!more)
+			next = strlen(def->subject);
+		ret[n] = take_value(field, (struct mr_str){ def->subject + literal, next - literal }, &rest, &exact);
+		exact = exact && ret[n].len > 0 && field && !type_value_problem(field, ret[n], &scratch);
+		name = following;
+	}
+	if (head.len > 0 && !head_is_word(head) && !exact)
+		return false;
+	*ret_n = n;
+	*ret_weight = head.len;
+	return true;
+}
+
+size_t
+type_subject_weight(const struct type_def *def, struct mr_str subject)
+{
+	struct mr_str parts[TYPE_FIELDS_MAX];
+	size_t n, weight;
+
+	return type_subject_parts(def, subject, parts, TYPE_FIELDS_MAX, &n, &weight) ? weight : 0;
+}
+
+/* ---- Routes ---- */
+
+struct party {
+	struct mr_str agent;
+	const char *role; /* or NULL */
+};
+
+struct mr_str
+type_agent_of(const char *address)
+{
+	struct mr_str agent, room;
+
+	address_split(str_of(address ? address : ""), &agent, &room);
+	if (agent.len > 1 && agent.ptr[agent.len - 1] == '/')
+		agent.len--;
+	return agent;
+}
+
+/* "polecat", "polecats", "polecat-7", "team-lead" */
+static bool
+part_says(struct mr_str part, struct mr_str role)
+{
+	if (part.len < role.len)
+		return false;
+	struct mr_str begin = { part.ptr, role.len }, end = { part.ptr + part.len - role.len, role.len };
+	size_t more = part.len - role.len;
+
+	if (str_caseeq(begin, role))
+		return more == 0 || part.ptr[role.len] == '-' || (more == 1 && part.ptr[role.len] == 's');
+	return str_caseeq(end, role) && part.ptr[more - 1] == '-';
+}
+
+static bool
+address_says(struct mr_str agent, struct mr_str role)
+{
+	for (struct mr_str part; str_cut(&agent, '/', &part);)
+		if (part_says(part, role))
+			return true;
+	return false;
+}
+
+/* "deacon/dogs/rex" is a dog and "gp/witness" a witness: the last part that says a role counts. */
+static bool
+says_another(struct mr_str agent)
+{
+	static const char *const roles[] = { "mayor", "deacon", "witness", "refinery", "polecat", "crew", "dog", "boot",
+		"overseer", NULL };
+
+	for (size_t i = 0; roles[i]; i++)
+		if (address_says(agent, str_of(roles[i])))
+			return true;
+	return false;
+}
+
+static bool
+is_role(const struct party *p, struct mr_str role)
+{
+	if (str_eq(role, STR("any")))
+		return true;
+	if (p->role && p->role[0] && str_caseeq(str_of(p->role), role))
+		return true;
+	if (str_eq(role, STR("worker")))
+		return !is_role(p, STR("lead"));
+	if (address_says(p->agent, role))
+		return !str_eq(role, STR("deacon")) || p->agent.len == role.len;
+	bool a_worker = str_eq(role, STR("polecat")) || str_eq(role, STR("crew"));
+
+	return a_worker && memchr(p->agent.ptr, '/', p->agent.len) && !says_another(p->agent);
+}
+
+static bool
+side_fits(struct mr_str side, const struct party *p, const struct party *sender)
+{
+	for (struct mr_str role; str_word(&side, " ,", &role);)
+		if (str_eq(role, STR("self")) ? str_eq(p->agent, sender->agent) : is_role(p, role))
+			return true;
+	return false;
+}
+
+bool
+type_route_fits(const struct type_def *def, const char *sender, const char *sender_role, const char *recipient,
+    const char *recipient_role)
+{
+	struct party from = { type_agent_of(sender), sender_role }, to = { type_agent_of(recipient), recipient_role };
+
+	for (size_t i = 0; i < def->routes.n; i++) {
+		const char *route = def->routes.v[i], *arrow = strstr(route, "->");
+
+		if (arrow && side_fits(str_trim((struct mr_str){ route, (size_t)(arrow - route) }), &from, &from) &&
+		    side_fits(str_trim(str_of(arrow + 2)), &to, &from))
+			return true;
+	}
+	return def->routes.n == 0;
 }

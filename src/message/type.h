@@ -121,13 +121,8 @@ const char *type_kind_word(enum type_kind kind);
 /* ---- Which type is it? ---- */
 
 /* Does a subject have this form ("TYPE arg", "TYPE: text", with or without "Re: " and a sign such as a handshake before
- * it)? The words that stand for {Field}s are added to fields (may be NULL), in the order of the form, "" for what is
- * not there. */
-bool type_fits_subject(const struct type_def *def, struct mr_str subject, struct mr_names *ret_fields);
-/* The same, 0: no. Of several types that fit, the largest counts ("LIFECYCLE:Shutdown x" is no "LIFECYCLE: ..."). */
+ * it)? 0: no. Of several types that fit, the largest counts ("LIFECYCLE:Shutdown x" is no "LIFECYCLE: ..."). */
 size_t type_subject_weight(const struct type_def *def, struct mr_str subject);
-/* A JSON object, or front matter, with the literal fields of this type (a team's {"type": "..."}). */
-bool type_fits_body(const struct type_def *def, struct mr_str body);
 /* What the first word of a subject says when no type is known: "TYPE" of "TYPE arg", "TYPE: text" or "🤝 HANDOFF:
  * ..."; empty when it is not in capitals, shorter than three, or goes on behind the colon ("LIFECYCLE:Shutdown"). */
 struct mr_str type_word(struct mr_str subject);

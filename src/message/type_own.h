@@ -13,39 +13,23 @@
 size_t type_index(const struct type_def *def, struct mr_str key);
 /* "Failure-Type" and "failure_type" are one key. */
 bool type_key_same(struct mr_str a, struct mr_str b);
+bool type_is_key_byte(char c); /* letters, digits, dash, underscore, blank */
 /* The next "{Name}" at or after *at; *ret_from is where its brace is, *at behind it then. */
 bool type_next_brace(const char *form, size_t *at, size_t *ret_from, struct mr_str *ret_name);
-bool type_one_line(const struct type_def *def); /* are its values lines? Not those of JSON */
 /* A copy in which a NUL, which no C string can hold, is U+FFFD. NULL: out of memory. */
 char *type_dup(struct arena **own, struct mr_str s);
-
-/* ---- type_field.c: the line "Field: ..." ---- */
-/* NULL, or what is wrong as the end of a sentence. */
-const char *type_field_parse(struct type_def *def, struct mr_str line, struct type_field *ret);
-enum mr_rc type_fields_check(const struct type_def *def, struct mr_error *err);
-
-/* ---- type_subject.c ---- */
 /* The values of the form's {Field}s, in its order; at most max. False: the subject has another form.
  * A weight of 0: the form is nothing but a field, which every subject fits. */
 bool type_subject_parts(const struct type_def *def, struct mr_str subject, struct mr_str *ret, size_t max,
     size_t *ret_n, size_t *ret_weight);
+struct mr_str type_agent_of(const char *address); /* without room, without slash at the end */
 
-/* ---- type_json.c ---- */
+/* ---- type_read.c ---- */
 /* "a.b.c" inside an object; not through lists. */
 bool type_json_at(struct json_value object, const char *path, struct json_value *ret);
 /* Is `name` a member of `prefix` itself ("a" of "", "a.b" of "a", "a[].b" of "a[]")? *ret_last is its own part. */
 bool type_is_member(const char *name, const char *prefix, const char **ret_last);
-/* Extra fields stand behind those of the type. */
-enum mr_rc type_json_render(const struct type_def *def, const char *const *by_field, const struct mr_header *extra,
-    size_t extra_n, struct buf *out, struct mr_error *err);
-
-/* ---- type_check.c ---- */
 /* NULL, or what a value of that field must be ("one word"). scratch holds it. */
 const char *type_value_problem(const struct type_field *field, struct mr_str value, struct buf *scratch);
-
-/* ---- type_derive.c ---- */
-/* Fills what is not given of by_field (fields_n of them, NULL: none). received: only from addresses and defaults. */
-enum mr_rc type_derive(const struct type_def *def, const struct type_context *context, bool received,
-    const char **by_field, struct arena **own, struct mr_error *err);
 
 #endif

@@ -1,175 +1,211 @@
 /* SPDX-License-Identifier: MIT */
-/* type_parse.c - reading a type file. See type.h. */
+/* type_parse.c - reading a type file: its settings, its fields, and whether they fit together. See type.h. */
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "message/front.h"
 #include "message/type_own.h"
+#include <stddef.h>
 
-enum { LINE_MAX_LEN = 4096, ROUTES_MAX = 32, TIME_LIMIT_MS = 60000 };
+enum { LINE_MAX_LEN = 4096, ROUTES_MAX = 32, TIME_LIMIT_MS = 60000, NAME_MAX_LEN = 120 };
 
-struct parser {
-	struct type_def *def;
-	struct buf intro, text; /* gathered from their lines */
-	bool has_intro, has_text;
-	unsigned seen; /* bits: settings that may stand once */
-};
-
-/* Each setting returns NULL, or what is wrong as the end of a sentence. */
-typedef const char *set_fn(struct parser *p, struct mr_str value);
-
+/* Functions that read a value return NULL, or what is wrong with it as the end of a sentence. */
 static const char no_memory[] = "does not fit into memory";
 
 static const char *
-keep(struct parser *p, struct mr_str value, const char **ret)
+keep(struct type_def *def, struct mr_str value, const char **ret)
 {
-	char *copy = arena_dup(&p->def->own, value);
+	*ret = arena_dup(&def->own, value);
+	return *ret ? NULL : no_memory;
+}
 
-	if (!copy)
-		return no_memory;
-	*ret = copy;
+/* ---- The line "Field: NAME; KIND; ..." ---- */
+
+static const char *const kinds[] = {
+	[TYPE_WORD] = "word",
+	[TYPE_ADDRESS] = "address",
+	[TYPE_TIME] = "time",
+	[TYPE_NUMBER] = "number",
+	[TYPE_BOOLEAN] = "boolean",
+	[TYPE_LITERAL] = "literal",
+	[TYPE_ONE_OF] = "one-of",
+	[TYPE_LIST] = "list",
+	[TYPE_TEXT] = "text",
+	[TYPE_JSON] = "json",
+	[TYPE_OBJECT] = "object",
+	[TYPE_OBJECTS] = "objects",
+};
+
+const char *
+type_kind_word(enum type_kind kind)
+{
+	return kinds[kind];
+}
+
+/* The part before the next `separator`; *rest is behind it. */
+static struct mr_str
+take(struct mr_str *rest, char separator)
+{
+	struct mr_str part = *rest;
+
+	(void)str_cut(rest, separator, &part);
+	return str_trim(part);
+}
+
+/* Takes `word` and the blank behind it from the front. */
+static bool
+take_word(struct mr_str *s, const char *word)
+{
+	size_t len = strlen(word);
+
+	if (!str_starts(*s, word) || (s->len > len && s->ptr[len] != ' '))
+		return false;
+	*s = str_trim((struct mr_str){ s->ptr + len, s->len - len });
+	return true;
+}
+
+static const struct type_field *
+find_exact(const struct type_def *def, struct mr_str name)
+{
+	for (size_t i = 0; i < def->fields_n; i++)
+		if (str_eq(str_of(def->fields[i].name), name))
+			return &def->fields[i];
 	return NULL;
 }
 
+/* Names: "a", "a.b", "a[].b", each member behind its object. */
 static const char *
-keep_something(struct parser *p, struct mr_str value, const char **ret)
+check_field_name(const struct type_def *def, struct mr_str name)
 {
-	return value.len > 0 ? keep(p, value, ret) : "is empty";
+	static const char wrong[] = "has no name that a field may have";
+	bool json = def->body == TYPE_BODY_JSON;
+	struct mr_str rest = name, parent = { name.ptr, 0 };
+	size_t parts = 0;
+
+	if (name.len == 0)
+		return wrong;
+	if (name.len > NAME_MAX_LEN)
+		return "has a name that is too long";
+	do {
+		parent.len = parts > 0 ? (size_t)(rest.ptr - name.ptr) - 1 : 0;
+		struct mr_str part = take(&rest, '.');
+
+		if (rest.len > 0 && str_ends(part, "[]"))
+			part.len -= 2;
+		if (part.len == 0 || (!json && parts > 0))
+			return wrong;
+		for (size_t i = 0; i < part.len; i++)
+			if (!type_is_key_byte(part.ptr[i]) || (json && part.ptr[i] == ' '))
+				return wrong;
+		parts++;
+	} while (rest.len > 0);
+	if (parts > TYPE_NEST_MAX)
+		return "is nested too deep";
+	if (name.ptr[name.len - 1] == '.')
+		return wrong;
+	if (parts == 1)
+		return NULL;
+	/* What stands before the last dot must be an object, or with "[]" a list of them. */
+	enum type_kind kind = str_ends(parent, "[]") ? TYPE_OBJECTS : TYPE_OBJECT;
+
+	parent.len -= kind == TYPE_OBJECTS ? 2 : 0;
+	const struct type_field *field = find_exact(def, parent);
+
+	return field && field->kind == kind ? NULL : "is a member of something that is no object";
 }
 
 static const char *
-set_type(struct parser *p, struct mr_str value)
+parse_kind(struct type_def *def, struct mr_str text, struct type_field *ret)
 {
-	return str_eq(value, str_of(p->def->name)) ? NULL : "is not the name of the file";
-}
+	for (unsigned kind = 0; kind < sizeof(kinds) / sizeof(kinds[0]); kind++) {
+		struct mr_names *choices = &ret->choices;
+		struct mr_str rest = text, one;
+		size_t most = 1;
 
-static const char *
-set_summary(struct parser *p, struct mr_str value)
-{
-	return keep(p, value, &p->def->summary);
-}
-
-static const char *
-set_subject(struct parser *p, struct mr_str value)
-{
-	return keep_something(p, value, &p->def->subject);
-}
-
-static const char *
-set_route(struct parser *p, struct mr_str value)
-{
-	struct mr_names *routes = &p->def->routes;
-	const char *arrow = value.len > 0 ? memmem(value.ptr, value.len, "->", 2) : NULL;
-
-	if (!arrow || arrow == value.ptr || arrow + 2 == value.ptr + value.len)
-		return "is not 'SENDER -> RECEIVER'";
-	if (routes->n == ROUTES_MAX)
-		return "is one route too many";
-	if (!routes->v && !(routes->v = arena_alloc(&p->def->own, ROUTES_MAX * sizeof(*routes->v))))
-		return no_memory;
-	if (!(routes->v[routes->n] = arena_dup(&p->def->own, value)))
-		return no_memory;
-	routes->n++;
-	return NULL;
-}
-
-/* One of some words; the index goes to *ret. */
-static const char *
-choose(struct mr_str value, const char *const *words, size_t n, size_t *ret, const char *problem)
-{
-	for (size_t i = 0; i < n; i++)
-		if (str_eq(value, str_of(words[i]))) {
-			*ret = i;
-			return NULL;
+		if (!take_word(&rest, kinds[kind]))
+			continue;
+		ret->kind = (enum type_kind)kind;
+		if (kind != TYPE_LITERAL && kind != TYPE_ONE_OF)
+			return rest.len == 0 ? NULL : "says more than its kind";
+		if (rest.len == 0)
+			return "says no value";
+		for (size_t i = 0; i < rest.len; i++)
+			most += rest.ptr[i] == ' ';
+		choices->v = arena_alloc(&def->own, most * sizeof(*choices->v));
+		while (choices->v && rest.len > 0) {
+			one = kind == TYPE_ONE_OF ? take(&rest, ' ') : rest;
+			rest = kind == TYPE_ONE_OF ? str_trim(rest) : (struct mr_str){ rest.ptr, 0 };
+			choices->v[choices->n] = arena_dup(&def->own, one);
+			if (!choices->v[choices->n++])
+				return no_memory;
 		}
-	return problem;
+		return choices->v ? NULL : no_memory;
+	}
+	return "has a kind that is not known";
+}
+
+/* "if FIELD=VALUE" */
+static const char *
+parse_condition(
+    struct type_def *def, struct mr_str text, const char *problem, const char **ret_field, const char **ret_value)
+{
+	if (!take_word(&text, "if"))
+		return problem;
+	struct mr_str value = text, field = take(&value, '=');
+
+	value = str_trim(value);
+	if (field.len == 0 || value.len == 0)
+		return "has a condition that is not 'FIELD=VALUE'";
+	problem = keep(def, field, ret_field);
+	return problem ? problem : keep(def, value, ret_value);
 }
 
 static const char *
-set_via(struct parser *p, struct mr_str value)
+parse_attribute(struct type_def *def, struct mr_str one, struct type_field *ret)
 {
-	static const char *const words[] = { "mail", "nudge" };
-	size_t i = 0;
-	const char *problem = choose(value, words, 2, &i, "is neither mail nor nudge");
+	if (take_word(&one, "required")) {
+		ret->required = true;
+		return one.len == 0 ? NULL
+				    : parse_condition(def, one, "has something behind 'required'", &ret->when_field,
+					  &ret->when_value);
+	}
+	if (take_word(&one, "only"))
+		return parse_condition(def, one, "has something behind 'only'", &ret->only_field, &ret->only_value);
+	if (take_word(&one, "derive") && one.len > 0)
+		return keep(def, one, &ret->derive);
+	bool *flag = str_eq(one, STR("subject"))   ? &ret->in_subject
+		     : str_eq(one, STR("answers")) ? &ret->answers
+						   : NULL;
 
-	p->def->nudge = i == 1;
-	return problem;
+	if (!flag)
+		return "says something that is not known after the kind";
+	*flag = true;
+	return NULL;
 }
 
 static const char *
-set_priority(struct parser *p, struct mr_str value)
+parse_field(struct type_def *def, struct mr_str line)
 {
-	static const char *const words[] = { "low", "normal", "high", "urgent" };
-	size_t i = 1;
-	const char *problem = choose(value, words, 4, &i, "is none of low, normal, high, urgent");
-
-	p->def->priority = (enum mr_priority)((int)i - 1);
-	return problem;
-}
-
-static const char *
-set_body(struct parser *p, struct mr_str value)
-{
-	static const char *const words[] = { "lines", "json", "text", "front" };
-	size_t i = 0;
-	const char *problem = choose(value, words, 4, &i, "is none of lines, json, text, front");
-
-	if (p->def->fields_n > 0)
-		return "must stand before the fields";
-	p->def->body = (enum type_body)i;
-	return problem;
-}
-
-static const char *
-set_receive(struct parser *p, struct mr_str value)
-{
-	static const char *const words[] = { "all", "type" };
-	size_t i = 0;
-	const char *problem = choose(value, words, 2, &i, "is neither all nor type");
-
-	p->def->receive_type = i == 1;
-	return problem;
-}
-
-static const char *
-set_control(struct parser *p, struct mr_str value)
-{
-	p->def->routed = str_eq(value, STR("routed"));
-	return p->def->routed ? NULL : "is not routed, the only sort there is";
-}
-
-static const char *
-add_line(struct buf *out, bool *has, struct mr_str value)
-{
-	if (*has)
-		buf_addc(out, '\n');
-	*has = true;
-	buf_add(out, value);
-	return buf_ok(out) ? NULL : no_memory;
-}
-
-static const char *
-set_intro(struct parser *p, struct mr_str value)
-{
-	return add_line(&p->intro, &p->has_intro, value);
-}
-
-static const char *
-set_text(struct parser *p, struct mr_str value)
-{
-	return add_line(&p->text, &p->has_text, value);
-}
-
-static const char *
-set_field(struct parser *p, struct mr_str value)
-{
-	struct type_def *def = p->def;
 	struct type_field field = { 0 };
 
 	if (def->fields_n == TYPE_FIELDS_MAX)
 		return "is one field too many";
-	const char *problem = type_field_parse(def, value, &field);
+	struct mr_str name = take(&line, ';');
+	const char *problem = check_field_name(def, name);
 
+	if (!problem)
+		problem = keep(def, name, &field.name);
+	if (!problem)
+		problem = parse_kind(def, take(&line, ';'), &field);
+	for (line = str_trim(line); !problem && line.len > 0; line = str_trim(line)) {
+		struct mr_str rest = line;
+
+		if (take_word(&rest, "default")) { /* it may have semicolons */
+			problem = keep(def, rest, &field.fallback);
+			break;
+		}
+		problem = parse_attribute(def, take(&line, ';'), &field);
+	}
 	if (problem)
 		return problem;
 	if (!def->fields && !(def->fields = arena_alloc(&def->own, TYPE_FIELDS_MAX * sizeof(*def->fields))))
@@ -178,22 +214,77 @@ set_field(struct parser *p, struct mr_str value)
 	return NULL;
 }
 
+/* ---- The other lines ---- */
+
+enum setting_kind { NAME, TEXT, SOMETHING, ROUTE, FLAG, CHOICE, LINES, FIELD, ALSO, TIME, COUNT };
+#define AT(member) offsetof(struct type_def, member)
+static const struct setting {
+	const char *name;
+	enum setting_kind kind;
+	size_t at;
+	int least; /* of a time, in ms; the value of the first word */
+	const char *words[4];
+	const char *problem;
+} settings[] = {
+	{ "Type", NAME, 0, 0, { 0 }, "is not the name of the file" },
+	{ "Summary", TEXT, AT(summary), 0, { 0 }, NULL },
+	{ "Subject", SOMETHING, AT(subject), 0, { 0 }, NULL },
+	{ "Route", ROUTE, 0, 0, { 0 }, NULL },
+	{ "Via", FLAG, AT(nudge), 0, { "mail", "nudge" }, "is neither mail nor nudge" },
+	{ "Priority", CHOICE, AT(priority), MR_LOW, { "low", "normal", "high", "urgent" },
+	    "is none of low, normal, high, urgent" },
+	{ "Body", CHOICE, AT(body), 0, { "lines", "json", "text", "front" }, "is none of lines, json, text, front" },
+	{ "Receive", FLAG, AT(receive_type), 0, { "all", "type" }, "is neither all nor type" },
+	{ "Intro", LINES, AT(intro), 0, { 0 }, NULL },
+	{ "Field", FIELD, 0, 0, { 0 }, NULL },
+	{ "Also", ALSO, 0, 0, { 0 }, NULL },
+	{ "Text", LINES, AT(text), 0, { 0 }, NULL },
+	{ "Control", FLAG, AT(routed), 1, { "routed" }, "is not routed, the only sort there is" },
+	{ "Handler", SOMETHING, AT(handler), 0, { 0 }, NULL },
+	{ "Time-Limit", TIME, AT(time_limit_ms), 1, { 0 }, "is no time such as 60s or 5m" },
+	{ "Cooldown", TIME, AT(cooldown_ms), 0, { 0 }, "is no time such as 60s or 5m" },
+	{ "Cooldown-Key", SOMETHING, AT(cooldown_key), 0, { 0 }, NULL },
+	{ "Escalate-After", COUNT, AT(escalate_after), 0, { 0 }, "is no number from 1 to 1000" },
+	{ "Escalate-To", SOMETHING, AT(escalate_to), 0, { 0 }, NULL },
+	{ "Earlier-Life", FLAG, AT(any_life), 0, { "aside", "act" }, "is neither act nor aside" },
+};
+
+struct parser {
+	struct type_def *def;
+	struct buf intro, text; /* gathered from their lines */
+	unsigned seen;          /* bits: settings that were there */
+};
+
 static const char *
-set_also(struct parser *p, struct mr_str value)
+add_route(struct type_def *def, struct mr_str value)
 {
-	struct type_def *def = p->def;
-	const char *equals = value.len > 0 ? memchr(value.ptr, '=', value.len) : NULL;
+	struct mr_names *routes = &def->routes;
+	const char *arrow = value.len > 0 ? memmem(value.ptr, value.len, "->", 2) : NULL;
+
+	if (!arrow || arrow == value.ptr || arrow + 2 == value.ptr + value.len)
+		return "is not 'SENDER -> RECEIVER'";
+	if (routes->n == ROUTES_MAX)
+		return "is one route too many";
+	if (!routes->v && !(routes->v = arena_alloc(&def->own, ROUTES_MAX * sizeof(*routes->v))))
+		return no_memory;
+	routes->v[routes->n] = arena_dup(&def->own, value);
+	return routes->v[routes->n++] ? NULL : no_memory;
+}
+
+static const char *
+add_spelling(struct type_def *def, struct mr_str value)
+{
 	struct mr_header also = { 0 };
 
-	if (!equals)
+	if (value.len == 0 || !memchr(value.ptr, '=', value.len))
 		return "is not 'SPELLING = FIELD'";
-	size_t at = (size_t)(equals - value.ptr);
-	const char *problem = keep_something(p, str_trim((struct mr_str){ value.ptr, at }), &also.name);
+	struct mr_str name = take(&value, '=');
 
-	if (!problem)
-		problem = keep_something(p, str_trim((struct mr_str){ equals + 1, value.len - at - 1 }), &also.value);
-	if (problem)
-		return problem;
+	value = str_trim(value);
+	if (name.len == 0 || value.len == 0)
+		return "is empty";
+	if (keep(def, name, &also.name) || keep(def, value, &also.value))
+		return no_memory;
 	if (def->also_n == TYPE_FIELDS_MAX)
 		return "is one spelling too many";
 	if (!def->also && !(def->also = arena_alloc(&def->own, TYPE_FIELDS_MAX * sizeof(*def->also))))
@@ -202,102 +293,62 @@ set_also(struct parser *p, struct mr_str value)
 	return NULL;
 }
 
+/* `raw` has its blanks, which lines of free text keep, but for the one behind the colon. */
 static const char *
-set_handler(struct parser *p, struct mr_str value)
+set(struct parser *p, const struct setting *s, struct mr_str raw, bool again)
 {
-	return keep_something(p, value, &p->def->handler);
-}
+	struct type_def *def = p->def;
+	struct mr_str value = str_trim(raw);
+	struct buf *lines = s->at == AT(intro) ? &p->intro : &p->text;
+	void *at = (char *)def + s->at;
+	uint64_t number = 0;
+	int choice = 0;
 
-static const char *
-set_time_limit(struct parser *p, struct mr_str value)
-{
-	bool fine = duration_parse(value, &p->def->time_limit_ms) && p->def->time_limit_ms > 0;
-
-	return fine ? NULL : "is no time such as 60s or 5m";
-}
-
-static const char *
-set_cooldown(struct parser *p, struct mr_str value)
-{
-	return duration_parse(value, &p->def->cooldown_ms) ? NULL : "is no time such as 60s or 5m";
-}
-
-static const char *
-set_cooldown_key(struct parser *p, struct mr_str value)
-{
-	return keep_something(p, value, &p->def->cooldown_key);
-}
-
-static const char *
-set_escalate_after(struct parser *p, struct mr_str value)
-{
-	uint64_t n;
-
-	if (!str_to_u64(value, &n) || n == 0 || n > 1000)
-		return "is no number from 1 to 1000";
-	p->def->escalate_after = (unsigned)n;
-	return NULL;
-}
-
-static const char *
-set_escalate_to(struct parser *p, struct mr_str value)
-{
-	return keep_something(p, value, &p->def->escalate_to);
-}
-
-static const char *
-set_earlier_life(struct parser *p, struct mr_str value)
-{
-	static const char *const words[] = { "aside", "act" };
-	size_t i = 0;
-	const char *problem = choose(value, words, 2, &i, "is neither act nor aside");
-
-	p->def->any_life = i == 1;
-	return problem;
-}
-
-static const struct setting {
-	const char *name;
-	set_fn *set;
-	bool many;
-} settings[] = {
-	{ "Type", set_type, false },
-	{ "Summary", set_summary, false },
-	{ "Subject", set_subject, false },
-	{ "Route", set_route, true },
-	{ "Via", set_via, false },
-	{ "Priority", set_priority, false },
-	{ "Body", set_body, false },
-	{ "Receive", set_receive, false },
-	{ "Intro", set_intro, true },
-	{ "Field", set_field, true },
-	{ "Also", set_also, true },
-	{ "Text", set_text, true },
-	{ "Control", set_control, false },
-	{ "Handler", set_handler, false },
-	{ "Time-Limit", set_time_limit, false },
-	{ "Cooldown", set_cooldown, false },
-	{ "Cooldown-Key", set_cooldown_key, false },
-	{ "Escalate-After", set_escalate_after, false },
-	{ "Escalate-To", set_escalate_to, false },
-	{ "Earlier-Life", set_earlier_life, false },
-};
-
-/* Blanks within Intro: and Text: are kept, but for the one behind the colon. */
-static struct mr_str
-value_of(const struct setting *s, struct mr_str raw)
-{
-	struct mr_str trimmed = str_trim(raw);
-
-	if (s->set != set_intro && s->set != set_text)
-		return trimmed;
-	if (raw.len > 0 && raw.ptr[0] == ' ') {
-		raw.ptr++;
-		raw.len--;
+	switch (s->kind) {
+	case NAME:
+		return str_eq(value, str_of(def->name)) ? NULL : s->problem;
+	case SOMETHING:
+		return value.len > 0 ? keep(def, value, at) : "is empty";
+	case TEXT:
+		return keep(def, value, at);
+	case ROUTE:
+		return add_route(def, value);
+	case FIELD:
+		return parse_field(def, value);
+	case ALSO:
+		return add_spelling(def, value);
+	case TIME:
+		return duration_parse(value, at) && *(int64_t *)at >= s->least ? NULL : s->problem;
+	case COUNT:
+		if (!str_to_u64(value, &number) || number == 0 || number > 1000)
+			return s->problem;
+		*(unsigned *)at = (unsigned)number;
+		return NULL;
+	case LINES:
+		if (again)
+			buf_addc(lines, '\n');
+		if (raw.len > 0 && raw.ptr[0] == ' ')
+			raw = (struct mr_str){ raw.ptr + 1, raw.len - 1 };
+		while (raw.len > 0 && (raw.ptr[raw.len - 1] == ' ' || raw.ptr[raw.len - 1] == '\t'))
+			raw.len--;
+		buf_add(lines, raw);
+		return lines->failed ? no_memory : NULL;
+	case FLAG:
+	case CHOICE:
+		break;
 	}
-	while (raw.len > 0 && (raw.ptr[raw.len - 1] == ' ' || raw.ptr[raw.len - 1] == '\t'))
-		raw.len--;
-	return raw;
+	if (s->at == AT(body) && def->fields_n > 0)
+		return "must stand before the fields";
+	while (choice < 4 && s->words[choice] && !str_eq(value, str_of(s->words[choice])))
+		choice++;
+	if (choice == 4 || !s->words[choice])
+		return s->problem;
+	choice += s->least;
+	if (s->kind == FLAG)
+		*(bool *)at = choice != 0;
+	else
+		memcpy(at, &choice, sizeof(choice)); /* an enum */
+	return NULL;
 }
 
 static const char *
@@ -311,65 +362,142 @@ parse_line(struct parser *p, struct mr_str line)
 		return "has bytes that are no text";
 	if (!colon)
 		return "is no 'Name: value' line";
-	struct mr_str name = str_trim((struct mr_str){ line.ptr, (size_t)(colon - line.ptr) });
+	struct mr_str name = take(&line, ':');
 
 	for (unsigned i = 0; i < sizeof(settings) / sizeof(settings[0]); i++) {
 		const struct setting *s = &settings[i];
+		bool many = s->kind == ROUTE || s->kind == LINES || s->kind == FIELD || s->kind == ALSO;
+		bool again = p->seen & 1U << i;
 
 		if (!str_caseeq(name, str_of(s->name)))
 			continue;
-		if (!s->many && p->seen & 1U << i)
-			return "stands there twice";
 		p->seen |= 1U << i;
-		return s->set(p, value_of(s, (struct mr_str){ colon + 1, (size_t)(line.ptr + line.len - colon) - 1 }));
+		return again && !many ? "stands there twice" : set(p, s, line, again);
 	}
 	return "is no setting of a type";
 }
 
+/* ---- All of it together ---- */
+
 static enum mr_rc
-parse_lines(struct parser *p, struct mr_str text, struct mr_error *err)
+refuse(const struct type_def *def, const char *what, const char *field, const char *problem, struct mr_error *err)
 {
+	return mr_fail(err, MR_REFUSED,
+	    "type '%s': %s '%s' %s\nevery name must be that of a 'Field:' line, and no two may make the same variable",
+	    def->name, what, field, problem);
+}
+
+static bool
+same_variable(const char *a, const char *b)
+{
+	mr_auto(buf_done) struct buf one = BUF_INIT, other = BUF_INIT;
+
+	type_variable(&one, a);
+	type_variable(&other, b);
+	return str_eq(buf_str(&one), buf_str(&other));
+}
+
+static enum mr_rc
+check_field(const struct type_def *def, size_t i, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf brace = BUF_INIT;
+	const struct type_field *f = &def->fields[i];
+
+	for (size_t k = 0; k < i; k++)
+		if (same_variable(f->name, def->fields[k].name) ||
+		    (def->body != TYPE_BODY_JSON && type_key_same(str_of(f->name), str_of(def->fields[k].name))))
+			return refuse(def, "field", f->name, "is the same as one before it", err);
+	if ((f->when_field && !find_exact(def, str_of(f->when_field))) ||
+	    (f->only_field && !find_exact(def, str_of(f->only_field))))
+		return refuse(def, "field", f->name, "depends on a field that is not there", err);
+	buf_addf(&brace, "{%s}", f->name);
+	if ((f->in_subject || def->body == TYPE_BODY_TEXT) && !strstr(def->subject, buf_z(&brace)))
+		return refuse(def, "field", f->name, "is not in the subject, and nowhere else", err);
+	return MR_OK;
+}
+
+/* Every brace names a field; those of a command may also name a part of the message. */
+static enum mr_rc
+check_forms(const struct type_def *def, struct mr_error *err)
+{
+	static const char *const of_message[] = { "id", "from", "to", "subject", "type", "agent", "room", "attempt" };
+	const struct {
+		const char *what, *form;
+		bool command;
+	} forms[] = {
+		{ "Subject:", def->subject, false },
+		{ "Intro:", def->intro, false },
+		{ "Text:", def->text, false },
+		{ "Cooldown-Key:", def->cooldown_key, true },
+		{ "Handler:", def->handler, true },
+	};
+
+	for (size_t f = 0; f < sizeof(forms) / sizeof(forms[0]); f++) {
+		struct mr_str name;
+
+		for (size_t at = 0, from; type_next_brace(forms[f].form, &at, &from, &name);) {
+			bool known = find_exact(def, name) != NULL;
+
+			for (size_t i = 0; forms[f].command && i < sizeof(of_message) / sizeof(of_message[0]); i++)
+				known |= str_eq(name, str_of(of_message[i]));
+			if (!known)
+				return refuse(
+				    def, forms[f].what, forms[f].form, "names a field that is not there", err);
+		}
+	}
+	return MR_OK;
+}
+
+static enum mr_rc
+parse(struct parser *p, struct mr_str text, struct mr_error *err)
+{
+	struct type_def *def = p->def;
 	struct mr_str line;
 
 	for (unsigned n = 1; front_line(&text, &line); n++) {
+		mr_auto(buf_done) struct buf shown = BUF_INIT;
+		struct mr_str whole = line;
+
 		if (str_trim(line).len == 0 || line.ptr[0] == '#')
 			continue;
 		const char *problem = parse_line(p, line);
 
-		if (problem) {
-			mr_auto(buf_done) struct buf shown = BUF_INIT;
-
-			text_clean_line(&shown, utf8_cut(line, 80));
-			return mr_fail(err, MR_REFUSED,
-			    "line %u of type '%s': '%s' %s\nmailroom-types(5) tells the lines that a type file may have",
-			    n, p->def->name, buf_z(&shown), problem);
-		}
+		if (!problem)
+			continue;
+		text_clean_line(&shown, utf8_cut(whole, 80));
+		return mr_fail(err, MR_REFUSED,
+		    "line %u of type '%s': '%s' %s\nmailroom-types(5) tells the lines that a type file may have", n,
+		    def->name, buf_z(&shown), problem);
 	}
 	if (!(p->seen & 1))
-		return mr_fail(err, MR_REFUSED, "type '%s' has no line 'Type: %s'", p->def->name, p->def->name);
-	return MR_OK;
+		return mr_fail(err, MR_REFUSED, "type '%s' has no line 'Type: %s'", def->name, def->name);
+	if (keep(def, buf_str(&p->intro), &def->intro) || keep(def, buf_str(&p->text), &def->text))
+		return mr_nomem(err);
+	for (size_t i = 0; i < def->fields_n; i++)
+		TRY(check_field(def, i, err));
+	for (size_t i = 0; i < def->also_n; i++)
+		if (!find_exact(def, str_of(def->also[i].value)))
+			return refuse(
+			    def, "Also:", def->also[i].name, "is a spelling of a field that is not there", err);
+	return check_forms(def, err);
 }
 
 static bool
-is_name(struct mr_str name)
+is_type_name(struct mr_str name)
 {
 	for (size_t i = 0; i < name.len; i++) {
 		char c = name.ptr[i];
 
-		if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-			((c == '-' || c == '.' || c == ':') && i > 0)))
+		if (c == '.' || c == ':' || c == '-' ? i == 0 : c == ' ' || !type_is_key_byte(c))
 			return false;
 	}
 	return name.len > 0 && name.len <= 64;
 }
 
-static enum mr_rc
-begin(struct type_def *def, const char *pack, const char *name, struct mr_error *err)
+enum mr_rc
+type_parse(struct mr_str text, const char *pack, const char *name, struct type_def *ret, struct mr_error *err)
 {
-	if (!is_name(str_of(name)))
-		return mr_fail(err, MR_REFUSED,
-		    "'%.80s' is no name of a type\nuse letters, digits, '_', '-', '.' and ':', at most 64", name);
-	*def = (struct type_def){ .summary = "",
+	mr_auto(type_done) struct type_def def = { .summary = "",
 		.subject = "",
 		.intro = "",
 		.text = "",
@@ -377,27 +505,17 @@ begin(struct type_def *def, const char *pack, const char *name, struct mr_error 
 		.cooldown_key = "",
 		.escalate_to = "",
 		.time_limit_ms = TIME_LIMIT_MS };
-	def->name = arena_dup(&def->own, str_of(name));
-	def->pack = arena_dup(&def->own, str_of(pack));
-	return def->name && def->pack ? MR_OK : mr_nomem(err);
-}
-
-enum mr_rc
-type_parse(struct mr_str text, const char *pack, const char *name, struct type_def *ret, struct mr_error *err)
-{
-	mr_auto(type_done) struct type_def def = { 0 };
 	struct parser p = { .def = &def };
-	enum mr_rc rc;
 
 	if (text.len > TYPE_FILE_MAX)
 		return mr_fail(err, MR_REFUSED, "type '%.80s' is larger than %zu bytes", name, TYPE_FILE_MAX);
-	rc = begin(&def, pack, name, err);
-	if (rc == MR_OK)
-		rc = parse_lines(&p, text, err);
-	if (rc == MR_OK && (keep(&p, buf_str(&p.intro), &def.intro) || keep(&p, buf_str(&p.text), &def.text)))
-		rc = mr_nomem(err);
-	if (rc == MR_OK)
-		rc = type_fields_check(&def, err);
+	if (!is_type_name(str_of(name)))
+		return mr_fail(err, MR_REFUSED,
+		    "'%.80s' is no name of a type\nuse letters, digits, '_', '-', '.' and ':', at most 64", name);
+	if (keep(&def, str_of(name), &def.name) || keep(&def, str_of(pack), &def.pack))
+		return mr_nomem(err);
+	enum mr_rc rc = parse(&p, text, err);
+
 	buf_done(&p.intro);
 	buf_done(&p.text);
 	if (rc == MR_OK) {

@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* type_read.c - the fields of a message: "Key: value" lines, front matter, and what the subject says. See type.h. */
+/*
+ * type_read.c - the fields of a message ("Key: value" lines, front matter, JSON, and what the subject says), and
+ * whether they are what its type says. See type.h.
+ */
+#include "base/clock.h"
 #include "base/error.h"
+#include "base/text.h"
+#include "message/address.h"
 #include "message/front.h"
 #include "message/type_own.h"
 
@@ -72,13 +78,6 @@ keep_field(struct reader *r, size_t i, struct mr_str value)
 
 /* ---- Lines ---- */
 
-static bool
-is_key_byte(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
-	       c == ' ';
-}
-
 /* "Key: value". A key is short, and begins with a letter or digit. */
 static bool
 split_line(struct mr_str line, struct mr_str *ret_key, struct mr_str *ret_value)
@@ -86,7 +85,7 @@ split_line(struct mr_str line, struct mr_str *ret_key, struct mr_str *ret_value)
 	size_t n = 0;
 
 	line = str_trim(line);
-	while (n < line.len && n < 64 && is_key_byte(line.ptr[n]))
+	while (n < line.len && n < 64 && type_is_key_byte(line.ptr[n]))
 		n++;
 	if (n == 0 || n == line.len || line.ptr[n] != ':' || line.ptr[0] == '-' || line.ptr[0] == '_')
 		return false;
@@ -212,50 +211,19 @@ read_json(struct reader *r, struct mr_str body, struct mr_error *err)
 {
 	struct json_value object;
 	const char *problem = NULL;
-	char *copy;
 
 	if (!json_whole(body, &object, &problem))
 		return mr_fail(err, MR_CORRUPT, "the body of %s is no JSON: it %s", r->def->name, problem);
 	if (object.kind != JSON_OBJECT)
 		return mr_fail(err, MR_CORRUPT, "the body of %s is no JSON object", r->def->name);
-	copy = arena_alloc(&r->values->own, object.raw.len);
+	char *copy = arena_alloc(&r->values->own, object.raw.len);
+
 	if (!copy)
 		return mr_nomem(err);
 	memcpy(copy, object.raw.ptr, object.raw.len);
 	r->values->json = (struct mr_str){ copy, object.raw.len };
 	read_members(r, object);
 	return MR_OK;
-}
-
-bool
-type_fits_body(const struct type_def *def, struct mr_str body)
-{
-	mr_auto(buf_done) struct buf text = BUF_INIT;
-	struct json_value object, value;
-	struct front front;
-	struct mr_str found;
-	const char *problem;
-	size_t literals = 0;
-	bool json = def->body == TYPE_BODY_JSON;
-
-	if (json ? !json_whole(body, &object, &problem) || object.kind != JSON_OBJECT
-		 : def->body != TYPE_BODY_FRONT || !front_split(body, &front))
-		return false;
-	for (size_t i = 0; i < def->fields_n; i++) {
-		const struct type_field *f = &def->fields[i];
-
-		if (f->kind != TYPE_LITERAL || strchr(f->name, '.'))
-			continue;
-		buf_clear(&text);
-		if (json && json_find(object, f->name, &value) && value.kind == JSON_STRING)
-			json_text(value, &text);
-		else if (!json && front_get(front.head, f->name, &found))
-			buf_add(&text, without_quotes(found));
-		if (!str_eq(buf_str(&text), str_of(f->choices.v[0])))
-			return false;
-		literals++;
-	}
-	return literals > 0;
 }
 
 /* Some write {"action": "restart"} where others write a line. True: it was one. */
@@ -357,4 +325,329 @@ type_read(const struct type_def *def, struct mr_str subject, struct mr_str body,
 		values = (struct type_values){ 0 };
 	}
 	return rc;
+}
+
+/* ---- Members of JSON objects ---- */
+
+bool
+type_json_at(struct json_value object, const char *path, struct json_value *ret)
+{
+	char part[128];
+
+	for (;;) {
+		size_t n = strcspn(path, ".");
+
+		if (n >= sizeof(part) || (n > 0 && path[n - 1] == ']'))
+			return false;
+		memcpy(part, path, n);
+		part[n] = '\0';
+		if (!json_find(object, part, ret))
+			return false;
+		if (!path[n])
+			return true;
+		object = *ret;
+		path += n + 1;
+	}
+}
+
+bool
+type_is_member(const char *name, const char *prefix, const char **ret_last)
+{
+	size_t n = strlen(prefix);
+
+	if (strncmp(name, prefix, n) != 0 || (n > 0 && name[n] != '.'))
+		return false;
+	*ret_last = n > 0 ? name + n + 1 : name;
+	return !strchr(*ret_last, '.');
+}
+
+bool
+type_is_placeholder(struct mr_str value)
+{
+	return value.len > 2 && value.ptr[0] == '<' && value.ptr[1] != ' ' && memchr(value.ptr, '>', value.len);
+}
+
+/* ---- One value as text ---- */
+
+static bool
+is_word(struct mr_str value)
+{
+	for (size_t i = 0; i < value.len; i++)
+		if ((unsigned char)value.ptr[i] <= ' ' || value.ptr[i] == 0x7f)
+			return false;
+	return value.len > 0;
+}
+
+static bool
+is_address(struct mr_str value)
+{
+	struct mr_str agent, room;
+	char normal[MR_ADDRESS_MAX + 1];
+	struct mr_error err;
+
+	address_split(value, &agent, &room);
+	return address_normal(agent, normal, &err) == MR_OK;
+}
+
+/* Something between the commas. */
+static bool
+is_list(struct mr_str value)
+{
+	if (value.len == 0 || value.ptr[value.len - 1] == ',')
+		return false;
+	for (struct mr_str one; str_cut(&value, ',', &one);)
+		if (str_trim(one).len == 0)
+			return false;
+	return true;
+}
+
+static bool
+is_choice(const struct type_field *field, struct mr_str value)
+{
+	for (size_t i = 0; i < field->choices.n; i++)
+		if (str_eq(value, str_of(field->choices.v[i])))
+			return true;
+	return false;
+}
+
+/* All choices as a document prints them: "MERGED|ESCALATED|DEFERRED". */
+static bool
+are_choices(const struct type_field *field, struct mr_str value)
+{
+	if (value.len == 0 || value.ptr[value.len - 1] == '|')
+		return false;
+	for (struct mr_str one; str_cut(&value, '|', &one);)
+		if (!is_choice(field, one))
+			return false;
+	return true;
+}
+
+const char *
+type_value_problem(const struct type_field *field, struct mr_str value, struct buf *scratch)
+{
+	struct json_value json = { 0 };
+	const char *problem;
+	bool is_json = field->kind >= TYPE_NUMBER && json_whole(value, &json, &problem);
+	int64_t ms;
+
+	switch (field->kind) {
+	case TYPE_WORD:
+		return is_word(value) ? NULL : "one word";
+	case TYPE_ADDRESS:
+		return is_address(value) ? NULL : "an address";
+	case TYPE_TIME:
+		return time_parse_rfc3339(value, &ms) ? NULL : "a time such as 2026-03-05T10:30:00Z";
+	case TYPE_NUMBER:
+		return is_json && json.kind == JSON_NUMBER ? NULL : "a number";
+	case TYPE_BOOLEAN:
+		return str_eq(value, STR("true")) || str_eq(value, STR("false")) ? NULL : "true or false";
+	case TYPE_LIST:
+		return (is_json && value.ptr[0] == '[') || is_list(value) ? NULL : "a list with ', ' between";
+	case TYPE_TEXT:
+		return utf8_valid(value) ? NULL : "text in UTF-8";
+	case TYPE_JSON:
+		return is_json ? NULL : "JSON";
+	case TYPE_OBJECT:
+		return is_json && json.kind == JSON_OBJECT ? NULL : "a JSON object";
+	case TYPE_OBJECTS:
+		return is_json && json.kind == JSON_ARRAY ? NULL : "a list of JSON objects";
+	case TYPE_LITERAL:
+	case TYPE_ONE_OF:
+		break;
+	}
+	if (is_choice(field, value))
+		return NULL;
+	buf_clear(scratch);
+	buf_adds(scratch, field->choices.n > 1 ? "one of " : "");
+	for (size_t i = 0; i < field->choices.n; i++)
+		buf_addf(scratch, "%s%s", i > 0 ? ", " : "", field->choices.v[i]);
+	return buf_z(scratch);
+}
+
+/* ---- All of them ---- */
+
+struct check {
+	const struct type_def *def;
+	const struct type_values *values;
+	bool strict; /* for sending: the form of every value counts */
+	struct mr_error *err;
+};
+
+static bool
+holds(const struct check *c, const char *field, const char *value)
+{
+	const char *is = type_value(c->values, field);
+
+	return is && strcmp(is, value) == 0;
+}
+
+static enum mr_rc
+refuse(const struct check *c, const struct type_field *f, const char *must, struct mr_str value)
+{
+	mr_auto(buf_done) struct buf shown = BUF_INIT;
+
+	text_clean_line(&shown, utf8_cut(value, 60));
+	return mr_fail(c->err, MR_REFUSED,
+	    "field '%s' of %s must be %s, not '%s'\n'mailroom types show %s' tells its fields", f->name, c->def->name,
+	    must, buf_z(&shown), c->def->name); /* a sender hears of --force, too */
+}
+
+static enum mr_rc
+check_absent(const struct check *c, const struct type_field *f)
+{
+	bool needed = f->required && (!f->when_field || holds(c, f->when_field, f->when_value)) &&
+		      (!f->only_field || holds(c, f->only_field, f->only_value));
+
+	if (!needed || (!c->strict && c->def->receive_type && f->kind != TYPE_LITERAL))
+		return MR_OK;
+	if (f->when_field)
+		(void)mr_fail(c->err, MR_REFUSED, "field '%s' of %s is missing, which is needed when %s is %s", f->name,
+		    c->def->name, f->when_field, f->when_value);
+	else
+		(void)mr_fail(c->err, MR_REFUSED, "field '%s' of %s is missing", f->name, c->def->name);
+	return mr_hint(
+	    c->err, "give it with --field '%s=...'; 'mailroom types show %s' tells its fields", f->name, c->def->name);
+}
+
+static enum mr_rc
+check_place(const struct check *c, const struct type_field *f)
+{
+	if (!c->strict || !f->only_field || holds(c, f->only_field, f->only_value))
+		return MR_OK;
+	return mr_fail(c->err, MR_REFUSED,
+	    "field '%s' of %s may stand only when %s is %s\nleave it out, or change '%s'", f->name, c->def->name,
+	    f->only_field, f->only_value, f->only_field);
+}
+
+static bool
+form_counts(const struct check *c, const struct type_field *f)
+{
+	return c->strict || f->kind == TYPE_LITERAL || (f->kind == TYPE_ONE_OF && !c->def->receive_type);
+}
+
+static enum mr_rc
+check_line(const struct check *c, const struct type_field *f)
+{
+	mr_auto(buf_done) struct buf scratch = BUF_INIT;
+	const char *z = type_value(c->values, f->name);
+	struct mr_str value = str_of(z ? z : "");
+
+	if (value.len == 0)
+		return check_absent(c, f);
+	enum mr_rc rc = check_place(c, f);
+
+	if (rc != MR_OK || type_is_placeholder(value) || (f->kind == TYPE_ONE_OF && are_choices(f, value)))
+		return rc;
+	const char *must = form_counts(c, f) ? type_value_problem(f, value, &scratch) : NULL;
+
+	return must ? refuse(c, f, must, value) : MR_OK;
+}
+
+/* ---- In JSON the sort of value counts, too ---- */
+
+static const char *
+json_problem(const struct type_field *f, struct json_value v)
+{
+	struct json_value item;
+	enum json_kind inside = f->kind == TYPE_LIST ? JSON_STRING : JSON_OBJECT;
+
+	if (f->kind == TYPE_NUMBER)
+		return v.kind == JSON_NUMBER ? NULL : "a number";
+	if (f->kind == TYPE_BOOLEAN)
+		return v.kind == JSON_TRUE || v.kind == JSON_FALSE ? NULL : "true or false";
+	if (f->kind == TYPE_JSON)
+		return NULL;
+	if (f->kind == TYPE_OBJECT)
+		return v.kind == JSON_OBJECT ? NULL : "a JSON object";
+	if (f->kind != TYPE_LIST && f->kind != TYPE_OBJECTS)
+		return v.kind == JSON_STRING ? NULL : "a string";
+	for (size_t at = 0; json_item(v, &at, &item);)
+		if (item.kind != inside)
+			v.kind = JSON_NULL;
+	return v.kind == JSON_ARRAY ? NULL : f->kind == TYPE_LIST ? "a list of strings" : "a list of objects";
+}
+
+static enum mr_rc check_object(const struct check *c, const char *prefix, struct json_value object);
+
+static enum mr_rc
+check_member(const struct check *c, const struct type_field *f, struct json_value v)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT, scratch = BUF_INIT;
+	struct json_value item;
+
+	TRY(check_place(c, f));
+	if (!c->strict && c->def->receive_type && f->kind != TYPE_LITERAL)
+		return MR_OK;
+	const char *must = json_problem(f, v);
+
+	if (must)
+		return refuse(c, f, must, v.raw);
+	if (f->kind == TYPE_OBJECT)
+		return check_object(c, f->name, v);
+	if (f->kind == TYPE_OBJECTS) {
+		buf_addf(&text, "%s[]", f->name);
+		for (size_t at = 0; json_item(v, &at, &item);)
+			TRY(check_object(c, buf_z(&text), item));
+		return MR_OK;
+	}
+	if (v.kind != JSON_STRING || f->kind == TYPE_JSON || !form_counts(c, f))
+		return MR_OK;
+	json_text(v, &text);
+	must = type_value_problem(f, buf_str(&text), &scratch);
+	return must ? refuse(c, f, must, buf_str(&text)) : MR_OK;
+}
+
+static bool
+find_member(const struct type_def *def, struct json_value object, const struct type_field *f, const char *last,
+    struct json_value *ret)
+{
+	if (json_find(object, last, ret))
+		return true;
+	for (size_t i = 0; last == f->name && i < def->also_n; i++)
+		if (strcmp(def->also[i].value, f->name) == 0 && json_find(object, def->also[i].name, ret))
+			return true;
+	return false;
+}
+
+static enum mr_rc
+check_object(const struct check *c, const char *prefix, struct json_value object)
+{
+	struct json_value value;
+	const char *last;
+
+	for (size_t i = 0; i < c->def->fields_n; i++) {
+		const struct type_field *f = &c->def->fields[i];
+
+		if (!type_is_member(f->name, prefix, &last))
+			continue;
+		if (f->in_subject)
+			TRY(check_line(c, f));
+		else if (find_member(c->def, object, f, last, &value))
+			TRY(check_member(c, f, value));
+		else
+			TRY(check_absent(c, f));
+	}
+	return MR_OK;
+}
+
+static enum mr_rc
+check_all(const struct check *c)
+{
+	if (c->def->body == TYPE_BODY_JSON)
+		return check_object(c, "", (struct json_value){ JSON_OBJECT, c->values->json });
+	for (size_t i = 0; i < c->def->fields_n; i++)
+		TRY(check_line(c, &c->def->fields[i]));
+	return MR_OK;
+}
+
+enum mr_rc
+type_validate(const struct type_def *def, const struct type_values *values, struct mr_error *err)
+{
+	return check_all(&(struct check){ def, values, true, err });
+}
+
+enum mr_rc
+type_validate_received(const struct type_def *def, const struct type_values *values, struct mr_error *err)
+{
+	return check_all(&(struct check){ def, values, false, err });
 }

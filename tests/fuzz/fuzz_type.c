@@ -59,8 +59,7 @@ check_message(const struct type_def *def, struct mr_str subject, struct mr_str b
 	struct type_context context = { .sender = "gp/polecats/nux", .recipient = "mayor", .now_ms = 1782893730250 };
 	struct mr_error err = { 0 };
 
-	(void)type_fits_body(def, body);
-	assert(type_fits_subject(def, subject, NULL) == (type_subject_weight(def, subject) > 0));
+	(void)type_subject_weight(def, subject);
 	if (type_read(def, subject, body, &values, &err) != MR_OK) {
 		assert(err.code == MR_CORRUPT && err.message[0]);
 		return;
