@@ -17,6 +17,11 @@
 
 #define OPERATOR "operator"
 
+struct office {                    /* what the office keeps with an open room */
+	struct user_config *user;  /* rules/config.h; NULL until it is attached */
+	struct types_store *types; /* types/types.h */
+};
+
 /* data.c: mr_room_options.data_dir with absolute paths; NULL where none was given. Borrowed. */
 const char *office_data_dirs(struct mr_room *room);
 

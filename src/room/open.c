@@ -116,10 +116,8 @@ room_free(struct mr_room *room)
 	if (!room)
 		return;
 	room->driver->close(room);
-	if (room->forget_types) /* has a table around the others, so not before close */
-		room->forget_types(room);
-	if (room->forget_user)
-		room->forget_user(room);
+	if (room->office) /* has a table around the others, so not before close */
+		room->office_free(room);
 	free(room->wrap_state); /* holds the table that driver points to: only now */
 	record_done(&room->settings);
 	mr_names_done(&room->barred);

@@ -221,21 +221,19 @@ struct room_driver {
 
 struct mr_room {
 	const struct room_driver *driver;
-	void *state;                                /* the driver's own */
-	char *spec;                                 /* "maildir:/path" */
-	char *name;                                 /* what stands after @ */
-	struct record settings;                     /* lines of the room's settings; empty where a kind has none */
-	char *state_dir;                            /* where mailroom keeps what is no room's own, absolute; or NULL */
-	char identity[ROOM_IDENTITY_LEN + 1];       /* random, from the room's settings; "": the kind has none */
-	char place[ROOM_PLACE_LEN];                 /* tells the room's folder from a copy at its path; or "" */
-	struct user_config *user;                   /* the office's: the user's configuration of it; or NULL */
-	void (*forget_user)(struct mr_room *room);  /* frees it; set with user */
-	char *data_dir;                             /* mr_room_options.data_dir, or NULL */
-	void *types;                                /* the office's: message types that were read; or NULL */
-	void (*forget_types)(struct mr_room *room); /* frees them; set with types */
-	bool must_exist;                            /* mr_room_options.must_exist, for open */
-	struct mr_names barred;                     /* mr_room_barred: filled in by the driver */
-	mr_trace_fn *trace;                         /* or NULL */
+	void *state;                               /* the driver's own */
+	char *spec;                                /* "maildir:/path" */
+	char *name;                                /* what stands after @ */
+	struct record settings;                    /* lines of the room's settings; empty where a kind has none */
+	char *state_dir;                           /* where mailroom keeps what is no room's own, absolute; or NULL */
+	char identity[ROOM_IDENTITY_LEN + 1];      /* random, from the room's settings; "": the kind has none */
+	char place[ROOM_PLACE_LEN];                /* tells the room's folder from a copy at its path; or "" */
+	struct office *office;                     /* what the office keeps with the handle; or NULL */
+	void (*office_free)(struct mr_room *room); /* frees it; set with office */
+	char *data_dir;                            /* mr_room_options.data_dir, or NULL */
+	bool must_exist;                           /* mr_room_options.must_exist, for open */
+	struct mr_names barred;                    /* mr_room_barred: filled in by the driver */
+	mr_trace_fn *trace;                        /* or NULL */
 	void *trace_ctx;
 	struct room_driver table;        /* the driver's own, stubs in its gaps */
 	const struct room_driver *inner; /* the driver that is wrapped */

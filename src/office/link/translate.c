@@ -14,7 +14,7 @@
 #include "message/message.h"
 #include "message/mime.h"
 #include "office/link/link.h"
-#include "office/types/control.h"
+#include "office/types/types.h"
 
 enum { BASE64_LINE = 76 };
 

@@ -4,7 +4,8 @@
 #define OFFICE_OUTGOING_H
 
 #include "office/mail/mail.h"
-#include "office/types/types_send.h"
+#include "office/address/address.h"
+#include "office/types/types.h"
 
 struct outgoing { /* the message's strings are borrowed from here and from the draft; it must not be moved */
 	struct mr_room *room;

@@ -12,7 +12,6 @@
 #include "message/message.h"
 #include "message/type.h"
 #include "office/mail/mail.h"
-#include "office/types/control.h"
 #include "office/types/types.h"
 
 #define SCAN_TRIES 20

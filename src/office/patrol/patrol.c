@@ -8,7 +8,7 @@
 #include "office/mail/mail.h"
 #include "office/patrol/patrol.h"
 #include "office/rules/config.h"
-#include "office/types/types_store.h"
+#include "office/types/types.h"
 #include <poll.h>
 #include <stddef.h>
 

@@ -3,8 +3,17 @@
  * commands left behind. */
 #include "base/error.h"
 #include "office/rules/config.h"
-#include "office/types/types_store.h"
+#include "office/types/types.h"
 #include "office/who/who.h"
+
+static void
+free_office(struct mr_room *room)
+{
+	types_detach(room);
+	config_detach(room);
+	free(room->office);
+	room->office = NULL;
+}
 
 /* What could not be completed now is completed by a later command; reading mail must not wait for it. */
 static void
@@ -35,7 +44,9 @@ mr_room_open(const char *spec, const struct mr_room_options *options, struct mr_
 	if (o->trace)
 		room_wrap_trace(room);
 	room->data_dir = o->data_dir ? strdup(o->data_dir) : NULL;
-	rc = o->data_dir && !room->data_dir ? mr_nomem(err) : types_attach(room, err);
+	room->office = calloc(1, sizeof(*room->office));
+	room->office_free = free_office;
+	rc = (o->data_dir && !room->data_dir) || !room->office ? mr_nomem(err) : types_attach(room, err);
 	if (rc == MR_OK)
 		rc = config_attach(room, o, err);
 	if (rc == MR_OK) /* before anything in it is acted on: recovery completes deliveries */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* config.c - one file of the user's configuration: reading it, asking it, changing it. See config.h. */
+/* config.c - one file of the user's configuration: its names and values, reading it, asking it, changing it. */
 #include "office/rules/config.h"
 
 #include "base/clock.h"
@@ -7,16 +7,146 @@
 #include "base/file.h"
 #include "base/id.h"
 #include "base/sys.h"
+#include "office/patrol/patrol.h"
 #include <errno.h>
 #include <fcntl.h>
 
 #define FOLDER "rooms"
 #define CONFIG_MAX ((size_t)1 << 20)
+#define CONFIG_NAME_MAX 76 /* bytes: a header line has no longer ones */
 #define LOCK_WAIT_MS 5000
 
-/* ---- One file ---- */
+/* ---- Names and values ---- */
 
-/* What names the room's file: its identity, checked because it becomes a file name, or the hash of its spec. */
+enum value_kind { UNKNOWN, COMMAND, SPEC, PAIR, YES_NO, FIXED };
+
+static enum value_kind
+kind_of(const char *name)
+{
+	static const struct {
+		const char *name; /* one that ends in "-" is the beginning of a name */
+		enum value_kind kind;
+	} known[] = {
+		{ "Notify", COMMAND },
+		{ "Sling", COMMAND },
+		{ "Bead-Status", COMMAND },
+		{ "Handler-", COMMAND },
+		{ "Wake-", COMMAND },
+		{ "Link-", SPEC },
+		{ "Adopt-", PAIR },
+		{ "Session-Handlers", YES_NO },
+		{ "Nudge-On-Send", YES_NO },
+		{ "Room", FIXED },
+		{ "Place", FIXED },
+		{ "Identity", FIXED },
+		{ "Trusted", FIXED },
+	};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		size_t n = strlen(known[i].name);
+		bool prefix = known[i].name[n - 1] == '-';
+
+		if (strncasecmp(name, known[i].name, n) == 0 && prefix == (name[n] != '\0'))
+			return known[i].kind;
+	}
+	return UNKNOWN;
+}
+
+/* Programs that take a program as an argument. */
+static bool
+is_interpreter(const char *word)
+{
+	static const char *const names[] = { "sh", "bash", "dash", "ash", "ksh", "mksh", "zsh", "fish", "csh", "tcsh",
+		"eval", "perl", "ruby", "node", "awk", "gawk", "mawk", "php", "lua", "tclsh", "expect", "ssh", "su" };
+	const char *slash = strrchr(word, '/'), *name = slash ? slash + 1 : word;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(name, names[i]) == 0)
+			return true;
+	return str_starts(str_of(name), "python");
+}
+
+/* The last word that an interpreter at `from` reads as program text: its script, or what follows -c or -e. */
+static size_t
+program_end(const struct mr_names *words, size_t from)
+{
+	size_t end = from;
+
+	if (str_ends(str_of(words->v[from]), "ssh")) /* all that follows is a command line over there */
+		return words->n;
+	for (size_t i = from + 1; i < words->n && end == from; i++)
+		end = words->v[i][0] == '-' ? end : i;
+	for (size_t i = from + 1; i < words->n; i++)
+		if (words->v[i][0] == '-' && strpbrk(words->v[i], "ce") && i + 1 > end)
+			end = i + 1;
+	return end;
+}
+
+enum mr_rc
+config_check_command(const char *command, struct mr_error *err)
+{
+	mr_auto(mr_names_done) struct mr_names words = split_command(command, err);
+	size_t end = 0;
+
+	if (words.n == 0)
+		return err->code;
+	for (size_t i = 0; i < words.n; i++) {
+		const char *open = strchr(words.v[i], '{'), *close = open ? strchr(open, '}') : NULL;
+		mr_auto(buf_done) struct buf field = BUF_INIT, variable = BUF_INIT;
+
+		if (end > 0 && i <= end && close && close > open + 1) {
+			buf_add(&field, (struct mr_str){ open + 1, (size_t)(close - open - 1) });
+			type_variable(&variable, buf_z(&field));
+			return mr_fail(err, MR_REFUSED,
+			    "the command would run {%.40s} of a message as program text\n"
+			    "write \"$%.80s\" in its place: the field is in that environment variable",
+			    buf_z(&field), buf_z(&variable));
+		}
+		if (is_interpreter(words.v[i]))
+			end = program_end(&words, i);
+	}
+	return MR_OK;
+}
+
+enum mr_rc
+mr_config_check(const char *name, const char *value, struct mr_error *err)
+{
+	enum value_kind kind = kind_of(name);
+
+	if (kind == UNKNOWN || kind == FIXED) {
+		(void)mr_fail(err, MR_REFUSED,
+		    kind == FIXED ? "'%.60s' is set by `mailroom trust`, not by hand"
+				  : "the configuration has no setting '%.60s'",
+		    name);
+		return mr_hint(err,
+		    "there are Notify, Handler-NAME, Wake-AGENT, Link-NAME, Adopt-LINK, Sling, Bead-Status, "
+		    "Nudge-On-Send and Session-Handlers: man 5 mailroom-config");
+	}
+	if (strlen(name) > CONFIG_NAME_MAX)
+		return mr_fail(err, MR_REFUSED, "the name of a setting has at most %d characters", CONFIG_NAME_MAX);
+	if (!header_name_valid(str_of(name)))
+		return mr_fail(err, MR_REFUSED, "'%.60s' cannot be the name of a setting", name);
+	if (!value)
+		return MR_OK;
+	if (header_value_problem(str_of(value)))
+		return mr_fail(err, MR_REFUSED, "the value of '%s' %s", name, header_value_problem(str_of(value)));
+	const char *space = strchr(value, ' ');
+
+	if (kind == COMMAND && config_check_command(value, err) != MR_OK)
+		return mr_wrap(err, "'%s'", name);
+	if (kind == PAIR && (!space || space == value || !space[1] || strchr(space + 1, ' ')))
+		return mr_fail(
+		    err, MR_REFUSED, "'%.80s' is not 'LOCAL FOREIGN': an agent here and a mailbox there", value);
+	if (kind == SPEC && !strchr(value, ':'))
+		return mr_fail(err, MR_REFUSED, "'%.80s' is no room: KIND:WHERE", value);
+	if (kind == YES_NO && !ascii_caseeq(value, "yes") && !ascii_caseeq(value, "no"))
+		return mr_fail(err, MR_REFUSED, "'%s' is 'yes' or 'no', not '%.60s'", name, value);
+	return MR_OK;
+}
+
+/* ---- Reading ---- */
+
+/* The identity is checked because it becomes a file name; without a place it is the hash of the room's spec. */
 bool
 config_file_of(const struct mr_room *room, char ret[ROOM_IDENTITY_LEN + 1])
 {
@@ -32,7 +162,6 @@ config_file_of(const struct mr_room *room, char ret[ROOM_IDENTITY_LEN + 1])
 	return true;
 }
 
-/* Only a file of this user's that nobody else can write says anything. MR_NOTFOUND: none. */
 enum mr_rc
 config_read_file(int folder, const char *path, struct record *ret, struct mr_error *err)
 {
@@ -44,40 +173,29 @@ config_read_file(int folder, const char *path, struct record *ret, struct mr_err
 		return mr_fail(err, MR_NOTFOUND, "there is no configuration '%s'", path);
 	if (fd < 0 || sys_stat_fd(fd, &st) < 0)
 		return mr_fail_errno(err, "cannot read the configuration '%s'", path);
-	if (!S_ISREG(st.st_mode) || st.st_uid != sys_euid() || (st.st_mode & 022)) {
+	if (!S_ISREG(st.st_mode) || st.st_uid != sys_euid() || (st.st_mode & 022))
 		return mr_fail(err, MR_REFUSED,
 		    "the configuration '%s' is not a file that this user alone can write\nlook at it; chmod 600 if it is yours",
 		    path);
-	}
 	if (file_read_sized(fd, st.st_size, CONFIG_MAX, &text, err) != MR_OK ||
 	    record_parse(buf_str(&text), ret, err) != MR_OK)
 		return mr_wrap(err, "configuration '%s'", path);
 	return MR_OK;
 }
 
-static bool
-line_is(const struct record *lines, const char *name, const char *value)
-{
-	const char *have = record_get(lines, name);
-
-	return strcmp(have ? have : "", value) == 0;
-}
-
 bool
 config_fits(const struct record *lines, const struct mr_room *room)
 {
-	return line_is(lines, "Room", room->spec) && line_is(lines, "Place", room->place) &&
-	       line_is(lines, "Identity", room->identity);
-}
+	const char *const head[][2] = { { "Room", room->spec }, { "Place", room->place },
+		{ "Identity", room->identity } };
+	bool fits = true;
 
-static void
-config_forget(struct mr_room *room)
-{
-	free(room->user->dir);
-	free(room->user->paths);
-	record_done(&room->user->lines);
-	free(room->user);
-	room->user = NULL;
+	for (size_t i = 0; i < 3; i++) {
+		const char *have = record_get(lines, head[i][0]);
+
+		fits = fits && strcmp(have ? have : "", head[i][1]) == 0;
+	}
+	return fits;
 }
 
 enum mr_rc
@@ -87,8 +205,7 @@ config_attach(struct mr_room *room, const struct mr_room_options *options, struc
 
 	if (!u)
 		return mr_nomem(err);
-	room->user = u;
-	room->forget_user = config_forget;
+	room->office->user = u;
 	u->found = options->found;
 	u->dir = options->config_dir ? strdup(options->config_dir) : NULL;
 	u->paths = options->trust_paths ? strdup(options->trust_paths) : NULL;
@@ -97,23 +214,33 @@ config_attach(struct mr_room *room, const struct mr_room_options *options, struc
 	return MR_OK;
 }
 
-/* What is wrong with the file is told by the doctor and by whoever changes it; until then it allows nothing. */
+void
+config_detach(struct mr_room *room)
+{
+	struct user_config *u = room->office->user;
+
+	if (!u)
+		return;
+	free(u->dir);
+	free(u->paths);
+	record_done(&u->lines);
+	free(u);
+}
+
+/* What is wrong with the file is told by the doctor and by a change of it; until then it allows nothing. */
 const struct record *
 config_lines(struct mr_room *room)
 {
 	static const struct record none = { 0 };
-	struct user_config *u = room->user;
+	struct user_config *u = room->office ? room->office->user : NULL;
 	mr_auto(buf_done) struct buf path = BUF_INIT;
-	struct mr_error ignored = { 0 };
 	char name[ROOM_IDENTITY_LEN + 1];
 
 	if (!u || !u->dir || u->read || !config_file_of(room, name))
 		return u ? &u->lines : &none;
 	u->read = true;
-	buf_adds(&path, u->dir);
-	buf_adds(&path, "/" FOLDER "/");
-	buf_adds(&path, name);
-	if (buf_ok(&path) && config_read_file(AT_FDCWD, buf_z(&path), &u->lines, &ignored) == MR_OK &&
+	buf_addf(&path, "%s/" FOLDER "/%s", u->dir, name);
+	if (buf_ok(&path) && config_read_file(AT_FDCWD, buf_z(&path), &u->lines, IGNORED) == MR_OK &&
 	    !config_fits(&u->lines, room)) {
 		u->elsewhere = true;
 		record_done(&u->lines);
@@ -142,12 +269,7 @@ config_get_of(struct mr_room *room, const char *prefix, const char *rest)
 bool
 config_has(struct mr_room *room, const char *name, const char *value)
 {
-	const struct record *lines = config_lines(room);
-
-	for (size_t i = 0; i < lines->n; i++)
-		if (ascii_caseeq(lines->lines[i].name, name) && strcmp(lines->lines[i].value, value) == 0)
-			return true;
-	return false;
+	return record_has(config_lines(room), name, value);
 }
 
 const char *
@@ -163,7 +285,9 @@ mr_config_each(struct mr_room *room, mr_config_fn *fn, void *ctx, struct mr_erro
 
 	(void)err;
 	for (size_t i = 0; i < lines->n; i++) {
-		if (config_is_setting(lines->lines[i].name) && !fn(ctx, lines->lines[i].name, lines->lines[i].value))
+		enum value_kind kind = kind_of(lines->lines[i].name);
+
+		if (kind != UNKNOWN && kind != FIXED && !fn(ctx, lines->lines[i].name, lines->lines[i].value))
 			break;
 	}
 	return MR_OK;
@@ -182,32 +306,31 @@ config_folder(const char *config_dir, bool make, int *ret_fd, struct mr_error *e
 static enum mr_rc
 lock_folder(const char *config_dir, int *ret_folder, int *ret_lock, struct mr_error *err)
 {
-	enum mr_rc rc = config_folder(config_dir, true, ret_folder, err);
-
-	if (rc == MR_OK)
-		rc = lock_take(*ret_folder, ".lock", 0600, LOCK_WAIT_MS, ret_lock, err);
-	return rc == MR_OK ? MR_OK : mr_wrap(err, "cannot change the configuration in '%.120s'", config_dir);
-}
-
-static enum mr_rc
-add_head(struct buf *out, const char *spec, const char *place, const char *identity, struct mr_error *err)
-{
-	if (header_add(out, "Room", str_of(spec), err) != MR_OK ||
-	    (*place && header_add(out, "Place", str_of(place), err) != MR_OK) ||
-	    (*identity && header_add(out, "Identity", str_of(identity), err) != MR_OK))
-		return err->code;
+	if (config_folder(config_dir, true, ret_folder, err) != MR_OK ||
+	    lock_take(*ret_folder, ".lock", 0600, LOCK_WAIT_MS, ret_lock, err) != MR_OK)
+		return mr_wrap(err, "cannot change the configuration in '%.120s'", config_dir);
 	return MR_OK;
 }
 
+/* Room, Place, Identity and Trusted: `how` says that it is trusted now; NULL: as `trusted` has it, or not. */
 static enum mr_rc
-add_trusted(struct buf *out, const char *how, struct mr_error *err)
+add_head(struct buf *out, const char *spec, const char *place, const char *identity, const char *how,
+    const char *trusted, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf value = BUF_INIT;
 	char now[RFC3339_LEN + 1];
 
+	TRY(header_add(out, "Room", str_of(spec), err));
+	if (*place)
+		TRY(header_add(out, "Place", str_of(place), err));
+	if (*identity)
+		TRY(header_add(out, "Identity", str_of(identity), err));
 	time_rfc3339(clock_now_ms(), now);
-	buf_addf(&value, "%s %s", now, how);
-	return header_add(out, "Trusted", buf_str(&value), err);
+	if (how)
+		buf_addf(&value, "%s %s", now, how);
+	else
+		buf_adds(&value, trusted ? trusted : "");
+	return value.len > 0 ? header_add(out, "Trusted", buf_str(&value), err) : MR_OK;
 }
 
 enum mr_rc
@@ -218,37 +341,32 @@ config_note_made(
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 
 	TRY(lock_folder(config_dir, &folder, &lock, err));
-	TRY(add_head(&text, spec, place, identity, err));
-	TRY(add_trusted(&text, "init", err));
+	TRY(add_head(&text, spec, place, identity, "init", NULL, err));
 	return buf_ok(&text) ? file_replace(folder, identity, buf_str(&text), 0600, err) : mr_nomem(err);
 }
 
 /* The file as it shall be: head, trust, then the lines that stay, then the new one. */
 static enum mr_rc
 compose(const struct mr_room *room, const struct record *old, const struct config_change *c, struct buf *out,
-    bool *ret_removed, struct mr_error *err)
+    struct mr_error *err)
 {
-	const char *trusted = record_get(old, "Trusted");
-	enum mr_rc rc = add_head(out, room->spec, room->place, room->identity, err);
-
-	if (rc == MR_OK && c->trusted)
-		rc = add_trusted(out, c->trusted, err);
-	else if (rc == MR_OK && trusted)
-		rc = header_add(out, "Trusted", str_of(trusted), err);
 	const struct mr_header *kept = c->all ? c->all : old->lines;
 	size_t kept_n = c->all ? c->all_n : old->n;
+	bool removed = false;
 
-	for (size_t i = 0; i < kept_n && rc == MR_OK; i++) {
+	TRY(add_head(out, room->spec, room->place, room->identity, c->trusted, record_get(old, "Trusted"), err));
+	for (size_t i = 0; i < kept_n; i++) {
 		bool same = c->name && ascii_caseeq(kept[i].name, c->name);
 
-		*ret_removed |= same && !c->add;
-		if (config_is_head(kept[i].name) || (same && (!c->add || strcmp(kept[i].value, c->value) == 0)))
-			continue;
-		rc = header_add(out, kept[i].name, str_of(kept[i].value), err);
+		removed |= same && !c->add;
+		if (kind_of(kept[i].name) != FIXED && !(same && (!c->add || strcmp(kept[i].value, c->value) == 0)))
+			TRY(header_add(out, kept[i].name, str_of(kept[i].value), err));
 	}
-	if (rc == MR_OK && c->name && c->value)
-		rc = header_add(out, c->name, str_of(c->value), err);
-	return rc == MR_OK && !buf_ok(out) ? mr_nomem(err) : rc;
+	if (c->name && c->value)
+		TRY(header_add(out, c->name, str_of(c->value), err));
+	if (c->name && !c->value && !removed)
+		return mr_fail(err, MR_NOTFOUND, "there is no setting '%s' for this room", c->name);
+	return buf_ok(out) ? MR_OK : mr_nomem(err);
 }
 
 enum mr_rc
@@ -257,57 +375,45 @@ config_change(struct mr_room *room, const struct config_change *c, struct mr_err
 	mr_auto(sys_close_fd) int folder = -1, lock = -1;
 	mr_auto(record_done) struct record old = { 0 };
 	mr_auto(buf_done) struct buf text = BUF_INIT;
+	struct user_config *u = room->office ? room->office->user : NULL;
+	const char *path = config_path_of(room->spec);
 	char name[ROOM_IDENTITY_LEN + 1];
-	bool removed = false;
-	enum mr_rc rc;
 
 	if (!config_file_of(room, name))
 		return mr_fail(err, MR_REFUSED,
-		    "room '%.160s' has no identity yet\nmailroom trust '%.160s' gives it one",
-		    config_path_of(room->spec), config_path_of(room->spec));
-	rc = lock_folder(room->user ? room->user->dir : NULL, &folder, &lock, err);
-	if (rc != MR_OK)
+		    "room '%.160s' has no identity yet\nmailroom trust '%.160s' gives it one", path, path);
+	TRY(lock_folder(u ? u->dir : NULL, &folder, &lock, err));
+	enum mr_rc rc = config_read_file(folder, name, &old, err);
+
+	if (rc != MR_OK && rc != MR_NOTFOUND)
 		return rc;
-	rc = config_read_file(folder, name, &old, err);
-	if (rc == MR_NOTFOUND)
-		rc = MR_OK;
-	if (rc == MR_OK && old.n > 0 && !c->moved && !config_fits(&old, room)) {
+	if (old.n > 0 && !c->moved && !config_fits(&old, room)) {
 		if (config_room_is_there(&old))
 			return mr_fail(err, MR_REFUSED,
 			    "room '%.100s' is a copy of '%.100s' and has its identity\nmailroom trust '%.160s' gives it one of its own",
-			    config_path_of(room->spec), config_path_of(record_get(&old, "Room")),
-			    config_path_of(room->spec));
+			    path, config_path_of(record_get(&old, "Room")), path);
 		record_done(&old);
 	}
-	if (rc == MR_OK)
-		rc = compose(room, &old, c, &text, &removed, err);
-	if (rc == MR_OK && c->name && !c->value && !removed)
-		return mr_fail(err, MR_NOTFOUND, "there is no setting '%s' for this room", c->name);
-	if (rc == MR_OK)
-		rc = file_replace(folder, name, buf_str(&text), 0600, err);
-	record_done(&room->user->lines);
-	room->user->read = room->user->elsewhere = false;
+	TRY(compose(room, &old, c, &text, err));
+	rc = file_replace(folder, name, buf_str(&text), 0600, err);
+	record_done(&u->lines); /* read again when it is asked for */
+	u->read = u->elsewhere = false;
 	return rc;
 }
 
 enum mr_rc
 mr_config_set(struct mr_room *room, const char *name, const char *value, bool add, struct mr_error *err)
 {
-	struct config_change c = { .name = name, .value = value, .add = add };
-
 	TRY(mr_config_check(name, value, err));
-	return config_change(room, &c, err);
+	return config_change(room, &(struct config_change){ .name = name, .value = value, .add = add }, err);
 }
 
 enum mr_rc
 mr_config_replace(struct mr_room *room, const struct mr_header *lines, size_t n, struct mr_error *err)
 {
 	static const struct mr_header none = { 0 };
-	enum mr_rc rc = MR_OK;
 
-	for (size_t i = 0; i < n && rc == MR_OK; i++)
-		rc = mr_config_check(lines[i].name, lines[i].value, err);
-	return rc == MR_OK
-		   ? config_change(room, &(struct config_change){ .all = lines ? lines : &none, .all_n = n }, err)
-		   : rc;
+	for (size_t i = 0; i < n; i++)
+		TRY(mr_config_check(lines[i].name, lines[i].value, err));
+	return config_change(room, &(struct config_change){ .all = lines ? lines : &none, .all_n = n }, err);
 }

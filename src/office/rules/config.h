@@ -3,11 +3,6 @@
  * config.h - the user's own configuration of a room: the one thing that lets mailroom start a program or touch another
  * room, and the record that this user trusts the room. Everything in the office that could act asks here.
  *
- *	config.c            one file a room: reading, asking, changing it
- *	config_check.c      its names, and what their values may be
- *	trust.c             which rooms are trusted, and the list of all
- *	config_leftovers.c  lines in a room that earlier builds obeyed
- *
  * The file is <config_dir>/rooms/<identity>, 0600, "Name: value" lines:
  *
  *	Room:      spec of the room             these three must fit the room that is open, all of them: else nothing in
@@ -21,11 +16,15 @@
  *	Nudge-On-Send: yes                      a send may type into the recipient's terminal
  *
  * A room of a kind without identities is known by the hash of its spec, and has no Place.
+ *
+ * The folder office/rules: config.c (the file: reading, asking, changing it), trust.c (which rooms are trusted),
+ * settings.c (records of the room; functions in office.h), hygiene.c and hygiene_mail.c (hygiene.h). It calls no other
+ * folder of the office but types and the scans of mail; every folder may call it.
  */
 #ifndef OFFICE_CONFIG_H
 #define OFFICE_CONFIG_H
 
-#include "room/room.h"
+#include "office/office.h"
 
 struct user_config {         /* of one room, read once a handle */
 	char *dir;           /* mr_room_options.config_dir, or NULL */
@@ -38,38 +37,31 @@ struct user_config {         /* of one room, read once a handle */
 
 /* Keeps the options with the room. */
 enum mr_rc config_attach(struct mr_room *room, const struct mr_room_options *options, struct mr_error *err);
+void config_detach(struct mr_room *room);
 /* MR_UNTRUSTED, with why and the line to type, for a room that was found and is not trusted. */
 enum mr_rc config_trusts(struct mr_room *room, struct mr_error *err);
 /* The first line of that name, or NULL. */
 const char *config_get(struct mr_room *room, const char *name);
-/* ... called "<prefix><rest>". */
+/* ... of the name "<prefix><rest>". */
 const char *config_get_of(struct mr_room *room, const char *prefix, const char *rest);
 bool config_has(struct mr_room *room, const char *name, const char *value);
 /* "init" notes that it makes this room, before the room is there. */
 enum mr_rc config_note_made(
     const char *config_dir, const char *spec, const char *place, const char *identity, struct mr_error *err);
-
 /* MR_REFUSED: it hands a field of a message to a shell or another interpreter as program text. */
 enum mr_rc config_check_command(const char *command, struct mr_error *err);
 
-/* ---- Between these files ---- */
-
-#define CONFIG_NAME_MAX 76                /* bytes: a header line has no longer ones */
-bool config_is_head(const char *name);    /* Room, Place, Identity, Trusted */
-bool config_is_setting(const char *name); /* what the user sets */
+/* ---- Between config.c and trust.c ---- */
 
 /* What names the room's file; false: it has no identity yet. */
 bool config_file_of(const struct mr_room *room, char ret[ROOM_IDENTITY_LEN + 1]);
 enum mr_rc config_folder(const char *config_dir, bool make, int *ret_fd, struct mr_error *err);
 /* Only a file of this user's that nobody else can write says anything. MR_NOTFOUND: none. */
 enum mr_rc config_read_file(int folder, const char *path, struct record *ret, struct mr_error *err);
-/* Are these lines about that very room? */
-bool config_fits(const struct record *lines, const struct mr_room *room);
-/* Of this room; none when nothing fits. */
-const struct record *config_lines(struct mr_room *room);
-/* Is the room that the lines are about where they say? */
-bool config_room_is_there(const struct record *lines);
-const char *config_path_of(const char *spec); /* of a native room: its path */
+bool config_fits(const struct record *lines, const struct mr_room *room); /* are they about that very room? */
+const struct record *config_lines(struct mr_room *room);                  /* of this room; none when nothing fits */
+bool config_room_is_there(const struct record *lines); /* is the room that they are about where they say? */
+const char *config_path_of(const char *spec);          /* of a native room: its path */
 
 struct config_change {
 	const char *name, *value;    /* value NULL: removed */

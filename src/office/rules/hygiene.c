@@ -1,45 +1,110 @@
 /* SPDX-License-Identifier: MIT */
-/* hygiene.c - the rules: see hygiene.h. */
-#include "office/mail/mail.h"
+/* hygiene.c - reading a policy, and the rules: see hygiene.h. */
 #include "office/rules/hygiene.h"
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/format.h"
+#include "base/sys.h"
 #include "message/type.h"
+#include "office/mail/mail.h"
+#include <fcntl.h>
 
+#define POLICY "policy" /* kind of record, and folder below the data folder */
+#define POLICY_MAX ((size_t)64 << 10)
+#define WITHIN_MS ((int64_t)10 * 60 * 1000)
+#define WITHOUT_POLICY "No-Answer: HEALTH_CHECK\n"
+#define SEPARATORS " ,\t"
 #define EMPTY_NOTE 20 /* letters; less than that says nothing */
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* ---- Words of a line ---- */
+/* ---- Reading a policy ---- */
 
-static struct mr_str
-next_word(struct mr_str *rest)
+void
+policy_done(struct policy *policy)
 {
-	while (rest->len > 0 && (rest->ptr[0] == ' ' || rest->ptr[0] == ',' || rest->ptr[0] == '\t')) {
-		rest->ptr++;
-		rest->len--;
+	record_done(&policy->lines);
+	*policy = (struct policy){ 0 };
+}
+
+static enum mr_rc
+read_mode(const struct mr_room *room, bool has_policy, enum hygiene_mode *ret, struct mr_error *err)
+{
+	static const char *const words[] = { "off", "warn", "refuse" };
+	const char *word = mr_room_setting(room, "Hygiene");
+
+	*ret = has_policy ? HYGIENE_WARN : HYGIENE_OFF;
+	for (unsigned i = 0; word && i < COUNT(words); i++)
+		if (ascii_caseeq(word, words[i])) {
+			*ret = (enum hygiene_mode)i;
+			return MR_OK;
+		}
+	if (!word)
+		return MR_OK;
+	return mr_fail(
+	    err, MR_REFUSED, "the settings of the room say 'Hygiene: %.40s', which is not off, warn or refuse", word);
+}
+
+/* The room's own, else that of the first data folder that has it. */
+static enum mr_rc
+read_policy(struct mr_room *room, const char *name, struct buf *ret, struct mr_error *err)
+{
+	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+	struct mr_str rest = str_of(room->data_dir ? office_data_dirs(room) : ""), one;
+
+	if (!*name || *name == '.' || strlen(name) > 80 || name[strspn(name, plain)])
+		return mr_fail(err, MR_REFUSED, "'%.80s' cannot be the name of a policy", name);
+	if (room->driver->record_get(room, POLICY, "", name, ret, IGNORED) == MR_OK)
+		return MR_OK;
+	while (str_cut(&rest, ':', &one)) {
+		mr_auto(buf_done) struct buf path = BUF_INIT;
+		mr_auto(sys_close_fd) int fd = -1;
+
+		buf_addf(&path, "%.*s/" POLICY, (int)one.len, one.ptr);
+		if (buf_ok(&path) && dir_open(AT_FDCWD, buf_z(&path), &fd, IGNORED) == MR_OK &&
+		    file_read(fd, name, POLICY_MAX, ret, IGNORED) == MR_OK)
+			return MR_OK;
 	}
-	size_t n = 0;
+	return mr_fail(err, MR_NOTFOUND,
+	    "no policy '%.80s' for this room's mail\n"
+	    "'gastown' comes with mailroom; a room's settings name one as Hygiene-Policy:",
+	    name);
+}
 
-	while (n < rest->len && rest->ptr[n] != ' ' && rest->ptr[n] != ',' && rest->ptr[n] != '\t')
-		n++;
-	struct mr_str word = { rest->ptr, n };
+enum mr_rc
+policy_load(struct mr_room *room, const char *name, struct policy *ret, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	struct policy policy = { .within_ms = WITHIN_MS };
 
-	rest->ptr += n;
-	rest->len -= n;
-	return word;
+	if (!name)
+		name = mr_room_setting(room, "Hygiene-Policy");
+	if (!name)
+		buf_adds(&text, WITHOUT_POLICY);
+	if (read_mode(room, name != NULL, &policy.mode, err) != MR_OK ||
+	    (name && read_policy(room, name, &text, err) != MR_OK) ||
+	    record_parse(buf_str(&text), &policy.lines, err) != MR_OK)
+		return mr_wrap(err, "rules for mail");
+	const char *within = record_get(&policy.lines, "Duplicate-Within");
+
+	if (within && !duration_parse(str_of(within), &policy.within_ms))
+		policy.within_ms = WITHIN_MS;
+	*ret = policy;
+	return MR_OK;
 }
 
 static bool
 has_word(struct mr_str line, const char *word)
 {
-	for (struct mr_str w = next_word(&line); w.len > 0; w = next_word(&line))
+	for (struct mr_str w; str_word(&line, SEPARATORS, &w);)
 		if (str_caseeq(w, str_of(word)))
 			return true;
 	return false;
 }
 
-bool
+/* Among the words of lines of that name. */
+static bool
 policy_has(const struct policy *policy, const char *line, const char *word)
 {
 	for (size_t i = 0; *word && i < policy->lines.n; i++)
@@ -58,48 +123,38 @@ struct budget_line {
 	struct mr_str types; /* that are allowed, or with a number those that do not count */
 };
 
-static struct budget_line
-read_budget(const char *value)
-{
-	struct mr_str rest = str_of(value);
-	struct budget_line b = { .role = next_word(&rest) };
-	struct mr_str all = rest, first = next_word(&rest);
-
-	b.number = str_to_u64(first, &b.most);
-	b.types = b.number ? rest : all;
-	if (b.number) {
-		struct mr_str word = next_word(&rest);
-
-		b.types = str_caseeq(word, STR("except")) ? rest : (struct mr_str){ "", 0 };
-	}
-	return b;
-}
-
-/* Who has which role is what the routes of types say. */
+/* Which agent has which role is what the routes of types say. */
 static bool
 has_role(struct mr_str role, const struct hygiene_mail *mail)
 {
 	mr_auto(buf_done) struct buf route = BUF_INIT;
 
-	buf_add(&route, role);
-	buf_adds(&route, " -> any");
+	buf_addf(&route, "%.*s -> any", (int)role.len, role.ptr);
 	if (!buf_ok(&route))
 		return false;
 	char *routes[] = { route.ptr };
 	struct type_def def = { .name = "", .routes = { routes, 1 } };
 
-	return type_route_fits(&def, mail->from, *mail->role ? mail->role : NULL, "x", NULL);
+	return type_route_fits(&def, mail->from, mail->role, "x", NULL);
 }
 
 static bool
 find_budget(const struct policy *policy, const struct hygiene_mail *mail, struct budget_line *ret)
 {
 	for (size_t i = 0; i < policy->lines.n; i++) {
-		if (!ascii_caseeq(policy->lines.lines[i].name, "Budget"))
+		struct mr_str rest = str_of(policy->lines.lines[i].value), word;
+		struct budget_line b = { 0 };
+
+		if (!ascii_caseeq(policy->lines.lines[i].name, "Budget") || !str_word(&rest, SEPARATORS, &b.role) ||
+		    !has_role(b.role, mail))
 			continue;
-		*ret = read_budget(policy->lines.lines[i].value);
-		if (ret->role.len > 0 && has_role(ret->role, mail))
-			return true;
+		b.types = rest;
+		b.number = str_word(&rest, SEPARATORS, &word) && str_to_u64(word, &b.most);
+		if (b.number)
+			b.types =
+			    str_word(&rest, SEPARATORS, &word) && str_caseeq(word, STR("except")) ? rest : STR("");
+		*ret = b;
+		return true;
 	}
 	return false;
 }
@@ -124,38 +179,28 @@ judge_budget(const struct policy *policy, const struct hygiene_mail *mail, const
 {
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 	struct budget_line budget;
+	const char *comma = "";
 	uint64_t sent = 0;
 
 	if (!find_budget(policy, mail, &budget) || is_free(policy, &budget, mail))
 		return;
-	if (!budget.number) {
+	if (budget.number) {
+		for (size_t i = n; i > 0 && before[i - 1].life == mail->life && sent < budget.most; i--)
+			sent += !is_free(policy, &budget, &before[i - 1]);
+		if (sent < budget.most)
+			return;
+		buf_addf(&text, "a %.*s has a budget of %llu message%s a life", (int)budget.role.len, budget.role.ptr,
+		    (unsigned long long)budget.most, budget.most == 1 ? "" : "s");
+	} else {
 		buf_addf(&text, "a %.*s mails only ", (int)budget.role.len, budget.role.ptr);
-		for (struct mr_str w = next_word(&budget.types), next; w.len > 0; w = next) {
-			next = next_word(&budget.types);
-			buf_addf(&text, "%.*s%s", (int)w.len, w.ptr, next.len > 0 ? ", " : "");
-		}
-		buf_adds(&text, ": what need not outlive the session is a nudge");
-		fn(ctx, mail, "budget", buf_z(&text));
-		return;
+		for (struct mr_str w; str_word(&budget.types, SEPARATORS, &w); comma = ", ")
+			buf_addf(&text, "%s%.*s", comma, (int)w.len, w.ptr);
 	}
-	for (size_t i = n; i > 0 && before[i - 1].life == mail->life && sent < budget.most; i--)
-		sent += !is_free(policy, &budget, &before[i - 1]);
-	if (sent < budget.most)
-		return;
-	buf_addf(&text, "a %.*s has a budget of %llu message%s a life: what need not outlive the session is a nudge",
-	    (int)budget.role.len, budget.role.ptr, (unsigned long long)budget.most, budget.most == 1 ? "" : "s");
+	buf_adds(&text, ": what need not outlive the session is a nudge");
 	fn(ctx, mail, "budget", buf_z(&text));
 }
 
 /* ---- Duplicates ---- */
-
-static bool
-is_same(const struct hygiene_mail *a, const struct hygiene_mail *b)
-{
-	if (*a->type && *a->topic && *b->topic)
-		return ascii_caseeq(a->type, b->type) && strcmp(a->topic, b->topic) == 0;
-	return strcmp(a->subject, b->subject) == 0;
-}
 
 static void
 judge_duplicate(const struct policy *policy, const struct hygiene_mail *mail, const struct hygiene_mail *before,
@@ -168,10 +213,12 @@ judge_duplicate(const struct policy *policy, const struct hygiene_mail *mail, co
 		return;
 	for (size_t i = n; i > 0; i--) {
 		const struct hygiene_mail *b = &before[i - 1];
+		bool topics = *mail->type && *mail->topic && *b->topic;
 
 		if (mail->date_ms - b->date_ms > policy->within_ms)
 			return;
-		if (b->answers || !is_same(mail, b))
+		if (b->answers || (topics ? !ascii_caseeq(mail->type, b->type) || strcmp(mail->topic, b->topic) != 0
+					  : strcmp(mail->subject, b->subject) != 0))
 			continue;
 		duration_text(mail->date_ms - b->date_ms, ago);
 		buf_addf(&text, "the same was sent %s before, as %s", ago, b->id);
@@ -196,13 +243,12 @@ angle_placeholder(struct mr_str s)
 {
 	size_t n = 1;
 
-	while (n < s.len && n < 60 && s.ptr[n] != '>') {
+	for (; n < s.len && n < 60 && s.ptr[n] != '>'; n++) {
 		char c = s.ptr[n];
 		bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 
 		if (!letter && (n == 1 || !(strchr(" _-|.", c) || (c >= '0' && c <= '9'))))
 			return 0;
-		n++;
 	}
 	return n > 2 && n < s.len && s.ptr[n] == '>' ? n + 1 : 0;
 }
@@ -222,14 +268,12 @@ static bool
 find_placeholder(struct mr_str s, bool angles, struct mr_str *ret)
 {
 	for (; s.len > 0; s.ptr++, s.len--) {
-		size_t n = s.ptr[0] == '{'             ? brace_placeholder(s)
+		ret->len = s.ptr[0] == '{'             ? brace_placeholder(s)
 			   : s.ptr[0] == '<' && angles ? angle_placeholder(s)
 						       : 0;
-
-		if (n == 0)
-			continue;
-		*ret = (struct mr_str){ s.ptr, n };
-		return true;
+		ret->ptr = s.ptr;
+		if (ret->len > 0)
+			return true;
 	}
 	return false;
 }
@@ -238,11 +282,9 @@ find_placeholder(struct mr_str s, bool angles, struct mr_str *ret)
 static bool
 line_is_unfilled(struct mr_str line)
 {
-	const char *colon = memchr(line.ptr, ':', line.len);
-	size_t key = colon ? (size_t)(colon - line.ptr) : 0;
-	struct mr_str value = { line.ptr + key + 1, key > 0 ? line.len - key - 1 : 0 };
+	struct mr_str value = line, key;
 
-	if (key == 0 || key > 40)
+	if (!str_cut(&value, ':', &key) || key.len == line.len || key.len == 0 || key.len > 40)
 		return false;
 	while (value.len > 0 && value.ptr[value.len - 1] == '\r')
 		value.len--;
@@ -255,19 +297,23 @@ hygiene_has_placeholder(struct mr_str subject, struct mr_str body, struct mr_str
 {
 	if (find_placeholder(subject, true, ret))
 		return true;
-	while (body.len > 0) {
-		const char *lf = memchr(body.ptr, '\n', body.len);
-		struct mr_str line = { body.ptr, lf ? (size_t)(lf - body.ptr) : body.len };
-
+	for (struct mr_str line; str_cut(&body, '\n', &line);)
 		if (find_placeholder(line, line_is_unfilled(line), ret))
 			return true;
-		body.ptr += line.len + (lf != NULL);
-		body.len -= line.len + (lf != NULL);
-	}
 	return false;
 }
 
-/* ---- Hand-offs that say nothing ---- */
+/* ---- Mail that says nothing ---- */
+
+static struct mr_str
+without(struct mr_str s, const char *before, const char *behind)
+{
+	while (s.len > 0 && s.ptr[0] && strchr(before, s.ptr[0]))
+		s = (struct mr_str){ s.ptr + 1, s.len - 1 };
+	while (s.len > 0 && s.ptr[s.len - 1] && strchr(behind, s.ptr[s.len - 1]))
+		s.len--;
+	return s;
+}
 
 static bool
 says_nothing(struct mr_str line)
@@ -275,18 +321,11 @@ says_nothing(struct mr_str line)
 	static const char *const words[] = { "nothing", "none", "n/a", "routine", "all quiet", "no issues",
 		"nothing to report", "no changes", "idle", "left no note" };
 
-	line = str_trim(line);
-	while (line.len > 0 && strchr("-*. \r", line.ptr[0])) {
-		line.ptr++;
-		line.len--;
-	}
-	while (line.len > 0 && strchr(".! \r", line.ptr[line.len - 1]))
-		line.len--;
-	if (line.len == 0 || line.ptr[0] == '#')
+	line = without(str_trim(line), "-*. \r", ".! \r");
+	if (line.len == 0 || line.ptr[0] == '#' || str_ends(line, "left no note"))
 		return true;
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		if (str_caseeq(line, str_of(words[i])) ||
-		    (i + 1 == sizeof(words) / sizeof(words[0]) && str_ends(line, words[i])))
+	for (size_t i = 0; i < COUNT(words); i++)
+		if (str_caseeq(line, str_of(words[i])))
 			return true;
 	return false;
 }
@@ -296,20 +335,13 @@ hygiene_is_empty_handoff(struct mr_str body)
 {
 	size_t said = 0;
 
-	while (body.len > 0 && said < EMPTY_NOTE) {
-		const char *lf = memchr(body.ptr, '\n', body.len);
-		struct mr_str line = { body.ptr, lf ? (size_t)(lf - body.ptr) : body.len };
-
+	for (struct mr_str line; said < EMPTY_NOTE && str_cut(&body, '\n', &line);)
 		if (!says_nothing(line))
 			said += str_trim(line).len;
-		body.ptr += line.len + (lf != NULL);
-		body.len -= line.len + (lf != NULL);
-	}
 	return said < EMPTY_NOTE;
 }
 
-/* ---- Mail that says only that all is well ---- */
-
+/* It says only that all is well. */
 static bool
 is_routine_line(struct mr_str line)
 {
@@ -321,25 +353,17 @@ is_routine_line(struct mr_str line)
 		"no change", "no news", "nothing new" };
 
 	line = str_trim(line);
-	for (size_t i = 0; i < sizeof(before) / sizeof(before[0]); i++) {
+	for (size_t i = 0; i < COUNT(before); i++) {
 		size_t len = strlen(before[i]);
 
-		if (line.len < len || strncasecmp(line.ptr, before[i], len) != 0)
+		if (line.len < len || strncasecmp(line.ptr, before[i], len) != 0 ||
+		    (line.len > len && !strchr(": -=", line.ptr[len])))
 			continue;
-		struct mr_str rest = { line.ptr + len, line.len - len };
-
-		if (rest.len > 0 && !strchr(": -=", rest.ptr[0]))
-			continue;
-		while (rest.len > 0 && strchr(": -=", rest.ptr[0])) {
-			rest.ptr++;
-			rest.len--;
-		}
-		line = rest;
+		line = without((struct mr_str){ line.ptr + len, line.len - len }, ": -=", "");
 		break;
 	}
-	while (line.len > 0 && strchr(".! \r", line.ptr[line.len - 1]))
-		line.len--;
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+	line = without(line, "", ".! \r");
+	for (size_t i = 0; i < COUNT(words); i++)
 		if (str_caseeq(line, str_of(words[i])))
 			return true;
 	return says_nothing(line);
@@ -348,19 +372,11 @@ is_routine_line(struct mr_str line)
 bool
 hygiene_is_routine(struct mr_str subject, struct mr_str body)
 {
-	if (subject.len == 0 && body.len == 0)
+	if ((subject.len == 0 && body.len == 0) || !is_routine_line(subject))
 		return false;
-	if (!is_routine_line(subject))
-		return false;
-	while (body.len > 0) {
-		const char *lf = memchr(body.ptr, '\n', body.len);
-		struct mr_str line = { body.ptr, lf ? (size_t)(lf - body.ptr) : body.len };
-
+	for (struct mr_str line; str_cut(&body, '\n', &line);)
 		if (!is_routine_line(line))
 			return false;
-		body.ptr += line.len + (lf != NULL);
-		body.len -= line.len + (lf != NULL);
-	}
 	return true;
 }
 
@@ -371,18 +387,15 @@ hygiene_judge(
     const struct policy *policy, const struct hygiene_mail *mail, struct mr_str body, hygiene_fn *fn, void *ctx)
 {
 	mr_auto(buf_done) struct buf text = BUF_INIT;
+	bool no_answer = mail->answers && policy_has(policy, "No-Answer", mail->answers);
 	struct mr_str found;
 
-	bool no_answer = mail->answers && policy_has(policy, "No-Answer", mail->answers);
-
-	if (mail->nudge && !no_answer) { /* "Re: HEALTH_CHECK" looks like one, too */
-		buf_addf(&text, "%s is a nudge, not mail: mailroom nudge AGENT -m TEXT", mail->type);
-		fn(ctx, mail, "nudge", buf_z(&text));
-	}
 	if (no_answer) {
-		buf_clear(&text);
 		buf_addf(&text, "a %s is not answered with mail: that the agent works is its answer", mail->answers);
 		fn(ctx, mail, "health-check", buf_z(&text));
+	} else if (mail->nudge) { /* "Re: HEALTH_CHECK" looks like one, too */
+		buf_addf(&text, "%s is a nudge, not mail: mailroom nudge AGENT -m TEXT", mail->type);
+		fn(ctx, mail, "nudge", buf_z(&text));
 	}
 	if (hygiene_has_placeholder(str_of(mail->subject), body, &found)) {
 		buf_clear(&text);

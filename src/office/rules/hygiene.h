@@ -13,11 +13,8 @@
  *	Duplicate-Within: 10m
  *	No-Answer: HEALTH_CHECK                    types that are not answered with mail
  *
- *	hygiene.c         the rules, on facts (no room is looked at)
- *	hygiene_policy.c  reading a policy
- *	hygiene_mail.c    the facts about a message
- *	hygiene_send.c    one message that is about to be sent
- *	hygiene_lint.c    what was sent lately
+ *	hygiene.c       reading a policy; the rules, on facts (no room is looked at)
+ *	hygiene_mail.c  the facts about a message; one that is about to be sent; what was sent lately (lint)
  */
 #ifndef OFFICE_HYGIENE_H
 #define OFFICE_HYGIENE_H
@@ -48,6 +45,9 @@ struct hygiene_mail { /* what the rules look at */
 typedef void hygiene_fn(void *ctx, const struct hygiene_mail *mail, const char *rule, const char *text);
 
 /* ---- hygiene.c ---- */
+/* name NULL: what the room says. MR_NOTFOUND: there is no such policy. */
+enum mr_rc policy_load(struct mr_room *room, const char *name, struct policy *ret, struct mr_error *err);
+void policy_done(struct policy *policy);
 /* What can be said of the message alone. */
 void hygiene_judge(
     const struct policy *policy, const struct hygiene_mail *mail, struct mr_str body, hygiene_fn *fn, void *ctx);
@@ -61,26 +61,7 @@ bool hygiene_is_empty_handoff(struct mr_str body);
 /* Nothing in it but "status: fine" and the like. */
 bool hygiene_is_routine(struct mr_str subject, struct mr_str body);
 
-/* ---- hygiene_policy.c ---- */
-/* name NULL: what the room says. MR_NOTFOUND: there is no such policy. */
-enum mr_rc policy_load(struct mr_room *room, const char *name, struct policy *ret, struct mr_error *err);
-void policy_done(struct policy *policy);
-bool policy_has(const struct policy *policy, const char *line, const char *word); /* among the words of that line */
-
 /* ---- hygiene_mail.c ---- */
-/* Strings live in *own. MR_NOMEM. */
-enum mr_rc hygiene_mail_of(struct mr_room *room, const struct mr_message *msg, const char *role,
-    struct hygiene_mail *ret, struct arena **own, struct mr_error *err);
-struct hygiene_list { /* finish with hygiene_list_done */
-	struct hygiene_mail *v;
-	size_t n, cap;
-	struct arena *own;
-};
-struct hygiene_mail *hygiene_list_add(struct hygiene_list *l); /* NULL: out of memory */
-void hygiene_list_turn(struct hygiene_list *l);                /* the last first */
-void hygiene_list_done(struct hygiene_list *l);
-
-/* ---- hygiene_send.c ---- */
 /* `original` is what msg answers (id "" when nothing). With `keyed` it may be a retry, and what was sent before does
  * not count. Findings are added to ret_warnings, a sentence each; MR_REFUSED where the room refuses. */
 enum mr_rc hygiene_check(struct mr_room *room, const struct mr_self *self, const struct mr_message *msg,

@@ -1,69 +1,34 @@
 /* SPDX-License-Identifier: MIT */
-/* hygiene_mail.c - what the rules look at, taken from a message. */
+/*
+ * hygiene_mail.c - what the rules look at, taken from messages: one that is about to be sent, judged by itself and by
+ * what its sender sent before, in earlier lives, too (a look into the sender's sent mail, newest first, as far back as
+ * a rule asks); and what was sent lately, judged as if it were sent now.
+ */
 #include "base/error.h"
+#include "office/mail/mail.h"
 #include "office/rules/hygiene.h"
-#include "office/types/types_store.h"
+#include "office/types/types.h"
 #include <stdlib.h>
 
-static const char *
-topic_of(struct mr_room *room, const struct mr_message *msg, struct arena **own)
-{
-	struct type_values values = { 0 };
-	const char *value = NULL, *kept;
+#define LOOK_BACK_MAX 1000
 
-	if (!msg->body)
-		return "";
-	types_fields_at_all(room, msg, &values);
-	value = type_value(&values, "Issue");
-	if (!value || !*value)
-		value = type_value(&values, "Bead");
-	kept = value ? arena_dup(own, str_of(value)) : "";
-	type_values_done(&values);
-	return kept;
+struct mails { /* finish with mails_done */
+	struct hygiene_mail *v;
+	size_t n, cap;
+	struct arena *own; /* their strings */
+};
+
+static void
+mails_done(struct mails *l)
+{
+	free(l->v);
+	arena_free(l->own);
+	*l = (struct mails){ 0 };
 }
 
-enum mr_rc
-hygiene_mail_of(struct mr_room *room, const struct mr_message *msg, const char *role, struct hygiene_mail *ret,
-    struct arena **own, struct mr_error *err)
-{
-	const struct type_def *def = types_of(room, msg);
-	struct hygiene_mail m = {
-		.from = arena_dup(own, str_of(msg->from)),
-		.role = arena_dup(own, str_of(role ? role : "")),
-		.type = arena_dup(own, str_of(def ? def->name : msg->type)),
-		.topic = def ? topic_of(room, msg, own) : "",
-		.subject = arena_dup(own, str_of(msg->subject)),
-		.answers = *msg->reply_to ? "" : NULL,
-		.life = msg->sender_life,
-		.date_ms = msg->date_ms,
-		.nudge = def && def->nudge,
-	};
-
-	if (!m.from || !m.role || !m.type || !m.topic || !m.subject)
-		return mr_nomem(err);
-	(void)snprintf(m.id, sizeof(m.id), "%s", msg->id);
-	*ret = m;
-	return MR_OK;
-}
-
-struct hygiene_mail *
-hygiene_list_add(struct hygiene_list *l)
-{
-	if (l->n == l->cap) {
-		size_t cap = l->cap ? 2 * l->cap : 32;
-		struct hygiene_mail *v = reallocarray(l->v, cap, sizeof(*v));
-
-		if (!v)
-			return NULL;
-		l->v = v;
-		l->cap = cap;
-	}
-	l->v[l->n] = (struct hygiene_mail){ 0 };
-	return &l->v[l->n++];
-}
-
-void
-hygiene_list_turn(struct hygiene_list *l)
+/* The newest was met first: turned, the oldest is. */
+static void
+turn(struct mails *l)
 {
 	for (size_t i = 0; i < l->n / 2; i++) {
 		struct hygiene_mail other = l->v[i];
@@ -73,10 +38,253 @@ hygiene_list_turn(struct hygiene_list *l)
 	}
 }
 
-void
-hygiene_list_done(struct hygiene_list *l)
+static enum mr_rc
+add_mail(struct mr_room *room, const struct mr_message *msg, const char *role, struct mails *list, struct mr_error *err)
 {
-	free(l->v);
-	arena_free(l->own);
-	*l = (struct hygiene_list){ 0 };
+	mr_auto(type_values_done) struct type_values values = { 0 };
+	const struct type_def *def = types_of(room, msg);
+	struct hygiene_mail *v = array_more(list->v, list->n, &list->cap, sizeof(*v));
+	const char *topic = NULL;
+
+	if (!v)
+		return mr_nomem(err);
+	list->v = v;
+	if (def && msg->body) {
+		(void)types_fields(room, msg, &values, IGNORED);
+		topic = type_value(&values, "Issue");
+		if (!topic || !*topic)
+			topic = type_value(&values, "Bead");
+	}
+	struct hygiene_mail m = {
+		.from = arena_dup(&list->own, str_of(msg->from)),
+		.role = arena_dup(&list->own, str_of(role ? role : "")),
+		.type = arena_dup(&list->own, str_of(def ? def->name : msg->type)),
+		.topic = arena_dup(&list->own, str_of(topic ? topic : "")),
+		.subject = arena_dup(&list->own, str_of(msg->subject)),
+		.answers = *msg->reply_to ? "" : NULL,
+		.life = msg->sender_life,
+		.date_ms = msg->date_ms,
+		.nudge = def && def->nudge,
+	};
+
+	if (!m.from || !m.role || !m.type || !m.topic || !m.subject)
+		return mr_nomem(err);
+	(void)snprintf(m.id, sizeof(m.id), "%s", msg->id);
+	list->v[list->n++] = m;
+	return MR_OK;
+}
+
+/* ---- A message that is about to be sent ---- */
+
+struct sending {
+	struct mr_room *room;
+	struct policy policy;
+	struct mails mail;   /* the one */
+	struct mails before; /* of the same sender */
+	bool counts;
+	struct mr_names found; /* a sentence each */
+	bool failed;
+	enum mr_rc rc;
+	struct mr_error *err;
+};
+
+static void
+sending_done(struct sending *s)
+{
+	policy_done(&s->policy);
+	mails_done(&s->mail);
+	mails_done(&s->before);
+	mr_names_done(&s->found);
+}
+
+static bool
+look_back(void *ctx, const struct mr_message *msg)
+{
+	struct sending *s = ctx;
+	const struct hygiene_mail *mail = s->mail.v;
+	bool in_life = s->counts && msg->sender_life == mail->life;
+
+	if ((mail->date_ms - msg->date_ms > s->policy.within_ms && !in_life) || s->before.n == LOOK_BACK_MAX)
+		return false;
+	s->rc = add_mail(s->room, msg, mail->role, &s->before, s->err);
+	return s->rc == MR_OK;
+}
+
+static void
+note_finding(void *ctx, const struct hygiene_mail *mail, const char *rule, const char *text)
+{
+	struct sending *s = ctx;
+
+	(void)mail;
+	(void)rule;
+	s->failed |= !names_add(&s->found, str_of(text));
+}
+
+static enum mr_rc
+judge(struct sending *s, const char *sender, const struct mr_message *msg, const struct mr_message *original,
+    bool keyed, struct mr_error *err)
+{
+	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
+	bool known = s->room->driver->find_agent(s->room, sender, &agent, IGNORED) == MR_OK;
+
+	TRY(add_mail(s->room, msg, known ? agent.role : "", &s->mail, err));
+	struct hygiene_mail *mail = s->mail.v;
+	const struct type_def *answered = original->id[0] ? types_of(s->room, original) : NULL;
+
+	if (original->id[0])
+		mail->answers = answered ? answered->name : original->type;
+	hygiene_judge(&s->policy, mail, (struct mr_str){ msg->body, msg->body_len }, note_finding, s);
+	if (!keyed) {
+		/* Without a topic no text is needed. */
+		struct scan_request want = {
+			.folders = MR_SENT, .depth = *mail->topic ? SCAN_BODIES : SCAN_HEADERS, .newest_first = true
+		};
+
+		s->counts = hygiene_counts(&s->policy, mail);
+		if (office_folders(s->room, MR_SENT)) /* what cannot be looked at is no reason not to send */
+			(void)office_scan(s->room, mail->from, &want, look_back, s, IGNORED);
+		if (s->rc != MR_OK)
+			return s->rc;
+		turn(&s->before);
+		hygiene_judge_history(&s->policy, mail, s->before.v, s->before.n, note_finding, s);
+	}
+	return s->failed ? mr_nomem(err) : MR_OK;
+}
+
+enum mr_rc
+hygiene_check(struct mr_room *room, const struct mr_self *self, const struct mr_message *msg,
+    const struct mr_message *original, bool keyed, struct mr_names *ret_warnings, struct mr_error *err)
+{
+	mr_auto(sending_done) struct sending s = { .room = room, .err = err };
+
+	if (!mr_room_setting(room, "Hygiene") && !mr_room_setting(room, "Hygiene-Policy"))
+		return MR_OK;
+	TRY(policy_load(room, NULL, &s.policy, err));
+	if (s.policy.mode == HYGIENE_OFF)
+		return MR_OK;
+	TRY(judge(&s, self->agent, msg, original, keyed, err));
+	if (s.policy.mode == HYGIENE_REFUSE && s.found.n > 0)
+		return mr_fail(err, MR_REFUSED,
+		    "%s\nthis room refuses such mail (Hygiene: refuse); --force sends it all the same", s.found.v[0]);
+	for (size_t i = 0; i < s.found.n; i++)
+		if (!names_add(ret_warnings, str_of(s.found.v[i])))
+			return mr_nomem(err);
+	return MR_OK;
+}
+
+/* ---- What was sent lately ---- */
+
+struct linting {
+	struct mr_room *room;
+	struct policy policy;
+	int64_t since_ms;
+	bool sent; /* every sender keeps what it sent; else what everybody got is looked at */
+	mr_lint_fn *fn;
+	void *ctx;
+	size_t looked_at;
+	struct mails list; /* of one sender, or of all */
+	const char *role;
+	struct mr_error *err;
+	enum mr_rc rc;
+};
+
+static void
+linting_done(struct linting *l)
+{
+	policy_done(&l->policy);
+	mails_done(&l->list);
+}
+
+static void
+report(void *ctx, const struct hygiene_mail *mail, const char *rule, const char *text)
+{
+	struct linting *l = ctx;
+
+	l->fn(l->ctx, &(struct mr_lint){
+			  .rule = rule, .agent = mail->from, .id = mail->id, .text = text, .date_ms = mail->date_ms });
+}
+
+static bool
+look_at(void *ctx, const struct mr_message *msg)
+{
+	struct linting *l = ctx;
+	mr_auto(mr_message_done) struct mr_message original = { 0 };
+
+	if (msg->date_ms < l->since_ms)
+		return false;
+	l->rc = add_mail(l->room, msg, l->role, &l->list, l->err);
+	if (l->rc != MR_OK)
+		return false;
+	struct hygiene_mail *m = &l->list.v[l->list.n - 1];
+
+	/* What it answers may be anywhere in the sender's mailbox, or gone. */
+	if (m->answers && lookup_original(l->room, msg->from, msg->reply_to, &original, IGNORED) == MR_OK) {
+		const struct type_def *def = types_of(l->room, &original);
+		const char *type = arena_dup(&l->list.own, str_of(def ? def->name : original.type));
+
+		m->answers = type ? type : "";
+	}
+	l->looked_at++;
+	hygiene_judge(&l->policy, m, (struct mr_str){ msg->body, msg->body_len }, report, l);
+	return true;
+}
+
+static bool
+look_at_agent(void *ctx, const struct mr_agent *agent)
+{
+	struct linting *l = ctx;
+	struct mr_scan want = { .filter = { .folders = l->sent ? MR_SENT : MR_INBOX | MR_ARCHIVE },
+		.order = MR_NEWEST_FIRST,
+		.bodies = true };
+
+	/* Of the sender: its registration says nothing where a room keeps no sent mail. */
+	l->role = l->sent && agent->role ? agent->role : "";
+	enum mr_rc rc = mr_scan(l->room, agent->name, &want, look_at, l, l->err);
+
+	if (l->rc == MR_OK)
+		l->rc = rc;
+	if (l->sent) {
+		turn(&l->list);
+		for (size_t i = 0; i < l->list.n; i++)
+			hygiene_judge_history(&l->policy, &l->list.v[i], l->list.v, i, report, l);
+		mails_done(&l->list);
+	}
+	return l->rc == MR_OK;
+}
+
+static int
+by_sender(const void *va, const void *vb)
+{
+	const struct hygiene_mail *a = va, *b = vb;
+	int order = strcmp(a->from, b->from);
+
+	return order ? order : strcmp(a->id, b->id);
+}
+
+enum mr_rc
+mr_lint_room(struct mr_room *room, const char *policy_name, int64_t since_ms, mr_lint_fn *fn, void *ctx,
+    size_t *ret_looked_at, struct mr_error *err)
+{
+	mr_auto(linting_done) struct linting l = { .room = room,
+		.since_ms = since_ms,
+		.sent = office_folders(room, MR_SENT) != 0,
+		.fn = fn,
+		.ctx = ctx,
+		.err = err };
+	size_t first = 0;
+
+	TRY(policy_load(room, policy_name, &l.policy, err));
+	TRY(mr_each_agent(room, look_at_agent, &l, err));
+	if (l.rc != MR_OK)
+		return l.rc;
+	if (l.list.n > 1)
+		qsort(l.list.v, l.list.n, sizeof(*l.list.v), by_sender);
+	for (size_t i = 0; i < l.list.n; i++) {
+		if (strcmp(l.list.v[first].from, l.list.v[i].from) != 0)
+			first = i;
+		hygiene_judge_history(&l.policy, &l.list.v[i], l.list.v + first, i - first, report, &l);
+	}
+	if (ret_looked_at)
+		*ret_looked_at = l.looked_at;
+	return MR_OK;
 }

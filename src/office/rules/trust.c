@@ -47,16 +47,13 @@ static bool
 is_in_paths(const char *paths, const char *room_path)
 {
 	mr_auto(free_ptr) char *home = path_parent(room_path);
+	struct mr_str rest = str_of(paths ? paths : ""), one;
 
-	for (const char *p = paths; p && *p && home;) {
-		struct mr_str one = { p, strcspn(p, ":") };
-
+	while (home && str_cut(&rest, ':', &one)) {
 		while (one.len > 1 && one.ptr[one.len - 1] == '/')
 			one.len--;
 		if (str_eq(one, str_of(room_path)) || str_eq(one, str_of(home)))
 			return true;
-		p += strcspn(p, ":");
-		p += *p ? 1 : 0;
 	}
 	return false;
 }
@@ -64,61 +61,56 @@ is_in_paths(const char *paths, const char *room_path)
 enum mr_trust
 mr_room_trust(struct mr_room *room, int64_t *ret_since_ms)
 {
-	enum mr_trust by;
+	const struct user_config *u = room->office->user;
 
 	*ret_since_ms = 0;
-	by = read_trusted(config_lines(room), ret_since_ms);
+	enum mr_trust by = read_trusted(config_lines(room), ret_since_ms);
+
 	if (by != MR_TRUST_NONE)
 		return by;
-	if (room->user && is_in_paths(room->user->paths, config_path_of(room->spec)))
+	if (is_in_paths(u->paths, config_path_of(room->spec)))
 		return MR_TRUST_VARIABLE;
-	return room->user && room->user->found ? MR_TRUST_NONE : MR_TRUST_NAMED;
-}
-
-static const char *
-reason(struct mr_room *room)
-{
-	const char *path = config_path_of(room->spec);
-	struct stat st;
-
-	if (sys_stat(AT_FDCWD, path, &st) == 0 && S_ISLNK(st.st_mode))
-		return "it is a symbolic link to another folder";
-	if (room->user->elsewhere)
-		return "it is not the folder that was trusted: it was copied, moved, replaced or mounted anew";
-	if (!room->user->dir)
-		return "there is no configuration folder ($XDG_CONFIG_HOME, $HOME) that could say so";
-	if (!room->identity[0])
-		return "it was made by an earlier mailroom, or came with a folder from elsewhere";
-	return "you did not make it on this machine, and have not trusted it";
+	return u->found ? MR_TRUST_NONE : MR_TRUST_NAMED;
 }
 
 enum mr_rc
 config_trusts(struct mr_room *room, struct mr_error *err)
 {
+	const struct user_config *u = room->office->user;
+	const char *path = config_path_of(room->spec), *why;
+	struct stat st;
 	int64_t since_ms;
 
-	if (!room->user->found || mr_room_trust(room, &since_ms) != MR_TRUST_NONE)
+	if (!u->found || mr_room_trust(room, &since_ms) != MR_TRUST_NONE)
 		return MR_OK;
+	if (sys_stat(AT_FDCWD, path, &st) == 0 && S_ISLNK(st.st_mode))
+		why = "it is a symbolic link to another folder";
+	else if (u->elsewhere)
+		why = "it is not the folder that was trusted: it was copied, moved, replaced or mounted anew";
+	else if (!u->dir)
+		why = "there is no configuration folder ($XDG_CONFIG_HOME, $HOME) that could say so";
+	else if (!room->identity[0])
+		why = "it was made by an earlier mailroom, or came with a folder from elsewhere";
+	else
+		why = "you did not make it on this machine, and have not trusted it";
 	return mr_fail(err, MR_UNTRUSTED,
-	    "room '%.200s' is not trusted: %s\nif it is yours, type in a terminal: mailroom trust '%.140s'",
-	    config_path_of(room->spec), reason(room), config_path_of(room->spec));
+	    "room '%.200s' is not trusted: %s\nif it is yours, type in a terminal: mailroom trust '%.140s'", path, why,
+	    path);
 }
 
 /* ---- Trusting a room ---- */
 
-/* Is the room that a record is about where the record says? */
 bool
 config_room_is_there(const struct record *lines)
 {
 	const char *spec = record_get(lines, "Room"), *place = record_get(lines, "Place");
 	struct mr_room *there = NULL;
-	struct mr_error ignored = { 0 };
 
 	if (!spec)
 		return false;
 	if (!place) /* a room of another program: nothing tells it from a later one */
 		return true;
-	bool same = room_open_spec(spec, &(struct mr_room_options){ .must_exist = true }, &there, &ignored) == MR_OK &&
+	bool same = room_open_spec(spec, &(struct mr_room_options){ .must_exist = true }, &there, IGNORED) == MR_OK &&
 		    config_fits(lines, there);
 
 	room_free(there);
@@ -131,14 +123,13 @@ ensure_identity(struct mr_room *room, bool *ret_moved, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int folder = -1;
 	mr_auto(record_done) struct record old = { 0 };
-	struct mr_error ignored = { 0 };
 	char name[ROOM_IDENTITY_LEN + 1];
 
 	if (!room->place[0])
 		return MR_OK;
 	if (config_file_of(room, name)) {
-		if (config_folder(room->user->dir, false, &folder, &ignored) != MR_OK ||
-		    config_read_file(folder, name, &old, &ignored) != MR_OK || config_fits(&old, room))
+		if (config_folder(room->office->user->dir, false, &folder, IGNORED) != MR_OK ||
+		    config_read_file(folder, name, &old, IGNORED) != MR_OK || config_fits(&old, room))
 			return MR_OK;
 		*ret_moved = !config_room_is_there(&old);
 		if (*ret_moved)
@@ -151,53 +142,18 @@ enum mr_rc
 mr_trust_add(struct mr_room *room, struct mr_error *err)
 {
 	struct config_change c = { .trusted = "trust" };
-	enum mr_rc rc = ensure_identity(room, &c.moved, err);
 
-	return rc == MR_OK ? config_change(room, &c, err)
-			   : mr_wrap(err, "cannot trust '%.160s'", config_path_of(room->spec));
+	if (ensure_identity(room, &c.moved, err) != MR_OK)
+		return mr_wrap(err, "cannot trust '%.160s'", config_path_of(room->spec));
+	return config_change(room, &c, err);
 }
 
 /* ---- All records ---- */
 
-struct all_records {
-	struct mr_names names;
-	bool failed;
-};
-
 static bool
 note_record(void *ctx, const struct dir_entry *entry)
 {
-	struct all_records *all = ctx;
-
-	all->failed |= entry->name[0] != '.' && !names_add(&all->names, str_of(entry->name));
-	return !all->failed;
-}
-
-typedef bool record_visit_fn(void *ctx, int folder, const char *name, const struct record *lines);
-
-static enum mr_rc
-each_record(const char *config_dir, record_visit_fn *fn, void *ctx, struct mr_error *err)
-{
-	mr_auto(sys_close_fd) int folder = -1;
-	struct all_records all = { 0 };
-	enum mr_rc rc = config_folder(config_dir, false, &folder, err);
-
-	if (rc == MR_NOTFOUND)
-		return MR_OK;
-	if (rc == MR_OK)
-		rc = dir_each(folder, note_record, &all, err);
-	if (rc == MR_OK && all.failed)
-		rc = mr_nomem(err);
-	for (size_t i = 0; rc == MR_OK && i < all.names.n; i++) {
-		mr_auto(record_done) struct record lines = { 0 };
-		struct mr_error ignored = { 0 };
-
-		if (config_read_file(folder, all.names.v[i], &lines, &ignored) == MR_OK && record_get(&lines, "Room") &&
-		    !fn(ctx, folder, all.names.v[i], &lines))
-			break;
-	}
-	mr_names_done(&all.names);
-	return rc;
+	return entry->name[0] == '.' || names_add(ctx, str_of(entry->name));
 }
 
 struct telling {
@@ -206,70 +162,65 @@ struct telling {
 	bool prune, dry_run;
 	const char *spec; /* remove: of this room */
 	bool removed;
-	int failed_errno;
 };
 
-static bool
-tell(void *ctx, int folder, const char *name, const struct record *lines)
+/* Goes through the records as `t` says. `what` is what cannot be removed, for the error. */
+static enum mr_rc
+each_record(const char *config_dir, struct telling *t, const char *what, struct mr_error *err)
 {
-	struct telling *t = ctx;
-	struct mr_trust_record r = { .spec = record_get(lines, "Room"), .gone = !config_room_is_there(lines) };
+	mr_auto(sys_close_fd) int folder = -1;
+	mr_auto(mr_names_done) struct mr_names names = { 0 };
+	enum mr_rc rc = config_folder(config_dir, false, &folder, err);
 
-	(void)folder;
-	(void)name;
-	r.by = read_trusted(lines, &r.since_ms);
-	if (t->prune && !r.gone)
-		return true;
-	if (t->prune && !t->dry_run && sys_unlink(folder, name) < 0) {
-		t->failed_errno = errno;
-		return false;
+	if (rc == MR_NOTFOUND)
+		return MR_OK;
+	if (rc == MR_OK)
+		rc = dir_each(folder, note_record, &names, err);
+	for (size_t i = 0; rc == MR_OK && i < names.n; i++) {
+		mr_auto(record_done) struct record lines = { 0 };
+		struct mr_trust_record r = { 0 };
+
+		if (config_read_file(folder, names.v[i], &lines, IGNORED) != MR_OK)
+			continue;
+		r.spec = record_get(&lines, "Room");
+		if (!r.spec || (t->spec && strcmp(r.spec, t->spec) != 0))
+			continue;
+		r.gone = !t->spec && !config_room_is_there(&lines);
+		r.by = read_trusted(&lines, &r.since_ms);
+		if (t->prune && !r.gone)
+			continue;
+		if ((t->spec || (t->prune && !t->dry_run)) && sys_unlink(folder, names.v[i]) < 0)
+			return mr_fail_errno(err, "%s", what);
+		t->removed = true;
+		if (t->fn && !t->fn(t->ctx, &r))
+			break;
 	}
-	return t->fn(t->ctx, &r);
+	return rc;
 }
 
 enum mr_rc
 mr_trust_each(const char *config_dir, mr_trust_fn *fn, void *ctx, struct mr_error *err)
 {
-	return each_record(config_dir, tell, &(struct telling){ .fn = fn, .ctx = ctx }, err);
+	return each_record(config_dir, &(struct telling){ .fn = fn, .ctx = ctx }, "", err);
 }
 
 enum mr_rc
 mr_trust_prune(const char *config_dir, bool dry_run, mr_trust_fn *fn, void *ctx, struct mr_error *err)
 {
 	struct telling t = { .fn = fn, .ctx = ctx, .prune = true, .dry_run = dry_run };
-	enum mr_rc rc = each_record(config_dir, tell, &t, err);
 
-	if (rc == MR_OK && t.failed_errno) {
-		errno = t.failed_errno;
-		return mr_fail_errno(err, "cannot remove a trust record");
-	}
-	return rc;
-}
-
-static bool
-remove_if(void *ctx, int folder, const char *name, const struct record *lines)
-{
-	struct telling *t = ctx;
-
-	if (strcmp(record_get(lines, "Room"), t->spec) != 0)
-		return true;
-	if (sys_unlink(folder, name) < 0)
-		t->failed_errno = errno;
-	t->removed |= t->failed_errno == 0;
-	return true;
+	return each_record(config_dir, &t, "cannot remove a trust record", err);
 }
 
 enum mr_rc
 mr_trust_remove(const char *config_dir, const char *spec, struct mr_error *err)
 {
 	struct telling t = { .spec = spec };
-	enum mr_rc rc = each_record(config_dir, remove_if, &t, err);
+	mr_auto(buf_done) struct buf what = BUF_INIT;
 
-	if (rc == MR_OK && t.failed_errno) {
-		errno = t.failed_errno;
-		return mr_fail_errno(err, "cannot remove the trust record of '%.160s'", spec);
-	}
-	if (rc == MR_OK && !t.removed)
+	buf_addf(&what, "cannot remove the trust record of '%.160s'", spec);
+	TRY(each_record(config_dir, &t, buf_z(&what), err));
+	if (!t.removed)
 		return mr_fail(err, MR_NOTFOUND, "there is no trust record of '%.160s'", spec);
-	return rc;
+	return MR_OK;
 }

@@ -9,7 +9,7 @@
 #include "base/id.h"
 #include "base/text.h"
 #include "message/type.h"
-#include "office/types/control.h"
+#include "office/types/types.h"
 #include "office/nudge/nudge.h"
 #include <stdlib.h>
 

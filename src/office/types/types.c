@@ -3,64 +3,220 @@
  * types.c - the message types that a room knows, read when first needed and kept with the handle.
  *
  * A type that is asked for by name costs the reading of one file, the type of a message that only its subject tells
- * (types_of.c) the reading of those that are called alike; all of them are read for whoever lists them.
+ * (types_of.c) the reading of those whose names begin alike; a list reads all of them.
  */
-#include "office/types/types_store.h"
+#include "office/types/types.h"
 
 #include "base/error.h"
 #include "base/file.h"
 #include "base/format.h"
 #include "base/sys.h"
 #include "base/text.h"
-#include "office/office.h"
+#include "office/patrol/patrol.h"
+#include <fcntl.h>
 
 #define NEAR_MAX 4
 
-/* ---- One type by its name ---- */
+const struct type_def *
+types_find(const struct types_store *s, const char *name, bool any_case)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (any_case ? ascii_caseeq(s->v[i]->name, name) : strcmp(s->v[i]->name, name) == 0)
+			return s->v[i];
+	return NULL;
+}
+
+void
+types_reread(struct mr_room *room)
+{
+	struct types_store *s = room->office->types;
+
+	for (size_t i = 0; i < s->n; i++) {
+		type_done(s->v[i]);
+		free(s->v[i]);
+	}
+	for (size_t i = 0; i < s->wrong_n; i++)
+		free(s->wrong[i].path);
+	free(s->v);
+	free(s->wrong);
+	s->v = NULL;
+	s->wrong = NULL;
+	s->n = s->cap = s->wrong_n = 0;
+	s->own_read = s->all_read = false;
+}
+
+/* Parses it and keeps it. ret may be NULL. */
+static enum mr_rc
+keep_type(struct types_store *s, struct mr_str text, const char *pack, const char *name, const struct type_def **ret,
+    struct mr_error *err)
+{
+	struct type_def **v = array_more(s->v, s->n, &s->cap, sizeof(*v)), *def = calloc(1, sizeof(*def));
+	enum mr_rc rc = v && def ? type_parse(text, pack, name, def, err) : mr_nomem(err);
+
+	if (v)
+		s->v = v;
+	if (rc != MR_OK) {
+		free(def);
+		return rc;
+	}
+	s->v[s->n++] = def;
+	if (ret)
+		*ret = def;
+	return MR_OK;
+}
+
+/* Keeps what was read. A file that is wrong is noted; only memory ends it. */
+static enum mr_rc
+keep_or_note(struct types_store *s, enum mr_rc read, const struct buf *text, const char *pack, const char *name,
+    struct mr_error *trouble, struct mr_error *err)
+{
+	if (read == MR_OK && buf_ok(text))
+		read = keep_type(s, buf_str(text), pack, name, NULL, trouble);
+	if (read == MR_NOMEM || !buf_ok(text))
+		return mr_nomem(err);
+	if (read == MR_OK || read == MR_NOTFOUND)
+		return MR_OK;
+	struct types_wrong *v = reallocarray(s->wrong, s->wrong_n + 1, sizeof(*v));
+	struct buf path = BUF_INIT;
+
+	buf_addf(&path, "types/%s%s%s", pack, *pack ? "/" : "", name);
+	if (v) {
+		s->wrong = v;
+		v[s->wrong_n] = (struct types_wrong){ buf_take(&path), *trouble };
+	}
+	if (!v || !v[s->wrong_n].path) {
+		buf_done(&path);
+		return mr_nomem(err);
+	}
+	s->wrong_n++;
+	return MR_OK;
+}
+
+/* ---- Packs: folders of the data folder ---- */
 
 static bool
-is_file_name(const char *name)
+note_name(void *ctx, const struct dir_entry *entry)
 {
-	return *name && *name != '.' && strlen(name) <= 80 && !strchr(name, '/');
+	return entry->name[0] == '.' || entry->name[strlen(entry->name) - 1] == '~' ||
+	       names_add(ctx, str_of(entry->name));
+}
+
+static int
+by_bytes(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* The names in a folder, sorted. */
+static enum mr_rc
+names_in(int fd, struct mr_names *ret, struct mr_error *err)
+{
+	TRY(dir_each(fd, note_name, ret, err));
+	if (ret->n > 0)
+		qsort(ret->v, ret->n, sizeof(*ret->v), by_bytes);
+	return MR_OK;
+}
+
+/* The data folder is the first of its list that is there; none: there are no packs. Which packs count: the words of the
+ * setting, else all, the one with the name of this kind of room first. */
+static enum mr_rc
+know_packs(struct types_store *s, struct mr_room *room, struct mr_error *err)
+{
+	mr_auto(mr_names_done) struct mr_names all = { 0 };
+	const char *setting = mr_room_setting(room, "Types");
+	bool fine = true;
+
+	if (s->packs_known)
+		return MR_OK;
+	struct mr_str rest = str_of(room->data_dir ? office_data_dirs(room) : ""), one;
+
+	while (s->data_fd < 0 && str_cut(&rest, ':', &one)) {
+		mr_auto(buf_done) struct buf path = BUF_INIT;
+
+		buf_addf(&path, "%.*s/types", (int)one.len, one.ptr);
+		if (!buf_ok(&path))
+			return mr_nomem(err);
+		if (one.len > 0)
+			(void)dir_open(AT_FDCWD, buf_z(&path), &s->data_fd, IGNORED);
+	}
+	if (s->data_fd >= 0 && setting) {
+		for (rest = str_of(setting); fine && str_word(&rest, " \t,", &one);)
+			fine = memchr(one.ptr, '/', one.len) || *one.ptr == '.' || names_add(&s->packs, one);
+	} else if (s->data_fd >= 0) {
+		TRY(names_in(s->data_fd, &all, err));
+		for (int turn = 0; turn < 2; turn++)
+			for (size_t i = 0; i < all.n && fine; i++)
+				if ((strcmp(all.v[i], room->driver->kind) == 0) == (turn == 0))
+					fine = names_add(&s->packs, str_of(all.v[i]));
+	}
+	s->packs_known = fine;
+	return fine ? MR_OK : mr_nomem(err);
+}
+
+/* ---- One type by its name ---- */
+
+/* The file of a type, the room's own first. *ret_pack is borrowed. */
+static enum mr_rc
+read_file(struct mr_room *room, const char *name, struct buf *ret, const char **ret_pack, struct mr_error *err)
+{
+	struct types_store *s = room->office->types;
+
+	if (!*name || *name == '.' || strlen(name) > 80 || strchr(name, '/'))
+		return mr_fail(err, MR_NOTFOUND, "'%.80s' cannot be the name of a type", name);
+	*ret_pack = "";
+	if (room->driver->record_get(room, "type", "", name, ret, IGNORED) == MR_OK)
+		return MR_OK;
+	TRY(know_packs(s, room, err));
+	for (size_t i = 0; i < s->packs.n; i++) {
+		mr_auto(sys_close_fd) int fd = -1;
+
+		if (dir_open(s->data_fd, s->packs.v[i], &fd, IGNORED) != MR_OK)
+			continue;
+		*ret_pack = s->packs.v[i];
+		enum mr_rc rc = file_read(fd, name, TYPE_FILE_MAX, ret, err);
+
+		if (rc != MR_NOTFOUND)
+			return rc;
+	}
+	return mr_fail(err, MR_NOTFOUND, "there is no type '%.80s'", name);
 }
 
 enum mr_rc
-types_file(struct mr_room *room, const char *name, struct buf *ret, const char **ret_pack, struct mr_error *err)
+types_get_exact(struct mr_room *room, const char *name, const struct type_def **ret, struct mr_error *err)
 {
-	struct types_store *s = types_store(room, err);
-	struct mr_error ignored = { 0 };
-	enum mr_rc rc = MR_NOTFOUND;
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	struct types_store *s = room->office->types;
+	const struct type_def *def = types_find(s, name, false);
+	const char *pack = "";
 
-	if (!s)
-		return err->code;
-	if (!is_file_name(name))
-		return mr_fail(err, MR_NOTFOUND, "'%.80s' cannot be the name of a type", name);
-	*ret_pack = "";
-	if (ROOM_HAS(room, record_get))
-		rc = room->driver->record_get(room, "type", "", name, ret, &ignored);
-	if (rc == MR_OK)
+	if (def) {
+		*ret = def;
 		return MR_OK;
-	rc = types_know_packs(s, room, err);
-	for (size_t i = 0; rc == MR_OK && i < s->packs.n; i++) {
-		mr_auto(sys_close_fd) int fd = -1;
-
-		if (dir_open(s->data_fd, s->packs.v[i], &fd, &ignored) != MR_OK)
-			continue;
-		rc = file_read(fd, name, TYPE_FILE_MAX, ret, err);
-		*ret_pack = s->packs.v[i];
-		if (rc != MR_NOTFOUND)
-			return rc;
-		rc = MR_OK;
 	}
-	return rc == MR_OK ? mr_fail(err, MR_NOTFOUND, "there is no type '%.80s'", name) : rc;
+	if (s->all_read)
+		return mr_fail(err, MR_NOTFOUND, "there is no type '%.80s'", name);
+	TRY(read_file(room, name, &text, &pack, err));
+	return keep_type(s, buf_str(&text), pack, name, ret, err);
 }
 
-static enum mr_rc
-say_unknown(const struct types_store *s, const char *name, struct mr_error *err)
+enum mr_rc
+types_get(struct mr_room *room, const char *name, const struct type_def **ret, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf near = BUF_INIT;
+	const struct types_store *s = room->office->types;
 	size_t n = 0;
+	enum mr_rc rc = types_get_exact(room, name, ret, err);
 
+	if (rc != MR_NOTFOUND)
+		return rc;
+	*err = (struct mr_error){ 0 };
+	TRY(types_read_all(room, err));
+	const struct type_def *def = types_find(s, name, true);
+
+	if (def) {
+		*ret = def;
+		return MR_OK;
+	}
 	for (size_t i = 0; i < s->n && n < NEAR_MAX; i++)
 		if (edit_distance(s->v[i]->name, name, 2) <= 2)
 			format_addf(&near, "%s'%s'", n++ > 0 ? ", " : "", s->v[i]->name);
@@ -70,127 +226,62 @@ say_unknown(const struct types_store *s, const char *name, struct mr_error *err)
 	return mr_hint(err, "`mailroom types list` shows them, `mailroom types new %.60s` makes it", name);
 }
 
-enum mr_rc
-types_get_exact(struct mr_room *room, const char *name, const struct type_def **ret, struct mr_error *err)
+/* ---- Several of them ---- */
+
+static enum mr_rc
+read_own(struct types_store *s, struct mr_room *room, struct mr_error *err)
 {
-	mr_auto(buf_done) struct buf text = BUF_INIT;
-	struct types_store *s = types_store(room, err);
-	const struct type_def *def = s ? types_find(s, name, false) : NULL;
-	const char *pack = "";
-	enum mr_rc rc = s ? MR_OK : err->code;
+	mr_auto(mr_names_done) struct mr_names own = { 0 };
 
-	if (def)
-		*ret = def;
-	else if (rc == MR_OK && s->all_read)
-		rc = mr_fail(err, MR_NOTFOUND, "there is no type '%.80s'", name);
-	if (rc != MR_OK || def)
-		return rc;
-	rc = types_file(room, name, &text, &pack, err);
-	return rc == MR_OK ? types_keep(s, buf_str(&text), pack, name, ret, err) : rc;
-}
+	if (s->own_read)
+		return MR_OK;
+	if (ROOM_HAS(room, record_each))
+		TRY(office_records(room, "type", "", &own, err));
+	for (size_t i = 0; i < own.n; i++) {
+		mr_auto(buf_done) struct buf text = BUF_INIT;
+		struct mr_error trouble = { 0 };
 
-enum mr_rc
-types_get(struct mr_room *room, const char *name, const struct type_def **ret, struct mr_error *err)
-{
-	const struct type_def *def = NULL;
-	enum mr_rc rc = types_get_exact(room, name, ret, err);
-
-	if (rc != MR_NOTFOUND)
-		return rc;
-	*err = (struct mr_error){ 0 };
-	rc = types_read_all(room, err);
-	if (rc != MR_OK)
-		return rc;
-	def = types_find(room->types, name, true);
-	if (!def)
-		return say_unknown(room->types, name, err);
-	*ret = def;
+		if (!types_find(s, own.v[i], false))
+			TRY(keep_or_note(s, room->driver->record_get(room, "type", "", own.v[i], &text, &trouble),
+			    &text, "", own.v[i], &trouble, err));
+	}
+	s->own_read = true;
 	return MR_OK;
 }
 
-/* ---- All of them ---- */
-
-struct own_names {
-	struct mr_names names;
-	bool failed;
-};
-
-static bool
-note_own(void *ctx, const char *name)
-{
-	struct own_names *o = ctx;
-
-	o->failed |= !names_add(&o->names, str_of(name));
-	return !o->failed;
-}
-
-/* A file that is wrong is noted; only memory ends it. */
-static enum mr_rc
-keep_or_note(struct types_store *s, enum mr_rc read, const struct buf *text, const char *pack, const char *name,
-    struct mr_error *trouble, struct mr_error *err)
-{
-	if (read == MR_OK && buf_ok(text))
-		read = types_keep(s, buf_str(text), pack, name, NULL, trouble);
-	if (read == MR_NOMEM || !buf_ok(text))
-		return mr_nomem(err);
-	return read == MR_OK || read == MR_NOTFOUND ? MR_OK : types_note_wrong(s, pack, name, trouble, err);
-}
-
-enum mr_rc
-types_read_own(struct mr_room *room, struct mr_error *err)
-{
-	struct types_store *s = types_store(room, err);
-	struct own_names own = { 0 };
-	enum mr_rc rc = s ? MR_OK : err->code;
-
-	if (rc != MR_OK || s->own_read)
-		return rc;
-	if (ROOM_HAS(room, record_each) && ROOM_HAS(room, record_get))
-		rc = room->driver->record_each(room, "type", "", note_own, &own, err);
-	if (rc == MR_OK && own.failed)
-		rc = mr_nomem(err);
-	for (size_t i = 0; rc == MR_OK && i < own.names.n; i++) {
-		mr_auto(buf_done) struct buf text = BUF_INIT;
-		struct mr_error trouble = { 0 };
-		const char *name = own.names.v[i];
-
-		if (!types_find(s, name, false))
-			rc = keep_or_note(s, room->driver->record_get(room, "type", "", name, &text, &trouble), &text,
-			    "", name, &trouble, err);
-	}
-	mr_names_done(&own.names);
-	s->own_read = rc == MR_OK;
-	return rc;
-}
-
-static bool
-begins_with(const char *name, struct mr_str head)
-{
-	return strlen(name) >= head.len && str_caseeq((struct mr_str){ name, head.len }, head);
-}
-
-/* Those whose names begin with `head`, in any case; "": all. */
 static enum mr_rc
 read_pack(struct types_store *s, const char *pack, struct mr_str head, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int fd = -1;
-	struct mr_names names = { 0 };
-	struct mr_error trouble = { 0 };
-	enum mr_rc rc = dir_open(s->data_fd, pack, &fd, &trouble);
+	mr_auto(mr_names_done) struct mr_names names = { 0 };
 
-	if (rc != MR_OK) /* the setting names what is not there: an older or a smaller mailroom */
-		return MR_OK;
-	rc = types_names_in(fd, &names, err);
-	for (size_t i = 0; rc == MR_OK && i < names.n; i++) {
+	if (dir_open(s->data_fd, pack, &fd, IGNORED) != MR_OK)
+		return MR_OK; /* the setting names what is not there: an older or a smaller mailroom */
+	TRY(names_in(fd, &names, err));
+	for (size_t i = 0; i < names.n; i++) {
 		mr_auto(buf_done) struct buf text = BUF_INIT;
+		struct mr_error trouble = { 0 };
+		const char *name = names.v[i];
 
-		trouble = (struct mr_error){ 0 };
-		if (begins_with(names.v[i], head) && !types_find(s, names.v[i], false))
-			rc = keep_or_note(s, file_read(fd, names.v[i], TYPE_FILE_MAX, &text, &trouble), &text, pack,
-			    names.v[i], &trouble, err);
+		if (strncasecmp(name, head.ptr, head.len) == 0 && !types_find(s, name, false))
+			TRY(keep_or_note(
+			    s, file_read(fd, name, TYPE_FILE_MAX, &text, &trouble), &text, pack, name, &trouble, err));
 	}
-	mr_names_done(&names);
-	return rc;
+	return MR_OK;
+}
+
+enum mr_rc
+types_read_called(struct mr_room *room, struct mr_str head, struct mr_error *err)
+{
+	struct types_store *s = room->office->types;
+
+	TRY(read_own(s, room, err));
+	if (s->all_read || head.len == 0)
+		return MR_OK;
+	TRY(know_packs(s, room, err));
+	for (size_t i = 0; i < s->packs.n; i++)
+		TRY(read_pack(s, s->packs.v[i], head, err));
+	return MR_OK;
 }
 
 static int
@@ -205,45 +296,124 @@ by_pack_and_name(const void *va, const void *vb)
 enum mr_rc
 types_read_all(struct mr_room *room, struct mr_error *err)
 {
-	struct types_store *s = types_store(room, err);
-	enum mr_rc rc = s ? types_read_own(room, err) : err->code;
+	struct types_store *s = room->office->types;
 
-	if (rc != MR_OK || s->all_read)
-		return rc;
-	rc = types_know_packs(s, room, err);
-	for (size_t i = 0; rc == MR_OK && i < s->packs.n; i++)
-		rc = read_pack(s, s->packs.v[i], STR(""), err);
-	if (rc == MR_OK && s->n > 1)
+	TRY(read_own(s, room, err));
+	if (s->all_read)
+		return MR_OK;
+	TRY(know_packs(s, room, err));
+	for (size_t i = 0; i < s->packs.n; i++)
+		TRY(read_pack(s, s->packs.v[i], STR(""), err));
+	if (s->n > 1)
 		qsort(s->v, s->n, sizeof(*s->v), by_pack_and_name);
-	s->all_read = rc == MR_OK;
-	return rc;
-}
-
-enum mr_rc
-types_read_called(struct mr_room *room, struct mr_str head, struct mr_error *err)
-{
-	struct types_store *s = types_store(room, err);
-	enum mr_rc rc = s ? types_read_own(room, err) : err->code;
-
-	if (rc != MR_OK || s->all_read || head.len == 0)
-		return rc;
-	rc = types_know_packs(s, room, err);
-	for (size_t i = 0; rc == MR_OK && i < s->packs.n; i++)
-		rc = read_pack(s, s->packs.v[i], head, err);
-	return rc;
+	s->all_read = true;
+	return MR_OK;
 }
 
 enum mr_rc
 types_each(struct mr_room *room, types_fn *fn, mr_trouble_fn *trouble, void *ctx, struct mr_error *err)
 {
-	enum mr_rc rc = types_read_all(room, err);
-	const struct types_store *s = room->types;
+	const struct types_store *s = room->office->types;
 
-	if (rc != MR_OK)
-		return rc;
+	TRY(types_read_all(room, err));
 	for (size_t i = 0; trouble && i < s->wrong_n; i++)
 		trouble(ctx, s->wrong[i].path, &s->wrong[i].why);
 	for (size_t i = 0; i < s->n && fn(ctx, s->v[i]); i++)
 		;
+	return MR_OK;
+}
+
+/* ---- The public interface ---- */
+
+enum mr_rc
+mr_type_each(struct mr_room *room, mr_type_fn *fn, mr_trouble_fn *trouble, void *ctx, struct mr_error *err)
+{
+	const struct types_store *s = room->office->types;
+	bool more = true;
+
+	TRY(types_read_all(room, err));
+	for (size_t i = 0; trouble && i < s->wrong_n; i++)
+		trouble(ctx, s->wrong[i].path, &s->wrong[i].why);
+	for (size_t i = 0; i < s->n && more; i++) {
+		const struct type_def *def = s->v[i];
+
+		more = fn(ctx, &(struct mr_type){
+				   .name = def->name,
+				   .pack = def->pack,
+				   .summary = def->summary,
+				   .subject = def->subject,
+				   .nudge = def->nudge,
+				   .routed = def->routed,
+			       });
+	}
+	return MR_OK;
+}
+
+enum mr_rc
+mr_type_text(struct mr_room *room, const char *name, char **ret, size_t *ret_len, char **ret_pack, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	const struct type_def *def = NULL;
+	const char *pack = "";
+	enum mr_rc rc = read_file(room, name, &text, &pack, err);
+
+	if (rc == MR_NOTFOUND) { /* another spelling of it, or near names */
+		TRY(types_get(room, name, &def, err));
+		rc = read_file(room, def->name, &text, &pack, err);
+	}
+	if (rc != MR_OK)
+		return rc;
+	size_t len = text.len;
+	char *taken = buf_take(&text), *from = strdup(pack);
+
+	if (!taken || !from) {
+		free(taken);
+		free(from);
+		return mr_nomem(err);
+	}
+	*ret = taken;
+	*ret_len = len;
+	*ret_pack = from;
+	return MR_OK;
+}
+
+struct putting {
+	struct mr_str text;
+	const char *name;
+	bool replace;
+};
+
+static enum mr_rc
+put_text(void *ctx, bool exists, struct buf *text, struct mr_error *err)
+{
+	const struct putting *p = ctx;
+
+	if (exists && !p->replace)
+		return mr_fail(err, MR_EXISTS,
+		    "this room has a type '%s' already\nchange its file, types/%s of the room, or replace it with --force",
+		    p->name, p->name);
+	buf_clear(text);
+	buf_add(text, p->text);
+	return MR_OK;
+}
+
+enum mr_rc
+mr_type_put(
+    struct mr_room *room, const char *name, const char *text, size_t text_len, bool replace, struct mr_error *err)
+{
+	struct putting p = { .text = { text, text_len }, .name = name, .replace = replace };
+	mr_auto(type_done) struct type_def def = { 0 };
+
+	if (!ROOM_HAS(room, record_put) || !office_has_lives(room))
+		return office_lacks(room, "types of its own", err);
+	TRY(type_parse(p.text, "", name, &def, err));
+	if (!patrol_handler_is_name(def.handler))
+		return mr_fail(err, MR_REFUSED,
+		    "'Handler: %.60s' is a command, and a room holds no commands\n"
+		    "name it in the type (Handler: my-handler), then type in a terminal: mailroom config set "
+		    "Handler-my-handler COMMAND",
+		    def.handler);
+	TRY(room_record_change(room, "type", "", name, put_text, &p, err));
+	types_reread(room);
 	return MR_OK;
 }

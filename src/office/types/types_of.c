@@ -7,8 +7,8 @@
  * read give each message its type. Every filter, listing and command above sees the same.
  */
 #include "base/error.h"
-#include "office/office.h"
-#include "office/types/types_store.h"
+#include "base/sys.h"
+#include "office/types/types.h"
 
 /* ---- By subject ---- */
 
@@ -16,16 +16,6 @@ static bool
 is_upper(char c)
 {
 	return c >= 'A' && c <= 'Z';
-}
-
-/* "Merge Request Completed: x", "Plugin: x" */
-static bool
-has_capital_heading(struct mr_str s)
-{
-	for (size_t i = 0; i < s.len && s.ptr[i] != ':'; i++)
-		if (s.ptr[i] != ' ' && (i == 0 || s.ptr[i - 1] == ' ') && !is_upper(s.ptr[i]))
-			return false;
-	return memchr(s.ptr, ':', s.len) != NULL;
 }
 
 static struct mr_str
@@ -47,42 +37,50 @@ bool
 types_subject_may(struct mr_str subject)
 {
 	size_t capitals = 0;
+	struct mr_str heading;
 
 	subject = behind_re(subject);
 	if (subject.len == 0)
 		return false;
 	while (capitals < subject.len && (is_upper(subject.ptr[capitals]) || subject.ptr[capitals] == '_'))
 		capitals++;
-	return capitals >= 3 || subject.ptr[0] == '[' || (unsigned char)subject.ptr[0] >= 0x80 ||
-	       has_capital_heading(subject);
+	if (capitals >= 3 || subject.ptr[0] == '[' || (unsigned char)subject.ptr[0] >= 0x80)
+		return true;
+	/* "Merge Request Completed: x", "Plugin: x" */
+	(void)str_cut(&subject, ':', &heading);
+	for (size_t i = 0; i < heading.len; i++)
+		if (heading.ptr[i] != ' ' && (i == 0 || heading.ptr[i - 1] == ' ') && !is_upper(heading.ptr[i]))
+			return false;
+	return heading.ptr + heading.len < subject.ptr;
 }
 
-/* "Merge" of "Re: Merge Request Completed: x", "HANDOFF" behind a handshake; empty: none of a pack is called so. */
+/* "Merge" of "Re: Merge Request Completed: x", "HANDOFF" behind a handshake; empty: no type of a pack begins so. */
 static struct mr_str
 first_letters(struct mr_str subject)
 {
-	size_t n = 0;
+	size_t from = 0, end;
 
 	subject = behind_re(subject);
-	while (subject.len > 0 && ((unsigned char)subject.ptr[0] >= 0x80 || subject.ptr[0] == ' ')) {
-		subject.ptr++;
-		subject.len--;
+	while (from < subject.len && ((unsigned char)subject.ptr[from] >= 0x80 || subject.ptr[from] == ' '))
+		from++;
+	for (end = from; end < subject.len; end++) {
+		char c = subject.ptr[end];
+
+		if (!is_upper(c) && c != '_' && !(c >= 'a' && c <= 'z'))
+			break;
 	}
-	while (n < subject.len &&
-	       (is_upper(subject.ptr[n]) || subject.ptr[n] == '_' || (subject.ptr[n] >= 'a' && subject.ptr[n] <= 'z')))
-		n++;
-	return (struct mr_str){ subject.ptr, n };
+	return (struct mr_str){ subject.ptr + from, end - from };
 }
 
-/* Only those count, whatever else was read for other mail: what a message is must not depend on its neighbours. */
+/* Only those whose names begin so count, whatever else was read for other mail: what a message is must not depend on
+ * its neighbours. */
 static bool
 is_called_so(const struct type_def *def, struct mr_str subject)
 {
 	struct mr_str head = first_letters(subject);
 
 	return !def->pack[0] || is_in_brackets(subject) ||
-	       (head.len > 0 && strlen(def->name) >= head.len &&
-		   str_caseeq((struct mr_str){ def->name, head.len }, head));
+	       (head.len > 0 && strncasecmp(def->name, head.ptr, head.len) == 0);
 }
 
 /* Of the room's own, or of all that were read, and of `best` already found. */
@@ -106,92 +104,79 @@ heaviest(const struct types_store *s, struct mr_str subject, bool own_only, cons
 	return best;
 }
 
-/* "LIFECYCLE:Shutdown nux" may be of another type than "LIFECYCLE: ...". */
-static bool
-goes_on(struct mr_str word, struct mr_str subject)
-{
-	const char *end = word.ptr + word.len;
-	size_t left = (size_t)(subject.ptr + subject.len - end);
-
-	return left >= 2 && end[0] == ':' && end[1] != ' ';
-}
-
-/* "MERGED nux": a type that is called like the first word and has that form needs no look at the others. */
+/* "MERGED nux": a type with the name of the first word and that form needs no look at the others. But
+ * "LIFECYCLE:Shutdown nux" may be of another type than "LIFECYCLE: ...". */
 static const struct type_def *
 of_first_word(struct mr_room *room, struct mr_str subject)
 {
 	struct mr_str word = type_word(subject);
+	const char *end = word.ptr + word.len;
+	size_t left = (size_t)(subject.ptr + subject.len - end);
 	const struct type_def *def = NULL;
-	struct mr_error ignored = { 0 };
 	char name[81];
 
-	if (word.len == 0 || word.len >= sizeof(name) || goes_on(word, subject))
+	if (word.len == 0 || word.len >= sizeof(name) || (left >= 2 && end[0] == ':' && end[1] != ' '))
 		return NULL;
 	memcpy(name, word.ptr, word.len);
 	name[word.len] = '\0';
-	if (types_get_exact(room, name, &def, &ignored) != MR_OK || type_subject_weight(def, subject) == 0)
+	if (types_get_exact(room, name, &def, IGNORED) != MR_OK || type_subject_weight(def, subject) == 0)
 		return NULL;
 	return def;
-}
-
-/* Of the packs, all that could fit. */
-static enum mr_rc
-read_candidates(struct mr_room *room, struct mr_str subject, struct mr_error *err)
-{
-	return is_in_brackets(subject) ? types_read_all(room, err)
-				       : types_read_called(room, first_letters(subject), err);
 }
 
 const struct type_def *
 types_of_subject(struct mr_room *room, const char *subject)
 {
-	struct mr_error ignored = { 0 };
+	struct types_store *types = room->office->types;
 	struct mr_str s = str_of(subject ? subject : "");
-	const struct type_def *named;
 
-	if (s.len == 0 || types_read_own(room, &ignored) != MR_OK)
+	if (s.len == 0 || types_read_called(room, STR(""), IGNORED) != MR_OK)
 		return NULL;
-	named = of_first_word(room, s);
+	const struct type_def *named = of_first_word(room, s);
+
 	if (named || !types_subject_may(s))
-		return heaviest(room->types, s, true, named);
-	return read_candidates(room, s, &ignored) == MR_OK ? heaviest(room->types, s, false, NULL) : NULL;
+		return heaviest(types, s, true, named);
+	enum mr_rc rc =
+	    is_in_brackets(s) ? types_read_all(room, IGNORED) : types_read_called(room, first_letters(s), IGNORED);
+
+	return rc == MR_OK ? heaviest(types, s, false, NULL) : NULL;
 }
 
 const struct type_def *
 types_of(struct mr_room *room, const struct mr_message *msg)
 {
 	const struct type_def *def = NULL;
-	struct mr_error ignored = { 0 };
 
 	if (!msg->type || !msg->type[0])
 		return types_of_subject(room, msg->subject);
-	if (types_get_exact(room, msg->type, &def, &ignored) == MR_NOTFOUND &&
-	    types_read_called(room, str_of(msg->type), &ignored) == MR_OK)
-		def = types_find(room->types, msg->type, true);
+	if (types_get_exact(room, msg->type, &def, IGNORED) == MR_NOTFOUND &&
+	    types_read_called(room, str_of(msg->type), IGNORED) == MR_OK)
+		def = types_find(room->office->types, msg->type, true);
 	return def;
-}
-
-bool
-types_route_fits(const struct type_def *def, const char *sender, const char *recipient)
-{
-	return type_route_fits(def, sender, NULL, recipient, NULL);
 }
 
 /* ---- Where mail comes out of a driver ---- */
 
-static const struct type_def *
-unsaid_type(struct mr_room *room, const struct mr_message *msg)
+static struct mr_message
+with_type(struct mr_room *room, const struct mr_message *msg)
 {
-	return msg->type && msg->type[0] ? NULL : types_of_subject(room, msg->subject);
+	struct mr_message typed = *msg;
+	const struct type_def *def = msg->type && msg->type[0] ? NULL : types_of_subject(room, msg->subject);
+
+	if (def) {
+		typed.type = def->name;
+		typed.type_by_subject = true;
+	}
+	return typed;
 }
 
 /* An owned message gets a copy of the name: it may outlive the handle. */
 void
 types_give(struct mr_room *room, struct mr_message *msg)
 {
-	const struct type_def *def = room->types ? unsaid_type(room, msg) : NULL;
+	struct mr_message typed = with_type(room, msg);
 	struct arena *own = msg->own;
-	const char *name = def ? arena_dup(&own, str_of(def->name)) : NULL;
+	const char *name = typed.type_by_subject ? arena_dup(&own, str_of(typed.type)) : NULL;
 
 	msg->own = own;
 	if (name) {
@@ -200,10 +185,11 @@ types_give(struct mr_room *room, struct mr_message *msg)
 	}
 }
 
+typedef bool post_fn(void *ctx, uint64_t number, const struct mr_message *msg);
 struct giving {
 	struct mr_room *room;
 	mr_message_fn *fn;
-	bool (*post_fn)(void *ctx, uint64_t number, const struct mr_message *msg);
+	post_fn *post;
 	void *ctx;
 };
 
@@ -211,13 +197,8 @@ static bool
 give_and_pass(void *ctx, const struct mr_message *msg)
 {
 	const struct giving *g = ctx;
-	const struct type_def *def = unsaid_type(g->room, msg);
-	struct mr_message typed = *msg;
+	struct mr_message typed = with_type(g->room, msg);
 
-	if (def) {
-		typed.type = def->name;
-		typed.type_by_subject = true;
-	}
 	return g->fn(g->ctx, &typed);
 }
 
@@ -225,20 +206,9 @@ static bool
 give_and_post(void *ctx, uint64_t number, const struct mr_message *msg)
 {
 	const struct giving *g = ctx;
-	const struct type_def *def = unsaid_type(g->room, msg);
-	struct mr_message typed = *msg;
+	struct mr_message typed = with_type(g->room, msg);
 
-	if (def) {
-		typed.type = def->name;
-		typed.type_by_subject = true;
-	}
-	return g->post_fn(g->ctx, number, &typed);
-}
-
-static const struct room_driver *
-below(const struct mr_room *room)
-{
-	return ((const struct types_store *)room->types)->below;
+	return g->post(g->ctx, number, &typed);
 }
 
 static enum mr_rc
@@ -246,59 +216,140 @@ typed_scan(struct mr_room *room, const char *agent, const struct scan_request *w
     struct mr_error *err)
 {
 	struct giving g = { .room = room, .fn = fn, .ctx = ctx };
+	const struct room_driver *below = room->office->types->below;
 
 	if (want->depth == SCAN_NAMES)
-		return below(room)->scan(room, agent, want, fn, ctx, err);
-	return below(room)->scan(room, agent, want, give_and_pass, &g, err);
+		return below->scan(room, agent, want, fn, ctx, err);
+	return below->scan(room, agent, want, give_and_pass, &g, err);
 }
 
 static enum mr_rc
 typed_fetch(struct mr_room *room, const char *agent, const char *id, unsigned folders, enum scan_depth depth,
     struct mr_message *ret, struct mr_error *err)
 {
-	enum mr_rc rc = below(room)->fetch(room, agent, id, folders, depth, ret, err);
-
-	if (rc == MR_OK && depth != SCAN_NAMES)
+	TRY(room->office->types->below->fetch(room, agent, id, folders, depth, ret, err));
+	if (depth != SCAN_NAMES)
 		types_give(room, ret);
-	return rc;
+	return MR_OK;
 }
 
 static enum mr_rc
 typed_queue_fetch(struct mr_room *room, const char *queue, const char *id, struct mr_message *ret, struct mr_error *err)
 {
-	enum mr_rc rc = below(room)->queue_fetch(room, queue, id, ret, err);
-
-	if (rc == MR_OK)
-		types_give(room, ret);
-	return rc;
+	TRY(room->office->types->below->queue_fetch(room, queue, id, ret, err));
+	types_give(room, ret);
+	return MR_OK;
 }
 
 static enum mr_rc
-typed_channel_scan(struct mr_room *room, const char *channel, uint64_t after, enum scan_depth depth,
-    bool (*fn)(void *ctx, uint64_t number, const struct mr_message *msg), void *ctx, struct mr_error *err)
+typed_channel_scan(struct mr_room *room, const char *channel, uint64_t after, enum scan_depth depth, post_fn *fn,
+    void *ctx, struct mr_error *err)
 {
-	struct giving g = { .room = room, .post_fn = fn, .ctx = ctx };
+	struct giving g = { .room = room, .post = fn, .ctx = ctx };
+	const struct room_driver *below = room->office->types->below;
 
 	if (depth == SCAN_NAMES)
-		return below(room)->channel_scan(room, channel, after, depth, fn, ctx, err);
-	return below(room)->channel_scan(room, channel, after, depth, give_and_post, &g, err);
+		return below->channel_scan(room, channel, after, depth, fn, ctx, err);
+	return below->channel_scan(room, channel, after, depth, give_and_post, &g, err);
 }
 
 enum mr_rc
 types_attach(struct mr_room *room, struct mr_error *err)
 {
-	struct types_store *s = types_store(room, err);
+	struct types_store *s = calloc(1, sizeof(*s));
 
 	if (!s)
-		return err->code;
+		return mr_nomem(err);
+	room->office->types = s;
+	s->data_fd = -1;
 	s->below = room->driver;
 	s->table = *room->driver;
 	s->table.scan = typed_scan;
 	s->table.fetch = typed_fetch;
+	/* A slot that the driver leaves out stays its stub. */
 	if (ROOM_HAS(room, queue_fetch))
 		s->table.queue_fetch = typed_queue_fetch;
 	if (ROOM_HAS(room, channel_scan))
 		s->table.channel_scan = typed_channel_scan;
 	room->driver = &s->table;
 	return MR_OK;
+}
+
+void
+types_detach(struct mr_room *room)
+{
+	struct types_store *s = room->office->types;
+
+	if (!s)
+		return;
+	if (room->driver == &s->table)
+		room->driver = s->below;
+	types_reread(room);
+	mr_names_done(&s->packs);
+	sys_close_fd(&s->data_fd);
+	free(s);
+	room->office->types = NULL;
+}
+
+/* ---- Fields ---- */
+
+enum mr_rc
+types_fields(struct mr_room *room, const struct mr_message *msg, struct type_values *ret, struct mr_error *err)
+{
+	const struct type_def *def = types_of(room, msg);
+	struct mr_str body = { msg->body ? msg->body : "", msg->body ? msg->body_len : 0 };
+	struct type_context context = {
+		.sender = msg->from, .recipient = msg->to.n > 0 ? msg->to.v[0] : "", .now_ms = msg->date_ms
+	};
+
+	if (!def)
+		return MR_OK;
+	TRY(type_read(def, str_of(msg->subject ? msg->subject : ""), body, ret, err));
+	TRY(type_complete(def, &context, ret, err));
+	return type_validate_received(def, ret, err);
+}
+
+enum mr_rc
+types_usable(struct mr_room *room, const char *agent, const struct mr_message *msg, struct type_values *ret,
+    struct mr_error *err)
+{
+	const struct type_def *def = types_of(room, msg);
+
+	enum mr_rc rc = types_fields(room, msg, ret, err);
+
+	if (rc != MR_OK) {
+		type_values_done(ret);
+		return rc;
+	}
+	TRY(typed_check_member(room, msg->from, msg, err));
+	return def ? types_check_answer(room, def, ret, agent, msg->from, err) : MR_OK;
+}
+
+enum mr_rc
+mr_message_fields(struct mr_room *room, const struct mr_message *msg, struct mr_fields *ret, struct mr_error *err)
+{
+	const struct type_def *def = types_of(room, msg);
+	struct type_values values = { 0 };
+	enum mr_rc rc = types_fields(room, msg, &values, err);
+	const char *type = arena_dup(&values.own, str_of(def ? def->name : ""));
+	const char *text = arena_dup(&values.own, values.free_text);
+	const char *json = arena_dup(&values.own, values.json);
+
+	if (rc == MR_NOMEM || !type || !text || !json) {
+		type_values_done(&values);
+		return mr_nomem(err);
+	}
+	*ret = (struct mr_fields){
+		.type = type, .v = values.v, .n = values.n, .text = text, .json = json, .own = values.own
+	};
+	return rc;
+}
+
+void
+mr_fields_done(struct mr_fields *fields)
+{
+	if (!fields)
+		return;
+	arena_free(fields->own);
+	*fields = (struct mr_fields){ 0 };
 }

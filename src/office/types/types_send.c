@@ -1,144 +1,308 @@
 /* SPDX-License-Identifier: MIT */
-/* types_send.c - a draft that names a type: see types_send.h. */
-#include "office/types/types_send.h"
-
+/*
+ * types_send.c - a draft that names a type: made or checked by the type's definition before it is sent.
+ *
+ * May a program act on a message? A stranger that can write into a mailbox could command with it, so in a team only
+ * members do, and an answer counts only where a request with the same id is found: in what the asker keeps of its own
+ * mail, or in the mailbox of the one that answers. That mailbox is not ours and may be emptied with the answer, so
+ *where a room keeps no copy of what was sent, what was asked is remembered outside it:
+ *
+ *	<state>/asked/<hash of room, asker, answerer, field and value>    for 30 days
+ */
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/format.h"
-#include "message/foreign.h"
-#include "office/types/control.h"
-#include "office/types/types_store.h"
+#include "base/id.h"
+#include "base/sys.h"
+#include "base/text.h"
+#include "message/json_read.h"
+#include "office/address/address.h"
+#include "office/mail/mail.h"
+#include "office/types/types.h"
+
+#define ASKED_KEPT_MS ((int64_t)30 * 24 * 3600 * 1000)
+
+/* ---- Control messages ---- */
+
+/* What the readers of other programs cut off before they parse: every white space that Unicode knows, and the mark of
+ * byte order. */
+static bool
+is_space(uint32_t cp)
+{
+	return cp <= ' ' || cp == 0x85 || cp == 0xa0 || cp == 0x1680 || (cp >= 0x2000 && cp <= 0x200b) ||
+	       cp == 0x2028 || cp == 0x2029 || cp == 0x202f || cp == 0x205f || cp == 0x3000 || cp == 0xfeff;
+}
+
+static struct mr_str
+trim_space(struct mr_str s)
+{
+	uint32_t cp;
+	size_t n;
+
+	while (s.len > 0 && (n = utf8_next(s, &cp)) > 0 && is_space(cp))
+		s = (struct mr_str){ s.ptr + n, s.len - n };
+	while (s.len > 0) {
+		size_t at = s.len - 1;
+
+		while (at > 0 && s.len - at < 4 && ((unsigned char)s.ptr[at] & 0xc0) == 0x80)
+			at--;
+		if (utf8_next((struct mr_str){ s.ptr + at, s.len - at }, &cp) != s.len - at || !is_space(cp))
+			break;
+		s.len = at;
+	}
+	return s;
+}
+
+bool
+control_is(struct mr_str body)
+{
+	struct json_value object, type;
+	const char *problem;
+	size_t openings = 0;
+
+	body = trim_space(body);
+	if (body.len < 2 || body.ptr[0] != '{' || body.ptr[body.len - 1] != '}')
+		return false;
+	if (json_whole(body, &object, &problem))
+		return json_find(object, "type", &type) && type.kind == JSON_STRING;
+	/* What is nested deeper than we read, others may read: it counts as control, too. */
+	for (size_t i = 0; i < body.len; i++)
+		openings += body.ptr[i] == '{' || body.ptr[i] == '[';
+	return openings > JSON_DEPTH_MAX;
+}
 
 void
-typed_done(struct typed *t)
+control_as_prose(struct buf *out, const char *from, struct mr_str body)
 {
-	buf_done(&t->subject);
-	buf_done(&t->body);
-	mr_names_done(&t->warnings);
+	bool ends = body.len > 0 && body.ptr[body.len - 1] == '\n';
+
+	buf_addf(out, "%s sent this; it is shown as text and is no command:\n\n", from && from[0] ? from : "Somebody");
+	for (struct mr_str line; str_cut(&body, '\n', &line);) {
+		buf_adds(out, "    ");
+		buf_add(out, line);
+		buf_adds(out, body.len > 0 || ends ? "\n" : "");
+	}
+}
+
+enum mr_rc
+typed_check_member(struct mr_room *room, const char *sender, const struct mr_message *msg, struct mr_error *err)
+{
+	mr_auto(mr_agent_done) struct mr_agent known = { 0 };
+	const struct room_driver *driver = room->driver;
+
+	if (office_has_lives(room) || !(driver->abilities & ROOM_REGISTER) || !msg->type[0] ||
+	    !ROOM_HAS(room, unsupported) || (driver->unsupported(room, msg) & FIELD_TYPE) ||
+	    !control_is((struct mr_str){ msg->body, msg->body_len }))
+		return MR_OK;
+	if (driver->find_agent(room, sender, &known, IGNORED) == MR_OK && !known.stray)
+		return MR_OK;
+	return mr_fail(err, MR_REFUSED,
+	    "'%s' is no member of '%s', and only members send '%s'\n"
+	    "`mailroom who` lists the members; send it as one of them, or as prose",
+	    sender, room->name, msg->type);
+}
+
+/* ---- What we asked ---- */
+
+struct asking {
+	struct mr_room *room;
+	const char *asker, *answerer;
+	const char *field, *value;
+	bool found;
+};
+
+static enum mr_rc
+open_asked(const struct mr_room *room, bool make, int *ret_fd, struct mr_error *err)
+{
+	if (!room->state_dir || (room->driver->abilities & ROOM_SENT))
+		return mr_fail(err, MR_NOTFOUND, "nothing is remembered of what was asked");
+	return dir_below(room->state_dir, "asked", make, true, ret_fd, err);
 }
 
 static void
-warn(struct typed *t, const struct buf *sentence)
+asked_name(const struct asking *a, char ret[65])
 {
-	if (buf_ok(sentence)) /* without memory there is no warning, but the message goes */
-		(void)names_add(&t->warnings, buf_str(sentence));
+	mr_auto(buf_done) struct buf whole = BUF_INIT;
+
+	buf_addf(&whole, "%s\n%s\n%s\n%s\n%s", a->room->spec, a->asker, a->answerer, a->field, a->value);
+	sha256_hex(buf_str(&whole), ret);
 }
 
-/* ---- Who and what ---- */
+static bool
+forget_old(void *ctx, const struct dir_entry *entry)
+{
+	const int *fd = ctx;
+	struct stat st;
 
-struct context { /* finish with context_done */
-	struct type_context c;
+	if (sys_stat(*fd, entry->name, &st) == 0 && S_ISREG(st.st_mode) &&
+	    clock_now_ms() - (int64_t)st.st_mtim.tv_sec * 1000 > ASKED_KEPT_MS)
+		(void)sys_unlink(*fd, entry->name);
+	return true;
+}
+
+struct noting {
+	struct asking asking;
+	const struct type_values *values;
+	const struct type_def *request;
+	const struct mr_names *to;
+	int fd;
+};
+
+/* Notes the fields by which this answer would name the request. */
+static bool
+note_answered(void *ctx, const struct type_def *answer)
+{
+	struct noting *n = ctx;
+	struct asking *a = &n->asking;
+
+	for (size_t i = 0; i < answer->fields_n; i++) {
+		a->field = answer->fields[i].name;
+		const struct type_field *own = answer->fields[i].answers ? type_field(n->request, a->field) : NULL;
+
+		a->value = own && !own->answers ? type_value(n->values, a->field) : NULL;
+		for (size_t k = 0; a->value && k < n->to->n; k++) {
+			mr_auto(buf_done) struct buf text = BUF_INIT;
+			char name[65];
+
+			a->answerer = n->to->v[k];
+			asked_name(a, name);
+			buf_addf(&text, "%s asked %s: %s %s\n", a->asker, a->answerer, a->field, a->value);
+			if (buf_ok(&text))
+				(void)file_replace(n->fd, name, buf_str(&text), 0600, IGNORED);
+		}
+	}
+	return true;
+}
+
+/* Before it goes out. What cannot be remembered is looked for in the mailbox of the one that answers. */
+void
+types_note_asked(
+    struct mr_room *room, const struct type_def *def, const struct mr_message *msg, const struct mr_names *to)
+{
+	mr_auto(type_values_done) struct type_values values = { 0 };
+	struct mr_str body = { msg->body ? msg->body : "", msg->body ? msg->body_len : 0 };
+	struct noting n = {
+		.asking = { .room = room, .asker = msg->from }, .values = &values, .request = def, .to = to, .fd = -1
+	};
+
+	if (!def || (room->driver->abilities & ROOM_SENT) ||
+	    type_read(def, str_of(msg->subject), body, &values, IGNORED) != MR_OK ||
+	    open_asked(room, true, &n.fd, IGNORED) != MR_OK)
+		return;
+	(void)dir_each(n.fd, forget_old, &n.fd, IGNORED);
+	(void)types_each(room, note_answered, NULL, &n, IGNORED);
+	sys_close_fd(&n.fd);
+}
+
+/* ---- What others have ---- */
+
+static bool
+look_for_request(void *ctx, const struct mr_message *msg)
+{
+	struct asking *a = ctx;
+	mr_auto(type_values_done) struct type_values values = { 0 };
+	const struct type_def *def = strcmp(msg->from, a->asker) == 0 ? types_of(a->room, msg) : NULL;
+	struct mr_str body = { msg->body ? msg->body : "", msg->body ? msg->body_len : 0 };
+	bool asks = false;
+
+	/* The request's own field, not that of another answer to it. */
+	for (size_t i = 0; def && i < def->fields_n && !asks; i++)
+		asks = strcmp(def->fields[i].name, a->field) == 0 && !def->fields[i].answers;
+	if (!asks || (msg->folder == MR_SENT && !names_has(&msg->to, a->answerer)) ||
+	    type_read(def, str_of(msg->subject), body, &values, IGNORED) != MR_OK)
+		return true;
+	const char *value = type_value(&values, a->field);
+
+	a->found = value && strcmp(value, a->value) == 0;
+	return !a->found;
+}
+
+static enum mr_rc
+look_into(struct asking *a, const char *mailbox, unsigned folders, struct mr_error *err)
+{
+	struct scan_request want = { .folders = folders, .depth = SCAN_BODIES, .newest_first = true };
+
+	if (folders == 0 || a->found)
+		return MR_OK;
+	enum mr_rc rc = office_scan(a->room, mailbox, &want, look_for_request, a, err);
+
+	if (rc != MR_NOTFOUND)
+		return rc;
+	*err = (struct mr_error){ 0 }; /* an agent without a mailbox was not asked */
+	return MR_OK;
+}
+
+enum mr_rc
+types_check_answer(struct mr_room *room, const struct type_def *def, const struct type_values *values,
+    const char *asker, const char *answerer, struct mr_error *err)
+{
+	unsigned folders = office_folders(room, ALL_FOLDERS);
+
+	for (size_t i = 0; i < def->fields_n; i++) {
+		struct asking a = { .room = room, .asker = asker, .answerer = answerer, .field = def->fields[i].name };
+		mr_auto(sys_close_fd) int fd = -1;
+		struct stat st;
+		char name[65];
+
+		a.value = def->fields[i].answers ? type_value(values, a.field) : NULL;
+		if (!a.value)
+			continue;
+		asked_name(&a, name);
+		if (open_asked(room, false, &fd, IGNORED) == MR_OK && sys_stat(fd, name, &st) == 0)
+			continue;
+		TRY(look_into(&a, answerer, folders & ~(unsigned)MR_SENT, err));
+		TRY(look_into(&a, asker, folders & MR_SENT, err));
+		if (!a.found)
+			return mr_fail(err, MR_REFUSED, "'%s' asked '%s' nothing with %s '%.80s'", asker, answerer,
+			    a.field, a.value);
+	}
+	return MR_OK;
+}
+
+/* ---- Subject and text of a draft ---- */
+
+struct composing { /* finish with composing_done */
+	struct typed *t;
+	const struct typed_from *from;
+	struct type_context context;
 	struct buf sender, recipient;
 	struct type_values request;
+	bool gave_subject; /* the sender, not the message that is answered */
 };
 
 static void
-context_done(struct context *x)
+composing_done(struct composing *x)
 {
 	buf_done(&x->sender);
 	buf_done(&x->recipient);
 	type_values_done(&x->request);
 }
 
-/* Only its headers were read so far. What cannot be read any more has no fields to copy. */
-static void
-read_request(struct context *x, const struct typed_from *from)
-{
-	mr_auto(mr_message_done) struct mr_message whole = { 0 };
-	const struct mr_message *original = from->original;
-	struct mr_error ignored = { 0 };
-
-	if (!original->body && mr_fetch(from->room, from->self->agent, original->id, &whole, &ignored) == MR_OK)
-		original = &whole;
-	types_fields_at_all(from->room, original, &x->request);
-	x->c.request = &x->request;
-}
-
 static enum mr_rc
-context_init(struct context *x, const struct typed_from *from, bool force, struct mr_error *err)
+composing_init(struct composing *x, struct mr_error *err)
 {
+	const struct typed_from *from = x->from;
 	const struct mr_names *to = from->who->to.n > 0 ? &from->who->to : &from->who->all;
+	const struct mr_message *original = from->original;
+	mr_auto(mr_message_done) struct mr_message whole = { 0 };
 
-	*x = (struct context){ .c = { .now_ms = clock_now_ms(), .force = force } };
 	office_name(from->room, from->self->agent, &x->sender);
 	if (to->n > 0)
 		office_name(from->room, to->v[0], &x->recipient);
-	if (from->original->id[0])
-		read_request(x, from);
+	if (original->id[0]) {
+		/* Only its headers were read so far. What cannot be read any more has no fields to copy. */
+		if (!original->body && mr_fetch(from->room, from->self->agent, original->id, &whole, IGNORED) == MR_OK)
+			original = &whole;
+		(void)types_fields(from->room, original, &x->request, IGNORED);
+		x->context.request = &x->request;
+	}
 	if (x->sender.failed || x->recipient.failed)
 		return mr_nomem(err);
-	x->c.sender = buf_z(&x->sender);
-	x->c.recipient = buf_z(&x->recipient);
+	x->context.sender = buf_z(&x->sender);
+	x->context.recipient = buf_z(&x->recipient);
 	return MR_OK;
 }
-
-/* ---- Routes ---- */
-
-static void
-role_of(struct mr_room *room, const char *agent, struct buf *ret)
-{
-	mr_auto(mr_agent_done) struct mr_agent known = { 0 };
-	struct mr_error ignored = { 0 };
-
-	if (ROOM_HAS(room, find_agent) && room->driver->find_agent(room, agent, &known, &ignored) == MR_OK &&
-	    known.role)
-		buf_adds(ret, known.role);
-}
-
-static void
-describe_misroute(const struct type_def *def, const char *sender, const char *recipient, struct buf *out)
-{
-	format_addf(out, "'%s' goes ", def->name);
-	for (size_t i = 0; i < def->routes.n; i++)
-		buf_addf(out, "%s%s", i > 0 ? ", " : "", def->routes.v[i]);
-	format_addf(out, ", not from '%s' to '%s'", sender, recipient);
-}
-
-/* The operator may write to anybody, and what is in a queue or a channel is whoever's comes. */
-static enum mr_rc
-check_routes(struct typed *t, const struct typed_from *from, struct mr_error *err)
-{
-	mr_auto(buf_done) struct buf own_role = BUF_INIT;
-	const char *sender = from->self->agent, *wanted = mr_room_setting(from->room, "Wrong-Route");
-
-	if (t->def->routes.n == 0 || strcmp(sender, OPERATOR) == 0)
-		return MR_OK;
-	role_of(from->room, sender, &own_role);
-	for (size_t i = 0; i < from->who->all.n; i++) {
-		mr_auto(buf_done) struct buf role = BUF_INIT, sentence = BUF_INIT;
-		const char *to = from->who->all.v[i];
-
-		if (strchr(to, ':'))
-			continue;
-		role_of(from->room, to, &role);
-		if (type_route_fits(t->def, sender, own_role.len > 0 ? buf_z(&own_role) : NULL, to,
-			role.len > 0 ? buf_z(&role) : NULL))
-			continue;
-		describe_misroute(t->def, sender, to, &sentence);
-		if (wanted && ascii_caseeq(wanted, "refuse") && !t->draft.force) {
-			return mr_fail(err, MR_REFUSED,
-			    "%s\nthis room refuses it (Wrong-Route: refuse); --force sends it all the same",
-			    buf_z(&sentence));
-		}
-		warn(t, &sentence);
-		break;
-	}
-	return MR_OK;
-}
-
-static void
-warn_of_nudge(struct typed *t)
-{
-	mr_auto(buf_done) struct buf sentence = BUF_INIT;
-
-	if (!t->def->nudge)
-		return;
-	format_addf(&sentence, "'%s' is a nudge, not mail: `mailroom nudge` says it without leaving a message behind",
-	    t->def->name);
-	warn(t, &sentence);
-}
-
-/* ---- Subject and text ---- */
 
 /* Whatever was wrong with it, the sender can change it. */
 static enum mr_rc
@@ -155,90 +319,117 @@ refuse(const struct typed *t, struct mr_error *err)
 	return mr_hint(err, "`mailroom types show %s` says what it must be; --force sends it as it is", t->def->name);
 }
 
-static bool
-gave_subject(const struct typed *t, unsigned implied)
-{
-	return t->draft.subject && t->draft.subject[0] && !(implied & FIELD_SUBJECT);
-}
-
 static enum mr_rc
-use_subject(struct typed *t, unsigned implied, struct mr_error *err)
+render(struct composing *x, struct mr_error *err)
 {
-	if (t->subject.failed)
-		return mr_nomem(err);
-	if (gave_subject(t, implied))
-		return MR_OK;
-	if (t->subject.len > 0) {
-		t->draft.subject = buf_z(&t->subject);
-		t->implied |= FIELD_SUBJECT;
-	} else if (t->def->body == TYPE_BODY_JSON) {
-		t->no_subject = true;
-	}
+	struct typed *t = x->t;
+	struct mr_str text = { t->draft.body ? t->draft.body : "", t->draft.body ? t->draft.body_len : 0 };
+
+	if (type_render(t->def, t->draft.fields, t->draft.fields_n, &x->context, text, &t->subject, &t->body, err) !=
+	    MR_OK)
+		return refuse(t, err);
+	t->draft.body = buf_z(&t->body);
+	t->draft.body_len = t->body.len;
 	return MR_OK;
 }
 
 static enum mr_rc
-render(struct typed *t, const struct typed_from *from, const struct context *x, struct mr_error *err)
-{
-	struct mr_str text = { t->draft.body ? t->draft.body : "", t->draft.body ? t->draft.body_len : 0 };
-	enum mr_rc rc =
-	    type_render(t->def, t->draft.fields, t->draft.fields_n, &x->c, text, &t->subject, &t->body, err);
-
-	if (rc != MR_OK)
-		return refuse(t, err);
-	if (!buf_ok(&t->body))
-		return t->body.failed ? mr_nomem(err) : MR_OK;
-	t->draft.body = buf_z(&t->body);
-	t->draft.body_len = t->body.len;
-	return use_subject(t, from->implied, err);
-}
-
-static enum mr_rc
-check_text(struct typed *t, const struct typed_from *from, const struct context *x, struct mr_error *err)
+check_text(struct composing *x, struct mr_error *err)
 {
 	mr_auto(type_values_done) struct type_values values = { 0 };
-	bool given = gave_subject(t, from->implied);
-	struct mr_str subject = str_of(given ? t->draft.subject : ""), body = { t->draft.body, t->draft.body_len };
-	struct mr_error wrong = { 0 };
-	enum mr_rc rc = type_read(t->def, subject, body, &values, &wrong);
+	mr_auto(buf_done) struct buf filled = BUF_INIT;
+	struct typed *t = x->t;
+	struct mr_str subject = str_of(x->gave_subject ? t->draft.subject : "");
+	enum mr_rc rc = type_read(t->def, subject, (struct mr_str){ t->draft.body, t->draft.body_len }, &values, err);
 
 	if (rc == MR_OK)
-		rc = type_complete(t->def, &x->c, &values, &wrong);
+		rc = type_complete(t->def, &x->context, &values, err);
 	if (rc == MR_OK)
-		rc = type_validate(t->def, &values, &wrong);
-	if (rc != MR_OK && (!t->draft.force || rc == MR_NOMEM)) {
-		*err = wrong;
+		rc = type_validate(t->def, &values, err);
+	if (rc != MR_OK && (!t->draft.force || rc == MR_NOMEM))
 		return refuse(t, err);
-	}
-	if (!given && t->def->subject[0]) {
-		mr_auto(buf_done) struct buf filled = BUF_INIT;
-
-		type_fill(&filled, t->def->subject, &values);
-		buf_add(&t->subject, str_trim(buf_str(&filled)));
-		t->subject.failed |= filled.failed;
-	}
-	return use_subject(t, from->implied, err);
+	*err = (struct mr_error){ 0 };
+	if (x->gave_subject || !t->def->subject[0])
+		return MR_OK;
+	type_fill(&filled, t->def->subject, &values);
+	buf_add(&t->subject, str_trim(buf_str(&filled)));
+	t->subject.failed |= filled.failed;
+	return MR_OK;
 }
 
-/* An answer to nothing would be acted on by nobody, or by somebody who was not meant. */
+/* An answer to nothing would be acted on by nobody, or by an agent that was not meant. */
 static enum mr_rc
-check_answer(struct typed *t, const struct typed_from *from, struct mr_error *err)
+check_answer(struct composing *x, struct mr_error *err)
 {
 	mr_auto(type_values_done) struct type_values values = { 0 };
-	const struct mr_names *to = from->who->to.n > 0 ? &from->who->to : &from->who->all;
+	const struct typed *t = x->t;
+	const struct mr_names *to = x->from->who->to.n > 0 ? &x->from->who->to : &x->from->who->all;
 	struct mr_str subject = str_of(t->draft.subject ? t->draft.subject : "");
-	struct mr_error ignored = { 0 };
-	enum mr_rc rc;
 
 	if (t->draft.force || to->n == 0 || strchr(to->v[0], ':') ||
-	    type_read(t->def, subject, (struct mr_str){ t->draft.body, t->draft.body_len }, &values, &ignored) != MR_OK)
+	    type_read(t->def, subject, (struct mr_str){ t->draft.body, t->draft.body_len }, &values, IGNORED) != MR_OK)
 		return MR_OK;
-	rc = types_check_answer(from->room, t->def, &values, to->v[0], from->self->agent, err);
-	return rc == MR_REFUSED ? mr_hint(err,
-				      "`mailroom reply ID --type %s` copies it from the request; --force "
-				      "sends it as it is",
-				      t->def->name)
-				: rc;
+	enum mr_rc rc = types_check_answer(x->from->room, t->def, &values, to->v[0], x->from->self->agent, err);
+
+	if (rc != MR_REFUSED)
+		return rc;
+	return mr_hint(
+	    err, "`mailroom reply ID --type %s` copies it from the request; --force sends it as it is", t->def->name);
+}
+
+/* ---- Routes ---- */
+
+static void
+role_of(struct mr_room *room, const char *agent, struct buf *ret)
+{
+	mr_auto(mr_agent_done) struct mr_agent known = { 0 };
+
+	if (room->driver->find_agent(room, agent, &known, IGNORED) == MR_OK && known.role)
+		buf_adds(ret, known.role);
+}
+
+/* The operator may write to anybody, and what is in a queue or a channel may be taken by anybody. */
+static enum mr_rc
+check_routes(struct typed *t, const struct typed_from *from, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf own_role = BUF_INIT;
+	const char *sender = from->self->agent, *wanted = mr_room_setting(from->room, "Wrong-Route");
+
+	if (t->def->routes.n == 0 || strcmp(sender, OPERATOR) == 0)
+		return MR_OK;
+	role_of(from->room, sender, &own_role);
+	for (size_t i = 0; i < from->who->all.n; i++) {
+		mr_auto(buf_done) struct buf role = BUF_INIT, sentence = BUF_INIT;
+		const char *to = from->who->all.v[i];
+
+		if (strchr(to, ':'))
+			continue;
+		role_of(from->room, to, &role);
+		if (type_route_fits(t->def, sender, buf_z(&own_role), to, buf_z(&role)))
+			continue;
+		format_addf(&sentence, "'%s' goes ", t->def->name);
+		for (size_t k = 0; k < t->def->routes.n; k++)
+			buf_addf(&sentence, "%s%s", k > 0 ? ", " : "", t->def->routes.v[k]);
+		format_addf(&sentence, ", not from '%s' to '%s'", sender, to);
+		if (wanted && ascii_caseeq(wanted, "refuse") && !t->draft.force)
+			return mr_fail(err, MR_REFUSED,
+			    "%s\nthis room refuses it (Wrong-Route: refuse); --force sends it all the same",
+			    buf_z(&sentence));
+		if (buf_ok(&sentence)) /* without memory there is no warning, but the message goes */
+			(void)names_add(&t->warnings, buf_str(&sentence));
+		break;
+	}
+	return MR_OK;
+}
+
+/* ---- The whole ---- */
+
+void
+typed_done(struct typed *t)
+{
+	buf_done(&t->subject);
+	buf_done(&t->body);
+	mr_names_done(&t->warnings);
 }
 
 static bool
@@ -248,26 +439,6 @@ has_text(const struct mr_draft *draft)
 		if (!strchr(" \t\r\n", draft->body[i]) || draft->body[i] == '\0')
 			return true;
 	return false;
-}
-
-/* The type's own, unless the sender asked for one; before that of the message that is answered. */
-static void
-use_priority(struct typed *t, unsigned implied)
-{
-	bool asked = t->draft.priority_given || (t->draft.priority != MR_NORMAL && !(implied & FIELD_PRIORITY));
-
-	if (asked || t->def->priority == MR_NORMAL)
-		return;
-	t->draft.priority = t->def->priority;
-	t->implied |= FIELD_PRIORITY;
-}
-
-/* A room that has no place for types shows this one all the same, by the subject. */
-static void
-let_subject_say_it(struct typed *t, struct mr_room *room)
-{
-	if (t->draft.subject && types_of_subject(room, t->draft.subject) == t->def)
-		t->implied |= FIELD_TYPE;
 }
 
 static enum mr_rc
@@ -288,8 +459,10 @@ find_type(struct typed *t, struct mr_room *room, struct mr_error *err)
 enum mr_rc
 typed_compose(struct typed *t, const struct mr_draft *given, const struct typed_from *from, struct mr_error *err)
 {
-	mr_auto(context_done) struct context x = { 0 };
-	enum mr_rc rc;
+	mr_auto(composing_done) struct composing x = {
+		.t = t, .from = from, .context = { .now_ms = clock_now_ms(), .force = given->force }
+	};
+	mr_auto(buf_done) struct buf sentence = BUF_INIT;
 
 	*t = (struct typed){ .draft = *given };
 	if (!given->type || !given->type[0]) {
@@ -298,40 +471,39 @@ typed_compose(struct typed *t, const struct mr_draft *given, const struct typed_
 		return mr_fail(err, MR_REFUSED,
 		    "fields need a type, which says how they are written\ngive --type TYPE; `mailroom types list` shows them");
 	}
-	rc = find_type(t, from->room, err);
-	if (rc != MR_OK || !t->def)
-		return rc;
+	TRY(find_type(t, from->room, err));
+	if (!t->def)
+		return MR_OK;
 	t->draft.type = t->def->name; /* as it is spelled */
-	rc = context_init(&x, from, given->force, err);
-	if (rc == MR_OK)
-		rc = given->fields_n > 0 || !has_text(given) ? render(t, from, &x, err) : check_text(t, from, &x, err);
-	if (rc == MR_OK)
-		rc = check_answer(t, from, err);
-	if (rc == MR_OK)
-		rc = check_routes(t, from, err);
-	if (rc != MR_OK)
-		return rc;
-	warn_of_nudge(t);
-	use_priority(t, from->implied);
-	let_subject_say_it(t, from->room);
+	x.gave_subject = given->subject && given->subject[0] && !(from->implied & FIELD_SUBJECT);
+	TRY(composing_init(&x, err));
+	TRY(given->fields_n > 0 || !has_text(given) ? render(&x, err) : check_text(&x, err));
+	if (t->subject.failed)
+		return mr_nomem(err);
+	if (!x.gave_subject && t->subject.len > 0) {
+		t->draft.subject = buf_z(&t->subject);
+		t->implied |= FIELD_SUBJECT;
+	} else if (!x.gave_subject && t->def->body == TYPE_BODY_JSON) {
+		t->no_subject = true;
+	}
+	TRY(check_answer(&x, err));
+	TRY(check_routes(t, from, err));
+	if (t->def->nudge) {
+		format_addf(&sentence,
+		    "'%s' is a nudge, not mail: `mailroom nudge` says it without leaving a message behind",
+		    t->def->name);
+		if (buf_ok(&sentence))
+			(void)names_add(&t->warnings, buf_str(&sentence));
+	}
+	/* The type's own priority, unless the sender asked for one; before that of the message that is answered. */
+	bool asked = given->priority_given || (given->priority != MR_NORMAL && !(from->implied & FIELD_PRIORITY));
+
+	if (!asked && t->def->priority != MR_NORMAL) {
+		t->draft.priority = t->def->priority;
+		t->implied |= FIELD_PRIORITY;
+	}
+	/* A room that has no place for types shows this one all the same, by the subject. */
+	if (t->draft.subject && types_of_subject(from->room, t->draft.subject) == t->def)
+		t->implied |= FIELD_TYPE;
 	return MR_OK;
-}
-
-enum mr_rc
-typed_check_member(struct mr_room *room, const char *sender, const struct mr_message *msg, struct mr_error *err)
-{
-	mr_auto(mr_agent_done) struct mr_agent known = { 0 };
-	struct mr_error ignored = { 0 };
-	const struct room_driver *driver = room->driver;
-
-	if (office_has_lives(room) || !(driver->abilities & ROOM_REGISTER) || !msg->type[0] ||
-	    !DRIVER_HAS(driver, unsupported) || (driver->unsupported(room, msg) & FIELD_TYPE) ||
-	    !control_is((struct mr_str){ msg->body, msg->body_len }))
-		return MR_OK;
-	if (driver->find_agent(room, sender, &known, &ignored) == MR_OK && !known.stray)
-		return MR_OK;
-	return mr_fail(err, MR_REFUSED,
-	    "'%s' is no member of '%s', and only members send '%s'\n"
-	    "`mailroom who` lists the members; send it as one of them, or as prose",
-	    sender, room->name, msg->type);
 }

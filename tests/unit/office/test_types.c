@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "message/message.h"
-#include "office/types/types_store.h"
+#include "office/types/types.h"
 
 #define PACKS TEST_DATA "/../../share/mailroom"
 
@@ -77,7 +77,7 @@ test_nothing_is_read_for_plain_mail(void **state)
 
 	(void)state;
 	assert_string_equal(type_of(s->room, "", "the usual, and: more"), "");
-	store = s->room->types;
+	store = s->room->office->types;
 	assert_int_equal(store->n, 0);
 	assert_string_equal(type_of(s->room, "", "MERGED nux"), "MERGED");
 	assert_int_equal(store->n, 1);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * config_leftovers.c - lines in a room that earlier builds obeyed: commands in `room`, in agents' registrations and in
+ * leftovers.c - lines in a room that earlier builds obeyed: commands in `room`, in agents' registrations and in
  * types, and links. They count for nothing now. What each would be in the user's configuration is told, so that the
  * user can look at it and adopt it.
  */
 #include "office/rules/config.h"
 #include "office/link/link.h"
 #include "office/patrol/patrol.h"
-#include "office/types/types_store.h"
+#include "office/types/types.h"
 #include "office/who/who.h"
 
 struct search {
@@ -82,7 +82,7 @@ look_at_handlers(struct search *s, struct mr_error *err)
 	(void)mr_type_each(s->room, look_at_type, NULL, s, err);
 	for (size_t i = 0; i < s->types.n && s->more; i++) {
 		mr_auto(buf_done) struct buf where = BUF_INIT, name = BUF_INIT;
-		const struct type_def *def = types_find(s->room->types, s->types.v[i], true);
+		const struct type_def *def = types_find(s->room->office->types, s->types.v[i], true);
 
 		if (!def || patrol_handler_is_name(def->handler))
 			continue;
