@@ -5,6 +5,7 @@
  * when all of it is durable, and before the next is sent: whoever reads an id has the promise.
  */
 #include "cli/draft.h"
+#include "cli/view.h"
 #include "base/error.h"
 #include "base/sys.h"
 #include "helptext.h"
@@ -50,68 +51,43 @@ batch_free(struct batch **b)
 /* ---- Out ---- */
 
 /* Of all lines the worst: in doubt, failed, refused, nobody of that name. */
-static size_t
-badness(int code)
-{
-	static const int order[] = { EXIT_DONE, EXIT_NOTHING, EXIT_MISSING, EXIT_REFUSED, EXIT_FAILED, EXIT_DOUBT };
-	size_t i = 0;
-
-	while (i < sizeof(order) / sizeof(order[0]) && order[i] != code)
-		i++;
-	return i;
-}
-
 static void
 note_code(struct batch *b, enum mr_rc rc)
 {
+	static const int order[] = { EXIT_DONE, EXIT_NOTHING, EXIT_MISSING, EXIT_REFUSED, EXIT_FAILED, EXIT_DOUBT };
 	int code = exit_of(rc);
+	bool worse = false;
 
-	if (badness(code) > badness(b->code))
-		b->code = code;
-}
-
-static void
-print_trouble(struct json *j, const struct mr_error *err)
-{
-	json_key(j, "error");
-	json_open(j, '{');
-	json_key_str(j, "code", mr_rc_word(err->code));
-	json_key_str(j, "message", err->message);
-	json_key_str(j, "hint", err->hint[0] ? err->hint : NULL);
-	json_close(j);
-}
-
-/* Of a thousand lines nearly all have nothing to tell of. */
-static void
-add_names(struct json *j, const char *key, const struct mr_names *names)
-{
-	if (names->n > 0)
-		json_key_names(j, key, names);
+	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
+		if (order[i] == code && worse)
+			b->code = code;
+		worse |= order[i] == b->code;
+	}
 }
 
 static void
 print_line(struct batch *b, size_t line, const struct mr_sent *sent, const struct mr_error *err)
 {
+/* Of a thousand lines nearly all have nothing to tell of. */
+#define SOME(key, list) ((list).n > 0 ? kv_names(key, &(list)) : kv_none())
 	struct json j = JSON_INIT(&b->cli->out);
 	bool dry = b->cli->dry_run;
 
 	json_open(&j, '{');
 	json_key_int(&j, "line", (int64_t)line);
 	if (sent && (sent->rc == MR_OK || sent->rc == MR_INDOUBT)) {
-		const struct mr_receipt *receipt = &sent->receipt;
+		const struct mr_receipt *r = &sent->receipt;
 
-		json_key_str(&j, "id", dry ? NULL : receipt->id);
-		json_key_names(&j, "to", &receipt->to);
-		add_names(&j, "not_live", &receipt->not_live);
-		add_names(&j, "missing", &receipt->missing);
-		add_names(&j, "trouble", &receipt->trouble);
-		add_names(&j, "warnings", &receipt->warnings);
-		json_key_bool(&j, "repeated", receipt->repeated);
-		json_key_int(&j, "retired", (int64_t)receipt->retired);
+		json_cells(
+		    &j, CELLS(kv_str("id", dry ? NULL : r->id), kv_names("to", &r->to), SOME("not_live", r->not_live),
+			    SOME("missing", r->missing), SOME("trouble", r->trouble), SOME("warnings", r->warnings),
+			    kv_bool("repeated", r->repeated), kv_size("retired", r->retired)));
 		b->cli->changed |= !dry;
 	}
+#undef SOME
 	if (err->code != MR_OK)
-		print_trouble(&j, err);
+		json_cells(&j, CELLS(kv_open("error"), kv_str("code", mr_rc_word(err->code)),
+				   kv_str("message", err->message), kv_opt("hint", err->hint), kv_close()));
 	out_json_line(b->cli, &j);
 	note_code(b, sent ? sent->rc : err->code);
 }
@@ -182,12 +158,6 @@ add_wrong(struct batch *b, const struct mr_error *err)
 	b->entries[b->entries_n++] = (struct entry){ .line = b->lines, .err = kept ? kept : &no_memory };
 }
 
-static bool
-is_blank(struct mr_str line)
-{
-	return str_trim(line).len == 0;
-}
-
 /* False: nobody takes the answers. */
 static bool
 take_line(struct batch *b, struct mr_str line)
@@ -196,7 +166,7 @@ take_line(struct batch *b, struct mr_str line)
 	struct mr_error err = { 0 };
 
 	b->lines++;
-	if (is_blank(line))
+	if (str_trim(line).len == 0)
 		return true;
 	if (batch_line(line, &b->own, draft, &err) == MR_OK) {
 		const struct send_options *o = b->cli->opts;
@@ -210,36 +180,14 @@ take_line(struct batch *b, struct mr_str line)
 		add_wrong(b, &err);
 	}
 	b->bytes += line.len;
-	return b->entries_n < GROUP_MAX && b->bytes < GROUP_BYTES ? true : flush(b);
-}
-
-static bool
-take_too_long(struct batch *b)
-{
-	struct mr_error err = { 0 };
-
-	b->lines++;
-	(void)mr_fail(&err, MR_REFUSED, "the line has over %zu bytes", LINE_MAX_BYTES);
-	(void)mr_hint(&err, "put the text into a file and send its path");
-	add_wrong(b, &err);
-	return b->entries_n < GROUP_MAX ? true : flush(b);
-}
-
-static void
-drop_taken(struct batch *b)
-{
-	if (b->taken == 0)
-		return; /* a long line comes in many pieces: it is not to be copied with each */
-	b->in.len -= b->taken;
-	if (b->in.len > 0)
-		memmove(b->in.ptr, b->in.ptr + b->taken, b->in.len);
-	b->taken = 0;
+	return (b->entries_n < GROUP_MAX && b->bytes < GROUP_BYTES) || flush(b);
 }
 
 /* All lines that are whole; at the end of the input also what is left. */
 static bool
 take_lines(struct batch *b, bool end)
 {
+	struct mr_error err = { 0 };
 	bool fine = true;
 
 	while (fine && b->taken < b->in.len) {
@@ -259,9 +207,18 @@ take_lines(struct batch *b, bool end)
 		b->taken += len + (stop != NULL);
 		b->looked = 0;
 	}
-	drop_taken(b);
+	if (b->taken > 0) { /* a long line comes in many pieces: it is not to be copied with each */
+		b->in.len -= b->taken;
+		if (b->in.len > 0)
+			memmove(b->in.ptr, b->in.ptr + b->taken, b->in.len);
+		b->taken = 0;
+	}
 	if (fine && b->in.len > LINE_MAX_BYTES && !b->skipping) {
-		fine = take_too_long(b);
+		b->lines++;
+		(void)mr_fail(&err, MR_REFUSED,
+		    "the line has over %zu bytes\nput the text into a file and send its path", LINE_MAX_BYTES);
+		add_wrong(b, &err);
+		fine = b->entries_n < GROUP_MAX || flush(b);
 		b->skipping = true;
 	}
 	if (b->skipping) {
@@ -279,71 +236,52 @@ more_waits(int timeout_ms)
 	return poll(&in, 1, timeout_ms) > 0;
 }
 
-/* Bytes, 0 at the end, -1 after saying what is wrong. */
-static ssize_t
-read_some(struct batch *b)
+static enum mr_rc
+read_some(struct batch *b, size_t *ret, struct mr_error *err)
 {
-	struct mr_error err = { 0 };
-	ssize_t got = -1;
+	ssize_t got;
 
-	if (buf_reserve(&b->in, CHUNK)) {
-		do /* somebody who shares it may have made it one that does not block */
-			got = sys_read(0, b->in.ptr + b->in.len, CHUNK);
-		while (got < 0 && errno == EAGAIN && more_waits(-1));
-		if (got < 0)
-			(void)mr_fail_errno(&err, "cannot read 'stdin'");
-	} else {
-		(void)mr_nomem(&err);
-	}
+	if (!buf_reserve(&b->in, CHUNK))
+		return mr_nomem(err);
+	do /* somebody who shares it may have made it one that does not block */
+		got = sys_read(0, b->in.ptr + b->in.len, CHUNK);
+	while (got < 0 && errno == EAGAIN && more_waits(-1));
 	if (got < 0)
-		(void)cli_fail(b->cli, &err);
-	else
-		b->in.len += (size_t)got;
-	return got;
-}
-
-static bool
-copy_all(struct batch *b)
-{
-	ssize_t got = 1;
-
-	while (got > 0) {
-		if (b->entries_n > 0 && !more_waits(0) && !flush(b))
-			return false;
-		got = read_some(b);
-		if (!take_lines(b, got <= 0))
-			return false;
-	}
-	if (got < 0)
-		note_code(b, MR_IO);
-	return b->entries_n == 0 || flush(b);
-}
-
-/* Each message of a group is an open file until all of them are on the disk. */
-static void
-allow_files(void)
-{
-	const rlim_t enough = 4 * GROUP_MAX;
-	struct rlimit files;
-
-	if (getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_cur >= enough)
-		return;
-	files.rlim_cur = files.rlim_max < enough ? files.rlim_max : enough;
-	(void)setrlimit(RLIMIT_NOFILE, &files); /* refused: in smaller groups, then */
+		return mr_fail_errno(err, "cannot read 'stdin'");
+	b->in.len += (size_t)got;
+	*ret = (size_t)got;
+	return MR_OK;
 }
 
 int
 batch_run(struct cli *cli)
 {
 	mr_auto(batch_free) struct batch *b = calloc(1, sizeof(*b));
-	struct mr_error err = { 0 };
+	const rlim_t enough = 4 * GROUP_MAX; /* each message of a group is an open file until all are on the disk */
+	struct rlimit files;
+	bool more = true;
 
-	if (!b) {
-		(void)mr_nomem(&err);
-		return cli_fail(cli, &err);
-	}
+	if (!b)
+		TRY_CLI(mr_nomem(&cli->err));
 	b->cli = cli;
-	allow_files();
-	(void)copy_all(b);
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < enough) {
+		files.rlim_cur = files.rlim_max < enough ? files.rlim_max : enough;
+		(void)setrlimit(RLIMIT_NOFILE, &files); /* refused: in smaller groups, then */
+	}
+	while (more) {
+		size_t got = 0;
+
+		if (b->entries_n > 0 && !more_waits(0) && !flush(b))
+			return b->code;
+		if (read_some(b, &got, &cli->err) != MR_OK) {
+			(void)cli_fail(cli, &cli->err);
+			note_code(b, MR_IO);
+		}
+		more = got > 0;
+		if (!take_lines(b, !more))
+			return b->code;
+	}
+	if (b->entries_n > 0)
+		(void)flush(b);
 	return b->code;
 }

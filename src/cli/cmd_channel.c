@@ -141,28 +141,16 @@ run_subscribers(struct cli *cli)
 /* ---- subscribe, close, delete, prune, post ---- */
 
 static int
-subscribe(struct cli *cli, bool on)
+run_subscribe(struct cli *cli)
 {
 	const char *who = cli->argc > 1 ? cli->argv[1] : cli->self.agent, *name = cli->argv[0];
-	bool changed = false;
+	bool on = strcmp(cli->subword, "subscribe") == 0, changed = false;
 
 	TRY_CLI(mr_channel_subscribe(cli->room, name, who, on, &changed, &cli->err));
 	if (!out_json(cli, kv_str("name", bare(name)), kv_str("agent", who), kv_bool("subscribed", on),
 		kv_bool("changed", changed)))
 		fence_addf(&cli->out, "%s %s %s\n", who, on ? "gets what is posted in" : "gets no more of", name);
 	return EXIT_DONE;
-}
-
-static int
-run_subscribe(struct cli *cli)
-{
-	return subscribe(cli, true);
-}
-
-static int
-run_unsubscribe(struct cli *cli)
-{
-	return subscribe(cli, false);
 }
 
 static int
@@ -492,7 +480,7 @@ static const struct subword words[] = {
 	{ "read", "NAME", 1, 1, false, run_read },
 	{ "post", "NAME", 1, 1, true, run_post },
 	{ "subscribe", "NAME [AGENT]", 1, 2, true, run_subscribe },
-	{ "unsubscribe", "NAME [AGENT]", 1, 2, true, run_unsubscribe },
+	{ "unsubscribe", "NAME [AGENT]", 1, 2, true, run_subscribe },
 	{ "subscribers", "NAME", 1, 1, false, run_subscribers },
 	{ "close", "NAME", 1, 1, true, run_close },
 	{ "delete", "NAME", 1, 1, true, run_delete },

@@ -41,27 +41,17 @@ run_list(struct cli *cli)
 	return EXIT_DONE;
 }
 
+/* set NAME VALUE, unset NAME */
 static int
-change(struct cli *cli, const char *name, const char *value)
+run_set(struct cli *cli)
 {
 	const struct config_options *o = cli->opts;
+	const char *name = cli->argv[0], *value = cli->argc > 1 ? cli->argv[1] : NULL;
 
 	TRY_CLI(env_not_in_session(cli, CHANGING, &cli->err));
 	TRY_CLI(mr_config_set(cli->room, name, value, o->add, &cli->err));
 	(void)print_setting(cli, name, value ? value : "(unset)");
 	return EXIT_DONE;
-}
-
-static int
-run_set(struct cli *cli)
-{
-	return change(cli, cli->argv[0], cli->argv[1]);
-}
-
-static int
-run_unset(struct cli *cli)
-{
-	return change(cli, cli->argv[0], NULL);
 }
 
 /* ---- edit ---- */
@@ -188,7 +178,7 @@ cmd_config(struct cli *cli)
 	static const struct subword words[] = {
 		{ "list", "", 0, 0, false, run_list },
 		{ "set", "NAME VALUE", 2, 2, false, run_set },
-		{ "unset", "NAME", 1, 1, false, run_unset },
+		{ "unset", "NAME", 1, 1, false, run_set },
 		{ "edit", "", 0, 0, false, run_edit },
 		{ "adopt", "", 0, 0, false, run_adopt },
 		{ 0 },

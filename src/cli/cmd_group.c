@@ -116,9 +116,10 @@ run_create(struct cli *cli)
 }
 
 static int
-change_members(struct cli *cli, bool add)
+run_change(struct cli *cli)
 {
 	const char *name = cli->argv[1];
+	bool add = strcmp(cli->subword, "add") == 0;
 	int code = EXIT_DONE;
 
 	if (cli->argc < 3)
@@ -146,18 +147,6 @@ change_members(struct cli *cli, bool add)
 }
 
 static int
-run_add(struct cli *cli)
-{
-	return change_members(cli, true);
-}
-
-static int
-run_remove(struct cli *cli)
-{
-	return change_members(cli, false);
-}
-
-static int
 run_delete(struct cli *cli)
 {
 	TRY_CLI(mr_group_delete(cli->room, cli->argv[1], &cli->err));
@@ -176,8 +165,8 @@ static const struct word {
 	{ "list", 1, 1, run_list },
 	{ "show", 2, 2, run_show },
 	{ "create", 2, -1, run_create },
-	{ "add", 2, -1, run_add },
-	{ "remove", 2, -1, run_remove },
+	{ "add", 2, -1, run_change },
+	{ "remove", 2, -1, run_change },
 	{ "delete", 2, 2, run_delete },
 };
 

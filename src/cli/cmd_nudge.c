@@ -306,31 +306,19 @@ run_status(struct cli *cli)
 }
 
 static int
-set_dnd(struct cli *cli, bool on)
+run_set(struct cli *cli)
 {
-	TRY_CLI(mr_dnd_set(cli->room, cli->self.agent, on, &cli->err));
+	TRY_CLI(mr_dnd_set(cli->room, cli->self.agent, strcmp(cli->subword, "on") == 0, &cli->err));
 	cli->changed = true;
 	return run_status(cli);
-}
-
-static int
-run_on(struct cli *cli)
-{
-	return set_dnd(cli, true);
-}
-
-static int
-run_off(struct cli *cli)
-{
-	return set_dnd(cli, false);
 }
 
 int
 cmd_dnd(struct cli *cli)
 {
 	static const struct subword words[] = {
-		{ "on", "", 0, 0, true, run_on },
-		{ "off", "", 0, 0, true, run_off },
+		{ "on", "", 0, 0, true, run_set },
+		{ "off", "", 0, 0, true, run_set },
 		{ "status", "", 0, 0, true, run_status },
 		{ 0 },
 	};

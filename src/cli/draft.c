@@ -93,97 +93,53 @@ cli_body(struct cli *cli, const char *text, const char *file, struct buf *ret)
 
 /* ---- The other parts ---- */
 
-/* An agent of a team is told by its colour, which its harness says. */
-static const char *
-own_color(struct cli *cli, const char *const *lines)
-{
-	const char *color = getenv("CLAUDE_CODE_AGENT_COLOR");
-	mr_auto(buf_done) struct buf line = BUF_INIT;
-
-	if (!color || !color[0] || strcmp(mr_room_kind(cli->room), "teams") != 0)
-		return NULL;
-	for (; *lines != NULL; lines++)
-		if (strncasecmp(*lines, "Color:", 6) == 0)
-			return NULL;
-	buf_addf(&line, "Color: %s", color);
-	return arena_dup(&cli->own, buf_str(&line));
-}
-
-/* "Name: value" of --header into draft->headers; names and values are judged by the library. */
-static int
-read_headers(struct cli *cli, const char *const *lines, struct mr_draft *draft)
-{
-	const char *color = own_color(cli, lines);
-	size_t n = 0;
-
-	while (lines[n] != NULL)
-		n++;
-	size_t given = n;
-
-	n += color != NULL;
-	struct mr_header *headers = n > 0 ? arena_alloc(&cli->own, n * sizeof(*headers)) : NULL;
-	for (size_t i = 0; headers != NULL && i < n; i++) {
-		const char *line = i < given ? lines[i] : color, *colon = strchr(line, ':');
-		if (colon == NULL)
-			return cli_usage(cli, "--header '%s' has no colon: write it as 'Name: value'", line);
-		headers[i].name = arena_dup(&cli->own, (struct mr_str){ line, (size_t)(colon - line) });
-		headers[i].value = arena_dup(&cli->own, str_trim(str_of(colon + 1)));
-	}
-	draft->headers = headers;
-	draft->headers_n = headers != NULL ? n : 0;
-	return EXIT_DONE;
-}
-
-/* Who asks for a permission in a team is told by its harness, under another name than that of its inbox. */
-static const struct own_field {
-	const char *type, *field, *variable;
-} own_fields[] = {
+/* What a harness tells of an agent of a team, in an environment variable: its colour, which is a header, and who asks
+ * for a permission, under another name than that of its inbox. */
+static const struct own {
+	const char *type; /* NULL: a header of all types */
+	const char *name, *variable;
+} owns[] = {
+	{ NULL, "Color", "CLAUDE_CODE_AGENT_COLOR" },
 	{ "permission_request", "agent_id", "CLAUDE_CODE_AGENT_ID" },
 	{ "sandbox_permission_request", "workerId", "CLAUDE_CODE_AGENT_ID" },
 	{ "sandbox_permission_request", "workerColor", "CLAUDE_CODE_AGENT_COLOR" },
 };
-#define OWN_FIELDS (sizeof(own_fields) / sizeof(own_fields[0]))
+#define OWNS (sizeof(owns) / sizeof(owns[0]))
 
-static void
-add_own_fields(struct cli *cli, const char *type, struct mr_header *fields, size_t *n)
+/* Lines such as "Name: value" or "Name=value", and what belongs to them from the environment. NULL: a line that has no
+ * `between`, *ret_bad. Names and values are judged by the library. */
+static const struct mr_header *
+read_pairs(
+    struct cli *cli, const char *const *lines, char between, const char *type, size_t *ret_n, const char **ret_bad)
 {
-	size_t given = *n;
-
-	for (size_t i = 0; i < OWN_FIELDS && strcmp(mr_room_kind(cli->room), "teams") == 0; i++) {
-		const struct own_field *own = &own_fields[i];
-		const char *value = strcmp(type, own->type) == 0 ? getenv(own->variable) : NULL;
-		bool is_given = false;
-
-		for (size_t k = 0; k < given; k++)
-			is_given |= strcmp(fields[k].name, own->field) == 0;
-		if (value && value[0] && !is_given)
-			fields[(*n)++] = (struct mr_header){ own->field, value };
-	}
-}
-
-/* "Name=value" of --field into draft->fields. */
-static int
-read_fields(struct cli *cli, const char *const *given, struct mr_draft *draft)
-{
+	bool team = strcmp(mr_room_kind(cli->room), "teams") == 0, header = between == ':';
 	size_t n = 0;
 
-	while (given[n] != NULL)
+	while (lines[n])
 		n++;
-	struct mr_header *fields = n > 0 ? arena_alloc(&cli->own, (n + OWN_FIELDS) * sizeof(*fields)) : NULL;
-	for (size_t i = 0; fields != NULL && i < n; i++) {
-		const char *equals = strchr(given[i], '=');
-		if (equals == NULL || equals == given[i])
-			return cli_usage(cli, "--field '%s' has no value: write it as NAME=VALUE", given[i]);
-		fields[i].name = arena_dup(&cli->own, (struct mr_str){ given[i], (size_t)(equals - given[i]) });
-		fields[i].value = equals + 1;
+	struct mr_header *pairs = arena_alloc(&cli->own, (n + OWNS) * sizeof(*pairs));
+
+	for (size_t i = 0; pairs && i < n; i++) {
+		const char *at = strchr(lines[i], between);
+
+		*ret_bad = lines[i];
+		if (!at || (at == lines[i] && !header))
+			return NULL;
+		pairs[i].name = arena_dup(&cli->own, (struct mr_str){ lines[i], (size_t)(at - lines[i]) });
+		pairs[i].value = header ? arena_dup(&cli->own, str_trim(str_of(at + 1))) : at + 1;
 	}
-	if (n > 0 && draft->type == NULL)
-		return cli_usage(cli, "--field needs --type: the type says how its fields are written");
-	if (fields != NULL)
-		add_own_fields(cli, draft->type, fields, &n);
-	draft->fields = fields;
-	draft->fields_n = fields != NULL ? n : 0;
-	return EXIT_DONE;
+	*ret_bad = NULL;
+	*ret_n = pairs ? n : 0;
+	for (size_t i = 0; pairs && team && (header || n > 0) && i < OWNS; i++) {
+		const char *value = env_get(owns[i].variable);
+		bool fits = header ? !owns[i].type : owns[i].type && type && strcmp(owns[i].type, type) == 0;
+
+		for (size_t k = 0; k < n; k++)
+			fits &= pairs[k].name && (header ? strcasecmp : strcmp)(pairs[k].name, owns[i].name) != 0;
+		if (fits && value)
+			pairs[(*ret_n)++] = (struct mr_header){ owns[i].name, value };
+	}
+	return *ret_n > 0 ? pairs : NULL;
 }
 
 void
@@ -196,7 +152,7 @@ draft_subject(struct cli *cli, const char *given, struct mr_draft *draft)
 int
 draft_read(struct cli *cli, const struct draft_options *o, struct mr_draft *draft, struct buf *body)
 {
-	const char *text = o->message ? o->message : o->body;
+	const char *text = o->message ? o->message : o->body, *bad = NULL;
 
 	if (o->message != NULL && o->body != NULL)
 		return cli_usage(cli, "--body and -m are the same: give one of them");
@@ -208,13 +164,18 @@ draft_read(struct cli *cli, const struct draft_options *o, struct mr_draft *draf
 	draft->priority_given = o->priority != NULL;
 	draft->key = o->key;
 	draft->by_ms = o->by_ms > 0 ? clock_now_ms() + o->by_ms : 0;
-	int code = read_headers(cli, o->header, draft);
-	if (code == EXIT_DONE)
-		code = read_fields(cli, o->field, draft);
+	draft->headers = read_pairs(cli, o->header, ':', NULL, &draft->headers_n, &bad);
+	if (bad)
+		return cli_usage(cli, "--header '%s' has no colon: write it as 'Name: value'", bad);
+	draft->fields = read_pairs(cli, o->field, '=', draft->type, &draft->fields_n, &bad);
+	if (bad)
+		return cli_usage(cli, "--field '%s' has no value: write it as NAME=VALUE", bad);
+	if (o->field[0] && draft->type == NULL)
+		return cli_usage(cli, "--field needs --type: the type says how its fields are written");
 	/* Fields, or a type without any, need no text: then stdin is read only where it was named, or has some. */
 	bool needless = draft->fields_n > 0 || (draft->type != NULL && !cli_stdin_has_text());
-	if (code == EXIT_DONE && (text != NULL || o->file != NULL || !needless))
-		code = cli_body(cli, text, o->file, body);
+	int code = text || o->file || !needless ? cli_body(cli, text, o->file, body) : EXIT_DONE;
+
 	draft->body = body->ptr;
 	draft->body_len = body->len;
 	return code;
