@@ -105,6 +105,9 @@ struct errand { /* one message on its way */
 enum mr_rc patrol_message(struct patrol *p, const char *id, struct mr_error *err);
 
 /* ---- patrol_run.c ---- */
+/* Mail of a patrol, under a key where the room has keys: said again after a kill it arrives once. */
+enum mr_rc patrol_send(struct mr_room *room, const struct mr_self *self, const char *to, enum mr_priority priority,
+    const char *key, const struct buf *subject, const struct buf *body, struct mr_error *err);
 struct mr_names split_command(const char *command, struct mr_error *err); /* n 0: err says why */
 /* Runs those words with those lines of environment; `how` has the rest, its argv and env are filled in here. */
 enum mr_rc run_words(const struct mr_names *words, const struct mr_names *env, struct spawn how, struct spawned *ret,

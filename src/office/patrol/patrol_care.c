@@ -27,7 +27,7 @@ struct absent { /* an agent that is not seen */
 struct absents {
 	const struct patrol *p;
 	struct absent *v;
-	size_t n;
+	size_t n, cap;
 	bool failed; /* out of memory */
 };
 
@@ -40,14 +40,11 @@ absents_done(struct absents *a)
 static bool
 absents_add(struct absents *a, const struct mr_agent *agent, int64_t since_ms)
 {
-	struct absent *v = reallocarray(a->v, a->n + 1, sizeof(*v));
-
-	a->failed = !v;
-	if (!v)
+	a->failed = !array_grow(&a->v, a->n, &a->cap, sizeof(*a->v));
+	if (a->failed)
 		return false;
-	a->v = v;
-	v[a->n] = (struct absent){ .life = agent->life, .since_ms = since_ms };
-	(void)snprintf(v[a->n++].agent, sizeof(v->agent), "%s", agent->name);
+	a->v[a->n] = (struct absent){ .life = agent->life, .since_ms = since_ms };
+	(void)snprintf(a->v[a->n++].agent, sizeof(a->v->agent), "%s", agent->name);
 	return true;
 }
 
@@ -80,7 +77,6 @@ static enum mr_rc
 send_alert(struct patrol *p, const struct absent *o, const char *by, const char *key, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf subject = BUF_INIT, body = BUF_INIT;
-	mr_auto(mr_receipt_done) struct mr_receipt receipt = { 0 };
 	struct mr_self teller = { 0 };
 	char seen[RFC3339_LEN + 1], limit[24];
 
@@ -89,20 +85,8 @@ send_alert(struct patrol *p, const struct absent *o, const char *by, const char 
 	buf_addf(&subject, "ALERT: %s is not seen any more", o->agent);
 	buf_addf(&body, "%s gave no sign for more than %s.\n\n", o->agent, limit);
 	buf_addf(&body, "Agent: %s\nLife: %u\nLast-Seen: %s\nReported-By: %s\n", o->agent, o->life, seen, by);
-	if (!buf_ok(&subject) || !buf_ok(&body))
-		return mr_nomem(err);
 	(void)snprintf(teller.agent, sizeof(teller.agent), "%s", by);
-	struct mr_draft draft = {
-		.to = (const char *[]){ p->set.alert_to, NULL },
-		.subject = buf_z(&subject),
-		.body = buf_z(&body),
-		.body_len = body.len,
-		.priority = MR_URGENT,
-		.key = key,
-	};
-	enum mr_rc rc = mr_send(p->room, &teller, &draft, &receipt, err);
-
-	return rc == MR_INDOUBT ? MR_OK : rc;
+	return patrol_send(p->room, &teller, p->set.alert_to, MR_URGENT, key, &subject, &body, err);
 }
 
 static enum mr_rc
@@ -336,7 +320,6 @@ tell_overdue(void *ctx, const struct mr_due *due)
 {
 	struct patrol *p = ctx;
 	mr_auto(buf_done) struct buf subject = BUF_INIT, body = BUF_INIT;
-	mr_auto(mr_receipt_done) struct mr_receipt receipt = { 0 };
 	struct mr_error err = { 0 };
 	char by[RFC3339_LEN + 1], key[16 + MR_ID_LEN];
 
@@ -344,17 +327,8 @@ tell_overdue(void *ctx, const struct mr_due *due)
 	(void)snprintf(key, sizeof(key), "overdue-%s", due->id);
 	buf_addf(&subject, "OVERDUE: %s", due->subject);
 	buf_addf(&body, "No answer came in time.\n\nMessage: %s\nTo: %s\nBy: %s\n", due->id, due->to, by);
-	if (!buf_ok(&subject) || !buf_ok(&body))
-		return;
-	struct mr_draft draft = {
-		.to = (const char *[]){ p->self->agent, NULL },
-		.subject = buf_z(&subject),
-		.body = buf_z(&body),
-		.body_len = body.len,
-		.key = key,
-	};
-	enum mr_rc rc = mr_send(p->room, p->self, &draft, &receipt, &err);
-	if (rc != MR_OK && rc != MR_INDOUBT) { /* the next round tries again */
+	if (patrol_send(p->room, p->self, p->self->agent, MR_NORMAL, key, &subject, &body, &err) != MR_OK) {
+		/* The next round tries again. */
 		patrol_event(p, "trouble", "", "overdue answer: %s", err.message);
 		return;
 	}

@@ -287,8 +287,6 @@ static enum mr_rc
 send_escalation(const struct errand *e, const char *to, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf subject = BUF_INIT, body = BUF_INIT;
-	mr_auto(mr_receipt_done) struct mr_receipt receipt = { 0 };
-	struct mr_room *room = e->p->room;
 	char key[16 + MR_ID_LEN];
 
 	(void)snprintf(key, sizeof(key), "escalate-%s", e->msg.id);
@@ -297,21 +295,9 @@ send_escalation(const struct errand *e, const char *to, struct mr_error *err)
 	buf_addf(&body, "Type: %s\nMessage: %s\nFrom: %s\nSubject: %s\n", e->def->name, e->msg.id, e->msg.from,
 	    e->msg.subject);
 	buf_addf(&body, "Failures: %u\nLast: %s\n", e->note.failures, e->note.result);
-	if (office_folders(room, MR_DEAD))
+	if (office_folders(e->p->room, MR_DEAD))
 		buf_adds(&body, "\nThe message is kept: mailroom dead list\n");
-	if (!buf_ok(&subject) || !buf_ok(&body))
-		return mr_nomem(err);
-	struct mr_draft draft = {
-		.to = (const char *[]){ to, NULL },
-		.subject = buf_z(&subject),
-		.body = buf_z(&body),
-		.body_len = body.len,
-		.priority = room->driver->abilities & ROOM_PRIORITIES ? MR_HIGH : MR_NORMAL,
-		.key = room->driver->abilities & ROOM_KEYS ? key : NULL,
-	};
-	enum mr_rc rc = send_draft(room, e->p->self, &draft, FIELD_SUBJECT, &receipt, err);
-
-	return rc == MR_INDOUBT ? MR_OK : rc; /* stored; any later command completes it */
+	return patrol_send(e->p->room, e->p->self, to, MR_HIGH, key, &subject, &body, err);
 }
 
 /* An address that cannot be reached must not keep the failure secret: where there is an operator, the operator is told

@@ -362,17 +362,11 @@ log_add(struct log *log, const char *line, const char *id, const struct note *no
 	step.type = note ? arena_dup(&log->own, str_of(note->type)) : strcmp(third, "-") == 0 ? "" : third;
 	step.from = note ? arena_dup(&log->own, str_of(note->from)) : "";
 	step.handler = note ? arena_dup(&log->own, str_of(note->handler)) : "";
-	if (log->n == log->cap) {
-		size_t cap = log->cap ? 2 * log->cap : 64;
-		struct entry *v = reallocarray(log->v, cap, sizeof(*v));
-
-		log->failed |= !v;
-		if (!v)
-			return;
-		log->v = v;
-		log->cap = cap;
-	}
 	log->failed |= !step.type || !step.from || !step.handler;
+	if (!array_grow(&log->v, log->n, &log->cap, sizeof(*log->v))) {
+		log->failed = true;
+		return;
+	}
 	log->v[log->n] = (struct entry){ .step = step, .place = log->n };
 	log->n++;
 }

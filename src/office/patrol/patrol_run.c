@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/process.h"
 #include "base/text.h"
+#include "office/mail/mail.h"
 #include "office/patrol/patrol.h"
 #include <stdlib.h>
 
@@ -91,6 +92,29 @@ patrol_words(const struct errand *e, struct mr_names *ret, struct mr_error *err)
 			return mr_fail(err, MR_REFUSED, "%s is too long for a command line", forms.v[i]);
 	}
 	return MR_OK;
+}
+
+/* ---- Telling ---- */
+
+enum mr_rc
+patrol_send(struct mr_room *room, const struct mr_self *self, const char *to, enum mr_priority priority,
+    const char *key, const struct buf *subject, const struct buf *body, struct mr_error *err)
+{
+	mr_auto(mr_receipt_done) struct mr_receipt receipt = { 0 };
+	unsigned abilities = room->driver->abilities;
+	struct mr_draft draft = {
+		.to = (const char *[]){ to, NULL },
+		.subject = buf_z(subject),
+		.body = buf_z(body),
+		.body_len = body->len,
+		.priority = abilities & ROOM_PRIORITIES ? priority : MR_NORMAL,
+		.key = abilities & ROOM_KEYS ? key : NULL,
+	};
+
+	if (!buf_ok(subject) || !buf_ok(body))
+		return mr_nomem(err);
+	enum mr_rc rc = send_draft(room, self, &draft, FIELD_SUBJECT, &receipt, err);
+	return rc == MR_INDOUBT ? MR_OK : rc; /* stored; any later command completes it */
 }
 
 /* ---- Running ---- */

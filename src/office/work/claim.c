@@ -59,18 +59,12 @@ claims_done(struct claims *c)
 bool
 claims_add(struct claims *c, const struct claim *claim)
 {
-	if (c->n == c->cap) {
-		size_t cap = c->cap ? 2 * c->cap : 16;
-		struct claim *v = reallocarray(c->v, cap, sizeof(*v));
+	bool ok = array_grow(&c->v, c->n, &c->cap, sizeof(*c->v));
 
-		c->failed |= !v;
-		if (!v)
-			return false;
-		c->v = v;
-		c->cap = cap;
-	}
-	c->v[c->n++] = *claim;
-	return true;
+	c->failed |= !ok;
+	if (ok)
+		c->v[c->n++] = *claim;
+	return ok;
 }
 
 static bool

@@ -263,8 +263,6 @@ static enum mr_rc
 escalate(struct redispatch *r, const struct entry *e, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf subject = BUF_INIT, body = BUF_INIT, key = BUF_INIT;
-	mr_auto(mr_receipt_done) struct mr_receipt receipt = { 0 };
-	const char *to[] = { "mayor", NULL };
 	char at[RFC3339_LEN + 1];
 
 	time_rfc3339(e->last_ms, at);
@@ -273,17 +271,9 @@ escalate(struct redispatch *r, const struct entry *e, struct mr_error *err)
 	if (e->last_ms > 0)
 		buf_addf(&body, "Last Rig: %s\nLast Attempt: %s\n", e->rig, at);
 	buf_addf(&key, "redispatch-%s-%u", r->bead, e->attempts);
-	if (!buf_ok(&subject) || !buf_ok(&body) || !buf_ok(&key))
+	if (!buf_ok(&key))
 		return mr_nomem(err);
-	struct mr_draft draft = { .to = to,
-		.subject = buf_z(&subject),
-		.body = body.ptr,
-		.body_len = body.len,
-		.key = buf_z(&key),
-		.priority = MR_HIGH,
-		.priority_given = true };
-	enum mr_rc rc = mr_send(r->room, r->self, &draft, &receipt, err);
-	if (rc != MR_OK && rc != MR_INDOUBT)
+	if (patrol_send(r->room, r->self, "mayor", MR_HIGH, buf_z(&key), &subject, &body, err) != MR_OK)
 		return mr_wrap(err, "cannot tell the mayor that '%s' failed %u times", r->bead, e->attempts);
 	r->escalating = true;
 	return write_down(r, err);

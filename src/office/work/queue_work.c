@@ -249,16 +249,9 @@ add_task(void *ctx, const struct queue_item *item)
 {
 	struct tasks *t = ctx;
 
-	if (t->n == t->cap) {
-		size_t cap = t->cap ? 2 * t->cap : 64;
-		struct task *v = reallocarray(t->v, cap, sizeof(*v));
-
-		t->failed = !v;
-		if (!v)
-			return false;
-		t->v = v;
-		t->cap = cap;
-	}
+	t->failed = !array_grow(&t->v, t->n, &t->cap, sizeof(*t->v));
+	if (t->failed)
+		return false;
 	struct task *task = &t->v[t->n++];
 	*task = (struct task){ .state = item->state, .attempt = item->attempt, .since_ms = id_time_ms(item->id) };
 	(void)snprintf(task->id, sizeof(task->id), "%s", item->id);

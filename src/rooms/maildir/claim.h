@@ -78,16 +78,6 @@ bool work_claimed_name(
 bool work_delayed_name(int64_t not_before_ms, unsigned p, const char *file, char ret[NAME_LEN]);
 unsigned work_attempt(const struct work_name *n); /* how often it was claimed */
 
-struct work_folder {
-	enum queue_state state;
-	unsigned p; /* QUEUE_READY */
-	int fd;
-	const char *path; /* "ready/2/00000003", relative to the queue */
-};
-/* Anything but MR_OK ends the walk and is returned. */
-typedef enum mr_rc work_folder_fn(void *ctx, const struct work_folder *at, struct mr_error *err);
-enum mr_rc queue_each_folder(
-    const struct queue *q, unsigned states, work_folder_fn *fn, void *ctx, struct mr_error *err);
 /* For whom alone released work is now; the name has only a hash, so the agents of the room are asked, once (`agents`).
  * False: for everybody, also because that agent was removed. "?": the agents cannot be listed. */
 bool queue_only_for(
@@ -100,6 +90,10 @@ struct work_at { /* one message found; finish with work_at_done */
 	char name[NAME_LEN];
 };
 #define WORK_AT_INIT ((struct work_at){ .fd = -1 })
+/* All work in those states. The names of a folder are read before the first is told: fn may move it. Anything but MR_OK
+ * ends the walk and is returned. */
+typedef enum mr_rc work_fn(void *ctx, const struct work_at *at, const struct work_name *n, struct mr_error *err);
+enum mr_rc queue_each_work(const struct queue *q, unsigned states, work_fn *fn, void *ctx, struct mr_error *err);
 void work_at_done(struct work_at *at);
 /* MR_NOTFOUND: in no folder, although it was looked for until nothing moved meanwhile. */
 enum mr_rc queue_find(const struct queue *q, const char *id, struct work_at *ret, struct mr_error *err);
@@ -110,7 +104,7 @@ enum mr_rc queue_each(struct maildir *md, const char *queue, unsigned states,
 struct buckets { /* of one priority, ascending; finish with buckets_done */
 	int fd;  /* ready/<p> */
 	uint32_t *v;
-	size_t n;
+	size_t n, cap;
 	bool failed; /* out of memory */
 };
 #define BUCKETS_INIT ((struct buckets){ .fd = -1 })

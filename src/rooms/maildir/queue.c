@@ -16,7 +16,6 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/sys.h"
-#include "message/message.h"
 #include "rooms/maildir/claim.h"
 #include <errno.h>
 #include <inttypes.h>
@@ -25,7 +24,6 @@
 #define FIND_PASSES 6
 #define STAMP_MS 50 /* two changes within one tick of the file system's clock look like one */
 #define FETCH_TRIES 20
-#define FILE_LIMIT ((size_t)64 << 20)
 #define LOCK_WAIT_MS 10000
 #define REMOVE_ROUNDS 20 /* a sender that found the queue just before may still put something in */
 
@@ -242,45 +240,86 @@ names_in(int fd, struct mr_names *ret, struct mr_error *err)
 	return MR_OK;
 }
 
-static enum mr_rc
-visit(const struct queue *q, struct work_folder at, work_folder_fn *fn, void *ctx, struct mr_error *err)
-{
-	mr_auto(sys_close_fd) int fd = -1;
+struct walk {
+	const struct queue *q;
+	const char *id; /* or NULL: all */
+	work_fn *fn;    /* or NULL: the folder itself is removed, if it is empty */
+	void *ctx;
+	enum queue_state state; /* of the folder being read */
+	struct mr_names names;  /* of the work in it */
+};
 
-	enum mr_rc rc = dir_open(q->fd, at.path, &fd, err);
-	if (rc != MR_OK)
-		return rc == MR_NOTFOUND ? MR_OK : rc;
-	at.fd = fd;
-	return fn(ctx, &at, err);
+static bool
+note_work(void *ctx, const struct dir_entry *entry)
+{
+	struct walk *w = ctx;
+	struct work_name n;
+
+	return !work_parse(w->state, str_of(entry->name), &n) || (w->id != NULL && strcmp(n.file.id, w->id) != 0) ||
+	       names_add(&w->names, str_of(entry->name));
 }
 
-/* The folders in at.path: buckets of a priority, months of done work. */
 static enum mr_rc
-visit_inside(const struct queue *q, struct work_folder at, work_folder_fn *fn, void *ctx, struct mr_error *err)
+walk_folder(struct walk *w, struct work_at at, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int fd = -1;
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
 
-	enum mr_rc rc = dir_open(q->fd, at.path, &fd, err);
+	if (w->fn == NULL) {
+		(void)sys_rmdir(w->q->fd, at.path);
+		return MR_OK;
+	}
+	w->state = at.state;
+	enum mr_rc rc = dir_open(w->q->fd, at.path, &fd, err);
+	if (rc == MR_OK)
+		rc = dir_each(fd, note_work, w, err);
+	names = w->names;
+	w->names = (struct mr_names){ 0 };
+	if (rc != MR_OK)
+		return rc == MR_NOTFOUND ? MR_OK : rc;
+	names_sort(&names);
+	at.fd = fd;
+	for (size_t i = 0; i < names.n; i++) {
+		struct work_name n;
+
+		(void)snprintf(at.name, sizeof(at.name), "%s", names.v[i]);
+		if (!work_parse(at.state, str_of(at.name), &n))
+			continue;
+		at.p = at.state == QUEUE_READY ? at.p : n.p;
+		TRY(w->fn(w->ctx, &at, &n, err));
+	}
+	return MR_OK;
+}
+
+/* The folders in at.path: buckets of a priority, months of done work. */
+static enum mr_rc
+walk_inside(struct walk *w, struct work_at at, struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int fd = -1;
+	mr_auto(mr_names_done) struct mr_names names = { 0 };
+	size_t len = strlen(at.path);
+	char month[24];
+
+	if (w->id != NULL)
+		name_month(w->id, month);
+	enum mr_rc rc = dir_open(w->q->fd, at.path, &fd, err);
 	if (rc == MR_OK)
 		rc = names_in(fd, &names, err);
 	if (rc != MR_OK)
 		return rc == MR_NOTFOUND ? MR_OK : rc;
 	for (size_t i = 0; i < names.n; i++) {
-		struct work_folder inner = at;
-		char path[NAME_LEN + 16];
-
-		(void)snprintf(path, sizeof(path), "%s/%s", at.path, names.v[i]);
-		inner.path = path;
-		TRY(visit(q, inner, fn, ctx, err));
+		if (at.state == QUEUE_DONE && w->id != NULL && strcmp(names.v[i], month + strlen(".Archive.")) != 0)
+			continue;
+		(void)snprintf(at.path + len, sizeof(at.path) - len, "/%.38s", names.v[i]);
+		TRY(walk_folder(w, at, err));
 	}
 	return MR_OK;
 }
 
-enum mr_rc
-queue_each_folder(const struct queue *q, unsigned states, work_folder_fn *fn, void *ctx, struct mr_error *err)
+static enum mr_rc
+walk(struct walk *w, unsigned states, struct mr_error *err)
 {
-	static const struct work_folder folders[] = {
+	static const struct work_at folders[] = {
 		{ QUEUE_DELAYED, .path = "delayed" },
 		{ QUEUE_READY, 0, .path = "ready/0" },
 		{ QUEUE_READY, 1, .path = "ready/1" },
@@ -293,51 +332,30 @@ queue_each_folder(const struct queue *q, unsigned states, work_folder_fn *fn, vo
 
 	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++)
 		if (folders[i].state & states)
-			TRY((folders[i].state & (QUEUE_READY | QUEUE_DONE) ? visit_inside : visit)(
-			    q, folders[i], fn, ctx, err));
+			TRY((folders[i].state & (QUEUE_READY | QUEUE_DONE) ? walk_inside : walk_folder)(
+			    w, folders[i], err));
 	return MR_OK;
+}
+
+enum mr_rc
+queue_each_work(const struct queue *q, unsigned states, work_fn *fn, void *ctx, struct mr_error *err)
+{
+	return walk(&(struct walk){ .q = q, .fn = fn, .ctx = ctx }, states, err);
 }
 
 /* ---- One message ---- */
 
-struct search {
-	const char *id;
-	const struct work_folder *folder;
-	struct work_at found;
-	bool has;
-};
-
-static bool
-match_id(void *ctx, const struct dir_entry *entry)
-{
-	struct search *s = ctx;
-	struct work_name n;
-
-	if (!work_parse(s->folder->state, str_of(entry->name), &n) || strcmp(n.file.id, s->id) != 0)
-		return true;
-	s->has = true;
-	s->found.state = s->folder->state;
-	s->found.p = s->folder->state == QUEUE_READY ? s->folder->p : n.p;
-	(void)snprintf(s->found.name, sizeof(s->found.name), "%s", entry->name);
-	(void)snprintf(s->found.path, sizeof(s->found.path), "%.47s", s->folder->path);
-	return false;
-}
-
 /* MR_EXISTS: found, which ends the walk. */
 static enum mr_rc
-search_folder(void *ctx, const struct work_folder *at, struct mr_error *err)
+take_found(void *ctx, const struct work_at *at, const struct work_name *n, struct mr_error *err)
 {
-	struct search *s = ctx;
-	char month[24];
+	struct work_at *ret = ctx;
+	int fd = -1;
 
-	name_month(s->id, month);
-	if (at->state == QUEUE_DONE && !str_ends(str_of(at->path), month + strlen(".Archive.")))
-		return MR_OK;
-	s->folder = at;
-	TRY(dir_each(at->fd, match_id, s, err));
-	if (!s->has)
-		return MR_OK;
-	TRY(dir_open(at->fd, ".", &s->found.fd, err));
+	(void)n;
+	TRY(dir_open(at->fd, ".", &fd, err));
+	*ret = *at;
+	ret->fd = fd;
 	return MR_EXISTS;
 }
 
@@ -355,7 +373,7 @@ enum mr_rc
 queue_find(const struct queue *q, const char *id, struct work_at *ret, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int claimed_fd = -1;
-	struct search s = { .id = id, .found = WORK_AT_INIT };
+	struct walk w = { .q = q, .id = id, .fn = take_found, .ctx = ret };
 	bool settled = false;
 
 	enum mr_rc rc = dir_open(q->fd, "claimed", &claimed_fd, err);
@@ -364,17 +382,14 @@ queue_find(const struct queue *q, const char *id, struct work_at *ret, struct mr
 	for (int pass = 0; pass < FIND_PASSES && rc == MR_OK && !settled; pass++) {
 		int64_t before_ms = claimed_fd < 0 ? 0 : changed_ms(claimed_fd), now_ms = clock_now_ms();
 		/* Claimed first: work that is asked for was mostly claimed just before. */
-		rc = queue_each_folder(q, QUEUE_CLAIMED, search_folder, &s, err);
+		rc = walk(&w, QUEUE_CLAIMED, err);
 		if (rc == MR_OK)
-			rc = queue_each_folder(q, QUEUE_ANY, search_folder, &s, err);
+			rc = walk(&w, QUEUE_ANY, err);
 		settled = claimed_fd < 0 || (changed_ms(claimed_fd) == before_ms && before_ms < now_ms - STAMP_MS);
 	}
 	if (rc == MR_OK)
 		return mr_fail(err, MR_NOTFOUND, "no message '%s' in queue '%s'", id, q->name);
-	if (rc != MR_EXISTS)
-		return rc;
-	*ret = s.found;
-	return MR_OK;
+	return rc == MR_EXISTS ? MR_OK : rc;
 }
 
 void
@@ -401,20 +416,19 @@ queue_has(struct maildir *md, const char *queue, const char *id, bool *ret, int 
 }
 
 static enum mr_rc
-parse_found(struct mr_room *room, const struct queue *q, const struct work_at *at, struct mr_str text,
-    const struct stat *st, struct mr_message *ret, struct mr_error *err)
+read_found(
+    struct mr_room *room, const struct queue *q, const struct work_at *at, struct mr_message *ret, struct mr_error *err)
 {
-	struct mr_message msg = { .from = "",
-		.subject = "",
-		.type = "",
-		.thread = "",
-		.reply_to = "",
-		.replace_key = "",
-		.path = "",
-		.size_bytes = text.len };
-	mr_auto(buf_done) struct buf path = BUF_INIT;
+	mr_auto(sys_close_fd) int fd = -1;
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	struct mr_message msg = {
+		.from = "", .subject = "", .type = "", .thread = "", .reply_to = "", .replace_key = ""
+	};
+	char path[MR_ADDRESS_MAX + sizeof(at->path) + NAME_LEN + 16];
 	struct work_name n;
+	struct stat st;
 
+	TRY(message_open(at->fd, at->name, &fd, &st, err));
 	if (!work_parse(at->state, str_of(at->name), &n))
 		return mr_fail(err, MR_CORRUPT, "'%s' is no name of work", at->name);
 	memcpy(msg.id, n.file.id, sizeof(msg.id));
@@ -423,18 +437,10 @@ parse_found(struct mr_room *room, const struct queue *q, const struct work_at *a
 		msg.folder = MR_HELD;
 		memcpy(msg.token, n.file.token, sizeof(msg.token));
 	}
-	if (message_parse(text, room->name, MESSAGE_ALL, &msg, err) != MR_OK)
-		return mr_wrap(err, "'%s'", at->name);
 	shared_forget(q->md);
-	msg.proof = shared_proof(q->md, msg.from, st);
-	buf_addf(&path, "queues/%s/%s/%s", q->name, at->path, at->name);
-	struct arena *own = msg.own;
-	msg.path = arena_dup(&own, buf_str(&path));
-	msg.own = own;
-	if (!buf_ok(&path) || msg.path == NULL) {
-		mr_message_done(&msg);
-		return mr_nomem(err);
-	}
+	(void)snprintf(path, sizeof(path), "queues/%s/%s/%s", q->name, at->path, at->name);
+	if (message_read(room, fd, &st, SCAN_BODIES, path, &text, &msg, err) != MR_OK)
+		return mr_wrap(err, "'%s'", at->name);
 	*ret = msg;
 	return MR_OK;
 }
@@ -444,21 +450,16 @@ maildir_queue_fetch(
     struct mr_room *room, const char *queue, const char *id, struct mr_message *ret, struct mr_error *err)
 {
 	mr_auto(queue_done) struct queue q = QUEUE_INIT;
-	mr_auto(buf_done) struct buf text = BUF_INIT;
-	struct stat st;
 
 	TRY(queue_open(&q, maildir_of(room), queue, err));
 	for (int tries = 0; tries < FETCH_TRIES; tries++) {
 		mr_auto(work_at_done) struct work_at at = WORK_AT_INIT;
 
 		TRY(queue_find(&q, id, &at, err));
-		buf_clear(&text);
-		enum mr_rc rc = file_read_stat(at.fd, at.name, FILE_LIMIT, &text, &st, err);
-		if (rc == MR_OK)
-			return parse_found(room, &q, &at, buf_str(&text), &st, ret, err);
+		enum mr_rc rc = read_found(room, &q, &at, ret, err);
 		if (rc == MR_REFUSED) /* a planted link or folder, or larger than any mail: it will never be read */
 			return err->code = MR_CORRUPT;
-		if (rc != MR_NOTFOUND) /* it moved between finding and reading: find it again */
+		if (rc != MR_NOTFOUND) /* else it moved between finding and reading: find it again */
 			return rc;
 	}
 	return mr_fail(err, MR_BUSY, "message '%s' in queue '%s' is moved all the time", id, queue);
@@ -497,44 +498,34 @@ queue_only_for(struct maildir *md, struct mr_names *agents, const struct release
 
 /* MR_EMPTY: fn wants no more. */
 static enum mr_rc
-list_folder(void *ctx, const struct work_folder *at, struct mr_error *err)
+list_work(void *ctx, const struct work_at *at, const struct work_name *n, struct mr_error *err)
 {
 	static const enum mr_priority priorities[QUEUE_PRIORITIES] = { MR_URGENT, MR_HIGH, MR_NORMAL, MR_LOW };
 	struct listing_all *all = ctx;
-	mr_auto(mr_names_done) struct mr_names names = { 0 };
+	bool over = at->state == QUEUE_DONE || at->state == QUEUE_FAILED;
+	struct queue_item item = { .state = at->state,
+		.priority = over ? MR_NORMAL /* the message knows */ : priorities[at->p],
+		.attempt = work_attempt(n),
+		.not_before_ms = n->not_before_ms };
+	struct claim claim = { 0 };
+	struct released r;
 
-	TRY(names_in(at->fd, &names, err));
-	for (size_t i = 0; i < names.n; i++) {
-		struct queue_item item = { .state = at->state };
-		struct claim claim = { 0 };
-		struct released r;
-		struct work_name n;
-
-		if (!work_parse(at->state, str_of(names.v[i]), &n))
-			continue;
-		memcpy(item.id, n.file.id, sizeof(item.id));
-		item.priority = at->state & (QUEUE_DONE | QUEUE_FAILED)
-				    ? MR_NORMAL /* the message knows */
-				    : priorities[at->state == QUEUE_READY ? at->p : n.p];
-		item.attempt = work_attempt(&n);
-		item.not_before_ms = n.not_before_ms;
-		if (at->state == QUEUE_READY && name_released(&n.file, &r)) {
-			item.released_ms = r.at_ms;
-			if (queue_only_for(all->md, &all->agents, &r, item.only_for))
-				item.only_until_ms = r.only_until_s * 1000;
-		}
-		if (at->state == QUEUE_CLAIMED) {
-			/* Lost in a power cut: nobody knows the holder. */
-			(void)token_read(all->md, n.file.token, &claim, IGNORED);
-			claim_from_name(&n.file, &claim);
-			(void)snprintf(claim.box, sizeof(claim.box), "queue:%s", all->queue);
-			claim.over = token_is_over(all->md, &n.file);
-			item.claim = &claim;
-		}
-		if (!all->fn(all->ctx, &item))
-			return MR_EMPTY;
+	(void)err;
+	memcpy(item.id, n->file.id, sizeof(item.id));
+	if (at->state == QUEUE_READY && name_released(&n->file, &r)) {
+		item.released_ms = r.at_ms;
+		if (queue_only_for(all->md, &all->agents, &r, item.only_for))
+			item.only_until_ms = r.only_until_s * 1000;
 	}
-	return MR_OK;
+	if (at->state == QUEUE_CLAIMED) {
+		/* Lost in a power cut: nobody knows the holder. */
+		(void)token_read(all->md, n->file.token, &claim, IGNORED);
+		claim_from_name(&n->file, &claim);
+		(void)snprintf(claim.box, sizeof(claim.box), "queue:%s", all->queue);
+		claim.over = token_is_over(all->md, &n->file);
+		item.claim = &claim;
+	}
+	return all->fn(all->ctx, &item) ? MR_OK : MR_EMPTY;
 }
 
 enum mr_rc
@@ -545,7 +536,7 @@ queue_each(struct maildir *md, const char *queue, unsigned states, bool (*fn)(vo
 	struct listing_all all = { .md = md, .queue = queue, .fn = fn, .ctx = ctx };
 
 	TRY(queue_open(&q, md, queue, err));
-	enum mr_rc rc = queue_each_folder(&q, states, list_folder, &all, err);
+	enum mr_rc rc = queue_each_work(&q, states, list_work, &all, err);
 	mr_names_done(&all.agents);
 	return rc == MR_EMPTY ? MR_OK : rc;
 }
@@ -558,27 +549,18 @@ struct clearing {
 };
 
 static enum mr_rc
-bury_folder(void *ctx, const struct work_folder *at, struct mr_error *err)
+bury(void *ctx, const struct work_at *at, const struct work_name *n, struct mr_error *err)
 {
 	struct clearing *c = ctx;
-	mr_auto(mr_names_done) struct mr_names names = { 0 };
+	struct file_name file = n->file;
 
-	TRY(names_in(at->fd, &names, err));
-	for (size_t i = 0; i < names.n; i++) {
-		struct work_name n;
-
-		if (!work_parse(at->state, str_of(names.v[i]), &n))
-			continue;
-		n.file.released = (struct mr_str){ 0 };
-		enum mr_rc rc = mark_to_dead(c->q->md, at->fd, names.v[i], &n.file, work_attempt(&n), err);
-		if (rc == MR_NOTFOUND) /* settled just now, or on its way from one folder to the next */
-			continue;
-		if (rc != MR_OK)
-			return rc;
-		c->moved++;
-		if (n.file.held && n.file.deadline_s > 0)
-			token_drop(c->q->md, n.file.token);
-	}
+	file.released = (struct mr_str){ 0 };
+	enum mr_rc rc = mark_to_dead(c->q->md, at->fd, at->name, &file, work_attempt(n), err);
+	if (rc != MR_OK) /* not found: settled just now, or on its way from one folder to the next */
+		return rc == MR_NOTFOUND ? MR_OK : rc;
+	c->moved++;
+	if (file.held && file.deadline_s > 0)
+		token_drop(c->q->md, file.token);
 	return MR_OK;
 }
 
@@ -591,7 +573,7 @@ bury_all(struct queue *q, unsigned states, size_t *ret, struct mr_error *err)
 	for (int round = 0; round < REMOVE_ROUNDS && rc == MR_OK; round++) {
 		size_t before = c.moved;
 
-		rc = queue_each_folder(q, states, bury_folder, &c, err);
+		rc = queue_each_work(q, states, bury, &c, err);
 		if (c.moved == before)
 			break;
 	}
@@ -600,24 +582,12 @@ bury_all(struct queue *q, unsigned states, size_t *ret, struct mr_error *err)
 }
 
 static enum mr_rc
-refuse_work(void *ctx, const struct work_folder *at, struct mr_error *err)
+refuse_work(void *ctx, const struct work_at *at, const struct work_name *n, struct mr_error *err)
 {
-	mr_auto(mr_names_done) struct mr_names names = { 0 };
-
-	TRY(names_in(at->fd, &names, err));
-	if (names.n == 0)
-		return MR_OK;
+	(void)n;
 	return mr_fail(err, MR_REFUSED,
 	    "queue '%s' has work in '%s'\nfinish it, or remove the queue with --force, which moves it to the dead letters",
 	    ((struct queue *)ctx)->name, at->path);
-}
-
-static enum mr_rc
-remove_folder(void *ctx, const struct work_folder *at, struct mr_error *err)
-{
-	(void)err;
-	(void)sys_rmdir(((struct queue *)ctx)->fd, at->path);
-	return MR_OK;
 }
 
 /* rmdir refuses what is not empty. */
@@ -635,7 +605,7 @@ remove_folders(struct queue *q)
 	if (lock_take(q->md->root_fd, "queues/.lock", q->md->file_mode, LOCK_WAIT_MS, &lock_fd, IGNORED) != MR_OK ||
 	    queue_is_there(q))
 		return;
-	(void)queue_each_folder(q, QUEUE_ANY, remove_folder, q, IGNORED);
+	(void)walk(&(struct walk){ .q = q }, QUEUE_ANY, IGNORED);
 	for (size_t i = 0; i < sizeof(hints) / sizeof(hints[0]); i++)
 		(void)sys_unlink(q->fd, hints[i]);
 	for (size_t i = 0; i < sizeof(parents) / sizeof(parents[0]); i++)
@@ -657,7 +627,7 @@ maildir_queue_remove(struct mr_room *room, const char *queue, bool to_dead, size
 
 	TRY(queue_open_any(&q, maildir_of(room), queue, err));
 	if (!to_dead)
-		TRY(queue_each_folder(&q, QUEUE_WORK, refuse_work, &q, err));
+		TRY(queue_each_work(&q, QUEUE_WORK, refuse_work, &q, err));
 	enum mr_rc rc = maildir_record_get(room, "queue", "", queue, &settings, err);
 	if (rc == MR_OK)
 		rc = maildir_record_drop(room, "queue", "", queue, err);
@@ -665,7 +635,7 @@ maildir_queue_remove(struct mr_room *room, const char *queue, bool to_dead, size
 		return rc;
 	if (to_dead) {
 		rc = bury_all(&q, QUEUE_WORK, &dead, err);
-	} else if (queue_each_folder(&q, QUEUE_WORK, refuse_work, &q, err) != MR_OK) {
+	} else if (queue_each_work(&q, QUEUE_WORK, refuse_work, &q, err) != MR_OK) {
 		/* Something came in between the look and the end: the queue is there again. */
 		if (settings.len > 0 && file_publish(q.fd, q.fd, "settings", buf_str(&settings), q.md->file_mode,
 					    PUBLISH_FULL, &late) != MR_OK)

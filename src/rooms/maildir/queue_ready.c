@@ -31,7 +31,6 @@
 #include "base/id.h"
 #include "base/process.h"
 #include "base/sys.h"
-#include "message/message.h"
 #include "rooms/maildir/claim.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -44,8 +43,6 @@
 #define COUNT_ONE_IN 32u
 #define LIST_ONE_IN 32u
 #define PUT_TRIES 1000
-#define HEADERS_FIRST ((size_t)8 << 10)
-#define MESSAGE_LIMIT ((size_t)64 << 20)
 
 static void
 bucket_name(uint32_t number, char ret[16])
@@ -172,15 +169,10 @@ note_bucket(void *ctx, const struct dir_entry *entry)
 
 	if (strlen(entry->name) != BUCKET_DIGITS || !str_to_u64(str_of(entry->name), &number))
 		return true;
-	if (b->n % 64 == 0) {
-		uint32_t *v = realloc(b->v, (b->n + 64) * sizeof(*v));
-		b->failed = v == NULL;
-		if (b->failed)
-			return false;
-		b->v = v;
-	}
-	b->v[b->n++] = (uint32_t)number;
-	return true;
+	b->failed = !array_grow(&b->v, b->n, &b->cap, sizeof(*b->v));
+	if (!b->failed)
+		b->v[b->n++] = (uint32_t)number;
+	return !b->failed;
 }
 
 static int
@@ -222,8 +214,7 @@ bucket_end(const struct queue *q, unsigned p, enum bucket_end end, bool make, st
 		return MR_OK;
 	if (!one_in(LIST_ONE_IN) && hint_read(ret, end, &number) && is_there(ret, number, &st) &&
 	    (end == BUCKET_LOWEST || !is_there(ret, number + 1, &st))) {
-		ret->v = malloc(sizeof(*ret->v));
-		if (ret->v == NULL)
+		if (!array_grow(&ret->v, 0, &ret->cap, sizeof(*ret->v)))
 			return mr_nomem(err);
 		ret->v[0] = number;
 		ret->n = 1;
@@ -251,13 +242,13 @@ count_entry(void *ctx, const struct dir_entry *entry)
 static bool
 is_gone(const struct buckets *b, uint32_t number, int bucket_fd)
 {
-	struct stat ours, there;
+	struct stat there;
+	char name[16];
 
-	if (sys_stat_fd(bucket_fd, &ours) < 0)
-		return false;
+	bucket_name(number, name);
 	if (!is_there(b, number, &there))
 		return errno == ENOENT;
-	return ours.st_ino != there.st_ino || ours.st_dev != there.st_dev;
+	return !file_is_same(bucket_fd, NULL, b->fd, name);
 }
 
 static enum mr_rc
@@ -320,7 +311,6 @@ link_in(void *ctx, int fd, struct mr_error *err)
 	const struct incoming *in = ctx;
 	struct maildir *md = in->q->md;
 	mr_auto(buf_done) struct buf text = BUF_INIT;
-	struct stat ours, there;
 
 	if (in->file != NULL) {
 		enum mr_rc rc = stage_link(in->file, fd, in->name, err);
@@ -332,8 +322,7 @@ link_in(void *ctx, int fd, struct mr_error *err)
 	case ENOENT:
 		return mr_fail(err, MR_NOTFOUND, "cannot publish '%s': its folder was removed", in->name);
 	case EEXIST:
-		if (sys_stat(in->from_fd, in->from, &ours) == 0 && sys_stat(fd, in->name, &there) == 0 &&
-		    ours.st_dev == there.st_dev && ours.st_ino == there.st_ino)
+		if (file_is_same(in->from_fd, in->from, fd, in->name))
 			return MR_OK;
 		return mr_fail(err, MR_EXISTS, "another message is named '%s'", in->name);
 	case EXDEV: /* not by link (see target.c): a further copy is as good */
@@ -395,44 +384,24 @@ queue_publish(
 	return deliver_make_durable(q->md, q->name, file->fd, fd, in.name, err);
 }
 
-/* What its headers say about when it wants to be worked on. */
-static enum mr_rc
-read_headers(struct mr_room *room, const struct incoming *in, struct mr_message *ret, struct mr_error *err)
-{
-	mr_auto(buf_done) struct buf text = BUF_INIT;
-	mr_auto(sys_close_fd) int fd = sys_open(in->from_fd, in->from, O_RDONLY, 0);
-	size_t more = HEADERS_FIRST;
-	ssize_t got = 1;
-
-	if (fd < 0)
-		return mr_fail_errno(err, "cannot read '%s'", in->from);
-	while (got > 0 && text.len < MESSAGE_LIMIT && !(text.len > 0 && message_headers_complete(buf_str(&text)))) {
-		if (!buf_reserve(&text, more))
-			return mr_nomem(err);
-		got = sys_read(fd, text.ptr + text.len, more);
-		if (got < 0)
-			return mr_fail_errno(err, "cannot read '%s'", in->from);
-		text.len += (size_t)got;
-		text.ptr[text.len] = '\0';
-		more = text.len;
-	}
-	memcpy(ret->id, in->id, sizeof(ret->id));
-	if (message_parse(buf_str(&text), room->name, MESSAGE_HEADERS, ret, err) != MR_OK)
-		return mr_wrap(err, "'%s'", in->from);
-	return MR_OK;
-}
-
 enum mr_rc
 queue_give(struct mr_room *room, const char *queue, int from_fd, const char *from, const char *id, int *ret_fd,
     struct mr_error *err)
 {
 	mr_auto(queue_done) struct queue q = QUEUE_INIT;
 	mr_auto(sys_close_fd) int fd = -1;
+	mr_auto(sys_close_fd) int file_fd = -1;
+	mr_auto(buf_done) struct buf text = BUF_INIT;
 	mr_auto(mr_message_done) struct mr_message msg = { 0 };
 	struct incoming in = { .q = &q, .id = id, .from_fd = from_fd, .from = from };
+	struct stat st;
 
 	TRY(queue_open(&q, maildir_of(room), queue, err));
-	TRY(read_headers(room, &in, &msg, err));
+	/* Its headers say when it wants to be worked on. */
+	TRY(message_open(from_fd, from, &file_fd, &st, err));
+	memcpy(msg.id, id, sizeof(msg.id));
+	if (message_read(room, file_fd, &st, SCAN_HEADERS, from, &text, &msg, err) != MR_OK)
+		return mr_wrap(err, "'%s'", from);
 	TRY(come_in(&in, &msg, &fd, err));
 	*ret_fd = fd;
 	fd = -1;

@@ -126,15 +126,6 @@ holder_lease(struct holder *h, int64_t lease_ms)
 
 /* ---- Taking ---- */
 
-static bool
-is_visible_as(int fd, int holds_fd, const char *token)
-{
-	struct stat ours, there;
-
-	return sys_stat_fd(fd, &ours) == 0 && sys_stat(holds_fd, token, &there) == 0 && ours.st_ino == there.st_ino &&
-	       ours.st_dev == there.st_dev;
-}
-
 /* Locked first, then visible. */
 static enum mr_rc
 publish_locked(
@@ -151,7 +142,7 @@ publish_locked(
 	 * held under the token so far, but a process that tidies holds/ may just have removed it. */
 	if (sys_flock(s.fd, LOCK_EX) < 0)
 		return mr_fail_errno(err, "cannot lock a hold");
-	if (!is_visible_as(s.fd, holds_fd, token))
+	if (!file_is_same(s.fd, NULL, holds_fd, token))
 		return mr_fail(err, MR_EXISTS, "hold '%s' was removed", token);
 	*ret_fd = fcntl(s.fd, F_DUPFD_CLOEXEC, 0); /* the same open file: the lock stays when s.fd is closed */
 	if (*ret_fd >= 0)
@@ -350,7 +341,7 @@ token_of_dead(int holds_fd, const char *token, const char *agent)
 	mr_auto(record_done) struct record own = { 0 };
 	struct holder holder;
 
-	if (fd < 0 || sys_flock(fd, LOCK_EX | LOCK_NB) < 0 || !is_visible_as(fd, holds_fd, token) ||
+	if (fd < 0 || sys_flock(fd, LOCK_EX | LOCK_NB) < 0 || !file_is_same(fd, NULL, holds_fd, token) ||
 	    holder_load(holds_fd, token, &own, &holder, IGNORED) != MR_OK || holder.boot_deadline_ms > 0 ||
 	    !*holder.agent || (agent != NULL && strcmp(holder.agent, agent) != 0))
 		return -1;
