@@ -85,7 +85,7 @@ says out '"and 5 more of this kind"' 'the rest is counted'
 # ---- hands of the dead ----
 room alice bob carol dave
 a=$(send alice bob one)
-n=1; while [ -z "$(ls $boxes/bob/held/1 2>/dev/null)" ] && [ $n -lt 60 ]; do
+n=1; while [ -z "$(ls $boxes/bob/held/1 2>/dev/null)" ] && [ $n -lt 120 ]; do
 	MAILROOM_FAULT=kill-before:$n "$DEVBIN" --as bob read "$a" </dev/null >/dev/null 2>&1; n=$((n + 1)); done
 exits 0 'mail in the hands of a killed reader' mr doctor --json; cp out saved
 same 'note bob false;' "$(found claims)" 'is a note'; explained 'that explains it'
