@@ -71,7 +71,7 @@ given_or_self(const struct mb *mb, const char *given, struct mr_error *err)
 }
 
 static enum mr_rc
-run_simple(const struct mb *mb, struct mr_error *err)
+run_simple(const struct mb *mb, struct mr_error *err) /* for an id, or for oneself */
 {
 	const char *id = given_or_self(mb, mb->arg[0], err);
 
@@ -94,29 +94,22 @@ run_plain(const struct mb *mb, struct mr_error *err) /* one argument, or none */
 }
 
 static enum mr_rc
-read_body(const char *path, struct buf *ret, struct mr_error *err)
+run_send(const struct mb *mb, struct mr_error *err)
 {
+	mr_auto(buf_done) struct buf body = BUF_INIT;
+	const char *from = given_or_self(mb, "", err), *path = mb->arg[1];
 	bool standard = strcmp(path, "-") == 0;
-	mr_auto(sys_close_fd) int fd = standard ? -1 : sys_open_user(path, 0);
+	mr_auto(sys_close_fd) int fd = standard || !from ? -1 : sys_open_user(path, 0);
 
+	if (!from)
+		return err->code;
+	/* The whole body first: nothing is made for a message that cannot be sent. */
 	if (!standard && fd < 0 && errno == ENOENT)
 		return mr_fail(err, MR_NOTFOUND, "there is no file '%s'", path);
 	if (!standard && fd < 0)
 		return mr_fail_errno(err, "cannot open '%s'", path);
-	if (file_read_fd(standard ? 0 : fd, MR_BODY_MAX, ret, err) != MR_OK)
+	if (file_read_fd(standard ? 0 : fd, MR_BODY_MAX, &body, err) != MR_OK)
 		return mr_wrap(err, "the body from '%s'", path);
-	return MR_OK;
-}
-
-static enum mr_rc
-run_send(const struct mb *mb, struct mr_error *err)
-{
-	mr_auto(buf_done) struct buf body = BUF_INIT;
-	const char *from = given_or_self(mb, "", err);
-
-	/* The whole body first: nothing is made for a message that cannot be sent. */
-	if (!from || read_body(mb->arg[1], &body, err) != MR_OK)
-		return err->code;
 	mb->cli->changed = true;
 	return call(mb, (const char *[]){ mb->arg[0], from, mb->arg[2], mb->arg[3], NULL }, buf_str(&body), err);
 }
@@ -165,33 +158,24 @@ run_wait(const struct mb *mb, struct mr_error *err)
 }
 
 static enum mr_rc
-take_name(const struct mb *mb, const char *name, const char *id, struct mr_error *err)
-{
-	const char *harness = variable("AGENT_HARNESS");
-	char pid[24];
-
-	if (!harness[0] && variable("CLAUDE_CODE")[0])
-		harness = "claude";
-	(void)snprintf(pid, sizeof(pid), "%ld", (long)getppid());
-	return call(mb, (const char *[]){ name, id, harness, pid, NULL }, STR(""), err);
-}
-
-static enum mr_rc
 run_register(const struct mb *mb, struct mr_error *err)
 {
-	const char *id = given_or_self(mb, mb->arg[1], err), *name = mb->arg[0];
+	const char *id = given_or_self(mb, mb->arg[1], err), *harness = variable("AGENT_HARNESS");
 	enum mr_rc rc = MR_EXISTS;
-	char made[16] = "agent-";
+	bool named = mb->arg[0][0];
+	char made[16] = "agent-", pid[24];
+	const char *name = named ? mb->arg[0] : made;
 
 	if (!id)
 		return err->code;
-	if (name[0])
-		rc = take_name(mb, name, id, err);
-	else
-		for (int i = 0; rc == MR_EXISTS && i < NAME_TRIES; i++) {
+	if (!harness[0] && variable("CLAUDE_CODE")[0])
+		harness = "claude";
+	(void)snprintf(pid, sizeof(pid), "%ld", (long)getppid());
+	for (int i = 0; rc == MR_EXISTS && i < (named ? 1 : NAME_TRIES); i++) {
+		if (!named)
 			random_hex(made + 6, 4);
-			rc = take_name(mb, name = made, id, err);
-		}
+		rc = call(mb, (const char *[]){ name, id, harness, pid, NULL }, STR(""), err);
+	}
 	if (rc != MR_OK && rc != MR_EXISTS)
 		return rc;
 	buf_adds(&mb->cli->out, rc == MR_OK ? name : "collision");
@@ -218,45 +202,37 @@ static const struct {
 	{ "whois", 1, 1, run_plain, MR_NOTFOUND },
 };
 
-static int
-run_verb(struct mb *mb, size_t which)
-{
-	mr_auto(free_ptr) char *cwd = getcwd(NULL, 0);
-	struct cli *cli = mb->cli;
-	const char *spec = cwd ? spec_expand(cli, "handoff:", cwd) : NULL;
-
-	if (!spec)
-		TRY_CLI(mr_nomem(&cli->err));
-	if (!verbs[which].run) { /* root, dir: where it would be */
-		buf_adds(&cli->out, spec + strlen("handoff:"));
-		if (verbs[which].max > 0)
-			buf_addf(&cli->out, "/%s", mb->arg[0]);
-		return EXIT_DONE;
-	}
-	TRY_CLI(mr_room_open(spec, NULL, &cli->room, &cli->err));
-	enum mr_rc rc = verbs[which].run(mb, &cli->err);
-
-	if (rc != MR_OK && rc == verbs[which].silent)
-		return EXIT_FAILED;
-	TRY_CLI(rc);
-	return EXIT_DONE;
-}
-
 int
 cmd_mb(struct cli *cli)
 {
 	struct mb mb = { .cli = cli, .verb = cli->argv[0], .self = variable("AGENT_MAILBOX_ID") };
+	mr_auto(free_ptr) char *cwd = getcwd(NULL, 0);
+	const char *spec = cwd ? spec_expand(cli, "handoff:", cwd) : NULL;
+	size_t i = 0, n = sizeof(verbs) / sizeof(verbs[0]);
 
-	for (size_t i = 0; i < 4; i++)
-		mb.arg[i] = cli->argc > (int)i + 1 ? cli->argv[i + 1] : "";
-	for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++) {
-		if (strcmp(verbs[i].verb, mb.verb) != 0)
-			continue;
-		if (cli->argc - 1 < verbs[i].min || cli->argc - 1 > verbs[i].max)
-			return cli_usage(cli, "mb %s takes %d to %d arguments", mb.verb, verbs[i].min, verbs[i].max);
-		return run_verb(&mb, i);
+	for (size_t k = 0; k < 4; k++)
+		mb.arg[k] = cli->argc > (int)k + 1 ? cli->argv[k + 1] : "";
+	while (i < n && strcmp(verbs[i].verb, mb.verb) != 0)
+		i++;
+	if (i == n)
+		return cli_usage(cli, "there is no verb '%s' of mb", mb.verb);
+	if (cli->argc - 1 < verbs[i].min || cli->argc - 1 > verbs[i].max)
+		return cli_usage(cli, "mb %s takes %d to %d arguments", mb.verb, verbs[i].min, verbs[i].max);
+	if (!spec)
+		TRY_CLI(mr_nomem(&cli->err));
+	if (!verbs[i].run) { /* root, dir: where it would be */
+		buf_adds(&cli->out, spec + strlen("handoff:"));
+		if (verbs[i].max > 0)
+			buf_addf(&cli->out, "/%s", mb.arg[0]);
+		return EXIT_DONE;
 	}
-	return cli_usage(cli, "there is no verb '%s' of mb", mb.verb);
+	TRY_CLI(mr_room_open(spec, NULL, &cli->room, &cli->err));
+	enum mr_rc rc = verbs[i].run(&mb, &cli->err);
+
+	if (rc != MR_OK && rc == verbs[i].silent)
+		return EXIT_FAILED;
+	TRY_CLI(rc);
+	return EXIT_DONE;
 }
 
 /* ---- generate-message ---- */

@@ -156,43 +156,33 @@ env_find_process(struct cli *cli)
 
 	if (!cli->env.session || cli->env.process.pid)
 		return;
-	if (named && str_to_u64(str_of(named), &pid) && pid <= INT64_MAX && process_describe((int64_t)pid, &p) &&
-	    process_is_innermost(&p))
-		cli->env.process = p;
-	else if (process_harness(&p))
+	if ((named && str_to_u64(str_of(named), &pid) && pid <= INT64_MAX && process_describe((int64_t)pid, &p) &&
+		process_is_innermost(&p)) ||
+	    process_harness(&p))
 		cli->env.process = p;
 }
 
-/* "socket,pid,session" and "%3": where a nudge for us can be typed. */
-static void
-find_pane(struct cli *cli)
+/* The folder mailroom in that of the variable, or in the one under the home folder. */
+static const char *
+own_folder(struct cli *cli, const char *variable, const char *under_home)
 {
-	const char *tmux = env_get("TMUX"), *pane = env_get("TMUX_PANE");
+	const char *given = env_get(variable), *home = env_get("HOME");
 
-	if (!tmux || !pane || cli->env.shared)
-		return;
-	cli->env.tmux = arena_dup(&cli->own, (struct mr_str){ tmux, strcspn(tmux, ",") });
-	cli->env.tmux_pane = pane;
+	if (given && given[0] == '/')
+		return joined(cli, given, "/", "mailroom");
+	return home && home[0] == '/' ? joined(cli, home, under_home, "/mailroom") : NULL;
 }
 
 const char *
 env_state_dir(struct cli *cli)
 {
-	const char *state = env_get("XDG_STATE_HOME"), *home = env_get("HOME");
-
-	if (state && state[0] == '/')
-		return joined(cli, state, "/", "mailroom");
-	return home && home[0] == '/' ? joined(cli, home, "/", ".local/state/mailroom") : NULL;
+	return own_folder(cli, "XDG_STATE_HOME", "/.local/state");
 }
 
 const char *
 env_config_dir(struct cli *cli)
 {
-	const char *config = env_get("XDG_CONFIG_HOME"), *home = env_get("HOME");
-
-	if (config && config[0] == '/')
-		return joined(cli, config, "/", "mailroom");
-	return home && home[0] == '/' ? joined(cli, home, "/", ".config/mailroom") : NULL;
+	return own_folder(cli, "XDG_CONFIG_HOME", "/.config");
 }
 
 /* A harness names itself to its shells, and a door knows its caller. */
@@ -217,24 +207,15 @@ env_is_outside(struct cli *cli)
 	return !cli->hooked && !cli->gt && !harness_around(cli);
 }
 
-/* A process above us may be bound to a session, too. */
-static const char *
-session_around(struct cli *cli)
-{
-	const char *harness = harness_around(cli);
-
-	if (harness)
-		return harness;
-	mr_auto(free_ptr) char *above = mr_session_above(env_state_dir(cli));
-
-	return above ? arena_dup(&cli->own, str_of(above)) : NULL;
-}
-
 enum mr_rc
 env_not_in_session(struct cli *cli, const char *what, struct mr_error *err)
 {
-	const char *session = session_around(cli);
+	const char *session = harness_around(cli);
+	/* A process above us may be bound to a session, too. */
+	mr_auto(free_ptr) char *above = session ? NULL : mr_session_above(env_state_dir(cli));
 
+	if (!session)
+		session = above;
 	if (!session)
 		return MR_OK;
 	return mr_fail(err, MR_REFUSED,
@@ -256,12 +237,17 @@ env_is_headless(void)
 void
 env_fill(struct cli *cli)
 {
+	const char *tmux = env_get("TMUX"), *pane = env_get("TMUX_PANE");
+
 	cli->env = (struct mr_env){ .as = cli->as_option, .worktree = cli->place.worktree, .hooked = cli->hooked };
 	cli->env.state_dir = env_state_dir(cli);
 	find_session(cli);
 	find_shared(cli);
 	find_agent(cli);
-	find_pane(cli);
+	if (tmux && pane && !cli->env.shared) { /* "socket,pid,session" and "%3": where a nudge for us can be typed */
+		cli->env.tmux = arena_dup(&cli->own, (struct mr_str){ tmux, strcspn(tmux, ",") });
+		cli->env.tmux_pane = pane;
+	}
 }
 
 /* $MAILROOM_DATA alone; else beside the folder of the command (an installed one), two folders above it (one that was
@@ -294,46 +280,31 @@ add_absolute(struct buf *out, const char *cwd, const char *path)
 	buf_adds(out, path);
 }
 
-static void
-add_team(struct buf *out, const char *cwd, const char *where)
-{
-	const char *config = env_get("CLAUDE_CONFIG_DIR"), *home = env_get("HOME"), *team = where;
-
-	if (strchr(where, '/')) {
-		add_absolute(out, cwd, where);
-		return;
-	}
-	if (!team[0])
-		team = env_get("CLAUDE_CODE_TEAM_NAME");
-	if (config)
-		add_absolute(out, cwd, config);
-	else
-		buf_addf(out, "%s/.claude", home ? home : "");
-	buf_addf(out, "/teams/%s", team ? team : "default");
-}
-
 const char *
 spec_expand(struct cli *cli, const char *spec, const char *cwd)
 {
+	static const char *const kinds[] = { "teams", "chipset", "handoff", "workspace" };
 	mr_auto(buf_done) struct buf out = BUF_INIT;
-	const char *colon = spec ? strchr(spec, ':') : NULL;
+	const char *colon = spec ? strchr(spec, ':') : NULL, *where = colon ? colon + 1 : "";
+	const char *root = env_get("MB_TEST_ROOT"), *config = env_get("CLAUDE_CONFIG_DIR"), *home = env_get("HOME");
+	const char *team = where[0] ? where : env_get("CLAUDE_CODE_TEAM_NAME");
+	const char *defaults[] = { "", ".chipset/state", root ? root : "/tmp/agent-mailbox", "" };
+	size_t kind = 0;
 
-	if (!colon)
+	while (colon && kind < 4 && !str_eq((struct mr_str){ spec, (size_t)(colon - spec) }, str_of(kinds[kind])))
+		kind++;
+	if (!colon || kind == 4)
 		return spec;
-	struct mr_str kind = { spec, (size_t)(colon - spec) };
-	const char *where = colon + 1, *root = env_get("MB_TEST_ROOT");
-
-	buf_add(&out, (struct mr_str){ spec, kind.len + 1 });
-	if (str_eq(kind, STR("teams")))
-		add_team(&out, cwd, where);
-	else if (str_eq(kind, STR("chipset")))
-		add_absolute(&out, cwd, where[0] ? where : ".chipset/state");
-	else if (str_eq(kind, STR("handoff")))
-		add_absolute(&out, cwd, where[0] ? where : root ? root : "/tmp/agent-mailbox");
-	else if (str_eq(kind, STR("workspace")))
-		add_absolute(&out, cwd, where);
-	else
-		return spec;
+	buf_addf(&out, "%s:", kinds[kind]);
+	if (kind == 0 && !strchr(where, '/')) { /* the name of a team */
+		if (config)
+			add_absolute(&out, cwd, config);
+		else
+			buf_addf(&out, "%s/.claude", home ? home : "");
+		buf_addf(&out, "/teams/%s", team ? team : "default");
+	} else {
+		add_absolute(&out, cwd, where[0] ? where : defaults[kind]);
+	}
 	return arena_dup(&cli->own, buf_str(&out));
 }
 
