@@ -244,12 +244,11 @@ struct reading {
 	uint64_t after;   /* last number seen */
 	int64_t since_ms; /* posts from before are passed over */
 	const char *id;   /* only while looking for it: the end of an id */
-	uint64_t found;   /* its number */
+	uint64_t found;   /* its number, or that of the last one counted */
 	size_t matches;
 	int64_t limit;       /* 0: none */
 	int64_t shown, left; /* left out by the budget */
-	uint64_t *numbers;   /* only while counting */
-	size_t n, cap;
+	size_t n, most;      /* only while counting */
 	bool failed;
 };
 
@@ -298,40 +297,37 @@ read_since(struct reading *r, const char *since)
 	return EXIT_DONE;
 }
 
+/* Counts up to `most` posts; the number of the last one is found. */
 static bool
-note_number(void *ctx, uint64_t number, const struct mr_message *msg)
+count_post(void *ctx, uint64_t number, const struct mr_message *msg)
 {
 	struct reading *r = ctx;
 
 	(void)msg;
-	if (r->n == r->cap) {
-		size_t cap = r->cap ? 2 * r->cap : 256;
-		uint64_t *grown = reallocarray(r->numbers, cap, sizeof(*grown));
+	r->found = number;
+	return ++r->n < r->most;
+}
 
-		if (!grown) {
-			r->failed = true;
-			return false;
-		}
-		r->numbers = grown;
-		r->cap = cap;
-	}
-	r->numbers[r->n++] = number;
-	return true;
+static enum mr_rc
+count_posts(struct reading *r, size_t most, struct mr_error *err)
+{
+	r->n = 0;
+	r->most = most;
+	enum mr_rc rc = mr_channel_read(r->cli->room, r->name, 0, false, count_post, r, err);
+
+	return rc == MR_CORRUPT ? MR_OK : rc;
 }
 
 /* Without --since the newest are meant: the number before them is where to begin. */
 static enum mr_rc
 begin_at_newest(struct reading *r, struct mr_error *err)
 {
-	enum mr_rc rc = mr_channel_read(r->cli->room, r->name, 0, false, note_number, r, err);
-
-	if (rc == MR_OK && r->failed)
-		rc = mr_nomem(err);
-	if ((rc == MR_OK || rc == MR_CORRUPT) && (int64_t)r->n > r->limit)
-		r->after = r->numbers[(int64_t)r->n - r->limit - 1];
-	free(r->numbers);
-	r->numbers = NULL;
-	return rc == MR_CORRUPT ? MR_OK : rc;
+	TRY(count_posts(r, SIZE_MAX, err));
+	if ((int64_t)r->n <= r->limit)
+		return MR_OK;
+	TRY(count_posts(r, r->n - (size_t)r->limit, err));
+	r->after = r->found;
+	return MR_OK;
 }
 
 /* ---- read: showing ---- */
@@ -432,20 +428,11 @@ follow(struct reading *r, int64_t timeout_ms)
 	}
 }
 
-static bool
-note_last(void *ctx, uint64_t number, const struct mr_message *msg)
-{
-	(void)msg;
-	*(uint64_t *)ctx = number;
-	return true;
-}
-
 static int
 run_read(struct cli *cli)
 {
 	const struct channel_options *o = cli->opts;
 	struct reading r = { .cli = cli, .name = bare(cli->argv[0]), .limit = o->limit };
-	uint64_t last = 0;
 	bool more;
 
 	budget_begin(cli);
@@ -463,11 +450,12 @@ run_read(struct cli *cli)
 	if (r.shown > 0 || cli->json || cli->budget.full)
 		return EXIT_DONE;
 	/* A cursor from beyond the end is a mistake that "nothing new" would hide for ever. */
+	r.found = 0;
 	if (o->since && r.after > 0)
-		(void)mr_channel_read(cli->room, r.name, 0, false, note_last, &last, IGNORED);
-	if (last > 0 && last < r.after)
+		(void)count_posts(&r, SIZE_MAX, IGNORED);
+	if (r.found > 0 && r.found < r.after)
 		buf_addf(&cli->out, "nothing after %llu in %s: the last post is %llu\n", (unsigned long long)r.after,
-		    r.name, (unsigned long long)last);
+		    r.name, (unsigned long long)r.found);
 	else
 		buf_addf(&cli->out, "nothing %s in %s\n", o->since ? "new" : "posted", r.name);
 	return EXIT_DONE;

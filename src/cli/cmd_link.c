@@ -55,15 +55,6 @@ list_one(void *ctx, const struct mr_link *link)
 	return true;
 }
 
-static int
-run_list(struct cli *cli)
-{
-	mr_auto(list_done) struct listing list = { .cli = cli };
-
-	TRY_CLI(mr_link_each(cli->room, list_one, &list, &cli->err));
-	return list_end(&list, NO_LINKS);
-}
-
 /* ---- link, link name, unlink ---- */
 
 static int
@@ -78,16 +69,6 @@ introduce(struct cli *cli, const char *link, const char *local, const char *fore
 	if (!out_json(cli, kv_str("name", link), kv_str("local", local), kv_str("foreign", made)))
 		fence_addf(&cli->out, "%s is known in %s as %s\n", local, link, made);
 	return EXIT_DONE;
-}
-
-/* A person who links rooms need not be an agent. */
-static enum mr_rc
-know_maker(struct cli *cli, struct mr_error *err)
-{
-	if (cli_know_self(cli, err) == MR_OK || err->code != MR_NOTFOUND || cli->as_option)
-		return err->code;
-	*err = (struct mr_error){ 0 };
-	return mr_self_named(cli->room, "operator", &cli->self, err);
 }
 
 static int
@@ -108,7 +89,11 @@ run_create(struct cli *cli)
 	TRY_CLI(env_not_in_session(cli, "linking rooms", &cli->err));
 	if (!cwd)
 		return cli_fail(cli, &cli->err);
-	TRY_CLI(know_maker(cli, &cli->err));
+	enum mr_rc rc = cli_know_self(cli, &cli->err);
+
+	if (rc == MR_NOTFOUND && !cli->as_option) /* a person who links rooms need not be an agent */
+		rc = mr_self_named(cli->room, "operator", &cli->self, &cli->err);
+	TRY_CLI(rc);
 	TRY_CLI(mr_room_find(spec_expand(cli, cli->argv[1], cwd), NULL, cwd, &place, &cli->err));
 	TRY_CLI(mr_link_create(cli->room, &cli->self, name, place.spec, o->make, &cli->err));
 	cli->changed = true;
@@ -131,10 +116,14 @@ int
 cmd_link(struct cli *cli)
 {
 	const char *word = cli->argc > 0 ? cli->argv[0] : "list"; /* looking costs nothing */
+	mr_auto(list_done) struct listing list = { .cli = cli };
 
 	if (strcmp(word, "list") == 0) {
 		cli->subword = "list";
-		return cli->argc > 1 ? cli_usage(cli, "'%s' is one argument too many", cli->argv[1]) : run_list(cli);
+		if (cli->argc > 1)
+			return cli_usage(cli, "'%s' is one argument too many", cli->argv[1]);
+		TRY_CLI(mr_link_each(cli->room, list_one, &list, &cli->err));
+		return list_end(&list, NO_LINKS);
 	}
 	if (strcmp(word, "name") == 0) {
 		cli->subword = "name";

@@ -88,19 +88,6 @@ add_to_list(struct cli *cli, const char *const **list, const char *text)
 	return true;
 }
 
-static bool
-set_number(struct cli *cli, const struct opt *o, const char *text)
-{
-	uint64_t value = 0;
-
-	if (!str_to_u64(str_of(text), &value) || value > INT64_MAX)
-		return cli_usage(cli, "option '--%s' needs a number, not '%s'", o->name, text), false;
-	if (o->type == OPT_BUDGET && value > 0 && value < BUDGET_LEAST)
-		return cli_usage(cli, "option '--budget' needs at least %d, or 0 for no limit", BUDGET_LEAST), false;
-	*(int64_t *)member_of(cli, o) = (int64_t)value;
-	return true;
-}
-
 /* Its bit in cli->given; 0: it is not one of the command's own. */
 static uint64_t
 bit_of(const struct cli *cli, const struct opt *o)
@@ -120,6 +107,7 @@ set(struct cli *cli, const struct opt *o, const char *text)
 	void *member = member_of(cli, o);
 	struct mr_error *err = &cli->err;
 	enum mr_rc rc = MR_OK;
+	uint64_t value = 0;
 
 	cli->given |= bit_of(cli, o);
 	switch (o->type) {
@@ -133,7 +121,13 @@ set(struct cli *cli, const struct opt *o, const char *text)
 		return add_to_list(cli, member, text);
 	case OPT_NUMBER:
 	case OPT_BUDGET:
-		return set_number(cli, o, text);
+		if (!str_to_u64(str_of(text), &value) || value > INT64_MAX)
+			return cli_usage(cli, "option '--%s' needs a number, not '%s'", o->name, text), false;
+		if (o->type == OPT_BUDGET && value > 0 && value < BUDGET_LEAST)
+			return cli_usage(cli, "option '--budget' needs at least %d, or 0 for no limit", BUDGET_LEAST),
+			       false;
+		*(int64_t *)member = (int64_t)value;
+		return true;
 	case OPT_DURATION:
 		rc = mr_duration_parse(text, member, err);
 		break;
