@@ -1,42 +1,429 @@
 /* SPDX-License-Identifier: MIT */
-/* escalate.c - making an escalation, and what becomes of it: acknowledged, closed, raised when nobody cares. */
-#include "office/tell/escalate.h"
-
+/*
+ * escalate.c - trouble that somebody must see to. An escalation is a record (kind "escalation", header lines) and mail
+ * to those on the route of its severity:
+ *
+ *	Escalate-Low, -Medium, -High, -Critical: addresses, with commas between them     lines of the room's settings
+ *
+ * By default it goes to the operator, and to the mayor where there is one. The record comes first, so that what was
+ * cut off before the mail went out is found and told by the next `escalate stale`.
+ */
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/id.h"
+#include "base/text.h"
+#include "office/mail/mail.h"
+#include <stddef.h>
+#include <stdlib.h>
 
+#define ESCALATION "escalation" /* kind of record */
+#define RAISED_MAX 2
+#define STALE_MS ((int64_t)4 * 3600 * 1000)
 #define TEXT_MAX 4000
 #define LOCK_WAIT_MS 5000
+#define MAYOR "mayor"
+#define SUBJECT_CHARS 160
 
-/* ---- Making one ---- */
+static const char *const levels[] = { "low", "medium", "high", "critical" };
+static const char *const states[] = { "open", "acknowledged", "closed" };
 
-struct search {
-	const struct mr_escalation *what;
-	const char *by;
-	struct mr_escalated *ret;
-};
-
-static bool
-find_same(void *ctx, const struct mr_escalation *e)
+const char *
+mr_level_word(enum mr_level level)
 {
-	struct search *s = ctx;
+	return levels[level <= MR_LEVEL_CRITICAL ? level : MR_LEVEL_MEDIUM];
+}
 
-	if (strcmp(e->by, s->by) != 0 || strcmp(e->text, s->what->text) != 0)
-		return true;
-	s->ret->repeated = true;
-	s->ret->severity = e->severity;
-	(void)snprintf(s->ret->id, sizeof(s->ret->id), "%s", e->id);
-	return false;
+const char *
+mr_escalation_status_word(enum mr_escalation_status status)
+{
+	return states[status <= MR_ESCALATION_CLOSED ? status : MR_ESCALATION_OPEN];
+}
+
+enum mr_rc
+mr_level_parse(const char *word, enum mr_level *ret, struct mr_error *err)
+{
+	for (unsigned i = 0; i <= MR_LEVEL_CRITICAL; i++)
+		if (ascii_caseeq(word, levels[i])) {
+			*ret = (enum mr_level)i;
+			return MR_OK;
+		}
+	return mr_fail(err, MR_REFUSED, "'%.40s' is no severity\ncritical, high, medium or low", word);
+}
+
+void
+mr_escalation_done(struct mr_escalation *e)
+{
+	if (!e)
+		return;
+	arena_free(e->own);
+	*e = (struct mr_escalation){ 0 };
+}
+
+void
+mr_escalated_done(struct mr_escalated *e)
+{
+	if (!e)
+		return;
+	mr_names_done(&e->to);
+	mr_names_done(&e->failed);
+	*e = (struct mr_escalated){ 0 };
 }
 
 static enum mr_rc
-put_new(struct mr_room *room, const struct mr_escalation *e, struct mr_error *err)
+check_able(const struct mr_room *room, struct mr_error *err)
 {
-	mr_auto(buf_done) struct buf lines = BUF_INIT;
-	enum mr_rc rc = escalation_write(e, &lines, err);
+	if (ROOM_HAS(room, record_put))
+		return MR_OK;
+	(void)office_lacks(room, "escalations", err);
+	return mr_hint(err, "send mail to whom it concerns");
+}
 
-	return rc == MR_OK ? room->driver->record_put(room, ESCALATION, "", e->id, buf_str(&lines), err) : rc;
+/* ---- The record ---- */
+
+struct lines { /* an escalation as its record has it */
+	struct mr_escalation e;
+	const char *severity, *original, *status;
+};
+#define AT(member) offsetof(struct lines, member)
+static const struct record_field fields[] = {
+	{ "Text", RECORD_TEXT, AT(e.text) },
+	{ "Severity", RECORD_TEXT, AT(severity) },
+	{ "Original-Severity", RECORD_TEXT, AT(original) },
+	{ "Status", RECORD_TEXT, AT(status) },
+	{ "Reason", RECORD_TEXT, AT(e.reason) },
+	{ "Source", RECORD_TEXT, AT(e.source) },
+	{ "Related", RECORD_TEXT, AT(e.related) },
+	{ "By", RECORD_TEXT, AT(e.by) },
+	{ "At", RECORD_TIME, AT(e.at_ms) },
+	{ "Mailed", RECORD_YES, AT(e.mailed) },
+	{ "Told", RECORD_TEXT, AT(e.told) },
+	{ "Raised", RECORD_SOME, AT(e.raised) },
+	{ "Raised-At", RECORD_TIME, AT(e.raised_ms) },
+	{ "Acked-By", RECORD_TEXT, AT(e.acked_by) },
+	{ "Acked-At", RECORD_TIME, AT(e.acked_ms) },
+	{ "Closed-By", RECORD_TEXT, AT(e.closed_by) },
+	{ "Closed-At", RECORD_TIME, AT(e.closed_ms) },
+	{ "Closed-Reason", RECORD_TEXT, AT(e.closed_reason) },
+};
+
+static enum mr_rc
+write_lines(const struct mr_escalation *e, struct buf *out, struct mr_error *err)
+{
+	struct lines l = { *e, mr_level_word(e->severity), mr_level_word(e->original),
+		mr_escalation_status_word(e->status) };
+
+	record_write(out, RECORD_FIELDS(fields), &l);
+	return buf_ok(out) ? MR_OK : mr_nomem(err);
+}
+
+static enum mr_rc
+parse(const char *id, struct mr_str text, struct mr_escalation *ret, struct mr_error *err)
+{
+	mr_auto(record_done) struct record r = { 0 };
+	struct lines l = { .e = { .severity = MR_LEVEL_MEDIUM } };
+
+	if (record_parse(text, &r, err) != MR_OK)
+		return mr_wrap(err, "escalation '%s'", id);
+	record_read(&r, RECORD_FIELDS(fields), &l);
+	(void)mr_level_parse(l.severity, &l.e.severity, IGNORED);
+	l.e.original = l.e.severity;
+	(void)mr_level_parse(l.original, &l.e.original, IGNORED);
+	for (unsigned i = 0; i <= MR_ESCALATION_CLOSED; i++)
+		if (ascii_caseeq(l.status, states[i]))
+			l.e.status = (enum mr_escalation_status)i;
+	(void)snprintf(l.e.id, sizeof(l.e.id), "%s", id);
+	l.e.own = r.own; /* the strings are the escalation's now */
+	r.own = NULL;
+	*ret = l.e;
+	return MR_OK;
+}
+
+/* Changes it, under its lock. MR_EMPTY: nothing to write, and no error. Its strings may be borrowed from anywhere until
+ * the call ends. */
+typedef enum mr_rc edit_fn(void *ctx, struct mr_escalation *e, struct mr_error *err);
+
+struct change {
+	const char *id;
+	edit_fn *edit;
+	void *ctx;
+	struct mr_escalation *ret; /* as it is afterwards; or NULL */
+};
+
+static enum mr_rc
+edit_record(void *ctx, bool exists, struct buf *text, struct mr_error *err)
+{
+	struct change *c = ctx;
+	mr_auto(buf_done) struct buf lines = BUF_INIT;
+	mr_auto(mr_escalation_done) struct mr_escalation e = { 0 };
+
+	if (!exists)
+		return mr_fail(err, MR_NOTFOUND, "no escalation '%s'", c->id);
+	TRY(parse(c->id, buf_str(text), &e, err));
+	enum mr_rc rc = c->edit(c->ctx, &e, err);
+
+	if (rc != MR_OK && rc != MR_EMPTY)
+		return rc;
+	TRY(write_lines(&e, &lines, err));
+	if (c->ret)
+		TRY(parse(c->id, buf_str(&lines), c->ret, err));
+	buf_clear(text);
+	buf_add(text, buf_str(&lines));
+	return rc == MR_OK && !buf_ok(text) ? mr_nomem(err) : rc;
+}
+
+static enum mr_rc
+change(struct mr_room *room, const char *id, edit_fn *edit, void *ctx, struct mr_escalation *ret, struct mr_error *err)
+{
+	struct change c = { .id = id, .edit = edit, .ctx = ctx, .ret = ret };
+	enum mr_rc rc = room_record_change(room, ESCALATION, "", id, edit_record, &c, err);
+
+	if (rc != MR_EMPTY)
+		return rc;
+	*err = (struct mr_error){ 0 };
+	return MR_OK;
+}
+
+/* The full id for the end of one. */
+static enum mr_rc
+find(struct mr_room *room, const char *given, char ret[MR_ESCALATION_ID_LEN + 1], struct mr_error *err)
+{
+	mr_auto(mr_names_done) struct mr_names names = { 0 };
+	const char *hits[2] = { 0 };
+	size_t n = 0;
+
+	TRY(check_able(room, err));
+	if (strlen(given) >= SHORT_ID_MIN)
+		TRY(office_records(room, ESCALATION, "", &names, err));
+	for (size_t i = 0; i < names.n; i++)
+		if (str_ends(str_of(names.v[i]), given) && n++ < 2)
+			hits[n - 1] = names.v[i];
+	if (n == 0)
+		return mr_fail(err, MR_NOTFOUND,
+		    "no escalation '%.40s'\n"
+		    "`mailroom escalate list --all` shows them; the last %d characters of an id will do",
+		    given, SHORT_ID_MIN);
+	if (n > 1)
+		return mr_fail(
+		    err, MR_REFUSED, "%zu escalations end in '%.40s'\n'%s', '%s'", n, given, hits[0], hits[1]);
+	(void)snprintf(ret, MR_ESCALATION_ID_LEN + 1, "%s", hits[0]);
+	return MR_OK;
+}
+
+enum mr_rc
+mr_escalation_get(struct mr_room *room, const char *id, struct mr_escalation *ret, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	char full[MR_ESCALATION_ID_LEN + 1];
+
+	TRY(find(room, id, full, err));
+	TRY(room->driver->record_get(room, ESCALATION, "", full, &text, err));
+	return parse(full, buf_str(&text), ret, err);
+}
+
+static int
+by_age(const void *va, const void *vb)
+{
+	const struct mr_escalation *a = va, *b = vb;
+
+	if (a->at_ms != b->at_ms)
+		return a->at_ms < b->at_ms ? -1 : 1;
+	return strcmp(a->id, b->id);
+}
+
+enum mr_rc
+mr_escalation_each(struct mr_room *room, bool all, mr_escalation_fn *fn, void *ctx, struct mr_error *err)
+{
+	mr_auto(mr_names_done) struct mr_names names = { 0 };
+	bool more = true;
+	size_t n = 0;
+
+	TRY(check_able(room, err));
+	TRY(office_records(room, ESCALATION, "", &names, err));
+	struct mr_escalation *v = calloc(names.n + 1, sizeof(*v));
+
+	if (!v)
+		return mr_nomem(err);
+	for (size_t i = 0; i < names.n; i++) {
+		mr_auto(buf_done) struct buf text = BUF_INIT;
+
+		/* One that cannot be read does not hide the others. */
+		if (room->driver->record_get(room, ESCALATION, "", names.v[i], &text, IGNORED) == MR_OK &&
+		    parse(names.v[i], buf_str(&text), &v[n], IGNORED) == MR_OK)
+			n++;
+	}
+	if (n > 1)
+		qsort(v, n, sizeof(*v), by_age);
+	for (size_t i = 0; i < n; i++) {
+		if (more && (all || v[i].status != MR_ESCALATION_CLOSED))
+			more = fn(ctx, &v[i]);
+		mr_escalation_done(&v[i]);
+	}
+	free(v);
+	return MR_OK;
+}
+
+/* ---- The mail ---- */
+
+static const char *
+route_setting(enum mr_level level)
+{
+	static const char *const names[] = { "Escalate-Low", "Escalate-Medium", "Escalate-High", "Escalate-Critical" };
+
+	return names[level];
+}
+
+/* Those who are to be told now. */
+static enum mr_rc
+find_route(
+    struct mr_room *room, const char *self, const struct mr_escalation *e, struct mr_names *ret, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf route = BUF_INIT;
+	const char *line = mr_room_setting(room, route_setting(e->severity));
+	struct mr_str rest, one, told;
+
+	if (line && line[strspn(line, ", \t")]) {
+		buf_adds(&route, line);
+	} else { /* an agent is not written to about an escalation of its own, unless there is nobody else */
+		bool mayor = strcmp(self, MAYOR) != 0 && agent_exists(room, MAYOR, IGNORED) == MR_OK;
+
+		buf_adds(&route, strcmp(self, OPERATOR) != 0 || !mayor ? OPERATOR : "");
+		buf_adds(&route, mayor ? "," MAYOR : "");
+	}
+	for (rest = buf_str(&route); str_cut(&rest, ',', &one);) {
+		struct mr_str before = str_of(e->told ? e->told : "");
+		bool known = (one = str_trim(one)).len == 0;
+
+		while (!known && str_cut(&before, ',', &told))
+			known = str_eq(str_trim(told), one);
+		if (!known && !names_add(ret, one))
+			return mr_nomem(err);
+	}
+	return buf_ok(&route) ? MR_OK : mr_nomem(err);
+}
+
+static void
+add_upper(struct buf *out, enum mr_level level)
+{
+	for (const char *c = mr_level_word(level); *c; c++)
+		buf_addc(out, (char)(*c - 'a' + 'A'));
+}
+
+static void
+compose(const struct mr_escalation *e, enum mr_level before, struct buf *subject, struct buf *body)
+{
+	buf_addc(subject, '[');
+	if (before != e->severity) {
+		add_upper(subject, before);
+		buf_adds(subject, "\xE2\x86\x92");
+	}
+	add_upper(subject, e->severity);
+	buf_adds(subject, before != e->severity ? "] Re-escalated: " : "] ");
+	text_clean_line(subject, utf8_cut(str_of(e->text), SUBJECT_CHARS));
+	buf_addf(body, "Escalation ID: %s\nSeverity: %s\nFrom: %s\n", e->id, mr_level_word(e->severity), e->by);
+	if (*e->reason)
+		buf_addf(body, "Reason: %s\n", e->reason);
+	if (*e->source)
+		buf_addf(body, "Source: %s\n", e->source);
+	if (*e->related)
+		buf_addf(body, "Related: %s\n", e->related);
+	buf_addf(body, "\n%s\n\nSay that you see to it:  mailroom escalate ack %s\n", e->text, e->id);
+	buf_addf(body, "When it is settled:      mailroom escalate close %s --reason TEXT\n", e->id);
+}
+
+/* MR_OK also when the delivery is in doubt: the rest is delivered by any later command. */
+static enum mr_rc
+send_to(struct mr_room *room, const struct mr_self *self, struct mr_draft *draft, const char *const *to,
+    struct mr_escalated *ret, struct mr_error *err)
+{
+	struct mr_receipt receipt = { 0 };
+
+	draft->to = to;
+	enum mr_rc rc = mr_send(room, self, draft, &receipt, err);
+
+	if (rc == MR_OK || rc == MR_INDOUBT) {
+		for (size_t i = 0; i < receipt.to.n; i++)
+			(void)names_add_once(&ret->to, receipt.to.v[i]);
+		if (!ret->message[0])
+			(void)snprintf(ret->message, sizeof(ret->message), "%s", receipt.id);
+		rc = MR_OK;
+	}
+	mr_receipt_done(&receipt);
+	return rc;
+}
+
+/* All at once, so that they can talk to each other; if that is refused, each that can be reached. The key makes a
+ * repeated call send nothing twice. */
+static enum mr_rc
+send_to_all(struct mr_room *room, const struct mr_self *self, struct mr_draft *draft, const struct mr_names *route,
+    struct mr_escalated *ret, struct buf *told, struct mr_error *err)
+{
+	mr_auto(free_ptr) const char **to = calloc(route->n + 1, sizeof(*to));
+	const char *whole_key = draft->key;
+
+	if (!to)
+		return mr_nomem(err);
+	for (size_t i = 0; i < route->n; i++)
+		to[i] = route->v[i];
+	enum mr_rc rc = send_to(room, self, draft, to, ret, err);
+
+	for (size_t i = 0; i < route->n; i++) {
+		mr_auto(buf_done) struct buf key = BUF_INIT, why = BUF_INIT;
+		const char *one[] = { route->v[i], NULL };
+
+		buf_addf(&key, "%.40s-%.120s", whole_key, route->v[i]);
+		draft->key = buf_z(&key);
+		if (rc == MR_OK || send_to(room, self, draft, one, ret, err) == MR_OK) {
+			buf_addf(told, "%s%s", told->len > 0 ? ", " : "", route->v[i]);
+			continue;
+		}
+		buf_addf(&why, "%s: %s", route->v[i], err->message);
+		(void)names_add(&ret->failed, buf_str(&why));
+	}
+	return ret->failed.n < route->n ? MR_OK : rc;
+}
+
+/* Tells those on the route who were not told yet (e->told), and notes who got the mail in ret; ret_told gets all who
+ * were told by now, as they stand in the route. Safe to repeat. `before`: the severity that it had, when it was raised;
+ * else its own. MR_INDOUBT: not all of them. */
+static enum mr_rc
+send_mail(struct mr_room *room, const struct mr_self *self, const struct mr_escalation *e, enum mr_level before,
+    bool dry_run, struct mr_escalated *ret, struct buf *ret_told, struct mr_error *err)
+{
+	static const enum mr_priority priorities[] = { MR_LOW, MR_NORMAL, MR_HIGH, MR_URGENT };
+	const struct mr_header category = { "GT-Type", "escalation" }; /* what the town calls it */
+	mr_auto(buf_done) struct buf subject = BUF_INIT, body = BUF_INIT;
+	mr_auto(mr_names_done) struct mr_names route = { 0 };
+	char key[MR_ESCALATION_ID_LEN + 16];
+
+	buf_adds(ret_told, e->told ? e->told : "");
+	TRY(find_route(room, self->agent, e, &route, err));
+	if (route.n == 0)
+		return MR_OK;
+	compose(e, before, &subject, &body);
+	if (!buf_ok(&subject) || !buf_ok(&body))
+		return mr_nomem(err);
+	(void)snprintf(key, sizeof(key), "%s-%u", e->id, e->raised);
+	struct mr_draft draft = {
+		.subject = buf_z(&subject),
+		.body = body.ptr,
+		.body_len = body.len,
+		.type = before != e->severity ? "RE_ESCALATED" : "ESCALATE",
+		.headers = &category,
+		.headers_n = 1,
+		.priority = priorities[e->severity],
+		.thread = e->id,
+		.key = key,
+		.dry_run = dry_run,
+		.force = true, /* whatever the room's rules for mail are */
+	};
+
+	TRY(send_to_all(room, self, &draft, &route, ret, ret_told, err));
+	if (ret->failed.n == 0)
+		return MR_OK;
+	return mr_fail(err, MR_INDOUBT,
+	    "escalation '%s' is on record, but not everybody could be told: %.150s\n"
+	    "mend the room's %s: line, then `mailroom escalate stale` tells them",
+	    e->id, ret->failed.v[0], route_setting(e->severity));
 }
 
 struct telling {
@@ -51,64 +438,70 @@ note_told(void *ctx, struct mr_escalation *e, struct mr_error *err)
 	const struct telling *t = ctx;
 
 	(void)err;
-	if (e->raised != t->raised) /* another raised it meanwhile, and tells the new route */
+	if (e->raised != t->raised) /* another process raised it meanwhile, and tells the new route */
 		return MR_EMPTY;
 	e->told = t->told;
 	e->mailed = t->all;
 	return MR_OK;
 }
 
-/* Who cannot be told now may be told when somebody has mended the route: `stale` tries again. */
+/* Sends the mail and notes who was told. The others may be told when the route is mended: `stale` tries again. */
 static enum mr_rc
 tell(struct mr_room *room, const struct mr_self *self, const struct mr_escalation *e, enum mr_level before,
-    struct mr_escalated *ret, struct mr_error *err)
+    bool dry_run, struct mr_escalated *ret, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf told = BUF_INIT;
-	struct mr_error ignored = { 0 };
-	enum mr_rc rc = escalation_tell(room, self, e, before, false, ret, &told, err);
+	enum mr_rc rc = send_mail(room, self, e, before, dry_run, ret, &told, err);
 	struct telling t = { .raised = e->raised, .told = buf_z(&told), .all = rc == MR_OK };
 
-	if ((rc == MR_OK || rc == MR_INDOUBT) && !told.failed)
-		(void)escalation_change(room, e->id, note_told, &t, NULL, &ignored);
-	if (rc == MR_OK || rc == MR_INDOUBT)
+	if (dry_run)
 		return rc;
+	if (rc == MR_OK || rc == MR_INDOUBT) {
+		if (!told.failed)
+			(void)change(room, e->id, note_told, &t, NULL, IGNORED);
+		return rc;
+	}
 	struct mr_error why = *err;
 
 	return mr_fail(err, MR_INDOUBT, "escalation '%s' is on record, but nobody could be told: %.200s\n%s", e->id,
 	    why.message, why.hint[0] ? why.hint : "`mailroom escalate stale` tries again");
 }
 
-static enum mr_rc
-check_new(struct mr_room *room, const struct mr_self *self, const struct mr_escalation *what, struct mr_error *err)
-{
-	enum mr_rc rc = escalation_able(room, err);
+/* ---- Making one ---- */
 
-	if (rc == MR_OK)
-		rc = office_not_fenced(room, self, err);
-	if (rc == MR_OK && (!what->text || !*what->text))
-		rc = mr_fail(err, MR_REFUSED, "the escalation has no text");
-	if (rc == MR_OK && strlen(what->text) > TEXT_MAX)
-		rc = mr_fail(
-		    err, MR_REFUSED, "the text has %zu bytes: at most %d are allowed", strlen(what->text), TEXT_MAX);
-	return rc;
+struct search {
+	const struct mr_escalation *what;
+	struct mr_escalated *ret;
+};
+
+static bool
+find_same(void *ctx, const struct mr_escalation *e)
+{
+	struct search *s = ctx;
+
+	if (strcmp(e->by, s->what->by) != 0 || strcmp(e->text, s->what->text) != 0)
+		return true;
+	s->ret->repeated = true;
+	s->ret->severity = e->severity;
+	(void)snprintf(s->ret->id, sizeof(s->ret->id), "%s", e->id);
+	return false;
 }
 
 /* Under a lock: of two that say the same at once one is made. */
 static enum mr_rc
 record_new(struct mr_room *room, struct mr_escalation *e, bool force, struct mr_escalated *ret, struct mr_error *err)
 {
-	struct search search = { .what = e, .by = e->by, .ret = ret };
+	mr_auto(buf_done) struct buf lines = BUF_INIT;
+	struct search search = { e, ret };
 	void *lock = NULL;
-	enum mr_rc rc = MR_OK;
 
-	if (ROOM_HAS(room, record_lock))
-		rc = room->driver->record_lock(room, ESCALATION, "", "new", LOCK_WAIT_MS, &lock, err);
-	if (rc == MR_OK && !force)
-		rc = mr_escalation_each(room, false, find_same, &search, err);
+	TRY(write_lines(e, &lines, err));
+	TRY(room->driver->record_lock(room, ESCALATION, "", "new", LOCK_WAIT_MS, &lock, err));
+	enum mr_rc rc = force ? MR_OK : mr_escalation_each(room, false, find_same, &search, err);
+
 	if (rc == MR_OK && !ret->repeated)
-		rc = put_new(room, e, err);
-	if (lock)
-		room->driver->record_unlock(room, lock);
+		rc = room->driver->record_put(room, ESCALATION, "", e->id, buf_str(&lines), err);
+	room->driver->record_unlock(room, lock);
 	return rc;
 }
 
@@ -116,14 +509,19 @@ enum mr_rc
 mr_escalate(struct mr_room *room, const struct mr_self *self, const struct mr_escalation *what, bool force,
     bool dry_run, struct mr_escalated *ret, struct mr_error *err)
 {
-	mr_auto(buf_done) struct buf text = BUF_INIT, told = BUF_INIT;
+	mr_auto(buf_done) struct buf text = BUF_INIT;
 	struct mr_escalation e = *what;
-	struct mr_escalated got = { .severity = what->severity };
+	mr_auto(mr_escalated_done) struct mr_escalated got = { .severity = what->severity };
 	char token[MR_TOKEN_LEN + 1];
-	enum mr_rc rc = check_new(room, self, what, err);
+	enum mr_rc rc = MR_OK;
 
-	if (rc != MR_OK)
-		return rc;
+	TRY(check_able(room, err));
+	TRY(office_not_fenced(room, self, err));
+	if (!what->text || !*what->text)
+		return mr_fail(err, MR_REFUSED, "the escalation has no text");
+	if (strlen(what->text) > TEXT_MAX)
+		return mr_fail(
+		    err, MR_REFUSED, "the text has %zu bytes: at most %d are allowed", strlen(what->text), TEXT_MAX);
 	header_clean(&text, str_of(what->text));
 	if (!buf_ok(&text))
 		return mr_nomem(err);
@@ -137,19 +535,16 @@ mr_escalate(struct mr_room *room, const struct mr_self *self, const struct mr_es
 	e.original = what->severity;
 	e.by = self->agent;
 	e.at_ms = clock_now_ms();
-	if (dry_run)
-		rc = escalation_tell(room, self, &e, e.severity, true, &got, &told, err);
-	else
-		rc = record_new(room, &e, force, &got, err);
-	if (rc == MR_OK && !got.repeated) {
+	if (!dry_run)
+		TRY(record_new(room, &e, force, &got, err));
+	if (!got.repeated) {
 		(void)snprintf(got.id, sizeof(got.id), "%s", e.id);
-		if (!dry_run)
-			rc = tell(room, self, &e, e.severity, &got, err);
+		rc = tell(room, self, &e, e.severity, dry_run, &got, err);
 	}
-	if (rc == MR_OK || rc == MR_INDOUBT)
+	if (rc == MR_OK || rc == MR_INDOUBT) {
 		*ret = got;
-	else
-		mr_escalated_done(&got);
+		got = (struct mr_escalated){ 0 };
+	}
 	return rc;
 }
 
@@ -190,11 +585,10 @@ static enum mr_rc
 end(struct mr_room *room, const char *id, struct ending *x, struct mr_error *err)
 {
 	char full[MR_ESCALATION_ID_LEN + 1];
-	enum mr_rc rc = escalation_find(room, id, full, err);
 
-	if (rc == MR_OK)
-		rc = office_not_fenced(room, x->self, err);
-	return rc == MR_OK ? escalation_change(room, full, end_one, x, NULL, err) : rc;
+	TRY(find(room, id, full, err));
+	TRY(office_not_fenced(room, x->self, err));
+	return change(room, full, end_one, x, NULL, err);
 }
 
 enum mr_rc
@@ -202,11 +596,11 @@ mr_escalation_ack(
     struct mr_room *room, const struct mr_self *self, const char *id, bool *ret_changed, struct mr_error *err)
 {
 	struct ending x = { .self = self };
-	enum mr_rc rc = end(room, id, &x, err);
 
-	if (rc == MR_OK && ret_changed)
+	TRY(end(room, id, &x, err));
+	if (ret_changed)
 		*ret_changed = x.changed;
-	return rc;
+	return MR_OK;
 }
 
 enum mr_rc
@@ -222,14 +616,11 @@ mr_escalation_close(
 
 /* ---- What nobody cares for ---- */
 
-static int64_t
-stale_after(const struct mr_room *room)
-{
-	const char *line = mr_room_setting(room, "Escalate-Stale");
-	int64_t ms = 0;
-
-	return line && duration_parse(str_of(line), &ms) && ms > 0 ? ms : ESCALATION_STALE_MS;
-}
+struct stale {
+	int64_t after_ms;
+	struct mr_names ids;
+	bool changed;
+};
 
 /* Its age counts from when it was last raised, or two runs in a row would raise it twice. */
 static bool
@@ -237,76 +628,59 @@ is_stale(const struct mr_escalation *e, int64_t after_ms)
 {
 	int64_t since = e->raised_ms > e->at_ms ? e->raised_ms : e->at_ms;
 
-	return e->status == MR_ESCALATION_OPEN && e->severity < MR_LEVEL_CRITICAL &&
-	       e->raised < ESCALATION_RAISED_MAX && clock_now_ms() - since >= after_ms;
+	return e->status == MR_ESCALATION_OPEN && e->severity < MR_LEVEL_CRITICAL && e->raised < RAISED_MAX &&
+	       clock_now_ms() - since >= after_ms;
 }
-
-struct raising {
-	int64_t after_ms;
-	bool changed;
-};
 
 /* Looked at again under its lock: another run may have raised it this very moment. */
 static enum mr_rc
 raise_one(void *ctx, struct mr_escalation *e, struct mr_error *err)
 {
-	struct raising *r = ctx;
+	struct stale *s = ctx;
 
 	(void)err;
-	if (!is_stale(e, r->after_ms))
+	s->changed = is_stale(e, s->after_ms);
+	if (!s->changed)
 		return MR_EMPTY;
 	e->severity = (enum mr_level)(e->severity + 1);
 	e->raised++;
 	e->raised_ms = clock_now_ms();
 	e->mailed = false;
 	e->told = "";
-	r->changed = true;
 	return MR_OK;
 }
-
-struct stale_list {
-	int64_t after_ms;
-	struct mr_names ids;
-};
 
 static bool
 note_stale(void *ctx, const struct mr_escalation *e)
 {
-	struct stale_list *l = ctx;
+	struct stale *s = ctx;
 	bool untold = e->status == MR_ESCALATION_OPEN && !e->mailed;
 
-	return !(untold || is_stale(e, l->after_ms)) || names_add(&l->ids, str_of(e->id));
+	return !(untold || is_stale(e, s->after_ms)) || names_add(&s->ids, str_of(e->id));
 }
 
 static enum mr_rc
-see_to(struct mr_room *room, const struct mr_self *self, const char *id, int64_t after_ms, bool dry_run,
+see_to(struct mr_room *room, const struct mr_self *self, const char *id, struct stale *s, bool dry_run,
     mr_escalation_stale_fn *fn, void *ctx, struct mr_error *err)
 {
 	mr_auto(mr_escalation_done) struct mr_escalation now = { 0 };
 	mr_auto(mr_escalated_done) struct mr_escalated told = { 0 };
-	mr_auto(buf_done) struct buf names = BUF_INIT;
-	struct raising r = { .after_ms = after_ms };
-	enum mr_rc rc;
 
 	if (dry_run) {
-		rc = mr_escalation_get(room, id, &now, err);
-		if (rc == MR_OK && is_stale(&now, after_ms)) {
-			now.severity = (enum mr_level)(now.severity + 1);
-			now.raised++;
-			now.told = "";
-		}
+		TRY(mr_escalation_get(room, id, &now, err));
+		(void)raise_one(s, &now, IGNORED);
 	} else {
-		rc = escalation_change(room, id, raise_one, &r, &now, err);
+		TRY(change(room, id, raise_one, s, &now, err));
+		if (!s->changed && now.mailed) /* another run did it */
+			return MR_OK;
 	}
-	if (rc != MR_OK || (!dry_run && !r.changed && now.mailed)) /* another run did it */
-		return rc;
 	enum mr_level before =
 	    now.raised > 0 && now.severity > MR_LEVEL_LOW ? (enum mr_level)(now.severity - 1) : now.severity;
 
 	(void)snprintf(told.id, sizeof(told.id), "%s", now.id);
 	told.severity = now.severity;
-	rc = dry_run ? escalation_tell(room, self, &now, before, true, &told, &names, err)
-		     : tell(room, self, &now, before, &told, err);
+	enum mr_rc rc = tell(room, self, &now, before, dry_run, &told, err);
+
 	if (fn && (rc == MR_OK || rc == MR_INDOUBT))
 		fn(ctx, &now, &told);
 	return rc;
@@ -316,27 +690,23 @@ enum mr_rc
 mr_escalation_stale(struct mr_room *room, const struct mr_self *self, bool dry_run, mr_escalation_stale_fn *fn,
     void *ctx, struct mr_error *err)
 {
-	struct stale_list list = { .after_ms = stale_after(room) };
-	struct mr_error trouble = { 0 };
-	enum mr_rc rc = escalation_able(room, err), worst = MR_OK;
+	const char *line = mr_room_setting(room, "Escalate-Stale");
+	struct stale s = { 0 };
+	enum mr_rc rc;
 
-	if (rc == MR_OK)
-		rc = office_not_fenced(room, self, err);
-	if (rc == MR_OK)
-		rc = mr_escalation_each(room, false, note_stale, &list, err);
-	for (size_t i = 0; rc == MR_OK && i < list.ids.n; i++) {
+	if (!line || !duration_parse(str_of(line), &s.after_ms) || s.after_ms <= 0)
+		s.after_ms = STALE_MS;
+	TRY(check_able(room, err));
+	TRY(office_not_fenced(room, self, err));
+	rc = mr_escalation_each(room, false, note_stale, &s, err);
+	for (size_t i = 0; i < s.ids.n; i++) {
 		struct mr_error one = { 0 };
-		enum mr_rc got = see_to(room, self, list.ids.v[i], list.after_ms, dry_run, fn, ctx, &one);
 
-		if (got != MR_OK) { /* the others are seen to all the same */
-			worst = got;
-			trouble = one;
-		}
+		if (see_to(room, self, s.ids.v[i], &s, dry_run, fn, ctx, &one) == MR_OK)
+			continue;
+		*err = one; /* the others are seen to all the same */
+		rc = one.code;
 	}
-	mr_names_done(&list.ids);
-	if (rc == MR_OK && worst != MR_OK) {
-		*err = trouble;
-		rc = worst;
-	}
+	mr_names_done(&s.ids);
 	return rc;
 }
