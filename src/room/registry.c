@@ -9,7 +9,8 @@ extern const struct room_driver room_chipset;
 extern const struct room_driver room_handoff;
 extern const struct room_driver room_workspace;
 #ifdef MR_FAULT_ENV
-extern const struct room_driver room_mem; /* tests/support/mem */
+extern const struct room_driver room_mem;  /* tests/support/mem */
+extern const struct room_driver room_mbox; /* tests/support/mbox.c */
 #endif
 
 static const struct room_driver *const drivers[] = {
@@ -21,6 +22,7 @@ static const struct room_driver *const drivers[] = {
 	&room_folder,
 #ifdef MR_FAULT_ENV
 	&room_mem,
+	&room_mbox,
 #endif
 	NULL,
 };

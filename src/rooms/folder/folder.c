@@ -1,14 +1,35 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * folder.c - a plain Maildir of some other program, to be read only: for imports. It is one agent's, who has no name in
- * it; what he is called here is the name of the folder. Subfolders .Archive* are his archive, other ones are left
- * alone. Nothing is moved from new/ to cur/, nothing is marked, nothing is locked.
+ * it; the agent is called like the folder. Subfolders .Archive* are its archive, other ones are left alone. Nothing is
+ * moved from new/ to cur/, nothing is marked, nothing is locked.
+ *
+ * Its program may rename a message at any moment (new/ to cur/, other flags): one that is gone from where it was listed
+ * is listed again.
  */
 #include "base/error.h"
+#include "base/id.h"
 #include "base/sys.h"
-#include "message/foreign.h"
-#include "rooms/folder/folder.h"
+#include "message/message.h"
+#include "rooms/kit/kit.h"
 #include <fcntl.h>
+
+#define FILE_MAX ((size_t)64 << 20)
+#define FIND_TRIES 20
+#define SUBFOLDER_MAX 200
+
+struct folder { /* room->state */
+	struct kit_box box;
+	int fd;
+};
+
+static struct folder *
+folder_of(struct mr_room *room)
+{
+	return room->state;
+}
+
+/* ---- Opening ---- */
 
 static bool
 has(int fd, const char *name, mode_t kind)
@@ -18,23 +39,7 @@ has(int fd, const char *name, mode_t kind)
 	return sys_stat(fd, name, &st) == 0 && (st.st_mode & S_IFMT) == kind;
 }
 
-static enum mr_rc
-name_it(struct mr_room *room, struct folder *f, const char *where, struct mr_error *err)
-{
-	size_t len = strlen(where);
-	struct mr_error ignored = { 0 };
-
-	while (len > 1 && where[len - 1] == '/')
-		len--;
-	const char *slash = memrchr(where, '/', len);
-	struct mr_str base =
-	    slash ? (struct mr_str){ slash + 1, (size_t)(where + len - slash - 1) } : (struct mr_str){ where, len };
-
-	if (foreign_to_address(base, f->owner, &ignored) != MR_OK)
-		(void)snprintf(f->owner, sizeof(f->owner), "mail");
-	room->name = strdup(f->owner);
-	return room->name ? MR_OK : mr_nomem(err);
-}
+static const struct kit_reader reader;
 
 static enum mr_rc
 folder_open(struct mr_room *room, const char *where, struct mr_error *err)
@@ -54,48 +59,47 @@ folder_open(struct mr_room *room, const char *where, struct mr_error *err)
 	if (has(f->fd, "agent", S_IFREG))
 		return mr_fail(err, MR_REFUSED,
 		    "'%s' is an agent's mailbox of a room\nname the room that it is in, and the agent", where);
-	return name_it(room, f, where, err);
+	TRY(kit_set_name(room, kit_last_part(str_of(where)), "mail", err));
+	f->box = (struct kit_box){ .reader = &reader, .agent = room->name };
+	return MR_OK;
 }
 
 static void
 folder_close(struct mr_room *room)
 {
-	struct folder *f = room->state;
+	struct folder *f = folder_of(room);
 
 	if (f)
 		sys_close_fd(&f->fd);
 	free(f);
 }
 
+/* ---- Its one agent ---- */
+
 static const char *
 folder_owner(struct mr_room *room)
 {
-	return folder_of(room)->owner;
+	return room->name;
 }
 
 static enum mr_rc
 folder_find_agent(struct mr_room *room, const char *name, struct mr_agent *ret, struct mr_error *err)
 {
-	struct folder *f = folder_of(room);
-
-	if (strcmp(name, f->owner) != 0)
-		return mr_fail(err, MR_NOTFOUND, "'%s' has no mailbox here: all mail is of '%s'", name, f->owner);
-	if (!ret)
-		return MR_OK;
-	*ret = (struct mr_agent){ .worktree = "", .session = "", .host = "", .role = "", .wake = "" };
-	memcpy(ret->name, f->owner, sizeof(ret->name));
+	if (strcmp(name, room->name) != 0)
+		return mr_fail(err, MR_NOTFOUND, "'%s' has no mailbox here: all mail is of '%s'", name, room->name);
+	if (ret)
+		*ret = kit_agent(name);
 	return MR_OK;
 }
 
 static enum mr_rc
 folder_each_agent(struct mr_room *room, mr_agent_fn *fn, void *ctx, struct mr_error *err)
 {
-	struct mr_agent agent;
-	enum mr_rc rc = folder_find_agent(room, folder_of(room)->owner, &agent, err);
+	struct mr_agent agent = kit_agent(room->name);
 
-	if (rc == MR_OK)
-		(void)fn(ctx, &agent);
-	return rc;
+	(void)err;
+	(void)fn(ctx, &agent);
+	return MR_OK;
 }
 
 static enum mr_rc
@@ -107,6 +111,173 @@ folder_deliver(struct mr_room *room, struct delivery *what, struct delivered *re
 	    "'%s' is a folder of another program: it is only read\n"
 	    "copy its mail into a room: mailroom import --from folder:PATH --agent NAME",
 	    room->name);
+}
+
+/* ---- Listing ---- */
+
+/* Names begin with the second of the delivery. Mail of ours (<seconds>.<id>.mr) keeps its id. */
+static void
+name_id(struct mr_str base, char ret[MR_ID_LEN + 1])
+{
+	uint64_t seconds = 0;
+	size_t digits = 0;
+
+	while (digits < base.len && base.ptr[digits] >= '0' && base.ptr[digits] <= '9')
+		digits++;
+	struct mr_str id = { base.ptr + digits + 1, MR_ID_LEN };
+
+	if (base.len == digits + 1 + MR_ID_LEN + 3 && str_ends(base, ".mr") && id_valid(id)) {
+		(void)snprintf(ret, MR_ID_LEN + 1, "%.*s", MR_ID_LEN, id.ptr);
+		return;
+	}
+	if (!str_to_u64((struct mr_str){ base.ptr, digits }, &seconds) || seconds > UINT64_C(281474976710))
+		seconds = 0; /* an id has 48 bits of milliseconds: this is no time */
+	id_from_name((int64_t)seconds * 1000, base, ret);
+}
+
+/* A message is its name without the flags: that stays while its program moves and marks it. */
+static bool
+add_item(struct kit_items *items, const char *dir, const char *name, enum mr_folder folder,
+    const struct scan_request *want, const char *only_id)
+{
+	static const struct {
+		char letter;
+		unsigned flag;
+	} known[] = { { 'S', MR_SEEN }, { 'R', MR_REPLIED }, { 'F', MR_PINNED }, { 'T', MR_TRASHED } };
+	const char *info = strstr(name, ":2,");
+	char id[MR_ID_LEN + 1];
+	unsigned flags = 0;
+
+	for (size_t i = 0; info && i < sizeof(known) / sizeof(known[0]); i++)
+		flags |= strchr(info + 3, known[i].letter) ? known[i].flag : 0;
+	name_id((struct mr_str){ name, info ? (size_t)(info - name) : strlen(name) }, id);
+	if (name[0] == '.' || (want->unread_only && (flags & MR_SEEN)) || (only_id && strcmp(id, only_id) != 0))
+		return true;
+	struct kit_item *item = kit_add(items, dir, name, folder);
+
+	if (!item)
+		return false;
+	item->flags = flags;
+	memcpy(item->id, id, sizeof(id));
+	return true;
+}
+
+/* new/ before cur/: a message moves that way. */
+static enum mr_rc
+list_folder(const struct folder *f, const char *sub, enum mr_folder folder, const struct scan_request *want,
+    const char *only_id, struct kit_items *ret, struct mr_error *err)
+{
+	static const char *const parts[] = { "new", "cur" };
+
+	for (size_t i = 0; i < 2; i++) {
+		mr_auto(sys_close_fd) int fd = -1;
+		mr_auto(mr_names_done) struct mr_names names = { 0 };
+		char dir[SUBFOLDER_MAX + 8];
+
+		(void)snprintf(dir, sizeof(dir), "%s%s%s", sub, sub[0] ? "/" : "", parts[i]);
+		enum mr_rc rc = dir_open(f->fd, dir, &fd, err);
+
+		if (rc == MR_NOTFOUND && sub[0]) /* a subfolder that is none */
+			continue;
+		if (rc == MR_OK)
+			rc = kit_names(fd, &names, err);
+		if (rc != MR_OK)
+			return rc;
+		for (size_t j = 0; j < names.n; j++)
+			if (!add_item(ret, dir, names.v[j], folder, want, only_id))
+				return mr_nomem(err);
+	}
+	return MR_OK;
+}
+
+static enum mr_rc
+list(struct kit_box *box, const struct scan_request *want, const char *only_id, struct kit_items *ret,
+    struct mr_error *err)
+{
+	const struct folder *f = (struct folder *)box;
+	mr_auto(mr_names_done) struct mr_names subs = { 0 };
+	size_t kept = 0;
+
+	if (want->folders & MR_INBOX)
+		TRY(list_folder(f, "", MR_INBOX, want, only_id, ret, err));
+	if (want->folders & MR_ARCHIVE)
+		TRY(kit_names(f->fd, &subs, err));
+	for (size_t i = 0; i < subs.n; i++)
+		if (str_starts(str_of(subs.v[i]), ".Archive") && strlen(subs.v[i]) < SUBFOLDER_MAX)
+			TRY(list_folder(f, subs.v[i], MR_ARCHIVE, want, only_id, ret, err));
+	kit_sort(ret);
+	for (size_t i = 0; i < ret->n; i++) /* what was moved while we looked is where it was seen last */
+		if (i + 1 == ret->n || strcmp(ret->v[i].id, ret->v[i + 1].id) != 0)
+			ret->v[kept++] = ret->v[i];
+	ret->n = kept;
+	return MR_OK;
+}
+
+/* ---- Reading ---- */
+
+static enum mr_rc
+read_file(const struct folder *f, const struct kit_item *item, enum scan_depth depth, struct mr_message *ret,
+    struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	struct kit_message m = { .msg = { .flags = item->flags, .folder = item->folder } };
+
+	TRY(file_read(f->fd, item->path, FILE_MAX, &text, err));
+	memcpy(m.msg.id, item->id, sizeof(m.msg.id));
+	TRY(message_parse(buf_str(&text), "", depth == SCAN_BODIES ? MESSAGE_ALL : MESSAGE_HEADERS, &m.msg, err));
+	m.own = m.msg.own;
+	m.msg.size_bytes = text.len;
+	m.msg.path = kit_keep(&m, str_of(item->path));
+	/* A body of several parts stays as it is; without this line nobody could take it apart any more. */
+	const char *type = mr_message_header(&m.msg, "Content-Type");
+
+	if (type && strncasecmp(type, "text/", 5) != 0) {
+		const struct mr_header *headers = m.msg.headers;
+		size_t n = m.msg.headers_n;
+
+		m.msg.headers_n = 0;
+		for (size_t i = 0; i < n; i++)
+			kit_header(&m, headers[i].name, headers[i].value);
+		kit_header(&m, "X-Content-Type", type);
+	}
+	return kit_message_end(&m, ret, err);
+}
+
+static enum mr_rc
+read_item(struct kit_box *box, const struct kit_item *item, enum scan_depth depth, struct mr_message *ret,
+    struct mr_error *err)
+{
+	const struct scan_request want = { .folders = MR_INBOX | MR_ARCHIVE };
+	const struct folder *f = (struct folder *)box;
+	enum mr_rc rc = read_file(f, item, depth, ret, err);
+
+	for (int tries = 1; rc == MR_NOTFOUND && tries < FIND_TRIES; tries++) {
+		mr_auto(kit_items_done) struct kit_items items = { 0 };
+
+		TRY(kit_list(box, &want, item->id, &items, err));
+		if (items.n == 0)
+			return mr_fail(err, MR_NOTFOUND, "no message '%s' in '%s'", item->id, box->agent);
+		rc = read_file(f, &items.v[0], depth, ret, err);
+	}
+	return rc == MR_NOTFOUND ? mr_fail(err, MR_BUSY, "message '%s' is renamed all the time", item->id) : rc;
+}
+
+static const struct kit_reader reader = { .list = list, .read = read_item };
+
+static enum mr_rc
+folder_scan(struct mr_room *room, const char *agent, const struct scan_request *want, mr_message_fn *fn, void *ctx,
+    struct mr_error *err)
+{
+	(void)agent;
+	return kit_scan(&folder_of(room)->box, want, fn, ctx, err);
+}
+
+static enum mr_rc
+folder_fetch(struct mr_room *room, const char *agent, const char *id, unsigned folders, enum scan_depth depth,
+    struct mr_message *ret, struct mr_error *err)
+{
+	(void)agent;
+	return kit_fetch(&folder_of(room)->box, id, folders ? folders : MR_INBOX | MR_ARCHIVE, depth, ret, err);
 }
 
 const struct room_driver room_folder = {
