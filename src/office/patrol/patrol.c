@@ -288,22 +288,6 @@ do_round(struct patrol *p, struct mr_error *err)
 	return rc != MR_OK || is_stopped(p) ? rc : patrol_care(p, err);
 }
 
-/* Mail that waits or is left alone lies there unread, so waiting for unread mail would not wait: the watch was armed
- * before the round and rings for what came since. */
-static void
-rest(const struct patrol *p, void *watch)
-{
-	const struct mr_patrolled *did = &p->count;
-	int64_t ms = p->options->rest_ms < PAUSE_MAX_MS ? p->options->rest_ms : PAUSE_MAX_MS;
-
-	if (did->handled + did->failed + did->dead + did->aside > 0 || ms <= 0 || is_stopped(p))
-		return;
-	if (watch)
-		p->room->driver->watch_wait(p->room, watch, ms);
-	else
-		(void)poll(NULL, 0, (int)ms);
-}
-
 static void
 patrol_done(struct patrol *p)
 {
@@ -339,8 +323,16 @@ mr_patrol(struct mr_room *room, const struct mr_self *self, const struct mr_patr
 		types_reread(room);
 	enum mr_rc rc = do_round(&p, err);
 	notes_unlock(room, lock);
-	if (rc == MR_OK)
-		rest(&p, watch);
+	/* Mail that waits or is left alone lies there unread, so waiting for unread mail would not wait: the watch was
+	 * armed before the round and rings for what came since. */
+	int64_t rest_ms = options->rest_ms < PAUSE_MAX_MS ? options->rest_ms : PAUSE_MAX_MS;
+	size_t did = p.count.handled + p.count.failed + p.count.dead + p.count.aside;
+	if (rc == MR_OK && did == 0 && rest_ms > 0 && !is_stopped(&p)) {
+		if (watch)
+			room->driver->watch_wait(room, watch, rest_ms);
+		else
+			(void)poll(NULL, 0, (int)rest_ms);
+	}
 	if (watch)
 		room->driver->watch_close(room, watch);
 	*ret = p.count;

@@ -72,29 +72,13 @@ note_outage(void *ctx, const struct mr_agent *agent)
 	return absents_add(found, agent, seen);
 }
 
-/* Nothing in it depends on who writes it or when. */
 static enum mr_rc
-send_alert(struct patrol *p, const struct absent *o, const char *by, const char *key, struct mr_error *err)
-{
-	mr_auto(buf_done) struct buf subject = BUF_INIT, body = BUF_INIT;
-	struct mr_self teller = { 0 };
-	char seen[RFC3339_LEN + 1], limit[24];
-
-	time_rfc3339(o->since_ms, seen);
-	duration_text(p->set.stale_after_ms, limit);
-	buf_addf(&subject, "ALERT: %s is not seen any more", o->agent);
-	buf_addf(&body, "%s gave no sign for more than %s.\n\n", o->agent, limit);
-	buf_addf(&body, "Agent: %s\nLife: %u\nLast-Seen: %s\nReported-By: %s\n", o->agent, o->life, seen, by);
-	(void)snprintf(teller.agent, sizeof(teller.agent), "%s", by);
-	return patrol_send(p->room, &teller, p->set.alert_to, MR_URGENT, key, &subject, &body, err);
-}
-
-static enum mr_rc
-save_alert(struct patrol *p, const char *name, const struct absent *o, const char *key, const char *by, bool sent,
-    struct mr_error *err)
+save_alert(struct patrol *p, const struct absent *o, const char *key, const char *by, bool sent, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf text = BUF_INIT;
+	char name[33];
 
+	notes_name(o->agent, name);
 	buf_addf(&text, "Agent: %s\nOutage: %s\nBy: %s\nSent: %s\n", o->agent, key, by, sent ? "yes" : "no");
 	return buf_ok(&text) ? notes_put(p->room, ALERT, "", name, buf_str(&text), err) : mr_nomem(err);
 }
@@ -103,21 +87,29 @@ static enum mr_rc
 report(struct patrol *p, const struct absent *o, struct mr_error *err)
 {
 	mr_auto(record_done) struct record known = { 0 };
-	char name[33], key[80];
+	mr_auto(buf_done) struct buf subject = BUF_INIT, body = BUF_INIT;
+	struct mr_self teller = { 0 };
+	char name[33], key[80], seen[RFC3339_LEN + 1], limit[24];
 
 	notes_name(o->agent, name);
 	(void)snprintf(key, sizeof(key), "alert-%.16s-%u-%lld", name, o->life, (long long)o->since_ms);
 	TRY(notes_load(p->room, ALERT, "", name, &known, err));
-	const char *outage = record_get(&known, "Outage"), *sent = record_get(&known, "Sent");
 	const char *by = record_get(&known, "By");
-	bool begun = outage && sent && by && strcmp(outage, key) == 0;
-	if (begun && strcmp(sent, "yes") == 0)
+	bool begun = by && record_has(&known, "Outage", key);
+	if (begun && record_has(&known, "Sent", "yes"))
 		return MR_OK;
 	by = begun ? by : p->self->agent;
 	if (!begun)
-		TRY(save_alert(p, name, o, key, by, false, err));
-	TRY(send_alert(p, o, by, key, err));
-	TRY(save_alert(p, name, o, key, by, true, err));
+		TRY(save_alert(p, o, key, by, false, err));
+	/* Nothing in the mail depends on who writes it or when. */
+	time_rfc3339(o->since_ms, seen);
+	duration_text(p->set.stale_after_ms, limit);
+	buf_addf(&subject, "ALERT: %s is not seen any more", o->agent);
+	buf_addf(&body, "%s gave no sign for more than %s.\n\n", o->agent, limit);
+	buf_addf(&body, "Agent: %s\nLife: %u\nLast-Seen: %s\nReported-By: %s\n", o->agent, o->life, seen, by);
+	(void)snprintf(teller.agent, sizeof(teller.agent), "%s", by);
+	TRY(patrol_send(p->room, &teller, p->set.alert_to, MR_URGENT, key, &subject, &body, err));
+	TRY(save_alert(p, o, key, by, true, err));
 	patrol_event(p, "alert", "", "%s is not seen any more, told %s", o->agent, p->set.alert_to);
 	return MR_OK;
 }
@@ -205,7 +197,7 @@ begin_wake(struct patrol *p, const struct absent *s, const char *oldest, struct 
 }
 
 static enum mr_rc
-run_wake(struct patrol *p, const struct absent *s, const char *command, const char *oldest, struct buf *result,
+run_wake(const struct patrol *p, const char *command, const char *agent, const char *oldest, struct buf *result,
     struct mr_error *err)
 {
 	mr_auto(mr_names_done) struct mr_names words = split_command(command, err), env = { 0 };
@@ -217,7 +209,7 @@ run_wake(struct patrol *p, const struct absent *s, const char *command, const ch
 
 	if (words.n == 0)
 		return err->code;
-	if (!run_env(&env, "MAILROOM", p->room->spec) || !run_env(&env, "MAILROOM_AGENT", s->agent) ||
+	if (!run_env(&env, "MAILROOM", p->room->spec) || !run_env(&env, "MAILROOM_AGENT", agent) ||
 	    !run_env(&env, "MAILROOM_ID", oldest))
 		return mr_nomem(err);
 	TRY(run_words(&words, &env, how, &ran, err));
@@ -231,17 +223,14 @@ run_wake(struct patrol *p, const struct absent *s, const char *command, const ch
 static enum mr_rc
 wake(struct patrol *p, const struct absent *s, const char *oldest, struct mr_error *err)
 {
-	const char *found = config_get_of(p->room, "Wake-", s->agent);
-	mr_auto(free_ptr) char *command = strdup(found ? found : "");
+	const char *command = config_get_of(p->room, "Wake-", s->agent);
 	mr_auto(buf_done) struct buf result = BUF_INIT;
 	struct mr_error wrong = { 0 };
-
-	if (!command)
-		return mr_nomem(err);
 	enum mr_rc rc = begin_wake(p, s, oldest, err);
-	if (rc != MR_OK)
+
+	if (rc != MR_OK || !command)
 		return rc == MR_EXISTS ? MR_OK : rc;
-	if (run_wake(p, s, command, oldest, &result, &wrong) != MR_OK)
+	if (run_wake(p, command, s->agent, oldest, &result, &wrong) != MR_OK)
 		buf_adds(&result, wrong.message);
 	rc = save_wake(p, s, oldest, buf_z(&result), err);
 	patrol_event(p, "woke", "", "%s with '%s': %s", s->agent, command, buf_z(&result));

@@ -411,36 +411,28 @@ act(struct errand *e, struct mr_error *err)
 	return MR_OK;
 }
 
-/* Told once; and looked at again each time, for its type may be put right. Noted only while we have it: another, with
- * other settings, may be handling it. */
-static enum mr_rc
-note_broken(struct errand *e, const char *why, struct mr_error *err)
-{
-	e->p->count.broken++;
-	if (e->p->options->dry_run)
-		tell(e, "broken", why);
-	if (e->p->options->dry_run || (e->note.state == NOTE_BROKEN && strcmp(e->note.result, why) == 0))
-		return MR_OK;
-	TRY(take(e, err));
-	if (is_over(&e->note) || still_runs(e, true))
-		return MR_OK;
-	return turn(e, NOTE_BROKEN, "broken", why, err);
-}
-
-/* Fields, and the words of the command that they make. MR_EMPTY: it is broken, which was noted. */
+/* Fields, and the words of the command that they make. MR_EMPTY: it is broken. That is told once; and looked at again
+ * each time, for its type may be put right. It is noted only while we have it: another, with other settings, may be
+ * handling it. */
 static enum mr_rc
 prepare(struct errand *e, struct mr_error *err)
 {
 	mr_auto(mr_names_done) struct mr_names words = { 0 };
-	enum mr_rc rc = types_usable(e->p->room, e->p->self->agent, &e->msg, &e->values, err);
+	struct mr_error wrong = { 0 };
+	enum mr_rc rc = types_usable(e->p->room, e->p->self->agent, &e->msg, &e->values, &wrong);
 
 	if (rc == MR_OK)
-		rc = patrol_words(e, &words, err);
+		rc = patrol_words(e, &words, &wrong);
 	if (rc == MR_CORRUPT || rc == MR_REFUSED) {
-		struct mr_error wrong = *err;
-
-		*err = (struct mr_error){ 0 };
-		TRY(note_broken(e, wrong.message, err));
+		e->p->count.broken++;
+		if (e->p->options->dry_run)
+			tell(e, "broken", wrong.message);
+		if (e->p->options->dry_run ||
+		    (e->note.state == NOTE_BROKEN && strcmp(e->note.result, wrong.message) == 0))
+			return MR_EMPTY;
+		TRY(take(e, err));
+		if (!is_over(&e->note) && !still_runs(e, true))
+			TRY(turn(e, NOTE_BROKEN, "broken", wrong.message, err));
 		return MR_EMPTY;
 	}
 	for (size_t i = 0; i < words.n; i++) {
@@ -449,6 +441,8 @@ prepare(struct errand *e, struct mr_error *err)
 		text_clean_line(&e->line, str_of(words.v[i]));
 	}
 	e->note.handler = buf_z(&e->line);
+	if (rc != MR_OK)
+		*err = wrong;
 	return rc;
 }
 

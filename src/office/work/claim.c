@@ -310,20 +310,14 @@ mr_recv(struct mr_room *room, const struct mr_self *self, const struct mr_filter
 
 /* ---- Which claim is meant ---- */
 
-static enum mr_rc
-refuse_others(const struct claim *claim, struct mr_error *err)
-{
-	return mr_fail(err, MR_REFUSED,
-	    "that claim belongs to '%s'\nonly its holder can settle it; `mailroom recv` gives you work of your own",
-	    claim->agent);
-}
-
-/* Of this agent: is it of this life, too? */
+/* Is it of this agent, and of this life? */
 static enum mr_rc
 check_holder(const struct claim *claim, const struct mr_self *self, struct mr_error *err)
 {
 	if (strcmp(claim->agent, self->agent) != 0)
-		return refuse_others(claim, err);
+		return mr_fail(err, MR_REFUSED,
+		    "that claim belongs to '%s'\nonly its holder can settle it; `mailroom recv` gives you work of your own",
+		    claim->agent);
 	if (claim->life == self->life)
 		return MR_OK;
 	return mr_fail(err, MR_REFUSED,
@@ -369,10 +363,8 @@ search_claims(
 		*ret = *ours;
 		return MR_OK;
 	}
-	if (older)
-		return check_holder(older, self, err);
-	if (others)
-		return refuse_others(others, err);
+	if (older || others)
+		return check_holder(older ? older : others, self, err);
 	return mr_fail(err, MR_NOTFOUND,
 	    "no claim '%s': that claim is over (lease ran out, released or done)\n"
 	    "`mailroom recv` gives the next message; `mailroom inbox` lists what waits",

@@ -61,12 +61,6 @@ tell_sender(struct mr_room *room, const struct mr_queue *queue, const struct cla
 	return bounce_deliver(room, &bounce, &msg, IGNORED);
 }
 
-static bool
-is_tried_again(const struct mr_queue *queue, const struct claim *claim)
-{
-	return queue->attempts == 0 || claim->attempt < queue->attempts;
-}
-
 /* Ends those of `agent` (NULL: anybody) that are over; says how many are ready again. */
 static size_t
 end_claims(struct mr_room *room, const struct mr_queue *queue, const char *agent, bool dry_run)
@@ -77,7 +71,7 @@ end_claims(struct mr_room *room, const struct mr_queue *queue, const char *agent
 
 	(void)claims_in(room, room_box("queue", queue->name).z, &claims, IGNORED);
 	for (const struct claim *c = claims.v; c < claims.v + claims.n; c++) {
-		bool again = is_tried_again(queue, c);
+		bool again = queue->attempts == 0 || c->attempt < queue->attempts;
 
 		if (agent && strcmp(c->agent, agent) != 0)
 			continue;
@@ -305,7 +299,7 @@ by_turn(const void *va, const void *vb)
 	return strcmp(a->id, b->id);
 }
 
-/* Who ended it, and when: the last one. */
+/* The agent of the last claim ended it, and then. */
 static void
 note_end(void *ctx, const struct past_claim *past)
 {
@@ -484,37 +478,29 @@ take_once(struct taking *t, struct mr_error *err)
 	return rc;
 }
 
-static enum mr_rc
-take_until(struct taking *t, int64_t wait_ms, struct mr_error *err)
-{
-	mr_auto(waiter_end) struct waiter waiter;
-	enum mr_rc rc;
-
-	waiter_begin(&waiter, t->room, room_box("queue", t->name).z, wait_ms);
-	do {
-		*err = (struct mr_error){ 0 };
-		rc = take_once(t, err);
-		if ((rc != MR_EMPTY && rc != MR_BUSY) || wait_ms == 0)
-			return rc;
-	} while (waiter_pause(&waiter));
-	err->code = MR_EMPTY; /* it waited, and the time is up: whatever for */
-	err->hint[0] = '\0';
-	return MR_EMPTY;
-}
-
 enum mr_rc
 mr_queue_recv(struct mr_room *room, const struct mr_self *self, const char *name, int64_t lease_ms, int64_t wait_ms,
     struct mr_claim *ret_claim, struct mr_message *ret_msg, struct mr_error *err)
 {
+	mr_auto(waiter_end) struct waiter waiter = { 0 };
 	struct taking t = { .room = room, .self = self };
 	char local[MR_ADDRESS_MAX + 1];
+	enum mr_rc rc;
 
 	TRY(office_queue_able(room, err));
 	TRY(lease_check(lease_ms, err));
 	TRY(settings_name("queue", name, local, err));
 	t.name = local;
 	t.terms = claim_terms_of(room, self, lease_ms);
-	enum mr_rc rc = take_until(&t, wait_ms, err);
+	waiter_begin(&waiter, room, room_box("queue", local).z, wait_ms);
+	do {
+		*err = (struct mr_error){ 0 };
+		rc = take_once(&t, err);
+	} while ((rc == MR_EMPTY || rc == MR_BUSY) && waiter_pause(&waiter));
+	if (rc == MR_BUSY && wait_ms != 0) { /* it waited, and the time is up: whatever for */
+		err->code = rc = MR_EMPTY;
+		err->hint[0] = '\0';
+	}
 	if (rc == MR_OK) {
 		say_skipped(&t, t.claim.skipped, sizeof(t.claim.skipped));
 		*ret_claim = t.claim;

@@ -6,8 +6,7 @@
  *	token.c        holds/<token>: who holds, and still does; past/: what it said of claims that are over
  *	sweep.c        giving back what nobody holds any more; what an older life held
  *	queue.c        a queue's folders: names of work, walking, finding, reading, removing
- *	queue_ready.c  work that comes in; buckets of waiting work (essay)
- *	queue_claim.c  taking the next work of a queue
+ *	queue_ready.c  buckets of waiting work (essay): work that comes in, taking the next one
  *
  * A mailbox is a queue with one claimer. On disk the two differ:
  *
@@ -109,19 +108,11 @@ struct buckets { /* of one priority, ascending; finish with buckets_done */
 };
 #define BUCKETS_INIT ((struct buckets){ .fd = -1 })
 void buckets_done(struct buckets *b);
-/* None, also no folder: MR_OK and n is 0; fd is -1 in the latter case unless `make`. */
-enum mr_rc buckets_read(const struct queue *q, unsigned p, bool make, struct buckets *ret, struct mr_error *err);
-/* Only the lowest or the highest one, mostly without reading them all. */
+/* None, also no folder: MR_OK and n is 0; fd is -1 in the latter case. */
+enum mr_rc buckets_read(const struct queue *q, unsigned p, struct buckets *ret, struct mr_error *err);
 enum bucket_end { BUCKET_LOWEST, BUCKET_HIGHEST };
-enum mr_rc bucket_end(
-    const struct queue *q, unsigned p, enum bucket_end end, bool make, struct buckets *ret, struct mr_error *err);
-/* Remembers an end that was just seen in a list. Best effort. */
-void bucket_note(const struct queue *q, const struct buckets *b, enum bucket_end end, uint32_t number);
-enum mr_rc bucket_open(const struct buckets *b, size_t i, int *ret_fd, struct mr_error *err); /* MR_NOTFOUND: gone */
 /* The last one of the list is the highest, and as full as it may become: makes the next one. Best effort. */
 void bucket_rotate(const struct queue *q, const struct buckets *b);
-/* An empty one that is not the highest. Best effort. */
-void bucket_remove(const struct buckets *b, size_t i);
 /* Puts work into a bucket: new work into the highest, what comes back into the lowest. `put` links or renames into
  * that folder, MR_NOTFOUND when it cannot because something is missing; if it is the bucket, the next one is tried.
  * *ret_fd (or NULL) is the bucket that was taken. */
@@ -133,7 +124,6 @@ enum mr_rc bucket_put(const struct queue *q, unsigned p, enum bucket_end end, bu
 enum mr_rc queue_publish(
     struct queue *q, const struct mr_message *msg, struct mr_str text, struct staged *file, struct mr_error *err);
 
-/* ---- queue_claim.c ---- */
 /* The next work that is ready. `claim` has agent, box, life and kind. */
 enum mr_rc queue_claim_next(
     struct maildir *md, const char *queue, const struct claim_terms *terms, struct claim *claim, struct mr_error *err);

@@ -167,46 +167,33 @@ sweep_mail(struct maildir *md, const char *agent, struct mr_error *err)
 	return rc == MR_OK ? rc : mr_wrap(err, "give back held mail of '%s'", agent);
 }
 
-/* ---- Files of dead processes ---- */
-
 /* A command that was killed before it held anything, or after it had settled all, leaves its file in holds/. Only files
- * of this agent's dead processes: what others' commands held has not been given back yet. */
-static void
-choose_dead(int holds_fd, const char *agent, struct mr_names *names, bool remove)
-{
-	mr_auto(mr_names_done) struct mr_names dead = { 0 };
-
-	for (size_t i = 0; i < names->n; i++) {
-		mr_auto(sys_close_fd) int dead_fd =
-		    token_valid(str_of(names->v[i])) ? token_of_dead(holds_fd, names->v[i], agent) : -1;
-
-		if (dead_fd >= 0 && remove)
-			(void)sys_unlink(holds_fd, names->v[i]);
-		else if (dead_fd >= 0)
-			(void)names_add(&dead, str_of(names->v[i]));
-	}
-	struct mr_names all = *names;
-
-	*names = dead;
-	dead = all;
-}
-
+ * of this agent's dead processes go: what others' commands held has not been given back yet. */
 enum mr_rc
 maildir_sweep(struct mr_room *room, const char *agent, struct mr_error *err)
 {
 	struct maildir *md = maildir_of(room);
-	mr_auto(mr_names_done) struct mr_names tokens = { 0 };
+	mr_auto(mr_names_done) struct mr_names tokens = { 0 }, dead = { 0 };
 	mr_auto(sys_close_fd) int holds_fd = -1;
 
 	if (agent == NULL)
 		return maildir_recover(room, err);
+	if (dir_open(md->root_fd, "holds", &holds_fd, IGNORED) != MR_OK ||
+	    dir_names(holds_fd, &tokens, IGNORED) != MR_OK || tokens.n > TOKENS_MAX)
+		return sweep_mail(md, agent, err);
 	/* A process that is dead before the sweep has put all it will ever hold where the sweep finds it. */
-	if (dir_open(md->root_fd, "holds", &holds_fd, IGNORED) == MR_OK &&
-	    dir_names(holds_fd, &tokens, IGNORED) == MR_OK && tokens.n <= TOKENS_MAX)
-		choose_dead(holds_fd, agent, &tokens, false);
-	else
-		mr_names_done(&tokens);
+	for (size_t i = 0; i < tokens.n; i++) {
+		mr_auto(sys_close_fd) int fd = token_of_dead(holds_fd, tokens.v[i], agent);
+
+		if (fd >= 0)
+			(void)names_add(&dead, str_of(tokens.v[i]));
+	}
 	TRY(sweep_mail(md, agent, err));
-	choose_dead(holds_fd, agent, &tokens, true);
+	for (size_t i = 0; i < dead.n; i++) {
+		mr_auto(sys_close_fd) int fd = token_of_dead(holds_fd, dead.v[i], agent);
+
+		if (fd >= 0)
+			(void)sys_unlink(holds_fd, dead.v[i]);
+	}
 	return MR_OK;
 }

@@ -289,38 +289,13 @@ lease_time_is_up(const struct lease_time *t)
 	return t->shares_clock ? t->boot_now_ms >= t->boot_deadline_ms : t->now_ms >= t->deadline_ms + CLOCK_GRACE_MS;
 }
 
-/* Was the record made in this boot? Without boot ids: on this host, and its clock has not begun anew since. A reboot
- * can go unnoticed then only if this boot is older than that one was, and the lease merely ends later. */
-static bool
-is_of_this_boot(const struct holder *h, int64_t boot_now_ms)
-{
-	if (*h->boot)
-		return strcmp(h->boot, boot_id()) == 0;
-	return *h->host && strcmp(h->host, host_name()) == 0 && h->boot_began_ms > 0 && boot_now_ms >= h->boot_began_ms;
-}
-
-/* A process that cannot be judged from here keeps nothing beyond its time: its own commands and hooks extend it. Nor
- * does a server, which is still there when the session is not. */
-static bool
-lease_is_over(int holds_fd, const struct file_name *held)
-{
-	mr_auto(record_done) struct record own = { 0 };
-	struct lease_time t = { .now_ms = clock_now_ms(), .deadline_ms = held->deadline_s * 1000 };
-	struct holder holder;
-
-	if (holder_load(holds_fd, held->token, &own, &holder, IGNORED) != MR_OK)
-		return lease_time_is_up(&t);
-	t.boot_deadline_ms = holder.boot_deadline_ms;
-	t.shares_clock =
-	    t.boot_deadline_ms > 0 && boot_clock_ms(&t.boot_now_ms) && is_of_this_boot(&holder, t.boot_now_ms);
-	return lease_time_is_up(&t) && (holder.process.pid == 0 || process_state(&holder.process) != PROCESS_ALIVE ||
-					   process_codex(&holder.process) == CODEX_SHARED);
-}
-
 bool
 token_is_over(struct maildir *md, const struct file_name *held)
 {
 	mr_auto(sys_close_fd) int holds_fd = -1;
+	mr_auto(record_done) struct record own = { 0 };
+	struct lease_time t = { .now_ms = clock_now_ms(), .deadline_ms = held->deadline_s * 1000 };
+	struct holder h;
 
 	if (md->process_token[0] != '\0' && strcmp(held->token, md->process_token) == 0)
 		return false;
@@ -329,7 +304,20 @@ token_is_over(struct maildir *md, const struct file_name *held)
 		return false; /* cannot be judged now (no descriptors left): mail stays where it is */
 	if (held->deadline_s == 0)
 		return rc == MR_NOTFOUND || !lock_is_held(holds_fd, held->token);
-	return lease_is_over(holds_fd, held);
+	if (holder_load(holds_fd, held->token, &own, &h, IGNORED) != MR_OK)
+		return lease_time_is_up(&t);
+	/* Was the record made in this boot? Without boot ids: on this host, and its clock has not begun anew since. A
+	 * reboot can go unnoticed then only if this boot is older than that one was, and the lease merely ends later.
+	 */
+	t.boot_deadline_ms = h.boot_deadline_ms;
+	t.shares_clock = t.boot_deadline_ms > 0 && boot_clock_ms(&t.boot_now_ms) &&
+			 (*h.boot ? strcmp(h.boot, boot_id()) == 0
+				  : *h.host && strcmp(h.host, host_name()) == 0 && h.boot_began_ms > 0 &&
+					t.boot_now_ms >= h.boot_began_ms);
+	/* A process that cannot be judged from here keeps nothing beyond its time: its own commands and hooks extend
+	 * it. Nor does a server, which is still there when the session is not. */
+	return lease_time_is_up(&t) && (h.process.pid == 0 || process_state(&h.process) != PROCESS_ALIVE ||
+					   process_codex(&h.process) == CODEX_SHARED);
 }
 
 /* Its maker had the lock before the file had this name; where that is not possible, it looks for the name once it has
@@ -341,9 +329,9 @@ token_of_dead(int holds_fd, const char *token, const char *agent)
 	mr_auto(record_done) struct record own = { 0 };
 	struct holder holder;
 
-	if (fd < 0 || sys_flock(fd, LOCK_EX | LOCK_NB) < 0 || !file_is_same(fd, NULL, holds_fd, token) ||
-	    holder_load(holds_fd, token, &own, &holder, IGNORED) != MR_OK || holder.boot_deadline_ms > 0 ||
-	    !*holder.agent || (agent != NULL && strcmp(holder.agent, agent) != 0))
+	if (fd < 0 || !token_valid(str_of(token)) || sys_flock(fd, LOCK_EX | LOCK_NB) < 0 ||
+	    !file_is_same(fd, NULL, holds_fd, token) || holder_load(holds_fd, token, &own, &holder, IGNORED) != MR_OK ||
+	    holder.boot_deadline_ms > 0 || !*holder.agent || (agent != NULL && strcmp(holder.agent, agent) != 0))
 		return -1;
 	int dead = fd;
 	fd = -1;
@@ -508,31 +496,25 @@ maildir_each_past(struct mr_room *room, const char *box, const char *id, const c
 	return MR_OK;
 }
 
-static void
-remove_month(int past_fd, const char *month, const char *id)
-{
-	mr_auto(sys_close_fd) int fd = -1;
-	struct past_search s = { .id = id };
-
-	if (dir_open(past_fd, month, &fd, IGNORED) == MR_OK)
-		(void)dir_each(fd, match_past, &s, IGNORED);
-	for (size_t i = 0; i < s.names.n; i++)
-		(void)sys_unlink(fd, s.names.v[i]);
-	mr_names_done(&s.names);
-	if (id == NULL)
-		(void)sys_rmdir(past_fd, month);
-}
-
-/* The months but the newest `kept`: their names are in the order of time. */
+/* The past of `id` (NULL: all) in the months but the newest `kept`: their names are in the order of time. */
 static void
 remove_months(int past_fd, size_t kept, const char *id)
 {
 	mr_auto(mr_names_done) struct mr_names months = { 0 };
 
-	if (names_in(past_fd, &months, IGNORED) != MR_OK)
-		return;
-	for (size_t i = 0; i + kept < months.n; i++)
-		remove_month(past_fd, months.v[i], id);
+	(void)names_in(past_fd, &months, IGNORED);
+	for (size_t i = 0; i + kept < months.n; i++) {
+		mr_auto(sys_close_fd) int fd = -1;
+		struct past_search s = { .id = id };
+
+		if (dir_open(past_fd, months.v[i], &fd, IGNORED) == MR_OK)
+			(void)dir_each(fd, match_past, &s, IGNORED);
+		for (size_t k = 0; k < s.names.n; k++)
+			(void)sys_unlink(fd, s.names.v[k]);
+		mr_names_done(&s.names);
+		if (id == NULL)
+			(void)sys_rmdir(past_fd, months.v[i]);
+	}
 }
 
 void

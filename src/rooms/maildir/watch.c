@@ -175,7 +175,7 @@ add_queue_folders(struct watch *w, const char *queue, struct mr_error *err)
 	for (unsigned p = 0; p < QUEUE_PRIORITIES; p++) {
 		mr_auto(buckets_done) struct buckets buckets = BUCKETS_INIT;
 
-		if (buckets_read(&q, p, false, &buckets, IGNORED) != MR_OK || buckets.fd < 0)
+		if (buckets_read(&q, p, &buckets, IGNORED) != MR_OK || buckets.fd < 0)
 			continue;
 		int n = snprintf(path, sizeof path, "queues/%s/ready/%u", escaped, p);
 

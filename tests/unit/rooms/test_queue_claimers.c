@@ -101,7 +101,7 @@ nothing_is_lost_while_buckets_come_and_go(void **state)
 			mr_auto(queue_done) struct queue q = QUEUE_INIT;
 			mr_auto(buckets_done) struct buckets list = BUCKETS_INIT;
 			EXPECT(MR_OK, queue_open(&q, maildir_of(&b->room), "jobs", &err));
-			EXPECT(MR_OK, buckets_read(&q, 2, false, &list, &err));
+			EXPECT(MR_OK, buckets_read(&q, 2, &list, &err));
 			bucket_rotate(&q, &list);
 		}
 	}

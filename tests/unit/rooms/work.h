@@ -149,7 +149,7 @@ buckets_of(struct box *b, unsigned p)
 	mr_auto(buckets_done) struct buckets list = BUCKETS_INIT;
 
 	EXPECT(MR_OK, queue_open(&q, maildir_of(&b->room), "jobs", &err));
-	EXPECT(MR_OK, buckets_read(&q, p, false, &list, &err));
+	EXPECT(MR_OK, buckets_read(&q, p, &list, &err));
 	return list.n;
 }
 
