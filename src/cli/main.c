@@ -291,37 +291,6 @@ parse(struct cli *cli, int argc, char **argv, int from, int at)
 	return opt_parse(cli, n, words);
 }
 
-/* `gt --json mail --as X inbox`: --as and --room are put in front of "gt", --json, which belongs to the command of gt,
- * behind all. Returns where gt stands now. */
-static int
-move_globals(int argc, char **argv, int at)
-{
-	int last = argc;
-
-	for (int i = at + 1; i < last && i <= at + 4;) {
-		bool value = strcmp(argv[i], "--as") == 0 || strcmp(argv[i], "--room") == 0;
-		int n = value ? 2 : 1;
-		char *moved[2] = { argv[i], i + 1 < argc ? argv[i + 1] : NULL };
-
-		if (argv[i][0] != '-') {
-			i++;
-		} else if (strcmp(argv[i], "--json") == 0) {
-			memmove(argv + i, argv + i + 1, (size_t)(argc - i - 1) * sizeof(*argv));
-			argv[argc - 1] = moved[0];
-			last--;
-		} else if ((value || str_starts(str_of(argv[i]), "--as=") || str_starts(str_of(argv[i]), "--room=")) &&
-			   i + n <= argc) {
-			memmove(argv + at + n, argv + at, (size_t)(i - at) * sizeof(*argv));
-			memcpy(argv + at, moved, (size_t)n * sizeof(*argv));
-			at += n;
-			i += n;
-		} else {
-			break;
-		}
-	}
-	return at;
-}
-
 static int
 dispatch(struct cli *cli, int argc, char **argv)
 {
@@ -338,11 +307,9 @@ dispatch(struct cli *cli, int argc, char **argv)
 	if (!cli->cmd)
 		return unknown_command(cli, argv[at]);
 	cli->gt = cli->cmd == &command_gt;
-	if (cli->gt)
-		at = move_globals(argc, argv, at);
 	int from = at;
 
-	if (cli->gt && !(cli->cmd = gt_command(cli, argc, argv, &at)))
+	if (cli->gt && !(cli->cmd = gt_command(cli, argc, argv, &from, &at)))
 		return EXIT_USAGE;
 	if (!parse(cli, argc, argv, from, at))
 		return EXIT_USAGE;

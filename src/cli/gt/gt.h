@@ -4,8 +4,7 @@
  * flags, JSON keys and exit codes, over a mailroom. They are built on the same library calls as our own commands, so
  * the promises are the same: shown before marked, durable before said.
  *
- *	table.c       how a command is found; help/gt.txt lists them
- *	who.c         which agent calls
+ *	gt.c          which command is meant (help/gt.txt lists them), and which agent calls
  *	words.c       how gt spells names, ids, priorities and JSON
  *	mail_look.c   inbox, thread, search, read, peek, check
  *	mail_send.c   send, reply, nudge, dnd
@@ -25,14 +24,14 @@
 
 #define GT_EXIT(code) (100 + (code))
 
-/* ---- table.c ---- */
-/* The command that the words behind argv[*at] ("gt") name; *at is its last word then. NULL after a usage error. */
-const struct cmd *gt_command(struct cli *cli, int argc, char **argv, int *at);
+/* ---- gt.c ---- */
+/* The command that the words behind argv[*at] ("gt") name; *from is "gt" and *at the last of its words then. NULL after
+ * a usage error. */
+const struct cmd *gt_command(struct cli *cli, int argc, char **argv, int *from, int *at);
 /* --json is an option of some commands only. False after a usage error. */
 bool gt_take_json(struct cli *cli);
 int gt_exit(int code);
 
-/* ---- who.c ---- */
 /* The room of the town that the environment names, or NULL. */
 const char *gt_town(struct cli *cli);
 /* Who calls, where no variable says so: by .gt-agent, by the working folder. Fills cli->env. */

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* mail_names.c - gt mail group, queue, claim, release, channel, announces, directory: what is written to by a name. */
-#include <stdlib.h>
-
 #include "cli/gt/gt.h"
 
 #define HOUR_MS ((int64_t)3600 * 1000)
@@ -460,33 +458,20 @@ gt_subscribers(struct cli *cli)
 
 /* ---- The directory: everything that can be written to ---- */
 
-struct entry {
-	char address[MR_ADDRESS_MAX + 16];
-	const char *type;
-};
 struct directory {
 	struct cli *cli;
-	struct entry *v;
-	size_t n, room_for;
+	struct mr_names entries; /* "TYPE\tADDRESS" */
 	struct mr_names rigs;
 };
 
 static bool
 add_entry(struct directory *d, const char *type, const char *prefix, const char *name)
 {
-	if (d->n == d->room_for) {
-		size_t more = d->room_for ? d->room_for * 2 : 64;
-		struct entry *v = realloc(d->v, more * sizeof(*v));
+	mr_auto(buf_done) struct buf entry = BUF_INIT;
 
-		if (!v)
-			return d->cli->out.failed = true, false;
-		d->v = v;
-		d->room_for = more;
-	}
-	d->v[d->n].type = type;
-	(void)snprintf(d->v[d->n].address, sizeof(d->v[d->n].address), "%s%s", prefix, name);
-	d->n++;
-	return true;
+	buf_addf(&entry, "%s\t%s%s", type, prefix, name);
+	d->cli->out.failed |= entry.failed || !names_add(&d->entries, buf_str(&entry));
+	return !d->cli->out.failed;
 }
 
 static bool
@@ -494,13 +479,11 @@ add_agent(void *ctx, const struct mr_agent *agent)
 {
 	struct directory *d = ctx;
 	struct mr_str rig = gt_rig_of(agent->name);
-	char name[MR_ADDRESS_MAX + 1];
 	bool known = strcmp(agent->name, "mayor") == 0 || strcmp(agent->name, "deacon") == 0 ||
 		     strcmp(agent->name, "operator") == 0;
 
-	(void)snprintf(name, sizeof(name), "%.*s", (int)rig.len, rig.ptr);
-	if (rig.len > 0 && !names_has(&d->rigs, name) && !names_add(&d->rigs, rig))
-		return d->cli->out.failed = true, false;
+	if (rig.len > 0)
+		d->cli->out.failed |= !names_add(&d->rigs, rig);
 	return add_entry(d, known ? "well-known" : "agent", "", gt_spelled(d->cli, agent->name));
 }
 
@@ -520,15 +503,6 @@ static bool
 add_channel(void *ctx, const struct mr_channel *channel)
 {
 	return add_entry(ctx, "channel", "channel:", channel->name);
-}
-
-static int
-by_type(const void *a, const void *b)
-{
-	const struct entry *x = a, *y = b;
-	int order = strcmp(x->type, y->type);
-
-	return order ? order : strcmp(x->address, y->address);
 }
 
 /* A kind of room that has no groups has none to list. */
@@ -552,15 +526,20 @@ gt_directory(struct cli *cli)
 
 	for (size_t i = 0; i < sizeof(town) / sizeof(town[0]); i++)
 		(void)add_entry(&d, "special", "", town[i]);
+	names_sort(&d.rigs);
 	for (size_t r = 0; r < d.rigs.n; r++)
 		for (size_t i = 0; i < sizeof(of_rig) / sizeof(of_rig[0]); i++)
-			(void)add_entry(&d, "special", of_rig[i], d.rigs.v[r]);
-	if (d.n > 0)
-		qsort(d.v, d.n, sizeof(*d.v), by_type);
-	for (size_t i = 0; i < d.n && !wrong; i++)
-		if (!list_row(&list, kv_str("address", d.v[i].address), kv_str("type", d.v[i].type)))
-			fence_addf(&cli->out, "%-12s %s\n", d.v[i].type, d.v[i].address);
-	free(d.v);
+			if (r == 0 || strcmp(d.rigs.v[r - 1], d.rigs.v[r]) != 0)
+				(void)add_entry(&d, "special", of_rig[i], d.rigs.v[r]);
+	names_sort(&d.entries);
+	for (size_t i = 0; i < d.entries.n && !wrong; i++) {
+		char *type = d.entries.v[i], *address = type + strcspn(type, "\t");
+
+		*address++ = '\0';
+		if (!list_row(&list, kv_str("address", address), kv_str("type", type)))
+			fence_addf(&cli->out, "%-12s %s\n", type, address);
+	}
+	mr_names_done(&d.entries);
 	mr_names_done(&d.rigs);
 	return gt_list_end(&list, wrong ? cli->err.code : MR_OK, "");
 }

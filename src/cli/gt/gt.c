@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * who.c - who calls, as gt finds it out. The variables (GT_ROLE and those beside it, BD_ACTOR) are read in env.c for
- * all commands; here is what only gt knows: a file .gt-agent in the working folder or above, then the folder's own
- * name, then the human. A harness session that nobody knows is not taken for the human: it would act in a person's
- * name.
- */
+/* gt.c - which command of gt is meant (help/gt.txt lists them), and who calls. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -12,11 +7,156 @@
 
 #include "base/file.h"
 #include "base/sys.h"
+#include "base/text.h"
 #include "cli/gt/gt.h"
 #include "message/json_read.h"
 
 #define AGENT_FILE ".gt-agent"
 #define AGENT_FILE_MAX ((size_t)64 << 10)
+
+/* ---- Which command ---- */
+
+/* "gt" and so many words, but none that is an option; says how many there are. */
+static int
+add_words(struct buf *out, int argc, char **argv, int at, int most)
+{
+	int n = 0;
+
+	buf_adds(out, "gt");
+	for (; n < most && at + 1 + n < argc && argv[at + 1 + n][0] != '-'; n++) {
+		buf_addc(out, ' ');
+		out_line(out, argv[at + 1 + n]);
+	}
+	return n;
+}
+
+static bool
+is_called(const struct cmd *cmd, const char *words)
+{
+	for (const char *const *a = cmd->aliases; a && *a; a++)
+		if (strcmp(*a, words) == 0)
+			return true;
+	return strcmp(cmd->name, words) == 0;
+}
+
+/* No command was found: `gt --help` and nothing at all are about gt itself, "gt mail" begins commands, and the rest is
+ * near one at best. */
+static const struct cmd *
+not_found(struct cli *cli, int argc, char **argv, int at)
+{
+	mr_auto(buf_done) struct buf words = BUF_INIT, more = BUF_INIT, near = BUF_INIT;
+	size_t best = 4;
+	bool help = false;
+
+	for (int i = at + 1; i < argc; i++)
+		help |= strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0;
+	bool bare = add_words(&words, argc, argv, at, 3) == 0;
+
+	for (size_t i = 0; gt_commands[i]; i++) {
+		const char *name = gt_commands[i]->name;
+
+		if (strncmp(name, buf_z(&words), words.len) == 0 && name[words.len] == ' ')
+			buf_addf(&more, "%s%s", more.len > 0 ? ", " : "", name + words.len + 1);
+	}
+	if (bare || (more.len > 0 && help))
+		return &command_gt;
+	if (more.len > 0)
+		return cli_usage(cli, "which command of '%s'? %s", buf_z(&words), buf_z(&more)), NULL;
+	for (int most = 1; most <= 3; most++) {
+		buf_clear(&words);
+		(void)add_words(&words, argc, argv, at, most);
+		for (size_t i = 0; gt_commands[i]; i++) {
+			size_t d = edit_distance(gt_commands[i]->name, buf_z(&words), best);
+
+			if (d >= best)
+				continue;
+			best = d;
+			buf_clear(&near);
+			buf_addf(&near, "; did you mean '%s'?", gt_commands[i]->name);
+		}
+	}
+	buf_clear(&words);
+	(void)add_words(&words, argc, argv, at, 2);
+	return cli_usage(cli, "there is no '%.80s'%s", buf_z(&words), buf_z(&near)), NULL;
+}
+
+/* `gt --json mail --as X inbox`: --as and --room are put in front of "gt", --json, which belongs to the command of gt,
+ * behind all. Returns where gt stands now. */
+static int
+move_globals(int argc, char **argv, int at)
+{
+	int last = argc;
+
+	for (int i = at + 1; i < last && i <= at + 4;) {
+		bool value = strcmp(argv[i], "--as") == 0 || strcmp(argv[i], "--room") == 0;
+		int n = value ? 2 : 1;
+		char *moved[2] = { argv[i], i + 1 < argc ? argv[i + 1] : NULL };
+
+		if (argv[i][0] != '-') {
+			i++;
+		} else if (strcmp(argv[i], "--json") == 0) {
+			memmove(argv + i, argv + i + 1, (size_t)(argc - i - 1) * sizeof(*argv));
+			argv[argc - 1] = moved[0];
+			last--;
+		} else if ((value || str_starts(str_of(argv[i]), "--as=") || str_starts(str_of(argv[i]), "--room=")) &&
+			   i + n <= argc) {
+			memmove(argv + at + n, argv + at, (size_t)(i - at) * sizeof(*argv));
+			memcpy(argv + at, moved, (size_t)n * sizeof(*argv));
+			at += n;
+			i += n;
+		} else {
+			break;
+		}
+	}
+	return at;
+}
+
+const struct cmd *
+gt_command(struct cli *cli, int argc, char **argv, int *from, int *at)
+{
+	*from = *at = move_globals(argc, argv, *at);
+	for (int n = 3; n > 0; n--) {
+		mr_auto(buf_done) struct buf words = BUF_INIT;
+
+		if (add_words(&words, argc, argv, *at, n) < n)
+			continue;
+		for (size_t i = 0; gt_commands[i]; i++)
+			if (is_called(gt_commands[i], buf_z(&words))) {
+				*at += n;
+				return gt_commands[i];
+			}
+	}
+	return not_found(cli, argc, argv, *at);
+}
+
+bool
+gt_take_json(struct cli *cli)
+{
+	if (cli->json_given)
+		return cli_usage(cli, "'%s' has no --json", cli->cmd->name), false;
+	cli->json = cli->gt_json;
+	return true;
+}
+
+int
+gt_exit(int code)
+{
+	if (code >= GT_EXIT(0))
+		return code - GT_EXIT(0);
+	return code == EXIT_DONE ? 0 : 1;
+}
+
+int
+cmd_gt(struct cli *cli)
+{
+	return cli_usage(cli, "which command of gt? 'mailroom gt --help' lists them");
+}
+
+/* ---- Who calls ----
+ *
+ * The variables (GT_ROLE and those beside it, BD_ACTOR) are read in env.c for all commands; here is what only gt knows:
+ * a file .gt-agent in the working folder or above, then the folder's own name, then the human. A harness session that
+ * nobody knows is not taken for the human: it would act in a person's name. */
 
 const char *
 gt_town(struct cli *cli)
@@ -36,8 +176,6 @@ gt_town(struct cli *cli)
 	}
 	return NULL;
 }
-
-/* ---- .gt-agent ---- */
 
 static const char *
 address_of(struct cli *cli, const char *role, const char *rig, const char *name)
@@ -85,8 +223,6 @@ by_file(struct cli *cli, const char *cwd)
 	}
 	return found;
 }
-
-/* ---- The working folder ---- */
 
 /* The first that is in the path counts, in this order. */
 static const struct {
