@@ -19,44 +19,33 @@
 #include "office/who/who.h"
 #include <fcntl.h>
 
-#define NOTED_MAX 8000 /* bytes of ids in a binding: the oldest are forgotten first */
+#define NOTED_MAX 8000 /* bytes of ids in a binding */
 #define FOLDER "tool-hooks"
 #define KNOWN_MS ((int64_t)7 * 24 * 3600 * 1000)
 #define RETURNED '-' /* behind an id */
 
-/* The binding of the very life that acts. */
+/* The binding of the very life that acts, and with it the lock under which it is changed. */
 static bool
-load(struct mr_room *room, const struct mr_self *self, struct binding *ret)
+load(struct mr_room *room, const struct mr_self *self, struct binding *ret, int *ret_lock)
 {
-	mr_auto(binding_done) struct binding b = { 0 };
-	struct mr_error ignored = { 0 };
-
-	if (!room->state_dir || !self->session[0] ||
-	    session_load(room->state_dir, self->session, room->spec, &b, &ignored) != MR_OK ||
-	    strcmp(b.agent, self->agent) != 0 || b.life != self->life)
-		return false;
-	*ret = b;
-	b = (struct binding){ 0 };
-	return true;
+	*ret_lock = session_lock(room->state_dir);
+	return *ret_lock >= 0 && self->session[0] &&
+	       session_load(room->state_dir, self->session, room->spec, ret, IGNORED) == MR_OK &&
+	       strcmp(ret->agent, self->agent) == 0 && ret->life == self->life;
 }
 
 static void
-save(struct mr_room *room, struct binding *b, struct buf *noted)
+save(struct mr_room *room, struct binding *b, const struct buf *noted)
 {
-	struct mr_error ignored = { 0 };
-	struct mr_str text = buf_str(noted);
+	const char *text = buf_z(noted);
 
-	while (text.len > NOTED_MAX) {
-		const char *space = memchr(text.ptr, ' ', text.len);
-		size_t step = space ? (size_t)(space - text.ptr) + 1 : text.len;
-
-		text = (struct mr_str){ text.ptr + step, text.len - step };
+	while (strlen(text) > NOTED_MAX) { /* the oldest are forgotten first */
+		text += strcspn(text, " ");
+		text += *text == ' ';
 	}
-	free(b->noted);
-	b->noted = strndup(text.ptr ? text.ptr : "", text.len);
+	b->noted = text;
 	b->lists = true;
-	if (b->noted)
-		(void)session_save(room->state_dir, room->spec, b, &ignored);
+	(void)session_save(room->state_dir, room->spec, b, IGNORED);
 }
 
 bool
@@ -75,18 +64,15 @@ confirm_note(struct mr_room *room, const struct mr_self *self, const struct clai
 {
 	mr_auto(binding_done) struct binding b = { 0 };
 	mr_auto(buf_done) struct buf noted = BUF_INIT;
+	mr_auto(sys_close_fd) int lock = -1;
 
-	if (!self->hooked || n == 0)
+	if (!self->hooked || n == 0 || !load(room, self, &b, &lock))
 		return;
-	mr_auto(sys_close_fd) int lock = session_lock(room->state_dir);
-
-	if (lock < 0 || !load(room, self, &b))
-		return;
-	buf_adds(&noted, b.noted ? b.noted : "");
+	buf_adds(&noted, b.noted);
 	for (size_t i = 0; i < n; i++)
 		if (!strstr(buf_z(&noted), shown[i].id)) /* noted already, or brought back before */
 			buf_addf(&noted, "%s%s", noted.len > 0 ? " " : "", shown[i].id);
-	if (buf_ok(&noted) && strcmp(buf_z(&noted), b.noted ? b.noted : "") != 0)
+	if (buf_ok(&noted) && strcmp(buf_z(&noted), b.noted) != 0)
 		save(room, &b, &noted);
 }
 
@@ -149,13 +135,11 @@ mr_confirm(struct mr_room *room, const struct mr_self *self, const char *seen, s
 	mr_auto(binding_done) struct binding b = { 0 };
 	mr_auto(mr_names_done) struct mr_names back = { 0 };
 	mr_auto(buf_done) struct buf rest = BUF_INIT;
+	mr_auto(sys_close_fd) int lock = -1;
 
 	if (!self->unconfirmed || !ROOM_HAS(room, mark) || !ROOM_HAS(room, move))
 		return;
-	mr_auto(sys_close_fd) int lock = session_lock(room->state_dir);
-
-	if (lock < 0 || !load(room, self, &b) || !b.noted ||
-	    !judge(b.noted, (struct mr_str){ seen, seen_len }, over, &rest, &back))
+	if (!load(room, self, &b, &lock) || !judge(b.noted, (struct mr_str){ seen, seen_len }, over, &rest, &back))
 		return;
 	if (back.n > 0)
 		bring_back(room, self, &back);
@@ -186,17 +170,11 @@ void
 mr_confirm_begin(struct mr_room *room, const struct mr_self *self, const char *harness, bool after_tool)
 {
 	mr_auto(binding_done) struct binding b = { 0 };
-	mr_auto(buf_done) struct buf noted = BUF_INIT;
+	mr_auto(sys_close_fd) int lock = -1;
 
 	if (self->hooked || !self->bound || !room->state_dir || !office_has_lives(room) || !ROOM_HAS(room, move) ||
-	    !harness_is_known(room->state_dir, harness, after_tool))
+	    !harness_is_known(room->state_dir, harness, after_tool) || !load(room, self, &b, &lock) || b.hooked)
 		return;
-	mr_auto(sys_close_fd) int lock = session_lock(room->state_dir);
-
-	if (lock < 0 || !load(room, self, &b) || b.hooked)
-		return;
-	b.hooked = true;
-	buf_adds(&noted, b.noted ? b.noted : "");
-	if (buf_ok(&noted))
-		save(room, &b, &noted);
+	b.hooked = b.lists = true;
+	(void)session_save(room->state_dir, room->spec, &b, IGNORED);
 }

@@ -1,23 +1,34 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * register.c - taking a name, and a life of it.
+ * register.c - taking a name, and a life of it; and the beginning and end of a harness session.
  *
  * Two races, both decided by the room: add_agent lets one of many make the name (the others find it
- * made), take_life lets one of many take a number. Whoever loses reads again and judges by what is
+ * made), take_life lets one of many take a number. A process that loses reads again and judges by what is
  * there now: normally that the winner is alive, and that is a refusal.
+ *
+ * A session that begins and is nobody gets a name that is made of the worktree's folder. While that agent is another
+ * session, in this worktree or in another of the same name, a number is put behind it. Two sessions that begin at once
+ * in one worktree both try the first name, one of them gets it, and the other goes on; the processes of one session
+ * (its hooks run side by side) find that it is bound once one of them was quicker.
  */
-#include <unistd.h>
-
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/process.h"
 #include "base/sys.h"
-#include "office/address/address.h"
+#include "message/address.h"
 #include "message/foreign.h"
+#include "office/address/address.h"
 #include "office/nudge/nudge.h"
-#include "office/office.h"
+#include "office/tell/inject.h"
 #include "office/who/who.h"
+#include <unistd.h>
 
 #define TRIES 10
+#define NUMBERS 99
+#define BASE_MAX 48     /* of the 64 that a name may have */
+#define UNLOAD_MS 60000 /* see thread.c */
+
+/* ---- May it have that name? ---- */
 
 static enum mr_rc
 check_name(const struct mr_room *room, const char *given, char *ret, struct mr_error *err)
@@ -34,43 +45,27 @@ check_name(const struct mr_room *room, const char *given, char *ret, struct mr_e
 	return agent_local_name(room, given, ret, err);
 }
 
-/* One session, one agent in a room: its shell, hooks and server must agree on who they are. Only a takeover, the word
- * for it, makes it another one; who it was is in *ret_was then. */
+/* One session, one agent in a room: its shell, hooks and server must agree on who they are. Only a takeover makes it
+ * another one; *ret_was is then the agent that it was. */
 static enum mr_rc
 check_session(struct mr_room *room, const char *name, const struct mr_env *env, bool takeover, struct mr_agent *ret_was,
     struct mr_error *err)
 {
 	mr_auto(binding_done) struct binding b = { 0 };
 	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
-	struct mr_error ignored = { 0 };
 	bool saved = false;
 
-	if (self_binding(room, env, &b, &saved, &ignored) != MR_OK || strcmp(b.agent, name) == 0 ||
-	    self_check(room, env, &b, &agent, &ignored) != MR_OK)
+	if (self_binding(room, env, &b, &saved, IGNORED) != MR_OK || strcmp(b.agent, name) == 0 ||
+	    self_check(room, env, &b, &agent, IGNORED) != MR_OK)
 		return MR_OK; /* nobody yet, or fenced, or pruned: free to be someone */
-	if (takeover) {
-		*ret_was = agent;
-		agent = (struct mr_agent){ 0 };
-		return MR_OK;
-	}
-	return mr_fail(err, MR_REFUSED,
-	    "cannot register '%s': this session already is '%s'\n"
-	    "a helper of yours registers in a session of its own; to become '%.80s' yourself: mailroom takeover %.80s",
-	    name, b.agent, name, name);
-}
-
-/* The session has become another agent. Its old name stays behind as a life that is gone, free for the next session of
- * that worktree: its process is this command, which ends. What it holds comes back with the lease. */
-static void
-leave_life(struct mr_room *room, const struct mr_agent *was)
-{
-	struct mr_agent now = *was; /* borrows its strings */
-	struct mr_error ignored = { 0 };
-
-	if (!was->name[0] || !ROOM_HAS(room, update_agent) || !process_describe(getpid(), &now.process))
-		return;
-	now.session = "";
-	(void)room->driver->update_agent(room, &now, &ignored); /* best effort: else it is gone with its session */
+	if (!takeover)
+		return mr_fail(err, MR_REFUSED,
+		    "cannot register '%s': this session already is '%s'\n"
+		    "a helper of yours registers in a session of its own; to become '%.80s' yourself: mailroom takeover %.80s",
+		    name, b.agent, name, name);
+	*ret_was = agent;
+	agent = (struct mr_agent){ 0 };
+	return MR_OK;
 }
 
 /* A new name must not split one mailbox in two ("rig/mayor" is how some spell "mayor"), nor make an address ambiguous.
@@ -80,12 +75,11 @@ check_new_name(struct mr_room *room, const char *name, struct mr_error *err)
 {
 	static const char *const kinds[] = { "group", "queue", "channel" };
 	const char *last = strrchr(name, '/');
-	struct mr_error ignored = { 0 };
 
-	if (agent_exists(room, name, &ignored) == MR_OK)
+	if (agent_exists(room, name, IGNORED) == MR_OK)
 		return MR_OK;
 	if (last && strchr(name, '/') == last && (strcmp(last + 1, "mayor") == 0 || strcmp(last + 1, "deacon") == 0) &&
-	    agent_exists(room, last + 1, &ignored) == MR_OK)
+	    agent_exists(room, last + 1, IGNORED) == MR_OK)
 		return mr_fail(err, MR_REFUSED,
 		    "cannot register '%s': it is another spelling of '%s'\nmailroom register %s", name, last + 1,
 		    last + 1);
@@ -97,42 +91,27 @@ check_new_name(struct mr_room *room, const char *name, struct mr_error *err)
 	return MR_OK;
 }
 
-/* The mailbox skill gives a process the id of its mailbox before it has a name: it is registered with that one. */
-static const char *
-wanted_mailbox(const struct mr_env *env)
-{
-	bool given = env->agent_source && strcmp(env->agent_source, "AGENT_MAILBOX_ID") == 0;
-
-	return given && env->agent ? env->agent : "";
-}
-
 static enum mr_rc
 add_name(struct mr_room *room, const char *name, const struct mr_env *env, const struct mr_register_options *options,
     struct mr_error *err)
 {
-	TRY(check_new_name(room, name, err));
+	/* The mailbox skill gives a process the id of its mailbox before it has a name: it is registered with that. */
+	bool given = env->agent_source && strcmp(env->agent_source, "AGENT_MAILBOX_ID") == 0 && env->agent;
 	struct mr_agent agent = {
 		.created_ms = clock_now_ms(),
 		.worktree = "",
-		.session = office_has_lives(room) ? "" : wanted_mailbox(env),
+		.session = given && !office_has_lives(room) ? env->agent : "",
 		.host = "",
 		.role = options->role ? options->role : "",
 		.wake = "",
 	};
 
-	snprintf(agent.name, sizeof agent.name, "%s", name);
+	TRY(check_new_name(room, name, err));
+	text_join(agent.name, sizeof agent.name, name, NULL);
 	return room->driver->add_agent(room, &agent, err);
 }
 
-/* Without a harness a life has no process and no session: whether it is ours, --as can say, and the shell that
- * registered it. Not the terminal nor the worktree, from which many may want one name at once, and one is to get it. */
-static bool
-is_said_to_be(struct mr_room *room, const struct mr_env *env, const char *name, const struct mr_agent *agent)
-{
-	if (self_session(env)[0] || !agent_has_life(agent) || agent->session[0] || agent->process.pid != 0)
-		return false;
-	return env->as && env->as[0] ? strcmp(env->as, name) == 0 : terminal_registered(room, env, name);
-}
+/* ---- A life of it ---- */
 
 static enum mr_rc
 refuse_taken(const struct mr_env *env, const struct mr_agent *agent, struct mr_error *err)
@@ -146,8 +125,7 @@ refuse_taken(const struct mr_env *env, const struct mr_agent *agent, struct mr_e
 	if (!self_session(env)[0] && !agent->session[0] && agent->process.pid == 0)
 		return mr_hint(err,
 		    "if that is you, mailroom whoami says so, or mailroom --as %.80s ...; a new life of it: mailroom "
-		    "takeover "
-		    "%.80s",
+		    "takeover %.80s",
 		    agent->name, agent->name);
 	return mr_hint(err, "nobody can tell whether it still works; if not: mailroom takeover %.80s", agent->name);
 }
@@ -160,7 +138,15 @@ claim_life(struct mr_room *room, const char *name, const struct mr_env *env, con
 	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
 
 	TRY(room->driver->find_agent(room, name, &agent, err));
-	if (self_is_life(env, &agent) || (!options->takeover && is_said_to_be(room, env, name, &agent))) {
+	bool ours = self_is_life(env, &agent);
+
+	/* Without a harness a life has no process and no session: whether it is ours, --as can say, and the shell that
+	 * registered it. Not the terminal nor the worktree, from which many may want one name at once, and one is to
+	 * get it. */
+	if (!ours && !options->takeover && !self_session(env)[0] && agent_has_life(&agent) && !agent.session[0] &&
+	    agent.process.pid == 0)
+		ours = env->as && env->as[0] ? strcmp(env->as, name) == 0 : terminal_registered(room, env, name);
+	if (ours) {
 		reg->continued = true;
 		reg->life = agent.life;
 		return self_adopt_life(room, env, &agent, err);
@@ -170,18 +156,30 @@ claim_life(struct mr_room *room, const char *name, const struct mr_env *env, con
 	return self_take_life(room, env, &agent, &reg->life, &reg->returned, err);
 }
 
-/* What is given now counts, whoever made the mailbox: a `send --hold` knows no role. */
+/* The session has become another agent. Its old name stays behind as a life that is gone, free for the next session of
+ * that worktree: its process is this command, which ends. What it holds comes back with the lease. */
+static void
+leave_life(struct mr_room *room, const struct mr_agent *was)
+{
+	struct mr_agent now = *was; /* borrows its strings */
+
+	if (!was->name[0] || !process_describe(getpid(), &now.process))
+		return;
+	now.session = "";
+	(void)room->driver->update_agent(room, &now, IGNORED); /* best effort: else it is gone with its session */
+}
+
+/* What is given now counts, whichever command made the mailbox: a `send --hold` knows no role. */
 static enum mr_rc
 give_role(struct mr_room *room, const char *name, const struct mr_register_options *options, struct mr_error *err)
 {
 	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
-	enum mr_rc rc;
 
 	if (!options->role || !ROOM_HAS(room, update_agent))
 		return MR_OK;
-	rc = room->driver->find_agent(room, name, &agent, err);
-	if (rc != MR_OK || (agent.role && strcmp(agent.role, options->role) == 0))
-		return rc;
+	TRY(room->driver->find_agent(room, name, &agent, err));
+	if (agent.role && strcmp(agent.role, options->role) == 0)
+		return MR_OK;
 	agent.life = 0;
 	agent.role = options->role;
 	return room->driver->update_agent(room, &agent, err);
@@ -192,14 +190,14 @@ static void
 note_bound(struct mr_room *room, const char *name, const struct mr_env *env, bool takeover, struct mr_registration *reg)
 {
 	mr_auto(mr_names_done) struct mr_names here = { 0 };
-	struct mr_error ignored = { 0 };
 
-	if (self_session(env)[0])
+	if (self_session(env)[0]) {
 		reg->bound = office_has_lives(room) || self_bind_plain(room, env, name);
-	else
-		reg->bound = (!takeover && terminal_registered(room, env, name)) ||
-			     terminal_bind(room, env, name, reg->life, takeover);
-	if (reg->bound && !self_session(env)[0] && terminal_agents(room, env, &here, &ignored) == MR_OK)
+		return;
+	}
+	reg->bound =
+	    (!takeover && terminal_registered(room, env, name)) || terminal_bind(room, env, name, reg->life, takeover);
+	if (reg->bound && terminal_agents(room, env, &here, IGNORED) == MR_OK)
 		reg->here = here.n;
 }
 
@@ -213,10 +211,8 @@ register_plain(struct mr_room *room, const char *given, const struct mr_env *env
 	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
 	mr_auto(binding_done) struct binding b = { 0 };
 	struct mr_registration reg = { 0 };
-	struct mr_error ignored = { 0 };
 	char name[MR_ADDRESS_MAX + 1];
-	bool known = self_plain_binding(room, env, &b, &ignored) == MR_OK;
-	enum mr_rc rc;
+	bool known = self_plain_binding(room, env, &b, IGNORED) == MR_OK;
 
 	if (options->takeover && options->role)
 		return mr_fail(err, MR_REFUSED,
@@ -224,85 +220,312 @@ register_plain(struct mr_room *room, const char *given, const struct mr_env *env
 		    "without --role: mailroom takeover '%.80s'",
 		    given, given);
 	if (options->takeover) {
-		rc = mr_agent_get(room, given, &agent, err);
-		(void)snprintf(name, sizeof name, "%s", agent.name);
+		TRY(mr_agent_get(room, given, &agent, err));
+		memcpy(name, agent.name, sizeof name);
 	} else {
-		rc = foreign_to_address(str_of(given), name, err);
-		reg.continued = rc == MR_OK && known && strcmp(b.agent, name) == 0;
-		if (rc == MR_OK && !reg.continued)
-			rc = add_name(room, name, env, options, err);
-		reg.created = rc == MR_OK && !reg.continued;
+		TRY(foreign_to_address(str_of(given), name, err));
+		reg.continued = known && strcmp(b.agent, name) == 0;
+		reg.created = !reg.continued;
+		enum mr_rc rc = reg.created ? add_name(room, name, env, options, err) : MR_OK;
+
+		if (rc == MR_EXISTS)
+			return mr_fail(err, MR_EXISTS,
+			    "cannot register '%.160s': the name is taken\npick another name; if it is yours: mailroom takeover '%.80s'",
+			    given, given);
+		if (rc != MR_OK)
+			return rc;
 	}
-	if (rc == MR_EXISTS) {
-		return mr_fail(err, MR_EXISTS,
-		    "cannot register '%.160s': the name is taken\npick another name; if it is yours: mailroom takeover '%.80s'",
-		    given, given);
-	}
-	if (rc == MR_OK)
-		rc = agent_unread(room, name, &reg.unread, err);
-	if (rc == MR_NOTFOUND && reg.created) /* its mailbox comes with its first mail */
-		rc = MR_OK;
-	if (rc == MR_OK && !(env->agent && env->agent[0]) && (options->takeover || !known || reg.continued))
+	enum mr_rc rc = agent_unread(room, name, &reg.unread, err);
+
+	if (rc != MR_OK && !(rc == MR_NOTFOUND && reg.created)) /* its mailbox comes with its first mail */
+		return rc;
+	if (!(env->agent && env->agent[0]) && (options->takeover || !known || reg.continued))
 		note_bound(room, name, env, options->takeover, &reg);
-	if (rc == MR_OK)
-		*ret = reg;
-	return rc;
+	*ret = reg;
+	return MR_OK;
 }
 
 enum mr_rc
 mr_register(struct mr_room *room, const char *name, const struct mr_env *given_env,
-    const struct mr_register_options *options, struct mr_registration *ret, struct mr_error *err)
+    const struct mr_register_options *given_options, struct mr_registration *ret, struct mr_error *err)
 {
 	static const struct mr_register_options plain = { 0 };
+	const struct mr_register_options *options = given_options ? given_options : &plain;
 	mr_auto(mr_agent_done) struct mr_agent was = { 0 };
-	mr_auto(binding_done) struct binding store = { 0 };
 	struct mr_env present = *given_env;
 	const struct mr_env *env = &present;
 	mr_auto(sys_close_fd) int lock = -1;
 	struct mr_registration reg = { 0 };
 	char local[MR_ADDRESS_MAX + 1];
-	enum mr_rc rc;
+	enum mr_rc rc = MR_EXISTS;
 
 	if (!(room->driver->abilities & ROOM_REGISTER))
 		return office_lacks(room, "registered agents", err);
-	self_surround(&present, &store);
+	mr_auto(free_ptr) char *above = self_surround(&present);
+
+	(void)above; /* what env borrows */
 	if (!office_has_lives(room))
-		return register_plain(room, name, env, options ? options : &plain, ret, err);
-	rc = check_name(room, name, local, err);
-	if (rc != MR_OK)
-		return rc;
-	if ((env->session && env->session[0]) || env->outside)
+		return register_plain(room, name, env, options, ret, err);
+	TRY(check_name(room, name, local, err));
+	if (self_session(env)[0] || env->outside)
 		lock = session_lock(env->state_dir); /* the session's own processes decide one after the other */
-	rc = check_session(room, local, env, options && options->takeover, &was, err);
-	if (rc != MR_OK)
-		return rc;
-	rc = MR_EXISTS;
+	TRY(check_session(room, local, env, options->takeover, &was, err));
 	for (int i = 0; i < TRIES && rc == MR_EXISTS; i++) {
 		*err = (struct mr_error){ 0 };
-		rc = claim_life(room, local, env, options ? options : &plain, &reg, err);
+		rc = claim_life(room, local, env, options, &reg, err);
 		if (rc != MR_NOTFOUND)
 			continue;
-		rc = add_name(room, local, env, options ? options : &plain, err);
-		if (rc == MR_OK) {
-			reg.created = true;
-			rc = MR_EXISTS; /* made, as when another was quicker: now for its life */
-		}
+		rc = add_name(room, local, env, options, err);
+		reg.created |= rc == MR_OK;
+		rc = rc == MR_OK ? MR_EXISTS : rc; /* made, as when another was quicker: now for its life */
 	}
 	if (rc == MR_EXISTS)
 		return mr_fail(err, MR_BUSY, "cannot register '%s': others keep taking it", local);
-	if (rc == MR_OK)
-		leave_life(room, &was);
-	if (rc == MR_OK && !reg.created)
-		rc = give_role(room, local, options ? options : &plain, err);
-	if (rc == MR_OK)
-		rc = agent_unread(room, local, &reg.unread, err);
-	if (rc == MR_OK && !reg.continued && !reg.created)
+	if (rc != MR_OK)
+		return rc;
+	leave_life(room, &was);
+	if (!reg.created)
+		TRY(give_role(room, local, options, err));
+	TRY(agent_unread(room, local, &reg.unread, err));
+	if (!reg.continued && !reg.created)
 		reg.returned_work = office_return_work(room, local, false);
-	if (rc == MR_OK && reg.continued)
+	if (reg.continued)
 		pane_remember(room, local, reg.life, env);
-	if (rc == MR_OK)
-		note_bound(room, local, env, options && options->takeover, &reg);
-	if (rc == MR_OK)
-		*ret = reg;
-	return rc;
+	note_bound(room, local, env, options->takeover, &reg);
+	*ret = reg;
+	return MR_OK;
+}
+
+/* ---- A name for a new session ---- */
+
+static bool
+is_name(const char *name)
+{
+	char normal[MR_ADDRESS_MAX + 1];
+
+	return address_normal(str_of(name), normal, IGNORED) == MR_OK && !agent_is_operator(name) &&
+	       !ascii_caseeq(name, "mailroom");
+}
+
+/* "My Project!" -> "My-Project" */
+static void
+base_of(const char *worktree, char ret[BASE_MAX + 8])
+{
+	const char *folder = path_name(worktree);
+	char plain[BASE_MAX + 1];
+	size_t n = 0;
+
+	for (; *folder && n < BASE_MAX; folder++) {
+		char c = *folder;
+		bool kept = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+			    (strchr("._+-", c) && n > 0);
+
+		if (kept)
+			plain[n++] = c;
+		else if (n > 0 && plain[n - 1] != '-')
+			plain[n++] = '-';
+	}
+	while (n > 0 && plain[n - 1] == '-')
+		n--;
+	plain[n] = '\0';
+	(void)snprintf(
+	    ret, BASE_MAX + 8, "%s%s%s", is_name(plain) ? "" : "agent", n > 0 && !is_name(plain) ? "-" : "", plain);
+}
+
+/* It does not exist, or its agent lived in this very worktree and is gone, or its mailbox never had a life. */
+static bool
+is_free(struct mr_room *room, const struct mr_env *env, const char *name)
+{
+	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
+	enum mr_rc rc = room->driver->find_agent(room, name, &agent, IGNORED);
+
+	if (rc != MR_OK || !agent_has_life(&agent))
+		return rc == MR_OK || rc == MR_NOTFOUND;
+	return mr_agent_presence(&agent) == MR_GONE && strcmp(agent.worktree, env->worktree) == 0;
+}
+
+static enum mr_rc
+take_name(struct mr_room *room, const struct mr_env *env, struct mr_arrival *ret, struct mr_error *err)
+{
+	char base[BASE_MAX + 8], name[BASE_MAX + 16];
+
+	base_of(env->worktree, base);
+	for (unsigned i = 1; i <= NUMBERS; i++) {
+		struct mr_registration reg = { 0 };
+		struct mr_error refused = { 0 };
+
+		(void)snprintf(name, sizeof name, i > 1 ? "%s-%u" : "%s", base, i);
+		if (!is_free(room, env, name))
+			continue;
+		bool taken = mr_register(room, name, env, NULL, &reg, &refused) == MR_OK;
+
+		/* Also when it was not: another process of this session may have been quicker. */
+		if (mr_self_resolve(room, env, &ret->self, err) == MR_OK) {
+			ret->registered = taken;
+			ret->returned = reg.returned + reg.returned_work;
+			return MR_OK;
+		}
+		if (!taken && refused.code != MR_REFUSED && refused.code != MR_EXISTS) {
+			*err = refused;
+			return err->code;
+		}
+	}
+	return mr_fail(err, MR_BUSY, "no name is free for this session: '%s' to '%s' are taken", base, name);
+}
+
+/* ---- The same life under another session id ---- */
+
+struct process_search {
+	const struct mr_env *env;
+	size_t harness_len;             /* of "codex-" in the session's name */
+	char found[MR_ADDRESS_MAX + 1]; /* "": none */
+};
+
+static bool
+note_if_same_process(void *ctx, const struct mr_agent *agent)
+{
+	struct process_search *s = ctx;
+
+	if (!s->found[0] && agent_has_life(agent) && process_same(&agent->process, &s->env->process) &&
+	    strncmp(agent->session, s->env->session, s->harness_len) == 0)
+		memcpy(s->found, agent->name, sizeof s->found);
+	return true;
+}
+
+/* After /clear in one of several terminals of one server: the agents of this worktree that it may have been. */
+struct thread_search {
+	const struct mr_env *env;
+	int64_t made_ms;
+	struct mr_names found;
+	bool loaded; /* the last of them still is */
+	bool failed;
+};
+
+static bool
+note_if_thread(void *ctx, const struct mr_agent *agent)
+{
+	struct thread_search *s = ctx;
+
+	if (!agent_has_life(agent) || !thread_is(agent->session) || strcmp(agent->session, s->env->session) == 0 ||
+	    !s->env->worktree || strcmp(agent->worktree, s->env->worktree) != 0)
+		return true;
+	bool gone = mr_agent_presence(agent) == MR_GONE;
+
+	/* The thread before this one was left when this one began, so it has not ended earlier. */
+	if (gone ? agent->seen_ms < s->made_ms : !process_same(&agent->process, &s->env->process))
+		return true;
+	s->loaded = !gone;
+	s->failed |= !names_add(&s->found, str_of(agent->name));
+	return !s->failed;
+}
+
+/* Codex says that a thread goes on from another one, and not from which. Its server unloads that one a minute later, so
+ * which it was is clear if only one agent of this worktree can be meant: one that is loaded, where this thread is
+ * younger than that and no thread is loaded that never was anybody; or one that has ended since. A wrong name would
+ * read another session's mail; so else it is somebody new, and is told which agents it may have been. */
+static void
+find_cleared(struct mr_room *room, const struct mr_env *env, char ret[MR_ADDRESS_MAX + 1], struct mr_arrival *a)
+{
+	struct thread_search s = { .env = env, .made_ms = thread_made_ms(env->session) };
+	mr_auto(buf_done) struct buf names = BUF_INIT;
+
+	if (s.made_ms > 0 && room->driver->each_agent(room, note_if_thread, &s, IGNORED) == MR_OK && !s.failed &&
+	    s.found.n == 1 &&
+	    (!s.loaded || (clock_now_ms() - s.made_ms < UNLOAD_MS &&
+			      !thread_has_strangers(env->state_dir, env->session, &env->process))))
+		text_join(ret, MR_ADDRESS_MAX + 1, s.found.v[0], NULL);
+	for (size_t i = 0; i < s.found.n && names.len + MR_ADDRESS_MAX < sizeof a->maybe; i++)
+		buf_addf(&names, "%s%s", i ? ", " : "", s.found.v[i]);
+	text_join(a->maybe, sizeof a->maybe, buf_z(&names), NULL);
+	mr_names_done(&s.found);
+}
+
+/* The harness says that this session goes on from another one of the same process. Best effort. */
+static void
+go_on(struct mr_room *room, const struct mr_env *env, bool cleared, struct mr_arrival *a)
+{
+	mr_auto(binding_done) struct binding b = { 0 };
+	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
+	const char *id = strchr(env->session, '-');
+	struct process_search s = { .env = env, .harness_len = id ? (size_t)(id - env->session) + 1 : 0 };
+	bool saved = false;
+
+	if (env->process.pid == 0 || process_state(&env->process) != PROCESS_ALIVE || (env->shared && !cleared))
+		return;
+	mr_auto(sys_close_fd) int lock = session_lock(env->state_dir);
+
+	if (self_binding(room, env, &b, &saved, IGNORED) == MR_OK)
+		return;
+	if (env->shared)
+		find_cleared(room, env, s.found, a);
+	else
+		(void)room->driver->each_agent(room, note_if_same_process, &s, IGNORED);
+	if (s.found[0] && room->driver->find_agent(room, s.found, &agent, IGNORED) == MR_OK)
+		(void)self_adopt_life(room, env, &agent, IGNORED);
+}
+
+/* ---- Arriving and leaving ---- */
+
+enum mr_rc
+mr_arrive(struct mr_room *room, const struct mr_env *env, const struct mr_arrive_options *options,
+    struct mr_arrival *ret, struct mr_error *err)
+{
+	mr_auto(binding_done) struct binding former = { 0 };
+	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
+	bool lives = office_has_lives(room), session = self_session(env)[0] && !(env->as && env->as[0]);
+	/* A process of Codex that is not shared has one terminal: it goes on there, also by /new, which says nothing.
+	 */
+	bool alone = session && thread_is(env->session) && !env->shared && process_codex(&env->process) == CODEX_OWN;
+	bool goes_on = options->goes_on || (options->begins && alone);
+	struct mr_env known = *env;
+	struct mr_arrival a = { 0 };
+
+	if (lives && session && goes_on)
+		go_on(room, env, options->cleared, &a);
+	/* A new session is nobody's continuation, also when its process has another one: a host may run several. */
+	if (lives && session && options->begins && !goes_on)
+		known.process = (struct mr_process){ 0 };
+	enum mr_rc rc = mr_self_resolve(room, &known, &a.self, err);
+
+	/* Fenced, or a variable that belongs to the agent outside of this one: then it is somebody new. The model of a
+	 * fenced session still believes that the name is its own. */
+	if ((rc == MR_NOTFOUND || rc == MR_REFUSED) && lives && session && env->worktree && env->worktree[0]) {
+		if (session_load(env->state_dir, env->session, room->spec, &former, IGNORED) == MR_OK) {
+			memcpy(a.was, former.agent, sizeof former.agent);
+			a.was_life = former.life;
+		}
+		rc = take_name(room, &known, &a, err);
+	}
+	if (rc != MR_OK)
+		return rc;
+	if (!a.registered)
+		a.maybe[0] = '\0';
+	if (lives && session && options->begins) {
+		/* What the life says of the process, once it is clear which life it is. Best effort. */
+		if (env->process.pid && room->driver->find_agent(room, a.self.agent, &agent, IGNORED) == MR_OK &&
+		    agent.life == a.self.life && !process_same(&agent.process, &env->process))
+			(void)self_adopt_life(room, env, &agent, IGNORED);
+		pane_remember(room, a.self.agent, a.self.life, env);
+	}
+	if (options->anew)
+		announced_forget(room, &a.self);
+	*ret = a;
+	return MR_OK;
+}
+
+/* A process may outlive its sessions, and some cannot be seen from here. So the life gets one that is known to end:
+ * this one. A session that is resumed finds its life by its id, and that gets the new process then. */
+enum mr_rc
+mr_leave(struct mr_room *room, const struct mr_self *self, struct mr_error *err)
+{
+	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
+
+	if (!office_has_lives(room) || !self->bound || !ROOM_HAS(room, update_agent))
+		return MR_OK;
+	TRY(room->driver->find_agent(room, self->agent, &agent, err));
+	if (agent.life != self->life || strcmp(agent.session, self->session) != 0 ||
+	    !process_describe(getpid(), &agent.process))
+		return MR_OK;
+	agent.host = host_name();
+	return room->driver->update_agent(room, &agent, err);
 }

@@ -15,13 +15,250 @@
  * sessions that want the same agent: 3 and 5 are decided under a lock, and a life is taken by the
  * room's own race, which one wins.
  */
+#include "base/clock.h"
 #include "base/format.h"
 #include "base/process.h"
 #include "base/sys.h"
 #include "office/address/address.h"
+#include "office/nudge/nudge.h"
 #include "office/who/who.h"
 
 #define TRIES 10
+
+const char *
+self_session(const struct mr_env *env)
+{
+	return env->session ? env->session : "";
+}
+
+/* ---- Finding the binding of a session ---- */
+
+struct life_search {
+	const char *session;
+	struct binding found;
+	size_t n;
+};
+
+static bool
+keep_if_session(void *ctx, const struct mr_agent *agent)
+{
+	struct life_search *search = ctx;
+
+	if (!agent_has_life(agent) || strcmp(agent->session, search->session) != 0)
+		return true;
+	search->n++;
+	search->found = (struct binding){
+		.life = agent->life, .process = agent->process, .session = search->session, .worktree = ""
+	};
+	memcpy(search->found.agent, agent->name, sizeof search->found.agent);
+	return true;
+}
+
+enum mr_rc
+self_binding(struct mr_room *room, const struct mr_env *env, struct binding *ret, bool *ret_saved, struct mr_error *err)
+{
+	struct life_search search = { .session = env->session };
+	struct mr_error broken = { 0 };
+
+	*ret_saved = false;
+	if (!self_session(env)[0] || !ROOM_HAS(room, find_agent) || !ROOM_HAS(room, each_agent))
+		return mr_fail(err, MR_NOTFOUND, "no harness session is known");
+	if (env->state_dir) {
+		*ret_saved = session_load(env->state_dir, env->session, room->spec, ret, &broken) == MR_OK;
+		if (*ret_saved || session_find_process(
+				      env->state_dir, env->session, room->spec, &env->process, ret, IGNORED) == MR_OK)
+			return MR_OK;
+	}
+	/* A sandbox may keep the state folder from being written; the life itself names its session too. */
+	TRY(mr_each_agent(room, keep_if_session, &search, err));
+	if (search.n == 1) {
+		*ret = search.found;
+		return MR_OK;
+	}
+	if (broken.code != MR_OK && broken.code != MR_NOTFOUND)
+		return mr_fail(err, MR_NOTFOUND, "%s", broken.message);
+	return mr_fail(err, MR_NOTFOUND, "session '%.80s' is not bound to an agent", env->session);
+}
+
+/* Nobody is fenced there, so the name need only be there still. After /clear the binding is that of the same process.
+ */
+enum mr_rc
+self_plain_binding(struct mr_room *room, const struct mr_env *env, struct binding *ret, struct mr_error *err)
+{
+	mr_auto(binding_done) struct binding b = { 0 };
+
+	if (!self_session(env)[0] || !env->state_dir || !ROOM_HAS(room, find_agent))
+		return mr_fail(err, MR_NOTFOUND, "no harness session is known");
+	if (session_load(env->state_dir, env->session, room->spec, &b, IGNORED) != MR_OK &&
+	    session_find_process(env->state_dir, env->session, room->spec, &env->process, &b, IGNORED) != MR_OK)
+		return mr_fail(err, MR_NOTFOUND, "session '%.80s' is not bound to an agent", env->session);
+	if (agent_exists(room, b.agent, IGNORED) != MR_OK)
+		return mr_fail(err, MR_NOTFOUND, "this session was agent '%s', who was pruned", b.agent);
+	*ret = binding_move(&b);
+	return MR_OK;
+}
+
+/* A server's environment names the session in which the server was started. After a /clear that is an earlier one, and
+ * the server of a nested harness has inherited the outer session's. The harness process above us is neither: what is
+ * bound to it is what we are, and an id that is bound to another living process is not ours. */
+const char *
+self_present_session(struct mr_room *room, const struct mr_env *env, struct binding *store)
+{
+	mr_auto(binding_done) struct binding named = { 0 };
+
+	if (!self_session(env)[0] || !env->state_dir || env->process.pid == 0)
+		return env->session;
+	if (session_find_process(env->state_dir, env->session, room->spec, &env->process, store, IGNORED) == MR_OK)
+		return store->session;
+	if (session_may_clear(env->session, env->session) &&
+	    session_load(env->state_dir, env->session, room->spec, &named, IGNORED) == MR_OK &&
+	    !process_same(&named.process, &env->process) && process_state(&named.process) == PROCESS_ALIVE)
+		return NULL;
+	return env->session;
+}
+
+char *
+self_surround(struct mr_env *env)
+{
+	struct mr_process process;
+
+	if (self_session(env)[0] || env->two_sessions || env->hooked)
+		return NULL;
+	char *session = session_above(env->state_dir, &process);
+
+	if (session) {
+		env->session = session;
+		env->process = process;
+		env->outside = false;
+	}
+	return session;
+}
+
+enum mr_rc
+self_check(struct mr_room *room, const struct mr_env *env, const struct binding *b, struct mr_agent *ret_agent,
+    struct mr_error *err)
+{
+	mr_auto(mr_agent_done) struct mr_agent now = { 0 };
+	mr_auto(buf_done) struct buf who = BUF_INIT;
+	enum mr_rc rc = room->driver->find_agent(room, b->agent, &now, err);
+
+	if (rc == MR_NOTFOUND || (rc == MR_OK && !agent_has_life(&now)))
+		return mr_fail(err, MR_NOTFOUND, "this session was agent '%s', who was pruned", b->agent);
+	if (rc != MR_OK)
+		return rc;
+	if (now.life != b->life) {
+		agent_describe_life(&now, &who);
+		return mr_fail(err, MR_REFUSED,
+		    "this session was life %u of '%s' and is fenced: the name was taken over by %s\n"
+		    "mailroom register NAME takes another name, mailroom takeover %.80s takes this one back",
+		    b->life, b->agent, buf_z(&who), b->agent);
+	}
+	/* After /clear the life names the new id, and the harness process that we were found below all the same. A
+	 * thread of Codex always says its own id, and that process may be everybody's. */
+	if (strcmp(now.session, b->session) != 0 &&
+	    (thread_is(b->session) ||
+		(!process_same(&now.process, &env->process) && !process_is_ancestor(&now.process))))
+		return mr_fail(err, MR_NOTFOUND,
+		    "the binding of this session says '%s', and that agent's life is another's", b->agent);
+	*ret_agent = now;
+	now = (struct mr_agent){ 0 };
+	return MR_OK;
+}
+
+/* ---- Tying a session to a life ---- */
+
+/* Without the file the session is found by its life, only slower. */
+static bool
+save_binding(struct mr_room *room, const struct mr_env *env, struct binding b, const char *agent)
+{
+	if (!self_session(env)[0] || !env->state_dir)
+		return false;
+	text_join(b.agent, sizeof b.agent, agent, NULL);
+	b.session = env->session;
+	b.inherited = env->inherited;
+	return session_save(env->state_dir, room->spec, &b, IGNORED) == MR_OK;
+}
+
+bool
+self_bind_plain(struct mr_room *room, const struct mr_env *env, const char *name)
+{
+	return save_binding(room, env, (struct binding){ .process = env->process }, name);
+}
+
+static void
+bind_life(struct mr_room *room, const struct mr_env *env, const struct mr_agent *agent)
+{
+	(void)save_binding(room, env,
+	    (struct binding){ .life = agent->life, .process = agent->process, .worktree = agent->worktree },
+	    agent->name);
+}
+
+bool
+self_is_life(const struct mr_env *env, const struct mr_agent *agent)
+{
+	const char *mine = self_session(env);
+
+	if (!agent_has_life(agent))
+		return false;
+	if (mine[0] && strcmp(mine, agent->session) == 0)
+		return true;
+	/* One process may run several sessions of one harness side by side; only /clear makes two of them
+	 * one. */
+	return env->process.pid && process_same(&env->process, &agent->process) &&
+	       process_state(&env->process) == PROCESS_ALIVE &&
+	       (!mine[0] || !agent->session[0] || session_may_clear(mine, agent->session));
+}
+
+enum mr_rc
+self_adopt_life(struct mr_room *room, const struct mr_env *env, const struct mr_agent *agent, struct mr_error *err)
+{
+	struct mr_agent now = *agent; /* borrows agent's strings */
+	bool other_process = env->process.pid && !process_same(&env->process, &agent->process) &&
+			     (agent->process.pid == 0 || process_state(&agent->process) == PROCESS_DEAD);
+	bool other_session = self_session(env)[0] && strcmp(env->session, agent->session) != 0;
+
+	if (other_process)
+		now.process = env->process;
+	if (other_session)
+		now.session = env->session;
+	if (!now.worktree[0] && env->worktree)
+		now.worktree = env->worktree;
+	if ((other_process || other_session) && ROOM_HAS(room, update_agent)) {
+		now.host = host_name();
+		TRY(room->driver->update_agent(room, &now, err));
+	}
+	bind_life(room, env, &now);
+	return MR_OK;
+}
+
+enum mr_rc
+self_take_life(struct mr_room *room, const struct mr_env *env, const struct mr_agent *agent, unsigned *ret_life,
+    size_t *ret_returned, struct mr_error *err)
+{
+	struct mr_agent next = {
+		.life = agent->life + 1,
+		.created_ms = agent->created_ms,
+		.started_ms = clock_now_ms(),
+		.process = env->process,
+		.worktree = env->worktree ? env->worktree : "",
+		.session = self_session(env),
+		.host = host_name(),
+		.role = agent->role ? agent->role : "",
+		.wake = agent->wake ? agent->wake : "",
+	};
+	size_t returned = 0;
+
+	if (next.started_ms < agent->created_ms) /* the clock was set back: still not a life of before the name */
+		next.started_ms = agent->created_ms;
+	next.seen_ms = next.started_ms;
+	memcpy(next.name, agent->name, sizeof next.name);
+	TRY(room->driver->take_life(room, &next, &returned, err));
+	bind_life(room, env, &next);
+	pane_remember(room, next.name, next.life, env);
+	*ret_life = next.life;
+	*ret_returned = returned;
+	return MR_OK;
+}
 
 /* ---- The answer ---- */
 
@@ -35,60 +272,49 @@ is_agent(struct mr_self *ret, const struct mr_env *env, const char *agent, unsig
 	return MR_OK;
 }
 
-/* Every command asks who it is, and mostly needs no more than the number of the life: `whole` false. */
-static enum mr_rc
-find_agent(struct mr_room *room, const char *name, bool whole, struct mr_agent *ret, struct mr_error *err)
-{
-	if (whole || !ROOM_HAS(room, check_life))
-		return room->driver->find_agent(room, name, ret, err);
-	return room->driver->check_life(room, name, 0, NULL, &ret->life, err);
-}
-
-/* The name as it is registered: what reaches an agent's mailbox by `send` must be that agent by --as, too. */
+/* The name as it is registered: what reaches an agent's mailbox by `send` must be that agent by --as, too. `whole`
+ * false: of the agent only the number of its life is needed, as mostly. */
 static enum mr_rc
 registered_name(struct mr_room *room, const char *given, bool whole, char ret[MR_ADDRESS_MAX + 1],
     struct mr_agent *ret_agent, struct mr_error *err)
 {
 	struct mr_error unknown = { 0 };
 	char local[MR_ADDRESS_MAX + 1], found[MR_ADDRESS_MAX + 1];
-	enum mr_rc rc = agent_spelled(room, given, local, err);
 
-	if (rc != MR_OK)
-		return rc;
-	(void)snprintf(ret, MR_ADDRESS_MAX + 1, "%s", local);
+	TRY(agent_spelled(room, given, local, err));
+	memcpy(ret, local, sizeof local);
 	if (!ROOM_HAS(room, find_agent))
 		return MR_OK;
-	rc = find_agent(room, local, whole, ret_agent, &unknown);
-	if (rc != MR_NOTFOUND) {
-		if (rc != MR_OK)
-			*err = unknown;
-		return rc;
-	}
+	enum mr_rc rc = whole || !ROOM_HAS(room, check_life)
+			    ? room->driver->find_agent(room, local, ret_agent, &unknown)
+			    : room->driver->check_life(room, local, 0, NULL, &ret_agent->life, &unknown);
+
+	if (rc != MR_OK && rc != MR_NOTFOUND)
+		*err = unknown;
 	/* A kind without lives keeps no list of who may act: its own programs ask nobody either. */
-	if (!office_has_lives(room))
-		return MR_OK;
+	if (rc != MR_NOTFOUND || !office_has_lives(room))
+		return rc == MR_NOTFOUND ? MR_OK : rc;
 	rc = address_registered(room, local, found, err);
 	if (rc != MR_OK)
 		return rc == MR_NOTFOUND ? agent_unknown(room, local, err) : rc;
-	(void)snprintf(ret, MR_ADDRESS_MAX + 1, "%s", found);
+	memcpy(ret, found, sizeof found);
 	return mr_agent_get(room, found, ret_agent, err);
 }
 
 enum mr_rc
 mr_self_named(struct mr_room *room, const char *agent, struct mr_self *ret, struct mr_error *err)
 {
-	struct mr_env nothing = { 0 };
 	mr_auto(mr_agent_done) struct mr_agent found = { 0 };
 	char name[MR_ADDRESS_MAX + 1];
-	enum mr_rc rc = registered_name(room, agent, false, name, &found, err);
 
-	return rc == MR_OK ? is_agent(ret, &nothing, name, found.life, false, "named") : rc;
+	TRY(registered_name(room, agent, false, name, &found, err));
+	return is_agent(ret, &(struct mr_env){ 0 }, name, found.life, false, "named");
 }
 
 void
 mr_self_seen(struct mr_room *room, const struct mr_self *self)
 {
-	if (self->life > 0 && ROOM_HAS(room, seen))
+	if (self->life > 0)
 		room->driver->seen(room, self->agent, self->life);
 }
 
@@ -98,17 +324,15 @@ static enum mr_rc
 by_option(struct mr_room *room, const struct mr_env *env, struct mr_self *ret, struct mr_error *err)
 {
 	mr_auto(binding_done) struct binding b = { 0 };
-	struct mr_error ignored = { 0 };
 	struct mr_self self = { 0 };
-	bool saved = false;
+	bool saved = false, bound = false;
 
 	TRY(mr_self_named(room, env->as, &self, err));
 	/* Looking through all lives is worth it only where it decides something. */
-	bool bound = self_session(env)[0] &&
-		     (agent_is_operator(self.agent) ? self_binding(room, env, &b, &saved, &ignored) == MR_OK
-						    : env->state_dir && session_load(env->state_dir, env->session,
-									    room->spec, &b, &ignored) == MR_OK);
-
+	if (self_session(env)[0] && agent_is_operator(self.agent))
+		bound = self_binding(room, env, &b, &saved, IGNORED) == MR_OK;
+	else if (self_session(env)[0] && env->state_dir)
+		bound = session_load(env->state_dir, env->session, room->spec, &b, IGNORED) == MR_OK;
 	(void)is_agent(ret, env, self.agent, self.life, bound, "--as");
 	ret->explicit_as = true;
 	ret->hooked = bound && b.hooked && strcmp(b.agent, self.agent) == 0 && b.life == self.life;
@@ -123,10 +347,9 @@ static bool
 is_newest(struct mr_room *room, const struct binding *b)
 {
 	const struct room_driver *driver = room->driver;
-	struct mr_error ignored = { 0 };
 
-	return DRIVER_HAS(driver, check_life) && driver->find_agent(room, b->agent, NULL, &ignored) == MR_OK &&
-	       driver->check_life(room, b->agent, b->life, b->session, NULL, &ignored) == MR_OK;
+	return ROOM_HAS(room, check_life) && driver->find_agent(room, b->agent, NULL, IGNORED) == MR_OK &&
+	       driver->check_life(room, b->agent, b->life, b->session, NULL, IGNORED) == MR_OK;
 }
 
 static enum mr_rc
@@ -138,7 +361,7 @@ is_session(const struct mr_env *env, const struct binding *b, struct mr_self *re
 	text_join(how, sizeof how, "session ", session, " is bound to it", NULL);
 	(void)is_agent(ret, env, b->agent, b->life, true, how);
 	ret->hooked = b->hooked;
-	ret->unconfirmed = b->noted && confirm_is_due(b->noted);
+	ret->unconfirmed = confirm_is_due(b->noted);
 	return MR_OK;
 }
 
@@ -146,12 +369,10 @@ bool
 mr_self_bound(struct mr_room *room, const struct mr_env *env, struct mr_self *ret)
 {
 	mr_auto(binding_done) struct binding b = { 0 };
-	struct mr_error ignored = { 0 };
 
 	/* A process that is gone, or another by now, may mean that the session was resumed: see by_session. */
 	return !env->session_aged && !(env->as && env->as[0]) && self_session(env)[0] && env->state_dir &&
-	       office_has_lives(room) &&
-	       session_load(env->state_dir, env->session, room->spec, &b, &ignored) == MR_OK &&
+	       office_has_lives(room) && session_load(env->state_dir, env->session, room->spec, &b, IGNORED) == MR_OK &&
 	       (env->hooked || b.process.pid == 0 || process_runs(&b.process)) && is_newest(room, &b) &&
 	       is_session(env, &b, ret) == MR_OK;
 }
@@ -161,19 +382,17 @@ by_session(struct mr_room *room, const struct mr_env *env, struct mr_self *ret, 
 {
 	mr_auto(binding_done) struct binding b = { 0 };
 	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
-	struct mr_error ignored = { 0 };
 	bool saved = false;
 
 	TRY(self_binding(room, env, &b, &saved, err));
 	bool resumed =
 	    env->process.pid && !process_same(&env->process, &b.process) && process_state(&b.process) == PROCESS_DEAD;
-	bool settled = saved && !resumed && is_newest(room, &b);
 
-	if (!settled && self_check(room, env, &b, &agent, err) != MR_OK)
-		return err->code;
+	if (!saved || resumed || !is_newest(room, &b))
+		TRY(self_check(room, env, &b, &agent, err));
 	/* Best effort: who I am is clear, and a room that cannot be written can still be read. */
 	if (!saved || resumed)
-		(void)self_adopt_life(room, env, &agent, &ignored);
+		(void)self_adopt_life(room, env, &agent, IGNORED);
 	return is_session(env, &b, ret);
 }
 
@@ -182,79 +401,67 @@ static enum mr_rc
 by_plain_session(struct mr_room *room, const struct mr_env *env, struct mr_self *ret, struct mr_error *err)
 {
 	mr_auto(binding_done) struct binding b = { 0 };
-	enum mr_rc rc = self_plain_binding(room, env, &b, err);
 
-	if (rc == MR_OK && strcmp(b.session, env->session) != 0)
+	TRY(self_plain_binding(room, env, &b, err));
+	if (strcmp(b.session, env->session) != 0)
 		(void)self_bind_plain(room, env, b.agent);
-	return rc == MR_OK ? is_session(env, &b, ret) : rc;
+	return is_session(env, &b, ret);
 }
 
-/* A life that is gone, or one that nobody sits in, becomes this session's. */
+/* A life that is gone is followed by one of this session; one that has no session becomes this session's. */
 static enum mr_rc
-bind_life(struct mr_room *room, const struct mr_env *env, const struct mr_agent *agent, bool take, const char *how,
+become(struct mr_room *room, const struct mr_env *env, const struct mr_agent *agent, bool take, const char *how,
     struct mr_self *ret, struct mr_error *err)
 {
 	unsigned life = agent->life;
 	size_t returned = 0;
-	enum mr_rc rc =
-	    take ? self_take_life(room, env, agent, &life, &returned, err) : self_adopt_life(room, env, agent, err);
 
-	return rc == MR_OK ? is_agent(ret, env, agent->name, life, true, how) : rc;
+	TRY(take ? self_take_life(room, env, agent, &life, &returned, err) : self_adopt_life(room, env, agent, err));
+	return is_agent(ret, env, agent->name, life, true, how);
 }
 
 /* 3 */
 
 static enum mr_rc
-refuse_variable(const struct mr_env *env, const char *source, const struct mr_agent *agent, struct mr_error *err)
-{
-	mr_auto(buf_done) struct buf who = BUF_INIT;
-
-	agent_describe_life(agent, &who);
-	(void)mr_fail(
-	    err, MR_REFUSED, "%s says '%s', but that agent is somebody else: %s", source, agent->name, buf_z(&who));
-	return self_session(env)[0]
-		   ? mr_hint(err,
-			 "mailroom register NAME takes a name of your own; mailroom takeover %.80s moves "
-			 "this one here",
-			 agent->name)
-		   : mr_hint(err, "to act as it on purpose: mailroom --as %.80s ...", agent->name);
-}
-
-static enum mr_rc
 by_variable(struct mr_room *room, const struct mr_env *env, struct mr_self *ret, struct mr_error *err)
 {
 	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
+	mr_auto(buf_done) struct buf who = BUF_INIT;
 	char name[MR_ADDRESS_MAX + 1], source[80];
-	enum mr_rc rc = registered_name(room, env->agent, true, name, &agent, err);
+	bool session = self_session(env)[0] != '\0';
 
-	snprintf(source, sizeof source, "$%s", env->agent_source ? env->agent_source : "MAILROOM_AGENT");
-	if (rc != MR_OK)
+	(void)snprintf(source, sizeof source, "$%s", env->agent_source ? env->agent_source : "MAILROOM_AGENT");
+	if (registered_name(room, env->agent, true, name, &agent, err) != MR_OK)
 		return mr_wrap(err, "%s", source);
 	if (!ROOM_HAS(room, find_agent) || !ROOM_HAS(room, take_life))
 		return is_agent(ret, env, name, agent.life, false, source);
 	enum mr_presence presence = mr_agent_presence(&agent);
 
-	if (!self_session(env)[0]) {
-		if (presence == MR_LIVE && !process_is_ancestor(&agent.process))
-			return refuse_variable(env, source, &agent, err);
+	if (!session && (presence != MR_LIVE || process_is_ancestor(&agent.process)))
 		return is_agent(ret, env, name, agent.life, false, source);
-	}
-	if (agent_is_operator(name))
+	if (session && agent_is_operator(name))
 		return mr_fail(err, MR_REFUSED,
 		    "%s says '%s', but a harness session is not the operator\nmailroom register NAME takes a name of your own",
 		    source, env->agent);
-	bool nobodys = agent.process.pid == 0 && agent.session[0] == '\0';
+	bool unused = agent_has_life(&agent) && agent.process.pid == 0 && agent.session[0] == '\0';
 
-	if (self_is_life(env, &agent) || (agent_has_life(&agent) && nobodys))
-		return bind_life(room, env, &agent, false, source, ret, err);
-	if (presence == MR_GONE)
-		return bind_life(room, env, &agent, true, source, ret, err);
-	return refuse_variable(env, source, &agent, err);
+	if (session && (self_is_life(env, &agent) || unused))
+		return become(room, env, &agent, false, source, ret, err);
+	if (session && presence == MR_GONE)
+		return become(room, env, &agent, true, source, ret, err);
+	agent_describe_life(&agent, &who);
+	(void)mr_fail(
+	    err, MR_REFUSED, "%s says '%s', but that agent is somebody else: %s", source, agent.name, buf_z(&who));
+	return session
+		   ? mr_hint(err,
+			 "mailroom register NAME takes a name of your own; mailroom takeover %.80s moves this one here",
+			 agent.name)
+		   : mr_hint(err, "to act as it on purpose: mailroom --as %.80s ...", agent.name);
 }
 
 /* 4 and 5 */
 
-struct worktree_search { /* who lives or lived there */
+struct worktree_search { /* the agents that live or lived there */
 	const char *worktree;
 	bool outside; /* of any harness */
 	struct mr_names gone;
@@ -279,15 +486,17 @@ static bool
 keep_if_from_here(void *ctx, const struct mr_agent *agent)
 {
 	struct worktree_search *search = ctx;
+	struct mr_names *list = NULL;
 
 	if (!agent_has_life(agent) || strcmp(agent->worktree, search->worktree) != 0 || agent_is_operator(agent->name))
 		return true;
 	if (mr_agent_presence(agent) == MR_GONE)
-		search->failed |= !names_add(&search->gone, str_of(agent->name));
+		list = &search->gone;
 	else if (agent->session[0])
-		search->failed |= !names_add(&search->there, str_of(agent->name));
+		list = &search->there;
 	else if (agent->process.pid == 0)
-		search->failed |= !names_add(search->outside ? &search->plain : &search->maybe, str_of(agent->name));
+		list = search->outside ? &search->plain : &search->maybe;
+	search->failed |= list && !names_add(list, str_of(agent->name));
 	return !search->failed;
 }
 
@@ -301,20 +510,16 @@ by_plain(struct mr_room *room, const struct mr_env *env, struct worktree_search 
 	search->registered = registered;
 	if (search->plain.n != 1)
 		return mr_fail(err, MR_NOTFOUND, "not one agent");
-	enum mr_rc rc = room->driver->find_agent(room, search->plain.v[0], &agent, err);
-
-	return rc == MR_OK ? is_agent(ret, env, agent.name, agent.life, false, how) : rc;
+	TRY(room->driver->find_agent(room, search->plain.v[0], &agent, err));
+	return is_agent(ret, env, agent.name, agent.life, false, how);
 }
 
 static enum mr_rc
 by_terminal(struct mr_room *room, const struct mr_env *env, struct worktree_search *search, struct mr_self *ret,
     struct mr_error *err)
 {
-	enum mr_rc rc = terminal_agents(room, env, &search->plain, err);
-
-	return rc == MR_OK ? by_plain(room, env, search, "this terminal registered",
-				 "this terminal session registered it", ret, err)
-			   : rc;
+	TRY(terminal_agents(room, env, &search->plain, err));
+	return by_plain(room, env, search, "this terminal registered", "this terminal session registered it", ret, err);
 }
 
 static enum mr_rc
@@ -328,36 +533,28 @@ by_worktree(struct mr_room *room, const struct mr_env *env, struct worktree_sear
 		return mr_fail(err, MR_NOTFOUND, "no agents by worktree");
 	search->worktree = env->worktree;
 	search->outside = env->outside;
-	enum mr_rc rc = room->driver->each_agent(room, keep_if_from_here, search, err);
-
-	if (rc != MR_OK || search->failed)
-		return rc != MR_OK ? rc : mr_nomem(err);
+	TRY(room->driver->each_agent(room, keep_if_from_here, search, err));
+	if (search->failed)
+		return mr_nomem(err);
 	if (search->plain.n > 0)
 		return by_plain(room, env, search, "registered from this worktree:",
 		    "the one agent that was registered from this worktree without a session", ret, err);
 	if (search->gone.n != 1)
 		return mr_fail(err, MR_NOTFOUND, "no agents by worktree");
-	rc = room->driver->find_agent(room, search->gone.v[0], &agent, err);
-	if (rc != MR_OK)
-		return rc;
+	TRY(room->driver->find_agent(room, search->gone.v[0], &agent, err));
 	if (!self_session(env)[0])
 		return is_agent(ret, env, agent.name, agent.life, false, how);
-	return bind_life(room, env, &agent, true, how, ret, err);
+	return become(room, env, &agent, true, how, ret, err);
 }
 
 /* 6 */
 
-static enum mr_rc
-not_one(const struct worktree_search *search, struct mr_error *err)
+/* "'a', 'b'", up to about `max` bytes */
+static void
+list_names(struct buf *out, const struct mr_names *names, size_t max)
 {
-	mr_auto(buf_done) struct buf names = BUF_INIT;
-	const char *one = search->plain.v[0];
-
-	for (size_t i = 0; i < search->plain.n && names.len < 80; i++)
-		format_addf(&names, "%s'%.60s'", i ? ", " : "", search->plain.v[i]);
-	return mr_fail(err, MR_NOTFOUND,
-	    "which agent are you? %s %s\nmailroom --as %.60s ..., or export MAILROOM_AGENT=%.60s", search->registered,
-	    buf_z(&names), one, one);
+	for (size_t i = 0; i < names->n && out->len < max; i++)
+		format_addf(out, "%s'%.60s'", i ? ", " : "", names->v[i]);
 }
 
 /* Inside of a harness, where it counts for nothing, what this terminal registered is at least worth a hint. */
@@ -366,19 +563,17 @@ note_terminal(struct mr_room *room, const struct mr_env *env, struct worktree_se
 {
 	mr_auto(mr_names_done) struct mr_names here = { 0 };
 	struct mr_env outside = *env;
-	struct mr_error ignored = { 0 };
 
 	if (env->outside || self_session(env)[0])
 		return;
 	outside.outside = true;
-	(void)terminal_agents(room, &outside, &here, &ignored);
+	(void)terminal_agents(room, &outside, &here, IGNORED);
 	for (size_t i = 0; i < here.n; i++)
-		if (!names_has(&search->maybe, here.v[i]))
-			(void)names_add(&search->maybe, str_of(here.v[i]));
+		(void)names_add_once(&search->maybe, here.v[i]);
 }
 
 /* Some harnesses tell their shells and servers nothing, while their hooks know the session; in others there are no
- * hooks. Then the name may be known, and only the caller can say that it is his. */
+ * hooks. Then the name may be known, and only the caller can say that it is its own. */
 static enum mr_rc
 hint_said(const struct worktree_search *search, struct mr_error *err)
 {
@@ -389,12 +584,10 @@ hint_said(const struct worktree_search *search, struct mr_error *err)
 	if (known->n == 0)
 		return mr_hint(err, "mailroom register NAME, then mailroom --as NAME ..., or MAILROOM_AGENT=NAME in "
 				    "the environment, of an MCP server in its settings");
-	for (size_t i = 0; i < known->n && names.len < 60; i++)
-		format_addf(&names, "%s'%.40s'", i ? ", " : "", known->v[i]);
+	list_names(&names, known, 60);
 	return mr_hint(err,
 	    "%s: %s; if that is you: mailroom --as %.40s ..., or export MAILROOM_AGENT=%.40s (an MCP server: in the "
-	    "env "
-	    "of its settings); else mailroom register NAME",
+	    "env of its settings); else mailroom register NAME",
 	    search->there.n > 0 ? "in a session here" : "registered here", buf_z(&names), one, one);
 }
 
@@ -404,10 +597,12 @@ nobody(const struct mr_room *room, const struct mr_env *env, const struct worktr
 {
 	mr_auto(buf_done) struct buf names = BUF_INIT;
 
-	if (search->plain.n > 1)
-		return not_one(search, err);
-	for (size_t i = 0; search->gone.n > 1 && i < search->gone.n && names.len < 80; i++)
-		format_addf(&names, "%s'%s'", i ? ", " : "; agents of this worktree: ", search->gone.v[i]);
+	if (search->plain.n > 1) {
+		list_names(&names, &search->plain, 80);
+		return mr_fail(err, MR_NOTFOUND,
+		    "which agent are you? %s %s\nmailroom --as %.60s ..., or export MAILROOM_AGENT=%.60s",
+		    search->registered, buf_z(&names), search->plain.v[0], search->plain.v[0]);
+	}
 	(void)mr_fail(err, MR_NOTFOUND, "which agent are you? %s",
 	    self_session(env)[0] && unbound->message[0] ? unbound->message : "nothing here says it");
 	if (!(room->driver->abilities & ROOM_REGISTER))
@@ -417,7 +612,10 @@ nobody(const struct mr_room *room, const struct mr_env *env, const struct worktr
 		    err, "mailroom register NAME, mailroom takeover NAME if it is yours, or mailroom --as NAME ...");
 	if (!self_session(env)[0] && (search->there.n + search->maybe.n > 0 || (!env->outside && search->gone.n < 2)))
 		return hint_said(search, err);
-	return mr_hint(err, "mailroom register NAME, or mailroom --as NAME ...%s", buf_z(&names));
+	if (search->gone.n > 1)
+		list_names(&names, &search->gone, 60);
+	return mr_hint(err, "mailroom register NAME, or mailroom --as NAME ...%s%s",
+	    names.len > 0 ? "; agents of this worktree: " : "", buf_z(&names));
 }
 
 static enum mr_rc
@@ -442,8 +640,10 @@ resolve_once(struct mr_room *room, const struct mr_env *env, struct mr_self *ret
 	}
 	if (env->agent && env->agent[0])
 		return by_variable(room, env, ret, err);
-	if (ROOM_HAS(room, owner) && room->driver->owner(room))
-		return is_agent(ret, env, room->driver->owner(room), 0, false, "the room is its own");
+	const char *owner = room->driver->owner(room);
+
+	if (owner)
+		return is_agent(ret, env, owner, 0, false, "the room is its own");
 	if (!binds && by_plain_session(room, env, ret, &unbound) == MR_OK)
 		return MR_OK;
 	rc = by_terminal(room, env, &search, ret, err);
@@ -462,25 +662,24 @@ enum mr_rc
 mr_self_resolve(struct mr_room *room, const struct mr_env *env, struct mr_self *ret, struct mr_error *err)
 {
 	mr_auto(binding_done) struct binding store = { 0 };
+	mr_auto(free_ptr) char *above = NULL;
 	struct mr_env present = *env;
 	struct mr_self self = { 0 };
-	enum mr_rc rc;
 
 	/* With --as it only matters where a session may not do what a person may. */
 	if (!self_session(env)[0] && (room->driver->abilities & ROOM_REGISTER) &&
 	    (!env->as || !env->as[0] || agent_is_operator(env->as)))
-		self_surround(&present, &store);
+		above = self_surround(&present);
 	else if (env->session_aged)
 		present.session = self_present_session(room, env, &store);
 	if (env->as && env->as[0])
 		return by_option(room, &present, ret, err);
 	for (int i = 0; i < TRIES; i++) {
 		*err = (struct mr_error){ 0 };
-		rc = resolve_once(room, &present, &self, err);
-		if (rc == MR_OK) {
+		enum mr_rc rc = resolve_once(room, &present, &self, err);
+
+		if (rc == MR_OK)
 			*ret = self;
-			return MR_OK;
-		}
 		if (rc != MR_EXISTS) /* another was quicker to take the life: judge again by what is there now */
 			return rc;
 	}

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * session.c - which harness session is which agent: one small file each, outside the room, so that the
- * shell, the hooks and the MCP server of one session agree without any exported variable.
+ * session.c - which harness session, or which terminal, is which agent: one small file each, outside the room, so that
+ * the shell, the hooks and the MCP server of one session agree without any exported variable.
  *
  * The file is <state>/sessions/<session>. A session that works in a second room as well has its
  * binding there in <session>+<hash of the room>: neither may silently end the other.
+ *
+ * Outside of a harness a terminal session is known by its leader's number and start time. It has a binding for each
+ * agent, because one terminal may register several, and then none of them is who it is.
  */
 #include "base/clock.h"
 #include "base/file.h"
@@ -15,9 +18,12 @@
 #include "office/who/who.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <stddef.h>
 #include <unistd.h>
 
 #define SESSIONS "sessions"
+#define TERMINAL "terminal-"
 #define BINDING_MAX ((size_t)16 << 10)
 #define FILE_NAME_MAX 200
 #define ROOM_MARK_LEN 12 /* hex digits of the room's hash */
@@ -28,10 +34,12 @@
 /* ---- Names of the files ---- */
 
 /* A session id comes from outside and becomes a file name: what is not plain is written %XX, what is
- * too long ends in its hash. */
+ * too long ends in its hash. room_spec NULL: without a mark of the room. */
 static void
 file_name(const char *session, const char *room_spec, struct buf *out)
 {
+	char hash[65];
+
 	for (const char *c = session; *c; c++) {
 		bool plain = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') ||
 			     *c == '-' || *c == '_' || (*c == '.' && c != session);
@@ -42,15 +50,11 @@ file_name(const char *session, const char *room_spec, struct buf *out)
 			buf_addf(out, "%%%02X", (unsigned char)*c);
 	}
 	if (out->len > FILE_NAME_MAX && buf_ok(out)) {
-		char hash[65];
-
 		sha256_hex(str_of(session), hash);
 		out->len = FILE_NAME_MAX - sizeof hash;
 		buf_addf(out, ".%s", hash);
 	}
 	if (room_spec) {
-		char hash[65];
-
 		sha256_hex(str_of(room_spec), hash);
 		buf_addf(out, "+%.*s", ROOM_MARK_LEN, hash);
 	}
@@ -59,6 +63,8 @@ file_name(const char *session, const char *room_spec, struct buf *out)
 static enum mr_rc
 open_folder(const char *state_dir, bool make, int *ret_fd, struct mr_error *err)
 {
+	if (!state_dir)
+		return mr_fail(err, MR_NOTFOUND, "no state folder");
 	return dir_below(state_dir, SESSIONS, make, false, ret_fd, err);
 }
 
@@ -66,11 +72,10 @@ int
 session_lock(const char *state_dir)
 {
 	mr_auto(sys_close_fd) int folder = -1;
-	struct mr_error ignored = { 0 };
 	int fd = -1;
 
-	if (!state_dir || open_folder(state_dir, true, &folder, &ignored) != MR_OK ||
-	    lock_take(folder, ".lock", 0600, LOCK_WAIT_MS, &fd, &ignored) != MR_OK)
+	if (open_folder(state_dir, true, &folder, IGNORED) != MR_OK ||
+	    lock_take(folder, ".lock", 0600, LOCK_WAIT_MS, &fd, IGNORED) != MR_OK)
 		return -1;
 	return fd;
 }
@@ -86,65 +91,65 @@ canonical(const char *room_spec)
 	mr_auto(free_ptr) char *path = path_full("/", colon + 1);
 	struct buf spec = BUF_INIT;
 
-	buf_add(&spec, (struct mr_str){ room_spec, (size_t)(colon + 1 - room_spec) });
-	buf_adds(&spec, path ? path : colon + 1);
+	buf_addf(&spec, "%.*s:%s", (int)(colon - room_spec), room_spec, path ? path : colon + 1);
 	return buf_take(&spec);
 }
 
 /* ---- One binding ---- */
 
+static const struct record_field fields[] = {
+	{ "Room", RECORD_TEXT, offsetof(struct binding, room) },
+	{ "Session", RECORD_TEXT, offsetof(struct binding, session) },
+	{ "Life", RECORD_COUNT, offsetof(struct binding, life) },
+	{ "Process", RECORD_PROCESS, offsetof(struct binding, process) },
+	{ "Shell", RECORD_PROCESS, offsetof(struct binding, shell) },
+	{ "Worktree", RECORD_TEXT, offsetof(struct binding, worktree) },
+	{ "Bound", RECORD_TIME, offsetof(struct binding, bound_ms) },
+	{ "Unconfirmed", RECORD_TEXT, offsetof(struct binding, noted) },
+	{ "Inherited", RECORD_TEXT, offsetof(struct binding, inherited) },
+};
+
 void
 binding_done(struct binding *b)
 {
-	free(b->session);
-	free(b->worktree);
-	free(b->room);
-	free(b->noted);
-	free(b->inherited);
+	record_done(&b->own);
 	*b = (struct binding){ 0 };
 }
 
-static enum mr_rc
-parse(const struct record *lines, struct binding *ret, struct mr_error *err)
+struct binding
+binding_move(struct binding *from)
 {
-	const char *agent = record_get(lines, "Agent"), *session = record_get(lines, "Session");
-	const char *worktree = record_get(lines, "Worktree"), *bound = record_get(lines, "Bound");
-	const char *process = record_get(lines, "Process"), *noted = record_get(lines, "Unconfirmed");
-	const char *inherited = record_get(lines, "Inherited");
-	int64_t life = record_int(lines, "Life", -1); /* 0: of a room without lives */
-	const char *shell = record_get(lines, "Shell");
-	struct mr_error ignored = { 0 };
-	struct binding b = { .life = (unsigned)life };
+	struct binding b = *from;
 
-	if (!agent || life < 0 || life > UINT32_MAX || address_normal(str_of(agent), b.agent, &ignored) != MR_OK)
+	*from = (struct binding){ 0 };
+	return b;
+}
+
+static enum mr_rc
+parse(struct binding *b, struct mr_error *err)
+{
+	const char *agent = record_get(&b->own, "Agent"), *process = record_get(&b->own, "Process");
+	const char *shell = record_get(&b->own, "Shell");
+	int64_t life = record_int(&b->own, "Life", -1); /* 0: of a room without lives */
+
+	record_read(&b->own, RECORD_FIELDS(fields), b);
+	b->hooked = record_get(&b->own, "Hooked") != NULL;
+	if (!agent || life < 0 || life > UINT32_MAX || address_normal(str_of(agent), b->agent, IGNORED) != MR_OK)
 		return mr_fail(err, MR_CORRUPT, "no agent and life in it");
-	if (process && process[0] && !process_parse(str_of(process), &b.process))
+	if (process && process[0] && b->process.pid == 0)
 		return mr_fail(err, MR_CORRUPT, "bad 'Process: %.60s'", process);
-	if (shell && !process_parse(str_of(shell), &b.shell))
+	if (shell && b->shell.pid == 0)
 		return mr_fail(err, MR_CORRUPT, "bad 'Shell: %.60s'", shell);
-	if (bound)
-		(void)time_parse_rfc3339(str_of(bound), &b.bound_ms);
-	b.session = strdup(session ? session : "");
-	b.worktree = strdup(worktree ? worktree : "");
-	b.room = strdup(record_get(lines, "Room"));
-	b.hooked = record_get(lines, "Hooked") != NULL;
-	b.noted = noted ? strdup(noted) : NULL;
-	b.inherited = inherited ? strdup(inherited) : NULL;
-	if (!b.session || !b.worktree || !b.room || (noted && !b.noted) || (inherited && !b.inherited)) {
-		binding_done(&b);
-		return mr_nomem(err);
-	}
-	*ret = b;
 	return MR_OK;
 }
 
-/* MR_NOTFOUND: no such file, or a binding in another room. room_spec NULL: whichever. */
+/* MR_NOTFOUND: no such file, or a binding in another room. room_spec NULL: of any room. */
 static enum mr_rc
 load_file(int folder, const char *name, const char *room_spec, struct binding *ret, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int fd = sys_open(folder, name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW, 0);
 	mr_auto(buf_done) struct buf text = BUF_INIT;
-	mr_auto(record_done) struct record lines = { 0 };
+	mr_auto(binding_done) struct binding b = { 0 };
 	struct stat st;
 
 	if (fd < 0 && errno == ENOENT)
@@ -154,47 +159,32 @@ load_file(int folder, const char *name, const char *room_spec, struct binding *r
 	if (!S_ISREG(st.st_mode) || st.st_uid != sys_euid())
 		return mr_fail(err, MR_REFUSED, "session binding '%s' is not a file of this user", name);
 	if (file_read_sized(fd, st.st_size, BINDING_MAX, &text, err) != MR_OK ||
-	    record_parse(buf_str(&text), &lines, err) != MR_OK)
+	    record_parse(buf_str(&text), &b.own, err) != MR_OK)
 		return mr_wrap(err, "session binding '%s'", name);
-	const char *room = record_get(&lines, "Room");
+	const char *room = record_get(&b.own, "Room");
 
-	if (room && room_spec && strcmp(room, room_spec) != 0)
-		return mr_fail(err, MR_NOTFOUND, "binding '%s' is for another room", name);
 	if (!room)
 		return mr_fail(err, MR_CORRUPT, "session binding '%s': no room in it", name);
-	if (parse(&lines, ret, err) != MR_OK)
+	if (room_spec && strcmp(room, room_spec) != 0)
+		return mr_fail(err, MR_NOTFOUND, "binding '%s' is for another room", name);
+	if (parse(&b, err) != MR_OK)
 		return mr_wrap(err, "session binding '%s'", name);
+	*ret = binding_move(&b);
 	return MR_OK;
-}
-
-/* By the room's path without links in it, and where the session has its binding in a second room. */
-static enum mr_rc
-load_canonical(int folder, const char *session, const char *plain, const char *room_spec, struct binding *ret,
-    struct mr_error *err)
-{
-	mr_auto(buf_done) struct buf other = BUF_INIT;
-	mr_auto(free_ptr) char *room = canonical(room_spec);
-	enum mr_rc rc = MR_NOTFOUND;
-
-	file_name(session, room, &other);
-	if (!room || !buf_ok(&other))
-		return mr_nomem(err);
-	if (strcmp(room, room_spec) != 0)
-		rc = load_file(folder, plain, room, ret, err);
-	return rc == MR_NOTFOUND ? load_file(folder, buf_z(&other), room, ret, err) : rc;
 }
 
 enum mr_rc
 session_load(
     const char *state_dir, const char *session, const char *room_spec, struct binding *ret, struct mr_error *err)
 {
-	mr_auto(buf_done) struct buf plain = BUF_INIT, path = BUF_INIT;
+	mr_auto(buf_done) struct buf plain = BUF_INIT, path = BUF_INIT, second = BUF_INIT;
+	mr_auto(free_ptr) char *room = NULL;
 	mr_auto(sys_close_fd) int folder = -1;
 
+	if (!state_dir)
+		return mr_fail(err, MR_NOTFOUND, "no state folder");
 	file_name(session, NULL, &plain);
-	buf_adds(&path, state_dir);
-	buf_adds(&path, "/" SESSIONS "/");
-	buf_add(&path, buf_str(&plain));
+	buf_addf(&path, "%s/" SESSIONS "/%s", state_dir, buf_z(&plain));
 	if (!buf_ok(&plain) || !buf_ok(&path))
 		return mr_nomem(err);
 	/* Mostly the room was opened by the path that stands in the binding. */
@@ -202,46 +192,26 @@ session_load(
 
 	if (rc != MR_NOTFOUND)
 		return rc;
-	rc = open_folder(state_dir, false, &folder, err);
-	return rc == MR_OK ? load_canonical(folder, session, buf_z(&plain), room_spec, ret, err) : rc;
-}
-
-static enum mr_rc
-write_lines(struct buf *out, const char *room_spec, const struct binding *b, const struct binding *lists,
-    const char *inherited, struct mr_error *err)
-{
-	mr_auto(buf_done) struct buf process = BUF_INIT, shell = BUF_INIT;
-	char bound[RFC3339_LEN + 1];
-
-	if (b->process.pid)
-		process_format(&b->process, &process);
-	if (b->shell.pid)
-		process_format(&b->shell, &shell);
-	time_rfc3339(b->lists && b->bound_ms ? b->bound_ms : clock_now_ms(), bound);
-	TRY(header_add(out, "Room", str_of(room_spec), err));
-	TRY(header_add(out, "Session", str_of(b->session), err));
-	TRY(header_add(out, "Agent", str_of(b->agent), err));
-	buf_addf(out, "Life: %u\n", b->life);
-	if ((process.len && header_add(out, "Process", buf_str(&process), err) != MR_OK) ||
-	    (shell.len && header_add(out, "Shell", buf_str(&shell), err) != MR_OK) ||
-	    (b->worktree && b->worktree[0] && header_add(out, "Worktree", str_of(b->worktree), err) != MR_OK) ||
-	    header_add(out, "Bound", str_of(bound), err) != MR_OK ||
-	    (lists->hooked && header_add(out, "Hooked", STR("yes"), err) != MR_OK) ||
-	    (lists->noted && lists->noted[0] && header_add(out, "Unconfirmed", str_of(lists->noted), err) != MR_OK) ||
-	    (inherited && header_add(out, "Inherited", str_of(inherited), err) != MR_OK))
-		return err->code;
-	return buf_ok(out) && buf_ok(&process) && !shell.failed ? MR_OK : mr_nomem(err);
+	TRY(open_folder(state_dir, false, &folder, err));
+	/* By the room's path without links in it, and where the session has its binding in a second room. */
+	room = canonical(room_spec);
+	if (room)
+		file_name(session, room, &second);
+	if (!room || !buf_ok(&second))
+		return mr_nomem(err);
+	if (strcmp(room, room_spec) != 0)
+		rc = load_file(folder, buf_z(&plain), room, ret, err);
+	return rc == MR_NOTFOUND ? load_file(folder, buf_z(&second), room, ret, err) : rc;
 }
 
 enum mr_rc
 session_save(const char *state_dir, const char *room_spec, const struct binding *b, struct mr_error *err)
 {
-	mr_auto(buf_done) struct buf name = BUF_INIT;
-	mr_auto(buf_done) struct buf text = BUF_INIT;
+	mr_auto(buf_done) struct buf name = BUF_INIT, text = BUF_INIT;
+	mr_auto(sys_close_fd) int folder = -1;
 	mr_auto(free_ptr) char *room = canonical(room_spec);
 	mr_auto(binding_done) struct binding there = { 0 };
-	mr_auto(sys_close_fd) int folder = -1;
-	struct mr_error why = { 0 };
+	struct binding now = *b;
 	struct stat st;
 
 	file_name(b->session, NULL, &name);
@@ -250,90 +220,48 @@ session_save(const char *state_dir, const char *room_spec, const struct binding 
 	if (open_folder(state_dir, true, &folder, err) != MR_OK)
 		return mr_wrap(err, "bind session '%.80s'", b->session);
 	/* Taken by a good binding in another room; a broken one is written over. */
-	if (load_file(folder, buf_z(&name), room, &there, &why) == MR_NOTFOUND &&
+	if (load_file(folder, buf_z(&name), room, &there, IGNORED) == MR_NOTFOUND &&
 	    sys_stat(folder, buf_z(&name), &st) == 0) {
 		buf_clear(&name);
 		file_name(b->session, room, &name);
-		(void)load_file(folder, buf_z(&name), room, &there, &why);
+		(void)load_file(folder, buf_z(&name), room, &there, IGNORED);
 	}
-	if (!buf_ok(&name))
+	now.room = room;
+	now.bound_ms = b->lists && b->bound_ms ? b->bound_ms : clock_now_ms();
+	if (!b->lists && there.life == b->life && strcmp(there.agent, b->agent) == 0) {
+		now.hooked = there.hooked;
+		now.noted = there.noted;
+	}
+	now.inherited = b->inherited ? b->inherited : there.inherited;
+	record_add(&text, "Agent", b->agent);
+	record_write(&text, RECORD_FIELDS(fields), &now);
+	record_add(&text, "Hooked", now.hooked ? "yes" : NULL);
+	if (!buf_ok(&name) || !buf_ok(&text))
 		return mr_nomem(err);
-	bool same = !b->lists && there.life == b->life && strcmp(there.agent, b->agent) == 0;
-
-	if (write_lines(&text, room, b, same ? &there : b, b->inherited ? b->inherited : there.inherited, err) !=
-		MR_OK ||
-	    file_replace(folder, buf_z(&name), buf_str(&text), 0600, err) != MR_OK)
+	if (file_replace(folder, buf_z(&name), buf_str(&text), 0600, err) != MR_OK)
 		return mr_wrap(err, "bind session '%.80s'", b->session);
 	return MR_OK;
 }
 
-/* ---- After /clear ---- */
-
-bool
-session_may_clear(const char *a, const char *b)
-{
-	return strncmp(a, CLEARING_HARNESS, strlen(CLEARING_HARNESS)) == 0 &&
-	       strncmp(b, CLEARING_HARNESS, strlen(CLEARING_HARNESS)) == 0;
-}
-
-struct process_search {
-	int folder;
-	const char *room_spec;
-	const struct mr_process *process;
-	struct binding best;
-	bool found;
-};
-
-static bool
-keep_if_same_process(void *ctx, const struct dir_entry *entry)
-{
-	struct process_search *search = ctx;
-	mr_auto(binding_done) struct binding b = { 0 };
-	struct mr_error ignored = { 0 };
-
-	if (strncmp(entry->name, CLEARING_HARNESS, strlen(CLEARING_HARNESS)) != 0 ||
-	    load_file(search->folder, entry->name, search->room_spec, &b, &ignored) != MR_OK ||
-	    !process_same(&b.process, search->process))
-		return true;
-	/* Several /clear in a row leave several bindings; the last one says who the session is now. */
-	if (!search->found || b.bound_ms >= search->best.bound_ms) {
-		struct binding older = search->best;
-
-		search->best = b;
-		b = older;
-		search->found = true;
-	}
-	return true;
-}
+/* ---- All of them ---- */
 
 enum mr_rc
-session_find_process(const char *state_dir, const char *session, const char *room_spec,
-    const struct mr_process *process, struct binding *ret, struct mr_error *err)
+session_each(const char *state_dir, session_fn *fn, void *ctx, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int folder = -1;
-	mr_auto(free_ptr) char *room = canonical(room_spec);
-	struct process_search search = { .room_spec = room, .process = process };
-	enum mr_rc rc;
+	mr_auto(mr_names_done) struct mr_names names = { 0 };
 
-	if (!room)
-		return mr_nomem(err);
-	if (process->pid == 0 || !session_may_clear(session, session) || process_state(process) != PROCESS_ALIVE)
-		return mr_fail(err, MR_NOTFOUND, "session '%.80s' is not bound", session);
-	rc = open_folder(state_dir, false, &folder, err);
-	if (rc != MR_OK)
-		return rc;
-	search.folder = folder;
-	rc = dir_each(folder, keep_if_same_process, &search, err);
-	if (rc == MR_OK && !search.found)
-		rc = mr_fail(err, MR_NOTFOUND, "session '%.80s' is not bound", session);
-	if (rc == MR_OK)
-		*ret = search.best;
-	else
-		binding_done(&search.best);
-	return rc;
+	TRY(open_folder(state_dir, false, &folder, err));
+	TRY(dir_names(folder, &names, err)); /* gathered first: fn may take files away */
+	for (size_t i = 0; i < names.n; i++) {
+		mr_auto(binding_done) struct binding b = { 0 };
+
+		if (names.v[i][0] != '.' && load_file(folder, names.v[i], NULL, &b, IGNORED) == MR_OK &&
+		    !fn(ctx, folder, names.v[i], &b))
+			break;
+	}
+	return MR_OK;
 }
-
-/* ---- All of them ---- */
 
 bool
 session_is_in(const struct binding *b, const char *room_spec)
@@ -348,11 +276,10 @@ session_is_known(const char *state_dir, const char *session)
 {
 	mr_auto(sys_close_fd) int folder = -1;
 	mr_auto(buf_done) struct buf name = BUF_INIT;
-	struct mr_error ignored = { 0 };
 	struct stat st;
 
 	file_name(session, NULL, &name);
-	return state_dir && buf_ok(&name) && open_folder(state_dir, false, &folder, &ignored) == MR_OK &&
+	return buf_ok(&name) && open_folder(state_dir, false, &folder, IGNORED) == MR_OK &&
 	       sys_stat(folder, buf_z(&name), &st) == 0;
 }
 
@@ -364,42 +291,59 @@ mr_session_inherits(const char *state_dir, const char *session, const char *othe
 	mr_auto(sys_close_fd) int folder = -1;
 	mr_auto(buf_done) struct buf name = BUF_INIT;
 	mr_auto(binding_done) struct binding b = { 0 };
-	struct mr_error ignored = { 0 };
 	size_t len = strlen(other);
 
 	file_name(session, NULL, &name);
-	if (!state_dir || len == 0 || !buf_ok(&name) || open_folder(state_dir, false, &folder, &ignored) != MR_OK ||
-	    load_file(folder, buf_z(&name), NULL, &b, &ignored) != MR_OK)
+	if (len == 0 || !buf_ok(&name) || open_folder(state_dir, false, &folder, IGNORED) != MR_OK ||
+	    load_file(folder, buf_z(&name), NULL, &b, IGNORED) != MR_OK)
 		return false;
-	for (const char *at = b.inherited; at && (at = strstr(at, other)); at += len)
+	for (const char *at = b.inherited; (at = strstr(at, other)); at += len)
 		if ((at == b.inherited || at[-1] == ' ') && (at[len] == ' ' || at[len] == '\0'))
 			return true;
 	return false;
 }
 
-static bool
-note_session(void *ctx, const struct dir_entry *entry)
+/* ---- After /clear ---- */
+
+bool
+session_may_clear(const char *a, const char *b)
 {
-	return entry->name[0] == '.' || names_add(ctx, str_of(entry->name));
+	return strncmp(a, CLEARING_HARNESS, strlen(CLEARING_HARNESS)) == 0 &&
+	       strncmp(b, CLEARING_HARNESS, strlen(CLEARING_HARNESS)) == 0;
 }
 
 enum mr_rc
-session_each(const char *state_dir, session_fn *fn, void *ctx, struct mr_error *err)
+session_find_process(const char *state_dir, const char *session, const char *room_spec,
+    const struct mr_process *process, struct binding *ret, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int folder = -1;
+	mr_auto(free_ptr) char *room = canonical(room_spec);
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
-	enum mr_rc rc = open_folder(state_dir, false, &folder, err);
+	mr_auto(binding_done) struct binding best = { 0 };
 
-	if (rc == MR_OK)
-		rc = dir_each(folder, note_session, &names, err); /* gathered first: fn may take files away */
-	for (size_t i = 0; rc == MR_OK && i < names.n; i++) {
+	if (!room)
+		return mr_nomem(err);
+	if (process->pid == 0 || !session_may_clear(session, session) || process_state(process) != PROCESS_ALIVE)
+		return mr_fail(err, MR_NOTFOUND, "session '%.80s' is not bound", session);
+	TRY(open_folder(state_dir, false, &folder, err));
+	TRY(dir_names(folder, &names, err));
+	for (size_t i = 0; i < names.n; i++) {
 		mr_auto(binding_done) struct binding b = { 0 };
-		struct mr_error broken = { 0 };
 
-		if (load_file(folder, names.v[i], NULL, &b, &broken) == MR_OK && !fn(ctx, folder, names.v[i], &b))
-			break;
+		/* Several /clear in a row leave several bindings; the last one says who the session is now. */
+		if (session_may_clear(names.v[i], names.v[i]) &&
+		    load_file(folder, names.v[i], room, &b, IGNORED) == MR_OK && process_same(&b.process, process) &&
+		    (!best.room || b.bound_ms >= best.bound_ms)) {
+			struct binding older = best;
+
+			best = b;
+			b = older;
+		}
 	}
-	return rc;
+	if (!best.room)
+		return mr_fail(err, MR_NOTFOUND, "session '%.80s' is not bound", session);
+	*ret = binding_move(&best);
+	return MR_OK;
 }
 
 /* ---- By a process above us ---- */
@@ -409,20 +353,12 @@ session_each(const char *state_dir, session_fn *fn, void *ctx, struct mr_error *
 static const char *const single[] = { CLEARING_HARNESS, "gemini-" };
 #define SINGLE_N (sizeof single / sizeof single[0])
 
-static size_t
-which_single(const char *session)
-{
-	size_t i = 0;
-
-	while (i < SINGLE_N && strncmp(session, single[i], strlen(single[i])) != 0)
-		i++;
-	return i;
-}
-
 struct above_search {
 	struct mr_process above[ANCESTORS_MAX]; /* the nearest first */
 	size_t n;
-	struct binding best;
+	char *session; /* the best so far */
+	struct mr_process process;
+	int64_t bound_ms;
 	size_t harness; /* of it, in `single` */
 	bool clear;     /* its process is in this one session */
 };
@@ -431,65 +367,157 @@ struct above_search {
 static bool
 keep_if_nearest(void *ctx, int folder, const char *name, const struct binding *b)
 {
-	struct above_search *search = ctx;
-	size_t at = 0, harness = which_single(b->session);
+	struct above_search *s = ctx;
+	size_t at = 0, harness = 0;
 
 	(void)folder;
 	(void)name;
-	if (b->process.pid <= 1 || terminal_is(b->session))
-		return true;
-	while (at < search->n && !process_same(&b->process, &search->above[at]))
+	while (harness < SINGLE_N && strncmp(b->session, single[harness], strlen(single[harness])) != 0)
+		harness++;
+	while (at < s->n && !process_same(&b->process, &s->above[at]))
 		at++;
-	if (at == search->n)
+	if (b->process.pid <= 1 || terminal_is(b->session) || at == s->n)
 		return true;
-	bool nearer = !search->best.session || at + 1 < search->n;
+	bool nearer = !s->session || at + 1 < s->n;
 
 	/* What sessions of two harnesses are bound to is neither of them, but something above both. */
-	search->clear = harness < SINGLE_N && (nearer || (search->clear && harness == search->harness));
-	search->harness = harness;
-	search->n = at + 1; /* what is further away does not matter any more */
-	char *session = nearer || b->bound_ms >= search->best.bound_ms ? strdup(b->session) : NULL;
+	s->clear = harness < SINGLE_N && (nearer || (s->clear && harness == s->harness));
+	s->harness = harness;
+	s->n = at + 1; /* what is further away does not matter any more */
+	char *session = nearer || b->bound_ms >= s->bound_ms ? strdup(b->session) : NULL;
 
 	if (session) {
-		free(search->best.session);
-		search->best = (struct binding){ .session = session, .process = b->process, .bound_ms = b->bound_ms };
+		free(s->session);
+		s->session = session;
+		s->process = b->process;
+		s->bound_ms = b->bound_ms;
 	}
 	return true;
 }
 
-static bool
-find_above(const char *state_dir, struct binding *ret, bool *ret_clear)
+static void
+find_above(const char *state_dir, struct above_search *s)
 {
-	struct above_search search = { 0 };
-	struct mr_error ignored = { 0 };
-
-	search.n = process_ancestors(search.above, ANCESTORS_MAX);
-	if (state_dir && search.n > 0)
-		(void)session_each(state_dir, keep_if_nearest, &search, &ignored);
-	*ret = search.best;
-	*ret_clear = search.clear;
-	return search.best.session != NULL;
+	s->n = process_ancestors(s->above, ANCESTORS_MAX);
+	if (s->n > 0)
+		(void)session_each(state_dir, keep_if_nearest, s, IGNORED);
 }
 
-bool
-session_above(const char *state_dir, struct binding *ret)
+char *
+session_above(const char *state_dir, struct mr_process *ret)
 {
-	mr_auto(binding_done) struct binding b = { 0 };
-	bool clear;
+	struct above_search s = { 0 };
 
+	find_above(state_dir, &s);
 	/* With the same program in between that is another session of it, which nobody has bound. */
-	if (!find_above(state_dir, &b, &clear) || !clear || !process_is_innermost(&b.process))
-		return false;
-	*ret = b;
-	b = (struct binding){ 0 };
-	return true;
+	if (s.session && s.clear && process_is_innermost(&s.process)) {
+		*ret = s.process;
+		return s.session;
+	}
+	free(s.session);
+	return NULL;
 }
 
 char *
 mr_session_above(const char *state_dir)
 {
-	struct binding b = { 0 };
-	bool clear;
+	struct above_search s = { 0 };
 
-	return find_above(state_dir, &b, &clear) ? b.session : NULL; /* nothing else in it is owned */
+	find_above(state_dir, &s);
+	return s.session;
+}
+
+/* ---- Terminals ---- */
+
+bool
+terminal_is(const char *session)
+{
+	return strncmp(session, TERMINAL, strlen(TERMINAL)) == 0;
+}
+
+struct terminal_search {
+	struct mr_room *room;
+	struct mr_process leader;
+	struct mr_names *found;
+	const char *asked; /* was this one registered here, by a shell around us? */
+	bool yes;
+	const char *keep; /* the one agent that stays; all others of this terminal and room are forgotten */
+	bool failed;
+};
+
+/* The life that was registered then, and no session has become it since. */
+static bool
+is_still(struct mr_room *room, const struct binding *b)
+{
+	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
+
+	if (room->driver->find_agent(room, b->agent, &agent, IGNORED) != MR_OK)
+		return false;
+	return !office_has_lives(room) || (agent_has_life(&agent) && agent.life == b->life && !agent.session[0]);
+}
+
+static bool
+examine_terminal(void *ctx, int folder, const char *name, const struct binding *b)
+{
+	struct terminal_search *search = ctx;
+
+	if (!terminal_is(b->session))
+		return true;
+	bool ours = process_same(&b->process, &search->leader) && session_is_in(b, search->room->spec);
+
+	if (search->asked) {
+		search->yes = ours && strcmp(b->agent, search->asked) == 0 && process_is_ancestor(&b->shell) &&
+			      is_still(search->room, b);
+		return !search->yes;
+	}
+	if (search->found && ours && is_still(search->room, b))
+		search->failed |= !names_add(search->found, str_of(b->agent));
+	if (!search->found &&
+	    (ours ? search->keep && strcmp(b->agent, search->keep) != 0 : process_state(&b->process) == PROCESS_DEAD))
+		(void)sys_unlink(folder, name);
+	return !search->failed;
+}
+
+/* False: there is no terminal, or nowhere to note it. */
+static bool
+examine_terminals(const struct mr_env *env, struct terminal_search *search)
+{
+	if (!env->outside || !env->state_dir || !process_terminal(&search->leader))
+		return false;
+	(void)session_each(env->state_dir, examine_terminal, search, IGNORED);
+	return true;
+}
+
+enum mr_rc
+terminal_agents(struct mr_room *room, const struct mr_env *env, struct mr_names *ret, struct mr_error *err)
+{
+	struct terminal_search search = { .room = room, .found = ret };
+
+	(void)examine_terminals(env, &search);
+	return search.failed ? mr_nomem(err) : MR_OK;
+}
+
+bool
+terminal_registered(struct mr_room *room, const struct mr_env *env, const char *agent)
+{
+	struct terminal_search search = { .room = room, .asked = agent };
+
+	return !self_session(env)[0] && examine_terminals(env, &search) && search.yes;
+}
+
+bool
+terminal_bind(struct mr_room *room, const struct mr_env *env, const char *agent, unsigned life, bool alone)
+{
+	struct terminal_search search = { .room = room, .keep = alone ? agent : NULL };
+	mr_auto(buf_done) struct buf name = BUF_INIT;
+	struct binding b = { .life = life };
+
+	if (!examine_terminals(env, &search) || search.leader.pid == getpid())
+		return false;
+	buf_addf(&name, TERMINAL "%" PRId64 "-%" PRIu64 "-%s", search.leader.pid, search.leader.start, agent);
+	b.process = search.leader;
+	b.session = buf_z(&name);
+	(void)process_describe((int64_t)getppid(), &b.shell);
+	text_join(b.agent, sizeof b.agent, agent, NULL);
+	return buf_ok(&name) && session_save(env->state_dir, room->spec, &b, IGNORED) == MR_OK;
 }

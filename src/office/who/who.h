@@ -4,13 +4,15 @@
  *
  *	find.c      where the room is          git.c      what a git repository looks like on disk
  *	init.c      making a room              open.c     opening one         config.c   what the user allows it
- *	agent.c     agents: list, presence, names, counts
- *	session.c   bindings: which harness session is which agent
+ *	agent.c     agents: list, presence, names, counts, taking names away
+ *	session.c   bindings: which harness session, or which terminal, is which agent
  *	confirm.c   was mail that a session's command showed also seen by its model
- *	terminal.c  which terminal session registered which agent
  *	thread.c    sessions of Codex, which share a process: which are loaded
- *	bind.c      tying a session to a life  self.c      who am I
- *	register.c  names and lives            prune.c     taking names away
+ *	self.c      who am I, tying a session to a life
+ *	register.c  names and lives, the beginning and end of a session
+ *
+ * A life is one continuous occupation of an agent's name, by a session or a process; a newer life fences the older
+ *ones.
  */
 #ifndef OFFICE_WHO_H
 #define OFFICE_WHO_H
@@ -49,20 +51,22 @@ bool path_has_room(const char *room_path); /* is there a `room` file in it? */
 enum mr_rc room_give_identity(const char *path, char ret[ROOM_IDENTITY_LEN + 1], struct mr_error *err);
 
 /* ---- session.c ---- */
-struct binding { /* finish with binding_done */
+struct binding { /* finish with binding_done; to save: the strings are borrowed */
 	char agent[MR_ADDRESS_MAX + 1];
 	unsigned life;
 	struct mr_process process;
-	char *session;
-	char *worktree;
-	char *room; /* its spec; of one that was read */
+	const char *session;
+	const char *worktree;
+	const char *room; /* its spec; of one that was read */
 	int64_t bound_ms;
 	struct mr_process shell; /* of a terminal: what ran the command that registered */
 	bool lists;              /* to save: these two as they are here; else those that stand in the file stay */
 	bool hooked;             /* see confirm.c */
-	char *noted;             /* ids, with blanks between them, or NULL */
-	char *inherited;         /* see mr_env; NULL, to save: those that stand in the file stay */
+	const char *noted;       /* ids, with blanks between them */
+	const char *inherited;   /* see mr_env; NULL, to save: those that stand in the file stay */
+	struct record own;       /* what was read has its strings there */
 };
+struct binding binding_move(struct binding *from); /* which is empty then */
 void binding_done(struct binding *b);
 /* MR_NOTFOUND: not bound in this room. MR_CORRUPT, MR_REFUSED: there is a file, but it cannot be trusted. */
 enum mr_rc session_load(
@@ -79,14 +83,13 @@ bool session_is_known(const char *state_dir, const char *session); /* bound, in 
 /* Every binding that can be read, of whatever room; `name` is its file. */
 typedef bool session_fn(void *ctx, int folder, const char *name, const struct binding *b);
 enum mr_rc session_each(const char *state_dir, session_fn *fn, void *ctx, struct mr_error *err);
-/* For a harness that tells its shells and servers no id: the session of the nearest bound process above us. False:
- * none, or its process does not say which of its sessions we are in. ret: session, process. */
-bool session_above(const char *state_dir, struct binding *ret);
+/* For a harness that tells its shells and servers no id: the session of the nearest bound process above us, and that
+ * process. The caller frees it. NULL: none, or its process does not say which of its sessions we are in. */
+char *session_above(const char *state_dir, struct mr_process *ret);
 /* Decisions that end in a binding are made one at a time. -1: no lock could be had (a read-only folder), go
  * on. */
 int session_lock(const char *state_dir);
 
-/* ---- terminal.c ---- */
 bool terminal_is(const char *session); /* a binding of a terminal, not of a harness's session */
 /* Outside of a harness: the agents that this terminal session registered in this room; none elsewhere. */
 enum mr_rc terminal_agents(struct mr_room *room, const struct mr_env *env, struct mr_names *ret, struct mr_error *err);
@@ -123,7 +126,7 @@ void agent_describe_life(const struct mr_agent *agent, struct buf *out);
 /* Unread mail in the inbox, by names alone. */
 enum mr_rc agent_unread(struct mr_room *room, const char *name, size_t *ret, struct mr_error *err);
 
-/* ---- bind.c ---- */
+/* ---- self.c ---- */
 const char *self_session(const struct mr_env *env); /* or "" */
 /* The binding of env's session in this room: its own file, the one from before /clear, or the life that names
  * the session. MR_NOTFOUND: unbound. *ret_saved: a file of this very session id says so. */
@@ -131,9 +134,9 @@ enum mr_rc self_binding(
     struct mr_room *room, const struct mr_env *env, struct binding *ret, bool *ret_saved, struct mr_error *err);
 /* For mr_env.session_aged: the session that this process belongs to by now; NULL: none. It lives in `store`. */
 const char *self_present_session(struct mr_room *room, const struct mr_env *env, struct binding *store);
-/* Where no id is known at all: the session and process of the harness above us, if one is bound. They live in `store`.
- */
-void self_surround(struct mr_env *env, struct binding *store);
+/* Where no id is known at all: the session and process of the harness above us, if one is bound. What is returned
+ * keeps the id; the caller frees it. */
+char *self_surround(struct mr_env *env);
 /* Is the binding's life still the newest? ret_agent is the agent. MR_REFUSED: fenced, with who and what to
  * type; MR_NOTFOUND: the name was pruned. */
 enum mr_rc self_check(struct mr_room *room, const struct mr_env *env, const struct binding *b,

@@ -1,21 +1,99 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * inspect.c - the doctor's look at what this driver keeps. Says what is so, why, and what to do; with `fix` it repairs
- * what is safe without thinking: modes, our own stray temporary files, fan-outs and holds that a crash cut off. What it
- * takes away goes to the attic. Mail that anybody can read is never moved, but back to whom it belongs.
+ * inspect.c - the doctor's look at what this driver keeps: the tree (inspect_tree.c), fan-outs under way, mailboxes,
+ * queues, holds, records of links that are gone, the reserve, the attic. It says what is so, why, and what to do; with
+ * `fix` it repairs what is safe without thinking: modes, our own stray temporary files, fan-outs and holds that a crash
+ * cut off. What it takes away goes to the attic. Mail that can be read is never moved, but back to where it belongs.
  */
 #include "base/error.h"
+#include "base/findings.h"
 #include "base/id.h"
 #include "base/sys.h"
 #include "rooms/maildir/claim.h"
-#include "rooms/maildir/inspect.h"
-#include "rooms/maildir/claim.h"
 #include <errno.h>
 
-void
-inspect_fine(struct inspection *in, const char *code, const char *what)
+#define LINKS_LOCK_WAIT_MS 1000
+
+struct inspection {
+	struct mr_room *room;
+	struct maildir *md;
+	struct findings f;
+};
+
+static void
+say_fine(struct inspection *in, const char *code, const char *what)
 {
 	findings_say(&in->f, &(struct mr_finding){ .severity = MR_FINE, .code = code }, "%s", what);
+}
+
+/* ---- Fan-outs under way ---- */
+
+static void
+check_record(struct inspection *in, int spool_fd, const char *id)
+{
+	mr_auto(spool_done) struct spool_job job;
+	struct mr_error why = { 0 }, failed = { 0 };
+	char path[MR_ID_LEN + 8];
+	struct stat st;
+
+	text_join(path, sizeof path, "spool/", id, NULL);
+	spool_init(&job, in->room);
+	enum mr_rc rc = spool_open(&job, false, &why);
+
+	if (rc == MR_OK)
+		rc = spool_lock(&job, id, 0, &why);
+	size_t recipients = job.to.n;
+
+	sys_close_fd(&job.record_fd); /* lets the lock go: the recovery takes it */
+	if (rc == MR_NOTFOUND)
+		return;
+	if (rc == MR_BUSY) {
+		findings_say(&in->f, &(struct mr_finding){ .severity = MR_FINE, .code = "spool", .path = path },
+		    "message '%s' is being delivered right now", id);
+		return;
+	}
+	if (rc != MR_OK) {
+		findings_say(&in->f,
+		    &(struct mr_finding){ MR_PROBLEM, "spool", path, NULL,
+			"it says who is to get a message, and cannot be read: some of them may lack it",
+			"its message, if any, is beside it; see who lacks it, send it anew, then remove both", false },
+		    "%s", why.message);
+		return;
+	}
+	if (in->f.fix)
+		(void)maildir_recover(in->room, &failed);
+	bool fixed = in->f.fix && sys_stat(spool_fd, id, &st) < 0 && errno == ENOENT;
+
+	findings_say(&in->f,
+	    &(struct mr_finding){ MR_NOTE, "spool", path, NULL,
+		"its sender was killed on the way; it goes to all of them, not to some",
+		fixed         ? "all of them have it now"
+		: failed.code ? failed.message
+			      : "any sending command completes it, and so does mailroom doctor --fix",
+		fixed },
+	    "the sender of message '%s' died before all %zu recipients had it", id, recipients);
+}
+
+static enum mr_rc
+check_spool(struct inspection *in, struct mr_error *err)
+{
+	mr_auto(mr_names_done) struct mr_names names = { 0 };
+	mr_auto(sys_close_fd) int fd = -1;
+	enum mr_rc rc = dir_open(in->md->root_fd, "spool", &fd, err);
+	size_t records = 0;
+
+	if (rc != MR_OK)
+		return rc == MR_NOTFOUND ? MR_OK : rc;
+	TRY(dir_names(fd, &names, err));
+	for (size_t i = 0; i < names.n; i++) {
+		if (!id_valid(str_of(names.v[i])))
+			continue;
+		records++;
+		check_record(in, fd, names.v[i]);
+	}
+	if (records == 0)
+		say_fine(in, "spool", "no delivery is half done");
+	return MR_OK;
 }
 
 /* ---- Mailboxes ---- */
@@ -33,10 +111,10 @@ count_claim(void *ctx, const struct queue_item *item)
 	struct held_count *count = ctx;
 	const struct claim *hold = item->claim;
 	struct file_name name = { .deadline_s = hold->deadline_ms / 1000 };
-	struct stat st;
 	char path[MR_TOKEN_LEN + 8];
+	struct stat st;
 
-	(void)snprintf(path, sizeof path, "holds/%s", hold->token);
+	text_join(path, sizeof path, "holds/", hold->token, NULL);
 	memcpy(name.token, hold->token, sizeof name.token);
 	count->n++;
 	if (count->newest > 0 && (hold->life < count->newest || token_is_over(count->md, &name)))
@@ -46,74 +124,27 @@ count_claim(void *ctx, const struct queue_item *item)
 	return names_add(&count->tokens, str_of(hold->token));
 }
 
-/* A registration or a life that cannot be read keeps its agent from acting, and nobody else tells why. */
-static void
-check_registration(struct inspection *in, const char *agent)
-{
-	struct mr_agent found = { 0 };
-	struct mr_error why = { 0 };
-
-	if (maildir_find_agent(in->room, agent, &found, &why) == MR_OK)
-		arena_free(found.own);
-	else if (why.code == MR_CORRUPT)
-		findings_say(&in->f,
-		    &(struct mr_finding){ .severity = MR_PROBLEM,
-			.code = "agents",
-			.path = agent,
-			.why = "nobody can act as this agent; its mail is kept",
-			.fix = "look at 'agent' and the newest file in 'lives' by hand" },
-		    "%s", why.message);
-}
-
-/* Folders without `agent`: a removal that was cut off, or a name that nobody took. */
+/* A folder without `agent`: a removal that was cut off, or a name that nobody took. */
 static enum mr_rc
-check_nobodys(struct inspection *in, struct mailbox *box, const char *agent, struct mr_error *err)
+check_unregistered(struct inspection *in, struct mailbox *box, const char *agent, struct mr_error *err)
 {
 	mr_auto(listing_done) struct listing unread = { 0 };
-	size_t buried = 0;
+	size_t moved = 0;
 
 	TRY(list_folders(box, MR_INBOX | MR_HELD, true, NULL, &unread, err));
-	if (unread.n > 0 && in->f.fix && agents_empty_unregistered(in->md, agent, &buried, err) != MR_OK)
-		return err->code;
-	if (unread.n > 0)
-		findings_say(&in->f,
-		    &(struct mr_finding){ .severity = MR_PROBLEM,
-			.code = "mailboxes",
-			.path = agent,
-			.why = "its agent was pruned in this very moment, or the removal was cut off: nobody would "
-			       "read it",
-			.fix = buried > 0
-				   ? "they are among the dead letters now"
-				   : "register that name again to read it, or let mailroom doctor --fix move it to the "
-				     "dead letters",
-			.fixed = buried > 0 },
-		    "'agents/%s' has %zu unread messages, but no agent is registered there", agent, unread.n);
+	if (unread.n == 0)
+		return MR_OK;
+	if (in->f.fix)
+		TRY(agents_empty_unregistered(in->md, agent, &moved, err));
+	findings_say(&in->f,
+	    &(struct mr_finding){ MR_PROBLEM, "mailboxes", agent, NULL,
+		"its agent was pruned in this very moment, or the removal was cut off: nobody would read it",
+		moved > 0
+		    ? "they are among the dead letters now"
+		    : "register that name again to read it, or let mailroom doctor --fix move it to the dead letters",
+		moved > 0 },
+	    "'agents/%s' has %zu unread messages, but no agent is registered there", agent, unread.n);
 	return MR_OK;
-}
-
-static void
-say_holds(struct inspection *in, const char *agent, size_t over, size_t left, size_t orphans)
-{
-	bool fixed = in->f.fix && left == 0;
-
-	if (over > 0)
-		findings_say(&in->f,
-		    &(struct mr_finding){ .severity = MR_NOTE,
-			.code = "claims",
-			.path = agent,
-			.why = "whoever held it was killed, its time ran out, or its life was taken over",
-			.fix = fixed ? "it is unread again, with its attempt counted"
-				     : "the next command of that agent puts it back, and so does mailroom doctor --fix",
-			.fixed = fixed },
-		    "'%s' has %zu messages in hands that are dead", agent, over);
-	if (orphans > 0)
-		findings_say(&in->f,
-		    &(struct mr_finding){ .severity = MR_NOTE,
-			.code = "holds",
-			.path = agent,
-			.why = "a power cut can lose that record; the time in the name of the held mail still counts",
-			.fix = "it comes back when its time is up" },
-		    "'%s' has %zu held messages whose holder left no record", agent, orphans);
 }
 
 static enum mr_rc
@@ -121,46 +152,69 @@ check_mailbox(struct inspection *in, const char *agent, struct held_count *held,
 {
 	mr_auto(mailbox_done) struct mailbox box = MAILBOX_INIT;
 	struct held_count before = { .md = in->md };
-	size_t orphans = held->orphans, over = held->over;
+	size_t had_orphans = held->orphans, had_over = held->over;
+	struct mr_agent found = { 0 };
+	struct mr_error why = { 0 };
 	struct stat st;
 
 	if (mailbox_open_any(&box, in->md, agent, err) != MR_OK)
 		return err->code == MR_NOTFOUND ? MR_OK : err->code;
 	if (sys_stat(box.fd, "agent", &st) < 0)
-		return check_nobodys(in, &box, agent, err);
-	check_registration(in, agent);
-	enum mr_rc rc = life_newest(&box, &held->newest, err);
-
+		return check_unregistered(in, &box, agent, err);
+	/* A registration or a life that cannot be read keeps its agent from acting, and no other command tells why. */
+	if (maildir_find_agent(in->room, agent, &found, &why) == MR_CORRUPT)
+		findings_say(&in->f,
+		    &(struct mr_finding){ MR_PROBLEM, "agents", agent, NULL,
+			"nobody can act as this agent; its mail is kept",
+			"look at 'agent' and the newest file in 'lives' by hand", false },
+		    "%s", why.message);
+	arena_free(found.own);
+	TRY(life_newest(&box, &held->newest, err));
 	before.newest = held->newest;
-	if (rc == MR_OK && in->f.fix) {
-		rc = maildir_each_claim(in->room, agent, QUEUE_CLAIMED, count_claim, &before, err);
+	if (in->f.fix) {
+		enum mr_rc rc = maildir_each_claim(in->room, agent, QUEUE_CLAIMED, count_claim, &before, err);
+
 		mr_names_done(&before.tokens);
-		if (rc == MR_OK)
-			rc = sweep_mail(in->md, agent, err);
+		if (rc != MR_OK)
+			return rc;
+		TRY(sweep_mail(in->md, agent, err));
 	}
-	if (rc == MR_OK)
-		rc = maildir_each_claim(in->room, agent, QUEUE_CLAIMED, count_claim, held, err);
-	if (rc == MR_OK)
-		say_holds(
-		    in, agent, in->f.fix ? before.over : held->over - over, held->over - over, held->orphans - orphans);
-	return rc;
+	TRY(maildir_each_claim(in->room, agent, QUEUE_CLAIMED, count_claim, held, err));
+	size_t left = held->over - had_over, over = in->f.fix ? before.over : left,
+	       orphans = held->orphans - had_orphans;
+	bool fixed = in->f.fix && left == 0;
+
+	if (over > 0)
+		findings_say(&in->f,
+		    &(struct mr_finding){ MR_NOTE, "claims", agent, NULL,
+			"whoever held it was killed, its time ran out, or its life was taken over",
+			fixed ? "it is unread again, with its attempt counted"
+			      : "the next command of that agent puts it back, and so does mailroom doctor --fix",
+			fixed },
+		    "'%s' has %zu messages in hands that are dead", agent, over);
+	if (orphans > 0)
+		findings_say(&in->f,
+		    &(struct mr_finding){ MR_NOTE, "holds", agent, NULL,
+			"a power cut can lose that record; the time in the name of the held mail still counts",
+			"it comes back when its time is up", false },
+		    "'%s' has %zu held messages whose holder left no record", agent, orphans);
+	return MR_OK;
 }
 
 static enum mr_rc
 check_mailboxes(struct inspection *in, struct held_count *held, struct mr_error *err)
 {
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
-	enum mr_rc rc = agents_collect(in->md, false, &names, err);
 
-	for (size_t i = 0; rc == MR_OK && i < names.n; i++) {
-		rc = check_mailbox(in, names.v[i], held, err);
-		if (rc != MR_OK && shared_skip(in->md, err, "agents/%s", names.v[i]))
-			rc = MR_OK;
+	TRY(agents_collect(in->md, false, &names, err));
+	for (size_t i = 0; i < names.n; i++) {
+		enum mr_rc rc = check_mailbox(in, names.v[i], held, err);
+
+		if (rc != MR_OK && !shared_skip(in->md, err, "agents/%s", names.v[i]))
+			return rc;
 	}
 	held->newest = 0;
-	if (rc == MR_OK && in->f.fix)
-		rc = commit_flush(in->md, err);
-	return rc;
+	return in->f.fix ? commit_flush(in->md, err) : MR_OK;
 }
 
 /* ---- Queues ---- */
@@ -180,7 +234,7 @@ static enum mr_rc
 check_queue(struct inspection *in, const char *name, struct held_count *held, struct mr_error *err)
 {
 	mr_auto(queue_done) struct queue q = QUEUE_INIT;
-	size_t left = 0;
+	size_t left = 0, moved = 0;
 	enum mr_rc rc = maildir_each_claim(in->room, room_box("queue", name).z, QUEUE_CLAIMED, count_claim, held, err);
 
 	if (rc != MR_NOTFOUND)
@@ -188,23 +242,17 @@ check_queue(struct inspection *in, const char *name, struct held_count *held, st
 	rc = queue_open_any(&q, in->md, name, err);
 	if (rc == MR_OK)
 		rc = queue_each_work(&q, QUEUE_WORK, count_work, &left, err);
-	if (rc != MR_OK)
+	if (rc != MR_OK || left == 0)
 		return rc == MR_NOTFOUND ? MR_OK : rc;
-	size_t buried = 0;
-	if (left > 0 && in->f.fix && maildir_queue_remove(in->room, name, true, &buried, err) != MR_OK)
-		return err->code;
-	if (left > 0)
-		findings_say(&in->f,
-		    &(struct mr_finding){ .severity = MR_PROBLEM,
-			.code = "queues",
-			.path = name,
-			.why = "its removal was cut off: nobody can claim that work",
-			.fix = buried > 0
-				   ? "they are among the dead letters now"
-				   : "make that queue again to go on, or let mailroom doctor --fix move it to the dead "
-				     "letters",
-			.fixed = buried > 0 },
-		    "'queues/%s' has %zu messages of work, but there is no such queue", name, left);
+	if (in->f.fix)
+		TRY(maildir_queue_remove(in->room, name, true, &moved, err));
+	findings_say(&in->f,
+	    &(struct mr_finding){ MR_PROBLEM, "queues", name, NULL,
+		"its removal was cut off: nobody can claim that work",
+		moved > 0 ? "they are among the dead letters now"
+			  : "make that queue again to go on, or let mailroom doctor --fix move it to the dead letters",
+		moved > 0 },
+	    "'queues/%s' has %zu messages of work, but there is no such queue", name, left);
 	return MR_OK;
 }
 
@@ -212,69 +260,127 @@ static enum mr_rc
 check_queues(struct inspection *in, struct held_count *held, struct mr_error *err)
 {
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
-	enum mr_rc rc = queue_names(in->md, &names, err);
 
-	for (size_t i = 0; rc == MR_OK && i < names.n; i++) {
-		rc = check_queue(in, names.v[i], held, err);
-		if (rc != MR_OK && shared_skip(in->md, err, "queues/%s", names.v[i]))
-			rc = MR_OK;
+	TRY(queue_names(in->md, &names, err));
+	for (size_t i = 0; i < names.n; i++) {
+		enum mr_rc rc = check_queue(in, names.v[i], held, err);
+
+		if (rc != MR_OK && !shared_skip(in->md, err, "queues/%s", names.v[i]))
+			return rc;
 	}
-	return rc;
+	return MR_OK;
 }
 
 /* ---- holds/ ---- */
 
-struct tokens {
-	struct inspection *in;
-	const struct held_count *held;
-	int fd;
-	size_t dead;
-};
-
 /* A file in holds/ that no held mail names and nobody locks says nothing any more. The fresh one of a lease may be
  * about to be used; that of a process is locked before it is there. */
-static bool
-check_token(void *ctx, const struct dir_entry *entry)
-{
-	struct tokens *tokens = ctx;
-	char path[MR_TOKEN_LEN + 8];
-	struct stat st;
-
-	if (!token_valid(str_of(entry->name)) || names_has(&tokens->held->tokens, entry->name) ||
-	    sys_stat(tokens->fd, entry->name, &st) < 0 || lock_is_held(tokens->fd, entry->name))
-		return true;
-	mr_auto(sys_close_fd) int dead_fd = token_of_dead(tokens->fd, entry->name, NULL);
-	if (dead_fd < 0 && findings_age_ms(&st) < FINDINGS_STRAY_MS)
-		return true;
-	tokens->dead++;
-	(void)snprintf(path, sizeof path, "holds/%s", entry->name);
-	findings_take(&tokens->in->f, tokens->fd, entry->name,
-	    &(struct mr_finding){ .severity = MR_NOTE,
-		.code = "holds",
-		.path = path,
-		.why = "its holder was killed before it had any mail, or when all was settled but for this file",
-		.fix = "mailroom doctor --fix moves it to the attic" },
-	    "'%s' tells of a hold that is over", path);
-	return true;
-}
-
 static enum mr_rc
 check_holds(struct inspection *in, const struct held_count *held, struct mr_error *err)
 {
-	struct tokens tokens = { .in = in, .held = held, .fd = -1 };
-	enum mr_rc rc = dir_open(in->md->root_fd, "holds", &tokens.fd, err);
+	mr_auto(mr_names_done) struct mr_names names = { 0 };
+	mr_auto(sys_close_fd) int fd = -1;
+	enum mr_rc rc = dir_open(in->md->root_fd, "holds", &fd, err);
+	size_t dead = 0;
 
 	if (rc != MR_OK)
 		return rc == MR_NOTFOUND ? MR_OK : rc;
-	rc = dir_each(tokens.fd, check_token, &tokens, err);
-	(void)sys_close(tokens.fd);
-	if (rc == MR_OK && tokens.dead == 0)
+	TRY(dir_names(fd, &names, err));
+	for (size_t i = 0; i < names.n; i++) {
+		const char *token = names.v[i];
+		char path[MR_TOKEN_LEN + 8];
+		struct stat st;
+
+		if (!token_valid(str_of(token)) || names_has(&held->tokens, token) || sys_stat(fd, token, &st) < 0 ||
+		    lock_is_held(fd, token))
+			continue;
+		mr_auto(sys_close_fd) int dead_fd = token_of_dead(fd, token, NULL);
+
+		if (dead_fd < 0 && findings_age_ms(&st) < FINDINGS_STRAY_MS)
+			continue;
+		dead++;
+		text_join(path, sizeof path, "holds/", token, NULL);
+		findings_take(&in->f, fd, token,
+		    &(struct mr_finding){ MR_NOTE, "holds", path, NULL,
+			"its holder was killed before it had any mail, or when all was settled but for this file",
+			"mailroom doctor --fix moves it to the attic", false },
+		    "'%s' tells of a hold that is over", path);
+	}
+	if (dead == 0)
 		findings_say(&in->f, &(struct mr_finding){ .severity = MR_FINE, .code = "holds" },
 		    "%zu messages are held", held->n);
-	return rc;
+	return MR_OK;
 }
 
-/* ---- reserve/ ---- */
+/* ---- Records of links that are gone ---- */
+
+static bool
+is_young(int fd, const char *name)
+{
+	struct stat st;
+
+	return sys_stat(fd, name, &st) == 0 && findings_age_ms(&st) < FINDINGS_STRAY_MS;
+}
+
+/* Under the lock that a command which makes a link of that name must have. */
+static void
+check_link(struct inspection *in, int kind_fd, const char *kind, const char *link)
+{
+	mr_auto(mr_names_done) struct mr_names records = { 0 };
+	mr_auto(buf_done) struct buf path = BUF_INIT, record = BUF_INIT;
+	mr_auto(sys_close_fd) int lock = -1, fd = -1;
+	struct stat st;
+
+	/* A folder's times tell only when names came and went: what is in it must be old, too. */
+	if (is_young(kind_fd, link) || dir_open(kind_fd, link, &fd, IGNORED) != MR_OK ||
+	    names_in(fd, &records, IGNORED) != MR_OK || records.n == 0)
+		return;
+	for (size_t i = 0; i < records.n; i++)
+		if (is_young(fd, records.v[i]))
+			return;
+	if (in->f.fix) {
+		enum mr_rc rc =
+		    lock_take(in->md->root_fd, "links/.lock", in->md->file_mode, LINKS_LOCK_WAIT_MS, &lock, IGNORED);
+
+		if (rc != MR_OK && rc != MR_NOTFOUND) /* without that folder there was never a link */
+			return;
+	}
+	buf_addf(&path, "records/%s/%s", kind, link);
+	buf_addf(&record, "links/%s", link);
+	if (sys_stat(in->md->root_fd, buf_z(&record), &st) == 0 || errno != ENOENT)
+		return;
+	findings_take(&in->f, kind_fd, link,
+	    &(struct mr_finding){ MR_NOTE, "links", buf_z(&path), NULL,
+		"an unlink that was killed leaves them; a new link of that name would believe them",
+		"mailroom doctor --fix moves them to the attic", false },
+	    "'%s' has %zu records of a link that is gone", buf_z(&path), records.n);
+}
+
+static enum mr_rc
+check_links(struct inspection *in, struct mr_error *err)
+{
+	static const char *const kinds[] = { "carrying", "carried" }; /* kept by the post office for each link */
+
+	for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+		mr_auto(mr_names_done) struct mr_names links = { 0 };
+		mr_auto(sys_close_fd) int fd = -1;
+		char folder[32];
+
+		text_join(folder, sizeof folder, "records/", kinds[i], NULL);
+		enum mr_rc rc = dir_open(in->md->root_fd, folder, &fd, err);
+
+		if (rc == MR_OK)
+			rc = names_in(fd, &links, err);
+		if (rc != MR_OK && rc != MR_NOTFOUND && !shared_skip(in->md, err, "%s", folder))
+			return rc;
+		*err = (struct mr_error){ 0 };
+		for (size_t l = 0; l < links.n; l++)
+			check_link(in, fd, kinds[i], links.v[l]);
+	}
+	return MR_OK;
+}
+
+/* ---- reserve/ and attic/ ---- */
 
 static void
 check_reserve(struct inspection *in)
@@ -283,53 +389,47 @@ check_reserve(struct inspection *in)
 	struct mr_error err = { 0 };
 
 	if (missing == 0) {
-		inspect_fine(in, "reserve", "the space that is kept for a full disk is there");
+		say_fine(in, "reserve", "the space that is kept for a full disk is there");
 		return;
 	}
 	bool fixed = in->f.fix && reserve_make(in->md, &err) == MR_OK;
 
 	findings_say(&in->f,
-	    &(struct mr_finding){ .severity = MR_NOTE,
-		.code = "reserve",
-		.path = "reserve",
-		.why = "an older mailroom made the room, or commands used it up on a full disk: without it a full disk "
-		       "stops drain, read, recv, archive and done",
-		.fix = fixed       ? "it was made"
-		       : in->f.fix ? err.message
-				   : "mailroom doctor --fix makes it; so does the next command that moves mail, once "
-				     "there is space",
-		.fixed = fixed },
+	    &(struct mr_finding){ MR_NOTE, "reserve", "reserve", NULL,
+		"an older mailroom made the room, or commands used it up on a full disk: without it a full disk stops "
+		"drain, read, recv, archive and done",
+		fixed ? "it was made"
+		: in->f.fix
+		    ? err.message
+		    : "mailroom doctor --fix makes it; so does the next command that moves mail, once there is space",
+		fixed },
 	    "%zu of %d files that are kept for a full disk are missing", missing, RESERVE_FILES);
 }
 
-/* ---- All of it ---- */
-
-static enum mr_rc
-check_tree(struct inspection *in, struct mr_error *err)
+static void
+check_attic(struct inspection *in)
 {
-	mr_auto(sys_close_fd) int root = -1;
-	struct stat st;
-	enum mr_rc rc = dir_open(in->md->root_fd, ".", &root, err);
+	mr_auto(mr_names_done) struct mr_names days = { 0 };
+	mr_auto(sys_close_fd) int fd = -1;
+	size_t n = 0;
 
-	if (rc != MR_OK)
-		return rc;
-	if (sys_stat_fd(root, &st) < 0)
-		return mr_fail_errno(err, "cannot look at the room");
-	in->owner = st.st_uid;
-	in->group = st.st_gid;
-	findings_space(&in->f, root);
-	buf_adds(&in->path, ".");
-	inspect_mode(in, root, ".", &st);
-	buf_clear(&in->path);
-	rc = inspect_walk(in, root, ".", 0, err);
-	if (rc == MR_OK && in->modes == 0)
-		inspect_fine(in, "modes", "nothing is open to others");
-	if (rc == MR_OK && in->stray == 0)
-		inspect_fine(in, "leftovers", "no temporary files were left behind");
-	if (rc == MR_OK && in->mail == 0)
-		inspect_fine(in, "messages", "no message is empty or torn");
-	return rc;
+	if (dir_open(in->md->root_fd, ATTIC, &fd, IGNORED) != MR_OK || names_in(fd, &days, IGNORED) != MR_OK)
+		return;
+	for (size_t i = 0; i < days.n; i++) {
+		mr_auto(mr_names_done) struct mr_names things = { 0 };
+		mr_auto(sys_close_fd) int day = -1;
+
+		if (dir_open(fd, days.v[i], &day, IGNORED) == MR_OK && names_in(day, &things, IGNORED) == MR_OK)
+			n += things.n;
+	}
+	if (n > 0)
+		findings_say(&in->f, &(struct mr_finding){ .severity = MR_FINE, .code = ATTIC, .path = ATTIC },
+		    "'" ATTIC "' keeps what repairs took away, %zu so far ('" ATTIC
+		    "/log' says why): look, then empty it",
+		    n);
 }
+
+/* ---- All of it ---- */
 
 enum mr_rc
 maildir_inspect(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, struct mr_error *err)
@@ -342,10 +442,10 @@ maildir_inspect(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, st
 		.dir_mode = in.md->dir_mode,
 		.file_mode = in.md->file_mode,
 		.fd = -1 };
-	enum mr_rc rc = check_tree(&in, err);
+	enum mr_rc rc = inspect_tree(in.md, &in.f, err);
 
 	if (rc == MR_OK)
-		rc = inspect_spool(&in, err);
+		rc = check_spool(&in, err);
 	if (rc == MR_OK)
 		rc = check_mailboxes(&in, &held, err);
 	if (rc == MR_OK)
@@ -353,13 +453,12 @@ maildir_inspect(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, st
 	if (rc == MR_OK)
 		rc = check_holds(&in, &held, err);
 	if (rc == MR_OK)
-		rc = inspect_orphans(&in, err);
+		rc = check_links(&in, err);
 	if (rc == MR_OK) {
 		check_reserve(&in);
-		inspect_attic(&in);
+		check_attic(&in);
 	}
 	findings_end(&in.f);
 	mr_names_done(&held.tokens);
-	buf_done(&in.path);
 	return rc;
 }

@@ -1,19 +1,94 @@
 /* SPDX-License-Identifier: MIT */
-/* inspect_tree.c - doctor's walk over every file and folder of a room: modes, owners, times, stray temporary files,
- * what does not belong there. */
+/*
+ * inspect_tree.c - doctor's walk over every file and folder of a room: modes, owners, times, stray temporary files,
+ * what does not belong there; and one look at each message. Only the beginning of a message is read: a power cut on
+ * storage that is not safe leaves files without bytes, or with zero bytes where the text was.
+ */
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/findings.h"
+#include "base/id.h"
 #include "base/sys.h"
-#include "rooms/maildir/inspect.h"
-#include <dirent.h>
+#include "message/message.h"
+#include "rooms/maildir/maildir.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
 
 #define DEEPEST 12
+#define BEGINNING ((size_t)8 << 10)
+#define KEYWORDS_MAX ((size_t)64 << 10)
 
-static const char *const ours_at_the_top[] = { "room", ".gitignore", ".git", "agents", "dead", "spool", "keys", "holds",
-	"past", "records", "groups", "queues", "channels", "nudges", "types", "links", "reserve", ATTIC };
+struct tree {
+	struct maildir *md;
+	struct findings *f;
+	struct buf path; /* of what is being looked at, relative to the room */
+	uid_t owner;     /* of the room */
+	gid_t group;
+	size_t modes, stray, mail; /* how many findings of that kind; zero is told as well */
+	uint32_t keywords;         /* letters a-z that another program gave a meaning in the folder looked at */
+};
+
+/* ---- Modes, owners, times ---- */
+
+static void
+check_mode(struct tree *t, int dir_fd, const char *name, const struct stat *st)
+{
+	bool folder = S_ISDIR(st->st_mode), fixed = false;
+	mode_t allowed = folder ? t->md->dir_mode : t->md->file_mode, needed = folder ? 0700 : 0400;
+	bool open = (st->st_mode & 0777 & ~allowed) != 0;
+
+	if (!open && (st->st_mode & needed) == needed)
+		return;
+	t->modes++;
+	if (t->f->fix && st->st_uid == geteuid()) {
+		mr_auto(sys_close_fd) int fd = sys_open(dir_fd, name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW, 0);
+
+		fixed = fd >= 0 && sys_chmod_fd(fd, (st->st_mode & 07777 & allowed) | needed | (allowed & 07000)) == 0;
+	}
+	findings_say(t->f,
+	    &(struct mr_finding){ MR_PROBLEM, "modes", buf_z(&t->path), NULL,
+		open ? "others on this machine can read it or write into it; mailroom makes nothing so open, whatever "
+		       "the umask"
+		     : "its own owner cannot use it, so commands fail there",
+		fixed ? "its mode was put right" : "mailroom doctor --fix puts it right, if it is yours", fixed },
+	    "'%s' has mode %04o", buf_z(&t->path), (unsigned)st->st_mode & 07777);
+}
+
+static void
+check_owner(struct tree *t, const struct stat *st)
+{
+	bool shared = maildir_is_shared(t->md);
+	unsigned long is = shared ? st->st_gid : st->st_uid, wants = shared ? t->group : t->owner;
+
+	if (is == wants)
+		return;
+	/* Not ours to change: a chown could be led to another file by a hard link that somebody made here. */
+	findings_say(t->f,
+	    &(struct mr_finding){ MR_PROBLEM, "owners", buf_z(&t->path), NULL,
+		"a command that another user ran (sudo?) made it, and the owner of the room may not be able to use it",
+		shared ? "give it to the room's group: chgrp" : "give it to the owner of the room: sudo chown", false },
+	    "'%s' belongs to %s %lu, the room to %lu", buf_z(&t->path), shared ? "group" : "user", is, wants);
+}
+
+static void
+check_mtime(struct tree *t, const struct stat *st)
+{
+	int64_t ahead = (int64_t)st->st_mtim.tv_sec * 1000 - clock_now_ms();
+	char text[24];
+
+	if (ahead <= FINDINGS_FUTURE_MS)
+		return;
+	duration_text(ahead, text);
+	findings_say(t->f,
+	    &(struct mr_finding){ MR_PROBLEM, "clock", buf_z(&t->path), NULL,
+		"this machine's clock is behind, or was ahead when it was written: until then it passes for new, and "
+		"what goes by age (leftovers, 'last seen') waits",
+		"compare this machine's clock (date -u) with others'; touch(1) sets the file's time", false },
+	    "'%s' was changed in the future: %s ahead of the clock", buf_z(&t->path), text);
+}
+
+/* ---- What does not belong there ---- */
 
 static bool
 is_temporary(const char *name)
@@ -23,138 +98,185 @@ is_temporary(const char *name)
 	return str_ends(s, ".tmp") && (str_starts(s, "mr-") || name[0] == '.');
 }
 
-/* ---- Modes, owners, times ---- */
-
-void
-inspect_mode(struct inspection *in, int dir_fd, const char *name, const struct stat *st)
-{
-	bool folder = S_ISDIR(st->st_mode), fixed = false;
-	mode_t allowed = folder ? in->md->dir_mode : in->md->file_mode, needed = folder ? 0700 : 0400;
-	bool open = (st->st_mode & 0777 & ~allowed) != 0;
-
-	if (!open && (st->st_mode & needed) == needed)
-		return;
-	in->modes++;
-	if (in->f.fix && st->st_uid == geteuid()) {
-		mr_auto(sys_close_fd) int fd = sys_open(dir_fd, name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW, 0);
-
-		fixed = fd >= 0 && sys_chmod_fd(fd, (st->st_mode & 07777 & allowed) | needed | (allowed & 07000)) == 0;
-	}
-	findings_say(&in->f,
-	    &(struct mr_finding){ .severity = MR_PROBLEM,
-		.code = "modes",
-		.path = buf_z(&in->path),
-		.why = open ? "others on this machine can read it or write into it; mailroom makes nothing so open, "
-			      "whatever "
-			      "the umask"
-			    : "its own owner cannot use it, so commands fail there",
-		.fix = fixed ? "its mode was put right" : "mailroom doctor --fix puts it right, if it is yours",
-		.fixed = fixed },
-	    "'%s' has mode %04o", buf_z(&in->path), (unsigned)st->st_mode & 07777);
-}
-
-static void
-check_owner(struct inspection *in, const struct stat *st)
-{
-	bool shared = (in->md->dir_mode & 070) != 0;
-
-	if (shared ? st->st_gid == in->group : st->st_uid == in->owner)
-		return;
-	/* Not ours to change: who may chown could be led to another file by a hard link that somebody made here. */
-	findings_say(&in->f,
-	    &(struct mr_finding){ .severity = MR_PROBLEM,
-		.code = "owners",
-		.path = buf_z(&in->path),
-		.why = "a command that another user ran (sudo?) made it, and the owner of the room may not be able to "
-		       "use it",
-		.fix = shared ? "give it to the room's group: chgrp" : "give it to the owner of the room: sudo chown" },
-	    shared ? "'%s' belongs to group %lu, the room to %lu" : "'%s' belongs to user %lu, the room to %lu",
-	    buf_z(&in->path), shared ? (unsigned long)st->st_gid : (unsigned long)st->st_uid,
-	    shared ? (unsigned long)in->group : (unsigned long)in->owner);
-}
-
-static void
-check_mtime(struct inspection *in, const struct stat *st)
-{
-	int64_t ahead = (int64_t)st->st_mtim.tv_sec * 1000 - clock_now_ms();
-	char text[24];
-
-	if (ahead <= FINDINGS_FUTURE_MS)
-		return;
-	duration_text(ahead, text);
-	findings_say(&in->f,
-	    &(struct mr_finding){ .severity = MR_PROBLEM,
-		.code = "clock",
-		.path = buf_z(&in->path),
-		.why = "this machine's clock is behind, or was ahead when it was written: until then it passes for "
-		       "new, and "
-		       "what goes by age (leftovers, 'last seen') waits",
-		.fix = "compare this machine's clock (date -u) with others'; touch(1) sets the file's time" },
-	    "'%s' was changed in the future: %s ahead of the clock", buf_z(&in->path), text);
-}
-
-/* ---- What does not belong there ---- */
-
 /* The message of a fan-out gets its name before its record, without which it means nothing. */
 static bool
-is_unrecorded(const struct inspection *in, int dir_fd, const char *name)
+is_unrecorded(const struct tree *t, int dir_fd, const char *name)
 {
 	char record[NAME_LEN];
 	struct stat st;
 
-	if (!str_starts(buf_str(&in->path), "spool/") || !str_ends(str_of(name), ".mr"))
+	if (!str_starts(buf_str(&t->path), "spool/") || !str_ends(str_of(name), ".mr"))
 		return false;
 	(void)snprintf(record, sizeof record, "%.*s", (int)(strlen(name) - strlen(".mr")), name);
 	return sys_stat(dir_fd, record, &st) < 0 && errno == ENOENT;
 }
 
 static void
-check_stray(struct inspection *in, int dir_fd, const char *name, const struct stat *st)
+check_stray(struct tree *t, int dir_fd, const char *name, const struct stat *st)
 {
 	char since[24];
 
 	if (findings_age_ms(st) < FINDINGS_STRAY_MS || findings_in_use(dir_fd, name))
 		return;
-	in->stray++;
+	t->stray++;
 	duration_text(findings_age_ms(st), since);
-	findings_take(&in->f, dir_fd, name,
-	    &(struct mr_finding){ .severity = MR_NOTE,
-		.code = "leftovers",
-		.path = buf_z(&in->path),
-		.why =
-		    "its writer was killed before it had its name: nobody reads it, and nobody was promised anything",
-		.fix = "mailroom doctor --fix moves it to the attic" },
-	    "'%s' is a temporary file, %s old", buf_z(&in->path), since);
-}
-
-static void
-say_foreign(struct inspection *in, enum mr_severity severity, const char *what, const char *why)
-{
-	findings_say(&in->f,
-	    &(struct mr_finding){ .severity = severity,
-		.code = "foreign",
-		.path = buf_z(&in->path),
-		.why = why,
-		.fix = "see whose it is, and move it away; mailroom leaves it alone" },
-	    "'%s' %s", buf_z(&in->path), what);
+	findings_take(t->f, dir_fd, name,
+	    &(struct mr_finding){ MR_NOTE, "leftovers", buf_z(&t->path), NULL,
+		"its writer was killed before it had its name: nobody reads it, and nobody was promised anything",
+		"mailroom doctor --fix moves it to the attic", false },
+	    "'%s' is a temporary file, %s old", buf_z(&t->path), since);
 }
 
 /* What is not ours is not touched, and not looked into. */
-static bool
-is_ours_at_the_top(struct inspection *in, const char *name)
+static void
+say_foreign(struct tree *t, enum mr_severity severity, const char *what, const char *why)
 {
-	for (size_t i = 0; i < sizeof ours_at_the_top / sizeof ours_at_the_top[0]; i++)
-		if (strcmp(name, ours_at_the_top[i]) == 0)
+	findings_say(t->f,
+	    &(struct mr_finding){ severity, "foreign", buf_z(&t->path), NULL, why,
+		"see whose it is, and move it away; mailroom leaves it alone", false },
+	    "'%s' %s", buf_z(&t->path), what);
+}
+
+static bool
+is_ours_at_the_top(const char *name)
+{
+	static const char *const ours[] = { "room", ".gitignore", ".git", "agents", "dead", "spool", "keys", "holds",
+		"past", "records", "groups", "queues", "channels", "nudges", "types", "links", "reserve", ATTIC };
+
+	for (size_t i = 0; i < sizeof ours / sizeof ours[0]; i++)
+		if (strcmp(name, ours[i]) == 0)
 			return true;
-	if (is_temporary(name))
-		return true;
-	say_foreign(in, MR_NOTE, "is no part of a room", "somebody put it there, or a newer mailroom did");
-	return false;
+	return is_temporary(name);
+}
+
+/* ---- Messages ---- */
+
+static const char junk_why[] =
+    "another program or a hand put it there: every command that looks through the mailbox passes it over, and says so";
+static const char torn_why[] =
+    "a power cut on storage that is not power safe leaves such files, or a program that wrote "
+    "into the folder itself: what it said is lost, its sender may have it in .Sent";
+
+/* It holds no message that anybody could read, and nobody is writing it any more. */
+static void
+take_torn(struct tree *t, int dir_fd, const char *name, const struct stat *st, const char *why, const char *what)
+{
+	const char *path = buf_z(&t->path);
+	struct mr_finding torn = { .severity = MR_PROBLEM, .code = "messages", .path = path, .why = why };
+
+	t->mail++;
+	if (findings_age_ms(st) < FINDINGS_STRAY_MS || findings_in_use(dir_fd, name)) {
+		torn.fix =
+		    "it is young: look at it; once it is 36 hours old, mailroom doctor --fix moves it to the attic";
+		findings_say(t->f, &torn, "'%s' %s", path, what);
+		return;
+	}
+	torn.fix = "mailroom doctor --fix moves it to the attic";
+	findings_take(t->f, dir_fd, name, &torn, "'%s' %s", path, what);
+}
+
+static void
+check_text(struct tree *t, int dir_fd, const char *name, const struct stat *st, bool ours)
+{
+	mr_auto(sys_close_fd) int fd = sys_open(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
+	mr_auto(mr_message_done) struct mr_message msg = { 0 };
+	char text[BEGINNING];
+	ssize_t n = fd < 0 ? -1 : sys_read(fd, text, BEGINNING);
+
+	sys_close_fd(&fd); /* else the file would look in use */
+	if (n <= 0)
+		return; /* it moved on, or its mode is told */
+	struct mr_str head = { text, (size_t)n };
+	const char *nul = memchr(text, '\0', head.len);
+
+	if (nul && !message_headers_complete((struct mr_str){ text, (size_t)(nul - text) })) {
+		take_torn(t, dir_fd, name, st, torn_why, "has zero bytes where its header lines should be");
+	} else if (message_parse(head, "", MESSAGE_HEADERS, &msg, IGNORED) == MR_CORRUPT) {
+		take_torn(t, dir_fd, name, st, junk_why, "is not a message: there is no header line");
+	} else if (ours && head.len < sizeof text && !message_headers_complete(head)) {
+		t->mail++;
+		findings_say(t->f,
+		    &(struct mr_finding){ MR_PROBLEM, "messages", buf_z(&t->path), NULL, torn_why,
+			"what is left can still be read (mailroom read); ask its sender to send it again", false },
+		    "'%s' ends within its header lines", buf_z(&t->path));
+	}
+}
+
+/* "0 $MailroomDone": the letter a. */
+static uint32_t
+read_keywords(int box_fd)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	uint32_t letters = 0;
+
+	if (file_read(box_fd, "dovecot-keywords", KEYWORDS_MAX, &text, IGNORED) != MR_OK)
+		return 0;
+	for (const char *line = buf_z(&text); line; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		size_t digits = strspn(line, "0123456789");
+		uint64_t number = 0;
+
+		if (digits > 0 && line[digits] == ' ' && str_to_u64((struct mr_str){ line, digits }, &number) &&
+		    number < 26)
+			letters |= UINT32_C(1) << number;
+	}
+	return letters;
+}
+
+static void
+check_flags(struct tree *t, struct mr_str flags)
+{
+	char unknown[27] = "";
+	size_t n = 0;
+
+	for (size_t i = 0; i < flags.len && n + 1 < sizeof unknown; i++) {
+		char c = flags.ptr[i];
+		bool keyword = c >= 'a' && c <= 'z' && (t->keywords & (UINT32_C(1) << (c - 'a')));
+
+		if (!strchr("DFPRST", c) && !keyword)
+			unknown[n++] = c;
+	}
+	if (n > 0)
+		findings_say(t->f,
+		    &(struct mr_finding){ MR_NOTE, "flags", buf_z(&t->path), NULL,
+			"another program set them, or a hand: mailroom keeps letters that it does not know through "
+			"every move",
+			"rename the file if they are wrong; the letters of a Maildir are D F P R S T, and those in "
+			"dovecot-keywords",
+			false },
+		    "'%s' has flags that nobody explains: '%s'", buf_z(&t->path), unknown);
+}
+
+static void
+check_mail(struct tree *t, int dir_fd, const char *name, const struct stat *st)
+{
+	struct file_name parts;
+	char ahead[24];
+
+	if (!name_parse(str_of(name), &parts))
+		return;
+	if (st->st_size == 0)
+		take_torn(t, dir_fd, name, st, torn_why, "is empty");
+	else
+		check_text(t, dir_fd, name, st, parts.ours);
+	int64_t ahead_ms = id_time_ms(parts.id) - clock_now_ms();
+
+	if (parts.ours && ahead_ms > FINDINGS_FUTURE_MS) {
+		duration_text(ahead_ms, ahead);
+		findings_say(t->f,
+		    &(struct mr_finding){ MR_PROBLEM, "clock", buf_z(&t->path), NULL,
+			"this machine's clock is behind, or its sender's was ahead; newer mail is listed before it "
+			"until then",
+			"compare the clocks (date -u) of all machines that use this room; the message is kept as it is",
+			false },
+		    "'%s' is from the future: %s ahead of the clock", buf_z(&t->path), ahead);
+	}
+	check_flags(t, parts.flags);
 }
 
 /* ---- The walk ---- */
 
-enum walk_kind { WALK_PLAIN, WALK_MAIL /* new/ or cur/ */, WALK_WORK /* where a queue keeps work */, WALK_SKIP };
+enum walk_kind { WALK_PLAIN, WALK_MAIL /* new/ or cur/ */, WALK_WORK /* where a queue keeps work */ };
 
 /* queues/<name>/ready/<p>/<bucket>, or one of the plain folders, at any depth. */
 static bool
@@ -163,121 +285,119 @@ is_work_folder(const char *path)
 	static const char *const folders[] = { "ready", "delayed", "claimed", "failed", "done" };
 	const char *inside = str_starts(str_of(path), "queues/") ? strchr(path + strlen("queues/"), '/') : NULL;
 
-	for (size_t i = 0; inside && i < sizeof(folders) / sizeof(folders[0]); i++) {
+	for (size_t i = 0; inside && i < sizeof folders / sizeof folders[0]; i++) {
 		size_t len = strlen(folders[i]);
+
 		if (strncmp(inside + 1, folders[i], len) == 0 && (inside[1 + len] == '/' || inside[1 + len] == '\0'))
 			return true;
 	}
 	return false;
 }
 
-static enum walk_kind
-kind_of_folder(const struct inspection *in, const char *name, unsigned depth)
+static enum mr_rc walk(struct tree *t, int parent_fd, const char *name, unsigned depth, struct mr_error *err);
+
+static enum mr_rc
+look_at(struct tree *t, int fd, const char *name, enum walk_kind kind, unsigned depth, struct mr_error *err)
 {
-	if (strcmp(name, ".git") == 0 || (depth == 1 && strcmp(name, ATTIC) == 0))
-		return WALK_SKIP;
-	if (is_work_folder(buf_z(&in->path)))
-		return WALK_WORK;
-	return strcmp(name, "new") == 0 || strcmp(name, "cur") == 0 ? WALK_MAIL : WALK_PLAIN;
+	struct stat st;
+
+	if (sys_stat(fd, name, &st) < 0)
+		return MR_OK; /* mail moves while we look */
+	bool ours = depth > 0 || is_ours_at_the_top(name);
+
+	if (!ours)
+		say_foreign(t, MR_NOTE, "is no part of a room", "somebody put it there, or a newer mailroom did");
+	if (S_ISLNK(st.st_mode))
+		findings_say(t->f,
+		    &(struct mr_finding){ MR_PROBLEM, "symlinks", buf_z(&t->path), NULL,
+			"somebody planted it: mailroom makes none and follows none",
+			"see where it leads (ls -l), then remove it", false },
+		    "'%s' is a symbolic link", buf_z(&t->path));
+	if (!ours || S_ISLNK(st.st_mode))
+		return MR_OK;
+	check_owner(t, &st);
+	if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode)) {
+		say_foreign(
+		    t, MR_PROBLEM, "is neither a file nor a folder", "nothing of mailroom is a pipe or a device");
+		return MR_OK;
+	}
+	check_mode(t, fd, name, &st);
+	if (S_ISDIR(st.st_mode) && kind != WALK_MAIL)
+		return walk(t, fd, name, depth + 1, err);
+	if (S_ISDIR(st.st_mode)) {
+		say_foreign(t, MR_PROBLEM, "is a folder where only mail can be", "mail in it is seen by nobody");
+		return MR_OK;
+	}
+	check_mtime(t, &st);
+	if (is_temporary(name) || is_unrecorded(t, fd, name))
+		check_stray(t, fd, name, &st);
+	else if (kind != WALK_PLAIN && name[0] != '.')
+		check_mail(t, fd, name, &st);
+	return MR_OK;
 }
 
-struct tree {
-	struct inspection *in;
-	int fd;
-	enum walk_kind kind;
-	unsigned depth;
-	enum mr_rc rc;
-	struct mr_error *err;
-};
-
-static bool walk_entry(void *ctx, const struct dir_entry *entry);
-
-enum mr_rc
-inspect_walk(struct inspection *in, int parent_fd, const char *name, unsigned depth, struct mr_error *err)
+static enum mr_rc
+walk(struct tree *t, int parent_fd, const char *name, unsigned depth, struct mr_error *err)
 {
-	struct tree tree = { .in = in, .fd = -1, .kind = kind_of_folder(in, name, depth), .depth = depth, .err = err };
-	enum mr_rc rc = MR_OK;
+	mr_auto(mr_names_done) struct mr_names names = { 0 };
+	mr_auto(sys_close_fd) int fd = -1;
+	size_t len = t->path.len;
+	bool mail = strcmp(name, "new") == 0 || strcmp(name, "cur") == 0;
+	enum walk_kind kind = is_work_folder(buf_z(&t->path)) ? WALK_WORK : mail ? WALK_MAIL : WALK_PLAIN;
 
-	if (tree.kind == WALK_SKIP || depth > DEEPEST)
+	if (strcmp(name, ".git") == 0 || (depth == 1 && strcmp(name, ATTIC) == 0) || depth > DEEPEST)
 		return MR_OK;
-	if (dir_open(parent_fd, name, &tree.fd, err) != MR_OK) {
+	if (dir_open(parent_fd, name, &fd, err) != MR_OK) {
 		if (err->code != MR_NOTFOUND)
-			findings_say(&in->f,
-			    &(struct mr_finding){ .severity = MR_PROBLEM,
-				.code = "folders",
-				.path = buf_z(&in->path),
-				.why = "what is in it cannot be seen, and commands that need it fail",
-				.fix = err->hint },
+			findings_say(t->f,
+			    &(struct mr_finding){ MR_PROBLEM, "folders", buf_z(&t->path), NULL,
+				"what is in it cannot be seen, and commands that need it fail", err->hint, false },
 			    "%s", err->message);
 		*err = (struct mr_error){ 0 };
 		return MR_OK;
 	}
-	in->keywords = tree.kind == WALK_MAIL ? inspect_keywords(parent_fd) : 0;
-	rc = dir_each(tree.fd, walk_entry, &tree, err);
-	(void)sys_close(tree.fd);
-	return rc == MR_OK ? tree.rc : rc;
-}
-
-static void
-look_at_file(struct tree *tree, const char *name, const struct stat *st)
-{
-	struct inspection *in = tree->in;
-
-	if (!S_ISREG(st->st_mode)) {
-		say_foreign(
-		    in, MR_PROBLEM, "is neither a file nor a folder", "nothing of mailroom is a pipe or a device");
-		return;
+	TRY(dir_names(fd, &names, err));
+	t->keywords = kind == WALK_MAIL ? read_keywords(parent_fd) : 0;
+	for (size_t i = 0; i < names.n; i++) {
+		buf_addf(&t->path, "%s%s", len ? "/" : "", names.v[i]);
+		TRY(look_at(t, fd, names.v[i], kind, depth, err));
+		t->path.len = len;
+		if (t->path.ptr)
+			t->path.ptr[len] = '\0';
 	}
-	inspect_mode(in, tree->fd, name, st);
-	check_mtime(in, st);
-	if (is_temporary(name) || is_unrecorded(in, tree->fd, name))
-		check_stray(in, tree->fd, name, st);
-	else if (tree->kind != WALK_PLAIN && name[0] != '.')
-		inspect_mail(in, tree->fd, name, st);
+	return MR_OK;
 }
 
 static void
-look_at_folder(struct tree *tree, const char *name, const struct stat *st)
+say_none(struct tree *t, size_t found, const char *code, const char *what)
 {
-	struct inspection *in = tree->in;
-
-	inspect_mode(in, tree->fd, name, st);
-	if (tree->kind == WALK_MAIL)
-		say_foreign(in, MR_PROBLEM, "is a folder where only mail can be", "mail in it is seen by nobody");
-	else
-		tree->rc = inspect_walk(in, tree->fd, name, tree->depth + 1, tree->err);
+	if (found == 0)
+		findings_say(t->f, &(struct mr_finding){ .severity = MR_FINE, .code = code }, "%s", what);
 }
 
-static bool
-walk_entry(void *ctx, const struct dir_entry *entry)
+enum mr_rc
+inspect_tree(struct maildir *md, struct findings *f, struct mr_error *err)
 {
-	struct tree *tree = ctx;
-	struct inspection *in = tree->in;
-	size_t len = in->path.len;
+	struct tree t = { .md = md, .f = f };
+	mr_auto(sys_close_fd) int root = -1;
 	struct stat st;
 
-	if (sys_stat(tree->fd, entry->name, &st) < 0)
-		return true; /* mail moves while we look */
-	buf_addf(&in->path, "%s%s", len ? "/" : "", entry->name);
-	bool ours = tree->depth > 0 || is_ours_at_the_top(in, entry->name);
+	TRY(dir_open(md->root_fd, ".", &root, err));
+	if (sys_stat_fd(root, &st) < 0)
+		return mr_fail_errno(err, "cannot look at the room");
+	t.owner = st.st_uid;
+	t.group = st.st_gid;
+	findings_space(f, root);
+	buf_adds(&t.path, ".");
+	check_mode(&t, root, ".", &st);
+	buf_clear(&t.path);
+	enum mr_rc rc = walk(&t, root, ".", 0, err);
 
-	if (S_ISLNK(st.st_mode)) {
-		findings_say(&in->f,
-		    &(struct mr_finding){ .severity = MR_PROBLEM,
-			.code = "symlinks",
-			.path = buf_z(&in->path),
-			.why = "somebody planted it: mailroom makes none and follows none",
-			.fix = "see where it leads (ls -l), then remove it" },
-		    "'%s' is a symbolic link", buf_z(&in->path));
-	} else if (ours) {
-		check_owner(in, &st);
-		if (S_ISDIR(st.st_mode))
-			look_at_folder(tree, entry->name, &st);
-		else
-			look_at_file(tree, entry->name, &st);
+	if (rc == MR_OK) {
+		say_none(&t, t.modes, "modes", "nothing is open to others");
+		say_none(&t, t.stray, "leftovers", "no temporary files were left behind");
+		say_none(&t, t.mail, "messages", "no message is empty or torn");
 	}
-	in->path.len = len;
-	if (in->path.ptr)
-		in->path.ptr[len] = '\0';
-	return tree->rc == MR_OK;
+	buf_done(&t.path);
+	return rc;
 }

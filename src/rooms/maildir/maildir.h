@@ -24,7 +24,7 @@
  *	shared.c    several users in one room: proof of senders, what is closed (essay)
  *	records.c   small values of the post office
  *	copies.c    every copy of a message: where it is, purge; dropping a dead letter
- *	inspect*.c  doctor (inspect.h)
+ *	inspect.c   doctor; inspect_tree.c: its walk over every file
  */
 #ifndef ROOMS_MAILDIR_MAILDIR_H
 #define ROOMS_MAILDIR_MAILDIR_H
@@ -356,6 +356,10 @@ enum mr_rc reserve_make(struct maildir *md, struct mr_error *err);
 /* The same where this handle spent some, or where there is plenty of space. Best effort, cheap when none is missing. */
 void reserve_keep(struct maildir *md);
 size_t reserve_missing(struct maildir *md); /* how many files */
+
+/* ---- inspect_tree.c ---- */
+struct findings;
+enum mr_rc inspect_tree(struct maildir *md, struct findings *f, struct mr_error *err);
 
 /* ---- queue.c, channel.c: targets of a delivery that are no agents ("queue:NAME", "channel:NAME") ---- */
 /* Links from_fd/from (a durable message file with this id) to where the target keeps its mail, not synced; *ret_fd is
