@@ -184,8 +184,6 @@ bool command_changes(const struct cmd *cmd, const char *word);
 /* clang-format on */
 /* ... and which tools of the MCP server: not nudge, which may type into a terminal by running tmux. */
 #define GRANTED_TOOLS(X) X("send") X("inbox") X("read") X("wait") X("recv") X("done") X("who")
-/* Is that command, or that command with that second word, one of them? */
-bool command_granted(const char *words);
 
 /* ---- opt.c ---- */
 /* Parses argv[1..] (argv[0] is the command's name) into cli->argv, cli->opts and cli itself; options and operands may

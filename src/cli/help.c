@@ -236,9 +236,11 @@ json_granted(struct json *j, const struct cmd *cmd)
 	static const char *const all[] = { GRANTED_COMMANDS(NAME) };
 #undef NAME
 	size_t len = strlen(cmd->name), n = 0;
+	bool whole = false;
 
 	json_key(j, "granted");
-	for (size_t i = 0; !command_granted(cmd->name) && i < sizeof(all) / sizeof(all[0]); i++) {
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		whole |= strcmp(all[i], cmd->name) == 0;
 		if (strncmp(all[i], cmd->name, len) != 0 || all[i][len] != ' ')
 			continue;
 		if (n++ == 0)
@@ -248,7 +250,7 @@ json_granted(struct json *j, const struct cmd *cmd)
 	if (n > 0)
 		json_close(j);
 	else
-		json_bool(j, command_granted(cmd->name));
+		json_bool(j, whole);
 }
 
 static void

@@ -45,19 +45,6 @@ command_changes(const struct cmd *cmd, const char *word)
 	return cmd->changes && (!word || !cmd->changes[0] || strstr(cmd->changes, spaced) != NULL);
 }
 
-bool
-command_granted(const char *words)
-{
-#define NAME(words) words,
-	static const char *const granted[] = { GRANTED_COMMANDS(NAME) };
-#undef NAME
-
-	for (size_t i = 0; i < sizeof(granted) / sizeof(granted[0]); i++)
-		if (strcmp(granted[i], words) == 0)
-			return true;
-	return false;
-}
-
 /* ---- What a command needs ---- */
 
 static void
@@ -257,61 +244,73 @@ unknown_command(struct cli *cli, const char *word)
 	return cli_usage(cli, "there is no command '%s'", word);
 }
 
-/* Where the command stands, after global options; argc if there is none. */
-static int
-find_command(int argc, char **argv)
+/* The words of the command first, then the options that stood before or among them, then the rest: so one parser does
+ * for all places. `gt --json mail --as X inbox` has up to five words; an option of its own ends them. NULL: out of
+ * memory. */
+static char **
+put_in_order(struct cli *cli, int argc, char **argv, int *ret_words)
 {
-	int i = 1;
+	size_t size = sizeof(char *) * ((size_t)argc + 2);
+	char **out = arena_alloc(&cli->own, size), **options = arena_alloc(&cli->own, size);
+	int words = 0, n = 0, i = 1;
+	bool gt = false;
 
-	while (i < argc && argv[i][0] == '-' && strcmp(argv[i], "--") != 0) {
-		bool takes_value = strcmp(argv[i], "--room") == 0 || strcmp(argv[i], "--as") == 0;
+	if (!out || !options)
+		return NULL;
+	out[0] = argv[0];
+	while (i < argc && words < (gt ? 5 : 1)) {
+		bool value = strcmp(argv[i], "--room") == 0 || strcmp(argv[i], "--as") == 0;
+		bool global = value || str_starts(str_of(argv[i]), "--as=") || str_starts(str_of(argv[i]), "--room=") ||
+			      strcmp(argv[i], "--json") == 0;
+		bool is_word = argv[i][0] != '-' || (words == 0 && strcmp(argv[i], "--") == 0);
 
-		i += takes_value ? 2 : 1;
+		if (gt && !is_word && !global)
+			break;
+		if (is_word) {
+			gt |= words == 0 && strcmp(argv[i], "gt") == 0;
+			out[++words] = argv[i++];
+			continue;
+		}
+		options[n++] = argv[i++];
+		if (value && i < argc)
+			options[n++] = argv[i++];
 	}
-	return i < argc ? i : argc;
-}
-
-static bool
-parse(struct cli *cli, int argc, char **argv, int from, int at)
-{
-	/* Options before the command are moved behind it: one parser for both places. Its words are from..at. */
-	char **words = arena_alloc(&cli->own, sizeof(char *) * ((size_t)argc + 2));
-	static char all[] = "@all";
-	int n = 1;
-
-	if (!words)
-		return false;
-	words[0] = argv[0];
-	for (int i = 1; i < from; i++)
-		words[n++] = argv[i];
-	if (at < argc && strcmp(argv[at], "broadcast") == 0)
-		words[n++] = all;
-	for (int i = at + 1; i < argc; i++)
-		words[n++] = argv[i];
-	return opt_parse(cli, n, words);
+	memcpy(out + 1 + words, options, (size_t)n * sizeof(*out));
+	memcpy(out + 1 + words + n, argv + i, (size_t)(argc - i) * sizeof(*out));
+	*ret_words = words;
+	return out;
 }
 
 static int
-dispatch(struct cli *cli, int argc, char **argv)
+dispatch(struct cli *cli, int argc, char **given)
 {
 	mr_auto(buf_done) struct buf text = BUF_INIT;
-	int at = find_command(argc, argv);
+	static char all[] = "@all";
+	int words = 0;
+	char **argv = put_in_order(cli, argc, given, &words);
 
+	if (!argv)
+		return EXIT_FAILED;
 	for (int i = 1; i < argc && !cli->json; i++) /* a guess, so that usage errors are JSON too */
 		cli->json = strcmp(argv[i], "--json") == 0;
-	if (argc > 1 && strcmp(argv[1], "--version") == 0) {
+	if (argc > 1 && strcmp(given[1], "--version") == 0) {
 		buf_addf(&cli->out, "mailroom %s\n", MAILROOM_VERSION);
 		return cli_flush(cli) ? EXIT_DONE : EXIT_FAILED;
 	}
-	cli->cmd = at < argc ? command_named(argv[at]) : &command_status;
+	int at = words > 0 ? 1 : 0;
+
+	cli->cmd = at > 0 ? command_named(argv[at]) : &command_status;
 	if (!cli->cmd)
 		return unknown_command(cli, argv[at]);
 	cli->gt = cli->cmd == &command_gt;
-	int from = at;
-
-	if (cli->gt && !(cli->cmd = gt_command(cli, argc, argv, &from, &at)))
+	if (cli->gt && !(cli->cmd = gt_command(cli, argc, argv, &at)))
 		return EXIT_USAGE;
-	if (!parse(cli, argc, argv, from, at))
+	if (at > 0 && strcmp(argv[at], "broadcast") == 0) { /* is `send @all` */
+		memmove(argv + at + 2, argv + at + 1, (size_t)(argc - at - 1) * sizeof(*argv));
+		argv[at + 1] = all;
+		argc++;
+	}
+	if (!opt_parse(cli, argc - at, argv + at))
 		return EXIT_USAGE;
 	cli->json = cli->json_given;
 	if (cli->gt && !gt_take_json(cli))

@@ -80,41 +80,9 @@ not_found(struct cli *cli, int argc, char **argv, int at)
 	return cli_usage(cli, "there is no '%.80s'%s", buf_z(&words), buf_z(&near)), NULL;
 }
 
-/* `gt --json mail --as X inbox`: --as and --room are put in front of "gt", --json, which belongs to the command of gt,
- * behind all. Returns where gt stands now. */
-static int
-move_globals(int argc, char **argv, int at)
-{
-	int last = argc;
-
-	for (int i = at + 1; i < last && i <= at + 4;) {
-		bool value = strcmp(argv[i], "--as") == 0 || strcmp(argv[i], "--room") == 0;
-		int n = value ? 2 : 1;
-		char *moved[2] = { argv[i], i + 1 < argc ? argv[i + 1] : NULL };
-
-		if (argv[i][0] != '-') {
-			i++;
-		} else if (strcmp(argv[i], "--json") == 0) {
-			memmove(argv + i, argv + i + 1, (size_t)(argc - i - 1) * sizeof(*argv));
-			argv[argc - 1] = moved[0];
-			last--;
-		} else if ((value || str_starts(str_of(argv[i]), "--as=") || str_starts(str_of(argv[i]), "--room=")) &&
-			   i + n <= argc) {
-			memmove(argv + at + n, argv + at, (size_t)(i - at) * sizeof(*argv));
-			memcpy(argv + at, moved, (size_t)n * sizeof(*argv));
-			at += n;
-			i += n;
-		} else {
-			break;
-		}
-	}
-	return at;
-}
-
 const struct cmd *
-gt_command(struct cli *cli, int argc, char **argv, int *from, int *at)
+gt_command(struct cli *cli, int argc, char **argv, int *at)
 {
-	*from = *at = move_globals(argc, argv, *at);
 	for (int n = 3; n > 0; n--) {
 		mr_auto(buf_done) struct buf words = BUF_INIT;
 

@@ -25,9 +25,8 @@
 #define GT_EXIT(code) (100 + (code))
 
 /* ---- gt.c ---- */
-/* The command that the words behind argv[*at] ("gt") name; *from is "gt" and *at the last of its words then. NULL after
- * a usage error. */
-const struct cmd *gt_command(struct cli *cli, int argc, char **argv, int *from, int *at);
+/* The command that the words behind argv[*at] ("gt") name; *at is its last word then. NULL after a usage error. */
+const struct cmd *gt_command(struct cli *cli, int argc, char **argv, int *at);
 /* --json is an option of some commands only. False after a usage error. */
 bool gt_take_json(struct cli *cli);
 int gt_exit(int code);
