@@ -10,7 +10,7 @@
 #include <limits.h>
 #include <unistd.h>
 
-/* What programs tell each other is no text for an agent, who might take it for an order. */
+/* A control message is for programs: an agent might take its text for an order. */
 static bool
 refuses(struct cli *cli, const struct mr_message *msg, int *ret_exit)
 {
@@ -83,7 +83,7 @@ print_all(struct cli *cli, struct mr_show *show)
 				(void)print(cli, &msg);
 			continue;
 		}
-		if (rc == MR_BUSY) /* looking is free; its holder will settle it */
+		if (rc == MR_BUSY) /* shown all the same; its holder marks it */
 			cli_warn(cli, "%s", err.message);
 		bool shown = !refuses(cli, &msg, &code) && print(cli, &msg);
 
@@ -246,7 +246,7 @@ cmd_read(struct cli *cli)
 	if (o->to && code != EXIT_DONE)
 		buf_clear(&cli->out); /* closing gives it back */
 	else if (!cli_flush(cli))
-		code = EXIT_FAILED; /* nobody saw it: closing gives it back */
+		code = EXIT_FAILED; /* closing gives it back unread */
 	else if (mr_show_finish(show, false, NULL, &cli->err) != MR_OK)
 		code = cli_fail(cli, &cli->err);
 	mr_show_close(show);

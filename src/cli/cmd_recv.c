@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cmd_recv.c - mailroom recv: take work under a lease, of one's own mail or of a queue; 'done' finishes it, and the
- * work of a dead agent comes back. */
+/* cmd_recv.c - mailroom recv: takes work under a lease, from the agent's own mail or from a queue. 'done' finishes it;
+ * the work of a dead agent comes back. */
 #include "base/clock.h"
 #include "cli/printout.h"
 #include "cli/view.h"
@@ -10,7 +10,7 @@
 #define DEFAULT_LEASE_MS (10 * 60 * 1000)
 
 struct request {
-	const char *queue; /* with or without its prefix; NULL: one's own mail */
+	const char *queue; /* with or without its prefix; NULL: the agent's own mail */
 	struct mr_filter filter;
 	int64_t lease_ms;
 	bool until_drained;
@@ -33,7 +33,7 @@ take_own(struct cli *cli, const struct request *want, int64_t wait_ms, struct mr
 	}
 }
 
-/* What may still come is asked for between short waits: the end of a claim rings no bell. */
+/* With --until-drained it waits in short slices, because the end of another agent's claim wakes nobody. */
 static enum mr_rc
 take_queued(
     struct cli *cli, const struct request *want, int64_t wait_ms, struct mr_claim *claim, struct mr_message *msg)
@@ -117,7 +117,7 @@ cmd_recv(struct cli *cli)
 	int code = EXIT_DONE;
 
 	want.lease_ms = o->lease_ms >= 0 ? o->lease_ms : want.queue ? 0 : DEFAULT_LEASE_MS;
-	want.filter.life = cli->self.life; /* what it left for the next one is no work for this one */
+	want.filter.life = cli->self.life; /* hand-offs of this life are for the next one */
 	if (o->lease_ms == 0 || o->limit <= 0)
 		return cli_usage(cli, "--lease and --limit must be more than nothing");
 	if (want.until_drained && !want.queue)
@@ -154,7 +154,7 @@ cmd_recv(struct cli *cli)
 	}
 	if (cli_flush(cli))
 		return code;
-	for (size_t i = 0; i < tokens.n; i++) { /* what nobody saw goes back */
+	for (size_t i = 0; i < tokens.n; i++) { /* not shown: release them */
 		char id[MR_ID_LEN + 1];
 
 		(void)mr_claim_put_back(

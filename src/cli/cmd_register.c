@@ -27,7 +27,7 @@ add_quoted(struct buf *out, const char *text)
 	buf_addc(out, '\'');
 }
 
-/* How later commands know who they are. */
+/* Says how later commands find out which agent they are. */
 static void
 print_way(struct cli *cli, const char *name, const char *mailbox, const struct mr_registration *r)
 {

@@ -95,7 +95,7 @@ became_done(struct became *b)
 	mr_names_done(&b->states);
 }
 
-/* Of several facts about one recipient the last word counts; -1: not what became of it, but how. */
+/* Of several facts about one recipient the most final one counts; -1: says nothing about its state. */
 static int
 finality(const char *state)
 {
@@ -204,7 +204,7 @@ show_sent(struct cli *cli, const char *id)
 	(void)mr_why(cli->room, &cli->self, id, note_state, &b, IGNORED);
 	if (b.failed)
 		return mr_nomem(&cli->err);
-	msg.folder = MR_SENT; /* one to oneself is in the inbox, too */
+	msg.folder = MR_SENT; /* mail to itself is found in the inbox first */
 	print_sent(cli, &msg, &b);
 	return MR_OK;
 }

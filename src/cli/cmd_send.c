@@ -37,7 +37,7 @@ check_recipients(struct cli *cli, const char *const *to, struct mr_error *err)
 	return MR_OK;
 }
 
-/* What belongs to one message stands in its line. */
+/* Options of a message are members of its line. */
 static int
 run_batch(struct cli *cli)
 {
@@ -87,7 +87,8 @@ cmd_send(struct cli *cli)
 	draft_subject(cli, o->subject, &draft);
 	enum mr_rc rc = mr_send(cli->room, &cli->self, &draft, &receipt, &cli->err);
 
-	/* The first of a thread has woken nobody yet; where there are no threads each is one of many. */
+	/* The first message of a thread cannot be limited. A room without threads counts each message as one of many.
+	 */
 	if (rc == MR_OK && !draft.dry_run && (draft.thread || draft.reply_to || !mr_room_has_lives(cli->room)))
 		draft_note_limited(cli, &receipt);
 	return draft_report(cli, &draft, rc, &receipt, &cli->err);

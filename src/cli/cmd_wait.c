@@ -43,7 +43,7 @@ static enum mr_rc
 wait_for_any(struct cli *cli, const struct mr_filter *filter, int64_t timeout_ms, struct mr_nudges **ret_nudges,
     struct mr_error *err)
 {
-	/* What comes from linked rooms ends the wait, so it does not wait for the carrier; one look does. */
+	/* Mail from linked rooms ends the wait, so do not wait for the carrier; with --timeout 0 do. */
 	cli_carry_first(cli, timeout_ms > 0 ? 0 : CARRY_PATIENCE_MS);
 	int64_t end_ms = clock_boot_ms() + timeout_ms, slice_ms = cli_has_links(cli) ? CARRY_EVERY_MS : INT64_MAX;
 
@@ -143,7 +143,7 @@ show_all(struct cli *cli, struct mr_scan *scan, struct mr_nudges *nudges)
 	if (!cli->json)
 		budget_end(cli, "message", o->read ? "mailroom read ID" : "mailroom inbox");
 	if (!cli_flush(cli))
-		code = EXIT_FAILED; /* nobody saw it: closing gives it back */
+		code = EXIT_FAILED; /* closing gives it back unread */
 	else if ((show && mr_show_finish(show, false, NULL, &cli->err) != MR_OK) ||
 		 (shown > 0 && mr_nudges_shown(nudges, shown, &cli->err) != MR_OK))
 		code = cli_fail(cli, &cli->err);
@@ -172,7 +172,7 @@ cmd_wait(struct cli *cli)
 	scan.filter.unread = true;
 	scan.filter.life = cli->self.life;
 	if (o->id) {
-		/* A full id is taken as it is: looked up here, so that nobody waits for an answer to nothing. */
+		/* Fails now if there is no such message, so that wait does not wait for an answer to nothing. */
 		TRY_CLI(mr_question(cli->room, cli->self.agent, o->id, answered, &cli->err));
 		scan.filter.reply_to = answered;
 	}

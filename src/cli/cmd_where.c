@@ -121,7 +121,7 @@ cmd_resolve(struct cli *cli)
 {
 	int code = EXIT_DONE;
 
-	/* Groups leave their sender out, so it matters who asks; but nobody in particular may ask too. */
+	/* Groups leave their sender out, so the answer depends on the caller; a caller without a name is allowed. */
 	if (cli_know_self(cli, &cli->err) != MR_OK && cli->as_option)
 		return cli_fail(cli, &cli->err);
 	for (int i = 0; i < cli->argc; i++) {

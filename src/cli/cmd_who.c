@@ -10,7 +10,7 @@
 #include "helptext.h"
 
 #define DEAD_COUNTED 1000 /* by bare mailroom */
-#define NAMES_SHOWN 12    /* ... of those who are live */
+#define NAMES_SHOWN 12    /* of live agents, and of unknown ones */
 
 /* ---- The agents, sorted by name ---- */
 
@@ -23,7 +23,7 @@ struct entry {
 struct roster { /* finish with roster_done */
 	struct entry *v;
 	size_t n, room_for;
-	bool lives; /* the room knows who lives */
+	bool lives; /* the room keeps lives */
 	struct arena *own;
 	bool failed; /* out of memory */
 };
@@ -240,7 +240,7 @@ find_problems(struct cli *cli, const struct roster *roster, struct mr_names *pro
 	}
 }
 
-/* What is in one's hands is mail of one's own and work of queues. */
+/* Held is mail of the agent itself and work of queues. */
 static enum mr_rc
 count_mine(struct cli *cli, struct mr_counts *ret)
 {
@@ -332,7 +332,7 @@ cmd_status(struct cli *cli)
 	struct mr_counts mine = { 0 };
 	struct mr_error nobody = { 0 }; /* why there is no identity, and the line to type */
 	struct buf *out = &cli->out;
-	bool all = cli->out_tty || cli->json; /* looking into every mailbox is for those who watch the fleet */
+	bool all = cli->out_tty || cli->json; /* looks into every mailbox; not at each command of an agent */
 
 	if (cli_know_self(cli, &nobody) == MR_OK)
 		TRY_CLI(count_mine(cli, &mine));

@@ -26,13 +26,13 @@ exit_of(enum mr_rc rc)
 		[MR_INDOUBT] = EXIT_DOUBT,
 	};
 
-	return rc < sizeof(codes) ? codes[rc] : EXIT_FAILED; /* the rest is the world's fault */
+	return rc < sizeof(codes) ? codes[rc] : EXIT_FAILED; /* I/O, no space, no memory, a broken file */
 }
 
 static void
 write_err(const struct buf *text)
 {
-	if (buf_ok(text)) /* with stderr gone too there is nobody to tell */
+	if (buf_ok(text)) /* an error on stderr cannot be reported anywhere */
 		(void)sys_write_all(2, text->ptr, text->len);
 }
 
@@ -155,7 +155,7 @@ cli_warn(struct cli *cli, const char *fmt, ...)
 	say(cli, NULL, message, "");
 }
 
-/* A harness may hand us a pipe that does not block: then a full pipe is a reason to wait, not an error. */
+/* A harness may pass a pipe that does not block. A full pipe is then a reason to wait, not an error. */
 int
 out_write(const char *bytes, size_t n)
 {

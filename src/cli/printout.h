@@ -36,7 +36,7 @@ bool printout_hides(struct printout *l, const struct mr_message *msg);
 /* Tells on stderr of a message that cannot be read; for mr_scan's trouble. ctx is a struct printout. */
 void printout_trouble(void *ctx, const char *path, const struct mr_error *err);
 
-/* Names what nobody can read among self's unread mail, and says the sentence with self's name behind it. Returns
+/* Warns of each unread message that cannot be read, then says the sentence with the agent's name behind it. Returns
  * EXIT_NOTHING. */
 int printout_nothing(struct cli *cli, const char *sentence);
 

@@ -154,8 +154,8 @@ text_when(struct buf *out, int64_t ms)
 		buf_addf(out, "%04d-%02d-%02d", then.year, then.month, then.day);
 }
 
-/* In the rooms of other programs names have other letters: shown is what their people wrote, in quotes where it is no
- * address, so that it can be typed and cannot pass for something else. */
+/* Rooms of other programs allow other characters in names, which an address escapes with '%'. The original name is
+ * shown, in quotes where it is no address, so that it can be typed and cannot pass for something else. */
 void
 text_name(struct cli *cli, struct buf *out, const char *address)
 {
@@ -194,7 +194,7 @@ add_padded(struct cli *cli, struct buf *out, struct mr_str s, size_t width)
 		buf_addc(out, ' ');
 }
 
-/* Whom the mail comes from; for what one sent oneself, whom it went to. */
+/* The sender; of sent mail the recipients. */
 static void
 add_correspondent(struct cli *cli, struct buf *out, const struct mr_message *msg)
 {
@@ -217,7 +217,7 @@ text_line(struct cli *cli, struct buf *out, const struct mr_message *msg)
 	bool unread = (msg->flags & MR_SEEN) == 0, urgent = msg->priority >= MR_HIGH;
 	const char *shown_type = msg->type;
 
-	/* Without a type, what its format says of it (a workspace: NEW or REPLY). */
+	/* Without a type, what the room's format calls it (a workspace: NEW or REPLY). */
 	for (size_t i = 0; !shown_type[0] && i < msg->envelope_n; i++)
 		if (strcmp(msg->envelope[i].name, "MESSAGE_TYPE") == 0)
 			shown_type = msg->envelope[i].value;
@@ -289,7 +289,7 @@ add_names(struct cli *cli, struct buf *out, const char *name, const struct mr_na
 		add_header(cli, out, name, buf_z(&list));
 }
 
-/* To the second: what is finer helps no reader, and --json has it. */
+/* In seconds; --json has the milliseconds. */
 static void
 add_time(struct cli *cli, struct buf *out, const char *name, int64_t ms)
 {
@@ -303,8 +303,8 @@ add_time(struct cli *cli, struct buf *out, const char *name, int64_t ms)
 	add_header(cli, out, name, date);
 }
 
-/* By whatever way it came here: what programs tell each other is no text for an agent. Of a copy that is nobody's own,
- * in a queue or among dead letters, the first recipient counts as its owner. */
+/* A control message is for programs: an agent might take its text for an order. A copy in a queue or among the dead
+ * letters has no owner; its first recipient counts as one. */
 bool
 text_hides_body(struct cli *cli, const struct mr_message *msg)
 {
@@ -315,7 +315,7 @@ text_hides_body(struct cli *cli, const struct mr_message *msg)
 	       mr_is_control(cli->room, own ? cli->self.agent : first, msg, IGNORED);
 }
 
-/* On a terminal the body is indented, as git does it: no line of it can pass for a header or for the next
+/* On a terminal the body is indented, as git does it, so that no line of it can pass for a header or for the next
  * message. Off a terminal the fence's delimiter does that, and the text stays as it was written. */
 static void
 add_body(struct cli *cli, struct buf *out, const struct mr_message *msg)
@@ -374,7 +374,7 @@ text_post(struct cli *cli, struct buf *out, uint64_t number, const struct mr_mes
 		add_time(cli, out, "Answer-By", msg->by_ms);
 	if (msg->not_before_ms > 0)
 		add_time(cli, out, "Not-Before", msg->not_before_ms);
-	if (msg->attempt > (msg->folder == MR_HELD ? 1u : 0u)) /* the first time goes without saying */
+	if (msg->attempt > (msg->folder == MR_HELD ? 1u : 0u)) /* a first attempt is not worth a line */
 		add_number(cli, out, "Attempt", msg->attempt);
 	buf_addc(out, '\n');
 	add_body(cli, out, msg);

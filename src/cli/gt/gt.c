@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* gt.c - which command of gt is meant (help/gt.txt lists them), and who calls. */
+/* gt.c - which command of gt is meant (help/gt.txt lists them), and which agent calls. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -120,7 +120,7 @@ cmd_gt(struct cli *cli)
 	return cli_usage(cli, "which command of gt? 'mailroom gt --help' lists them");
 }
 
-/* ---- Who calls ----
+/* ---- The caller ----
  *
  * The variables (GT_ROLE and those beside it, BD_ACTOR) are read in env.c for all commands; here is what only gt knows:
  * a file .gt-agent in the working folder or above, then the folder's own name, then the human. A harness session that

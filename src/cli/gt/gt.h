@@ -33,7 +33,7 @@ int gt_exit(int code);
 
 /* The room of the town that the environment names, or NULL. */
 const char *gt_town(struct cli *cli);
-/* Who calls, where no variable says so: by .gt-agent, by the working folder. Fills cli->env. */
+/* Finds the calling agent where no variable names it: by .gt-agent, by the working folder. Fills cli->env. */
 void gt_find_agent(struct cli *cli);
 /* Nobody was found: a person without a harness is the overseer. */
 bool gt_is_overseer(struct cli *cli);

@@ -212,7 +212,7 @@ look_there(void *ctx, const struct mr_agent *agent)
 	return false;
 }
 
-/* Anybody may read any message by its id. That is looking: it stays unread for its recipient. */
+/* Any agent may read any message by its id. It stays unread for its recipient. */
 static int
 read_elsewhere(struct cli *cli, const char *id, const struct mr_error *why)
 {
@@ -251,7 +251,7 @@ gt_read(struct cli *cli)
 	} else {
 		show(cli, &msg, cli->self.agent);
 		if (!cli_flush(cli))
-			code = EXIT_FAILED; /* nobody saw it: closing gives it back */
+			code = EXIT_FAILED; /* closing gives it back unread */
 		else if (mr_show_finish(taken, false, NULL, &err) != MR_OK)
 			code = cli_fail(cli, &err);
 	}
@@ -308,7 +308,7 @@ gt_peek(struct cli *cli)
 
 /* ---- check: for hooks. 0 there is unread mail, 1 there is none; with --inject always 0 ---- */
 
-/* A hook must never stop its harness: what goes wrong is said on stderr at most, also outside a room. */
+/* A hook must never stop its harness: an error is a warning at most, and silent outside of a room. */
 static int
 inject(struct cli *cli, const char *identity)
 {

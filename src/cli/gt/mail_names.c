@@ -97,7 +97,7 @@ gt_group_delete(struct cli *cli)
 
 /* ---- Queues: claim, release ---- */
 
-/* Shows what it takes. What nobody saw goes back at once. */
+/* Claims one message and shows it. If stdout does not take it, the claim is released. */
 static int
 claim_from(struct cli *cli, const char *queue, enum mr_rc *ret_rc)
 {
@@ -146,8 +146,7 @@ gt_claim(struct cli *cli)
 		}
 		return rc == MR_OK ? code : cli_fail(cli, &cli->err);
 	}
-	/* All active queues that let us, in order, until one has work: a queue that is empty is no reason to give up.
-	 */
+	/* Without a name: all active queues in order, until one has work for this agent. */
 	TRY_CLI(mr_queue_each(cli->room, note_name, &queues, &cli->err));
 	for (size_t i = 0; i < queues.n; i++) {
 		int code = claim_from(cli, queues.v[i], &rc);

@@ -31,7 +31,7 @@ gt_body(struct cli *cli, const char *text, bool from_stdin, struct buf *ret)
 
 /* ---- What follows a delivery ---- */
 
-/* Those who got it are told, as far as they can be. */
+/* Nudges the agents that got the mail. What fails is a warning: the mail is delivered. */
 static void
 nudge_recipients(struct cli *cli, const struct mr_receipt *receipt, enum mr_priority priority)
 {
@@ -48,7 +48,7 @@ nudge_recipients(struct cli *cli, const struct mr_receipt *receipt, enum mr_prio
 		struct mr_error err = { 0 };
 		const char *to = receipt->to.v[i];
 
-		/* Queues and channels have no shoulder, and the sender knows of its own mail. */
+		/* Queues and channels cannot be nudged, and the sender knows of its own mail. */
 		if (strpbrk(to, ":@") || strcmp(to, cli->self.agent) == 0 || strcmp(to, "operator") == 0)
 			continue;
 		enum mr_rc rc = mr_nudge_send(cli->room, &cli->self, to, &nudge, &how, &done, &err);
@@ -118,8 +118,8 @@ report(struct cli *cli, const struct mr_draft *draft, const char *type, const st
 	fence_addf(out, "  ID: %s\n", receipt->id);
 }
 
-/* What is pinned stays until somebody archives it by its id. The header says so from the first moment on; the mark,
- * which our own commands respect, is set as soon as it is there. */
+/* Pinned mail stays until it is archived by its id. Its header says so from the delivery on; the flag, which our own
+ * commands respect, is set afterwards. */
 static void
 pin(struct cli *cli, const struct mr_receipt *receipt)
 {
@@ -145,7 +145,7 @@ gt_send(struct cli *cli)
 	struct mr_draft draft = { .to = to, .subject = o->subject, .headers = headers, .no_text = true };
 	size_t copies = 0;
 
-	if (o->self) /* also when --from makes it another's */
+	if (o->self) /* the caller, also when --from names another sender */
 		to[0] = arena_dup(&cli->own, str_of(cli->self.agent));
 	else if (given)
 		to[0] = gt_recipient(cli, given);
@@ -280,7 +280,7 @@ gt_nudge(struct cli *cli)
 	    cli->room, cli->self.agent, nudge_target(cli, gt_recipient(cli, cli->argv[0])), &meant, &cli->err));
 	const struct mr_names *agents = &meant.targets;
 
-	if (strcmp(meant.form, "channel") == 0) { /* its posts are for all, a nudge is for those who follow it */
+	if (strcmp(meant.form, "channel") == 0) { /* a nudge goes to its subscribers */
 		TRY_CLI(mr_channel_get(cli->room, meant.name, &channel, &cli->err));
 		agents = &channel.subscribers;
 	}

@@ -17,7 +17,7 @@ do_one(struct cli *cli, enum what what, const char *id)
 	enum mr_rc rc = what == CLOSE ? mr_archive(cli->room, &cli->self, id, &cli->err)
 				      : mr_mark(cli->room, &cli->self, id, set, clear, &cli->err);
 
-	/* Work of a queue is in nobody's inbox: reading it off or closing it is to be done with it. */
+	/* Claimed work of a queue is in no inbox: marking it read or closing it finishes the claim. */
 	if (rc != MR_OK && what != MARK_UNREAD && mr_claim_done(cli->room, &cli->self, id, done, IGNORED) == MR_OK)
 		return MR_OK;
 	return rc;
@@ -116,7 +116,7 @@ gt_mark(struct cli *cli)
 	return do_all(cli, MARK_READ, o->all ? &c.ids : &operands, "marked as read");
 }
 
-/* By the id, which knows when it was sent better than its Date: has, which has no parts of a second. */
+/* Goes by the id, which has the time in milliseconds; Date has seconds. */
 static bool
 want_stale(struct choice *c, const struct mr_message *msg)
 {
@@ -154,7 +154,7 @@ gt_clear(struct cli *cli)
 	return do_all(cli, CLOSE, &c.ids, "cleared");
 }
 
-/* Protocol mail, and wisps that were read; nothing that is pinned or asks somebody for something. */
+/* Protocol mail, and wisps that were read; never pinned mail, HELP or HANDOFF. */
 static bool
 want_drained(struct choice *c, const struct mr_message *msg)
 {

@@ -274,7 +274,7 @@ gt_list_message(struct listing *list, const struct mr_message *msg, const char *
 	    kv_if("delivery_acked_by", read ? gt_spelled(cli, owner) : ""));
 }
 
-/* What programs tell each other is no text for an agent. JSON is for programs, and what one sent oneself is known. */
+/* A control message is for programs: not shown as text, but in JSON, and to its sender. */
 bool
 gt_hides(struct cli *cli, const struct mr_message *msg, const char *owner)
 {

@@ -125,7 +125,7 @@ gt_handoff(struct cli *cli)
 
 	if (code != EXIT_DONE)
 		return code;
-	/* A role is somebody else's session, which we do not start; anything else is the work that goes on. */
+	/* The operand, a role or a bead, is written into the message: we start no session. */
 	if (cli->argc > 0)
 		buf_addf(&text, "%sHook: %s", text.len > 0 ? "\n\n" : "", cli->argv[0]);
 	if (o->reason)
