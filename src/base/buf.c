@@ -79,6 +79,21 @@ str_trim(struct mr_str s)
 }
 
 bool
+str_line(struct mr_str *rest, struct mr_str *ret)
+{
+	if (rest->len == 0)
+		return false;
+	const char *end = memchr(rest->ptr, '\n', rest->len);
+	size_t len = end ? (size_t)(end - rest->ptr) : rest->len;
+	size_t taken = end ? len + 1 : len;
+
+	*ret = (struct mr_str){ rest->ptr, len > 0 && rest->ptr[len - 1] == '\r' ? len - 1 : len };
+	rest->ptr += taken;
+	rest->len -= taken;
+	return true;
+}
+
+bool
 str_cut(struct mr_str *rest, char separator, struct mr_str *ret)
 {
 	if (rest->len == 0)

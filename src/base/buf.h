@@ -27,6 +27,8 @@ bool str_caseeq(struct mr_str a, struct mr_str b); /* ASCII only */
 bool str_starts(struct mr_str s, const char *prefix);
 bool str_ends(struct mr_str s, const char *suffix);
 struct mr_str str_trim(struct mr_str s); /* spaces and tabs on both sides */
+/* The next line without its end, LF or CRLF; *rest moves on. False: no more. */
+bool str_line(struct mr_str *rest, struct mr_str *ret);
 /* Takes the part up to the next `separator` (or the end) from the front of *rest. False: *rest is empty. */
 bool str_cut(struct mr_str *rest, char separator, struct mr_str *ret);
 /* Takes the next word: bytes of `separators` stand between words. False: there is none. */

@@ -3,30 +3,15 @@
 #include "message/front.h"
 
 bool
-front_line(struct mr_str *rest, struct mr_str *ret)
-{
-	if (rest->len == 0)
-		return false;
-	const char *end = memchr(rest->ptr, '\n', rest->len);
-	size_t len = end ? (size_t)(end - rest->ptr) : rest->len;
-	size_t taken = end ? len + 1 : len;
-
-	*ret = (struct mr_str){ rest->ptr, len > 0 && rest->ptr[len - 1] == '\r' ? len - 1 : len };
-	rest->ptr += taken;
-	rest->len -= taken;
-	return true;
-}
-
-bool
 front_split(struct mr_str text, struct front *ret)
 {
 	struct mr_str rest = text, line;
 
-	if (!front_line(&rest, &line) || !str_eq(line, STR("---")))
+	if (!str_line(&rest, &line) || !str_eq(line, STR("---")))
 		return false;
 	const char *head = rest.ptr;
 
-	for (const char *at = rest.ptr; front_line(&rest, &line); at = rest.ptr)
+	for (const char *at = rest.ptr; str_line(&rest, &line); at = rest.ptr)
 		if (str_eq(line, STR("---"))) {
 			ret->head = (struct mr_str){ head, (size_t)(at - head) };
 			ret->body = rest;
@@ -40,7 +25,7 @@ front_next(struct mr_str *rest, struct mr_str *ret_key, struct mr_str *ret_value
 {
 	struct mr_str line;
 
-	while (front_line(rest, &line)) {
+	while (str_line(rest, &line)) {
 		const char *colon = line.len > 0 ? memchr(line.ptr, ':', line.len) : NULL;
 
 		if (!colon || colon == line.ptr)

@@ -19,7 +19,5 @@ bool front_split(struct mr_str text, struct front *ret);
 bool front_next(struct mr_str *rest, struct mr_str *ret_key, struct mr_str *ret_value);
 /* The first of that name (case counts). False: none. */
 bool front_get(struct mr_str head, const char *key, struct mr_str *ret);
-/* The next line without its end; *rest moves on. False: no more. */
-bool front_line(struct mr_str *rest, struct mr_str *ret);
 
 #endif

@@ -26,22 +26,6 @@ is_white(char c)
 	return is_blank(c) || c == '\r' || c == '\n';
 }
 
-static bool
-take_line(struct mr_str *rest, struct mr_str *ret)
-{
-	if (rest->len == 0)
-		return false;
-	const char *end = memchr(rest->ptr, '\n', rest->len);
-	size_t len = end ? (size_t)(end - rest->ptr) : rest->len;
-	size_t taken = end ? len + 1 : len;
-	*ret = (struct mr_str){ rest->ptr, len };
-	if (len > 0 && ret->ptr[len - 1] == '\r')
-		ret->len--;
-	rest->ptr += taken;
-	rest->len -= taken;
-	return true;
-}
-
 static struct mr_str
 trim_folded(struct mr_str s)
 {
@@ -75,7 +59,7 @@ header_next(struct header_cursor *c, struct header_line *ret)
 {
 	struct mr_str line;
 
-	while (!c->ended && take_line(&c->rest, &line)) {
+	while (!c->ended && str_line(&c->rest, &line)) {
 		if (line.len == 0) {
 			c->ended = true;
 			return false;
@@ -85,7 +69,7 @@ header_next(struct header_cursor *c, struct header_line *ret)
 			c->skipped++;
 			continue;
 		}
-		while (c->rest.len > 0 && is_blank(c->rest.ptr[0]) && take_line(&c->rest, &line))
+		while (c->rest.len > 0 && is_blank(c->rest.ptr[0]) && str_line(&c->rest, &line))
 			ret->raw.len = (size_t)(line.ptr + line.len - ret->raw.ptr);
 		ret->raw = trim_folded(ret->raw);
 		return true;
@@ -170,42 +154,17 @@ header_value_valid(struct mr_str value)
 	return !header_value_problem(value);
 }
 
-/* Only a single space between two words: unfolding makes exactly that of the break again. */
-static bool
-can_fold(struct mr_str s, size_t at)
-{
-	return s.ptr[at] == ' ' && at > 0 && at + 1 < s.len && !is_blank(s.ptr[at - 1]) && !is_blank(s.ptr[at + 1]);
-}
-
-/* Where to break so that at most `room` bytes stay on this line, else as soon as possible; 0: nowhere. */
+/* Where to break so that at most `room` bytes stay on this line, else as soon as possible; 0: nowhere. Only a single
+ * space between two words will do: unfolding makes exactly that of the break again. */
 static size_t
 fold_point(struct mr_str s, size_t room)
 {
-	for (size_t at = room; at > 0; at--) {
-		if (can_fold(s, at))
-			return at;
-	}
-	for (size_t at = room + 1; at < s.len; at++) {
-		if (can_fold(s, at))
-			return at;
-	}
-	return 0;
-}
+	size_t late = 0;
 
-static void
-add_folded(struct buf *out, size_t column, struct mr_str value)
-{
-	while (column + value.len > FOLD_AT) {
-		size_t at = fold_point(value, FOLD_AT - column);
-		if (at == 0)
-			break;
-		buf_add(out, (struct mr_str){ value.ptr, at });
-		buf_adds(out, "\n ");
-		value.ptr += at + 1;
-		value.len -= at + 1;
-		column = 1;
-	}
-	buf_add(out, value);
+	for (size_t at = 1; at + 1 < s.len && (at <= room || late == 0); at++)
+		if (s.ptr[at] == ' ' && !is_blank(s.ptr[at - 1]) && !is_blank(s.ptr[at + 1]))
+			late = at;
+	return late;
 }
 
 enum mr_rc
@@ -216,14 +175,21 @@ header_add(struct buf *out, const char *name, struct mr_str value, struct mr_err
 	if (!header_name_valid(str_of(name)))
 		return mr_fail(err, MR_REFUSED,
 		    "header name is not valid\nuse 1-76 printable ASCII characters without space and colon");
-	if (problem) {
+	if (problem)
 		return mr_fail(err, MR_REFUSED,
 		    "header '%s' %s\na header is one line of UTF-8 text; more belongs into the body", name, problem);
-	}
 	value = str_trim(value);
 	buf_adds(out, name);
 	buf_adds(out, ": ");
-	add_folded(out, strlen(name) + 2, value);
+	for (size_t at, column = strlen(name) + 2; column + value.len > FOLD_AT; column = 1) {
+		at = fold_point(value, FOLD_AT - column);
+		if (at == 0)
+			break;
+		buf_add(out, (struct mr_str){ value.ptr, at });
+		buf_adds(out, "\n ");
+		value = (struct mr_str){ value.ptr + at + 1, value.len - at - 1 };
+	}
+	buf_add(out, value);
 	buf_addc(out, '\n');
 	return buf_ok(out) ? MR_OK : mr_nomem(err);
 }

@@ -67,7 +67,7 @@ without_separator(struct mr_str body)
 {
 	struct mr_str rest = body, line;
 
-	return front_line(&rest, &line) && line.len == 0 ? rest : body;
+	return str_line(&rest, &line) && line.len == 0 ? rest : body;
 }
 
 bool
@@ -76,7 +76,7 @@ memo_unfinished(struct mr_str text)
 	struct front front;
 	struct mr_str rest = text, line;
 
-	return front_line(&rest, &line) && str_eq(line, STR("---")) && !front_split(text, &front);
+	return str_line(&rest, &line) && str_eq(line, STR("---")) && !front_split(text, &front);
 }
 
 const char *
@@ -115,14 +115,14 @@ memo_subject(struct buf *out, struct mr_str body)
 	mr_auto(buf_done) struct buf clean = BUF_INIT;
 	struct mr_str rest = body, line;
 
-	while (front_line(&rest, &line) && str_trim(line).len == 0)
+	while (str_line(&rest, &line) && str_trim(line).len == 0)
 		body = rest;
 	if (!str_starts(body, "# ")) {
 		subject_from_body(out, body);
 		return;
 	}
 	rest = body;
-	(void)front_line(&rest, &line);
+	(void)str_line(&rest, &line);
 	text_clean_line(&clean, utf8_cut((struct mr_str){ line.ptr + 2, line.len - 2 }, 900));
 	buf_add(out, str_trim(buf_str(&clean)));
 }

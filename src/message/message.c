@@ -284,34 +284,19 @@ subject_reply(struct buf *out, struct mr_str subject)
 	buf_add(out, subject);
 }
 
-static struct mr_str
-first_line(struct mr_str body)
-{
-	while (body.len > 0) {
-		const char *lf = memchr(body.ptr, '\n', body.len);
-		size_t len = lf ? (size_t)(lf - body.ptr) : body.len;
-		struct mr_str line = { body.ptr, len };
-		if (len > 0 && line.ptr[len - 1] == '\r')
-			line.len--;
-		line = str_trim(line);
-		if (line.len > 0)
-			return line;
-		size_t taken = lf ? len + 1 : len;
-		body.ptr += taken;
-		body.len -= taken;
-	}
-	return body;
-}
-
 void
 subject_from_body(struct buf *out, struct mr_str body)
 {
 	char first[400];
 	mr_auto(buf_done) struct buf clean = BUF_IN(first);
+	struct mr_str line = STR("");
+
+	while (line.len == 0 && str_line(&body, &line))
+		line = str_trim(line);
 
 	/* The cut comes first as well: a body may be one line of 16 MiB. */
-	text_clean_line(&clean, utf8_cut(first_line(body), SUBJECT_CHARS + 1));
-	struct mr_str line = str_trim(buf_str(&clean));
+	text_clean_line(&clean, utf8_cut(line, SUBJECT_CHARS + 1));
+	line = str_trim(buf_str(&clean));
 	if (utf8_chars(line) <= SUBJECT_CHARS) {
 		buf_add(out, line);
 		return;

@@ -83,28 +83,18 @@ next_header(struct parser *p)
 }
 
 static void
-add_to_list(struct buf *list, struct mr_str value)
+note_address(struct parser *p, struct mr_str name, struct mr_str value)
 {
+	struct buf *list = str_caseeq(name, STR("From")) ? &p->from
+			   : str_caseeq(name, STR("To")) ? &p->to
+			   : str_caseeq(name, STR("Cc")) ? &p->cc
+							 : NULL;
+
+	if (!list)
+		return;
 	if (list->len > 0)
 		buf_adds(list, ", ");
 	buf_add(list, value);
-}
-
-static bool
-has_encoded_words(struct mr_str raw)
-{
-	return memmem(raw.ptr, raw.len, "=?", 2) != NULL;
-}
-
-static void
-note_address(struct parser *p, struct mr_str name, struct mr_str value)
-{
-	if (str_caseeq(name, STR("From")))
-		add_to_list(&p->from, value);
-	else if (str_caseeq(name, STR("To")))
-		add_to_list(&p->to, value);
-	else if (str_caseeq(name, STR("Cc")))
-		add_to_list(&p->cc, value);
 }
 
 static void
@@ -113,7 +103,7 @@ take_header(struct parser *p, const struct header_line *line)
 	struct mr_header *h = next_header(p);
 	if (!h)
 		return;
-	if (header_is_plain(line->raw) && !has_encoded_words(line->raw)) {
+	if (header_is_plain(line->raw) && !memmem(line->raw.ptr, line->raw.len, "=?", 2)) {
 		note_address(p, line->name, line->raw);
 		h->name = keep(p, line->name);
 		h->value = keep(p, line->raw);
@@ -207,23 +197,6 @@ value_of(const struct parser *p, const char *name)
 	return value ? str_of(value) : STR("");
 }
 
-/* X-Priority: "1 (Highest)" to "5 (Lowest)" */
-static enum mr_priority
-priority_of_number(char digit)
-{
-	switch (digit) {
-	case '1':
-		return MR_URGENT;
-	case '2':
-		return MR_HIGH;
-	case '4':
-	case '5':
-		return MR_LOW;
-	default:
-		return MR_NORMAL;
-	}
-}
-
 static enum mr_priority
 priority_of(const struct parser *p)
 {
@@ -231,67 +204,29 @@ priority_of(const struct parser *p)
 	struct mr_str number = value_of(p, "X-Priority");
 	struct mr_str importance = value_of(p, "Importance");
 	enum mr_priority priority = MR_NORMAL;
-	struct mr_error ignored = { 0 };
 
 	if (ours.len > 0)
-		(void)mr_priority_parse(ours.ptr, &priority, &ignored);
+		(void)mr_priority_parse(ours.ptr, &priority, IGNORED);
 	else if (number.len > 0)
-		priority = priority_of_number(number.ptr[0]);
+		priority = number.ptr[0] == '1'   ? MR_URGENT
+			   : number.ptr[0] == '2' ? MR_HIGH
+			   : number.ptr[0] == '4' || number.ptr[0] == '5'
+			       ? MR_LOW
+			       : MR_NORMAL; /* "1 (Highest)" to "5 (Lowest)" */
 	else if (str_caseeq(importance, STR("high")) || str_caseeq(importance, STR("low")))
 		priority = importance.ptr[0] == 'h' || importance.ptr[0] == 'H' ? MR_HIGH : MR_LOW;
 	return priority;
 }
 
 static void
-take_id(struct parser *p)
-{
-	struct mr_str id = msgid_inner(value_of(p, "Message-ID"), p->room);
-
-	if (p->m.id[0] || !id_valid(id))
-		return;
-	memcpy(p->m.id, id.ptr, MR_ID_LEN);
-	p->m.id[MR_ID_LEN] = '\0';
-}
-
-static void
-take_thread(struct parser *p)
-{
-	struct mr_str answered = msgid_inner(value_of(p, "In-Reply-To"), p->room);
-	struct mr_str thread = value_of(p, "Mailroom-Thread");
-
-	if (thread.len == 0)
-		thread = msgid_inner(value_of(p, "References"), p->room);
-	if (thread.len == 0)
-		thread = answered;
-	if (thread.len == 0) /* of mail that starts one: what every answer will refer to */
-		thread = msgid_inner(value_of(p, "Message-ID"), p->room);
-	p->m.reply_to = keep(p, answered);
-	p->m.thread = keep(p, thread.len > 0 ? thread : str_of(p->m.id));
-}
-
-static void
-take_times(struct parser *p)
-{
-	struct mr_message *m = &p->m;
-	uint64_t life;
-
-	if (!time_parse_rfc5322(value_of(p, "Date"), &m->date_ms))
-		m->date_ms = id_valid(str_of(m->id)) ? id_time_ms(m->id) : 0;
-	if (!time_parse_rfc3339(value_of(p, "Mailroom-By"), &m->by_ms))
-		m->by_ms = 0;
-	if (!time_parse_rfc3339(value_of(p, "Mailroom-Not-Before"), &m->not_before_ms))
-		m->not_before_ms = 0;
-	bool known = str_to_u64(value_of(p, "Mailroom-Life"), &life) && life <= UINT32_MAX;
-	m->sender_life = known ? (unsigned)life : 0;
-}
-
-static void
 take_fields(struct parser *p)
 {
 	struct mr_message *m = &p->m;
+	struct mr_str id = msgid_inner(value_of(p, "Message-ID"), p->room);
 	struct mr_names from;
 
-	take_id(p);
+	if (!m->id[0] && id_valid(id))
+		memcpy(m->id, id.ptr, MR_ID_LEN); /* its last byte is zero already */
 	take_list(p, &p->from, &from);
 	take_list(p, &p->to, &m->to);
 	take_list(p, &p->cc, &m->cc);
@@ -301,8 +236,27 @@ take_fields(struct parser *p)
 	m->replace_key = keep(p, value_of(p, "Mailroom-Replace-Key"));
 	m->priority = priority_of(p);
 	m->path = m->path ? m->path : "";
-	take_thread(p);
-	take_times(p);
+	struct mr_str answered = msgid_inner(value_of(p, "In-Reply-To"), p->room);
+	struct mr_str thread = value_of(p, "Mailroom-Thread");
+
+	if (thread.len == 0)
+		thread = msgid_inner(value_of(p, "References"), p->room);
+	if (thread.len == 0)
+		thread = answered;
+	if (thread.len == 0) /* of mail that starts one: what every answer will refer to */
+		thread = id;
+	m->reply_to = keep(p, answered);
+	m->thread = keep(p, thread.len > 0 ? thread : str_of(m->id));
+
+	uint64_t life;
+
+	if (!time_parse_rfc5322(value_of(p, "Date"), &m->date_ms))
+		m->date_ms = id_valid(str_of(m->id)) ? id_time_ms(m->id) : 0;
+	if (!time_parse_rfc3339(value_of(p, "Mailroom-By"), &m->by_ms))
+		m->by_ms = 0;
+	if (!time_parse_rfc3339(value_of(p, "Mailroom-Not-Before"), &m->not_before_ms))
+		m->not_before_ms = 0;
+	m->sender_life = str_to_u64(value_of(p, "Mailroom-Life"), &life) && life <= UINT32_MAX ? (unsigned)life : 0;
 }
 
 static void
@@ -356,19 +310,12 @@ message_parse(
 bool
 message_headers_complete(struct mr_str text)
 {
-	size_t line = 0;
+	struct mr_str line;
 
 	if (text.len >= HEADER_BYTES_MAX)
 		return true;
-	while (line < text.len) {
-		if (text.ptr[line] == '\n')
+	while (str_line(&text, &line))
+		if (line.len == 0 && text.ptr[-1] == '\n')
 			return true;
-		if (text.ptr[line] == '\r' && line + 1 < text.len && text.ptr[line + 1] == '\n')
-			return true;
-		const char *lf = memchr(text.ptr + line, '\n', text.len - line);
-		if (!lf)
-			return false;
-		line = (size_t)(lf + 1 - text.ptr);
-	}
 	return false;
 }

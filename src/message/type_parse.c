@@ -454,7 +454,7 @@ parse(struct parser *p, struct mr_str text, struct mr_error *err)
 	struct type_def *def = p->def;
 	struct mr_str line;
 
-	for (unsigned n = 1; front_line(&text, &line); n++) {
+	for (unsigned n = 1; str_line(&text, &line); n++) {
 		mr_auto(buf_done) struct buf shown = BUF_INIT;
 		struct mr_str whole = line;
 

@@ -134,7 +134,7 @@ read_lines(struct reader *r, struct mr_str body)
 	struct mr_str rest = body, line, key, value;
 	bool inside = false;
 
-	for (const char *at = rest.ptr; front_line(&rest, &line); at = rest.ptr) {
+	for (const char *at = rest.ptr; str_line(&rest, &line); at = rest.ptr) {
 		if (!inside)
 			inside = split_line(line, &key, &value) && type_index(r->def, key) != TYPE_NONE;
 		if (!inside)
@@ -262,7 +262,7 @@ read_subject(struct reader *r, struct mr_str subject)
 static struct mr_str
 trim_lines(struct mr_str s)
 {
-	for (struct mr_str rest = s, line; front_line(&rest, &line) && str_trim(line).len == 0;)
+	for (struct mr_str rest = s, line; str_line(&rest, &line) && str_trim(line).len == 0;)
 		s = rest;
 	while (s.len > 0 && strchr(" \t\r\n", s.ptr[s.len - 1]) && s.ptr[s.len - 1])
 		s.len--;

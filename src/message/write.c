@@ -52,9 +52,8 @@ check_plain(const char *field, const char *value, const char *what, struct mr_er
 static enum mr_rc
 check_names(const char *field, const struct mr_names *names, struct mr_error *err)
 {
-	for (size_t i = 0; i < names->n; i++) {
+	for (size_t i = 0; i < names->n; i++)
 		TRY(check_plain(field, names->v[i], "an address", err));
-	}
 	return MR_OK;
 }
 
@@ -109,23 +108,21 @@ check_message(const struct mr_message *msg, const char *room, struct mr_error *e
 		{ "thread", msg->thread },
 		{ "replace-key", msg->replace_key },
 	};
-	enum mr_rc rc = check_plain("room name", room, "usable after an @", err);
 
-	if (rc == MR_OK && or_empty(msg->from)[0])
-		rc = check_plain("from", msg->from, "an address", err);
-	if (rc == MR_OK)
-		rc = check_names("to", &msg->to, err);
-	if (rc == MR_OK)
-		rc = check_names("cc", &msg->cc, err);
-	if (rc == MR_OK && or_empty(msg->reply_to)[0])
-		rc = check_plain("reply-to", msg->reply_to, "a message id", err);
-	for (size_t i = 0; rc == MR_OK && i < sizeof(values) / sizeof(*values); i++)
-		rc = check_value(values[i].field, values[i].value, err);
-	for (size_t i = 0; rc == MR_OK && i < msg->headers_n; i++)
-		rc = check_extra(&msg->headers[i], err);
-	if (rc == MR_OK && !id_valid(str_of(msg->id)))
-		rc = mr_fail(err, MR_REFUSED, "message id '%s' is not an id", msg->id);
-	return rc;
+	TRY(check_plain("room name", room, "usable after an @", err));
+	if (or_empty(msg->from)[0])
+		TRY(check_plain("from", msg->from, "an address", err));
+	TRY(check_names("to", &msg->to, err));
+	TRY(check_names("cc", &msg->cc, err));
+	if (or_empty(msg->reply_to)[0])
+		TRY(check_plain("reply-to", msg->reply_to, "a message id", err));
+	for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++)
+		TRY(check_value(values[i].field, values[i].value, err));
+	for (size_t i = 0; i < msg->headers_n; i++)
+		TRY(check_extra(&msg->headers[i], err));
+	if (!id_valid(str_of(msg->id)))
+		return mr_fail(err, MR_REFUSED, "message id '%s' is not an id", msg->id);
+	return MR_OK;
 }
 
 /* ---- Headers ---- */
@@ -134,10 +131,8 @@ check_message(const struct mr_message *msg, const char *room, struct mr_error *e
 static void
 add(struct buf *out, const char *name, const char *value)
 {
-	struct mr_error ignored = { 0 };
-
 	if (str_trim(str_of(or_empty(value))).len > 0)
-		(void)header_add(out, name, str_of(value), &ignored);
+		(void)header_add(out, name, str_of(value), IGNORED);
 }
 
 /* Free text is raw UTF-8, unless a reader would take it for encoded words and show something else. */
@@ -203,23 +198,16 @@ add_msgid(struct buf *out, const char *id, const char *room)
 	buf_addc(out, '>');
 }
 
-static const char *
-extra_references(const struct mr_message *msg)
-{
-	const char *value = mr_message_header(msg, "References");
-	return value ? value : "";
-}
-
 /* The value of References: what the caller gave, else the start of the thread and the message answered. */
 static void
 make_references(struct buf *out, const struct mr_message *msg, const char *room)
 {
 	const char *thread = or_empty(msg->thread), *reply_to = or_empty(msg->reply_to);
+	const char *given = or_empty(mr_message_header(msg, "References"));
 
-	if (extra_references(msg)[0]) {
-		buf_adds(out, extra_references(msg));
+	buf_adds(out, given);
+	if (given[0])
 		return;
-	}
 	if (id_valid(str_of(thread)) && strcmp(thread, msg->id) != 0)
 		add_msgid(out, thread, room);
 	if (reply_to[0] && (out->len == 0 || strcmp(thread, reply_to) != 0)) {
@@ -229,53 +217,34 @@ make_references(struct buf *out, const struct mr_message *msg, const char *room)
 	}
 }
 
-/* A reader takes the thread from References, so Mailroom-Thread stands only where that would give another
- * one. */
-static bool
-needs_thread_header(const struct mr_message *msg, struct mr_str references, const char *room)
-{
-	struct mr_str thread = str_trim(str_of(or_empty(msg->thread)));
-	struct mr_str derived = msgid_inner(references, room);
-
-	if (derived.len == 0)
-		derived = str_of(or_empty(msg->reply_to));
-	if (derived.len == 0)
-		derived = str_of(msg->id);
-	return thread.len > 0 && !str_eq(thread, derived);
-}
-
-static void
-add_thread_headers(struct buf *out, const struct mr_message *msg, const char *room, struct buf *references)
-{
-	mr_auto(buf_done) struct buf answered = BUF_INIT;
-
-	if (or_empty(msg->reply_to)[0]) {
-		add_msgid(&answered, msg->reply_to, room);
-		add(out, "In-Reply-To", buf_z(&answered));
-	}
-	make_references(references, msg, room);
-	add(out, "References", buf_z(references));
-	out->failed |= !buf_ok(&answered) || !buf_ok(references);
-}
-
 static void
 add_own_headers(struct buf *out, const struct mr_message *msg, const char *room)
 {
-	mr_auto(buf_done) struct buf references = BUF_INIT;
+	mr_auto(buf_done) struct buf references = BUF_INIT, answered = BUF_INIT;
+	struct mr_str thread = str_trim(str_of(or_empty(msg->thread))), derived;
 	char text[40];
 
 	time_rfc5322(msg->date_ms, text);
 	add(out, "Date", text);
-	buf_adds(out, "Message-ID: <");
-	buf_adds(out, msg->id);
-	buf_addc(out, '@');
-	buf_adds(out, room);
-	buf_adds(out, ">\n");
-	add_thread_headers(out, msg, room, &references);
+	buf_adds(out, "Message-ID: ");
+	add_msgid(out, msg->id, room);
+	buf_addc(out, '\n');
+	if (or_empty(msg->reply_to)[0]) {
+		add_msgid(&answered, msg->reply_to, room);
+		add(out, "In-Reply-To", buf_z(&answered));
+	}
+	make_references(&references, msg, room);
+	add(out, "References", buf_z(&references));
+	out->failed |= !buf_ok(&answered) || !buf_ok(&references);
 	add(out, "Mailroom-Type", msg->type);
 	if (msg->priority != MR_NORMAL)
 		add(out, "Mailroom-Priority", mr_priority_word(msg->priority));
-	if (needs_thread_header(msg, buf_str(&references), room))
+	/* A reader takes the thread from References, so Mailroom-Thread stands only where that would give another one.
+	 */
+	derived = msgid_inner(buf_str(&references), room);
+	if (derived.len == 0)
+		derived = str_of(or_empty(msg->reply_to)[0] ? msg->reply_to : msg->id);
+	if (!str_eq(thread, derived))
 		add(out, "Mailroom-Thread", msg->thread);
 	if (msg->sender_life > 0) {
 		(void)text_number(text, msg->sender_life, 0);
@@ -315,11 +284,9 @@ add_body(struct buf *out, struct mr_str body)
 enum mr_rc
 message_write(const struct mr_message *msg, const char *room, struct buf *out, struct mr_error *err)
 {
-	enum mr_rc rc = check_message(msg, room, err);
 	size_t body_len = msg->body ? msg->body_len : 0;
 
-	if (rc != MR_OK)
-		return rc;
+	TRY(check_message(msg, room, err));
 	(void)buf_reserve(out, body_len + 1024);
 	if (or_empty(msg->from)[0]) {
 		buf_adds(out, "From: ");

@@ -220,7 +220,7 @@ first_line(struct mr_str text, const char *key, struct mr_str *ret)
 	struct mr_str line;
 	const size_t n = strlen(key);
 
-	while (front_line(&text, &line))
+	while (str_line(&text, &line))
 		if (str_starts(line, key) && line.len > n + 1 && line.ptr[n] == ':' && line.ptr[n + 1] == ' ') {
 			*ret = str_trim((struct mr_str){ line.ptr + n + 2, line.len - n - 2 });
 			return true;
@@ -242,7 +242,7 @@ letter_parse(struct mr_str text, struct letter *ret)
 	if (is_front) {
 		l.head = front.head;
 		l.body = rest = front.body;
-		if (front_line(&rest, &line) && line.len == 0)
+		if (str_line(&rest, &line) && line.len == 0)
 			l.body = rest;
 	} else if (!found[0] && !found[1]) {
 		return false;

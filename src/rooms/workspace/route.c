@@ -85,7 +85,7 @@ is_listed(const struct box *from, struct mr_str dir)
 	if (file_read(from->fd, ".mailbox/reply-paths", MEMO_MAX, &text, IGNORED) != MR_OK)
 		return false;
 	rest = buf_str(&text);
-	while (front_line(&rest, &line)) {
+	while (str_line(&rest, &line)) {
 		line = kit_trim_slashes(str_trim(line));
 		if (line.len > 0 && line.ptr[0] == '/' && str_eq(line, dir))
 			return true;

@@ -78,15 +78,15 @@ lines_end_in_either_way_or_with_the_text(void **state)
 	struct mr_str rest = STR("one\r\ntwo\n\nlast"), line;
 
 	(void)state;
-	assert_true(front_line(&rest, &line));
+	assert_true(str_line(&rest, &line));
 	assert_str(line, "one");
-	assert_true(front_line(&rest, &line));
+	assert_true(str_line(&rest, &line));
 	assert_str(line, "two");
-	assert_true(front_line(&rest, &line));
+	assert_true(str_line(&rest, &line));
 	assert_str(line, "");
-	assert_true(front_line(&rest, &line));
+	assert_true(str_line(&rest, &line));
 	assert_str(line, "last");
-	assert_false(front_line(&rest, &line));
+	assert_false(str_line(&rest, &line));
 }
 
 int
