@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * agents.c - names. An agent exists when agents/<address>/agent does: that file is made complete and
- * then linked, so one of many who want a name gets it. A folder without that file is a pruned agent's
- * (its archive and the numbers of its lives stay), or the "rig" of "rig/witness".
+ * agents.c - names and lives.
  *
- * New names are made under agents/.lock, because "Bob" and "bob" are two links and only a look at all
- * the names beside can tell that they clash.
+ * An agent exists when agents/<address>/agent does: that file is made complete and then linked, so one of many who want
+ * a name gets it. A folder without that file is a pruned agent's (its archive and the numbers of its lives stay), or
+ * the "rig" of "rig/witness". New names are made under agents/.lock, because "Bob" and "bob" are two links and only a
+ * look at all the names beside can tell that they clash.
+ *
+ * A life, lives/<N>, is one continuous occupation of an agent's name, by a session of a harness or by a process:
+ * registering or taking over the name begins the next one. Numbers only grow. Number N is taken with link(2) of a
+ * complete file, so of several that want it one gets it. Beginning a life fences the ones before (sweep.c). The mtime
+ * of the file is when the life was last seen.
  *
  * Removal unlinks `agent`, so that nobody sends to it any more, then appends a byte to agents/.lock, which tells a
  * fan-out under way (fanout.c), then moves the unread mail to the dead letters. A crash in between leaves unread mail
@@ -14,15 +19,32 @@
  */
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/id.h"
 #include "base/sys.h"
 #include "base/sys_break.h"
 #include "message/address.h"
 #include "rooms/maildir/maildir.h"
 #include <errno.h>
+#include <stddef.h>
 
-#define AGENT_FILE_MAX ((size_t)64 << 10)
+#define FILE_MAX ((size_t)64 << 10)
 #define LOCK_WAIT_MS 10000
+#define LIVES_KEPT 16
+#define SEEN_EVERY_MS 5000
+
+/* Lines of `agent`, behind Name:, and of lives/<N>. */
+static const struct record_field name_lines[] = {
+	{ "Created", RECORD_TIME, offsetof(struct mr_agent, created_ms) },
+	{ "Role", RECORD_TEXT, offsetof(struct mr_agent, role) },
+	{ "Wake", RECORD_TEXT, offsetof(struct mr_agent, wake) },
+};
+static const struct record_field life_lines[] = {
+	{ "Life", RECORD_COUNT, offsetof(struct mr_agent, life) },
+	{ "Started", RECORD_TIME, offsetof(struct mr_agent, started_ms) },
+	{ "Session", RECORD_TEXT, offsetof(struct mr_agent, session) },
+	{ "Process", RECORD_PROCESS, offsetof(struct mr_agent, process) },
+	{ "Worktree", RECORD_TEXT, offsetof(struct mr_agent, worktree) },
+	{ "Host", RECORD_TEXT, offsetof(struct mr_agent, host) },
+};
 
 /* ---- All of them ---- */
 
@@ -70,35 +92,123 @@ agents_collect(struct maildir *md, bool registered, struct mr_names *ret, struct
 	return MR_OK;
 }
 
-/* ---- One of them ---- */
+/* ---- The newest life ---- */
 
-const char *
-agent_line(const struct record *lines, const char *name, struct arena **own)
+bool
+life_number(const char *name, unsigned *ret)
 {
-	const char *value = record_get(lines, name);
-	char *copy = value ? arena_dup(own, str_of(value)) : NULL;
+	uint64_t n;
 
-	return copy ? copy : "";
+	if (!str_to_u64(str_of(name), &n) || n == 0 || n > UINT32_MAX || name[0] == '0')
+		return false;
+	*ret = (unsigned)n;
+	return true;
+}
+
+struct span { /* of the numbers in a folder; 0: none */
+	unsigned oldest, newest;
+};
+
+static bool
+note_number(void *ctx, const struct dir_entry *entry)
+{
+	struct span *span = ctx;
+	unsigned n;
+
+	if (life_number(entry->name, &n)) {
+		span->newest = n > span->newest ? n : span->newest;
+		span->oldest = span->oldest == 0 || n < span->oldest ? n : span->oldest;
+	}
+	return true;
 }
 
 static enum mr_rc
-read_agent(struct mailbox *box, struct mr_agent *ret, struct arena **own, struct mr_error *err)
+newest_in(int lives_fd, unsigned *ret, struct mr_error *err)
+{
+	struct span span = { 0 };
+
+	TRY(dir_each(lives_fd, note_number, &span, err));
+	*ret = span.newest;
+	return MR_OK;
+}
+
+enum mr_rc
+life_newest(struct mailbox *box, unsigned *ret, struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int fd = -1;
+	enum mr_rc rc = dir_open(box->fd, "lives", &fd, err);
+
+	*ret = 0;
+	if (rc != MR_OK)
+		return rc == MR_NOTFOUND ? MR_OK : rc;
+	return newest_in(fd, ret, err);
+}
+
+/* ---- One of them ---- */
+
+/* Adds the lines of a file. MR_CORRUPT: it has none. */
+static enum mr_rc
+read_lines(int fd, const char *name, struct buf *text, struct stat *ret_st, struct mr_error *err)
 {
 	mr_auto(record_done) struct record lines = { 0 };
 	char first[500];
+	mr_auto(buf_done) struct buf file = BUF_IN(first);
+
+	TRY(file_read_stat(fd, name, FILE_MAX, &file, ret_st, err));
+	TRY(record_parse(buf_str(&file), &lines, err));
+	buf_add(text, buf_str(&file));
+	buf_addc(text, '\n');
+	return buf_ok(text) ? MR_OK : mr_nomem(err);
+}
+
+/* The newest life; 0: none yet. */
+static enum mr_rc
+read_life(struct mailbox *box, struct buf *text, unsigned *ret_life, int64_t *ret_seen_ms, struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int fd = -1;
+	enum mr_rc rc = dir_open(box->fd, "lives", &fd, err);
+
+	if (rc == MR_NOTFOUND)
+		return MR_OK;
+	/* Old files are removed, and a new life may begin, between the two looks: then look again. */
+	for (unsigned tries = 0; rc == MR_OK || (rc == MR_NOTFOUND && tries < 3); tries++) {
+		struct stat st;
+		char name[16];
+
+		TRY(newest_in(fd, ret_life, err));
+		if (*ret_life == 0)
+			return MR_OK;
+		(void)snprintf(name, sizeof name, "%u", *ret_life);
+		rc = read_lines(fd, name, text, &st, err);
+		if (rc == MR_OK) {
+			*ret_seen_ms = (int64_t)st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1000000;
+			return MR_OK;
+		}
+	}
+	return rc;
+}
+
+static enum mr_rc
+read_agent(struct mailbox *box, struct mr_agent *ret, struct mr_error *err)
+{
+	char first[1000];
 	mr_auto(buf_done) struct buf text = BUF_IN(first);
+	struct record lines = { 0 };
+	struct mr_agent agent = { 0 };
+	struct stat st;
+	unsigned life = 0;
 
-	TRY(file_read(box->fd, "agent", AGENT_FILE_MAX, &text, err));
+	TRY(read_lines(box->fd, "agent", &text, &st, err));
+	TRY(read_life(box, &text, &life, &agent.seen_ms, err));
 	TRY(record_parse(buf_str(&text), &lines, err));
-	const char *created = record_get(&lines, "Created");
-
-	text_join(ret->name, sizeof ret->name, box->agent, NULL);
-	if (created)
-		(void)time_parse_rfc3339(str_of(created), &ret->created_ms);
-	ret->role = agent_line(&lines, "Role", own);
-	ret->wake = agent_line(&lines, "Wake", own);
-	ret->others = shared_is_others(box->md, box->agent);
-	return life_read(box, ret, own, err);
+	record_read(&lines, RECORD_FIELDS(name_lines), &agent);
+	record_read(&lines, RECORD_FIELDS(life_lines), &agent);
+	agent.own = lines.own; /* which has the strings */
+	agent.life = life;
+	text_join(agent.name, sizeof agent.name, box->agent, NULL);
+	agent.others = shared_is_others(box->md, box->agent);
+	*ret = agent;
+	return MR_OK;
 }
 
 /* One call. Delivery opens the folder again and follows no link there. */
@@ -122,23 +232,17 @@ enum mr_rc
 maildir_find_agent(struct mr_room *room, const char *name, struct mr_agent *ret, struct mr_error *err)
 {
 	mr_auto(mailbox_done) struct mailbox box = MAILBOX_INIT;
-	struct mr_agent agent = { .worktree = "", .session = "", .host = "" };
 	struct maildir *md = maildir_of(room);
-	struct arena *own = NULL;
 
 	TRY(shared_check_agent(md, name, err));
 	if (!ret)
 		return check_registered(md, name, err);
 	TRY(mailbox_open_any(&box, md, name, err));
-	if (read_agent(&box, &agent, &own, err) != MR_OK) {
-		arena_free(own);
-		if (err->code == MR_NOTFOUND)
-			return mr_fail(err, MR_NOTFOUND, "no mailbox '%s'", name);
-		return mr_wrap(err, "cannot read agent '%s'", name);
-	}
-	agent.own = own;
-	*ret = agent;
-	return MR_OK;
+	enum mr_rc rc = read_agent(&box, ret, err);
+
+	if (rc == MR_NOTFOUND)
+		return mr_fail(err, MR_NOTFOUND, "no mailbox '%s'", name);
+	return rc == MR_OK ? rc : mr_wrap(err, "cannot read agent '%s'", name);
 }
 
 /* An agent whose files are broken must not hide the others: it is there, with its mail, and no more is known. The time
@@ -254,7 +358,176 @@ maildir_add_agent(struct mr_room *room, const struct mr_agent *agent, struct mr_
 	return MR_OK;
 }
 
-/* ---- Another role ---- */
+/* ---- A life ---- */
+
+static void
+write_life(const struct maildir *md, const struct mr_agent *agent, struct buf *out)
+{
+	struct mr_agent life = *agent;
+
+	life.started_ms = agent->started_ms ? agent->started_ms : clock_now_ms();
+	record_write(out, RECORD_FIELDS(life_lines), &life);
+	shared_add_user(md, out);
+}
+
+static enum mr_rc
+open_lives(struct maildir *md, const char *name, int *ret_fd, struct mr_error *err)
+{
+	char path[MR_ADDRESS_MAX + 8];
+
+	text_join(path, sizeof path, name, "/lives", NULL);
+	return dir_open(md->agents_fd, path, ret_fd, err);
+}
+
+/* MR_EXISTS: that number, or a higher one, is taken. */
+static enum mr_rc
+link_life(struct mailbox *box, const struct mr_agent *agent, int lives_fd, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	struct maildir *md = box->md;
+	unsigned newest = 0;
+	char name[16];
+	int tmp_fd;
+
+	write_life(md, agent, &text);
+	if (!buf_ok(&text))
+		return mr_nomem(err);
+	TRY(newest_in(lives_fd, &newest, err));
+	TRY(mailbox_folder(box, BOX_TMP, &tmp_fd, err));
+	(void)snprintf(name, sizeof name, "%u", agent->life);
+	enum mr_rc rc = newest >= agent->life ? MR_EXISTS
+					      : file_publish(lives_fd, tmp_fd, name, buf_str(&text), md->file_mode,
+						    md->sync ? PUBLISH_FULL : PUBLISH_NOSYNC, err);
+
+	if (rc == MR_EXISTS)
+		return mr_fail(err, MR_EXISTS, "life %u of agent '%s' is taken", agent->life, agent->name);
+	return rc;
+}
+
+/* The oldest first, and none after one that stays: whatever stops us, those that are left have no gap, which is how
+ * maildir_check_life sees by two looks which one is the newest. */
+static void
+forget_old(int fd, unsigned newest)
+{
+	struct span span = { 0 };
+	char name[16];
+
+	(void)dir_each(fd, note_number, &span, IGNORED);
+	for (unsigned n = span.oldest, done = 0; n > 0 && n + LIVES_KEPT <= newest && done < LIVES_KEPT; n++, done++) {
+		(void)snprintf(name, sizeof name, "%u", n);
+		if (sys_unlink(fd, name) < 0 && errno != ENOENT)
+			break;
+	}
+}
+
+enum mr_rc
+maildir_take_life(struct mr_room *room, const struct mr_agent *agent, size_t *ret_returned, struct mr_error *err)
+{
+	mr_auto(mailbox_done) struct mailbox box = MAILBOX_INIT;
+	mr_auto(sys_close_fd) int fd = -1;
+	struct maildir *md = maildir_of(room);
+	size_t returned = 0;
+
+	TRY(mailbox_open(&box, md, agent->name, err));
+	TRY(dir_make(box.fd, "lives", md->dir_mode, md->sync, &fd, err));
+	TRY(link_life(&box, agent, fd, err));
+	if (life_fence(&box, agent->life, &returned, err) != MR_OK || commit_flush(md, err) != MR_OK)
+		return mr_wrap(
+		    err, "life %u of '%s' has begun, but its mail is not all back", agent->life, agent->name);
+	forget_old(fd, agent->life);
+	reserve_keep(md);
+	*ret_returned = returned;
+	return MR_OK;
+}
+
+/* The file of a life, from agents/. */
+static void
+life_path(const char *name, unsigned life, char ret[MR_ADDRESS_MAX + 24])
+{
+	char digits[21];
+
+	(void)text_number(digits, life, 0);
+	text_join(ret, MR_ADDRESS_MAX + 24, name, "/lives/", digits, NULL);
+}
+
+/* Two looks: the next life, and our own. The newest 16 files are kept without gaps, so a life whose
+ * own file is gone is older than all of them. */
+enum mr_rc
+maildir_check_life(struct mr_room *room, const char *name, unsigned life, const char *session, unsigned *ret_newest,
+    struct mr_error *err)
+{
+	mr_auto(record_done) struct record lines = { 0 };
+	mr_auto(sys_close_fd) int fd = -1;
+	char path[MR_ADDRESS_MAX + 24], first[500];
+	mr_auto(buf_done) struct buf text = BUF_IN(first);
+	struct maildir *md = maildir_of(room);
+	unsigned newest = life + 1;
+	struct stat st;
+
+	if (ret_newest) {
+		TRY(maildir_find_agent(room, name, NULL, err));
+	} else {
+		life_path(name, life + 1, path);
+		bool fenced = sys_stat(md->agents_fd, path, &st) == 0;
+
+		if (!fenced && errno != ENOENT && errno != ENOTDIR)
+			return mr_fail_errno(err, "cannot look at the lives of '%s'", name);
+		life_path(name, life, path);
+		if (!fenced && session) {
+			const char *named = NULL;
+
+			if (file_read(md->agents_fd, path, FILE_MAX, &text, err) == MR_OK &&
+			    record_parse(buf_str(&text), &lines, err) == MR_OK)
+				named = record_get(&lines, "Session");
+			return named && strcmp(named, session) == 0
+				   ? MR_OK
+				   : mr_fail(err, MR_NOTFOUND, "'%s' is another session's", path);
+		}
+		if (!fenced && (life == 0 || sys_stat(md->agents_fd, path, &st) == 0 || errno != ENOENT))
+			return MR_OK;
+	}
+	enum mr_rc rc = open_lives(md, name, &fd, err);
+
+	if (rc == MR_NOTFOUND && ret_newest)
+		*ret_newest = 0;
+	if (rc != MR_OK)
+		return rc == MR_NOTFOUND ? MR_OK : rc;
+	if (ret_newest)
+		return newest_in(fd, ret_newest, err);
+	(void)newest_in(fd, &newest, err);
+	return mr_fail(err, MR_REFUSED,
+	    "agent '%s' is now life %u, this is life %u: its mail belongs to the new one\n"
+	    "register under another name, or take it back with: mailroom takeover %s",
+	    name, newest, life, name);
+}
+
+/* A look costs a fifth of a change, and an agent that acts many times a minute was seen often enough. Where a group
+ * shares the room, another member could put a link in the way, and a file of ours elsewhere would be touched: there the
+ * folder is opened first. */
+void
+maildir_seen(struct mr_room *room, const char *name, unsigned life)
+{
+	mr_auto(sys_close_fd) int fd = -1;
+	struct maildir *md = maildir_of(room);
+	char path[MR_ADDRESS_MAX + 24];
+	struct stat st;
+
+	if (life == 0)
+		return;
+	life_path(name, life, path);
+	if (sys_stat(md->agents_fd, path, &st) == 0) {
+		int64_t age_ms = clock_now_ms() - (int64_t)st.st_mtim.tv_sec * 1000 - st.st_mtim.tv_nsec / 1000000;
+
+		if (age_ms >= 0 && age_ms < SEEN_EVERY_MS)
+			return;
+	}
+	if (!maildir_is_shared(md))
+		(void)sys_touch(md->agents_fd, path);
+	else if (open_lives(md, name, &fd, IGNORED) == MR_OK)
+		(void)sys_touch(fd, strrchr(path, '/') + 1);
+}
+
+/* ---- Changing one ---- */
 
 /* All lines as they were, but the role. */
 static enum mr_rc
@@ -284,18 +557,38 @@ set_role(struct maildir *md, const char *name, const char *role, struct mr_error
 	/* A removal holds the same lock: a removed agent does not come back by this. */
 	if (lock_take(md->agents_fd, ".lock", md->file_mode, LOCK_WAIT_MS, &lock_fd, err) != MR_OK ||
 	    mailbox_open_any(&box, md, name, err) != MR_OK || dir_open(box.fd, ".", &fd, err) != MR_OK ||
-	    file_read(fd, "agent", AGENT_FILE_MAX, &before, err) != MR_OK ||
+	    file_read(fd, "agent", FILE_MAX, &before, err) != MR_OK ||
 	    write_role(buf_str(&before), role, &text, err) != MR_OK ||
 	    file_replace(fd, "agent", buf_str(&text), md->file_mode, err) != MR_OK)
 		return mr_wrap(err, "cannot change the role of '%s'", name);
 	return MR_OK;
 }
 
+static enum mr_rc
+update_life(struct maildir *md, const struct mr_agent *agent, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	mr_auto(sys_close_fd) int fd = -1;
+	struct stat st;
+	char name[16];
+
+	(void)snprintf(name, sizeof name, "%u", agent->life);
+	write_life(md, agent, &text);
+	if (!buf_ok(&text))
+		return mr_nomem(err);
+	TRY(open_lives(md, agent->name, &fd, err));
+	if (sys_stat(fd, name, &st) < 0)
+		return errno == ENOENT
+			   ? mr_fail(err, MR_NOTFOUND, "agent '%s' has no life %u", agent->name, agent->life)
+			   : mr_fail_errno(err, "cannot look at life %u of '%s'", agent->life, agent->name);
+	return file_replace(fd, name, buf_str(&text), md->file_mode, err);
+}
+
 enum mr_rc
 maildir_update_agent(struct mr_room *room, const struct mr_agent *agent, struct mr_error *err)
 {
 	if (agent->life > 0)
-		return life_update(maildir_of(room), agent, err);
+		return update_life(maildir_of(room), agent, err);
 	return set_role(maildir_of(room), agent->name, agent->role, err);
 }
 

@@ -49,6 +49,7 @@
 #define PASSES_MAX 100u
 #define CROWDED_AT 128 /* mark.c files the oldest then */
 #define SLOTS_FIRST 64
+#define TOKENS_TRIED 64 /* beyond that reading held/ is cheaper */
 
 struct source { /* a folder to read, or only to watch for changes */
 	int fd;
@@ -78,15 +79,52 @@ struct walk { /* a group of folders that are read together until they hold still
 	bool failed; /* out of memory */
 };
 
+/* ---- Folders ---- */
+
+void
+list_path(const struct mailbox *box, const struct listed *at, char ret[LISTED_PATH])
+{
+	const char *part = at->box == BOX_NEW ? "new" : "cur";
+
+	if (at->folder == MR_DEAD || box->agent[0] == '\0')
+		text_join(ret, LISTED_PATH, "dead/", part, NULL);
+	else if (at->folder == MR_HELD)
+		(void)snprintf(ret, LISTED_PATH, "agents/%s/held/%u", box->agent, at->life);
+	else
+		text_join(ret, LISTED_PATH, "agents/", box->agent, "/", at->subfolder ? at->subfolder : "",
+		    at->subfolder ? "/" : "", part, NULL);
+}
+
+enum mr_rc
+list_open_folder(struct mailbox *box, const struct listed *at, int *ret_fd, struct mr_error *err)
+{
+	char path[LISTED_PATH];
+
+	list_path(box, at, path);
+	return dir_open(box->md->root_fd, path, ret_fd, err);
+}
+
+enum mr_rc
+list_months(struct mailbox *box, struct mr_names *ret, struct mr_error *err)
+{
+	mr_auto(mr_names_done) struct mr_names names = { 0 };
+
+	if (dir_names(box->fd, &names, err) != MR_OK)
+		return mr_wrap(err, "archive of '%s'", box->agent);
+	for (size_t i = 0; i < names.n; i++)
+		if (str_starts(str_of(names.v[i]), ".Archive") && !names_add(ret, str_of(names.v[i])))
+			return mr_nomem(err);
+	names_sort(ret);
+	return MR_OK;
+}
+
 /* ---- Entries, united by id ---- */
 
 static uint32_t *
 find_slot(const struct walk *w, const char *id)
 {
-	uint64_t h = UINT64_C(14695981039346656037);
-
-	for (size_t i = 10; i < MR_ID_LEN; i++) /* the end of an id is random or a hash, the beginning is time */
-		h = (h ^ (unsigned char)id[i]) * UINT64_C(1099511628211);
+	/* The end of an id is random or a hash, the beginning is time. */
+	uint64_t h = hash_bytes((struct mr_str){ id + 10, MR_ID_LEN - 10 });
 	size_t at = (size_t)(h ^ (h >> 32)) & (w->slots_n - 1);
 
 	while (w->slots[at] != 0 && memcmp(w->list->v[w->slots[at] - 1].id, id, MR_ID_LEN) != 0)
@@ -100,15 +138,8 @@ grow(struct walk *w)
 {
 	struct listing *l = w->list;
 
-	if (l->n == l->cap) {
-		size_t cap = l->cap == 0 ? 32 : l->cap * 2;
-		struct listed *grown = realloc(l->v, cap * sizeof *grown);
-
-		if (!grown || cap > UINT32_MAX)
-			return false;
-		l->v = grown;
-		l->cap = cap;
-	}
+	if (l->n >= UINT32_MAX || !array_grow(&l->v, l->n, &l->cap, sizeof *l->v))
+		return false;
 	if (w->slots_n > 0 && (l->n - w->first) * 2 < w->slots_n)
 		return true;
 	size_t wanted = w->slots_n == 0 ? SLOTS_FIRST : w->slots_n * 2;
@@ -236,17 +267,10 @@ listing_sort(struct listing *l, bool newest_first)
 static enum mr_rc
 add_source(struct walk *w, struct source source, struct mr_error *err)
 {
-	if (w->n == w->cap) {
-		size_t cap = w->cap == 0 ? 8 : w->cap * 2;
-		struct source *grown = realloc(w->v, cap * sizeof *grown);
-
-		if (!grown) {
-			if (source.owned)
-				sys_close_fd(&source.fd);
-			return mr_nomem(err);
-		}
-		w->v = grown;
-		w->cap = cap;
+	if (!array_grow(&w->v, w->n, &w->cap, sizeof *w->v)) {
+		if (source.owned)
+			sys_close_fd(&source.fd);
+		return mr_nomem(err);
 	}
 	w->v[w->n++] = source;
 	return MR_OK;
@@ -492,4 +516,179 @@ list_folders(struct mailbox *box, unsigned folders, bool unread_only, const char
 	*ret = l;
 	l = (struct listing){ 0 };
 	return MR_OK;
+}
+
+/* ---- One message by its id ---- */
+
+/*
+ * Its name follows from the id but for the flags, so a few likely names are tried before any folder is read. A folder
+ * is read for mail with rare flags, for held mail, for mail that other programs named, and before "not found" is said.
+ */
+static const char *const new_ends[] = { "", ",A=1", ",A=2", NULL };
+static const char *const cur_ends[] = { ":2,S", ":2,", ":2,RS", ":2,FS", ":2,F", NULL };
+static const char *const archive_ends[] = { ":2,S", ":2,Sa", ":2,RS", ":2,RSa", NULL };
+
+struct search {
+	struct mailbox *box;
+	const char *id;
+	struct arena **own;
+	char name[NAME_LEN]; /* what it is called without flags */
+	struct listed *ret;
+	/* for try_token */
+	int held_fd;
+	unsigned life;
+	size_t tokens;
+	bool found;
+};
+
+/* Is it in that folder under its name with one of these ends? Fills in *s->ret then. */
+static bool
+try_ends(struct search *s, int fd, const char *const *ends, struct listed place)
+{
+	for (; *ends; ends++) {
+		char name[NAME_LEN + 8];
+		struct file_name parts;
+		struct stat st;
+
+		text_join(name, sizeof name, s->name, *ends, NULL);
+		if (sys_stat(fd, name, &st) < 0 || !name_parse(str_of(name), &parts))
+			continue;
+		bool has_a = parts.flags.len > 0 && memchr(parts.flags.ptr, 'a', parts.flags.len);
+
+		text_join(place.id, sizeof place.id, s->id, NULL);
+		place.name = arena_dup(s->own, str_of(name));
+		place.attempt = parts.attempt;
+		place.flags = name_flags(
+		    &parts, has_a && mailbox_keyword(s->box, place.subfolder ? place.subfolder : "") == KEYWORD_OURS);
+		if (place.name)
+			*s->ret = place;
+		return place.name != NULL;
+	}
+	return false;
+}
+
+/* new/ and cur/ of the box itself: the inbox, or the dead letters when it is their box. */
+static bool
+try_box(struct search *s, struct mailbox *box, enum mr_folder folder)
+{
+	struct listed place = { .folder = (unsigned char)folder, .box = BOX_NEW };
+	int fd = -1;
+
+	if (mailbox_folder(box, BOX_NEW, &fd, IGNORED) == MR_OK && try_ends(s, fd, new_ends, place))
+		return true;
+	place.box = BOX_CUR;
+	return mailbox_folder(box, BOX_CUR, &fd, IGNORED) == MR_OK && try_ends(s, fd, cur_ends, place);
+}
+
+static bool
+try_subfolder(struct search *s, const char *subfolder, enum mr_folder folder)
+{
+	mr_auto(sys_close_fd) int fd = -1;
+	struct listed place = { .folder = (unsigned char)folder, .box = BOX_CUR };
+
+	if (mailbox_subfolder(s->box, subfolder, false, &fd, IGNORED) != MR_OK)
+		return false;
+	place.subfolder = arena_dup(s->own, str_of(subfolder));
+	return place.subfolder && try_ends(s, fd, archive_ends, place);
+}
+
+static bool
+try_token(void *ctx, const struct dir_entry *entry)
+{
+	struct search *s = ctx;
+
+	if (!token_valid(str_of(entry->name)))
+		return true;
+	for (unsigned attempt = 1; attempt <= 2 && !s->found; attempt++) {
+		char original[NAME_LEN + 8], name[NAME_LEN];
+		struct listed place = { .folder = MR_HELD, .life = s->life, .attempt = attempt };
+		struct stat st;
+
+		text_join(original, sizeof original, s->name, attempt == 2 ? ",A=1" : "", NULL);
+		if (!name_build_held(entry->name, 0, attempt, str_of(original), name) ||
+		    sys_stat(s->held_fd, name, &st) < 0)
+			continue;
+		text_join(place.id, sizeof place.id, s->id, NULL);
+		place.name = arena_dup(s->own, str_of(name));
+		if (!place.name)
+			return false;
+		*s->ret = place;
+		s->found = true;
+	}
+	return !s->found && ++s->tokens < TOKENS_TRIED;
+}
+
+/* Held by a process that shows mail right now: the tokens in holds/ are few, and with a token the name of the held
+ * file follows. Several drains of a full mailbox ask this of nearly every message. */
+static bool
+try_held(struct search *s)
+{
+	mr_auto(sys_close_fd) int held_fd = -1, holds_fd = -1;
+
+	if (life_newest(s->box, &s->life, IGNORED) != MR_OK ||
+	    mailbox_held(s->box, s->life, false, &held_fd, IGNORED) != MR_OK ||
+	    dir_open(s->box->md->root_fd, "holds", &holds_fd, IGNORED) != MR_OK)
+		return false;
+	s->held_fd = held_fd;
+	return dir_each(holds_fd, try_token, s, IGNORED) == MR_OK && s->found;
+}
+
+/* Reads the folders, or with `month` that month of the archive alone. */
+static enum mr_rc
+read_folders(struct search *s, unsigned folders, const char *month, struct mr_error *err)
+{
+	mr_auto(listing_done) struct listing l = { 0 };
+
+	if (folders == 0)
+		return MR_NOTFOUND;
+	if (month)
+		TRY(list_month(s->box, month, false, s->id, &l, err));
+	else
+		TRY(list_folders(s->box, folders, false, s->id, &l, err));
+	if (l.n == 0)
+		return MR_NOTFOUND;
+	listing_sort(&l, false);
+	struct listed found = l.v[0];
+
+	found.name = arena_dup(s->own, str_of(found.name));
+	if (found.subfolder)
+		found.subfolder = arena_dup(s->own, str_of(found.subfolder));
+	if (!found.name || (l.v[0].subfolder && !found.subfolder))
+		return mr_nomem(err);
+	*s->ret = found;
+	return MR_OK;
+}
+
+enum mr_rc
+list_find(
+    struct mailbox *box, const char *id, unsigned folders, struct arena **own, struct listed *ret, struct mr_error *err)
+{
+	mr_auto(mailbox_done) struct mailbox dead = MAILBOX_INIT;
+	struct search s = { .box = box, .id = id, .own = own, .ret = ret };
+	const unsigned live = MR_INBOX | MR_HELD;
+	char month[24];
+
+	if (folders == 0)
+		folders = MR_INBOX | MR_HELD | MR_ARCHIVE | MR_SENT;
+	name_for_id(id, s.name);
+	name_month(id, month);
+	if (((folders & MR_INBOX) && try_box(&s, box, MR_INBOX)) ||
+	    ((folders & MR_ARCHIVE) && try_subfolder(&s, month, MR_ARCHIVE)) || ((folders & MR_HELD) && try_held(&s)))
+		return MR_OK;
+	/* Mail to oneself is in .Sent under the same id: the agent's own copy goes before it. */
+	enum mr_rc rc = read_folders(&s, folders & live, NULL, err);
+
+	if (rc != MR_NOTFOUND)
+		return rc;
+	if (((folders & MR_SENT) && try_subfolder(&s, ".Sent", MR_SENT)) ||
+	    ((folders & MR_DEAD) && mailbox_open_dead(&dead, box->md, IGNORED) == MR_OK && try_box(&s, &dead, MR_DEAD)))
+		return MR_OK;
+	/* After the inbox, because mail moves from there to here. The month that the id says goes before the others. */
+	if (folders & MR_ARCHIVE)
+		rc = read_folders(&s, MR_ARCHIVE, month, err);
+	if (rc == MR_NOTFOUND)
+		rc = read_folders(&s, folders & ~live, NULL, err);
+	if (rc != MR_NOTFOUND)
+		return rc;
+	return mr_fail(err, MR_NOTFOUND, "no message '%s' in the mailbox '%s'", id, box->agent);
 }

@@ -5,10 +5,8 @@
  *	maildir.c   the table of operations; opening: the room's settings, format and owner
  *	name.c      file names <-> id, flags, attempt, held names (pure)
  *	mailbox.c   an agent's folders, opened lazily
- *	agents.c    names: find, each, add and remove (under agents/.lock)
- *	lives.c     lives: newest, take, seen
- *	list.c      reading folders while others move files (essay on races)
- *	find.c      one message by its id
+ *	agents.c    names: find, each, add and remove (under agents/.lock); lives: newest, take, seen
+ *	list.c      reading folders while others move files (essay on races); one message by its id
  *	scan.c      scan and fetch, from a file to a message
  *	mark.c      marks, moves, archive by month, filing old seen mail
  *	claim.c     claims on mail and on work: take, settle, extend (essay on races); claim.h lists the files around it
@@ -226,19 +224,15 @@ enum mr_rc mark_to_dead(struct maildir *md, int from_fd, const char *from, const
     struct mr_error *err);
 void mark_look_for_crowd(struct mailbox *box, const char *id); /* after mail became seen in cur/ */
 
-/* ---- agents.c, lives.c, sweep.c ---- */
+/* ---- agents.c, sweep.c ---- */
 /* Addresses of all mailboxes, sorted by bytes; with `registered` only those that have an `agent` file. */
 enum mr_rc agents_collect(struct maildir *md, bool registered, struct mr_names *ret, struct mr_error *err);
 /* A number that changes whenever an agent is removed; 0: unknown. */
 uint64_t agents_removals(struct maildir *md);
 /* The unread mail of a folder without an agent goes to the dead letters; *ret counts. */
 enum mr_rc agents_empty_unregistered(struct maildir *md, const char *name, size_t *ret, struct mr_error *err);
-const char *agent_line(const struct record *lines, const char *name, struct arena **own); /* a copy, or "" */
 bool life_number(const char *name, unsigned *ret); /* of a file in lives/, a folder in held/ */
 enum mr_rc life_newest(struct mailbox *box, unsigned *ret, struct mr_error *err); /* 0: none yet */
-/* Newest life into ret: life, started, seen, process, session, worktree, host. life 0: none yet. */
-enum mr_rc life_read(struct mailbox *box, struct mr_agent *ret, struct arena **own, struct mr_error *err);
-enum mr_rc life_update(struct maildir *md, const struct mr_agent *agent, struct mr_error *err);
 /* Renames held/<M> of every life M < before away, then gives back what was in them. *ret is added to. */
 enum mr_rc life_fence(struct mailbox *box, unsigned before, size_t *ret, struct mr_error *err);
 

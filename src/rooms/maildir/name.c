@@ -91,15 +91,6 @@ take_part(struct mr_str *s, struct mr_str *ret)
 	return ret->len > 0;
 }
 
-static bool
-copy_who(struct mr_str who, char ret[NAME_WHO_LEN + 1])
-{
-	if (who.len != NAME_WHO_LEN)
-		return false;
-	memcpy(ret, who.ptr, NAME_WHO_LEN);
-	return true;
-}
-
 bool
 name_released(const struct file_name *n, struct released *ret)
 {
@@ -111,10 +102,13 @@ name_released(const struct file_name *n, struct released *ret)
 	    at_ms > INT64_MAX / 2)
 		return false;
 	r.at_ms = (int64_t)at_ms;
-	if (take_part(&rest, &part) && !copy_who(part, r.by))
-		return false;
-	if (take_part(&rest, &part) && !copy_who(part, r.only_for))
-		return false;
+	for (int i = 0; i < 2; i++) {
+		if (!take_part(&rest, &part))
+			continue;
+		if (part.len != NAME_WHO_LEN)
+			return false;
+		memcpy(i == 0 ? r.by : r.only_for, part.ptr, NAME_WHO_LEN);
+	}
 	if (take_part(&rest, &part) && (!str_to_u64(part, &until_s) || until_s > INT64_MAX / 1000))
 		return false;
 	r.only_until_s = (int64_t)until_s;
@@ -180,18 +174,6 @@ parse_ours(struct mr_str base, char ret_id[MR_ID_LEN + 1])
 	return true;
 }
 
-static void
-foreign_id(struct mr_str base, char ret_id[MR_ID_LEN + 1])
-{
-	size_t digits = count_digits(base);
-	uint64_t seconds = 0;
-
-	/* An id has 48 bits of milliseconds; a number beyond that is no time. */
-	if (!str_to_u64((struct mr_str){ base.ptr, digits }, &seconds) || seconds > UINT64_C(281474976710))
-		seconds = 0;
-	id_from_name((int64_t)seconds * 1000, base, ret_id);
-}
-
 /* Cuts the info off. A ":2" that others left without its comma counts as info too: at the end of a base it
  * would become one as soon as ",A=" of ours follows it, and the id would change with that. */
 static void
@@ -216,6 +198,7 @@ name_parse(struct mr_str name, struct file_name *ret)
 {
 	struct file_name n = { 0 };
 	struct mr_str stem = name;
+	uint64_t seconds = 0;
 	size_t at, len;
 
 	if (name.len == 0 || name.len >= NAME_LEN || name.ptr[0] == '.')
@@ -229,8 +212,13 @@ name_parse(struct mr_str name, struct file_name *ret)
 		n.tail = str_from(stem, at + len);
 	}
 	n.ours = parse_ours(n.base, n.id);
-	if (!n.ours)
-		foreign_id(n.base, n.id);
+	if (!n.ours) {
+		/* An id has 48 bits of milliseconds; a number beyond that is no time. */
+		if (!str_to_u64((struct mr_str){ n.base.ptr, count_digits(n.base) }, &seconds) ||
+		    seconds > UINT64_C(281474976710))
+			seconds = 0;
+		id_from_name((int64_t)seconds * 1000, n.base, n.id);
+	}
 	*ret = n;
 	return true;
 }
@@ -291,40 +279,30 @@ name_for_id(const char *id, char ret[NAME_LEN])
 	text_join(ret + n, NAME_LEN - n, ".", id, ".mr", NULL);
 }
 
-/* The letters after ":2,": sorted, each once, others' kept. */
-static size_t
-build_letters(const struct file_name *n, unsigned flags, char ret[256])
-{
-	bool has[256] = { false };
-	size_t len = 0;
-
-	for (size_t i = 0; i < n->flags.len; i++) {
-		unsigned char c = (unsigned char)n->flags.ptr[i];
-		bool ours = flag_of_letter((char)c) != 0 && (c != 'a' || n->a_is_ours);
-		if (!ours)
-			has[c] = true;
-	}
-	for (size_t i = 0; i < sizeof(our_letters) / sizeof(our_letters[0]); i++)
-		if (flags & our_letters[i].flag)
-			has[(unsigned char)our_letters[i].letter] = true;
-	for (size_t c = 1; c < sizeof(has); c++)
-		if (has[c])
-			ret[len++] = (char)c;
-	return len;
-}
-
 bool
 name_build(const struct file_name *n, unsigned attempt, unsigned flags, bool with_info, char ret[NAME_LEN])
 {
-	char letters[256];
-	char count[24] = "";
-	size_t letters_len = with_info ? build_letters(n, flags, letters) : 0;
+	bool has[256] = { false };
+	char letters[256], count[24] = "";
+	size_t letters_n = 0;
 
 	if (attempt > 0)
 		(void)snprintf(count, sizeof(count), ",A=%u", attempt < ATTEMPT_MAX ? attempt : ATTEMPT_MAX);
+	/* The letters after ":2,": sorted, each once, others' kept. */
+	for (size_t i = 0; i < n->flags.len; i++) {
+		char c = n->flags.ptr[i];
+
+		has[(unsigned char)c] |= flag_of_letter(c) == 0 || (c == 'a' && !n->a_is_ours);
+	}
+	for (size_t i = 0; i < sizeof(our_letters) / sizeof(our_letters[0]); i++)
+		has[(unsigned char)our_letters[i].letter] |= (flags & our_letters[i].flag) != 0;
+	for (size_t c = 1; with_info && c < sizeof(has); c++)
+		if (has[c])
+			letters[letters_n++] = (char)c;
 	int len = snprintf(ret, NAME_LEN, "%.*s%s%.*s%s%.*s%s%.*s", (int)n->base.len, n->base.ptr, count,
 	    (int)n->tail.len, n->tail.ptr, n->released.len > 0 ? ",B=" : "", (int)n->released.len, n->released.ptr,
-	    with_info ? ":2," : "", (int)letters_len, letters);
+	    with_info ? ":2," : "", (int)letters_n, letters);
+
 	return len > 0 && len < NAME_LEN;
 }
 

@@ -41,31 +41,38 @@ struct watch {
 
 /* ---- inotify ---- */
 
-#if HAVE_INOTIFY
 static int
 open_inotify(void)
 {
+#if HAVE_INOTIFY
 	return inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+#else
+	return -1;
+#endif
 }
 
 /* `leaving`: what goes away counts, not what comes. */
 static int
 watch_folder(const struct watch *w, int fd, const char *path, bool leaving)
 {
+	int wd = -1;
+
+#if HAVE_INOTIFY
 	const uint32_t events =
 	    (leaving ? IN_MOVED_FROM : IN_CREATE | IN_MOVED_TO) | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR;
-	char by_fd[64];
+	mr_auto(buf_done) struct buf name = BUF_INIT;
 
 	/* By descriptor: the folder that was opened and checked, whatever has its name now. */
-	(void)snprintf(by_fd, sizeof by_fd, "/proc/self/fd/%d", fd);
-	int wd = inotify_add_watch(w->inotify_fd, by_fd, events);
-
+	buf_addf(&name, "/proc/self/fd/%d", fd);
+	wd = inotify_add_watch(w->inotify_fd, buf_z(&name), events);
 	if (wd < 0) { /* no /proc here */
-		mr_auto(buf_done) struct buf absolute = BUF_INIT;
-
-		buf_addf(&absolute, "%s/%s", w->md->path, path);
-		wd = inotify_add_watch(w->inotify_fd, buf_z(&absolute), events | IN_DONT_FOLLOW);
+		buf_clear(&name);
+		buf_addf(&name, "%s/%s", w->md->path, path);
+		wd = inotify_add_watch(w->inotify_fd, buf_z(&name), events | IN_DONT_FOLLOW);
 	}
+#else
+	(void)w, (void)fd, (void)path, (void)leaving;
+#endif
 	return wd;
 }
 
@@ -73,6 +80,7 @@ watch_folder(const struct watch *w, int fd, const char *path, bool leaving)
 static void
 drain_events(struct watch *w)
 {
+#if HAVE_INOTIFY
 	const size_t one_more = 512; /* bytes; an event and the longest name */
 	char events[4096];
 	ssize_t n;
@@ -87,30 +95,10 @@ drain_events(struct watch *w)
 				memcpy(w->came, events + at + sizeof e, e.len);
 		}
 	} while (n > (ssize_t)(sizeof events - one_more));
-}
 #else
-static int
-open_inotify(void)
-{
-	return -1;
-}
-
-static int
-watch_folder(const struct watch *w, int fd, const char *path, bool leaving)
-{
 	(void)w;
-	(void)fd;
-	(void)path;
-	(void)leaving;
-	return -1;
-}
-
-static void
-drain_events(struct watch *w)
-{
-	(void)w;
-}
 #endif
+}
 
 /* ---- Which folders ---- */
 
