@@ -322,3 +322,45 @@ file_is_same(int a_fd, const char *a, int b_fd, const char *b)
 	       (b ? sys_stat(b_fd, b, &sb) : sys_stat_fd(b_fd, &sb)) == 0 && sa.st_dev == sb.st_dev &&
 	       sa.st_ino == sb.st_ino;
 }
+
+/* ---- Paths ---- */
+
+char *
+path_join(const char *folder, const char *name)
+{
+	struct buf path = BUF_INIT;
+
+	buf_adds(&path, folder);
+	if (path.len == 0 || path.ptr[path.len - 1] != '/')
+		buf_addc(&path, '/');
+	buf_adds(&path, name);
+	return buf_take(&path);
+}
+
+char *
+path_full(const char *cwd, const char *path)
+{
+	char *joined = path[0] == '/' ? strdup(path) : path_join(cwd, path);
+	char *real = joined ? realpath(joined, NULL) : NULL;
+
+	if (!real)
+		return joined;
+	free(joined);
+	return real;
+}
+
+char *
+path_parent(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash != path ? strndup(path, (size_t)(slash - path)) : strdup("/");
+}
+
+const char *
+path_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}

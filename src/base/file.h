@@ -121,4 +121,13 @@ int64_t lock_waited_us(void);
 /* Is it locked by someone else right now? A missing file is not. */
 bool lock_is_held(int dir_fd, const char *name);
 
+/* ---- Paths; each NULL is out of memory ---- */
+/* The folder of a native room. It has a stub .git of its own, which is no repository. */
+#define ROOM_FOLDER ".mailroom"
+/* An absolute path without links, "." or ".."; one that does not exist is only made absolute. */
+char *path_full(const char *cwd, const char *path);
+char *path_join(const char *folder, const char *name);
+char *path_parent(const char *path);     /* of an absolute path; the parent of "/" is "/" */
+const char *path_name(const char *path); /* last component, borrowed */
+
 #endif

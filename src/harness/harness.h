@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * harness.h - the terminal that an agent's harness runs in, as far as it can be seen and typed into from outside: tmux,
- * and what its screen shows. Facts only: whether and what to type is decided in office/nudge. It may call message and
- * base.
+ * harness.h - what can be seen from outside of where an agent works: its terminal (tmux, and what the screen shows) and
+ * its git worktree. Facts only: whether and what to type, and which room is meant, is decided in the office. It may
+ * call message and base.
  */
 #ifndef HARNESS_HARNESS_H
 #define HARNESS_HARNESS_H
@@ -39,5 +39,19 @@ enum mr_rc tmux_capture(const struct tmux *t, enum tmux_capture how, struct buf 
 enum mr_rc tmux_type(const struct tmux *t, struct mr_str text, struct mr_error *err);
 enum mr_rc tmux_key(const struct tmux *t, const char *key, struct mr_error *err);
 enum mr_rc tmux_leave_mode(const struct tmux *t, struct mr_error *err);
+
+/* ---- git.c: reads the files of a repository; no git program is run ---- */
+struct git_place {      /* all NULL outside a repository; finish with git_place_done */
+	char *worktree; /* top of the worktree that holds the folder asked about */
+	char *git_dir;  /* of that worktree: its index is there */
+	char *common;   /* shared by all worktrees: info/exclude is there */
+	char *main;     /* the main worktree; in a bare repository the folder where worktrees can meet */
+};
+enum mr_rc git_find(const char *folder, struct git_place *ret, struct mr_error *err);
+void git_place_done(struct git_place *place);
+/* The branch ("" when detached) and commit that are checked out there. False: no repository. */
+bool git_head(const char *folder, struct buf *branch, struct buf *commit);
+/* Does the index list that path (relative to the worktree)? Unreadable or huge indexes do not. */
+bool git_tracks(const struct git_place *place, const char *path);
 
 #endif

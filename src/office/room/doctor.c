@@ -1,115 +1,29 @@
 /* SPDX-License-Identifier: MIT */
-/* doctor.c - is the room well. The driver looks at its files; the office looks at what only it understands:
- * settings, the clock, the operator's mailbox, claims, links, sessions, and mail that waits for somebody who is gone.
- */
-#include "office/room/doctor.h"
-
+/* doctor.c - is the room well. The driver looks at its files (src/rooms/X/inspect.c); the office looks at what only it
+ * understands: settings, trust, the clock, the operator's mailbox, claims, links, sessions, and mail that waits for an
+ * agent that is gone. */
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/findings.h"
+#include "base/process.h"
+#include "base/sys.h"
+#include "office/link/link.h"
 #include "office/rules/config.h"
 #include "office/tell/wake.h"
+#include "office/who/who.h"
+#include <errno.h>
+#include <fcntl.h>
 
 #define WAITING_LONG_MS ((int64_t)24 * 3600 * 1000)
+#define SESSION_KEPT_MS ((int64_t)30 * 24 * 3600 * 1000)
 
-static void
-examine_settings(struct examination *x)
-{
-	const char *rule = mr_room_setting(x->room, "Unknown-Recipients"), *name = mr_room_setting(x->room, "Name");
+struct examination {
+	struct mr_room *room;
+	struct findings f;    /* its attic is in the state folder */
+	struct mr_names gone; /* agents that nobody is acting as */
+};
 
-	if (name && strcmp(name, x->room->name) != 0)
-		findings_say(&x->f,
-		    &(struct mr_finding){ .severity = MR_PROBLEM,
-			.code = "settings",
-			.path = "room",
-			.why = "the name of a room is one part of an address: 1-64 of A-Z a-z 0-9 . _ + -",
-			.fix = "write such a name into the line Name: of the file 'room'" },
-		    "the line Name: '%.60s' cannot be the name of a room, so this one is called '%s'", name,
-		    x->room->name);
-	const char *wakes = mr_room_setting(x->room, "Wake-Limit");
-
-	if (!wake_rule_parse(wakes, &(struct wake_rule){ 0 }))
-		findings_say(&x->f,
-		    &(struct mr_finding){ .severity = MR_PROBLEM,
-			.code = "settings",
-			.path = "room",
-			.why = "it is a number from 1 to 100, a slash and a time of 1s to 1d",
-			.fix = "write it like Wake-Limit: 30/10m" },
-		    "the line Wake-Limit: '%.60s' is no limit, so the usual one counts", wakes);
-	if (!rule || ascii_caseeq(rule, "hold") || ascii_caseeq(rule, "refuse"))
-		return;
-	findings_say(&x->f,
-	    &(struct mr_finding){ .severity = MR_PROBLEM,
-		.code = "settings",
-		.path = "room",
-		.why = "unknown recipients are refused until it is",
-		.fix = "write 'hold' or 'refuse'" },
-	    "the setting Unknown-Recipients: '%s' is not understood", rule);
-}
-
-static void
-examine_operator(struct examination *x)
-{
-	struct mr_agent operator= {
-		.name = OPERATOR, .worktree = "", .session = "", .host = "", .role = "", .wake = ""
-	};
-	mr_auto(mr_agent_done) struct mr_agent found = { 0 };
-	const struct room_driver *driver = x->room->driver;
-	struct mr_error err = { 0 };
-
-	if (!office_has_lives(x->room) || !ROOM_HAS(x->room, find_agent) || !ROOM_HAS(x->room, add_agent) ||
-	    !(driver->abilities & ROOM_REGISTER) || driver->find_agent(x->room, OPERATOR, &found, &err) != MR_NOTFOUND)
-		return;
-	operator.created_ms = clock_now_ms();
-	bool fixed = x->f.fix && driver->add_agent(x->room, &operator, & err) == MR_OK;
-
-	findings_say(&x->f,
-	    &(struct mr_finding){ .severity = MR_PROBLEM,
-		.code = "operator",
-		.path = OPERATOR,
-		.why = "mail to the person who runs this room is refused",
-		.fix = fixed ? "it has one now" : "mailroom doctor --fix makes it",
-		.fixed = fixed },
-	    "the room has no mailbox for its operator");
-}
-
-/* ---- What the user lets this room do ---- */
-
-static void
-examine_trust(struct examination *x)
-{
-	int64_t since_ms;
-	enum mr_trust by = mr_room_trust(x->room, &since_ms);
-	struct mr_finding like = { .severity = MR_FINE, .code = "trust" };
-
-	if (by >= MR_TRUST_VARIABLE) {
-		findings_say(&x->f, &like, "this room is trusted by %s", mr_trust_word(by));
-		return;
-	}
-	if (!x->room->place[0]) /* the room of another program is named each time */
-		return;
-	like.severity = MR_NOTE;
-	like.why = "it was named; where it is only found, commands refuse it and hooks are silent";
-	like.fix = "if it is yours, type in a terminal: mailroom trust";
-	findings_say(&x->f, &like, "this room is not trusted");
-}
-
-static bool
-tell_leftover(void *ctx, const struct mr_leftover *l)
-{
-	struct examination *x = ctx;
-
-	findings_say(&x->f,
-	    &(struct mr_finding){ .severity = MR_NOTE,
-		.code = "ignored",
-		.path = l->where,
-		.why =
-		    "a room is data: what starts a program or touches another room stands in the user's configuration",
-		.fix = "look at it; to allow it, type in a terminal: mailroom config adopt" },
-	    "'%.100s' counts for nothing", l->line);
-	return true;
-}
-
-/* ---- The disk and the clock ---- */
+/* ---- The disk, trust, settings, the clock, the operator ---- */
 
 static void
 examine_storage(struct examination *x)
@@ -117,10 +31,11 @@ examine_storage(struct examination *x)
 	struct mr_storage storage = { 0 };
 	struct mr_error why = { 0 };
 	struct mr_finding like = { .severity = MR_NOTE, .code = "storage", .fix = why.hint };
+	enum mr_rc rc = x->room->driver->storage(x->room, &storage, &why);
 
-	if (!ROOM_HAS(x->room, storage))
+	if (rc == MR_UNSUPPORTED)
 		return;
-	if (x->room->driver->storage(x->room, &storage, &why) != MR_OK) {
+	if (rc != MR_OK) {
 		findings_say(&x->f, &like, "%s", why.message);
 	} else if (storage.power_safe) {
 		like.severity = MR_FINE;
@@ -140,24 +55,302 @@ examine_storage(struct examination *x)
 		    "Sync: full is used: %s", storage.sync_reason);
 }
 
-/* Nothing in a room is older than the room. Mail from the future is the driver's to find. */
 static void
-examine_clock(struct examination *x)
+examine_trust(struct examination *x)
 {
-	const char *created = mr_room_setting(x->room, "Created");
+	int64_t since_ms;
+	enum mr_trust by = mr_room_trust(x->room, &since_ms);
+
+	if (by >= MR_TRUST_VARIABLE)
+		findings_say(&x->f, &(struct mr_finding){ .severity = MR_FINE, .code = "trust" },
+		    "this room is trusted by %s", mr_trust_word(by));
+	else if (x->room->place[0]) /* the room of another program is named each time */
+		findings_say(&x->f,
+		    &(struct mr_finding){ .severity = MR_NOTE,
+			.code = "trust",
+			.why = "it was named; where it is only found, commands refuse it and hooks are silent",
+			.fix = "if it is yours, type in a terminal: mailroom trust" },
+		    "this room is not trusted");
+}
+
+static bool
+tell_leftover(void *ctx, const struct mr_leftover *l)
+{
+	struct examination *x = ctx;
+
+	findings_say(&x->f,
+	    &(struct mr_finding){ .severity = MR_NOTE,
+		.code = "ignored",
+		.path = l->where,
+		.why =
+		    "a room is data: what starts a program or touches another room stands in the user's configuration",
+		.fix = "look at it; to allow it, type in a terminal: mailroom config adopt" },
+	    "'%.100s' counts for nothing", l->line);
+	return true;
+}
+
+static void
+examine_settings(struct examination *x)
+{
+	const char *rule = mr_room_setting(x->room, "Unknown-Recipients"), *name = mr_room_setting(x->room, "Name");
+	const char *wakes = mr_room_setting(x->room, "Wake-Limit"), *created = mr_room_setting(x->room, "Created");
+	struct mr_finding like = { .severity = MR_PROBLEM, .code = "settings", .path = "room" };
 	char behind[24];
 	int64_t ms;
 
-	if (!created || !time_parse_rfc3339(str_of(created), &ms) || ms <= clock_now_ms() + FINDINGS_FUTURE_MS)
+	if (name && strcmp(name, x->room->name) != 0) {
+		like.why = "the name of a room is one part of an address: 1-64 of A-Z a-z 0-9 . _ + -";
+		like.fix = "write such a name into the line Name: of the file 'room'";
+		findings_say(&x->f, &like,
+		    "the line Name: '%.60s' cannot be the name of a room, so this one is called '%s'", name,
+		    x->room->name);
+	}
+	if (!wake_rule_parse(wakes, &(struct wake_rule){ 0 })) {
+		like.why = "it is a number from 1 to 100, a slash and a time of 1s to 1d";
+		like.fix = "write it like Wake-Limit: 30/10m";
+		findings_say(&x->f, &like, "the line Wake-Limit: '%.60s' is no limit, so the usual one counts", wakes);
+	}
+	if (rule && !ascii_caseeq(rule, "hold") && !ascii_caseeq(rule, "refuse")) {
+		like.why = "unknown recipients are refused until it is";
+		like.fix = "write 'hold' or 'refuse'";
+		findings_say(&x->f, &like, "the setting Unknown-Recipients: '%s' is not understood", rule);
+	}
+	/* Nothing in a room is older than the room. Mail from the future is the driver's to find. */
+	if (created && time_parse_rfc3339(str_of(created), &ms) && ms > clock_now_ms() + FINDINGS_FUTURE_MS) {
+		duration_text(ms - clock_now_ms(), behind);
+		like.code = "clock";
+		like.why = "new mail gets times before those of the old, and is listed before it; ages are wrong";
+		like.fix = "set this machine's clock";
+		findings_say(&x->f, &like, "the clock is %s before the making of this room", behind);
+	}
+}
+
+static void
+examine_operator(struct examination *x)
+{
+	struct mr_agent operator= {
+		.name = OPERATOR, .worktree = "", .session = "", .host = "", .role = "", .wake = ""
+	};
+	mr_auto(mr_agent_done) struct mr_agent found = { 0 };
+	const struct room_driver *driver = x->room->driver;
+
+	if (!office_has_lives(x->room) || !(driver->abilities & ROOM_REGISTER) ||
+	    driver->find_agent(x->room, OPERATOR, &found, IGNORED) != MR_NOTFOUND)
 		return;
-	duration_text(ms - clock_now_ms(), behind);
+	operator.created_ms = clock_now_ms();
+	bool fixed = x->f.fix && driver->add_agent(x->room, &operator, IGNORED) == MR_OK;
+
 	findings_say(&x->f,
 	    &(struct mr_finding){ .severity = MR_PROBLEM,
-		.code = "clock",
-		.path = "room",
-		.why = "new mail gets times before those of the old, and is listed before it; ages are wrong",
-		.fix = "set this machine's clock" },
-	    "the clock is %s before the making of this room", behind);
+		.code = "operator",
+		.path = OPERATOR,
+		.why = "mail to the person who runs this room is refused",
+		.fix = fixed ? "it has one now" : "mailroom doctor --fix makes it",
+		.fixed = fixed },
+	    "the room has no mailbox for its operator");
+}
+
+/* ---- Claims ---- */
+
+struct claim_count {
+	struct mr_room *room;
+	size_t over;
+	char agent[MR_ADDRESS_MAX + 1]; /* of the first that is over */
+};
+
+static bool
+count_claim(void *ctx, const struct queue_item *item)
+{
+	struct claim_count *c = ctx;
+
+	if (office_claim_over(c->room, item->claim) && c->over++ == 0)
+		memcpy(c->agent, item->claim->agent, sizeof c->agent);
+	return true;
+}
+
+static enum mr_rc
+count_claims(struct mr_room *room, const char *queue, struct claim_count *ret, struct mr_error *err)
+{
+	*ret = (struct claim_count){ .room = room };
+	return room->driver->each_claim(room, room_box("queue", queue).z, QUEUE_CLAIMED, count_claim, ret, err);
+}
+
+static enum mr_rc
+examine_queue(struct examination *x, const char *name, struct mr_error *err)
+{
+	mr_auto(mr_queue_done) struct mr_queue queue = { 0 };
+	struct claim_count before, after = { .over = 1 };
+	enum mr_rc rc = mr_queue_get(x->room, name, &queue, err);
+
+	if (rc == MR_OK)
+		rc = count_claims(x->room, name, &before, err);
+	if (rc != MR_OK || before.over == 0)
+		return rc == MR_NOTFOUND ? MR_OK : rc;
+	if (x->f.fix) {
+		office_queue_sweep(x->room, &queue);
+		rc = count_claims(x->room, name, &after, err);
+	}
+	bool fixed = rc == MR_OK && after.over == 0;
+
+	findings_say(&x->f,
+	    &(struct mr_finding){ .severity = MR_NOTE,
+		.code = "claims",
+		.path = name,
+		.why = "whoever claimed it was killed, let its time run out, or was taken over",
+		.fix = fixed ? "it can be claimed again, or is a dead letter if its attempts are used up"
+			     : "the next claim puts it back, and so does mailroom doctor --fix",
+		.fixed = fixed },
+	    "queue '%s' has %zu claims that are over, the first of '%s'", name, before.over, before.agent);
+	return rc;
+}
+
+static enum mr_rc
+examine_claims(struct examination *x, struct mr_error *err)
+{
+	mr_auto(mr_names_done) struct mr_names queues = { 0 };
+
+	if (office_queue_able(x->room, IGNORED) != MR_OK)
+		return MR_OK;
+	TRY(settings_names(x->room, "queue", &queues, err));
+	for (size_t i = 0; i < queues.n; i++) {
+		struct mr_error why = { 0 };
+
+		if (examine_queue(x, queues.v[i], &why) != MR_OK)
+			findings_say(&x->f,
+			    &(struct mr_finding){ .severity = MR_PROBLEM,
+				.code = "queues",
+				.path = queues.v[i],
+				.why = "nobody can claim from it",
+				.fix = why.hint },
+			    "%s", why.message);
+	}
+	return MR_OK;
+}
+
+/* ---- Links ---- */
+
+static bool
+examine_link(void *ctx, const struct mr_link *link)
+{
+	struct examination *x = ctx;
+	struct mr_room *there = NULL;
+	struct mr_error err = { 0 };
+	enum mr_rc rc = link_open(x->room, link, &there, &err);
+
+	mr_room_close(there);
+	/* One that is not allowed is told with the other leftovers. */
+	if (rc != MR_OK && mr_link_allowed(x->room, link))
+		findings_say(&x->f,
+		    &(struct mr_finding){ .severity = MR_PROBLEM,
+			.code = "links",
+			.path = link->name,
+			.why = "mail for it waits until it is there again; what came back from it is not lost",
+			.fix = err.hint },
+		    rc == MR_NOTFOUND ? "the room of %s" : "%s", err.message);
+	return true;
+}
+
+static enum mr_rc
+examine_links(struct examination *x, struct mr_error *err)
+{
+	mr_auto(mr_names_done) struct mr_names queues = { 0 };
+
+	if (link_able(x->room, IGNORED) != MR_OK)
+		return MR_OK;
+	enum mr_rc rc = mr_link_each(x->room, examine_link, x, err);
+
+	if (rc != MR_OK && rc != MR_CORRUPT)
+		return rc;
+	if (rc == MR_CORRUPT)
+		findings_say(&x->f,
+		    &(struct mr_finding){ .severity = MR_PROBLEM,
+			.code = "links",
+			.path = "links",
+			.why = "nothing is carried over it",
+			.fix = "look at that file; mailroom unlink --force forgets it" },
+		    "%s", err->message);
+	*err = (struct mr_error){ 0 };
+	/* A removal of a link takes its queue first; a queue alone, however it came about, has mail that nobody
+	 * carries. */
+	TRY(settings_names(x->room, "queue", &queues, err));
+	for (size_t i = 0; i < queues.n; i++) {
+		mr_auto(mr_queue_done) struct mr_queue queue = { 0 };
+		mr_auto(buf_done) struct buf target = BUF_INIT;
+
+		buf_addf(&target, "queue:%s", queues.v[i]);
+		const char *link = link_of_target(buf_z(&target));
+
+		if (!link || mr_queue_get(x->room, queues.v[i], &queue, IGNORED) != MR_OK ||
+		    strcmp(queue.claimers, LINK_CLAIMERS) != 0 || link_exists(x->room, link))
+			continue;
+		findings_say(&x->f,
+		    &(struct mr_finding){ .severity = MR_PROBLEM,
+			.code = "links",
+			.path = queues.v[i],
+			.why = "the link was removed by hand, or its making was cut off: nobody carries what is in it",
+			.fix = "make the link again (mailroom link), or mailroom queue delete --force" },
+		    "the queue '%s' belongs to a link that is gone", queues.v[i]);
+	}
+	return MR_OK;
+}
+
+/*
+ * ---- Sessions ----
+ *
+ * Bindings of harness sessions whose process, and whose life or room, are gone. Nothing else clears them away, and
+ * every /clear looks through them. A session may be resumed, so they are kept for a month.
+ */
+
+/* Of another room: its folder is gone. In this one: a newer life took the name, the name is gone, or nobody acts as it.
+ */
+static bool
+is_over(struct mr_room *room, const struct binding *b, bool here)
+{
+	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
+	const char *colon = strchr(b->room, ':');
+	struct stat st;
+
+	if (!here)
+		return colon && colon[1] == '/' && sys_stat(AT_FDCWD, colon + 1, &st) < 0 && errno == ENOENT;
+	if (!office_has_lives(room))
+		return false;
+	enum mr_rc rc = room->driver->find_agent(room, b->agent, &agent, IGNORED);
+
+	if (rc != MR_OK)
+		return rc == MR_NOTFOUND;
+	return agent.life != b->life || mr_agent_presence(&agent) == MR_GONE ||
+	       terminal_is(b->session); /* whose terminal was closed; the life goes on without it */
+}
+
+static bool
+examine_session(void *ctx, int folder, const char *name, const struct binding *b)
+{
+	struct examination *x = ctx;
+	bool here = session_is_in(b, x->room->spec);
+	struct stat st;
+
+	if (sys_stat(folder, name, &st) < 0 || findings_age_ms(&st) < SESSION_KEPT_MS ||
+	    (b->process.pid && process_state(&b->process) != PROCESS_DEAD) || !is_over(x->room, b, here))
+		return true;
+	findings_take(&x->f, folder, name,
+	    &(struct mr_finding){ .severity = MR_NOTE,
+		.code = "sessions",
+		.path = name,
+		.why = here ? "its process is gone, and so is that life" : "its process is gone, and so is its room",
+		.fix = "mailroom doctor --fix moves it to the attic of the state folder" },
+	    "the session '%s' was '%s' more than 30 days ago", name, b->agent);
+	return true;
+}
+
+static void
+examine_sessions(struct examination *x)
+{
+	const char *state_dir = x->room->state_dir;
+	/* A command that binds a session at this moment waits for us. */
+	mr_auto(sys_close_fd) int lock = x->f.fix && state_dir ? session_lock(state_dir) : -1;
+
+	if (state_dir && (lock >= 0 || !x->f.fix))
+		(void)session_each(state_dir, examine_session, x, IGNORED);
 }
 
 /* ---- Mail that nobody fetches ---- */
@@ -191,27 +384,36 @@ static enum mr_rc
 examine_backlog(struct examination *x, const char *agent, struct mr_error *err)
 {
 	struct mr_scan unread = { .filter = { .unread = true } };
-	struct mr_finding like = { .severity = MR_NOTE, .code = "waiting", .path = agent };
+	bool lives = office_has_lives(x->room);
 	struct backlog b = { 0 };
 	char age[24];
 	enum mr_rc rc = mr_scan(x->room, agent, &unread, count_backlog, &b, err);
 
-	if (rc == MR_NOTFOUND) /* pruned while we look */
-		return MR_OK;
-	if (rc != MR_OK)
-		return rc;
+	if (rc != MR_OK) /* MR_NOTFOUND: pruned while we look */
+		return rc == MR_NOTFOUND ? MR_OK : rc;
 	if (b.n == 0 || clock_now_ms() - b.oldest_ms < WAITING_LONG_MS)
 		return MR_OK;
 	duration_text(clock_now_ms() - b.oldest_ms, age);
-	if (!office_has_lives(x->room)) {
-		like.why = "nobody may be reading it any more";
-		like.fix = "tell its senders";
-		findings_say(&x->f, &like, "%zu unread for '%s', the oldest for %s", b.n, agent, age);
-		return MR_OK;
-	}
-	like.why = "its process ended and nobody took the name since";
-	like.fix = "start that agent again, or prune it: its mail goes to dead letters";
-	findings_say(&x->f, &like, "%zu unread for '%s', the oldest for %s, and its life is gone", b.n, agent, age);
+	findings_say(&x->f,
+	    &(struct mr_finding){ .severity = MR_NOTE,
+		.code = "waiting",
+		.path = agent,
+		.why = lives ? "its process ended and nobody took the name since" : "nobody may be reading it any more",
+		.fix =
+		    lives ? "start that agent again, or prune it: its mail goes to dead letters" : "tell its senders" },
+	    "%zu unread for '%s', the oldest for %s%s", b.n, agent, age, lives ? ", and its life is gone" : "");
+	return MR_OK;
+}
+
+/* ---- All of it ---- */
+
+/* What a kind of room does not have is well. */
+static enum mr_rc
+unless_unsupported(enum mr_rc rc, struct mr_error *err)
+{
+	if (rc != MR_UNSUPPORTED)
+		return rc;
+	*err = (struct mr_error){ 0 };
 	return MR_OK;
 }
 
@@ -219,25 +421,23 @@ enum mr_rc
 mr_doctor(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, struct mr_error *err)
 {
 	struct examination x = { .room = room, .f = findings_begin(fix, fn, ctx) };
-	enum mr_rc rc = MR_OK;
 
 	findings_keep_in_state(&x.f, room->state_dir);
 	examine_storage(&x);
-	if (ROOM_HAS(room, inspect))
-		rc = room->driver->inspect(room, fix, fn, ctx, err);
+	enum mr_rc rc = unless_unsupported(room->driver->inspect(room, fix, fn, ctx, err), err);
+
 	examine_trust(&x);
 	if (rc == MR_OK)
 		rc = mr_config_leftovers(room, tell_leftover, &x, err);
 	examine_settings(&x);
-	examine_clock(&x);
 	examine_operator(&x);
 	if (rc == MR_OK)
-		rc = doctor_claims(&x, err);
+		rc = examine_claims(&x, err);
 	if (rc == MR_OK)
-		rc = doctor_links(&x, err);
-	doctor_sessions(&x);
-	if (rc == MR_OK && ROOM_HAS(room, each_agent))
-		rc = room->driver->each_agent(room, note_if_gone, &x, err);
+		rc = examine_links(&x, err);
+	examine_sessions(&x);
+	if (rc == MR_OK)
+		rc = unless_unsupported(room->driver->each_agent(room, note_if_gone, &x, err), err);
 	for (size_t i = 0; rc == MR_OK && i < x.gone.n; i++)
 		rc = examine_backlog(&x, x.gone.v[i], err);
 	findings_end(&x.f);

@@ -11,48 +11,6 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-/* ---- Paths ---- */
-
-char *
-path_join(const char *folder, const char *name)
-{
-	struct buf path = BUF_INIT;
-
-	buf_adds(&path, folder);
-	if (path.len == 0 || path.ptr[path.len - 1] != '/')
-		buf_addc(&path, '/');
-	buf_adds(&path, name);
-	return buf_take(&path);
-}
-
-char *
-path_full(const char *cwd, const char *path)
-{
-	char *joined = path[0] == '/' ? strdup(path) : path_join(cwd, path);
-	char *real = joined ? realpath(joined, NULL) : NULL;
-
-	if (!real)
-		return joined;
-	free(joined);
-	return real;
-}
-
-char *
-path_parent(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash && slash != path ? strndup(path, (size_t)(slash - path)) : strdup("/");
-}
-
-const char *
-path_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 bool
 path_has_room(const char *room_path)
 {
@@ -86,16 +44,6 @@ look_up(const char *folder)
 	return NULL;
 }
 
-/* The next room further up than `room`, or NULL. */
-static char *
-look_above(const char *room)
-{
-	mr_auto(free_ptr) char *home = path_parent(room);
-	mr_auto(free_ptr) char *above = home ? path_parent(home) : NULL;
-
-	return above && strcmp(home, "/") != 0 ? look_up(above) : NULL;
-}
-
 /* ---- What to warn of ---- */
 
 /* A room that git tracks travels with commits: half of the mail is in another branch's past. With the
@@ -106,12 +54,11 @@ is_tracked(const char *room, const struct git_place *around)
 	mr_auto(free_ptr) char *stub = path_join(room, ".git/HEAD");
 	mr_auto(free_ptr) char *home = path_parent(room);
 	mr_auto(git_place_done) struct git_place git = { 0 };
-	struct mr_error ignored = { 0 };
 	struct stat st;
 
 	/* `around` is the repository of a folder at or below the room's; without one there is none above. */
 	if (!stub || !home || (around && !around->worktree) || sys_stat(AT_FDCWD, stub, &st) == 0 ||
-	    git_find(home, &git, &ignored) != MR_OK || !git.worktree)
+	    git_find(home, &git, IGNORED) != MR_OK || !git.worktree)
 		return false;
 	mr_auto(free_ptr) char *file = path_join(room, "room");
 	size_t top = strlen(git.worktree);
@@ -120,30 +67,27 @@ is_tracked(const char *room, const struct git_place *around)
 	       git_tracks(&git, file + top + 1);
 }
 
-static void
-warn(struct mr_place *place, struct buf *warning, const char *room, const char *other, const struct git_place *around)
+/* The room is at that path. With `warns` also what the user should know of: another room (or NULL) that agents may use
+ * by mistake, and git. */
+static enum mr_rc
+fill_in(struct mr_place *place, const char *room, bool warns, const char *other, const struct git_place *around,
+    struct buf *why, struct mr_error *err)
 {
-	place->tracked = is_tracked(room, around);
+	mr_auto(buf_done) struct buf spec = BUF_INIT, warning = BUF_INIT;
+
+	buf_addf(&spec, "maildir:%s", room);
+	place->tracked = warns && is_tracked(room, around);
 	if (other && strcmp(room, other) != 0)
 		buf_addf(
-		    warning, "there is a second room at '%s': agents that use it do not meet the ones here", other);
+		    &warning, "there is a second room at '%s': agents that use it do not meet the ones here", other);
 	if (place->tracked)
 		buf_addf(
-		    warning, "%sgit tracks the room: run 'git rm -r -q --cached %s'", warning->len ? "; " : "", room);
-}
-
-static enum mr_rc
-fill_in(struct mr_place *place, const char *room, struct buf *warning, struct buf *why, struct mr_error *err)
-{
-	mr_auto(buf_done) struct buf spec = BUF_INIT;
-	bool warned = warning->len > 0;
-
-	buf_adds(&spec, "maildir:");
-	buf_adds(&spec, room);
+		    &warning, "%sgit tracks the room: run 'git rm -r -q --cached %s'", warning.len ? "; " : "", room);
+	bool warned = warning.len > 0;
 
 	place->spec = buf_take(&spec);
 	place->why = buf_take(why);
-	place->warning = warned ? buf_take(warning) : NULL;
+	place->warning = warned ? buf_take(&warning) : NULL;
 	return place->spec && place->why && (place->warning || !warned) ? MR_OK : mr_nomem(err);
 }
 
@@ -155,12 +99,10 @@ by_name(
     const char *given, const char *source, const char *cwd, bool warns, struct mr_place *place, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf why = BUF_INIT;
-	mr_auto(buf_done) struct buf warning = BUF_INIT;
 	const char *path = strncmp(given, "maildir:", 8) == 0 ? given + 8 : given;
-	const char *colon = strchr(given, ':');
 
 	buf_adds(&why, source);
-	if (path == given && colon && given[0] != '/' && given[0] != '.') {
+	if (path == given && strchr(given, ':') && given[0] != '/' && given[0] != '.') {
 		place->spec = strdup(given);
 		place->why = buf_take(&why);
 		return place->spec && place->why ? MR_OK : mr_nomem(err);
@@ -170,18 +112,14 @@ by_name(
 
 	if (!inner)
 		return mr_nomem(err);
-	const char *room = !path_has_room(full) && path_has_room(inner) ? inner : full;
-
-	if (warns)
-		warn(place, &warning, room, NULL, NULL);
-	return fill_in(place, room, &warning, &why, err);
+	return fill_in(
+	    place, !path_has_room(full) && path_has_room(inner) ? inner : full, warns, NULL, NULL, &why, err);
 }
 
 static enum mr_rc
 by_looking(const char *cwd, const struct git_place *git, bool warns, struct mr_place *place, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf why = BUF_INIT;
-	mr_auto(buf_done) struct buf warning = BUF_INIT;
 	mr_auto(free_ptr) char *near = look_up(cwd);
 	mr_auto(free_ptr) char *shared = git->main && strcmp(git->main, git->worktree) != 0 ? look_up(git->main) : NULL;
 	const char *room = near ? near : shared;
@@ -191,89 +129,51 @@ by_looking(const char *cwd, const struct git_place *git, bool warns, struct mr_p
 		    "no room found from '%s' upwards\n"
 		    "run 'mailroom init' in the project's folder, or name a room with --room or $MAILROOM",
 		    cwd);
-	buf_adds(&why, near ? "nearest " ROOM_FOLDER " above " : "nearest " ROOM_FOLDER " above the main worktree ");
-	buf_adds(&why, near ? cwd : git->main);
-	if (warns) {
-		mr_auto(free_ptr) char *above = look_above(room);
+	/* The next room further up than this one. */
+	mr_auto(free_ptr) char *home = path_parent(room), *above = home ? path_parent(home) : NULL;
+	mr_auto(free_ptr) char *next = warns && above && strcmp(home, "/") != 0 ? look_up(above) : NULL;
 
-		warn(place, &warning, room, near && shared && strcmp(near, shared) != 0 ? shared : above,
-		    near ? git : NULL);
-	}
+	buf_addf(&why, "nearest " ROOM_FOLDER " above %s%s", near ? "" : "the main worktree ", near ? cwd : git->main);
 	place->found = true;
-	return fill_in(place, room, &warning, &why, err);
-}
-
-/* What the kernel says has no links in it. Almost always it is short, and getcwd's own buffer is a page of stack. */
-static char *
-working_folder(void)
-{
-	char path[512];
-
-	if (getcwd(path, sizeof path))
-		return strdup(path);
-	return errno == ERANGE ? getcwd(NULL, 0) : NULL;
+	return fill_in(place, room, warns,
+	    !warns                                        ? NULL
+	    : near && shared && strcmp(near, shared) != 0 ? shared
+							  : next,
+	    near ? git : NULL, &why, err);
 }
 
 static enum mr_rc
-find_near(const char *room, const char *here, struct mr_place *ret, struct mr_error *err)
-{
-	mr_auto(mr_place_done) struct mr_place place = { 0 };
-	mr_auto(buf_done) struct buf why = BUF_INIT, none = BUF_INIT;
-
-	buf_adds(&why, "nearest " ROOM_FOLDER " above ");
-	buf_adds(&why, here);
-	enum mr_rc rc = fill_in(&place, room, &none, &why, err);
-
-	if (rc == MR_OK) {
-		place.found = true;
-		*ret = place;
-		place = (struct mr_place){ 0 };
-	}
-	return rc;
-}
-
-enum mr_rc
-mr_place_worktree(struct mr_place *place, struct mr_error *err)
+find_place(const char *option, const char *env, const char *cwd, bool warns, struct mr_place *ret, struct mr_error *err)
 {
 	mr_auto(git_place_done) struct git_place git = { 0 };
-	mr_auto(free_ptr) char *here = place->worktree ? NULL : working_folder();
+	mr_auto(buf_done) struct buf why = BUF_INIT;
+	mr_auto(free_ptr) char *here = cwd ? path_full("/", cwd) : getcwd(NULL, 0);
+	bool named = option || (env && env[0]);
 
-	if (place->worktree)
-		return MR_OK;
 	if (!here)
-		return mr_fail_errno(err, "cannot tell the working folder");
+		return cwd ? mr_nomem(err) : mr_fail_errno(err, "cannot tell the working folder");
+	mr_auto(free_ptr) char *near = warns || named ? NULL : look_up(here);
+
+	if (near) { /* without warnings nothing but the room has to be known */
+		buf_addf(&why, "nearest " ROOM_FOLDER " above %s", here);
+		ret->found = true;
+		return fill_in(ret, near, false, NULL, NULL, &why, err);
+	}
 	TRY(git_find(here, &git, err));
-	place->worktree = strdup(git.worktree ? git.worktree : here);
-	return place->worktree ? MR_OK : mr_nomem(err);
+	ret->worktree = strdup(git.worktree ? git.worktree : here);
+	if (!ret->worktree)
+		return mr_nomem(err);
+	if (named)
+		return by_name(option ? option : env, option ? "--room" : "$MAILROOM", here, warns, ret, err);
+	return by_looking(here, &git, warns, ret, err);
 }
 
 static enum mr_rc
 find(const char *option, const char *env, const char *cwd, bool warns, struct mr_place *ret, struct mr_error *err)
 {
 	mr_auto(mr_place_done) struct mr_place place = { 0 };
-	mr_auto(git_place_done) struct git_place git = { 0 };
-	mr_auto(free_ptr) char *here = cwd ? path_full("/", cwd) : working_folder();
-	enum mr_rc rc;
 
-	if (!here)
-		return cwd ? mr_nomem(err) : mr_fail_errno(err, "cannot tell the working folder");
-	mr_auto(free_ptr) char *near = warns || option || (env && env[0]) ? NULL : look_up(here);
-
-	/* Who hears no warning mostly needs to know nothing but the room. */
-	if (near)
-		return find_near(near, here, ret, err);
-	TRY(git_find(here, &git, err));
-	place.worktree = strdup(git.worktree ? git.worktree : here);
-	if (!place.worktree)
-		return mr_nomem(err);
-	if (option)
-		rc = by_name(option, "--room", here, warns, &place, err);
-	else if (env && env[0])
-		rc = by_name(env, "$MAILROOM", here, warns, &place, err);
-	else
-		rc = by_looking(here, &git, warns, &place, err);
-	if (rc != MR_OK)
-		return rc;
+	TRY(find_place(option, env, cwd, warns, &place, err));
 	*ret = place;
 	place = (struct mr_place){ 0 };
 	return MR_OK;
@@ -289,6 +189,21 @@ enum mr_rc
 mr_room_find_only(const char *option, const char *env, const char *cwd, struct mr_place *ret, struct mr_error *err)
 {
 	return find(option, env, cwd, false, ret, err);
+}
+
+enum mr_rc
+mr_place_worktree(struct mr_place *place, struct mr_error *err)
+{
+	mr_auto(git_place_done) struct git_place git = { 0 };
+	mr_auto(free_ptr) char *here = place->worktree ? NULL : getcwd(NULL, 0);
+
+	if (place->worktree)
+		return MR_OK;
+	if (!here)
+		return mr_fail_errno(err, "cannot tell the working folder");
+	TRY(git_find(here, &git, err));
+	place->worktree = strdup(git.worktree ? git.worktree : here);
+	return place->worktree ? MR_OK : mr_nomem(err);
 }
 
 void

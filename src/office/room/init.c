@@ -81,7 +81,6 @@ check_component(const char *name, struct mr_error *err)
 static void
 name_from_folder(const char *home, struct buf *out)
 {
-	struct mr_error ignored = { 0 };
 	const char *folder = path_name(home);
 
 	for (folder += strspn(folder, "."); *folder && out->len < COMPONENT_MAX; folder++) {
@@ -90,7 +89,7 @@ name_from_folder(const char *home, struct buf *out)
 
 		buf_addc(out, fine ? *folder : '-');
 	}
-	if (out->len == 0 || check_component(buf_z(out), &ignored) != MR_OK) {
+	if (out->len == 0 || check_component(buf_z(out), IGNORED) != MR_OK) {
 		buf_clear(out);
 		buf_adds(out, "room");
 	}
@@ -118,17 +117,11 @@ exclude_line(const struct making *m, struct buf *out)
 }
 
 static bool
-has_line(struct mr_str text, struct mr_str line)
+has_line(const struct buf *text, const struct buf *line)
 {
-	while (text.len > 0) {
-		const char *end = memchr(text.ptr, '\n', text.len);
-		size_t len = end ? (size_t)(end - text.ptr) : text.len;
-
-		if (str_eq((struct mr_str){ text.ptr, len }, line))
+	for (const char *at = buf_z(text); *at; at += strcspn(at, "\n"), at += *at == '\n')
+		if (str_eq((struct mr_str){ at, strcspn(at, "\n") }, buf_str(line)))
 			return true;
-		text.ptr += len + (end ? 1 : 0);
-		text.len -= len + (end ? 1 : 0);
-	}
 	return false;
 }
 
@@ -150,7 +143,7 @@ exclude_room(const struct making *m, struct mr_error *err)
 
 	if (rc == MR_OK && sys_stat(fd, "exclude", &st) == 0)
 		mode = st.st_mode & 0777;
-	if ((rc != MR_OK && rc != MR_NOTFOUND) || has_line(buf_str(&text), buf_str(&line)))
+	if ((rc != MR_OK && rc != MR_NOTFOUND) || has_line(&text, &line))
 		return rc;
 	if (text.len > 0 && text.ptr[text.len - 1] != '\n')
 		buf_addc(&text, '\n');
@@ -199,17 +192,6 @@ guard_from_git(const struct making *m, struct mr_error *err)
 }
 
 /* ---- The room ---- */
-
-static enum mr_rc
-make_folders(const struct making *m, struct mr_error *err)
-{
-	static const char *const folders[] = { "agents", "dead/tmp", "dead/new", "dead/cur", "spool", "keys", "holds",
-		"records" };
-
-	for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++)
-		TRY(make_folder(m, folders[i], err));
-	return MR_OK;
-}
 
 /* Trust comes before the room: with the file `room` there, a kill would leave a room that its maker must trust by hand.
  * A room that cannot be noted (no home, a sandbox that keeps the configuration closed) is made all the same. */
@@ -274,19 +256,6 @@ ensure_operator(const struct making *m, struct mr_error *err)
 }
 
 static enum mr_rc
-check_options(const struct mr_init_options *o, struct mr_error *err)
-{
-	if (o->sync && strcmp(o->sync, "full") != 0 && strcmp(o->sync, "fast") != 0 && strcmp(o->sync, "none") != 0)
-		return mr_fail(err, MR_REFUSED,
-		    "no way to sync is called '%.40s'\n"
-		    "use 'full', 'fast', or 'none' for a room whose mail may be lost at a power cut",
-		    o->sync);
-	if (o->name && check_component(o->name, err) != MR_OK)
-		return mr_wrap(err, "name of the room");
-	return MR_OK;
-}
-
-static enum mr_rc
 open_own_folder(struct making *m, struct mr_error *err)
 {
 	struct stat st;
@@ -306,37 +275,17 @@ open_own_folder(struct making *m, struct mr_error *err)
 static void
 complete_room(struct making *m)
 {
-	struct mr_error ignored = { 0 };
 	struct stat st;
 
-	if ((m->fd < 0 && open_own_folder(m, &ignored) != MR_OK) || sys_stat_fd(m->fd, &st) < 0)
+	if ((m->fd < 0 && open_own_folder(m, IGNORED) != MR_OK) || sys_stat_fd(m->fd, &st) < 0)
 		return;
 	m->dir_mode = st.st_mode & 070 ? 02770 : 0700;
 	m->file_mode = st.st_mode & 070 ? 0660 : 0600;
-	(void)guard_from_git(m, &ignored);
-	(void)ensure_operator(m, &ignored);
+	(void)guard_from_git(m, IGNORED);
+	(void)ensure_operator(m, IGNORED);
 }
 
 /* ---- What an init that was cut off leaves ---- */
-
-struct stranger {
-	const char *ours; /* names with a space around each */
-	char name[64];    /* the first that is not among them; or "" */
-};
-
-static bool
-note_stranger(void *ctx, const struct dir_entry *entry)
-{
-	struct stranger *s = ctx;
-	struct mr_str name = str_of(entry->name);
-	mr_auto(buf_done) struct buf spaced = BUF_INIT;
-
-	buf_addf(&spaced, " %s ", entry->name);
-	if (strstr(s->ours, buf_z(&spaced)) || (str_starts(name, "mr-") && str_ends(name, ".tmp"))) /* stage.c's */
-		return true;
-	(void)snprintf(s->name, sizeof(s->name), "%.60s", entry->name);
-	return false;
-}
 
 /* A folder .mailroom without `room` may be our own half-made one. What came with a clone or an archive is not: with
  * `room` in it, its agents, groups and types would be those of a trusted room. */
@@ -344,7 +293,7 @@ static enum mr_rc
 check_half_made(const struct making *m, struct mr_error *err)
 {
 	static const struct {
-		const char *folder, *ours;
+		const char *folder, *ours; /* names with a space around each */
 	} parts[] = {
 		{ ".", " .gitignore .git agents dead spool keys holds records reserve " },
 		{ "agents", " .lock " },
@@ -359,19 +308,25 @@ check_half_made(const struct making *m, struct mr_error *err)
 
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
 		mr_auto(sys_close_fd) int fd = -1;
-		struct stranger s = { .ours = parts[i].ours };
+		mr_auto(mr_names_done) struct mr_names names = { 0 };
 		enum mr_rc rc = dir_open(m->fd, parts[i].folder, &fd, err);
 
 		if (rc == MR_OK)
-			rc = dir_each(fd, note_stranger, &s, err);
+			rc = dir_names(fd, &names, err);
 		if (rc != MR_OK && rc != MR_NOTFOUND)
 			return rc;
-		if (!s.name[0])
-			continue;
-		return mr_fail(err, MR_REFUSED,
-		    "'%s' is no room, but has '%s/%s' in it\n"
-		    "it came from elsewhere: look at it, move it away, then run mailroom init again",
-		    m->path, parts[i].folder, s.name);
+		for (size_t n = 0; n < names.n; n++) {
+			struct mr_str name = str_of(names.v[n]);
+			mr_auto(buf_done) struct buf spaced = BUF_INIT;
+
+			buf_addf(&spaced, " %s ", names.v[n]);
+			if (!strstr(parts[i].ours, buf_z(&spaced)) &&
+			    !(str_starts(name, "mr-") && str_ends(name, ".tmp"))) /* stage.c's */
+				return mr_fail(err, MR_REFUSED,
+				    "'%s' is no room, but has '%s/%.60s' in it\n"
+				    "it came from elsewhere: look at it, move it away, then run mailroom init again",
+				    m->path, parts[i].folder, names.v[n]);
+		}
 	}
 	*err = (struct mr_error){ 0 };
 	return MR_OK;
@@ -414,6 +369,8 @@ room_give_identity(const char *path, char ret[ROOM_IDENTITY_LEN + 1], struct mr_
 static enum mr_rc
 make_room(struct making *m, struct mr_error *err)
 {
+	static const char *const folders[] = { "agents", "dead/tmp", "dead/new", "dead/cur", "spool", "keys", "holds",
+		"records" };
 	mr_auto(buf_done) struct buf name = BUF_INIT;
 
 	if (m->options->name)
@@ -425,7 +382,8 @@ make_room(struct making *m, struct mr_error *err)
 	if (check_half_made(m, err) != MR_OK)
 		return path_has_room(m->path) ? MR_EXISTS : err->code; /* another init was quicker */
 	TRY(guard_from_git(m, err));
-	TRY(make_folders(m, err));
+	for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++)
+		TRY(make_folder(m, folders[i], err));
 	return publish_room(m, buf_z(&name), err);
 }
 
@@ -436,9 +394,17 @@ mr_room_init(
 	static const struct mr_init_options plain = { 0 };
 	mr_auto(making_done) struct making m = { .fd = -1, .options = options ? options : &plain };
 
+	const char *sync = m.options->sync;
+
 	m.dir_mode = m.options->share_group ? 02770 : 0700;
 	m.file_mode = m.options->share_group ? 0660 : 0600;
-	TRY(check_options(m.options, err));
+	if (sync && strcmp(sync, "full") != 0 && strcmp(sync, "fast") != 0 && strcmp(sync, "none") != 0)
+		return mr_fail(err, MR_REFUSED,
+		    "no way to sync is called '%.40s'\n"
+		    "use 'full', 'fast', or 'none' for a room whose mail may be lost at a power cut",
+		    sync);
+	if (m.options->name && check_component(m.options->name, err) != MR_OK)
+		return mr_wrap(err, "name of the room");
 	TRY(choose_place(&m, where, cwd, err));
 	bool there = path_has_room(m.path);
 
@@ -448,8 +414,10 @@ mr_room_init(
 
 	if (rc == MR_EXISTS) {
 		complete_room(&m);
-		(void)mr_fail(err, MR_EXISTS, "there is a room in '%s' already", m.home);
-		(void)mr_hint(err, "use it as it is; 'mailroom where' tells which room is used and why");
+		(void)mr_fail(err, MR_EXISTS,
+		    "there is a room in '%s' already\n"
+		    "use it as it is; 'mailroom where' tells which room is used and why",
+		    m.home);
 	} else if (rc == MR_OK) {
 		rc = ensure_operator(&m, err);
 	}

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* open.c - opening a room for use: the driver's open, trust, tracing, and completing what crashed
- * commands left behind. */
+/* open.c - opening a room for use: the driver's open, trust, tracing, and completing what crashed commands left behind.
+ * Also what an open room is asked for by the rest of the office: the folders of what comes with mailroom, and a way out
+ * of a full disk. */
 #include "base/error.h"
 #include "office/rules/config.h"
 #include "office/types/types.h"
 #include "office/who/who.h"
+#include <limits.h>
+#include <unistd.h>
+
+#define BESIDE "@/" /* in a list of folders: the folder of this program */
 
 static void
 free_office(struct mr_room *room)
@@ -15,18 +20,17 @@ free_office(struct mr_room *room)
 	room->office = NULL;
 }
 
-/* What could not be completed now is completed by a later command; reading mail must not wait for it. */
-static void
-recover(struct mr_room *room)
+static enum mr_rc
+attach(struct mr_room *room, const struct mr_room_options *o, struct mr_error *err)
 {
-	struct mr_error err = { 0 };
-
-	if (room->driver->sweep(room, NULL, &err) == MR_OK || !room->trace)
-		return;
-	mr_auto(buf_done) struct buf line = BUF_INIT;
-
-	buf_addf(&line, "recover: put off: %s", err.message);
-	room->trace(room->trace_ctx, buf_z(&line));
+	room->data_dir = o->data_dir ? strdup(o->data_dir) : NULL;
+	room->office = calloc(1, sizeof(*room->office));
+	room->office_free = free_office;
+	if ((o->data_dir && !room->data_dir) || !room->office)
+		return mr_nomem(err);
+	TRY(types_attach(room, err));
+	TRY(config_attach(room, o, err));
+	return config_trusts(room, err); /* before anything in it is acted on: recovery completes deliveries */
 }
 
 enum mr_rc
@@ -34,29 +38,93 @@ mr_room_open(const char *spec, const struct mr_room_options *options, struct mr_
 {
 	static const struct mr_room_options plain = { 0 };
 	const struct mr_room_options *o = options ? options : &plain;
+	mr_auto(buf_done) struct buf line = BUF_INIT;
+	struct mr_error put_off = { 0 };
 	struct mr_room *room = NULL;
-	enum mr_rc rc = room_open_spec(spec, o, &room, err);
 
-	if (rc != MR_OK)
-		return rc;
+	TRY(room_open_spec(spec, o, &room, err));
 	room->trace = o->trace;
 	room->trace_ctx = o->trace_ctx;
 	if (o->trace)
 		room_wrap_trace(room);
-	room->data_dir = o->data_dir ? strdup(o->data_dir) : NULL;
-	room->office = calloc(1, sizeof(*room->office));
-	room->office_free = free_office;
-	rc = (o->data_dir && !room->data_dir) || !room->office ? mr_nomem(err) : types_attach(room, err);
-	if (rc == MR_OK)
-		rc = config_attach(room, o, err);
-	if (rc == MR_OK) /* before anything in it is acted on: recovery completes deliveries */
-		rc = config_trusts(room, err);
+	enum mr_rc rc = attach(room, o, err);
+
 	if (rc != MR_OK) {
 		room_free(room);
 		return rc;
 	}
-	if (!o->no_recover)
-		recover(room);
+	/* What cannot be completed now is completed by a later command; reading mail must not wait for it. */
+	if (!o->no_recover && room->driver->sweep(room, NULL, &put_off) != MR_OK && room->trace) {
+		buf_addf(&line, "recover: put off: %s", put_off.message);
+		room->trace(room->trace_ctx, buf_z(&line));
+	}
 	*ret_room = room;
 	return MR_OK;
+}
+
+/* ---- What comes with mailroom ---- */
+
+/* The folder of the program is looked up only when a type that was shipped is needed. */
+const char *
+office_data_dirs(struct mr_room *room)
+{
+	mr_auto(buf_done) struct buf list = BUF_INIT;
+	char program[PATH_MAX];
+
+	if (!room->data_dir || !strstr(room->data_dir, BESIDE))
+		return room->data_dir;
+	ssize_t len = readlink("/proc/self/exe", program, sizeof program);
+
+	while (len > 0 && program[len - 1] != '/')
+		len--;
+	for (const char *at = room->data_dir; *at; at += strcspn(at, ":"), at += *at == ':') {
+		struct mr_str part = { at, strcspn(at, ":") };
+		bool beside = str_starts(part, BESIDE);
+
+		if (beside && len <= 0) /* the program cannot be seen */
+			continue;
+		buf_adds(&list, list.len > 0 ? ":" : "");
+		if (beside) {
+			buf_add(&list, (struct mr_str){ program, (size_t)len });
+			part = (struct mr_str){ part.ptr + strlen(BESIDE), part.len - strlen(BESIDE) };
+		}
+		buf_add(&list, part);
+	}
+	char *whole = buf_take(&list);
+
+	if (whole) { /* out of memory: as if nothing had been shipped beside it */
+		free(room->data_dir);
+		room->data_dir = whole;
+	}
+	return room->data_dir;
+}
+
+/*
+ * ---- A full disk ----
+ *
+ * What empties a mailbox (showing, claiming, settling, marking, archiving, purging) runs between relief_begin and
+ * relief_end: there a call that finds no space is tried again after the room gave back a part of its reserve. What
+ * fills mailboxes runs outside, and is refused whole.
+ */
+
+static bool
+free_some(void *ctx)
+{
+	struct mr_room *room = ctx;
+
+	return room->driver->spend_reserve(room);
+}
+
+void
+relief_begin(struct relief *r, struct mr_room *room)
+{
+	*r = (struct relief){ .how = { .free_some = free_some, .ctx = room } };
+	r->before = sys_relief_set(&r->how);
+}
+
+void
+relief_end(struct relief *r)
+{
+	if (r->how.ctx)
+		(void)sys_relief_set(r->before);
 }

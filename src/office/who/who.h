@@ -2,7 +2,7 @@
 /*
  * who.h - shared by the half of the post office that knows where the room is and who is who.
  *
- *	find.c      where the room is          git.c      what a git repository looks like on disk
+ *	find.c      where the room is
  *	init.c      making a room              open.c     opening one         config.c   what the user allows it
  *	agent.c     agents: list, presence, names, counts, taking names away
  *	session.c   bindings: which harness session, or which terminal, is which agent
@@ -19,31 +19,12 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "base/file.h"
+#include "harness/harness.h"
 #include "office/office.h"
 #include "room/room.h"
 
-/* ---- git.c: reads the files of a repository; no git program is run ---- */
-struct git_place {      /* all NULL outside a repository; finish with git_place_done */
-	char *worktree; /* top of the worktree that holds the folder asked about */
-	char *git_dir;  /* of that worktree: its index is there */
-	char *common;   /* shared by all worktrees: info/exclude is there */
-	char *main;     /* the main worktree; in a bare repository the folder where worktrees can meet */
-};
-enum mr_rc git_find(const char *folder, struct git_place *ret, struct mr_error *err);
-void git_place_done(struct git_place *place);
-/* The branch ("" when detached) and commit that are checked out there. False: no repository. */
-bool git_head(const char *folder, struct buf *branch, struct buf *commit);
-/* Does the index list that path (relative to the worktree)? Unreadable or huge indexes do not. */
-bool git_tracks(const struct git_place *place, const char *path);
-
-/* ---- find.c: paths of rooms ---- */
-#define ROOM_FOLDER ".mailroom"
-/* An absolute path without links, "." or ".."; one that does not exist is only made absolute. NULL: no
- * memory. */
-char *path_full(const char *cwd, const char *path);
-char *path_join(const char *folder, const char *name);
-char *path_parent(const char *path);       /* of an absolute path; the parent of "/" is "/" */
-const char *path_name(const char *path);   /* last component, borrowed */
+/* ---- find.c ---- */
 bool path_has_room(const char *room_path); /* is there a `room` file in it? */
 
 /* ---- init.c ---- */

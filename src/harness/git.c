@@ -6,14 +6,16 @@
  * folder when it has a file `commondir`, which leads to the shared repository; without one it is a
  * submodule or a repository kept elsewhere, and this worktree is the main one.
  */
+#include "base/error.h"
 #include "base/file.h"
 #include "base/sys.h"
-#include "office/who/who.h"
+#include "harness/harness.h"
 #include <errno.h>
 #include <fcntl.h>
 
 #define POINTER_MAX ((size_t)16 << 10) /* of "gitdir: PATH" */
 #define INDEX_MAX ((size_t)64 << 20)
+#define REF_MAX ((size_t)4 << 20)
 
 /* S_IFREG, S_IFDIR, ...; 0 when it is not there, and errno says why. */
 static mode_t
@@ -29,16 +31,22 @@ type_of(const char *folder, const char *name)
 	return type;
 }
 
+static bool
+read_in(const char *folder, const char *name, size_t limit, struct buf *ret)
+{
+	mr_auto(sys_close_fd) int fd = -1;
+
+	return folder && dir_open(AT_FDCWD, folder, &fd, IGNORED) == MR_OK &&
+	       file_read(fd, name, limit, ret, IGNORED) == MR_OK;
+}
+
 /* The path in a one-line file such as .git or commondir, absolute; NULL if there is none. */
 static char *
 read_pointer(const char *folder, const char *name, const char *prefix)
 {
-	mr_auto(buf_done) struct buf text = BUF_INIT;
-	mr_auto(sys_close_fd) int fd = -1;
-	struct mr_error ignored = { 0 };
+	mr_auto(buf_done) struct buf text = BUF_INIT, path = BUF_INIT;
 
-	if (dir_open(AT_FDCWD, folder, &fd, &ignored) != MR_OK ||
-	    file_read(fd, name, POINTER_MAX, &text, &ignored) != MR_OK)
+	if (!read_in(folder, name, POINTER_MAX, &text))
 		return NULL;
 	struct mr_str line = buf_str(&text);
 
@@ -46,22 +54,11 @@ read_pointer(const char *folder, const char *name, const char *prefix)
 		line.len--;
 	if (!str_starts(line, prefix))
 		return NULL;
-	line.ptr += strlen(prefix);
-	line = str_trim((struct mr_str){ line.ptr, line.len - strlen(prefix) });
+	line = str_trim((struct mr_str){ line.ptr + strlen(prefix), line.len - strlen(prefix) });
 	if (line.len == 0 || memchr(line.ptr, '\0', line.len))
 		return NULL;
-	mr_auto(buf_done) struct buf path = BUF_INIT;
-
 	buf_add(&path, line);
 	return buf_ok(&path) ? path_full(folder, buf_z(&path)) : NULL;
-}
-
-/* A hidden repository (.git, .bare) lies in the project's folder; any other bare one is by itself,
- * and then the worktrees can only meet inside it. */
-static char *
-meeting_place(const char *common)
-{
-	return path_name(common)[0] == '.' ? path_parent(common) : path_full("/", common);
 }
 
 /* A linked worktree is one that its repository knows: <common>/worktrees/X/gitdir points back. A folder that only says
@@ -95,7 +92,10 @@ describe(const char *top, struct git_place *ret, bool *ret_found, struct mr_erro
 			return MR_OK; /* points nowhere: git does not take it for a repository either */
 		place.common = read_pointer(place.git_dir, "commondir", "");
 		if (place.common && is_linked_back(top, place.git_dir, place.common)) {
-			place.main = meeting_place(place.common);
+			/* A hidden repository (.git, .bare) lies in the project's folder; any other bare one is by
+			 * itself, and then the worktrees can only meet inside it. */
+			place.main = path_name(place.common)[0] == '.' ? path_parent(place.common)
+								       : path_full("/", place.common);
 		} else {
 			free(place.common);
 			place.common = path_full("/", place.git_dir);
@@ -139,15 +139,10 @@ bool
 git_tracks(const struct git_place *place, const char *path)
 {
 	mr_auto(buf_done) struct buf index = BUF_INIT;
-	mr_auto(sys_close_fd) int fd = -1;
-	struct mr_error ignored = { 0 };
 
-	if (!place->git_dir || dir_open(AT_FDCWD, place->git_dir, &fd, &ignored) != MR_OK ||
-	    file_read(fd, "index", INDEX_MAX, &index, &ignored) != MR_OK)
-		return false;
-	/* Paths stand in the index as they are, ended by a NUL; the NUL keeps 'room' from matching 'roomy'.
-	 */
-	return memmem(index.ptr, index.len, path, strlen(path) + 1) != NULL;
+	/* Paths stand in the index as they are, ended by a NUL; the NUL keeps 'room' from matching 'roomy'. */
+	return read_in(place->git_dir, "index", INDEX_MAX, &index) &&
+	       memmem(index.ptr, index.len, path, strlen(path) + 1) != NULL;
 }
 
 void
@@ -162,47 +157,19 @@ git_place_done(struct git_place *place)
 
 /* ---- What is checked out ---- */
 
-#define REF_MAX ((size_t)4 << 20)
-
-/* "<commit> refs/heads/x" in the file of packed references. */
-static void
-find_packed(const char *common, const char *ref, struct buf *commit)
-{
-	mr_auto(buf_done) struct buf text = BUF_INIT, line = BUF_INIT;
-	mr_auto(sys_close_fd) int fd = -1;
-	struct mr_error ignored = { 0 };
-
-	buf_addf(&line, " %s\n", ref);
-	if (dir_open(AT_FDCWD, common, &fd, &ignored) != MR_OK ||
-	    file_read(fd, "packed-refs", REF_MAX, &text, &ignored) != MR_OK)
-		return;
-	const char *at = memmem(text.ptr, text.len, line.ptr, line.len), *from = at;
-
-	while (from && from > text.ptr && from[-1] != '\n')
-		from--;
-	if (at)
-		buf_add(commit, (struct mr_str){ from, (size_t)(at - from) });
-}
-
 static struct mr_str
 first_line(const struct buf *text)
 {
-	const char *end = text->len > 0 ? memchr(text->ptr, '\n', text->len) : NULL;
-
-	return str_trim((struct mr_str){ text->ptr, end ? (size_t)(end - text->ptr) : text->len });
+	return str_trim((struct mr_str){ text->ptr, strcspn(buf_z(text), "\n") });
 }
 
 bool
 git_head(const char *folder, struct buf *branch, struct buf *commit)
 {
 	mr_auto(git_place_done) struct git_place git = { 0 };
-	mr_auto(buf_done) struct buf head = BUF_INIT, text = BUF_INIT;
-	mr_auto(sys_close_fd) int fd = -1, common = -1;
-	struct mr_error ignored = { 0 };
+	mr_auto(buf_done) struct buf head = BUF_INIT, text = BUF_INIT, ref = BUF_INIT, packed = BUF_INIT;
 
-	if (git_find(folder, &git, &ignored) != MR_OK || !git.git_dir ||
-	    dir_open(AT_FDCWD, git.git_dir, &fd, &ignored) != MR_OK ||
-	    file_read(fd, "HEAD", POINTER_MAX, &head, &ignored) != MR_OK)
+	if (git_find(folder, &git, IGNORED) != MR_OK || !read_in(git.git_dir, "HEAD", POINTER_MAX, &head))
 		return false;
 	struct mr_str line = first_line(&head);
 
@@ -210,15 +177,23 @@ git_head(const char *folder, struct buf *branch, struct buf *commit)
 		buf_add(commit, line);
 		return true;
 	}
-	mr_auto(buf_done) struct buf ref = BUF_INIT;
-
 	buf_add(&ref, (struct mr_str){ line.ptr + 5, line.len - 5 });
 	buf_adds(branch, str_starts(buf_str(&ref), "refs/heads/") ? buf_z(&ref) + strlen("refs/heads/") : buf_z(&ref));
-	if (dir_open(AT_FDCWD, git.common, &common, &ignored) == MR_OK &&
-	    file_read(common, buf_z(&ref), POINTER_MAX, &text, &ignored) == MR_OK)
+	if (read_in(git.common, buf_z(&ref), POINTER_MAX, &text)) {
 		buf_add(commit, first_line(&text));
-	else
-		find_packed(git.common, buf_z(&ref), commit);
+		return true;
+	}
+	/* "<commit> refs/heads/x" in the file of packed references. */
+	buf_clear(&text);
+	buf_addf(&packed, " %s\n", buf_z(&ref));
+	if (!read_in(git.common, "packed-refs", REF_MAX, &text))
+		return true;
+	const char *at = memmem(text.ptr, text.len, packed.ptr, packed.len), *from = at;
+
+	while (from && from > text.ptr && from[-1] != '\n')
+		from--;
+	if (at)
+		buf_add(commit, (struct mr_str){ from, (size_t)(at - from) });
 	return true;
 }
 
@@ -226,11 +201,7 @@ char *
 mr_git_branch(const char *folder)
 {
 	mr_auto(free_ptr) char *full = path_full("/", folder);
-	struct buf branch = BUF_INIT;
-	mr_auto(buf_done) struct buf commit = BUF_INIT;
+	mr_auto(buf_done) struct buf branch = BUF_INIT, commit = BUF_INIT;
 
-	if (full && git_head(full, &branch, &commit) && branch.len > 0)
-		return buf_take(&branch);
-	buf_done(&branch);
-	return NULL;
+	return full && git_head(full, &branch, &commit) && branch.len > 0 ? buf_take(&branch) : NULL;
 }
