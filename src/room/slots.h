@@ -77,8 +77,8 @@ SLOT_VALUE(const char *, owner, (struct mr_room * room), (room), NULL, "owner '%
 /* ---- Mail ---- */
 /* Which of the fields that this message has can this format not hold (enum room_field)? NULL: it holds all. The
  * office refuses those of a sender here, and states those of a carried message in its body. */
-SLOT_VALUE(
-    unsigned, unsupported, (struct mr_room * room, const struct mr_message *msg), (room, msg), 0, "unsupported %u", value)
+SLOT_VALUE(unsigned, unsupported, (struct mr_room * room, const struct mr_message *msg), (room, msg), 0,
+    "unsupported %u", value)
 /* Required. MR_OK: whole, visible and durable for everyone in `to`; an err that is MR_OK, too, but has a hint:
  * what else did not go well, said to the sender. MR_INDOUBT: some have it, the rest will (ret is filled in).
  * Anything else: nobody has it. With a key: MR_REFUSED when it was used for another content, unless key_is_all.

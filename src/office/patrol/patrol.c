@@ -62,19 +62,6 @@ check_name(const char *name, struct mr_error *err)
 	return mr_fail(err, MR_REFUSED, "a patrol has no setting '%.60s'\nthere are %s" HANDLER, name, buf_z(&list));
 }
 
-/* The last one given for this run, else the line of the room; or NULL. */
-static const char *
-find_setting(const struct patrol *p, const char *name)
-{
-	char full[64];
-
-	for (size_t i = p->options->settings_n; i > 0; i--)
-		if (ascii_caseeq(p->options->settings[i - 1].name, name))
-			return p->options->settings[i - 1].value;
-	(void)snprintf(full, sizeof(full), PREFIX "%s", name);
-	return mr_room_setting(p->room, full);
-}
-
 static enum mr_rc
 read_setting(struct patrol *p, const struct setting *s, struct mr_error *err)
 {
@@ -82,11 +69,18 @@ read_setting(struct patrol *p, const struct setting *s, struct mr_error *err)
 		[NUMBER] = "a number", [SPAN] = "a time such as 90s, 5m or 2h", [YES_NO] = "yes or no"
 	};
 	void *at = (char *)&p->set + s->at;
-	const char *given = find_setting(p, s->name);
-	const char *value = given ? given : s->otherwise;
+	const char *value = NULL;
+	char full[64];
 	uint64_t number = 0;
 	bool ok = false;
 
+	/* The last one given for this run, else the line of the room. */
+	for (size_t i = p->options->settings_n; i > 0 && !value; i--)
+		if (ascii_caseeq(p->options->settings[i - 1].name, s->name))
+			value = p->options->settings[i - 1].value;
+	(void)snprintf(full, sizeof(full), PREFIX "%s", s->name);
+	value = value ? value : mr_room_setting(p->room, full);
+	value = value ? value : s->otherwise;
 	switch (s->kind) {
 	case TEXT:
 		*(const char **)at = arena_dup(&p->set.own, str_of(value));

@@ -49,10 +49,7 @@
 static bool
 has_records(const struct mr_room *room)
 {
-	const struct room_driver *d = room->driver;
-
-	return DRIVER_HAS(d, record_put) && DRIVER_HAS(d, record_get) && DRIVER_HAS(d, record_drop) &&
-	       DRIVER_HAS(d, record_each) && DRIVER_HAS(d, record_lock) && DRIVER_HAS(d, record_unlock);
+	return ROOM_HAS(room, record_put);
 }
 
 enum mr_rc

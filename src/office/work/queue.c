@@ -265,29 +265,20 @@ tell_senders(struct mr_room *room, const char *name, struct mr_error *err)
 	return MR_OK;
 }
 
-/* A removal that was cut off may have left work without a queue. */
-static enum mr_rc
-bury_rest(struct mr_room *room, const char *name, size_t *ret_dead, struct mr_error *err)
-{
-	char local[MR_ADDRESS_MAX + 1];
-
-	if (settings_name(QUEUE, name, local, IGNORED) != MR_OK ||
-	    room->driver->remove_box(room, room_box(QUEUE, local).z, true, ret_dead, IGNORED) != MR_OK ||
-	    *ret_dead == 0)
-		return err->code;
-	*err = (struct mr_error){ 0 };
-	return MR_OK;
-}
-
 enum mr_rc
 mr_queue_delete(struct mr_room *room, const char *name, bool force, size_t *ret_dead, struct mr_error *err)
 {
 	mr_auto(mr_queue_done) struct mr_queue queue = { 0 }, now = { 0 };
 	size_t ignored = 0, *dead = ret_dead ? ret_dead : &ignored;
+	char local[MR_ADDRESS_MAX + 1];
 	enum mr_rc rc = mr_queue_get(room, name, &queue, err);
 
-	if (rc == MR_NOTFOUND && force)
-		return bury_rest(room, name, dead, err);
+	/* A removal that was cut off may have left work without a queue. */
+	if (rc == MR_NOTFOUND && force && settings_name(QUEUE, name, local, IGNORED) == MR_OK &&
+	    room->driver->remove_box(room, room_box(QUEUE, local).z, true, dead, IGNORED) == MR_OK && *dead > 0) {
+		*err = (struct mr_error){ 0 };
+		return MR_OK;
+	}
 	if (rc != MR_OK)
 		return rc;
 	if (force) {

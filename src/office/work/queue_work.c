@@ -384,18 +384,6 @@ struct taking {
 	char first_skipped[160]; /* why */
 };
 
-static enum mr_rc
-check_open(const struct mr_queue *queue, const struct mr_self *self, struct mr_error *err)
-{
-	if (queue->status == MR_QUEUE_PAUSED)
-		return mr_fail(err, MR_REFUSED,
-		    "the queue '%s' is paused\nmail to it waits; `mailroom queue resume %s` lets it be claimed",
-		    queue->name, queue->name);
-	if (queue->status == MR_QUEUE_CLOSED)
-		return mr_fail(err, MR_REFUSED, "the queue '%s' is closed", queue->name);
-	return office_check_claimer(queue, self->agent, err);
-}
-
 /* A sentence, or "". */
 static void
 say_skipped(const struct taking *t, char *ret, size_t size)
@@ -449,7 +437,13 @@ take_once(struct taking *t, struct mr_error *err)
 	enum mr_rc rc = MR_CORRUPT;
 
 	TRY(mr_queue_get(t->room, t->name, &queue, err));
-	TRY(check_open(&queue, t->self, err));
+	if (queue.status == MR_QUEUE_PAUSED)
+		return mr_fail(err, MR_REFUSED,
+		    "the queue '%s' is paused\nmail to it waits; `mailroom queue resume %s` lets it be claimed",
+		    queue.name, queue.name);
+	if (queue.status == MR_QUEUE_CLOSED)
+		return mr_fail(err, MR_REFUSED, "the queue '%s' is closed", queue.name);
+	TRY(office_check_claimer(&queue, t->self->agent, err));
 	TRY(office_not_fenced(t->room, t->self, err));
 	office_queue_sweep(t->room, &queue); /* may write to senders: no reserve for that */
 	relief_begin(&relief, t->room);

@@ -112,7 +112,8 @@ bool name_build(const struct file_name *n, unsigned attempt, unsigned flags, boo
 bool name_build_held(
     const char *token, int64_t deadline_s, unsigned attempt, struct mr_str original, char ret[NAME_LEN]);
 void name_month(const char *id, char ret[24]); /* ".Archive.2026-11" */
-/* "/" -> "%2F" and back, for agents' names used as one file name; "" -> "_". */
+/* "/" -> "%2F", for agents' names used as one file name; "" -> "_". And back; false: not written by name_escape. */
+bool name_unescape(const char *name, char ret[NAME_LEN]);
 void name_escape(const char *agent, char ret[NAME_LEN]);
 
 /* ---- mailbox.c ---- */

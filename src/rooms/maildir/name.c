@@ -346,3 +346,18 @@ name_escape(const char *agent, char ret[NAME_LEN])
 		ret[len++] = '_';
 	ret[len] = '\0';
 }
+
+bool
+name_unescape(const char *name, char ret[NAME_LEN])
+{
+	size_t len = 0;
+
+	for (const char *p = name; *p != '\0'; p++) {
+		if (len + 1 >= NAME_LEN || (*p == '%' && strncmp(p, "%2F", 3) != 0))
+			return false;
+		ret[len++] = *p == '%' ? '/' : *p;
+		p += *p == '%' ? 2 : 0;
+	}
+	ret[len] = '\0';
+	return true;
+}

@@ -121,32 +121,24 @@ maildir_queue_make(struct mr_room *room, const char *queue, struct mr_error *err
 	return rc == MR_OK ? rc : mr_wrap(err, "make queue '%s'", queue);
 }
 
-/* "rig%2Fbuilds" -> "rig/builds" */
-static bool
-note_queue(void *ctx, const struct dir_entry *entry)
-{
-	mr_auto(buf_done) struct buf name = BUF_INIT;
-
-	if (entry->name[0] == '.')
-		return true;
-	for (const char *p = entry->name; *p != '\0'; p++) {
-		bool slash = strncmp(p, "%2F", 3) == 0;
-
-		buf_addc(&name, slash ? '/' : *p);
-		p += slash ? 2 : 0;
-	}
-	return buf_ok(&name) && names_add(ctx, buf_str(&name));
-}
-
 enum mr_rc
 queue_names(struct maildir *md, struct mr_names *ret, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int fd = -1;
+	mr_auto(mr_names_done) struct mr_names folders = { 0 };
 
 	enum mr_rc rc = dir_open(md->root_fd, "queues", &fd, err);
 	if (rc == MR_OK)
-		rc = dir_each(fd, note_queue, ret, err);
-	return rc == MR_NOTFOUND || (rc != MR_OK && shared_skip(md, err, "queues")) ? MR_OK : rc;
+		rc = names_in(fd, &folders, err);
+	if (rc == MR_NOTFOUND || (rc != MR_OK && shared_skip(md, err, "queues")))
+		return MR_OK;
+	for (size_t i = 0; i < folders.n && rc == MR_OK; i++) {
+		char name[NAME_LEN];
+
+		if (name_unescape(folders.v[i], name) && !names_add(ret, str_of(name)))
+			return mr_nomem(err);
+	}
+	return rc;
 }
 
 /* ---- Names of work ----

@@ -238,22 +238,6 @@ maildir_record_unlock(struct mr_room *room, void *lock)
 
 /* ---- Listing ---- */
 
-/* "rig%2Fwork" -> "rig/work". False: not written by name_escape. */
-static bool
-unescape(const char *name, char ret[NAME_LEN])
-{
-	size_t len = 0;
-
-	for (const char *p = name; *p != '\0'; p++) {
-		if (len + 1 >= NAME_LEN || (*p == '%' && strncmp(p, "%2F", 3) != 0))
-			return false;
-		ret[len++] = *p == '%' ? '/' : *p;
-		p += *p == '%' ? 2 : 0;
-	}
-	ret[len] = '\0';
-	return true;
-}
-
 /* Is this entry of the folder a record that can be read? */
 static bool
 is_record(struct maildir *md, const struct record_path *path, int fd, const char *entry, char ret_name[NAME_LEN])
@@ -262,7 +246,7 @@ is_record(struct maildir *md, const struct record_path *path, int fd, const char
 	struct stat st;
 
 	/* A value being replaced has a temporary name beside it, and the lock is here: both begin with a dot. */
-	if (!unescape(entry, ret_name) || !name_fits(path->top, ret_name))
+	if (!name_unescape(entry, ret_name) || !name_fits(path->top, ret_name))
 		return false;
 	text_join(file, sizeof file, entry, path->file ? "/settings" : "", NULL);
 	if (maildir_is_shared(md) && sys_access(fd, file, R_OK) < 0) {

@@ -529,31 +529,15 @@ past_remove(const struct queue *q, const char *id)
 		(void)sys_rmdir(q->fd, "past");
 }
 
-/* past/<month>, made if need be. */
-static bool
-open_month(struct maildir *md, int base_fd, const char *month, int *ret_fd)
-{
-	mr_auto(sys_close_fd) int past_fd = -1;
-	char path[16];
-
-	(void)snprintf(path, sizeof(path), "past/%.*s", PAST_MONTH_LEN, month);
-	if (dir_open(base_fd, path, ret_fd, IGNORED) == MR_OK)
-		return true;
-	if (dir_make(base_fd, "past", md->dir_mode, false, &past_fd, IGNORED) != MR_OK ||
-	    dir_make(past_fd, month, md->dir_mode, false, ret_fd, IGNORED) != MR_OK)
-		return false;
-	if (base_fd == md->root_fd)
-		remove_months(past_fd, MONTHS_KEPT, NULL);
-	return true;
-}
-
 void
 past_keep(struct maildir *md, const struct queue *q, const struct file_name *n, enum settle how)
 {
 	mr_auto(sys_close_fd) int holds_fd = -1;
+	mr_auto(sys_close_fd) int past_fd = -1;
 	mr_auto(sys_close_fd) int fd = -1;
 	int64_t now_ms = clock_now_ms();
-	char month[RFC3339_LEN + 1], name[NAME_LEN], letter = '\0';
+	int base_fd = q != NULL ? q->fd : md->root_fd;
+	char month[RFC3339_LEN + 1], path[16], name[NAME_LEN], letter = '\0';
 
 	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
 		if (ends[i].how == how)
@@ -562,12 +546,19 @@ past_keep(struct maildir *md, const struct queue *q, const struct file_name *n, 
 	month[PAST_MONTH_LEN] = '\0';
 	if (q != NULL)
 		month_of_id(n->id, month);
+	(void)snprintf(path, sizeof(path), "past/%.*s", PAST_MONTH_LEN, month);
 	(void)snprintf(name, sizeof(name), "%s.%s.%u.%" PRId64 ".%c", n->id, n->token, n->hold_attempt, now_ms, letter);
 	if (dir_open(md->root_fd, "holds", &holds_fd, IGNORED) != MR_OK)
 		return;
 	const struct sys_relief *relief = sys_relief_set(NULL); /* on a full disk the inode is worth more */
-	if (letter == '\0' || md->reserve_spent || !open_month(md, q != NULL ? q->fd : md->root_fd, month, &fd) ||
-	    sys_rename(holds_fd, n->token, fd, name) < 0)
+	bool kept = letter != '\0' && !md->reserve_spent;
+	if (kept && dir_open(base_fd, path, &fd, IGNORED) != MR_OK) {
+		kept = dir_make(base_fd, "past", md->dir_mode, false, &past_fd, IGNORED) == MR_OK &&
+		       dir_make(past_fd, month, md->dir_mode, false, &fd, IGNORED) == MR_OK;
+		if (kept && q == NULL)
+			remove_months(past_fd, MONTHS_KEPT, NULL);
+	}
+	if (!kept || sys_rename(holds_fd, n->token, fd, name) < 0)
 		token_drop(md, n->token);
 	(void)sys_relief_set(relief);
 }
