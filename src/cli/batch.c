@@ -2,7 +2,7 @@
 /*
  * batch.c - send --batch. Lines are gathered into groups that are sent together (mr_send_many): up to so many, or until
  * there is nothing more to read at the moment, so that a slow writer does not wait. The answers of a group are printed
- * when all of it is durable, and before the next is sent: whoever reads an id has the promise.
+ * when all of it is durable, and before the next is sent: an id that was printed is a promise.
  */
 #include "cli/draft.h"
 #include "cli/view.h"

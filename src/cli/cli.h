@@ -124,7 +124,7 @@ struct cli_sink {
 	/* A message is in the text: all of it (or its line in a listing), or a part. */
 	void (*shown)(void *ctx, const struct mr_message *msg, bool whole);
 	void *ctx;
-	bool closed; /* its answer is out: what is said from now on nobody hears */
+	bool closed; /* its answer is out: text from now on is lost */
 };
 
 struct cli {
@@ -195,7 +195,7 @@ struct subword { /* a NULL word ends a table */
 	const char *word;
 	const char *operands;        /* for usage errors: "NAME", "NAME [AGENT]" */
 	int min_args, max_args;      /* behind the word; max -1: any number */
-	bool self;                   /* who we are must be known */
+	bool self;                   /* needs the caller's agent */
 	int (*run)(struct cli *cli); /* argv begins behind the word */
 };
 /* Finds the word in argv[0] and runs it. */

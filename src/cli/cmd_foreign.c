@@ -55,7 +55,7 @@ call(const struct mb *mb, const char *const *args, struct mr_str input, struct m
 	return MR_OK;
 }
 
-/* The id that is given, else that of whoever asks. Unlike the original we make none up: nobody would own it. */
+/* The id that is given, else the caller's. The original makes one up, which no agent would own: we refuse. */
 static const char *
 given_or_self(const struct mb *mb, const char *given, struct mr_error *err)
 {

@@ -137,8 +137,8 @@ nudges_of_mail(struct cli *cli, const struct mr_draft *draft, const struct mr_re
 	for (size_t i = 0; i < receipt->to.n; i++) {
 		const char *to = receipt->to.v[i];
 
-		/* Queues and channels have no shoulder, people in other rooms are out of reach, and who writes to
-		 * itself knows. */
+		/* Queues and channels cannot be nudged, agents of other rooms are out of reach, and the sender
+		 * knows. */
 		if (strpbrk(to, ":@") == NULL && strcmp(to, cli->self.agent) != 0)
 			nudge_one(cli, draft, receipt->id, to, receipt->to.n == 1);
 	}

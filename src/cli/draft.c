@@ -93,8 +93,8 @@ cli_body(struct cli *cli, const char *text, const char *file, struct buf *ret)
 
 /* ---- The other parts ---- */
 
-/* What a harness tells of an agent of a team, in an environment variable: its colour, which is a header, and who asks
- * for a permission, under another name than that of its inbox. */
+/* What the harness of a team tells of an agent in environment variables: its colour, which is a header, and the id
+ * under which it asks for a permission, which is not the name of its inbox. */
 static const struct own {
 	const char *type; /* NULL: a header of all types */
 	const char *name, *variable;
@@ -183,8 +183,7 @@ draft_read(struct cli *cli, const struct draft_options *o, struct mr_draft *draf
 
 /* ---- What became of it ---- */
 
-/* "bob (gone since 2h), carol (never lived here yet)": said at once, because "sent, but never seen" is what hurts most.
- */
+/* Recipients without a life are named at once: "sent, but never seen" is the worst surprise. */
 static void
 warn_absent(struct cli *cli, const struct mr_receipt *receipt)
 {

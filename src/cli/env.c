@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "base/process.h"
-#include "cli/cli.h"
+#include "cli/gt/gt.h"
 
 #define SESSION_ID_MAX 120
 #define SESSION_ID_LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
@@ -38,8 +38,8 @@ static const struct {
 };
 #define SESSIONS (sizeof(sessions) / sizeof(sessions[0]))
 
-/* A hook knows its session. Those of other harnesses that its environment names are of the harness outside, or of the
- * terminal that started its harness's server: later its shells find them there, too. */
+/* A hook knows its session. Variables of other harnesses in its environment come from the harness outside, or from the
+ * terminal that started its harness's server. The shells of this session will find them, too: note them. */
 static void
 find_inherited(struct cli *cli)
 {
@@ -57,8 +57,8 @@ find_inherited(struct cli *cli)
 		cli->env.inherited = arena_dup(&cli->own, buf_str(&names));
 }
 
-/* One harness started inside the other leaves both variables. Which of them is ours the hooks of the inner one have
- * noted; else the wrong one would act as somebody else. Then there is no session, and --as decides. */
+/* A harness that was started inside another has the variables of both. The hooks of the inner one have noted the outer
+ * one as inherited; without that note there is no session, and --as decides, or the wrong agent would act. */
 static void
 find_session(struct cli *cli)
 {
@@ -93,9 +93,9 @@ find_session(struct cli *cli)
 }
 
 /* Codex runs the sessions of all terminals in one background server. Its hooks and shells have the environment of the
- * terminal that started it: a name and a pane there are not theirs. A shell in its sandbox sees no process above, but
- * the server's folder in its PATH. The servers that it starts for MCP get no such variable, only what its settings
- * say. */
+ * terminal that started the server: the agent's name and the tmux pane there belong to another session. A shell in the
+ * sandbox cannot see the processes above it, but has the server's folder in its PATH. MCP servers get only the
+ * variables of Codex's settings. */
 static void
 find_shared(struct cli *cli)
 {
@@ -114,19 +114,14 @@ static const char *
 gastown_agent(struct cli *cli)
 {
 	const char *role = env_get("GT_ROLE"), *rig = env_get("GT_RIG");
-	const char *polecat = env_get("GT_POLECAT"), *crew = env_get("GT_CREW"), *dog = env_get("GT_DOG_NAME");
 
 	if (!role || strchr(role, '/'))
 		return role;
-	if (strcmp(role, "polecat") == 0 && rig && polecat)
-		return joined(cli, rig, "/", polecat);
-	if (strcmp(role, "crew") == 0 && rig && crew)
-		return joined(cli, rig, "/crew/", crew);
-	if ((strcmp(role, "witness") == 0 || strcmp(role, "refinery") == 0) && rig)
-		return joined(cli, rig, "/", role);
-	if (strcmp(role, "dog") == 0 && dog)
-		return joined(cli, "deacon/dogs", "/", dog);
-	return role;
+	const char *name = env_get(strcmp(role, "polecat") == 0 ? "GT_POLECAT"
+				   : strcmp(role, "crew") == 0  ? "GT_CREW"
+								: "GT_DOG_NAME");
+
+	return gt_address(cli, role, rig ? rig : "", name ? name : "");
 }
 
 static void
@@ -136,7 +131,7 @@ find_agent(struct cli *cli)
 		"GT_ROLE", "BD_ACTOR" };
 
 	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]) && !cli->env.agent && !cli->env.shared; i++) {
-		/* The id of a mailbox of the mailbox skill is nobody's name in any other kind of room. */
+		/* The id of a mailbox of the mailbox skill is a name only in a handoff room. */
 		if (strcmp(variables[i], "AGENT_MAILBOX_ID") == 0 && strncmp(cli->place.spec, "handoff:", 8) != 0)
 			continue;
 		cli->env.agent = strcmp(variables[i], "GT_ROLE") == 0 ? gastown_agent(cli) : env_get(variables[i]);
@@ -224,8 +219,9 @@ env_not_in_session(struct cli *cli, const char *what, struct mr_error *err)
 	    what, session);
 }
 
-/* Claude Code keeps a run without a terminal (-p, an SDK) waiting for its hooks to end, at the start and at the stop,
- * also for those that run beside it. Nobody idles there who could be woken, and such a run would never end. */
+/* Claude Code without a terminal (-p, an SDK) waits for its hooks to end, at the start and at the stop, also for those
+ * that run beside it. Such a run is never idle, so there is nothing to wake, and a waiting hook would keep it for ever.
+ */
 bool
 env_is_headless(void)
 {

@@ -187,7 +187,7 @@ is_client(struct cli *cli)
 static void
 remind(struct cli *cli)
 {
-	/* Not for hooks, which nobody hears. */
+	/* Not for hooks: a harness drops their stderr. */
 	const struct mr_names *barred = cli->room && !cli->unheard ? mr_room_barred(cli->room) : NULL;
 
 	for (size_t i = 0; barred && i < barred->n; i++)

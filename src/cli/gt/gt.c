@@ -145,8 +145,8 @@ gt_town(struct cli *cli)
 	return NULL;
 }
 
-static const char *
-address_of(struct cli *cli, const char *role, const char *rig, const char *name)
+const char *
+gt_address(struct cli *cli, const char *role, const char *rig, const char *name)
 {
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 
@@ -184,7 +184,7 @@ by_file(struct cli *cli, const char *cwd)
 			(void)json_find_text(all, "role", &role);
 			(void)json_find_text(all, "rig", &rig);
 			(void)json_find_text(all, "name", &name);
-			found = address_of(cli, buf_z(&role), buf_z(&rig), buf_z(&name));
+			found = gt_address(cli, buf_z(&role), buf_z(&rig), buf_z(&name));
 		}
 		dir.len = slash ? (size_t)(slash - dir.ptr) : 0;
 		dir.ptr[dir.len] = '\0';

@@ -33,6 +33,8 @@ int gt_exit(int code);
 
 /* The room of the town that the environment names, or NULL. */
 const char *gt_town(struct cli *cli);
+/* "rig/nux" of a polecat nux: an agent by its role, rig and name, each of which may be "". */
+const char *gt_address(struct cli *cli, const char *role, const char *rig, const char *name);
 /* Finds the calling agent where no variable names it: by .gt-agent, by the working folder. Fills cli->env. */
 void gt_find_agent(struct cli *cli);
 /* Nobody was found: a person without a harness is the overseer. */
