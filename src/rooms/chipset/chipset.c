@@ -11,7 +11,6 @@
 #include "rooms/chipset/chipset.h"
 
 #include "base/error.h"
-#include "base/storage.h"
 #include "base/sys.h"
 #include "base/text.h"
 #include "message/foreign.h"
@@ -32,6 +31,15 @@ chipset_open_below(struct chipset *cs, const char *path, int *ret_fd, struct mr_
 
 	TRY(dir_open(AT_FDCWD, cs->path, &root, err));
 	return dir_open(root, path, ret_fd, err);
+}
+
+enum mr_rc
+chipset_box_open(struct chipset *cs, const char *id, enum mr_folder folder, int *ret_fd, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf path = BUF_INIT;
+
+	chipset_box_path(&path, id, folder);
+	return buf_ok(&path) ? chipset_open_below(cs, buf_z(&path), ret_fd, err) : mr_nomem(err);
 }
 
 static mode_t
@@ -89,13 +97,8 @@ make_mail(struct chipset *cs, int *ret_fd, struct mr_error *err)
 enum mr_rc
 chipset_box_make(struct chipset *cs, const char *id, enum mr_folder folder, int *ret_fd, struct mr_error *err)
 {
-	mr_auto(buf_done) struct buf path = BUF_INIT;
 	mr_auto(sys_close_fd) int mail = -1, box = -1;
-
-	chipset_box_path(&path, id, folder);
-	if (!buf_ok(&path))
-		return mr_nomem(err);
-	enum mr_rc rc = chipset_open_below(cs, buf_z(&path), ret_fd, err);
+	enum mr_rc rc = chipset_box_open(cs, id, folder, ret_fd, err);
 
 	if (rc != MR_NOTFOUND)
 		return rc;
@@ -108,7 +111,7 @@ chipset_box_make(struct chipset *cs, const char *id, enum mr_folder folder, int 
 
 /* ---- Opening ---- */
 
-static enum mr_rc
+enum mr_rc
 chipset_open(struct mr_room *room, const char *where, struct mr_error *err)
 {
 	struct chipset *cs = calloc(1, sizeof *cs);
@@ -135,7 +138,7 @@ chipset_open(struct mr_room *room, const char *where, struct mr_error *err)
 	return kit_set_spec(room, cs->path, err);
 }
 
-static enum mr_rc
+enum mr_rc
 chipset_make(struct mr_room *room, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int fd = -1;
@@ -143,7 +146,7 @@ chipset_make(struct mr_room *room, struct mr_error *err)
 	return make_state(chipset_of(room), &fd, err);
 }
 
-static void
+void
 chipset_close(struct mr_room *room)
 {
 	struct chipset *cs = chipset_of(room);
@@ -157,19 +160,13 @@ chipset_close(struct mr_room *room)
 	room->state = NULL;
 }
 
-static enum mr_rc
-chipset_storage(struct mr_room *room, struct mr_storage *ret, struct mr_error *err)
-{
-	return storage_of_path(chipset_of(room)->path, ret, err);
-}
-
-static enum mr_rc
+enum mr_rc
 chipset_flush(struct mr_room *room, struct mr_error *err)
 {
 	return kit_flush(&chipset_of(room)->dirty, err);
 }
 
-static enum mr_rc
+enum mr_rc
 chipset_watch(struct mr_room *room, const char *agent, void **ret_watch, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf path = BUF_INIT;
@@ -233,13 +230,12 @@ static const char *
 role_of(struct chipset *cs, const char *id, struct arena **own)
 {
 	mr_auto(sys_close_fd) int fd = -1, box = -1;
-	mr_auto(buf_done) struct buf text = BUF_INIT, role = BUF_INIT, name = BUF_INIT, path = BUF_INIT;
+	mr_auto(buf_done) struct buf text = BUF_INIT, role = BUF_INIT, name = BUF_INIT;
 	struct json_value object;
 	const char *problem, *copy = "";
 
-	chipset_box_path(&path, id, MR_INBOX);
 	buf_addf(&name, "%s.json", id);
-	if (chipset_open_below(cs, buf_z(&path), &box, IGNORED) == MR_OK)
+	if (chipset_box_open(cs, id, MR_INBOX, &box, IGNORED) == MR_OK)
 		copy = kit_note(box, STAND_IN, own);
 	if (!copy[0] && chipset_open_below(cs, "agents", &fd, IGNORED) == MR_OK &&
 	    file_read(fd, buf_z(&name), IDENTITY_MAX, &text, IGNORED) == MR_OK &&
@@ -248,7 +244,7 @@ role_of(struct chipset *cs, const char *id, struct arena **own)
 	return copy ? copy : "";
 }
 
-static enum mr_rc
+enum mr_rc
 chipset_find_agent(struct mr_room *room, const char *name, struct mr_agent *ret, struct mr_error *err)
 {
 	char id[CHIPSET_ID_MAX + 1], address[MR_ADDRESS_MAX + 1];
@@ -265,7 +261,7 @@ chipset_find_agent(struct mr_room *room, const char *name, struct mr_agent *ret,
 }
 
 /* Names that cannot be an agent's are for the doctor to tell. */
-static enum mr_rc
+enum mr_rc
 chipset_each_agent(struct mr_room *room, mr_agent_fn *fn, void *ctx, struct mr_error *err)
 {
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
@@ -286,17 +282,15 @@ chipset_each_agent(struct mr_room *room, mr_agent_fn *fn, void *ctx, struct mr_e
 	return MR_OK;
 }
 
-static enum mr_rc
+enum mr_rc
 chipset_add_agent(struct mr_room *room, const struct mr_agent *agent, struct mr_error *err)
 {
 	struct chipset *cs = chipset_of(room);
-	mr_auto(buf_done) struct buf path = BUF_INIT;
 	mr_auto(sys_close_fd) int fd = -1, mail = -1;
 	char id[CHIPSET_ID_MAX + 1];
 
 	TRY(chipset_id(agent->name, id, err));
-	chipset_box_path(&path, id, MR_INBOX);
-	enum mr_rc rc = chipset_open_below(cs, buf_z(&path), &fd, err);
+	enum mr_rc rc = chipset_box_open(cs, id, MR_INBOX, &fd, err);
 
 	if (rc == MR_OK)
 		rc = MR_EXISTS;
@@ -310,7 +304,7 @@ chipset_add_agent(struct mr_room *room, const struct mr_agent *agent, struct mr_
 	return rc == MR_EXISTS ? mr_fail(err, MR_EXISTS, "'%s' has a mailbox already", agent->name) : rc;
 }
 
-static enum mr_rc
+enum mr_rc
 chipset_spell(struct mr_room *room, const char *given, char ret[MR_ADDRESS_MAX + 1], struct mr_error *err)
 {
 	char id[CHIPSET_ID_MAX + 1];
@@ -429,7 +423,7 @@ describe_place(const struct mr_message *msg, struct buf *evidence)
 	buf_addf(evidence, "it is %s, which says that it was %sread", msg->path, msg->flags & MR_SEEN ? "" : "not ");
 }
 
-static enum mr_rc
+enum mr_rc
 chipset_each_place(struct mr_room *room, const char *id, place_fn *fn, void *ctx, struct mr_error *err)
 {
 	return kit_places(room, id, describe_place, fn, ctx, err);
@@ -495,7 +489,7 @@ inspect_box(struct mr_room *room, struct findings *f, const char *box, struct mr
 }
 
 /* What is odd is somebody's mail and is left alone; only our own temporary files are taken away. */
-static enum mr_rc
+enum mr_rc
 chipset_inspect(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int root = -1;
@@ -520,7 +514,7 @@ const struct room_driver room_chipset = {
 	.open = chipset_open,
 	.close = chipset_close,
 	.make = chipset_make,
-	.storage = chipset_storage,
+	.storage = kit_storage,
 	.each_agent = chipset_each_agent,
 	.find_agent = chipset_find_agent,
 	.add_agent = chipset_add_agent,

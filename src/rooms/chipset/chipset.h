@@ -85,24 +85,19 @@ bool chipset_set_read(struct mr_str text, struct json_value object, bool read, s
 /* ---- chipset.c: mailboxes ---- */
 /* A folder below <state>. MR_NOTFOUND: there is none. */
 enum mr_rc chipset_open_below(struct chipset *cs, const char *path, int *ret_fd, struct mr_error *err);
+enum mr_rc chipset_box_open(
+    struct chipset *cs, const char *id, enum mr_folder folder, int *ret_fd, struct mr_error *err);
 /* Made where it is missing, open to those to whom the folder around it is. */
 enum mr_rc chipset_box_make(
     struct chipset *cs, const char *id, enum mr_folder folder, int *ret_fd, struct mr_error *err);
 mode_t chipset_file_mode(int box_fd);
 
 /* ---- mail.c, deliver.c: the slots ---- */
-enum mr_rc chipset_deliver(struct mr_room *room, struct delivery *what, struct delivered *ret, struct mr_error *err);
-enum mr_rc chipset_settle_ticket(struct mr_room *room, const char *ticket, bool *ret_published, struct mr_error *err);
-unsigned chipset_unsupported(struct mr_room *room, const struct mr_message *msg);
-enum mr_rc chipset_scan(struct mr_room *room, const char *agent, const struct scan_request *want, mr_message_fn *fn,
-    void *ctx, struct mr_error *err);
-enum mr_rc chipset_fetch(struct mr_room *room, const char *agent, const char *id, unsigned folders,
-    enum scan_depth depth, struct mr_message *ret, struct mr_error *err);
-enum mr_rc chipset_fetch_raw(
-    struct mr_room *room, const char *agent, const char *id, struct buf *ret, struct mr_error *err);
-enum mr_rc chipset_mark(
-    struct mr_room *room, const char *agent, const char *id, unsigned set, unsigned clear, struct mr_error *err);
-enum mr_rc chipset_move(
-    struct mr_room *room, const char *agent, const char *id, enum mr_folder to, struct mr_error *err);
+
+/* ---- The operations of room/slots.h that this driver has are chipset_<name> ---- */
+#define SLOT(name, parameters, ...) enum mr_rc chipset_##name parameters;
+#define SLOT_VOID(name, parameters, ...) void chipset_##name parameters;
+#define SLOT_VALUE(type, name, parameters, ...) type chipset_##name parameters;
+#include "room/slots.h"
 
 #endif

@@ -316,23 +316,14 @@ enum mr_rc
 chipset_settle_ticket(struct mr_room *room, const char *ticket, bool *ret_published, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int fd = -1;
-	mr_auto(buf_done) struct buf path = BUF_INIT;
+	char id[CHIPSET_ID_MAX + 1];
 	struct mr_str box;
 	const char *name;
 
 	if (!kit_ticket(ticket, &box, &name) || chipset_id_problem(box))
 		return mr_fail(err, MR_REFUSED, "'%.80s' is no ticket of a chipset room", ticket);
-	buf_adds(&path, "mail/");
-	buf_add(&path, box);
-	if (!buf_ok(&path))
-		return mr_nomem(err);
-	enum mr_rc rc = chipset_open_below(chipset_of(room), buf_z(&path), &fd, err);
+	(void)snprintf(id, sizeof id, "%.*s", (int)box.len, box.ptr);
+	enum mr_rc rc = chipset_box_open(chipset_of(room), id, MR_INBOX, &fd, err);
 
-	if (rc == MR_OK)
-		return file_prepared_void(fd, name, ret_published, err);
-	if (rc == MR_NOTFOUND) { /* the mailbox was there: its removal removed what was in it */
-		*ret_published = true;
-		return MR_OK;
-	}
-	return rc;
+	return kit_settle(rc, fd, name, true, ret_published, err);
 }

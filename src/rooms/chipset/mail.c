@@ -21,7 +21,6 @@
 #define LOCK_WAIT_MS 10000
 #define LOCK_PAUSE_US 2000
 #define REPLACED_TRIES 20
-#define BESIDE_MAX 1000
 
 struct box {
 	struct kit_box kit;
@@ -178,10 +177,7 @@ is_there(struct kit_box *kit, unsigned folders, struct kit_item *item)
 static enum mr_rc
 open_folder(const struct box *box, enum mr_folder folder, int *ret_fd, struct mr_error *err)
 {
-	mr_auto(buf_done) struct buf path = BUF_INIT;
-
-	chipset_box_path(&path, box->id, folder);
-	enum mr_rc rc = buf_ok(&path) ? chipset_open_below(box->cs, buf_z(&path), ret_fd, err) : mr_nomem(err);
+	enum mr_rc rc = chipset_box_open(box->cs, box->id, folder, ret_fd, err);
 
 	if (rc == MR_OK || rc == MR_NOTFOUND)
 		return MR_OK;
@@ -404,49 +400,13 @@ chipset_mark(
 
 /* ---- To the archive and back ---- */
 
+/* NAME.1.json, which gives it another id. */
 static bool
-same_bytes(int from_fd, const char *name, int to_fd, const char *target)
+numbered(const char *name, int number, char ret[NAME_MAX + 1])
 {
-	mr_auto(buf_done) struct buf here = BUF_INIT, there = BUF_INIT;
+	int n = snprintf(ret, NAME_MAX + 1, "%.*s.%d.json", (int)(strlen(name) - strlen(".json")), name, number);
 
-	return file_read(from_fd, name, CHIPSET_READ_MAX, &here, IGNORED) == MR_OK &&
-	       file_read(to_fd, target, CHIPSET_READ_MAX, &there, IGNORED) == MR_OK &&
-	       str_eq(buf_str(&here), buf_str(&there));
-}
-
-/* MR_EXISTS: the name is taken by other bytes. By the same ones: the message is there already. */
-static enum mr_rc
-move_as(int from_fd, const char *name, int to_fd, const char *target, struct mr_error *err)
-{
-	if (sys_rename_new(from_fd, name, to_fd, target) == 0)
-		return MR_OK;
-	if (errno == EEXIST) {
-		if (!same_bytes(from_fd, name, to_fd, target))
-			return mr_fail(err, MR_EXISTS, "'%s' is there already", target);
-		if (sys_unlink(from_fd, name) == 0)
-			return MR_OK;
-		if (errno != ENOENT)
-			return mr_fail_errno(err, "cannot remove '%s'", name);
-	}
-	return errno == ENOENT ? gone(name, "moved", err) : mr_fail_errno(err, "cannot move '%s'", name);
-}
-
-/* One rename that never overwrites: where the name is taken by another message it becomes NAME.1.json, which gives it
- * another id. */
-static enum mr_rc
-move_file(int from_fd, const char *name, int to_fd, struct mr_error *err)
-{
-	enum mr_rc rc = move_as(from_fd, name, to_fd, name, err);
-
-	for (int i = 1; rc == MR_EXISTS && i < BESIDE_MAX; i++) {
-		char target[CHIPSET_NAME_MAX + 1];
-		int n = snprintf(target, sizeof target, "%.*s.%d.json", (int)(strlen(name) - strlen(".json")), name, i);
-
-		if (n < 0 || (size_t)n >= sizeof target)
-			break;
-		rc = move_as(from_fd, name, to_fd, target, err);
-	}
-	return rc;
+	return n > 0 && n <= CHIPSET_NAME_MAX;
 }
 
 enum mr_rc
@@ -473,7 +433,9 @@ chipset_move(struct mr_room *room, const char *agent, const char *id, enum mr_fo
 	TRY(chipset_box_make(box.cs, box.id, to, &to_fd, err));
 	/* The mailbox itself is what every change of ours locks. */
 	TRY(lock_box(to == MR_INBOX ? to_fd : from_fd, box.id, err));
-	TRY(move_file(from_fd, item->name, to_fd, err));
+	if (kit_move(from_fd, item->name, to_fd, numbered) < 0)
+		return errno == ENOENT ? gone(item->name, "moved", err)
+				       : mr_fail_errno(err, "cannot move '%s'", item->name);
 	dirty(&box, to, to_fd); /* where it is now first: a power cut in between leaves two, not none */
 	dirty(&box, item->folder, from_fd);
 	return MR_OK;

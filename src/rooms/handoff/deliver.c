@@ -298,9 +298,5 @@ handoff_settle_ticket(struct mr_room *room, const char *ticket, bool *ret_publis
 	(void)snprintf(id, sizeof id, "%.*s", (int)box.len, box.ptr);
 	enum mr_rc rc = handoff_dir(handoff_of(room), id, "tmp", false, &tmp_fd, err);
 
-	if (rc == MR_NOTFOUND) { /* the whole mailbox was removed, and the temporary file with it */
-		*ret_published = false;
-		return MR_OK;
-	}
-	return rc == MR_OK ? file_prepared_void(tmp_fd, name, ret_published, err) : rc;
+	return kit_settle(rc, tmp_fd, name, false, ret_published, err);
 }

@@ -7,7 +7,6 @@
  */
 #include "rooms/handoff/handoff.h"
 
-#include "base/storage.h"
 #include "base/sys.h"
 #include "base/text.h"
 #include <errno.h>
@@ -93,7 +92,7 @@ name_of(struct mr_str last)
 	return buf_take(&name);
 }
 
-static enum mr_rc
+enum mr_rc
 handoff_open(struct mr_room *room, const char *where, struct mr_error *err)
 {
 	struct handoff *h = calloc(1, sizeof *h);
@@ -124,7 +123,7 @@ handoff_open(struct mr_room *room, const char *where, struct mr_error *err)
 	return rc == MR_OK ? MR_OK : mr_wrap(err, "cannot open room '%s'", h->path);
 }
 
-static enum mr_rc
+enum mr_rc
 handoff_make(struct mr_room *room, struct mr_error *err)
 {
 	int fd = -1;
@@ -132,7 +131,7 @@ handoff_make(struct mr_room *room, struct mr_error *err)
 	return handoff_root(handoff_of(room), true, &fd, err);
 }
 
-static void
+void
 handoff_close(struct mr_room *room)
 {
 	struct handoff *h = handoff_of(room);
@@ -144,12 +143,6 @@ handoff_close(struct mr_room *room)
 	free(h->path);
 	free(h);
 	room->state = NULL;
-}
-
-static enum mr_rc
-handoff_storage(struct mr_room *room, struct mr_storage *ret, struct mr_error *err)
-{
-	return storage_of_path(handoff_of(room)->path, ret, err);
 }
 
 enum mr_rc
@@ -164,7 +157,7 @@ handoff_watch_box(struct handoff *h, const char *mailbox, void **ret_watch, stru
 	return buf_ok(&path) ? kit_watch(buf_z(&path), NULL, ret_watch, err) : mr_nomem(err);
 }
 
-static enum mr_rc
+enum mr_rc
 handoff_watch(struct mr_room *room, const char *agent, void **ret_watch, struct mr_error *err)
 {
 	struct handoff *h = handoff_of(room);
@@ -341,7 +334,7 @@ inspect_all(struct mr_room *room, struct inspection *x, struct mr_error *err)
 	return MR_OK;
 }
 
-static enum mr_rc
+enum mr_rc
 handoff_inspect(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, struct mr_error *err)
 {
 	struct inspection x = { .h = handoff_of(room), .f = findings_begin(fix, fn, ctx) };
@@ -363,7 +356,7 @@ const struct room_driver room_handoff = {
 	.open = handoff_open,
 	.close = handoff_close,
 	.make = handoff_make,
-	.storage = handoff_storage,
+	.storage = kit_storage,
 	.each_agent = handoff_each_agent,
 	.find_agent = handoff_find_agent,
 	.add_agent = handoff_add_agent,

@@ -84,12 +84,6 @@ void handoff_inbox_path(const struct handoff *h, const char *id, struct buf *out
 bool handoff_is_elsewhere(const struct handoff *h, const struct registry_entry *e);
 
 /* ---- agents.c ---- */
-enum mr_rc handoff_each_agent(struct mr_room *room, mr_agent_fn *fn, void *ctx, struct mr_error *err);
-enum mr_rc handoff_find_agent(struct mr_room *room, const char *name, struct mr_agent *ret, struct mr_error *err);
-enum mr_rc handoff_add_agent(struct mr_room *room, const struct mr_agent *agent, struct mr_error *err);
-enum mr_rc handoff_remove_agent(
-    struct mr_room *room, const char *name, bool force, size_t *ret_dead, struct mr_error *err);
-enum mr_rc handoff_spell(struct mr_room *room, const char *given, char ret[MR_ADDRESS_MAX + 1], struct mr_error *err);
 /* Takes the name for that id. MR_EXISTS: taken. strict: the rules of a new agent of ours, too. */
 struct registering {
 	const char *name, *id, *harness;
@@ -123,24 +117,11 @@ enum mr_rc letter_write(const struct letter *letter, struct buf *out, struct mr_
 /* Messages of a mailbox by its id. */
 enum mr_rc handoff_list(
     struct handoff *h, const char *mailbox, unsigned folders, struct kit_items *ret, struct mr_error *err);
-enum mr_rc handoff_scan(struct mr_room *room, const char *agent, const struct scan_request *want, mr_message_fn *fn,
-    void *ctx, struct mr_error *err);
-enum mr_rc handoff_fetch(struct mr_room *room, const char *agent, const char *id, unsigned folders,
-    enum scan_depth depth, struct mr_message *ret, struct mr_error *err);
-enum mr_rc handoff_fetch_raw(
-    struct mr_room *room, const char *agent, const char *id, struct buf *ret, struct mr_error *err);
-enum mr_rc handoff_mark(
-    struct mr_room *room, const char *agent, const char *id, unsigned set, unsigned clear, struct mr_error *err);
-enum mr_rc handoff_move(
-    struct mr_room *room, const char *agent, const char *id, enum mr_folder to, struct mr_error *err);
 /* MR_NOTFOUND: it is not in that folder. Durable. */
 enum mr_rc handoff_move_file(
     struct handoff *h, const char *mailbox, const char *name, enum mr_folder from, struct mr_error *err);
 
 /* ---- deliver.c ---- */
-unsigned handoff_unsupported(struct mr_room *room, const struct mr_message *msg);
-enum mr_rc handoff_deliver(struct mr_room *room, struct delivery *what, struct delivered *ret, struct mr_error *err);
-enum mr_rc handoff_settle_ticket(struct mr_room *room, const char *ticket, bool *ret_published, struct mr_error *err);
 /* One letter to one mailbox, whose folders are made; retried with a new msg_id when the name is taken. */
 struct handoff_post {
 	const char *from, *to; /* ids */
@@ -156,5 +137,11 @@ enum mr_rc handoff_make_mailbox(struct handoff *h, const char *id, struct mr_err
 enum mr_rc handoff_watch_box(struct handoff *h, const char *mailbox, void **ret_watch, struct mr_error *err);
 enum mr_rc handoff_face(struct mr_room *room, const char *verb, const char *const *args, struct mr_str input,
     struct buf *out, struct mr_error *err);
+
+/* ---- The operations of room/slots.h that this driver has are handoff_<name> ---- */
+#define SLOT(name, parameters, ...) enum mr_rc handoff_##name parameters;
+#define SLOT_VOID(name, parameters, ...) void handoff_##name parameters;
+#define SLOT_VALUE(type, name, parameters, ...) type handoff_##name parameters;
+#include "room/slots.h"
 
 #endif

@@ -18,7 +18,6 @@
 #include <stdio.h>
 
 #define PASSES 4
-#define NUMBERS 100 /* x.md.1, x.md.2, ... */
 
 struct box {
 	struct kit_box kit;
@@ -354,31 +353,11 @@ handoff_fetch_raw(struct mr_room *room, const char *agent, const char *id, struc
 /* ---- Moving. The original renames over what is there; we never do. Each move is durable when it returns. ---- */
 
 static bool
-same_bytes(int from_fd, int to_fd, const char *name)
+numbered(const char *name, int number, char ret[NAME_MAX + 1])
 {
-	mr_auto(buf_done) struct buf here = BUF_INIT, there = BUF_INIT;
+	int n = snprintf(ret, NAME_MAX + 1, "%s.%d", name, number);
 
-	return file_read(from_fd, name, HANDOFF_FILE_MAX, &here, IGNORED) == MR_OK &&
-	       file_read(to_fd, name, HANDOFF_FILE_MAX, &there, IGNORED) == MR_OK &&
-	       str_eq(buf_str(&here), buf_str(&there));
-}
-
-/* 0, or -1 and errno. */
-static int
-move_to_free_name(int from_fd, int to_fd, const char *name)
-{
-	char numbered[300];
-
-	if (sys_rename_new(from_fd, name, to_fd, name) == 0)
-		return 0;
-	if (errno == EEXIST && same_bytes(from_fd, to_fd, name)) /* a copy: an interrupted archive, or a backup */
-		return sys_unlink(from_fd, name);
-	for (int i = 1; errno == EEXIST && i <= NUMBERS; i++) {
-		(void)snprintf(numbered, sizeof numbered, "%s.%d", name, i);
-		if (sys_rename_new(from_fd, name, to_fd, numbered) == 0)
-			return 0;
-	}
-	return -1;
+	return n > 0 && n <= NAME_MAX;
 }
 
 enum mr_rc
@@ -393,7 +372,7 @@ handoff_move_file(struct handoff *h, const char *mailbox, const char *name, enum
 	/* A number behind the name says that another message has the name; and with it nobody would list it. */
 	if (from == MR_ARCHIVE && !handoff_name_is_mail(name, MR_INBOX))
 		return mr_fail(err, MR_REFUSED, "'%s' cannot go back: its name was taken by another message", name);
-	if (move_to_free_name(from_fd, to_fd, name) < 0) {
+	if (kit_move(from_fd, name, to_fd, numbered) < 0) {
 		if (errno == ENOENT)
 			return mr_fail(err, MR_NOTFOUND, "'%s' is not in the %s", name, folder_name(from));
 		return mr_fail_errno(err, "cannot move '%s'", name);

@@ -3,13 +3,16 @@
 #include "rooms/kit/kit.h"
 #include "base/error.h"
 #include "base/id.h"
+#include "base/storage.h"
 #include "base/sys.h"
 #include "base/text.h"
 #include "message/foreign.h"
+#include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 
 #define NOTE_MAX ((size_t)4 << 10)
+#define COMPARED_MAX ((size_t)64 << 20)
+#define NUMBERS_MAX 1000
 
 /* ---- Opening ---- */
 
@@ -45,6 +48,12 @@ kit_set_spec(struct mr_room *room, const char *path, struct mr_error *err)
 	free(room->spec);
 	room->spec = whole;
 	return MR_OK;
+}
+
+enum mr_rc
+kit_storage(struct mr_room *room, struct mr_storage *ret, struct mr_error *err)
+{
+	return storage_of_path(strchr(room->spec, ':') + 1, ret, err);
 }
 
 enum mr_rc
@@ -292,6 +301,43 @@ kit_ticket(const char *ticket, struct mr_str *ret_folder, const char **ret_name)
 	*ret_folder = (struct mr_str){ ticket, slash ? (size_t)(slash - ticket) : 0 };
 	*ret_name = name;
 	return str_starts(str_of(name), FILE_CARRY) && strlen(name) <= NAME_MAX;
+}
+
+enum mr_rc
+kit_settle(enum mr_rc opened, int fd, const char *name, bool gone, bool *ret_published, struct mr_error *err)
+{
+	if (opened == MR_OK)
+		return file_prepared_void(fd, name, ret_published, err);
+	if (opened != MR_NOTFOUND)
+		return opened;
+	*ret_published = gone;
+	return MR_OK;
+}
+
+int
+kit_move(int from_fd, const char *name, int to_fd, kit_numbered_fn *numbered)
+{
+	mr_auto(buf_done) struct buf here = BUF_INIT;
+	char target[NAME_MAX + 1];
+
+	(void)snprintf(target, sizeof target, "%s", name);
+	for (int i = 1; i < NUMBERS_MAX; i++) {
+		mr_auto(buf_done) struct buf there = BUF_INIT;
+
+		if (sys_rename_new(from_fd, name, to_fd, target) == 0)
+			return 0;
+		if (errno != EEXIST)
+			return -1;
+		buf_clear(&here);
+		if (file_read(from_fd, name, COMPARED_MAX, &here, IGNORED) == MR_OK &&
+		    file_read(to_fd, target, COMPARED_MAX, &there, IGNORED) == MR_OK &&
+		    str_eq(buf_str(&here), buf_str(&there)))
+			return sys_unlink(from_fd, name);
+		errno = EEXIST;
+		if (!numbered(name, i, target))
+			return -1;
+	}
+	return -1;
 }
 
 void

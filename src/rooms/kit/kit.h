@@ -16,10 +16,13 @@
 #include "base/file.h"
 #include "base/findings.h"
 #include "room/room.h"
+#include <limits.h>
 
 /* ---- Opening: kit.c ---- */
 /* Sets room->spec to KIND:PATH. */
 enum mr_rc kit_set_spec(struct mr_room *room, const char *path, struct mr_error *err);
+/* The slot storage, for a room whose spec ends in its path. */
+enum mr_rc kit_storage(struct mr_room *room, struct mr_storage *ret, struct mr_error *err);
 /* Sets room->name to that name as an address; `otherwise` where it cannot be one. */
 enum mr_rc kit_set_name(struct mr_room *room, struct mr_str name, const char *otherwise, struct mr_error *err);
 /* The last part of a path; slashes at its end do not count. */
@@ -77,6 +80,15 @@ enum mr_rc kit_publish(
     const struct kit_file *file, const struct delivery *what, const char *folder, struct mr_error *err);
 /* Splits a ticket; false: it is none. */
 bool kit_ticket(const char *ticket, struct mr_str *ret_folder, const char **ret_name);
+/* Settles it in its folder, which was opened with `opened`. A folder that is gone took the file with it: *ret_published
+ * is then `gone`. */
+enum mr_rc kit_settle(
+    enum mr_rc opened, int fd, const char *name, bool gone, bool *ret_published, struct mr_error *err);
+
+/* Moves a file and overwrites nothing: where the name is taken by the same bytes the message is there already, where by
+ * others it gets a name with a number (`numbered` adds it; false: too long). 0, or -1 and errno. */
+typedef bool kit_numbered_fn(const char *name, int number, char ret[NAME_MAX + 1]);
+int kit_move(int from_fd, const char *name, int to_fd, kit_numbered_fn *numbered);
 
 /* Folders with changes that are not yet durable: the one that gained a name is added before the one that lost it. */
 void kit_dirty(struct mr_names *dirty, const char *path, int fd);

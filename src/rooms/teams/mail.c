@@ -38,11 +38,9 @@ path_of(const char *agent, char ret[TEAM_NAME_LEN + 16])
 static enum mr_rc
 load(struct mr_room *room, const char *agent, bool cached, struct inbox **ret, struct mr_error *err)
 {
-	mr_auto(mr_agent_done) struct mr_agent found = { 0 };
-
 	TRY(inbox_load(teams_of(room), agent, cached, ret, err));
 	if ((*ret)->state == INBOX_MISSING)
-		return teams_find_agent(room, agent, &found, err);
+		return teams_find_agent(room, agent, NULL, err);
 	return (*ret)->state == INBOX_ALIEN ? inbox_corrupt(*ret, err) : MR_OK;
 }
 
@@ -250,10 +248,9 @@ teams_flush(struct mr_room *room, struct mr_error *err)
 enum mr_rc
 teams_clear(struct mr_room *room, const char *agent, size_t *ret_removed, struct mr_error *err)
 {
-	mr_auto(mr_agent_done) struct mr_agent found = { 0 };
 	size_t removed = 0;
 
-	TRY(teams_find_agent(room, agent, &found, err));
+	TRY(teams_find_agent(room, agent, NULL, err));
 	TRY(change_file(room, agent, &removed, err));
 	*ret_removed = removed;
 	return MR_OK;
@@ -522,11 +519,7 @@ teams_settle_ticket(struct mr_room *room, const char *ticket, bool *ret_publishe
 		return mr_fail(err, MR_CORRUPT, "'%.60s' is no ticket of a team's inbox", ticket);
 	enum mr_rc rc = teams_open_dir(teams_of(room), teams_of(room)->inboxes, &fd, err);
 
-	if (rc == MR_NOTFOUND) { /* the team is gone, and with it whatever it had */
-		*ret_published = true;
-		return MR_OK;
-	}
-	return rc == MR_OK ? file_prepared_void(fd, name, ret_published, err) : rc;
+	return kit_settle(rc, fd, name, true, ret_published, err);
 }
 
 unsigned

@@ -110,7 +110,7 @@ sanitised(const char *team, enum sanitise how, const char *below)
 	return buf_take(&path);
 }
 
-static enum mr_rc
+enum mr_rc
 teams_open(struct mr_room *room, const char *where, struct mr_error *err)
 {
 	struct teams *t = calloc(1, sizeof *t);
@@ -143,7 +143,7 @@ teams_open(struct mr_room *room, const char *where, struct mr_error *err)
 	return rc == MR_NOTFOUND ? mr_fail(err, MR_NOTFOUND, "there is no team '%s' in '%s'", t->team, t->root) : rc;
 }
 
-static enum mr_rc
+enum mr_rc
 teams_make(struct mr_room *room, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int fd = -1;
@@ -151,7 +151,7 @@ teams_make(struct mr_room *room, struct mr_error *err)
 	return teams_make_inboxes(teams_of(room), &fd, err);
 }
 
-static void
+void
 teams_close(struct mr_room *room)
 {
 	struct teams *t = teams_of(room);
@@ -168,14 +168,14 @@ teams_close(struct mr_room *room)
 	room->state = NULL;
 }
 
-static enum mr_rc
+enum mr_rc
 teams_storage(struct mr_room *room, struct mr_storage *ret, struct mr_error *err)
 {
 	return storage_of_path(teams_of(room)->root, ret, err);
 }
 
 /* Only events of that one file count, so that a busy team does not wake everybody. */
-static enum mr_rc
+enum mr_rc
 teams_watch(struct mr_room *room, const char *agent, void **ret_watch, struct mr_error *err)
 {
 	const struct teams *t = teams_of(room);
@@ -383,7 +383,7 @@ teams_check_recipients(struct mr_room *room, const struct mr_names *to, bool mak
 	return MR_OK;
 }
 
-static enum mr_rc
+enum mr_rc
 teams_spell(struct mr_room *room, const char *given, char ret[MR_ADDRESS_MAX + 1], struct mr_error *err)
 {
 	(void)room;
@@ -413,7 +413,7 @@ make_inbox(struct mr_room *room, const char *name, const char *note, struct mr_e
 	return file_publish(fd, fd, file, STR("[]"), 0600, PUBLISH_FULL, err);
 }
 
-static enum mr_rc
+enum mr_rc
 teams_add_agent(struct mr_room *room, const struct mr_agent *agent, struct mr_error *err)
 {
 	mr_auto(roster_done) struct roster r = { 0 };
@@ -463,7 +463,7 @@ remove_inbox(struct mr_room *room, const char *name, struct mr_error *err)
 	return MR_OK;
 }
 
-static enum mr_rc
+enum mr_rc
 teams_remove_agent(struct mr_room *room, const char *name, bool force, size_t *ret_dead, struct mr_error *err)
 {
 	const struct scan_request want = { .folders = MR_INBOX, .depth = SCAN_NAMES };
@@ -501,7 +501,7 @@ describe_place(const struct mr_message *msg, struct buf *evidence)
 	    evidence, "entry %zu of %s, %s", msg->place - 1, msg->path, msg->flags & MR_SEEN ? "read" : "not read");
 }
 
-static enum mr_rc
+enum mr_rc
 teams_each_place(struct mr_room *room, const char *id, place_fn *fn, void *ctx, struct mr_error *err)
 {
 	return kit_places(room, id, describe_place, fn, ctx, err);
@@ -590,7 +590,7 @@ check_members(struct findings *f, struct mr_room *room)
 	}
 }
 
-static enum mr_rc
+enum mr_rc
 teams_inspect(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, struct mr_error *err)
 {
 	mr_auto(findings_end) struct findings f = findings_begin(fix, fn, ctx);

@@ -62,8 +62,6 @@ bool teams_is_inbox(const char *file, struct mr_str *ret_stem);
 /* The folder t->inboxes or t->config_dir. MR_NOTFOUND: not there yet. */
 enum mr_rc teams_open_dir(const struct teams *t, const char *dir, int *ret_fd, struct mr_error *err);
 enum mr_rc teams_make_inboxes(const struct teams *t, int *ret_fd, struct mr_error *err);
-enum mr_rc teams_find_agent(struct mr_room *room, const char *name, struct mr_agent *ret, struct mr_error *err);
-enum mr_rc teams_each_agent(struct mr_room *room, mr_agent_fn *fn, void *ctx, struct mr_error *err);
 /* May they be written to? */
 enum mr_rc teams_check_recipients(
     struct mr_room *room, const struct mr_names *to, bool make_mailboxes, struct mr_error *err);
@@ -197,18 +195,11 @@ enum mr_rc config_agent(struct json_value member, const char *address, struct mr
 enum mr_rc members_change(const struct teams *t, const struct mr_agent *add, const char *remove, struct mr_error *err);
 
 /* ---- mail.c: the slots ---- */
-unsigned teams_unsupported(struct mr_room *room, const struct mr_message *msg);
-enum mr_rc teams_deliver(struct mr_room *room, struct delivery *what, struct delivered *ret, struct mr_error *err);
-enum mr_rc teams_settle_ticket(struct mr_room *room, const char *ticket, bool *ret_published, struct mr_error *err);
-enum mr_rc teams_scan(struct mr_room *room, const char *agent, const struct scan_request *want, mr_message_fn *fn,
-    void *ctx, struct mr_error *err);
-enum mr_rc teams_fetch(struct mr_room *room, const char *agent, const char *id, unsigned folders, enum scan_depth depth,
-    struct mr_message *ret, struct mr_error *err);
-enum mr_rc teams_fetch_raw(
-    struct mr_room *room, const char *agent, const char *id, struct buf *ret, struct mr_error *err);
-enum mr_rc teams_mark(
-    struct mr_room *room, const char *agent, const char *id, unsigned set, unsigned clear, struct mr_error *err);
-enum mr_rc teams_flush(struct mr_room *room, struct mr_error *err);
-enum mr_rc teams_clear(struct mr_room *room, const char *agent, size_t *ret_removed, struct mr_error *err);
+
+/* ---- The operations of room/slots.h that this driver has are teams_<name> ---- */
+#define SLOT(name, parameters, ...) enum mr_rc teams_##name parameters;
+#define SLOT_VOID(name, parameters, ...) void teams_##name parameters;
+#define SLOT_VALUE(type, name, parameters, ...) type teams_##name parameters;
+#include "room/slots.h"
 
 #endif

@@ -77,11 +77,7 @@ workspace_settle_ticket(struct mr_room *room, const char *ticket, bool *ret_publ
 		return mr_fail(err, MR_REFUSED, "'%.100s' is no ticket of this kind of room", ticket);
 	enum mr_rc rc = route_open_dir(dir, &dir_fd, err);
 
-	if (rc == MR_NOTFOUND) { /* the inbox is gone, and what was in it */
-		*ret_published = false;
-		return MR_OK;
-	}
-	return rc == MR_OK ? file_prepared_void(dir_fd, name, ret_published, err) : rc;
+	return kit_settle(rc, dir_fd, name, false, ret_published, err);
 }
 
 /* ---- Without a name ---- */

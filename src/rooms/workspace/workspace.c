@@ -13,7 +13,6 @@
 #include "rooms/workspace/workspace.h"
 
 #include "base/error.h"
-#include "base/storage.h"
 #include "base/sys.h"
 #include "message/address.h"
 #include "message/foreign.h"
@@ -48,7 +47,7 @@ is_yard(int fd, bool *ret, struct mr_error *err)
 	return MR_OK;
 }
 
-static enum mr_rc
+enum mr_rc
 workspace_open(struct mr_room *room, const char *where, struct mr_error *err)
 {
 	struct workspace *ws = calloc(1, sizeof *ws);
@@ -86,7 +85,7 @@ workspace_open(struct mr_room *room, const char *where, struct mr_error *err)
 	return ws->yard ? MR_OK : mr_nomem(err);
 }
 
-static void
+void
 workspace_close(struct mr_room *room)
 {
 	struct workspace *ws = workspace_of(room);
@@ -106,7 +105,7 @@ workspace_close(struct mr_room *room)
 	room->state = NULL;
 }
 
-static const char *
+const char *
 workspace_owner(struct mr_room *room)
 {
 	const struct workspace *ws = workspace_of(room);
@@ -120,21 +119,13 @@ yard_path(const struct workspace *ws)
 	return ws->yard[0] ? ws->yard : "/";
 }
 
-static enum mr_rc
-workspace_storage(struct mr_room *room, struct mr_storage *ret, struct mr_error *err)
-{
-	const struct workspace *ws = workspace_of(room);
-
-	return storage_of_path(ws->own ? ws->own : yard_path(ws), ret, err);
-}
-
-static enum mr_rc
+enum mr_rc
 workspace_flush(struct mr_room *room, struct mr_error *err)
 {
 	return kit_flush(&workspace_of(room)->dirty, err);
 }
 
-static enum mr_rc
+enum mr_rc
 workspace_watch(struct mr_room *room, const char *agent, void **ret_watch, struct mr_error *err)
 {
 	mr_auto(box_done) struct box box = BOX_INIT;
@@ -286,7 +277,7 @@ spell_path(struct workspace *ws, const char *given, char ret[MR_ADDRESS_MAX + 1]
 	return MR_OK;
 }
 
-static enum mr_rc
+enum mr_rc
 workspace_spell(struct mr_room *room, const char *given, char ret[MR_ADDRESS_MAX + 1], struct mr_error *err)
 {
 	struct workspace *ws = workspace_of(room);
@@ -329,7 +320,7 @@ describe(const char *address, const struct box *box, struct mr_agent *ret, struc
 	return MR_OK;
 }
 
-static enum mr_rc
+enum mr_rc
 workspace_find_agent(struct mr_room *room, const char *name, struct mr_agent *ret, struct mr_error *err)
 {
 	struct workspace *ws = workspace_of(room);
@@ -344,7 +335,7 @@ workspace_find_agent(struct mr_room *room, const char *name, struct mr_agent *re
 }
 
 /* The owner first; other folders of the yard count where they have an inbox. */
-static enum mr_rc
+enum mr_rc
 workspace_each_agent(struct mr_room *room, mr_agent_fn *fn, void *ctx, struct mr_error *err)
 {
 	struct workspace *ws = workspace_of(room);
@@ -369,7 +360,7 @@ workspace_each_agent(struct mr_room *room, mr_agent_fn *fn, void *ctx, struct mr
 }
 
 /* The inbox decides who has the name. */
-static enum mr_rc
+enum mr_rc
 workspace_add_agent(struct mr_room *room, const struct mr_agent *agent, struct mr_error *err)
 {
 	static const char *const below[] = { "inbox", NULL };
@@ -527,7 +518,7 @@ inspect_agent(void *ctx, const struct mr_agent *agent)
 	return x->rc == MR_OK;
 }
 
-static enum mr_rc
+enum mr_rc
 workspace_inspect(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, struct mr_error *err)
 {
 	struct inspection x = { .room = room, .f = findings_begin(fix, fn, ctx), .err = err };
@@ -552,7 +543,7 @@ const struct room_driver room_workspace = {
 	.abilities = ROOM_READ_STATE | ROOM_THREADS | ROOM_SENT | ROOM_REPLY_PATHS,
 	.open = workspace_open,
 	.close = workspace_close,
-	.storage = workspace_storage,
+	.storage = kit_storage,
 	.each_agent = workspace_each_agent,
 	.find_agent = workspace_find_agent,
 	.add_agent = workspace_add_agent,

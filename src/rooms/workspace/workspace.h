@@ -106,16 +106,8 @@ enum mr_rc claim_take(struct box *box, struct kit_items *items, struct kit_item 
 /* MR_BUSY: the next message of the conversation waits under that name. */
 enum mr_rc claim_back(const struct box *box, const struct kit_item *item, struct mr_error *err);
 
-enum mr_rc workspace_scan(struct mr_room *room, const char *agent, const struct scan_request *want, mr_message_fn *fn,
-    void *ctx, struct mr_error *err);
-enum mr_rc workspace_fetch(struct mr_room *room, const char *agent, const char *id, unsigned folders,
-    enum scan_depth depth, struct mr_message *ret, struct mr_error *err);
-enum mr_rc workspace_fetch_raw(
-    struct mr_room *room, const char *agent, const char *id, struct buf *ret, struct mr_error *err);
 enum mr_rc workspace_fetch_answer(
     struct mr_room *room, const char *dir, const char *id, bool take, struct mr_message *ret, struct mr_error *err);
-enum mr_rc workspace_mark(
-    struct mr_room *room, const char *agent, const char *id, unsigned set, unsigned clear, struct mr_error *err);
 
 /* ---- route.c ---- */
 struct route {
@@ -148,10 +140,13 @@ enum mr_rc post_deliver(
 enum mr_rc post_draft(struct workspace *ws, struct box *box, const char *id, struct posting *p, struct mr_error *err);
 /* A date that no other message of this handle has. */
 int64_t post_stamp(struct workspace *ws);
-enum mr_rc workspace_settle_ticket(struct mr_room *room, const char *ticket, bool *ret_published, struct mr_error *err);
 
 /* ---- deliver.c ---- */
-unsigned workspace_unsupported(struct mr_room *room, const struct mr_message *msg);
-enum mr_rc workspace_deliver(struct mr_room *room, struct delivery *what, struct delivered *ret, struct mr_error *err);
+
+/* ---- The operations of room/slots.h that this driver has are workspace_<name> ---- */
+#define SLOT(name, parameters, ...) enum mr_rc workspace_##name parameters;
+#define SLOT_VOID(name, parameters, ...) void workspace_##name parameters;
+#define SLOT_VALUE(type, name, parameters, ...) type workspace_##name parameters;
+#include "room/slots.h"
 
 #endif
