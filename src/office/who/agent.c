@@ -375,7 +375,7 @@ remove_one(struct mr_room *room, const char *name, const struct mr_names *all, c
 	if (rc == MR_OK)
 		rc = options->dry_run ? foresee(room, name, options->force, &dead, &returned, err)
 				      : room->driver->remove_agent(room, name, options->force, &dead, err);
-	/* Cut off before this, whoever looks at the queue next does it. */
+	/* If it is cut off before this, the next command that looks at the queue does it. */
 	if (rc == MR_OK && !options->dry_run)
 		returned = office_return_work(room, name, false);
 	if (rc == MR_NOTFOUND) { /* another prune was quicker */

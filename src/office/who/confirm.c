@@ -81,7 +81,6 @@ static void
 forget_announced(struct mr_room *room, const struct mr_self *self, const struct mr_names *ids)
 {
 	struct announced told = { 0 };
-	struct mr_error ignored = { 0 };
 	size_t n = 0;
 
 	announced_load(room, self, &told);
@@ -92,21 +91,20 @@ forget_announced(struct mr_room *room, const struct mr_self *self, const struct 
 
 	told.n = n;
 	if (changed)
-		(void)announced_save(room, self, &told, &ignored);
+		(void)announced_save(room, self, &told, IGNORED);
 	announced_done(&told);
 }
 
 static void
 bring_back(struct mr_room *room, const struct mr_self *self, const struct mr_names *ids)
 {
-	struct mr_error ignored = { 0 };
 
 	for (size_t i = 0; i < ids->n; i++) {
 		(void)room->driver->mark(
-		    room, self->agent, ids->v[i], 0, MR_SEEN, &ignored); /* purged meanwhile: gone */
-		(void)room->driver->move(room, self->agent, ids->v[i], MR_INBOX, &ignored);
+		    room, self->agent, ids->v[i], 0, MR_SEEN, IGNORED); /* purged meanwhile: gone */
+		(void)room->driver->move(room, self->agent, ids->v[i], MR_INBOX, IGNORED);
 	}
-	(void)office_flush(room, &ignored);
+	(void)office_flush(room, IGNORED);
 	forget_announced(room, self, ids);
 }
 
@@ -154,13 +152,12 @@ static bool
 harness_is_known(const char *state_dir, const char *harness, bool says)
 {
 	mr_auto(sys_close_fd) int folder = -1;
-	struct mr_error ignored = { 0 };
 	struct stat st;
 
-	if (dir_below(state_dir, FOLDER, says, true, &folder, &ignored) != MR_OK)
+	if (dir_below(state_dir, FOLDER, says, true, &folder, IGNORED) != MR_OK)
 		return says;
 	if (says) {
-		(void)file_replace(folder, harness, (struct mr_str){ 0 }, 0600, &ignored);
+		(void)file_replace(folder, harness, (struct mr_str){ 0 }, 0600, IGNORED);
 		return true;
 	}
 	return sys_stat(folder, harness, &st) == 0 && clock_now_ms() - (int64_t)st.st_mtim.tv_sec * 1000 < KNOWN_MS;

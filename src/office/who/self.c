@@ -396,18 +396,6 @@ by_session(struct mr_room *room, const struct mr_env *env, struct mr_self *ret, 
 	return is_session(env, &b, ret);
 }
 
-/* 2, in a room without lives. There it comes behind the variables, which are the word of its own programs. */
-static enum mr_rc
-by_plain_session(struct mr_room *room, const struct mr_env *env, struct mr_self *ret, struct mr_error *err)
-{
-	mr_auto(binding_done) struct binding b = { 0 };
-
-	TRY(self_plain_binding(room, env, &b, err));
-	if (strcmp(b.session, env->session) != 0)
-		(void)self_bind_plain(room, env, b.agent);
-	return is_session(env, &b, ret);
-}
-
 /* A life that is gone is followed by one of this session; one that has no session becomes this session's. */
 static enum mr_rc
 become(struct mr_room *room, const struct mr_env *env, const struct mr_agent *agent, bool take, const char *how,
@@ -515,14 +503,6 @@ by_plain(struct mr_room *room, const struct mr_env *env, struct worktree_search 
 }
 
 static enum mr_rc
-by_terminal(struct mr_room *room, const struct mr_env *env, struct worktree_search *search, struct mr_self *ret,
-    struct mr_error *err)
-{
-	TRY(terminal_agents(room, env, &search->plain, err));
-	return by_plain(room, env, search, "this terminal registered", "this terminal session registered it", ret, err);
-}
-
-static enum mr_rc
 by_worktree(struct mr_room *room, const struct mr_env *env, struct worktree_search *search, struct mr_self *ret,
     struct mr_error *err)
 {
@@ -622,6 +602,7 @@ static enum mr_rc
 resolve_once(struct mr_room *room, const struct mr_env *env, struct mr_self *ret, struct mr_error *err)
 {
 	mr_auto(search_done) struct worktree_search search = { 0 };
+	mr_auto(binding_done) struct binding b = { 0 };
 	mr_auto(sys_close_fd) int lock = -1;
 	struct mr_error unbound = { 0 };
 	bool binds = office_has_lives(room); /* a session is bound to a life */
@@ -644,13 +625,18 @@ resolve_once(struct mr_room *room, const struct mr_env *env, struct mr_self *ret
 
 	if (owner)
 		return is_agent(ret, env, owner, 0, false, "the room is its own");
-	if (!binds && by_plain_session(room, env, ret, &unbound) == MR_OK)
-		return MR_OK;
-	rc = by_terminal(room, env, &search, ret, err);
-	if (rc == MR_NOTFOUND)
+	/* In a room without lives the session comes behind the variables, which are the word of its own programs. */
+	if (!binds && self_plain_binding(room, env, &b, &unbound) == MR_OK) {
+		if (strcmp(b.session, env->session) != 0)
+			(void)self_bind_plain(room, env, b.agent);
+		return is_session(env, &b, ret);
+	}
+	TRY(terminal_agents(room, env, &search.plain, err));
+	rc = by_plain(room, env, &search, "this terminal registered", "this terminal session registered it", ret, err);
+	if (rc == MR_NOTFOUND && search.plain.n == 0) {
 		*err = (struct mr_error){ 0 };
-	if (rc == MR_NOTFOUND && search.plain.n == 0)
 		rc = by_worktree(room, env, &search, ret, err);
+	}
 	if (rc != MR_NOTFOUND)
 		return rc;
 	if (binds)

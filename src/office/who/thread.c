@@ -81,33 +81,25 @@ thread_is_unloaded(const char *session, const struct mr_process *process)
 	return buf_ok(&name) && sys_stat(locks, buf_z(&name), &st) < 0 && errno == ENOENT;
 }
 
-struct stranger_search {
-	const char *state_dir, *own;
-	bool found;
-};
-
-static bool
-note_stranger(void *ctx, const struct dir_entry *entry)
-{
-	struct stranger_search *s = ctx;
-	mr_auto(buf_done) struct buf session = BUF_INIT;
-	size_t len = strlen(entry->name), end = strlen(LOCK_END);
-
-	if (entry->name[0] == '.' || len <= end || strcmp(entry->name + len - end, LOCK_END) != 0)
-		return true;
-	buf_adds(&session, THREAD);
-	buf_add(&session, (struct mr_str){ entry->name, len - end });
-	s->found = !buf_ok(&session) ||
-		   (strcmp(buf_z(&session), s->own) != 0 && !session_is_known(s->state_dir, buf_z(&session)));
-	return !s->found;
-}
-
 bool
-thread_has_strangers(const char *state_dir, const char *session, const struct mr_process *server)
+thread_has_strangers(const char *state_dir, const char *own, const struct mr_process *server)
 {
-	struct stranger_search s = { .state_dir = state_dir, .own = session };
+	mr_auto(mr_names_done) struct mr_names names = { 0 };
 	mr_auto(sys_close_fd) int locks = -1;
-	struct mr_error ignored = { 0 };
+	size_t end = strlen(LOCK_END);
 
-	return !open_locks(server, &locks) || dir_each(locks, note_stranger, &s, &ignored) != MR_OK || s.found;
+	if (!open_locks(server, &locks) || dir_names(locks, &names, IGNORED) != MR_OK)
+		return true;
+	for (size_t i = 0; i < names.n; i++) {
+		mr_auto(buf_done) struct buf session = BUF_INIT;
+		const char *name = names.v[i];
+
+		if (name[0] == '.' || strlen(name) <= end || !str_ends(str_of(name), LOCK_END))
+			continue;
+		buf_addf(&session, THREAD "%.*s", (int)(strlen(name) - end), name);
+		if (!buf_ok(&session) ||
+		    (strcmp(buf_z(&session), own) != 0 && !session_is_known(state_dir, buf_z(&session))))
+			return true;
+	}
+	return false;
 }

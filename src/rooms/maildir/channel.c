@@ -436,7 +436,7 @@ take_number(
 	}
 	TRY(stage_link(copy, c->posts_fd, name, err));
 	/* Its bytes were flushed; now its link count, for a file system without a journal. A disk that fails here fails
-	 * the caller too, who syncs the folder. */
+	 * the caller too, which syncs the folder. */
 	if (c->md->sync)
 		(void)sys_fsync(copy->fd);
 	return MR_OK;
@@ -555,7 +555,7 @@ show(struct scanning *s, uint64_t number, struct mr_error *err)
 	if (msg.id[0] == '\0')
 		id_from_name((int64_t)st.st_mtim.tv_sec * 1000, str_of(name), msg.id);
 	/* A reader that is shown a number goes on after it: it must not be lost to a power cut and given to another
-	 * post. A disk that fails here will tell the poster, who waits for the same. */
+	 * post. A disk that fails here will tell the poster, which waits for the same. */
 	if (s->c->md->sync && number > s->durable) {
 		uint64_t last = guess_ends(s->c).last;
 

@@ -37,12 +37,6 @@ struct dirty { /* a folder to sync at the next flush; fd is owned (dup) */
 	ino_t ino;
 };
 
-struct sender { /* an agent, and the user whose mail from it is proven */
-	char agent[MR_ADDRESS_MAX + 1];
-	bool known;
-	uid_t user;
-};
-
 struct maildir {     /* room->state */
 	int root_fd; /* .mailroom; this and the next are only the way to what is in them (dir_reach) */
 	int agents_fd;
@@ -60,8 +54,6 @@ struct maildir {     /* room->state */
 	char crowded[MR_ADDRESS_MAX + 1]; /* whose cur/ a listing found too full: the next flush files it; or "" */
 	bool looked_for_crowd;            /* by a mark, once: see mark.c */
 	struct mr_names *barred;          /* room->barred */
-	struct sender senders[8];         /* those of the last messages read in one go; shared_forget empties it */
-	size_t senders_n;                 /* how many were looked up */
 	bool reserve_spent;               /* some of it, by this handle: it is to be made again */
 	bool reserve_looked;              /* whether it is whole, once */
 };
@@ -85,7 +77,7 @@ struct file_name {          /* the parts of a name in new/, cur/ or held/N/ */
 	bool has_info;          /* ":2," is there: it belongs into cur/ */
 	struct mr_str flags;    /* letters, as they stand */
 	struct mr_str released; /* the value of ",B=" at the end of the base name: see name_released; mostly empty */
-	bool a_is_ours; /* 'a' is $MailroomDone in that folder: set by who knows. Else it is kept like any foreign
+	bool a_is_ours; /* 'a' is $MailroomDone in that folder, as the caller found. Else it is kept like any foreign
 			   letter */
 	/* held names only */
 	bool held;
@@ -311,7 +303,7 @@ enum mr_rc key_check(const char *key, struct mr_error *err);
 enum mr_rc key_take(struct spool_job *job, const char *sender, const char *key, struct mr_error *err);
 /* Gives a key back that is a link to our record. MR_OK also when it is not ours. */
 enum mr_rc key_drop(struct spool_job *job, const char *sender, const char *key, struct mr_error *err);
-/* Who used this key? MR_NOTFOUND: nobody. MR_OK: that send is complete (now), its id is in ret_id. MR_REFUSED:
+/* The send that used this key. MR_NOTFOUND: none. MR_OK: that send is complete (now), its id is in ret_id. MR_REFUSED:
  * for another message (digest NULL: any will do). MR_BUSY: it is still being delivered. MR_INDOUBT: it could not be
  * completed; ret_id is set. */
 enum mr_rc key_find(struct mr_room *room, const char *sender, const char *key, const char *digest,
@@ -340,7 +332,6 @@ enum mr_rc shared_check_agent(struct maildir *md, const char *agent, struct mr_e
 enum mr_proof shared_proof(struct maildir *md, const char *from, const struct stat *st);
 /* Is the agent that of another user, or of nobody who can be told? False where the room is not shared. */
 bool shared_is_others(struct maildir *md, const char *agent);
-void shared_forget(struct maildir *md); /* what was looked up for shared_proof: before a new look */
 /* The line Uid: of a registration or a life; nothing in a room that is not shared. */
 void shared_add_user(const struct maildir *md, struct buf *out);
 
@@ -358,8 +349,8 @@ enum mr_rc inspect_tree(struct maildir *md, struct findings *f, struct mr_error 
 
 /* ---- queue.c, channel.c: targets of a delivery that are no agents ("queue:NAME", "channel:NAME") ---- */
 /* Links from_fd/from (a durable message file with this id) to where the target keeps its mail, not synced; *ret_fd is
- * that folder, to be synced by the caller, owned by him. MR_NOTFOUND: no such queue or channel. A channel is not
- * searched for the message first: whoever may be repeating himself asks channel_has before. */
+ * that folder, to be synced and closed by the caller. MR_NOTFOUND: no such queue or channel. A channel is not
+ * searched for the message first: a command that may be repeating a send asks channel_has before. */
 enum mr_rc queue_give(struct mr_room *room, const char *queue, int from_fd, const char *from, const char *id,
     int *ret_fd, struct mr_error *err);
 enum mr_rc channel_give(struct mr_room *room, const char *channel, int from_fd, const char *from, const char *id,

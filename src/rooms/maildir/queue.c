@@ -429,7 +429,6 @@ read_found(
 		msg.folder = MR_HELD;
 		memcpy(msg.token, n.file.token, sizeof(msg.token));
 	}
-	shared_forget(q->md);
 	(void)snprintf(path, sizeof(path), "queues/%s/%s/%s", q->name, at->path, at->name);
 	if (message_read(room, fd, &st, SCAN_BODIES, path, &text, &msg, err) != MR_OK)
 		return mr_wrap(err, "'%s'", at->name);

@@ -118,19 +118,18 @@ void
 reserve_keep(struct maildir *md)
 {
 	mr_auto(sys_close_fd) int fd = -1;
-	struct mr_error ignored = { 0 };
 	struct stat st;
 	char last[sizeof RESERVE + 4];
 
 	if (md->reserve_spent) {
-		md->reserve_spent = reserve_make(md, &ignored) != MR_OK;
+		md->reserve_spent = reserve_make(md, IGNORED) != MR_OK;
 		return;
 	}
 	if (md->reserve_looked)
 		return;
 	md->reserve_looked = true;
 	(void)snprintf(last, sizeof last, RESERVE "/%02u", RESERVE_FILES - 1);
-	if (sys_stat(md->root_fd, last, &st) < 0 && dir_open(md->root_fd, ".", &fd, &ignored) == MR_OK &&
+	if (sys_stat(md->root_fd, last, &st) < 0 && dir_open(md->root_fd, ".", &fd, IGNORED) == MR_OK &&
 	    !storage_is_btrfs(fd) && storage_has_free(fd, PLENTY * RESERVE_FILES * FILE_BYTES, PLENTY * RESERVE_FILES))
-		(void)reserve_make(md, &ignored);
+		(void)reserve_make(md, IGNORED);
 }

@@ -111,7 +111,6 @@ scan_done(struct scan *s)
 {
 	sys_close_fd(&s->folder_fd);
 	mailbox_done(&s->box);
-	shared_forget(maildir_of(s->room));
 	buf_done(&s->text);
 }
 

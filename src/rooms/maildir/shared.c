@@ -28,7 +28,6 @@
 
 #define RECORD_LIMIT ((size_t)64 << 10)
 #define BARRED_MAX 32
-#define SENDERS (sizeof(((struct maildir *)0)->senders) / sizeof(struct sender))
 
 /* ---- What is closed ---- */
 
@@ -151,11 +150,10 @@ user_of(int dir_fd, const char *name, uid_t *ret)
 {
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 	mr_auto(record_done) struct record lines = { 0 };
-	struct mr_error ignored = { 0 };
 	struct stat st;
 
-	if (file_read_stat(dir_fd, name, RECORD_LIMIT, &text, &st, &ignored) != MR_OK ||
-	    record_parse(buf_str(&text), &lines, &ignored) != MR_OK)
+	if (file_read_stat(dir_fd, name, RECORD_LIMIT, &text, &st, IGNORED) != MR_OK ||
+	    record_parse(buf_str(&text), &lines, IGNORED) != MR_OK)
 		return false;
 	*ret = st.st_uid;
 	return record_int(&lines, "Uid", (int64_t)st.st_uid) == (int64_t)st.st_uid; /* an older mailroom wrote none */
@@ -165,11 +163,9 @@ static bool
 find_user(struct maildir *md, const char *agent, uid_t *ret)
 {
 	mr_auto(mailbox_done) struct mailbox box = MAILBOX_INIT;
-	mr_auto(sys_close_fd) int lives_fd = -1;
-	struct mr_error ignored = { 0 };
 	struct stat st;
 	unsigned life = 0;
-	char name[16];
+	char path[24] = "agent";
 
 	if (strcmp(agent, "operator") == 0) { /* the mailbox that init makes, for the user who ran it */
 		if (sys_stat_fd(md->root_fd, &st) < 0)
@@ -177,31 +173,22 @@ find_user(struct maildir *md, const char *agent, uid_t *ret)
 		*ret = st.st_uid;
 		return true;
 	}
-	if (address_check(str_of(agent), &ignored) != MR_OK || mailbox_open(&box, md, agent, &ignored) != MR_OK ||
-	    life_newest(&box, &life, &ignored) != MR_OK)
+	if (address_check(str_of(agent), IGNORED) != MR_OK || mailbox_open(&box, md, agent, IGNORED) != MR_OK ||
+	    life_newest(&box, &life, IGNORED) != MR_OK)
 		return false;
-	if (life == 0)
-		return user_of(box.fd, "agent", ret);
-	(void)snprintf(name, sizeof name, "%u", life);
-	return dir_open(box.fd, "lives", &lives_fd, &ignored) == MR_OK && user_of(lives_fd, name, ret);
+	if (life > 0)
+		(void)snprintf(path, sizeof path, "lives/%u", life);
+	return user_of(box.fd, path, ret);
 }
 
 enum mr_proof
 shared_proof(struct maildir *md, const char *from, const struct stat *st)
 {
-	struct sender *s = NULL;
+	uid_t user;
 
 	if (!maildir_is_shared(md))
 		return MR_PROOF_NONE;
-	for (size_t i = 0; i < md->senders_n && i < SENDERS && !s; i++)
-		if (strcmp(md->senders[i].agent, from) == 0)
-			s = &md->senders[i];
-	if (!s) {
-		s = &md->senders[md->senders_n++ % SENDERS];
-		(void)snprintf(s->agent, sizeof s->agent, "%.160s", from);
-		s->known = find_user(md, from, &s->user);
-	}
-	return s->known && s->user == st->st_uid && (st->st_mode & 022) == 0 ? MR_PROVEN : MR_UNPROVEN;
+	return find_user(md, from, &user) && user == st->st_uid && (st->st_mode & 022) == 0 ? MR_PROVEN : MR_UNPROVEN;
 }
 
 bool
@@ -210,12 +197,6 @@ shared_is_others(struct maildir *md, const char *agent)
 	uid_t user;
 
 	return maildir_is_shared(md) && !(find_user(md, agent, &user) && user == geteuid());
-}
-
-void
-shared_forget(struct maildir *md)
-{
-	md->senders_n = 0;
 }
 
 void

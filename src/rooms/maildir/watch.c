@@ -312,7 +312,6 @@ maildir_watch_saw_mail(struct mr_room *room, void *watch, struct mr_message *ret
 	bool is_read = message_open(w->folder[0].fd, w->came, &fd, &st, IGNORED) == MR_OK && st.st_size > 0 &&
 		       message_read(room, fd, &st, SCAN_HEADERS, path, &text, &msg, IGNORED) == MR_OK;
 
-	shared_forget(w->md);
 	if (is_read)
 		*ret = msg;
 	return is_read;
