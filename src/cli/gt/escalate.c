@@ -8,7 +8,7 @@
 static void
 list_delivery(struct listing *list, const struct mr_escalated *e, const char *target, const char *error)
 {
-	list_row(list, kv_str("target", target ? gt_spelled(list->cli, target) : e->id),
+	list_row(list, kv_str("target", target ? gt_spelled(target) : e->id),
 	    kv_str("channel", target ? "mail" : "bead"), kv_bool("created", !error), kv_bool("persisted", !error),
 	    kv_bool("runtime_notified", false), kv_bool("annotated", !target),
 	    kv_str("severity", mr_level_word(e->severity)), kv_if("error", error));
@@ -51,7 +51,7 @@ print_text(struct cli *cli, const struct mr_escalated *e)
 		fence_addf(&cli->out, "%s %s\n  Severity: %s\n",
 		    e->repeated ? "✓ Already escalated:" : "🚨 Escalated:", e->id, mr_level_word(e->severity));
 	for (size_t i = 0; i < e->to.n; i++)
-		fence_addf(&cli->out, "  Told: %s\n", gt_spelled(cli, e->to.v[i]));
+		fence_addf(&cli->out, "  Told: %s\n", gt_spelled(e->to.v[i]));
 	for (size_t i = 0; i < e->failed.n; i++)
 		cli_warn(cli, "not told: %s", e->failed.v[i]);
 }
@@ -104,22 +104,21 @@ static bool
 list_one(void *ctx, const struct mr_escalation *e)
 {
 	struct escalations *all = ctx;
-	struct cli *cli = all->list.cli;
 	struct buf *out = &all->text;
 
 	if (list_row(&all->list, kv_str("id", e->id), kv_str("title", e->text),
 		kv_str("status", mr_escalation_status_word(e->status)), kv_str("severity", mr_level_word(e->severity)),
-		kv_str("reason", e->reason), kv_str("source", e->source),
-		kv_str("escalated_by", gt_spelled(cli, e->by)), kv_time("escalated_at", e->at_ms),
-		kv_str("acked_by", gt_spelled(cli, e->acked_by)), kv_time("acked_at", e->acked_ms),
-		kv_str("closed_by", gt_spelled(cli, e->closed_by)), kv_str("closed_reason", e->closed_reason),
-		kv_str("related_bead", e->related), kv_str("original_severity", mr_level_word(e->original)),
-		kv_int("reescalation_count", e->raised), kv_time("last_reescalated_at", e->raised_ms)))
+		kv_str("reason", e->reason), kv_str("source", e->source), kv_str("escalated_by", gt_spelled(e->by)),
+		kv_time("escalated_at", e->at_ms), kv_str("acked_by", gt_spelled(e->acked_by)),
+		kv_time("acked_at", e->acked_ms), kv_str("closed_by", gt_spelled(e->closed_by)),
+		kv_str("closed_reason", e->closed_reason), kv_str("related_bead", e->related),
+		kv_str("original_severity", mr_level_word(e->original)), kv_int("reescalation_count", e->raised),
+		kv_time("last_reescalated_at", e->raised_ms)))
 		return true;
 	buf_addf(out, "%s [%s] %s ", e->id, mr_level_word(e->severity), mr_escalation_status_word(e->status));
 	out_line(out, e->text);
 	buf_adds(out, "\n    from ");
-	out_line(out, gt_spelled(cli, e->by));
+	out_line(out, gt_spelled(e->by));
 	buf_adds(out, ", ");
 	gt_text_when(out, e->at_ms);
 	buf_addc(out, '\n');

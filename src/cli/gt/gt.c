@@ -145,22 +145,45 @@ gt_town(struct cli *cli)
 	return NULL;
 }
 
-const char *
-gt_address(struct cli *cli, const char *role, const char *rig, const char *name)
+/* What a role is called, and where its working folder is. The first that is in the path counts. */
+static const struct {
+	const char *role, *part;
+	const char *form; /* %r: the rig, the part before; %n: the name, the part behind */
+} roles[] = {
+	{ "polecat", "/polecats/", "%r/%n" },
+	{ "dog", "/deacon/dogs/", "deacon/dogs/%n" },
+	{ "crew", "/crew/", "%r/crew/%n" },
+	{ "refinery", "/refinery", "%r/refinery" },
+	{ "witness", "/witness", "%r/witness" },
+	{ "mayor", "/mayor", "mayor" },
+};
+#define ROLES_N (sizeof(roles) / sizeof(roles[0]))
+
+/* NULL: a part that the form needs is empty. */
+static const char *
+fill(struct cli *cli, const char *form, struct mr_str rig, struct mr_str name)
 {
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 
-	if (strcmp(role, "polecat") == 0 && rig[0] && name[0])
-		buf_addf(&text, "%s/%s", rig, name);
-	else if (strcmp(role, "crew") == 0 && rig[0] && name[0])
-		buf_addf(&text, "%s/crew/%s", rig, name);
-	else if (strcmp(role, "dog") == 0 && name[0])
-		buf_addf(&text, "deacon/dogs/%s", name);
-	else if ((strcmp(role, "witness") == 0 || strcmp(role, "refinery") == 0) && rig[0])
-		buf_addf(&text, "%s/%s", rig, role);
-	else
-		buf_adds(&text, role);
-	return text.len > 0 ? arena_dup(&cli->own, buf_str(&text)) : NULL;
+	for (const char *p = form; *p; p++) {
+		struct mr_str part = *p != '%' ? (struct mr_str){ p, 1 } : *++p == 'r' ? rig : name;
+
+		if (part.len == 0)
+			return NULL;
+		buf_add(&text, part);
+	}
+	return arena_dup(&cli->own, buf_str(&text));
+}
+
+const char *
+gt_address(struct cli *cli, const char *role, const char *rig, const char *name)
+{
+	const char *address = NULL;
+
+	for (size_t i = 0; i < ROLES_N; i++)
+		if (strcmp(roles[i].role, role) == 0)
+			address = fill(cli, roles[i].form, str_of(rig), str_of(name));
+	return address || !role[0] ? address : arena_dup(&cli->own, str_of(role));
 }
 
 static const char *
@@ -192,45 +215,24 @@ by_file(struct cli *cli, const char *cwd)
 	return found;
 }
 
-/* The first that is in the path counts, in this order. */
-static const struct {
-	const char *part;
-	const char *form; /* %r: the part before, %n: the part behind */
-} places[] = {
-	{ "/polecats/", "%r/%n" },
-	{ "/deacon/dogs/", "deacon/dogs/%n" },
-	{ "/crew/", "%r/crew/%n" },
-	{ "/refinery", "%r/refinery" },
-	{ "/witness", "%r/witness" },
-	{ "/mayor", "mayor" },
-};
-
 static const char *
 by_folder(struct cli *cli, const char *cwd)
 {
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-		mr_auto(buf_done) struct buf text = BUF_INIT;
-		const char *at = strstr(cwd, places[i].part), *behind = at ? at + strlen(places[i].part) : NULL;
+	const char *found = NULL;
+
+	for (size_t i = 0; i < ROLES_N && !found; i++) {
+		const char *at = strstr(cwd, roles[i].part), *behind = at ? at + strlen(roles[i].part) : NULL,
+			   *from = at;
 
 		if (!at || (behind[-1] != '/' && behind[0] != '/' && behind[0] != '\0'))
 			continue;
-		const char *from = at;
-
 		while (from > cwd && from[-1] != '/')
 			from--;
-		struct mr_str before = { from, (size_t)(at - from) }, name = { behind, strcspn(behind, "/") };
-
-		if (before.len == 0 || (behind[-1] == '/' && name.len == 0))
-			continue;
-		for (const char *p = places[i].form; *p; p++) {
-			if (p[0] != '%')
-				buf_addc(&text, *p);
-			else
-				buf_add(&text, *++p == 'r' ? before : name);
-		}
-		return arena_dup(&cli->own, buf_str(&text));
+		if (from < at)
+			found = fill(cli, roles[i].form, (struct mr_str){ from, (size_t)(at - from) },
+			    (struct mr_str){ behind, strcspn(behind, "/") });
 	}
-	return NULL;
+	return found;
 }
 
 void

@@ -45,8 +45,8 @@ enum mr_rc gt_act_as(struct cli *cli, const char *agent);
 struct mr_str gt_rig_of(const char *agent);
 
 /* ---- words.c ---- */
-const char *gt_verb(const struct cli *cli);                 /* the last word of the command's name */
-const char *gt_spelled(struct cli *cli, const char *agent); /* "mayor/", "overseer"; anything else as it is */
+const char *gt_verb(const struct cli *cli); /* the last word of the command's name */
+const char *gt_spelled(const char *agent);  /* "mayor/", "overseer"; anything else as it is */
 /* What a person wrote for a recipient: hq-group-x is group:x, and so on. */
 const char *gt_recipient(struct cli *cli, const char *given);
 /* "hq-group-x" and "group:x" are x; kind is "group", "queue" or "channel". For gt-q-x the queue is looked for in the

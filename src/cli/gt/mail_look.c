@@ -51,7 +51,7 @@ add_message(void *ctx, const struct mr_message *msg)
 	out_line(&l->text, msg->subject);
 	buf_addf(&l->text, "%s%s%s", notable ? " [" : "", notable ? type : "", notable ? "]" : "");
 	buf_addf(&l->text, "%s%s\n    %s from ", urgent ? " !" : "", gt_is_wisp(msg) ? " (wisp)" : "", msg->id);
-	out_line(&l->text, gt_spelled(cli, msg->from));
+	out_line(&l->text, gt_spelled(msg->from));
 	buf_adds(&l->text, "\n    ");
 	gt_text_when(&l->text, msg->date_ms);
 	buf_addc(&l->text, '\n');
@@ -75,8 +75,8 @@ list_mail(struct cli *cli, struct mr_scan *scan, bool (*wanted)(struct cli *, co
 		return EXIT_DONE;
 	}
 	if (heading)
-		fence_addf(&cli->out, "📬 %s: %s (%zu messages, %zu unread)\n", heading,
-		    gt_spelled(cli, cli->self.agent), l.seen.n, l.unread);
+		fence_addf(&cli->out, "📬 %s: %s (%zu messages, %zu unread)\n", heading, gt_spelled(cli->self.agent),
+		    l.seen.n, l.unread);
 	if (l.seen.n == 0) {
 		fence_addf(&cli->out, "  %s\n", nothing);
 		return EXIT_DONE;
@@ -125,7 +125,7 @@ matches(struct cli *cli, const struct mr_message *msg)
 	const struct gt_mail_search_options *o = cli->opts;
 	bool both = o->subject == o->body;
 
-	if (o->from && !has(str_of(msg->from), o->from) && !has(str_of(gt_spelled(cli, msg->from)), o->from))
+	if (o->from && !has(str_of(msg->from), o->from) && !has(str_of(gt_spelled(msg->from)), o->from))
 		return false;
 	return ((both || o->subject) && has(str_of(msg->subject), cli->argv[0])) ||
 	       ((both || o->body) && msg->body && has((struct mr_str){ msg->body, msg->body_len }, cli->argv[0]));
@@ -283,7 +283,7 @@ peek_one(void *ctx, const struct mr_message *msg)
 	}
 	out_line(&p->text, msg->subject);
 	buf_adds(&p->text, "\nFrom: ");
-	out_line(&p->text, gt_spelled(p->cli, msg->from));
+	out_line(&p->text, gt_spelled(msg->from));
 	buf_addf(&p->text, "\nID: %s\n\n", msg->id);
 	(void)fence_add(&p->text, body, FENCE_TEXT, 0);
 	buf_adds(&p->text, body.len < msg->body_len ? "...\n" : "\n");
@@ -343,7 +343,7 @@ gt_check(struct cli *cli)
 	TRY_CLI(cli_know_self(cli, &cli->err));
 	TRY_CLI(gt_act_as(cli, o->identity));
 	TRY_CLI(mr_check_all(cli->room, cli->self.agent, printout_trouble, &l, &unread, &cli->err));
-	if (gt_json(cli, kv_str("address", gt_spelled(cli, cli->self.agent)), kv_size("unread", unread),
+	if (gt_json(cli, kv_str("address", gt_spelled(cli->self.agent)), kv_size("unread", unread),
 		kv_bool("has_new", unread > 0)))
 		return EXIT_DONE;
 	if (unread == 0)

@@ -334,7 +334,7 @@ take_post(void *ctx, uint64_t number, const struct mr_message *msg)
 		json_open(&j, '{');
 		json_cells(&j, CELLS(kv_str("id", msg->id), kv_str("title", msg->subject),
 				   body.len > 0 ? kv_text(is_announces(cli) ? "description" : "body", body) : kv_none(),
-				   kv_str("from", gt_spelled(cli, msg->from)), kv_time("created", msg->date_ms),
+				   kv_str("from", gt_spelled(msg->from)), kv_time("created", msg->date_ms),
 				   kv_int("priority", 2 - (int)msg->priority)));
 		json_close(&j);
 	} else {
@@ -424,7 +424,7 @@ gt_subscribe(struct cli *cli)
 
 	TRY_CLI(mr_channel_subscribe(cli->room, name, agent, on, &changed, &cli->err));
 	cli->changed = changed;
-	fence_addf(&cli->out, "✓ %s %s %s channel '%s'\n", gt_spelled(cli, agent), changed ? "is now" : "was already",
+	fence_addf(&cli->out, "✓ %s %s %s channel '%s'\n", gt_spelled(agent), changed ? "is now" : "was already",
 	    on ? "subscribed to" : "not subscribed to", name);
 	return EXIT_DONE;
 }
@@ -439,7 +439,7 @@ gt_subscribers(struct cli *cli)
 	TRY_CLI(mr_channel_get(cli->room, gt_name(cli, "channel", cli->argv[0]), &channel, &cli->err));
 	json_open(&j, '[');
 	for (size_t i = 0; i < channel.subscribers.n; i++) {
-		const char *agent = gt_spelled(cli, channel.subscribers.v[i]);
+		const char *agent = gt_spelled(channel.subscribers.v[i]);
 
 		json_str(&j, str_of(agent));
 		if (!cli->json) {
@@ -483,7 +483,7 @@ add_agent(void *ctx, const struct mr_agent *agent)
 
 	if (rig.len > 0)
 		d->cli->out.failed |= !names_add(&d->rigs, rig);
-	return add_entry(d, known ? "well-known" : "agent", "", gt_spelled(d->cli, agent->name));
+	return add_entry(d, known ? "well-known" : "agent", "", gt_spelled(agent->name));
 }
 
 static bool

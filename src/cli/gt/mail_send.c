@@ -38,7 +38,7 @@ nudge_recipients(struct cli *cli, const struct mr_receipt *receipt, enum mr_prio
 	size_t n = receipt->to.n;
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 
-	buf_addf(&text, "you have mail from %s: gt mail read %s", gt_spelled(cli, cli->self.agent), receipt->id);
+	buf_addf(&text, "you have mail from %s: gt mail read %s", gt_spelled(cli->self.agent), receipt->id);
 	for (size_t i = 0; i < n; i++) {
 		struct mr_nudge nudge = {
 			.text = buf_z(&text), .kind = "mail", .priority = priority >= MR_HIGH ? MR_URGENT : MR_NORMAL
@@ -108,7 +108,7 @@ report(struct cli *cli, const struct mr_draft *draft, const char *type, const st
 	if (receipt->to.n != 1 || strcmp(receipt->to.v[0], draft->to[0]) != 0) {
 		buf_adds(out, "  Recipients: ");
 		for (size_t i = 0; i < receipt->to.n; i++)
-			fence_addf(out, "%s%s", i > 0 ? ", " : "", gt_spelled(cli, receipt->to.v[i]));
+			fence_addf(out, "%s%s", i > 0 ? ", " : "", gt_spelled(receipt->to.v[i]));
 		buf_addc(out, '\n');
 	}
 	for (size_t i = 0; draft->cc && draft->cc[i]; i++)
@@ -218,8 +218,8 @@ gt_reply(struct cli *cli)
 	if (rc != MR_OK && rc != MR_INDOUBT)
 		return cli_fail(cli, &cli->err);
 	draft_note_limited(cli, &receipt);
-	fence_addf(&cli->out, "✓ Reply sent to %s\n  ID: %s\n",
-	    receipt.to.n > 0 ? gt_spelled(cli, receipt.to.v[0]) : "", receipt.id);
+	fence_addf(&cli->out, "✓ Reply sent to %s\n  ID: %s\n", receipt.to.n > 0 ? gt_spelled(receipt.to.v[0]) : "",
+	    receipt.id);
 	return finish_send(cli, &draft, rc, &receipt, true);
 }
 
@@ -292,7 +292,7 @@ gt_nudge(struct cli *cli)
 			continue;
 		}
 		cli->changed = true;
-		nudges_say_way(&cli->out, gt_spelled(cli, agents->v[i]), &done);
+		nudges_say_way(&cli->out, gt_spelled(agents->v[i]), &done);
 		buf_addc(&cli->out, '\n');
 	}
 	return code;
@@ -312,6 +312,6 @@ gt_dnd(struct cli *cli)
 	cli->changed = !asks;
 	TRY_CLI(mr_dnd_get(cli->room, cli->self.agent, &on, &since_ms, &cli->err));
 	fence_addf(&cli->out, "%s Do not disturb is %s for %s\n", on ? "🔕" : "🔔", on ? "on" : "off",
-	    gt_spelled(cli, cli->self.agent));
+	    gt_spelled(cli->self.agent));
 	return EXIT_DONE;
 }

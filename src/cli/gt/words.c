@@ -25,16 +25,15 @@ kept(struct cli *cli, const struct buf *text, const char *given)
 }
 
 const char *
-gt_spelled(struct cli *cli, const char *agent)
+gt_spelled(const char *agent)
 {
-	mr_auto(buf_done) struct buf text = BUF_INIT;
+	static const char *const words[][2] = { { "operator", "overseer" }, { "mayor", "mayor/" },
+		{ "deacon", "deacon/" } };
 
-	if (strcmp(agent, "operator") == 0)
-		return "overseer";
-	if (strcmp(agent, "mayor") != 0 && strcmp(agent, "deacon") != 0)
-		return agent;
-	buf_addf(&text, "%s/", agent);
-	return kept(cli, &text, agent);
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (strcmp(agent, words[i][0]) == 0)
+			return words[i][1];
+	return agent;
 }
 
 struct rig_search {
@@ -259,19 +258,19 @@ gt_list_message(struct listing *list, const struct mr_message *msg, const char *
 	bool queue = str_starts(str_of(target), "queue:"), channel = str_starts(str_of(target), "channel:");
 
 	for (size_t i = 0; i < msg->cc.n; i++)
-		cli->out.failed |= !names_add(&cc, str_of(gt_spelled(cli, msg->cc.v[i])));
-	return list_row(list, kv_str("id", msg->id), kv_str("from", gt_spelled(cli, msg->from)),
+		cli->out.failed |= !names_add(&cc, str_of(gt_spelled(msg->cc.v[i])));
+	return list_row(list, kv_str("id", msg->id), kv_str("from", gt_spelled(msg->from)),
 	    queue     ? kv_str("queue", name + 1)
 	    : channel ? kv_str("channel", name + 1)
-		      : kv_str("to", gt_spelled(cli, target)),
+		      : kv_str("to", gt_spelled(target)),
 	    kv_str("subject", msg->subject), kv_text("body", gt_text_of(msg)), kv_time("timestamp", msg->date_ms),
 	    kv_bool("read", read), kv_str("priority", mr_priority_word(msg->priority)), kv_str("type", gt_type(msg)),
 	    kv_if("thread_id", msg->thread), kv_if("reply_to", msg->reply_to),
 	    gt_is_pinned(msg) ? kv_bool("pinned", true) : kv_none(),
 	    gt_is_wisp(msg) ? kv_bool("wisp", true) : kv_none(), cc.n > 0 ? kv_names("cc", &cc) : kv_none(),
-	    kv_if("claimed_by", msg->token[0] ? gt_spelled(cli, owner) : ""),
+	    kv_if("claimed_by", msg->token[0] ? gt_spelled(owner) : ""),
 	    kv_str("delivery_state", read ? "acked" : "pending"),
-	    kv_if("delivery_acked_by", read ? gt_spelled(cli, owner) : ""));
+	    kv_if("delivery_acked_by", read ? gt_spelled(owner) : ""));
 }
 
 /* A control message is for programs: not shown as text, but in JSON, and to its sender. */
@@ -316,10 +315,10 @@ void
 gt_text_message(struct cli *cli, struct buf *out, const struct mr_message *msg, const char *owner)
 {
 	add_header(out, "Subject", msg->subject);
-	add_header(out, "From", gt_spelled(cli, msg->from));
-	add_header(out, "To", gt_spelled(cli, addressee(msg, owner)));
+	add_header(out, "From", gt_spelled(msg->from));
+	add_header(out, "To", gt_spelled(addressee(msg, owner)));
 	for (size_t i = 0; i < msg->cc.n; i++)
-		add_header(out, "CC", gt_spelled(cli, msg->cc.v[i]));
+		add_header(out, "CC", gt_spelled(msg->cc.v[i]));
 	buf_adds(out, "Date: ");
 	gt_text_when(out, msg->date_ms);
 	buf_addc(out, '\n');

@@ -103,7 +103,7 @@ hand_off(struct cli *cli, const char *subject, const char *text, bool collect)
 {
 	struct mr_handoff what = { .subject = subject, .text = text, .collect = collect, .dry_run = cli->dry_run };
 	mr_auto(mr_receipt_done) struct mr_receipt receipt = { 0 };
-	const char *agent = gt_spelled(cli, cli->self.agent);
+	const char *agent = gt_spelled(cli->self.agent);
 	enum mr_rc rc = mr_handoff(cli->room, &cli->self, &what, &receipt, &cli->err);
 
 	if (rc != MR_OK && rc != MR_INDOUBT)
