@@ -438,17 +438,6 @@ text_number(char *to, uint64_t n, size_t width)
 	return digits;
 }
 
-void *
-array_more(void *v, size_t n, size_t *cap, size_t size)
-{
-	size_t more = *cap ? 2 * *cap : 16;
-	void *grown = n < *cap ? v : reallocarray(v, more, size);
-
-	if (grown && n >= *cap)
-		*cap = more;
-	return grown;
-}
-
 void
 free_ptr(void *pp)
 {

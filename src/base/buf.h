@@ -96,10 +96,6 @@ void text_join(char *to, size_t size, ...) __attribute__((sentinel));
 /* Decimal digits, with zeros in front up to `width`; returns how many. `to` holds 21 bytes, or width + 1. */
 size_t text_number(char *to, uint64_t n, size_t width);
 
-/* `v`, which has `n` elements of `size` bytes and room for *cap, with room for one more. NULL: out of memory, and v
- * stays as it was. */
-void *array_more(void *v, size_t n, size_t *cap, size_t size);
-
 void free_ptr(void *pp); /* for mr_auto: frees *(void **)pp */
 
 #endif

@@ -10,7 +10,7 @@
 
 #include "base/fence.h"
 #include "base/text.h"
-#include "office/tell/inject.h"
+#include "office/tell/tell.h"
 #include <strings.h>
 
 static inline struct mr_str

@@ -13,7 +13,7 @@
 #include "message/message.h"
 #include "message/type.h"
 #include "office/mail/mail.h"
-#include "office/tell/inject.h"
+#include "office/tell/tell.h"
 
 #define SIGN "\xF0\x9F\xA4\x9D " /* a handshake */
 #define SUBJECT_CHARS 120

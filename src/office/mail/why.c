@@ -9,7 +9,7 @@
 #include "message/address.h"
 #include "office/link/link.h"
 #include "office/mail/mail.h"
-#include "office/tell/inject.h"
+#include "office/tell/tell.h"
 
 struct trail { /* finish with trail_done */
 	struct mr_room *room;

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "office/tell/tell.h"
 #include "office/nudge/nudge.h"
 #include "office/who/who.h"
 #include <poll.h>

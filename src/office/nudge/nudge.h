@@ -46,7 +46,4 @@ enum pane_result {
 enum pane_result pane_type(struct mr_room *room, const char *agent, const char *name,
     const struct mr_nudge_options *options, char *why, size_t why_size);
 
-/* ---- dnd.c ---- */
-bool dnd_is_on(struct mr_room *room, const char *agent);
-
 #endif

@@ -9,7 +9,7 @@
 #include "base/sys.h"
 #include "office/link/link.h"
 #include "office/rules/config.h"
-#include "office/tell/wake.h"
+#include "office/tell/tell.h"
 #include "office/who/who.h"
 #include <errno.h>
 #include <fcntl.h>

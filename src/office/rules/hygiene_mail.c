@@ -43,12 +43,10 @@ add_mail(struct mr_room *room, const struct mr_message *msg, const char *role, s
 {
 	mr_auto(type_values_done) struct type_values values = { 0 };
 	const struct type_def *def = types_of(room, msg);
-	struct hygiene_mail *v = array_more(list->v, list->n, &list->cap, sizeof(*v));
 	const char *topic = NULL;
 
-	if (!v)
+	if (!array_grow(&list->v, list->n, &list->cap, sizeof(*list->v)))
 		return mr_nomem(err);
-	list->v = v;
 	if (def && msg->body) {
 		(void)types_fields(room, msg, &values, IGNORED);
 		topic = type_value(&values, "Issue");

@@ -150,12 +150,6 @@ mr_trust_add(struct mr_room *room, struct mr_error *err)
 
 /* ---- All records ---- */
 
-static bool
-note_record(void *ctx, const struct dir_entry *entry)
-{
-	return entry->name[0] == '.' || names_add(ctx, str_of(entry->name));
-}
-
 struct telling {
 	mr_trust_fn *fn;
 	void *ctx;
@@ -175,12 +169,12 @@ each_record(const char *config_dir, struct telling *t, const char *what, struct 
 	if (rc == MR_NOTFOUND)
 		return MR_OK;
 	if (rc == MR_OK)
-		rc = dir_each(folder, note_record, &names, err);
+		rc = dir_names(folder, &names, err);
 	for (size_t i = 0; rc == MR_OK && i < names.n; i++) {
 		mr_auto(record_done) struct record lines = { 0 };
 		struct mr_trust_record r = { 0 };
 
-		if (config_read_file(folder, names.v[i], &lines, IGNORED) != MR_OK)
+		if (names.v[i][0] == '.' || config_read_file(folder, names.v[i], &lines, IGNORED) != MR_OK)
 			continue;
 		r.spec = record_get(&lines, "Room");
 		if (!r.spec || (t->spec && strcmp(r.spec, t->spec) != 0))

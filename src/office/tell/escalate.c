@@ -668,7 +668,11 @@ see_to(struct mr_room *room, const struct mr_self *self, const char *id, struct 
 
 	if (dry_run) {
 		TRY(mr_escalation_get(room, id, &now, err));
-		(void)raise_one(s, &now, IGNORED);
+		if (is_stale(&now, s->after_ms)) {
+			now.severity = (enum mr_level)(now.severity + 1);
+			now.raised++;
+			now.told = "";
+		}
 	} else {
 		TRY(change(room, id, raise_one, s, &now, err));
 		if (!s->changed && now.mailed) /* another run did it */

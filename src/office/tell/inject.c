@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* inject.c - what an agent is to be told now: see inject.h. */
-#include "office/mail/mail.h"
-#include "office/tell/inject.h"
-
+/*
+ * inject.c - what an agent is to be told now: unread mail that was not announced yet, nudges, overdue answers; and the
+ * reasons for it not to end its turn yet: urgent mail that it has not read, and work in its hands that it has neither
+ * finished nor given back. Each is a reason once in a life. An agent that goes idle all the same has decided so, and to
+ * be told again and again would be a loop.
+ */
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/fence.h"
 #include "base/id.h"
 #include "base/text.h"
-#include "message/type.h"
-#include "office/types/types.h"
+#include "office/mail/mail.h"
 #include "office/nudge/nudge.h"
+#include "office/tell/tell.h"
 #include <stdlib.h>
+
+#define STOPPED "stopped" /* in the told log: ids of urgent mail, tokens of claims */
 
 /* ---- Gathering ---- */
 
@@ -20,8 +24,7 @@ keep(struct mr_injection *inj, struct mr_str s)
 {
 	const char *kept = arena_dup(&inj->own, s);
 
-	if (!kept)
-		inj->failed = true;
+	inj->failed |= !kept;
 	return kept ? kept : "";
 }
 
@@ -37,33 +40,35 @@ keep_name(struct mr_injection *inj, const char *address)
 }
 
 static struct inject_item *
-new_item(struct mr_injection *inj)
+new_item(struct mr_injection *inj, const char *id)
 {
-	if (inj->n == inj->cap) {
-		size_t cap = inj->cap ? 2 * inj->cap : 16;
-		struct inject_item *items = reallocarray(inj->items, cap, sizeof(*items));
-
-		if (!items) {
-			inj->failed = true;
-			return NULL;
-		}
-		inj->items = items;
-		inj->cap = cap;
+	if (!array_grow(&inj->items, inj->n, &inj->cap, sizeof(*inj->items))) {
+		inj->failed = true;
+		return NULL;
 	}
-	inj->items[inj->n] = (struct inject_item){ 0 };
-	return &inj->items[inj->n++];
+	struct inject_item *item = &inj->items[inj->n++];
+
+	*item = (struct inject_item){ .from = "", .color = "" };
+	(void)snprintf(item->id, sizeof(item->id), "%s", id);
+	return item;
 }
 
 /* What its list does not need is not kept: there may be thousands of unread messages. */
 static void
-add_item(struct mr_injection *inj, const struct mr_message *msg, const struct mr_error *broken)
+consider(struct mr_injection *inj, const struct mr_message *msg)
 {
 	const char *color = mr_message_header(msg, "Color");
-	struct inject_item *item = new_item(inj);
+	struct mr_str body = { msg->body, msg->body ? msg->body_len : 0 };
+	struct mr_error broken = { 0 };
+
+	if (inj->urgent_only && (msg->priority != MR_URGENT || announced_listed(&inj->before, msg->id)))
+		return;
+	if (mr_is_control(inj->room, inj->self.agent, msg, &broken)) /* those are for a patrol */
+		return;
+	struct inject_item *item = new_item(inj, msg->id);
 
 	if (!item)
 		return;
-	(void)snprintf(item->id, sizeof(item->id), "%s", msg->id);
 	item->place = msg->place;
 	item->from = keep_name(inj, msg->from);
 	item->subject = keep(inj, str_of(msg->subject));
@@ -72,15 +77,13 @@ add_item(struct mr_injection *inj, const struct mr_message *msg, const struct mr
 	item->handoff = successor_is_own(msg, inj->self.agent);
 	item->told = announced_listed(&inj->before, msg->id);
 	item->unproven = msg->proof == MR_UNPROVEN;
-	item->broken = broken->code != MR_OK ? keep(inj, str_of(broken->message)) : NULL;
-	struct mr_str text =
-	    inject_trimmed((struct mr_str){ msg->body ? msg->body : "", msg->body ? msg->body_len : 0 });
-	bool first = inj->n == 1 && text.len <= 4 * (size_t)INJECT_WHOLE_CHARS;
+	item->broken = broken.code != MR_OK ? keep(inj, str_of(broken.message)) : NULL;
+	bool first = inj->n == 1 && inject_trimmed(body).len <= 4 * (size_t)INJECT_WHOLE_CHARS;
 
-	if ((inj->format == MR_INJECT_TEAMS || first) && msg->body)
-		item->body = (struct mr_str){ keep(inj, (struct mr_str){ msg->body, msg->body_len }), msg->body_len };
-	if (inj->failed)
-		item->body.len = 0;
+	if ((inj->format == MR_INJECT_TEAMS || first) && msg->body) {
+		item->body.ptr = keep(inj, body);
+		item->body.len = inj->failed ? 0 : body.len;
+	}
 }
 
 /* It is told once, as mail is: what nobody can read would be lost in silence otherwise. */
@@ -88,14 +91,11 @@ static void
 add_unreadable(struct mr_injection *inj, const char *id, const char *path, const struct mr_error *why)
 {
 	mr_auto(buf_done) struct buf what = BUF_INIT;
-	struct inject_item *item = inj->urgent_only ? NULL : new_item(inj);
-
-	buf_addf(&what, "%s: %s", path, why->message);
+	struct inject_item *item = inj->urgent_only ? NULL : new_item(inj, id);
 
 	if (!item)
 		return;
-	(void)snprintf(item->id, sizeof(item->id), "%s", id);
-	item->from = item->color = "";
+	buf_addf(&what, "%s: %s", path, why->message);
 	item->subject = keep(inj, buf_str(&what));
 	item->priority = MR_LOW;
 	item->unreadable = true;
@@ -114,28 +114,11 @@ is_quiet(struct mr_injection *inj, const char *id)
 	bool lately = !inj->insist && age_s >= 0 && age_s < INJECT_AGAIN_S;
 	bool quiet = !told->counted && (!told->again || lately);
 
-	if (still) {
-		still->counted = told->counted;
-		still->unreadable = told->unreadable;
-		still->own = told->own;
-		still->at_s = told->at_s;
-	} else {
-		inj->failed = true;
-	}
+	if (still)
+		*still = *told;
+	inj->failed |= !still;
 	inj->quiet += quiet && !told->unreadable && !told->own;
 	return quiet;
-}
-
-static void
-consider(struct mr_injection *inj, const struct mr_message *msg)
-{
-	struct mr_error broken = { 0 };
-
-	if (inj->urgent_only && (msg->priority != MR_URGENT || announced_listed(&inj->before, msg->id)))
-		return;
-	/* Those are for a patrol. */
-	if (!mr_is_control(inj->room, inj->self.agent, msg, &broken))
-		add_item(inj, msg, &broken);
 }
 
 static bool
@@ -144,60 +127,47 @@ note_name(void *ctx, const struct mr_message *msg)
 	return candidates_add(ctx, msg);
 }
 
-/* What was only counted is listed when its turn comes, so many at a time: only those are opened. */
-static bool
-waits_for_turn(struct mr_injection *inj, const struct candidate *c, size_t *turns)
-{
-	const struct announced_id *told = announced_find(&inj->before, c->id);
-
-	if (!told || !told->counted || ((!inj->urgent_only || c->priority == MR_URGENT) && ++*turns <= INJECT_LIST_MAX))
-		return false;
-	inj->quiet++;
-	return true;
-}
-
-/* A single message may be shown with its text. */
-static enum scan_depth
-depth_of(const struct mr_injection *inj, const struct candidates *ids)
-{
-	size_t news = 0;
-
-	for (size_t i = 0; i < ids->n && news < 2; i++) {
-		const struct announced_id *told = announced_find(&inj->before, ids->v[i].id);
-
-		news += !told || told->again || told->counted;
-	}
-	return inj->format == MR_INJECT_TEAMS || news == 1 ? SCAN_BODIES : SCAN_HEADERS;
-}
-
 /* Where mail is found by its id: names first, then what is new, the more urgent first. */
 static enum mr_rc
 gather_by_name(struct mr_injection *inj, struct mr_error *err)
 {
 	struct scan_request want = { .folders = MR_INBOX, .depth = SCAN_NAMES, .unread_only = true };
 	mr_auto(candidates_done) struct candidates ids = { 0 };
-	size_t turns = 0;
+	size_t turns = 0, news = 0;
 
 	scan_sweep(inj->room, inj->self.agent); /* what a dead process held is unread again */
-	enum mr_rc rc = office_scan(inj->room, inj->self.agent, &want, note_name, &ids, err);
-
+	TRY(office_scan(inj->room, inj->self.agent, &want, note_name, &ids, err));
 	if (ids.failed)
 		return mr_nomem(err);
-	if (rc != MR_OK || ids.n == 0)
-		return rc;
+	if (ids.n == 0)
+		return MR_OK;
 	candidates_sort(&ids, MR_BY_PRIORITY);
 	announced_load(inj->room, &inj->self, &inj->before);
-	enum scan_depth depth = depth_of(inj, &ids);
+	for (size_t i = 0; i < ids.n && news < 2; i++) {
+		const struct announced_id *told = announced_find(&inj->before, ids.v[i].id);
+
+		news += !told || told->again || told->counted;
+	}
+	/* A single message may be shown with its text. */
+	enum scan_depth depth = inj->format == MR_INJECT_TEAMS || news == 1 ? SCAN_BODIES : SCAN_HEADERS;
 
 	for (size_t i = 0; i < ids.n && !inj->failed; i++) {
 		mr_auto(mr_message_done) struct mr_message msg = { 0 };
+		const struct announced_id *told = announced_find(&inj->before, ids.v[i].id);
+		const char *id = ids.v[i].id;
 		struct mr_error trouble = { 0 };
 
-		const char *id = ids.v[i].id;
-
-		if (is_quiet(inj, id) || waits_for_turn(inj, &ids.v[i], &turns))
+		if (is_quiet(inj, id))
 			continue;
-		rc = inj->room->driver->fetch(inj->room, inj->self.agent, id, MR_INBOX, depth, &msg, &trouble);
+		/* What was only counted is listed when its turn comes, so many at a time: only those are opened. */
+		if (told && told->counted &&
+		    ((inj->urgent_only && ids.v[i].priority != MR_URGENT) || ++turns > INJECT_LIST_MAX)) {
+			inj->quiet++;
+			continue;
+		}
+		enum mr_rc rc =
+		    inj->room->driver->fetch(inj->room, inj->self.agent, id, MR_INBOX, depth, &msg, &trouble);
+
 		if (rc == MR_OK && !(msg.flags & MR_SEEN))
 			consider(inj, &msg);
 		else if (rc != MR_OK && rc != MR_NOTFOUND) /* read or held this very moment */
@@ -207,7 +177,7 @@ gather_by_name(struct mr_injection *inj, struct mr_error *err)
 }
 
 static bool
-consider_seen(void *ctx, const struct mr_message *msg)
+consider_unread(void *ctx, const struct mr_message *msg)
 {
 	struct mr_injection *inj = ctx;
 
@@ -238,26 +208,18 @@ gather_by_scan(struct mr_injection *inj, struct mr_error *err)
 		.trouble_ctx = inj };
 
 	announced_load(inj->room, &inj->self, &inj->before);
-	return office_scan(inj->room, inj->self.agent, &want, consider_seen, inj, err);
+	return office_scan(inj->room, inj->self.agent, &want, consider_unread, inj, err);
 }
 
-/* ---- Answers that did not come ---- */
-
+/* An answer that did not come. */
 static void
 note_due(void *ctx, const struct mr_due *due)
 {
 	struct mr_injection *inj = ctx;
 
-	if (inj->due_n == inj->due_cap) {
-		size_t cap = inj->due_cap ? 2 * inj->due_cap : 8;
-		struct inject_due *v = reallocarray(inj->due, cap, sizeof(*v));
-
-		if (!v) {
-			inj->failed = true;
-			return;
-		}
-		inj->due = v;
-		inj->due_cap = cap;
+	if (!array_grow(&inj->due, inj->due_n, &inj->due_cap, sizeof(*inj->due))) {
+		inj->failed = true;
+		return;
 	}
 	struct inject_due *d = &inj->due[inj->due_n++];
 
@@ -266,9 +228,7 @@ note_due(void *ctx, const struct mr_due *due)
 	d->subject = keep(inj, str_of(due->subject));
 }
 
-/* ---- The order: one's own hand-off, then the more urgent, of these what was not told yet, then the newer; but for a
- * team ---- */
-
+/* One's own note, then the more urgent, of these what was not told yet, then the newer. */
 static int
 in_order(const void *va, const void *vb)
 {
@@ -297,63 +257,57 @@ in_inbox_order(const void *va, const void *vb)
 static enum mr_rc
 gather(struct mr_injection *inj, struct mr_error *err)
 {
-	struct mr_error ignored = { 0 };
-	bool by_name = inj->room->driver->abilities & ROOM_HOLDS;
-	enum mr_rc rc = by_name ? gather_by_name(inj, err) : gather_by_scan(inj, err);
+	bool teams = inj->format == MR_INJECT_TEAMS;
 
-	if (rc != MR_OK)
-		return rc;
-	const struct inject_item *only = inj->n == 1 ? inj->items : NULL;
-	struct mr_str text = inject_trimmed(only ? only->body : STR(""));
+	TRY(inj->room->driver->abilities & ROOM_HOLDS ? gather_by_name(inj, err) : gather_by_scan(inj, err));
+	if (inj->n == 1) {
+		const struct inject_item *only = inj->items;
+		struct mr_str text = inject_trimmed(only->body);
 
-	inj->whole = only && !only->unreadable && !only->broken && only->body.len > 0 &&
-		     utf8_cut(text, INJECT_WHOLE_CHARS).len == text.len;
-	if (inj->n > 1)
-		qsort(inj->items, inj->n, sizeof(*inj->items),
-		    inj->format == MR_INJECT_TEAMS ? in_inbox_order : in_order);
+		inj->whole = !only->unreadable && !only->broken && only->body.len > 0 &&
+			     utf8_cut(text, INJECT_WHOLE_CHARS).len == text.len;
+	} else if (inj->n > 1) {
+		qsort(inj->items, inj->n, sizeof(*inj->items), teams ? in_inbox_order : in_order);
+	}
 	if (!inj->urgent_only)
-		(void)due_each(inj->room, inj->self.agent, note_due, inj, &ignored);
+		(void)due_each(inj->room, inj->self.agent, note_due, inj, IGNORED);
 	/* MR_BUSY: another process shows them at this moment. */
-	if (mr_nudges_open(inj->room, inj->self.agent, true, &inj->nudges, &ignored) != MR_OK)
+	if (mr_nudges_open(inj->room, inj->self.agent, true, &inj->nudges, IGNORED) != MR_OK)
 		inj->nudges = NULL;
 	if (inj->urgent_only && inj->nudges && mr_nudges_get(inj->nudges, 0)->priority != MR_URGENT) {
 		mr_nudges_close(inj->nudges);
 		inj->nudges = NULL;
 	}
-	return inj->failed ? mr_nomem(err) : MR_OK;
+	if (inj->failed)
+		return mr_nomem(err);
+	if (inj->nudges || inj->n + inj->due_n + inj->quiet > 0) { /* mostly there is nothing */
+		TRY(office_not_fenced(inj->room, &inj->self, err));
+		fence_mark(inj->mark);
+	}
+	if (teams)
+		inject_teams(inj);
+	else
+		inject_reminder(inj);
+	if (inj->text.failed || inj->failed)
+		return mr_nomem(err);
+	return inj->text.len > 0 ? MR_OK : mr_fail(err, MR_EMPTY, "there is nothing to tell '%s'", inj->self.agent);
 }
 
 static enum mr_rc
 open_injection(struct mr_injection how, struct mr_injection **ret, struct mr_error *err)
 {
-	struct mr_injection *inj = calloc(1, sizeof(*inj));
-	struct mr_room *room = how.room;
-	enum mr_rc rc;
+	struct mr_injection *inj = malloc(sizeof(*inj));
 
 	if (!inj)
 		return mr_nomem(err);
 	*inj = how;
-	rc = gather(inj, err);
-	bool any = inj->nudges || inj->n + inj->due_n + inj->quiet > 0; /* mostly there is nothing */
+	enum mr_rc rc = gather(inj, err);
 
-	if (rc == MR_OK && any)
-		rc = office_not_fenced(room, &inj->self, err);
-	if (rc == MR_OK && any)
-		fence_mark(inj->mark);
-	if (rc == MR_OK && inj->format == MR_INJECT_TEAMS)
-		inject_teams(inj);
-	else if (rc == MR_OK)
-		inject_reminder(inj);
-	if (rc == MR_OK && (inj->text.failed || inj->failed))
-		rc = mr_nomem(err);
-	if (rc == MR_OK && inj->text.len == 0)
-		rc = mr_fail(err, MR_EMPTY, "there is nothing to tell '%s'", inj->self.agent);
-	if (rc != MR_OK) {
+	if (rc == MR_OK)
+		*ret = inj;
+	else
 		mr_inject_close(inj);
-		return rc;
-	}
-	*ret = inj;
-	return MR_OK;
+	return rc;
 }
 
 enum mr_rc
@@ -369,14 +323,6 @@ mr_inject_open_urgent(struct mr_room *room, const struct mr_self *self, enum mr_
 {
 	return open_injection(
 	    (struct mr_injection){ .room = room, .self = *self, .format = format, .urgent_only = true }, ret, err);
-}
-
-enum mr_rc
-inject_open_insisting(struct mr_room *room, const struct mr_self *self, enum mr_inject_format format,
-    struct mr_injection **ret, struct mr_error *err)
-{
-	return open_injection(
-	    (struct mr_injection){ .room = room, .self = *self, .format = format, .insist = true }, ret, err);
 }
 
 const char *
@@ -415,6 +361,7 @@ enum mr_rc
 mr_inject_shown(struct mr_injection *inj, struct mr_error *err)
 {
 	enum mr_rc rc = MR_OK;
+	struct mr_error trouble = { 0 };
 	bool news = false;
 
 	if (inj->nudges && inj->nudges_shown > 0)
@@ -425,15 +372,11 @@ mr_inject_shown(struct mr_injection *inj, struct mr_error *err)
 	for (size_t i = 0; i < inj->n && rc != MR_NOMEM; i++)
 		if (!remember(inj, &inj->items[i], &news))
 			rc = mr_nomem(err);
-	if (!news || rc == MR_NOMEM)
+	if (!news || rc == MR_NOMEM || announced_save(inj->room, &inj->self, &inj->unread, &trouble) == MR_OK ||
+	    rc != MR_OK)
 		return rc;
-	struct mr_error trouble = { 0 };
-
-	if (announced_save(inj->room, &inj->self, &inj->unread, &trouble) != MR_OK && rc == MR_OK) {
-		*err = trouble;
-		rc = trouble.code;
-	}
-	return rc;
+	*err = trouble;
+	return err->code;
 }
 
 void
@@ -449,4 +392,141 @@ mr_inject_close(struct mr_injection *inj)
 	buf_done(&inj->text);
 	arena_free(inj->own);
 	free(inj);
+}
+
+/* ---- Reasons not to stop ---- */
+
+struct mr_stop {
+	struct mr_room *room;
+	struct mr_self self;
+	struct mr_injection *mail; /* told as at a prompt, and noted as announced; or NULL */
+	struct mr_names reasons;   /* all there are now */
+	struct claims held;
+	struct buf text;
+	bool failed; /* out of memory */
+};
+
+static bool
+note_urgent(void *ctx, const struct mr_message *msg)
+{
+	struct mr_stop *s = ctx;
+	struct mr_error broken = { 0 };
+
+	if (msg->priority == MR_URGENT && !(msg->flags & MR_SEEN) &&
+	    !mr_is_control(s->room, s->self.agent, msg, &broken) && !names_add(&s->reasons, str_of(msg->id)))
+		s->failed = true;
+	return !s->failed;
+}
+
+static void
+add_held(struct mr_stop *s)
+{
+	struct buf *out = &s->text;
+	char mark[FENCE_MARK_LEN + 1];
+
+	fence_mark(mark);
+	buf_adds(out, "<system-reminder>\n");
+	inject_count(out, s->held.n, "claim");
+	buf_adds(out, " in your hands: mailroom done TOKEN when it is finished, mailroom release TOKEN gives it back, "
+		      "mailroom fail TOKEN says that it cannot be done.\n");
+	fence_open(out, mark);
+	for (size_t i = 0; i < s->held.n && i < INJECT_LIST_MAX; i++) {
+		mr_auto(mr_message_done) struct mr_message msg = { 0 };
+		const struct claim *held = &s->held.v[i];
+
+		buf_addf(out, "- %s", held->token);
+		if (box_queue(held->box))
+			buf_addf(out, ", of queue %s", box_queue(held->box));
+		if (claim_message(s->room, held, &msg, IGNORED) == MR_OK) {
+			buf_adds(out, ", from ");
+			(void)fence_add(out, str_of(*msg.from ? msg.from : "somebody"), FENCE_LINE, INJECT_NAME_CHARS);
+			buf_adds(out, msg.proof == MR_UNPROVEN ? " (unproven): " : ": ");
+			(void)fence_add(
+			    out, str_of(*msg.subject ? msg.subject : "(no subject)"), FENCE_LINE, INJECT_SUBJECT_CHARS);
+		}
+		buf_addc(out, '\n');
+	}
+	fence_close(out, mark);
+	if (s->held.n > INJECT_LIST_MAX)
+		buf_addf(out, "and %zu more: mailroom inbox\n", s->held.n - INJECT_LIST_MAX);
+	buf_adds(out, "</system-reminder>\n");
+}
+
+static enum mr_rc
+find_reasons(struct mr_stop *s, enum mr_inject_format format, struct mr_error *err)
+{
+	struct scan_request want = { .folders = MR_INBOX, .depth = SCAN_HEADERS, .unread_only = true };
+	mr_auto(mr_names_done) struct mr_names before = { 0 };
+	struct mr_injection how = { .room = s->room, .self = s->self, .format = format, .insist = true };
+	bool news = false;
+
+	scan_sweep(s->room, s->self.agent); /* what a dead process held is unread again */
+	TRY(office_not_fenced(s->room, &s->self, err));
+	if (s->room->driver->abilities & ROOM_PRIORITIES)
+		TRY(office_scan(s->room, s->self.agent, &want, note_urgent, s, err));
+	TRY(claims_held(s->room, &s->self, &s->held, err));
+	for (size_t i = 0; i < s->held.n; i++)
+		s->failed |= !names_add(&s->reasons, str_of(s->held.v[i].token));
+	if (s->reasons.n > 0)
+		told_words(s->room, &s->self, STOPPED, &before);
+	for (size_t i = 0; i < s->reasons.n; i++)
+		news |= !names_has(&before, s->reasons.v[i]);
+	/* Urgent mail and the note are told also if they were told a moment ago. */
+	if (news && open_injection(how, &s->mail, IGNORED) == MR_OK)
+		buf_adds(&s->text, mr_inject_text(s->mail));
+	if (news && s->held.n > 0)
+		add_held(s);
+	if (s->failed || s->text.failed)
+		return mr_nomem(err);
+	if (s->text.len == 0) /* nothing new, or read this very moment */
+		return mr_fail(err, MR_EMPTY, "nothing keeps '%s' from going idle", s->self.agent);
+	return MR_OK;
+}
+
+enum mr_rc
+mr_stop_open(struct mr_room *room, const struct mr_self *self, enum mr_inject_format format, struct mr_stop **ret,
+    struct mr_error *err)
+{
+	struct mr_stop *s = calloc(1, sizeof *s);
+
+	if (!s)
+		return mr_nomem(err);
+	s->room = room;
+	s->self = *self;
+	enum mr_rc rc = find_reasons(s, format, err);
+
+	if (rc == MR_OK)
+		*ret = s;
+	else
+		mr_stop_close(s);
+	return rc;
+}
+
+const char *
+mr_stop_text(const struct mr_stop *stop)
+{
+	return buf_z(&stop->text);
+}
+
+enum mr_rc
+mr_stop_shown(struct mr_stop *stop, struct mr_error *err)
+{
+	/* First that it was said: a loop is worse than mail that is announced twice. */
+	enum mr_rc rc = told_put_words(stop->room, &stop->self, STOPPED, &stop->reasons, err);
+
+	if (stop->mail)
+		(void)mr_inject_shown(stop->mail, IGNORED);
+	return rc;
+}
+
+void
+mr_stop_close(struct mr_stop *stop)
+{
+	if (!stop)
+		return;
+	mr_inject_close(stop->mail);
+	mr_names_done(&stop->reasons);
+	claims_done(&stop->held);
+	buf_done(&stop->text);
+	free(stop);
 }

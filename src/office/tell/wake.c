@@ -1,20 +1,326 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * wake.c - waiting until there is something to wake an idle agent for (wake_look.c), and telling it. What it was woken
- * for is remembered after it was told, so that an agent which goes idle again without acting is not woken for the same.
+ * wake.c - waiting until there is something to wake an idle agent for, and telling it: mail that was not announced to
+ * this life yet, nudges, and work in a queue that it may claim. Looking consumes nothing. What it was woken for is
+ * noted after it was told, so that an agent which goes idle again without acting is not woken for the same.
+ *
+ * Mail of a thread that has woken an agent too often lately wakes it only when some time has passed (wake_limit.c): it
+ * is there, and is announced with the next prompt. The operator is told of such a thread, once.
+ *
+ * Do not disturb is a record that is there while it is on, with since when.
  */
-#include "office/tell/wake.h"
-
 #include "base/clock.h"
 #include "base/error.h"
-#include "office/tell/memory.h"
+#include "base/id.h"
+#include "office/mail/mail.h"
 #include "office/nudge/nudge.h"
+#include "office/tell/tell.h"
+#include "office/who/who.h"
 #include <poll.h>
 #include <stdlib.h>
 
 #define POLL_MS 2000 /* also with a watch: queues, leases and dead holders raise no event */
 #define BLIND_POLL_MS 500
 #define ANNOUNCE_MS 20
+#define LOCK_WAIT_MS 3000
+#define OFFERS_OF_QUEUE 32
+#define OFFERED "offered" /* in the told log: "<queue>/<id>.<attempt>" */
+#define DND "dnd"
+#define DND_NAME "on"
+
+/* ---- Do not disturb ---- */
+
+static enum mr_rc
+find_agent(struct mr_room *room, const char *given, char ret[MR_ADDRESS_MAX + 1], struct mr_error *err)
+{
+	if (!ROOM_HAS(room, record_put))
+		return office_lacks(room, "memory for who is not to be disturbed", err);
+	TRY(agent_spelled(room, given, ret, err));
+	enum mr_rc rc = agent_exists(room, ret, err);
+
+	return rc == MR_NOTFOUND ? agent_unknown(room, ret, err) : rc;
+}
+
+enum mr_rc
+mr_dnd_get(struct mr_room *room, const char *agent, bool *ret_on, int64_t *ret_since_ms, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	mr_auto(record_done) struct record lines = { 0 };
+	char name[MR_ADDRESS_MAX + 1];
+
+	TRY(find_agent(room, agent, name, err));
+	enum mr_rc rc = room->driver->record_get(room, DND, name, DND_NAME, &text, err);
+
+	if (rc != MR_OK && rc != MR_NOTFOUND)
+		return rc;
+	*ret_on = rc == MR_OK;
+	*ret_since_ms = record_parse(buf_str(&text), &lines, IGNORED) == MR_OK ? record_time(&lines, "Since") : 0;
+	return MR_OK;
+}
+
+enum mr_rc
+mr_dnd_set(struct mr_room *room, const char *agent, bool on, struct mr_error *err)
+{
+	char name[MR_ADDRESS_MAX + 1], now[RFC3339_LEN + 1], text[RFC3339_LEN + 16];
+	bool was = false;
+	int64_t since;
+
+	TRY(find_agent(room, agent, name, err));
+	TRY(mr_dnd_get(room, name, &was, &since, err));
+	if (was == on)
+		return MR_OK;
+	time_rfc3339(clock_now_ms(), now);
+	(void)snprintf(text, sizeof text, "Since: %s\n", now);
+	if (on)
+		return room->driver->record_put(room, DND, name, DND_NAME, str_of(text), err);
+	enum mr_rc rc = room->driver->record_drop(room, DND, name, DND_NAME, err);
+
+	return rc == MR_NOTFOUND ? MR_OK : rc; /* another process was quicker */
+}
+
+bool
+dnd_is_on(struct mr_room *room, const char *agent)
+{
+	int64_t since;
+	bool on = false;
+
+	return ROOM_HAS(room, record_put) && mr_dnd_get(room, agent, &on, &since, IGNORED) == MR_OK && on;
+}
+
+/* ---- Too often ---- */
+
+struct look { /* finish with look_done */
+	struct mr_room *room;
+	const struct mr_self *self;
+	const struct mr_wake_options *options;
+	struct announced before;
+	struct wakes wakes;
+	struct mr_names keys;   /* threads of what wakes */
+	struct mr_names offers; /* work that could be claimed, the first of each queue */
+	struct mr_names told;   /* of it, what this life was offered before */
+	struct mr_names queues; /* with work that was not */
+	bool nudged;
+	bool failed; /* out of memory */
+};
+
+static void
+look_done(struct look *l)
+{
+	announced_done(&l->before);
+	wakes_done(&l->wakes);
+	mr_names_done(&l->keys);
+	mr_names_done(&l->offers);
+	mr_names_done(&l->told);
+	mr_names_done(&l->queues);
+}
+
+/* True: final, to try again would change nothing. */
+static bool
+send_notice(struct look *l, const struct mr_message *msg, const char *agent, const char *thread)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	const char *to[] = { OPERATOR, NULL }, *subject = "agents keep waking each other";
+	struct mr_receipt receipt = { 0 };
+	char hash[65], once[72], window[24];
+
+	duration_text(l->wakes.rule.window_ms, window);
+	buf_addf(&text, "%zu times within %s mail of one thread from %s has woken %s, and then there was more.",
+	    l->wakes.rule.limit, window, *msg->from ? msg->from : "somebody", agent);
+	buf_addf(&text,
+	    " It is stored as ever, and wakes again when %s have passed. Wake-Limit in the room's settings ", window);
+	buf_addf(&text, "changes that.\n\nmailroom --as %s thread %s\n", agent, msg->id);
+	sha256_hex(str_of(thread), hash);
+	(void)snprintf(once, sizeof(once), "wakes-%s", hash);
+	struct mr_draft draft = { .to = to, .subject = subject, .body = buf_z(&text), .body_len = text.len };
+
+	if (!buf_ok(&text))
+		return false;
+	if (l->room->driver->abilities & ROOM_KEYS) /* sent, and then killed before it was noted */
+		draft.key = once;
+	enum mr_rc rc = mr_send(l->room, l->self, &draft, &receipt, IGNORED);
+
+	if (rc == MR_OK && !receipt.repeated && l->options->told)
+		l->options->told(l->options->ctx, &receipt, subject);
+	mr_receipt_done(&receipt);
+	return rc == MR_OK || rc == MR_INDOUBT || rc == MR_REFUSED || rc == MR_NOTFOUND || rc == MR_UNSUPPORTED;
+}
+
+/* Such mail came too often: one message to the operator, from the process that finds it first. One message to several
+ * agents is met by several waiters at once: one after the other. */
+static void
+tell_operator(struct look *l, const struct mr_message *msg, const char *agent)
+{
+	mr_auto(buf_done) struct buf thread = BUF_INIT;
+	const struct room_driver *d = l->room->driver;
+	mr_auto(wakes_done) struct wakes now = { 0 };
+	void *lock = NULL;
+
+	wake_thread_key(l->room, msg, agent, &thread);
+	if (!buf_ok(&thread) || wakes_told(&l->wakes, buf_z(&thread)))
+		return;
+	if (DRIVER_HAS(d, record_lock) &&
+	    d->record_lock(l->room, WAKES, "", "telling", LOCK_WAIT_MS, &lock, IGNORED) != MR_OK)
+		return;
+	wakes_load(l->room, &now);
+	if (!wakes_told(&now, buf_z(&thread)) && send_notice(l, msg, agent, buf_z(&thread)))
+		(void)wakes_note(l->room, &(struct mr_names){ &thread.ptr, 1 }, true, IGNORED);
+	if (lock)
+		d->record_unlock(l->room, lock);
+}
+
+/* ---- Mail ---- */
+
+static bool
+judge(void *ctx, const struct mr_message *msg)
+{
+	struct look *l = ctx;
+	mr_auto(buf_done) struct buf key = BUF_INIT;
+	struct mr_error broken = { 0 };
+
+	if ((msg->flags & MR_SEEN) || announced_find(&l->before, msg->id) ||
+	    mr_is_control(l->room, l->self->agent, msg, &broken))
+		return true;
+	/* What this life leaves for the next one it knows. */
+	if (l->self->life > 0 && msg->sender_life == l->self->life && successor_is_own(msg, l->self->agent))
+		return true;
+	wake_key(l->room, msg, l->self->agent, &key);
+	int64_t until = buf_ok(&key) ? wakes_until(&l->wakes, buf_z(&key)) : WAKE_NEVER;
+
+	if (until == 0)
+		l->failed |= !names_add_once(&l->keys, buf_z(&key));
+	else if (until != WAKE_NEVER)
+		tell_operator(l, msg, l->self->agent);
+	return true;
+}
+
+static bool
+note_name(void *ctx, const struct mr_message *msg)
+{
+	return names_add(ctx, str_of(msg->id));
+}
+
+static enum mr_rc
+look_at_mail(struct look *l, struct mr_error *err)
+{
+	bool by_name = l->room->driver->abilities & ROOM_HOLDS;
+	struct scan_request want = {
+		.folders = MR_INBOX, .depth = by_name ? SCAN_NAMES : SCAN_BODIES, .unread_only = true
+	};
+	mr_auto(mr_names_done) struct mr_names ids = { 0 };
+
+	announced_load(l->room, l->self, &l->before);
+	wakes_load(l->room, &l->wakes);
+	scan_sweep(l->room, l->self->agent);
+	TRY(office_scan(l->room, l->self->agent, &want, by_name ? note_name : judge, by_name ? (void *)&ids : l, err));
+	for (size_t i = 0; i < ids.n; i++) {
+		mr_auto(mr_message_done) struct mr_message msg = { 0 };
+
+		/* What cannot be read, or was taken this very moment, is no reason to wake anybody. */
+		if (!announced_find(&l->before, ids.v[i]) && l->room->driver->fetch(l->room, l->self->agent, ids.v[i],
+								 MR_INBOX, SCAN_HEADERS, &msg, IGNORED) == MR_OK)
+			(void)judge(l, &msg);
+	}
+	return MR_OK;
+}
+
+/* ---- Nudges ---- */
+
+static void
+look_at_nudges(struct look *l)
+{
+	struct mr_nudges *nudges = NULL;
+
+	if (mr_nudges_open(l->room, l->self->agent, false, &nudges, IGNORED) != MR_OK)
+		return;
+	for (size_t i = 0; i < mr_nudges_count(nudges); i++) {
+		const struct mr_nudge *n = mr_nudges_get(nudges, i);
+		mr_auto(buf_done) struct buf key = BUF_INIT;
+
+		/* That there is mail, the mail says itself, by its own thread. */
+		if (strcmp(n->kind, "mail") == 0)
+			continue;
+		buf_addf(&key, "nudge\n%s\n%s", n->from, l->self->agent);
+		if (wakes_until(&l->wakes, buf_z(&key)) != 0)
+			continue;
+		l->nudged = true;
+		l->failed |= !buf_ok(&key) || !names_add_once(&l->keys, buf_z(&key));
+	}
+	mr_nudges_close(nudges);
+}
+
+/* ---- Work ---- */
+
+struct offering {
+	struct look *look;
+	const struct mr_queue *queue;
+	size_t n;
+	bool news;
+};
+
+static bool
+note_offer(void *ctx, const struct queue_item *item)
+{
+	struct offering *o = ctx;
+	mr_auto(buf_done) struct buf word = BUF_INIT;
+
+	if (item->state == QUEUE_DELAYED && item->not_before_ms > clock_now_ms())
+		return true;
+	if (item->only_for[0] && strcmp(item->only_for, o->look->self->agent) != 0)
+		return true;
+	buf_addf(&word, "%s/%s.%u", o->queue->name, item->id, item->attempt);
+	if (item->released_ms > 0) /* what was released is new once more */
+		buf_addf(&word, ".%lld", (long long)item->released_ms);
+	if (!buf_ok(&word) || !names_add(&o->look->offers, buf_str(&word))) {
+		o->look->failed = true;
+		return false;
+	}
+	o->news = o->news || !names_has(&o->look->told, buf_z(&word));
+	return ++o->n < OFFERS_OF_QUEUE;
+}
+
+static bool
+look_at_queue(void *ctx, const struct mr_queue *queue)
+{
+	struct look *l = ctx;
+	struct offering o = { .look = l, .queue = queue };
+
+	if (queue->status != MR_QUEUE_ACTIVE || !office_lets_claim(queue->claimers, l->self->agent))
+		return true;
+	office_queue_sweep(l->room, queue);
+	(void)l->room->driver->each_claim(
+	    l->room, room_box("queue", queue->name).z, QUEUE_READY | QUEUE_DELAYED, note_offer, &o, IGNORED);
+	if (o.news && !names_add(&l->queues, str_of(queue->name)))
+		l->failed = true;
+	return !l->failed;
+}
+
+static bool
+note_claim(void *ctx, const struct mr_message *msg)
+{
+	(void)msg;
+	*(bool *)ctx = true;
+	return false;
+}
+
+/* Nothing for an agent that is not to be disturbed; no work for one that has work in its hands. MR_REFUSED: the life is
+ * fenced. */
+static enum mr_rc
+look(struct look *l, struct mr_error *err)
+{
+	bool busy = false;
+
+	TRY(office_not_fenced(l->room, l->self, err));
+	if (dnd_is_on(l->room, l->self->agent))
+		return MR_OK;
+	TRY(look_at_mail(l, err));
+	look_at_nudges(l);
+	if (office_queue_able(l->room, IGNORED) == MR_OK &&
+	    mr_queue_held(l->room, l->self->agent, NULL, note_claim, &busy, IGNORED) == MR_OK && !busy) {
+		told_words(l->room, l->self, OFFERED, &l->told);
+		(void)mr_queue_each(l->room, look_at_queue, l, IGNORED);
+	}
+	return l->failed ? mr_nomem(err) : MR_OK;
+}
 
 /* ---- Waiting ---- */
 
@@ -27,25 +333,21 @@ pause_for(struct mr_room *room, void *watch, int64_t ms)
 		(void)poll(NULL, 0, (int)(ms < BLIND_POLL_MS ? ms : BLIND_POLL_MS));
 }
 
-static bool
-has_nudges(struct mr_room *room, const char *agent)
-{
-	struct mr_nudges *nudges = NULL;
-	struct mr_error ignored = { 0 };
-	bool any = mr_nudges_open(room, agent, false, &nudges, &ignored) == MR_OK;
-
-	mr_nudges_close(nudges);
-	return any;
-}
-
-/* What comes within a moment is told together. Whoever sent a nudge waits to see it shown. */
+/* What comes within a moment is told together; but the sender of a nudge waits to see it shown. */
 static void
 gather(struct mr_room *room, const char *agent, void *watch, int64_t ms)
 {
 	int64_t end = clock_boot_ms() + ms;
 
-	for (int64_t left = ms; left > 0 && !has_nudges(room, agent); left = end - clock_boot_ms())
+	for (int64_t left = ms; left > 0; left = end - clock_boot_ms()) {
+		struct mr_nudges *nudges = NULL;
+		bool any = mr_nudges_open(room, agent, false, &nudges, IGNORED) == MR_OK;
+
+		mr_nudges_close(nudges);
+		if (any)
+			return;
 		pause_for(room, watch, left);
+	}
 }
 
 static enum mr_rc
@@ -53,10 +355,10 @@ wait_with(struct mr_room *room, const struct mr_self *self, const struct mr_wake
     struct mr_error *err)
 {
 	for (;;) {
-		mr_auto(wake_look_done) struct wake_look l = { .room = room, .self = self, .options = options };
+		mr_auto(look_done) struct look l = { .room = room, .self = self, .options = options };
 
-		TRY(wake_look(&l, err));
-		if (wake_found(&l)) {
+		TRY(look(&l, err));
+		if (l.keys.n > 0 || l.queues.n > 0) {
 			if (!l.nudged)
 				gather(room, self->agent, watch, options->gather_ms);
 			return MR_OK;
@@ -72,13 +374,12 @@ mr_wake_wait(
     struct mr_room *room, const struct mr_self *self, const struct mr_wake_options *options, struct mr_error *err)
 {
 	const struct room_driver *d = room->driver;
-	struct mr_error ignored = { 0 };
 	void *watch = NULL, *lock = NULL;
 
-	/* Whoever nudges this agent sees by the lock that it will be shown at once. */
+	/* The sender of a nudge sees by the lock that it will be shown at once. */
 	if (DRIVER_HAS(d, record_lock))
-		(void)d->record_lock(room, NUDGE, self->agent, NUDGE_WAITER, ANNOUNCE_MS, &lock, &ignored);
-	if (DRIVER_HAS(d, watch) && d->watch(room, self->agent, &watch, &ignored) != MR_OK)
+		(void)d->record_lock(room, NUDGE, self->agent, NUDGE_WAITER, ANNOUNCE_MS, &lock, IGNORED);
+	if (DRIVER_HAS(d, watch) && d->watch(room, self->agent, &watch, IGNORED) != MR_OK)
 		watch = NULL;
 	enum mr_rc rc = wait_with(room, self, options, watch, err);
 
@@ -92,44 +393,37 @@ mr_wake_wait(
 /* ---- Telling ---- */
 
 struct mr_wake {
-	struct wake_look look;
+	struct look look;
 	struct mr_self self;
 	struct mr_injection *mail; /* or NULL */
 	struct buf text;
 };
-
-static void
-add_offers(struct mr_wake *w)
-{
-	if (w->look.queues.n == 0)
-		return;
-	buf_adds(&w->text, "<system-reminder>\n");
-	for (size_t i = 0; i < w->look.queues.n; i++)
-		buf_addf(&w->text, "Work waits in the queue %s: mailroom recv queue:%s\n", w->look.queues.v[i],
-		    w->look.queues.v[i]);
-	buf_adds(&w->text, "</system-reminder>\n");
-}
 
 enum mr_rc
 mr_wake_open(struct mr_room *room, const struct mr_self *self, const struct mr_wake_options *options,
     struct mr_wake **ret, struct mr_error *err)
 {
 	struct mr_wake *w = calloc(1, sizeof *w);
-	struct mr_error nothing = { 0 };
 
 	if (!w)
 		return mr_nomem(err);
 	w->self = *self;
-	w->look = (struct wake_look){ .room = room, .self = &w->self, .options = options };
-	enum mr_rc rc = wake_look(&w->look, err);
+	w->look = (struct look){ .room = room, .self = &w->self, .options = options };
+	struct mr_names *queues = &w->look.queues;
+	enum mr_rc rc = look(&w->look, err);
 
-	if (rc == MR_OK && wake_found(&w->look)) {
-		if (mr_inject_open(room, self, options->format, &w->mail, &nothing) == MR_OK)
-			buf_adds(&w->text, mr_inject_text(w->mail));
-		add_offers(w);
-		if (w->text.failed)
-			rc = mr_nomem(err);
+	if (rc == MR_OK && (w->look.keys.n > 0 || queues->n > 0) &&
+	    mr_inject_open(room, self, options->format, &w->mail, IGNORED) == MR_OK)
+		buf_adds(&w->text, mr_inject_text(w->mail));
+	if (rc == MR_OK && queues->n > 0) {
+		buf_adds(&w->text, "<system-reminder>\n");
+		for (size_t i = 0; i < queues->n; i++)
+			buf_addf(&w->text, "Work waits in the queue %s: mailroom recv queue:%s\n", queues->v[i],
+			    queues->v[i]);
+		buf_adds(&w->text, "</system-reminder>\n");
 	}
+	if (rc == MR_OK && w->text.failed)
+		rc = mr_nomem(err);
 	if (rc == MR_OK && w->text.len == 0)
 		rc = mr_fail(err, MR_EMPTY, "there is nothing to wake '%s' for", self->agent);
 	if (rc != MR_OK) {
@@ -149,16 +443,16 @@ mr_wake_text(const struct mr_wake *wake)
 enum mr_rc
 mr_wake_shown(struct mr_wake *wake, struct mr_error *err)
 {
-	struct wake_look *l = &wake->look;
-	/* First that it was a wake: a loop is worse than mail that is announced twice. */
-	enum mr_rc rc = wakes_count(l->room, &l->keys, err);
+	struct look *l = &wake->look;
 	struct mr_error trouble = { 0 };
+	/* First that it was a wake: a loop is worse than mail that is announced twice. */
+	enum mr_rc rc = wakes_note(l->room, &l->keys, false, err);
 
 	if (wake->mail && mr_inject_shown(wake->mail, &trouble) != MR_OK && rc == MR_OK) {
 		*err = trouble;
 		rc = trouble.code;
 	}
-	if (l->queues.n > 0 && memory_put_words(l->room, l->self, WAKE_OFFERED, &l->offers, &trouble) != MR_OK &&
+	if (l->queues.n > 0 && told_put_words(l->room, l->self, OFFERED, &l->offers, &trouble) != MR_OK &&
 	    rc == MR_OK) {
 		*err = trouble;
 		rc = trouble.code;
@@ -172,52 +466,45 @@ mr_wake_close(struct mr_wake *wake)
 	if (!wake)
 		return;
 	mr_inject_close(wake->mail);
-	wake_look_done(&wake->look);
+	look_done(&wake->look);
 	buf_done(&wake->text);
 	free(wake);
 }
 
 /* ---- Mail that is announced by typing ---- */
 
+/* Until when it wakes nobody, and why; 0: it may wake now. */
 static int64_t
-limited_until(struct wake_look *l, const char *agent, const char *id, struct mr_message *ret_msg)
+limited_until(
+    struct look *l, const char *agent, const char *id, struct mr_message *ret_msg, char ret_why[MR_WAKE_WHY_MAX])
 {
 	mr_auto(buf_done) struct buf key = BUF_INIT;
-	struct mr_error ignored = { 0 };
-
-	wakes_load(l->room, &l->wakes);
-	if (l->wakes.n ==
-	    0) /* nobody was woken lately; in the rooms of other programs a fetch reads the whole mailbox */
-		return 0;
-	if (l->room->driver->fetch(l->room, agent, id, MR_INBOX, SCAN_HEADERS, ret_msg, &ignored) != MR_OK)
-		return 0; /* read already */
-	wake_key(l->room, ret_msg, agent, &key);
-	return buf_ok(&key) ? wakes_until(&l->wakes, buf_z(&key)) : 0;
-}
-
-static void
-say_limited(int64_t until_ms, char *ret, size_t size)
-{
 	char at[RFC3339_LEN + 1];
 
-	if (until_ms == WAKE_NEVER) {
-		(void)snprintf(ret, size, "automatic mail wakes nobody twice in a thread");
-		return;
+	wakes_load(l->room, &l->wakes);
+	if (l->wakes.n == 0) /* nobody was woken lately; in other programs' rooms a fetch reads the whole mailbox */
+		return 0;
+	if (l->room->driver->fetch(l->room, agent, id, MR_INBOX, SCAN_HEADERS, ret_msg, IGNORED) != MR_OK)
+		return 0; /* read already */
+	wake_key(l->room, ret_msg, agent, &key);
+	int64_t until = buf_ok(&key) ? wakes_until(&l->wakes, buf_z(&key)) : 0;
+
+	if (until == WAKE_NEVER) {
+		(void)snprintf(ret_why, MR_WAKE_WHY_MAX, "automatic mail wakes nobody twice in a thread");
+	} else if (until != 0) {
+		time_rfc3339(until + 59999, at); /* the minute in which it is over */
+		(void)snprintf(ret_why, MR_WAKE_WHY_MAX, "wakes of this thread are limited until %.5s UTC", at + 11);
 	}
-	time_rfc3339(until_ms + 59999, at); /* the minute in which it is over */
-	(void)snprintf(ret, size, "wakes of this thread are limited until %.5s UTC", at + 11);
+	return until;
 }
 
 bool
 mr_wake_limited(struct mr_room *room, const char *agent, const char *id, char ret_why[MR_WAKE_WHY_MAX])
 {
 	mr_auto(mr_message_done) struct mr_message msg = { 0 };
-	mr_auto(wake_look_done) struct wake_look l = { .room = room };
-	int64_t until = limited_until(&l, agent, id, &msg);
+	mr_auto(look_done) struct look l = { .room = room };
 
-	if (until != 0)
-		say_limited(until, ret_why, MR_WAKE_WHY_MAX);
-	return until != 0;
+	return limited_until(&l, agent, id, &msg, ret_why) != 0;
 }
 
 enum mr_rc
@@ -225,15 +512,14 @@ mr_wake_by_mail(struct mr_room *room, const struct mr_self *self, const char *ag
     const struct mr_wake_options *options, struct mr_error *err)
 {
 	mr_auto(mr_message_done) struct mr_message msg = { 0 };
-	mr_auto(wake_look_done) struct wake_look l = { .room = room, .self = self, .options = options };
-	int64_t until = limited_until(&l, agent, id, &msg);
+	mr_auto(look_done) struct look l = { .room = room, .self = self, .options = options };
 	char why[MR_WAKE_WHY_MAX];
+	int64_t until = limited_until(&l, agent, id, &msg, why);
 
 	if (until == 0)
 		return MR_OK;
 	if (until != WAKE_NEVER)
-		wake_tell_operator(&l, &msg, agent);
-	say_limited(until, why, sizeof why);
+		tell_operator(&l, &msg, agent);
 	return mr_fail(err, MR_REFUSED, "%s: '%s' was not nudged", why, agent);
 }
 
@@ -241,13 +527,11 @@ void
 mr_wake_count(struct mr_room *room, const char *agent, const char *id)
 {
 	mr_auto(mr_message_done) struct mr_message msg = { 0 };
-	mr_auto(mr_names_done) struct mr_names keys = { 0 };
 	mr_auto(buf_done) struct buf key = BUF_INIT;
-	struct mr_error ignored = { 0 };
 
-	if (room->driver->fetch(room, agent, id, 0, SCAN_HEADERS, &msg, &ignored) != MR_OK)
+	if (room->driver->fetch(room, agent, id, 0, SCAN_HEADERS, &msg, IGNORED) != MR_OK)
 		return;
 	wake_key(room, &msg, agent, &key);
-	if (buf_ok(&key) && names_add(&keys, buf_str(&key)))
-		(void)wakes_count(room, &keys, &ignored);
+	if (buf_ok(&key))
+		(void)wakes_note(room, &(struct mr_names){ &key.ptr, 1 }, false, IGNORED);
 }

@@ -8,15 +8,13 @@
  * changed under its lock. What is older than a day goes with the next change. In the rooms of other programs nothing of
  * ours may be left: there it is a file in the state folder.
  */
-#include "office/tell/wake.h"
-
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/id.h"
 #include "base/sys.h"
+#include "office/tell/tell.h"
 #include "office/who/who.h"
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -24,8 +22,7 @@
 #define WAKES_MAX ((size_t)4 << 20)
 #define DAY_MS ((int64_t)24 * 3600 * 1000)
 #define LOCK_WAIT_MS 3000
-
-/* ---- As text ---- */
+#define AUTO "auto\n" /* before the key of what programs write */
 
 void
 wakes_done(struct wakes *w)
@@ -34,64 +31,31 @@ wakes_done(struct wakes *w)
 	*w = (struct wakes){ 0 };
 }
 
+/* ---- As text ---- */
+
 static struct wake_thread *
 add_thread(struct wakes *w)
 {
-	if (w->n == w->cap) {
-		size_t cap = w->cap ? 2 * w->cap : 16;
-		struct wake_thread *v = reallocarray(w->v, cap, sizeof *v);
-
-		if (!v)
-			return NULL;
-		w->v = v;
-		w->cap = cap;
-	}
+	if (!array_grow(&w->v, w->n, &w->cap, sizeof(*w->v)))
+		return NULL;
 	w->v[w->n] = (struct wake_thread){ 0 };
 	return &w->v[w->n++];
-}
-
-static bool
-next_word(struct mr_str *rest, struct mr_str *ret)
-{
-	size_t n = 0;
-
-	while (rest->len > 0 && *rest->ptr == ' ') {
-		rest->ptr++;
-		rest->len--;
-	}
-	while (n < rest->len && rest->ptr[n] != ' ')
-		n++;
-	*ret = (struct mr_str){ rest->ptr, n };
-	rest->ptr += n;
-	rest->len -= n;
-	return n > 0;
-}
-
-static void
-parse_line(struct mr_str line, struct wakes *w)
-{
-	struct mr_str hash, told, word;
-	struct wake_thread *t;
-	uint64_t ms;
-
-	if (!next_word(&line, &hash) || hash.len != 64 || !next_word(&line, &told) || !(t = add_thread(w)))
-		return;
-	memcpy(t->hash, hash.ptr, 64);
-	t->told = told.ptr[0] == '+';
-	while (t->n < WAKE_LIMIT_MAX && next_word(&line, &word) && str_to_u64(word, &ms) && ms <= INT64_MAX)
-		t->at_ms[t->n++] = (int64_t)ms;
 }
 
 static void
 parse(struct mr_str text, struct wakes *w)
 {
-	while (text.len > 0) {
-		const char *lf = memchr(text.ptr, '\n', text.len);
-		size_t len = lf ? (size_t)(lf - text.ptr) : text.len, step = lf ? len + 1 : len;
+	for (struct mr_str line, hash, told, word; str_cut(&text, '\n', &line);) {
+		struct wake_thread *t;
+		uint64_t ms;
 
-		parse_line((struct mr_str){ text.ptr, len }, w);
-		text.ptr += step;
-		text.len -= step;
+		if (!str_word(&line, " ", &hash) || hash.len != 64 || !str_word(&line, " ", &told) ||
+		    !(t = add_thread(w)))
+			continue;
+		memcpy(t->hash, hash.ptr, 64);
+		t->told = told.ptr[0] == '+';
+		while (t->n < WAKE_LIMIT_MAX && str_word(&line, " ", &word) && str_to_u64(word, &ms) && ms <= INT64_MAX)
+			t->at_ms[t->n++] = (int64_t)ms;
 	}
 }
 
@@ -112,17 +76,6 @@ format(const struct wakes *w, int64_t now_ms, struct buf *out)
 
 /* ---- Keys ---- */
 
-#define AUTO "auto\n" /* before the key of what programs write */
-
-/* Answers of programs to programs have no end. */
-static bool
-is_automatic(const struct mr_message *msg)
-{
-	const char *how = mr_message_header(msg, "Auto-Submitted");
-
-	return (how && !ascii_caseeq(how, "no")) || ascii_caseeq(msg->type, "notice");
-}
-
 void
 wake_thread_key(const struct mr_room *room, const struct mr_message *msg, const char *agent, struct buf *out)
 {
@@ -137,16 +90,13 @@ wake_thread_key(const struct mr_room *room, const struct mr_message *msg, const 
 void
 wake_key(const struct mr_room *room, const struct mr_message *msg, const char *agent, struct buf *out)
 {
-	if (is_automatic(msg))
+	const char *how = mr_message_header(msg, "Auto-Submitted");
+
+	/* Answers of programs to programs have no end. */
+	if ((how && !ascii_caseeq(how, "no")) || ascii_caseeq(msg->type, "notice"))
 		buf_adds(out, AUTO);
 	wake_thread_key(room, msg, agent, out);
 	buf_addf(out, "\n%s\n%s", msg->from, agent);
-}
-
-void
-wake_nudge_key(const char *from, const char *agent, struct buf *out)
-{
-	buf_addf(out, "nudge\n%s\n%s", from, agent);
 }
 
 static struct wake_thread *
@@ -206,12 +156,6 @@ wake_rule_parse(const char *line, struct wake_rule *ret)
 
 /* ---- Where it is kept ---- */
 
-static bool
-has_records(const struct mr_room *room)
-{
-	return ROOM_HAS(room, record_get) && ROOM_HAS(room, record_put);
-}
-
 static enum mr_rc
 open_state(const struct mr_room *room, int *ret_fd, char ret_name[65], struct mr_error *err)
 {
@@ -226,60 +170,26 @@ wakes_load(struct mr_room *room, struct wakes *ret)
 {
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 	mr_auto(sys_close_fd) int fd = -1;
-	struct mr_error ignored = { 0 };
 	char name[65];
 
-	if (has_records(room))
-		(void)room->driver->record_get(room, WAKES, "", WAKES_NAME, &text, &ignored);
-	else if (open_state(room, &fd, name, &ignored) == MR_OK)
-		(void)file_read(fd, name, WAKES_MAX, &text, &ignored);
+	if (ROOM_HAS(room, record_put))
+		(void)room->driver->record_get(room, WAKES, "", WAKES_NAME, &text, IGNORED);
+	else if (open_state(room, &fd, name, IGNORED) == MR_OK)
+		(void)file_read(fd, name, WAKES_MAX, &text, IGNORED);
 	(void)wake_rule_parse(mr_room_setting(room, "Wake-Limit"), &ret->rule);
 	parse(buf_str(&text), ret);
 }
 
-typedef enum mr_rc edit_fn(void *ctx, bool exists, struct buf *text, struct mr_error *err);
-
-static enum mr_rc
-change(struct mr_room *room, edit_fn *edit, void *ctx, struct mr_error *err)
-{
-	mr_auto(buf_done) struct buf text = BUF_INIT;
-	mr_auto(sys_close_fd) int fd = -1;
-	mr_auto(sys_close_fd) int lock = -1;
-	char name[65];
-
-	if (has_records(room))
-		return room_record_change(room, WAKES, "", WAKES_NAME, edit, ctx, err);
-	TRY(open_state(room, &fd, name, err));
-	TRY(lock_take(fd, ".lock", 0600, LOCK_WAIT_MS, &lock, err));
-	struct mr_error ignored = { 0 };
-	bool exists = file_read(fd, name, WAKES_MAX, &text, &ignored) == MR_OK;
-	enum mr_rc rc = edit(ctx, exists, &text, err);
-
-	return rc == MR_OK ? file_replace(fd, name, buf_str(&text), 0600, err) : rc;
-}
-
-/* ---- Changes ---- */
-
-struct changing {
+struct noting {
 	const struct mr_names *keys;
-	size_t limit;
-	bool told; /* else: woken */
+	size_t limit; /* so many times are kept */
+	bool told;    /* else: woken */
 };
 
-static void
-note_wake(struct wake_thread *t, size_t limit, int64_t now_ms)
-{
-	if (t->n >= limit) {
-		memmove(t->at_ms, t->at_ms + (t->n - limit + 1), (limit - 1) * sizeof t->at_ms[0]);
-		t->n = limit - 1;
-	}
-	t->at_ms[t->n++] = now_ms;
-}
-
 static enum mr_rc
-edit_threads(void *ctx, bool exists, struct buf *text, struct mr_error *err)
+edit(void *ctx, bool exists, struct buf *text, struct mr_error *err)
 {
-	const struct changing *c = ctx;
+	const struct noting *c = ctx;
 	mr_auto(wakes_done) struct wakes w = { 0 };
 	int64_t now_ms = clock_now_ms();
 
@@ -293,7 +203,11 @@ edit_threads(void *ctx, bool exists, struct buf *text, struct mr_error *err)
 		if (!t)
 			return mr_nomem(err);
 		t->told = t->told || c->told;
-		note_wake(t, c->limit, now_ms); /* of a thread that was told of: when */
+		if (t->n >= c->limit) {
+			memmove(t->at_ms, t->at_ms + (t->n - c->limit + 1), (c->limit - 1) * sizeof t->at_ms[0]);
+			t->n = c->limit - 1;
+		}
+		t->at_ms[t->n++] = now_ms; /* of a thread that was told of: when */
 	}
 	buf_clear(text);
 	format(&w, now_ms, text);
@@ -301,21 +215,24 @@ edit_threads(void *ctx, bool exists, struct buf *text, struct mr_error *err)
 }
 
 enum mr_rc
-wakes_count(struct mr_room *room, const struct mr_names *keys, struct mr_error *err)
+wakes_note(struct mr_room *room, const struct mr_names *keys, bool told, struct mr_error *err)
 {
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	mr_auto(sys_close_fd) int fd = -1;
+	mr_auto(sys_close_fd) int lock = -1;
 	struct wake_rule rule;
+	char name[65];
 
 	(void)wake_rule_parse(mr_room_setting(room, "Wake-Limit"), &rule);
-	struct changing c = { .keys = keys, .limit = rule.limit };
+	struct noting c = { .keys = keys, .limit = told ? 1 : rule.limit, .told = told };
 
-	return keys->n > 0 ? change(room, edit_threads, &c, err) : MR_OK;
-}
-
-enum mr_rc
-wakes_note_told(struct mr_room *room, const char *key, struct mr_error *err)
-{
-	mr_auto(mr_names_done) struct mr_names keys = { 0 };
-	struct changing c = { .keys = &keys, .limit = 1, .told = true };
-
-	return names_add(&keys, str_of(key)) ? change(room, edit_threads, &c, err) : mr_nomem(err);
+	if (keys->n == 0)
+		return MR_OK;
+	if (ROOM_HAS(room, record_put))
+		return room_record_change(room, WAKES, "", WAKES_NAME, edit, &c, err);
+	TRY(open_state(room, &fd, name, err));
+	TRY(lock_take(fd, ".lock", 0600, LOCK_WAIT_MS, &lock, err));
+	(void)file_read(fd, name, WAKES_MAX, &text, IGNORED);
+	TRY(edit(&c, true, &text, err));
+	return file_replace(fd, name, buf_str(&text), 0600, err);
 }

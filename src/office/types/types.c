@@ -50,11 +50,10 @@ static enum mr_rc
 keep_type(struct types_store *s, struct mr_str text, const char *pack, const char *name, const struct type_def **ret,
     struct mr_error *err)
 {
-	struct type_def **v = array_more(s->v, s->n, &s->cap, sizeof(*v)), *def = calloc(1, sizeof(*def));
-	enum mr_rc rc = v && def ? type_parse(text, pack, name, def, err) : mr_nomem(err);
+	struct type_def *def = calloc(1, sizeof(*def));
+	bool room = array_grow(&s->v, s->n, &s->cap, sizeof(*s->v));
+	enum mr_rc rc = room && def ? type_parse(text, pack, name, def, err) : mr_nomem(err);
 
-	if (v)
-		s->v = v;
 	if (rc != MR_OK) {
 		free(def);
 		return rc;
@@ -94,26 +93,17 @@ keep_or_note(struct types_store *s, enum mr_rc read, const struct buf *text, con
 
 /* ---- Packs: folders of the data folder ---- */
 
-static bool
-note_name(void *ctx, const struct dir_entry *entry)
-{
-	return entry->name[0] == '.' || entry->name[strlen(entry->name) - 1] == '~' ||
-	       names_add(ctx, str_of(entry->name));
-}
-
-static int
-by_bytes(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 /* The names in a folder, sorted. */
 static enum mr_rc
 names_in(int fd, struct mr_names *ret, struct mr_error *err)
 {
-	TRY(dir_each(fd, note_name, ret, err));
-	if (ret->n > 0)
-		qsort(ret->v, ret->n, sizeof(*ret->v), by_bytes);
+	mr_auto(mr_names_done) struct mr_names all = { 0 };
+
+	TRY(dir_names(fd, &all, err));
+	for (size_t i = 0; i < all.n; i++)
+		if (all.v[i][0] != '.' && !str_ends(str_of(all.v[i]), "~") && !names_add(ret, str_of(all.v[i])))
+			return mr_nomem(err);
+	names_sort(ret);
 	return MR_OK;
 }
 

@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/sys.h"
-#include "office/tell/inject.h"
+#include "office/tell/tell.h"
 #include "office/who/who.h"
 #include <fcntl.h>
 

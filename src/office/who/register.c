@@ -19,7 +19,7 @@
 #include "message/foreign.h"
 #include "office/address/address.h"
 #include "office/nudge/nudge.h"
-#include "office/tell/inject.h"
+#include "office/tell/tell.h"
 #include "office/who/who.h"
 #include <unistd.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What an idle agent is woken for, how often, and what keeps one from going idle. */
 #include "base/clock.h"
-#include "office/tell/wake.h"
+#include "office/tell/tell.h"
 #include "town.h"
 
 static size_t notices;
