@@ -12,8 +12,6 @@
 #define LONG_TEXT 600 /* an input area may scroll: of a longer text only the end must be seen */
 #define TAIL 200
 
-static const char *const prompts[] = { "\xe2\x9d\xaf", "\xe2\x80\xba" }; /* ❯ › */
-
 static const char *const busy_signs[] = { "esc to interrupt", "ctrl+c to interrupt", "ctrl-c to interrupt" };
 static const char *const dialog_signs[] = { "enter to select", "enter to confirm", "enter to continue", "enter to exit",
 	"press enter", "esc to cancel", "esc to exit", "esc to go back", "(y/n)", "[y/n]", "(yes/no)", "do you want to",
@@ -25,6 +23,7 @@ static const char *const dialog_signs[] = { "enter to select", "enter to confirm
 struct line {
 	char text[1024]; /* plain, cut; lower case of ASCII */
 	size_t len;
+	bool empty;   /* nothing but blanks */
 	bool drafted; /* something behind the prompt is neither dim nor under a drawn cursor */
 	bool prompt;
 	bool choice; /* the prompt sign stands before "1." */
@@ -96,20 +95,11 @@ is_frame(uint32_t cp) /* box drawing, blocks */
 	return cp >= 0x2500 && cp <= 0x259f;
 }
 
-static bool
-is_prompt(struct mr_str character)
-{
-	for (size_t i = 0; i < sizeof prompts / sizeof prompts[0]; i++)
-		if (str_eq(character, str_of(prompts[i])))
-			return true;
-	return false;
-}
-
 /* One line of the screen, without its end. The pen goes on to the next one. */
 static void
 read_line(struct mr_str s, struct pen *pen, struct line *ret)
 {
-	*ret = (struct line){ 0 };
+	*ret = (struct line){ .empty = true };
 	bool begun = false, behind = false; /* the prompt needs a space behind it, or the end */
 
 	for (size_t at = 0, n; at < s.len; at += n) {
@@ -127,9 +117,10 @@ read_line(struct mr_str s, struct pen *pen, struct line *ret)
 			memcpy(ret->text + ret->len, rest.ptr, n);
 			ret->len += n;
 		}
+		ret->empty &= is_blank(cp);
 		if (!begun && !is_blank(cp) && !is_frame(cp)) {
 			begun = true;
-			ret->prompt = is_prompt((struct mr_str){ rest.ptr, n });
+			ret->prompt = cp == 0x276f || cp == 0x203a; /* ❯ › */
 		} else if (ret->prompt && !behind) {
 			behind = true;
 			ret->prompt = is_blank(cp);
@@ -158,17 +149,16 @@ has_sign(const struct line *line, const char *const *signs, size_t n)
 	return false;
 }
 
-static bool
-is_empty(const struct line *line)
+/* Takes the first line off. */
+static struct mr_str
+take_line(struct mr_str *screen)
 {
-	for (size_t at = 0, n; at<line->len; at += n> 0 ? n : 1) {
-		uint32_t cp = 0;
+	const char *end = memchr(screen->ptr, '\n', screen->len);
+	struct mr_str line = { screen->ptr, end ? (size_t)(end - screen->ptr) : screen->len };
+	size_t taken = line.len + (end != NULL);
 
-		n = utf8_next((struct mr_str){ line->text + at, line->len - at }, &cp);
-		if (!is_blank(cp))
-			return false;
-	}
-	return true;
+	*screen = (struct mr_str){ screen->ptr + taken, screen->len - taken };
+	return line;
 }
 
 /* The last lines with something on them, the lowest last. */
@@ -178,17 +168,13 @@ last_lines(struct mr_str screen, struct line ret[NEAR_END])
 	struct pen pen = { 0 };
 	size_t n = 0;
 
-	for (size_t at = 0; at < screen.len;) {
-		const char *end = memchr(screen.ptr + at, '\n', screen.len - at);
-		size_t len = end ? (size_t)(end - screen.ptr) - at : screen.len - at;
-
+	while (screen.len > 0) {
 		if (n == NEAR_END) {
 			memmove(ret, ret + 1, (NEAR_END - 1) * sizeof *ret);
 			n--;
 		}
-		read_line((struct mr_str){ screen.ptr + at, len }, &pen, &ret[n]);
-		n += is_empty(&ret[n]) ? 0 : 1;
-		at += len + 1;
+		read_line(take_line(&screen), &pen, &ret[n]);
+		n += ret[n].empty ? 0 : 1;
 	}
 	return n;
 }
@@ -240,16 +226,14 @@ input_area(struct mr_str screen)
 {
 	struct mr_str area = screen;
 
-	for (size_t at = 0; at < screen.len;) {
-		const char *end = memchr(screen.ptr + at, '\n', screen.len - at);
-		size_t len = end ? (size_t)(end - screen.ptr) - at : screen.len - at;
+	while (screen.len > 0) {
+		struct mr_str from = screen;
 		struct pen pen = { 0 };
 		struct line line;
 
-		read_line((struct mr_str){ screen.ptr + at, len }, &pen, &line);
+		read_line(take_line(&screen), &pen, &line);
 		if (line.prompt)
-			area = (struct mr_str){ screen.ptr + at, screen.len - at };
-		at += len + 1;
+			area = from;
 	}
 	return area;
 }

@@ -101,8 +101,9 @@ void answer_begin(struct json *j, const struct mcp_request *r);
 void answer_end(struct json *j, const struct mcp_request *r);
 /* Modern: for how long it holds. */
 void answer_cache(struct json *j, const struct mcp_request *r, int64_t ttl_ms, bool everybody);
-void answer_error(struct buf *line, const struct mcp_request *r, enum mcp_code code, const char *fmt, ...)
-    MR_PRINTF(4, 5);
+/* uri: of a resource that is not there, or NULL. */
+void answer_error(
+    struct buf *line, const struct mcp_request *r, enum mcp_code code, const char *message, const char *uri);
 /* {"jsonrpc","method","params":{ stays open; notice_end closes it. */
 void notice_begin(struct json *j, const char *method);
 void notice_end(struct json *j);

@@ -4,8 +4,11 @@
 #include <stdarg.h>
 
 #include "cli/mcp/mcp.h"
+#include "cli/view.h"
 
 #define CONSTANT_MS (60 * 60 * 1000) /* what only another version of mailroom changes */
+
+static const struct mr_names modern = { (char *[]){ (char[]){ MCP_MODERN_VERSION } }, 1 };
 
 /* ---- Lines ---- */
 
@@ -79,41 +82,20 @@ answer_nothing(struct mcp_server *s, const struct mcp_request *r)
 	answer_write(s, r, &j);
 }
 
-static void
-add_error(struct buf *line, const struct mcp_request *r, enum mcp_code code, const char *message, const char *uri)
+void
+answer_error(struct buf *line, const struct mcp_request *r, enum mcp_code code, const char *message, const char *uri)
 {
 	struct json j = JSON_INIT(line);
 
 	json_open(&j, '{');
 	json_key_str(&j, "jsonrpc", "2.0");
 	add_raw(&j, "id", r->id);
-	json_key(&j, "error");
-	json_open(&j, '{');
-	json_key_int(&j, "code", code);
-	json_key_str(&j, "message", message);
-	if (code == MCP_VERSION || uri) {
-		json_key(&j, "data");
-		json_open(&j, '{');
-	}
-	if (code == MCP_VERSION) {
-		add_raw(&j, "supported", STR("[\"" MCP_MODERN_VERSION "\"]"));
-		json_key_str(&j, "requested", r->version);
-	}
-	if (uri)
-		json_key_str(&j, "uri", uri);
+	json_cells(&j, CELLS(kv_open("error"), kv_int("code", code), kv_str("message", message)));
+	if (code == MCP_VERSION)
+		json_cells(&j, CELLS(kv_open("data"), kv_names("supported", &modern), kv_str("requested", r->version)));
+	else if (uri)
+		json_cells(&j, CELLS(kv_open("data"), kv_str("uri", uri)));
 	end_line(&j);
-}
-
-void
-answer_error(struct buf *line, const struct mcp_request *r, enum mcp_code code, const char *fmt, ...)
-{
-	char message[700];
-	va_list args;
-
-	va_start(args, fmt);
-	(void)vsnprintf(message, sizeof(message), fmt, args);
-	va_end(args);
-	add_error(line, r, code, message, NULL);
 }
 
 void
@@ -126,7 +108,7 @@ mcp_error(struct mcp_server *s, const struct mcp_request *r, enum mcp_code code,
 	va_start(args, fmt);
 	(void)vsnprintf(message, sizeof(message), fmt, args);
 	va_end(args);
-	add_error(&line, r, code, message, NULL);
+	answer_error(&line, r, code, message, NULL);
 	(void)mcp_write(s, &line);
 }
 
@@ -152,10 +134,7 @@ void
 notice_begin(struct json *j, const char *method)
 {
 	json_open(j, '{');
-	json_key_str(j, "jsonrpc", "2.0");
-	json_key_str(j, "method", method);
-	json_key(j, "params");
-	json_open(j, '{');
+	json_cells(j, CELLS(kv_str("jsonrpc", "2.0"), kv_str("method", method), kv_open("params")));
 }
 
 void
@@ -210,7 +189,7 @@ discover(struct mcp_server *s, const struct mcp_request *r)
 	struct json j = JSON_INIT(&line);
 
 	answer_begin(&j, r);
-	add_raw(&j, "supportedVersions", STR("[\"" MCP_MODERN_VERSION "\"]"));
+	json_key_names(&j, "supportedVersions", &modern);
 	add_capabilities(s, &j, MCP_MODERN);
 	json_key_str(&j, "instructions", mcp_instructions);
 	answer_cache(&j, r, CONSTANT_MS, true);
@@ -305,7 +284,7 @@ is_about_inbox(struct mcp_server *s, const struct mcp_request *r)
 	if (strcmp(buf_z(&uri), MCP_INBOX_URI) == 0)
 		return true;
 	(void)snprintf(message, sizeof(message), "there is no resource '%.200s'", buf_z(&uri));
-	add_error(&line, r, r->era == MCP_MODERN ? MCP_PARAMS : MCP_NO_RESOURCE, message, buf_z(&uri));
+	answer_error(&line, r, r->era == MCP_MODERN ? MCP_PARAMS : MCP_NO_RESOURCE, message, buf_z(&uri));
 	(void)mcp_write(s, &line);
 	return false;
 }

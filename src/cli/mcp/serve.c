@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/sys.h"
 #include "cli/mcp/mcp.h"
+#include "cli/view.h"
 #include "helptext.h"
 
 #define READ_STEP ((size_t)64 << 10)
@@ -190,9 +191,9 @@ tell_progress(struct mcp_server *s)
 			notice_begin(&j, "notifications/progress");
 			json_key(&j, "progressToken");
 			json_raw(&j, str_of(call->progress));
-			json_key_int(&j, "progress", (now_ms - call->started_ms) / 1000);
-			json_key_int(&j, "total", call->limit_ms / 1000);
-			json_key_str(&j, "message", "waiting for mail");
+			json_cells(
+			    &j, CELLS(kv_int("progress", (now_ms - call->started_ms) / 1000),
+				    kv_int("total", call->limit_ms / 1000), kv_str("message", "waiting for mail")));
 			notice_end(&j);
 			(void)mcp_write(s, &line);
 		}

@@ -27,6 +27,7 @@
 #include "base/clock.h"
 #include "base/sys.h"
 #include "cli/mcp/mcp.h"
+#include "cli/view.h"
 
 #define GLANCE_MS 2000
 #define BUSY_GLANCE_MS 200
@@ -103,22 +104,14 @@ static void
 add_structured(struct json *j, const struct worker *w, struct mr_str text)
 {
 	enum tool_output output = w->job->tool->output;
+	bool work = output == TOOL_WORK && w->token[0];
 
-	json_key(j, "structuredContent");
-	json_open(j, '{');
-	json_key(j, "text");
-	json_str(j, text);
-	if (output == TOOL_SENT || (output == TOOL_WORK && w->token[0]))
-		json_key_str(j, "id", w->id);
-	if (output == TOOL_MAIL)
-		json_key_names(j, "ids", &w->whole);
-	if (output == TOOL_MAIL && w->cut.n > 0)
-		json_key_names(j, "cut", &w->cut);
-	if (output == TOOL_WORK && w->token[0]) {
-		json_key_str(j, "token", w->token);
-		json_key_int(j, "attempt", w->attempt);
-	}
-	json_close(j);
+	json_cells(j, CELLS(kv_open("structuredContent"), kv_text("text", text),
+			  work || output == TOOL_SENT ? kv_str("id", w->id) : kv_none(),
+			  output == TOOL_MAIL ? kv_names("ids", &w->whole) : kv_none(),
+			  output == TOOL_MAIL && w->cut.n > 0 ? kv_names("cut", &w->cut) : kv_none(),
+			  work ? kv_str("token", w->token) : kv_none(),
+			  work ? kv_int("attempt", w->attempt) : kv_none(), kv_close()));
 }
 
 static void
@@ -131,11 +124,8 @@ add_result(struct buf *line, const struct worker *w, struct mr_str text, bool er
 	json_key(&j, resource ? "contents" : "content");
 	json_open(&j, '[');
 	json_open(&j, '{');
-	json_key_str(&j, resource ? "uri" : "type", resource ? MCP_INBOX_URI : "text");
-	if (resource)
-		json_key_str(&j, "mimeType", "text/plain");
-	json_key(&j, "text");
-	json_str(&j, text);
+	json_cells(&j, CELLS(kv_str(resource ? "uri" : "type", resource ? MCP_INBOX_URI : "text"),
+			   kv_if("mimeType", resource ? "text/plain" : NULL), kv_text("text", text)));
 	json_close(&j);
 	json_close(&j);
 	if (resource)
@@ -171,7 +161,7 @@ deliver(struct worker *w, bool error)
 	if (w->text.failed || w->words.failed || text.failed)
 		return false;
 	if (w->job->resource && error)
-		answer_error(&line, w->request, MCP_INTERNAL, "%s", buf_z(&text));
+		answer_error(&line, w->request, MCP_INTERNAL, buf_z(&text), NULL);
 	else
 		add_result(&line, w, buf_str(&text), error);
 	return buf_ok(&line) && sys_write_all(w->fd, line.ptr, line.len) == 0 && sys_read(w->fd, &byte, 1) == 1;

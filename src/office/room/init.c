@@ -98,58 +98,37 @@ name_from_folder(const char *home, struct buf *out)
 /* ---- Git ---- */
 
 /* The room as a pattern of info/exclude: from the top of the worktree, special characters escaped. */
-static void
-exclude_line(const struct making *m, struct buf *out)
-{
-	const char *path = m->path;
-	size_t top = strlen(m->git.worktree);
-
-	if (strncmp(path, m->git.worktree, top) == 0 && path[top] == '/')
-		path += top;
-	else
-		path = "/" ROOM_FOLDER; /* in the git folder of a bare repository: no worktree shows it */
-	for (; *path; path++) {
-		if (strchr("*?[]\\ ", *path))
-			buf_addc(out, '\\');
-		buf_addc(out, *path);
-	}
-	buf_addc(out, '/');
-}
-
-static bool
-has_line(const struct buf *text, const struct buf *line)
-{
-	for (const char *at = buf_z(text); *at; at += strcspn(at, "\n"), at += *at == '\n')
-		if (str_eq((struct mr_str){ at, strcspn(at, "\n") }, buf_str(line)))
-			return true;
-	return false;
-}
-
 static enum mr_rc
 exclude_room(const struct making *m, struct mr_error *err)
 {
 	mr_auto(free_ptr) char *folder = path_join(m->git.common, "info");
-	mr_auto(buf_done) struct buf text = BUF_INIT;
-	mr_auto(buf_done) struct buf line = BUF_INIT;
+	mr_auto(buf_done) struct buf text = BUF_INIT, line = BUF_INIT;
 	mr_auto(sys_close_fd) int fd = -1;
-	mode_t mode = 0644;
-	struct stat st;
+	size_t top = strlen(m->git.worktree);
+	bool below = strncmp(m->path, m->git.worktree, top) == 0 && m->path[top] == '/';
+	struct stat st = { .st_mode = 0644 };
 
-	exclude_line(m, &line);
+	/* In the git folder of a bare repository no worktree shows it. */
+	for (const char *path = below ? m->path + top : "/" ROOM_FOLDER; *path; path++) {
+		if (strchr("*?[]\\ ", *path))
+			buf_addc(&line, '\\');
+		buf_addc(&line, *path);
+	}
+	buf_addc(&line, '/');
 	if (!folder || !buf_ok(&line))
 		return mr_nomem(err);
 	TRY(dir_make(AT_FDCWD, folder, 0755, false, &fd, err));
-	enum mr_rc rc = file_read(fd, "exclude", EXCLUDE_MAX, &text, err);
+	enum mr_rc rc = file_read_stat(fd, "exclude", EXCLUDE_MAX, &text, &st, err);
 
-	if (rc == MR_OK && sys_stat(fd, "exclude", &st) == 0)
-		mode = st.st_mode & 0777;
-	if ((rc != MR_OK && rc != MR_NOTFOUND) || has_line(&text, &line))
+	if (rc != MR_OK && rc != MR_NOTFOUND)
 		return rc;
+	for (const char *at = buf_z(&text); *at; at += strcspn(at, "\n"), at += *at == '\n')
+		if (str_eq((struct mr_str){ at, strcspn(at, "\n") }, buf_str(&line)))
+			return rc;
 	if (text.len > 0 && text.ptr[text.len - 1] != '\n')
 		buf_addc(&text, '\n');
-	buf_add(&text, buf_str(&line));
-	buf_addc(&text, '\n');
-	return buf_ok(&text) ? file_replace(fd, "exclude", buf_str(&text), mode, err) : mr_nomem(err);
+	buf_addf(&text, "%s\n", buf_z(&line));
+	return buf_ok(&text) ? file_replace(fd, "exclude", buf_str(&text), st.st_mode & 0777, err) : mr_nomem(err);
 }
 
 /* MR_OK also when it is there already, from an init that was cut off. */
@@ -172,9 +151,7 @@ make_folder(const struct making *m, const char *path, struct mr_error *err)
 static enum mr_rc
 guard_from_git(const struct making *m, struct mr_error *err)
 {
-	mr_auto(sys_close_fd) int stub = -1;
-	mr_auto(sys_close_fd) int lock = -1;
-	mr_auto(sys_close_fd) int agents = -1;
+	mr_auto(sys_close_fd) int stub = -1, lock = -1, agents = -1;
 
 	if (!m->git.worktree)
 		return MR_OK;
@@ -187,8 +164,7 @@ guard_from_git(const struct making *m, struct mr_error *err)
 	TRY(make_folder(m, ".git/objects", err));
 	TRY(make_folder(m, ".git/refs", err));
 	TRY(dir_open(m->fd, ".git", &stub, err));
-	TRY(put_file(m, stub, "HEAD", STR("ref: refs/heads/mailroom-keeps-git-away\n"), err));
-	return MR_OK;
+	return put_file(m, stub, "HEAD", STR("ref: refs/heads/mailroom-keeps-git-away\n"), err);
 }
 
 /* ---- The room ---- */
