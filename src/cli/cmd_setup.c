@@ -11,18 +11,6 @@
 
 /* ---- Saying ---- */
 
-static void
-print_json(struct cli *cli, const struct setup_file *f, const struct buf *diff, bool written)
-{
-	(void)out_json(cli, kv_str("file", f->path),
-	    kv_str("action", !f->changed ? "none"
-			     : f->gone   ? "remove"
-			     : f->there  ? "change"
-					 : "create"),
-	    kv_bool("written", written), kv_str("diff", f->changed ? buf_z(diff) : NULL),
-	    f->left.n > 0 ? kv_names("left", &f->left) : kv_none());
-}
-
 /* The plan for a file, with `written` what became of it. */
 static void
 print_file(struct cli *cli, const struct setup_file *f, bool written)
@@ -32,9 +20,15 @@ print_file(struct cli *cli, const struct setup_file *f, bool written)
 
 	if (f->changed)
 		diff_unified(buf_str(&f->before), after, f->there ? f->path : NULL, f->gone ? NULL : f->path, &diff);
-	if (cli->json) {
-		print_json(cli, f, &diff, written && f->changed);
-	} else if (written) {
+	if (out_json(cli, kv_str("file", f->path),
+		kv_str("action", !f->changed ? "none"
+				 : f->gone   ? "remove"
+				 : f->there  ? "change"
+					     : "create"),
+		kv_bool("written", written && f->changed), kv_str("diff", f->changed ? buf_z(&diff) : NULL),
+		f->left.n > 0 ? kv_names("left", &f->left) : kv_none()))
+		return;
+	if (written) {
 		if (f->changed)
 			fence_addf(&cli->out, "%s %.4096s\n",
 			    f->gone    ? "removed"
@@ -48,17 +42,6 @@ print_file(struct cli *cli, const struct setup_file *f, bool written)
 		lines.failed |= diff.failed;
 		out_fenced(cli, &lines);
 	}
-}
-
-static void
-print_left(struct cli *cli, const struct setup_file *f)
-{
-	if (f->left.n == 0)
-		return;
-	fence_addf(&cli->out, "note: %.4096s keeps %s", f->path, f->left.v[0]);
-	if (f->left.n > 1)
-		buf_addf(&cli->out, " and %zu more", f->left.n - 1);
-	buf_adds(&cli->out, ", which setup does not remember adding; if it is not yours, take it out\n");
 }
 
 /* A project's files name the bare command, so that they are the same for everybody who has a clone. */
@@ -129,8 +112,16 @@ edit_files(struct setup *s, enum setup_way way, bool preview, struct setup_file 
 	}
 	if (cli->json)
 		return EXIT_DONE;
-	for (size_t i = 0; i < n; i++)
-		print_left(cli, &files[i]);
+	for (size_t i = 0; i < n; i++) {
+		const struct setup_file *f = &files[i];
+
+		if (f->left.n == 0)
+			continue;
+		fence_addf(&cli->out, "note: %.4096s keeps %s", f->path, f->left.v[0]);
+		if (f->left.n > 1)
+			buf_addf(&cli->out, " and %zu more", f->left.n - 1);
+		buf_adds(&cli->out, ", which setup does not remember adding; if it is not yours, take it out\n");
+	}
 	if (changes && preview)
 		buf_addf(
 		    &cli->out, "nothing was written; %s does it\n", way == SETUP_IN ? "--apply" : "--remove alone");

@@ -278,36 +278,6 @@ tell_lead(struct hook *h)
 /* ---- Every moment ---- */
 
 static void
-leave(struct hook *h)
-{
-	struct mr_error err = { 0 };
-
-	session_forget(h);
-	/* The agent goes on as another session of the same process, which has a waiter of its own. */
-	if (strcmp(h->event.reason, "clear") == 0 || strcmp(h->event.reason, "resume") == 0)
-		return;
-	if (mr_leave(h->cli->room, &h->cli->self, &err) != MR_OK)
-		log_error(h, &err);
-}
-
-/* Did the model get what commands of this session showed? A call that names us is the one that showed it, and is over
- * now; what another, interrupted or in the background, showed is judged when the turn is over. */
-static void
-confirm(struct hook *h)
-{
-	const struct event *event = &h->event;
-	struct cli *cli = h->cli;
-	bool tool = event->moment == MOMENT_TOOL;
-
-	if (event->moment == MOMENT_END || !h->harness->shows_results)
-		return;
-	if (tool || event->moment == MOMENT_START)
-		mr_confirm_begin(cli->room, &cli->self, h->harness->name, tool);
-	if (!event->subagent) /* what a helper got, the session itself did not */
-		mr_confirm(cli->room, &cli->self, event->result.ptr, event->result.len, !tool || event->mailroom);
-}
-
-static void
 run_moment(struct hook *h)
 {
 	struct cli *cli = h->cli;
@@ -327,11 +297,21 @@ run_moment(struct hook *h)
 		log_error(h, &err);
 	if (rc != MR_OK)
 		return;
-	confirm(h);
+	/* Did the model get what commands of this session showed? A call that names us is the one that showed it, and
+	 * is over now; what another, interrupted or in the background, showed is judged when the turn is over. */
+	if (h->harness->shows_results && (moment == MOMENT_TOOL || moment == MOMENT_START))
+		mr_confirm_begin(cli->room, &cli->self, h->harness->name, moment == MOMENT_TOOL);
 	if (h->event.subagent) /* a helper shares the mailbox of its session, and is told nothing */
 		return;
+	if (h->harness->shows_results && moment != MOMENT_END)
+		mr_confirm(cli->room, &cli->self, h->event.result.ptr, h->event.result.len,
+		    moment != MOMENT_TOOL || h->event.mailroom);
 	if (moment == MOMENT_END) {
-		leave(h);
+		session_forget(h);
+		/* After /clear and resume the agent goes on as another session, which has a waiter of its own. */
+		if (strcmp(h->event.reason, "clear") != 0 && strcmp(h->event.reason, "resume") != 0 &&
+		    mr_leave(cli->room, &cli->self, &err) != MR_OK)
+			log_error(h, &err);
 		return;
 	}
 	if (moment != MOMENT_TOOL)

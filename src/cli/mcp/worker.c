@@ -99,26 +99,13 @@ struct worker {
 	unsigned attempt;
 };
 
-/* Nothing in it that others wrote, but the text: ids and tokens are ours. */
-static void
-add_structured(struct json *j, const struct worker *w, struct mr_str text)
-{
-	enum tool_output output = w->job->tool->output;
-	bool work = output == TOOL_WORK && w->token[0];
-
-	json_cells(j, CELLS(kv_open("structuredContent"), kv_text("text", text),
-			  work || output == TOOL_SENT ? kv_str("id", w->id) : kv_none(),
-			  output == TOOL_MAIL ? kv_names("ids", &w->whole) : kv_none(),
-			  output == TOOL_MAIL && w->cut.n > 0 ? kv_names("cut", &w->cut) : kv_none(),
-			  work ? kv_str("token", w->token) : kv_none(),
-			  work ? kv_int("attempt", w->attempt) : kv_none(), kv_close()));
-}
-
 static void
 add_result(struct buf *line, const struct worker *w, struct mr_str text, bool error)
 {
 	struct json j = JSON_INIT(line);
 	bool resource = w->job->resource;
+	enum tool_output output = w->job->tool->output;
+	bool work = output == TOOL_WORK && w->token[0];
 
 	answer_begin(&j, w->request);
 	json_key(&j, resource ? "contents" : "content");
@@ -130,8 +117,14 @@ add_result(struct buf *line, const struct worker *w, struct mr_str text, bool er
 	json_close(&j);
 	if (resource)
 		answer_cache(&j, w->request, 0, false);
+	/* Nothing in it that others wrote, but the text: ids and tokens are ours. */
 	if (!resource && !error)
-		add_structured(&j, w, text);
+		json_cells(&j, CELLS(kv_open("structuredContent"), kv_text("text", text),
+				   work || output == TOOL_SENT ? kv_str("id", w->id) : kv_none(),
+				   output == TOOL_MAIL ? kv_names("ids", &w->whole) : kv_none(),
+				   output == TOOL_MAIL && w->cut.n > 0 ? kv_names("cut", &w->cut) : kv_none(),
+				   work ? kv_str("token", w->token) : kv_none(),
+				   work ? kv_int("attempt", w->attempt) : kv_none(), kv_close()));
 	if (!resource)
 		json_key_bool(&j, "isError", error);
 	answer_end(&j, w->request);

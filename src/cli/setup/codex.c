@@ -248,21 +248,6 @@ put_server(const struct setup *s, const struct setup_file *file, struct buf *tex
 	return MR_OK;
 }
 
-static enum mr_rc
-take_server(const struct setup *s, struct buf *text, struct mr_error *err)
-{
-	struct found f;
-
-	TRY(find(text, &f, err));
-	if (!is_ours(s, text, &f))
-		return MR_OK;
-	if (has(&f, SERVER_TABLE))
-		drop_block(text, marked_from(text, f.at[SERVER_TABLE].line), f.at[SERVER_LAST].end);
-	else if (has(&f, SERVER_VALUE) && !f.at[SERVER_VALUE].nested)
-		drop_line(text, &f.at[SERVER_VALUE]);
-	return MR_OK;
-}
-
 /* ---- Its environment ---- */
 
 /* What is found there is ours only in the very form that we write. */
@@ -333,21 +318,6 @@ put_env(const struct setup *s, struct buf *text, struct mr_error *err)
 }
 
 /* ---- Writable roots ---- */
-
-/* What the sandbox may write must not hold what says which rooms and commands are allowed. */
-static enum mr_rc
-check_is_apart(const struct setup *s, const char *root, struct mr_error *err)
-{
-	size_t len = strlen(root);
-
-	if (!s->config_dir || strncmp(s->config_dir, root, len) != 0 ||
-	    (s->config_dir[len] != '/' && s->config_dir[len] != '\0'))
-		return MR_OK;
-	return mr_fail(err, MR_REFUSED,
-	    "mailroom's configuration '%.120s' lies in '%.120s', which Codex's sandbox would write\n"
-	    "give $XDG_STATE_HOME and $XDG_CONFIG_HOME two different folders",
-	    s->config_dir, root);
-}
 
 static enum mr_rc
 put_root(const struct setup_file *file, struct buf *text, const char *root, struct mr_error *err)
@@ -424,20 +394,36 @@ codex_edit(
     const struct setup *s, const struct setup_file *file, enum setup_way way, struct buf *text, struct mr_error *err)
 {
 	const char *const roots[] = { s->state_dir, s->room_dir };
+	struct found f;
 	enum mr_rc rc = MR_OK;
 
 	if (way == SETUP_OUT) {
 		while (rc == MR_OK)
 			rc = take_root(file, text, err);
-		return rc == MR_EMPTY ? take_server(s, text, err) : rc;
+		if (rc != MR_EMPTY)
+			return rc;
+		TRY(find(text, &f, err));
+		if (is_ours(s, text, &f) && has(&f, SERVER_TABLE))
+			drop_block(text, marked_from(text, f.at[SERVER_TABLE].line), f.at[SERVER_LAST].end);
+		else if (is_ours(s, text, &f) && has(&f, SERVER_VALUE) && !f.at[SERVER_VALUE].nested)
+			drop_line(text, &f.at[SERVER_VALUE]);
+		return MR_OK;
 	}
 	TRY(put_server(s, file, text, err));
 	if (s->project) /* a project's file does not name the folders of one user: cmd_setup.c says so */
 		return MR_OK;
 	TRY(put_env(s, text, err));
-	for (size_t i = 0; i < 2; i++)
-		if (roots[i])
-			TRY(check_is_apart(s, roots[i], err));
+	/* What the sandbox may write must not hold what says which rooms and commands are allowed. */
+	for (size_t i = 0; i < 2; i++) {
+		size_t len = roots[i] ? strlen(roots[i]) : 0;
+
+		if (roots[i] && s->config_dir && strncmp(s->config_dir, roots[i], len) == 0 &&
+		    (s->config_dir[len] == '/' || s->config_dir[len] == '\0'))
+			return mr_fail(err, MR_REFUSED,
+			    "mailroom's configuration '%.120s' lies in '%.120s', which Codex's sandbox would write\n"
+			    "give $XDG_STATE_HOME and $XDG_CONFIG_HOME two different folders",
+			    s->config_dir, roots[i]);
+	}
 	for (size_t i = 0; i < 2; i++)
 		if (roots[i])
 			TRY(put_root(file, text, roots[i], err));

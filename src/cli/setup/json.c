@@ -19,49 +19,50 @@ const char *const setup_permissions[] = { GRANTED_COMMANDS(IN_SHELL) GRANTED_TOO
 const size_t setup_permissions_n = sizeof(setup_permissions) / sizeof(setup_permissions[0]);
 const char *const setup_old_permissions[SETUP_OLD_PERMISSIONS] = { "Bash(mailroom *)", "mcp__" SETUP_SERVER_NAME };
 
-typedef enum mr_rc edit_fn(
-    const struct setup *s, const struct setup_file *f, const struct jsonc *doc, struct buf *out, struct mr_error *err);
+struct edit {
+	const struct setup *s;
+	const struct setup_file *f;
+	const struct jsonc *doc;
+	struct buf *out; /* the changed text */
+	struct mr_error *err;
+};
+typedef enum mr_rc edit_fn(const struct edit *e);
 
 /* `value` as the member `name` of the object `outer`, or (`listed`) as the last item of the array of that name. What
  * is missing of them is made with it. */
 static enum mr_rc
-insert(const struct jsonc *doc, const char *outer, const char *name, bool listed, const struct buf *value,
-    struct buf *out, struct mr_error *err)
+insert(const struct edit *e, const char *outer, const char *name, bool listed, const struct buf *value)
 {
 	mr_auto(buf_done) struct buf whole = BUF_INIT;
-	const struct jsonc_node *object = jsonc_member(doc->root, outer), *list = jsonc_member(object, name);
+	const struct jsonc_node *root = e->doc->root, *object = jsonc_member(root, outer);
+	const struct jsonc_node *list = jsonc_member(object, name);
 
 	if (object && object->kind != JSON_OBJECT)
-		return mr_fail(err, MR_CORRUPT, "'%s' in it is no object", outer);
+		return mr_fail(e->err, MR_CORRUPT, "'%s' in it is no object", outer);
 	if (listed && list && list->kind != JSON_ARRAY)
-		return mr_fail(err, MR_CORRUPT, "'%s' in it is no array", name);
+		return mr_fail(e->err, MR_CORRUPT, "'%s' in it is no array", name);
 	if (!object)
 		buf_addf(&whole, "{\"%s\":", name);
 	buf_addf(&whole, listed && !list ? "[%s]" : "%s", buf_z(value));
 	buf_adds(&whole, object ? "" : "}");
 	if (value->failed || whole.failed)
-		return mr_nomem(err);
-	if (list)
-		jsonc_insert(doc, list, NULL, buf_str(&whole), out);
-	else
-		jsonc_insert(doc, object ? object : doc->root, object ? name : outer, buf_str(&whole), out);
+		return mr_nomem(e->err);
+	jsonc_insert(e->doc,
+	    list     ? list
+	    : object ? object
+		     : root,
+	    list     ? NULL
+	    : object ? name
+		     : outer,
+	    buf_str(&whole), e->out);
 	return MR_OK;
 }
 
-static void
-replace_string(const struct jsonc *doc, const struct jsonc_node *node, const char *string, struct buf *out)
+static enum mr_rc
+remove_node(const struct edit *e, const struct jsonc_node *node)
 {
-	mr_auto(buf_done) struct buf value = BUF_INIT;
-
-	json_stringify(&value, str_of(string));
-	jsonc_replace(doc, node, buf_str(&value), out);
-	out->failed |= value.failed;
-}
-
-static bool
-keeps_root(const struct setup_file *f)
-{
-	return f->prior.was == WAS_THERE;
+	jsonc_remove(e->doc, node, e->f->prior.was == WAS_THERE, e->out);
+	return MR_OK;
 }
 
 static enum mr_rc
@@ -73,7 +74,7 @@ edit_all(const struct setup *s, const struct setup_file *f, edit_fn *edit, struc
 		enum mr_rc rc = text_object(text, &doc, err); /* MR_EMPTY: no text is left at all */
 
 		if (rc == MR_OK)
-			rc = edit(s, f, &doc, &changed, err);
+			rc = edit(&(struct edit){ s, f, &doc, &changed, err });
 		if (rc == MR_EMPTY) {
 			*err = (struct mr_error){ 0 };
 			return MR_OK;
@@ -134,83 +135,79 @@ find_handler(const struct setup *s, const struct jsonc_node *event, enum sort so
 
 /* Another command where ours stands; false: it is the right one. */
 static bool
-mend_command(const struct jsonc *doc, const struct jsonc_node *handler, const char *line, struct buf *out)
+mend_command(const struct edit *e, const struct jsonc_node *entry, const char *line)
 {
-	const struct jsonc_node *command = jsonc_member(handler, "command");
+	mr_auto(buf_done) struct buf value = BUF_INIT;
+	const struct jsonc_node *command = jsonc_member(entry, "command");
 
 	if (!command || jsonc_is(command, line))
 		return false;
-	replace_string(doc, command, line, out);
+	json_stringify(&value, str_of(line));
+	jsonc_replace(e->doc, command, buf_str(&value), e->out);
+	e->out->failed |= value.failed;
 	return true;
 }
 
 static enum mr_rc
-put_handlers(const struct setup *s, const struct jsonc *doc, const struct harness_event *e, bool hook, bool waiter,
-    struct buf *out, struct mr_error *err)
+put_handlers(const struct edit *e, const struct harness_event *event, bool hook, bool waiter)
 {
-	mr_auto(buf_done) struct buf value = BUF_INIT;
+	mr_auto(buf_done) struct buf value = BUF_INIT, with_version = BUF_INIT;
+	mr_auto(jsonc_done) struct jsonc again = { 0 };
 	struct json j = JSON_INIT(&value);
-	bool first = !jsonc_member(doc->root, "hooks");
+	bool flat = e->s->harness->flat, first = !jsonc_member(e->doc->root, "hooks");
 
-	if (!s->harness->flat) {
+	if (!flat) {
 		json_open(&j, '{');
 		json_key(&j, "hooks");
 		json_open(&j, '[');
 	}
 	if (hook)
-		add_handler(s, &j, e, false);
+		add_handler(e->s, &j, event, false);
 	if (waiter)
-		add_handler(s, &j, e, true);
+		add_handler(e->s, &j, event, true);
 	while (j.depth > 0)
 		json_close(&j);
-	TRY(insert(doc, "hooks", e->name, true, &value, out, err));
-	if (!first || !s->harness->flat || jsonc_member(doc->root, "version"))
+	TRY(insert(e, "hooks", event->name, true, &value));
+	if (!first || !flat || jsonc_member(e->doc->root, "version"))
 		return MR_OK;
-	mr_auto(jsonc_done) struct jsonc again = { 0 };
-	mr_auto(buf_done) struct buf with_version = BUF_INIT;
-
-	TRY(text_object(out, &again, err));
+	TRY(text_object(e->out, &again, e->err));
 	jsonc_insert(&again, again.root, "version", STR("1"), &with_version);
-	text_take(out, &with_version);
+	text_take(e->out, &with_version);
 	return MR_OK;
 }
 
 static enum mr_rc
-put_hooks(
-    const struct setup *s, const struct setup_file *f, const struct jsonc *doc, struct buf *out, struct mr_error *err)
+put_hooks(const struct edit *e)
 {
-	(void)f;
-	for (const struct harness_event *e = s->harness->events; e->name; e++) {
-		const struct jsonc_node *event = jsonc_member(jsonc_member(doc->root, "hooks"), e->name);
-		const struct jsonc_node *hook = find_handler(s, event, HOOK);
-		const struct jsonc_node *waiter = e->waits ? find_handler(s, event, WAITER) : NULL;
+	for (const struct harness_event *h = e->s->harness->events; h->name; h++) {
+		const struct jsonc_node *event = jsonc_member(jsonc_member(e->doc->root, "hooks"), h->name);
+		const struct jsonc_node *hook = find_handler(e->s, event, HOOK);
+		const struct jsonc_node *waiter = h->waits ? find_handler(e->s, event, WAITER) : NULL;
 
-		if (!hook || (e->waits && !waiter))
-			return put_handlers(s, doc, e, !hook, e->waits && !waiter, out, err);
-		if (mend_command(doc, hook, s->hook, out) || mend_command(doc, waiter, s->waiter, out))
+		if (!hook || (h->waits && !waiter))
+			return put_handlers(e, h, !hook, h->waits && !waiter);
+		if (mend_command(e, hook, e->s->hook) || mend_command(e, waiter, e->s->waiter))
 			return MR_OK;
 	}
 	return MR_EMPTY;
 }
 
 static enum mr_rc
-take_hooks(
-    const struct setup *s, const struct setup_file *f, const struct jsonc *doc, struct buf *out, struct mr_error *err)
+take_hooks(const struct edit *e)
 {
-	const struct jsonc_node *hooks = jsonc_member(doc->root, "hooks");
+	const struct jsonc_node *hooks = jsonc_member(e->doc->root, "hooks");
 
-	(void)err;
 	for (const struct jsonc_node *event = hooks && hooks->kind == JSON_OBJECT ? hooks->last : NULL; event;
 	     event = event->prev) {
-		const struct jsonc_node *handler = find_handler(s, event, ANY), *in = handler ? handler->parent : NULL;
+		const struct jsonc_node *handler = find_handler(e->s, event, ANY),
+					*in = handler ? handler->parent : NULL;
 
 		if (!handler)
 			continue;
 		/* A group without handlers goes as a whole, with whatever else is said in it. */
-		if (in->n == 1 && jsonc_name_is(in, "hooks") && in->parent->parent->kind == JSON_ARRAY)
-			handler = in->parent;
-		jsonc_remove(doc, handler, keeps_root(f), out);
-		return MR_OK;
+		bool alone = in->n == 1 && jsonc_name_is(in, "hooks") && in->parent->parent->kind == JSON_ARRAY;
+
+		return remove_node(e, alone ? in->parent : handler);
 	}
 	return MR_EMPTY;
 }
@@ -235,7 +232,7 @@ take_version(const struct setup *s, const struct setup_file *f, struct buf *text
 
 	if (jsonc_member(rest.root, "hooks") || !hooks->next || !jsonc_name_is(hooks->next, "version"))
 		return MR_OK;
-	jsonc_remove(&doc, hooks->next, keeps_root(f), &changed);
+	jsonc_remove(&doc, hooks->next, f->prior.was == WAS_THERE, &changed);
 	text_take(text, &changed);
 	return MR_OK;
 }
@@ -280,14 +277,13 @@ is_our_server(const struct setup *s, const struct jsonc_node *entry)
 }
 
 static enum mr_rc
-put_server(
-    const struct setup *s, const struct setup_file *f, const struct jsonc *doc, struct buf *out, struct mr_error *err)
+put_server(const struct edit *e)
 {
+	const struct setup *s = e->s;
 	mr_auto(buf_done) struct buf value = BUF_INIT;
 	struct json j = JSON_INIT(&value);
-	const struct jsonc_node *entry = server_of(doc->root), *args = jsonc_member(entry, "args");
+	const struct jsonc_node *entry = server_of(e->doc->root), *args = jsonc_member(entry, "args");
 
-	(void)f;
 	if (!entry) {
 		json_open(&j, '{');
 		if (s->harness->typed)
@@ -296,34 +292,29 @@ put_server(
 		json_key(&j, "args");
 		add_args(s, &j);
 		json_close(&j);
-		return insert(doc, "mcpServers", SETUP_SERVER_NAME, false, &value, out, err);
+		return insert(e, "mcpServers", SETUP_SERVER_NAME, false, &value);
 	}
 	if (!is_our_server(s, entry))
-		return mr_fail(err, MR_EXISTS,
+		return mr_fail(e->err, MR_EXISTS,
 		    "it has another server called '%s'\ngive that one another name, or remove it; then run this again",
 		    SETUP_SERVER_NAME);
-	if (mend_command(doc, entry, s->command, out))
+	if (mend_command(e, entry, s->command))
 		return MR_OK;
 	if (s->room ? args->n == 3 && jsonc_is(args->first->next, "--room") && jsonc_is(args->last, s->room)
 		    : args->n == 1)
 		return MR_EMPTY;
 	add_args(s, &j);
-	jsonc_replace(doc, args, buf_str(&value), out);
-	out->failed |= value.failed;
+	jsonc_replace(e->doc, args, buf_str(&value), e->out);
+	e->out->failed |= value.failed;
 	return MR_OK;
 }
 
 static enum mr_rc
-take_server(
-    const struct setup *s, const struct setup_file *f, const struct jsonc *doc, struct buf *out, struct mr_error *err)
+take_server(const struct edit *e)
 {
-	const struct jsonc_node *entry = server_of(doc->root);
+	const struct jsonc_node *entry = server_of(e->doc->root);
 
-	(void)err;
-	if (!entry || !is_our_server(s, entry))
-		return MR_EMPTY;
-	jsonc_remove(doc, entry, keeps_root(f), out);
-	return MR_OK;
+	return entry && is_our_server(e->s, entry) ? remove_node(e, entry) : MR_EMPTY;
 }
 
 static bool
@@ -379,43 +370,36 @@ allow_has(const struct jsonc_node *root, const char *permission)
 
 /* An earlier build left hooks of ours and no record: then its general permission is taken to be its own. */
 static enum mr_rc
-put_allow(
-    const struct setup *s, const struct setup_file *f, const struct jsonc *doc, struct buf *out, struct mr_error *err)
+put_allow(const struct edit *e)
 {
 	mr_auto(buf_done) struct buf value = BUF_INIT;
 
-	(void)s;
-	for (size_t i = SETUP_OLD_PERMISSIONS; i > 0 && !f->fresh && !f->prior.known; i--) {
-		const struct jsonc_node *old = find_permission(doc->root, setup_old_permissions[i - 1]);
+	for (size_t i = SETUP_OLD_PERMISSIONS; i > 0 && !e->f->fresh && !e->f->prior.known; i--) {
+		const struct jsonc_node *old = find_permission(e->doc->root, setup_old_permissions[i - 1]);
 
 		if (old) {
-			jsonc_remove(doc, old, true, out);
+			jsonc_remove(e->doc, old, true, e->out);
 			return MR_OK;
 		}
 	}
 	for (size_t i = 0; i < setup_permissions_n; i++) {
-		if (find_permission(doc->root, setup_permissions[i]))
+		if (find_permission(e->doc->root, setup_permissions[i]))
 			continue;
 		buf_addf(&value, "\"%s\"", setup_permissions[i]);
-		return insert(doc, "permissions", "allow", true, &value, out, err);
+		return insert(e, "permissions", "allow", true, &value);
 	}
 	return MR_EMPTY;
 }
 
 /* In the opposite order, as everything that is taken out. */
 static enum mr_rc
-take_allow(
-    const struct setup *s, const struct setup_file *f, const struct jsonc *doc, struct buf *out, struct mr_error *err)
+take_allow(const struct edit *e)
 {
-	(void)s;
-	(void)err;
 	for (size_t i = setup_permissions_n; i > 0; i--) {
-		const struct jsonc_node *one = find_permission(doc->root, setup_permissions[i - 1]);
+		const struct jsonc_node *one = find_permission(e->doc->root, setup_permissions[i - 1]);
 
-		if (one && prior_added(f, setup_permissions[i - 1])) {
-			jsonc_remove(doc, one, keeps_root(f), out);
-			return MR_OK;
-		}
+		if (one && prior_added(e->f, setup_permissions[i - 1]))
+			return remove_node(e, one);
 	}
 	return MR_EMPTY;
 }

@@ -195,23 +195,6 @@ ignore_pruned(void *ctx, const struct mr_agent *agent, size_t dead_letters)
 	(void)ctx, (void)agent, (void)dead_letters;
 }
 
-/* First as a member, which is refused while there is unread mail; what is left then is an inbox of mail that was
- * carried: if it stayed, it would be somebody else's when we come again. */
-static enum mr_rc
-leave_as(struct mr_room *there, const char *name, struct mr_error *err)
-{
-	const char *const names[] = { name, NULL };
-	enum mr_rc rc = mr_prune(there, &(struct mr_prune_options){ .names = names }, ignore_pruned, NULL, err);
-
-	if (rc == MR_OK)
-		rc = mr_prune(
-		    there, &(struct mr_prune_options){ .names = names, .force = true }, ignore_pruned, NULL, err);
-	if (rc != MR_NOTFOUND)
-		return rc;
-	*err = (struct mr_error){ 0 };
-	return MR_OK;
-}
-
 /* Mail that came for our agents meanwhile is carried first: with their mailboxes it would be gone. */
 static enum mr_rc
 leave(struct team *t, struct mr_error *err)
@@ -227,9 +210,20 @@ leave(struct team *t, struct mr_error *err)
 	if (rc == MR_OK)
 		rc = mr_carry(t->cli->room, t->name, MR_CARRY_IN | MR_CARRY_OUT, say_trouble, t, &carried, err);
 	for (size_t i = 0; i < t->link.names_n && rc == MR_OK; i++) {
-		rc = leave_as(there, t->link.names[i].foreign, err);
+		const char *const names[] = { t->link.names[i].foreign, NULL };
+		struct mr_prune_options how = { .names = names };
+
+		/* First as a member, which is refused while there is unread mail; what is left then is an inbox of mail
+		 * that was carried: if it stayed, it would be somebody else's when we come again. */
+		rc = mr_prune(there, &how, ignore_pruned, NULL, err);
+		how.force = true;
 		if (rc == MR_OK)
-			say(t, t->link.names[i].local, t->link.names[i].foreign, "unregister");
+			rc = mr_prune(there, &how, ignore_pruned, NULL, err);
+		if (rc != MR_OK && rc != MR_NOTFOUND)
+			break;
+		*err = (struct mr_error){ 0 };
+		rc = MR_OK;
+		say(t, t->link.names[i].local, names[0], "unregister");
 	}
 	mr_room_close(there);
 	return rc;

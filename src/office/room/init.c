@@ -190,24 +190,6 @@ note_made(const struct making *m, const char *identity)
 }
 
 static enum mr_rc
-publish_room(const struct making *m, const char *name, struct mr_error *err)
-{
-	mr_auto(buf_done) struct buf text = BUF_INIT;
-	char now[RFC3339_LEN + 1], identity[ROOM_IDENTITY_LEN + 1];
-
-	random_hex(identity, ROOM_IDENTITY_LEN);
-	note_made(m, identity);
-	time_rfc3339(clock_now_ms(), now);
-	buf_addf(&text, "Format: 1\nName: %s\nIdentity: %s\nCreated: %s\n", name, identity, now);
-	if (m->options->share_group)
-		buf_adds(&text, "Share: group\n");
-	buf_addf(&text, "Sync: %s\n", m->options->sync ? m->options->sync : "full");
-	if (!buf_ok(&text))
-		return mr_nomem(err);
-	return file_publish(m->fd, m->fd, "room", buf_str(&text), m->file_mode, PUBLISH_FULL, err);
-}
-
-static enum mr_rc
 ensure_operator(const struct making *m, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf spec = BUF_INIT;
@@ -347,7 +329,8 @@ make_room(struct making *m, struct mr_error *err)
 {
 	static const char *const folders[] = { "agents", "dead/tmp", "dead/new", "dead/cur", "spool", "keys", "holds",
 		"records" };
-	mr_auto(buf_done) struct buf name = BUF_INIT;
+	mr_auto(buf_done) struct buf name = BUF_INIT, text = BUF_INIT;
+	char now[RFC3339_LEN + 1], identity[ROOM_IDENTITY_LEN + 1];
 
 	if (m->options->name)
 		buf_adds(&name, m->options->name);
@@ -360,7 +343,14 @@ make_room(struct making *m, struct mr_error *err)
 	TRY(guard_from_git(m, err));
 	for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++)
 		TRY(make_folder(m, folders[i], err));
-	return publish_room(m, buf_z(&name), err);
+	random_hex(identity, ROOM_IDENTITY_LEN);
+	note_made(m, identity);
+	time_rfc3339(clock_now_ms(), now);
+	buf_addf(&text, "Format: 1\nName: %s\nIdentity: %s\nCreated: %s\n%sSync: %s\n", buf_z(&name), identity, now,
+	    m->options->share_group ? "Share: group\n" : "", m->options->sync ? m->options->sync : "full");
+	if (!buf_ok(&text))
+		return mr_nomem(err);
+	return file_publish(m->fd, m->fd, "room", buf_str(&text), m->file_mode, PUBLISH_FULL, err);
 }
 
 enum mr_rc
