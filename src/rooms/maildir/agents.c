@@ -122,26 +122,25 @@ note_number(void *ctx, const struct dir_entry *entry)
 	return true;
 }
 
+/* In the folder `path`; 0: there is none, or nothing in it. */
 static enum mr_rc
-newest_in(int lives_fd, unsigned *ret, struct mr_error *err)
+newest_in(int dir_fd, const char *path, unsigned *ret, struct mr_error *err)
 {
+	mr_auto(sys_close_fd) int fd = -1;
 	struct span span = { 0 };
+	enum mr_rc rc = dir_open(dir_fd, path, &fd, err);
 
-	TRY(dir_each(lives_fd, note_number, &span, err));
-	*ret = span.newest;
-	return MR_OK;
+	if (rc == MR_OK)
+		rc = dir_each_once(fd, note_number, &span, err);
+	if (rc == MR_OK || rc == MR_NOTFOUND)
+		*ret = span.newest;
+	return rc == MR_NOTFOUND ? MR_OK : rc;
 }
 
 enum mr_rc
 life_newest(struct mailbox *box, unsigned *ret, struct mr_error *err)
 {
-	mr_auto(sys_close_fd) int fd = -1;
-	enum mr_rc rc = dir_open(box->fd, "lives", &fd, err);
-
-	*ret = 0;
-	if (rc != MR_OK)
-		return rc == MR_NOTFOUND ? MR_OK : rc;
-	return newest_in(fd, ret, err);
+	return newest_in(box->fd, "lives", ret, err);
 }
 
 /* ---- One of them ---- */
@@ -165,25 +164,19 @@ read_lines(int fd, const char *name, struct buf *text, struct stat *ret_st, stru
 static enum mr_rc
 read_life(struct mailbox *box, struct buf *text, unsigned *ret_life, int64_t *ret_seen_ms, struct mr_error *err)
 {
-	mr_auto(sys_close_fd) int fd = -1;
-	enum mr_rc rc = dir_open(box->fd, "lives", &fd, err);
+	enum mr_rc rc = MR_NOTFOUND;
 
-	if (rc == MR_NOTFOUND)
-		return MR_OK;
 	/* Old files are removed, and a new life may begin, between the two looks: then look again. */
-	for (unsigned tries = 0; rc == MR_OK || (rc == MR_NOTFOUND && tries < 3); tries++) {
-		struct stat st;
-		char name[16];
+	for (unsigned tries = 0; rc == MR_NOTFOUND && tries < 3; tries++) {
+		struct stat st = { 0 };
+		char path[24];
 
-		TRY(newest_in(fd, ret_life, err));
+		TRY(life_newest(box, ret_life, err));
 		if (*ret_life == 0)
 			return MR_OK;
-		(void)snprintf(name, sizeof name, "%u", *ret_life);
-		rc = read_lines(fd, name, text, &st, err);
-		if (rc == MR_OK) {
-			*ret_seen_ms = (int64_t)st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1000000;
-			return MR_OK;
-		}
+		(void)snprintf(path, sizeof path, "lives/%u", *ret_life);
+		rc = read_lines(box->fd, path, text, &st, err);
+		*ret_seen_ms = (int64_t)st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1000000;
 	}
 	return rc;
 }
@@ -392,7 +385,7 @@ link_life(struct mailbox *box, const struct mr_agent *agent, int lives_fd, struc
 	write_life(md, agent, &text);
 	if (!buf_ok(&text))
 		return mr_nomem(err);
-	TRY(newest_in(lives_fd, &newest, err));
+	TRY(newest_in(lives_fd, ".", &newest, err));
 	TRY(mailbox_folder(box, BOX_TMP, &tmp_fd, err));
 	(void)snprintf(name, sizeof name, "%u", agent->life);
 	enum mr_rc rc = newest >= agent->life ? MR_EXISTS
@@ -456,45 +449,40 @@ enum mr_rc
 maildir_check_life(struct mr_room *room, const char *name, unsigned life, const char *session, unsigned *ret_newest,
     struct mr_error *err)
 {
-	mr_auto(record_done) struct record lines = { 0 };
-	mr_auto(sys_close_fd) int fd = -1;
 	char path[MR_ADDRESS_MAX + 24], first[500];
 	mr_auto(buf_done) struct buf text = BUF_IN(first);
+	mr_auto(record_done) struct record lines = { 0 };
 	struct maildir *md = maildir_of(room);
-	unsigned newest = life + 1;
+	unsigned newest = 0;
 	struct stat st;
 
 	if (ret_newest) {
 		TRY(maildir_find_agent(room, name, NULL, err));
-	} else {
-		life_path(name, life + 1, path);
-		bool fenced = sys_stat(md->agents_fd, path, &st) == 0;
-
-		if (!fenced && errno != ENOENT && errno != ENOTDIR)
-			return mr_fail_errno(err, "cannot look at the lives of '%s'", name);
-		life_path(name, life, path);
-		if (!fenced && session) {
-			const char *named = NULL;
-
-			if (file_read(md->agents_fd, path, FILE_MAX, &text, err) == MR_OK &&
-			    record_parse(buf_str(&text), &lines, err) == MR_OK)
-				named = record_get(&lines, "Session");
-			return named && strcmp(named, session) == 0
-				   ? MR_OK
-				   : mr_fail(err, MR_NOTFOUND, "'%s' is another session's", path);
-		}
-		if (!fenced && (life == 0 || sys_stat(md->agents_fd, path, &st) == 0 || errno != ENOENT))
-			return MR_OK;
+		text_join(path, sizeof path, name, "/lives", NULL);
+		return newest_in(md->agents_fd, path, ret_newest, err);
 	}
-	enum mr_rc rc = open_lives(md, name, &fd, err);
+	life_path(name, life + 1, path);
+	bool fenced = sys_stat(md->agents_fd, path, &st) == 0;
 
-	if (rc == MR_NOTFOUND && ret_newest)
-		*ret_newest = 0;
-	if (rc != MR_OK)
-		return rc == MR_NOTFOUND ? MR_OK : rc;
-	if (ret_newest)
-		return newest_in(fd, ret_newest, err);
-	(void)newest_in(fd, &newest, err);
+	if (!fenced && errno != ENOENT && errno != ENOTDIR)
+		return mr_fail_errno(err, "cannot look at the lives of '%s'", name);
+	life_path(name, life, path);
+	if (!fenced && session) {
+		const char *named = NULL;
+
+		if (file_read(md->agents_fd, path, FILE_MAX, &text, err) == MR_OK &&
+		    record_parse(buf_str(&text), &lines, err) == MR_OK)
+			named = record_get(&lines, "Session");
+		return named && strcmp(named, session) == 0
+			   ? MR_OK
+			   : mr_fail(err, MR_NOTFOUND, "'%s' is another session's", path);
+	}
+	if (!fenced && (life == 0 || sys_stat(md->agents_fd, path, &st) == 0 || errno != ENOENT))
+		return MR_OK;
+	text_join(path, sizeof path, name, "/lives", NULL);
+	TRY(newest_in(md->agents_fd, path, &newest, err));
+	if (newest == 0 && sys_stat(md->agents_fd, path, &st) < 0 && errno == ENOENT) /* removed by hand */
+		return MR_OK;
 	return mr_fail(err, MR_REFUSED,
 	    "agent '%s' is now life %u, this is life %u: its mail belongs to the new one\n"
 	    "register under another name, or take it back with: mailroom takeover %s",

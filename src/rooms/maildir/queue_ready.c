@@ -342,7 +342,7 @@ link_in(void *ctx, int fd, struct mr_error *err)
 		if (file_is_same(in->from_fd, in->from, fd, in->name))
 			return MR_OK;
 		return mr_fail(err, MR_EXISTS, "another message is named '%s'", in->name);
-	case EXDEV: /* not by link (see target.c): a further copy is as good */
+	case EXDEV: /* not by link (deliver_needs_copy): a further copy is as good */
 	case EMLINK:
 	case EPERM:
 	case EOPNOTSUPP:
