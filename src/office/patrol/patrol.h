@@ -98,7 +98,7 @@ struct errand { /* one message on its way */
 	struct type_values values;
 	struct buf line; /* the command, filled in, for people */
 	struct note note;
-	struct claim hold; /* of a room with holds, once taken */
+	struct claim claim; /* in a room with claims, once taken */
 	bool taken;
 };
 /* Only what concerns that message: MR_OK whatever becomes of it; anything else ends the round. */

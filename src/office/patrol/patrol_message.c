@@ -4,8 +4,8 @@
  * which only waits is not taken and put back in every round (each time counts as an attempt to hand it out). What
  * others may have done meanwhile is judged again when it is taken: then nobody but us changes its note.
  *
- * A taken message is held as long as this process lives, so that a patrol that is killed gives it back at once. In a
- * room without holds the lock of the whole patrol stands for that (patrol.c), and to acknowledge is to mark as read.
+ * A taken message is claimed as long as this process lives, so that a patrol that is killed gives it back at once. In a
+ * room without claims the lock of the whole patrol stands for that (patrol.c), and to acknowledge is to mark as read.
  */
 #include "base/clock.h"
 #include "base/error.h"
@@ -240,7 +240,7 @@ take(struct errand *e, struct mr_error *err)
 	struct claim_terms terms = { .kind = CLAIM_HANDLE, .life = self->life, .session = self->session };
 
 	if (room->driver->abilities & ROOM_HOLDS) {
-		enum mr_rc rc = room->driver->claim(room, self->agent, e->msg.id, &terms, &e->hold, err);
+		enum mr_rc rc = room->driver->claim(room, self->agent, e->msg.id, &terms, &e->claim, err);
 		if (rc != MR_OK)
 			return rc == MR_BUSY || rc == MR_NOTFOUND ? MR_EMPTY : rc;
 	}
@@ -251,7 +251,7 @@ take(struct errand *e, struct mr_error *err)
 	return MR_OK;
 }
 
-/* Ends the hold, or marks it read. The note is durable, and says the same: losing this in a power cut only means that
+/* Ends the claim, or marks it read. The note is durable, and says the same: losing this in a power cut only means that
  * it is done again. */
 static enum mr_rc
 settle(struct errand *e, enum settle how, struct mr_error *err)
@@ -261,7 +261,7 @@ settle(struct errand *e, enum settle how, struct mr_error *err)
 
 	e->taken = false;
 	if (room->driver->abilities & ROOM_HOLDS)
-		rc = room->driver->settle(room, &e->hold, how, err);
+		rc = room->driver->settle(room, &e->claim, how, err);
 	else
 		rc = how == SETTLE_BACK ? MR_OK : mr_mark(room, e->p->self, e->msg.id, MR_SEEN, 0, err);
 	if (rc != MR_NOTFOUND)
@@ -380,8 +380,15 @@ run(struct errand *e, struct mr_error *err)
 static enum mr_rc
 act(struct errand *e, struct mr_error *err)
 {
+	static const struct {
+		const char *word;
+		enum settle how;
+	} ended[] = {
+		[NOTE_HANDLED] = { "handled", SETTLE_DONE },
+		[NOTE_ASIDE] = { "set-aside", SETTLE_ARCHIVE },
+		[NOTE_DEAD] = { "dead", SETTLE_DEAD },
+	};
 	mr_auto(buf_done) struct buf why = BUF_INIT;
-	enum note_state state = e->note.state;
 
 	switch (judge(e, &why)) {
 	case ACT_RUN:
@@ -390,16 +397,8 @@ act(struct errand *e, struct mr_error *err)
 		e->p->count.waiting++;
 		return settle(e, SETTLE_BACK, err);
 	case ACT_FINISH:
-		tell(e,
-		    state == NOTE_HANDLED ? "handled"
-		    : state == NOTE_ASIDE ? "set-aside"
-					  : "dead",
-		    "it was, before a patrol ended: now acknowledged");
-		return settle(e,
-		    state == NOTE_HANDLED ? SETTLE_DONE
-		    : state == NOTE_ASIDE ? SETTLE_ARCHIVE
-					  : SETTLE_DEAD,
-		    err);
+		tell(e, ended[e->note.state].word, "it was, before a patrol ended: now acknowledged");
+		return settle(e, ended[e->note.state].how, err);
 	case ACT_ASIDE:
 		TRY(turn(e, NOTE_ASIDE, "set-aside", buf_z(&why), err));
 		TRY(settle(e, SETTLE_ARCHIVE, err));

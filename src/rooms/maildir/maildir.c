@@ -252,7 +252,7 @@ maildir_close(struct mr_room *room)
 	if (!md)
 		return;
 	commit_forget(md);
-	hold_close(md);
+	token_close(md);
 	if (md->reserve_spent) /* once more: the file of a hold was in its way */
 		reserve_keep(md);
 	sys_close_fd(&md->agents_fd);

@@ -312,8 +312,8 @@ enum mr_rc key_find(struct mr_room *room, const char *sender, const char *key, c
 void key_expire(struct mr_room *room, const char *sender);
 
 /* ---- token.c ---- */
-/* Ends all process holds of this handle: removes holds/<token>, lets go of the lock. For maildir_close. */
-void hold_close(struct maildir *md);
+/* Ends all claims of this handle: removes holds/<token>, lets go of the lock. For maildir_close. */
+void token_close(struct maildir *md);
 
 /* ---- shared.c: several users in one room ---- */
 static inline bool

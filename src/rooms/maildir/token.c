@@ -199,7 +199,7 @@ token_take(struct maildir *md, const struct claim_terms *terms, struct claim *cl
 }
 
 void
-hold_close(struct maildir *md)
+token_close(struct maildir *md)
 {
 	if (md->process_token[0] == '\0')
 		return;

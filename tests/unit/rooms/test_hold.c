@@ -162,7 +162,7 @@ closing_the_room_ends_its_process_holds(void **state)
 	assert_true(holds_has(b, hold.token));
 	EXPECT(MR_OK, maildir_sweep(&b->room, "bob", &err)); /* our own is not swept */
 	assert_int_equal(count(b, MR_HELD), 1);
-	hold_close(maildir_of(&b->room));
+	token_close(maildir_of(&b->room));
 	assert_false(holds_has(b, hold.token));
 	EXPECT(MR_OK, maildir_sweep(&b->room, "bob", &err));
 	assert_int_equal(count(b, MR_INBOX), 1);
