@@ -152,6 +152,19 @@ struct words { /* what is left of the command line */
 	char **argv;
 };
 
+/* An option whose value, if it takes one, is `given` or the next word; `dashes` is "--" or "-". */
+static bool
+take_value(struct cli *cli, struct words *w, const struct opt *o, const char *given, const char *dashes)
+{
+	char letter[2] = { o->letter, '\0' };
+	const char *name = dashes[1] ? o->name : letter;
+
+	if (o->value && !given && w->at >= w->argc)
+		return cli_usage(cli, "option '%s%s' needs a value: %s%s %s", dashes, name, dashes, name, o->value),
+		       false;
+	return set(cli, o, !o->value ? NULL : given ? given : w->argv[w->at++]);
+}
+
 static bool
 take_long(struct cli *cli, struct words *w, const char *word)
 {
@@ -163,11 +176,7 @@ take_long(struct cli *cli, struct words *w, const char *word)
 		return unknown(cli, word, name);
 	if (!o->value && equals)
 		return cli_usage(cli, "option '--%s' takes no value", o->name), false;
-	if (!o->value || equals)
-		return set(cli, o, equals ? equals + 1 : NULL);
-	if (w->at >= w->argc)
-		return cli_usage(cli, "option '--%s' needs a value: --%s %s", o->name, o->name, o->value), false;
-	return set(cli, o, w->argv[w->at++]);
+	return take_value(cli, w, o, equals ? equals + 1 : NULL, "--");
 }
 
 static bool
@@ -178,16 +187,10 @@ take_short(struct cli *cli, struct words *w, const char *word)
 
 		if (!o)
 			return unknown(cli, word, (struct mr_str){ p, 1 });
-		if (!o->value) {
-			if (!set(cli, o, NULL))
-				return false;
-			continue;
-		}
-		if (p[1])
-			return set(cli, o, p + 1);
-		if (w->at >= w->argc)
-			return cli_usage(cli, "option '-%c' needs a value: -%c %s", *p, *p, o->value), false;
-		return set(cli, o, w->argv[w->at++]);
+		if (!take_value(cli, w, o, p[1] ? p + 1 : NULL, "-"))
+			return false;
+		if (o->value)
+			break;
 	}
 	return true;
 }
