@@ -347,7 +347,7 @@ maildir_add_agent(struct mr_room *room, const struct mr_agent *agent, struct mr_
 		return mr_fail(err, MR_EXISTS, "agent '%s' is registered already", agent->name);
 	if (rc != MR_OK)
 		return mr_wrap(err, "cannot register '%s'", agent->name);
-	reserve_keep(md);
+	reserve_refill(md);
 	return MR_OK;
 }
 
@@ -428,7 +428,7 @@ maildir_take_life(struct mr_room *room, const struct mr_agent *agent, size_t *re
 		return mr_wrap(
 		    err, "life %u of '%s' has begun, but its mail is not all back", agent->life, agent->name);
 	forget_old(fd, agent->life);
-	reserve_keep(md);
+	reserve_refill(md);
 	*ret_returned = returned;
 	return MR_OK;
 }

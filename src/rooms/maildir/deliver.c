@@ -63,7 +63,7 @@ deliver_needs_copy(int error)
 }
 
 bool
-deliver_sent_place(struct maildir *md, const char *sender, const char *id, char ret_name[NAME_LEN + 8], int *ret_cur_fd)
+deliver_open_sent(struct maildir *md, const char *sender, const char *id, char ret_name[NAME_LEN + 8], int *ret_cur_fd)
 {
 	mr_auto(mailbox_done) struct mailbox box = MAILBOX_INIT;
 	char path[MR_ADDRESS_MAX + 16], base[NAME_LEN];
@@ -222,7 +222,7 @@ deliver_one(struct mr_room *room, struct delivery *what, struct delivered *ret, 
 		if (rc == MR_OK || rc == MR_INDOUBT) {
 			memcpy(ret->id, msg->id, sizeof ret->id);
 			/* Through the open file, not by its name in new/, which a quick reader may have changed. */
-			if (deliver_sent_place(md, what->sender, msg->id, sent_name, &sent_fd))
+			if (deliver_open_sent(md, what->sender, msg->id, sent_name, &sent_fd))
 				(void)stage_link(&file, sent_fd, sent_name, IGNORED);
 		}
 		return rc == MR_OK ? rc : mr_wrap(err, "deliver to '%s'", to);
@@ -308,7 +308,7 @@ batch_open(struct batch *b, const struct parcel *first, size_t n)
 		return false;
 	b->spool_fd = job.spool_fd;
 	b->open_max = spool_open_max();
-	(void)deliver_sent_place(b->md, first->what.sender, first->what.msg->id, name, &b->sent_fd);
+	(void)deliver_open_sent(b->md, first->what.sender, first->what.msg->id, name, &b->sent_fd);
 	b->items = calloc(n, sizeof(*b->items));
 	b->boxes = calloc(n, sizeof(*b->boxes));
 	return b->items && b->boxes;

@@ -576,7 +576,7 @@ send_once(struct mr_room *room, struct delivery *what, uint64_t removals, const 
 		return withdraw(&s, ret, err);
 	if (spool_give_all(job, err) != MR_OK)
 		return job->next == 0 ? withdraw(&s, ret, err) : in_doubt(&s, ret, err);
-	if (deliver_sent_place(job->md, what->sender, job->id, sent_name, &sent_fd))
+	if (deliver_open_sent(job->md, what->sender, job->id, sent_name, &sent_fd))
 		(void)sys_link(job->spool_fd, job->message, sent_fd, sent_name);
 	(void)spool_remove(job, IGNORED); /* everybody has it; a later command tidies up */
 	return MR_OK;

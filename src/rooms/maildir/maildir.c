@@ -254,7 +254,7 @@ maildir_close(struct mr_room *room)
 	commit_forget(md);
 	token_close(md);
 	if (md->reserve_spent) /* once more: the file of a hold was in its way */
-		reserve_keep(md);
+		reserve_refill(md);
 	sys_close_fd(&md->agents_fd);
 	sys_close_fd(&md->root_fd);
 	free(md->path);

@@ -232,7 +232,7 @@ enum mr_rc life_fence(struct mailbox *box, unsigned before, size_t *ret, struct 
 /* ---- deliver.c, fanout.c ---- */
 /* cur/ of the sender's .Sent and the name that message gets there. False: no such sender, none wanted ("") or not
  * possible: the copy is a courtesy, never synced, and no reason to fail. */
-bool deliver_sent_place(
+bool deliver_open_sent(
     struct maildir *md, const char *sender, const char *id, char ret_name[NAME_LEN + 8], int *ret_cur_fd);
 /* Opens the recipient's mailbox; makes it first when `make` and there is none. */
 enum mr_rc deliver_open(struct mr_room *room, const char *agent, bool make, struct mailbox *box, struct mr_error *err);
@@ -340,7 +340,7 @@ void shared_add_user(const struct maildir *md, struct buf *out);
 /* Makes what is missing, as far as it fits. */
 enum mr_rc reserve_make(struct maildir *md, struct mr_error *err);
 /* The same where this handle spent some, or where there is plenty of space. Best effort, cheap when none is missing. */
-void reserve_keep(struct maildir *md);
+void reserve_refill(struct maildir *md);
 size_t reserve_missing(struct maildir *md); /* how many files */
 
 /* ---- inspect_tree.c ---- */

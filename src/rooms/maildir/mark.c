@@ -249,6 +249,6 @@ maildir_flush(struct mr_room *room, struct mr_error *err)
 	}
 	enum mr_rc rc = commit_flush(md, err);
 
-	reserve_keep(md);
+	reserve_refill(md);
 	return rc;
 }

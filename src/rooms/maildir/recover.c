@@ -129,7 +129,7 @@ spool_roll_forward(struct spool_job *job, bool *ret_lost, struct mr_error *err)
 			return rc;
 	}
 	TRY(spool_give_all(job, err));
-	if (deliver_sent_place(job->md, sender, job->id, sent_name, &sent_fd))
+	if (deliver_open_sent(job->md, sender, job->id, sent_name, &sent_fd))
 		(void)sys_link(job->spool_fd, job->message, sent_fd, sent_name);
 	return spool_remove(job, err);
 }

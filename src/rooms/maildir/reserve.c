@@ -115,7 +115,7 @@ reserve_make(struct maildir *md, struct mr_error *err)
 }
 
 void
-reserve_keep(struct maildir *md)
+reserve_refill(struct maildir *md)
 {
 	mr_auto(sys_close_fd) int fd = -1;
 	struct stat st;
