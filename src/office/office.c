@@ -74,7 +74,7 @@ office_folders(const struct mr_room *room, unsigned folders)
 		folders &= ~(unsigned)MR_HELD;
 	if (!(abilities & ROOM_SENT))
 		folders &= ~(unsigned)MR_SENT;
-	if (!ROOM_HAS(room, dead_drop))
+	if (!(room->driver->abilities & ROOM_DEAD))
 		folders &= ~(unsigned)MR_DEAD;
 	return folders;
 }

@@ -33,6 +33,9 @@ enum room_ability {
 	ROOM_CHANNELS = 4096,    /* channels: ... "channel:NAME" */
 	ROOM_REPLY_PATHS = 8192, /* send --reply-path: face has expect_answer and fetch_answer */
 	ROOM_OPEN_BOXES = 16384, /* who was never written to has an empty mailbox, not none: looking is no error */
+	ROOM_DEAD = 32768,       /* dead letters: MR_DEAD, REMOVE_DEAD */
+	ROOM_CLEAR = 65536,      /* REMOVE_INBOX */
+	ROOM_RAW = 131072,       /* SCAN_RAW */
 };
 
 #define ROOM_IDENTITY_LEN 32
@@ -164,7 +167,12 @@ enum room_field {
 	FIELD_BINARY = 512, /* a body that is no text: a NUL byte, or no UTF-8 */
 };
 
-enum scan_depth { SCAN_NAMES /* id, flags, folder, attempt, token */, SCAN_HEADERS, SCAN_BODIES };
+enum scan_depth {
+	SCAN_NAMES, /* id, flags, folder, attempt, token */
+	SCAN_HEADERS,
+	SCAN_BODIES,
+	SCAN_RAW, /* only of fetch: body is the message as it is stored, nothing else is filled in */
+};
 struct scan_request {
 	unsigned folders; /* enum mr_folder */
 	enum scan_depth depth;
@@ -174,6 +182,17 @@ struct scan_request {
 	const char *id_suffix; /* only ids that end so; NULL: all */
 	mr_trouble_fn *trouble;
 	void *trouble_ctx;
+};
+
+struct removal { /* removes, durably */
+	enum {
+		REMOVE_EVERYWHERE, /* every copy of `id` */
+		REMOVE_DEAD,       /* the dead letter `id`, or with `box` (else "") failed work of that queue */
+		REMOVE_POSTS,      /* of the channel `box` those below a number: its own copies, not the subscribers' */
+		REMOVE_INBOX,      /* all mail of the agent `box`, read or not; a mailbox that is missing is not made */
+	} what;
+	const char *box, *id;
+	uint64_t below;
 };
 
 struct place_of {              /* one copy of a message */
@@ -258,6 +277,14 @@ enum mr_rc room_lacks(const struct mr_room *room, const char *what, struct mr_er
 typedef enum mr_rc room_edit_fn(void *ctx, bool exists, struct buf *text, struct mr_error *err);
 enum mr_rc room_record_change(struct mr_room *room, const char *kind, const char *owner, const char *name,
     room_edit_fn *edit, void *ctx, struct mr_error *err);
+/* calls.c: work of a queue, with its text. */
+enum mr_rc room_fetch_work(
+    struct mr_room *room, const char *queue, const char *id, struct mr_message *ret, struct mr_error *err);
+/* For a driver: fetch with SCAN_RAW, where `read` adds the bytes to a buffer. */
+typedef enum mr_rc room_raw_fn(
+    struct mr_room *room, const char *agent, const char *id, struct buf *ret, struct mr_error *err);
+enum mr_rc room_raw(struct mr_room *room, const char *agent, const char *id, room_raw_fn *read, struct mr_message *ret,
+    struct mr_error *err);
 
 /* registry.c: the list of drivers; the only file that names them. */
 const struct room_driver *room_driver_named(struct mr_str kind);

@@ -94,31 +94,32 @@ SLOT_VOID(deliver_many, (struct mr_room * room, struct parcel *parcels, size_t n
 /* After a kill behind `staged`: was it published? What is left of one that was not is removed. */
 SLOT(settle_ticket, (struct mr_room * room, const char *ticket, bool *ret_published, struct mr_error *err),
     (room, ticket, ret_published, err), room_lacks(room, "tickets", err), "settle_ticket '%.100s'", ticket)
-/* Removes all mail of an agent's inbox, read or not. A mailbox that does not exist is not made. */
-SLOT(clear, (struct mr_room * room, const char *agent, size_t *ret_removed, struct mr_error *err),
-    (room, agent, ret_removed, err), room_lacks(room, "way to clear an inbox", err), "clear '%s'", agent)
 /* Required. fn gets each message once, in order of ids. A mailbox that does not exist is MR_NOTFOUND. */
 SLOT(scan,
     (struct mr_room * room, const char *agent, const struct scan_request *want, mr_message_fn *fn, void *ctx,
 	struct mr_error *err),
     (room, agent, want, fn, ctx, err), room_lacks(room, "mail", err), "scan '%s' folders %u %s%s%s", agent,
     want->folders, depth_word(want->depth), want->unread_only ? " unread" : "", want->newest_first ? " newest" : "")
-/* Required. Looks in `folders` (0: everywhere of that agent). */
+/* Required. Looks in `folders` (0: everywhere of that agent). With ROOM_QUEUES `agent` may be "queue:NAME": work in
+ * whatever state, by its id, with its text. With ROOM_RAW the depth may be SCAN_RAW. */
 SLOT(fetch,
     (struct mr_room * room, const char *agent, const char *id, unsigned folders, enum scan_depth depth,
 	struct mr_message *ret, struct mr_error *err),
     (room, agent, id, folders, depth, ret, err), room_lacks(room, "mail", err), "fetch '%s' %s folders %u %s", agent,
     id, folders, depth_word(depth))
-SLOT(fetch_raw, (struct mr_room * room, const char *agent, const char *id, struct buf *ret, struct mr_error *err),
-    (room, agent, id, ret, err), room_lacks(room, "raw messages", err), "fetch_raw '%s' %s", agent, id)
-/* With ROOM_READ_STATE. MR_NOTFOUND when it is not in inbox or archive, MR_BUSY when held. */
+/* With ROOM_READ_STATE: sets and clears marks. With ROOM_ARCHIVE: moves it to `to` (0: it stays), MR_INBOX <->
+ * MR_ARCHIVE, MR_INBOX -> MR_DEAD; marks are kept. MR_NOTFOUND when it is not in inbox or archive, MR_BUSY when held.
+ */
 SLOT(mark,
-    (struct mr_room * room, const char *agent, const char *id, unsigned set, unsigned clear, struct mr_error *err),
-    (room, agent, id, set, clear, err), room_lacks(room, "marks on mail", err), "mark '%s' %s +%u -%u", agent, id, set,
-    clear)
-/* With ROOM_ARCHIVE: MR_INBOX <-> MR_ARCHIVE, MR_INBOX -> MR_DEAD. Marks are kept. */
-SLOT(move, (struct mr_room * room, const char *agent, const char *id, enum mr_folder to, struct mr_error *err),
-    (room, agent, id, to, err), room_lacks(room, "archive", err), "move '%s' %s to %s", agent, id, folder_word(to))
+    (struct mr_room * room, const char *agent, const char *id, unsigned set, unsigned clear, enum mr_folder to,
+	struct mr_error *err),
+    (room, agent, id, set, clear, to, err), room_lacks(room, "marks on mail", err), "mark '%s' %s +%u -%u %s", agent,
+    id, set, clear, to ? folder_word(to) : "")
+/* What REMOVE_EVERYWHERE (ROOM_PURGE), REMOVE_DEAD (ROOM_DEAD), REMOVE_POSTS (ROOM_CHANNELS) or REMOVE_INBOX
+ * (ROOM_CLEAR) says. ret_removed may be NULL. Posts go with the next flush. */
+SLOT(remove, (struct mr_room * room, const struct removal *what, size_t *ret_removed, struct mr_error *err),
+    (room, what, ret_removed, err), room_lacks(room, "way to remove mail", err), "remove %d '%s' %s", (int)what->what,
+    what->box ? what->box : "", what->id ? what->id : "")
 /* Makes marks, moves and settles since the last flush durable. NULL: they already are. */
 SLOT(flush, (struct mr_room * room, struct mr_error *err), (room, err), MR_OK, "flush")
 
@@ -180,10 +181,6 @@ SLOT(watch, (struct mr_room * room, const char *agent, void **ret_watch, struct 
 /* Something may have changed, or the time is up: either way look again. */
 SLOT_VOID(watch_wait, (struct mr_room * room, void *watch, int64_t timeout_ms), (room, watch, timeout_ms),
     "watch_wait up to %lldms", (long long)timeout_ms)
-/* After watch_wait: did unread mail of the agent come in this very moment? True, with its headers in *ret, only
- * if it is there and can be read; false proves nothing. NULL: look. */
-SLOT_VALUE(bool, watch_saw_mail, (struct mr_room * room, void *watch, struct mr_message *ret), (room, watch, ret),
-    false, "watch_saw_mail %s", value ? ret->id : "no")
 SLOT_VOID(watch_close, (struct mr_room * room, void *watch), (room, watch), "watch_close")
 
 /* ---- Records of the post office: small named values (due answers, tombstones, later groups ...) ---- */
@@ -217,10 +214,6 @@ SLOT(record_lock,
     "record_lock %s '%s' '%s' up to %lldms", kind, owner, name, (long long)wait_ms)
 SLOT_VOID(record_unlock, (struct mr_room * room, void *lock), (room, lock), "record_unlock")
 
-SLOT(queue_fetch,
-    (struct mr_room * room, const char *queue, const char *id, struct mr_message *ret, struct mr_error *err),
-    (room, queue, id, ret, err), room_lacks(room, "work queues", err), "queue_fetch '%s' %s", queue, id)
-
 /* ---- Channels, with ROOM_CHANNELS. Settings are records of kind "channel". ---- */
 /* Posts after that number, in order; numbers become visible in order, so a cursor never skips one. */
 SLOT(channel_scan,
@@ -234,22 +227,9 @@ SLOT(channel_range,
 	struct mr_error *err),
     (room, channel, ret_first, ret_last, ret_count, err), room_lacks(room, "channels", err), "channel_range '%s'",
     channel)
-/* Removes the posts below that number (a retained copy; subscribers keep theirs). */
-SLOT(channel_drop,
-    (struct mr_room * room, const char *channel, uint64_t below, size_t *ret_removed, struct mr_error *err),
-    (room, channel, below, ret_removed, err), room_lacks(room, "channels", err), "channel_drop '%s' below %llu",
-    channel, (unsigned long long)below)
-
 /* ---- Evidence and care ---- */
-/* Removes a dead letter of the room, or with `queue` (else "") failed work of that queue; nobody else's copy.
- * Durable. */
-SLOT(dead_drop, (struct mr_room * room, const char *queue, const char *id, struct mr_error *err),
-    (room, queue, id, err), room_lacks(room, "dead letters", err), "dead_drop '%s' %s", queue, id)
 SLOT(each_place, (struct mr_room * room, const char *id, place_fn *fn, void *ctx, struct mr_error *err),
     (room, id, fn, ctx, err), room_lacks(room, "trail of its mail", err), "each_place %s", id)
-/* With ROOM_PURGE: removes every copy. */
-SLOT(purge, (struct mr_room * room, const char *id, size_t *ret_removed, struct mr_error *err),
-    (room, id, ret_removed, err), room_lacks(room, "way to purge mail", err), "purge %s", id)
 SLOT(inspect, (struct mr_room * room, bool fix, mr_finding_fn *fn, void *ctx, struct mr_error *err),
     (room, fix, fn, ctx, err), room_lacks(room, "inspection", err), "inspect%s", fix ? " and fix" : "")
 

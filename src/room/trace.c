@@ -75,7 +75,7 @@ settle_word(enum settle how)
 static const char *
 depth_word(enum scan_depth depth)
 {
-	static const char *const words[] = { "names", "headers", "bodies" };
+	static const char *const words[] = { "names", "headers", "bodies", "raw" };
 
 	return words[depth];
 }

@@ -132,7 +132,7 @@ pruning_moves_unread_mail_to_dead_letters(void **state)
 	send_to(w, "bob", "read", read);
 	send_to(w, "bob", "unread", unread);
 	send_to(w, "bob", "held", held);
-	EXPECT(MR_OK, w->ops->mark(w->room, "bob", read, MR_SEEN, 0, &err));
+	EXPECT(MR_OK, w->ops->mark(w->room, "bob", read, MR_SEEN, 0, 0, &err));
 	struct claim hold = hold_ok(w, "bob", held, 1, 60000);
 
 	EXPECT(MR_OK, w->ops->remove_agent(w->room, "bob", false, &dead, &err));

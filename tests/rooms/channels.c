@@ -64,7 +64,8 @@ drop(struct world *w, uint64_t below)
 {
 	size_t removed = 99;
 
-	EXPECT(MR_OK, w->ops->channel_drop(w->room, "news", below, &removed, &err));
+	EXPECT(MR_OK, w->ops->remove(w->room, &(struct removal){ .what = REMOVE_POSTS, .box = "news", .below = below },
+			  &removed, &err));
 	return removed;
 }
 
@@ -229,7 +230,8 @@ a_purged_post_is_gone_but_its_number_stays_taken(void **state)
 	EXPECT(MR_OK, w->ops->each_place(w->room, done.id, note_place, &places, &err));
 	assert_int_equal(places.ready, 1);
 	assert_int_equal(places.posted, 1);
-	EXPECT(MR_OK, w->ops->purge(w->room, done.id, &removed, &err));
+	EXPECT(MR_OK,
+	    w->ops->remove(w->room, &(struct removal){ .what = REMOVE_EVERYWHERE, .id = done.id }, &removed, &err));
 	assert_int_equal(removed, 2);
 	EXPECT(MR_OK, w->ops->each_place(w->room, done.id, note_place, &places, &err));
 	assert_int_equal(places.ready + places.posted, 2); /* no more than before */

@@ -50,7 +50,7 @@ in_whose_mailbox_and_whether_it_was_read_is_told(void **state)
 		fail_msg("nobody can ask what became of a message here");
 	send_to(w, "bob", "hi", id);
 	assert_told(w, id, "unread", "unread");
-	EXPECT(MR_OK, w->ops->mark(w->room, "bob", id, MR_SEEN, 0, &err));
+	EXPECT(MR_OK, w->ops->mark(w->room, "bob", id, MR_SEEN, 0, 0, &err));
 	EXPECT(MR_OK, DRIVER_HAS(w->ops, flush) ? w->ops->flush(w->room, &err) : MR_OK);
 	assert_told(w, id, "read", "archived"); /* where read mail is archived mail */
 	EXPECT(MR_OK, w->ops->each_place(w->room, "00000000000000000000000000", note_place, &none, &err));
@@ -117,7 +117,7 @@ mark_through(const char *spec, const char *id, unsigned set, unsigned clear)
 	struct mr_room *other = NULL;
 
 	EXPECT(MR_OK, room_open_spec(spec, NULL, &other, &err));
-	EXPECT(MR_OK, other->driver->mark(other, "bob", id, set, clear, &err));
+	EXPECT(MR_OK, other->driver->mark(other, "bob", id, set, clear, 0, &err));
 	EXPECT(MR_OK, DRIVER_HAS(other->driver, flush) ? other->driver->flush(other, &err) : MR_OK);
 	room_free(other);
 }
@@ -138,8 +138,8 @@ what_another_marks_is_found_where_it_is_now(void **state)
 	mark_through(w->room->spec, id, 0, MR_SEEN);
 	assert_false(flags_of(w, "bob", id, 0) & MR_SEEN);
 	send_to(w, "bob", "came later", later);
-	EXPECT(MR_OK, w->ops->mark(w->room, "bob", later, MR_SEEN, 0, &err));
-	EXPECT(MR_OK, w->ops->mark(w->room, "bob", id, MR_SEEN, 0, &err));
+	EXPECT(MR_OK, w->ops->mark(w->room, "bob", later, MR_SEEN, 0, 0, &err));
+	EXPECT(MR_OK, w->ops->mark(w->room, "bob", id, MR_SEEN, 0, 0, &err));
 	assert_true(flags_of(w, "bob", id, 0) & MR_SEEN);
 	assert_true(flags_of(w, "bob", later, 0) & MR_SEEN);
 }

@@ -25,9 +25,9 @@ a_failed_call_leaves_nothing_visible(void **state)
 	assert_int_equal(count_unread(w, "carol"), 1);
 
 	w->plan = (struct room_fault){ .fail_at = 1, .for_good = true, .code = MR_IO };
-	EXPECT(MR_IO, w->ops->mark(w->room, "bob", done.id, MR_SEEN, 0, &err));
+	EXPECT(MR_IO, w->ops->mark(w->room, "bob", done.id, MR_SEEN, 0, 0, &err));
 	EXPECT(MR_IO, w->ops->claim(w->room, "bob", done.id, &terms, &hold, &err));
-	EXPECT(MR_IO, w->ops->move(w->room, "bob", done.id, MR_ARCHIVE, &err));
+	EXPECT(MR_IO, w->ops->mark(w->room, "bob", done.id, 0, 0, MR_ARCHIVE, &err));
 	EXPECT(MR_IO, w->ops->record_put(w->room, "due", "bob", "x", STR("y"), &err));
 	assert_int_equal(w->plan.calls, 4);
 	w->plan = (struct room_fault){ 0 };

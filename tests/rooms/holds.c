@@ -33,7 +33,7 @@ a_hold_takes_mail_out_of_the_inbox(void **state)
 	assert_int_equal(count_in(w, "bob", MR_INBOX), 0);
 	assert_int_equal(count_in(w, "bob", MR_HELD), 1);
 	EXPECT(MR_BUSY, w->ops->claim(w->room, "bob", id, &terms, &second, &err));
-	EXPECT(MR_BUSY, w->ops->mark(w->room, "bob", id, MR_SEEN, 0, &err));
+	EXPECT(MR_BUSY, w->ops->mark(w->room, "bob", id, MR_SEEN, 0, 0, &err));
 	EXPECT(MR_NOTFOUND, w->ops->claim(w->room, "bob", "01k9w3b7zq8m4c2v6t1x5n0prs", &terms, &second, &err));
 }
 
@@ -46,9 +46,9 @@ mail_that_was_read_meanwhile_is_not_held(void **state)
 	char id[MR_ID_LEN + 1];
 
 	bob_with_mail(w, id);
-	EXPECT(MR_OK, w->ops->mark(w->room, "bob", id, MR_SEEN, 0, &err));
+	EXPECT(MR_OK, w->ops->mark(w->room, "bob", id, MR_SEEN, 0, 0, &err));
 	EXPECT(MR_NOTFOUND, w->ops->claim(w->room, "bob", id, &terms, &hold, &err));
-	EXPECT(MR_OK, w->ops->mark(w->room, "bob", id, MR_PINNED, MR_SEEN, &err));
+	EXPECT(MR_OK, w->ops->mark(w->room, "bob", id, MR_PINNED, MR_SEEN, 0, &err));
 	EXPECT(MR_OK, w->ops->claim(w->room, "bob", id, &terms, &hold, &err));
 	assert_int_equal(hold.flags, MR_PINNED);
 	EXPECT(MR_OK, w->ops->settle(w->room, &hold, SETTLE_BACK, &err));

@@ -67,13 +67,13 @@ an_import_repeated_finds_it(void **state)
 	assert_string_equal(first.id, again.id);
 	EXPECT(MR_OK, keep(w, "carol", "one", "hello\n", &again, &err)); /* her own copy */
 	if (w->ops->abilities & ROOM_READ_STATE) {
-		EXPECT(MR_OK, w->ops->mark(w->room, "bob", first.id, MR_SEEN, 0, &err));
+		EXPECT(MR_OK, w->ops->mark(w->room, "bob", first.id, MR_SEEN, 0, 0, &err));
 		EXPECT(MR_OK, DRIVER_HAS(w->ops, flush) ? w->ops->flush(w->room, &err) : MR_OK);
 		EXPECT(MR_EXISTS, keep(w, "bob", "one", "hello\n", &again, &err));
 		assert_string_equal(first.id, again.id);
 	}
 	if (w->ops->abilities & ROOM_ARCHIVE) {
-		EXPECT(MR_OK, w->ops->move(w->room, "bob", first.id, MR_ARCHIVE, &err));
+		EXPECT(MR_OK, w->ops->mark(w->room, "bob", first.id, 0, 0, MR_ARCHIVE, &err));
 		EXPECT(MR_OK, DRIVER_HAS(w->ops, flush) ? w->ops->flush(w->room, &err) : MR_OK);
 		EXPECT(MR_EXISTS, keep(w, "bob", "one", "hello\n", &again, &err));
 		assert_string_equal(first.id, again.id);

@@ -112,7 +112,7 @@ each_recipient_has_its_own_read_state(void **state)
 
 	add_people(w);
 	EXPECT(MR_OK, try_send(w, &(struct letter){ .to = { "bob", "carol" } }, &done, &err));
-	EXPECT(MR_OK, w->ops->mark(w->room, "bob", done.id, MR_SEEN, 0, &err));
+	EXPECT(MR_OK, w->ops->mark(w->room, "bob", done.id, MR_SEEN, 0, 0, &err));
 	assert_int_equal(count_unread(w, "bob"), 0);
 	assert_int_equal(count_in(w, "bob", MR_INBOX | MR_ARCHIVE), 1); /* where what is read is kept */
 	assert_int_equal(count_unread(w, "carol"), 1);
@@ -185,7 +185,7 @@ a_repeated_key_gives_the_same_id(void **state)
 	add_people(w);
 	EXPECT(MR_OK, try_send(w, &letter, &first, &err));
 	assert_false(first.repeated);
-	EXPECT(MR_OK, w->ops->move(w->room, "bob", first.id, MR_ARCHIVE, &err)); /* wherever it is by then */
+	EXPECT(MR_OK, w->ops->mark(w->room, "bob", first.id, 0, 0, MR_ARCHIVE, &err)); /* wherever it is by then */
 	EXPECT(MR_OK, try_send(w, &letter, &second, &err));
 	assert_true(second.repeated);
 	assert_string_equal(second.id, first.id);
@@ -223,8 +223,8 @@ scans_go_in_order_of_sending_both_ways(void **state)
 	add_people(w);
 	for (size_t i = 0; i < 4; i++)
 		send_to(w, "bob", "hi", ids[i]);
-	EXPECT(MR_OK, w->ops->mark(w->room, "bob", ids[2], MR_SEEN, 0, &err));
-	EXPECT(MR_OK, w->ops->move(w->room, "bob", ids[1], MR_ARCHIVE, &err));
+	EXPECT(MR_OK, w->ops->mark(w->room, "bob", ids[2], MR_SEEN, 0, 0, &err));
+	EXPECT(MR_OK, w->ops->mark(w->room, "bob", ids[1], 0, 0, MR_ARCHIVE, &err));
 	struct listed up = list(w, "bob", &want);
 
 	want.newest_first = true;
@@ -264,8 +264,8 @@ a_scan_shows_only_what_was_asked_for(void **state)
 	EXPECT(known, w->ops->scan(w->room, "nobody", &want, list_one, NULL, &err));
 	for (size_t i = 0; i < 3; i++)
 		send_to(w, "bob", "hi", ids[i]);
-	EXPECT(MR_OK, w->ops->mark(w->room, "bob", ids[0], MR_SEEN | pin, 0, &err));
-	EXPECT(MR_OK, w->ops->mark(w->room, "bob", ids[1], pin, 0, &err)); /* marked, still unread */
+	EXPECT(MR_OK, w->ops->mark(w->room, "bob", ids[0], MR_SEEN | pin, 0, 0, &err));
+	EXPECT(MR_OK, w->ops->mark(w->room, "bob", ids[1], pin, 0, 0, &err)); /* marked, still unread */
 	want.unread_only = true;
 	assert_int_equal(list(w, "bob", &want).n, 2);
 	want.unread_only = false;
@@ -299,15 +299,14 @@ mail_is_fetched_from_every_folder(void **state)
 	char ids[4][MR_ID_LEN + 1];
 	static const enum mr_folder folders[] = { MR_INBOX, MR_HELD, MR_ARCHIVE, MR_DEAD };
 	struct mr_message msg = { 0 };
-	mr_auto(buf_done) struct buf raw = BUF_INIT;
 
 	add_people(w);
 	for (size_t i = 0; i < 4; i++)
 		send_to(w, "bob", "the body\n", ids[i]);
 	struct claim hold = hold_ok(w, "bob", ids[1], 0, 60000);
 
-	EXPECT(MR_OK, w->ops->move(w->room, "bob", ids[2], MR_ARCHIVE, &err));
-	EXPECT(MR_OK, w->ops->move(w->room, "bob", ids[3], MR_DEAD, &err));
+	EXPECT(MR_OK, w->ops->mark(w->room, "bob", ids[2], 0, 0, MR_ARCHIVE, &err));
+	EXPECT(MR_OK, w->ops->mark(w->room, "bob", ids[3], 0, 0, MR_DEAD, &err));
 	for (size_t i = 0; i < 4; i++) {
 		msg = fetch_ok(w, "bob", ids[i], folders[i]);
 		assert_int_equal(msg.folder, folders[i]);
@@ -317,9 +316,9 @@ mail_is_fetched_from_every_folder(void **state)
 		if (folders[i] == MR_DEAD)
 			continue;
 		assert_int_equal(flags_of(w, "bob", ids[i], 0), 0);
-		EXPECT(MR_OK, w->ops->fetch_raw(w->room, "bob", ids[i], &raw, &err));
-		assert_non_null(strstr(buf_z(&raw), ids[i]));
-		buf_clear(&raw);
+		EXPECT(MR_OK, w->ops->fetch(w->room, "bob", ids[i], 0, SCAN_RAW, &msg, &err));
+		assert_non_null(strstr(msg.body, ids[i]));
+		mr_message_done(&msg);
 		EXPECT(MR_NOTFOUND,
 		    w->ops->fetch(w->room, "bob", ids[i], (unsigned)~folders[i] & 15, SCAN_NAMES, &msg, &err));
 	}
@@ -338,18 +337,18 @@ marks_are_set_and_cleared(void **state)
 
 	add_people(w);
 	send_to(w, "bob", "hi", id);
-	EXPECT(MR_OK, w->ops->mark(w->room, "bob", id, MR_PINNED, 0, &err));
+	EXPECT(MR_OK, w->ops->mark(w->room, "bob", id, MR_PINNED, 0, 0, &err));
 	assert_int_equal(flags_of(w, "bob", id, 0), MR_PINNED);
-	EXPECT(MR_OK, w->ops->mark(w->room, "bob", id, all, 0, &err));
+	EXPECT(MR_OK, w->ops->mark(w->room, "bob", id, all, 0, 0, &err));
 	assert_int_equal(flags_of(w, "bob", id, 0), all);
-	EXPECT(MR_OK, w->ops->mark(w->room, "bob", id, all, 0, &err)); /* twice is once */
-	EXPECT(MR_OK, w->ops->mark(w->room, "bob", id, MR_REPLIED, MR_SEEN | MR_TRASHED, &err));
+	EXPECT(MR_OK, w->ops->mark(w->room, "bob", id, all, 0, 0, &err)); /* twice is once */
+	EXPECT(MR_OK, w->ops->mark(w->room, "bob", id, MR_REPLIED, MR_SEEN | MR_TRASHED, 0, &err));
 	assert_int_equal(flags_of(w, "bob", id, 0), MR_REPLIED | MR_PINNED);
-	EXPECT(MR_OK, w->ops->mark(w->room, "bob", id, 0, all, &err));
+	EXPECT(MR_OK, w->ops->mark(w->room, "bob", id, 0, all, 0, &err));
 	assert_int_equal(flags_of(w, "bob", id, 0), 0);
 	assert_int_equal(count_unread(w, "bob"), 1);
-	EXPECT(MR_NOTFOUND, w->ops->mark(w->room, "bob", "01k9w3b7zq8m4c2v6t1x5n0prs", MR_SEEN, 0, &err));
-	EXPECT(MR_NOTFOUND, w->ops->mark(w->room, "alice", id, MR_SEEN, 0, &err)); /* hers is in sent */
+	EXPECT(MR_NOTFOUND, w->ops->mark(w->room, "bob", "01k9w3b7zq8m4c2v6t1x5n0prs", MR_SEEN, 0, 0, &err));
+	EXPECT(MR_NOTFOUND, w->ops->mark(w->room, "alice", id, MR_SEEN, 0, 0, &err)); /* hers is in sent */
 	if (DRIVER_HAS(w->ops, flush))
 		EXPECT(MR_OK, w->ops->flush(w->room, &err));
 }
@@ -362,20 +361,20 @@ mail_moves_to_the_archive_and_back_with_its_marks(void **state)
 
 	add_people(w);
 	send_to(w, "bob", "hi", id);
-	EXPECT(MR_OK, w->ops->mark(w->room, "bob", id, MR_SEEN | MR_PINNED, 0, &err));
-	EXPECT(MR_OK, w->ops->move(w->room, "bob", id, MR_ARCHIVE, &err));
+	EXPECT(MR_OK, w->ops->mark(w->room, "bob", id, MR_SEEN | MR_PINNED, 0, 0, &err));
+	EXPECT(MR_OK, w->ops->mark(w->room, "bob", id, 0, 0, MR_ARCHIVE, &err));
 	assert_int_equal(count_in(w, "bob", MR_INBOX), 0);
 	assert_int_equal(flags_of(w, "bob", id, MR_ARCHIVE), MR_SEEN | MR_PINNED);
-	EXPECT(MR_OK, w->ops->mark(w->room, "bob", id, MR_REPLIED, MR_SEEN, &err));
+	EXPECT(MR_OK, w->ops->mark(w->room, "bob", id, MR_REPLIED, MR_SEEN, 0, &err));
 	assert_int_equal(flags_of(w, "bob", id, MR_ARCHIVE), MR_REPLIED | MR_PINNED);
-	EXPECT(MR_OK, w->ops->move(w->room, "bob", id, MR_INBOX, &err));
+	EXPECT(MR_OK, w->ops->mark(w->room, "bob", id, 0, 0, MR_INBOX, &err));
 	assert_int_equal(count_in(w, "bob", MR_ARCHIVE), 0);
 	assert_int_equal(flags_of(w, "bob", id, MR_INBOX), MR_REPLIED | MR_PINNED);
 	assert_int_equal(count_unread(w, "bob"), 1);
-	EXPECT(MR_OK, w->ops->move(w->room, "bob", id, MR_DEAD, &err));
+	EXPECT(MR_OK, w->ops->mark(w->room, "bob", id, 0, 0, MR_DEAD, &err));
 	assert_int_equal(count_in(w, "bob", MR_INBOX | MR_ARCHIVE), 0);
 	assert_int_equal(count_in(w, "", MR_DEAD), 1);
-	EXPECT(MR_NOTFOUND, w->ops->move(w->room, "bob", id, MR_ARCHIVE, &err));
+	EXPECT(MR_NOTFOUND, w->ops->mark(w->room, "bob", id, 0, 0, MR_ARCHIVE, &err));
 	if (DRIVER_HAS(w->ops, flush))
 		EXPECT(MR_OK, w->ops->flush(w->room, &err));
 }

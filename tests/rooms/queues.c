@@ -206,7 +206,7 @@ work_that_came_back_has_its_attempt_counted(void **state)
 		EXPECT(MR_OK, w->ops->settle(w->room, &hold, SETTLE_BACK, &err));
 		struct mr_message msg = { 0 };
 
-		EXPECT(MR_OK, w->ops->queue_fetch(w->room, "builds", ids[0], &msg, &err));
+		EXPECT(MR_OK, room_fetch_work(w->room, "builds", ids[0], &msg, &err));
 		assert_int_equal(msg.attempt, attempt);
 		mr_message_done(&msg);
 	}
@@ -432,7 +432,7 @@ work_can_be_read_in_any_state(void **state)
 
 	make_queue(w, "builds");
 	send_work(w, "queue:builds", MR_HIGH, 0, id);
-	EXPECT(MR_OK, w->ops->queue_fetch(w->room, "builds", id, &msg, &err));
+	EXPECT(MR_OK, room_fetch_work(w->room, "builds", id, &msg, &err));
 	assert_string_equal(msg.id, id);
 	assert_string_equal(msg.from, "alice");
 	assert_int_equal(msg.body_len, 6);
@@ -440,16 +440,17 @@ work_can_be_read_in_any_state(void **state)
 	mr_message_done(&msg);
 	struct claim hold = claim_ok(w, "builds", &lasting);
 
-	EXPECT(MR_OK, w->ops->queue_fetch(w->room, "builds", id, &msg, &err));
+	EXPECT(MR_OK, room_fetch_work(w->room, "builds", id, &msg, &err));
 	assert_string_equal(msg.token, hold.token);
 	assert_int_equal(msg.attempt, 1);
 	mr_message_done(&msg);
 	EXPECT(MR_OK, w->ops->settle(w->room, &hold, SETTLE_DEAD, &err));
-	EXPECT(MR_OK, w->ops->queue_fetch(w->room, "builds", id, &msg, &err));
+	EXPECT(MR_OK, room_fetch_work(w->room, "builds", id, &msg, &err));
 	mr_message_done(&msg);
-	EXPECT(MR_NOTFOUND, w->ops->queue_fetch(w->room, "builds", "01k9w3b7zq8m4c2v6t1x5n0prs", &msg, &err));
-	EXPECT(MR_OK, w->ops->dead_drop(w->room, "builds", id, &err));
-	EXPECT(MR_NOTFOUND, w->ops->queue_fetch(w->room, "builds", id, &msg, &err));
+	EXPECT(MR_NOTFOUND, room_fetch_work(w->room, "builds", "01k9w3b7zq8m4c2v6t1x5n0prs", &msg, &err));
+	EXPECT(MR_OK,
+	    w->ops->remove(w->room, &(struct removal){ .what = REMOVE_DEAD, .box = "builds", .id = id }, NULL, &err));
+	EXPECT(MR_NOTFOUND, room_fetch_work(w->room, "builds", id, &msg, &err));
 }
 
 struct numbered {

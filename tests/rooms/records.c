@@ -195,9 +195,9 @@ every_copy_is_found_and_purged(void **state)
 	add_agent(w, "carol");
 	send_to(w, "bob", "stays", other);
 	EXPECT(MR_OK, try_send(w, &letter, &done, &err));
-	EXPECT(MR_OK, w->ops->mark(w->room, "bob", done.id, MR_SEEN, 0, &err));
-	EXPECT(MR_OK, w->ops->move(w->room, "carol", done.id, MR_ARCHIVE, &err));
-	EXPECT(MR_OK, w->ops->move(w->room, "dave", done.id, MR_DEAD, &err));
+	EXPECT(MR_OK, w->ops->mark(w->room, "bob", done.id, MR_SEEN, 0, 0, &err));
+	EXPECT(MR_OK, w->ops->mark(w->room, "carol", done.id, 0, 0, MR_ARCHIVE, &err));
+	EXPECT(MR_OK, w->ops->mark(w->room, "dave", done.id, 0, 0, MR_DEAD, &err));
 	struct places before = places_of(w, done.id);
 
 	assert_int_equal(before.n, 5);
@@ -209,7 +209,8 @@ every_copy_is_found_and_purged(void **state)
 	struct claim hold = hold_ok(w, "rig/eve", done.id, 0, 60000);
 
 	assert_non_null(strstr(places_of(w, done.id).states, "[rig/eve:held]"));
-	EXPECT(MR_OK, w->ops->purge(w->room, done.id, &removed, &err));
+	EXPECT(MR_OK,
+	    w->ops->remove(w->room, &(struct removal){ .what = REMOVE_EVERYWHERE, .id = done.id }, &removed, &err));
 	assert_int_equal(removed, 5);
 	assert_int_equal(places_of(w, done.id).n, 0);
 	EXPECT(MR_NOTFOUND, w->ops->settle(w->room, &hold, SETTLE_DONE, &err));

@@ -273,7 +273,7 @@ tell_lost(struct carrier *c, const struct correspondence *m, const struct carrie
 
 	if ((strchr(m->local, '@') ||
 		room->driver->fetch(room, m->local, l->id, ALL_FOLDERS, SCAN_BODIES, &about, IGNORED) != MR_OK) &&
-	    room->driver->queue_fetch(room, c->queue, l->id, &about, IGNORED) != MR_OK) {
+	    room_fetch_work(room, c->queue, l->id, &about, IGNORED) != MR_OK) {
 		about =
 		    (struct mr_message){ .from = "", .subject = "", .type = "", .thread = l->thread, .reply_to = "" };
 		about.date_ms = id_time_ms(l->id); /* purged: the id still knows its time */

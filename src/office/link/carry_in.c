@@ -223,9 +223,9 @@ mark_read(struct arrival *a, struct mr_error *err)
 	enum mr_rc rc = MR_OK;
 
 	if (DRIVER_HAS(d, mark) && (d->abilities & ROOM_READ_STATE))
-		rc = d->mark(there, a->proxy, a->msg.id, MR_SEEN, 0, err);
-	else if (DRIVER_HAS(d, move) && (d->abilities & ROOM_ARCHIVE))
-		rc = d->move(there, a->proxy, a->msg.id, MR_ARCHIVE, err);
+		rc = d->mark(there, a->proxy, a->msg.id, MR_SEEN, 0, 0, err);
+	else if ((d->abilities & ROOM_ARCHIVE) && (d->abilities & ROOM_ARCHIVE))
+		rc = d->mark(there, a->proxy, a->msg.id, 0, 0, MR_ARCHIVE, err);
 	if (rc != MR_OK && rc != MR_NOTFOUND) /* not found: another carrier was quicker, or its owner cleared it */
 		return rc;
 	return office_flush(there, err);

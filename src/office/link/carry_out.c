@@ -492,7 +492,7 @@ static enum mr_rc
 carry_item(struct carrier *c, const struct claim *hold, struct mr_error *err)
 {
 	mr_auto(item_done) struct item i = { .c = c, .hold = *hold };
-	enum mr_rc rc = c->room->driver->queue_fetch(c->room, c->queue, hold->id, &i.msg, err);
+	enum mr_rc rc = room_fetch_work(c->room, c->queue, hold->id, &i.msg, err);
 
 	if (rc == MR_NOTFOUND) { /* purged this very moment */
 		*err = (struct mr_error){ 0 };

@@ -247,7 +247,8 @@ mr_channel_prune(struct mr_room *room, const char *name, bool buffer, size_t *re
 	if (most > 0 && count > (buffer ? most + most / 10 : most))
 		below = last - most + 1;
 	if (below > first)
-		TRY(room->driver->channel_drop(room, channel.name, below, &removed, err));
+		TRY(room->driver->remove(room,
+		    &(struct removal){ .what = REMOVE_POSTS, .box = channel.name, .below = below }, &removed, err));
 	TRY(room->driver->flush(room, err));
 	if (ret_removed)
 		*ret_removed = removed;

@@ -17,7 +17,7 @@
 static enum mr_rc
 check_able(const struct mr_room *room, struct mr_error *err)
 {
-	return ROOM_HAS(room, dead_drop) ? MR_OK : room_lacks(room, "dead letters", err);
+	return (room->driver->abilities & ROOM_DEAD) ? MR_OK : room_lacks(room, "dead letters", err);
 }
 
 /* ---- What became of them ---- */
@@ -132,7 +132,7 @@ mr_dead_each(struct mr_room *room, mr_dead_fn *fn, void *ctx, struct mr_error *e
 		for (size_t j = 0; j < ids.n && !l.stopped; j++) {
 			mr_auto(mr_message_done) struct mr_message msg = { 0 };
 
-			if (room->driver->queue_fetch(room, queues.v[i], ids.v[j], &msg, IGNORED) != MR_OK)
+			if (room_fetch_work(room, queues.v[i], ids.v[j], &msg, IGNORED) != MR_OK)
 				continue; /* dropped meanwhile, or not readable: doctor tells of it */
 			msg.folder = MR_DEAD;
 			l.stopped = !fn(ctx, queues.v[i], &msg);
@@ -192,7 +192,7 @@ mr_dead_get(struct mr_room *room, const char *id, struct mr_message *ret, char r
 	char full[MR_ID_LEN + 1], queue[MR_ADDRESS_MAX + 1];
 
 	TRY(find_letter(room, id, full, queue, err));
-	TRY(*queue ? room->driver->queue_fetch(room, queue, full, ret, err)
+	TRY(*queue ? room_fetch_work(room, queue, full, ret, err)
 		   : room->driver->fetch(room, OPERATOR, full, MR_DEAD, SCAN_BODIES, ret, err));
 	ret->folder = MR_DEAD;
 	(void)snprintf(ret_queue, MR_ADDRESS_MAX + 1, "%s", queue);
@@ -248,7 +248,7 @@ lacks_copy(struct mr_room *room, const struct copies *c, const char *id, const c
 		return false;
 	if (!target_exists(room, "queue", queue))
 		return !c->worked_off;
-	return room->driver->queue_fetch(room, queue, id, &work, IGNORED) == MR_NOTFOUND;
+	return room_fetch_work(room, queue, id, &work, IGNORED) == MR_NOTFOUND;
 }
 
 /* A letter of the room does not say whose copy it was. Of its recipients, those who have theirs need no second one,
@@ -305,7 +305,8 @@ mr_dead_drop(struct mr_room *room, const struct mr_self *self, const char *id, s
 		TRY(find_owners(room, &letter, queue, &owners, again, err));
 	/* Durable before it goes: a drop that is cut off still explains what is missing. */
 	TRY(note_end(room, full, &(struct letter_end){ .again = "", .by = self->agent, .of = owners }, err));
-	return room->driver->dead_drop(room, queue, full, err);
+	return room->driver->remove(
+	    room, &(struct removal){ .what = REMOVE_DEAD, .box = queue, .id = full }, NULL, err);
 }
 
 /* ---- Delivering again: first, under a key; then noted; then removed. A kill in between neither loses nor doubles it.
@@ -421,7 +422,8 @@ remove_retried(struct retrying *r, const char *again, struct mr_error *err)
 		TRY(find_owners(r->room, &r->letter, r->queue, &others, ignored, err));
 	if (others.n > 0)
 		return MR_OK;
-	enum mr_rc rc = r->room->driver->dead_drop(r->room, r->queue, r->letter.id, err);
+	enum mr_rc rc = r->room->driver->remove(
+	    r->room, &(struct removal){ .what = REMOVE_DEAD, .box = r->queue, .id = r->letter.id }, NULL, err);
 
 	return rc == MR_NOTFOUND ? MR_OK : rc;
 }
@@ -488,7 +490,8 @@ mr_dead_retry(struct mr_room *room, const struct mr_self *self, const char *id, 
 	TRY(mr_dead_get(room, id, &r.letter, r.queue, err));
 	TRY(find_owners(room, &r.letter, r.queue, &r.owners, r.again, err));
 	if (!to && is_leftover(&r)) {
-		enum mr_rc rc = room->driver->dead_drop(room, r.queue, r.letter.id, err);
+		enum mr_rc rc = room->driver->remove(
+		    room, &(struct removal){ .what = REMOVE_DEAD, .box = r.queue, .id = r.letter.id }, NULL, err);
 
 		if (rc != MR_OK && rc != MR_NOTFOUND)
 			return rc;

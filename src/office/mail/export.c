@@ -247,9 +247,9 @@ set_state(struct export_run *e, const char *id, const struct mr_message *msg, st
 	if (abilities & ROOM_HOLDS)
 		flags |= msg->flags & MR_ACKED;
 	if (marks && flags)
-		rc = to->driver->mark(to, agent, id, flags, 0, err);
+		rc = to->driver->mark(to, agent, id, flags, 0, 0, err);
 	if (rc == MR_OK && archive && (abilities & ROOM_ARCHIVE))
-		rc = to->driver->move(to, agent, id, MR_ARCHIVE, err);
+		rc = to->driver->mark(to, agent, id, 0, 0, MR_ARCHIVE, err);
 	return rc == MR_NOTFOUND || rc == MR_BUSY || rc == MR_EXISTS ? MR_OK : rc;
 }
 

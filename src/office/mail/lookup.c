@@ -279,7 +279,7 @@ lookup_original(
 	for (size_t i = 0; i < queues.n && !found; i++) {
 		(void)room->driver->each_claim(
 		    room, room_box("queue", queues.v[i]).z, QUEUE_DONE, note_done, &done, IGNORED);
-		found = done.found && room->driver->queue_fetch(room, queues.v[i], full, ret, IGNORED) == MR_OK;
+		found = done.found && room_fetch_work(room, queues.v[i], full, ret, IGNORED) == MR_OK;
 	}
 	if (!found)
 		return rc;
@@ -350,19 +350,18 @@ mr_question(struct mr_room *room, const char *agent, const char *id, char ret_id
 enum mr_rc
 mr_fetch_raw(struct mr_room *room, const char *agent, const char *id, char **ret, size_t *ret_len, struct mr_error *err)
 {
-	mr_auto(buf_done) struct buf bytes = BUF_INIT;
-	char full[MR_ID_LEN + 1];
+	mr_auto(mr_message_done) struct mr_message raw = { 0 };
+	char full[MR_ID_LEN + 1], *copy;
 
-	if (!ROOM_HAS(room, fetch_raw))
+	if (!(room->driver->abilities & ROOM_RAW))
 		return room_lacks(room, "raw messages", err);
 	TRY(mr_resolve_id(room, agent, id, 0, full, err));
-	TRY(room->driver->fetch_raw(room, agent, full, &bytes, err));
-	size_t len = bytes.len;
-	char *taken = buf_take(&bytes);
-
-	if (!taken)
+	TRY(room->driver->fetch(room, agent, full, 0, SCAN_RAW, &raw, err));
+	copy = malloc(raw.body_len + 1);
+	if (!copy)
 		return mr_nomem(err);
-	*ret = taken;
-	*ret_len = len;
+	memcpy(copy, raw.body, raw.body_len + 1);
+	*ret = copy;
+	*ret_len = raw.body_len;
 	return MR_OK;
 }

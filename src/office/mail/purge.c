@@ -152,7 +152,7 @@ fetch_any(struct purge *p)
 	if (rc != MR_OK && office_queue_able(p->room, IGNORED) == MR_OK)
 		(void)settings_names(p->room, "queue", &queues, IGNORED);
 	for (size_t i = 0; i < queues.n && rc != MR_OK; i++)
-		rc = driver->queue_fetch(p->room, queues.v[i], p->id, &p->msg, IGNORED);
+		rc = room_fetch_work(p->room, queues.v[i], p->id, &p->msg, IGNORED);
 	return rc == MR_OK;
 }
 
@@ -352,7 +352,7 @@ purge(struct purge *p, struct mr_purged *ret, struct mr_error *err)
 	*err = (struct mr_error){ 0 }; /* no space, or another user closed the folder: removing it matters more */
 	if (begun)
 		told = tell(p, &ret->told, &late);
-	TRY(driver->purge(p->room, p->id, &ret->removed, err));
+	TRY(driver->remove(p->room, &(struct removal){ .what = REMOVE_EVERYWHERE, .id = p->id }, &ret->removed, err));
 	TRY(driver->flush(p->room, err));
 	for (size_t i = 0; i < p->away.n; i++) {
 		mr_auto(buf_done) struct buf ignored = BUF_INIT;

@@ -273,7 +273,7 @@ mr_reply(struct mr_room *room, const struct mr_self *self, const char *id, const
 	 * is no reason to report a failure that would make the caller answer again. */
 	if ((rc == MR_OK || rc == MR_INDOUBT) && !draft->dry_run && (room->driver->abilities & ROOM_READ_STATE) &&
 	    (original.folder & (MR_INBOX | MR_ARCHIVE)) &&
-	    room->driver->mark(room, self->agent, original.id, MR_REPLIED, 0, IGNORED) == MR_OK)
+	    room->driver->mark(room, self->agent, original.id, MR_REPLIED, 0, 0, IGNORED) == MR_OK)
 		(void)office_flush(room, IGNORED);
 	return rc;
 }

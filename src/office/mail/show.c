@@ -173,11 +173,10 @@ settle_shown(struct mr_show *show, const struct claim *hold, bool archive, struc
 	if (show->holds)
 		return driver->settle(show->room, hold, archive ? SETTLE_ARCHIVE : SETTLE_SEEN, err);
 	/* A room without holds: marked only now, so that looking did not consume. */
-	if (ROOM_HAS(show->room, mark))
-		TRY(driver->mark(show->room, hold->agent, hold->id, MR_SEEN, 0, err));
-	if (archive && (driver->abilities & ROOM_ARCHIVE))
-		TRY(driver->move(show->room, hold->agent, hold->id, MR_ARCHIVE, err));
-	return MR_OK;
+	if (!ROOM_HAS(show->room, mark))
+		return MR_OK;
+	archive = archive && (driver->abilities & ROOM_ARCHIVE);
+	return driver->mark(show->room, hold->agent, hold->id, MR_SEEN, 0, archive ? MR_ARCHIVE : 0, err);
 }
 
 enum mr_rc
@@ -248,13 +247,13 @@ mr_mark(struct mr_room *room, const struct mr_self *self, const char *id, unsign
 			return room_lacks(room, "marks on mail", err);
 		TRY(office_not_fenced(room, self, err));
 		TRY(mr_resolve_id(room, self->agent, id, MR_INBOX | MR_ARCHIVE, full, err));
-		return driver->move(room, self->agent, full, set ? MR_ARCHIVE : MR_INBOX, err);
+		return driver->mark(room, self->agent, full, 0, 0, set ? MR_ARCHIVE : MR_INBOX, err);
 	}
 	if (((set | clear) & MR_PINNED) && !(driver->abilities & ROOM_PIN))
 		return room_lacks(room, "pinned mail", err);
 	TRY(office_not_fenced(room, self, err));
 	TRY(mr_resolve_id(room, self->agent, id, MR_INBOX | MR_HELD | MR_ARCHIVE, full, err));
-	return driver->mark(room, self->agent, full, set, clear, err);
+	return driver->mark(room, self->agent, full, set, clear, 0, err);
 }
 
 enum mr_rc
@@ -268,7 +267,7 @@ mr_archive(struct mr_room *room, const struct mr_self *self, const char *id, str
 		return room_lacks(room, "archive", err);
 	TRY(office_not_fenced(room, self, err));
 	TRY(mr_resolve_id(room, self->agent, id, MR_INBOX | MR_HELD | MR_ARCHIVE, full, err));
-	return room->driver->move(room, self->agent, full, MR_ARCHIVE, err);
+	return room->driver->mark(room, self->agent, full, 0, 0, MR_ARCHIVE, err);
 }
 
 enum mr_rc
@@ -276,14 +275,15 @@ mr_clear(struct mr_room *room, const struct mr_self *self, size_t *ret_removed, 
 {
 	size_t removed = 0;
 
-	if (!ROOM_HAS(room, clear)) {
+	if (!(room->driver->abilities & ROOM_CLEAR)) {
 		(void)room_lacks(room, "way to clear an inbox", err);
 		return mr_hint(err, room->driver->abilities & ROOM_ARCHIVE
 					? "`mailroom archive --all-read` takes mail out of the inbox and keeps it"
 					: "`mailroom mark read --all` marks it all read");
 	}
 	TRY(office_not_fenced(room, self, err));
-	enum mr_rc rc = room->driver->clear(room, self->agent, &removed, err);
+	enum mr_rc rc =
+	    room->driver->remove(room, &(struct removal){ .what = REMOVE_INBOX, .box = self->agent }, &removed, err);
 
 	if (rc == MR_NOTFOUND && (room->driver->abilities & ROOM_OPEN_BOXES)) {
 		*err = (struct mr_error){ 0 };
@@ -337,12 +337,8 @@ mail_retire(struct mr_room *room, const struct mr_message *msg, const struct mr_
 			continue;
 		/* Mail that someone holds is being read or worked on: scan does not see it, mark and move refuse it. */
 		(void)driver->scan(room, agent, &want, note_if_replaced, &r, IGNORED);
-		for (size_t j = 0; j < r.old.n; j++) {
-			if (driver->mark(room, agent, r.old.v[j], MR_SEEN, 0, IGNORED) != MR_OK)
-				continue;
-			retired++;
-			(void)driver->move(room, agent, r.old.v[j], MR_ARCHIVE, IGNORED);
-		}
+		for (size_t j = 0; j < r.old.n; j++)
+			retired += driver->mark(room, agent, r.old.v[j], MR_SEEN, 0, MR_ARCHIVE, IGNORED) == MR_OK;
 		mr_names_done(&r.old);
 	}
 	if (retired > 0) /* lost in a power cut, old status mail is unread again: no harm */

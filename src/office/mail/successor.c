@@ -286,11 +286,10 @@ put_earlier_away(struct mr_room *room, const struct mr_self *self, const char *i
 	if (!ROOM_HAS(room, mark) || !(driver->abilities & ROOM_ARCHIVE))
 		return;
 	(void)office_scan(room, self->agent, &want, note_earlier, &e, IGNORED);
-	for (size_t i = 0; i < e.old.n; i++) {
-		if (driver->abilities & ROOM_PIN)
-			(void)driver->mark(room, self->agent, e.old.v[i], 0, MR_PINNED, IGNORED);
-		(void)driver->move(room, self->agent, e.old.v[i], MR_ARCHIVE, IGNORED);
-	}
+	unsigned pin = driver->abilities & ROOM_PIN ? MR_PINNED : 0;
+
+	for (size_t i = 0; i < e.old.n; i++)
+		(void)driver->mark(room, self->agent, e.old.v[i], 0, pin, MR_ARCHIVE, IGNORED);
 	mr_names_done(&e.old);
 }
 
@@ -333,7 +332,7 @@ mr_handoff(struct mr_room *room, const struct mr_self *self, const struct mr_han
 		return MR_OK;
 	/* It is accepted: whatever goes wrong from here on costs a mark. */
 	if (room->driver->abilities & ROOM_PIN)
-		(void)room->driver->mark(room, self->agent, ret->id, MR_PINNED, 0, IGNORED);
+		(void)room->driver->mark(room, self->agent, ret->id, MR_PINNED, 0, 0, IGNORED);
 	put_earlier_away(room, self, ret->id);
 	if (self->life > 0)
 		announced_own(room, self, ret->id);

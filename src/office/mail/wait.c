@@ -138,16 +138,6 @@ look(struct waiting *w, struct mr_error *err)
 	return MR_OK;
 }
 
-/* What came this very moment is not looked for; but it may be for others. */
-static bool
-came_now(struct waiting *w)
-{
-	mr_auto(mr_message_done) struct mr_message msg = { 0 };
-
-	return w->matcher.depth == SCAN_NAMES && w->waiter.watch &&
-	       w->room->driver->watch_saw_mail(w->room, w->waiter.watch, &msg) && is_hit(w, &msg);
-}
-
 static bool
 asks_for_some(const struct mr_filter *f)
 {
@@ -182,7 +172,6 @@ wait_for(struct waiting *w, const struct mr_filter *filter, int64_t timeout_ms, 
 			break;
 		if (!waiter_pause(&w->waiter))
 			return mr_fail(err, MR_EMPTY, "no mail for '%s' came in time", w->agent);
-		w->hit = came_now(w);
 	}
 	return MR_OK;
 }

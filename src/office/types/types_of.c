@@ -228,16 +228,8 @@ typed_fetch(struct mr_room *room, const char *agent, const char *id, unsigned fo
     struct mr_message *ret, struct mr_error *err)
 {
 	TRY(room->office->types->below->fetch(room, agent, id, folders, depth, ret, err));
-	if (depth != SCAN_NAMES)
+	if (depth != SCAN_NAMES && depth != SCAN_RAW)
 		types_give(room, ret);
-	return MR_OK;
-}
-
-static enum mr_rc
-typed_queue_fetch(struct mr_room *room, const char *queue, const char *id, struct mr_message *ret, struct mr_error *err)
-{
-	TRY(room->office->types->below->queue_fetch(room, queue, id, ret, err));
-	types_give(room, ret);
 	return MR_OK;
 }
 
@@ -266,9 +258,6 @@ types_attach(struct mr_room *room, struct mr_error *err)
 	s->table = *room->driver;
 	s->table.scan = typed_scan;
 	s->table.fetch = typed_fetch;
-	/* A slot that the driver leaves out stays its stub. */
-	if (ROOM_HAS(room, queue_fetch))
-		s->table.queue_fetch = typed_queue_fetch;
 	if (ROOM_HAS(room, channel_scan))
 		s->table.channel_scan = typed_channel_scan;
 	room->driver = &s->table;

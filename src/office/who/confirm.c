@@ -100,9 +100,8 @@ bring_back(struct mr_room *room, const struct mr_self *self, const struct mr_nam
 {
 
 	for (size_t i = 0; i < ids->n; i++) {
-		(void)room->driver->mark(
-		    room, self->agent, ids->v[i], 0, MR_SEEN, IGNORED); /* purged meanwhile: gone */
-		(void)room->driver->move(room, self->agent, ids->v[i], MR_INBOX, IGNORED);
+		(void)room->driver->mark(room, self->agent, ids->v[i], 0, MR_SEEN, 0, IGNORED); /* purged meanwhile: gone */
+		(void)room->driver->mark(room, self->agent, ids->v[i], 0, 0, MR_INBOX, IGNORED);
 	}
 	(void)office_flush(room, IGNORED);
 	forget_announced(room, self, ids);
@@ -135,7 +134,7 @@ mr_confirm(struct mr_room *room, const struct mr_self *self, const char *seen, s
 	mr_auto(buf_done) struct buf rest = BUF_INIT;
 	mr_auto(sys_close_fd) int lock = -1;
 
-	if (!self->unconfirmed || !ROOM_HAS(room, mark) || !ROOM_HAS(room, move))
+	if (!self->unconfirmed || !ROOM_HAS(room, mark) || !(room->driver->abilities & ROOM_ARCHIVE))
 		return;
 	if (!load(room, self, &b, &lock) || !judge(b.noted, (struct mr_str){ seen, seen_len }, over, &rest, &back))
 		return;
@@ -169,7 +168,7 @@ mr_confirm_begin(struct mr_room *room, const struct mr_self *self, const char *h
 	mr_auto(binding_done) struct binding b = { 0 };
 	mr_auto(sys_close_fd) int lock = -1;
 
-	if (self->hooked || !self->bound || !room->state_dir || !office_has_lives(room) || !ROOM_HAS(room, move) ||
+	if (self->hooked || !self->bound || !room->state_dir || !office_has_lives(room) || !(room->driver->abilities & ROOM_ARCHIVE) ||
 	    !harness_is_known(room->state_dir, harness, after_tool) || !load(room, self, &b, &lock) || b.hooked)
 		return;
 	b.hooked = b.lists = true;

@@ -41,10 +41,10 @@ claim_fill(const struct claim *claim, struct mr_claim *ret)
 enum mr_rc
 claim_message(struct mr_room *room, const struct claim *claim, struct mr_message *ret, struct mr_error *err)
 {
-	const char *queue = box_queue(claim->box);
+	bool work = box_queue(claim->box);
 
-	return queue ? room->driver->queue_fetch(room, queue, claim->id, ret, err)
-		     : room->driver->fetch(room, claim->box, claim->id, MR_HELD, SCAN_HEADERS, ret, err);
+	return room->driver->fetch(
+	    room, claim->box, claim->id, work ? 0 : MR_HELD, work ? SCAN_BODIES : SCAN_HEADERS, ret, err);
 }
 
 /* ---- Lists of claims ---- */

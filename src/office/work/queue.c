@@ -251,7 +251,7 @@ tell_senders(struct mr_room *room, const char *name, struct mr_error *err)
 		mr_auto(mr_message_done) struct mr_message msg = { 0 };
 		char key[32 + MR_ID_LEN];
 
-		if (room->driver->queue_fetch(room, name, undone.ids.v[i], &msg, IGNORED) != MR_OK)
+		if (room_fetch_work(room, name, undone.ids.v[i], &msg, IGNORED) != MR_OK)
 			continue; /* done meanwhile, or broken: then nobody can be told */
 		(void)snprintf(key, sizeof(key), "queue-deleted-%s", msg.id);
 		struct bounce bounce = {

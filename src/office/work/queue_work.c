@@ -328,7 +328,7 @@ mr_queue_tasks(struct mr_room *room, const char *name, bool done, size_t limit, 
 	for (size_t i = 0; i < tasks.n && i < limit; i++) {
 		mr_auto(mr_message_done) struct mr_message msg = { 0 };
 		struct task *task = &tasks.v[i];
-		bool read = room->driver->queue_fetch(room, queue.name, task->id, &msg, IGNORED) == MR_OK;
+		bool read = room_fetch_work(room, queue.name, task->id, &msg, IGNORED) == MR_OK;
 
 		if (rank(task->state) >= RANK_OVER)
 			(void)room->driver->each_past(room, box.z, task->id, NULL, note_end, task, IGNORED);

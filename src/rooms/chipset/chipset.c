@@ -510,7 +510,7 @@ chipset_inspect(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, st
 
 const struct room_driver room_chipset = {
 	.kind = "chipset",
-	.abilities = ROOM_READ_STATE | ROOM_PRIORITIES | ROOM_ARCHIVE | ROOM_TYPES | ROOM_OPEN_BOXES,
+	.abilities = ROOM_READ_STATE | ROOM_PRIORITIES | ROOM_ARCHIVE | ROOM_TYPES | ROOM_OPEN_BOXES | ROOM_RAW,
 	.open = chipset_open,
 	.close = chipset_close,
 	.make = chipset_make,
@@ -524,9 +524,7 @@ const struct room_driver room_chipset = {
 	.settle_ticket = chipset_settle_ticket,
 	.scan = chipset_scan,
 	.fetch = chipset_fetch,
-	.fetch_raw = chipset_fetch_raw,
 	.mark = chipset_mark,
-	.move = chipset_move,
 	.flush = chipset_flush,
 	.watch = chipset_watch,
 	.watch_wait = kit_watch_wait,

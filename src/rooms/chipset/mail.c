@@ -212,18 +212,8 @@ chipset_scan(struct mr_room *room, const char *agent, const struct scan_request 
 	return kit_scan(&box.kit, want, fn, ctx, err);
 }
 
-enum mr_rc
-chipset_fetch(struct mr_room *room, const char *agent, const char *id, unsigned folders, enum scan_depth depth,
-    struct mr_message *ret, struct mr_error *err)
-{
-	mr_auto(box_done) struct box box = BOX_INIT;
-
-	TRY(box_open(&box, room, agent, err));
-	return kit_fetch(&box.kit, id, folders ? folders : CHIPSET_FOLDERS, depth, ret, err);
-}
-
-enum mr_rc
-chipset_fetch_raw(struct mr_room *room, const char *agent, const char *id, struct buf *ret, struct mr_error *err)
+static enum mr_rc
+read_raw(struct mr_room *room, const char *agent, const char *id, struct buf *ret, struct mr_error *err)
 {
 	mr_auto(box_done) struct box box = BOX_INIT;
 	mr_auto(kit_items_done) struct kit_items items = { 0 };
@@ -232,6 +222,18 @@ chipset_fetch_raw(struct mr_room *room, const char *agent, const char *id, struc
 	TRY(box_open(&box, room, agent, err));
 	TRY(kit_find(&box.kit, id, CHIPSET_FOLDERS, &items, &item, err));
 	return file_read(folder_fd(&box, item->folder), item->name, CHIPSET_READ_MAX, ret, err);
+}
+
+enum mr_rc
+chipset_fetch(struct mr_room *room, const char *agent, const char *id, unsigned folders, enum scan_depth depth,
+    struct mr_message *ret, struct mr_error *err)
+{
+	mr_auto(box_done) struct box box = BOX_INIT;
+
+	if (depth == SCAN_RAW)
+		return room_raw(room, agent, id, read_raw, ret, err);
+	TRY(box_open(&box, room, agent, err));
+	return kit_fetch(&box.kit, id, folders ? folders : CHIPSET_FOLDERS, depth, ret, err);
 }
 
 /* ---- Changing ---- */
@@ -374,9 +376,8 @@ mark_file(struct marking *m, bool read, bool *ret_changed, struct mr_error *err)
 
 /* The other marks have no place in the format: that mail was answered is seen from the answer; the office asks for the
  * rest only where a room has them. */
-enum mr_rc
-chipset_mark(
-    struct mr_room *room, const char *agent, const char *id, unsigned set, unsigned clear, struct mr_error *err)
+static enum mr_rc
+mark_mail(struct mr_room *room, const char *agent, const char *id, unsigned set, unsigned clear, struct mr_error *err)
 {
 	mr_auto(box_done) struct box box = BOX_INIT;
 	mr_auto(kit_items_done) struct kit_items items = { 0 };
@@ -409,8 +410,8 @@ numbered(const char *name, int number, char ret[NAME_MAX + 1])
 	return n > 0 && n <= CHIPSET_NAME_MAX;
 }
 
-enum mr_rc
-chipset_move(struct mr_room *room, const char *agent, const char *id, enum mr_folder to, struct mr_error *err)
+static enum mr_rc
+move_mail(struct mr_room *room, const char *agent, const char *id, enum mr_folder to, struct mr_error *err)
 {
 	mr_auto(box_done) struct box box = BOX_INIT;
 	mr_auto(kit_items_done) struct kit_items items = { 0 };
@@ -439,4 +440,13 @@ chipset_move(struct mr_room *room, const char *agent, const char *id, enum mr_fo
 	dirty(&box, to, to_fd); /* where it is now first: a power cut in between leaves two, not none */
 	dirty(&box, item->folder, from_fd);
 	return MR_OK;
+}
+
+enum mr_rc
+chipset_mark(struct mr_room *room, const char *agent, const char *id, unsigned set, unsigned clear, enum mr_folder to,
+    struct mr_error *err)
+{
+	if (set || clear || !to)
+		TRY(mark_mail(room, agent, id, set, clear, err));
+	return to ? move_mail(room, agent, id, to, err) : MR_OK;
 }

@@ -352,7 +352,7 @@ handoff_inspect(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, st
 
 const struct room_driver room_handoff = {
 	.kind = "handoff",
-	.abilities = ROOM_READ_STATE | ROOM_ARCHIVE | ROOM_REGISTER,
+	.abilities = ROOM_READ_STATE | ROOM_ARCHIVE | ROOM_REGISTER | ROOM_RAW,
 	.open = handoff_open,
 	.close = handoff_close,
 	.make = handoff_make,
@@ -367,9 +367,7 @@ const struct room_driver room_handoff = {
 	.settle_ticket = handoff_settle_ticket,
 	.scan = handoff_scan,
 	.fetch = handoff_fetch,
-	.fetch_raw = handoff_fetch_raw,
 	.mark = handoff_mark,
-	.move = handoff_move,
 	.watch = handoff_watch,
 	.watch_wait = kit_watch_wait,
 	.watch_close = kit_watch_close,

@@ -319,25 +319,8 @@ handoff_scan(struct mr_room *room, const char *agent, const struct scan_request 
 	return kit_scan(&box.kit, &want, fn, ctx, err);
 }
 
-enum mr_rc
-handoff_fetch(struct mr_room *room, const char *agent, const char *id, unsigned folders, enum scan_depth depth,
-    struct mr_message *ret, struct mr_error *err)
-{
-	mr_auto(box_done) struct box box = { 0 };
-	mr_auto(kit_items_done) struct kit_items items = { 0 };
-	struct kit_item *item = NULL;
-
-	TRY(box_open(&box, room, agent, NULL, err));
-	TRY(find(&box, id, folders ? folders : HANDOFF_FOLDERS, &items, &item, err));
-	TRY(read_item(&box.kit, item, depth, ret, err));
-	if (!folders || (ret->folder & folders))
-		return MR_OK;
-	mr_message_done(ret); /* moved meanwhile */
-	return mr_fail(err, MR_NOTFOUND, "no message '%s' in the mailbox of '%s'", id, agent);
-}
-
-enum mr_rc
-handoff_fetch_raw(struct mr_room *room, const char *agent, const char *id, struct buf *ret, struct mr_error *err)
+static enum mr_rc
+read_raw(struct mr_room *room, const char *agent, const char *id, struct buf *ret, struct mr_error *err)
 {
 	mr_auto(box_done) struct box box = { 0 };
 	mr_auto(kit_items_done) struct kit_items items = { 0 };
@@ -348,6 +331,25 @@ handoff_fetch_raw(struct mr_room *room, const char *agent, const char *id, struc
 	TRY(box_open(&box, room, agent, NULL, err));
 	TRY(find(&box, id, HANDOFF_FOLDERS, &items, &item, err));
 	return read_file(&box, item, ret, &st, &folder, err);
+}
+
+enum mr_rc
+handoff_fetch(struct mr_room *room, const char *agent, const char *id, unsigned folders, enum scan_depth depth,
+    struct mr_message *ret, struct mr_error *err)
+{
+	mr_auto(box_done) struct box box = { 0 };
+	mr_auto(kit_items_done) struct kit_items items = { 0 };
+	struct kit_item *item = NULL;
+
+	if (depth == SCAN_RAW)
+		return room_raw(room, agent, id, read_raw, ret, err);
+	TRY(box_open(&box, room, agent, NULL, err));
+	TRY(find(&box, id, folders ? folders : HANDOFF_FOLDERS, &items, &item, err));
+	TRY(read_item(&box.kit, item, depth, ret, err));
+	if (!folders || (ret->folder & folders))
+		return MR_OK;
+	mr_message_done(ret); /* moved meanwhile */
+	return mr_fail(err, MR_NOTFOUND, "no message '%s' in the mailbox of '%s'", id, agent);
 }
 
 /* ---- Moving. The original renames over what is there; we never do. Each move is durable when it returns. ---- */
@@ -400,9 +402,8 @@ move_message(struct mr_room *room, const char *agent, const char *id, enum mr_fo
 	return rc == MR_NOTFOUND ? MR_OK : rc;
 }
 
-enum mr_rc
-handoff_mark(
-    struct mr_room *room, const char *agent, const char *id, unsigned set, unsigned clear, struct mr_error *err)
+static enum mr_rc
+mark_mail(struct mr_room *room, const char *agent, const char *id, unsigned set, unsigned clear, struct mr_error *err)
 {
 	if (set & (MR_PINNED | MR_TRASHED))
 		return mr_fail(err, MR_UNSUPPORTED,
@@ -411,10 +412,19 @@ handoff_mark(
 	return move_message(room, agent, id, set & MR_SEEN ? MR_ARCHIVE : clear & MR_SEEN ? MR_INBOX : 0, err);
 }
 
-enum mr_rc
-handoff_move(struct mr_room *room, const char *agent, const char *id, enum mr_folder to, struct mr_error *err)
+static enum mr_rc
+move_mail(struct mr_room *room, const char *agent, const char *id, enum mr_folder to, struct mr_error *err)
 {
 	if (to != MR_INBOX && to != MR_ARCHIVE)
 		return mr_fail(err, MR_UNSUPPORTED, "a handoff room has an inbox and an archive, nothing else");
 	return move_message(room, agent, id, to, err);
+}
+
+enum mr_rc
+handoff_mark(struct mr_room *room, const char *agent, const char *id, unsigned set, unsigned clear, enum mr_folder to,
+    struct mr_error *err)
+{
+	if (set || clear || !to)
+		TRY(mark_mail(room, agent, id, set, clear, err));
+	return to ? move_mail(room, agent, id, to, err) : MR_OK;
 }

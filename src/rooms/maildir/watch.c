@@ -34,9 +34,7 @@ struct watch {
 		int64_t changed_ns; /* its mtime when last looked at */
 	} folder[FOLDERS_MAX];
 	size_t folders_n;
-	int first_wd;        /* of inotify for the first folder, which is an agent's new/ */
-	int64_t pause_ms;    /* of the poll; grows while nothing happens */
-	char came[NAME_LEN]; /* a name that came into new/ during the last wait, or "" */
+	int64_t pause_ms; /* of the poll; grows while nothing happens */
 };
 
 /* ---- inotify ---- */
@@ -86,14 +84,7 @@ drain_events(struct watch *w)
 	ssize_t n;
 
 	do {
-		struct inotify_event e;
-
 		n = sys_read(w->inotify_fd, events, sizeof events);
-		for (size_t at = 0; n > 0 && at + sizeof e <= (size_t)n; at += sizeof e + e.len) {
-			memcpy(&e, events + at, sizeof e);
-			if (e.len > 0 && e.len <= sizeof w->came && e.wd == w->first_wd)
-				memcpy(w->came, events + at + sizeof e, e.len);
-		}
 	} while (n > (ssize_t)(sizeof events - one_more));
 #else
 	(void)w;
@@ -115,8 +106,6 @@ add_folder(struct watch *w, const char *path, bool leaving, struct mr_error *err
 		wd = watch_folder(w, fd, path, leaving);
 	if (wd < 0)
 		sys_close_fd(&w->inotify_fd);
-	if (w->folders_n == 0)
-		w->first_wd = wd;
 	w->folder[w->folders_n].changed_ns = -1;
 	w->folder[w->folders_n++].fd = fd;
 	return MR_OK;
@@ -262,7 +251,6 @@ maildir_watch_wait(struct mr_room *room, void *watch, int64_t timeout_ms)
 	const char *name;
 
 	(void)room;
-	w->came[0] = '\0';
 	if (w->inotify_fd >= 0) {
 		struct pollfd p = { .fd = w->inotify_fd, .events = POLLIN };
 
@@ -288,31 +276,4 @@ maildir_watch_wait(struct mr_room *room, void *watch, int64_t timeout_ms)
 		(void)add_queue_folders(w, name, IGNORED);
 		(void)has_changed(w);
 	}
-}
-
-/* Reads the very file that the kernel told of, through the folder that is open: an agent that waits is in a hurry. */
-bool
-maildir_watch_saw_mail(struct mr_room *room, void *watch, struct mr_message *ret)
-{
-	const struct watch *w = watch;
-	struct mr_message msg = { .folder = MR_INBOX };
-	mr_auto(buf_done) struct buf text = BUF_INIT;
-	mr_auto(sys_close_fd) int fd = -1;
-	char path[NAME_LEN * 2];
-	struct file_name parts;
-	struct released released;
-	struct stat st;
-
-	if (w->came[0] == '\0' || strchr(w->name, ':') || !name_parse(str_of(w->came), &parts))
-		return false;
-	memcpy(msg.id, parts.id, sizeof msg.id);
-	msg.attempt = parts.attempt;
-	msg.released_ms = name_released(&parts, &released) ? released.at_ms : 0;
-	text_join(path, sizeof path, "agents/", w->name, "/new/", w->came, NULL);
-	bool is_read = message_open(w->folder[0].fd, w->came, &fd, &st, IGNORED) == MR_OK && st.st_size > 0 &&
-		       message_read(room, fd, &st, SCAN_HEADERS, path, &text, &msg, IGNORED) == MR_OK;
-
-	if (is_read)
-		*ret = msg;
-	return is_read;
 }

@@ -113,21 +113,8 @@ find(struct mr_room *room, const char *agent, const char *id, struct inbox **ret
 	return *ret ? MR_OK : mr_fail(err, MR_NOTFOUND, "no message '%s' for '%s'", id, agent);
 }
 
-enum mr_rc
-teams_fetch(struct mr_room *room, const char *agent, const char *id, unsigned folders, enum scan_depth depth,
-    struct mr_message *ret, struct mr_error *err)
-{
-	mr_auto(inbox_unref) struct inbox *in = NULL;
-	struct entry *e = NULL;
-
-	TRY(find(room, agent, id, &in, &e, err));
-	if (folders != 0 && !(folders & MR_INBOX))
-		return mr_fail(err, MR_NOTFOUND, "no message '%s' for '%s'", id, agent);
-	return show(in, e, depth, ret, err);
-}
-
-enum mr_rc
-teams_fetch_raw(struct mr_room *room, const char *agent, const char *id, struct buf *ret, struct mr_error *err)
+static enum mr_rc
+read_raw(struct mr_room *room, const char *agent, const char *id, struct buf *ret, struct mr_error *err)
 {
 	mr_auto(inbox_unref) struct inbox *in = NULL;
 	struct entry *e = NULL;
@@ -137,14 +124,32 @@ teams_fetch_raw(struct mr_room *room, const char *agent, const char *id, struct 
 	return buf_ok(ret) ? MR_OK : mr_nomem(err);
 }
 
+enum mr_rc
+teams_fetch(struct mr_room *room, const char *agent, const char *id, unsigned folders, enum scan_depth depth,
+    struct mr_message *ret, struct mr_error *err)
+{
+	mr_auto(inbox_unref) struct inbox *in = NULL;
+	struct entry *e = NULL;
+
+	if (depth == SCAN_RAW)
+		return room_raw(room, agent, id, read_raw, ret, err);
+	TRY(find(room, agent, id, &in, &e, err));
+	if (folders != 0 && !(folders & MR_INBOX))
+		return mr_fail(err, MR_NOTFOUND, "no message '%s' for '%s'", id, agent);
+	return show(in, e, depth, ret, err);
+}
+
 /* ---- Marks, and emptying an inbox ---- */
 
 enum mr_rc
-teams_mark(struct mr_room *room, const char *agent, const char *id, unsigned set, unsigned clear, struct mr_error *err)
+teams_mark(struct mr_room *room, const char *agent, const char *id, unsigned set, unsigned clear, enum mr_folder to,
+    struct mr_error *err)
 {
 	struct teams *t = teams_of(room);
 	mr_auto(inbox_unref) struct inbox *in = NULL;
 
+	if (to)
+		return room_lacks(room, "archive", err);
 	TRY(inbox_load(t, agent, true, &in, err));
 	struct entry *e = inbox_find(in, id);
 
@@ -246,13 +251,16 @@ teams_flush(struct mr_room *room, struct mr_error *err)
 }
 
 enum mr_rc
-teams_clear(struct mr_room *room, const char *agent, size_t *ret_removed, struct mr_error *err)
+teams_remove(struct mr_room *room, const struct removal *what, size_t *ret_removed, struct mr_error *err)
 {
 	size_t removed = 0;
 
-	TRY(teams_find_agent(room, agent, NULL, err));
-	TRY(change_file(room, agent, &removed, err));
-	*ret_removed = removed;
+	if (what->what != REMOVE_INBOX)
+		return room_lacks(room, "way to remove mail", err);
+	TRY(teams_find_agent(room, what->box, NULL, err));
+	TRY(change_file(room, what->box, &removed, err));
+	if (ret_removed)
+		*ret_removed = removed;
 	return MR_OK;
 }
 

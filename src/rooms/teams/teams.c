@@ -634,7 +634,7 @@ teams_inspect(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, stru
 
 const struct room_driver room_teams = {
 	.kind = "teams",
-	.abilities = ROOM_READ_STATE | ROOM_REGISTER | ROOM_TYPES | ROOM_OPEN_BOXES,
+	.abilities = ROOM_READ_STATE | ROOM_REGISTER | ROOM_TYPES | ROOM_OPEN_BOXES | ROOM_RAW | ROOM_CLEAR,
 	.lead = "team-lead",
 	.open = teams_open,
 	.close = teams_close,
@@ -648,10 +648,9 @@ const struct room_driver room_teams = {
 	.unsupported = teams_unsupported,
 	.deliver = teams_deliver,
 	.settle_ticket = teams_settle_ticket,
-	.clear = teams_clear,
+	.remove = teams_remove,
 	.scan = teams_scan,
 	.fetch = teams_fetch,
-	.fetch_raw = teams_fetch_raw,
 	.mark = teams_mark,
 	.flush = teams_flush,
 	.watch = teams_watch,

@@ -436,18 +436,8 @@ workspace_scan(struct mr_room *room, const char *agent, const struct scan_reques
 	return kit_scan(&box.kit, &want, fn, ctx, err);
 }
 
-enum mr_rc
-workspace_fetch(struct mr_room *room, const char *agent, const char *id, unsigned folders, enum scan_depth depth,
-    struct mr_message *ret, struct mr_error *err)
-{
-	mr_auto(box_done) struct box box = BOX_INIT;
-
-	TRY(box_open(&box, workspace_of(room), agent, BOX_AS_IT_IS, err));
-	return kit_fetch(&box.kit, id, folders ? folders : ALL_FOLDERS, depth, ret, err);
-}
-
-enum mr_rc
-workspace_fetch_raw(struct mr_room *room, const char *agent, const char *id, struct buf *ret, struct mr_error *err)
+static enum mr_rc
+read_raw(struct mr_room *room, const char *agent, const char *id, struct buf *ret, struct mr_error *err)
 {
 	mr_auto(box_done) struct box box = BOX_INIT;
 	mr_auto(kit_items_done) struct kit_items items = { 0 };
@@ -456,6 +446,18 @@ workspace_fetch_raw(struct mr_room *room, const char *agent, const char *id, str
 	TRY(box_open(&box, workspace_of(room), agent, BOX_AS_IT_IS, err));
 	TRY(kit_find(&box.kit, id, ALL_FOLDERS, &items, &item, err));
 	return workspace_text(&box, item, ret, err);
+}
+
+enum mr_rc
+workspace_fetch(struct mr_room *room, const char *agent, const char *id, unsigned folders, enum scan_depth depth,
+    struct mr_message *ret, struct mr_error *err)
+{
+	mr_auto(box_done) struct box box = BOX_INIT;
+
+	if (depth == SCAN_RAW)
+		return room_raw(room, agent, id, read_raw, ret, err);
+	TRY(box_open(&box, workspace_of(room), agent, BOX_AS_IT_IS, err));
+	return kit_fetch(&box.kit, id, folders ? folders : ALL_FOLDERS, depth, ret, err);
 }
 
 /* ---- A client's answer ---- */
@@ -567,14 +569,16 @@ claim_back(const struct box *box, const struct kit_item *item, struct mr_error *
 
 /* Read or not is all that the format can remember. */
 enum mr_rc
-workspace_mark(
-    struct mr_room *room, const char *agent, const char *id, unsigned set, unsigned clear, struct mr_error *err)
+workspace_mark(struct mr_room *room, const char *agent, const char *id, unsigned set, unsigned clear, enum mr_folder to,
+    struct mr_error *err)
 {
 	struct workspace *ws = workspace_of(room);
 	mr_auto(box_done) struct box box = BOX_INIT;
 	mr_auto(kit_items_done) struct kit_items items = { 0 };
 	struct kit_item *item = NULL;
 
+	if (to)
+		return room_lacks(room, "archive", err);
 	TRY(box_open(&box, ws, agent, BOX_AS_IT_IS, err));
 	TRY(kit_find(&box.kit, id, MR_INBOX | MR_ARCHIVE, &items, &item, err));
 	bool take = (set & MR_SEEN) && item->folder == MR_INBOX;

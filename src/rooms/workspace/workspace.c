@@ -540,7 +540,7 @@ workspace_inspect(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, 
 
 const struct room_driver room_workspace = {
 	.kind = "workspace",
-	.abilities = ROOM_READ_STATE | ROOM_THREADS | ROOM_SENT | ROOM_REPLY_PATHS,
+	.abilities = ROOM_READ_STATE | ROOM_THREADS | ROOM_SENT | ROOM_REPLY_PATHS | ROOM_RAW,
 	.open = workspace_open,
 	.close = workspace_close,
 	.storage = kit_storage,
@@ -554,7 +554,6 @@ const struct room_driver room_workspace = {
 	.settle_ticket = workspace_settle_ticket,
 	.scan = workspace_scan,
 	.fetch = workspace_fetch,
-	.fetch_raw = workspace_fetch_raw,
 	.mark = workspace_mark,
 	.flush = workspace_flush,
 	.watch = workspace_watch,

@@ -61,10 +61,47 @@ mem_storage(struct mr_room *room, struct mr_storage *ret, struct mr_error *err)
 	return MR_OK;
 }
 
+static enum mr_rc
+fetch(struct mr_room *room, const char *agent, const char *id, unsigned folders, enum scan_depth depth,
+    struct mr_message *ret, struct mr_error *err)
+{
+	if (str_starts(str_of(agent), "queue:"))
+		return mem_queue_fetch(room, agent + strlen("queue:"), id, ret, err);
+	if (depth == SCAN_RAW)
+		return room_raw(room, agent, id, mem_fetch_raw, ret, err);
+	return mem_fetch(room, agent, id, folders, depth, ret, err);
+}
+
+static enum mr_rc
+mark(struct mr_room *room, const char *agent, const char *id, unsigned set, unsigned clear, enum mr_folder to,
+    struct mr_error *err)
+{
+	if (set || clear || !to)
+		TRY(mem_mark(room, agent, id, set, clear, err));
+	return to ? mem_move(room, agent, id, to, err) : MR_OK;
+}
+
+static enum mr_rc
+remove_mail(struct mr_room *room, const struct removal *what, size_t *ret_removed, struct mr_error *err)
+{
+	size_t removed = 0;
+
+	if (what->what == REMOVE_INBOX)
+		return room_lacks(room, "way to clear an inbox", err);
+	if (what->what == REMOVE_DEAD)
+		return mem_dead_drop(room, what->box, what->id, err);
+	TRY(what->what == REMOVE_POSTS ? mem_channel_drop(room, what->box, what->below, &removed, err)
+				       : mem_purge(room, what->id, &removed, err));
+	if (ret_removed)
+		*ret_removed = removed;
+	return MR_OK;
+}
+
 const struct room_driver room_mem = {
 	.kind = "mem",
 	.abilities = ROOM_READ_STATE | ROOM_THREADS | ROOM_PRIORITIES | ROOM_ARCHIVE | ROOM_REGISTER | ROOM_HOLDS |
-		     ROOM_SENT | ROOM_KEYS | ROOM_PIN | ROOM_TYPES | ROOM_PURGE | ROOM_QUEUES | ROOM_CHANNELS,
+		     ROOM_SENT | ROOM_KEYS | ROOM_PIN | ROOM_TYPES | ROOM_PURGE | ROOM_DEAD | ROOM_RAW | ROOM_QUEUES |
+		     ROOM_CHANNELS,
 	.open = mem_open,
 	.close = mem_close,
 	.storage = mem_storage,
@@ -78,10 +115,9 @@ const struct room_driver room_mem = {
 	.remove_agent = mem_remove_agent,
 	.deliver = mem_deliver,
 	.scan = mem_scan,
-	.fetch = mem_fetch,
-	.fetch_raw = mem_fetch_raw,
-	.mark = mem_mark,
-	.move = mem_move,
+	.fetch = fetch,
+	.mark = mark,
+	.remove = remove_mail,
 	.claim = mem_claim,
 	.settle = mem_settle,
 	.extend = mem_extend,
@@ -96,11 +132,7 @@ const struct room_driver room_mem = {
 	.record_each = mem_record_each,
 	.record_lock = mem_record_lock,
 	.record_unlock = mem_record_unlock,
-	.queue_fetch = mem_queue_fetch,
 	.channel_scan = mem_channel_scan,
 	.channel_range = mem_channel_range,
-	.channel_drop = mem_channel_drop,
-	.dead_drop = mem_dead_drop,
 	.each_place = mem_each_place,
-	.purge = mem_purge,
 };

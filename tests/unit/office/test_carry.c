@@ -112,11 +112,11 @@ what_was_not_marked_over_there_is_not_delivered_twice(void **state)
 	town_send(&p.town, &p.town.alice, "dora@blue", "question", NULL);
 	send_there(&p, "alice", "answer", id);
 	assert_int_equal(carry(&p, NULL).in, 1);
-	assert_ok(p.blue->driver->mark(p.blue, "alice", id, 0, MR_SEEN, &err));
+	assert_ok(p.blue->driver->mark(p.blue, "alice", id, 0, MR_SEEN, 0, &err));
 	assert_int_equal(carry(&p, NULL).in, 0);
 	assert_int_equal(town_unread(&p.town, "alice").n, 1);
 	/* Also where the memory was lost: the key knows. */
-	assert_ok(p.blue->driver->mark(p.blue, "alice", id, 0, MR_SEEN, &err));
+	assert_ok(p.blue->driver->mark(p.blue, "alice", id, 0, MR_SEEN, 0, &err));
 	forget_all(&p);
 	assert_int_equal(carry(&p, NULL).in, 0);
 	assert_int_equal(town_unread(&p.town, "alice").n, 1);
@@ -260,7 +260,7 @@ unread_mail_whose_mailbox_is_gone_comes_back_once(void **state)
 	char id[MR_ID_LEN + 1];
 
 	town_send(&p.town, &p.town.alice, "dora@blue", "read", id);
-	assert_ok(p.blue->driver->mark(p.blue, "dora", seen_there(&p, "dora").ids[0], MR_SEEN, 0, &err));
+	assert_ok(p.blue->driver->mark(p.blue, "dora", seen_there(&p, "dora").ids[0], MR_SEEN, 0, 0, &err));
 	assert_int_equal(carry(&p, NULL).vanished, 0);
 	town_send(&p.town, &p.town.alice, "dora@blue", "never read", id);
 	assert_int_equal(carry(&p, NULL).vanished, 0);

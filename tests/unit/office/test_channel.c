@@ -116,7 +116,7 @@ post_unpruned(struct town *t, int n)
 	const struct room_driver *real = t->room->driver;
 	struct room_driver lazy = *real;
 
-	lazy.channel_drop = room_missing.channel_drop;
+	lazy.remove = room_missing.remove;
 	t->room->driver = &lazy;
 	for (int i = 0; i < n; i++)
 		post(t, &t->alice, "post");

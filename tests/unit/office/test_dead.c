@@ -184,11 +184,11 @@ failed_work_is_retried_in_its_queue_with_all_its_attempts(void **state)
 }
 
 static enum mr_rc
-drop_dies(struct mr_room *room, const char *queue, const char *id, struct mr_error *err)
+drop_dies(struct mr_room *room, const struct removal *what, size_t *ret_removed, struct mr_error *err)
 {
 	(void)room;
-	(void)queue;
-	(void)id;
+	(void)what;
+	(void)ret_removed;
 	return mr_fail(err, MR_IO, "killed");
 }
 
@@ -203,7 +203,7 @@ a_retry_cut_off_before_the_removal_delivers_nothing_twice(void **state)
 	char id[MR_ID_LEN + 1];
 
 	fail_mail(&t, "mail", id);
-	dying.dead_drop = drop_dies;
+	dying.remove = drop_dies;
 	t.room->driver = &dying;
 	assert_rc(mr_dead_retry(t.room, &t.alice, id, TO("bob"), &receipt, &err), MR_IO);
 	t.room->driver = real;
@@ -405,7 +405,7 @@ a_retry_cut_off_before_the_removal_is_finished_without_naming_anybody(void **sta
 	char id[MR_ID_LEN + 1];
 
 	fail_mail(&t, "mail", id);
-	dying.dead_drop = drop_dies;
+	dying.remove = drop_dies;
 	t.room->driver = &dying;
 	assert_rc(mr_dead_retry(t.room, &t.alice, id, NULL, &receipt, &err), MR_IO);
 	t.room->driver = real;

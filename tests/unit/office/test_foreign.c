@@ -101,11 +101,12 @@ found_answer(
 }
 
 static enum mr_rc
-clear_some(struct mr_room *room, const char *agent, size_t *ret_removed, struct mr_error *err)
+clear_some(struct mr_room *room, const struct removal *what, size_t *ret_removed, struct mr_error *err)
 {
 	(void)room;
 	(void)err;
-	*ret_removed = strcmp(agent, "bob") == 0 ? 3 : 0;
+	assert_int_equal(what->what, REMOVE_INBOX);
+	*ret_removed = strcmp(what->box, "bob") == 0 ? 3 : 0;
 	return MR_OK;
 }
 
@@ -129,8 +130,7 @@ cut_down(struct room_driver *d, unsigned abilities)
 		.deliver = all.deliver,
 		.scan = all.scan,
 		.fetch = counted_fetch,
-		.mark = abilities & ROOM_READ_STATE ? all.mark : NULL,
-		.move = abilities & ROOM_ARCHIVE ? all.move : NULL,
+		.mark = abilities & (ROOM_READ_STATE | ROOM_ARCHIVE) ? all.mark : NULL,
 	};
 	room_fill(d, &left);
 }
@@ -354,7 +354,8 @@ looking_asks_for_what_there_is(void **state)
 	assert_rc(mr_wait(f.room, "bob", &thread.filter, 0, &err), MR_UNSUPPORTED);
 	assert_rc(mr_archive(f.room, &f.bob, seen.ids[0], &err), MR_UNSUPPORTED);
 	assert_rc(mr_clear(f.room, &f.bob, &removed, &err), MR_UNSUPPORTED);
-	f.driver.clear = clear_some;
+	f.driver.remove = clear_some;
+	f.driver.abilities |= ROOM_CLEAR;
 	assert_ok(mr_clear(f.room, &f.bob, &removed, &err));
 	assert_int_equal(removed, 3);
 	foreign_done(&f);

@@ -57,7 +57,7 @@ mail_archived_while_it_is_marked_is_there_once(void **state)
 		pid_t other = start(t, archive_in_between, i);
 
 		sys_plan_set(&(struct sys_plan){ .delay_us = 20000 });
-		enum mr_rc rc = t->ops->mark(t->room, "bob", id, MR_SEEN, 0, &err);
+		enum mr_rc rc = t->ops->mark(t->room, "bob", id, MR_SEEN, 0, 0, &err);
 
 		sys_plan_set(NULL);
 		join(other);
@@ -148,8 +148,8 @@ act_and_die(struct town *t, int which)
 	if (!victim.id) {
 		(void)send(t, "alice", "bob", "new");
 	} else {
-		(void)t->ops->mark(t->room, "bob", victim.id, MR_SEEN, 0, &err);
-		(void)t->ops->move(t->room, "bob", victim.id, MR_ARCHIVE, &err);
+		(void)t->ops->mark(t->room, "bob", victim.id, MR_SEEN, 0, 0, &err);
+		(void)t->ops->mark(t->room, "bob", victim.id, 0, 0, MR_ARCHIVE, &err);
 		(void)t->ops->flush(t->room, &err);
 	}
 }
@@ -229,10 +229,10 @@ a_failed_call_leaves_nothing_behind(void **state)
 		size_t before = files_in(t, "mail/bob");
 
 		sys_plan_set(&(struct sys_plan){ .fault = SYS_FAULT_ERRNO, .at = at, .error = EIO });
-		(void)t->ops->mark(t->room, "bob", done.id, MR_SEEN, 0, &failure);
+		(void)t->ops->mark(t->room, "bob", done.id, MR_SEEN, 0, 0, &failure);
 		hit = sys_plan_hit();
 		sys_plan_set(NULL);
-		EXPECT(MR_OK, t->ops->mark(t->room, "bob", done.id, 0, MR_SEEN, &err));
+		EXPECT(MR_OK, t->ops->mark(t->room, "bob", done.id, 0, MR_SEEN, 0, &err));
 		assert_true(files_in(t, "mail/bob") <= before + 1); /* at most the old copy, where its removal failed */
 	}
 	assert_int_equal(scan(t, "bob", MR_INBOX).troubles, 0);

@@ -148,11 +148,11 @@ damaged_mail_neither_stops_nor_falsifies_a_listing(void **state)
 	assert_int_equal(s.troubles, 4);
 	assert_string_equal(s.ids[2], good.id);
 	assert_int_equal(files_in(t, "mail/bob"), 10);
-	EXPECT(MR_NOTFOUND, t->ops->mark(t->room, "bob", "01k9w3b7zq8m4c2v6t1x5n0prs", MR_SEEN, 0, &err));
+	EXPECT(MR_NOTFOUND, t->ops->mark(t->room, "bob", "01k9w3b7zq8m4c2v6t1x5n0prs", MR_SEEN, 0, 0, &err));
 	char id[MR_ID_LEN + 1];
 
 	assert_true(chipset_name_id(STR("2026-07-01T08-15-30.251Z-w1.json"), id));
-	EXPECT(MR_CORRUPT, t->ops->mark(t->room, "bob", id, MR_SEEN, 0, &err));
+	EXPECT(MR_CORRUPT, t->ops->mark(t->room, "bob", id, MR_SEEN, 0, 0, &err));
 }
 
 static void
@@ -186,7 +186,7 @@ a_mark_keeps_id_mode_and_time(void **state)
 	(void)snprintf(rest, sizeof rest, "mail/bob/%s", done.native_id);
 	assert_int_equal(chmod(in(t, rest), 0640), 0);
 	assert_int_equal(stat(in(t, rest), &before), 0);
-	EXPECT(MR_OK, t->ops->mark(t->room, "bob", done.id, MR_SEEN, 0, &err));
+	EXPECT(MR_OK, t->ops->mark(t->room, "bob", done.id, MR_SEEN, 0, 0, &err));
 	assert_int_equal(scan(t, "bob", MR_INBOX).unread, 0);
 	assert_int_equal(stat(in(t, rest), &after), 0);
 	assert_int_equal(after.st_mode, before.st_mode);
@@ -194,12 +194,12 @@ a_mark_keeps_id_mode_and_time(void **state)
 	assert_int_equal(files_in(t, "mail/bob"), 1);
 	ino_t inode = after.st_ino;
 
-	EXPECT(MR_OK, t->ops->mark(t->room, "bob", done.id, MR_SEEN, 0, &err)); /* read already: not touched */
+	EXPECT(MR_OK, t->ops->mark(t->room, "bob", done.id, MR_SEEN, 0, 0, &err)); /* read already: not touched */
 	assert_int_equal(stat(in(t, rest), &after), 0);
 	assert_int_equal(after.st_ino, inode);
-	EXPECT(MR_OK, t->ops->mark(t->room, "bob", done.id, MR_REPLIED, 0, &err));
-	EXPECT(MR_UNSUPPORTED, t->ops->mark(t->room, "bob", done.id, MR_PINNED, 0, &err));
-	EXPECT(MR_OK, t->ops->mark(t->room, "bob", done.id, 0, MR_SEEN, &err));
+	EXPECT(MR_OK, t->ops->mark(t->room, "bob", done.id, MR_REPLIED, 0, 0, &err));
+	EXPECT(MR_UNSUPPORTED, t->ops->mark(t->room, "bob", done.id, MR_PINNED, 0, 0, &err));
+	EXPECT(MR_OK, t->ops->mark(t->room, "bob", done.id, 0, MR_SEEN, 0, &err));
 	assert_int_equal(scan(t, "bob", MR_INBOX).unread, 1);
 	EXPECT(MR_OK, t->ops->flush(t->room, &err));
 }
@@ -210,17 +210,17 @@ mail_moves_to_the_archive_and_back(void **state)
 	const struct town *t = *state;
 	struct delivered done = send(t, "alice", "bob", "hi");
 
-	EXPECT(MR_OK, t->ops->mark(t->room, "bob", done.id, MR_SEEN, 0, &err));
-	EXPECT(MR_OK, t->ops->move(t->room, "bob", done.id, MR_ARCHIVE, &err));
-	EXPECT(MR_OK, t->ops->move(t->room, "bob", done.id, MR_ARCHIVE, &err));
+	EXPECT(MR_OK, t->ops->mark(t->room, "bob", done.id, MR_SEEN, 0, 0, &err));
+	EXPECT(MR_OK, t->ops->mark(t->room, "bob", done.id, 0, 0, MR_ARCHIVE, &err));
+	EXPECT(MR_OK, t->ops->mark(t->room, "bob", done.id, 0, 0, MR_ARCHIVE, &err));
 	assert_int_equal(scan(t, "bob", MR_INBOX).n, 0);
 	assert_int_equal(scan(t, "bob", MR_ARCHIVE).n, 1);
 	assert_string_equal(scan(t, "bob", MR_ARCHIVE).ids[0], done.id);
-	EXPECT(MR_OK, t->ops->mark(t->room, "bob", done.id, 0, MR_SEEN, &err));
-	EXPECT(MR_OK, t->ops->move(t->room, "bob", done.id, MR_INBOX, &err));
+	EXPECT(MR_OK, t->ops->mark(t->room, "bob", done.id, 0, MR_SEEN, 0, &err));
+	EXPECT(MR_OK, t->ops->mark(t->room, "bob", done.id, 0, 0, MR_INBOX, &err));
 	assert_int_equal(scan(t, "bob", MR_INBOX).unread, 1);
-	EXPECT(MR_UNSUPPORTED, t->ops->move(t->room, "bob", done.id, MR_DEAD, &err));
-	EXPECT(MR_NOTFOUND, t->ops->move(t->room, "bob", "01k9w3b7zq8m4c2v6t1x5n0prs", MR_ARCHIVE, &err));
+	EXPECT(MR_UNSUPPORTED, t->ops->mark(t->room, "bob", done.id, 0, 0, MR_DEAD, &err));
+	EXPECT(MR_NOTFOUND, t->ops->mark(t->room, "bob", "01k9w3b7zq8m4c2v6t1x5n0prs", 0, 0, MR_ARCHIVE, &err));
 	EXPECT(MR_OK, t->ops->flush(t->room, &err));
 }
 
@@ -240,7 +240,7 @@ the_archive_is_never_written_over(void **state)
 
 	for (size_t i = 0; i < 4; i++) {
 		put(t, inbox, texts[i]);
-		EXPECT(MR_OK, t->ops->move(t->room, "bob", id, MR_ARCHIVE, &err));
+		EXPECT(MR_OK, t->ops->mark(t->room, "bob", id, 0, 0, MR_ARCHIVE, &err));
 		assert_false(has(t, inbox));
 	}
 	assert_int_equal(files_in(t, "mail/bob/archive"), 3); /* the last one was there already */
@@ -278,7 +278,7 @@ an_import_is_found_again(void **state)
 	assert_string_equal(one.native_id, "2026-07-01T08-16-00.000Z-alice.json");
 	assert_int_equal(import(t, "01k9w3b7zq8m4c2v6t1x5n0prt", "a", &two), MR_OK); /* in the same millisecond */
 	assert_string_equal(two.native_id, "2026-07-01T08-16-00.001Z-alice.json");
-	EXPECT(MR_OK, t->ops->move(t->room, "bob", one.id, MR_ARCHIVE, &err));
+	EXPECT(MR_OK, t->ops->mark(t->room, "bob", one.id, 0, 0, MR_ARCHIVE, &err));
 	assert_int_equal(import(t, "01k9w3b7zq8m4c2v6t1x5n0prs", "a", &again), MR_EXISTS);
 	assert_string_equal(again.id, one.id);
 	assert_int_equal(import(t, "01k9w3b7zq8m4c2v6t1x5n0prt", "a", &again), MR_EXISTS);
@@ -424,7 +424,7 @@ why_finds_every_copy(void **state)
 	struct delivered done = { 0 };
 
 	EXPECT(MR_OK, t->ops->deliver(t->room, &what, &done, &err));
-	EXPECT(MR_OK, t->ops->move(t->room, "carol", done.id, MR_ARCHIVE, &err));
+	EXPECT(MR_OK, t->ops->mark(t->room, "carol", done.id, 0, 0, MR_ARCHIVE, &err));
 	EXPECT(MR_OK, t->ops->each_place(t->room, done.id, note_place, &places, &err));
 	assert_string_equal(buf_z(&places), "bob unread, carol archived, ");
 }

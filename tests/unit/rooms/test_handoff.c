@@ -137,7 +137,7 @@ pruning_refuses_unread_mail_unless_forced(void **state)
 
 	assert_int_equal(p->ops->remove_agent(p->room, "bob", false, &dead, &err), MR_REFUSED);
 	assert_int_equal(look(p, "bob", MR_INBOX).n, 1);
-	assert_int_equal(p->ops->mark(p->room, "bob", first.id, MR_SEEN, 0, &err), MR_OK);
+	assert_int_equal(p->ops->mark(p->room, "bob", first.id, MR_SEEN, 0, 0, &err), MR_OK);
 	assert_int_equal(p->ops->remove_agent(p->room, "bob", false, &dead, &err), MR_OK);
 	assert_int_equal(dead, 0);
 	assert_int_equal(stat(path_of(p, id), &st), -1);

@@ -60,7 +60,7 @@ work_mark(struct place *p, const char *id)
 {
 	struct mr_error err = { 0 };
 
-	(void)p->ops->mark(p->room, "bob", id, MR_SEEN, 0, &err);
+	(void)p->ops->mark(p->room, "bob", id, MR_SEEN, 0, 0, &err);
 }
 
 static void
@@ -95,7 +95,7 @@ a_kill_tears_and_loses_nothing(void **state)
 	before = look(p, "bob", BOTH).n;
 	for (n = 1; killed_at(p, SYS_FAULT_KILL_AFTER, n, work_mark, done.id); n++) {
 		assert_int_equal(look(p, "bob", BOTH).n, before);
-		assert_int_equal(p->ops->mark(p->room, "bob", done.id, 0, MR_SEEN, &err), MR_OK);
+		assert_int_equal(p->ops->mark(p->room, "bob", done.id, 0, MR_SEEN, 0, &err), MR_OK);
 	}
 	assert_true(n > 3);
 }

@@ -94,7 +94,8 @@ writes_are_those_of_the_original(void **state)
 	EXPECT(MR_OK, team_send(&t, "bob", letters[1], NULL, &err));
 	EXPECT(MR_OK, team_send(&t, "bob", letters[2], NULL, &err));
 	is_golden(&t, "three.json");
-	EXPECT(MR_OK, room_teams.clear(t.room, "bob", &removed, &err));
+	EXPECT(
+	    MR_OK, room_teams.remove(t.room, &(struct removal){ .what = REMOVE_INBOX, .box = "bob" }, &removed, &err));
 	assert_int_equal(removed, 3);
 	is_golden(&t, "empty.json");
 	team_done(&t);
@@ -103,7 +104,7 @@ writes_are_those_of_the_original(void **state)
 static void
 mark(struct team *t, const char *id, bool seen)
 {
-	EXPECT(MR_OK, room_teams.mark(t->room, "bob", id, seen ? MR_SEEN : 0, seen ? 0 : MR_SEEN, &err));
+	EXPECT(MR_OK, room_teams.mark(t->room, "bob", id, seen ? MR_SEEN : 0, seen ? 0 : MR_SEEN, 0, &err));
 }
 
 static void
@@ -132,7 +133,7 @@ marks_are_those_of_the_original(void **state)
 		mark(&t, l.v[i].id, false);
 	EXPECT(MR_OK, room_teams.flush(t.room, &err));
 	is_golden(&t, "three.json");
-	EXPECT(MR_NOTFOUND, room_teams.mark(t.room, "bob", "01k9w3b7zq8m4c2v6t1x5n0prs", MR_SEEN, 0, &err));
+	EXPECT(MR_NOTFOUND, room_teams.mark(t.room, "bob", "01k9w3b7zq8m4c2v6t1x5n0prs", MR_SEEN, 0, 0, &err));
 	team_done(&t);
 }
 

@@ -166,10 +166,11 @@ perform(struct team *t, enum act act, const char *id, struct mr_error *err)
 
 	switch (act) {
 	case ACT_MARK:
-		rc = room_teams.mark(t->room, "bob", id, MR_SEEN, 0, err);
+		rc = room_teams.mark(t->room, "bob", id, MR_SEEN, 0, 0, err);
 		return rc == MR_OK ? room_teams.flush(t->room, err) : rc;
 	case ACT_CLEAR:
-		return room_teams.clear(t->room, "bob", &removed, err);
+		return room_teams.remove(
+		    t->room, &(struct removal){ .what = REMOVE_INBOX, .box = "bob" }, &removed, err);
 	case ACT_REGISTER:
 		return room_teams.add_agent(t->room, &bob, err);
 	case ACT_SEND:

@@ -74,12 +74,12 @@ a_follow_up_survives_the_answer(void **state)
 
 	assert_memory_equal(msg.body, "and?\n", 5);
 	mr_message_done(&msg);
-	EXPECT(MR_OK, y->ops->mark(y->room, "tester", three.id, MR_SEEN, 0, &err));
+	EXPECT(MR_OK, y->ops->mark(y->room, "tester", three.id, MR_SEEN, 0, 0, &err));
 	EXPECT(MR_OK, y->ops->flush(y->room, &err));
 	assert_int_equal(look(y, "tester", MR_INBOX).n, 0);
 	assert_int_equal(look(y, "tester", MR_ARCHIVE).n, 2);
-	EXPECT(MR_OK, y->ops->mark(y->room, "tester", three.id, 0, MR_SEEN, &err));
-	EXPECT(MR_BUSY, y->ops->mark(y->room, "tester", one.id, 0, MR_SEEN, &err)); /* that name is taken */
+	EXPECT(MR_OK, y->ops->mark(y->room, "tester", three.id, 0, MR_SEEN, 0, &err));
+	EXPECT(MR_BUSY, y->ops->mark(y->room, "tester", one.id, 0, MR_SEEN, 0, &err)); /* that name is taken */
 	assert_string_equal(look(y, "tester", MR_INBOX).id, three.id);
 	assert_int_equal(look(y, "lead", MR_SENT).n, 2); /* the older copy was not written over */
 }
@@ -118,7 +118,7 @@ older_questions_of_a_channel_get_the_empty_answer(void **state)
 	for (size_t i = 0; i < 3; i++)
 		EXPECT(MR_OK, post(y, (struct out){ .from = "lead", .to = "tester", .thread = "c" }, &asked[i], &err));
 	EXPECT(MR_OK, post(y, (struct out){ .from = "lead", .to = "tester" }, NULL, &err)); /* not of that channel */
-	EXPECT(MR_OK, y->ops->mark(y->room, "tester", asked[0].id, MR_SEEN, 0, &err));      /* shown, not answered */
+	EXPECT(MR_OK, y->ops->mark(y->room, "tester", asked[0].id, MR_SEEN, 0, 0, &err));   /* shown, not answered */
 	EXPECT(MR_OK,
 	    post(y, (struct out){ .from = "tester", .to = "lead", .reply_to = asked[2].native_id, .body = "all" }, NULL,
 		&err));

@@ -131,7 +131,7 @@ killed_at(struct yard *y, enum act act, const struct delivered *asked, unsigned 
 
 		workspace_of(y->room)->busy_ms = 0;
 		sys_plan_set(&(struct sys_plan){ .fault = SYS_FAULT_KILL_BEFORE, .at = at });
-		enum mr_rc rc = act == MARK ? y->ops->mark(y->room, "tester", asked->id, MR_SEEN, 0, &err)
+		enum mr_rc rc = act == MARK ? y->ops->mark(y->room, "tester", asked->id, MR_SEEN, 0, 0, &err)
 					    : post(y, out, NULL, &err);
 
 		_exit(rc == MR_OK && (act != MARK || y->ops->flush(y->room, &err) == MR_OK) ? 0 : 1);
@@ -169,7 +169,7 @@ a_kill_at_any_call_tears_and_loses_nothing(void **state)
 			if (act == ANSWER)
 				assert_int_equal(look(y, "lead", MR_INBOX).n, 1);
 			if (act == MARK)
-				EXPECT(MR_OK, y->ops->mark(y->room, "tester", asked.id, MR_SEEN, 0, &err));
+				EXPECT(MR_OK, y->ops->mark(y->room, "tester", asked.id, MR_SEEN, 0, 0, &err));
 			(void)yard_down(state);
 		}
 		assert_true(at > 4);
