@@ -32,3 +32,10 @@ room_raw(struct mr_room *room, const char *agent, const char *id, room_raw_fn *r
 		.own = own };
 	return ret->body ? MR_OK : mr_nomem(err);
 }
+
+void
+delivered_done(struct delivered *got)
+{
+	mr_names_done(&got->missing);
+	mr_names_done(&got->warnings);
+}

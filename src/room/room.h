@@ -36,6 +36,7 @@ enum room_ability {
 	ROOM_DEAD = 32768,       /* dead letters: MR_DEAD, REMOVE_DEAD */
 	ROOM_CLEAR = 65536,      /* REMOVE_INBOX */
 	ROOM_RAW = 131072,       /* SCAN_RAW */
+	ROOM_BATCH = 262144,     /* delivery.many */
 };
 
 #define ROOM_IDENTITY_LEN 32
@@ -62,6 +63,10 @@ struct delivery {                  /* one accepted send */
 	 */
 	enum mr_rc (*staged)(void *ctx, const char *ticket, struct mr_error *err);
 	void *staged_ctx;
+	/* With ROOM_BATCH: many messages, made durable together, which is cheaper; they become visible in any order.
+	 * Then only these count, each as if it were delivered by itself and told of in its parcel. */
+	struct parcel *many;
+	size_t many_n;
 };
 #define ROOM_NATIVE_ID_MAX 255
 #define ROOM_TICKET_MAX 700
@@ -70,8 +75,10 @@ struct delivered {
 	char
 	    native_id[ROOM_NATIVE_ID_MAX + 1]; /* what this room calls the message, where that is not the id; else "" */
 	bool repeated;                         /* the key was known */
-	struct mr_names missing;               /* with MR_INDOUBT; the caller frees it */
+	struct mr_names missing;               /* with MR_INDOUBT */
+	struct mr_names warnings;              /* with MR_OK: what else did not go well, a sentence each */
 };
+void delivered_done(struct delivered *got); /* calls.c */
 
 struct parcel {               /* one of many deliveries */
 	struct delivery what; /* one agent, without key, keep, make_mailboxes and staged */

@@ -79,18 +79,13 @@ SLOT_VALUE(const char *, owner, (struct mr_room * room), (room), NULL, "owner '%
  * office refuses those of a sender here, and states those of a carried message in its body. */
 SLOT_VALUE(unsigned, unsupported, (struct mr_room * room, const struct mr_message *msg), (room, msg), 0,
     "unsupported %u", value)
-/* Required. MR_OK: whole, visible and durable for everyone in `to`; an err that is MR_OK, too, but has a hint:
- * what else did not go well, said to the sender. MR_INDOUBT: some have it, the rest will (ret is filled in).
- * Anything else: nobody has it. With a key: MR_REFUSED when it was used for another content, unless key_is_all.
- * A format with ids of its own: msg->reply_to is in that form, as the header Message-ID of the message answered
- * had it. */
+/* Required. MR_OK: whole, visible and durable for everyone in `to`. MR_INDOUBT: some have it, the rest will (ret is
+ * filled in). Anything else: nobody has it. With a key: MR_REFUSED when it was used for another content, unless
+ * key_is_all. A format with ids of its own: msg->reply_to is in that form, as the header Message-ID of the message
+ * answered had it. */
 SLOT(deliver, (struct mr_room * room, struct delivery *what, struct delivered *ret, struct mr_error *err),
     (room, what, ret, err), room_lacks(room, "delivery", err), "deliver %s from '%s' to %zu", what->msg->id,
     what->sender, what->to->n)
-/* Each parcel as deliver does it, all of them durable together: cheaper. They become visible in any order.
- * NULL: one at a time. */
-SLOT_VOID(deliver_many, (struct mr_room * room, struct parcel *parcels, size_t n), (room, parcels, n),
-    "deliver_many %zu from '%s'", n, n > 0 ? parcels[0].what.sender : "")
 /* After a kill behind `staged`: was it published? What is left of one that was not is removed. */
 SLOT(settle_ticket, (struct mr_room * room, const char *ticket, bool *ret_published, struct mr_error *err),
     (room, ticket, ret_published, err), room_lacks(room, "tickets", err), "settle_ticket '%.100s'", ticket)

@@ -254,7 +254,7 @@ notice_send(struct mr_room *room, const struct notice *notice, const struct mr_m
 	id_new(msg.id);
 	enum mr_rc rc = room->driver->deliver(room, &what, &got, err);
 
-	mr_names_done(&got.missing);
+	delivered_done(&got);
 	/* In doubt: durable, and any later command completes it. Not found: pruned since we looked. */
 	if (rc == MR_OK || rc == MR_INDOUBT || rc == MR_NOTFOUND)
 		return MR_OK;

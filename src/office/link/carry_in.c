@@ -161,7 +161,7 @@ deliver_to(struct arrival *a, char *target, struct mr_error *err)
 	};
 	enum mr_rc rc = room->driver->deliver(room, &what, &got, err);
 
-	mr_names_done(&got.missing);
+	delivered_done(&got);
 	if (rc != MR_OK)
 		return rc;
 	a->c->count.in += !got.repeated;

@@ -210,8 +210,7 @@ deliver(struct journey *j, struct mr_error *err)
 	j->on_the_way = &t.msg;
 	enum mr_rc rc = there->driver->deliver(there, &what, &j->got, err);
 
-	mr_names_done(&j->got.missing);
-	j->got.missing = (struct mr_names){ 0 };
+	delivered_done(&j->got);
 	if (rc != MR_OK && rc != MR_INDOUBT && *j->ticket) {
 		/* Nobody has it. If this cannot be noted, the next try asks about the ticket. */
 		j->plan.ticket = j->plan.id = j->plan.native = "";

@@ -448,7 +448,7 @@ deliver_again(struct retrying *r, struct mr_receipt *ret, struct mr_error *err)
 	enum mr_rc rc = r->room->driver->deliver(r->room, &what, &got, err);
 
 	if (rc != MR_OK && rc != MR_INDOUBT) {
-		mr_names_done(&got.missing);
+		delivered_done(&got);
 		return mr_wrap(err, "delivering '%s' again", r->letter.id);
 	}
 	/* In doubt it is durable all the same: the next command completes it. */
@@ -458,6 +458,7 @@ deliver_again(struct retrying *r, struct mr_receipt *ret, struct mr_error *err)
 	};
 	(void)snprintf(ret->id, sizeof(ret->id), "%s", got.id);
 	r->who.all = r->who.not_live = (struct mr_names){ 0 };
+	mr_names_done(&got.warnings);
 	if (remove_retried(r, ret->id, &other) != MR_OK && rc == MR_OK) {
 		*err = other;
 		mr_receipt_done(ret);

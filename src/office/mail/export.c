@@ -283,7 +283,7 @@ deliver(struct export_run *e, const struct mr_message *msg, struct mr_error *err
 	if (rc == MR_REFUSED && !office_has_lives(there) && (there->driver->abilities & ROOM_REGISTER) &&
 	    msg->from[0] && crossing_add_agent(there, msg->from, "", IGNORED) == MR_OK)
 		rc = there->driver->deliver(there, &what, &got, err);
-	mr_names_done(&got.missing);
+	delivered_done(&got);
 	if (rc != MR_OK && rc != MR_EXISTS)
 		return rc;
 	if (self && got.id[0]) {

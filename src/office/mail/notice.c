@@ -92,7 +92,7 @@ notice_deliver(struct mr_room *room, const struct office_notice *n, struct mr_er
 		what.key = n->key;
 	enum mr_rc rc = room->driver->deliver(room, &what, &got, err);
 
-	mr_names_done(&got.missing);
+	delivered_done(&got);
 	if (rc != MR_INDOUBT) /* in doubt: durable, and any later command completes it */
 		return rc;
 	*err = (struct mr_error){ 0 };

@@ -79,6 +79,8 @@ finish(struct outgoing *l, enum mr_rc rc, struct delivered *got, struct mr_recei
 	/* The sender of the question has its answer now, except when one answers oneself. */
 	if (*l->msg.reply_to && strcmp(l->original.from, l->self->agent) != 0)
 		due_drop(l->room, l->original.from, l->original.id);
+	for (size_t i = 0; i < got->warnings.n; i++) /* it is out: no memory to say more is no failure */
+		(void)names_add(&l->who.trouble, str_of(got->warnings.v[i]));
 	names_move(&ret->missing, &got->missing);
 	names_move(&ret->superseded, &l->superseded);
 	fill_receipt(l, got->id, true, ret);
@@ -116,15 +118,11 @@ send_letter(struct outgoing *l, struct mr_receipt *ret, struct mr_error *err)
 	if (l->msg.by_ms)
 		TRY(due_put(l->room, l->self->agent, &l->msg, err));
 	types_note_asked(l->room, l->typed.def, &l->msg, &l->who.all);
-	*err = (struct mr_error){ 0 };
 	if (l->draft->reply_path)
 		TRY(l->room->driver->face->expect_answer(l->room, l->draft->reply_path, err));
 	enum mr_rc rc = l->room->driver->deliver(l->room, &what, &got, err);
 	bool out = rc == MR_OK || rc == MR_INDOUBT;
 
-	if (rc == MR_OK && err->code == MR_OK && err->hint[0])
-		(void)names_add(
-		    &l->who.trouble, str_of(err->hint)); /* it is out: no memory to say more is no failure */
 	if (l->msg.by_ms && (!out || strcmp(planned, got.id) != 0)) {
 		/* Nothing went out under the id that was written down. A known key keeps its first record. */
 		due_drop(l->room, l->self->agent, planned);
@@ -134,8 +132,7 @@ send_letter(struct outgoing *l, struct mr_receipt *ret, struct mr_error *err)
 	}
 	if (out)
 		finish(l, rc, &got, ret);
-	else
-		mr_names_done(&got.missing);
+	delivered_done(&got);
 	return rc;
 }
 
@@ -307,20 +304,32 @@ group_done(struct group *g)
 static void
 flush(struct group *g)
 {
+	struct delivered ignored = { 0 };
+	struct mr_error err = { 0 };
+
 	for (size_t i = 0; i < g->n; i++)
 		g->parcels[i] = (struct parcel){ .what = delivery_of(&g->letters[i]) };
-	if (g->n > 0)
-		g->room->driver->deliver_many(g->room, g->parcels, g->n);
+	if (g->n == 0)
+		return;
+	struct delivery all = g->parcels[0].what;
+
+	all.many = g->parcels;
+	all.many_n = g->n;
+	enum mr_rc rc = g->room->driver->deliver(g->room, &all, &ignored, &err);
+
 	for (size_t i = 0; i < g->n; i++) {
 		struct parcel *p = &g->parcels[i];
 
+		if (rc != MR_OK) { /* none of them was tried */
+			p->rc = rc;
+			p->err = err;
+		}
 		g->sent[i]->rc = p->rc;
 		if (p->rc != MR_OK)
 			g->sent[i]->error = p->err;
 		if (p->rc == MR_OK || p->rc == MR_INDOUBT)
 			finish(&g->letters[i], p->rc, &p->got, &g->sent[i]->receipt);
-		else
-			mr_names_done(&p->got.missing);
+		delivered_done(&p->got);
 		outgoing_done(&g->letters[i]);
 	}
 	g->n = g->bytes = 0;
@@ -332,7 +341,7 @@ goes_alone(const struct outgoing *l)
 {
 	const struct mr_draft *d = l->draft;
 
-	return !ROOM_HAS(l->room, deliver_many) || l->who.all.n != 1 || strchr(l->who.all.v[0], ':') ||
+	return !(l->room->driver->abilities & ROOM_BATCH) || l->who.all.n != 1 || strchr(l->who.all.v[0], ':') ||
 	       l->who.away.n > 0 || l->who.missing || d->dry_run || d->key || d->replace_key || d->reply_path ||
 	       l->msg.by_ms != 0 || mr_room_setting(l->room, "Hygiene") || mr_room_setting(l->room, "Hygiene-Policy");
 }

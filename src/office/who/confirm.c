@@ -98,9 +98,9 @@ forget_announced(struct mr_room *room, const struct mr_self *self, const struct 
 static void
 bring_back(struct mr_room *room, const struct mr_self *self, const struct mr_names *ids)
 {
-
 	for (size_t i = 0; i < ids->n; i++) {
-		(void)room->driver->mark(room, self->agent, ids->v[i], 0, MR_SEEN, 0, IGNORED); /* purged meanwhile: gone */
+		(void)room->driver->mark(
+		    room, self->agent, ids->v[i], 0, MR_SEEN, 0, IGNORED); /* purged meanwhile: gone */
 		(void)room->driver->mark(room, self->agent, ids->v[i], 0, 0, MR_INBOX, IGNORED);
 	}
 	(void)office_flush(room, IGNORED);
@@ -168,8 +168,9 @@ mr_confirm_begin(struct mr_room *room, const struct mr_self *self, const char *h
 	mr_auto(binding_done) struct binding b = { 0 };
 	mr_auto(sys_close_fd) int lock = -1;
 
-	if (self->hooked || !self->bound || !room->state_dir || !office_has_lives(room) || !(room->driver->abilities & ROOM_ARCHIVE) ||
-	    !harness_is_known(room->state_dir, harness, after_tool) || !load(room, self, &b, &lock) || b.hooked)
+	if (self->hooked || !self->bound || !room->state_dir || !office_has_lives(room) ||
+	    !(room->driver->abilities & ROOM_ARCHIVE) || !harness_is_known(room->state_dir, harness, after_tool) ||
+	    !load(room, self, &b, &lock) || b.hooked)
 		return;
 	b.hooked = b.lists = true;
 	(void)session_save(room->state_dir, room->spec, &b, IGNORED);

@@ -346,8 +346,7 @@ maildir_channel_range(struct mr_room *room, const char *channel, uint64_t *ret_f
 /* ---- Retention ---- */
 
 enum mr_rc
-maildir_channel_drop(
-    struct mr_room *room, const char *channel, uint64_t below, size_t *ret_removed, struct mr_error *err)
+channel_drop(struct mr_room *room, const char *channel, uint64_t below, size_t *ret_removed, struct mr_error *err)
 {
 	mr_auto(channel_done) struct channel c = CHANNEL_INIT;
 	uint64_t last = 0, number;

@@ -35,4 +35,8 @@ enum mr_rc channel_find(struct mr_room *room, const char *channel, const char *i
 enum mr_rc channel_blank_post(
     struct maildir *md, const char *channel, uint64_t number, size_t *removed, struct mr_error *err);
 
+/* Removes the posts below that number (a retained copy; subscribers keep theirs). */
+enum mr_rc channel_drop(
+    struct mr_room *room, const char *channel, uint64_t below, size_t *ret_removed, struct mr_error *err);
+
 #endif

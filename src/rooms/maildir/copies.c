@@ -323,8 +323,8 @@ remove_spooled(struct mr_room *room, const char *id, struct mr_error *err)
 	return rc == MR_NOTFOUND ? MR_OK : rc;
 }
 
-enum mr_rc
-maildir_purge(struct mr_room *room, const char *id, size_t *ret_removed, struct mr_error *err)
+static enum mr_rc
+purge(struct mr_room *room, const char *id, size_t *ret_removed, struct mr_error *err)
 {
 	struct visit v = { .room = room, .md = maildir_of(room), .id = id };
 	unsigned passes = 0;
@@ -388,8 +388,8 @@ drop_letters(struct maildir *md, const char *id, size_t *ret, struct mr_error *e
 	return mr_fail(err, MR_BUSY, "the dead letter '%s' is moved again and again", id);
 }
 
-enum mr_rc
-maildir_dead_drop(struct mr_room *room, const char *queue, const char *id, struct mr_error *err)
+static enum mr_rc
+drop_dead(struct mr_room *room, const char *queue, const char *id, struct mr_error *err)
 {
 	mr_auto(queue_done) struct queue q = QUEUE_INIT;
 	mr_auto(sys_close_fd) int fd = -1;
@@ -404,4 +404,20 @@ maildir_dead_drop(struct mr_room *room, const char *queue, const char *id, struc
 		TRY(drop_letters(md, id, &found, err));
 	}
 	return found > 0 ? MR_OK : mr_fail(err, MR_NOTFOUND, "no dead letter '%s'", id);
+}
+
+enum mr_rc
+maildir_remove(struct mr_room *room, const struct removal *what, size_t *ret_removed, struct mr_error *err)
+{
+	size_t removed = 0;
+
+	if (what->what == REMOVE_INBOX)
+		return room_lacks(room, "way to clear an inbox", err);
+	if (what->what == REMOVE_DEAD)
+		return drop_dead(room, what->box, what->id, err);
+	TRY(what->what == REMOVE_POSTS ? channel_drop(room, what->box, what->below, &removed, err)
+				       : purge(room, what->id, &removed, err));
+	if (ret_removed)
+		*ret_removed = removed;
+	return MR_OK;
 }

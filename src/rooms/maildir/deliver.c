@@ -229,12 +229,18 @@ deliver_one(struct mr_room *room, struct delivery *what, struct delivered *ret, 
 	}
 }
 
+static void deliver_many(struct mr_room *room, struct parcel *parcels, size_t n);
+
 enum mr_rc
 maildir_deliver(struct mr_room *room, struct delivery *what, struct delivered *ret, struct mr_error *err)
 {
 	struct mr_message *msg = what->msg;
 	const char *name;
 
+	if (what->many_n > 0) {
+		deliver_many(room, what->many, what->many_n);
+		return MR_OK;
+	}
 	if (what->to->n == 0)
 		return mr_fail(err, MR_REFUSED, "cannot deliver a message to nobody");
 	if (what->keep && !id_valid(str_of(msg->id))) {
@@ -474,8 +480,8 @@ batch_publish(struct batch *b)
 			send_alone(b->room, b->items[i].parcel);
 }
 
-void
-maildir_deliver_many(struct mr_room *room, struct parcel *parcels, size_t n)
+static void
+deliver_many(struct mr_room *room, struct parcel *parcels, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		parcels[i].got = (struct delivered){ 0 };

@@ -14,49 +14,13 @@
 
 #define ROOM_FILE_MAX ((size_t)64 << 10)
 #define FORMAT_NEWEST 1
-static enum mr_rc
-fetch(struct mr_room *room, const char *agent, const char *id, unsigned folders, enum scan_depth depth,
-    struct mr_message *ret, struct mr_error *err)
-{
-	if (str_starts(str_of(agent), "queue:"))
-		return maildir_queue_fetch(room, agent + strlen("queue:"), id, ret, err);
-	if (depth == SCAN_RAW)
-		return room_raw(room, agent, id, maildir_fetch_raw, ret, err);
-	return maildir_fetch(room, agent, id, folders, depth, ret, err);
-}
-
-static enum mr_rc
-mark(struct mr_room *room, const char *agent, const char *id, unsigned set, unsigned clear, enum mr_folder to,
-    struct mr_error *err)
-{
-	if (set || clear || !to)
-		TRY(maildir_mark(room, agent, id, set, clear, err));
-	return to ? maildir_move(room, agent, id, to, err) : MR_OK;
-}
-
-static enum mr_rc
-remove_mail(struct mr_room *room, const struct removal *what, size_t *ret_removed, struct mr_error *err)
-{
-	size_t removed = 0;
-
-	if (what->what == REMOVE_INBOX)
-		return room_lacks(room, "way to clear an inbox", err);
-	if (what->what == REMOVE_DEAD)
-		return maildir_dead_drop(room, what->box, what->id, err);
-	TRY(what->what == REMOVE_POSTS ? maildir_channel_drop(room, what->box, what->below, &removed, err)
-				       : maildir_purge(room, what->id, &removed, err));
-	if (ret_removed)
-		*ret_removed = removed;
-	return MR_OK;
-}
-
 extern const struct room_driver room_maildir;
 
 const struct room_driver room_maildir = {
 	.kind = "maildir",
 	.abilities = ROOM_READ_STATE | ROOM_THREADS | ROOM_PRIORITIES | ROOM_ARCHIVE | ROOM_REGISTER | ROOM_HOLDS |
-		     ROOM_SENT | ROOM_KEYS | ROOM_PIN | ROOM_TYPES | ROOM_PURGE | ROOM_DEAD | ROOM_RAW | ROOM_QUEUES |
-		     ROOM_CHANNELS,
+		     ROOM_SENT | ROOM_KEYS | ROOM_PIN | ROOM_TYPES | ROOM_PURGE | ROOM_DEAD | ROOM_RAW | ROOM_BATCH |
+		     ROOM_QUEUES | ROOM_CHANNELS,
 
 	.open = maildir_open,
 	.close = maildir_close,
@@ -73,11 +37,10 @@ const struct room_driver room_maildir = {
 	.remove_agent = maildir_remove_agent,
 
 	.deliver = maildir_deliver,
-	.deliver_many = maildir_deliver_many,
 	.scan = maildir_scan,
-	.fetch = fetch,
-	.mark = mark,
-	.remove = remove_mail,
+	.fetch = maildir_fetch,
+	.mark = maildir_mark,
+	.remove = maildir_remove,
 	.flush = maildir_flush,
 
 	.claim = maildir_claim,

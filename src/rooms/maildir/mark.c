@@ -183,27 +183,19 @@ mark_look_for_crowd(struct mailbox *box, const char *id)
 }
 
 enum mr_rc
-maildir_mark(
-    struct mr_room *room, const char *agent, const char *id, unsigned set, unsigned clear, struct mr_error *err)
+maildir_mark(struct mr_room *room, const char *agent, const char *id, unsigned set, unsigned clear, enum mr_folder to,
+    struct mr_error *err)
 {
 	mr_auto(mailbox_done) struct mailbox box = MAILBOX_INIT;
 
-	TRY(mailbox_open(&box, maildir_of(room), agent, err));
-	TRY(change(&box, id, &(struct change){ .set = set, .clear = clear }, err));
-	if (set & MR_SEEN)
-		mark_look_for_crowd(&box, id);
-	return MR_OK;
-}
-
-enum mr_rc
-maildir_move(struct mr_room *room, const char *agent, const char *id, enum mr_folder to, struct mr_error *err)
-{
-	mr_auto(mailbox_done) struct mailbox box = MAILBOX_INIT;
-
-	if (to != MR_INBOX && to != MR_ARCHIVE && to != MR_DEAD)
+	if (to && to != MR_INBOX && to != MR_ARCHIVE && to != MR_DEAD)
 		return mr_fail(err, MR_UNSUPPORTED, "messages cannot be moved to that folder");
 	TRY(mailbox_open(&box, maildir_of(room), agent, err));
-	return change(&box, id, &(struct change){ .to = to }, err);
+	if (set || clear || !to)
+		TRY(change(&box, id, &(struct change){ .set = set, .clear = clear }, err));
+	if (set & MR_SEEN)
+		mark_look_for_crowd(&box, id);
+	return to ? change(&box, id, &(struct change){ .to = to }, err) : MR_OK;
 }
 
 /* ---- Filing, and making it all durable ---- */

@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "base/sys.h"
 #include "message/message.h"
-#include "rooms/maildir/maildir.h"
+#include "rooms/maildir/claim.h"
 #include <errno.h>
 #include <fcntl.h>
 
@@ -269,26 +269,8 @@ maildir_scan(struct mr_room *room, const char *agent, const struct scan_request 
 	return MR_OK;
 }
 
-enum mr_rc
-maildir_fetch(struct mr_room *room, const char *agent, const char *id, unsigned folders, enum scan_depth depth,
-    struct mr_message *ret, struct mr_error *err)
-{
-	mr_auto(scan_done) struct scan s = SCAN_INIT(room);
-	mr_auto(arena_done) struct arena *own = NULL;
-	struct mr_message msg = { 0 };
-	struct listed at;
-
-	TRY(open_box(&s, agent, folders, err));
-	TRY(list_find(&s.box, id, folders, &own, &at, err));
-	TRY(read_or_find(&s, &at, folders, depth, &own, &msg, err));
-	if (depth == SCAN_NAMES)
-		TRY(message_keep_path(&msg, s.path, err));
-	*ret = msg;
-	return MR_OK;
-}
-
-enum mr_rc
-maildir_fetch_raw(struct mr_room *room, const char *agent, const char *id, struct buf *ret, struct mr_error *err)
+static enum mr_rc
+read_raw(struct mr_room *room, const char *agent, const char *id, struct buf *ret, struct mr_error *err)
 {
 	mr_auto(scan_done) struct scan s = SCAN_INIT(room);
 	mr_auto(arena_done) struct arena *own = NULL;
@@ -306,4 +288,26 @@ maildir_fetch_raw(struct mr_room *room, const char *agent, const char *id, struc
 			return mr_wrap(err, "'%s'", at.name);
 	}
 	return rc;
+}
+
+enum mr_rc
+maildir_fetch(struct mr_room *room, const char *agent, const char *id, unsigned folders, enum scan_depth depth,
+    struct mr_message *ret, struct mr_error *err)
+{
+	mr_auto(scan_done) struct scan s = SCAN_INIT(room);
+	mr_auto(arena_done) struct arena *own = NULL;
+	struct mr_message msg = { 0 };
+	struct listed at;
+
+	if (str_starts(str_of(agent), "queue:"))
+		return maildir_queue_fetch(room, agent + strlen("queue:"), id, ret, err);
+	if (depth == SCAN_RAW)
+		return room_raw(room, agent, id, read_raw, ret, err);
+	TRY(open_box(&s, agent, folders, err));
+	TRY(list_find(&s.box, id, folders, &own, &at, err));
+	TRY(read_or_find(&s, &at, folders, depth, &own, &msg, err));
+	if (depth == SCAN_NAMES)
+		TRY(message_keep_path(&msg, s.path, err));
+	*ret = msg;
+	return MR_OK;
 }

@@ -376,11 +376,12 @@ is_newest(const struct kit_items *all, const struct kit_item *question)
 	return true;
 }
 
-/* What fails here undoes nothing: the answer is out. err->hint tells how many, and why the last. */
+/* What fails here undoes nothing: the answer is out. A warning tells how many, and why the last. */
 static void
-answer_superseded(
-    struct box *from, struct kit_items *all, const struct kit_item *newest, struct mr_names *done, struct mr_error *err)
+answer_superseded(struct box *from, struct kit_items *all, const struct kit_item *newest, struct mr_names *done,
+    struct mr_names *warnings)
 {
+	char text[300];
 	size_t failed = 0;
 	struct mr_error last = { 0 };
 
@@ -395,9 +396,11 @@ answer_superseded(
 		else if (done)
 			(void)names_add(done, str_of(item->id)); /* it is out: no memory to say so is no failure */
 	}
-	if (failed > 0)
-		(void)mr_hint(err, "%zu older question%s of channel '%.40s' %s not answered: %.120s", failed,
-		    failed == 1 ? "" : "s", entry_of(newest)->channel, failed == 1 ? "was" : "were", last.message);
+	if (failed == 0)
+		return;
+	(void)snprintf(text, sizeof text, "%zu older question%s of channel '%.40s' %s not answered: %.120s", failed,
+	    failed == 1 ? "" : "s", entry_of(newest)->channel, failed == 1 ? "was" : "were", last.message);
+	(void)names_add(warnings, str_of(text));
 }
 
 static enum mr_rc
@@ -412,9 +415,8 @@ deliver_answer(struct box *from, struct delivery *what, struct kit_items *all, s
 	workspace_message_id(d.posting.mtime_ns, d.posting.bytes, ret->id);
 	memcpy(what->msg->id, ret->id, sizeof ret->id);
 	(void)snprintf(ret->native_id, sizeof ret->native_id, "%s", d.id);
-	*err = (struct mr_error){ 0 }; /* its hint is what is said of the others */
 	if (supersedes)
-		answer_superseded(from, all, question, what->superseded, err);
+		answer_superseded(from, all, question, what->superseded, &ret->warnings);
 	return MR_OK;
 }
 

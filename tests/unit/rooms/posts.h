@@ -122,7 +122,8 @@ drop(struct box *b, uint64_t below)
 {
 	size_t removed = 0;
 
-	EXPECT(MR_OK, maildir_channel_drop(&b->room, "news", below, &removed, &err));
+	EXPECT(MR_OK, maildir_remove(&b->room, &(struct removal){ .what = REMOVE_POSTS, .box = "news", .below = below },
+			  &removed, &err));
 	return removed;
 }
 

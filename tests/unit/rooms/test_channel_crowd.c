@@ -47,7 +47,9 @@ work_prune(struct box *b, void *arg)
 	(void)arg;
 	while (!box_has(b, "enough")) {
 		EXPECT(MR_OK, maildir_channel_range(&b->room, "news", &first, &last, &count, &err));
-		EXPECT(MR_OK, maildir_channel_drop(&b->room, "news", last + 1, &removed, &err));
+		EXPECT(MR_OK,
+		    maildir_remove(&b->room,
+			&(struct removal){ .what = REMOVE_POSTS, .box = "news", .below = last + 1 }, &removed, &err));
 	}
 }
 
@@ -133,8 +135,11 @@ asking_for_what_is_not_there_leaves_nothing_behind(void **state)
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 
 	EXPECT(MR_NOTFOUND, maildir_record_get(&b->room, "channel", "", "none", &text, &err));
-	EXPECT(MR_NOTFOUND, maildir_channel_drop(&b->room, "none", 5, &removed, &err));
-	EXPECT(MR_NOTFOUND, maildir_channel_drop(&b->room, "../agents/bob", 5, &removed, &err));
+	EXPECT(MR_NOTFOUND, maildir_remove(&b->room,
+				&(struct removal){ .what = REMOVE_POSTS, .box = "none", .below = 5 }, &removed, &err));
+	EXPECT(MR_NOTFOUND,
+	    maildir_remove(&b->room, &(struct removal){ .what = REMOVE_POSTS, .box = "../agents/bob", .below = 5 },
+		&removed, &err));
 	EXPECT(MR_REFUSED, maildir_channel_make(&b->room, "../x", &err));
 	EXPECT(MR_REFUSED, maildir_record_put(&b->room, "channel", "", "a/b", STR("x"), &err));
 	EXPECT(MR_REFUSED, maildir_record_put(&b->room, "queue", "", "../b", STR("x"), &err));

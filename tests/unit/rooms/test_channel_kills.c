@@ -98,7 +98,8 @@ work_drop_with_blow(struct box *b, void *arg)
 	size_t removed = 0;
 
 	sys_plan_set(&blow->plan);
-	(void)maildir_channel_drop(&b->room, "news", blow->below, &removed, &err);
+	(void)maildir_remove(
+	    &b->room, &(struct removal){ .what = REMOVE_POSTS, .box = "news", .below = blow->below }, &removed, &err);
 	bool hit = sys_plan_hit();
 
 	sys_plan_set(NULL);

@@ -23,11 +23,13 @@ purge_removes_every_copy_and_why_finds_none(void **state)
 	(void)state;
 	scratch_new(&s);
 	assert_int_equal(send_plain(&s, 3, &got, &err), MR_OK);
-	assert_int_equal(maildir_mark(&s.room, "b", got.id, MR_SEEN, 0, &err), MR_OK);
+	assert_int_equal(maildir_mark(&s.room, "b", got.id, MR_SEEN, 0, 0, &err), MR_OK);
 	assert_int_equal(maildir_remove_agent(&s.room, "c", false, &dead, &err), MR_OK);
 	assert_int_equal(maildir_each_place(&s.room, got.id, note_state, &states, &err), MR_OK);
 	assert_string_equal(buf_z(&states), "a unread\nb read\nsender sent\n dead\n");
-	assert_int_equal(maildir_purge(&s.room, got.id, &removed, &err), MR_OK);
+	assert_int_equal(
+	    maildir_remove(&s.room, &(struct removal){ .what = REMOVE_EVERYWHERE, .id = got.id }, &removed, &err),
+	    MR_OK);
 	assert_int_equal(removed, 4);
 	buf_clear(&states);
 	assert_int_equal(maildir_each_place(&s.room, got.id, note_state, &states, &err), MR_OK);

@@ -153,7 +153,7 @@ who_has_moved_the_message_does_not_get_it_twice(void **state)
 	assert_int_equal(mailbox_open(&box, maildir_of(&s.room), "a", &err), MR_OK);
 	assert_int_equal(list_folders(&box, MR_INBOX, false, NULL, &list, &err), MR_OK);
 	assert_int_equal(list.n, 1);
-	assert_int_equal(maildir_move(&s.room, "a", list.v[0].id, MR_ARCHIVE, &err), MR_OK);
+	assert_int_equal(maildir_mark(&s.room, "a", list.v[0].id, 0, 0, MR_ARCHIVE, &err), MR_OK);
 	recover(&s);
 	assert_int_equal(copies_of(&s, "a"), 0);
 	assert_int_equal(reached(&s, EVERYONE), EVERYONE - 1);

@@ -139,7 +139,7 @@ mail_of_a_killed_process_is_back_after_the_next_sweep_and_not_before(void **stat
 	EXPECT(MR_OK, maildir_sweep(&b->room, "bob", &err));
 	assert_int_equal(count(b, MR_HELD), 20);
 	EXPECT(MR_BUSY, maildir_claim(&b->room, "bob", c.ids[0], &by_process, &hold, &err));
-	EXPECT(MR_BUSY, maildir_mark(&b->room, "bob", c.ids[0], MR_SEEN, 0, &err));
+	EXPECT(MR_BUSY, maildir_mark(&b->room, "bob", c.ids[0], MR_SEEN, 0, 0, &err));
 	box_kill(pid);
 	EXPECT(MR_OK, maildir_sweep(&b->room, "bob", &err));
 	assert_int_equal(count(b, MR_HELD), 0);
@@ -208,7 +208,7 @@ a_kill_at_any_call_loses_no_mail(void **state)
 			assert_int_equal(msg.folder == MR_ARCHIVE, (msg.flags & MR_SEEN) != 0);
 			mr_message_done(&msg);
 			assert_int_equal(count(b, MR_HELD), 0);
-			EXPECT(MR_OK, maildir_move(&b->room, "bob", c.ids[0], MR_DEAD, &err));
+			EXPECT(MR_OK, maildir_mark(&b->room, "bob", c.ids[0], 0, 0, MR_DEAD, &err));
 			assert_int_equal(count(b, MR_INBOX | MR_ARCHIVE), 0);
 		}
 	}

@@ -124,10 +124,10 @@ mail_of_other_programs_is_found_by_the_id_of_its_name(void **state)
 
 	box_write(b, "agents/bob/new/1762900000.M1P2.host", "Subject: hi\n\nx\n");
 	assert_true(name_parse(STR("1762900000.M1P2.host"), &n));
-	EXPECT(MR_OK, maildir_mark(&b->room, "bob", n.id, MR_SEEN | MR_PINNED, 0, &err));
+	EXPECT(MR_OK, maildir_mark(&b->room, "bob", n.id, MR_SEEN | MR_PINNED, 0, 0, &err));
 	assert_true(box_has(b, "agents/bob/cur/1762900000.M1P2.host:2,FS"));
 	assert_int_equal(flags_of(b, n.id), MR_SEEN | MR_PINNED);
-	EXPECT(MR_OK, maildir_mark(&b->room, "bob", n.id, 0, MR_SEEN, &err));
+	EXPECT(MR_OK, maildir_mark(&b->room, "bob", n.id, 0, MR_SEEN, 0, &err));
 	assert_true(box_has(b, "agents/bob/cur/1762900000.M1P2.host:2,F"));
 }
 
@@ -140,11 +140,11 @@ acked_counts_only_where_the_folder_says_that_the_letter_is_ours(void **state)
 	box_mail(b, "cur", "Sa", id);
 	assert_int_equal(flags_of(b, id), MR_SEEN);
 	box_write(b, "agents/bob/dovecot-keywords", "0 $Forwarded\n");
-	EXPECT(MR_OK, maildir_mark(&b->room, "bob", id, MR_ACKED | MR_PINNED, 0, &err));
+	EXPECT(MR_OK, maildir_mark(&b->room, "bob", id, MR_ACKED | MR_PINNED, 0, 0, &err));
 	assert_int_equal(flags_of(b, id), MR_SEEN | MR_PINNED);
-	EXPECT(MR_OK, maildir_move(&b->room, "bob", id, MR_ARCHIVE, &err));
+	EXPECT(MR_OK, maildir_mark(&b->room, "bob", id, 0, 0, MR_ARCHIVE, &err));
 	assert_int_equal(flags_of(b, id), MR_SEEN | MR_PINNED); /* forwarded there is not done here */
-	EXPECT(MR_OK, maildir_mark(&b->room, "bob", id, MR_ACKED, 0, &err));
+	EXPECT(MR_OK, maildir_mark(&b->room, "bob", id, MR_ACKED, 0, 0, &err));
 	assert_int_equal(flags_of(b, id), MR_SEEN | MR_PINNED | MR_ACKED);
 }
 
@@ -155,15 +155,15 @@ a_mark_on_archived_mail_stays_in_its_folder(void **state)
 	char id[MR_ID_LEN + 1];
 
 	box_mail(b, "new", NULL, id);
-	EXPECT(MR_OK, maildir_move(&b->room, "bob", id, MR_ARCHIVE, &err));
+	EXPECT(MR_OK, maildir_mark(&b->room, "bob", id, 0, 0, MR_ARCHIVE, &err));
 	assert_int_equal(count(b, MR_INBOX, false), 0);
-	EXPECT(MR_OK, maildir_mark(&b->room, "bob", id, MR_SEEN, 0, &err));
+	EXPECT(MR_OK, maildir_mark(&b->room, "bob", id, MR_SEEN, 0, 0, &err));
 	assert_int_equal(count(b, MR_ARCHIVE, false), 1);
 	assert_int_equal(flags_of(b, id), MR_SEEN);
-	EXPECT(MR_OK, maildir_move(&b->room, "bob", id, MR_INBOX, &err));
+	EXPECT(MR_OK, maildir_mark(&b->room, "bob", id, 0, 0, MR_INBOX, &err));
 	assert_int_equal(count(b, MR_INBOX, false), 1);
 	assert_int_equal(count(b, MR_ARCHIVE, false), 0);
-	EXPECT(MR_OK, maildir_move(&b->room, "bob", id, MR_DEAD, &err));
+	EXPECT(MR_OK, maildir_mark(&b->room, "bob", id, 0, 0, MR_DEAD, &err));
 	assert_int_equal(count(b, MR_INBOX, false), 0);
 	assert_int_equal(count(b, MR_DEAD, false), 1);
 }
@@ -180,7 +180,7 @@ two_copies_of_one_message_both_get_a_place_among_the_dead(void **state)
 		name_for_id(id, name);
 		(void)snprintf(rest, sizeof(rest), "agents/bob/new/%s", name);
 		box_write(b, rest, "Subject: a copy\n\n");
-		EXPECT(MR_OK, maildir_move(&b->room, "bob", id, MR_DEAD, &err));
+		EXPECT(MR_OK, maildir_mark(&b->room, "bob", id, 0, 0, MR_DEAD, &err));
 	}
 	mr_auto(mailbox_done) struct mailbox dead = MAILBOX_INIT;
 	EXPECT(MR_OK, mailbox_open_dead(&dead, maildir_of(&b->room), &err));
@@ -230,7 +230,7 @@ a_scan_of_inbox_and_archive_is_in_order_of_ids(void **state)
 	for (size_t i = 0; i < 10; i++) {
 		box_mail(b, "new", NULL, ids[i]);
 		if (i % 3 == 0)
-			EXPECT(MR_OK, maildir_move(&b->room, "bob", ids[i], MR_ARCHIVE, &err));
+			EXPECT(MR_OK, maildir_mark(&b->room, "bob", ids[i], 0, 0, MR_ARCHIVE, &err));
 	}
 	for (int newest = 0; newest < 2; newest++) {
 		struct seen s = { 0 };
@@ -378,7 +378,7 @@ a_mark_finds_its_message_while_another_renames_it(void **state)
 	pid_t pid = box_fork(b, flip_flags, ids);
 	for (size_t i = 0; i < 100; i++) {
 		struct mr_error err = { 0 };
-		enum mr_rc rc = maildir_mark(&b->room, "bob", ids[i * 20], MR_PINNED, 0, &err);
+		enum mr_rc rc = maildir_mark(&b->room, "bob", ids[i * 20], MR_PINNED, 0, 0, &err);
 		if (rc != MR_OK)
 			fail_msg("%s: %s", mr_rc_word(rc), err.message);
 	}

@@ -106,7 +106,8 @@ evidence_and_purge_know_work(void **state)
 	EXPECT(MR_OK, maildir_settle(&b->room, &hold, SETTLE_DONE, &err));
 	EXPECT(MR_OK, maildir_each_place(&b->room, id, note_state, word, &err));
 	assert_string_equal(word, "done");
-	EXPECT(MR_OK, maildir_purge(&b->room, id, &removed, &err));
+	EXPECT(
+	    MR_OK, maildir_remove(&b->room, &(struct removal){ .what = REMOVE_EVERYWHERE, .id = id }, &removed, &err));
 	assert_int_equal(removed, 1);
 	assert_int_equal(total(count(b)), 0);
 }
