@@ -71,20 +71,26 @@ set_defaults(struct cli *cli)
 	return true;
 }
 
+/* One more value; the array doubles when it is full, at 1, 3, 7 ... values and their NULL. */
 static bool
-add_to_list(struct cli *cli, const char *const **list, const char *text)
+add_to_list(struct cli *cli, void *member, const char *text)
 {
+	const char **list;
 	size_t n = 0;
 
-	while ((*list)[n])
+	memcpy(&list, member, sizeof(list));
+	while (list[n])
 		n++;
-	const char **longer = arena_alloc(&cli->own, (n + 2) * sizeof(*longer));
+	if ((n & (n + 1)) == 0) {
+		const char **longer = arena_alloc(&cli->own, (2 * n + 2) * sizeof(*longer));
 
-	if (!longer)
-		return false;
-	memcpy(longer, *list, n * sizeof(*longer));
-	longer[n] = text;
-	*list = longer;
+		if (!longer)
+			return false;
+		memcpy(longer, list, n * sizeof(*longer));
+		memcpy(member, &longer, sizeof(longer));
+		list = longer;
+	}
+	list[n] = text;
 	return true;
 }
 
