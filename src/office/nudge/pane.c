@@ -8,7 +8,7 @@
  *
  * To a model what is typed is the word of its user, so no text of another agent is typed: only a notice of ours, with
  * the sender's name if it is a plain one. The nudge stays in the queue, and the hook of the prompt that the notice
- *becomes, or the command that it names, shows it inside the fence.
+ * becomes, or the command that it names, shows it inside the fence.
  *
  * The socket and the pane come from the room, which other users may be able to write. A tmux client does what its
  * server says, also run a command, so only a server of our own user is asked. In a room that several users share, only
@@ -43,21 +43,16 @@ void
 pane_remember(struct mr_room *room, const char *agent, unsigned life, const struct mr_env *env)
 {
 	mr_auto(buf_done) struct buf text = BUF_INIT;
-	struct mr_error ignored = { 0 };
 
 	if (!ROOM_HAS(room, record_put) || !ROOM_HAS(room, record_drop))
 		return;
-	bool known = env->tmux && env->tmux[0] == '/' && env->tmux_pane && env->tmux_pane[0] == '%';
-
-	if (known) {
-		buf_addf(&text, "Life: %u\n", life);
-		known = header_add(&text, "Socket", str_of(env->tmux), &ignored) == MR_OK &&
-			header_add(&text, "Pane", str_of(env->tmux_pane), &ignored) == MR_OK && buf_ok(&text);
-	}
-	if (known)
-		(void)room->driver->record_put(room, PANE, agent, PANE_NAME, buf_str(&text), &ignored);
+	buf_addf(&text, "Life: %u\n", life);
+	if (env->tmux && env->tmux[0] == '/' && env->tmux_pane && env->tmux_pane[0] == '%' &&
+	    header_add(&text, "Socket", str_of(env->tmux), IGNORED) == MR_OK &&
+	    header_add(&text, "Pane", str_of(env->tmux_pane), IGNORED) == MR_OK && buf_ok(&text))
+		(void)room->driver->record_put(room, PANE, agent, PANE_NAME, buf_str(&text), IGNORED);
 	else
-		(void)room->driver->record_drop(room, PANE, agent, PANE_NAME, &ignored);
+		(void)room->driver->record_drop(room, PANE, agent, PANE_NAME, IGNORED);
 }
 
 struct typing { /* one nudge on its way */
@@ -162,25 +157,15 @@ why_not_there(const struct typing *t, const struct tmux_pane *pane)
 	return NULL;
 }
 
-static const char *
-state_reason(enum screen_state state)
-{
-	switch (state) {
-	case SCREEN_BUSY:
-		return "it is busy";
-	case SCREEN_DIALOG:
-		return "a dialog is open in its terminal";
-	case SCREEN_DRAFT:
-		return "somebody is typing in its terminal";
-	case SCREEN_UNKNOWN:
-		return "its terminal shows no prompt that is known";
-	case SCREEN_IDLE:
-		break;
-	}
-	return "";
-}
+static const char *const state_reasons[] = {
+	[SCREEN_IDLE] = "",
+	[SCREEN_BUSY] = "it is busy",
+	[SCREEN_DIALOG] = "a dialog is open in its terminal",
+	[SCREEN_DRAFT] = "somebody is typing in its terminal",
+	[SCREEN_UNKNOWN] = "its terminal shows no prompt that is known",
+};
 
-/* Copy mode: somebody reads there. Who is not attached does not, and who is in a hurry does not care. NULL: it is over.
+/* Copy mode: somebody reads there, if a client is attached. An immediate nudge ends it all the same. NULL: it is over.
  */
 static const char *
 leave_mode(struct typing *t, struct tmux_pane *pane)
@@ -225,7 +210,7 @@ look_once(struct typing *t, struct tmux_pane *pane, bool *ret_final)
 
 	if (state == SCREEN_IDLE || hurry)
 		return NULL;
-	return state_reason(state);
+	return state_reasons[state];
 }
 
 static void

@@ -29,14 +29,7 @@ chipset_id_problem(struct mr_str id)
 		return "begins with '.'";
 	if (str_eq(id, STR("archive")))
 		return "is the name of the folder for archived mail";
-	for (size_t i = 0; i < id.len; i++) {
-		char c = id.ptr[i];
-
-		if (!(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z') && !(c >= '0' && c <= '9') &&
-		    !memchr("._-", c, 3))
-			return "has a character that is not allowed";
-	}
-	return NULL;
+	return kit_is_plain(id) ? NULL : "has a character that is not allowed";
 }
 
 enum mr_rc
@@ -409,47 +402,34 @@ chipset_write(struct buf *out, const struct mr_message *msg, const struct chipse
 	buf_adds(out, "\n}\n");
 }
 
-/* Behind the last member, with the white space that is before that one. */
-static void
-append_read(struct mr_str text, struct json_value object, const char *word, struct buf *out)
-{
-	struct json_value last_key = { 0 }, last = { 0 }, key, value;
-	const char *end = text.ptr + text.len, *begin = object.raw.ptr + 1, *gap = begin;
-
-	for (size_t at = 0; json_member(object, &at, &key, &value);) {
-		last_key = key;
-		last = value;
-	}
-	if (last_key.raw.ptr) {
-		for (gap = last_key.raw.ptr; gap > begin && memchr(" \t\r\n", gap[-1], 4);)
-			gap--;
-		begin = last.raw.ptr + last.raw.len;
-	}
-	buf_add(out, (struct mr_str){ text.ptr, (size_t)(begin - text.ptr) });
-	if (last_key.raw.ptr) {
-		buf_addc(out, ',');
-		buf_add(out, (struct mr_str){ gap, (size_t)(last_key.raw.ptr - gap) });
-	}
-	buf_addf(out, "\"read\": %s", word);
-	buf_add(out, (struct mr_str){ begin, (size_t)(end - begin) });
-}
-
 bool
 chipset_set_read(struct mr_str text, struct json_value object, bool read, struct buf *out)
 {
-	const char *word = read ? "true" : "false";
-	struct json_value now;
+	mr_auto(buf_done) struct buf with = BUF_INIT;
+	const char *word = read ? "true" : "false", *begin = object.raw.ptr + 1, *gap = begin;
+	struct json_value now, key, value, last_key = { 0 };
 
 	if (chipset_is_read(object) == read)
 		return false;
-	if (!json_find(object, "read", &now)) {
-		append_read(text, object, word, out);
+	if (json_find(object, "read", &now)) {
+		kit_splice(text, now.raw.ptr, now.raw.ptr + now.raw.len, str_of(word), out);
 		return true;
 	}
-	size_t before = (size_t)(now.raw.ptr - text.ptr), after = before + now.raw.len;
+	/* Behind the last member, with the white space that is before that one. */
+	for (size_t at = 0; json_member(object, &at, &key, &value);) {
+		last_key = key;
+		begin = value.raw.ptr + value.raw.len;
+	}
+	if (last_key.raw.ptr) {
+		const char *first = gap;
 
-	buf_add(out, (struct mr_str){ text.ptr, before });
-	buf_adds(out, word);
-	buf_add(out, (struct mr_str){ text.ptr + after, text.len - after });
+		for (gap = last_key.raw.ptr; gap > first && memchr(" \t\r\n", gap[-1], 4);)
+			gap--;
+		buf_addc(&with, ',');
+		buf_add(&with, (struct mr_str){ gap, (size_t)(last_key.raw.ptr - gap) });
+	}
+	buf_addf(&with, "\"read\": %s", word);
+	out->failed |= with.failed;
+	kit_splice(text, begin, begin, buf_str(&with), out);
 	return true;
 }

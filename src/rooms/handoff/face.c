@@ -166,30 +166,21 @@ lookup(const struct asked *a)
 	return inbox.failed ? mr_nomem(a->err) : MR_OK;
 }
 
-static enum mr_rc
-whois(const struct asked *a)
-{
-	mr_auto(registry_done) struct registry r = { 0 };
-	size_t found = 0;
-
-	TRY(handoff_registry_read(a->h, &r, a->err));
-	for (size_t i = 0; i < r.n; i++)
-		if (strcmp(r.v[i].id, a->args[0]) == 0) {
-			add_line(a->out, r.v[i].name);
-			found++;
-		}
-	return found ? MR_OK : mr_fail(a->err, MR_NOTFOUND, "no name is registered for '%s'", a->args[0]);
-}
-
+/* The names of all, or of one id. */
 static enum mr_rc
 names(const struct asked *a)
 {
 	mr_auto(registry_done) struct registry r = { 0 };
+	const char *id = a->args[0];
+	bool found = !id;
 
 	TRY(handoff_registry_read(a->h, &r, a->err));
 	for (size_t i = 0; i < r.n; i++)
-		add_line(a->out, r.v[i].name);
-	return MR_OK;
+		if (!id || strcmp(r.v[i].id, id) == 0) {
+			add_line(a->out, r.v[i].name);
+			found = true;
+		}
+	return found ? MR_OK : mr_fail(a->err, MR_NOTFOUND, "no name is registered for '%s'", id);
 }
 
 static const struct {
@@ -205,7 +196,7 @@ static const struct {
 	{ "wait", 2, wait_for_mail },
 	{ "register", 4, register_name },
 	{ "lookup", 1, lookup },
-	{ "whois", 1, whois },
+	{ "whois", 1, names },
 	{ "names", 0, names },
 };
 

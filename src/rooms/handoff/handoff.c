@@ -279,13 +279,6 @@ tell_unreadable(void *ctx, const char *path, const struct mr_error *err)
 	    "%s", err->message);
 }
 
-static bool
-is_ours(const char *name)
-{
-	(void)name;
-	return true; /* nothing but what is being sent is in tmp/ */
-}
-
 static void
 inspect_modes(struct inspection *x)
 {
@@ -329,7 +322,7 @@ inspect_all(struct mr_room *room, struct inspection *x, struct mr_error *err)
 		(void)handoff_scan(room, name, &want, kit_pass_over, NULL, IGNORED);
 		(void)snprintf(path, sizeof path, "%s/tmp", name);
 		if (handoff_dir(x->h, name, "tmp", false, &fd, IGNORED) == MR_OK)
-			kit_leftovers(&x->f, fd, path, is_ours);
+			kit_leftovers(&x->f, fd, path, NULL);
 	}
 	return MR_OK;
 }

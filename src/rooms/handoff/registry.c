@@ -295,16 +295,8 @@ handoff_registry_store(struct handoff *h, const struct registry *r, struct mr_er
 bool
 handoff_id_ok(struct mr_str id)
 {
-	if (id.len == 0 || id.len > HANDOFF_ID_MAX || id.ptr[0] == '.' || str_eq(id, STR(REGISTRY)))
-		return false;
-	for (size_t i = 0; i < id.len; i++) {
-		char c = id.ptr[i];
-
-		if (!(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z') && !(c >= '0' && c <= '9') && c != '.' &&
-		    c != '_' && c != '-')
-			return false;
-	}
-	return true;
+	return id.len > 0 && id.len <= HANDOFF_ID_MAX && id.ptr[0] != '.' && !str_eq(id, STR(REGISTRY)) &&
+	       kit_is_plain(id);
 }
 
 enum mr_rc

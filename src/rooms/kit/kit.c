@@ -35,6 +35,19 @@ kit_last_part(struct mr_str path)
 	return (struct mr_str){ path.ptr + at, path.len - at };
 }
 
+bool
+kit_is_plain(struct mr_str name)
+{
+	for (size_t i = 0; i < name.len; i++) {
+		char c = name.ptr[i];
+
+		if (!(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z') && !(c >= '0' && c <= '9') && c != '.' &&
+		    c != '_' && c != '-')
+			return false;
+	}
+	return true;
+}
+
 enum mr_rc
 kit_set_spec(struct mr_room *room, const char *path, struct mr_error *err)
 {
@@ -222,6 +235,14 @@ struct mr_str
 kit_text(const struct mr_message *msg)
 {
 	return msg->body ? (struct mr_str){ msg->body, msg->body_len } : STR("");
+}
+
+void
+kit_splice(struct mr_str text, const char *from, const char *to, struct mr_str with, struct buf *out)
+{
+	buf_add(out, (struct mr_str){ text.ptr, (size_t)(from - text.ptr) });
+	buf_add(out, with);
+	buf_add(out, (struct mr_str){ to, (size_t)(text.ptr + text.len - to) });
 }
 
 static bool

@@ -28,6 +28,7 @@ enum mr_rc kit_set_name(struct mr_room *room, struct mr_str name, const char *ot
 /* The last part of a path; slashes at its end do not count. */
 struct mr_str kit_last_part(struct mr_str path);
 struct mr_str kit_trim_slashes(struct mr_str path);
+bool kit_is_plain(struct mr_str name); /* nothing but A-Z a-z 0-9 . _ - */
 static inline int64_t
 kit_mtime_ns(const struct stat *st)
 {
@@ -60,6 +61,8 @@ void kit_body(struct kit_message *m, struct mr_str body);
 enum mr_rc kit_message_end(struct kit_message *m, struct mr_message *ret, struct mr_error *err);
 
 /* ---- Sending: kit.c ---- */
+/* The text with the bytes from `from` up to `to`, both in it, replaced: every other byte stays as somebody wrote it. */
+void kit_splice(struct mr_str text, const char *from, const char *to, struct mr_str with, struct buf *out);
 /* The fields that this message uses beyond sender, recipient, subject and text (enum room_field); the driver clears
  * those that its format has. Headers in `known` (NULL-terminated) do not count. */
 unsigned kit_fields(const struct mr_message *msg, const char *const *known);
@@ -159,7 +162,7 @@ enum mr_rc kit_places(
 enum mr_rc kit_each_place(struct mr_room *room, const char *id, place_fn *fn, void *ctx, struct mr_error *err);
 
 /* ---- For the doctor: list.c ---- */
-/* Temporary files of ours in a folder, by their names. `path` is the folder's, for people. */
+/* Temporary files of ours in a folder, by their names (NULL: all). `path` is the folder's, for people. */
 void kit_leftovers(struct findings *f, int fd, const char *path, bool (*is_ours)(const char *name));
 /* For scan_request.trouble, with a struct findings: mail that cannot be read. */
 void kit_tell_trouble(void *ctx, const char *path, const struct mr_error *why);

@@ -260,31 +260,20 @@ kit_each_place(struct mr_room *room, const char *id, place_fn *fn, void *ctx, st
 
 /* ---- For the doctor ---- */
 
-struct leftovers {
-	struct findings *f;
-	int fd;
-	const char *path;
-	bool (*is_ours)(const char *name);
-};
-
-static bool
-look_at_name(void *ctx, const struct dir_entry *entry)
-{
-	const struct leftovers *l = ctx;
-	mr_auto(buf_done) struct buf path = BUF_INIT;
-
-	buf_addf(&path, "%s/%s", l->path, entry->name);
-	if (l->is_ours(entry->name) && buf_ok(&path))
-		findings_leftover(l->f, l->fd, entry->name, buf_z(&path));
-	return true;
-}
-
 void
 kit_leftovers(struct findings *f, int fd, const char *path, bool (*is_ours)(const char *name))
 {
-	struct leftovers l = { f, fd, path, is_ours };
+	mr_auto(mr_names_done) struct mr_names names = { 0 };
 
-	(void)dir_each(fd, look_at_name, &l, IGNORED);
+	(void)kit_names(fd, &names, IGNORED);
+	for (size_t i = 0; i < names.n; i++) {
+		mr_auto(buf_done) struct buf whole = BUF_INIT;
+
+		if (is_ours && !is_ours(names.v[i]))
+			continue;
+		buf_addf(&whole, "%s/%s", path, names.v[i]);
+		findings_leftover(f, fd, names.v[i], buf_z(&whole));
+	}
 }
 
 void

@@ -152,41 +152,23 @@ add_member(struct buf *out, const struct teams *t, const struct mr_agent *agent)
 	out->failed |= name.failed || id.failed;
 }
 
-static struct mr_str
-up_to(const struct config *c, const char *end)
-{
-	return (struct mr_str){ c->text.ptr, (size_t)(end - c->text.ptr) };
-}
-
-static struct mr_str
-behind(const struct config *c, const char *from)
-{
-	return (struct mr_str){ from, (size_t)(c->text.ptr + c->text.len - from) };
-}
-
 /* Behind the last member, or between empty brackets. */
 static void
 insert(const struct config *c, const struct teams *t, const struct mr_agent *agent, struct buf *out)
 {
+	mr_auto(buf_done) struct buf with = BUF_INIT;
 	struct json_value member = { 0 };
-	const char *end = c->members.raw.ptr + c->members.raw.len;
+	struct mr_str list = c->members.raw;
 
 	for (size_t at = 0; json_item(c->members, &at, &member);)
 		;
-	if (member.raw.ptr) {
-		const char *last = member.raw.ptr + member.raw.len;
+	const char *from = member.raw.ptr ? member.raw.ptr + member.raw.len : list.ptr + 1;
 
-		buf_add(out, up_to(c, last));
-		buf_adds(out, ",\n");
-		add_member(out, t, agent);
-		buf_add(out, behind(c, last));
-	} else {
-		buf_add(out, up_to(c, c->members.raw.ptr + 1));
-		buf_addc(out, '\n');
-		add_member(out, t, agent);
-		buf_adds(out, "\n  ");
-		buf_add(out, behind(c, end - 1));
-	}
+	buf_adds(&with, member.raw.ptr ? ",\n" : "\n");
+	add_member(&with, t, agent);
+	buf_adds(&with, member.raw.ptr ? "" : "\n  ");
+	out->failed |= with.failed;
+	kit_splice(buf_str(&c->text), from, member.raw.ptr ? from : list.ptr + list.len - 1, buf_str(&with), out);
 }
 
 /* MR_EXISTS: is a member. MR_REFUSED: could be taken for one, or has its inbox. */
@@ -228,8 +210,7 @@ cut_out(const struct config *c, const char *agent, struct buf *out, struct mr_er
 
 		if (!last.raw.ptr && json_item(c->members, &at, &next))
 			to = next.raw.ptr;
-		buf_add(out, up_to(c, from));
-		buf_add(out, behind(c, to));
+		kit_splice(buf_str(&c->text), from, to, STR(""), out);
 		return out->failed ? mr_nomem(err) : MR_OK;
 	}
 	return mr_fail(err, MR_NOTFOUND, "'%s' is no member of the team", agent);

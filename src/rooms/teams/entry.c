@@ -159,8 +159,8 @@ entry_message(const struct entry *e, const char *agent, const char *path, enum s
 bool
 entry_add(const struct entry *e, struct buf *out)
 {
-	const char *begin = e->raw.ptr, *end = begin + e->raw.len, *behind = begin + 1;
-	const char *word = e->mark == ENTRY_SEEN ? "true" : "false";
+	mr_auto(buf_done) struct buf with = BUF_INIT;
+	const char *word = e->mark == ENTRY_SEEN ? "true" : "false", *end = e->raw.ptr + 1;
 	bool is = e->read.raw.ptr && json_truthy(e->read);
 
 	if (e->mark == ENTRY_AS_IS || (e->mark == ENTRY_SEEN) == is) {
@@ -168,21 +168,20 @@ entry_add(const struct entry *e, struct buf *out)
 		return false;
 	}
 	if (e->read.raw.ptr) {
-		behind = e->read.raw.ptr + e->read.raw.len;
-		buf_add(out, (struct mr_str){ begin, (size_t)(e->read.raw.ptr - begin) });
-		buf_adds(out, word);
-	} else { /* as the last member, laid out like the first */
-		struct json_value object = { JSON_OBJECT, e->raw }, key, value;
-		size_t space = json_skip_space(e->raw, 1) - 1;
-
-		for (size_t at = 0; json_member(object, &at, &key, &value);)
-			behind = value.raw.ptr + value.raw.len;
-		buf_add(out, (struct mr_str){ begin, (size_t)(behind - begin) });
-		buf_addc(out, ',');
-		buf_add(out, (struct mr_str){ begin + 1, space });
-		buf_addf(out, "\"read\":%s%s", space > 0 ? " " : "", word);
+		kit_splice(e->raw, e->read.raw.ptr, e->read.raw.ptr + e->read.raw.len, str_of(word), out);
+		return true;
 	}
-	buf_add(out, (struct mr_str){ behind, (size_t)(end - behind) });
+	/* As the last member, laid out like the first. */
+	struct json_value object = { JSON_OBJECT, e->raw }, key, value;
+	size_t space = json_skip_space(e->raw, 1) - 1;
+
+	for (size_t at = 0; json_member(object, &at, &key, &value);)
+		end = value.raw.ptr + value.raw.len;
+	buf_addc(&with, ',');
+	buf_add(&with, (struct mr_str){ e->raw.ptr + 1, space });
+	buf_addf(&with, "\"read\":%s%s", space > 0 ? " " : "", word);
+	out->failed |= with.failed;
+	kit_splice(e->raw, end, end, buf_str(&with), out);
 	return true;
 }
 

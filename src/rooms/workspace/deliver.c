@@ -275,14 +275,6 @@ give_back(const struct box *from, const struct kit_item *question, struct mr_err
 	return mr_hint(err, "the question is not in the inbox any more: it is kept as scratch/%s", question->name);
 }
 
-/* The path of a file without its last part. */
-static const char *
-folder_of(const struct route *route, struct buf *ret)
-{
-	buf_add(ret, (struct mr_str){ route->path, strlen(route->path) - strlen(route->name) - 1 });
-	return buf_z(ret);
-}
-
 /* what NULL: the empty answer, which ends the conversation; after any other one the answerer may be asked further. */
 static enum mr_rc
 answer_one(struct box *from, struct kit_items *all, struct kit_item *question, struct delivery *what, struct draft *d,
@@ -327,7 +319,8 @@ answer_one(struct box *from, struct kit_items *all, struct kit_item *question, s
 	d->posting.what = what;
 	d->posting.over_empty = what != NULL;
 	d->posting.at_once = what == NULL;
-	enum mr_rc rc = hand_over(from->ws, from, route.dir_fd, folder_of(&route, &dir), route.name, d, err);
+	buf_add(&dir, (struct mr_str){ route.path, strlen(route.path) - strlen(route.name) - 1 });
+	enum mr_rc rc = hand_over(from->ws, from, route.dir_fd, buf_z(&dir), route.name, d, err);
 
 	return rc == MR_OK || rc == MR_INDOUBT || !waits ? rc : give_back(from, question, err);
 }
