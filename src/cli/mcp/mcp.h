@@ -109,9 +109,10 @@ void notice_begin(struct json *j, const char *method);
 void notice_end(struct json *j);
 /* One line to the client. False: stdout did not take it. */
 bool mcp_write(struct mcp_server *s, const struct buf *line);
-void mcp_error(struct mcp_server *s, const struct mcp_request *r, enum mcp_code code, const char *fmt, ...)
+/* Both return false. */
+bool mcp_error(struct mcp_server *s, const struct mcp_request *r, enum mcp_code code, const char *fmt, ...)
     MR_PRINTF(4, 5);
-void mcp_tool_error(struct mcp_server *s, const struct mcp_request *r, const char *message);
+bool mcp_tool_error(struct mcp_server *s, const struct mcp_request *r, const char *message);
 /* A subscription told that there is news. */
 void mcp_inbox_changed(struct mcp_server *s, const struct mcp_child *listener);
 
@@ -177,8 +178,8 @@ _Noreturn void worker_run(struct mcp_server *s, const struct mcp_request *r, con
 _Noreturn void watch_run(struct mcp_server *s, const struct mcp_request *r, int fd);
 
 /* ---- serve.c ---- */
-/* Starts a worker, or answers with an error. */
-void call_start(struct mcp_server *s, const struct mcp_request *r, const struct job *job, int64_t limit_ms);
+/* Starts a worker. False: it was answered with an error. */
+bool call_start(struct mcp_server *s, const struct mcp_request *r, const struct job *job, int64_t limit_ms);
 /* A subscription, with a watcher if it is to the inbox. False: it was answered with an error. */
 bool listener_start(struct mcp_server *s, const struct mcp_request *r, struct mr_str id, bool inbox);
 /* What is under way with that id; NULL: nothing. */

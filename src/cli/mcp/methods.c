@@ -65,21 +65,21 @@ answer_end(struct json *j, const struct mcp_request *r)
 	end_line(j);
 }
 
-static void
+static bool
 answer_write(struct mcp_server *s, const struct mcp_request *r, struct json *j)
 {
 	answer_end(j, r);
-	(void)mcp_write(s, j->out);
+	return mcp_write(s, j->out);
 }
 
-static void
+static bool
 answer_nothing(struct mcp_server *s, const struct mcp_request *r)
 {
 	mr_auto(buf_done) struct buf line = BUF_INIT;
 	struct json j = JSON_INIT(&line);
 
 	answer_begin(&j, r);
-	answer_write(s, r, &j);
+	return answer_write(s, r, &j);
 }
 
 void
@@ -98,7 +98,7 @@ answer_error(struct buf *line, const struct mcp_request *r, enum mcp_code code, 
 	end_line(&j);
 }
 
-void
+bool
 mcp_error(struct mcp_server *s, const struct mcp_request *r, enum mcp_code code, const char *fmt, ...)
 {
 	mr_auto(buf_done) struct buf line = BUF_INIT;
@@ -110,9 +110,10 @@ mcp_error(struct mcp_server *s, const struct mcp_request *r, enum mcp_code code,
 	va_end(args);
 	answer_error(&line, r, code, message, NULL);
 	(void)mcp_write(s, &line);
+	return false;
 }
 
-void
+bool
 mcp_tool_error(struct mcp_server *s, const struct mcp_request *r, const char *message)
 {
 	mr_auto(buf_done) struct buf line = BUF_INIT;
@@ -127,7 +128,8 @@ mcp_tool_error(struct mcp_server *s, const struct mcp_request *r, const char *me
 	json_close(&j);
 	json_close(&j);
 	json_key_bool(&j, "isError", true);
-	answer_write(s, r, &j);
+	(void)answer_write(s, r, &j);
+	return false;
 }
 
 void
@@ -157,7 +159,7 @@ add_capabilities(struct mcp_server *s, struct json *j, enum mcp_era era)
 	json_close(j);
 }
 
-static void
+static bool
 initialize(struct mcp_server *s, const struct mcp_request *r)
 {
 	static const char *const versions[] = { "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05" };
@@ -165,10 +167,8 @@ initialize(struct mcp_server *s, const struct mcp_request *r)
 	struct json j = JSON_INIT(&line);
 	const char *version = versions[0];
 
-	if (!json_find_text(r->params, "protocolVersion", &asked)) {
-		mcp_error(s, r, MCP_PARAMS, "'protocolVersion' is missing");
-		return;
-	}
+	if (!json_find_text(r->params, "protocolVersion", &asked))
+		return mcp_error(s, r, MCP_PARAMS, "'protocolVersion' is missing");
 	for (size_t i = 0; i < sizeof(versions) / sizeof(versions[0]); i++)
 		if (strcmp(versions[i], buf_z(&asked)) == 0)
 			version = versions[i];
@@ -179,10 +179,10 @@ initialize(struct mcp_server *s, const struct mcp_request *r)
 	add_raw(&j, "serverInfo",
 	    STR("{\"name\":\"mailroom\",\"title\":\"mailroom\",\"version\":\"" MAILROOM_VERSION "\"}"));
 	json_key_str(&j, "instructions", mcp_instructions);
-	answer_write(s, r, &j);
+	return answer_write(s, r, &j);
 }
 
-static void
+static bool
 discover(struct mcp_server *s, const struct mcp_request *r)
 {
 	mr_auto(buf_done) struct buf line = BUF_INIT;
@@ -193,12 +193,12 @@ discover(struct mcp_server *s, const struct mcp_request *r)
 	add_capabilities(s, &j, MCP_MODERN);
 	json_key_str(&j, "instructions", mcp_instructions);
 	answer_cache(&j, r, CONSTANT_MS, true);
-	answer_write(s, r, &j);
+	return answer_write(s, r, &j);
 }
 
 /* ---- Lists ---- */
 
-static void
+static bool
 list(struct mcp_server *s, const struct mcp_request *r)
 {
 	const char *what = request_is(r, "tools/list")       ? "tools"
@@ -208,10 +208,8 @@ list(struct mcp_server *s, const struct mcp_request *r)
 	struct json j = JSON_INIT(&line);
 	struct json_value cursor;
 
-	if (json_find(r->params, "cursor", &cursor) && cursor.kind != JSON_NULL) {
-		mcp_error(s, r, MCP_PARAMS, "there is one page: no cursor was given out");
-		return;
-	}
+	if (json_find(r->params, "cursor", &cursor) && cursor.kind != JSON_NULL)
+		return mcp_error(s, r, MCP_PARAMS, "there is one page: no cursor was given out");
 	answer_begin(&j, r);
 	json_key(&j, what);
 	json_open(&j, '[');
@@ -225,12 +223,12 @@ list(struct mcp_server *s, const struct mcp_request *r)
 		s->extra->list(&j, what, r->era);
 	json_close(&j);
 	answer_cache(&j, r, CONSTANT_MS, true);
-	answer_write(s, r, &j);
+	return answer_write(s, r, &j);
 }
 
 /* ---- Calls ---- */
 
-static void
+static bool
 call_tool(struct mcp_server *s, const struct mcp_request *r)
 {
 	mr_auto(buf_done) struct buf name = BUF_INIT, problem = BUF_INIT;
@@ -238,36 +236,28 @@ call_tool(struct mcp_server *s, const struct mcp_request *r)
 	struct json_value arguments = { JSON_OBJECT, STR("{}") }, given;
 	const char *wrong = NULL;
 
-	if (!json_find_text(r->params, "name", &name)) {
-		mcp_error(s, r, MCP_PARAMS, "'name' of the tool is missing");
-		return;
-	}
+	if (!json_find_text(r->params, "name", &name))
+		return mcp_error(s, r, MCP_PARAMS, "'name' of the tool is missing");
 	struct job job = { .tool = tool_named(buf_str(&name)) };
 
-	if (!job.tool) {
-		mcp_error(s, r, MCP_PARAMS, "there is no tool '%.60s'", buf_z(&name));
-		return;
-	}
+	if (!job.tool)
+		return mcp_error(s, r, MCP_PARAMS, "there is no tool '%.60s'", buf_z(&name));
 	if (json_find(r->params, "arguments", &given) && given.kind != JSON_NULL)
 		arguments = given;
-	if (arguments.kind != JSON_OBJECT) {
-		mcp_error(s, r, MCP_PARAMS, "'arguments' must be an object");
-		return;
-	}
+	if (arguments.kind != JSON_OBJECT)
+		return mcp_error(s, r, MCP_PARAMS, "'arguments' must be an object");
 	uint64_t limit_s = (uint64_t)job.tool->patience_s;
 
-	if (!args_read(job.tool, arguments, &args, &problem)) {
-		mcp_tool_error(s, r, buf_z(&problem));
-	} else if (!args_command(job.tool, &args, &job.words, &wrong)) {
-		mcp_tool_error(s, r, wrong);
-	} else if (job.words.failed) {
-		mcp_error(s, r, MCP_INTERNAL, "out of memory");
-	} else {
-		if (args_text(&args, "timeout"))
-			(void)str_to_u64(str_of(args_text(&args, "timeout")), &limit_s);
-		call_start(s, r, &job, (int64_t)limit_s * 1000);
-	}
+	if (!args_read(job.tool, arguments, &args, &problem))
+		return mcp_tool_error(s, r, buf_z(&problem));
+	if (args_text(&args, "timeout"))
+		(void)str_to_u64(str_of(args_text(&args, "timeout")), &limit_s);
+	bool started = !args_command(job.tool, &args, &job.words, &wrong) ? mcp_tool_error(s, r, wrong)
+		       : job.words.failed ? mcp_error(s, r, MCP_INTERNAL, "out of memory")
+					  : call_start(s, r, &job, (int64_t)limit_s * 1000);
+
 	words_done(&job.words);
+	return started;
 }
 
 /* False: it is not about our resource, and was answered with an error. */
@@ -277,10 +267,8 @@ is_about_inbox(struct mcp_server *s, const struct mcp_request *r)
 	mr_auto(buf_done) struct buf uri = BUF_INIT, line = BUF_INIT;
 	char message[300];
 
-	if (!json_find_text(r->params, "uri", &uri)) {
-		mcp_error(s, r, MCP_PARAMS, "'uri' of the resource is missing");
-		return false;
-	}
+	if (!json_find_text(r->params, "uri", &uri))
+		return mcp_error(s, r, MCP_PARAMS, "'uri' of the resource is missing");
 	if (strcmp(buf_z(&uri), MCP_INBOX_URI) == 0)
 		return true;
 	(void)snprintf(message, sizeof(message), "there is no resource '%.200s'", buf_z(&uri));
@@ -289,17 +277,16 @@ is_about_inbox(struct mcp_server *s, const struct mcp_request *r)
 	return false;
 }
 
-static void
+static bool
 read_resource(struct mcp_server *s, const struct mcp_request *r)
 {
 	struct job job = { .tool = tool_named(STR("inbox")), .resource = true };
 
-	if (!is_about_inbox(s, r))
-		return;
 	words_add(&job.words, "inbox");
-	if (!job.words.failed)
-		call_start(s, r, &job, 0);
+	bool started = is_about_inbox(s, r) && !job.words.failed && call_start(s, r, &job, 0);
+
 	words_done(&job.words);
+	return started;
 }
 
 /*
@@ -310,17 +297,17 @@ read_resource(struct mcp_server *s, const struct mcp_request *r)
  */
 
 /* A legacy client has one subscription, by resources/subscribe; its id is "". */
-static void
+static bool
 subscribe(struct mcp_server *s, const struct mcp_request *r)
 {
 	bool on = request_is(r, "resources/subscribe");
 	struct mcp_child *listener = child_named(s, STR(""));
 
 	if (!is_about_inbox(s, r) || (on && !listener && !listener_start(s, r, STR(""), true)))
-		return;
+		return false;
 	if (!on && listener)
 		child_end(listener);
-	answer_nothing(s, r);
+	return answer_nothing(s, r);
 }
 
 static void
@@ -333,7 +320,7 @@ add_subscription_id(struct json *j, struct mr_str id)
 }
 
 /* The request stays open: its result would end the subscription. */
-static void
+static bool
 open_subscription(struct mcp_server *s, const struct mcp_request *r)
 {
 	mr_auto(buf_done) struct buf line = BUF_INIT;
@@ -341,20 +328,18 @@ open_subscription(struct mcp_server *s, const struct mcp_request *r)
 	struct json_value wanted, uris, one;
 	bool inbox = false;
 
-	if (!json_find(r->params, "notifications", &wanted) || wanted.kind != JSON_OBJECT) {
-		mcp_error(s, r, MCP_PARAMS, "'notifications' must be an object that says what to hear of");
-		return;
-	}
+	if (!json_find(r->params, "notifications", &wanted) || wanted.kind != JSON_OBJECT)
+		return mcp_error(s, r, MCP_PARAMS, "'notifications' must be an object that says what to hear of");
 	if (json_find(wanted, "resourceSubscriptions", &uris))
 		for (size_t at = 0; json_item(uris, &at, &one);)
 			inbox |= one.kind == JSON_STRING && json_key_is(one, MCP_INBOX_URI);
 	if (!listener_start(s, r, r->id, inbox))
-		return;
+		return false;
 	notice_begin(&j, "notifications/subscriptions/acknowledged");
 	add_subscription_id(&j, r->id);
 	add_raw(&j, "notifications", inbox ? STR("{\"resourceSubscriptions\":[\"" MCP_INBOX_URI "\"]}") : STR("{}"));
 	notice_end(&j);
-	(void)mcp_write(s, &line);
+	return mcp_write(s, &line);
 }
 
 void
@@ -378,7 +363,7 @@ enum { IN_LEGACY = 1, IN_MODERN = 2, IN_BOTH = 3 };
 static const struct {
 	const char *name;
 	unsigned eras;
-	void (*answer)(struct mcp_server *s, const struct mcp_request *r);
+	bool (*answer)(struct mcp_server *s, const struct mcp_request *r); /* false: with an error */
 } methods[] = {
 	{ "initialize", IN_LEGACY, initialize },
 	{ "ping", IN_LEGACY, answer_nothing },
@@ -393,24 +378,20 @@ static const struct {
 	{ "subscriptions/listen", IN_MODERN, open_subscription },
 };
 
-static void
+static bool
 answer(struct mcp_server *s, const struct mcp_request *r)
 {
 	unsigned era = r->era == MCP_MODERN ? IN_MODERN : IN_LEGACY;
 
-	if (child_named(s, r->id)) {
-		mcp_error(s, r, MCP_INVALID, "another request with this id is running");
-		return;
-	}
+	if (child_named(s, r->id))
+		return mcp_error(s, r, MCP_INVALID, "another request with this id is running");
 	if (s->extra && s->extra->request(s, r))
-		return;
+		return true;
 	for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++)
-		if ((methods[i].eras & era) && request_is(r, methods[i].name)) {
-			methods[i].answer(s, r);
-			return;
-		}
-	mcp_error(s, r, MCP_NO_METHOD, "there is no method '%.*s'", (int)(r->method.len < 60 ? r->method.len : 60),
-	    r->method.ptr);
+		if ((methods[i].eras & era) && request_is(r, methods[i].name))
+			return methods[i].answer(s, r);
+	return mcp_error(s, r, MCP_NO_METHOD, "there is no method '%.*s'",
+	    (int)(r->method.len < 60 ? r->method.len : 60), r->method.ptr);
 }
 
 void
@@ -421,7 +402,7 @@ mcp_handle(struct mcp_server *s, const struct mcp_request *r)
 
 	switch (r->kind) {
 	case MCP_REQUEST:
-		answer(s, r);
+		(void)answer(s, r);
 		break;
 	case MCP_NOTICE:
 		if (request_is(r, "notifications/cancelled") && json_find(r->params, "requestId", &id))
@@ -432,7 +413,7 @@ mcp_handle(struct mcp_server *s, const struct mcp_request *r)
 	case MCP_RESPONSE: /* we ask clients nothing */
 		break;
 	case MCP_BAD:
-		mcp_error(s, r, r->code, "%s", r->problem);
+		(void)mcp_error(s, r, r->code, "%s", r->problem);
 		break;
 	}
 }

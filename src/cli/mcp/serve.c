@@ -83,39 +83,35 @@ start_process(struct mcp_server *s, const struct mcp_request *r, const struct jo
 	return true;
 }
 
-static void
+static bool
 refuse_call(
     struct mcp_server *s, const struct mcp_request *r, const struct job *job, const char *message, const char *hint)
 {
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 
 	buf_addf(&text, "%s\nhint: %s", message, hint);
-	if (job->resource)
-		mcp_error(s, r, MCP_INTERNAL, "%s", message);
-	else
-		mcp_tool_error(s, r, buf_z(&text));
+	return job->resource ? mcp_error(s, r, MCP_INTERNAL, "%s", message) : mcp_tool_error(s, r, buf_z(&text));
 }
 
-void
+bool
 call_start(struct mcp_server *s, const struct mcp_request *r, const struct job *job, int64_t limit_ms)
 {
 	struct mcp_child *child = free_place(s, 0, MCP_CALLS_MAX);
 	struct json_value token;
 
-	if (!child) {
-		refuse_call(s, r, job, "too many calls are running", "cancel a wait, or call again when one has ended");
-		return;
-	}
+	if (!child)
+		return refuse_call(
+		    s, r, job, "too many calls are running", "cancel a wait, or call again when one has ended");
 	if (!start_process(s, r, job, child) || !(child->id = strndup(r->id.ptr, r->id.len))) {
 		child_end(child);
-		refuse_call(s, r, job, "the call could not be started", "try again");
-		return;
+		return refuse_call(s, r, job, "the call could not be started", "try again");
 	}
 	child->patient = job->tool->patience_s > 0;
 	child->started_ms = child->told_ms = clock_boot_ms();
 	child->limit_ms = limit_ms;
 	if (json_find(r->meta, "progressToken", &token) && (token.kind == JSON_STRING || token.kind == JSON_NUMBER))
 		child->progress = strndup(token.raw.ptr, token.raw.len);
+	return true;
 }
 
 bool
@@ -123,16 +119,13 @@ listener_start(struct mcp_server *s, const struct mcp_request *r, struct mr_str 
 {
 	struct mcp_child *child = free_place(s, MCP_CALLS_MAX, MCP_LISTENERS_MAX);
 
-	if (!child) {
-		mcp_error(s, r, MCP_INTERNAL, "too many subscriptions are open: cancel one");
-		return false;
-	}
+	if (!child)
+		return mcp_error(s, r, MCP_INTERNAL, "too many subscriptions are open: cancel one");
 	child->id = strndup(id.ptr, id.len);
 	if (child->id && (!inbox || start_process(s, r, NULL, child)))
 		return true;
 	child_end(child);
-	mcp_error(s, r, MCP_INTERNAL, "the mail cannot be watched now: try again");
-	return false;
+	return mcp_error(s, r, MCP_INTERNAL, "the mail cannot be watched now: try again");
 }
 
 /* The answer is one line, so its end is its line break; without one the worker died. */
@@ -147,7 +140,8 @@ read_call(struct mcp_server *s, struct mcp_child *call)
 		struct mcp_request r = { .id = str_of(call->id) };
 
 		if (!call->settling)
-			mcp_error(s, &r, MCP_INTERNAL, "the call ended without an answer; what it did is not known");
+			(void)mcp_error(
+			    s, &r, MCP_INTERNAL, "the call ended without an answer; what it did is not known");
 		child_end(call);
 		return;
 	}
@@ -259,7 +253,7 @@ handle_lines(struct mcp_server *s, struct input *in)
 		return;
 	r = (struct mcp_request){ .id = STR("null") };
 	if (!in->skipping)
-		mcp_error(s, &r, MCP_INVALID, "the line is longer than %zu MiB", MCP_LINE_MAX >> 20);
+		(void)mcp_error(s, &r, MCP_INVALID, "the line is longer than %zu MiB", MCP_LINE_MAX >> 20);
 	in->skipping = true;
 	in->looked = 0;
 	buf_clear(&in->bytes);

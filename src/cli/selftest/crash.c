@@ -62,19 +62,6 @@ now_us(void)
 	return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
 }
 
-static void
-become(const char *const *args, int out_fd)
-{
-	char *argv[ARGS_MAX + 2] = { strdup("mailroom") };
-	int nothing = sys_open(AT_FDCWD, "/dev/null", O_RDWR, 0);
-
-	for (size_t i = 0; args[i] && i < ARGS_MAX; i++)
-		argv[i + 1] = strdup(args[i]);
-	if (nothing >= 0 && dup2(nothing, 0) >= 0 && dup2(out_fd, 1) >= 0 && dup2(nothing, 2) >= 0)
-		(void)execv("/proc/self/exe", argv);
-	_exit(127);
-}
-
 /* Until it closes its end; killed when its time is up. A killed child closes it, too. */
 static bool
 gather(int fd, pid_t pid, int64_t end_us, struct buf *out)
@@ -116,8 +103,16 @@ child_run(const char *const *args, int64_t kill_us, struct child *ret, struct mr
 		return mr_fail_errno(err, "cannot make a pipe");
 	pid_t pid = fork();
 
-	if (pid == 0)
-		become(args, ends[1]);
+	if (pid == 0) {
+		char *argv[ARGS_MAX + 2] = { strdup("mailroom") };
+		int nothing = sys_open(AT_FDCWD, "/dev/null", O_RDWR, 0);
+
+		for (size_t i = 0; args[i] && i < ARGS_MAX; i++)
+			argv[i + 1] = strdup(args[i]);
+		if (nothing >= 0 && dup2(nothing, 0) >= 0 && dup2(ends[1], 1) >= 0 && dup2(nothing, 2) >= 0)
+			(void)execv("/proc/self/exe", argv);
+		_exit(127);
+	}
 	(void)close(ends[1]);
 	if (pid < 0) {
 		(void)close(ends[0]);
@@ -153,29 +148,16 @@ must_run(const char *const *args, struct mr_error *err)
 	return MR_OK;
 }
 
-/* The commands see this room and no session. */
-static enum mr_rc
-set_environment(const struct scratch *s, const char *room, struct mr_error *err)
-{
-	static const char *const others[] = { "MAILROOM_AGENT", "MAILROOM_FAULT", "MAILROOM_DEBUG",
-		"CLAUDE_CODE_SESSION_ID", "CLAUDE_PID", "CLAUDE_CODE_AGENT_NAME", "CODEX_THREAD_ID",
-		"GEMINI_SESSION_ID", "AGENT_MAILBOX_ID", "GT_ROLE", "BD_ACTOR", "TMUX" };
-	mr_auto(buf_done) struct buf state = BUF_INIT;
-
-	buf_addf(&state, "%s/state", s->path);
-	for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
-		(void)unsetenv(others[i]);
-	if (!buf_ok(&state) || setenv("MAILROOM", room, 1) < 0 || setenv("XDG_STATE_HOME", buf_z(&state), 1) < 0)
-		return mr_nomem(err);
-	return MR_OK;
-}
-
 static enum mr_rc
 make_room(const struct scratch *s, char **ret_path, struct mr_error *err)
 {
 	static const char *const folders[] = { ".git/objects", ".git/refs", ".git/info" };
 	static const char *const agents[] = { "s", "r0", "r1", "r2", "w0", "w1" };
 	const char *const queue[] = { "queue", "create", "work", "--attempts", "0", "--as", "s", NULL };
+	static const char *const others[] = { "MAILROOM_AGENT", "MAILROOM_FAULT", "MAILROOM_DEBUG",
+		"CLAUDE_CODE_SESSION_ID", "CLAUDE_PID", "CLAUDE_CODE_AGENT_NAME", "CODEX_THREAD_ID",
+		"GEMINI_SESSION_ID", "AGENT_MAILBOX_ID", "GT_ROLE", "BD_ACTOR", "TMUX" };
+	mr_auto(buf_done) struct buf state = BUF_INIT;
 	mr_auto(sys_close_fd) int git = -1;
 
 	/* A room excludes itself in the repository around it: that is one of its own, which goes with it. */
@@ -187,7 +169,12 @@ make_room(const struct scratch *s, char **ret_path, struct mr_error *err)
 	TRY(dir_open(s->fd, ".git", &git, err));
 	TRY(file_publish(git, git, "HEAD", STR("ref: refs/heads/main\n"), 0600, PUBLISH_NOSYNC, err));
 	TRY(mr_room_init(s->path, s->path, &(struct mr_init_options){ .name = "selftest" }, ret_path, err));
-	TRY(set_environment(s, *ret_path, err));
+	/* The commands see this room and no session. */
+	buf_addf(&state, "%s/state", s->path);
+	for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+		(void)unsetenv(others[i]);
+	if (!buf_ok(&state) || setenv("MAILROOM", *ret_path, 1) < 0 || setenv("XDG_STATE_HOME", buf_z(&state), 1) < 0)
+		return mr_nomem(err);
 	for (size_t i = 0; i < sizeof agents / sizeof agents[0]; i++) {
 		const char *const args[] = { "register", agents[i], NULL };
 

@@ -13,6 +13,7 @@
 #include "office/who/who.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 
 #define WAITING_LONG_MS ((int64_t)24 * 3600 * 1000)
 #define SESSION_KEPT_MS ((int64_t)30 * 24 * 3600 * 1000)
@@ -23,6 +24,22 @@ struct examination {
 	struct mr_names gone; /* agents that nobody is acting as */
 };
 
+MR_PRINTF(7, 8)
+static void
+tell(struct examination *x, enum mr_severity severity, const char *code, const char *path, const char *why,
+    const char *fix, const char *fmt, ...)
+{
+	char what[1024];
+	va_list args;
+
+	va_start(args, fmt);
+	(void)vsnprintf(what, sizeof what, fmt, args);
+	va_end(args);
+	findings_say(&x->f,
+	    &(struct mr_finding){ .severity = severity, .code = code, .path = path, .why = why, .fix = fix }, "%s",
+	    what);
+}
+
 /* ---- The disk, trust, settings, the clock, the operator ---- */
 
 static void
@@ -30,28 +47,23 @@ examine_storage(struct examination *x)
 {
 	struct mr_storage storage = { 0 };
 	struct mr_error why = { 0 };
-	struct mr_finding like = { .severity = MR_NOTE, .code = "storage", .fix = why.hint };
 	enum mr_rc rc = x->room->driver->storage(x->room, &storage, &why);
 
 	if (rc == MR_UNSUPPORTED)
 		return;
-	if (rc != MR_OK) {
-		findings_say(&x->f, &like, "%s", why.message);
-	} else if (storage.power_safe) {
-		like.severity = MR_FINE;
-		findings_say(&x->f, &like, "%s keeps accepted mail through a power cut%s%s", storage.file_system,
-		    storage.sync[0] ? ", Sync: " : "", storage.sync);
-	} else {
-		like.why = "kill -9 loses nothing here, but a power cut may lose mail that was accepted";
-		like.fix = "put the room on ext4 with a journal, xfs or btrfs; mailroom selftest tells what works here";
-		findings_say(&x->f, &like, "%s: %s", storage.file_system, storage.reason);
-	}
+	if (rc != MR_OK)
+		tell(x, MR_NOTE, "storage", NULL, NULL, why.hint, "%s", why.message);
+	else if (storage.power_safe)
+		tell(x, MR_FINE, "storage", NULL, NULL, NULL, "%s keeps accepted mail through a power cut%s%s",
+		    storage.file_system, storage.sync[0] ? ", Sync: " : "", storage.sync);
+	else
+		tell(x, MR_NOTE, "storage", NULL,
+		    "kill -9 loses nothing here, but a power cut may lose mail that was accepted",
+		    "put the room on ext4 with a journal, xfs or btrfs; mailroom selftest tells what works here",
+		    "%s: %s", storage.file_system, storage.reason);
 	if (storage.sync_reason[0])
-		findings_say(&x->f,
-		    &(struct mr_finding){ .severity = MR_NOTE,
-			.code = "sync",
-			.why = "the room asks for Sync: fast; mail is as safe, and takes longer",
-			.fix = "nothing has to be done; write Sync: full into the file 'room' to say what is so" },
+		tell(x, MR_NOTE, "sync", NULL, "the room asks for Sync: fast; mail is as safe, and takes longer",
+		    "nothing has to be done; write Sync: full into the file 'room' to say what is so",
 		    "Sync: full is used: %s", storage.sync_reason);
 }
 
@@ -62,15 +74,11 @@ examine_trust(struct examination *x)
 	enum mr_trust by = mr_room_trust(x->room, &since_ms);
 
 	if (by >= MR_TRUST_VARIABLE)
-		findings_say(&x->f, &(struct mr_finding){ .severity = MR_FINE, .code = "trust" },
-		    "this room is trusted by %s", mr_trust_word(by));
+		tell(x, MR_FINE, "trust", NULL, NULL, NULL, "this room is trusted by %s", mr_trust_word(by));
 	else if (x->room->place[0]) /* the room of another program is named each time */
-		findings_say(&x->f,
-		    &(struct mr_finding){ .severity = MR_NOTE,
-			.code = "trust",
-			.why = "it was named; where it is only found, commands refuse it and hooks are silent",
-			.fix = "if it is yours, type in a terminal: mailroom trust" },
-		    "this room is not trusted");
+		tell(x, MR_NOTE, "trust", NULL,
+		    "it was named; where it is only found, commands refuse it and hooks are silent",
+		    "if it is yours, type in a terminal: mailroom trust", "this room is not trusted");
 }
 
 static bool
@@ -78,14 +86,10 @@ tell_leftover(void *ctx, const struct mr_leftover *l)
 {
 	struct examination *x = ctx;
 
-	findings_say(&x->f,
-	    &(struct mr_finding){ .severity = MR_NOTE,
-		.code = "ignored",
-		.path = l->where,
-		.why =
-		    "a room is data: what starts a program or touches another room stands in the user's configuration",
-		.fix = "look at it; to allow it, type in a terminal: mailroom config adopt" },
-	    "'%.100s' counts for nothing", l->line);
+	tell(x, MR_NOTE, "ignored", l->where,
+	    "a room is data: what starts a program or touches another room stands in the user's configuration",
+	    "look at it; to allow it, type in a terminal: mailroom config adopt", "'%.100s' counts for nothing",
+	    l->line);
 	return true;
 }
 
@@ -94,34 +98,28 @@ examine_settings(struct examination *x)
 {
 	const char *rule = mr_room_setting(x->room, "Unknown-Recipients"), *name = mr_room_setting(x->room, "Name");
 	const char *wakes = mr_room_setting(x->room, "Wake-Limit"), *created = mr_room_setting(x->room, "Created");
-	struct mr_finding like = { .severity = MR_PROBLEM, .code = "settings", .path = "room" };
 	char behind[24];
 	int64_t ms;
 
-	if (name && strcmp(name, x->room->name) != 0) {
-		like.why = "the name of a room is one part of an address: 1-64 of A-Z a-z 0-9 . _ + -";
-		like.fix = "write such a name into the line Name: of the file 'room'";
-		findings_say(&x->f, &like,
+	if (name && strcmp(name, x->room->name) != 0)
+		tell(x, MR_PROBLEM, "settings", "room",
+		    "the name of a room is one part of an address: 1-64 of A-Z a-z 0-9 . _ + -",
+		    "write such a name into the line Name: of the file 'room'",
 		    "the line Name: '%.60s' cannot be the name of a room, so this one is called '%s'", name,
 		    x->room->name);
-	}
-	if (!wake_rule_parse(wakes, &(struct wake_rule){ 0 })) {
-		like.why = "it is a number from 1 to 100, a slash and a time of 1s to 1d";
-		like.fix = "write it like Wake-Limit: 30/10m";
-		findings_say(&x->f, &like, "the line Wake-Limit: '%.60s' is no limit, so the usual one counts", wakes);
-	}
-	if (rule && !ascii_caseeq(rule, "hold") && !ascii_caseeq(rule, "refuse")) {
-		like.why = "unknown recipients are refused until it is";
-		like.fix = "write 'hold' or 'refuse'";
-		findings_say(&x->f, &like, "the setting Unknown-Recipients: '%s' is not understood", rule);
-	}
+	if (!wake_rule_parse(wakes, &(struct wake_rule){ 0 }))
+		tell(x, MR_PROBLEM, "settings", "room", "it is a number from 1 to 100, a slash and a time of 1s to 1d",
+		    "write it like Wake-Limit: 30/10m",
+		    "the line Wake-Limit: '%.60s' is no limit, so the usual one counts", wakes);
+	if (rule && !ascii_caseeq(rule, "hold") && !ascii_caseeq(rule, "refuse"))
+		tell(x, MR_PROBLEM, "settings", "room", "unknown recipients are refused until it is",
+		    "write 'hold' or 'refuse'", "the setting Unknown-Recipients: '%s' is not understood", rule);
 	/* Nothing in a room is older than the room. Mail from the future is the driver's to find. */
 	if (created && time_parse_rfc3339(str_of(created), &ms) && ms > clock_now_ms() + FINDINGS_FUTURE_MS) {
 		duration_text(ms - clock_now_ms(), behind);
-		like.code = "clock";
-		like.why = "new mail gets times before those of the old, and is listed before it; ages are wrong";
-		like.fix = "set this machine's clock";
-		findings_say(&x->f, &like, "the clock is %s before the making of this room", behind);
+		tell(x, MR_PROBLEM, "clock", "room",
+		    "new mail gets times before those of the old, and is listed before it; ages are wrong",
+		    "set this machine's clock", "the clock is %s before the making of this room", behind);
 	}
 }
 
@@ -216,13 +214,8 @@ examine_claims(struct examination *x, struct mr_error *err)
 		struct mr_error why = { 0 };
 
 		if (examine_queue(x, queues.v[i], &why) != MR_OK)
-			findings_say(&x->f,
-			    &(struct mr_finding){ .severity = MR_PROBLEM,
-				.code = "queues",
-				.path = queues.v[i],
-				.why = "nobody can claim from it",
-				.fix = why.hint },
-			    "%s", why.message);
+			tell(x, MR_PROBLEM, "queues", queues.v[i], "nobody can claim from it", why.hint, "%s",
+			    why.message);
 	}
 	return MR_OK;
 }
@@ -240,12 +233,8 @@ examine_link(void *ctx, const struct mr_link *link)
 	mr_room_close(there);
 	/* One that is not allowed is told with the other leftovers. */
 	if (rc != MR_OK && mr_link_allowed(x->room, link))
-		findings_say(&x->f,
-		    &(struct mr_finding){ .severity = MR_PROBLEM,
-			.code = "links",
-			.path = link->name,
-			.why = "mail for it waits until it is there again; what came back from it is not lost",
-			.fix = err.hint },
+		tell(x, MR_PROBLEM, "links", link->name,
+		    "mail for it waits until it is there again; what came back from it is not lost", err.hint,
 		    rc == MR_NOTFOUND ? "the room of %s" : "%s", err.message);
 	return true;
 }
@@ -262,13 +251,8 @@ examine_links(struct examination *x, struct mr_error *err)
 	if (rc != MR_OK && rc != MR_CORRUPT)
 		return rc;
 	if (rc == MR_CORRUPT)
-		findings_say(&x->f,
-		    &(struct mr_finding){ .severity = MR_PROBLEM,
-			.code = "links",
-			.path = "links",
-			.why = "nothing is carried over it",
-			.fix = "look at that file; mailroom unlink --force forgets it" },
-		    "%s", err->message);
+		tell(x, MR_PROBLEM, "links", "links", "nothing is carried over it",
+		    "look at that file; mailroom unlink --force forgets it", "%s", err->message);
 	*err = (struct mr_error){ 0 };
 	/* A removal of a link takes its queue first; a queue alone, however it came about, has mail that nobody
 	 * carries. */
@@ -283,12 +267,9 @@ examine_links(struct examination *x, struct mr_error *err)
 		if (!link || mr_queue_get(x->room, queues.v[i], &queue, IGNORED) != MR_OK ||
 		    strcmp(queue.claimers, LINK_CLAIMERS) != 0 || link_exists(x->room, link))
 			continue;
-		findings_say(&x->f,
-		    &(struct mr_finding){ .severity = MR_PROBLEM,
-			.code = "links",
-			.path = queues.v[i],
-			.why = "the link was removed by hand, or its making was cut off: nobody carries what is in it",
-			.fix = "make the link again (mailroom link), or mailroom queue delete --force" },
+		tell(x, MR_PROBLEM, "links", queues.v[i],
+		    "the link was removed by hand, or its making was cut off: nobody carries what is in it",
+		    "make the link again (mailroom link), or mailroom queue delete --force",
 		    "the queue '%s' belongs to a link that is gone", queues.v[i]);
 	}
 	return MR_OK;
@@ -394,13 +375,9 @@ examine_backlog(struct examination *x, const char *agent, struct mr_error *err)
 	if (b.n == 0 || clock_now_ms() - b.oldest_ms < WAITING_LONG_MS)
 		return MR_OK;
 	duration_text(clock_now_ms() - b.oldest_ms, age);
-	findings_say(&x->f,
-	    &(struct mr_finding){ .severity = MR_NOTE,
-		.code = "waiting",
-		.path = agent,
-		.why = lives ? "its process ended and nobody took the name since" : "nobody may be reading it any more",
-		.fix =
-		    lives ? "start that agent again, or prune it: its mail goes to dead letters" : "tell its senders" },
+	tell(x, MR_NOTE, "waiting", agent,
+	    lives ? "its process ended and nobody took the name since" : "nobody may be reading it any more",
+	    lives ? "start that agent again, or prune it: its mail goes to dead letters" : "tell its senders",
 	    "%zu unread for '%s', the oldest for %s%s", b.n, agent, age, lives ? ", and its life is gone" : "");
 	return MR_OK;
 }
