@@ -23,7 +23,6 @@
 
 #define TRAIL_HEADER "X-Mailroom-Carried" /* "town/blue, hall/red" */
 #define HOPS_MAX 8
-#define NOTICE_TYPE "bounce" /* a bounce never bounces */
 
 void
 carrier_trouble(const struct carrier *c, struct mr_error *err)
@@ -175,20 +174,11 @@ carry_compose(const struct carrier *c, enum carry_way way, const struct mr_messa
 	mr_auto(buf_done) struct buf step = BUF_INIT;
 	const char *here = c->room->name, *link = c->link.name;
 
-	*ret = (struct mr_message){
-		.from = from,
-		.subject = one_line(msg->subject, own),
-		.date_ms = msg->date_ms,
-		.type = one_line(msg->type_by_subject ? "" : msg->type, own),
-		.priority = msg->priority,
-		.thread = "",
-		.reply_to = "",
-		.replace_key = "",
-		.by_ms = msg->by_ms,
-		.body = msg->body,
-		.body_len = msg->body_len,
-		.path = "",
-	};
+	*ret = message_new(from, one_line(msg->subject, own), (struct mr_str){ msg->body, msg->body_len });
+	ret->date_ms = msg->date_ms;
+	ret->type = one_line(msg->type_by_subject ? "" : msg->type, own);
+	ret->priority = msg->priority;
+	ret->by_ms = msg->by_ms;
 	if (!ret->subject || !ret->type)
 		return mr_nomem(err);
 	buf_addf(&step, "%s/%s", way == CARRY_WAY_IN ? link : here, way == CARRY_WAY_IN ? here : link);
@@ -203,62 +193,60 @@ carry_compose(const struct carrier *c, enum carry_way way, const struct mr_messa
  * after a kill tell nothing twice. The key alone says that it was told: the reason may read otherwise by then, and that
  * must not keep the link from going on. */
 
+void
+notice_done(struct notice *n)
+{
+	buf_done(&n->story);
+	buf_done(&n->advice);
+	buf_done(&n->key);
+}
+
 enum mr_rc
-notice_send(struct mr_room *room, const struct notice *notice, const struct mr_message *about, struct mr_error *err)
+notice_send(struct mr_room *room, const struct notice *n, const struct mr_message *about, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf subject = BUF_INIT, body = BUF_INIT, to = BUF_INIT;
 	char target[MR_ADDRESS_MAX + 8], *where = target, date[RFC3339_LEN + 1];
 	struct delivered got = { 0 };
 
-	if (strcmp(about->type, NOTICE_TYPE) == 0 || !*notice->to ||
-	    carry_target(room, notice->to, target, IGNORED) != MR_OK)
+	if (strcmp(about->type, BOUNCE_TYPE) == 0 || !*n->to || carry_target(room, n->to, target, IGNORED) != MR_OK)
 		return MR_OK;
 	if (*about->subject)
 		buf_addf(&subject, "Failed: %s", about->subject);
 	else /* it was purged here: nothing else is known */
 		buf_addf(&subject, "Failed: your message %s", about->id);
 	time_rfc3339(about->date_ms, date);
-	buf_addf(&body, "%s\n\n", notice->story);
-	if (*notice->reason)
-		buf_addf(&body, "Reason: %s\n", notice->reason);
+	buf_addf(&body, "%s\n\n", buf_z(&n->story));
+	if (*n->reason)
+		buf_addf(&body, "Reason: %s\n", n->reason);
 	buf_addf(&body, "Message: %s\n", about->id);
 	if (*about->subject)
 		buf_addf(&body, "Subject: %s\n", about->subject);
-	buf_addf(&body, "Sent: %s\n\n%s\n", date, notice->advice);
+	buf_addf(&body, "Sent: %s\n\n%s\n", date, buf_z(&n->advice));
 	if (about->body && about->body_len > 0) {
 		buf_adds(&body, "\nThis was its text:\n\n");
 		buf_add(&body, (struct mr_str){ about->body, about->body_len });
 	}
-	buf_adds(&to, notice->to);
-	if (!buf_ok(&subject) || !buf_ok(&body) || !buf_ok(&to))
+	buf_adds(&to, n->to);
+	if (subject.failed || body.failed || to.failed || n->story.failed || n->advice.failed || n->key.failed)
 		return mr_nomem(err);
+	struct mr_message msg = message_new(n->from, buf_z(&subject), buf_str(&body));
 	struct mr_names targets = { &where, 1 };
-	struct mr_message msg = {
-		.from = notice->from,
-		.to = { &to.ptr, 1 },
-		.subject = buf_z(&subject),
-		.date_ms = clock_now_ms(),
-		.type = NOTICE_TYPE,
-		.priority = about->priority,
-		.thread = about->thread,
-		.reply_to = about->id,
-		.replace_key = "",
-		.body = buf_z(&body),
-		.body_len = body.len,
-		.path = "",
-	};
 	struct delivery what = {
-		.msg = &msg, .to = &targets, .sender = LINK_CLAIMERS, .key = notice->key, .key_is_all = true
+		.msg = &msg, .to = &targets, .sender = LINK_CLAIMERS, .key = buf_z(&n->key), .key_is_all = true
 	};
 
-	id_new(msg.id);
+	msg.to = (struct mr_names){ &to.ptr, 1 };
+	msg.type = BOUNCE_TYPE;
+	msg.priority = about->priority;
+	msg.thread = about->thread;
+	msg.reply_to = about->id;
 	enum mr_rc rc = room->driver->deliver(room, &what, &got, err);
 
 	delivered_done(&got);
 	/* In doubt: durable, and any later command completes it. Not found: pruned since we looked. */
 	if (rc == MR_OK || rc == MR_INDOUBT || rc == MR_NOTFOUND)
 		return MR_OK;
-	return mr_wrap(err, "notice to '%s'", notice->to);
+	return mr_wrap(err, "notice to '%s'", n->to);
 }
 
 /* ---- Mail that is gone over there before it was read ---- */
@@ -268,7 +256,8 @@ static enum mr_rc
 tell_lost(struct carrier *c, const struct correspondence *m, const struct carried_line *l, struct mr_error *err)
 {
 	mr_auto(mr_message_done) struct mr_message about = { 0 };
-	mr_auto(buf_done) struct buf story = BUF_INIT, advice = BUF_INIT, key = BUF_INIT, from = BUF_INIT;
+	mr_auto(notice_done) struct notice n = { .to = m->local, .reason = "" };
+	mr_auto(buf_done) struct buf from = BUF_INIT;
 	struct mr_room *room = c->room;
 
 	if ((strchr(m->local, '@') ||
@@ -280,14 +269,12 @@ tell_lost(struct carrier *c, const struct correspondence *m, const struct carrie
 		(void)snprintf(about.id, sizeof(about.id), "%s", l->id);
 	}
 	buf_addf(&from, "%s@%s", m->foreign, c->link.name);
-	buf_addf(&story, "%s had not read this message when %s was removed. Nobody will read it there.", buf_z(&from),
+	n.from = buf_z(&from);
+	buf_addf(&n.story, "%s had not read this message when %s was removed. Nobody will read it there.", n.from,
 	    c->there ? "that mailbox" : "that room");
-	buf_addf(&advice, "If it still matters, send it to somebody else, or again when %s is back.", buf_z(&from));
-	buf_addf(&key, "lost:%s:%s:%s", c->link.name, l->id, m->foreign);
-	if (!buf_ok(&story) || !buf_ok(&advice) || !buf_ok(&key) || !buf_ok(&from))
-		return mr_nomem(err);
-	return notice_send(room,
-	    &(struct notice){ buf_z(&from), m->local, buf_z(&story), "", buf_z(&advice), buf_z(&key) }, &about, err);
+	buf_addf(&n.advice, "If it still matters, send it to somebody else, or again when %s is back.", n.from);
+	buf_addf(&n.key, "lost:%s:%s:%s", c->link.name, l->id, m->foreign);
+	return buf_ok(&from) ? notice_send(room, &n, &about, err) : mr_nomem(err);
 }
 
 /* CARRIED_SENT: nothing new. */

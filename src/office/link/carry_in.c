@@ -249,7 +249,6 @@ take(struct arrival *a, struct mr_error *err)
 		got = m.v[i].state == CARRIED_GOT && strcmp(m.v[i].there, a->msg.id) == 0;
 	if (!got) {
 		rc = carry_compose(a->c, CARRY_WAY_IN, &a->msg, a->from, &a->carried, &a->own, err);
-		id_new(a->carried.id);
 		if (rc == MR_OK)
 			rc = place(a, &m, err);
 		if (rc == MR_REFUSED) { /* it goes in circles: it stays where it is, read, and is said once */

@@ -358,44 +358,26 @@ find_recipients(struct item *i, const struct mr_names *names)
 static enum mr_rc
 tell_not_here(struct item *i, struct mr_error *err)
 {
-	mr_auto(buf_done) struct buf story = BUF_INIT, key = BUF_INIT;
 	const char *whom = i->msg.to.n > 0 ? i->msg.to.v[0] : OPERATOR;
-
-	buf_addf(&story, "%s is not there any more and did not get this message.", whom);
-	buf_addf(&key, "not-here:%s", i->msg.id);
-	if (!buf_ok(&story) || !buf_ok(&key))
-		return mr_nomem(err);
-	struct notice notice = {
-		.from = strchr(whom, ':') ? OPERATOR : whom,
-		.to = i->msg.from,
-		.story = buf_z(&story),
-		.reason = "",
-		.advice = "It is kept among the dead letters of the other room.",
-		.key = buf_z(&key),
+	mr_auto(notice_done) struct notice n = {
+		.from = strchr(whom, ':') ? OPERATOR : whom, .to = i->msg.from, .reason = ""
 	};
 
-	return notice_send(i->c->room, &notice, &i->msg, err);
+	buf_addf(&n.story, "%s is not there any more and did not get this message.", whom);
+	buf_adds(&n.advice, "It is kept among the dead letters of the other room.");
+	buf_addf(&n.key, "not-here:%s", i->msg.id);
+	return notice_send(i->c->room, &n, &i->msg, err);
 }
 
 static enum mr_rc
 fail(struct item *i, const struct journey *j, const char *why, struct mr_error *err)
 {
-	mr_auto(buf_done) struct buf story = BUF_INIT, key = BUF_INIT;
+	mr_auto(notice_done) struct notice n = { .from = j->recipient, .to = i->msg.from, .reason = why };
 
-	buf_addf(&story, "This message could not be delivered to %s, and it will not be tried again.", j->recipient);
-	buf_addf(&key, "failed:%s:%s", i->msg.id, j->recipient);
-	if (!buf_ok(&story) || !buf_ok(&key))
-		return mr_nomem(err);
-	struct notice notice = {
-		.from = j->recipient,
-		.to = i->msg.from,
-		.story = buf_z(&story),
-		.reason = why,
-		.advice = "Put right what is wrong and send it again.",
-		.key = buf_z(&key),
-	};
-
-	TRY(notice_send(i->c->room, &notice, &i->msg, err));
+	buf_addf(&n.story, "This message could not be delivered to %s, and it will not be tried again.", j->recipient);
+	buf_adds(&n.advice, "Put right what is wrong and send it again.");
+	buf_addf(&n.key, "failed:%s:%s", i->msg.id, j->recipient);
+	TRY(notice_send(i->c->room, &n, &i->msg, err));
 	TRY(carrying_put(i->c, j->name, STR("Failed: yes\n"), err));
 	i->c->count.failed++;
 	return MR_OK;

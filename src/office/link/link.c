@@ -119,6 +119,42 @@ mr_link_done(struct mr_link *link)
 }
 
 enum mr_rc
+link_parse(struct record *lines, const char *name, struct mr_link *ret, struct mr_error *err)
+{
+	const char *spec = record_get(lines, "Room"), *by = record_get(lines, "Created-By");
+	struct mr_link_name *names = arena_alloc(&lines->own, (lines->n + 1) * sizeof(*names));
+	size_t n = 0;
+
+	if (!names)
+		return mr_nomem(err);
+	if (!spec)
+		return mr_fail(err, MR_CORRUPT, "link '%s' does not say which room", name);
+	for (size_t i = 0; i < lines->n; i++) {
+		const char *value = lines->lines[i].value, *space = strchr(value, ' ');
+
+		/* "LOCAL FOREIGN", neither with a space; another form was written by another program. */
+		if (!ascii_caseeq(lines->lines[i].name, "Name") || !space || space == value)
+			continue;
+		names[n].local = arena_dup(&lines->own, (struct mr_str){ value, (size_t)(space - value) });
+		names[n].foreign = arena_dup(&lines->own, str_trim(str_of(space)));
+		if (!names[n].local || !names[n].foreign)
+			return mr_nomem(err);
+		n++;
+	}
+	*ret = (struct mr_link){
+		.room = spec,
+		.names = names,
+		.names_n = n,
+		.created_by = by ? by : "",
+		.created_ms = record_time(lines, "Created"),
+		.own = lines->own,
+	};
+	(void)snprintf(ret->name, sizeof(ret->name), "%s", name);
+	lines->own = NULL;
+	return MR_OK;
+}
+
+enum mr_rc
 mr_link_get(struct mr_room *room, const char *name, struct mr_link *ret, struct mr_error *err)
 {
 	mr_auto(record_done) struct record lines = { 0 };
@@ -129,39 +165,7 @@ mr_link_get(struct mr_room *room, const char *name, struct mr_link *ret, struct 
 
 	if (rc == MR_NOTFOUND && !strstr(err->hint, "did you mean"))
 		return mr_hint(err, "`mailroom link list` shows them, `mailroom link %s KIND:WHERE` makes one", name);
-	if (rc != MR_OK)
-		return rc;
-	const char *spec = record_get(&lines, "Room"), *by = record_get(&lines, "Created-By");
-	struct mr_link_name *names = arena_alloc(&lines.own, (lines.n + 1) * sizeof(*names));
-	size_t n = 0;
-
-	if (!names)
-		return mr_nomem(err);
-	if (!spec)
-		return mr_fail(err, MR_CORRUPT, "link '%s' does not say which room", name);
-	for (size_t i = 0; i < lines.n; i++) {
-		const char *value = lines.lines[i].value, *space = strchr(value, ' ');
-
-		/* "LOCAL FOREIGN", neither with a space; another form was written by another program. */
-		if (!ascii_caseeq(lines.lines[i].name, "Name") || !space || space == value)
-			continue;
-		names[n].local = arena_dup(&lines.own, (struct mr_str){ value, (size_t)(space - value) });
-		names[n].foreign = arena_dup(&lines.own, str_trim(str_of(space)));
-		if (!names[n].local || !names[n].foreign)
-			return mr_nomem(err);
-		n++;
-	}
-	*ret = (struct mr_link){
-		.room = spec,
-		.names = names,
-		.names_n = n,
-		.created_by = by ? by : "",
-		.created_ms = record_time(&lines, "Created"),
-		.own = lines.own,
-	};
-	(void)snprintf(ret->name, sizeof(ret->name), "%s", name);
-	lines.own = NULL; /* the strings are the link's now */
-	return MR_OK;
+	return rc == MR_OK ? link_parse(&lines, name, ret, err) : rc;
 }
 
 enum mr_rc

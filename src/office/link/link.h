@@ -37,6 +37,8 @@ const char *link_of_target(const char *target);
  */
 enum mr_rc link_open(struct mr_room *room, const struct mr_link *link, struct mr_room **ret, struct mr_error *err);
 void link_close(struct mr_room **there); /* for mr_auto */
+/* The link that the lines are; its strings are taken from them. MR_CORRUPT. */
+enum mr_rc link_parse(struct record *lines, const char *name, struct mr_link *ret, struct mr_error *err);
 
 /* `agent` is the part before the last @, as it was written. */
 enum mr_rc link_resolve(struct resolver *r, struct mr_str agent, struct mr_str link, struct mr_error *err);
@@ -89,7 +91,8 @@ enum mr_rc carry_after_send(struct mr_room *room, const char *link, const char *
 /* Where mail for an address goes: an agent of this room, or the queue of its link. MR_NOTFOUND: no such link. */
 enum mr_rc carry_target(struct mr_room *room, const char *address, char ret[MR_ADDRESS_MAX + 8], struct mr_error *err);
 /* The message as the other side has it, from `from`, with every name as it is known there, and with the trail of rooms
- * that it was carried through; without id, thread and what it answers. MR_REFUSED: it goes in circles. */
+ * that it was carried through; with a new id, and without thread and what it answers. MR_REFUSED: it goes in circles.
+ */
 enum carry_way { CARRY_WAY_OUT, CARRY_WAY_IN };
 enum mr_rc carry_compose(const struct carrier *c, enum carry_way way, const struct mr_message *msg, const char *from,
     struct mr_message *ret, struct arena **own, struct mr_error *err);
@@ -102,18 +105,19 @@ void carrying_drop(struct carrier *c, const char *name); /* best effort */
 enum mr_rc carry_out(struct carrier *c, struct mr_error *err);
 enum mr_rc carry_in(struct carrier *c, struct mr_error *err);
 
-struct notice {             /* tells a sender what became of its mail */
+struct notice {             /* tells a sender what became of its mail; finish with notice_done */
 	const char *from;   /* in whose name */
 	const char *to;     /* the sender: an agent, or AGENT@LINK */
-	const char *story;  /* what happened, a sentence */
 	const char *reason; /* "": none */
-	const char *advice; /* what to do, a sentence */
-	const char *key;    /* the same notice is sent once */
+	struct buf story;   /* what happened, a sentence */
+	struct buf advice;  /* what to do, a sentence */
+	struct buf key;     /* the same notice is sent once */
 };
+void notice_done(struct notice *n);
 /* `about` has its text if it is to be sent back. MR_OK also when there is nobody to tell: a notice about a notice, a
  * sender that is gone. */
 enum mr_rc notice_send(
-    struct mr_room *room, const struct notice *notice, const struct mr_message *about, struct mr_error *err);
+    struct mr_room *room, const struct notice *n, const struct mr_message *about, struct mr_error *err);
 
 /* ---- correspondence.c ---- */
 

@@ -120,25 +120,22 @@ enter(void *ctx, bool exists, struct buf *text, struct mr_error *err)
 {
 	struct entering *e = ctx;
 	mr_auto(record_done) struct record lines = { 0 };
-	size_t local_len = strlen(e->local);
+	mr_auto(mr_link_done) struct mr_link now = { 0 };
+	mr_auto(buf_done) struct buf other = BUF_INIT;
 
 	if (!exists)
 		return mr_fail(err, MR_NOTFOUND, "no link '%s'", e->link);
 	TRY(record_parse(buf_str(text), &lines, err));
-	for (size_t i = 0; i < lines.n; i++) {
-		const char *value = lines.lines[i].value, *space = strchr(value, ' ');
-		mr_auto(buf_done) struct buf other = BUF_INIT;
+	TRY(link_parse(&lines, e->link, &now, err));
+	const char *had = link_foreign_of(&now, e->local), *taken = link_local_of(&now, e->foreign);
 
-		if (!ascii_caseeq(lines.lines[i].name, "Name") || !space)
-			continue;
-		if ((size_t)(space - value) == local_len && strncmp(value, e->local, local_len) == 0) {
-			(void)snprintf(e->had, sizeof(e->had), "%s", space + 1);
-			return MR_EMPTY;
-		}
-		buf_addf(&other, "'%.*s'", (int)(space - value), value);
-		if (strcmp(space + 1, e->foreign) == 0)
-			return refuse_taken(e, buf_z(&other), err);
+	if (had) {
+		(void)snprintf(e->had, sizeof(e->had), "%s", had);
+		return MR_EMPTY;
 	}
+	buf_addf(&other, "'%s'", taken ? taken : "");
+	if (taken)
+		return refuse_taken(e, buf_z(&other), err);
 	enum mr_rc rc = e->adopt ? MR_NOTFOUND : link_lives_there(e->there, e->foreign, err);
 
 	if (rc != MR_NOTFOUND)

@@ -227,20 +227,19 @@ a_notice_is_sent_once_whatever_the_reason(void **state)
 	struct pair p = pair_new(state);
 	struct mr_agent stranger = { .name = "bob", .worktree = "", .session = "", .host = "", .role = "", .wake = "" };
 	struct mr_error err = { 0 };
-	char foreign[MR_ADDRESS_MAX + 1], id[MR_ID_LEN + 1], key[MR_ID_LEN + 64];
+	char foreign[MR_ADDRESS_MAX + 1], id[MR_ID_LEN + 1];
 	struct mr_message about = { 0 };
 	size_t dead = 0;
 
 	assert_ok(p.blue->driver->add_agent(p.blue, &stranger, &err));
 	town_send(&p.town, &p.town.bob, "dora@blue", "late", id); /* waits for a name */
 	assert_ok(mr_fetch(p.town.room, "bob", id, &about, &err));
-	(void)snprintf(key, sizeof(key), "failed:%s:dora@blue", id);
-	struct notice notice = { .from = "dora@blue",
-		.to = "bob",
-		.story = "It cannot go.",
-		.reason = "the error of before the kill",
-		.advice = "Send it again.",
-		.key = key };
+	mr_auto(notice_done) struct notice notice = {
+		.from = "dora@blue", .to = "bob", .reason = "the error of before the kill"
+	};
+	buf_adds(&notice.story, "It cannot go.");
+	buf_adds(&notice.advice, "Send it again.");
+	buf_addf(&notice.key, "failed:%s:dora@blue", id);
 	assert_ok(notice_send(p.town.room, &notice, &about, &err));
 	mr_message_done(&about);
 	assert_ok(p.blue->driver->remove_agent(p.blue, "dora", true, &dead, &err));
