@@ -39,6 +39,7 @@ enum room_ability {
 	ROOM_BATCH = 262144,     /* delivery.many */
 };
 
+#define ROOM_KEY_MAX 200 /* bytes of a key of a send */
 #define ROOM_IDENTITY_LEN 32
 #define ROOM_PLACE_LEN 48
 

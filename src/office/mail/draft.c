@@ -11,7 +11,6 @@
 
 #define SUBJECT_MAX 2000
 #define TYPE_MAX 64
-#define KEY_MAX 200
 #define THREAD_MAX 80
 #define HEADERS_MAX 100
 #define HEADER_VALUE_MAX 8192
@@ -69,8 +68,8 @@ check_key(const char *option, const char *key, struct mr_error *err)
 {
 	size_t len = key ? strlen(key) : 1;
 
-	if (len == 0 || len > KEY_MAX)
-		return mr_fail(err, MR_REFUSED, "the %s has %zu bytes: 1 to %d are allowed", option, len, KEY_MAX);
+	if (len == 0 || len > ROOM_KEY_MAX)
+		return mr_fail(err, MR_REFUSED, "the %s has %zu bytes: 1 to %d are allowed", option, len, ROOM_KEY_MAX);
 	for (const char *c = key ? key : ""; *c; c++)
 		if ((unsigned char)*c < 0x20 || *c == 0x7f)
 			return mr_fail(err, MR_REFUSED, "the %s has a control character", option);

@@ -23,7 +23,6 @@
 #include <errno.h>
 #include <fcntl.h>
 
-#define KEY_MAX 200
 #define KEY_WAIT_MS 10000
 #define KEY_RECORD_MAX ((size_t)64 << 20)
 #define KEEP_MS ((int64_t)7 * 24 * 3600 * 1000)
@@ -33,10 +32,10 @@ key_check(const char *key, struct mr_error *err)
 {
 	struct mr_str s = str_of(key);
 
-	if (s.len > 0 && s.len <= KEY_MAX && header_value_valid(s) && str_trim(s).len == s.len)
+	if (s.len > 0 && s.len <= ROOM_KEY_MAX && header_value_valid(s) && str_trim(s).len == s.len)
 		return MR_OK;
 	return mr_fail(err, MR_REFUSED,
-	    "that key cannot be used\na key is 1-%d bytes of UTF-8 text, one line, no spaces around it", KEY_MAX);
+	    "that key cannot be used\na key is 1-%d bytes of UTF-8 text, one line, no spaces around it", ROOM_KEY_MAX);
 }
 
 struct key_file {
