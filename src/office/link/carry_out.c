@@ -31,6 +31,7 @@
 #include "base/id.h"
 #include "message/address.h"
 #include "office/link/link.h"
+#include "office/work/work.h"
 #include <stddef.h>
 #include <stdlib.h>
 

@@ -17,6 +17,7 @@
 #include "base/id.h"
 #include "message/address.h"
 #include "office/rules/config.h"
+#include "office/work/work.h"
 
 enum mr_rc
 link_able(const struct mr_room *room, struct mr_error *err)

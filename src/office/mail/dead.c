@@ -10,6 +10,7 @@
 #include "message/message.h"
 #include "office/address/address.h"
 #include "office/mail/mail.h"
+#include "office/work/work.h"
 
 #define ENDS "dead-done"
 #define QUEUE_PREFIX "queue:"

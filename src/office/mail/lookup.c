@@ -6,6 +6,7 @@
 #include "base/id.h"
 #include "message/message.h"
 #include "office/mail/mail.h"
+#include "office/work/work.h"
 
 /* ---- Spelling ---- */
 

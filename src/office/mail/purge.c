@@ -25,6 +25,7 @@
 #include "message/address.h"
 #include "office/link/link.h"
 #include "office/mail/mail.h"
+#include "office/work/work.h"
 
 #define PURGED "purged"
 #define LOCK_WAIT_MS 10000

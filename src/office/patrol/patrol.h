@@ -8,6 +8,8 @@
  *	patrol_notes.c     what a patrol knows: records of the room, or files outside; how far a message is; the log
  *	patrol_care.c      alerts, wakes, leases, overdue answers, channels, archive
  *
+ * May call mail, work, types, rules, who, address and nudge. Others call it for the words of a command.
+ *
  * The order that makes it right: a message is taken (nobody else has it), "running" is written down with the process
  * of its handler before the handler's first instruction, "handled" after its success, and only then the message is
  * acknowledged. A kill leaves one of three states behind: "running" and the process is there: it is waited for;

@@ -13,6 +13,7 @@
 #include "office/patrol/patrol.h"
 #include "office/rules/config.h"
 #include "office/who/who.h"
+#include "office/work/work.h"
 #include <stdlib.h>
 
 #define ALERT "alert"

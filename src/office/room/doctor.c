@@ -11,6 +11,7 @@
 #include "office/rules/config.h"
 #include "office/tell/tell.h"
 #include "office/who/who.h"
+#include "office/work/work.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>

@@ -13,6 +13,7 @@
 #include "office/mail/mail.h"
 #include "office/nudge/nudge.h"
 #include "office/tell/tell.h"
+#include "office/work/work.h"
 #include <stdlib.h>
 
 #define STOPPED "stopped" /* in the told log: ids of urgent mail, tokens of claims */

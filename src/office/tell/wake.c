@@ -16,6 +16,7 @@
 #include "office/nudge/nudge.h"
 #include "office/tell/tell.h"
 #include "office/who/who.h"
+#include "office/work/work.h"
 #include <poll.h>
 #include <stdlib.h>
 

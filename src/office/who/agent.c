@@ -13,6 +13,7 @@
 #include "message/address.h"
 #include "office/mail/mail.h"
 #include "office/who/who.h"
+#include "office/work/work.h"
 
 #define DAY_MS ((int64_t)24 * 3600 * 1000)
 

@@ -21,6 +21,7 @@
 #include "office/nudge/nudge.h"
 #include "office/tell/tell.h"
 #include "office/who/who.h"
+#include "office/work/work.h"
 #include <unistd.h>
 
 #define TRIES 10

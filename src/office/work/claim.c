@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/id.h"
 #include "office/mail/mail.h"
-#include "office/office.h"
+#include "office/work/work.h"
 
 #define LEASE_DEFAULT_MS ((int64_t)15 * 60 * 1000)
 #define RECV_ROUNDS 20

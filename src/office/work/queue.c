@@ -9,7 +9,7 @@
 #include "office/mail/mail.h"
 #include "office/address/address.h"
 #include "message/address.h"
-#include "office/office.h"
+#include "office/work/work.h"
 
 #define QUEUE "queue"
 #define LEASE_DEFAULT_MS ((int64_t)10 * 60 * 1000)

@@ -14,7 +14,7 @@
 #include "base/error.h"
 #include "base/id.h"
 #include "office/mail/mail.h"
-#include "office/office.h"
+#include "office/work/work.h"
 
 #define BROKEN_MAX 100 /* messages that cannot be read, put aside in one call */
 #define OPEN_WORK ((unsigned)QUEUE_READY | QUEUE_DELAYED | QUEUE_CLAIMED)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Status, settings and removal of queues. */
 #include "jobs.h"
+#include "office/work/work.h"
 
 static void
 a_paused_queue_takes_mail_and_gives_nothing_out(void **state)
