@@ -10,7 +10,6 @@
 #include "message/message.h"
 #include "office/address/address.h"
 #include "office/mail/mail.h"
-#include "office/work/work.h"
 
 #define ENDS "dead-done"
 #define QUEUE_PREFIX "queue:"
@@ -83,7 +82,7 @@ note_end(struct mr_room *room, const char *id, struct letter_end *end, struct mr
 static enum mr_rc
 queue_names(struct mr_room *room, struct mr_names *ret, struct mr_error *err)
 {
-	return office_queue_able(room, IGNORED) == MR_OK ? settings_names(room, "queue", ret, err) : MR_OK;
+	return room->driver->abilities & ROOM_QUEUES ? settings_names(room, "queue", ret, err) : MR_OK;
 }
 
 static bool
@@ -245,7 +244,7 @@ lacks_copy(struct mr_room *room, const struct copies *c, const char *id, const c
 		return false;
 	if (!str_starts(str_of(name), QUEUE_PREFIX))
 		return address_check(str_of(name), IGNORED) == MR_OK;
-	if (office_queue_able(room, IGNORED) != MR_OK)
+	if (!(room->driver->abilities & ROOM_QUEUES))
 		return false;
 	if (!target_exists(room, "queue", queue))
 		return !c->worked_off;

@@ -275,7 +275,7 @@ lookup_original(
 	bool found = rc == MR_NOTFOUND && lookup_claimed(room, agent, full, ret, IGNORED) == MR_OK;
 
 	/* Nobody writes down who did work of a queue: an agent that knows the whole id was given it. */
-	if (rc == MR_NOTFOUND && !found && office_queue_able(room, IGNORED) == MR_OK)
+	if (rc == MR_NOTFOUND && !found && (room->driver->abilities & ROOM_QUEUES))
 		(void)settings_names(room, "queue", &queues, IGNORED);
 	for (size_t i = 0; i < queues.n && !found; i++) {
 		(void)room->driver->each_claim(

@@ -25,7 +25,6 @@
 #include "message/address.h"
 #include "office/link/link.h"
 #include "office/mail/mail.h"
-#include "office/work/work.h"
 
 #define PURGED "purged"
 #define LOCK_WAIT_MS 10000
@@ -150,7 +149,7 @@ fetch_any(struct purge *p)
 		rc = lookup_own(p->room, p->readers.v[i], p->id, SCAN_HEADERS, &p->msg, IGNORED);
 	if (rc != MR_OK && p->dead)
 		rc = driver->fetch(p->room, OPERATOR, p->id, MR_DEAD, SCAN_HEADERS, &p->msg, IGNORED);
-	if (rc != MR_OK && office_queue_able(p->room, IGNORED) == MR_OK)
+	if (rc != MR_OK && (p->room->driver->abilities & ROOM_QUEUES))
 		(void)settings_names(p->room, "queue", &queues, IGNORED);
 	for (size_t i = 0; i < queues.n && rc != MR_OK; i++)
 		rc = room_fetch_work(p->room, queues.v[i], p->id, &p->msg, IGNORED);
