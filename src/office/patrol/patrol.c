@@ -133,14 +133,6 @@ read_settings(struct patrol *p, struct mr_error *err)
 	return mr_fail(err, MR_REFUSED, "the setting 'Time-Limit' of a patrol must be more than nothing");
 }
 
-bool
-patrol_handler_is_name(const char *handler)
-{
-	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
-
-	return handler[strspn(handler, letters)] == '\0';
-}
-
 /* The command line ("TYPE command") counts first; then the user's configuration, by the name of the type, then by the
  * name that the type gives its handler. A command in the type itself, which lies in the room, does not count. */
 const char *
@@ -157,7 +149,7 @@ patrol_handler(const struct patrol *p, const struct type_def *def)
 			return value + n + strspn(value + n, " \t");
 	}
 	command = config_get_of(p->room, HANDLER "-", def->name);
-	if (!command && *def->handler && patrol_handler_is_name(def->handler))
+	if (!command && *def->handler && config_is_handler_name(def->handler))
 		command = config_get_of(p->room, HANDLER "-", def->handler);
 	return command ? command : "";
 }
@@ -205,7 +197,7 @@ gather(void *ctx, const struct mr_message *msg)
 
 		(void)names_add(&g->unhandled, str_of(def->name)); /* without memory it is told again */
 		buf_addf(&text, "your configuration has no handler for it: mailroom config set Handler-%s COMMAND",
-		    patrol_handler_is_name(def->handler) ? def->handler : def->name);
+		    config_is_handler_name(def->handler) ? def->handler : def->name);
 		patrol_tell(
 		    g->p, (struct mr_patrol_step){ .what = "unhandled", .type = def->name, .result = buf_z(&text) });
 	}

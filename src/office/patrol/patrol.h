@@ -44,8 +44,6 @@ struct patrol {
 void patrol_tell(const struct patrol *p, struct mr_patrol_step step);
 /* The command for that type: of the command line, else of the user's configuration; "": none. */
 const char *patrol_handler(const struct patrol *p, const struct type_def *def);
-/* Is that what a type may say: "", or a name for the configuration to decide about? */
-bool patrol_handler_is_name(const char *handler);
 
 /* ---- patrol_notes.c: like the records of a room; owner is an agent or "" ---- */
 enum mr_rc notes_able(const struct mr_room *room, struct mr_error *err);
@@ -110,7 +108,6 @@ enum mr_rc patrol_message(struct patrol *p, const char *id, struct mr_error *err
 /* Mail of a patrol, under a key where the room has keys: said again after a kill it arrives once. */
 enum mr_rc patrol_send(struct mr_room *room, const struct mr_self *self, const char *to, enum mr_priority priority,
     const char *key, const struct buf *subject, const struct buf *body, struct mr_error *err);
-struct mr_names split_command(const char *command, struct mr_error *err); /* n 0: err says why */
 /* Runs those words with those lines of environment; `how` has the rest, its argv and env are filled in here. */
 enum mr_rc run_words(const struct mr_names *words, const struct mr_names *env, struct spawn how, struct spawned *ret,
     struct mr_error *err);

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "office/mail/mail.h"
 #include "office/patrol/patrol.h"
+#include "office/rules/config.h"
 #include <stdlib.h>
 
 #define ENV_VALUE_MAX ((size_t)100 << 10) /* the kernel takes 128 KiB; what is longer is in the JSON only */
@@ -22,51 +23,6 @@ const char *const patrol_keeps_back[] = { "MAILROOM_FIELD_", "MAILROOM_FROM=", "
 	"MAILROOM_SUBJECT=", "CLAUDE_CODE_SESSION_ID=", "CLAUDE_PID=", "CODEX_THREAD_ID=", "GEMINI_SESSION_ID=", NULL };
 
 /* ---- Words ---- */
-
-/* One word with its quotes taken off; *rest is moved behind it. False: a quote is open. */
-static bool
-next_word(const char **rest, struct buf *out)
-{
-	const char *p = *rest;
-	char quote = 0;
-
-	for (; *p && (quote || !strchr(" \t", *p)); p++) {
-		if (quote && *p == quote) {
-			quote = 0;
-		} else if (!quote && (*p == '\'' || *p == '"')) {
-			quote = *p;
-		} else {
-			if (*p == '\\' && quote != '\'' && p[1])
-				p++;
-			buf_addc(out, *p);
-		}
-	}
-	*rest = p;
-	return !quote;
-}
-
-struct mr_names
-split_command(const char *command, struct mr_error *err)
-{
-	struct mr_names words = { 0 };
-
-	for (;;) {
-		mr_auto(buf_done) struct buf word = BUF_INIT;
-
-		command += strspn(command, " \t");
-		if (!*command)
-			break;
-		bool closed = next_word(&command, &word);
-		if (closed && !word.failed && names_add(&words, (struct mr_str){ buf_z(&word), word.len }))
-			continue;
-		(void)(closed ? mr_nomem(err) : mr_fail(err, MR_REFUSED, "a quote is not closed in the command"));
-		mr_names_done(&words);
-		return (struct mr_names){ 0 };
-	}
-	if (words.n == 0)
-		(void)mr_fail(err, MR_REFUSED, "the command is empty");
-	return words;
-}
 
 enum mr_rc
 patrol_words(const struct errand *e, struct mr_names *ret, struct mr_error *err)

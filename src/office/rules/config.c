@@ -7,7 +7,7 @@
 #include "base/file.h"
 #include "base/id.h"
 #include "base/sys.h"
-#include "office/patrol/patrol.h"
+#include "message/type.h"
 #include <errno.h>
 #include <fcntl.h>
 
@@ -50,6 +50,61 @@ kind_of(const char *name)
 			return known[i].kind;
 	}
 	return UNKNOWN;
+}
+
+bool
+config_is_handler_name(const char *handler)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+
+	return handler[strspn(handler, letters)] == '\0';
+}
+
+/* ---- Commands ---- */
+
+/* One word with its quotes taken off; *rest is moved behind it. False: a quote is open. */
+static bool
+next_word(const char **rest, struct buf *out)
+{
+	const char *p = *rest;
+	char quote = 0;
+
+	for (; *p && (quote || !strchr(" \t", *p)); p++) {
+		if (quote && *p == quote) {
+			quote = 0;
+		} else if (!quote && (*p == '\'' || *p == '"')) {
+			quote = *p;
+		} else {
+			if (*p == '\\' && quote != '\'' && p[1])
+				p++;
+			buf_addc(out, *p);
+		}
+	}
+	*rest = p;
+	return !quote;
+}
+
+struct mr_names
+split_command(const char *command, struct mr_error *err)
+{
+	struct mr_names words = { 0 };
+
+	for (;;) {
+		mr_auto(buf_done) struct buf word = BUF_INIT;
+
+		command += strspn(command, " \t");
+		if (!*command)
+			break;
+		bool closed = next_word(&command, &word);
+		if (closed && !word.failed && names_add(&words, (struct mr_str){ buf_z(&word), word.len }))
+			continue;
+		(void)(closed ? mr_nomem(err) : mr_fail(err, MR_REFUSED, "a quote is not closed in the command"));
+		mr_names_done(&words);
+		return (struct mr_names){ 0 };
+	}
+	if (words.n == 0)
+		(void)mr_fail(err, MR_REFUSED, "the command is empty");
+	return words;
 }
 
 /* Programs that take a program as an argument. */

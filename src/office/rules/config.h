@@ -48,6 +48,10 @@ bool config_has(struct mr_room *room, const char *name, const char *value);
 /* "init" notes that it makes this room, before the room is there. */
 enum mr_rc config_note_made(
     const char *config_dir, const char *spec, const char *place, const char *identity, struct mr_error *err);
+/* Does a type name its handler, as it should, or is that a command? */
+bool config_is_handler_name(const char *handler);
+/* The words of a command, as a shell would split them, and nothing else that a shell does. n 0: err says why. */
+struct mr_names split_command(const char *command, struct mr_error *err);
 /* MR_REFUSED: it hands a field of a message to a shell or another interpreter as program text. */
 enum mr_rc config_check_command(const char *command, struct mr_error *err);
 

@@ -12,7 +12,7 @@
 #include "base/format.h"
 #include "base/sys.h"
 #include "base/text.h"
-#include "office/patrol/patrol.h"
+#include "office/rules/config.h"
 #include <fcntl.h>
 
 #define NEAR_MAX 4
@@ -397,7 +397,7 @@ mr_type_put(
 	if (!ROOM_HAS(room, record_put) || !office_has_lives(room))
 		return office_lacks(room, "types of its own", err);
 	TRY(type_parse(p.text, "", name, &def, err));
-	if (!patrol_handler_is_name(def.handler))
+	if (!config_is_handler_name(def.handler))
 		return mr_fail(err, MR_REFUSED,
 		    "'Handler: %.60s' is a command, and a room holds no commands\n"
 		    "name it in the type (Handler: my-handler), then type in a terminal: mailroom config set "
