@@ -9,8 +9,7 @@
  *	                            |--the call or the turn is over--> unread again, once
  *
  * Noted first, consumed then; brought back first, forgotten then: a kill at any point shows mail twice and never loses
- * it. What was brought back once and consumed again counts as read, or `drain | jq .subject` would never come to an
- *end.
+ * it. What was brought back once and consumed again counts as read: else `drain | jq .subject` would never end.
  */
 #include "base/clock.h"
 #include "base/file.h"

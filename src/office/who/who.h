@@ -11,8 +11,8 @@
  *	self.c      who am I, tying a session to a life
  *	register.c  names and lives, the beginning and end of a session
  *
- * A life is one continuous occupation of an agent's name, by a session or a process; a newer life fences the older
- *ones.
+ * A life is one continuous occupation of an agent's name, by a session or a process. A newer life fences the older
+ * ones.
  */
 #ifndef OFFICE_WHO_H
 #define OFFICE_WHO_H

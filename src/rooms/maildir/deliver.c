@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * deliver.c - mail for one recipient, an agent or a queue (queue_ready.c), without a key; and many such messages at
- *once.
+ * deliver.c - mail for one recipient, an agent or a queue (queue_ready.c), without a key; and many such messages
+ * at once.
  *
  *	open unnamed in new/ - write - fsync - link - fsync - fsync of new/
  *

@@ -244,6 +244,39 @@ emit_month(struct scan *s, const char *month, const struct listing *rest, size_t
 	return MR_OK;
 }
 
+struct first {
+	struct listed at;
+	char name[NAME_LEN];
+};
+
+static bool
+note_first(void *ctx, const struct dir_entry *entry)
+{
+	struct first *first = ctx;
+	struct file_name parts;
+
+	if (!name_parse(str_of(entry->name), &parts) || parts.has_info)
+		return true;
+	text_join(first->name, sizeof first->name, entry->name, NULL);
+	first->at =
+	    (struct listed){ .folder = MR_INBOX, .box = BOX_NEW, .attempt = parts.attempt, .name = first->name };
+	memcpy(first->at.id, parts.id, sizeof first->at.id);
+	return false;
+}
+
+/* One look into new/ for an agent that waits: a file there is unread mail, whatever else moves meanwhile. Nothing there
+ * proves nothing, and the whole listing decides: of a folder that changed just now it takes four passes. */
+static enum mr_rc
+emit_any(struct scan *s, struct mr_error *err)
+{
+	struct first first = { 0 };
+	int new_fd = -1;
+
+	TRY(mailbox_folder(&s->box, BOX_NEW, &new_fd, err));
+	TRY(dir_each(new_fd, note_first, &first, err));
+	return first.at.name ? emit(s, &first.at, err) : MR_OK;
+}
+
 enum mr_rc
 maildir_scan(struct mr_room *room, const char *agent, const struct scan_request *want, mr_message_fn *fn, void *ctx,
     struct mr_error *err)
@@ -257,6 +290,10 @@ maildir_scan(struct mr_room *room, const char *agent, const struct scan_request 
 	s.fn = fn;
 	s.ctx = ctx;
 	TRY(open_box(&s, agent, want->folders, err));
+	if (want->one_is_enough && want->unread_only && want->folders == MR_INBOX && !want->id_suffix)
+		TRY(emit_any(&s, err));
+	if (s.stopped)
+		return MR_OK;
 	TRY(list_folders(
 	    &s.box, want->folders & ~(unsigned)MR_ARCHIVE, want->unread_only, want->id_suffix, &rest, err));
 	if (want->folders & MR_ARCHIVE)
