@@ -44,7 +44,7 @@ print_file(struct cli *cli, const struct setup_file *f, bool written)
 	}
 }
 
-/* A project's files name the bare command, so that they are the same for everybody who has a clone. */
+/* A project's files name the bare command, so that they are the same in every clone. */
 static void
 warn_of_project(struct setup *s)
 {

@@ -74,43 +74,34 @@ is_linked_back(const char *top, const char *git_dir, const char *common)
 	return back && own && worktrees && above && strcmp(back, own) == 0 && strcmp(worktrees, above) == 0;
 }
 
-static enum mr_rc
-describe(const char *top, struct git_place *ret, bool *ret_found, struct mr_error *err)
+/* What the `.git` in that folder says; *ret stays as it is where there is no repository. */
+static void
+describe(const char *top, struct git_place *ret)
 {
-	mr_auto(git_place_done) struct git_place place = { 0 };
 	mode_t head =
 	    type_of(top, ".git/HEAD"); /* one look for most folders: this one is a repository, or has no .git */
+	char *git_dir = NULL, *common = NULL;
 
-	*ret_found = false;
 	if (head == S_IFREG || head == S_IFLNK) {
-		place.git_dir = path_join(top, ".git");
-		place.common = path_join(top, ".git");
-		place.main = strdup(top);
-	} else if (head == 0 && errno == ENOTDIR && type_of(top, ".git") == S_IFREG) {
-		place.git_dir = read_pointer(top, ".git", "gitdir:");
-		if (!place.git_dir || type_of(place.git_dir, "HEAD") != S_IFREG)
-			return MR_OK; /* points nowhere: git does not take it for a repository either */
-		place.common = read_pointer(place.git_dir, "commondir", "");
-		if (place.common && is_linked_back(top, place.git_dir, place.common)) {
-			/* A hidden repository (.git, .bare) lies in the project's folder; any other bare one is by
-			 * itself, and then the worktrees can only meet inside it. */
-			place.main = path_name(place.common)[0] == '.' ? path_parent(place.common)
-								       : path_full("/", place.common);
-		} else {
-			free(place.common);
-			place.common = path_full("/", place.git_dir);
-			place.main = strdup(top);
-		}
-	} else {
-		return MR_OK;
+		*ret = (struct git_place){ strdup(top), path_join(top, ".git"), path_join(top, ".git"), strdup(top) };
+		return;
 	}
-	place.worktree = strdup(top);
-	if (!place.worktree || !place.git_dir || !place.common || !place.main)
-		return mr_nomem(err);
-	*ret = place;
-	place = (struct git_place){ 0 };
-	*ret_found = true;
-	return MR_OK;
+	if (head == 0 && errno == ENOTDIR && type_of(top, ".git") == S_IFREG)
+		git_dir = read_pointer(top, ".git", "gitdir:");
+	if (!git_dir || type_of(git_dir, "HEAD") != S_IFREG) {
+		free(git_dir); /* points nowhere: git does not take it for a repository either */
+		return;
+	}
+	common = read_pointer(git_dir, "commondir", "");
+	if (common && is_linked_back(top, git_dir, common)) {
+		/* A hidden repository (.git, .bare) lies in the project's folder; any other bare one is by itself, and
+		 * then the worktrees can only meet inside it. */
+		*ret = (struct git_place){ strdup(top), git_dir, common,
+			path_name(common)[0] == '.' ? path_parent(common) : path_full("/", common) };
+		return;
+	}
+	free(common);
+	*ret = (struct git_place){ strdup(top), git_dir, path_full("/", git_dir), strdup(top) };
 }
 
 enum mr_rc
@@ -120,12 +111,16 @@ git_find(const char *folder, struct git_place *ret, struct mr_error *err)
 
 	*ret = (struct git_place){ 0 };
 	while (at) {
-		bool found = false;
-
 		/* A room has a stub .git of its own, which is no repository to anyone. */
-		if (strcmp(path_name(at), ROOM_FOLDER) != 0 && describe(at, ret, &found, err) != MR_OK)
-			return err->code;
-		if (found || strcmp(at, "/") == 0)
+		if (strcmp(path_name(at), ROOM_FOLDER) != 0)
+			describe(at, ret);
+		if (ret->git_dir || ret->worktree) {
+			if (ret->worktree && ret->git_dir && ret->common && ret->main)
+				return MR_OK;
+			git_place_done(ret);
+			break;
+		}
+		if (strcmp(at, "/") == 0)
 			return MR_OK;
 		char *up = path_parent(at);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* tmux.c - the few tmux commands that a nudge needs. Each has a socket and a pane that were remembered, so the
- * environment of whoever nudges does not matter. */
+ * environment of the process that nudges does not matter. */
 #include "base/error.h"
 #include "base/spawn.h"
 #include "base/text.h"

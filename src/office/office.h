@@ -22,7 +22,7 @@ struct office {                    /* what the office keeps with an open room */
 	struct types_store *types; /* types/types.h */
 };
 
-/* data.c: mr_room_options.data_dir with absolute paths; NULL where none was given. Borrowed. */
+/* open.c: mr_room_options.data_dir with absolute paths; NULL where none was given. Borrowed. */
 const char *office_data_dirs(struct mr_room *room);
 
 /* ---- office.c: what every folder asks of a room ---- */
@@ -67,7 +67,7 @@ void waiter_begin(struct waiter *w, struct mr_room *room, const char *whom, int6
 bool waiter_pause(struct waiter *w); /* false: the time is up; else look again */
 void waiter_end(struct waiter *w);
 
-/* relief.c: in between, on a full disk, the room's reserve may be used.
+/* open.c: in between, on a full disk, the room's reserve may be used.
  *
  *	mr_auto(relief_end) struct relief relief = { 0 };
  *	relief_begin(&relief, room);

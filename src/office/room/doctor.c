@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/findings.h"
+#include "base/format.h"
 #include "base/process.h"
 #include "base/sys.h"
 #include "office/link/link.h"
@@ -34,7 +35,7 @@ tell(struct examination *x, enum mr_severity severity, const char *code, const c
 	va_list args;
 
 	va_start(args, fmt);
-	(void)vsnprintf(what, sizeof what, fmt, args);
+	format_print(what, sizeof what, fmt, args); /* quotes the names of others */
 	va_end(args);
 	findings_say(&x->f,
 	    &(struct mr_finding){ .severity = severity, .code = code, .path = path, .why = why, .fix = fix }, "%s",

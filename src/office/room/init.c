@@ -5,7 +5,7 @@
  *
  *	info/exclude   `add -A`, `stash -u` and `clean -fd` pass it by; before the stub, because an
  *	               untracked nested repository without a commit makes `add -A` fail
- *	.gitignore     the same for whoever copies the folder elsewhere
+ *	.gitignore     the same in a copy of the folder
  *	stub .git      HEAD, objects/, refs/: the least that git takes for a repository of its own,
  *	               which `clean -fdx` and `stash -a` leave alone (a file or an empty folder is not enough)
  */
