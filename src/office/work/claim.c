@@ -6,6 +6,7 @@
  */
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/format.h"
 #include "base/id.h"
 #include "office/mail/mail.h"
 #include "office/work/work.h"
@@ -424,12 +425,14 @@ say_ending(const struct ending *e, const struct mr_self *self, struct mr_error *
 	};
 	const char *id = e->claim.id, *queue = box_queue(e->claim.box);
 	bool ours = strcmp(e->claim.agent, self->agent) == 0;
-	char at[RFC3339_LEN + 1], who[MR_ADDRESS_MAX + 32];
+	mr_auto(buf_done) struct buf who = BUF_INIT;
+	char at[RFC3339_LEN + 1];
 
 	time_rfc3339(e->ended_ms, at);
 	if (e->how == SETTLE_DONE || e->how == SETTLE_LATER || e->how == SETTLE_DEAD) {
-		(void)snprintf(who, sizeof(who), "'%s'", e->claim.agent);
-		(void)mr_fail(err, MR_NOTFOUND, "'%s' was %s by %s at %s", id, words[e->how], ours ? "you" : who, at);
+		format_addf(&who, "'%s'", e->claim.agent);
+		(void)mr_fail(
+		    err, MR_NOTFOUND, "'%s' was %s by %s at %s", id, words[e->how], ours ? "you" : buf_z(&who), at);
 		if (e->how == SETTLE_DONE)
 			return mr_hint(err, "nothing is left to do; `mailroom why %s` tells the rest", id);
 		if (e->how == SETTLE_DEAD)
@@ -438,8 +441,9 @@ say_ending(const struct ending *e, const struct mr_self *self, struct mr_error *
 			     : mr_hint(err, "`mailroom recv` gives the next message");
 	}
 	/* It came back: the time was up, or a newer life took over. */
-	(void)snprintf(who, sizeof(who), "the claim of '%s'", e->claim.agent);
-	(void)mr_fail(err, MR_NOTFOUND, "%s on '%s' is over: %s, and it went back at %s", ours ? "your claim" : who, id,
+	format_addf(&who, "the claim of '%s'", e->claim.agent);
+	(void)mr_fail(err, MR_NOTFOUND, "%s on '%s' is over: %s, and it went back at %s",
+	    ours ? "your claim" : buf_z(&who), id,
 	    ours && e->claim.life < self->life ? "a newer life took over" : "its lease ran out", at);
 	if (!queue)
 		return mr_hint(err, "it is in the inbox again: `mailroom recv` gives it anew");
