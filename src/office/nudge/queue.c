@@ -141,15 +141,6 @@ refused_in(struct mr_str text)
 	return n > 0 && n < INT32_MAX ? (unsigned)n : 0;
 }
 
-static unsigned
-count_refused(struct mr_room *room, const char *agent)
-{
-	mr_auto(buf_done) struct buf text = BUF_INIT;
-
-	(void)room->driver->record_get(room, STATE_KIND, agent, STATE_NAME, &text, IGNORED);
-	return refused_in(buf_str(&text));
-}
-
 static enum mr_rc
 forget_refused(void *ctx, bool exists, struct buf *text, struct mr_error *err)
 {
@@ -404,6 +395,7 @@ static enum mr_rc
 read_all(struct mr_nudges *all, bool take, struct mr_error *err)
 {
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
+	mr_auto(buf_done) struct buf state = BUF_INIT;
 	const struct room_driver *d = all->room->driver;
 	const bool foreign = ROOM_FACE_HAS(all->room, nudge_get);
 
@@ -425,7 +417,9 @@ read_all(struct mr_nudges *all, bool take, struct mr_error *err)
 		for (size_t i = 0; i < names.n; i++)
 			add_one(all, names.v[i]);
 		qsort(all->v, all->n, sizeof *all->v, urgent_first);
-		all->refused = all->n > 0 ? count_refused(all->room, all->agent) : 0;
+		if (all->n > 0)
+			(void)d->record_get(all->room, STATE_KIND, all->agent, STATE_NAME, &state, IGNORED);
+		all->refused = refused_in(buf_str(&state));
 	}
 	return all->n > 0 ? MR_OK : mr_fail(err, MR_EMPTY, "no nudges for '%s'", all->agent);
 }

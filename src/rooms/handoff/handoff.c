@@ -179,6 +179,13 @@ struct inspection {
 };
 
 static void
+inspection_done(struct inspection *x)
+{
+	findings_end(&x->f);
+	registry_done(&x->registry);
+}
+
+static void
 find(struct inspection *x, const char *code, const char *text, const char *why, const char *fix, bool fixed)
 {
 	findings_say(&x->f,
@@ -298,49 +305,39 @@ inspect_modes(struct inspection *x)
 	    "other users can look into the root");
 }
 
-static enum mr_rc
-inspect_all(struct mr_room *room, struct inspection *x, struct mr_error *err)
-{
-	mr_auto(mr_names_done) struct mr_names names = { 0 };
-	const struct scan_request want = {
-		.folders = MR_INBOX, .depth = SCAN_BODIES, .trouble = tell_unreadable, .trouble_ctx = &x->f
-	};
-
-	findings_space(&x->f, x->root_fd);
-	inspect_modes(x);
-	TRY(inspect_registry(x, err));
-	TRY(kit_names(x->root_fd, &names, err));
-	for (size_t i = 0; i < names.n; i++) {
-		const char *name = names.v[i];
-		mr_auto(sys_close_fd) int fd = -1;
-		char path[HANDOFF_ID_MAX + 16];
-
-		if (str_starts(str_of(name), ".registry.json.") && str_ends(str_of(name), ".tmp"))
-			findings_leftover(&x->f, x->root_fd, name, name);
-		if (!handoff_has_mailbox(x->h, name))
-			continue;
-		(void)handoff_scan(room, name, &want, kit_pass_over, NULL, IGNORED);
-		(void)snprintf(path, sizeof path, "%s/tmp", name);
-		if (handoff_dir(x->h, name, "tmp", false, &fd, IGNORED) == MR_OK)
-			kit_leftovers(&x->f, fd, path, NULL);
-	}
-	return MR_OK;
-}
-
 enum mr_rc
 handoff_inspect(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, struct mr_error *err)
 {
-	struct inspection x = { .h = handoff_of(room), .f = findings_begin(fix, fn, ctx) };
+	mr_auto(inspection_done) struct inspection x = { .h = handoff_of(room), .f = findings_begin(fix, fn, ctx) };
+	mr_auto(mr_names_done) struct mr_names names = { 0 };
+	const struct scan_request want = {
+		.folders = MR_INBOX, .depth = SCAN_BODIES, .trouble = tell_unreadable, .trouble_ctx = &x.f
+	};
 	enum mr_rc rc = handoff_root(x.h, false, &x.root_fd, err);
 
 	if (rc != MR_OK)
 		return rc == MR_NOTFOUND ? MR_OK : rc;
 	TRY(handoff_registry_read(x.h, &x.registry, err));
 	findings_keep_in_state(&x.f, room->state_dir);
-	rc = inspect_all(room, &x, err);
-	findings_end(&x.f);
-	registry_done(&x.registry);
-	return rc;
+	findings_space(&x.f, x.root_fd);
+	inspect_modes(&x);
+	TRY(inspect_registry(&x, err));
+	TRY(kit_names(x.root_fd, &names, err));
+	for (size_t i = 0; i < names.n; i++) {
+		const char *name = names.v[i];
+		mr_auto(sys_close_fd) int fd = -1;
+		char path[HANDOFF_ID_MAX + 16];
+
+		if (str_starts(str_of(name), ".registry.json.") && str_ends(str_of(name), ".tmp"))
+			findings_leftover(&x.f, x.root_fd, name, name);
+		if (!handoff_has_mailbox(x.h, name))
+			continue;
+		(void)handoff_scan(room, name, &want, kit_pass_over, NULL, IGNORED);
+		(void)snprintf(path, sizeof path, "%s/tmp", name);
+		if (handoff_dir(x.h, name, "tmp", false, &fd, IGNORED) == MR_OK)
+			kit_leftovers(&x.f, fd, path, NULL);
+	}
+	return MR_OK;
 }
 
 const struct room_driver room_handoff = {

@@ -178,16 +178,6 @@ read_file(const struct box *box, const struct kit_item *item, struct buf *ret, s
 	return mr_fail(err, MR_NOTFOUND, "'%s' is gone", item->name);
 }
 
-/* An id as its first name, else as itself. */
-static const char *
-keep_agent(struct kit_message *m, const struct registry *r, struct mr_str id)
-{
-	const struct registry_entry *entry = registry_with_id(r, id);
-	const char *address = entry ? kit_keep_address(m, str_of(entry->name)) : "";
-
-	return address[0] ? address : kit_keep_address(m, id);
-}
-
 /* The format's own id, and fields that we do not know. */
 static void
 keep_headers(struct kit_message *m, const struct letter *letter)
@@ -224,7 +214,12 @@ read_item(struct kit_box *kit, const struct kit_item *item, enum scan_depth dept
 	handoff_message_id(item->name, kit_mtime_ns(&st) / 1000000, m.msg.id);
 	m.msg.folder = folder;
 	m.msg.flags = folder == MR_ARCHIVE ? MR_SEEN : 0;
-	m.msg.from = keep_agent(&m, &box->registry, letter.from);
+	const struct registry_entry *sender = registry_with_id(&box->registry, letter.from);
+
+	/* An id as its first name, else as itself. */
+	m.msg.from = sender ? kit_keep_address(&m, str_of(sender->name)) : "";
+	if (!m.msg.from[0])
+		m.msg.from = kit_keep_address(&m, letter.from);
 	m.msg.subject = kit_keep(&m, letter.subject);
 	m.msg.reply_to = kit_keep(&m, letter.reply_to);
 	m.msg.thread = kit_keep(&m, str_of(m.msg.id));

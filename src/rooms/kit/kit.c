@@ -245,15 +245,6 @@ kit_splice(struct mr_str text, const char *from, const char *to, struct mr_str w
 	buf_add(out, (struct mr_str){ to, (size_t)(text.ptr + text.len - to) });
 }
 
-static bool
-is_in(const char *name, const char *const *list)
-{
-	for (; list && *list; list++)
-		if (ascii_caseeq(*list, name))
-			return true;
-	return false;
-}
-
 unsigned
 kit_fields(const struct mr_message *msg, const char *const *known)
 {
@@ -267,8 +258,13 @@ kit_fields(const struct mr_message *msg, const char *const *known)
 	fields |= msg->reply_to && msg->reply_to[0] ? FIELD_REPLY_TO : 0;
 	fields |= msg->by_ms ? FIELD_BY : 0;
 	fields |= utf8_valid(kit_text(msg)) ? 0 : FIELD_BINARY;
-	for (size_t i = 0; i < msg->headers_n; i++)
-		fields |= is_in(msg->headers[i].name, known) ? 0 : FIELD_HEADERS;
+	for (size_t i = 0; i < msg->headers_n; i++) {
+		const char *const *k = known;
+
+		while (k && *k && !ascii_caseeq(*k, msg->headers[i].name))
+			k++;
+		fields |= k && *k ? 0 : FIELD_HEADERS;
+	}
 	return fields;
 }
 

@@ -107,17 +107,6 @@ kit_known_done(struct kit_known *known)
 	known->mailbox = NULL;
 }
 
-/* Out of memory: it is not known, and the next search is longer. */
-static void
-remember(struct kit_known *known, const char *agent, const struct kit_items *items)
-{
-	kit_known_done(known);
-	known->mailbox = strdup(agent);
-	for (size_t i = 0; known->mailbox && i < items->n; i++)
-		if (items->v[i].steady && !copy_item(&known->items, &items->v[i]))
-			return;
-}
-
 static bool
 find_known(struct kit_box *box, const char *id, unsigned folders, struct kit_items *ret)
 {
@@ -142,13 +131,19 @@ enum mr_rc
 kit_list(struct kit_box *box, const struct scan_request *want, const char *only_id, struct kit_items *ret,
     struct mr_error *err)
 {
-	enum mr_rc rc = box->reader->list(box, want, only_id, ret, err);
+	struct kit_known *known = box->known;
 
-	if (rc == MR_OK && ret->failed)
-		rc = mr_nomem(err);
-	if (rc == MR_OK && !only_id && box->known)
-		remember(box->known, box->agent, ret);
-	return rc;
+	TRY(box->reader->list(box, want, only_id, ret, err));
+	if (ret->failed)
+		return mr_nomem(err);
+	if (only_id || !known)
+		return MR_OK;
+	kit_known_done(known);
+	known->mailbox = strdup(box->agent);
+	for (size_t i = 0; known->mailbox && i < ret->n; i++)
+		if (ret->v[i].steady && !copy_item(&known->items, &ret->v[i]))
+			break; /* it is not known, and the next search is longer */
+	return MR_OK;
 }
 
 enum mr_rc

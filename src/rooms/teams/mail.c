@@ -369,29 +369,22 @@ add_slowly(const struct posting *p, struct fresh *f, struct mr_error *err)
 }
 
 static enum mr_rc
-write_next(const struct posting *p, struct fresh *f, struct mr_error *err)
-{
-	bool done = false;
-	struct stat st;
-
-	TRY(add_fast(p, f, &done, err));
-	if (!done)
-		TRY(add_slowly(p, f, err));
-	if (sys_stat_fd(f->fd, &st) < 0)
-		return mr_fail_errno(err, "cannot look at '%s'", f->name);
-	if ((uintmax_t)st.st_size > INBOX_MAX)
-		return mr_fail(err, MR_REFUSED, "the inbox of '%s' is full: %zu MB\nits reader must empty it first",
-		    p->agent, INBOX_MAX / 1000000);
-	return fresh_sync(f, err);
-}
-
-static enum mr_rc
 add_locked(struct posting *p, struct mr_error *err)
 {
 	mr_auto(fresh_done) struct fresh f = FRESH_INIT;
 	enum mr_rc rc = MR_OK;
+	bool done = false;
+	struct stat st;
 
-	TRY(write_next(p, &f, err));
+	TRY(add_fast(p, &f, &done, err));
+	if (!done)
+		TRY(add_slowly(p, &f, err));
+	if (sys_stat_fd(f.fd, &st) < 0)
+		return mr_fail_errno(err, "cannot look at '%s'", f.name);
+	if ((uintmax_t)st.st_size > INBOX_MAX)
+		return mr_fail(err, MR_REFUSED, "the inbox of '%s' is full: %zu MB\nits reader must empty it first",
+		    p->agent, INBOX_MAX / 1000000);
+	TRY(fresh_sync(&f, err));
 	if (p->what->staged) {
 		/* The temporary file is durable, name and all, before anybody relies on its being there. */
 		file_void_clean(p->dir_fd);

@@ -58,25 +58,19 @@ find_question(const struct kit_items *all, const char *request_id)
 	return best;
 }
 
-static bool
-is_known_to(struct workspace *ws, const char *agent, const char *request_id)
-{
-	mr_auto(box_done) struct box box = BOX_INIT;
-	mr_auto(kit_items_done) struct kit_items all = { 0 };
-
-	return box_open(&box, ws, agent, BOX_AS_IT_IS, IGNORED) == MR_OK &&
-	       workspace_list(&box, RECEIVED, &all, IGNORED) == MR_OK && find_question(&all, request_id);
-}
-
 unsigned
 workspace_unsupported(struct mr_room *room, const struct mr_message *msg)
 {
 	unsigned fields = kit_fields(msg, NULL) & ~(unsigned)FIELD_THREAD;
+	mr_auto(box_done) struct box box = BOX_INIT;
+	mr_auto(kit_items_done) struct kit_items all = { 0 };
 
 	if (!is_text(kit_text(msg)))
 		fields |= FIELD_BINARY;
 	/* An answer goes back to where its question came from, or is none here. */
-	if ((fields & FIELD_REPLY_TO) && is_known_to(workspace_of(room), msg->from, msg->reply_to))
+	if ((fields & FIELD_REPLY_TO) &&
+	    box_open(&box, workspace_of(room), msg->from, BOX_AS_IT_IS, IGNORED) == MR_OK &&
+	    workspace_list(&box, RECEIVED, &all, IGNORED) == MR_OK && find_question(&all, msg->reply_to))
 		fields &= ~(unsigned)FIELD_REPLY_TO;
 	return fields;
 }
