@@ -149,7 +149,7 @@ patrol_handler(const struct patrol *p, const struct type_def *def)
 			return value + n + strspn(value + n, " \t");
 	}
 	command = config_get_of(p->room, HANDLER "-", def->name);
-	if (!command && *def->handler && config_is_handler_name(def->handler))
+	if (!command && *def->handler && types_handler_is_name(def->handler))
 		command = config_get_of(p->room, HANDLER "-", def->handler);
 	return command ? command : "";
 }
@@ -197,7 +197,7 @@ gather(void *ctx, const struct mr_message *msg)
 
 		(void)names_add(&g->unhandled, str_of(def->name)); /* without memory it is told again */
 		buf_addf(&text, "your configuration has no handler for it: mailroom config set Handler-%s COMMAND",
-		    config_is_handler_name(def->handler) ? def->handler : def->name);
+		    types_handler_is_name(def->handler) ? def->handler : def->name);
 		patrol_tell(
 		    g->p, (struct mr_patrol_step){ .what = "unhandled", .type = def->name, .result = buf_z(&text) });
 	}

@@ -83,7 +83,7 @@ look_at_handlers(struct search *s, struct mr_error *err)
 		mr_auto(buf_done) struct buf where = BUF_INIT, name = BUF_INIT;
 		const struct type_def *def = types_find(s->room->office->types, s->types.v[i], true);
 
-		if (!def || config_is_handler_name(def->handler))
+		if (!def || types_handler_is_name(def->handler))
 			continue;
 		buf_addf(&where, "types/%s", def->name);
 		buf_addf(&name, "Handler-%.60s", def->name);

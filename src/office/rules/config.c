@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* config.c - one file of the user's configuration: its names and values, reading it, asking it, changing it. */
+/* config.c - one file of the user's configuration: its names and values, reading it, asking it, changing it; and which
+ * rooms this user trusts, by its line Trusted:. */
 #include "office/rules/config.h"
 
 #include "base/clock.h"
@@ -8,6 +9,7 @@
 #include "base/id.h"
 #include "base/sys.h"
 #include "message/type.h"
+#include "office/who/who.h"
 #include <errno.h>
 #include <fcntl.h>
 
@@ -50,14 +52,6 @@ kind_of(const char *name)
 			return known[i].kind;
 	}
 	return UNKNOWN;
-}
-
-bool
-config_is_handler_name(const char *handler)
-{
-	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
-
-	return handler[strspn(handler, letters)] == '\0';
 }
 
 /* ---- Commands ---- */
@@ -202,8 +196,8 @@ mr_config_check(const char *name, const char *value, struct mr_error *err)
 /* ---- Reading ---- */
 
 /* The identity is checked because it becomes a file name; without a place it is the hash of the room's spec. */
-bool
-config_file_of(const struct mr_room *room, char ret[ROOM_IDENTITY_LEN + 1])
+static bool
+file_of(const struct mr_room *room, char ret[ROOM_IDENTITY_LEN + 1])
 {
 	char hash[65];
 
@@ -217,8 +211,8 @@ config_file_of(const struct mr_room *room, char ret[ROOM_IDENTITY_LEN + 1])
 	return true;
 }
 
-enum mr_rc
-config_read_file(int folder, const char *path, struct record *ret, struct mr_error *err)
+static enum mr_rc
+read_file(int folder, const char *path, struct record *ret, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int fd = sys_open(folder, path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW, 0);
 	mr_auto(buf_done) struct buf text = BUF_INIT;
@@ -238,8 +232,8 @@ config_read_file(int folder, const char *path, struct record *ret, struct mr_err
 	return MR_OK;
 }
 
-bool
-config_fits(const struct record *lines, const struct mr_room *room)
+static bool
+fits(const struct record *lines, const struct mr_room *room)
 {
 	const char *const head[][2] = { { "Room", room->spec }, { "Place", room->place },
 		{ "Identity", room->identity } };
@@ -251,6 +245,31 @@ config_fits(const struct record *lines, const struct mr_room *room)
 		fits = fits && strcmp(have ? have : "", head[i][1]) == 0;
 	}
 	return fits;
+}
+
+/* Of a native room: its path. */
+static const char *
+path_of(const char *spec)
+{
+	return str_starts(str_of(spec), "maildir:") ? spec + strlen("maildir:") : spec;
+}
+
+/* Is the room that the lines are about where they say? */
+static bool
+room_is_there(const struct record *lines)
+{
+	const char *spec = record_get(lines, "Room"), *place = record_get(lines, "Place");
+	struct mr_room *there = NULL;
+
+	if (!spec)
+		return false;
+	if (!place) /* a room of another program: nothing tells it from a later one */
+		return true;
+	bool same = room_open_spec(spec, &(struct mr_room_options){ .must_exist = true }, &there, IGNORED) == MR_OK &&
+		    fits(lines, there);
+
+	room_free(there);
+	return same;
 }
 
 enum mr_rc
@@ -283,20 +302,19 @@ config_detach(struct mr_room *room)
 }
 
 /* What is wrong with the file is told by the doctor and by a change of it; until then it allows nothing. */
-const struct record *
-config_lines(struct mr_room *room)
+static const struct record *
+lines_of(struct mr_room *room)
 {
 	static const struct record none = { 0 };
 	struct user_config *u = room->office ? room->office->user : NULL;
 	mr_auto(buf_done) struct buf path = BUF_INIT;
 	char name[ROOM_IDENTITY_LEN + 1];
 
-	if (!u || !u->dir || u->read || !config_file_of(room, name))
+	if (!u || !u->dir || u->read || !file_of(room, name))
 		return u ? &u->lines : &none;
 	u->read = true;
 	buf_addf(&path, "%s/" FOLDER "/%s", u->dir, name);
-	if (buf_ok(&path) && config_read_file(AT_FDCWD, buf_z(&path), &u->lines, IGNORED) == MR_OK &&
-	    !config_fits(&u->lines, room)) {
+	if (buf_ok(&path) && read_file(AT_FDCWD, buf_z(&path), &u->lines, IGNORED) == MR_OK && !fits(&u->lines, room)) {
 		u->elsewhere = true;
 		record_done(&u->lines);
 	}
@@ -306,7 +324,7 @@ config_lines(struct mr_room *room)
 const char *
 config_get(struct mr_room *room, const char *name)
 {
-	const char *value = record_get(config_lines(room), name);
+	const char *value = record_get(lines_of(room), name);
 
 	return value && *value ? value : NULL;
 }
@@ -324,7 +342,7 @@ config_get_of(struct mr_room *room, const char *prefix, const char *rest)
 bool
 config_has(struct mr_room *room, const char *name, const char *value)
 {
-	return record_has(config_lines(room), name, value);
+	return record_has(lines_of(room), name, value);
 }
 
 const char *
@@ -336,7 +354,7 @@ mr_config_get(struct mr_room *room, const char *name)
 enum mr_rc
 mr_config_each(struct mr_room *room, mr_config_fn *fn, void *ctx, struct mr_error *err)
 {
-	const struct record *lines = config_lines(room);
+	const struct record *lines = lines_of(room);
 
 	(void)err;
 	for (size_t i = 0; i < lines->n; i++) {
@@ -350,8 +368,17 @@ mr_config_each(struct mr_room *room, mr_config_fn *fn, void *ctx, struct mr_erro
 
 /* ---- Changing it ---- */
 
-enum mr_rc
-config_folder(const char *config_dir, bool make, int *ret_fd, struct mr_error *err)
+struct config_change {
+	const char *name, *value;    /* value NULL: removed */
+	bool add;                    /* beside the others of that name */
+	const char *trusted;         /* NULL: as it is */
+	bool moved;                  /* what was allowed at another place goes on here */
+	const struct mr_header *all; /* NULL, or in the place of all lines */
+	size_t all_n;
+};
+
+static enum mr_rc
+open_folder(const char *config_dir, bool make, int *ret_fd, struct mr_error *err)
 {
 	if (!config_dir)
 		return mr_fail(err, MR_NOTFOUND, "there is no configuration folder\nset HOME or XDG_CONFIG_HOME");
@@ -361,7 +388,7 @@ config_folder(const char *config_dir, bool make, int *ret_fd, struct mr_error *e
 static enum mr_rc
 lock_folder(const char *config_dir, int *ret_folder, int *ret_lock, struct mr_error *err)
 {
-	if (config_folder(config_dir, true, ret_folder, err) != MR_OK ||
+	if (open_folder(config_dir, true, ret_folder, err) != MR_OK ||
 	    lock_take(*ret_folder, ".lock", 0600, LOCK_WAIT_MS, ret_lock, err) != MR_OK)
 		return mr_wrap(err, "cannot change the configuration in '%.120s'", config_dir);
 	return MR_OK;
@@ -424,29 +451,29 @@ compose(const struct mr_room *room, const struct record *old, const struct confi
 	return buf_ok(out) ? MR_OK : mr_nomem(err);
 }
 
-enum mr_rc
-config_change(struct mr_room *room, const struct config_change *c, struct mr_error *err)
+static enum mr_rc
+apply(struct mr_room *room, const struct config_change *c, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int folder = -1, lock = -1;
 	mr_auto(record_done) struct record old = { 0 };
 	mr_auto(buf_done) struct buf text = BUF_INIT;
 	struct user_config *u = room->office ? room->office->user : NULL;
-	const char *path = config_path_of(room->spec);
+	const char *path = path_of(room->spec);
 	char name[ROOM_IDENTITY_LEN + 1];
 
-	if (!config_file_of(room, name))
+	if (!file_of(room, name))
 		return mr_fail(err, MR_REFUSED,
 		    "room '%.160s' has no identity yet\nmailroom trust '%.160s' gives it one", path, path);
 	TRY(lock_folder(u ? u->dir : NULL, &folder, &lock, err));
-	enum mr_rc rc = config_read_file(folder, name, &old, err);
+	enum mr_rc rc = read_file(folder, name, &old, err);
 
 	if (rc != MR_OK && rc != MR_NOTFOUND)
 		return rc;
-	if (old.n > 0 && !c->moved && !config_fits(&old, room)) {
-		if (config_room_is_there(&old))
+	if (old.n > 0 && !c->moved && !fits(&old, room)) {
+		if (room_is_there(&old))
 			return mr_fail(err, MR_REFUSED,
 			    "room '%.100s' is a copy of '%.100s' and has its identity\nmailroom trust '%.160s' gives it one of its own",
-			    path, config_path_of(record_get(&old, "Room")), path);
+			    path, path_of(record_get(&old, "Room")), path);
 		record_done(&old);
 	}
 	TRY(compose(room, &old, c, &text, err));
@@ -460,7 +487,7 @@ enum mr_rc
 mr_config_set(struct mr_room *room, const char *name, const char *value, bool add, struct mr_error *err)
 {
 	TRY(mr_config_check(name, value, err));
-	return config_change(room, &(struct config_change){ .name = name, .value = value, .add = add }, err);
+	return apply(room, &(struct config_change){ .name = name, .value = value, .add = add }, err);
 }
 
 enum mr_rc
@@ -470,5 +497,193 @@ mr_config_replace(struct mr_room *room, const struct mr_header *lines, size_t n,
 
 	for (size_t i = 0; i < n; i++)
 		TRY(mr_config_check(lines[i].name, lines[i].value, err));
-	return config_change(room, &(struct config_change){ .all = lines ? lines : &none, .all_n = n }, err);
+	return apply(room, &(struct config_change){ .all = lines ? lines : &none, .all_n = n }, err);
+}
+
+/* ---- Trust: the line Trusted: ---- */
+
+const char *
+mr_trust_word(enum mr_trust trust)
+{
+	static const char *const words[] = {
+		[MR_TRUST_NONE] = "not trusted",
+		[MR_TRUST_NAMED] = "named explicitly",
+		[MR_TRUST_VARIABLE] = "$MAILROOM_TRUST",
+		[MR_TRUST_USER] = "mailroom trust",
+		[MR_TRUST_INIT] = "mailroom init",
+	};
+
+	return words[trust];
+}
+
+/* The line "TIME init" or "TIME trust". */
+static enum mr_trust
+read_trusted(const struct record *lines, int64_t *ret_since_ms)
+{
+	const char *line = record_get(lines, "Trusted"), *space = line ? strchr(line, ' ') : NULL;
+
+	if (!space)
+		return MR_TRUST_NONE;
+	(void)time_parse_rfc3339((struct mr_str){ line, (size_t)(space - line) }, ret_since_ms);
+	return strcmp(space + 1, "init") == 0 ? MR_TRUST_INIT : MR_TRUST_USER;
+}
+
+/* The room's own path, or that of the folder around it. */
+static bool
+is_in_paths(const char *paths, const char *room_path)
+{
+	mr_auto(free_ptr) char *home = path_parent(room_path);
+	struct mr_str rest = str_of(paths ? paths : ""), one;
+
+	while (home && str_cut(&rest, ':', &one)) {
+		while (one.len > 1 && one.ptr[one.len - 1] == '/')
+			one.len--;
+		if (str_eq(one, str_of(room_path)) || str_eq(one, str_of(home)))
+			return true;
+	}
+	return false;
+}
+
+enum mr_trust
+mr_room_trust(struct mr_room *room, int64_t *ret_since_ms)
+{
+	const struct user_config *u = room->office->user;
+
+	*ret_since_ms = 0;
+	enum mr_trust by = read_trusted(lines_of(room), ret_since_ms);
+
+	if (by != MR_TRUST_NONE)
+		return by;
+	if (is_in_paths(u->paths, path_of(room->spec)))
+		return MR_TRUST_VARIABLE;
+	return u->found ? MR_TRUST_NONE : MR_TRUST_NAMED;
+}
+
+enum mr_rc
+config_trusts(struct mr_room *room, struct mr_error *err)
+{
+	const struct user_config *u = room->office->user;
+	const char *path = path_of(room->spec), *why;
+	struct stat st;
+	int64_t since_ms;
+
+	if (!u->found || mr_room_trust(room, &since_ms) != MR_TRUST_NONE)
+		return MR_OK;
+	if (sys_stat(AT_FDCWD, path, &st) == 0 && S_ISLNK(st.st_mode))
+		why = "it is a symbolic link to another folder";
+	else if (u->elsewhere)
+		why = "it is not the folder that was trusted: it was copied, moved, replaced or mounted anew";
+	else if (!u->dir)
+		why = "there is no configuration folder ($XDG_CONFIG_HOME, $HOME) that could say so";
+	else if (!room->identity[0])
+		why = "it was made by an earlier mailroom, or came with a folder from elsewhere";
+	else
+		why = "you did not make it on this machine, and have not trusted it";
+	return mr_fail(err, MR_UNTRUSTED,
+	    "room '%.200s' is not trusted: %s\nif it is yours, type in a terminal: mailroom trust '%.140s'", path, why,
+	    path);
+}
+
+/* ---- Trusting a room ---- */
+
+/* A room of an earlier build has no identity, and a copy beside its original has one that is taken. */
+static enum mr_rc
+ensure_identity(struct mr_room *room, bool *ret_moved, struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int folder = -1;
+	mr_auto(record_done) struct record old = { 0 };
+	char name[ROOM_IDENTITY_LEN + 1];
+
+	if (!room->place[0])
+		return MR_OK;
+	if (file_of(room, name)) {
+		if (open_folder(room->office->user->dir, false, &folder, IGNORED) != MR_OK ||
+		    read_file(folder, name, &old, IGNORED) != MR_OK || fits(&old, room))
+			return MR_OK;
+		*ret_moved = !room_is_there(&old);
+		if (*ret_moved)
+			return MR_OK;
+	}
+	return room_give_identity(path_of(room->spec), room->identity, err);
+}
+
+enum mr_rc
+mr_trust_add(struct mr_room *room, struct mr_error *err)
+{
+	struct config_change c = { .trusted = "trust" };
+
+	if (ensure_identity(room, &c.moved, err) != MR_OK)
+		return mr_wrap(err, "cannot trust '%.160s'", path_of(room->spec));
+	return apply(room, &c, err);
+}
+
+/* ---- All records ---- */
+
+struct telling {
+	mr_trust_fn *fn;
+	void *ctx;
+	bool prune, dry_run;
+	const char *spec; /* remove: of this room */
+	bool removed;
+};
+
+/* Goes through the records as `t` says. `what` is what cannot be removed, for the error. */
+static enum mr_rc
+each_record(const char *config_dir, struct telling *t, const char *what, struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int folder = -1;
+	mr_auto(mr_names_done) struct mr_names names = { 0 };
+	enum mr_rc rc = open_folder(config_dir, false, &folder, err);
+
+	if (rc == MR_NOTFOUND)
+		return MR_OK;
+	if (rc == MR_OK)
+		rc = dir_names(folder, &names, err);
+	for (size_t i = 0; rc == MR_OK && i < names.n; i++) {
+		mr_auto(record_done) struct record lines = { 0 };
+		struct mr_trust_record r = { 0 };
+
+		if (names.v[i][0] == '.' || read_file(folder, names.v[i], &lines, IGNORED) != MR_OK)
+			continue;
+		r.spec = record_get(&lines, "Room");
+		if (!r.spec || (t->spec && strcmp(r.spec, t->spec) != 0))
+			continue;
+		r.gone = !t->spec && !room_is_there(&lines);
+		r.by = read_trusted(&lines, &r.since_ms);
+		if (t->prune && !r.gone)
+			continue;
+		if ((t->spec || (t->prune && !t->dry_run)) && sys_unlink(folder, names.v[i]) < 0)
+			return mr_fail_errno(err, "%s", what);
+		t->removed = true;
+		if (t->fn && !t->fn(t->ctx, &r))
+			break;
+	}
+	return rc;
+}
+
+enum mr_rc
+mr_trust_each(const char *config_dir, mr_trust_fn *fn, void *ctx, struct mr_error *err)
+{
+	return each_record(config_dir, &(struct telling){ .fn = fn, .ctx = ctx }, "", err);
+}
+
+enum mr_rc
+mr_trust_prune(const char *config_dir, bool dry_run, mr_trust_fn *fn, void *ctx, struct mr_error *err)
+{
+	struct telling t = { .fn = fn, .ctx = ctx, .prune = true, .dry_run = dry_run };
+
+	return each_record(config_dir, &t, "cannot remove a trust record", err);
+}
+
+enum mr_rc
+mr_trust_remove(const char *config_dir, const char *spec, struct mr_error *err)
+{
+	struct telling t = { .spec = spec };
+	mr_auto(buf_done) struct buf what = BUF_INIT;
+
+	buf_addf(&what, "cannot remove the trust record of '%.160s'", spec);
+	TRY(each_record(config_dir, &t, buf_z(&what), err));
+	if (!t.removed)
+		return mr_fail(err, MR_NOTFOUND, "there is no trust record of '%.160s'", spec);
+	return MR_OK;
 }

@@ -17,7 +17,7 @@
  *
  * A room of a kind without identities is known by the hash of its spec, and has no Place.
  *
- * The folder office/rules: config.c (the file: reading, asking, changing it), trust.c (which rooms are trusted),
+ * The folder office/rules: config.c (the file: reading, asking, changing it; which rooms are trusted),
  * settings.c (records of the room; functions in office.h), hygiene.c and hygiene_mail.c (hygiene.h). It calls no other
  * folder of the office but types and the scans of mail; every folder may call it.
  */
@@ -48,33 +48,9 @@ bool config_has(struct mr_room *room, const char *name, const char *value);
 /* "init" notes that it makes this room, before the room is there. */
 enum mr_rc config_note_made(
     const char *config_dir, const char *spec, const char *place, const char *identity, struct mr_error *err);
-/* Does a type name its handler, as it should, or is that a command? */
-bool config_is_handler_name(const char *handler);
 /* The words of a command, as a shell would split them, and nothing else that a shell does. n 0: err says why. */
 struct mr_names split_command(const char *command, struct mr_error *err);
 /* MR_REFUSED: it hands a field of a message to a shell or another interpreter as program text. */
 enum mr_rc config_check_command(const char *command, struct mr_error *err);
-
-/* ---- Between config.c and trust.c ---- */
-
-/* What names the room's file; false: it has no identity yet. */
-bool config_file_of(const struct mr_room *room, char ret[ROOM_IDENTITY_LEN + 1]);
-enum mr_rc config_folder(const char *config_dir, bool make, int *ret_fd, struct mr_error *err);
-/* Only a file of this user's that nobody else can write says anything. MR_NOTFOUND: none. */
-enum mr_rc config_read_file(int folder, const char *path, struct record *ret, struct mr_error *err);
-bool config_fits(const struct record *lines, const struct mr_room *room); /* are they about that very room? */
-const struct record *config_lines(struct mr_room *room);                  /* of this room; none when nothing fits */
-bool config_room_is_there(const struct record *lines); /* is the room that they are about where they say? */
-const char *config_path_of(const char *spec);          /* of a native room: its path */
-
-struct config_change {
-	const char *name, *value;    /* value NULL: removed */
-	bool add;                    /* beside the others of that name */
-	const char *trusted;         /* NULL: as it is */
-	bool moved;                  /* what was allowed at another place goes on here */
-	const struct mr_header *all; /* NULL, or in the place of all lines */
-	size_t all_n;
-};
-enum mr_rc config_change(struct mr_room *room, const struct config_change *c, struct mr_error *err);
 
 #endif

@@ -12,7 +12,6 @@
 #include "base/format.h"
 #include "base/sys.h"
 #include "base/text.h"
-#include "office/rules/config.h"
 #include <fcntl.h>
 
 #define NEAR_MAX 4
@@ -367,6 +366,14 @@ mr_type_text(struct mr_room *room, const char *name, char **ret, size_t *ret_len
 	return MR_OK;
 }
 
+bool
+types_handler_is_name(const char *handler)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+
+	return handler[strspn(handler, letters)] == '\0';
+}
+
 struct putting {
 	struct mr_str text;
 	const char *name;
@@ -397,7 +404,7 @@ mr_type_put(
 	if (!ROOM_HAS(room, record_put) || !office_has_lives(room))
 		return office_lacks(room, "types of its own", err);
 	TRY(type_parse(p.text, "", name, &def, err));
-	if (!config_is_handler_name(def.handler))
+	if (!types_handler_is_name(def.handler))
 		return mr_fail(err, MR_REFUSED,
 		    "'Handler: %.60s' is a command, and a room holds no commands\n"
 		    "name it in the type (Handler: my-handler), then type in a terminal: mailroom config set "
