@@ -4,8 +4,8 @@
 #include "cli/view.h"
 #include "helptext.h"
 
-static const char *
-status_word(enum mr_queue_status status)
+const char *
+queue_status_word(enum mr_queue_status status)
 {
 	static const char *const words[] = {
 		[MR_QUEUE_ACTIVE] = "active", [MR_QUEUE_PAUSED] = "paused", [MR_QUEUE_CLOSED] = "closed"
@@ -67,7 +67,7 @@ run_status(struct cli *cli)
 	enum mr_queue_status status = pause ? MR_QUEUE_PAUSED : close ? MR_QUEUE_CLOSED : MR_QUEUE_ACTIVE;
 
 	TRY_CLI(mr_queue_set_status(cli->room, cli->argv[0], status, &cli->err));
-	return say(cli, status == MR_QUEUE_ACTIVE ? "resumed" : status_word(status));
+	return say(cli, status == MR_QUEUE_ACTIVE ? "resumed" : queue_status_word(status));
 }
 
 static int
@@ -89,10 +89,11 @@ static void
 list_queue(struct listing *list, const struct mr_queue *q, const struct mr_queue_counts *c, const struct buf *claims,
     const struct buf *tasks, size_t more)
 {
-	list_row(list, col("NAME", kv_str("name", q->name)), col("STATUS", kv_str("status", status_word(q->status))),
-	    kv_str("claimers", q->claimers), kv_str("order", q->by_priority ? "priority" : "fifo"),
-	    kv_int("max_claims", q->max_claims), kv_int("lease_seconds", q->lease_ms / 1000),
-	    kv_int("attempts", q->attempts), kv_str("created_by", q->created_by), kv_time("created", q->created_ms),
+	list_row(list, col("NAME", kv_str("name", q->name)),
+	    col("STATUS", kv_str("status", queue_status_word(q->status))), kv_str("claimers", q->claimers),
+	    kv_str("order", q->by_priority ? "priority" : "fifo"), kv_int("max_claims", q->max_claims),
+	    kv_int("lease_seconds", q->lease_ms / 1000), kv_int("attempts", q->attempts),
+	    kv_str("created_by", q->created_by), kv_time("created", q->created_ms),
 	    col("READY", kv_size("ready", c->ready)), col("DELAYED", kv_size("delayed", c->delayed)),
 	    col("CLAIMED", kv_size("claimed", c->claimed)), col("DONE", kv_size("done", c->done)),
 	    col("FAILED", kv_size("failed", c->failed)), col("LIVE", kv_size("live_claimers", c->claimers)),
@@ -207,7 +208,7 @@ show_text(struct cli *cli, const struct mr_queue *q, const struct mr_queue_count
 
 	duration_text(q->lease_ms, lease);
 	time_rfc3339(q->created_ms, created);
-	fence_addf(out, "queue:%s is %s\n", q->name, status_word(q->status));
+	fence_addf(out, "queue:%s is %s\n", q->name, queue_status_word(q->status));
 	buf_addf(out, "  %zu ready, %zu delayed, %zu claimed, %zu done, %zu failed\n", c->ready, c->delayed, c->claimed,
 	    c->done, c->failed);
 	fence_addf(out, "  claimers '%s', %zu of them live", q->claimers, c->claimers);

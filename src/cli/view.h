@@ -101,4 +101,6 @@ int list_end(struct listing *list, const char *nothing);
 const struct buf *list_json(struct listing *list);
 void list_done(struct listing *list);
 
+const char *queue_status_word(enum mr_queue_status status); /* cmd_queue.c */
+
 #endif

@@ -233,12 +233,6 @@ gt_queue_delete(struct cli *cli)
 	return EXIT_DONE;
 }
 
-static const char *
-status_word(enum mr_queue_status status)
-{
-	return status == MR_QUEUE_PAUSED ? "paused" : status == MR_QUEUE_CLOSED ? "closed" : "active";
-}
-
 int
 gt_queue_show(struct cli *cli)
 {
@@ -251,14 +245,14 @@ gt_queue_show(struct cli *cli)
 	TRY_CLI(mr_queue_count(cli->room, name, &c, NULL, NULL, &cli->err));
 	add_id(&id, q.name);
 	if (gt_json(cli, kv_str("id", buf_z(&id)), kv_str("name", q.name), kv_str("claim_pattern", q.claimers),
-		kv_str("status", status_word(q.status)), kv_size("available_count", c.ready + c.delayed),
+		kv_str("status", queue_status_word(q.status)), kv_size("available_count", c.ready + c.delayed),
 		kv_size("processing_count", c.claimed), kv_size("completed_count", c.done),
 		kv_size("failed_count", c.failed), kv_str("created_by", q.created_by),
 		kv_time("created_at", q.created_ms), kv_str("processing_order", q.by_priority ? "priority" : "fifo"),
 		kv_int("max_claims", q.max_claims)))
 		return EXIT_DONE;
 	fence_addf(&cli->out, "Queue: %s\n  ID: %s\n  Claimers: '%s'\n  Status: %s\n", q.name, buf_z(&id), q.claimers,
-	    status_word(q.status));
+	    queue_status_word(q.status));
 	buf_addf(&cli->out, "  Available: %zu\n  Processing: %zu\n  Completed: %zu\n  Failed: %zu\n",
 	    c.ready + c.delayed, c.claimed, c.done, c.failed);
 	add_limits(&cli->out, &q);
@@ -273,8 +267,9 @@ list_queue(void *ctx, const struct mr_queue *q)
 
 	add_id(&id, q->name);
 	if (!list_row(list, kv_str("id", buf_z(&id)), kv_str("name", q->name), kv_str("claim_pattern", q->claimers),
-		kv_str("status", status_word(q->status))))
-		fence_addf(&list->cli->out, "  %s (%s, claimers '%s')\n", q->name, status_word(q->status), q->claimers);
+		kv_str("status", queue_status_word(q->status))))
+		fence_addf(
+		    &list->cli->out, "  %s (%s, claimers '%s')\n", q->name, queue_status_word(q->status), q->claimers);
 	return true;
 }
 
