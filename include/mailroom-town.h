@@ -323,13 +323,18 @@ MR_API const char *mr_level_word(enum mr_level level);
 MR_API enum mr_rc mr_level_parse(const char *word, enum mr_level *ret, struct mr_error *err);
 MR_API const char *mr_escalation_status_word(enum mr_escalation_status status);
 
+struct mr_untold { /* one on the route who could not be told */
+	const char *address, *why;
+};
 struct mr_escalated { /* finish with mr_escalated_done */
 	char id[MR_ESCALATION_ID_LEN + 1];
 	enum mr_level severity;
-	bool repeated;          /* the same text of the same agent was open: that one's id, and nobody is told again */
-	struct mr_names to;     /* who got the mail */
-	struct mr_names failed; /* "ADDRESS: why": who did not */
+	bool repeated;      /* the same text of the same agent was open: that one's id, and nobody is told again */
+	struct mr_names to; /* who got the mail */
+	struct mr_untold *failed; /* who did not */
+	size_t failed_n;
 	char message[MR_ID_LEN + 1];
+	void *own;
 };
 MR_API void mr_escalated_done(struct mr_escalated *e);
 /* Of `what` severity, text, reason, source and related count. It is on record before anybody is told; MR_INDOUBT: not

@@ -119,15 +119,11 @@ json_escalated(struct cli *cli, const struct mr_escalated *e)
 		cli->out.failed |= !names_add(&actions, buf_str(&action));
 		list_delivery(&delivery, str_of(e->to.v[i]), NULL);
 	}
-	for (size_t i = 0; i < e->failed.n; i++) {
-		const char *one = e->failed.v[i], *colon = strstr(one, ": ");
-
-		list_delivery(&delivery, (struct mr_str){ one, colon ? (size_t)(colon - one) : strlen(one) },
-		    colon ? colon + 2 : "");
-	}
+	for (size_t i = 0; i < e->failed_n; i++)
+		list_delivery(&delivery, str_of(e->failed[i].address), e->failed[i].why);
 	(void)out_json(cli, kv_str("id", cli->dry_run ? NULL : e->id), kv_str("severity", mr_level_word(e->severity)),
 	    kv_names("actions", &actions), kv_names("targets", &e->to), kv_json("delivery", list_json(&delivery)),
-	    kv_str("status", e->failed.n > 0 ? "partial_failure" : "ok"), kv_bool("repeated", e->repeated),
+	    kv_str("status", e->failed_n > 0 ? "partial_failure" : "ok"), kv_bool("repeated", e->repeated),
 	    o->source ? kv_str("source", o->source) : kv_none());
 }
 

@@ -29,16 +29,12 @@ print_json(struct cli *cli, const struct mr_escalated *e, const char *source)
 		cli->out.failed |= !names_add(&actions, buf_str(&action));
 		list_delivery(&delivery, e, e->to.v[i], NULL);
 	}
-	for (size_t i = 0; i < e->failed.n; i++) {
-		const char *colon = strstr(e->failed.v[i], ": "); /* an address may have one, as queue:oncall */
-		size_t len = colon ? (size_t)(colon - e->failed.v[i]) : strlen(e->failed.v[i]);
-		const char *name = arena_dup(&cli->own, (struct mr_str){ e->failed.v[i], len });
-
-		list_delivery(&delivery, e, name ? name : "", colon && colon[2] ? colon + 2 : "not delivered");
-	}
+	for (size_t i = 0; i < e->failed_n; i++)
+		list_delivery(
+		    &delivery, e, e->failed[i].address, *e->failed[i].why ? e->failed[i].why : "not delivered");
 	(void)gt_json(cli, kv_str("id", e->id), kv_str("severity", mr_level_word(e->severity)),
 	    kv_names("actions", &actions), kv_names("targets", &e->to), kv_json("delivery", list_json(&delivery)),
-	    kv_str("status", e->failed.n > 0 ? "partial_failure" : "ok"),
+	    kv_str("status", e->failed_n > 0 ? "partial_failure" : "ok"),
 	    source ? kv_str("source", source) : kv_none());
 }
 
@@ -52,8 +48,8 @@ print_text(struct cli *cli, const struct mr_escalated *e)
 		    e->repeated ? "✓ Already escalated:" : "🚨 Escalated:", e->id, mr_level_word(e->severity));
 	for (size_t i = 0; i < e->to.n; i++)
 		fence_addf(&cli->out, "  Told: %s\n", gt_spelled(e->to.v[i]));
-	for (size_t i = 0; i < e->failed.n; i++)
-		cli_warn(cli, "not told: %s", e->failed.v[i]);
+	for (size_t i = 0; i < e->failed_n; i++)
+		cli_warn(cli, "not told: %s: %s", e->failed[i].address, e->failed[i].why);
 }
 
 int

@@ -65,7 +65,7 @@ mr_escalated_done(struct mr_escalated *e)
 	if (!e)
 		return;
 	mr_names_done(&e->to);
-	mr_names_done(&e->failed);
+	arena_free(e->own);
 	*e = (struct mr_escalated){ 0 };
 }
 
@@ -365,9 +365,11 @@ send_to_all(struct mr_room *room, const struct mr_self *self, struct mr_draft *d
 	for (size_t i = 0; i < route->n; i++)
 		to[i] = route->v[i];
 	enum mr_rc rc = send_to(room, self, draft, to, ret, err);
+	struct arena *own = ret->own;
 
+	ret->failed = arena_alloc(&own, route->n * sizeof(*ret->failed));
 	for (size_t i = 0; i < route->n; i++) {
-		mr_auto(buf_done) struct buf key = BUF_INIT, why = BUF_INIT;
+		mr_auto(buf_done) struct buf key = BUF_INIT;
 		const char *one[] = { route->v[i], NULL };
 
 		buf_addf(&key, "%.40s-%.120s", whole_key, route->v[i]);
@@ -376,10 +378,14 @@ send_to_all(struct mr_room *room, const struct mr_self *self, struct mr_draft *d
 			buf_addf(told, "%s%s", told->len > 0 ? ", " : "", route->v[i]);
 			continue;
 		}
-		buf_addf(&why, "%s: %s", route->v[i], err->message);
-		(void)names_add(&ret->failed, buf_str(&why));
+		const char *address = arena_dup(&own, str_of(route->v[i])),
+			   *why = arena_dup(&own, str_of(err->message));
+
+		if (ret->failed && address && why)
+			ret->failed[ret->failed_n++] = (struct mr_untold){ address, why };
 	}
-	return ret->failed.n < route->n ? MR_OK : rc;
+	ret->own = own;
+	return ret->failed_n < route->n ? MR_OK : rc;
 }
 
 /* Tells those on the route who were not told yet (e->told), and notes who got the mail in ret; ret_told gets all who
@@ -393,7 +399,7 @@ send_mail(struct mr_room *room, const struct mr_self *self, const struct mr_esca
 	const struct mr_header category = { "GT-Type", "escalation" }; /* what the town calls it */
 	mr_auto(buf_done) struct buf subject = BUF_INIT, body = BUF_INIT;
 	mr_auto(mr_names_done) struct mr_names route = { 0 };
-	char key[MR_ESCALATION_ID_LEN + 16];
+	char key[MR_ESCALATION_ID_LEN + 16], first[151];
 
 	buf_adds(ret_told, e->told ? e->told : "");
 	TRY(find_route(room, self->agent, e, &route, err));
@@ -418,12 +424,13 @@ send_mail(struct mr_room *room, const struct mr_self *self, const struct mr_esca
 	};
 
 	TRY(send_to_all(room, self, &draft, &route, ret, ret_told, err));
-	if (ret->failed.n == 0)
+	if (ret->failed_n == 0)
 		return MR_OK;
+	(void)snprintf(first, sizeof(first), "%s: %s", ret->failed[0].address, ret->failed[0].why);
 	return mr_fail(err, MR_INDOUBT,
-	    "escalation '%s' is on record, but not everybody could be told: %.150s\n"
+	    "escalation '%s' is on record, but not everybody could be told: %s\n"
 	    "mend the room's %s: line, then `mailroom escalate stale` tells them",
-	    e->id, ret->failed.v[0], route_setting(e->severity));
+	    e->id, first, route_setting(e->severity));
 }
 
 struct telling {

@@ -119,7 +119,8 @@ whoever_can_be_told_is_told(void **state)
 	town_settings(&t, "Escalate-Low: bob, nobody\n");
 	assert_rc(mr_escalate(t.room, &t.alice, &what, false, false, &made, &err), MR_INDOUBT);
 	assert_int_equal(made.to.n, 1);
-	assert_int_equal(made.failed.n, 1);
+	assert_int_equal(made.failed_n, 1);
+	assert_string_equal(made.failed[0].address, "nobody");
 	assert_int_equal(town_unread(&t, "bob").n, 1);
 	e = get(&t, made.id);
 	assert_false(e.mailed);
