@@ -156,6 +156,8 @@ read_item(struct kit_box *kit, const struct kit_item *item, enum scan_depth dept
 	struct stat st;
 
 	TRY(file_read_stat(folder_fd(box, item->folder), item->name, CHIPSET_READ_MAX, &text, &st, err));
+	if (depth == SCAN_RAW)
+		return kit_raw(item, buf_str(&text), ret, err);
 	struct chipset_origin at = {
 		.box = box->id, .name = item->name, .folder = item->folder, .mtime_ms = kit_mtime_ns(&st) / 1000000
 	};
@@ -212,26 +214,12 @@ chipset_scan(struct mr_room *room, const char *agent, const struct scan_request 
 	return kit_scan(&box.kit, want, fn, ctx, err);
 }
 
-static enum mr_rc
-read_raw(struct mr_room *room, const char *agent, const char *id, struct buf *ret, struct mr_error *err)
-{
-	mr_auto(box_done) struct box box = BOX_INIT;
-	mr_auto(kit_items_done) struct kit_items items = { 0 };
-	struct kit_item *item = NULL;
-
-	TRY(box_open(&box, room, agent, err));
-	TRY(kit_find(&box.kit, id, CHIPSET_FOLDERS, &items, &item, err));
-	return file_read(folder_fd(&box, item->folder), item->name, CHIPSET_READ_MAX, ret, err);
-}
-
 enum mr_rc
 chipset_fetch(struct mr_room *room, const char *agent, const char *id, unsigned folders, enum scan_depth depth,
     struct mr_message *ret, struct mr_error *err)
 {
 	mr_auto(box_done) struct box box = BOX_INIT;
 
-	if (depth == SCAN_RAW)
-		return room_raw(room, agent, id, read_raw, ret, err);
 	TRY(box_open(&box, room, agent, err));
 	return kit_fetch(&box.kit, id, folders ? folders : CHIPSET_FOLDERS, depth, ret, err);
 }

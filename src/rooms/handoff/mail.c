@@ -206,6 +206,8 @@ read_item(struct kit_box *kit, const struct kit_item *item, enum scan_depth dept
 	if (depth == SCAN_NAMES)
 		return kit_message_end(&m, ret, err);
 	TRY(read_file(box, item, &text, &st, &folder, err));
+	if (depth == SCAN_RAW)
+		return kit_raw(item, buf_str(&text), ret, err);
 	if (!letter_parse(buf_str(&text), &letter))
 		return mr_fail(err, MR_CORRUPT,
 		    "'%s' has no sender and no msg_id in it\n"
@@ -314,20 +316,6 @@ handoff_scan(struct mr_room *room, const char *agent, const struct scan_request 
 	return kit_scan(&box.kit, &want, fn, ctx, err);
 }
 
-static enum mr_rc
-read_raw(struct mr_room *room, const char *agent, const char *id, struct buf *ret, struct mr_error *err)
-{
-	mr_auto(box_done) struct box box = { 0 };
-	mr_auto(kit_items_done) struct kit_items items = { 0 };
-	struct kit_item *item = NULL;
-	enum mr_folder folder;
-	struct stat st;
-
-	TRY(box_open(&box, room, agent, NULL, err));
-	TRY(find(&box, id, HANDOFF_FOLDERS, &items, &item, err));
-	return read_file(&box, item, ret, &st, &folder, err);
-}
-
 enum mr_rc
 handoff_fetch(struct mr_room *room, const char *agent, const char *id, unsigned folders, enum scan_depth depth,
     struct mr_message *ret, struct mr_error *err)
@@ -336,8 +324,6 @@ handoff_fetch(struct mr_room *room, const char *agent, const char *id, unsigned 
 	mr_auto(kit_items_done) struct kit_items items = { 0 };
 	struct kit_item *item = NULL;
 
-	if (depth == SCAN_RAW)
-		return room_raw(room, agent, id, read_raw, ret, err);
 	TRY(box_open(&box, room, agent, NULL, err));
 	TRY(find(&box, id, folders ? folders : HANDOFF_FOLDERS, &items, &item, err));
 	TRY(read_item(&box.kit, item, depth, ret, err));

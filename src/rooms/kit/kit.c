@@ -229,6 +229,15 @@ kit_message_end(struct kit_message *m, struct mr_message *ret, struct mr_error *
 	return MR_OK;
 }
 
+enum mr_rc
+kit_raw(const struct kit_item *item, struct mr_str bytes, struct mr_message *ret, struct mr_error *err)
+{
+	struct kit_message m = kit_message(item->id, item->folder, item->flags);
+
+	kit_body(&m, bytes);
+	return kit_message_end(&m, ret, err);
+}
+
 /* ---- Sending ---- */
 
 struct mr_str

@@ -42,6 +42,7 @@ struct mr_agent kit_agent(const char *name);
 const char *kit_note(int dir_fd, const char *name, struct arena **own);
 
 /* ---- Building a message: kit.c ---- */
+struct kit_item;
 struct kit_message { /* out of memory is seen at the end */
 	struct mr_message msg;
 	struct arena *own;
@@ -58,6 +59,8 @@ void kit_to(struct kit_message *m, const char *address);
 void kit_header(struct kit_message *m, const char *name, const char *value);
 void kit_envelope(struct kit_message *m, const char *name, const char *value);
 void kit_body(struct kit_message *m, struct mr_str body);
+/* A message of SCAN_RAW: nothing but the bytes as they are stored. */
+enum mr_rc kit_raw(const struct kit_item *item, struct mr_str bytes, struct mr_message *ret, struct mr_error *err);
 enum mr_rc kit_message_end(struct kit_message *m, struct mr_message *ret, struct mr_error *err);
 
 /* ---- Sending: kit.c ---- */

@@ -414,7 +414,8 @@ read_item(struct kit_box *kit, const struct kit_item *item, enum scan_depth dept
 	workspace_message_id(item->mtime_ns, buf_str(&text), id);
 	if (strcmp(id, item->id) != 0)
 		return mr_fail(err, MR_NOTFOUND, "'%s' is another message by now", item->name);
-	return to_message(box, item, buf_str(&text), depth, ret, err);
+	return depth == SCAN_RAW ? kit_raw(item, buf_str(&text), ret, err)
+				 : to_message(box, item, buf_str(&text), depth, ret, err);
 }
 
 const struct kit_reader workspace_reader = { list, read_item, is_there };
@@ -436,26 +437,12 @@ workspace_scan(struct mr_room *room, const char *agent, const struct scan_reques
 	return kit_scan(&box.kit, &want, fn, ctx, err);
 }
 
-static enum mr_rc
-read_raw(struct mr_room *room, const char *agent, const char *id, struct buf *ret, struct mr_error *err)
-{
-	mr_auto(box_done) struct box box = BOX_INIT;
-	mr_auto(kit_items_done) struct kit_items items = { 0 };
-	struct kit_item *item = NULL;
-
-	TRY(box_open(&box, workspace_of(room), agent, BOX_AS_IT_IS, err));
-	TRY(kit_find(&box.kit, id, ALL_FOLDERS, &items, &item, err));
-	return workspace_text(&box, item, ret, err);
-}
-
 enum mr_rc
 workspace_fetch(struct mr_room *room, const char *agent, const char *id, unsigned folders, enum scan_depth depth,
     struct mr_message *ret, struct mr_error *err)
 {
 	mr_auto(box_done) struct box box = BOX_INIT;
 
-	if (depth == SCAN_RAW)
-		return room_raw(room, agent, id, read_raw, ret, err);
 	TRY(box_open(&box, workspace_of(room), agent, BOX_AS_IT_IS, err));
 	return kit_fetch(&box.kit, id, folders ? folders : ALL_FOLDERS, depth, ret, err);
 }
