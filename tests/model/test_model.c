@@ -4,9 +4,10 @@
  * them. The operations and their checks are those of tests/crash, and some more.
  *
  *	test_model                 the short form: a few dozen states an operation, drawn
- *	MAILROOM_TEST_LONG=1       all, or thousands where there are more, over several set-ups; MAILROOM_TEST_STATES=N
- *that many MAILROOM_TEST_BOTH_NAMES=1 also those that are known to break promises where there is no journal test_model
- *PATTERN         only the tests whose names match
+ *	MAILROOM_TEST_LONG=1       all, or thousands where there are more, over several set-ups
+ *	MAILROOM_TEST_STATES=N     that many
+ *	MAILROOM_TEST_BOTH_NAMES=1 also those that are known to break promises where there is no journal
+ *	test_model PATTERN         only the tests whose names match
  */
 #include "trial.h"
 #include "more.h"

@@ -8,7 +8,7 @@
  * For every pair: A stands before each of its calls while B runs to its end; the same with A killed there; the same
  * with B standing; then schedules by dice. Without --seconds a small part, a different one with every seed; with it
  * that long for all pairs together: the standing points, and dice until the pair's share is over. A violation prints
- *what reproduces it; with --stop it is the last thing that this pair does, and --pair is its whole name.
+ * what reproduces it; with --stop it is the last thing that this pair does, and --pair is its whole name.
  */
 #include "race.h"
 

@@ -6,9 +6,9 @@
  *	link_names.c      which name an agent of this room has over there, and the mailbox that stands for it
  *	carry.c           one link, both ways; what both ways share; notices to senders; mail that is gone unread
  *	carry_out.c       the queue of outgoing mail: one message to one recipient, each step durable before the next
- *	carry_in.c        the mailboxes that stand for agents of this room over there, and their mail's place in our
- *threads correspondence.c  which message here is which one there translate.c       a message as another kind of room
- *can hold it
+ *	carry_in.c        the mailboxes that stand for agents of this room over there, and their mail in our threads
+ *	correspondence.c  which message here is which one there
+ *	translate.c       a message as another kind of room can hold it
  *
  * May call address, who, mail, work, rules and types; patrol and room may call it. Sending and resolving call it, too.
  */

@@ -7,8 +7,8 @@
  *	pane.c           which terminal an agent has, and typing into it
  *
  * A nudge is in the queue from the beginning. The process that shows it (a hook, a waiting command, the one that types
- *it into a terminal) has the lock "shown" of that agent meanwhile, and removes it afterwards. So two never show the
- *same, and what a crash cuts off is shown again.
+ * it into a terminal) has the lock "shown" of that agent meanwhile, and removes it afterwards. So two never show the
+ * same, and what a crash cuts off is shown again.
  */
 #ifndef OFFICE_NUDGE_H
 #define OFFICE_NUDGE_H

@@ -6,8 +6,8 @@
  *	inject.c       what hooks tell about mail that waits; reasons not to stop yet
  *	inject_text.c  the same as text, in two forms
  *	wake.c         waiting for something to wake an idle agent for, and telling it; do not disturb
- *	wake_limit.c   at most so many wakes in one direction of a thread: two polite agents must not thank each other
- *all night escalate.c     trouble that somebody must see to
+ *	wake_limit.c   at most so many wakes in one direction of a thread: so that two polite agents stop
+ *	escalate.c     trouble that somebody must see to
  *
  * A hook runs at every prompt, mostly for nothing: the names of unread mail are read, and only mail that is to be
  * listed is opened. What was told is noted only after it was printed. May call mail, work, nudge, types and who.

@@ -5,7 +5,7 @@
  * May a program act on a message? A stranger that can write into a mailbox could command with it, so in a team only
  * members do, and an answer counts only where a request with the same id is found: in what the asker keeps of its own
  * mail, or in the mailbox of the one that answers. That mailbox is not ours and may be emptied with the answer, so
- *where a room keeps no copy of what was sent, what was asked is remembered outside it:
+ * where a room keeps no copy of what was sent, what was asked is remembered outside it:
  *
  *	<state>/asked/<hash of room, asker, answerer, field and value>    for 30 days
  */

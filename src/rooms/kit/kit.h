@@ -2,8 +2,8 @@
 /*
  * kit.h - what a driver for the files of another program needs, whatever their format.
  *
- *	kit.c      names and specs, building a message and an agent, unsupported fields, publishing with a ticket,
- *flushing list.c     mailboxes without an index: a listing of items, one look at all of them, finding one, where it is
+ *	kit.c      names and specs, building a message and an agent, unsupported fields, tickets, flushing
+ *	list.c     mailboxes without an index: a listing of items, one look at all of them, finding one, where it is
  *	watch.c    waiting for a change of a folder
  *
  * A driver says how its items are listed and how one of them is read (struct kit_reader); scan, fetch and each_place
