@@ -205,9 +205,10 @@ make_references(struct buf *out, const struct mr_message *msg, const char *room)
 	const char *thread = or_empty(msg->thread), *reply_to = or_empty(msg->reply_to);
 	const char *given = or_empty(mr_message_header(msg, "References"));
 
-	buf_adds(out, given);
-	if (given[0])
+	if (given[0]) {
+		buf_adds(out, given);
 		return;
+	}
 	if (id_valid(str_of(thread)) && strcmp(thread, msg->id) != 0)
 		add_msgid(out, thread, room);
 	if (reply_to[0] && (out->len == 0 || strcmp(thread, reply_to) != 0)) {
