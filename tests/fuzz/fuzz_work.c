@@ -3,7 +3,7 @@
 #include "fuzz.h"
 
 #include "base/id.h"
-#include "rooms/maildir/claim.h"
+#include "rooms/maildir/maildir.h"
 
 static void
 check_parsed(struct mr_str name)

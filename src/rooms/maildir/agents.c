@@ -9,7 +9,7 @@
  *
  * A life, lives/<N>, is one continuous occupation of an agent's name, by a session of a harness or by a process:
  * registering or taking over the name begins the next one. Numbers only grow. Number N is taken with link(2) of a
- * complete file, so of several that want it one gets it. Beginning a life fences the ones before (sweep.c). The mtime
+ * complete file, so of several that want it one gets it. Beginning a life fences the ones before (recover.c). The mtime
  * of the file is when the life was last seen.
  *
  * Removal unlinks `agent`, so that nobody sends to it any more, then appends a byte to agents/.lock, which tells a
@@ -17,13 +17,9 @@
  * in a folder without an agent: doctor finds it, and finishes the move with --fix; an agent that registers the name
  * again gets it.
  */
-#include "base/clock.h"
-#include "base/error.h"
-#include "base/sys.h"
 #include "base/sys_break.h"
 #include "message/address.h"
 #include "rooms/maildir/maildir.h"
-#include <errno.h>
 #include <stddef.h>
 
 #define FILE_MAX ((size_t)64 << 10)
@@ -160,76 +156,60 @@ read_lines(int fd, const char *name, struct buf *text, struct stat *ret_st, stru
 	return buf_ok(text) ? MR_OK : mr_nomem(err);
 }
 
-/* The newest life; 0: none yet. */
-static enum mr_rc
-read_life(struct mailbox *box, struct buf *text, unsigned *ret_life, int64_t *ret_seen_ms, struct mr_error *err)
-{
-	enum mr_rc rc = MR_NOTFOUND;
-
-	/* Old files are removed, and a new life may begin, between the two looks: then look again. */
-	for (unsigned tries = 0; rc == MR_NOTFOUND && tries < 3; tries++) {
-		struct stat st = { 0 };
-		char path[24];
-
-		TRY(life_newest(box, ret_life, err));
-		if (*ret_life == 0)
-			return MR_OK;
-		(void)snprintf(path, sizeof path, "lives/%u", *ret_life);
-		rc = read_lines(box->fd, path, text, &st, err);
-		*ret_seen_ms = (int64_t)st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1000000;
-	}
-	return rc;
-}
-
 static enum mr_rc
 read_agent(struct mailbox *box, struct mr_agent *ret, struct mr_error *err)
 {
-	char first[1000];
+	char first[1000], path[24];
 	mr_auto(buf_done) struct buf text = BUF_IN(first);
 	struct record lines = { 0 };
 	struct mr_agent agent = { 0 };
-	struct stat st;
+	struct stat st = { 0 };
 	unsigned life = 0;
+	enum mr_rc rc = MR_NOTFOUND;
 
 	TRY(read_lines(box->fd, "agent", &text, &st, err));
-	TRY(read_life(box, &text, &life, &agent.seen_ms, err));
+	/* Old files are removed, and a new life may begin, between the two looks: then look again. */
+	for (unsigned tries = 0; rc == MR_NOTFOUND && tries < 3; tries++) {
+		TRY(life_newest(box, &life, err));
+		(void)snprintf(path, sizeof path, "lives/%u", life);
+		rc = life == 0 ? MR_OK : read_lines(box->fd, path, &text, &st, err);
+	}
+	if (rc != MR_OK)
+		return rc;
 	TRY(record_parse(buf_str(&text), &lines, err));
 	record_read(&lines, RECORD_FIELDS(name_lines), &agent);
 	record_read(&lines, RECORD_FIELDS(life_lines), &agent);
 	agent.own = lines.own; /* which has the strings */
 	agent.life = life;
+	agent.seen_ms = life == 0 ? 0 : (int64_t)st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1000000;
 	text_join(agent.name, sizeof agent.name, box->agent, NULL);
-	agent.others = shared_is_others(box->md, box->agent);
+	agent.others = maildir_is_shared(box->md) && shared_is_others(box->md, box->agent);
 	*ret = agent;
 	return MR_OK;
 }
 
-/* One call. Delivery opens the folder again and follows no link there. */
-static enum mr_rc
-check_registered(struct maildir *md, const char *name, struct mr_error *err)
-{
-	char path[MR_ADDRESS_MAX + 8];
-	struct stat st;
-
-	text_join(path, sizeof path, name, "/agent", NULL);
-	bool looked = sys_stat(md->agents_fd, path, &st) == 0;
-
-	if (looked && S_ISREG(st.st_mode))
-		return MR_OK;
-	if (!looked && errno != ENOENT && errno != ENOTDIR) /* no look: then it must not be said that nobody is there */
-		return mr_fail_errno(err, "cannot look for agent '%s'", name);
-	return mr_fail(err, MR_NOTFOUND, "no agent '%s' is registered", name);
-}
-
+/* Without `ret` only whether it is registered: one call. Delivery opens the folder again and follows no link there. */
 enum mr_rc
 maildir_find_agent(struct mr_room *room, const char *name, struct mr_agent *ret, struct mr_error *err)
 {
 	mr_auto(mailbox_done) struct mailbox box = MAILBOX_INIT;
 	struct maildir *md = maildir_of(room);
+	char path[MR_ADDRESS_MAX + 8];
+	struct stat st;
 
-	TRY(shared_check_agent(md, name, err));
-	if (!ret)
-		return check_registered(md, name, err);
+	if (maildir_is_shared(md))
+		TRY(shared_check_agent(md, name, err));
+	if (!ret) {
+		text_join(path, sizeof path, name, "/agent", NULL);
+		bool looked = sys_stat(md->agents_fd, path, &st) == 0;
+
+		if (looked && S_ISREG(st.st_mode))
+			return MR_OK;
+		/* A failed look must not say that nobody is there. */
+		if (!looked && errno != ENOENT && errno != ENOTDIR)
+			return mr_fail_errno(err, "cannot look for agent '%s'", name);
+		return mr_fail(err, MR_NOTFOUND, "no agent '%s' is registered", name);
+	}
 	TRY(mailbox_open_any(&box, md, name, err));
 	enum mr_rc rc = read_agent(&box, ret, err);
 
@@ -397,29 +377,15 @@ link_life(struct mailbox *box, const struct mr_agent *agent, int lives_fd, struc
 	return rc;
 }
 
-/* The oldest first, and none after one that stays: whatever stops us, those that are left have no gap, which is how
- * maildir_check_life sees by two looks which one is the newest. */
-static void
-forget_old(int fd, unsigned newest)
-{
-	struct span span = { 0 };
-	char name[16];
-
-	(void)dir_each(fd, note_number, &span, IGNORED);
-	for (unsigned n = span.oldest, done = 0; n > 0 && n + LIVES_KEPT <= newest && done < LIVES_KEPT; n++, done++) {
-		(void)snprintf(name, sizeof name, "%u", n);
-		if (sys_unlink(fd, name) < 0 && errno != ENOENT)
-			break;
-	}
-}
-
 enum mr_rc
 maildir_take_life(struct mr_room *room, const struct mr_agent *agent, size_t *ret_returned, struct mr_error *err)
 {
 	mr_auto(mailbox_done) struct mailbox box = MAILBOX_INIT;
 	mr_auto(sys_close_fd) int fd = -1;
 	struct maildir *md = maildir_of(room);
+	struct span span = { 0 };
 	size_t returned = 0;
+	char name[16];
 
 	TRY(mailbox_open(&box, md, agent->name, err));
 	TRY(dir_make(box.fd, "lives", md->dir_mode, md->sync, &fd, err));
@@ -427,7 +393,15 @@ maildir_take_life(struct mr_room *room, const struct mr_agent *agent, size_t *re
 	if (life_fence(&box, agent->life, &returned, err) != MR_OK || commit_flush(md, err) != MR_OK)
 		return mr_wrap(
 		    err, "life %u of '%s' has begun, but its mail is not all back", agent->life, agent->name);
-	forget_old(fd, agent->life);
+	/* The oldest first, and none after one that stays: whatever stops us, those that are left have no gap, which is
+	 * how maildir_check_life sees by two looks which one is the newest. */
+	(void)dir_each(fd, note_number, &span, IGNORED);
+	for (unsigned n = span.oldest, done = 0; n > 0 && n + LIVES_KEPT <= agent->life && done < LIVES_KEPT;
+	     n++, done++) {
+		(void)snprintf(name, sizeof name, "%u", n);
+		if (sys_unlink(fd, name) < 0 && errno != ENOENT)
+			break;
+	}
 	reserve_refill(md);
 	*ret_returned = returned;
 	return MR_OK;

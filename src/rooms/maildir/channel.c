@@ -20,14 +20,7 @@
  * A reader shows nothing whose number a power cut could take away again (it syncs the folder once for all that it
  * found), because the next post would get that number, and the reader's cursor would pass it over.
  */
-#include "rooms/maildir/channel.h"
-
-#include "base/clock.h"
-#include "base/error.h"
-#include "base/id.h"
-#include "base/sys.h"
-#include <errno.h>
-#include <fcntl.h>
+#include "rooms/maildir/maildir.h"
 #include <inttypes.h>
 #include <sys/file.h>
 

@@ -26,17 +26,11 @@
  *   what is in it. A claim of the old life opens held/<N>, then checks that N is still the newest life, then
  *   renames into the folder it opened. If N+1 came before the check the claim is refused. If it came
  *   after, then what takeover renames away is the very folder that was opened, and what is put there late is
- *   found by the sweep that finishes that folder: it cannot be removed while something is in it (sweep.c).
+ *   found by the sweep that finishes that folder: it cannot be removed while something is in it (recover.c).
  *
  * A claim need not be durable: a power cut that undoes it gives the mail back, which is what it should do.
  */
-#include "base/clock.h"
-#include "base/error.h"
-#include "base/id.h"
-#include "base/sys.h"
-#include "rooms/maildir/claim.h"
-#include <errno.h>
-#include <stdio.h>
+#include "rooms/maildir/maildir.h"
 
 #define CLAIM_TRIES 20
 

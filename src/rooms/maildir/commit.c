@@ -21,13 +21,9 @@
  * promise 9 allows; what it forbids, mail that is consumed without having been shown, cannot
  * come of it.
  */
-#include "base/error.h"
 #include "base/storage.h"
-#include "base/sys.h"
 #include "base/sys_break.h"
 #include "rooms/maildir/maildir.h"
-#include <errno.h>
-#include <fcntl.h>
 
 #define DIRTY_MAX (sizeof(((struct maildir *)0)->dirty) / sizeof(struct dirty))
 

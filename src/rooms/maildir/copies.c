@@ -4,13 +4,8 @@
  * queues (also in what a removed queue has left) and in channels. One walk tells of each copy, or removes it. A dead
  * letter can also be dropped alone: other copies of that message stay.
  */
-#include "base/clock.h"
-#include "base/error.h"
 #include "base/format.h"
-#include "base/sys.h"
-#include "rooms/maildir/channel.h"
-#include "rooms/maildir/claim.h"
-#include <errno.h>
+#include "rooms/maildir/maildir.h"
 #include <inttypes.h>
 
 #define EVERY_FOLDER (MR_INBOX | MR_HELD | MR_ARCHIVE | MR_SENT)

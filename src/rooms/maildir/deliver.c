@@ -31,20 +31,24 @@
  * all, nothing is visible. One that fails in 4 takes back all of them, because the kernel says only once that something
  * was lost, and not what; a message that was read already is in doubt.
  */
-#include "base/error.h"
-#include "base/id.h"
 #include "base/storage.h"
-#include "base/sys.h"
 #include "message/message.h"
-#include "rooms/maildir/claim.h"
-#include <errno.h>
-#include <fcntl.h>
+#include "rooms/maildir/maildir.h"
 
 #define NEW_IDS_MAX 5
 #define IMPORT_WAIT_MS 30000
 #define WHOLE_MIN 4 /* for fewer messages, syncing each waits for less that is not ours */
 
 /* ---- For every way to deliver ---- */
+
+enum target_kind
+target_kind(const char *to, const char **ret_name)
+{
+	bool queue = str_starts(str_of(to), "queue:"), channel = str_starts(str_of(to), "channel:");
+
+	*ret_name = queue || channel ? strchr(to, ':') + 1 : to;
+	return queue ? TARGET_QUEUE : channel ? TARGET_CHANNEL : TARGET_AGENT;
+}
 
 void
 deliver_new_id(struct mr_message *msg)

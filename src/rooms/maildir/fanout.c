@@ -33,13 +33,9 @@
  * no agent was removed, or the removal will find our copy; else each recipient is looked at again. So a send to a
  * thousand looks a thousand times and not two thousand times.
  */
-#include "base/error.h"
 #include "base/process.h"
-#include "base/sys.h"
 #include "message/message.h"
-#include "rooms/maildir/claim.h"
-#include <errno.h>
-#include <fcntl.h>
+#include "rooms/maildir/maildir.h"
 #include <inttypes.h>
 #include <sys/file.h>
 #include <sys/resource.h>
@@ -74,12 +70,7 @@ spool_done(struct spool_job *job)
 enum mr_rc
 spool_open(struct spool_job *job, bool make, struct mr_error *err)
 {
-	struct maildir *md = job->md;
-	enum mr_rc rc = dir_open(md->root_fd, "spool", &job->spool_fd, err);
-
-	if (rc == MR_NOTFOUND && make)
-		rc = dir_make(md->root_fd, "spool", md->dir_mode, md->sync, &job->spool_fd, err);
-	return rc;
+	return maildir_folder(job->md, job->md->root_fd, "spool", make, &job->spool_fd, err);
 }
 
 void
@@ -112,15 +103,6 @@ spool_remove(struct spool_job *job, struct mr_error *err)
 }
 
 /* ---- One recipient: an agent's new/, a queue, a channel, or the dead letters ---- */
-
-enum target_kind
-target_kind(const char *to, const char **ret_name)
-{
-	bool queue = str_starts(str_of(to), "queue:"), channel = str_starts(str_of(to), "channel:");
-
-	*ret_name = queue || channel ? strchr(to, ':') + 1 : to;
-	return queue ? TARGET_QUEUE : channel ? TARGET_CHANNEL : TARGET_AGENT;
-}
 
 /* Opens new/ of an agent; with `check` only if that is registered, and made first where that is wanted. */
 static enum mr_rc
@@ -215,26 +197,6 @@ spool_agent_has(struct spool_job *job, const char *agent, bool *ret, struct mr_e
 		return rc;
 	*ret = rc == MR_OK;
 	return MR_OK;
-}
-
-/* Is it there? new/ of an agent is opened, with `look` only if it is registered; of others *ret_fd stays -1. */
-static enum mr_rc
-check_target(struct spool_job *job, const char *to, bool look, int *ret_fd, struct mr_error *err)
-{
-	mr_auto(sys_close_fd) int posts_fd = -1;
-	const char *name;
-
-	switch (target_kind(to, &name)) {
-	case TARGET_AGENT:
-		return open_new(job, name, look, ret_fd, err);
-	case TARGET_QUEUE:
-		return queue_exists(job->md, name) ? MR_OK : queue_missing(name, err);
-	case TARGET_CHANNEL:
-		break;
-	}
-	if (channel_open_posts(job->md, name, &posts_fd, IGNORED) == MR_OK)
-		return MR_OK;
-	return mr_fail(err, MR_NOTFOUND, "no channel '%s'\nsee: mailroom channel list", name);
 }
 
 /* Gives it the message, unless it has it. *fd is its folder, opened here when it is -1, to be synced by the caller. */
@@ -438,37 +400,35 @@ sending_done(struct sending *s)
 	spool_done(&s->job);
 }
 
-/* Before anything is written: opens every recipient's mailbox, makes those that are to be made. */
+/* Before anything is written: opens every recipient's mailbox, makes those that are to be made. `looked`: the caller
+ * knows that every agent is registered. */
 static enum mr_rc
 check_recipients(struct spool_job *job, bool looked, struct mr_error *err)
 {
 	TRY(prepare_folders(job, err));
 	for (size_t i = 0; i < job->to.n; i++) {
-		if (check_target(job, job->to.v[i], !looked, &job->folder_fd[i], err) != MR_OK)
+		mr_auto(sys_close_fd) int posts_fd = -1;
+		enum mr_rc rc = MR_OK;
+		const char *name;
+
+		switch (target_kind(job->to.v[i], &name)) {
+		case TARGET_AGENT:
+			rc = open_new(job, name, !looked, &job->folder_fd[i], err);
+			break;
+		case TARGET_QUEUE:
+			rc = queue_exists(job->md, name) ? MR_OK : queue_missing(name, err);
+			break;
+		case TARGET_CHANNEL:
+			if (channel_open_posts(job->md, name, &posts_fd, IGNORED) != MR_OK)
+				rc = mr_fail(err, MR_NOTFOUND, "no channel '%s'\nsee: mailroom channel list", name);
+		}
+		if (rc != MR_OK)
 			return mr_wrap(err, "deliver to '%s'", job->to.v[i]);
 		job->open_n += job->folder_fd[i] >= 0;
 		if (job->open_n > job->open_max)
 			close_folder(job, i);
 	}
 	return MR_OK;
-}
-
-static enum mr_rc
-write_record(const struct sending *s, struct buf *out, struct mr_error *err)
-{
-	const struct delivery *what = s->what;
-
-	TRY(header_add(out, "Id", str_of(what->msg->id), err));
-	for (size_t i = 0; i < what->to->n; i++)
-		TRY(header_add(out, "To", str_of(what->to->v[i]), err));
-	buf_addf(out, "From: %s\n", what->sender ? what->sender : "");
-	if (what->key)
-		buf_addf(out, "Digest: %s\nKey: %s\n", s->digest, what->key);
-	if (s->job.removals)
-		buf_addf(out, "Removals: %" PRIu64 "\n", s->job.removals);
-	buf_addf(
-	    out, "Boot: %s\nMake-Mailboxes: %s\nNext: 0000000000\n", boot_id(), what->make_mailboxes ? "yes" : "no");
-	return buf_ok(out) ? MR_OK : mr_nomem(err);
 }
 
 static enum mr_rc
@@ -484,10 +444,22 @@ static enum mr_rc
 stage_both(struct sending *s, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf message = BUF_INIT, record = BUF_INIT;
+	const struct delivery *what = s->what;
 	struct maildir *md = s->job.md;
 
-	TRY(message_write(s->what->msg, s->job.room->name, &message, err));
-	TRY(write_record(s, &record, err));
+	TRY(message_write(what->msg, s->job.room->name, &message, err));
+	TRY(header_add(&record, "Id", str_of(what->msg->id), err));
+	for (size_t i = 0; i < what->to->n; i++)
+		TRY(header_add(&record, "To", str_of(what->to->v[i]), err));
+	buf_addf(&record, "From: %s\n", what->sender ? what->sender : "");
+	if (what->key)
+		buf_addf(&record, "Digest: %s\nKey: %s\n", s->digest, what->key);
+	if (s->job.removals)
+		buf_addf(&record, "Removals: %" PRIu64 "\n", s->job.removals);
+	buf_addf(&record, "Boot: %s\nMake-Mailboxes: %s\nNext: 0000000000\n", boot_id(),
+	    what->make_mailboxes ? "yes" : "no");
+	if (!buf_ok(&record))
+		return mr_nomem(err);
 	TRY(stage(s, &s->message, buf_str(&message), md->message_mode, err));
 	TRY(stage(s, &s->record, buf_str(&record), md->file_mode, err));
 	s->job.counter_at = (off_t)record.len - SPOOL_COUNTER_DIGITS - 1;

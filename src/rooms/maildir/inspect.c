@@ -5,12 +5,8 @@
  * `fix` it repairs what is safe without thinking: modes, our own stray temporary files, fan-outs and holds that a crash
  * cut off. What it takes away goes to the attic. Mail that can be read is never moved, but back to where it belongs.
  */
-#include "base/error.h"
 #include "base/findings.h"
-#include "base/id.h"
-#include "base/sys.h"
-#include "rooms/maildir/claim.h"
-#include <errno.h>
+#include "rooms/maildir/maildir.h"
 
 #define LINKS_LOCK_WAIT_MS 1000
 

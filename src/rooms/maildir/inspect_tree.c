@@ -4,15 +4,9 @@
  * what does not belong there; and one look at each message. Only the beginning of a message is read: a power cut on
  * storage that is not safe leaves files without bytes, or with zero bytes where the text was.
  */
-#include "base/clock.h"
-#include "base/error.h"
 #include "base/findings.h"
-#include "base/id.h"
-#include "base/sys.h"
 #include "message/message.h"
 #include "rooms/maildir/maildir.h"
-#include <errno.h>
-#include <fcntl.h>
 #include <unistd.h>
 
 #define DEEPEST 12

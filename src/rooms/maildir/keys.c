@@ -15,13 +15,7 @@
  * before the record, so "no record" means "delivered" only if the key is still the same file
  * afterwards; otherwise the key is free again and the search begins anew.
  */
-#include "base/clock.h"
-#include "base/error.h"
-#include "base/id.h"
-#include "base/sys.h"
 #include "rooms/maildir/maildir.h"
-#include <errno.h>
-#include <fcntl.h>
 
 #define KEY_WAIT_MS 10000
 #define KEY_RECORD_MAX ((size_t)64 << 20)
@@ -58,11 +52,7 @@ key_open(
 	name_escape(sender ? sender : "", escaped);
 	text_join(path, sizeof path, "keys/", escaped, NULL);
 	sha256_hex(str_of(key), file->name);
-	enum mr_rc rc = dir_open(md->root_fd, path, &file->fd, err);
-
-	if (rc == MR_NOTFOUND && make)
-		rc = dir_make(md->root_fd, path, md->dir_mode, md->sync, &file->fd, err);
-	return rc;
+	return maildir_folder(md, md->root_fd, path, make, &file->fd, err);
 }
 
 enum mr_rc

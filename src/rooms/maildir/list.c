@@ -35,13 +35,7 @@
  *
  * Costs: no open and no stat for a message, names in an arena, some 100 bytes an entry.
  */
-#include "base/clock.h"
-#include "base/error.h"
-#include "base/id.h"
-#include "base/sys.h"
 #include "rooms/maildir/maildir.h"
-#include <errno.h>
-#include <stdlib.h>
 
 #define TICK_NS 20000000 /* twice the coarsest kernel tick */
 #define PASSES_MIN 4u

@@ -3,10 +3,7 @@
  * mailbox.c - an agent's folders. They are held as descriptors and opened when first used; nothing
  * here follows a symbolic link, so a planted one is refused with its name and never leads outside.
  */
-#include "base/error.h"
-#include "base/sys.h"
 #include "rooms/maildir/maildir.h"
-#include <errno.h>
 
 #define KEYWORDS_FILE "dovecot-keywords"
 #define KEYWORDS_LINE "0 $MailroomDone"
@@ -27,6 +24,12 @@ mailbox_folder_name(enum box_folder which)
 }
 
 /* ---- Opening ---- */
+
+enum mr_rc
+maildir_folder(struct maildir *md, int dir_fd, const char *path, bool make, int *ret_fd, struct mr_error *err)
+{
+	return make ? dir_make(dir_fd, path, md->dir_mode, md->sync, ret_fd, err) : dir_open(dir_fd, path, ret_fd, err);
+}
 
 enum mr_rc
 mailbox_open_any(struct mailbox *box, struct maildir *md, const char *agent, struct mr_error *err)
@@ -121,11 +124,7 @@ mailbox_held(struct mailbox *box, unsigned life, bool make, int *ret_fd, struct 
 
 	TRY(mailbox_folder(box, BOX_HELD, &held_fd, err));
 	(void)snprintf(name, sizeof name, "%u", life);
-	enum mr_rc rc = dir_open(held_fd, name, ret_fd, err);
-
-	if (rc == MR_NOTFOUND && make)
-		rc = dir_make(held_fd, name, box->md->dir_mode, box->md->sync, ret_fd, err);
-	return rc;
+	return maildir_folder(box->md, held_fd, name, make, ret_fd, err);
 }
 
 /* ---- Making ---- */

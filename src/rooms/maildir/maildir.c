@@ -3,13 +3,8 @@
  * maildir.c - the native room: its table of operations, and opening it. Every command pays for opening, so it is few
  * system calls: the folder, its owner, `room`, and agents/.
  */
-#include "rooms/maildir/claim.h"
-
-#include "base/error.h"
-#include "base/sys.h"
+#include "rooms/maildir/maildir.h"
 #include "message/address.h"
-#include <errno.h>
-#include <fcntl.h>
 #include <unistd.h>
 
 #define ROOM_FILE_MAX ((size_t)64 << 10)
@@ -244,7 +239,8 @@ maildir_close(struct mr_room *room)
 	if (!md)
 		return;
 	commit_forget(md);
-	token_close(md);
+	if (md->process_token[0] != '\0')
+		token_close(md);
 	if (md->reserve_spent) /* once more: the file of a hold was in its way */
 		reserve_refill(md);
 	sys_close_fd(&md->agents_fd);

@@ -9,9 +9,6 @@
  * never moves anything) files the oldest of them into the archive of their month until 64 are left.
  * A larger limit would make each look at the inbox slower, a smaller one would file more often.
  */
-#include "base/error.h"
-#include "base/id.h"
-#include "base/sys.h"
 #include "rooms/maildir/maildir.h"
 
 #define MOVE_TRIES 20

@@ -14,11 +14,8 @@
  *
  * Other programs' names are kept byte for byte; only letters and ",A=" of ours are ever changed.
  */
-#include "base/clock.h"
-#include "base/id.h"
 #include "base/text.h"
 #include "rooms/maildir/maildir.h"
-#include <stdio.h>
 
 #define HELD_PREFIX "h."
 #define RELEASED_DIGITS 12   /* at least: milliseconds since 2001 */

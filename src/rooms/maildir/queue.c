@@ -13,13 +13,8 @@
  * finds it. A crash after the settings are gone leaves work in a folder that is no queue; removing once more, or making
  * the queue again, goes on from there.
  */
-#include "base/clock.h"
-#include "base/error.h"
-#include "base/sys.h"
-#include "rooms/maildir/claim.h"
-#include <errno.h>
+#include "rooms/maildir/maildir.h"
 #include <inttypes.h>
-#include <stdio.h>
 
 #define FIND_PASSES 6
 #define STAMP_MS 50 /* two changes within one tick of the file system's clock look like one */
@@ -79,13 +74,6 @@ queue_open(struct queue *q, struct maildir *md, const char *name, struct mr_erro
 		return MR_OK;
 	queue_done(q);
 	return queue_missing(name, err);
-}
-
-void
-queue_done(struct queue *q)
-{
-	sys_close_fd(&q->fd);
-	q->fd = -1;
 }
 
 bool
@@ -218,16 +206,19 @@ work_attempt(const struct work_name *n)
 
 /* ---- Walking ---- */
 
-static bool
-note_name(void *ctx, const struct dir_entry *entry)
-{
-	return entry->name[0] == '.' || names_add(ctx, str_of(entry->name));
-}
-
 enum mr_rc
 names_in(int fd, struct mr_names *ret, struct mr_error *err)
 {
-	TRY(dir_each(fd, note_name, ret, err));
+	size_t n = 0;
+
+	TRY(dir_names(fd, ret, err));
+	for (size_t i = 0; i < ret->n; i++) {
+		if (ret->v[i][0] == '.')
+			free(ret->v[i]);
+		else
+			ret->v[n++] = ret->v[i];
+	}
+	ret->n = n;
 	names_sort(ret);
 	return MR_OK;
 }
@@ -382,13 +373,6 @@ queue_find(const struct queue *q, const char *id, struct work_at *ret, struct mr
 	if (rc == MR_OK)
 		return mr_fail(err, MR_NOTFOUND, "no message '%s' in queue '%s'", id, q->name);
 	return rc == MR_EXISTS ? MR_OK : rc;
-}
-
-void
-work_at_done(struct work_at *at)
-{
-	sys_close_fd(&at->fd);
-	at->fd = -1;
 }
 
 enum mr_rc

@@ -38,17 +38,9 @@
  *
  * A limit on live claims needs a lock: between counting and taking nobody else may take.
  */
-#include "base/clock.h"
-#include "base/error.h"
-#include "base/id.h"
 #include "base/process.h"
-#include "base/sys.h"
-#include "rooms/maildir/claim.h"
-#include <errno.h>
-#include <fcntl.h>
+#include "rooms/maildir/maildir.h"
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #define BUCKET_FULL 128u
 #define BUCKET_DIGITS 8
@@ -91,15 +83,6 @@ make_bucket(const struct queue *q, const struct buckets *b, uint32_t number, int
 
 	bucket_name(number, name);
 	return dir_make(b->fd, name, q->md->dir_mode, q->md->sync, ret_fd, err);
-}
-
-static void
-bucket_remove(const struct buckets *b, size_t i)
-{
-	char name[16];
-
-	bucket_name(b->v[i], name);
-	(void)sys_rmdir(b->fd, name);
 }
 
 /* ---- The ends ---- */
@@ -172,9 +155,7 @@ open_ready(const struct queue *q, unsigned p, bool make, struct buckets *ret, st
 	char path[16];
 
 	(void)snprintf(path, sizeof(path), "ready/%u", p);
-	if (make)
-		return queue_folder(q, path, &ret->fd, err);
-	enum mr_rc rc = dir_open(q->fd, path, &ret->fd, err);
+	enum mr_rc rc = maildir_folder(q->md, q->fd, path, make, &ret->fd, err);
 	return rc == MR_NOTFOUND ? MR_OK : rc;
 }
 
@@ -455,10 +436,8 @@ struct claiming {
 static void
 forget_candidates(struct claiming *c)
 {
-	for (unsigned p = 0; p < QUEUE_PRIORITIES; p++) {
+	for (unsigned p = 0; p < QUEUE_PRIORITIES; p++)
 		sys_close_fd(&c->bucket_fd[p]);
-		c->bucket_fd[p] = -1;
-	}
 	c->n = 0;
 }
 
@@ -488,15 +467,6 @@ move_in(void *ctx, int bucket_fd, struct mr_error *err)
 	return mark_rename(a->md, a->from_fd, a->name, bucket_fd, a->parts, a->parts->attempt, 0, false, err);
 }
 
-static bool
-note_due(void *ctx, const struct dir_entry *entry)
-{
-	struct work_name n;
-
-	return !work_parse(QUEUE_DELAYED, str_of(entry->name), &n) || n.not_before_ms > clock_now_ms() ||
-	       names_add(ctx, str_of(entry->name));
-}
-
 static enum mr_rc
 release_due(struct claiming *c, struct mr_error *err)
 {
@@ -506,11 +476,11 @@ release_due(struct claiming *c, struct mr_error *err)
 	enum mr_rc rc = dir_open(c->q.fd, "delayed", &fd, err);
 	if (rc != MR_OK)
 		return rc == MR_NOTFOUND ? MR_OK : rc;
-	TRY(dir_each(fd, note_due, &names, err));
+	TRY(dir_names(fd, &names, err));
 	for (size_t i = 0; i < names.n; i++) {
 		struct work_name n;
 
-		if (!work_parse(QUEUE_DELAYED, str_of(names.v[i]), &n))
+		if (!work_parse(QUEUE_DELAYED, str_of(names.v[i]), &n) || n.not_before_ms > clock_now_ms())
 			continue;
 		struct arrival a = { c->q.md, fd, names.v[i], &n.file };
 		rc = bucket_put(&c->q, n.p, BUCKET_HIGHEST, move_in, &a, NULL, err);
@@ -579,6 +549,7 @@ static enum mr_rc
 read_bucket(struct claiming *c, const struct buckets *b, size_t i, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int fd = -1;
+	char name[16];
 
 	c->seen = 0;
 	enum mr_rc rc = bucket_open(b, i, &fd, err);
@@ -589,7 +560,8 @@ read_bucket(struct claiming *c, const struct buckets *b, size_t i, struct mr_err
 		c->bucket_fd[c->p] = fd;
 		fd = -1;
 	} else if (c->seen == 0 && i + 1 < b->n) {
-		bucket_remove(b, i);
+		bucket_name(b->v[i], name);
+		(void)sys_rmdir(b->fd, name);
 	}
 	return MR_OK;
 }

@@ -15,11 +15,7 @@
  * records/<kind>/<owner>/ (room_record_change). It is one lock for all queues: with one in each queue's folder, asking
  * for a queue that is not there would make its folder.
  */
-#include "base/error.h"
-#include "base/sys.h"
-#include "rooms/maildir/claim.h"
-#include <errno.h>
-#include <stdlib.h>
+#include "rooms/maildir/maildir.h"
 #include <unistd.h>
 
 #define RECORD_MAX ((size_t)1 << 20)
@@ -110,35 +106,27 @@ open_folder(struct mr_room *room, const struct record_path *path, bool make, int
 		text_join(own, sizeof own, path->folder, "/", path->name, NULL);
 		return dir_open(md->root_fd, own, ret_fd, err);
 	}
-	if (make)
-		return dir_make(md->root_fd, path->folder, md->dir_mode, md->sync, ret_fd, err);
-	return dir_open(md->root_fd, path->folder, ret_fd, err);
-}
-
-static enum mr_rc
-put(struct mr_room *room, const char *kind, const char *owner, const char *name, struct mr_str text,
-    struct mr_error *err)
-{
-	mr_auto(sys_close_fd) int fd = -1;
-	char settings[PATH_LEN + NAME_LEN + 16];
-	struct record_path path;
-	const char *file;
-	struct stat st;
-
-	TRY(find_path(kind, owner, name, &path, err));
-	/* The folders first: a command that finds the settings finds a queue or channel that works. */
-	text_join(settings, sizeof settings, path.folder, "/", path.name, "/settings", NULL);
-	if (path.file && sys_stat(maildir_of(room)->root_fd, settings, &st) < 0)
-		TRY(path.top->make(room, name, err));
-	TRY(open_folder(room, &path, true, &fd, &file, err));
-	return file_replace(fd, file, text, maildir_of(room)->file_mode, err);
+	return maildir_folder(md, md->root_fd, path->folder, make, ret_fd, err);
 }
 
 enum mr_rc
 maildir_record_put(struct mr_room *room, const char *kind, const char *owner, const char *name, struct mr_str text,
     struct mr_error *err)
 {
-	if (put(room, kind, owner, name, text, err) != MR_OK)
+	mr_auto(sys_close_fd) int fd = -1;
+	struct maildir *md = maildir_of(room);
+	char settings[PATH_LEN + NAME_LEN + 16];
+	struct record_path path;
+	const char *file;
+	struct stat st;
+	enum mr_rc rc = find_path(kind, owner, name, &path, err);
+
+	/* The folders first: a command that finds the settings finds a queue or channel that works. */
+	text_join(settings, sizeof settings, path.folder, "/", path.name, "/settings", NULL);
+	if (rc == MR_OK && path.file && sys_stat(md->root_fd, settings, &st) < 0)
+		rc = path.top->make(room, name, err);
+	if (rc != MR_OK || open_folder(room, &path, true, &fd, &file, err) != MR_OK ||
+	    file_replace(fd, file, text, md->file_mode, err) != MR_OK)
 		return mr_wrap(err, "cannot keep record '%s/%s'", kind, name);
 	return MR_OK;
 }

@@ -19,11 +19,8 @@
  * filled by what should help when it is full. To know that nothing is missing takes one look at the last file, which
  * is the first to be spent; a send, or a hook without mail, does not even look.
  */
-#include "base/error.h"
 #include "base/storage.h"
-#include "base/sys.h"
 #include "rooms/maildir/maildir.h"
-#include <stdio.h>
 
 /*
  * On btrfs there is none. It keeps space for removals by itself, and what is removed there gives nothing back before

@@ -10,12 +10,8 @@
  * A link, a pipe, a device or a file of a terabyte that somebody planted in a mailbox is refused with a reason, never
  * followed, waited for or swallowed.
  */
-#include "base/error.h"
-#include "base/sys.h"
 #include "message/message.h"
-#include "rooms/maildir/claim.h"
-#include <errno.h>
-#include <fcntl.h>
+#include "rooms/maildir/maildir.h"
 
 #define FIND_TRIES 20
 #define FIRST_READ ((size_t)8 << 10) /* holds the headers of nearly all mail */

@@ -17,13 +17,9 @@
  * umask of another tool. Commands that look at everything (who, @all, why, doctor) leave that out and say so once;
  * a command that needs just that is refused with the reason.
  */
-#include "base/error.h"
-#include "base/sys.h"
 #include "message/address.h"
 #include "rooms/maildir/maildir.h"
-#include <errno.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <unistd.h>
 
 #define RECORD_LIMIT ((size_t)64 << 10)

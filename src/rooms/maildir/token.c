@@ -14,17 +14,10 @@
  * with its work. At the top it is that of the end, and the first claim that ends in a month removes all but this month
  * and the one before.
  */
-#include "base/clock.h"
-#include "base/error.h"
-#include "base/id.h"
 #include "base/process.h"
-#include "base/sys.h"
-#include "rooms/maildir/claim.h"
-#include <fcntl.h>
+#include "rooms/maildir/maildir.h"
 #include <inttypes.h>
 #include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/file.h>
 #include <unistd.h>
 
@@ -68,14 +61,6 @@ static const struct record_field holder_fields[] = {
 	{ "Boot-Began", RECORD_NUMBER, offsetof(struct holder, boot_began_ms) },
 	{ "Boot-Deadline", RECORD_NUMBER, offsetof(struct holder, boot_deadline_ms) },
 };
-
-static enum mr_rc
-open_holds(struct maildir *md, int *ret_fd, struct mr_error *err)
-{
-	enum mr_rc rc = dir_open(md->root_fd, "holds", ret_fd, err);
-
-	return rc == MR_NOTFOUND ? dir_make(md->root_fd, "holds", md->dir_mode, md->sync, ret_fd, err) : rc;
-}
 
 /* The strings of ret live in *own. */
 static enum mr_rc
@@ -177,7 +162,7 @@ token_take(struct maildir *md, const struct claim_terms *terms, struct claim *cl
 		holder.queue = "";
 		(void)process_describe((int64_t)getpid(), &holder.process);
 	}
-	TRY(open_holds(md, &holds_fd, err));
+	TRY(maildir_folder(md, md->root_fd, "holds", true, &holds_fd, err));
 	record_write(&record, RECORD_FIELDS(holder_fields), &holder);
 	if (!buf_ok(&record))
 		return mr_nomem(err);
@@ -201,11 +186,8 @@ token_take(struct maildir *md, const struct claim_terms *terms, struct claim *cl
 void
 token_close(struct maildir *md)
 {
-	if (md->process_token[0] == '\0')
-		return;
 	token_drop(md, md->process_token);
 	sys_close_fd(&md->process_hold_fd);
-	md->process_hold_fd = -1;
 	md->process_token[0] = '\0';
 }
 
@@ -241,7 +223,7 @@ token_extend(struct maildir *md, const struct claim *claim, int64_t lease_ms, st
 	mr_auto(record_done) struct record own = { 0 };
 	struct holder holder = holder_of(claim), old = { 0 };
 
-	TRY(open_holds(md, &holds_fd, err));
+	TRY(maildir_folder(md, md->root_fd, "holds", true, &holds_fd, err));
 	/* Lost in a power cut: what is left is in `claim`. */
 	if (holder_load(holds_fd, claim->token, &own, &old, IGNORED) == MR_OK) {
 		holder.session = old.session;
@@ -263,7 +245,7 @@ token_note(struct maildir *md, const struct claim *claim, struct mr_error *err)
 	struct holder holder;
 	char until[24];
 
-	TRY(open_holds(md, &holds_fd, err));
+	TRY(maildir_folder(md, md->root_fd, "holds", true, &holds_fd, err));
 	enum mr_rc rc = holder_load(holds_fd, claim->token, &own, &holder, err);
 	if (rc == MR_NOTFOUND) /* lost in a power cut */
 		holder = holder_of(claim);

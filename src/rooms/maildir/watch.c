@@ -5,14 +5,9 @@
  * fleet of agents runs out of inotify instances. So a wait ends at an event or after at most two seconds, and the
  * caller looks again.
  */
-#include "base/clock.h"
-#include "base/error.h"
-#include "base/sys.h"
-#include "rooms/maildir/channel.h"
-#include "rooms/maildir/claim.h"
+#include "rooms/maildir/maildir.h"
 #include <inttypes.h>
 #include <poll.h>
-#include <stdlib.h>
 
 #if defined(__linux__) && !defined(MR_PORTABLE)
 #include <sys/inotify.h>

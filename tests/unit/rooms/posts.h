@@ -5,7 +5,7 @@
 
 #include "box.h"
 #include "base/clock.h"
-#include "rooms/maildir/channel.h"
+#include "rooms/maildir/maildir.h"
 #include <inttypes.h>
 #include <poll.h>
 

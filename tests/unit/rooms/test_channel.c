@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Channels of the native driver: files that lie, copies instead of links, removal, watches. */
 #include "support/sys_fault.h"
-#include "rooms/maildir/claim.h"
+#include "rooms/maildir/maildir.h"
 #include "posts.h"
 
 /* ---- Not by link ---- */

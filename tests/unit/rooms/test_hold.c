@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/process.h"
 #include "support/sys_fault.h"
-#include "rooms/maildir/claim.h"
+#include "rooms/maildir/maildir.h"
 #include <poll.h>
 
 #define SHARED 200

@@ -2,7 +2,7 @@
 /* Work queues of the native driver: the life of a piece of work, exact order, a cost that does not grow. */
 #include "support/sys_fault.h"
 #include "work.h"
-#include "rooms/maildir/claim.h"
+#include "rooms/maildir/maildir.h"
 
 /* ---- Life of a piece of work ---- */
 

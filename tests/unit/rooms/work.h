@@ -5,7 +5,7 @@
 
 #include "box.h"
 #include "base/clock.h"
-#include "rooms/maildir/claim.h"
+#include "rooms/maildir/maildir.h"
 #include <sys/mman.h>
 
 #define CLAIMERS 8
