@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* buf.c - borrowed strings, the growing buffer, the arena, lists of names. */
+/* buf.c - borrowed strings, the growing buffer, the arena, lists and sets of names. */
 #include "base/buf.h"
+
+#include "base/error.h"
 
 #include <stdarg.h>
 #include <stdalign.h>
@@ -14,12 +16,6 @@ bool
 str_eq(struct mr_str a, struct mr_str b)
 {
 	return a.len == b.len && (a.len == 0 || memcmp(a.ptr, b.ptr, a.len) == 0);
-}
-
-static char
-ascii_lower(char c)
-{
-	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
 bool
@@ -60,20 +56,12 @@ str_ends(struct mr_str s, const char *suffix)
 	return s.len >= n && (n == 0 || memcmp(s.ptr + s.len - n, suffix, n) == 0);
 }
 
-static bool
-is_blank(char c)
-{
-	return c == ' ' || c == '\t';
-}
-
 struct mr_str
 str_trim(struct mr_str s)
 {
-	while (s.len > 0 && is_blank(s.ptr[0])) {
-		s.ptr++;
-		s.len--;
-	}
-	while (s.len > 0 && is_blank(s.ptr[s.len - 1]))
+	while (s.len > 0 && (s.ptr[0] == ' ' || s.ptr[0] == '\t'))
+		s = (struct mr_str){ s.ptr + 1, s.len - 1 };
+	while (s.len > 0 && (s.ptr[s.len - 1] == ' ' || s.ptr[s.len - 1] == '\t'))
 		s.len--;
 	return s;
 }
@@ -81,15 +69,10 @@ str_trim(struct mr_str s)
 bool
 str_line(struct mr_str *rest, struct mr_str *ret)
 {
-	if (rest->len == 0)
+	if (!str_cut(rest, '\n', ret))
 		return false;
-	const char *end = memchr(rest->ptr, '\n', rest->len);
-	size_t len = end ? (size_t)(end - rest->ptr) : rest->len;
-	size_t taken = end ? len + 1 : len;
-
-	*ret = (struct mr_str){ rest->ptr, len > 0 && rest->ptr[len - 1] == '\r' ? len - 1 : len };
-	rest->ptr += taken;
-	rest->len -= taken;
+	if (ret->len > 0 && ret->ptr[ret->len - 1] == '\r')
+		ret->len--;
 	return true;
 }
 
@@ -318,35 +301,25 @@ arena_free(struct arena *a)
 
 /* ---- Lists of names ---- */
 
-/* The list has no capacity field: it doubles whenever its length is a power of two. */
-static bool
-names_grow(struct mr_names *n)
-{
-	if ((n->n & (n->n - 1)) != 0)
-		return true;
-	size_t cap = n->n == 0 ? 1 : n->n * 2;
-	if (cap > SIZE_MAX / sizeof(*n->v))
-		return false;
-	char **grown = realloc(n->v, cap * sizeof(*n->v));
-	if (grown == NULL)
-		return false;
-	n->v = grown;
-	return true;
-}
-
 bool
 names_add(struct mr_names *n, struct mr_str s)
 {
-	char *copy = malloc(s.len + 1);
+	mr_auto(free_ptr) char *copy = malloc(s.len + 1);
 
-	if (copy == NULL || !names_grow(n)) {
-		free(copy);
+	if (!copy)
 		return false;
+	if ((n->n & (n->n - 1)) == 0) { /* the list has no capacity: it doubles whenever its length is a power of two */
+		char **grown = realloc(n->v, (n->n == 0 ? 1 : n->n * 2) * sizeof(*n->v));
+
+		if (!grown)
+			return false;
+		n->v = grown;
 	}
 	if (s.len > 0)
 		memcpy(copy, s.ptr, s.len);
 	copy[s.len] = '\0';
 	n->v[n->n++] = copy;
+	copy = NULL;
 	return true;
 }
 
@@ -407,6 +380,88 @@ mr_names_done(struct mr_names *names)
 	free(names->v);
 	*names = (struct mr_names){ 0 };
 }
+
+/* ---- Sets: a fan-out may have tens of thousands, so it is a hash table; most sends have one name, so the first few
+ * are in an array ---- */
+
+uint64_t
+hash_bytes(struct mr_str s)
+{
+	uint64_t h = UINT64_C(14695981039346656037);
+
+	/* FNV-1a: names come from the room's own people, not from an enemy. */
+	for (size_t i = 0; i < s.len; i++)
+		h = (h ^ (unsigned char)s.ptr[i]) * UINT64_C(1099511628211);
+	return h;
+}
+
+/* The slot of the name, or the free one where it belongs. There is always a free one. */
+static const char **
+slot_of(const struct nameset *s, const char *name)
+{
+	size_t at = (size_t)hash_bytes(str_of(name)) & (s->cap - 1);
+
+	while (s->v[at] && strcmp(s->v[at], name) != 0)
+		at = (at + 1) & (s->cap - 1);
+	return &s->v[at];
+}
+
+static bool
+grow(struct nameset *s)
+{
+	struct nameset bigger = { .n = s->n, .cap = s->cap ? 2 * s->cap : 64 };
+
+	bigger.v = calloc(bigger.cap, sizeof(*bigger.v));
+	if (!bigger.v)
+		return false;
+	for (size_t i = 0; i < s->cap; i++)
+		if (s->v[i])
+			*slot_of(&bigger, s->v[i]) = s->v[i];
+	for (size_t i = 0; s->cap == 0 && i < s->n; i++)
+		*slot_of(&bigger, s->few[i]) = s->few[i];
+	free(s->v);
+	*s = bigger;
+	return true;
+}
+
+bool
+nameset_has(const struct nameset *s, const char *name)
+{
+	if (s->cap > 0)
+		return *slot_of(s, name) != NULL;
+	for (size_t i = 0; i < s->n; i++)
+		if (strcmp(s->few[i], name) == 0)
+			return true;
+	return false;
+}
+
+bool
+nameset_add_once(struct nameset *s, struct mr_names *list, const char *name)
+{
+	if (nameset_has(s, name))
+		return true;
+	if (!names_add(list, str_of(name)))
+		return false;
+	name = list->v[list->n - 1];
+	if (s->cap == 0 && s->n < NAMESET_FEW) {
+		s->few[s->n++] = name;
+		return true;
+	}
+	if (2 * (s->n + 1) > s->cap && !grow(s))
+		return false;
+	*slot_of(s, name) = name;
+	s->n++;
+	return true;
+}
+
+void
+nameset_done(struct nameset *s)
+{
+	free(s->v);
+	*s = (struct nameset){ 0 };
+}
+
+/* ---- Text and numbers ---- */
 
 void
 text_join(char *to, size_t size, ...)

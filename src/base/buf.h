@@ -36,6 +36,11 @@ bool str_word(struct mr_str *rest, const char *separators, struct mr_str *ret);
 /* Decimal, no sign, no spaces; false on anything else or overflow. */
 bool str_to_u64(struct mr_str s, uint64_t *ret);
 bool ascii_caseeq(const char *a, const char *b);
+static inline char
+ascii_lower(char c)
+{
+	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
 
 struct buf {
 	char *ptr;
@@ -72,7 +77,7 @@ bool names_has(const struct mr_names *n, const char *s);
 void names_sort(struct mr_names *n);                    /* by bytes */
 bool names_add_once(struct mr_names *n, const char *s); /* unless it is there; for short lists */
 
-/* nameset.c: the names of a long list, to find them */
+/* The names of a long list, to find them. */
 #define NAMESET_FEW 8
 struct nameset { /* borrowed names; finish with nameset_done */
 	const char **v;

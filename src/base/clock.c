@@ -52,15 +52,7 @@ clock_boot_ms(void)
 
 #define DAY 86400
 #define FIRST_SECOND (-62167219200) /* 0000-01-01T00:00:00Z */
-#define LAST_SECOND 253402300799    /* 9999-12-31T23:59:59Z */
-
-static bool
-is_leap(int year)
-{
-	return (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
-}
-
-/* Days from 0000-01-01 to the first of January of a year, 0..10000. */
+#define LAST_SECOND 253402300799    /* Days from 0000-01-01 to the first of January of a year, 0..10000. */
 static int64_t
 days_before_year(int64_t year)
 {
@@ -75,7 +67,9 @@ days_in_month(int year, int month)
 {
 	static const signed char days[] = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
 
-	return days[month - 1] + (month == 2 && is_leap(year) ? 1 : 0);
+	bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+
+	return days[month - 1] + (month == 2 && leap ? 1 : 0);
 }
 
 struct civil
@@ -127,37 +121,25 @@ civil_to_unix(const struct civil *c)
 
 /* ---- Durations ---- */
 
-static int64_t
-unit_ms(char unit)
-{
-	switch (unit) {
-	case 's':
-		return 1000;
-	case 'm':
-		return 60 * 1000;
-	case 'h':
-		return 3600 * 1000;
-	case 'd':
-		return (int64_t)DAY * 1000;
-	case 'w':
-		return (int64_t)7 * DAY * 1000;
-	default:
-		return 0;
-	}
-}
+static const struct {
+	char name;
+	int64_t seconds;
+} units[] = { { 'w', 7 * DAY }, { 'd', DAY }, { 'h', 3600 }, { 'm', 60 }, { 's', 1 } };
+enum { UNITS = sizeof(units) / sizeof(units[0]) };
 
 bool
 duration_parse(struct mr_str s, int64_t *ret_ms)
 {
+	int64_t unit = 1, ms;
 	uint64_t count;
-	int64_t ms;
-	int64_t unit = s.len > 0 ? unit_ms(s.ptr[s.len - 1]) : 0;
 
-	if (unit != 0)
-		s.len--;
-	else
-		unit = 1000;
-	if (!str_to_u64(s, &count) || __builtin_mul_overflow(count, unit, &ms))
+	for (size_t i = 0; s.len > 0 && i < UNITS; i++)
+		if (s.ptr[s.len - 1] == units[i].name) {
+			unit = units[i].seconds;
+			s.len--;
+			break;
+		}
+	if (!str_to_u64(s, &count) || __builtin_mul_overflow(count, unit * 1000, &ms))
 		return false;
 	*ret_ms = ms;
 	return true;
@@ -167,20 +149,11 @@ void
 duration_text(int64_t ms, char ret[24])
 {
 	int64_t seconds = ms > 0 ? ms / 1000 : 0;
-	int64_t count = seconds;
-	char unit = 's';
+	size_t i = 1; /* no weeks */
 
-	if (seconds >= DAY) {
-		count = seconds / DAY;
-		unit = 'd';
-	} else if (seconds >= 3600) {
-		count = seconds / 3600;
-		unit = 'h';
-	} else if (seconds >= 60) {
-		count = seconds / 60;
-		unit = 'm';
-	}
-	(void)snprintf(ret, 24, "%lld%c", (long long)count, unit);
+	while (i + 1 < UNITS && seconds < units[i].seconds)
+		i++;
+	(void)snprintf(ret, 24, "%lld%c", (long long)(seconds / units[i].seconds), units[i].name);
 }
 
 /* ---- For the doors ---- */
@@ -297,6 +270,17 @@ take_number(struct mr_str *s, size_t digits, int *ret)
 	return true;
 }
 
+/* One to `most` digits; tells how many there were. */
+static size_t
+take_digits(struct mr_str *s, size_t most, int *ret)
+{
+	size_t n = 0;
+
+	while (n < s->len && n < most && is_digit(s->ptr[n]))
+		n++;
+	return n > 0 && take_number(s, n, ret) ? n : 0;
+}
+
 static bool
 take_char(struct mr_str *s, const char *any_of)
 {
@@ -304,27 +288,6 @@ take_char(struct mr_str *s, const char *any_of)
 		return false;
 	s->ptr++;
 	s->len--;
-	return true;
-}
-
-/* ".123", any number of digits; ",": as in ISO 8601 */
-static bool
-take_fraction(struct mr_str *s, int *ret_ms)
-{
-	int ms = 0, weight = 100;
-
-	*ret_ms = 0;
-	if (!take_char(s, ".,"))
-		return true;
-	if (s->len == 0 || !is_digit(s->ptr[0]))
-		return false;
-	while (s->len > 0 && is_digit(s->ptr[0])) {
-		ms += weight * (s->ptr[0] - '0');
-		weight /= 10;
-		s->ptr++;
-		s->len--;
-	}
-	*ret_ms = ms;
 	return true;
 }
 
@@ -357,9 +320,14 @@ time_parse_rfc3339(struct mr_str s, int64_t *ret_ms)
 		return false;
 	if (s.len > 0) {
 		if (!take_char(&s, "Tt ") || !take_number(&s, 2, &c.hour) || !take_char(&s, ":") ||
-		    !take_number(&s, 2, &c.minute) || !take_char(&s, ":") || !take_number(&s, 2, &c.second) ||
-		    !take_fraction(&s, &fraction_ms))
+		    !take_number(&s, 2, &c.minute) || !take_char(&s, ":") || !take_number(&s, 2, &c.second))
 			return false;
+		if (take_char(&s, ".,")) { /* any number of digits; "," as in ISO 8601 */
+			if (s.len == 0 || !is_digit(s.ptr[0]))
+				return false;
+			for (int digit, weight = 100; take_digits(&s, 1, &digit) > 0; weight /= 10)
+				fraction_ms += weight * digit;
+		}
 		if (!take_char(&s, "Zz") && !take_offset(&s, &east))
 			return false;
 	}
@@ -407,27 +375,6 @@ take_word(struct mr_str *s)
 	return word;
 }
 
-/* One to `most` digits; tells how many there were. */
-static size_t
-take_digits(struct mr_str *s, size_t most, int *ret)
-{
-	size_t n = 0;
-
-	while (n < s->len && n < most && is_digit(s->ptr[n]))
-		n++;
-	return n > 0 && take_number(s, n, ret) ? n : 0;
-}
-
-static int
-month_of(struct mr_str word)
-{
-	for (int i = 0; i < 12 && word.len >= 3; i++) {
-		if (str_caseeq((struct mr_str){ word.ptr, 3 }, str_of(month_names[i])))
-			return i + 1;
-	}
-	return 0;
-}
-
 /* Named zones of RFC 822. Unknown and military ones say nothing reliable: UTC, as RFC 5322 asks. */
 static int
 zone_of(struct mr_str word)
@@ -445,47 +392,15 @@ zone_of(struct mr_str word)
 	return 0;
 }
 
-static bool
-take_day_month_year(struct mr_str *s, struct civil *c)
+/* The number, with white space around it; how many digits it had. */
+static size_t
+take_spaced(struct mr_str *s, size_t most, int *ret)
 {
 	skip_space(s);
-	if (take_word(s).len > 0) { /* the weekday: may be missing, may be wrong */
-		skip_space(s);
-		(void)take_char(s, ",");
-		skip_space(s);
-	}
-	if (take_digits(s, 2, &c->day) == 0)
-		return false;
-	skip_space(s);
-	c->month = month_of(take_word(s));
-	skip_space(s);
-	size_t digits = take_digits(s, 4, &c->year);
-	if (digits == 2) /* RFC 5322 4.3 */
-		c->year += c->year < 50 ? 2000 : 1900;
-	else if (digits == 3)
-		c->year += 1900;
-	return c->month > 0 && digits >= 2;
-}
+	size_t digits = take_digits(s, most, ret);
 
-static bool
-take_clock(struct mr_str *s, struct civil *c)
-{
 	skip_space(s);
-	if (take_digits(s, 2, &c->hour) == 0)
-		return false;
-	skip_space(s);
-	if (!take_char(s, ":"))
-		return false;
-	skip_space(s);
-	if (take_digits(s, 2, &c->minute) == 0)
-		return false;
-	skip_space(s);
-	if (take_char(s, ":")) {
-		skip_space(s);
-		if (take_digits(s, 2, &c->second) == 0)
-			return false;
-	}
-	return true;
+	return digits;
 }
 
 bool
@@ -494,9 +409,29 @@ time_parse_rfc5322(struct mr_str s, int64_t *ret_ms)
 	struct civil c = { 0 };
 	int east = 0;
 
-	if (!take_day_month_year(&s, &c) || !take_clock(&s, &c))
-		return false;
 	skip_space(&s);
+	if (take_word(&s).len > 0) { /* the weekday: may be missing, may be wrong */
+		skip_space(&s);
+		(void)take_char(&s, ",");
+	}
+	if (take_spaced(&s, 2, &c.day) == 0)
+		return false;
+	struct mr_str month = take_word(&s);
+	size_t digits = take_spaced(&s, 4, &c.year);
+
+	for (int i = 0; i < 12 && month.len >= 3; i++)
+		if (str_caseeq((struct mr_str){ month.ptr, 3 }, str_of(month_names[i])))
+			c.month = i + 1;
+	if (digits == 2) /* RFC 5322 4.3 */
+		c.year += c.year < 50 ? 2000 : 1900;
+	else if (digits == 3)
+		c.year += 1900;
+	if (c.month == 0 || digits < 2)
+		return false;
+	if (take_spaced(&s, 2, &c.hour) == 0 || !take_char(&s, ":") || take_spaced(&s, 2, &c.minute) == 0)
+		return false;
+	if (take_char(&s, ":") && take_spaced(&s, 2, &c.second) == 0)
+		return false;
 	if (s.len > 0 && (s.ptr[0] == '+' || s.ptr[0] == '-')) {
 		if (!take_offset(&s, &east))
 			return false;

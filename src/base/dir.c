@@ -40,11 +40,32 @@ dir_reach(int dir_fd, const char *path, int *ret_fd, struct mr_error *err)
 
 /* ---- Making ---- */
 
-static enum mr_rc
-make_in(int parent_fd, const char *name, mode_t mode, bool durable, int *ret_fd, struct mr_error *err)
+enum mr_rc
+dir_make(int dir_fd, const char *path, mode_t mode, bool durable, int *ret_fd, struct mr_error *err)
 {
-	mr_auto(sys_close_fd) int fd = -1;
+	mr_auto(buf_done) struct buf whole = BUF_INIT, parent = BUF_INIT;
+	mr_auto(sys_close_fd) int parent_fd = -1, fd = -1;
+	size_t len = strlen(path);
 
+	enum mr_rc rc = dir_open(dir_fd, path, ret_fd, err);
+	if (rc != MR_NOTFOUND || len == 0)
+		return rc;
+	while (len > 1 && path[len - 1] == '/')
+		len--;
+	buf_add(&whole, (struct mr_str){ path, len });
+	while (len > 0 && path[len - 1] != '/')
+		len--;
+	const char *name = buf_z(&whole) + len;
+
+	while (len > 1 && path[len - 1] == '/')
+		len--;
+	buf_add(&parent, (struct mr_str){ path, len }); /* "" for a single name, "/" for a name in the root */
+	if (!buf_ok(&whole) || !buf_ok(&parent))
+		return mr_nomem(err);
+	if (parent.len == 0)
+		TRY(dir_open(dir_fd, ".", &parent_fd, err));
+	else
+		TRY(dir_make(dir_fd, buf_z(&parent), mode, durable, &parent_fd, err));
 	if (sys_mkdir(parent_fd, name, mode) < 0 && errno != EEXIST)
 		return mr_fail_errno(err, "cannot make folder '%s'", name);
 	TRY(dir_open(parent_fd, name, &fd, err));
@@ -58,76 +79,25 @@ make_in(int parent_fd, const char *name, mode_t mode, bool durable, int *ret_fd,
 	return MR_OK;
 }
 
-/* The parent's path: "" for a single name, "/" for a name in the root. */
-static struct mr_str
-parent_of(struct mr_str path)
-{
-	size_t n = path.len;
-
-	while (n > 0 && path.ptr[n - 1] != '/')
-		n--;
-	while (n > 1 && path.ptr[n - 1] == '/')
-		n--;
-	return (struct mr_str){ path.ptr, n };
-}
-
-static const char *
-last_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash != NULL ? slash + 1 : path;
-}
-
-enum mr_rc
-dir_make(int dir_fd, const char *path, mode_t mode, bool durable, int *ret_fd, struct mr_error *err)
-{
-	struct mr_str trimmed = str_of(path);
-	mr_auto(buf_done) struct buf whole = BUF_INIT, parent = BUF_INIT;
-	mr_auto(sys_close_fd) int parent_fd = -1;
-
-	enum mr_rc rc = dir_open(dir_fd, path, ret_fd, err);
-	if (rc != MR_NOTFOUND || trimmed.len == 0)
-		return rc;
-	while (trimmed.len > 1 && trimmed.ptr[trimmed.len - 1] == '/')
-		trimmed.len--;
-	buf_add(&whole, trimmed);
-	buf_add(&parent, parent_of(trimmed));
-	if (!buf_ok(&whole) || !buf_ok(&parent))
-		return mr_nomem(err);
-	if (parent.len == 0)
-		rc = dir_open(dir_fd, ".", &parent_fd, err);
-	else
-		rc = dir_make(dir_fd, buf_z(&parent), mode, durable, &parent_fd, err);
-	if (rc != MR_OK)
-		return rc;
-	return make_in(parent_fd, last_name(buf_z(&whole)), mode, durable, ret_fd, err);
-}
-
 enum mr_rc
 dir_below(const char *root, const char *path, bool make, bool durable, int *ret_fd, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int fd = -1;
-	enum mr_rc rc = make ? dir_make(AT_FDCWD, root, 0700, durable, &fd, err) : dir_reach(AT_FDCWD, root, &fd, err);
 
-	if (rc != MR_OK)
-		return rc;
+	TRY(make ? dir_make(AT_FDCWD, root, 0700, durable, &fd, err) : dir_reach(AT_FDCWD, root, &fd, err));
 	return make ? dir_make(fd, path, 0700, durable, ret_fd, err) : dir_open(fd, path, ret_fd, err);
 }
 
 static enum mr_rc
 fill_folder(int fd, mode_t mode, const char *note, struct mr_str text, const char *const *below, struct mr_error *err)
 {
-	enum mr_rc rc = file_publish(fd, fd, note, text, mode & 0666, PUBLISH_FULL, err);
-
-	for (; rc == MR_OK && below && *below; below++) {
+	TRY(file_publish(fd, fd, note, text, mode & 0666, PUBLISH_FULL, err));
+	for (; below && *below; below++) {
 		mr_auto(sys_close_fd) int made = -1;
 
-		rc = dir_make(fd, *below, mode, true, &made, err);
+		TRY(dir_make(fd, *below, mode, true, &made, err));
 	}
-	if (rc == MR_OK && sys_fsync(fd) < 0)
-		rc = mr_fail_errno(err, "cannot make the folder durable");
-	return rc;
+	return sys_fsync(fd) < 0 ? mr_fail_errno(err, "cannot make the folder durable") : MR_OK;
 }
 
 enum mr_rc
@@ -176,19 +146,6 @@ struct kernel_entry { /* what getdents64 writes */
 	char name[];
 };
 
-/* false: fn wants no more */
-static bool
-walk_chunk(const char *chunk, size_t n, dir_fn *fn, void *ctx)
-{
-	for (size_t at = 0; at < n;) {
-		const struct kernel_entry *e = (const void *)(chunk + at);
-		if (!is_dots(e->name) && !fn(ctx, &(struct dir_entry){ e->name, e->type }))
-			return false;
-		at += e->length;
-	}
-	return true;
-}
-
 /* *ret_more: there may be more, and it is wanted. */
 static enum mr_rc
 read_chunk(int fd, char *chunk, size_t size, dir_fn *fn, void *ctx, bool *ret_more, struct mr_error *err)
@@ -200,7 +157,13 @@ read_chunk(int fd, char *chunk, size_t size, dir_fn *fn, void *ctx, bool *ret_mo
 		return MR_OK; /* removed meanwhile, so it was empty */
 	if (n < 0)
 		return mr_fail_errno(err, "cannot read folder");
-	*ret_more = n > 0 && walk_chunk(chunk, (size_t)n, fn, ctx);
+	*ret_more = n > 0;
+	for (size_t at = 0; *ret_more && at < (size_t)n;) {
+		const struct kernel_entry *e = (const void *)(chunk + at);
+
+		*ret_more = is_dots(e->name) || fn(ctx, &(struct dir_entry){ e->name, e->type });
+		at += e->length;
+	}
 	return MR_OK;
 }
 
@@ -216,14 +179,14 @@ read_many(int fd, dir_fn *fn, void *ctx, struct mr_error *err)
 	return rc;
 }
 
-static enum mr_rc
-read_entries(int fd, dir_fn *fn, void *ctx, struct mr_error *err)
+enum mr_rc
+dir_each_once(int fd, dir_fn *fn, void *ctx, struct mr_error *err)
 {
 	alignas(8) char chunk[FIRST_CHUNK];
 	bool more = true;
 	enum mr_rc rc = read_chunk(fd, chunk, sizeof(chunk), fn, ctx, &more, err);
 
-	/* The end is not there before it was said: but a folder with so little in it says it in the next word. */
+	/* The end of a folder needs a second getdents: try the small buffer once more. */
 	if (more && rc == MR_OK)
 		rc = read_chunk(fd, chunk, sizeof(chunk), fn, ctx, &more, err);
 	return more && rc == MR_OK ? read_many(fd, fn, ctx, err) : rc;
@@ -238,8 +201,8 @@ close_stream(DIR **stream)
 		(void)closedir(*stream);
 }
 
-static enum mr_rc
-read_entries(int fd, dir_fn *fn, void *ctx, struct mr_error *err)
+enum mr_rc
+dir_each_once(int fd, dir_fn *fn, void *ctx, struct mr_error *err)
 {
 	int own = dup(fd);
 	mr_auto(close_stream) DIR *stream = own >= 0 ? fdopendir(own) : NULL;
@@ -270,13 +233,7 @@ dir_each(int dir_fd, dir_fn *fn, void *ctx, struct mr_error *err)
 
 	/* A descriptor of our own: the caller's may be shared with a forked process, position and all. */
 	TRY(dir_open(dir_fd, ".", &fd, err));
-	return read_entries(fd, fn, ctx, err);
-}
-
-enum mr_rc
-dir_each_once(int dir_fd, dir_fn *fn, void *ctx, struct mr_error *err)
-{
-	return read_entries(dir_fd, fn, ctx, err);
+	return dir_each_once(fd, fn, ctx, err);
 }
 
 struct gathering {

@@ -20,14 +20,6 @@ mr_fail(struct mr_error *err, enum mr_rc code, const char *fmt, ...)
 	return code;
 }
 
-static enum mr_rc
-code_of_errno(int error)
-{
-	if (error == ENOSPC || error == EDQUOT || error == EFBIG)
-		return MR_FULL;
-	return error == ENOMEM ? MR_NOMEM : MR_IO;
-}
-
 static const char *
 hint_of_errno(int error)
 {
@@ -57,11 +49,13 @@ hint_of_errno(int error)
 enum mr_rc
 mr_fail_errno(struct mr_error *err, const char *fmt, ...)
 {
-	struct mr_error fresh = { .sys_errno = errno, .code = code_of_errno(errno) };
+	struct mr_error fresh = { .sys_errno = errno, .code = errno == ENOMEM ? MR_NOMEM : MR_IO };
 	const char *reason = strerror(fresh.sys_errno);
 	size_t reason_len = strlen(reason) < 100 ? strlen(reason) : 100;
 	va_list args;
 
+	if (errno == ENOSPC || errno == EDQUOT || errno == EFBIG)
+		fresh.code = MR_FULL;
 	va_start(args, fmt);
 	format_print(fresh.message, sizeof(fresh.message) - reason_len - 2, fmt, args);
 	va_end(args);
@@ -117,33 +111,22 @@ mr_nomem(struct mr_error *err)
 const char *
 mr_rc_word(enum mr_rc rc)
 {
-	switch (rc) {
-	case MR_OK:
-		return "ok";
-	case MR_EMPTY:
-		return "empty";
-	case MR_NOTFOUND:
-		return "not-found";
-	case MR_UNTRUSTED:
-		return "untrusted";
-	case MR_REFUSED:
-		return "refused";
-	case MR_UNSUPPORTED:
-		return "unsupported";
-	case MR_EXISTS:
-		return "exists";
-	case MR_BUSY:
-		return "busy";
-	case MR_INDOUBT:
-		return "in-doubt";
-	case MR_FULL:
-		return "full";
-	case MR_CORRUPT:
-		return "corrupt";
-	case MR_NOMEM:
-		return "no-memory";
-	case MR_IO:
-		return "io";
-	}
-	return "unknown";
+	static const char *const words[] = {
+		[MR_OK] = "ok",
+		[MR_EMPTY] = "empty",
+		[MR_NOTFOUND] = "not-found",
+		[MR_UNTRUSTED] = "untrusted",
+		[MR_REFUSED] = "refused",
+		[MR_UNSUPPORTED] = "unsupported",
+		[MR_EXISTS] = "exists",
+		[MR_BUSY] = "busy",
+		[MR_INDOUBT] = "in-doubt",
+		[MR_FULL] = "full",
+		[MR_CORRUPT] = "corrupt",
+		[MR_NOMEM] = "no-memory",
+		[MR_IO] = "io",
+	};
+	const size_t n = sizeof(words) / sizeof(words[0]);
+
+	return (size_t)rc < n && words[rc] ? words[rc] : "unknown";
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* findings.c - telling what an inspection finds. */
+/* findings.c - telling what an inspection finds, and keeping what its repair takes away. */
 #include "base/findings.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/format.h"
 #include "base/sys.h"
+#include "base/text.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -27,6 +28,116 @@ findings_keep_in_state(struct findings *f, const char *state_dir)
 {
 	f->attic =
 	    (struct attic){ .home_fd = AT_FDCWD, .home = state_dir, .dir_mode = 0700, .file_mode = 0600, .fd = -1 };
+}
+
+/* ---- The attic: keeping what a repair takes away ---- */
+
+#define NAME_BYTES 200 /* of the name there, before a number */
+#define NUMBERS 1000
+
+/* Another file system: a durable copy first. Folders stay where they are. */
+static int
+copy_over(int dir_fd, const char *name, int to_fd, const char *to, mode_t mode)
+{
+	mr_auto(sys_close_fd) int from = sys_open(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
+	mr_auto(sys_close_fd) int copy = -1;
+	struct stat st;
+
+	if (from < 0 || sys_stat_fd(from, &st) < 0)
+		return -1;
+	if (!S_ISREG(st.st_mode)) {
+		errno = EXDEV;
+		return -1;
+	}
+	copy = sys_open(to_fd, to, O_WRONLY | O_CREAT | O_EXCL, mode);
+	if (copy < 0)
+		return -1;
+	if (sys_copy(from, 0, copy, (size_t)st.st_size) == 0 && sys_fsync(copy) == 0 && sys_fsync(to_fd) == 0 &&
+	    sys_unlink(dir_fd, name) == 0)
+		return 0;
+	int failed = errno;
+
+	(void)sys_unlink(to_fd, to);
+	errno = failed;
+	return -1;
+}
+
+/* Best effort: the name of the file there says where it was. */
+static void
+note(struct attic *a, const char *path, const char *code, const char *why, const char *place)
+{
+	mr_auto(buf_done) struct buf line = BUF_INIT, file = BUF_INIT;
+	char now[RFC3339_LEN + 1];
+
+	time_rfc3339(clock_now_ms(), now);
+	buf_addf(&line, "%s %s ", now, code);
+	text_clean_line(&line, str_of(path));
+	buf_adds(&line, " -> ");
+	text_clean_line(&line, str_of(place));
+	buf_adds(&line, ": ");
+	text_clean_line(&line, str_of(why));
+	buf_addc(&line, '\n');
+	buf_addf(&file, "%s%s" ATTIC "/log", a->home, a->home[0] ? "/" : "");
+	mr_auto(sys_close_fd) int fd =
+	    buf_ok(&line) && buf_ok(&file)
+		? sys_open(a->home_fd, buf_z(&file), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, a->file_mode)
+		: -1;
+
+	if (fd >= 0)
+		(void)sys_write_all(fd, line.ptr, line.len);
+}
+
+enum mr_rc
+attic_take(struct attic *a, int dir_fd, const char *name, const char *path, const char *code, const char *why,
+    struct buf *ret_place, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf folder = BUF_INIT, flat = BUF_INIT;
+	char now[RFC3339_LEN + 1];
+	size_t len = strlen(path);
+	int moved = -1;
+
+	if (!a->home)
+		return mr_fail(err, MR_UNSUPPORTED, "there is no folder to keep it in");
+	if (a->fd < 0) {
+		time_rfc3339(clock_now_ms(), now);
+		(void)snprintf(a->day, sizeof a->day, "%.10s", now);
+	}
+	buf_addf(&folder, "%s%s" ATTIC "/%s", a->home, a->home[0] ? "/" : "", a->day);
+	if (!buf_ok(&folder))
+		return mr_nomem(err);
+	if (a->fd < 0)
+		TRY(dir_make(a->home_fd, buf_z(&folder), a->dir_mode, true, &a->fd, err));
+	for (int i = 1; moved < 0; i++) {
+		if (i > NUMBERS)
+			return mr_fail(err, MR_EXISTS, "the attic has %d of the name '%s'", NUMBERS, path);
+		buf_clear(&flat);
+		/* One file name made of a path; of a long one the end tells more. */
+		for (const char *c = len > NAME_BYTES / 3 ? path + len - NAME_BYTES / 3 : path; *c; c++)
+			buf_add(&flat, *c == '/' ? STR("%2F") : (struct mr_str){ c, 1 });
+		if (i > 1)
+			buf_addf(&flat, ".%d", i);
+		if (!buf_ok(&flat))
+			return mr_nomem(err);
+		moved = sys_rename_new(dir_fd, name, a->fd, buf_z(&flat));
+		if (moved < 0 && errno == EXDEV)
+			moved = copy_over(dir_fd, name, a->fd, buf_z(&flat), a->file_mode);
+		if (moved < 0 && errno != EEXIST)
+			return mr_fail_errno(err, "cannot move '%s' to the attic", path);
+	}
+	/* Where it is gained first: a cut in between leaves it in both places or in the old one. */
+	(void)sys_fsync(a->fd);
+	(void)sys_fsync(dir_fd);
+	buf_clear(ret_place);
+	buf_addf(ret_place, "%s/%s", buf_z(&folder), buf_z(&flat));
+	note(a, path, code, why, buf_z(ret_place));
+	return MR_OK;
+}
+
+void
+attic_done(struct attic *a)
+{
+	sys_close_fd(&a->fd);
+	a->fd = -1;
 }
 
 /* ---- Telling ---- */
@@ -134,8 +245,8 @@ findings_age_ms(const struct stat *st)
 	return clock_now_ms() - (modified > changed ? modified : changed);
 }
 
-/* A lease is given only to whoever alone has the file open. Should somebody open it in this very moment, the kernel
- * tells us by a signal: one that is ignored, for it would end us else. */
+/* The kernel gives a lease only to a process that alone has the file open. Should another open it at this moment, the
+ * kernel sends a signal: an ignored one, because any other would end us. */
 bool
 findings_in_use(int dir_fd, const char *name)
 {
@@ -157,7 +268,7 @@ findings_in_use(int dir_fd, const char *name)
 #define TICKET_KEPT_MS ((int64_t)30 * 24 * 3600 * 1000)
 
 /* A carrier that still asks finds the name of what was put aside: "not published", and delivers again. Removed, the
- * file would say the opposite. So it is never taken, and put aside only when whoever sent it had a month to ask. */
+ * file would say the opposite. So it is never taken, and put aside only when its sender had a month to ask. */
 static void
 put_ticket_aside(struct findings *f, int dir_fd, const char *name, const char *path, const struct stat *st)
 {
@@ -194,7 +305,7 @@ findings_leftover(struct findings *f, int dir_fd, const char *name, const char *
 	    findings_in_use(dir_fd, name) || (str_starts(str_of(name), FILE_VOID) && !file_void_is_old(dir_fd, name)))
 		return;
 	duration_text(findings_age_ms(&st), since);
-	/* One without a byte never got far enough to be asked for: whoever notes a ticket has written it all before. */
+	/* An empty one never got far enough to be asked for: a ticket is noted only after all of it is written. */
 	if (ticket && st.st_size > 0)
 		put_ticket_aside(f, dir_fd, name, path, &st);
 	else

@@ -2,6 +2,8 @@
 /* format.c - see format.h. */
 #include "base/format.h"
 
+#include "base/error.h"
+
 #include <assert.h>
 
 static bool
@@ -114,50 +116,30 @@ format_next(struct format *f, va_list *args, struct format_piece *ret)
 	return true;
 }
 
-/* Appends one character; false: there is no space for it. */
-typedef bool put_fn(void *ctx, char c);
-
-static bool
-put_piece(const struct format_piece *piece, put_fn *put, void *ctx)
+static void
+put_piece(struct buf *out, const struct format_piece *piece)
 {
 	struct mr_str s = piece->text;
-	bool ok = true;
 
 	if (piece->argument && !piece->counted)
 		s.len = strnlen(s.ptr, piece->precision);
 	for (size_t i = s.len; !piece->left && i < piece->width; i++)
-		ok &= put(ctx, ' ');
+		buf_addc(out, ' ');
 	for (size_t i = 0; i < s.len && s.ptr[i]; i++) {
 		if (piece->argument && piece->quote && (s.ptr[i] == piece->quote || s.ptr[i] == '\\'))
-			ok &= put(ctx, '\\');
-		ok &= put(ctx, s.ptr[i]);
+			buf_addc(out, '\\');
+		buf_addc(out, s.ptr[i]);
 	}
 	for (size_t i = s.len; piece->left && i < piece->width; i++)
-		ok &= put(ctx, ' ');
-	return ok;
-}
-
-struct target {
-	char *ret;
-	size_t size, len;
-};
-
-static bool
-put_char(void *ctx, char c)
-{
-	struct target *t = ctx;
-
-	if (t->len + 1 >= t->size)
-		return false;
-	t->ret[t->len++] = c;
-	return true;
+		buf_addc(out, ' ');
 }
 
 /* Takes the arguments of all of fmt, also when the text had to be cut off. */
 static void
 print_all(char *ret, size_t size, const char *fmt, va_list *args)
 {
-	struct target t = { .ret = ret, .size = size };
+	char space[1024]; /* for most texts, so that a lack of memory can still be told */
+	mr_auto(buf_done) struct buf out = BUF_IN(space);
 	struct format f = { .rest = fmt };
 	struct format_piece piece;
 	bool whole = true;
@@ -166,18 +148,22 @@ print_all(char *ret, size_t size, const char *fmt, va_list *args)
 	while (format_next(&f, args, &piece)) {
 		if (!whole)
 			continue;
-		whole = put_piece(&piece, put_char, &t);
+		put_piece(&out, &piece);
+		whole = out.len < size && !out.failed;
 		quote = piece.quote;
 	}
-	if (!whole && quote && t.len > 0) /* what is cut off within quotes must not leave them open */
-		t.len--;
-	while (!whole && t.len > 0 && ((unsigned char)ret[t.len - 1] & 0xC0) == 0x80)
-		t.len--;
-	if (!whole && t.len > 0 && (unsigned char)ret[t.len - 1] >= 0xC0)
-		t.len--;
-	if (!whole && quote && t.len + 1 < size)
-		ret[t.len++] = quote;
-	ret[t.len] = '\0';
+	size_t len = out.len < size ? out.len : size - 1;
+
+	memcpy(ret, buf_z(&out), len);
+	if (!whole && quote && len > 0) /* what is cut off within quotes must not leave them open */
+		len--;
+	while (!whole && len > 0 && ((unsigned char)ret[len - 1] & 0xC0) == 0x80)
+		len--;
+	if (!whole && len > 0 && (unsigned char)ret[len - 1] >= 0xC0)
+		len--;
+	if (!whole && quote && len + 1 < size)
+		ret[len++] = quote;
+	ret[len] = '\0';
 }
 
 void
@@ -207,13 +193,6 @@ format_lines(char *ret, size_t size, char *ret_rest, size_t rest_size, const cha
 	va_end(own);
 }
 
-static bool
-put_buf(void *ctx, char c)
-{
-	buf_addc(ctx, c);
-	return true;
-}
-
 void
 format_addf(struct buf *out, const char *fmt, ...)
 {
@@ -223,6 +202,6 @@ format_addf(struct buf *out, const char *fmt, ...)
 
 	va_start(args, fmt);
 	while (format_next(&f, &args, &piece))
-		(void)put_piece(&piece, put_buf, out);
+		put_piece(out, &piece);
 	va_end(args);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* id.c - ULIDs, tokens, random bytes. */
+/* id.c - ULIDs, tokens, random bytes, hashes. */
 #include "base/id.h"
 #include "base/clock.h"
 #include "base/sys.h"
@@ -56,78 +56,33 @@ encode(struct wide v, char ret[MR_ID_LEN + 1])
 	ret[MR_ID_LEN] = '\0';
 }
 
+/* Its place in the alphabet, -1: none. Every name of a folder that is read goes through here, letter by letter. */
 static int
 digit_of(char c)
 {
-	/* Crockford's alphabet without i, l, o and u, one more than its place; 0: no digit. Every name of a folder that
-	 * is read goes through here, letter by letter. */
-	static const unsigned char place[256] = { ['0'] = 1,
-		2,
-		3,
-		4,
-		5,
-		6,
-		7,
-		8,
-		9,
-		10,
-		['a'] = 11,
-		12,
-		13,
-		14,
-		15,
-		16,
-		17,
-		18,
-		['j'] = 19,
-		20,
-		['m'] = 21,
-		22,
-		['p'] = 23,
-		24,
-		25,
-		26,
-		27,
-		['v'] = 28,
-		29,
-		30,
-		31,
-		32 };
+	static const signed char letters[26] = { 10, 11, 12, 13, 14, 15, 16, 17, -1, 18, 19, -1, 20, 21, -1, 22, 23, 24,
+		25, 26, -1, 27, 28, 29, 30, 31 };
 
-	return place[(unsigned char)c] - 1;
-}
-
-static bool
-is_greater(struct wide a, struct wide b)
-{
-	return a.high != b.high ? a.high > b.high : a.low > b.low;
-}
-
-static struct wide
-wide_of_now(void)
-{
-	int64_t now_ns = clock_now_ns();
-	uint64_t ns = now_ns > 0 ? (uint64_t)now_ns : 0;
-	uint64_t ms = ns / 1000000 & (((uint64_t)1 << TIME_BITS) - 1);
-	uint64_t nano = ns % 1000000;
-
-	/* 48 bits of time and 16 of the nanoseconds above, 4 of them and 60 random bits below */
-	return (
-	    struct wide){ .high = ms << 16 | nano >> 4, .low = (nano & 15) << RANDOM_BITS | random_bits(RANDOM_BITS) };
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	return c >= 'a' && c <= 'z' ? letters[c - 'a'] : -1;
 }
 
 void
 id_new(char ret[MR_ID_LEN + 1])
 {
 	static _Thread_local struct wide last;
-	struct wide v = wide_of_now();
+	int64_t now_ns = clock_now_ns();
+	uint64_t ns = now_ns > 0 ? (uint64_t)now_ns : 0, nano = ns % 1000000;
+	uint64_t ms = ns / 1000000 & (((uint64_t)1 << TIME_BITS) - 1);
+	/* 48 bits of time and 16 of the nanoseconds above, 4 of them and 60 random bits below */
+	struct wide v = { ms << 16 | nano >> 4, (nano & 15) << RANDOM_BITS | random_bits(RANDOM_BITS) };
 
-	if (!is_greater(v, last)) {
+	if (v.high < last.high || (v.high == last.high && v.low <= last.low)) {
 		/* The clock was set back. The step is random, or a process and its forked child, who
 		 * share `last`, would both continue with the same ids. */
-		uint64_t step = random_bits(40) + 1;
 		v = last;
-		if (__builtin_add_overflow(v.low, step, &v.low))
+		if (__builtin_add_overflow(v.low, random_bits(40) + 1, &v.low))
 			v.high++;
 	}
 	last = v;
@@ -198,4 +153,107 @@ bool
 token_valid(struct mr_str s)
 {
 	return s.len == MR_TOKEN_LEN && all_digits(s);
+}
+
+/* ---- SHA-256 as in FIPS 180-4 ---- */
+
+/* First 32 bits of the fractional parts of the cube roots of the first 64 primes. */
+static const uint32_t round_constant[64] = { 0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1,
+	0x923f82a4, 0xab1c5ed5, 0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7,
+	0xc19bf174, 0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
+	0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7, 0xc6e00bf3, 0xd5a79147, 0x06ca6351, 0x14292967, 0x27b70a85,
+	0x2e1b2138, 0x4d2c6dfc, 0x53380d13, 0x650a7354, 0x766a0abb, 0x81c2c92e, 0x92722c85, 0xa2bfe8a1, 0xa81a664b,
+	0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070, 0x19a4c116, 0x1e376c08, 0x2748774c,
+	0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3, 0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208,
+	0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2 };
+
+static uint32_t
+rotate(uint32_t x, unsigned by)
+{
+	return x >> by | x << (32 - by);
+}
+
+static void
+mix_block(uint32_t h[8], const unsigned char block[64])
+{
+	uint32_t w[64], v[8];
+
+	for (size_t i = 0; i < 16; i++) {
+		w[i] = (uint32_t)block[4 * i] << 24 | (uint32_t)block[4 * i + 1] << 16 |
+		       (uint32_t)block[4 * i + 2] << 8 | block[4 * i + 3];
+	}
+	for (size_t i = 16; i < 64; i++) {
+		uint32_t a = rotate(w[i - 15], 7) ^ rotate(w[i - 15], 18) ^ w[i - 15] >> 3;
+		uint32_t b = rotate(w[i - 2], 17) ^ rotate(w[i - 2], 19) ^ w[i - 2] >> 10;
+		w[i] = w[i - 16] + a + w[i - 7] + b;
+	}
+	memcpy(v, h, sizeof(v));
+	for (size_t i = 0; i < 64; i++) {
+		uint32_t s1 = rotate(v[4], 6) ^ rotate(v[4], 11) ^ rotate(v[4], 25);
+		uint32_t choice = (v[4] & v[5]) ^ (~v[4] & v[6]);
+		uint32_t t1 = v[7] + s1 + choice + round_constant[i] + w[i];
+		uint32_t s0 = rotate(v[0], 2) ^ rotate(v[0], 13) ^ rotate(v[0], 22);
+		uint32_t majority = (v[0] & v[1]) ^ (v[0] & v[2]) ^ (v[1] & v[2]);
+
+		memmove(v + 1, v, 7 * sizeof(v[0]));
+		v[4] += t1;
+		v[0] = t1 + s0 + majority;
+	}
+	for (size_t i = 0; i < 8; i++)
+		h[i] += v[i];
+}
+
+void
+sha256_init(struct sha256 *s)
+{
+	*s = (struct sha256){ .h = { 0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab,
+				  0x5be0cd19 } };
+}
+
+void
+sha256_add(struct sha256 *s, struct mr_str bytes)
+{
+	while (bytes.len > 0) {
+		size_t filled = s->total % 64;
+		size_t part = bytes.len < 64 - filled ? bytes.len : 64 - filled;
+
+		memcpy(s->block + filled, bytes.ptr, part);
+		s->total += part;
+		bytes.ptr += part;
+		bytes.len -= part;
+		if (filled + part == 64)
+			mix_block(s->h, s->block);
+	}
+}
+
+void
+sha256_end(struct sha256 *s, unsigned char ret[32])
+{
+	static const char padding[64] = { (char)0x80 };
+	uint64_t bits = s->total * 8;
+	char length[8];
+	size_t filled = s->total % 64;
+
+	sha256_add(s, (struct mr_str){ padding, filled < 56 ? 56 - filled : 120 - filled });
+	for (size_t i = 0; i < 8; i++)
+		length[i] = (char)(bits >> (56 - 8 * i));
+	sha256_add(s, (struct mr_str){ length, sizeof(length) });
+	for (size_t i = 0; i < 32; i++)
+		ret[i] = (unsigned char)(s->h[i / 4] >> (24 - 8 * (i % 4)));
+}
+
+void
+sha256_hex(struct mr_str bytes, char ret[65])
+{
+	struct sha256 s;
+	unsigned char hash[32];
+
+	sha256_init(&s);
+	sha256_add(&s, bytes);
+	sha256_end(&s, hash);
+	for (size_t i = 0; i < 32; i++) {
+		ret[2 * i] = "0123456789abcdef"[hash[i] >> 4];
+		ret[2 * i + 1] = "0123456789abcdef"[hash[i] & 15];
+	}
+	ret[64] = '\0';
 }

@@ -17,7 +17,7 @@
 
 #define FIRST_PAUSE_US 1000U
 #define LONGEST_PAUSE_US 20000U
-/* lock_is_held() takes the lock itself for some microseconds; who tries just then tries again. */
+/* lock_is_held() takes the lock itself for some microseconds; a process that tries just then tries again. */
 #define PROBE_PAUSE_US 200U
 #define PROBE_TRIES 3
 
@@ -63,53 +63,37 @@ lock_within(int fd, int64_t wait_ms)
 	}
 }
 
-enum lock_check { LOCK_GOOD, LOCK_STALE, LOCK_NO_FILE, LOCK_UNKNOWN };
-
-static enum lock_check
-check_name(int fd, int dir_fd, const char *name)
-{
-	struct stat ours, there;
-
-	if (sys_stat_fd(fd, &ours) < 0)
-		return LOCK_UNKNOWN;
-	if (!S_ISREG(ours.st_mode))
-		return LOCK_NO_FILE;
-	if (sys_stat(dir_fd, name, &there) < 0)
-		return errno == ENOENT ? LOCK_STALE : LOCK_UNKNOWN;
-	return ours.st_dev == there.st_dev && ours.st_ino == there.st_ino ? LOCK_GOOD : LOCK_STALE;
-}
-
-static enum mr_rc
-fail_to_lock(const char *name, struct mr_error *err)
-{
-	if (errno != EWOULDBLOCK)
-		return mr_fail_errno(err, "cannot lock '%s'", name);
-	return mr_fail(err, MR_BUSY,
-	    "'%s' is locked by another process\ntry again in a moment; the lock goes when that process ends", name);
-}
-
 enum mr_rc
 lock_take(int dir_fd, const char *name, mode_t mode, int64_t wait_ms, int *ret_fd, struct mr_error *err)
 {
 	int64_t deadline_ms = wait_ms > 0 ? clock_boot_ms() + wait_ms : 0;
 
 	for (;;) {
+		struct stat ours, there;
 		mr_auto(sys_close_fd) int fd = sys_open(dir_fd, name, O_RDWR | O_CREAT | O_NONBLOCK, mode);
+
 		if (fd < 0)
 			return mr_fail_errno(err, "cannot open lock '%s'", name);
-		if (lock_within(fd, wait_ms) < 0)
-			return fail_to_lock(name, err);
-		switch (check_name(fd, dir_fd, name)) {
-		case LOCK_GOOD:
+		if (lock_within(fd, wait_ms) < 0) {
+			if (errno != EWOULDBLOCK)
+				return mr_fail_errno(err, "cannot lock '%s'", name);
+			return mr_fail(err, MR_BUSY,
+			    "'%s' is locked by another process\n"
+			    "try again in a moment; the lock goes when that process ends",
+			    name);
+		}
+		if (sys_stat_fd(fd, &ours) < 0)
+			return mr_fail_errno(err, "cannot look at lock '%s'", name);
+		if (!S_ISREG(ours.st_mode))
+			return mr_fail(err, MR_REFUSED, "cannot lock '%s': not a regular file", name);
+		bool has_name = sys_stat(dir_fd, name, &there) == 0;
+
+		if (!has_name && errno != ENOENT)
+			return mr_fail_errno(err, "cannot look at lock '%s'", name);
+		if (has_name && ours.st_dev == there.st_dev && ours.st_ino == there.st_ino) {
 			*ret_fd = fd;
 			fd = -1;
 			return MR_OK;
-		case LOCK_NO_FILE:
-			return mr_fail(err, MR_REFUSED, "cannot lock '%s': not a regular file", name);
-		case LOCK_UNKNOWN:
-			return mr_fail_errno(err, "cannot look at lock '%s'", name);
-		case LOCK_STALE:
-			break;
 		}
 		if (wait_ms > 0) {
 			int64_t left_ms = deadline_ms - clock_boot_ms();
@@ -123,7 +107,7 @@ lock_is_held(int dir_fd, const char *name)
 {
 	mr_auto(sys_close_fd) int fd = sys_open(dir_fd, name, O_RDONLY | O_NONBLOCK, 0);
 
-	/* Whoever cannot look must not conclude that the holder is gone. */
+	/* A process that cannot look must not conclude that the holder is gone. */
 	if (fd < 0)
 		return errno != ENOENT;
 	return sys_flock(fd, LOCK_SH | LOCK_NB) < 0;

@@ -29,23 +29,11 @@ struct proc_stat { /* the fields of /proc/<pid>/stat that we use */
 	char name[64];
 };
 
-static bool
-next_field(struct mr_str *rest, struct mr_str *ret)
-{
-	while (rest->len > 0 && (rest->ptr[0] == ' ' || rest->ptr[0] == '\n')) {
-		rest->ptr++;
-		rest->len--;
-	}
-	size_t n = 0;
-	while (n < rest->len && rest->ptr[n] != ' ' && rest->ptr[n] != '\n')
-		n++;
-	*ret = (struct mr_str){ rest->ptr, n };
-	rest->ptr += n;
-	rest->len -= n;
-	return n > 0;
-}
-
-#ifndef MR_PORTABLE
+#ifdef MR_PORTABLE
+enum { HAS_PROC = false };
+#else
+enum { HAS_PROC = true };
+#endif
 
 /* "pid (name) state ppid ...": the name may contain spaces and parentheses, so the last ")" counts. */
 static bool
@@ -63,7 +51,7 @@ parse_stat(const char *text, struct proc_stat *ret)
 	ret->pid = (int64_t)number;
 	struct mr_str rest = str_of(close + 1);
 	for (int i = 3; i <= 22; i++) { /* numbered as in proc(5) */
-		if (!next_field(&rest, &field))
+		if (!str_word(&rest, " \n", &field))
 			return false;
 		if (i == 3)
 			ret->state = field.ptr[0];
@@ -79,7 +67,7 @@ read_stat(const char *path, struct proc_stat *ret)
 	char text[1024];
 
 	*ret = (struct proc_stat){ 0 };
-	return sys_kernel_line(path, text, sizeof(text)) > 0 && parse_stat(text, ret);
+	return HAS_PROC && sys_kernel_line(path, text, sizeof(text)) > 0 && parse_stat(text, ret);
 }
 
 static bool
@@ -103,13 +91,7 @@ proc_is_ours(void)
 static uint64_t
 our_namespace(void)
 {
-	return sys_kernel_inode("/proc/self/ns/pid");
-}
-
-static bool
-has_proc(void)
-{
-	return true;
+	return HAS_PROC ? sys_kernel_inode("/proc/self/ns/pid") : 0;
 }
 
 /* linux/proc_ns.h: PROC_TIME_INIT_INO. Every other time namespace is told by its offsets to this one. */
@@ -120,12 +102,12 @@ has_proc(void)
 static bool
 boot_offset_ns(int64_t *ret)
 {
-	uint64_t ns = sys_kernel_inode("/proc/self/ns/time");
+	uint64_t ns = HAS_PROC ? sys_kernel_inode("/proc/self/ns/time") : 0;
 	char text[256];
 	long long seconds, nanoseconds;
 
 	*ret = 0;
-	if (ns == TIME_NS_INITIAL || ns == 0) /* 0: a kernel without time namespaces */
+	if (ns == TIME_NS_INITIAL || ns == 0) /* 0: there are no time namespaces */
 		return true;
 	if (ns != sys_kernel_inode("/proc/self/ns/time_for_children") ||
 	    sys_kernel_read("/proc/self/timens_offsets", text, sizeof(text)) <= 0)
@@ -153,64 +135,13 @@ boot_id(void)
 	static _Thread_local char id[40];
 
 #ifdef MR_FAULT_ENV
-	if (pretended_boot != NULL)
+	if (HAS_PROC && pretended_boot != NULL)
 		return pretended_boot;
 #endif
-	if (id[0] == '\0' && sys_kernel_line("/proc/sys/kernel/random/boot_id", id, sizeof(id)) > 0)
+	if (HAS_PROC && id[0] == '\0' && sys_kernel_line("/proc/sys/kernel/random/boot_id", id, sizeof(id)) > 0)
 		id[strcspn(id, "\n ")] = '\0';
 	return id;
 }
-
-#else
-
-static bool
-read_stat_of(int64_t pid, struct proc_stat *ret)
-{
-	(void)pid;
-	(void)ret;
-	return false;
-}
-
-static bool
-proc_is_ours(void)
-{
-	return false;
-}
-
-static uint64_t
-our_namespace(void)
-{
-	return 0;
-}
-
-static bool
-has_proc(void)
-{
-	return false;
-}
-
-static bool
-boot_offset_ns(int64_t *ret)
-{
-	*ret = 0;
-	return true;
-}
-
-const char *
-boot_id(void)
-{
-	return "";
-}
-
-#ifdef MR_FAULT_ENV
-void
-boot_id_pretend(const char *id)
-{
-	(void)id;
-}
-#endif
-
-#endif
 
 bool
 boot_clock_ms(int64_t *ret)
@@ -268,7 +199,7 @@ process_describe(int64_t pid, struct mr_process *ret)
 {
 	struct proc_stat stat;
 
-	if (!has_proc()) /* its number alone: better than nothing, see process_state */
+	if (!HAS_PROC) /* its number alone: better than nothing, see process_state */
 		stat = (struct proc_stat){ .pid = pid, .state = is_there(pid) ? 'S' : 'X' };
 	else if (!proc_is_ours() || !read_stat_of(pid, &stat))
 		return false;
@@ -298,7 +229,7 @@ process_runs(const struct mr_process *p)
 {
 	struct proc_stat stat;
 
-	return has_proc() && read_stat_of(p->pid, &stat) && judge(&stat, p->start) == PROCESS_ALIVE;
+	return HAS_PROC && read_stat_of(p->pid, &stat) && judge(&stat, p->start) == PROCESS_ALIVE;
 }
 
 bool
@@ -332,7 +263,7 @@ process_state(const struct mr_process *p)
 	/* On a system without /proc the number is all there is. A later process with that number passes for this
 	 * one: then a name stays taken and a lease goes on, until takeover. The other way round work would be done
 	 * twice. */
-	if (!has_proc())
+	if (!HAS_PROC)
 		return is_there(p->pid) ? PROCESS_ALIVE : PROCESS_DEAD;
 	if (!proc_is_ours() || !read_stat_of(p->pid, &stat)) /* /proc may hide the processes of others */
 		return is_there(p->pid) ? PROCESS_UNKNOWN : PROCESS_DEAD;
@@ -383,7 +314,7 @@ process_is_ancestor(const struct mr_process *p)
 {
 	struct proc_stat stat;
 
-	if (!has_proc())
+	if (!HAS_PROC)
 		return p->boot[0] == '\0' && (p->pid == (int64_t)getpid() || p->pid == (int64_t)getppid());
 	if (!proc_is_ours())
 		return false;
@@ -404,7 +335,7 @@ process_ancestors(struct mr_process *v, size_t max)
 	struct proc_stat stat;
 	size_t n = 0;
 
-	if (!has_proc() || !proc_is_ours())
+	if (!HAS_PROC || !proc_is_ours())
 		return 0;
 	for (int64_t pid = (int64_t)getppid(); pid > 0 && n < max && read_stat_of(pid, &stat); pid = stat.parent)
 		v[n++] = process_of(&stat);
@@ -417,7 +348,7 @@ process_terminal(struct mr_process *ret)
 	pid_t leader = getsid(0);
 	struct proc_stat stat;
 
-	if (leader <= 0 || !has_proc() || !proc_is_ours() || !read_stat_of(leader, &stat) || is_dead(&stat) ||
+	if (leader <= 0 || !HAS_PROC || !proc_is_ours() || !read_stat_of(leader, &stat) || is_dead(&stat) ||
 	    is_listed(stat.name, grounds))
 		return false;
 	*ret = process_of(&stat);
@@ -432,7 +363,7 @@ process_descends(int64_t pid, int64_t from)
 	for (; pid > 0; pid = stat.parent) {
 		if (pid == from)
 			return true;
-		if (!has_proc() || !read_stat_of(pid, &stat))
+		if (!HAS_PROC || !read_stat_of(pid, &stat))
 			return false;
 	}
 	return false;
@@ -462,7 +393,7 @@ read_words(const struct mr_process *p, const char *file, struct buf *ret)
 {
 	char path[64];
 
-	if (!has_proc() || process_state(p) != PROCESS_ALIVE || !buf_reserve(ret, START_MAX))
+	if (!HAS_PROC || process_state(p) != PROCESS_ALIVE || !buf_reserve(ret, START_MAX))
 		return false;
 	(void)snprintf(path, sizeof(path), "/proc/%" PRId64 "/%s", p->pid, file);
 	ssize_t n = sys_kernel_read(path, ret->ptr, START_MAX);
@@ -526,10 +457,11 @@ process_parse(struct mr_str s, struct mr_process *ret)
 {
 	struct mr_process p = { 0 };
 	struct mr_str pid, start, ns, boot, more;
+	const char *gap = " \n";
 	uint64_t number;
 
-	if (!next_field(&s, &pid) || !next_field(&s, &start) || !next_field(&s, &ns) || !next_field(&s, &boot) ||
-	    next_field(&s, &more))
+	if (!str_word(&s, gap, &pid) || !str_word(&s, gap, &start) || !str_word(&s, gap, &ns) ||
+	    !str_word(&s, gap, &boot) || str_word(&s, gap, &more))
 		return false;
 	if (!str_to_u64(pid, &number) || number > INT32_MAX || !str_to_u64(start, &p.start) ||
 	    !str_to_u64(ns, &p.pid_ns) || boot.len >= sizeof(p.boot))

@@ -89,16 +89,6 @@ fail_in_child(int why_fd, int error)
 	_exit(127);
 }
 
-/* Our own end is closed first: else its end would never be seen. */
-static bool
-may_begin(int our_fd, int fd)
-{
-	char word;
-
-	(void)sys_close(our_fd);
-	return sys_read(fd, &word, 1) == 1;
-}
-
 /* Between fork and exec only calls that are safe there: another thread may have held any lock. */
 static void
 become(const struct spawn *what, char **env, int our_go_fd, const int theirs[PIPES])
@@ -118,8 +108,13 @@ become(const struct spawn *what, char **env, int our_go_fd, const int theirs[PIP
 	if (what->dir && chdir(what->dir) < 0)
 		fail_in_child(theirs[WHY], errno);
 	environ = env;
-	if (what->started && !may_begin(our_go_fd, theirs[GO]))
-		_exit(127);
+	if (what->started) {
+		char word;
+
+		(void)sys_close(our_go_fd); /* first: else the end of the pipe would never be seen */
+		if (sys_read(theirs[GO], &word, 1) != 1)
+			_exit(127);
+	}
 	(void)execvp(what->argv[0], (char *const *)(uintptr_t)what->argv);
 	fail_in_child(theirs[WHY], errno);
 }
@@ -145,7 +140,7 @@ static void
 close_all(int fds[PIPES])
 {
 	for (int i = 0; i < PIPES; i++)
-		sys_close_fd(&fds[i]), fds[i] = -1;
+		sys_close_fd(&fds[i]);
 }
 
 static bool
@@ -212,7 +207,7 @@ let_begin(struct running *run, struct mr_error *err)
 
 	if (rc == MR_OK)
 		(void)write_quietly(run->fd[GO], STR("g"));
-	sys_close_fd(&run->fd[GO]), run->fd[GO] = -1;
+	sys_close_fd(&run->fd[GO]);
 	if (rc != MR_OK)
 		(void)waitpid(run->pid, NULL, 0);
 	return rc;
@@ -261,7 +256,7 @@ feed(struct running *run)
 	if (n > 0)
 		run->written += (size_t)n;
 	if ((n < 0 && errno == EPIPE) || (run->written == run->what->input.len && !run->what->enough))
-		sys_close_fd(&run->fd[IN]), run->fd[IN] = -1;
+		sys_close_fd(&run->fd[IN]);
 }
 
 static void
@@ -276,7 +271,7 @@ take_output(struct running *run, int which, struct buf *kept, bool *cut)
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
 			return;
 		if (n <= 0) {
-			sys_close_fd(&run->fd[which]), run->fd[which] = -1;
+			sys_close_fd(&run->fd[which]);
 			return;
 		}
 		size_t room = limit > kept->len ? limit - kept->len : 0, take = (size_t)n < room ? (size_t)n : room;
@@ -286,18 +281,12 @@ take_output(struct running *run, int which, struct buf *kept, bool *cut)
 	}
 }
 
-/* Or the end of it to tell. */
-static bool
-has_input(const struct running *run)
-{
-	return !run->what->enough || run->written < run->what->input.len;
-}
-
 static void
 move_bytes(struct running *run, struct spawned *ret, int timeout_ms)
 {
+	bool has_input = !run->what->enough || run->written < run->what->input.len; /* or its end to tell */
 	struct pollfd p[3] = {
-		{ .fd = has_input(run) ? run->fd[IN] : -1, .events = POLLOUT },
+		{ .fd = has_input ? run->fd[IN] : -1, .events = POLLOUT },
 		{ .fd = run->fd[OUT], .events = POLLIN },
 		{ .fd = run->fd[ERR], .events = POLLIN },
 	};
@@ -315,17 +304,6 @@ move_bytes(struct running *run, struct spawned *ret, int timeout_ms)
 }
 
 /* ---- Ending ---- */
-
-static bool
-has_ended(struct running *run)
-{
-	int status;
-	pid_t got = waitpid(run->pid, &status, WNOHANG);
-
-	if (got == run->pid)
-		run->status = status;
-	return got == run->pid || (got < 0 && errno == ECHILD);
-}
 
 /* True: it cannot be ended. */
 static bool
@@ -363,12 +341,20 @@ next_pause(const struct running *run)
 static void
 follow(struct running *run, struct spawned *ret)
 {
-	while (!has_ended(run)) {
+	int status;
+
+	for (;;) {
+		pid_t got = waitpid(run->pid, &status, WNOHANG);
+
+		if (got == run->pid)
+			run->status = status;
+		if (got == run->pid || (got < 0 && errno == ECHILD))
+			break;
 		move_bytes(run, ret, next_pause(run));
 		if (press_if_late(run, ret))
 			return;
 	}
-	/* What it printed last is in the pipes; who else has them open is not waited for. */
+	/* What it printed last is in the pipes; other processes that have them open are not waited for. */
 	if (run->fd[OUT] >= 0)
 		take_output(run, OUT, &ret->out, &ret->cut);
 	if (run->fd[ERR] >= 0)

@@ -54,15 +54,6 @@ static const struct fs_kind kinds[] = {
 	{ 0x5346544E, "ntfs", "ntfs is not known to keep the order that mailroom needs" },
 };
 
-static const struct fs_kind *
-kind_of(uint32_t magic)
-{
-	for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
-		if (kinds[i].magic == magic)
-			return &kinds[i];
-	return NULL;
-}
-
 /* By its number, from /proc/partitions: "major minor blocks name". */
 bool
 storage_device_name(dev_t dev, char ret[64])
@@ -104,13 +95,14 @@ ext4_reason(dev_t dev)
 static void
 judge(uint32_t magic, dev_t dev, struct mr_storage *ret)
 {
-	const struct fs_kind *kind = kind_of(magic);
-	const char *reason = kind ? kind->reason : "mailroom does not know this file system";
+	const char *reason = "mailroom does not know this file system";
 
-	if (kind)
-		(void)snprintf(ret->file_system, sizeof ret->file_system, "%s", kind->name);
-	else
-		(void)snprintf(ret->file_system, sizeof ret->file_system, "unknown (0x%x)", magic);
+	(void)snprintf(ret->file_system, sizeof ret->file_system, "unknown (0x%x)", magic);
+	for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+		if (kinds[i].magic == magic) {
+			(void)snprintf(ret->file_system, sizeof ret->file_system, "%s", kinds[i].name);
+			reason = kinds[i].reason;
+		}
 	if (magic == 0xEF53)
 		reason = ext4_reason(dev);
 	ret->power_safe = reason == NULL;

@@ -17,6 +17,36 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+/* ---- Is a call that failed worth another attempt? ---- */
+
+static _Thread_local const struct sys_relief *relief;
+
+const struct sys_relief *
+sys_relief_set(const struct sys_relief *next)
+{
+	const struct sys_relief *before = relief;
+
+	relief = next;
+	return before;
+}
+
+bool
+point_again(enum point_kind kind)
+{
+	const struct sys_relief *use = relief;
+	int error = errno;
+
+	if (error == EINTR)
+		return true;
+	if ((error != ENOSPC && error != EDQUOT) || kind == POINT_SYNC || use == NULL)
+		return false;
+	relief = NULL; /* its own calls must not ask for it */
+	bool freed = use->free_some(use->ctx);
+	relief = use;
+	errno = error;
+	return freed;
+}
+
 /* ---- Bytes ---- */
 
 ssize_t
@@ -231,24 +261,11 @@ sys_rename(int from_fd, const char *from, int to_fd, const char *to)
 	return record_names(result, RECORD_RENAME, from_fd, from, to_fd, to);
 }
 
-/* Where the kernel cannot refuse to overwrite. link + unlink would be exact, but a kill in between leaves the mail
- * under both names: doubled, which is worse than what a look before the rename risks. The names of messages are unique,
- * so whoever moves to this name moves this very message, and a rename has one winner. */
-static int
-rename_after_a_look(int from_fd, const char *from, int to_fd, const char *to)
-{
-	struct stat st;
-
-	if (sys_stat(to_fd, to, &st) == 0) {
-		errno = EEXIST;
-		return -1;
-	}
-	return errno == ENOENT ? sys_rename(from_fd, from, to_fd, to) : -1;
-}
-
 int
 sys_rename_new(int from_fd, const char *from, int to_fd, const char *to)
 {
+	struct stat st;
+
 #if defined(SYS_renameat2) && !defined(MR_PORTABLE)
 	const unsigned rename_noreplace = 1;
 
@@ -258,7 +275,15 @@ sys_rename_new(int from_fd, const char *from, int to_fd, const char *to)
 	if (result == 0 || (errno != ENOSYS && errno != EINVAL && errno != EPERM))
 		return record_names(result, RECORD_RENAME, from_fd, from, to_fd, to);
 #endif
-	return rename_after_a_look(from_fd, from, to_fd, to);
+	/* Here the kernel cannot refuse to overwrite. link + unlink would be exact, but a kill in between leaves the
+	 * mail under both names: doubled, which is worse than what a look before the rename risks. The names of
+	 * messages are unique, so every process that moves to this name moves this very message, and a rename has one
+	 * winner. */
+	if (sys_stat(to_fd, to, &st) == 0) {
+		errno = EEXIST;
+		return -1;
+	}
+	return errno == ENOENT ? sys_rename(from_fd, from, to_fd, to) : -1;
 }
 
 int

@@ -64,15 +64,13 @@ open_stepwise(int dir_fd, const char *path, int flags, mode_t mode)
 
 		if (n > NAME_MAX) {
 			errno = ENAMETOOLONG;
-		} else if (*rest == '\0') {
-			int last = path[n] == '/' ? O_DIRECTORY : 0;
-			memcpy(part, path, n);
-			part[n] = '\0';
-			fd = openat(at, part, flags | last | O_NOFOLLOW | ALWAYS, mode);
 		} else {
+			int last = path[n] == '/' ? O_DIRECTORY : 0;
+
 			memcpy(part, path, n);
 			part[n] = '\0';
-			fd = openat(at, part, PASS_THROUGH);
+			fd = *rest == '\0' ? openat(at, part, flags | last | O_NOFOLLOW | ALWAYS, mode)
+					   : openat(at, part, PASS_THROUGH);
 		}
 		if (at != dir_fd)
 			(void)sys_close(at);
@@ -208,29 +206,12 @@ sys_open_unnamed(int dir_fd, mode_t mode)
 }
 
 #ifndef MR_PORTABLE
-static int
-link_by_proc(int fd, int dir_fd, const char *name)
-{
-	char path[40];
-
-	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	return linkat(AT_FDCWD, path, dir_fd, name, AT_SYMLINK_FOLLOW);
-}
-
 /* Could this failure mean that the way is barred, rather than that the name cannot be made? */
 static bool
 way_is_barred(int error)
 {
 	return error == ENOENT || error == EACCES || error == EPERM || error == ENOSYS || error == EINVAL ||
 	       error == ELOOP || error == EOPNOTSUPP;
-}
-
-static bool
-folder_is_gone(int dir_fd)
-{
-	struct stat st;
-
-	return fstat(dir_fd, &st) == 0 && st.st_nlink == 0;
 }
 
 /* By the descriptor alone, which older kernels allow only with a capability; else by its name in /proc, which sandboxes
@@ -242,6 +223,9 @@ static atomic_int way;
 static int
 link_some_way(int fd, int dir_fd, const char *name)
 {
+	struct stat st;
+	char path[40];
+
 	if (way != BY_PROC) {
 		if (linkat(fd, "", dir_fd, name, AT_EMPTY_PATH) == 0) {
 			way = BY_EMPTY_PATH;
@@ -250,12 +234,13 @@ link_some_way(int fd, int dir_fd, const char *name)
 		if (way == BY_EMPTY_PATH || !way_is_barred(errno))
 			return -1;
 	}
-	if (link_by_proc(fd, dir_fd, name) == 0) {
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (linkat(AT_FDCWD, path, dir_fd, name, AT_SYMLINK_FOLLOW) == 0) {
 		way = BY_PROC;
 		return 0;
 	}
-	if (way == UNKNOWN && way_is_barred(errno))
-		errno = folder_is_gone(dir_fd) ? ENOENT : EOPNOTSUPP;
+	if (way == UNKNOWN && way_is_barred(errno)) /* or is the folder gone? */
+		errno = fstat(dir_fd, &st) == 0 && st.st_nlink == 0 ? ENOENT : EOPNOTSUPP;
 	return -1;
 }
 #endif
@@ -340,28 +325,11 @@ sys_kernel_inode(const char *path)
 	return stat(path, &st) == 0 ? (uint64_t)st.st_ino : 0;
 }
 
-static bool
-read_urandom(unsigned char *bytes, size_t n)
-{
-	int fd = open("/dev/urandom", O_RDONLY | O_CLOEXEC);
-	bool full = fd >= 0;
-
-	for (size_t len = 0; full && len < n;) {
-		ssize_t got = read(fd, bytes + len, n - len);
-		if (got > 0)
-			len += (size_t)got;
-		else if (got == 0 || errno != EINTR)
-			full = false;
-	}
-	if (fd >= 0)
-		(void)sys_close(fd);
-	return full;
-}
-
 bool
 sys_random(void *buf, size_t n)
 {
 	unsigned char *bytes = buf;
+	int fd = -1;
 
 #ifndef MR_PORTABLE
 	while (n > 0) {
@@ -374,7 +342,19 @@ sys_random(void *buf, size_t n)
 		n -= (size_t)got;
 	}
 #endif
-	return n == 0 || read_urandom(bytes, n);
+	if (n > 0)
+		fd = open("/dev/urandom", O_RDONLY | O_CLOEXEC);
+	while (n > 0) {
+		ssize_t got = read(fd, bytes, n);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			break;
+		bytes += got;
+		n -= (size_t)got;
+	}
+	sys_close_fd(&fd);
+	return n == 0;
 }
 
 /* ---- Closing ---- */

@@ -26,57 +26,23 @@ hex_digit(char c)
 	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* Where the first of eight bytes is that is not zero. */
-static size_t
-first_of_eight(uint64_t word)
-{
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-	return (size_t)__builtin_ctzll(word) / 8;
-#else
-	return (size_t)__builtin_clzll(word) / 8;
-#endif
-}
-
-typedef unsigned char sixteen __attribute__((vector_size(16)));
-
-/* Where in these bytes the first one is that is not plain, or one of the two; 16: nowhere. */
-static size_t
-first_of_sixteen(sixteen bytes, unsigned char stop, unsigned char or_stop)
-{
-	sixteen odd =
-	    (sixteen)(bytes < 0x20) | (sixteen)(bytes >= 0x7F) | (sixteen)(bytes == stop) | (sixteen)(bytes == or_stop);
-	uint64_t half[2];
-
-	memcpy(half, &odd, sizeof(half));
-	if (half[0])
-		return first_of_eight(half[0]);
-	return half[1] ? 8 + first_of_eight(half[1]) : 16;
-}
-
-/* Sixteen bytes at a time: nearly all that agents write is such text, and most of it is looked at more than once. What
- * is left at the end is looked at together with bytes before it, which are known to be plain. */
+/* Sixteen bytes at a time: nearly all that agents write is such text, and most of it is looked at more than once. */
 size_t
 ascii_run(struct mr_str s, char stop, char or_stop)
 {
+	typedef unsigned char sixteen __attribute__((vector_size(16)));
 	unsigned char first = (unsigned char)stop, second = (unsigned char)or_stop;
-	size_t n = 0, at = 16;
-	sixteen bytes;
+	sixteen bytes, odd;
+	uint64_t half[2];
+	size_t n = 0;
 
-	for (; n + 16 <= s.len && at == 16; n += at) {
+	for (; n + 16 <= s.len; n += 16) {
 		memcpy(&bytes, s.ptr + n, 16);
-		at = first_of_sixteen(bytes, first, second);
-	}
-	if (at < 16 || n == s.len)
-		return n;
-	if (s.len >= 16) {
-		memcpy(&bytes, s.ptr + s.len - 16, 16);
-		return s.len - 16 + first_of_sixteen(bytes, first, second);
-	}
-	if (s.len >= 8) {
-		memcpy(&bytes, s.ptr, 8);
-		memcpy((unsigned char *)&bytes + 8, s.ptr + s.len - 8, 8);
-		at = first_of_sixteen(bytes, first, second);
-		return at < 8 ? at : s.len - 16 + at;
+		odd = (sixteen)(bytes < 0x20) | (sixteen)(bytes >= 0x7F) | (sixteen)(bytes == first) |
+		      (sixteen)(bytes == second);
+		memcpy(half, &odd, sizeof(half));
+		if (half[0] | half[1])
+			break;
 	}
 	for (; n < s.len; n++) {
 		unsigned char c = (unsigned char)s.ptr[n];
@@ -333,12 +299,6 @@ json_string(struct buf *out, struct mr_str s)
 
 #define LONGEST_NAME 255
 
-static unsigned char
-lower(char c)
-{
-	return (unsigned char)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
-}
-
 static size_t
 least_of(size_t a, size_t b)
 {
@@ -360,10 +320,11 @@ edit_distance(const char *a, const char *b, size_t limit)
 	for (size_t i = 1; i <= an; i++) {
 		now[0] = i;
 		for (size_t j = 1; j <= bn; j++) {
-			bool same = lower(a[i - 1]) == lower(b[j - 1]);
+			bool same = ascii_lower(a[i - 1]) == ascii_lower(b[j - 1]);
 			size_t replaced = old[j - 1] + (same ? 0 : 1);
 			size_t best = least_of(least_of(old[j], now[j - 1]) + 1, replaced);
-			if (i > 1 && j > 1 && lower(a[i - 1]) == lower(b[j - 2]) && lower(a[i - 2]) == lower(b[j - 1]))
+			if (i > 1 && j > 1 && ascii_lower(a[i - 1]) == ascii_lower(b[j - 2]) &&
+			    ascii_lower(a[i - 2]) == ascii_lower(b[j - 1]))
 				best = least_of(best, older[j - 2] + 1);
 			now[j] = best;
 		}

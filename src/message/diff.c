@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * diff.c - Myers' greedy way through two lists of lines: what is the same is found diagonal by diagonal, so that a few
- * changes in a large file cost little. Who changes more than STEPS_MAX lines sees the whole middle replaced.
+ * changes in a large file cost little. After STEPS_MAX changed lines the whole middle is shown as replaced.
  */
 #include "message/diff.h"
 
@@ -14,160 +14,100 @@
 #define LINE_LEAD 40 /* shown of a long line before its change */
 
 struct lines {
-	struct mr_str *v;
-	size_t n;
+	struct mr_str *v; /* each with its newline */
+	size_t n, cap;
 };
 
-struct edit { /* an old line that goes, or a new one that comes; in order */
-	bool added;
-	size_t old_at, new_at;
-};
-
-struct diff {
-	struct lines old, new;
-	struct edit *edits;
-	size_t n;
+struct row { /* a line of either text: ' ' both have it, '-' only the old one, '+' only the new one */
+	char mark;
+	struct mr_str line;
 };
 
 static bool
 split(struct mr_str text, struct lines *ret)
 {
-	size_t n = 1;
+	while (text.len > 0) {
+		const char *end = memchr(text.ptr, '\n', text.len);
+		size_t len = end ? (size_t)(end - text.ptr) + 1 : text.len;
 
-	for (size_t i = 0; i < text.len; i++)
-		n += text.ptr[i] == '\n';
-	ret->v = calloc(n, sizeof *ret->v);
-	if (!ret->v)
-		return false;
-	for (size_t at = 0; at < text.len;) {
-		const char *end = memchr(text.ptr + at, '\n', text.len - at);
-		size_t len = end ? (size_t)(end - text.ptr) + 1 - at : text.len - at;
-
-		ret->v[ret->n++] = (struct mr_str){ text.ptr + at, len };
-		at += len;
-	}
-	return true;
-}
-
-/* ---- The way ---- */
-
-static bool
-add_edit(struct diff *d, bool added, size_t old_at, size_t new_at)
-{
-	if ((d->n & (d->n + 1)) == 0) { /* 0, 1, 3, 7, ...: full */
-		struct edit *more = realloc(d->edits, (2 * d->n + 1) * sizeof *more);
-
-		if (!more)
+		if (!array_grow(&ret->v, ret->n, &ret->cap, sizeof(*ret->v)))
 			return false;
-		d->edits = more;
+		ret->v[ret->n++] = (struct mr_str){ text.ptr, len };
+		text = (struct mr_str){ text.ptr + len, text.len - len };
 	}
-	d->edits[d->n++] = (struct edit){ added, old_at, new_at };
 	return true;
 }
 
-struct way {
-	const struct lines *old, *new;
-	size_t skip;                     /* lines that are the same at the beginning */
-	int64_t n, m;                    /* what is between, old and new */
-	int64_t *reached[STEPS_MAX + 1]; /* by step: for each diagonal -step..step, how far in the old lines */
-};
-
-static bool
-same_line(const struct way *w, int64_t x, int64_t y)
+/* Where in the old lines diagonal k is entered at that step, and whether by a new line or without an old one. `far` has
+ * how far each diagonal -step..step got: that of step s begins at s * s. */
+static int
+start_of(const int *far, int step, int k, bool *ret_added)
 {
-	return str_eq(w->old->v[w->skip + (size_t)x], w->new->v[w->skip + (size_t)y]);
-}
-
-static int64_t
-start_of(const struct way *w, int64_t step, int64_t k)
-{
-	const int64_t *last = step > 0 ? w->reached[step - 1] + (step - 1) : NULL;
-
-	if (!last)
+	if (step == 0)
 		return 0;
-	if (k == -step || (k != step && last[k - 1] < last[k + 1]))
-		return last[k + 1]; /* a new line */
-	return last[k - 1] + 1;     /* an old one goes */
+	const int *last = far + (step - 1) * (step - 1) + (step - 1);
+
+	*ret_added = k == -step || (k != step && last[k - 1] < last[k + 1]);
+	return *ret_added ? last[k + 1] : last[k - 1] + 1;
 }
 
-/* How many lines change; -1: too many, or out of memory. */
-static int64_t
-find_way(struct way *w)
+/* How many lines change on the shortest way; -1: more than STEPS_MAX. */
+static int
+find_way(const struct mr_str *old, int n, const struct mr_str *new, int m, int *far)
 {
-	for (int64_t step = 0; step <= STEPS_MAX && step <= w->n + w->m; step++) {
-		w->reached[step] = calloc((size_t)(2 * step + 1), sizeof(int64_t));
-		if (!w->reached[step])
-			return -1;
-		for (int64_t k = -step; k <= step; k += 2) {
-			int64_t x = start_of(w, step, k), y = x - k;
+	bool added;
 
-			while (x < w->n && y >= 0 && y < w->m && same_line(w, x, y))
+	for (int step = 0; step <= STEPS_MAX && step <= n + m; step++)
+		for (int k = -step; k <= step; k += 2) {
+			int x = start_of(far, step, k, &added), y = x - k;
+
+			while (x < n && y >= 0 && y < m && str_eq(old[x], new[y]))
 				x++, y++;
-			w->reached[step][k + step] = x;
-			if (x >= w->n && y >= w->m)
+			far[step * step + step + k] = x;
+			if (x >= n && y >= m)
 				return step;
 		}
-	}
 	return -1;
 }
 
-static bool
-walk_back(struct diff *d, const struct way *w, int64_t steps)
+/* The rows of both texts in order. NULL: out of memory. */
+static struct row *
+compare(const struct lines *old, const struct lines *new, size_t *ret_n)
 {
-	int64_t x = w->n, y = w->m;
+	size_t skip = 0, old_n = old->n, new_n = new->n, at = old_n + new_n;
+	mr_auto(free_ptr) int *far = calloc((size_t)(STEPS_MAX + 1) * (STEPS_MAX + 1), sizeof(*far));
+	struct row *rows = calloc(at + 1, sizeof(*rows));
 
-	for (int64_t step = steps; step > 0; step--) {
-		int64_t k = x - y, from = start_of(w, step, k);
-		const int64_t *last = w->reached[step - 1] + (step - 1);
-		bool added = k == -step || (k != step && last[k - 1] < last[k + 1]);
-
-		x = added ? from : from - 1;
-		y = added ? from - k - 1 : from - k;
-		if (!add_edit(d, added, w->skip + (size_t)x, w->skip + (size_t)y))
-			return false;
+	if (!far || !rows) {
+		free(rows);
+		return NULL;
 	}
-	for (size_t i = 0; i < d->n / 2; i++) {
-		struct edit swap = d->edits[i];
+	while (skip < old_n && skip < new_n && str_eq(old->v[skip], new->v[skip]))
+		skip++;
+	for (; old_n > skip && new_n > skip && str_eq(old->v[old_n - 1], new->v[new_n - 1]); new_n--)
+		rows[--at] = (struct row){ ' ', old->v[--old_n] };
+	const struct mr_str *a = old->v + skip, *b = new->v + skip;
+	int x = (int)(old_n - skip), y = (int)(new_n - skip), steps = find_way(a, x, b, y, far);
 
-		d->edits[i] = d->edits[d->n - 1 - i];
-		d->edits[d->n - 1 - i] = swap;
+	while (steps < 0 && y > 0)
+		rows[--at] = (struct row){ '+', b[--y] };
+	while (steps < 0 && x > 0)
+		rows[--at] = (struct row){ '-', a[--x] };
+	for (int step = steps; step >= 0; step--) { /* back along the way */
+		bool added = false;
+		int from = start_of(far, step, x - y, &added);
+
+		for (; x > from; y--)
+			rows[--at] = (struct row){ ' ', a[--x] };
+		if (step > 0)
+			rows[--at] = added ? (struct row){ '+', b[--y] } : (struct row){ '-', a[--x] };
 	}
-	return true;
+	while (skip > 0)
+		rows[--at] = (struct row){ ' ', old->v[--skip] };
+	*ret_n = old->n + new->n - at;
+	memmove(rows, rows + at, *ret_n * sizeof(*rows));
+	return rows;
 }
-
-static bool
-replace_all(struct diff *d, const struct way *w)
-{
-	bool fine = true;
-
-	for (int64_t i = 0; i < w->n && fine; i++)
-		fine = add_edit(d, false, w->skip + (size_t)i, w->skip);
-	for (int64_t i = 0; i < w->m && fine; i++)
-		fine = add_edit(d, true, w->skip + (size_t)w->n, w->skip + (size_t)i);
-	return fine;
-}
-
-static bool
-compare(struct diff *d)
-{
-	struct way w = { .old = &d->old, .new = &d->new };
-	size_t old_n = d->old.n, new_n = d->new.n;
-
-	while (w.skip < old_n && w.skip < new_n && str_eq(d->old.v[w.skip], d->new.v[w.skip]))
-		w.skip++;
-	while (old_n > w.skip && new_n > w.skip && str_eq(d->old.v[old_n - 1], d->new.v[new_n - 1]))
-		old_n--, new_n--;
-	w.n = (int64_t)(old_n - w.skip);
-	w.m = (int64_t)(new_n - w.skip);
-	int64_t steps = find_way(&w);
-	bool fine = steps >= 0 ? walk_back(d, &w, steps) : replace_all(d, &w);
-
-	for (size_t i = 0; i <= STEPS_MAX; i++)
-		free(w.reached[i]);
-	return fine;
-}
-
-/* ---- Showing ---- */
 
 static void
 show_line(struct buf *out, char mark, struct mr_str line, size_t from)
@@ -199,83 +139,65 @@ show_line(struct buf *out, char mark, struct mr_str line, size_t from)
 
 /* Of a long line that is put in place of another: where they begin to differ. */
 static size_t
-first_difference(const struct diff *d, size_t i)
+first_difference(const struct row *rows, size_t n, size_t i)
 {
-	const struct edit *e = &d->edits[i];
-	const struct edit *other = NULL;
+	struct mr_str a = rows[i].line, b;
+	size_t same = 0;
 
-	if (!e->added && i + 1 < d->n && d->edits[i + 1].added && d->edits[i + 1].new_at == e->new_at)
-		other = &d->edits[i + 1];
-	else if (e->added && i > 0 && !d->edits[i - 1].added && d->edits[i - 1].new_at == e->new_at)
-		other = &d->edits[i - 1];
-	if (!other)
+	if (rows[i].mark == '-' && i + 1 < n && rows[i + 1].mark == '+')
+		b = rows[i + 1].line;
+	else if (rows[i].mark == '+' && i > 0 && rows[i - 1].mark == '-')
+		b = rows[i - 1].line;
+	else
 		return 0;
-	struct mr_str a = d->old.v[e->added ? other->old_at : e->old_at];
-	struct mr_str b = d->new.v[e->added ? e->new_at : other->new_at];
-	size_t n = 0;
-
-	while (n < a.len && n < b.len && a.ptr[n] == b.ptr[n])
-		n++;
-	return n > LINE_MAX_CHARS / 2 ? n - LINE_LEAD : 0;
+	while (same < a.len && same < b.len && a.ptr[same] == b.ptr[same])
+		same++;
+	return same > LINE_MAX_CHARS / 2 ? same - LINE_LEAD : 0;
 }
 
-static size_t
-end_of_hunk(const struct diff *d, size_t first)
-{
-	size_t last = first;
-
-	while (
-	    last + 1 < d->n && d->edits[last + 1].old_at <= d->edits[last].old_at + !d->edits[last].added + 2 * CONTEXT)
-		last++;
-	return last + 1;
-}
-
+/* The rows from..end, with the numbers of their first lines. */
 static void
-show_hunk(const struct diff *d, size_t first, size_t behind, struct buf *out)
+show_hunk(const struct row *rows, size_t n, size_t from, size_t end, struct buf *out)
 {
-	const struct edit *a = &d->edits[first], *z = &d->edits[behind - 1];
-	size_t lead = a->old_at < CONTEXT ? a->old_at : CONTEXT, old_at = a->old_at - lead;
-	size_t old_end = z->old_at + !z->added, new_end = z->new_at + z->added;
+	size_t old_at = 0, new_at = 0, old_n = 0, new_n = 0;
 
-	for (int i = 0; i < CONTEXT && old_end < d->old.n; i++)
-		old_end++, new_end++;
-	size_t old_n = old_end - old_at, new_at = a->new_at - lead, new_n = new_end - new_at;
-
+	for (size_t i = 0; i < end; i++) {
+		*(i < from ? &old_at : &old_n) += rows[i].mark != '+';
+		*(i < from ? &new_at : &new_n) += rows[i].mark != '-';
+	}
 	buf_addf(out, "@@ -%zu,%zu +%zu,%zu @@\n", old_n > 0 ? old_at + 1 : old_at, old_n,
 	    new_n > 0 ? new_at + 1 : new_at, new_n);
-	for (size_t i = first; i < behind; i++) {
-		const struct edit *e = &d->edits[i];
-
-		while (old_at < e->old_at)
-			show_line(out, ' ', d->old.v[old_at++], 0);
-		show_line(out, e->added ? '+' : '-', e->added ? d->new.v[e->new_at] : d->old.v[old_at++],
-		    first_difference(d, i));
-	}
-	while (old_at < old_end)
-		show_line(out, ' ', d->old.v[old_at++], 0);
+	for (size_t i = from; i < end; i++)
+		show_line(out, rows[i].mark, rows[i].line, first_difference(rows, n, i));
 }
 
 void
 diff_unified(struct mr_str before, struct mr_str after, const char *old_name, const char *new_name, struct buf *out)
 {
-	struct diff d = { 0 };
+	struct lines old = { 0 }, new = { 0 };
+	size_t n = 0;
+	mr_auto(free_ptr) struct row *rows = split(before, &old) && split(after, &new) ? compare(&old, &new, &n) : NULL;
 
-	if (!split(before, &d.old) || !split(after, &d.new) || !compare(&d))
-		out->failed = true;
-	if (!out->failed && (d.n > 0 || !old_name || !new_name)) {
+	out->failed |= !rows;
+	if (!out->failed && (!str_eq(before, after) || !old_name || !new_name)) {
 		buf_adds(out, "--- ");
 		text_clean_line(out, str_of(old_name ? old_name : "/dev/null"));
 		buf_adds(out, "\n+++ ");
 		text_clean_line(out, str_of(new_name ? new_name : "/dev/null"));
 		buf_addc(out, '\n');
-		for (size_t i = 0; i < d.n;) {
-			size_t behind = end_of_hunk(&d, i);
+		for (size_t i = 0; i < n; i++) {
+			size_t last = i;
 
-			show_hunk(&d, i, behind, out);
-			i = behind;
+			if (rows[i].mark == ' ')
+				continue;
+			for (size_t k = i; k < n && k <= last + 2 * CONTEXT + 1; k++)
+				last = rows[k].mark != ' ' ? k : last;
+			size_t end = last + CONTEXT < n ? last + CONTEXT + 1 : n;
+
+			show_hunk(rows, n, i > CONTEXT ? i - CONTEXT : 0, end, out);
+			i = end - 1;
 		}
 	}
-	free(d.old.v);
-	free(d.new.v);
-	free(d.edits);
+	free(old.v);
+	free(new.v);
 }

@@ -279,7 +279,7 @@ check_half_made(const struct making *m, struct mr_error *err)
 
 			buf_addf(&spaced, " %s ", names.v[n]);
 			if (!strstr(parts[i].ours, buf_z(&spaced)) &&
-			    !(str_starts(name, "mr-") && str_ends(name, ".tmp"))) /* stage.c's */
+			    !(str_starts(name, "mr-") && str_ends(name, ".tmp"))) /* of stage_open */
 				return mr_fail(err, MR_REFUSED,
 				    "'%s' is no room, but has '%s/%.60s' in it\n"
 				    "it came from elsewhere: look at it, move it away, then run mailroom init again",
