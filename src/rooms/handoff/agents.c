@@ -229,39 +229,33 @@ remove_tree(struct handoff *h, const char *id, bool force, size_t *ret_unread, s
 }
 
 /* The entry goes under the lock, the folders afterwards. */
-static enum mr_rc
-remove_entry(struct handoff *h, const char *address, bool force, char ret_id[HANDOFF_ID_MAX + 1], bool *ret_shared,
-    struct mr_error *err)
-{
-	mr_auto(registry_done) struct registry r = { 0 };
-	mr_auto(sys_close_fd) int lock = -1;
-	const struct registry_entry *entry = NULL;
-	size_t unread = 0;
-
-	TRY(handoff_registry_lock(h, &lock, &r, err));
-	TRY(handoff_mailbox_of(h, &r, address, ret_id, &entry, err));
-	if (entry)
-		registry_remove(&r, entry);
-	*ret_shared = registry_with_id(&r, str_of(ret_id)) != NULL; /* the mailbox has another name */
-	if (!*ret_shared)
-		TRY(empty_folder(h, ret_id, "inbox", true, &unread, err));
-	if (unread > 0 && !force)
-		return refuse_unread(address, unread, err);
-	return handoff_registry_store(h, &r, err);
-}
-
 enum mr_rc
 handoff_remove_agent(struct mr_room *room, const char *name, bool force, size_t *ret_dead, struct mr_error *err)
 {
 	struct handoff *h = handoff_of(room);
+	mr_auto(registry_done) struct registry r = { 0 };
+	mr_auto(sys_close_fd) int lock = -1;
+	const struct registry_entry *entry = NULL;
 	char id[HANDOFF_ID_MAX + 1];
-	bool shared = false;
 	size_t unread = 0;
 	int root_fd = -1;
 
 	if (handoff_root(h, false, &root_fd, err) != MR_OK)
 		return mr_fail(err, MR_NOTFOUND, "no agent '%s' in this room", name);
-	TRY(remove_entry(h, name, force, id, &shared, err));
+	TRY(handoff_registry_lock(h, &lock, &r, err));
+	TRY(handoff_mailbox_of(h, &r, name, id, &entry, err));
+	if (entry)
+		registry_remove(&r, entry);
+	bool shared = registry_with_id(&r, str_of(id)) != NULL; /* the mailbox has another name */
+
+	if (!shared)
+		TRY(empty_folder(h, id, "inbox", true, &unread, err));
+	if (unread > 0 && !force)
+		return refuse_unread(name, unread, err);
+	TRY(handoff_registry_store(h, &r, err));
+	sys_close_fd(&lock);
+	lock = -1;
+	unread = 0;
 	if (!shared && remove_tree(h, id, force, &unread, err) != MR_OK)
 		return mr_wrap(err, "the name '%s' is free now, but its mailbox is still there", name);
 	*ret_dead = unread;

@@ -182,24 +182,6 @@ send_kept(struct sending *s, const char *id, struct mr_error *err)
 
 /* ---- A delivery ---- */
 
-/* Ids of all recipients, before anything is written. Those that do not exist are put into ret_missing. */
-static enum mr_rc
-resolve_all(struct handoff *h, const struct registry *r, const struct delivery *what, struct mr_names *ret_ids,
-    struct mr_names *ret_missing, struct mr_error *err)
-{
-	for (size_t i = 0; i < what->to->n; i++) {
-		char id[HANDOFF_ID_MAX + 1] = "";
-		enum mr_rc rc = handoff_mailbox_of(h, r, what->to->v[i], id, NULL, err);
-		bool missing = rc == MR_NOTFOUND && what->make_mailboxes;
-
-		if (rc != MR_OK && !missing)
-			return rc;
-		if (!names_add(missing ? ret_missing : ret_ids, str_of(missing ? what->to->v[i] : id)))
-			return mr_nomem(err);
-	}
-	return MR_OK;
-}
-
 static enum mr_rc
 find_ends(struct mr_room *room, const struct delivery *what, char ret_from[HANDOFF_ID_MAX + 1],
     struct mr_names *ret_ids, struct mr_error *err)
@@ -214,7 +196,16 @@ find_ends(struct mr_room *room, const struct delivery *what, char ret_from[HANDO
 		mr_names_done(ret_ids);
 		*ret_ids = (struct mr_names){ 0 };
 		TRY(handoff_registry_read(h, &r, err));
-		TRY(resolve_all(h, &r, what, ret_ids, &missing, err));
+		for (size_t i = 0; i < what->to->n; i++) { /* all of them, before anything is written */
+			char id[HANDOFF_ID_MAX + 1] = "";
+			enum mr_rc rc = handoff_mailbox_of(h, &r, what->to->v[i], id, NULL, err);
+			bool make = rc == MR_NOTFOUND && what->make_mailboxes;
+
+			if (rc != MR_OK && !make)
+				return rc;
+			if (!names_add(make ? &missing : ret_ids, str_of(make ? what->to->v[i] : id)))
+				return mr_nomem(err);
+		}
 		if (missing.n > 0 && round > 0)
 			return mr_fail(err, MR_NOTFOUND, "no agent '%s' in this room", missing.v[0]);
 		for (size_t i = 0; i < missing.n; i++) {

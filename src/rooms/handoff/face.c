@@ -102,36 +102,30 @@ archive(const struct asked *a)
 
 /* Until a message is in the inbox, which is made, or the time is up: MR_EMPTY. */
 static enum mr_rc
-wait_with(const struct asked *a, const char *mailbox, int64_t timeout_ms, void *watch)
-{
-	int64_t end_ms = clock_boot_ms() + timeout_ms;
-
-	for (;;) {
-		mr_auto(kit_items_done) struct kit_items list = { 0 };
-		int64_t left_ms = end_ms - clock_boot_ms();
-
-		TRY(handoff_list(a->h, mailbox, MR_INBOX, &list, a->err));
-		if (list.n > 0)
-			return MR_OK;
-		if (left_ms <= 0)
-			return mr_fail(a->err, MR_EMPTY, "no mail for '%s'", mailbox);
-		kit_watch_wait(NULL, watch, left_ms);
-	}
-}
-
-static enum mr_rc
 wait_for_mail(const struct asked *a)
 {
+	const char *mailbox = a->args[1];
 	uint64_t ms = 0;
 	void *watch = NULL;
+	enum mr_rc rc = MR_EMPTY;
 
 	if (!str_to_u64(str_of(a->args[0]), &ms) || ms > INT32_MAX * (uint64_t)1000)
 		return mr_fail(a->err, MR_REFUSED, "'%s' is no time to wait", a->args[0]);
-	TRY(handoff_watch_box(a->h, a->args[1], &watch, a->err));
-	enum mr_rc rc = wait_with(a, a->args[1], (int64_t)ms, watch);
+	TRY(handoff_watch_box(a->h, mailbox, &watch, a->err));
+	for (int64_t end_ms = clock_boot_ms() + (int64_t)ms; rc == MR_EMPTY;) {
+		mr_auto(kit_items_done) struct kit_items list = { 0 };
+		int64_t left_ms = end_ms - clock_boot_ms();
 
+		rc = handoff_list(a->h, mailbox, MR_INBOX, &list, a->err);
+		if (rc != MR_OK || list.n > 0)
+			break;
+		rc = MR_EMPTY;
+		if (left_ms <= 0)
+			break;
+		kit_watch_wait(NULL, watch, left_ms);
+	}
 	kit_watch_close(NULL, watch);
-	return rc;
+	return rc == MR_EMPTY ? mr_fail(a->err, MR_EMPTY, "no mail for '%s'", mailbox) : rc;
 }
 
 static enum mr_rc

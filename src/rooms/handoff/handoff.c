@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -171,24 +172,18 @@ handoff_watch(struct mr_room *room, const char *agent, void **ret_watch, struct 
 
 /* ---- The doctor ---- */
 
-struct inspection {
-	struct handoff *h;
-	int root_fd;
-	struct findings f;
-	struct registry registry;
-};
-
+/* A finding about registry.json; with `fixed` it was put right. */
+MR_PRINTF(6, 7)
 static void
-inspection_done(struct inspection *x)
+say_registry(struct findings *f, bool fixed, const char *code, const char *why, const char *fix, const char *fmt, ...)
 {
-	findings_end(&x->f);
-	registry_done(&x->registry);
-}
+	char text[400];
+	va_list args;
 
-static void
-find(struct inspection *x, const char *code, const char *text, const char *why, const char *fix, bool fixed)
-{
-	findings_say(&x->f,
+	va_start(args, fmt);
+	(void)vsnprintf(text, sizeof text, fmt, args);
+	va_end(args);
+	findings_say(f,
 	    &(struct mr_finding){ .severity = MR_PROBLEM,
 		.code = code,
 		.path = "registry.json",
@@ -199,76 +194,63 @@ find(struct inspection *x, const char *code, const char *text, const char *why, 
 }
 
 static void
-inspect_entry(struct inspection *x, const struct registry_entry *e)
+inspect_entry(struct handoff *h, struct findings *f, const struct registry *r, const struct registry_entry *e)
 {
 	mr_auto(buf_done) struct buf name = BUF_INIT;
-	char text[400];
 
 	text_clean_line(&name, utf8_cut(str_of(e->name), 80));
-	if (!handoff_id_ok(str_of(e->id))) {
-		(void)snprintf(
-		    text, sizeof text, "'%s' is registered with an id that is no folder of this room", buf_z(&name));
-		find(x, "registry", text, "mail to that name cannot be stored", "take the entry out of registry.json",
-		    false);
-	} else if (registry_named(&x->registry, str_of(e->name)) != e) {
-		(void)snprintf(text, sizeof text, "the name '%s' is registered twice", buf_z(&name));
-		find(x, "registry", text, "the first one counts", "take the other out of registry.json", false);
-	} else if (strcmp(e->name, e->id) != 0 && handoff_has_mailbox(x->h, e->name)) {
-		(void)snprintf(text, sizeof text, "the name '%s' is also the id of another mailbox", buf_z(&name));
-		find(x, "registry", text, "mailroom reaches only the name", "register under another name", false);
-	}
-}
-
-/* Is registry.json as we would write it, or missing? */
-static bool
-is_canonical(const struct inspection *x)
-{
-	mr_auto(buf_done) struct buf here = BUF_INIT, canonical = BUF_INIT;
-	struct mr_error why = { 0 };
-
-	if (file_read(x->root_fd, "registry.json", (size_t)4 << 20, &here, &why) != MR_OK)
-		return why.code == MR_NOTFOUND;
-	registry_write(&x->registry, x->h->path, &canonical);
-	return str_eq(buf_str(&here), buf_str(&canonical));
+	if (!handoff_id_ok(str_of(e->id)))
+		say_registry(f, false, "registry", "mail to that name cannot be stored",
+		    "take the entry out of registry.json",
+		    "'%s' is registered with an id that is no folder of this room", buf_z(&name));
+	else if (registry_named(r, str_of(e->name)) != e)
+		say_registry(f, false, "registry", "the first one counts", "take the other out of registry.json",
+		    "the name '%s' is registered twice", buf_z(&name));
+	else if (strcmp(e->name, e->id) != 0 && handoff_has_mailbox(h, e->name))
+		say_registry(f, false, "registry", "mailroom reaches only the name", "register under another name",
+		    "the name '%s' is also the id of another mailbox", buf_z(&name));
 }
 
 static enum mr_rc
-inspect_registry(struct inspection *x, struct mr_error *err)
+inspect_registry(struct handoff *h, struct findings *f, struct mr_error *err)
 {
-	const struct registry *r = &x->registry;
+	mr_auto(registry_done) struct registry r = { 0 };
+	mr_auto(buf_done) struct buf here = BUF_INIT, canonical = BUF_INIT;
 	size_t elsewhere = 0;
-	bool good = is_canonical(x), fixed = false;
-	char text[400];
+	bool fixed = false;
 
-	for (size_t i = 0; i < r->n; i++)
-		elsewhere += handoff_is_elsewhere(x->h, &r->v[i]);
-	if (x->f.fix && (elsewhere || !good)) {
+	TRY(handoff_registry_read(h, &r, err));
+	registry_write(&r, h->path, &canonical);
+	enum mr_rc rc = file_read(h->root_fd, "registry.json", (size_t)4 << 20, &here, IGNORED);
+	bool good = rc == MR_NOTFOUND || (rc == MR_OK && str_eq(buf_str(&here), buf_str(&canonical)));
+
+	for (size_t i = 0; i < r.n; i++)
+		elsewhere += handoff_is_elsewhere(h, &r.v[i]);
+	if (f->fix && (elsewhere || !good)) {
 		mr_auto(registry_done) struct registry now = { 0 };
 		mr_auto(sys_close_fd) int lock = -1;
 
-		TRY(handoff_registry_lock(x->h, &lock, &now, err));
+		TRY(handoff_registry_lock(h, &lock, &now, err));
 		for (size_t i = 0; i < now.n; i++)
-			if (handoff_is_elsewhere(x->h, &now.v[i]))
+			if (handoff_is_elsewhere(h, &now.v[i]))
 				now.v[i].inbox = ""; /* filled in when it is written */
-		TRY(handoff_registry_store(x->h, &now, err));
+		TRY(handoff_registry_store(h, &now, err));
 		fixed = true;
 	}
-	if (r->broken)
-		find(x, "registry", "registry.json is no JSON; only some of its entries can be read",
-		    "two programs wrote it at the same time, or one was killed",
-		    "mailroom doctor --fix writes those again; the others have to register anew", fixed);
+	if (r.broken)
+		say_registry(f, fixed, "registry", "two programs wrote it at the same time, or one was killed",
+		    "mailroom doctor --fix writes those again; the others have to register anew",
+		    "registry.json is no JSON; only some of its entries can be read");
 	else if (!good)
-		find(x, "registry", "registry.json has not the layout that the mailbox skill reads",
-		    "another program wrote it, and the skill finds no names in it",
-		    "mailroom doctor --fix, or any registration through mailroom, writes it again", fixed);
-	if (elsewhere) {
-		(void)snprintf(
-		    text, sizeof text, "%zu of %zu registered inboxes are not in '%s'", elsewhere, r->n, x->h->path);
-		find(x, "root", text, "the root was moved, or this is a copy",
-		    "is this the right root? If it was moved, mailroom doctor --fix writes its paths", fixed);
-	}
-	for (size_t i = 0; i < r->n; i++)
-		inspect_entry(x, &r->v[i]);
+		say_registry(f, fixed, "registry", "another program wrote it, and the skill finds no names in it",
+		    "mailroom doctor --fix, or any registration through mailroom, writes it again",
+		    "registry.json has not the layout that the mailbox skill reads");
+	if (elsewhere)
+		say_registry(f, fixed, "root", "the root was moved, or this is a copy",
+		    "is this the right root? If it was moved, mailroom doctor --fix writes its paths",
+		    "%zu of %zu registered inboxes are not in '%s'", elsewhere, r.n, h->path);
+	for (size_t i = 0; i < r.n; i++)
+		inspect_entry(h, f, &r, &r.v[i]);
 	return MR_OK;
 }
 
@@ -286,56 +268,50 @@ tell_unreadable(void *ctx, const char *path, const struct mr_error *err)
 	    "%s", err->message);
 }
 
-static void
-inspect_modes(struct inspection *x)
-{
-	struct stat st;
-
-	if (sys_stat_fd(x->root_fd, &st) < 0 || (st.st_mode & 077) == 0)
-		return;
-	bool fixed = x->f.fix && sys_chmod_fd(x->root_fd, 0700) == 0;
-
-	findings_say(&x->f,
-	    &(struct mr_finding){ .severity = MR_NOTE,
-		.code = "modes",
-		.path = ".",
-		.why = "a mailbox is its owner's alone",
-		.fix = fixed ? "its mode is 0700 now" : "mailroom doctor --fix closes it: mode 0700",
-		.fixed = fixed },
-	    "other users can look into the root");
-}
-
 enum mr_rc
 handoff_inspect(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, struct mr_error *err)
 {
-	mr_auto(inspection_done) struct inspection x = { .h = handoff_of(room), .f = findings_begin(fix, fn, ctx) };
+	struct handoff *h = handoff_of(room);
+	mr_auto(findings_end) struct findings f = findings_begin(fix, fn, ctx);
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
 	const struct scan_request want = {
-		.folders = MR_INBOX, .depth = SCAN_BODIES, .trouble = tell_unreadable, .trouble_ctx = &x.f
+		.folders = MR_INBOX, .depth = SCAN_BODIES, .trouble = tell_unreadable, .trouble_ctx = &f
 	};
-	enum mr_rc rc = handoff_root(x.h, false, &x.root_fd, err);
+	struct stat st;
+	int root_fd = -1;
+	enum mr_rc rc = handoff_root(h, false, &root_fd, err);
 
 	if (rc != MR_OK)
 		return rc == MR_NOTFOUND ? MR_OK : rc;
-	TRY(handoff_registry_read(x.h, &x.registry, err));
-	findings_keep_in_state(&x.f, room->state_dir);
-	findings_space(&x.f, x.root_fd);
-	inspect_modes(&x);
-	TRY(inspect_registry(&x, err));
-	TRY(kit_names(x.root_fd, &names, err));
+	findings_keep_in_state(&f, room->state_dir);
+	findings_space(&f, root_fd);
+	if (sys_stat_fd(root_fd, &st) == 0 && (st.st_mode & 077)) {
+		bool fixed = fix && sys_chmod_fd(root_fd, 0700) == 0;
+
+		findings_say(&f,
+		    &(struct mr_finding){ .severity = MR_NOTE,
+			.code = "modes",
+			.path = ".",
+			.why = "a mailbox is its owner's alone",
+			.fix = fixed ? "its mode is 0700 now" : "mailroom doctor --fix closes it: mode 0700",
+			.fixed = fixed },
+		    "other users can look into the root");
+	}
+	TRY(inspect_registry(h, &f, err));
+	TRY(kit_names(root_fd, &names, err));
 	for (size_t i = 0; i < names.n; i++) {
 		const char *name = names.v[i];
 		mr_auto(sys_close_fd) int fd = -1;
 		char path[HANDOFF_ID_MAX + 16];
 
 		if (str_starts(str_of(name), ".registry.json.") && str_ends(str_of(name), ".tmp"))
-			findings_leftover(&x.f, x.root_fd, name, name);
-		if (!handoff_has_mailbox(x.h, name))
+			findings_leftover(&f, root_fd, name, name);
+		if (!handoff_has_mailbox(h, name))
 			continue;
 		(void)handoff_scan(room, name, &want, kit_pass_over, NULL, IGNORED);
 		(void)snprintf(path, sizeof path, "%s/tmp", name);
-		if (handoff_dir(x.h, name, "tmp", false, &fd, IGNORED) == MR_OK)
-			kit_leftovers(&x.f, fd, path, NULL);
+		if (handoff_dir(h, name, "tmp", false, &fd, IGNORED) == MR_OK)
+			kit_leftovers(&f, fd, path, NULL);
 	}
 	return MR_OK;
 }

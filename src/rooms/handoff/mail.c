@@ -48,19 +48,7 @@ struct reading {
 	int fd;
 	enum mr_folder folder;
 	char path[HANDOFF_ID_MAX + 16];
-	int64_t changed_ns;
 };
-
-struct readings {
-	struct reading v[2]; /* inbox, archive */
-};
-
-static void
-readings_done(struct readings *r)
-{
-	sys_close_fd(&r->v[0].fd);
-	sys_close_fd(&r->v[1].fd);
-}
 
 static bool
 note(void *ctx, const struct dir_entry *e)
@@ -84,20 +72,13 @@ note(void *ctx, const struct dir_entry *e)
 	return true;
 }
 
-static bool
-has_changed(struct readings *both_folders)
+/* When the folder last changed; 0: it is not there. */
+static int64_t
+changed_ns(int fd)
 {
-	struct reading *r = both_folders->v;
-	bool changed = false;
+	struct stat st;
 
-	for (size_t i = 0; i < 2; i++) {
-		struct stat st;
-		int64_t now = r[i].fd >= 0 && sys_stat_fd(r[i].fd, &st) == 0 ? kit_mtime_ns(&st) : 0;
-
-		changed |= now != r[i].changed_ns;
-		r[i].changed_ns = now;
-	}
-	return changed;
+	return fd >= 0 && sys_stat_fd(fd, &st) == 0 ? kit_mtime_ns(&st) : 0;
 }
 
 static enum mr_rc
@@ -105,29 +86,39 @@ list(struct kit_box *kit, const struct scan_request *want, const char *only_id, 
     struct mr_error *err)
 {
 	const struct box *box = (struct box *)kit;
-	mr_auto(readings_done) struct readings folders = { { { .fd = -1 }, { .fd = -1 } } };
-	struct reading *r = folders.v;
-	int passes = 0;
+	mr_auto(sys_close_fd) int inbox_fd = -1, archive_fd = -1;
+	int *const fds[] = { &inbox_fd, &archive_fd };
+	int64_t seen_ns[2];
+	bool changed = true;
 	size_t kept = 0;
 
 	(void)only_id;
 	for (size_t i = 0; i < 2; i++) {
-		r[i].items = ret;
-		r[i].folder = both[i];
-		(void)snprintf(r[i].path, sizeof r[i].path, "%s/%s", box->mailbox, folder_name(both[i]));
 		enum mr_rc rc = (want->folders & both[i])
-				    ? handoff_dir(box->h, box->mailbox, folder_name(both[i]), false, &r[i].fd, err)
+				    ? handoff_dir(box->h, box->mailbox, folder_name(both[i]), false, fds[i], err)
 				    : MR_OK;
 
 		if (rc != MR_OK && rc != MR_NOTFOUND) /* a missing folder is made when it is needed */
 			return rc;
 	}
-	(void)has_changed(&folders);
-	do {
-		for (size_t i = 0; i < 2; i++)
-			if (r[i].fd >= 0)
-				TRY(dir_each(r[i].fd, note, &r[i], err));
-	} while (++passes < PASSES && has_changed(&folders));
+	seen_ns[0] = changed_ns(inbox_fd);
+	seen_ns[1] = changed_ns(archive_fd);
+	for (int pass = 0; pass < PASSES && changed; pass++) {
+		for (size_t i = 0; i < 2; i++) {
+			struct reading r = { .items = ret, .fd = *fds[i], .folder = both[i] };
+
+			(void)snprintf(r.path, sizeof r.path, "%s/%s", box->mailbox, folder_name(both[i]));
+			if (r.fd >= 0)
+				TRY(dir_each(r.fd, note, &r, err));
+		}
+		changed = false;
+		for (size_t i = 0; i < 2 && pass + 1 < PASSES; i++) {
+			int64_t now_ns = changed_ns(*fds[i]);
+
+			changed |= now_ns != seen_ns[i];
+			seen_ns[i] = now_ns;
+		}
+	}
 	kit_sort(ret);
 	for (size_t i = 0; i < ret->n; i++) /* of each name only where it was seen last */
 		if (i + 1 == ret->n || strcmp(ret->v[i].name, ret->v[i + 1].name) != 0)
@@ -282,23 +273,6 @@ find(struct box *box, const char *id, unsigned folders, struct kit_items *items,
 		   : mr_fail(err, MR_NOTFOUND, "no message '%s' in the mailbox of '%s'", id, box->kit.agent);
 }
 
-/* A root that was moved or copied: senders who follow the registry's paths write elsewhere. */
-static void
-report_elsewhere(const struct box *box, const struct registry_entry *entry, const struct scan_request *want)
-{
-	mr_auto(buf_done) struct buf shown = BUF_INIT;
-	struct mr_error problem = { 0 };
-
-	if (!entry || !want->trouble || !handoff_is_elsewhere(box->h, entry))
-		return;
-	text_clean_line(&shown, utf8_cut(str_of(entry->inbox), 200));
-	(void)mr_fail(&problem, MR_CORRUPT,
-	    "the registry says that the inbox of '%s' is '%s'\n"
-	    "mail sent there is not seen here; `mailroom doctor --fix` writes the paths of this root",
-	    box->kit.agent, buf_z(&shown));
-	want->trouble(want->trouble_ctx, "registry.json", &problem);
-}
-
 enum mr_rc
 handoff_scan(struct mr_room *room, const char *agent, const struct scan_request *asked, mr_message_fn *fn, void *ctx,
     struct mr_error *err)
@@ -312,7 +286,18 @@ handoff_scan(struct mr_room *room, const char *agent, const struct scan_request 
 	TRY(box_open(&box, room, agent, &entry, err));
 	want.folders &= want.unread_only ? MR_INBOX : HANDOFF_FOLDERS;
 	box.want = &want;
-	report_elsewhere(&box, entry, &want);
+	/* The root was moved or copied: senders that follow the registry's paths write elsewhere. */
+	if (entry && want.trouble && handoff_is_elsewhere(box.h, entry)) {
+		mr_auto(buf_done) struct buf shown = BUF_INIT;
+		struct mr_error problem = { 0 };
+
+		text_clean_line(&shown, utf8_cut(str_of(entry->inbox), 200));
+		(void)mr_fail(&problem, MR_CORRUPT,
+		    "the registry says that the inbox of '%s' is '%s'\n"
+		    "mail sent there is not seen here; `mailroom doctor --fix` writes the paths of this root",
+		    agent, buf_z(&shown));
+		want.trouble(want.trouble_ctx, "registry.json", &problem);
+	}
 	return kit_scan(&box.kit, &want, fn, ctx, err);
 }
 
@@ -383,29 +368,17 @@ move_message(struct mr_room *room, const char *agent, const char *id, enum mr_fo
 	return rc == MR_NOTFOUND ? MR_OK : rc;
 }
 
-static enum mr_rc
-mark_mail(struct mr_room *room, const char *agent, const char *id, unsigned set, unsigned clear, struct mr_error *err)
+enum mr_rc
+handoff_mark(struct mr_room *room, const char *agent, const char *id, unsigned set, unsigned clear, enum mr_folder to,
+    struct mr_error *err)
 {
 	if (set & (MR_PINNED | MR_TRASHED))
 		return mr_fail(err, MR_UNSUPPORTED,
 		    "a message in a handoff room is read or unread, nothing else\n"
 		    "mark it read, or archive it, which is the same here");
-	return move_message(room, agent, id, set & MR_SEEN ? MR_ARCHIVE : clear & MR_SEEN ? MR_INBOX : 0, err);
-}
-
-static enum mr_rc
-move_mail(struct mr_room *room, const char *agent, const char *id, enum mr_folder to, struct mr_error *err)
-{
-	if (to != MR_INBOX && to != MR_ARCHIVE)
-		return mr_fail(err, MR_UNSUPPORTED, "a handoff room has an inbox and an archive, nothing else");
-	return move_message(room, agent, id, to, err);
-}
-
-enum mr_rc
-handoff_mark(struct mr_room *room, const char *agent, const char *id, unsigned set, unsigned clear, enum mr_folder to,
-    struct mr_error *err)
-{
 	if (set || clear || !to)
-		TRY(mark_mail(room, agent, id, set, clear, err));
-	return to ? move_mail(room, agent, id, to, err) : MR_OK;
+		TRY(move_message(room, agent, id, set & MR_SEEN ? MR_ARCHIVE : clear & MR_SEEN ? MR_INBOX : 0, err));
+	if (to && to != MR_INBOX && to != MR_ARCHIVE)
+		return mr_fail(err, MR_UNSUPPORTED, "a handoff room has an inbox and an archive, nothing else");
+	return to ? move_message(room, agent, id, to, err) : MR_OK;
 }

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "message/foreign.h"
 #include "message/json_read.h"
+#include <stddef.h>
 
 #define REGISTRY "registry.json"
 #define LOCK ".registry.lock"
@@ -26,18 +27,25 @@ registry_done(struct registry *r)
 	*r = (struct registry){ 0 };
 }
 
-/* ---- Reading ---- */
+/* The members of an entry that are strings, in the order of the file; `pid`, a number, stands before the last. */
+static const struct {
+	const char *key;
+	size_t offset;
+} members[] = {
+	{ "id", offsetof(struct registry_entry, id) },
+	{ "harness", offsetof(struct registry_entry, harness) },
+	{ "inbox", offsetof(struct registry_entry, inbox) },
+	{ "created", offsetof(struct registry_entry, created) },
+};
+#define MEMBERS (sizeof members / sizeof members[0])
 
-static bool
-is_known_key(struct json_value key)
+static const char **
+member_of(struct registry_entry *e, size_t i)
 {
-	static const char *const known[] = { "id", "harness", "inbox", "pid", "created" };
-
-	for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-		if (json_key_is(key, known[i]))
-			return true;
-	return false;
+	return (const char **)((char *)e + members[i].offset);
 }
+
+/* ---- Reading ---- */
 
 /* Without white space between its parts, so that it fits on the entry's one line. */
 static void
@@ -68,15 +76,6 @@ keep(struct registry *r, const struct buf *text)
 	return text->len ? arena_dup(&r->own, buf_str(text)) : "";
 }
 
-static const char *
-text_of(struct registry *r, struct json_value object, const char *key)
-{
-	mr_auto(buf_done) struct buf text = BUF_INIT;
-
-	(void)json_find_text(object, key, &text);
-	return keep(r, &text);
-}
-
 static bool
 append(struct registry *r, const struct registry_entry *e)
 {
@@ -104,22 +103,28 @@ take_entry(struct registry *r, struct json_value name_value, struct json_value o
 	if (object.kind != JSON_OBJECT)
 		return true;
 	json_text(name_value, &name);
+	e.name = keep(r, &name);
+	for (size_t i = 0; i < MEMBERS; i++) {
+		mr_auto(buf_done) struct buf text = BUF_INIT;
+
+		(void)json_find_text(object, members[i].key, &text);
+		*member_of(&e, i) = keep(r, &text);
+	}
+	if (json_find(object, "pid", &pid) && pid.kind == JSON_NUMBER)
+		e.pid = arena_dup(&r->own, pid.raw);
 	for (size_t at = 0; json_member(object, &at, &key, &value);) {
-		if (is_known_key(key))
+		bool known = json_key_is(key, "pid");
+
+		for (size_t i = 0; i < MEMBERS; i++)
+			known |= json_key_is(key, members[i].key);
+		if (known)
 			continue;
 		buf_addc(&more, ',');
 		buf_add(&more, key.raw);
 		buf_addc(&more, ':');
 		add_compact(&more, value.raw);
 	}
-	e.name = keep(r, &name);
-	e.id = text_of(r, object, "id");
-	e.harness = text_of(r, object, "harness");
-	e.inbox = text_of(r, object, "inbox");
-	e.created = text_of(r, object, "created");
 	e.more = keep(r, &more);
-	if (json_find(object, "pid", &pid) && pid.kind == JSON_NUMBER)
-		e.pid = arena_dup(&r->own, pid.raw);
 	return (e.id && e.id[0] == '\0') || append(r, &e);
 }
 
@@ -177,33 +182,26 @@ registry_parse(struct mr_str text, struct registry *ret, struct mr_error *err)
 
 /* ---- Writing, looking, changing ---- */
 
-static void
-add_member(struct buf *out, const char *key, const char *value)
-{
-	buf_addf(out, "\"%s\":", key);
-	json_stringify(out, str_of(value));
-}
-
 void
 registry_write(const struct registry *r, const char *root, struct buf *out)
 {
 	buf_adds(out, r->n ? "{\n" : "{}\n");
 	for (size_t i = 0; i < r->n; i++) {
-		const struct registry_entry *e = &r->v[i];
+		struct registry_entry e = r->v[i];
 		mr_auto(buf_done) struct buf inbox = BUF_INIT;
 
-		buf_addf(&inbox, "%s/%s/inbox", root, e->id);
+		buf_addf(&inbox, "%s/%s/inbox", root, e.id);
+		e.harness = e.harness[0] ? e.harness : "unknown";
+		e.inbox = e.inbox[0] ? e.inbox : buf_z(&inbox);
 		buf_adds(out, "  ");
-		json_stringify(out, str_of(e->name));
-		buf_adds(out, ": {");
-		add_member(out, "id", e->id);
-		buf_addc(out, ',');
-		add_member(out, "harness", e->harness[0] ? e->harness : "unknown");
-		buf_addc(out, ',');
-		add_member(out, "inbox", e->inbox[0] ? e->inbox : buf_z(&inbox));
-		buf_addf(out, ",\"pid\":%s,", e->pid);
-		add_member(out, "created", e->created);
-		buf_addf(out, "%s}%s\n", e->more, i + 1 < r->n ? "," : "");
+		json_stringify(out, str_of(e.name));
+		for (size_t m = 0; m < MEMBERS; m++) {
+			if (m + 1 == MEMBERS)
+				buf_addf(out, ",\"pid\":%s", e.pid);
+			buf_addf(out, "%s\"%s\":", m == 0 ? ": {" : ",", members[m].key);
+			json_stringify(out, str_of(*member_of(&e, m)));
+		}
+		buf_addf(out, "%s}%s\n", e.more, i + 1 < r->n ? "," : "");
 		out->failed |= inbox.failed;
 	}
 	if (r->n)

@@ -20,39 +20,28 @@ config_done(struct config *c)
 	*c = (struct config){ 0 };
 }
 
-/* MR_CORRUPT: no JSON object (yet). */
-static enum mr_rc
-parse(struct config *c, struct mr_error *err)
-{
-	struct json_value all = { 0 }, members = { 0 };
-	const char *problem = "is no object";
-
-	if (!json_whole(buf_str(&c->text), &all, &problem) || all.kind != JSON_OBJECT) {
-		return mr_fail(err, MR_CORRUPT,
-		    "the team's config.json %s\nit is left as it is; its team lead writes it", problem);
-	}
-	c->members = (struct json_value){ 0 };
-	if (json_find(all, "members", &members) && members.kind == JSON_ARRAY)
-		c->members = members;
-	return MR_OK;
-}
-
+/* MR_CORRUPT: it is no JSON object. Others write it in place, so it is read again before that counts. */
 static enum mr_rc
 read_in(int fd, struct config *c, struct mr_error *err)
 {
-	struct stat st;
-
 	for (unsigned pause_ms = 5;; pause_ms *= 2) {
-		buf_clear(&c->text);
-		enum mr_rc rc = file_read(fd, FILE_NAME, CONFIG_MAX, &c->text, err);
+		struct json_value all = { 0 }, members = { 0 };
+		const char *problem = "is no object";
+		struct stat st;
 
-		if (rc != MR_OK)
-			return rc;
+		buf_clear(&c->text);
+		TRY(file_read(fd, FILE_NAME, CONFIG_MAX, &c->text, err));
 		c->there = true;
 		c->mode = sys_stat(fd, FILE_NAME, &st) == 0 ? st.st_mode & 0777 : 0600;
-		rc = parse(c, err);
-		if (rc == MR_OK || pause_ms > 160) /* others write it in place */
-			return rc;
+		if (json_whole(buf_str(&c->text), &all, &problem) && all.kind == JSON_OBJECT) {
+			bool listed = json_find(all, "members", &members) && members.kind == JSON_ARRAY;
+
+			c->members = listed ? members : (struct json_value){ 0 };
+			return MR_OK;
+		}
+		if (pause_ms > 160)
+			return mr_fail(err, MR_CORRUPT,
+			    "the team's config.json %s\nit is left as it is; its team lead writes it", problem);
 		lock_pause_us(pause_ms * 1000);
 	}
 }
@@ -125,38 +114,14 @@ config_agent(struct json_value member, const char *address, struct mr_agent *ret
 
 /* ---- Changing ---- */
 
-static void
-add_text(struct buf *out, const char *key, struct mr_str value)
-{
-	buf_addf(out, ",\n      \"%s\": ", key);
-	json_stringify(out, value);
-}
-
-static void
-add_member(struct buf *out, const struct teams *t, const struct mr_agent *agent)
-{
-	mr_auto(buf_done) struct buf name = BUF_INIT, id = BUF_INIT;
-
-	foreign_from_address(agent->name, &name);
-	buf_addf(&id, "%s@%s", buf_z(&name), t->team);
-	buf_adds(out, "    {\n      \"agentId\": ");
-	json_stringify(out, buf_str(&id));
-	add_text(out, "name", buf_str(&name));
-	buf_addf(out, ",\n      \"joinedAt\": %" PRId64, clock_now_ms());
-	buf_adds(out, ",\n      \"tmuxPaneId\": \"\",\n      \"subscriptions\": []");
-	if (agent->role && agent->role[0])
-		add_text(out, "agentType", str_of(agent->role));
-	if (agent->worktree && agent->worktree[0])
-		add_text(out, "cwd", str_of(agent->worktree));
-	buf_adds(out, "\n    }");
-	out->failed |= name.failed || id.failed;
-}
-
 /* Behind the last member, or between empty brackets. */
 static void
 insert(const struct config *c, const struct teams *t, const struct mr_agent *agent, struct buf *out)
 {
-	mr_auto(buf_done) struct buf with = BUF_INIT;
+	mr_auto(buf_done) struct buf name = BUF_INIT, id = BUF_INIT, with = BUF_INIT;
+	const struct {
+		const char *key, *text;
+	} optional[] = { { "agentType", agent->role }, { "cwd", agent->worktree } };
 	struct json_value member = { 0 };
 	struct mr_str list = c->members.raw;
 
@@ -164,10 +129,21 @@ insert(const struct config *c, const struct teams *t, const struct mr_agent *age
 		;
 	const char *from = member.raw.ptr ? member.raw.ptr + member.raw.len : list.ptr + 1;
 
-	buf_adds(&with, member.raw.ptr ? ",\n" : "\n");
-	add_member(&with, t, agent);
-	buf_adds(&with, member.raw.ptr ? "" : "\n  ");
-	out->failed |= with.failed;
+	foreign_from_address(agent->name, &name);
+	buf_addf(&id, "%s@%s", buf_z(&name), t->team);
+	buf_addf(&with, "%s\n    {\n      \"agentId\": ", member.raw.ptr ? "," : "");
+	json_stringify(&with, buf_str(&id));
+	buf_adds(&with, ",\n      \"name\": ");
+	json_stringify(&with, buf_str(&name));
+	buf_addf(&with, ",\n      \"joinedAt\": %" PRId64 ",\n      \"tmuxPaneId\": \"\",\n      \"subscriptions\": []",
+	    clock_now_ms());
+	for (size_t i = 0; i < 2; i++)
+		if (optional[i].text && optional[i].text[0]) {
+			buf_addf(&with, ",\n      \"%s\": ", optional[i].key);
+			json_stringify(&with, str_of(optional[i].text));
+		}
+	buf_addf(&with, "\n    }%s", member.raw.ptr ? "" : "\n  ");
+	out->failed |= name.failed || id.failed || with.failed;
 	kit_splice(buf_str(&c->text), from, member.raw.ptr ? from : list.ptr + list.len - 1, buf_str(&with), out);
 }
 

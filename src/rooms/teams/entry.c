@@ -11,6 +11,7 @@
 #include "message/foreign.h"
 #include "message/message.h"
 #include "rooms/teams/teams.h"
+#include <stddef.h>
 
 #define DATE_MAX_MS (((int64_t)1 << 48) - 1) /* what an id can hold */
 
@@ -20,26 +21,30 @@
 void
 entry_parse(struct json_value value, struct entry *ret)
 {
+	static const struct {
+		const char *name;
+		size_t offset;
+	} known[] = {
+		{ "from", offsetof(struct entry, from) },
+		{ "text", offsetof(struct entry, text) },
+		{ "summary", offsetof(struct entry, summary) },
+		{ "timestamp", offsetof(struct entry, timestamp) },
+		{ "color", offsetof(struct entry, color) },
+		{ "msg_id", offsetof(struct entry, msg_id) },
+		{ "read", offsetof(struct entry, read) },
+	};
 	struct json_value key, member;
 
 	*ret = (struct entry){ .raw = value.raw };
-	if (value.kind != JSON_OBJECT)
-		ret->problem = "is no object";
-	for (size_t at = 0; json_member(value, &at, &key, &member);) {
-		const struct {
-			const char *name;
-			struct json_value *place;
-		} known[] = { { "from", &ret->from }, { "text", &ret->text }, { "summary", &ret->summary },
-			{ "timestamp", &ret->timestamp }, { "color", &ret->color }, { "msg_id", &ret->msg_id },
-			{ "read", &ret->read } };
-
+	for (size_t at = 0; json_member(value, &at, &key, &member);)
 		for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
 			if (json_key_is(key, known[i].name))
-				*known[i].place = member;
-	}
-	if (!ret->problem && (!ret->from.raw.ptr || ret->from.kind != JSON_STRING))
+				memcpy((char *)ret + known[i].offset, &member, sizeof member);
+	if (value.kind != JSON_OBJECT)
+		ret->problem = "is no object";
+	else if (!ret->from.raw.ptr || ret->from.kind != JSON_STRING)
 		ret->problem = "has no sender";
-	if (!ret->problem && (!ret->text.raw.ptr || ret->text.kind != JSON_STRING))
+	else if (!ret->text.raw.ptr || ret->text.kind != JSON_STRING)
 		ret->problem = "has no text";
 	ret->seen = ret->read.raw.ptr && json_truthy(ret->read);
 }
@@ -116,41 +121,35 @@ add_line(struct kit_message *m, const char *name, struct json_value value)
 	kit_header(m, name, kit_keep_buf(m, &line));
 }
 
-static void
-fill_fields(struct kit_message *m, const struct entry *e, const char *agent, enum scan_depth depth)
-{
-	mr_auto(buf_done) struct buf from = BUF_INIT, summary = BUF_INIT, text = BUF_INIT, type = BUF_INIT;
-
-	json_text(e->from, &from);
-	json_text(e->text, &text);
-	if (e->summary.raw.ptr && e->summary.kind == JSON_STRING)
-		json_text(e->summary, &summary);
-	m->failed |= from.failed || text.failed;
-	kit_to(m, agent);
-	m->msg.from = kit_keep_address(m, buf_str(&from)); /* "": nobody who could be answered */
-	add_line(m, "Message-ID", e->msg_id);
-	add_line(m, "Color", e->color);
-	if (entry_control_type(buf_str(&text), &type))
-		m->msg.type = kit_keep_buf(m, &type);
-	else if (summary.len == 0) /* without a summary the first line says what it is about */
-		subject_from_body(&summary, buf_str(&text));
-	m->msg.subject = kit_keep_buf(m, &summary);
-	if (depth == SCAN_BODIES)
-		kit_body(m, buf_str(&text));
-}
-
 enum mr_rc
 entry_message(const struct entry *e, const char *agent, const char *path, enum scan_depth depth, struct mr_message *ret,
     struct mr_error *err)
 {
+	mr_auto(buf_done) struct buf from = BUF_INIT, summary = BUF_INIT, text = BUF_INIT, type = BUF_INIT;
 	struct kit_message m = kit_message(e->id, MR_INBOX, e->seen ? MR_SEEN : 0);
 
 	m.msg.date_ms = e->date_ms;
 	m.msg.size_bytes = e->raw.len;
 	m.msg.path = kit_keep(&m, str_of(path));
 	m.msg.thread = kit_keep(&m, str_of(e->id));
-	if (depth != SCAN_NAMES)
-		fill_fields(&m, e, agent, depth);
+	if (depth == SCAN_NAMES)
+		return kit_message_end(&m, ret, err);
+	json_text(e->from, &from);
+	json_text(e->text, &text);
+	if (e->summary.raw.ptr && e->summary.kind == JSON_STRING)
+		json_text(e->summary, &summary);
+	m.failed |= from.failed || text.failed;
+	kit_to(&m, agent);
+	m.msg.from = kit_keep_address(&m, buf_str(&from)); /* "": nobody who could be answered */
+	add_line(&m, "Message-ID", e->msg_id);
+	add_line(&m, "Color", e->color);
+	if (entry_control_type(buf_str(&text), &type))
+		m.msg.type = kit_keep_buf(&m, &type);
+	else if (summary.len == 0) /* without a summary the first line says what it is about */
+		subject_from_body(&summary, buf_str(&text));
+	m.msg.subject = kit_keep_buf(&m, &summary);
+	if (depth == SCAN_BODIES)
+		kit_body(&m, buf_str(&text));
 	return kit_message_end(&m, ret, err);
 }
 
@@ -296,34 +295,34 @@ letter_date(struct letter *l, int64_t date_ms)
 	(void)make_id(buf_str(&l->from), str_of(when), buf_str(&l->text), str_of(l->msg_id), 0, &name, l->id);
 }
 
-static void
-add_member(struct buf *out, const char *key, struct mr_str value)
-{
-	buf_addf(out, "    \"%s\": ", key);
-	json_stringify(out, value);
-	buf_adds(out, ",\n");
-}
-
 void
 letter_add(const struct letter *l, struct buf *out)
 {
 	char when[RFC3339_LEN + 1];
+	const struct {
+		const char *key;
+		struct mr_str value;
+		bool always;
+	} members[] = {
+		{ "from", buf_str(&l->from), true },
+		{ "text", buf_str(&l->text), true },
+		{ "summary", buf_str(&l->summary), false },
+		{ "timestamp", { when, RFC3339_LEN }, true },
+		{ "color", buf_str(&l->color), false },
+		{ "msg_id", str_of(l->msg_id), false },
+	};
 
 	time_rfc3339(l->date_ms, when);
 	buf_adds(out, "  {\n");
-	add_member(out, "from", buf_str(&l->from));
-	add_member(out, "text", buf_str(&l->text));
-	if (l->summary.len > 0)
-		add_member(out, "summary", buf_str(&l->summary));
-	add_member(out, "timestamp", str_of(when));
-	if (l->color.len > 0)
-		add_member(out, "color", buf_str(&l->color));
-	if (l->msg_id[0]) {
-		buf_adds(out, "    \"msgV\": 1,\n");
-		add_member(out, "msg_id", str_of(l->msg_id));
-		add_member(out, "type", STR("message"));
+	for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) {
+		if (!members[i].always && members[i].value.len == 0)
+			continue;
+		buf_addf(out, "%s    \"%s\": ", strcmp(members[i].key, "msg_id") == 0 ? "    \"msgV\": 1,\n" : "",
+		    members[i].key);
+		json_stringify(out, members[i].value);
+		buf_adds(out, ",\n");
 	}
-	buf_adds(out, "    \"read\": false\n  }");
+	buf_addf(out, "%s    \"read\": false\n  }", l->msg_id[0] ? "    \"type\": \"message\",\n" : "");
 }
 
 void

@@ -44,28 +44,6 @@ load(struct mr_room *room, const char *agent, bool cached, struct inbox **ret, s
 	return (*ret)->state == INBOX_ALIEN ? inbox_corrupt(*ret, err) : MR_OK;
 }
 
-/* What is there and cannot be shown. */
-static void
-report(const struct inbox *in, const char *path, const struct scan_request *want)
-{
-	struct mr_error why = { 0 };
-
-	if (!want->trouble)
-		return;
-	if (in->state == INBOX_TORN) {
-		(void)inbox_corrupt(in, &why);
-		want->trouble(want->trouble_ctx, path, &why);
-	}
-	for (size_t i = 0; i < in->n; i++)
-		if (in->v[i].problem) {
-			(void)mr_fail(&why, MR_CORRUPT,
-			    "entry %zu of the inbox of '%s' %s\n"
-			    "it is kept as it is; some versions of the original delete such entries",
-			    i, in->agent, in->v[i].problem);
-			want->trouble(want->trouble_ctx, path, &why);
-		}
-}
-
 static enum mr_rc
 show(const struct inbox *in, const struct entry *e, enum scan_depth depth, struct mr_message *ret, struct mr_error *err)
 {
@@ -90,7 +68,20 @@ teams_scan(struct mr_room *room, const char *agent, const struct scan_request *w
 	if (!(want->folders & MR_INBOX))
 		return MR_OK;
 	path_of(agent, path);
-	report(in, path, want);
+	struct mr_error why = { 0 };
+
+	if (want->trouble && in->state == INBOX_TORN) {
+		(void)inbox_corrupt(in, &why);
+		want->trouble(want->trouble_ctx, path, &why);
+	}
+	for (size_t i = 0; want->trouble && i < in->n; i++)
+		if (in->v[i].problem) {
+			(void)mr_fail(&why, MR_CORRUPT,
+			    "entry %zu of the inbox of '%s' %s\n"
+			    "it is kept as it is; some versions of the original delete such entries",
+			    i, in->agent, in->v[i].problem);
+			want->trouble(want->trouble_ctx, path, &why);
+		}
 	for (size_t i = 0; i < in->order_n; i++) {
 		const struct entry *e = in->order[want->newest_first ? in->order_n - 1 - i : i];
 		mr_auto(mr_message_done) struct mr_message msg = { 0 };
@@ -104,39 +95,22 @@ teams_scan(struct mr_room *room, const char *agent, const struct scan_request *w
 	return MR_OK;
 }
 
-static enum mr_rc
-find(struct mr_room *room, const char *agent, const char *id, struct inbox **ret_in, struct entry **ret,
-    struct mr_error *err)
-{
-	TRY(load(room, agent, true, ret_in, err));
-	*ret = inbox_find(*ret_in, id);
-	return *ret ? MR_OK : mr_fail(err, MR_NOTFOUND, "no message '%s' for '%s'", id, agent);
-}
-
-static enum mr_rc
-read_raw(struct mr_room *room, const char *agent, const char *id, struct buf *ret, struct mr_error *err)
-{
-	mr_auto(inbox_unref) struct inbox *in = NULL;
-	struct entry *e = NULL;
-
-	TRY(find(room, agent, id, &in, &e, err));
-	buf_add(ret, e->raw);
-	return buf_ok(ret) ? MR_OK : mr_nomem(err);
-}
-
 enum mr_rc
 teams_fetch(struct mr_room *room, const char *agent, const char *id, unsigned folders, enum scan_depth depth,
     struct mr_message *ret, struct mr_error *err)
 {
 	mr_auto(inbox_unref) struct inbox *in = NULL;
-	struct entry *e = NULL;
+	struct kit_item item = { .folder = MR_INBOX };
 
-	if (depth == SCAN_RAW)
-		return room_raw(room, agent, id, read_raw, ret, err);
-	TRY(find(room, agent, id, &in, &e, err));
-	if (folders != 0 && !(folders & MR_INBOX))
+	TRY(load(room, agent, true, &in, err));
+	const struct entry *e = inbox_find(in, id);
+
+	if (!e || (depth != SCAN_RAW && folders != 0 && !(folders & MR_INBOX)))
 		return mr_fail(err, MR_NOTFOUND, "no message '%s' for '%s'", id, agent);
-	return show(in, e, depth, ret, err);
+	if (depth != SCAN_RAW)
+		return show(in, e, depth, ret, err);
+	memcpy(item.id, e->id, sizeof item.id);
+	return kit_raw(&item, e->raw, ret, err);
 }
 
 /* ---- Marks, and emptying an inbox ---- */

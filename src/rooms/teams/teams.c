@@ -443,31 +443,14 @@ count_one(void *ctx, const struct mr_message *msg)
 	return true;
 }
 
-/* Under the lock: a writer that waits for it makes the file anew. */
-static enum mr_rc
-remove_inbox(struct mr_room *room, const char *name, struct mr_error *err)
-{
-	struct teams *t = teams_of(room);
-	mr_auto(sys_close_fd) int fd = -1;
-	mr_auto(team_lock_done) struct team_lock l = TEAM_LOCK_INIT;
-	char file[TEAM_NAME_LEN];
-	enum mr_rc rc = teams_open_dir(t, t->inboxes, &fd, err);
-
-	teams_inbox_name(name, file);
-	if (rc == MR_OK)
-		rc = team_lock_take(&l, fd, file, t->patience_ms, err);
-	if (rc != MR_OK)
-		return rc == MR_NOTFOUND ? MR_OK : rc;
-	if ((sys_unlink(fd, file) < 0 && errno != ENOENT) || sys_fsync(fd) < 0)
-		return mr_fail_errno(err, "cannot remove the inbox of '%s'", name);
-	return MR_OK;
-}
-
 enum mr_rc
 teams_remove_agent(struct mr_room *room, const char *name, bool force, size_t *ret_dead, struct mr_error *err)
 {
 	const struct scan_request want = { .folders = MR_INBOX, .depth = SCAN_NAMES };
+	const struct teams *t = teams_of(room);
 	mr_auto(roster_done) struct roster r = { 0 };
+	mr_auto(sys_close_fd) int fd = -1;
+	mr_auto(team_lock_done) struct team_lock l = TEAM_LOCK_INIT;
 	struct json_value member;
 	char file[TEAM_NAME_LEN];
 	size_t counts[2] = { 0, 0 }, unread;
@@ -486,8 +469,15 @@ teams_remove_agent(struct mr_room *room, const char *name, bool force, size_t *r
 		    unread == 1 ? "" : "s");
 	if (registered)
 		TRY(members_change(teams_of(room), NULL, name, err));
-	if (counts[0] == 0 || force)
-		TRY(remove_inbox(room, name, err));
+	/* The file goes under the lock: a writer that waits for it makes it anew. */
+	enum mr_rc rc = counts[0] == 0 || force ? teams_open_dir(t, t->inboxes, &fd, err) : MR_NOTFOUND;
+
+	if (rc == MR_OK)
+		rc = team_lock_take(&l, fd, file, t->patience_ms, err);
+	if (rc != MR_OK && rc != MR_NOTFOUND)
+		return rc;
+	if (rc == MR_OK && ((sys_unlink(fd, file) < 0 && errno != ENOENT) || sys_fsync(fd) < 0))
+		return mr_fail_errno(err, "cannot remove the inbox of '%s'", name);
 	*ret_dead = unread;
 	return MR_OK;
 }
@@ -574,27 +564,12 @@ is_leftover(const char *file)
 	       str_starts(str_of(file), FILE_CARRY) || str_starts(str_of(file), FILE_VOID);
 }
 
-static void
-check_members(struct findings *f, struct mr_room *room)
-{
-	mr_auto(config_done) struct config config = { 0 };
-	struct mr_error why = { 0 };
-	struct mr_finding like = { .severity = MR_NOTE, .code = "members", .path = "config.json" };
-
-	if (config_read(teams_of(room), &config, &why) != MR_OK) {
-		like.severity = MR_PROBLEM;
-		like.fix = why.hint;
-		findings_say(f, &like, "%s", why.message);
-	} else if (!config.there) {
-		findings_say(f, &like, "there is no config.json: anybody can be written to");
-	}
-}
-
 enum mr_rc
 teams_inspect(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, struct mr_error *err)
 {
 	mr_auto(findings_end) struct findings f = findings_begin(fix, fn, ctx);
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
+	mr_auto(config_done) struct config config = { 0 };
 	mr_auto(sys_close_fd) int fd = -1;
 	size_t inboxes = 0;
 	enum mr_rc rc = teams_open_dir(teams_of(room), teams_of(room)->inboxes, &fd, err);
@@ -625,7 +600,16 @@ teams_inspect(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, stru
 			inboxes++;
 		}
 	}
-	check_members(&f, room);
+	struct mr_finding like = { .severity = MR_PROBLEM, .code = "members", .path = "config.json" };
+	struct mr_error why = { 0 };
+
+	if (config_read(teams_of(room), &config, &why) != MR_OK) {
+		like.fix = why.hint;
+		findings_say(&f, &like, "%s", why.message);
+	} else if (!config.there) {
+		like.severity = MR_NOTE;
+		findings_say(&f, &like, "there is no config.json: anybody can be written to");
+	}
 	if (f.told == 0)
 		findings_say(&f, &(struct mr_finding){ .severity = MR_FINE, .code = "inboxes" },
 		    "%zu inboxes are in order", inboxes);
