@@ -164,7 +164,7 @@ tell_progress(struct mcp_server *s, const struct mcp_request *r)
 		json_raw(&j, token.raw);
 		json_key_int(&j, "progress", done);
 		json_key_int(&j, "total", 100);
-		notice_end(&j);
+		line_end(&j);
 		(void)mcp_write(s, &line);
 		(void)nanosleep(&(struct timespec){ .tv_nsec = STEP_MS * 1000000L }, NULL);
 	}

@@ -31,22 +31,6 @@
 
 /* ---- Who the session is ---- */
 
-static enum mr_rc
-arrive(struct hook *h, bool tells, struct mr_arrival *ret, struct mr_error *err)
-{
-	const char *source = h->event.moment == MOMENT_START ? h->event.source : "";
-	bool start = h->event.moment == MOMENT_START, resumed = strcmp(source, "resume") == 0;
-	bool cleared = strcmp(source, "clear") == 0;
-
-	*err = (struct mr_error){ 0 };
-	return mr_arrive(h->cli->room, &h->cli->env,
-	    &(struct mr_arrive_options){ .begins = start,
-		.goes_on = cleared || resumed || strcmp(source, "compact") == 0,
-		.cleared = cleared,
-		.anew = start && tells && !resumed && !h->repeat },
-	    ret, err);
-}
-
 enum mr_rc
 hook_know_self(struct hook *h, bool tells, struct mr_arrival *ret_arrival, struct mr_error *err)
 {
@@ -74,8 +58,18 @@ hook_know_self(struct hook *h, bool tells, struct mr_arrival *ret_arrival, struc
 	ret_arrival->self = cli->self;
 	if (start && tells)
 		(void)telling_begin(h, 0);
-	if (start || (h->event.moment == MOMENT_PROMPT && (rc == MR_NOTFOUND || rc == MR_REFUSED)))
-		rc = arrive(h, tells, ret_arrival, err);
+	if (start || (h->event.moment == MOMENT_PROMPT && (rc == MR_NOTFOUND || rc == MR_REFUSED))) {
+		const char *source = start ? h->event.source : "";
+		bool resumed = strcmp(source, "resume") == 0, cleared = strcmp(source, "clear") == 0;
+
+		*err = (struct mr_error){ 0 };
+		rc = mr_arrive(cli->room, &cli->env,
+		    &(struct mr_arrive_options){ .begins = start,
+			.goes_on = cleared || resumed || strcmp(source, "compact") == 0,
+			.cleared = cleared,
+			.anew = start && tells && !resumed && !h->repeat },
+		    ret_arrival, err);
+	}
 	if (rc != MR_OK)
 		return rc;
 	cli->self = ret_arrival->self;

@@ -104,9 +104,9 @@ void answer_cache(struct json *j, const struct mcp_request *r, int64_t ttl_ms, b
 /* uri: of a resource that is not there, or NULL. */
 void answer_error(
     struct buf *line, const struct mcp_request *r, enum mcp_code code, const char *message, const char *uri);
-/* {"jsonrpc","method","params":{ stays open; notice_end closes it. */
+/* {"jsonrpc","method","params":{ stays open; line_end closes all that is open, and ends the line. */
 void notice_begin(struct json *j, const char *method);
-void notice_end(struct json *j);
+void line_end(struct json *j);
 /* One line to the client. False: stdout did not take it. */
 bool mcp_write(struct mcp_server *s, const struct buf *line);
 /* Both return false. */

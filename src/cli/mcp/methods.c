@@ -19,8 +19,8 @@ add_raw(struct json *j, const char *key, struct mr_str value)
 	json_raw(j, value);
 }
 
-static void
-end_line(struct json *j)
+void
+line_end(struct json *j)
 {
 	while (j->depth > 0)
 		json_close(j);
@@ -62,7 +62,7 @@ answer_end(struct json *j, const struct mcp_request *r)
 	if (r->era == MCP_MODERN)
 		add_raw(j, "_meta",
 		    STR("{\"" MCP_META "serverInfo\":{\"name\":\"mailroom\",\"version\":\"" MAILROOM_VERSION "\"}}"));
-	end_line(j);
+	line_end(j);
 }
 
 static bool
@@ -95,7 +95,7 @@ answer_error(struct buf *line, const struct mcp_request *r, enum mcp_code code, 
 		json_cells(&j, CELLS(kv_open("data"), kv_names("supported", &modern), kv_str("requested", r->version)));
 	else if (uri)
 		json_cells(&j, CELLS(kv_open("data"), kv_str("uri", uri)));
-	end_line(&j);
+	line_end(&j);
 }
 
 bool
@@ -123,9 +123,7 @@ mcp_tool_error(struct mcp_server *s, const struct mcp_request *r, const char *me
 	json_key(&j, "content");
 	json_open(&j, '[');
 	json_open(&j, '{');
-	json_key_str(&j, "type", "text");
-	json_key_str(&j, "text", message);
-	json_close(&j);
+	json_cells(&j, CELLS(kv_str("type", "text"), kv_str("text", message), kv_close()));
 	json_close(&j);
 	json_key_bool(&j, "isError", true);
 	(void)answer_write(s, r, &j);
@@ -137,12 +135,6 @@ notice_begin(struct json *j, const char *method)
 {
 	json_open(j, '{');
 	json_cells(j, CELLS(kv_str("jsonrpc", "2.0"), kv_str("method", method), kv_open("params")));
-}
-
-void
-notice_end(struct json *j)
-{
-	end_line(j);
 }
 
 /* ---- Opening ---- */
@@ -338,7 +330,7 @@ open_subscription(struct mcp_server *s, const struct mcp_request *r)
 	notice_begin(&j, "notifications/subscriptions/acknowledged");
 	add_subscription_id(&j, r->id);
 	add_raw(&j, "notifications", inbox ? STR("{\"resourceSubscriptions\":[\"" MCP_INBOX_URI "\"]}") : STR("{}"));
-	notice_end(&j);
+	line_end(&j);
 	return mcp_write(s, &line);
 }
 
@@ -352,7 +344,7 @@ mcp_inbox_changed(struct mcp_server *s, const struct mcp_child *listener)
 	if (listener->id[0])
 		add_subscription_id(&j, str_of(listener->id));
 	json_key_str(&j, "uri", MCP_INBOX_URI);
-	notice_end(&j);
+	line_end(&j);
 	(void)mcp_write(s, &line);
 }
 
@@ -398,22 +390,17 @@ void
 mcp_handle(struct mcp_server *s, const struct mcp_request *r)
 {
 	struct json_value id;
-	struct mcp_child *cancelled = NULL;
 
-	switch (r->kind) {
-	case MCP_REQUEST:
+	if (r->kind == MCP_REQUEST)
 		(void)answer(s, r);
-		break;
-	case MCP_NOTICE:
-		if (request_is(r, "notifications/cancelled") && json_find(r->params, "requestId", &id))
-			cancelled = child_named(s, id.raw);
+	else if (r->kind == MCP_BAD)
+		(void)mcp_error(s, r, r->code, "%s", r->problem);
+	else if (r->kind == MCP_NOTICE && request_is(r, "notifications/cancelled") &&
+		 json_find(r->params, "requestId", &id)) {
+		struct mcp_child *cancelled = child_named(s, id.raw);
+
 		if (cancelled)
 			child_end(cancelled); /* a client that cancels gets no answer */
-		break;
-	case MCP_RESPONSE: /* we ask clients nothing */
-		break;
-	case MCP_BAD:
-		(void)mcp_error(s, r, r->code, "%s", r->problem);
-		break;
 	}
+	/* A response is passed over: we ask clients nothing. */
 }

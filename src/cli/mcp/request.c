@@ -11,9 +11,9 @@
 
 static const struct json_value empty_object = { JSON_OBJECT, { "{}", 2 } };
 
-static void bad(struct mcp_request *r, enum mcp_code code, const char *fmt, ...) MR_PRINTF(3, 4);
-
-static void
+/* Returns false, so that `return bad(...)` ends the reading. */
+MR_PRINTF(3, 4)
+static bool
 bad(struct mcp_request *r, enum mcp_code code, const char *fmt, ...)
 {
 	va_list args;
@@ -23,6 +23,7 @@ bad(struct mcp_request *r, enum mcp_code code, const char *fmt, ...)
 	va_start(args, fmt);
 	(void)vsnprintf(r->problem, sizeof(r->problem), fmt, args);
 	va_end(args);
+	return false;
 }
 
 bool
@@ -58,7 +59,7 @@ find_object(struct json_value in, const char *key, struct json_value *ret)
 }
 
 /* `initialize` and `ping` are of the old era alone, `server/discover` and `subscriptions/listen` of the new one. */
-static void
+static bool
 read_era(struct mcp_request *r, bool initialized)
 {
 	mr_auto(buf_done) struct buf text = BUF_INIT;
@@ -67,62 +68,52 @@ read_era(struct mcp_request *r, bool initialized)
 	bool has_capabilities = json_find(r->meta, MCP_META "clientCapabilities", &capabilities);
 
 	if (request_is(r, "initialize") && !has_version)
-		return;
+		return true;
 	if (!has_version && !has_capabilities && !json_find(r->meta, MCP_META "clientInfo", &info) &&
-	    !request_is(r, "server/discover") && !request_is(r, "subscriptions/listen")) {
-		if (!initialized && !request_is(r, "ping"))
-			bad(r, MCP_PARAMS, "_meta needs '" MCP_META "protocolVersion', or 'initialize' comes first");
-		return;
-	}
+	    !request_is(r, "server/discover") && !request_is(r, "subscriptions/listen"))
+		return initialized || request_is(r, "ping") ||
+		       bad(r, MCP_PARAMS, "_meta needs '" MCP_META "protocolVersion', or 'initialize' comes first");
 	r->era = MCP_MODERN;
-	if (!has_version || version.kind != JSON_STRING) {
-		bad(r, MCP_PARAMS, "_meta needs '" MCP_META "protocolVersion', a string");
-		return;
-	}
+	if (!has_version || version.kind != JSON_STRING)
+		return bad(r, MCP_PARAMS, "_meta needs '" MCP_META "protocolVersion', a string");
 	json_text(version, &text);
 	if (strcmp(buf_z(&text), MCP_MODERN_VERSION) != 0) {
-		bad(r, MCP_VERSION, "this version of the protocol is not supported");
 		(void)snprintf(r->version, sizeof(r->version), "%s", buf_z(&text));
-	} else if (!has_capabilities || capabilities.kind != JSON_OBJECT) {
-		bad(r, MCP_PARAMS, "_meta needs '" MCP_META "clientCapabilities', an object");
+		return bad(r, MCP_VERSION, "this version of the protocol is not supported");
 	}
+	return (has_capabilities && capabilities.kind == JSON_OBJECT) ||
+	       bad(r, MCP_PARAMS, "_meta needs '" MCP_META "clientCapabilities', an object");
 }
 
-static void
+/* True: it is a request, a notice or a response, well formed. */
+static bool
 read_envelope(struct mcp_request *r)
 {
 	struct json_value v;
 	bool has_id = json_find(r->all, "id", &v);
 
-	if (has_id && is_id(v))
+	if (has_id && !is_id(v))
+		return bad(r, MCP_INVALID, "an id is a string or a whole number");
+	if (has_id)
 		r->id = v.raw;
-	else if (has_id) {
-		bad(r, MCP_INVALID, "an id is a string or a whole number");
-		return;
-	}
 	r->kind = has_id ? MCP_REQUEST : MCP_NOTICE;
-	if (!json_find(r->all, "jsonrpc", &v) || !str_eq(v.raw, STR("\"2.0\""))) {
-		bad(r, MCP_INVALID, "'jsonrpc' must be \"2.0\"");
-		return;
-	}
+	if (!json_find(r->all, "jsonrpc", &v) || !str_eq(v.raw, STR("\"2.0\"")))
+		return bad(r, MCP_INVALID, "'jsonrpc' must be \"2.0\"");
 	if (!json_find(r->all, "method", &v)) {
-		if (has_id && (json_find(r->all, "result", &v) || json_find(r->all, "error", &v)))
-			r->kind = MCP_RESPONSE;
-		else
-			bad(r, MCP_INVALID, "there is no method");
-		return;
+		if (!has_id || (!json_find(r->all, "result", &v) && !json_find(r->all, "error", &v)))
+			return bad(r, MCP_INVALID, "there is no method");
+		r->kind = MCP_RESPONSE;
+		return true;
 	}
-	if (v.kind != JSON_STRING) {
-		bad(r, MCP_INVALID, "a method is a string");
-		return;
-	}
+	if (v.kind != JSON_STRING)
+		return bad(r, MCP_INVALID, "a method is a string");
 	r->method = (struct mr_str){ v.raw.ptr + 1, v.raw.len - 2 };
-	bool formed = find_object(r->all, "params", &r->params) && find_object(r->params, "_meta", &r->meta);
-
-	if (!formed && has_id)
-		bad(r, MCP_PARAMS, "'params' and its '_meta' must be objects");
-	else if (!formed)
-		r->method = STR(""); /* a notice is never answered */
+	if (find_object(r->all, "params", &r->params) && find_object(r->params, "_meta", &r->meta))
+		return true;
+	if (has_id)
+		return bad(r, MCP_PARAMS, "'params' and its '_meta' must be objects");
+	r->method = STR(""); /* a notice is never answered */
+	return true;
 }
 
 void
@@ -132,19 +123,14 @@ request_parse(struct mr_str line, bool initialized, struct mcp_request *ret)
 
 	*ret = (struct mcp_request){ .id = STR("null"), .params = empty_object, .meta = empty_object };
 	ret->method = STR("");
-	if (!json_whole(line, &ret->all, &problem)) {
-		bad(ret, MCP_PARSE, "the line is no JSON: it %s", problem);
-		return;
-	}
-	if (ret->all.kind != JSON_OBJECT) {
-		bad(ret, MCP_INVALID,
+	if (!json_whole(line, &ret->all, &problem))
+		(void)bad(ret, MCP_PARSE, "the line is no JSON: it %s", problem);
+	else if (ret->all.kind != JSON_OBJECT)
+		(void)bad(ret, MCP_INVALID,
 		    ret->all.kind == JSON_ARRAY ? "batches are not supported: one message a line"
 						: "a message is an object");
-		return;
-	}
-	read_envelope(ret);
-	if (ret->kind == MCP_REQUEST)
-		read_era(ret, initialized);
+	else if (read_envelope(ret) && ret->kind == MCP_REQUEST)
+		(void)read_era(ret, initialized);
 }
 
 char *

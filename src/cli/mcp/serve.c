@@ -155,19 +155,6 @@ read_call(struct mcp_server *s, struct mcp_child *call)
 	(void)send(call->fd, &taken, 1, MSG_NOSIGNAL);
 }
 
-static void
-read_listener(struct mcp_server *s, struct mcp_child *listener)
-{
-	char bytes[64];
-
-	if (sys_read(listener->fd, bytes, sizeof(bytes)) > 0) {
-		mcp_inbox_changed(s, listener);
-		return;
-	}
-	(void)sys_close(listener->fd); /* it died: there is nothing to hear any more */
-	listener->pid = 0;
-}
-
 /* Tells how long calls have been waiting. Returns the milliseconds until the next time; -1: never. */
 static int64_t
 tell_progress(struct mcp_server *s)
@@ -188,7 +175,7 @@ tell_progress(struct mcp_server *s)
 			json_cells(
 			    &j, CELLS(kv_int("progress", (now_ms - call->started_ms) / 1000),
 				    kv_int("total", call->limit_ms / 1000), kv_str("message", "waiting for mail")));
-			notice_end(&j);
+			line_end(&j);
 			(void)mcp_write(s, &line);
 		}
 		int64_t left_ms = PROGRESS_MS - (now_ms - call->told_ms);
@@ -276,15 +263,6 @@ read_more(struct mcp_server *s, struct input *in)
 
 /* ---- The loop ---- */
 
-static bool
-is_at_work(const struct mcp_server *s)
-{
-	for (size_t i = 0; i < MCP_CALLS_MAX; i++)
-		if (s->children[i].id && !s->children[i].patient && !s->children[i].settling)
-			return true;
-	return false;
-}
-
 /* Waits for stdin and all children, and serves those that have something. */
 static void
 serve_once(struct mcp_server *s, struct input *in)
@@ -292,6 +270,7 @@ serve_once(struct mcp_server *s, struct input *in)
 	struct pollfd fds[MCP_CHILDREN_MAX + 1]; /* the last is stdin; -1 is passed over by poll */
 	bool deaf = in->ended || is_settling(s);
 	int64_t pause_ms = tell_progress(s);
+	char news[64];
 
 	if (deaf && (pause_ms < 0 || pause_ms > 100)) /* the ends of children are polled, but have limits, too */
 		pause_ms = 100;
@@ -302,8 +281,12 @@ serve_once(struct mcp_server *s, struct input *in)
 		for (size_t i = 0; i < MCP_CHILDREN_MAX; i++)
 			if (fds[i].revents && i < MCP_CALLS_MAX)
 				read_call(s, &s->children[i]);
-			else if (fds[i].revents)
-				read_listener(s, &s->children[i]);
+			else if (fds[i].revents && sys_read(s->children[i].fd, news, sizeof(news)) > 0)
+				mcp_inbox_changed(s, &s->children[i]);
+			else if (fds[i].revents) { /* it died: there is nothing to hear any more */
+				(void)sys_close(s->children[i].fd);
+				s->children[i].pid = 0;
+			}
 		if (fds[MCP_CHILDREN_MAX].revents)
 			read_more(s, in);
 	}
@@ -319,37 +302,34 @@ leave_at_once(int signal_number)
 	_exit(EXIT_DONE); /* the ends of the workers' sockets close with us */
 }
 
-static int
-serve(struct mcp_server *s)
-{
-	struct input in = { 0 };
-	int64_t ended_ms = 0;
-
-	(void)signal(SIGINT, leave_at_once);
-	(void)signal(SIGTERM, leave_at_once);
-	while (!s->gone) {
-		if (in.ended && ended_ms == 0)
-			ended_ms = clock_boot_ms();
-		if (in.ended && in.bytes.len == 0 && (!is_at_work(s) || clock_boot_ms() - ended_ms > LEAVE_MS))
-			break;
-		serve_once(s, &in);
-	}
-	for (size_t i = 0; i < MCP_CHILDREN_MAX; i++)
-		child_end(&s->children[i]);
-	buf_done(&in.bytes);
-	return s->gone ? EXIT_FAILED : EXIT_DONE;
-}
-
 int
 cmd_mcp(struct cli *cli)
 {
-	struct mcp_server server = { .room = cli->room_option, .as = cli->as_option };
+	struct mcp_server s = { .room = cli->room_option, .as = cli->as_option };
+	struct input in = { 0 };
+	int64_t ended_ms = 0;
 
 #ifdef MR_FAULT_ENV
 	const struct mcp_options *o = cli->opts;
 
 	if (o->conformance)
-		server.extra = &mcp_fixtures;
+		s.extra = &mcp_fixtures;
 #endif
-	return serve(&server);
+	(void)signal(SIGINT, leave_at_once);
+	(void)signal(SIGTERM, leave_at_once);
+	while (!s.gone) {
+		bool at_work = false;
+
+		for (const struct mcp_child *c = s.children; c < s.children + MCP_CALLS_MAX; c++)
+			at_work |= c->id && !c->patient && !c->settling;
+		if (in.ended && ended_ms == 0)
+			ended_ms = clock_boot_ms();
+		if (in.ended && in.bytes.len == 0 && (!at_work || clock_boot_ms() - ended_ms > LEAVE_MS))
+			break;
+		serve_once(&s, &in);
+	}
+	for (size_t i = 0; i < MCP_CHILDREN_MAX; i++)
+		child_end(&s.children[i]);
+	buf_done(&in.bytes);
+	return s.gone ? EXIT_FAILED : EXIT_DONE;
 }

@@ -415,30 +415,6 @@ add_value(const struct arg *arg, struct json_value value, struct mr_names *ret)
 	return "is none of its words";
 }
 
-static bool
-read_one(const struct tool *tool, struct json_value key, struct json_value value, struct args *ret, struct buf *problem)
-{
-	mr_auto(buf_done) struct buf name = BUF_INIT;
-
-	for (size_t i = 0; tool->args[i].name; i++) {
-		if (!json_key_is(key, tool->args[i].name))
-			continue;
-		mr_names_done(&ret->values[i]); /* the last of two with one name counts */
-		const char *wrong = add_value(&tool->args[i], value, &ret->values[i]);
-
-		if (wrong)
-			buf_addf(problem, "argument '%s' %s", tool->args[i].name, wrong);
-		if (wrong && tool->args[i].choices)
-			buf_addf(problem, ": %s", tool->args[i].choices);
-		return !wrong;
-	}
-	json_text(key, &name);
-	buf_adds(problem, "there is no argument '");
-	(void)fence_add(problem, utf8_cut(buf_str(&name), 60), FENCE_LINE, 0);
-	buf_adds(problem, "'");
-	return false;
-}
-
 bool
 args_read(const struct tool *tool, struct json_value arguments, struct args *ret, struct buf *ret_problem)
 {
@@ -446,8 +422,29 @@ args_read(const struct tool *tool, struct json_value arguments, struct args *ret
 	bool fine = true;
 
 	*ret = (struct args){ .table = tool->args };
-	for (size_t at = 0; fine && json_member(arguments, &at, &key, &value);)
-		fine = read_one(tool, key, value, ret, ret_problem);
+	for (size_t at = 0; fine && json_member(arguments, &at, &key, &value);) {
+		mr_auto(buf_done) struct buf name = BUF_INIT;
+		const char *wrong = NULL;
+		size_t i = 0;
+
+		while (tool->args[i].name && !json_key_is(key, tool->args[i].name))
+			i++;
+		fine = tool->args[i].name != NULL;
+		if (fine) {
+			mr_names_done(&ret->values[i]); /* the last of two with one name counts */
+			wrong = add_value(&tool->args[i], value, &ret->values[i]);
+			fine = !wrong;
+		} else {
+			json_text(key, &name);
+			buf_adds(ret_problem, "there is no argument '");
+			(void)fence_add(ret_problem, utf8_cut(buf_str(&name), 60), FENCE_LINE, 0);
+			buf_adds(ret_problem, "'");
+		}
+		if (wrong)
+			buf_addf(ret_problem, "argument '%s' %s", tool->args[i].name, wrong);
+		if (wrong && tool->args[i].choices)
+			buf_addf(ret_problem, ": %s", tool->args[i].choices);
+	}
 	for (size_t i = 0; fine && tool->args[i].name; i++) {
 		fine = !tool->args[i].required || ret->values[i].n > 0;
 		if (!fine)

@@ -239,33 +239,25 @@ check_hooks(struct check *c, const struct jsonc_node *root)
 	}
 }
 
-/* A command that the agent types: is it the agent that the hooks speak to? */
-static enum mr_rc
-run_shell(struct check *c, struct mr_error *err)
-{
-	mr_auto(buf_done) struct buf line = BUF_INIT, why = BUF_INIT;
-	mr_auto(spawned_done) struct spawned ran = { 0 };
-
-	command_quote(&line, c->s->program);
-	buf_adds(&line, " inbox; :"); /* so that a shell stays in between, as it does in a harness */
-	TRY(run_line(c, buf_z(&line), (struct mr_str){ 0 }, c->shell_env, &ran, err));
-	if (has_mark(c, buf_str(&ran.out)))
-		return MR_OK;
-	add_words(&why, "", ran.err.len > 0 ? buf_str(&ran.err) : buf_str(&ran.out));
-	return mr_fail(err, MR_REFUSED, "a command there does not see the message: %s", buf_z(&why));
-}
-
 static void
 check_shell(struct check *c)
 {
-	mr_auto(buf_done) struct buf link = BUF_INIT;
+	mr_auto(buf_done) struct buf line = BUF_INIT, link = BUF_INIT, why = BUF_INIT;
+	mr_auto(spawned_done) struct spawned ran = { 0 };
+	const char *repair = "mailroom --as NAME with each command of the agent, or a newer version of the harness";
 	struct mr_error err = { 0 };
 
-	if (send_mail(c, &err) != MR_OK)
-		say(c, "shell", err.message, c->apply);
-	else
-		say(c, "shell", run_shell(c, &err) == MR_OK ? NULL : err.message,
-		    "mailroom --as NAME with each command of the agent, or a newer version of the harness");
+	/* A command that the agent types: is it the agent that the hooks speak to? */
+	command_quote(&line, c->s->program);
+	buf_adds(&line, " inbox; :"); /* so that a shell stays in between, as it does in a harness */
+	if (send_mail(c, &err) != MR_OK) {
+		repair = c->apply;
+	} else if (run_line(c, buf_z(&line), (struct mr_str){ 0 }, c->shell_env, &ran, &err) == MR_OK &&
+		   !has_mark(c, buf_str(&ran.out))) {
+		add_words(&why, "", ran.err.len > 0 ? buf_str(&ran.err) : buf_str(&ran.out));
+		(void)mr_fail(&err, MR_REFUSED, "a command there does not see the message: %s", buf_z(&why));
+	}
+	say(c, "shell", err.code == MR_OK ? NULL : err.message, repair);
 	/* Agents type "mailroom", and that is what they are allowed. */
 	buf_addf(&link, "ln -s %s DIR, where DIR is a folder of $PATH", c->s->program);
 	say(c, "mailroom in $PATH", command_in_path(c->s) ? NULL : "a shell does not find it by its name",
@@ -278,17 +270,13 @@ check_shell(struct check *c)
 static struct mr_str
 answer_in(struct mr_str out)
 {
-	while (out.len > 0) {
-		const char *end = memchr(out.ptr, '\n', out.len);
-		struct mr_str line = { out.ptr, end ? (size_t)(end - out.ptr) : out.len };
-		struct json_value all, got;
-		const char *problem;
+	struct json_value all, got;
+	struct mr_str line;
+	const char *problem;
 
-		if (end && json_whole(line, &all, &problem) && json_find(all, "id", &got) && str_eq(got.raw, STR("2")))
+	while (out.len > 0 && memchr(out.ptr, '\n', out.len) && str_line(&out, &line))
+		if (json_whole(line, &all, &problem) && json_find(all, "id", &got) && str_eq(got.raw, STR("2")))
 			return line;
-		out.ptr += line.len + (end != NULL);
-		out.len -= line.len + (end != NULL);
-	}
 	return (struct mr_str){ 0 };
 }
 
@@ -297,12 +285,6 @@ has_answered(void *ctx, const struct buf *out)
 {
 	(void)ctx;
 	return answer_in(buf_str(out)).len > 0;
-}
-
-static struct mr_str
-first_line(struct mr_str text)
-{
-	return (struct mr_str){ text.ptr, text.len > 0 ? strcspn(text.ptr, "\n") : 0 };
 }
 
 /* Starts the server and asks it for the inbox, as a client would. */
@@ -335,11 +317,11 @@ run_server(struct check *c, const char *const *argv, const char *const *env, str
 	if (has_mark(c, answer))
 		return MR_OK;
 	if (answer.len > 0) {
-		add_words(&why, ": ", first_line(answer));
+		add_words(&why, ": ", answer);
 		return mr_fail(err, MR_REFUSED, "its inbox is without the message%s", buf_z(&why));
 	}
 	spawned_describe(&ran, LIMIT_MS, &why);
-	add_words(&why, ": ", first_line(buf_str(&ran.err)));
+	add_words(&why, ": ", (struct mr_str){ ran.err.ptr, strcspn(buf_z(&ran.err), "\n") });
 	return mr_fail(err, MR_REFUSED, "it gives no answer (%s)", buf_z(&why));
 }
 

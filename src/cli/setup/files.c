@@ -349,38 +349,16 @@ note_grants(struct setup_file *f, enum setup_way way, struct mr_error *err)
 	return MR_OK;
 }
 
-/* Nothing is left of it but what we wrote around it. */
-static bool
-is_gone(const struct setup_file *f)
-{
-	struct mr_str before = buf_str(&f->before), after = buf_str(&f->after);
-
-	if (!splice_is_blank(after) || f->prior.was == WAS_BLANK || f->prior.was == WAS_THERE)
-		return false;
-	if (f->prior.was == WAS_MISSING)
-		return true;
-	if (f->parts & SETUP_TOML)
-		return after.len == 0 && str_ends(before, "\n");
-	return str_eq(after, STR("\n")) && str_starts(before, "{");
-}
-
-static enum mr_rc
-plan_text(const struct setup *s, enum setup_way way, struct setup_file *f, struct mr_error *err)
-{
-	buf_add(&f->after, buf_str(&f->before));
-	TRY(prior_load(s, f, err));
-	if (way == SETUP_IN)
-		TRY(note_prior(s, f, err));
-	TRY(edit(s, f, way, &f->after, err));
-	return note_grants(f, way, err);
-}
-
 enum mr_rc
 plan_file(
     struct setup *s, const struct setup_where *where, enum setup_way way, struct setup_file *f, struct mr_error *err)
 {
+	struct mr_str before, after;
+
 	TRY(read_settings(s, where, f, err));
-	if (plan_text(s, way, f, err) != MR_OK) {
+	buf_add(&f->after, buf_str(&f->before));
+	if (prior_load(s, f, err) != MR_OK || (way == SETUP_IN && note_prior(s, f, err) != MR_OK) ||
+	    edit(s, f, way, &f->after, err) != MR_OK || note_grants(f, way, err) != MR_OK) {
 		char hint[sizeof err->hint];
 
 		(void)snprintf(hint, sizeof hint, "%s", err->hint);
@@ -388,8 +366,16 @@ plan_file(
 		return mr_hint(
 		    err, "%s", hint[0] ? hint : "no file was changed; mend it, or move it away, and run this again");
 	}
-	f->changed = !f->there ? f->after.len > 0 : !str_eq(buf_str(&f->before), buf_str(&f->after));
-	f->gone = way == SETUP_OUT && f->there && f->changed && is_gone(f);
+	before = buf_str(&f->before);
+	after = buf_str(&f->after);
+	f->changed = !f->there ? after.len > 0 : !str_eq(before, after);
+	/* It goes when nothing is left of it but what we wrote around it. */
+	bool ours = f->prior.was == WAS_MISSING ||
+		    (f->prior.was == WAS_UNKNOWN &&
+			(f->parts & SETUP_TOML ? after.len == 0 && str_ends(before, "\n")
+					       : str_eq(after, STR("\n")) && str_starts(before, "{")));
+
+	f->gone = way == SETUP_OUT && f->there && f->changed && splice_is_blank(after) && ours;
 	return MR_OK;
 }
 
@@ -421,25 +407,6 @@ is_still_the_same(int dir_fd, const struct setup_file *f, struct mr_error *err)
 	return rc;
 }
 
-/* Root may set up another user's files: they keep their owner. */
-static enum mr_rc
-keep_owner(int dir_fd, const char *temporary, const struct setup_file *f, struct mr_error *err)
-{
-	mr_auto(sys_close_fd) int fd = sys_open(dir_fd, temporary, O_RDONLY, 0);
-	struct stat st;
-
-	if (fd < 0 && errno == ENOENT) /* another setup has swept it away */
-		return changed_meanwhile(f, err);
-	if (fd < 0 || sys_stat_fd(fd, &st) < 0)
-		return mr_fail_errno(err, "cannot read '%s'", temporary);
-	if (st.st_uid == f->st.st_uid && st.st_gid == f->st.st_gid)
-		return MR_OK;
-	if (sys_chown_fd(fd, f->st.st_uid, f->st.st_gid) < 0 || sys_chmod_fd(fd, f->st.st_mode & 07777) < 0 ||
-	    sys_fsync(fd) < 0)
-		return mr_fail_errno(err, "cannot keep the owner of '%s'", f->path);
-	return MR_OK;
-}
-
 /* A setup that is alive, just before its rename, notices that its file is gone and begins again. */
 void
 save_sweep(const struct setup_file *f)
@@ -458,15 +425,30 @@ save_sweep(const struct setup_file *f)
 			(void)sys_unlink(dir_fd, names.v[i]);
 }
 
+/* Whole and durable in `temporary`, which is then renamed over the file. */
 static enum mr_rc
-put_in_place(int dir_fd, const char *temporary, const struct setup_file *f, struct mr_error *err)
+write_file(const struct setup *s, const struct setup_file *f, int dir_fd, const char *temporary, struct mr_error *err)
 {
+	mr_auto(sys_close_fd) int fd = -1;
+	struct stat st;
+
+	TRY(file_prepare(
+	    dir_fd, temporary, buf_str(&f->after), f->there ? f->st.st_mode & 07777 : new_mode(s, 0666), 0, err));
 	if (!f->there) {
 		enum mr_rc rc = file_prepared_publish(dir_fd, temporary, dir_fd, f->name, err);
 
 		return rc == MR_EXISTS || rc == MR_NOTFOUND ? changed_meanwhile(f, err) : rc;
 	}
-	TRY(keep_owner(dir_fd, temporary, f, err));
+	/* Root may set up another user's files: they keep their owner. */
+	fd = sys_open(dir_fd, temporary, O_RDONLY, 0);
+	if (fd < 0 && errno == ENOENT) /* another setup has swept it away */
+		return changed_meanwhile(f, err);
+	if (fd < 0 || sys_stat_fd(fd, &st) < 0)
+		return mr_fail_errno(err, "cannot read '%s'", temporary);
+	if ((st.st_uid != f->st.st_uid || st.st_gid != f->st.st_gid) &&
+	    (sys_chown_fd(fd, f->st.st_uid, f->st.st_gid) < 0 || sys_chmod_fd(fd, f->st.st_mode & 07777) < 0 ||
+		sys_fsync(fd) < 0))
+		return mr_fail_errno(err, "cannot keep the owner of '%s'", f->path);
 	TRY(is_still_the_same(dir_fd, f, err));
 	if (sys_rename(dir_fd, temporary, dir_fd, f->name) < 0)
 		return errno == ENOENT ? changed_meanwhile(f, err) : mr_fail_errno(err, "cannot replace '%s'", f->path);
@@ -475,31 +457,13 @@ put_in_place(int dir_fd, const char *temporary, const struct setup_file *f, stru
 	return MR_OK;
 }
 
-static enum mr_rc
-write_file(int dir_fd, const struct setup *s, const struct setup_file *f, struct mr_error *err)
-{
-	mr_auto(buf_done) struct buf temporary = BUF_INIT;
-	char random[RANDOM_LEN + 1];
-
-	random_hex(random, RANDOM_LEN);
-	buf_addf(&temporary, ".%s.mailroom-%s", f->name, random);
-	if (!buf_ok(&temporary))
-		return mr_nomem(err);
-	enum mr_rc rc = file_prepare(dir_fd, buf_z(&temporary), buf_str(&f->after),
-	    f->there ? f->st.st_mode & 07777 : new_mode(s, 0666), 0, err);
-
-	if (rc == MR_OK)
-		rc = put_in_place(dir_fd, buf_z(&temporary), f, err);
-	if (rc != MR_OK)
-		(void)sys_unlink(dir_fd, buf_z(&temporary));
-	return rc;
-}
-
 enum mr_rc
 save_file(const struct setup *s, enum setup_way way, struct setup_file *f, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int dir_fd = -1;
+	mr_auto(buf_done) struct buf temporary = BUF_INIT;
 	struct mr_error forgotten = { 0 };
+	char random[RANDOM_LEN + 1];
 
 	if (f->there && access(f->path, W_OK) < 0) {
 		if (errno == ENOENT)
@@ -510,8 +474,15 @@ save_file(const struct setup *s, enum setup_way way, struct setup_file *f, struc
 	if (way == SETUP_IN && prior_save(s, f, &forgotten) != MR_OK)
 		cli_warn(s->cli, "what was there before is not remembered: %s", forgotten.message);
 	TRY(dir_make(AT_FDCWD, f->folder, new_mode(s, 0777), true, &dir_fd, err));
-	if (!f->gone)
-		return write_file(dir_fd, s, f, err);
+	if (!f->gone) {
+		random_hex(random, RANDOM_LEN);
+		buf_addf(&temporary, ".%s.mailroom-%s", f->name, random);
+		enum mr_rc rc = buf_ok(&temporary) ? write_file(s, f, dir_fd, buf_z(&temporary), err) : mr_nomem(err);
+
+		if (rc != MR_OK)
+			(void)sys_unlink(dir_fd, buf_z(&temporary));
+		return rc;
+	}
 	TRY(is_still_the_same(dir_fd, f, err));
 	if ((sys_unlink(dir_fd, f->name) < 0 && errno != ENOENT) || sys_fsync(dir_fd) < 0)
 		return mr_fail_errno(err, "cannot remove '%s'", f->path);

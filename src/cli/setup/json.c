@@ -10,6 +10,7 @@
  * there is nothing left to do.
  */
 #include "cli/setup/setup.h"
+#include "cli/view.h"
 
 #define WAITER_TIMEOUT 86400 /* seconds: longer than anybody sleeps */
 
@@ -90,17 +91,17 @@ edit_all(const struct setup *s, const struct setup_file *f, edit_fn *edit, struc
 static void
 add_handler(const struct setup *s, struct json *j, const struct harness_event *e, bool waits)
 {
+	const struct harness *h = s->harness;
+
 	json_open(j, '{');
-	if (!s->harness->flat)
-		json_key_str(j, "type", "command");
-	if (s->harness->named)
-		json_key_str(j, "name", SETUP_SERVER_NAME);
-	json_key_str(j, "command", waits ? s->waiter : s->hook);
-	if (waits)
-		json_key_bool(j, "asyncRewake", true);
-	if (s->harness->timeout > 0)
-		json_key_int(j, "timeout", waits ? WAITER_TIMEOUT : e->timeout ? e->timeout : s->harness->timeout);
-	json_close(j);
+	json_cells(
+	    j, CELLS(kv_if("type", h->flat ? NULL : "command"), kv_if("name", h->named ? SETUP_SERVER_NAME : NULL),
+		   kv_str("command", waits ? s->waiter : s->hook), waits ? kv_bool("asyncRewake", true) : kv_none(),
+		   h->timeout > 0 ? kv_int("timeout", waits        ? WAITER_TIMEOUT
+						      : e->timeout ? e->timeout
+								   : h->timeout)
+				  : kv_none(),
+		   kv_close()));
 }
 
 enum sort { ANY = -1, HOOK = false, WAITER = true };
@@ -286,9 +287,7 @@ put_server(const struct edit *e)
 
 	if (!entry) {
 		json_open(&j, '{');
-		if (s->harness->typed)
-			json_key_str(&j, "type", "stdio");
-		json_key_str(&j, "command", s->command);
+		json_cells(&j, CELLS(kv_if("type", s->harness->typed ? "stdio" : NULL), kv_str("command", s->command)));
 		json_key(&j, "args");
 		add_args(s, &j);
 		json_close(&j);

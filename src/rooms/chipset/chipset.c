@@ -318,18 +318,15 @@ chipset_spell(struct mr_room *room, const char *given, char ret[MR_ADDRESS_MAX +
 
 #define LATEST "latest.json"
 
-static void
-add_text(struct buf *out, const char *before, const char *key, const char *value)
-{
-	buf_addf(out, "%s  \"%s\": ", before, key);
-	json_stringify(out, str_of(value));
-}
-
+/* Written beside and renamed over, under a name of our own: the format's ".nudge.tmp" is shared by all. */
 static enum mr_rc
-check_nudge(const struct mr_nudge *nudge, struct mr_error *err)
+chipset_nudge_put(struct mr_room *room, const char *to, const struct mr_nudge *nudge, struct mr_error *err)
 {
+	mr_auto(sys_close_fd) int root_fd = -1, fd = -1;
+	mr_auto(buf_done) struct buf text = BUF_INIT, path = BUF_INIT;
 	static const char *const types[] = { "", "health_check", "stall_warning", "priority_change", "abort",
 		"sync_request", "nudge_response" };
+	char from_id[CHIPSET_ID_MAX + 1], to_id[CHIPSET_ID_MAX + 1], stamp[RFC3339_LEN + 1];
 	bool known = false;
 
 	for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
@@ -343,27 +340,16 @@ check_nudge(const struct mr_nudge *nudge, struct mr_error *err)
 		return mr_fail(err, MR_UNSUPPORTED,
 		    "a nudge in a chipset room has no urgency, no thread and no time to live\n"
 		    "send it as mail: mailroom send");
-	return MR_OK;
-}
-
-/* Written beside and renamed over, under a name of our own: the format's ".nudge.tmp" is shared by all. */
-static enum mr_rc
-chipset_nudge_put(struct mr_room *room, const char *to, const struct mr_nudge *nudge, struct mr_error *err)
-{
-	mr_auto(sys_close_fd) int root_fd = -1, fd = -1;
-	mr_auto(buf_done) struct buf text = BUF_INIT, path = BUF_INIT;
-	char from_id[CHIPSET_ID_MAX + 1], to_id[CHIPSET_ID_MAX + 1], stamp[RFC3339_LEN + 1];
-
-	TRY(check_nudge(nudge, err));
 	TRY(chipset_id(nudge->from, from_id, err));
 	TRY(chipset_id(to, to_id, err));
 	time_rfc3339(nudge->at_ms, stamp);
-	add_text(&text, "{\n", "from", from_id);
-	add_text(&text, ",\n", "message", nudge->text);
+	buf_adds(&text, "{\n");
+	chipset_member(&text, "from", str_of(from_id));
+	chipset_member(&text, "message", str_of(nudge->text));
 	buf_addf(&text, ",\n  \"requires_response\": %s", nudge->answer_wanted ? "true" : "false");
-	add_text(&text, ",\n", "timestamp", stamp);
-	add_text(&text, ",\n", "to", to_id);
-	add_text(&text, ",\n", "type", nudge->kind[0] ? nudge->kind : "sync_request");
+	chipset_member(&text, "timestamp", str_of(stamp));
+	chipset_member(&text, "to", str_of(to_id));
+	chipset_member(&text, "type", str_of(nudge->kind[0] ? nudge->kind : "sync_request"));
 	buf_adds(&text, "\n}\n");
 	buf_addf(&path, "nudge/%s", to_id);
 	if (!buf_ok(&text) || !buf_ok(&path))

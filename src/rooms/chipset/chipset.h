@@ -78,6 +78,8 @@ struct chipset_words { /* of the format, beside the message */
 	const char *imported; /* the id that it had elsewhere, or "" */
 	bool read;
 };
+/* "key": value, with a comma before it unless it is the first behind "{\n". */
+void chipset_member(struct buf *out, const char *key, struct mr_str value);
 void chipset_write(struct buf *out, const struct mr_message *msg, const struct chipset_words *words);
 /* The same bytes with another "read". False: it is so already, nothing was added. */
 bool chipset_set_read(struct mr_str text, struct json_value object, bool read, struct buf *out);

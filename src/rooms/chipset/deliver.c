@@ -125,18 +125,6 @@ look_at(void *ctx, const struct dir_entry *entry)
 	return true;
 }
 
-/* By the time of the last change of name: an exchanged file has the old message's own time. */
-static bool
-is_stale(int box_fd, const char *name)
-{
-	struct stat st;
-
-	if (str_starts(str_of(name), FILE_VOID))
-		return file_void_is_old(box_fd, name);
-	return sys_stat(box_fd, name, &st) == 0 && S_ISREG(st.st_mode) &&
-	       clock_now_ms() - (int64_t)st.st_ctim.tv_sec * 1000 > STALE_MS;
-}
-
 static enum mr_rc
 walk_box(struct sending *s, const char *address, struct mr_error *err)
 {
@@ -151,9 +139,18 @@ walk_box(struct sending *s, const char *address, struct mr_error *err)
 		rc = dir_each(fd, look_at, &w, err);
 	if (rc != MR_OK)
 		return mr_wrap(err, "the mailbox of '%s'", address);
-	for (size_t i = 0; i < w.stale_n; i++)
-		if (is_stale(fd, w.stale[i]))
-			(void)sys_unlink(fd, w.stale[i]);
+	for (size_t i = 0; i < w.stale_n; i++) {
+		const char *name = w.stale[i];
+		struct stat st;
+		/* By the time of the last change of name: an exchanged file has the old message's own time. */
+		bool old = str_starts(str_of(name), FILE_VOID)
+			       ? file_void_is_old(fd, name)
+			       : sys_stat(fd, name, &st) == 0 && S_ISREG(st.st_mode) &&
+				     clock_now_ms() - (int64_t)st.st_ctim.tv_sec * 1000 > STALE_MS;
+
+		if (old)
+			(void)sys_unlink(fd, name);
+	}
 	return MR_OK;
 }
 
@@ -213,32 +210,6 @@ fill_in(const struct sending *s, struct delivered *ret)
 }
 
 static enum mr_rc
-publish_once(struct sending *s, int box_fd, const char *to, struct mr_error *err)
-{
-	mr_auto(buf_done) struct buf bytes = BUF_INIT;
-	mr_auto(sys_close_fd) int archive = -1;
-	struct stat st;
-
-	chipset_name_make(s->ms, s->from, s->name);
-	/* The other programs never look into the archive, but an id must not be there twice. */
-	if (dir_open(box_fd, "archive", &archive, IGNORED) == MR_OK && sys_stat(archive, s->name, &st) == 0)
-		return mr_fail(err, MR_EXISTS, "'%s' is in the archive", s->name);
-	TRY(make_bytes(s, to, &bytes, err));
-	if (!s->what->staged)
-		return file_publish(
-		    box_fd, box_fd, s->name, buf_str(&bytes), chipset_file_mode(box_fd), PUBLISH_FULL, err);
-	/* With the ticket it is noted what the message will be called. */
-	fill_in(s, s->ret);
-	memcpy(s->what->msg->id, s->ret->id, sizeof s->ret->id);
-	return kit_publish(&(struct kit_file){ .tmp_fd = box_fd,
-			       .dir_fd = box_fd,
-			       .name = s->name,
-			       .bytes = buf_str(&bytes),
-			       .mode = chipset_file_mode(box_fd) },
-	    s->what, to, err);
-}
-
-static enum mr_rc
 publish(struct sending *s, const char *to, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int fd = -1;
@@ -247,10 +218,30 @@ publish(struct sending *s, const char *to, struct mr_error *err)
 	if (s->imported[0])
 		s->ms = s->what->msg->date_ms;
 	for (int tries = 0; tries < NAME_TRIES; tries++) {
+		mr_auto(buf_done) struct buf bytes = BUF_INIT;
+		mr_auto(sys_close_fd) int archive = -1;
+		enum mr_rc rc = MR_EXISTS;
+		struct stat st;
+
 		if (s->imported[0])
 			TRY(find_place(s, fd, err));
-		enum mr_rc rc = publish_once(s, fd, to, err);
+		chipset_name_make(s->ms, s->from, s->name);
+		/* The other programs never look into the archive, but an id must not be there twice. */
+		if (dir_open(fd, "archive", &archive, IGNORED) != MR_OK || sys_stat(archive, s->name, &st) < 0) {
+			TRY(make_bytes(s, to, &bytes, err));
+			if (s->what->staged) { /* with the ticket it is noted what the message will be called */
+				fill_in(s, s->ret);
+				memcpy(s->what->msg->id, s->ret->id, sizeof s->ret->id);
+			}
+			struct kit_file file = { .tmp_fd = fd,
+				.dir_fd = fd,
+				.name = s->name,
+				.bytes = buf_str(&bytes),
+				.mode = chipset_file_mode(fd) };
 
+			rc = s->what->staged ? kit_publish(&file, s->what, to, err)
+					     : file_publish(fd, fd, s->name, file.bytes, file.mode, PUBLISH_FULL, err);
+		}
 		if (rc != MR_EXISTS)
 			return rc;
 		s->ms += s->imported[0] ? 0 : 1; /* another import was faster: it may be this very message */

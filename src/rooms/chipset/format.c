@@ -273,25 +273,6 @@ keep_agent(struct kit_message *m, struct json_value object, const char *key, str
 	return address;
 }
 
-static void
-fill_names(struct kit_message *m, struct json_value object, const struct chipset_origin *at, struct buf *notes)
-{
-	struct chipset_name parts = { 0 };
-	char named[MR_ADDRESS_MAX + 1];
-
-	(void)chipset_name_parse(str_of(at->name), &parts);
-	m->msg.from = keep_agent(m, object, "from", parts.sender, notes);
-	const char *to = keep_agent(m, object, "to", str_of(at->box), notes);
-
-	if (parts.sender.len > 0 && foreign_to_address(parts.sender, named, IGNORED) == MR_OK &&
-	    strcmp(named, m->msg.from) != 0)
-		add_note(notes, "the file's name says another sender");
-	if (foreign_to_address(str_of(at->box), named, IGNORED) == MR_OK && strcmp(named, to) != 0)
-		add_note(notes, "it is addressed to another agent");
-	if (to[0])
-		kit_to(m, to);
-}
-
 /* "DONE: t-1" is about DONE; a text without such a word is its own first line. */
 static void
 fill_second_dialect(struct kit_message *m, struct json_value object)
@@ -317,9 +298,20 @@ static void
 fill_fields(struct kit_message *m, struct json_value object, const struct chipset_origin *at, bool second)
 {
 	mr_auto(buf_done) struct buf notes = BUF_INIT, name = BUF_INIT, word = BUF_INIT;
-	char answered[MR_ID_LEN + 1];
+	struct chipset_name parts = { 0 };
+	char answered[MR_ID_LEN + 1], named[MR_ADDRESS_MAX + 1];
 
-	fill_names(m, object, at, &notes);
+	(void)chipset_name_parse(str_of(at->name), &parts);
+	m->msg.from = keep_agent(m, object, "from", parts.sender, &notes);
+	const char *to = keep_agent(m, object, "to", str_of(at->box), &notes);
+
+	if (parts.sender.len > 0 && foreign_to_address(parts.sender, named, IGNORED) == MR_OK &&
+	    strcmp(named, m->msg.from) != 0)
+		add_note(&notes, "the file's name says another sender");
+	if (foreign_to_address(str_of(at->box), named, IGNORED) == MR_OK && strcmp(named, to) != 0)
+		add_note(&notes, "it is addressed to another agent");
+	if (to[0])
+		kit_to(m, to);
 	m->msg.subject = keep_line(m, object, "subject");
 	m->msg.type = keep_line(m, object, "type");
 	if (second)
@@ -371,8 +363,8 @@ chipset_letter(struct mr_str text, const struct chipset_origin *at, enum scan_de
 
 /* ---- From a message to bytes: keys in ascending order, two spaces, one line end ---- */
 
-static void
-add_member(struct buf *out, const char *key, struct mr_str value)
+void
+chipset_member(struct buf *out, const char *key, struct mr_str value)
 {
 	buf_addf(out, "%s  \"%s\": ", out->len > 2 ? ",\n" : "", key);
 	json_stringify(out, value);
@@ -387,18 +379,18 @@ chipset_write(struct buf *out, const struct mr_message *msg, const struct chipse
 
 	time_rfc3339(words->ms, stamp);
 	buf_adds(out, "{\n");
-	add_member(out, "body", kit_text(msg));
-	add_member(out, "from", str_of(words->from));
+	chipset_member(out, "body", kit_text(msg));
+	chipset_member(out, "from", str_of(words->from));
 	if (msg->reply_to[0])
-		add_member(out, "in_reply_to", str_of(msg->reply_to));
+		chipset_member(out, "in_reply_to", str_of(msg->reply_to));
 	if (words->imported[0])
-		add_member(out, "mailroom_id", str_of(words->imported));
-	add_member(out, "priority", str_of(priority));
+		chipset_member(out, "mailroom_id", str_of(words->imported));
+	chipset_member(out, "priority", str_of(priority));
 	buf_addf(out, ",\n  \"read\": %s", words->read ? "true" : "false");
-	add_member(out, "subject", str_of(msg->subject));
-	add_member(out, "timestamp", str_of(stamp));
-	add_member(out, "to", str_of(words->to));
-	add_member(out, "type", str_of(msg->type[0] ? msg->type : "coordination"));
+	chipset_member(out, "subject", str_of(msg->subject));
+	chipset_member(out, "timestamp", str_of(stamp));
+	chipset_member(out, "to", str_of(words->to));
+	chipset_member(out, "type", str_of(msg->type[0] ? msg->type : "coordination"));
 	buf_adds(out, "\n}\n");
 }
 

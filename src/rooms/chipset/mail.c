@@ -176,16 +176,6 @@ is_there(struct kit_box *kit, unsigned folders, struct kit_item *item)
 	return inbox || ((folders & MR_ARCHIVE) && is_file(box->archive_fd, item->name));
 }
 
-static enum mr_rc
-open_folder(const struct box *box, enum mr_folder folder, int *ret_fd, struct mr_error *err)
-{
-	enum mr_rc rc = chipset_box_open(box->cs, box->id, folder, ret_fd, err);
-
-	if (rc == MR_OK || rc == MR_NOTFOUND)
-		return MR_OK;
-	return mr_wrap(err, "the mailbox of '%s'", box->id);
-}
-
 /* A mailbox that is not there is an empty one. */
 static enum mr_rc
 box_open(struct box *box, struct mr_room *room, const char *agent, struct mr_error *err)
@@ -195,8 +185,11 @@ box_open(struct box *box, struct mr_room *room, const char *agent, struct mr_err
 
 	*box = (struct box){ { &reader, &cs->known, agent }, .cs = cs, .inbox_fd = -1, .archive_fd = -1 };
 	TRY(chipset_id(agent, box->id, err));
-	TRY(open_folder(box, MR_INBOX, &box->inbox_fd, err));
-	return box->inbox_fd >= 0 ? open_folder(box, MR_ARCHIVE, &box->archive_fd, err) : MR_OK;
+	enum mr_rc rc = chipset_box_open(cs, box->id, MR_INBOX, &box->inbox_fd, err);
+
+	if (rc == MR_OK)
+		rc = chipset_box_open(cs, box->id, MR_ARCHIVE, &box->archive_fd, err);
+	return rc == MR_OK || rc == MR_NOTFOUND ? MR_OK : mr_wrap(err, "the mailbox of '%s'", box->id);
 }
 #define BOX_INIT ((struct box){ .inbox_fd = -1, .archive_fd = -1 })
 

@@ -180,7 +180,7 @@ list_folder(const struct folder *f, const char *sub, enum mr_folder folder, cons
 		if (rc == MR_NOTFOUND && sub[0]) /* a subfolder that is none */
 			continue;
 		if (rc == MR_OK)
-			rc = kit_names(fd, &names, err);
+			rc = dir_names(fd, &names, err);
 		if (rc != MR_OK)
 			return rc;
 		for (size_t j = 0; j < names.n; j++)
@@ -201,7 +201,7 @@ list(struct kit_box *box, const struct scan_request *want, const char *only_id, 
 	if (want->folders & MR_INBOX)
 		TRY(list_folder(f, "", MR_INBOX, want, only_id, ret, err));
 	if (want->folders & MR_ARCHIVE)
-		TRY(kit_names(f->fd, &subs, err));
+		TRY(dir_names(f->fd, &subs, err));
 	for (size_t i = 0; i < subs.n; i++)
 		if (str_starts(str_of(subs.v[i]), ".Archive") && strlen(subs.v[i]) < SUBFOLDER_MAX)
 			TRY(list_folder(f, subs.v[i], MR_ARCHIVE, want, only_id, ret, err));

@@ -49,7 +49,7 @@ handoff_each_agent(struct mr_room *room, mr_agent_fn *fn, void *ctx, struct mr_e
 	if (rc != MR_OK)
 		return rc == MR_NOTFOUND ? MR_OK : rc;
 	TRY(handoff_registry_read(h, &r, err));
-	TRY(kit_names(root_fd, &folders, err));
+	TRY(dir_names(root_fd, &folders, err));
 	for (size_t i = 0; i < r.n + folders.n; i++) {
 		const struct registry_entry *e = i < r.n ? &r.v[i] : NULL;
 		const char *id = e ? e->id : folders.v[i - r.n];
@@ -181,7 +181,7 @@ empty_folder(struct handoff *h, const char *id, const char *folder, bool keep, s
 	enum mr_rc rc = handoff_dir(h, id, folder, false, &fd, err);
 
 	if (rc == MR_OK)
-		rc = kit_names(fd, &names, err);
+		rc = dir_names(fd, &names, err);
 	for (size_t i = 0; i < names.n; i++) {
 		*ret_mail += handoff_name_is_mail(names.v[i], MR_INBOX);
 		if (!keep)

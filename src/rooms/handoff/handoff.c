@@ -298,7 +298,7 @@ handoff_inspect(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, st
 		    "other users can look into the root");
 	}
 	TRY(inspect_registry(h, &f, err));
-	TRY(kit_names(root_fd, &names, err));
+	TRY(dir_names(root_fd, &names, err));
 	for (size_t i = 0; i < names.n; i++) {
 		const char *name = names.v[i];
 		mr_auto(sys_close_fd) int fd = -1;

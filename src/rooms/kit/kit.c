@@ -78,29 +78,6 @@ kit_set_name(struct mr_room *room, struct mr_str name, const char *otherwise, st
 	return room->name ? MR_OK : mr_nomem(err);
 }
 
-struct naming {
-	struct mr_names *names;
-	bool failed;
-};
-
-static bool
-add_name(void *ctx, const struct dir_entry *entry)
-{
-	struct naming *n = ctx;
-
-	n->failed = !names_add(n->names, str_of(entry->name));
-	return !n->failed;
-}
-
-enum mr_rc
-kit_names(int dir_fd, struct mr_names *ret, struct mr_error *err)
-{
-	struct naming n = { ret, false };
-
-	TRY(dir_each(dir_fd, add_name, &n, err));
-	return n.failed ? mr_nomem(err) : MR_OK;
-}
-
 struct mr_agent
 kit_agent(const char *name)
 {

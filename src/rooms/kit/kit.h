@@ -34,8 +34,6 @@ kit_mtime_ns(const struct stat *st)
 {
 	return (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
 }
-/* The names of all that is in a folder, in the order of the folder. */
-enum mr_rc kit_names(int dir_fd, struct mr_names *ret, struct mr_error *err);
 /* An agent of that name of whom nothing else is known. */
 struct mr_agent kit_agent(const char *name);
 /* The text of a small file, kept in *own; "" where there is none. */

@@ -260,7 +260,7 @@ kit_leftovers(struct findings *f, int fd, const char *path, bool (*is_ours)(cons
 {
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
 
-	(void)kit_names(fd, &names, IGNORED);
+	(void)dir_names(fd, &names, IGNORED);
 	for (size_t i = 0; i < names.n; i++) {
 		mr_auto(buf_done) struct buf whole = BUF_INIT;
 

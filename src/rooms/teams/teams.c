@@ -211,7 +211,7 @@ roster_read(struct mr_room *room, struct roster *r, struct mr_error *err)
 	enum mr_rc rc = teams_open_dir(t, t->inboxes, &fd, err);
 
 	if (rc == MR_OK)
-		rc = kit_names(fd, &r->files, err);
+		rc = dir_names(fd, &r->files, err);
 	return rc == MR_NOTFOUND ? MR_OK : rc;
 }
 
@@ -583,7 +583,7 @@ teams_inspect(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, stru
 	if (rc != MR_OK)
 		return rc == MR_NOTFOUND ? MR_OK : rc;
 	findings_space(&f, fd);
-	TRY(kit_names(fd, &names, err));
+	TRY(dir_names(fd, &names, err));
 	for (size_t i = 0; i < names.n; i++) {
 		const char *name = names.v[i];
 		struct mr_str stem;

@@ -354,15 +354,6 @@ is_open_beside(const struct kit_items *all, const struct kit_item *item, const s
 	       same_sender(e, asked) && !is_answered(all, item);
 }
 
-static bool
-is_newest(const struct kit_items *all, const struct kit_item *question)
-{
-	for (size_t i = 0; i < all->n; i++)
-		if (is_open_beside(all, &all->v[i], question) && is_older(question, &all->v[i]))
-			return false;
-	return true;
-}
-
 /* What fails here undoes nothing: the answer is out. A warning tells how many, and why the last. */
 static void
 answer_superseded(struct box *from, struct kit_items *all, const struct kit_item *newest, struct mr_names *done,
@@ -396,8 +387,10 @@ deliver_answer(struct box *from, struct delivery *what, struct kit_items *all, s
 {
 	mr_auto(draft_done) struct draft d = { 0 };
 	const struct entry *e = entry_of(question);
-	bool supersedes = !what->only && !e->is_reply && e->channel[0] && is_newest(all, question);
+	bool supersedes = !what->only && !e->is_reply && e->channel[0]; /* if it is the newest of them */
 
+	for (size_t i = 0; i < all->n && supersedes; i++)
+		supersedes = !is_open_beside(all, &all->v[i], question) || !is_older(question, &all->v[i]);
 	TRY(answer_one(from, all, question, what, &d, err));
 	workspace_message_id(d.posting.mtime_ns, d.posting.bytes, ret->id);
 	memcpy(what->msg->id, ret->id, sizeof ret->id);
@@ -409,50 +402,41 @@ deliver_answer(struct box *from, struct delivery *what, struct kit_items *all, s
 
 /* ---- The slot ---- */
 
-/* The sender's folders: own ones are made; those of a stand-in for an agent of another room, too, or nobody could
- * answer it. A client has none, and an import needs none. */
-static enum mr_rc
-open_sender(struct workspace *ws, const struct delivery *what, struct box *ret, bool *ret_has, struct mr_error *err)
-{
-	const char *sender = what->sender && what->sender[0] ? what->sender : what->msg->from;
-	mr_auto(sys_close_fd) int fd = -1;
-
-	*ret_has = false;
-	if (ws->reply_path)
-		return route_open_dir(str_of(ws->reply_path), &fd, err);
-	if (what->keep)
-		return MR_OK;
-	enum mr_rc rc = box_open(ret, ws, sender, what->carried ? BOX_MAKE_ANY : BOX_MAKE_OWN, err);
-
-	*ret_has = rc == MR_OK;
-	if (rc != MR_NOTFOUND)
-		return rc;
-	return mr_fail(err, MR_REFUSED,
-	    "'%s' has no workspace here, so nobody could answer\n"
-	    "send from a workspace, or give --reply-path DIR, where the answer shall be put",
-	    sender);
-}
-
 static enum mr_rc
 deliver(struct workspace *ws, struct delivery *what, struct delivered *ret, struct mr_error *err)
 {
+	const char *sender = what->sender && what->sender[0] ? what->sender : what->msg->from;
 	mr_auto(box_done) struct box from = BOX_INIT;
 	mr_auto(kit_items_done) struct kit_items all = { 0 };
-	bool has_box = false;
+	mr_auto(sys_close_fd) int fd = -1;
 
-	TRY(open_sender(ws, what, &from, &has_box, err));
-	if (has_box && what->msg->reply_to && what->msg->reply_to[0]) {
-		TRY(workspace_list(&from, RECEIVED | MR_SENT, &all, err));
-		struct kit_item *question = find_question(&all, what->msg->reply_to);
+	/* A client has no folders of its own, and an import needs none. */
+	if (ws->reply_path)
+		TRY(route_open_dir(str_of(ws->reply_path), &fd, err));
+	if (ws->reply_path || what->keep)
+		return deliver_new(ws, what, NULL, ret, err);
+	/* Own folders are made; those of a stand-in for an agent of another room, too, or nobody could answer it. */
+	enum mr_rc rc = box_open(&from, ws, sender, what->carried ? BOX_MAKE_ANY : BOX_MAKE_OWN, err);
 
-		if (question)
-			return deliver_answer(&from, what, &all, question, ret, err);
-		if (!what->carried && !what->keep) /* the office has seen it: an answer must not become a new message */
-			return mr_fail(err, MR_NOTFOUND,
-			    "the message that this answers cannot be found any more\n"
-			    "nothing was sent; look with `mailroom inbox`, then try again");
-	}
-	return deliver_new(ws, what, has_box ? &from : NULL, ret, err);
+	if (rc == MR_NOTFOUND)
+		return mr_fail(err, MR_REFUSED,
+		    "'%s' has no workspace here, so nobody could answer\n"
+		    "send from a workspace, or give --reply-path DIR, where the answer shall be put",
+		    sender);
+	if (rc != MR_OK)
+		return rc;
+	if (!what->msg->reply_to || !what->msg->reply_to[0])
+		return deliver_new(ws, what, &from, ret, err);
+	TRY(workspace_list(&from, RECEIVED | MR_SENT, &all, err));
+	struct kit_item *question = find_question(&all, what->msg->reply_to);
+
+	if (question)
+		return deliver_answer(&from, what, &all, question, ret, err);
+	if (!what->carried) /* the office has seen it: an answer must not become a new message */
+		return mr_fail(err, MR_NOTFOUND,
+		    "the message that this answers cannot be found any more\n"
+		    "nothing was sent; look with `mailroom inbox`, then try again");
+	return deliver_new(ws, what, &from, ret, err);
 }
 
 enum mr_rc

@@ -228,7 +228,7 @@ list_folder(struct reading *r, const char *only_id, struct mr_error *err)
 	(void)snprintf(r->path, sizeof r->path, "%s/.mailbox/%s", r->box->address, r->scratch ? "scratch" : "inbox");
 	if (dir_fd < 0)
 		return MR_OK;
-	TRY(kit_names(dir_fd, &names, err));
+	TRY(dir_names(dir_fd, &names, err));
 	v = calloc(names.n + 1, sizeof *v);
 	if (!v)
 		return mr_nomem(err);
@@ -328,10 +328,21 @@ find_sender(const struct box *box, const struct memo *memo, char ret[MR_ADDRESS_
 		workspace_remember(box->ws, ret, place);
 }
 
-/* Message-ID, then what the front matter has beside the five keys: it is shown and changes nothing. */
+/* Message-ID, then what the front matter has beside the five keys (it is shown and changes nothing), then what only
+ * this format has: whether it is a question or an answer, and where the two are. */
 static void
-fill_headers(struct kit_message *m, const struct memo *memo, const struct kit_item *item)
+fill_lines(struct kit_message *m, const struct kit_item *item, const struct memo *memo)
 {
+	const struct {
+		const char *name;
+		struct mr_str value;
+	} lines[] = {
+		{ "REQUEST_ID", memo->request_id },
+		{ "MESSAGE_TYPE", memo->is_reply ? STR("REPLY") : STR("NEW") },
+		{ "CHANNEL_ID", memo->channel },
+		{ "RECEIVER_INBOX_PATH", memo->receiver },
+		{ "REPLY_INBOX_PATH", memo->reply },
+	};
 	struct mr_str rest = memo->head, key, value;
 
 	kit_header(m, "Message-ID", kit_keep(m, memo->request_id));
@@ -347,37 +358,6 @@ fill_headers(struct kit_message *m, const struct memo *memo, const struct kit_it
 		header_clean(&clean, value);
 		kit_header(m, kit_keep(m, key), kit_keep_buf(m, &clean));
 	}
-}
-
-static void
-fill_fields(struct kit_message *m, const struct box *box, const struct kit_item *item, const struct memo *memo)
-{
-	/* What only this format has: whether it is a question or an answer, and where the two are. */
-	const struct {
-		const char *name;
-		struct mr_str value;
-	} lines[] = {
-		{ "REQUEST_ID", memo->request_id },
-		{ "MESSAGE_TYPE", memo->is_reply ? STR("REPLY") : STR("NEW") },
-		{ "CHANNEL_ID", memo->channel },
-		{ "RECEIVER_INBOX_PATH", memo->receiver },
-		{ "REPLY_INBOX_PATH", memo->reply },
-	};
-	mr_auto(buf_done) struct buf subject = BUF_INIT;
-	char other[MR_ADDRESS_MAX + 1];
-
-	if (item->folder == MR_SENT)
-		workspace_address_in(memo->receiver, other);
-	else
-		find_sender(box, memo, other);
-	m->msg.from = kit_keep(m, str_of(item->folder == MR_SENT ? box->address : other));
-	kit_to(m, item->folder == MR_SENT ? other : box->address);
-	memo_subject(&subject, memo->body);
-	m->msg.subject = kit_keep_buf(m, &subject);
-	m->msg.thread = kit_keep(m, memo->channel.len > 0 ? memo->channel : memo->request_id);
-	m->msg.reply_to = memo->is_reply ? kit_keep(m, memo->request_id) : "";
-	m->msg.path = kit_keep(m, str_of(item->path));
-	fill_headers(m, memo, item);
 	for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
 		if (lines[i].value.len > 0)
 			kit_envelope(m, lines[i].name, kit_keep(m, lines[i].value));
@@ -388,15 +368,30 @@ to_message(const struct box *box, const struct kit_item *item, struct mr_str tex
     struct mr_message *ret, struct mr_error *err)
 {
 	struct kit_message m = kit_message(item->id, item->folder, item->folder == MR_INBOX ? 0 : MR_SEEN);
+	mr_auto(buf_done) struct buf subject = BUF_INIT;
+	char other[MR_ADDRESS_MAX + 1];
 	struct memo memo;
 	const char *problem = memo_parse(text, &memo);
+	bool sent = item->folder == MR_SENT;
 
-	if (problem && depth != SCAN_NAMES)
-		return mr_fail(err, MR_CORRUPT, "'%s' %s", item->name, problem);
 	m.msg.date_ms = item->mtime_ns / 1000000;
 	m.msg.size_bytes = text.len;
-	if (depth != SCAN_NAMES)
-		fill_fields(&m, box, item, &memo);
+	if (depth == SCAN_NAMES)
+		return kit_message_end(&m, ret, err);
+	if (problem)
+		return mr_fail(err, MR_CORRUPT, "'%s' %s", item->name, problem);
+	if (sent)
+		workspace_address_in(memo.receiver, other);
+	else
+		find_sender(box, &memo, other);
+	m.msg.from = kit_keep(&m, str_of(sent ? box->address : other));
+	kit_to(&m, sent ? other : box->address);
+	memo_subject(&subject, memo.body);
+	m.msg.subject = kit_keep_buf(&m, &subject);
+	m.msg.thread = kit_keep(&m, memo.channel.len > 0 ? memo.channel : memo.request_id);
+	m.msg.reply_to = memo.is_reply ? kit_keep(&m, memo.request_id) : "";
+	m.msg.path = kit_keep(&m, str_of(item->path));
+	fill_lines(&m, item, &memo);
 	if (depth == SCAN_BODIES)
 		kit_body(&m, memo.body);
 	return kit_message_end(&m, ret, err);
@@ -449,23 +444,6 @@ workspace_fetch(struct mr_room *room, const char *agent, const char *id, unsigne
 
 /* ---- A client's answer ---- */
 
-/* Out of the way first: what comes under this name afterwards is another message. */
-static enum mr_rc
-remove_answer(int dir_fd, const char *id, struct mr_error *err)
-{
-	mr_auto(buf_done) struct buf taken = BUF_INIT;
-	char random[13];
-
-	random_hex(random, 12);
-	buf_addf(&taken, ".%s.taken-%s", id, random);
-	if (!buf_ok(&taken))
-		return mr_nomem(err);
-	if (sys_rename_new(dir_fd, id, dir_fd, buf_z(&taken)) < 0 || sys_unlink(dir_fd, buf_z(&taken)) < 0 ||
-	    sys_fsync(dir_fd) < 0)
-		return mr_fail_errno(err, "cannot remove the answer '%s'", id);
-	return MR_OK;
-}
-
 enum mr_rc
 workspace_fetch_answer(
     struct mr_room *room, const char *dir, const char *id, bool take, struct mr_message *ret, struct mr_error *err)
@@ -474,8 +452,9 @@ workspace_fetch_answer(
 		.ws = workspace_of(room), .address = CLIENT, .fd = -1, .inbox_fd = -1, .scratch_fd = -1
 	};
 	mr_auto(sys_close_fd) int dir_fd = -1;
-	mr_auto(buf_done) struct buf text = BUF_INIT, path = BUF_INIT;
+	mr_auto(buf_done) struct buf text = BUF_INIT, path = BUF_INIT, taken = BUF_INIT;
 	struct candidate file = { .name = id };
+	char random[13];
 
 	if (!memo_id_safe(str_of(id)))
 		return mr_fail(err, MR_REFUSED, "'%s' is not the REQUEST_ID of a message", id);
@@ -494,11 +473,20 @@ workspace_fetch_answer(
 
 	workspace_message_id(item.mtime_ns, buf_str(&text), item.id);
 	TRY(to_message(&nowhere, &item, buf_str(&text), SCAN_BODIES, ret, err));
-	if (take && remove_answer(dir_fd, id, err) != MR_OK) {
-		mr_message_done(ret);
-		return err->code;
-	}
-	return MR_OK;
+	if (!take)
+		return MR_OK;
+	/* Out of the way first: what comes under this name afterwards is another message. */
+	random_hex(random, 12);
+	buf_addf(&taken, ".%s.taken-%s", id, random);
+	if (!buf_ok(&taken))
+		(void)mr_nomem(err);
+	else if (sys_rename_new(dir_fd, id, dir_fd, buf_z(&taken)) == 0 && sys_unlink(dir_fd, buf_z(&taken)) == 0 &&
+		 sys_fsync(dir_fd) == 0)
+		return MR_OK;
+	else
+		(void)mr_fail_errno(err, "cannot remove the answer '%s'", id);
+	mr_message_done(ret);
+	return err->code;
 }
 
 /* ---- Taking mail out of an inbox: a rename, of which one worker gets it. To another program it looks as after its own

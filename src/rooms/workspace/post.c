@@ -1,20 +1,195 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * post.c - one file into one folder. Peers list every name in an inbox, so nothing may be seen there before it is
- * whole: it is written without a name, or with one that begins with a dot where the system cannot do that.
+ * post.c - one file into one folder, and which folder an answer may go to. Peers list every name in an inbox, so
+ * nothing may be seen there before it is whole: it is written without a name, or with one that begins with a dot where
+ * the system cannot do that.
+ *
+ * REPLY_INBOX_PATH is what the sender says, and would let any message make a file wherever we can write. So: absolute,
+ * no "..", the file's name is not hidden (or the path is a folder, as with cp: then the name is the REQUEST_ID), and
+ * the folder is somebody's .mailbox/inbox or stands in our own .mailbox/reply-paths. Nothing that is there is written
+ * over.
  */
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/id.h"
 #include "base/sys.h"
 #include "rooms/workspace/workspace.h"
+#include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #define BUSY_STEP_MS 50
 #define NUMBERS_MAX 10000
+#define NAME_BYTES_MAX 200
+
+/* ---- Where an answer may go ---- */
+
+void
+route_done(struct route *route)
+{
+	sys_close_fd(&route->dir_fd);
+	free(route->path);
+	free(route->name);
+	*route = ROUTE_INIT;
+}
+
+/* What is wrong with the text of a path, or NULL. */
+static const char *
+path_problem(struct mr_str path)
+{
+	struct mr_str rest = path, part;
+
+	if (path.len == 0 || path.ptr[0] != '/')
+		return "is no absolute path";
+	while (str_cut(&rest, '/', &part))
+		if (str_eq(part, STR("..")))
+			return "has '..' in it";
+	return memo_value_problem(path);
+}
+
+/* The last part is opened by itself, so that it is no link; of an inbox the last two. */
+enum mr_rc
+route_open_dir(struct mr_str dir, int *ret_fd, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf above = BUF_INIT, below = BUF_INIT;
+	mr_auto(sys_close_fd) int fd = -1;
+	const char *problem = path_problem(dir);
+	size_t at;
+
+	dir = kit_trim_slashes(dir);
+	if (problem)
+		return mr_fail(err, MR_REFUSED, "'%.*s' %s", (int)(dir.len < 200 ? dir.len : 200), dir.ptr, problem);
+	at = dir.len;
+	if (str_ends(dir, "/.mailbox/inbox"))
+		at -= strlen("/inbox");
+	while (at > 0 && dir.ptr[at - 1] != '/')
+		at--;
+	buf_add(&above, (struct mr_str){ dir.ptr, at });
+	buf_add(&below, (struct mr_str){ dir.ptr + at, dir.len - at });
+	if (!buf_ok(&above))
+		return mr_nomem(err);
+	if (below.len == 0)
+		return mr_fail(err, MR_REFUSED, "the root folder takes no answers");
+	fd = sys_open(AT_FDCWD, buf_z(&above), O_RDONLY | O_DIRECTORY, 0);
+	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
+		return mr_fail(err, MR_NOTFOUND, "no folder '%.*s'", (int)(dir.len < 200 ? dir.len : 200), dir.ptr);
+	if (fd < 0)
+		return mr_fail_errno(err, "cannot open '%s'", buf_z(&above));
+	return dir_open(fd, buf_z(&below), ret_fd, err);
+}
+
+/* Is it a line of <workspace>/.mailbox/reply-paths? */
+static bool
+is_listed(const struct box *from, struct mr_str dir)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	struct mr_str rest, line;
+
+	if (file_read(from->fd, ".mailbox/reply-paths", MEMO_MAX, &text, IGNORED) != MR_OK)
+		return false;
+	rest = buf_str(&text);
+	while (str_line(&rest, &line)) {
+		line = kit_trim_slashes(str_trim(line));
+		if (line.len > 0 && line.ptr[0] == '/' && str_eq(line, dir))
+			return true;
+	}
+	return false;
+}
+
+/* May it stand in a line for a shell, between quotes? */
+static bool
+is_plain(struct mr_str path)
+{
+	for (size_t i = 0; i < path.len; i++)
+		if (!memchr("/._-+@, ", path.ptr[i], 8) && !isalnum((unsigned char)path.ptr[i]))
+			return false;
+	return true;
+}
+
+void
+route_split(struct mr_str reply, struct mr_str request_id, struct mr_str *ret_dir, struct mr_str *ret_name)
+{
+	struct mr_str path = kit_trim_slashes(reply);
+	mr_auto(buf_done) struct buf whole = BUF_INIT;
+	struct stat st;
+
+	*ret_name = kit_last_part(path);
+	*ret_dir = kit_trim_slashes((struct mr_str){ path.ptr, path.len - ret_name->len });
+	if (str_eq(*ret_name, request_id))
+		return;
+	buf_add(&whole, path);
+	if (str_ends(path, "/.mailbox/inbox") ||
+	    (buf_ok(&whole) && sys_stat(AT_FDCWD, buf_z(&whole), &st) == 0 && S_ISDIR(st.st_mode))) {
+		*ret_dir = path;
+		*ret_name = request_id;
+	}
+}
+
+enum mr_rc
+route_answer(const struct box *from, const struct memo *memo, struct route *ret, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf path = BUF_INIT, name = BUF_INIT;
+	struct mr_str dir, file;
+	struct stat own, there;
+	int shown = (int)(memo->reply.len < 160 ? memo->reply.len : 160);
+	const char *problem = path_problem(memo->reply);
+
+	if (memo->reply.len == 0)
+		return mr_fail(err, MR_REFUSED,
+		    "'%.*s' wants no answer: it has no REPLY_INBOX_PATH\nwrite a new message with 'mailroom send'",
+		    (int)memo->request_id.len, memo->request_id.ptr);
+	if (problem)
+		return mr_fail(err, MR_REFUSED,
+		    "its answer would go to '%.*s', which %s\n"
+		    "the sender has to ask again with another REPLY_INBOX_PATH",
+		    shown, memo->reply.ptr, problem);
+	route_split(memo->reply, memo->request_id, &dir, &file);
+	/* Readers pass over names with a dot in front, and so do we, because files that are still being written are
+	 * called so. The temporary name and scratch/NAME.in.N have to fit, too. */
+	if (file.len > NAME_BYTES_MAX || str_starts(file, "."))
+		return mr_fail(err, MR_REFUSED,
+		    "its answer would be the file '%.*s', whose name %s\n"
+		    "the sender has to ask again with another REPLY_INBOX_PATH",
+		    (int)(file.len < 60 ? file.len : 60), file.ptr,
+		    file.len > NAME_BYTES_MAX ? "is longer than 200 bytes"
+					      : "begins with a dot, and readers of a mailbox pass over such files");
+	if (dir.len <= 1 || (!str_ends(dir, "/.mailbox/inbox") && !is_listed(from, dir))) {
+		(void)mr_fail(
+		    err, MR_REFUSED, "its answer would go to '%.*s', which is not in an inbox", shown, memo->reply.ptr);
+		if (dir.len > 1 && dir.len + strlen(from->path) <= 150 && is_plain(dir) && is_plain(str_of(from->path)))
+			return mr_hint(err,
+			    "if that is a mailman's folder, allow it: echo '%.*s' >>'%s/.mailbox/reply-paths'",
+			    (int)dir.len, dir.ptr, from->path);
+		return mr_hint(err, "to allow that folder, add it as a line to '%s/.mailbox/reply-paths'", from->path);
+	}
+	if (route_open_dir(dir, &ret->dir_fd, err) != MR_OK) {
+		(void)mr_wrap(err, "the answer has no place");
+		return err->code == MR_NOTFOUND ? mr_hint(err, "the one who asked has moved or is gone") : err->code;
+	}
+	if (sys_stat_fd(ret->dir_fd, &there) < 0)
+		return mr_fail_errno(err, "cannot look at the folder for the answer");
+	/* No loops: an answer to ourselves would come back as the next message. */
+	if (from->inbox_fd >= 0 && sys_stat_fd(from->inbox_fd, &own) == 0 && own.st_dev == there.st_dev &&
+	    own.st_ino == there.st_ino)
+		return mr_fail(err, MR_REFUSED,
+		    "its answer would go to the inbox of '%s' itself\nfinish it with 'mailroom mark read'",
+		    from->address);
+	buf_add(&name, file);
+	if (sys_stat(ret->dir_fd, buf_z(&name), &there) == 0 && !S_ISREG(there.st_mode))
+		return mr_fail(
+		    err, MR_REFUSED, "where its answer would go stands '%s', which is no message", buf_z(&name));
+	buf_add(&path, dir);
+	buf_addf(&path, "/%s", buf_z(&name));
+	ret->path = buf_take(&path);
+	ret->name = buf_take(&name);
+	return ret->path && ret->name ? MR_OK : mr_nomem(err);
+}
+
+/* ---- One file ---- */
 
 int64_t
 post_stamp(struct workspace *ws)
@@ -45,26 +220,6 @@ note(struct workspace *ws, struct posting *p, const struct stat *st)
 	workspace_settled(ws, st);
 }
 
-/* ---- With a name that begins with a dot ---- */
-
-static enum mr_rc
-post_by_rename(
-    struct workspace *ws, int dir_fd, const char *dir, const char *name, struct posting *p, struct mr_error *err)
-{
-	struct stat st;
-
-	TRY(kit_publish(&(struct kit_file){ .tmp_fd = dir_fd,
-			    .dir_fd = dir_fd,
-			    .name = name,
-			    .bytes = p->bytes,
-			    .mode = mode_for(dir_fd),
-			    .mtime_ns = p->mtime_ns,
-			    .st = &st },
-	    p->what, dir, err));
-	note(ws, p, &st);
-	return MR_OK;
-}
-
 enum mr_rc
 workspace_settle_ticket(struct mr_room *room, const char *ticket, bool *ret_published, struct mr_error *err)
 {
@@ -79,8 +234,6 @@ workspace_settle_ticket(struct mr_room *room, const char *ticket, bool *ret_publ
 
 	return kit_settle(rc, dir_fd, name, false, ret_published, err);
 }
-
-/* ---- Without a name ---- */
 
 /* *ret_cannot: this system has no unnamed files. */
 static enum mr_rc
@@ -123,6 +276,7 @@ static enum mr_rc
 post_at(struct workspace *ws, int dir_fd, const char *dir, const char *name, struct posting *p, struct mr_error *err)
 {
 	bool cannot = true;
+	struct stat st;
 
 	if (!p->what || !p->what->staged) {
 		enum mr_rc rc = post_unnamed(ws, dir_fd, name, p, &cannot, err);
@@ -130,23 +284,20 @@ post_at(struct workspace *ws, int dir_fd, const char *dir, const char *name, str
 		if (!cannot)
 			return rc;
 	}
-	return post_by_rename(ws, dir_fd, dir, name, p, err);
+	/* With a name that begins with a dot. */
+	TRY(kit_publish(&(struct kit_file){ .tmp_fd = dir_fd,
+			    .dir_fd = dir_fd,
+			    .name = name,
+			    .bytes = p->bytes,
+			    .mode = mode_for(dir_fd),
+			    .mtime_ns = p->mtime_ns,
+			    .st = &st },
+	    p->what, dir, err));
+	note(ws, p, &st);
+	return MR_OK;
 }
 
 /* ---- At a destination ---- */
-
-/* A resend finds its own bytes: it has that one's date then. */
-static bool
-is_there_already(int dir_fd, const char *name, struct posting *p)
-{
-	mr_auto(buf_done) struct buf text = BUF_INIT;
-	struct stat st;
-
-	if (file_read_stat(dir_fd, name, MEMO_MAX, &text, &st, IGNORED) != MR_OK || !str_eq(buf_str(&text), p->bytes))
-		return false;
-	p->mtime_ns = kit_mtime_ns(&st);
-	return true;
-}
 
 /* What stands at the destination, as far as it concerns us. */
 struct occupant {
@@ -217,22 +368,6 @@ post_over_empty(struct workspace *ws, int dir_fd, const char *name, struct posti
 	    name);
 }
 
-/* Its name is taken. A conversation has one name, so what stands there may go any moment; the answer to another request
- * goes when its sender wants, and a file that is no message may never. */
-static enum mr_rc
-fail_busy(const char *dir, const char *name, const struct occupant *o, struct mr_error *err)
-{
-	if (o->same_request)
-		(void)mr_fail(err, MR_BUSY, "a message of the same conversation still waits in '%s'", dir);
-	else if (o->is_message)
-		(void)mr_fail(err, MR_BUSY, "in '%s' a message of another request, '%s', still waits as '%s'", dir,
-		    o->request_id, name);
-	else
-		(void)mr_fail(err, MR_BUSY, "in '%s' stands '%s', which is no message", dir, name);
-	return mr_hint(
-	    err, "try again when '%s' was %s there; nothing was sent", name, o->is_message ? "read" : "removed");
-}
-
 enum mr_rc
 post_deliver(
     struct workspace *ws, int dir_fd, const char *dir, const char *name, struct posting *p, struct mr_error *err)
@@ -240,20 +375,38 @@ post_deliver(
 	int64_t end_ms = clock_boot_ms() + (p->at_once ? 0 : ws->busy_ms);
 
 	for (;;) {
+		mr_auto(buf_done) struct buf text = BUF_INIT;
+		struct stat st;
 		enum mr_rc rc = post_at(ws, dir_fd, dir, name, p, err);
 
 		if (rc != MR_EXISTS)
 			return rc;
-		if (is_there_already(dir_fd, name, p))
+		/* A resend finds its own bytes: it has that one's date then. */
+		if (file_read_stat(dir_fd, name, MEMO_MAX, &text, &st, IGNORED) == MR_OK &&
+		    str_eq(buf_str(&text), p->bytes)) {
+			p->mtime_ns = kit_mtime_ns(&st);
 			return MR_OK;
+		}
 		rc = post_over_empty(ws, dir_fd, name, p, err);
 		if (rc != MR_EXISTS)
 			return rc;
 		struct occupant o = look_at(dir_fd, name, p->bytes);
 
-		if (clock_boot_ms() >= end_ms || (o.is_message && !o.same_request))
-			return fail_busy(dir, name, &o, err);
-		(void)poll(NULL, 0, BUSY_STEP_MS);
+		if (clock_boot_ms() < end_ms && (!o.is_message || o.same_request)) {
+			(void)poll(NULL, 0, BUSY_STEP_MS);
+			continue;
+		}
+		/* A conversation has one name, so what stands there may go any moment; the answer to another request
+		 * goes when its sender wants, and a file that is no message may never. */
+		if (o.same_request)
+			(void)mr_fail(err, MR_BUSY, "a message of the same conversation still waits in '%s'", dir);
+		else if (o.is_message)
+			(void)mr_fail(err, MR_BUSY, "in '%s' a message of another request, '%s', still waits as '%s'",
+			    dir, o.request_id, name);
+		else
+			(void)mr_fail(err, MR_BUSY, "in '%s' stands '%s', which is no message", dir, name);
+		return mr_hint(
+		    err, "try again when '%s' was %s there; nothing was sent", name, o.is_message ? "read" : "removed");
 	}
 }
 

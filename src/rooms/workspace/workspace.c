@@ -34,7 +34,7 @@ is_yard(int fd, bool *ret, struct mr_error *err)
 	*ret = false;
 	if (own >= 0)
 		return MR_OK;
-	TRY(kit_names(fd, &names, err));
+	TRY(dir_names(fd, &names, err));
 	*ret = names.n == 0;
 	for (size_t i = 0; i < names.n && !*ret; i++) {
 		mr_auto(buf_done) struct buf path = BUF_INIT;
@@ -344,7 +344,7 @@ workspace_each_agent(struct mr_room *room, mr_agent_fn *fn, void *ctx, struct mr
 
 	if (fd < 0)
 		return mr_fail_errno(err, "cannot open '%s'", ws->yard);
-	TRY(kit_names(fd, &folders, err));
+	TRY(dir_names(fd, &folders, err));
 	for (size_t i = ws->own ? 0 : 1; i <= folders.n; i++) {
 		mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
 		char address[MR_ADDRESS_MAX + 1];

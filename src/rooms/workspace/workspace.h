@@ -8,8 +8,7 @@
  *
  *	workspace.c  opening, names and places of agents, the doctor
  *	mail.c       what is in an agent's folders, whether it is complete, as messages; taking it and putting it back
- *	post.c       one file into one folder
- *	route.c      where an answer may go
+ *	post.c       one file into one folder; where an answer may go
  *	deliver.c    new messages and answers
  */
 #ifndef ROOMS_WORKSPACE_WORKSPACE_H
@@ -109,7 +108,7 @@ enum mr_rc claim_back(const struct box *box, const struct kit_item *item, struct
 enum mr_rc workspace_fetch_answer(
     struct mr_room *room, const char *dir, const char *id, bool take, struct mr_message *ret, struct mr_error *err);
 
-/* ---- route.c ---- */
+/* ---- post.c: where an answer may go ---- */
 struct route {
 	int dir_fd;
 	char *path; /* of the file to be */
@@ -124,7 +123,6 @@ enum mr_rc route_answer(const struct box *from, const struct memo *memo, struct 
 enum mr_rc route_open_dir(struct mr_str dir, int *ret_fd, struct mr_error *err);
 void route_done(struct route *route);
 
-/* ---- post.c ---- */
 struct posting {
 	struct mr_str bytes;
 	int64_t mtime_ns;            /* in: wanted; out: as the file system keeps it */
@@ -140,8 +138,6 @@ enum mr_rc post_deliver(
 enum mr_rc post_draft(struct workspace *ws, struct box *box, const char *id, struct posting *p, struct mr_error *err);
 /* A date that no other message of this handle has. */
 int64_t post_stamp(struct workspace *ws);
-
-/* ---- deliver.c ---- */
 
 /* ---- The operations of room/slots.h that this driver has are workspace_<name> ---- */
 #define SLOT(name, parameters, ...) enum mr_rc workspace_##name parameters;
