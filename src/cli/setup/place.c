@@ -144,26 +144,6 @@ command_in_path(struct setup *s)
 /* ---- The program, the room, the project ---- */
 
 static enum mr_rc
-find_program(struct setup *s, struct mr_error *err)
-{
-	char path[PATH_MAX];
-	ssize_t len = readlink("/proc/self/exe", path, sizeof path - 1);
-
-	if (len <= 0 || path[0] != '/')
-		return mr_fail(err, MR_NOTFOUND,
-		    "cannot tell where this program is: '/proc/self/exe' says nothing\n"
-		    "settings need its absolute path; run it where /proc is mounted");
-	path[len] = '\0';
-	if (access(path, X_OK) < 0) /* replaced while it ran: "... (deleted)" */
-		return mr_fail(err, MR_NOTFOUND,
-		    "the program '%s' is not there any more\nrun the command again: with the program that is there now",
-		    path);
-	s->program = arena_dup(&s->cli->own, str_of(path));
-	s->command = s->project ? "mailroom" : s->program;
-	return s->program ? MR_OK : mr_nomem(err);
-}
-
-static enum mr_rc
 find_room(struct setup *s, const char *cwd, struct mr_error *err)
 {
 	mr_auto(mr_place_done) struct mr_place place = { 0 };
@@ -202,19 +182,20 @@ static const char *
 find_project(struct setup *s, const char *cwd, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf dir = BUF_INIT;
+	size_t top = strlen(cwd);
 
-	for (size_t len = strlen(cwd); len > 0; len--) {
+	for (size_t len = top; len > 0; len--) {
 		if (cwd[len] != '\0' && cwd[len] != '/')
 			continue;
 		buf_clear(&dir);
 		buf_addf(&dir, "%.*s/.git", (int)len, cwd);
 		if (buf_ok(&dir) && access(buf_z(&dir), F_OK) == 0) {
-			dir.len -= strlen("/.git");
-			return kept(s, &dir, err);
+			top = len;
+			break;
 		}
 	}
 	buf_clear(&dir);
-	buf_adds(&dir, cwd);
+	buf_addf(&dir, "%.*s", (int)top, cwd);
 	return kept(s, &dir, err);
 }
 
@@ -222,10 +203,24 @@ enum mr_rc
 setup_place(struct setup *s, struct mr_error *err)
 {
 	mr_auto(free_ptr) char *cwd = getcwd(NULL, 0);
+	char program[PATH_MAX];
+	ssize_t len = readlink("/proc/self/exe", program, sizeof program - 1);
 
 	if (!cwd)
 		return mr_fail_errno(err, "cannot tell the working folder");
-	TRY(find_program(s, err));
+	if (len <= 0 || program[0] != '/')
+		return mr_fail(err, MR_NOTFOUND,
+		    "cannot tell where this program is: '/proc/self/exe' says nothing\n"
+		    "settings need its absolute path; run it where /proc is mounted");
+	program[len] = '\0';
+	if (access(program, X_OK) < 0) /* replaced while it ran: "... (deleted)" */
+		return mr_fail(err, MR_NOTFOUND,
+		    "the program '%s' is not there any more\nrun the command again: with the program that is there now",
+		    program);
+	s->program = arena_dup(&s->cli->own, str_of(program));
+	s->command = s->project ? "mailroom" : s->program;
+	if (!s->program)
+		return mr_nomem(err);
 	TRY(find_room(s, cwd, err));
 	s->project_dir = find_project(s, cwd, err);
 	s->hook = hook_line(s, false, err);

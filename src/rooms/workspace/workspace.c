@@ -25,28 +25,6 @@
 
 /* ---- Opening ---- */
 
-static enum mr_rc
-is_yard(int fd, bool *ret, struct mr_error *err)
-{
-	mr_auto(sys_close_fd) int own = sys_open(fd, ".mailbox", O_RDONLY | O_DIRECTORY, 0);
-	mr_auto(mr_names_done) struct mr_names names = { 0 };
-
-	*ret = false;
-	if (own >= 0)
-		return MR_OK;
-	TRY(dir_names(fd, &names, err));
-	*ret = names.n == 0;
-	for (size_t i = 0; i < names.n && !*ret; i++) {
-		mr_auto(buf_done) struct buf path = BUF_INIT;
-
-		buf_addf(&path, "%s/.mailbox", names.v[i]);
-		mr_auto(sys_close_fd) int box = sys_open(fd, buf_z(&path), O_RDONLY | O_DIRECTORY, 0);
-
-		*ret = box >= 0;
-	}
-	return MR_OK;
-}
-
 enum mr_rc
 workspace_open(struct mr_room *room, const char *where, struct mr_error *err)
 {
@@ -69,7 +47,22 @@ workspace_open(struct mr_room *room, const char *where, struct mr_error *err)
 
 	if (memo_value_problem(path))
 		return mr_fail(err, MR_REFUSED, "the path of this workspace %s", memo_value_problem(path));
-	TRY(is_yard(fd, &yard, err));
+	/* A folder without .mailbox is a yard if it is empty, or a folder in it has one. */
+	mr_auto(sys_close_fd) int own_fd = sys_open(fd, ".mailbox", O_RDONLY | O_DIRECTORY, 0);
+	mr_auto(mr_names_done) struct mr_names names = { 0 };
+
+	if (own_fd < 0) {
+		TRY(dir_names(fd, &names, err));
+		yard = names.n == 0;
+	}
+	for (size_t i = 0; i < names.n && !yard; i++) {
+		mr_auto(buf_done) struct buf below = BUF_INIT;
+
+		buf_addf(&below, "%s/.mailbox", names.v[i]);
+		mr_auto(sys_close_fd) int box = sys_open(fd, buf_z(&below), O_RDONLY | O_DIRECTORY, 0);
+
+		yard = box >= 0;
+	}
 	TRY(kit_set_name(room, last, "workspaces", err));
 	TRY(kit_set_spec(room, ws->yard, err));
 	if (yard) {
@@ -391,31 +384,25 @@ workspace_add_agent(struct mr_room *room, const struct mr_agent *agent, struct m
 /* ---- One agent's folders ---- */
 
 static enum mr_rc
-no_workspace(const char *address, struct mr_error *err)
-{
-	return mr_fail(err, MR_NOTFOUND,
-	    "no workspace of '%s' with an inbox here\n"
-	    "'mailroom who' lists those there are; another one is named by its path",
-	    address);
-}
-
-static enum mr_rc
 open_folders(struct box *box, struct mr_error *err)
 {
 	struct mr_error missing = { 0 };
 
 	box->fd = sys_open(AT_FDCWD, box->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
-	if (box->fd < 0 && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP))
-		return no_workspace(box->address, err);
-	if (box->fd < 0)
+	if (box->fd < 0 && errno != ENOENT && errno != ENOTDIR && errno != ELOOP)
 		return mr_fail_errno(err, "cannot open workspace '%s'", box->path);
-	if (dir_open(box->fd, ".mailbox/inbox", &box->inbox_fd, err) != MR_OK)
-		return err->code == MR_NOTFOUND ? no_workspace(box->address, err) : err->code;
-	if (dir_open(box->fd, ".mailbox/scratch", &box->scratch_fd, &missing) == MR_REFUSED) {
+	enum mr_rc rc = box->fd < 0 ? MR_NOTFOUND : dir_open(box->fd, ".mailbox/inbox", &box->inbox_fd, err);
+
+	if (rc == MR_NOTFOUND)
+		return mr_fail(err, MR_NOTFOUND,
+		    "no workspace of '%s' with an inbox here\n"
+		    "'mailroom who' lists those there are; another one is named by its path",
+		    box->address);
+	if (rc == MR_OK && dir_open(box->fd, ".mailbox/scratch", &box->scratch_fd, &missing) == MR_REFUSED) {
 		*err = missing;
 		return missing.code;
 	}
-	return MR_OK;
+	return rc;
 }
 
 enum mr_rc
