@@ -5,10 +5,8 @@
  * nothing. A wrong clock makes every agent look long unseen, so it is a reason to refuse, and so is removing most of
  * the room at once.
  */
-#include "base/clock.h"
 #include "base/format.h"
 #include "base/id.h"
-#include "base/process.h"
 #include "base/text.h"
 #include "message/address.h"
 #include "office/mail/mail.h"
@@ -257,10 +255,10 @@ agent_unread(struct mr_room *room, const char *name, size_t *ret, struct mr_erro
 /* ---- Pruning ---- */
 
 struct census {
-	int64_t now_ms, stale_ms;
-	bool force;
+	int64_t now_ms;
+	const struct mr_prune_options *options;
 	size_t total; /* agents but the operator */
-	struct mr_names stale;
+	struct mr_names *stale;
 	bool failed;                          /* out of memory */
 	char from_future[MR_ADDRESS_MAX + 1]; /* someone seen after now */
 };
@@ -286,28 +284,10 @@ take_census(void *ctx, const struct mr_agent *agent)
 	if (agent_is_operator(agent->name))
 		return true;
 	c->total++;
-	if (c->stale_ms > 0 && c->now_ms - last > c->stale_ms && (c->force || mr_agent_presence(agent) != MR_LIVE) &&
-	    !names_add(&c->stale, str_of(agent->name)))
-		c->failed = true;
+	if (c->options->stale_ms > 0 && c->now_ms - last > c->options->stale_ms &&
+	    (c->options->force || mr_agent_presence(agent) != MR_LIVE))
+		c->failed = !names_add(c->stale, str_of(agent->name));
 	return !c->failed;
-}
-
-static enum mr_rc
-check_clock(const struct mr_room *room, const struct census *c, struct mr_error *err)
-{
-	const char *created = mr_room_setting(room, "Created");
-	int64_t created_ms = 0;
-
-	if (c->force)
-		return MR_OK;
-	if (c->from_future[0])
-		(void)mr_fail(err, MR_REFUSED,
-		    "the clock looks wrong: agent '%s' was last seen more than a day from now", c->from_future);
-	else if (created && time_parse_rfc3339(str_of(created), &created_ms) && c->now_ms < created_ms)
-		(void)mr_fail(err, MR_REFUSED, "the clock looks wrong: the room was made at %s, after now", created);
-	else
-		return MR_OK;
-	return mr_hint(err, "set the clock right, or use --force");
 }
 
 /* A life whose process cannot be judged from here (another container or machine) and that was seen lately may be at
@@ -324,25 +304,6 @@ check_not_alive(const struct mr_agent *agent, struct mr_error *err)
 	agent_describe_life(agent, &who);
 	return mr_fail(err, MR_REFUSED, "cannot prune '%s': it %s, %s\nend it first, or use --force", agent->name,
 	    presence == MR_LIVE ? "is live" : "was seen within a day and may be alive", buf_z(&who));
-}
-
-/* The names given, checked and normal, are added to those found stale. */
-static enum mr_rc
-add_named(struct mr_room *room, const struct mr_prune_options *options, struct mr_names *all, struct mr_error *err)
-{
-	for (const char *const *name = options->names; name && *name; name++) {
-		mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
-
-		TRY(mr_agent_get(room, *name, &agent, err));
-		if (office_has_lives(room) && agent_is_operator(agent.name))
-			return mr_fail(
-			    err, MR_REFUSED, "cannot prune '%s': every room has an operator\nleave it out", *name);
-		if (!options->force)
-			TRY(check_not_alive(&agent, err));
-		if (!names_add_once(all, agent.name))
-			return mr_nomem(err);
-	}
-	return MR_OK;
 }
 
 /* What a real one would do: held mail goes, too. */
@@ -390,29 +351,13 @@ remove_one(struct mr_room *room, const char *name, const struct mr_names *all, c
 	return rc;
 }
 
-static enum mr_rc
-prune(struct mr_room *room, const struct mr_prune_options *options, struct census *c, mr_prune_fn *fn, void *ctx,
-    struct mr_error *err)
-{
-	TRY(room->driver->each_agent(room, take_census, c, err));
-	if (c->failed)
-		return mr_nomem(err);
-	if (c->stale_ms > 0)
-		TRY(check_clock(room, c, err));
-	if (!options->dry_run && !c->force && c->stale.n > 1 && c->stale.n * 2 > c->total)
-		return mr_fail(err, MR_REFUSED,
-		    "that would remove %zu of %zu agents\nsee who they are with --dry-run, then name them or use --force",
-		    c->stale.n, c->total);
-	TRY(add_named(room, options, &c->stale, err));
-	for (size_t i = 0; i < c->stale.n; i++)
-		TRY(remove_one(room, c->stale.v[i], &c->stale, options, fn, ctx, err));
-	return MR_OK;
-}
-
 enum mr_rc
 mr_prune(struct mr_room *room, const struct mr_prune_options *options, mr_prune_fn *fn, void *ctx, struct mr_error *err)
 {
-	struct census c = { .now_ms = clock_now_ms(), .stale_ms = options->stale_ms, .force = options->force };
+	mr_auto(mr_names_done) struct mr_names go = { 0 };
+	struct census c = { .now_ms = clock_now_ms(), .options = options, .stale = &go };
+	const char *created = mr_room_setting(room, "Created");
+	int64_t created_ms = 0;
 
 	if (!ROOM_HAS(room, remove_agent) || !ROOM_HAS(room, each_agent))
 		return office_lacks(room, "registered agents", err);
@@ -420,8 +365,37 @@ mr_prune(struct mr_room *room, const struct mr_prune_options *options, mr_prune_
 		(void)office_lacks(room, "record of when its agents were last seen", err);
 		return mr_hint(err, "name those that shall go");
 	}
-	enum mr_rc rc = prune(room, options, &c, fn, ctx, err);
+	TRY(room->driver->each_agent(room, take_census, &c, err));
+	if (c.failed)
+		return mr_nomem(err);
+	if (options->stale_ms > 0 && !options->force && c.from_future[0])
+		return mr_fail(err, MR_REFUSED,
+		    "the clock looks wrong: agent '%s' was last seen more than a day from now\n"
+		    "set the clock right, or use --force",
+		    c.from_future);
+	if (options->stale_ms > 0 && !options->force && created && time_parse_rfc3339(str_of(created), &created_ms) &&
+	    c.now_ms < created_ms)
+		return mr_fail(err, MR_REFUSED,
+		    "the clock looks wrong: the room was made at %s, after now\nset the clock right, or use --force",
+		    created);
+	if (!options->dry_run && !options->force && go.n > 1 && go.n * 2 > c.total)
+		return mr_fail(err, MR_REFUSED,
+		    "that would remove %zu of %zu agents\nsee who they are with --dry-run, then name them or use --force",
+		    go.n, c.total);
+	/* The names given, checked and normal, are added to those found stale. */
+	for (const char *const *name = options->names; name && *name; name++) {
+		mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
 
-	mr_names_done(&c.stale);
-	return rc;
+		TRY(mr_agent_get(room, *name, &agent, err));
+		if (office_has_lives(room) && agent_is_operator(agent.name))
+			return mr_fail(
+			    err, MR_REFUSED, "cannot prune '%s': every room has an operator\nleave it out", *name);
+		if (!options->force)
+			TRY(check_not_alive(&agent, err));
+		if (!names_add_once(&go, agent.name))
+			return mr_nomem(err);
+	}
+	for (size_t i = 0; i < go.n; i++)
+		TRY(remove_one(room, go.v[i], &go, options, fn, ctx, err));
+	return MR_OK;
 }

@@ -11,9 +11,6 @@
  * Noted first, consumed then; brought back first, forgotten then: a kill at any point shows mail twice and never loses
  * it. What was brought back once and consumed again counts as read: else `drain | jq .subject` would never end.
  */
-#include "base/clock.h"
-#include "base/file.h"
-#include "base/sys.h"
 #include "office/tell/tell.h"
 #include "office/who/who.h"
 #include <fcntl.h>
@@ -75,13 +72,18 @@ confirm_note(struct mr_room *room, const struct mr_self *self, const struct clai
 		save(room, &b, &noted);
 }
 
-/* Told of again, too. */
+/* Unread again, and told of again. */
 static void
-forget_announced(struct mr_room *room, const struct mr_self *self, const struct mr_names *ids)
+bring_back(struct mr_room *room, const struct mr_self *self, const struct mr_names *ids)
 {
 	struct announced told = { 0 };
 	size_t n = 0;
 
+	for (size_t i = 0; i < ids->n; i++) { /* purged meanwhile: gone */
+		(void)room->driver->mark(room, self->agent, ids->v[i], 0, MR_SEEN, 0, IGNORED);
+		(void)room->driver->mark(room, self->agent, ids->v[i], 0, 0, MR_INBOX, IGNORED);
+	}
+	(void)office_flush(room, IGNORED);
 	announced_load(room, self, &told);
 	for (size_t i = 0; i < told.n; i++)
 		if (!names_has(ids, told.v[i].id))
@@ -92,18 +94,6 @@ forget_announced(struct mr_room *room, const struct mr_self *self, const struct 
 	if (changed)
 		(void)announced_save(room, self, &told, IGNORED);
 	announced_done(&told);
-}
-
-static void
-bring_back(struct mr_room *room, const struct mr_self *self, const struct mr_names *ids)
-{
-	for (size_t i = 0; i < ids->n; i++) {
-		(void)room->driver->mark(
-		    room, self->agent, ids->v[i], 0, MR_SEEN, 0, IGNORED); /* purged meanwhile: gone */
-		(void)room->driver->mark(room, self->agent, ids->v[i], 0, 0, MR_INBOX, IGNORED);
-	}
-	(void)office_flush(room, IGNORED);
-	forget_announced(room, self, ids);
 }
 
 /* What stays noted, and what is to come back. False: out of memory. */

@@ -11,10 +11,6 @@
  * in one worktree both try the first name, one of them gets it, and the other goes on; the processes of one session
  * (its hooks run side by side) find that it is bound once one of them was quicker.
  */
-#include "base/clock.h"
-#include "base/error.h"
-#include "base/process.h"
-#include "base/sys.h"
 #include "message/address.h"
 #include "message/foreign.h"
 #include "office/address/address.h"
@@ -27,7 +23,7 @@
 #define TRIES 10
 #define NUMBERS 99
 #define BASE_MAX 48     /* of the 64 that a name may have */
-#define UNLOAD_MS 60000 /* see thread.c */
+#define UNLOAD_MS 60000 /* see session.c */
 
 /* ---- May it have that name? ---- */
 
@@ -72,30 +68,12 @@ check_session(struct mr_room *room, const char *name, const struct mr_env *env, 
 /* A new name must not split one mailbox in two ("rig/mayor" is how some spell "mayor"), nor make an address ambiguous.
  */
 static enum mr_rc
-check_new_name(struct mr_room *room, const char *name, struct mr_error *err)
-{
-	static const char *const kinds[] = { "group", "queue", "channel" };
-	const char *last = strrchr(name, '/');
-
-	if (agent_exists(room, name, IGNORED) == MR_OK)
-		return MR_OK;
-	if (last && strchr(name, '/') == last && (strcmp(last + 1, "mayor") == 0 || strcmp(last + 1, "deacon") == 0) &&
-	    agent_exists(room, last + 1, IGNORED) == MR_OK)
-		return mr_fail(err, MR_REFUSED,
-		    "cannot register '%s': it is another spelling of '%s'\nmailroom register %s", name, last + 1,
-		    last + 1);
-	for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
-		if (target_exists(room, kinds[i], name))
-			return mr_fail(err, MR_REFUSED,
-			    "cannot register '%s': there is a %s of that name\npick another name: mail to '%s' would be ambiguous",
-			    name, kinds[i], name);
-	return MR_OK;
-}
-
-static enum mr_rc
 add_name(struct mr_room *room, const char *name, const struct mr_env *env, const struct mr_register_options *options,
     struct mr_error *err)
 {
+	static const char *const kinds[] = { "group", "queue", "channel" };
+	const char *last = strrchr(name, '/');
+	bool is_new = agent_exists(room, name, IGNORED) != MR_OK;
 	/* The mailbox skill gives a process the id of its mailbox before it has a name: it is registered with that. */
 	bool given = env->agent_source && strcmp(env->agent_source, "AGENT_MAILBOX_ID") == 0 && env->agent;
 	struct mr_agent agent = {
@@ -107,7 +85,17 @@ add_name(struct mr_room *room, const char *name, const struct mr_env *env, const
 		.wake = "",
 	};
 
-	TRY(check_new_name(room, name, err));
+	if (is_new && last && strchr(name, '/') == last &&
+	    (strcmp(last + 1, "mayor") == 0 || strcmp(last + 1, "deacon") == 0) &&
+	    agent_exists(room, last + 1, IGNORED) == MR_OK)
+		return mr_fail(err, MR_REFUSED,
+		    "cannot register '%s': it is another spelling of '%s'\nmailroom register %s", name, last + 1,
+		    last + 1);
+	for (size_t i = 0; is_new && i < sizeof kinds / sizeof kinds[0]; i++)
+		if (target_exists(room, kinds[i], name))
+			return mr_fail(err, MR_REFUSED,
+			    "cannot register '%s': there is a %s of that name\npick another name: mail to '%s' would be ambiguous",
+			    name, kinds[i], name);
 	text_join(agent.name, sizeof agent.name, name, NULL);
 	return room->driver->add_agent(room, &agent, err);
 }
@@ -155,19 +143,6 @@ claim_life(struct mr_room *room, const char *name, const struct mr_env *env, con
 	if (mr_agent_presence(&agent) != MR_GONE && !options->takeover)
 		return refuse_taken(env, &agent, err);
 	return self_take_life(room, env, &agent, &reg->life, &reg->returned, err);
-}
-
-/* The session has become another agent. Its old name stays behind as a life that is gone, free for the next session of
- * that worktree: its process is this command, which ends. What it holds comes back with the lease. */
-static void
-leave_life(struct mr_room *room, const struct mr_agent *was)
-{
-	struct mr_agent now = *was; /* borrows its strings */
-
-	if (!was->name[0] || !process_describe(getpid(), &now.process))
-		return;
-	now.session = "";
-	(void)room->driver->update_agent(room, &now, IGNORED); /* best effort: else it is gone with its session */
 }
 
 /* What is given now counts, whichever command made the mailbox: a `send --hold` knows no role. */
@@ -284,7 +259,14 @@ mr_register(struct mr_room *room, const char *name, const struct mr_env *given_e
 		return mr_fail(err, MR_BUSY, "cannot register '%s': others keep taking it", local);
 	if (rc != MR_OK)
 		return rc;
-	leave_life(room, &was);
+	/* The session has become another agent. Its old name stays behind as a life that is gone, free for the next
+	 * session of that worktree: its process is this command, which ends. What it holds comes back with the lease.
+	 */
+	if (was.name[0] && process_describe(getpid(), &was.process)) {
+		was.session = "";
+		(void)room->driver->update_agent(
+		    room, &was, IGNORED); /* best effort: else it is gone with its session */
+	}
 	if (!reg.created)
 		TRY(give_role(room, local, options, err));
 	TRY(agent_unread(room, local, &reg.unread, err));

@@ -15,10 +15,7 @@
  * sessions that want the same agent: 3 and 5 are decided under a lock, and a life is taken by the
  * room's own race, which one wins.
  */
-#include "base/clock.h"
 #include "base/format.h"
-#include "base/process.h"
-#include "base/sys.h"
 #include "office/address/address.h"
 #include "office/nudge/nudge.h"
 #include "office/who/who.h"
@@ -355,10 +352,9 @@ is_newest(struct mr_room *room, const struct binding *b)
 static enum mr_rc
 is_session(const struct mr_env *env, const struct binding *b, struct mr_self *ret)
 {
-	char session[121], how[sizeof ret->how];
+	char how[sizeof ret->how];
 
-	text_join(session, sizeof session, env->session, NULL);
-	text_join(how, sizeof how, "session ", session, " is bound to it", NULL);
+	(void)snprintf(how, sizeof how, "session %.120s is bound to it", env->session);
 	(void)is_agent(ret, env, b->agent, b->life, true, how);
 	ret->hooked = b->hooked;
 	ret->unconfirmed = confirm_is_due(b->noted);
@@ -552,25 +548,6 @@ note_terminal(struct mr_room *room, const struct mr_env *env, struct worktree_se
 		(void)names_add_once(&search->maybe, here.v[i]);
 }
 
-/* Some harnesses tell their shells and servers nothing, while their hooks know the session; in others there are no
- * hooks. Then the name may be known, and only the caller can say that it is its own. */
-static enum mr_rc
-hint_said(const struct worktree_search *search, struct mr_error *err)
-{
-	mr_auto(buf_done) struct buf names = BUF_INIT;
-	const struct mr_names *known = search->there.n > 0 ? &search->there : &search->maybe;
-	const char *one = known->n == 1 ? known->v[0] : "NAME";
-
-	if (known->n == 0)
-		return mr_hint(err, "mailroom register NAME, then mailroom --as NAME ..., or MAILROOM_AGENT=NAME in "
-				    "the environment, of an MCP server in its settings");
-	list_names(&names, known, 60);
-	return mr_hint(err,
-	    "%s: %s; if that is you: mailroom --as %.40s ..., or export MAILROOM_AGENT=%.40s (an MCP server: in the "
-	    "env of its settings); else mailroom register NAME",
-	    search->there.n > 0 ? "in a session here" : "registered here", buf_z(&names), one, one);
-}
-
 static enum mr_rc
 nobody(const struct mr_room *room, const struct mr_env *env, const struct worktree_search *search,
     const struct mr_error *unbound, struct mr_error *err)
@@ -590,8 +567,22 @@ nobody(const struct mr_room *room, const struct mr_env *env, const struct worktr
 	if (!office_has_lives(room))
 		return mr_hint(
 		    err, "mailroom register NAME, mailroom takeover NAME if it is yours, or mailroom --as NAME ...");
-	if (!self_session(env)[0] && (search->there.n + search->maybe.n > 0 || (!env->outside && search->gone.n < 2)))
-		return hint_said(search, err);
+	if (!self_session(env)[0] && (search->there.n + search->maybe.n > 0 || (!env->outside && search->gone.n < 2))) {
+		/* Some harnesses tell their shells and servers nothing, while their hooks know the session; in others
+		 * there are no hooks. Then the name may be known, and only the caller can say that it is its own. */
+		const struct mr_names *known = search->there.n > 0 ? &search->there : &search->maybe;
+		const char *one = known->n == 1 ? known->v[0] : "NAME";
+
+		list_names(&names, known, 60);
+		if (known->n == 0)
+			return mr_hint(err,
+			    "mailroom register NAME, then mailroom --as NAME ..., or MAILROOM_AGENT=NAME in "
+			    "the environment, of an MCP server in its settings");
+		return mr_hint(err,
+		    "%s: %s; if that is you: mailroom --as %.40s ..., or export MAILROOM_AGENT=%.40s (an MCP server: in "
+		    "the env of its settings); else mailroom register NAME",
+		    search->there.n > 0 ? "in a session here" : "registered here", buf_z(&names), one, one);
+	}
 	if (search->gone.n > 1)
 		list_names(&names, &search->gone, 60);
 	return mr_hint(err, "mailroom register NAME, or mailroom --as NAME ...%s%s",

@@ -5,9 +5,8 @@
  *	find.c      where the room is
  *	init.c      making a room              open.c     opening one         config.c   what the user allows it
  *	agent.c     agents: list, presence, names, counts, taking names away
- *	session.c   bindings: which harness session, or which terminal, is which agent
+ *	session.c   bindings: which harness session, or which terminal, is which agent; sessions of Codex (threads)
  *	confirm.c   was mail that a session's command showed also seen by its model
- *	thread.c    sessions of Codex, which share a process: which are loaded
  *	self.c      who am I, tying a session to a life
  *	register.c  names and lives, the beginning and end of a session
  *
@@ -18,8 +17,11 @@
 #define OFFICE_WHO_H
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/process.h"
+#include "base/sys.h"
 #include "harness/harness.h"
 #include "office/office.h"
 #include "room/room.h"
@@ -60,7 +62,6 @@ enum mr_rc session_find_process(const char *state_dir, const char *session, cons
 /* May these two session ids of one process be the same session before and after /clear? */
 bool session_may_clear(const char *a, const char *b);
 bool session_is_in(const struct binding *b, const char *room_spec);
-bool session_is_known(const char *state_dir, const char *session); /* bound, in whichever room */
 /* Every binding that can be read, of whatever room; `name` is its file. */
 typedef bool session_fn(void *ctx, int folder, const char *name, const struct binding *b);
 enum mr_rc session_each(const char *state_dir, session_fn *fn, void *ctx, struct mr_error *err);
@@ -81,7 +82,6 @@ bool terminal_registered(struct mr_room *room, const struct mr_env *env, const c
  * with this command, or there is nowhere to note it. */
 bool terminal_bind(struct mr_room *room, const struct mr_env *env, const char *agent, unsigned life, bool alone);
 
-/* ---- thread.c ---- */
 bool thread_is(const char *session);         /* one of Codex */
 int64_t thread_made_ms(const char *session); /* when it began; 0: its id does not tell */
 /* The server of all terminals, `process`, is there and does not have it any more. */
