@@ -49,6 +49,14 @@ str_starts(struct mr_str s, const char *prefix)
 }
 
 bool
+str_casestarts(struct mr_str s, const char *prefix)
+{
+	size_t n = strlen(prefix);
+
+	return s.len >= n && str_caseeq((struct mr_str){ s.ptr, n }, (struct mr_str){ prefix, n });
+}
+
+bool
 str_ends(struct mr_str s, const char *suffix)
 {
 	size_t n = strlen(suffix);

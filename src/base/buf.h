@@ -25,6 +25,7 @@ str_of(const char *z)
 bool str_eq(struct mr_str a, struct mr_str b);
 bool str_caseeq(struct mr_str a, struct mr_str b); /* ASCII only */
 bool str_starts(struct mr_str s, const char *prefix);
+bool str_casestarts(struct mr_str s, const char *prefix); /* ASCII only */
 bool str_ends(struct mr_str s, const char *suffix);
 struct mr_str str_trim(struct mr_str s); /* spaces and tabs on both sides */
 /* The next line without its end, LF or CRLF; *rest moves on. False: no more. */

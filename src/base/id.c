@@ -243,17 +243,24 @@ sha256_end(struct sha256 *s, unsigned char ret[32])
 }
 
 void
-sha256_hex(struct mr_str bytes, char ret[65])
+sha256_end_hex(struct sha256 *s, char ret[65])
 {
-	struct sha256 s;
 	unsigned char hash[32];
 
-	sha256_init(&s);
-	sha256_add(&s, bytes);
-	sha256_end(&s, hash);
+	sha256_end(s, hash);
 	for (size_t i = 0; i < 32; i++) {
 		ret[2 * i] = "0123456789abcdef"[hash[i] >> 4];
 		ret[2 * i + 1] = "0123456789abcdef"[hash[i] & 15];
 	}
 	ret[64] = '\0';
+}
+
+void
+sha256_hex(struct mr_str bytes, char ret[65])
+{
+	struct sha256 s;
+
+	sha256_init(&s);
+	sha256_add(&s, bytes);
+	sha256_end_hex(&s, ret);
 }

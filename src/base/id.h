@@ -29,6 +29,7 @@ struct sha256 {
 void sha256_init(struct sha256 *s);
 void sha256_add(struct sha256 *s, struct mr_str bytes);
 void sha256_end(struct sha256 *s, unsigned char ret[32]);
+void sha256_end_hex(struct sha256 *s, char ret[65]);
 void sha256_hex(struct mr_str bytes, char ret[65]);
 
 #endif

@@ -131,7 +131,6 @@ void
 message_digest(const struct mr_message *msg, char ret[65])
 {
 	struct sha256 hash;
-	unsigned char sum[32];
 
 	sha256_init(&hash);
 	feed_z(&hash, msg->from);
@@ -150,9 +149,7 @@ message_digest(const struct mr_message *msg, char ret[65])
 		feed_z(&hash, msg->headers[i].value);
 	}
 	feed(&hash, (struct mr_str){ msg->body, msg->body ? msg->body_len : 0 });
-	sha256_end(&hash, sum);
-	for (size_t i = 0; i < sizeof(sum); i++)
-		(void)snprintf(ret + 2 * i, 3, "%02x", sum[i]);
+	sha256_end_hex(&hash, ret);
 }
 
 /* ---- Copies, with an arena of their own ---- */
@@ -257,7 +254,7 @@ reply_prefix(struct mr_str s)
 {
 	size_t at = 2;
 
-	if (s.len < 3 || !str_caseeq((struct mr_str){ s.ptr, 2 }, STR("re")))
+	if (s.len < 3 || !str_casestarts(s, "re"))
 		return 0;
 	if (s.ptr[at] == '[') {
 		do

@@ -33,18 +33,6 @@ base64_encode(struct buf *out, struct mr_str bytes, size_t line_len)
 		buf_addc(out, '\n');
 }
 
-static int
-base64_value(char c)
-{
-	if (c >= 'A' && c <= 'Z')
-		return c - 'A';
-	if (c >= 'a' && c <= 'z')
-		return c - 'a' + 26;
-	if (c >= '0' && c <= '9')
-		return c - '0' + 52;
-	return c == '+' ? 62 : c == '/' ? 63 : -1;
-}
-
 void
 base64_decode(struct buf *out, struct mr_str text)
 {
@@ -53,8 +41,14 @@ base64_decode(struct buf *out, struct mr_str text)
 
 	(void)buf_reserve(out, text.len / 4 * 3 + 3);
 	for (size_t i = 0; i < text.len; i++) {
-		int value = base64_value(text.ptr[i]);
-		if (text.ptr[i] == '=')
+		char c = text.ptr[i];
+		int value = c >= 'A' && c <= 'Z'   ? c - 'A'
+			    : c >= 'a' && c <= 'z' ? c - 'a' + 26
+			    : c >= '0' && c <= '9' ? c - '0' + 52
+			    : c == '+'             ? 62
+			    : c == '/'             ? 63
+						   : -1;
+		if (c == '=')
 			n = 0; /* padding: what follows is a new run, as in two encodings joined */
 		if (value < 0)
 			continue;
@@ -219,22 +213,6 @@ parse_word(struct mr_str s, struct word *ret)
 	return ret->charset != CHARSET_OTHER && (ret->base64 || encoding == 'q' || encoding == 'Q');
 }
 
-static void
-add_word(struct buf *out, const struct word *w, struct buf *scratch)
-{
-	buf_clear(scratch);
-	if (w->base64)
-		base64_decode(scratch, w->text);
-	else
-		qp_decode(scratch, w->text, true);
-	if (w->charset == CHARSET_LATIN1)
-		latin1_to_utf8(out, buf_str(scratch));
-	else
-		buf_add(out, buf_str(scratch)); /* not checked here: some split a character over two words */
-	if (!buf_ok(scratch))
-		out->failed = true;
-}
-
 void
 encoded_words_decode(struct buf *out, struct mr_str value)
 {
@@ -246,7 +224,16 @@ encoded_words_decode(struct buf *out, struct mr_str value)
 	while (value.len > 0) {
 		size_t n;
 		if (parse_word(value, &w)) {
-			add_word(out, &w, &scratch);
+			buf_clear(&scratch);
+			if (w.base64)
+				base64_decode(&scratch, w.text);
+			else
+				qp_decode(&scratch, w.text, true);
+			if (w.charset == CHARSET_LATIN1)
+				latin1_to_utf8(out, buf_str(&scratch));
+			else /* not checked here: some split a character over two words */
+				buf_add(out, buf_str(&scratch));
+			out->failed |= scratch.failed;
 			n = w.len;
 			after_word = true;
 			pending = (struct mr_str){ value.ptr + n, 0 };
@@ -288,4 +275,110 @@ encoded_words_encode(struct buf *out, struct mr_str value)
 		value.ptr += n;
 		value.len -= n;
 	}
+}
+
+/* ---- From the stored body to text ---- */
+
+static struct mr_str
+take_until(struct mr_str *rest, char stop)
+{
+	size_t n = 0;
+	bool quoted = false;
+
+	for (; n < rest->len && (quoted || rest->ptr[n] != stop); n++) {
+		if (rest->ptr[n] == '"')
+			quoted = !quoted;
+	}
+	struct mr_str part = { rest->ptr, n };
+	size_t taken = n < rest->len ? n + 1 : n;
+	rest->ptr += taken;
+	rest->len -= taken;
+	return str_trim(part);
+}
+
+/* The value of `text/plain; charset="utf-8"`'s charset, or empty. */
+static struct mr_str
+charset_param(struct mr_str content_type)
+{
+	(void)take_until(&content_type, ';');
+	while (content_type.len > 0) {
+		struct mr_str value = take_until(&content_type, ';');
+		struct mr_str name = take_until(&value, '=');
+		if (!str_caseeq(name, STR("charset")))
+			continue;
+		value = str_trim(value);
+		if (value.len >= 2 && value.ptr[0] == '"' && value.ptr[value.len - 1] == '"')
+			return (struct mr_str){ value.ptr + 1, value.len - 2 };
+		return value;
+	}
+	return STR("");
+}
+
+struct body_kind
+body_kind_of(struct mr_str content_type, struct mr_str transfer_encoding)
+{
+	struct mr_str charset = charset_param(content_type), encoding = take_until(&transfer_encoding, ';');
+
+	return (struct body_kind){
+		.composed = str_casestarts(content_type, "multipart/") || str_casestarts(content_type, "message/"),
+		.text = content_type.len == 0 || str_casestarts(content_type, "text/"),
+		.encoding = str_caseeq(encoding, STR("quoted-printable")) ? BODY_QP
+			    : str_caseeq(encoding, STR("base64"))         ? BODY_BASE64
+									  : BODY_PLAIN,
+		.charset = charset.len > 0 ? charset_of(charset) : CHARSET_UTF8,
+	};
+}
+
+static bool
+is_utf8_text(struct mr_str s)
+{
+	return s.len == 0 || (!memchr(s.ptr, '\0', s.len) && utf8_valid(s));
+}
+
+struct chain {             /* a body on its way through the steps */
+	struct mr_str now; /* the raw body, or what lies in *out */
+	struct buf *out;
+	bool changed, failed;
+};
+
+static void
+apply(struct chain *c, void (*step)(struct buf *out, struct mr_str))
+{
+	struct buf made = BUF_INIT;
+
+	step(&made, c->now);
+	buf_done(c->out); /* only now: c->now may lie in it */
+	*c->out = made;
+	c->now = buf_str(c->out);
+	c->changed = true;
+	c->failed |= !buf_ok(c->out);
+}
+
+static void
+qp_body(struct buf *out, struct mr_str text)
+{
+	qp_decode(out, text, false);
+}
+
+bool
+body_decode(const struct body_kind *kind, struct mr_str raw, struct buf *out)
+{
+	struct chain c = { .now = raw, .out = out };
+
+	if (raw.len == 0)
+		return false;
+	if (kind->crlf && memchr(raw.ptr, '\r', raw.len))
+		apply(&c, crlf_to_lf);
+	if (!kind->composed && kind->encoding != BODY_PLAIN)
+		apply(&c, kind->encoding == BODY_QP ? qp_body : base64_decode);
+	if (!kind->composed && kind->text) {
+		/* Us-ascii with valid UTF-8 in it is UTF-8 that was labelled carelessly. */
+		if (kind->charset == CHARSET_LATIN1 || (kind->charset == CHARSET_ASCII && !is_utf8_text(c.now)))
+			apply(&c, latin1_to_utf8);
+		/* Encoded text has the line ends of mail; bytes (our own base64) stay as they are. */
+		if (kind->encoding == BODY_BASE64 && is_utf8_text(c.now))
+			apply(&c, crlf_to_lf);
+	}
+	out->failed |= c.failed;
+	return c.changed;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* mime.h - the transfer encodings and encoded words that other mail programs write. */
+/* mime.h - the transfer encodings, encoded words and bodies that other mail programs write. */
 #ifndef MESSAGE_MIME_H
 #define MESSAGE_MIME_H
 
@@ -18,5 +18,18 @@ void crlf_to_lf(struct buf *out, struct mr_str text);
 
 enum charset { CHARSET_UTF8, CHARSET_ASCII, CHARSET_LATIN1, CHARSET_OTHER };
 enum charset charset_of(struct mr_str name);
+
+/* ---- From the stored body to text: line ends, transfer encoding, charset ---- */
+enum body_encoding { BODY_PLAIN, BODY_QP, BODY_BASE64 };
+struct body_kind {
+	bool composed; /* multipart/..., message/...: left alone but for line ends */
+	bool text;     /* text/..., or nothing was said */
+	bool crlf;     /* lines end in CRLF */
+	enum body_encoding encoding;
+	enum charset charset;
+};
+struct body_kind body_kind_of(struct mr_str content_type, struct mr_str transfer_encoding);
+/* False: raw is the body as it is, nothing was written. */
+bool body_decode(const struct body_kind *kind, struct mr_str raw, struct buf *out);
 
 #endif

@@ -9,7 +9,6 @@
 #include "base/error.h"
 #include "base/id.h"
 #include "message/address.h"
-#include "message/body.h"
 #include "message/header.h"
 #include "message/message.h"
 #include "message/mime.h"
@@ -50,38 +49,6 @@ keep(struct parser *p, struct mr_str s)
 
 /* ---- Header lines ---- */
 
-/* Encoded words stand in free text only; ids, dates and our own headers are meant as they are. */
-static bool
-may_have_encoded_words(struct mr_str name)
-{
-	static const char *const plain[] = { "References", "In-Reply-To", "Message-ID", "Date" };
-
-	for (size_t i = 0; i < sizeof(plain) / sizeof(*plain); i++) {
-		if (str_caseeq(name, str_of(plain[i])))
-			return false;
-	}
-	size_t ours = sizeof("Mailroom-") - 1;
-	return name.len < ours || !str_caseeq((struct mr_str){ name.ptr, ours }, STR("Mailroom-"));
-}
-
-static struct mr_header *
-next_header(struct parser *p)
-{
-	if (p->m.headers_n == p->headers_cap) {
-		size_t cap = p->headers_cap ? 2 * p->headers_cap : 32;
-		struct mr_header *grown = arena_alloc(&p->own, cap * sizeof(*grown));
-		if (!grown) {
-			p->nomem = true;
-			return NULL;
-		}
-		if (p->m.headers_n > 0)
-			memcpy(grown, p->headers, p->m.headers_n * sizeof(*grown));
-		p->headers = grown;
-		p->headers_cap = cap;
-	}
-	return &p->headers[p->m.headers_n++];
-}
-
 static void
 note_address(struct parser *p, struct mr_str name, struct mr_str value)
 {
@@ -100,9 +67,24 @@ note_address(struct parser *p, struct mr_str name, struct mr_str value)
 static void
 take_header(struct parser *p, const struct header_line *line)
 {
-	struct mr_header *h = next_header(p);
-	if (!h)
-		return;
+	static const struct mr_str never_encoded[] = { STR("References"), STR("In-Reply-To"), STR("Message-ID"),
+		STR("Date") };
+
+	if (p->m.headers_n == p->headers_cap) {
+		size_t cap = p->headers_cap ? 2 * p->headers_cap : 32;
+		struct mr_header *grown = arena_alloc(&p->own, cap * sizeof(*grown));
+
+		if (!grown) {
+			p->nomem = true;
+			return;
+		}
+		if (p->m.headers_n > 0)
+			memcpy(grown, p->headers, p->m.headers_n * sizeof(*grown));
+		p->headers = grown;
+		p->headers_cap = cap;
+	}
+	struct mr_header *h = &p->headers[p->m.headers_n++];
+
 	if (header_is_plain(line->raw) && !memmem(line->raw.ptr, line->raw.len, "=?", 2)) {
 		note_address(p, line->name, line->raw);
 		h->name = keep(p, line->name);
@@ -115,7 +97,12 @@ take_header(struct parser *p, const struct header_line *line)
 	header_clean(&p->clean, buf_str(&p->unfolded));
 	struct mr_str value = str_trim(buf_str(&p->clean));
 	note_address(p, line->name, value);
-	if (may_have_encoded_words(line->name)) {
+	/* Encoded words stand in free text only; ids, dates and our own headers are meant as they are. */
+	bool plain = str_casestarts(line->name, "Mailroom-");
+
+	for (size_t i = 0; i < sizeof(never_encoded) / sizeof(*never_encoded); i++)
+		plain |= str_caseeq(line->name, never_encoded[i]);
+	if (!plain) {
 		/* What encoded words hid is as foreign as the rest: no line break may come out of it. */
 		buf_clear(&p->decoded);
 		encoded_words_decode(&p->decoded, buf_str(&p->unfolded));
@@ -125,23 +112,6 @@ take_header(struct parser *p, const struct header_line *line)
 	}
 	h->name = keep(p, line->name);
 	h->value = keep(p, value);
-}
-
-/* Returns the body: what comes after the first empty line. */
-static struct mr_str
-take_headers(struct parser *p, struct mr_str text)
-{
-	struct mr_str head = { text.ptr, text.len < HEADER_BYTES_MAX ? text.len : HEADER_BYTES_MAX };
-	struct header_cursor c = header_begin(head);
-	struct header_line line;
-
-	while (header_next(&c, &line)) {
-		if (p->m.headers_n < HEADER_LINES_MAX)
-			take_header(p, &line);
-	}
-	p->m.headers = p->headers;
-	size_t used = c.ended ? (size_t)(c.rest.ptr - text.ptr) : head.len;
-	return (struct mr_str){ text.ptr + used, text.len - used };
 }
 
 /* ---- Addresses ---- */
@@ -284,7 +254,16 @@ message_parse(
 	p.m.headers_n = 0;
 	p.m.body = NULL;
 	p.m.body_len = 0;
-	struct mr_str raw_body = text.len > 0 ? take_headers(&p, text) : text;
+	struct mr_str head = { text.ptr, text.len < HEADER_BYTES_MAX ? text.len : HEADER_BYTES_MAX };
+	struct header_cursor c = header_begin(head);
+
+	for (struct header_line line; header_next(&c, &line);)
+		if (p.m.headers_n < HEADER_LINES_MAX)
+			take_header(&p, &line);
+	p.m.headers = p.headers;
+	size_t used = c.ended ? (size_t)(c.rest.ptr - text.ptr) : head.len;
+	/* What comes after the first empty line. */
+	struct mr_str raw_body = text.len > 0 ? (struct mr_str){ text.ptr + used, text.len - used } : text;
 	bool empty = p.m.headers_n == 0;
 	if (!empty) {
 		take_fields(&p);

@@ -8,11 +8,11 @@
 #include "message/address.h"
 #include "message/type_own.h"
 
+#define FILLERS "-_ " /* they do not count in keys */
+
 void
 type_done(struct type_def *def)
 {
-	if (!def)
-		return;
 	arena_free(def->own);
 	*def = (struct type_def){ 0 };
 }
@@ -20,28 +20,14 @@ type_done(struct type_def *def)
 void
 type_values_done(struct type_values *values)
 {
-	if (!values)
-		return;
 	arena_free(values->own);
 	*values = (struct type_values){ 0 };
-}
-
-static bool
-is_filler(char c)
-{
-	return c == '-' || c == '_' || c == ' ';
 }
 
 bool
 type_is_key_byte(char c)
 {
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || is_filler(c);
-}
-
-static char
-lower(char c)
-{
-	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || (c && strchr(FILLERS, c));
 }
 
 bool
@@ -50,13 +36,13 @@ type_key_same(struct mr_str a, struct mr_str b)
 	size_t i = 0, k = 0;
 
 	for (;;) {
-		while (i < a.len && is_filler(a.ptr[i]))
+		while (i < a.len && a.ptr[i] && strchr(FILLERS, a.ptr[i]))
 			i++;
-		while (k < b.len && is_filler(b.ptr[k]))
+		while (k < b.len && b.ptr[k] && strchr(FILLERS, b.ptr[k]))
 			k++;
 		if (i == a.len || k == b.len)
 			return i == a.len && k == b.len;
-		if (lower(a.ptr[i++]) != lower(b.ptr[k++]))
+		if (ascii_lower(a.ptr[i++]) != ascii_lower(b.ptr[k++]))
 			return false;
 	}
 }
@@ -208,7 +194,7 @@ static struct mr_str
 strip(struct mr_str subject)
 {
 	subject = skip_signs(subject);
-	while (subject.len >= 3 && str_caseeq((struct mr_str){ subject.ptr, 3 }, STR("re:")))
+	while (str_casestarts(subject, "re:"))
 		subject = skip_signs(behind(subject, 3));
 	return subject;
 }
@@ -235,20 +221,6 @@ type_word(struct mr_str subject)
 }
 
 /* ---- A form: head, then {Field}s with something between them ---- */
-
-/* "MERGED " -> "MERGED", "HELP: " -> "HELP" */
-static struct mr_str
-head_of(const char *form)
-{
-	size_t at = 0, from = strlen(form);
-	struct mr_str name, head;
-
-	(void)type_next_brace(form, &at, &from, &name);
-	head = skip_signs((struct mr_str){ form, from });
-	if (head.len > 0 && head.ptr[head.len - 1] == ':')
-		head.len--;
-	return head;
-}
 
 /* A word in capitals may be followed by a blank or a colon, whichever the form has. Anything else is taken exactly, and
  * all that the form has must be there: "[HIGH] disk full" is an escalation, "[channel:x] hello" is none. */
@@ -313,15 +285,19 @@ type_subject_parts(const struct type_def *def, struct mr_str subject, struct mr_
     size_t *ret_weight)
 {
 	size_t at = 0, from, next, n = 0;
-	struct mr_str rest = strip(subject), head = head_of(def->subject), name, following;
+	struct mr_str rest = strip(subject), head, name, following;
 	mr_auto(buf_done) struct buf scratch = BUF_INIT;
-	bool exact = true;
+	bool exact = true, more = type_next_brace(def->subject, &at, &from, &name);
 
+	/* "MERGED " -> "MERGED", "HELP: " -> "HELP" */
+	head = skip_signs((struct mr_str){ def->subject, more ? from : strlen(def->subject) });
+	if (str_ends(head, ":"))
+		head.len--;
 	if (def->subject[0] == '{' && head.len == 0)
 		rest = str_trim(subject); /* fits everything, and says nothing about the type */
 	else if (!def->subject[0] || !take_head(head, &rest))
 		return false;
-	for (bool more = type_next_brace(def->subject, &at, &from, &name); more && n < max; n++) {
+	for (; more && n < max; n++) {
 		size_t literal = at;
 		size_t i = type_index(def, name);
 		const struct type_field *field = i == TYPE_NONE ? NULL : &def->fields[i];
@@ -367,45 +343,32 @@ type_agent_of(const char *address)
 	return agent;
 }
 
-/* "polecat", "polecats", "polecat-7", "team-lead" */
-static bool
-part_says(struct mr_str part, struct mr_str role)
-{
-	if (part.len < role.len)
-		return false;
-	struct mr_str begin = { part.ptr, role.len }, end = { part.ptr + part.len - role.len, role.len };
-	size_t more = part.len - role.len;
-
-	if (str_caseeq(begin, role))
-		return more == 0 || part.ptr[role.len] == '-' || (more == 1 && part.ptr[role.len] == 's');
-	return str_caseeq(end, role) && part.ptr[more - 1] == '-';
-}
-
+/* Is a part of it "polecat", "polecats", "polecat-7" or "team-lead"? */
 static bool
 address_says(struct mr_str agent, struct mr_str role)
 {
-	for (struct mr_str part; str_cut(&agent, '/', &part);)
-		if (part_says(part, role))
-			return true;
-	return false;
-}
+	for (struct mr_str part; str_cut(&agent, '/', &part);) {
+		size_t more = part.len - role.len;
 
-/* "deacon/dogs/rex" is a dog and "gp/witness" a witness: the last part that says a role counts. */
-static bool
-says_another(struct mr_str agent)
-{
-	static const char *const roles[] = { "mayor", "deacon", "witness", "refinery", "polecat", "crew", "dog", "boot",
-		"overseer", NULL };
-
-	for (size_t i = 0; roles[i]; i++)
-		if (address_says(agent, str_of(roles[i])))
+		if (part.len < role.len)
+			continue;
+		if (str_caseeq((struct mr_str){ part.ptr, role.len }, role)) {
+			if (more == 0 || part.ptr[role.len] == '-' || (more == 1 && part.ptr[role.len] == 's'))
+				return true;
+		} else if (str_caseeq((struct mr_str){ part.ptr + more, role.len }, role) &&
+			   part.ptr[more - 1] == '-') {
 			return true;
+		}
+	}
 	return false;
 }
 
 static bool
 is_role(const struct party *p, struct mr_str role)
 {
+	static const char *const others[] = { "mayor", "deacon", "witness", "refinery", "polecat", "crew", "dog",
+		"boot", "overseer" };
+
 	if (str_eq(role, STR("any")))
 		return true;
 	if (p->role && p->role[0] && str_caseeq(str_of(p->role), role))
@@ -414,9 +377,13 @@ is_role(const struct party *p, struct mr_str role)
 		return !is_role(p, STR("lead"));
 	if (address_says(p->agent, role))
 		return !str_eq(role, STR("deacon")) || p->agent.len == role.len;
-	bool a_worker = str_eq(role, STR("polecat")) || str_eq(role, STR("crew"));
-
-	return a_worker && memchr(p->agent.ptr, '/', p->agent.len) && !says_another(p->agent);
+	if ((!str_eq(role, STR("polecat")) && !str_eq(role, STR("crew"))) || !memchr(p->agent.ptr, '/', p->agent.len))
+		return false;
+	/* "deacon/dogs/rex" is a dog and "gp/witness" a witness; "gp/nux" says no role, so it is a worker. */
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (address_says(p->agent, str_of(others[i])))
+			return false;
+	return true;
 }
 
 static bool

@@ -387,26 +387,20 @@ refuse(const struct type_def *def, const char *what, const char *field, const ch
 	    def->name, what, field, problem);
 }
 
-static bool
-same_variable(const char *a, const char *b)
-{
-	mr_auto(buf_done) struct buf one = BUF_INIT, other = BUF_INIT;
-
-	type_variable(&one, a);
-	type_variable(&other, b);
-	return str_eq(buf_str(&one), buf_str(&other));
-}
-
 static enum mr_rc
 check_field(const struct type_def *def, size_t i, struct mr_error *err)
 {
-	mr_auto(buf_done) struct buf brace = BUF_INIT;
+	mr_auto(buf_done) struct buf brace = BUF_INIT, variable = BUF_INIT, other = BUF_INIT;
 	const struct type_field *f = &def->fields[i];
 
-	for (size_t k = 0; k < i; k++)
-		if (same_variable(f->name, def->fields[k].name) ||
+	type_variable(&variable, f->name);
+	for (size_t k = 0; k < i; k++) {
+		buf_clear(&other);
+		type_variable(&other, def->fields[k].name);
+		if (str_eq(buf_str(&variable), buf_str(&other)) ||
 		    (def->body != TYPE_BODY_JSON && type_key_same(str_of(f->name), str_of(def->fields[k].name))))
 			return refuse(def, "field", f->name, "is the same as one before it", err);
+	}
 	if ((f->when_field && !find_exact(def, str_of(f->when_field))) ||
 	    (f->only_field && !find_exact(def, str_of(f->only_field))))
 		return refuse(def, "field", f->name, "depends on a field that is not there", err);
@@ -482,18 +476,6 @@ parse(struct parser *p, struct mr_str text, struct mr_error *err)
 	return check_forms(def, err);
 }
 
-static bool
-is_type_name(struct mr_str name)
-{
-	for (size_t i = 0; i < name.len; i++) {
-		char c = name.ptr[i];
-
-		if (c == '.' || c == ':' || c == '-' ? i == 0 : c == ' ' || !type_is_key_byte(c))
-			return false;
-	}
-	return name.len > 0 && name.len <= 64;
-}
-
 enum mr_rc
 type_parse(struct mr_str text, const char *pack, const char *name, struct type_def *ret, struct mr_error *err)
 {
@@ -509,7 +491,11 @@ type_parse(struct mr_str text, const char *pack, const char *name, struct type_d
 
 	if (text.len > TYPE_FILE_MAX)
 		return mr_fail(err, MR_REFUSED, "type '%.80s' is larger than %zu bytes", name, TYPE_FILE_MAX);
-	if (!is_type_name(str_of(name)))
+	bool fine = name[0] && strlen(name) <= 64;
+
+	for (const char *c = name; fine && *c; c++)
+		fine = *c == '.' || *c == ':' || *c == '-' ? c > name : *c != ' ' && type_is_key_byte(*c);
+	if (!fine)
 		return mr_fail(err, MR_REFUSED,
 		    "'%.80s' is no name of a type\nuse letters, digits, '_', '-', '.' and ':', at most 64", name);
 	if (keep(&def, str_of(name), &def.name) || keep(&def, str_of(pack), &def.pack))

@@ -21,12 +21,6 @@ struct reader {
 	bool failed;
 };
 
-static struct mr_str
-without_quotes(struct mr_str s)
-{
-	return s.len >= 2 && s.ptr[0] == '"' && s.ptr[s.len - 1] == '"' ? (struct mr_str){ s.ptr + 1, s.len - 2 } : s;
-}
-
 static const char *
 keep(struct reader *r, struct mr_str s)
 {
@@ -160,10 +154,12 @@ read_front(struct reader *r, struct mr_str body, struct mr_str *ret_rest, struct
 	while (front_next(&front.head, &key, &value)) {
 		size_t i = type_index(r->def, key);
 
-		if (i != TYPE_NONE)
-			keep_field(r, i, without_quotes(value));
-		else
+		bool quoted = value.len >= 2 && value.ptr[0] == '"' && value.ptr[value.len - 1] == '"';
+
+		if (i == TYPE_NONE)
 			keep_extra(r, key, value);
+		else
+			keep_field(r, i, quoted ? (struct mr_str){ value.ptr + 1, value.len - 2 } : value);
 	}
 	*ret_rest = front.body;
 	return MR_OK;
@@ -216,28 +212,11 @@ read_json(struct reader *r, struct mr_str body, struct mr_error *err)
 		return mr_fail(err, MR_CORRUPT, "the body of %s is no JSON: it %s", r->def->name, problem);
 	if (object.kind != JSON_OBJECT)
 		return mr_fail(err, MR_CORRUPT, "the body of %s is no JSON object", r->def->name);
-	char *copy = arena_alloc(&r->values->own, object.raw.len);
-
-	if (!copy)
+	r->values->json = (struct mr_str){ arena_dup(&r->values->own, object.raw), object.raw.len };
+	if (!r->values->json.ptr)
 		return mr_nomem(err);
-	memcpy(copy, object.raw.ptr, object.raw.len);
-	r->values->json = (struct mr_str){ copy, object.raw.len };
 	read_members(r, object);
 	return MR_OK;
-}
-
-/* Some write {"action": "restart"} where others write a line. True: it was one. */
-static bool
-read_as_json(struct reader *r, struct mr_str body)
-{
-	struct json_value object;
-	const char *problem;
-	size_t at = json_skip_space(body, 0);
-
-	if (at == body.len || body.ptr[at] != '{' || !json_whole(body, &object, &problem))
-		return false;
-	read_members(r, object);
-	return true;
 }
 
 /* ---- All of it ---- */
@@ -258,39 +237,23 @@ read_subject(struct reader *r, struct mr_str subject)
 	}
 }
 
-/* Empty lines around it do not count; blanks within the first line do. */
-static struct mr_str
-trim_lines(struct mr_str s)
-{
-	for (struct mr_str rest = s, line; str_line(&rest, &line) && str_trim(line).len == 0;)
-		s = rest;
-	while (s.len > 0 && strchr(" \t\r\n", s.ptr[s.len - 1]) && s.ptr[s.len - 1])
-		s.len--;
-	return s;
-}
-
 static enum mr_rc
 finish(struct reader *r, struct mr_str free_text, struct mr_error *err)
 {
 	struct type_values *values = r->values;
-	size_t n = 0;
-	char *text = arena_alloc(&values->own, free_text.len + 1);
 
+	values->free_text = (struct mr_str){ arena_dup(&values->own, free_text), free_text.len };
 	values->v = arena_alloc(&values->own, (r->def->fields_n + r->extra_n + 1) * sizeof(*values->v));
-	if (r->failed || !values->v || !text)
+	if (r->failed || !values->v || !values->free_text.ptr)
 		return mr_nomem(err);
 	for (size_t i = 0; i < r->def->fields_n; i++) {
 		if (!r->by_field[i])
 			continue;
-		values->v[n].name = keep(r, str_of(r->def->fields[i].name)); /* they may outlive the definition */
-		values->v[n++].value = r->by_field[i];
+		/* The names, too: the values may outlive the definition. */
+		values->v[values->n++] = (struct mr_header){ keep(r, str_of(r->def->fields[i].name)), r->by_field[i] };
 	}
 	for (size_t i = 0; i < r->extra_n; i++)
-		values->v[n++] = r->extra[i];
-	values->n = n;
-	if (free_text.len > 0)
-		memcpy(text, free_text.ptr, free_text.len);
-	values->free_text = (struct mr_str){ text, free_text.len };
+		values->v[values->n++] = r->extra[i];
 	return r->failed ? mr_nomem(err) : MR_OK;
 }
 
@@ -301,30 +264,38 @@ type_read(const struct type_def *def, struct mr_str subject, struct mr_str body,
 	mr_auto(type_values_done) struct type_values values = { 0 };
 	struct reader r = { .def = def, .values = &values, .last = TYPE_NONE };
 	struct mr_str rest = { body.ptr, 0 };
+	struct json_value object;
+	const char *problem;
+	size_t at = json_skip_space(body, 0);
 	enum mr_rc rc = MR_OK;
 
 	r.by_field = arena_alloc(&values.own, (def->fields_n + 1) * sizeof(*r.by_field));
 	if (!r.by_field)
 		return mr_nomem(err);
-	if (def->body == TYPE_BODY_LINES)
-		rest = read_as_json(&r, body) ? rest : read_lines(&r, body);
-	else if (def->body == TYPE_BODY_FRONT)
+	if (def->body == TYPE_BODY_FRONT)
 		rc = read_front(&r, body, &rest, err);
 	else if (def->body == TYPE_BODY_JSON)
 		rc = read_json(&r, body, err);
-	else
+	else if (def->body == TYPE_BODY_TEXT)
 		rest = body;
+	else if (at < body.len && body.ptr[at] == '{' && json_whole(body, &object, &problem))
+		read_members(&r, object); /* some write {"action": "restart"} where others write a line */
+	else
+		rest = read_lines(&r, body);
 	close_last(&r);
 	buf_done(&r.open);
 	if (rc != MR_OK)
 		return rc;
 	read_subject(&r, subject);
-	rc = finish(&r, trim_lines(rest), err);
-	if (rc == MR_OK) {
-		*ret = values;
-		values = (struct type_values){ 0 };
-	}
-	return rc;
+	/* Empty lines around the text do not count; blanks within its first line do. */
+	for (struct mr_str behind = rest, line; str_line(&behind, &line) && str_trim(line).len == 0;)
+		rest = behind;
+	while (rest.len > 0 && strchr(" \t\r\n", rest.ptr[rest.len - 1]) && rest.ptr[rest.len - 1])
+		rest.len--;
+	TRY(finish(&r, rest, err));
+	*ret = values;
+	values = (struct type_values){ 0 };
+	return MR_OK;
 }
 
 /* ---- Members of JSON objects ---- */
@@ -379,29 +350,6 @@ is_word(struct mr_str value)
 }
 
 static bool
-is_address(struct mr_str value)
-{
-	struct mr_str agent, room;
-	char normal[MR_ADDRESS_MAX + 1];
-	struct mr_error err;
-
-	address_split(value, &agent, &room);
-	return address_normal(agent, normal, &err) == MR_OK;
-}
-
-/* Something between the commas. */
-static bool
-is_list(struct mr_str value)
-{
-	if (value.len == 0 || value.ptr[value.len - 1] == ',')
-		return false;
-	for (struct mr_str one; str_cut(&value, ',', &one);)
-		if (str_trim(one).len == 0)
-			return false;
-	return true;
-}
-
-static bool
 is_choice(const struct type_field *field, struct mr_str value)
 {
 	for (size_t i = 0; i < field->choices.n; i++)
@@ -410,14 +358,14 @@ is_choice(const struct type_field *field, struct mr_str value)
 	return false;
 }
 
-/* All choices as a document prints them: "MERGED|ESCALATED|DEFERRED". */
+/* Something between the separators; with a field, one of its choices each time. */
 static bool
-are_choices(const struct type_field *field, struct mr_str value)
+are_parts(struct mr_str value, char separator, const struct type_field *field)
 {
-	if (value.len == 0 || value.ptr[value.len - 1] == '|')
+	if (value.len == 0 || value.ptr[value.len - 1] == separator)
 		return false;
-	for (struct mr_str one; str_cut(&value, '|', &one);)
-		if (!is_choice(field, one))
+	for (struct mr_str one; str_cut(&value, separator, &one);)
+		if (field ? !is_choice(field, one) : str_trim(one).len == 0)
 			return false;
 	return true;
 }
@@ -428,13 +376,16 @@ type_value_problem(const struct type_field *field, struct mr_str value, struct b
 	struct json_value json = { 0 };
 	const char *problem;
 	bool is_json = field->kind >= TYPE_NUMBER && json_whole(value, &json, &problem);
+	char normal[MR_ADDRESS_MAX + 1];
+	struct mr_str agent, room;
 	int64_t ms;
 
 	switch (field->kind) {
 	case TYPE_WORD:
 		return is_word(value) ? NULL : "one word";
 	case TYPE_ADDRESS:
-		return is_address(value) ? NULL : "an address";
+		address_split(value, &agent, &room);
+		return address_normal(agent, normal, IGNORED) == MR_OK ? NULL : "an address";
 	case TYPE_TIME:
 		return time_parse_rfc3339(value, &ms) ? NULL : "a time such as 2026-03-05T10:30:00Z";
 	case TYPE_NUMBER:
@@ -442,7 +393,8 @@ type_value_problem(const struct type_field *field, struct mr_str value, struct b
 	case TYPE_BOOLEAN:
 		return str_eq(value, STR("true")) || str_eq(value, STR("false")) ? NULL : "true or false";
 	case TYPE_LIST:
-		return (is_json && value.ptr[0] == '[') || is_list(value) ? NULL : "a list with ', ' between";
+		return (is_json && value.ptr[0] == '[') || are_parts(value, ',', NULL) ? NULL
+										       : "a list with ', ' between";
 	case TYPE_TEXT:
 		return utf8_valid(value) ? NULL : "text in UTF-8";
 	case TYPE_JSON:
@@ -536,7 +488,8 @@ check_line(const struct check *c, const struct type_field *f)
 		return check_absent(c, f);
 	enum mr_rc rc = check_place(c, f);
 
-	if (rc != MR_OK || type_is_placeholder(value) || (f->kind == TYPE_ONE_OF && are_choices(f, value)))
+	/* Documents print all choices at once: "MERGED|ESCALATED|DEFERRED". */
+	if (rc != MR_OK || type_is_placeholder(value) || (f->kind == TYPE_ONE_OF && are_parts(value, '|', f)))
 		return rc;
 	const char *must = form_counts(c, f) ? type_value_problem(f, value, &scratch) : NULL;
 
@@ -597,18 +550,6 @@ check_member(const struct check *c, const struct type_field *f, struct json_valu
 	return must ? refuse(c, f, must, buf_str(&text)) : MR_OK;
 }
 
-static bool
-find_member(const struct type_def *def, struct json_value object, const struct type_field *f, const char *last,
-    struct json_value *ret)
-{
-	if (json_find(object, last, ret))
-		return true;
-	for (size_t i = 0; last == f->name && i < def->also_n; i++)
-		if (strcmp(def->also[i].value, f->name) == 0 && json_find(object, def->also[i].name, ret))
-			return true;
-	return false;
-}
-
 static enum mr_rc
 check_object(const struct check *c, const char *prefix, struct json_value object)
 {
@@ -620,9 +561,14 @@ check_object(const struct check *c, const char *prefix, struct json_value object
 
 		if (!type_is_member(f->name, prefix, &last))
 			continue;
+		bool found = json_find(object, last, &value);
+
+		for (size_t k = 0; !found && last == f->name && k < c->def->also_n; k++)
+			found =
+			    strcmp(c->def->also[k].value, last) == 0 && json_find(object, c->def->also[k].name, &value);
 		if (f->in_subject)
 			TRY(check_line(c, f));
-		else if (find_member(c->def, object, f, last, &value))
+		else if (found)
 			TRY(check_member(c, f, value));
 		else
 			TRY(check_absent(c, f));

@@ -193,7 +193,7 @@ type_complete(
 		n++;
 	}
 	for (size_t i = 0; i < values->n; i++)
-		if (type_index(def, str_of(values->v[i].name)) == TYPE_NONE)
+		if (!type_field(def, values->v[i].name))
 			v[n++] = values->v[i];
 	values->v = v;
 	values->n = n;
@@ -220,19 +220,6 @@ whole(const char *text, struct json_value *ret)
 	return text && json_whole(str_of(text), ret, &problem);
 }
 
-static void
-write_list(struct buf *out, const char *text)
-{
-	const char *comma = "";
-
-	buf_addc(out, '[');
-	for (struct mr_str rest = str_of(text), one; str_cut(&rest, ',', &one); comma = ",") {
-		buf_adds(out, comma);
-		json_stringify(out, str_trim(one));
-	}
-	buf_addc(out, ']');
-}
-
 /* What does not fit its kind becomes a string, and the check says so by the field's name. */
 static void
 write_text(struct buf *out, enum type_kind kind, const char *text)
@@ -241,7 +228,13 @@ write_text(struct buf *out, enum type_kind kind, const char *text)
 	bool is = whole(text, &value);
 
 	if (kind == TYPE_LIST && !(is && value.kind == JSON_ARRAY)) {
-		write_list(out, text);
+		const char *before = "[";
+
+		for (struct mr_str rest = str_of(text), one; str_cut(&rest, ',', &one); before = ",") {
+			buf_adds(out, before);
+			json_stringify(out, str_trim(one));
+		}
+		buf_adds(out, *before == '[' ? "[]" : "]");
 		return;
 	}
 	if (kind == TYPE_NUMBER)
@@ -268,37 +261,6 @@ begin_member(struct buf *out, bool *comma, const char *name)
 
 static void write_object(struct render *r, const char *prefix, const struct json_value *from);
 
-static void
-write_objects(struct render *r, const struct type_field *field, struct json_value array)
-{
-	mr_auto(buf_done) struct buf prefix = BUF_INIT;
-	struct json_value item;
-	const char *comma = "";
-
-	buf_addf(&prefix, "%s[]", field->name);
-	buf_addc(r->out, '[');
-	for (size_t at = 0; json_item(array, &at, &item); comma = ",") {
-		buf_adds(r->out, comma);
-		if (item.kind == JSON_OBJECT)
-			write_object(r, buf_z(&prefix), &item);
-		else
-			buf_add(r->out, item.raw);
-	}
-	buf_addc(r->out, ']');
-}
-
-static bool
-any_below(const struct render *r, const char *prefix)
-{
-	size_t n = strlen(prefix);
-
-	for (size_t i = 0; i < r->def->fields_n; i++)
-		if (r->by_field[i] && strncmp(r->def->fields[i].name, prefix, n) == 0 &&
-		    r->def->fields[i].name[n] == '.')
-			return true;
-	return false;
-}
-
 /* Writes nothing if it has no value. */
 static void
 write_member(struct render *r, size_t i, const struct json_value *from, const char *last, bool *comma)
@@ -307,30 +269,37 @@ write_member(struct render *r, size_t i, const struct json_value *from, const ch
 	const char *text = strstr(field->name, "[]") ? NULL : r->by_field[i];
 	struct json_value value = { 0 };
 	bool nested = field->kind == TYPE_OBJECT || field->kind == TYPE_OBJECTS;
-	bool has = text ? nested && whole(text, &value) : from && json_find(*from, last, &value);
+	bool has = text ? nested && whole(text, &value) : from && json_find(*from, last, &value), below = false;
+	size_t len = strlen(field->name);
 
-	if (!has && !text && !(field->kind == TYPE_OBJECT && any_below(r, field->name)))
+	for (size_t k = 0; field->kind == TYPE_OBJECT && k < r->def->fields_n; k++) {
+		const char *other = r->def->fields[k].name;
+
+		below |= r->by_field[k] && strncmp(other, field->name, len) == 0 && other[len] == '.';
+	}
+	if (!has && !text && !below)
 		return;
 	begin_member(r->out, comma, last);
 	if (field->kind == TYPE_OBJECT && (has ? value.kind == JSON_OBJECT : !text))
 		write_object(r, field->name, has ? &value : NULL);
-	else if (field->kind == TYPE_OBJECTS && has && value.kind == JSON_ARRAY)
-		write_objects(r, field, value);
-	else if (has)
+	else if (field->kind == TYPE_OBJECTS && has && value.kind == JSON_ARRAY) {
+		mr_auto(buf_done) struct buf prefix = BUF_INIT;
+		const char *before = "[";
+		struct json_value item;
+
+		buf_addf(&prefix, "%s[]", field->name);
+		for (size_t at = 0; json_item(value, &at, &item); before = ",") {
+			buf_adds(r->out, before);
+			if (item.kind == JSON_OBJECT)
+				write_object(r, buf_z(&prefix), &item);
+			else
+				buf_add(r->out, item.raw);
+		}
+		buf_adds(r->out, *before == '[' ? "[]" : "]");
+	} else if (has)
 		buf_add(r->out, value.raw);
 	else
 		write_text(r->out, field->kind, text);
-}
-
-static bool
-is_field(const struct type_def *def, const char *prefix, struct json_value key)
-{
-	const char *last;
-
-	for (size_t i = 0; i < def->fields_n; i++)
-		if (type_is_member(def->fields[i].name, prefix, &last) && json_key_is(key, last))
-			return true;
-	return false;
 }
 
 /* As deep as the names of the fields, which is TYPE_NEST_MAX. */
@@ -346,9 +315,13 @@ write_object(struct render *r, const char *prefix, const struct json_value *from
 		if (type_is_member(r->def->fields[i].name, prefix, &last) && !r->def->fields[i].in_subject)
 			write_member(r, i, from, last, &comma);
 	for (size_t at = 0; from && json_member(*from, &at, &key, &value);) {
-		if (is_field(r->def, prefix, key))
+		bool is_field = false;
+
+		for (size_t i = 0; i < r->def->fields_n && !is_field; i++)
+			is_field = type_is_member(r->def->fields[i].name, prefix, &last) && json_key_is(key, last);
+		if (is_field)
 			continue;
-		buf_addf(r->out, "%s", comma ? "," : "");
+		buf_adds(r->out, comma ? "," : "");
 		buf_add(r->out, key.raw);
 		buf_addc(r->out, ':');
 		buf_add(r->out, value.raw);
@@ -480,23 +453,27 @@ check_again(const struct render *r, struct mr_str subject, struct mr_str body)
 
 	if (rc == MR_CORRUPT) /* nothing is broken yet: what was given cannot be said in this form */
 		rc = r->err->code = MR_REFUSED;
-	if (rc == MR_OK)
-		rc = type_validate(r->def, &read, r->err);
-	for (size_t i = 0; rc == MR_OK && i < r->def->fields_n; i++) {
+	TRY(rc);
+	TRY(type_validate(r->def, &read, r->err));
+	for (size_t i = 0; i < r->def->fields_n; i++) {
 		const struct type_field *f = &r->def->fields[i];
 		const char *is = type_value(&read, f->name), *was = r->by_field[i];
+		bool within = !was && r->def->body == TYPE_BODY_JSON; /* inside an object that was given */
 
-		if (f->kind == TYPE_OBJECT || f->kind == TYPE_OBJECTS || f->kind == TYPE_LIST ||
-		    strcmp(is ? is : "", was ? was : "") == 0)
-			continue;
-		if (!was && r->def->body == TYPE_BODY_JSON) /* inside an object that was given */
-			continue;
-		rc = mr_fail(r->err, MR_REFUSED,
-		    "field '%s' of %s would not be read as it was given\n"
-		    "'%s' is taken for something else where it stands",
-		    f->name, r->def->name, was ? was : is);
+		if (!within && f->kind != TYPE_OBJECT && f->kind != TYPE_OBJECTS && f->kind != TYPE_LIST &&
+		    strcmp(is ? is : "", was ? was : "") != 0)
+			return mr_fail(r->err, MR_REFUSED,
+			    "field '%s' of %s would not be read as it was given\n"
+			    "'%s' is taken for something else where it stands",
+			    f->name, r->def->name, was ? was : is);
 	}
-	return rc;
+	return MR_OK;
+}
+
+static void
+render_done(struct render *r)
+{
+	type_values_done(&r->values);
 }
 
 enum mr_rc
@@ -505,24 +482,19 @@ type_render(const struct type_def *def, const struct mr_header *given, size_t gi
     struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf subject = BUF_INIT, body = BUF_INIT;
-	struct render r = { .def = def, .out = &body, .err = err };
-	enum mr_rc rc = gather(&r, given, given_n, context);
+	mr_auto(render_done) struct render r = { .def = def, .out = &body, .err = err };
 
-	if (rc == MR_OK) {
-		type_fill(&subject, def->subject, &r.values);
-		trim_end(&subject);
-		if (def->body == TYPE_BODY_JSON)
-			write_object(&r, "", NULL);
-		else
-			add_lines(&r, free_text, &body);
-	}
-	if (rc == MR_OK && (!buf_ok(&subject) || !buf_ok(&body)))
-		rc = mr_nomem(err);
-	if (rc == MR_OK && !context->force)
-		rc = check_again(&r, buf_str(&subject), buf_str(&body));
-	type_values_done(&r.values);
-	if (rc != MR_OK)
-		return rc;
+	TRY(gather(&r, given, given_n, context));
+	type_fill(&subject, def->subject, &r.values);
+	trim_end(&subject);
+	if (def->body == TYPE_BODY_JSON)
+		write_object(&r, "", NULL);
+	else
+		add_lines(&r, free_text, &body);
+	if (!buf_ok(&subject) || !buf_ok(&body))
+		return mr_nomem(err);
+	if (!context->force)
+		TRY(check_again(&r, buf_str(&subject), buf_str(&body)));
 	buf_add(ret_subject, buf_str(&subject));
 	buf_add(ret_body, buf_str(&body));
 	return buf_ok(ret_subject) && buf_ok(ret_body) ? MR_OK : mr_nomem(err);

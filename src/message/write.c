@@ -57,13 +57,6 @@ check_names(const char *field, const struct mr_names *names, struct mr_error *er
 	return MR_OK;
 }
 
-static bool
-has_prefix(struct mr_str name, const char *prefix)
-{
-	size_t n = strlen(prefix);
-	return name.len >= n && str_caseeq((struct mr_str){ name.ptr, n }, (struct mr_str){ prefix, n });
-}
-
 bool
 message_header_reserved(struct mr_str name)
 {
@@ -73,7 +66,7 @@ message_header_reserved(struct mr_str name)
 		if (str_caseeq(name, str_of(ours[i])))
 			return true;
 	}
-	return has_prefix(name, "Mailroom-") || has_prefix(name, "MIME-") || has_prefix(name, "Content-");
+	return str_casestarts(name, "Mailroom-") || str_casestarts(name, "MIME-") || str_casestarts(name, "Content-");
 }
 
 static enum mr_rc

@@ -3,7 +3,6 @@
 #include "fuzz.h"
 
 #include "base/text.h"
-#include "message/body.h"
 #include "message/mime.h"
 
 static void
