@@ -204,11 +204,12 @@ exits 0 'a session id with slashes' tool h16 '"$BIN" register ivan'
 same 'ivan 1' "$(me h16)" 'works'
 same '' "$(find . -path ./.mailroom -prune -o -name '*escaped*' -print | grep -v sessions/)" 'and stays in its folder'
 exits 0 'a very long session id' tool h16 'CLAUDE_CODE_SESSION_ID=$(head -c 3000 /dev/zero | tr "\0" x) perl nested.pl "$BIN" register judy'
-tool h16 'CLAUDE_CODE_SESSION_ID="x
+exits 4 'a session id with line breaks is no name of a session' tool h16 'CLAUDE_CODE_SESSION_ID="x
 Agent: alice
-Life: 2" perl nested.pl "$BIN" register kim' >out 2>err
+Life: 2" perl nested.pl "$BIN" register kim'
+says err "'Session' has a line break" 'and told why'
 tool h16 'CLAUDE_CODE_SESSION_ID="x
 Agent: alice
 Life: 2" perl nested.pl "$BIN" whoami' >out 2>err
-silent_about out '^alice' 'a session id with line breaks forges nothing'
+silent_about out '^alice' 'and forges nothing'
 finish

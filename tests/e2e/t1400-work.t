@@ -11,6 +11,8 @@ same "$u" "$(jq -r .id out)" 'takes the urgent one first'
 same 2 "$(unread bob)" 'and out of the inbox'
 exits 0 'the next' mr --as bob recv --json
 same "$a" "$(jq -r .id out)" 'is the oldest'
+exits 5 'the token of mail of another agent' mr --as alice done "$token"
+says err "no claim '$token'" 'is none'
 exits 0 'done by token' mr --as bob done "$token"
 check 'is archived as done' sh -c "ls .mailroom/agents/bob/.Archive.*/cur | grep '$u.*:2,Sa'"
 same true "$(mr --as bob read "$u" --json | jq .acked)" 'and acked'

@@ -243,6 +243,9 @@ session_save(const char *state_dir, const char *room_spec, const struct binding 
 		now.noted = there.noted;
 	}
 	now.inherited = b->inherited ? b->inherited : there.inherited;
+	/* A record is cleaned, and a cleaned name would be that of another session. */
+	TRY(header_add(&text, "Session", str_of(b->session), err));
+	buf_clear(&text);
 	record_add(&text, "Agent", b->agent);
 	record_write(&text, RECORD_FIELDS(fields), &now);
 	record_add(&text, "Hooked", now.hooked ? "yes" : NULL);

@@ -464,7 +464,8 @@ claim_find(struct mr_room *room, const struct mr_self *self, const char *what, s
 	TRY(lookup_spelling(room, what, spelled, &full, err)); /* tokens have the alphabet of ids */
 	if (token_valid(str_of(spelled)))
 		rc = room->driver->find_claim(room, spelled, ret, err);
-	if (rc == MR_OK && (ret->kind == CLAIM_LEASE || box_queue(ret->box)))
+	/* A token of another agent's mail is none here; work of a queue is everybody's, so its claimer is named. */
+	if (rc == MR_OK && (box_queue(ret->box) || (ret->kind == CLAIM_LEASE && strcmp(ret->agent, self->agent) == 0)))
 		return check_holder(ret, self, err);
 	if (rc != MR_OK && rc != MR_NOTFOUND)
 		return rc;

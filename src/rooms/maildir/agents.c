@@ -333,14 +333,18 @@ maildir_add_agent(struct mr_room *room, const struct mr_agent *agent, struct mr_
 
 /* ---- A life ---- */
 
-static void
-write_life(const struct maildir *md, const struct mr_agent *agent, struct buf *out)
+static enum mr_rc
+write_life(const struct maildir *md, const struct mr_agent *agent, struct buf *out, struct mr_error *err)
 {
 	struct mr_agent life = *agent;
 
+	/* A record is cleaned, and a cleaned name would be that of another session. */
+	TRY(header_add(out, "Session", str_of(agent->session ? agent->session : ""), err));
+	buf_clear(out);
 	life.started_ms = agent->started_ms ? agent->started_ms : clock_now_ms();
 	record_write(out, RECORD_FIELDS(life_lines), &life);
 	shared_add_user(md, out);
+	return buf_ok(out) ? MR_OK : mr_nomem(err);
 }
 
 static enum mr_rc
@@ -362,9 +366,7 @@ link_life(struct mailbox *box, const struct mr_agent *agent, int lives_fd, struc
 	char name[16];
 	int tmp_fd;
 
-	write_life(md, agent, &text);
-	if (!buf_ok(&text))
-		return mr_nomem(err);
+	TRY(write_life(md, agent, &text, err));
 	TRY(newest_in(lives_fd, ".", &newest, err));
 	TRY(mailbox_folder(box, BOX_TMP, &tmp_fd, err));
 	(void)snprintf(name, sizeof name, "%u", agent->life);
@@ -535,9 +537,7 @@ update_life(struct maildir *md, const struct mr_agent *agent, struct mr_error *e
 	char name[16];
 
 	(void)snprintf(name, sizeof name, "%u", agent->life);
-	write_life(md, agent, &text);
-	if (!buf_ok(&text))
-		return mr_nomem(err);
+	TRY(write_life(md, agent, &text, err));
 	TRY(open_lives(md, agent->name, &fd, err));
 	if (sys_stat(fd, name, &st) < 0)
 		return errno == ENOENT
