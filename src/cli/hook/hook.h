@@ -73,7 +73,6 @@ enum mr_rc input_read(struct buf *ret, struct mr_error *err);
 #define INPUT_MAX ((size_t)4 << 20)
 /* One line, "<time> <harness> <event>: <text>". Best effort. */
 void log_line(const struct hook *h, const char *text);
-void log_error(const struct hook *h, const struct mr_error *err);
 /* After so long the process ends with 0, with a line in the log that has the harness and the event as they are known
  * now. 0: no limit any more. */
 void time_limit(const struct hook *h, int seconds);

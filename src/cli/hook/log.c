@@ -90,12 +90,6 @@ log_line(const struct hook *h, const char *text)
 	(void)sys_write_all(fd, line, n);
 }
 
-void
-log_error(const struct hook *h, const struct mr_error *err)
-{
-	log_line(h, err->message);
-}
-
 /* ---- The time limit ---- */
 
 static struct {                        /* for the signal handler */

@@ -185,10 +185,10 @@ tell(struct hook *h, const struct mr_arrival *arrival)
 	if (rc == MR_OK)
 		buf_adds(&text, mr_inject_text(mail));
 	else if (rc != MR_EMPTY)
-		log_error(h, &err);
+		log_line(h, err.message);
 	if (buf_ok(&text) && answer(h, ANSWER_CONTEXT, buf_str(&text))) {
 		if (mail && answer_reaches(h->harness, &h->event) && mr_inject_shown(mail, &err) != MR_OK)
-			log_error(h, &err);
+			log_line(h, err.message);
 		telling_note(h);
 	}
 	mr_inject_close(mail);
@@ -221,7 +221,7 @@ hold_up(struct hook *h)
 		telling_note(h);
 	}
 	if (rc != MR_OK && rc != MR_EMPTY)
-		log_error(h, &err);
+		log_line(h, err.message);
 	mr_stop_close(stop);
 	return held_up;
 }
@@ -266,7 +266,7 @@ tell_lead(struct hook *h)
 	if (buf_ok(&summary) && summary.len > 0)
 		fields[draft.fields_n++] = (struct mr_header){ "summary", buf_z(&summary) };
 	if (mr_send(cli->room, &cli->self, &draft, &receipt, &err) != MR_OK)
-		log_error(h, &err);
+		log_line(h, err.message);
 }
 
 /* ---- Every moment ---- */
@@ -288,7 +288,7 @@ run_moment(struct hook *h)
 	}
 	/* Outside of any room, and nobody in the middle of a session, is nothing to write down each time. */
 	if (rc != MR_OK && (rc != MR_NOTFOUND || (cli->room && moment == MOMENT_START) || cli->room_option))
-		log_error(h, &err);
+		log_line(h, err.message);
 	if (rc != MR_OK)
 		return;
 	/* Did the model get what commands of this session showed? A call that names us is the one that showed it, and
@@ -305,7 +305,7 @@ run_moment(struct hook *h)
 		/* After /clear and resume the agent goes on as another session, which has a waiter of its own. */
 		if (strcmp(h->event.reason, "clear") != 0 && strcmp(h->event.reason, "resume") != 0 &&
 		    mr_leave(cli->room, &cli->self, &err) != MR_OK)
-			log_error(h, &err);
+			log_line(h, err.message);
 		return;
 	}
 	if (moment != MOMENT_TOOL)
@@ -316,7 +316,7 @@ run_moment(struct hook *h)
 		tell_lead(h);
 	/* Not at a prompt, which must cost next to nothing: a tool or a stop follows. */
 	if (moment != MOMENT_PROMPT && mr_claims_keep(cli->room, &cli->self, &err) != MR_OK)
-		log_error(h, &err);
+		log_line(h, err.message);
 }
 
 /* ---- The command ---- */
@@ -374,7 +374,7 @@ cmd_hook(struct cli *cli)
 	time_limit(h, TIME_LIMIT_S);
 	cli->sink = &h->sink;
 	if (input_read(&text, &err) != MR_OK) {
-		log_error(h, &err);
+		log_line(h, err.message);
 		return EXIT_DONE;
 	}
 	if (!event_parse(h->harness, buf_str(&text), &cli->own, &h->event, &problem)) {

@@ -201,7 +201,7 @@ wake(struct waiter *w, const struct mr_wake_options *options, struct mr_error *e
 	else if (sys_write_all(2, buf_z(&text), text.len) < 0)
 		rc = mr_fail_errno(err, "the harness did not take the text");
 	else if (mr_wake_shown(what, err) != MR_OK)
-		log_error(w->hook, err); /* it was told: it is a wake all the same */
+		log_line(w->hook, err->message); /* it was told: it is a wake all the same */
 	mr_wake_close(what);
 	if (held >= 0)
 		(void)sys_unlink(w->folder, w->name); /* the next stop begins anew */
@@ -230,7 +230,7 @@ wait_and_wake(struct waiter *w, int64_t gather_ms)
 			rc = wake(w, &options, &err);
 	} while (rc == MR_EMPTY);
 	if (rc != MR_OK && rc != MR_REFUSED)
-		log_error(w->hook, &err);
+		log_line(w->hook, err.message);
 	return rc == MR_OK ? HOOK_WAKES : EXIT_DONE;
 }
 
@@ -246,7 +246,7 @@ waiter_run(struct hook *h, int64_t gather_ms)
 	enum mr_rc rc = hook_know_self(h, false, &arrival, &err);
 
 	if (rc != MR_OK && rc != MR_NOTFOUND && rc != MR_UNTRUSTED)
-		log_error(h, &err);
+		log_line(h, err.message);
 	if (rc != MR_OK || !h->cli->env.session)
 		return EXIT_DONE;
 	env_find_process(h->cli);

@@ -28,33 +28,6 @@ team_done(struct team *t)
 
 /* ---- What there is ---- */
 
-static enum mr_rc
-find_spec(struct team *t, const char *team, struct mr_error *err)
-{
-	mr_auto(buf_done) struct buf spec = BUF_INIT;
-	mr_auto(free_ptr) char *cwd = getcwd(NULL, 0);
-	mr_auto(mr_place_done) struct mr_place place = { 0 };
-	size_t n = 0;
-
-	/* A link's name has fewer letters than a team's may have. */
-	for (const char *c = team; *c && n < MR_LINK_NAME_MAX; c++) {
-		char low = *c >= 'A' && *c <= 'Z' ? (char)(*c - 'A' + 'a') : *c;
-		bool plain =
-		    (low >= 'a' && low <= 'z') || (low >= '0' && low <= '9') || (n > 0 && (low == '_' || low == '-'));
-
-		if (plain || n > 0)
-			t->name[n++] = plain ? low : '-';
-	}
-	if (!team[0] || strchr(team, '/'))
-		return mr_fail(err, MR_REFUSED, "'%s' is no name of a team", team);
-	buf_addf(&spec, "teams:%s", team);
-	if (!cwd || !buf_ok(&spec))
-		return mr_nomem(err);
-	TRY(mr_room_find(spec_expand(t->cli, buf_z(&spec), cwd), NULL, cwd, &place, err));
-	t->spec = arena_dup(&t->cli->own, str_of(place.spec));
-	return t->spec ? MR_OK : mr_nomem(err);
-}
-
 static bool
 note_link(void *ctx, const struct mr_link *link)
 {
@@ -229,37 +202,53 @@ leave(struct team *t, struct mr_error *err)
 	return rc;
 }
 
-static int
-go_out(struct team *t)
-{
-	struct mr_error err = { 0 };
-
-	if (!t->linked) {
-		if (!t->cli->json)
-			fence_addf(&t->cli->out, "there is no link to %.4096s: nothing to do\n", t->spec);
-		return EXIT_DONE;
-	}
-	for (size_t i = 0; i < t->link.names_n && t->preview; i++)
-		say(t, t->link.names[i].local, t->link.names[i].foreign, "unregister");
-	if (!t->preview) {
-		if (leave(t, &err) != MR_OK || mr_link_remove(t->cli->room, t->name, false, NULL, &err) != MR_OK)
-			return cli_fail(t->cli, &err);
-		t->cli->changed = true;
-	}
-	say(t, NULL, NULL, "unlink");
-	return EXIT_DONE;
-}
-
 int
 team_run(struct cli *cli, const char *team, enum setup_way way, bool preview)
 {
 	mr_auto(team_done) struct team t = { .cli = cli, .preview = preview };
+	mr_auto(buf_done) struct buf spec = BUF_INIT;
+	mr_auto(free_ptr) char *cwd = getcwd(NULL, 0);
+	mr_auto(mr_place_done) struct mr_place place = { 0 };
 	struct mr_error err = { 0 };
+	enum mr_rc rc = cli_open_room(cli, &err);
+	size_t n = 0;
 
+	/* A link's name has fewer letters than a team's may have. */
+	for (const char *c = team; *c && n < MR_LINK_NAME_MAX; c++) {
+		char low = *c >= 'A' && *c <= 'Z' ? (char)(*c - 'A' + 'a') : *c;
+		bool plain =
+		    (low >= 'a' && low <= 'z') || (low >= '0' && low <= '9') || (n > 0 && (low == '_' || low == '-'));
+
+		if (plain || n > 0)
+			t.name[n++] = plain ? low : '-';
+	}
+	buf_addf(&spec, "teams:%s", team);
+	if (rc == MR_OK && (!team[0] || strchr(team, '/')))
+		rc = mr_fail(&err, MR_REFUSED, "'%s' is no name of a team", team);
+	if (rc == MR_OK && (!cwd || !buf_ok(&spec)))
+		rc = mr_nomem(&err);
+	if (rc == MR_OK)
+		rc = mr_room_find(spec_expand(cli, buf_z(&spec), cwd), NULL, cwd, &place, &err);
+	if (rc == MR_OK && !(t.spec = arena_dup(&cli->own, str_of(place.spec))))
+		rc = mr_nomem(&err);
 	/* The link to the team may have any name. */
-	if (cli_open_room(cli, &err) != MR_OK || find_spec(&t, team, &err) != MR_OK ||
-	    mr_link_each(cli->room, note_link, &t, &err) != MR_OK ||
+	if (rc != MR_OK || mr_link_each(cli->room, note_link, &t, &err) != MR_OK ||
 	    (t.linked && mr_link_get(cli->room, t.name, &t.link, &err) != MR_OK))
 		return cli_fail(cli, &err);
-	return way == SETUP_IN ? come_in(&t) : go_out(&t);
+	if (way == SETUP_IN)
+		return come_in(&t);
+	if (!t.linked) {
+		if (!cli->json)
+			fence_addf(&cli->out, "there is no link to %.4096s: nothing to do\n", t.spec);
+		return EXIT_DONE;
+	}
+	for (size_t i = 0; i < t.link.names_n && preview; i++)
+		say(&t, t.link.names[i].local, t.link.names[i].foreign, "unregister");
+	if (!preview) {
+		if (leave(&t, &err) != MR_OK || mr_link_remove(cli->room, t.name, false, NULL, &err) != MR_OK)
+			return cli_fail(cli, &err);
+		cli->changed = true;
+	}
+	say(&t, NULL, NULL, "unlink");
+	return EXIT_DONE;
 }

@@ -75,27 +75,6 @@ make_bytes(const struct sending *s, const char *to, struct buf *out, struct mr_e
 	    out->len, CHIPSET_MESSAGE_MAX);
 }
 
-static enum mr_rc
-check_all(struct sending *s, struct mr_error *err)
-{
-	const struct mr_message *msg = s->what->msg;
-
-	if (chipset_id(msg->from, s->from, err) != MR_OK)
-		return mr_wrap(err, "the sender");
-	if (!utf8_valid(kit_text(msg)) || !utf8_valid(str_of(msg->subject)) || !utf8_valid(str_of(msg->type)))
-		return mr_fail(err, MR_REFUSED,
-		    "the message is no text (UTF-8), and a chipset room holds nothing else\n"
-		    "put it into a file and send its path");
-	for (size_t i = 0; i < s->what->to->n; i++) {
-		mr_auto(buf_done) struct buf bytes = BUF_INIT;
-		char to[CHIPSET_ID_MAX + 1];
-
-		TRY(chipset_id(s->what->to->v[i], to, err));
-		TRY(make_bytes(s, to, &bytes, err));
-	}
-	return MR_OK;
-}
-
 /* ---- One walk through the mailbox: the newest of this sender, and what crashes left ---- */
 
 struct walk {
@@ -280,6 +259,7 @@ enum mr_rc
 chipset_deliver(struct mr_room *room, struct delivery *what, struct delivered *ret, struct mr_error *err)
 {
 	struct sending s = { .cs = chipset_of(room), .what = what, .ret = ret, .ms = clock_now_ms() };
+	const struct mr_message *msg = what->msg;
 	struct delivered done = { 0 };
 
 	/* Carried mail keeps its date where the order of its sender's mail allows it. */
@@ -287,7 +267,20 @@ chipset_deliver(struct mr_room *room, struct delivery *what, struct delivered *r
 		s.ms = what->msg->date_ms;
 	if (what->keep)
 		(void)snprintf(s.imported, sizeof s.imported, "%s", what->msg->id);
-	TRY(check_all(&s, err));
+	/* What can be refused is refused before anything is visible. */
+	if (chipset_id(msg->from, s.from, err) != MR_OK)
+		return mr_wrap(err, "the sender");
+	if (!utf8_valid(kit_text(msg)) || !utf8_valid(str_of(msg->subject)) || !utf8_valid(str_of(msg->type)))
+		return mr_fail(err, MR_REFUSED,
+		    "the message is no text (UTF-8), and a chipset room holds nothing else\n"
+		    "put it into a file and send its path");
+	for (size_t i = 0; i < what->to->n; i++) {
+		mr_auto(buf_done) struct buf bytes = BUF_INIT;
+		char to[CHIPSET_ID_MAX + 1];
+
+		TRY(chipset_id(what->to->v[i], to, err));
+		TRY(make_bytes(&s, to, &bytes, err));
+	}
 	for (size_t i = 0; i < what->to->n; i++)
 		TRY(walk_box(&s, what->to->v[i], err));
 	enum mr_rc rc = deliver_each(&s, &done, err);

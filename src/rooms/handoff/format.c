@@ -251,6 +251,15 @@ letter_parse(struct mr_str text, struct letter *ret)
 	return true;
 }
 
+bool
+handoff_key_known(struct mr_str key)
+{
+	for (size_t i = 0; i < FIELDS; i++)
+		if (str_eq(key, str_of(keys[i])))
+			return true;
+	return false;
+}
+
 enum mr_rc
 letter_write(const struct letter *letter, struct buf *out, struct mr_error *err)
 {

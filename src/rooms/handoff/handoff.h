@@ -7,12 +7,10 @@
  *	<root>/<id>/tmp inbox archive message files; inbox = unread, archive = consumed
  *
  *	format.c     file names, ids and the bytes of a message (pure)
- *	registry.c   the registry, as bytes and on disk; the mailbox behind a name
- *	agents.c     registering, finding and removing agents
+ *	registry.c   the registry, as bytes and on disk; registering, finding and removing agents
  *	mail.c       what is in a mailbox, and moving it between inbox and archive
  *	deliver.c    sending
- *	handoff.c    the table, the root, the doctor
- *	face.c       the verbs of the original
+ *	handoff.c    the table, the root, the doctor, the verbs of the original
  */
 #ifndef ROOMS_HANDOFF_HANDOFF_H
 #define ROOMS_HANDOFF_HANDOFF_H
@@ -83,7 +81,6 @@ void handoff_inbox_path(const struct handoff *h, const char *id, struct buf *out
 /* Does the registry name another inbox than the one of this root? */
 bool handoff_is_elsewhere(const struct handoff *h, const struct registry_entry *e);
 
-/* ---- agents.c ---- */
 /* Takes the name for that id. MR_EXISTS: taken. strict: the rules of a new agent of ours, too. */
 struct registering {
 	const char *name, *id, *harness;
@@ -110,6 +107,7 @@ struct letter {
 	struct mr_str head; /* all lines of the front matter; empty when there is none */
 };
 bool letter_parse(struct mr_str text, struct letter *ret); /* false: nothing in it says that it is a message */
+bool handoff_key_known(struct mr_str key);                 /* it is one of the fields above */
 /* MR_REFUSED: a field that cannot stand on a line. */
 enum mr_rc letter_write(const struct letter *letter, struct buf *out, struct mr_error *err);
 
@@ -131,12 +129,6 @@ struct handoff_post {
 };
 enum mr_rc handoff_post(struct handoff *h, struct handoff_post *post, struct mr_error *err);
 enum mr_rc handoff_make_mailbox(struct handoff *h, const char *id, struct mr_error *err);
-
-/* ---- handoff.c, face.c ---- */
-/* Watches an inbox, which is made. */
-enum mr_rc handoff_watch_box(struct handoff *h, const char *mailbox, void **ret_watch, struct mr_error *err);
-enum mr_rc handoff_face(struct mr_room *room, const char *verb, const char *const *args, struct mr_str input,
-    struct buf *out, struct mr_error *err);
 
 /* ---- The operations of room/slots.h that this driver has are handoff_<name> ---- */
 #define SLOT(name, parameters, ...) enum mr_rc handoff_##name parameters;

@@ -169,20 +169,6 @@ read_file(const struct box *box, const struct kit_item *item, struct buf *ret, s
 	return mr_fail(err, MR_NOTFOUND, "'%s' is gone", item->name);
 }
 
-/* The format's own id, and fields that we do not know. */
-static void
-keep_headers(struct kit_message *m, const struct letter *letter)
-{
-	struct mr_str rest = letter->head, key, value;
-
-	if (letter->msg_id.len > 0)
-		kit_header(m, "Message-ID", kit_keep(m, letter->msg_id));
-	while (front_next(&rest, &key, &value))
-		if (!str_eq(key, STR("from")) && !str_eq(key, STR("msg_id")) && !str_eq(key, STR("subject")) &&
-		    !str_eq(key, STR("reply_to")) && !str_eq(key, STR("to")))
-			kit_header(m, kit_keep(m, key), kit_keep(m, value));
-}
-
 static enum mr_rc
 read_item(struct kit_box *kit, const struct kit_item *item, enum scan_depth depth, struct mr_message *ret,
     struct mr_error *err)
@@ -221,7 +207,11 @@ read_item(struct kit_box *kit, const struct kit_item *item, enum scan_depth dept
 	buf_addf(&path, "%s/%s/%s", box->mailbox, folder_name(folder), item->name);
 	m.msg.path = kit_keep_buf(&m, &path);
 	kit_to(&m, box->kit.agent);
-	keep_headers(&m, &letter);
+	if (letter.msg_id.len > 0)
+		kit_header(&m, "Message-ID", kit_keep(&m, letter.msg_id));
+	for (struct mr_str rest = letter.head, key, value; front_next(&rest, &key, &value);)
+		if (!handoff_key_known(key))
+			kit_header(&m, kit_keep(&m, key), kit_keep(&m, value));
 	if (depth == SCAN_BODIES)
 		kit_body(&m, letter.body);
 	TRY(kit_message_end(&m, ret, err));

@@ -265,25 +265,6 @@ bytes_are(int fd, off_t at, const char *want, size_t n)
 	return sys_pread(fd, got, n, at) == (ssize_t)n && memcmp(got, want, n) == 0;
 }
 
-/* Is there mail of the very same millisecond? Then only parsing tells whether it is the same mail. */
-static enum mr_rc
-maybe_tied(const struct posting *p, int fd, off_t size, bool *ret, struct mr_error *err)
-{
-	size_t n = size < TIE_WINDOW ? (size_t)size : TIE_WINDOW;
-	mr_auto(free_ptr) char *window = malloc(n);
-	char when[RFC3339_LEN + 1];
-
-	if (!window)
-		return mr_nomem(err);
-	ssize_t got = sys_pread(fd, window, n, size - (off_t)n);
-
-	if (got < 0)
-		return mr_fail_errno(err, "cannot read '%s'", p->file);
-	time_rfc3339(p->letter->date_ms, when);
-	*ret = memmem(window, (size_t)got, when, strlen(when)) != NULL;
-	return MR_OK;
-}
-
 /* The fast way. *ret_done stays false where the file has another form. */
 static enum mr_rc
 add_fast(const struct posting *p, struct fresh *f, bool *ret_done, struct mr_error *err)
@@ -291,15 +272,24 @@ add_fast(const struct posting *p, struct fresh *f, bool *ret_done, struct mr_err
 	const size_t head = sizeof HEAD - 1, tail = sizeof TAIL - 1;
 	mr_auto(sys_close_fd) int fd = sys_open(p->dir_fd, p->file, O_RDONLY | O_NONBLOCK, 0);
 	mr_auto(buf_done) struct buf end = BUF_INIT;
+	char when[RFC3339_LEN + 1];
 	struct stat st;
-	bool tied = true;
 
 	if (fd < 0 || sys_stat_fd(fd, &st) < 0 || !S_ISREG(st.st_mode) || (uintmax_t)st.st_size > INBOX_MAX ||
 	    p->what->keep || st.st_size < (off_t)(head + tail) || !bytes_are(fd, 0, HEAD, head) ||
 	    !bytes_are(fd, st.st_size - (off_t)tail, TAIL, tail))
 		return MR_OK;
-	TRY(maybe_tied(p, fd, st.st_size, &tied, err));
-	if (tied)
+	/* Mail of the very same millisecond? Then only parsing tells whether it is the same mail. */
+	size_t n = st.st_size < TIE_WINDOW ? (size_t)st.st_size : TIE_WINDOW;
+	mr_auto(free_ptr) char *window = malloc(n);
+	ssize_t got = window ? sys_pread(fd, window, n, st.st_size - (off_t)n) : 0;
+
+	if (!window)
+		return mr_nomem(err);
+	if (got < 0)
+		return mr_fail_errno(err, "cannot read '%s'", p->file);
+	time_rfc3339(p->letter->date_ms, when);
+	if (memmem(window, (size_t)got, when, strlen(when)))
 		return MR_OK;
 	TRY(fresh_open(f, p->dir_fd, p->file, st.st_mode & 0777, p->what->staged != NULL, err));
 	buf_adds(&end, ",\n");
@@ -375,26 +365,6 @@ add_locked(struct posting *p, struct mr_error *err)
 	return rc;
 }
 
-/* The lock was taken from us while we wrote: is our entry there? An empty inbox was read and emptied by its owner.
- * MR_INDOUBT: it cannot be read, so nobody knows, and a second try could double it. */
-static enum mr_rc
-look_for_entry(const struct posting *p, bool *ret, struct mr_error *err)
-{
-	mr_auto(inbox_unref) struct inbox *in = NULL;
-	struct mr_error why = { 0 };
-
-	if (inbox_load(teams_of(p->room), p->agent, false, &in, &why) == MR_OK) {
-		*ret = in->n == 0 || inbox_find(in, p->letter->id);
-		return MR_OK;
-	}
-	(void)mr_fail(err, MR_INDOUBT,
-	    "the lock of the inbox of '%s' was lost, and it cannot be read back: %s\n"
-	    "see whether the message is there before sending it again",
-	    p->agent, why.message);
-	err->sys_errno = why.sys_errno;
-	return err->code;
-}
-
 static enum mr_rc
 try_append(struct posting *p, bool *ret_lost, struct mr_error *err)
 {
@@ -429,7 +399,9 @@ append(
 
 	for (int i = 0; i < SEND_TRIES; i++) {
 		mr_auto(posting_done) struct posting p = { room, what, agent, "", letter, -1, TEAM_LOCK_INIT };
-		bool lost = false, there = false;
+		mr_auto(inbox_unref) struct inbox *in = NULL;
+		struct mr_error why = { 0 };
+		bool lost = false;
 
 		teams_inbox_name(agent, p.file);
 		rc = try_append(&p, &lost, err);
@@ -437,9 +409,19 @@ append(
 			continue;              /* the team's folder was removed and is made anew */
 		if (!lost || rc == MR_INDOUBT) /* in doubt it is visible: a second try would double it */
 			return rc;
-		if (rc == MR_OK)
-			TRY(look_for_entry(&p, &there, err));
-		if (there)
+		if (rc != MR_OK)
+			continue;
+		/* The lock was taken from us while we wrote: is our entry there? If the file cannot be read nobody
+		 * knows, and a second try could double it. */
+		if (inbox_load(teams_of(room), agent, false, &in, &why) != MR_OK) {
+			(void)mr_fail(err, MR_INDOUBT,
+			    "the lock of the inbox of '%s' was lost, and it cannot be read back: %s\n"
+			    "see whether the message is there before sending it again",
+			    agent, why.message);
+			err->sys_errno = why.sys_errno;
+			return err->code;
+		}
+		if (in->n == 0 || inbox_find(in, letter->id)) /* an empty one was read and emptied by its owner */
 			return MR_OK;
 	}
 	if (rc != MR_OK)

@@ -288,22 +288,30 @@ store_replace(struct team_lock *l, int dir_fd, const char *file, mode_t mode, st
 
 /* ---- What was found broken ---- */
 
-/* The raw bytes, durable, before anything is written over them. */
-static enum mr_rc
-save_aside(const struct mr_room *room, const struct inbox *in, struct mr_error *err)
+enum mr_rc
+store_read_locked(struct mr_room *room, struct inbox *in, int dir_fd, const char *file, struct mr_error *err)
 {
-	const struct teams *t = teams_of(room);
 	mr_auto(sys_close_fd) int state_fd = -1, fd = -1;
 	mr_auto(buf_done) struct buf name = BUF_INIT;
 	char id[MR_ID_LEN + 1];
 
+	/* Under the lock the original does not write, but it makes a new file before it has the lock, and others
+	 * know no lock. */
+	TRY(inbox_read(in, dir_fd, file, 80, err));
+	if (in->state == INBOX_ALIEN)
+		return inbox_corrupt(in, err);
+	bool lossy = in->state == INBOX_TORN || (in->state == INBOX_CLEARED && in->n > 0);
+
+	if (!lossy || in->text.len == 0)
+		return MR_OK;
+	/* The raw bytes are saved, durable, before anything is written over them. */
 	if (!room->state_dir) {
 		(void)inbox_corrupt(in, err);
 		return mr_hint(err, "it is left as it is: there is no state directory to keep a copy of it in");
 	}
 	id_new(id);
 	buf_adds(&name, "teams-");
-	teams_sanitise(&name, str_of(t->team), SANITISE_INBOX);
+	teams_sanitise(&name, str_of(teams_of(room)->team), SANITISE_INBOX);
 	name.len = name.len > 80 ? 80 : name.len;
 	buf_addc(&name, '-');
 	teams_sanitise(&name, str_of(in->agent), SANITISE_INBOX);
@@ -316,17 +324,4 @@ save_aside(const struct mr_room *room, const struct inbox *in, struct mr_error *
 	    file_publish(fd, fd, buf_z(&name), buf_str(&in->text), 0600, PUBLISH_FULL, err) != MR_OK)
 		return mr_wrap(err, "cannot save the broken inbox of '%s' aside", in->agent);
 	return MR_OK;
-}
-
-enum mr_rc
-store_read_locked(struct mr_room *room, struct inbox *in, int dir_fd, const char *file, struct mr_error *err)
-{
-	/* Under the lock the original does not write, but it makes a new file before it has the lock, and others
-	 * know no lock. */
-	TRY(inbox_read(in, dir_fd, file, 80, err));
-	if (in->state == INBOX_ALIEN)
-		return inbox_corrupt(in, err);
-	bool lossy = in->state == INBOX_TORN || (in->state == INBOX_CLEARED && in->n > 0);
-
-	return lossy && in->text.len > 0 ? save_aside(room, in, err) : MR_OK;
 }

@@ -6,8 +6,7 @@
  *	<root>/<team>/inboxes/<agent>.json.lock   an empty folder while somebody changes the file
  *	<root>/<team, spelled otherwise>/config.json  the members
  *
- *	entry.c    one entry: as a message, as bytes, its id; what we write (pure)
- *	inbox.c    a file: what is in it, reading it, its next version
+ *	inbox.c    one entry: as a message, as bytes, its id; what we write; a file: what is in it, its next version
  *	store.c    the lock of the original and ours; replacing a file; salvage
  *	mail.c     looking, marking, sending
  *	config.c   config.json
@@ -66,7 +65,7 @@ enum mr_rc teams_make_inboxes(const struct teams *t, int *ret_fd, struct mr_erro
 enum mr_rc teams_check_recipients(
     struct mr_room *room, const struct mr_names *to, bool make_mailboxes, struct mr_error *err);
 
-/* ---- entry.c ---- */
+/* ---- inbox.c ---- */
 enum entry_mark { ENTRY_AS_IS, ENTRY_SEEN, ENTRY_UNSEEN };
 struct entry {
 	struct mr_str raw;
@@ -77,13 +76,8 @@ struct entry {
 	enum entry_mark mark; /* what edit_inbox shall make of `read` */
 	const char *problem;  /* why it is no message, or NULL */
 };
-void entry_parse(struct json_value value, struct entry *ret);
-/* nth: among those with the same sender, time and text; 0 for the first. False: out of memory. */
-bool entry_identify(struct entry *e, unsigned nth);
 enum mr_rc entry_message(const struct entry *e, const char *agent, const char *path, enum scan_depth depth,
     struct mr_message *ret, struct mr_error *err);
-/* Adds its bytes with its mark. False: they are as they were. */
-bool entry_add(const struct entry *e, struct buf *out);
 /* The type of a body that is a JSON object with such a member, which a team takes for a control message. False: prose.
  * One that cannot be judged counts as control, its type is "". */
 bool entry_control_type(struct mr_str body, struct buf *ret_type);
@@ -99,7 +93,6 @@ void letter_date(struct letter *l, int64_t date_ms);      /* the id follows from
 void letter_add(const struct letter *l, struct buf *out); /* "  {...}", two spaces deep */
 void letter_done(struct letter *l);
 
-/* ---- inbox.c ---- */
 enum inbox_state {
 	INBOX_MISSING,
 	INBOX_GOOD,

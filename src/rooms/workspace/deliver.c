@@ -319,39 +319,25 @@ answer_one(struct box *from, struct kit_items *all, struct kit_item *question, s
 	return rc == MR_OK || rc == MR_INDOUBT || !waits ? rc : give_back(from, question, err);
 }
 
-static bool
-is_answered(const struct kit_items *all, const struct kit_item *question)
-{
-	for (size_t i = 0; i < all->n; i++) {
-		const struct kit_item *item = &all->v[i];
-
-		if (item->folder == MR_SENT && entry_of(item)->is_reply &&
-		    strcmp(entry_of(item)->request_id, entry_of(question)->request_id) == 0 && is_older(question, item))
-			return true;
-	}
-	return false;
-}
-
-static bool
-same_sender(const struct entry *a, const struct entry *b)
-{
-	struct mr_str dir_a, dir_b, name;
-
-	if (!a->reply[0] || !b->reply[0])
-		return false;
-	route_split(str_of(a->reply), str_of(a->request_id), &dir_a, &name);
-	route_split(str_of(b->reply), str_of(b->request_id), &dir_b, &name);
-	return str_eq(dir_a, dir_b);
-}
-
 /* Another open question of the one who asked this, in its channel? */
 static bool
 is_open_beside(const struct kit_items *all, const struct kit_item *item, const struct kit_item *question)
 {
 	const struct entry *e = entry_of(item), *asked = entry_of(question);
+	struct mr_str its_dir, dir, name;
 
-	return item != question && item->folder != MR_SENT && !e->is_reply && strcmp(e->channel, asked->channel) == 0 &&
-	       same_sender(e, asked) && !is_answered(all, item);
+	if (item == question || item->folder == MR_SENT || e->is_reply || strcmp(e->channel, asked->channel) != 0 ||
+	    !e->reply[0] || !asked->reply[0])
+		return false;
+	route_split(str_of(e->reply), str_of(e->request_id), &its_dir, &name);
+	route_split(str_of(asked->reply), str_of(asked->request_id), &dir, &name);
+	if (!str_eq(its_dir, dir)) /* another sender's */
+		return false;
+	for (const struct kit_item *a = all->v; a < all->v + all->n; a++)
+		if (a->folder == MR_SENT && entry_of(a)->is_reply && is_older(item, a) &&
+		    strcmp(entry_of(a)->request_id, e->request_id) == 0)
+			return false; /* it has an answer */
+	return true;
 }
 
 /* What fails here undoes nothing: the answer is out. A warning tells how many, and why the last. */

@@ -49,19 +49,6 @@ workspace_settled(struct workspace *ws, const struct stat *st)
 	};
 }
 
-static bool
-is_settled(const struct workspace *ws, const struct stat *st)
-{
-	for (size_t i = 0; i < ws->settled_n && i < SETTLED_MAX; i++) {
-		const struct settled *s = &ws->settled[i];
-
-		if (s->inode == (uint64_t)st->st_ino && s->mtime_ns == kit_mtime_ns(st) &&
-		    s->size == (int64_t)st->st_size)
-			return true;
-	}
-	return false;
-}
-
 /* Sets ready; looks twice when one of them is young. */
 static void
 settle(struct workspace *ws, int dir_fd, struct candidate *v, size_t n)
@@ -70,10 +57,14 @@ settle(struct workspace *ws, int dir_fd, struct candidate *v, size_t n)
 	size_t young = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		int64_t mtime_ns = kit_mtime_ns(&v[i].st);
+		const struct stat *st = &v[i].st;
+		int64_t mtime_ns = kit_mtime_ns(st);
 
 		/* A date in the future says nothing about its age. */
-		v[i].ready = (mtime_ns <= now_ns && now_ns - mtime_ns > OLD_NS) || is_settled(ws, &v[i].st);
+		v[i].ready = mtime_ns <= now_ns && now_ns - mtime_ns > OLD_NS;
+		for (size_t s = 0; s < ws->settled_n && s < SETTLED_MAX && !v[i].ready; s++)
+			v[i].ready = ws->settled[s].inode == (uint64_t)st->st_ino &&
+				     ws->settled[s].mtime_ns == mtime_ns && ws->settled[s].size == (int64_t)st->st_size;
 		young += !v[i].ready;
 	}
 	if (young == 0)
