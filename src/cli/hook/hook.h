@@ -4,9 +4,8 @@
  * the answer in a form of its own.
  *
  *	event.c    what the harness says, what it is told, whom a worker wrote to last (pure, fuzzed)
- *	moments.c  the command, and what is done at which moment
+ *	moments.c  the command: its input, its time limit, its log; and what is done at which moment
  *	session.c  a session is told once, however many hooks run at that moment; --wait: beside an idle session
- *	log.c      standard input, the time limit, and why a hook did nothing: a small file in the state folder
  *
  * A hook must never be in the way of an agent: whatever goes wrong here is written into the log, and the answer is
  * silence and exit 0.
@@ -67,18 +66,13 @@ void answer_write(
  * an entry a line. */
 bool transcript_last_peer(struct mr_str text, const char *lead, struct buf *out);
 
-/* ---- log.c ---- */
-/* Standard input to its end; of more than INPUT_MAX the rest is read and dropped. */
-enum mr_rc input_read(struct buf *ret, struct mr_error *err);
-#define INPUT_MAX ((size_t)4 << 20)
+/* ---- moments.c ---- */
 /* One line, "<time> <harness> <event>: <text>". Best effort. */
 void log_line(const struct hook *h, const char *text);
 /* After so long the process ends with 0, with a line in the log that has the harness and the event as they are known
  * now. 0: no limit any more. */
 void time_limit(const struct hook *h, int seconds);
-void time_limit_named(const struct hook *h); /* the event is known now */
 
-/* ---- moments.c ---- */
 /* Opens the room and finds out who this session is. MR_NOTFOUND: outside of any room, or nobody. `tells`: this process
  * says what is unread, so that at a start all of it is new. */
 enum mr_rc hook_know_self(struct hook *h, bool tells, struct mr_arrival *ret_arrival, struct mr_error *err);

@@ -363,12 +363,14 @@ worker_done(struct worker *w)
 	sys_close_fd(&w->journal);
 }
 
+/* Journal `number` in the scratch folder. */
 static enum mr_rc
-worker_begin(struct worker *w, const struct scratch *s, struct mr_error *err)
+worker_begin(struct worker *w, const struct scratch *s, unsigned number, uint64_t random, struct mr_error *err)
 {
 	char name[32];
 
-	(void)snprintf(name, sizeof name, "journal.%u", w->number);
+	*w = (struct worker){ .random = random, .number = number };
+	(void)snprintf(name, sizeof name, "journal.%u", number);
 	w->journal = sys_open(s->fd, name, O_WRONLY | O_CREAT | O_APPEND, 0600);
 	return w->journal >= 0 ? MR_OK : mr_fail_errno(err, "cannot make '%s'", name);
 }
@@ -376,31 +378,15 @@ worker_begin(struct worker *w, const struct scratch *s, struct mr_error *err)
 static enum mr_rc
 work(const struct scratch *s, unsigned number, uint64_t seed, int64_t boot_deadline_ms, struct mr_error *err)
 {
-	mr_auto(worker_done) struct worker w = {
-		.random = seed + number * UINT64_C(7919), .number = number, .journal = -1
-	};
+	mr_auto(worker_done) struct worker w = { .journal = -1 };
 	bool empty;
 
-	TRY(worker_begin(&w, s, err));
+	TRY(worker_begin(&w, s, number, seed + number * UINT64_C(7919), err));
 	while (clock_boot_ms() < boot_deadline_ms)
 		TRY(number < SENDERS    ? send_one(&w, err)
 		    : number == SENDERS ? read_some(&w, err)
 					: work_one(&w, true, &empty, err));
 	return note(&w, err, "K %zu %zu\n", w.commands, w.killed);
-}
-
-/* Takes and finishes work without being killed, until there is none. */
-static enum mr_rc
-work_off(const struct scratch *s, uint64_t seed, struct mr_error *err)
-{
-	mr_auto(worker_done) struct worker w = { .random = seed, .number = WORKERS, .journal = -1 };
-
-	TRY(worker_begin(&w, s, err));
-	TRY(take_over(&w, "w0", err));
-	TRY(take_over(&w, "w1", err));
-	for (bool empty = false; !empty;)
-		TRY(work_one(&w, false, &empty, err));
-	return MR_OK;
 }
 
 /* ---- The campaign ---- */
@@ -465,12 +451,18 @@ print(struct cli *cli, const struct scratch *s, uint64_t seed, const struct verd
 static enum mr_rc
 run_campaign(const struct scratch *s, int64_t time_ms, uint64_t seed, struct verdict *ret, struct mr_error *err)
 {
+	mr_auto(worker_done) struct worker w = { .journal = -1 };
 	mr_auto(free_ptr) char *path = NULL;
 	struct mr_room *room = NULL;
 
 	TRY(make_room(s, &path, err));
 	TRY(run_workers(s, time_ms, seed, err));
-	TRY(work_off(s, seed, err));
+	/* What is left of the work is taken and finished by a worker that is not killed. */
+	TRY(worker_begin(&w, s, WORKERS, seed, err));
+	TRY(take_over(&w, "w0", err));
+	TRY(take_over(&w, "w1", err));
+	for (bool empty = false; !empty;)
+		TRY(work_one(&w, false, &empty, err));
 	/* Opening it completes what was cut off, as any command does. */
 	TRY(mr_room_open(path, &(struct mr_room_options){ 0 }, &room, err));
 	enum mr_rc rc = verdict_reach(s->fd, room, ret, err);

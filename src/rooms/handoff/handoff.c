@@ -8,10 +8,10 @@
  */
 #include "rooms/handoff/handoff.h"
 
-#include "base/sys.h"
-#include "base/text.h"
 #include "base/clock.h"
 #include "base/fence.h"
+#include "base/sys.h"
+#include "base/text.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>

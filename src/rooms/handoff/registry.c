@@ -10,14 +10,14 @@
  */
 #include "rooms/handoff/handoff.h"
 
+#include "base/clock.h"
 #include "base/sys.h"
 #include "base/text.h"
 #include "message/foreign.h"
 #include "message/json_read.h"
-#include "base/clock.h"
-#include <stddef.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 
 #define REGISTRY "registry.json"

@@ -12,12 +12,12 @@
  */
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/sys.h"
-#include "rooms/teams/teams.h"
 #include "base/id.h"
+#include "base/sys.h"
 #include "base/text.h"
 #include "message/foreign.h"
 #include "message/message.h"
+#include "rooms/teams/teams.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
