@@ -45,7 +45,8 @@ struct mr_arrival {
 	struct mr_self self;
 	bool registered; /* under a name that was taken for it just now */
 	size_t returned; /* mail and work of the last life of that name that came back */
-	/* Who this session was before; "": nobody, or it is still the same. Another session took that name meanwhile.
+	/* The agent that this session was before; "": none, or it is still the same. Another session took that name
+	 * meanwhile.
 	 */
 	char was[MR_ADDRESS_MAX + 1];
 	unsigned was_life;
@@ -53,8 +54,8 @@ struct mr_arrival {
 	 */
 	char maybe[200];
 };
-/* mr_self_resolve for a session that has just begun. Who is nobody is registered under the name of its worktree's
- * folder, with a number behind it while that is somebody else: "web", "web-2". */
+/* mr_self_resolve for a session that has just begun. A session without a name is registered under the name of its
+ * worktree's folder, with a number behind it while that is somebody else: "web", "web-2". */
 MR_API enum mr_rc mr_arrive(struct mr_room *room, const struct mr_env *env, const struct mr_arrive_options *options,
     struct mr_arrival *ret, struct mr_error *err);
 

@@ -263,7 +263,7 @@ struct mr_patrol_options {
 	const struct mr_header *settings; /* before those of the room (Patrol-NAME: value): "Escalate-To", ... */
 	size_t settings_n;
 	bool dry_run;    /* only tell */
-	bool patient;    /* what failed waits longer each time before it is tried again; for whoever stays */
+	bool patient;    /* what failed waits longer each time before it is tried again; for a patrol that stays */
 	int64_t rest_ms; /* afterwards, when nothing was done: until mail comes, but at most so long */
 	/* A message as its handler gets it on standard input, from malloc; NULL: out of memory. Required. */
 	char *(*render)(void *ctx, const struct mr_message *msg, size_t *ret_len);
@@ -280,8 +280,9 @@ struct mr_patrolled {
 	size_t cared;                 /* other things done: alerts, wake commands, channels pruned, ... */
 };
 /* One round through self's unread mail: what has a type with a handler is handled and acknowledged. What was recorded
- * as handled never runs again, whoever is killed when. MR_OK also when handlers failed. MR_REFUSED: a setting is wrong;
- * MR_BUSY: in a room without claims another patrol is at this mailbox. *ret is also filled in when it ends early. */
+ * as handled never runs again, whichever process is killed when. MR_OK also when handlers failed. MR_REFUSED: a setting
+ * is wrong; MR_BUSY: in a room without claims another patrol is at this mailbox. *ret is also filled in when it ends
+ * early. */
 MR_API enum mr_rc mr_patrol(struct mr_room *room, const struct mr_self *self, const struct mr_patrol_options *options,
     struct mr_patrolled *ret, struct mr_error *err);
 /* What the patrols of that mailbox did, the oldest first, at most the newest `limit` (0: all that is kept). */

@@ -787,8 +787,8 @@ struct mr_carried {
 };
 /* Something that could not be carried, or not be read; the rest goes on. */
 typedef void mr_carry_trouble_fn(void *ctx, const char *link, const struct mr_error *err);
-/* Carries the mail of one link. Each message arrives once, whoever carries, however often he is killed. Any error: the
- * other room cannot be used at all, *ret tells what was done all the same. */
+/* Carries the mail of one link. Each message arrives once, however many carriers run and however often they are killed.
+ * Any error: the other room cannot be used at all, *ret tells what was done all the same. */
 MR_API enum mr_rc mr_carry(struct mr_room *room, const char *link, unsigned ways, mr_carry_trouble_fn *trouble,
     void *ctx, struct mr_carried *ret, struct mr_error *err);
 

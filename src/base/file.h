@@ -45,17 +45,17 @@ enum mr_rc file_publish(int dir_fd, int tmp_fd, const char *name, struct mr_str 
 /* Small files that change: written beside and renamed over, durable. Callers hold the folder's lock. */
 enum mr_rc file_replace(int dir_fd, const char *name, struct mr_str bytes, mode_t mode, struct mr_error *err);
 
-/* The same in two steps, for whoever must know after a kill whether it was published: the rename that publishes takes
- * the temporary name away, so a name that is still there says no, one that is gone says yes. file_prepare makes the
- * temporary file durable, name and all (MR_EXISTS: that name is taken); file_prepared_publish never overwrites
+/* The same in two steps, for a caller that must know after a kill whether it was published: the rename that publishes
+ * takes the temporary name away, so a name that is still there says no, one that is gone says yes. file_prepare makes
+ * the temporary file durable, name and all (MR_EXISTS: that name is taken); file_prepared_publish never overwrites
  * (MR_EXISTS: the name is taken, the temporary file is still there) and is durable. mtime_ns 0: now. */
 enum mr_rc file_prepare(
     int dir_fd, const char *temporary, struct mr_str bytes, mode_t mode, int64_t mtime_ns, struct mr_error *err);
 enum mr_rc file_prepared_publish(int tmp_fd, const char *temporary, int dir_fd, const char *name, struct mr_error *err);
 
 /* Temporary files that somebody must find again after a kill are called FILE_CARRY..., and nobody cleans them away but
- * by this: the name becomes FILE_VOID..., by a rename, so that whoever prepared it and only slept can publish it no
- * more, and whoever asks twice gets the same answer. *ret_published: neither name is there. */
+ * by this: the name becomes FILE_VOID..., by a rename, so that a process that prepared it and only slept can publish it
+ * no more, and a second question gets the same answer. *ret_published: neither name is there. */
 #define FILE_CARRY ".mailroom-carry-"
 #define FILE_VOID ".mailroom-void-"
 enum mr_rc file_prepared_void(int tmp_fd, const char *temporary, bool *ret_published, struct mr_error *err);

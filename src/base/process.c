@@ -2,8 +2,8 @@
 /*
  * process.c - which process is which, from /proc.
  *
- * A pid is a number within one pid namespace, so the namespace recorded beside it is that of whoever
- * looked it up (ours), not that of the process: a container's process has one number here and
+ * A pid is a number within one pid namespace, so the namespace recorded beside it is that of the reader
+ * (ours), not that of the process itself: a container's process has one number here and
  * another inside. And /proc must be of our namespace: after `unshare --pid` without a new mount it
  * still shows the outer one, where our numbers mean other processes. Then we have no /proc.
  *

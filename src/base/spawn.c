@@ -234,7 +234,7 @@ start(const struct spawn *what, struct running *run, struct mr_error *err)
 	free(env);
 	if (rc != MR_OK)
 		return rc;
-	(void)setpgid(run->pid, run->pid); /* by both: whoever comes first */
+	(void)setpgid(run->pid, run->pid); /* by both: the child may be later, or earlier */
 	rc = let_begin(run, err);
 	if (rc != MR_OK)
 		return rc;

@@ -178,7 +178,8 @@ storage_syncs_whole(int fd)
 		return false;
 	for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
 		if (known[i] == (uint32_t)fs.f_type)
-			/* From 5.8 on it reports what could not be written, to whoever had the file open then. */
+			/* From 5.8 on it reports what could not be written, to every process that had the file open
+			 * then. */
 			return storage_kernel_is(5, 8);
 #else
 	(void)fd;

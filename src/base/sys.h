@@ -26,7 +26,7 @@ int sys_open(int dir_fd, const char *path, int flags, mode_t mode);
  * a FIFO in its place holds nobody up. */
 int sys_open_user(const char *path, int flags);
 /* A folder of which only what is beneath it will be opened, looked at, linked or removed (O_PATH): half the price. It
- * can be neither read nor synced nor locked; whoever must opens "." in it. */
+ * can be neither read nor synced nor locked; a caller that must opens "." in it. */
 int sys_open_reach(int dir_fd, const char *path);
 /* An unnamed file in dir (O_TMPFILE). errno EOPNOTSUPP: use a named one. */
 int sys_open_unnamed(int dir_fd, mode_t mode);
@@ -47,7 +47,7 @@ int sys_fsync(int fd);
 /* The bytes of a file on their way to the disk, and there: its length and names are not, and nothing tells the disk to
  * keep what it got. As good as a sync only before a sync of a folder, where storage_order_doubt knows of none. */
 int sys_write_out(int fd);
-/* Everything of that file system, whoever wrote it. Only where storage_syncs_whole says that it is as good. */
+/* Everything of that file system, of all writers. Only where storage_syncs_whole says that it is as good. */
 int sys_sync_whole(int fd);
 int sys_link(int from_fd, const char *from, int to_fd, const char *to); /* no symlink followed */
 int sys_link_open(

@@ -177,7 +177,7 @@ utf8_width(struct mr_str s)
 
 /* ---- Showing ---- */
 
-/* Characters that steer a terminal, reorder a line, or hide text from whoever reads it. */
+/* Characters that steer a terminal, reorder a line, or hide text from its reader. */
 static bool
 is_treacherous(uint32_t cp)
 {

@@ -85,7 +85,7 @@ add(struct cli *cli)
 		return print_one(cli, mr_room_spec(cli->room), true, "none");
 	TRY_CLI(mr_trust_add(cli->room, &cli->err));
 	if (cli->place.tracked)
-		cli_warn(cli, "git tracks this room: whoever can push to the repository can write mail into it");
+		cli_warn(cli, "git tracks this room: everyone who can push to the repository can write mail into it");
 	(void)mr_config_each(cli->room, print_allowed, cli, IGNORED);
 	say_leftovers(cli, cli->room);
 	return print_one(cli, mr_room_spec(cli->room), true, "added");

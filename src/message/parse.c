@@ -235,7 +235,7 @@ take_body(struct parser *p, struct mr_str text, struct mr_str raw)
 	mr_auto(buf_done) struct buf decoded = BUF_INIT;
 	struct body_kind kind = body_kind_of(value_of(p, "Content-Type"), value_of(p, "Content-Transfer-Encoding"));
 
-	/* Who ends header lines with CRLF ends the body's with it; in our own files a CR is text. */
+	/* A writer that ends header lines with CRLF ends the body's with it; in our own files a CR is text. */
 	const char *lf = memchr(text.ptr, '\n', text.len);
 	kind.crlf = lf && lf > text.ptr && lf[-1] == '\r';
 	bool changed = body_decode(&kind, raw, &decoded);

@@ -129,8 +129,8 @@ struct mr_str type_word(struct mr_str subject);
 
 /* May this one send it to that one? A side of a route is a role: the one that the agent registered with (may be NULL),
  * a part of its address, also in the plural ("gp/polecats/nux"), or with something behind or before a dash
- * ("polecat-7", "team-lead"). "any" is anybody, "self" the sender itself, "worker" whoever is no lead; who has no part
- * that says its role ("gp/nux") is a polecat or crew. */
+ * ("polecat-7", "team-lead"). "any" is anybody, "self" the sender itself, "worker" every agent that is no lead; an
+ * agent that has no part that says its role ("gp/nux") is a polecat or crew. */
 bool type_route_fits(const struct type_def *def, const char *sender, const char *sender_role, const char *recipient,
     const char *recipient_role);
 
@@ -149,7 +149,7 @@ const char *type_value(const struct type_values *values, const char *name); /* o
 enum mr_rc type_read(const struct type_def *def, struct mr_str subject, struct mr_str body, struct type_values *ret,
     struct mr_error *err);
 /* For sending: every field. MR_REFUSED names the field and what it must be. In lines, something in angle brackets
- * ("<branch>", as documents print it) passes for any value: it is the business of whoever looks for placeholders. */
+ * ("<branch>", as documents print it) passes for any value: the search for placeholders judges it. */
 enum mr_rc type_validate(const struct type_def *def, const struct type_values *values, struct mr_error *err);
 /* For receiving: as strict as the protocol's own receivers. Fields that must be there, literals and choices, and what
  * sort of JSON they are, not the form of words and times; with "Receive: type" the literals only. */

@@ -57,10 +57,11 @@ struct delivery {                  /* one accepted send */
 	bool carried; /* it comes from another room */
 	bool only;    /* an answer to one question, in a format where it ends older ones of the same sender, too */
 	struct mr_names *superseded; /* gets the ids of those that it ended; or NULL */
-	/* For whoever must know after a kill whether it was delivered, one recipient only (not with ROOM_KEYS: there a
-	 * key tells). Called once all is written and durable but not visible yet; only MR_OK goes on. The ticket is
-	 * for settle_ticket. It may be called again, with another ticket, when the first try was in vain. Whatever goes
-	 * wrong afterwards, the driver removes nothing: what settle_ticket looks for is gone only if it was published.
+	/* For a caller that must know after a kill whether it was delivered, one recipient only (not with ROOM_KEYS:
+	 * there a key tells). Called once all is written and durable but not visible yet; only MR_OK goes on. The
+	 * ticket is for settle_ticket. It may be called again, with another ticket, when the first try was in vain.
+	 * Whatever goes wrong afterwards, the driver removes nothing: what settle_ticket looks for is gone only if it
+	 * was published.
 	 */
 	enum mr_rc (*staged)(void *ctx, const char *ticket, struct mr_error *err);
 	void *staged_ctx;

@@ -125,7 +125,7 @@ enum mr_rc target_supported(const struct mr_room *room, const char *kind, struct
 /* The lines of its settings. MR_NOTFOUND: there is none of that name. */
 enum mr_rc target_settings(
     struct mr_room *room, const char *kind, const char *name, struct record *ret, struct mr_error *err);
-/* Also true when its settings are there but cannot be read: whoever reads them says why. */
+/* Also true when its settings are there but cannot be read: the call that reads them says why. */
 bool target_exists(struct mr_room *room, const char *kind, const char *name);
 /* May mail go to "queue:x" or "channel:x" now? MR_REFUSED: it is closed. Anything else is an agent: MR_OK. */
 enum mr_rc target_check(struct mr_room *room, const char *target, struct mr_error *err);

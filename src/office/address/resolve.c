@@ -281,7 +281,7 @@ find_spelled(struct resolver *r, const char *name, char ret[MR_ADDRESS_MAX + 1],
 
 	text_join(ret, MR_ADDRESS_MAX + 1, address_is_operator(str_of(name)) ? OPERATOR : name, NULL);
 	*ret_live = true;
-	if (!ROOM_HAS(r->room, find_agent)) /* a kind without registration: whoever is written to exists */
+	if (!ROOM_HAS(r->room, find_agent)) /* a kind without registration: every recipient exists */
 		return MR_OK;
 	rc = find_registered(r, ret, ret_live, err);
 	if (rc == MR_NOTFOUND && parts.n == 2 &&
@@ -363,8 +363,8 @@ resolve_agent(struct resolver *r, struct mr_str spelling, struct mr_error *err)
 	return r->hold ? make_agent(r, found, err) : resolve_unknown(r, "agent", name, err);
 }
 
-/* In a room of another program: its own spelling, and no names that stand for another. Where nobody registers, whoever
- * is written to is there. */
+/* In a room of another program: its own spelling, and no names that stand for another. Where nobody registers, every
+ * name that is written to is there. */
 static enum mr_rc
 resolve_foreign(struct resolver *r, const char *given, struct mr_error *err)
 {

@@ -332,7 +332,7 @@ give_up(struct errand *e, struct mr_error *err)
 
 	if (is_deadly(&e->note)) { /* until now only the number of attempts tells of those */
 		e->note.failures = e->note.attempt;
-		e->note.result = "cut off each time: whoever ran it ended before it did";
+		e->note.result = "cut off each time: its patrol ended before it did";
 	}
 	TRY(escalate(e, err));
 	(void)snprintf(key, sizeof(key), "gave-up-%s", e->msg.id);

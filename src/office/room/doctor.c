@@ -196,7 +196,7 @@ examine_queue(struct examination *x, const char *name, struct mr_error *err)
 	    &(struct mr_finding){ .severity = MR_NOTE,
 		.code = "claims",
 		.path = name,
-		.why = "whoever claimed it was killed, let its time run out, or was taken over",
+		.why = "its claimer was killed, let its time run out, or was taken over",
 		.fix = fixed ? "it can be claimed again, or is a dead letter if its attempts are used up"
 			     : "the next claim puts it back, and so does mailroom doctor --fix",
 		.fixed = fixed },

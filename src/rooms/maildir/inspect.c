@@ -183,7 +183,7 @@ check_mailbox(struct inspection *in, const char *agent, struct held_count *held,
 	if (over > 0)
 		findings_say(&in->f,
 		    &(struct mr_finding){ MR_NOTE, "claims", agent, NULL,
-			"whoever held it was killed, its time ran out, or its life was taken over",
+			"its holder was killed, its time ran out, or its life was taken over",
 			fixed ? "it is unread again, with its attempt counted"
 			      : "the next command of that agent puts it back, and so does mailroom doctor --fix",
 			fixed },

@@ -43,7 +43,7 @@ team_random(unsigned from, unsigned to)
 
 /* ---- Our own ---- */
 
-/* A descriptor of its own: the lock belongs to it, not to whoever shares the handle after a fork. */
+/* A descriptor of its own: the lock belongs to it, not to a process that shares the handle after a fork. */
 static enum mr_rc
 take_kernel_lock(struct team_lock *l, int64_t deadline_ms, struct mr_error *err)
 {
