@@ -46,6 +46,7 @@ enum cmd_needs {
 	CMD_SELF = 2,     /* implies room */
 	CMD_AS_IT_IS = 4, /* with room: what crashed commands left behind is not completed by opening it */
 	CMD_CARRIES = 8,  /* with self: mail that waits in linked rooms is brought first */
+	CMD_FULL = 16,    /* with room: mailroom-full does it better */
 };
 
 enum opt_type {       /* and the type of its member */
@@ -130,6 +131,7 @@ struct cli_sink {
 struct cli {
 	const struct cmd *cmd;
 	const struct cli_sink *sink; /* NULL: stdout and stderr */
+	char **command_line;         /* as the process was started; NULL: it is a call from within (cli_call) */
 	bool json;
 	bool json_given; /* the parser met --json; until then cli->json is a guess for usage errors */
 	bool gt;         /* cmd is one of gt's: see gt/gt.h */
@@ -148,6 +150,7 @@ struct cli {
 	void *opts;             /* the command's struct NAME_options, filled by the parser */
 	uint64_t given;         /* a bit for each option of the command, by its place in the table */
 	bool dry_run;           /* --dry-run */
+	bool no_index;          /* --no-index */
 	bool notify, no_notify; /* --notify, --no-notify: whether the recipients of mail are nudged */
 	int64_t budget_option;  /* --budget; -1: not given */
 	bool gt_json;           /* --json of a command of gt */
@@ -335,6 +338,10 @@ const char *cli_folder(struct cli *cli, const char *path);
 bool cli_has_links(struct cli *cli);
 /* Sends a carrier to the linked rooms, if there are any, and waits for it, but not longer than that. */
 void cli_carry_first(struct cli *cli, int64_t patience_ms);
+
+/* full.c */
+/* Goes on as mailroom-full, in the same process and with the same command line; returns where there is none. */
+void cli_hand_over(struct cli *cli);
 
 /* ---- main.c ---- */
 /* Runs one command line with everything it says going to the sink; room, as and session may be NULL. Returns its exit

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/full.h"
 #include "base/sys.h"
 #include "base/text.h"
 #include "cli/cli.h"
@@ -208,6 +209,8 @@ run(struct cli *cli)
 		rc = cli_open_room(cli, &cli->err);
 	if (rc != MR_OK && !(cli->room && cli->err.code == MR_NOTFOUND && (needs & CMD_SELF) && is_client(cli)))
 		return cli_fail(cli, &cli->err);
+	if (needs & CMD_FULL)
+		cli_hand_over(cli);
 	if (needs & CMD_CARRIES)
 		cli_carry_first(cli, CARRY_PATIENCE_MS);
 	cli->err = (struct mr_error){ 0 };
@@ -294,7 +297,8 @@ dispatch(struct cli *cli, int argc, char **given)
 	for (int i = 1; i < argc && !cli->json; i++) /* a guess, so that usage errors are JSON too */
 		cli->json = strcmp(argv[i], "--json") == 0;
 	if (argc > 1 && strcmp(given[1], "--version") == 0) {
-		buf_addf(&cli->out, "mailroom %s\n", MAILROOM_VERSION);
+		buf_addf(&cli->out, "mailroom %s%s%s%s\n", MAILROOM_VERSION, is_full() ? " (full, " : "",
+		    is_full() ? full_libraries : "", is_full() ? ")" : "");
 		return cli_flush(cli) ? EXIT_DONE : EXIT_FAILED;
 	}
 	int at = words > 0 ? 1 : 0;
@@ -395,7 +399,7 @@ int
 main(int argc, char **argv)
 {
 	static char gt[] = "gt";
-	struct cli cli = { .budget.limit = INT64_MAX, .budget_option = -1 };
+	struct cli cli = { .command_line = argv, .budget.limit = INT64_MAX, .budget_option = -1 };
 	const char *slash = argv[0] ? strrchr(argv[0], '/') : NULL;
 
 	guard_standard_files();

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * full.h - is this the small command or mailroom-full? Both are the same program; mailroom-full has more libraries
+ * linked in, and the folders of src that need them. What those offer is a weak symbol: its address is NULL in the small
+ * command and in libmailroom, which go on without it.
+ */
+#ifndef BASE_FULL_H
+#define BASE_FULL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define FULL_ONLY __attribute__((weak))
+
+extern const char full_libraries[] FULL_ONLY; /* "SQLite 3.40.1" */
+
+static inline bool
+is_full(void)
+{
+	return full_libraries != NULL;
+}
+
+#endif
