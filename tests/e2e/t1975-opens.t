@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: MIT
+# once
+# How many files a command opens in a room with a long history, against the same command in a small room: cost follows the work
+# (promise 6). Names carry what lists need, so only what is shown is opened.
+. "$(dirname "$0")/../lib/tap.sh"
+
+# opens COMMAND...: how many files it opened; `trace` has them.
+opens() {
+	strace -f -qq -e trace=open,openat,openat2 -o raw -- "$@" >out 2>err <"${in:-/dev/null}"
+	grep -E '= [0-9]+$' raw >trace
+	wc -l <trace | tr -d ' '
+}
+if ! strace -qq -o raw -- "$BIN" --version >/dev/null 2>&1; then
+	skip 'opened files are counted' 'strace does not work here'
+	finish
+	exit 0
+fi
+
+# letters BOX/FOLDER FLAGS SECONDS COUNT [FROM TO]: so many messages, a second apart.
+letters() {
+	mkdir -p ".mailroom/agents/$1"
+	awk -v folder=".mailroom/agents/$1" -v flags="$2" -v from="$3" -v count="$4" -v date="$(date -u -R -d "@$3")" -v lot=$((lot += 1)) -v sender="${5:-alice}" -v to="${6:-bob}" '
+	function digits(value, n,   text) { # as in an id
+		for (; n > 0; n--) { text = substr("0123456789abcdefghjkmnpqrstvwxyz", value % 32 + 1, 1) text; value = int(value / 32) }
+		return text
+	}
+	BEGIN { for (i = 0; i < count; i++) {
+		id = digits((from + i) * 1000, 10) digits(0, 10) digits(lot, 2) digits(i, 4)
+		name = folder "/" (from + i) "." id ".mr" flags
+		printf "From: %s@town\nTo: %s@town\nSubject: letter %d\nDate: %s\nMessage-ID: <%s@town>\nMailroom-Life: 1\nMIME-Version: 1.0\nContent-Type: text/markdown; charset=utf-8\nContent-Transfer-Encoding: 8bit\n\nthe text of letter %d\n", sender, to, i, date, id, i >name
+		close(name)
+	} }'
+}
+# town UNREAD READ SENT: bob has so much mail, most of it old: the archive is of the last 12 months.
+town() {
+	room alice
+	CLAUDE_CODE_SESSION_ID=opens-1 mr register bob >/dev/null 2>&1
+	sed -i 's/^Sync: .*/Sync: none/' .mailroom/room
+	mr --as bob send alice -m 'makes .Sent' >/dev/null
+	now=$(date +%s)
+	letters bob/new '' $((now - 40 * 86400)) $(($1 - 3))
+	letters bob/new '' $((now - 3600)) 3
+	month=1
+	while [ $month -le 12 ]; do
+		at=$((now - month * 30 * 86400))
+		letters "bob/.Archive.$(date -u -d "@$at" +%Y-%m)/cur" :2,S $at $(($2 / 12)); month=$((month + 1))
+	done
+	letters bob/.Sent/cur :2,S $((now - 50 * 86400)) "$3" bob alice
+	find .mailroom/agents -type d -name cur -exec sh -c 'mkdir -p "${1%cur}new" "${1%cur}tmp"' sh {} \;
+	unread=$(ls .mailroom/agents/bob/new | sed -n '2s/^[0-9]*\.\([0-9a-z]*\)\.mr.*/\1/p')
+	chmod -R u+rwX,go= .mailroom
+	touch -d '1 minute ago' .mailroom/spool .mailroom/holds .mailroom/agents/bob/new .mailroom/agents/bob/cur
+}
+
+# NAME MORE COMMAND: how many files more than in the small room it may open; @ID is an unread message, @6 its last characters.
+# Beside the 10 that a list shows there is a folder for each month of the archive, where it is looked at.
+cat >rows <<'EOF'
+read 14 --as bob read @6
+reply 14 --as bob reply @6 -m yes
+sent 2 --as bob sent --limit 10
+EOF
+measure() { # measure FILE: a line "NAME OPENS" for each row
+	printf '{"session_id":"opens-1","cwd":"%s","hook_event_name":"UserPromptSubmit","prompt":"x"}' "$(pwd -P)" >event
+	while read -r name more command; do
+		in=/dev/null; [ "$name" = hook ] && in=event
+		opens "$BIN" $(echo "$command" | sed "s/@6/$(printf %s "$unread" | tail -c 6)/; s/@ID/$unread/") | sed "s/^/$name /" >>"$1"
+		cp trace "trace.$name"
+		[ -s out ] || [ "$name" = hook ] || { echo "# $name said nothing:"; note <err; }
+	done <rows
+}
+town 15 12 12; measure small
+town 8000 8004 4000; measure large
+while read -r name more command; do
+	few=$(sed -n "s/^$name //p" small) many=$(sed -n "s/^$name //p" large)
+	if [ "${many:-0}" -gt 0 ] && [ "$many" -le $((few + more)) ]; then
+		ok "$name opens $many files in a room of 20,000 messages, $few in one of 40"
+	else
+		echo "# $many files, $few in a small room, $more more are allowed; the last of them:"; tail -n 5 "trace.$name" | note
+		not_ok "$name opens no more in a room of 20,000 messages"
+	fi
+done <rows
+finish
