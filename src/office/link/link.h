@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * link.h - links to other rooms, and carrying mail over them exactly once (docs/ARCHITECTURE.md, "Links and carrying").
+ * link.h - links to other rooms, and carrying mail over them exactly once (docs/CARRYING.md).
  *
  *	link.c            the record of a link: making, listing, removing; AGENT@LINK as a recipient
  *	link_names.c      which name an agent of this room has over there, and the mailbox that stands for it
