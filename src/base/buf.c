@@ -378,6 +378,12 @@ names_sort(struct mr_names *n)
 		qsort(n->v, n->n, sizeof *n->v, by_bytes);
 }
 
+bool
+names_find(const struct mr_names *sorted, const char *s)
+{
+	return sorted->n > 0 && bsearch(&s, sorted->v, sorted->n, sizeof *sorted->v, by_bytes) != NULL;
+}
+
 void
 mr_names_done(struct mr_names *names)
 {

@@ -75,7 +75,8 @@ void arena_free(struct arena *a);
 /* Adds a copy; false: out of memory. Grows only lists that were zero or grown here. */
 bool names_add(struct mr_names *n, struct mr_str s);
 bool names_has(const struct mr_names *n, const char *s);
-void names_sort(struct mr_names *n);                    /* by bytes */
+void names_sort(struct mr_names *n); /* by bytes */
+bool names_find(const struct mr_names *sorted, const char *s);
 bool names_add_once(struct mr_names *n, const char *s); /* unless it is there; for short lists */
 
 /* The names of a long list, to find them. */

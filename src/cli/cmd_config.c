@@ -34,7 +34,12 @@ print_setting(void *ctx, const char *name, const char *value)
 static int
 run_list(struct cli *cli)
 {
+	static const char *const own[] = { "Keep-Archive", "Keep-Sent", "Keep-Done", "Keep-Dead" }; /* the room's */
+
 	TRY_CLI(mr_config_each(cli->room, print_setting, cli, &cli->err));
+	for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
+		if (mr_room_setting(cli->room, own[i]))
+			(void)print_setting(cli, own[i], mr_room_setting(cli->room, own[i]));
 	if (!cli->json && cli->out.len == 0)
 		buf_adds(
 		    &cli->out, "this room may start nothing and touch no other room; mailroom config set NAME VALUE\n");

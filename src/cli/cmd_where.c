@@ -19,19 +19,24 @@ add_fact(struct buf *out, const char *name, const char *value)
 int
 cmd_where(struct cli *cli)
 {
+	static const char *const keeps[] = { "Keep-Archive", "Keep-Sent", "Keep-Done", "Keep-Dead" };
 	struct mr_storage storage = { 0 };
-	mr_auto(buf_done) struct buf disk = BUF_INIT, trust = BUF_INIT;
+	mr_auto(buf_done) struct buf disk = BUF_INIT, trust = BUF_INIT, keep = BUF_INIT;
 	int64_t since_ms;
 	enum mr_trust by = mr_room_trust(cli->room, &since_ms);
 
 	TRY_CLI(cli_storage(cli, &storage, &cli->err));
+	for (size_t i = 0; i < sizeof keeps / sizeof keeps[0]; i++)
+		if (mr_room_setting(cli->room, keeps[i]))
+			buf_addf(
+			    &keep, "%s%s: %s", keep.len ? ", " : "", keeps[i], mr_room_setting(cli->room, keeps[i]));
 	if (out_json(cli, kv_str("spec", mr_room_spec(cli->room)), kv_str("name", mr_room_name(cli->room)),
 		kv_str("kind", mr_room_kind(cli->room)), kv_str("why", cli->place.why),
 		kv_str("worktree", cli->place.worktree), kv_str("warning", cli->place.warning),
 		kv_str("trust", mr_trust_word(by)), kv_time("trusted_since", since_ms), kv_open("storage"),
 		kv_str("file_system", storage.file_system), kv_bool("power_safe", storage.power_safe),
 		kv_opt("reason", storage.reason), kv_opt("sync", storage.sync),
-		kv_opt("sync_reason", storage.sync_reason), kv_close()))
+		kv_opt("sync_reason", storage.sync_reason), kv_close(), kv_opt("keep", buf_z(&keep))))
 		return EXIT_DONE;
 	out_line(&cli->out, mr_room_spec(cli->room));
 	buf_addc(&cli->out, '\n');
@@ -53,6 +58,8 @@ cmd_where(struct cli *cli)
 		    storage.sync_reason);
 		add_fact(&cli->out, "sync", buf_z(&disk));
 	}
+	if (keep.len > 0)
+		add_fact(&cli->out, "keep", buf_z(&keep));
 	return EXIT_DONE;
 }
 

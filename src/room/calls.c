@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* calls.c - calls that are made of slots, and what drivers share to fill them. */
+#include "base/clock.h"
 #include "base/error.h"
 #include "room/room.h"
 
@@ -38,4 +39,40 @@ delivered_done(struct delivered *got)
 {
 	mr_names_done(&got->missing);
 	mr_names_done(&got->warnings);
+}
+
+const struct room_shelf_name room_shelves[ROOM_SHELVES] = {
+	[SHELF_ARCHIVE] = { "Keep-Archive", "archive", "the archives" },
+	[SHELF_SENT] = { "Keep-Sent", "sent", "sent mail" },
+	[SHELF_DONE] = { "Keep-Done", "done", "done work" },
+	[SHELF_DEAD] = { "Keep-Dead", "dead", "the dead letters" },
+};
+
+bool
+room_keep_parse(const char *value, struct room_keep *ret)
+{
+	static const char sizes[] = "KMGT";
+	struct mr_str s = str_trim(str_of(value ? value : ""));
+	char unit = s.len > 0 ? s.ptr[s.len - 1] : '\0';
+	const char *size = unit ? strchr(sizes, unit) : NULL;
+	uint64_t n = 0;
+
+	*ret = (struct room_keep){ 0 };
+	if (s.len == 0 || (s.len == 3 && strncasecmp(s.ptr, "all", 3) == 0))
+		return true;
+	if (unit == 'h' || unit == 'd' || unit == 'w') {
+		struct room_keep time = { .by = KEEP_TIME };
+
+		if (!duration_parse(s, &time.limit) || time.limit < (int64_t)24 * 3600 * 1000)
+			return false;
+		*ret = time;
+		return true;
+	}
+	s.len -= size != NULL;
+	if (!str_to_u64(s, &n) || n == 0 || n > (size ? (uint64_t)1 << 22 : (uint64_t)1 << 40))
+		return false;
+	*ret = (struct room_keep){ size ? KEEP_SIZE : KEEP_COUNT, (int64_t)n };
+	for (const char *at = sizes; size && at <= size; at++)
+		ret->limit *= 1024;
+	return true;
 }

@@ -295,6 +295,25 @@ typedef enum mr_rc room_raw_fn(
 enum mr_rc room_raw(struct mr_room *room, const char *agent, const char *id, room_raw_fn *read, struct mr_message *ret,
     struct mr_error *err);
 
+/* calls.c: how much a room keeps of what is finished, from its settings (Keep-Archive: and its like): a time ("90d",
+ * "12w", "48h"; at least a day), a number of messages ("10000"), or their size ("500M", "2G"). NULL, "" and "all":
+ * everything. False: it is none of these; then everything is kept. */
+struct room_keep {
+	enum { KEEP_ALL, KEEP_TIME, KEEP_COUNT, KEEP_SIZE } by;
+	int64_t limit; /* milliseconds, messages, bytes */
+};
+bool room_keep_parse(const char *value, struct room_keep *ret);
+#define ROOM_KEEP_ALLOWED                                                                                              \
+	"a time of at least a day (90d, 12w), a number of messages (10000), a size (500M, 2G) or 'all'"
+/* What a room keeps so: the setting, and the name of the record (kind ROOM_KEPT) that says what was removed by it. Each
+ * line of that record is "Removed: YYYY-MM when before value": mail sent in that month and before that time was
+ * removed, last at `when`, by that value of the setting. */
+#define ROOM_KEPT "kept"
+enum room_shelf { SHELF_ARCHIVE, SHELF_SENT, SHELF_DONE, SHELF_DEAD, ROOM_SHELVES };
+extern const struct room_shelf_name {
+	const char *setting, *record, *what;
+} room_shelves[ROOM_SHELVES];
+
 /* registry.c: the list of drivers; the only file that names them. */
 const struct room_driver *room_driver_named(struct mr_str kind);
 const struct room_driver *const *room_drivers(void); /* NULL-terminated */

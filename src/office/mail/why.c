@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * why.c - what happened to a message, with evidence, and no more than the evidence says (promise 5). The
- * copies that the room has, the tombstone of a purge, what became of dead letters, and the recipients in the
- * message itself for whom no copy is left.
+ * copies that the room has, the tombstone of a purge, what retention removed, what became of dead letters, and the
+ * recipients in the message itself for whom no copy is left.
  */
 #include "base/clock.h"
 #include "base/format.h"
+#include "base/id.h"
 #include "message/address.h"
 #include "office/link/link.h"
 #include "office/mail/mail.h"
@@ -223,6 +224,44 @@ tell_tombstone(struct trail *t)
 	tell(t, "", "purged", &evidence);
 }
 
+/* Adds who removed mail of that age from there: "Keep-Archive: 90d, last on 2026-11-16". False: nobody did. */
+static bool
+add_remover(struct trail *t, enum room_shelf shelf, struct buf *out)
+{
+	const struct room_shelf_name *name = &room_shelves[shelf];
+	mr_auto(record_done) struct record lines = { 0 };
+	char sent[RFC3339_LEN + 1];
+
+	if (!ROOM_HAS(t->room, record_get) ||
+	    office_record(t->room, ROOM_KEPT, "", name->record, &lines, IGNORED) != MR_OK)
+		return false;
+	time_rfc3339(id_time_ms(t->id), sent);
+	for (size_t i = 0; i < lines.n; i++) {
+		struct mr_str rest = str_of(lines.lines[i].value), month, when, before;
+
+		if (!str_cut(&rest, ' ', &month) || !str_cut(&rest, ' ', &when) || !str_cut(&rest, ' ', &before) ||
+		    month.len != 7 || strncmp(month.ptr, sent, 7) != 0 || when.len < 10 || before.len != RFC3339_LEN ||
+		    strncmp(sent, before.ptr, RFC3339_LEN) >= 0)
+			continue;
+		format_addf(out, "%s: %.*s, last on %.10s", name->setting, (int)rest.len, rest.ptr, when.ptr);
+		return true;
+	}
+	return false;
+}
+
+/* What the room's own settings removed of the mail of that age. Nobody wrote down each message. */
+static void
+tell_removed(struct trail *t)
+{
+	for (unsigned i = 0; i < ROOM_SHELVES; i++) {
+		mr_auto(buf_done) struct buf evidence = BUF_INIT;
+
+		buf_addf(&evidence, "mail of that age was removed from %s by ", room_shelves[i].what);
+		if (add_remover(t, (enum room_shelf)i, &evidence))
+			tell(t, "", "removed", &evidence);
+	}
+}
+
 static void
 tell_end(void *ctx, const struct letter_end *end)
 {
@@ -247,7 +286,7 @@ tell_end(void *ctx, const struct letter_end *end)
 static void
 tell_recipient(struct trail *t, const struct mr_message *msg, const char *name)
 {
-	mr_auto(buf_done) struct buf evidence = BUF_INIT;
+	mr_auto(buf_done) struct buf evidence = BUF_INIT, by = BUF_INIT;
 	bool shared = str_starts(str_of(name), "queue:") || str_starts(str_of(name), "channel:");
 
 	if (names_has(&t->have, name) || (shared && t->kept))
@@ -262,12 +301,15 @@ tell_recipient(struct trail *t, const struct mr_message *msg, const char *name)
 	buf_clear(&evidence);
 	if (shared) {
 		format_addf(&evidence, "'%s' has it no longer, or never got it", name);
+		if (add_remover(t, SHELF_DONE, &by))
+			buf_addf(&evidence, "; work of that age was removed by %s", buf_z(&by));
 	} else if (address_check(str_of(name), IGNORED) != MR_OK) {
 		format_addf(&evidence, "'%s' is not an address of this room", name);
 	} else {
-		format_addf(&evidence, "no copy is in the mailbox of '%s': %s", name,
-		    t->dead ? "it may be the one among the dead letters"
-			    : "removed by another program, or never delivered");
+		format_addf(&evidence, "no copy is in the mailbox of '%s': ", name);
+		buf_adds(&evidence, t->dead ? "it may be the one among the dead letters" : "removed by ");
+		if (!t->dead && !add_remover(t, SHELF_ARCHIVE, &evidence))
+			buf_adds(&evidence, "another program, or never delivered");
 		add_presence(&evidence, t->room, name);
 	}
 	tell(t, name, "nowhere", &evidence);
@@ -300,6 +342,8 @@ mr_why(
 	for (size_t i = 0; i < msg.cc.n; i++)
 		tell_recipient(&t, &msg, msg.cc.v[i]);
 	tell_tombstone(&t);
+	if (t.facts == 0)
+		tell_removed(&t);
 	if (t.facts > 0)
 		return MR_OK;
 	return mr_fail(err, MR_NOTFOUND,

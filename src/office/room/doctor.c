@@ -116,6 +116,17 @@ examine_settings(struct examination *x)
 	if (rule && !ascii_caseeq(rule, "hold") && !ascii_caseeq(rule, "refuse"))
 		tell(x, MR_PROBLEM, "settings", "room", "unknown recipients are refused until it is",
 		    "write 'hold' or 'refuse'", "the setting Unknown-Recipients: '%s' is not understood", rule);
+	for (unsigned i = 0; i < ROOM_SHELVES; i++) {
+		const char *setting = room_shelves[i].setting, *keep = mr_room_setting(x->room, setting);
+		struct room_keep parsed;
+
+		if (!room_keep_parse(keep, &parsed))
+			tell(x, MR_PROBLEM, "settings", "room", "everything is kept until it is",
+			    "write " ROOM_KEEP_ALLOWED, "the line %s: '%.60s' is not understood", setting, keep);
+		else if (parsed.by != KEEP_ALL)
+			tell(x, MR_FINE, "settings", NULL, NULL, NULL, "%s: %s: what goes beyond it is removed from %s",
+			    setting, keep, room_shelves[i].what);
+	}
 	/* Nothing in a room is older than the room. Mail from the future is the driver's to find. */
 	if (created && time_parse_rfc3339(str_of(created), &ms) && ms > clock_now_ms() + FINDINGS_FUTURE_MS) {
 		duration_text(ms - clock_now_ms(), behind);

@@ -291,12 +291,12 @@ check_half_made(const struct making *m, struct mr_error *err)
 }
 
 enum mr_rc
-room_give_identity(const char *path, char ret[ROOM_IDENTITY_LEN + 1], struct mr_error *err)
+room_put_setting(const char *path, const char *name, const char *value, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int fd = -1, agents = -1, lock = -1;
 	mr_auto(buf_done) struct buf old = BUF_INIT, text = BUF_INIT;
 	mr_auto(record_done) struct record lines = { 0 };
-	char identity[ROOM_IDENTITY_LEN + 1];
+	bool there = false;
 	struct stat st;
 
 	TRY(dir_open(AT_FDCWD, path, &fd, err));
@@ -307,21 +307,20 @@ room_give_identity(const char *path, char ret[ROOM_IDENTITY_LEN + 1], struct mr_
 	if (sys_stat(fd, "room", &st) < 0)
 		return mr_fail_errno(err, "cannot look at '%s/room'", path);
 	if (st.st_uid != geteuid())
-		return mr_fail(err, MR_REFUSED,
-		    "the room has no identity yet, and only its owner (uid %ld) can give it one\n"
-		    "let the owner run: mailroom trust '%.160s'",
-		    (long)st.st_uid, path);
-	random_hex(identity, ROOM_IDENTITY_LEN);
-	for (size_t i = 0; i < lines.n; i++)
-		if (!ascii_caseeq(lines.lines[i].name, "Identity") &&
-		    header_add(&text, lines.lines[i].name, str_of(lines.lines[i].value), err) != MR_OK)
-			return err->code;
-	buf_addf(&text, "Identity: %s\n", identity);
-	if (!buf_ok(&text))
-		return mr_nomem(err);
-	TRY(file_replace(fd, "room", buf_str(&text), st.st_mode & 0777, err));
-	memcpy(ret, identity, sizeof(identity));
-	return MR_OK;
+		return mr_fail(
+		    err, MR_REFUSED, "only the owner of the room (uid %ld) can set its %s:", (long)st.st_uid, name);
+	for (size_t i = 0; i < lines.n; i++) {
+		bool same = ascii_caseeq(lines.lines[i].name, name);
+
+		there |= same;
+		if (!same)
+			TRY(header_add(&text, lines.lines[i].name, str_of(lines.lines[i].value), err));
+	}
+	if (!value && !there)
+		return mr_fail(err, MR_NOTFOUND, "there is no setting '%s' for this room", name);
+	if (value)
+		TRY(header_add(&text, name, str_of(value), err));
+	return buf_ok(&text) ? file_replace(fd, "room", buf_str(&text), st.st_mode & 0777, err) : mr_nomem(err);
 }
 
 static enum mr_rc

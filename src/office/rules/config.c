@@ -20,7 +20,7 @@
 
 /* ---- Names and values ---- */
 
-enum value_kind { UNKNOWN, COMMAND, SPEC, PAIR, YES_NO, FIXED };
+enum value_kind { UNKNOWN, COMMAND, SPEC, PAIR, YES_NO, FIXED, KEEP };
 
 static enum value_kind
 kind_of(const char *name)
@@ -42,6 +42,10 @@ kind_of(const char *name)
 		{ "Place", FIXED },
 		{ "Identity", FIXED },
 		{ "Trusted", FIXED },
+		{ "Keep-Archive", KEEP },
+		{ "Keep-Sent", KEEP },
+		{ "Keep-Done", KEEP },
+		{ "Keep-Dead", KEEP },
 	};
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
@@ -169,7 +173,8 @@ mr_config_check(const char *name, const char *value, struct mr_error *err)
 		    name);
 		return mr_hint(err,
 		    "there are Notify, Handler-NAME, Wake-AGENT, Link-NAME, Adopt-LINK, Sling, Bead-Status, "
-		    "Nudge-On-Send and Session-Handlers: man 5 mailroom-config");
+		    "Nudge-On-Send and Session-Handlers: man 5 mailroom-config; and of the room itself Keep-Archive, "
+		    "Keep-Sent, Keep-Done and Keep-Dead: man 5 mailroom-maildir");
 	}
 	if (strlen(name) > CONFIG_NAME_MAX)
 		return mr_fail(err, MR_REFUSED, "the name of a setting has at most %d characters", CONFIG_NAME_MAX);
@@ -188,6 +193,8 @@ mr_config_check(const char *name, const char *value, struct mr_error *err)
 		    err, MR_REFUSED, "'%.80s' is not 'LOCAL FOREIGN': an agent here and a mailbox there", value);
 	if (kind == SPEC && !strchr(value, ':'))
 		return mr_fail(err, MR_REFUSED, "'%.80s' is no room: KIND:WHERE", value);
+	if (kind == KEEP && (!*value || !room_keep_parse(value, &(struct room_keep){ 0 })))
+		return mr_fail(err, MR_REFUSED, "'%s' cannot be '%.60s'\nit is " ROOM_KEEP_ALLOWED, name, value);
 	if (kind == YES_NO && !ascii_caseeq(value, "yes") && !ascii_caseeq(value, "no"))
 		return mr_fail(err, MR_REFUSED, "'%s' is 'yes' or 'no', not '%.60s'", name, value);
 	return MR_OK;
@@ -360,7 +367,8 @@ mr_config_each(struct mr_room *room, mr_config_fn *fn, void *ctx, struct mr_erro
 	for (size_t i = 0; i < lines->n; i++) {
 		enum value_kind kind = kind_of(lines->lines[i].name);
 
-		if (kind != UNKNOWN && kind != FIXED && !fn(ctx, lines->lines[i].name, lines->lines[i].value))
+		if (kind != UNKNOWN && kind != FIXED && kind != KEEP &&
+		    !fn(ctx, lines->lines[i].name, lines->lines[i].value))
 			break;
 	}
 	return MR_OK;
@@ -487,6 +495,11 @@ enum mr_rc
 mr_config_set(struct mr_room *room, const char *name, const char *value, bool add, struct mr_error *err)
 {
 	TRY(mr_config_check(name, value, err));
+	if (kind_of(name) ==
+	    KEEP) /* grants nothing: the room's policy about its own mail, the same for all its users */
+		return DRIVER_HAS(room->driver, record_put) && room->place[0]
+			   ? room_put_setting(path_of(room->spec), name, value, err)
+			   : office_lacks(room, "retention", err);
 	return apply(room, &(struct config_change){ .name = name, .value = value, .add = add }, err);
 }
 
@@ -495,8 +508,12 @@ mr_config_replace(struct mr_room *room, const struct mr_header *lines, size_t n,
 {
 	static const struct mr_header none = { 0 };
 
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
 		TRY(mr_config_check(lines[i].name, lines[i].value, err));
+		if (kind_of(lines[i].name) == KEEP)
+			return mr_fail(err, MR_REFUSED, "'%s' is a setting of the room\nuse: mailroom config set %s %s",
+			    lines[i].name, lines[i].name, lines[i].value);
+	}
 	return apply(room, &(struct config_change){ .all = lines ? lines : &none, .all_n = n }, err);
 }
 
@@ -592,7 +609,7 @@ ensure_identity(struct mr_room *room, bool *ret_moved, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int folder = -1;
 	mr_auto(record_done) struct record old = { 0 };
-	char name[ROOM_IDENTITY_LEN + 1];
+	char name[ROOM_IDENTITY_LEN + 1], identity[ROOM_IDENTITY_LEN + 1];
 
 	if (!room->place[0])
 		return MR_OK;
@@ -604,7 +621,10 @@ ensure_identity(struct mr_room *room, bool *ret_moved, struct mr_error *err)
 		if (*ret_moved)
 			return MR_OK;
 	}
-	return room_give_identity(path_of(room->spec), room->identity, err);
+	random_hex(identity, ROOM_IDENTITY_LEN);
+	TRY(room_put_setting(path_of(room->spec), "Identity", identity, err));
+	memcpy(room->identity, identity, sizeof identity);
+	return MR_OK;
 }
 
 enum mr_rc

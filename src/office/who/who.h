@@ -30,8 +30,9 @@
 bool path_has_room(const char *room_path); /* is there a `room` file in it? */
 
 /* ---- init.c ---- */
-/* Writes a new random identity into the room's settings. MR_REFUSED: the room is another user's. */
-enum mr_rc room_give_identity(const char *path, char ret[ROOM_IDENTITY_LEN + 1], struct mr_error *err);
+/* Makes that the only line of its name in the settings of the native room at `path`; value NULL removes it, MR_NOTFOUND
+ * if there is none. MR_REFUSED: the room is another user's. */
+enum mr_rc room_put_setting(const char *path, const char *name, const char *value, struct mr_error *err);
 
 /* ---- session.c ---- */
 struct binding { /* finish with binding_done; to save: the strings are borrowed */

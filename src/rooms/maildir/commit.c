@@ -127,7 +127,12 @@ note(struct maildir *md, int fd, bool target)
 enum mr_rc
 commit_move(struct maildir *md, int from_fd, const char *from, int to_fd, const char *to, struct mr_error *err)
 {
+	struct stat st;
+
 	if (sys_rename_new(from_fd, from, to_fd, to) < 0) {
+		if (errno == ENOENT && sys_stat_fd(to_fd, &st) == 0 && st.st_nlink == 0) /* retain.c, in this moment */
+			return mr_fail(
+			    err, MR_BUSY, "the folder for '%s' was removed meanwhile\nrepeat the command", to);
 		if (errno == ENOENT)
 			return mr_fail(err, MR_NOTFOUND, "'%s' is not there any more", from);
 		if (errno != EEXIST)

@@ -21,6 +21,7 @@
  *	commit.c    the one module that makes changes durable
  *	watch.c     inotify
  *	reserve.c   space that is kept for a full disk
+ *	retain.c    removing what the room's settings do not keep (essay on what is never removed)
  *	shared.c    several users in one room: proof of senders, what is closed (essay)
  *	records.c   small values of the post office
  *	copies.c    every copy of a message: where it is, purge; dropping a dead letter
@@ -66,6 +67,7 @@ struct maildir {     /* room->state */
 	struct mr_names *barred;          /* room->barred */
 	bool reserve_spent;               /* some of it, by this handle: it is to be made again */
 	bool reserve_looked;              /* whether it is whole, once */
+	int64_t retain_next_ms;           /* no look at what is to be kept before that: retain.c */
 };
 
 static inline struct maildir *
@@ -356,6 +358,10 @@ enum mr_rc reserve_make(struct maildir *md, struct mr_error *err);
 void reserve_refill(struct maildir *md);
 size_t reserve_missing(struct maildir *md); /* how many files */
 
+/* ---- retain.c ---- */
+/* Removes a little of what the room's settings do not keep, when it is time to look. Best effort. */
+void retain_some(struct mr_room *room);
+
 /* ---- inspect_tree.c ---- */
 struct findings;
 enum mr_rc inspect_tree(struct maildir *md, struct findings *f, struct mr_error *err);
@@ -535,6 +541,8 @@ int64_t lease_deadline_s(int64_t lease_ms);
  * mail. Best effort. */
 void past_keep(struct maildir *md, const struct queue *q, const struct file_name *n, enum settle how);
 void past_remove(const struct queue *q, const char *id); /* NULL: all. Best effort */
+/* The past of work of one month that was removed; ids sorted. Best effort. */
+void past_remove_ids(const struct queue *q, const char *month, const struct mr_names *ids);
 
 /* ---- recover.c ---- */
 /* Gives the mail back that the agent's dead processes and old lives held; their files in holds/ stay. */

@@ -239,5 +239,6 @@ maildir_flush(struct mr_room *room, struct mr_error *err)
 	enum mr_rc rc = commit_flush(md, err);
 
 	reserve_refill(md);
+	retain_some(room);
 	return rc;
 }

@@ -512,6 +512,25 @@ past_remove(const struct queue *q, const char *id)
 }
 
 void
+past_remove_ids(const struct queue *q, const char *month, const struct mr_names *ids)
+{
+	mr_auto(sys_close_fd) int past_fd = -1, fd = -1;
+	struct past_search s = { 0 };
+	struct past_claim past;
+	struct claim claim;
+
+	if (ids->n == 0 || dir_open(q->fd, "past", &past_fd, IGNORED) != MR_OK ||
+	    dir_open(past_fd, month, &fd, IGNORED) != MR_OK)
+		return;
+	(void)dir_each(fd, match_past, &s, IGNORED);
+	for (size_t i = 0; i < s.names.n; i++)
+		if (past_parse(s.names.v[i], &claim, &past) && names_find(ids, claim.id))
+			(void)sys_unlink(fd, s.names.v[i]);
+	mr_names_done(&s.names);
+	(void)sys_rmdir(past_fd, month); /* if that was all */
+}
+
+void
 past_keep(struct maildir *md, const struct queue *q, const struct file_name *n, enum settle how)
 {
 	mr_auto(sys_close_fd) int holds_fd = -1;

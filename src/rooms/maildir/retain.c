@@ -1,0 +1,550 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * retain.c - retention: removing what the room's settings do not keep.
+ *
+ *	Keep-Archive:   agents/<address>/.Archive.<month>/cur     each agent's archive by itself
+ *	Keep-Sent:      agents/<address>/.Sent[.<month>]/cur      ... each agent's copies of what it sent
+ *	Keep-Done:      queues/<name>/done/<month>                each queue by itself, with the past of that work
+ *	Keep-Dead:      dead/{new,cur}, queues/<name>/failed
+ *
+ * Nobody runs for this alone: a command that delivers or that makes marks durable removes a little (SLICE files at
+ * most). A pass goes over all mailboxes and queues; records/kept/_/look says how far it came, and its mtime is an hour
+ * before the next look is due. So a command between two looks pays one stat, and a room without such settings pays
+ *nothing. The lock of that record lets one command at a time do it; the others go on with their own work.
+ *
+ * Never removed:
+ *	- mail in an inbox or held, unread and pinned mail; none of the folders above has mail that somebody works on;
+ *	- what was sent, written, or moved to its folder within a day. A move is seen by the file's ctime. The removal
+ *of another link changes that, too, so in a file with more than two links it does not count: each removal would protect
+ *the other copies for another day;
+ *	- messages of a fan-out that is under way (it would be delivered again) or of a purge, and questions whose
+ *answer is due (send --by);
+ *	- anything while the clock is in doubt: it is before the making of the room, or a file is from the future. A
+ *look after a month without one, and the first look after a setting changed, removes nothing for a day: the clock may
+ *	  have been set forward, and a mistyped setting can still be corrected.
+ *
+ * Whole old months go first; an empty one goes a day later, by rmdir, which fails when mail came in meanwhile.
+ * Removals are not synced: what a power cut brings back is removed again. What is removed is written down before it
+ * goes, a line a month (room.h, ROOM_KEPT), so that `why` can tell, and the newest MONTHS_NOTED lines are kept.
+ */
+#include "rooms/maildir/maildir.h"
+
+#define DAY_MS ((int64_t)24 * 3600 * 1000)
+#define PASS_EVERY_MS ((int64_t)3600 * 1000)
+#define VISITS_EVERY_MS 2000
+#define PAUSE_MAX_MS (30 * DAY_MS) /* a longer one without a look: is the clock right? */
+#define SLICE 256                  /* files that one command looks at and removes */
+#define VISITS 64                  /* mailboxes and queues that one command looks through */
+#define SAMPLE 256                 /* files of a folder whose size is looked up */
+#define MONTHS_NOTED 60
+#define MONTH_LEN 7 /* YYYY-MM */
+#define LOOK "look"
+#define LOOK_PATH "records/" ROOM_KEPT "/_/" LOOK
+#define PATH_LEN (MR_ADDRESS_MAX + 64)
+
+struct look {
+	struct mr_room *room;
+	struct maildir *md;
+	struct room_keep keep[ROOM_SHELVES];
+	int64_t now_ms, since_ms; /* since when looks came at the usual intervals */
+	char cursor[PATH_LEN];    /* the mailbox or queue that is next; "": a new pass */
+	struct mr_names spared;   /* ids, sorted; read with the first candidate */
+	bool spared_read, stop;   /* stop: something is in doubt */
+	size_t left, removed;     /* of SLICE; files, so far */
+};
+
+static int64_t
+stat_ms(struct timespec t)
+{
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* ".Archive.2026-01" -> "2026-01"; "": the name has no month. */
+static const char *
+month_in(const char *path)
+{
+	size_t n = strlen(path);
+	const char *at = n > MONTH_LEN ? path + n - MONTH_LEN : "";
+
+	return *at && (at[-1] == '.' || at[-1] == '/') && at[4] == '-' && strspn(at, "0123456789-") == MONTH_LEN ? at
+														 : "";
+}
+
+static void
+month_of(int64_t ms, char ret[RFC3339_LEN + 1])
+{
+	time_rfc3339(ms, ret);
+	ret[MONTH_LEN] = '\0';
+}
+
+/* ---- What is never removed ---- */
+
+static void
+spare(struct look *k, const char *folder, bool below)
+{
+	mr_auto(mr_names_done) struct mr_names names = { 0 };
+	mr_auto(sys_close_fd) int fd = -1;
+	enum mr_rc rc = dir_open(k->md->root_fd, folder, &fd, IGNORED);
+
+	if (rc == MR_OK)
+		rc = dir_names(fd, &names, IGNORED);
+	k->stop |= rc != MR_OK && rc != MR_NOTFOUND;
+	for (size_t i = 0; i < names.n && !k->stop; i++) {
+		char path[PATH_LEN + NAME_LEN];
+
+		text_join(path, sizeof path, folder, "/", names.v[i], NULL);
+		if (below && names.v[i][0] != '.')
+			spare(k, path, false);
+		else if (!below && id_valid(str_of(names.v[i])))
+			k->stop |= !names_add(&k->spared, str_of(names.v[i]));
+	}
+}
+
+static bool
+is_spared(struct look *k, const char *id)
+{
+	if (!k->spared_read) {
+		k->spared_read = true;
+		spare(k, "spool", false);
+		spare(k, "records/purged", true);
+		spare(k, "records/due", true);
+		names_sort(&k->spared);
+	}
+	return k->stop || names_find(&k->spared, id);
+}
+
+/* By its name alone: marks. */
+static bool
+may_go(enum room_shelf shelf, const struct file_name *n)
+{
+	unsigned flags = name_flags(n, false);
+
+	return !(flags & MR_PINNED) && (shelf != SHELF_ARCHIVE || (flags & MR_SEEN));
+}
+
+/* By its file: is it an old one? */
+static bool
+is_settled(struct look *k, int fd, const char *name)
+{
+	int64_t day_ago = k->now_ms - DAY_MS;
+	struct stat st;
+
+	if (sys_stat(fd, name, &st) < 0 || !S_ISREG(st.st_mode))
+		return false;
+	k->stop |= stat_ms(st.st_mtim) > k->now_ms + DAY_MS || stat_ms(st.st_ctim) > k->now_ms + DAY_MS;
+	return !k->stop && stat_ms(st.st_mtim) < day_ago && (st.st_nlink > 2 || stat_ms(st.st_ctim) < day_ago);
+}
+
+/* ---- Writing down what goes ---- */
+
+/* Mail of that month that was sent before before_ms is about to be removed. False: that cannot be noted. */
+static bool
+note(struct look *k, enum room_shelf shelf, const char *month, int64_t before_ms)
+{
+	const struct room_shelf_name *name = &room_shelves[shelf];
+	mr_auto(buf_done) struct buf text = BUF_INIT, old = BUF_INIT;
+	mr_auto(record_done) struct record lines = { 0 };
+	char today[RFC3339_LEN + 1], before[RFC3339_LEN + 1];
+	enum mr_rc rc = maildir_record_get(k->room, ROOM_KEPT, "", name->record, &old, IGNORED);
+
+	if (rc == MR_OK && record_parse(buf_str(&old), &lines, IGNORED) != MR_OK)
+		record_done(&lines); /* torn: begun anew */
+	if (rc != MR_OK && rc != MR_NOTFOUND)
+		return false;
+	time_rfc3339(k->now_ms, today);
+	time_rfc3339(before_ms, before);
+	for (size_t i = 0; i < lines.n; i++) {
+		struct mr_str rest = str_of(lines.lines[i].value), of, when, until;
+
+		if (!str_cut(&rest, ' ', &of) || !str_eq(of, str_of(month)) || !str_cut(&rest, ' ', &when) ||
+		    !str_cut(&rest, ' ', &until))
+			continue;
+		if (when.len >= 10 && memcmp(when.ptr, today, 10) == 0 && until.len == RFC3339_LEN &&
+		    memcmp(until.ptr, before, RFC3339_LEN) >= 0)
+			return true; /* said today already */
+		if (until.len == RFC3339_LEN && memcmp(until.ptr, before, RFC3339_LEN) > 0)
+			memcpy(before, until.ptr, RFC3339_LEN);
+		lines.lines[i].value = "";
+	}
+	buf_addf(&text, "Removed: %s %s %s %s\n", month, today, before,
+	    record_get(&k->room->settings, name->setting) ? record_get(&k->room->settings, name->setting) : "");
+	for (size_t i = 0, n = 1; i < lines.n && n < MONTHS_NOTED; i++)
+		if (*lines.lines[i].value && ++n)
+			record_add(&text, "Removed", lines.lines[i].value);
+	return buf_ok(&text) &&
+	       maildir_record_put(k->room, ROOM_KEPT, "", name->record, buf_str(&text), IGNORED) == MR_OK;
+}
+
+/* ---- One folder ---- */
+
+struct limit { /* what goes: sent before before_ms, and not newer than `through` if that is not "" */
+	int64_t before_ms;
+	char through[MR_ID_LEN + 1];
+};
+
+struct candidates {
+	enum room_shelf shelf;
+	const struct limit *limit;
+	size_t max, files; /* files: entries that are messages, whether they go or not */
+	struct mr_names names;
+	bool failed;
+};
+
+static bool
+collect(void *ctx, const struct dir_entry *entry)
+{
+	struct candidates *c = ctx;
+	struct file_name n;
+
+	if (!name_parse(str_of(entry->name), &n))
+		return true;
+	c->files++;
+	if (id_time_ms(n.id) >= c->limit->before_ms || (c->limit->through[0] && strcmp(n.id, c->limit->through) > 0) ||
+	    !may_go(c->shelf, &n))
+		return true;
+	c->failed |= !names_add(&c->names, str_of(entry->name));
+	return !c->failed && c->names.n < c->max;
+}
+
+/* "agents/bob/.Sent/cur" -> "agents/bob/.Sent"; others are their own. */
+static void
+box_of(const char *path, char ret[PATH_LEN + NAME_LEN])
+{
+	text_join(ret, PATH_LEN + NAME_LEN, path, NULL);
+	if (str_ends(str_of(ret), "/cur"))
+		ret[strlen(ret) - strlen("/cur")] = '\0';
+}
+
+/* The folder of a month in which nothing was for a day. */
+static void
+retire(struct look *k, enum room_shelf shelf, const char *path, const char *box, int fd)
+{
+	static const char *const rest[] = { "new", "tmp" }, *const files[] = { "maildirfolder", "dovecot-keywords" };
+	mr_auto(sys_close_fd) int box_fd = -1;
+	struct stat st;
+
+	if (sys_stat_fd(fd, &st) < 0 || stat_ms(st.st_mtim) > k->now_ms - DAY_MS ||
+	    sys_rmdir(k->md->root_fd, path) < 0 || shelf == SHELF_DONE ||
+	    dir_open(k->md->root_fd, box, &box_fd, IGNORED) != MR_OK)
+		return;
+	/* New mail of that month makes cur/ again, and the rest with it; what cannot be removed is left. */
+	for (size_t i = 0; i < 2; i++)
+		if (sys_rmdir(box_fd, rest[i]) < 0)
+			return;
+	for (size_t i = 0; i < 2; i++)
+		(void)sys_unlink(box_fd, files[i]);
+	(void)sys_rmdir(k->md->root_fd, box);
+}
+
+/* `removed` gets the ids of what went, or is NULL. */
+static void
+clear_folder(
+    struct look *k, enum room_shelf shelf, const char *path, const struct limit *limit, struct mr_names *removed)
+{
+	mr_auto(sys_close_fd) int fd = -1;
+	struct candidates c = { .shelf = shelf, .limit = limit, .max = k->left };
+	char noted[RFC3339_LEN + 1] = "", month[RFC3339_LEN + 1], last[RFC3339_LEN + 1], box[PATH_LEN + NAME_LEN];
+
+	if (dir_open(k->md->root_fd, path, &fd, IGNORED) != MR_OK || dir_each(fd, collect, &c, IGNORED) != MR_OK)
+		c.failed = true;
+	if (c.names.n > 0)
+		names_sort(&c.names); /* by the time in front, so that a month is noted once */
+	for (size_t i = 0; i < c.names.n && !c.failed && !k->stop; i++) {
+		struct file_name parts;
+
+		k->left--;
+		if (!name_parse(str_of(c.names.v[i]), &parts) || is_spared(k, parts.id) ||
+		    !is_settled(k, fd, c.names.v[i]))
+			continue;
+		month_of(id_time_ms(parts.id), month);
+		if (strcmp(month, noted) != 0) {
+			if (!note(k, shelf, month, limit->before_ms)) {
+				k->stop = true;
+				break;
+			}
+			memcpy(noted, month, sizeof noted);
+		}
+		if (sys_unlink(fd, c.names.v[i]) < 0)
+			continue; /* moved, or another user's */
+		k->removed++;
+		if (removed)
+			(void)names_add(removed, str_of(parts.id));
+	}
+	month_of(limit->before_ms, last);
+	box_of(path, box);
+	if (!c.failed && c.files == 0 && *month_in(box) && strcmp(month_in(box), last) < 0)
+		retire(k, shelf, path, box, fd);
+	mr_names_done(&c.names);
+}
+
+/* ---- One shelf: the folders of an archive, of sent mail, of done work, oldest first ---- */
+
+struct tally { /* the files of a folder, for a limit by number or size */
+	struct mr_names ids;
+	struct mr_names sample;
+	bool failed, sizes;
+	uint64_t seen;
+};
+
+static bool
+count_file(void *ctx, const struct dir_entry *entry)
+{
+	struct tally *t = ctx;
+	struct file_name n;
+
+	if (!name_parse(str_of(entry->name), &n))
+		return true;
+	t->failed |= !names_add(&t->ids, str_of(n.id));
+	/* Every one of the first, then ever fewer: enough for a mean size. */
+	if (t->sizes && t->sample.n < SAMPLE && (t->seen < SAMPLE / 2 || t->seen % 64 == 0))
+		t->failed |= !names_add(&t->sample, str_of(entry->name));
+	t->seen++;
+	return !t->failed;
+}
+
+/* Goes from the newest folder to the oldest until the limit is reached. False: it is not. */
+static bool
+find_through(struct look *k, const struct room_keep *keep, const struct mr_names *paths, char ret[MR_ID_LEN + 1])
+{
+	int64_t left = keep->limit;
+
+	for (size_t i = paths->n; i-- > 0;) {
+		mr_auto(sys_close_fd) int fd = -1;
+		struct tally t = { .sizes = keep->by == KEEP_SIZE };
+		int64_t bytes = 0, each = 1;
+		struct stat st;
+
+		if (dir_open(k->md->root_fd, paths->v[i], &fd, IGNORED) != MR_OK)
+			continue;
+		t.failed |= dir_each(fd, count_file, &t, IGNORED) != MR_OK;
+		for (size_t s = 0; s < t.sample.n; s++)
+			bytes += sys_stat(fd, t.sample.v[s], &st) == 0 ? (int64_t)st.st_blocks * 512 : 0;
+		if (t.sample.n > 0)
+			each = bytes / (int64_t)t.sample.n + 1;
+		names_sort(&t.ids);
+		bool over = !t.failed && t.ids.n > 0 && left / each < (int64_t)t.ids.n;
+
+		if (over)
+			(void)snprintf(ret, MR_ID_LEN + 1, "%s", t.ids.v[t.ids.n - 1 - (size_t)(left / each)]);
+		left -= (int64_t)t.ids.n * each;
+		k->stop |= t.failed;
+		mr_names_done(&t.ids);
+		mr_names_done(&t.sample);
+		if (over || k->stop)
+			return over;
+	}
+	return false;
+}
+
+static void
+clear_shelf(struct look *k, enum room_shelf shelf, const struct mr_names *paths, const struct queue *q)
+{
+	const struct room_keep *keep = &k->keep[shelf];
+	struct limit limit = { .before_ms = k->now_ms - DAY_MS };
+	char last[RFC3339_LEN + 1];
+
+	if (keep->by == KEEP_ALL || paths->n == 0)
+		return;
+	if (keep->by == KEEP_TIME)
+		limit.before_ms = k->now_ms - keep->limit;
+	else if (!find_through(k, keep, paths, limit.through))
+		return;
+	if (limit.through[0] && id_time_ms(limit.through) < limit.before_ms)
+		limit.before_ms = id_time_ms(limit.through) + 1;
+	month_of(limit.before_ms, last);
+	for (size_t i = 0; i < paths->n && k->left > 0 && !k->stop; i++) {
+		mr_auto(mr_names_done) struct mr_names removed = { 0 };
+		char folder[PATH_LEN + NAME_LEN];
+
+		box_of(paths->v[i], folder);
+		if (*month_in(folder) && strcmp(month_in(folder), last) > 0)
+			break; /* this and all that follow are newer */
+		clear_folder(k, shelf, paths->v[i], &limit, q ? &removed : NULL);
+		names_sort(&removed);
+		if (q && shelf == SHELF_DONE)
+			past_remove_ids(q, month_in(folder), &removed);
+	}
+}
+
+/* The entries of `folder` that begin with `prefix`, as paths with `suffix`, in order. */
+static void
+shelf_paths(struct look *k, const char *folder, const char *prefix, const char *suffix, struct mr_names *ret)
+{
+	mr_auto(mr_names_done) struct mr_names names = { 0 };
+	mr_auto(sys_close_fd) int fd = -1;
+
+	if (dir_open(k->md->root_fd, folder, &fd, IGNORED) == MR_OK)
+		(void)dir_names(fd, &names, IGNORED);
+	for (size_t i = 0; i < names.n; i++) {
+		char path[PATH_LEN + NAME_LEN];
+
+		text_join(path, sizeof path, folder, "/", names.v[i], suffix, NULL);
+		if (*prefix ? str_starts(str_of(names.v[i]), prefix) : names.v[i][0] != '.')
+			k->stop |= !names_add(ret, str_of(path));
+	}
+	names_sort(ret);
+}
+
+/* `where` is "agents/<address>", "dead" or "queues/<name>". */
+static void
+visit(struct look *k, const char *where)
+{
+	mr_auto(mr_names_done) struct mr_names archive = { 0 }, sent = { 0 }, done = { 0 }, dead = { 0 };
+	mr_auto(queue_done) struct queue q = QUEUE_INIT;
+	char path[PATH_LEN];
+
+	if (str_starts(str_of(where), "agents/")) {
+		if (shared_is_others(k->md, where + strlen("agents/")))
+			return;
+		shelf_paths(k, where, ".Archive.", "/cur", &archive);
+		shelf_paths(k, where, ".Sent", "/cur", &sent);
+		clear_shelf(k, SHELF_ARCHIVE, &archive, NULL);
+		clear_shelf(k, SHELF_SENT, &sent, NULL);
+		return;
+	}
+	if (strcmp(where, "dead") == 0) {
+		k->stop |= !names_add(&dead, STR("dead/new")) || !names_add(&dead, STR("dead/cur"));
+	} else if (queue_open_any(&q, k->md, where + strlen("queues/"), IGNORED) == MR_OK) {
+		text_join(path, sizeof path, where, "/done", NULL);
+		shelf_paths(k, path, "", "", &done);
+		text_join(path, sizeof path, where, "/failed", NULL);
+		k->stop |= !names_add(&dead, str_of(path));
+		clear_shelf(k, SHELF_DONE, &done, &q);
+	}
+	clear_shelf(k, SHELF_DEAD, &dead, NULL);
+}
+
+/* ---- One look ---- */
+
+/* All of them, in the order of a pass. */
+static void
+add_places(struct look *k, struct mr_names *ret)
+{
+	mr_auto(mr_names_done) struct mr_names agents = { 0 }, queues = { 0 };
+	char path[PATH_LEN];
+
+	if (k->keep[SHELF_ARCHIVE].by || k->keep[SHELF_SENT].by)
+		k->stop |= agents_collect(k->md, false, &agents, IGNORED) != MR_OK;
+	if (k->keep[SHELF_DONE].by || k->keep[SHELF_DEAD].by)
+		k->stop |= queue_names(k->md, &queues, IGNORED) != MR_OK;
+	for (size_t i = 0; i < agents.n + queues.n; i++) {
+		bool agent = i < agents.n;
+
+		text_join(path, sizeof path, agent ? "agents/" : "queues/",
+		    agent ? agents.v[i] : queues.v[i - agents.n], NULL);
+		k->stop |= !names_add(ret, str_of(path));
+	}
+	if (k->keep[SHELF_DEAD].by)
+		k->stop |= !names_add(ret, STR("dead"));
+	names_sort(ret);
+}
+
+/* The settings as one line: a change of them is seen by it. */
+static void
+add_settings(const struct look *k, struct buf *out)
+{
+	for (unsigned i = 0; i < ROOM_SHELVES; i++)
+		buf_addf(out, "%s%d %lld", i ? ", " : "", (int)k->keep[i].by, (long long)k->keep[i].limit);
+}
+
+/* Where the last look stopped. False: nothing may be removed yet. */
+static bool
+read_look(struct look *k)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT, settings = BUF_INIT;
+	mr_auto(record_done) struct record lines = { 0 };
+	int64_t created_ms = record_time(&k->room->settings, "Created");
+
+	add_settings(k, &settings);
+	k->since_ms = k->now_ms;
+	if (file_read(k->md->root_fd, LOOK_PATH, 4096, &text, IGNORED) != MR_OK ||
+	    record_parse(buf_str(&text), &lines, IGNORED) != MR_OK || !buf_ok(&settings) ||
+	    !record_has(&lines, "Settings", buf_z(&settings)))
+		return false;
+	int64_t last_ms = record_int(&lines, "Last", 0), since_ms = record_int(&lines, "Since", 0);
+	const char *cursor = record_get(&lines, "Cursor");
+
+	if (last_ms > k->now_ms + DAY_MS || last_ms < k->now_ms - PAUSE_MAX_MS || since_ms > k->now_ms ||
+	    created_ms > k->now_ms)
+		return false;
+	k->since_ms = since_ms;
+	(void)snprintf(k->cursor, sizeof k->cursor, "%s", cursor ? cursor : "");
+	return k->now_ms - since_ms >= DAY_MS;
+}
+
+/* Not durable: if a power cut takes it, the next look removes nothing for a day. */
+static void
+write_look(struct look *k, int64_t next_ms)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	mr_auto(sys_close_fd) int folder = -1, fd = -1;
+
+	buf_addf(&text, "Since: %lld\nLast: %lld\n", (long long)k->since_ms, (long long)k->now_ms);
+	record_add(&text, "Cursor", k->cursor);
+	buf_adds(&text, "Settings: ");
+	add_settings(k, &text);
+	buf_addc(&text, '\n');
+	if (!buf_ok(&text) || dir_open(k->md->root_fd, "records/" ROOM_KEPT "/_", &folder, IGNORED) != MR_OK)
+		return;
+	(void)sys_unlink(folder, LOOK);
+	fd = sys_open(folder, LOOK, O_WRONLY | O_CREAT | O_EXCL, k->md->file_mode);
+	if (fd >= 0 && sys_write_all(fd, text.ptr, text.len) == 0)
+		(void)sys_set_mtime(fd, (next_ms - PASS_EVERY_MS) * 1000000);
+}
+
+static void
+take_look(struct look *k)
+{
+	mr_auto(mr_names_done) struct mr_names places = { 0 };
+	int64_t next_ms = k->now_ms + PASS_EVERY_MS;
+	size_t at = 0, visits = 0, before = 0;
+
+	if (read_look(k)) {
+		k->left = SLICE;
+		add_places(k, &places);
+		while (at < places.n && strcmp(places.v[at], k->cursor) < 0)
+			at++;
+		for (; at < places.n && k->left > 0 && visits < VISITS && !k->stop; at++, visits++) {
+			before = k->removed;
+			visit(k, places.v[at]);
+		}
+		/* The one that took the rest of the slice may have more; unless all that it has is protected. */
+		if (k->left == 0 && k->removed > before)
+			at--;
+		k->cursor[0] = '\0';
+		if (at < places.n && !k->stop) {
+			(void)snprintf(k->cursor, sizeof k->cursor, "%s", places.v[at]);
+			next_ms = k->now_ms + (k->left == 0 ? 0 : VISITS_EVERY_MS);
+		}
+	}
+	write_look(k, next_ms);
+	k->md->retain_next_ms = next_ms;
+	mr_names_done(&k->spared);
+}
+
+void
+retain_some(struct mr_room *room)
+{
+	struct look k = { .room = room, .md = maildir_of(room), .now_ms = clock_now_ms() };
+	const struct sys_relief *relief = NULL;
+	void *lock = NULL;
+	bool any = false;
+	struct stat st;
+
+	if (k.now_ms < k.md->retain_next_ms && k.md->retain_next_ms - k.now_ms <= 2 * PASS_EVERY_MS)
+		return;
+	for (unsigned i = 0; i < ROOM_SHELVES; i++)
+		if (room_keep_parse(record_get(&room->settings, room_shelves[i].setting), &k.keep[i]))
+			any |= k.keep[i].by != KEEP_ALL;
+	k.md->retain_next_ms = k.now_ms + PASS_EVERY_MS;
+	/* A time in the future was written with another clock. */
+	if (!any || (sys_stat(k.md->root_fd, LOOK_PATH, &st) == 0 && stat_ms(st.st_mtim) <= k.now_ms &&
+			stat_ms(st.st_mtim) + PASS_EVERY_MS > k.now_ms))
+		return;
+	relief = sys_relief_set(NULL); /* the reserve is not for this */
+	if (maildir_record_lock(room, ROOM_KEPT, "", LOOK, 0, &lock, IGNORED) == MR_OK) {
+		take_look(&k);
+		maildir_record_unlock(room, lock);
+	}
+	(void)sys_relief_set(relief);
+}
