@@ -499,7 +499,7 @@ struct mr_filter {        /* { 0 } lets everything through */
 	const char *reply_to; /* answers to that id */
 	const enum mr_priority *priority;
 	int64_t since_ms, before_ms;
-	const char *words; /* all of them, any case, in from, to, subject or body */
+	const char *words; /* a query as `mailroom search` takes it: words, "phrases", prefix*, from:, -word, ... */
 	const char *regex; /* POSIX extended, any case */
 };
 

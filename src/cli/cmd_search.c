@@ -23,6 +23,7 @@ cmd_search(struct cli *cli)
 {
 	const struct search_options *o = cli->opts;
 	mr_auto(buf_done) struct buf words = BUF_INIT;
+	mr_auto(query_done) struct query query = { 0 };
 	struct mr_scan scan = {
 		.order = MR_NEWEST_FIRST, .limit = (size_t)o->limit, .filter = filter_of(cli, &o->filter)
 	};
@@ -34,6 +35,8 @@ cmd_search(struct cli *cli)
 		return cli_usage(cli, "search for what? give words or --regex");
 	for (int i = 0; i < cli->argc; i++)
 		buf_addf(&words, "%s%s", i > 0 ? " " : "", cli->argv[i]);
+	TRY_CLI(query_parse(buf_str(&words), &query, &cli->err));
+	l.query = &query;
 	scan.filter.words = words.len > 0 ? buf_z(&words) : NULL;
 	scan.filter.regex = o->regex;
 	scan.filter.folders = EVERYWHERE;

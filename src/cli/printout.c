@@ -13,6 +13,7 @@
  * mail can close the fence or begin another message.
  */
 #include "cli/printout.h"
+#include "cli/view.h"
 
 #include "base/text.h"
 
@@ -312,6 +313,37 @@ printout_turn(struct printout *l)
 		out->failed = true;
 }
 
+/* A message that was found, and the text around the first hit in it, which is bold or stands between two stars. */
+static void
+print_hit(struct printout *l, const struct mr_message *msg)
+{
+	struct cli *cli = l->cli;
+	mr_auto(buf_done) struct buf piece = BUF_INIT, hit = BUF_INIT;
+	mr_auto(mr_names_done) struct mr_names parts = { 0 };
+	struct query_snippet s = { 0 };
+	unsigned form = out_form(cli, FENCE_LINE);
+	bool found = msg->body && query_snippet(l->query, (struct mr_str){ msg->body, msg->body_len }, &s);
+
+	if (cli->json) {
+		cli->out.failed |=
+		    found && (!names_add(&parts, s.before) || !names_add(&parts, s.hit) || !names_add(&parts, s.after));
+		out_json_message(cli, msg, false, CELLS(found ? kv_names("snippet", &parts) : kv_none()));
+		return;
+	}
+	text_line(cli, &piece, msg);
+	if (found) {
+		buf_adds(&piece, "       ");
+		(void)fence_add(&piece, s.before, form, 0);
+		(void)fence_add(&hit, s.hit, form, 0);
+		buf_adds(&piece, cli->color ? "" : "*");
+		out_colored(cli, &piece, STYLE_BOLD, buf_str(&hit));
+		buf_adds(&piece, cli->color ? "" : "*");
+		(void)fence_add(&piece, s.after, form, 0);
+		buf_addc(&piece, '\n');
+	}
+	(void)add_and_tell(cli, msg, &piece);
+}
+
 static bool
 print_one(void *ctx, const struct mr_message *msg)
 {
@@ -327,7 +359,9 @@ print_one(void *ctx, const struct mr_message *msg)
 			return false;
 	}
 	l->n++;
-	if (l->cli->json)
+	if (l->query)
+		print_hit(l, msg);
+	else if (l->cli->json)
 		cli_json_message(l->cli, msg, l->form == PRINTOUT_WHOLE);
 	else if (l->form == PRINTOUT_TURNS)
 		print_turn(l, msg);

@@ -5,6 +5,7 @@
 #define CLI_PRINTOUT_H
 
 #include "cli.h"
+#include "message/query.h"
 
 enum printout_form {
 	PRINTOUT_LINES,
@@ -15,11 +16,12 @@ enum printout_form {
 struct printout {
 	struct cli *cli;
 	enum printout_form form;
-	struct mr_names seen; /* ids printed, when one message may turn up twice */
-	bool each_once;       /* a thread: the same mail may be in the inbox and in .Sent */
-	bool stream;          /* hand every line to stdout at once */
-	bool brief;           /* of a conversation: lines only, from now on */
-	size_t *starts;       /* of its messages in cli->out */
+	struct mr_names seen;      /* ids printed, when one message may turn up twice */
+	bool each_once;            /* a thread: the same mail may be in the inbox and in .Sent */
+	bool stream;               /* hand every line to stdout at once */
+	const struct query *query; /* a search: the text around the first hit is shown; or NULL */
+	bool brief;                /* of a conversation: lines only, from now on */
+	size_t *starts;            /* of its messages in cli->out */
 	size_t starts_n;
 	size_t n;       /* printed or left out by the budget */
 	size_t trouble; /* messages that could not be read */

@@ -10,46 +10,68 @@
 
 /* The sender as messages of this room name it. */
 static enum mr_rc
-compile_from(struct matcher *m, struct mr_room *room, struct mr_error *err)
+compile_from(struct matcher *m, const char *from, const char **ret, struct mr_error *err)
 {
 	char spelled[MR_ADDRESS_MAX + 1];
 	struct mr_str agent, at;
 
-	address_split(str_of(m->filter->from), &agent, &at);
-	if (!office_has_lives(room)) {
-		bool known = agent_spelled(room, m->filter->from, spelled, IGNORED) == MR_OK;
+	address_split(str_of(from), &agent, &at);
+	if (!office_has_lives(m->room)) {
+		bool known = agent_spelled(m->room, from, spelled, IGNORED) == MR_OK;
 
-		agent = str_of(known ? spelled : m->filter->from);
+		agent = str_of(known ? spelled : from);
 	} else {
-		if (at.len > 0 && !str_eq(at, str_of(room->name)))
-			agent = str_of(m->filter->from); /* someone in another room */
+		if (at.len > 0 && !str_eq(at, str_of(m->room->name)))
+			agent = str_of(from); /* someone in another room */
 		if (agent.len > 1 && agent.ptr[agent.len - 1] == '/')
 			agent.len--;
 		if (address_is_operator(agent))
 			agent = STR(OPERATOR);
 	}
-	m->from = arena_dup(&m->own, agent);
-	return m->from ? MR_OK : mr_nomem(err);
+	*ret = arena_dup(&m->own, agent);
+	return *ret ? MR_OK : mr_nomem(err);
 }
 
-static char
-lower(char c)
+/* The value of a term as messages of this room have it; times narrow the span. */
+static enum mr_rc
+compile_term(struct matcher *m, struct query_term *term, struct mr_error *err)
 {
-	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+	int64_t ms;
+
+	switch (term->field) {
+	case QUERY_FROM:
+		return compile_from(m, term->text, &term->text, err);
+	case QUERY_THREAD:
+		if (!(m->room->driver->abilities & ROOM_THREADS))
+			return room_lacks(m->room, "threads", err);
+		return lookup_thread(m->room, m->agent, term->text, &m->own, &term->text, err);
+	case QUERY_AFTER:
+	case QUERY_BEFORE:
+		TRY(mr_time_parse(term->text, &ms, err));
+		if ((term->field == QUERY_AFTER) != term->exclude)
+			m->since_ms = ms > m->since_ms ? ms : m->since_ms;
+		else
+			m->before_ms = m->before_ms == 0 || ms < m->before_ms ? ms : m->before_ms;
+		return MR_OK;
+	case QUERY_TEXT:
+		m->depth = SCAN_BODIES;
+		return MR_OK;
+	case QUERY_TO:
+	case QUERY_TYPE:
+		return MR_OK;
+	}
+	return MR_OK;
 }
 
 static enum mr_rc
 compile_text(struct matcher *m, struct mr_error *err)
 {
-	struct mr_str rest = str_of(m->filter->words ? m->filter->words : ""), word;
 	char reason[120];
 
-	while (str_word(&rest, " \t\n", &word)) {
-		if (!names_add(&m->words, word))
-			return mr_nomem(err);
-		for (char *c = m->words.v[m->words.n - 1]; *c; c++)
-			*c = lower(*c);
-	}
+	TRY(query_parse(str_of(m->filter->words ? m->filter->words : ""), &m->query, err));
+	m->depth = m->query.n > 0 ? SCAN_HEADERS : SCAN_NAMES;
+	for (size_t i = 0; i < m->query.n; i++)
+		TRY(compile_term(m, &m->query.v[i], err));
 	if (!m->filter->regex)
 		return MR_OK;
 	int code = regcomp(&m->regex, m->filter->regex, REG_EXTENDED | REG_ICASE | REG_NEWLINE | REG_NOSUB);
@@ -103,7 +125,9 @@ matcher_init(
 	const struct mr_filter *f = filter ? filter : &everything;
 	unsigned abilities = room->driver->abilities;
 
-	*m = (struct matcher){ .room = room, .agent = agent, .filter = f };
+	*m = (struct matcher){
+		.room = room, .agent = agent, .filter = f, .since_ms = f->since_ms, .before_ms = f->before_ms
+	};
 	/* To ask for what no message of this room can have is a mistake: an empty answer would look like "none came".
 	 */
 	if (f->thread && !(abilities & ROOM_THREADS))
@@ -111,17 +135,17 @@ matcher_init(
 	if (f->priority && !(abilities & ROOM_PRIORITIES))
 		return room_lacks(room, "priorities", err);
 	if (f->from)
-		TRY(compile_from(m, room, err));
+		TRY(compile_from(m, f->from, &m->from, err));
 	if (f->thread)
 		TRY(lookup_thread(room, agent, f->thread, &m->own, &m->thread, err));
 	if (f->reply_to)
 		TRY(compile_reply_to(m, room, agent, err));
 	TRY(compile_text(m, err));
-	m->depth = m->words.n > 0 || m->has_regex ? SCAN_BODIES
-		   : m->from || f->type || (m->thread && *m->thread) || *m->reply_to || f->priority || f->since_ms ||
-			   f->before_ms || f->no_control
-		       ? SCAN_HEADERS
-		       : SCAN_NAMES;
+	if (m->has_regex)
+		m->depth = SCAN_BODIES;
+	else if (m->depth == SCAN_NAMES && (m->from || f->type || (m->thread && *m->thread) || *m->reply_to ||
+					       f->priority || m->since_ms || m->before_ms || f->no_control))
+		m->depth = SCAN_HEADERS;
 	return MR_OK;
 }
 
@@ -130,52 +154,70 @@ matcher_done(struct matcher *m)
 {
 	if (m->has_regex)
 		regfree(&m->regex);
-	mr_names_done(&m->words);
+	query_done(&m->query);
 	arena_free(m->own);
 	*m = (struct matcher){ 0 };
 }
 
 /* ---- Matching ---- */
 
-/* `word` is in lower case. Bytes beyond ASCII must be the same. */
 static bool
-has_word(struct mr_str text, const char *word)
-{
-	size_t len = strlen(word);
-
-	for (size_t i = 0; i + len <= text.len; i++) {
-		size_t k = 0;
-
-		while (k < len && lower(text.ptr[i + k]) == word[k])
-			k++;
-		if (k == len)
-			return true;
-	}
-	return false;
-}
-
-static bool
-names_have_word(const struct mr_names *names, const char *word)
+names_find(const struct mr_names *names, const struct query_term *term)
 {
 	for (size_t i = 0; i < names->n; i++)
-		if (has_word(str_of(names->v[i]), word))
+		if (query_finds(str_of(names->v[i]), term->text, term->prefix, NULL))
 			return true;
 	return false;
 }
 
 static bool
-fits_words(const struct matcher *m, const struct mr_message *msg)
+has_text(const struct mr_message *msg, const struct query_term *term)
 {
-	for (size_t i = 0; i < m->words.n; i++) {
-		const char *word = m->words.v[i];
+	const struct mr_str fields[] = { str_of(msg->subject), str_of(msg->from), str_of(msg->type),
+		{ msg->body ? msg->body : "", msg->body_len } };
 
-		if (!has_word(str_of(msg->subject), word) && !has_word(str_of(msg->from), word) &&
-		    !names_have_word(&msg->to, word) && !names_have_word(&msg->cc, word) &&
-		    !has_word(str_of(msg->type), word) &&
-		    !(msg->body && has_word((struct mr_str){ msg->body, msg->body_len }, word)))
-			return false;
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
+		if (query_finds(fields[i], term->text, term->prefix, NULL))
+			return true;
+	return names_find(&msg->to, term) || names_find(&msg->cc, term);
+}
+
+static bool
+is_from(const char *from, const struct mr_message *msg)
+{
+	struct mr_str agent, room;
+
+	if (strcmp(from, msg->from) == 0)
+		return true;
+	address_split(str_of(msg->from), &agent, &room);
+	return room.len > 0 && str_eq(agent, str_of(from));
+}
+
+static bool
+is_in_thread(const char *thread, const struct mr_message *msg)
+{
+	return strcmp(thread, msg->thread) == 0 || strcmp(thread, msg->id) == 0;
+}
+
+static bool
+fits_term(const struct query_term *term, const struct mr_message *msg)
+{
+	switch (term->field) {
+	case QUERY_TEXT:
+		return has_text(msg, term);
+	case QUERY_FROM:
+		return is_from(term->text, msg);
+	case QUERY_TO:
+		return names_has(&msg->to, term->text) || names_has(&msg->cc, term->text);
+	case QUERY_TYPE:
+		return ascii_caseeq(term->text, msg->type);
+	case QUERY_THREAD:
+		return is_in_thread(term->text, msg);
+	case QUERY_AFTER:
+	case QUERY_BEFORE: /* the span of the matcher */
+		return !term->exclude;
 	}
-	return true;
+	return false;
 }
 
 static void
@@ -206,17 +248,6 @@ fits_regex(const struct matcher *m, const struct mr_message *msg)
 	return regexec(&m->regex, buf_z(&text), 0, NULL, 0) == 0;
 }
 
-static bool
-fits_from(const struct matcher *m, const struct mr_message *msg)
-{
-	struct mr_str agent, room;
-
-	if (!m->from || strcmp(m->from, msg->from) == 0)
-		return true;
-	address_split(str_of(msg->from), &agent, &room);
-	return room.len > 0 && str_eq(agent, str_of(m->from));
-}
-
 bool
 matcher_fits(const struct matcher *m, const struct mr_message *msg)
 {
@@ -228,18 +259,21 @@ matcher_fits(const struct matcher *m, const struct mr_message *msg)
 		return false;
 	if (m->depth == SCAN_NAMES)
 		return true;
-	if (!fits_from(m, msg) || (f->type && !ascii_caseeq(f->type, msg->type)))
+	if ((m->from && !is_from(m->from, msg)) || (f->type && !ascii_caseeq(f->type, msg->type)))
 		return false;
-	if (m->thread && *m->thread && strcmp(m->thread, msg->thread) != 0 && strcmp(m->thread, msg->id) != 0)
+	if (m->thread && *m->thread && !is_in_thread(m->thread, msg))
 		return false;
 	if (*m->reply_to && strcmp(m->reply_to, msg->reply_to) != 0 &&
 	    (!m->reply_to_native || strcmp(m->reply_to_native, msg->reply_to) != 0))
 		return false;
 	if (f->priority && *f->priority != msg->priority)
 		return false;
-	if ((f->since_ms && msg->date_ms < f->since_ms) || (f->before_ms && msg->date_ms >= f->before_ms))
+	if ((m->since_ms && msg->date_ms < m->since_ms) || (m->before_ms && msg->date_ms >= m->before_ms))
 		return false;
-	if (!fits_words(m, msg) || (m->has_regex && !fits_regex(m, msg)))
+	for (size_t i = 0; i < m->query.n; i++)
+		if (fits_term(&m->query.v[i], msg) == m->query.v[i].exclude)
+			return false;
+	if (m->has_regex && !fits_regex(m, msg))
 		return false;
 	return !f->no_control || msg->folder == MR_SENT || !mr_is_control(m->room, m->agent, msg, IGNORED);
 }

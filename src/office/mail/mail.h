@@ -21,6 +21,7 @@
 #define OFFICE_MAIL_H
 
 #include "base/error.h"
+#include "message/query.h"
 #include "office/office.h"
 #include <regex.h>
 
@@ -87,7 +88,8 @@ struct matcher { /* finish with matcher_done; borrows the filter, room and agent
 	const char *thread; /* or NULL */
 	char reply_to[MR_ID_LEN + 1];
 	const char *reply_to_native; /* the same message as its writer calls it, or NULL */
-	struct mr_names words;       /* lower case */
+	int64_t since_ms, before_ms; /* of the filter and the query; 0: none */
+	struct query query;          /* its names and threads as messages have them */
 	regex_t regex;
 	bool has_regex;
 	enum scan_depth depth; /* what must be read to decide */
