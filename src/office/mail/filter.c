@@ -162,7 +162,7 @@ matcher_done(struct matcher *m)
 /* ---- Matching ---- */
 
 static bool
-names_find(const struct mr_names *names, const struct query_term *term)
+names_have(const struct mr_names *names, const struct query_term *term)
 {
 	for (size_t i = 0; i < names->n; i++)
 		if (query_finds(str_of(names->v[i]), term->text, term->prefix, NULL))
@@ -179,7 +179,7 @@ has_text(const struct mr_message *msg, const struct query_term *term)
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
 		if (query_finds(fields[i], term->text, term->prefix, NULL))
 			return true;
-	return names_find(&msg->to, term) || names_find(&msg->cc, term);
+	return names_have(&msg->to, term) || names_have(&msg->cc, term);
 }
 
 static bool
