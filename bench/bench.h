@@ -17,6 +17,7 @@
  *	peer.c     a program of theirs that sends whenever it is told to
  *	costs.c    system calls, syncs, instructions, memory and bytes of each command
  *	sizes.c    a send and a look while the mailbox grows: size.h says more
+ *	growth.c   the commands that read a history, in rooms of any size: growth.h says more
  *	rivals.c   others that keep a message: rival.h says more
  *	report.c   rounds, medians, the table
  *	record.c   the JSON, with what is known of the machine
@@ -51,6 +52,7 @@ struct bench {
 	const char *variable;    /* one more of their environment; NULL: none */
 	long archived;           /* how large the large archive is */
 	unsigned senders;        /* that a rival's room must know */
+	unsigned missed;         /* limits that fail the bench */
 	double busy;             /* share of the cores that others had, before anything was measured */
 	struct mr_room *room;
 	char body[BODY_BYTES + 1];
@@ -135,5 +137,6 @@ void rows_costs(struct bench *b);
 void rows_rivals(struct bench *b);
 void rows_parallel(struct bench *b);
 void rows_sizes(struct bench *b);
+void rows_growth(struct bench *b);
 
 #endif

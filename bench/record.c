@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PARTS_MAX 8
+#define PARTS_MAX 12
 
 static struct part {
 	const char *name;

@@ -82,7 +82,7 @@ static bool
 start_town(struct bench *b, const struct rival *r)
 {
 	bool fast = r == &mailroom_fast_command || r == &mailroom_fast_library;
-	struct mr_init_options options = { .name = "rivals", .sync = fast ? "fast" : NULL };
+	struct mr_init_options options = { .name = "rivals", .sync = fast ? "fast" : "full" };
 	struct mr_error err = { 0 };
 	struct bench town = *b;
 	char *path = NULL, *where = path_of("%s/%s", b->work, r->folder);
