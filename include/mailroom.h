@@ -144,6 +144,7 @@ struct mr_message { /* one recipient's view of a message; all strings belong to 
 	enum mr_folder folder;
 	unsigned attempt;             /* how often it was handed out and not released; held mail: this time included */
 	int64_t released_ms;          /* when its last holder released it; 0: not */
+	bool look;                    /* of a list of names: only the text says where in a list it belongs */
 	char token[MR_TOKEN_LEN + 1]; /* of the claim, when it is held under a lease */
 	const char *body;             /* decoded; NULL when only headers were asked for */
 	size_t body_len;

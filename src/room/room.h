@@ -37,6 +37,8 @@ enum room_ability {
 	ROOM_CLEAR = 65536,      /* REMOVE_INBOX */
 	ROOM_RAW = 131072,       /* SCAN_RAW */
 	ROOM_BATCH = 262144,     /* delivery.many */
+	ROOM_NAMES = 524288,     /* SCAN_NAMES tells priority and look, all of scan_request is obeyed, and a fetch by id
+				  * costs no more than the message: lists are made of names, only what is shown is opened */
 };
 
 #define ROOM_KEY_MAX 200 /* bytes of a key of a send */
@@ -55,6 +57,7 @@ struct delivery {                  /* one accepted send */
 	bool keep;    /* an import: stored with its own date, under the identity that follows from date, sender and id.
 		       * MR_EXISTS: it is there already, whatever became of it; ret->id is filled in then, too. */
 	bool carried; /* it comes from another room */
+	bool look;    /* its place in a list depends on more than its priority: mr_message.look of SCAN_NAMES */
 	bool only;    /* an answer to one question, in a format where it ends older ones of the same sender, too */
 	struct mr_names *superseded; /* gets the ids of those that it ended; or NULL */
 	/* For a caller that must know after a kill whether it was delivered, one recipient only (not with ROOM_KEYS:
@@ -115,9 +118,11 @@ struct claim {
 	unsigned attempt;    /* 1: first time */
 	int64_t deadline_ms; /* wall clock; 0 for CLAIM_HANDLE */
 	enum claim_kind kind;
-	unsigned flags;   /* of the message, as it was */
-	int64_t since_ms; /* when it was claimed; 0: unknown */
-	bool over;        /* on work of a queue: the time is up or the holder is dead */
+	unsigned flags;            /* of the message, as it was; */
+	enum mr_priority priority; /* as SCAN_NAMES tells it; */
+	bool look;                 /* likewise */
+	int64_t since_ms;          /* when it was claimed; 0: unknown */
+	bool over;                 /* on work of a queue: the time is up or the holder is dead */
 	/* Given with SETTLE_LATER and kept with the past of the work; NULL: not told. */
 	const char *reason;
 	const char *only_for;  /* an agent: nobody else may claim it until then */
@@ -177,18 +182,39 @@ enum room_field {
 };
 
 enum scan_depth {
-	SCAN_NAMES, /* id, flags, folder, attempt, token */
+	SCAN_NAMES, /* id, flags, folder, attempt, token, released_ms; with ROOM_NAMES priority and look */
 	SCAN_HEADERS,
 	SCAN_BODIES,
 	SCAN_RAW, /* only of fetch: body is the message as it is stored, nothing else is filled in */
 };
+enum scan_order {    /* across the folders asked for */
+	SCAN_OLDEST, /* by id */
+	SCAN_NEWEST,
+	/* With ROOM_NAMES, by what the names tell. Mail with `look` comes before all: the caller finds its place. */
+	SCAN_URGENCY, /* the more urgent first, then the newer */
+	SCAN_WORK,    /* what was released last; else the more urgent first, then the older */
+};
+#define SCAN_STATE_LEN 128
+struct scan_state {                /* of an inbox; what changes it is only seen by a look at the mail */
+	char text[SCAN_STATE_LEN]; /* in: what an earlier scan gave; out: that of this scan, "" when mail moved
+				      meanwhile */
+	bool same;                 /* out: it is still that of the earlier scan, and nothing was scanned */
+};
 struct scan_request {
 	unsigned folders; /* enum mr_folder */
 	enum scan_depth depth;
-	bool newest_first;     /* by id; across the folders asked for */
+	enum scan_order order;
 	bool unread_only;      /* only without MR_SEEN: lets a driver skip work */
 	bool one_is_enough;    /* any message will do, whichever: lets a driver stop at the first it meets */
 	const char *id_suffix; /* only ids that end so; NULL: all */
+	/* The rest lets a driver with ROOM_NAMES save time and memory; others may ignore it. */
+	size_t most; /* the first so many are enough, and those with `look`, which do not count; 0: all */
+	int64_t since_ms, before_ms; /* mail whose id is of another time is not wanted; 0: no limit */
+	/* Asked of each name, maybe more than once, in any order: false: it is counted, and not shown. */
+	bool (*wants)(void *ctx, const char *id);
+	void *wants_ctx;
+	size_t *ret_total; /* how many there are, however many are shown; or NULL. Untouched without ROOM_NAMES */
+	struct scan_state *state; /* or NULL; untouched without ROOM_NAMES */
 	mr_trouble_fn *trouble;
 	void *trouble_ctx;
 };

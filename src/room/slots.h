@@ -94,7 +94,11 @@ SLOT(scan,
     (struct mr_room * room, const char *agent, const struct scan_request *want, mr_message_fn *fn, void *ctx,
 	struct mr_error *err),
     (room, agent, want, fn, ctx, err), room_lacks(room, "mail", err), "scan '%s' folders %u %s%s%s", agent,
-    want->folders, depth_word(want->depth), want->unread_only ? " unread" : "", want->newest_first ? " newest" : "")
+    want->folders, depth_word(want->depth), want->unread_only ? " unread" : "",
+    want->order == SCAN_NEWEST    ? " newest"
+    : want->order == SCAN_URGENCY ? " urgency"
+    : want->order == SCAN_WORK    ? " work"
+				  : "")
 /* Required. Looks in `folders` (0: everywhere of that agent). With ROOM_QUEUES `agent` may be "queue:NAME": work in
  * whatever state, by its id, with its text. With ROOM_RAW the depth may be SCAN_RAW. */
 SLOT(fetch,

@@ -20,6 +20,7 @@ check_built(const struct file_name *n, unsigned attempt, unsigned flags, bool wi
 	assert(name_parse(str_of(built), &back));
 	assert(back.has_info == with_info);
 	assert(strcmp(back.id, n->id) == 0 && back.ours == n->ours);
+	assert(back.priority == n->priority && back.look == n->look);
 	assert(str_eq(back.base, n->base) || attempt == 0);
 	if (attempt > 0)
 		assert(back.attempt == attempt);
@@ -39,6 +40,7 @@ check_name(struct mr_str name)
 	assert(id_valid(str_of(n.id)) && !n.held);
 	assert(lies_within(n.base, name) && lies_within(n.flags, name));
 	assert((name_flags(&n, false) & MR_ACKED) == 0);
+	assert(n.priority >= MR_LOW && n.priority <= MR_URGENT && (n.ours || (n.priority == MR_NORMAL && !n.look)));
 	for (size_t i = 0; i < sizeof(some_flags) / sizeof(*some_flags); i++) {
 		check_built(&n, 3, some_flags[i], true);
 		check_built(&n, 3, 0, false);
@@ -70,6 +72,7 @@ check_held(struct mr_str name)
 	assert(strcmp(back.id, n.id) == 0 && strcmp(back.token, "0123456789ab") == 0);
 	assert(back.deadline_s == 1772706600 && back.hold_attempt == 2 && back.attempt == n.attempt);
 	assert(back.has_info == n.has_info && str_eq(back.flags, n.flags));
+	assert(back.priority == n.priority && back.look == n.look);
 }
 
 int

@@ -175,7 +175,7 @@ try_send(struct world *w, const struct letter *letter, struct delivered *ret, st
 		.subject = "hello",
 		.date_ms = clock_now_ms(),
 		.type = "note",
-		.priority = MR_HIGH,
+		.priority = (enum mr_priority)(MR_HIGH + letter->priority),
 		.reply_to = "",
 		.replace_key = "",
 		.sender_life = 1,
@@ -190,9 +190,12 @@ try_send(struct world *w, const struct letter *letter, struct delivered *ret, st
 	id_new(msg.id);
 	msg.thread = msg.id;
 	msg.to = to;
-	struct delivery what = {
-		.msg = &msg, .to = &to, .sender = msg.from, .key = letter->key, .make_mailboxes = letter->make_mailboxes
-	};
+	struct delivery what = { .msg = &msg,
+		.to = &to,
+		.sender = msg.from,
+		.key = letter->key,
+		.make_mailboxes = letter->make_mailboxes,
+		.look = letter->look };
 	enum mr_rc rc = w->ops->deliver(w->room, &what, &done, err);
 
 	if (rc == MR_OK && !done.repeated)

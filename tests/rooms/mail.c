@@ -2,6 +2,7 @@
 /* mail.c - delivering, looking, marking, moving. */
 #include "suite.h"
 #include "base/clock.h"
+#include "base/id.h"
 #include "base/text.h"
 
 #define LISTED_MAX 16
@@ -227,7 +228,7 @@ scans_go_in_order_of_sending_both_ways(void **state)
 	EXPECT(MR_OK, w->ops->mark(w->room, "bob", ids[1], 0, 0, MR_ARCHIVE, &err));
 	struct listed up = list(w, "bob", &want);
 
-	want.newest_first = true;
+	want.order = SCAN_NEWEST;
 	struct listed down = list(w, "bob", &want);
 
 	assert_int_equal(up.n, 4);
@@ -243,6 +244,87 @@ scans_go_in_order_of_sending_both_ways(void **state)
 	EXPECT(MR_OK, w->ops->scan(w->room, "bob", &want, list_one, &first, &err));
 	assert_int_equal(first.n, 1);
 	assert_string_equal(first.v[0].id, ids[3]);
+}
+
+static bool
+wants_all_but(void *ctx, const char *id)
+{
+	return strcmp(ctx, id) != 0;
+}
+
+static void
+a_scan_of_names_knows_the_order(void **state)
+{
+	struct world *w = *state;
+	/* In order of sending; l: look inside, r: released after it was claimed */
+	static const struct {
+		int priority;
+		char extra;
+	} sent[] = { { MR_NORMAL, 0 }, { MR_URGENT, 0 }, { MR_LOW, 0 }, { MR_URGENT, 'r' }, { MR_HIGH, 0 },
+		{ MR_LOW, 'l' }, { MR_NORMAL, 0 }, { MR_URGENT, 0 } };
+	static const struct {
+		enum scan_order order;
+		size_t most, n, v[8];
+	} cases[] = {
+		{ SCAN_OLDEST, 0, 8, { 0, 1, 2, 3, 4, 5, 6, 7 } },
+		{ SCAN_OLDEST, 3, 4, { 0, 1, 2, 5 } }, /* mail to look into is not counted */
+		{ SCAN_NEWEST, 2, 3, { 7, 6, 5 } },
+		{ SCAN_URGENCY, 0, 8, { 5, 7, 3, 1, 4, 6, 0, 2 } },
+		{ SCAN_URGENCY, 4, 5, { 5, 7, 3, 1, 4 } },
+		{ SCAN_WORK, 0, 8, { 5, 1, 7, 4, 0, 6, 2, 3 } },
+		{ SCAN_WORK, 1, 2, { 5, 1 } },
+	};
+	char ids[8][MR_ID_LEN + 1];
+	size_t total = 0;
+
+	add_people(w);
+	for (size_t i = 0; i < 8; i++) {
+		struct letter letter = { .to = { "bob", i % 2 ? "carol" : NULL },
+			.priority = sent[i].priority - MR_HIGH,
+			.look = sent[i].extra == 'l' };
+		struct delivered done = { 0 };
+
+		EXPECT(MR_OK, try_send(w, &letter, &done, &err));
+		memcpy(ids[i], done.id, sizeof done.id);
+		if (sent[i].extra == 'r') {
+			struct claim claim = hold_ok(w, "bob", ids[i], 0, 60000);
+
+			EXPECT(MR_OK, w->ops->settle(w->room, &claim, SETTLE_LATER, &err));
+		}
+	}
+	for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+		for (unsigned depth = SCAN_NAMES; depth <= SCAN_HEADERS; depth++) {
+			struct scan_request want = { .folders = MR_INBOX,
+				.depth = (enum scan_depth)depth,
+				.order = cases[c].order,
+				.most = cases[c].most,
+				.ret_total = &total };
+			struct listed got = list(w, "bob", &want);
+
+			assert_int_equal(got.n, cases[c].n);
+			assert_int_equal(total, 8);
+			for (size_t i = 0; i < got.n; i++)
+				assert_string_equal(got.v[i].id, ids[cases[c].v[i]]);
+		}
+	}
+	struct scan_request want = {
+		.folders = MR_INBOX, .order = SCAN_URGENCY, .most = 2, .wants = wants_all_but, .ret_total = &total
+	};
+
+	want.wants_ctx = ids[7];
+	struct listed got = list(w, "bob", &want);
+
+	assert_true(got.n == 3 && total == 8);
+	assert_string_equal(got.v[1].id, ids[3]);
+	/* By the time in the id. */
+	want = (struct scan_request){ .folders = MR_INBOX | MR_ARCHIVE, .since_ms = id_time_ms(ids[0]) };
+	assert_int_equal(list(w, "bob", &want).n, 8);
+	want.before_ms = id_time_ms(ids[7]) + 1;
+	assert_int_equal(list(w, "bob", &want).n, 8);
+	want.since_ms = want.before_ms;
+	assert_int_equal(list(w, "bob", &want).n, 0);
+	want = (struct scan_request){ .folders = MR_INBOX | MR_ARCHIVE, .before_ms = id_time_ms(ids[0]) };
+	assert_int_equal(list(w, "bob", &want).n, 0);
 }
 
 static void
@@ -447,6 +529,7 @@ const struct suite_case mail_cases[] = {
 	CASE(a_repeated_key_gives_the_same_id, ROOM_REGISTER | ROOM_KEYS | ROOM_ARCHIVE),
 	CASE(a_key_is_refused_for_another_content, ROOM_REGISTER | ROOM_KEYS),
 	CASE(scans_go_in_order_of_sending_both_ways, ROOM_READ_STATE | ROOM_ARCHIVE),
+	CASE(a_scan_of_names_knows_the_order, ROOM_NAMES),
 	CASE(a_scan_shows_only_what_was_asked_for, ROOM_READ_STATE),
 	CASE(mail_is_fetched_from_every_folder, ROOM_REGISTER | ROOM_ARCHIVE | ROOM_HOLDS),
 	CASE(marks_are_set_and_cleared, ROOM_REGISTER | ROOM_READ_STATE | ROOM_PIN),

@@ -61,6 +61,8 @@ struct letter { /* what a case wants to send; zeroed fields get a default */
 	const char *key;
 	struct mr_str body;
 	bool make_mailboxes;
+	int priority; /* enum mr_priority, less MR_HIGH */
+	bool look;
 };
 /* ret may be NULL. */
 enum mr_rc try_send(struct world *w, const struct letter *letter, struct delivered *ret, struct mr_error *err);

@@ -248,7 +248,7 @@ settle_ticket(struct journey *j, bool *ret_published, struct mr_error *err)
 	struct mr_room *there = j->c->there;
 	struct search s = { .j = j };
 	struct scan_request want = {
-		.folders = office_folders(there, MR_INBOX | MR_ARCHIVE), .depth = SCAN_HEADERS, .newest_first = true
+		.folders = office_folders(there, MR_INBOX | MR_ARCHIVE), .depth = SCAN_HEADERS, .order = SCAN_NEWEST
 	};
 
 	if (!*j->plan.ticket || !ROOM_HAS(there, settle_ticket))

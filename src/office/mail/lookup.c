@@ -96,7 +96,7 @@ scan_suffix(struct mr_room *room, const char *agent, const char *suffix, unsigne
     struct mr_error *err)
 {
 	struct scan_request want = {
-		.folders = folders, .depth = SCAN_NAMES, .newest_first = true, .id_suffix = suffix
+		.folders = folders, .depth = SCAN_NAMES, .order = SCAN_NEWEST, .id_suffix = suffix
 	};
 
 	return found->n > FOUND_SHOWN ? MR_OK : office_scan(room, agent, &want, note_id, found, err);

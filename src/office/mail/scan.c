@@ -327,7 +327,7 @@ mr_scan(struct mr_room *room, const char *agent, const struct mr_scan *scan, mr_
 	struct scan_request want = {
 		.folders = folders,
 		.depth = bodies ? SCAN_BODIES : SCAN_HEADERS,
-		.newest_first = streams && newest,
+		.order = streams && newest ? SCAN_NEWEST : SCAN_OLDEST,
 		.unread_only = scan->filter.unread,
 		.trouble = pass_trouble,
 		.trouble_ctx = &s,

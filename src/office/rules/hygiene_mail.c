@@ -135,7 +135,7 @@ judge(struct sending *s, const char *sender, const struct mr_message *msg, const
 	if (!keyed) {
 		/* Without a topic no text is needed. */
 		struct scan_request want = {
-			.folders = MR_SENT, .depth = *mail->topic ? SCAN_BODIES : SCAN_HEADERS, .newest_first = true
+			.folders = MR_SENT, .depth = *mail->topic ? SCAN_BODIES : SCAN_HEADERS, .order = SCAN_NEWEST
 		};
 
 		s->counts = hygiene_counts(&s->policy, mail);

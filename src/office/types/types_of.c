@@ -4,10 +4,12 @@
  * agents) has no Mailroom-Type; its subject says the type then.
  *
  * That is decided in one place, where mail comes out of a driver: a table around the driver's own whose slots that
- * read give each message its type. Every filter, listing and command above sees the same.
+ * read give each message its type. Every filter, listing and command above sees the same. Where mail goes in, the same
+ * table tells the driver which mail must be looked into for a list (delivery.look).
  */
 #include "base/error.h"
 #include "base/sys.h"
+#include "office/mail/mail.h"
 #include "office/types/types.h"
 
 /* ---- By subject ---- */
@@ -233,6 +235,32 @@ typed_fetch(struct mr_room *room, const char *agent, const char *id, unsigned fo
 	return MR_OK;
 }
 
+/* Where in a list it belongs depends on more than its priority: control messages are for a patrol, and the note of an
+ * agent to its next life comes before everything else. The types are files: most mail has none. */
+static void
+tell_look(struct mr_room *room, struct delivery *what)
+{
+	const struct mr_message *msg = what->msg;
+	struct mr_str word = msg->type && msg->type[0] ? str_of(msg->type) : type_word(str_of(msg->subject));
+
+	if (!(room->driver->abilities & ROOM_NAMES) ||
+	    (word.len == 0 && !control_is((struct mr_str){ msg->body, msg->body ? msg->body_len : 0 })))
+		return;
+	const struct type_def *def = types_of(room, msg);
+
+	what->look = (def && def->routed) || (str_caseeq(word, STR(SUCCESSOR_TYPE)) && names_has(what->to, msg->from));
+}
+
+static enum mr_rc
+typed_deliver(struct mr_room *room, struct delivery *what, struct delivered *ret, struct mr_error *err)
+{
+	for (size_t i = 0; i < what->many_n; i++)
+		tell_look(room, &what->many[i].what);
+	if (!what->many)
+		tell_look(room, what);
+	return room->office->types->below->deliver(room, what, ret, err);
+}
+
 static enum mr_rc
 typed_channel_scan(struct mr_room *room, const char *channel, uint64_t after, enum scan_depth depth, post_fn *fn,
     void *ctx, struct mr_error *err)
@@ -258,6 +286,7 @@ types_attach(struct mr_room *room, struct mr_error *err)
 	s->table = *room->driver;
 	s->table.scan = typed_scan;
 	s->table.fetch = typed_fetch;
+	s->table.deliver = typed_deliver;
 	if (ROOM_HAS(room, channel_scan))
 		s->table.channel_scan = typed_channel_scan;
 	room->driver = &s->table;

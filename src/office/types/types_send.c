@@ -221,7 +221,7 @@ look_for_request(void *ctx, const struct mr_message *msg)
 static enum mr_rc
 look_into(struct asking *a, const char *mailbox, unsigned folders, struct mr_error *err)
 {
-	struct scan_request want = { .folders = folders, .depth = SCAN_BODIES, .newest_first = true };
+	struct scan_request want = { .folders = folders, .depth = SCAN_BODIES, .order = SCAN_NEWEST };
 
 	if (folders == 0 || a->found)
 		return MR_OK;

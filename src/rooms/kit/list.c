@@ -153,7 +153,7 @@ kit_scan(struct kit_box *box, const struct scan_request *want, mr_message_fn *fn
 
 	TRY(kit_list(box, want, NULL, &items, err));
 	for (size_t i = 0; i < items.n; i++) {
-		const struct kit_item *item = &items.v[want->newest_first ? items.n - 1 - i : i];
+		const struct kit_item *item = &items.v[want->order == SCAN_NEWEST ? items.n - 1 - i : i];
 		mr_auto(mr_message_done) struct mr_message msg = { 0 };
 		struct mr_error why = { 0 };
 

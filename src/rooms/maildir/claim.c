@@ -94,6 +94,8 @@ take_mail(
 	TRY(list_open_folder(box, &at, &from_fd, err));
 	claim->attempt = at.attempt + 1;
 	claim->flags = at.flags;
+	claim->priority = (enum mr_priority)at.priority;
+	claim->look = at.look;
 	if (!name_build_held(claim->token, claim->deadline_ms / 1000, claim->attempt, str_of(at.name), name))
 		return mr_fail(err, MR_REFUSED,
 		    "the file name '%.60s...' is too long to be held\nrename the file: its name may have at most 200 bytes",
@@ -188,7 +190,7 @@ has_likely_name(struct claimed *c, const struct claim *claim, bool from_cur)
 	struct stat st;
 	char base[NAME_LEN], original[NAME_LEN];
 
-	name_for_id(claim->id, base);
+	name_new(claim->id, claim->priority, claim->look, base);
 	return name_parse(str_of(base), &n) && claim->attempt > 0 &&
 	       name_build(&n, claim->attempt - 1, claim->flags & ~(unsigned)MR_ACKED, from_cur, original) &&
 	       name_build_held(claim->token, claim->deadline_ms / 1000, claim->attempt, str_of(original), c->name) &&
@@ -267,7 +269,7 @@ maildir_each_claim(struct mr_room *room, const char *box, unsigned states,
 		return queue_each(maildir_of(room), box_queue(box), states, fn, ctx, err);
 	TRY(mailbox_open(&mailbox, maildir_of(room), box, err));
 	TRY(list_folders(&mailbox, MR_HELD, false, NULL, &l, err));
-	listing_sort(&l, false);
+	listing_sort(&l, SCAN_OLDEST);
 	for (size_t i = 0; i < l.n && go_on; i++) {
 		struct claim claim = { .life = l.v[i].life, .flags = l.v[i].flags };
 		struct queue_item item = { .state = QUEUE_CLAIMED, .claim = &claim };

@@ -140,7 +140,7 @@ deliver_make_durable(
 
 /* MR_EXISTS: another message has this id. */
 static enum mr_rc
-publish(struct mailbox *box, const char *id, struct mr_str text, struct staged *file, struct mr_error *err)
+publish(struct mailbox *box, const struct delivery *what, struct mr_str text, struct staged *file, struct mr_error *err)
 {
 	int new_fd, tmp_fd;
 	char name[NAME_LEN];
@@ -150,7 +150,7 @@ publish(struct mailbox *box, const char *id, struct mr_str text, struct staged *
 	TRY(stage_open(file, new_fd, tmp_fd, box->md->message_mode, err));
 	TRY(stage_write(file, text, err));
 	TRY(commit_bytes(box->md, file, err));
-	name_for_id(id, name);
+	name_new(what->msg->id, what->msg->priority, what->look, name);
 	TRY(stage_link(file, new_fd, name, err));
 	/* Was the agent pruned meanwhile? Pruning takes the name away first and moves mail after that, so if the name
 	 * is still there ours will be found; if not, the pruner may have looked already. */
@@ -217,7 +217,7 @@ deliver_one(struct mr_room *room, struct delivery *what, struct delivered *ret, 
 		buf_clear(&text);
 		TRY(message_write(msg, room->name, &text, err));
 		enum mr_rc rc = is_queue ? queue_publish(&queue, msg, buf_str(&text), &file, err)
-					 : publish(&box, msg->id, buf_str(&text), &file, err);
+					 : publish(&box, what, buf_str(&text), &file, err);
 
 		if (rc == MR_EXISTS && !what->keep && tries < NEW_IDS_MAX) {
 			deliver_new_id(msg);
@@ -363,7 +363,7 @@ batch_add(struct batch *b, struct parcel *parcel)
 		stage_done(&item->file);
 		return false;
 	}
-	name_for_id(parcel->what.msg->id, item->name);
+	name_new(parcel->what.msg->id, parcel->what.msg->priority, parcel->what.look, item->name);
 	b->n++;
 	return true;
 }

@@ -449,6 +449,7 @@ stage_both(struct sending *s, struct mr_error *err)
 
 	TRY(message_write(what->msg, s->job.room->name, &message, err));
 	TRY(header_add(&record, "Id", str_of(what->msg->id), err));
+	buf_addf(&record, "Name: %s\n", s->job.name);
 	for (size_t i = 0; i < what->to->n; i++)
 		TRY(header_add(&record, "To", str_of(what->to->v[i]), err));
 	buf_addf(&record, "From: %s\n", what->sender ? what->sender : "");
@@ -536,6 +537,7 @@ send_once(struct mr_room *room, struct delivery *what, uint64_t removals, const 
 
 	spool_init(job, room);
 	spool_set_id(job, what->msg->id);
+	name_new(job->id, what->msg->priority, what->look, job->name);
 	job->to = *what->to;
 	job->make_mailboxes = what->make_mailboxes;
 	job->removals = removals ? removals : agents_removals(job->md);

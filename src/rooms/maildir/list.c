@@ -33,14 +33,22 @@
  * Inbox, held and archive are stations of one copy and share one entry an id. A copy in .Sent or in
  * the dead letters is another copy.
  *
- * Costs: no open and no stat for a message, names in an arena, some 100 bytes an entry.
+ * The first N of an order (scan_request.most). Each pass keeps the first N and WINDOW_SPARE more of all that was seen
+ * so far, so that memory does not grow with the folder. This window only gets stricter from pass to pass: what is let
+ * in and was not known is what an earlier pass missed, as above. Mail that leaves meanwhile takes up places in it. If
+ * fewer than N are left in the end, and others were turned away, all passes are made again.
+ *
+ * Costs: no open and no stat for a message, names in an arena, some 150 bytes an entry.
  */
 #include "rooms/maildir/maildir.h"
+#include <inttypes.h>
 
 #define TICK_NS 20000000 /* twice the coarsest kernel tick */
 #define PASSES_MIN 4u
 #define PASSES_AGREED 3u /* that many in a row without a new id */
 #define PASSES_MAX 100u
+#define WINDOW_SPARE 1024u
+#define WINDOW_TRIES 5
 #define CROWDED_AT 128 /* mark.c files the oldest then */
 #define SLOTS_FIRST 64
 #define TOKENS_TRIED 64 /* beyond that reading held/ is cheaper */
@@ -60,15 +68,18 @@ struct walk { /* a group of folders that are read together until they hold still
 	uint32_t *slots; /* hash of id -> index + 1 */
 	size_t slots_n;  /* a power of two */
 	int keyword;     /* enum keyword of the group's folder, -1: not read yet */
-	bool unread_only;
-	const char *id_suffix;
+	const struct scan_request *want;
 	int64_t began_ms;
+	size_t prune_at;     /* so many entries of this group are cut to the window; 0: all are kept */
+	bool pruned;         /* some were turned away: those after `worst` */
+	struct listed worst; /* the last one in the window */
 	/* the present pass */
 	unsigned char number;
 	struct source *v;
 	size_t n, cap;
 	const struct source *now; /* being read */
 	size_t fresh;             /* ids that were not known, older than the listing itself */
+	size_t passed;            /* names that are wanted, kept or not */
 	size_t seen_in_cur;
 	bool failed; /* out of memory */
 };
@@ -149,14 +160,133 @@ grow(struct walk *w)
 	return true;
 }
 
+static int
+by_oldest(const void *a, const void *b)
+{
+	const struct listed *x = a, *y = b;
+	int order = memcmp(x->id, y->id, MR_ID_LEN);
+
+	return order != 0 ? order : (int)!!(x->folder & (MR_SENT | MR_DEAD)) - (int)!!(y->folder & (MR_SENT | MR_DEAD));
+}
+
+static int
+by_newest(const void *a, const void *b)
+{
+	const struct listed *x = a, *y = b;
+
+	return memcmp(x->id, y->id, MR_ID_LEN) != 0 ? by_oldest(b, a) : by_oldest(a, b);
+}
+
+static int
+by_urgency(const void *a, const void *b)
+{
+	const struct listed *x = a, *y = b;
+
+	if (x->look != y->look)
+		return x->look ? -1 : 1;
+	return x->priority != y->priority ? y->priority - x->priority : by_newest(a, b);
+}
+
+static int
+by_work(const void *a, const void *b)
+{
+	const struct listed *x = a, *y = b;
+
+	if (x->look != y->look)
+		return x->look ? -1 : 1;
+	if ((x->released_ms > 0) != (y->released_ms > 0))
+		return x->released_ms > 0 ? 1 : -1;
+	if (x->priority != y->priority)
+		return y->priority - x->priority;
+	return x->released_ms != y->released_ms ? (x->released_ms < y->released_ms ? -1 : 1) : by_oldest(a, b);
+}
+
+static int (*const compare[])(const void *, const void *) = {
+	[SCAN_OLDEST] = by_oldest, [SCAN_NEWEST] = by_newest, [SCAN_URGENCY] = by_urgency, [SCAN_WORK] = by_work
+};
+
+static void
+sort_from(struct listing *l, size_t first, enum scan_order order)
+{
+	if (l->n > first + 1)
+		qsort(l->v + first, l->n - first, sizeof *l->v, compare[order]);
+}
+
+void
+listing_sort(struct listing *l, enum scan_order order)
+{
+	sort_from(l, 0, order);
+}
+
+/* Of the entries from `first` on, which are sorted, the first `most` stay, and those with `look`. Returns where the
+ * last one without it is. */
+static size_t
+keep_most(struct listing *l, size_t first, size_t most)
+{
+	size_t kept = first, plain = 0, last = first;
+
+	for (size_t i = first; i < l->n; i++) {
+		if (!l->v[i].look && plain++ >= most)
+			continue;
+		if (!l->v[i].look)
+			last = kept;
+		l->v[kept++] = l->v[i];
+	}
+	l->n = kept;
+	return last;
+}
+
+/* Cuts what this group has to the window, and gives the memory of the other names back. */
+static bool
+prune(struct walk *w)
+{
+	struct listing *l = w->list;
+	size_t window = w->want->most + WINDOW_SPARE, n = l->n;
+	struct arena *own = NULL;
+
+	sort_from(l, w->first, w->want->order);
+	size_t last = keep_most(l, w->first, window);
+
+	w->prune_at = l->n - w->first + window;
+	if (l->n == n) /* all of them have `look` */
+		return true;
+	w->worst = l->v[last];
+	w->pruned = true;
+	memset(w->slots, 0, w->slots_n * sizeof *w->slots);
+	for (size_t i = 0; i < l->n; i++) {
+		l->v[i].name = arena_dup(&own, str_of(l->v[i].name));
+		if (!l->v[i].name) {
+			arena_free(own);
+			l->n = 0; /* names of the old arena and of the one that is gone */
+			return false;
+		}
+		if (i >= w->first)
+			*find_slot(w, l->v[i].id) = (uint32_t)(i + 1);
+	}
+	arena_free(l->own);
+	l->own = own;
+	return true;
+}
+
+/* By its id, of a name that we made. */
+static bool
+is_of_another_time(const struct scan_request *want, const struct file_name *n)
+{
+	int64_t at_ms = id_time_ms(n->id);
+
+	return n->ours && ((want->since_ms && at_ms < want->since_ms) || (want->before_ms && at_ms >= want->before_ms));
+}
+
 static bool
 take_entry(void *ctx, const struct dir_entry *entry)
 {
 	struct walk *w = ctx;
+	const struct scan_request *want = w->want;
 	struct listing *l = w->list;
 	struct mr_str name = str_of(entry->name);
 	struct listed found = w->now->place;
 	struct file_name parts;
+	struct released released;
 
 	if (found.folder == MR_HELD ? !name_parse_held(name, &parts) : !name_parse(name, &parts))
 		return true;
@@ -167,13 +297,24 @@ take_entry(void *ctx, const struct dir_entry *entry)
 	found.flags = name_flags(&parts, has_a && w->keyword == (int)KEYWORD_OURS);
 	if (found.folder == MR_INBOX && found.box == BOX_CUR && (found.flags & (MR_SEEN | MR_PINNED)) == MR_SEEN)
 		w->seen_in_cur++;
-	if (w->id_suffix && !str_ends((struct mr_str){ parts.id, MR_ID_LEN }, w->id_suffix))
+	if ((want->id_suffix && !str_ends((struct mr_str){ parts.id, MR_ID_LEN }, want->id_suffix)) ||
+	    is_of_another_time(want, &parts))
 		return true;
-	bool skip = w->unread_only && (found.flags & MR_SEEN) != 0;
+	bool skip = want->unread_only && (found.flags & MR_SEEN) != 0;
 
 	if (skip && l->n == w->first)
 		return true;
-	w->failed = !grow(w);
+	memcpy(found.id, parts.id, sizeof found.id);
+	found.attempt = parts.held ? parts.hold_attempt : parts.attempt;
+	found.priority = (signed char)parts.priority;
+	found.look = parts.look;
+	found.released_ms = name_released(&parts, &released) ? released.at_ms : 0;
+	found.pass = w->number;
+	w->passed += !skip;
+	if ((!skip && want->wants && !want->wants(want->wants_ctx, found.id)) ||
+	    (w->pruned && !found.look && compare[want->order](&found, &w->worst) > 0))
+		return true;
+	w->failed = (w->prune_at > 0 && l->n - w->first >= w->prune_at && !prune(w)) || !grow(w);
 	if (w->failed)
 		return false;
 	uint32_t *slot = find_slot(w, parts.id);
@@ -181,9 +322,6 @@ take_entry(void *ctx, const struct dir_entry *entry)
 
 	if (!known && skip) /* never seen unread: nothing to correct */
 		return true;
-	memcpy(found.id, parts.id, sizeof found.id);
-	found.attempt = parts.held ? parts.hold_attempt : parts.attempt;
-	found.pass = w->number;
 	found.name = known && strcmp(known->name, entry->name) == 0 ? known->name : arena_dup(&l->own, name);
 	w->failed = !found.name;
 	if (w->failed)
@@ -229,31 +367,8 @@ listing_done(struct listing *l)
 		return;
 	free(l->v);
 	arena_free(l->own);
+	arena_free(l->folders);
 	*l = (struct listing){ 0 };
-}
-
-static int
-by_oldest(const void *a, const void *b)
-{
-	const struct listed *x = a, *y = b;
-	int order = memcmp(x->id, y->id, MR_ID_LEN);
-
-	return order != 0 ? order : (int)!!(x->folder & (MR_SENT | MR_DEAD)) - (int)!!(y->folder & (MR_SENT | MR_DEAD));
-}
-
-static int
-by_newest(const void *a, const void *b)
-{
-	const struct listed *x = a, *y = b;
-
-	return memcmp(x->id, y->id, MR_ID_LEN) != 0 ? by_oldest(b, a) : by_oldest(a, b);
-}
-
-void
-listing_sort(struct listing *l, bool newest_first)
-{
-	if (l->n > 1)
-		qsort(l->v, l->n, sizeof *l->v, newest_first ? by_newest : by_oldest);
 }
 
 /* ---- The folders of a pass ---- */
@@ -424,7 +539,7 @@ drop_gone(struct walk *w, bool exact)
 
 			missed = rc == MR_OK ? sys_stat(fd, e->name, &st) < 0 && errno == ENOENT : rc == MR_NOTFOUND;
 		}
-		if (!missed && !(w->unread_only && (e->flags & MR_SEEN)))
+		if (!missed && !(w->want->unread_only && (e->flags & MR_SEEN)))
 			l->v[kept++] = *e;
 	}
 	l->n = kept;
@@ -437,31 +552,32 @@ all_left(const struct walk *w)
 	const struct listing *l = w->list;
 
 	for (size_t i = w->first; i < l->n; i++)
-		if (l->v[i].pass == w->number && !(w->unread_only && (l->v[i].flags & MR_SEEN)))
+		if (l->v[i].pass == w->number && !(w->want->unread_only && (l->v[i].flags & MR_SEEN)))
 			return false;
 	return l->n > w->first;
 }
 
 /* Adds what is in inbox and held, in a Maildir++ folder, or, of the box of the dead letters, in that. */
 static enum mr_rc
-list_group(struct mailbox *box, unsigned folders, const char *subfolder, bool unread_only, const char *id_suffix,
+list_group(struct mailbox *box, unsigned folders, const char *subfolder, const struct scan_request *want,
     struct listing *ret, struct mr_error *err)
 {
 	mr_auto(walk_done) struct walk w = { .box = box,
 		.list = ret,
 		.first = ret->n,
 		.keyword = -1,
-		.unread_only = unread_only,
-		.id_suffix = id_suffix,
+		.want = want,
+		.prune_at = want->most > 0 ? (want->most + WINDOW_SPARE) * 2 : 0,
 		.began_ms = clock_now_ms() };
 	unsigned agreed = 0;
+	size_t most_passed = 0;
 	bool exact = false;
 
-	if (subfolder && !(subfolder = arena_dup(&ret->own, str_of(subfolder))))
+	if (subfolder && !(subfolder = arena_dup(&ret->folders, str_of(subfolder))))
 		return mr_nomem(err);
 	while (!exact && w.number < PASSES_MAX && (w.number < PASSES_MIN || agreed < PASSES_AGREED || all_left(&w))) {
 		w.number++;
-		w.fresh = w.seen_in_cur = 0;
+		w.fresh = w.seen_in_cur = w.passed = 0;
 		forget_sources(&w);
 		if (folders & ~(unsigned)MR_HELD)
 			TRY(add_pair(&w, (enum mr_folder)(folders & ~(unsigned)MR_HELD), subfolder, err));
@@ -469,25 +585,78 @@ list_group(struct mailbox *box, unsigned folders, const char *subfolder, bool un
 			TRY(add_held(&w, err));
 		TRY(read_sources(&w, &exact, err));
 		agreed = w.fresh == 0 ? agreed + 1 : 0;
+		/* A file that hides is missed: the pass that saw the most is the nearest to the truth. */
+		most_passed = exact || w.passed > most_passed ? w.passed : most_passed;
 		if (w.seen_in_cur > CROWDED_AT)
 			text_join(box->md->crowded, sizeof box->md->crowded, box->agent, NULL);
 	}
 	drop_gone(&w, exact);
-	return MR_OK;
+	ret->exact = exact;
+	ret->total += w.pruned || want->wants ? most_passed : ret->n - w.first;
+	return !exact && w.pruned && ret->n - w.first < want->most ? MR_BUSY : MR_OK;
+}
+
+/* Again while others take what was in the window: see the essay. */
+static enum mr_rc
+list_add(struct mailbox *box, unsigned folders, const char *subfolder, const struct scan_request *want,
+    struct listing *ret, struct mr_error *err)
+{
+	size_t n = ret->n, total = ret->total;
+	enum mr_rc rc = MR_BUSY;
+
+	for (int tries = 0; rc == MR_BUSY && tries < WINDOW_TRIES; tries++) {
+		ret->n = n;
+		ret->total = total;
+		rc = list_group(box, folders, subfolder, want, ret, err);
+	}
+	return rc == MR_BUSY ? MR_OK : rc;
 }
 
 /* ---- For the rest of the driver ---- */
 
-enum mr_rc
-list_month(struct mailbox *box, const char *name, bool unread_only, const char *id_suffix, struct listing *ret,
-    struct mr_error *err)
+void
+list_state(const struct mailbox *box, char ret[SCAN_STATE_LEN])
 {
-	return list_group(box, MR_ARCHIVE, name, unread_only, id_suffix, ret, err);
+	size_t len = 0;
+
+	for (unsigned which = BOX_NEW; which <= BOX_CUR; which++) {
+		struct stat st;
+
+		if (sys_stat(box->fd, mailbox_folder_name((enum box_folder)which), &st) < 0) {
+			ret[0] = '\0';
+			return;
+		}
+		len += (size_t)snprintf(ret + len, SCAN_STATE_LEN - len, "%s%" PRIx64 ".%" PRIx64 ".%" PRIx64,
+		    len > 0 ? "-" : "", (uint64_t)st.st_ino, (uint64_t)mtime_ns(&st),
+		    (uint64_t)st.st_ctim.tv_sec * 1000000000 + (uint64_t)st.st_ctim.tv_nsec);
+	}
+}
+
+bool
+list_skips_month(const char *name, const struct scan_request *want)
+{
+	char since[24] = "", before[24] = "";
+
+	/* Only a name as we make them says a month. */
+	if (strlen(name) != sizeof ".Archive.2026-11" - 1)
+		return false;
+	if (want->since_ms)
+		name_month_of(want->since_ms, since);
+	if (want->before_ms)
+		name_month_of(want->before_ms, before);
+	return (want->since_ms && strcmp(name, since) < 0) || (want->before_ms && strcmp(name, before) > 0);
 }
 
 enum mr_rc
-list_folders(struct mailbox *box, unsigned folders, bool unread_only, const char *id_suffix, struct listing *ret,
-    struct mr_error *err)
+list_month(
+    struct mailbox *box, const char *name, const struct scan_request *want, struct listing *ret, struct mr_error *err)
+{
+	return list_add(box, MR_ARCHIVE, name, want, ret, err);
+}
+
+enum mr_rc
+list_wanted(
+    struct mailbox *box, unsigned folders, const struct scan_request *want, struct listing *ret, struct mr_error *err)
 {
 	mr_auto(mailbox_done) struct mailbox dead = MAILBOX_INIT;
 	mr_auto(mr_names_done) struct mr_names months = { 0 };
@@ -495,29 +664,49 @@ list_folders(struct mailbox *box, unsigned folders, bool unread_only, const char
 	unsigned live = folders & (MR_INBOX | MR_HELD);
 
 	if (live)
-		TRY(list_group(box, live, NULL, unread_only, id_suffix, &l, err));
+		TRY(list_add(box, live, NULL, want, &l, err));
+	bool exact = l.exact;
+
 	if (folders & MR_ARCHIVE)
 		TRY(list_months(box, &months, err));
 	for (size_t i = 0; i < months.n; i++)
-		TRY(list_month(box, months.v[i], unread_only, id_suffix, &l, err));
-	TRY(keep_last_of_each(&l, err)); /* archived while we read: it is in both groups */
+		if (!list_skips_month(months.v[i], want))
+			TRY(list_month(box, months.v[i], want, &l, err));
+	if (months.n > 0)
+		TRY(keep_last_of_each(&l, err)); /* archived while we read: it is in both groups */
 	if (folders & MR_SENT)
-		TRY(list_group(box, MR_SENT, ".Sent", unread_only, id_suffix, &l, err));
+		TRY(list_add(box, MR_SENT, ".Sent", want, &l, err));
 	if (folders & MR_DEAD) {
 		TRY(mailbox_open_dead(&dead, box->md, err));
-		TRY(list_group(&dead, MR_DEAD, NULL, unread_only, id_suffix, &l, err));
+		TRY(list_add(&dead, MR_DEAD, NULL, want, &l, err));
 	}
+	listing_sort(&l, want->order);
+	if (want->most > 0)
+		(void)keep_most(&l, 0, want->most);
+	l.exact = exact;
 	*ret = l;
 	l = (struct listing){ 0 };
 	return MR_OK;
 }
 
+enum mr_rc
+list_folders(struct mailbox *box, unsigned folders, bool unread_only, const char *id_suffix, struct listing *ret,
+    struct mr_error *err)
+{
+	struct scan_request want = { .unread_only = unread_only, .id_suffix = id_suffix };
+
+	return list_wanted(box, folders, &want, ret, err);
+}
+
 /* ---- One message by its id ---- */
 
 /*
- * Its name follows from the id but for the flags, so a few likely names are tried before any folder is read. A folder
- * is read for mail with rare flags, for held mail, for mail that other programs named, and before "not found" is said.
+ * Its name follows from the id but for fields and flags, so a few likely names are tried before any folder is read,
+ * that of normal mail first. A folder is read for mail with rare flags, for held mail, for mail that other programs
+ * named, and before "not found" is said.
  */
+#define FIELDS_N 8
+static const char *const fields[FIELDS_N] = { "", ",P=0", ",P=1", ",P=3", ",L=1", ",P=0,L=1", ",P=1,L=1", ",P=3,L=1" };
 static const char *const new_ends[] = { "", ",A=1", ",A=2", NULL };
 static const char *const cur_ends[] = { ":2,S", ":2,", ":2,RS", ":2,FS", ":2,F", NULL };
 static const char *const archive_ends[] = { ":2,S", ":2,Sa", ":2,RS", ":2,RSa", NULL };
@@ -552,6 +741,8 @@ try_ends(struct search *s, int fd, const char *const *ends, struct listed place)
 		text_join(place.id, sizeof place.id, s->id, NULL);
 		place.name = arena_dup(s->own, str_of(name));
 		place.attempt = parts.attempt;
+		place.priority = (signed char)parts.priority;
+		place.look = parts.look;
 		place.flags = name_flags(
 		    &parts, has_a && mailbox_keyword(s->box, place.subfolder ? place.subfolder : "") == KEYWORD_OURS);
 		if (place.name)
@@ -593,15 +784,19 @@ try_token(void *ctx, const struct dir_entry *entry)
 
 	if (!token_valid(str_of(entry->name)))
 		return true;
-	for (unsigned attempt = 1; attempt <= 2 && !s->found; attempt++) {
+	for (unsigned i = 0; i < 2 * FIELDS_N && !s->found; i++) {
 		char original[NAME_LEN + 8], name[NAME_LEN];
+		unsigned attempt = 1 + i % 2;
 		struct listed place = { .folder = MR_HELD, .life = s->life, .attempt = attempt };
+		struct file_name parts;
 		struct stat st;
 
-		text_join(original, sizeof original, s->name, attempt == 2 ? ",A=1" : "", NULL);
+		text_join(original, sizeof original, s->name, fields[i / 2], attempt == 2 ? ",A=1" : "", NULL);
 		if (!name_build_held(entry->name, 0, attempt, str_of(original), name) ||
-		    sys_stat(s->held_fd, name, &st) < 0)
+		    sys_stat(s->held_fd, name, &st) < 0 || !name_parse(str_of(original), &parts))
 			continue;
+		place.priority = (signed char)parts.priority;
+		place.look = parts.look;
 		text_join(place.id, sizeof place.id, s->id, NULL);
 		place.name = arena_dup(s->own, str_of(name));
 		if (!place.name)
@@ -636,12 +831,11 @@ read_folders(struct search *s, unsigned folders, const char *month, struct mr_er
 	if (folders == 0)
 		return MR_NOTFOUND;
 	if (month)
-		TRY(list_month(s->box, month, false, s->id, &l, err));
+		TRY(list_month(s->box, month, &(struct scan_request){ .id_suffix = s->id }, &l, err));
 	else
 		TRY(list_folders(s->box, folders, false, s->id, &l, err));
 	if (l.n == 0)
 		return MR_NOTFOUND;
-	listing_sort(&l, false);
 	struct listed found = l.v[0];
 
 	found.name = arena_dup(s->own, str_of(found.name));
@@ -664,11 +858,16 @@ list_find(
 
 	if (folders == 0)
 		folders = MR_INBOX | MR_HELD | MR_ARCHIVE | MR_SENT;
-	name_for_id(id, s.name);
 	name_month(id, month);
-	if (((folders & MR_INBOX) && try_box(&s, box, MR_INBOX)) ||
-	    ((folders & MR_ARCHIVE) && try_subfolder(&s, month, MR_ARCHIVE)) || ((folders & MR_HELD) && try_held(&s)))
-		return MR_OK;
+	for (size_t i = 0; i < FIELDS_N; i++) {
+		name_for_id(id, s.name);
+		text_join(s.name + strlen(s.name), sizeof s.name - strlen(s.name), fields[i], NULL);
+		if (((folders & MR_INBOX) && try_box(&s, box, MR_INBOX)) ||
+		    ((folders & MR_ARCHIVE) && try_subfolder(&s, month, MR_ARCHIVE)) ||
+		    ((folders & MR_HELD) && i == 0 && try_held(&s)))
+			return MR_OK;
+	}
+	name_for_id(id, s.name);
 	/* Mail to oneself is in .Sent under the same id: the agent's own copy goes before it. */
 	enum mr_rc rc = read_folders(&s, folders & live, NULL, err);
 

@@ -81,10 +81,12 @@ maildir_of(struct mr_room *room)
 #define NAME_WHO_LEN 16
 #define NAME_RELEASED_LEN 96
 struct file_name {          /* the parts of a name in new/, cur/ or held/N/ */
-	struct mr_str base; /* without ",A=n" and without ":2,flags" */
+	struct mr_str base; /* without ",A=n" and without ":2,flags"; with ",P=" and ",L=" */
 	struct mr_str tail; /* what other programs put behind our ",A=n" (",U=7"); mostly empty */
 	char id[MR_ID_LEN + 1];
 	bool ours;              /* <seconds>.<ulid>.mr */
+	int priority;           /* enum mr_priority, by ",P=" of a name of ours; else MR_NORMAL */
+	bool look;              /* ",L=1" of a name of ours: delivery.look */
 	unsigned attempt;       /* ,A=n; 0 when absent */
 	bool has_info;          /* ":2," is there: it belongs into cur/ */
 	struct mr_str flags;    /* letters, as they stand */
@@ -109,13 +111,16 @@ bool name_released(const struct file_name *n, struct released *ret);
 void name_released_text(const struct released *r, char ret[NAME_RELEASED_LEN]);
 void name_who(const char *agent, char ret[NAME_WHO_LEN + 1]);      /* 64 bits of the hash of its name */
 unsigned name_flags(const struct file_name *n, bool acked_mapped); /* MR_SEEN ... */
-void name_for_id(const char *id, char ret[NAME_LEN]);              /* "<seconds>.<id>.mr" */
+/* "<seconds>.<id>.mr", with ",P=<p>" unless the priority is normal, and with `look` ",L=1" */
+void name_new(const char *id, enum mr_priority priority, bool look, char ret[NAME_LEN]);
+void name_for_id(const char *id, char ret[NAME_LEN]); /* that of normal mail */
 /* "base[,A=n]:2,flags": letters we do not know are kept, ours set by `flags`. with_info false: no ":2," (new/).
  * False: would be too long. */
 bool name_build(const struct file_name *n, unsigned attempt, unsigned flags, bool with_info, char ret[NAME_LEN]);
 bool name_build_held(
     const char *token, int64_t deadline_s, unsigned attempt, struct mr_str original, char ret[NAME_LEN]);
 void name_month(const char *id, char ret[24]); /* ".Archive.2026-11" */
+void name_month_of(int64_t at_ms, char ret[24]);
 /* "/" -> "%2F", for agents' names used as one file name; "" -> "_". And back; false: not written by name_escape. */
 bool name_unescape(const char *name, char ret[NAME_LEN]);
 void name_escape(const char *agent, char ret[NAME_LEN]);
@@ -164,24 +169,37 @@ struct listed { /* one message found in a folder; name points into the list's ar
 	const char *subfolder; /* MR_ARCHIVE, MR_SENT: ".Archive.2026-11"; else NULL */
 	unsigned flags;
 	unsigned attempt;
+	signed char priority; /* enum mr_priority, as far as the name tells */
+	bool look;            /* delivery.look */
+	int64_t released_ms;  /* 0: not */
 };
 struct listing {
 	struct listed *v;
 	size_t n, cap;
-	struct arena *own;
+	size_t total;          /* how many there are; more than n with scan_request.most or .wants */
+	bool exact;            /* nothing moved while new/ and cur/ were read */
+	struct arena *own;     /* the names; */
+	struct arena *folders; /* the subfolders */
 };
 /* Everything in `folders` (id_suffix NULL: all), unsorted. Looks again until nothing moved meanwhile or enough
  * passes agree. Inbox, held and archive are stations of one copy: an id comes once for the three of them, and
  * once more for each of sent and dead. */
 enum mr_rc list_folders(struct mailbox *box, unsigned folders, bool unread_only, const char *id_suffix,
     struct listing *ret, struct mr_error *err);
+/* The same, as a scan wants it: sorted, and with `most` no more than that. */
+enum mr_rc list_wanted(
+    struct mailbox *box, unsigned folders, const struct scan_request *want, struct listing *ret, struct mr_error *err);
 void listing_done(struct listing *l);
-void listing_sort(struct listing *l, bool newest_first); /* by id; of two with one id, sent and dead come last */
+void listing_sort(struct listing *l, enum scan_order order); /* of two with one id, sent and dead come last */
 /* The names of the archive folders, oldest first; the caller frees them. */
 enum mr_rc list_months(struct mailbox *box, struct mr_names *ret, struct mr_error *err);
 /* Adds what is in one archive folder. */
-enum mr_rc list_month(struct mailbox *box, const char *name, bool unread_only, const char *id_suffix,
-    struct listing *ret, struct mr_error *err);
+enum mr_rc list_month(
+    struct mailbox *box, const char *name, const struct scan_request *want, struct listing *ret, struct mr_error *err);
+/* Is that archive folder of a time that is not wanted at all? */
+bool list_skips_month(const char *name, const struct scan_request *want);
+/* What new/ and cur/ look like from outside: it is another after each change, if the last one is older than a tick. */
+void list_state(const struct mailbox *box, char ret[SCAN_STATE_LEN]);
 /* One message by full id: likely names first, then the folders. MR_NOTFOUND only when no folder changed meanwhile. */
 enum mr_rc list_find(struct mailbox *box, const char *id, unsigned folders, struct arena **own, struct listed *ret,
     struct mr_error *err);

@@ -210,7 +210,7 @@ file_oldest(struct mailbox *box)
 		if (l.v[i].box == BOX_CUR && (l.v[i].flags & (MR_SEEN | MR_PINNED)) == MR_SEEN)
 			l.v[seen++] = l.v[i];
 	l.n = seen;
-	listing_sort(&l, false);
+	listing_sort(&l, SCAN_OLDEST);
 	for (size_t i = 0; i + FILE_DOWN_TO < seen; i++) {
 		mr_auto(found_done) struct found f = { .box = box, .at = l.v[i], .fd = -1 };
 

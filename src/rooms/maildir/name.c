@@ -2,10 +2,12 @@
 /*
  * name.c - file names to parts and back. Pure: no I/O, any bytes.
  *
- *	1772706600.01kjyyyyyyyyyyyyyyyyyyyyyy.mr,A=2,U=7:2,FS
- *	└────────────── base ──────────────────┘│   │   └ flags: state, sorted, ours and others'
- *	                                        │   └ tail: what other programs add (mbsync's ,U=)
- *	                                        └ attempt: handed out and come back that often
+ *	1772706600.01kjyyyyyyyyyyyyyyyyyyyyyy.mr,P=0,L=1,A=2,U=7:2,FS
+ *	└────────────────── base ──────────────────────┘│   │   └ flags: state, sorted, ours and others'
+ *	                                    │   │       │   └ tail: what other programs add (mbsync's ,U=)
+ *	                                    │   │       └ attempt: handed out and come back that often
+ *	                                    │   └ look inside: the name does not tell its place in a list
+ *	                                    └ priority: 0 urgent, 1 high, 3 low; normal mail has none
  *
  *	1772706600.01kjyyyyyyyyyyyyyyyyyyyyyy.mr,A=1,B=1772706700000-<who>-<who>-1772707300
  *	                                             └ released: when, by whom, only for whom and until when
@@ -171,6 +173,24 @@ parse_ours(struct mr_str base, char ret_id[MR_ID_LEN + 1])
 	return true;
 }
 
+/* ",P=<0..3>" and ",L=1" of a name of ours, wherever other programs put theirs. Anything else under these letters is
+ * theirs, and the mail is normal. */
+static void
+read_fields(struct mr_str stem, struct file_name *n)
+{
+	bool has_priority = false;
+
+	for (struct mr_str field; str_cut(&stem, ',', &field);) {
+		char value = field.len == 3 && field.ptr[1] == '=' ? field.ptr[2] : '\0';
+
+		if (field.len == 3 && field.ptr[0] == 'P' && value >= '0' && value <= '3' && !has_priority) {
+			n->priority = MR_URGENT - (value - '0');
+			has_priority = true;
+		}
+		n->look |= field.len == 3 && field.ptr[0] == 'L' && value == '1';
+	}
+}
+
 /* Cuts the info off. A ":2" that others left without its comma counts as info too: at the end of a base it
  * would become one as soon as ",A=" of ours follows it, and the id would change with that. */
 static void
@@ -209,7 +229,9 @@ name_parse(struct mr_str name, struct file_name *ret)
 		n.tail = str_from(stem, at + len);
 	}
 	n.ours = parse_ours(n.base, n.id);
-	if (!n.ours) {
+	if (n.ours) {
+		read_fields(stem, &n);
+	} else {
 		/* An id has 48 bits of milliseconds; a number beyond that is no time. */
 		if (!str_to_u64((struct mr_str){ n.base.ptr, count_digits(n.base) }, &seconds) ||
 		    seconds > UINT64_C(281474976710))
@@ -269,11 +291,19 @@ name_flags(const struct file_name *n, bool acked_mapped)
 }
 
 void
-name_for_id(const char *id, char ret[NAME_LEN])
+name_new(const char *id, enum mr_priority priority, bool look, char ret[NAME_LEN])
 {
 	size_t n = text_number(ret, (uint64_t)id_time_ms(id) / 1000, 0);
+	char field[] = ",P=0";
 
-	text_join(ret + n, NAME_LEN - n, ".", id, ".mr", NULL);
+	field[3] = (char)('0' + (MR_URGENT - (int)priority));
+	text_join(ret + n, NAME_LEN - n, ".", id, ".mr", priority == MR_NORMAL ? "" : field, look ? ",L=1" : "", NULL);
+}
+
+void
+name_for_id(const char *id, char ret[NAME_LEN])
+{
+	name_new(id, MR_NORMAL, false, ret);
 }
 
 bool
@@ -313,11 +343,17 @@ name_build_held(const char *token, int64_t deadline_s, unsigned attempt, struct 
 }
 
 void
-name_month(const char *id, char ret[24])
+name_month_of(int64_t at_ms, char ret[24])
 {
-	struct civil when = civil_of(id_time_ms(id) / 1000);
+	struct civil when = civil_of(at_ms / 1000);
 
 	(void)snprintf(ret, 24, ".Archive.%04u-%02u", (unsigned)when.year % 10000u, (unsigned)when.month % 100u);
+}
+
+void
+name_month(const char *id, char ret[24])
+{
+	name_month_of(id_time_ms(id), ret);
 }
 
 void

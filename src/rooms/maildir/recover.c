@@ -60,6 +60,11 @@ read_record(struct spool_job *job, struct mr_error *err)
 			job->to.v[job->to.n++] = (char *)(uintptr_t)job->lines.lines[i].value;
 	if (job->to.n == 0)
 		return no_record(job, "names no recipient", err);
+	const char *name = record_get(&job->lines, "Name"); /* older versions wrote none: then it is a normal one */
+	struct file_name parts;
+
+	if (name && name_parse(str_of(name), &parts) && parts.ours && strcmp(parts.id, job->id) == 0)
+		name_new(job->id, (enum mr_priority)parts.priority, parts.look, job->name);
 	job->make_mailboxes = make && ascii_caseeq(make, "yes");
 	if (removals && !str_to_u64(str_of(removals), &job->removals))
 		job->removals = 0;

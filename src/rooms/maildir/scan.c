@@ -164,16 +164,16 @@ read_listed(
 		.path = path_of(s, at),
 		.flags = at->flags,
 		.attempt = at->attempt,
+		.priority = depth == SCAN_NAMES ? (enum mr_priority)at->priority : MR_NORMAL,
+		.look = at->look,
+		.released_ms = at->released_ms,
 		.folder = (enum mr_folder)at->folder };
 	struct file_name parts;
-	struct released released;
 	struct stat st;
 
 	memcpy(msg.id, at->id, sizeof msg.id);
 	if (at->folder == MR_HELD && name_parse_held(str_of(at->name), &parts))
 		memcpy(msg.token, parts.token, sizeof msg.token);
-	if (strstr(at->name, ",B=") && name_parse(str_of(at->name), &parts) && name_released(&parts, &released))
-		msg.released_ms = released.at_ms;
 	if (depth != SCAN_NAMES) {
 		TRY(open_listed(s, at, &fd, &st, err));
 		if (message_read(s->room, fd, &st, depth, s->path, &s->text, &msg, err) != MR_OK)
@@ -229,11 +229,13 @@ emit_month(struct scan *s, const char *month, const struct listing *rest, size_t
 {
 	mr_auto(listing_done) struct listing archived = { 0 };
 
-	TRY(list_month(&s->box, month, s->want->unread_only, s->want->id_suffix, &archived, err));
-	listing_sort(&archived, s->want->newest_first);
+	TRY(list_month(&s->box, month, s->want, &archived, err));
+	listing_sort(&archived, s->want->order);
+	if (s->want->ret_total)
+		*s->want->ret_total += archived.total;
 	for (size_t i = 0; i < archived.n && !s->stopped;) {
 		int order = *at < rest->n ? memcmp(rest->v[*at].id, archived.v[i].id, MR_ID_LEN) : 0;
-		bool other = s->want->newest_first ? order > 0 : order < 0;
+		bool other = s->want->order == SCAN_NEWEST ? order > 0 : order < 0;
 
 		TRY(emit(s, other ? &rest->v[(*at)++] : &archived.v[i++], err));
 	}
@@ -254,8 +256,12 @@ note_first(void *ctx, const struct dir_entry *entry)
 	if (!name_parse(str_of(entry->name), &parts) || parts.has_info)
 		return true;
 	text_join(first->name, sizeof first->name, entry->name, NULL);
-	first->at =
-	    (struct listed){ .folder = MR_INBOX, .box = BOX_NEW, .attempt = parts.attempt, .name = first->name };
+	first->at = (struct listed){ .folder = MR_INBOX,
+		.box = BOX_NEW,
+		.attempt = parts.attempt,
+		.priority = (signed char)parts.priority,
+		.look = parts.look,
+		.name = first->name };
 	memcpy(first->at.id, parts.id, sizeof first->at.id);
 	return false;
 }
@@ -280,6 +286,8 @@ maildir_scan(struct mr_room *room, const char *agent, const struct scan_request 
 	mr_auto(scan_done) struct scan s = SCAN_INIT(room);
 	mr_auto(listing_done) struct listing rest = { 0 };
 	mr_auto(mr_names_done) struct mr_names months = { 0 };
+	bool newest = want->order == SCAN_NEWEST, by_time = newest || want->order == SCAN_OLDEST;
+	char state[SCAN_STATE_LEN] = "", now[SCAN_STATE_LEN] = "";
 	size_t at = 0;
 
 	s.want = want;
@@ -290,13 +298,27 @@ maildir_scan(struct mr_room *room, const char *agent, const struct scan_request 
 		TRY(emit_any(&s, err));
 	if (s.stopped)
 		return MR_OK;
-	TRY(list_folders(
-	    &s.box, want->folders & ~(unsigned)MR_ARCHIVE, want->unread_only, want->id_suffix, &rest, err));
-	if (want->folders & MR_ARCHIVE)
+	if (want->state) {
+		list_state(&s.box, state);
+		want->state->same = state[0] && strcmp(state, want->state->text) == 0;
+		if (want->state->same)
+			return MR_OK;
+	}
+	TRY(list_wanted(&s.box, by_time ? want->folders & ~(unsigned)MR_ARCHIVE : want->folders, want, &rest, err));
+	if (want->state) {
+		list_state(&s.box, now);
+		text_join(want->state->text, sizeof now, rest.exact && strcmp(now, state) == 0 ? now : "", NULL);
+	}
+	if (want->ret_total)
+		*want->ret_total = rest.total;
+	if (by_time && (want->folders & MR_ARCHIVE))
 		TRY(list_months(&s.box, &months, err));
-	listing_sort(&rest, want->newest_first);
-	for (size_t i = 0; i < months.n && !s.stopped; i++)
-		TRY(emit_month(&s, months.v[want->newest_first ? months.n - 1 - i : i], &rest, &at, err));
+	for (size_t i = 0; i < months.n && !s.stopped; i++) {
+		const char *month = months.v[newest ? months.n - 1 - i : i];
+
+		if (!list_skips_month(month, want))
+			TRY(emit_month(&s, month, &rest, &at, err));
+	}
 	while (at < rest.n && !s.stopped)
 		TRY(emit(&s, &rest.v[at++], err));
 	return MR_OK;

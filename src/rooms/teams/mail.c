@@ -83,7 +83,7 @@ teams_scan(struct mr_room *room, const char *agent, const struct scan_request *w
 			want->trouble(want->trouble_ctx, path, &why);
 		}
 	for (size_t i = 0; i < in->order_n; i++) {
-		const struct entry *e = in->order[want->newest_first ? in->order_n - 1 - i : i];
+		const struct entry *e = in->order[want->order == SCAN_NEWEST ? in->order_n - 1 - i : i];
 		mr_auto(mr_message_done) struct mr_message msg = { 0 };
 
 		if ((want->unread_only && e->seen) || (want->id_suffix && !str_ends(str_of(e->id), want->id_suffix)))

@@ -40,6 +40,8 @@ struct mem_copy { /* one message in one mailbox */
 	unsigned flags;
 	unsigned attempt;    /* how often it was handed over and came back */
 	int64_t released_ms; /* 0: it was not */
+	enum mr_priority priority;
+	bool look;
 	struct mem_letter *letter;
 	/* while folder is MR_HELD */
 	struct claim hold;

@@ -179,7 +179,9 @@ static void
 put_copies(struct mem *mem, const struct delivery *what, struct mem_letter *letter)
 {
 	struct mem_box *sent = mem_box_any(mem, what->sender);
-	struct mem_copy copy = { .folder = MR_INBOX, .letter = letter };
+	struct mem_copy copy = {
+		.folder = MR_INBOX, .priority = what->msg->priority, .look = what->look, .letter = letter
+	};
 
 	memcpy(copy.id, what->msg->id, sizeof copy.id);
 	for (size_t i = 0; i < what->to->n; i++) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* mem_mail.c - looking, marking and moving. */
 #include "base/error.h"
+#include "base/id.h"
 #include "message/message.h"
 #include "support/mem/mem.h"
 
@@ -33,6 +34,8 @@ view(struct mr_room *room, const char *agent, const struct mem_copy *copy, enum 
 	};
 
 	memcpy(msg.id, copy->id, sizeof msg.id);
+	msg.look = copy->look;
+	msg.priority = depth == SCAN_NAMES ? copy->priority : MR_NORMAL;
 	if (depth != SCAN_NAMES) {
 		enum mr_rc rc = message_parse(buf_str(&copy->letter->text), room->name,
 		    depth == SCAN_BODIES ? MESSAGE_ALL : MESSAGE_HEADERS, &msg, err);
@@ -63,7 +66,7 @@ view(struct mr_room *room, const char *agent, const struct mem_copy *copy, enum 
 
 struct view_list { /* the copies that a scan will show, with a reference to each letter */
 	struct mem_copy *v;
-	size_t n;
+	size_t n, total;
 };
 
 static void
@@ -82,7 +85,13 @@ pick(const struct mem_box *box, const struct scan_request *want, struct view_lis
 
 		if (!(copy->folder & want->folders) || (want->unread_only && (copy->flags & MR_SEEN)))
 			continue;
-		if (want->id_suffix && !str_ends(str_of(copy->id), want->id_suffix))
+		int64_t at_ms = id_time_ms(copy->id);
+
+		if ((want->id_suffix && !str_ends(str_of(copy->id), want->id_suffix)) ||
+		    (want->since_ms && at_ms < want->since_ms) || (want->before_ms && at_ms >= want->before_ms))
+			continue;
+		list->total++;
+		if (want->wants && !want->wants(want->wants_ctx, copy->id))
 			continue;
 		copy->letter->refs++;
 		list->v[list->n++] = *copy;
@@ -95,6 +104,36 @@ by_id(const void *a, const void *b)
 	const struct mem_copy *left = a, *right = b;
 
 	return strcmp(left->id, right->id);
+}
+
+static int
+by_newest(const void *a, const void *b)
+{
+	return by_id(b, a);
+}
+
+static int
+by_urgency(const void *a, const void *b)
+{
+	const struct mem_copy *x = a, *y = b;
+
+	if (x->look != y->look)
+		return x->look ? -1 : 1;
+	return x->priority != y->priority ? (int)y->priority - (int)x->priority : by_id(b, a);
+}
+
+static int
+by_work(const void *a, const void *b)
+{
+	const struct mem_copy *x = a, *y = b;
+
+	if (x->look != y->look)
+		return x->look ? -1 : 1;
+	if (!x->released_ms != !y->released_ms)
+		return x->released_ms ? 1 : -1;
+	if (x->priority != y->priority)
+		return (int)y->priority - (int)x->priority;
+	return x->released_ms != y->released_ms ? (x->released_ms < y->released_ms ? -1 : 1) : by_id(a, b);
 }
 
 enum mr_rc
@@ -115,11 +154,22 @@ mem_scan(struct mr_room *room, const char *agent, const struct scan_request *wan
 	if (box)
 		pick(box, want, &list);
 	pick(&mem->dead, want, &list);
-	qsort(list.v, list.n, sizeof *list.v, by_id);
+	static int (*const orders[])(const void *, const void *) = {
+		[SCAN_OLDEST] = by_id, [SCAN_NEWEST] = by_newest, [SCAN_URGENCY] = by_urgency, [SCAN_WORK] = by_work
+	};
+	size_t plain = 0;
 
+	qsort(list.v, list.n, sizeof *list.v, orders[want->order]);
+	if (want->ret_total)
+		*want->ret_total = list.total;
+	if (want->state)
+		*want->state = (struct scan_state){ 0 };
 	for (size_t i = 0; i < list.n; i++) {
-		const struct mem_copy *copy = &list.v[want->newest_first ? list.n - 1 - i : i];
+		const struct mem_copy *copy = &list.v[i];
 		struct mr_message msg = { 0 };
+
+		if (want->most && !copy->look && plain++ >= want->most)
+			continue;
 		enum mr_rc rc = view(room, agent, copy, want->depth, &msg, err);
 
 		if (rc == MR_NOMEM)

@@ -234,7 +234,9 @@ a_scan_of_inbox_and_archive_is_in_order_of_ids(void **state)
 	}
 	for (int newest = 0; newest < 2; newest++) {
 		struct seen s = { 0 };
-		struct scan_request want = { .folders = folders, .depth = SCAN_BODIES, .newest_first = newest == 1 };
+		struct scan_request want = {
+			.folders = folders, .depth = SCAN_BODIES, .order = newest == 1 ? SCAN_NEWEST : SCAN_OLDEST
+		};
 		EXPECT(MR_OK, maildir_scan(&b->room, "bob", &want, note, &s, &err));
 		assert_int_equal(s.n, 10);
 		for (size_t i = 0; i < 10; i++)

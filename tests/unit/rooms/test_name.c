@@ -78,6 +78,58 @@ what_others_append_does_not_change_the_id(void **state)
 }
 
 static void
+priority_and_look_stand_in_the_name(void **state)
+{
+	(void)state;
+	static const struct {
+		enum mr_priority priority;
+		bool look;
+		const char *fields;
+	} all[] = { { MR_NORMAL, false, "" }, { MR_URGENT, false, ",P=0" }, { MR_HIGH, false, ",P=1" },
+		{ MR_LOW, false, ",P=3" }, { MR_NORMAL, true, ",L=1" }, { MR_URGENT, true, ",P=0,L=1" } };
+
+	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+		char name[NAME_LEN], want[NAME_LEN], held[NAME_LEN];
+		struct file_name n;
+
+		name_new(ID, all[i].priority, all[i].look, name);
+		text_join(want, sizeof want, ".mr", all[i].fields, NULL);
+		assert_true(str_ends(str_of(name), want));
+		n = parsed(name);
+		assert_true(n.ours && n.priority == (int)all[i].priority && n.look == all[i].look && n.attempt == 0);
+		assert_string_equal(n.id, ID);
+		/* Marks, an attempt, a hold and the way back keep them. */
+		text_join(want, sizeof want, name, ",A=2:2,FS", NULL);
+		assert_built(name, 2, MR_SEEN | MR_PINNED, true, want);
+		n = parsed(want);
+		assert_true(n.priority == (int)all[i].priority && n.look == all[i].look && n.attempt == 2);
+		assert_true(name_build_held("0123456789ab", 7, 3, str_of(want), held));
+		assert_true(name_parse_held(str_of(held), &n));
+		assert_true(n.priority == (int)all[i].priority && n.look == all[i].look && n.hold_attempt == 3);
+	}
+}
+
+static void
+fields_of_others_and_wrong_ones_are_kept_and_mean_nothing(void **state)
+{
+	(void)state;
+	assert_int_equal(parsed(BASE ",S=10,P=0,U=7:2,S").priority, MR_URGENT);
+	assert_int_equal(parsed(BASE ",A=1,P=1").priority, MR_HIGH);
+	assert_int_equal(parsed(BASE ",P=3,P=0").priority, MR_LOW); /* the first one is ours */
+	static const char *const none[] = { BASE, BASE ",P=", BASE ",P=4", BASE ",P=00", BASE ",P=-1", BASE ",p=0",
+		BASE ",PP=0", BASE ",P:0", BASE ",P=0x", BASE ":2,P=0", BASE ",S=1P=0", "1762900000.M1P2.host,P=0",
+		"P=0", BASE "P=0" };
+
+	for (size_t i = 0; i < sizeof none / sizeof none[0]; i++) {
+		assert_int_equal(parsed(none[i]).priority, MR_NORMAL);
+		assert_false(parsed(none[i]).look);
+	}
+	assert_false(parsed(BASE ",L=0").look || parsed(BASE ",L=11").look || parsed(BASE ",L=").look);
+	assert_false(parsed("1762900000.M1P2.host,L=1").look);
+	assert_built(BASE ",P=9,L=x,U=7", 1, MR_SEEN, true, BASE ",P=9,L=x,U=7,A=1:2,S");
+}
+
+static void
 a_foreign_name_has_one_id_whatever_its_flags(void **state)
 {
 	(void)state;
@@ -258,6 +310,8 @@ main(void)
 		cmocka_unit_test(a_name_of_ours_has_its_id_in_it),
 		cmocka_unit_test(flags_and_attempts_are_read),
 		cmocka_unit_test(what_others_append_does_not_change_the_id),
+		cmocka_unit_test(priority_and_look_stand_in_the_name),
+		cmocka_unit_test(fields_of_others_and_wrong_ones_are_kept_and_mean_nothing),
 		cmocka_unit_test(a_foreign_name_has_one_id_whatever_its_flags),
 		cmocka_unit_test(letters_of_other_programs_survive),
 		cmocka_unit_test(a_name_for_new_has_no_info),
