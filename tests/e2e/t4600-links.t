@@ -334,4 +334,36 @@ mr --as alice drain --json | jq -r 'select(.reply_to=="'"$id"'").body' >body
 silent_about body '1970|^Subject: $' 'and says nothing that is not known'
 says body '^Sent: 20' 'but when it was sent'
 
+# ---- the other room is away: it is there and cannot be reached ----
+if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
+	chmod 755 "$scratch"; cp "$BIN" "$scratch/mailroom" && chmod 755 "$scratch/mailroom"
+	mkdir -p laptop/fleet laptop/home && chown -R 65534:65534 laptop
+	nobody() { (cd "$scratch/laptop" && HOME=$scratch/laptop/home XDG_STATE_HOME=$scratch/laptop/home XDG_CONFIG_HOME=$scratch/laptop/home setpriv --reuid 65534 --regid 65534 --clear-groups "$scratch/mailroom" "$@" </dev/null); }
+	{ nobody init --name laptop && nobody register alice && nobody init --name fleet ./fleet; } >/dev/null 2>&1
+	for a in carol dan; do nobody --room ./fleet register $a >/dev/null 2>&1; done
+	nobody link fleet ./fleet >/dev/null 2>&1
+	chmod 000 laptop/fleet/.mailroom
+	exits 0 'away, mail for a name that was seen there is stored' nobody --as alice send carol@fleet -m 'first'
+	says err 'carry fleet.* delivers it' 'and it is said that it waits'
+	exits 0 'in any spelling' nobody --as alice send Dan@fleet -m 'second'
+	exits 1 'a name that was never seen there' nobody --as alice send eve@fleet -m hi
+	says err "'eve' was not" 'is refused with the reason'
+	same 2 "$(nobody link list --json | jq .waiting)" 'what waits is counted'
+	nobody doctor >out 2>&1
+	says out '2 messages to fleet wait to be carried, the oldest for' 'and doctor says since when'
+	chmod 700 laptop/fleet/.mailroom
+	nobody --room ./fleet prune dan >/dev/null 2>&1
+	exits 0 'back again' nobody carry
+	same first "$(nobody --room ./fleet --as carol drain --json | jq -r .body)" 'it arrives, once'
+	nobody carry >/dev/null 2>&1
+	same '' "$(nobody --room ./fleet --as carol drain --json)" 'and not again'
+	same 'Failed: second' "$(nobody --as alice inbox --json | jq -r 'select(.subject|startswith("Failed"))|.subject')" 'what nobody takes any more comes back to its sender'
+	nobody --room ./fleet register frank >/dev/null 2>&1
+	exits 0 'a name that came since' nobody --as alice send frank@fleet -m hi
+	check 'is known from then on' grep -q '^Agent: frank$' laptop/.mailroom/records/known/_/fleet
+	check 'until the link goes' sh -c 'cd laptop && chown -R 0:0 . && HOME=$PWD/home XDG_STATE_HOME=$PWD/home XDG_CONFIG_HOME=$PWD/home "$0" --room . unlink fleet && ! test -e .mailroom/records/known/_/fleet' "$BIN"
+else
+	skip 'the other room is away' 'needs root and setpriv'
+fi
+
 finish

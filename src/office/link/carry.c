@@ -372,8 +372,10 @@ carry(struct carrier *c, const char *link, unsigned ways, struct mr_error *err)
 		carrier_trouble(c, &second);
 	if (rc != MR_OK)
 		return rc;
-	if (ways & MR_CARRY_IN)
+	if (ways & MR_CARRY_IN) {
+		link_remember(c->room, c->there, link);
 		rc = carry_in(c, err);
+	}
 	if (rc == MR_OK && (ways & MR_CARRY_OUT))
 		rc = carry_out(c, err);
 	if (rc == MR_OK && (ways & MR_CARRY_IN))

@@ -8,8 +8,9 @@
  * (`unlink` again).
  *
  * AGENT@LINK as a recipient is looked up in the other room, by its own rules, before anything is accepted: a misspelled
- * name is refused where it was written. The mail itself goes into the queue of the link, with everything that a queue
- * promises; carrying it may fail now, and is repeated.
+ * name is refused where it was written. While the other room cannot be reached, the names count that were seen there
+ * before (a record, KNOWN_KIND): a laptop without network still takes mail for its fleet. The mail itself goes into the
+ * queue of the link, with everything that a queue promises; carrying it may fail now, and is repeated.
  */
 #include "office/link/link.h"
 
@@ -18,6 +19,8 @@
 #include "message/address.h"
 #include "office/rules/config.h"
 #include "office/work/work.h"
+
+#define REMEMBER_MS ((int64_t)10 * 60 * 1000) /* so often the names of the other room are asked for */
 
 enum mr_rc
 link_able(const struct mr_room *room, struct mr_error *err)
@@ -319,6 +322,7 @@ mr_link_create(struct mr_room *room, const struct mr_self *self, const char *nam
 	TRY(mr_config_set(room, grant, there->spec, false, err));
 	TRY(make_queue(room, self, name, err));
 	TRY(header_add(&lines, "Room", str_of(there->spec), err));
+	link_remember(room, there, name);
 	return settings_create(room, LINK_KIND, name, self->agent, &lines, err);
 }
 
@@ -361,10 +365,78 @@ mr_link_remove(struct mr_room *room, const char *name, bool force, size_t *ret_d
 	}
 	drop_records(room, CARRIED_KIND, name);
 	drop_records(room, CARRYING_KIND, name);
+	(void)room->driver->record_drop(room, KNOWN_KIND, "", name, IGNORED);
 	*err = (struct mr_error){ 0 };
 	if (ret_dead)
 		*ret_dead = dead;
 	return MR_OK;
+}
+
+/* ---- The names of the other room, for the time when it is away ---- */
+
+static bool
+note_agent(void *ctx, const struct mr_agent *agent)
+{
+	return names_add(ctx, str_of(agent->name));
+}
+
+/* Adds the names that were seen there; returns when they were, 0: never. */
+static int64_t
+known_names(struct mr_room *room, const char *link, struct mr_names *ret)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	mr_auto(record_done) struct record lines = { 0 };
+
+	if (room->driver->record_get(room, KNOWN_KIND, "", link, &text, IGNORED) != MR_OK ||
+	    record_parse(buf_str(&text), &lines, IGNORED) != MR_OK)
+		return 0;
+	for (size_t i = 0; i < lines.n; i++)
+		if (ascii_caseeq(lines.lines[i].name, "Agent"))
+			(void)names_add(ret, str_of(lines.lines[i].value));
+	return record_time(&lines, "Seen");
+}
+
+static void
+put_known(struct mr_room *room, const char *link, struct mr_names *names, int64_t seen_ms)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+	char seen[RFC3339_LEN + 1];
+
+	names_sort(names);
+	time_rfc3339(seen_ms, seen);
+	buf_addf(&text, "Seen: %s\n", seen);
+	for (size_t i = 0; i < names->n; i++)
+		buf_addf(&text, "Agent: %s\n", names->v[i]);
+	if (buf_ok(&text))
+		(void)room->driver->record_put(room, KNOWN_KIND, "", link, buf_str(&text), IGNORED);
+}
+
+void
+link_remember(struct mr_room *room, struct mr_room *there, const char *link)
+{
+	mr_auto(mr_names_done) struct mr_names before = { 0 }, names = { 0 };
+	int64_t now_ms = clock_now_ms(), age_ms = now_ms - known_names(room, link, &before);
+
+	if ((age_ms >= 0 && age_ms < REMEMBER_MS) || !ROOM_HAS(there, each_agent))
+		return;
+	if (there->driver->each_agent(there, note_agent, &names, IGNORED) == MR_OK)
+		put_known(room, link, &names, now_ms);
+}
+
+/* Is that an agent that was seen there? */
+static bool
+is_known(const struct mr_names *names, const char *name, char ret[MR_ADDRESS_MAX + 1])
+{
+	char normal[MR_ADDRESS_MAX + 1];
+	bool fine = address_normal(str_of(name), normal, IGNORED) == MR_OK;
+
+	for (size_t i = 0; fine && i < names->n; i++) {
+		if (!ascii_caseeq(names->v[i], normal))
+			continue;
+		(void)snprintf(ret, MR_ADDRESS_MAX + 1, "%s", names->v[i]);
+		return true;
+	}
+	return false;
 }
 
 /* ---- AGENT@LINK ---- */
@@ -387,8 +459,22 @@ find_there(struct resolver *r, const struct mr_link *link, const char *name, cha
 	mr_auto(link_close) struct mr_room *there = NULL;
 	mr_auto(recipients_done) struct recipients out = { 0 };
 	mr_auto(resolver_done) struct resolver other = { 0 };
+	mr_auto(mr_names_done) struct mr_names names = { 0 };
+	char known[MR_ADDRESS_MAX + 1];
+	enum mr_rc rc = link_open(r->room, link, &there, err);
 
-	TRY(link_open(r->room, link, &there, err));
+	int64_t seen_ms = known_names(r->room, link->name, &names);
+
+	if (rc == MR_IO && !r->hold) { /* away, not gone */
+		if (is_known(&names, name, ret)) {
+			*err = (struct mr_error){ 0 };
+			return MR_OK;
+		}
+		return mr_hint(err,
+		    "until it can be reached, mail is taken only for names that were seen there; '%.80s' was not",
+		    name);
+	}
+	TRY(rc);
 	resolver_init(&other, there, "", r->hold, &out);
 	TRY(resolver_take(&other, name, err));
 	if (!other.form || (strcmp(other.form, "agent") != 0 && strcmp(other.form, "operator") != 0))
@@ -397,6 +483,8 @@ find_there(struct resolver *r, const struct mr_link *link, const char *name, cha
 		    there->name);
 	(void)snprintf(ret, MR_ADDRESS_MAX + 1, "%s", other.name);
 	*ret_missing = out.missing;
+	if (!out.missing && !is_known(&names, ret, known) && names_add(&names, str_of(ret)))
+		put_known(r->room, link->name, &names, seen_ms);
 	return MR_OK;
 }
 

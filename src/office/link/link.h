@@ -20,6 +20,7 @@
 #define LINK_KIND "link"          /* records: the links themselves */
 #define CARRYING_KIND "carrying"  /* of a link: how far a message is on its way to one recipient */
 #define CARRIED_KIND "carried"    /* of a link: the newest messages of two correspondents */
+#define KNOWN_KIND "known"        /* of a link: the agents that were seen over there, a line each */
 #define LINK_QUEUE_PREFIX "link-" /* their outgoing mail waits in such a queue */
 #define LINK_CLAIMERS "@carry"    /* no agent has that name */
 
@@ -37,6 +38,8 @@ const char *link_of_target(const char *target);
  */
 enum mr_rc link_open(struct mr_room *room, const struct mr_link *link, struct mr_room **ret, struct mr_error *err);
 void link_close(struct mr_room **there); /* for mr_auto */
+/* Writes down the agents of that room, for the time when the room is away. Best effort. */
+void link_remember(struct mr_room *room, struct mr_room *there, const char *link);
 /* The link that the lines are; its strings are taken from them. MR_CORRUPT. */
 enum mr_rc link_parse(struct record *lines, const char *name, struct mr_link *ret, struct mr_error *err);
 
