@@ -13,7 +13,7 @@ DESTDIR ?=
 GT ?=
 MUSL := $(shell command -v musl-gcc 2>/dev/null)
 
-.PHONY: all demo test bench lint fuzz asan install clean deps deps-test peers powercut chaos races crash stress format musl glibc dev
+.PHONY: all demo test bench lint fuzz asan install clean deps deps-test peers powercut chaos soak races crash stress format musl glibc dev
 all: musl glibc
 
 deps:
@@ -60,6 +60,11 @@ powercut: deps-test
 chaos: deps-test
 	@tools/build musl dev
 	@tests/chaos/run
+
+# months of a room with retention, in fast motion: 100,000 messages, and no folder may grow
+soak: deps-test
+	@tools/build dev
+	@tests/soak/soak.py 100000
 
 # every pair of operations under every schedule with one pause, and by dice for TIME (10m)
 races: deps-test

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+# once
 # Retention: Keep-Archive, Keep-Sent, Keep-Done, Keep-Dead; what is never removed; what is said of it.
 . "$(dirname "$0")/../lib/tap.sh"
 day=86400000
@@ -99,12 +101,12 @@ room alice bob
 mr --as alice queue create build >/dev/null 2>&1
 for i in 1 2 3 4; do mr --as alice send queue:build -m "job $i" >/dev/null 2>&1; done
 for i in 1 2; do token=$(mr --as bob recv queue:build --json | jq -r .token); mr --as bob done "$token" >/dev/null; done
-token=$(mr --as bob recv queue:build --json | jq -r .token); mr --as bob fail "$token" --force -m no >/dev/null 2>&1 || mr --as bob fail "$token" >/dev/null 2>&1
+token=$(mr --as bob recv queue:build --json | jq -r .token); mr --as bob fail "$token" --reason no >/dev/null
 q=.mailroom/queues/build
 same 2 "$(find $q/done -type f | wc -l)" 'two are done'
 mr config set Keep-Done 1d >/dev/null; mr config set Keep-Dead 1d >/dev/null
 touch_room 0; touch_room 1.5; touch_room 3
-same '0 0 0' "$(find $q/done -type f | wc -l) $(find $q/past -type f -name '*.d' 2>/dev/null | wc -l) $(find $q/failed -type f | wc -l)" 'they go, what was known of them, and what failed'
+same '0 0 0' "$(find $q/done -type f | wc -l) $(find $q/past -type f 2>/dev/null | wc -l) $(find $q/failed -type f | wc -l)" 'they go, what was known of them, and what failed'
 same 1 "$(find $q/ready -type f -name '*.mr*' | wc -l)" 'what waits stays'
 
 # ---- months go when they are empty; two commands at once; kill ----

@@ -74,7 +74,11 @@ add_end(void *ctx, bool exists, struct buf *text, struct mr_error *err)
 static enum mr_rc
 note_end(struct mr_room *room, const char *id, struct letter_end *end, struct mr_error *err)
 {
-	return ROOM_HAS(room, record_put) ? room_record_change(room, ENDS, "", id, add_end, end, err) : MR_OK;
+	if (!ROOM_HAS(room, record_put))
+		return MR_OK;
+	TRY(room_record_change(room, ENDS, "", id, add_end, end, err));
+	office_records_age(room, ENDS);
+	return MR_OK;
 }
 
 /* ---- All of them ---- */

@@ -331,6 +331,7 @@ put_tombstone(struct purge *p, struct mr_error *err)
 		return mr_nomem(err);
 	line.value = str_trim(buf_str(&value));
 	TRY(room_record_change(p->room, PURGED, "", bucket, put_line, &line, err));
+	office_records_age(p->room, PURGED);
 	if (line.no_room)
 		return put_intent(p, true, err);
 	enum mr_rc rc = p->room->driver->record_drop(p->room, PURGED, "", p->id, err);

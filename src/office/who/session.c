@@ -39,6 +39,10 @@
 #define THREAD "codex-"
 #define LOCKS "thread-writer-locks"
 #define LOCK_END ".lock"
+#define SWEPT ".swept" /* its mtime: when sessions that are over were looked for last */
+#define DAY_MS ((int64_t)24 * 3600 * 1000)
+#define SESSION_KEPT_MS (30 * DAY_MS)
+#define UNKNOWN_KEPT_MS (180 * DAY_MS)
 #define TIME_DIGITS 12 /* the first 48 bits of a UUID of version 7: milliseconds since 1970 */
 
 /* ---- Names of the files ---- */
@@ -214,6 +218,48 @@ session_load(
 	return rc == MR_NOTFOUND ? load_file(folder, buf_z(&second), room, ret, err) : rc;
 }
 
+/*
+ * Once a day, with the first binding of a session: what sessions that are over left in the state folder. A binding goes
+ * a month after it was made if its process is dead, half a year if that was never known; a session that is resumed
+ * still later gets a name like a new one. The other files are written whenever they are used, so their age is that of
+ * the last use.
+ */
+static void
+sweep(const char *state_dir, int sessions)
+{
+	static const char *const folders[] = { "telling", "waiters", "announced", "stopped", "replies" };
+	mr_auto(mr_names_done) struct mr_names names = { 0 };
+	int64_t now_ms = clock_now_ms();
+	struct stat st;
+
+	if (sys_stat(sessions, SWEPT, &st) == 0 && (int64_t)st.st_mtime * 1000 > now_ms - DAY_MS &&
+	    (int64_t)st.st_mtime * 1000 < now_ms + DAY_MS)
+		return;
+	mr_auto(sys_close_fd) int stamp = sys_open(sessions, SWEPT, O_WRONLY | O_CREAT, 0600);
+
+	if (stamp < 0 || sys_set_mtime(stamp, now_ms * 1000000) < 0 || dir_names(sessions, &names, IGNORED) != MR_OK)
+		return;
+	for (size_t i = 0; i < names.n; i++) {
+		mr_auto(binding_done) struct binding b = { 0 };
+
+		if (names.v[i][0] != '.' && load_file(sessions, names.v[i], NULL, &b, IGNORED) == MR_OK &&
+		    b.bound_ms < now_ms - (b.process.pid ? SESSION_KEPT_MS : UNKNOWN_KEPT_MS) &&
+		    (!b.process.pid || process_state(&b.process) == PROCESS_DEAD))
+			(void)sys_unlink(sessions, names.v[i]);
+	}
+	for (size_t k = 0; k < sizeof folders / sizeof folders[0]; k++) {
+		mr_auto(mr_names_done) struct mr_names files = { 0 };
+		mr_auto(sys_close_fd) int fd = -1;
+
+		if (dir_below(state_dir, folders[k], false, false, &fd, IGNORED) == MR_OK)
+			(void)dir_names(fd, &files, IGNORED);
+		for (size_t i = 0; i < files.n; i++)
+			if (sys_stat(fd, files.v[i], &st) == 0 && S_ISREG(st.st_mode) &&
+			    (int64_t)st.st_mtime * 1000 < now_ms - SESSION_KEPT_MS && !lock_is_held(fd, files.v[i]))
+				(void)sys_unlink(fd, files.v[i]);
+	}
+}
+
 enum mr_rc
 session_save(const char *state_dir, const char *room_spec, const struct binding *b, struct mr_error *err)
 {
@@ -253,6 +299,8 @@ session_save(const char *state_dir, const char *room_spec, const struct binding 
 		return mr_nomem(err);
 	if (file_replace(folder, buf_z(&name), buf_str(&text), 0600, err) != MR_OK)
 		return mr_wrap(err, "bind session '%.80s'", b->session);
+	if (!there.agent[0])
+		sweep(state_dir, folder);
 	return MR_OK;
 }
 

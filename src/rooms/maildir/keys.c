@@ -19,7 +19,9 @@
 
 #define KEY_WAIT_MS 10000
 #define KEY_RECORD_MAX ((size_t)64 << 20)
-#define KEEP_MS ((int64_t)7 * 24 * 3600 * 1000)
+#define DAY_MS ((int64_t)24 * 3600 * 1000)
+#define KEEP_MS (7 * DAY_MS)
+#define SWEPT ".swept" /* its mtime: when old keys of that sender were looked for last */
 
 enum mr_rc
 key_check(const char *key, struct mr_error *err)
@@ -179,24 +181,26 @@ key_expire(struct mr_room *room, const char *sender)
 {
 	mr_auto(key_close) struct key_file file = { .fd = -1 };
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
+	struct maildir *md = maildir_of(room);
 	const char *keep = record_get(&room->settings, "Keep-Keys");
-	int64_t keep_ms = KEEP_MS;
-	unsigned char dice;
+	int64_t keep_ms = KEEP_MS, now_ms = clock_now_ms();
+	struct stat st;
 
-	random_bytes(&dice, sizeof dice);
-	if (dice % 64 != 0)
+	if (key_open(&file, md, sender, "", false, IGNORED) != MR_OK ||
+	    (sys_stat(file.fd, SWEPT, &st) == 0 && (int64_t)st.st_mtime * 1000 > now_ms - DAY_MS &&
+		(int64_t)st.st_mtime * 1000 < now_ms + DAY_MS))
 		return;
 	if (keep && !duration_parse(str_of(keep), &keep_ms))
 		keep_ms = KEEP_MS;
-	if (key_open(&file, maildir_of(room), sender, "", false, IGNORED) != MR_OK)
+	/* The stamp first: others that send meanwhile need not look, too. */
+	mr_auto(sys_close_fd) int stamp = sys_open(file.fd, SWEPT, O_WRONLY | O_CREAT, md->file_mode);
+
+	if (stamp < 0 || sys_set_mtime(stamp, now_ms * 1000000) < 0)
 		return;
 	(void)dir_names(file.fd, &names, IGNORED);
-	for (size_t i = 0; i < names.n; i++) {
-		struct stat st;
-
+	for (size_t i = 0; i < names.n; i++)
 		/* Two links: its send is still under way, however old. */
 		if (strlen(names.v[i]) == 64 && sys_stat(file.fd, names.v[i], &st) == 0 && S_ISREG(st.st_mode) &&
-		    st.st_nlink == 1 && (int64_t)st.st_mtime * 1000 < clock_now_ms() - keep_ms)
+		    st.st_nlink == 1 && (int64_t)st.st_mtime * 1000 < now_ms - keep_ms)
 			(void)sys_unlink(file.fd, names.v[i]);
-	}
 }

@@ -341,7 +341,7 @@ enum mr_rc key_drop(struct spool_job *job, const char *sender, const char *key, 
  * completed; ret_id is set. */
 enum mr_rc key_find(struct mr_room *room, const char *sender, const char *key, const char *digest,
     char ret_id[MR_ID_LEN + 1], struct mr_error *err);
-/* Now and then: removes this sender's keys that are older than Keep-Keys:. */
+/* Once a day: removes this sender's keys that are older than Keep-Keys:. */
 void key_expire(struct mr_room *room, const char *sender);
 
 /* ---- token.c ---- */

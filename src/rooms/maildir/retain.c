@@ -5,7 +5,7 @@
  *	Keep-Archive:   agents/<address>/.Archive.<month>/cur     each agent's archive by itself
  *	Keep-Sent:      agents/<address>/.Sent[.<month>]/cur      ... each agent's copies of what it sent
  *	Keep-Done:      queues/<name>/done/<month>                each queue by itself, with the past of that work
- *	Keep-Dead:      dead/{new,cur}, queues/<name>/failed
+ *	Keep-Dead:      dead/{new,cur}, queues/<name>/failed      ... each by itself
  *
  * Nobody runs for this alone: a command that delivers or that makes marks durable removes a little (SLICE files at
  * most). A pass goes over all mailboxes and queues; records/kept/_/look says how far it came, and its mtime is an hour
@@ -354,15 +354,21 @@ clear_shelf(struct look *k, enum room_shelf shelf, const struct mr_names *paths,
 	month_of(limit.before_ms, last);
 	for (size_t i = 0; i < paths->n && k->left > 0 && !k->stop; i++) {
 		mr_auto(mr_names_done) struct mr_names removed = { 0 };
-		char folder[PATH_LEN + NAME_LEN];
+		char folder[PATH_LEN + NAME_LEN], past[RFC3339_LEN + 1] = "";
 
 		box_of(paths->v[i], folder);
 		if (*month_in(folder) && strcmp(month_in(folder), last) > 0)
 			break; /* this and all that follow are newer */
 		clear_folder(k, shelf, paths->v[i], &limit, q ? &removed : NULL);
-		names_sort(&removed);
-		if (q && shelf == SHELF_DONE)
-			past_remove_ids(q, month_in(folder), &removed);
+		names_sort(&removed); /* by time, so each month comes once */
+		for (size_t n = 0; n < removed.n; n++) {
+			char month[RFC3339_LEN + 1];
+
+			month_of(id_time_ms(removed.v[n]), month);
+			if (strcmp(month, past) != 0)
+				past_remove_ids(q, month, &removed);
+			memcpy(past, month, sizeof past);
+		}
 	}
 }
 
@@ -411,7 +417,7 @@ visit(struct look *k, const char *where)
 		k->stop |= !names_add(&dead, str_of(path));
 		clear_shelf(k, SHELF_DONE, &done, &q);
 	}
-	clear_shelf(k, SHELF_DEAD, &dead, NULL);
+	clear_shelf(k, SHELF_DEAD, &dead, q.fd >= 0 ? &q : NULL);
 }
 
 /* ---- One look ---- */
