@@ -120,7 +120,7 @@ note_agent(void *ctx, const struct mr_agent *agent)
 enum mr_rc
 office_agents(struct mr_room *room, struct mr_names *ret, struct mr_error *err)
 {
-	return room->driver->each_agent(room, note_agent, ret, err);
+	return room->driver->each_agent(room, true, note_agent, ret, err);
 }
 
 static void

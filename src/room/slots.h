@@ -30,8 +30,11 @@ SLOT(storage, (struct mr_room * room, struct mr_storage *ret, struct mr_error *e
     room_lacks(room, "word on how it stores mail", err), "storage")
 
 /* ---- Who lives here ---- */
-SLOT(each_agent, (struct mr_room * room, mr_agent_fn *fn, void *ctx, struct mr_error *err), (room, fn, ctx, err),
-    room_lacks(room, "list of agents", err), "each_agent")
+/* With names_only a driver may fill in name and stray alone, and leave all else empty: a pattern or a near name among
+ * thousands needs no more. */
+SLOT(each_agent, (struct mr_room * room, bool names_only, mr_agent_fn *fn, void *ctx, struct mr_error *err),
+    (room, names_only, fn, ctx, err), room_lacks(room, "list of agents", err), "each_agent%s",
+    names_only ? " names" : "")
 /* MR_NOTFOUND: nobody registered that name. ret NULL: only whether it is registered, for a fan-out to a thousand. */
 SLOT(find_agent, (struct mr_room * room, const char *name, struct mr_agent *ret, struct mr_error *err),
     (room, name, ret, err), room_lacks(room, "registered agents", err), "find_agent '%s'%s", name,

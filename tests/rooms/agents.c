@@ -38,7 +38,7 @@ names_are_taken_once(void **state)
 	EXPECT(MR_EXISTS, try_add(w, "bob", &err));
 	add_agent(w, "rig/witness"); /* below a name that is nobody's */
 	add_agent(w, "rig");
-	EXPECT(MR_OK, w->ops->each_agent(w->room, collect_name, &names, &err));
+	EXPECT(MR_OK, w->ops->each_agent(w->room, false, collect_name, &names, &err));
 	assert_int_equal(names.n, 3);
 	assert_true(names_has(&names, "bob") && names_has(&names, "rig") && names_has(&names, "rig/witness"));
 	EXPECT(MR_OK, w->ops->find_agent(w->room, "bob", &found, &err));

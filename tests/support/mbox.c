@@ -198,10 +198,11 @@ mbox_find_agent(struct mr_room *room, const char *name, struct mr_agent *ret, st
 }
 
 static enum mr_rc
-mbox_each_agent(struct mr_room *room, mr_agent_fn *fn, void *ctx, struct mr_error *err)
+mbox_each_agent(struct mr_room *room, bool names_only, mr_agent_fn *fn, void *ctx, struct mr_error *err)
 {
 	struct mr_agent agent = kit_agent(room->name);
 
+	(void)names_only;
 	(void)err;
 	(void)fn(ctx, &agent);
 	return MR_OK;

@@ -44,7 +44,7 @@ enum mr_rc address_registered(
 
 struct known_agent {
 	const char *name;
-	bool live, stray;
+	bool stray;
 };
 struct resolver { /* finish with resolver_done */
 	struct mr_room *room;
@@ -80,8 +80,10 @@ void resolver_done(struct resolver *r);
 enum mr_rc resolver_take(struct resolver *r, const char *given, struct mr_error *err);
 /* So many are to come, before the first of them is looked up. */
 void resolver_expect_many(struct resolver *r, size_t n);
-/* Fills in r->agents. */
+/* Fills in r->agents, from names alone. */
 enum mr_rc resolver_agents(struct resolver *r, struct mr_error *err);
+/* Is that agent to be named as not live? Not looked up for many. */
+bool resolver_is_gone(struct resolver *r, const char *name);
 /* Adds a target; `gone`: an agent without a life. */
 void resolver_reach(struct resolver *r, const char *target, bool gone);
 /* Somebody in a linked room: the mail goes into the queue of that link, and the message names the agent. `missing`:

@@ -53,22 +53,25 @@ static enum mr_rc
 match(struct resolver *r, struct mr_str patterns, bool operator_too, const char *shown, struct mr_error *err)
 {
 	size_t reached = r->reached, left_out = r->left_out;
+	mr_auto(mr_names_done) struct mr_names fit = { 0 };
 
-	resolver_expect_many(r, 2);
 	TRY(resolver_agents(r, err));
 	for (size_t i = 0; i < r->agents_n; i++) {
 		const struct known_agent *agent = &r->agents[i];
 		struct mr_str rest = patterns, pattern;
 		bool fits = false;
 
-		while (!fits && str_cut(&rest, ',', &pattern))
-			fits = pattern_fits(str_trim(pattern), str_of(agent->name));
 		if (!operator_too &&
 		    (agent->stray || (office_has_lives(r->room) && strcmp(agent->name, OPERATOR) == 0)))
-			fits = false;
-		if (fits && !resolver_leaves_out(r, agent->name))
-			resolver_reach(r, agent->name, !agent->live);
+			continue;
+		while (!fits && str_cut(&rest, ',', &pattern))
+			fits = pattern_fits(str_trim(pattern), str_of(agent->name));
+		if (fits && !resolver_leaves_out(r, agent->name) && !names_add(&fit, str_of(agent->name)))
+			return mr_nomem(err);
 	}
+	resolver_expect_many(r, fit.n);
+	for (size_t i = 0; i < fit.n; i++)
+		resolver_reach(r, fit.v[i], resolver_is_gone(r, fit.v[i]));
 	bool only_sender = r->left_out > left_out;
 
 	/* A member of a group may find only the sender; a sender who writes the pattern wants somebody to read it. */

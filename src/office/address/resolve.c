@@ -98,11 +98,20 @@ is_live(const struct resolver *r, const struct mr_agent *agent)
 	return !office_has_lives(r->room) || (agent->life > 0 && mr_agent_presence(agent) != MR_GONE);
 }
 
+bool
+resolver_is_gone(struct resolver *r, const char *name)
+{
+	mr_auto(mr_agent_done) struct mr_agent agent = { 0 };
+
+	return !r->many && office_has_lives(r->room) &&
+	       r->room->driver->find_agent(r->room, name, &agent, IGNORED) == MR_OK && !is_live(r, &agent);
+}
+
 static bool
 note_agent(void *ctx, const struct mr_agent *agent)
 {
 	struct resolver *r = ctx;
-	struct known_agent known = { arena_dup(&r->own, str_of(agent->name)), is_live(r, agent), agent->stray };
+	struct known_agent known = { arena_dup(&r->own, str_of(agent->name)), agent->stray };
 
 	if (!known.name || !array_grow(&r->agents, r->agents_n, &r->agents_cap, sizeof(*r->agents))) {
 		r->failed = true;
@@ -120,7 +129,7 @@ resolver_agents(struct resolver *r, struct mr_error *err)
 	if (!ROOM_HAS(r->room, each_agent))
 		return office_lacks(r->room, "list of agents to match patterns with", err);
 	r->agents_n = 0;
-	TRY(r->room->driver->each_agent(r->room, note_agent, r, err));
+	TRY(r->room->driver->each_agent(r->room, true, note_agent, r, err));
 	if (r->failed)
 		return mr_nomem(err);
 	r->agents_read = true;
@@ -297,8 +306,8 @@ find_spelled(struct resolver *r, const char *name, char ret[MR_ADDRESS_MAX + 1],
 			continue;
 		format_addf(&list, "%s'%s'", n++ > 0 ? ", " : "", r->agents[i].name);
 		(void)snprintf(ret, MR_ADDRESS_MAX + 1, "%s", r->agents[i].name);
-		*ret_live = r->agents[i].live;
 	}
+	*ret_live = n != 1 || !resolver_is_gone(r, ret);
 	if (n <= 1)
 		return n == 1 ? MR_OK : MR_NOTFOUND;
 	return mr_fail(

@@ -419,7 +419,7 @@ link_remember(struct mr_room *room, struct mr_room *there, const char *link)
 
 	if ((age_ms >= 0 && age_ms < REMEMBER_MS) || !ROOM_HAS(there, each_agent))
 		return;
-	if (there->driver->each_agent(there, note_agent, &names, IGNORED) == MR_OK)
+	if (there->driver->each_agent(there, true, note_agent, &names, IGNORED) == MR_OK)
 		put_known(room, link, &names, now_ms);
 }
 

@@ -95,7 +95,7 @@ link_lives_there(struct mr_room *there, const char *name, struct mr_error *err)
 		return DRIVER_HAS(d, find_agent) ? agent_exists(there, name, err) : MR_NOTFOUND;
 	/* Where any name can be written to, an agent is there if it has a mailbox. */
 	if (DRIVER_HAS(d, each_agent))
-		rc = d->each_agent(there, note_if_found, &search, err);
+		rc = d->each_agent(there, true, note_if_found, &search, err);
 	return rc == MR_OK && !search.found ? MR_NOTFOUND : rc;
 }
 

@@ -457,7 +457,7 @@ mr_doctor(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, struct m
 		rc = examine_links(&x, err);
 	examine_sessions(&x);
 	if (rc == MR_OK)
-		rc = unless_unsupported(room->driver->each_agent(room, note_if_gone, &x, err), err);
+		rc = unless_unsupported(room->driver->each_agent(room, false, note_if_gone, &x, err), err);
 	for (size_t i = 0; rc == MR_OK && i < x.gone.n; i++)
 		rc = examine_backlog(&x, x.gone.v[i], err);
 	findings_end(&x.f);

@@ -53,7 +53,7 @@ mr_agent_presence(const struct mr_agent *agent)
 enum mr_rc
 mr_each_agent(struct mr_room *room, mr_agent_fn *fn, void *ctx, struct mr_error *err)
 {
-	return room->driver->each_agent(room, fn, ctx, err);
+	return room->driver->each_agent(room, false, fn, ctx, err);
 }
 
 /* ---- Names ---- */
@@ -168,7 +168,7 @@ agent_unknown(struct mr_room *room, const char *name, struct mr_error *err)
 	struct near near = { .wanted = name };
 	mr_auto(buf_done) struct buf list = BUF_INIT;
 
-	(void)room->driver->each_agent(room, keep_if_near, &near, IGNORED);
+	(void)room->driver->each_agent(room, true, keep_if_near, &near, IGNORED);
 	for (size_t i = 0; i < near.n; i++)
 		format_addf(&list, "%s'%s'", i ? ", " : "", near.v[i].name);
 	(void)mr_fail(err, MR_NOTFOUND, "no agent '%.160s' in room '%s'", name, room->name);
@@ -365,7 +365,8 @@ mr_prune(struct mr_room *room, const struct mr_prune_options *options, mr_prune_
 		(void)office_lacks(room, "record of when its agents were last seen", err);
 		return mr_hint(err, "name those that shall go");
 	}
-	TRY(room->driver->each_agent(room, take_census, &c, err));
+	if (options->stale_ms > 0)
+		TRY(room->driver->each_agent(room, false, take_census, &c, err));
 	if (c.failed)
 		return mr_nomem(err);
 	if (options->stale_ms > 0 && !options->force && c.from_future[0])

@@ -412,7 +412,7 @@ find_cleared(struct mr_room *room, const struct mr_env *env, char ret[MR_ADDRESS
 	struct thread_search s = { .env = env, .made_ms = thread_made_ms(env->session) };
 	mr_auto(buf_done) struct buf names = BUF_INIT;
 
-	if (s.made_ms > 0 && room->driver->each_agent(room, note_if_thread, &s, IGNORED) == MR_OK && !s.failed &&
+	if (s.made_ms > 0 && room->driver->each_agent(room, false, note_if_thread, &s, IGNORED) == MR_OK && !s.failed &&
 	    s.found.n == 1 &&
 	    (!s.loaded || (clock_now_ms() - s.made_ms < UNLOAD_MS &&
 			      !thread_has_strangers(env->state_dir, env->session, &env->process))))
@@ -442,7 +442,7 @@ go_on(struct mr_room *room, const struct mr_env *env, bool cleared, struct mr_ar
 	if (env->shared)
 		find_cleared(room, env, s.found, a);
 	else
-		(void)room->driver->each_agent(room, note_if_same_process, &s, IGNORED);
+		(void)room->driver->each_agent(room, false, note_if_same_process, &s, IGNORED);
 	if (s.found[0] && room->driver->find_agent(room, s.found, &agent, IGNORED) == MR_OK)
 		(void)self_adopt_life(room, env, &agent, IGNORED);
 }

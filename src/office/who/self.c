@@ -509,7 +509,7 @@ by_worktree(struct mr_room *room, const struct mr_env *env, struct worktree_sear
 		return mr_fail(err, MR_NOTFOUND, "no agents by worktree");
 	search->worktree = env->worktree;
 	search->outside = env->outside;
-	TRY(room->driver->each_agent(room, keep_if_from_here, search, err));
+	TRY(room->driver->each_agent(room, false, keep_if_from_here, search, err));
 	if (search->failed)
 		return mr_nomem(err);
 	if (search->plain.n > 0)

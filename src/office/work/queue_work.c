@@ -174,7 +174,7 @@ mr_queue_count(struct mr_room *room, const char *name, struct mr_queue_counts *r
 	office_queue_sweep(room, &queue);
 	TRY(room->driver->each_claim(
 	    room, room_box("queue", queue.name).z, OPEN_WORK | QUEUE_DONE | QUEUE_FAILED, count_item, &c, err));
-	TRY(room->driver->each_agent(room, count_claimer, &c, err));
+	TRY(room->driver->each_agent(room, false, count_claimer, &c, err));
 	*ret = c.counts;
 	return MR_OK;
 }

@@ -262,7 +262,7 @@ chipset_find_agent(struct mr_room *room, const char *name, struct mr_agent *ret,
 
 /* Names that cannot be an agent's are for the doctor to tell. */
 enum mr_rc
-chipset_each_agent(struct mr_room *room, mr_agent_fn *fn, void *ctx, struct mr_error *err)
+chipset_each_agent(struct mr_room *room, bool names_only, mr_agent_fn *fn, void *ctx, struct mr_error *err)
 {
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
 
@@ -275,7 +275,9 @@ chipset_each_agent(struct mr_room *room, mr_agent_fn *fn, void *ctx, struct mr_e
 		if ((i > 0 && strcmp(names.v[i], names.v[i - 1]) == 0) || chipset_id_problem(str_of(names.v[i])))
 			continue;
 		TRY(foreign_to_address(str_of(names.v[i]), address, err));
-		TRY(chipset_find_agent(room, address, &agent, err));
+		agent = kit_agent(address);
+		if (!names_only)
+			TRY(chipset_find_agent(room, address, &agent, err));
 		if (!fn(ctx, &agent))
 			break;
 	}

@@ -93,10 +93,11 @@ folder_find_agent(struct mr_room *room, const char *name, struct mr_agent *ret, 
 }
 
 static enum mr_rc
-folder_each_agent(struct mr_room *room, mr_agent_fn *fn, void *ctx, struct mr_error *err)
+folder_each_agent(struct mr_room *room, bool names_only, mr_agent_fn *fn, void *ctx, struct mr_error *err)
 {
 	struct mr_agent agent = kit_agent(room->name);
 
+	(void)names_only;
 	(void)err;
 	(void)fn(ctx, &agent);
 	return MR_OK;

@@ -413,7 +413,7 @@ describe(
 }
 
 enum mr_rc
-handoff_each_agent(struct mr_room *room, mr_agent_fn *fn, void *ctx, struct mr_error *err)
+handoff_each_agent(struct mr_room *room, bool names_only, mr_agent_fn *fn, void *ctx, struct mr_error *err)
 {
 	struct handoff *h = handoff_of(room);
 	mr_auto(registry_done) struct registry r = { 0 };
@@ -421,6 +421,7 @@ handoff_each_agent(struct mr_room *room, mr_agent_fn *fn, void *ctx, struct mr_e
 	int root_fd = -1;
 	enum mr_rc rc = handoff_root(h, false, &root_fd, err);
 
+	(void)names_only;
 	if (rc != MR_OK)
 		return rc == MR_NOTFOUND ? MR_OK : rc;
 	TRY(handoff_registry_read(h, &r, err));

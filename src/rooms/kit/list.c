@@ -244,7 +244,7 @@ kit_places(
 {
 	struct search s = { room, id, describe, fn, ctx };
 
-	return room->driver->each_agent(room, look_in, &s, err);
+	return room->driver->each_agent(room, true, look_in, &s, err);
 }
 
 enum mr_rc

@@ -20,6 +20,7 @@
 #include "base/sys_break.h"
 #include "message/address.h"
 #include "rooms/maildir/maildir.h"
+#include <dirent.h>
 #include <stddef.h>
 
 #define FILE_MAX ((size_t)64 << 10)
@@ -44,44 +45,78 @@ static const struct record_field life_lines[] = {
 
 /* ---- All of them ---- */
 
+/*
+ * Each folder is opened and read once: its entries say whether it is a mailbox, and which names are deeper. Nothing in
+ * it is opened, so a room of thousands of agents costs a few system calls each.
+ */
+struct walk {
+	struct maildir *md;
+	bool registered; /* only with the file `agent`; else a folder with new/ counts, too */
+	struct mr_names *found;
+	char address[MR_ADDRESS_MAX + 2]; /* of the folder that is read; "" for agents/ itself */
+	int fd;                           /* of that folder */
+	bool is_mailbox;
+	enum mr_rc rc;
+	struct mr_error *err;
+};
+
+static enum mr_rc walk_folder(struct walk *w, int above_fd, const char *name);
+
+static bool
+has_type(int fd, const struct dir_entry *entry, unsigned char type)
+{
+	struct stat st;
+
+	if (entry->type != DT_UNKNOWN)
+		return entry->type == type;
+	return sys_stat(fd, entry->name, &st) == 0 && (type == DT_DIR ? S_ISDIR(st.st_mode) : S_ISREG(st.st_mode));
+}
+
+static bool
+walk_entry(void *ctx, const struct dir_entry *entry)
+{
+	struct walk *w = ctx;
+
+	if (strcmp(entry->name, "agent") == 0 || (!w->registered && strcmp(entry->name, "new") == 0))
+		w->is_mailbox |= has_type(w->fd, entry, entry->name[0] == 'a' ? DT_REG : DT_DIR);
+	if (entry->name[0] == '.' || address_reserved(str_of(entry->name))) /* tmp, new, .Sent ... */
+		return true;
+	struct walk below = *w;
+
+	text_join(below.address, sizeof below.address, w->address, w->address[0] ? "/" : "", entry->name, NULL);
+	/* Too deep or too long: nothing that we made. */
+	if (address_check(str_of(below.address), IGNORED) != MR_OK || !has_type(w->fd, entry, DT_DIR))
+		return true;
+	w->rc = walk_folder(&below, w->fd, entry->name);
+	return w->rc == MR_OK;
+}
+
 /* A folder that vanishes while we walk, or that is a link or a file, is no mailbox. */
 static enum mr_rc
-collect(struct maildir *md, const char *address, bool registered, struct mr_names *found, struct mr_error *err)
+walk_folder(struct walk *w, int above_fd, const char *name)
 {
-	mr_auto(mr_names_done) struct mr_names names = { 0 };
 	mr_auto(sys_close_fd) int fd = -1;
-	struct stat st;
-	enum mr_rc rc = dir_open(md->agents_fd, address[0] ? address : ".", &fd, err);
+	enum mr_rc rc = dir_open(above_fd, name, &fd, w->err);
 
-	if (rc == MR_NOTFOUND || rc == MR_REFUSED || (address[0] && shared_skip(md, err, "agents/%s", address)))
+	if (rc == MR_NOTFOUND || rc == MR_REFUSED ||
+	    (w->address[0] && shared_skip(w->md, w->err, "agents/%s", w->address)))
 		return MR_OK;
 	if (rc != MR_OK)
-		return mr_wrap(err, "cannot read 'agents/%s'", address);
-	bool is_mailbox = address[0] && ((sys_stat(fd, "agent", &st) == 0 && S_ISREG(st.st_mode)) ||
-					    (!registered && sys_stat(fd, "new", &st) == 0 && S_ISDIR(st.st_mode)));
-
-	if (is_mailbox && !names_add(found, str_of(address)))
-		return mr_nomem(err);
-	TRY(dir_names(fd, &names, err));
-	for (size_t i = 0; i < names.n; i++) {
-		char below[MR_ADDRESS_MAX + 2];
-		int n = snprintf(below, sizeof below, "%s%s%s", address, address[0] ? "/" : "", names.v[i]);
-
-		/* tmp, new, .Sent ...; too deep or too long: nothing that we made */
-		if (n < 0 || (size_t)n >= sizeof below || address_check(str_of(names.v[i]), IGNORED) != MR_OK ||
-		    address_check(str_of(below), IGNORED) != MR_OK)
-			continue;
-		TRY(collect(md, below, registered, found, err));
-	}
-	return MR_OK;
+		return mr_wrap(w->err, "cannot read 'agents/%s'", w->address);
+	w->fd = fd;
+	w->is_mailbox = false;
+	TRY(dir_each_once(fd, walk_entry, w, w->err));
+	TRY(w->rc);
+	return !w->is_mailbox || !w->address[0] || names_add(w->found, str_of(w->address)) ? MR_OK : mr_nomem(w->err);
 }
 
 enum mr_rc
 agents_collect(struct maildir *md, bool registered, struct mr_names *ret, struct mr_error *err)
 {
 	mr_auto(mr_names_done) struct mr_names found = { 0 };
+	struct walk w = { .md = md, .registered = registered, .found = &found, .err = err };
 
-	TRY(collect(md, "", registered, &found, err));
+	TRY(walk_folder(&w, md->agents_fd, "."));
 	names_sort(&found);
 	*ret = found;
 	found = (struct mr_names){ 0 };
@@ -236,7 +271,7 @@ unreadable_agent(struct maildir *md, const char *name)
 }
 
 enum mr_rc
-maildir_each_agent(struct mr_room *room, mr_agent_fn *fn, void *ctx, struct mr_error *err)
+maildir_each_agent(struct mr_room *room, bool names_only, mr_agent_fn *fn, void *ctx, struct mr_error *err)
 {
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
 	struct maildir *md = maildir_of(room);
@@ -244,11 +279,12 @@ maildir_each_agent(struct mr_room *room, mr_agent_fn *fn, void *ctx, struct mr_e
 
 	TRY(agents_collect(md, true, &names, err));
 	for (size_t i = 0; more && i < names.n; i++) {
-		struct mr_agent agent = { 0 };
+		struct mr_agent agent = { .worktree = "", .session = "", .host = "", .role = "", .wake = "" };
 
 		if (shared_skip_agent(md, names.v[i]))
 			continue;
-		enum mr_rc rc = maildir_find_agent(room, names.v[i], &agent, err);
+		text_join(agent.name, sizeof agent.name, names.v[i], NULL);
+		enum mr_rc rc = names_only ? MR_OK : maildir_find_agent(room, names.v[i], &agent, err);
 
 		if (rc == MR_CORRUPT)
 			agent = unreadable_agent(md, names.v[i]);

@@ -321,12 +321,13 @@ mere_inbox(struct mr_room *room, const struct roster *r, const char *name)
 }
 
 enum mr_rc
-teams_each_agent(struct mr_room *room, mr_agent_fn *fn, void *ctx, struct mr_error *err)
+teams_each_agent(struct mr_room *room, bool names_only, mr_agent_fn *fn, void *ctx, struct mr_error *err)
 {
 	mr_auto(roster_done) struct roster r = { 0 };
 	struct json_value member;
 	char name[MR_ADDRESS_MAX + 1];
 
+	(void)names_only;
 	TRY(roster_read(room, &r, err));
 	for (size_t at = 0; config_next(&r.config, &at, &member, name);) {
 		mr_auto(mr_agent_done) struct mr_agent agent = { 0 };

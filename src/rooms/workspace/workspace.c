@@ -329,12 +329,13 @@ workspace_find_agent(struct mr_room *room, const char *name, struct mr_agent *re
 
 /* The owner first; other folders of the yard count where they have an inbox. */
 enum mr_rc
-workspace_each_agent(struct mr_room *room, mr_agent_fn *fn, void *ctx, struct mr_error *err)
+workspace_each_agent(struct mr_room *room, bool names_only, mr_agent_fn *fn, void *ctx, struct mr_error *err)
 {
 	struct workspace *ws = workspace_of(room);
 	mr_auto(sys_close_fd) int fd = sys_open(AT_FDCWD, yard_path(ws), O_RDONLY | O_DIRECTORY, 0);
 	mr_auto(mr_names_done) struct mr_names folders = { 0 };
 
+	(void)names_only;
 	if (fd < 0)
 		return mr_fail_errno(err, "cannot open '%s'", ws->yard);
 	TRY(dir_names(fd, &folders, err));
@@ -514,7 +515,7 @@ workspace_inspect(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, 
 	findings_keep_in_state(&x.f, room->state_dir);
 	if (yard >= 0)
 		findings_space(&x.f, yard);
-	enum mr_rc rc = workspace_each_agent(room, inspect_agent, &x, err);
+	enum mr_rc rc = workspace_each_agent(room, false, inspect_agent, &x, err);
 
 	if (rc == MR_OK)
 		rc = x.rc;

@@ -153,7 +153,7 @@ enum mr_rc mem_box_move(
 void mem_letter_done(struct mem_letter *letter); /* gives up one reference */
 
 /* ---- mem_agents.c ---- */
-enum mr_rc mem_each_agent(struct mr_room *room, mr_agent_fn *fn, void *ctx, struct mr_error *err);
+enum mr_rc mem_each_agent(struct mr_room *room, bool names_only, mr_agent_fn *fn, void *ctx, struct mr_error *err);
 enum mr_rc mem_find_agent(struct mr_room *room, const char *name, struct mr_agent *ret, struct mr_error *err);
 enum mr_rc mem_add_agent(struct mr_room *room, const struct mr_agent *agent, struct mr_error *err);
 enum mr_rc mem_take_life(

@@ -55,10 +55,11 @@ describe(const struct mem_box *box, struct mr_agent *ret, struct mr_error *err)
 }
 
 enum mr_rc
-mem_each_agent(struct mr_room *room, mr_agent_fn *fn, void *ctx, struct mr_error *err)
+mem_each_agent(struct mr_room *room, bool names_only, mr_agent_fn *fn, void *ctx, struct mr_error *err)
 {
 	struct mem *mem = mem_of(room);
 
+	(void)names_only;
 	for (size_t i = 0; i < mem->boxes_n; i++) {
 		struct mr_agent agent = { 0 };
 

@@ -377,7 +377,7 @@ agents_are_mailboxes_and_identities(void **state)
 	struct mr_agent agent = { 0 };
 	size_t problems = 0;
 
-	EXPECT(MR_OK, t->ops->each_agent(t->room, note_agent, &names, &err));
+	EXPECT(MR_OK, t->ops->each_agent(t->room, false, note_agent, &names, &err));
 	assert_int_equal(names.len, 0);
 	(void)send(t, "alice", "bob", "hi");
 	(void)snprintf(agent.name, sizeof agent.name, "carol");
@@ -392,7 +392,7 @@ agents_are_mailboxes_and_identities(void **state)
 	assert_int_equal(mkdir(in(t, "mail/Old Bob"), 0700), 0);
 	put(t, "mail/bob/x.json", "{");
 	put(t, "mail/bob/2026-07-01T08-15-30Z-a.json", "{\"from\": \"b\"}");
-	EXPECT(MR_OK, t->ops->each_agent(t->room, note_agent, &names, &err));
+	EXPECT(MR_OK, t->ops->each_agent(t->room, false, note_agent, &names, &err));
 	assert_string_equal(buf_z(&names), "bob=polecat carol mayor=mayor %74mp ");
 	EXPECT(MR_OK, t->ops->inspect(t->room, false, count_finding, &problems, &err));
 	assert_int_equal(problems, 3);

@@ -83,7 +83,7 @@ folders_without_a_name_are_agents_too(void **state)
 	add(p, "bob");
 	assert_int_equal(mkdir(path_of(p, "stray-1"), 0755), 0);
 	put(p, "body.md", "what the original's tests leave here");
-	assert_int_equal(p->ops->each_agent(p->room, note_name, &names, &err), MR_OK);
+	assert_int_equal(p->ops->each_agent(p->room, false, note_name, &names, &err), MR_OK);
 	assert_int_equal(names.n, 2);
 	assert_true(names_has(&names, "bob") && names_has(&names, "stray-1"));
 	send(p, (struct sent){ .from = "stray-1" });

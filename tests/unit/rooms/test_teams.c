@@ -530,7 +530,7 @@ members_come_and_go(void **state)
 	team_put(&t, "blue/inboxes/stray.json.tmp.01234567", STR("["));
 	EXPECT(MR_OK, room_teams.add_agent(t.room, &mailman, &err));
 	EXPECT(MR_EXISTS, room_teams.add_agent(t.room, &mailman, &err));
-	EXPECT(MR_OK, room_teams.each_agent(t.room, collect, &names, &err));
+	EXPECT(MR_OK, room_teams.each_agent(t.room, false, collect, &names, &err));
 	assert_int_equal(names.n, 3);
 	assert_true(names_has(&names, "team-lead") && names_has(&names, "Old%20Bob") && names_has(&names, "stray"));
 	EXPECT(MR_OK, room_teams.find_agent(t.room, "Old%20Bob", &found, &err));
