@@ -29,11 +29,16 @@ MR_API enum mr_rc mr_group_each(struct mr_room *room, mr_group_fn *fn, void *ctx
 MR_API enum mr_rc mr_group_get(struct mr_room *room, const char *name, struct mr_group *ret, struct mr_error *err);
 MR_API enum mr_rc mr_group_create(struct mr_room *room, const struct mr_self *self, const char *name,
     const char *const *members, struct mr_error *err); /* MR_EXISTS */
-/* *ret_changed is false when it was (not) a member already: that is success. */
+/* All members, up to NULL, in one change, or none of them. ret_changed has a place for each: false when it was (not) a
+ * member already, which is success. */
 MR_API enum mr_rc mr_group_add(
-    struct mr_room *room, const char *name, const char *member, bool *ret_changed, struct mr_error *err);
+    struct mr_room *room, const char *name, const char *const *members, bool *ret_changed, struct mr_error *err);
 MR_API enum mr_rc mr_group_remove(
-    struct mr_room *room, const char *name, const char *member, bool *ret_changed, struct mr_error *err);
+    struct mr_room *room, const char *name, const char *const *members, bool *ret_changed, struct mr_error *err);
+/* A sentence for each of these members that reaches nobody now, up to twenty: they may come later, or are misspelled.
+ */
+MR_API enum mr_rc mr_group_check(
+    struct mr_room *room, const char *const *members, struct mr_names *ret_trouble, struct mr_error *err);
 MR_API enum mr_rc mr_group_delete(struct mr_room *room, const char *name, struct mr_error *err);
 
 /* ---- Work queues ---- */

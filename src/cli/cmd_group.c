@@ -80,27 +80,74 @@ run_show(struct cli *cli)
 
 /* ---- create, add, remove, delete ---- */
 
+struct members { /* those that are given, and NULL */
+	const char **v;
+	size_t n, cap;
+};
+
+static void
+members_done(struct members *m)
+{
+	free(m->v);
+}
+
+static bool
+add_member(struct cli *cli, struct members *m, struct mr_str name)
+{
+	if (!array_grow(&m->v, m->n + 1, &m->cap, sizeof(*m->v)))
+		return false;
+	m->v[m->n] = arena_dup(&cli->own, name);
+	m->v[m->n + 1] = NULL;
+	return m->v[m->n++] != NULL;
+}
+
+/* For "-" those on stdin, one a line. */
+static enum mr_rc
+members_given(struct cli *cli, struct members *ret, struct mr_error *err)
+{
+	bool ok = array_grow(&ret->v, 0, &ret->cap, sizeof(*ret->v));
+
+	if (ok)
+		ret->v[0] = NULL;
+	for (int i = 2; ok && i < cli->argc; i++) {
+		mr_auto(buf_done) struct buf text = BUF_INIT;
+		struct mr_str rest, line;
+
+		if (strcmp(cli->argv[i], "-") != 0) {
+			ok = add_member(cli, ret, str_of(cli->argv[i]));
+			continue;
+		}
+		TRY(cli_read(0, "stdin", &text, err));
+		rest = buf_str(&text);
+		if (memchr(text.ptr ? text.ptr : "", '\0', text.len))
+			return mr_fail(err, MR_REFUSED, "stdin has a NUL byte: give one member a line");
+		while (ok && str_cut(&rest, '\n', &line))
+			ok = str_trim(line).len == 0 || add_member(cli, ret, str_trim(line));
+	}
+	return ok ? MR_OK : mr_nomem(err);
+}
+
 /* A member may come later, but a misspelled one should be seen now. */
 static void
-warn_if_unknown(struct cli *cli, const char *member)
+warn_of_unknown(struct cli *cli, const char *const *members)
 {
-	struct mr_resolution r = { 0 };
+	mr_auto(mr_names_done) struct mr_names trouble = { 0 };
 
-	if (mr_resolve(cli->room, "", member, &r, &cli->err) != MR_OK)
-		cli_warn(cli, "member '%s' reaches nobody yet: %s", member, cli->err.message);
-	mr_resolution_done(&r);
+	(void)mr_group_check(cli->room, members, &trouble, &cli->err);
+	for (size_t i = 0; i < trouble.n; i++)
+		cli_warn(cli, "%s", trouble.v[i]);
 }
 
 static int
 run_create(struct cli *cli)
 {
 	mr_auto(mr_group_done) struct mr_group group = { 0 };
+	mr_auto(members_done) struct members members = { 0 };
 	const char *name = cli->argv[1];
-	/* argv ends in NULL: opt_parse takes its list from zeroed memory. */
-	const char *const *members = (const char *const *)cli->argv + 2;
 
 	TRY_CLI(cli_know_self(cli, &cli->err));
-	TRY_CLI(mr_group_create(cli->room, &cli->self, name, members, &cli->err));
+	TRY_CLI(members_given(cli, &members, &cli->err));
+	TRY_CLI(mr_group_create(cli->room, &cli->self, name, members.v, &cli->err));
 	if (cli->json) {
 		TRY_CLI(mr_group_get(cli->room, name, &group, &cli->err));
 		(void)list_group(&(struct listing){ .cli = cli }, &group, NULL);
@@ -110,40 +157,43 @@ run_create(struct cli *cli)
 	cli->changed = true;
 	if (!cli_flush(cli))
 		return EXIT_DOUBT;
-	for (int i = 2; i < cli->argc; i++)
-		warn_if_unknown(cli, cli->argv[i]);
+	warn_of_unknown(cli, members.v);
 	return EXIT_DONE;
 }
 
 static int
 run_change(struct cli *cli)
 {
+	mr_auto(members_done) struct members members = { 0 };
 	const char *name = cli->argv[1];
 	bool add = strcmp(cli->subword, "add") == 0;
-	int code = EXIT_DONE;
 
 	if (cli->argc < 3)
 		return cli_usage(cli, "%s whom? group %s NAME MEMBER...", cli->argv[0], cli->argv[0]);
-	for (int i = 2; i < cli->argc; i++) {
-		const char *member = cli->argv[i];
-		bool changed = false;
-		enum mr_rc rc = (add ? mr_group_add : mr_group_remove)(cli->room, name, member, &changed, &cli->err);
+	TRY_CLI(members_given(cli, &members, &cli->err));
+	bool *changed = arena_alloc(&cli->own, members.n + 1);
 
-		if (rc != MR_OK) {
-			code = cli_fail(cli, &cli->err);
-			continue;
-		}
-		if (out_json(cli, kv_str("name", name), kv_str("member", member), kv_bool("changed", changed)))
+	if (!changed)
+		TRY_CLI(mr_nomem(&cli->err));
+	TRY_CLI((add ? mr_group_add : mr_group_remove)(cli->room, name, members.v, changed, &cli->err));
+	for (size_t i = 0; i < members.n; i++) {
+		if (out_json(cli, kv_str("name", name), kv_str("member", members.v[i]), kv_bool("changed", changed[i])))
 			;
-		else if (changed)
-			fence_addf(
-			    &cli->out, "%s %s %s %s\n", add ? "added" : "removed", member, add ? "to" : "from", name);
+		else if (changed[i])
+			fence_addf(&cli->out, "%s %s %s %s\n", add ? "added" : "removed", members.v[i],
+			    add ? "to" : "from", name);
 		else
-			fence_addf(&cli->out, add ? "%s was in %s already\n" : "%s was not in %s\n", member, name);
-		if (add && changed)
-			warn_if_unknown(cli, member);
+			fence_addf(
+			    &cli->out, add ? "%s was in %s already\n" : "%s was not in %s\n", members.v[i], name);
 	}
-	return code;
+	size_t added = 0;
+
+	for (size_t i = 0; add && i < members.n; i++)
+		if (changed[i])
+			members.v[added++] = members.v[i];
+	members.v[added] = NULL;
+	warn_of_unknown(cli, members.v);
+	return EXIT_DONE;
 }
 
 static int

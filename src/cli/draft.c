@@ -15,8 +15,8 @@
 /* ---- The text ---- */
 
 /* Stops one byte after the limit: an endless pipe must not fill the memory before it is refused. */
-static enum mr_rc
-read_limited(int fd, const char *what, struct buf *ret, struct mr_error *err)
+enum mr_rc
+cli_read(int fd, const char *what, struct buf *ret, struct mr_error *err)
 {
 	for (;;) {
 		if (!buf_reserve(ret, 65536))
@@ -30,7 +30,7 @@ read_limited(int fd, const char *what, struct buf *ret, struct mr_error *err)
 		ret->ptr[ret->len] = '\0';
 		if (ret->len > MR_BODY_MAX)
 			return mr_fail(err, MR_REFUSED,
-			    "the body from '%s' is longer than 16 MiB\nput it in a file that the recipient can read, and mail the path",
+			    "the text from '%s' is longer than 16 MiB\nput it in a file that the recipient can read, and mail the path",
 			    what);
 	}
 }
@@ -45,7 +45,7 @@ read_file(const char *path, struct buf *ret, struct mr_error *err)
 		return mr_fail(err, MR_NOTFOUND, "there is no file '%s'", path);
 	if (fd < 0)
 		return mr_fail_errno(err, "cannot open '%s'", path);
-	return read_limited(fd, path, ret, err);
+	return cli_read(fd, path, ret, err);
 }
 
 bool
@@ -77,7 +77,7 @@ cli_body(struct cli *cli, const char *text, const char *file, struct buf *ret)
 	else if (file && strcmp(file, "-") != 0)
 		TRY_CLI(read_file(file, &body, err));
 	else
-		TRY_CLI(read_limited(0, "stdin", &body, err));
+		TRY_CLI(cli_read(0, "stdin", &body, err));
 	if (body.failed)
 		TRY_CLI(mr_nomem(err));
 	if (body.len > MR_BODY_MAX)

@@ -67,6 +67,45 @@ exits 2 'add whom' mr group add team
 mr --as alice group create crowd >/dev/null
 i=0; while [ $i -lt 50 ]; do mr group add crowd "w$i" >/dev/null 2>&1 & i=$((i + 1)); done; wait
 same 50 "$(grep -c '^Member: ' .mailroom/groups/crowd)" '50 processes join at once and none is lost'
+# ---- many in one command ----
+i=0; while [ $i -lt 3000 ]; do echo "m$i"; i=$((i + 1)); done >names
+many() { "$BIN" "$@" <names; }
+exits 0 'create from stdin' many --as alice group create fleet -
+same 3000 "$(grep -c '^Member: ' .mailroom/groups/fleet)" 'takes a member a line'
+same 21 "$(grep -c 'reach' err)" 'warns of the first twenty that nobody knows, and that there may be more'
+exits 0 'again' many group add fleet - --json
+same 'false 3000' "$(jq .changed out | sort | uniq -c | awk '{print $2, $1}')" 'changes nothing'
+printf '\n bob \nbob\n\ncarol\n' >names
+exits 0 'words and stdin' many group add fleet alice - alice
+same '1 1 1' "$(for m in alice bob carol; do grep -cx "Member: $m" .mailroom/groups/fleet; done | paste -sd' ')" 'each member once'
+says out '^alice was in fleet already' 'what is given twice is told twice'
+same 'added alice to fleet' "$(head -n 1 out)" 'in the order in which it was given'
+cp .mailroom/groups/fleet before
+printf 'dora\nno such member\nemil\n' >names
+exits 4 'a bad member among good ones' many group add fleet erna - franz
+says err 'no such member' 'is named'
+check 'and nothing was changed' cmp before .mailroom/groups/fleet
+exits 4 'neither by a remove' many group remove fleet bob -
+check 'of which one cannot be a member' cmp before .mailroom/groups/fleet
+printf 'dora\0emil\n' >names
+exits 4 'a NUL on stdin' many group add fleet -
+check 'is refused' cmp before .mailroom/groups/fleet
+printf '# by hand\nNote: stays\nMember: m7\n' >>.mailroom/groups/fleet
+i=0; while [ $i -lt 3000 ]; do echo "m$i"; i=$((i + 1)); done >names
+exits 0 'remove from stdin' many group remove fleet - m1 nobody
+same 'm1 was not in fleet,nobody was not in fleet' "$(tail -n 2 out | paste -sd,)" 'each is told once'
+same 'alice bob carol' "$(sed -n 's/^Member: //p' .mailroom/groups/fleet | sort | paste -sd' ')" 'takes them all out, also where one stands twice'
+check 'lines of others stay' grep -qx 'Note: stays' .mailroom/groups/fleet
+: >names
+exits 0 'an empty stdin' many group add fleet -
+same '' "$(cat out err)" 'adds nobody'
+if strace -qq -o raw -- "$BIN" --version >/dev/null 2>&1; then
+	i=0; while [ $i -lt 500 ]; do echo "m$i"; i=$((i + 1)); done >names
+	strace -f -qq -e trace=rename,renameat,renameat2,linkat,fsync,fdatasync -o raw -- "$BIN" group add fleet - <names >out 2>err
+	check 'many members are one change of the record' test "$(grep -c . raw)" -le 6
+else
+	skip 'many members are one change of the record' 'strace does not work here'
+fi
 exits 0 'doctor' mr doctor
 says out '^0 problems' 'finds nothing wrong'
 finish

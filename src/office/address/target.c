@@ -6,12 +6,14 @@
  * reads, edits and writes under a lock: of any number of joins at once none is lost.
  */
 #include "base/clock.h"
+#include "base/format.h"
 #include "base/text.h"
 #include "message/address.h"
 #include "office/link/link.h"
 
 #define GROUP "group"
 #define GROUP_BYTES_MAX ((size_t)1 << 20)
+#define UNKNOWN_MAX 20 /* a longer list of them is a wrong file */
 #define MEMBER_LEN (MR_ADDRESS_MAX + 16)
 
 /* ---- Names ---- */
@@ -245,47 +247,6 @@ check_member(struct mr_room *room, const char *given, char ret[MEMBER_LEN], stru
 	return check_agent_member(member, err);
 }
 
-/* Takes out the lines of that member and leaves every other byte: people write into these files too, so anything may
- * stand there. False: it has none. */
-static bool
-cut_member(struct buf *text, const char *member)
-{
-	struct mr_str rest = buf_str(text), line;
-	char *to = text->ptr;
-
-	for (const char *from = rest.ptr; str_cut(&rest, '\n', &line); from = rest.ptr) {
-		size_t len = (size_t)(rest.ptr - from); /* with its line break */
-		struct header_cursor c = header_begin((struct mr_str){ from, len });
-		struct header_line header;
-
-		if (header_next(&c, &header) && str_caseeq(header.name, STR("Member")) &&
-		    str_eq(header.raw, str_of(member)))
-			continue;
-		memmove(to, from, len);
-		to += len;
-	}
-	size_t left = text->ptr ? (size_t)(to - text->ptr) : 0;
-	bool found = left < text->len;
-
-	text->len = left;
-	return found;
-}
-
-static enum mr_rc
-append_member(struct buf *text, const char *member, struct mr_error *err)
-{
-	if (text->len > 0 && text->ptr[text->len - 1] != '\n')
-		buf_addc(text, '\n');
-	buf_addf(text, "Member: %s\n", member);
-	if (!buf_ok(text))
-		return mr_nomem(err);
-	if (text->len <= GROUP_BYTES_MAX)
-		return MR_OK;
-	return mr_fail(err, MR_REFUSED,
-	    "the group has no room for '%s': its record is at most 1 MiB\nmake a second group and add it as group:NAME",
-	    member);
-}
-
 /* ---- Groups: changing ---- */
 
 static enum mr_rc
@@ -298,19 +259,81 @@ refuse_unknown(struct mr_room *room, const char *name, struct mr_error *err)
 struct group_edit {
 	struct mr_room *room;
 	const char *name;
-	const char *by;             /* create */
-	const char *const *members; /* create; NULL-terminated or NULL */
-	char member[MEMBER_LEN];    /* add, remove */
+	const char *by;          /* create */
+	struct mr_names members; /* as they are kept */
 	bool remove;
-	bool changed;
+	bool *changed; /* one for each of members; NULL: create */
 };
+
+/* A member, however many times it is given, is appended once. */
+static enum mr_rc
+append_members(struct group_edit *e, struct nameset *have, struct mr_names *old, struct buf *text, struct mr_error *err)
+{
+	if (text->len > 0 && text->ptr[text->len - 1] != '\n')
+		buf_addc(text, '\n');
+	for (size_t i = 0; i < e->members.n; i++) {
+		bool is_new = !nameset_has(have, e->members.v[i]);
+
+		if (e->changed)
+			e->changed[i] = is_new;
+		if (!is_new)
+			continue;
+		buf_addf(text, "Member: %s\n", e->members.v[i]);
+		if (!buf_ok(text) || !nameset_add_once(have, old, e->members.v[i]))
+			return mr_nomem(err);
+		if (text->len > GROUP_BYTES_MAX)
+			return mr_fail(err, MR_REFUSED,
+			    "the group has no room for '%s': its record is at most 1 MiB\n"
+			    "make a second group and add it as group:NAME",
+			    e->members.v[i]);
+	}
+	return MR_OK;
+}
+
+/* All in one pass over the lines, so that thousands of members cost thousands of lookups. Leaves every byte of other
+ * lines: people write into these files too, so anything may stand there. */
+static enum mr_rc
+change_members(struct group_edit *e, struct buf *text, struct mr_error *err)
+{
+	mr_auto(nameset_done) struct nameset have = { 0 }, gone = { 0 };
+	mr_auto(mr_names_done) struct mr_names old = { 0 }, cut = { 0 };
+	struct mr_str rest = buf_str(text), line;
+	char *to = text->ptr;
+
+	for (size_t i = 0; e->remove && i < e->members.n; i++) {
+		e->changed[i] = !nameset_has(&gone, e->members.v[i]); /* given twice: removed once */
+		if (!nameset_add_once(&gone, &cut, e->members.v[i]))
+			return mr_nomem(err);
+	}
+	for (const char *from = rest.ptr; str_cut(&rest, '\n', &line); from = rest.ptr) {
+		size_t len = (size_t)(rest.ptr - from); /* with its line break */
+		struct header_cursor c = header_begin((struct mr_str){ from, len });
+		mr_auto(buf_done) struct buf member = BUF_INIT;
+		struct header_line header;
+
+		if (header_next(&c, &header) && str_caseeq(header.name, STR("Member"))) {
+			buf_add(&member, header.raw);
+			if (!buf_ok(&member) || !nameset_add_once(&have, &old, buf_z(&member)))
+				return mr_nomem(err);
+			if (nameset_has(&gone, buf_z(&member)))
+				continue;
+		}
+		memmove(to, from, len);
+		to += len;
+	}
+	if (!e->remove)
+		return append_members(e, &have, &old, text, err);
+	text->len = text->ptr ? (size_t)(to - text->ptr) : 0;
+	for (size_t i = 0; i < e->members.n; i++)
+		e->changed[i] = e->changed[i] && nameset_has(&have, e->members.v[i]);
+	return MR_OK;
+}
 
 static enum mr_rc
 edit_create(void *ctx, bool exists, struct buf *text, struct mr_error *err)
 {
-	const struct group_edit *e = ctx;
-	mr_auto(mr_names_done) struct mr_names members = { 0 };
-	char now[RFC3339_LEN + 1], member[MEMBER_LEN];
+	struct group_edit *e = ctx;
+	char now[RFC3339_LEN + 1];
 
 	if (exists)
 		return mr_fail(err, MR_EXISTS,
@@ -318,75 +341,91 @@ edit_create(void *ctx, bool exists, struct buf *text, struct mr_error *err)
 	time_rfc3339(clock_now_ms(), now);
 	buf_clear(text);
 	buf_addf(text, "Name: %s\nCreated: %s\nCreated-By: %s\n", e->name, now, e->by);
-	for (size_t i = 0; e->members && e->members[i]; i++) {
-		TRY(check_member(e->room, e->members[i], member, err));
-		if (names_has(&members, member))
-			continue;
-		if (!names_add(&members, str_of(member)))
-			return mr_nomem(err);
-		TRY(append_member(text, member, err));
-	}
-	return buf_ok(text) ? MR_OK : mr_nomem(err);
+	return change_members(e, text, err);
 }
 
 static enum mr_rc
-edit_member(void *ctx, bool exists, struct buf *text, struct mr_error *err)
+edit_members(void *ctx, bool exists, struct buf *text, struct mr_error *err)
 {
 	struct group_edit *e = ctx;
-	mr_auto(buf_done) struct buf without = BUF_INIT;
 
-	if (!exists)
-		return refuse_unknown(e->room, e->name, err);
-	buf_add(&without, buf_str(text));
-	if (!buf_ok(&without))
-		return mr_nomem(err);
-	e->changed = cut_member(&without, e->member) == e->remove;
-	if (!e->changed)
-		return MR_OK;
-	if (!e->remove)
-		return append_member(text, e->member, err);
-	buf_clear(text);
-	buf_add(text, buf_str(&without));
-	return buf_ok(text) ? MR_OK : mr_nomem(err);
+	return exists ? change_members(e, text, err) : refuse_unknown(e->room, e->name, err);
+}
+
+/* Every member is checked before the record is touched. */
+static enum mr_rc
+change(struct group_edit *e, const char *const *members, room_edit_fn *edit, struct mr_error *err)
+{
+	char member[MEMBER_LEN];
+	enum mr_rc rc = target_supported(e->room, GROUP, err);
+
+	if (rc == MR_OK)
+		rc = target_name_check(GROUP, e->name, err);
+	for (size_t i = 0; rc == MR_OK && members && members[i]; i++) {
+		rc = check_member(e->room, members[i], member, err);
+		if (rc == MR_OK && !names_add(&e->members, str_of(member)))
+			rc = mr_nomem(err);
+	}
+	if (rc == MR_OK)
+		rc = room_record_change(e->room, GROUP, "", e->name, edit, e, err);
+	mr_names_done(&e->members);
+	return rc;
 }
 
 enum mr_rc
 mr_group_create(struct mr_room *room, const struct mr_self *self, const char *name, const char *const *members,
     struct mr_error *err)
 {
-	struct group_edit e = { .room = room, .name = name, .by = self->agent, .members = members };
+	struct group_edit e = { .room = room, .name = name, .by = self->agent };
 
 	TRY(office_not_fenced(room, self, err));
 	TRY(target_supported(room, GROUP, err));
 	TRY(target_name_check(GROUP, name, err));
 	TRY(target_name_free(room, GROUP, name, err));
-	return room_record_change(room, GROUP, "", name, edit_create, &e, err);
+	return change(&e, members, edit_create, err);
 }
 
-static enum mr_rc
-change_member(
-    struct mr_room *room, const char *name, const char *member, bool remove, bool *ret_changed, struct mr_error *err)
+enum mr_rc
+mr_group_add(
+    struct mr_room *room, const char *name, const char *const *members, bool *ret_changed, struct mr_error *err)
 {
-	struct group_edit e = { .room = room, .name = name, .remove = remove };
+	return change(&(struct group_edit){ room, name, .changed = ret_changed }, members, edit_members, err);
+}
 
-	TRY(check_member(room, member, e.member, err));
-	TRY(target_supported(room, GROUP, err));
-	TRY(target_name_check(GROUP, name, err));
-	TRY(room_record_change(room, GROUP, "", name, edit_member, &e, err));
-	*ret_changed = e.changed;
+enum mr_rc
+mr_group_remove(
+    struct mr_room *room, const char *name, const char *const *members, bool *ret_changed, struct mr_error *err)
+{
+	return change(
+	    &(struct group_edit){ room, name, .remove = true, .changed = ret_changed }, members, edit_members, err);
+}
+
+enum mr_rc
+mr_group_check(struct mr_room *room, const char *const *members, struct mr_names *ret_trouble, struct mr_error *err)
+{
+	mr_auto(recipients_done) struct recipients out = { 0 };
+	mr_auto(resolver_done) struct resolver r;
+
+	resolver_init(&r, room, "", false, &out);
+	resolver_expect_many(&r, SIZE_MAX);
+	r.depth = 1; /* near names are looked for by a sender who writes the name */
+	for (; *members; members++) {
+		struct mr_error why = { 0 };
+
+		if (resolver_take(&r, *members, &why) == MR_OK)
+			continue;
+		mr_auto(buf_done) struct buf text = BUF_INIT;
+		bool enough = ret_trouble->n == UNKNOWN_MAX;
+
+		format_addf(&text,
+		    enough ? "others of them may reach nobody, too" : "member '%.160s' reaches nobody yet: %s",
+		    *members, why.message);
+		if (!buf_ok(&text) || !names_add(ret_trouble, buf_str(&text)))
+			return mr_nomem(err);
+		if (enough)
+			break;
+	}
 	return MR_OK;
-}
-
-enum mr_rc
-mr_group_add(struct mr_room *room, const char *name, const char *member, bool *ret_changed, struct mr_error *err)
-{
-	return change_member(room, name, member, false, ret_changed, err);
-}
-
-enum mr_rc
-mr_group_remove(struct mr_room *room, const char *name, const char *member, bool *ret_changed, struct mr_error *err)
-{
-	return change_member(room, name, member, true, ret_changed, err);
 }
 
 enum mr_rc
