@@ -28,6 +28,7 @@ bool sys_break_set(const char *name);
 bool sys_break_is(enum sys_break which);
 bool sys_break_skips_sync(int fd);
 bool sys_break_is_ordered(void);
+bool sys_break_renews(void);          /* MAILROOM_TEST_RENEW is set: folders are made anew however small they are */
 bool sys_break_skips_all_syncs(void); /* a sync of everything would heal either of the two */
 /* Links the staged file while it is empty, then writes its bytes: 0, or -1 and errno. */
 int sys_break_link_empty(int fd, int dir_fd, const char *name);
@@ -35,6 +36,7 @@ int sys_break_link_empty(int fd, int dir_fd, const char *name);
 #define sys_break_is(which) false
 #define sys_break_skips_sync(fd) false
 #define sys_break_is_ordered() false
+#define sys_break_renews() false
 #define sys_break_skips_all_syncs() false
 #define sys_break_link_empty(fd, dir_fd, name) (-1)
 #endif

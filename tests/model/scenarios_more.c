@@ -166,6 +166,45 @@ check_marked(struct world *w)
 	mr_room_close(room);
 }
 
+/* The first is marked, which makes both folders anew with the others in them; then mail comes into the new one. */
+static enum mr_rc
+run_renew(struct world *w, int tell)
+{
+	struct mr_error err = { 0 };
+	struct mr_room *room = world_open(w, true);
+	char id[MR_ID_LEN + 1];
+
+	(void)tell;
+	if (room == NULL || setenv("MAILROOM_TEST_RENEW", "1", 1) != 0)
+		return MR_IO;
+	struct mr_self self = more_self(room, "bob");
+	enum mr_rc rc = mr_mark(room, &self, w->ids[0], MR_SEEN, 0, &err);
+	if (rc == MR_OK)
+		rc = mr_flush(room, &err);
+	if (rc == MR_OK)
+		world_send(room, "alice", "bob", id);
+	mr_room_close(room);
+	return rc;
+}
+
+static void
+check_renewed(struct world *w)
+{
+	struct mr_room *room = world_open(w, true);
+
+	assert_non_null(room);
+	for (unsigned i = 0; i < WORK; i++) {
+		struct places p = more_places(room, "bob", w->ids[i]);
+		assert_int_equal(p.all, 1);
+		assert_int_equal(p.inbox, 1);
+		if (w->accepted)
+			assert_int_equal(p.unread, i > 0);
+	}
+	if (w->accepted)
+		assert_int_equal(more_places(room, "bob", NULL).inbox, WORK + 1);
+	mr_room_close(room);
+}
+
 static void
 check_archived(struct world *w)
 {
@@ -319,6 +358,7 @@ check_extended(struct world *w)
 
 const struct scenario more_scenarios[] = {
 	{ "mark", setup_three, run_mark, check_marked, 5, 0 },
+	{ "renew a folder", setup_three, run_renew, check_renewed, 20, 0 },
 	{ "archive", setup_three, run_archive, check_archived, 5, 0 },
 	{ "reply", setup_three, run_reply, check_replied, 5, 0 },
 	{ "release", setup_held, run_release, check_released, 3, 0 },

@@ -101,6 +101,7 @@ static const struct broken broken[] = {
 	{ .how = "no-dir-sync", .operation = "send" },
 	{ .how = "no-dir-sync", .operation = "send --batch" },
 	{ .how = "no-dir-sync", .operation = "mailroom send --batch" },
+	{ .how = "no-dir-sync", .operation = "renew a folder" },
 	{ .how = "no-dir-sync", .operation = "done" },
 	{ .how = "no-dir-sync", .operation = "done queue:" },
 	{ .how = "no-dir-sync", .operation = "send channel:" },

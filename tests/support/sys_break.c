@@ -49,6 +49,12 @@ sys_break_is_ordered(void)
 }
 
 bool
+sys_break_renews(void)
+{
+	return getenv("MAILROOM_TEST_RENEW") != NULL;
+}
+
+bool
 sys_break_skips_all_syncs(void)
 {
 	return broken == BREAK_NO_DIR_SYNC || broken == BREAK_NO_FILE_SYNC;

@@ -82,7 +82,10 @@ take_mail(
 	if (at.folder != MR_INBOX || (at.flags & MR_SEEN))
 		return mr_fail(err, MR_NOTFOUND, "message '%s' is not unread any more", claim->id);
 	/* Opens held/<life>, then checks the life: in this order, see above. */
-	TRY(mailbox_held(box, terms->life, true, &held_fd, err));
+	if (mailbox_held(box, terms->life, true, &held_fd, err) != MR_OK) {
+		*ret_again = err->sys_errno == ENOENT; /* empty, it was removed meanwhile: renew.c */
+		return err->code;
+	}
 	TRY(life_newest(box, &newest, err));
 	if (newest > terms->life)
 		return mr_fail(err, MR_REFUSED,
@@ -322,9 +325,16 @@ mail_end(struct mailbox *box, int held_fd, const char *name, struct file_name *n
 		} else {
 			TRY(mailbox_folder(box, with_info ? BOX_CUR : BOX_NEW, &fd, err));
 		}
-		TRY(mark_rename(box->md, held_fd, name, fd, n, attempt, flags, with_info, err));
-		if (how == SETTLE_SEEN)
-			mark_look_for_crowd(box, n->id);
+		enum mr_rc rc = mark_rename(box->md, held_fd, name, fd, n, attempt, flags, with_info, err);
+
+		/* cur/ or new/ was made anew since it was opened. */
+		for (int tries = 0; !archive && rc == MR_NOTFOUND && tries < CLAIM_TRIES && mailbox_refresh(box);
+		     tries++) {
+			TRY(mailbox_folder(box, with_info ? BOX_CUR : BOX_NEW, &fd, err));
+			rc = mark_rename(box->md, held_fd, name, fd, n, attempt, flags, with_info, err);
+		}
+		TRY(rc);
+		mark_note(box, how == SETTLE_SEEN);
 	}
 	if (n->deadline_s > 0)
 		past_keep(box->md, NULL, n, how);

@@ -61,7 +61,7 @@ describe_copy(struct buf *out, struct mailbox *box, const struct listed *at, con
 				buf_addf(out, " until %s", when);
 			buf_addf(out, " (attempt %u)", name.hold_attempt);
 		}
-	} else if (at->subfolder) {
+	} else if (at->folder & (MR_ARCHIVE | MR_SENT)) {
 		*ret_state = at->folder == MR_SENT ? "sent" : "archived";
 		buf_addf(
 		    out, "in agents/%s/%s%s", box->agent, at->subfolder, at->flags & MR_ACKED ? ": worked off" : "");

@@ -223,6 +223,8 @@ deliver_one(struct mr_room *room, struct delivery *what, struct delivered *ret, 
 			deliver_new_id(msg);
 			continue;
 		}
+		if (rc == MR_IO && err->sys_errno == ENOENT && tries < NEW_IDS_MAX && mailbox_refresh(&box))
+			continue; /* new/ was made anew since it was opened */
 		if (rc == MR_OK || rc == MR_INDOUBT) {
 			memcpy(ret->id, msg->id, sizeof ret->id);
 			/* Through the open file, not by its name in new/, which a quick reader may have changed. */

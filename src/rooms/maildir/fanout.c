@@ -41,6 +41,7 @@
 #include <sys/resource.h>
 
 #define ROUNDS_MAX 10
+#define REOPEN_MAX 10
 #define NOTE_PROGRESS_EVERY 16 /* every send would pay for a note, and only what was killed is searched */
 
 /* ---- A job ---- */
@@ -214,7 +215,15 @@ give_target(struct spool_job *job, const char *to, int *fd, struct mr_error *err
 			TRY(spool_agent_has(job, name, &has, err));
 		if (has)
 			return MR_OK;
-		TRY(link_into(job, name, *fd, err));
+		for (int tries = 0; link_into(job, name, *fd, err) != MR_OK; tries++) {
+			struct stat st;
+
+			if (err->sys_errno != ENOENT || tries == REOPEN_MAX ||
+			    (sys_stat_fd(*fd, &st) == 0 && st.st_nlink))
+				return err->code;
+			sys_close_fd(fd); /* new/ was made anew since it was opened: renew.c */
+			TRY(open_new(job, name, true, fd, err));
+		}
 		return job->removals == 0 || job->search ? move_if_pruned(job, name, *fd, err) : MR_OK;
 	case TARGET_QUEUE:
 		if (job->search)

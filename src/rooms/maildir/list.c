@@ -49,16 +49,16 @@
 #define PASSES_MAX 100u
 #define WINDOW_SPARE 1024u
 #define WINDOW_TRIES 5
-#define CROWDED_AT 128 /* mark.c files the oldest then */
 #define SLOTS_FIRST 64
 #define TOKENS_TRIED 64 /* beyond that reading held/ is cheaper */
 
 struct source { /* a folder to read, or only to watch for changes */
 	int fd;
 	bool owned, only_watch;
-	struct mailbox *closed; /* new/ or cur/ of this mailbox, to be opened when its turn comes; or NULL */
-	struct listed place;    /* folder, box, life, subfolder for what is found in it */
-	int64_t changed_ns;     /* its mtime before the pass */
+	bool closed;         /* new/ or cur/ of the mailbox itself, to be opened when its turn comes */
+	struct listed place; /* folder, box, life, subfolder for what is found in it */
+	int64_t changed_ns;  /* its mtime before the pass */
+	ino_t inode;         /* new/ and cur/ of the mailbox itself: what had that name before the pass */
 };
 
 struct walk { /* a group of folders that are read together until they hold still */
@@ -80,8 +80,8 @@ struct walk { /* a group of folders that are read together until they hold still
 	const struct source *now; /* being read */
 	size_t fresh;             /* ids that were not known, older than the listing itself */
 	size_t passed;            /* names that are wanted, kept or not */
-	size_t seen_in_cur;
-	bool failed; /* out of memory */
+	char moving[NAME_LEN];    /* ".moving.R" in the folder being read: renew.c */
+	bool failed;              /* out of memory */
 };
 
 /* ---- Folders ---- */
@@ -95,6 +95,8 @@ list_path(const struct mailbox *box, const struct listed *at, char ret[LISTED_PA
 		text_join(ret, LISTED_PATH, "dead/", part, NULL);
 	else if (at->folder == MR_HELD)
 		(void)snprintf(ret, LISTED_PATH, "agents/%s/held/%u", box->agent, at->life);
+	else if (at->folder == MR_INBOX && at->subfolder)
+		text_join(ret, LISTED_PATH, "agents/", box->agent, "/", at->subfolder, NULL);
 	else
 		text_join(ret, LISTED_PATH, "agents/", box->agent, "/", at->subfolder ? at->subfolder : "",
 		    at->subfolder ? "/" : "", part, NULL);
@@ -288,15 +290,16 @@ take_entry(void *ctx, const struct dir_entry *entry)
 	struct file_name parts;
 	struct released released;
 
+	if (str_starts(name, MOVING_PREFIX) && !found.subfolder)
+		text_join(w->moving, sizeof w->moving, entry->name, NULL);
 	if (found.folder == MR_HELD ? !name_parse_held(name, &parts) : !name_parse(name, &parts))
 		return true;
 	bool has_a = memchr(parts.flags.ptr ? parts.flags.ptr : "", 'a', parts.flags.len) != NULL;
 
 	if (has_a && w->keyword < 0) /* read when the first 'a' is met, once a group */
-		w->keyword = (int)mailbox_keyword(w->box, found.subfolder ? found.subfolder : "");
+		w->keyword =
+		    (int)mailbox_keyword(w->box, found.folder == MR_INBOX || !found.subfolder ? "" : found.subfolder);
 	found.flags = name_flags(&parts, has_a && w->keyword == (int)KEYWORD_OURS);
-	if (found.folder == MR_INBOX && found.box == BOX_CUR && (found.flags & (MR_SEEN | MR_PINNED)) == MR_SEEN)
-		w->seen_in_cur++;
 	if ((want->id_suffix && !str_ends((struct mr_str){ parts.id, MR_ID_LEN }, want->id_suffix)) ||
 	    is_of_another_time(want, &parts))
 		return true;
@@ -425,7 +428,7 @@ add_pair(struct walk *w, enum mr_folder folder, const char *subfolder, struct mr
 			if (rc != MR_OK)
 				return rc;
 		} else if (s.fd < 0) {
-			s.closed = w->box;
+			s.closed = true;
 		}
 		TRY(add_source(w, s, err));
 	}
@@ -469,6 +472,13 @@ mtime_ns(const struct stat *st)
 	return (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
 }
 
+/* new/ or cur/ of the mailbox itself: its name may lead to another folder by now (renew.c). */
+static bool
+is_own_pair(const struct source *s)
+{
+	return !s->only_watch && s->place.folder != MR_HELD && !s->place.subfolder;
+}
+
 /* Are all of them old enough that another change must show? The clock is read after the mtimes: a process that is put
  * to sleep in between must not take a young one for old. */
 static bool
@@ -479,10 +489,11 @@ look_at_times(struct walk *w)
 
 	for (size_t i = 0; i < w->n; i++) {
 		struct source *s = &w->v[i];
-		bool seen = (s->closed ? sys_stat(s->closed->fd, mailbox_folder_name(s->place.box), &st)
-				       : sys_stat_fd(s->fd, &st)) == 0;
+		bool seen = (is_own_pair(s) ? sys_stat(w->box->fd, mailbox_folder_name(s->place.box), &st)
+					    : sys_stat_fd(s->fd, &st)) == 0;
 
 		s->changed_ns = seen ? mtime_ns(&st) : -1;
+		s->inode = seen ? st.st_ino : 0;
 	}
 	int64_t now_ns = clock_now_ns();
 
@@ -493,6 +504,31 @@ look_at_times(struct walk *w)
 			old = false;
 	}
 	return old;
+}
+
+/* new/ or cur/ is being made anew, and some of its mail is still in the folder that had its name (renew.c). Mail moves
+ * from there to here, so it may be missed by both; another pass follows. */
+static enum mr_rc
+read_moving(struct walk *w, const struct source *live, struct mr_error *err)
+{
+	mr_auto(sys_close_fd) int fd = -1;
+	char path[NAME_LEN + 32];
+	struct source gone = { .place = live->place };
+
+	text_join(path, sizeof path, "held/" GONE_PREFIX, mailbox_folder_name(live->place.box), ".",
+	    w->moving + strlen(MOVING_PREFIX), NULL);
+	enum mr_rc rc = dir_open(w->box->fd, path, &fd, err);
+
+	if (rc == MR_NOTFOUND) { /* it is done; only the mark was left */
+		(void)sys_unlink(live->fd, w->moving);
+		return MR_OK;
+	}
+	TRY(rc);
+	gone.place.subfolder = arena_dup(&w->list->folders, str_of(path));
+	if (!gone.place.subfolder)
+		return mr_nomem(err);
+	w->now = &gone;
+	return dir_each_once(fd, take_entry, w, err);
 }
 
 /* Reads every source; *ret_exact when surely nothing moved meanwhile. */
@@ -509,13 +545,19 @@ read_sources(struct walk *w, bool *ret_exact, struct mr_error *err)
 			continue;
 		w->now = s;
 		if (s->closed)
-			TRY(mailbox_folder(s->closed, s->place.box, &s->fd, err));
+			TRY(mailbox_folder(w->box, s->place.box, &s->fd, err));
+		w->moving[0] = '\0';
 		TRY((s->closed ? dir_each_once : dir_each)(s->fd, take_entry, w, err));
+		if (w->moving[0] != '\0') {
+			TRY(read_moving(w, s, err));
+			exact = false;
+		}
 		if (w->failed)
 			return mr_nomem(err);
 	}
 	for (size_t i = 0; i < w->n; i++)
-		if (sys_stat_fd(w->v[i].fd, &st) < 0 || mtime_ns(&st) != w->v[i].changed_ns)
+		if (sys_stat_fd(w->v[i].fd, &st) < 0 || mtime_ns(&st) != w->v[i].changed_ns ||
+		    st.st_ino != w->v[i].inode)
 			exact = false;
 	*ret_exact = exact;
 	return MR_OK;
@@ -576,8 +618,11 @@ list_group(struct mailbox *box, unsigned folders, const char *subfolder, const s
 	if (subfolder && !(subfolder = arena_dup(&ret->folders, str_of(subfolder))))
 		return mr_nomem(err);
 	while (!exact && w.number < PASSES_MAX && (w.number < PASSES_MIN || agreed < PASSES_AGREED || all_left(&w))) {
-		w.number++;
-		w.fresh = w.seen_in_cur = w.passed = 0;
+		if (w.number++ > 0 && !subfolder) { /* their names may lead elsewhere by now */
+			sys_close_fd(&box->folder[BOX_NEW]);
+			sys_close_fd(&box->folder[BOX_CUR]);
+		}
+		w.fresh = w.passed = 0;
 		forget_sources(&w);
 		if (folders & ~(unsigned)MR_HELD)
 			TRY(add_pair(&w, (enum mr_folder)(folders & ~(unsigned)MR_HELD), subfolder, err));
@@ -587,8 +632,6 @@ list_group(struct mailbox *box, unsigned folders, const char *subfolder, const s
 		agreed = w.fresh == 0 ? agreed + 1 : 0;
 		/* A file that hides is missed: the pass that saw the most is the nearest to the truth. */
 		most_passed = exact || w.passed > most_passed ? w.passed : most_passed;
-		if (w.seen_in_cur > CROWDED_AT)
-			text_join(box->md->crowded, sizeof box->md->crowded, box->agent, NULL);
 	}
 	drop_gone(&w, exact);
 	ret->exact = exact;

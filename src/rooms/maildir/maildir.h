@@ -9,6 +9,7 @@
  *	list.c      reading folders while others move files (essay on races); one message by its id
  *	scan.c      scan and fetch, from a file to a message
  *	mark.c      marks, moves, archive by month, filing old seen mail
+ *	renew.c     large folders are made anew (essay on states and crash points)
  *	claim.c     claims on mail and on work: take, settle, extend, list, find again (essay on races)
  *	token.c     holds/<token>: who holds, and still does; past/: what it said of claims that are over
  *	deliver.c   one recipient; many messages, one recipient each, made durable together
@@ -61,13 +62,14 @@ struct maildir {     /* room->state */
 	size_t dirty_n;
 	int process_hold_fd; /* holds/<token> locked by this process, or -1; one token serves all its process holds */
 	char process_token[MR_TOKEN_LEN + 1];
-	int dirty_errno;                  /* an early sync failed: the next flush says so */
-	char crowded[MR_ADDRESS_MAX + 1]; /* whose cur/ a listing found too full: the next flush files it; or "" */
-	bool looked_for_crowd;            /* by a mark, once: see mark.c */
-	struct mr_names *barred;          /* room->barred */
-	bool reserve_spent;               /* some of it, by this handle: it is to be made again */
-	bool reserve_looked;              /* whether it is whole, once */
-	int64_t retain_next_ms;           /* no look at what is to be kept before that: retain.c */
+	int dirty_errno;                /* an early sync failed: the next flush says so */
+	char moved[MR_ADDRESS_MAX + 1]; /* whose mail was marked or taken since the last flush, or "": see mark.c */
+	size_t moved_n;                 /* how often */
+	bool moved_seen;                /* some of it became seen in cur/ */
+	struct mr_names *barred;        /* room->barred */
+	bool reserve_spent;             /* some of it, by this handle: it is to be made again */
+	bool reserve_looked;            /* whether it is whole, once */
+	int64_t retain_next_ms;         /* no look at what is to be kept before that: retain.c */
 };
 
 static inline struct maildir *
@@ -150,6 +152,8 @@ enum mr_rc mailbox_subfolder(struct mailbox *box, const char *name, bool make, i
 /* Makes tmp new cur held lives in an agent's folder. */
 enum mr_rc mailbox_make(struct maildir *md, const char *agent, struct mr_error *err);
 void mailbox_done(struct mailbox *box);
+/* renew.c: closes new/ and cur/ if they were removed since they were opened. True: one was, so open it again. */
+bool mailbox_refresh(struct mailbox *box);
 /* What the letter 'a' means in a folder (".Archive.2026-11", or "" for the inbox): its dovecot-keywords says. */
 enum keyword { KEYWORD_NOBODYS, KEYWORD_OURS, KEYWORD_FOREIGN };
 enum keyword mailbox_keyword(struct mailbox *box, const char *subfolder);
@@ -166,7 +170,7 @@ struct listed { /* one message found in a folder; name points into the list's ar
 	unsigned char box;     /* BOX_NEW or BOX_CUR; not for MR_HELD */
 	unsigned char pass;    /* list.c: the last pass that saw it */
 	unsigned life;         /* MR_HELD: held/<life> */
-	const char *subfolder; /* MR_ARCHIVE, MR_SENT: ".Archive.2026-11"; else NULL */
+	const char *subfolder; /* MR_ARCHIVE, MR_SENT: ".Archive.2026-11"; MR_INBOX: NULL, or "held/.gone.new.R" */
 	unsigned flags;
 	unsigned attempt;
 	signed char priority; /* enum mr_priority, as far as the name tells */
@@ -248,7 +252,18 @@ unsigned mark_carry_acked(struct mailbox *box, const char *from, const char *to,
 /* The same into the room's dead letters: dead/cur, or dead/new when the name has no ":2,". */
 enum mr_rc mark_to_dead(struct maildir *md, int from_fd, const char *from, const struct file_name *n, unsigned attempt,
     struct mr_error *err);
-void mark_look_for_crowd(struct mailbox *box, const char *id); /* after mail became seen in cur/ */
+/* Mail of that mailbox was marked or taken: the next flush looks at its folders. `seen`: and is now seen in cur/. */
+void mark_note(struct mailbox *box, bool seen);
+
+/* ---- renew.c ---- */
+#define GONE_PREFIX ".gone."     /* in held/: what is in such a folder is on its way back */
+#define MOVING_PREFIX ".moving." /* in new/ or cur/: some of its mail is in held/.gone.<folder>.<the same end> */
+/* Makes large folders of the mailbox anew, of which a command moved so many messages. An error: what was moved may not
+ * survive a power cut. */
+enum mr_rc renew_folders(struct mailbox *box, size_t moved, struct mr_error *err);
+/* Is this folder in held/ one that a renewal left behind? Then renew_finish ends it, if its process is dead. */
+bool renew_is_leftover(const char *gone);
+enum mr_rc renew_finish(struct mailbox *box, int held_fd, const char *gone, struct mr_error *err);
 
 /* ---- agents.c, recover.c ---- */
 /* Addresses of all mailboxes, sorted by bytes; with `registered` only those that have an `agent` file. */

@@ -4,15 +4,16 @@
  * the file itself never changes (promise 3). Nobody locks anything: a command that finds the name it
  * wanted to rename gone looks the message up again and decides anew.
  *
- * Filing. Reading a folder costs 0.4 us an entry, so cur/ is kept small: a listing that finds more than 128
- * messages there that are seen and not pinned says so in md->crowded, and the next flush (a write path; looking
- * never moves anything) files the oldest of them into the archive of their month until 64 are left.
- * A larger limit would make each look at the inbox slower, a smaller one would file more often.
+ * Filing. Reading a folder costs 0.4 us an entry, so cur/ is kept small: the flush of a command that made mail seen
+ * there (a write path; looking never moves anything) counts what is seen and not pinned, and if there are more than 128
+ * files the oldest into the archive of their month until 64 are left. A larger limit would make each look at the inbox
+ * slower, a smaller one would file more often. Then folders that a backlog left large are made anew (renew.c).
  */
 #include "rooms/maildir/maildir.h"
 
 #define MOVE_TRIES 20
 #define NAME_TRIES 4
+#define CROWDED_AT 128
 #define FILE_DOWN_TO 64
 
 enum mr_rc
@@ -72,6 +73,7 @@ struct found {
 	struct listed at;
 	struct file_name parts; /* points into at.name */
 	int fd;                 /* its folder */
+	const char *sub;        /* ".Archive.2026-11"; "": the inbox */
 	struct arena *own;
 };
 
@@ -90,7 +92,7 @@ struct change {
 static enum mr_rc
 apply_mark(struct found *f, const struct change *want, struct mr_error *err)
 {
-	const char *sub = f->at.subfolder ? f->at.subfolder : "";
+	const char *sub = f->sub;
 	mr_auto(sys_close_fd) int own_fd = -1;
 	int cur_fd = -1;
 	unsigned flags = (f->at.flags | want->set) & ~want->clear;
@@ -100,7 +102,7 @@ apply_mark(struct found *f, const struct change *want, struct mr_error *err)
 	if (flags == f->at.flags)
 		return MR_OK;
 	f->parts.a_is_ours = ((f->at.flags | flags) & MR_ACKED) != 0;
-	if (f->at.subfolder) {
+	if (sub[0] != '\0') {
 		TRY(mailbox_subfolder(f->box, sub, false, &own_fd, err));
 		cur_fd = own_fd;
 	} else {
@@ -124,7 +126,7 @@ move_between(struct found *f, enum mr_folder to, struct mr_error *err)
 	} else {
 		TRY(mailbox_folder(f->box, BOX_CUR, &fd, err));
 	}
-	unsigned acked = mark_carry_acked(f->box, f->at.subfolder ? f->at.subfolder : "", month, &f->parts);
+	unsigned acked = mark_carry_acked(f->box, f->sub, month, &f->parts);
 
 	return mark_rename(f->box->md, f->fd, f->at.name, fd, &f->parts, f->parts.attempt,
 	    name_flags(&f->parts, false) | acked, true, err);
@@ -155,6 +157,8 @@ change(struct mailbox *box, const char *id, const struct change *want, struct mr
 			    "message '%s' is being shown or worked on\ntry again when it is done or released", id);
 		if (!name_parse(str_of(f.at.name), &f.parts))
 			return mr_fail(err, MR_CORRUPT, "'%s' is no name of a message", f.at.name);
+		f.sub = f.at.folder == MR_ARCHIVE ? f.at.subfolder : "";
+		(void)mailbox_refresh(box);
 		TRY(list_open_folder(box, &f.at, &f.fd, err));
 		enum mr_rc rc = apply(&f, want, err);
 
@@ -167,16 +171,18 @@ change(struct mailbox *box, const char *id, const struct change *want, struct mr
 	    id);
 }
 
-/* Only a listing notices that cur/ is crowded, and a reader by full ids makes none: one in 32 looks. */
 void
-mark_look_for_crowd(struct mailbox *box, const char *id)
+mark_note(struct mailbox *box, bool seen)
 {
-	mr_auto(listing_done) struct listing unread = { 0 };
+	struct maildir *md = box->md;
 
-	if (id[MR_ID_LEN - 1] != '0' || box->md->looked_for_crowd)
-		return;
-	box->md->looked_for_crowd = true;
-	(void)list_folders(box, MR_INBOX, true, NULL, &unread, IGNORED);
+	if (strcmp(md->moved, box->agent) != 0) {
+		text_join(md->moved, sizeof md->moved, box->agent, NULL);
+		md->moved_n = 0;
+		md->moved_seen = false;
+	}
+	md->moved_n++;
+	md->moved_seen |= seen;
 }
 
 enum mr_rc
@@ -190,36 +196,51 @@ maildir_mark(struct mr_room *room, const char *agent, const char *id, unsigned s
 	TRY(mailbox_open(&box, maildir_of(room), agent, err));
 	if (set || clear || !to)
 		TRY(change(&box, id, &(struct change){ .set = set, .clear = clear }, err));
-	if (set & MR_SEEN)
-		mark_look_for_crowd(&box, id);
+	mark_note(&box, (set & MR_SEEN) && !to);
 	return to ? change(&box, id, &(struct change){ .to = to }, err) : MR_OK;
 }
 
 /* ---- Filing, and making it all durable ---- */
 
-/* Best effort: what is not filed now is filed another time. */
+static bool
+note_seen(void *ctx, const struct dir_entry *entry)
+{
+	struct file_name parts;
+
+	if (!name_parse(str_of(entry->name), &parts) || (name_flags(&parts, false) & (MR_SEEN | MR_PINNED)) != MR_SEEN)
+		return true;
+	return names_add(ctx, str_of(entry->name));
+}
+
+/* Best effort: what is not filed now is filed another time. Names begin with their time. */
 static void
 file_oldest(struct mailbox *box)
 {
-	mr_auto(listing_done) struct listing l = { 0 };
-	size_t seen = 0;
+	mr_auto(mr_names_done) struct mr_names seen = { 0 };
+	mr_auto(sys_close_fd) int archive_fd = -1;
+	char month[24], open_month[24] = "";
+	int cur_fd = -1;
 
-	if (list_folders(box, MR_INBOX, false, NULL, &l, IGNORED) != MR_OK)
+	if (mailbox_folder(box, BOX_CUR, &cur_fd, IGNORED) != MR_OK ||
+	    dir_each(cur_fd, note_seen, &seen, IGNORED) != MR_OK || seen.n <= CROWDED_AT)
 		return;
-	for (size_t i = 0; i < l.n; i++)
-		if (l.v[i].box == BOX_CUR && (l.v[i].flags & (MR_SEEN | MR_PINNED)) == MR_SEEN)
-			l.v[seen++] = l.v[i];
-	l.n = seen;
-	listing_sort(&l, SCAN_OLDEST);
-	for (size_t i = 0; i + FILE_DOWN_TO < seen; i++) {
-		mr_auto(found_done) struct found f = { .box = box, .at = l.v[i], .fd = -1 };
+	names_sort(&seen);
+	for (size_t i = 0; i + FILE_DOWN_TO < seen.n; i++) {
+		struct file_name parts;
 
-		if (!name_parse(str_of(f.at.name), &f.parts))
+		if (!name_parse(str_of(seen.v[i]), &parts))
 			continue;
-		enum mr_rc rc = list_open_folder(box, &f.at, &f.fd, IGNORED);
+		name_month(parts.id, month);
+		if (strcmp(month, open_month) != 0) {
+			sys_close_fd(&archive_fd);
+			if (mailbox_subfolder(box, month, true, &archive_fd, IGNORED) != MR_OK)
+				return;
+			memcpy(open_month, month, sizeof open_month);
+		}
+		unsigned acked = mark_carry_acked(box, "", month, &parts);
+		enum mr_rc rc = mark_rename(box->md, cur_fd, seen.v[i], archive_fd, &parts, parts.attempt,
+		    name_flags(&parts, false) | acked, true, IGNORED);
 
-		if (rc == MR_OK)
-			rc = move_between(&f, MR_ARCHIVE, IGNORED);
 		if (rc != MR_OK && rc != MR_NOTFOUND) /* moved by another: also good */
 			return;
 	}
@@ -230,14 +251,16 @@ maildir_flush(struct mr_room *room, struct mr_error *err)
 {
 	struct maildir *md = maildir_of(room);
 	mr_auto(mailbox_done) struct mailbox box = MAILBOX_INIT;
+	bool open = md->moved[0] != '\0' && mailbox_open(&box, md, md->moved, IGNORED) == MR_OK;
+	size_t moved = md->moved_n;
 
-	if (md->crowded[0] != '\0') {
-		if (mailbox_open(&box, md, md->crowded, IGNORED) == MR_OK)
-			file_oldest(&box);
-		md->crowded[0] = '\0';
-	}
+	if (open && md->moved_seen)
+		file_oldest(&box);
+	md->moved[0] = '\0';
 	enum mr_rc rc = commit_flush(md, err);
 
+	if (rc == MR_OK && open)
+		rc = renew_folders(&box, moved, err);
 	reserve_refill(md);
 	retain_some(room);
 	return rc;

@@ -15,7 +15,6 @@
 
 #define RECORD_MAX ((size_t)64 << 20)
 #define LOCK_POLL_US 5000
-#define GONE_PREFIX ".gone."
 #define RETURN_ROUNDS 10
 #define TOKENS_MAX 8 /* beyond that a sweep does not look for dead ones: doctor does */
 
@@ -311,7 +310,9 @@ life_fence(struct mailbox *box, unsigned before, size_t *ret, struct mr_error *e
 		}
 	}
 	for (size_t i = 0; i < names.n; i++)
-		if (str_starts(str_of(names.v[i]), GONE_PREFIX))
+		if (renew_is_leftover(names.v[i]))
+			TRY(renew_finish(box, held_fd, names.v[i], err));
+		else if (str_starts(str_of(names.v[i]), GONE_PREFIX))
 			TRY(empty_gone(box, held_fd, names.v[i], ret, err));
 	return MR_OK;
 }

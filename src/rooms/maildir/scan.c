@@ -136,7 +136,7 @@ open_listed(struct scan *s, const struct listed *at, int *ret_fd, struct stat *r
 	char folder[LISTED_PATH];
 	int folder_fd = -1;
 
-	if (at->folder == MR_INBOX) {
+	if (at->folder == MR_INBOX && !at->subfolder) {
 		TRY(mailbox_folder(&s->box, (enum box_folder)at->box, &folder_fd, err));
 		return message_open(folder_fd, at->name, ret_fd, ret_st, err);
 	}

@@ -26,7 +26,8 @@ struct watch {
 	int inotify_fd;                 /* -1: poll only */
 	struct {
 		int fd;
-		int64_t changed_ns; /* its mtime when last looked at */
+		char path[LISTED_PATH]; /* relative to the room */
+		int64_t changed_ns;     /* its mtime when last looked at */
 	} folder[FOLDERS_MAX];
 	size_t folders_n;
 	int64_t pause_ms; /* of the poll; grows while nothing happens */
@@ -102,8 +103,27 @@ add_folder(struct watch *w, const char *path, bool leaving, struct mr_error *err
 	if (wd < 0)
 		sys_close_fd(&w->inotify_fd);
 	w->folder[w->folders_n].changed_ns = -1;
+	text_join(w->folder[w->folders_n].path, LISTED_PATH, path, NULL);
 	w->folder[w->folders_n++].fd = fd;
 	return MR_OK;
+}
+
+static void
+close_folders(struct watch *w)
+{
+	for (size_t i = 0; i < w->folders_n; i++)
+		sys_close_fd(&w->folder[i].fd);
+	w->folders_n = 0;
+}
+
+/* Does the name of a watched folder lead to another one? Large folders of an agent are made anew: renew.c. */
+static bool
+is_replaced(const struct watch *w)
+{
+	for (size_t i = 0; i < w->folders_n; i++)
+		if (!file_is_same(w->folder[i].fd, NULL, w->md->root_fd, w->folder[i].path))
+			return true;
+	return false;
 }
 
 /* cur/ as well as new/: mail clients deliver there, and released mail may come back there. held/ for takeovers. A
@@ -127,6 +147,19 @@ add_agent_folders(struct watch *w, struct mr_error *err)
 	text_join(path, sizeof path, "nudges/", escaped, NULL);
 	(void)add_folder(w, path, false, IGNORED);
 	return MR_OK;
+}
+
+/* What the names lead to now. A folder that was replaced before inotify had it would tell nothing. */
+static enum mr_rc
+watch_agent(struct watch *w, struct mr_error *err)
+{
+	enum mr_rc rc;
+
+	do {
+		close_folders(w);
+		rc = add_agent_folders(w, err);
+	} while (rc == MR_OK && is_replaced(w));
+	return rc;
 }
 
 /* ready/<p> tells of new buckets, the newest bucket of new work; claimed/ of a place that became free. A bucket that
@@ -178,14 +211,6 @@ has_changed(struct watch *w)
 	return changed;
 }
 
-static void
-close_folders(struct watch *w)
-{
-	for (size_t i = 0; i < w->folders_n; i++)
-		sys_close_fd(&w->folder[i].fd);
-	w->folders_n = 0;
-}
-
 /* ---- Waiting ---- */
 
 enum mr_rc
@@ -213,7 +238,7 @@ maildir_watch(struct mr_room *room, const char *agent, void **ret_watch, struct 
 			rc = add_folder(w, path, false, err);
 		break;
 	case TARGET_AGENT:
-		rc = add_agent_folders(w, err);
+		rc = watch_agent(w, err);
 	}
 	if (rc != MR_OK) {
 		maildir_watch_close(room, w);
@@ -264,11 +289,17 @@ maildir_watch_wait(struct mr_room *room, void *watch, int64_t timeout_ms)
 		}
 		w->pause_ms = w->pause_ms * 3 / 2 < WAIT_MAX_MS ? w->pause_ms * 3 / 2 : WAIT_MAX_MS;
 	}
-	/* A queue gets new buckets and loses old ones. Before the caller looks again, so that nothing falls in between;
-	 * if the queue is gone the caller will see. */
-	if (target_kind(w->name, &name) == TARGET_QUEUE) {
+	/* A queue gets new buckets and loses old ones, and an agent gets a new folder in the place of a large one.
+	 * Before the caller looks again, so that nothing falls in between; if the queue or the agent is gone the caller
+	 * will see. */
+	enum target_kind kind = target_kind(w->name, &name);
+
+	if (kind == TARGET_QUEUE) {
 		close_folders(w);
 		(void)add_queue_folders(w, name, IGNORED);
+		(void)has_changed(w);
+	} else if (kind == TARGET_AGENT && is_replaced(w)) {
+		(void)watch_agent(w, IGNORED);
 		(void)has_changed(w);
 	}
 }

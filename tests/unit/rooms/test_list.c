@@ -279,7 +279,7 @@ a_symlinked_mailbox_folder_is_refused(void **state)
 }
 
 static void
-a_crowded_cur_is_filed_by_the_next_flush_but_not_by_looking(void **state)
+a_crowded_cur_is_filed_by_the_command_that_made_mail_seen_and_not_by_looking(void **state)
 {
 	struct box *b = *state;
 	char id[MR_ID_LEN + 1], pinned[MR_ID_LEN + 1];
@@ -290,8 +290,12 @@ a_crowded_cur_is_filed_by_the_next_flush_but_not_by_looking(void **state)
 	assert_int_equal(count(b, MR_INBOX, true), 0);
 	assert_int_equal(count(b, MR_INBOX, false), 301);
 	EXPECT(MR_OK, maildir_flush(&b->room, &err));
+	assert_int_equal(count(b, MR_INBOX, false), 301);
+	box_mail(b, "new", NULL, id);
+	EXPECT(MR_OK, maildir_mark(&b->room, "bob", id, MR_SEEN, 0, 0, &err));
+	EXPECT(MR_OK, maildir_flush(&b->room, &err));
 	assert_int_equal(count(b, MR_INBOX, false), 65);
-	assert_int_equal(count(b, MR_ARCHIVE, false), 236);
+	assert_int_equal(count(b, MR_ARCHIVE, false), 237);
 	struct arena *own = NULL;
 	assert_int_equal(find(b, pinned, 0, &own).folder, MR_INBOX);
 	assert_int_equal(find(b, id, 0, &own).folder, MR_INBOX); /* the newest stays */
@@ -404,7 +408,7 @@ main(void)
 		T(a_scan_of_inbox_and_archive_is_in_order_of_ids),
 		T(what_is_planted_in_a_mailbox_is_trouble_and_never_followed),
 		T(a_symlinked_mailbox_folder_is_refused),
-		T(a_crowded_cur_is_filed_by_the_next_flush_but_not_by_looking),
+		T(a_crowded_cur_is_filed_by_the_command_that_made_mail_seen_and_not_by_looking),
 		T(a_listing_misses_none_of_2000_files_whose_flags_change),
 		T(a_listing_misses_none_of_2000_files_that_move_between_new_and_cur),
 		T(a_mark_finds_its_message_while_another_renames_it),
