@@ -167,6 +167,7 @@ MR_API enum mr_rc mr_priority_parse(const char *word, enum mr_priority *ret, str
 /* ---- Rooms ---- */
 
 struct mr_room; /* an open room of any kind */
+struct mr_init_options;
 
 typedef void mr_trace_fn(void *ctx, const char *line);
 
@@ -183,6 +184,7 @@ struct mr_room_options {    /* { 0 } is the default */
 	const char *trust_paths; /* further rooms that are trusted, by path, with ":" between them; or NULL */
 	const char *data_dir; /* what comes with mailroom (types/PACK/TYPE); with ":" between several: the first that is
 				 there; one that begins with "@/": from the folder of this program; NULL: none */
+	const struct mr_init_options *init; /* only by mr_room_init, for rooms that are no folders: make it */
 };
 
 /* spec is KIND:WHERE or a path (then the kind is maildir). */
@@ -210,6 +212,8 @@ struct mr_storage { /* what a power cut may do here, as far as the kernel tells 
 	char reason[160]; /* when not: what is missing */
 	char sync[8]; /* how accepted mail is made durable: "full", "fast" or "none"; "": the kind has no such choice */
 	char sync_reason[160]; /* "full" although the room asks for "fast": why */
+	char copies[160];      /* of what was accepted, in a sentence; "": the kind keeps files */
+	bool one_copy;         /* there is no other than that of the server */
 };
 MR_API enum mr_rc mr_room_storage(struct mr_room *room, struct mr_storage *ret, struct mr_error *err);
 
@@ -238,9 +242,10 @@ struct mr_init_options {
 	const char *sync;           /* "full" (NULL), "none" */
 	const char *config_dir;     /* where it is noted that this user made the room and trusts it; NULL: nowhere */
 	struct mr_error *ret_trust; /* NULL, or filled in: MR_OK, or why the room is not trusted */
+	bool upgrade;               /* a room in a database: bring it up to this version */
 };
-/* Makes a room in `where` (NULL: main worktree of cwd's repository, else cwd). An existing room is MR_EXISTS
- * and ret_path still names it. */
+/* Makes a room in `where` (NULL: main worktree of cwd's repository, else cwd), a folder or "postgres:...". An existing
+ * room is MR_EXISTS and ret_path still names it. */
 MR_API enum mr_rc mr_room_init(
     const char *where, const char *cwd, const struct mr_init_options *options, char **ret_path, struct mr_error *err);
 

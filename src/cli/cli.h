@@ -344,6 +344,8 @@ void cli_carry_first(struct cli *cli, int64_t patience_ms);
 /* full.c */
 /* Goes on as mailroom-full, in the same process and with the same command line; returns where there is none. */
 void cli_hand_over(struct cli *cli);
+/* The same if the room that is named, or made, is of a kind that only mailroom-full has. */
+void cli_hand_over_for_room(struct cli *cli);
 
 /* ---- main.c ---- */
 /* Runs one command line with everything it says going to the sink; room, as and session may be NULL. Returns its exit

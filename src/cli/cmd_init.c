@@ -21,6 +21,7 @@ cmd_init(struct cli *cli)
 	struct mr_init_options options = { .name = o->name,
 		.sync = o->sync,
 		.share_group = o->share != NULL,
+		.upgrade = o->upgrade,
 		.config_dir = env_config_dir(cli),
 		.ret_trust = &untrusted };
 	struct mr_room_options open = { .config_dir = options.config_dir, .trust_paths = env_get("MAILROOM_TRUST") };
@@ -45,7 +46,8 @@ cmd_init(struct cli *cli)
 	bool made = rc == MR_OK;
 
 	if (!out_json(cli, kv_str("path", path), kv_str("name", mr_room_name(cli->room)), kv_bool("created", made),
-		kv_str("file_system", storage.file_system), kv_bool("power_safe", storage.power_safe))) {
+		kv_str("file_system", storage.file_system), kv_bool("power_safe", storage.power_safe),
+		kv_opt("copies", storage.copies))) {
 		(void)fence_add(&cli->out, str_of(path), FENCE_LINE, 0);
 		buf_adds(&cli->out, made ? "\n  is the room '" : "\n  is already the room '");
 		(void)fence_add(&cli->out, str_of(mr_room_name(cli->room)), FENCE_LINE, 0);
@@ -59,6 +61,8 @@ cmd_init(struct cli *cli)
 	else if (!made && mr_room_trust(cli->room, &since_ms) <
 			      MR_TRUST_VARIABLE) /* init trusts what it makes, never what it finds */
 		cli_warn(cli, "this room was here before and is not trusted; if it is yours: mailroom trust");
+	if (storage.one_copy)
+		cli_warn(cli, "%s", storage.copies);
 	if (!storage.power_safe)
 		cli_warn(cli, "a power cut can lose mail here (%s): %s", storage.file_system, storage.reason);
 	if (is(o->sync, "fast") && storage.sync_reason[0])

@@ -36,7 +36,8 @@ cmd_where(struct cli *cli)
 		kv_str("trust", mr_trust_word(by)), kv_time("trusted_since", since_ms), kv_open("storage"),
 		kv_str("file_system", storage.file_system), kv_bool("power_safe", storage.power_safe),
 		kv_opt("reason", storage.reason), kv_opt("sync", storage.sync),
-		kv_opt("sync_reason", storage.sync_reason), kv_close(), kv_opt("keep", buf_z(&keep))))
+		kv_opt("sync_reason", storage.sync_reason), kv_opt("copies", storage.copies), kv_close(),
+		kv_opt("keep", buf_z(&keep))))
 		return EXIT_DONE;
 	out_line(&cli->out, mr_room_spec(cli->room));
 	buf_addc(&cli->out, '\n');
@@ -58,6 +59,8 @@ cmd_where(struct cli *cli)
 		    storage.sync_reason);
 		add_fact(&cli->out, "sync", buf_z(&disk));
 	}
+	if (storage.copies[0])
+		add_fact(&cli->out, "copies", storage.copies);
 	if (keep.len > 0)
 		add_fact(&cli->out, "keep", buf_z(&keep));
 	return EXIT_DONE;

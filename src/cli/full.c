@@ -12,6 +12,7 @@
 #include "base/sys.h"
 #include "base/text.h"
 #include "cli/cli.h"
+#include "helptext.h"
 
 #define FULL_NAME "mailroom-full"
 
@@ -49,4 +50,17 @@ cli_hand_over(struct cli *cli)
 		if (is_ours(path, &st))
 			(void)execv(path, cli->command_line); /* returns if it cannot be run: then without it */
 	}
+}
+
+void
+cli_hand_over_for_room(struct cli *cli)
+{
+	const char *env = env_get("MAILROOM");
+	struct mr_str spec = str_of(cli->cmd == &command_init && cli->argc > 0 ? cli->argv[0]
+				    : cli->room_option                         ? cli->room_option
+				    : env                                      ? env
+									       : "");
+
+	if (str_starts(spec, "postgres:") || str_starts(spec, "postgresql:"))
+		cli_hand_over(cli); /* where there is none, opening the room says so */
 }

@@ -203,6 +203,7 @@ run(struct cli *cli)
 	unsigned needs = cli->cmd->needs;
 	enum mr_rc rc = MR_OK;
 
+	cli_hand_over_for_room(cli);
 	if (needs & CMD_SELF)
 		rc = cli_open_as_self(cli, &cli->err);
 	else if (needs & CMD_ROOM)

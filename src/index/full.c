@@ -1,7 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* full.c - which libraries mailroom-full was built with. */
+#ifdef MR_POSTGRES
+#include <pg_config.h>
+#endif
 #include <sqlite3.h>
 
 #include "base/full.h"
 
-const char full_libraries[] = "SQLite " SQLITE_VERSION;
+const char full_libraries[] = "SQLite " SQLITE_VERSION
+#ifdef MR_POSTGRES
+			      ", libpq " PG_VERSION
+#endif
+    ;

@@ -44,6 +44,10 @@ split_spec(const char *spec, const struct room_driver **ret_driver, const char *
 		if (is_word(kind)) {
 			const struct room_driver *driver = room_driver_named(kind);
 
+			if (!driver && room_kind_needs_full(kind))
+				return mr_fail(err, MR_UNSUPPORTED,
+				    "a room in PostgreSQL needs 'mailroom-full', which is not here\n"
+				    "install it beside this command (libexec/mailroom/mailroom-full), with the library libpq5");
 			if (!driver)
 				return refuse_kind(kind, err);
 			*ret_driver = driver;
@@ -99,6 +103,7 @@ room_open_spec(const char *spec, const struct mr_room_options *options, struct m
 	room->driver = &room->table;
 	room->state_dir = state;
 	room->must_exist = options && options->must_exist;
+	room->making = options ? options->init : NULL;
 	room->spec = owned; /* as given; a driver that knows the absolute place replaces it */
 	enum mr_rc rc = room->driver->open(room, where, err);
 
@@ -106,6 +111,7 @@ room_open_spec(const char *spec, const struct mr_room_options *options, struct m
 		room_free(room);
 		return rc;
 	}
+	room->making = NULL; /* the caller's */
 	*ret = room;
 	return MR_OK;
 }

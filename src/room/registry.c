@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* registry.c - the list of drivers; the only file that names them. The first is what a bare path means. */
+#include "base/full.h"
 #include "room/room.h"
 
 extern const struct room_driver room_maildir;
@@ -8,6 +9,7 @@ extern const struct room_driver room_teams;
 extern const struct room_driver room_chipset;
 extern const struct room_driver room_handoff;
 extern const struct room_driver room_workspace;
+extern const struct room_driver room_postgres FULL_ONLY;
 #ifdef MR_FAULT_ENV
 extern const struct room_driver room_mem;  /* tests/support/mem */
 extern const struct room_driver room_mbox; /* tests/support/mbox.c */
@@ -24,6 +26,7 @@ static const struct room_driver *const drivers[] = {
 	&room_mem,
 	&room_mbox,
 #endif
+	&room_postgres, /* last: NULL in the small command */
 	NULL,
 };
 
@@ -33,9 +36,17 @@ room_drivers(void)
 	return drivers;
 }
 
+bool
+room_kind_needs_full(struct mr_str kind)
+{
+	return str_eq(kind, STR("postgres")) || str_eq(kind, STR("postgresql"));
+}
+
 const struct room_driver *
 room_driver_named(struct mr_str kind)
 {
+	if (room_kind_needs_full(kind)) /* libpq's own addresses begin with either word */
+		return &room_postgres;
 	for (const struct room_driver *const *d = drivers; *d; d++)
 		if (str_eq(str_of((*d)->kind), kind))
 			return *d;

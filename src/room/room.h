@@ -286,6 +286,7 @@ struct mr_room {
 	void (*office_free)(struct mr_room *room); /* frees it; set with office */
 	char *data_dir;                            /* mr_room_options.data_dir, or NULL */
 	bool must_exist;                           /* mr_room_options.must_exist, for open */
+	const struct mr_init_options *making;      /* mr_room_options.init, for open: MR_EXISTS if it is there */
 	struct mr_names barred;                    /* mr_room_barred: filled in by the driver */
 	mr_trace_fn *trace;                        /* or NULL */
 	void *trace_ctx;
@@ -343,6 +344,8 @@ extern const struct room_shelf_name {
 /* registry.c: the list of drivers; the only file that names them. */
 const struct room_driver *room_driver_named(struct mr_str kind);
 const struct room_driver *const *room_drivers(void); /* NULL-terminated */
+/* A kind whose driver is in mailroom-full alone. */
+bool room_kind_needs_full(struct mr_str kind);
 
 /* trace.c: a driver around a driver that tells each call. Call after open; close goes through. */
 void room_wrap_trace(struct mr_room *room);

@@ -63,6 +63,78 @@ add_members(const struct world *w)
 	(void)close(fd);
 }
 
+/* A server for the whole run, begun with the first room and ended at the end; a schema for each room. */
+static struct {
+	char folder[160];
+	char spec[200]; /* "": none can be had */
+	bool tried;
+	unsigned schemas;
+} server;
+
+static void
+run_server_script(const char *verb, char *ret, size_t size)
+{
+	char command[600];
+
+	(void)snprintf(command, sizeof command, "sh '" TEST_DATA "/../support/pg.sh' %s '%s' %d", verb, server.folder,
+	    (int)getpid());
+	FILE *said = popen(command, "r");
+
+	assert_non_null(said);
+	if (!fgets(ret, (int)size, said))
+		ret[0] = '\0';
+	ret[strcspn(ret, "\n")] = '\0';
+	(void)pclose(said);
+}
+
+static int
+remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)st;
+	(void)type;
+	(void)ftw;
+	return remove(path);
+}
+
+static void
+end_server(void)
+{
+	char said[8];
+
+	if (server.folder[0] == '\0')
+		return;
+	run_server_script("stop", said, sizeof said);
+	(void)nftw(server.folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+static bool
+has_server(void)
+{
+	const char *tmp = getenv("TMPDIR");
+
+	if (server.tried)
+		return server.spec[0] != '\0';
+	server.tried = true;
+	(void)snprintf(
+	    server.folder, sizeof server.folder, "%s/mailroom-pg-XXXXXX", tmp && tmp[0] == '/' ? tmp : "/tmp");
+	assert_non_null(mkdtemp(server.folder));
+	(void)atexit(end_server);
+	run_server_script("start", server.spec, sizeof server.spec);
+	return server.spec[0] != '\0';
+}
+
+static void
+make_schema(struct world *w)
+{
+	struct mr_room *room = NULL;
+
+	(void)snprintf(w->spec, sizeof w->spec, "%s#suite_%u", server.spec, ++server.schemas);
+	EXPECT(
+	    MR_OK, room_open_spec(w->spec,
+		       &(struct mr_room_options){ .init = &(struct mr_init_options){ .name = "town" } }, &room, &err));
+	room_free(room);
+}
+
 static void
 world_make(struct world *w, const struct room_driver *driver, char *ret_spec, size_t size)
 {
@@ -81,6 +153,8 @@ world_make(struct world *w, const struct room_driver *driver, char *ret_spec, si
 		make_maildir(w, ret_spec, size);
 	else if (strcmp(driver->kind, "mem") == 0)
 		(void)snprintf(ret_spec, size, "mem:town");
+	else if (strcmp(driver->kind, "postgres") == 0)
+		make_schema(w);
 	else
 		fail_msg("world_make does not know how to make a room of kind '%s'", driver->kind);
 }
@@ -103,6 +177,10 @@ world_new(const struct room_driver *driver, enum suite_mode mode)
 
 	assert_non_null(w);
 	world_make(w, driver, spec, sizeof spec);
+	if (w->folder[0] != '\0')
+		(void)snprintf(w->spec, sizeof w->spec, "%s", spec);
+	else if (w->spec[0] != '\0')
+		(void)snprintf(spec, sizeof spec, "%s", w->spec);
 	EXPECT(MR_OK, room_open_spec(spec, NULL, &w->room, &err));
 	if (w->room->driver->abilities & ROOM_QUEUES) /* a kind of our own: it has a name of its own */
 		assert_string_equal(mr_room_name(w->room), "town");
@@ -115,15 +193,6 @@ world_new(const struct room_driver *driver, enum suite_mode mode)
 		room_wrap_fault(w->room, &w->plan);
 	w->ops = w->room->driver;
 	return w;
-}
-
-static int
-remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	(void)st;
-	(void)type;
-	(void)ftw;
-	return remove(path);
 }
 
 void
@@ -334,6 +403,11 @@ main(int argc, char **argv)
 	for (const struct room_driver *const *d = room_drivers(); *d; d++) {
 		if ((argc > 1 && strcmp(argv[1], (*d)->kind) != 0) || !(*d)->add_agent) /* only read */
 			continue;
+		if (strcmp((*d)->kind, "postgres") == 0 && !has_server()) {
+			print_message(
+			    "1..1\nok 1 - postgres # SKIP no PostgreSQL server is installed (Debian: postgresql)\n");
+			continue;
+		}
 		failed += run(*d, SUITE_BARE);
 		failed += run(*d, SUITE_TRACE);
 		failed += run(*d, SUITE_FAULT);

@@ -64,7 +64,7 @@ what_a_power_cut_may_do_is_told(void **state)
 	struct mr_storage storage = { 0 };
 
 	add_people(w);
-	if (w->folder[0] == '\0') /* not on a disk */
+	if (w->spec[0] == '\0') /* not on a disk */
 		return;
 	assert_true(DRIVER_HAS(w->ops, storage));
 	EXPECT(MR_OK, w->ops->storage(w->room, &storage, &err));
@@ -98,7 +98,7 @@ a_doctor_finds_a_room_in_order_and_leaves_it_so(void **state)
 
 	add_people(w);
 	send_to(w, "bob", "hi", id);
-	assert_true(DRIVER_HAS(w->ops, inspect) || w->folder[0] == '\0');
+	assert_true(DRIVER_HAS(w->ops, inspect) || w->spec[0] == '\0');
 	if (!DRIVER_HAS(w->ops, inspect)) /* not on a disk */
 		return;
 	for (int fix = 0; fix < 2; fix++) {
@@ -129,7 +129,7 @@ what_another_marks_is_found_where_it_is_now(void **state)
 	char id[MR_ID_LEN + 1], later[MR_ID_LEN + 1];
 
 	add_people(w);
-	if (w->folder[0] == '\0')
+	if (w->spec[0] == '\0')
 		return;
 	send_to(w, "bob", "hi", id);
 	assert_int_equal(count_in(w, "bob", MR_INBOX | MR_ARCHIVE), 1); /* from now on it is known where it is */

@@ -17,7 +17,8 @@
 struct world {
 	struct mr_room *room;
 	const struct room_driver *ops; /* room->driver */
-	char folder[192];              /* where it is on disk; "" when it can be opened only once */
+	char folder[192];              /* where it is on disk; "": it is not */
+	char spec[256];                /* to open it a second time; "" when it can be opened only once */
 	struct room_fault plan;        /* in a fault run */
 	unsigned long traced;          /* lines, in a traced run */
 };

@@ -190,10 +190,9 @@ note_made(const struct making *m, const char *identity)
 }
 
 static enum mr_rc
-ensure_operator(const struct making *m, struct mr_error *err)
+add_operator(const char *spec, const struct mr_init_options *init, struct mr_error *err)
 {
-	mr_auto(buf_done) struct buf spec = BUF_INIT;
-	struct mr_agent operator= { .name = OPERATOR,
+	const struct mr_agent operator= { .name = OPERATOR,
 		.created_ms = clock_now_ms(),
 		.worktree = "",
 		.session = "",
@@ -202,15 +201,21 @@ ensure_operator(const struct making *m, struct mr_error *err)
 		.wake = "" };
 	struct mr_room *room = NULL;
 
-	buf_addf(&spec, "maildir:%s", m->path);
-	if (!buf_ok(&spec))
-		return mr_nomem(err);
-	enum mr_rc rc = room_open_spec(buf_z(&spec), NULL, &room, err);
+	enum mr_rc rc = room_open_spec(spec, &(struct mr_room_options){ .init = init }, &room, err);
 
-	if (rc == MR_OK)
-		rc = room->driver->add_agent(room, &operator, err);
+	if (rc == MR_OK && room->driver->add_agent(room, &operator, err) != MR_OK && err->code != MR_EXISTS)
+		rc = err->code;
 	room_free(room);
-	return rc == MR_EXISTS ? MR_OK : rc;
+	return rc;
+}
+
+static enum mr_rc
+ensure_operator(const struct making *m, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf spec = BUF_INIT;
+
+	buf_addf(&spec, "maildir:%s", m->path);
+	return buf_ok(&spec) ? add_operator(buf_z(&spec), NULL, err) : mr_nomem(err);
 }
 
 static enum mr_rc
@@ -352,6 +357,21 @@ make_room(struct making *m, struct mr_error *err)
 	return file_publish(m->fd, m->fd, "room", buf_str(&text), m->file_mode, PUBLISH_FULL, err);
 }
 
+/* A room that is no folder: its driver makes it when it is opened. */
+static enum mr_rc
+make_elsewhere(const char *spec, const struct mr_init_options *options, char **ret_path, struct mr_error *err)
+{
+	if (options->share_group || options->sync)
+		return mr_fail(err, MR_REFUSED,
+		    "a room in a database has no --share and no --sync\nthe server's roles and settings decide that");
+	enum mr_rc rc = add_operator(spec, options, err);
+
+	if (rc != MR_OK && rc != MR_EXISTS)
+		return rc;
+	*ret_path = strdup(spec);
+	return *ret_path ? rc : mr_nomem(err);
+}
+
 enum mr_rc
 mr_room_init(
     const char *where, const char *cwd, const struct mr_init_options *options, char **ret_path, struct mr_error *err)
@@ -361,6 +381,10 @@ mr_room_init(
 
 	const char *sync = m.options->sync;
 
+	if (where && (str_starts(str_of(where), "postgres:") || str_starts(str_of(where), "postgresql:")))
+		return make_elsewhere(where, m.options, ret_path, err);
+	if (m.options->upgrade)
+		return mr_fail(err, MR_REFUSED, "a room in a folder needs no upgrade: every version reads it as it is");
 	m.dir_mode = m.options->share_group ? 02770 : 0700;
 	m.file_mode = m.options->share_group ? 0660 : 0600;
 	if (sync && strcmp(sync, "full") != 0 && strcmp(sync, "fast") != 0 && strcmp(sync, "none") != 0)

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+/* agents.c - names and their lives. */
+#include "rooms/postgres/postgres.h"
+
+static enum mr_rc
+no_agent(const char *name, struct mr_error *err)
+{
+	return mr_fail(err, MR_NOTFOUND, "no agent '%s' in this room\nmailroom who lists them", name);
+}
+
+/* A row of agents(). */
+static enum mr_rc
+read_agent(const struct pg_call *c, int row, struct mr_agent *ret, struct mr_error *err)
+{
+	struct arena *own = NULL;
+	const char *texts[5];
+	bool ok = true;
+
+	for (int i = 0; i < 5; i++) {
+		texts[i] = arena_dup(&own, str_of(pg_get_text(c, row, 5 + i)));
+		ok = ok && texts[i];
+	}
+	*ret = (struct mr_agent){ .life = (unsigned)pg_get_int(c, row, 1),
+		.created_ms = pg_get_int(c, row, 2),
+		.started_ms = pg_get_int(c, row, 3),
+		.seen_ms = pg_get_int(c, row, 4),
+		.worktree = texts[0],
+		.session = texts[1],
+		.host = texts[2],
+		.role = texts[3],
+		.wake = texts[4],
+		.process = pg_get_process(c, row, 10),
+		.own = own };
+	(void)snprintf(ret->name, sizeof(ret->name), "%s", pg_get_text(c, row, 0));
+	if (!ok)
+		arena_free(own);
+	return ok ? MR_OK : mr_nomem(err);
+}
+
+enum mr_rc
+pg_slot_each_agent(struct mr_room *room, bool names_only, mr_agent_fn *fn, void *ctx, struct mr_error *err)
+{
+	mr_auto(pg_call_done) struct pg_call c = PG_READ("agents");
+	bool go_on = true;
+
+	(void)names_only; /* one row has all of it */
+	pg_text(&c, NULL);
+	TRY(pg_run(room, &c, err));
+	for (int i = 0; i < PQntuples(c.rows) && go_on; i++) {
+		struct mr_agent agent;
+
+		TRY(read_agent(&c, i, &agent, err));
+		go_on = fn(ctx, &agent);
+		arena_free(agent.own);
+	}
+	return MR_OK;
+}
+
+enum mr_rc
+pg_slot_find_agent(struct mr_room *room, const char *name, struct mr_agent *ret, struct mr_error *err)
+{
+	mr_auto(pg_call_done) struct pg_call c = PG_READ("agents");
+
+	pg_text(&c, name);
+	TRY(pg_run(room, &c, err));
+	if (PQntuples(c.rows) == 0)
+		return no_agent(name, err);
+	return ret ? read_agent(&c, 0, ret, err) : MR_OK;
+}
+
+enum mr_rc
+pg_slot_add_agent(struct mr_room *room, const struct mr_agent *agent, struct mr_error *err)
+{
+	mr_auto(pg_call_done) struct pg_call c = PG_CALL("agent_add");
+
+	pg_text(&c, agent->name);
+	pg_text(&c, agent->role ? agent->role : "");
+	pg_text(&c, agent->wake ? agent->wake : "");
+	pg_int(&c, agent->created_ms ? agent->created_ms : clock_now_ms());
+	pg_again(&c);
+	TRY(pg_run(room, &c, err));
+	switch (pg_get_int(&c, 0, 0)) {
+	case PG_DONE:
+		return MR_OK;
+	case PG_EXISTS:
+		return mr_fail(err, MR_EXISTS, "there is an agent '%s' already", agent->name);
+	default:
+		return mr_fail(err, MR_REFUSED,
+		    "'%s' differs from '%s' only in case\nuse that one, or pick another name", agent->name,
+		    pg_get_text(&c, 0, 1));
+	}
+}
+
+static void
+add_life(struct pg_call *c, const struct mr_agent *agent)
+{
+	pg_text(c, agent->worktree);
+	pg_text(c, agent->session);
+	pg_text(c, agent->host);
+	pg_process(c, &agent->process);
+}
+
+enum mr_rc
+pg_slot_take_life(struct mr_room *room, const struct mr_agent *agent, size_t *ret_returned, struct mr_error *err)
+{
+	mr_auto(pg_call_done) struct pg_call c = PG_CALL("life_take");
+
+	pg_text(&c, agent->name);
+	pg_int(&c, agent->life);
+	pg_int(&c, agent->started_ms);
+	add_life(&c, agent);
+	pg_again(&c);
+	TRY(pg_run(room, &c, err));
+	switch (pg_get_int(&c, 0, 0)) {
+	case PG_DONE:
+		*ret_returned = (size_t)pg_get_int(&c, 0, 1);
+		return MR_OK;
+	case PG_EXISTS:
+		return mr_fail(err, MR_EXISTS, "cannot take life %u of '%s': life %u was there before", agent->life,
+		    agent->name, (unsigned)pg_get_int(&c, 0, 2));
+	default:
+		return no_agent(agent->name, err);
+	}
+}
+
+enum mr_rc
+pg_slot_update_agent(struct mr_room *room, const struct mr_agent *agent, struct mr_error *err)
+{
+	mr_auto(pg_call_done) struct pg_call c = PG_CALL("agent_update");
+
+	pg_text(&c, agent->name);
+	pg_int(&c, agent->life);
+	pg_text(&c, agent->role);
+	add_life(&c, agent);
+	TRY(pg_run(room, &c, err));
+	return pg_get_int(&c, 0, 0) == PG_DONE
+		   ? MR_OK
+		   : mr_fail(err, MR_NOTFOUND, "agent '%s' has no life %u", agent->name, agent->life);
+}
+
+enum mr_rc
+pg_slot_check_life(struct mr_room *room, const char *name, unsigned life, const char *session, unsigned *ret_newest,
+    struct mr_error *err)
+{
+	mr_auto(pg_call_done) struct pg_call c = PG_READ("life_newest");
+
+	pg_text(&c, name);
+	TRY(pg_run(room, &c, err));
+	if (PQntuples(c.rows) == 0)
+		return no_agent(name, err);
+	unsigned newest = (unsigned)pg_get_int(&c, 0, 0);
+
+	if (ret_newest) {
+		*ret_newest = newest;
+		return MR_OK;
+	}
+	if (newest > life)
+		return mr_fail(err, MR_REFUSED,
+		    "'%s' was taken over by its life %u, this is life %u\n"
+		    "the mail is with the new life; register under another name to go on",
+		    name, newest, life);
+	if (session && (newest != life || life == 0 || strcmp(pg_get_text(&c, 0, 1), session) != 0))
+		return mr_fail(err, MR_NOTFOUND, "life %u of '%s' is another session's", life, name);
+	return MR_OK;
+}
+
+void
+pg_slot_seen(struct mr_room *room, const char *name, unsigned life)
+{
+	mr_auto(pg_call_done) struct pg_call c = PG_READ("life_seen");
+
+	pg_text(&c, name);
+	pg_int(&c, life);
+	(void)pg_run(room, &c, IGNORED);
+}
+
+enum mr_rc
+pg_slot_remove_agent(struct mr_room *room, const char *name, bool force, size_t *ret_dead, struct mr_error *err)
+{
+	mr_auto(pg_call_done) struct pg_call c = PG_CALL("agent_remove");
+
+	(void)force; /* nothing is lost: the mail goes to the dead letters */
+	pg_text(&c, name);
+	pg_again(&c);
+	TRY(pg_run(room, &c, err));
+	if (pg_get_int(&c, 0, 0) != PG_DONE)
+		return no_agent(name, err);
+	*ret_dead = (size_t)pg_get_int(&c, 0, 1);
+	return MR_OK;
+}

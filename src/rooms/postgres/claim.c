@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * claim.c - claims on mail and on work. The server decides by its own clock and its own locks: a lease has a deadline
+ * of the database's time; a claim that lasts as long as a handle has the lock of the handle's token, which the server
+ * lets go when the session ends. Token and attempt together are the fence: a late `done` finds nothing.
+ *
+ * A lease does not run out while its holder's harness lives. Only the machine of that process can tell, so this driver
+ * asks the kernel for leases of this boot that are over by time; the others go by time alone.
+ */
+#include "base/process.h"
+#include "rooms/postgres/postgres.h"
+#include <unistd.h>
+
+static int64_t
+lease_clamp(int64_t lease_ms)
+{
+	return lease_ms < 0 ? 0 : lease_ms > LEASE_MAX_MS ? LEASE_MAX_MS : lease_ms;
+}
+
+static const char *
+how_letter(enum settle how)
+{
+	static const char *const letters[] = { [SETTLE_BACK] = "b",
+		[SETTLE_LATER] = "l",
+		[SETTLE_SEEN] = "s",
+		[SETTLE_ARCHIVE] = "a",
+		[SETTLE_DONE] = "d",
+		[SETTLE_DEAD] = "f" };
+
+	return letters[how];
+}
+
+/* Does the holder's harness live on, as far as this machine can tell? */
+static bool
+harness_lives(const struct mr_process *p)
+{
+	return p->pid != 0 && process_state(p) == PROCESS_ALIVE && process_codex(p) != CODEX_SHARED;
+}
+
+static enum mr_rc
+is_over(const struct claim *claim, struct mr_error *err)
+{
+	if (box_queue(claim->box))
+		return mr_fail(err, MR_NOTFOUND,
+		    "that claim on '%s' is over\n"
+		    "it ran out or was settled; another may be at work on it: stop, and change nothing more",
+		    claim->id);
+	return mr_fail(err, MR_NOTFOUND,
+	    "that hold on '%s' is over\n"
+	    "it ran out, was settled or the name was taken over; the message may be with someone else",
+	    claim->id);
+}
+
+/* ---- Taking ---- */
+
+/* kind, lease, token, session, host, process: what both functions take. */
+static void
+add_terms(struct postgres *pg, struct pg_call *c, const struct claim_terms *terms, struct claim *claim)
+{
+	struct mr_process process = terms->process;
+	bool lease = terms->kind == CLAIM_LEASE;
+
+	if (lease || pg->token[0] == '\0')
+		token_new(claim->token);
+	if (!lease && pg->token[0] == '\0')
+		memcpy(pg->token, claim->token, sizeof(pg->token));
+	if (!lease) {
+		memcpy(claim->token, pg->token, sizeof(claim->token));
+		(void)process_describe((int64_t)getpid(), &process);
+		c->session = true;
+	}
+	pg_int(c, lease_clamp(terms->lease_ms));
+	pg_text(c, claim->token);
+	pg_text(c, terms->session ? terms->session : "");
+	pg_text(c, host_name());
+	pg_process(c, &process);
+	pg_again(c);
+}
+
+static enum mr_rc
+claim_mail(struct mr_room *room, const char *box, const char *id, const struct claim_terms *terms, struct claim *claim,
+    struct mr_error *err)
+{
+	mr_auto(pg_call_done) struct pg_call c = PG_CALL("hold");
+
+	pg_text(&c, box);
+	pg_text(&c, id);
+	pg_text(&c, terms->kind == CLAIM_LEASE ? "l" : "p");
+	pg_int(&c, terms->life);
+	add_terms(pg_of(room), &c, terms, claim);
+	TRY(pg_run(room, &c, err));
+	switch (pg_get_int(&c, 0, 0)) {
+	case PG_DONE:
+		break;
+	case PG_BUSY:
+		return mr_fail(err, MR_BUSY,
+		    "message '%s' is being shown or worked on by another\nit comes back by itself when that ends without success",
+		    id);
+	case PG_REFUSED:
+		return mr_fail(err, MR_REFUSED,
+		    "'%s' was taken over by its life %u, this is life %u\n"
+		    "the mail is with the new life; register under another name to go on",
+		    box, (unsigned)pg_get_int(&c, 0, 5), terms->life);
+	default:
+		return mr_fail(err, MR_NOTFOUND, "no unread message '%s' in the inbox of '%s'", id, box);
+	}
+	(void)snprintf(claim->id, sizeof(claim->id), "%s", id);
+	claim->attempt = (unsigned)pg_get_int(&c, 0, 1);
+	claim->deadline_ms = pg_get_int(&c, 0, 2);
+	claim->since_ms = pg_get_int(&c, 0, 3);
+	claim->flags = (unsigned)pg_get_int(&c, 0, 4);
+	claim->priority = (enum mr_priority)(MR_URGENT - pg_get_int(&c, 0, 6));
+	claim->look = pg_get_int(&c, 0, 7) != 0;
+	return MR_OK;
+}
+
+static enum mr_rc
+claim_work(
+    struct mr_room *room, const char *queue, const struct claim_terms *terms, struct claim *claim, struct mr_error *err)
+{
+	mr_auto(pg_call_done) struct pg_call c = PG_CALL("claim");
+
+	pg_text(&c, queue);
+	pg_text(&c, terms->claimer);
+	pg_int(&c, terms->life);
+	pg_bool(&c, terms->by_priority);
+	pg_int(&c, terms->max_claims);
+	pg_text(&c, terms->kind == CLAIM_LEASE ? "l" : "p");
+	add_terms(pg_of(room), &c, terms, claim);
+	TRY(pg_run(room, &c, err));
+	switch (pg_get_int(&c, 0, 0)) {
+	case PG_DONE:
+		break;
+	case PG_EMPTY:
+		return mr_fail(err, MR_EMPTY, "nothing is ready in queue '%s'", queue);
+	case PG_BUSY:
+		return mr_fail(
+		    err, MR_BUSY, "queue '%s' has %u live claims, which is its limit", queue, terms->max_claims);
+	case PG_REFUSED:
+		return mr_fail(err, MR_REFUSED,
+		    "'%s' was taken over by a newer life than %u\nregister under another name to go on", terms->claimer,
+		    terms->life);
+	default:
+		return mr_fail(err, MR_NOTFOUND, "no queue '%s' in this room", queue);
+	}
+	(void)snprintf(claim->id, sizeof(claim->id), "%s", pg_get_text(&c, 0, 1));
+	claim->attempt = (unsigned)pg_get_int(&c, 0, 2);
+	claim->since_ms = pg_get_int(&c, 0, 3);
+	claim->deadline_ms = pg_get_int(&c, 0, 4);
+	return MR_OK;
+}
+
+enum mr_rc
+pg_slot_claim(struct mr_room *room, const char *box, const char *id, const struct claim_terms *terms, struct claim *ret,
+    struct mr_error *err)
+{
+	const char *queue = box_queue(box);
+	struct claim claim = { .life = terms->life, .kind = terms->kind };
+
+	(void)snprintf(claim.box, sizeof(claim.box), "%s", box);
+	(void)snprintf(claim.agent, sizeof(claim.agent), "%s", queue ? terms->claimer : box);
+	TRY(queue ? claim_work(room, queue, terms, &claim, err) : claim_mail(room, box, id, terms, &claim, err));
+	*ret = claim;
+	return MR_OK;
+}
+
+/* ---- Ending ---- */
+
+enum mr_rc
+pg_slot_settle(struct mr_room *room, const struct claim *claim, enum settle how, struct mr_error *err)
+{
+	const char *queue = box_queue(claim->box);
+	mr_auto(pg_call_done) struct pg_call c = PG_CALL(queue ? "claim_settle" : "settle");
+	mr_auto(mr_names_done) struct mr_names poke = { 0 };
+
+	if (queue && (how == SETTLE_SEEN || how == SETTLE_ARCHIVE))
+		return mr_fail(err, MR_REFUSED, "work of a queue ends as done or failed, or goes back");
+	if (!queue)
+		pg_text(&c, claim->box);
+	else
+		pg_text(&c, claim->token);
+	pg_text(&c, claim->id);
+	if (!queue)
+		pg_text(&c, claim->token);
+	pg_int(&c, claim->attempt);
+	pg_text(&c, how_letter(how));
+	if (queue) {
+		pg_text(&c, claim->reason);
+		pg_text(&c, claim->only_for);
+		pg_int(&c, claim->only_until_ms);
+	}
+	pg_again(&c);
+	/* What is there again wakes what waits for it. */
+	if ((how == SETTLE_BACK || how == SETTLE_LATER) && names_add(&poke, str_of(queue ? queue : claim->box)))
+		c.poke[queue ? 1 : 0] = &poke;
+	TRY(pg_run(room, &c, err));
+	return pg_get_int(&c, 0, 0) == PG_DONE ? MR_OK : is_over(claim, err);
+}
+
+enum mr_rc
+pg_slot_extend(struct mr_room *room, struct claim *claim, int64_t lease_ms, struct mr_error *err)
+{
+	bool work = box_queue(claim->box) != NULL;
+	mr_auto(pg_call_done) struct pg_call c = PG_CALL(work ? "claim_extend" : "extend");
+
+	pg_text(&c, work ? claim->token : claim->box);
+	pg_text(&c, claim->id);
+	if (!work)
+		pg_text(&c, claim->token);
+	pg_int(&c, claim->attempt);
+	pg_int(&c, lease_clamp(lease_ms));
+	TRY(pg_run(room, &c, err));
+	if (pg_get_int(&c, 0, 0) != PG_DONE)
+		return is_over(claim, err);
+	claim->deadline_ms = pg_get_int(&c, 0, 1);
+	return MR_OK;
+}
+
+/* ---- Looking ---- */
+
+/* Columns of the type held. */
+enum {
+	BOX,
+	AGENT,
+	ID,
+	TOKEN,
+	LIFE,
+	ATTEMPT,
+	PRIO,
+	KIND,
+	FLAGS,
+	SINCE,
+	DEADLINE,
+	OVER,
+	PID,
+	STATE = PID + 4,
+	NOT_BEFORE,
+	RELEASED,
+	ONLY_FOR,
+	ONLY_UNTIL
+};
+
+static void
+read_claim(const struct pg_call *c, int row, struct claim *ret)
+{
+	struct mr_process process = pg_get_process(c, row, PID);
+
+	*ret = (struct claim){ .life = (unsigned)pg_get_int(c, row, LIFE),
+		.attempt = (unsigned)pg_get_int(c, row, ATTEMPT),
+		.deadline_ms = pg_get_int(c, row, DEADLINE),
+		.kind = pg_get_text(c, row, KIND)[0] == 'l' ? CLAIM_LEASE : CLAIM_HANDLE,
+		.flags = (unsigned)pg_get_int(c, row, FLAGS),
+		.since_ms = pg_get_int(c, row, SINCE) };
+	(void)snprintf(ret->box, sizeof(ret->box), "%s", pg_get_text(c, row, BOX));
+	(void)snprintf(ret->agent, sizeof(ret->agent), "%s", pg_get_text(c, row, AGENT));
+	(void)snprintf(ret->id, sizeof(ret->id), "%s", pg_get_text(c, row, ID));
+	(void)snprintf(ret->token, sizeof(ret->token), "%s", pg_get_text(c, row, TOKEN));
+	ret->over = pg_get_int(c, row, OVER) != 0 && !(ret->kind == CLAIM_LEASE && harness_lives(&process));
+}
+
+enum mr_rc
+pg_slot_each_claim(struct mr_room *room, const char *box, unsigned states,
+    bool (*fn)(void *ctx, const struct queue_item *item), void *ctx, struct mr_error *err)
+{
+	const char *queue = box_queue(box);
+	mr_auto(pg_call_done) struct pg_call c = PG_READ(queue ? "work" : "holds");
+	bool go_on = true;
+
+	pg_text(&c, queue ? queue : box);
+	if (queue)
+		pg_int(&c, states);
+	TRY(pg_run(room, &c, err));
+	if (queue && PQntuples(c.rows) == 0)
+		return mr_fail(err, MR_NOTFOUND, "no queue '%s' in this room", queue);
+	for (int i = 0; i < PQntuples(c.rows) && go_on; i++) {
+		struct claim claim;
+		int64_t state = pg_get_int(&c, i, STATE);
+		struct queue_item item = { .state = (enum queue_state)state,
+			.priority = (enum mr_priority)(MR_URGENT - pg_get_int(&c, i, PRIO)),
+			.attempt = (unsigned)pg_get_int(&c, i, ATTEMPT),
+			.not_before_ms = pg_get_int(&c, i, NOT_BEFORE),
+			.released_ms = pg_get_int(&c, i, RELEASED) };
+
+		if (state == -PG_NOTFOUND)
+			return mr_fail(err, MR_NOTFOUND, "no agent '%s' in this room\nmailroom who lists them", box);
+		if (state == 0) /* the queue is there */
+			continue;
+		(void)snprintf(item.id, sizeof(item.id), "%s", pg_get_text(&c, i, ID));
+		(void)snprintf(item.only_for, sizeof(item.only_for), "%s", pg_get_text(&c, i, ONLY_FOR));
+		item.only_until_ms = item.only_for[0] ? pg_get_int(&c, i, ONLY_UNTIL) : 0;
+		if (state == QUEUE_CLAIMED) {
+			read_claim(&c, i, &claim);
+			item.claim = &claim;
+		}
+		go_on = fn(ctx, &item);
+	}
+	return MR_OK;
+}
+
+enum mr_rc
+pg_slot_find_claim(struct mr_room *room, const char *token, struct claim *ret, struct mr_error *err)
+{
+	mr_auto(pg_call_done) struct pg_call c = PG_READ("claim_find");
+
+	pg_text(&c, token);
+	TRY(pg_run(room, &c, err));
+	if (PQntuples(c.rows) == 0)
+		return mr_fail(err, MR_NOTFOUND, "no claim '%s': it is over, or never was", token);
+	read_claim(&c, 0, ret);
+	return MR_OK;
+}
+
+enum mr_rc
+pg_slot_each_past(struct mr_room *room, const char *box, const char *id, const char *token,
+    void (*fn)(void *ctx, const struct past_claim *past), void *ctx, struct mr_error *err)
+{
+	enum { P_BOX, P_AGENT, P_ID, P_TOKEN, P_LIFE, P_ATTEMPT, P_SINCE, P_ENDED, P_HOW, P_REASON, P_ONLY, P_UNTIL };
+	static const enum settle hows[] = { SETTLE_BACK, SETTLE_LATER, SETTLE_DONE, SETTLE_DEAD };
+	mr_auto(pg_call_done) struct pg_call c = PG_READ("claims_past");
+
+	pg_text(&c, box ? box : "");
+	pg_text(&c, id);
+	pg_text(&c, token);
+	TRY(pg_run(room, &c, err));
+	for (int i = 0; i < PQntuples(c.rows); i++) {
+		struct claim claim = { .life = (unsigned)pg_get_int(&c, i, P_LIFE),
+			.attempt = (unsigned)pg_get_int(&c, i, P_ATTEMPT),
+			.since_ms = pg_get_int(&c, i, P_SINCE),
+			.kind = CLAIM_LEASE,
+			.reason = PQgetisnull(c.rows, i, P_REASON) ? NULL : pg_get_text(&c, i, P_REASON),
+			.only_for = PQgetisnull(c.rows, i, P_ONLY) ? NULL : pg_get_text(&c, i, P_ONLY),
+			.only_until_ms = pg_get_int(&c, i, P_UNTIL) };
+		struct past_claim past = { .claim = &claim, .ended_ms = pg_get_int(&c, i, P_ENDED) };
+
+		for (size_t k = 0; k < sizeof(hows) / sizeof(hows[0]); k++)
+			if (strcmp(pg_get_text(&c, i, P_HOW), how_letter(hows[k])) == 0)
+				past.how = hows[k];
+		(void)snprintf(claim.box, sizeof(claim.box), "%s", pg_get_text(&c, i, P_BOX));
+		(void)snprintf(claim.agent, sizeof(claim.agent), "%s", pg_get_text(&c, i, P_AGENT));
+		(void)snprintf(claim.id, sizeof(claim.id), "%s", pg_get_text(&c, i, P_ID));
+		(void)snprintf(claim.token, sizeof(claim.token), "%s", pg_get_text(&c, i, P_TOKEN));
+		fn(ctx, &past);
+	}
+	return MR_OK;
+}
+
+/* One round trip, and a second one where a process of this machine held a lease and is dead. */
+enum mr_rc
+pg_slot_sweep(struct mr_room *room, const char *agent, struct mr_error *err)
+{
+	mr_auto(mr_names_done) struct mr_names dead = { 0 };
+
+	if (!agent) /* a command that was cut off leaves nothing: every slot is one transaction */
+		return MR_OK;
+	for (int round = 0; round < 2; round++) {
+		mr_auto(pg_call_done) struct pg_call c = PG_READ("sweep");
+
+		pg_text(&c, agent);
+		pg_text(&c, boot_id());
+		pg_names(&c, &dead);
+		TRY(pg_run(room, &c, err));
+		for (int i = 0; i < PQntuples(c.rows); i++) {
+			struct mr_process process = pg_get_process(&c, i, 1);
+
+			if (PQgetisnull(c.rows, i, 0))
+				return mr_fail(
+				    err, MR_NOTFOUND, "no agent '%s' in this room\nmailroom who lists them", agent);
+			if (!harness_lives(&process) && !names_add(&dead, str_of(pg_get_text(&c, i, 0))))
+				return mr_nomem(err);
+		}
+		if (dead.n == 0)
+			break;
+	}
+	return MR_OK;
+}

@@ -1,0 +1,728 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * conn.c - the connection to the server: calls, errors, and what becomes of a call whose answer is lost.
+ *
+ * The answer to a call may be missing although the server did what was asked: the connection broke, the server was
+ * restarted or another one promoted, or nothing came for 15 s. It is also missing when an answer carries a WARNING: the
+ * server says success with a warning when an administrator cancelled its wait for the standby.
+ *
+ * Then the driver reconnects, for up to 10 s, and asks again. Every function that changes something either does the
+ * same twice without harm, or takes an argument that says "asked again" and looks for its own id or token first. What
+ * it finds may be on this server alone, so the driver ends with settled(): a commit behind which everything before it
+ * is on the standby. Only when no server answers in that time is the outcome in doubt (MR_INDOUBT); a call that changes
+ * nothing, or that was never sent, failed (MR_IO).
+ *
+ * After a fork the connection is the parent's. PQfinish would end the parent's session and everything it holds, so
+ * another process only closes the descriptor, and connects for itself.
+ */
+#include "rooms/postgres/postgres.h"
+#include "base/sys.h"
+#include <arpa/inet.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <unistd.h>
+
+#define ANSWER_MS 15000
+#define RECONNECT_MS 10000
+#define PAUSE_FIRST_MS 50
+#define PAUSE_MAX_MS 1000
+#define REPEATS_MAX 5
+#define SETTINGS_MAX 64
+
+/* ---- Arguments ---- */
+
+static void
+add(struct pg_call *c, const char *value, size_t len, int format)
+{
+	if (c->n == PG_ARGS_MAX || len > INT32_MAX) {
+		c->failed = true;
+		return;
+	}
+	c->values[c->n] = value;
+	c->lengths[c->n] = (int)len;
+	c->formats[c->n++] = format;
+}
+
+void
+pg_text(struct pg_call *c, const char *z)
+{
+	add(c, z, 0, 0);
+}
+
+void
+pg_bytes(struct pg_call *c, struct mr_str s)
+{
+	add(c, s.ptr ? s.ptr : "", s.len, 1);
+}
+
+void
+pg_int(struct pg_call *c, int64_t n)
+{
+	char digits[24];
+
+	(void)snprintf(digits, sizeof(digits), "%" PRId64, n);
+	char *kept = arena_dup(&c->own, str_of(digits));
+
+	c->failed |= kept == NULL;
+	add(c, kept, 0, 0);
+}
+
+void
+pg_bool(struct pg_call *c, bool b)
+{
+	add(c, b ? "t" : "f", 0, 0);
+}
+
+void
+pg_again(struct pg_call *c)
+{
+	c->again = c->n;
+	pg_bool(c, false);
+}
+
+static void
+add_u32(struct buf *out, uint32_t n)
+{
+	uint32_t net = htonl(n);
+
+	buf_add(out, (struct mr_str){ (const char *)&net, sizeof(net) });
+}
+
+/* The binary form of text[] and bytea[]: nothing has to be quoted. */
+void
+pg_array(struct pg_call *c, const struct mr_str *v, size_t n, bool bytes)
+{
+	struct buf out = BUF_INIT;
+
+	add_u32(&out, n > 0 ? 1 : 0); /* dimensions */
+	add_u32(&out, 0);             /* no NULL */
+	add_u32(&out, bytes ? 17 : 25);
+	if (n > 0) {
+		add_u32(&out, (uint32_t)n);
+		add_u32(&out, 1);
+	}
+	for (size_t i = 0; i < n; i++) {
+		add_u32(&out, (uint32_t)v[i].len);
+		buf_add(&out, v[i]);
+	}
+	char *kept = buf_ok(&out) ? arena_dup(&c->own, buf_str(&out)) : NULL;
+
+	c->failed |= kept == NULL;
+	add(c, kept, out.len, 1);
+	buf_done(&out);
+}
+
+void
+pg_names(struct pg_call *c, const struct mr_names *names)
+{
+	mr_auto(free_ptr) struct mr_str *v = names && names->n ? calloc(names->n, sizeof(*v)) : NULL;
+
+	if (!names || names->n == 0) {
+		pg_text(c, NULL);
+		return;
+	}
+	c->failed |= v == NULL;
+	for (size_t i = 0; v && i < names->n; i++)
+		v[i] = str_of(names->v[i]);
+	pg_array(c, v, v ? names->n : 0, false);
+}
+
+void
+pg_process(struct pg_call *c, const struct mr_process *p)
+{
+	pg_int(c, p->pid);
+	pg_int(c, (int64_t)p->start);
+	pg_int(c, (int64_t)p->pid_ns);
+	char *boot = arena_dup(&c->own, str_of(p->boot));
+
+	c->failed |= boot == NULL;
+	pg_text(c, boot);
+}
+
+void
+pg_place(struct pg_call *c, const char *box)
+{
+	bool queue = str_starts(str_of(box), "queue:"), channel = str_starts(str_of(box), "channel:");
+
+	pg_text(c, queue ? "q" : channel ? "c" : "a");
+	pg_text(c, queue || channel ? strchr(box, ':') + 1 : box);
+}
+
+void
+pg_call_done(struct pg_call *c)
+{
+	PQclear(c->rows);
+	c->rows = NULL;
+	arena_free(c->own);
+	c->own = NULL;
+}
+
+/* ---- Rows, in binary form ---- */
+
+int64_t
+pg_get_int(const struct pg_call *c, int row, int column)
+{
+	const unsigned char *bytes = (const unsigned char *)PQgetvalue(c->rows, row, column);
+	int len = PQgetlength(c->rows, row, column);
+	uint64_t n = len > 0 && (bytes[0] & 0x80) ? UINT64_MAX : 0;
+
+	for (int i = 0; i < len && i < 8; i++)
+		n = n << 8 | bytes[i];
+	return (int64_t)n;
+}
+
+const char *
+pg_get_text(const struct pg_call *c, int row, int column)
+{
+	return PQgetvalue(c->rows, row, column); /* ends in NUL; NULL is "" */
+}
+
+struct mr_str
+pg_get_bytes(const struct pg_call *c, int row, int column)
+{
+	return (struct mr_str){ PQgetvalue(c->rows, row, column), (size_t)PQgetlength(c->rows, row, column) };
+}
+
+struct mr_process
+pg_get_process(const struct pg_call *c, int row, int column)
+{
+	struct mr_process p = { .pid = pg_get_int(c, row, column),
+		.start = (uint64_t)pg_get_int(c, row, column + 1),
+		.pid_ns = (uint64_t)pg_get_int(c, row, column + 2) };
+
+	(void)snprintf(p.boot, sizeof(p.boot), "%s", pg_get_text(c, row, column + 3));
+	return p;
+}
+
+/* ---- Errors ---- */
+
+/* The first line of what libpq or the server said. */
+static struct mr_str
+first_line(const char *text)
+{
+	return (struct mr_str){ text, strcspn(text, "\n") };
+}
+
+struct meaning {
+	const char *state; /* SQLSTATE, or the beginning of one */
+	enum mr_rc code;
+	const char *what, *hint;
+};
+static const struct meaning meanings[] = {
+	{ "28", MR_REFUSED, "the server refuses the login",
+	    "put the password into ~/.pgpass or a service file (a spec has none), or ask the server's administrator" },
+	{ "3D000", MR_NOTFOUND, "the database is not there", "make it with: createdb NAME" },
+	{ "53100", MR_FULL, "the disk of the server is full",
+	    "nothing was changed; its administrator has to make room" },
+	{ "53300", MR_BUSY, "the server has no connection left",
+	    "try again; its administrator can raise max_connections" },
+	{ "53", MR_IO, "the server is out of memory or of locks", "nothing was changed; try again" },
+	{ "57P03", MR_IO, "the server is starting or recovering", "try again in a moment" },
+	{ "25006", MR_IO, "the server is read-only: a standby, or set so",
+	    "name the primary as well: host=h1,h2 finds it by itself" },
+	{ "57014", MR_BUSY, "the server gave up on it (statement_timeout, or an administrator)",
+	    "nothing was changed; try again" },
+	{ "55P03", MR_BUSY, "another has it locked", "nothing was changed; try again" },
+	{ "40", MR_BUSY, "it was in the way of others again and again", "nothing was changed; try again" },
+	{ "42501", MR_REFUSED, "the login may not do that",
+	    "the room's owner can allow it: GRANT USAGE ON SCHEMA, EXECUTE ON ALL FUNCTIONS IN SCHEMA" },
+	{ "3F000", MR_NOTFOUND, "there is no room in that schema", "make one with: mailroom init postgres:..." },
+	{ "42883", MR_REFUSED, "the room lacks a function: it is of another version",
+	    "bring it up to date with: mailroom init --upgrade postgres:..." },
+	{ "42P01", MR_REFUSED, "the room lacks a table", "restore it from a backup" },
+	{ "22021", MR_REFUSED, "it has bytes that are no text", "" },
+};
+
+static enum mr_rc
+fail_as(const char *state, struct mr_str said, const char *what, struct mr_error *err)
+{
+	for (size_t i = 0; i < sizeof(meanings) / sizeof(meanings[0]); i++)
+		if (strncmp(state, meanings[i].state, strlen(meanings[i].state)) == 0)
+			return mr_fail(err, meanings[i].code, "cannot %s: %s (%.*s)\n%s", what, meanings[i].what,
+			    (int)(said.len < 150 ? said.len : 150), said.ptr, meanings[i].hint);
+	return mr_fail(err, MR_IO, "cannot %s: %.*s", what, (int)(said.len < 220 ? said.len : 220),
+	    said.len ? said.ptr : "no answer");
+}
+
+static const char *
+state_of(const PGresult *rows)
+{
+	const char *state = rows ? PQresultErrorField(rows, PG_DIAG_SQLSTATE) : NULL;
+
+	return state ? state : "";
+}
+
+enum mr_rc
+pg_fail(struct postgres *pg, const PGresult *rows, const char *what, struct mr_error *err)
+{
+	const char *said = rows ? PQresultErrorField(rows, PG_DIAG_MESSAGE_PRIMARY) : NULL;
+
+	return fail_as(state_of(rows), first_line(said ? said : PQerrorMessage(pg->conn)), what, err);
+}
+
+/* The server, or this connection to it, is gone, and with it the answer. */
+static bool
+is_lost(const struct postgres *pg, const char *state)
+{
+	return PQstatus(pg->conn) != CONNECTION_OK || strncmp(state, "57P0", 4) == 0 || strncmp(state, "08", 2) == 0;
+}
+
+static void
+note_notice(void *ctx, const PGresult *notice)
+{
+	struct postgres *pg = ctx;
+	const char *severity = PQresultErrorField(notice, PG_DIAG_SEVERITY_NONLOCALIZED);
+
+	pg->warned |= severity && strcmp(severity, "WARNING") == 0;
+}
+
+/* ---- Connecting ---- */
+
+struct settings {
+	const char *names[SETTINGS_MAX], *values[SETTINGS_MAX];
+	size_t n;
+};
+
+/* What the spec says, and what it leaves out. `any`: also a server that cannot be written to. */
+static void
+connection_settings(const struct postgres *pg, bool any, struct settings *s)
+{
+	static const char *const defaults[][2] = { { "target_session_attrs", "read-write" }, { "connect_timeout", "5" },
+		{ "keepalives_idle", "10" }, { "keepalives_interval", "5" }, { "keepalives_count", "3" },
+		{ "tcp_user_timeout", "15000" }, { "application_name", "mailroom" }, { "client_encoding", "UTF8" } };
+
+	s->n = 0;
+	for (const PQconninfoOption *o = pg->options; o->keyword; o++)
+		if (o->val && s->n < SETTINGS_MAX - 16 && !(any && strcmp(o->keyword, "target_session_attrs") == 0)) {
+			s->names[s->n] = o->keyword;
+			s->values[s->n++] = o->val;
+		}
+	for (size_t i = any ? 1 : 0; i < sizeof(defaults) / sizeof(defaults[0]); i++) {
+		bool there = false;
+
+		for (size_t k = 0; k < s->n; k++)
+			there |= strcmp(s->names[k], defaults[i][0]) == 0;
+		if (!there) {
+			s->names[s->n] = defaults[i][0];
+			s->values[s->n++] = defaults[i][1];
+		}
+	}
+	s->names[s->n] = s->values[s->n] = NULL;
+}
+
+/* Why there is no connection: libpq has no SQLSTATE of a failed one, but writes it into the message when it is asked to
+ * before it connects. */
+static enum mr_rc
+diagnose(const struct postgres *pg, const char *said, bool needs_password, bool *ret_passing, struct mr_error *err)
+{
+	struct settings s;
+	int64_t until_ms = clock_boot_ms() + 3000;
+
+	connection_settings(pg, true, &s);
+	PGconn *conn = PQconnectStartParams(s.names, s.values, 0);
+	PostgresPollingStatusType status = PGRES_POLLING_WRITING;
+
+	if (!conn)
+		return mr_nomem(err);
+	(void)PQsetErrorVerbosity(conn, PQERRORS_VERBOSE);
+	while (PQstatus(conn) != CONNECTION_BAD && status != PGRES_POLLING_OK && status != PGRES_POLLING_FAILED &&
+	       clock_boot_ms() < until_ms) {
+		struct pollfd p = { .fd = PQsocket(conn),
+			.events = status == PGRES_POLLING_READING ? POLLIN : POLLOUT };
+
+		(void)poll(&p, 1, 200);
+		status = PQconnectPoll(conn);
+	}
+	char state[6] = "";
+	const char *text = PQerrorMessage(conn);
+
+	for (const char *at = strstr(text, ":  "); at && !state[0]; at = strstr(at + 3, ":  "))
+		if (strspn(at + 3, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ") == 5 && at[8] == ':')
+			(void)snprintf(state, sizeof(state), "%.5s", at + 3);
+	if (status == PGRES_POLLING_OK) /* connected: it only cannot be written to */
+		(void)snprintf(state, sizeof(state), "25006");
+	else if (needs_password)
+		(void)snprintf(state, sizeof(state), "28P01");
+	PQfinish(conn);
+	struct mr_str line = first_line(said);
+
+	*ret_passing = strncmp(state, "53", 2) == 0 || strncmp(state, "57", 2) == 0 || strcmp(state, "25006") == 0;
+	if (state[0])
+		return fail_as(state, line, "reach the room", err);
+	return mr_fail(err, MR_IO,
+	    "cannot reach the room: %.*s\nis the server running there, and may this machine connect to it?",
+	    (int)(line.len < 200 ? line.len : 200), line.ptr);
+}
+
+void
+pg_disconnect(struct postgres *pg)
+{
+	if (!pg->conn)
+		return;
+	if (pg->owner == (int64_t)getpid()) {
+		PQfinish(pg->conn);
+	} else {
+		int fd = PQsocket(pg->conn); /* and its memory stays: to free it would talk to the server */
+
+		sys_close_fd(&fd);
+	}
+	pg->conn = NULL;
+	pg->pending = false;
+}
+
+/* ---- Talking ---- */
+
+/* Until there is something to do. False: nothing moved for `quiet_ms`, or the connection is gone. */
+static bool
+move_bytes(struct postgres *pg, bool sends, int64_t quiet_ms)
+{
+	struct pollfd p = { .fd = PQsocket(pg->conn), .events = (short)(POLLIN | (sends ? POLLOUT : 0)) };
+	int64_t until_ms = clock_boot_ms() + quiet_ms;
+	int n;
+
+	do {
+		int64_t left_ms = until_ms - clock_boot_ms();
+
+		n = poll(&p, 1, left_ms > 0 ? (int)left_ms : 0);
+	} while (n < 0 && errno == EINTR);
+	if (n <= 0)
+		return false;
+	return !(p.revents & (POLLIN | POLLERR | POLLHUP)) || PQconsumeInput(pg->conn);
+}
+
+static bool
+flush_all(struct postgres *pg)
+{
+	int left;
+
+	while ((left = PQflush(pg->conn)) > 0)
+		if (!move_bytes(pg, true, ANSWER_MS))
+			return false;
+	return left == 0;
+}
+
+/* False: no answer came. *ret NULL: the end of the results of one statement. */
+static bool
+next_result(struct postgres *pg, int64_t quiet_ms, PGresult **ret)
+{
+	while (PQisBusy(pg->conn))
+		if (!move_bytes(pg, false, quiet_ms))
+			return false;
+	*ret = PQgetResult(pg->conn);
+	return true;
+}
+
+/* Reads on to the end of a pipeline's part. */
+static bool
+read_to_sync(struct postgres *pg)
+{
+	PGresult *rows = NULL;
+	bool synced = false;
+
+	while (!synced) {
+		if (!next_result(pg, ANSWER_MS, &rows) || PQstatus(pg->conn) != CONNECTION_OK) {
+			PQclear(rows);
+			return false;
+		}
+		synced = rows && PQresultStatus(rows) == PGRES_PIPELINE_SYNC;
+		PQclear(rows);
+		rows = NULL;
+	}
+	return true;
+}
+
+/* The answer of a poke, which nobody waited for. */
+static bool
+drain(struct postgres *pg)
+{
+	if (!pg->pending)
+		return true;
+	pg->pending = false;
+	return read_to_sync(pg) && PQexitPipelineMode(pg->conn) == 1;
+}
+
+void
+pg_notices(struct postgres *pg)
+{
+	PGnotify *n;
+
+	while (pg->conn && (n = PQnotifies(pg->conn)) != NULL) {
+		for (struct pg_watch *w = pg->watches; w; w = w->next)
+			w->rung |= strcmp(w->channel, n->relname) == 0;
+		PQfreemem(n);
+	}
+}
+
+static bool
+send_call(struct postgres *pg, const struct pg_call *c)
+{
+	char sql[PG_SCHEMA_MAX + 40 + PG_ARGS_MAX * 4];
+	int len = snprintf(sql, sizeof(sql), "SELECT * FROM %s.%s(", pg->schema, c->function);
+
+	for (int i = 1; i <= c->n; i++)
+		len += snprintf(sql + len, sizeof(sql) - (size_t)len, "%s$%d", i > 1 ? "," : "", i);
+	(void)snprintf(sql + len, sizeof(sql) - (size_t)len, ")");
+	return PQsendQueryParams(pg->conn, sql, c->n, NULL, c->values, c->lengths, c->formats, 1) == 1;
+}
+
+enum ask { ASK_DONE, ASK_LOST, ASK_AWAY /* nothing was done */, ASK_REPEAT, ASK_FAILED };
+
+static enum ask
+ask(struct postgres *pg, struct pg_call *c, struct mr_error *err)
+{
+	const bool pokes = c->poke[0] || c->poke[1] || c->poke[2];
+	struct pg_call poke = PG_CALL("poke");
+	PGresult *rows = NULL, *more = NULL;
+	bool ok = drain(pg);
+
+	if (!ok)
+		return ASK_AWAY;
+	pg->warned = false;
+	if (pokes)
+		ok = PQenterPipelineMode(pg->conn) == 1;
+	ok = ok && send_call(pg, c);
+	if (ok && pokes) {
+		for (size_t i = 0; i < 3; i++)
+			pg_names(&poke, c->poke[i]);
+		ok = PQpipelineSync(pg->conn) && send_call(pg, &poke) && PQpipelineSync(pg->conn);
+	}
+	ok = ok && flush_all(pg) && next_result(pg, ANSWER_MS + c->wait_ms, &rows);
+	pg_call_done(&poke);
+	if (ok && pokes) {
+		pg->pending = PQstatus(pg->conn) == CONNECTION_OK && read_to_sync(pg);
+		ok = pg->pending || rows;
+	} else {
+		while (ok && next_result(pg, ANSWER_MS, &more) && more)
+			PQclear(more);
+	}
+	pg_notices(pg);
+	if (rows && PQresultStatus(rows) == PGRES_TUPLES_OK && ok && PQstatus(pg->conn) == CONNECTION_OK) {
+		c->rows = rows;
+		return ASK_DONE;
+	}
+	const char *state = state_of(rows);
+	enum ask outcome = strcmp(state, "25006") == 0    ? ASK_AWAY
+			   : !rows || is_lost(pg, state)  ? ASK_LOST
+			   : strncmp(state, "40", 2) == 0 ? ASK_REPEAT
+							  : ASK_FAILED;
+
+	(void)pg_fail(pg, rows, c->function, err);
+	PQclear(rows);
+	return outcome;
+}
+
+/* ---- Connections that are made anew ---- */
+
+/* What ended with the session before: the lock of this handle's claims, what it waits for, locks of records. A minute
+ * passes before another takes for dead what is held. */
+static void
+resume(struct postgres *pg)
+{
+	struct mr_error ignored = { 0 };
+
+	if (pg->token[0] != '\0') {
+		struct pg_call c = PG_CALL("rehold");
+
+		pg_text(&c, pg->token);
+		(void)ask(pg, &c, &ignored);
+		pg_call_done(&c);
+	}
+	for (struct pg_watch *w = pg->watches; w && pg->conn; w = w->next) {
+		struct pg_call c = PG_CALL("watch");
+
+		pg_place(&c, w->name);
+		(void)ask(pg, &c, &ignored);
+		pg_call_done(&c);
+		w->rung = true; /* what came meanwhile rang nobody */
+	}
+	for (struct pg_lock *l = pg->locks; l && pg->conn; l = l->next) {
+		struct pg_call c = PG_CALL("record_lock");
+
+		pg_text(&c, l->kind);
+		pg_text(&c, l->owner);
+		pg_text(&c, l->name);
+		pg_int(&c, 0);
+		pg_bool(&c, false);
+		(void)ask(pg, &c, &ignored);
+		pg_call_done(&c);
+	}
+}
+
+static enum mr_rc
+greet(struct postgres *pg, struct mr_error *err)
+{
+	struct pg_call c = PG_READ("hello");
+
+	pg->shift_ms = 0;
+	pg_int(&c, PQbackendPID(pg->conn));
+	enum ask outcome = ask(pg, &c, err);
+	enum mr_rc rc = outcome == ASK_DONE                          ? pg_greeted(pg, &c, err)
+			: err->code == MR_IO || err->code == MR_BUSY ? err->code
+								     : pg_no_room(pg, err);
+
+	pg_call_done(&c);
+	if (rc == MR_OK && pg->answered)
+		resume(pg);
+	return rc;
+}
+
+static enum mr_rc
+connect_once(struct postgres *pg, bool *ret_passing, struct mr_error *err)
+{
+	struct settings s;
+
+	connection_settings(pg, false, &s);
+	pg->conn = PQconnectdbParams(s.names, s.values, 0);
+	pg->owner = (int64_t)getpid();
+	*ret_passing = false;
+	if (!pg->conn)
+		return mr_nomem(err);
+	if (PQstatus(pg->conn) != CONNECTION_OK) {
+		mr_auto(free_ptr) char *said = strdup(PQerrorMessage(pg->conn));
+		bool needs_password = PQconnectionNeedsPassword(pg->conn) != 0;
+
+		pg_disconnect(pg);
+		return said ? diagnose(pg, said, needs_password, ret_passing, err) : mr_nomem(err);
+	}
+	(void)PQsetNoticeReceiver(pg->conn, note_notice, pg);
+	(void)PQsetnonblocking(pg->conn, 1);
+	return pg->making ? MR_OK : greet(pg, err);
+}
+
+static int64_t
+patience_ms(const struct postgres *pg)
+{
+	const char *set = record_get(&pg->room->settings, "Reconnect");
+	int64_t ms = 0;
+
+	return set && duration_parse(str_of(set), &ms) ? ms : RECONNECT_MS;
+}
+
+/* Until `until_ms` by the boot clock, where it may help. */
+static enum mr_rc
+connect_until(struct postgres *pg, int64_t until_ms, struct mr_error *err)
+{
+	int64_t pause_ms = PAUSE_FIRST_MS;
+
+	for (;;) {
+		bool passing = false;
+		enum mr_rc rc = connect_once(pg, &passing, err);
+
+		if (rc == MR_OK)
+			return rc;
+		pg_disconnect(pg);
+		/* A server that was there is expected back; one that never was is not waited for. */
+		if (!(passing || (pg->answered && rc == MR_IO)) || clock_boot_ms() + pause_ms > until_ms)
+			return rc;
+		(void)poll(NULL, 0, (int)pause_ms);
+		pause_ms = pause_ms * 2 < PAUSE_MAX_MS ? pause_ms * 2 : PAUSE_MAX_MS;
+		*err = (struct mr_error){ 0 };
+	}
+}
+
+enum mr_rc
+pg_connect(struct postgres *pg, struct mr_error *err)
+{
+	if (pg->conn && pg->owner != (int64_t)getpid())
+		pg_disconnect(pg);
+	return pg->conn ? MR_OK : connect_until(pg, clock_boot_ms() + patience_ms(pg), err);
+}
+
+#ifdef MR_FAULT_ENV
+/* Tests shift the wall clock of this process; in a room that a test build made, wall() follows. */
+static void
+follow_clock(struct postgres *pg)
+{
+	struct timespec now;
+	char sql[80];
+
+	(void)clock_gettime(CLOCK_REALTIME, &now);
+	int64_t shift_ms = clock_now_ms() - ((int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000);
+
+	shift_ms = (shift_ms + (shift_ms < 0 ? -500 : 500)) / 1000 * 1000;
+	if (!pg->conn || shift_ms == pg->shift_ms || !drain(pg))
+		return;
+	(void)snprintf(sql, sizeof(sql), "SET mailroom.test_shift = '%" PRId64 " ms'", shift_ms);
+	PQclear(PQexec(pg->conn, sql));
+	pg->shift_ms = shift_ms;
+}
+#endif
+
+static enum mr_rc
+in_doubt(const struct pg_call *c, struct mr_error *err)
+{
+	err->code = MR_INDOUBT;
+	(void)mr_wrap(err, "the server went away and it is not known whether it did '%s'", c->function);
+	return mr_hint(err, "once it answers again, 'mailroom why ID' tells; a send with --key can simply be repeated");
+}
+
+enum mr_rc
+pg_run(struct mr_room *room, struct pg_call *c, struct mr_error *err)
+{
+	struct postgres *pg = pg_of(room);
+	bool doubt = false;
+	int64_t lost_ms = 0;
+
+	pg->away_ms = 0;
+	if (c->failed)
+		return mr_nomem(err);
+	for (int repeats = 0;;) {
+		*err = (struct mr_error){ 0 };
+		enum mr_rc rc = lost_ms ? connect_until(pg, lost_ms + patience_ms(pg), err) : pg_connect(pg, err);
+
+		if (rc != MR_OK)
+			return doubt ? in_doubt(c, err) : rc;
+		if (c->session && pg->pooled)
+			return mr_fail(err, MR_UNSUPPORTED,
+			    "this needs a session of its own, and a pool is between here and the server\n"
+			    "give the direct address of the server in the spec");
+#ifdef MR_FAULT_ENV
+		follow_clock(pg);
+#endif
+		enum ask outcome = ask(pg, c, err);
+
+		if (outcome == ASK_DONE && !c->reads && (pg->warned || c->asked_again)) {
+			/* Found or done, but maybe on this server alone. */
+			struct pg_call settled = PG_CALL("settled");
+
+			outcome = ask(pg, &settled, err);
+			if (outcome == ASK_DONE && pg->warned)
+				outcome = ASK_LOST;
+			pg_call_done(&settled);
+			if (outcome != ASK_DONE) {
+				PQclear(c->rows);
+				c->rows = NULL;
+				doubt = true;
+			}
+		}
+		if (outcome == ASK_DONE) {
+			pg->away_ms = lost_ms ? clock_boot_ms() - lost_ms : 0;
+			return MR_OK;
+		}
+		if (outcome == ASK_FAILED || (outcome == ASK_REPEAT && ++repeats == REPEATS_MAX))
+			return doubt ? in_doubt(c, err) : err->code;
+		if (outcome == ASK_REPEAT)
+			continue;
+		/* The answer is lost, or this server was the primary until now and another one is by now. */
+		pg_disconnect(pg);
+		doubt |= outcome == ASK_LOST && !c->reads;
+		lost_ms = lost_ms ? lost_ms : clock_boot_ms();
+		c->asked_again = true;
+		if (c->again >= 0)
+			c->values[c->again] = "t";
+		if (clock_boot_ms() > lost_ms + patience_ms(pg))
+			return doubt ? in_doubt(c, err) : err->code;
+	}
+}
+
+enum mr_rc
+pg_script(struct postgres *pg, const char *sql, const char *what, struct mr_error *err)
+{
+	PGresult *rows = PQexec(pg->conn, sql);
+	ExecStatusType status = PQresultStatus(rows);
+	enum mr_rc rc = status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK ? MR_OK : pg_fail(pg, rows, what, err);
+
+	PQclear(rows);
+	return rc;
+}

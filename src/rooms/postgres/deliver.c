@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * deliver.c - sending: one statement, and behind it in the same pipeline, as a transaction of its own, the poke that
+ * wakes what waits. The send is accepted with the first answer; the second is read by the next call, or never.
+ */
+#include "message/message.h"
+#include "rooms/postgres/postgres.h"
+
+#define NEW_IDS_MAX 5
+#define BATCH_BYTES ((size_t)8 << 20)
+#define BATCH_MAX 500
+
+struct split { /* the recipients by kind */
+	struct mr_names agents, queues, channels;
+};
+
+static void
+split_done(struct split *s)
+{
+	mr_names_done(&s->agents);
+	mr_names_done(&s->queues);
+	mr_names_done(&s->channels);
+}
+
+static enum mr_rc
+split(const struct mr_names *to, struct split *ret, struct mr_error *err)
+{
+	for (size_t i = 0; i < to->n; i++) {
+		struct mr_str name = str_of(to->v[i]);
+		bool queue = str_starts(name, "queue:"), channel = str_starts(name, "channel:");
+		struct mr_str rest = queue || channel ? str_of(strchr(to->v[i], ':') + 1) : name;
+
+		if (!names_add(queue ? &ret->queues : channel ? &ret->channels : &ret->agents, rest))
+			return mr_nomem(err);
+	}
+	return MR_OK;
+}
+
+/* A message as its two columns. */
+struct written { /* finish with written_done */
+	struct buf text;
+	struct mr_str head, body;
+	char digest[65];
+};
+
+static void
+written_done(struct written *w)
+{
+	buf_done(&w->text);
+}
+
+static enum mr_rc
+write_message(const struct mr_room *room, const struct mr_message *msg, struct written *ret, struct mr_error *err)
+{
+	buf_clear(&ret->text);
+	TRY(message_write(msg, room->name, &ret->text, err));
+	if (!buf_ok(&ret->text))
+		return mr_nomem(err);
+	const char *end = strstr(buf_z(&ret->text), "\n\n"); /* headers have no NUL */
+	size_t head = end ? (size_t)(end - ret->text.ptr) + 2 : ret->text.len;
+
+	ret->head = (struct mr_str){ ret->text.ptr, head };
+	ret->body = (struct mr_str){ ret->text.ptr + head, ret->text.len - head };
+	message_digest(msg, ret->digest);
+	return MR_OK;
+}
+
+static void
+new_id(struct mr_message *msg)
+{
+	bool starts_thread = msg->thread && strcmp(msg->thread, msg->id) == 0;
+
+	id_new(msg->id);
+	if (starts_thread)
+		msg->thread = msg->id;
+}
+
+/* Watches of this handle: the server does not tell a session of its own pokes. */
+static void
+ring_own(struct postgres *pg, const struct mr_names *to)
+{
+	for (struct pg_watch *w = pg->watches; w; w = w->next)
+		w->rung |= names_has(to, w->name);
+}
+
+/* From the columns rc, id, note. */
+static enum mr_rc
+outcome(const struct delivery *what, const struct pg_call *c, int row, struct delivered *ret, struct mr_error *err)
+{
+	const char *note = pg_get_text(c, row, 2);
+
+	switch (pg_get_int(c, row, 0)) {
+	case PG_DONE:
+		*ret = (struct delivered){ .repeated = strcmp(note, "repeated") == 0 && what->key };
+		(void)snprintf(ret->id, sizeof(ret->id), "%s", pg_get_text(c, row, 1));
+		return MR_OK;
+	case PG_NOTFOUND:
+		if (strchr(note, ':'))
+			return mr_fail(err, MR_NOTFOUND, "no %.*s '%s' in this room", (int)strcspn(note, ":"), note,
+			    strchr(note, ':') + 1);
+		return mr_fail(err, MR_NOTFOUND, "no agent '%s' in this room\nmailroom who lists them", note);
+	case PG_EXISTS:
+		return mr_fail(err, MR_EXISTS, "the message '%s' is there already", what->msg->id);
+	default:
+		if (strcmp(note, "key") == 0)
+			return mr_fail(err, MR_REFUSED,
+			    "key '%s' was used for another message, '%s'\nrepeat the same message, or use a new key",
+			    what->key, pg_get_text(c, row, 1));
+		return mr_fail(
+		    err, MR_REFUSED, "cannot make that mailbox: its name differs from '%s' only in case", note);
+	}
+}
+
+static enum mr_rc
+send_once(struct mr_room *room, struct delivery *what, struct split *to, struct delivered *ret, struct mr_error *err)
+{
+	mr_auto(pg_call_done) struct pg_call c = PG_CALL("send");
+	mr_auto(written_done) struct written w = { 0 };
+	struct postgres *pg = pg_of(room);
+	const struct mr_message *msg = what->msg;
+
+	TRY(write_message(room, msg, &w, err));
+	pg_text(&c, msg->id);
+	pg_bytes(&c, w.head);
+	pg_bytes(&c, w.body);
+	pg_text(&c, w.digest);
+	pg_text(&c, what->sender ? what->sender : "");
+	pg_names(&c, &to->agents);
+	pg_names(&c, &to->queues);
+	pg_names(&c, &to->channels);
+	pg_text(&c, what->key);
+	pg_int(&c, (what->make_mailboxes ? 1 : 0) | (what->keep ? 2 : 0) | (what->key_is_all ? 8 : 0));
+	pg_int(&c, MR_URGENT - msg->priority);
+	pg_int(&c, msg->not_before_ms);
+	pg_text(&c, msg->thread ? msg->thread : "");
+	pg_text(&c, msg->reply_to ? msg->reply_to : "");
+	pg_bool(&c, what->look);
+	pg_again(&c);
+	c.poke[0] = to->agents.n ? &to->agents : NULL;
+	c.poke[1] = to->queues.n ? &to->queues : NULL;
+	c.poke[2] = to->channels.n ? &to->channels : NULL;
+	enum mr_rc rc = pg_run(room, &c, err);
+
+	if (rc == MR_INDOUBT) {
+		*ret = (struct delivered){ 0 };
+		(void)snprintf(ret->id, sizeof(ret->id), "%s", msg->id);
+		return rc;
+	}
+	if (rc == MR_OK)
+		rc = outcome(what, &c, 0, ret, err);
+	if (rc != MR_OK)
+		return rc;
+	ring_own(pg, what->to);
+	if (pg->away_ms > 0) {
+		char line[120];
+
+		(void)snprintf(line, sizeof(line), "the server was away for %lld ms; the message is there, once",
+		    (long long)pg->away_ms);
+		(void)names_add(&ret->warnings, str_of(line));
+	}
+	return MR_OK;
+}
+
+static enum mr_rc
+deliver_one(struct mr_room *room, struct delivery *what, struct delivered *ret, struct mr_error *err)
+{
+	mr_auto(split_done) struct split to = { 0 };
+	enum mr_rc rc = MR_EXISTS;
+
+	if (what->keep && (what->to->n != 1 || what->key))
+		return mr_fail(err, MR_REFUSED, "cannot import a message for several at once, or with a key");
+	TRY(split(what->to, &to, err));
+	if (what->keep) {
+		if (!id_valid(str_of(what->msg->id)))
+			id_from_name(what->msg->date_ms, str_of(what->msg->from), what->msg->id);
+		rc = send_once(room, what, &to, ret, err);
+		if (rc == MR_EXISTS) {
+			*ret = (struct delivered){ 0 };
+			(void)snprintf(ret->id, sizeof(ret->id), "%s", what->msg->id);
+		}
+		return rc;
+	}
+	if (what->msg->id[0] == '\0')
+		new_id(what->msg);
+	for (int tries = 0; tries < NEW_IDS_MAX && rc == MR_EXISTS; tries++) {
+		if (tries > 0)
+			new_id(what->msg);
+		rc = send_once(room, what, &to, ret, err);
+	}
+	return rc;
+}
+
+/* ---- Many at once ---- */
+
+struct batch { /* finish with batch_done */
+	struct parcel **parcels;
+	struct written *written;
+	struct mr_str *columns; /* COLUMNS for each: written to the call as arrays */
+	size_t n, cap, bytes;
+};
+enum { ID, HEAD, BODY, DIGEST, SENDER, TO, PRIO, THREAD, REPLY, LOOK, COLUMNS };
+
+static void
+batch_done(struct batch *b)
+{
+	for (size_t i = 0; b->written && i < b->cap; i++)
+		written_done(&b->written[i]);
+	free(b->parcels);
+	free(b->written);
+	free(b->columns);
+}
+
+static void
+batch_one_by_one(struct mr_room *room, struct batch *b)
+{
+	for (size_t i = 0; i < b->n; i++) {
+		struct parcel *p = b->parcels[i];
+
+		p->rc = deliver_one(room, &p->what, &p->got, &p->err);
+	}
+}
+
+static void
+batch_send(struct mr_room *room, struct batch *b)
+{
+	static const char *const prios[] = { "0", "1", "2", "3" };
+	mr_auto(pg_call_done) struct pg_call c = PG_CALL("send_many");
+	struct mr_names poke = { 0 };
+	struct mr_error err = { 0 };
+
+	for (size_t i = 0; i < b->n; i++) {
+		const struct delivery *what = &b->parcels[i]->what;
+		const struct mr_message *msg = what->msg;
+		const struct mr_str row[COLUMNS] = { str_of(msg->id), b->written[i].head, b->written[i].body,
+			str_of(b->written[i].digest), str_of(what->sender ? what->sender : ""), str_of(what->to->v[0]),
+			str_of(prios[(MR_URGENT - msg->priority) & 3]), str_of(msg->thread ? msg->thread : ""),
+			str_of(msg->reply_to ? msg->reply_to : ""), what->look ? STR("t") : STR("f") };
+
+		for (size_t k = 0; k < COLUMNS; k++)
+			b->columns[k * b->n + i] = row[k];
+		(void)names_add_once(&poke, what->to->v[0]); /* without memory nothing is woken: a poll finds it */
+	}
+	for (size_t k = 0; k < COLUMNS; k++)
+		pg_array(&c, b->columns + k * b->n, b->n, k == HEAD || k == BODY);
+	pg_again(&c);
+	c.poke[0] = poke.n ? &poke : NULL;
+	enum mr_rc rc = pg_run(room, &c, &err);
+
+	ring_own(pg_of(room), &poke);
+	mr_names_done(&poke);
+	if (rc != MR_OK && rc != MR_INDOUBT) { /* nothing was done: perhaps one of them is the reason */
+		batch_one_by_one(room, b);
+		return;
+	}
+	for (size_t i = 0; i < b->n; i++) {
+		struct parcel *p = b->parcels[i];
+
+		p->rc = rc;
+		p->err = err;
+		if (rc == MR_INDOUBT)
+			(void)snprintf(p->got.id, sizeof(p->got.id), "%s", p->what.msg->id);
+		else if (pg_get_int(&c, (int)i, 0) == PG_EXISTS) /* its id is taken */
+			p->rc = deliver_one(room, &p->what, &p->got, &p->err);
+		else
+			p->rc = outcome(&p->what, &c, (int)i, &p->got, &p->err);
+	}
+}
+
+static enum mr_rc
+deliver_many(struct mr_room *room, struct parcel *many, size_t n, struct mr_error *err)
+{
+	for (size_t at = 0; at < n;) {
+		mr_auto(batch_done) struct batch b = { .cap = n - at < BATCH_MAX ? n - at : BATCH_MAX };
+
+		b.parcels = calloc(b.cap, sizeof(*b.parcels));
+		b.written = calloc(b.cap, sizeof(*b.written));
+		b.columns = calloc(b.cap, COLUMNS * sizeof(*b.columns));
+		if (!b.parcels || !b.written || !b.columns)
+			return mr_nomem(err);
+		for (; at < n && b.n < b.cap && b.bytes < BATCH_BYTES; at++) {
+			struct parcel *p = &many[at];
+
+			if (p->what.msg->id[0] == '\0')
+				new_id(p->what.msg);
+			p->rc = write_message(room, p->what.msg, &b.written[b.n], &p->err);
+			if (p->rc != MR_OK)
+				continue;
+			b.bytes += b.written[b.n].text.len;
+			b.parcels[b.n++] = p;
+		}
+		if (b.n > 0)
+			batch_send(room, &b);
+	}
+	return MR_OK;
+}
+
+enum mr_rc
+pg_slot_deliver(struct mr_room *room, struct delivery *what, struct delivered *ret, struct mr_error *err)
+{
+	return what->many_n > 0 ? deliver_many(room, what->many, what->many_n, err) : deliver_one(room, what, ret, err);
+}

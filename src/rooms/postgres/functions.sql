@@ -1,0 +1,1096 @@
+-- SPDX-License-Identifier: MIT
+-- functions.sql - one function for each slot of the driver: one statement, one transaction, one round trip. Replaced as a
+-- whole by init and init --upgrade. @S@ is the schema, @C@ and @W@ the classes of all advisory locks of this room.
+--
+-- Rules of this file
+-- * READ COMMITTED; a client never holds a transaction open.
+-- * An expected outcome is a row with rc, no exception: 0 done, 1 empty, 2 not found, 3 refused, 5 exists, 6 busy.
+-- * Time is clock(): the database's. wall() is the same for "not before"; tests shift that one.
+-- * PL/pgSQL, or SQL that is inlined: any other function in SQL is parsed anew in every transaction.
+-- * Locks, in this order: (@C@, 0) shared by all that writes to places, exclusive by what takes a place away;
+--   (@C@, place) of an agent: shared by holds and claims, exclusive by life_take; of a channel: exclusive by a post;
+--   (@C@, -place) of a queue: exclusive by a claim with a limit; (@W@, place): held shared by each session that waits;
+--   bigint keys: token_lock(token), record_key(...), held by sessions.
+
+DO $$
+DECLARE
+	f regprocedure;
+BEGIN
+	FOR f IN SELECT oid FROM pg_proc WHERE pronamespace = '@S@'::regnamespace LOOP EXECUTE 'DROP FUNCTION ' || f || ' CASCADE'; END LOOP;
+END $$;
+DROP TYPE IF EXISTS letter, held;
+
+CREATE FUNCTION clock() RETURNS timestamptz LANGUAGE sql VOLATILE AS 'SELECT clock_timestamp()';
+CREATE FUNCTION wall() RETURNS timestamptz LANGUAGE sql VOLATILE AS 'SELECT clock_timestamp()';
+CREATE FUNCTION ms(t timestamptz) RETURNS bigint LANGUAGE sql IMMUTABLE AS 'SELECT (extract(epoch FROM t) * 1000)::bigint';
+CREATE FUNCTION at_ms(t bigint) RETURNS timestamptz LANGUAGE sql IMMUTABLE AS 'SELECT to_timestamp(t / 1000.0)';
+CREATE FUNCTION token_lock(t text) RETURNS bigint LANGUAGE sql IMMUTABLE AS 'SELECT hashtextextended(t, @C@)';
+CREATE FUNCTION record_key(k text, o text, n text) RETURNS bigint LANGUAGE sql IMMUTABLE AS
+	$$ SELECT hashtextextended(k || chr(10) || o || chr(10) || n, @C@) $$;
+CREATE FUNCTION timeline() RETURNS text LANGUAGE sql AS 'SELECT left(pg_walfile_name(pg_current_wal_lsn()), 8)';
+
+-- Does any session have that lock, our own included? (pg_try_advisory_lock would get our own once more.)
+CREATE FUNCTION is_locked(k bigint) RETURNS boolean LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+	RETURN EXISTS (SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND granted
+	    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+	    AND classid::bigint = ((k >> 32) & 4294967295) AND objid::bigint = (k & 4294967295));
+END $$;
+
+-- A hold is over when its time is up by the database's clock, or the session that had it is gone. Whether a harness
+-- still lives only its own machine can tell: the driver asks that for what is over here.
+CREATE FUNCTION is_over(kind "char", token text, deadline timestamptz) RETURNS boolean LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+	IF kind = 'l' THEN RETURN deadline <= clock(); END IF;
+	RETURN (deadline IS NULL OR deadline <= clock()) AND NOT is_locked(token_lock(token));
+END $$;
+
+-- Accepted is durable: a session, role or database that lowered it is overruled for this transaction. A SET clause of
+-- the function would be undone before the commit, set_config is not.
+CREATE FUNCTION durable() RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+	IF current_setting('synchronous_commit') IN ('off', 'local') THEN PERFORM set_config('synchronous_commit', 'on', true); END IF;
+END $$;
+
+-- What was found is known to be on the standby only once something written after it is: a commit that wrote nothing
+-- would not wait. (After a crash of the primary, or a cancelled wait, rows are visible that no standby has.)
+CREATE FUNCTION settled() RETURNS int LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
+BEGIN
+	PERFORM durable(), pg_logical_emit_message(true, 'mailroom', '');
+	RETURN 0;
+END $$;
+
+CREATE FUNCTION agent_place(p_name text) RETURNS int LANGUAGE plpgsql STABLE AS $$
+BEGIN
+	RETURN (SELECT place FROM place WHERE kind = 'a' AND name = p_name AND here);
+END $$;
+
+-- ---------------------------------------------------------------- opening
+
+-- All that a command asks first. p_backend is the number that the server gave at the connect: another one here means a
+-- pool, whose sessions are not ours to hold anything with. The driver reads the columns by their names, so that a later
+-- version may add some.
+CREATE FUNCTION hello(p_backend int, OUT format int, OUT migration int, OUT name text, OUT settings text, OUT instance text,
+    OUT timeline text, OUT now_ms bigint, OUT version text, OUT fsync text, OUT pages text, OUT commits text, OUT standbys text, OUT wanted text, OUT pooled boolean)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+	SELECT r.format, r.name, r.settings, replace(r.instance::text, '-', '') INTO format, name, settings, instance FROM room r;
+	SELECT max(m.n) INTO migration FROM migration m;
+	pooled := p_backend <> pg_backend_pid();
+	IF NOT pooled THEN -- a client that is cut off must not hold for two hours what ends with its session
+		PERFORM set_config('tcp_keepalives_idle', '10', false), set_config('tcp_keepalives_interval', '5', false),
+		    set_config('tcp_keepalives_count', '3', false), set_config('tcp_user_timeout', '25s', false),
+		    set_config('lock_timeout', '10s', false), set_config('idle_in_transaction_session_timeout', '30s', false);
+	END IF;
+	timeline := timeline();
+	now_ms := ms(clock());
+	version := current_setting('server_version');
+	fsync := current_setting('fsync');
+	pages := current_setting('full_page_writes');
+	commits := current_setting('synchronous_commit');
+	wanted := current_setting('synchronous_standby_names');
+	IF wanted <> '' THEN
+		SELECT string_agg(s.application_name || ' (' || s.sync_state || ')', ', ' ORDER BY s.application_name) INTO standbys
+		    FROM pg_stat_replication s WHERE s.sync_state IN ('sync', 'quorum');
+	END IF;
+	IF NOT EXISTS (SELECT 1 FROM epoch e WHERE e.timeline = hello.timeline AND e.started = pg_postmaster_start_time()) THEN
+		PERFORM new_epoch(timeline, pg_postmaster_start_time());
+	END IF;
+END $$;
+
+-- The server was restarted or another one promoted: session locks are gone although their holders may live, and nobody
+-- could extend a lease meanwhile. All get a minute.
+CREATE FUNCTION new_epoch(p_timeline text, p_started timestamptz) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
+BEGIN
+	PERFORM set_config('synchronous_commit', 'local', true); -- looking must work while no standby is there
+	INSERT INTO epoch VALUES (p_timeline, p_started, clock()) ON CONFLICT DO NOTHING;
+	IF NOT FOUND THEN RETURN; END IF;
+	UPDATE inbox SET deadline = greatest(deadline, clock() + interval '1 minute') WHERE kind IS NOT NULL;
+	UPDATE claim SET deadline = greatest(deadline, clock() + interval '1 minute');
+END $$;
+
+-- ---------------------------------------------------------------- who lives here
+
+CREATE FUNCTION agents(p_name text) RETURNS TABLE (name text, life int, created_ms bigint, started_ms bigint,
+    seen_ms bigint, worktree text, session text, host text, role text, wake text, pid bigint, pid_start bigint,
+    pid_ns bigint, boot text)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+	RETURN QUERY SELECT p.name, p.life, ms(p.created), coalesce(ms(l.started), 0), coalesce(ms(l.seen), 0),
+	    coalesce(l.worktree, ''), coalesce(l.session, ''), coalesce(l.host, ''), p.role, p.wake, coalesce(l.pid, 0),
+	    coalesce(l.pid_start, 0), coalesce(l.pid_ns, 0), coalesce(l.boot, '')
+	FROM place p LEFT JOIN life l ON l.place = p.place AND l.life = p.life
+	WHERE p.kind = 'a' AND p.here AND (p_name IS NULL OR p.name = p_name) ORDER BY p.name;
+END $$;
+
+CREATE FUNCTION agent_add(p_name text, p_role text, p_wake text, p_created_ms bigint, p_again boolean, OUT rc int, OUT note text)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
+DECLARE
+	v_other place;
+BEGIN
+	PERFORM durable();
+	SELECT * INTO v_other FROM place WHERE CASE WHEN kind = 'a' AND here THEN lower(name) END = lower(p_name);
+	IF FOUND THEN
+		note := v_other.name;
+		rc := CASE WHEN p_again AND note = p_name AND v_other.role = p_role AND ms(v_other.created) = p_created_ms THEN 0
+		    WHEN note = p_name THEN 5 ELSE 3 END;
+		RETURN;
+	END IF;
+	INSERT INTO place (kind, name, role, wake, created) VALUES ('a', p_name, p_role, p_wake, at_ms(p_created_ms))
+	ON CONFLICT (kind, name) DO UPDATE SET here = true, role = excluded.role, wake = excluded.wake,
+	    created = excluded.created WHERE NOT place.here;
+	rc := CASE WHEN FOUND THEN 0 ELSE 5 END;
+EXCEPTION WHEN unique_violation THEN -- another spelling of it at the same moment
+	rc := 3; note := lower(p_name);
+END $$;
+
+-- Numbers only grow. What the life before held comes back in the same transaction; a hold of it that is under way
+-- waits for our lock, or we for its.
+CREATE FUNCTION life_take(p_name text, p_life int, p_started_ms bigint, p_worktree text, p_session text, p_host text,
+    p_pid bigint, p_start bigint, p_ns bigint, p_boot text, p_again boolean, OUT rc int, OUT returned int, OUT newest int)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
+DECLARE
+	v_place int := agent_place(p_name);
+BEGIN
+	PERFORM durable();
+	returned := 0;
+	IF v_place IS NULL THEN rc := 2; RETURN; END IF;
+	PERFORM pg_advisory_xact_lock(@C@, v_place);
+	UPDATE place SET life = p_life WHERE place = v_place AND life < p_life AND here;
+	IF NOT FOUND THEN
+		SELECT p.life INTO newest FROM place p WHERE p.place = v_place;
+		rc := CASE WHEN p_again AND newest = p_life AND EXISTS (SELECT 1 FROM life l WHERE l.place = v_place AND l.life = p_life
+		    AND l.session = p_session AND l.host = p_host AND l.pid = p_pid AND l.pid_start = p_start) THEN 0 ELSE 5 END;
+		RETURN;
+	END IF;
+	INSERT INTO life (place, life, started, seen, worktree, session, host, pid, pid_start, pid_ns, boot)
+	    VALUES (v_place, p_life, CASE WHEN p_started_ms > 0 THEN at_ms(p_started_ms) ELSE clock() END,
+	    clock(), p_worktree, p_session, p_host, p_pid, p_start, p_ns, p_boot);
+	returned := give_back(v_place, p_name, NULL);
+	rc := 0;
+END $$;
+
+-- Held mail of an agent goes back to its inbox: all of it, or that with these ids. A lease leaves its past.
+CREATE FUNCTION give_back(p_place int, p_name text, p_ids text[]) RETURNS int
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
+DECLARE
+	v_n int;
+BEGIN
+	WITH held AS (SELECT * FROM inbox WHERE place = p_place AND kind IS NOT NULL AND (p_ids IS NULL OR id = ANY (p_ids)) FOR UPDATE),
+	told AS (INSERT INTO past (id, box, token, attempt, agent, life, since, ended, how)
+	    SELECT id, p_name, token, attempt + 1, p_name, life, since, clock(), 'b' FROM held WHERE kind = 'l'),
+	back AS (UPDATE inbox i SET token = NULL, kind = NULL, deadline = NULL, attempt = i.attempt + 1
+	    FROM held WHERE i.place = p_place AND i.id = held.id RETURNING 1)
+	SELECT count(*) INTO v_n FROM back;
+	RETURN v_n;
+END $$;
+
+-- p_life 0: only the role.
+CREATE FUNCTION agent_update(p_name text, p_life int, p_role text, p_worktree text, p_session text, p_host text, p_pid bigint,
+    p_start bigint, p_ns bigint, p_boot text, OUT rc int)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
+BEGIN
+	PERFORM durable();
+	IF p_life = 0 THEN
+		UPDATE place SET role = p_role WHERE place = agent_place(p_name);
+	ELSE
+		UPDATE life SET seen = clock(), worktree = p_worktree, session = p_session, host = p_host, pid = p_pid,
+		    pid_start = p_start, pid_ns = p_ns, boot = p_boot WHERE place = agent_place(p_name) AND life = p_life;
+	END IF;
+	rc := CASE WHEN FOUND THEN 0 ELSE 2 END;
+END $$;
+
+-- The newest life and its session.
+CREATE FUNCTION life_newest(p_name text) RETURNS TABLE (life int, session text)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+	RETURN QUERY SELECT p.life, l.session FROM place p LEFT JOIN life l ON l.place = p.place AND l.life = p.life
+	    WHERE p.kind = 'a' AND p.name = p_name AND p.here;
+END $$;
+
+CREATE FUNCTION life_seen(p_name text, p_life int) RETURNS boolean LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
+BEGIN -- best effort: not worth a wait for the disk
+	UPDATE life SET seen = clock() WHERE place = agent_place(p_name) AND life = p_life AND seen < clock() - interval '1 minute';
+	PERFORM set_config('synchronous_commit', 'off', true);
+	RETURN FOUND;
+END $$;
+
+CREATE FUNCTION agent_remove(p_name text, p_again boolean, OUT rc int, OUT gone int)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
+DECLARE
+	v_place int;
+BEGIN
+	PERFORM durable();
+	gone := 0;
+	PERFORM pg_advisory_xact_lock(@C@, 0); -- nothing is written to it while its mail is moved
+	UPDATE place SET here = false WHERE kind = 'a' AND name = p_name AND here RETURNING place INTO v_place;
+	IF v_place IS NULL THEN rc := CASE WHEN p_again THEN 0 ELSE 2 END; RETURN; END IF;
+	PERFORM pg_advisory_xact_lock(@C@, v_place), give_back(v_place, p_name, NULL);
+	WITH m AS (DELETE FROM inbox WHERE place = v_place AND flags & 1 = 0 RETURNING id, flags, attempt, prio, look),
+	d AS (INSERT INTO dead (id, whose, flags, attempt, prio, look, at) SELECT id, p_name, flags, attempt, prio, look, clock() FROM m)
+	SELECT count(*) INTO gone FROM m;
+	rc := 0;
+END $$;
+
+-- ---------------------------------------------------------------- sending
+
+-- One send, whole or not at all. p_how: 1 make mailboxes, 2 an import (one agent; once a mailbox), 8 the key says all.
+-- note 'repeated': the key was there, or (p_again) this id with the same digest. rc 5: another message has that id (an
+-- import: that mailbox has it), and the driver picks a new one.
+CREATE FUNCTION send(p_id text, p_head bytea, p_body bytea, p_digest text, p_sender text, p_agents text[],
+    p_queues text[], p_channels text[], p_key text, p_how int, p_prio int, p_not_before bigint, p_thread text, p_reply text, p_look boolean, p_again boolean,
+    OUT rc int, OUT id text, OUT note text)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+	v_agents int[];
+	v_queues int[];
+	v_channels int[];
+	v_one int;
+	v_plain boolean := cardinality(p_agents) = 1 AND p_queues IS NULL AND p_channels IS NULL AND p_how & 2 = 0;
+	v_missing text;
+	v_sender int;
+	v_known record;
+	v_new boolean;
+BEGIN
+	id := p_id;
+	IF current_setting('synchronous_commit') IN ('off', 'local') THEN PERFORM set_config('synchronous_commit', 'on', true); END IF;
+	note := pg_advisory_xact_lock_shared(@C@, 0)::text; -- an expression: a PERFORM is a whole query
+	note := NULL;
+	IF p_sender <> '' THEN
+		SELECT p.place INTO v_sender FROM place p WHERE p.kind = 'a' AND p.name = p_sender AND p.here;
+	END IF;
+	IF p_key IS NOT NULL THEN -- first: a repeat is known whatever became of the recipients; no lock is taken yet
+		SELECT k.id, k.digest INTO v_known FROM sendkey k WHERE k.sender = p_sender AND k.key = p_key;
+		IF FOUND THEN
+			id := v_known.id;
+			IF v_known.digest = p_digest OR p_how & 8 <> 0 THEN PERFORM settled(); rc := 0; note := 'repeated'; ELSE rc := 3; note := 'key'; END IF;
+			RETURN;
+		END IF;
+	END IF;
+	-- ---- who gets it
+	IF v_plain THEN
+		SELECT p.place INTO v_one FROM place p WHERE p.kind = 'a' AND p.name = p_agents[1] AND p.here;
+		IF v_one IS NULL THEN v_missing := p_agents[1]; END IF;
+	ELSE
+		-- a sub-select, not a join: without statistics the planner would compare all names with all
+		SELECT array_agg(x.place), min(x.name) FILTER (WHERE x.place IS NULL) INTO v_agents, v_missing FROM (SELECT t.name,
+		    (SELECT p.place FROM place p WHERE p.kind = 'a' AND p.name = t.name AND p.here) AS place FROM unnest(p_agents) AS t(name) OFFSET 0) x;
+		v_one := v_agents[1];
+	END IF;
+	IF p_queues IS NOT NULL THEN
+		SELECT array_agg(p.place), min(t.name) FILTER (WHERE p.place IS NULL) INTO v_queues, note
+		    FROM unnest(p_queues) AS t(name) LEFT JOIN place p ON p.kind = 'q' AND p.name = t.name;
+		IF note IS NOT NULL THEN rc := 2; note := 'queue:' || note; RETURN; END IF;
+	END IF;
+	IF p_channels IS NOT NULL THEN
+		SELECT array_agg(p.place), min(t.name) FILTER (WHERE p.place IS NULL) INTO v_channels, note
+		    FROM unnest(p_channels) AS t(name) LEFT JOIN place p ON p.kind = 'c' AND p.name = t.name;
+		IF note IS NOT NULL THEN rc := 2; note := 'channel:' || note; RETURN; END IF;
+	END IF;
+	IF v_missing IS NOT NULL THEN
+		IF p_how & 1 = 0 THEN rc := 2; note := v_missing; RETURN; END IF;
+		SELECT p.name INTO note FROM unnest(p_agents) AS t(name) JOIN place p
+		    ON CASE WHEN p.kind = 'a' AND p.here THEN lower(p.name) END = lower(t.name) WHERE p.name <> t.name LIMIT 1;
+		IF note IS NOT NULL THEN rc := 3; RETURN; END IF;
+		INSERT INTO place (kind, name) SELECT 'a', t.name FROM unnest(p_agents) AS t(name) ORDER BY 2
+		    ON CONFLICT (kind, name) DO UPDATE SET here = true WHERE NOT place.here;
+		SELECT array_agg(p.place) INTO v_agents FROM unnest(p_agents) AS t(name) JOIN place p ON p.kind = 'a' AND p.name = t.name;
+		v_one := v_agents[1];
+	END IF;
+	-- ---- from here on it is written
+	IF p_key IS NOT NULL THEN
+		INSERT INTO sendkey VALUES (p_sender, p_key, p_id, p_digest, clock()) ON CONFLICT DO NOTHING;
+		IF NOT FOUND THEN -- one that was under way: we waited for it, and see it now
+			SELECT k.id, k.digest INTO v_known FROM sendkey k WHERE k.sender = p_sender AND k.key = p_key;
+			id := v_known.id;
+			IF v_known.digest = p_digest OR p_how & 8 <> 0 THEN PERFORM settled(); rc := 0; note := 'repeated'; ELSE rc := 3; note := 'key'; END IF;
+			RETURN;
+		END IF;
+	END IF;
+	IF v_plain THEN -- most sends
+		WITH m AS (INSERT INTO message VALUES (p_id, p_head, p_body, p_digest, v_sender, p_prio, p_look, p_thread, p_reply, session_user, clock())
+		    ON CONFLICT DO NOTHING RETURNING 1)
+		INSERT INTO inbox (place, id, prio, look) SELECT v_one, p_id, p_prio, p_look FROM m;
+		v_new := FOUND;
+	ELSE
+		IF p_how & 2 <> 0 THEN
+			PERFORM pg_advisory_xact_lock(token_lock(p_id));
+			IF EXISTS (SELECT 1 FROM inbox i WHERE i.place = v_one AND i.id = p_id) OR
+			    EXISTS (SELECT 1 FROM archive a WHERE a.place = v_one AND a.id = p_id) OR
+			    EXISTS (SELECT 1 FROM dead d WHERE d.id = p_id AND d.whose = p_agents[1]) THEN
+				PERFORM settled(); rc := 5; RETURN;
+			END IF;
+		END IF;
+		INSERT INTO message VALUES (p_id, p_head, p_body, p_digest, v_sender, p_prio, p_look, p_thread, p_reply, session_user, clock())
+		    ON CONFLICT DO NOTHING;
+		v_new := FOUND OR p_how & 2 <> 0;
+	END IF;
+	IF NOT v_new THEN
+		SELECT m.digest, m.login INTO v_known FROM message m WHERE m.id = p_id;
+		IF p_again AND v_known.digest = p_digest AND v_known.login = session_user THEN
+			PERFORM settled(); rc := 0; note := 'repeated';
+		ELSE
+			DELETE FROM sendkey k WHERE k.sender = p_sender AND k.key = p_key AND k.id = p_id;
+			rc := 5;
+		END IF;
+		RETURN;
+	END IF;
+	rc := 0;
+	IF v_plain THEN RETURN; END IF;
+	INSERT INTO inbox (place, id, prio, look) SELECT p, p_id, p_prio, p_look FROM unnest(v_agents) AS t(p);
+	IF p_not_before > 0 AND at_ms(p_not_before) > wall() THEN
+		INSERT INTO delayed SELECT p, nextval(pg_get_serial_sequence('@S@.ready', 'n')), p_id, p_prio, at_ms(p_not_before)
+		    FROM unnest(v_queues) AS t(p);
+	ELSIF v_queues IS NOT NULL THEN
+		INSERT INTO ready (queue, id, prio) SELECT p, p_id, p_prio FROM unnest(v_queues) AS t(p);
+	END IF;
+	IF v_channels IS NOT NULL THEN -- last, and in one order: these locks last until the commit
+		FOR v_one IN SELECT p FROM unnest(v_channels) AS t(p) ORDER BY p LOOP
+			PERFORM pg_advisory_xact_lock(@C@, v_one);
+			INSERT INTO post SELECT v_one, 1 + greatest(
+			    (SELECT c.last FROM place c WHERE c.place = v_one),
+			    coalesce((SELECT o.n FROM post o WHERE o.channel = v_one ORDER BY o.n DESC LIMIT 1), 0)), p_id, clock();
+		END LOOP;
+	END IF;
+END $$;
+
+-- Many sends to one agent each, durable together.
+CREATE FUNCTION send_many(p_id text[], p_head bytea[], p_body bytea[], p_digest text[], p_sender text[], p_to text[],
+    p_prio text[], p_thread text[], p_reply text[], p_look text[], p_again boolean) RETURNS TABLE (rc int, id text, note text)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
+BEGIN
+	FOR i IN 1..cardinality(p_id) LOOP
+		SELECT s.rc, s.id, s.note INTO rc, id, note FROM send(p_id[i], p_head[i], p_body[i], p_digest[i], p_sender[i],
+		    ARRAY[p_to[i]], NULL, NULL, NULL, 0, p_prio[i]::int, 0, p_thread[i], p_reply[i], p_look[i] = 't', p_again) s;
+		RETURN NEXT;
+	END LOOP;
+END $$;
+
+-- Wakes what waits there. A transaction of its own, behind the send in the same pipeline: NOTIFY takes a lock of the
+-- whole server from before the commit until after it, with it the wait for disk and standby; alone it writes nothing.
+-- A session that begins to wait after our snapshot looks at the mailbox after it, too, and sees what we committed.
+CREATE FUNCTION poke(p_agents text[], p_queues text[], p_channels text[]) RETURNS int
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
+DECLARE
+	v_place int;
+	v_n int := 0;
+BEGIN
+	IF cardinality(p_agents) <= 8 AND p_queues IS NULL AND p_channels IS NULL THEN
+		FOR i IN 1..cardinality(p_agents) LOOP
+			SELECT place INTO v_place FROM place WHERE kind = 'a' AND name = p_agents[i];
+			IF NOT pg_try_advisory_xact_lock(@W@, v_place) THEN
+				PERFORM pg_notify('mailroom_' || @W@ || '_' || v_place, '');
+				v_n := v_n + 1;
+			END IF;
+		END LOOP;
+		RETURN v_n;
+	END IF; -- many: not a lock each, which the server's table of locks has no room for, but one look at what waits
+	FOR v_place IN SELECT DISTINCT p.place FROM (SELECT l.objid::bigint::int AS place FROM pg_locks l
+	        WHERE l.locktype = 'advisory' AND l.objsubid = 2 AND l.classid = @W@::oid AND l.mode = 'ShareLock') w JOIN place p USING (place)
+	    WHERE p.name = ANY (CASE p.kind WHEN 'a' THEN p_agents WHEN 'q' THEN p_queues ELSE p_channels END) LOOP
+		PERFORM pg_notify('mailroom_' || @W@ || '_' || v_place, '');
+		v_n := v_n + 1;
+	END LOOP;
+	RETURN v_n;
+END $$;
+
+-- Before the caller looks. The session waits there until unwatch.
+CREATE FUNCTION watch(p_kind text, p_name text, OUT rc int, OUT channel text)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
+DECLARE
+	v_place int;
+BEGIN
+	SELECT place INTO v_place FROM place WHERE kind = p_kind::"char" AND name = p_name AND here;
+	IF v_place IS NULL THEN rc := 2; RETURN; END IF;
+	channel := 'mailroom_' || @W@ || '_' || v_place;
+	PERFORM pg_advisory_lock_shared(@W@, v_place);
+	EXECUTE 'LISTEN ' || quote_ident(channel);
+	rc := 0;
+END $$;
+CREATE FUNCTION unwatch(p_channel text) RETURNS boolean LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
+BEGIN
+	EXECUTE 'UNLISTEN ' || quote_ident(p_channel);
+	RETURN pg_advisory_unlock_shared(@W@, split_part(p_channel, '_', 3)::int);
+END $$;
+
+-- ---------------------------------------------------------------- looking
+
+CREATE TYPE letter AS (id text, folder int, flags int, attempt int, token text, released_ms bigint, prio int, look boolean, total bigint, size int, head bytea, body bytea);
+
+-- p_depth: 0 names, 1 headers, 2 bodies. p_order: 0 oldest first, 1 newest first, 2 by urgency, 3 as work. Orders 0 and 1
+-- go on behind the id p_after; 2 and 3 come whole, and begin with all mail to look into, which p_limit (0: all) does not
+-- count. p_from, p_until: ids between them; p_look: only mail to look into; p_total: how many there are is wanted. A row
+-- with folder -2: there is no such mailbox. The text of the query is made of fixed pieces.
+CREATE FUNCTION scan(p_agent text, p_folders int, p_depth int, p_order int, p_unread boolean, p_suffix text,
+    p_after text, p_from text, p_until text, p_look boolean, p_limit int, p_total boolean) RETURNS SETOF letter
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp ROWS 50 AS $$
+DECLARE
+	v_place int;
+	v_limit text := CASE WHEN p_limit > 0 THEN ' LIMIT ' || p_limit ELSE '' END;
+	v_where text := CASE WHEN p_unread THEN ' AND flags & 1 = 0' ELSE '' END
+	    || CASE WHEN p_look THEN ' AND look' ELSE '' END
+	    || CASE WHEN p_suffix IS NOT NULL THEN ' AND "right"(id, length($4)) = $4' ELSE '' END
+	    || CASE WHEN p_from IS NOT NULL THEN ' AND id >= $6' ELSE '' END || CASE WHEN p_until IS NOT NULL THEN ' AND id < $7' ELSE '' END
+	    || CASE WHEN p_after IS NULL THEN '' WHEN p_order = 1 THEN ' AND id < $5' ELSE ' AND id > $5' END;
+	v_order text := CASE p_order WHEN 0 THEN 'id' WHEN 1 THEN 'id DESC' WHEN 2 THEN 'look DESC, prio, id DESC'
+	    ELSE 'look DESC, released IS NOT NULL, prio, released, id' END;
+	v_all text;
+BEGIN
+	IF p_folders <> 16 THEN
+		v_place := agent_place(p_agent);
+		IF v_place IS NULL THEN RETURN NEXT ROW('', -2, 0, 0, NULL, 0, 0, false, 0, 0, NULL, NULL)::letter; RETURN; END IF;
+	END IF;
+	IF p_folders = 1 AND p_unread AND p_suffix IS NULL AND p_after IS NULL AND p_order = 0 AND p_depth > 0 AND p_from IS NULL AND p_until IS NULL
+	    AND NOT p_look AND NOT p_total THEN
+		-- what every prompt asks: a plan that is kept
+		RETURN QUERY SELECT i.id, 1, i.flags::int, i.attempt::int, NULL::text, coalesce(ms(i.released), 0), i.prio::int, i.look, 0::bigint,
+		    octet_length(m.head) + octet_length(m.body), m.head, CASE WHEN p_depth > 1 THEN m.body END
+		    FROM inbox i JOIN message m ON m.id = i.id
+		    WHERE i.place = v_place AND i.kind IS NULL AND i.flags & 1 = 0 ORDER BY i.id LIMIT nullif(p_limit, 0);
+		RETURN;
+	END IF;
+	v_all := 'SELECT * FROM (' || array_to_string(ARRAY[
+	    CASE WHEN p_folders & 3 <> 0 THEN 'SELECT id, CASE WHEN kind IS NULL THEN 1 ELSE 2 END AS folder, flags::int AS flags, '
+	        'attempt + (kind IS NOT NULL)::int AS attempt, CASE WHEN kind IS NOT NULL THEN token END AS token, released, prio::int AS prio, look FROM inbox '
+	        'WHERE place = $1 AND CASE WHEN kind IS NULL THEN 1 ELSE 2 END & $2 <> 0' || v_where END,
+	    CASE WHEN p_folders & 4 <> 0 THEN 'SELECT id, 4, flags::int, attempt::int, NULL::text, NULL::timestamptz, prio::int, look FROM archive WHERE place = $1' || v_where END,
+	    CASE WHEN p_folders & 8 <> 0 THEN 'SELECT id, 8, 1, 0, NULL::text, NULL::timestamptz, prio::int, look FROM message WHERE sender = $1'
+	        || replace(v_where, 'flags', '1') END,
+	    CASE WHEN p_folders & 16 <> 0 THEN 'SELECT id, 16, flags::int, attempt::int, NULL::text, NULL::timestamptz, prio::int, look FROM dead WHERE true' || v_where END], ' UNION ALL ')
+	    || ') u (id, folder, flags, attempt, token, released, prio, look)';
+	RETURN QUERY EXECUTE 'SELECT c.id, c.folder, c.flags, c.attempt, c.token, coalesce(ms(c.released), 0), c.prio, c.look, '
+	    || CASE WHEN p_total THEN '(SELECT count(*) FROM (' || v_all || ') n), ' ELSE '0::bigint, ' END
+	    || CASE WHEN p_depth = 0 THEN '0, NULL::bytea, NULL::bytea' ELSE 'octet_length(m.head) + octet_length(m.body), m.head, CASE WHEN $3 > 1 THEN m.body END' END
+	    || ' FROM (' || CASE WHEN p_order < 2 OR p_limit = 0 THEN v_all || ' ORDER BY ' || v_order || v_limit
+	        ELSE '(' || v_all || ' WHERE look) UNION ALL (' || v_all || ' WHERE NOT look ORDER BY ' || v_order || v_limit || ')' END || ') c '
+	    || CASE WHEN p_depth = 0 THEN '' ELSE 'JOIN message m ON m.id = c.id' END
+	    || ' ORDER BY ' || regexp_replace(v_order, '\m(id|look|prio|released)\M', 'c.\1', 'g')
+	    USING v_place, p_folders, p_depth, p_suffix, p_after, p_from, p_until;
+END $$;
+
+-- p_agent is an agent, or "queue:NAME": work in whatever state.
+CREATE FUNCTION mail_fetch(p_agent text, p_id text, p_folders int, p_depth int) RETURNS SETOF letter
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp ROWS 1 AS $$
+#variable_conflict use_column
+DECLARE
+	v_place int := agent_place(p_agent);
+BEGIN
+	IF starts_with(p_agent, 'queue:') THEN
+		RETURN QUERY SELECT m.id, CASE WHEN x.token IS NULL THEN 0 ELSE 2 END, 0, x.attempt::int, x.token, 0::bigint, m.prio::int, m.look, 0::bigint,
+		    octet_length(m.head) + octet_length(m.body), m.head, m.body
+		FROM place p CROSS JOIN LATERAL (
+		    SELECT attempt, NULL::text AS token FROM ready WHERE queue = p.place AND id = p_id
+		    UNION ALL SELECT 0::smallint, NULL FROM delayed WHERE queue = p.place AND id = p_id
+		    UNION ALL SELECT attempt, token FROM claim WHERE queue = p.place AND id = p_id
+		    UNION ALL SELECT attempt, NULL FROM finished WHERE queue = p.place AND id = p_id) x
+		JOIN message m ON m.id = p_id WHERE p.kind = 'q' AND p.name = substr(p_agent, 7) LIMIT 1;
+		RETURN;
+	END IF;
+	RETURN QUERY SELECT c.id, c.folder, c.flags::int, c.attempt::int, c.token, coalesce(ms(c.released), 0), m.prio::int, m.look, 0::bigint, octet_length(m.head) + octet_length(m.body),
+	    CASE WHEN p_depth > 0 THEN m.head END, CASE WHEN p_depth > 1 THEN m.body END
+	FROM (
+	    SELECT i.id, CASE WHEN i.kind IS NULL THEN 1 ELSE 2 END AS folder, flags::int, attempt + (i.kind IS NOT NULL)::int AS attempt,
+	        CASE WHEN i.kind IS NOT NULL THEN token END AS token, i.released FROM inbox i WHERE i.place = v_place AND i.id = p_id
+	    UNION ALL SELECT a.id, 4, flags, attempt, NULL, NULL FROM archive a WHERE a.place = v_place AND a.id = p_id
+	    UNION ALL SELECT s.id, 8, 1, 0, NULL, NULL FROM message s WHERE s.sender = v_place AND s.id = p_id
+	    UNION ALL SELECT d.id, 16, flags, attempt, NULL, NULL FROM dead d WHERE d.id = p_id) c
+	JOIN message m ON m.id = c.id WHERE c.folder & p_folders <> 0 ORDER BY c.folder LIMIT 1;
+END $$;
+
+-- ---------------------------------------------------------------- marks and moves
+
+-- The inbox keeps 64 to 128 seen messages, as the native room does: looking costs by what is unread.
+CREATE FUNCTION file_away(p_place int) RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
+BEGIN
+	IF (SELECT count(*) FROM (SELECT 1 FROM inbox WHERE place = p_place AND flags & 5 = 1 AND kind IS NULL LIMIT 129) x) <= 128 THEN RETURN; END IF;
+	WITH old AS (SELECT id FROM inbox WHERE place = p_place AND flags & 5 = 1 AND kind IS NULL ORDER BY id LIMIT 65 FOR UPDATE SKIP LOCKED),
+	gone AS (DELETE FROM inbox i USING old WHERE i.place = p_place AND i.id = old.id RETURNING i.place, i.id, i.flags, i.attempt, i.prio, i.look, i.token)
+	INSERT INTO archive SELECT * FROM gone ON CONFLICT DO NOTHING;
+END $$;
+
+-- p_to: 0 it stays, 1 inbox, 4 archive, 16 dead letters.
+CREATE FUNCTION mark(p_agent text, p_id text, p_set int, p_clear int, p_to int, p_again boolean, OUT rc int)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
+DECLARE
+	v_place int := agent_place(p_agent);
+	v inbox;
+	v_flags smallint;
+	a archive;
+BEGIN
+	PERFORM durable();
+	rc := 0;
+	SELECT * INTO v FROM inbox WHERE place = v_place AND id = p_id FOR UPDATE;
+	IF FOUND THEN
+		IF v.kind IS NOT NULL THEN rc := 6; RETURN; END IF;
+		v_flags := (v.flags & ~p_clear) | p_set;
+		IF p_to IN (0, 1) THEN
+			IF v_flags <> v.flags THEN UPDATE inbox SET flags = v_flags WHERE place = v_place AND id = p_id; END IF;
+			IF p_set & 1 <> 0 THEN PERFORM file_away(v_place); END IF;
+			RETURN;
+		END IF;
+		DELETE FROM inbox WHERE place = v_place AND id = p_id;
+		IF p_to = 4 THEN
+			INSERT INTO archive VALUES (v_place, p_id, v_flags, v.attempt, v.prio, v.look, v.token) ON CONFLICT DO NOTHING;
+		ELSE
+			INSERT INTO dead (id, whose, flags, attempt, prio, look, at) VALUES (p_id, p_agent, v_flags, v.attempt, v.prio, v.look, clock());
+		END IF;
+		RETURN;
+	END IF;
+	SELECT * INTO a FROM archive WHERE place = v_place AND id = p_id FOR UPDATE;
+	IF NOT FOUND OR p_to = 16 THEN
+		rc := CASE WHEN p_to = 16 AND p_again AND EXISTS (SELECT 1 FROM dead WHERE id = p_id AND whose = p_agent) THEN 0 ELSE 2 END;
+		RETURN;
+	END IF;
+	v_flags := (a.flags & ~p_clear) | p_set;
+	IF p_to = 1 THEN
+		DELETE FROM archive WHERE place = v_place AND id = p_id;
+		INSERT INTO inbox (place, id, flags, attempt, prio, look) VALUES (v_place, p_id, v_flags, a.attempt, a.prio, a.look);
+	ELSE
+		UPDATE archive SET flags = v_flags WHERE place = v_place AND id = p_id AND flags <> v_flags;
+	END IF;
+END $$;
+
+-- ---------------------------------------------------------------- claims on mail
+
+-- p_kind p: the session has the lock of the token before the hold can be seen.
+CREATE FUNCTION hold(p_agent text, p_id text, p_kind text, p_life int, p_lease_ms bigint, p_token text, p_session text,
+    p_host text, p_pid bigint, p_start bigint, p_ns bigint, p_boot text, p_again boolean,
+    OUT rc int, OUT attempt int, OUT deadline_ms bigint, OUT since_ms bigint, OUT flags int, OUT newest int, OUT prio int, OUT look boolean)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+	v_place int := agent_place(p_agent);
+	v_deadline timestamptz;
+	v_now timestamptz := clock();
+	v inbox;
+BEGIN
+	IF v_place IS NULL THEN rc := 2; RETURN; END IF;
+	PERFORM pg_advisory_xact_lock_shared(@C@, v_place);
+	SELECT p.life INTO newest FROM place p WHERE p.place = v_place AND p.here; -- behind the lock
+	IF newest IS NULL OR newest > p_life THEN rc := 3; RETURN; END IF;
+	IF p_kind = 'p' THEN -- ends with this session in any case: no wait for the disk
+		PERFORM set_config('synchronous_commit', 'off', true);
+		PERFORM pg_advisory_lock(token_lock(p_token)); -- once more is no harm: it ends with the session
+	ELSE
+		PERFORM durable();
+		v_deadline := v_now + p_lease_ms * interval '1 ms';
+	END IF;
+	UPDATE inbox i SET token = p_token, kind = p_kind::"char", life = p_life, since = v_now, deadline = v_deadline,
+	    session = p_session, host = p_host, pid = p_pid, pid_start = p_start, pid_ns = p_ns, boot = p_boot
+	WHERE i.place = v_place AND i.id = p_id AND i.kind IS NULL AND i.flags & 1 = 0
+	RETURNING i.attempt + 1, i.flags, i.prio, i.look INTO attempt, flags, prio, look;
+	IF FOUND THEN
+		rc := 0; deadline_ms := coalesce(ms(v_deadline), 0); since_ms := ms(v_now);
+		RETURN;
+	END IF;
+	SELECT * INTO v FROM inbox i WHERE i.place = v_place AND i.id = p_id;
+	rc := CASE WHEN v.kind IS NULL THEN 2 WHEN p_again AND v.token = p_token THEN 0 ELSE 6 END;
+	IF rc = 0 THEN
+		attempt := v.attempt + 1; flags := v.flags; prio := v.prio; look := v.look; since_ms := ms(v.since); deadline_ms := coalesce(ms(v.deadline), 0);
+	END IF;
+END $$;
+
+-- p_how: b back, l later, s seen, a archive, d done, f failed. Token and attempt together are the fence. Asked again
+-- (p_again) it finds its own token where it put the message.
+CREATE FUNCTION settle(p_agent text, p_id text, p_token text, p_attempt int, p_how text, p_again boolean, OUT rc int)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
+DECLARE
+	v_place int := agent_place(p_agent);
+	v inbox;
+BEGIN
+	PERFORM durable();
+	rc := 0;
+	SELECT * INTO v FROM inbox WHERE place = v_place AND id = p_id AND token = p_token FOR UPDATE;
+	IF v.kind IS NULL OR v.attempt <> p_attempt - 1 THEN
+		IF p_again AND (EXISTS (SELECT 1 FROM past WHERE id = p_id AND token = p_token AND attempt = p_attempt AND how = p_how::"char")
+		    OR (v.id IS NOT NULL AND v.kind IS NULL AND (v.flags & 1 = 1) = (p_how = 's'))
+		    OR EXISTS (SELECT 1 FROM archive WHERE place = v_place AND id = p_id AND token = p_token AND p_how IN ('a', 'd', 's'))) THEN
+			RETURN;
+		END IF;
+		rc := 2; RETURN;
+	END IF;
+	IF v.kind = 'l' AND p_how IN ('b', 'l', 'd', 'f') THEN
+		INSERT INTO past (id, box, token, attempt, agent, life, since, ended, how)
+		    VALUES (p_id, p_agent, p_token, p_attempt, p_agent, v.life, v.since, clock(), p_how::"char");
+	END IF;
+	IF p_how IN ('b', 'l', 's') THEN
+		UPDATE inbox SET kind = NULL, deadline = NULL, attempt = attempt + (p_how = 'b')::int, flags = flags | (p_how = 's')::int,
+		    released = CASE p_how WHEN 'l' THEN clock() WHEN 'b' THEN released END WHERE place = v_place AND id = p_id;
+		IF p_how = 's' THEN PERFORM file_away(v_place); END IF;
+		RETURN;
+	END IF;
+	DELETE FROM inbox WHERE place = v_place AND id = p_id;
+	IF p_how = 'f' THEN
+		INSERT INTO dead (id, whose, flags, attempt, prio, look, at) VALUES (p_id, p_agent, v.flags, p_attempt, v.prio, v.look, clock());
+	ELSE
+		INSERT INTO archive VALUES (v_place, p_id, v.flags | CASE p_how WHEN 'd' THEN 17 ELSE 1 END, v.attempt, v.prio, v.look, p_token)
+		ON CONFLICT DO NOTHING;
+	END IF;
+END $$;
+
+CREATE FUNCTION extend(p_agent text, p_id text, p_token text, p_attempt int, p_lease_ms bigint, OUT rc int, OUT deadline_ms bigint)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
+DECLARE
+	v_kind "char";
+BEGIN
+	PERFORM durable();
+	SELECT kind INTO v_kind FROM inbox WHERE place = agent_place(p_agent) AND id = p_id AND token = p_token AND attempt = p_attempt - 1
+	    AND kind IS NOT NULL FOR UPDATE;
+	rc := CASE WHEN FOUND THEN 0 ELSE 2 END;
+	deadline_ms := 0; -- a hold by a session lasts as long as that
+	IF v_kind = 'l' THEN
+		UPDATE inbox SET deadline = clock() + p_lease_ms * interval '1 ms' WHERE place = agent_place(p_agent) AND id = p_id
+		RETURNING ms(deadline) INTO deadline_ms;
+	END IF;
+END $$;
+
+CREATE TYPE held AS (box text, agent text, id text, token text, life int, attempt int, prio int, kind text, flags int, since_ms bigint, deadline_ms bigint,
+    over boolean, pid bigint, pid_start bigint, pid_ns bigint, boot text, state int, not_before_ms bigint, released_ms bigint, only_for text, only_until_ms bigint);
+
+-- A row of state -2: there is no such mailbox.
+CREATE FUNCTION holds(p_agent text) RETURNS SETOF held LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+	v_place int := agent_place(p_agent);
+BEGIN
+	IF v_place IS NULL THEN
+		RETURN NEXT ROW(NULL, NULL, NULL, NULL, 0, 0, 0, NULL, 0, 0, 0, false, 0, 0, 0, NULL, -2, 0, 0, NULL, 0)::held;
+		RETURN;
+	END IF;
+	RETURN QUERY SELECT p_agent, p_agent, i.id, i.token, i.life, i.attempt + 1, 2, i.kind::text, i.flags::int, ms(i.since), CASE WHEN i.kind = 'l' THEN ms(i.deadline) ELSE 0 END,
+	    is_over(i.kind, i.token, i.deadline), i.pid, i.pid_start, i.pid_ns, i.boot, 4, 0::bigint, 0::bigint, NULL::text, 0::bigint
+	FROM inbox i WHERE i.place = v_place AND i.kind IS NOT NULL ORDER BY i.id;
+END $$;
+
+-- Puts back what is over. A lease whose holder's harness ran on the caller's boot is judged by the caller first: those are
+-- returned, and put back when their tokens come in p_dead. A row of NULLs: there is no such mailbox.
+CREATE FUNCTION sweep(p_agent text, p_boot text, p_dead text[]) RETURNS TABLE (token text, pid bigint, pid_start bigint, pid_ns bigint, boot text)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+	v_place int := agent_place(p_agent);
+	v_ids text[];
+BEGIN
+	IF v_place IS NULL THEN RETURN NEXT; RETURN; END IF;
+	IF NOT EXISTS (SELECT 1 FROM inbox i WHERE i.place = v_place AND i.kind IS NOT NULL) THEN RETURN; END IF;
+	SELECT array_agg(x.id) INTO v_ids FROM (SELECT i.id FROM inbox i WHERE i.place = v_place AND i.kind IS NOT NULL
+	    AND is_over(i.kind, i.token, i.deadline) AND (i.kind = 'p' OR i.pid = 0 OR i.boot <> p_boot OR i.token = ANY (p_dead))
+	    FOR UPDATE SKIP LOCKED) x;
+	IF v_ids IS NOT NULL THEN PERFORM give_back(v_place, p_agent, v_ids); END IF;
+	RETURN QUERY SELECT i.token, i.pid, i.pid_start, i.pid_ns, i.boot FROM inbox i
+	    WHERE i.place = v_place AND i.kind = 'l' AND i.pid <> 0 AND i.boot = p_boot AND is_over(i.kind, i.token, i.deadline);
+END $$;
+
+-- After a reconnect: the locks of what this handle still holds.
+CREATE FUNCTION rehold(p_token text) RETURNS boolean LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
+BEGIN
+	RETURN pg_try_advisory_lock(token_lock(p_token));
+END $$;
+
+-- ---------------------------------------------------------------- queues and channels
+
+-- p_kind: q or c.
+CREATE FUNCTION place_make(p_kind text, p_name text) RETURNS int LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
+BEGIN
+	PERFORM durable();
+	INSERT INTO place (kind, name) VALUES (p_kind::"char", p_name) ON CONFLICT DO NOTHING;
+	RETURN 0;
+END $$;
+
+CREATE FUNCTION place_remove(p_kind text, p_name text, p_to_dead boolean, p_again boolean, OUT rc int, OUT gone int)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
+DECLARE
+	q int;
+BEGIN
+	PERFORM durable();
+	gone := 0;
+	PERFORM pg_advisory_xact_lock(@C@, 0);
+	SELECT place INTO q FROM place WHERE kind = p_kind::"char" AND name = p_name;
+	IF q IS NULL THEN rc := CASE WHEN p_again THEN 0 ELSE 2 END; RETURN; END IF;
+	SELECT (SELECT count(*) FROM ready WHERE queue = q) + (SELECT count(*) FROM delayed WHERE queue = q)
+	    + (SELECT count(*) FROM claim WHERE queue = q) INTO gone;
+	IF gone > 0 AND NOT p_to_dead THEN rc := 3; RETURN; END IF;
+	WITH r AS (DELETE FROM ready WHERE queue = q RETURNING id, attempt, prio),
+	d AS (DELETE FROM delayed WHERE queue = q RETURNING id, 0::smallint, prio),
+	c AS (DELETE FROM claim WHERE queue = q RETURNING id, attempt, prio),
+	f AS (DELETE FROM finished WHERE queue = q RETURNING id, attempt, prio, failed)
+	INSERT INTO dead (id, whose, flags, attempt, prio, at) SELECT id, 'queue:' || p_name, 0, attempt, prio, clock() FROM
+	    (SELECT * FROM r UNION ALL SELECT * FROM d UNION ALL SELECT * FROM c UNION ALL SELECT id, attempt, prio FROM f WHERE failed) x;
+	DELETE FROM low WHERE queue = q;
+	DELETE FROM post WHERE channel = q;
+	DELETE FROM place WHERE place = q;
+	rc := 0;
+END $$;
+
+-- One winner, whatever waits. Rows below `low` are gone; without it an old snapshot (a backup of an hour) would make
+-- every claim walk over the dead versions of all work done since. The hint moves every 5 s, in two steps: what is the
+-- head now counts 5 s later, when a send that took a smaller number has been committed. Work that comes back below it
+-- lowers it; whatever else gets below it (a commit that waited long for its standby) is found within 5 minutes.
+CREATE FUNCTION claim(p_queue text, p_agent text, p_life int, p_by_prio boolean, p_max int, p_kind text,
+    p_lease_ms bigint, p_token text, p_session text, p_host text, p_pid bigint, p_start bigint, p_ns bigint, p_boot text, p_again boolean,
+    OUT rc int, OUT id text, OUT attempt int, OUT since_ms bigint, OUT deadline_ms bigint)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+	q int;
+	v_agent int;
+	v_life int;
+	v_live int;
+	v_n bigint;
+	v_tid tid;
+	v_prio smallint;
+	v_low bigint;
+	v_due boolean;
+	v_at timestamptz;
+	v_now timestamptz := clock();
+	v_wall timestamptz := wall();
+	v_deadline timestamptz;
+BEGIN
+	IF current_setting('synchronous_commit') IN ('off', 'local') THEN PERFORM set_config('synchronous_commit', 'on', true); END IF;
+	PERFORM pg_advisory_xact_lock_shared(@C@, 0);
+	SELECT p.place INTO q FROM place p WHERE p.kind = 'q' AND p.name = p_queue;
+	IF q IS NULL THEN rc := 2; RETURN; END IF;
+	IF p_again THEN -- tokens of leases are made by the client, for one claim each
+		SELECT c.id, c.attempt, ms(c.since), ms(c.deadline) INTO id, attempt, since_ms, deadline_ms FROM claim c
+		    WHERE c.token = p_token AND c.queue = q AND c.kind = 'l';
+		IF FOUND THEN rc := 0; RETURN; END IF;
+	END IF;
+	IF p_life > 0 THEN
+		v_agent := agent_place(p_agent);
+		PERFORM pg_advisory_xact_lock_shared(@C@, v_agent);
+		SELECT p.life INTO v_life FROM place p WHERE p.place = v_agent;
+		IF v_life > p_life THEN rc := 3; RETURN; END IF;
+	END IF;
+	IF p_max > 0 THEN
+		PERFORM pg_advisory_xact_lock(@C@, -q);
+		SELECT count(*) INTO v_live FROM claim c WHERE c.queue = q AND NOT is_over(c.kind, c.token, c.deadline);
+		IF v_live >= p_max THEN rc := 6; RETURN; END IF;
+	END IF;
+	IF EXISTS (SELECT 1 FROM delayed d WHERE d.queue = q AND d.not_before <= v_wall) THEN
+		WITH due AS (SELECT d.id FROM delayed d WHERE d.queue = q AND d.not_before <= v_wall ORDER BY d.not_before LIMIT 100
+		    FOR UPDATE SKIP LOCKED),
+		gone AS (DELETE FROM delayed d USING due WHERE d.queue = q AND d.id = due.id RETURNING d.n, d.id, d.prio),
+		back AS (INSERT INTO ready (queue, n, id, prio) SELECT q, g.n, g.id, g.prio FROM gone g)
+		UPDATE low l SET low = least(l.low, g.n), next = least(l.next, g.n) FROM (SELECT min(n) AS n FROM gone) g
+		    WHERE l.queue = q AND g.n < l.next;
+	END IF;
+	FOR v_round IN 0..1 LOOP -- what the claimer released itself: only when there is nothing else
+		FOR v_prio IN SELECT CASE WHEN p_by_prio THEN g ELSE -1 END FROM generate_series(0, CASE WHEN p_by_prio THEN 3 ELSE 0 END) g LOOP
+			SELECT * INTO v_low, v_due, v_at FROM low_of(q, v_prio, v_now);
+			LOOP
+				IF p_by_prio THEN
+					SELECT r.ctid, r.id, r.n INTO v_tid, id, v_n FROM ready r WHERE r.queue = q AND r.prio = v_prio AND r.n >= v_low
+					    AND (r.only_for IS NULL OR r.only_for = p_agent OR r.only_until <= v_wall)
+					    AND (v_round = 1 OR r.released_by IS DISTINCT FROM p_agent) ORDER BY r.n LIMIT 1 FOR UPDATE SKIP LOCKED;
+				ELSE
+					SELECT r.ctid, r.id, r.n INTO v_tid, id, v_n FROM ready r WHERE r.queue = q AND r.n >= v_low
+					    AND (r.only_for IS NULL OR r.only_for = p_agent OR r.only_until <= v_wall)
+					    AND (v_round = 1 OR r.released_by IS DISTINCT FROM p_agent) ORDER BY r.n LIMIT 1 FOR UPDATE SKIP LOCKED;
+				END IF;
+				EXIT WHEN v_tid IS NOT NULL OR v_low = 0 OR NOT v_due;
+				v_low := 0; -- nothing above the hint: once in 5 s one looks below it, too
+			END LOOP;
+			IF v_round = 0 AND v_due AND (v_tid IS NOT NULL OR v_at IS NOT NULL) THEN PERFORM raise_low(q, v_prio, v_n, v_now); END IF;
+			EXIT WHEN v_tid IS NOT NULL;
+		END LOOP;
+		EXIT WHEN v_tid IS NOT NULL;
+	END LOOP;
+	IF v_tid IS NULL THEN -- nothing was promised: no wait for the disk
+		PERFORM set_config('synchronous_commit', 'off', true);
+		rc := 1; id := NULL; RETURN;
+	END IF;
+	IF p_kind = 'p' THEN
+		PERFORM pg_advisory_lock(token_lock(p_token));
+	ELSE
+		v_deadline := v_now + p_lease_ms * interval '1 ms';
+	END IF;
+	WITH mine AS (DELETE FROM ready r WHERE r.ctid = v_tid RETURNING r.n, r.id, r.prio, r.attempt)
+	INSERT INTO claim SELECT p_token, m.id, q, m.n, m.prio, m.attempt + 1, p_agent, p_kind::"char", p_life, v_now, v_deadline,
+	    p_session, p_host, p_pid, p_start, p_ns, p_boot FROM mine m RETURNING claim.attempt INTO attempt;
+	rc := 0; since_ms := ms(v_now); deadline_ms := coalesce(ms(v_deadline), 0);
+END $$;
+
+-- Where to begin, and whether the hint is due to be moved. Every 60th move looks from the start.
+CREATE FUNCTION low_of(p_queue int, p_prio smallint, p_now timestamptz, OUT low bigint, OUT due boolean, OUT at timestamptz)
+LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+	v_round int;
+BEGIN
+	SELECT l.low, l.at, l.round INTO low, at, v_round FROM low l WHERE l.queue = p_queue AND l.prio = p_prio;
+	due := at IS NULL OR at < p_now - interval '5 s';
+	low := CASE WHEN low IS NULL OR (due AND v_round % 60 = 0) THEN 0 ELSE low END;
+END $$;
+
+-- A row that is locked is left alone. p_head NULL: the queue is empty, the hint stays.
+CREATE FUNCTION raise_low(p_queue int, p_prio smallint, p_head bigint, p_now timestamptz) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
+BEGIN
+	PERFORM 1 FROM low WHERE queue = p_queue AND prio = p_prio AND at < p_now - interval '5 s' FOR UPDATE SKIP LOCKED;
+	IF FOUND THEN
+		UPDATE low SET low = least(next, coalesce(p_head, next)), next = coalesce(p_head, next), at = p_now, round = round + 1
+		WHERE queue = p_queue AND prio = p_prio;
+	ELSIF p_head IS NOT NULL THEN
+		INSERT INTO low VALUES (p_queue, p_prio, 0, p_head, p_now) ON CONFLICT DO NOTHING;
+	END IF;
+END $$;
+
+-- p_how: b back to its place, l behind all that waits (no attempt), d done, f failed.
+CREATE FUNCTION claim_settle(p_token text, p_id text, p_attempt int, p_how text, p_reason text, p_only_for text, p_only_until bigint, p_again boolean, OUT rc int)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
+DECLARE
+	c claim;
+BEGIN
+	PERFORM durable();
+	PERFORM pg_advisory_xact_lock_shared(@C@, 0);
+	DELETE FROM claim WHERE token = p_token AND id = p_id AND attempt = p_attempt RETURNING * INTO c;
+	IF NOT FOUND THEN
+		rc := CASE WHEN p_again AND EXISTS (SELECT 1 FROM past WHERE id = p_id AND token = p_token AND attempt = p_attempt AND how = p_how::"char") THEN 0 ELSE 2 END;
+		RETURN;
+	END IF;
+	INSERT INTO past SELECT p_id, 'queue:' || p.name, p_token, p_attempt, c.agent, c.life, c.since, clock(), p_how::"char", p_reason, p_only_for,
+	    CASE WHEN p_only_until > 0 THEN at_ms(p_only_until) END FROM place p WHERE p.place = c.queue;
+	rc := 0;
+	IF p_how = 'b' THEN
+		INSERT INTO ready (queue, n, id, prio, attempt) VALUES (c.queue, c.n, c.id, c.prio, c.attempt);
+		UPDATE low SET low = least(low, c.n), next = least(next, c.n) WHERE queue = c.queue AND prio IN (-1, c.prio) AND next > c.n;
+	ELSIF p_how = 'l' THEN
+		INSERT INTO ready (queue, id, prio, attempt, released, released_by, only_for, only_until)
+		    VALUES (c.queue, c.id, c.prio, c.attempt - 1, clock(), c.agent, p_only_for, CASE WHEN p_only_for IS NOT NULL THEN at_ms(p_only_until) END);
+	ELSE
+		INSERT INTO finished VALUES (c.queue, c.id, p_how = 'f', c.prio, c.attempt, c.agent, clock())
+		ON CONFLICT (id, queue) DO UPDATE SET failed = excluded.failed, attempt = excluded.attempt, agent = excluded.agent, at = excluded.at;
+	END IF;
+END $$;
+
+CREATE FUNCTION claim_extend(p_token text, p_id text, p_attempt int, p_lease_ms bigint, OUT rc int, OUT deadline_ms bigint)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
+BEGIN
+	PERFORM durable();
+	UPDATE claim SET deadline = CASE WHEN kind = 'l' THEN clock() + p_lease_ms * interval '1 ms' ELSE deadline END
+	    WHERE token = p_token AND id = p_id AND attempt = p_attempt RETURNING CASE WHEN kind = 'l' THEN ms(deadline) ELSE 0 END INTO deadline_ms;
+	rc := CASE WHEN FOUND THEN 0 ELSE 2 END;
+END $$;
+
+-- p_states: 1 ready, 2 delayed, 4 claimed, 8 done, 16 failed. The first row, of state 0, says that the queue is there.
+CREATE FUNCTION work(p_queue text, p_states int) RETURNS SETOF held LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+	q int := (SELECT place FROM place WHERE kind = 'q' AND name = p_queue);
+	v_box text := 'queue:' || p_queue;
+	v_wall timestamptz := wall();
+BEGIN
+	IF q IS NULL THEN RETURN; END IF;
+	RETURN NEXT ROW(v_box, NULL, NULL, NULL, 0, 0, 0, NULL, 0, 0, 0, false, 0, 0, 0, NULL, 0, 0, 0, NULL, 0)::held;
+	RETURN QUERY SELECT x.* FROM (
+	    SELECT v_box, NULL::text, id, NULL::text, 0, attempt::int, prio::int, NULL::text, 0, 0::bigint, 0::bigint, false, 0::bigint, 0::bigint, 0::bigint, NULL::text, 1, 0::bigint,
+	        coalesce(ms(released), 0), CASE WHEN only_until > v_wall THEN only_for END, coalesce(ms(only_until), 0)
+	        FROM ready WHERE queue = q AND p_states & 1 <> 0
+	    UNION ALL SELECT v_box, NULL, id, NULL, 0, 0, prio, NULL, 0, 0, 0, false, 0, 0, 0, NULL, CASE WHEN not_before <= v_wall THEN 1 ELSE 2 END, ms(not_before), 0, NULL, 0
+	        FROM delayed WHERE queue = q AND p_states & CASE WHEN not_before <= v_wall THEN 1 ELSE 2 END <> 0
+	    UNION ALL SELECT v_box, agent, id, token, life, attempt, prio, kind::text, 0, ms(since), CASE WHEN kind = 'l' THEN ms(deadline) ELSE 0 END,
+	        is_over(kind, token, deadline), pid, pid_start, pid_ns, boot, 4, 0, 0, NULL, 0 FROM claim WHERE queue = q AND p_states & 4 <> 0
+	    UNION ALL SELECT v_box, agent, id, NULL, 0, attempt, prio, NULL, 0, 0, 0, false, 0, 0, 0, NULL, CASE WHEN failed THEN 16 ELSE 8 END, 0, 0, NULL, 0
+	        FROM finished WHERE queue = q AND p_states & CASE WHEN failed THEN 16 ELSE 8 END <> 0) x ORDER BY 3;
+END $$;
+
+CREATE FUNCTION claim_find(p_token text) RETURNS SETOF held LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+	RETURN QUERY SELECT 'queue:' || p.name, c.agent, c.id, c.token, c.life, c.attempt::int, c.prio::int, c.kind::text, 0, ms(c.since),
+	    CASE WHEN c.kind = 'l' THEN ms(c.deadline) ELSE 0 END, is_over(c.kind, c.token, c.deadline), c.pid, c.pid_start, c.pid_ns, c.boot, 4, 0::bigint, 0::bigint, NULL::text, 0::bigint
+	FROM claim c JOIN place p ON p.place = c.queue WHERE c.token = p_token LIMIT 1;
+	IF FOUND THEN RETURN; END IF;
+	RETURN QUERY SELECT h.* FROM place p CROSS JOIN LATERAL holds(p.name) h
+	    WHERE p.kind = 'a' AND p.here AND h.token = p_token
+	    AND EXISTS (SELECT 1 FROM inbox i WHERE i.place = p.place AND i.kind IS NOT NULL AND i.token = p_token) LIMIT 1;
+END $$;
+
+-- By id and box ("": agents' own mail), or with p_id NULL by token.
+CREATE FUNCTION claims_past(p_box text, p_id text, p_token text) RETURNS TABLE (box text, agent text, id text, token text, life int, attempt int,
+    since_ms bigint, ended_ms bigint, how text, reason text, only_for text, only_until_ms bigint)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+	RETURN QUERY SELECT x.box, x.agent, x.id, x.token, x.life, x.attempt::int, coalesce(ms(x.since), 0), ms(x.ended), x.how::text, x.reason, x.only_for, coalesce(ms(x.only_until), 0)
+	FROM past x WHERE CASE WHEN p_id IS NULL THEN x.token = p_token ELSE x.id = p_id AND (x.box = p_box OR (p_box = '' AND NOT starts_with(x.box, 'queue:'))) END
+	ORDER BY x.ended;
+END $$;
+
+-- A row without n: the channel is there.
+CREATE FUNCTION posts(p_channel text, p_after bigint, p_depth int, p_limit int) RETURNS TABLE (n bigint, id text, size int, head bytea, body bytea)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+	RETURN QUERY SELECT x.n, x.id, octet_length(m.head) + octet_length(m.body), m.head, CASE WHEN p_depth > 1 THEN m.body END
+	FROM place p LEFT JOIN LATERAL (SELECT o.n, o.id FROM post o WHERE o.channel = p.place AND o.n > p_after AND o.id IS NOT NULL
+	    ORDER BY o.n LIMIT p_limit) x ON true
+	LEFT JOIN message m ON m.id = x.id
+	WHERE p.kind = 'c' AND p.name = p_channel ORDER BY x.n;
+END $$;
+
+CREATE FUNCTION channel_range(p_channel text) RETURNS TABLE (first bigint, last bigint, count bigint)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+	RETURN QUERY SELECT coalesce((SELECT n FROM post WHERE channel = p.place ORDER BY n LIMIT 1), 0),
+	    coalesce((SELECT n FROM post WHERE channel = p.place ORDER BY n DESC LIMIT 1), 0),
+	    (SELECT count(*) FROM post WHERE channel = p.place)
+	FROM place p WHERE p.kind = 'c' AND p.name = p_channel;
+END $$;
+
+-- ---------------------------------------------------------------- records
+
+CREATE FUNCTION record_put(p_kind text, p_owner text, p_name text, p_text bytea) RETURNS int
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
+BEGIN
+	PERFORM durable();
+	INSERT INTO record (kind, owner, name, text) VALUES (p_kind, p_owner, p_name, p_text)
+	ON CONFLICT (kind, owner, name) DO UPDATE SET text = excluded.text, at = now();
+	IF p_owner = '' AND p_kind IN ('queue', 'channel') THEN -- new settings are of a queue or channel that works
+		INSERT INTO place (kind, name) VALUES (left(p_kind, 1)::"char", p_name) ON CONFLICT DO NOTHING;
+	END IF;
+	RETURN 0;
+END $$;
+CREATE FUNCTION record_get(p_kind text, p_owner text, p_name text) RETURNS TABLE (text bytea)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+	RETURN QUERY SELECT r.text FROM record r WHERE r.kind = p_kind AND r.owner = p_owner AND r.name = p_name;
+END $$;
+CREATE FUNCTION record_drop(p_kind text, p_owner text, p_name text, p_again boolean, OUT rc int)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
+BEGIN
+	PERFORM durable();
+	DELETE FROM record WHERE kind = p_kind AND owner = p_owner AND name = p_name;
+	rc := CASE WHEN FOUND OR p_again THEN 0 ELSE 2 END;
+END $$;
+CREATE FUNCTION record_each(p_kind text, p_owner text) RETURNS SETOF text
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+	RETURN QUERY SELECT name FROM record WHERE kind = p_kind AND owner = p_owner ORDER BY name;
+END $$;
+-- With p_wait_ms the server waits, not the client. A lock has one holder, also within a session.
+CREATE FUNCTION record_lock(p_kind text, p_owner text, p_name text, p_wait_ms int, p_mine boolean, OUT rc int)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
+DECLARE
+	k bigint := record_key(p_kind, p_owner, p_name);
+BEGIN
+	rc := 6;
+	IF p_mine THEN RETURN; END IF;
+	rc := 0;
+	IF pg_try_advisory_lock(k) THEN RETURN; END IF;
+	rc := 6;
+	IF p_wait_ms = 0 THEN RETURN; END IF;
+	PERFORM set_config('lock_timeout', p_wait_ms::text, true);
+	PERFORM pg_advisory_lock(k);
+	rc := 0;
+EXCEPTION WHEN lock_not_available THEN
+	rc := 6;
+END $$;
+CREATE FUNCTION record_unlock(p_kind text, p_owner text, p_name text) RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
+BEGIN
+	RETURN pg_advisory_unlock(record_key(p_kind, p_owner, p_name));
+END $$;
+
+-- ---------------------------------------------------------------- evidence and care
+
+CREATE FUNCTION places(p_id text) RETURNS TABLE (agent text, folder int, flags int, state text, evidence text)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+	RETURN QUERY
+	SELECT p.name, CASE WHEN i.kind IS NULL THEN 1 ELSE 2 END, i.flags::int,
+	    CASE WHEN i.kind IS NOT NULL THEN 'held' WHEN i.flags & 1 = 0 THEN 'unread' ELSE 'read' END,
+	    CASE WHEN i.kind IS NULL THEN 'in the inbox of ''' || p.name || ''', handed out ' || i.attempt || ' times'
+	    ELSE 'held by life ' || i.life || ' of ''' || p.name || ''' on ' || coalesce(nullif(i.host, ''), 'an unknown host') || ' since ' || date_trunc('second', i.since) || ', attempt ' || i.attempt + 1
+	        || CASE WHEN i.kind = 'l' THEN ', until ' || date_trunc('second', i.deadline) ELSE ', while its connection lives' END END
+	    FROM place p JOIN inbox i ON i.place = p.place AND i.id = p_id WHERE p.kind = 'a'
+	UNION ALL SELECT p.name, 4, a.flags, 'archived', 'in the archive of ''' || p.name || '''' FROM place p JOIN archive a ON a.place = p.place AND a.id = p_id WHERE p.kind = 'a'
+	UNION ALL SELECT p.name, 8, 1, 'sent', 'in the sent mail of ''' || p.name || '''; login ' || m.login || ', ' || date_trunc('second', m.at) FROM message m JOIN place p ON p.place = m.sender WHERE m.id = p_id
+	UNION ALL SELECT '', 16, d.flags, 'dead', 'a dead letter since ' || date_trunc('second', d.at) || ', meant for ' || d.whose FROM dead d WHERE d.id = p_id
+	UNION ALL SELECT '', 0, 0, 'ready', 'in queue ''' || p.name || ''': ready, claimed ' || r.attempt || ' times' FROM ready r JOIN place p ON p.place = r.queue WHERE r.id = p_id
+	UNION ALL SELECT '', 0, 0, 'delayed', 'in queue ''' || p.name || ''' not before ' || d.not_before FROM delayed d JOIN place p ON p.place = d.queue WHERE d.id = p_id
+	UNION ALL SELECT '', 0, 0, 'claimed', 'in queue ''' || p.name || ''': claimed by life ' || c.life || ' of ''' || c.agent || ''' since ' || date_trunc('second', c.since) || ', attempt ' || c.attempt FROM claim c JOIN place p ON p.place = c.queue WHERE c.id = p_id
+	UNION ALL SELECT '', 0, 0, CASE WHEN f.failed THEN 'failed' ELSE 'done' END, 'in queue ''' || p.name || ''': by ''' || f.agent || ''' at ' || date_trunc('second', f.at) FROM finished f JOIN place p ON p.place = f.queue WHERE f.id = p_id
+	UNION ALL SELECT '', 0, 0, 'posted', 'in channel ''' || p.name || ''': post ' || o.n FROM post o JOIN place p ON p.place = o.channel WHERE o.id = p_id;
+END $$;
+
+-- p_what: 0 every copy of p_id, 1 a dead letter, or failed work of the queue p_box, 2 posts of the channel p_box below p_below.
+CREATE FUNCTION remove(p_what int, p_box text, p_id text, p_below bigint, p_again boolean, OUT rc int, OUT removed int)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
+DECLARE
+	v_place int;
+	v_max bigint;
+BEGIN
+	PERFORM durable();
+	PERFORM pg_advisory_xact_lock_shared(@C@, 0);
+	rc := 0;
+	IF p_what = 0 THEN
+		WITH i AS (DELETE FROM inbox WHERE id = p_id AND place IN (SELECT place FROM place) RETURNING 1),
+		a AS (DELETE FROM archive WHERE id = p_id AND place IN (SELECT place FROM place) RETURNING 1),
+		s AS (SELECT 1 FROM message WHERE id = p_id AND sender IS NOT NULL),
+		d AS (DELETE FROM dead WHERE id = p_id RETURNING 1),
+		r AS (DELETE FROM ready WHERE id = p_id RETURNING 1),
+		e AS (DELETE FROM delayed WHERE id = p_id RETURNING 1),
+		c AS (DELETE FROM claim WHERE id = p_id RETURNING 1),
+		f AS (DELETE FROM finished WHERE id = p_id RETURNING 1),
+		o AS (UPDATE post SET id = NULL WHERE id = p_id RETURNING 1)
+		SELECT (SELECT count(*) FROM i) + (SELECT count(*) FROM a) + (SELECT count(*) FROM s) + (SELECT count(*) FROM d) + (SELECT count(*) FROM r)
+		    + (SELECT count(*) FROM e) + (SELECT count(*) FROM c) + (SELECT count(*) FROM f) + (SELECT count(*) FROM o) INTO removed;
+		DELETE FROM message WHERE id = p_id;
+	ELSIF p_what = 1 THEN
+		IF p_box = '' THEN
+			DELETE FROM dead WHERE id = p_id;
+		ELSE
+			DELETE FROM finished WHERE queue = (SELECT place FROM place WHERE kind = 'q' AND name = p_box) AND id = p_id AND failed;
+		END IF;
+		GET DIAGNOSTICS removed = ROW_COUNT;
+		rc := CASE WHEN removed > 0 OR p_again THEN 0 ELSE 2 END;
+	ELSE
+		SELECT place INTO v_place FROM place WHERE kind = 'c' AND name = p_box;
+		IF v_place IS NULL THEN rc := 2; removed := 0; RETURN; END IF;
+		PERFORM pg_advisory_xact_lock(@C@, v_place);
+		WITH d AS (DELETE FROM post WHERE channel = v_place AND n < p_below RETURNING n) SELECT count(*), max(n) INTO removed, v_max FROM d;
+		UPDATE place SET last = v_max WHERE place = v_place AND last < v_max;
+	END IF;
+END $$;
+
+-- For doctor: what the owner should know.
+CREATE FUNCTION state() RETURNS TABLE (name text, value bigint) LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+	RETURN QUERY
+	SELECT 'messages', greatest(reltuples, 0)::bigint FROM pg_class WHERE oid = '@S@.message'::regclass UNION ALL
+	SELECT 'bytes', sum(pg_total_relation_size(c.oid))::bigint FROM pg_class c WHERE c.relnamespace = '@S@'::regnamespace AND c.relkind = 'r' UNION ALL
+	SELECT 'oldest_snapshot_s', coalesce(max(extract(epoch FROM clock_timestamp() - xact_start)), 0)::bigint FROM pg_stat_activity
+	    WHERE backend_xmin IS NOT NULL AND datname = current_database() AND pid <> pg_backend_pid() UNION ALL
+	SELECT 'dead_rows', coalesce(sum(n_dead_tup), 0)::bigint FROM pg_stat_user_tables WHERE schemaname = '@S@' AND relname IN ('inbox', 'ready', 'delayed', 'claim') UNION ALL
+	SELECT 'connections', (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend') UNION ALL
+	SELECT 'connections_max', current_setting('max_connections')::bigint UNION ALL
+	SELECT 'lost_copies', (SELECT count(*) FROM (SELECT id FROM inbox UNION ALL SELECT id FROM ready UNION ALL SELECT id FROM claim UNION ALL SELECT id FROM delayed) x
+	    WHERE NOT EXISTS (SELECT 1 FROM message m WHERE m.id = x.id));
+END $$;
+
+-- Keys and the past of leases that nobody will ask for any more, at most a thousand rows of each.
+CREATE FUNCTION tidy() RETURNS int LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
+DECLARE
+	a int;
+	b int;
+BEGIN
+	DELETE FROM sendkey WHERE ctid = ANY (ARRAY(SELECT ctid FROM sendkey WHERE at < clock() - interval '7 days' LIMIT 1000));
+	GET DIAGNOSTICS a = ROW_COUNT;
+	DELETE FROM past WHERE ctid = ANY (ARRAY(SELECT ctid FROM past WHERE ended < clock() - interval '90 days' LIMIT 1000));
+	GET DIAGNOSTICS b = ROW_COUNT;
+	RETURN a + b;
+END $$;
+
+REVOKE ALL ON ALL TABLES IN SCHEMA @S@ FROM PUBLIC;
+REVOKE ALL ON ALL FUNCTIONS IN SCHEMA @S@ FROM PUBLIC;

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: MIT */
+/* mail.c - looking, marking and removing mail; posts of channels. A scan is read in pages, and a page as a whole before
+ * the first message of it is shown: what is called back may use the room. */
+#include "message/message.h"
+#include "rooms/postgres/postgres.h"
+
+#define PAGE_FIRST 100
+#define PAGE_MORE 1000
+#define PAGE_BODIES 100
+#define EVERYWHERE_OF_AGENT (MR_INBOX | MR_HELD | MR_ARCHIVE | MR_SENT)
+
+static const char *
+folder_name(int64_t folder)
+{
+	switch (folder) {
+	case MR_INBOX:
+		return "inbox";
+	case MR_HELD:
+		return "held";
+	case MR_ARCHIVE:
+		return "archive";
+	case MR_SENT:
+		return "sent";
+	case MR_DEAD:
+		return "dead";
+	default:
+		return "work";
+	}
+}
+
+enum mr_rc
+pg_message(struct mr_room *room, struct mr_str head, struct mr_str body, enum scan_depth depth, struct mr_message *msg,
+    struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf text = BUF_INIT;
+
+	if (depth == SCAN_NAMES)
+		return MR_OK;
+	if (depth == SCAN_HEADERS)
+		return message_parse(head, room->name, MESSAGE_HEADERS, msg, err);
+	buf_add(&text, head);
+	buf_add(&text, body);
+	return buf_ok(&text) ? message_parse(buf_str(&text), room->name, MESSAGE_ALL, msg, err) : mr_nomem(err);
+}
+
+static struct mr_message
+empty_message(const char *id)
+{
+	struct mr_message msg = {
+		.from = "", .subject = "", .type = "", .thread = "", .reply_to = "", .replace_key = "", .path = ""
+	};
+
+	(void)snprintf(msg.id, sizeof(msg.id), "%s", id);
+	return msg;
+}
+
+/* Columns of the type letter. */
+enum { ID, FOLDER, FLAGS, ATTEMPT, TOKEN, RELEASED, PRIO, LOOK, TOTAL, SIZE, HEAD, BODY };
+
+enum mr_rc
+pg_letter(struct mr_room *room, const struct pg_call *c, int row, const char *agent, enum scan_depth depth,
+    struct mr_message *ret, struct mr_error *err)
+{
+	struct mr_message msg = empty_message(pg_get_text(c, row, ID));
+	char path[MR_ADDRESS_MAX + MR_ID_LEN + 24];
+
+	msg.priority = (enum mr_priority)(MR_URGENT - pg_get_int(c, row, PRIO));
+	TRY(pg_message(room, pg_get_bytes(c, row, HEAD), pg_get_bytes(c, row, BODY), depth, &msg, err));
+	struct arena *own = msg.own;
+
+	(void)snprintf(path, sizeof(path), "%s/%s/%s", agent, folder_name(pg_get_int(c, row, FOLDER)), msg.id);
+	msg.path = arena_dup(&own, str_of(path));
+	msg.own = own;
+	if (!msg.path) {
+		mr_message_done(&msg);
+		return mr_nomem(err);
+	}
+	msg.folder = (enum mr_folder)pg_get_int(c, row, FOLDER);
+	msg.flags = (unsigned)pg_get_int(c, row, FLAGS);
+	msg.attempt = (unsigned)pg_get_int(c, row, ATTEMPT);
+	(void)snprintf(msg.token, sizeof(msg.token), "%s", pg_get_text(c, row, TOKEN));
+	msg.released_ms = pg_get_int(c, row, RELEASED);
+	msg.look = pg_get_int(c, row, LOOK) != 0;
+	msg.size_bytes = (size_t)pg_get_int(c, row, SIZE);
+	*ret = msg;
+	return MR_OK;
+}
+
+/* The smallest id of that time; "" for none. */
+static void
+id_at(int64_t ms, char ret[MR_ID_LEN + 1])
+{
+	ret[0] = '\0';
+	if (ms > 0) {
+		id_from_name(ms, STR(""), ret);
+		memset(ret + 10, '0', MR_ID_LEN - 10);
+	}
+}
+
+struct scan { /* one scan under way */
+	struct mr_room *room;
+	const char *agent;
+	const struct scan_request *want;
+	mr_message_fn *fn;
+	void *ctx;
+	char last[MR_ID_LEN + 1]; /* a message comes once, also when it is in two folders */
+	size_t shown, total;
+	bool only_look; /* as many as are wanted were shown; only mail to look into still counts */
+	bool stopped;
+};
+
+static enum mr_rc
+ask_page(struct scan *s, struct pg_call *c, size_t limit, struct mr_error *err)
+{
+	const struct scan_request *want = s->want;
+	char from[MR_ID_LEN + 1], until[MR_ID_LEN + 1];
+
+	id_at(want->since_ms, from);
+	id_at(want->before_ms, until);
+	pg_text(c, s->agent);
+	pg_int(c, want->folders);
+	pg_int(c, want->depth);
+	pg_int(c, want->order);
+	pg_bool(c, want->unread_only);
+	pg_text(c, want->id_suffix);
+	pg_text(c, s->last[0] ? s->last : NULL);
+	pg_text(c, from[0] ? from : NULL);
+	pg_text(c, until[0] ? until : NULL);
+	pg_bool(c, s->only_look);
+	pg_int(c, (int64_t)limit);
+	pg_bool(c, want->ret_total && !s->last[0]);
+	return pg_run(s->room, c, err);
+}
+
+static enum mr_rc
+show(struct scan *s, const struct pg_call *c, int row, struct mr_error *err)
+{
+	mr_auto(mr_message_done) struct mr_message msg = { 0 };
+	const struct scan_request *want = s->want;
+	struct mr_error trouble = { 0 };
+
+	if (strcmp(pg_get_text(c, row, ID), s->last) == 0)
+		return MR_OK;
+	(void)snprintf(s->last, sizeof(s->last), "%s", pg_get_text(c, row, ID));
+	bool look = pg_get_int(c, row, LOOK) != 0;
+
+	if ((want->wants && !want->wants(want->wants_ctx, s->last)) || (s->only_look && !look))
+		return MR_OK;
+	enum mr_rc rc = pg_letter(s->room, c, row, s->agent, want->depth, &msg, &trouble);
+
+	if (rc == MR_NOMEM)
+		return mr_nomem(err);
+	if (rc != MR_OK && want->trouble)
+		want->trouble(want->trouble_ctx, s->last, &trouble);
+	if (rc != MR_OK)
+		return MR_OK;
+	s->shown += !look;
+	s->only_look = want->most > 0 && s->shown == want->most;
+	s->stopped = !s->fn(s->ctx, &msg);
+	return MR_OK;
+}
+
+enum mr_rc
+pg_slot_scan(struct mr_room *room, const char *agent, const struct scan_request *want, mr_message_fn *fn, void *ctx,
+    struct mr_error *err)
+{
+	const bool by_id = want->order == SCAN_OLDEST || want->order == SCAN_NEWEST;
+	const size_t most = want->wants ? 0 : want->most;
+	struct scan s = { .room = room, .agent = agent, .want = want, .fn = fn, .ctx = ctx };
+	size_t limit = want->one_is_enough ? 1 : !by_id || (most > 0 && most < PAGE_FIRST) ? most : PAGE_FIRST;
+	int n;
+
+	if (want->state)
+		*want->state = (struct scan_state){ 0 };
+	do {
+		mr_auto(pg_call_done) struct pg_call c = PG_READ("scan");
+
+		TRY(ask_page(&s, &c, limit, err));
+		n = PQntuples(c.rows);
+		if (n == 1 && pg_get_int(&c, 0, FOLDER) == -PG_NOTFOUND)
+			return mr_fail(err, MR_NOTFOUND, "no agent '%s' in this room\nmailroom who lists them", agent);
+		if (!s.last[0])
+			s.total = n > 0 ? (size_t)pg_get_int(&c, 0, TOTAL) : 0;
+		for (int i = 0; i < n && !s.stopped; i++)
+			TRY(show(&s, &c, i, err));
+		if (!by_id || s.stopped || want->one_is_enough || (size_t)n < limit)
+			break;
+		limit = want->depth == SCAN_BODIES ? PAGE_BODIES : PAGE_MORE;
+	} while (n > 0);
+	if (want->ret_total)
+		*want->ret_total = s.total;
+	return MR_OK;
+}
+
+static enum mr_rc
+raw_of(const struct pg_call *c, struct mr_message *ret, struct mr_error *err)
+{
+	struct mr_message msg = empty_message("");
+	struct mr_str head = pg_get_bytes(c, 0, HEAD), body = pg_get_bytes(c, 0, BODY);
+	struct arena *own = NULL;
+	char *text = arena_alloc(&own, head.len + body.len + 1);
+
+	if (!text)
+		return mr_nomem(err);
+	memcpy(text, head.ptr, head.len);
+	memcpy(text + head.len, body.ptr, body.len);
+	msg.body = text;
+	msg.body_len = head.len + body.len;
+	msg.own = own;
+	*ret = msg;
+	return MR_OK;
+}
+
+enum mr_rc
+pg_slot_fetch(struct mr_room *room, const char *agent, const char *id, unsigned folders, enum scan_depth depth,
+    struct mr_message *ret, struct mr_error *err)
+{
+	mr_auto(pg_call_done) struct pg_call c = PG_READ("mail_fetch");
+
+	pg_text(&c, agent);
+	pg_text(&c, id);
+	pg_int(&c, folders ? folders : EVERYWHERE_OF_AGENT);
+	pg_int(&c, depth == SCAN_RAW ? SCAN_BODIES : depth);
+	TRY(pg_run(room, &c, err));
+	if (PQntuples(c.rows) == 0)
+		return mr_fail(err, MR_NOTFOUND, "no message '%s' for '%s'", id, agent);
+	return depth == SCAN_RAW ? raw_of(&c, ret, err) : pg_letter(room, &c, 0, agent, depth, ret, err);
+}
+
+enum mr_rc
+pg_slot_mark(struct mr_room *room, const char *agent, const char *id, unsigned set, unsigned clear, enum mr_folder to,
+    struct mr_error *err)
+{
+	mr_auto(pg_call_done) struct pg_call c = PG_CALL("mark");
+
+	if (to && to != MR_INBOX && to != MR_ARCHIVE && to != MR_DEAD)
+		return mr_fail(err, MR_UNSUPPORTED, "messages cannot be moved to that folder");
+	pg_text(&c, agent);
+	pg_text(&c, id);
+	pg_int(&c, set);
+	pg_int(&c, clear);
+	pg_int(&c, to);
+	pg_again(&c);
+	TRY(pg_run(room, &c, err));
+	switch (pg_get_int(&c, 0, 0)) {
+	case PG_DONE:
+		return MR_OK;
+	case PG_BUSY:
+		return mr_fail(err, MR_BUSY,
+		    "message '%s' is being shown or worked on\nfinish it with its token, or try again later", id);
+	default:
+		return mr_fail(err, MR_NOTFOUND, "no message '%s' for '%s'", id, agent);
+	}
+}
+
+enum mr_rc
+pg_slot_remove(struct mr_room *room, const struct removal *what, size_t *ret_removed, struct mr_error *err)
+{
+	mr_auto(pg_call_done) struct pg_call c = PG_CALL("remove");
+	uint64_t below = what->below > INT64_MAX ? INT64_MAX : what->below;
+
+	if (what->what == REMOVE_INBOX)
+		return room_lacks(room, "way to clear an inbox", err);
+	pg_int(&c, what->what == REMOVE_EVERYWHERE ? 0 : what->what == REMOVE_DEAD ? 1 : 2);
+	pg_text(&c, what->box ? what->box : "");
+	pg_text(&c, what->id ? what->id : "");
+	pg_int(&c, (int64_t)below);
+	pg_again(&c);
+	TRY(pg_run(room, &c, err));
+	if (pg_get_int(&c, 0, 0) != PG_DONE && what->what == REMOVE_POSTS)
+		return mr_fail(err, MR_NOTFOUND, "no channel '%s' in this room", what->box);
+	if (pg_get_int(&c, 0, 0) != PG_DONE)
+		return mr_fail(err, MR_NOTFOUND, "no dead letter '%s'", what->id);
+	if (ret_removed)
+		*ret_removed = (size_t)pg_get_int(&c, 0, 1);
+	return MR_OK;
+}
+
+/* ---- Channels ---- */
+
+enum mr_rc
+pg_slot_channel_scan(struct mr_room *room, const char *channel, uint64_t after, enum scan_depth depth,
+    bool (*fn)(void *ctx, uint64_t number, const struct mr_message *msg), void *ctx, struct mr_error *err)
+{
+	enum { POST_N, POST_ID, POST_SIZE, POST_HEAD, POST_BODY };
+	int64_t last = after > INT64_MAX ? INT64_MAX : (int64_t)after;
+	int page = PAGE_BODIES;
+
+	for (;;) {
+		mr_auto(pg_call_done) struct pg_call c = PG_READ("posts");
+
+		pg_text(&c, channel);
+		pg_int(&c, last);
+		pg_int(&c, depth);
+		pg_int(&c, page);
+		TRY(pg_run(room, &c, err));
+		if (PQntuples(c.rows) == 0)
+			return mr_fail(err, MR_NOTFOUND, "no channel '%s' in this room", channel);
+		if (PQgetisnull(c.rows, 0, POST_N)) /* no further posts */
+			return MR_OK;
+		for (int i = 0; i < PQntuples(c.rows); i++) {
+			mr_auto(mr_message_done) struct mr_message msg = empty_message(pg_get_text(&c, i, POST_ID));
+
+			last = pg_get_int(&c, i, POST_N);
+			enum mr_rc rc = pg_message(room, pg_get_bytes(&c, i, POST_HEAD), pg_get_bytes(&c, i, POST_BODY),
+			    depth == SCAN_BODIES ? depth : SCAN_HEADERS, &msg, err);
+
+			if (rc == MR_NOMEM)
+				return rc;
+			msg.size_bytes = (size_t)pg_get_int(&c, i, POST_SIZE);
+			if (rc == MR_OK && !fn(ctx, (uint64_t)last, &msg))
+				return MR_OK;
+		}
+	}
+}
+
+enum mr_rc
+pg_slot_channel_range(struct mr_room *room, const char *channel, uint64_t *ret_first, uint64_t *ret_last,
+    size_t *ret_count, struct mr_error *err)
+{
+	mr_auto(pg_call_done) struct pg_call c = PG_READ("channel_range");
+
+	pg_text(&c, channel);
+	TRY(pg_run(room, &c, err));
+	if (PQntuples(c.rows) == 0)
+		return mr_fail(err, MR_NOTFOUND, "no channel '%s' in this room", channel);
+	*ret_first = (uint64_t)pg_get_int(&c, 0, 0);
+	*ret_last = (uint64_t)pg_get_int(&c, 0, 1);
+	*ret_count = (size_t)pg_get_int(&c, 0, 2);
+	return MR_OK;
+}

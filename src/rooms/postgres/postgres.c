@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: MIT */
+/* postgres.c - a room in one schema of a PostgreSQL database: its table of operations, its spec, opening and making it.
+ */
+#include "rooms/postgres/postgres.h"
+#include "message/address.h"
+#include <inttypes.h>
+
+#define SCHEMA_DEFAULT "mailroom"
+#define SERVER_OLDEST 140000
+extern const struct room_driver room_postgres;
+
+#define HAS(name) .name = pg_slot_##name
+const struct room_driver room_postgres = {
+	.kind = "postgres",
+	.abilities = ROOM_READ_STATE | ROOM_THREADS | ROOM_PRIORITIES | ROOM_ARCHIVE | ROOM_REGISTER | ROOM_HOLDS |
+		     ROOM_SENT | ROOM_KEYS | ROOM_PIN | ROOM_TYPES | ROOM_PURGE | ROOM_DEAD | ROOM_RAW | ROOM_BATCH |
+		     ROOM_QUEUES | ROOM_CHANNELS | ROOM_NAMES,
+
+	HAS(open),
+	HAS(close),
+	HAS(storage),
+
+	HAS(each_agent),
+	HAS(find_agent),
+	HAS(add_agent),
+	HAS(take_life),
+	HAS(update_agent),
+	HAS(check_life),
+	HAS(seen),
+	HAS(remove_agent),
+
+	HAS(deliver),
+	HAS(scan),
+	HAS(fetch),
+	HAS(mark),
+	HAS(remove),
+
+	HAS(claim),
+	HAS(settle),
+	HAS(extend),
+	HAS(each_claim),
+	HAS(find_claim),
+	HAS(each_past),
+	HAS(sweep),
+	HAS(make_box),
+	HAS(remove_box),
+
+	HAS(watch),
+	HAS(watch_wait),
+	HAS(watch_close),
+
+	HAS(record_put),
+	HAS(record_get),
+	HAS(record_drop),
+	HAS(record_each),
+	HAS(record_lock),
+	HAS(record_unlock),
+
+	HAS(channel_scan),
+	HAS(channel_range),
+
+	HAS(each_place),
+	HAS(inspect),
+};
+
+/* ---- The spec ---- */
+
+/* It becomes a part of SQL, and a person types it in psql: no quotes needed. */
+static enum mr_rc
+take_schema(struct postgres *pg, const char *name, struct mr_error *err)
+{
+	size_t len = strlen(name);
+
+	if (len == 0 || len > PG_SCHEMA_MAX || strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_") != len ||
+	    (name[0] >= '0' && name[0] <= '9') || strncmp(name, "pg_", 3) == 0 || strcmp(name, "public") == 0 ||
+	    strcmp(name, "information_schema") == 0)
+		return mr_fail(err, MR_REFUSED,
+		    "'%.60s' cannot be the schema of a room\n"
+		    "write #SCHEMA at the end of the spec: at most %d small letters, digits and '_'; not 'public' or 'pg_...'",
+		    name, PG_SCHEMA_MAX);
+	(void)snprintf(pg->schema, sizeof(pg->schema), "%s", name);
+	return MR_OK;
+}
+
+/* "//user@host/db?x=y#schema", or libpq's "host=... dbname=...#schema". Messages never have the text: a password may be
+ * in it. */
+static enum mr_rc
+take_spec(struct postgres *pg, const char *where, struct mr_error *err)
+{
+	static const char *const secret[] = { "password", "sslpassword" };
+	const char *hash = strrchr(where, '#');
+	mr_auto(buf_done) struct buf info = BUF_INIT;
+	char *why = NULL;
+
+	buf_adds(&info, str_starts(str_of(where), "//") ? "postgresql:" : "");
+	buf_add(&info, hash ? (struct mr_str){ where, (size_t)(hash - where) } : str_of(where));
+	if (!buf_ok(&info))
+		return mr_nomem(err);
+	pg->options = PQconninfoParse(buf_z(&info), &why);
+	if (!pg->options) {
+		(void)mr_fail(err, MR_REFUSED,
+		    "that is no address of a database\npostgres://USER@HOST/DATABASE#SCHEMA, or postgres:service=NAME#SCHEMA");
+		PQfreemem(why);
+		return err->code;
+	}
+	for (const PQconninfoOption *o = pg->options; o->keyword; o++)
+		for (size_t i = 0; i < sizeof(secret) / sizeof(secret[0]); i++)
+			if (o->val && strcmp(o->keyword, secret[i]) == 0)
+				return mr_fail(err, MR_REFUSED,
+				    "a password does not belong into the name of a room: it would be shown and stored\n"
+				    "put it into ~/.pgpass or a service file, or use a client certificate; then take it out");
+	return take_schema(pg, hash ? hash + 1 : SCHEMA_DEFAULT, err);
+}
+
+/* ---- Opening ---- */
+
+static const char *
+column(const struct pg_call *c, const char *name)
+{
+	int n = PQfnumber(c->rows, name);
+
+	return n >= 0 ? pg_get_text(c, 0, n) : "";
+}
+
+static int64_t
+column_int(const struct pg_call *c, const char *name)
+{
+	int n = PQfnumber(c->rows, name);
+
+	return n >= 0 ? pg_get_int(c, 0, n) : 0;
+}
+
+/* How many copies there are of what is accepted, by name. */
+static void
+note_storage(struct postgres *pg, const struct pg_call *c)
+{
+	struct mr_storage *s = &pg->storage;
+	const char *standbys = column(c, "standbys"), *wanted = column(c, "wanted"), *version = column(c, "version");
+	bool syncs = strcmp(column(c, "fsync"), "on") == 0, pages = strcmp(column(c, "pages"), "on") == 0;
+
+	*s = (struct mr_storage){ .power_safe = syncs && pages };
+	(void)snprintf(s->file_system, sizeof(s->file_system), "postgresql %.*s", (int)strcspn(version, " "), version);
+	if (!s->power_safe)
+		(void)snprintf(
+		    s->reason, sizeof(s->reason), "the server runs with %s off", syncs ? "full_page_writes" : "fsync");
+	s->one_copy = standbys[0] == '\0';
+	if (standbys[0])
+		(void)snprintf(s->copies, sizeof(s->copies), "this server and %s", standbys);
+	else if (wanted[0])
+		(void)snprintf(s->copies, sizeof(s->copies),
+		    "no standby of '%.60s' is there: nothing is accepted before one is", wanted);
+	else
+		(void)snprintf(s->copies, sizeof(s->copies),
+		    "ONE COPY: no synchronous standby; the loss of the server's disk loses mail");
+}
+
+enum mr_rc
+pg_greeted(struct postgres *pg, const struct pg_call *c, struct mr_error *err)
+{
+	struct mr_room *room = pg->room;
+	int64_t format = column_int(c, "format"), migration = column_int(c, "migration");
+	const char *instance = column(c, "instance"), *name = column(c, "name");
+
+	if (PQntuples(c->rows) != 1 || format < 1)
+		return mr_fail(err, MR_CORRUPT, "the room in schema '%s' has lost its settings", pg->schema);
+	if (format > PG_FORMAT)
+		return mr_fail(err, MR_REFUSED,
+		    "the room in schema '%s' was made by a newer mailroom (format %" PRId64
+		    ", this one knows %d)\ninstall a newer mailroom",
+		    pg->schema, format, PG_FORMAT);
+	if (migration < PG_MIGRATION)
+		return mr_fail(err, MR_REFUSED,
+		    "the room in schema '%s' is of an earlier mailroom (step %" PRId64 " of %d)\n"
+		    "bring it up to date with: mailroom init --upgrade SPEC",
+		    pg->schema, migration, PG_MIGRATION);
+	if (pg->answered && strcmp(instance, room->identity) != 0)
+		return mr_fail(err, MR_REFUSED, "another room has taken the place of '%s'", pg->schema);
+	pg->pooled = column_int(c, "pooled") != 0;
+	note_storage(pg, c);
+	if (pg->answered)
+		return MR_OK;
+	(void)snprintf(room->identity, sizeof(room->identity), "%s", instance);
+	TRY(record_parse(str_of(column(c, "settings")), &room->settings, err));
+	room->name = strdup(address_check(str_of(name), IGNORED) == MR_OK && !strchr(name, '/') ? name : "room");
+	pg->answered = room->name != NULL;
+	return room->name ? MR_OK : mr_nomem(err);
+}
+
+struct found { /* in the schema */
+	bool schema, ours;
+	int64_t objects, version;
+	bool utf8, syncs;
+};
+
+static enum mr_rc
+look_at_schema(struct postgres *pg, struct found *ret, struct mr_error *err)
+{
+	char sql[800];
+
+	(void)snprintf(sql, sizeof(sql),
+	    "SELECT (n.oid IS NOT NULL)::int, (SELECT count(*) FROM pg_class WHERE relnamespace = n.oid AND relname IN ('room', 'migration', 'sendkey')), "
+	    "(SELECT count(*) FROM pg_class WHERE relnamespace = n.oid), current_setting('server_version_num'), "
+	    "(current_setting('server_encoding') = 'UTF8')::int, (current_setting('fsync') = 'on' AND current_setting('full_page_writes') = 'on')::int "
+	    "FROM (SELECT (SELECT oid FROM pg_namespace WHERE nspname = '%s') AS oid) n",
+	    pg->schema);
+	PGresult *rows = PQexec(pg->conn, sql);
+	enum mr_rc rc = PQresultStatus(rows) == PGRES_TUPLES_OK ? MR_OK : pg_fail(pg, rows, "look at the schema", err);
+
+	if (rc == MR_OK) {
+		int64_t v[6];
+
+		for (int i = 0; i < 6; i++)
+			v[i] = strtoll(PQgetvalue(rows, 0, i), NULL, 10);
+		*ret = (struct found){ v[0] == 1, v[1] == 3, v[2], v[3], v[4] == 1, v[5] == 1 };
+	}
+	PQclear(rows);
+	return rc;
+}
+
+static enum mr_rc
+not_ours(const struct postgres *pg, struct mr_error *err)
+{
+	return mr_fail(err, MR_REFUSED,
+	    "schema '%s' belongs to another application: it has tables, and none of a room\nuse another schema: #NAME at the end of the spec",
+	    pg->schema);
+}
+
+enum mr_rc
+pg_no_room(struct postgres *pg, struct mr_error *err)
+{
+	struct found found = { 0 };
+	struct mr_error why = *err;
+
+	*err = (struct mr_error){ 0 };
+	TRY(look_at_schema(pg, &found, err));
+	if (found.objects > 0 && !found.ours)
+		return not_ours(pg, err);
+	if (!found.ours)
+		return mr_fail(err, MR_NOTFOUND,
+		    "no room in schema '%s' of that database\nmake one with: mailroom init postgres:...#%s", pg->schema,
+		    pg->schema);
+	*err = why;
+	return why.code;
+}
+
+/* ---- Making ---- */
+
+/* Text of functions.sql and tables.sql with the names of this room in it. */
+static void
+add_sql(struct buf *out, const char *sql, const struct postgres *pg, const char *lock_class, const char *wait_class)
+{
+	for (const char *at = sql; *at;) {
+		size_t plain = strcspn(at, "@");
+
+		buf_add(out, (struct mr_str){ at, plain });
+		at += plain;
+		if (*at == '@' && at[1] && at[2] == '@' && strchr("SCW", at[1])) {
+			buf_adds(out, at[1] == 'S' ? pg->schema : at[1] == 'C' ? lock_class : wait_class);
+			at += 3;
+		} else if (*at) {
+			buf_addc(out, *at++);
+		}
+	}
+}
+
+static enum mr_rc
+run_whole(struct postgres *pg, struct buf *sql, struct mr_error *err)
+{
+	buf_adds(sql, "COMMIT;");
+	if (!buf_ok(sql))
+		return mr_nomem(err);
+	enum mr_rc rc = pg_script(pg, buf_z(sql), "make the room", err);
+
+	if (rc != MR_OK)
+		PQclear(PQexec(pg->conn, "ROLLBACK"));
+	return rc;
+}
+
+static void
+begin(struct buf *sql, const struct postgres *pg)
+{
+	buf_addf(sql,
+	    "BEGIN; SET LOCAL lock_timeout = '5s'; SET LOCAL client_min_messages = error; SET LOCAL synchronous_commit = on;"
+	    " SET LOCAL search_path = %s, pg_temp;",
+	    pg->schema);
+}
+
+static enum mr_rc
+make(struct postgres *pg, const struct found *found, const char *name, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf sql = BUF_INIT;
+	uint32_t random[2];
+	char classes[2][16], created[RFC3339_LEN + 1];
+
+	random_bytes(random, sizeof(random));
+	for (size_t i = 0; i < 2; i++) /* not the schema's number: a restore changes that */
+		(void)snprintf(classes[i], sizeof(classes[i]), "%" PRIu32, (random[i] & 0x3fffffff) + 1);
+	time_rfc3339(clock_now_ms(), created);
+	begin(&sql, pg);
+	if (!found->schema)
+		buf_addf(&sql, "CREATE SCHEMA %s;", pg->schema);
+	add_sql(&sql, pg_tables_sql, pg, classes[0], classes[1]);
+	add_sql(&sql, pg_functions_sql, pg, classes[0], classes[1]);
+	buf_addf(&sql,
+	    "INSERT INTO room (format, name, settings, lock_class, wait_class) VALUES (%d, '%s', 'Created: %s' || chr(10), %s, %s);"
+	    "INSERT INTO migration (n) SELECT generate_series(1, %d);",
+	    PG_FORMAT, name, created, classes[0], classes[1], PG_MIGRATION);
+#ifdef MR_FAULT_ENV
+	buf_adds(&sql,
+	    "CREATE OR REPLACE FUNCTION wall() RETURNS timestamptz LANGUAGE sql VOLATILE AS $$ SELECT clock_timestamp() + "
+	    "coalesce(nullif(current_setting('mailroom.test_shift', true), ''), '0')::interval $$;");
+#endif
+	return run_whole(pg, &sql, err);
+}
+
+static enum mr_rc
+upgrade(struct postgres *pg, struct mr_error *err)
+{
+	mr_auto(buf_done) struct buf sql = BUF_INIT, ask = BUF_INIT;
+
+	buf_addf(&ask, "SELECT lock_class, wait_class, format FROM %s.room", pg->schema);
+	PGresult *rows = PQexec(pg->conn, buf_z(&ask));
+
+	if (PQresultStatus(rows) != PGRES_TUPLES_OK || PQntuples(rows) != 1) {
+		(void)pg_fail(pg, rows, "upgrade the room", err);
+		PQclear(rows);
+		return err->code;
+	}
+	if (strtoll(PQgetvalue(rows, 0, 2), NULL, 10) > PG_FORMAT) {
+		PQclear(rows);
+		return mr_fail(err, MR_REFUSED, "the room was made by a newer mailroom\ninstall a newer mailroom");
+	}
+	begin(&sql, pg);
+	buf_addf(&sql, "SELECT pg_advisory_xact_lock(%s, 0);", PQgetvalue(rows, 0, 0));
+	/* Migrations come here, each for a room that has not had it. */
+	add_sql(&sql, pg_functions_sql, pg, PQgetvalue(rows, 0, 0), PQgetvalue(rows, 0, 1));
+	PQclear(rows);
+	return run_whole(pg, &sql, err);
+}
+
+/* MR_EXISTS: a room is there. */
+static enum mr_rc
+make_or_upgrade(struct postgres *pg, const struct mr_init_options *how, struct mr_error *err)
+{
+	const char *name = how->name ? how->name : pg->schema;
+	struct found found = { 0 };
+
+	TRY(look_at_schema(pg, &found, err));
+	if (found.ours && how->upgrade)
+		return upgrade(pg, err);
+	if (found.ours)
+		return mr_fail(err, MR_EXISTS, "there is a room in schema '%s' already", pg->schema);
+	if (how->upgrade)
+		return mr_fail(err, MR_NOTFOUND, "no room in schema '%s' that could be upgraded", pg->schema);
+	if (found.objects > 0)
+		return not_ours(pg, err);
+	if (found.version < SERVER_OLDEST)
+		return mr_fail(
+		    err, MR_REFUSED, "the server is older than PostgreSQL %d\nuse a newer one", SERVER_OLDEST / 10000);
+	if (!found.utf8)
+		return mr_fail(
+		    err, MR_REFUSED, "the database is not in UTF-8\nmake one with: createdb -E UTF8 -T template0 NAME");
+	if (!found.syncs)
+		return mr_fail(err, MR_REFUSED,
+		    "the server runs with fsync or full_page_writes off: a power cut would lose what was accepted\nset both to on");
+	if (strchr(name, '/'))
+		return mr_fail(err, MR_REFUSED, "'%.80s' has a slash in it", name);
+	TRY(address_check(str_of(name), err));
+	enum mr_rc rc = make(pg, &found, name, err);
+	struct mr_error why = *err;
+
+	if (rc == MR_REFUSED) /* of the login */
+		return mr_hint(err, "let an administrator run: CREATE SCHEMA %s AUTHORIZATION \"%s\"", pg->schema,
+		    PQuser(pg->conn));
+	if (rc != MR_OK && look_at_schema(pg, &found, err) == MR_OK && found.ours)
+		return mr_fail(err, MR_EXISTS, "there is a room in schema '%s' already", pg->schema);
+	if (rc != MR_OK)
+		*err = why;
+	return rc;
+}
+
+enum mr_rc
+pg_slot_open(struct mr_room *room, const char *where, struct mr_error *err)
+{
+	struct postgres *pg = calloc(1, sizeof(*pg));
+
+	if (!pg)
+		return mr_nomem(err);
+	pg->room = room;
+	room->state = pg;
+	TRY(take_spec(pg, where, err));
+	pg->making = room->making != NULL;
+	TRY(pg_connect(pg, err));
+	if (!pg->making)
+		return MR_OK;
+	TRY(make_or_upgrade(pg, room->making, err));
+	pg->making = false;
+	pg_disconnect(pg);
+	return pg_connect(pg, err);
+}
+
+void
+pg_slot_close(struct mr_room *room)
+{
+	struct postgres *pg = pg_of(room);
+
+	if (!pg)
+		return;
+	pg_disconnect(pg); /* and with the session all that it held and waited for */
+	for (struct pg_watch *w = pg->watches, *next; w; w = next) {
+		next = w->next;
+		free(w);
+	}
+	for (struct pg_lock *l = pg->locks, *next; l; l = next) {
+		next = l->next;
+		pg_lock_free(l);
+	}
+	PQconninfoFree(pg->options);
+	free(pg);
+	room->state = NULL;
+}
+
+enum mr_rc
+pg_slot_storage(struct mr_room *room, struct mr_storage *ret, struct mr_error *err)
+{
+	(void)err;
+	*ret = pg_of(room)->storage;
+	return MR_OK;
+}

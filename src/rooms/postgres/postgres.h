@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * postgres.h - what the files of the driver for PostgreSQL share. A room is one schema of a database; every slot is one
+ * SQL function (functions.sql): one statement, one transaction, one round trip. No transaction is open while an agent
+ * works.
+ *
+ *	postgres.c   the table of operations; the spec; opening and making a room; what is known of its storage
+ *	conn.c       the connection: calls, errors, reconnecting, asking again (essay)
+ *	agents.c     names and lives
+ *	deliver.c    sending
+ *	mail.c       scan, fetch, mark, remove; posts of channels
+ *	claim.c      claims on mail and on work
+ *	records.c    records and their locks; queues and channels as places
+ *	watch.c      waiting
+ *	care.c       where a message is; doctor
+ *	tables.sql, functions.sql   compiled in by tools/gen-sql
+ */
+#ifndef ROOMS_POSTGRES_POSTGRES_H
+#define ROOMS_POSTGRES_POSTGRES_H
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/id.h"
+#include "room/room.h"
+#include <libpq-fe.h>
+
+#define PG_SCHEMA_MAX 40
+#define PG_ARGS_MAX 20
+#define PG_FORMAT 1    /* of the schema: a newer one is refused */
+#define PG_MIGRATION 1 /* what this program needs */
+
+struct pg_watch {
+	char name[MR_ADDRESS_MAX + 16]; /* "bob", "queue:builds", "channel:news" */
+	char channel[48];               /* of LISTEN */
+	bool rung;
+	int64_t pause_ms; /* until the next look without a ring; grows */
+	struct pg_watch *next;
+};
+
+struct pg_lock { /* a record lock that this handle has */
+	char *kind, *owner, *name;
+	struct pg_lock *next;
+};
+
+struct postgres { /* room->state */
+	struct mr_room *room;
+	PQconninfoOption *options; /* of the spec */
+	char schema[PG_SCHEMA_MAX + 1];
+	PGconn *conn;                 /* NULL: none */
+	int64_t owner;                /* the process that connected: after a fork the connection is the parent's */
+	bool making;                  /* the room need not be there */
+	bool answered;                /* a room was opened: from now on a lost connection is made anew */
+	bool pooled;                  /* between us and the server is a pool: nothing may be kept with the session */
+	bool pending;                 /* the answer of a poke has not been read yet */
+	bool warned;                  /* a WARNING came: the server may not have waited for its standby */
+	char token[MR_TOKEN_LEN + 1]; /* of all claims that last as long as this handle; "": none yet */
+	struct pg_watch *watches;
+	struct pg_lock *locks;
+	int64_t away_ms;  /* how long the server did not answer, during the last call */
+	int64_t shift_ms; /* test builds: what wall() of the session is shifted by */
+	struct mr_storage storage;
+};
+
+static inline struct postgres *
+pg_of(struct mr_room *room)
+{
+	return room->state;
+}
+
+extern const char pg_tables_sql[], pg_functions_sql[];
+
+/* ---- conn.c ---- */
+struct pg_call { /* finish with pg_call_done */
+	const char *function;
+	const char *values[PG_ARGS_MAX];
+	int lengths[PG_ARGS_MAX], formats[PG_ARGS_MAX];
+	int n;
+	int again;                      /* the argument that says "asked again", or -1 */
+	bool reads;                     /* changes nothing: a lost answer leaves nothing in doubt */
+	bool session;                   /* needs a session of its own */
+	int64_t wait_ms;                /* the server may wait so long before it answers */
+	const struct mr_names *poke[3]; /* agents, queues, channels to wake behind it; NULL: none */
+	struct arena *own;
+	bool failed; /* out of memory */
+	bool asked_again;
+	PGresult *rows; /* binary */
+};
+#define PG_CALL(name) ((struct pg_call){ .function = (name), .again = -1 })
+#define PG_READ(name) ((struct pg_call){ .function = (name), .again = -1, .reads = true })
+void pg_text(struct pg_call *c, const char *z); /* NULL: NULL */
+void pg_bytes(struct pg_call *c, struct mr_str s);
+void pg_int(struct pg_call *c, int64_t n);
+void pg_bool(struct pg_call *c, bool b);
+void pg_again(struct pg_call *c); /* the argument that says so */
+void pg_array(struct pg_call *c, const struct mr_str *v, size_t n, bool bytes);
+void pg_names(struct pg_call *c, const struct mr_names *names); /* empty: NULL */
+void pg_process(struct pg_call *c, const struct mr_process *p); /* pid, start, ns, boot */
+enum mr_rc pg_run(struct mr_room *room, struct pg_call *c, struct mr_error *err);
+void pg_call_done(struct pg_call *c);
+
+int64_t pg_get_int(const struct pg_call *c, int row, int column);      /* also bool; NULL: 0 */
+const char *pg_get_text(const struct pg_call *c, int row, int column); /* NULL: "" */
+struct mr_str pg_get_bytes(const struct pg_call *c, int row, int column);
+struct mr_process pg_get_process(const struct pg_call *c, int row, int column);
+/* The column `rc` of functions.sql. */
+enum { PG_DONE = 0, PG_EMPTY = 1, PG_NOTFOUND = 2, PG_REFUSED = 3, PG_EXISTS = 5, PG_BUSY = 6 };
+
+enum mr_rc pg_connect(struct postgres *pg, struct mr_error *err);
+void pg_disconnect(struct postgres *pg);
+/* Text of several statements, as one transaction if it says so. */
+enum mr_rc pg_script(struct postgres *pg, const char *sql, const char *what, struct mr_error *err);
+/* The error of a statement of `what`. */
+enum mr_rc pg_fail(struct postgres *pg, const PGresult *rows, const char *what, struct mr_error *err);
+void pg_notices(struct postgres *pg); /* rings the watches that the server told of */
+
+/* The kind and the name of an agent, "queue:NAME" or "channel:NAME", as two arguments. */
+void pg_place(struct pg_call *c, const char *box);
+
+/* ---- postgres.c ---- */
+/* What hello() said: is it a room that this program can use? */
+enum mr_rc pg_greeted(struct postgres *pg, const struct pg_call *c, struct mr_error *err);
+/* hello() is not there: why. */
+enum mr_rc pg_no_room(struct postgres *pg, struct mr_error *err);
+
+/* ---- records.c ---- */
+void pg_lock_free(struct pg_lock *lock);
+
+/* ---- mail.c ---- */
+/* A row of type letter, from `column` on. */
+enum mr_rc pg_letter(struct mr_room *room, const struct pg_call *c, int row, const char *agent, enum scan_depth depth,
+    struct mr_message *ret, struct mr_error *err);
+enum mr_rc pg_message(struct mr_room *room, struct mr_str head, struct mr_str body, enum scan_depth depth,
+    struct mr_message *msg, struct mr_error *err);
+
+/* ---- The slots ---- */
+#define SLOT(name, params, args, missing, ...) enum mr_rc pg_slot_##name params;
+#define SLOT_VOID(name, params, args, ...) void pg_slot_##name params;
+#define SLOT_VALUE(type, name, params, args, missing, ...) type pg_slot_##name params;
+#include "room/slots.h"
+
+#endif
