@@ -34,6 +34,18 @@ enum mr_rc mr_nomem(struct mr_error *err);
 			return try_rc_;                                                                                \
 	} while (0)
 
+/* For TRY: MR_NOMEM unless it was got.
+ *
+ *	TRY(mr_got(buf_ok(&path), err));
+ */
+static inline enum mr_rc
+mr_got(bool got, struct mr_error *err)
+{
+	if (!got)
+		(void)mr_nomem(err);
+	return got ? MR_OK : MR_NOMEM;
+}
+
 /* For a call whose reason nobody will read. */
 #define IGNORED (&(struct mr_error){ 0 })
 

@@ -241,8 +241,7 @@ read_some(struct batch *b, size_t *ret, struct mr_error *err)
 {
 	ssize_t got;
 
-	if (!buf_reserve(&b->in, CHUNK))
-		return mr_nomem(err);
+	TRY(mr_got(buf_reserve(&b->in, CHUNK), err));
 	do /* somebody who shares it may have made it one that does not block */
 		got = sys_read(0, b->in.ptr + b->in.len, CHUNK);
 	while (got < 0 && errno == EAGAIN && more_waits(-1));

@@ -35,8 +35,7 @@ read_text(struct reading *r, struct json_value value, const char **ret, size_t *
 		return wrong(r, "must be a string");
 	json_text(value, &text);
 	*ret = buf_ok(&text) ? arena_dup(r->own, buf_str(&text)) : NULL;
-	if (!*ret)
-		return mr_nomem(r->err);
+	TRY(mr_got(*ret, r->err));
 	if (ret_len)
 		*ret_len = text.len;
 	else if (strlen(*ret) != text.len)
@@ -57,8 +56,7 @@ read_list(struct reading *r, struct json_value value, const char *const **ret)
 		return wrong(r, "has too many entries");
 	const char **list = arena_alloc(r->own, (cap + 1) * sizeof(*list));
 
-	if (!list)
-		return mr_nomem(r->err);
+	TRY(mr_got(list, r->err));
 	*ret = list;
 	if (value.kind != JSON_ARRAY)
 		return read_text(r, value, &list[n], NULL);
@@ -81,8 +79,7 @@ read_pairs(struct reading *r, struct json_value value, const struct mr_header **
 		return wrong(r, "has too many entries");
 	struct mr_header *pair = arena_alloc(r->own, (cap + 1) * sizeof(*pair));
 
-	if (!pair)
-		return mr_nomem(r->err);
+	TRY(mr_got(pair, r->err));
 	*ret = pair;
 	*ret_n = cap;
 	for (size_t at = 0; json_member(value, &at, &key, &one); pair++) {
@@ -93,8 +90,7 @@ read_pairs(struct reading *r, struct json_value value, const struct mr_header **
 			TRY(read_text(r, one, &pair->value, NULL));
 		else /* a number, or true */
 			pair->value = arena_dup(r->own, one.raw);
-		if (!pair->value)
-			return mr_nomem(r->err);
+		TRY(mr_got(pair->value, r->err));
 	}
 	return MR_OK;
 }

@@ -276,8 +276,7 @@ write_output(const char *path, struct mr_str bytes, struct mr_error *err)
 		return mr_fail(err, MR_REFUSED, "'%s' is the name of a folder", path);
 	buf_addf(&folder, "%s/", cwd ? cwd : "");
 	buf_add(&folder, (struct mr_str){ path, (size_t)(name - path) });
-	if (!buf_ok(&folder))
-		return mr_nomem(err);
+	TRY(mr_got(buf_ok(&folder), err));
 	TRY(dir_make(AT_FDCWD, buf_z(&folder), 0755, false, &fd, err));
 	return file_replace(fd, name, bytes, 0644, err);
 }
@@ -310,8 +309,7 @@ generate(struct cli *cli, struct mr_error *err)
 	if (memo.request_id.len == 0)
 		memo.request_id = str_of(fresh);
 	memo_write(&bytes, &memo);
-	if (!buf_ok(&bytes))
-		return mr_nomem(err);
+	TRY(mr_got(buf_ok(&bytes), err));
 	if (o->output)
 		return write_output(o->output, buf_str(&bytes), err);
 	buf_add(&cli->out, buf_str(&bytes));

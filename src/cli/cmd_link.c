@@ -248,8 +248,7 @@ carry_all(struct round *r, struct mr_error *err)
 	r->moved = 0;
 	mr_names_done(&r->links); /* as they are now: one may be made while we watch */
 	for (int i = 0; i < cli->argc; i++)
-		if (!names_add(&r->links, str_of(cli->argv[i])))
-			return mr_nomem(err);
+		TRY(mr_got(names_add(&r->links, str_of(cli->argv[i])), err));
 	if (cli->argc == 0)
 		TRY(mr_link_each(cli->room, note_link, &r->links, err));
 	size_t n = r->links.n;
@@ -258,8 +257,7 @@ carry_all(struct round *r, struct mr_error *err)
 		bool works;
 	} *rounds = calloc(n + 1, sizeof(*rounds));
 
-	if (!rounds)
-		return mr_nomem(err);
+	TRY(mr_got(rounds, err));
 	for (size_t i = 0; i < n; i++)
 		rounds[i].works = n == 1 || carry_one(r, r->links.v[i], MR_CARRY_IN, &rounds[i].done);
 	for (size_t i = 0; i < n; i++) {

@@ -181,8 +181,7 @@ open_folder_of(struct cli *cli, const char *path, const char **ret_name, int *re
 		    path);
 	const char *dir = slash ? arena_dup(&cli->own, (struct mr_str){ below, (size_t)(slash - below) }) : ".";
 
-	if (!dir)
-		return mr_nomem(err);
+	TRY(mr_got(dir, err));
 	base_fd = sys_open(AT_FDCWD, base, O_RDONLY | O_DIRECTORY, 0);
 	/* Below the base no link is followed, in no part of the path. */
 	*ret_fd = base_fd < 0 ? -1 : sys_open(base_fd, dir, O_RDONLY | O_DIRECTORY, 0);
@@ -206,8 +205,7 @@ write_file(struct cli *cli, const char *path, struct mr_error *err)
 	const char *name = NULL;
 	size_t chars = utf8_chars(buf_str(&cli->out));
 
-	if (!buf_ok(&cli->out))
-		return mr_nomem(err);
+	TRY(mr_got(buf_ok(&cli->out), err));
 	TRY(open_folder_of(cli, path, &name, &fd, err));
 	enum mr_rc rc = file_publish(fd, fd, name, buf_str(&cli->out), 0600, PUBLISH_FULL, err);
 

@@ -64,8 +64,7 @@ scratch_make(struct cli *cli, const char *dir, struct scratch *ret, struct mr_er
 		TRY(find_place(cli, &path, err));
 	random_hex(random, 12);
 	buf_addf(&path, "/" PREFIX "%s", random);
-	if (!buf_ok(&path))
-		return mr_nomem(err);
+	TRY(mr_got(buf_ok(&path), err));
 	if (sys_mkdir(AT_FDCWD, buf_z(&path), 0700) < 0) {
 		(void)mr_fail_errno(err, "cannot make '%s'", buf_z(&path));
 		return mr_hint(err, "--dir DIR names a folder on the disk that shall be tested");

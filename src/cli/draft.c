@@ -19,8 +19,7 @@ enum mr_rc
 cli_read(int fd, const char *what, struct buf *ret, struct mr_error *err)
 {
 	for (;;) {
-		if (!buf_reserve(ret, 65536))
-			return mr_nomem(err);
+		TRY(mr_got(buf_reserve(ret, 65536), err));
 		ssize_t got = sys_read(fd, ret->ptr + ret->len, 65536);
 		if (got < 0)
 			return mr_fail_errno(err, "cannot read '%s'", what);

@@ -51,8 +51,7 @@ record_parse(struct mr_str text, struct record *ret, struct mr_error *err)
 
 	for (struct header_cursor c = header_begin(text);; c = header_begin(c.rest)) {
 		while (header_next(&c, &line)) {
-			if (!add_line(&r, &cap, &line, &scratch))
-				return mr_nomem(err);
+			TRY(mr_got(add_line(&r, &cap, &line, &scratch), err));
 		}
 		r.skipped += c.skipped;
 		if (c.rest.len == 0)

@@ -213,8 +213,7 @@ read_json(struct reader *r, struct mr_str body, struct mr_error *err)
 	if (object.kind != JSON_OBJECT)
 		return mr_fail(err, MR_CORRUPT, "the body of %s is no JSON object", r->def->name);
 	r->values->json = (struct mr_str){ arena_dup(&r->values->own, object.raw), object.raw.len };
-	if (!r->values->json.ptr)
-		return mr_nomem(err);
+	TRY(mr_got(r->values->json.ptr, err));
 	read_members(r, object);
 	return MR_OK;
 }
@@ -244,8 +243,7 @@ finish(struct reader *r, struct mr_str free_text, struct mr_error *err)
 
 	values->free_text = (struct mr_str){ arena_dup(&values->own, free_text), free_text.len };
 	values->v = arena_alloc(&values->own, (r->def->fields_n + r->extra_n + 1) * sizeof(*values->v));
-	if (r->failed || !values->v || !values->free_text.ptr)
-		return mr_nomem(err);
+	TRY(mr_got(!r->failed && values->v && values->free_text.ptr, err));
 	for (size_t i = 0; i < r->def->fields_n; i++) {
 		if (!r->by_field[i])
 			continue;
@@ -270,8 +268,7 @@ type_read(const struct type_def *def, struct mr_str subject, struct mr_str body,
 	enum mr_rc rc = MR_OK;
 
 	r.by_field = arena_alloc(&values.own, (def->fields_n + 1) * sizeof(*r.by_field));
-	if (!r.by_field)
-		return mr_nomem(err);
+	TRY(mr_got(r.by_field, err));
 	if (def->body == TYPE_BODY_FRONT)
 		rc = read_front(&r, body, &rest, err);
 	else if (def->body == TYPE_BODY_JSON)

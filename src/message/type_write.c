@@ -164,8 +164,7 @@ derive(const struct type_def *def, const struct type_context *context, bool rece
 			value = f->fallback;
 		if (value)
 			by_field[i] = value;
-		if (!buf_ok(&out))
-			return mr_nomem(err);
+		TRY(mr_got(buf_ok(&out), err));
 	}
 	return MR_OK;
 }
@@ -178,8 +177,7 @@ type_complete(
 	struct mr_header *v = arena_alloc(&values->own, (def->fields_n + values->n + 1) * sizeof(*v));
 	size_t n = 0;
 
-	if (!by_field || !v)
-		return mr_nomem(err);
+	TRY(mr_got(by_field && v, err));
 	for (size_t i = 0; i < def->fields_n; i++)
 		by_field[i] = type_value(values, def->fields[i].name);
 	TRY(derive(def, context, true, by_field, &values->own, err));
@@ -188,8 +186,7 @@ type_complete(
 			continue;
 		v[n].name = arena_dup(&values->own, str_of(def->fields[i].name));
 		v[n].value = arena_dup(&values->own, str_of(by_field[i]));
-		if (!v[n].name || !v[n].value)
-			return mr_nomem(err);
+		TRY(mr_got(v[n].name && v[n].value, err));
 		n++;
 	}
 	for (size_t i = 0; i < values->n; i++)
@@ -372,8 +369,7 @@ take_given(struct render *r, const struct mr_header *one, bool force)
 		    one->name, r->def->name, problem);
 	const char *copy = type_dup(&r->values.own, value);
 
-	if (!copy)
-		return mr_nomem(r->err);
+	TRY(mr_got(copy, r->err));
 	if (i == TYPE_NONE)
 		r->extra[r->extra_n++] = (struct mr_header){ one->name, copy };
 	else if (r->by_field[i])
@@ -390,8 +386,7 @@ gather(struct render *r, const struct mr_header *given, size_t given_n, const st
 
 	r->by_field = arena_alloc(&r->values.own, (def->fields_n + 1) * sizeof(*r->by_field));
 	r->values.v = arena_alloc(&r->values.own, (def->fields_n + 1) * sizeof(*r->values.v));
-	if (!r->by_field || !r->values.v)
-		return mr_nomem(r->err);
+	TRY(mr_got(r->by_field && r->values.v, r->err));
 	for (size_t i = 0; i < given_n; i++)
 		TRY(take_given(r, &given[i], context->force));
 	TRY(derive(def, context, false, r->by_field, &r->values.own, r->err));
@@ -491,8 +486,7 @@ type_render(const struct type_def *def, const struct mr_header *given, size_t gi
 		write_object(&r, "", NULL);
 	else
 		add_lines(&r, free_text, &body);
-	if (!buf_ok(&subject) || !buf_ok(&body))
-		return mr_nomem(err);
+	TRY(mr_got(buf_ok(&subject) && buf_ok(&body), err));
 	if (!context->force)
 		TRY(check_again(&r, buf_str(&subject), buf_str(&body)));
 	buf_add(ret_subject, buf_str(&subject));

@@ -258,8 +258,7 @@ send_one(struct worker *w, struct mr_error *err)
 
 	(void)snprintf(tag, sizeof tag, "t%u-%lu", w->number, w->next_tag++);
 	body_of(tag, &body);
-	if (!buf_ok(&body))
-		return mr_nomem(err);
+	TRY(mr_got(buf_ok(&body), err));
 	const char *const one[] = { "send", to, "-s", tag, "-m", buf_z(&body), "--as", "s", NULL };
 	const char *const keyed[] = { "send", to, "--key", tag, "-s", tag, "-m", buf_z(&body), "--as", "s", NULL };
 	const char *const all[] = { "send", "r0", "r1", "r2", "-s", tag, "-m", buf_z(&body), "--as", "s", NULL };

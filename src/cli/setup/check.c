@@ -97,8 +97,7 @@ fill_env(struct check *c, const char *variable, const char **env, struct mr_erro
 	/* Cursor tells its shells nothing: there the user names the agent. */
 	env[n++] = keep(c, "MAILROOM_AGENT=%s", harness_says_session(c->s->harness) ? "" : AGENT);
 	for (size_t i = 0; i < n; i++)
-		if (!env[i])
-			return mr_nomem(err);
+		TRY(mr_got(env[i], err));
 	return MR_OK;
 }
 
@@ -124,8 +123,7 @@ open_room(struct check *c, struct mr_error *err)
 	}
 	env.state_dir = keep(c, "%s/state/mailroom", c->root);
 	env.session = keep(c, "%s-%s", harness->name, c->session);
-	if (!env.state_dir || !env.session)
-		return mr_nomem(err);
+	TRY(mr_got(env.state_dir && env.session, err));
 	TRY(mr_room_init(c->root, c->root, &(struct mr_init_options){ .name = "check", .sync = "none" }, &path, err));
 	TRY(mr_room_open(path, &(struct mr_room_options){ .state_dir = env.state_dir }, &c->room, err));
 	/* For what is started here, this process is the harness. */
@@ -211,8 +209,7 @@ run_hook(struct check *c, const char *line, const struct harness_event *event, s
 			   kv_str("prompt", "is there mail?")));
 	json_close(&j);
 	buf_addc(&input, '\n');
-	if (!buf_ok(&input) || !buf_ok(&ours))
-		return mr_nomem(err);
+	TRY(mr_got(buf_ok(&input) && buf_ok(&ours), err));
 	TRY(run_line(c, ours.len > 0 ? buf_z(&ours) : line, buf_str(&input), c->env, &ran, err));
 	if (ran.exit_code == 0 && (!event->shows || has_mark(c, buf_str(&ran.out))))
 		return MR_OK;
@@ -303,8 +300,7 @@ run_server(struct check *c, const char *const *argv, const char *const *env, str
 	if (strcmp(c->s->harness->name, "codex") == 0)
 		buf_addf(&requests, ",\"_meta\":{\"threadId\":\"%s\"}", c->session);
 	buf_adds(&requests, "}}\n");
-	if (!buf_ok(&requests))
-		return mr_nomem(err);
+	TRY(mr_got(buf_ok(&requests), err));
 	TRY(spawn_run(&(struct spawn){ .argv = argv,
 			  .input = buf_str(&requests),
 			  .env = env,

@@ -59,8 +59,7 @@ text_take(struct buf *text, struct buf *changed)
 enum mr_rc
 text_object(struct buf *text, struct jsonc *ret, struct mr_error *err)
 {
-	if (text->failed)
-		return mr_nomem(err);
+	TRY(mr_got(!text->failed, err));
 	TRY(jsonc_parse(buf_str(text), ret, err));
 	if (ret->root->kind == JSON_OBJECT)
 		return MR_OK;
@@ -113,8 +112,7 @@ follow_links(struct setup *s, struct setup_file *f, struct mr_error *err)
 				path.len--;
 		buf_adds(&path, target);
 	}
-	if (!buf_ok(&path))
-		return mr_nomem(err);
+	TRY(mr_got(buf_ok(&path), err));
 	char *slash = strrchr(path.ptr, '/');
 
 	*slash = '\0';
@@ -341,8 +339,7 @@ note_grants(struct setup_file *f, enum setup_way way, struct mr_error *err)
 	for (size_t i = 0; i < after.n; i++) {
 		if (way == SETUP_IN && names_has(&before, after.v[i]) && !names_has(&f->prior.added, after.v[i]))
 			continue;
-		if (!names_add(&noted, str_of(after.v[i])))
-			return mr_nomem(err);
+		TRY(mr_got(names_add(&noted, str_of(after.v[i])), err));
 	}
 	*into = noted;
 	noted = old;

@@ -46,8 +46,7 @@ insert(const struct edit *e, const char *outer, const char *name, bool listed, c
 		buf_addf(&whole, "{\"%s\":", name);
 	buf_addf(&whole, listed && !list ? "[%s]" : "%s", buf_z(value));
 	buf_adds(&whole, object ? "" : "}");
-	if (value->failed || whole.failed)
-		return mr_nomem(e->err);
+	TRY(mr_got(!value->failed && !whole.failed, e->err));
 	jsonc_insert(e->doc,
 	    list     ? list
 	    : object ? object

@@ -164,8 +164,7 @@ find_room(struct setup *s, const char *cwd, struct mr_error *err)
 		.config_dir = env_config_dir(s->cli),
 		.trust_paths = env_get("MAILROOM_TRUST") };
 
-	if (!spec)
-		return mr_nomem(err);
+	TRY(mr_got(spec, err));
 	if (option)
 		s->room = spec;
 	/* A sandbox is not opened for a room that happens to lie on the way. */
@@ -219,8 +218,7 @@ setup_place(struct setup *s, struct mr_error *err)
 		    program);
 	s->program = arena_dup(&s->cli->own, str_of(program));
 	s->command = s->project ? "mailroom" : s->program;
-	if (!s->program)
-		return mr_nomem(err);
+	TRY(mr_got(s->program, err));
 	TRY(find_room(s, cwd, err));
 	s->project_dir = find_project(s, cwd, err);
 	s->hook = hook_line(s, false, err);

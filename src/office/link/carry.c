@@ -100,8 +100,7 @@ take_headers(const struct mr_message *msg, const char *step, struct mr_room *to,
 	struct mr_header *headers = arena_alloc(own, (msg->headers_n + 1) * sizeof(*headers));
 	size_t n = 0;
 
-	if (!headers)
-		return mr_nomem(err);
+	TRY(mr_got(headers, err));
 	TRY(check_trail(before ? before : "", step, err));
 	for (size_t i = 0; i < msg->headers_n; i++) {
 		const struct mr_header *h = &msg->headers[i];
@@ -113,8 +112,7 @@ take_headers(const struct mr_message *msg, const char *step, struct mr_room *to,
 	buf_addf(&trail, "%s%s%s", before ? before : "", before ? ", " : "", step);
 	headers[n].name = TRAIL_HEADER;
 	headers[n].value = buf_ok(&trail) ? arena_dup(own, buf_str(&trail)) : NULL;
-	if (!headers[n].value)
-		return mr_nomem(err);
+	TRY(mr_got(headers[n].value, err));
 	ret->headers = headers;
 	ret->headers_n = n + 1;
 	/* Without headers no reader there looks for it, and as text it would only be noise. */
@@ -130,8 +128,7 @@ map_names(const struct carrier *c, enum carry_way way, const struct mr_names *fr
     struct arena **own, struct mr_error *err)
 {
 	*ret = (struct mr_names){ .v = arena_alloc(own, (from->n + 1) * sizeof(*ret->v)) };
-	if (!ret->v)
-		return mr_nomem(err);
+	TRY(mr_got(ret->v, err));
 	for (size_t i = 0; i < from->n; i++) {
 		mr_auto(buf_done) struct buf name = BUF_INIT;
 		const char *one = from->v[i];
@@ -148,8 +145,7 @@ map_names(const struct carrier *c, enum carry_way way, const struct mr_names *fr
 		else
 			buf_addf(&name, "%s@%s", one, way == CARRY_WAY_IN ? c->link.name : c->room->name);
 		ret->v[i] = buf_ok(&name) ? arena_dup(own, buf_str(&name)) : NULL;
-		if (!ret->v[i])
-			return mr_nomem(err);
+		TRY(mr_got(ret->v[i], err));
 		ret->n++;
 	}
 	return MR_OK;
@@ -179,8 +175,7 @@ carry_compose(const struct carrier *c, enum carry_way way, const struct mr_messa
 	ret->type = one_line(msg->type_by_subject ? "" : msg->type, own);
 	ret->priority = msg->priority;
 	ret->by_ms = msg->by_ms;
-	if (!ret->subject || !ret->type)
-		return mr_nomem(err);
+	TRY(mr_got(ret->subject && ret->type, err));
 	buf_addf(&step, "%s/%s", way == CARRY_WAY_IN ? link : here, way == CARRY_WAY_IN ? here : link);
 	TRY(map_names(c, way, &msg->to, &ret->to, own, err));
 	TRY(map_names(c, way, &msg->cc, &ret->cc, own, err));
@@ -227,8 +222,9 @@ notice_send(struct mr_room *room, const struct notice *n, const struct mr_messag
 		buf_add(&body, (struct mr_str){ about->body, about->body_len });
 	}
 	buf_adds(&to, n->to);
-	if (subject.failed || body.failed || to.failed || n->story.failed || n->advice.failed || n->key.failed)
-		return mr_nomem(err);
+	TRY(mr_got(
+	    !subject.failed && !body.failed && !to.failed && !n->story.failed && !n->advice.failed && !n->key.failed,
+	    err));
 	struct mr_message msg = message_new(n->from, buf_z(&subject), buf_str(&body));
 	struct mr_names targets = { &where, 1 };
 	struct delivery what = {

@@ -154,8 +154,7 @@ deliver_to(struct arrival *a, char *target, struct mr_error *err)
 	TRY(translate(room, &a->carried, &t, err));
 	/* The same for every carrier, and whatever it became when it could not be delivered. */
 	buf_addf(&key, "link:%s:%.80s:%s", a->c->link.name, a->proxy, a->msg.id);
-	if (!buf_ok(&key))
-		return mr_nomem(err);
+	TRY(mr_got(buf_ok(&key), err));
 	struct delivery what = {
 		.msg = &t.msg, .to = &to, .sender = LINK_CLAIMERS, .key = buf_z(&key), .carried = true
 	};
@@ -178,8 +177,7 @@ deliver(struct arrival *a, struct mr_error *err)
 	/* For a recipient of a third room the message must name it, or that link would not know whom it is for. */
 	if (!names_has(to, a->local) && !names_has(&a->carried.cc, a->local)) {
 		to->v[to->n] = arena_dup(&a->own, str_of(a->local)); /* carry_compose left a place */
-		if (!to->v[to->n])
-			return mr_nomem(err);
+		TRY(mr_got(to->v[to->n], err));
 		to->n++;
 	}
 	enum mr_rc rc = carry_target(a->c->room, a->local, target, err);

@@ -411,8 +411,7 @@ note_stuck(struct carrier *c, const char *name, const struct mr_error *why, stru
 {
 	struct stuck *grown = realloc(c->stuck, (c->stuck_n + 1) * sizeof(*grown));
 
-	if (!grown)
-		return mr_nomem(err);
+	TRY(mr_got(grown, err));
 	c->stuck = grown;
 	(void)snprintf(grown[c->stuck_n].name, sizeof(grown->name), "%s", name);
 	grown[c->stuck_n++].why = *why;
@@ -487,8 +486,7 @@ carry_item(struct carrier *c, const struct claim *hold, struct mr_error *err)
 	}
 	if (rc != MR_OK)
 		return rc;
-	if (!find_recipients(&i, &i.msg.to) || !find_recipients(&i, &i.msg.cc))
-		return mr_nomem(err);
+	TRY(mr_got(find_recipients(&i, &i.msg.to) && find_recipients(&i, &i.msg.cc), err));
 	if (i.recipients.n == 0) {
 		c->count.failed++;
 		TRY(tell_not_here(&i, err));

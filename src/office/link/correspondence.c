@@ -75,8 +75,7 @@ parse(struct mr_str text, struct correspondence *ret, struct mr_error *err)
 	m.own = lines.own;
 	lines.own = NULL;
 	m.v = arena_alloc(&m.own, (lines.n + 2) * sizeof(*m.v)); /* one more, for a caller that adds one */
-	if (!m.v)
-		return mr_nomem(err);
+	TRY(mr_got(m.v, err));
 	m.local = record_get(&lines, "Local");
 	m.foreign = record_get(&lines, "Foreign");
 	m.local = m.local ? m.local : "";
@@ -89,8 +88,7 @@ parse(struct mr_str text, struct correspondence *ret, struct mr_error *err)
 			if (strcmp(lines.lines[i].name, state_words[s]) != 0)
 				continue;
 			rest = arena_dup(&m.own, str_of(lines.lines[i].value));
-			if (!rest)
-				return mr_nomem(err);
+			TRY(mr_got(rest, err));
 			l->state = (enum carried_state)s;
 			l->id = next_word(&rest);
 			l->thread = next_word(&rest);
@@ -250,8 +248,7 @@ edit(void *ctx, bool exists, struct buf *text, struct mr_error *err)
 
 		buf_addf(&value, "%s %s %s %s %s %s %s", word(l->id), word(l->thread), word(l->there),
 		    word(l->there_thread), word(l->subject), l->answered ? "+" : "-", l->native);
-		if (!buf_ok(&value))
-			return mr_nomem(err);
+		TRY(mr_got(buf_ok(&value), err));
 		TRY(header_add(text, state_words[l->state], buf_str(&value), err));
 	}
 	return MR_OK;

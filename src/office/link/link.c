@@ -129,8 +129,7 @@ link_parse(struct record *lines, const char *name, struct mr_link *ret, struct m
 	struct mr_link_name *names = arena_alloc(&lines->own, (lines->n + 1) * sizeof(*names));
 	size_t n = 0;
 
-	if (!names)
-		return mr_nomem(err);
+	TRY(mr_got(names, err));
 	if (!spec)
 		return mr_fail(err, MR_CORRUPT, "link '%s' does not say which room", name);
 	for (size_t i = 0; i < lines->n; i++) {
@@ -141,8 +140,7 @@ link_parse(struct record *lines, const char *name, struct mr_link *ret, struct m
 			continue;
 		names[n].local = arena_dup(&lines->own, (struct mr_str){ value, (size_t)(space - value) });
 		names[n].foreign = arena_dup(&lines->own, str_trim(str_of(space)));
-		if (!names[n].local || !names[n].foreign)
-			return mr_nomem(err);
+		TRY(mr_got(names[n].local && names[n].foreign, err));
 		n++;
 	}
 	*ret = (struct mr_link){

@@ -226,8 +226,7 @@ make_mailbox(struct mr_room *room, struct mr_room *there, const char *link, cons
 		return MR_OK;
 	make_mark(room, link, local, mark);
 	buf_addf(&role, "stands for %s of another room (mailroom link, mark %s)", local, mark);
-	if (!buf_ok(&role))
-		return mr_nomem(err);
+	TRY(mr_got(buf_ok(&role), err));
 	agent.role = buf_z(&role);
 	(void)snprintf(agent.name, sizeof(agent.name), "%s", name);
 	enum mr_rc rc = there->driver->add_agent(there, &agent, err);

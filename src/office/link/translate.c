@@ -24,8 +24,7 @@ keep_text(struct translated *t, struct buf *text, const char **ret, struct mr_er
 {
 	const char *copy = buf_ok(text) ? arena_dup(&t->own, buf_str(text)) : NULL;
 
-	if (!copy)
-		return mr_nomem(err);
+	TRY(mr_got(copy, err));
 	*ret = copy;
 	return MR_OK;
 }
@@ -140,8 +139,7 @@ sort_headers(struct mr_room *to, struct translated *t, struct buf *lines, struct
 	struct mr_header *held = arena_alloc(&t->own, (msg->headers_n + 1) * sizeof(*held));
 	size_t n = 0;
 
-	if (!held)
-		return mr_nomem(err);
+	TRY(mr_got(held, err));
 	for (size_t i = 0; i < msg->headers_n; i++) {
 		mr_auto(buf_done) struct buf clean = BUF_INIT;
 		const struct mr_header *header = &msg->headers[i];
@@ -242,12 +240,10 @@ translate(struct mr_room *to, const struct mr_message *msg, struct translated *r
 		lacks |= FIELD_REPLY_TO;
 	state_fields(&t.msg, lacks, &lines);
 	buf_add(&lines, buf_str(&extra));
-	if (lines.failed || extra.failed)
-		return mr_nomem(err);
+	TRY(mr_got(!lines.failed && !extra.failed, err));
 	if (own_thread(&t.msg) || (lacks & FIELD_THREAD)) {
 		t.msg.thread = arena_dup(&t.own, str_of(t.msg.id));
-		if (!t.msg.thread)
-			return mr_nomem(err);
+		TRY(mr_got(t.msg.thread, err));
 	}
 	TRY(make_body(&t, lacks, &lines, err));
 	*ret = t;

@@ -104,8 +104,7 @@ get(struct mr_room *room, const char *agent, const char *name, struct mr_nudge *
 	r.nudge.text = arena_dup(own, body);
 	r.nudge.times = r.times > 0 && r.times < TIMES_MAX ? r.times : 1;
 	r.nudge.priority = ascii_caseeq(r.priority, "urgent") ? MR_URGENT : r.nudge.priority;
-	if (!r.nudge.from || !r.nudge.kind || !r.nudge.thread || !r.nudge.text)
-		return mr_nomem(err);
+	TRY(mr_got(r.nudge.from && r.nudge.kind && r.nudge.thread && r.nudge.text, err));
 	*ret = r.nudge;
 	return MR_OK;
 }
@@ -286,8 +285,7 @@ open_seen(struct mr_room *room, const char *agent, bool make, int *ret_fd, char 
 	if (!room->state_dir)
 		return mr_fail(err, MR_NOTFOUND, "no folder to remember which nudges were seen");
 	buf_addf(&both, "%s\n%s", room->spec, agent);
-	if (!buf_ok(&both))
-		return mr_nomem(err);
+	TRY(mr_got(buf_ok(&both), err));
 	sha256_hex(buf_str(&both), ret_name);
 	return dir_below(room->state_dir, SEEN_FOLDER, make, false, ret_fd, err);
 }
@@ -402,8 +400,7 @@ read_all(struct mr_nudges *all, bool take, struct mr_error *err)
 	if (!foreign)
 		TRY(nudge_names(all->room, all->agent, &names, err));
 	all->v = calloc(names.n + 1, sizeof *all->v);
-	if (!all->v)
-		return mr_nomem(err);
+	TRY(mr_got(all->v, err));
 	if (foreign) {
 		enum mr_rc rc = d->face->nudge_get(all->room, all->agent, &all->v[0].nudge, &all->own, err);
 
@@ -431,8 +428,7 @@ mr_nudges_open(struct mr_room *room, const char *agent, bool take, struct mr_nud
 		return mr_fail(err, MR_EMPTY, "no nudges for '%.160s'", agent);
 	struct mr_nudges *all = calloc(1, sizeof *all);
 
-	if (!all)
-		return mr_nomem(err);
+	TRY(mr_got(all, err));
 	all->room = room;
 	text_join(all->agent, sizeof all->agent, agent, NULL);
 	enum mr_rc rc = read_all(all, take, err);

@@ -125,8 +125,7 @@ send_alerts(struct patrol *p, struct mr_error *err)
 	if (p->set.watch.n == 0 || p->set.stale_after_ms <= 0 || !*p->set.alert_to)
 		return MR_OK;
 	TRY(mr_each_agent(p->room, note_outage, &found, err));
-	if (found.failed)
-		return mr_nomem(err);
+	TRY(mr_got(!found.failed, err));
 	if (!p->options->dry_run && found.n > 0)
 		TRY(notes_lock(p->room, ALERT, "", NOTES_WAIT_MS, &lock, err));
 	for (size_t i = 0; i < found.n && rc == MR_OK; i++) {
@@ -210,9 +209,9 @@ run_wake(const struct patrol *p, const char *command, const char *agent, const c
 
 	if (words.n == 0)
 		return err->code;
-	if (!run_env(&env, "MAILROOM", p->room->spec) || !run_env(&env, "MAILROOM_AGENT", agent) ||
-	    !run_env(&env, "MAILROOM_ID", oldest))
-		return mr_nomem(err);
+	TRY(mr_got(run_env(&env, "MAILROOM", p->room->spec) && run_env(&env, "MAILROOM_AGENT", agent) &&
+		       run_env(&env, "MAILROOM_ID", oldest),
+	    err));
 	TRY(run_words(&words, &env, how, &ran, err));
 	if (ran.exit_code == 0 && !ran.timed_out)
 		buf_adds(result, "exit 0");
@@ -247,8 +246,7 @@ wake_sleepers(struct patrol *p, struct mr_error *err)
 	if (!p->set.wake)
 		return MR_OK;
 	TRY(mr_each_agent(p->room, note_sleeper, &found, err));
-	if (found.failed)
-		return mr_nomem(err);
+	TRY(mr_got(!found.failed, err));
 	for (size_t i = 0; i < found.n; i++) {
 		const char *agent = found.v[i].agent;
 		char oldest[MR_ID_LEN + 1] = "";

@@ -71,8 +71,7 @@ cooldown_name(const struct errand *e, char ret[33], struct mr_error *err)
 	buf_addf(&text, "%s\n", e->def->name);
 	if (e->def->cooldown_key)
 		type_fill(&text, e->def->cooldown_key, &e->values);
-	if (!buf_ok(&text))
-		return mr_nomem(err);
+	TRY(mr_got(buf_ok(&text), err));
 	notes_name(buf_z(&text), ret);
 	return MR_OK;
 }
@@ -361,8 +360,7 @@ run(struct errand *e, struct mr_error *err)
 	if (rc != MR_OK)
 		return rc;
 	TRY(patrol_run(e, &succeeded, &result, err));
-	if (!buf_ok(&result))
-		return mr_nomem(err);
+	TRY(mr_got(buf_ok(&result), err));
 	if (succeeded) {
 		TRY(turn(e, NOTE_HANDLED, "handled", buf_z(&result), err));
 		TRY(settle(e, SETTLE_DONE, err));

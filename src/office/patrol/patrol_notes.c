@@ -126,8 +126,7 @@ notes_lock(
 		return room->driver->record_lock(room, kind, owner, LOCK_NAME, wait_ms, ret_lock, err);
 	mr_auto(free_ptr) int *fd = malloc(sizeof(*fd));
 
-	if (!fd)
-		return mr_nomem(err);
+	TRY(mr_got(fd, err));
 	TRY(open_folder(room, kind, owner, true, &folder_fd, err));
 	TRY(lock_take(folder_fd, "." LOCK_NAME ".lock", 0600, wait_ms, fd, err));
 	*ret_lock = fd;
@@ -237,8 +236,7 @@ note_save(struct mr_room *room, const char *agent, const char *id, const struct 
 	record_write(&text, RECORD_FIELDS(note_fields), &now);
 	for (size_t i = note->did.n > STORY_MAX ? note->did.n - STORY_MAX : 0; i < note->did.n; i++)
 		record_add(&text, "Did", note->did.v[i]);
-	if (!buf_ok(&text))
-		return mr_nomem(err);
+	TRY(mr_got(buf_ok(&text), err));
 	return notes_put(room, NOTE_KIND, agent, id, buf_str(&text), err);
 }
 
@@ -397,8 +395,7 @@ mr_patrol_log(struct mr_room *room, const char *agent, size_t limit, mr_patrol_f
 	TRY(notes_load(room, EVENT_KIND, agent, EVENTS, &events, err));
 	for (size_t i = 0; i < events.n; i++)
 		log_add(&log, events.lines[i].value, "", NULL);
-	if (log.failed)
-		return mr_nomem(err);
+	TRY(mr_got(!log.failed, err));
 	if (log.n > 1)
 		qsort(log.v, log.n, sizeof(*log.v), by_time);
 	for (size_t i = limit > 0 && log.n > limit ? log.n - limit : 0; i < log.n; i++)

@@ -67,8 +67,7 @@ patrol_send(struct mr_room *room, const struct mr_self *self, const char *to, en
 		.key = abilities & ROOM_KEYS ? key : NULL,
 	};
 
-	if (!buf_ok(subject) || !buf_ok(body))
-		return mr_nomem(err);
+	TRY(mr_got(buf_ok(subject) && buf_ok(body), err));
 	enum mr_rc rc = send_draft(room, self, &draft, FIELD_SUBJECT, &receipt, err);
 	return rc == MR_INDOUBT ? MR_OK : rc; /* stored; any later command completes it */
 }
@@ -92,8 +91,7 @@ run_words(const struct mr_names *words, const struct mr_names *env, struct spawn
 	mr_auto(free_ptr) const char **argv = calloc(words->n + 1, sizeof(*argv));
 	mr_auto(free_ptr) const char **envp = calloc(env->n + 1, sizeof(*envp));
 
-	if (!argv || !envp)
-		return mr_nomem(err);
+	TRY(mr_got(argv && envp, err));
 	for (size_t i = 0; i < words->n; i++)
 		argv[i] = words->v[i];
 	for (size_t i = 0; i < env->n; i++)
@@ -202,8 +200,7 @@ patrol_run(struct errand *e, bool *ret_succeeded, struct buf *result, struct mr_
 	e->msg.attempt = note->attempt;
 	mr_auto(free_ptr) char *input = e->p->options->render(e->p->options->ctx, &e->msg, &how.input.len);
 	how.input.ptr = input;
-	if (!input || !make_env(e, &env))
-		return mr_nomem(err);
+	TRY(mr_got(input && make_env(e, &env), err));
 	enum mr_rc rc = run_words(&words, &env, how, &ran, err);
 	if (rc == MR_NOTFOUND || rc == MR_REFUSED) { /* no such program: it may be installed by the next time */
 		buf_adds(result, err->message);

@@ -241,8 +241,7 @@ mr_escalation_each(struct mr_room *room, bool all, mr_escalation_fn *fn, void *c
 	TRY(office_records(room, ESCALATION, "", &names, err));
 	struct mr_escalation *v = calloc(names.n + 1, sizeof(*v));
 
-	if (!v)
-		return mr_nomem(err);
+	TRY(mr_got(v, err));
 	for (size_t i = 0; i < names.n; i++) {
 		mr_auto(buf_done) struct buf text = BUF_INIT;
 
@@ -360,8 +359,7 @@ send_to_all(struct mr_room *room, const struct mr_self *self, struct mr_draft *d
 	mr_auto(free_ptr) const char **to = calloc(route->n + 1, sizeof(*to));
 	const char *whole_key = draft->key;
 
-	if (!to)
-		return mr_nomem(err);
+	TRY(mr_got(to, err));
 	for (size_t i = 0; i < route->n; i++)
 		to[i] = route->v[i];
 	enum mr_rc rc = send_to(room, self, draft, to, ret, err);
@@ -406,8 +404,7 @@ send_mail(struct mr_room *room, const struct mr_self *self, const struct mr_esca
 	if (route.n == 0)
 		return MR_OK;
 	compose(e, before, &subject, &body);
-	if (!buf_ok(&subject) || !buf_ok(&body))
-		return mr_nomem(err);
+	TRY(mr_got(buf_ok(&subject) && buf_ok(&body), err));
 	(void)snprintf(key, sizeof(key), "%s-%u", e->id, e->raised);
 	struct mr_draft draft = {
 		.subject = buf_z(&subject),
@@ -530,8 +527,7 @@ mr_escalate(struct mr_room *room, const struct mr_self *self, const struct mr_es
 		return mr_fail(
 		    err, MR_REFUSED, "the text has %zu bytes: at most %d are allowed", strlen(what->text), TEXT_MAX);
 	header_clean(&text, str_of(what->text));
-	if (!buf_ok(&text))
-		return mr_nomem(err);
+	TRY(mr_got(buf_ok(&text), err));
 	token_new(token);
 	(void)snprintf(e.id, sizeof(e.id), "esc-%s", token);
 	e.text = buf_z(&text);

@@ -406,8 +406,7 @@ mr_wake_open(struct mr_room *room, const struct mr_self *self, const struct mr_w
 {
 	struct mr_wake *w = calloc(1, sizeof *w);
 
-	if (!w)
-		return mr_nomem(err);
+	TRY(mr_got(w, err));
 	w->self = *self;
 	w->look = (struct look){ .room = room, .self = &w->self, .options = options };
 	struct mr_names *queues = &w->look.queues;

@@ -200,8 +200,7 @@ edit(void *ctx, bool exists, struct buf *text, struct mr_error *err)
 
 		if (!t && (t = add_thread(&w)))
 			sha256_hex(str_of(c->keys->v[i]), t->hash);
-		if (!t)
-			return mr_nomem(err);
+		TRY(mr_got(t, err));
 		t->told = t->told || c->told;
 		if (t->n >= c->limit) {
 			memmove(t->at_ms, t->at_ms + (t->n - c->limit + 1), (c->limit - 1) * sizeof t->at_ms[0]);

@@ -123,8 +123,7 @@ know_packs(struct types_store *s, struct mr_room *room, struct mr_error *err)
 		mr_auto(buf_done) struct buf path = BUF_INIT;
 
 		buf_addf(&path, "%.*s/types", (int)one.len, one.ptr);
-		if (!buf_ok(&path))
-			return mr_nomem(err);
+		TRY(mr_got(buf_ok(&path), err));
 		if (one.len > 0)
 			(void)dir_open(AT_FDCWD, buf_z(&path), &s->data_fd, IGNORED);
 	}

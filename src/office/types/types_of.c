@@ -278,8 +278,7 @@ types_attach(struct mr_room *room, struct mr_error *err)
 {
 	struct types_store *s = calloc(1, sizeof(*s));
 
-	if (!s)
-		return mr_nomem(err);
+	TRY(mr_got(s, err));
 	room->office->types = s;
 	s->data_fd = -1;
 	s->below = room->driver;

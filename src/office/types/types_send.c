@@ -297,8 +297,7 @@ composing_init(struct composing *x, struct mr_error *err)
 		(void)types_fields(from->room, original, &x->request, IGNORED);
 		x->context.request = &x->request;
 	}
-	if (x->sender.failed || x->recipient.failed)
-		return mr_nomem(err);
+	TRY(mr_got(!x->sender.failed && !x->recipient.failed, err));
 	x->context.sender = buf_z(&x->sender);
 	x->context.recipient = buf_z(&x->recipient);
 	return MR_OK;
@@ -478,8 +477,7 @@ typed_compose(struct typed *t, const struct mr_draft *given, const struct typed_
 	x.gave_subject = given->subject && given->subject[0] && !(from->implied & FIELD_SUBJECT);
 	TRY(composing_init(&x, err));
 	TRY(given->fields_n > 0 || !has_text(given) ? render(&x, err) : check_text(&x, err));
-	if (t->subject.failed)
-		return mr_nomem(err);
+	TRY(mr_got(!t->subject.failed, err));
 	if (!x.gave_subject && t->subject.len > 0) {
 		t->draft.subject = buf_z(&t->subject);
 		t->implied |= FIELD_SUBJECT;

@@ -118,12 +118,10 @@ chipset_open(struct mr_room *room, const char *where, struct mr_error *err)
 	mr_auto(sys_close_fd) int fd = -1;
 	struct mr_str path = kit_trim_slashes(str_of(where));
 
-	if (!cs)
-		return mr_nomem(err);
+	TRY(mr_got(cs, err));
 	room->state = cs;
 	cs->path = strndup(path.ptr, path.len);
-	if (!cs->path)
-		return mr_nomem(err);
+	TRY(mr_got(cs->path, err));
 	TRY(kit_set_name(room, STR("chipset"), "chipset", err));
 	if (where[0] != '/')
 		return mr_fail(err, MR_REFUSED,
@@ -218,8 +216,7 @@ add_names(struct chipset *cs, const char *folder, bool identities, struct mr_nam
 		rc = dir_each_once(fd, gather, &g, err);
 	if (rc != MR_OK && rc != MR_NOTFOUND)
 		return rc;
-	if (g.failed)
-		return mr_nomem(err);
+	TRY(mr_got(!g.failed, err));
 	if (names->n > 1)
 		qsort(names->v, names->n, sizeof *names->v, by_name);
 	return MR_OK;
@@ -354,8 +351,7 @@ chipset_nudge_put(struct mr_room *room, const char *to, const struct mr_nudge *n
 	chipset_member(&text, "type", str_of(nudge->kind[0] ? nudge->kind : "sync_request"));
 	buf_adds(&text, "\n}\n");
 	buf_addf(&path, "nudge/%s", to_id);
-	if (!buf_ok(&text) || !buf_ok(&path))
-		return mr_nomem(err);
+	TRY(mr_got(buf_ok(&text) && buf_ok(&path), err));
 	TRY(dir_open(AT_FDCWD, chipset_of(room)->path, &root_fd, err));
 	TRY(dir_make(root_fd, buf_z(&path), folder_mode(root_fd), true, &fd, err));
 	return file_replace(fd, LATEST, buf_str(&text), chipset_file_mode(fd), err);
@@ -382,8 +378,7 @@ chipset_nudge_get(
 
 	TRY(chipset_id(agent, id, err));
 	buf_addf(&path, "nudge/%s", id);
-	if (!buf_ok(&path))
-		return mr_nomem(err);
+	TRY(mr_got(buf_ok(&path), err));
 	TRY(chipset_open_below(chipset_of(room), buf_z(&path), &fd, err));
 	TRY(file_read(fd, LATEST, CHIPSET_READ_MAX, &text, err));
 	TRY(chipset_object(buf_str(&text), &object, err));
@@ -397,8 +392,7 @@ chipset_nudge_get(
 	n.text = keep_text(object, "message", own);
 	n.kind = keep_text(object, "type", own);
 	n.answer_wanted = json_find(object, "requires_response", &wanted) && json_truthy(wanted);
-	if (!n.from || !n.text || !n.kind)
-		return mr_nomem(err);
+	TRY(mr_got(n.from && n.text && n.kind, err));
 	*ret = n;
 	return MR_OK;
 }

@@ -65,8 +65,7 @@ make_bytes(const struct sending *s, const char *to, struct buf *out, struct mr_e
 		words.read = msg->flags & MR_SEEN;
 	}
 	chipset_write(out, msg, &words);
-	if (!buf_ok(out))
-		return mr_nomem(err);
+	TRY(mr_got(buf_ok(out), err));
 	if (out->len <= CHIPSET_MESSAGE_MAX)
 		return MR_OK;
 	return mr_fail(err, MR_REFUSED,

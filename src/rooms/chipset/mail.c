@@ -344,8 +344,7 @@ mark_file(struct marking *m, bool read, bool *ret_changed, struct mr_error *err)
 			return mr_wrap(err, "'%s' is unreadable", m->name);
 		if (!chipset_set_read(buf_str(&text), object, read, &changed))
 			return MR_OK;
-		if (!buf_ok(&changed))
-			return mr_nomem(err);
+		TRY(mr_got(buf_ok(&changed), err));
 		TRY(write_beside(m, buf_str(&changed), err));
 		TRY(put_in_place(m, &replaced, err));
 		*ret_changed = !replaced;

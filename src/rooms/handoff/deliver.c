@@ -153,8 +153,7 @@ send_kept(struct sending *s, const char *id, struct mr_error *err)
 	const struct mr_message *msg = s->what->msg;
 
 	buf_addf(&seed, "%s %" PRId64 " %s", msg->id, msg->date_ms, msg->from);
-	if (!buf_ok(&seed))
-		return mr_nomem(err);
+	TRY(mr_got(buf_ok(&seed), err));
 	TRY(open_mailbox(s, id, err));
 	for (unsigned i = 0, tries = 0; tries < TRIES; tries++) {
 		handoff_msg_id_from(msg->date_ms, buf_str(&seed), i, s->msg_id);
@@ -203,8 +202,7 @@ find_ends(struct mr_room *room, const struct delivery *what, char ret_from[HANDO
 
 			if (rc != MR_OK && !make)
 				return rc;
-			if (!names_add(make ? &missing : ret_ids, str_of(make ? what->to->v[i] : id)))
-				return mr_nomem(err);
+			TRY(mr_got(names_add(make ? &missing : ret_ids, str_of(make ? what->to->v[i] : id)), err));
 		}
 		if (missing.n > 0 && round > 0)
 			return mr_fail(err, MR_NOTFOUND, "no agent '%s' in this room", missing.v[0]);

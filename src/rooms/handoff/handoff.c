@@ -103,16 +103,14 @@ handoff_open(struct mr_room *room, const char *where, struct mr_error *err)
 	struct mr_str path = kit_trim_slashes(str_of(where)), last = kit_last_part(path);
 	int fd = -1;
 
-	if (!h)
-		return mr_nomem(err);
+	TRY(mr_got(h, err));
 	h->root_fd = -1;
 	room->state = h;
 	if (where[0] != '/' || where[1] == '\0')
 		return mr_fail(err, MR_REFUSED, "cannot open '%s': not the absolute path of a folder", room->spec);
 	h->path = strndup(path.ptr, path.len);
 	room->name = name_of(last);
-	if (!h->path || !room->name)
-		return mr_nomem(err);
+	TRY(mr_got(h->path && room->name, err));
 	TRY(kit_set_spec(room, h->path, err));
 	enum mr_rc rc = handoff_root(h, false, &fd, err);
 

@@ -512,8 +512,7 @@ handoff_register(struct handoff *h, const struct registering *who, struct mr_err
 	memcpy(created + 19, "Z", 2); /* whole seconds */
 	(void)snprintf(pid, sizeof pid, "%" PRId64, who->pid);
 	handoff_inbox_path(h, who->id, &inbox);
-	if (!buf_ok(&inbox))
-		return mr_nomem(err);
+	TRY(mr_got(buf_ok(&inbox), err));
 	TRY(registry_add(&r,
 	    &(struct registry_entry){ .name = name,
 		.id = who->id,
@@ -534,8 +533,7 @@ handoff_add_agent(struct mr_room *room, const struct mr_agent *agent, struct mr_
 	char fresh[HANDOFF_UUID_LEN + 1];
 
 	foreign_from_address(agent->name, &name);
-	if (!buf_ok(&name))
-		return mr_nomem(err);
+	TRY(mr_got(buf_ok(&name), err));
 	handoff_uuid(fresh);
 	const char *id = agent->session && agent->session[0] ? agent->session : fresh;
 	struct registering who = { buf_z(&name), id, agent->role ? agent->role : "", agent->process.pid,

@@ -56,8 +56,7 @@ kit_set_spec(struct mr_room *room, const char *path, struct mr_error *err)
 	buf_addf(&spec, "%s:%s", room->driver->kind, path);
 	char *whole = buf_take(&spec);
 
-	if (!whole)
-		return mr_nomem(err);
+	TRY(mr_got(whole, err));
 	free(room->spec);
 	room->spec = whole;
 	return MR_OK;
@@ -258,8 +257,7 @@ enum mr_rc
 kit_missing(const struct delivery *what, size_t from, struct delivered *ret, struct mr_error *err)
 {
 	for (size_t i = from; i < what->to->n; i++)
-		if (!names_add(&ret->missing, str_of(what->to->v[i])))
-			return mr_nomem(err);
+		TRY(mr_got(names_add(&ret->missing, str_of(what->to->v[i])), err));
 	return MR_OK;
 }
 
@@ -276,8 +274,7 @@ kit_publish(const struct kit_file *file, const struct delivery *what, const char
 	else
 		(void)snprintf(temporary, sizeof temporary, ".%s.tmp-%s", file->name, random);
 	buf_addf(&ticket, "%s%s%s", folder, folder[0] ? "/" : "", temporary);
-	if (!buf_ok(&ticket))
-		return mr_nomem(err);
+	TRY(mr_got(buf_ok(&ticket), err));
 	if (staged && ticket.len > ROOM_TICKET_MAX)
 		return mr_fail(err, MR_REFUSED, "the path '%.60s...' is too long for mail that is carried", folder);
 	if (staged)

@@ -134,8 +134,7 @@ kit_list(struct kit_box *box, const struct scan_request *want, const char *only_
 	struct kit_known *known = box->known;
 
 	TRY(box->reader->list(box, want, only_id, ret, err));
-	if (ret->failed)
-		return mr_nomem(err);
+	TRY(mr_got(!ret->failed, err));
 	if (only_id || !known)
 		return MR_OK;
 	kit_known_done(known);

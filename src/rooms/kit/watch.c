@@ -75,8 +75,7 @@ kit_watch(const char *path, const char *file, void **ret_watch, struct mr_error 
 	struct watch *w = calloc(1, sizeof *w);
 	struct buf both = BUF_INIT;
 
-	if (!w)
-		return mr_nomem(err);
+	TRY(mr_got(w, err));
 	buf_addf(&both, "%s%c%s", path, '\0', file ? file : "");
 	w->inotify_fd = w->folder_fd = -1;
 	w->path = buf_take(&both);

@@ -109,11 +109,9 @@ add_body(struct buf *out, const struct mr_message *msg, bool answer)
 static enum mr_rc
 write_memo(struct draft *d, struct memo *memo, const struct box *from, struct mr_error *err)
 {
-	if (d->receiver.failed || d->reply.failed || d->body.failed)
-		return mr_nomem(err);
+	TRY(mr_got(!d->receiver.failed && !d->reply.failed && !d->body.failed, err));
 	memo_write(&d->bytes, memo);
-	if (!buf_ok(&d->bytes))
-		return mr_nomem(err);
+	TRY(mr_got(buf_ok(&d->bytes), err));
 	if (d->bytes.len > MEMO_MAX)
 		return mr_fail(err, MR_REFUSED,
 		    "the message is larger than 1 MiB\nput it in a file that the recipient can read, and mail the path");
@@ -211,8 +209,7 @@ deliver_one(struct workspace *ws, struct delivery *what, struct box *from, const
 	d.posting.mtime_ns = what->keep ? what->msg->date_ms * 1000000 : post_stamp(ws);
 	d.posting.what = what;
 	buf_addf(&dir, "%s/.mailbox/inbox", to.path);
-	if (!buf_ok(&dir))
-		return mr_nomem(err);
+	TRY(mr_got(buf_ok(&dir), err));
 	TRY(hand_over(ws, what->keep ? NULL : from, to.inbox_fd, buf_z(&dir), d.id, &d, err));
 	workspace_message_id(d.posting.mtime_ns, d.posting.bytes, ret->id);
 	return MR_OK;

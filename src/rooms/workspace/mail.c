@@ -193,8 +193,7 @@ read_candidate(const struct reading *r, int dir_fd, const struct candidate *c, s
 	struct kit_item *item = kit_add(r->ret, r->path, c->name, folder);
 	struct entry *e = arena_alloc(&r->ret->own, sizeof *e);
 
-	if (!item || !e)
-		return mr_nomem(err);
+	TRY(mr_got(item && e, err));
 	*e = (struct entry){ .request_id = keep(r->ret, memo.request_id),
 		.channel = keep(r->ret, memo.channel),
 		.reply = keep(r->ret, memo.reply),
@@ -221,8 +220,7 @@ list_folder(struct reading *r, const char *only_id, struct mr_error *err)
 		return MR_OK;
 	TRY(dir_names(dir_fd, &names, err));
 	v = calloc(names.n + 1, sizeof *v);
-	if (!v)
-		return mr_nomem(err);
+	TRY(mr_got(v, err));
 	for (size_t i = 0; i < names.n; i++) {
 		struct candidate c = { .name = names.v[i], .ready = r->scratch };
 
@@ -495,8 +493,7 @@ claim_take(struct box *box, struct kit_items *items, struct kit_item *item, stru
 			buf_addf(&name, ".%u", n);
 		const char *kept = buf_ok(&name) ? arena_dup(&items->own, buf_str(&name)) : NULL;
 
-		if (!kept)
-			return mr_nomem(err);
+		TRY(mr_got(kept, err));
 		if (sys_rename_new(box->inbox_fd, item->name, box->scratch_fd, kept) == 0) {
 			item->name = kept;
 			item->folder = MR_ARCHIVE;
@@ -520,8 +517,7 @@ claim_back(const struct box *box, const struct kit_item *item, struct mr_error *
 		end = in; /* the last one: an id may have .in in it */
 	mr_auto(free_ptr) char *name = strndup(item->name, (size_t)(end - item->name));
 
-	if (!name)
-		return mr_nomem(err);
+	TRY(mr_got(name, err));
 	if (sys_rename_new(box->scratch_fd, item->name, box->inbox_fd, name) == 0)
 		return MR_OK;
 	if (errno == EEXIST)
@@ -558,8 +554,7 @@ workspace_mark(struct mr_room *room, const char *agent, const char *id, unsigned
 		bool scratch = (i == 0) == take;
 
 		buf_addf(&path, "%s/.mailbox/%s", box.path, scratch ? "scratch" : "inbox");
-		if (!buf_ok(&path))
-			return mr_nomem(err);
+		TRY(mr_got(buf_ok(&path), err));
 		kit_dirty(&ws->dirty, buf_z(&path), scratch ? box.scratch_fd : box.inbox_fd);
 	}
 	return MR_OK;

@@ -70,8 +70,7 @@ route_open_dir(struct mr_str dir, int *ret_fd, struct mr_error *err)
 		at--;
 	buf_add(&above, (struct mr_str){ dir.ptr, at });
 	buf_add(&below, (struct mr_str){ dir.ptr + at, dir.len - at });
-	if (!buf_ok(&above))
-		return mr_nomem(err);
+	TRY(mr_got(buf_ok(&above), err));
 	if (below.len == 0)
 		return mr_fail(err, MR_REFUSED, "the root folder takes no answers");
 	fd = sys_open(AT_FDCWD, buf_z(&above), O_RDONLY | O_DIRECTORY, 0);
@@ -420,8 +419,7 @@ make_way(const struct box *box, const char *id, struct mr_error *err)
 		mr_auto(buf_done) struct buf older = BUF_INIT;
 
 		buf_addf(&older, "%s.%u", id, n);
-		if (!buf_ok(&older))
-			return mr_nomem(err);
+		TRY(mr_got(buf_ok(&older), err));
 		if (sys_rename_new(box->scratch_fd, id, box->scratch_fd, buf_z(&older)) == 0 || errno == ENOENT)
 			return MR_OK;
 		if (errno != EEXIST)

@@ -33,8 +33,7 @@ workspace_open(struct mr_room *room, const char *where, struct mr_error *err)
 	bool yard = false;
 
 	room->state = ws;
-	if (!ws)
-		return mr_nomem(err);
+	TRY(mr_got(ws, err));
 	ws->busy_ms = WORKSPACE_BUSY_MS;
 	ws->yard = where[0] == '/' ? realpath(where, NULL) : NULL;
 	fd = ws->yard ? sys_open(AT_FDCWD, ws->yard, O_RDONLY | O_DIRECTORY, 0) : -1;
@@ -198,8 +197,7 @@ workspace_path(struct workspace *ws, const char *address, struct buf *ret, struc
 	foreign_from_address(address, &name);
 	struct mr_str s = buf_str(&name);
 
-	if (!buf_ok(&name))
-		return mr_nomem(err);
+	TRY(mr_got(buf_ok(&name), err));
 	if (s.len == 0 || memchr(s.ptr, '/', s.len) || memo_value_problem(s) || str_eq(s, STR(".")) ||
 	    str_eq(s, STR("..")))
 		return mr_fail(err, MR_REFUSED,
@@ -302,8 +300,7 @@ describe(const char *address, const struct box *box, struct mr_agent *ret, struc
 	struct stat st;
 
 	agent.worktree = arena_dup(&own, str_of(box->path ? box->path : ""));
-	if (!agent.worktree)
-		return mr_nomem(err);
+	TRY(mr_got(agent.worktree, err));
 	if (box->inbox_fd >= 0 && sys_stat_fd(box->inbox_fd, &st) == 0)
 		agent.created_ms = kit_mtime_ns(&st) / 1000000;
 	if (box->fd >= 0)
@@ -370,8 +367,7 @@ workspace_add_agent(struct mr_room *room, const struct mr_agent *agent, struct m
 		rc = MR_EXISTS;
 	else if (agent->role && agent->role[0]) { /* it says from its first moment what it is for */
 		TRY(workspace_path(ws, agent->name, &path, err));
-		if (!buf_ok(&path))
-			return mr_nomem(err);
+		TRY(mr_got(buf_ok(&path), err));
 		TRY(dir_make(AT_FDCWD, buf_z(&path), 0700, true, &fd, err));
 		rc = dir_publish(fd, ".mailbox", 0700, STAND_IN, str_of(agent->role), below, err);
 	} else {
@@ -418,8 +414,7 @@ box_open(struct box *box, struct workspace *ws, const char *address, enum box_ma
 	box->kit = (struct kit_box){ &workspace_reader, &ws->known, box->address };
 	TRY(workspace_path(ws, address, &path, err));
 	box->path = buf_take(&path);
-	if (!box->path)
-		return mr_nomem(err);
+	TRY(mr_got(box->path, err));
 	enum mr_rc rc = open_folders(box, err);
 
 	if (rc != MR_NOTFOUND)
