@@ -6,28 +6,43 @@
 #define LOCK_WAIT_MS 10000
 
 enum mr_rc
-room_record_change(struct mr_room *room, const char *kind, const char *owner, const char *name, room_edit_fn *edit,
-    void *ctx, struct mr_error *err)
+record_edit_begin(struct record_edit *e, struct mr_room *room, const char *kind, const char *owner, const char *name,
+    struct mr_error *err)
 {
 	const struct room_driver *d = room->driver;
-	mr_auto(buf_done) struct buf text = BUF_INIT, before = BUF_INIT;
-	void *lock = NULL;
 
-	if (d->record_lock(room, kind, owner, "", LOCK_WAIT_MS, &lock, err) != MR_OK)
+	*e = (struct record_edit){ .room = room, .kind = kind, .owner = owner, .name = name };
+	if (d->record_lock(room, kind, owner, "", LOCK_WAIT_MS, &e->lock, err) != MR_OK)
 		return err->code == MR_UNSUPPORTED ? err->code
 						   : mr_wrap(err, "cannot change record '%s/%s'", kind, name);
-	enum mr_rc rc = d->record_get(room, kind, owner, name, &text, err);
-	bool exists = rc == MR_OK;
+	e->locked = true;
+	enum mr_rc rc = d->record_get(room, kind, owner, name, &e->text, err);
 
-	if (rc == MR_OK || rc == MR_NOTFOUND) {
-		*err = (struct mr_error){ 0 };
-		buf_add(&before, buf_str(&text));
-		rc = edit(ctx, exists, &text, err);
-	}
-	if (rc == MR_OK && (!buf_ok(&text) || !buf_ok(&before)))
-		rc = mr_nomem(err);
-	if (rc == MR_OK && !(exists && str_eq(buf_str(&text), buf_str(&before))))
-		rc = d->record_put(room, kind, owner, name, buf_str(&text), err);
-	d->record_unlock(room, lock);
+	e->exists = rc == MR_OK;
+	if (rc != MR_OK && rc != MR_NOTFOUND)
+		return rc;
+	*err = (struct mr_error){ 0 };
+	buf_add(&e->before, buf_str(&e->text));
+	return MR_OK;
+}
+
+enum mr_rc
+record_edit_save(struct record_edit *e, struct mr_error *err)
+{
+	enum mr_rc rc = mr_got(buf_ok(&e->text) && buf_ok(&e->before), err);
+
+	if (rc == MR_OK && !(e->exists && str_eq(buf_str(&e->text), buf_str(&e->before))))
+		rc = e->room->driver->record_put(e->room, e->kind, e->owner, e->name, buf_str(&e->text), err);
+	record_edit_done(e);
 	return rc;
+}
+
+void
+record_edit_done(struct record_edit *e)
+{
+	if (e->locked)
+		e->room->driver->record_unlock(e->room, e->lock);
+	buf_done(&e->text);
+	buf_done(&e->before);
+	*e = (struct record_edit){ 0 };
 }

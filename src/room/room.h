@@ -306,13 +306,29 @@ void room_fill(struct room_driver *ret, const struct room_driver *driver);
 /* MR_UNSUPPORTED: "a teams room has no <what>". */
 enum mr_rc room_lacks(const struct mr_room *room, const char *what, struct mr_error *err);
 
-/* records.c: reads a record (empty text, exists false, when there is none), lets `edit` change the text, writes it: all
- * under a lock, so that of any number of changes at once none is lost. What edit returns is returned; only MR_OK
- * writes. The kinds group, queue and channel (owner "") are what a person finds under groups/, queues/ and channels/.
- */
-typedef enum mr_rc room_edit_fn(void *ctx, bool exists, struct buf *text, struct mr_error *err);
-enum mr_rc room_record_change(struct mr_room *room, const char *kind, const char *owner, const char *name,
-    room_edit_fn *edit, void *ctx, struct mr_error *err);
+/* records.c: a change of a record under its lock, so that of any number of changes at once none is lost:
+ *
+ *	mr_auto(record_edit_done) struct record_edit e = { 0 };
+ *
+ *	TRY(record_edit_begin(&e, room, kind, owner, name, err));
+ *	... change e.text
+ *	return record_edit_save(&e, err);
+ *
+ * Without save nothing is written. The kinds group, queue and channel (owner "") are what a person finds under groups/,
+ * queues/ and channels/. */
+struct record_edit {
+	struct mr_room *room;
+	const char *kind, *owner, *name; /* borrowed */
+	bool exists, locked;
+	struct buf text; /* empty when there is none */
+	struct buf before;
+	void *lock;
+};
+enum mr_rc record_edit_begin(struct record_edit *e, struct mr_room *room, const char *kind, const char *owner,
+    const char *name, struct mr_error *err);
+/* Writes the text if it differs, and lets the lock go. */
+enum mr_rc record_edit_save(struct record_edit *e, struct mr_error *err);
+void record_edit_done(struct record_edit *e);
 /* calls.c: work of a queue, with its text. */
 enum mr_rc room_fetch_work(
     struct mr_room *room, const char *queue, const char *id, struct mr_message *ret, struct mr_error *err);

@@ -207,7 +207,7 @@ SLOT(record_each,
 	struct mr_error *err),
     (room, kind, owner, fn, ctx, err), room_lacks(room, "records", err), "record_each %s '%s'", kind, owner)
 
-/* A lock of that name beside the records of that kind and owner; name "" is the one of room_record_change. The kernel
+/* A lock of that name beside the records of that kind and owner; name "" is the one of record_edit_begin. The kernel
  * lets it go when this process ends. wait_ms 0: tries once. MR_BUSY: another has it. */
 SLOT(record_lock,
     (struct mr_room * room, const char *kind, const char *owner, const char *name, int64_t wait_ms, void **ret_lock,

@@ -2,7 +2,7 @@
 /*
  * target.c - what is no agent and still gets mail, or stands for those who do: which names groups, queues and channels
  * may have, where their settings are read, and whether mail may go to them now. Then the groups themselves: named lists
- * of addresses. A group is one small record of header lines; every change goes through room_record_change, which
+ * of addresses. A group is one small record of header lines; every change goes through record_edit_begin, which
  * reads, edits and writes under a lock: of any number of joins at once none is lost.
  */
 #include "base/clock.h"
@@ -260,7 +260,7 @@ struct group_edit {
 	struct mr_room *room;
 	const char *name;
 	const char *by;          /* create */
-	struct mr_names members; /* as they are kept */
+	struct mr_names members; /* as they are kept; borrowed */
 	bool remove;
 	bool *changed; /* one for each of members; NULL: create */
 };
@@ -329,47 +329,32 @@ change_members(struct group_edit *e, struct buf *text, struct mr_error *err)
 	return MR_OK;
 }
 
+/* Every member is checked before the record is touched. With e->by the group is created. */
 static enum mr_rc
-edit_create(void *ctx, bool exists, struct buf *text, struct mr_error *err)
+change(struct group_edit *e, const char *const *members, struct mr_error *err)
 {
-	struct group_edit *e = ctx;
-	char now[RFC3339_LEN + 1];
+	mr_auto(record_edit_done) struct record_edit edit = { 0 };
+	mr_auto(mr_names_done) struct mr_names kept = { 0 };
+	char member[MEMBER_LEN], now[RFC3339_LEN + 1];
 
-	if (exists)
+	TRY(target_supported(e->room, GROUP, err));
+	TRY(target_name_check(GROUP, e->name, err));
+	for (size_t i = 0; members && members[i]; i++) {
+		TRY(check_member(e->room, members[i], member, err));
+		TRY(mr_got(names_add(&kept, str_of(member)), err));
+	}
+	e->members = kept;
+	TRY(record_edit_begin(&edit, e->room, GROUP, "", e->name, err));
+	if (!edit.exists && !e->by)
+		return refuse_unknown(e->room, e->name, err);
+	if (edit.exists && e->by)
 		return mr_fail(err, MR_EXISTS,
 		    "the group '%s' exists already\n`mailroom group add %s MEMBER` adds to it", e->name, e->name);
 	time_rfc3339(clock_now_ms(), now);
-	buf_clear(text);
-	buf_addf(text, "Name: %s\nCreated: %s\nCreated-By: %s\n", e->name, now, e->by);
-	return change_members(e, text, err);
-}
-
-static enum mr_rc
-edit_members(void *ctx, bool exists, struct buf *text, struct mr_error *err)
-{
-	struct group_edit *e = ctx;
-
-	return exists ? change_members(e, text, err) : refuse_unknown(e->room, e->name, err);
-}
-
-/* Every member is checked before the record is touched. */
-static enum mr_rc
-change(struct group_edit *e, const char *const *members, room_edit_fn *edit, struct mr_error *err)
-{
-	char member[MEMBER_LEN];
-	enum mr_rc rc = target_supported(e->room, GROUP, err);
-
-	if (rc == MR_OK)
-		rc = target_name_check(GROUP, e->name, err);
-	for (size_t i = 0; rc == MR_OK && members && members[i]; i++) {
-		rc = check_member(e->room, members[i], member, err);
-		if (rc == MR_OK && !names_add(&e->members, str_of(member)))
-			rc = mr_nomem(err);
-	}
-	if (rc == MR_OK)
-		rc = room_record_change(e->room, GROUP, "", e->name, edit, e, err);
-	mr_names_done(&e->members);
-	return rc;
+	if (e->by)
+		buf_addf(&edit.text, "Name: %s\nCreated: %s\nCreated-By: %s\n", e->name, now, e->by);
+	TRY(change_members(e, &edit.text, err));
+	return record_edit_save(&edit, err);
 }
 
 enum mr_rc
@@ -382,22 +367,21 @@ mr_group_create(struct mr_room *room, const struct mr_self *self, const char *na
 	TRY(target_supported(room, GROUP, err));
 	TRY(target_name_check(GROUP, name, err));
 	TRY(target_name_free(room, GROUP, name, err));
-	return change(&e, members, edit_create, err);
+	return change(&e, members, err);
 }
 
 enum mr_rc
 mr_group_add(
     struct mr_room *room, const char *name, const char *const *members, bool *ret_changed, struct mr_error *err)
 {
-	return change(&(struct group_edit){ room, name, .changed = ret_changed }, members, edit_members, err);
+	return change(&(struct group_edit){ room, name, .changed = ret_changed }, members, err);
 }
 
 enum mr_rc
 mr_group_remove(
     struct mr_room *room, const char *name, const char *const *members, bool *ret_changed, struct mr_error *err)
 {
-	return change(
-	    &(struct group_edit){ room, name, .remove = true, .changed = ret_changed }, members, edit_members, err);
+	return change(&(struct group_edit){ room, name, .remove = true, .changed = ret_changed }, members, err);
 }
 
 enum mr_rc

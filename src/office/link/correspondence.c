@@ -188,11 +188,6 @@ correspondence_evidence(
 
 /* ---- Writing ---- */
 
-struct noting {
-	const char *local, *foreign, *answers;
-	const struct carried_line *line;
-};
-
 /* A word of another room may have anything in it; one with a space is not worth a format of its own. */
 static const char *
 word(const char *s)
@@ -219,29 +214,33 @@ put_line(struct correspondence *m, const struct carried_line *line)
 	m->v[m->n++] = *line;
 }
 
-static enum mr_rc
-edit(void *ctx, bool exists, struct buf *text, struct mr_error *err)
+enum mr_rc
+correspondence_note(struct mr_room *room, const char *link, const char *local, const char *foreign,
+    const struct carried_line *line, const char *answers, struct mr_error *err)
 {
-	const struct noting *n = ctx;
+	mr_auto(record_edit_done) struct record_edit e = { 0 };
 	mr_auto(correspondence_done) struct correspondence m = { 0 };
-	enum mr_rc rc = parse(exists ? buf_str(text) : STR(""), &m, err);
+	char name[33];
+
+	record_name(local, foreign, name);
+	TRY(record_edit_begin(&e, room, CARRIED_KIND, link, name, err));
+	enum mr_rc rc = parse(buf_str(&e.text), &m, err);
 
 	if (rc == MR_CORRUPT) { /* begun anew: it is a help, not the mail */
 		*err = (struct mr_error){ 0 };
 		rc = parse(STR(""), &m, err);
 	}
-	if (rc != MR_OK)
-		return rc;
-	put_line(&m, n->line);
-	for (size_t i = 0; i < m.n && *n->answers; i++)
-		if (strcmp(m.v[i].id, n->answers) == 0) {
+	TRY(rc);
+	put_line(&m, line);
+	for (size_t i = 0; i < m.n && *answers; i++)
+		if (strcmp(m.v[i].id, answers) == 0) {
 			m.v[i].answered = true;
 			if (m.v[i].state == CARRIED_SENT)
 				m.v[i].state = CARRIED_READ;
 		}
-	buf_clear(text);
-	TRY(header_add(text, "Local", str_of(n->local), err));
-	TRY(header_add(text, "Foreign", str_of(n->foreign), err));
+	buf_clear(&e.text);
+	TRY(header_add(&e.text, "Local", str_of(local), err));
+	TRY(header_add(&e.text, "Foreign", str_of(foreign), err));
 	for (size_t i = m.n > LINES_MAX ? m.n - LINES_MAX : 0; i < m.n; i++) {
 		mr_auto(buf_done) struct buf value = BUF_INIT;
 		const struct carried_line *l = &m.v[i];
@@ -249,18 +248,7 @@ edit(void *ctx, bool exists, struct buf *text, struct mr_error *err)
 		buf_addf(&value, "%s %s %s %s %s %s %s", word(l->id), word(l->thread), word(l->there),
 		    word(l->there_thread), word(l->subject), l->answered ? "+" : "-", l->native);
 		TRY(mr_got(buf_ok(&value), err));
-		TRY(header_add(text, state_words[l->state], buf_str(&value), err));
+		TRY(header_add(&e.text, state_words[l->state], buf_str(&value), err));
 	}
-	return MR_OK;
-}
-
-enum mr_rc
-correspondence_note(struct mr_room *room, const char *link, const char *local, const char *foreign,
-    const struct carried_line *line, const char *answers, struct mr_error *err)
-{
-	struct noting n = { .local = local, .foreign = foreign, .answers = answers, .line = line };
-	char name[33];
-
-	record_name(local, foreign, name);
-	return room_record_change(room, CARRIED_KIND, link, name, edit, &n, err);
+	return record_edit_save(&e, err);
 }

@@ -99,68 +99,61 @@ link_lives_there(struct mr_room *there, const char *name, struct mr_error *err)
 	return rc == MR_OK && !search.found ? MR_NOTFOUND : rc;
 }
 
-struct entering {
-	struct mr_room *there;
-	const char *link, *local, *foreign;
-	bool adopt;
-	char had[MR_ADDRESS_MAX + 1]; /* the name that `local` has already, or "" */
-};
-
+/* Enters the name, unless it is taken. MR_EMPTY: ret_had is the name that `local` has already. */
 static enum mr_rc
-refuse_taken(const struct entering *e, const char *by, struct mr_error *err)
+enter(struct mr_room *room, struct mr_room *there, const char *link, const char *local, const char *foreign, bool adopt,
+    char ret_had[MR_ADDRESS_MAX + 1], struct mr_error *err)
 {
-	return mr_fail(err, MR_EXISTS,
-	    "'%s' cannot be '%s' in '%s': %s is called so there\n`mailroom link name %s %s OTHER` gives another name",
-	    e->local, e->foreign, e->link, by, e->link, e->local);
-}
-
-/* MR_EMPTY: nothing to change, e->had says which name it is. */
-static enum mr_rc
-enter(void *ctx, bool exists, struct buf *text, struct mr_error *err)
-{
-	struct entering *e = ctx;
+	mr_auto(record_edit_done) struct record_edit e = { 0 };
 	mr_auto(record_done) struct record lines = { 0 };
 	mr_auto(mr_link_done) struct mr_link now = { 0 };
-	mr_auto(buf_done) struct buf other = BUF_INIT;
+	mr_auto(buf_done) struct buf by = BUF_INIT;
 
-	if (!exists)
-		return mr_fail(err, MR_NOTFOUND, "no link '%s'", e->link);
-	TRY(record_parse(buf_str(text), &lines, err));
-	TRY(link_parse(&lines, e->link, &now, err));
-	const char *had = link_foreign_of(&now, e->local), *taken = link_local_of(&now, e->foreign);
+	TRY(record_edit_begin(&e, room, LINK_KIND, "", link, err));
+	if (!e.exists)
+		return mr_fail(err, MR_NOTFOUND, "no link '%s'", link);
+	TRY(record_parse(buf_str(&e.text), &lines, err));
+	TRY(link_parse(&lines, link, &now, err));
+	const char *had = link_foreign_of(&now, local), *taken = link_local_of(&now, foreign);
 
 	if (had) {
-		(void)snprintf(e->had, sizeof(e->had), "%s", had);
+		(void)snprintf(ret_had, MR_ADDRESS_MAX + 1, "%s", had);
 		return MR_EMPTY;
 	}
-	buf_addf(&other, "'%s'", taken ? taken : "");
-	if (taken)
-		return refuse_taken(e, buf_z(&other), err);
-	enum mr_rc rc = e->adopt ? MR_NOTFOUND : link_lives_there(e->there, e->foreign, err);
+	enum mr_rc rc = taken ? MR_OK : adopt ? MR_NOTFOUND : link_lives_there(there, foreign, err);
 
+	if (rc == MR_OK) {
+		if (taken)
+			buf_addf(&by, "'%s'", taken);
+		return mr_fail(err, MR_EXISTS,
+		    "'%s' cannot be '%s' in '%s': %s is called so there\n`mailroom link name %s %s OTHER` gives another name",
+		    local, foreign, link, taken ? buf_z(&by) : "somebody", link, local);
+	}
 	if (rc != MR_NOTFOUND)
-		return rc == MR_OK ? refuse_taken(e, "somebody", err) : rc;
+		return rc;
 	*err = (struct mr_error){ 0 };
-	buf_addf(text, "Name: %s %s\n", e->local, e->foreign);
-	return buf_ok(text) ? MR_OK : mr_nomem(err);
+	buf_addf(&e.text, "Name: %s %s\n", local, foreign);
+	return record_edit_save(&e, err);
 }
 
 static enum mr_rc
-take_out(void *ctx, bool exists, struct buf *text, struct mr_error *err)
+take_out(struct mr_room *room, const char *link, const char *local, const char *foreign, struct mr_error *err)
 {
-	const struct entering *e = ctx;
-	mr_auto(buf_done) struct buf line = BUF_INIT, out = BUF_INIT;
-	const char *at;
+	mr_auto(record_edit_done) struct record_edit e = { 0 };
+	mr_auto(buf_done) struct buf line = BUF_INIT;
 
-	buf_addf(&line, "Name: %s %s\n", e->local, e->foreign);
-	at = exists ? strstr(buf_z(text), buf_z(&line)) : NULL;
+	TRY(record_edit_begin(&e, room, LINK_KIND, "", link, err));
+	buf_addf(&line, "Name: %s %s\n", local, foreign);
+	const char *at = buf_ok(&line) ? strstr(buf_z(&e.text), buf_z(&line)) : NULL;
+
 	if (!at)
 		return MR_EMPTY;
-	buf_add(&out, (struct mr_str){ text->ptr, (size_t)(at - text->ptr) });
-	buf_adds(&out, at + line.len);
-	buf_clear(text);
-	buf_add(text, buf_str(&out));
-	return buf_ok(&line) && buf_ok(&out) && buf_ok(text) ? MR_OK : mr_nomem(err);
+	size_t from = (size_t)(at - e.text.ptr);
+
+	buf_clear(&e.text);
+	buf_add(&e.text, (struct mr_str){ e.before.ptr, from });
+	buf_adds(&e.text, e.before.ptr + from + line.len);
+	return record_edit_save(&e, err);
 }
 
 /* ---- The mailbox ---- */
@@ -239,23 +232,23 @@ introduce(struct mr_room *room, struct mr_room *there, const char *link, const c
     bool adopt, char ret[MR_ADDRESS_MAX + 1], struct mr_error *err)
 {
 	mr_auto(mr_link_done) struct mr_link now = { 0 };
-	struct entering e = { .there = there, .link = link, .local = local, .foreign = ret, .adopt = adopt };
+	char had[MR_ADDRESS_MAX + 1];
 
 	TRY(mr_link_get(room, link, &now, err));
 	const char *known = link_foreign_of(&now, local);
 
 	if (!known) {
 		TRY(choose_name(there, local, foreign, ret, err));
-		enum mr_rc rc = room_record_change(room, LINK_KIND, "", link, enter, &e, err);
+		enum mr_rc rc = enter(room, there, link, local, ret, adopt, had, err);
 
 		if (rc == MR_OK) {
 			rc = make_mailbox(room, there, link, local, ret, err);
 			if (rc == MR_REFUSED || rc == MR_UNSUPPORTED || rc == MR_EXISTS) /* then it is not its name */
-				(void)room_record_change(room, LINK_KIND, "", link, take_out, &e, IGNORED);
+				(void)take_out(room, link, local, ret, IGNORED);
 		}
 		if (rc != MR_EMPTY)
 			return rc;
-		known = e.had; /* another carrier was quicker */
+		known = had; /* another carrier was quicker */
 	}
 	if (foreign && strcmp(known, foreign) != 0)
 		return mr_fail(err, MR_EXISTS,

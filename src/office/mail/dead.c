@@ -49,34 +49,27 @@ letter_ends(struct mr_room *room, const char *id, letter_end_fn *fn, void *ctx, 
 	return MR_OK;
 }
 
+/* Durable. Noting the same retry twice notes it once. */
 static enum mr_rc
-add_end(void *ctx, bool exists, struct buf *text, struct mr_error *err)
+note_end(struct mr_room *room, const char *id, struct letter_end *end, struct mr_error *err)
 {
-	const struct letter_end *end = ctx;
+	mr_auto(record_edit_done) struct record_edit e = { 0 };
 	mr_auto(buf_done) struct buf line = BUF_INIT;
 	char at[RFC3339_LEN + 1];
 
-	(void)exists;
+	if (!ROOM_HAS(room, record_put))
+		return MR_OK;
+	TRY(record_edit_begin(&e, room, ENDS, "", id, err));
 	/* A retry that is repeated ends the same way. */
-	if (*end->again && text->len > 0 && strstr(buf_z(text), end->again))
+	if (*end->again && e.text.len > 0 && strstr(buf_z(&e.text), end->again))
 		return MR_OK;
 	time_rfc3339(clock_now_ms(), at);
 	buf_addf(&line, "%s %s %s", *end->again ? end->again : "-", end->by, at);
 	for (size_t i = 0; i < end->of.n; i++)
 		buf_addf(&line, " %s", end->of.v[i]);
-	if (!buf_ok(&line))
-		return mr_nomem(err);
-	TRY(header_add(text, *end->again ? "Retried" : "Dropped", buf_str(&line), err));
-	return buf_ok(text) ? MR_OK : mr_nomem(err);
-}
-
-/* Durable. Noting the same retry twice notes it once. */
-static enum mr_rc
-note_end(struct mr_room *room, const char *id, struct letter_end *end, struct mr_error *err)
-{
-	if (!ROOM_HAS(room, record_put))
-		return MR_OK;
-	TRY(room_record_change(room, ENDS, "", id, add_end, end, err));
+	TRY(mr_got(buf_ok(&line), err));
+	TRY(header_add(&e.text, *end->again ? "Retried" : "Dropped", buf_str(&line), err));
+	TRY(record_edit_save(&e, err));
 	office_records_age(room, ENDS);
 	return MR_OK;
 }

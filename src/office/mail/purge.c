@@ -290,52 +290,36 @@ tell(struct purge *p, struct mr_names *ret_told, struct mr_error *err)
 
 /* ---- 4 and 5 ---- */
 
-struct tombstone_line {
-	const char *id;
-	struct mr_str value; /* "<id> <at> <by> <reason>" */
-	bool no_room;
-};
-
 /* Also replaces the line of the message, which a purge that was cut off may have left. */
-static enum mr_rc
-put_line(void *ctx, bool exists, struct buf *text, struct mr_error *err)
-{
-	struct tombstone_line *new = ctx;
-	mr_auto(record_done) struct record old = { 0 };
-	enum mr_rc rc = exists ? record_parse(buf_str(text), &old, err) : MR_OK;
-
-	if (rc != MR_CORRUPT)
-		TRY(rc);
-	new->no_room = text->len > BUCKET_MAX;
-	if (new->no_room)
-		return MR_OK;
-	*err = (struct mr_error){ 0 };
-	buf_clear(text);
-	TRY(header_add(text, "Purged", new->value, err));
-	for (size_t i = 0; i < old.n; i++)
-		if (!str_starts(str_of(old.lines[i].value), new->id))
-			TRY(header_add(text, old.lines[i].name, str_of(old.lines[i].value), err));
-	return MR_OK;
-}
-
 static enum mr_rc
 put_tombstone(struct purge *p, struct mr_error *err)
 {
+	mr_auto(record_edit_done) struct record_edit e = { 0 };
+	mr_auto(record_done) struct record old = { 0 };
 	mr_auto(buf_done) struct buf value = BUF_INIT;
-	struct tombstone_line line = { .id = p->id };
 	char bucket[BUCKET_CHARS + 1];
 
 	bucket_of(p->id, bucket);
 	buf_addf(&value, "%s %s %s %s", p->id, p->intent.at, p->intent.by, p->intent.reason);
-	if (!buf_ok(&value))
-		return mr_nomem(err);
-	line.value = str_trim(buf_str(&value));
-	TRY(room_record_change(p->room, PURGED, "", bucket, put_line, &line, err));
-	office_records_age(p->room, PURGED);
-	if (line.no_room)
-		return put_intent(p, true, err);
-	enum mr_rc rc = p->room->driver->record_drop(p->room, PURGED, "", p->id, err);
+	TRY(mr_got(buf_ok(&value), err));
+	TRY(record_edit_begin(&e, p->room, PURGED, "", bucket, err));
+	enum mr_rc rc = e.exists ? record_parse(buf_str(&e.text), &old, err) : MR_OK;
 
+	if (rc != MR_CORRUPT)
+		TRY(rc);
+	if (e.text.len > BUCKET_MAX) {
+		record_edit_done(&e);
+		return put_intent(p, true, err);
+	}
+	*err = (struct mr_error){ 0 };
+	buf_clear(&e.text);
+	TRY(header_add(&e.text, "Purged", str_trim(buf_str(&value)), err));
+	for (size_t i = 0; i < old.n; i++)
+		if (!str_starts(str_of(old.lines[i].value), p->id))
+			TRY(header_add(&e.text, old.lines[i].name, str_of(old.lines[i].value), err));
+	TRY(record_edit_save(&e, err));
+	office_records_age(p->room, PURGED);
+	rc = p->room->driver->record_drop(p->room, PURGED, "", p->id, err);
 	return rc == MR_NOTFOUND ? MR_OK : rc;
 }
 

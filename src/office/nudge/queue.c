@@ -140,19 +140,6 @@ refused_in(struct mr_str text)
 	return n > 0 && n < INT32_MAX ? (unsigned)n : 0;
 }
 
-static enum mr_rc
-forget_refused(void *ctx, bool exists, struct buf *text, struct mr_error *err)
-{
-	const unsigned *n = ctx;
-	unsigned refused = refused_in(buf_str(text));
-
-	(void)exists;
-	(void)err;
-	buf_clear(text);
-	buf_addf(text, "Refused: %u\n", refused > *n ? refused - *n : 0);
-	return MR_OK;
-}
-
 /* ---- One more ---- */
 
 struct adding {
@@ -200,10 +187,9 @@ look_at(struct adding *a, const char *name, struct mr_nudge *same, char *same_na
 }
 
 static enum mr_rc
-add_or_refuse(void *ctx, bool exists, struct buf *text, struct mr_error *err)
+add_or_refuse(struct adding *a, struct buf *text, struct mr_error *err)
 {
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
-	struct adding *a = ctx;
 	const struct room_driver *d = a->room->driver;
 	struct mr_nudge same = { 0 };
 	char same_name[NUDGE_NAME_LEN + 1] = "";
@@ -211,7 +197,6 @@ add_or_refuse(void *ctx, bool exists, struct buf *text, struct mr_error *err)
 	enum mr_rc rc = MR_OK;
 	void *lock = NULL;
 
-	(void)exists;
 	TRY(nudge_names(a->room, a->agent, &names, err));
 	for (size_t i = 0; i < names.n; i++)
 		look_at(a, names.v[i], &same, same_name);
@@ -244,6 +229,7 @@ enum mr_rc
 nudge_enqueue(struct mr_room *room, const char *agent, const struct mr_nudge *nudge, char ret_name[NUDGE_NAME_LEN + 1],
     bool *ret_coalesced, struct mr_error *err)
 {
+	mr_auto(record_edit_done) struct record_edit e = { 0 };
 	struct adding a = { .room = room, .agent = agent, .nudge = *nudge };
 	bool urgent = nudge->priority == MR_URGENT;
 	char random[9];
@@ -262,7 +248,8 @@ nudge_enqueue(struct mr_room *room, const char *agent, const struct mr_nudge *nu
 	random_hex(random, 8);
 	(void)snprintf(
 	    a.name, sizeof a.name, "%019" PRId64 "-%s", clock_now_ns(), random); /* in the order of sending */
-	if (room_record_change(room, STATE_KIND, agent, STATE_NAME, add_or_refuse, &a, err) != MR_OK)
+	if (record_edit_begin(&e, room, STATE_KIND, agent, STATE_NAME, err) != MR_OK ||
+	    add_or_refuse(&a, &e.text, err) != MR_OK || record_edit_save(&e, err) != MR_OK)
 		return mr_wrap(err, "cannot queue a nudge for '%s'", agent);
 	if (a.full)
 		return mr_fail(err, MR_REFUSED,
@@ -467,6 +454,7 @@ mr_nudges_refused(const struct mr_nudges *nudges)
 enum mr_rc
 mr_nudges_shown(struct mr_nudges *nudges, size_t n, struct mr_error *err)
 {
+	mr_auto(record_edit_done) struct record_edit e = { 0 };
 	struct mr_room *room = nudges->room;
 
 	if (n == 0)
@@ -481,9 +469,14 @@ mr_nudges_shown(struct mr_nudges *nudges, size_t n, struct mr_error *err)
 		if (rc != MR_OK && rc != MR_NOTFOUND)
 			return rc;
 	}
-	if (nudges->refused > 0)
-		(void)room_record_change(
-		    room, STATE_KIND, nudges->agent, STATE_NAME, forget_refused, &nudges->refused, IGNORED);
+	if (nudges->refused > 0 &&
+	    record_edit_begin(&e, room, STATE_KIND, nudges->agent, STATE_NAME, IGNORED) == MR_OK) {
+		unsigned refused = refused_in(buf_str(&e.text));
+
+		buf_clear(&e.text);
+		buf_addf(&e.text, "Refused: %u\n", refused > nudges->refused ? refused - nudges->refused : 0);
+		(void)record_edit_save(&e, IGNORED);
+	}
 	nudges->refused = 0;
 	return MR_OK;
 }

@@ -128,76 +128,66 @@ settings_names(struct mr_room *room, const char *kind, struct mr_names *ret, str
 
 /* ---- Writing ---- */
 
-static enum mr_rc
-write_new(void *ctx, bool exists, struct buf *text, struct mr_error *err)
-{
-	if (exists)
-		return mr_fail(err, MR_EXISTS, "that name is taken");
-	buf_add(text, buf_str(ctx));
-	return buf_ok(text) ? MR_OK : mr_nomem(err);
-}
-
 enum mr_rc
 settings_create(
     struct mr_room *room, const char *kind, const char *name, const char *by, struct buf *lines, struct mr_error *err)
 {
+	mr_auto(record_edit_done) struct record_edit e = { 0 };
 	char now[RFC3339_LEN + 1];
 
 	TRY(check_records(room, kind, err));
 	time_rfc3339(clock_now_ms(), now);
 	TRY(header_add(lines, "Created", str_of(now), err));
 	TRY(header_add(lines, "Created-By", str_of(by), err));
-	if (!buf_ok(lines))
-		return mr_nomem(err);
-	enum mr_rc rc = room_record_change(room, kind, "", name, write_new, lines, err);
-
-	if (rc != MR_EXISTS)
-		return rc;
-	return mr_fail(err, MR_EXISTS, "there is a %s '%s' already\n`mailroom %s show %s` tells what it is", kind, name,
-	    kind, name);
+	TRY(mr_got(buf_ok(lines), err));
+	TRY(record_edit_begin(&e, room, kind, "", name, err));
+	if (e.exists)
+		return mr_fail(err, MR_EXISTS, "there is a %s '%s' already\n`mailroom %s show %s` tells what it is",
+		    kind, name, kind, name);
+	buf_add(&e.text, buf_str(lines));
+	return record_edit_save(&e, err);
 }
 
-/* MR_EMPTY: it is so already, nothing is written. */
+/* The lines after the edit. */
 static enum mr_rc
-edit_lines(void *ctx, bool exists, struct buf *text, struct mr_error *err)
+edit_lines(const struct record *lines, const struct settings_edit *edit, struct buf *text, struct mr_error *err)
 {
-	const struct settings_edit *edit = ctx;
-	mr_auto(record_done) struct record lines = { 0 };
-	mr_auto(buf_done) struct buf out = BUF_INIT;
-
-	if (!exists)
-		return mr_fail(err, MR_NOTFOUND, "no such name");
-	TRY(parse(buf_str(text), &lines, err));
-	if (record_has(&lines, edit->field, edit->value) == (edit->how != SETTINGS_REMOVE))
-		return mr_fail(err, MR_EMPTY, "nothing to change");
-	for (size_t i = 0; i < lines.n; i++) {
-		const struct mr_header *line = &lines.lines[i];
+	buf_clear(text);
+	for (size_t i = 0; i < lines->n; i++) {
+		const struct mr_header *line = &lines->lines[i];
 		bool goes = edit->how == SETTINGS_SET ||
 			    (edit->how == SETTINGS_REMOVE && strcmp(line->value, edit->value) == 0);
 
 		if (!goes || !ascii_caseeq(line->name, edit->field))
-			TRY(header_add(&out, line->name, str_of(line->value), err));
+			TRY(header_add(text, line->name, str_of(line->value), err));
 	}
-	if (edit->how != SETTINGS_REMOVE)
-		TRY(header_add(&out, edit->field, str_of(edit->value), err));
-	buf_clear(text);
-	buf_add(text, buf_str(&out));
-	return buf_ok(&out) && buf_ok(text) ? MR_OK : mr_nomem(err);
+	return edit->how == SETTINGS_REMOVE ? MR_OK : header_add(text, edit->field, str_of(edit->value), err);
 }
 
 enum mr_rc
 settings_change(struct mr_room *room, const char *kind, const char *name, struct settings_edit edit, bool *ret_changed,
     struct mr_error *err)
 {
-	TRY(check_records(room, kind, err));
-	enum mr_rc rc = room_record_change(room, kind, "", name, edit_lines, &edit, err);
+	mr_auto(record_edit_done) struct record_edit e = { 0 };
+	mr_auto(record_done) struct record lines = { 0 };
+	bool changes = false;
 
-	if (rc == MR_NOTFOUND)
+	TRY(check_records(room, kind, err));
+	enum mr_rc rc = record_edit_begin(&e, room, kind, "", name, err);
+
+	if (rc == MR_OK && !e.exists)
 		return say_unknown(room, kind, name, err);
-	if (rc != MR_OK && rc != MR_EMPTY)
+	if (rc == MR_OK)
+		rc = parse(buf_str(&e.text), &lines, err);
+	if (rc == MR_OK)
+		changes = record_has(&lines, edit.field, edit.value) != (edit.how != SETTINGS_REMOVE);
+	if (rc == MR_OK && changes)
+		rc = edit_lines(&lines, &edit, &e.text, err);
+	if (rc == MR_OK && changes)
+		rc = record_edit_save(&e, err);
+	if (rc != MR_OK)
 		return mr_wrap(err, "settings of %s '%s'", kind, name);
 	if (ret_changed)
-		*ret_changed = rc == MR_OK;
-	*err = (struct mr_error){ 0 };
+		*ret_changed = changes;
 	return MR_OK;
 }

@@ -138,49 +138,33 @@ parse(const char *id, struct mr_str text, struct mr_escalation *ret, struct mr_e
 	return MR_OK;
 }
 
-/* Changes it, under its lock. MR_EMPTY: nothing to write, and no error. Its strings may be borrowed from anywhere until
- * the call ends. */
-typedef enum mr_rc edit_fn(void *ctx, struct mr_escalation *e, struct mr_error *err);
-
-struct change {
-	const char *id;
-	edit_fn *edit;
-	void *ctx;
-	struct mr_escalation *ret; /* as it is afterwards; or NULL */
+struct edit { /* an escalation under its lock; its strings may be borrowed from anywhere until it is saved */
+	struct record_edit record;
+	struct mr_escalation e;
 };
 
-static enum mr_rc
-edit_record(void *ctx, bool exists, struct buf *text, struct mr_error *err)
+static void
+edit_done(struct edit *x)
 {
-	struct change *c = ctx;
-	mr_auto(buf_done) struct buf lines = BUF_INIT;
-	mr_auto(mr_escalation_done) struct mr_escalation e = { 0 };
-
-	if (!exists)
-		return mr_fail(err, MR_NOTFOUND, "no escalation '%s'", c->id);
-	TRY(parse(c->id, buf_str(text), &e, err));
-	enum mr_rc rc = c->edit(c->ctx, &e, err);
-
-	if (rc != MR_OK && rc != MR_EMPTY)
-		return rc;
-	TRY(write_lines(&e, &lines, err));
-	if (c->ret)
-		TRY(parse(c->id, buf_str(&lines), c->ret, err));
-	buf_clear(text);
-	buf_add(text, buf_str(&lines));
-	return rc == MR_OK && !buf_ok(text) ? mr_nomem(err) : rc;
+	record_edit_done(&x->record);
+	mr_escalation_done(&x->e);
 }
 
 static enum mr_rc
-change(struct mr_room *room, const char *id, edit_fn *edit, void *ctx, struct mr_escalation *ret, struct mr_error *err)
+edit_begin(struct edit *x, struct mr_room *room, const char *id, struct mr_error *err)
 {
-	struct change c = { .id = id, .edit = edit, .ctx = ctx, .ret = ret };
-	enum mr_rc rc = room_record_change(room, ESCALATION, "", id, edit_record, &c, err);
+	TRY(record_edit_begin(&x->record, room, ESCALATION, "", id, err));
+	if (!x->record.exists)
+		return mr_fail(err, MR_NOTFOUND, "no escalation '%s'", id);
+	return parse(id, buf_str(&x->record.text), &x->e, err);
+}
 
-	if (rc != MR_EMPTY)
-		return rc;
-	*err = (struct mr_error){ 0 };
-	return MR_OK;
+static enum mr_rc
+edit_save(struct edit *x, struct mr_error *err)
+{
+	buf_clear(&x->record.text);
+	TRY(write_lines(&x->e, &x->record.text, err));
+	return record_edit_save(&x->record, err);
 }
 
 /* The full id for the end of one. */
@@ -230,34 +214,56 @@ by_age(const void *va, const void *vb)
 	return strcmp(a->id, b->id);
 }
 
-enum mr_rc
-mr_escalation_each(struct mr_room *room, bool all, mr_escalation_fn *fn, void *ctx, struct mr_error *err)
+struct escalations {
+	struct mr_escalation *v;
+	size_t n;
+};
+
+static void
+escalations_done(struct escalations *all)
+{
+	for (size_t i = 0; i < all->n; i++)
+		mr_escalation_done(&all->v[i]);
+	free(all->v);
+}
+
+/* The oldest first. */
+static enum mr_rc
+load_all(struct mr_room *room, bool closed, struct escalations *ret, struct mr_error *err)
 {
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
-	bool more = true;
-	size_t n = 0;
 
 	TRY(check_able(room, err));
 	TRY(office_records(room, ESCALATION, "", &names, err));
-	struct mr_escalation *v = calloc(names.n + 1, sizeof(*v));
-
-	TRY(mr_got(v, err));
+	ret->v = calloc(names.n + 1, sizeof(*ret->v));
+	TRY(mr_got(ret->v, err));
 	for (size_t i = 0; i < names.n; i++) {
 		mr_auto(buf_done) struct buf text = BUF_INIT;
+		struct mr_escalation *e = &ret->v[ret->n];
 
 		/* One that cannot be read does not hide the others. */
-		if (room->driver->record_get(room, ESCALATION, "", names.v[i], &text, IGNORED) == MR_OK &&
-		    parse(names.v[i], buf_str(&text), &v[n], IGNORED) == MR_OK)
-			n++;
+		if (room->driver->record_get(room, ESCALATION, "", names.v[i], &text, IGNORED) != MR_OK ||
+		    parse(names.v[i], buf_str(&text), e, IGNORED) != MR_OK)
+			continue;
+		if (closed || e->status != MR_ESCALATION_CLOSED)
+			ret->n++;
+		else
+			mr_escalation_done(e);
 	}
-	if (n > 1)
-		qsort(v, n, sizeof(*v), by_age);
-	for (size_t i = 0; i < n; i++) {
-		if (more && (all || v[i].status != MR_ESCALATION_CLOSED))
-			more = fn(ctx, &v[i]);
-		mr_escalation_done(&v[i]);
-	}
-	free(v);
+	if (ret->n > 1)
+		qsort(ret->v, ret->n, sizeof(*ret->v), by_age);
+	return MR_OK;
+}
+
+enum mr_rc
+mr_escalation_each(struct mr_room *room, bool all, mr_escalation_fn *fn, void *ctx, struct mr_error *err)
+{
+	mr_auto(escalations_done) struct escalations list = { 0 };
+
+	TRY(load_all(room, all, &list, err));
+	for (size_t i = 0; i < list.n; i++)
+		if (!fn(ctx, &list.v[i]))
+			break;
 	return MR_OK;
 }
 
@@ -430,39 +436,24 @@ send_mail(struct mr_room *room, const struct mr_self *self, const struct mr_esca
 	    e->id, first, route_setting(e->severity));
 }
 
-struct telling {
-	unsigned raised; /* as it was when they were told */
-	const char *told;
-	bool all;
-};
-
-static enum mr_rc
-note_told(void *ctx, struct mr_escalation *e, struct mr_error *err)
-{
-	const struct telling *t = ctx;
-
-	(void)err;
-	if (e->raised != t->raised) /* another process raised it meanwhile, and tells the new route */
-		return MR_EMPTY;
-	e->told = t->told;
-	e->mailed = t->all;
-	return MR_OK;
-}
-
 /* Sends the mail and notes who was told. The others may be told when the route is mended: `stale` tries again. */
 static enum mr_rc
 tell(struct mr_room *room, const struct mr_self *self, const struct mr_escalation *e, enum mr_level before,
     bool dry_run, struct mr_escalated *ret, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf told = BUF_INIT;
+	mr_auto(edit_done) struct edit x = { 0 };
 	enum mr_rc rc = send_mail(room, self, e, before, dry_run, ret, &told, err);
-	struct telling t = { .raised = e->raised, .told = buf_z(&told), .all = rc == MR_OK };
 
 	if (dry_run)
 		return rc;
 	if (rc == MR_OK || rc == MR_INDOUBT) {
-		if (!told.failed)
-			(void)change(room, e->id, note_told, &t, NULL, IGNORED);
+		/* If another process raised it meanwhile, that one tells the new route. */
+		if (!told.failed && edit_begin(&x, room, e->id, IGNORED) == MR_OK && x.e.raised == e->raised) {
+			x.e.told = buf_z(&told);
+			x.e.mailed = rc == MR_OK;
+			(void)edit_save(&x, IGNORED);
+		}
 		return rc;
 	}
 	struct mr_error why = *err;
@@ -473,36 +464,27 @@ tell(struct mr_room *room, const struct mr_self *self, const struct mr_escalatio
 
 /* ---- Making one ---- */
 
-struct search {
-	const struct mr_escalation *what;
-	struct mr_escalated *ret;
-};
-
-static bool
-find_same(void *ctx, const struct mr_escalation *e)
-{
-	struct search *s = ctx;
-
-	if (strcmp(e->by, s->what->by) != 0 || strcmp(e->text, s->what->text) != 0)
-		return true;
-	s->ret->repeated = true;
-	s->ret->severity = e->severity;
-	(void)snprintf(s->ret->id, sizeof(s->ret->id), "%s", e->id);
-	return false;
-}
-
 /* Under a lock: of two that say the same at once one is made. */
 static enum mr_rc
 record_new(struct mr_room *room, struct mr_escalation *e, bool force, struct mr_escalated *ret, struct mr_error *err)
 {
 	mr_auto(buf_done) struct buf lines = BUF_INIT;
-	struct search search = { e, ret };
+	mr_auto(escalations_done) struct escalations open = { 0 };
 	void *lock = NULL;
 
 	TRY(write_lines(e, &lines, err));
 	TRY(room->driver->record_lock(room, ESCALATION, "", "new", LOCK_WAIT_MS, &lock, err));
-	enum mr_rc rc = force ? MR_OK : mr_escalation_each(room, false, find_same, &search, err);
+	enum mr_rc rc = force ? MR_OK : load_all(room, false, &open, err);
 
+	for (size_t i = 0; i < open.n && !ret->repeated; i++) {
+		const struct mr_escalation *same = &open.v[i];
+
+		ret->repeated = strcmp(same->by, e->by) == 0 && strcmp(same->text, e->text) == 0;
+		if (ret->repeated) {
+			ret->severity = same->severity;
+			(void)snprintf(ret->id, sizeof(ret->id), "%s", same->id);
+		}
+	}
 	if (rc == MR_OK && !ret->repeated)
 		rc = room->driver->record_put(room, ESCALATION, "", e->id, buf_str(&lines), err);
 	room->driver->record_unlock(room, lock);
@@ -553,77 +535,59 @@ mr_escalate(struct mr_room *room, const struct mr_self *self, const struct mr_es
 
 /* ---- Acknowledging, closing ---- */
 
-struct ending {
-	const struct mr_self *self;
-	const char *reason; /* NULL: acknowledge */
-	bool changed;
-};
-
+/* reason NULL: acknowledges it. */
 static enum mr_rc
-end_one(void *ctx, struct mr_escalation *e, struct mr_error *err)
+end(struct mr_room *room, const struct mr_self *self, const char *id, const char *reason, bool *ret_changed,
+    struct mr_error *err)
 {
-	struct ending *x = ctx;
+	mr_auto(edit_done) struct edit x = { 0 };
+	struct mr_escalation *e = &x.e;
+	char full[MR_ESCALATION_ID_LEN + 1];
 
+	TRY(find(room, id, full, err));
+	TRY(office_not_fenced(room, self, err));
+	TRY(edit_begin(&x, room, full, err));
 	if (e->status == MR_ESCALATION_CLOSED)
 		return mr_fail(err, MR_REFUSED,
 		    "escalation '%s' was closed by '%.80s'\n`mailroom escalate show %s` tells why", e->id, e->closed_by,
 		    e->id);
-	if (!x->reason && e->status == MR_ESCALATION_ACKED)
-		return MR_EMPTY;
-	x->changed = true;
-	if (x->reason) {
+	*ret_changed = reason || e->status != MR_ESCALATION_ACKED;
+	if (!*ret_changed)
+		return MR_OK;
+	if (reason) {
 		e->status = MR_ESCALATION_CLOSED;
-		e->closed_by = x->self->agent;
-		e->closed_reason = x->reason;
+		e->closed_by = self->agent;
+		e->closed_reason = reason;
 		e->closed_ms = clock_now_ms();
 	} else {
 		e->status = MR_ESCALATION_ACKED;
-		e->acked_by = x->self->agent;
+		e->acked_by = self->agent;
 		e->acked_ms = clock_now_ms();
 	}
-	return MR_OK;
-}
-
-static enum mr_rc
-end(struct mr_room *room, const char *id, struct ending *x, struct mr_error *err)
-{
-	char full[MR_ESCALATION_ID_LEN + 1];
-
-	TRY(find(room, id, full, err));
-	TRY(office_not_fenced(room, x->self, err));
-	return change(room, full, end_one, x, NULL, err);
+	return edit_save(&x, err);
 }
 
 enum mr_rc
 mr_escalation_ack(
     struct mr_room *room, const struct mr_self *self, const char *id, bool *ret_changed, struct mr_error *err)
 {
-	struct ending x = { .self = self };
+	bool changed;
 
-	TRY(end(room, id, &x, err));
-	if (ret_changed)
-		*ret_changed = x.changed;
-	return MR_OK;
+	return end(room, self, id, NULL, ret_changed ? ret_changed : &changed, err);
 }
 
 enum mr_rc
 mr_escalation_close(
     struct mr_room *room, const struct mr_self *self, const char *id, const char *reason, struct mr_error *err)
 {
-	struct ending x = { .self = self, .reason = reason };
+	bool changed;
 
 	if (!reason || !*reason)
 		return mr_fail(err, MR_REFUSED, "an escalation is closed with a reason");
-	return end(room, id, &x, err);
+	return end(room, self, id, reason, &changed, err);
 }
 
 /* ---- What nobody cares for ---- */
-
-struct stale {
-	int64_t after_ms;
-	struct mr_names ids;
-	bool changed;
-};
 
 /* Its age counts from when it was last raised, or two runs in a row would raise it twice. */
 static bool
@@ -637,59 +601,38 @@ is_stale(const struct mr_escalation *e, int64_t after_ms)
 
 /* Looked at again under its lock: another run may have raised it this very moment. */
 static enum mr_rc
-raise_one(void *ctx, struct mr_escalation *e, struct mr_error *err)
-{
-	struct stale *s = ctx;
-
-	(void)err;
-	s->changed = is_stale(e, s->after_ms);
-	if (!s->changed)
-		return MR_EMPTY;
-	e->severity = (enum mr_level)(e->severity + 1);
-	e->raised++;
-	e->raised_ms = clock_now_ms();
-	e->mailed = false;
-	e->told = "";
-	return MR_OK;
-}
-
-static bool
-note_stale(void *ctx, const struct mr_escalation *e)
-{
-	struct stale *s = ctx;
-	bool untold = e->status == MR_ESCALATION_OPEN && !e->mailed;
-
-	return !(untold || is_stale(e, s->after_ms)) || names_add(&s->ids, str_of(e->id));
-}
-
-static enum mr_rc
-see_to(struct mr_room *room, const struct mr_self *self, const char *id, struct stale *s, bool dry_run,
+see_to(struct mr_room *room, const struct mr_self *self, const char *id, int64_t after_ms, bool dry_run,
     mr_escalation_stale_fn *fn, void *ctx, struct mr_error *err)
 {
-	mr_auto(mr_escalation_done) struct mr_escalation now = { 0 };
+	mr_auto(edit_done) struct edit x = { 0 };
 	mr_auto(mr_escalated_done) struct mr_escalated told = { 0 };
+	struct mr_escalation *now = &x.e;
 
-	if (dry_run) {
-		TRY(mr_escalation_get(room, id, &now, err));
-		if (is_stale(&now, s->after_ms)) {
-			now.severity = (enum mr_level)(now.severity + 1);
-			now.raised++;
-			now.told = "";
-		}
-	} else {
-		TRY(change(room, id, raise_one, s, &now, err));
-		if (!s->changed && now.mailed) /* another run did it */
-			return MR_OK;
+	TRY(dry_run ? mr_escalation_get(room, id, now, err) : edit_begin(&x, room, id, err));
+	bool raise = is_stale(now, after_ms);
+
+	if (raise) {
+		now->severity = (enum mr_level)(now->severity + 1);
+		now->raised++;
+		now->told = "";
 	}
+	if (raise && !dry_run) {
+		now->raised_ms = clock_now_ms();
+		now->mailed = false;
+		TRY(edit_save(&x, err));
+	}
+	record_edit_done(&x.record);           /* before the mail */
+	if (!dry_run && !raise && now->mailed) /* another run did it */
+		return MR_OK;
 	enum mr_level before =
-	    now.raised > 0 && now.severity > MR_LEVEL_LOW ? (enum mr_level)(now.severity - 1) : now.severity;
+	    now->raised > 0 && now->severity > MR_LEVEL_LOW ? (enum mr_level)(now->severity - 1) : now->severity;
 
-	(void)snprintf(told.id, sizeof(told.id), "%s", now.id);
-	told.severity = now.severity;
-	enum mr_rc rc = tell(room, self, &now, before, dry_run, &told, err);
+	(void)snprintf(told.id, sizeof(told.id), "%s", now->id);
+	told.severity = now->severity;
+	enum mr_rc rc = tell(room, self, now, before, dry_run, &told, err);
 
 	if (fn && (rc == MR_OK || rc == MR_INDOUBT))
-		fn(ctx, &now, &told);
+		fn(ctx, now, &told);
 	return rc;
 }
 
@@ -698,22 +641,25 @@ mr_escalation_stale(struct mr_room *room, const struct mr_self *self, bool dry_r
     void *ctx, struct mr_error *err)
 {
 	const char *line = mr_room_setting(room, "Escalate-Stale");
-	struct stale s = { 0 };
-	enum mr_rc rc;
+	mr_auto(escalations_done) struct escalations open = { 0 };
+	enum mr_rc rc = MR_OK;
+	int64_t after_ms;
 
-	if (!line || !duration_parse(str_of(line), &s.after_ms) || s.after_ms <= 0)
-		s.after_ms = STALE_MS;
+	if (!line || !duration_parse(str_of(line), &after_ms) || after_ms <= 0)
+		after_ms = STALE_MS;
 	TRY(check_able(room, err));
 	TRY(office_not_fenced(room, self, err));
-	rc = mr_escalation_each(room, false, note_stale, &s, err);
-	for (size_t i = 0; i < s.ids.n; i++) {
+	TRY(load_all(room, false, &open, err));
+	for (size_t i = 0; i < open.n; i++) {
+		const struct mr_escalation *e = &open.v[i];
+		bool untold = e->status == MR_ESCALATION_OPEN && !e->mailed;
 		struct mr_error one = { 0 };
 
-		if (see_to(room, self, s.ids.v[i], &s, dry_run, fn, ctx, &one) == MR_OK)
+		if (!(untold || is_stale(e, after_ms)) ||
+		    see_to(room, self, e->id, after_ms, dry_run, fn, ctx, &one) == MR_OK)
 			continue;
 		*err = one; /* the others are seen to all the same */
 		rc = one.code;
 	}
-	mr_names_done(&s.ids);
 	return rc;
 }

@@ -180,58 +180,54 @@ wakes_load(struct mr_room *room, struct wakes *ret)
 	parse(buf_str(&text), ret);
 }
 
-struct noting {
-	const struct mr_names *keys;
-	size_t limit; /* so many times are kept */
-	bool told;    /* else: woken */
-};
-
+/* Notes the time with each key; told: that the operator was told, else that it woke somebody. */
 static enum mr_rc
-edit(void *ctx, bool exists, struct buf *text, struct mr_error *err)
+edit(struct buf *text, const struct mr_names *keys, size_t limit, bool told, struct mr_error *err)
 {
-	const struct noting *c = ctx;
 	mr_auto(wakes_done) struct wakes w = { 0 };
 	int64_t now_ms = clock_now_ms();
 
-	(void)exists;
 	parse(buf_str(text), &w);
-	for (size_t i = 0; i < c->keys->n; i++) {
-		struct wake_thread *t = find(&w, c->keys->v[i]);
+	for (size_t i = 0; i < keys->n; i++) {
+		struct wake_thread *t = find(&w, keys->v[i]);
 
 		if (!t && (t = add_thread(&w)))
-			sha256_hex(str_of(c->keys->v[i]), t->hash);
+			sha256_hex(str_of(keys->v[i]), t->hash);
 		TRY(mr_got(t, err));
-		t->told = t->told || c->told;
-		if (t->n >= c->limit) {
-			memmove(t->at_ms, t->at_ms + (t->n - c->limit + 1), (c->limit - 1) * sizeof t->at_ms[0]);
-			t->n = c->limit - 1;
+		t->told = t->told || told;
+		if (t->n >= limit) {
+			memmove(t->at_ms, t->at_ms + (t->n - limit + 1), (limit - 1) * sizeof t->at_ms[0]);
+			t->n = limit - 1;
 		}
 		t->at_ms[t->n++] = now_ms; /* of a thread that was told of: when */
 	}
 	buf_clear(text);
 	format(&w, now_ms, text);
-	return text->failed ? mr_nomem(err) : MR_OK;
+	return mr_got(!text->failed, err);
 }
 
 enum mr_rc
 wakes_note(struct mr_room *room, const struct mr_names *keys, bool told, struct mr_error *err)
 {
+	mr_auto(record_edit_done) struct record_edit e = { 0 };
 	mr_auto(buf_done) struct buf text = BUF_INIT;
-	mr_auto(sys_close_fd) int fd = -1;
-	mr_auto(sys_close_fd) int lock = -1;
+	mr_auto(sys_close_fd) int fd = -1, lock = -1;
 	struct wake_rule rule;
 	char name[65];
 
-	(void)wake_rule_parse(mr_room_setting(room, "Wake-Limit"), &rule);
-	struct noting c = { .keys = keys, .limit = told ? 1 : rule.limit, .told = told };
-
 	if (keys->n == 0)
 		return MR_OK;
-	if (ROOM_HAS(room, record_put))
-		return room_record_change(room, WAKES, "", WAKES_NAME, edit, &c, err);
+	(void)wake_rule_parse(mr_room_setting(room, "Wake-Limit"), &rule);
+	size_t limit = told ? 1 : rule.limit; /* so many times are kept */
+
+	if (ROOM_HAS(room, record_put)) {
+		TRY(record_edit_begin(&e, room, WAKES, "", WAKES_NAME, err));
+		TRY(edit(&e.text, keys, limit, told, err));
+		return record_edit_save(&e, err);
+	}
 	TRY(open_state(room, &fd, name, err));
 	TRY(lock_take(fd, ".lock", 0600, LOCK_WAIT_MS, &lock, err));
 	(void)file_read(fd, name, WAKES_MAX, &text, IGNORED);
-	TRY(edit(&c, true, &text, err));
+	TRY(edit(&text, keys, limit, told, err));
 	return file_replace(fd, name, buf_str(&text), 0600, err);
 }

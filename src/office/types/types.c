@@ -373,43 +373,31 @@ types_handler_is_name(const char *handler)
 	return handler[strspn(handler, letters)] == '\0';
 }
 
-struct putting {
-	struct mr_str text;
-	const char *name;
-	bool replace;
-};
-
-static enum mr_rc
-put_text(void *ctx, bool exists, struct buf *text, struct mr_error *err)
-{
-	const struct putting *p = ctx;
-
-	if (exists && !p->replace)
-		return mr_fail(err, MR_EXISTS,
-		    "this room has a type '%s' already\nchange its file, types/%s of the room, or replace it with --force",
-		    p->name, p->name);
-	buf_clear(text);
-	buf_add(text, p->text);
-	return MR_OK;
-}
-
 enum mr_rc
 mr_type_put(
     struct mr_room *room, const char *name, const char *text, size_t text_len, bool replace, struct mr_error *err)
 {
-	struct putting p = { .text = { text, text_len }, .name = name, .replace = replace };
+	mr_auto(record_edit_done) struct record_edit e = { 0 };
 	mr_auto(type_done) struct type_def def = { 0 };
+	struct mr_str given = { text, text_len };
 
 	if (!ROOM_HAS(room, record_put) || !office_has_lives(room))
 		return office_lacks(room, "types of its own", err);
-	TRY(type_parse(p.text, "", name, &def, err));
+	TRY(type_parse(given, "", name, &def, err));
 	if (!types_handler_is_name(def.handler))
 		return mr_fail(err, MR_REFUSED,
 		    "'Handler: %.60s' is a command, and a room holds no commands\n"
 		    "name it in the type (Handler: my-handler), then type in a terminal: mailroom config set "
 		    "Handler-my-handler COMMAND",
 		    def.handler);
-	TRY(room_record_change(room, "type", "", name, put_text, &p, err));
+	TRY(record_edit_begin(&e, room, "type", "", name, err));
+	if (e.exists && !replace)
+		return mr_fail(err, MR_EXISTS,
+		    "this room has a type '%s' already\nchange its file, types/%s of the room, or replace it with --force",
+		    name, name);
+	buf_clear(&e.text);
+	buf_add(&e.text, given);
+	TRY(record_edit_save(&e, err));
 	types_reread(room);
 	return MR_OK;
 }

@@ -17,38 +17,13 @@ is_there(struct mr_room *room, const char *agent, const char *id)
 	return id[0] && mr_fetch(room, agent, id, &msg, IGNORED) == MR_OK && (msg.folder & (MR_INBOX | MR_HELD));
 }
 
-struct change {
-	struct mr_room *room;
-	const char *agent, *id;
-	bool force;
-};
-
-static enum mr_rc
-change_task(void *ctx, bool exists, struct buf *text, struct mr_error *err)
-{
-	const struct change *c = ctx;
-	mr_auto(record_done) struct record lines = { 0 };
-	char at[RFC3339_LEN + 1];
-
-	if (exists)
-		(void)record_parse(buf_str(text), &lines, IGNORED); /* what cannot be read holds nothing */
-	const char *before = record_get(&lines, "Id");
-	if (!c->force && before && strcmp(before, c->id) != 0 && is_there(c->room, c->agent, before))
-		return mr_fail(err, MR_REFUSED,
-		    "'%s' is on the hook of '%s'\narchive it when it is done, or replace it with --force", before,
-		    c->agent);
-	time_rfc3339(clock_now_ms(), at);
-	buf_clear(text);
-	buf_addf(text, "Id: %s\nSince: %s\n", c->id, at);
-	return buf_ok(text) ? MR_OK : mr_nomem(err);
-}
-
 enum mr_rc
 mr_hook_set(struct mr_room *room, const struct mr_self *self, const char *id, bool force, char ret_id[MR_ID_LEN + 1],
     struct mr_error *err)
 {
-	char full[MR_ID_LEN + 1];
-	struct change change = { .room = room, .agent = self->agent, .id = full, .force = force };
+	mr_auto(record_edit_done) struct record_edit e = { 0 };
+	mr_auto(record_done) struct record lines = { 0 };
+	char full[MR_ID_LEN + 1], at[RFC3339_LEN + 1];
 
 	TRY(office_not_fenced(room, self, err));
 	if (!ROOM_HAS(room, record_put))
@@ -57,7 +32,19 @@ mr_hook_set(struct mr_room *room, const struct mr_self *self, const char *id, bo
 	/* Pinned first: the current task is never cleared away, not even in between. */
 	TRY(mr_mark(room, self, full, MR_PINNED, 0, err));
 	TRY(mr_flush(room, err));
-	TRY(room_record_change(room, KIND, self->agent, NAME, change_task, &change, err));
+	TRY(record_edit_begin(&e, room, KIND, self->agent, NAME, err));
+	if (e.exists)
+		(void)record_parse(buf_str(&e.text), &lines, IGNORED); /* what cannot be read holds nothing */
+	const char *before = record_get(&lines, "Id");
+
+	if (!force && before && strcmp(before, full) != 0 && is_there(room, self->agent, before))
+		return mr_fail(err, MR_REFUSED,
+		    "'%s' is on the hook of '%s'\narchive it when it is done, or replace it with --force", before,
+		    self->agent);
+	time_rfc3339(clock_now_ms(), at);
+	buf_clear(&e.text);
+	buf_addf(&e.text, "Id: %s\nSince: %s\n", full, at);
+	TRY(record_edit_save(&e, err));
 	memcpy(ret_id, full, sizeof(full));
 	return MR_OK;
 }

@@ -230,13 +230,14 @@ is_over(const struct redispatch *r, const struct entry *e)
 
 /* MR_EMPTY: another was faster, its attempt counts. */
 static enum mr_rc
-note_attempt(void *ctx, bool exists, struct buf *text, struct mr_error *err)
+write_down(struct redispatch *r, struct mr_error *err)
 {
-	struct redispatch *r = ctx;
+	mr_auto(record_edit_done) struct record_edit edit = { 0 };
 	mr_auto(entry_done) struct entry e = { 0 };
 
-	if (exists && text->len > 0)
-		TRY(record_parse(buf_str(text), &e.lines, err));
+	TRY(record_edit_begin(&edit, r->room, LEDGER, "", r->bead, err));
+	if (edit.text.len > 0)
+		TRY(record_parse(buf_str(&edit.text), &e.lines, err));
 	record_read(&e.lines, RECORD_FIELDS(entry_fields), &e);
 	if (r->escalating) {
 		e.escalated_ms = r->now_ms;
@@ -247,15 +248,9 @@ note_attempt(void *ctx, bool exists, struct buf *text, struct mr_error *err)
 		e.last_ms = r->now_ms;
 		e.rig = r->ret->rig;
 	}
-	buf_clear(text);
-	record_write(text, RECORD_FIELDS(entry_fields), &e);
-	return buf_ok(text) ? MR_OK : mr_nomem(err);
-}
-
-static enum mr_rc
-write_down(struct redispatch *r, struct mr_error *err)
-{
-	return room_record_change(r->room, LEDGER, "", r->bead, note_attempt, r, err);
+	buf_clear(&edit.text);
+	record_write(&edit.text, RECORD_FIELDS(entry_fields), &e);
+	return record_edit_save(&edit, err);
 }
 
 /* The key makes it one mail, also when the sender is killed before that is written down. */

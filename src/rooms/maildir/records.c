@@ -12,7 +12,7 @@
  *
  * Each is replaced by an atomic rename: readers see the old value or the new one, whole, and need no lock. A command
  * that changes a value which others change too takes the .lock of groups/, queues/, channels/ or
- * records/<kind>/<owner>/ (room_record_change). It is one lock for all queues: with one in each queue's folder, asking
+ * records/<kind>/<owner>/ (record_edit_begin). It is one lock for all queues: with one in each queue's folder, asking
  * for a queue that is not there would make its folder.
  */
 #include "rooms/maildir/maildir.h"

@@ -82,21 +82,24 @@ numbers_are_never_used_twice_while_retention_removes_them(void **state)
 	assert_int_equal(last, POSTERS / 2 * (POSTS_EACH + SLOW_POSTS) + 1); /* as many numbers as posts */
 }
 
-static enum mr_rc
-subscribe(void *ctx, bool exists, struct buf *text, struct mr_error *err)
+static void
+subscribe(struct box *b, const char *kind, const char *owner, const char *name, size_t agent)
 {
-	(void)exists;
-	(void)err;
-	buf_addf(text, "Subscriber: agent-%zu\n", *(size_t *)ctx);
-	return MR_OK;
+	mr_auto(record_edit_done) struct record_edit e = { 0 };
+
+	EXPECT(MR_OK, record_edit_begin(&e, &b->room, kind, owner, name, &err));
+	buf_addf(&e.text, "Subscriber: agent-%zu\n", agent);
+	EXPECT(MR_OK, record_edit_save(&e, &err));
 }
 
 static void
 work_subscribe(struct box *b, void *arg)
 {
-	EXPECT(MR_OK, room_record_change(&b->room, "channel", "", "news", subscribe, arg, &err));
-	EXPECT(MR_OK, room_record_change(&b->room, "group", "", "ops", subscribe, arg, &err));
-	EXPECT(MR_OK, room_record_change(&b->room, "due", "rig/bob", "x", subscribe, arg, &err));
+	size_t agent = *(size_t *)arg;
+
+	subscribe(b, "channel", "", "news", agent);
+	subscribe(b, "group", "", "ops", agent);
+	subscribe(b, "due", "rig/bob", "x", agent);
 }
 
 static void
