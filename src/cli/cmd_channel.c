@@ -318,18 +318,6 @@ count_posts(struct reading *r, size_t most, struct mr_error *err)
 	return rc == MR_CORRUPT ? MR_OK : rc;
 }
 
-/* Without --since the newest are meant: the number before them is where to begin. */
-static enum mr_rc
-begin_at_newest(struct reading *r, struct mr_error *err)
-{
-	TRY(count_posts(r, SIZE_MAX, err));
-	if ((int64_t)r->n <= r->limit)
-		return MR_OK;
-	TRY(count_posts(r, r->n - (size_t)r->limit, err));
-	r->after = r->found;
-	return MR_OK;
-}
-
 /* ---- read: showing ---- */
 
 static bool
@@ -442,8 +430,13 @@ run_read(struct cli *cli)
 		return code;
 	if (o->follow)
 		return follow(&r, o->timeout_ms);
-	if (r.limit > 0 && !o->since)
-		TRY_CLI(begin_at_newest(&r, &cli->err));
+	if (r.limit > 0 && !o->since) { /* the newest are meant: the number before them is where to begin */
+		TRY_CLI(count_posts(&r, SIZE_MAX, &cli->err));
+		if ((int64_t)r.n > r.limit) {
+			TRY_CLI(count_posts(&r, r.n - (size_t)r.limit, &cli->err));
+			r.after = r.found;
+		}
+	}
 	TRY_CLI(show_batch(&r, &more, &cli->err));
 	if (r.failed)
 		return EXIT_FAILED;

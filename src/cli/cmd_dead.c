@@ -90,20 +90,6 @@ say_what_is_left(struct cli *cli, const char *given)
 		cli_warn(cli, "another copy of %s is among the dead letters: say it again for that one", given);
 }
 
-static void
-say_retried(struct cli *cli, const char *given, const struct mr_receipt *receipt)
-{
-	if (out_json(cli, kv_str("id", receipt->id), kv_names("to", &receipt->to),
-		kv_names("not_live", &receipt->not_live), kv_names("missing", &receipt->missing),
-		kv_bool("repeated", receipt->repeated)))
-		return;
-	fence_addf(&cli->out, "%s\n", receipt->id);
-	for (size_t i = 0; i < receipt->not_live.n; i++)
-		cli_warn(cli, "%s is not live; the mail waits", receipt->not_live.v[i]);
-	if (receipt->repeated)
-		cli_warn(cli, "%s had been delivered again already; now it is removed from dead letters", given);
-}
-
 static int
 run_retry(struct cli *cli)
 {
@@ -120,8 +106,18 @@ run_retry(struct cli *cli)
 		enum mr_rc rc =
 		    mr_dead_retry(cli->room, &cli->self, cli->argv[i], n > 0 ? o->to : NULL, &receipt, &cli->err);
 
-		if (rc == MR_OK || rc == MR_INDOUBT)
-			say_retried(cli, cli->argv[i], &receipt);
+		if ((rc == MR_OK || rc == MR_INDOUBT) &&
+		    !out_json(cli, kv_str("id", receipt.id), kv_names("to", &receipt.to),
+			kv_names("not_live", &receipt.not_live), kv_names("missing", &receipt.missing),
+			kv_bool("repeated", receipt.repeated))) {
+			fence_addf(&cli->out, "%s\n", receipt.id);
+			for (size_t k = 0; k < receipt.not_live.n; k++)
+				cli_warn(cli, "%s is not live; the mail waits", receipt.not_live.v[k]);
+			if (receipt.repeated)
+				cli_warn(cli,
+				    "%s had been delivered again already; now it is removed from dead letters",
+				    cli->argv[i]);
+		}
 		if (rc == MR_OK)
 			say_what_is_left(cli, cli->argv[i]);
 		else

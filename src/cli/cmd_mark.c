@@ -120,35 +120,13 @@ choose_marked(struct cli *cli, struct choice *c)
 	return EXIT_DONE;
 }
 
-static int
-mark_all(struct cli *cli, const struct choice *c)
-{
-	size_t done = 0;
-	int code = EXIT_DONE;
-
-	for (size_t i = 0; i < c->ids.n; i++) {
-		enum mr_rc rc = mr_mark(cli->room, &cli->self, c->ids.v[i], c->word->set, c->word->clear, &cli->err);
-
-		if (rc == MR_OK)
-			done++;
-		else if (cli->argc > 1 ||
-			 rc != MR_NOTFOUND) /* found by a filter, then moved by another: not ours to tell */
-			code = cli_fail(cli, &cli->err);
-	}
-	TRY_CLI(mr_flush(cli->room, &cli->err)); /* where marks are written together, none was: no count */
-	if (!out_json(cli, kv_str("mark", c->word->name), kv_size("changed", done))) {
-		out_count(&cli->out, done, "message");
-		fence_addf(&cli->out, " marked %s\n", c->word->name);
-	}
-	return code;
-}
-
 int
 cmd_mark(struct cli *cli)
 {
 	const struct mark_options *o = cli->opts;
 	struct choice c = { .base = { .cli = cli }, .word = words };
 	bool chosen = o->all || filter_is_given(&o->filter), placed = o->at[0] != NULL;
+	size_t done = 0;
 
 	while (c.word->name && strcmp(c.word->name, cli->argv[0]) != 0)
 		c.word++;
@@ -159,10 +137,25 @@ cmd_mark(struct cli *cli)
 	if ((cli->argc > 1) + chosen + placed > 1)
 		return cli_usage(cli, "give ids, or --at, or --all and filters: one of them");
 	int code = choose_marked(cli, &c);
+	bool marks = code == EXIT_DONE;
 
-	if (code == EXIT_DONE)
-		code = mark_all(cli, &c);
+	for (size_t i = 0; i < c.ids.n && marks; i++) {
+		enum mr_rc rc = mr_mark(cli->room, &cli->self, c.ids.v[i], c.word->set, c.word->clear, &cli->err);
+
+		if (rc == MR_OK)
+			done++;
+		else if (cli->argc > 1 ||
+			 rc != MR_NOTFOUND) /* found by a filter, then moved by another: not ours to tell */
+			code = cli_fail(cli, &cli->err);
+	}
 	mr_names_done(&c.ids);
+	if (!marks)
+		return code;
+	TRY_CLI(mr_flush(cli->room, &cli->err)); /* where marks are written together, none was: no count */
+	if (!out_json(cli, kv_str("mark", c.word->name), kv_size("changed", done))) {
+		out_count(&cli->out, done, "message");
+		fence_addf(&cli->out, " marked %s\n", c.word->name);
+	}
 	return code;
 }
 

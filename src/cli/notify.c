@@ -39,9 +39,8 @@ static void
 set_subject(struct cli *cli, const char *id, const char *given)
 {
 	struct mr_message sent = { 0 };
-	struct mr_error ignored = { 0 };
 
-	if (!given && mr_fetch(cli->room, "operator", id, &sent, &ignored) == MR_OK)
+	if (!given && mr_fetch(cli->room, "operator", id, &sent, IGNORED) == MR_OK)
 		given = sent.subject;
 	set_cleaned("MAILROOM_SUBJECT", given ? given : "");
 	mr_message_done(&sent);

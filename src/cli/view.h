@@ -53,6 +53,7 @@ struct cell {
 #define kv_size(name, ...) kv_int(name, (int64_t)(__VA_ARGS__))
 #define kv_bool(name, ...) ((struct cell){ .kind = CELL_BOOL, .key = name, .number = __VA_ARGS__ })
 #define kv_time(name, ...) ((struct cell){ .kind = CELL_TIME, .key = name, .number = __VA_ARGS__ })
+#define kv_raw(name, ...) ((struct cell){ .kind = CELL_JSON, .key = name, .text = __VA_ARGS__ })
 #define kv_names(name, ...) ((struct cell){ .kind = CELL_NAMES, .key = name, .names = __VA_ARGS__ })
 /* The cells up to kv_close are an object of that name. */
 #define kv_open(name) ((struct cell){ .kind = CELL_OPEN, .key = name })

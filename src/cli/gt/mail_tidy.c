@@ -9,29 +9,23 @@
 
 enum what { MARK_READ, MARK_UNREAD, CLOSE };
 
-static enum mr_rc
-do_one(struct cli *cli, enum what what, const char *id)
-{
-	char done[MR_ID_LEN + 1];
-	unsigned set = what == MARK_READ ? MR_SEEN : 0, clear = what == MARK_UNREAD ? MR_SEEN : 0;
-	enum mr_rc rc = what == CLOSE ? mr_archive(cli->room, &cli->self, id, &cli->err)
-				      : mr_mark(cli->room, &cli->self, id, set, clear, &cli->err);
-
-	/* Claimed work of a queue is in no inbox: marking it read or closing it finishes the claim. */
-	if (rc != MR_OK && what != MARK_UNREAD && mr_claim_done(cli->room, &cli->self, id, done, IGNORED) == MR_OK)
-		return MR_OK;
-	return rc;
-}
-
 /* "k/n", a line on stderr for each that failed, and 1 if one did. */
 static int
 do_all(struct cli *cli, enum what what, const struct mr_names *ids, const char *done_word)
 {
+	unsigned set = what == MARK_READ ? MR_SEEN : 0, clear = what == MARK_UNREAD ? MR_SEEN : 0;
 	size_t done = 0;
 	int code = EXIT_DONE;
 
 	for (size_t i = 0; i < ids->n; i++) {
-		if (do_one(cli, what, ids->v[i]) == MR_OK)
+		const char *id = ids->v[i];
+		char finished[MR_ID_LEN + 1];
+		enum mr_rc rc = what == CLOSE ? mr_archive(cli->room, &cli->self, id, &cli->err)
+					      : mr_mark(cli->room, &cli->self, id, set, clear, &cli->err);
+
+		/* Claimed work of a queue is in no inbox: marking it read or closing it finishes the claim. */
+		if (rc == MR_OK ||
+		    (what != MARK_UNREAD && mr_claim_done(cli->room, &cli->self, id, finished, IGNORED) == MR_OK))
 			done++;
 		else
 			code = cli_fail(cli, &cli->err);

@@ -12,13 +12,6 @@ static const struct mr_names modern = { (char *[]){ (char[]){ MCP_MODERN_VERSION
 
 /* ---- Lines ---- */
 
-static void
-add_raw(struct json *j, const char *key, struct mr_str value)
-{
-	json_key(j, key);
-	json_raw(j, value);
-}
-
 void
 line_end(struct json *j)
 {
@@ -39,29 +32,23 @@ void
 answer_begin(struct json *j, const struct mcp_request *r)
 {
 	json_open(j, '{');
-	json_key_str(j, "jsonrpc", "2.0");
-	add_raw(j, "id", r->id);
-	json_key(j, "result");
-	json_open(j, '{');
-	if (r->era == MCP_MODERN)
-		json_key_str(j, "resultType", "complete");
+	json_cells(j, CELLS(kv_str("jsonrpc", "2.0"), kv_raw("id", r->id), kv_open("result"),
+			  kv_if("resultType", r->era == MCP_MODERN ? "complete" : NULL)));
 }
 
 void
 answer_cache(struct json *j, const struct mcp_request *r, int64_t ttl_ms, bool everybody)
 {
-	if (r->era != MCP_MODERN)
-		return;
-	json_key_int(j, "ttlMs", ttl_ms);
-	json_key_str(j, "cacheScope", everybody ? "public" : "private");
+	if (r->era == MCP_MODERN)
+		json_cells(j, CELLS(kv_int("ttlMs", ttl_ms), kv_str("cacheScope", everybody ? "public" : "private")));
 }
 
 void
 answer_end(struct json *j, const struct mcp_request *r)
 {
 	if (r->era == MCP_MODERN)
-		add_raw(j, "_meta",
-		    STR("{\"" MCP_META "serverInfo\":{\"name\":\"mailroom\",\"version\":\"" MAILROOM_VERSION "\"}}"));
+		json_cells(j, CELLS(kv_open("_meta"), kv_open(MCP_META "serverInfo"), kv_str("name", "mailroom"),
+				  kv_str("version", MAILROOM_VERSION), kv_close(), kv_close()));
 	line_end(j);
 }
 
@@ -88,9 +75,8 @@ answer_error(struct buf *line, const struct mcp_request *r, enum mcp_code code, 
 	struct json j = JSON_INIT(line);
 
 	json_open(&j, '{');
-	json_key_str(&j, "jsonrpc", "2.0");
-	add_raw(&j, "id", r->id);
-	json_cells(&j, CELLS(kv_open("error"), kv_int("code", code), kv_str("message", message)));
+	json_cells(&j, CELLS(kv_str("jsonrpc", "2.0"), kv_raw("id", r->id), kv_open("error"), kv_int("code", code),
+			   kv_str("message", message)));
 	if (code == MCP_VERSION)
 		json_cells(&j, CELLS(kv_open("data"), kv_names("supported", &modern), kv_str("requested", r->version)));
 	else if (uri)
@@ -142,10 +128,8 @@ notice_begin(struct json *j, const char *method)
 static void
 add_capabilities(struct mcp_server *s, struct json *j, enum mcp_era era)
 {
-	json_key(j, "capabilities");
-	json_open(j, '{');
-	add_raw(j, "tools", STR("{}"));
-	add_raw(j, "resources", STR("{\"subscribe\":true}"));
+	json_cells(j, CELLS(kv_open("capabilities"), kv_raw("tools", STR("{}")), kv_open("resources"),
+			  kv_bool("subscribe", true), kv_close()));
 	if (s->extra)
 		s->extra->capabilities(j, era);
 	json_close(j);
@@ -168,9 +152,8 @@ initialize(struct mcp_server *s, const struct mcp_request *r)
 	answer_begin(&j, r);
 	json_key_str(&j, "protocolVersion", version);
 	add_capabilities(s, &j, MCP_LEGACY);
-	add_raw(&j, "serverInfo",
-	    STR("{\"name\":\"mailroom\",\"title\":\"mailroom\",\"version\":\"" MAILROOM_VERSION "\"}"));
-	json_key_str(&j, "instructions", mcp_instructions);
+	json_cells(&j, CELLS(kv_open("serverInfo"), kv_str("name", "mailroom"), kv_str("title", "mailroom"),
+			   kv_str("version", MAILROOM_VERSION), kv_close(), kv_str("instructions", mcp_instructions)));
 	return answer_write(s, r, &j);
 }
 
@@ -305,10 +288,7 @@ subscribe(struct mcp_server *s, const struct mcp_request *r)
 static void
 add_subscription_id(struct json *j, struct mr_str id)
 {
-	json_key(j, "_meta");
-	json_open(j, '{');
-	add_raw(j, MCP_META "subscriptionId", id);
-	json_close(j);
+	json_cells(j, CELLS(kv_open("_meta"), kv_raw(MCP_META "subscriptionId", id), kv_close()));
 }
 
 /* The request stays open: its result would end the subscription. */
@@ -329,7 +309,8 @@ open_subscription(struct mcp_server *s, const struct mcp_request *r)
 		return false;
 	notice_begin(&j, "notifications/subscriptions/acknowledged");
 	add_subscription_id(&j, r->id);
-	add_raw(&j, "notifications", inbox ? STR("{\"resourceSubscriptions\":[\"" MCP_INBOX_URI "\"]}") : STR("{}"));
+	json_cells(&j, CELLS(kv_raw("notifications",
+			   inbox ? STR("{\"resourceSubscriptions\":[\"" MCP_INBOX_URI "\"]}") : STR("{}"))));
 	line_end(&j);
 	return mcp_write(s, &line);
 }

@@ -170,10 +170,9 @@ tell_progress(struct mcp_server *s)
 		if (now_ms - call->told_ms >= PROGRESS_MS) {
 			call->told_ms = now_ms;
 			notice_begin(&j, "notifications/progress");
-			json_key(&j, "progressToken");
-			json_raw(&j, str_of(call->progress));
 			json_cells(
-			    &j, CELLS(kv_int("progress", (now_ms - call->started_ms) / 1000),
+			    &j, CELLS(kv_raw("progressToken", str_of(call->progress)),
+				    kv_int("progress", (now_ms - call->started_ms) / 1000),
 				    kv_int("total", call->limit_ms / 1000), kv_str("message", "waiting for mail")));
 			line_end(&j);
 			(void)mcp_write(s, &line);

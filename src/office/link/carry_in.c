@@ -265,27 +265,19 @@ take(struct arrival *a, struct mr_error *err)
 
 /* ---- One mailbox ---- */
 
-struct mailbox_walk {
-	struct carrier *c;
-	struct candidates unread;
-};
-
 static bool
-note_unread(void *ctx, const struct mr_message *msg)
+note_id(void *ctx, const struct mr_message *msg)
 {
-	struct mailbox_walk *w = ctx;
-
-	return candidates_add(&w->unread, msg);
+	return names_add(ctx, str_of(msg->id));
 }
 
 static void
 note_trouble(void *ctx, const char *path, const struct mr_error *err)
 {
-	struct mailbox_walk *w = ctx;
 	struct mr_error said = *err;
 
 	(void)mr_wrap(&said, "'%.120s'", path);
-	carrier_trouble(w->c, &said);
+	carrier_trouble(ctx, &said);
 }
 
 static enum mr_rc
@@ -308,30 +300,25 @@ take_one(struct carrier *c, const struct mr_link_name *name, const char *id, str
 static enum mr_rc
 take_mailbox(struct carrier *c, const struct mr_link_name *name, struct mr_error *err)
 {
-	struct mailbox_walk walk = { .c = c };
-	struct scan_request want = { .folders = MR_INBOX,
-		.depth = SCAN_NAMES,
-		.unread_only = true,
-		.trouble = note_trouble,
-		.trouble_ctx = &walk };
+	mr_auto(mr_names_done) struct mr_names unread = { 0 };
+	struct scan_request want = {
+		.folders = MR_INBOX, .depth = SCAN_NAMES, .unread_only = true, .trouble = note_trouble, .trouble_ctx = c
+	};
 	enum mr_rc rc = link_is_stand_in(c->room, c->there, c->link.name, name->local, name->foreign, err);
 
 	if (rc == MR_OK)
-		rc = c->there->driver->scan(c->there, name->foreign, &want, note_unread, &walk, err);
+		rc = c->there->driver->scan(c->there, name->foreign, &want, note_id, &unread, err);
 	if (rc == MR_NOTFOUND) { /* its owner removed it; it is made again with the next mail that goes out */
 		*err = (struct mr_error){ 0 };
 		rc = MR_OK;
 	}
-	if (rc == MR_OK && walk.unread.failed)
-		rc = mr_nomem(err);
-	for (size_t i = 0; i < walk.unread.n && rc == MR_OK; i++) {
+	for (size_t i = 0; i < unread.n && rc == MR_OK; i++) {
 		struct mr_error one = { 0 };
 
 		/* One that cannot be carried now stays unread there, and the others go on. */
-		if (take_one(c, name, walk.unread.v[i].id, &one) != MR_OK)
+		if (take_one(c, name, unread.v[i], &one) != MR_OK)
 			carrier_trouble(c, &one);
 	}
-	candidates_done(&walk.unread);
 	return rc;
 }
 

@@ -287,27 +287,18 @@ remember(struct journey *j, struct mr_error *err)
 	return correspondence_note(j->c->room, j->c->link.name, j->msg->from, j->there, &l, j->msg->reply_to, err);
 }
 
-/* Nothing is planned, and yet it was carried before: a power cut brought the message back into the queue that it had
- * left. The correspondence is durable before that. */
-static enum mr_rc
-was_carried(struct journey *j, bool *ret, struct mr_error *err)
-{
-	mr_auto(correspondence_done) struct correspondence m = { 0 };
-
-	TRY(correspondence_load(j->c->room, j->c->link.name, j->msg->from, j->there, &m, err));
-	*ret = correspondence_by_id(&m, j->msg->id) != NULL;
-	return MR_OK;
-}
-
 /* As far as it is not there. MR_EXISTS and what is temporary: it waits. Anything else: it can never arrive. */
 static enum mr_rc
 travel(struct journey *j, struct mr_error *err)
 {
-	bool published = false, before = false;
+	mr_auto(correspondence_done) struct correspondence m = { 0 };
+	bool published = false;
 
 	if (!*j->plan.as) {
-		TRY(was_carried(j, &before, err));
-		if (before)
+		/* A power cut may bring a message back into the queue that it had left: the correspondence, which is
+		 * durable before that, knows that it was carried. */
+		TRY(correspondence_load(j->c->room, j->c->link.name, j->msg->from, j->there, &m, err));
+		if (correspondence_by_id(&m, j->msg->id))
 			return MR_OK;
 		TRY(make_plan(j, err));
 	}
@@ -407,18 +398,6 @@ find_stuck(const struct item *i, const char *recipient)
 }
 
 static enum mr_rc
-note_stuck(struct carrier *c, const char *name, const struct mr_error *why, struct mr_error *err)
-{
-	struct stuck *grown = realloc(c->stuck, (c->stuck_n + 1) * sizeof(*grown));
-
-	TRY(mr_got(grown, err));
-	c->stuck = grown;
-	(void)snprintf(grown[c->stuck_n].name, sizeof(grown->name), "%s", name);
-	grown[c->stuck_n++].why = *why;
-	return MR_OK;
-}
-
-static enum mr_rc
 carry_to(struct item *i, const char *recipient, struct mr_error *err)
 {
 	mr_auto(journey_done) struct journey j = { .c = i->c, .msg = &i->msg, .recipient = recipient };
@@ -448,9 +427,16 @@ carry_to(struct item *i, const char *recipient, struct mr_error *err)
 	if (!temporary && rc != MR_EXISTS)
 		return fail(i, &j, why.message, err);
 	/* A name that is taken over there can be changed: then it goes. */
+	struct carrier *c = i->c;
+	struct stuck *grown = realloc(c->stuck, (c->stuck_n + 1) * sizeof(*grown));
+
 	i->waiting++;
-	i->c->in_vain += temporary;
-	return note_stuck(i->c, temporary ? recipient : i->msg.from, &why, err);
+	c->in_vain += temporary;
+	TRY(mr_got(grown, err));
+	c->stuck = grown;
+	(void)snprintf(grown[c->stuck_n].name, sizeof(grown->name), "%s", temporary ? recipient : i->msg.from);
+	grown[c->stuck_n++].why = why;
+	return MR_OK;
 }
 
 static enum mr_rc

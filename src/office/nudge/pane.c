@@ -170,14 +170,12 @@ static const char *const state_reasons[] = {
 static const char *
 leave_mode(struct typing *t, struct tmux_pane *pane)
 {
-	struct mr_error ignored = { 0 };
-
 	if (!pane->in_mode)
 		return NULL;
 	if (pane->clients > 0 && t->options->mode != MR_NUDGE_IMMEDIATE)
 		return "somebody scrolls in its terminal";
-	(void)tmux_leave_mode(&t->tmux, &ignored);
-	if (tmux_look(&t->tmux, pane, &ignored) != MR_OK || pane->in_mode)
+	(void)tmux_leave_mode(&t->tmux, IGNORED);
+	if (tmux_look(&t->tmux, pane, IGNORED) != MR_OK || pane->in_mode)
 		return "its terminal is in a mode of tmux";
 	return NULL;
 }
@@ -249,9 +247,8 @@ static enum sight
 look_for_text(struct typing *t, char ret_hash[65])
 {
 	mr_auto(buf_done) struct buf screen = BUF_INIT;
-	struct mr_error ignored = { 0 };
 
-	if (tmux_capture(&t->tmux, TMUX_TEXT, &screen, &ignored) != MR_OK || !buf_ok(&screen))
+	if (tmux_capture(&t->tmux, TMUX_TEXT, &screen, IGNORED) != MR_OK || !buf_ok(&screen))
 		return SIGHT_GONE;
 	if (ret_hash)
 		sha256_hex(buf_str(&screen), ret_hash);
@@ -284,10 +281,9 @@ static bool
 was_submitted(struct typing *t, const struct tmux_pane *before)
 {
 	struct tmux_pane now;
-	struct mr_error ignored = { 0 };
 	enum sight sight = look_for_text(t, NULL);
 
-	if (tmux_look(&t->tmux, &now, &ignored) != MR_OK || now.dead)
+	if (tmux_look(&t->tmux, &now, IGNORED) != MR_OK || now.dead)
 		return false;
 	if (sight == SIGHT_OTHER)
 		return true;
@@ -340,7 +336,6 @@ static bool
 lock_pane(struct typing *t)
 {
 	mr_auto(buf_done) struct buf both = BUF_INIT;
-	struct mr_error ignored = { 0 };
 	char hash[65], name[32];
 	int64_t wait_ms = t->deadline_ms - clock_boot_ms();
 
@@ -348,7 +343,7 @@ lock_pane(struct typing *t)
 	sha256_hex(buf_str(&both), hash);
 	(void)snprintf(name, sizeof name, "typing-%.16s", hash);
 	return t->room->driver->record_lock(
-		   t->room, PANE, "", name, wait_ms > POLL_MS ? wait_ms : POLL_MS, &t->pane_lock, &ignored) == MR_OK;
+		   t->room, PANE, "", name, wait_ms > POLL_MS ? wait_ms : POLL_MS, &t->pane_lock, IGNORED) == MR_OK;
 }
 
 static enum pane_result
@@ -373,11 +368,10 @@ compose(struct typing *t, const char *number)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./";
 	struct mr_nudges *nudges = NULL;
-	struct mr_error ignored = { 0 };
 	char from[NAME_TYPED_MAX + sizeof " from "] = "", all[32] = "";
 	size_t n = 0;
 
-	if (mr_nudges_open(t->room, t->agent, false, &nudges, &ignored) == MR_OK)
+	if (mr_nudges_open(t->room, t->agent, false, &nudges, IGNORED) == MR_OK)
 		n = mr_nudges_count(nudges);
 	for (size_t i = 0; i < n; i++) {
 		const char *name = mr_nudges_get(nudges, i)->from;

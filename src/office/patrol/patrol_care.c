@@ -264,12 +264,6 @@ wake_sleepers(struct patrol *p, struct mr_error *err)
 /* ---- Leases, nudges ---- */
 
 static bool
-note_agent(void *ctx, const struct mr_agent *agent)
-{
-	return names_add(ctx, str_of(agent->name));
-}
-
-static bool
 sweep_queue(void *ctx, const struct mr_queue *queue)
 {
 	struct patrol *p = ctx;
@@ -286,7 +280,7 @@ recover_leases(struct patrol *p)
 
 	if (!p->set.leases || !(p->room->driver->abilities & ROOM_HOLDS))
 		return;
-	if (mr_each_agent(p->room, note_agent, &agents, &err) != MR_OK)
+	if (office_agents(p->room, &agents, &err) != MR_OK)
 		patrol_event(p, "trouble", "", "leases: %s", err.message);
 	for (size_t i = 0; i < agents.n; i++) {
 		struct mr_nudges *nudges = NULL;

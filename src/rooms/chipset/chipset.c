@@ -426,11 +426,8 @@ look_for_note(void *ctx, const struct mr_message *msg)
 
 	if (note)
 		findings_say(ctx,
-		    &(struct mr_finding){ .severity = MR_PROBLEM,
-			.code = "mail",
-			.path = msg->path,
-			.why = "two senders wrote through one temporary file",
-			.fix = "ask both to send again" },
+		    &(struct mr_finding){ MR_PROBLEM, "mail", msg->path, NULL,
+			"two senders wrote through one temporary file", "ask both to send again", false },
 		    "%s: %s", msg->path, note);
 	return true;
 }
@@ -450,11 +447,8 @@ inspect_box(struct mr_room *room, struct findings *f, const char *box, struct mr
 
 		text_clean_line(&shown, str_of(box));
 		findings_say(f,
-		    &(struct mr_finding){ .severity = MR_PROBLEM,
-			.code = "names",
-			.path = buf_z(&shown),
-			.why = "no mail can be read from it or sent to it",
-			.fix = "rename the folder" },
+		    &(struct mr_finding){ MR_PROBLEM, "names", buf_z(&shown), NULL,
+			"no mail can be read from it or sent to it", "rename the folder", false },
 		    "mail/%s is nobody's mailbox here: the name %s", buf_z(&shown), problem);
 		return MR_OK;
 	}

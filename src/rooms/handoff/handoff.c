@@ -186,12 +186,8 @@ say_registry(struct findings *f, bool fixed, const char *code, const char *why, 
 	(void)vsnprintf(text, sizeof text, fmt, args);
 	va_end(args);
 	findings_say(f,
-	    &(struct mr_finding){ .severity = MR_PROBLEM,
-		.code = code,
-		.path = "registry.json",
-		.why = why,
-		.fix = fixed ? "it was written anew" : fix,
-		.fixed = fixed },
+	    &(struct mr_finding){
+		MR_PROBLEM, code, "registry.json", NULL, why, fixed ? "it was written anew" : fix, fixed },
 	    "%s", text);
 }
 
@@ -262,11 +258,9 @@ tell_unreadable(void *ctx, const char *path, const struct mr_error *err)
 	if (strcmp(path, "registry.json") == 0)
 		return; /* inspect_registry tells of that */
 	findings_say(ctx,
-	    &(struct mr_finding){ .severity = MR_PROBLEM,
-		.code = "messages",
-		.path = path,
-		.why = "it is damaged, or another program put it there: commands pass it over, and say so",
-		.fix = "look at it; put it right, or move it out of the mailbox" },
+	    &(struct mr_finding){ MR_PROBLEM, "messages", path, NULL,
+		"it is damaged, or another program put it there: commands pass it over, and say so",
+		"look at it; put it right, or move it out of the mailbox", false },
 	    "%s", err->message);
 }
 
@@ -291,12 +285,8 @@ handoff_inspect(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, st
 		bool fixed = fix && sys_chmod_fd(root_fd, 0700) == 0;
 
 		findings_say(&f,
-		    &(struct mr_finding){ .severity = MR_NOTE,
-			.code = "modes",
-			.path = ".",
-			.why = "a mailbox is its owner's alone",
-			.fix = fixed ? "its mode is 0700 now" : "mailroom doctor --fix closes it: mode 0700",
-			.fixed = fixed },
+		    &(struct mr_finding){ MR_NOTE, "modes", ".", NULL, "a mailbox is its owner's alone",
+			fixed ? "its mode is 0700 now" : "mailroom doctor --fix closes it: mode 0700", fixed },
 		    "other users can look into the root");
 	}
 	TRY(inspect_registry(h, &f, err));

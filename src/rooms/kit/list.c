@@ -277,11 +277,9 @@ kit_tell_trouble(void *ctx, const char *path, const struct mr_error *why)
 
 	text_clean_line(&shown, str_of(path));
 	findings_say(ctx,
-	    &(struct mr_finding){ .severity = MR_PROBLEM,
-		.code = "mail",
-		.path = buf_z(&shown),
-		.why = "a writer of another program was killed, or wrote something else",
-		.fix = "it is kept and passed over; look at it, then mend or remove it" },
+	    &(struct mr_finding){ MR_PROBLEM, "mail", buf_z(&shown), NULL,
+		"a writer of another program was killed, or wrote something else",
+		"it is kept and passed over; look at it, then mend or remove it", false },
 	    "%s: %s", buf_z(&shown), why->message);
 }
 
