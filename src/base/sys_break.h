@@ -23,7 +23,8 @@ enum sys_break {
 };
 
 #ifdef MR_FAULT_ENV
-/* "no-dir-sync", "no-file-sync", ... as above, in small letters; false: no such way. NULL: be right again. */
+/* "no-dir-sync", "no-file-sync", ... as above, in small letters; "ordered,no-dir-sync" is both. false: no such way.
+ * NULL: be right again. */
 bool sys_break_set(const char *name);
 bool sys_break_is(enum sys_break which);
 bool sys_break_skips_sync(int fd);

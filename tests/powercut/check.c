@@ -39,10 +39,13 @@ note_ok(const char *kind, unsigned tag, const char *id)
 	struct op *op = &ops[tag];
 
 	sum.acknowledged++;
-	(void)snprintf(op->id, sizeof(op->id), "%s", id);
-	op->accepted |= strcmp(kind, "send") == 0 || strcmp(kind, "fan") == 0 || strcmp(kind, "key") == 0;
+	if (id[0] != '-')
+		(void)snprintf(op->id, sizeof(op->id), "%s", id);
 	op->done |= strcmp(kind, "done") == 0;
 	op->drained |= strcmp(kind, "drain") == 0;
+	/* Another process may take mail before its sender has the answer; what was done or drained is durable, too. */
+	op->accepted |= op->done || op->drained || strcmp(kind, "send") == 0 || strcmp(kind, "fan") == 0 ||
+			strcmp(kind, "key") == 0;
 	op->read |= strcmp(kind, "read") == 0;
 	op->archived |= strcmp(kind, "archive") == 0;
 }

@@ -19,6 +19,7 @@ int run_in(const char *spec, const char *const *argv); /* in another room */
 bool worked(int code, const char *what);               /* false: the disk is gone */
 void first_word(char ret[40]);
 bool next_value(const char **at, const char *key, char ret[40]);
+bool next_tag(const char **at, unsigned *ret_tag); /* of the messages that were shown as JSON */
 bool send_one(const char *kind, unsigned tag, const char *key, char ret_id[40]);
 
 /* ---- work_batch.c ---- */

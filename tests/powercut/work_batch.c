@@ -44,12 +44,12 @@ ack_lines(unsigned first, unsigned n)
 bool
 do_batch(unsigned tag)
 {
-	static unsigned next; /* tags are used up faster than jobs */
-	unsigned first = me * TAGS_A_WORKER + next, n = 2 + dice(dice(3) == 0 ? BATCH_MAX - 1 : 12);
+	static unsigned next; /* tags are used up faster than jobs; the second of two processes has the upper half */
+	unsigned half = TAGS_A_WORKER / 2, first = me * TAGS_A_WORKER + tag % 2 * half + next,
+		 n = 2 + dice(dice(3) == 0 ? BATCH_MAX - 1 : 12);
 	bool keyed = dice(3) == 0;
 
-	(void)tag;
-	if (next + n >= TAGS_A_WORKER)
+	if (next + n >= half)
 		return false;
 	next += n;
 	input_fd = memfd_create("batch", MFD_CLOEXEC);

@@ -31,7 +31,8 @@ set_up_elsewhere(const char *parent)
 	return RUN("link", "crew", spec) == 0;
 }
 
-/* Now and then the claim is left alone. */
+/* Several claim from one queue: what each gets is another's as often as its own. Now and then the claim is left alone.
+ */
 bool
 do_queue(unsigned tag)
 {
@@ -40,15 +41,23 @@ do_queue(unsigned tag)
 
 	if (!send_one("send", tag, NULL, id))
 		return false;
-	if (!worked(RUN("--as", "worker", "recv", "queue:work", "--json"), "recv queue:") ||
-	    !next_value(&at, "token", token))
+	int code = RUN("--as", "worker", "recv", "queue:work", "--json");
+	if (code == 3)
+		return true; /* another took it */
+	if (!worked(code, "recv queue:") || !next_value(&at, "token", token) || !(at = out, next_tag(&at, &tag)))
 		return false;
-	ack("recv", tag, id);
-	if (dice(5) == 0)
+	ack("recv", tag, "-");
+	unsigned then = dice(10);
+
+	if (then == 0)
 		return true;
-	if (!worked(RUN("--as", "worker", "done", token), "done"))
+	const char *kind = then == 1 ? "release" : then == 2 ? "fail" : "done";
+	code = then == 1   ? RUN("--as", "worker", "release", token)
+	       : then == 2 ? RUN("--as", "worker", "fail", "--reason", "cannot", token)
+			   : RUN("--as", "worker", "done", token);
+	if (!worked(code, kind))
 		return false;
-	ack("done", tag, id);
+	ack(kind, tag, "-");
 	return true;
 }
 

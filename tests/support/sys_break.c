@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 static enum sys_break broken;
+static bool and_ordered;
 
 bool
 sys_break_set(const char *name)
@@ -28,8 +29,10 @@ sys_break_set(const char *name)
 	};
 
 	broken = BREAK_NOTHING;
+	and_ordered = name && strncmp(name, "ordered,", 8) == 0;
 	if (name == NULL)
 		return true;
+	name += and_ordered ? 8 : 0;
 	for (size_t i = BREAK_NO_DIR_SYNC; i < sizeof(names) / sizeof(names[0]); i++)
 		if (strcmp(names[i], name) == 0)
 			broken = (enum sys_break)i;
@@ -45,7 +48,7 @@ sys_break_is(enum sys_break which)
 bool
 sys_break_is_ordered(void)
 {
-	return broken == BREAK_ORDERED || broken == BREAK_NO_WRITE_OUT;
+	return and_ordered || broken == BREAK_ORDERED || broken == BREAK_NO_WRITE_OUT;
 }
 
 bool
