@@ -211,7 +211,7 @@ struct mr_storage { /* what a power cut may do here, as far as the kernel tells 
 	bool power_safe;
 	char reason[160]; /* when not: what is missing */
 	char sync[8]; /* how accepted mail is made durable: "full", "fast" or "none"; "": the kind has no such choice */
-	char sync_reason[160]; /* "full" although the room asks for "fast": why */
+	char sync_reason[160]; /* when the room's settings leave it open (Sync: auto or fast): why */
 	char copies[160];      /* of what was accepted, in a sentence; "": the kind keeps files */
 	bool one_copy;         /* there is no other than that of the server */
 };
@@ -239,7 +239,7 @@ MR_API void mr_place_done(struct mr_place *place);
 struct mr_init_options {
 	const char *name; /* of the room; NULL: the folder's name */
 	bool share_group;
-	const char *sync;           /* "full" (NULL), "none" */
+	const char *sync;           /* "auto" (NULL), "full", "fast", "none" */
 	const char *config_dir;     /* where it is noted that this user made the room and trusts it; NULL: nowhere */
 	struct mr_error *ret_trust; /* NULL, or filled in: MR_OK, or why the room is not trusted */
 	bool upgrade;               /* a room in a database: bring it up to this version */

@@ -263,6 +263,8 @@ ext4_doubt(dev_t dev)
 		return "this ext4 is not mounted with data=ordered";
 	if (!has_word(options, "\n", "barrier"))
 		return "this ext4 is mounted without barriers";
+	if (has_word(options, "\n", "journal_async_commit") || strstr(options, "dax"))
+		return "this ext4 is mounted with journal_async_commit or dax, with which it was not tested";
 	if (strstr(options, "fast_commit") || strstr(options, "\nfc_"))
 		return "this ext4 uses fast_commit, with which it was not tested";
 	return NULL;
@@ -282,8 +284,8 @@ xfs_doubt(dev_t dev)
 		return "the options of this xfs cannot be seen from here";
 	if (has_word(options, ",", "nobarrier"))
 		return "this xfs is mounted without barriers";
-	if (strstr(options, "logdev=") || strstr(options, "rtdev="))
-		return "this xfs has its log or data on a device of their own, with which it was not tested";
+	if (strstr(options, "logdev=") || strstr(options, "rtdev=") || strstr(options, "dax"))
+		return "this xfs uses dax, or a second device for its log or data, with which it was not tested";
 	return NULL;
 }
 

@@ -30,8 +30,8 @@ cmd_init(struct cli *cli)
 
 	if (o->share && !is(o->share, "group"))
 		return cli_usage(cli, "option '--share' is 'group', not '%s'", o->share);
-	if (o->sync && !is(o->sync, "none") && !is(o->sync, "fast") && !is(o->sync, "full"))
-		return cli_usage(cli, "option '--sync' is 'full', 'fast' or 'none', not '%s'", o->sync);
+	if (o->sync && !is(o->sync, "auto") && !is(o->sync, "none") && !is(o->sync, "fast") && !is(o->sync, "full"))
+		return cli_usage(cli, "option '--sync' is 'auto', 'full', 'fast' or 'none', not '%s'", o->sync);
 	if (cli->room_option && cli->argc == 0)
 		return cli_usage(cli, "init takes the place as an argument: mailroom init PATH");
 	if (!cwd)
@@ -47,12 +47,17 @@ cmd_init(struct cli *cli)
 
 	if (!out_json(cli, kv_str("path", path), kv_str("name", mr_room_name(cli->room)), kv_bool("created", made),
 		kv_str("file_system", storage.file_system), kv_bool("power_safe", storage.power_safe),
+		kv_opt("sync", storage.sync), kv_opt("sync_reason", storage.sync_reason),
 		kv_opt("copies", storage.copies))) {
 		(void)fence_add(&cli->out, str_of(path), FENCE_LINE, 0);
 		buf_adds(&cli->out, made ? "\n  is the room '" : "\n  is already the room '");
 		(void)fence_add(&cli->out, str_of(mr_room_name(cli->room)), FENCE_LINE, 0);
-		buf_adds(&cli->out, made ? "'\n  next: mailroom register NAME\n"
-					 : "'; nothing was changed\n  next: mailroom register NAME, or mailroom who\n");
+		if (made && storage.sync_reason[0])
+			buf_addf(&cli->out, "', Sync: %s, because %s", storage.sync, storage.sync_reason);
+		else
+			buf_addc(&cli->out, '\'');
+		buf_adds(&cli->out, made ? "\n  next: mailroom register NAME\n"
+					 : "; nothing was changed\n  next: mailroom register NAME, or mailroom who\n");
 	}
 	if (untrusted.code != MR_OK)
 		cli_warn(cli,
@@ -65,7 +70,7 @@ cmd_init(struct cli *cli)
 		cli_warn(cli, "%s", storage.copies);
 	if (!storage.power_safe)
 		cli_warn(cli, "a power cut can lose mail here (%s): %s", storage.file_system, storage.reason);
-	if (is(o->sync, "fast") && storage.sync_reason[0])
+	if (is(o->sync, "fast") && is(storage.sync, "full"))
 		cli_warn(cli, "mail is made durable as with '--sync full': %s", storage.sync_reason);
 	if (is(o->sync, "none"))
 		cli_warn(cli, "this room syncs nothing: a power cut or a crash of the machine can lose accepted mail");

@@ -55,8 +55,7 @@ cmd_where(struct cli *cli)
 	add_fact(&cli->out, "storage", buf_z(&disk));
 	if (storage.sync[0]) {
 		buf_clear(&disk);
-		buf_addf(&disk, "%s%s%s", storage.sync, storage.sync_reason[0] ? ", not fast as asked for: " : "",
-		    storage.sync_reason);
+		buf_addf(&disk, "%s%s%s", storage.sync, storage.sync_reason[0] ? ": " : "", storage.sync_reason);
 		add_fact(&cli->out, "sync", buf_z(&disk));
 	}
 	if (storage.copies[0])

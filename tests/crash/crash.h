@@ -21,10 +21,11 @@ struct world_options { /* the same scenarios over other set-ups; all 0: as ever 
 	bool sized;    /* messages of body_size bytes, else some 50 */
 	size_t body_size;
 	bool history;     /* every mailbox has mail that was read, archived, sent */
-	const char *sync; /* of the room's settings; NULL: the default */
+	const char *sync; /* of the rooms' settings; NULL: full, whatever disk the test runs on */
 };
 void world_options_set(const struct world_options *options);
 const char *world_body(void);
+const char *world_sync(void);
 
 struct world { /* what the child has told */
 	bool accepted, doubted, refused;

@@ -46,7 +46,8 @@ make_blue(struct world *w, const char *kind)
 	snprintf(dir, sizeof(dir), "%s/blue", w->dir);
 	assert_int_equal(mkdir(dir, 0700), 0);
 	if (strcmp(kind, "maildir") == 0 &&
-	    mr_room_init(dir, dir, &(struct mr_init_options){ .name = "blue" }, &path, &err) != MR_OK)
+	    mr_room_init(dir, dir, &(struct mr_init_options){ .name = "blue", .sync = world_sync() }, &path, &err) !=
+		MR_OK)
 		fail_msg("init: %s", err.message);
 	free(path);
 	struct mr_room *blue = open_blue(w);

@@ -82,6 +82,12 @@ give_history(struct mr_room *room, const char *from, const char *to)
 		fail_msg("history: %s", err.message);
 }
 
+const char *
+world_sync(void)
+{
+	return set.sync ? set.sync : "full";
+}
+
 void
 world_new(struct world *w, const char *const *agents)
 {
@@ -92,8 +98,8 @@ world_new(struct world *w, const char *const *agents)
 	const char *first = agents[0];
 
 	world_folder(w);
-	if (mr_room_init(w->dir, w->dir, &(struct mr_init_options){ .name = "town", .sync = set.sync }, &path, &err) !=
-	    MR_OK)
+	if (mr_room_init(w->dir, w->dir, &(struct mr_init_options){ .name = "town", .sync = world_sync() }, &path,
+		&err) != MR_OK)
 		fail_msg("init: %s", err.message);
 	free(path);
 	struct mr_room *room = world_open(w, true);

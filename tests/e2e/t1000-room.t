@@ -181,6 +181,11 @@ if [ -w /dev/shm ] && [ "$(stat -f -c %T /dev/shm)" = tmpfs ]; then
 	says err 'tmpfs' 'says what is not power-safe'
 	exits 0 'where on tmpfs' mr where
 	says out 'tmpfs.*power cut' 'says it too'
+	says out 'sync +full: only ext4 with a journal and xfs' 'and why each delivery has all its syncs'
+	says .mailroom/room '^Sync: auto$' 'which the room leaves open'
+	exits 0 'doctor' mr doctor
+	silent_about out 'Sync: full is used' 'has nothing to say about that'
+	same 'full true' "$(sed -i '/^Sync:/d' .mailroom/room; mr where --json | jq -r '.storage | "\(.sync) \(.sync_reason != null)"')" 'nor needs the room a line for it'
 	same false "$(mr where --json | jq .storage.power_safe)" 'also in JSON'
 	mkdir quick
 	exits 0 'init --sync fast on tmpfs' mr init quick --name quick --sync fast
@@ -203,7 +208,7 @@ says err 'power cut' 'is said loudly'
 same false "$(mr --room fast where --json | jq .storage.power_safe)" 'and where knows'
 same none "$(mr --room fast where --json | jq -r .storage.sync)" 'in so many words'
 exits 2 'init --sync with another word' mr init fast --sync quick
-says err "'full', 'fast' or 'none'" 'tells the words'
+says err "'auto', 'full', 'fast' or 'none'" 'tells the words'
 
 # ---- the command explains itself ----
 room alice bob

@@ -57,16 +57,19 @@ examine_storage(struct examination *x)
 	if (rc != MR_OK)
 		tell(x, MR_NOTE, "storage", NULL, NULL, why.hint, "%s", why.message);
 	else if (storage.power_safe)
-		tell(x, MR_FINE, "storage", NULL, NULL, NULL, "%s keeps accepted mail through a power cut%s%s",
-		    storage.file_system, storage.sync[0] ? ", Sync: " : "", storage.sync);
+		tell(x, MR_FINE, "storage", NULL, NULL, NULL, "%s keeps accepted mail through a power cut%s%s%s%s",
+		    storage.file_system, storage.sync[0] ? ", Sync: " : "", storage.sync,
+		    storage.sync_reason[0] ? ": " : "", storage.sync_reason);
 	else
 		tell(x, MR_NOTE, "storage", NULL,
 		    "kill -9 loses nothing here, but a power cut may lose mail that was accepted",
 		    "put the room on ext4 with a journal, xfs or btrfs; mailroom selftest tells what works here",
 		    "%s: %s", storage.file_system, storage.reason);
-	if (storage.sync_reason[0])
+	const char *asked = mr_room_setting(x->room, "Sync");
+
+	if (asked && strcmp(asked, "fast") == 0 && strcmp(storage.sync, "full") == 0)
 		tell(x, MR_NOTE, "sync", NULL, "the room asks for Sync: fast; mail is as safe, and takes longer",
-		    "nothing has to be done; write Sync: full into the file 'room' to say what is so",
+		    "nothing has to be done; write Sync: auto into the file 'room' to say what is so",
 		    "Sync: full is used: %s", storage.sync_reason);
 }
 

@@ -351,7 +351,7 @@ make_room(struct making *m, struct mr_error *err)
 	note_made(m, identity);
 	time_rfc3339(clock_now_ms(), now);
 	buf_addf(&text, "Format: 1\nName: %s\nIdentity: %s\nCreated: %s\n%sSync: %s\n", buf_z(&name), identity, now,
-	    m->options->share_group ? "Share: group\n" : "", m->options->sync ? m->options->sync : "full");
+	    m->options->share_group ? "Share: group\n" : "", m->options->sync ? m->options->sync : "auto");
 	if (!buf_ok(&text))
 		return mr_nomem(err);
 	return file_publish(m->fd, m->fd, "room", buf_str(&text), m->file_mode, PUBLISH_FULL, err);
@@ -387,10 +387,11 @@ mr_room_init(
 		return mr_fail(err, MR_REFUSED, "a room in a folder needs no upgrade: every version reads it as it is");
 	m.dir_mode = m.options->share_group ? 02770 : 0700;
 	m.file_mode = m.options->share_group ? 0660 : 0600;
-	if (sync && strcmp(sync, "full") != 0 && strcmp(sync, "fast") != 0 && strcmp(sync, "none") != 0)
+	if (sync && strcmp(sync, "auto") != 0 && strcmp(sync, "full") != 0 && strcmp(sync, "fast") != 0 &&
+	    strcmp(sync, "none") != 0)
 		return mr_fail(err, MR_REFUSED,
 		    "no way to sync is called '%.40s'\n"
-		    "use 'full', 'fast', or 'none' for a room whose mail may be lost at a power cut",
+		    "use 'auto', 'full', 'fast', or 'none' for a room whose mail may be lost at a power cut",
 		    sync);
 	if (m.options->name && check_component(m.options->name, err) != MR_OK)
 		return mr_wrap(err, "name of the room");

@@ -8,8 +8,8 @@
  *	fast   write - sync_file_range - link - fsync of the folder     one commit
  *	none   write - link
  *
- * fast is right only where bytes that were written out are there when the journal has the name: whether it is so is
- * asked once, when the first mail is delivered, and in doubt it is full.
+ * Sync: auto, the default, is fast where bytes that were written out are there when the journal has the name, and full
+ * in doubt. A process asks once, when it delivers its first mail.
  *
  * Every later change of state is a rename. A rename touches two folders, and a file system without a
  * journal may write them in any order; if the loss of the old name reached the disk and the new name did
@@ -36,8 +36,7 @@ commit_is_fast(struct maildir *md, int fd)
 
 	if (md->fast == FAST_UNKNOWN) {
 		md->fast = FAST_NO;
-		if (md->sync && md->wants_fast && sys_stat_fd(md->root_fd, &st) == 0 &&
-		    !storage_order_doubt(md->root_fd)) {
+		if (md->wants_fast && sys_stat_fd(md->root_fd, &st) == 0 && !storage_order_doubt(md->root_fd)) {
 			md->fast = FAST_YES;
 			md->fast_dev = st.st_dev;
 		}
@@ -182,11 +181,12 @@ maildir_storage(struct mr_room *room, struct mr_storage *ret, struct mr_error *e
 	struct mr_storage found = { 0 };
 
 	TRY(storage_of(md->root_fd, md->path, &found, err));
-	(void)snprintf(found.sync, sizeof found.sync, "%s",
-	    !md->sync                  ? "none"
-	    : md->wants_fast && !doubt ? "fast"
-				       : "full");
-	(void)snprintf(found.sync_reason, sizeof found.sync_reason, "%s", doubt ? doubt : "");
+	bool fast = md->wants_fast && !doubt;
+	(void)snprintf(found.sync, sizeof found.sync, "%s", !md->sync ? "none" : fast ? "fast" : "full");
+	(void)snprintf(found.sync_reason, sizeof found.sync_reason, "%s%s", fast ? found.file_system : "",
+	    fast    ? " keeps bytes and names in order here"
+	    : doubt ? doubt
+		    : "");
 	if (!md->sync) {
 		found.power_safe = false;
 		(void)snprintf(found.reason, sizeof found.reason,

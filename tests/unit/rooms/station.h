@@ -107,7 +107,8 @@ reopen(struct scratch *s)
 		fail_msg("%s", err.message);
 }
 
-static const char plain_room[] = "Format: 1\nName: town\n", fast_room[] = "Format: 1\nName: town\nSync: fast\n";
+static const char plain_room[] = "Format: 1\nName: town\nSync: full\n",
+		  fast_room[] = "Format: 1\nName: town\nSync: fast\n";
 static const char *room_settings = plain_room;
 
 static inline void
