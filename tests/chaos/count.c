@@ -56,7 +56,7 @@ is_message(const char *rel)
 {
 	static const char *const in[] = { "/new/", "/cur/", "/held/", "queues/" };
 
-	if (!strstr(rel, ".mr") || strstr(rel, "/.Sent/") || strstr(rel, "/tmp/"))
+	if (!strstr(rel, ".mr") || strstr(rel, "/.Sent") || strstr(rel, "/tmp/"))
 		return false;
 	for (size_t i = 0; i < 4; i++)
 		if (strstr(rel, in[i]))

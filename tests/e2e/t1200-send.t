@@ -143,6 +143,27 @@ says out 'no unread mail for bob that matches' 'says what was looked for'
 exits 4 'an error without a hint' mr --as alice --json send '' -m x
 same null "$(jq -c .error.hint err)" 'has null for it'
 
+# by month, beside the one folder of an older version
+box=.mailroom/agents/erin
+mr register erin >/dev/null 2>&1
+check 'register makes the folder of the month' test -d $box/.Sent.*/cur
+first=$(mr --as erin send bob -m 'one'); second=$(mr --as erin send bob -m 'two'); third=$(mr --as erin send bob -m 'three')
+mkdir -p $box/.Sent/cur $box/.Sent/new $box/.Sent.2020-01/cur $box/.Sent.2020-01/new
+mv $box/.Sent.*/cur/*"$first"* $box/.Sent/cur; mv $box/.Sent.*/cur/*"$third"* $box/.Sent/cur
+old=1577923200.01dxkbm2000000000000000000.mr
+sed "s/$first/01dxkbm2000000000000000000/g" $box/.Sent/cur/*"$first"* >$box/.Sent.2020-01/cur/$old:2,S
+mr --as erin sent --json >out
+same "$third $second $first 01dxkbm2000000000000000000" "$(jq -r .id out | tr '\n' ' ' | sed 's/ $//')" 'sent has all months and the old folder, newest first'
+same "$third" "$(mr --as erin sent --limit 1 --json | jq -r .id)" 'and of them the newest'
+for id in "$first" "$second" "$third"; do
+	exits 0 'read finds each' mr --as erin read "$id"
+	exits 0 'by its end too' mr --as erin read "$(printf %s "$id" | tail -c 8)"
+	exits 0 'and why' mr --as erin why "$id"
+	says out 'agents/erin/.Sent' 'with the folder'
+done
+exits 0 'search --sent' mr --as erin search three
+says out three 'finds it'
+
 # standard input that never ends must not be read
 exits 0 'an open socket on stdin is not read with -m' perl -MSocket -e '
 	socketpair(my $a, my $b, AF_UNIX, SOCK_STREAM, PF_UNSPEC); open(STDIN, "<&", $a); alarm 5; exec @ARGV' "$BIN" --as alice send bob -m x

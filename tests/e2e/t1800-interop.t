@@ -23,9 +23,9 @@ says out '^alice@town\|🤝 HANDOFF: naïve café$' 'shows sender and subject'
 exits 0 'mshow' mshow -n "$(grep "$a" list)"
 says out '^Subject: 🤝 HANDOFF: naïve café$' 'shows the subject'
 says out '^on two lines$' 'and the text'
-exits 0 'mlist of sent mail' mlist "$bob/.Sent"
+exits 0 'mlist of sent mail' mlist "$bob"/.Sent.*
 says out "$r" 'works as for any Maildir++ folder'
-find "$alice" "$bob" -path '*/.Sent' -prune -o -name '*.mr*' -print | mthread >threaded
+find "$alice" "$bob" -path '*/.Sent.*' -prune -o -name '*.mr*' -print | mthread >threaded
 exits 0 'mthread' mscan -f '%i|%s' <threaded
 same '|🤝 HANDOFF: naïve café;.|Re: 🤝 HANDOFF: naïve café;..|Re: 🤝 HANDOFF: naïve café;|something else;' "$(awk -F'|' '{ gsub(/ /, ".", $1); printf "%s|%s;", $1, $2 }' out)" 'threads an answer to an answer'
 exits 0 'mpick' sh -c "mlist '$bob' | mpick -t 'subject =~ \"HANDOFF\" && from =~ \"alice\"'"

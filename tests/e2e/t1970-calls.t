@@ -31,7 +31,8 @@ fi
 git init -q .
 room alice bob
 sed -i "s/^Sync: .*/Sync: full/" .mailroom/room # whatever disk this runs on
-mr --as alice send bob -m 'the first one makes .Sent' >/dev/null 2>&1
+calls "$BIN" --as alice send bob -m 'the first of an agent' >/dev/null
+same 3 "$(syncs)" 'the first send of an agent syncs no more than every other'
 mr --as bob drain >/dev/null 2>&1
 # settled AGENT: nothing happened for a while. A folder that changed this moment is read more than once.
 settled() { touch -d '1 minute ago' .mailroom/spool .mailroom/holds ".mailroom/agents/$1/new" ".mailroom/agents/$1/cur"; }
@@ -58,7 +59,7 @@ settled bob; mr --as bob check --inject >/dev/null
 mr --as alice send bob -s 'after the look' -m x >/dev/null 2>&1
 same 1 "$(told 'after the look')" 'mail that comes after a look without mail is told'
 mr --as bob drain >/dev/null 2>&1; settled bob; mr --as bob check --inject >/dev/null
-file=$(ls .mailroom/agents/alice/.Sent/cur/* | head -n 1); cp "$file" .mailroom/agents/bob/tmp/1; mv .mailroom/agents/bob/tmp/1 ".mailroom/agents/bob/cur/1700000000.by-hand:2,"
+file=$(ls .mailroom/agents/alice/.Sent.*/cur/* | head -n 1); cp "$file" .mailroom/agents/bob/tmp/1; mv .mailroom/agents/bob/tmp/1 ".mailroom/agents/bob/cur/1700000000.by-hand:2,"
 same 1 "$(mr --as bob check --inject | grep -c 'from alice')" 'so is what another program puts there'
 rm .mailroom/agents/bob/cur/1700000000.by-hand*; settled bob; mr --as bob check --inject >/dev/null
 mr --as alice send bob -s 'touched' -m x >/dev/null 2>&1; touch .mailroom/agents/bob/new .mailroom/agents/bob/cur

@@ -36,7 +36,7 @@ town() {
 	room alice
 	CLAUDE_CODE_SESSION_ID=opens-1 mr register bob >/dev/null 2>&1
 	sed -i 's/^Sync: .*/Sync: none/' .mailroom/room
-	mr --as bob send alice -m 'makes .Sent' >/dev/null
+	mr --as bob send alice -m 'makes the folder of the month' >/dev/null
 	now=$(date +%s)
 	letters bob/new '' $((now - 40 * 86400)) $(($1 - 3))
 	letters bob/new '' $((now - 3600)) 3

@@ -14,7 +14,7 @@ mail() {
 			jq -c "[\"$who\",.from,(.date|sub(\"[.].*\";\"\")),.read,(.body|sub(\"\n\$\";\"\")|split(\"\n-- \n\")[0]|sub(\"^# [^\n]*\n\n\";\"\"))]"
 	done | sort
 }
-count() { find "$1" -type f -name "$2" ! -path '*/.Sent/*' | wc -l | tr -d ' '; }
+count() { find "$1" -type f -name "$2" ! -path '*/.Sent.*' | wc -l | tr -d ' '; }
 
 # ---- A room with what mail can have ----
 mkdir a && mr init a --name a --sync none >/dev/null 2>&1
@@ -54,7 +54,7 @@ exits 4 'not into itself' mr --room a export --to a
 exits 5 'a room that is not there' mr --room a export --to nowhere
 exits 2 'the other room must be named' mr --room a import
 
-broken=$(find a -name "*$two.mr*" ! -path '*/.Sent/*')
+broken=$(find a -name "*$two.mr*" ! -path '*/.Sent.*')
 cp "$broken" saved && chmod u+w "$broken" && : >"$broken"
 printf 'no header at all' >"$broken"
 exits 1 'a message that cannot be read is reported' mr --room a export --to c

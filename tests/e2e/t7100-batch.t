@@ -18,7 +18,7 @@ same 2 "$(unread bob)" 'bob has two'
 same 2 "$(unread carol)" 'carol has two'
 check 'the first is what the id says' sh -c "'$BIN' --as bob read --peek $(field 1) </dev/null | grep -q one"
 same 1 "$(mr --as carol inbox --json --priority high | wc -l | tr -d ' ')" 'a priority arrives'
-same 3 "$(ls .mailroom/agents/alice/.Sent/cur | wc -l | tr -d " ")" "copies are among the sent"
+same 3 "$(ls .mailroom/agents/alice/.Sent.*/cur | wc -l | tr -d " ")" "copies are among the sent"
 
 # ---- bad lines stop nothing ----
 room alice bob carol

@@ -79,7 +79,7 @@ count_file(const char *path, const struct stat *st, int type, struct FTW *where)
 	const char *name = path + where->base;
 
 	/* Not files of ours: temporary ones, which a cut may leave, and copies of what was sent. */
-	if (type != FTW_F || st->st_size == 0 || name[0] == '.' || strstr(path, "/.Sent/") || strstr(name, ".tmp") ||
+	if (type != FTW_F || st->st_size == 0 || name[0] == '.' || strstr(path, "/.Sent") || strstr(name, ".tmp") ||
 	    strstr(name, ".lock"))
 		return 0;
 	FILE *f = fopen(path, "r");

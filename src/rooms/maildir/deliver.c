@@ -70,15 +70,16 @@ bool
 deliver_open_sent(struct maildir *md, const char *sender, const char *id, char ret_name[NAME_LEN + 8], int *ret_cur_fd)
 {
 	mr_auto(mailbox_done) struct mailbox box = MAILBOX_INIT;
-	char path[MR_ADDRESS_MAX + 16], base[NAME_LEN];
+	char path[MR_ADDRESS_MAX + 32], base[NAME_LEN], month[24];
 
 	if (!sender || sender[0] == '\0')
 		return false;
+	name_sent_month(id, month);
 	/* Nearly always it is there. */
-	text_join(path, sizeof path, sender, "/.Sent/cur", NULL);
+	text_join(path, sizeof path, sender, "/", month, "/cur", NULL);
 	if (dir_reach(md->agents_fd, path, ret_cur_fd, IGNORED) != MR_OK &&
 	    (mailbox_open(&box, md, sender, IGNORED) != MR_OK ||
-		mailbox_subfolder(&box, ".Sent", true, ret_cur_fd, IGNORED) != MR_OK))
+		mailbox_subfolder(&box, month, true, ret_cur_fd, IGNORED) != MR_OK))
 		return false;
 	name_for_id(id, base);
 	text_join(ret_name, NAME_LEN + 8, base, ":2,S", NULL);
@@ -285,7 +286,7 @@ struct item {
 struct batch {
 	struct mr_room *room;
 	struct maildir *md;
-	int spool_fd, sent_fd; /* sent_fd: the sender's .Sent/cur, or -1 */
+	int spool_fd, sent_fd; /* sent_fd: cur/ of the month's folder of what the sender sent, or -1 */
 	struct item *items;
 	size_t n;
 	struct box *boxes;
@@ -473,12 +474,13 @@ batch_publish(struct batch *b)
 	}
 	for (size_t i = 0; i < b->n; i++) {
 		struct item *item = &b->items[i];
-		char sent_name[NAME_LEN + 8];
+		char sent_name[NAME_LEN + 8], base[NAME_LEN];
 
 		if (!item->named)
 			continue;
 		memcpy(item->parcel->got.id, item->parcel->what.msg->id, sizeof item->parcel->got.id);
-		text_join(sent_name, sizeof sent_name, item->name, ":2,S", NULL);
+		name_for_id(item->parcel->what.msg->id, base);
+		text_join(sent_name, sizeof sent_name, base, ":2,S", NULL);
 		if (b->sent_fd >= 0)
 			(void)stage_link(&item->file, b->sent_fd, sent_name, IGNORED);
 	}

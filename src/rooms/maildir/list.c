@@ -111,17 +111,35 @@ list_open_folder(struct mailbox *box, const struct listed *at, int *ret_fd, stru
 	return dir_open(box->md->root_fd, path, ret_fd, err);
 }
 
+const char *
+list_month_of(const char *name)
+{
+	return name + 1 + strcspn(name + 1, ".");
+}
+
+static int
+by_month(const void *a, const void *b)
+{
+	const char *x = *(const char *const *)a, *y = *(const char *const *)b;
+	int order = strcmp(list_month_of(x), list_month_of(y));
+
+	return order != 0 ? order : strcmp(x, y);
+}
+
 enum mr_rc
-list_months(struct mailbox *box, struct mr_names *ret, struct mr_error *err)
+list_months(struct mailbox *box, unsigned folders, struct mr_names *ret, struct mr_error *err)
 {
 	mr_auto(mr_names_done) struct mr_names names = { 0 };
 
 	if (dir_names(box->fd, &names, err) != MR_OK)
 		return mr_wrap(err, "archive of '%s'", box->agent);
 	for (size_t i = 0; i < names.n; i++)
-		if (str_starts(str_of(names.v[i]), ".Archive") && !names_add(ret, str_of(names.v[i])))
+		if ((((folders & MR_ARCHIVE) && str_starts(str_of(names.v[i]), ".Archive")) ||
+			((folders & MR_SENT) && str_starts(str_of(names.v[i]), SENT_FOLDER "."))) &&
+		    !names_add(ret, str_of(names.v[i])))
 			return mr_nomem(err);
-	names_sort(ret);
+	if (ret->n > 1)
+		qsort(ret->v, ret->n, sizeof *ret->v, by_month);
 	return MR_OK;
 }
 
@@ -680,21 +698,24 @@ list_skips_month(const char *name, const struct scan_request *want)
 {
 	char since[24] = "", before[24] = "";
 
+	const char *month = list_month_of(name);
+
 	/* Only a name as we make them says a month. */
-	if (strlen(name) != sizeof ".Archive.2026-11" - 1)
+	if (strlen(month) != sizeof ".2026-11" - 1)
 		return false;
 	if (want->since_ms)
 		name_month_of(want->since_ms, since);
 	if (want->before_ms)
 		name_month_of(want->before_ms, before);
-	return (want->since_ms && strcmp(name, since) < 0) || (want->before_ms && strcmp(name, before) > 0);
+	return (want->since_ms && strcmp(month, list_month_of(since)) < 0) ||
+	       (want->before_ms && strcmp(month, list_month_of(before)) > 0);
 }
 
 enum mr_rc
 list_month(
     struct mailbox *box, const char *name, const struct scan_request *want, struct listing *ret, struct mr_error *err)
 {
-	return list_add(box, MR_ARCHIVE, name, want, ret, err);
+	return list_add(box, str_starts(str_of(name), SENT_FOLDER) ? MR_SENT : MR_ARCHIVE, name, want, ret, err);
 }
 
 enum mr_rc
@@ -702,7 +723,7 @@ list_wanted(
     struct mailbox *box, unsigned folders, const struct scan_request *want, struct listing *ret, struct mr_error *err)
 {
 	mr_auto(mailbox_done) struct mailbox dead = MAILBOX_INIT;
-	mr_auto(mr_names_done) struct mr_names months = { 0 };
+	mr_auto(mr_names_done) struct mr_names months = { 0 }, sent = { 0 };
 	mr_auto(listing_done) struct listing l = { 0 };
 	unsigned live = folders & (MR_INBOX | MR_HELD);
 
@@ -711,14 +732,19 @@ list_wanted(
 	bool exact = l.exact;
 
 	if (folders & MR_ARCHIVE)
-		TRY(list_months(box, &months, err));
+		TRY(list_months(box, MR_ARCHIVE, &months, err));
 	for (size_t i = 0; i < months.n; i++)
 		if (!list_skips_month(months.v[i], want))
 			TRY(list_month(box, months.v[i], want, &l, err));
 	if (months.n > 0)
 		TRY(keep_last_of_each(&l, err)); /* archived while we read: it is in both groups */
-	if (folders & MR_SENT)
-		TRY(list_add(box, MR_SENT, ".Sent", want, &l, err));
+	if (folders & MR_SENT) {
+		TRY(list_month(box, SENT_FOLDER, want, &l, err));
+		TRY(list_months(box, MR_SENT, &sent, err));
+	}
+	for (size_t i = 0; i < sent.n; i++)
+		if (!list_skips_month(sent.v[i], want))
+			TRY(list_month(box, sent.v[i], want, &l, err));
 	if (folders & MR_DEAD) {
 		TRY(mailbox_open_dead(&dead, box->md, err));
 		TRY(list_add(&dead, MR_DEAD, NULL, want, &l, err));
@@ -897,11 +923,12 @@ list_find(
 	mr_auto(mailbox_done) struct mailbox dead = MAILBOX_INIT;
 	struct search s = { .box = box, .id = id, .own = own, .ret = ret };
 	const unsigned live = MR_INBOX | MR_HELD;
-	char month[24];
+	char month[24], sent[24];
 
 	if (folders == 0)
 		folders = MR_INBOX | MR_HELD | MR_ARCHIVE | MR_SENT;
 	name_month(id, month);
+	name_sent_month(id, sent);
 	for (size_t i = 0; i < FIELDS_N; i++) {
 		name_for_id(id, s.name);
 		text_join(s.name + strlen(s.name), sizeof s.name - strlen(s.name), fields[i], NULL);
@@ -916,7 +943,7 @@ list_find(
 
 	if (rc != MR_NOTFOUND)
 		return rc;
-	if (((folders & MR_SENT) && try_subfolder(&s, ".Sent", MR_SENT)) ||
+	if (((folders & MR_SENT) && (try_subfolder(&s, sent, MR_SENT) || try_subfolder(&s, SENT_FOLDER, MR_SENT))) ||
 	    ((folders & MR_DEAD) && mailbox_open_dead(&dead, box->md, IGNORED) == MR_OK && try_box(&s, &dead, MR_DEAD)))
 		return MR_OK;
 	/* After the inbox, because mail moves from there to here. The month that the id says goes before the others. */

@@ -131,7 +131,7 @@ mailbox_held(struct mailbox *box, unsigned life, bool make, int *ret_fd, struct 
 
 /* Makes the folders, then syncs each and their parent once: with a journal that is one commit for all of them. */
 static enum mr_rc
-make_parts(struct maildir *md, int parent_fd, const char *const *parts, size_t n, struct mr_error *err)
+make_parts(struct maildir *md, bool sync, int parent_fd, const char *const *parts, size_t n, struct mr_error *err)
 {
 	int fds[PARTS_MAX];
 	size_t made = 0;
@@ -140,25 +140,13 @@ make_parts(struct maildir *md, int parent_fd, const char *const *parts, size_t n
 	for (; made < n && rc == MR_OK; made += rc == MR_OK)
 		rc = dir_make(parent_fd, parts[made], md->dir_mode, false, &fds[made], err);
 	for (size_t i = 0; i < made; i++) {
-		if (rc == MR_OK && md->sync && sys_fsync(fds[i]) < 0)
+		if (rc == MR_OK && sync && sys_fsync(fds[i]) < 0)
 			rc = mr_fail_errno(err, "cannot make folder '%s' durable", parts[i]);
 		sys_close_fd(&fds[i]);
 	}
-	if (rc == MR_OK && md->sync && sys_fsync(parent_fd) < 0)
+	if (rc == MR_OK && sync && sys_fsync(parent_fd) < 0)
 		rc = mr_fail_errno(err, "cannot make folder '%s' durable", parts[0]);
 	return rc;
-}
-
-enum mr_rc
-mailbox_make(struct maildir *md, const char *agent, struct mr_error *err)
-{
-	static const char *const parts[PARTS_MAX] = { "tmp", "new", "cur", "held", "lives" };
-	mr_auto(sys_close_fd) int box_fd = -1;
-
-	if (dir_make(md->agents_fd, agent, md->dir_mode, md->sync, &box_fd, err) != MR_OK ||
-	    make_parts(md, box_fd, parts, PARTS_MAX, err) != MR_OK)
-		return mr_wrap(err, "make mailbox '%s'", agent);
-	return MR_OK;
 }
 
 /* A small file in a folder; there already: fine. */
@@ -186,17 +174,38 @@ write_keywords(struct mailbox *box, int sub_fd, struct mr_error *err)
 	    box, sub_fd, KEYWORDS_FILE, STR(KEYWORDS_LINE "\n"), box->md->sync ? PUBLISH_FULL : PUBLISH_NOSYNC, err);
 }
 
+/* What was sent is kept as a courtesy: its folders are not synced either. */
 static enum mr_rc
 make_subfolder(struct mailbox *box, const char *name, struct mr_error *err)
 {
 	static const char *const parts[] = { "tmp", "new", "cur" }; /* cur/ is last: with it the rest is made */
 	mr_auto(sys_close_fd) int sub_fd = -1;
+	bool sync = box->md->sync && !str_starts(str_of(name), SENT_FOLDER);
 
-	TRY(dir_make(box->fd, name, box->md->dir_mode, box->md->sync, &sub_fd, err));
+	TRY(dir_make(box->fd, name, box->md->dir_mode, sync, &sub_fd, err));
 	if (strncmp(name, ".Archive.", 9) == 0)
 		TRY(write_keywords(box, sub_fd, err));
 	TRY(make_file(box, sub_fd, "maildirfolder", STR(""), PUBLISH_NOSYNC, err));
-	return make_parts(box->md, sub_fd, parts, 3, err);
+	return make_parts(box->md, sync, sub_fd, parts, 3, err);
+}
+
+enum mr_rc
+mailbox_make(struct maildir *md, const char *agent, struct mr_error *err)
+{
+	static const char *const parts[PARTS_MAX] = { "tmp", "new", "cur", "held", "lives" };
+	mr_auto(mailbox_done) struct mailbox box = MAILBOX_INIT;
+	char id[MR_ID_LEN + 1], sent[24];
+
+	box.md = md;
+	text_join(box.agent, sizeof box.agent, agent, NULL);
+	if (dir_make(md->agents_fd, agent, md->dir_mode, md->sync, &box.fd, err) != MR_OK ||
+	    make_parts(md, md->sync, box.fd, parts, PARTS_MAX, err) != MR_OK)
+		return mr_wrap(err, "make mailbox '%s'", agent);
+	/* Here, so that the first send does not have to. */
+	id_new(id);
+	name_sent_month(id, sent);
+	(void)make_subfolder(&box, sent, IGNORED);
+	return MR_OK;
 }
 
 enum mr_rc

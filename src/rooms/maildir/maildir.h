@@ -122,6 +122,8 @@ bool name_build(const struct file_name *n, unsigned attempt, unsigned flags, boo
 bool name_build_held(
     const char *token, int64_t deadline_s, unsigned attempt, struct mr_str original, char ret[NAME_LEN]);
 void name_month(const char *id, char ret[24]); /* ".Archive.2026-11" */
+#define SENT_FOLDER ".Sent" /* alone: of rooms that older versions made; it is read, and gets no more */
+void name_sent_month(const char *id, char ret[24]); /* ".Sent.2026-11" */
 void name_month_of(int64_t at_ms, char ret[24]);
 /* "/" -> "%2F", for agents' names used as one file name; "" -> "_". And back; false: not written by name_escape. */
 bool name_unescape(const char *name, char ret[NAME_LEN]);
@@ -147,7 +149,8 @@ enum mr_rc mailbox_folder(struct mailbox *box, enum box_folder which, int *ret_f
 const char *mailbox_folder_name(enum box_folder which);                                                   /* "new" */
 /* held/<life>, made if missing when `make`. Owned by the caller. */
 enum mr_rc mailbox_held(struct mailbox *box, unsigned life, bool make, int *ret_fd, struct mr_error *err);
-/* Opens (makes) a Maildir++ folder such as ".Sent" or ".Archive.2026-11" and returns its cur/. Owned by the caller. */
+/* Opens (makes) a Maildir++ folder such as ".Sent.2026-11" or ".Archive.2026-11" and returns its cur/. Owned by the
+ * caller. */
 enum mr_rc mailbox_subfolder(struct mailbox *box, const char *name, bool make, int *ret_cur_fd, struct mr_error *err);
 /* Makes tmp new cur held lives in an agent's folder. */
 enum mr_rc mailbox_make(struct maildir *md, const char *agent, struct mr_error *err);
@@ -195,9 +198,11 @@ enum mr_rc list_wanted(
     struct mailbox *box, unsigned folders, const struct scan_request *want, struct listing *ret, struct mr_error *err);
 void listing_done(struct listing *l);
 void listing_sort(struct listing *l, enum scan_order order); /* of two with one id, sent and dead come last */
-/* The names of the archive folders, oldest first; the caller frees them. */
-enum mr_rc list_months(struct mailbox *box, struct mr_names *ret, struct mr_error *err);
-/* Adds what is in one archive folder. */
+/* The names of the folders of months in `folders` (MR_ARCHIVE, MR_SENT), oldest month first, and of one month the
+ * archive first; the caller frees them. */
+enum mr_rc list_months(struct mailbox *box, unsigned folders, struct mr_names *ret, struct mr_error *err);
+const char *list_month_of(const char *name); /* of such a folder: ".2026-11"; "" if it has none */
+/* Adds what is in one of them. */
 enum mr_rc list_month(
     struct mailbox *box, const char *name, const struct scan_request *want, struct listing *ret, struct mr_error *err);
 /* Is that archive folder of a time that is not wanted at all? */
@@ -278,8 +283,8 @@ enum mr_rc life_newest(struct mailbox *box, unsigned *ret, struct mr_error *err)
 enum mr_rc life_fence(struct mailbox *box, unsigned before, size_t *ret, struct mr_error *err);
 
 /* ---- deliver.c, fanout.c ---- */
-/* cur/ of the sender's .Sent and the name that message gets there. False: no such sender, none wanted ("") or not
- * possible: the copy is a courtesy, never synced, and no reason to fail. */
+/* cur/ of the sender's .Sent of that month and the name that message gets there. False: no such sender, none wanted
+ * ("") or not possible: the copy is a courtesy, never synced, and no reason to fail. */
 bool deliver_open_sent(
     struct maildir *md, const char *sender, const char *id, char ret_name[NAME_LEN + 8], int *ret_cur_fd);
 /* Opens the recipient's mailbox; makes it first when `make` and there is none. */

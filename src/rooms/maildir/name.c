@@ -357,6 +357,15 @@ name_month(const char *id, char ret[24])
 }
 
 void
+name_sent_month(const char *id, char ret[24])
+{
+	char month[24];
+
+	name_month(id, month);
+	text_join(ret, 24, SENT_FOLDER, month + strlen(".Archive"), NULL);
+}
+
+void
 name_escape(const char *agent, char ret[NAME_LEN])
 {
 	size_t len = 0;

@@ -223,13 +223,16 @@ emit(struct scan *s, const struct listed *at, struct mr_error *err)
 	return MR_OK;
 }
 
-/* Emits a month of the archive and, in between, what of the other folders belongs before its last. */
+/* Emits a month, of the archive and of what was sent, and in between what of the other folders belongs before its last.
+ */
 static enum mr_rc
-emit_month(struct scan *s, const char *month, const struct listing *rest, size_t *at, struct mr_error *err)
+emit_month(struct scan *s, char *const *folders, size_t n, const struct listing *rest, size_t *at, struct mr_error *err)
 {
 	mr_auto(listing_done) struct listing archived = { 0 };
 
-	TRY(list_month(&s->box, month, s->want, &archived, err));
+	for (size_t i = 0; i < n; i++)
+		if (!list_skips_month(folders[i], s->want))
+			TRY(list_month(&s->box, folders[i], s->want, &archived, err));
 	listing_sort(&archived, s->want->order);
 	if (s->want->ret_total)
 		*s->want->ret_total += archived.total;
@@ -304,20 +307,28 @@ maildir_scan(struct mr_room *room, const char *agent, const struct scan_request 
 		if (want->state->same)
 			return MR_OK;
 	}
-	TRY(list_wanted(&s.box, by_time ? want->folders & ~(unsigned)MR_ARCHIVE : want->folders, want, &rest, err));
+	unsigned by_month = by_time ? want->folders & (MR_ARCHIVE | MR_SENT) : 0;
+
+	TRY(list_wanted(&s.box, want->folders & ~by_month, want, &rest, err));
 	if (want->state) {
 		list_state(&s.box, now);
 		text_join(want->state->text, sizeof now, rest.exact && strcmp(now, state) == 0 ? now : "", NULL);
 	}
+	if (by_month)
+		TRY(list_months(&s.box, by_month, &months, err));
+	if (by_month & MR_SENT) /* of an older version: all months */
+		TRY(list_month(&s.box, SENT_FOLDER, want, &rest, err));
+	listing_sort(&rest, want->order);
 	if (want->ret_total)
 		*want->ret_total = rest.total;
-	if (by_time && (want->folders & MR_ARCHIVE))
-		TRY(list_months(&s.box, &months, err));
-	for (size_t i = 0; i < months.n && !s.stopped; i++) {
-		const char *month = months.v[newest ? months.n - 1 - i : i];
+	for (size_t left = months.n, n; left > 0 && !s.stopped; left -= n) {
+		size_t first = newest ? left - 1 : months.n - left;
+		const char *month = list_month_of(months.v[first]);
 
-		if (!list_skips_month(month, want))
-			TRY(emit_month(&s, month, &rest, &at, err));
+		for (n = 1; n < left && strcmp(month, list_month_of(months.v[newest ? first - n : first + n])) == 0;
+		     n++)
+			continue;
+		TRY(emit_month(&s, &months.v[newest ? first + 1 - n : first], n, &rest, &at, err));
 	}
 	while (at < rest.n && !s.stopped)
 		TRY(emit(&s, &rest.v[at++], err));

@@ -89,12 +89,13 @@ every_place_is_found_by_id(void **state)
 		{ ".Archive.2020-01/new", NULL, MR_ARCHIVE },
 		{ ".Sent/cur", "S", MR_SENT },
 		{ ".Sent/cur", "FS", MR_SENT },
+		{ ".Sent.2020-01/cur", "S", MR_SENT },
 	};
 	struct box *b = *state;
-	static const char *const folders[] = { ".Archive.2020-01", ".Sent" };
+	static const char *const folders[] = { ".Archive.2020-01", ".Sent", ".Sent.2020-01" };
 	char id[MR_ID_LEN + 1], rest[64];
 
-	for (size_t i = 0; i < 2; i++) {
+	for (size_t i = 0; i < 3; i++) {
 		(void)snprintf(rest, sizeof(rest), "agents/bob/%s", folders[i]);
 		assert_int_equal(mkdir(box_path(b, rest), 0700), 0);
 		(void)snprintf(rest, sizeof(rest), "agents/bob/%s/cur", folders[i]);
