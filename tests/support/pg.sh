@@ -8,11 +8,12 @@ set -eu
 bin=$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | sort -V | tail -n 1)
 [ -n "$bin" ] && [ -x "$bin/initdb" ] || { echo "pg.sh: no PostgreSQL server is installed (Debian: postgresql)" >&2; exit 3; }
 folder=$2
+cd / # where that user may be
 unpriv() { # a server refuses to be root's
 	if [ "$(id -u)" -eq 0 ]; then setpriv --reuid=postgres --regid=postgres --clear-groups "$@"; else "$@"; fi
 }
 up() {
-	(cd "$folder" && unpriv "$bin/postgres" -D "$folder/data" >>"$folder/log" 2>&1 </dev/null &)
+	(cd "$folder" && unpriv "$bin/postgres" -D "$folder/data") >>"$folder/log" 2>&1 </dev/null &
 	n=0
 	until unpriv "$bin/pg_isready" -q -h "$folder" -U mailroom; do
 		n=$((n + 1)); [ $n -lt 300 ] || { cat "$folder/log" >&2; exit 1; }

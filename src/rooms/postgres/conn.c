@@ -507,7 +507,13 @@ ask(struct postgres *pg, struct pg_call *c, struct mr_error *err)
 			   : strncmp(state, "40", 2) == 0 ? ASK_REPEAT
 							  : ASK_FAILED;
 
-	(void)pg_fail(pg, rows, c->function, err);
+	char what[80];
+
+	bool hello = strcmp(c->function, "hello") == 0;
+
+	(void)snprintf(what, sizeof(what), "%s%s%s", hello ? "open" : "do '", hello ? "" : c->function,
+	    hello ? " the room" : "' in the room");
+	(void)pg_fail(pg, rows, what, err);
 	PQclear(rows);
 	return outcome;
 }
