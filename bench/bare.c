@@ -45,7 +45,7 @@ letter_name(char ret[LETTER_NAME_MAX], int64_t time_ms, const char *flags)
 	char id[MR_ID_LEN + 1] = { 0 };
 
 	encode32(id, 10, (uint64_t)time_ms);
-	encode32(id + 10, 4, 0);
+	encode32(id + 10, 4, (uint64_t)getpid()); /* of several processes in one folder */
 	encode32(id + 14, 12, ++count);
 	(void)snprintf(ret, LETTER_NAME_MAX, "%lld.%s.mr%s", (long long)(time_ms / 1000), id, flags);
 }

@@ -64,6 +64,7 @@ static const struct row rows[] = {
 	{ "send-all", "send @all", AGENTS, "--as rig000/a00000 send @all -m hi", bare_links, 1.5 },
 	{ "pattern", "resolve of a pattern that 10 match", AGENTS, "--as rig000/a00000 resolve rig000/*", NULL, 0, 50 },
 	{ "mistyped", "send to a mistyped name", AGENTS, "--as rig000/a00000 send rgi000/a00001 -m hi", NULL, 0, 50, .code = 5 },
+	{ "group-add", "group add of all in one command", AGENTS, "--as rig000/a00000 group add crew -", NULL, 0, 500, .before = empty_group },
 	{ "teams-look", "inbox --limit 10 of a team's file", TEAM, "--room teams:teams/crew --as bob inbox --limit 10", bare_json, 2, .most = 200000 },
 };
 /* clang-format on */
@@ -122,7 +123,7 @@ run_words(struct bench *b, const struct row *r, const struct town *t, const char
 		for (char *word = strtok(text, " "); word && n < WORDS_MAX; word = strtok(NULL, " "))
 			argv[n++] = word;
 	}
-	b->input = strncmp(command, "hook", 4) == 0 ? "../prompt" : NULL;
+	b->input = strncmp(command, "hook", 4) == 0 ? "../prompt" : strstr(command, " crew -") ? "../names" : NULL;
 	b->variable = r->peer ? "NOTMUCH_CONFIG=../notmuch-config" : NULL;
 	int words = r->code ? dup(2) : -1; /* of an error that is meant */
 
@@ -193,10 +194,9 @@ record_point(const struct row *r, long n, const struct point *p)
 	record_number(out, "n", (double)n);
 	record_number(out, "us", p->us);
 	record_number(out, "peak_kb", p->peak_kb);
-	if (p->floor_us > 0) {
-		record_text(out, "beside", r->bare ? "bare" : "small");
+	record_flag(out, "bare", r->bare != NULL);
+	if (p->floor_us > 0)
 		record_number(out, "ratio", p->us / p->floor_us);
-	}
 	if (r->times > 0)
 		record_number(out, "times", r->times);
 	if (r->ms > 0)

@@ -36,6 +36,7 @@ double bare_moves(struct bench *b, struct town *t); /* each file read, renamed t
 double bare_links(struct bench *b, struct town *t); /* one file, linked into each folder, each folder synced */
 double bare_json(struct bench *b, struct town *t);  /* the file read, the ends of its entries found */
 
-void refill(struct bench *b, struct town *t); /* before a drain */
+void refill(struct bench *b, struct town *t);      /* before a drain */
+void empty_group(struct bench *b, struct town *t); /* crew */
 
 #endif

@@ -149,12 +149,20 @@ tell(struct bench *b, struct town *t, const char *const *words)
 {
 	const char *argv[16] = { b->command };
 
+	b->input = t->kind == AGENTS ? "../names" : NULL;
 	for (size_t i = 0; words[i]; i++)
 		argv[1 + i] = words[i];
 	if (chdir(t->folder) < 0 || run_program(b, argv, NULL) != 0 || chdir(b->work) < 0)
 		die("'%s' failed", words[0]);
+	b->input = NULL;
 }
 #define TELL(b, t, ...) tell(b, t, (const char *const[]){ __VA_ARGS__, NULL })
+
+void
+empty_group(struct bench *b, struct town *t)
+{
+	TELL(b, t, "--as", "rig000/a00000", "group", "remove", "crew", "-");
+}
 
 static void
 make_team(struct town *t)
@@ -184,6 +192,9 @@ fill(struct bench *b, struct town *t)
 	const struct lot few = { "new", "", "alice", "bob", SHOWN, HOUR_MS, HOUR_MS };
 	const struct lot archived = { ".Archive.%s/cur", ":2,S", "alice", "bob", t->n, 360 * DAY_MS, 2 * DAY_MS };
 	const struct lot sent = { ".Sent/cur", ":2,S", "bob", "alice", t->n, 360 * DAY_MS, 2 * DAY_MS };
+	char *text = NULL;
+	size_t len = 0;
+	FILE *names;
 
 	switch (t->kind) {
 	case UNREAD:
@@ -202,16 +213,22 @@ fill(struct bench *b, struct town *t)
 		add_lot(t, &sent);
 		break;
 	case AGENTS:
+		names = open_memstream(&text, &len);
 		for (long i = 0; i < t->n; i++) {
 			char *name = path_of("rig%03ld/a%05ld", i / 10, i),
 			     *path = path_of("%s/../bare/%ld", t->folder, i);
 			struct bare_box box;
 
 			register_agent(b, name);
+			(void)fprintf(names, "%s\n", name);
 			bare_box_open(&box, path);
 			(void)close(box.new_fd), (void)close(box.sent_fd);
 			free(name), free(path);
 		}
+		(void)fclose(names);
+		write_beside(t, "names", text);
+		free(text);
+		TELL(b, t, "--as", "rig000/a00000", "group", "create", "crew");
 		break;
 	case TEAM:
 		make_team(t);
@@ -256,6 +273,7 @@ make_town(struct bench *b, enum kind kind, long n)
 	check(mr_room_init(t->folder, t->folder, &options, &path, &err), &err, "init");
 	check(mr_room_open(path, NULL, &b->room, &err), &err, "open");
 	register_agent(b, "alice");
+	write_beside(t, "names", "");
 	b->variable = "CLAUDE_CODE_SESSION_ID=growth";
 	TELL(b, t, "register", "bob");
 	b->variable = NULL;

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""plot.py - two panels, cost of a send and of a look against the size of the mailbox, both axes logarithmic, as SVG text."""
+"""plot.py - panels of cost against size, both axes logarithmic, as SVG text: a send and a look, and commands that read a history."""
 import math
 from xml.sax.saxutils import escape
 
 WIDTH, HEIGHT = 1150, 470
-PANEL = {"send": (70, 330), "look": (640, 330)}  # left edge, width; behind each is room for labels
+LEFT, RIGHT, PANEL_WIDTH = 70, 640, 330  # edges of the panels; behind each is room for labels
 TOP, BOTTOM = 70, 390
 LABEL_STEP = 16
-SIZES = (1, 1000, 10000, 100000)
 
 # name and way: class of the colour; ours is the first, twice
 SERIES = {
@@ -62,12 +61,14 @@ text.bold { font-weight: 600; }
 class Scale:
     """From figures to places on the page."""
 
-    def __init__(self, left, width, low, high):
-        self.left, self.width = left, width
-        self.low, self.high = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    def __init__(self, left, points):
+        self.left = left
+        self.low, self.high = (edge(math.log10(us)) for edge, us in
+                               ((math.floor, min(y for _, y in points)), (math.ceil, max(y for _, y in points))))
+        self.least, self.most = (math.log10(pick(x for x, _ in points)) for pick in (min, max))
 
     def x(self, held):
-        return self.left + self.width * math.log10(held) / math.log10(SIZES[-1])
+        return self.left + PANEL_WIDTH * (math.log10(held) - self.least) / (self.most - self.least)
 
     def y(self, us):
         share = (math.log10(us) - self.low) / (self.high - self.low)
@@ -78,20 +79,19 @@ def unit(us):
     return f"{us / 1e6:g} s" if us >= 1e6 else f"{us / 1e3:g} ms" if us >= 1e3 else f"{us:g} µs"
 
 
-def axes(scale, title, out):
-    right = scale.left + scale.width
+def axes(scale, title, along, out):
+    right = scale.left + PANEL_WIDTH
     out.append(f'<text class="title" x="{scale.left}" y="{TOP - 22}">{escape(title)}</text>')
     for power in range(scale.low, scale.high + 1):
         y = scale.y(10**power)
         out.append(f'<line class="grid" x1="{scale.left}" y1="{y:.1f}" x2="{right}" y2="{y:.1f}"/>')
         out.append(f'<text class="small" x="{scale.left - 8}" y="{y + 4:.1f}" text-anchor="end">{unit(10**power)}</text>')
-    for held in (1, 10, 100, 1000, 10000, 100000):
-        x = scale.x(held)
+    for power in range(math.ceil(scale.least), math.floor(scale.most) + 1):
+        x = scale.x(10**power)
         out.append(f'<line class="grid" x1="{x:.1f}" y1="{TOP}" x2="{x:.1f}" y2="{BOTTOM}"/>')
-        out.append(f'<text class="small" x="{x:.1f}" y="{BOTTOM + 20}" text-anchor="middle">{held:,}</text>')
+        out.append(f'<text class="small" x="{x:.1f}" y="{BOTTOM + 20}" text-anchor="middle">{10**power:,}</text>')
     out.append(f'<path class="axis" fill="none" d="M{scale.left} {TOP}V{BOTTOM}H{right}"/>')
-    out.append(f'<text class="small" x="{(scale.left + right) / 2}" y="{BOTTOM + 42}" text-anchor="middle">'
-               "messages in the mailbox</text>")
+    out.append(f'<text class="small" x="{(scale.left + right) / 2}" y="{BOTTOM + 42}" text-anchor="middle">{along}</text>')
 
 
 def spread(wanted):
@@ -107,39 +107,69 @@ def spread(wanted):
     return dict(places)
 
 
-def panel(rows, what, title, bounds, out):
-    left, width = PANEL[what]
-    scale = Scale(left, width, *bounds)
-    lines, ends = {}, {}
+def panel(lines, title, along, left, bounds, out):
+    """lines: label -> (class, dashed, points); bounds: points that all panels of the page have room for."""
+    scale = Scale(left, [p for _, _, points in lines.values() for p in points] + bounds)
+    places = spread({label: scale.y(points[-1][1]) for label, (_, _, points) in lines.items()})
 
-    axes(scale, title, out)
-    for key in SERIES:
-        points = sorted((r["held"], r["us"]) for r in rows if (r["name"], r["how"]) == key and r["what"] == what)
-        if points:
-            lines[key] = [(scale.x(held), scale.y(us)) for held, us in points]
-            ends[key] = lines[key][-1][1]
-    places = spread(ends)
-    for key, points in lines.items():
-        colour, (name, how) = SERIES[key], key
+    axes(scale, title, along, out)
+    for label, (colour, dashed, points) in lines.items():
         bold = " bold" if colour in ("ours", "library") else ""
-        path = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
-        label_x = left + width + 14
-        out.append(f'<g class="{colour}"><path class="line{" open" if how == "open" else ""}{bold}" d="{path}"/>')
-        out.extend(f'<circle class="dot" cx="{x:.1f}" cy="{y:.1f}" r="3.5"/>' for x, y in points)
+        spots = [(scale.x(held), scale.y(us)) for held, us in points]
+        path = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in spots)
+        label_x = left + PANEL_WIDTH + 14
+        out.append(f'<g class="{colour}"><path class="line{" open" if dashed else ""}{bold}" d="{path}"/>')
+        out.extend(f'<circle class="dot" cx="{x:.1f}" cy="{y:.1f}" r="3.5"/>' for x, y in spots)
         out.append(f'<path class="line" style="stroke-width:1;opacity:.45" '
-                   f'd="M{points[-1][0]:.1f} {points[-1][1]:.1f}L{label_x - 3} {places[key]:.1f}"/>')
-        out.append(f'<text class="label{bold}" x="{label_x}" y="{places[key] + 4:.1f}">{escape(name)}</text></g>')
+                   f'd="M{spots[-1][0]:.1f} {spots[-1][1]:.1f}L{label_x - 3} {places[label]:.1f}"/>')
+        out.append(f'<text class="label{bold}" x="{label_x}" y="{places[label] + 4:.1f}">{escape(label)}</text></g>')
+
+
+def page(title, panels, note, bounds=()):
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" '
+           f'role="img" aria-label="{escape(title)}">',
+           f"<style>{STYLE}</style>", f'<rect class="page" width="{WIDTH}" height="{HEIGHT}" rx="6"/>']
+    for left, (lines, head, along) in zip((LEFT, RIGHT), panels):
+        if lines:
+            panel(lines, head, along, left, list(bounds), out)
+    out.append(f'<text class="small" x="{LEFT}" y="{HEIGHT - 12}">{escape(note)}</text>')
+    out.append("</svg>\n")
+    return "\n".join(out)
 
 
 def plot(rows):
     rows = [r for r in rows if r["us"] > 0]
-    bounds = min(r["us"] for r in rows), max(r["us"] for r in rows)
-    out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" '
-           'role="img" aria-label="Cost of a send and of a look against the size of the mailbox">',
-           f"<style>{STYLE}</style>", f'<rect class="page" width="{WIDTH}" height="{HEIGHT}" rx="6"/>']
-    panel(rows, "send", "one send of 1 KB", bounds, out)
-    panel(rows, "look", "one look for mail, 10 unread", bounds, out)
-    out.append(f'<text class="small" x="{PANEL["send"][0]}" y="{HEIGHT - 12}">solid: a command is started each time; dashed: '
-               "with an open handle. Medians; both axes are logarithmic. Who syncs what is in BENCHMARKS.md.</text>")
-    out.append("</svg>\n")
-    return "\n".join(out)
+    bounds = [(r["held"], r["us"]) for r in rows]
+
+    def lines(what):
+        found = {}
+        for (name, how), colour in SERIES.items():
+            points = sorted((r["held"], r["us"]) for r in rows if (r["name"], r["how"], r["what"]) == (name, how, what))
+            if points:
+                found[name] = (colour, how == "open", points)
+        return found
+
+    return page("Cost of a send and of a look against the size of the mailbox",
+                [(lines("send"), "one send of 1 KB", "messages in the mailbox"),
+                 (lines("look"), "one look for mail, 10 unread", "messages in the mailbox")],
+                "solid: a command is started each time; dashed: with an open handle. Medians; both axes are logarithmic. "
+                "Who syncs what is in BENCHMARKS.md.", bounds)
+
+
+GROWTH_COLOURS = {"notmuch": "shell", "mblaze": "mblaze", "sqlite3": "sqlite"}
+
+
+def plot_growth(rows):
+    def lines(of):
+        found = {}
+        for name, by in dict.fromkeys((r["name"], r["by"]) for r in rows if r["of"] == of):
+            points = sorted((r["n"], r["us"]) for r in rows if (r["name"], r["by"]) == (name, by))
+            ours = by == "mailroom"
+            found[name if ours else f"{name}, {by}"] = ("ours" if ours else GROWTH_COLOURS[by], not ours, points)
+        return found
+
+    return page("Cost of commands against the history of a room",
+                [(lines("messages"), "commands that read a history", "messages in the room"),
+                 (lines("agents"), "commands that read the agents", "agents in the room")],
+                "solid: mailroom; dashed: others with the same mail, with their index. A command is started each time. "
+                "Medians; both axes are logarithmic.")

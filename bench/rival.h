@@ -7,7 +7,7 @@
  * promise, it need not do: each says in words what is left after a power cut.
  *
  *	rivals.c        the table; one message each, in turn; bytes and syncs of a message
- *	rival_files.c   mailroom, mblaze, nq, a shell mailbox
+ *	rival_files.c   mailroom, its bare calls, mblaze, nq, a shell mailbox
  *	rival_node.c    the inbox of a team, by Node
  *	rival_sqlite.c  SQLite in this process and as a command
  *	rival_server.c  redis, beanstalkd, PostgreSQL
@@ -39,7 +39,7 @@ struct rival {
 	void (*stop)(const struct rival *r); /* may be NULL */
 };
 
-extern const struct rival mailroom_command, mailroom_library, mailroom_fast_command, mailroom_fast_library,
+extern const struct rival bare_open, mailroom_command, mailroom_library, mailroom_fast_command, mailroom_fast_library,
     mdeliver_command, nq_command, shell_command, shell_open;
 extern const struct rival teams_command, teams_open, sqlite_command, sqlite_open, sqlite_wal_command, sqlite_wal_open;
 extern const struct rival redis_command, redis_open, beanstalkd_command, beanstalkd_open, postgres_command,

@@ -184,6 +184,59 @@ const struct rival mailroom_library = { .name = "libmailroom",
 	.send = send_mailroom,
 	.close = close_mailroom };
 
+/* ---- The bare calls of the same: one new/, and a folder of what was sent for every sender ---- */
+
+static bool
+start_bare(struct bench *b, const struct rival *r)
+{
+	(void)b;
+	make_folder(r->folder);
+	return true;
+}
+
+static void *
+open_bare(struct bench *b, const struct rival *r, unsigned sender)
+{
+	struct bare_box *box = calloc(1, sizeof(*box)), own;
+	char *path = path_of("%s/sender%02u", r->folder, sender);
+
+	(void)b;
+	if (!box)
+		die("out of memory");
+	bare_box_open(box, r->folder);
+	bare_box_open(&own, path);
+	(void)close(own.new_fd), (void)close(box->sent_fd);
+	box->sent_fd = own.sent_fd;
+	free(path);
+	return box;
+}
+
+static double
+send_bare(struct bench *b, void *handle)
+{
+	(void)b;
+	return bare_send(handle);
+}
+
+static void
+close_bare(void *handle)
+{
+	struct bare_box *box = handle;
+
+	(void)close(box->new_fd), (void)close(box->sent_fd);
+	free(box);
+}
+
+const struct rival bare_open = { .name = "bare calls",
+	.how = OPEN,
+	.folder = "rival-bare",
+	.durability = MAILROOM_KEEPS,
+	.window_ms = 500,
+	.start = start_bare,
+	.open = open_bare,
+	.send = send_bare,
+	.close = close_bare };
+
 #define FAST_KEEPS                                                                                                     \
 	"full, where the journal is known to keep the order: the bytes are handed to the disk, then the name, and "    \
 	"one "                                                                                                         \

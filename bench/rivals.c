@@ -13,8 +13,8 @@
 
 const struct rival *const all_rivals[] = { &mailroom_command, &mailroom_fast_command, &mdeliver_command, &nq_command,
 	&redis_command, &beanstalkd_command, &sqlite_command, &sqlite_wal_command, &postgres_command, &shell_command,
-	&teams_command, &mailroom_library, &mailroom_fast_library, &redis_open, &beanstalkd_open, &sqlite_open,
-	&sqlite_wal_open, &postgres_open, &shell_open, &teams_open, NULL };
+	&teams_command, &bare_open, &mailroom_library, &mailroom_fast_library, &redis_open, &beanstalkd_open,
+	&sqlite_open, &sqlite_wal_open, &postgres_open, &shell_open, &teams_open, NULL };
 
 struct entry {
 	const struct rival *rival;
