@@ -64,7 +64,7 @@ static const struct row rows[] = {
 	{ "send-all", "send @all", AGENTS, "--as rig000/a00000 send @all -m hi", bare_links, 1.5 },
 	{ "pattern", "resolve of a pattern that 10 match", AGENTS, "--as rig000/a00000 resolve rig000/*", NULL, 0, 50 },
 	{ "mistyped", "send to a mistyped name", AGENTS, "--as rig000/a00000 send rgi000/a00001 -m hi", NULL, 0, 50, .code = 5 },
-	{ "group-add", "group add of all in one command", AGENTS, "--as rig000/a00000 group add crew -", NULL, 0, 500, .before = empty_group },
+	{ "group-add", "group add of all in one command", AGENTS, "--as rig000/a00000 group add fleet -", NULL, 0, 500, .before = empty_group },
 	{ "teams-look", "inbox --limit 10 of a team's file", TEAM, "--room teams:teams/crew --as bob inbox --limit 10", bare_json, 2, .most = 200000 },
 };
 /* clang-format on */
@@ -123,7 +123,7 @@ run_words(struct bench *b, const struct row *r, const struct town *t, const char
 		for (char *word = strtok(text, " "); word && n < WORDS_MAX; word = strtok(NULL, " "))
 			argv[n++] = word;
 	}
-	b->input = strncmp(command, "hook", 4) == 0 ? "../prompt" : strstr(command, " crew -") ? "../names" : NULL;
+	b->input = strncmp(command, "hook", 4) == 0 ? "../prompt" : strstr(command, " fleet -") ? "../names" : NULL;
 	b->variable = r->peer ? "NOTMUCH_CONFIG=../notmuch-config" : NULL;
 	int words = r->code ? dup(2) : -1; /* of an error that is meant */
 

@@ -37,6 +37,6 @@ double bare_links(struct bench *b, struct town *t); /* one file, linked into eac
 double bare_json(struct bench *b, struct town *t);  /* the file read, the ends of its entries found */
 
 void refill(struct bench *b, struct town *t);      /* before a drain */
-void empty_group(struct bench *b, struct town *t); /* crew */
+void empty_group(struct bench *b, struct town *t); /* fleet, of all agents */
 
 #endif

@@ -161,7 +161,7 @@ tell(struct bench *b, struct town *t, const char *const *words)
 void
 empty_group(struct bench *b, struct town *t)
 {
-	TELL(b, t, "--as", "rig000/a00000", "group", "remove", "crew", "-");
+	TELL(b, t, "--as", "rig000/a00000", "group", "remove", "fleet", "-");
 }
 
 static void
@@ -191,7 +191,7 @@ fill(struct bench *b, struct town *t)
 	const struct lot unread = { "new", "", "alice", "bob", t->n, 30 * DAY_MS, HOUR_MS };
 	const struct lot few = { "new", "", "alice", "bob", SHOWN, HOUR_MS, HOUR_MS };
 	const struct lot archived = { ".Archive.%s/cur", ":2,S", "alice", "bob", t->n, 360 * DAY_MS, 2 * DAY_MS };
-	const struct lot sent = { ".Sent/cur", ":2,S", "bob", "alice", t->n, 360 * DAY_MS, 2 * DAY_MS };
+	const struct lot sent = { ".Sent.%s/cur", ":2,S", "bob", "alice", t->n, 360 * DAY_MS, 2 * DAY_MS };
 	char *text = NULL;
 	size_t len = 0;
 	FILE *names;
@@ -228,7 +228,7 @@ fill(struct bench *b, struct town *t)
 		(void)fclose(names);
 		write_beside(t, "names", text);
 		free(text);
-		TELL(b, t, "--as", "rig000/a00000", "group", "create", "crew");
+		TELL(b, t, "--as", "rig000/a00000", "group", "create", "fleet");
 		break;
 	case TEAM:
 		make_team(t);

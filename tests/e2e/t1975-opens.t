@@ -43,9 +43,9 @@ town() {
 	month=1
 	while [ $month -le 12 ]; do
 		at=$((now - month * 30 * 86400))
-		letters "bob/.Archive.$(date -u -d "@$at" +%Y-%m)/cur" :2,S $at $(($2 / 12)); month=$((month + 1))
+		letters "bob/.Archive.$(date -u -d "@$at" +%Y-%m)/cur" :2,S $at $(($2 / 12))
+		letters "bob/.Sent.$(date -u -d "@$at" +%Y-%m)/cur" :2,S $at $(($3 / 12)) bob alice; month=$((month + 1))
 	done
-	letters bob/.Sent/cur :2,S $((now - 50 * 86400)) "$3" bob alice
 	find .mailroom/agents -type d -name cur -exec sh -c 'mkdir -p "${1%cur}new" "${1%cur}tmp"' sh {} \;
 	unread=$(ls .mailroom/agents/bob/new | sed -n '2s/^[0-9]*\.\([0-9a-z]*\)\.mr.*/\1/p')
 	chmod -R u+rwX,go= .mailroom
@@ -69,7 +69,7 @@ measure() { # measure FILE: a line "NAME OPENS" for each row
 	done <rows
 }
 town 15 12 12; measure small
-town 8000 8004 4000; measure large
+town 8000 8004 4008; measure large
 while read -r name more command; do
 	few=$(sed -n "s/^$name //p" small) many=$(sed -n "s/^$name //p" large)
 	if [ "${many:-0}" -gt 0 ] && [ "$many" -le $((few + more)) ]; then
