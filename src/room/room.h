@@ -208,7 +208,8 @@ struct scan_request {
 	bool one_is_enough;    /* any message will do, whichever: lets a driver stop at the first it meets */
 	const char *id_suffix; /* only ids that end so; NULL: all */
 	/* The rest lets a driver with ROOM_NAMES save time and memory; others may ignore it. */
-	size_t most; /* the first so many are enough, and those with `look`, which do not count; 0: all */
+	bool nearest; /* of what fits, that of the nearest place is enough: inbox and held, then a month at a time */
+	size_t most;  /* the first so many are enough, and those with `look`, which do not count; 0: all */
 	int64_t since_ms, before_ms; /* mail whose id is of another time is not wanted; 0: no limit */
 	/* Asked of each name, maybe more than once, in any order: false: it is counted, and not shown. */
 	bool (*wants)(void *ctx, const char *id);

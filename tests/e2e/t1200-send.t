@@ -164,6 +164,21 @@ done
 exits 0 'search --sent' mr --as erin search three
 says out three 'finds it'
 
+# the end of an id means what is near
+put() { mkdir -p "$box/$1"; sed "s/$first/$2/g" $box/.Sent/cur/*"$first"* >"$box/$1/$3.$2.mr$4"; }
+put new 01m0000000000000000nearest 1786706395 ''
+put .Archive.2026-08/cur 01m0000000000000001nearest 1786706395 :2,S
+put .Archive.2020-01/cur 01dxkbm2000000000001secnd7 1577923200 :2,S
+put .Archive.2020-01/cur 01dxkbm2000000000002secnd7 1577923200 :2,S
+put .Archive.2019-01/cur 01d06k6c000000000003secnd7 1546300800 :2,S
+exits 0 'an end that mail in the inbox has' mr --as erin read --peek nearest --json
+same 01m0000000000000000nearest "$(jq -r .id out)" 'is not ambiguous because of the archive'
+exits 4 'an end that two of one month have' mr --as erin read --peek secnd7
+says err "several of the nearest messages end in 'secnd7'" 'is, and is said to be among the nearest'
+silent_about err 01d06k6c 'of which older months have none'
+exits 0 'a longer one' mr --as erin read --peek 3secnd7 --json
+same 01d06k6c000000000003secnd7 "$(jq -r .id out)" 'finds the older'
+
 # standard input that never ends must not be read
 exits 0 'an open socket on stdin is not read with -m' perl -MSocket -e '
 	socketpair(my $a, my $b, AF_UNIX, SOCK_STREAM, PF_UNSPEC); open(STDIN, "<&", $a); alarm 5; exec @ARGV' "$BIN" --as alice send bob -m x

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * lookup.c - ids. People and agents type the last characters of an id, because the first ones stay the same
- * for minutes; programs and mail headers give whole ones, also as <id@room>. Then fetching what an id means.
+ * for minutes; programs and mail headers give whole ones, also as <id@room>. An end means what is near: the inbox and
+ * held mail first, then a month of archive and sent mail at a time, the newest first; so a million archived messages
+ * cost nothing, and make nothing ambiguous. Then fetching what an id means.
  */
 #include "base/id.h"
 #include "message/message.h"
@@ -96,7 +98,7 @@ scan_suffix(struct mr_room *room, const char *agent, const char *suffix, unsigne
     struct mr_error *err)
 {
 	struct scan_request want = {
-		.folders = folders, .depth = SCAN_NAMES, .order = SCAN_NEWEST, .id_suffix = suffix
+		.folders = folders, .depth = SCAN_NAMES, .order = SCAN_NEWEST, .id_suffix = suffix, .nearest = true
 	};
 
 	return found->n > FOUND_SHOWN ? MR_OK : office_scan(room, agent, &want, note_id, found, err);
@@ -165,7 +167,8 @@ mr_resolve_id(struct mr_room *room, const char *agent, const char *id, unsigned 
 	if (found.n == 0 && folders == 0)
 		TRY(scan_suffix(room, agent, spelled, MR_DEAD, &found, err));
 	if (found.n > 0)
-		return found_one(&found, "messages", spelled, ret_id, err);
+		return found_one(&found, room->driver->abilities & ROOM_NAMES ? "of the nearest messages" : "messages",
+		    spelled, ret_id, err);
 	(void)mr_fail(err, MR_NOTFOUND, "no message '%s' in the mailbox of '%s'", spelled, agent);
 	if (!ROOM_HAS(room, each_place))
 		return mr_hint(err, "`mailroom inbox --all` lists ids");

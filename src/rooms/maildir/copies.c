@@ -92,7 +92,14 @@ visit_box(struct visit *v, struct mailbox *box, unsigned folders, struct mr_erro
 {
 	mr_auto(listing_done) struct listing list = { 0 };
 
-	TRY(list_folders(box, folders, false, v->id, &list, err));
+	struct scan_request want = { .id_suffix = v->id };
+
+	/* Copies are in the folders of the id's month; a purge also looks where a hand may have put one. */
+	if (v->tell) {
+		want.since_ms = id_time_ms(v->id);
+		want.before_ms = want.since_ms + 1;
+	}
+	TRY(list_wanted(box, folders, &want, &list, err));
 	for (size_t i = 0; i < list.n; i++) {
 		mr_auto(buf_done) struct buf evidence = BUF_INIT;
 		mr_auto(sys_close_fd) int fd = -1;

@@ -314,14 +314,16 @@ maildir_scan(struct mr_room *room, const char *agent, const struct scan_request 
 		list_state(&s.box, now);
 		text_join(want->state->text, sizeof now, rest.exact && strcmp(now, state) == 0 ? now : "", NULL);
 	}
-	if (by_month)
-		TRY(list_months(&s.box, by_month, &months, err));
+	if (want->nearest && rest.n > 0)
+		by_month = 0;
 	if (by_month & MR_SENT) /* of an older version: all months */
 		TRY(list_month(&s.box, SENT_FOLDER, want, &rest, err));
+	if (by_month && !(want->nearest && rest.n > 0))
+		TRY(list_months(&s.box, by_month, &months, err));
 	listing_sort(&rest, want->order);
 	if (want->ret_total)
 		*want->ret_total = rest.total;
-	for (size_t left = months.n, n; left > 0 && !s.stopped; left -= n) {
+	for (size_t left = months.n, n; left > 0 && !s.stopped && !(want->nearest && s.last_id[0]); left -= n) {
 		size_t first = newest ? left - 1 : months.n - left;
 		const char *month = list_month_of(months.v[first]);
 
