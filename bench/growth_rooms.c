@@ -15,7 +15,7 @@
 #define SHOWN 10
 #define THREAD 5
 #define A_SYNC 100 /* messages that a drain moves before it syncs */
-#define BOB "%s/.mailroom/agents/bob/"
+#define BOX "%s/.mailroom/agents/%s/"
 
 /* ---- Message files ---- */
 
@@ -93,18 +93,22 @@ add_lot(struct town *t, const struct lot *lot)
 {
 	char name[LETTER_NAME_MAX], month[8] = "", last[8] = "-";
 	int64_t first = NOW_MS - lot->ended_ms - lot->span_ms;
-	int folder = -1;
+	int folder = -1, got = -1; /* where the recipient of what was sent has it */
 
 	for (long i = 0; i < lot->n; i++) {
 		int64_t ms = first + lot->span_ms * (i + 1) / lot->n;
 
 		name_month(month, ms);
 		if (folder < 0 || (strchr(lot->folder, '%') && strcmp(month, last) != 0)) {
-			char *below = path_of(lot->folder, month), *path = path_of(BOB "%s", t->folder, below);
+			char *below = path_of(lot->folder, month), *path = path_of(BOX "%s", t->folder, "bob", below);
 
-			if (folder >= 0)
-				(void)close(folder);
+			(void)close(folder), (void)close(got);
 			folder = open_maildir(path);
+			if (t->kind == SENT) {
+				free(path);
+				path = path_of(BOX ".Archive.%s/cur", t->folder, lot->to, month);
+				got = open_maildir(path);
+			}
 			memcpy(last, month, sizeof(last));
 			free(path);
 			free(t->last);
@@ -117,10 +121,11 @@ add_lot(struct town *t, const struct lot *lot)
 		if (fd < 0)
 			die("cannot make '%s'", name);
 		write_text(t, lot, fd, i, ms, t->id);
+		if (t->kind == SENT && linkat(folder, name, got, name, 0) < 0)
+			die("cannot link '%s'", name);
 		(void)close(fd);
 	}
-	if (folder >= 0)
-		(void)close(folder);
+	(void)close(folder), (void)close(got);
 }
 
 void

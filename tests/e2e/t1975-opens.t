@@ -44,7 +44,8 @@ town() {
 	while [ $month -le 12 ]; do
 		at=$((now - month * 30 * 86400))
 		letters "bob/.Archive.$(date -u -d "@$at" +%Y-%m)/cur" :2,S $at $(($2 / 12))
-		letters "bob/.Sent.$(date -u -d "@$at" +%Y-%m)/cur" :2,S $at $(($3 / 12)) bob alice; month=$((month + 1))
+		letters "bob/.Sent.$(date -u -d "@$at" +%Y-%m)/cur" :2,S $at $(($3 / 12)) bob alice
+		cp -al ".mailroom/agents/bob/.Sent.$(date -u -d "@$at" +%Y-%m)" ".mailroom/agents/alice/.Archive.$(date -u -d "@$at" +%Y-%m)"; month=$((month + 1))
 	done
 	find .mailroom/agents -type d -name cur -exec sh -c 'mkdir -p "${1%cur}new" "${1%cur}tmp"' sh {} \;
 	unread=$(ls .mailroom/agents/bob/new | sed -n '2s/^[0-9]*\.\([0-9a-z]*\)\.mr.*/\1/p')
