@@ -56,8 +56,8 @@ town() {
 # NAME MORE COMMAND: how many files more than in the small room it may open; @ID is an unread message, @6 its last characters.
 # Beside the 10 that a list shows there is a folder for each month of the archive, where it is looked at.
 cat >rows <<'EOF'
-read 14 --as bob read @6
-reply 14 --as bob reply @6 -m yes
+read 2 --as bob read @6
+reply 2 --as bob reply @6 -m yes
 sent 2 --as bob sent --limit 10
 EOF
 measure() { # measure FILE: a line "NAME OPENS" for each row
