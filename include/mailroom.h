@@ -71,6 +71,7 @@ enum MR_NODISCARD mr_rc { /* named after what the caller can do next */
 	MR_CORRUPT,     /* the bytes break the format: kept, reported, skipped */
 	MR_NOMEM,       /* out of memory: state is as before the call */
 	MR_IO,          /* the kernel refused: sys_errno says why */
+	MR_STOPPED,     /* mr_progress_fn wanted it so: nothing is half done */
 };
 
 struct mr_error { /* { 0 } means no error; never pass NULL for it */
@@ -678,7 +679,24 @@ struct mr_finding { /* strings are never NULL when it is told */
 	bool fixed;       /* it was done: fix was asked for, and nothing was thrown away */
 };
 typedef void mr_finding_fn(void *ctx, const struct mr_finding *finding);
+/* What was looked through and found fine within a day is not read again; a call that was stopped goes on from there. */
 MR_API enum mr_rc mr_doctor(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, struct mr_error *err);
+
+/* Calls that go over all of a room (mr_doctor, mr_export, mr_costs) say how far they are, often. total 0: unknown.
+ * False stops the call as soon as nothing is half done: MR_STOPPED, and *err says how far it came. fn NULL: nobody is
+ * told. */
+typedef bool mr_progress_fn(void *ctx, const char *what, size_t done, size_t total);
+MR_API void mr_room_on_progress(struct mr_room *room, mr_progress_fn *fn, void *ctx);
+
+struct mr_cost {             /* of one kind of what a room keeps */
+	const char *what;    /* "archive", "sent", "done", "dead", "records" */
+	const char *setting; /* "Keep-Archive", which limits it; "": nothing does */
+	const char *keep;    /* its value, or "" */
+	size_t files;        /* messages; of records files */
+	uint64_t bytes; /* on the disk, estimated from a sample of each folder; one file in two folders counts twice */
+};
+typedef void mr_cost_fn(void *ctx, const struct mr_cost *cost);
+MR_API enum mr_rc mr_costs(struct mr_room *room, mr_cost_fn *fn, void *ctx, struct mr_error *err);
 
 /* ---- The verbs of another program ---- */
 

@@ -125,6 +125,7 @@ mr_rc_word(enum mr_rc rc)
 		[MR_CORRUPT] = "corrupt",
 		[MR_NOMEM] = "no-memory",
 		[MR_IO] = "io",
+		[MR_STOPPED] = "stopped",
 	};
 	const size_t n = sizeof(words) / sizeof(words[0]);
 

@@ -161,11 +161,23 @@ struct cli {
 	size_t columns;         /* of the terminal; 0: not one, do not cut lines */
 	struct buf out;         /* text waiting for stdout */
 	struct budget budget;
+	struct progress {    /* progress.c */
+		bool wanted; /* stderr is a terminal, and no JSON is on it */
+		bool drawn;
+		size_t columns;
+		int64_t begun_ms, next_ms; /* on the clock that nobody sets: not drawn again earlier than next_ms */
+	} progress;
 	const char *subword; /* "create" of "queue create"; NULL: the command has none */
 	bool changed;        /* the room was changed: an answer that stdout does not take is no reason to repeat it */
 	const char *done_id; /* of what was sent, when changed; or NULL */
 	struct arena *own;   /* strings that live as long as the command */
 };
+
+/* ---- progress.c: for commands that go over all mail ---- */
+/* What calls on that room tell of themselves is drawn from now on, and Ctrl-C stops them. */
+void progress_begin(struct cli *cli, struct mr_room *room);
+bool progress_step(struct cli *cli, const char *what, size_t done, size_t total); /* false: Ctrl-C */
+void progress_clear(struct cli *cli);                                             /* before anything else is said */
 
 /* ---- The commands ---- */
 extern const struct cmd *const commands[]; /* NULL-terminated, in the order of help; hidden ones last */

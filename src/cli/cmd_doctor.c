@@ -195,7 +195,11 @@ cmd_doctor(struct cli *cli)
 	const struct doctor_options *o = cli->opts;
 	struct visit v = { .cli = cli };
 
-	TRY_CLI(mr_doctor(cli->room, o->fix, report, &v, &cli->err));
+	progress_begin(cli, cli->room);
+	enum mr_rc rc = mr_doctor(cli->room, o->fix, report, &v, &cli->err);
+
+	progress_clear(cli);
+	TRY_CLI(rc);
 	TRY_CLI(look_for_hooks(cli, &v, &cli->err));
 	if (!cli->json) {
 		out_count(&cli->out, v.problems, "problem");

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd_export.c - mailroom export and import: all mail of one room into another. */
 #include <limits.h>
-#include <signal.h>
 #include <stdlib.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/sys.h"
-#include "base/text.h"
 #include "cli/view.h"
 #include "helptext.h"
 
@@ -64,98 +60,24 @@ open_other(struct cli *cli, const char *given, struct mr_room **ret, struct mr_e
 	return rc == MR_OK ? mr_room_open(place.spec, &options, ret, err) : rc;
 }
 
-/* ---- Progress ---- */
-
-/* One line on a terminal that says how far it is, drawn ten times a second at most, and not at all in a run that is
- * over before that. */
-struct progress {
-	bool wanted; /* stderr is a terminal, and nobody asked for JSON */
-	bool drawn;
-	size_t columns;
-	int64_t next_ms; /* on the clock that nobody sets: not drawn again earlier */
-};
-
-enum { FIRST_MS = 300, EVERY_MS = 100, BAR_MAX = 40, BAR_MIN = 10, AROUND_BAR = 40 };
-
-static struct progress
-progress_begin(const struct cli *cli)
-{
-	struct winsize size = { 0 };
-	struct progress p = { .wanted = !cli->json && ioctl(2, TIOCGWINSZ, &size) == 0, .columns = 80 };
-
-	if (p.wanted && size.ws_col > 0)
-		p.columns = size.ws_col;
-	p.next_ms = clock_boot_ms() + FIRST_MS;
-	return p;
-}
-
-static void
-progress_draw(struct progress *p, size_t done, size_t total, const char *what)
-{
-	mr_auto(buf_done) struct buf line = BUF_INIT, name = BUF_INIT;
-	size_t width = p->columns > AROUND_BAR + BAR_MAX   ? BAR_MAX
-		       : p->columns > AROUND_BAR + BAR_MIN ? p->columns - AROUND_BAR
-							   : BAR_MIN;
-	int64_t now = p->wanted ? clock_boot_ms() : 0;
-
-	if (!p->wanted || now < p->next_ms || total == 0)
-		return;
-	p->next_ms = now + EVERY_MS;
-	p->drawn = true;
-	buf_adds(&line, "\r[");
-	for (size_t i = 0; i < width; i++)
-		buf_addc(&line, i * total < done * width ? '#' : ' ');
-	(void)fence_add(&name, utf8_cut(str_of(what), 16), FENCE_LINE, 0);
-	buf_addf(&line, "] %zu of %zu  %s\033[K", done, total, buf_z(&name));
-	if (buf_ok(&line))
-		(void)sys_write_all(2, line.ptr, line.len);
-}
-
-static void
-progress_clear(struct progress *p)
-{
-	static const char wipe[] = "\r\033[K";
-
-	if (p->drawn)
-		(void)sys_write_all(2, wipe, sizeof(wipe) - 1);
-	p->drawn = false;
-}
-
 /* ---- The run ---- */
-
-static volatile sig_atomic_t interrupted;
-
-static void
-on_interrupt(int signal)
-{
-	(void)signal;
-	interrupted = 1;
-}
-
-struct journey {
-	struct cli *cli;
-	struct progress progress;
-};
 
 static bool
 on_step(void *ctx, const struct mr_export_step *step)
 {
-	struct journey *j = ctx;
+	struct cli *cli = ctx;
 
 	if (step->trouble) {
-		progress_clear(&j->progress);
-		cli_warn(j->cli, "%s: '%s' was skipped: %s%s%s", step->agent, step->what, step->trouble->message,
+		progress_clear(cli);
+		cli_warn(cli, "%s: '%s' was skipped: %s%s%s", step->agent, step->what, step->trouble->message,
 		    step->trouble->hint[0] ? "; " : "", step->trouble->hint);
 	}
-	progress_draw(&j->progress, step->done, step->total, step->agent);
-	return !interrupted;
+	return progress_step(cli, step->agent, step->done, step->total);
 }
 
 static int
 copy(struct cli *cli, const struct copy_options *o, struct mr_room *from, struct mr_room *to)
 {
-	struct sigaction action = { .sa_handler = on_interrupt, .sa_flags = SA_RESTART | (int)SA_RESETHAND };
-	struct journey j = { .cli = cli, .progress = progress_begin(cli) };
 	struct mr_export_options options = { .names = o->name, .agent = o->agent, .dry_run = cli->dry_run };
 	struct mr_exported got = { 0 };
 	bool dry = cli->dry_run;
@@ -171,13 +93,10 @@ copy(struct cli *cli, const struct copy_options *o, struct mr_room *from, struct
 		options.agents = (const char *const *)cli->argv;
 	if (strcmp(mr_room_kind(from), "folder") == 0 && !options.agent)
 		return cli_usage(cli, "whose mail is it? a Maildir has no names in it: say --agent NAME");
-	/* The message under way is finished, then it ends: a second interrupt kills as usual, which hurts nothing
-	 * either. */
-	(void)sigaction(SIGINT, &action, NULL);
-	(void)sigaction(SIGTERM, &action, NULL);
-	enum mr_rc rc = mr_export(from, to, &options, on_step, &j, &got, &cli->err);
+	progress_begin(cli, from);
+	enum mr_rc rc = mr_export(from, to, &options, on_step, cli, &got, &cli->err);
 
-	progress_clear(&j.progress);
+	progress_clear(cli);
 	if (rc != MR_OK && got.copied + got.there + got.skipped == 0)
 		return cli_fail(cli, &cli->err);
 	if (!out_json(cli, kv_size("agents", got.agents), kv_size(dry ? "would_copy" : "copied", got.copied),

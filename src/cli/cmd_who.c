@@ -170,16 +170,32 @@ list_counts(struct listing *list, const struct entry *e, const struct mr_counts 
 	    col("READ", kv_size("read", c->seen)), col("OLDEST", kv_time("oldest_unread", c->oldest_unread_ms)));
 }
 
+static void
+list_cost(void *ctx, const struct mr_cost *c)
+{
+	list_row(ctx, col("KEPT", kv_str("what", c->what)), col("FILES", kv_size("files", c->files)),
+	    kv_size("bytes", c->bytes),
+	    col("KIB", (struct cell){ .kind = CELL_INT, .number = (int64_t)(c->bytes + 1023) / 1024 }),
+	    col("LIMIT", kv_opt("keep", c->keep)));
+}
+
 int
 cmd_stats(struct cli *cli)
 {
 	mr_auto(roster_done) struct roster roster = { 0 };
 	struct listing list = { .cli = cli, .form = LIST_ARRAY }, sum = { .cli = cli, .form = LIST_ONE };
+	struct listing costs = { .cli = cli, .form = LIST_ARRAY };
 	struct mr_counts total = { 0 };
 	size_t dead = 0;
 
+	progress_begin(cli, cli->room);
 	TRY_CLI(roster_load(cli, true, &roster));
 	TRY_CLI(dead_letters(cli, 0, &dead, &cli->err));
+	enum mr_rc rc = mr_costs(cli->room, list_cost, &costs, &cli->err);
+
+	progress_clear(cli);
+	if (rc != MR_UNSUPPORTED)
+		TRY_CLI(rc);
 	for (size_t i = 0; i < roster.n; i++) {
 		const struct mr_counts *c = &roster.v[i].counts;
 
@@ -194,13 +210,15 @@ cmd_stats(struct cli *cli)
 	}
 	list_counts(cli->json ? &sum : &list, NULL, &total);
 	out_json(cli, kv_str("room", mr_room_name(cli->room)), kv_json("agents", list_json(&list)),
-	    kv_json("total", list_json(&sum)), kv_size("dead_letters", dead));
+	    kv_json("total", list_json(&sum)), kv_size("dead_letters", dead),
+	    rc == MR_OK ? kv_json("disk", list_json(&costs)) : kv_none());
 	list_done(&sum);
 	(void)list_end(&list, "");
 	if (!cli->json && mr_room_folders(cli->room, MR_DEAD, &cli->err) == MR_OK) {
 		out_count(&cli->out, dead, "dead letter");
 		buf_addc(&cli->out, '\n');
 	}
+	(void)list_end(&costs, "");
 	return EXIT_DONE;
 }
 

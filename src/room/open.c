@@ -146,6 +146,13 @@ mr_room_barred(const struct mr_room *room)
 	return &room->barred;
 }
 
+void
+mr_room_on_progress(struct mr_room *room, mr_progress_fn *fn, void *ctx)
+{
+	room->progress = fn;
+	room->progress_ctx = ctx;
+}
+
 const char *
 mr_room_name(const struct mr_room *room)
 {

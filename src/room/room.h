@@ -289,7 +289,9 @@ struct mr_room {
 	bool must_exist;                           /* mr_room_options.must_exist, for open */
 	const struct mr_init_options *making;      /* mr_room_options.init, for open: MR_EXISTS if it is there */
 	struct mr_names barred;                    /* mr_room_barred: filled in by the driver */
-	mr_trace_fn *trace;                        /* or NULL */
+	mr_progress_fn *progress;                  /* mr_room_on_progress; or NULL */
+	void *progress_ctx;
+	mr_trace_fn *trace; /* or NULL */
 	void *trace_ctx;
 	struct room_driver table;        /* the driver's own, stubs in its gaps */
 	const struct room_driver *inner; /* the driver that is wrapped */
@@ -357,6 +359,13 @@ enum room_shelf { SHELF_ARCHIVE, SHELF_SENT, SHELF_DONE, SHELF_DEAD, ROOM_SHELVE
 extern const struct room_shelf_name {
 	const char *setting, *record, *what;
 } room_shelves[ROOM_SHELVES];
+
+/* A long call says how far it is. False: it shall stop. Cheap: for every message. */
+static inline bool
+room_step(const struct mr_room *room, const char *what, size_t done, size_t total)
+{
+	return !room->progress || room->progress(room->progress_ctx, what, done, total);
+}
 
 /* registry.c: the list of drivers; the only file that names them. */
 const struct room_driver *room_driver_named(struct mr_str kind);

@@ -232,6 +232,9 @@ SLOT(channel_range,
 /* ---- Evidence and care ---- */
 SLOT(each_place, (struct mr_room * room, const char *id, place_fn *fn, void *ctx, struct mr_error *err),
     (room, id, fn, ctx, err), room_lacks(room, "trail of its mail", err), "each_place %s", id)
+/* What archive, sent mail, done work, dead letters and records cost: names and a sample of sizes, no file is opened. */
+SLOT(each_cost, (struct mr_room * room, mr_cost_fn *fn, void *ctx, struct mr_error *err), (room, fn, ctx, err),
+    room_lacks(room, "costs", err), "each_cost")
 SLOT(inspect, (struct mr_room * room, bool fix, mr_finding_fn *fn, void *ctx, struct mr_error *err),
     (room, fix, fn, ctx, err), room_lacks(room, "inspection", err), "inspect%s", fix ? " and fix" : "")
 

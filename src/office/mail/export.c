@@ -76,7 +76,8 @@ note_known(void *ctx, const struct mr_message *msg)
 	}
 	memcpy(k.id, msg->id, sizeof(k.id));
 	e->known[e->known_n++] = k;
-	return true;
+	e->ret->stopped = !room_step(e->c.from, "looking", e->known_n, 0);
+	return !e->ret->stopped;
 }
 
 static int
@@ -110,6 +111,8 @@ index_mail(struct export_run *e, struct mr_error *err)
 			return mr_nomem(err);
 		if (rc != MR_NOTFOUND) /* registered, but nobody made the mailbox: no mail */
 			TRY(rc);
+		if (e->ret->stopped)
+			return MR_OK;
 	}
 	*err = (struct mr_error){ 0 };
 	e->by_native = calloc(e->known_n + 1, sizeof(struct known *));
@@ -476,7 +479,7 @@ mr_export(struct mr_room *from, struct mr_room *to, const struct mr_export_optio
 	ret->agents = e.c.agents.n;
 	if (rc == MR_OK)
 		rc = index_mail(&e, err);
-	if (rc == MR_OK)
+	if (rc == MR_OK && !ret->stopped)
 		rc = copy_all(&e, err);
 	if (options->dry_run || to->driver->flush(to, &unsynced) == MR_OK || rc != MR_OK)
 		return rc;

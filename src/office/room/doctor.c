@@ -127,9 +127,6 @@ examine_settings(struct examination *x)
 		if (!room_keep_parse(keep, &parsed))
 			tell(x, MR_PROBLEM, "settings", "room", "everything is kept until it is",
 			    "write " ROOM_KEEP_ALLOWED, "the line %s: '%.60s' is not understood", setting, keep);
-		else if (parsed.by != KEEP_ALL)
-			tell(x, MR_FINE, "settings", NULL, NULL, NULL, "%s: %s: what goes beyond it is removed from %s",
-			    setting, keep, room_shelves[i].what);
 	}
 	/* Nothing in a room is older than the room. Mail from the future is the driver's to find. */
 	if (created && time_parse_rfc3339(str_of(created), &ms) && ms > clock_now_ms() + FINDINGS_FUTURE_MS) {
@@ -138,6 +135,14 @@ examine_settings(struct examination *x)
 		    "new mail gets times before those of the old, and is listed before it; ages are wrong",
 		    "set this machine's clock", "the clock is %s before the making of this room", behind);
 	}
+}
+
+static void
+tell_cost(void *ctx, const struct mr_cost *cost)
+{
+	tell(ctx, MR_FINE, "cost", NULL, NULL, NULL, "%s: %zu files, about %llu KiB%s%s%s%s", cost->what, cost->files,
+	    (unsigned long long)(cost->bytes + 1023) / 1024, *cost->keep ? "; kept by " : "",
+	    *cost->keep ? cost->setting : "", *cost->keep ? ": " : "", cost->keep);
 }
 
 static void
@@ -453,6 +458,8 @@ mr_doctor(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, struct m
 	if (rc == MR_OK)
 		rc = mr_config_leftovers(room, tell_leftover, &x, err);
 	examine_settings(&x);
+	if (rc == MR_OK)
+		rc = unless_unsupported(mr_costs(room, tell_cost, &x, err), err);
 	examine_operator(&x);
 	if (rc == MR_OK)
 		rc = examine_claims(&x, err);
@@ -466,4 +473,10 @@ mr_doctor(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, struct m
 	findings_end(&x.f);
 	mr_names_done(&x.gone);
 	return rc;
+}
+
+enum mr_rc
+mr_costs(struct mr_room *room, mr_cost_fn *fn, void *ctx, struct mr_error *err)
+{
+	return room->driver->each_cost(room, fn, ctx, err);
 }

@@ -438,7 +438,7 @@ maildir_inspect(struct mr_room *room, bool fix, mr_finding_fn *fn, void *ctx, st
 		.dir_mode = in.md->dir_mode,
 		.file_mode = in.md->file_mode,
 		.fd = -1 };
-	enum mr_rc rc = inspect_tree(in.md, &in.f, err);
+	enum mr_rc rc = inspect_tree(room, &in.f, err);
 
 	if (rc == MR_OK)
 		rc = check_spool(&in, err);

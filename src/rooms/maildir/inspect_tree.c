@@ -3,17 +3,35 @@
  * inspect_tree.c - doctor's walk over every file and folder of a room: modes, owners, times, stray temporary files,
  * what does not belong there; and one look at each message. Only the beginning of a message is read: a power cut on
  * storage that is not safe leaves files without bytes, or with zero bytes where the text was.
+ *
+ * What was read and found fine is not read again within a day, so that a walk that was stopped goes on where it was and
+ * the next one costs a stat a message. <state>/doctor/<hash of the room> has a line for each large folder of mail:
+ *
+ *	<when its reading began, ms> <the last name that was read, in order of names; "-": all> <path>
+ *
+ * A change of a file (its bytes, its mode, a rename) sets its ctime, so a file whose ctime is before that time was seen
+ *as it is now. Times are the kernel's. A folder in which something was wrong gets no line.
  */
 #include "base/findings.h"
 #include "message/message.h"
 #include "rooms/maildir/maildir.h"
+#include <dirent.h>
 #include <unistd.h>
 
 #define DEEPEST 12
 #define BEGINNING ((size_t)8 << 10)
 #define KEYWORDS_MAX ((size_t)64 << 10)
+#define NOTED_MIN 1000 /* messages: reading fewer is quick */
+#define NOTES_MAX ((size_t)1 << 20)
+#define NOTES_KEPT_MS ((int64_t)24 * 3600 * 1000)
+
+struct done_folder { /* a line of the notes of an earlier walk */
+	int64_t began_ms;
+	const char *through, *path;
+};
 
 struct tree {
+	struct mr_room *room;
 	struct maildir *md;
 	struct findings *f;
 	struct buf path; /* of what is being looked at, relative to the room */
@@ -21,7 +39,20 @@ struct tree {
 	gid_t group;
 	size_t modes, stray, mail; /* how many findings of that kind; zero is told as well */
 	uint32_t keywords;         /* letters a-z that another program gave a meaning in the folder looked at */
+	size_t seen, total;        /* messages; total 0: nobody asked how many there are */
+	int notes_fd;              /* <state>/doctor, or -1 */
+	char notes_name[65];
+	struct buf old, new; /* the notes, before and after */
+	struct arena *own;
+	int64_t now_ms;                 /* when this walk began, by the kernel's clock; 0: nothing can be noted */
+	const struct done_folder *done; /* of the folder looked at, or NULL */
 };
+
+static int64_t
+time_ms(struct timespec t)
+{
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
 
 /* ---- Modes, owners, times ---- */
 
@@ -251,7 +282,8 @@ check_mail(struct tree *t, int dir_fd, const char *name, const struct stat *st)
 		return;
 	if (st->st_size == 0)
 		take_torn(t, dir_fd, name, st, torn_why, "is empty");
-	else
+	else if (!t->done || time_ms(st->st_ctim) >= t->done->began_ms ||
+		 (strcmp(t->done->through, "-") != 0 && strcmp(name, t->done->through) > 0))
 		check_text(t, dir_fd, name, st, parts.ours);
 	int64_t ahead_ms = id_time_ms(parts.id) - clock_now_ms();
 
@@ -266,6 +298,61 @@ check_mail(struct tree *t, int dir_fd, const char *name, const struct stat *st)
 		    "'%s' is from the future: %s ahead of the clock", buf_z(&t->path), ahead);
 	}
 	check_flags(t, parts.flags);
+}
+
+/* ---- What an earlier walk has read ---- */
+
+static bool
+find_notes(struct tree *t, const char *path, struct done_folder *ret)
+{
+	for (const char *line = buf_z(&t->old); *line; line += strcspn(line, "\n"), line += *line == '\n') {
+		struct mr_str rest = { line, strcspn(line, "\n") }, began, through;
+		uint64_t ms = 0;
+
+		if (!str_cut(&rest, ' ', &began) || !str_cut(&rest, ' ', &through) || !str_eq(rest, str_of(path)) ||
+		    !str_to_u64(began, &ms) || (int64_t)ms > t->now_ms || (int64_t)ms < t->now_ms - NOTES_KEPT_MS)
+			continue;
+		*ret = (struct done_folder){ (int64_t)ms, arena_dup(&t->own, through), path };
+		return ret->through != NULL;
+	}
+	return false;
+}
+
+/* `through` NULL: all of it. With `before` some of it was read by that earlier walk, and not again. */
+static void
+note_folder(struct tree *t, const char *path, const char *through, const struct done_folder *before)
+{
+	if (t->now_ms > 0)
+		buf_addf(&t->new, "%lld %s %s\n", (long long)(before ? before->began_ms : t->now_ms),
+		    through ? through : "-", path);
+}
+
+static void
+open_notes(struct tree *t)
+{
+	struct stat st;
+
+	t->notes_fd = -1;
+	sha256_hex(str_of(t->room->spec), t->notes_name);
+	if (!t->room->state_dir || dir_below(t->room->state_dir, "doctor", true, false, &t->notes_fd, IGNORED) != MR_OK)
+		return;
+	(void)file_read(t->notes_fd, t->notes_name, NOTES_MAX, &t->old, IGNORED);
+	/* The kernel's own clock, by which it sets the times of files. */
+	mr_auto(sys_close_fd) int fd = sys_open(t->notes_fd, ".now", O_WRONLY | O_CREAT | O_TRUNC, 0600);
+
+	if (fd >= 0 && sys_touch(t->notes_fd, ".now") == 0 && sys_stat_fd(fd, &st) == 0)
+		t->now_ms = time_ms(st.st_mtim) - 1000; /* coarse clocks, and file systems with whole seconds */
+}
+
+static void
+save_notes(struct tree *t)
+{
+	if (t->now_ms > 0 && buf_ok(&t->new) && (t->new.len > 0 || t->old.len > 0))
+		(void)file_replace(t->notes_fd, t->notes_name, buf_str(&t->new), 0600, IGNORED);
+	sys_close_fd(&t->notes_fd);
+	buf_done(&t->old);
+	buf_done(&t->new);
+	arena_free(t->own);
 }
 
 /* ---- The walk ---- */
@@ -352,14 +439,72 @@ walk(struct tree *t, int parent_fd, const char *name, unsigned depth, struct mr_
 	}
 	TRY(dir_names(fd, &names, err));
 	t->keywords = kind == WALK_MAIL ? read_keywords(parent_fd) : 0;
-	for (size_t i = 0; i < names.n; i++) {
+	struct done_folder done;
+	bool large = kind != WALK_PLAIN && names.n >= NOTED_MIN, known = large && find_notes(t, buf_z(&t->path), &done);
+	size_t trouble = t->f->told;
+	enum mr_rc rc = MR_OK;
+	size_t i = 0;
+
+	if (large)
+		names_sort(&names);
+	for (; i < names.n && rc == MR_OK; i++) {
+		t->done = known ? &done : NULL;
 		buf_addf(&t->path, "%s%s", len ? "/" : "", names.v[i]);
-		TRY(look_at(t, fd, names.v[i], kind, depth, err));
+		rc = look_at(t, fd, names.v[i], kind, depth, err);
 		t->path.len = len;
 		if (t->path.ptr)
 			t->path.ptr[len] = '\0';
+		t->seen += kind != WALK_PLAIN;
+		if (rc == MR_OK && kind != WALK_PLAIN && t->seen % 64 == 0 &&
+		    !room_step(t->room, "messages", t->seen, t->total))
+			rc = mr_fail(err, MR_STOPPED,
+			    "stopped after %zu messages; what is told above is all that was found in them\n"
+			    "the same command goes on from there, for a day",
+			    t->seen);
 	}
-	return MR_OK;
+	t->done = NULL;
+	if (large && trouble == t->f->told && i > 0) {
+		const char *through = i < names.n ? names.v[i - 1] : NULL;
+
+		/* Stopped before the end of what an earlier walk had read: that still counts. */
+		if (known && (strcmp(done.through, "-") == 0 || (through && strcmp(through, done.through) < 0)))
+			through = done.through;
+		note_folder(t, buf_z(&t->path), through, known ? &done : NULL);
+	}
+	return rc;
+}
+
+struct counting {
+	size_t files;
+	struct mr_names folders;
+};
+
+static bool
+count_entry(void *ctx, const struct dir_entry *entry)
+{
+	struct counting *c = ctx;
+
+	c->files += entry->type != DT_DIR;
+	return entry->type != DT_DIR || names_add(&c->folders, str_of(entry->name));
+}
+
+/* How many messages there are, by names alone: for the time that is left. */
+static size_t
+count_messages(int parent_fd, const char *name, unsigned depth)
+{
+	struct counting c = { 0 };
+	mr_auto(sys_close_fd) int fd = -1;
+	bool mail = strcmp(name, "new") == 0 || strcmp(name, "cur") == 0;
+
+	if (depth > DEEPEST || dir_open(parent_fd, name, &fd, IGNORED) != MR_OK)
+		return 0;
+	(void)dir_each(fd, count_entry, &c, IGNORED);
+	size_t n = mail ? c.files : 0;
+
+	for (size_t i = 0; i < c.folders.n; i++)
+		n += count_messages(fd, c.folders.v[i], depth + 1);
+	mr_names_done(&c.folders);
+	return n;
 }
 
 static void
@@ -370,9 +515,10 @@ say_none(struct tree *t, size_t found, const char *code, const char *what)
 }
 
 enum mr_rc
-inspect_tree(struct maildir *md, struct findings *f, struct mr_error *err)
+inspect_tree(struct mr_room *room, struct findings *f, struct mr_error *err)
 {
-	struct tree t = { .md = md, .f = f };
+	struct maildir *md = maildir_of(room);
+	struct tree t = { .room = room, .md = md, .f = f };
 	mr_auto(sys_close_fd) int root = -1;
 	struct stat st;
 
@@ -385,7 +531,12 @@ inspect_tree(struct maildir *md, struct findings *f, struct mr_error *err)
 	buf_adds(&t.path, ".");
 	check_mode(&t, root, ".", &st);
 	buf_clear(&t.path);
+	open_notes(&t);
+	if (room->progress)
+		t.total = count_messages(root, "agents", 0);
 	enum mr_rc rc = walk(&t, root, ".", 0, err);
+
+	save_notes(&t);
 
 	if (rc == MR_OK) {
 		say_none(&t, t.modes, "modes", "nothing is open to others");

@@ -63,6 +63,7 @@ const struct room_driver room_maildir = {
 	.channel_range = maildir_channel_range,
 
 	.each_place = maildir_each_place,
+	.each_cost = maildir_each_cost,
 	.inspect = maildir_inspect,
 };
 

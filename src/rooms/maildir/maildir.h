@@ -402,7 +402,7 @@ void retain_some(struct mr_room *room);
 
 /* ---- inspect_tree.c ---- */
 struct findings;
-enum mr_rc inspect_tree(struct maildir *md, struct findings *f, struct mr_error *err);
+enum mr_rc inspect_tree(struct mr_room *room, struct findings *f, struct mr_error *err);
 
 /* ---- queue.c, channel.c: targets of a delivery that are no agents ("queue:NAME", "channel:NAME") ---- */
 /* Links from_fd/from (a durable message file with this id) to where the target keeps its mail, not synced; *ret_fd is

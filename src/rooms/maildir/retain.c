@@ -28,6 +28,7 @@
  * goes, a line a month (room.h, ROOM_KEPT), so that `why` can tell, and the newest MONTHS_NOTED lines are kept.
  */
 #include "rooms/maildir/maildir.h"
+#include <dirent.h>
 
 #define DAY_MS ((int64_t)24 * 3600 * 1000)
 #define PASS_EVERY_MS ((int64_t)3600 * 1000)
@@ -279,11 +280,11 @@ clear_folder(
 
 /* ---- One shelf: the folders of an archive, of sent mail, of done work, oldest first ---- */
 
-struct tally { /* the files of a folder, for a limit by number or size */
-	struct mr_names ids;
+struct tally {               /* the files of a folder, for a limit by number or size */
+	struct mr_names ids; /* with wants_ids; with any_name: the folders */
 	struct mr_names sample;
-	bool failed, sizes;
-	uint64_t seen;
+	bool failed, wants_ids, sizes, any_name; /* any_name: not only messages */
+	size_t seen;
 };
 
 static bool
@@ -292,14 +293,39 @@ count_file(void *ctx, const struct dir_entry *entry)
 	struct tally *t = ctx;
 	struct file_name n;
 
-	if (!name_parse(str_of(entry->name), &n))
-		return true;
-	t->failed |= !names_add(&t->ids, str_of(n.id));
+	if (t->any_name && entry->type == DT_DIR)
+		t->failed |= !names_add(&t->ids, str_of(entry->name));
+	if (t->any_name ? entry->type == DT_DIR : !name_parse(str_of(entry->name), &n))
+		return !t->failed;
+	t->failed |= t->wants_ids && !names_add(&t->ids, str_of(n.id));
 	/* Every one of the first, then ever fewer: enough for a mean size. */
 	if (t->sizes && t->sample.n < SAMPLE && (t->seen < SAMPLE / 2 || t->seen % 64 == 0))
 		t->failed |= !names_add(&t->sample, str_of(entry->name));
 	t->seen++;
 	return !t->failed;
+}
+
+/* Reads the folder. With t->sizes returns what a file in it takes on the disk, on average; else 1. */
+static int64_t
+tally_folder(struct look *k, const char *path, struct tally *t)
+{
+	mr_auto(sys_close_fd) int fd = -1;
+	int64_t bytes = 0;
+	struct stat st;
+
+	if (dir_open(k->md->root_fd, path, &fd, IGNORED) != MR_OK)
+		return 1;
+	t->failed |= dir_each(fd, count_file, t, IGNORED) != MR_OK;
+	for (size_t i = 0; i < t->sample.n; i++)
+		bytes += sys_stat(fd, t->sample.v[i], &st) == 0 ? (int64_t)st.st_blocks * 512 : 0;
+	return t->sample.n > 0 ? bytes / (int64_t)t->sample.n + 1 : 1;
+}
+
+static void
+tally_done(struct tally *t)
+{
+	mr_names_done(&t->ids);
+	mr_names_done(&t->sample);
 }
 
 /* Goes from the newest folder to the oldest until the limit is reached. False: it is not. */
@@ -309,18 +335,9 @@ find_through(struct look *k, const struct room_keep *keep, const struct mr_names
 	int64_t left = keep->limit;
 
 	for (size_t i = paths->n; i-- > 0;) {
-		mr_auto(sys_close_fd) int fd = -1;
-		struct tally t = { .sizes = keep->by == KEEP_SIZE };
-		int64_t bytes = 0, each = 1;
-		struct stat st;
+		mr_auto(tally_done) struct tally t = { .wants_ids = true, .sizes = keep->by == KEEP_SIZE };
+		int64_t each = tally_folder(k, paths->v[i], &t);
 
-		if (dir_open(k->md->root_fd, paths->v[i], &fd, IGNORED) != MR_OK)
-			continue;
-		t.failed |= dir_each(fd, count_file, &t, IGNORED) != MR_OK;
-		for (size_t s = 0; s < t.sample.n; s++)
-			bytes += sys_stat(fd, t.sample.v[s], &st) == 0 ? (int64_t)st.st_blocks * 512 : 0;
-		if (t.sample.n > 0)
-			each = bytes / (int64_t)t.sample.n + 1;
 		names_sort(&t.ids);
 		bool over = !t.failed && t.ids.n > 0 && left / each < (int64_t)t.ids.n;
 
@@ -328,8 +345,6 @@ find_through(struct look *k, const struct room_keep *keep, const struct mr_names
 			(void)snprintf(ret, MR_ID_LEN + 1, "%s", t.ids.v[t.ids.n - 1 - (size_t)(left / each)]);
 		left -= (int64_t)t.ids.n * each;
 		k->stop |= t.failed;
-		mr_names_done(&t.ids);
-		mr_names_done(&t.sample);
 		if (over || k->stop)
 			return over;
 	}
@@ -391,47 +406,56 @@ shelf_paths(struct look *k, const char *folder, const char *prefix, const char *
 	names_sort(ret);
 }
 
-/* `where` is "agents/<address>", "dead" or "queues/<name>". */
+/* The folders of each shelf at `where`: "agents/<address>", "dead" or "queues/<name>". */
 static void
-visit(struct look *k, const char *where)
+find_shelves(struct look *k, const char *where, struct mr_names ret[ROOM_SHELVES])
 {
-	mr_auto(mr_names_done) struct mr_names archive = { 0 }, sent = { 0 }, done = { 0 }, dead = { 0 };
-	mr_auto(queue_done) struct queue q = QUEUE_INIT;
 	char path[PATH_LEN];
 
 	if (str_starts(str_of(where), "agents/")) {
-		if (shared_is_others(k->md, where + strlen("agents/")))
-			return;
-		shelf_paths(k, where, ".Archive.", "/cur", &archive);
-		shelf_paths(k, where, ".Sent", "/cur", &sent);
-		clear_shelf(k, SHELF_ARCHIVE, &archive, NULL);
-		clear_shelf(k, SHELF_SENT, &sent, NULL);
-		return;
-	}
-	if (strcmp(where, "dead") == 0) {
-		k->stop |= !names_add(&dead, STR("dead/new")) || !names_add(&dead, STR("dead/cur"));
-	} else if (queue_open_any(&q, k->md, where + strlen("queues/"), IGNORED) == MR_OK) {
+		shelf_paths(k, where, ".Archive.", "/cur", &ret[SHELF_ARCHIVE]);
+		shelf_paths(k, where, ".Sent", "/cur", &ret[SHELF_SENT]);
+	} else if (strcmp(where, "dead") == 0) {
+		k->stop |=
+		    !names_add(&ret[SHELF_DEAD], STR("dead/new")) || !names_add(&ret[SHELF_DEAD], STR("dead/cur"));
+	} else {
 		text_join(path, sizeof path, where, "/done", NULL);
-		shelf_paths(k, path, "", "", &done);
+		shelf_paths(k, path, "", "", &ret[SHELF_DONE]);
 		text_join(path, sizeof path, where, "/failed", NULL);
-		k->stop |= !names_add(&dead, str_of(path));
-		clear_shelf(k, SHELF_DONE, &done, &q);
+		k->stop |= !names_add(&ret[SHELF_DEAD], str_of(path));
 	}
-	clear_shelf(k, SHELF_DEAD, &dead, q.fd >= 0 ? &q : NULL);
+}
+
+static void
+visit(struct look *k, const char *where)
+{
+	struct mr_names paths[ROOM_SHELVES] = { 0 };
+	mr_auto(queue_done) struct queue q = QUEUE_INIT;
+	bool agent = str_starts(str_of(where), "agents/"), queue = str_starts(str_of(where), "queues/");
+
+	if (agent && shared_is_others(k->md, where + strlen("agents/")))
+		return;
+	if (queue && queue_open_any(&q, k->md, where + strlen("queues/"), IGNORED) != MR_OK)
+		return;
+	find_shelves(k, where, paths);
+	for (unsigned i = 0; i < ROOM_SHELVES; i++) {
+		clear_shelf(k, (enum room_shelf)i, &paths[i], queue ? &q : NULL);
+		mr_names_done(&paths[i]);
+	}
 }
 
 /* ---- One look ---- */
 
-/* All of them, in the order of a pass. */
+/* All of them that a setting limits, or with `all` every one, in the order of a pass. */
 static void
-add_places(struct look *k, struct mr_names *ret)
+add_places(struct look *k, bool all, struct mr_names *ret)
 {
 	mr_auto(mr_names_done) struct mr_names agents = { 0 }, queues = { 0 };
 	char path[PATH_LEN];
 
-	if (k->keep[SHELF_ARCHIVE].by || k->keep[SHELF_SENT].by)
+	if (all || k->keep[SHELF_ARCHIVE].by || k->keep[SHELF_SENT].by)
 		k->stop |= agents_collect(k->md, false, &agents, IGNORED) != MR_OK;
-	if (k->keep[SHELF_DONE].by || k->keep[SHELF_DEAD].by)
+	if (all || k->keep[SHELF_DONE].by || k->keep[SHELF_DEAD].by)
 		k->stop |= queue_names(k->md, &queues, IGNORED) != MR_OK;
 	for (size_t i = 0; i < agents.n + queues.n; i++) {
 		bool agent = i < agents.n;
@@ -440,7 +464,7 @@ add_places(struct look *k, struct mr_names *ret)
 		    agent ? agents.v[i] : queues.v[i - agents.n], NULL);
 		k->stop |= !names_add(ret, str_of(path));
 	}
-	if (k->keep[SHELF_DEAD].by)
+	if (all || k->keep[SHELF_DEAD].by)
 		k->stop |= !names_add(ret, STR("dead"));
 	names_sort(ret);
 }
@@ -507,7 +531,7 @@ take_look(struct look *k)
 
 	if (read_look(k)) {
 		k->left = SLICE;
-		add_places(k, &places);
+		add_places(k, false, &places);
 		while (at < places.n && strcmp(places.v[at], k->cursor) < 0)
 			at++;
 		for (; at < places.n && k->left > 0 && visits < VISITS && !k->stop; at++, visits++) {
@@ -553,4 +577,67 @@ retain_some(struct mr_room *room)
 		maildir_record_unlock(room, lock);
 	}
 	(void)sys_relief_set(relief);
+}
+
+/* ---- What it all costs ---- */
+
+/* The small files of the post office, folder by folder. */
+static void
+cost_of_records(struct look *k, const char *path, unsigned depth, struct mr_cost *cost)
+{
+	mr_auto(tally_done) struct tally t = { .sizes = true, .any_name = true };
+	int64_t each = tally_folder(k, path, &t);
+
+	cost->files += t.seen;
+	cost->bytes += t.seen * (uint64_t)each;
+	k->stop |= t.failed;
+	for (size_t i = 0; i < t.ids.n && depth < 4; i++) {
+		char below[PATH_LEN + NAME_LEN];
+
+		text_join(below, sizeof below, path, "/", t.ids.v[i], NULL);
+		cost_of_records(k, below, depth + 1, cost);
+	}
+}
+
+enum mr_rc
+maildir_each_cost(struct mr_room *room, mr_cost_fn *fn, void *ctx, struct mr_error *err)
+{
+	static const char *const records[] = { "records", "keys", "holds", "past", "spool", "nudges" };
+	mr_auto(mr_names_done) struct mr_names places = { 0 };
+	struct look k = { .room = room, .md = maildir_of(room) };
+	struct mr_cost costs[ROOM_SHELVES + 1] = { 0 };
+
+	add_places(&k, true, &places);
+	for (size_t i = 0; i < places.n && !k.stop; i++) {
+		struct mr_names paths[ROOM_SHELVES] = { 0 };
+
+		find_shelves(&k, places.v[i], paths);
+		for (unsigned shelf = 0; shelf < ROOM_SHELVES; shelf++) {
+			for (size_t p = 0; p < paths[shelf].n; p++) {
+				mr_auto(tally_done) struct tally t = { .sizes = true };
+				int64_t each = tally_folder(&k, paths[shelf].v[p], &t);
+
+				costs[shelf].files += t.seen;
+				costs[shelf].bytes += t.seen * (uint64_t)each;
+				k.stop |= t.failed;
+			}
+			mr_names_done(&paths[shelf]);
+		}
+		if (!room_step(room, "mailboxes", i, places.n))
+			return mr_fail(err, MR_STOPPED, "stopped after %zu of %zu mailboxes and queues", i, places.n);
+	}
+	for (size_t i = 0; i < sizeof records / sizeof records[0]; i++)
+		cost_of_records(&k, records[i], 0, &costs[ROOM_SHELVES]);
+	if (k.stop)
+		return mr_fail(err, MR_IO, "not all folders can be read\nmailroom doctor tells which");
+	for (unsigned i = 0; i <= ROOM_SHELVES; i++) {
+		const struct room_shelf_name *name = i < ROOM_SHELVES ? &room_shelves[i] : NULL;
+		const char *keep = name ? record_get(&room->settings, name->setting) : NULL;
+
+		costs[i].what = name ? name->record : "records";
+		costs[i].setting = name ? name->setting : "";
+		costs[i].keep = keep ? keep : "";
+		fn(ctx, &costs[i]);
+	}
+	return MR_OK;
 }

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: MIT
+# once
+# The line that long commands draw on a terminal, Ctrl-C, and going on where they stopped. What archive, sent mail and records cost.
+. "$(dirname "$0")/../lib/tap.sh"
+room alice bob
+cat >fill.py <<'PY'
+# 40,000 archived messages: links to 20 files, under names of their own.
+import os, sys
+box = ".mailroom/agents/bob/.Archive.2026-01"
+digits = "0123456789abcdefghjkmnpqrstvwxyz"
+def ulid(ms, n):
+    v = (ms << 80) | (n * 2654435761 % (1 << 64)) << 16 | n % 65536
+    return "".join(digits[(v >> (5 * i)) & 31] for i in range(25, -1, -1))
+for part in ("tmp", "new", "cur"):
+    os.makedirs(box + "/" + part, 0o700)
+os.chmod(box, 0o700)
+for n in range(40000):
+    base = box + "/tmp/base%d" % (n % 20)
+    if n < 20:
+        with open(base, "w") as f:
+            f.write("From: alice@town\nTo: bob@town\nSubject: old mail\nDate: Mon, 05 Jan 2026 10:00:00 +0000\n\ntext\n")
+        os.chmod(base, 0o400)
+    os.link(base, "%s/cur/%d.%s.mr:2,S" % (box, 1767607200 + n, ulid((1767607200 + n) * 1000, n)))
+for n in range(20):
+    os.unlink(box + "/tmp/base%d" % n)
+PY
+python3 fill.py
+sleep 2.1 # what changed within a second of a look is looked at again
+cat >terminal.py <<'PY'
+# terminal.py INTERRUPT COMMAND...: runs it in a terminal of its own; prints what came, then the exit code. With INTERRUPT "yes" Ctrl-C is typed when the line is there.
+import os, pty, sys
+pid, fd = pty.fork()
+if pid == 0:
+    os.execvp(sys.argv[2], sys.argv[2:])
+seen, typed = b"", sys.argv[1] != "yes"
+while True:
+    try:
+        got = os.read(fd, 65536)
+    except OSError:
+        break
+    if not got:
+        break
+    seen += got
+    if not typed and b"/s  " in seen:
+        os.write(fd, b"\x03")
+        typed = True
+_, status = os.waitpid(pid, 0)
+sys.stdout.buffer.write(seen)
+print("\nexit %d" % (os.WEXITSTATUS(status) if os.WIFEXITED(status) else -os.WTERMSIG(status)))
+PY
+opens() { strace -f -e trace=open,openat,openat2 -o trace "$@" >/dev/null 2>&1; grep -c '\.mr' trace; }
+
+# ---- doctor ----
+python3 terminal.py yes "$BIN" doctor >screen 2>&1
+says screen '\[#* *\] [0-9]+ of [0-9]+  [0-9]+/s  [0-9]+[smh] left  messages' 'doctor draws how far it is, how fast, and the time left'
+says screen 'stopped after [0-9]+ messages' 'Ctrl-C stops it, and it says how far it came'
+says screen '^exit 1' 'with exit code 1'
+check 'the line is wiped away' sh -c 'tr "\r" "\n" <screen | grep -qx "$(printf "\033")\[K.*"'
+stopped=$(grep -o 'stopped after [0-9]*' screen | grep -o '[0-9]*$')
+left=$(opens "$BIN" doctor)
+check "started again it goes on: $left of 40000 files are read, $stopped were before" test "$left" -le $((40100 - stopped))
+check 'and once more, hardly any' test "$(opens "$BIN" doctor)" -le 100
+f=$(find .mailroom/agents/bob/.Archive.2026-01/cur -type f | sed -n 77p)
+cp "$f" copy; rm "$f"; printf '\0\0\0\0\0\0\0\0' >"$f"; chmod 400 "$f"
+mr doctor >out 2>err
+says out 'has zero bytes where its header lines should be' 'a message that changed is read again'
+rm -f "$f"; cp copy "$f"; chmod 400 "$f"
+mr doctor >found 2>err
+check 'in a pipe nothing is drawn' sh -c '! grep -q "$(printf "\r")" found err'
+mr doctor --json >found 2>err
+check 'nor with --json' sh -c '! grep -q "$(printf "\r")" found err'
+says found '"code":"cost".*archive: (40000|39999) files' 'doctor tells what the archive costs'
+
+# ---- stats ----
+mr stats --json >out
+same 40000 "$(jq '.disk[] | select(.what == "archive").files' out)" 'stats counts it, too'
+check 'in bytes' test "$(jq '.disk[] | select(.what == "archive").bytes' out)" -gt 1000000
+check 'without opening a message' test "$(opens "$BIN" stats)" -eq 0
+mr config set Keep-Archive 90d >/dev/null
+mr stats >out
+says out '^archive +40000 +[0-9]+ +90d' 'and names the setting that limits it'
+mr config unset Keep-Archive >/dev/null
+
+# ---- export ----
+mkdir other && (cd other && "$BIN" init --name other >/dev/null 2>&1 </dev/null)
+python3 terminal.py yes "$BIN" export --to maildir:"$PWD/other/.mailroom" >out 2>&1
+says out '[0-9]+/s  ' 'export draws it'
+says out 'stopped before the end|^exit 1' 'and can be stopped'
+finish
