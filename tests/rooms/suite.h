@@ -19,6 +19,7 @@ struct world {
 	const struct room_driver *ops; /* room->driver */
 	char folder[192];              /* where it is on disk; "": it is not */
 	char spec[256];                /* to open it a second time; "" when it can be opened only once */
+	unsigned schema;               /* of a room in a database: its number; 0: it is none */
 	struct room_fault plan;        /* in a fault run */
 	unsigned long traced;          /* lines, in a traced run */
 };

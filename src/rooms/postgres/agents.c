@@ -61,6 +61,8 @@ pg_slot_find_agent(struct mr_room *room, const char *name, struct mr_agent *ret,
 {
 	mr_auto(pg_call_done) struct pg_call c = PG_READ("agents");
 
+	if (!ret && pg_memo(pg_of(room), name))
+		return MR_OK;
 	pg_text(&c, name);
 	TRY(pg_run(room, &c, err));
 	if (PQntuples(c.rows) == 0)
@@ -78,6 +80,7 @@ pg_slot_add_agent(struct mr_room *room, const struct mr_agent *agent, struct mr_
 	pg_text(&c, agent->wake ? agent->wake : "");
 	pg_int(&c, agent->created_ms ? agent->created_ms : clock_now_ms());
 	pg_again(&c);
+	pg_forget(&pg_of(room)->self_memo);
 	TRY(pg_run(room, &c, err));
 	switch (pg_get_int(&c, 0, 0)) {
 	case PG_DONE:
@@ -110,6 +113,7 @@ pg_slot_take_life(struct mr_room *room, const struct mr_agent *agent, size_t *re
 	pg_int(&c, agent->started_ms);
 	add_life(&c, agent);
 	pg_again(&c);
+	pg_forget(&pg_of(room)->self_memo);
 	TRY(pg_run(room, &c, err));
 	switch (pg_get_int(&c, 0, 0)) {
 	case PG_DONE:
@@ -132,6 +136,7 @@ pg_slot_update_agent(struct mr_room *room, const struct mr_agent *agent, struct 
 	pg_int(&c, agent->life);
 	pg_text(&c, agent->role);
 	add_life(&c, agent);
+	pg_forget(&pg_of(room)->self_memo);
 	TRY(pg_run(room, &c, err));
 	return pg_get_int(&c, 0, 0) == PG_DONE
 		   ? MR_OK
@@ -142,13 +147,23 @@ enum mr_rc
 pg_slot_check_life(struct mr_room *room, const char *name, unsigned life, const char *session, unsigned *ret_newest,
     struct mr_error *err)
 {
-	mr_auto(pg_call_done) struct pg_call c = PG_READ("life_newest");
+	struct postgres *pg = pg_of(room);
+	struct pg_memo *memo = &pg->self_memo;
 
-	pg_text(&c, name);
-	TRY(pg_run(room, &c, err));
-	if (PQntuples(c.rows) == 0)
-		return no_agent(name, err);
-	unsigned newest = (unsigned)pg_get_int(&c, 0, 0);
+	if (!pg_memo(pg, name)) {
+		mr_auto(pg_call_done) struct pg_call c = PG_READ("life_newest");
+
+		pg_text(&c, name);
+		TRY(pg_run(room, &c, err));
+		if (PQntuples(c.rows) == 0)
+			return no_agent(name, err);
+		pg_remember(memo, name, &c, 0, 2);
+		memo->life = (unsigned)pg_get_int(&c, 0, 0);
+		memo->session = strdup(pg_get_text(&c, 0, 1));
+		if (!memo->session)
+			return mr_nomem(err);
+	}
+	unsigned newest = memo->life;
 
 	if (ret_newest) {
 		*ret_newest = newest;
@@ -159,7 +174,7 @@ pg_slot_check_life(struct mr_room *room, const char *name, unsigned life, const 
 		    "'%s' was taken over by its life %u, this is life %u\n"
 		    "the mail is with the new life; register under another name to go on",
 		    name, newest, life);
-	if (session && (newest != life || life == 0 || strcmp(pg_get_text(&c, 0, 1), session) != 0))
+	if (session && (newest != life || life == 0 || strcmp(memo->session, session) != 0))
 		return mr_fail(err, MR_NOTFOUND, "life %u of '%s' is another session's", life, name);
 	return MR_OK;
 }
@@ -171,7 +186,7 @@ pg_slot_seen(struct mr_room *room, const char *name, unsigned life)
 
 	pg_text(&c, name);
 	pg_int(&c, life);
-	(void)pg_run(room, &c, IGNORED);
+	pg_send_off(room, &c);
 }
 
 enum mr_rc
@@ -182,6 +197,7 @@ pg_slot_remove_agent(struct mr_room *room, const char *name, bool force, size_t 
 	(void)force; /* nothing is lost: the mail goes to the dead letters */
 	pg_text(&c, name);
 	pg_again(&c);
+	pg_forget(&pg_of(room)->self_memo);
 	TRY(pg_run(room, &c, err));
 	if (pg_get_int(&c, 0, 0) != PG_DONE)
 		return no_agent(name, err);

@@ -448,6 +448,8 @@ pg_notices(struct postgres *pg)
 	PGnotify *n;
 
 	while (pg->conn && (n = PQnotifies(pg->conn)) != NULL) {
+		pg_forget(&pg->room_memo);
+		pg_forget(&pg->self_memo);
 		for (struct pg_watch *w = pg->watches; w; w = w->next)
 			w->rung |= strcmp(w->channel, n->relname) == 0;
 		PQfreemem(n);
@@ -720,6 +722,19 @@ pg_run(struct mr_room *room, struct pg_call *c, struct mr_error *err)
 		if (clock_boot_ms() > lost_ms + patience_ms(pg))
 			return doubt ? in_doubt(c, err) : err->code;
 	}
+}
+
+void
+pg_send_off(struct mr_room *room, struct pg_call *c)
+{
+	struct postgres *pg = pg_of(room);
+
+	if (c->failed || pg_connect(pg, IGNORED) != MR_OK || !drain(pg))
+		return;
+	pg->pending =
+	    PQenterPipelineMode(pg->conn) == 1 && send_call(pg, c) && PQpipelineSync(pg->conn) == 1 && flush_all(pg);
+	if (!pg->pending)
+		pg_disconnect(pg);
 }
 
 enum mr_rc

@@ -71,7 +71,8 @@ END $$;
 -- pool, whose sessions are not ours to hold anything with. The driver reads the columns by their names, so that a later
 -- version may add some.
 CREATE FUNCTION hello(p_backend int, OUT format int, OUT migration int, OUT name text, OUT settings text, OUT instance text,
-    OUT timeline text, OUT now_ms bigint, OUT version text, OUT fsync text, OUT pages text, OUT commits text, OUT standbys text, OUT wanted text, OUT pooled boolean)
+    OUT timeline text, OUT now_ms bigint, OUT version text, OUT fsync text, OUT pages text, OUT commits text, OUT standbys text, OUT wanted text, OUT pooled boolean,
+    OUT small text)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
 #variable_conflict use_column
 BEGIN
@@ -94,9 +95,19 @@ BEGIN
 		SELECT string_agg(s.application_name || ' (' || s.sync_state || ')', ', ' ORDER BY s.application_name) INTO standbys
 		    FROM pg_stat_replication s WHERE s.sync_state IN ('sync', 'quorum');
 	END IF;
+	small := small_records('');
 	IF NOT EXISTS (SELECT 1 FROM epoch e WHERE e.timeline = hello.timeline AND e.started = pg_postmaster_start_time()) THEN
 		PERFORM new_epoch(timeline, pg_postmaster_start_time());
 	END IF;
+END $$;
+
+-- The names of the records that nearly every command asks for, as lines "kind name": of the room, or of an agent. NULL: too
+-- many of them.
+CREATE FUNCTION small_records(p_owner text) RETURNS text LANGUAGE plpgsql STABLE AS $$
+BEGIN
+	RETURN (SELECT CASE WHEN count(*) <= 500 THEN coalesce(string_agg(x.kind || ' ' || x.name, chr(10) ORDER BY x.kind, x.name), '') END FROM
+	    (SELECT r.kind, r.name FROM record r WHERE r.owner = p_owner
+	        AND r.kind = ANY (CASE WHEN p_owner = '' THEN '{group,queue,channel,link,type}' ELSE '{due,nudge}' END::text[]) LIMIT 501) x);
 END $$;
 
 -- The server was restarted or another one promoted: session locks are gone although their holders may live, and nobody
@@ -203,12 +214,12 @@ BEGIN
 	rc := CASE WHEN FOUND THEN 0 ELSE 2 END;
 END $$;
 
--- The newest life and its session.
-CREATE FUNCTION life_newest(p_name text) RETURNS TABLE (life int, session text)
+-- The newest life and its session; with them the agent's small records.
+CREATE FUNCTION life_newest(p_name text) RETURNS TABLE (life int, session text, small text)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = @S@, pg_temp AS $$
 #variable_conflict use_column
 BEGIN
-	RETURN QUERY SELECT p.life, l.session FROM place p LEFT JOIN life l ON l.place = p.place AND l.life = p.life
+	RETURN QUERY SELECT p.life, l.session, small_records(p_name) FROM place p LEFT JOIN life l ON l.place = p.place AND l.life = p.life
 	    WHERE p.kind = 'a' AND p.name = p_name AND p.here;
 END $$;
 

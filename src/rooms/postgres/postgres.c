@@ -7,6 +7,7 @@
 
 #define SCHEMA_DEFAULT "mailroom"
 #define SERVER_OLDEST 140000
+#define MEMO_MS 1000
 extern const struct room_driver room_postgres;
 
 #define HAS(name) .name = pg_slot_##name
@@ -130,6 +131,35 @@ column_int(const struct pg_call *c, const char *name)
 	return n >= 0 ? pg_get_int(c, 0, n) : 0;
 }
 
+/* ---- What need not be asked for ---- */
+
+void
+pg_forget(struct pg_memo *memo)
+{
+	free(memo->small);
+	free(memo->session);
+	*memo = (struct pg_memo){ 0 };
+}
+
+const struct pg_memo *
+pg_memo(const struct postgres *pg, const char *owner)
+{
+	const struct pg_memo *memo = owner[0] ? &pg->self_memo : &pg->room_memo;
+
+	return memo->small && strcmp(memo->owner, owner) == 0 && clock_boot_ms() < memo->until_ms ? memo : NULL;
+}
+
+void
+pg_remember(struct pg_memo *memo, const char *owner, const struct pg_call *c, int row, int column)
+{
+	pg_forget(memo);
+	if (column < 0 || PQgetisnull(c->rows, row, column))
+		return;
+	memo->small = strdup(pg_get_text(c, row, column));
+	memo->until_ms = clock_boot_ms() + MEMO_MS;
+	(void)snprintf(memo->owner, sizeof(memo->owner), "%s", owner);
+}
+
 /* How many copies there are of what is accepted, by name. */
 static void
 note_storage(struct postgres *pg, const struct pg_call *c)
@@ -176,6 +206,8 @@ pg_greeted(struct postgres *pg, const struct pg_call *c, struct mr_error *err)
 	if (pg->answered && strcmp(instance, room->identity) != 0)
 		return mr_fail(err, MR_REFUSED, "another room has taken the place of '%s'", pg->schema);
 	pg->pooled = column_int(c, "pooled") != 0;
+	pg_remember(&pg->room_memo, "", c, 0, PQfnumber(c->rows, "small"));
+	pg_forget(&pg->self_memo);
 	note_storage(pg, c);
 	if (pg->answered)
 		return MR_OK;
@@ -280,7 +312,7 @@ static void
 begin(struct buf *sql, const struct postgres *pg)
 {
 	buf_addf(sql,
-	    "BEGIN; SET LOCAL lock_timeout = '5s'; SET LOCAL client_min_messages = error; SET LOCAL synchronous_commit = on;"
+	    "BEGIN; SET LOCAL lock_timeout = '5s'; SET LOCAL client_min_messages = error; SET LOCAL check_function_bodies = off; SET LOCAL synchronous_commit = on;"
 	    " SET LOCAL search_path = %s, pg_temp;",
 	    pg->schema);
 }
@@ -415,6 +447,8 @@ pg_slot_close(struct mr_room *room)
 		next = l->next;
 		pg_lock_free(l);
 	}
+	pg_forget(&pg->room_memo);
+	pg_forget(&pg->self_memo);
 	PQconninfoFree(pg->options);
 	free(pg);
 	room->state = NULL;

@@ -42,6 +42,19 @@ struct pg_lock { /* a record lock that this handle has */
 	struct pg_lock *next;
 };
 
+/*
+ * What was learned with another answer, so that it need not be asked for: a command asks within milliseconds, over a
+ * network that takes longer. It stands for a second, and until this handle changes something of it or is woken.
+ */
+struct pg_memo {
+	char *small;      /* lines "kind name": small_records() of the owner; NULL: not known */
+	int64_t until_ms; /* by the boot clock */
+	char owner[MR_ADDRESS_MAX + 1];
+	/* of an agent */
+	unsigned life;
+	char *session;
+};
+
 struct postgres { /* room->state */
 	struct mr_room *room;
 	PQconninfoOption *options; /* of the spec */
@@ -59,6 +72,7 @@ struct postgres { /* room->state */
 	int64_t away_ms;  /* how long the server did not answer, during the last call */
 	int64_t shift_ms; /* test builds: what wall() of the session is shifted by */
 	struct mr_storage storage;
+	struct pg_memo room_memo, self_memo;
 };
 
 static inline struct postgres *
@@ -116,7 +130,14 @@ void pg_notices(struct postgres *pg); /* rings the watches that the server told 
 /* The kind and the name of an agent, "queue:NAME" or "channel:NAME", as two arguments. */
 void pg_place(struct pg_call *c, const char *box);
 
+/* Sends it, and does not wait for the answer: for what is done as well as can be. */
+void pg_send_off(struct mr_room *room, struct pg_call *c);
+
 /* ---- postgres.c ---- */
+void pg_forget(struct pg_memo *memo);
+/* NULL, or the memo of that owner if it still stands. */
+const struct pg_memo *pg_memo(const struct postgres *pg, const char *owner);
+void pg_remember(struct pg_memo *memo, const char *owner, const struct pg_call *c, int row, int column);
 /* What hello() said: is it a room that this program can use? */
 enum mr_rc pg_greeted(struct postgres *pg, const struct pg_call *c, struct mr_error *err);
 /* hello() is not there: why. */

@@ -23,6 +23,7 @@ pg_slot_record_put(struct mr_room *room, const char *kind, const char *owner, co
 	pg_text(&c, owner);
 	pg_text(&c, name);
 	pg_bytes(&c, text);
+	pg_forget(owner[0] ? &pg_of(room)->self_memo : &pg_of(room)->room_memo);
 	if (strcmp(kind, "nudge") == 0 && names_add(&poke, str_of(owner))) /* a wait ends by a nudge, too */
 		c.poke[0] = &poke;
 	return pg_run(room, &c, err);
@@ -49,6 +50,7 @@ pg_slot_record_drop(struct mr_room *room, const char *kind, const char *owner, c
 {
 	mr_auto(pg_call_done) struct pg_call c = PG_CALL("record_drop");
 
+	pg_forget(owner[0] ? &pg_of(room)->self_memo : &pg_of(room)->room_memo);
 	pg_text(&c, kind);
 	pg_text(&c, owner);
 	pg_text(&c, name);
@@ -57,18 +59,47 @@ pg_slot_record_drop(struct mr_room *room, const char *kind, const char *owner, c
 	return pg_get_int(&c, 0, 0) == PG_DONE ? MR_OK : no_record(kind, owner, name, err);
 }
 
+/* Is it among small_records()? */
+static bool
+is_small(const char *kind, const char *owner)
+{
+	static const char *const own[] = { "due", "nudge", NULL };
+	static const char *const rooms[] = { "group", "queue", "channel", "link", "type", NULL };
+
+	for (const char *const *k = owner[0] ? own : rooms; *k; k++)
+		if (strcmp(*k, kind) == 0)
+			return true;
+	return false;
+}
+
 enum mr_rc
 pg_slot_record_each(struct mr_room *room, const char *kind, const char *owner, bool (*fn)(void *ctx, const char *name),
     void *ctx, struct mr_error *err)
 {
 	mr_auto(pg_call_done) struct pg_call c = PG_READ("record_each");
+	bool go_on = true;
 
+	if (is_small(kind, owner) && pg_memo(pg_of(room), owner)) {
+		mr_auto(free_ptr) char *lines = strdup(pg_memo(pg_of(room), owner)->small); /* fn may change records */
+
+		for (char *at = lines, *next; at && *at && go_on; at = next) {
+			char *name = at + strcspn(at, " ");
+
+			next = at + strcspn(at, "\n");
+			next += *next ? 1 : 0;
+			name[strcspn(name, "\n")] = '\0';
+			if (*name == ' ') {
+				*name = '\0';
+				go_on = strcmp(at, kind) != 0 || fn(ctx, name + 1);
+			}
+		}
+		return lines ? MR_OK : mr_nomem(err);
+	}
 	pg_text(&c, kind);
 	pg_text(&c, owner);
 	TRY(pg_run(room, &c, err));
-	for (int i = 0; i < PQntuples(c.rows); i++)
-		if (!fn(ctx, pg_get_text(&c, i, 0)))
-			break;
+	for (int i = 0; i < PQntuples(c.rows) && go_on; i++)
+		go_on = fn(ctx, pg_get_text(&c, i, 0));
 	return MR_OK;
 }
 
