@@ -126,4 +126,23 @@ same 0 "$(months)" 'the empty folder goes, too'
 id=$(at -70 --as alice send bob -m again 2>/dev/null); at -70 --as bob read "$id" >/dev/null; at -70 --as bob archive "$id" >/dev/null
 same '1 1' "$(months) $(archived bob)" 'mail of that month makes it anew'
 check 'doctor finds nothing wrong' at 4 doctor
+
+# ---- killed before each of its calls ----
+room alice bob
+i=0; while [ $i -lt 60 ]; do printf '{"to":"bob","body":"%s"}\n' $i; i=$((i + 1)); done | at -40 --as alice send --batch >/dev/null 2>&1
+at -40 --as bob drain --json >/dev/null 2>&1
+at -40 --as bob archive --all-read >/dev/null 2>&1
+pinned=$(find .mailroom/agents/bob -path '*/.Archive*/cur/*' -name '*.mr*' | head -1 | grep -o '01[0-9a-z]\{24\}')
+at 0 --as bob mark pinned "$pinned" >/dev/null
+mr config set Keep-Archive 30d >/dev/null; touch_room 0
+n=1; kills=0; began=$(archived bob)
+while [ $n -lt 200 ] && [ "$(archived bob)" -gt 1 ]; do
+	MAILROOM_FAULT=kill-before:$n at 1.2 --as alice send alice -m tick >/dev/null 2>&1 && break
+	kills=$((kills + 1)); n=$((n + 3))
+	[ "$(find .mailroom/agents/bob -path '*/cur/*' -name "*$pinned*" | wc -l)" = 1 ] || { echo "# lost after a kill at $n"; break; }
+done
+check "killed at $kills points, the rest is removed later" sh -c "test $began = 60 && test $kills -gt 10"
+touch_room 1.3; touch_room 1.4
+same 1 "$(archived bob)" 'all but the pinned one'
+same 1 "$(grep -c "^Removed: $(date -u -d '40 days ago' +%Y-%m) " .mailroom/records/kept/_/archive)" 'with one line for the month'
 finish
