@@ -9,7 +9,8 @@
 #include "printout.h"
 #include "helptext.h"
 
-#define CHUNK 100 /* messages held at a time: what a killed drain shows again at most */
+#define CHUNK 1000 /* messages held, marked and synced together: what a killed drain shows again at most */
+#define CHUNK_BYTES ((size_t)1 << 20) /* of output, which is in memory until then */
 
 /* ---- inbox ---- */
 
@@ -149,7 +150,7 @@ drain_chunk(struct cli *cli, const struct mr_names *ids, size_t i, size_t *ret_s
 		*ret_exit = cli_fail(cli, &cli->err);
 		return ids->n;
 	}
-	while (i < end && more)
+	while (i < end && more && cli->out.len < CHUNK_BYTES)
 		more = show_one(cli, show, ids->v[i++], ret_shown, ret_exit);
 	bool last = !more || i == ids->n;
 

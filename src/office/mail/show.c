@@ -80,7 +80,8 @@ take_once(struct mr_show *show, const char *id, struct mr_message *msg, struct m
 	/* Work of a queue, and a dead letter, is looked at and not taken. */
 	if (rc == MR_NOTFOUND && lookup_elsewhere(show->room, show->self.agent, id, msg))
 		return MR_OK;
-	if (rc != MR_OK || find_taken(show, id))
+	/* Taken already? Then it is held, where there are holds: a search for each of a thousand would add up. */
+	if (rc != MR_OK || ((msg->folder == MR_HELD || !show->holds) && find_taken(show, id)))
 		return rc;
 	if (msg->folder == MR_INBOX && !(msg->flags & MR_SEEN)) {
 		struct claim_terms terms = {

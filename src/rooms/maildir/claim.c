@@ -66,11 +66,12 @@ take_mail(
     struct mailbox *box, const struct claim_terms *terms, struct claim *claim, bool *ret_again, struct mr_error *err)
 {
 	mr_auto(sys_close_fd) int held_fd = -1;
-	mr_auto(sys_close_fd) int from_fd = -1;
+	mr_auto(sys_close_fd) int own_fd = -1;
 	mr_auto(arena_done) struct arena *own = NULL;
 	struct listed at;
 	char name[NAME_LEN];
 	unsigned newest = 0;
+	int from_fd = -1;
 
 	*ret_again = false;
 	/* The archive only because finding it there is quicker than being sure that it is nowhere. */
@@ -94,7 +95,12 @@ take_mail(
 		    box->agent, newest, terms->life);
 	if (claim->token[0] == '\0')
 		TRY(token_take(box->md, terms, claim, err));
-	TRY(list_open_folder(box, &at, &from_fd, err));
+	if (at.subfolder) { /* of a folder that is made anew: renew.c */
+		TRY(list_open_folder(box, &at, &own_fd, err));
+		from_fd = own_fd;
+	} else {
+		TRY(mailbox_folder(box, (enum box_folder)at.box, &from_fd, err));
+	}
 	claim->attempt = at.attempt + 1;
 	claim->flags = at.flags;
 	claim->priority = (enum mr_priority)at.priority;
@@ -105,6 +111,8 @@ take_mail(
 		    at.name);
 	enum mr_rc rc = commit_move(box->md, from_fd, at.name, held_fd, name, err);
 	*ret_again = rc == MR_NOTFOUND;
+	if (rc == MR_NOTFOUND)
+		(void)mailbox_refresh(box);
 	if (rc == MR_EXISTS) /* two files of one name, and this handle holds the other */
 		return mr_fail(err, MR_BUSY, "message '%s' is held already", claim->id);
 	return rc;
