@@ -110,8 +110,8 @@ take_mail(
 		    "the file name '%.60s...' is too long to be held\nrename the file: its name may have at most 200 bytes",
 		    at.name);
 	enum mr_rc rc = commit_move(box->md, from_fd, at.name, held_fd, name, err);
-	*ret_again = rc == MR_NOTFOUND;
-	if (rc == MR_NOTFOUND)
+	*ret_again = rc == MR_NOTFOUND || rc == MR_BUSY; /* busy: held/<life> was removed, being empty */
+	if (*ret_again)
 		(void)mailbox_refresh(box);
 	if (rc == MR_EXISTS) /* two files of one name, and this handle holds the other */
 		return mr_fail(err, MR_BUSY, "message '%s' is held already", claim->id);
@@ -335,11 +335,16 @@ mail_end(struct mailbox *box, int held_fd, const char *name, struct file_name *n
 		}
 		enum mr_rc rc = mark_rename(box->md, held_fd, name, fd, n, attempt, flags, with_info, err);
 
-		/* cur/ or new/ was made anew since it was opened. */
-		for (int tries = 0; !archive && rc == MR_NOTFOUND && tries < CLAIM_TRIES && mailbox_refresh(box);
-		     tries++) {
-			TRY(mailbox_folder(box, with_info ? BOX_CUR : BOX_NEW, &fd, err));
-			rc = mark_rename(box->md, held_fd, name, fd, n, attempt, flags, with_info, err);
+		/* Its folder was removed since it was opened: made anew (renew.c), or an old month (retain.c). */
+		for (int tries = 0; rc == MR_BUSY && tries < CLAIM_TRIES; tries++) {
+			sys_close_fd(&archive_fd);
+			(void)mailbox_refresh(box);
+			if (archive)
+				TRY(mailbox_subfolder(box, month, true, &archive_fd, err));
+			else
+				TRY(mailbox_folder(box, with_info ? BOX_CUR : BOX_NEW, &fd, err));
+			rc = mark_rename(
+			    box->md, held_fd, name, archive ? archive_fd : fd, n, attempt, flags, with_info, err);
 		}
 		TRY(rc);
 		mark_note(box, how == SETTLE_SEEN);

@@ -129,7 +129,7 @@ commit_move(struct maildir *md, int from_fd, const char *from, int to_fd, const 
 	struct stat st;
 
 	if (sys_rename_new(from_fd, from, to_fd, to) < 0) {
-		if (errno == ENOENT && sys_stat_fd(to_fd, &st) == 0 && st.st_nlink == 0) /* retain.c, in this moment */
+		if (errno == ENOENT && sys_stat_fd(to_fd, &st) == 0 && st.st_nlink == 0) /* by retain.c or renew.c */
 			return mr_fail(
 			    err, MR_BUSY, "the folder for '%s' was removed meanwhile\nrepeat the command", to);
 		if (errno == ENOENT)

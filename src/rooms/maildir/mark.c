@@ -162,7 +162,7 @@ change(struct mailbox *box, const char *id, const struct change *want, struct mr
 		TRY(list_open_folder(box, &f.at, &f.fd, err));
 		enum mr_rc rc = apply(&f, want, err);
 
-		if (rc != MR_NOTFOUND)
+		if (rc != MR_NOTFOUND && rc != MR_BUSY) /* busy: the folder it goes to was removed */
 			return rc;
 	}
 	return mr_fail(err, MR_BUSY,
