@@ -71,7 +71,7 @@ ours_in_library(void *ctx)
 
 #define COPY_FOLDER "bare-team"
 
-/* What replacing a file takes at least, whoever does it: a copy in the kernel with one more entry, synced, renamed. */
+/* What replacing a file takes at least: a copy in the kernel with one more entry, synced, renamed. */
 static double
 copy_in_kernel(void *ctx)
 {

@@ -65,7 +65,7 @@ end(struct chaos *c, const char *name, const char *row, unsigned bad)
 	remove_tree(c->dir);
 }
 
-/* Whoever comes next completes what was left behind; leases end, too. */
+/* The next command completes what was left behind; leases end, too. */
 static void
 settle(struct chaos *c)
 {

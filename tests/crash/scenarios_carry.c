@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Carrying between rooms: out (a send to carol@blue, which carries at once) and in (an answer of hers). Whoever comes
- * next carries what is left: then it has arrived once, whole, if it was accepted, and never twice.
+ * Carrying between rooms: out (a send to carol@blue, which carries at once) and in (an answer of hers). The next
+ * command carries what is left: then it has arrived once, whole, if it was accepted, and never twice.
  */
 #include "crash.h"
 #include "room/room.h"

@@ -1,4 +1,4 @@
-# Who is who without exporting anything: each command acts as the right agent, or refuses.
+# Identity without exporting anything: each command acts as the right agent, or refuses.
 #
 # A harness is played by a perl process that runs one shell command at a time, as the Bash tool does: what matters is that
 # it is a process of its own that lives on between commands, and which variables its commands see.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Who is who outside of any harness: the terminal session that registered, then the worktree. And in a harness that tells
+# Identity outside of any harness: the terminal session that registered, then the worktree. And in a harness that tells
 # its shells and servers no session: by the bound process above them.
 . "$(dirname "$0")/../lib/tap.sh"
 command -v setsid >/dev/null || { echo '1..0 # skip no setsid'; exit 0; }

@@ -60,7 +60,7 @@ done
 same 1 "$(ls .mailroom/agents/carol/new | wc -l)" 'a sender is killed when all three have their copy'
 rm .mailroom/agents/carol/agent; printf . >>.mailroom/agents/.lock # what a removal did that was over before that copy came
 mr --as bob inbox >/dev/null
-same 0 "$(ls .mailroom/agents/carol/new | wc -l)" 'whoever completes it sees that one was removed meanwhile'
+same 0 "$(ls .mailroom/agents/carol/new | wc -l)" 'the process that completes it sees that one was removed meanwhile'
 same 1 "$(mr --as alice dead list --json | jq -r .subject | grep -c '^three$')" 'and her copy is a dead letter'
 same '1 1' "$(unread bob) $(unread dave)" 'the others have theirs once'
 

@@ -258,7 +258,7 @@ as worker-1 drain >/dev/null 2>&1
 exits 4 'an answer that nobody asked for' as worker-1 send team-lead --type shutdown_approved --field requestId=shutdown-1@worker-1
 says err "asked 'worker-1' nothing with requestId 'shutdown-1@worker-1'" 'is refused'
 exits 0 'unless it is forced' as worker-1 send team-lead --type shutdown_approved --field requestId=shutdown-1@worker-1 --force
-exits 0 'whoever gets it' patrol team-lead --handler 'shutdown_approved=./note unknown'
+exits 0 'any agent that gets it' patrol team-lead --handler 'shutdown_approved=./note unknown'
 says out '^broken .*nothing with requestId' 'says so'
 silent_about notes unknown 'and does not act on it'
 exits 0 'it is shown' as team-lead check --inject

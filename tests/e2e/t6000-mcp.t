@@ -211,7 +211,7 @@ exec 4<&-; hang_up
 for i in $(seq 300); do [ "$(unread bob)" = 2 ] && break; sleep 0.1; done
 same 2 "$(unread bob)" 'a client that leaves within an answer has read nothing'
 
-# An answer is out before its mail is marked: whoever asks again at once finds it marked all the same.
+# An answer is out before its mail is marked: a client that asks again at once finds it marked all the same.
 room alice bob
 ids=
 for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do ids="$ids\"$(send alice bob "again $i")\","; done

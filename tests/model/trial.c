@@ -102,7 +102,7 @@ note_problem(void *ctx, const struct mr_finding *f)
 		fail_msg("doctor: %s: %s", f->code, f->what);
 }
 
-/* Whoever looks at the room after the next commands finds it well. */
+/* After the next commands the room is well. */
 static void
 check_health(struct trial *t)
 {

@@ -98,7 +98,7 @@ prune) # the skill's recipe: jq, and no lock
 	id=$("$0" lookup "$1" | cut -f1)
 	rm -rf "${root:?}/${id:?}"
 	jq --arg n "$1" 'del(.[$n])' "$registry" >"$registry.new" && mv "$registry.new" "$registry" ;;
-parent) # handback: whoever sent the message that began all
+parent) # handback: the sender of the first message
 	file=$(grep -l '^subject: spawn:' "$root/$(me)"/archive/* "$root/$(me)"/inbox/* 2>/dev/null | head -n 1)
 	[ -n "$file" ] && sed -n 's/^from: //p' "$file" | head -n 1 ;;
 *) echo "handoff-peer: no verb $verb" >&2; exit 2 ;;

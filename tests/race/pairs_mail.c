@@ -219,7 +219,7 @@ answered_id(const char *out, unsigned line, char ret[40])
 	return at != NULL;
 }
 
-/* One key is one message, whoever of the two brought it, and both are told its id. */
+/* One key is one message, whichever of the two brought it, and both are told its id. */
 static void
 check_two_batches(struct world *w)
 {
@@ -239,7 +239,7 @@ check_two_batches(struct world *w)
 		violate(w, "exits %d and %d", w->exit_a, w->exit_b);
 }
 
-/* The sender is dead; whoever came to complete it and whoever moved his copy must not make a second one. */
+/* The sender is dead. One process completes its delivery, another moves the copy: neither makes a second one. */
 static void
 check_recovery(struct world *w)
 {

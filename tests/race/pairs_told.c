@@ -67,7 +67,7 @@ check_hook_send(struct world *w)
 	size_t n = copies(w, "bob", "n1");
 	if (n > 1 || (w->exit_b == 0 && n != 1) || w->exit_b > 0)
 		violate(w, "bob has %zu copies, and the sender exited with %d", n, w->exit_b);
-	/* A sender of several that was killed: whoever comes next completes it, then tells of it. */
+	/* A sender of several that was killed: the next command completes it, then tells of it. */
 	if (n == 1)
 		check_told(w, "n1", next);
 	if (w->exit_a > 0)

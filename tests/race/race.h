@@ -10,8 +10,8 @@
  *	A3 B7 A*      B stands in the middle, too; what is left at the end of a schedule runs to its end
  *	B5 N9 B*      N is the Node program, which cannot be stepped: it is let go for so many milliseconds
  *
- * Whoever waits for the other (a lock) loses its turn, so every schedule ends. Afterwards a check, which knows only the
- * promises, counts the copies of every message and compares with what the commands said.
+ * A process that waits for the other (a lock) loses its turn, so every schedule ends. Afterwards a check, which knows
+ * only the promises, counts the copies of every message and compares with what the commands said.
  */
 #ifndef TESTS_RACE_H
 #define TESTS_RACE_H

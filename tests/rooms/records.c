@@ -236,7 +236,7 @@ a_lock_beside_records_has_one_holder(void **state)
 	EXPECT(MR_OK, w->ops->record_lock(w->room, "nudge", "rig/bob", "shown", 0, &lock, &err));
 	EXPECT(MR_BUSY, w->ops->record_lock(w->room, "nudge", "rig/bob", "shown", 0, &third, &err));
 	EXPECT(MR_OK, w->ops->record_lock(w->room, "nudge", "rig/bob", "waiting", 0, &other, &err));
-	/* Whoever changes records is not in its way, and it is no record itself. */
+	/* A change of records does not wait for it, and it is no record itself. */
 	EXPECT(MR_OK, w->ops->record_each(w->room, "nudge", "rig/bob", no_record_is_listed, NULL, &err));
 	EXPECT(MR_OK, w->ops->record_put(w->room, "nudge", "rig/bob", "1-a", STR("text"), &err));
 	EXPECT(MR_OK, w->ops->record_drop(w->room, "nudge", "rig/bob", "1-a", &err));

@@ -202,7 +202,7 @@ same '' "$(sort finished | uniq -d)" 'none was finished twice'
 jq -r .id ids | sort >sent
 find .mailroom/queues/storm -type f -name '*.mr*' ! -path '*/past/*' | sed 's,.*/[0-9]*\.,,; s/\.mr.*//' | sort >kept
 check 'and each is there once' cmp sent kept
-# Who claimed it again did so when the second was over: from before the one claim to after the next.
+# The second claim was over when it was claimed again: from before the one claim to after the next.
 same '' "$(sort -k1,1 -k3,3n claims | awk '$1 == id && $3 - begin < 1000000000 { print id " went to " $4 " after " ($3 - begin) / 1000000 " ms" } { id = $1; begin = $2 }')" 'no lease was cut short'
 again=$(awk '{ n[$1]++ } END { for (i in n) if (n[i] > 1) again++; print again + 0 }' claims)
 [ "$again" -gt 5 ] && ok "though $again were claimed more than once" || not_ok "only $again were claimed more than once: nobody died"

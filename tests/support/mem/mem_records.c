@@ -28,7 +28,7 @@ find(struct mem *mem, const char *kind, const char *owner, const char *name)
 	return NULL;
 }
 
-/* Whoever finds new settings finds a queue or channel that works. */
+/* A queue or channel works as soon as its settings are found. */
 static enum mr_rc
 make_what_it_settles(struct mr_room *room, const char *kind, const char *owner, const char *name, struct mr_error *err)
 {
@@ -136,7 +136,7 @@ mem_record_lock(struct mr_room *room, const char *kind, const char *owner, const
 {
 	mr_auto(buf_done) struct buf key = BUF_INIT;
 
-	(void)wait_ms; /* a room in memory has one process: whoever has the lock is the caller */
+	(void)wait_ms; /* a room in memory has one process: the caller has the lock */
 	buf_addf(&key, "%s/%s/%s", kind, owner, name);
 	if (!buf_ok(&key))
 		return mr_nomem(err);

@@ -68,7 +68,7 @@ more_than_a_pipe_holds_goes_both_ways(void **state)
 	assert_true(ran.cut);
 	assert_int_equal(ran.exit_code, 0); /* it was read to its end all the same */
 	spawned_done(&ran);
-	/* Who does not read it must not end us. */
+	/* A child that does not read its input must not end us. */
 	ran = run(&(struct spawn){ .argv = ARGV("true"), .input = { big, n } });
 	assert_int_equal(ran.exit_code, 0);
 	spawned_done(&ran);

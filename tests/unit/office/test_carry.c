@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Carrying: once, whoever carries and whatever is in the way. Kills are in tests/crash/scenarios_carry.c. */
+/* Carrying: once, by any number of carriers. Kills are in tests/crash/scenarios_carry.c. */
 #include "office/link/link.h"
 #include "town.h"
 
@@ -101,7 +101,7 @@ forget_all(struct pair *p)
 	mr_names_done(&names);
 }
 
-/* The key of this room outlives the mark over there: whoever reads it again delivers nothing twice. */
+/* The key of this room outlives the mark over there: what is read again is not delivered twice. */
 static void
 what_was_not_marked_over_there_is_not_delivered_twice(void **state)
 {

@@ -209,7 +209,7 @@ a_retry_cut_off_before_the_removal_delivers_nothing_twice(void **state)
 	t.room->driver = real;
 	assert_int_equal(list(&t).n, 1);
 	assert_int_equal(town_unread(&t, "bob").n, 1);
-	assert_ok(mr_dead_retry(t.room, &t.carol, id, TO("bob"), &receipt, &err)); /* whoever repeats it */
+	assert_ok(mr_dead_retry(t.room, &t.carol, id, TO("bob"), &receipt, &err)); /* repeated by another agent */
 	assert_true(receipt.repeated);
 	mr_receipt_done(&receipt);
 	assert_int_equal(list(&t).n, 0);

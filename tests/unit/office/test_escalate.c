@@ -108,7 +108,7 @@ a_route_is_a_setting(void **state)
 }
 
 static void
-whoever_can_be_told_is_told(void **state)
+those_who_can_be_told_are_told(void **state)
 {
 	struct town t = town_new(state);
 	struct mr_escalation what = { .severity = MR_LEVEL_LOW, .text = "trouble" };
@@ -248,7 +248,7 @@ main(void)
 		ON_BOTH(it_is_on_record_and_told),
 		ON_BOTH(the_same_is_not_escalated_twice),
 		ON_BOTH(a_route_is_a_setting),
-		ON_BOTH(whoever_can_be_told_is_told),
+		ON_BOTH(those_who_can_be_told_are_told),
 		ON_BOTH(it_is_acknowledged_and_closed),
 		ON_BOTH(what_nobody_cares_for_is_raised_twice),
 		ON_BOTH(what_was_cut_off_is_told_later),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who lives there: lives that fence each other, names, and what becomes of a removed agent's mail. */
+/* Agents: lives that fence each other, names, and what becomes of a removed agent's mail. */
 #include "support/sys_fault.h"
 #include "rooms/maildir/maildir.h"
 #include "station.h"

@@ -343,7 +343,7 @@ a_ticket_tells_whether_it_was_published(void **state)
 	assert_string_equal(done.native_id, "2026-07-01T08-16-00.000Z-alice.json"); /* carried mail keeps its date */
 	EXPECT(MR_OK, t->ops->settle_ticket(t->room, w.ticket, &published, &err));
 	assert_true(published);
-	assert_string_equal(w.id, done.id); /* whoever noted the ticket could note the id */
+	assert_string_equal(w.id, done.id); /* the id was known when the ticket was noted */
 	assert_string_equal(w.native_id, done.native_id);
 	clock_shift_ms((int64_t)8 * 24 * 3600000);
 	(void)send(t, "carol", "bob", "a week later");

@@ -188,7 +188,7 @@ an_error_at_any_call_of_a_fast_delivery_is_told_as_it_is(void **state)
 }
 #endif
 
-/* Whoever was removed while the group was sent has its copy among the dead letters, whatever fails behind that. */
+/* The copy of an agent that was removed while the group was sent is a dead letter, whatever fails behind that. */
 static void
 a_batch_says_where_the_mail_of_a_removed_agent_is(void **state)
 {

@@ -109,7 +109,7 @@ a_kill_while_completing_is_completed_by_the_next(void **state)
 }
 
 static void
-whoever_completes_a_fan_out_syncs_every_folder(void **state)
+completing_a_fan_out_syncs_every_folder(void **state)
 {
 	bool found = false;
 
@@ -275,7 +275,7 @@ main(void)
 		cmocka_unit_test(one_unknown_recipient_refuses_the_whole_fan_out),
 		cmocka_unit_test(a_kill_at_any_call_of_a_fan_out_reaches_all_or_none),
 		cmocka_unit_test(a_kill_while_completing_is_completed_by_the_next),
-		cmocka_unit_test(whoever_completes_a_fan_out_syncs_every_folder),
+		cmocka_unit_test(completing_a_fan_out_syncs_every_folder),
 		cmocka_unit_test(who_has_moved_the_message_does_not_get_it_twice),
 		cmocka_unit_test(an_error_at_any_call_of_a_fan_out_is_told_as_it_is),
 		cmocka_unit_test(a_living_sender_is_left_alone),

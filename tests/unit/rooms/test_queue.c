@@ -137,7 +137,7 @@ a_claim_is_over_when_its_time_is_up_and_lasts_when_extended(void **state)
 	EXPECT(MR_OK, maildir_extend(&b->room, &hold, 3600 * 1000, &err));
 	EXPECT(MR_OK, maildir_each_claim(&b->room, "queue:jobs", QUEUE_CLAIMED, remember_hold, &seen, &err));
 	assert_false(seen.over);
-	/* Whoever sets the clock ends no claim: within one boot another clock counts. */
+	/* Setting the clock ends no claim: within one boot another clock counts. */
 	clock_shift_ms(INT64_C(2) * 3600 * 1000);
 	EXPECT(MR_OK, maildir_each_claim(&b->room, "queue:jobs", QUEUE_CLAIMED, remember_hold, &seen, &err));
 	assert_false(seen.over);

@@ -161,7 +161,7 @@ kill_claims(struct box *b, enum settle how, unsigned long least)
 			assert_int_equal(n.ready + n.claimed, 1);
 			if (v->accepted)
 				assert_int_equal(n.claimed, 1);
-			/* The lease was 1 ms: whoever claimed and died has lost it. */
+			/* The lease was 1 ms: a claimer that died has lost it. */
 			usleep(2000);
 			struct claim hold = { 0 };
 			if (n.claimed == 1) {
