@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd_link.c - links to other rooms: link NAME SPEC, link list, link name; unlink; and carry, which moves their mail.
  */
-#include "base/clock.h"
 #include "base/format.h"
 #include "cli/view.h"
 #include "helptext.h"

@@ -4,7 +4,6 @@
 #include "helptext.h"
 
 #include <signal.h>
-#include <stdlib.h>
 
 #define REST_MS 2000
 

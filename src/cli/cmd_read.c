@@ -97,20 +97,6 @@ print_all(struct cli *cli, struct mr_show *show)
 
 /* ---- Into a file ---- */
 
-static bool
-check_file_name(struct cli *cli, const char *path)
-{
-	const struct read_options *o = cli->opts;
-	size_t len = strlen(path);
-
-	if (cli->json || o->raw || o->peek || cli->budget_option >= 0)
-		return cli_usage(cli, "--to goes with none of --peek, --raw, --budget and --json"), false;
-	if (len > 4 && path[len - 5] != '/' &&
-	    (strcmp(path + len - 4, ".txt") == 0 || strcmp(path + len - 4, ".eml") == 0))
-		return true;
-	return cli_usage(cli, "--to needs the name of a new file that ends in .txt or .eml"), false;
-}
-
 /* The part of the path below a folder that this command may write: the working folder, or the one for temporary files.
  * An agent may run it unasked, and mail may have talked it into a path. NULL: below neither. */
 static const char *
@@ -224,9 +210,12 @@ cmd_read(struct cli *cli)
 {
 	const struct read_options *o = cli->opts;
 	struct mr_show *show = NULL;
+	struct mr_str to = str_of(o->to ? o->to : "");
 
-	if (o->to && !check_file_name(cli, o->to))
-		return EXIT_USAGE;
+	if (o->to && (cli->json || o->raw || o->peek || cli->budget_option >= 0))
+		return cli_usage(cli, "--to goes with none of --peek, --raw, --budget and --json");
+	if (o->to && (to.len < 5 || to.ptr[to.len - 5] == '/' || !(str_ends(to, ".txt") || str_ends(to, ".eml"))))
+		return cli_usage(cli, "--to needs the name of a new file that ends in .txt or .eml");
 	budget_begin(cli);
 	if (o->to) {
 		cli->budget.limit = INT64_MAX;

@@ -5,7 +5,6 @@
  * Bare `mailroom` is what an agent types first, so it works without an identity; a person on a terminal sees what needs
  * attention before all else.
  */
-#include "base/text.h"
 #include "cli/view.h"
 #include "helptext.h"
 

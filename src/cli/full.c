@@ -10,7 +10,6 @@
 
 #include "base/full.h"
 #include "base/sys.h"
-#include "base/text.h"
 #include "cli/cli.h"
 #include "helptext.h"
 

@@ -5,7 +5,6 @@
 #include "base/spawn.h"
 #include "base/text.h"
 #include "harness/harness.h"
-#include <inttypes.h>
 
 #define LIMIT_MS 3000
 #define CHUNK 1000     /* bytes in one send-keys */

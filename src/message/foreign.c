@@ -6,12 +6,6 @@
 #include "base/text.h"
 #include "message/address.h"
 
-static void
-add_escaped(struct buf *out, unsigned char byte)
-{
-	buf_addf(out, "%%%02X", byte);
-}
-
 /* One part between slashes. A part that is a reserved name, or begins with a dot, has its first byte escaped. */
 static void
 add_part(struct buf *out, struct mr_str part)
@@ -20,7 +14,7 @@ add_part(struct buf *out, struct mr_str part)
 
 	for (size_t i = 0; i < part.len; i++)
 		if ((i == 0 && first) || !address_byte(part.ptr[i]))
-			add_escaped(out, (unsigned char)part.ptr[i]);
+			buf_addf(out, "%%%02X", (unsigned char)part.ptr[i]);
 		else
 			buf_addc(out, part.ptr[i]);
 }

@@ -5,7 +5,6 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include <assert.h>
-#include <inttypes.h>
 
 static void
 begin_value(struct json *j)

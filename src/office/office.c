@@ -18,6 +18,12 @@ office_lacks(const struct mr_room *room, const char *what, struct mr_error *err)
 	return room_lacks(room, what, err);
 }
 
+bool
+office_note_id(void *names, const struct mr_message *msg)
+{
+	return names_add(names, str_of(msg->id));
+}
+
 enum mr_rc
 office_flush(struct mr_room *room, struct mr_error *err)
 {

@@ -43,6 +43,8 @@ unsigned office_folders(const struct mr_room *room, unsigned folders);
 /* A scan of a mailbox that nobody made: empty where such a one is, MR_NOTFOUND elsewhere. */
 enum mr_rc office_scan(struct mr_room *room, const char *agent, const struct scan_request *want, mr_message_fn *fn,
     void *ctx, struct mr_error *err);
+/* For a scan, with a struct mr_names: notes the id. */
+bool office_note_id(void *names, const struct mr_message *msg);
 /* driver->flush */
 enum mr_rc office_flush(struct mr_room *room, struct mr_error *err);
 /* The names of all agents. */

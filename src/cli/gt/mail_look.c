@@ -2,7 +2,6 @@
 /* mail_look.c - gt mail inbox, thread, search, read, peek, check: looking at mail. */
 #include <strings.h>
 
-#include "base/text.h"
 #include "cli/gt/gt.h"
 #include "cli/printout.h"
 #include "message/type.h"

@@ -3,8 +3,6 @@
 #include <strings.h>
 #include <time.h>
 
-#include "base/clock.h"
-#include "base/text.h"
 #include "cli/gt/gt.h"
 
 /* ---- Names ---- */

@@ -22,7 +22,6 @@
 #include "base/id.h"
 #include "base/process.h"
 #include "base/sys.h"
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <unistd.h>

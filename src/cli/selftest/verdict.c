@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* verdict.c - what the commands promised, out of the journals, against what is in the room. */
 #include "base/file.h"
-#include "base/sys.h"
 #include "cli/selftest/selftest.h"
 
 #include <stdarg.h>
@@ -50,17 +49,9 @@ add_sent(struct trial *t, const char *line)
 	if (sscanf(line, "S %c %u %c %23s", &s.kind, &reader, &s.answer, s.tag) != 4 || reader >= READERS)
 		return;
 	s.reader = (unsigned char)reader;
-	if (t->n == t->cap) {
-		size_t cap = t->cap ? t->cap * 2 : 1024;
-		struct sent *all = realloc(t->all, cap * sizeof *all);
-
-		if (!all) {
-			t->failed = true;
-			return;
-		}
-		t->all = all;
-		t->cap = cap;
-	}
+	t->failed |= !array_grow(&t->all, t->n, &t->cap, sizeof *t->all);
+	if (t->failed)
+		return;
 	t->all[t->n++] = s;
 	t->v->accepted += s.answer == 'y';
 	t->v->doubtful += s.answer == 'm';

@@ -301,12 +301,6 @@ look_after(struct carrier *c, const struct correspondence *m, const struct carri
 	return MR_OK;
 }
 
-static bool
-note_id(void *ctx, const struct mr_message *msg)
-{
-	return names_add(ctx, str_of(msg->id));
-}
-
 /* The notice has a key, and is sent before the line is noted as lost: killed in between, it is sent again and arrives
  * once. */
 static enum mr_rc
@@ -321,7 +315,7 @@ look_at_pair(void *ctx, const struct correspondence *m, struct mr_error *err)
 		any |= m->v[i].state == CARRIED_SENT;
 	/* Most of it waits, and one look at the mailbox finds that; only the others are asked for one by one. */
 	if (any && c->there)
-		(void)c->there->driver->scan(c->there, m->foreign, &want, note_id, &unread, IGNORED);
+		(void)c->there->driver->scan(c->there, m->foreign, &want, office_note_id, &unread, IGNORED);
 	for (size_t i = 0; i < m->n; i++) {
 		struct carried_line l = m->v[i];
 		enum carried_state state = CARRIED_SENT;

@@ -17,9 +17,6 @@
  * Mail for an agent that is not here any more goes into this link's own queue of outgoing mail, as it is: carry_out.c
  * finds nobody over there that it is for, tells its sender, and makes it a dead letter.
  */
-#include "base/id.h"
-#include "message/address.h"
-#include "message/message.h"
 #include "office/mail/mail.h"
 #include "office/link/link.h"
 
@@ -265,12 +262,6 @@ take(struct arrival *a, struct mr_error *err)
 
 /* ---- One mailbox ---- */
 
-static bool
-note_id(void *ctx, const struct mr_message *msg)
-{
-	return names_add(ctx, str_of(msg->id));
-}
-
 static void
 note_trouble(void *ctx, const char *path, const struct mr_error *err)
 {
@@ -307,7 +298,7 @@ take_mailbox(struct carrier *c, const struct mr_link_name *name, struct mr_error
 	enum mr_rc rc = link_is_stand_in(c->room, c->there, c->link.name, name->local, name->foreign, err);
 
 	if (rc == MR_OK)
-		rc = c->there->driver->scan(c->there, name->foreign, &want, note_id, &unread, err);
+		rc = c->there->driver->scan(c->there, name->foreign, &want, office_note_id, &unread, err);
 	if (rc == MR_NOTFOUND) { /* its owner removed it; it is made again with the next mail that goes out */
 		*err = (struct mr_error){ 0 };
 		rc = MR_OK;

@@ -9,7 +9,6 @@
  */
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/text.h"
 #include "message/address.h"
 #include "message/message.h"
 #include "message/mime.h"

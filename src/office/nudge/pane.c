@@ -23,7 +23,6 @@
 #include "base/process.h"
 #include "base/sys.h"
 #include "office/nudge/nudge.h"
-#include "office/who/who.h"
 #include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>

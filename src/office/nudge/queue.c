@@ -22,7 +22,6 @@
 #include "base/id.h"
 #include "base/sys.h"
 #include "office/nudge/nudge.h"
-#include "office/who/who.h"
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdlib.h>

@@ -7,12 +7,10 @@
  */
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/id.h"
 #include "office/mail/mail.h"
 #include "office/address/address.h"
 #include "office/patrol/patrol.h"
 #include "office/rules/config.h"
-#include "office/who/who.h"
 #include "office/work/work.h"
 #include <stdlib.h>
 

@@ -11,7 +11,6 @@
 #include "base/id.h"
 #include "base/text.h"
 #include "office/mail/mail.h"
-#include "office/nudge/nudge.h"
 #include "office/tell/tell.h"
 #include "office/work/work.h"
 #include <stdlib.h>

@@ -13,7 +13,6 @@
 #include "base/id.h"
 #include "base/sys.h"
 #include "office/tell/tell.h"
-#include "office/who/who.h"
 #include <stdlib.h>
 
 #define TOLD_MAX ((size_t)1 << 20)

@@ -194,12 +194,6 @@ judge(void *ctx, const struct mr_message *msg)
 	return true;
 }
 
-static bool
-note_name(void *ctx, const struct mr_message *msg)
-{
-	return names_add(ctx, str_of(msg->id));
-}
-
 static enum mr_rc
 look_at_mail(struct look *l, struct mr_error *err)
 {
@@ -212,7 +206,8 @@ look_at_mail(struct look *l, struct mr_error *err)
 	announced_load(l->room, l->self, &l->before);
 	wakes_load(l->room, &l->wakes);
 	scan_sweep(l->room, l->self->agent);
-	TRY(office_scan(l->room, l->self->agent, &want, by_name ? note_name : judge, by_name ? (void *)&ids : l, err));
+	TRY(office_scan(
+	    l->room, l->self->agent, &want, by_name ? office_note_id : judge, by_name ? (void *)&ids : l, err));
 	for (size_t i = 0; i < ids.n; i++) {
 		mr_auto(mr_message_done) struct mr_message msg = { 0 };
 

@@ -14,7 +14,6 @@
 #include "base/id.h"
 #include "base/sys.h"
 #include "office/tell/tell.h"
-#include "office/who/who.h"
 #include <inttypes.h>
 #include <stdlib.h>
 

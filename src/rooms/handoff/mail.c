@@ -11,7 +11,6 @@
 
 #include "base/sys.h"
 #include "base/text.h"
-#include "message/foreign.h"
 #include "message/front.h"
 #include <dirent.h>
 #include <errno.h>

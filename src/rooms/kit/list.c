@@ -16,22 +16,13 @@ kit_add(struct kit_items *items, const char *folder_path, const char *name, enum
 {
 	mr_auto(buf_done) struct buf path = BUF_INIT;
 
-	if (items->n == items->cap) {
-		size_t cap = items->cap > 0 ? 2 * items->cap : 64;
-		struct kit_item *grown = realloc(items->v, cap * sizeof *grown);
-
-		items->failed |= !grown;
-		if (!grown)
-			return NULL;
-		items->v = grown;
-		items->cap = cap;
-	}
 	buf_addf(&path, "%s%s%s", folder_path, folder_path[0] ? "/" : "", name);
 	const char *kept = buf_ok(&path) ? arena_dup(&items->own, buf_str(&path)) : NULL;
 
-	items->failed |= !kept;
-	if (!kept)
+	if (!kept || !array_grow(&items->v, items->n, &items->cap, sizeof *items->v)) {
+		items->failed = true;
 		return NULL;
+	}
 	struct kit_item *item = &items->v[items->n];
 
 	*item = (struct kit_item){
